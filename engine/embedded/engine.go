@@ -1,0 +1,233 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+)
+
+// ErrClosed is the error of statements on an Engine that was closed.
+var ErrClosed = errors.New("embedded: the engine is closed")
+
+// defaultConnections is how many statements run at once unless Options say
+// otherwise: enough that a long query does not keep small ones waiting, and
+// few enough that they do not starve each other of memory.
+const defaultConnections = 8
+
+// closeTimeout bounds how long Close waits for statements it has cancelled.
+const closeTimeout = 10 * time.Second
+
+// Options say how the engine runs. The zero value is a good choice.
+type Options struct {
+	Library     string // path of libchdb; empty: see LibraryMissingError for where it is looked for
+	Connections int    // statements that run at once; 0: 8
+	Threads     int    // max_threads of a query; 0: the engine's default, one per core
+	MemoryLimit int64  // bytes for the whole engine; 0: half of the memory of the machine or its cgroup
+}
+
+// Engine is ClickHouse on a folder. Its methods may be called concurrently.
+type Engine struct {
+	dir     string
+	lib     *library
+	lock    *os.File
+	options Options
+
+	arguments []string
+	initial   map[string]string // settings of a new session
+	version   string
+	timezone  string
+	marks     atomic.Int64
+
+	pool    *pool
+	control struct {
+		sync.Mutex
+		*session
+	}
+
+	ctx     context.Context // ends when the engine closes
+	cancel  context.CancelCauseFunc
+	mu      sync.Mutex // guards closed against running.Add
+	closed  bool
+	running sync.WaitGroup
+	closing sync.Once
+	closErr error
+}
+
+// The library holds one storage path per process.
+var opened struct {
+	sync.Mutex
+	dir string
+}
+
+// Open starts the engine on the folder dir, which it makes if need be. It
+// returns a *LibraryMissingError if the library is not installed and a
+// *LockedError if another process has the folder open.
+func Open(ctx context.Context, dir string, o Options) (*Engine, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("embedded: %w", err)
+	}
+	path, err := locate(o.Library)
+	if err != nil {
+		return nil, err
+	}
+	opened.Lock()
+	defer opened.Unlock()
+	if opened.dir != "" {
+		return nil, fmt.Errorf("embedded: this process has %s open; close it before opening %s", opened.dir, dir)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("embedded: %w", err)
+	}
+	lock, err := lockDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{dir: dir, lock: lock, options: o}
+	if e.options.Connections <= 0 {
+		e.options.Connections = defaultConnections
+	}
+	if err := e.start(path); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	opened.dir = dir
+	return e, nil
+}
+
+// start loads the library and opens the control session, which starts the
+// engine and keeps it running between statements.
+func (e *Engine) start(path string) error {
+	lib, err := loadLibrary(path)
+	if err != nil {
+		return err
+	}
+	e.lib = lib
+	e.ctx, e.cancel = context.WithCancelCause(context.Background())
+	e.arguments = []string{
+		"clickhouse",
+		"--path=" + e.dir,
+		"--async_insert=0",    // an acknowledged insert is on disk
+		"--implicit_select=0", // as on a server: "1 + 1" is a syntax error
+	}
+	if e.options.MemoryLimit > 0 {
+		e.arguments = append(e.arguments, "--max_server_memory_usage="+strconv.FormatInt(e.options.MemoryLimit, 10))
+	} else {
+		e.arguments = append(e.arguments, "--max_server_memory_usage_to_ram_ratio=0.5")
+	}
+	if e.options.Threads > 0 {
+		e.arguments = append(e.arguments, "--max_threads="+strconv.Itoa(e.options.Threads))
+	}
+	e.pool = newPool(e.options.Connections, e.session)
+	e.control.session, err = e.session()
+	if err != nil {
+		return err
+	}
+	if err := e.introduce(); err != nil {
+		e.control.close()
+		return err
+	}
+	return nil
+}
+
+// introduce learns what the engine is and how a new session is set.
+func (e *Engine) introduce() error {
+	about, err := e.control.text("SELECT version(), timezone()")
+	if err != nil {
+		return fmt.Errorf("embedded: %w", err)
+	}
+	e.version, e.timezone, _ = strings.Cut(strings.TrimSpace(about), "\t")
+	changed, err := e.control.text("SELECT name, value FROM system.settings WHERE changed")
+	if err != nil {
+		return fmt.Errorf("embedded: %w", err)
+	}
+	e.initial = make(map[string]string)
+	for line := range strings.Lines(changed) {
+		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		e.initial[name] = value
+	}
+	return nil
+}
+
+func (e *Engine) session() (*session, error) {
+	mark := strconv.FormatInt(1_000_000+e.marks.Add(1), 10)
+	arguments := append([]string{}, e.arguments...)
+	c, err := e.lib.open(append(arguments, "--"+markSetting+"="+mark))
+	if err != nil {
+		return nil, err
+	}
+	return &session{conn: c, mark: mark, database: defaultDatabase}, nil
+}
+
+// ClientOptions returns what clickhouse.Open needs to talk to the engine. The
+// caller may set Auth.Database, Settings and the like before using them.
+func (e *Engine) ClientOptions() *clickhouse.Options {
+	return &clickhouse.Options{
+		Protocol: clickhouse.HTTP,
+		Addr:     []string{"embedded.invalid:8123"},
+		Settings: clickhouse.Settings{"async_insert": 0},
+		TransportFunc: func(*http.Transport) (http.RoundTripper, error) {
+			return &transport{engine: e}, nil
+		},
+		// A statement that waits for its turn waits as long as its context.
+		DialTimeout:     time.Hour,
+		ReadTimeout:     24 * time.Hour,
+		ConnMaxLifetime: 24 * time.Hour,
+		MaxOpenConns:    e.options.Connections,
+		MaxIdleConns:    e.options.Connections,
+	}
+}
+
+// begin counts a statement in, unless the engine is closed.
+func (e *Engine) begin() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return ErrClosed
+	}
+	e.running.Add(1)
+	return nil
+}
+
+// Close cancels the statements that run, stops the engine and frees the
+// folder. Data of every insert that has returned is on disk. Calls after the
+// first return its error.
+func (e *Engine) Close() error {
+	e.closing.Do(func() { e.closErr = e.close() })
+	return e.closErr
+}
+
+func (e *Engine) close() error {
+	e.mu.Lock()
+	e.closed = true
+	e.mu.Unlock()
+	e.cancel(ErrClosed)
+	ended := make(chan struct{})
+	go func() {
+		e.running.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(closeTimeout):
+		return fmt.Errorf("embedded: statements still run %v after they were cancelled; %s stays in use until the process ends", closeTimeout, e.dir)
+	}
+	e.pool.close()
+	e.control.close()
+	opened.Lock()
+	defer opened.Unlock()
+	opened.dir = ""
+	return e.lock.Close()
+}

@@ -1,0 +1,344 @@
+package embedded
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+)
+
+// The handles below are addresses of the library's own objects. They are kept
+// as uintptr because they never point into Go memory.
+type (
+	handle       uintptr // chdb_connection*
+	resultHandle uintptr // chdb_result*
+	insertHandle uintptr // chdb_insert_stream
+)
+
+// library holds the C functions this package calls.
+type library struct {
+	connect     func(argc int32, argv unsafe.Pointer) handle
+	closeConn   func(handle)
+	setHandlers func(enabled int32)
+	shutdown    func() int32
+
+	query       func(conn uintptr, sql unsafe.Pointer, sqlLen uintptr, format unsafe.Pointer, formatLen uintptr, names, nameLens, values, valueLens unsafe.Pointer, count uintptr) resultHandle
+	streamQuery func(conn uintptr, sql unsafe.Pointer, sqlLen uintptr, format unsafe.Pointer, formatLen uintptr, names, nameLens, values, valueLens unsafe.Pointer, count uintptr) resultHandle
+	fetch       func(conn uintptr, stream resultHandle) resultHandle
+	cancel      func(conn uintptr, stream resultHandle)
+	destroy     func(resultHandle)
+
+	insert        func(conn uintptr, sql unsafe.Pointer, sqlLen uintptr, format unsafe.Pointer, formatLen uintptr, names, nameLens, values, valueLens unsafe.Pointer, count uintptr) insertHandle
+	insertAppend  func(stream insertHandle, data unsafe.Pointer, length uintptr) int32
+	insertDone    func(insertHandle) resultHandle
+	insertCancel  func(insertHandle)
+	insertError   func(insertHandle) string
+	insertDestroy func(insertHandle)
+
+	resultBuffer func(resultHandle) unsafe.Pointer
+	resultLength func(resultHandle) uintptr
+	resultError  func(resultHandle) string
+
+	classify func(conn uintptr, sql unsafe.Pointer, sqlLen uintptr, database unsafe.Pointer, databaseLen uintptr, out unsafe.Pointer) int32
+}
+
+var load struct {
+	sync.Mutex
+	path string
+	lib  *library
+}
+
+// loadLibrary opens the library at path, once per process: a process cannot
+// hold two copies of the engine, and the first one cannot be unloaded because
+// its threads outlive any call.
+func loadLibrary(path string) (*library, error) {
+	load.Lock()
+	defer load.Unlock()
+	if load.lib != nil {
+		if load.path != path {
+			return nil, fmt.Errorf("embedded: %s is loaded already; a process cannot load %s as well", load.path, path)
+		}
+		return load.lib, nil
+	}
+	lib, err := openLibrary(path)
+	if err != nil {
+		return nil, fmt.Errorf("embedded: load %s: %w", path, err)
+	}
+	load.path, load.lib = path, lib
+	return lib, nil
+}
+
+func openLibrary(path string) (*library, error) {
+	dl, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
+	if err != nil {
+		return nil, err
+	}
+	lib := new(library)
+	for _, f := range []struct {
+		name string
+		fn   any
+	}{
+		{"chdb_connect", &lib.connect},
+		{"chdb_close_conn", &lib.closeConn},
+		{"chdb_set_signal_handlers_enabled", &lib.setHandlers},
+		{"chdb_shutdown", &lib.shutdown},
+		{"chdb_query_with_params_n", &lib.query},
+		{"chdb_stream_query_with_params_n", &lib.streamQuery},
+		{"chdb_stream_fetch_result", &lib.fetch},
+		{"chdb_stream_cancel_query", &lib.cancel},
+		{"chdb_destroy_query_result", &lib.destroy},
+		{"chdb_stream_insert_with_params_n", &lib.insert},
+		{"chdb_stream_append", &lib.insertAppend},
+		{"chdb_stream_done", &lib.insertDone},
+		{"chdb_stream_cancel_insert", &lib.insertCancel},
+		{"chdb_stream_insert_error", &lib.insertError},
+		{"chdb_destroy_insert_stream", &lib.insertDestroy},
+		{"chdb_result_buffer", &lib.resultBuffer},
+		{"chdb_result_length", &lib.resultLength},
+		{"chdb_result_error", &lib.resultError},
+		{"chdb_classify_query_n", &lib.classify},
+	} {
+		address, err := purego.Dlsym(dl, f.name)
+		if err != nil {
+			return nil, err
+		}
+		purego.RegisterFunc(f.fn, address)
+	}
+	err = keepSignalHandlers(func() { lib.setHandlers(0) })
+	if err != nil {
+		return nil, err
+	}
+	return lib, nil
+}
+
+// keepSignalHandlers runs call and then puts every signal handler back as it
+// was. The library resets the handlers of SIGSEGV, SIGURG and others even when
+// told to install none, and without them the Go runtime can neither turn a nil
+// dereference into a panic nor preempt a goroutine.
+func keepSignalHandlers(call func()) error {
+	var sigaction func(signal int32, action, old unsafe.Pointer) int32
+	address, err := purego.Dlsym(purego.RTLD_DEFAULT, "sigaction")
+	if err != nil {
+		return err
+	}
+	purego.RegisterFunc(&sigaction, address)
+
+	const signals = 32
+	var saved [signals]struct {
+		known  bool
+		action [256]byte // more than any platform's struct sigaction
+	}
+	for s := range saved {
+		saved[s].known = s > 0 && sigaction(int32(s), nil, unsafe.Pointer(&saved[s].action)) == 0
+	}
+	call()
+	for s := range saved {
+		if saved[s].known {
+			sigaction(int32(s), unsafe.Pointer(&saved[s].action), nil) // fails for SIGKILL and SIGSTOP, which cannot change
+		}
+	}
+	return nil
+}
+
+// conn is a connection of the library. It runs one statement at a time, and
+// its methods must not be called concurrently.
+type conn struct {
+	lib    *library
+	handle handle
+}
+
+func (l *library) open(arguments []string) (*conn, error) {
+	argv := make([]unsafe.Pointer, len(arguments)+1)
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	for i, argument := range arguments {
+		if strings.IndexByte(argument, 0) >= 0 {
+			return nil, fmt.Errorf("embedded: NUL in the argument %q", argument)
+		}
+		b := append([]byte(argument), 0)
+		pin.Pin(&b[0])
+		argv[i] = unsafe.Pointer(&b[0])
+	}
+	var h handle
+	err := keepSignalHandlers(func() { h = l.connect(int32(len(arguments)), unsafe.Pointer(&argv[0])) })
+	runtime.KeepAlive(argv)
+	if err != nil {
+		return nil, err
+	}
+	if h == 0 {
+		return nil, errors.New("embedded: the engine refused to start (its reason is on standard error)")
+	}
+	return &conn{lib: l, handle: h}, nil
+}
+
+func (c *conn) close() {
+	if c.handle != 0 {
+		c.lib.closeConn(c.handle)
+		c.handle = 0
+	}
+}
+
+// value is what the C functions take where their header says chdb_connection:
+// the pointer that chdb_connect's answer points to.
+func (c *conn) value() uintptr {
+	return **(**uintptr)(unsafe.Pointer(&c.handle))
+}
+
+// parameter is one value for a {name:Type} of a statement.
+type parameter struct{ name, value string }
+
+// vectors is a list of parameters as the C functions want it.
+type vectors struct {
+	names, values       []unsafe.Pointer
+	nameLens, valueLens []uintptr
+	pin                 runtime.Pinner
+}
+
+func newVectors(parameters []parameter) *vectors {
+	v := new(vectors)
+	for _, p := range parameters {
+		v.names, v.nameLens = append(v.names, v.text(p.name)), append(v.nameLens, uintptr(len(p.name)))
+		v.values, v.valueLens = append(v.values, v.text(p.value)), append(v.valueLens, uintptr(len(p.value)))
+	}
+	return v
+}
+
+var empty = [1]byte{}
+
+func (v *vectors) text(s string) unsafe.Pointer {
+	if s == "" {
+		return unsafe.Pointer(&empty)
+	}
+	p := unsafe.StringData(s)
+	v.pin.Pin(p)
+	return unsafe.Pointer(p)
+}
+
+func (c *conn) call(
+	f func(uintptr, unsafe.Pointer, uintptr, unsafe.Pointer, uintptr, unsafe.Pointer, unsafe.Pointer, unsafe.Pointer, unsafe.Pointer, uintptr) resultHandle,
+	sql, format string, parameters []parameter,
+) *result {
+	v := newVectors(parameters)
+	defer v.pin.Unpin()
+	h := f(c.value(), v.text(sql), uintptr(len(sql)), v.text(format), uintptr(len(format)),
+		unsafe.Pointer(unsafe.SliceData(v.names)), unsafe.Pointer(unsafe.SliceData(v.nameLens)),
+		unsafe.Pointer(unsafe.SliceData(v.values)), unsafe.Pointer(unsafe.SliceData(v.valueLens)), uintptr(len(parameters)))
+	return &result{lib: c.lib, handle: h}
+}
+
+// query runs a statement to its end and returns its whole result.
+func (c *conn) query(sql, format string, parameters []parameter) *result {
+	return c.call(c.lib.query, sql, format, parameters)
+}
+
+// stream starts a statement whose result is fetched in chunks.
+func (c *conn) stream(sql, format string, parameters []parameter) *result {
+	return c.call(c.lib.streamQuery, sql, format, parameters)
+}
+
+// fetch returns the next chunk of a stream, an empty one at its end.
+func (c *conn) fetch(stream *result) *result {
+	return &result{lib: c.lib, handle: c.lib.fetch(c.value(), stream.handle)}
+}
+
+// cancel ends a stream before its end.
+func (c *conn) cancel(stream *result) {
+	c.lib.cancel(c.value(), stream.handle)
+}
+
+// result is an answer of the library, to be freed by its owner.
+type result struct {
+	lib    *library
+	handle resultHandle
+}
+
+// bytes returns the answer's data, which is gone after free.
+func (r *result) bytes() []byte {
+	n := r.lib.resultLength(r.handle)
+	if n == 0 {
+		return nil
+	}
+	return unsafe.Slice((*byte)(r.lib.resultBuffer(r.handle)), n)
+}
+
+func (r *result) err() error {
+	if r.handle == 0 {
+		return errors.New("embedded: the engine gave no answer")
+	}
+	if text := r.lib.resultError(r.handle); text != "" {
+		return newException(text)
+	}
+	return nil
+}
+
+func (r *result) free() {
+	if r.handle != 0 {
+		r.lib.destroy(r.handle)
+		r.handle = 0
+	}
+}
+
+// insertion is an INSERT whose rows are appended as bytes of a format.
+type insertion struct {
+	lib    *library
+	handle insertHandle
+}
+
+func (c *conn) insert(sql, format string, parameters []parameter) *insertion {
+	v := newVectors(parameters)
+	defer v.pin.Unpin()
+	h := c.lib.insert(c.value(), v.text(sql), uintptr(len(sql)), v.text(format), uintptr(len(format)),
+		unsafe.Pointer(unsafe.SliceData(v.names)), unsafe.Pointer(unsafe.SliceData(v.nameLens)),
+		unsafe.Pointer(unsafe.SliceData(v.values)), unsafe.Pointer(unsafe.SliceData(v.valueLens)), uintptr(len(parameters)))
+	return &insertion{lib: c.lib, handle: h}
+}
+
+func (i *insertion) err() error {
+	if text := i.lib.insertError(i.handle); text != "" {
+		return newException(text)
+	}
+	return nil
+}
+
+// append gives the engine the next bytes; false means that the insertion has
+// failed, for the reason that done tells.
+func (i *insertion) append(data []byte) bool {
+	state := i.lib.insertAppend(i.handle, unsafe.Pointer(unsafe.SliceData(data)), uintptr(len(data)))
+	runtime.KeepAlive(data)
+	return state == 0
+}
+
+// done commits the rows.
+func (i *insertion) done() error {
+	r := &result{lib: i.lib, handle: i.lib.insertDone(i.handle)}
+	defer r.free()
+	return r.err()
+}
+
+// cancel drops the rows that are not committed yet.
+func (i *insertion) cancel() { i.lib.insertCancel(i.handle) }
+
+func (i *insertion) free() { i.lib.insertDestroy(i.handle) }
+
+// analysis is the library's chdb_query_analysis_v1.
+type analysis struct {
+	size       uint32
+	statements uint32
+	_          [2]uint32
+}
+
+// statements counts the statements in a text; false means that it does not
+// parse.
+func (c *conn) statements(sql string) (int, bool) {
+	var v vectors
+	defer v.pin.Unpin()
+	a := analysis{size: uint32(unsafe.Sizeof(analysis{}))}
+	if c.lib.classify(c.value(), v.text(sql), uintptr(len(sql)), nil, 0, unsafe.Pointer(&a)) != 0 {
+		return 0, false
+	}
+	return int(a.statements), a.statements > 0
+}

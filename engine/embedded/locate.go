@@ -1,0 +1,94 @@
+package embedded
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// libraryVariable names the environment variable with the library's path.
+const libraryVariable = "LIFTHOUSE_LIBCHDB"
+
+// LibraryMissingError says that the engine's library was found nowhere.
+type LibraryMissingError struct {
+	Looked []string // the places looked at, in order
+}
+
+func (e *LibraryMissingError) Error() string {
+	return fmt.Sprintf("the ClickHouse library libchdb was not found: run `npm ci` in the checkout or `make engine`, or set %s to the path of the library (looked at: %s)",
+		libraryVariable, strings.Join(e.Looked, ", "))
+}
+
+// locate returns the path of the library: the option, the environment
+// variable, beside the executable, or the npm package in a node_modules
+// folder of the executable's or the working directory's ancestors. A path
+// that the caller names must exist; it is not replaced by another.
+func locate(option string) (string, error) {
+	for _, named := range []string{option, os.Getenv(libraryVariable)} {
+		if named == "" {
+			continue
+		}
+		if !isFile(named) {
+			return "", &LibraryMissingError{Looked: []string{named}}
+		}
+		return filepath.Abs(named)
+	}
+	var looked []string
+	for _, place := range places() {
+		if isFile(place) {
+			return place, nil
+		}
+		looked = append(looked, place)
+	}
+	return "", &LibraryMissingError{Looked: looked}
+}
+
+// places lists where the library may be when nobody names it.
+func places() []string {
+	names := []string{"libchdb.so"}
+	if runtime.GOOS == "darwin" {
+		names = append(names, "libchdb.dylib")
+	}
+	var starts, list []string
+	if executable, err := os.Executable(); err == nil {
+		if resolved, err := filepath.EvalSymlinks(executable); err == nil {
+			executable = resolved
+		}
+		starts = append(starts, filepath.Dir(executable))
+		for _, name := range names {
+			list = append(list, filepath.Join(filepath.Dir(executable), name))
+		}
+	}
+	if working, err := os.Getwd(); err == nil {
+		starts = append(starts, working)
+	}
+	seen := make(map[string]bool)
+	for _, start := range starts {
+		for dir := start; !seen[dir]; dir = filepath.Dir(dir) {
+			seen[dir] = true
+			for _, name := range names {
+				list = append(list, filepath.Join(dir, "node_modules", "@chdb", npmPackage(), name))
+			}
+		}
+	}
+	return list
+}
+
+// npmPackage is the name that the library's npm package has on this platform.
+func npmPackage() string {
+	arch := runtime.GOARCH
+	if arch == "amd64" {
+		arch = "x64"
+	}
+	if runtime.GOOS == "linux" {
+		return "lib-linux-" + arch + "-gnu"
+	}
+	return "lib-" + runtime.GOOS + "-" + arch
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}

@@ -1,0 +1,165 @@
+package embedded
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+)
+
+// session is a connection of the library and what its statements would see:
+// the library knows settings and a current database per connection only, so a
+// session is brought to those of its next statement when they differ.
+type session struct {
+	*conn
+	mark     string // value of markSetting, by which a running statement is found
+	database string
+	settings map[string]string
+}
+
+// markSetting is a setting that has no effect without an HTTP server. Every
+// session has a value of its own, which system.processes shows.
+const markSetting = "http_headers_progress_interval_ms"
+
+const defaultDatabase = "default"
+
+// identifier is what a setting's name may look like.
+var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.]*$`)
+
+// adopt brings the session to a database and settings. After an error the
+// session must be discarded.
+func (s *session) adopt(database string, settings, initial map[string]string) error {
+	if database == "" {
+		database = defaultDatabase
+	}
+	if database != s.database {
+		if err := s.exec("USE " + quoteName(database)); err != nil {
+			return err
+		}
+		s.database = database
+	}
+	changes, err := s.changes(settings, initial)
+	if err != nil || len(changes) == 0 {
+		return err
+	}
+	if err := s.exec("SET " + strings.Join(changes, ", ")); err != nil {
+		return err
+	}
+	s.settings = maps.Clone(settings)
+	return nil
+}
+
+// changes lists what SET must say for the session to have the settings, and
+// for all other settings their initial values.
+func (s *session) changes(settings, initial map[string]string) ([]string, error) {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		if !identifier.MatchString(name) {
+			return nil, &clickhouse.Exception{
+				Code: codeUnknownSetting, Name: "DB::Exception", CodeName: "UNKNOWN_SETTING",
+				Message: fmt.Sprintf("Unknown setting %q", name),
+			}
+		}
+		if value, ok := s.settings[name]; !ok || value != settings[name] {
+			list = append(list, name+" = "+quoteText(settings[name]))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.settings)) {
+		if _, ok := settings[name]; ok {
+			continue
+		}
+		if value, ok := initial[name]; ok {
+			list = append(list, name+" = "+quoteText(value))
+		} else {
+			list = append(list, name+" = DEFAULT")
+		}
+	}
+	return list, nil
+}
+
+// exec runs a statement without a result.
+func (s *session) exec(sql string) error {
+	r := s.query(sql, "Null", nil)
+	defer r.free()
+	return r.err()
+}
+
+// text runs a statement and returns its result as tab-separated text.
+func (s *session) text(sql string) (string, error) {
+	r := s.query(sql, "TSVRaw", nil)
+	defer r.free()
+	return string(r.bytes()), r.err()
+}
+
+var (
+	textEscaper = strings.NewReplacer(`\`, `\\`, `'`, `\'`)
+	nameEscaper = strings.NewReplacer(`\`, `\\`, "`", "\\`")
+)
+
+func quoteText(s string) string { return "'" + textEscaper.Replace(s) + "'" }
+
+func quoteName(s string) string { return "`" + nameEscaper.Replace(s) + "`" }
+
+// pool lends sessions, each to one statement at a time.
+type pool struct {
+	open  func() (*session, error)
+	slots chan struct{} // one for each session lent
+
+	mu   sync.Mutex
+	idle []*session
+}
+
+func newPool(size int, open func() (*session, error)) *pool {
+	return &pool{open: open, slots: make(chan struct{}, size)}
+}
+
+// take waits for a session until ctx ends.
+func (p *pool) take(ctx context.Context) (*session, error) {
+	select {
+	case p.slots <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	p.mu.Lock()
+	if n := len(p.idle); n > 0 {
+		s := p.idle[n-1]
+		p.idle = p.idle[:n-1]
+		p.mu.Unlock()
+		return s, nil
+	}
+	p.mu.Unlock()
+	s, err := p.open()
+	if err != nil {
+		<-p.slots
+	}
+	return s, err
+}
+
+// put takes a session back.
+func (p *pool) put(s *session) {
+	p.mu.Lock()
+	p.idle = append(p.idle, s)
+	p.mu.Unlock()
+	<-p.slots
+}
+
+// discard closes a session whose state is not known.
+func (p *pool) discard(s *session) {
+	s.close()
+	<-p.slots
+}
+
+// close closes the sessions that nobody has.
+func (p *pool) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range p.idle {
+		s.close()
+	}
+	p.idle = nil
+}

@@ -1,0 +1,217 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"io"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+)
+
+// appendSize is how much of an INSERT is given to the library at once.
+const appendSize = 1 << 20
+
+// run runs a statement on a session of the pool. It gives emit the chunks of
+// the result, which emit owns from then on.
+func (e *Engine) run(ctx context.Context, q *request, emit func(*result) error) (err error) {
+	s, err := e.pool.take(ctx)
+	if err != nil {
+		return err
+	}
+	keep := false
+	defer func() {
+		if keep {
+			e.pool.put(s)
+		} else {
+			e.pool.discard(s)
+		}
+		if err != nil && ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+	}()
+	if err := s.adopt(q.database, q.settings, e.initial); err != nil {
+		return err
+	}
+	keep = q.settings["readonly"] == "" && !changesSession(q.sql)
+	switch {
+	case q.rows != nil:
+		return e.insert(ctx, s, q)
+	case q.format == "Native" && !q.whole && isSelect(q.sql):
+		err = e.stream(ctx, s, q, emit)
+		if !notStreamable(err) {
+			return err
+		}
+	}
+	return e.whole(ctx, s, q, emit)
+}
+
+// stream runs a query and gives its result chunk by chunk.
+func (e *Engine) stream(ctx context.Context, s *session, q *request, emit func(*result) error) error {
+	var stream *result
+	e.guard(ctx, s, func() { stream = s.stream(q.sql, q.format, q.parameters) })
+	defer stream.free()
+	if err := stream.err(); err != nil {
+		return err
+	}
+	for {
+		var chunk *result
+		e.guard(ctx, s, func() { chunk = s.fetch(stream) })
+		if err := chunk.err(); err != nil {
+			chunk.free()
+			return err
+		}
+		if len(chunk.bytes()) == 0 {
+			chunk.free()
+			return nil
+		}
+		if err := emit(chunk); err != nil {
+			s.cancel(stream)
+			return err
+		}
+	}
+}
+
+// whole runs a statement to its end and then gives its result.
+func (e *Engine) whole(ctx context.Context, s *session, q *request, emit func(*result) error) error {
+	if strings.Contains(strings.TrimRight(q.sql, "; \t\r\n"), ";") {
+		if n, ok := s.statements(q.sql); ok && n > 1 {
+			return &clickhouse.Exception{
+				Code: codeSyntaxError, Name: "DB::Exception", CodeName: "SYNTAX_ERROR",
+				Message: "Syntax error (Multi-statements are not allowed)",
+			}
+		}
+	}
+	var r *result
+	e.guard(ctx, s, func() { r = s.query(q.sql, q.format, q.parameters) })
+	if err := r.err(); err != nil {
+		r.free()
+		return err
+	}
+	if len(r.bytes()) == 0 {
+		r.free()
+		return nil
+	}
+	return emit(r)
+}
+
+// insert appends the rows of a request to a table.
+func (e *Engine) insert(ctx context.Context, s *session, q *request) error {
+	var i *insertion
+	e.guard(ctx, s, func() { i = s.insert(q.sql, q.format, q.parameters) })
+	defer i.free()
+	if err := i.err(); err != nil {
+		return err
+	}
+	n, err := e.appendRows(ctx, s, q.rows, i)
+	switch {
+	case err != nil:
+		i.cancel()
+		return err
+	case n == 0 && q.format == "Native":
+		// The driver sends no body when it fails to encode a block, and
+		// would take the success of such an insert for that of its rows.
+		i.cancel()
+		return &clickhouse.Exception{Code: codeNoData, Name: "DB::Exception", CodeName: "NO_DATA_TO_INSERT", Message: "the driver sent no rows"}
+	}
+	e.guard(ctx, s, func() { err = i.done() })
+	return err
+}
+
+// appendRows appends all bytes of rows and returns their number. If the engine
+// takes no more, done tells why.
+func (e *Engine) appendRows(ctx context.Context, s *session, rows io.Reader, i *insertion) (int64, error) {
+	buffer := make([]byte, appendSize)
+	var total int64
+	for {
+		n, err := io.ReadFull(rows, buffer)
+		if cause := context.Cause(ctx); cause != nil {
+			return total, cause
+		}
+		if n > 0 {
+			total += int64(n)
+			accepted := false
+			e.guard(ctx, s, func() { accepted = i.append(buffer[:n]) })
+			if !accepted {
+				return total, nil
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			return total, nil
+		case err != nil:
+			return total, err
+		}
+	}
+}
+
+// guard makes a call of the library. From when ctx ends until the call returns
+// it kills the session's statement, again and again because a statement is not
+// always far enough to be found. When guard returns no kill is under way that
+// could hit the session's next statement.
+func (e *Engine) guard(ctx context.Context, s *session, call func()) {
+	ended, quiet := make(chan struct{}), make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(quiet)
+		for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
+			select {
+			case <-ended:
+				return
+			default:
+			}
+			e.kill(s)
+			select {
+			case <-ended:
+				return
+			case <-time.After(pause):
+			}
+		}
+	})
+	call()
+	close(ended)
+	if !stop() {
+		<-quiet
+	}
+}
+
+// kill asks the engine to stop what the session runs. Its error does not
+// matter: guard tries again.
+func (e *Engine) kill(s *session) {
+	e.control.Lock()
+	defer e.control.Unlock()
+	_ = e.control.exec("KILL QUERY WHERE Settings[" + quoteText(markSetting) + "] = " + quoteText(s.mark) + " ASYNC")
+}
+
+// Beginnings of statements, after comments.
+var (
+	selects = regexp.MustCompile(`(?is)^[\s(]*(SELECT|WITH|FROM)\b`)
+	changes = regexp.MustCompile(`(?is)^\s*(SET|USE|BEGIN|CREATE\s+(OR\s+REPLACE\s+)?TEMPORARY|REPLACE\s+TEMPORARY)\b`)
+	comment = regexp.MustCompile(`(?s)^\s*(--[^\n]*(\n|$)|#[ !][^\n]*(\n|$)|/\*.*?\*/)`)
+)
+
+// isSelect reports whether the library may be asked to stream the statement's
+// result, which it does for SELECT only.
+func isSelect(sql string) bool { return selects.MatchString(skipComments(sql)) }
+
+// changesSession reports whether a statement leaves something behind that the
+// session's next statement must not see.
+func changesSession(sql string) bool { return changes.MatchString(skipComments(sql)) }
+
+func skipComments(sql string) string {
+	for {
+		m := comment.FindString(sql)
+		if m == "" {
+			return sql
+		}
+		sql = sql[len(m):]
+	}
+}
+
+// notStreamable reports that the library refused, before running it, to stream
+// a statement that only looked like a SELECT.
+func notStreamable(err error) bool {
+	var e *clickhouse.Exception
+	return errors.As(err, &e) && e.Code == codeBadArguments && strings.HasPrefix(e.Message, "Streaming query is not supported")
+}

@@ -1,0 +1,238 @@
+package catalogue
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// Change is what applying a file does, or would do, to one resource.
+type Change struct {
+	AccountID int64
+	Kind      string
+	ID        int64
+	Name      string
+	Created   bool
+	Fields    []FieldChange // of a resource that stood before
+	Shares    []NamedShare  // resolved to fractions of all traffic in the test; campaigns only
+}
+
+// FieldChange is one field of a definition, before and after, as JSON; empty
+// where it was or is absent.
+type FieldChange struct{ Field, Before, After string }
+
+// NamedShare is the fraction of a campaign's visitors a variation is given.
+type NamedShare struct {
+	Name  string
+	Share float64
+}
+
+// Apply makes the store's catalogue say what the file says, in one insert:
+// all of it or nothing. What the file does not name stays; the state of a
+// resource that stands already (active, dates) stays too. It returns what
+// changes, and with dryRun changes nothing. A file that breaks a constraint
+// gives Faults.
+func (c *Catalogue) Apply(ctx context.Context, file File, dryRun bool) ([]Change, error) {
+	c.changing.Lock()
+	defer c.changing.Unlock()
+	rows, err := readRows(ctx, c.conn)
+	if err != nil {
+		return nil, err
+	}
+	known, err := newSnapshot(rows)
+	if err != nil {
+		return nil, err
+	}
+	if err := file.validate(known); err != nil {
+		return nil, err
+	}
+	a := applier{now: time.Now().UTC().Truncate(time.Millisecond), known: known, standing: make(map[key]row, len(rows))}
+	for _, r := range rows {
+		a.standing[r.key] = r
+	}
+	if err := a.file(&file); err != nil {
+		return nil, err
+	}
+	if dryRun {
+		return a.changes, nil
+	}
+	if err := insertRows(ctx, c.conn, a.rows); err != nil {
+		return nil, err
+	}
+	return a.changes, c.Refresh(ctx)
+}
+
+type applier struct {
+	now      time.Time
+	known    *Snapshot
+	standing map[key]row
+	rows     []row
+	changes  []Change
+}
+
+func (a *applier) file(file *File) error {
+	for i := range file.Accounts {
+		account := &file.Accounts[i]
+		if _, err := a.define(account.ID, kindAccount, account.ID, account.Name, account); err != nil {
+			return err
+		}
+		for w := range account.Websites {
+			if err := a.website(account.ID, &account.Websites[w]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (a *applier) website(account int64, site *Website) error {
+	if _, err := a.define(account, kindWebsite, site.ID, site.Domain, site); err != nil {
+		return err
+	}
+	for i := range site.Goals {
+		if _, err := a.define(account, kindGoal, site.Goals[i].ID, site.Goals[i].Name, &site.Goals[i]); err != nil {
+			return err
+		}
+	}
+	for i := range site.Targets {
+		if _, err := a.define(account, kindTarget, site.Targets[i].ID, site.Targets[i].Name, &site.Targets[i]); err != nil {
+			return err
+		}
+	}
+	for i := range site.Campaigns {
+		if err := a.campaign(account, &site.Campaigns[i]); err != nil {
+			return err
+		}
+	}
+	for i := range site.Widgets {
+		widget := &site.Widgets[i]
+		changed, err := a.define(account, kindWidget, widget.ID, widget.Name, widget)
+		if err != nil {
+			return err
+		}
+		if err := a.state(account, kindWidget, widget.ID, changed, widget.Initial, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *applier) campaign(account int64, campaign *Campaign) error {
+	changed, err := a.define(account, kindCampaign, campaign.ID, campaign.Name, campaign)
+	if err != nil {
+		return err
+	}
+	if changed {
+		a.changes[len(a.changes)-1].Shares = campaign.namedShares()
+	}
+	return a.state(account, kindCampaign, campaign.ID, changed, campaign.Initial, campaign.Shares())
+}
+
+func (c *Campaign) namedShares() []NamedShare {
+	total := 0
+	for _, share := range c.Shares() {
+		total += share
+	}
+	fraction := func(share int) float64 { return float64(share) / float64(max(total, 1)) }
+	shares := []NamedShare{{"Control", fraction(c.ControlShare)}}
+	for _, v := range c.Variations {
+		shares = append(shares, NamedShare{v.Name, fraction(v.Share)})
+	}
+	return shares
+}
+
+// define notes the definition's row if it is new or differs from the one that
+// stands, and says whether it did.
+func (a *applier) define(account int64, k kind, id int64, name string, definition any) (bool, error) {
+	body, err := encode(definition)
+	if err != nil {
+		return false, err
+	}
+	at := key{account, k, id, facetDefinition}
+	before, stood := a.standing[at]
+	if stood && !before.Archived && before.Body == body {
+		return false, nil
+	}
+	fields, err := fieldChanges(before.Body, body)
+	if err != nil {
+		return false, err
+	}
+	change := Change{AccountID: account, Kind: string(k), ID: id, Name: name, Created: !stood || before.Archived, Fields: fields}
+	if change.Created {
+		change.Fields = nil
+	}
+	a.changes = append(a.changes, change)
+	a.rows = append(a.rows, row{key: at, Version: before.Version + 1, Body: body})
+	return true, nil
+}
+
+// state notes the first state of a resource, or the change of its date and
+// shares when its definition changed.
+func (a *applier) state(account int64, k kind, id int64, changed bool, initial Initial, shares Shares) error {
+	at := key{account, k, id, facetState}
+	before, stood := a.standing[at]
+	if stood && !changed {
+		return nil
+	}
+	state := State{Active: initial.Active, CreateDate: a.now, StartDate: utc(initial.StartDate), EndDate: utc(initial.EndDate)}
+	if initial.CreateDate != nil {
+		state.CreateDate = *utc(initial.CreateDate)
+	}
+	if state.Active && state.StartDate == nil {
+		state.StartDate = &a.now
+	}
+	if stood {
+		if err := json.Unmarshal([]byte(before.Body), &state); err != nil {
+			return fmt.Errorf("state of %s %d: %w", k, id, err)
+		}
+	}
+	state.UpdateDate = a.now
+	if shares != nil && !maps.Equal(state.Current(), shares) {
+		state.Shares = append(state.Shares, SharesSince{Since: a.now, Shares: shares})
+	}
+	body, err := encode(state)
+	if err != nil {
+		return err
+	}
+	a.rows = append(a.rows, row{key: at, Version: before.Version + 1, Body: body})
+	return nil
+}
+
+func utc(t *time.Time) *time.Time {
+	if t == nil {
+		return nil
+	}
+	u := t.UTC().Truncate(time.Millisecond)
+	return &u
+}
+
+// fieldChanges compares two JSON objects field by field, in the order of
+// their names.
+func fieldChanges(before, after string) ([]FieldChange, error) {
+	var was, is map[string]json.RawMessage
+	if before != "" {
+		if err := json.Unmarshal([]byte(before), &was); err != nil {
+			return nil, err
+		}
+	}
+	if err := json.Unmarshal([]byte(after), &is); err != nil {
+		return nil, err
+	}
+	fields := map[string]bool{}
+	for field := range was {
+		fields[field] = true
+	}
+	for field := range is {
+		fields[field] = true
+	}
+	var changes []FieldChange
+	for _, field := range slices.Sorted(maps.Keys(fields)) {
+		if string(was[field]) != string(is[field]) {
+			changes = append(changes, FieldChange{Field: field, Before: string(was[field]), After: string(is[field])})
+		}
+	}
+	return changes, nil
+}

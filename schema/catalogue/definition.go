@@ -1,0 +1,161 @@
+package catalogue
+
+import "time"
+
+// File is what `lifthouse apply` reads.
+type File struct {
+	Accounts []Account `yaml:"accounts"`
+}
+
+// Account owns websites and tokens.
+type Account struct {
+	ID       int64     `yaml:"id" json:"id"`
+	Name     string    `yaml:"name" json:"name"`
+	Websites []Website `yaml:"websites" json:"-"`
+}
+
+// Website owns goals, targets, campaigns and widgets. Its id is unique over
+// all accounts, because events carry it alone.
+type Website struct {
+	ID        int64      `yaml:"id" json:"id"`
+	Domain    string     `yaml:"domain" json:"domain"`
+	Goals     []Goal     `yaml:"goals" json:"-"`
+	Targets   []Target   `yaml:"targets" json:"-"`
+	Campaigns []Campaign `yaml:"campaigns" json:"-"`
+	Widgets   []Widget   `yaml:"widgets" json:"-"`
+}
+
+// Goal is something a visitor may reach.
+type Goal struct {
+	ID        int64  `yaml:"id" json:"id"`
+	WebsiteID int64  `yaml:"-" json:"websiteId"`
+	Name      string `yaml:"name" json:"name"`
+	System    bool   `yaml:"system" json:"system"`
+	Action    string `yaml:"action" json:"action,omitempty"`
+	Default   bool   `yaml:"default" json:"default"`
+	Value     *int64 `yaml:"value" json:"value,omitempty"`
+}
+
+// Target is an audience.
+type Target struct {
+	ID        int64  `yaml:"id" json:"id"`
+	WebsiteID int64  `yaml:"-" json:"websiteId"`
+	Name      string `yaml:"name" json:"name"`
+}
+
+// Campaign is a personalization or an experiment with a split of traffic.
+type Campaign struct {
+	ID                int64       `yaml:"id" json:"id"`
+	WebsiteID         int64       `yaml:"-" json:"websiteId"`
+	Name              string      `yaml:"name" json:"name"`
+	Description       string      `yaml:"description" json:"description,omitempty"`
+	Type              string      `yaml:"type" json:"type"`
+	ControlShare      int         `yaml:"controlShare" json:"controlShare"`
+	TrafficAllocation int         `yaml:"trafficAllocation" json:"trafficAllocation"`
+	TargetID          int64       `yaml:"targetId" json:"targetId,omitempty"`
+	TargetMode        string      `yaml:"targetMode" json:"targetMode"`
+	PrimaryGoalID     int64       `yaml:"primaryGoalId" json:"primaryGoalId,omitempty"`
+	SignificanceLevel int         `yaml:"significanceLevel" json:"significanceLevel"`
+	Methodology       string      `yaml:"methodology" json:"methodology"`
+	Power             int         `yaml:"power" json:"power"`
+	MDE               float64     `yaml:"mde" json:"mde"`
+	PlannedVisitors   int64       `yaml:"plannedVisitors" json:"plannedVisitors,omitempty"`
+	MultipleExposures string      `yaml:"multipleExposures" json:"multipleExposures,omitempty"`
+	Variations        []Variation `yaml:"variations" json:"variations"`
+	Initial           `yaml:",inline" json:"-"`
+}
+
+// Initial is the state a campaign or a widget is created with; applying the
+// file again does not touch it.
+type Initial struct {
+	Active     bool       `yaml:"active"`
+	CreateDate *time.Time `yaml:"createDate"`
+	StartDate  *time.Time `yaml:"startDate"`
+	EndDate    *time.Time `yaml:"endDate"`
+}
+
+// Variation is one alternative of a campaign; control is not declared.
+type Variation struct {
+	ID       int64  `yaml:"id" json:"id"`
+	Name     string `yaml:"name" json:"name"`
+	Share    int    `yaml:"share" json:"share"`
+	TargetID int64  `yaml:"targetId" json:"targetId,omitempty"`
+	Order    int    `yaml:"order" json:"order"`
+}
+
+// Widget is an on-site element.
+type Widget struct {
+	ID            int64             `yaml:"id" json:"id"`
+	WebsiteID     int64             `yaml:"-" json:"websiteId"`
+	Name          string            `yaml:"name" json:"name"`
+	Type          string            `yaml:"type" json:"type"`
+	PrimaryGoalID int64             `yaml:"primaryGoalId" json:"primaryGoalId,omitempty"`
+	Variations    []WidgetVariation `yaml:"variations" json:"variations"`
+	Experiments   []Experiment      `yaml:"experiments" json:"experiments"`
+	Initial       `yaml:",inline" json:"-"`
+}
+
+// WidgetVariation is one alternative of a widget or of one of its experiments.
+type WidgetVariation struct {
+	ID    int64  `yaml:"id" json:"id"`
+	Name  string `yaml:"name" json:"name"`
+	Share int    `yaml:"share" json:"share"`
+}
+
+// Experiment compares variations of a widget.
+type Experiment struct {
+	ID            int64             `yaml:"id" json:"id"`
+	Name          string            `yaml:"name" json:"name"`
+	PrimaryMetric string            `yaml:"primaryMetric" json:"primaryMetric,omitempty"`
+	ControlShare  int               `yaml:"controlShare" json:"controlShare"`
+	Active        bool              `yaml:"active" json:"active"`
+	Variations    []WidgetVariation `yaml:"variations" json:"variations"`
+}
+
+// The values of Campaign.Methodology.
+const (
+	Frequentist = "frequentist"
+	Bayesian    = "bayesian"
+)
+
+// The values of Campaign.MultipleExposures: what becomes of a visitor who saw
+// more than one variation. Empty lets the report choose by the shares.
+const (
+	ExcludeCrossovers = "exclude"
+	FirstVariation    = "first"
+)
+
+// UnmarshalYAML fills in the documented defaults of what is not given.
+func (c *Campaign) UnmarshalYAML(decode func(any) error) error {
+	type fields Campaign
+	f := fields{
+		Type: "personalization", ControlShare: 5, TrafficAllocation: 10, TargetMode: "live",
+		SignificanceLevel: 90, Methodology: Frequentist, Power: 80, MDE: 20,
+	}
+	if err := decode(&f); err != nil {
+		return err
+	}
+	*c = Campaign(f)
+	return nil
+}
+
+// UnmarshalYAML fills in the documented default of the share.
+func (v *WidgetVariation) UnmarshalYAML(decode func(any) error) error {
+	type fields WidgetVariation
+	f := fields{Share: 100}
+	if err := decode(&f); err != nil {
+		return err
+	}
+	*v = WidgetVariation(f)
+	return nil
+}
+
+// Shares are relative weights of the variations of a campaign, control (0)
+// first; they need not add up to 100.
+func (c *Campaign) Shares() Shares {
+	shares := Shares{0: c.ControlShare}
+	for _, v := range c.Variations {
+		shares[v.ID] = v.Share
+	}
+	return shares
+}

@@ -1,0 +1,102 @@
+package catalogue
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+type kind string
+
+const (
+	kindAccount  kind = "account"
+	kindToken    kind = "token"
+	kindWebsite  kind = "website"
+	kindGoal     kind = "goal"
+	kindTarget   kind = "target"
+	kindCampaign kind = "campaign"
+	kindWidget   kind = "widget"
+)
+
+type facet string
+
+const (
+	facetDefinition facet = "definition"
+	facetState      facet = "state"
+)
+
+type key struct {
+	AccountID int64 `ch:"account_id"`
+	Kind      kind  `ch:"kind"`
+	ID        int64 `ch:"id"`
+	Facet     facet `ch:"facet"`
+}
+
+type row struct {
+	key
+	Version  uint64 `ch:"version"`
+	Body     string `ch:"body"`
+	Archived bool   `ch:"archived"`
+}
+
+// digestQuery changes whenever a row that stands changes. The engine dropping
+// an outdated row changes it too, which costs one needless refresh.
+const digestQuery = `
+SELECT sum(cityHash64(account_id, kind, id, facet, version, body, archived))
+FROM catalogue`
+
+const standingRows = `
+SELECT account_id, kind, id, facet, version, body, archived
+FROM catalogue
+ORDER BY account_id, kind, id, facet, version DESC, changed_at DESC
+LIMIT 1 BY account_id, kind, id, facet`
+
+func readRows(ctx context.Context, conn driver.Conn) ([]row, error) {
+	found, err := conn.Query(ctx, standingRows)
+	if err != nil {
+		return nil, fmt.Errorf("read catalogue: %w", err)
+	}
+	defer func() { _ = found.Close() }()
+	var rows []row
+	for found.Next() {
+		var r row
+		var k, f string
+		if err := found.Scan(&r.AccountID, &k, &r.ID, &f, &r.Version, &r.Body, &r.Archived); err != nil {
+			return nil, fmt.Errorf("read catalogue: %w", err)
+		}
+		r.Kind, r.Facet = kind(k), facet(f)
+		rows = append(rows, r)
+	}
+	if err := found.Err(); err != nil {
+		return nil, fmt.Errorf("read catalogue: %w", err)
+	}
+	return rows, nil
+}
+
+// insertRows stores the rows in one block: all of them or none.
+func insertRows(ctx context.Context, conn driver.Conn, rows []row) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	batch, err := conn.PrepareBatch(ctx, "INSERT INTO catalogue (account_id, kind, id, facet, version, body, archived)")
+	if err != nil {
+		return fmt.Errorf("write catalogue: %w", err)
+	}
+	defer func() { _ = batch.Close() }()
+	for _, r := range rows {
+		if err := batch.Append(r.AccountID, string(r.Kind), r.ID, string(r.Facet), r.Version, r.Body, r.Archived); err != nil {
+			return fmt.Errorf("write catalogue: %w", err)
+		}
+	}
+	if err := batch.Send(); err != nil {
+		return fmt.Errorf("write catalogue: %w", err)
+	}
+	return nil
+}
+
+func encode(body any) (string, error) {
+	text, err := json.Marshal(body)
+	return string(text), err
+}

@@ -1,0 +1,177 @@
+package catalogue
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// Snapshot is the whole catalogue at one moment. It does not change.
+type Snapshot struct {
+	accounts map[int64]*Owned
+	websites map[int64]int64 // website to account
+	tokens   map[Digest]Token
+}
+
+// Owned is all that one account has.
+type Owned struct {
+	Account
+	Websites  map[int64]Website
+	Goals     map[int64]Goal
+	Targets   map[int64]Target
+	Campaigns map[int64]LiveCampaign
+	Widgets   map[int64]LiveWidget
+}
+
+// LiveCampaign is a campaign's definition and its state.
+type LiveCampaign struct {
+	Campaign
+	State
+}
+
+// LiveWidget is a widget's definition and its state.
+type LiveWidget struct {
+	Widget
+	State
+}
+
+// ByID returns the resources in the order of their ids.
+func ByID[R any](resources map[int64]R) []R {
+	list := make([]R, 0, len(resources))
+	for _, id := range slices.Sorted(maps.Keys(resources)) {
+		list = append(list, resources[id])
+	}
+	return list
+}
+
+// Account returns what the account owns; nothing where there is no such
+// account.
+func (s *Snapshot) Account(id int64) *Owned {
+	if owned, ok := s.accounts[id]; ok {
+		return owned
+	}
+	return &Owned{}
+}
+
+// Accounts returns the accounts in the order of their ids.
+func (s *Snapshot) Accounts() []*Owned { return ByID(s.accounts) }
+
+// AccountOfWebsite returns the account that owns the website, false where
+// none does.
+func (s *Snapshot) AccountOfWebsite(id int64) (int64, bool) {
+	account, ok := s.websites[id]
+	return account, ok
+}
+
+// Token returns the token with this digest, unless it was revoked or has
+// expired at the given time.
+func (s *Snapshot) Token(digest Digest, now time.Time) (Token, bool) {
+	token, ok := s.tokens[digest]
+	if !ok || token.ExpiresAt != nil && !now.Before(*token.ExpiresAt) {
+		return Token{}, false
+	}
+	return token, true
+}
+
+// Tokens returns an account's tokens in the order of their ids.
+func (s *Snapshot) Tokens(account int64) []Token {
+	var tokens []Token
+	for _, token := range s.tokens {
+		if token.AccountID == account {
+			tokens = append(tokens, token)
+		}
+	}
+	slices.SortFunc(tokens, func(a, b Token) int { return cmp.Compare(a.ID, b.ID) })
+	return tokens
+}
+
+func (o *Owned) goalsOf(website int64) ids {
+	found := ids{}
+	for id, goal := range o.Goals {
+		found[id] = goal.WebsiteID == website
+	}
+	return found
+}
+
+func (o *Owned) targetsOf(website int64) ids {
+	found := ids{}
+	for id, target := range o.Targets {
+		found[id] = target.WebsiteID == website
+	}
+	return found
+}
+
+func newSnapshot(rows []row) (*Snapshot, error) {
+	s := &Snapshot{accounts: map[int64]*Owned{}, websites: map[int64]int64{}, tokens: map[Digest]Token{}}
+	for _, row := range rows {
+		if row.Archived {
+			continue
+		}
+		if err := s.add(row); err != nil {
+			return nil, fmt.Errorf("catalogue row %s %d of account %d: %w", row.Kind, row.ID, row.AccountID, err)
+		}
+	}
+	return s, nil
+}
+
+func (s *Snapshot) owned(account int64) *Owned {
+	o, ok := s.accounts[account]
+	if !ok {
+		o = &Owned{
+			Account:  Account{ID: account},
+			Websites: map[int64]Website{}, Goals: map[int64]Goal{}, Targets: map[int64]Target{},
+			Campaigns: map[int64]LiveCampaign{}, Widgets: map[int64]LiveWidget{},
+		}
+		s.accounts[account] = o
+	}
+	return o
+}
+
+func (s *Snapshot) add(r row) error {
+	o := s.owned(r.AccountID)
+	body := []byte(r.Body)
+	switch r.Kind {
+	case kindAccount:
+		return json.Unmarshal(body, &o.Account)
+	case kindToken:
+		token := Token{ID: r.ID, AccountID: r.AccountID}
+		err := json.Unmarshal(body, &token)
+		s.tokens[token.Digest] = token
+		return err
+	case kindWebsite:
+		s.websites[r.ID] = r.AccountID
+		return addDefinition(o.Websites, r.ID, body)
+	case kindGoal:
+		return addDefinition(o.Goals, r.ID, body)
+	case kindTarget:
+		return addDefinition(o.Targets, r.ID, body)
+	case kindCampaign:
+		live := o.Campaigns[r.ID]
+		err := unmarshalFacet(r.Facet, body, &live.Campaign, &live.State)
+		o.Campaigns[r.ID] = live
+		return err
+	case kindWidget:
+		live := o.Widgets[r.ID]
+		err := unmarshalFacet(r.Facet, body, &live.Widget, &live.State)
+		o.Widgets[r.ID] = live
+		return err
+	}
+	return fmt.Errorf("unknown kind %q: the store was written by a newer release", r.Kind)
+}
+
+func addDefinition[R any](resources map[int64]R, id int64, body []byte) error {
+	var r R
+	err := json.Unmarshal(body, &r)
+	resources[id] = r
+	return err
+}
+
+func unmarshalFacet(f facet, body []byte, definition any, state *State) error {
+	if f == facetState {
+		return json.Unmarshal(body, state)
+	}
+	return json.Unmarshal(body, definition)
+}

@@ -1,0 +1,148 @@
+package catalogue
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Scope is what a token may do.
+type Scope string
+
+// The scopes. Write implies read; ingest is bound to one website and reads
+// nothing.
+const (
+	ScopeRead   Scope = "read"
+	ScopeWrite  Scope = "write"
+	ScopeIngest Scope = "ingest"
+)
+
+// Digest is the SHA-256 of a token, which is all that is kept of it.
+type Digest [sha256.Size]byte
+
+// MarshalText writes the digest in hexadecimal.
+func (d Digest) MarshalText() ([]byte, error) { return []byte(hex.EncodeToString(d[:])), nil }
+
+// UnmarshalText reads what MarshalText writes.
+func (d *Digest) UnmarshalText(text []byte) error {
+	n, err := hex.Decode(d[:], text)
+	if err == nil && n != len(d) {
+		err = fmt.Errorf("token digest of %d bytes", n)
+	}
+	return err
+}
+
+// DigestOf returns the digest of a token as presented.
+func DigestOf(secret string) Digest { return sha256.Sum256([]byte(secret)) }
+
+// Token is a key to one account.
+type Token struct {
+	ID        int64      `json:"-"`
+	AccountID int64      `json:"-"`
+	Digest    Digest     `json:"sha256"`
+	Name      string     `json:"name,omitempty"`
+	Scopes    []Scope    `json:"scopes"`
+	WebsiteID int64      `json:"websiteId,omitempty"` // 0: every website of the account
+	CreatedAt time.Time  `json:"createdAt"`
+	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
+}
+
+// May says whether the token carries the scope.
+func (t *Token) May(scope Scope) bool {
+	return slices.Contains(t.Scopes, scope) || scope == ScopeRead && slices.Contains(t.Scopes, ScopeWrite)
+}
+
+// tokenPrefix lets scanners of leaked secrets recognise ours.
+const tokenPrefix = "lh_"
+
+// CreateToken makes a token of the account and returns its secret, 256 random
+// bits, which is kept nowhere.
+func (c *Catalogue) CreateToken(ctx context.Context, token Token) (string, Token, error) {
+	c.changing.Lock()
+	defer c.changing.Unlock()
+	rows, err := readRows(ctx, c.conn)
+	if err != nil {
+		return "", Token{}, err
+	}
+	if err := checkToken(rows, token); err != nil {
+		return "", Token{}, err
+	}
+	token.ID = 1
+	for _, r := range rows {
+		if r.Kind == kindToken && r.AccountID == token.AccountID {
+			token.ID = max(token.ID, r.ID+1)
+		}
+	}
+	random := make([]byte, 32)
+	if _, err := rand.Read(random); err != nil {
+		return "", Token{}, fmt.Errorf("create token: %w", err)
+	}
+	secret := tokenPrefix + base64.RawURLEncoding.EncodeToString(random)
+	token.Digest = DigestOf(secret)
+	token.CreatedAt = time.Now().UTC().Truncate(time.Millisecond)
+	body, err := encode(token)
+	if err != nil {
+		return "", Token{}, err
+	}
+	created := row{key: key{token.AccountID, kindToken, token.ID, facetDefinition}, Version: 1, Body: body}
+	if err := insertRows(ctx, c.conn, []row{created}); err != nil {
+		return "", Token{}, err
+	}
+	return secret, token, c.Refresh(ctx)
+}
+
+func checkToken(rows []row, token Token) error {
+	if len(token.Scopes) == 0 {
+		return fmt.Errorf("token: want at least one scope of %s, %s, %s", ScopeRead, ScopeWrite, ScopeIngest)
+	}
+	for _, scope := range token.Scopes {
+		if scope != ScopeRead && scope != ScopeWrite && scope != ScopeIngest {
+			return fmt.Errorf("token: scope %q: want %s, %s or %s", scope, ScopeRead, ScopeWrite, ScopeIngest)
+		}
+	}
+	ingests := slices.Contains(token.Scopes, ScopeIngest)
+	if ingests && (len(token.Scopes) > 1 || token.WebsiteID == 0) {
+		return fmt.Errorf("token: scope %s stands alone and is bound to one website", ScopeIngest)
+	}
+	account, website := false, token.WebsiteID == 0
+	for _, r := range rows {
+		if r.AccountID == token.AccountID && !r.Archived {
+			account = account || r.Kind == kindAccount
+			website = website || r.Kind == kindWebsite && r.ID == token.WebsiteID
+		}
+	}
+	if !account {
+		return fmt.Errorf("token: there is no account %d; apply a catalogue first", token.AccountID)
+	}
+	if !website {
+		return fmt.Errorf("token: account %d has no website %d", token.AccountID, token.WebsiteID)
+	}
+	return nil
+}
+
+// RevokeToken ends a token; false where the account has no such token.
+func (c *Catalogue) RevokeToken(ctx context.Context, account, id int64) (bool, error) {
+	c.changing.Lock()
+	defer c.changing.Unlock()
+	rows, err := readRows(ctx, c.conn)
+	if err != nil {
+		return false, err
+	}
+	at := slices.IndexFunc(rows, func(r row) bool {
+		return r.AccountID == account && r.Kind == kindToken && r.ID == id && !r.Archived
+	})
+	if at < 0 {
+		return false, nil
+	}
+	rows[at].Archived = true
+	rows[at].Version++
+	if err := insertRows(ctx, c.conn, rows[at:at+1]); err != nil {
+		return false, err
+	}
+	return true, c.Refresh(ctx)
+}

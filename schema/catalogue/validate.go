@@ -1,0 +1,242 @@
+package catalogue
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Fault is one thing wrong with a catalogue file.
+type Fault struct {
+	Path   string // accounts[0].websites[0].campaigns[2].power
+	Value  string // as given
+	Detail string // what is allowed
+}
+
+// Faults are all that is wrong with a catalogue file.
+type Faults []Fault
+
+// Error lists the faults, a line each.
+func (f Faults) Error() string {
+	lines := make([]string, len(f))
+	for i, fault := range f {
+		lines[i] = fmt.Sprintf("%s: %q: %s", fault.Path, fault.Value, fault.Detail)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// CampaignTypes are the types a campaign may have.
+var CampaignTypes = []string{
+	"personalization", "themePersonalization", "productPersonalization", "shippingPersonalization",
+	"urlSplitPersonalization", "fullStackPersonalization", "templatePersonalization",
+	"experiment", "themeExperiment", "productExperiment", "shippingExperiment",
+	"urlSplitExperiment", "fullStackExperiment", "templateExperiment",
+}
+
+// WidgetTypes are the types a widget may have.
+var WidgetTypes = []string{"popup", "callout", "bar", "embedded"}
+
+// ExperimentMetrics are the values of Experiment.PrimaryMetric; empty stands
+// for conversionRate.
+var ExperimentMetrics = []string{
+	"conversions", "completions", "goalsReached", "value", "profit", "extraValue",
+	"conversionRate", "completionRate", "goalConversionRate", "valuePerVisitor", "profitPerVisitor", "extraValuePerVisitor",
+}
+
+var significanceLevels = []string{"80", "90", "95", "100"}
+
+// domainPattern is the contract's expression without its look-ahead, which
+// only bounds a label to 63 characters: validDomain does that.
+var domainPattern = regexp.MustCompile(`^((xn--)?[a-z0-9]+(-[a-z0-9]+)*\.)+[a-z]{2,63}$`)
+
+// maxDomain is the longest name the DNS carries (RFC 1035, section 2.3.4).
+const maxDomain = 253
+
+func validDomain(domain string) bool {
+	if len(domain) > maxDomain || !domainPattern.MatchString(domain) {
+		return false
+	}
+	return !slices.ContainsFunc(strings.Split(domain, "."), func(label string) bool { return len(label) > 63 })
+}
+
+// validate returns nil or Faults: every constraint of the API contract, ids
+// that are missing or given twice, resources that another account or website
+// owns already, and references that lead nowhere, neither in the file nor in
+// the store.
+func (f *File) validate(known *Snapshot) error {
+	c := checker{known: known}
+	if len(f.Accounts) == 0 {
+		c.fault("accounts", "", "want at least one account")
+	}
+	accounts, websites := ids{}, ids{}
+	for a := range f.Accounts {
+		account := &f.Accounts[a]
+		path := fmt.Sprintf("accounts[%d]", a)
+		c.id(path, account.ID, accounts)
+		c.name(path, account.Name)
+		taken := map[string]ids{"goal": {}, "target": {}, "campaign": {}, "widget": {}}
+		for w := range account.Websites {
+			at := fmt.Sprintf("%s.websites[%d]", path, w)
+			c.id(at, account.Websites[w].ID, websites)
+			if owner := known.websites[account.Websites[w].ID]; owner != 0 && owner != account.ID {
+				c.fault(at+".id", account.Websites[w].ID, "belongs to another account; website ids are unique over all accounts")
+			}
+			c.website(at, account.ID, &account.Websites[w], taken)
+		}
+	}
+	if len(c.faults) > 0 {
+		return c.faults
+	}
+	return nil
+}
+
+type ids map[int64]bool
+
+type checker struct {
+	known  *Snapshot
+	faults Faults
+}
+
+func (c *checker) fault(path string, value any, detail string) {
+	c.faults = append(c.faults, Fault{Path: path, Value: fmt.Sprint(value), Detail: detail})
+}
+
+func (c *checker) id(path string, id int64, taken ids) {
+	switch {
+	case id < 1:
+		c.fault(path+".id", id, "want an integer from 1")
+	case taken[id]:
+		c.fault(path+".id", id, "given twice")
+	}
+	taken[id] = true
+}
+
+func (c *checker) text(path, value string, least, most int) {
+	if n := utf8.RuneCountInString(value); n < least || n > most {
+		c.fault(path, value, fmt.Sprintf("want %d to %d characters, have %d", least, most, n))
+	}
+	if !utf8.ValidString(value) {
+		c.fault(path, value, "want UTF-8")
+	}
+}
+
+func (c *checker) name(path, name string) { c.text(path+".name", name, 1, 255) }
+
+func (c *checker) within(path string, value, least, most float64) {
+	if !(value >= least && value <= most) {
+		c.fault(path, value, fmt.Sprintf("want %v to %v", least, most))
+	}
+}
+
+func (c *checker) oneOf(path, value string, allowed []string) {
+	if !slices.Contains(allowed, value) {
+		c.fault(path, value, "want one of "+strings.Join(allowed, ", "))
+	}
+}
+
+func (c *checker) refers(path string, id int64, known ids, kind string) {
+	if id != 0 && !known[id] {
+		c.fault(path, id, "no such "+kind+" on this website")
+	}
+}
+
+// owned refuses an id that stands on another website of the account: its
+// events would stay behind.
+func (c *checker) owned(path string, id, website, wants int64) {
+	if website != 0 && website != wants {
+		c.fault(path+".id", id, fmt.Sprintf("belongs to website %d; a resource cannot move", website))
+	}
+}
+
+func (c *checker) website(path string, account int64, site *Website, taken map[string]ids) {
+	owner := c.known.Account(account)
+	if !validDomain(site.Domain) {
+		c.fault(path+".domain", site.Domain, "want a lower-case domain name such as shop.example.com")
+	}
+	goals, targets := owner.goalsOf(site.ID), owner.targetsOf(site.ID)
+	for i, goal := range site.Goals {
+		at := fmt.Sprintf("%s.goals[%d]", path, i)
+		c.id(at, goal.ID, taken["goal"])
+		c.owned(at, goal.ID, owner.Goals[goal.ID].WebsiteID, site.ID)
+		c.name(at, goal.Name)
+		goals[goal.ID] = true
+	}
+	for i, target := range site.Targets {
+		at := fmt.Sprintf("%s.targets[%d]", path, i)
+		c.id(at, target.ID, taken["target"])
+		c.owned(at, target.ID, owner.Targets[target.ID].WebsiteID, site.ID)
+		c.name(at, target.Name)
+		targets[target.ID] = true
+	}
+	for i := range site.Campaigns {
+		at := fmt.Sprintf("%s.campaigns[%d]", path, i)
+		c.id(at, site.Campaigns[i].ID, taken["campaign"])
+		c.owned(at, site.Campaigns[i].ID, owner.Campaigns[site.Campaigns[i].ID].WebsiteID, site.ID)
+		c.campaign(at, &site.Campaigns[i], goals, targets)
+	}
+	for i := range site.Widgets {
+		at := fmt.Sprintf("%s.widgets[%d]", path, i)
+		c.id(at, site.Widgets[i].ID, taken["widget"])
+		c.owned(at, site.Widgets[i].ID, owner.Widgets[site.Widgets[i].ID].WebsiteID, site.ID)
+		c.widget(at, &site.Widgets[i], goals)
+	}
+}
+
+func (c *checker) campaign(path string, campaign *Campaign, goals, targets ids) {
+	c.name(path, campaign.Name)
+	c.text(path+".description", campaign.Description, 0, 2048)
+	c.oneOf(path+".type", campaign.Type, CampaignTypes)
+	c.within(path+".controlShare", float64(campaign.ControlShare), 0, 100)
+	c.within(path+".trafficAllocation", float64(campaign.TrafficAllocation), 0, 100)
+	c.text(path+".targetMode", campaign.TargetMode, 1, 255)
+	c.oneOf(path+".significanceLevel", fmt.Sprint(campaign.SignificanceLevel), significanceLevels)
+	c.oneOf(path+".methodology", campaign.Methodology, []string{Frequentist, Bayesian})
+	c.within(path+".power", float64(campaign.Power), 60, 99)
+	c.within(path+".mde", campaign.MDE, 1, 100)
+	if campaign.PlannedVisitors < 0 {
+		c.fault(path+".plannedVisitors", campaign.PlannedVisitors, "want an integer from 1, or 0 for none")
+	}
+	if campaign.MultipleExposures != "" {
+		c.oneOf(path+".multipleExposures", campaign.MultipleExposures, []string{ExcludeCrossovers, FirstVariation})
+	}
+	c.refers(path+".primaryGoalId", campaign.PrimaryGoalID, goals, "goal")
+	c.refers(path+".targetId", campaign.TargetID, targets, "target")
+	taken := ids{}
+	for i, variation := range campaign.Variations {
+		at := fmt.Sprintf("%s.variations[%d]", path, i)
+		c.variation(at, variation.ID, variation.Name, variation.Share, taken)
+		c.refers(at+".targetId", variation.TargetID, targets, "target")
+	}
+}
+
+func (c *checker) variation(path string, id int64, name string, share int, taken ids) {
+	c.id(path, id, taken) // 0 is control, which is never declared
+	c.name(path, name)
+	c.within(path+".share", float64(share), 0, 100)
+}
+
+func (c *checker) widget(path string, widget *Widget, goals ids) {
+	c.name(path, widget.Name)
+	c.oneOf(path+".type", widget.Type, WidgetTypes)
+	c.refers(path+".primaryGoalId", widget.PrimaryGoalID, goals, "goal")
+	own := ids{}
+	for i, v := range widget.Variations {
+		c.variation(fmt.Sprintf("%s.variations[%d]", path, i), v.ID, v.Name, v.Share, own)
+	}
+	experiments := ids{}
+	for i, experiment := range widget.Experiments {
+		at := fmt.Sprintf("%s.experiments[%d]", path, i)
+		c.id(at, experiment.ID, experiments)
+		c.text(at+".name", experiment.Name, 0, 255)
+		c.within(at+".controlShare", float64(experiment.ControlShare), 0, 100)
+		if experiment.PrimaryMetric != "" {
+			c.oneOf(at+".primaryMetric", experiment.PrimaryMetric, ExperimentMetrics)
+		}
+		taken := ids{}
+		for j, v := range experiment.Variations {
+			c.variation(fmt.Sprintf("%s.variations[%d]", at, j), v.ID, v.Name, v.Share, taken)
+		}
+	}
+}

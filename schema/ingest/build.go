@@ -1,0 +1,229 @@
+package ingest
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"lifthouse/schema"
+)
+
+// maxText bounds every string of an event, in bytes.
+const maxText = 512
+
+// Times outside are typing errors, or another unit than was said.
+var (
+	earliest = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)
+	latest   = time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
+)
+
+// builder makes rows of one event's fields and notes all that is wrong with
+// them.
+type builder struct {
+	in     *fields
+	faults []string
+}
+
+// build returns one row for each exposure of the event. The error names each
+// field that is wrong, its value and what is allowed.
+func build(in *fields, fallbackID string) ([]schema.Event, error) {
+	b := builder{in: in}
+	event := b.event(fallbackID)
+	rows := b.exposed(event)
+	if len(b.faults) > 0 {
+		return nil, fmt.Errorf("%s", strings.Join(b.faults, "; "))
+	}
+	return rows, nil
+}
+
+func (b *builder) fault(name, value, detail string) {
+	if value == "" {
+		b.faults = append(b.faults, fmt.Sprintf("%s: missing: %s", name, detail))
+		return
+	}
+	if len(value) > 64 {
+		value = value[:64] + "…"
+	}
+	b.faults = append(b.faults, fmt.Sprintf("%s: %q: %s", name, value, detail))
+}
+
+func (b *builder) event(fallbackID string) schema.Event {
+	id := b.text(fieldEventID)
+	if id == "" {
+		id = fallbackID
+	}
+	visitor := b.text(fieldVisitor)
+	if visitor == "" {
+		b.fault("visitor", "", "want the visitor's id")
+	}
+	return schema.Event{
+		EventID:    schema.Hash(id),
+		Time:       b.time(),
+		WebsiteID:  b.id("websiteId", b.in.values[fieldWebsiteID], 1),
+		VisitorID:  schema.Hash(visitor),
+		Kind:       b.kind(),
+		GoalID:     b.goal(),
+		Value:      b.money(fieldValue),
+		Profit:     b.money(fieldProfit),
+		ExtraValue: b.money(fieldExtraValue),
+		Attributes: b.attributes(),
+	}
+}
+
+func (b *builder) text(f field) string {
+	value := b.in.values[f]
+	if len(value) > maxText {
+		b.fault(fieldNames[f], value, fmt.Sprintf("want at most %d bytes, have %d", maxText, len(value)))
+	}
+	if !utf8.ValidString(value) {
+		b.fault(fieldNames[f], strings.ToValidUTF8(value, "�"), "want UTF-8")
+	}
+	return value
+}
+
+func (b *builder) id(name, value string, least int64) int64 {
+	id, err := strconv.ParseInt(value, 10, 64)
+	if err != nil || id < least {
+		b.fault(name, value, fmt.Sprintf("want an integer from %d", least))
+	}
+	return id
+}
+
+func (b *builder) time() time.Time {
+	value := b.in.values[fieldTime]
+	t, err := parseTime(value)
+	if err != nil {
+		b.fault("time", value, "want RFC 3339 (2026-05-01T12:00:00Z) or Unix milliseconds")
+		return earliest
+	}
+	if t.Before(earliest) || !t.Before(latest) {
+		b.fault("time", value, "want a time from 1970 to 2099")
+	}
+	return t
+}
+
+func parseTime(value string) (time.Time, error) {
+	if ms, err := strconv.ParseInt(value, 10, 64); err == nil {
+		return time.UnixMilli(ms).UTC(), nil
+	}
+	t, err := time.Parse(time.RFC3339Nano, value)
+	return t.UTC().Truncate(time.Millisecond), err
+}
+
+func (b *builder) kind() schema.Kind {
+	kind := schema.Kind(b.in.values[fieldEvent])
+	switch kind {
+	case schema.KindView, schema.KindClick, schema.KindSubmit, schema.KindCompletion,
+		schema.KindConversion, schema.KindContact, schema.KindGoal:
+	default:
+		b.fault("event", string(kind), "want view, click, submit, completion, conversion, contact or goal")
+	}
+	return kind
+}
+
+func (b *builder) goal() int64 {
+	value := b.in.values[fieldGoalID]
+	if b.in.values[fieldEvent] == string(schema.KindGoal) {
+		return b.id("goalId", value, 1)
+	}
+	if value != "" {
+		b.fault("goalId", value, "only an event \"goal\" has one")
+	}
+	return 0
+}
+
+func (b *builder) money(f field) int64 {
+	value := b.in.values[f]
+	if value == "" {
+		return 0
+	}
+	amount, ok := parseMoney(value)
+	if !ok {
+		b.fault(fieldNames[f], value, fmt.Sprintf("want an amount of at most %d, with at most 4 decimals", schema.MaxMoney))
+	}
+	return amount
+}
+
+func (b *builder) attributes() schema.Attributes {
+	a := schema.Attributes{
+		Device:         strings.ToLower(b.text(fieldDevice)),
+		Browser:        strings.ToLower(b.text(fieldBrowser)),
+		OS:             strings.ToLower(b.text(fieldOS)),
+		Country:        strings.ToUpper(b.text(fieldCountry)),
+		Region:         b.text(fieldRegion),
+		City:           b.text(fieldCity),
+		Channel:        b.text(fieldChannel),
+		Referrer:       b.text(fieldReferrer),
+		UTMSource:      b.text(fieldUTMSource),
+		UTMMedium:      b.text(fieldUTMMedium),
+		UTMCampaign:    b.text(fieldUTMCampaign),
+		UTMContent:     b.text(fieldUTMContent),
+		UTMTerm:        b.text(fieldUTMTerm),
+		FirstVisitPage: b.text(fieldFirstVisitPage),
+		VisitorType:    b.in.values[fieldVisitorType],
+	}
+	if c := a.Country; c != "" && (len(c) != 2 || c[0] < 'A' || c[0] > 'Z' || c[1] < 'A' || c[1] > 'Z') {
+		b.fault("country", b.in.values[fieldCountry], "want two letters, as in ISO 3166")
+	}
+	if a.VisitorType != "" && a.VisitorType != "new" && a.VisitorType != "returning" {
+		b.fault("visitorType", a.VisitorType, "want new or returning")
+	}
+	return a
+}
+
+// exposed repeats the event for each subject that its visitor saw.
+func (b *builder) exposed(event schema.Event) []schema.Event {
+	v := &b.in.values
+	single := exposure{v[fieldCampaignID], v[fieldWidgetID], v[fieldExperimentID], v[fieldVariationID]}
+	exposures := b.in.exposures
+	switch {
+	case exposures != nil && single != exposure{}:
+		b.fault(exposuresName, fmt.Sprintf("%d of them", len(exposures)), "give these, or campaignId, widgetId and variationId, not both")
+		return nil
+	case exposures == nil && single == exposure{}:
+		b.fault("campaignId", "", "want the campaignId or widgetId, and the variationId, that the visitor saw; "+
+			"goals that name no exposure cannot be taken yet")
+		return nil
+	case exposures == nil:
+		exposures = []exposure{single}
+	}
+	rows := make([]schema.Event, 0, len(exposures))
+	seen := make(map[schema.Event]bool, len(exposures))
+	for i, e := range exposures {
+		prefix := ""
+		if b.in.exposures != nil {
+			prefix = fmt.Sprintf("exposures[%d].", i)
+		}
+		row := b.exposure(prefix, e, event)
+		subject := schema.Event{Subject: row.Subject, SubjectID: row.SubjectID, ExperimentID: row.ExperimentID}
+		if seen[subject] {
+			b.fault(prefix+"campaignId", e.campaignID+e.widgetID, "given twice in one event")
+		}
+		seen[subject] = true
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func (b *builder) exposure(prefix string, e exposure, event schema.Event) schema.Event {
+	event.VariationID = b.id(prefix+"variationId", e.variationID, 0)
+	switch {
+	case (e.campaignID == "") == (e.widgetID == ""):
+		b.fault(prefix+"campaignId", e.campaignID, "want either a campaignId or a widgetId")
+	case e.campaignID != "":
+		event.Subject = schema.SubjectCampaign
+		event.SubjectID = b.id(prefix+"campaignId", e.campaignID, 1)
+		if e.experimentID != "" {
+			b.fault(prefix+"experimentId", e.experimentID, "only a widget has experiments")
+		}
+	default:
+		event.Subject = schema.SubjectWidget
+		event.SubjectID = b.id(prefix+"widgetId", e.widgetID, 1)
+		if e.experimentID != "" {
+			event.ExperimentID = b.id(prefix+"experimentId", e.experimentID, 0)
+		}
+	}
+	return event
+}

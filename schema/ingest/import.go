@@ -1,0 +1,236 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+
+	"github.com/cespare/xxhash/v2"
+
+	"lifthouse/schema"
+)
+
+// batchSize is how many rows are written with one insert: large enough that a
+// part costs little per row, small enough to report progress and hold few rows
+// in memory.
+const batchSize = 50_000
+
+// Options of an import.
+type Options struct {
+	Format  string   // csv or ndjson; empty: the mapping's, else by the file's name
+	Mapping *Mapping // nil: the file is in our own fields
+	Dir     string   // where the mapping's look-up files are
+	// Owns says whether events of the website may come in; nil takes every one.
+	Owns func(websiteID int64) bool
+	// Progress, if set, is called after every batch.
+	Progress func(Report)
+	// Reject, if set, is called for every line that is not taken.
+	Reject func(line int64, reason string)
+}
+
+// Report is how far an import came.
+type Report struct {
+	Outcome
+	Lines      int64 // with events in them
+	Rejected   int64 // lines not taken
+	Bytes      int64 // of the file read, as it is on disk
+	TotalBytes int64
+}
+
+// Import writes the events of a file. A line that is wrong in anything is
+// left out whole and reported; the others are written. An event without an id
+// gets one from the file's content and its line, so that importing the same
+// file again changes nothing, and an import that was cut off is resumed by
+// repeating it.
+func Import(ctx context.Context, w *Writer, path string, o Options) (Report, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return Report{}, err
+	}
+	defer func() { _ = file.Close() }()
+	digest, size, err := fileDigest(file)
+	if err != nil {
+		return Report{}, fmt.Errorf("%s: %w", path, err)
+	}
+	counted := &countingReader{r: file}
+	source, err := o.open(path, counted)
+	if err != nil {
+		return Report{}, fmt.Errorf("%s: %w", path, err)
+	}
+	i := importer{options: o, lines: source, digest: digest}
+	i.report.TotalBytes = size
+	if err := i.run(ctx, w, counted); err != nil {
+		return i.report, fmt.Errorf("%s: %w", path, err)
+	}
+	return i.report, nil
+}
+
+// fileDigest identifies the content of a file and leaves it at its start.
+func fileDigest(file *os.File) (digest uint64, size int64, err error) {
+	hash := xxhash.New()
+	if size, err = io.Copy(hash, file); err != nil {
+		return 0, 0, err
+	}
+	_, err = file.Seek(0, io.SeekStart)
+	return hash.Sum64(), size, err
+}
+
+func (o *Options) open(path string, r io.Reader) (lines, error) {
+	format := o.Format
+	if format == "" && o.Mapping != nil {
+		format = o.Mapping.Format
+	}
+	if format == "" {
+		format = formatOf(path)
+	}
+	var compiled *mapper
+	if o.Mapping != nil {
+		var err error
+		compiled, err = newMapper(o.Mapping, func(name string) (io.ReadCloser, error) {
+			if !filepath.IsAbs(name) {
+				name = filepath.Join(o.Dir, name)
+			}
+			return os.Open(name)
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return openLines(r, format, o.Mapping, compiled)
+}
+
+func formatOf(path string) string {
+	name := strings.ToLower(filepath.Base(path))
+	name = strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst")
+	if strings.HasSuffix(name, ".csv") {
+		return formatCSV
+	}
+	return formatNDJSON
+}
+
+type countingReader struct {
+	r io.Reader
+	n atomic.Int64
+}
+
+// Read counts what it reads.
+func (c *countingReader) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n.Add(int64(n))
+	return n, err
+}
+
+type importer struct {
+	options Options
+	lines   lines
+	digest  uint64
+	report  Report
+}
+
+// batch is what the reading side hands to the writing side.
+type batch struct {
+	events   []schema.Event
+	lines    int64
+	rejected []rejected
+	err      error // the file cannot be read on
+}
+
+type rejected struct {
+	line   int64
+	reason string
+}
+
+// run reads and checks lines while the batch before them is being written.
+func (i *importer) run(ctx context.Context, w *Writer, counted *countingReader) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	batches := make(chan batch, 1)
+	go i.read(ctx, batches)
+	for b := range batches {
+		for _, r := range b.rejected {
+			if i.options.Reject != nil {
+				i.options.Reject(r.line, r.reason)
+			}
+		}
+		outcome, err := w.Write(ctx, b.events)
+		if err != nil {
+			return err
+		}
+		i.report.Add(outcome)
+		i.report.Lines += b.lines
+		i.report.Rejected += int64(len(b.rejected))
+		i.report.Bytes = counted.n.Load()
+		if i.options.Progress != nil {
+			i.options.Progress(i.report)
+		}
+		if b.err != nil {
+			return b.err
+		}
+	}
+	return ctx.Err()
+}
+
+func (i *importer) read(ctx context.Context, batches chan<- batch) {
+	defer close(batches)
+	for {
+		b := i.batch(ctx)
+		ended := errors.Is(b.err, io.EOF)
+		if ended {
+			b.err = nil
+		}
+		failed := b.err != nil
+		select {
+		case batches <- b:
+		case <-ctx.Done():
+			return
+		}
+		if ended || failed {
+			return
+		}
+	}
+}
+
+// batch reads lines until there are enough events or the file ends.
+func (i *importer) batch(ctx context.Context) batch {
+	b := batch{events: make([]schema.Event, 0, batchSize+100)}
+	for len(b.events)+len(b.rejected) < batchSize && b.err == nil && ctx.Err() == nil {
+		number, events, err := i.lines.next()
+		var bad lineError
+		switch {
+		case errors.As(err, &bad):
+			b.lines++
+			b.rejected = append(b.rejected, rejected{number, bad.Error()})
+		case err != nil:
+			b.err = err
+		default:
+			b.lines++
+			rows, err := i.rows(number, events)
+			if err != nil {
+				b.rejected = append(b.rejected, rejected{number, err.Error()})
+			}
+			b.events = append(b.events, rows...)
+		}
+	}
+	return b
+}
+
+// rows checks all events of a line; one that is wrong rejects the line.
+func (i *importer) rows(line int64, events []fields) ([]schema.Event, error) {
+	var rows []schema.Event
+	for at := range events {
+		built, err := build(&events[at], fmt.Sprintf("%x:%d:%d", i.digest, line, at))
+		if err != nil {
+			return nil, err
+		}
+		if owns := i.options.Owns; owns != nil && !owns(built[0].WebsiteID) {
+			return nil, fmt.Errorf("unknown_website: websiteId %d is in no catalogue; apply one first", built[0].WebsiteID)
+		}
+		rows = append(rows, built...)
+	}
+	return rows, nil
+}

@@ -1,0 +1,207 @@
+package ingest
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// mapper is a Mapping made ready for a file: columns by number, look-up files
+// in memory.
+type mapper struct {
+	columns []string // in the order of the cells that a line has
+	events  []mappedEvent
+}
+
+type mappedEvent struct {
+	when   *Condition
+	cell   int // of the condition
+	fields []mappedField
+}
+
+type mappedField struct {
+	field  field
+	source Source
+	cell   int
+	zone   *time.Location
+	lookup map[string]string
+}
+
+// newMapper reads the look-up files with open. The error of an unreadable one
+// names it.
+func newMapper(m *Mapping, open func(file string) (io.ReadCloser, error)) (*mapper, error) {
+	compiled := &mapper{}
+	lookups := map[Lookup]map[string]string{}
+	for _, event := range m.Events {
+		sources := maps.Clone(m.Fields)
+		if sources == nil {
+			sources = map[string]Source{}
+		}
+		maps.Copy(sources, event.Fields)
+		e := mappedEvent{when: event.When}
+		if e.when != nil {
+			e.cell = compiled.column(e.when.Column)
+		}
+		for _, name := range slices.Sorted(maps.Keys(sources)) {
+			f, err := compiled.field(name, sources[name], lookups, open)
+			if err != nil {
+				return nil, err
+			}
+			e.fields = append(e.fields, f)
+		}
+		compiled.events = append(compiled.events, e)
+	}
+	return compiled, nil
+}
+
+func (m *mapper) column(name string) int {
+	if at := slices.Index(m.columns, name); at >= 0 {
+		return at
+	}
+	m.columns = append(m.columns, name)
+	return len(m.columns) - 1
+}
+
+func (m *mapper) field(name string, s Source, lookups map[Lookup]map[string]string, open func(string) (io.ReadCloser, error)) (mappedField, error) {
+	f := mappedField{source: s}
+	f.field, _ = fieldByName(name)
+	if s.Column != "" {
+		f.cell = m.column(s.Column)
+	}
+	var err error
+	if f.zone, err = time.LoadLocation(s.Zone); err != nil {
+		return f, err
+	}
+	if s.Lookup != nil {
+		if _, read := lookups[*s.Lookup]; !read {
+			if lookups[*s.Lookup], err = readLookup(*s.Lookup, open); err != nil {
+				return f, fmt.Errorf("lookup %s: %w", s.Lookup.File, err)
+			}
+		}
+		f.lookup = lookups[*s.Lookup]
+	}
+	return f, nil
+}
+
+func readLookup(l Lookup, open func(string) (io.ReadCloser, error)) (map[string]string, error) {
+	file, err := open(l.File)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	plain, err := decompress(file)
+	if err != nil {
+		return nil, err
+	}
+	records := csv.NewReader(plain)
+	records.ReuseRecord = true
+	header, err := records.Read()
+	if err != nil {
+		return nil, err
+	}
+	key, value := slices.Index(header, l.Key), slices.Index(header, l.Column)
+	if key < 0 || value < 0 {
+		return nil, fmt.Errorf("want columns %q and %q, have %q", l.Key, l.Column, header)
+	}
+	found := map[string]string{}
+	for {
+		record, err := records.Read()
+		if errors.Is(err, io.EOF) {
+			return found, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		found[record[key]] = record[value]
+	}
+}
+
+// lineEvents returns the fields of each event that the line gives.
+func (m *mapper) lineEvents(record int64, cells []string) ([]fields, error) {
+	var events []fields
+	for i := range m.events {
+		e := &m.events[i]
+		if e.when != nil {
+			holds, err := e.when.holds(cells[e.cell])
+			if err != nil {
+				return nil, err
+			}
+			if !holds {
+				continue
+			}
+		}
+		var f fields
+		for j := range e.fields {
+			value, err := e.fields[j].value(record, cells)
+			if err != nil {
+				return nil, err
+			}
+			f.values[e.fields[j].field] = value
+		}
+		events = append(events, f)
+	}
+	return events, nil
+}
+
+func (f *mappedField) value(record int64, cells []string) (string, error) {
+	s := &f.source
+	switch {
+	case s.RowNumber:
+		return strconv.FormatInt(record, 10), nil
+	case s.Column == "":
+		return s.Value, nil
+	}
+	value := cells[f.cell]
+	var err error
+	if f.lookup != nil {
+		if value, err = f.replaced(value, f.lookup, "is not in "+s.Lookup.File); err != nil {
+			return "", err
+		}
+	}
+	if s.Map != nil {
+		if value, err = f.replaced(value, s.Map, "is not in the map"); err != nil {
+			return "", err
+		}
+	}
+	if s.Format != "" && value != "" {
+		return f.time(value)
+	}
+	return value, nil
+}
+
+func (f *mappedField) replaced(value string, by map[string]string, complaint string) (string, error) {
+	if replacement, known := by[value]; known {
+		return replacement, nil
+	}
+	if f.source.Default != nil {
+		return *f.source.Default, nil
+	}
+	return "", fmt.Errorf("%s: column %s: %q %s; give it there, or a default", fieldNames[f.field], f.source.Column, value, complaint)
+}
+
+// The formats of a time beside Go's layouts.
+const (
+	formatUnix             = "unix"
+	formatUnixMilliseconds = "unixMilliseconds"
+)
+
+func (f *mappedField) time(value string) (string, error) {
+	switch f.source.Format {
+	case formatUnixMilliseconds:
+		return value, nil
+	case formatUnix:
+		if seconds, err := strconv.ParseFloat(value, 64); err == nil {
+			return strconv.FormatInt(int64(seconds*1000), 10), nil
+		}
+	default:
+		if t, err := time.ParseInLocation(f.source.Format, value, f.zone); err == nil {
+			return strconv.FormatInt(t.UnixMilli(), 10), nil
+		}
+	}
+	return "", fmt.Errorf("time: column %s: %q: want the format %s", f.source.Column, value, f.source.Format)
+}

@@ -1,0 +1,157 @@
+package ingest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/goccy/go-yaml"
+)
+
+// Mapping says how the columns of a file, or the top-level keys of its JSON
+// lines, become events.
+type Mapping struct {
+	Format    string            `yaml:"format"`    // csv or ndjson; empty: by the file's name
+	Separator string            `yaml:"separator"` // of CSV; empty: a comma
+	Fields    map[string]Source `yaml:"fields"`    // of every event of a line
+	Events    []EventMapping    `yaml:"events"`    // the events a line gives; empty: one
+}
+
+// EventMapping is one event that a line gives, when its condition holds. Its
+// fields go before those of the whole line.
+type EventMapping struct {
+	When   *Condition        `yaml:"when"`
+	Fields map[string]Source `yaml:"fields"`
+}
+
+// Condition holds for a line whose column equals, differs from, or as a
+// number exceeds a value.
+type Condition struct {
+	Column string   `yaml:"column"`
+	Equals *string  `yaml:"equals"`
+	Not    *string  `yaml:"not"`
+	Above  *float64 `yaml:"above"`
+}
+
+// Source is where a field's value comes from. In YAML a bare text is the name
+// of a column.
+type Source struct {
+	Column    string            `yaml:"column"`
+	Value     string            `yaml:"value"`     // a constant
+	RowNumber bool              `yaml:"rowNumber"` // the number of the line, 1 for the first after a header
+	Lookup    *Lookup           `yaml:"lookup"`    // replaces the column's value
+	Map       map[string]string `yaml:"map"`       // replaces the value; one that is not in it is refused
+	Default   *string           `yaml:"default"`   // for what Lookup or Map does not know
+	Format    string            `yaml:"format"`    // of a time: a Go layout, unix or unixMilliseconds
+	Zone      string            `yaml:"zone"`      // of a time whose format says none; empty: UTC
+}
+
+// Lookup finds a value in another file: the Column of the row whose Key
+// column has the value.
+type Lookup struct {
+	File   string `yaml:"file"` // beside the mapping file unless absolute
+	Key    string `yaml:"key"`
+	Column string `yaml:"column"`
+}
+
+// UnmarshalYAML reads a column's name or a whole source.
+func (s *Source) UnmarshalYAML(decode func(any) error) error {
+	var column string
+	if decode(&column) == nil {
+		s.Column = column
+		return nil
+	}
+	type whole Source
+	return decode((*whole)(s))
+}
+
+// ReadMapping reads a mapping file; unknown keys are refused with their line.
+func ReadMapping(r io.Reader) (*Mapping, error) {
+	text, err := io.ReadAll(io.LimitReader(r, 1<<20))
+	if err != nil {
+		return nil, fmt.Errorf("read mapping: %w", err)
+	}
+	var m Mapping
+	if err := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(&m); err != nil {
+		return nil, fmt.Errorf("read mapping: %w", err)
+	}
+	if len(m.Events) == 0 {
+		m.Events = []EventMapping{{}}
+	}
+	return &m, m.check()
+}
+
+func (m *Mapping) check() error {
+	var faults []error
+	if m.Format != "" && m.Format != formatCSV && m.Format != formatNDJSON {
+		faults = append(faults, fmt.Errorf("format %q: want csv or ndjson", m.Format))
+	}
+	if len([]rune(m.Separator)) > 1 {
+		faults = append(faults, fmt.Errorf("separator %q: want one character", m.Separator))
+	}
+	faults = append(faults, checkSources("fields", m.Fields)...)
+	for i, event := range m.Events {
+		at := fmt.Sprintf("events[%d]", i)
+		faults = append(faults, checkSources(at+".fields", event.Fields)...)
+		if w := event.When; w != nil && (w.Column == "" || count(w.Equals != nil, w.Not != nil, w.Above != nil) != 1) {
+			faults = append(faults, fmt.Errorf("%s.when: want a column and one of equals, not, above", at))
+		}
+	}
+	if len(faults) > 0 {
+		return fmt.Errorf("mapping: %w", errors.Join(faults...))
+	}
+	return nil
+}
+
+func checkSources(path string, sources map[string]Source) []error {
+	var faults []error
+	for _, name := range slices.Sorted(maps.Keys(sources)) {
+		s, at := sources[name], path+"."+name
+		if _, known := fieldByName(name); !known {
+			faults = append(faults, fmt.Errorf("%s: unknown field; have %v", at, fieldNames))
+		}
+		if count(s.Column != "", s.Value != "", s.RowNumber) != 1 {
+			faults = append(faults, fmt.Errorf("%s: want one of column, value, rowNumber", at))
+		}
+		if (s.Format != "" || s.Zone != "") && name != fieldNames[fieldTime] {
+			faults = append(faults, fmt.Errorf("%s: only time has a format and a zone", at))
+		}
+		if _, err := time.LoadLocation(s.Zone); err != nil {
+			faults = append(faults, fmt.Errorf("%s.zone %q: want a name such as Europe/Paris", at, s.Zone))
+		}
+		if l := s.Lookup; l != nil && (l.File == "" || l.Key == "" || l.Column == "" || s.Column == "") {
+			faults = append(faults, fmt.Errorf("%s.lookup: want file, key and column, and the column to look up", at))
+		}
+	}
+	return faults
+}
+
+func count(conditions ...bool) int {
+	n := 0
+	for _, c := range conditions {
+		if c {
+			n++
+		}
+	}
+	return n
+}
+
+// holds says whether the condition is true of the column's value.
+func (c *Condition) holds(value string) (bool, error) {
+	switch {
+	case c.Equals != nil:
+		return value == *c.Equals, nil
+	case c.Not != nil:
+		return value != *c.Not, nil
+	}
+	number, err := strconv.ParseFloat(value, 64)
+	if err != nil {
+		return false, fmt.Errorf("%s: %q: want a number, for the condition", c.Column, value)
+	}
+	return number > *c.Above, nil
+}

@@ -1,0 +1,184 @@
+package ingest
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"lifthouse/schema"
+)
+
+//go:embed sql/standing_events.sql
+var standingEvents string
+
+// lookupSize is how many events are looked up with one statement: their ids
+// travel as parameters, and a server's HTTP interface takes 1 MiB of them.
+const lookupSize = 16_384
+
+// Writer is the one way into the events table. It removes what is stored
+// already, so that an event counts once however often it arrives.
+//
+// A row is identified by its event id, website, subject and experiment. The
+// stored ids are looked up among the same visitor's rows, because only there
+// are they found by key; within one call of Write an id that names another
+// visitor is seen too.
+type Writer struct {
+	conn    driver.Conn
+	writing sync.Mutex // from look-up to insert
+}
+
+// NewWriter returns the writer of a store. A process has one for each store.
+func NewWriter(conn driver.Conn) *Writer { return &Writer{conn: conn} }
+
+// Outcome is what became of the events of one call, or of many.
+type Outcome struct {
+	Inserted   int // rows stored
+	Duplicates int // rows that were stored already, or stood earlier in the same call
+	Conflicts  int // duplicates with other content; the first to arrive stands
+}
+
+// Add counts another outcome in.
+func (o *Outcome) Add(other Outcome) {
+	o.Inserted += other.Inserted
+	o.Duplicates += other.Duplicates
+	o.Conflicts += other.Conflicts
+}
+
+type subject struct {
+	websiteID               int64
+	subject                 schema.Subject
+	subjectID, experimentID int64
+}
+
+type identity struct {
+	subject
+	eventID uint64
+}
+
+type storedID struct {
+	identity
+	visitorID uint64
+}
+
+func subjectOf(e *schema.Event) subject {
+	return subject{e.WebsiteID, e.Subject, e.SubjectID, e.ExperimentID}
+}
+
+// Write stores the events that are not stored yet and returns when they are.
+// After an error it is unknown which were; writing them again is safe.
+func (w *Writer) Write(ctx context.Context, events []schema.Event) (Outcome, error) {
+	if len(events) == 0 {
+		return Outcome{}, nil
+	}
+	fresh, outcome := withoutRepeats(events)
+	w.writing.Lock()
+	defer w.writing.Unlock()
+	fresh, stored, err := w.withoutStored(ctx, fresh)
+	if err != nil {
+		return Outcome{}, err
+	}
+	outcome.Add(stored)
+	if len(fresh) == 0 {
+		return outcome, nil
+	}
+	acceptedAt := time.Now().UTC().Truncate(time.Millisecond)
+	if err := schema.InsertEvents(ctx, w.conn, fresh, acceptedAt); err != nil {
+		return Outcome{}, err
+	}
+	outcome.Inserted = len(fresh)
+	return outcome, nil
+}
+
+// withoutRepeats keeps the first event of each identity.
+func withoutRepeats(events []schema.Event) ([]schema.Event, Outcome) {
+	var outcome Outcome
+	first := make(map[identity]*schema.Event, len(events))
+	fresh := make([]schema.Event, 0, len(events))
+	for i := range events {
+		e := &events[i]
+		id := identity{subjectOf(e), e.EventID}
+		if earlier, repeated := first[id]; repeated {
+			outcome.repeat(earlier, e)
+			continue
+		}
+		first[id] = e
+		fresh = append(fresh, *e)
+	}
+	return fresh, outcome
+}
+
+func (o *Outcome) repeat(earlier, later *schema.Event) {
+	o.Duplicates++
+	if *earlier != *later {
+		o.Conflicts++
+	}
+}
+
+func (w *Writer) withoutStored(ctx context.Context, events []schema.Event) ([]schema.Event, Outcome, error) {
+	bySubject := map[subject][]*schema.Event{}
+	for i := range events {
+		at := subjectOf(&events[i])
+		bySubject[at] = append(bySubject[at], &events[i])
+	}
+	stored := map[storedID]schema.Event{}
+	for at, batch := range bySubject {
+		for part := range slices.Chunk(batch, lookupSize) {
+			if err := w.lookUp(ctx, at, part, stored); err != nil {
+				return nil, Outcome{}, err
+			}
+		}
+	}
+	var outcome Outcome
+	fresh := events[:0]
+	for i := range events {
+		e := &events[i]
+		if earlier, repeated := stored[storedID{identity{subjectOf(e), e.EventID}, e.VisitorID}]; repeated {
+			outcome.repeat(&earlier, e)
+			continue
+		}
+		fresh = append(fresh, *e)
+	}
+	return fresh, outcome, nil
+}
+
+// lookUp adds the stored events of the subject that have an id of the batch.
+func (w *Writer) lookUp(ctx context.Context, at subject, batch []*schema.Event, stored map[storedID]schema.Event) error {
+	visitors, ids := make([]uint64, len(batch)), make([]uint64, len(batch))
+	for i, e := range batch {
+		visitors[i], ids[i] = e.VisitorID, e.EventID
+	}
+	slices.Sort(visitors)
+	rows, err := w.conn.Query(ctx, standingEvents,
+		clickhouse.Named("website_id", at.websiteID),
+		clickhouse.Named("subject", string(at.subject)),
+		clickhouse.Named("subject_id", at.subjectID),
+		clickhouse.Named("experiment_id", at.experimentID),
+		clickhouse.Named("visitor_ids", slices.Compact(visitors)),
+		clickhouse.Named("event_ids", ids))
+	if err != nil {
+		return fmt.Errorf("look up stored events: %w", err)
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		e := schema.Event{WebsiteID: at.websiteID, Subject: at.subject, SubjectID: at.subjectID, ExperimentID: at.experimentID}
+		var kind string
+		if err := rows.Scan(&e.VisitorID, &e.EventID, &e.Time, &e.VariationID, &kind, &e.GoalID,
+			&e.Value, &e.Profit, &e.ExtraValue, &e.Device, &e.Browser, &e.OS, &e.Country, &e.Region, &e.City,
+			&e.Channel, &e.Referrer, &e.UTMSource, &e.UTMMedium, &e.UTMCampaign, &e.UTMContent, &e.UTMTerm,
+			&e.FirstVisitPage, &e.VisitorType); err != nil {
+			return fmt.Errorf("look up stored events: %w", err)
+		}
+		e.Kind, e.Time = schema.Kind(kind), e.Time.UTC()
+		stored[storedID{identity{at, e.EventID}, e.VisitorID}] = e
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("look up stored events: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,106 @@
+package schema
+
+import (
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"path"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+const createMigrations = `
+CREATE TABLE IF NOT EXISTS migrations
+(
+    name       String,
+    checksum   String,
+    applied_at DateTime64(3, 'UTC') DEFAULT now64(3, 'UTC')
+)
+ENGINE = ReplacingMergeTree
+ORDER BY name`
+
+// Migrate brings the tables up to date: it runs, in the order of their names,
+// the embedded statements that were not run before, records each with its
+// checksum, and returns the names of those it ran. A file that was changed
+// after it ran, or that is recorded but unknown (the store belongs to a newer
+// release), is an error before anything is run.
+func Migrate(ctx context.Context, conn driver.Conn) ([]string, error) {
+	return migrate(ctx, conn, migrations)
+}
+
+func migrate(ctx context.Context, conn driver.Conn, files fs.FS) ([]string, error) {
+	if err := conn.Exec(ctx, createMigrations); err != nil {
+		return nil, fmt.Errorf("create migrations table: %w", err)
+	}
+	pending, err := pendingMigrations(ctx, conn, files)
+	if err != nil {
+		return nil, err
+	}
+	var applied []string
+	for _, m := range pending {
+		if err := conn.Exec(ctx, m.statement); err != nil {
+			return applied, fmt.Errorf("migration %s: %w", m.name, err)
+		}
+		if err := conn.Exec(ctx, "INSERT INTO migrations (name, checksum) SELECT {name:String}, {checksum:String}",
+			clickhouse.Named("name", m.name), clickhouse.Named("checksum", m.checksum)); err != nil {
+			return applied, fmt.Errorf("record migration %s: %w", m.name, err)
+		}
+		applied = append(applied, m.name)
+	}
+	return applied, nil
+}
+
+type migration struct{ name, checksum, statement string }
+
+func pendingMigrations(ctx context.Context, conn driver.Conn, files fs.FS) ([]migration, error) {
+	recorded, err := recordedChecksums(ctx, conn)
+	if err != nil {
+		return nil, err
+	}
+	names, err := fs.Glob(files, "migrations/*.sql")
+	if err != nil {
+		return nil, err
+	}
+	var pending []migration
+	for _, name := range names {
+		text, err := fs.ReadFile(files, name)
+		if err != nil {
+			return nil, err
+		}
+		sum := sha256.Sum256(text)
+		m := migration{name: path.Base(name), checksum: hex.EncodeToString(sum[:]), statement: string(text)}
+		switch was, ran := recorded[m.name]; {
+		case !ran:
+			pending = append(pending, m)
+		case was != m.checksum:
+			return nil, fmt.Errorf("migration %s was changed after it ran: a migration is never edited; add a new file", m.name)
+		}
+		delete(recorded, m.name)
+	}
+	for name := range recorded {
+		return nil, fmt.Errorf("the store has migration %s, which this release does not know: start a release at least as new as the one that made it", name)
+	}
+	return pending, nil
+}
+
+func recordedChecksums(ctx context.Context, conn driver.Conn) (map[string]string, error) {
+	var rows []struct {
+		Name     string `ch:"name"`
+		Checksum string `ch:"checksum"`
+	}
+	if err := conn.Select(ctx, &rows, "SELECT name, checksum FROM migrations ORDER BY name, applied_at"); err != nil {
+		return nil, fmt.Errorf("read migrations table: %w", err)
+	}
+	recorded := make(map[string]string, len(rows))
+	for _, row := range rows {
+		recorded[row.Name] = row.Checksum
+	}
+	return recorded, nil
+}

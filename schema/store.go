@@ -1,0 +1,76 @@
+package schema
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+const embeddedPrefix = "embedded:"
+
+// DefaultStore is the store of a first start: in this process, below the
+// working directory.
+const DefaultStore = embeddedPrefix + "./data"
+
+// Home says where a store lives: in a directory of this machine, held by this
+// process, or on a ClickHouse server.
+type Home struct {
+	Dir     string              // of an embedded store; empty for a server
+	Options *clickhouse.Options // of a server; nil for an embedded store
+}
+
+// ParseHome reads a store's address: embedded:DIR, clickhouse://…, http://… or
+// https://….
+func ParseHome(address string) (Home, error) {
+	if dir, ok := strings.CutPrefix(address, embeddedPrefix); ok {
+		if dir == "" {
+			return Home{}, errors.New(`store "embedded:": the directory is missing; write embedded:DIR`)
+		}
+		return Home{Dir: dir}, nil
+	}
+	scheme, _, ok := strings.Cut(address, "://")
+	if !ok || (scheme != "clickhouse" && scheme != "http" && scheme != "https") {
+		return Home{}, fmt.Errorf("store %q: want embedded:DIR, clickhouse://user:pass@host:9000/db, http://… or https://…", address)
+	}
+	options, err := clickhouse.ParseDSN(address)
+	if err != nil {
+		return Home{}, fmt.Errorf("store %s://…: %w", scheme, err)
+	}
+	if _, ok := options.Settings["cluster"]; ok {
+		return Home{}, errors.New("store: cluster=… is not supported yet")
+	}
+	return Home{Options: options}, nil
+}
+
+// writeSettings hold for every statement of ours. ClickHouse 26 buffers
+// inserts by default, which would acknowledge rows that are not yet stored; and
+// a file may span more months than the 100 partitions a block may have.
+func writeSettings() clickhouse.Settings {
+	return clickhouse.Settings{"async_insert": 0, "max_partitions_per_insert_block": 0}
+}
+
+// Connect opens the store behind the options, checks that it answers and
+// brings its tables up to date.
+func Connect(ctx context.Context, options *clickhouse.Options) (driver.Conn, error) {
+	settings := writeSettings()
+	for name, value := range options.Settings {
+		settings[name] = value
+	}
+	with := *options
+	with.Settings = settings
+	conn, err := clickhouse.Open(&with)
+	if err != nil {
+		return nil, fmt.Errorf("open store: %w", err)
+	}
+	if err := conn.Ping(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("reach store: %w", err), conn.Close())
+	}
+	if _, err := Migrate(ctx, conn); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return conn, nil
+}

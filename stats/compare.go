@@ -1,0 +1,133 @@
+package stats
+
+import "math"
+
+// Compare judges every treatment against control, in the order given, as one
+// family at the one alpha of the options. All samples must be of one kind, Rate or
+// Mean; a treatment without data gets a comparison that says why, and leaves the
+// family. See the package documentation for the methods.
+func Compare(control Sample, treatments []Sample, o Options) []Comparison {
+	pairs := make([]pair, len(treatments))
+	for i, treatment := range treatments {
+		pairs[i] = newPair(control, treatment, o)
+	}
+	comparisons := make([]Comparison, len(treatments))
+	if o.Methodology == MethodologyBayesian {
+		compareBayesian(comparisons, pairs, control, treatments, o)
+	} else {
+		compareFrequentist(comparisons, pairs, o)
+	}
+	return comparisons
+}
+
+// pair is one treatment and control with their contrast. contrast is nil, and
+// reason says why, where no test can be had.
+type pair struct {
+	control, treatment Sample
+	contrast           contrast
+	reason             Reason
+	test               Test
+	statistic, nu, p   float64
+}
+
+func newPair(control, treatment Sample, o Options) pair {
+	c := pair{control: control, treatment: treatment, test: TestScore}
+	if _, ok := control.(Mean); ok {
+		c.test = TestWelch
+	}
+	c.contrast, c.reason = newContrast(control, treatment, o.NonNegative)
+	if c.contrast != nil {
+		c.test, c.statistic, c.nu, c.p = c.contrast.test()
+	}
+	return c
+}
+
+func compareFrequentist(comparisons []Comparison, pairs []pair, o Options) {
+	family := newFamily(pairs, o.Alpha())
+	for i, pair := range pairs {
+		comparisons[i] = pair.frequentist(family, o)
+	}
+}
+
+// frequentist judges one pair within its family.
+func (c pair) frequentist(family family, o Options) Comparison {
+	if c.contrast == nil {
+		return c.withoutTest(o)
+	}
+	adjusted := family.adjusted(c)
+	alpha := o.Alpha()
+	significant := adjusted < alpha
+	out := Comparison{
+		Frequentist: &Frequentist{
+			Test:             c.test,
+			Statistic:        number(c.statistic),
+			DegreesOfFreedom: number(c.nu),
+			PValue:           number(c.p),
+			AdjustedPValue:   number(adjusted),
+			Correction:       family.correction,
+		},
+		Sequential:  c.sequential(family.size, o),
+		Significant: significant,
+	}
+	if alpha == 0 {
+		out.Difference, out.Lift = c.effects(nil, false)
+	} else {
+		q := c.contrast.quantile(family.tail)
+		out.Difference, out.Lift = c.effects(&q, significant)
+	}
+	c.conclude(&out, 2*family.tail, o)
+	return out
+}
+
+// effects returns the observed difference and lift with their intervals at
+// critical value q; without intervals where q is nil.
+func (c pair) effects(q *float64, significant bool) (difference, lift Effect) {
+	difference.Value, lift.Value = number(c.contrast.difference()), number(c.contrast.lift())
+	if q == nil {
+		difference.Reason, lift.Reason = ReasonLevel100, ReasonLevel100
+		return difference, lift
+	}
+	difference.Interval, difference.Reason = shown(c.contrast.differences(*q, significant), "")
+	lift.Interval, lift.Reason = shown(c.contrast.lifts(*q, significant))
+	if lift.Value == nil && lift.Reason == "" {
+		lift.Reason = ReasonInvalidData
+	}
+	return difference, lift
+}
+
+// shown returns an interval as results show it. The reason names a missing end;
+// numbers beyond floating point are missing for ReasonInvalidData.
+func shown(in bounds, reason Reason) (*Interval, Reason) {
+	interval := in.interval()
+	if reason == "" && (interval == nil || interval.Lower == nil || interval.Upper == nil) {
+		return nil, ReasonInvalidData
+	}
+	return interval, reason
+}
+
+// withoutTest is the comparison of a pair of which no test can be had.
+func (c pair) withoutTest(o Options) Comparison {
+	out := Comparison{Verdict: VerdictInsufficientData}
+	out.Difference.Reason, out.Lift.Reason = c.reason, c.reason
+	if o.Methodology == MethodologyBayesian {
+		out.Bayesian = &Bayesian{Reason: c.reason}
+	} else {
+		out.Frequentist = &Frequentist{Test: c.test, Correction: CorrectionNone, Reason: c.reason}
+		out.Sequential = &Sequential{Reason: c.reason, LiftReason: c.reason}
+	}
+	if checkSample(c.control) == "" && checkSample(c.treatment) == "" && sameKind(c.control, c.treatment) {
+		mc, d := c.control.value(), c.treatment.value()-c.control.value()
+		out.Difference.Value = number(d)
+		if mc != 0 {
+			out.Lift.Value = number(d / math.Abs(mc))
+		}
+	}
+	out.Reasons = c.reasons(out, o)
+	return out
+}
+
+func sameKind(a, b Sample) bool {
+	_, first := a.(Rate)
+	_, second := b.(Rate)
+	return first == second
+}

@@ -1,0 +1,2 @@
+// Package stats turns exact sums per variation into comparisons.
+package stats

@@ -1,0 +1,133 @@
+package stats
+
+import "math"
+
+// Estimate is one variation's own metric: its value, its standard error and its
+// interval at the plain alpha, none of them adjusted for a family. Reason is set
+// whenever one of them is nil.
+type Estimate struct {
+	Value         *float64
+	StandardError *float64
+	Interval      *Interval
+	Reason        Reason
+}
+
+// EstimateRate returns the share of visitors who converted, p = x/n, with
+// standard error sqrt(p (1-p) / n) and Wilson's score interval
+//
+//	(p + z²/2n ± z sqrt(p (1-p)/n + z²/4n²)) / (1 + z²/n)
+//
+// where z is the normal quantile of alpha/2. All are in [0, 1]; the interval
+// stands also where nobody converted or all did.
+//
+// See Wilson (1927).
+func EstimateRate(r Rate, o Options) Estimate {
+	if reason := r.check(); reason != "" {
+		return Estimate{Reason: reason}
+	}
+	n := float64(r.Visitors)
+	p, variance := r.value(), r.variance()
+	e := Estimate{Value: &p, StandardError: number(math.Sqrt(variance / n))}
+	alpha := o.Alpha()
+	if alpha == 0 {
+		e.Reason = ReasonLevel100
+		return e
+	}
+	z := normalQuantile(alpha / 2)
+	half := z * math.Sqrt(variance/n+z*z/(4*n*n))
+	center, below := p+z*z/(2*n), 1+z*z/n
+	in := bounds{lower: math.Max((center-half)/below, 0), upper: math.Min((center+half)/below, 1)}
+	if r.Converted == 0 {
+		in.lower = 0
+	}
+	if r.Converted == r.Visitors {
+		in.upper = 1
+	}
+	e.Interval = in.interval()
+	return e
+}
+
+// EstimateMean returns the mean per visitor m with standard error sqrt(v/n) and
+// the interval m ± t sqrt(v/n), t the Student quantile of alpha/2 with n - 1
+// degrees of freedom, in the value's unit. Fewer than two visitors give the value
+// alone, values that are all equal no interval.
+func EstimateMean(m Mean, o Options) Estimate {
+	if reason := m.check(); reason != "" {
+		return Estimate{Reason: reason}
+	}
+	return estimate(m.Mean, math.Sqrt(m.varianceOfMean()), m.Visitors, o)
+}
+
+// EstimateRatio returns R = S/G, value per goal, with the standard error of the
+// delta method, visitors being independent and goals not:
+//
+//	SE² = (ss - 2 R sn + R² nn) n / ((n-1) G²)
+//
+// where ss, sn and nn are the sums over visitors of value², value times goals and
+// goals². The interval is R ± t SE, t the Student quantile of alpha/2 with n - 1
+// degrees of freedom. No goals: BASELINE_ZERO.
+//
+// See Deng, Knoblich and Lu (2018), "Applying the Delta Method in Metric
+// Analytics".
+func EstimateRatio(r Ratio, o Options) Estimate {
+	switch {
+	case r.Visitors == 0:
+		return Estimate{Reason: ReasonNoVisitors}
+	case r.Visitors < 0 || r.Scale < 1:
+		return Estimate{Reason: ReasonInvalidData}
+	case integer(r.Goals.Sum).Sign() == 0:
+		return Estimate{Reason: ReasonBaselineZero}
+	}
+	value, standardError := r.estimate()
+	if !finite(value) || (r.Visitors > 1 && !finite(standardError)) {
+		return Estimate{Reason: ReasonInvalidData}
+	}
+	return estimate(value, standardError, r.Visitors, o)
+}
+
+func estimate(value, standardError float64, visitors int64, o Options) Estimate {
+	e := Estimate{Value: &value}
+	if visitors < 2 {
+		e.Reason = ReasonTooFewVisitors
+		return e
+	}
+	e.StandardError = &standardError
+	alpha := o.Alpha()
+	switch {
+	case alpha == 0:
+		e.Reason = ReasonLevel100
+	case standardError == 0:
+		e.Reason = ReasonZeroVariance
+	default:
+		half := newStudent(float64(visitors)-1).quantile(alpha/2) * standardError
+		if e.Interval = (bounds{lower: value - half, upper: value + half}).interval(); e.Interval == nil {
+			e.Reason = ReasonInvalidData
+		}
+	}
+	return e
+}
+
+// interval returns the bounds as they are shown, nil where they cannot be had.
+func (in bounds) interval() *Interval {
+	if math.IsNaN(in.lower) || math.IsNaN(in.upper) || math.IsInf(in.lower, 1) || math.IsInf(in.upper, -1) {
+		return nil
+	}
+	shown := &Interval{}
+	if !math.IsInf(in.lower, -1) {
+		shown.Lower = &in.lower
+	}
+	if !math.IsInf(in.upper, 1) {
+		shown.Upper = &in.upper
+	}
+	return shown
+}
+
+// number returns x as it is shown, nil where it is not a finite number. A
+// negative zero reads as zero.
+func number(x float64) *float64 {
+	if !finite(x) {
+		return nil
+	}
+	x += 0
+	return &x
+}

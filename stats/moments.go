@@ -1,0 +1,180 @@
+package stats
+
+import (
+	"math"
+	"math/big"
+)
+
+// Sample is one variation's sufficient statistics of a metric: a Rate, where a
+// visitor converts or does not, or a Mean, where a visitor has a value.
+type Sample interface {
+	visitors() int64
+	// value is the observed rate or mean.
+	value() float64
+	// variance is that of one visitor's value.
+	variance() float64
+	// check returns the reason why nothing can be computed, or "".
+	check() Reason
+}
+
+// Rate is a count of visitors and of those among them who converted.
+type Rate struct {
+	Visitors, Converted int64
+}
+
+// Mean is the mean of a value over visitors and the variance of one visitor's
+// value (with n - 1). Nonzero counts the visitors whose value is not zero; -1
+// where that is unknown.
+type Mean struct {
+	Visitors       int64
+	Mean, Variance float64
+	Nonzero        int64
+}
+
+// Sums are exact sums over visitors of a value and of its square, in integer
+// units of 1/scale and 1/scale² (scale 10000 for money, 1 for counts). Nil reads
+// as 0.
+type Sums struct {
+	Sum, Squares *big.Int
+}
+
+// Merge returns the sums over both sets of visitors. It is exact, so neither
+// order nor grouping changes the result.
+func (s Sums) Merge(other Sums) Sums {
+	return Sums{
+		Sum:     new(big.Int).Add(integer(s.Sum), integer(other.Sum)),
+		Squares: new(big.Int).Add(integer(s.Squares), integer(other.Squares)),
+	}
+}
+
+// Mean returns the mean and the variance over n visitors,
+//
+//	m = s / n
+//	v = (n ss - s²) / (n (n - 1))
+//
+// where s is the sum and ss the sum of squares, both divided by scale and by
+// scale². The numerators are computed in integers, so that values of 10⁹ ± 2 keep
+// all their digits. Both are in the value's unit; the variance of fewer than two
+// visitors is 0, and so is the mean of none. Nonzero is set to -1.
+//
+// See Chan, Golub and LeVeque (1983) on why floating sums lose them.
+func (s Sums) Mean(visitors, scale int64) Mean {
+	m := Mean{Visitors: visitors, Nonzero: -1}
+	if visitors < 1 || scale < 1 {
+		return m
+	}
+	sum, squares := integer(s.Sum), integer(s.Squares)
+	n := big.NewInt(visitors)
+	unit := big.NewInt(scale)
+	m.Mean = quotient(sum, new(big.Int).Mul(n, unit))
+	if visitors == 1 {
+		return m
+	}
+	spread := new(big.Int).Mul(n, squares)
+	spread.Sub(spread, new(big.Int).Mul(sum, sum))
+	pairs := new(big.Int).Mul(n, big.NewInt(visitors-1))
+	pairs.Mul(pairs, unit).Mul(pairs, unit)
+	m.Variance = quotient(spread, pairs)
+	return m
+}
+
+// Ratio holds exact sums over visitors of a value and of a count of goals, for
+// the metric S/G: value per goal, where visitors, not goals, are independent.
+// Value is in units of 1/Scale, Goals in ones; Products is the sum of value times
+// goals. Nil reads as 0.
+type Ratio struct {
+	Visitors     int64
+	Value, Goals Sums
+	Products     *big.Int
+	Scale        int64
+}
+
+// estimate returns R = S/G and its standard error (see EstimateRatio).
+func (r Ratio) estimate() (value, standardError float64) {
+	total, goals := integer(r.Value.Sum), integer(r.Goals.Sum)
+	value = quotient(total, new(big.Int).Mul(goals, big.NewInt(r.Scale)))
+	if r.Visitors < 2 {
+		return value, math.NaN()
+	}
+	// n (ss G² - 2 S G sn + S² nn) / ((n-1) G⁴)
+	square := func(x *big.Int) *big.Int { return new(big.Int).Mul(x, x) }
+	spread := new(big.Int).Mul(integer(r.Value.Squares), square(goals))
+	cross := new(big.Int).Mul(total, goals)
+	cross.Mul(cross, integer(r.Products)).Lsh(cross, 1)
+	spread.Sub(spread, cross)
+	spread.Add(spread, new(big.Int).Mul(square(total), integer(r.Goals.Squares)))
+	spread.Mul(spread, big.NewInt(r.Visitors))
+	below := square(square(goals))
+	below.Mul(below, big.NewInt(r.Visitors-1)).Mul(below, square(big.NewInt(r.Scale)))
+	return value, math.Sqrt(quotient(spread, below))
+}
+
+func integer(x *big.Int) *big.Int {
+	if x == nil {
+		return new(big.Int)
+	}
+	return x
+}
+
+// quotient returns a/b rounded once to a float; ±Inf beyond its range.
+func quotient(a, b *big.Int) float64 {
+	if a.IsInt64() && b.IsInt64() {
+		const exact = 1 << 53
+		if x, y := a.Int64(), b.Int64(); -exact < x && x < exact && 0 < y && y < exact {
+			return float64(x) / float64(y)
+		}
+	}
+	x := new(big.Float).SetPrec(128).SetInt(a)
+	y := new(big.Float).SetPrec(128).SetInt(b)
+	if y.Sign() == 0 {
+		return math.NaN()
+	}
+	q, _ := x.Quo(x, y).Float64()
+	return q
+}
+
+func (r Rate) visitors() int64 { return r.Visitors }
+
+func (r Rate) value() float64 { return float64(r.Converted) / float64(r.Visitors) }
+
+func (r Rate) variance() float64 {
+	return r.value() * float64(r.Visitors-r.Converted) / float64(r.Visitors)
+}
+
+func (r Rate) check() Reason {
+	switch {
+	case r.Visitors < 0 || r.Converted < 0 || r.Converted > r.Visitors:
+		return ReasonInvalidData
+	case r.Visitors == 0:
+		return ReasonNoVisitors
+	}
+	return ""
+}
+
+func (m Mean) visitors() int64 { return m.Visitors }
+
+func (m Mean) value() float64 { return m.Mean }
+
+func (m Mean) variance() float64 { return m.Variance }
+
+func (m Mean) check() Reason {
+	switch {
+	case m.Visitors == 0:
+		return ReasonNoVisitors
+	case m.Visitors < 0 || !finite(m.Mean) || !finite(m.Variance) || m.Variance < 0:
+		return ReasonInvalidData
+	}
+	return ""
+}
+
+// varianceOfMean is the square of the mean's standard error.
+func (m Mean) varianceOfMean() float64 { return m.Variance / float64(m.Visitors) }
+
+func checkSample(s Sample) Reason {
+	if s == nil {
+		return ReasonNoVisitors
+	}
+	return s.check()
+}
+
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }

@@ -1,0 +1,202 @@
+package stats
+
+import "math"
+
+// bounds is an interval inside the package: ±Inf is unbounded, NaN cannot be had.
+type bounds struct {
+	lower, upper float64
+}
+
+// table is a two by two table: converted and all visitors of the treatment and of
+// control, as floats. Both counts of visitors are at least 1.
+type table struct {
+	xt, nt, xc, nc float64
+}
+
+func newTable(control, treatment Rate) table {
+	return table{
+		xt: float64(treatment.Converted), nt: float64(treatment.Visitors),
+		xc: float64(control.Converted), nc: float64(control.Visitors),
+	}
+}
+
+func (t table) swapped() table { return table{xt: t.xc, nt: t.nc, xc: t.xt, nc: t.nt} }
+
+// cross returns xt nc - xc nt with a single rounding, so that equal rates differ
+// by exactly 0 (Kahan's product difference).
+func (t table) cross() float64 {
+	w := t.xc * t.nt
+	return math.FMA(t.xt, t.nc, -w) - math.FMA(t.xc, t.nt, -w)
+}
+
+func (t table) total() float64 { return t.nt + t.nc }
+
+// difference is the observed pt - pc.
+func (t table) difference() float64 { return t.cross() / (t.nt * t.nc) }
+
+// z returns Miettinen and Nurminen's score statistic of no difference:
+//
+//	z = d / sqrt(p (1-p) (1/nc + 1/nt) N/(N-1))
+//
+// with d = pt - pc, p the pooled rate and N = nc + nt; 0 where every visitor
+// converted or none did.
+//
+// See Miettinen and Nurminen (1985), equation 6.
+func (t table) z() float64 {
+	n, x := t.total(), t.xt+t.xc
+	rest := (t.nt - t.xt) + (t.nc - t.xc)
+	variance := (x / n) * (rest / n) * (1/t.nc + 1/t.nt) * n / (n - 1)
+	if variance <= 0 {
+		return 0
+	}
+	return t.difference() / math.Sqrt(variance)
+}
+
+// differenceInterval returns all δ that the score test at critical value q does
+// not reject. Whether it contains 0 is decided by significant, not by rounding.
+//
+// Under pt - pc = δ the restricted maximum likelihood estimates satisfy, with a
+// Lagrange multiplier λ,
+//
+//	xt - nt pt =  λ pt (1-pt)
+//	xc - nc pc = -λ pc (1-pc)
+//
+// and z(δ)² = λ² (pt (1-pt)/nt + pc (1-pc)/nc) (N-1)/N. Both are quadratics in
+// closed form; λ is monotone in δ and z² in λ, so the ends are where z² = q², found
+// without the cubic of the literature and its cancellation. q = ∞ gives [-1, 1].
+//
+// See Miettinen and Nurminen (1985), equations 7 to 9.
+func (t table) differenceInterval(q float64, significant bool) bounds {
+	d := t.cross()
+	lower := t.lowerDifference(q, significant && d > 0)
+	upper := -t.swapped().lowerDifference(q, significant && d < 0)
+	return bounds{lower: lower, upper: upper}
+}
+
+// lowerDifference returns the lower end of the difference's interval, above 0
+// exactly where that is asked for.
+func (t table) lowerDifference(q float64, positive bool) float64 {
+	if math.IsInf(q, 1) || (t.xt == 0 && t.xc == t.nc) {
+		return -1
+	}
+	target := q * q * t.total() / (t.total() - 1)
+	bracket := t.bracketDifference(positive)
+	lambda := solveLogarithmic(target, bracket, t.startDifference(q), t.scoreDifference)
+	r := t.restrictedDifference(lambda)
+	return sided(r.pt-r.pc, t.difference(), positive)
+}
+
+// sided puts an end that rounding may have carried over no effect back on the
+// side that the p-value says. observed is the positive effect it lies below.
+func sided(end, observed float64, positive bool) float64 {
+	if positive {
+		return math.Max(end, 1e-12*observed)
+	}
+	return math.Min(end, 0)
+}
+
+// bracketDifference limits λ to the side of the pooled estimate, where δ = 0, on
+// which the end must lie.
+func (t table) bracketDifference(positive bool) bounds {
+	n, x := t.total(), t.xt+t.xc
+	rest := (t.nt - t.xt) + (t.nc - t.xc)
+	pooled := t.cross() * n / (x * rest)
+	switch {
+	case positive:
+		return bounds{lower: 0, upper: pooled}
+	case pooled > 0 && !math.IsInf(pooled, 1):
+		return bounds{lower: pooled, upper: math.Inf(1)}
+	}
+	return bounds{lower: 0, upper: math.Inf(1)}
+}
+
+// startDifference is a first guess of λ from the variance at the observed rates.
+func (t table) startDifference(q float64) float64 {
+	variance := t.xt*(t.nt-t.xt)/(t.nt*t.nt*t.nt) + t.xc*(t.nc-t.xc)/(t.nc*t.nc*t.nc)
+	if variance <= 0 {
+		return math.Max(t.nt, t.nc)
+	}
+	return q / math.Sqrt(variance)
+}
+
+// restricted holds estimates under a restriction, their complements, and the
+// square roots of the two discriminants.
+type restricted struct {
+	pt, qt, pc, qc, st, sc float64
+}
+
+// restrictedDifference returns the restricted estimates for a λ > 0, each from
+// the form of its quadratic that does not cancel.
+func (t table) restrictedDifference(lambda float64) restricted {
+	st := math.Sqrt((t.nt-lambda)*(t.nt-lambda) + 4*lambda*(t.nt-t.xt))
+	sc := math.Sqrt((t.nc-lambda)*(t.nc-lambda) + 4*lambda*t.xc)
+	r := restricted{
+		pt: 2 * t.xt / (t.nt + lambda + st),
+		qc: 2 * (t.nc - t.xc) / (t.nc + lambda + sc),
+		st: st, sc: sc,
+	}
+	if lambda < t.nt {
+		r.qt = 2 * (t.nt - t.xt) / (t.nt - lambda + st)
+	} else {
+		r.qt = (st + (lambda - t.nt)) / (2 * lambda)
+	}
+	if lambda < t.nc {
+		r.pc = 2 * t.xc / (t.nc - lambda + sc)
+	} else {
+		r.pc = (sc + (lambda - t.nc)) / (2 * lambda)
+	}
+	return r
+}
+
+// scoreDifference returns z² N/(N-1) at λ and its logarithmic slope.
+func (t table) scoreDifference(lambda float64) (score, slope float64) {
+	r := t.restrictedDifference(lambda)
+	vt, vc := r.pt*r.qt, r.pc*r.qc
+	v := vt/t.nt + vc/t.nc
+	return lambda * lambda * v, 1 + (vt/r.st+vc/r.sc)/v
+}
+
+// solveLogarithmic returns x with f(x) = target in the bracket, for an f that
+// increases from 0, by Newton's method on the logarithms, kept in the bracket by
+// bisection. f returns its value and its logarithmic slope x f'(x) / f(x).
+func solveLogarithmic(target float64, in bounds, start float64, f func(float64) (value, slope float64)) float64 {
+	if target <= 0 {
+		return in.lower
+	}
+	lower, upper := in.lower, in.upper
+	x := start
+	if !(x > lower && x < upper) {
+		x = between(lower, upper)
+	}
+	for range 200 {
+		value, slope := f(x)
+		if value < target {
+			lower = x
+		} else {
+			upper = x
+		}
+		next := x * math.Pow(target/value, 1/slope)
+		if !(next > lower && next < upper) {
+			next = between(lower, upper)
+		}
+		if math.Abs(next-x) <= 1e-13*x || next == lower || next == upper {
+			return next
+		}
+		x = next
+	}
+	return x
+}
+
+// between returns a point inside a bracket of positive numbers, the upper end of
+// which may be infinite.
+func between(lower, upper float64) float64 {
+	switch {
+	case math.IsInf(upper, 1) && lower == 0:
+		return 1
+	case math.IsInf(upper, 1):
+		return 4 * lower
+	case lower == 0:
+		return upper / 16
+	}
+	return lower + (upper-lower)/2
+}

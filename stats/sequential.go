@@ -1,0 +1,51 @@
+package stats
+
+import "math"
+
+// tuning returns rho², by which the confidence sequence is tightest once planned
+// visitors have been seen:
+//
+//	rho² = (-2 ln a + ln(1 - 2 ln a)) / N*
+//
+// See Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas (2021), section B.2.
+func tuning(a, planned float64) float64 {
+	return (-2*math.Log(a) + math.Log1p(-2*math.Log(a))) / planned
+}
+
+// alwaysValidP returns the p-value of a statistic z after n visitors that stays
+// right at every look:
+//
+//	p = min(1, sqrt(n rho² + 1) exp(-rho² n z² / (2 (n rho² + 1))))
+//
+// See Waudby-Smith et al. (2021), Theorem 2.2, solved for alpha.
+func alwaysValidP(z, n, rho2 float64) float64 {
+	s := n * rho2
+	return math.Min(1, math.Exp(0.5*math.Log1p(s)-0.5*s/(s+1)*z*z))
+}
+
+// alwaysValidCritical returns k, the bound that |z| crosses with probability a at
+// most, however often one looks:
+//
+//	k² = ((n rho² + 1) / (n rho²)) ln((n rho² + 1) / a²)
+func alwaysValidCritical(n, rho2, a float64) float64 {
+	s := n * rho2
+	return math.Sqrt((s + 1) / s * (math.Log1p(s) - 2*math.Log(a)))
+}
+
+// sequential returns the always-valid answer of a pair within a family of this
+// size, at a = alpha/size (Bonferroni, as no look knows the others).
+func (c pair) sequential(size int, o Options) *Sequential {
+	alpha := o.Alpha()
+	if alpha == 0 {
+		return &Sequential{Reason: ReasonLevel100, LiftReason: ReasonLevel100}
+	}
+	m := float64(size)
+	rho2 := tuning(alpha/m, o.plannedVisitors())
+	n := c.contrast.visitors()
+	p := math.Min(1, m*alwaysValidP(c.contrast.z(), n, rho2))
+	out := &Sequential{PValue: number(p), Significant: p < alpha}
+	k := alwaysValidCritical(n, rho2, alpha/m)
+	out.Difference, out.Reason = shown(c.contrast.differences(k, out.Significant), "")
+	out.Lift, out.LiftReason = shown(c.contrast.lifts(k, out.Significant))
+	return out
+}

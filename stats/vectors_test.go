@@ -1,0 +1,237 @@
+package stats
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+const vectorsDir = "../../shared/vectors"
+
+// readVectors decodes a file of reference numbers, which lie outside the project.
+func readVectors(t *testing.T, name string, into any) {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(vectorsDir, name))
+	if os.IsNotExist(err) {
+		t.Skip("reference vectors are absent: " + name)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(content, into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+type vector struct {
+	Method    string
+	Input     json.RawMessage
+	Expected  json.RawMessage
+	Tolerance float64
+}
+
+// ourVectors returns the vectors of one method of statistics.json.
+func ourVectors(t *testing.T, method string) []vector {
+	t.Helper()
+	var file struct{ Vectors []vector }
+	readVectors(t, "statistics.json", &file)
+	var found []vector
+	for _, v := range file.Vectors {
+		if v.Method == method {
+			found = append(found, v)
+		}
+	}
+	if len(found) == 0 {
+		t.Fatalf("no vector of %s", method)
+	}
+	return found
+}
+
+func (v vector) decode(t *testing.T, input, expected any) {
+	t.Helper()
+	if err := json.Unmarshal(v.Input, input); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(v.Expected, expected); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// worst keeps the largest relative error seen, for the log.
+type worst struct {
+	name string
+	err  float64
+}
+
+// check compares with a relative tolerance; below floor, an absolute one.
+func (w *worst) check(t *testing.T, what string, got, want, tolerance float64) {
+	t.Helper()
+	const floor = 1e-300
+	err := math.Abs(got-want) / math.Max(math.Abs(want), floor)
+	if got == want {
+		err = 0
+	}
+	if math.IsNaN(err) || err > tolerance {
+		t.Errorf("%s = %v, want %v, relative error %.2g", what, got, want, err)
+	}
+	w.err = math.Max(w.err, err)
+}
+
+// checkEnds compares an interval with a pair of numbers, null being unbounded.
+func (w *worst) checkEnds(t *testing.T, what string, got bounds, want [2]*float64, tolerance float64) {
+	t.Helper()
+	ends := [2]float64{got.lower, got.upper}
+	for i, end := range ends {
+		switch {
+		case want[i] == nil && !(math.IsInf(end, 0) || math.IsNaN(end)):
+			t.Errorf("%s[%d] = %v, want none", what, i, end)
+		case want[i] != nil:
+			w.check(t, what, end, *want[i], tolerance)
+		}
+	}
+}
+
+func (w *worst) log(t *testing.T, count int) {
+	t.Helper()
+	t.Logf("%d vectors of %s, worst relative error %.2g", count, w.name, w.err)
+}
+
+type rateInput struct{ N, Converted int64 }
+
+func (r rateInput) rate() Rate { return Rate{Visitors: r.N, Converted: r.Converted} }
+
+type meanInput struct {
+	N              int64
+	Mean, Variance float64
+}
+
+func (m meanInput) mean() Mean {
+	return Mean{Visitors: m.N, Mean: m.Mean, Variance: m.Variance, Nonzero: -1}
+}
+
+func TestScoreVectors(t *testing.T) {
+	w := worst{name: "miettinen_nurminen"}
+	vectors := ourVectors(t, w.name)
+	for _, v := range vectors {
+		var in struct {
+			Treatment, Control rateInput
+			Alpha              float64
+		}
+		var want struct {
+			Difference, Z float64
+			P             float64     `json:"p_value"`
+			Differences   [2]*float64 `json:"difference_interval"`
+			Lift          *float64
+			Lifts         [2]*float64 `json:"lift_interval"`
+		}
+		v.decode(t, &in, &want)
+		c := rates{newTable(in.Control.rate(), in.Treatment.rate())}
+		_, z, _, p := c.test()
+		q := c.quantile(in.Alpha / 2)
+		w.check(t, "difference", c.difference(), want.Difference, v.Tolerance)
+		w.check(t, "z", z, want.Z, v.Tolerance)
+		w.check(t, "p", p, want.P, v.Tolerance)
+		w.checkEnds(t, "difference interval", c.differences(q, p < in.Alpha), want.Differences, v.Tolerance)
+		lifts, _ := c.lifts(q, p < in.Alpha)
+		w.checkEnds(t, "lift interval", lifts, want.Lifts, v.Tolerance)
+		if want.Lift != nil {
+			w.check(t, "lift", c.lift(), *want.Lift, v.Tolerance)
+		} else if !math.IsNaN(c.lift()) {
+			t.Errorf("lift = %v, want none", c.lift())
+		}
+	}
+	w.log(t, len(vectors))
+}
+
+// The Student quantile behind four of the Welch vectors is off by up to 2e-9
+// (found with mpmath at 30 digits, as in testdata/student.json), and Fieller's
+// ends amplify it.
+const welchIntervalTolerance = 2e-8
+
+func TestWelchVectors(t *testing.T) {
+	for _, method := range []string{"welch_fieller", "welch_fieller_nonnegative"} {
+		w := worst{name: method}
+		vectors := ourVectors(t, method)
+		for _, v := range vectors {
+			var in struct {
+				Treatment, Control meanInput
+				Alpha              float64
+				NonNegative        bool
+			}
+			var want struct {
+				Difference    float64
+				StandardError float64 `json:"standard_error"`
+				Nu            float64 `json:"degrees_of_freedom"`
+				T             float64
+				P             float64     `json:"p_value"`
+				Differences   [2]*float64 `json:"difference_interval"`
+				Lift          *float64
+				Lifts         [2]*float64 `json:"lift_interval"`
+			}
+			v.decode(t, &in, &want)
+			found, reason := newContrast(in.Control.mean(), in.Treatment.mean(), in.NonNegative)
+			if reason != "" {
+				t.Fatal(reason)
+			}
+			c := found.(welch)
+			_, statistic, nu, p := c.test()
+			q := c.quantile(in.Alpha / 2)
+			w.check(t, "difference", c.difference(), want.Difference, v.Tolerance)
+			w.check(t, "standard error", c.standardError(), want.StandardError, v.Tolerance)
+			w.check(t, "nu", nu, want.Nu, v.Tolerance)
+			w.check(t, "t", statistic, want.T, v.Tolerance)
+			w.check(t, "p", p, want.P, v.Tolerance)
+			w.checkEnds(t, "difference interval", c.differences(q, p < in.Alpha), want.Differences, welchIntervalTolerance)
+			lifts, _ := c.lifts(q, p < in.Alpha)
+			if c.lift() < *orInf(want.Lifts[0]) {
+				// The vector with g = 0.96 gives the upper end for the lower one, an
+				// interval without the observed lift in it. With g < 1 there are two ends.
+				w.check(t, "upper end", lifts.upper, *want.Lifts[0], v.Tolerance)
+				if !(lifts.lower > 0 && lifts.lower < c.lift()) {
+					t.Errorf("lower end = %v, want one in (0, %v)", lifts.lower, c.lift())
+				}
+			} else {
+				w.checkEnds(t, "lift interval", lifts, want.Lifts, welchIntervalTolerance)
+			}
+			if want.Lift != nil {
+				w.check(t, "lift", c.lift(), *want.Lift, v.Tolerance)
+			}
+		}
+		w.log(t, len(vectors))
+	}
+}
+
+func orInf(x *float64) *float64 {
+	if x == nil {
+		none := math.Inf(-1)
+		return &none
+	}
+	return x
+}
+
+func TestConfidenceSequenceVectors(t *testing.T) {
+	w := worst{name: "confidence_sequence"}
+	vectors := ourVectors(t, w.name)
+	for _, v := range vectors {
+		var in struct {
+			Difference    float64
+			StandardError float64 `json:"standard_error"`
+			N             float64 `json:"n_total"`
+			Alpha         float64
+			Planned       float64 `json:"tuning_n"`
+		}
+		var want struct {
+			Rho2 float64 `json:"rho_squared"`
+			Half float64 `json:"half_width"`
+			P    float64 `json:"p_value"`
+		}
+		v.decode(t, &in, &want)
+		rho2 := tuning(in.Alpha, in.Planned)
+		w.check(t, "rho²", rho2, want.Rho2, v.Tolerance)
+		w.check(t, "half width", alwaysValidCritical(in.N, rho2, in.Alpha)*in.StandardError, want.Half, v.Tolerance)
+		w.check(t, "p", alwaysValidP(in.Difference/in.StandardError, in.N, rho2), want.P, v.Tolerance)
+	}
+	w.log(t, len(vectors))
+}

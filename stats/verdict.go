@@ -1,0 +1,100 @@
+package stats
+
+import (
+	"math"
+	"slices"
+)
+
+// What a verdict needs before it says anything.
+const (
+	// Under these counts a normal approximation, and a person's trust in it, fail.
+	minimumVisitors    = 100
+	minimumConversions = 5  // converted and unconverted, both variations together
+	minimumNonzero     = 20 // visitors with a value, in each variation
+	// unbalancedShare is the smaller variation's share of a pair below which the
+	// skewness of one mean no longer cancels against the other's.
+	unbalancedShare = 0.25
+)
+
+// conclude sets the verdict and the reasons of a comparison whose numbers stand.
+// alpha is the effective one, within the family.
+func (c pair) conclude(out *Comparison, alpha float64, o Options) {
+	out.Reasons = c.reasons(*out, o)
+	switch {
+	case len(c.insufficient()) > 0:
+		out.Verdict = VerdictInsufficientData
+	case !out.Significant:
+		out.Verdict = VerdictInconclusive
+	case c.skewed(alpha):
+		out.Verdict = VerdictInconclusive
+		out.Reasons = append(out.Reasons, ReasonUnbalancedSkew)
+	case c.statistic > 0:
+		out.Verdict = VerdictBetter
+	default:
+		out.Verdict = VerdictWorse
+	}
+}
+
+// reasons lists why the verdict is weak and why numbers are missing, each once.
+func (c pair) reasons(out Comparison, o Options) []Reason {
+	reasons := []Reason{}
+	add := func(more ...Reason) {
+		for _, reason := range more {
+			if reason != "" && !slices.Contains(reasons, reason) {
+				reasons = append(reasons, reason)
+			}
+		}
+	}
+	add(c.reason)
+	add(c.insufficient()...)
+	add(out.Difference.Reason, out.Lift.Reason)
+	if o.Alpha() == 0 {
+		add(ReasonLevel100)
+	}
+	if o.SharesChanged {
+		add(ReasonSharesChanged)
+	}
+	return reasons
+}
+
+// insufficient lists why the data allow no verdict at all.
+func (c pair) insufficient() []Reason {
+	if checkSample(c.control) != "" || checkSample(c.treatment) != "" {
+		return nil
+	}
+	var reasons []Reason
+	if min(c.control.visitors(), c.treatment.visitors()) < minimumVisitors {
+		reasons = append(reasons, ReasonTooFewVisitors)
+	}
+	switch control := c.control.(type) {
+	case Rate:
+		treatment, _ := c.treatment.(Rate)
+		converted := float64(control.Converted) + float64(treatment.Converted)
+		rest := float64(control.Visitors-control.Converted) + float64(treatment.Visitors-treatment.Converted)
+		if math.Min(converted, rest) < minimumConversions {
+			reasons = append(reasons, ReasonTooFewConversions)
+		}
+	case Mean:
+		treatment, _ := c.treatment.(Mean)
+		if control.fewNonzero() || treatment.fewNonzero() {
+			reasons = append(reasons, ReasonTooFewNonzero)
+		}
+	}
+	return reasons
+}
+
+func (m Mean) fewNonzero() bool { return m.Nonzero >= 0 && m.Nonzero < minimumNonzero }
+
+// skewed reports whether the pair is too uneven for Welch's t alone and the pooled
+// t does not agree at alpha. Welch weighs the small variation's own variance,
+// which a skewed value underestimates whenever it underestimates the mean; the
+// pooled variance does not follow it.
+func (c pair) skewed(alpha float64) bool {
+	w, ok := c.contrast.(welch)
+	if !ok || math.Min(w.fc+1, w.ft+1) >= unbalancedShare*w.visitors() {
+		return false
+	}
+	t, nu := w.pooled()
+	tail, _ := newStudent(nu).survival(math.Abs(t))
+	return !(2*tail < alpha)
+}

@@ -1,0 +1,119 @@
+package stats
+
+import "math"
+
+// means is a pair of independent means: of control and treatment the mean, the
+// variance of that mean, and the degrees of freedom of the variance.
+type means struct {
+	mc, mt float64
+	sc, st float64
+	fc, ft float64
+}
+
+func newMeans(control, treatment Mean) means {
+	return means{
+		mc: control.Mean, mt: treatment.Mean,
+		sc: control.varianceOfMean(), st: treatment.varianceOfMean(),
+		fc: float64(control.Visitors) - 1, ft: float64(treatment.Visitors) - 1,
+	}
+}
+
+func (m means) difference() float64 { return m.mt - m.mc }
+
+// standardError is that of the difference.
+func (m means) standardError() float64 { return math.Sqrt(m.sc + m.st) }
+
+// degreesOfFreedom returns Satterthwaite's
+//
+//	nu = (sc + st)² / (sc²/(nc-1) + st²/(nt-1))
+//
+// where sc and st are the variances of the means. One of them must be positive.
+//
+// See Welch (1947).
+func (m means) degreesOfFreedom() float64 {
+	w := m.sc / (m.sc + m.st)
+	return 1 / (w*w/m.fc + (1-w)*(1-w)/m.ft)
+}
+
+// pooled returns Student's t of equal variances and its degrees of freedom. Where
+// the split is uneven and values are skewed it errs on the other side of Welch's.
+func (m means) pooled() (t, nu float64) {
+	nu = m.fc + m.ft
+	spread := (m.sc*m.fc*(m.fc+1) + m.st*m.ft*(m.ft+1)) / nu
+	return m.difference() / math.Sqrt(spread*(1/(m.fc+1)+1/(m.ft+1))), nu
+}
+
+// differenceInterval returns d ± q SE.
+func (m means) differenceInterval(q float64, significant bool) bounds {
+	d, half := m.difference(), q*m.standardError()
+	in := bounds{lower: d - half, upper: d + half}
+	return in.decided(significant, d)
+}
+
+// decided moves an end that lies within 1e-9 of the interval's size from 0 to the
+// side that the p-value says, observed being the effect inside the interval.
+func (in bounds) decided(significant bool, observed float64) bounds {
+	near := 1e-9 * math.Max(math.Abs(observed), math.Min(observed-in.lower, in.upper-observed))
+	if observed >= 0 {
+		in.lower = nearZero(in.lower, near, significant && observed > 0)
+	} else {
+		in.upper = -nearZero(-in.upper, near, significant)
+	}
+	return in
+}
+
+func nearZero(end, near float64, positive bool) float64 {
+	switch {
+	case positive && end <= 0 && end >= -near:
+		return 1e-3 * near
+	case !positive && end > 0 && end <= near:
+		return 0
+	}
+	return end
+}
+
+// liftInterval returns Fieller's interval of the lift d/|mc| at quantile q: with
+// g = q² sc/mc² < 1 the lifts L between the roots of
+//
+//	(mc² - q² sc) L² - 2 (d mc + q² sc) L + d² - q² (sc + st) = 0
+//
+// for mc > 0, mirrored for mc < 0, so that a rise from a negative baseline is
+// positive. It is the equation of r = mt/mc with r = 1 + L, whose last term shows
+// that 0 is outside exactly when |d| > q SE. With g >= 1 control cannot be told
+// from 0 and the set is no interval; but where values are never negative, mc > 0
+// and mt² > q² st, the larger root is the lower end and the upper is unbounded.
+// Otherwise both ends are NaN. The baseline must not be 0.
+//
+// See Fieller (1954).
+func (m means) liftInterval(q float64, significant, nonNegative bool) (bounds, Reason) {
+	if m.mc < 0 {
+		mirror := m
+		mirror.mc, mirror.mt = -m.mc, -m.mt
+		in, reason := mirror.liftInterval(q, significant, false)
+		return bounds{lower: -in.upper, upper: -in.lower}, reason
+	}
+	// Everything is in units of the baseline, where squares cannot overflow
+	// before the interval itself is worthless.
+	d := m.difference() / m.mc
+	g := q * q * (m.sc / m.mc / m.mc)
+	h := q * q * (m.st / m.mc / m.mc)
+	r := m.mt / m.mc
+	half := math.Sqrt(g + h)
+	a, b, c := 1-g, d+g, (d-half)*(d+half)
+	root := math.Sqrt(math.Max(g*r*r+h*(1-g), 0))
+	switch {
+	case a > 0 && finite(g):
+		large := (b + math.Copysign(root, b)) / a
+		small := c / (b + math.Copysign(root, b))
+		in := bounds{lower: math.Min(large, small), upper: math.Max(large, small)}
+		return in.decided(significant, d), ""
+	case nonNegative && r*r > h && m.mt > 0 && finite(g):
+		lower := (b - root) / a
+		if b > 0 || a == 0 {
+			lower = c / (b + root)
+		}
+		in := bounds{lower: lower, upper: math.Inf(1)}
+		return in.decided(significant, d), ReasonBaselineNotDistinguishable
+	}
+	return bounds{lower: math.NaN(), upper: math.NaN()}, ReasonBaselineNotDistinguishable
+}

@@ -235,3 +235,35 @@ func TestConfidenceSequenceVectors(t *testing.T) {
 	}
 	w.log(t, len(vectors))
 }
+
+func TestDunnettVectors(t *testing.T) {
+	w := worst{name: "dunnett_two_sided"}
+	vectors := ourVectors(t, w.name)
+	for _, v := range vectors {
+		var in struct {
+			Control    float64   `json:"control_variance_of_mean"`
+			Treatments []float64 `json:"treatment_variances_of_mean"`
+			Z          []float64
+			Alpha      float64
+		}
+		var want struct {
+			Adjusted []float64 `json:"adjusted_p_values"`
+			Critical float64   `json:"critical_value"`
+			Alpha    float64   `json:"effective_alpha"`
+		}
+		v.decode(t, &in, &want)
+		var lambdas []float64
+		for _, s := range in.Treatments {
+			lambdas = append(lambdas, math.Sqrt(in.Control/(in.Control+s)))
+		}
+		f := family{size: len(lambdas), loadings: newLoadings(lambdas)}
+		critical := f.critical(in.Alpha)
+		w.check(t, "critical", critical, want.Critical, v.Tolerance)
+		w.check(t, "effective alpha", 2*normalSurvival(critical), want.Alpha, v.Tolerance)
+		for i, z := range in.Z {
+			c := pair{test: TestScore, statistic: z, p: 2 * normalSurvival(math.Abs(z))}
+			w.check(t, "adjusted p", f.adjusted(c), want.Adjusted[i], v.Tolerance)
+		}
+	}
+	w.log(t, len(vectors))
+}

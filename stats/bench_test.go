@@ -1,0 +1,29 @@
+package stats
+
+import "testing"
+
+func BenchmarkCompareRates(b *testing.B) {
+	control, treatment := Rate{Visitors: 145274, Converted: 17489}, []Sample{Rate{Visitors: 145310, Converted: 17264}}
+	for b.Loop() {
+		Compare(control, treatment, Options{SignificanceLevel: 95})
+	}
+}
+
+func BenchmarkCompareMeans(b *testing.B) {
+	control := Mean{Visitors: 1691, Mean: 14.83, Variance: 94.6, Nonzero: -1}
+	treatment := []Sample{Mean{Visitors: 973, Mean: 10.9, Variance: 116.7, Nonzero: -1}}
+	for b.Loop() {
+		Compare(control, treatment, Options{SignificanceLevel: 95})
+	}
+}
+
+func BenchmarkFamilyOf20(b *testing.B) {
+	control := Rate{Visitors: 5000, Converted: 500}
+	var treatments []Sample
+	for i := range int64(20) {
+		treatments = append(treatments, Rate{Visitors: 4000 + 137*i, Converted: 400 + 17*i})
+	}
+	for b.Loop() {
+		Compare(control, treatments, Options{SignificanceLevel: 95})
+	}
+}

@@ -1,0 +1,97 @@
+package stats
+
+import "math"
+
+// integrate returns the integral of f over the panels between consecutive points,
+// each halved until the 7 and 15 point rules of Gauss and Kronrod agree to within
+// tolerance, absolute. Points must ascend.
+//
+// See Kronrod (1965); nodes and weights as in QUADPACK's qk15.
+func integrate(f func(float64) float64, points []float64, tolerance float64) float64 {
+	sum := 0.0
+	for i := 1; i < len(points); i++ {
+		sum += adapt(f, points[i-1], points[i], tolerance/float64(len(points)), 40)
+	}
+	return sum
+}
+
+func adapt(f func(float64) float64, a, b, tolerance float64, depth int) float64 {
+	value, err := kronrod(f, a, b)
+	if err <= tolerance || depth == 0 {
+		return value
+	}
+	middle := a + (b-a)/2
+	return adapt(f, a, middle, tolerance/2, depth-1) + adapt(f, middle, b, tolerance/2, depth-1)
+}
+
+// kronrod returns the 15 point estimate on [a, b] and a bound of its error.
+func kronrod(f func(float64) float64, a, b float64) (value, err float64) {
+	nodes := [...]float64{
+		0.991455371120812639206854697526329, 0.949107912342758524526189684047851,
+		0.864864423359769072789712788640926, 0.741531185599394439863864773280788,
+		0.586087235467691130294144691693129, 0.405845151377397166906606412076961,
+		0.207784955007898467600689403773245,
+	}
+	weights := [...]float64{
+		0.022935322010529224963732008058970, 0.063092092629978553290700663189204,
+		0.104790010322250183839876322541518, 0.140653259715525918745189590510238,
+		0.169004726639267902826583426598550, 0.190350578064785409913256402421014,
+		0.204432940075298892414161999234649,
+	}
+	gauss := [...]float64{0.129484966168869693270611432679082, 0.279705391489276667901467771423780, 0.381830050505118944950369775488975}
+	const middleWeight, middleGauss = 0.209482141084727828012999174891714, 0.417959183673469387755102040816327
+	center, half := a+(b-a)/2, (b-a)/2
+	y := f(center)
+	fine, coarse := middleWeight*y, middleGauss*y
+	for i, node := range nodes {
+		y := f(center-half*node) + f(center+half*node)
+		fine += weights[i] * y
+		if i%2 == 1 {
+			coarse += gauss[i/2] * y
+		}
+	}
+	// The difference of the two rules is the error of the coarse one; that of the
+	// fine one is about its square, for a smooth f.
+	difference := math.Abs(half * (fine - coarse))
+	scale := math.Abs(half*fine) + difference
+	if difference == 0 {
+		return half * fine, 0
+	}
+	return half * fine, difference * math.Min(1, math.Pow(200*difference/scale, 0.5))
+}
+
+// findRoot returns x in [a, b] with f(x) = 0, for an f whose signs differ at the
+// ends (fa, fb), by the method of Chandrupatla: inverse quadratic interpolation
+// where it is safe, else bisection.
+//
+// See Chandrupatla (1997).
+func findRoot(f func(float64) float64, a, b, fa, fb, tolerance float64) float64 {
+	c, fc := a, fa
+	step := 0.5
+	for range 200 {
+		x := a + step*(b-a)
+		fx := f(x)
+		if (fx > 0) == (fa > 0) {
+			c, fc = a, fa
+		} else {
+			c, b, fc, fb = b, a, fb, fa
+		}
+		a, fa = x, fx
+		best := a
+		if math.Abs(fb) < math.Abs(fa) {
+			best = b
+		}
+		limit := tolerance*math.Abs(best) + 1e-300
+		room := limit / math.Abs(b-c)
+		if fa == 0 || fb == 0 || room > 0.5 {
+			return best
+		}
+		step = 0.5
+		xi, phi := (a-b)/(c-b), (fa-fb)/(fc-fb)
+		if phi*phi < xi && (1-phi)*(1-phi) < 1-xi {
+			step = fa/(fb-fa)*fc/(fb-fc) + (c-a)/(b-a)*fa/(fc-fa)*fb/(fc-fb)
+		}
+		step = math.Min(1-room, math.Max(room, step))
+	}
+	return a
+}

@@ -116,9 +116,14 @@ func (e *Engine) start(path string) error {
 	}
 	e.lib = lib
 	e.ctx, e.cancel = context.WithCancelCause(context.Background())
+	config, err := e.writeConfig()
+	if err != nil {
+		return err
+	}
 	e.arguments = []string{
 		"clickhouse",
 		"--path=" + e.dir,
+		"--config-file=" + config,
 		"--async_insert=0",    // an acknowledged insert is on disk
 		"--implicit_select=0", // as on a server: "1 + 1" is a syntax error
 	}
@@ -140,6 +145,17 @@ func (e *Engine) start(path string) error {
 		return err
 	}
 	return nil
+}
+
+// writeConfig writes an empty configuration and returns its path. Without one
+// the library would read a config.xml of the working directory, of the user's
+// home or of the machine, whoever that is meant for.
+func (e *Engine) writeConfig() (string, error) {
+	path := filepath.Join(e.dir, "lifthouse.xml")
+	if err := os.WriteFile(path, []byte("<clickhouse></clickhouse>\n"), 0o644); err != nil {
+		return "", fmt.Errorf("embedded: %w", err)
+	}
+	return path, nil
 }
 
 // introduce learns what the engine is and how a new session is set.

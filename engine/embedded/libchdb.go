@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"unsafe"
 
 	"github.com/ebitengine/purego"
@@ -108,18 +109,14 @@ func openLibrary(path string) (*library, error) {
 		}
 		purego.RegisterFunc(f.fn, address)
 	}
-	err = keepSignalHandlers(func() { lib.setHandlers(0) })
-	if err != nil {
-		return nil, err
-	}
-	return lib, nil
+	return lib, lib.quietSignals()
 }
 
-// keepSignalHandlers runs call and then puts every signal handler back as it
-// was. The library resets the handlers of SIGSEGV, SIGURG and others even when
-// told to install none, and without them the Go runtime can neither turn a nil
-// dereference into a panic nor preempt a goroutine.
-func keepSignalHandlers(call func()) error {
+// quietSignals tells the library to install no signal handlers. That call
+// resets the handlers of the signals which the library takes for its own, and
+// without them the Go runtime can neither turn a nil dereference into a panic
+// nor preempt a goroutine: they are put back as they were.
+func (l *library) quietSignals() error {
 	var sigaction func(signal int32, action, old unsafe.Pointer) int32
 	address, err := purego.Dlsym(purego.RTLD_DEFAULT, "sigaction")
 	if err != nil {
@@ -127,18 +124,21 @@ func keepSignalHandlers(call func()) error {
 	}
 	purego.RegisterFunc(&sigaction, address)
 
-	const signals = 32
-	var saved [signals]struct {
-		known  bool
-		action [256]byte // more than any platform's struct sigaction
+	signals := []syscall.Signal{
+		syscall.SIGABRT, syscall.SIGBUS, syscall.SIGFPE, syscall.SIGILL,
+		syscall.SIGQUIT, syscall.SIGSEGV, syscall.SIGTRAP, syscall.SIGTSTP, syscall.SIGURG,
 	}
-	for s := range saved {
-		saved[s].known = s > 0 && sigaction(int32(s), nil, unsafe.Pointer(&saved[s].action)) == 0
+	const size = 256 // more than any platform's struct sigaction
+	saved := make([][size]byte, len(signals))
+	for i, s := range signals {
+		if sigaction(int32(s), nil, unsafe.Pointer(&saved[i])) != 0 {
+			return fmt.Errorf("read the handler of %v", s)
+		}
 	}
-	call()
-	for s := range saved {
-		if saved[s].known {
-			sigaction(int32(s), unsafe.Pointer(&saved[s].action), nil) // fails for SIGKILL and SIGSTOP, which cannot change
+	l.setHandlers(0)
+	for i, s := range signals {
+		if sigaction(int32(s), unsafe.Pointer(&saved[i]), nil) != 0 {
+			return fmt.Errorf("put back the handler of %v", s)
 		}
 	}
 	return nil
@@ -163,12 +163,8 @@ func (l *library) open(arguments []string) (*conn, error) {
 		pin.Pin(&b[0])
 		argv[i] = unsafe.Pointer(&b[0])
 	}
-	var h handle
-	err := keepSignalHandlers(func() { h = l.connect(int32(len(arguments)), unsafe.Pointer(&argv[0])) })
+	h := l.connect(int32(len(arguments)), unsafe.Pointer(&argv[0]))
 	runtime.KeepAlive(argv)
-	if err != nil {
-		return nil, err
-	}
 	if h == 0 {
 		return nil, errors.New("embedded: the engine refused to start (its reason is on standard error)")
 	}

@@ -2,9 +2,11 @@ package embedded
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -13,41 +15,122 @@ import (
 // engine is the one engine of the test process.
 var engine *Engine
 
+// childVariable makes the test binary run one of children, with the variable's
+// value for its name, in place of the tests.
+const childVariable = "LIFTHOUSE_EMBEDDED_CHILD"
+
 func TestMain(m *testing.M) {
-	os.Exit(run(m))
+	if child := os.Getenv(childVariable); child != "" {
+		children[child](os.Args[1:])
+		return
+	}
+	code, err := run(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
 }
 
-func run(m *testing.M) int {
+func run(m *testing.M) (code int, err error) {
 	dir, err := os.MkdirTemp("", "embedded")
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
+		return 1, err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	engine, err = Open(context.Background(), dir, Options{})
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
+		return 1, err
 	}
-	code := m.Run()
-	if err := engine.Close(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return code
+	code = m.Run()
+	return code, engine.Close()
 }
 
-// connect opens the driver on a database of the test's own.
-func connect(t testing.TB, change ...func(*clickhouse.Options)) driver.Conn {
-	t.Helper()
+// connect opens the driver on the engine.
+func connect(tb testing.TB, change ...func(*clickhouse.Options)) driver.Conn {
+	tb.Helper()
 	options := engine.ClientOptions()
 	for _, c := range change {
 		c(options)
 	}
 	conn, err := clickhouse.Open(options)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() { conn.Close() })
+	tb.Cleanup(func() {
+		if err := conn.Close(); err != nil {
+			tb.Errorf("close the driver: %v", err)
+		}
+	})
 	return conn
+}
+
+// database makes a database for the test, which stays if the test fails, and
+// opens the driver on it.
+func database(tb testing.TB, change ...func(*clickhouse.Options)) driver.Conn {
+	tb.Helper()
+	name := fmt.Sprintf("test_%d", time.Now().UnixNano())
+	admin := connect(tb)
+	exec(tb, admin, "CREATE DATABASE "+name)
+	tb.Cleanup(func() {
+		if !tb.Failed() {
+			if err := admin.Exec(context.Background(), "DROP DATABASE "+name); err != nil {
+				tb.Errorf("drop %s: %v", name, err)
+			}
+		}
+	})
+	use := func(o *clickhouse.Options) { o.Auth.Database = name }
+	return connect(tb, append(change, use)...)
+}
+
+func exec(tb testing.TB, conn driver.Conn, sql string, args ...any) {
+	tb.Helper()
+	if err := conn.Exec(tb.Context(), sql, args...); err != nil {
+		tb.Fatalf("%.200s: %v", sql, err)
+	}
+}
+
+// one returns the only value of a query's only row.
+func one[T any](tb testing.TB, conn driver.Conn, sql string, args ...any) T {
+	tb.Helper()
+	var v T
+	if err := conn.QueryRow(tb.Context(), sql, args...).Scan(&v); err != nil {
+		tb.Fatalf("%.200s: %v", sql, err)
+	}
+	return v
+}
+
+// eventually waits until a condition holds.
+func eventually(tb testing.TB, what string, condition func() bool) {
+	tb.Helper()
+	deadline := time.After(20 * time.Second)
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for !condition() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			tb.Fatalf("not within 20 s: %s", what)
+		}
+	}
+}
+
+// running counts the statements that the engine runs and whose text holds a
+// part, not counting the one that asks.
+func running(tb testing.TB, conn driver.Conn, part string) uint64 {
+	tb.Helper()
+	return one[uint64](tb, conn, "SELECT count() FROM system.processes WHERE position(query, {part:String}) > 0 AND position(query, 'system.processes') = 0", clickhouse.Named("part", part))
+}
+
+// code returns the ClickHouse code of an error, 0 if it has none.
+func code(err error) int32 {
+	var e *clickhouse.Exception
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return 0
+}
+
+func with(ctx context.Context, settings clickhouse.Settings) context.Context {
+	return clickhouse.Context(ctx, clickhouse.WithSettings(settings))
 }

@@ -16,32 +16,36 @@ const appendSize = 1 << 20
 
 // run runs a statement on a session of the pool. It gives emit the chunks of
 // the result, which emit owns from then on.
-func (e *Engine) run(ctx context.Context, q *request, emit func(*result) error) (err error) {
+func (e *Engine) run(ctx context.Context, q *request, emit func(*result) error) error {
 	s, err := e.pool.take(ctx)
 	if err != nil {
 		return err
 	}
-	keep := false
-	defer func() {
-		if keep {
-			e.pool.put(s)
-		} else {
-			e.pool.discard(s)
-		}
-		if err != nil && ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
-	}()
+	err = e.runOn(ctx, s, q, emit)
+	// A session is not used again after an error: the library gives rows that
+	// a failed statement had made to the connection's next statement, and
+	// keeps a cancelled insert in system.processes. Nor is one that a
+	// statement has changed.
+	if err != nil || q.settings["readonly"] != "" || changesSession(q.sql) {
+		e.pool.discard(s)
+	} else {
+		e.pool.put(s)
+	}
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+func (e *Engine) runOn(ctx context.Context, s *session, q *request, emit func(*result) error) error {
 	if err := s.adopt(q.database, q.settings, e.initial); err != nil {
 		return err
 	}
-	keep = q.settings["readonly"] == "" && !changesSession(q.sql)
 	switch {
 	case q.rows != nil:
 		return e.insert(ctx, s, q)
 	case q.format == "Native" && !q.whole && isSelect(q.sql):
-		err = e.stream(ctx, s, q, emit)
-		if !notStreamable(err) {
+		if err := e.stream(ctx, s, q, emit); !notStreamable(err) {
 			return err
 		}
 	}

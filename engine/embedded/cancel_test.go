@@ -1,0 +1,257 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"io"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+)
+
+// endless runs until it is stopped, and marks itself with a text.
+func endless(mark string) string {
+	return "SELECT '" + mark + "', count() FROM system.numbers WHERE NOT ignore(sipHash64(number))"
+}
+
+func TestCancelQuery(t *testing.T) {
+	conn := connect(t, func(o *clickhouse.Options) { o.MaxOpenConns = 1 })
+	watch := connect(t)
+	for range 3 {
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- conn.Exec(ctx, endless("cancelled")) }()
+		eventually(t, "the query runs", func() bool { return running(t, watch, "cancelled") == 1 })
+		start := time.Now()
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("a cancelled query: %v", err)
+		}
+		if took := time.Since(start); took > killGrace {
+			t.Errorf("a cancelled query returned after %v", took)
+		}
+		if n := running(t, watch, "cancelled"); n != 0 {
+			t.Errorf("%d queries run on", n)
+		}
+		if got := one[uint8](t, conn, "SELECT 7"); got != 7 {
+			t.Errorf("the next statement returned %d", got)
+		}
+	}
+}
+
+func TestDeadline(t *testing.T) {
+	conn := connect(t)
+	for range 20 {
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+		err := conn.Exec(ctx, endless("deadline"))
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+	}
+	eventually(t, "nothing runs", func() bool { return running(t, conn, "deadline") == 0 })
+}
+
+// A stream is cancelled between two chunks, while the reader rests.
+func TestCancelStream(t *testing.T) {
+	conn := connect(t, func(o *clickhouse.Options) { o.MaxOpenConns = 1 })
+	watch := connect(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	rows, err := conn.Query(ctx, "SELECT number AS streamed FROM system.numbers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 1000 {
+		if !rows.Next() {
+			t.Fatal(rows.Err())
+		}
+	}
+	cancel()
+	for rows.Next() {
+	}
+	if err := rows.Err(); !errors.Is(err, context.Canceled) {
+		t.Errorf("rows.Err() = %v", err)
+	}
+	if err := rows.Close(); err != nil && !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	eventually(t, "the query has stopped", func() bool { return running(t, watch, "streamed") == 0 })
+	one[uint8](t, conn, "SELECT 7")
+}
+
+func TestCancelWhileWaitingForAConnection(t *testing.T) {
+	var busy sync.WaitGroup
+	ctx, cancel := context.WithCancel(t.Context())
+	for range defaultConnections {
+		busy.Go(func() {
+			if err := connect(t).Exec(ctx, endless("busy")); !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		})
+	}
+	eventually(t, "all connections are taken", func() bool { return len(engine.pool.slots) == defaultConnections })
+	late, stop := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer stop()
+	if err := connect(t).Exec(late, "SELECT 1"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a statement without a connection: %v", err)
+	}
+	cancel()
+	busy.Wait()
+}
+
+func TestCancelInsert(t *testing.T) {
+	conn := database(t, func(o *clickhouse.Options) { o.MaxOpenConns = 1 })
+	watch := connect(t)
+	exec(t, conn, "CREATE TABLE t (id UInt64) ENGINE = MergeTree ORDER BY id")
+	exec(t, conn, "CREATE MATERIALIZED VIEW slow ENGINE = MergeTree ORDER BY id AS SELECT id, sleepEachRow(0.01) AS s FROM t")
+	ctx, cancel := context.WithCancel(t.Context())
+	settings := clickhouse.Settings{"max_insert_block_size": 5, "min_insert_block_size_rows": 5, "min_insert_block_size_bytes": 0}
+	ended := make(chan error, 1)
+	go func() {
+		ended <- conn.InsertFormat(with(ctx, settings), "CSV", "INSERT INTO t", strings.NewReader(strings.Repeat("1\n", 10_000)))
+	}()
+	eventually(t, "the insert has begun", func() bool {
+		return one[uint64](t, watch, "SELECT sum(total_rows) FROM system.tables WHERE name = 't'") > 10
+	})
+	start := time.Now()
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("a cancelled insert: %v", err)
+	}
+	if took := time.Since(start); took > killGrace {
+		t.Errorf("a cancelled insert returned after %v", took)
+	}
+	if n := running(t, watch, "INSERT INTO t"); n != 0 {
+		t.Errorf("%d inserts run on", n)
+	}
+	if got := one[uint8](t, conn, "SELECT 7"); got != 7 {
+		t.Errorf("the next statement returned %d", got)
+	}
+}
+
+// A statement that does not notice that it is killed must not hold its caller.
+func TestCancelWhatDoesNotStop(t *testing.T) {
+	conn := connect(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	start := time.Now()
+	if err := conn.Exec(ctx, "SELECT sleepEachRow(3)"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+	if took := time.Since(start); took > 2*killGrace {
+		t.Errorf("returned after %v", took)
+	}
+	one[uint8](t, conn, "SELECT 7")
+	eventually(t, "the statement has ended", func() bool { return len(engine.pool.slots) == 0 })
+}
+
+// The rows of an insert come from a reader that gives no more.
+func TestCancelInsertThatWaitsForRows(t *testing.T) {
+	conn := database(t)
+	exec(t, conn, "CREATE TABLE t (id UInt64) ENGINE = MergeTree ORDER BY id")
+	for range 5 {
+		ctx, cancel := context.WithCancel(t.Context())
+		r, w := io.Pipe()
+		ended := make(chan error, 1)
+		go func() { ended <- conn.InsertFormat(ctx, "CSV", "INSERT INTO t", r) }()
+		if _, err := w.Write([]byte("1\n2\n")); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the insert runs", func() bool { return running(t, conn, "INSERT INTO t") == 1 })
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("a cancelled insert: %v", err)
+		}
+		eventually(t, "the insert has stopped", func() bool { return running(t, conn, "INSERT INTO t") == 0 })
+		if n := one[uint64](t, conn, "SELECT count() FROM t"); n != 0 {
+			t.Fatalf("%d rows of a cancelled insert are there", n)
+		}
+	}
+}
+
+// A reader's error must not commit the rows before it.
+func TestInsertWhoseRowsFail(t *testing.T) {
+	conn := database(t)
+	exec(t, conn, "CREATE TABLE t (id UInt64) ENGINE = MergeTree ORDER BY id")
+	broken := errors.New("broken")
+	r := io.MultiReader(strings.NewReader("1\n2\n"), failing{broken})
+	if err := conn.InsertFormat(t.Context(), "CSV", "INSERT INTO t", r); !errors.Is(err, broken) {
+		t.Errorf("got %v", err)
+	}
+	if n := one[uint64](t, conn, "SELECT count() FROM t"); n != 0 {
+		t.Errorf("%d rows are there", n)
+	}
+}
+
+type failing struct{ error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.error }
+
+// Statements that are cancelled at any moment leave the engine whole.
+func TestCancelAnywhere(t *testing.T) {
+	rounds := 200
+	if testing.Short() {
+		rounds = 30
+	}
+	conn := database(t)
+	exec(t, conn, "CREATE TABLE t (id UInt64, name String) ENGINE = MergeTree ORDER BY id")
+	fill(t, conn, 0, 50_000)
+	var workers sync.WaitGroup
+	for w := range 4 {
+		workers.Go(func() {
+			for i := range rounds {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i*37%4000)*time.Microsecond)
+				var err error
+				switch w {
+				case 0:
+					err = conn.Exec(ctx, "SELECT * FROM t ORDER BY name LIMIT 10000")
+				case 1:
+					err = conn.Exec(ctx, "INSERT INTO t SELECT number, 'x' FROM numbers(1000)")
+				case 2:
+					err = conn.InsertFormat(ctx, "CSV", "INSERT INTO t", strings.NewReader(strings.Repeat("1,y\n", 20_000)))
+				default:
+					var rows []struct {
+						ID uint64 `ch:"id"`
+					}
+					err = conn.Select(ctx, &rows, "SELECT id FROM t")
+				}
+				cancel()
+				if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("statement %d: %v", w, err)
+				}
+			}
+		})
+	}
+	workers.Wait()
+	eventually(t, "all connections are free", func() bool { return len(engine.pool.slots) == 0 })
+	if n := one[uint64](t, conn, "SELECT count() FROM system.processes"); n != 1 {
+		t.Errorf("%d statements run", n)
+	}
+	// An insert of one block is there as a whole or not at all.
+	if n := one[uint64](t, conn, "SELECT toUInt64(countIf(name = 'x') % 1000 + countIf(name = 'y') % 20000) FROM t"); n != 0 {
+		t.Errorf("a part of a cancelled insert is there: %d rows", n)
+	}
+}
+
+func TestNoGoroutineLeak(t *testing.T) {
+	conn := connect(t)
+	one[uint8](t, conn, "SELECT 1")
+	before := runtime.NumGoroutine()
+	for range 50 {
+		one[uint8](t, conn, "SELECT 1")
+		if err := conn.Exec(t.Context(), "SELEC 1"); code(err) != 62 {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		if err := conn.Exec(ctx, endless("leak")); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatal(err)
+		}
+		cancel()
+	}
+	eventually(t, "no goroutine is left behind", func() bool { return runtime.NumGoroutine() <= before })
+}

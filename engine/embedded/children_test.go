@@ -1,0 +1,4 @@
+package embedded
+
+// children are the bodies of processes that tests start.
+var children = map[string]func(args []string){}

@@ -1,0 +1,139 @@
+package embedded
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+)
+
+func TestErrorsHaveTheirCodes(t *testing.T) {
+	conn := database(t)
+	exec(t, conn, "CREATE TABLE t (id UInt64, CONSTRAINT small CHECK id < 10) ENGINE = MergeTree ORDER BY id")
+	for _, tt := range []struct {
+		sql      string
+		settings clickhouse.Settings
+		code     int32
+		name     string
+	}{
+		{"SELEC 1", nil, 62, "SYNTAX_ERROR"},
+		{"SELECT * FROM missing", nil, 60, "UNKNOWN_TABLE"},
+		{"SELECT missing", nil, 47, "UNKNOWN_IDENTIFIER"},
+		{"CREATE TABLE t (id UInt64) ENGINE = Memory", nil, 57, "TABLE_ALREADY_EXISTS"},
+		{"DROP TABLE missing", nil, 60, "UNKNOWN_TABLE"},
+		{"INSERT INTO t VALUES (11)", nil, 469, "VIOLATED_CONSTRAINT"},
+		{"INSERT INTO t SELECT 11", nil, 469, "VIOLATED_CONSTRAINT"},
+		{"SELECT throwIf(1, 'a (FAKE_NAME) b')", nil, 395, "FUNCTION_THROW_IF_VALUE_IS_NON_ZERO"},
+		{endless("timeout"), clickhouse.Settings{"max_execution_time": 0.1}, 159, "TIMEOUT_EXCEEDED"},
+		{"SELECT groupArray(number) FROM numbers(10000000)", clickhouse.Settings{"max_memory_usage": 1_000_000}, 241, "MEMORY_LIMIT_EXCEEDED"},
+		{"SELECT count() FROM numbers(1000)", clickhouse.Settings{"max_rows_to_read": 10}, 158, "TOO_MANY_ROWS"},
+	} {
+		err := conn.Exec(with(t.Context(), tt.settings), tt.sql)
+		var e *clickhouse.Exception
+		if !errors.As(err, &e) || e.Code != tt.code || e.CodeName != tt.name {
+			t.Errorf("%s: %v, want %d %s", tt.sql, err, tt.code, tt.name)
+		}
+	}
+}
+
+func TestErrorInBatch(t *testing.T) {
+	conn := database(t)
+	exec(t, conn, "CREATE TABLE t (id UInt64, name String, CONSTRAINT small CHECK id < 1000) ENGINE = MergeTree ORDER BY id")
+	batch, err := conn.PrepareBatch(t.Context(), "INSERT INTO t (id, name)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range uint64(1001) {
+		if err := batch.Append(i, "x"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := batch.Send(); code(err) != 469 {
+		t.Errorf("got %v, want code 469 (VIOLATED_CONSTRAINT)", err)
+	}
+	exec(t, conn, "DROP TABLE t")
+	if err := conn.InsertFormat(t.Context(), "CSV", "INSERT INTO t", strings.NewReader("1,x")); code(err) != 60 {
+		t.Errorf("insert into a table that is gone: %v, want code 60 (UNKNOWN_TABLE)", err)
+	}
+	fillWhole(t)
+}
+
+func fillWhole(t *testing.T) {
+	t.Helper()
+	conn := database(t)
+	exec(t, conn, "CREATE TABLE t (id UInt64, name String) ENGINE = MergeTree ORDER BY id")
+	fill(t, conn, 0, 10)
+	if n := one[uint64](t, conn, "SELECT count() FROM t"); n != 10 {
+		t.Errorf("after failed inserts one of 10 rows has %d", n)
+	}
+}
+
+// An error after rows were given must not end the rows as if they were all.
+func TestErrorInMidStream(t *testing.T) {
+	conn := connect(t, func(o *clickhouse.Options) { o.MaxOpenConns = 1 })
+	for _, at := range []int{1, 100_000, 5_000_000, 9_999_999} {
+		rows, err := conn.Query(t.Context(), "SELECT number, throwIf(number = {at:UInt64}) FROM numbers(10000000)", clickhouse.Named("at", at))
+		if err != nil {
+			if code(err) != 395 {
+				t.Errorf("error at row %d: %v", at, err)
+			}
+			continue
+		}
+		n := 0
+		for rows.Next() {
+			n++
+		}
+		if code(rows.Err()) != 395 || n > at {
+			t.Errorf("error at row %d: %d rows, then %v, want code 395", at, n, rows.Err())
+		}
+		if err := rows.Close(); code(err) != 395 {
+			t.Errorf("Close() = %v", err)
+		}
+		if got := one[uint8](t, conn, "SELECT 7"); got != 7 {
+			t.Errorf("the next statement returned %d", got)
+		}
+	}
+	// With wait_end_of_query the error comes before any row.
+	_, err := conn.Query(with(t.Context(), clickhouse.Settings{"wait_end_of_query": 1}), "SELECT throwIf(number = 500000) FROM numbers(1000000)")
+	if code(err) != 395 {
+		t.Errorf("with wait_end_of_query: %v", err)
+	}
+}
+
+// Rows may hold what the driver takes for the frame of an exception.
+func TestExceptionMarkerInRows(t *testing.T) {
+	conn := connect(t)
+	const marker = "\r\n__exception__\r\nCode: 60. DB::Exception: no"
+	if got := one[string](t, conn, "SELECT {s:String}", clickhouse.Named("s", marker)); got != marker {
+		t.Errorf("got %q", got)
+	}
+}
+
+// The driver sends no rows when it cannot encode them.
+func TestInsertWithoutRows(t *testing.T) {
+	conn := database(t)
+	exec(t, conn, "CREATE TABLE t (id UInt64) ENGINE = MergeTree ORDER BY id")
+	if err := conn.InsertFormat(t.Context(), "Native", "INSERT INTO t", strings.NewReader("")); code(err) != codeNoData {
+		t.Errorf("got %v, want code %d (NO_DATA_TO_INSERT)", err, codeNoData)
+	}
+}
+
+func TestNewException(t *testing.T) {
+	for _, tt := range []struct {
+		text    string
+		code    int32
+		name    string
+		message string
+	}{
+		{"Code: 60. DB::Exception: No t. (UNKNOWN_TABLE)", 60, "UNKNOWN_TABLE", "No t. (UNKNOWN_TABLE)"},
+		{"Code: 210. DB::NetException: No. (NETWORK_ERROR) (version 26.7.2.1)", 210, "NETWORK_ERROR", "No. (NETWORK_ERROR) (version 26.7.2.1)"},
+		{"Code: 395. DB::Exception: (A_B) of the user", 395, "", "(A_B) of the user"},
+		{"out of luck", 1002, "", "out of luck"},
+		{"Code: 99999999999. DB::Exception: x", 1002, "", "x"},
+	} {
+		if e := newException(tt.text); e.Code != tt.code || e.CodeName != tt.name || e.Message != tt.message {
+			t.Errorf("newException(%q) = %d, %q, %q", tt.text, e.Code, e.CodeName, e.Message)
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package embedded
+
+import (
+	"context"
+	"testing"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+func setting(t *testing.T, ctx context.Context, conn driver.Conn, name string) string {
+	t.Helper()
+	var value string
+	if err := conn.QueryRow(ctx, "SELECT toString(getSetting({name:String}))", clickhouse.Named("name", name)).Scan(&value); err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+func TestSettingsAreOfOneStatement(t *testing.T) {
+	conn := connect(t, func(o *clickhouse.Options) {
+		o.Settings["max_block_size"] = 4242
+		o.MaxOpenConns = 1
+	})
+	plain := connect(t)
+	initial := setting(t, t.Context(), plain, "max_result_rows")
+	for range 3 {
+		ctx := with(t.Context(), clickhouse.Settings{"max_result_rows": 77, "log_comment": "it's \\ a\tcomment"})
+		if got := setting(t, ctx, conn, "max_result_rows"); got != "77" {
+			t.Errorf("max_result_rows = %s with the setting 77", got)
+		}
+		if got := setting(t, ctx, conn, "log_comment"); got != "it's \\ a\tcomment" {
+			t.Errorf("log_comment = %q", got)
+		}
+		if got := setting(t, t.Context(), conn, "max_result_rows"); got != initial {
+			t.Errorf("max_result_rows = %s in the next statement, want %s", got, initial)
+		}
+		if got := setting(t, t.Context(), conn, "max_block_size"); got != "4242" {
+			t.Errorf("max_block_size = %s with the option 4242", got)
+		}
+		if got := setting(t, t.Context(), plain, "max_block_size"); got == "4242" {
+			t.Error("a setting of one driver reached another")
+		}
+	}
+}
+
+func TestSettingsClauseIsOfOneStatement(t *testing.T) {
+	conn := database(t)
+	initial := setting(t, t.Context(), conn, "max_block_size")
+	exec(t, conn, "CREATE TABLE t (n UInt64) ENGINE = MergeTree ORDER BY n")
+	exec(t, conn, "INSERT INTO t SETTINGS max_block_size = 11 SELECT number FROM numbers(100)")
+	if got := one[uint64](t, conn, "SELECT max(blockSize()) FROM numbers(100) SETTINGS max_block_size = 11"); got != 11 {
+		t.Errorf("the largest block has %d rows, want 11", got)
+	}
+	batch, err := conn.PrepareBatch(t.Context(), "INSERT INTO t (n) SETTINGS max_block_size = 11")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := batch.Append(uint64(1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := batch.Send(); err != nil {
+		t.Fatal(err)
+	}
+	if got := setting(t, t.Context(), conn, "max_block_size"); got != initial {
+		t.Errorf("max_block_size = %s after statements with a SETTINGS clause, want %s", got, initial)
+	}
+}
+
+func TestBadSettings(t *testing.T) {
+	conn := connect(t)
+	for _, tt := range []struct {
+		settings clickhouse.Settings
+		code     int32
+	}{
+		{clickhouse.Settings{"no_such_setting": 1}, 115},
+		{clickhouse.Settings{"max_threads = 1, max_block_size": 1}, 115},
+		{clickhouse.Settings{"max_block_size": 7, "max_threads": "many"}, 27},
+		{clickhouse.Settings{"session_id": "a"}, 36},
+		{clickhouse.Settings{"compress": 1}, 36},
+	} {
+		if err := conn.Exec(with(t.Context(), tt.settings), "SELECT 1"); code(err) != tt.code {
+			t.Errorf("%v: %v, want code %d", tt.settings, err, tt.code)
+		}
+		if got := setting(t, t.Context(), conn, "max_block_size"); got == "7" {
+			t.Errorf("%v: a part of the settings stayed", tt.settings)
+		}
+	}
+}
+
+// What a statement leaves in its session must not reach the next statement.
+func TestStatementsShareNoState(t *testing.T) {
+	conn := database(t, func(o *clickhouse.Options) { o.MaxOpenConns = 1 })
+	name := one[string](t, conn, "SELECT currentDatabase()")
+	initial := setting(t, t.Context(), conn, "max_block_size")
+	for range 3 {
+		exec(t, conn, "/* a comment */ -- and another\n SET max_block_size = 123")
+		exec(t, conn, "USE system")
+		exec(t, conn, "CREATE TEMPORARY TABLE tmp (n UInt8)")
+		if err := conn.Exec(with(t.Context(), clickhouse.Settings{"readonly": 1}), "CREATE TABLE t (n UInt8) ENGINE = Memory"); code(err) != 164 {
+			t.Errorf("CREATE with readonly = 1: %v, want code 164 (READONLY)", err)
+		}
+		if got := one[string](t, conn, "SELECT currentDatabase()"); got != name {
+			t.Errorf("the current database is %s, want %s", got, name)
+		}
+		if got := setting(t, t.Context(), conn, "max_block_size"); got != initial {
+			t.Errorf("max_block_size = %s, want %s", got, initial)
+		}
+		if err := conn.Exec(t.Context(), "SELECT * FROM tmp"); code(err) != 60 {
+			t.Errorf("SELECT from another statement's temporary table: %v, want code 60 (UNKNOWN_TABLE)", err)
+		}
+	}
+}
+
+func TestDatabases(t *testing.T) {
+	a, b := database(t), database(t)
+	for conn, value := range map[driver.Conn]uint64{a: 1, b: 2} {
+		exec(t, conn, "CREATE TABLE t (n UInt64) ENGINE = MergeTree ORDER BY n")
+		exec(t, conn, "INSERT INTO t SELECT {n:UInt64}", clickhouse.Named("n", value))
+	}
+	for range 10 {
+		if x, y := one[uint64](t, a, "SELECT n FROM t"), one[uint64](t, b, "SELECT n FROM t"); x != 1 || y != 2 {
+			t.Fatalf("got %d and %d, want 1 and 2", x, y)
+		}
+	}
+	for _, name := range []string{"no such", "no`such", `no\such`} {
+		conn := connect(t, func(o *clickhouse.Options) { o.Auth.Database = name })
+		if err := conn.Exec(t.Context(), "SELECT 1"); code(err) != 81 {
+			t.Errorf("database %q: %v, want code 81 (UNKNOWN_DATABASE)", name, err)
+		}
+	}
+}
+
+func TestOneStatementAtATime(t *testing.T) {
+	conn := database(t)
+	for _, sql := range []string{
+		"SELECT 1; SELECT 2",
+		"CREATE TABLE a (n UInt8) ENGINE = Memory; CREATE TABLE b (n UInt8) ENGINE = Memory",
+		"SHOW TABLES; SET max_threads = 1",
+	} {
+		if err := conn.Exec(t.Context(), sql); code(err) != 62 {
+			t.Errorf("%s: %v, want code 62 (SYNTAX_ERROR)", sql, err)
+		}
+	}
+	if n := one[uint64](t, conn, "SELECT count() FROM system.tables WHERE database = currentDatabase()"); n != 0 {
+		t.Errorf("%d tables were made", n)
+	}
+	exec(t, conn, "CREATE TABLE a (s String) ENGINE = MergeTree ORDER BY s ;\n")
+	exec(t, conn, "INSERT INTO a VALUES ('a;b'), ('c')")
+	if n := one[uint64](t, conn, "SELECT count() FROM a;"); n != 2 {
+		t.Errorf("%d rows, want 2", n)
+	}
+}

@@ -1,0 +1,196 @@
+package embedded
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+func TestDriver(t *testing.T) {
+	conn := database(t)
+	if err := conn.Ping(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	v, err := conn.ServerVersion()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := one[string](t, conn, "SELECT version()"); !strings.HasPrefix(want, v.Version.String()) {
+		t.Errorf("the version is %v, want %s", v.Version, want)
+	}
+	exec(t, conn, "CREATE TABLE t (id UInt64, name String, note Nullable(String) DEFAULT 'none') ENGINE = MergeTree ORDER BY id")
+	batch, err := conn.PrepareBatch(t.Context(), "INSERT INTO t (id, name)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type row struct {
+		ID   uint64  `ch:"id"`
+		Name string  `ch:"name"`
+		Note *string `ch:"note"`
+	}
+	if err := batch.AppendStruct(&row{ID: 7, Name: "seven"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := batch.Send(); err != nil {
+		t.Fatal(err)
+	}
+	var rows []row
+	if err := conn.Select(t.Context(), &rows, "SELECT * FROM t"); err != nil {
+		t.Fatal(err)
+	}
+	if len(rows) != 1 || rows[0].ID != 7 || rows[0].Name != "seven" || rows[0].Note == nil || *rows[0].Note != "none" {
+		t.Errorf("got %+v", rows)
+	}
+	if err := conn.Select(t.Context(), &rows, "SELECT * FROM t WHERE id = 8"); err != nil || len(rows) != 0 {
+		t.Errorf("an empty result: %v, %v", rows, err)
+	}
+	for _, sql := range []string{
+		"SHOW TABLES", "DESCRIBE t", "EXPLAIN SELECT 1", "EXISTS t", "WITH 1 AS x SELECT x", "(SELECT 1) UNION ALL (SELECT 2)",
+		"SELECT 1 FORMAT Native", "-- c\n/* c */ SELECT 1", "SELECT 1 -- c", "OPTIMIZE TABLE t FINAL",
+	} {
+		result, err := conn.Query(t.Context(), sql)
+		if err != nil {
+			t.Errorf("%s: %v", sql, err)
+			continue
+		}
+		for result.Next() {
+		}
+		if err := result.Err(); err != nil {
+			t.Errorf("%s: %v", sql, err)
+		}
+	}
+}
+
+func TestFormats(t *testing.T) {
+	conn := database(t)
+	exec(t, conn, "CREATE TABLE t (id UInt64, name String) ENGINE = MergeTree ORDER BY id")
+	data := "1,\"a,b\"\n2,\"c\"\n"
+	if err := conn.InsertFormat(t.Context(), "CSV", "INSERT INTO t (id, name)", strings.NewReader(data)); err != nil {
+		t.Fatal(err)
+	}
+	r, err := conn.QueryFormat(t.Context(), "CSV", "SELECT * FROM t ORDER BY id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if got, err := io.ReadAll(r); err != nil || string(got) != data {
+		t.Errorf("got %q, %v, want %q", got, err, data)
+	}
+	err = conn.InsertFormat(t.Context(), "CSV", "INSERT INTO t (id, name)", strings.NewReader("1,a\nx,b\n"))
+	if code(err) != 27 && code(err) != 117 && code(err) != 72 {
+		t.Errorf("rows that do not parse: %v", err)
+	}
+}
+
+// fill inserts rows with ids in [from, from+n) in one batch.
+func fill(tb testing.TB, conn driver.Conn, from, n uint64) {
+	tb.Helper()
+	batch, err := conn.PrepareBatch(tb.Context(), "INSERT INTO t (id, name)")
+	if err != nil {
+		tb.Error(err)
+		return
+	}
+	for i := range n {
+		if err := batch.Append(from+i, fmt.Sprint("visitor ", from+i)); err != nil {
+			tb.Error(err)
+			return
+		}
+	}
+	if err := batch.Send(); err != nil {
+		tb.Error(err)
+	}
+}
+
+func TestLargeBatchAndStream(t *testing.T) {
+	conn := database(t)
+	exec(t, conn, "CREATE TABLE t (id UInt64, name String) ENGINE = MergeTree ORDER BY id")
+	const n = 100_000
+	for i := range uint64(3) {
+		fill(t, conn, i*n, n)
+	}
+	rows, err := conn.Query(t.Context(), "SELECT id, name FROM t ORDER BY id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var id, want uint64
+	var name string
+	for ; rows.Next(); want++ {
+		if err := rows.Scan(&id, &name); err != nil {
+			t.Fatal(err)
+		}
+		if id != want || name != fmt.Sprint("visitor ", want) {
+			t.Fatalf("row %d is %d, %q", want, id, name)
+		}
+	}
+	if err := rows.Err(); err != nil || want != 3*n {
+		t.Errorf("%d rows, %v, want %d", want, err, 3*n)
+	}
+}
+
+// INSERT with its rows in the text, more of them than the parser takes at once.
+func TestLongValues(t *testing.T) {
+	conn := database(t)
+	exec(t, conn, "CREATE TABLE t (id UInt64) ENGINE = MergeTree ORDER BY id")
+	exec(t, conn, "INSERT INTO t VALUES (0)"+strings.Repeat(", (1)", 200_000))
+	if n := one[uint64](t, conn, "SELECT count() FROM t"); n != 200_001 {
+		t.Errorf("%d rows, want 200001", n)
+	}
+}
+
+// Queries and inserts at once, while the garbage collector moves and frees
+// what it can.
+func TestConcurrency(t *testing.T) {
+	rounds := 30
+	if testing.Short() {
+		rounds = 5
+	}
+	conn := database(t)
+	exec(t, conn, "CREATE TABLE t (id UInt64, name String) ENGINE = MergeTree ORDER BY id")
+	stop := make(chan struct{})
+	var collector, workers sync.WaitGroup
+	collector.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				runtime.GC()
+			}
+		}
+	})
+	const writers, readers, size = 4, 8, 2000
+	for w := range uint64(writers) {
+		workers.Go(func() {
+			for i := range uint64(rounds) {
+				fill(t, conn, (w*uint64(rounds)+i)*size, size)
+			}
+		})
+	}
+	for range readers {
+		workers.Go(func() {
+			for i := range uint64(rounds) {
+				ctx := with(t.Context(), clickhouse.Settings{"max_block_size": 100 + i})
+				var n, wrong uint64
+				err := conn.QueryRow(ctx, "SELECT count(), countIf(name != concat('visitor ', toString(id))) FROM t WHERE id >= {from:UInt64}",
+					clickhouse.Named("from", i)).Scan(&n, &wrong)
+				if err != nil || wrong != 0 {
+					t.Errorf("%d of %d rows are wrong, %v", wrong, n, err)
+				}
+			}
+		})
+	}
+	workers.Wait()
+	close(stop)
+	collector.Wait()
+	const want = writers * size
+	if n, distinct := one[uint64](t, conn, "SELECT count() FROM t"), one[uint64](t, conn, "SELECT uniqExact(id) FROM t"); n != want*uint64(rounds) || distinct != n {
+		t.Errorf("%d rows, %d of them different, want %d", n, distinct, want*rounds)
+	}
+}

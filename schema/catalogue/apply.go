@@ -131,15 +131,17 @@ func (a *applier) campaign(account int64, campaign *Campaign) error {
 	return a.state(account, kindCampaign, campaign.ID, changed, campaign.Initial, campaign.Shares())
 }
 
+// namedShares resolves the shares: control gets its percentage, the others
+// divide the rest by their weights.
 func (c *Campaign) namedShares() []NamedShare {
-	total := 0
-	for _, share := range c.Shares() {
-		total += share
-	}
-	fraction := func(share int) float64 { return float64(share) / float64(max(total, 1)) }
-	shares := []NamedShare{{"Control", fraction(c.ControlShare)}}
+	weights := 0
 	for _, v := range c.Variations {
-		shares = append(shares, NamedShare{v.Name, fraction(v.Share)})
+		weights += v.Share
+	}
+	rest := float64(100-c.ControlShare) / 100
+	shares := []NamedShare{{"Control", float64(c.ControlShare) / 100}}
+	for _, v := range c.Variations {
+		shares = append(shares, NamedShare{v.Name, rest * float64(v.Share) / float64(max(weights, 1))})
 	}
 	return shares
 }
@@ -191,7 +193,7 @@ func (a *applier) state(account int64, k kind, id int64, changed bool, initial I
 	}
 	state.UpdateDate = a.now
 	if shares != nil && !maps.Equal(state.Current(), shares) {
-		state.Shares = append(state.Shares, SharesSince{Since: a.now, Shares: shares})
+		state.ShareHistory = append(state.ShareHistory, SharesSince{Since: a.now, Shares: shares})
 	}
 	body, err := encode(state)
 	if err != nil {

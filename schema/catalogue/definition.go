@@ -150,8 +150,8 @@ func (v *WidgetVariation) UnmarshalYAML(decode func(any) error) error {
 	return nil
 }
 
-// Shares are relative weights of the variations of a campaign, control (0)
-// first; they need not add up to 100.
+// Shares are control's percentage (0) and the weights by which the variations
+// divide the rest; they need not add up to 100.
 func (c *Campaign) Shares() Shares {
 	shares := Shares{0: c.ControlShare}
 	for _, v := range c.Variations {

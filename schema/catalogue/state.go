@@ -4,15 +4,15 @@ import "time"
 
 // State is what happened to a campaign or a widget since it was created.
 type State struct {
-	Active     bool          `json:"active"`
-	CreateDate time.Time     `json:"createDate"`
-	UpdateDate time.Time     `json:"updateDate"`
-	StartDate  *time.Time    `json:"startDate,omitempty"`
-	EndDate    *time.Time    `json:"endDate,omitempty"`
-	Shares     []SharesSince `json:"shares,omitempty"`
+	Active       bool          `json:"active"`
+	CreateDate   time.Time     `json:"createDate"`
+	UpdateDate   time.Time     `json:"updateDate"`
+	StartDate    *time.Time    `json:"startDate,omitempty"`
+	EndDate      *time.Time    `json:"endDate,omitempty"`
+	ShareHistory []SharesSince `json:"shareHistory,omitempty"`
 }
 
-// Shares give each variation's weight; 0 is control.
+// Shares give each variation's weight; under 0 stands control's percentage.
 type Shares map[int64]int
 
 // SharesSince are the shares from an instant on.
@@ -23,8 +23,8 @@ type SharesSince struct {
 
 // Current are the shares that hold now; nil where none were recorded.
 func (s *State) Current() Shares {
-	if len(s.Shares) == 0 {
+	if len(s.ShareHistory) == 0 {
 		return nil
 	}
-	return s.Shares[len(s.Shares)-1].Shares
+	return s.ShareHistory[len(s.ShareHistory)-1].Shares
 }

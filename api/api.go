@@ -1,0 +1,61 @@
+// Package api is the HTTP API under /v1: authentication, parameters, bodies
+// and problems. What is computed comes from the engine.
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"lifthouse/engine"
+	"lifthouse/schema/catalogue"
+)
+
+// server answers requests from one engine and one catalogue.
+type server struct {
+	engine    *engine.Engine
+	catalogue *catalogue.Catalogue
+}
+
+// New returns the handler of the whole API.
+func New(e *engine.Engine, c *catalogue.Catalogue) http.Handler {
+	gin.SetMode(gin.ReleaseMode)
+	s := &server{engine: e, catalogue: c}
+	router := gin.New()
+	router.HandleMethodNotAllowed = true
+	router.RedirectTrailingSlash = false
+	router.Use(identify, recovered)
+	router.NoRoute(func(c *gin.Context) {
+		refuse(c, notFound("there is nothing at "+c.Request.URL.Path))
+	})
+	router.NoMethod(func(c *gin.Context) {
+		refuse(c, &problem{Status: http.StatusMethodNotAllowed, Code: "method_not_allowed", Detail: "allowed here: " + c.Writer.Header().Get("Allow")})
+	})
+	read := router.Group("/v1", s.authenticated(catalogue.ScopeRead))
+	get := func(path string, handle func(*gin.Context) (any, error)) {
+		read.GET(path, answer(handle))
+		read.HEAD(path, answer(handle))
+	}
+	get("/campaigns", s.listCampaigns)
+	get("/campaigns/:id", s.getCampaign)
+	get("/campaigns/:id/results", s.campaignResults)
+	return router
+}
+
+// answer writes what the handler returns: a body, or a problem.
+func answer(handle func(*gin.Context) (any, error)) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		body, err := handle(c)
+		if err != nil {
+			refuse(c, problemOf(err))
+			return
+		}
+		text, err := json.Marshal(body)
+		if err != nil {
+			refuse(c, problemOf(err))
+			return
+		}
+		c.Data(http.StatusOK, "application/json; charset=utf-8", append(text, '\n'))
+	}
+}

@@ -1,0 +1,47 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"lifthouse/schema/catalogue"
+)
+
+const tokenKey = "token"
+
+const realm = `Bearer realm="lifthouse"`
+
+// authenticated lets a request pass whose token carries the scope (RFC 6750).
+func (s *server) authenticated(scope catalogue.Scope) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		scheme, secret, _ := strings.Cut(c.GetHeader("Authorization"), " ")
+		if !strings.EqualFold(scheme, "Bearer") || secret == "" {
+			c.Header("WWW-Authenticate", realm)
+			refuse(c, &problem{Status: http.StatusUnauthorized, Code: "unauthenticated", Detail: "send the header Authorization: Bearer <token>; lifthouse token create makes one"})
+			return
+		}
+		token, known := s.catalogue.Snapshot().Token(catalogue.DigestOf(strings.TrimSpace(secret)), time.Now())
+		if !known {
+			c.Header("WWW-Authenticate", realm+`, error="invalid_token"`)
+			refuse(c, &problem{Status: http.StatusUnauthorized, Code: "invalid_token", Detail: "the token is unknown, expired or revoked"})
+			return
+		}
+		if !token.May(scope) {
+			c.Header("WWW-Authenticate", realm+`, error="insufficient_scope", scope="`+string(scope)+`"`)
+			refuse(c, &problem{Status: http.StatusForbidden, Code: "insufficient_scope", Detail: "the token lacks the scope " + string(scope)})
+			return
+		}
+		c.Set(tokenKey, token)
+		c.Next()
+	}
+}
+
+// owned returns what the token's account owns, and the website that the token
+// is bound to, 0 for none.
+func (s *server) owned(c *gin.Context) (*catalogue.Owned, int64) {
+	token := c.MustGet(tokenKey).(catalogue.Token)
+	return s.catalogue.Snapshot().Account(token.AccountID), token.WebsiteID
+}

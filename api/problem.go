@@ -1,0 +1,105 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+
+	"github.com/gin-gonic/gin"
+
+	"lifthouse/engine"
+)
+
+// problem is the body of every refusal (RFC 9457).
+type problem struct {
+	Type      string  `json:"type"`
+	Title     string  `json:"title"`
+	Status    int     `json:"status"`
+	Detail    string  `json:"detail,omitempty"`
+	Instance  string  `json:"instance"`
+	Code      string  `json:"code"`
+	RequestID string  `json:"requestId"`
+	Errors    []fault `json:"errors,omitempty"`
+
+	cause error // for the log
+}
+
+// fault is one thing wrong with the request.
+type fault struct {
+	In     string `json:"in"`
+	Name   string `json:"name"`
+	Value  string `json:"value"`
+	Detail string `json:"detail"`
+}
+
+// statusClientClosed is what the log says of a client that went away (nginx's
+// number; no client sees it).
+const statusClientClosed = 499
+
+func notFound(detail string) *problem {
+	return &problem{Status: http.StatusNotFound, Code: "not_found", Detail: detail}
+}
+
+// problemOf is the one place where an error becomes a status.
+func problemOf(err error) *problem {
+	var invalid *engine.InvalidError
+	var missing *engine.NotFoundError
+	switch {
+	case errors.As(err, &invalid):
+		return invalidProblem(invalid)
+	case errors.As(err, &missing):
+		return notFound(missing.Error())
+	case errors.Is(err, context.Canceled):
+		return &problem{Status: statusClientClosed, Code: "client_closed_request", cause: err}
+	case errors.Is(err, context.DeadlineExceeded):
+		return &problem{Status: http.StatusGatewayTimeout, Code: "too_slow", Detail: "the store took too long; narrow the window or the filters", cause: err}
+	}
+	return &problem{Status: http.StatusInternalServerError, Code: "internal_error", Detail: "this is our fault; the log has the cause under the request id", cause: err}
+}
+
+func invalidProblem(invalid *engine.InvalidError) *problem {
+	p := &problem{Status: http.StatusBadRequest, Code: invalid.Code, Detail: "the request cannot be understood as it stands; nothing was done"}
+	for _, f := range invalid.Faults {
+		in := "query"
+		if f.Name == pathIDName {
+			in = "path"
+		}
+		p.Errors = append(p.Errors, fault{in, f.Name, f.Value, f.Detail})
+	}
+	return p
+}
+
+// refuse ends the request with a problem.
+func refuse(c *gin.Context, p *problem) {
+	p.Type = "about:blank"
+	p.Title = http.StatusText(p.Status)
+	p.Instance = c.Request.URL.Path
+	p.RequestID = c.GetString(requestIDKey)
+	if p.Status >= http.StatusInternalServerError {
+		slog.ErrorContext(c.Request.Context(), "request failed", "requestId", p.RequestID, "path", p.Instance, "status", p.Status, "error", p.cause)
+	}
+	body, err := json.Marshal(p)
+	if err != nil {
+		body = []byte(`{"status":500,"code":"internal_error"}`)
+	}
+	c.Abort()
+	c.Data(p.Status, "application/problem+json", append(body, '\n'))
+}
+
+// recovered turns a panic into a problem and logs its stack.
+func recovered(c *gin.Context) {
+	defer func() {
+		cause := recover()
+		if cause == nil {
+			return
+		}
+		slog.ErrorContext(c.Request.Context(), "panic", "requestId", c.GetString(requestIDKey), "panic", cause, "stack", string(debug.Stack()))
+		if !c.Writer.Written() {
+			refuse(c, problemOf(errors.New("panic")))
+		}
+	}()
+	c.Next()
+}

@@ -1,0 +1,88 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"lifthouse/engine"
+	"lifthouse/schema/catalogue"
+)
+
+const (
+	websiteIDName = "websiteId"
+	pathIDName    = "id"
+)
+
+// pathID reads the path's id; where it is none, its fault joins those of the
+// query.
+func pathID(c *gin.Context, queryErr error) (int64, error) {
+	text := c.Param(pathIDName)
+	if id, ok := engine.ParseID(text); ok {
+		return id, queryErr
+	}
+	faults := []engine.Fault{{Name: pathIDName, Value: text, Detail: "want a number, digits only"}}
+	var invalid *engine.InvalidError
+	if errors.As(queryErr, &invalid) {
+		faults = append(faults, invalid.Faults...)
+	}
+	return 0, &engine.InvalidError{Code: engine.InvalidParameter, Faults: faults}
+}
+
+// searchedWebsite settles where an operation by id looks: on the website
+// asked for or the one that the token is bound to; 0 stands for all of the
+// account.
+func searchedWebsite(owned *catalogue.Owned, bound, asked int64) (int64, error) {
+	if asked == 0 {
+		return bound, nil
+	}
+	if _, known := owned.Websites[asked]; !known || bound != 0 && bound != asked {
+		return 0, &engine.NotFoundError{Kind: "website", ID: asked}
+	}
+	return asked, nil
+}
+
+// listedWebsite settles which website a list is of: as searchedWebsite, but
+// where none is named the account has to have only one.
+func listedWebsite(owned *catalogue.Owned, bound, asked int64) (int64, error) {
+	website, err := searchedWebsite(owned, bound, asked)
+	if err != nil || website != 0 {
+		return website, err
+	}
+	websites := catalogue.ByID(owned.Websites)
+	if len(websites) == 1 {
+		return websites[0].ID, nil
+	}
+	ids := make([]string, len(websites))
+	for i, w := range websites {
+		ids[i] = strconv.FormatInt(w.ID, 10)
+	}
+	return 0, &engine.InvalidError{Code: "website_required", Faults: []engine.Fault{
+		{Name: websiteIDName, Detail: fmt.Sprintf("the account has %d websites, name one of them: %s", len(ids), strings.Join(ids, ", "))},
+	}}
+}
+
+// paginate sets the headers that lead through a list (RFC 8288).
+func paginate(c *gin.Context, offset, limit, total int) {
+	c.Header("X-Total-Count", strconv.Itoa(total))
+	query := c.Request.URL.Query()
+	link := func(rel string, offset int) string {
+		query.Set("offset", strconv.Itoa(offset))
+		query.Set("limit", strconv.Itoa(limit))
+		to := url.URL{Path: c.Request.URL.Path, RawQuery: query.Encode()}
+		return fmt.Sprintf(`<%s>; rel=%q`, to.String(), rel)
+	}
+	links := []string{link("first", 0)}
+	if offset > 0 {
+		links = append(links, link("prev", max(offset-limit, 0)))
+	}
+	if offset+limit < total {
+		links = append(links, link("next", offset+limit))
+	}
+	links = append(links, link("last", max(total-1, 0)/limit*limit))
+	c.Header("Link", strings.Join(links, ", "))
+}

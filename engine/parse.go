@@ -1,0 +1,191 @@
+package engine
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// maxValues bounds one list filter.
+const maxValues = 100
+
+// The parameters of a report beside its filters.
+const (
+	paramWebsite   = "websiteId"
+	paramGoal      = "goal"
+	paramDimension = "dimension"
+	paramMetric    = "compareMetric"
+)
+
+// ParseReport reads the query of a campaign's results. Unknown parameters are
+// refused; the error is an InvalidError with all faults.
+func ParseReport(rawQuery string) (Request, error) {
+	p := parser{Parameters: &Parameters{known: knownParameter, names: parameterNames()}}
+	p.read(rawQuery)
+	p.request = Request{
+		WebsiteID: p.ID(paramWebsite),
+		GoalID:    p.ID(paramGoal),
+		Dimension: Dimension(p.OneOf(paramDimension, dimensions)),
+		Metric:    cmp.Or(Metric(p.OneOf(paramMetric, campaignMetrics)), GoalConversionRate),
+	}
+	p.filters()
+	return p.request, p.Err()
+}
+
+type parser struct {
+	*Parameters
+	request Request
+}
+
+// filterKey reads filters[name], filters[name][] and filters[name][7].
+var filterKey = regexp.MustCompile(`^filters\[([A-Za-z]+)\](\[\d{0,3}\])?$`)
+
+// filterOf returns the name of the filter that a parameter sets, and whether
+// the parameter is written as one of a list.
+func filterOf(parameter string) (name string, listed bool) {
+	key := filterKey.FindStringSubmatch(parameter)
+	if key == nil {
+		return "", false
+	}
+	return key[1], key[2] != ""
+}
+
+func knownParameter(parameter string) bool {
+	switch parameter {
+	case paramWebsite, paramGoal, paramDimension, paramMetric:
+		return true
+	}
+	name, _ := filterOf(parameter)
+	for _, filter := range filterTable {
+		if filter.name == name {
+			return true
+		}
+	}
+	return false
+}
+
+func parameterNames() []string {
+	names := []string{paramWebsite, paramGoal, paramDimension, paramMetric}
+	for _, filter := range filterTable {
+		name := "filters[" + filter.name + "]"
+		if filter.kind == listOfText {
+			name += "[]"
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+func (p *parser) filters() {
+	for _, filter := range filterTable {
+		if filter.kind == listOfText {
+			p.list(filter.name)
+			continue
+		}
+		name := "filters[" + filter.name + "]"
+		for given := range p.values {
+			if of, listed := filterOf(given); listed && of == filter.name {
+				p.fault(given, p.values.Get(given), "want one value, as "+name)
+			}
+		}
+		text, ok := p.One(name)
+		if !ok {
+			continue
+		}
+		switch filter.kind {
+		case oneInstant:
+			p.instant(name, text, filter.name == "dateTo")
+		case oneVisitorType:
+			if p.OneOf(name, []string{"new", "returning"}) != "" {
+				p.request.Filters.Texts = append(p.request.Filters.Texts, TextFilter{filter.name, text})
+			}
+		case oneText:
+			p.request.Filters.Texts = append(p.request.Filters.Texts, TextFilter{filter.name, text})
+		case oneNumber:
+			p.fault(name, text, "is not supported yet")
+		case listOfText:
+		}
+	}
+	f := &p.request.Filters
+	if !f.From.IsZero() && !f.To.IsZero() && !f.From.Before(f.To) {
+		p.fault("filters[dateTo]", formatInstant(f.To), "want an instant after dateFrom, "+formatInstant(f.From))
+	}
+}
+
+// list collects every spelling of a list filter, sorted and without repeats.
+func (p *parser) list(name string) {
+	var all []string
+	for given, texts := range p.values {
+		if of, _ := filterOf(given); of == name {
+			for _, text := range texts {
+				if p.clean(given, text) {
+					all = append(all, p.normalised(given, name, text))
+				}
+			}
+		}
+	}
+	if len(all) == 0 {
+		return
+	}
+	slices.Sort(all)
+	all = slices.Compact(all)
+	if len(all) > maxValues {
+		p.fault("filters["+name+"][]", fmt.Sprintf("%d values", len(all)), fmt.Sprintf("want at most %d", maxValues))
+	}
+	p.request.Filters.Lists = append(p.request.Filters.Lists, ListFilter{name, all})
+}
+
+var countryCode = regexp.MustCompile(`^([A-Z]{2})?$`)
+
+// normalised writes a value as events hold it.
+func (p *parser) normalised(given, name, text string) string {
+	switch name {
+	case "device", "browser", "os":
+		return strings.ToLower(text)
+	case "country":
+		upper := strings.ToUpper(text)
+		if !countryCode.MatchString(upper) {
+			p.fault(given, text, "want two letters, as in ISO 3166, or nothing for unknown")
+		}
+		return upper
+	}
+	return text
+}
+
+// instant reads RFC 3339 with an offset, or a date, which stands for its
+// start in UTC, or as the end of a window for the whole day.
+func (p *parser) instant(name, text string, end bool) {
+	t, ok := parseInstant(text, end)
+	if !ok {
+		p.fault(name, text, "want a date (2026-05-01) or RFC 3339 with an offset (2026-05-01T00:00:00Z)")
+		return
+	}
+	if end {
+		p.request.Filters.To = t
+	} else {
+		p.request.Filters.From = t
+	}
+}
+
+func parseInstant(text string, end bool) (time.Time, bool) {
+	if day, err := time.Parse(time.DateOnly, text); err == nil {
+		if end {
+			day = day.AddDate(0, 0, 1)
+		}
+		return day, storable(day)
+	}
+	// A + that was not percent-encoded arrives as a space.
+	t, err := time.Parse(time.RFC3339Nano, strings.Replace(text, " ", "+", 1))
+	if cut := t.Truncate(time.Millisecond); cut.Before(t) {
+		t = cut.Add(time.Millisecond) // events lie on whole milliseconds: the same ones are in the window
+	}
+	return t.UTC(), err == nil && storable(t)
+}
+
+// storable: what the time column can hold, and a parameter of its type.
+func storable(t time.Time) bool { return t.Year() >= 1970 && t.Year() <= 2199 }
+
+func formatInstant(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.999Z07:00") }

@@ -1,0 +1,187 @@
+package engine
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+	"lifthouse/stats"
+)
+
+// Plan is a request whose meaning is settled against the catalogue: what is
+// counted, for whom, and who is compared with whom. It names no table.
+type Plan struct {
+	Request
+	Campaign    catalogue.Campaign // of the website that holds it
+	Goal        *catalogue.Goal    // nil: all goals count
+	Variations  []Variation        // control first
+	Crossovers  string             // catalogue.ExcludeCrossovers or FirstVariation
+	SharesSince time.Time          // since when the variations' shares hold
+}
+
+// Variation is one alternative of the report.
+type Variation struct {
+	ID      int64
+	Name    string
+	Control bool
+	Share   int // relative weight
+}
+
+// openFrom and openTo stand for the open ends of a window: the ends of what
+// the time column holds.
+var (
+	openFrom = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)
+	openTo   = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
+)
+
+// NewPlan resolves a request against what its account owns. The error is an
+// InvalidError or a NotFoundError.
+func NewPlan(r Request, owned *catalogue.Owned) (*Plan, error) {
+	if _, known := owned.Goals[r.GoalID]; r.GoalID != 0 && !known {
+		return nil, unknownGoal(r.GoalID)
+	}
+	if _, known := owned.Websites[r.WebsiteID]; r.WebsiteID != 0 && !known {
+		return nil, &NotFoundError{"website", r.WebsiteID}
+	}
+	campaign, known := owned.Campaigns[r.CampaignID]
+	if !known || r.WebsiteID != 0 && campaign.WebsiteID != r.WebsiteID {
+		return nil, &NotFoundError{"campaign", r.CampaignID}
+	}
+	plan := &Plan{
+		Request:     r,
+		Campaign:    campaign.Campaign,
+		Variations:  variations(&campaign),
+		SharesSince: openFrom,
+	}
+	if n := len(campaign.ShareHistory); n > 1 {
+		plan.SharesSince = campaign.ShareHistory[n-1].Since
+	}
+	if err := plan.resolveGoal(owned); err != nil {
+		return nil, err
+	}
+	plan.Crossovers = campaign.MultipleExposures
+	if plan.Crossovers == "" {
+		plan.Crossovers = plan.defaultCrossovers()
+	}
+	return plan, nil
+}
+
+func unknownGoal(id int64) error {
+	return &InvalidError{Code: UnknownGoal, Faults: []Fault{
+		{paramGoal, fmt.Sprint(id), "want the id of a goal of the campaign's website"},
+	}}
+}
+
+func (p *Plan) resolveGoal(owned *catalogue.Owned) error {
+	id := cmp.Or(p.GoalID, p.Campaign.PrimaryGoalID)
+	if id == 0 {
+		return nil
+	}
+	goal, known := owned.Goals[id]
+	if !known || goal.WebsiteID != p.Campaign.WebsiteID {
+		return unknownGoal(id)
+	}
+	p.Goal = &goal
+	return nil
+}
+
+// variations lists control first, then the others by order and id. Control is
+// variation 0 if it has a share of the traffic or ever had; else the first of
+// the others stands in for it.
+func variations(campaign *catalogue.LiveCampaign) []Variation {
+	declared := slices.Clone(campaign.Variations)
+	slices.SortStableFunc(declared, func(a, b catalogue.Variation) int {
+		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.ID, b.ID))
+	})
+	var list []Variation
+	hadControl := campaign.ControlShare > 0 || slices.ContainsFunc(campaign.ShareHistory, func(s catalogue.SharesSince) bool {
+		return s.Shares[0] > 0
+	})
+	if hadControl {
+		list = append(list, Variation{ID: 0, Name: "Control", Share: campaign.ControlShare})
+	}
+	for _, v := range declared {
+		list = append(list, Variation{ID: v.ID, Name: v.Name, Share: v.Share})
+	}
+	if len(list) > 0 {
+		list[0].Control = true
+	}
+	return list
+}
+
+// equalShares is how far two shares may lie apart to mean the same: whole
+// percentages cannot say thirds.
+const equalShares = 0.015
+
+// defaultCrossovers excludes visitors of several variations where the expected
+// shares are equal; elsewhere exclusion would bias the comparison.
+func (p *Plan) defaultCrossovers() string {
+	split, _ := p.split()
+	expected := split.Expected()
+	taken := slices.DeleteFunc(expected, func(share float64) bool { return share == 0 })
+	if len(taken) > 0 && slices.Max(taken)-slices.Min(taken) <= equalShares {
+		return catalogue.ExcludeCrossovers
+	}
+	return catalogue.FirstVariation
+}
+
+// split returns how the traffic is meant to be divided, and the ids in its
+// order: variation 0 first, whether or not it is in the report.
+func (p *Plan) split() (stats.Split, []int64) {
+	split, ids := stats.Split{Control: float64(p.Campaign.ControlShare)}, []int64{0}
+	for _, v := range p.Variations {
+		if v.ID != 0 {
+			split.Variations = append(split.Variations, float64(v.Share))
+			ids = append(ids, v.ID)
+		}
+	}
+	return split, ids
+}
+
+// from returns the window's start, and to its end, which is outside.
+func (p *Plan) from() time.Time { return orElse(p.Filters.From, openFrom) }
+
+func (p *Plan) to() time.Time { return orElse(p.Filters.To, openTo) }
+
+func orElse(t, instead time.Time) time.Time {
+	if t.IsZero() {
+		return instead
+	}
+	return t
+}
+
+// String prints the plan for people and for golden files.
+func (p *Plan) String() string {
+	var b strings.Builder
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(&b, "%-11s %s\n", name, fmt.Sprintf(format, args...))
+	}
+	line("subject", "%s %d of website %d", schema.SubjectCampaign, p.Campaign.ID, p.Campaign.WebsiteID)
+	if p.Goal == nil {
+		line("goal", "all")
+	} else {
+		line("goal", "%d %q", p.Goal.ID, p.Goal.Name)
+	}
+	line("metric", "%s", p.Metric)
+	line("dimension", "%s", cmp.Or(string(p.Dimension), "none"))
+	line("population", "first exposed in [%s, %s)", formatInstant(p.from()), formatInstant(p.to()))
+	for _, filter := range p.Filters.Lists {
+		line("filter", "%s in %q", filter.Attribute, filter.Values)
+	}
+	for _, filter := range p.Filters.Texts {
+		line("filter", "%s like %q", filter.Attribute, filter.Pattern)
+	}
+	line("crossovers", "%s", p.Crossovers)
+	for _, v := range p.Variations {
+		role := ""
+		if v.Control {
+			role = ", control"
+		}
+		line("variation", "%d %q share %d%s", v.ID, v.Name, v.Share, role)
+	}
+	return b.String()
+}

@@ -1,0 +1,252 @@
+package engine
+
+import (
+	"math/big"
+	"strings"
+	"time"
+
+	"lifthouse/schema"
+	"lifthouse/stats"
+)
+
+// Results is the body that answers a report's request. Its fields are in the
+// order in which they are written.
+type Results struct {
+	CampaignID        int64          `json:"campaignId"`
+	Goal              *GoalName      `json:"goal"` // null: all goals count
+	CompareMetric     Metric         `json:"compareMetric"`
+	Methodology       string         `json:"methodology"`
+	SignificanceLevel int            `json:"significanceLevel"`
+	Dimension         *Dimension     `json:"dimension"`
+	Filters           map[string]any `json:"filters"`
+	Window            Window         `json:"window"`
+	Population        string         `json:"population"`
+	GeneratedAt       time.Time      `json:"generatedAt"`
+	DataThrough       *time.Time     `json:"dataThrough"` // null: the subject has no events
+	NewestEvent       *time.Time     `json:"newestEvent"`
+	Stale             bool           `json:"stale"`
+	Cell
+	Breakdown []BreakdownCell `json:"breakdown,omitzero"` // only with a dimension
+}
+
+// GoalName says which goal is in force.
+type GoalName struct {
+	ID   int64  `json:"id"`
+	Name string `json:"name"`
+}
+
+// Window is the half-open span of first views; null is an open end.
+type Window struct {
+	From *time.Time `json:"from"`
+	To   *time.Time `json:"to"`
+}
+
+// Cell is the report of all visitors, or of those with one value of the
+// dimension.
+type Cell struct {
+	Totals     Counts             `json:"totals"`
+	Variations []VariationResults `json:"variations"`
+	Checks     Checks             `json:"checks"`
+}
+
+// BreakdownCell is the report of the visitors with one value of the dimension.
+type BreakdownCell struct {
+	Value string `json:"value"`
+	Cell
+}
+
+// Counts are sums over visitors and their counted events.
+type Counts struct {
+	Visitors          int64 `json:"visitors"`
+	Views             int64 `json:"views"`
+	ConvertedVisitors int64 `json:"convertedVisitors"`
+	GoalsReached      int64 `json:"goalsReached"`
+	Value             Money `json:"value"`
+	Profit            Money `json:"profit"`
+	ExtraValue        Money `json:"extraValue"`
+}
+
+// VariationResults is what is known of one variation.
+type VariationResults struct {
+	ID      int64  `json:"id"`
+	Name    string `json:"name"`
+	Control bool   `json:"control"`
+	Share   int    `json:"share"`
+	Counts
+	Metrics    Metrics     `json:"metrics"`
+	Comparison *Comparison `json:"comparison"` // null for control
+}
+
+// Metrics are all metrics of a variation.
+type Metrics struct {
+	GoalConversionRate   Estimate `json:"goalConversionRate"`
+	GoalsPerVisitor      Estimate `json:"goalsPerVisitor"`
+	ValuePerVisitor      Estimate `json:"valuePerVisitor"`
+	ProfitPerVisitor     Estimate `json:"profitPerVisitor"`
+	ExtraValuePerVisitor Estimate `json:"extraValuePerVisitor"`
+	AverageValue         Estimate `json:"averageValue"`
+}
+
+// Estimate is a metric's value with its uncertainty. What cannot be had is
+// null, with the reason.
+type Estimate struct {
+	Value         *float64     `json:"value"`
+	StandardError *float64     `json:"standardError"`
+	Interval      *Bounds      `json:"interval"`
+	Reason        stats.Reason `json:"reason,omitempty"`
+}
+
+// Bounds are an interval's ends, written [lower, upper]; null is unbounded.
+type Bounds [2]*float64
+
+// Effect is a difference or an improvement with its interval.
+type Effect struct {
+	Value    *float64     `json:"value"`
+	Interval *Bounds      `json:"interval"`
+	Reason   stats.Reason `json:"reason,omitempty"`
+}
+
+// Comparison is one variation against control, on the report's metric.
+type Comparison struct {
+	Difference  Effect         `json:"difference"`
+	Improvement Effect         `json:"improvement"`
+	Frequentist *Frequentist   `json:"frequentist,omitempty"`
+	Sequential  *Sequential    `json:"sequential,omitempty"`
+	Bayesian    *Bayesian      `json:"bayesian,omitempty"`
+	Significant bool           `json:"significant"`
+	Verdict     stats.Verdict  `json:"verdict"`
+	Reasons     []stats.Reason `json:"reasons"`
+}
+
+// Frequentist is the fixed-horizon test.
+type Frequentist struct {
+	Test             stats.Test       `json:"test"`
+	Statistic        *float64         `json:"statistic"`
+	DegreesOfFreedom *float64         `json:"degreesOfFreedom,omitempty"` // of Welch's test
+	PValue           *float64         `json:"pValue"`
+	AdjustedPValue   *float64         `json:"adjustedPValue"`
+	Correction       stats.Correction `json:"correction"`
+	Reason           stats.Reason     `json:"reason,omitempty"`
+}
+
+// Sequential is the answer that holds however often one looks.
+type Sequential struct {
+	PValue            *float64     `json:"pValue"`
+	Difference        *Bounds      `json:"difference"`
+	Improvement       *Bounds      `json:"improvement"`
+	Significant       bool         `json:"significant"`
+	Reason            stats.Reason `json:"reason,omitempty"`
+	ImprovementReason stats.Reason `json:"improvementReason,omitempty"`
+}
+
+// Bayesian is the posterior's answer.
+type Bayesian struct {
+	ChanceToBeatControl *float64     `json:"chanceToBeatControl"`
+	ChanceToBeBest      *float64     `json:"chanceToBeBest"`
+	ExpectedLoss        *float64     `json:"expectedLoss"`
+	ExpectedLossControl *float64     `json:"expectedLossControl"`
+	Reason              stats.Reason `json:"reason,omitempty"`
+}
+
+// Checks say whether the numbers can be trusted.
+type Checks struct {
+	SampleRatio       SampleRatio        `json:"sampleRatio"`
+	MultipleExposures MultipleExposures  `json:"multipleExposures"`
+	UnknownVariations []UnknownVariation `json:"unknownVariations"`
+	Window            WindowCheck        `json:"window"`
+	Warnings          []Warning          `json:"warnings"`
+}
+
+// SampleRatio compares how visitors fell on the variations with their shares.
+type SampleRatio struct {
+	PValue   *float64     `json:"pValue"`
+	Expected []float64    `json:"expected"` // visitors, in the order of the variations
+	Observed []int64      `json:"observed"`
+	Mismatch bool         `json:"mismatch"`
+	Reason   stats.Reason `json:"reason,omitempty"`
+}
+
+// MultipleExposures are the visitors who saw more than one variation.
+type MultipleExposures struct {
+	Rule     string  `json:"rule"` // exclude or first
+	Visitors int64   `json:"visitors"`
+	Share    float64 `json:"share"` // of the visitors before any is excluded
+	Warning  bool    `json:"warning"`
+}
+
+// UnknownVariation is one that events name and the catalogue does not.
+type UnknownVariation struct {
+	VariationID int64 `json:"variationId"`
+	Visitors    int64 `json:"visitors"`
+	Events      int64 `json:"events"` // counted views and goals
+}
+
+// WindowCheck tells whom the window leaves out.
+type WindowCheck struct {
+	EarlierVisitors int64 `json:"earlierVisitors"` // seen in the window, first exposed before it
+}
+
+// Warning is something a reader should know.
+type Warning struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// Money is an exact sum, in 1/schema.MoneyScale, written as a decimal number.
+type Money struct{ Units *big.Int }
+
+// MarshalJSON writes all decimals there are.
+func (m Money) MarshalJSON() ([]byte, error) { return []byte(m.String()), nil }
+
+// String writes the amount in the sender's unit: 470.56.
+func (m Money) String() string {
+	if m.Units == nil {
+		return "0"
+	}
+	text := new(big.Rat).SetFrac(m.Units, big.NewInt(schema.MoneyScale)).FloatString(4)
+	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
+}
+
+func newBounds(i *stats.Interval) *Bounds {
+	if i == nil {
+		return nil
+	}
+	return &Bounds{i.Lower, i.Upper}
+}
+
+func newEstimate(e stats.Estimate) Estimate {
+	return Estimate{Value: e.Value, StandardError: e.StandardError, Interval: newBounds(e.Interval), Reason: e.Reason}
+}
+
+func newEffect(e stats.Effect) Effect {
+	return Effect{Value: e.Value, Interval: newBounds(e.Interval), Reason: e.Reason}
+}
+
+func newComparison(c stats.Comparison) *Comparison {
+	shown := &Comparison{
+		Difference:  newEffect(c.Difference),
+		Improvement: newEffect(c.Lift),
+		Significant: c.Significant,
+		Verdict:     c.Verdict,
+		Reasons:     append([]stats.Reason{}, c.Reasons...),
+	}
+	if f := c.Frequentist; f != nil {
+		shown.Frequentist = &Frequentist{
+			Test: f.Test, Statistic: f.Statistic, DegreesOfFreedom: f.DegreesOfFreedom,
+			PValue: f.PValue, AdjustedPValue: f.AdjustedPValue, Correction: f.Correction, Reason: f.Reason,
+		}
+	}
+	if s := c.Sequential; s != nil {
+		shown.Sequential = &Sequential{
+			PValue: s.PValue, Difference: newBounds(s.Difference), Improvement: newBounds(s.Lift),
+			Significant: s.Significant, Reason: s.Reason, ImprovementReason: s.LiftReason,
+		}
+	}
+	if b := c.Bayesian; b != nil {
+		shown.Bayesian = &Bayesian{
+			ChanceToBeatControl: b.ChanceToBeatControl, ChanceToBeBest: b.ChanceToBeBest,
+			ExpectedLoss: b.ExpectedLoss, ExpectedLossControl: b.ExpectedLossControl, Reason: b.Reason,
+		}
+	}
+	return shown
+}

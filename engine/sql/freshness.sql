@@ -1,0 +1,10 @@
+-- one row: what is stored of the subject, and since when
+SELECT
+    sum(rows)          AS events,
+    max(last_ingested) AS last_ingested,
+    max(newest_event)  AS newest_event
+FROM subject_stats
+WHERE website_id = {website_id:Int64}
+    AND subject = {subject:String}
+    AND subject_id = {subject_id:Int64}
+    AND experiment_id = {experiment_id:Int64}

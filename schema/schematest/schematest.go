@@ -1,0 +1,95 @@
+// Package schematest gives tests a migrated store on the real engine.
+package schematest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"testing"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"lifthouse/engine/embedded"
+	"lifthouse/schema"
+)
+
+var (
+	options   *clickhouse.Options // of the process's one engine
+	databases atomic.Int64
+)
+
+// Main runs the tests of a package that calls Open: it holds the embedded
+// engine, of which a process has one, in a temporary directory. Without the
+// engine's library it fails: tests of a store are never skipped.
+func Main(m *testing.M) {
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "lifthouse-test-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	engine, err := embedded.Open(context.Background(), dir, embedded.Options{})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	options = engine.ClientOptions()
+	code := m.Run()
+	if err := engine.Close(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
+}
+
+// Empty returns a connection to a new database without tables; it goes when
+// the test ends, unless the test failed.
+func Empty(t testing.TB) driver.Conn {
+	t.Helper()
+	admin := connect(t, "default")
+	name := fmt.Sprintf("test_%d", databases.Add(1))
+	if err := admin.Exec(t.Context(), "CREATE DATABASE "+name); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("database %s is kept", name)
+			return
+		}
+		if err := admin.Exec(context.Background(), "DROP DATABASE "+name+" SYNC"); err != nil {
+			t.Error(err)
+		}
+	})
+	return connect(t, name)
+}
+
+// Open returns a connection to a new database with all tables.
+func Open(t testing.TB) driver.Conn {
+	t.Helper()
+	conn := Empty(t)
+	if _, err := schema.Migrate(t.Context(), conn); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+func connect(t testing.TB, database string) driver.Conn {
+	t.Helper()
+	if options == nil {
+		t.Fatal("schematest.Main has not run: the package's TestMain calls it")
+	}
+	with := *options
+	with.Auth.Database = database
+	conn, err := clickhouse.Open(&with)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}

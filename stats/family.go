@@ -98,24 +98,33 @@ func (f family) exceedance(c float64) float64 {
 	// The integrand is even. Control's part that makes a crossing likeliest is
 	// λc, the one that makes it certain c/λ.
 	end := math.Sqrt(c*c + 84)
-	points := []float64{0, end}
+	points, gap := []float64{0, end}, 0.25
 	for _, l := range f.loadings {
-		for _, u := range []float64{l.lambda * c, c / l.lambda} {
+		steps := []float64{l.lambda * c, c / l.lambda}
+		if l.sigma < gap {
+			gap = l.sigma
+		}
+		if l.sigma < 0.3 {
+			for _, k := range []float64{-8, -3, 3, 8} {
+				steps = append(steps, (c+k*l.sigma)/l.lambda)
+			}
+		}
+		for _, u := range steps {
 			if u > 0 && u < end {
 				points = append(points, u)
 			}
 		}
 	}
 	slices.Sort(points)
-	return 2 * integrate(integrand, thinned(points), 2e-10*single)
+	return 2 * integrate(integrand, thinned(points, gap), 2e-10*single)
 }
 
 // thinned drops points too near their neighbour to deserve a panel of their own.
-func thinned(points []float64) []float64 {
+func thinned(points []float64, gap float64) []float64 {
 	kept := points[:1]
 	last := points[len(points)-1]
 	for _, p := range points[1:] {
-		if p-kept[len(kept)-1] > 0.25 || p == last {
+		if p-kept[len(kept)-1] > gap || p == last {
 			kept = append(kept, p)
 		}
 	}

@@ -27,3 +27,20 @@ func BenchmarkFamilyOf20(b *testing.B) {
 		Compare(control, treatments, Options{SignificanceLevel: 95})
 	}
 }
+
+func BenchmarkCompareRatesBayesian(b *testing.B) {
+	control, treatment := Rate{Visitors: 145274, Converted: 17489}, []Sample{Rate{Visitors: 145310, Converted: 17264}}
+	for b.Loop() {
+		Compare(control, treatment, Options{SignificanceLevel: 95, Methodology: MethodologyBayesian})
+	}
+}
+
+func BenchmarkBestOf20Rates(b *testing.B) {
+	samples := []Sample{Rate{Visitors: 5000, Converted: 500}}
+	for i := range int64(19) {
+		samples = append(samples, Rate{Visitors: 4000 + 137*i, Converted: 400 + 17*i})
+	}
+	for b.Loop() {
+		newRule().chancesToBeBest(samples)
+	}
+}

@@ -267,3 +267,81 @@ func TestDunnettVectors(t *testing.T) {
 	}
 	w.log(t, len(vectors))
 }
+
+type posteriorExpected struct {
+	Chance      float64     `json:"chance_to_beat_control"`
+	Loss        float64     `json:"expected_loss_treatment"`
+	LossControl float64     `json:"expected_loss_control"`
+	Differences *[2]float64 `json:"difference_interval"`
+	Lifts       *[2]float64 `json:"lift_interval"`
+}
+
+func (w *worst) checkPosterior(t *testing.T, p posterior, want posteriorExpected, tolerance float64) {
+	t.Helper()
+	w.check(t, "chance", p.above, want.Chance, tolerance)
+	w.check(t, "loss", p.loss, want.Loss, tolerance)
+	w.check(t, "loss of control", p.lossControl, want.LossControl, tolerance)
+	if want.Differences != nil {
+		w.check(t, "lower difference", p.differences.lower, want.Differences[0], tolerance)
+		w.check(t, "upper difference", p.differences.upper, want.Differences[1], tolerance)
+	}
+	if want.Lifts != nil {
+		w.check(t, "lower lift", p.lifts.lower, want.Lifts[0], tolerance)
+		w.check(t, "upper lift", p.lifts.upper, want.Lifts[1], tolerance)
+	}
+}
+
+func TestBetaVectors(t *testing.T) {
+	w := worst{name: "beta_binomial"}
+	vectors := ourVectors(t, w.name)
+	for _, v := range vectors {
+		var in struct {
+			Treatment, Control rateInput
+			Level              float64
+		}
+		var want posteriorExpected
+		v.decode(t, &in, &want)
+		p := newRule().betaPosterior(in.Control.rate(), in.Treatment.rate(), 1-in.Level)
+		w.checkPosterior(t, p, want, v.Tolerance)
+	}
+	w.log(t, len(vectors))
+}
+
+func TestNormalPosteriorVectors(t *testing.T) {
+	w := worst{name: "normal_posterior"}
+	vectors := ourVectors(t, w.name)
+	for _, v := range vectors {
+		var in struct {
+			Treatment, Control meanInput
+			Level              float64
+		}
+		var want posteriorExpected
+		v.decode(t, &in, &want)
+		found, _ := newContrast(in.Control.mean(), in.Treatment.mean(), false)
+		w.checkPosterior(t, normalPosterior(found.(welch), 1-in.Level), want, v.Tolerance)
+	}
+	w.log(t, len(vectors))
+}
+
+func TestBestVectors(t *testing.T) {
+	w := worst{name: "probability_best_normal"}
+	vectors := ourVectors(t, w.name)
+	for _, v := range vectors {
+		var in struct {
+			Means  []float64
+			Errors []float64 `json:"standard_errors"`
+		}
+		var want struct {
+			Chances []float64 `json:"chance_to_be_best"`
+		}
+		v.decode(t, &in, &want)
+		var all []density
+		for i, mean := range in.Means {
+			all = append(all, gaussian{mean: mean, sd: in.Errors[i]})
+		}
+		for i, chance := range newRule().best(all) {
+			w.check(t, "chance to be best", chance, want.Chances[i], v.Tolerance)
+		}
+	}
+	w.log(t, len(vectors))
+}

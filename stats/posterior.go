@@ -1,0 +1,139 @@
+package stats
+
+import "math"
+
+// posterior is what two independent posteriors say of treatment against control.
+type posterior struct {
+	below, above float64 // P(treatment < control), P(treatment > control)
+	// loss is E[(control - treatment)+], of shipping the treatment; lossControl
+	// E[(treatment - control)+], of keeping control.
+	loss, lossControl float64
+	// differences and lifts are equal-tailed credible intervals.
+	differences, lifts bounds
+	liftReason         Reason
+}
+
+// betaPosterior compares two rates under uniform priors, exactly, by quadrature:
+// nothing is drawn at random. With alpha 0 there are no intervals.
+//
+// See Miller (2015), "Formulas for Bayesian A/B Testing", for the integrals.
+func (r *rule) betaPosterior(control, treatment Rate, alpha float64) posterior {
+	c, t := newBeta(control), newBeta(treatment)
+	o := r.overlap(t, c)
+	p := posterior{below: o.below, above: o.above, loss: o.short, lossControl: o.over}
+	if alpha == 0 {
+		return p
+	}
+	tail := alpha / 2
+	z := normalQuantile(tail)
+	center, sd := t.mean()-c.mean(), math.Sqrt(t.variance()+c.variance())
+	p.differences = bounds{
+		lower: sidedPosterior(r.differenceQuantile(t, c, z, center-z*sd, false), p.below < tail, 1),
+		upper: -sidedPosterior(-r.differenceQuantile(t, c, z, center+z*sd, true), p.above < tail, 1),
+	}
+	logRatio := math.Log(t.mean() / c.mean())
+	logSD := math.Sqrt(t.variance()/(t.mean()*t.mean()) + c.variance()/(c.mean()*c.mean()))
+	lower := r.ratioQuantile(t, c, z, logRatio-z*logSD, false)
+	upper := r.ratioQuantile(t, c, z, logRatio+z*logSD, true)
+	p.lifts = bounds{
+		lower: sidedPosterior(math.Expm1(lower), p.below < tail, 1),
+		upper: -sidedPosterior(-math.Expm1(upper), p.above < tail, 1),
+	}
+	return p
+}
+
+// sidedPosterior keeps an end on the side of no effect that the chance says.
+func sidedPosterior(end float64, positive bool, unit float64) float64 {
+	return sided(end, 1e-3*unit, positive)
+}
+
+// differenceQuantile returns δ with P(X - Y < δ) = P(Z < -z), or P(Z < z) where
+// upper, starting near start.
+func (r *rule) differenceQuantile(x, y density, z, start float64, upper bool) float64 {
+	return probitRoot(z, upper, start, bounds{lower: -1, upper: 1}, func(shift float64) (below, above, slope float64) {
+		o := r.overlap(moved{density: x, shift: shift, scale: 1}, y)
+		return o.below, o.above, o.touch
+	})
+}
+
+// ratioQuantile returns ln r with P(X / Y < r) = P(Z < -z), or P(Z < z) where
+// upper, starting near start.
+func (r *rule) ratioQuantile(x, y density, z, start float64, upper bool) float64 {
+	in := bounds{lower: math.Inf(-1), upper: math.Inf(1)}
+	return probitRoot(z, upper, start, in, func(logRatio float64) (below, above, slope float64) {
+		o := r.overlap(moved{density: x, scale: math.Exp(logRatio)}, y)
+		return o.below, o.above, o.momentum
+	})
+}
+
+// probitRoot solves P(x) = P(Z < ∓z) for an increasing P given with its complement
+// and its derivative, by Newton's method on the normal quantile of P, which is
+// nearly linear; kept between the points seen on either side.
+func probitRoot(z float64, upper bool, start float64, in bounds, f func(float64) (below, above, slope float64)) float64 {
+	target := -z
+	if upper {
+		target = z
+	}
+	x := start
+	for range 60 {
+		below, above, slope := f(x)
+		score := -normalQuantile(below)
+		if below > above {
+			score = normalQuantile(above)
+		}
+		if score < target {
+			in.lower = x
+		} else {
+			in.upper = x
+		}
+		step := (target - score) * normalDensity(score) / slope
+		if math.Abs(step) <= 1e-6*math.Abs(x) && math.Abs(target-score) < 1e-6 {
+			return x + step
+		}
+		next := x + step
+		if !(next > in.lower && next < in.upper) {
+			next = halfway(in, x)
+		}
+		if next == x {
+			return x
+		}
+		x = next
+	}
+	return x
+}
+
+// halfway returns a point between the bounds, or beyond x where one is infinite.
+func halfway(in bounds, x float64) float64 {
+	switch {
+	case math.IsInf(in.upper, 1):
+		return x + 1 + math.Abs(x)
+	case math.IsInf(in.lower, -1):
+		return x - 1 - math.Abs(x)
+	}
+	return in.lower + (in.upper-in.lower)/2
+}
+
+// normalPosterior compares two means under flat priors, where the posterior of
+// the difference is normal with the observed difference d and its standard error:
+//
+//	chance = Φ(k),  k = d / SE
+//	loss   = SE φ(k) - d Φ(-k),  lossControl = SE φ(k) + d Φ(k)
+//
+// and the lift's interval Fieller's with the normal quantile.
+func normalPosterior(w welch, alpha float64) posterior {
+	d, se := w.means.difference(), w.standardError()
+	k := d / se
+	p := posterior{
+		below: normalSurvival(k), above: normalSurvival(-k),
+		loss:        se * math.Max(normalDensity(k)-k*normalSurvival(k), 0),
+		lossControl: se * math.Max(normalDensity(k)+k*normalSurvival(-k), 0),
+	}
+	if alpha == 0 {
+		return p
+	}
+	q := normalQuantile(alpha / 2)
+	significant := math.Min(p.below, p.above) < alpha/2
+	p.differences = w.differences(q, significant)
+	p.lifts, p.liftReason = w.lifts(q, significant)
+	return p
+}

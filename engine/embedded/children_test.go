@@ -1,4 +1,180 @@
 package embedded
 
-// children are the bodies of processes that tests start.
-var children = map[string]func(args []string){}
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// children are the bodies of processes that tests start. They say on standard
+// output what came of it.
+var children = map[string]func(args []string){
+	"open":    openChild,
+	"hold":    holdChild,
+	"insert":  insertChild,
+	"count":   countChild,
+	"signals": signalsChild,
+	"close":   closeChild,
+	"config":  configChild,
+}
+
+const batchRows = 1000
+
+func say(words ...any) { fmt.Fprintln(os.Stdout, words...) }
+
+func must(err error) {
+	if err != nil {
+		say("failed:", err)
+		os.Exit(1)
+	}
+}
+
+func mustOpen(dir string) (*Engine, driver.Conn) {
+	e, err := Open(context.Background(), dir, Options{})
+	must(err)
+	conn, err := clickhouse.Open(e.ClientOptions())
+	must(err)
+	return e, conn
+}
+
+func openChild(args []string) {
+	e, err := Open(context.Background(), args[0], Options{})
+	must(err)
+	must(e.Close())
+	say("opened")
+}
+
+// holdChild keeps a folder open until its standard input ends.
+func holdChild(args []string) {
+	e, _ := mustOpen(args[0])
+	say("ready")
+	_, err := io.Copy(io.Discard, os.Stdin)
+	must(err)
+	must(e.Close())
+}
+
+// insertChild inserts batches until it is killed and says when each is
+// acknowledged.
+func insertChild(args []string) {
+	_, conn := mustOpen(args[0])
+	ctx := context.Background()
+	must(conn.Exec(ctx, "CREATE TABLE t (id UInt64, name String) ENGINE = MergeTree ORDER BY id"))
+	for n := uint64(0); ; n += batchRows {
+		batch, err := conn.PrepareBatch(ctx, "INSERT INTO t (id, name)")
+		must(err)
+		for i := range uint64(batchRows) {
+			must(batch.Append(n+i, "x"))
+		}
+		must(batch.Send())
+		say("acknowledged", n+batchRows)
+	}
+}
+
+func countChild(args []string) {
+	e, conn := mustOpen(args[0])
+	var n, distinct uint64
+	must(conn.QueryRow(context.Background(), "SELECT count(), uniqExact(id) FROM t").Scan(&n, &distinct))
+	must(e.Close())
+	say(n, distinct)
+}
+
+// signalsChild finds out whether the Go runtime still gets its signals.
+func signalsChild(args []string) {
+	e, conn := mustOpen(args[0])
+	ctx := context.Background()
+	must(conn.Exec(ctx, "SELECT count() FROM numbers(1000000) WHERE NOT ignore(sipHash64(number))"))
+	for range 3 {
+		must(dereferenceNil())
+	}
+	preempt()
+	interrupted := make(chan os.Signal, 1)
+	signal.Notify(interrupted, os.Interrupt)
+	say("ready")
+	<-interrupted
+	must(conn.Exec(ctx, "SELECT 1"))
+	start := time.Now()
+	must(e.Close())
+	say("interrupted; closed within a second:", time.Since(start) < time.Second)
+	signal.Reset(os.Interrupt)
+	say("waiting")
+	select {}
+}
+
+func dereferenceNil() (err error) {
+	defer func() {
+		var fault runtime.Error
+		if v, ok := recover().(error); !ok || !errors.As(v, &fault) {
+			err = errors.New("no runtime error")
+		}
+	}()
+	var p *int
+	*p = 1
+	return nil
+}
+
+// preempt collects garbage while a goroutine runs a loop that only a signal
+// can interrupt.
+func preempt() {
+	var stop atomic.Bool
+	var spun uint64
+	go func() {
+		for !stop.Load() {
+			for i := range uint64(1 << 40) {
+				spun ^= i
+			}
+		}
+	}()
+	runtime.Gosched()
+	for range 10 {
+		runtime.GC()
+	}
+	stop.Store(true)
+}
+
+// closeChild closes an engine under running statements and opens others.
+func closeChild(args []string) {
+	e, conn := mustOpen(args[0])
+	ctx := context.Background()
+	_, err := Open(ctx, args[1], Options{})
+	say("second:", err)
+
+	ended := make(chan error, 2)
+	go func() { ended <- conn.Exec(ctx, endless("closing")) }()
+	go func() {
+		r, _ := io.Pipe()
+		ended <- conn.InsertFormat(ctx, "CSV", "INSERT INTO FUNCTION null('n UInt8')", r)
+	}()
+	for n := uint64(0); n < 3; {
+		must(conn.QueryRow(ctx, "SELECT count() FROM system.processes").Scan(&n))
+	}
+	start := time.Now()
+	must(e.Close())
+	say("closed within a second:", time.Since(start) < time.Second)
+	say("statements ended by it:", errors.Is(<-ended, ErrClosed), errors.Is(<-ended, ErrClosed))
+	say("later statement:", errors.Is(conn.Exec(ctx, "SELECT 1"), ErrClosed))
+	must(e.Close())
+	for _, dir := range []string{args[1], args[0], args[0]} {
+		e, conn := mustOpen(dir)
+		must(conn.Ping(ctx))
+		must(e.Close())
+	}
+	say("opened again")
+}
+
+// configChild says what limits the engine has and where it keeps its data.
+func configChild(args []string) {
+	e, conn := mustOpen(args[0])
+	var limit string
+	must(conn.QueryRow(context.Background(), "SELECT value FROM system.server_settings WHERE name = 'max_server_memory_usage'").Scan(&limit))
+	must(e.Close())
+	say(limit)
+}

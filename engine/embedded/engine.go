@@ -38,6 +38,7 @@ type Options struct {
 // Engine is ClickHouse on a folder. Its methods may be called concurrently.
 type Engine struct {
 	dir     string
+	path    string // of the library
 	lib     *library
 	lock    *os.File
 	options Options
@@ -114,7 +115,7 @@ func (e *Engine) start(path string) error {
 	if err != nil {
 		return err
 	}
-	e.lib = lib
+	e.path, e.lib = path, lib
 	e.ctx, e.cancel = context.WithCancelCause(context.Background())
 	config, err := e.writeConfig()
 	if err != nil {

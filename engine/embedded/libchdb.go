@@ -166,7 +166,7 @@ func (l *library) open(arguments []string) (*conn, error) {
 	h := l.connect(int32(len(arguments)), unsafe.Pointer(&argv[0]))
 	runtime.KeepAlive(argv)
 	if h == 0 {
-		return nil, errors.New("embedded: the engine refused to start (its reason is on standard error)")
+		return nil, errors.New("embedded: the engine refused a connection (it says why on standard error)")
 	}
 	return &conn{lib: l, handle: h}, nil
 }

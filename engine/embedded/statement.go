@@ -38,6 +38,9 @@ func (e *Engine) run(ctx context.Context, q *request, emit func(*result) error) 
 }
 
 func (e *Engine) runOn(ctx context.Context, s *session, q *request, emit func(*result) error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	if err := s.adopt(q.database, q.settings, e.initial); err != nil {
 		return err
 	}
@@ -72,7 +75,7 @@ func (e *Engine) stream(ctx context.Context, s *session, q *request, emit func(*
 			return nil
 		}
 		if err := emit(chunk); err != nil {
-			s.cancel(stream)
+			e.guard(ctx, s, func() { s.cancel(stream) })
 			return err
 		}
 	}
@@ -110,15 +113,14 @@ func (e *Engine) insert(ctx context.Context, s *session, q *request) error {
 		return err
 	}
 	n, err := e.appendRows(ctx, s, q.rows, i)
-	switch {
-	case err != nil:
-		i.cancel()
-		return err
-	case n == 0 && q.format == "Native":
+	if err == nil && n == 0 && q.format == "Native" {
 		// The driver sends no body when it fails to encode a block, and
 		// would take the success of such an insert for that of its rows.
-		i.cancel()
-		return &clickhouse.Exception{Code: codeNoData, Name: "DB::Exception", CodeName: "NO_DATA_TO_INSERT", Message: "the driver sent no rows"}
+		err = &clickhouse.Exception{Code: codeNoData, Name: "DB::Exception", CodeName: "NO_DATA_TO_INSERT", Message: "the driver sent no rows"}
+	}
+	if err != nil {
+		e.guard(ctx, s, i.cancel)
+		return err
 	}
 	e.guard(ctx, s, func() { err = i.done() })
 	return err
@@ -126,7 +128,9 @@ func (e *Engine) insert(ctx context.Context, s *session, q *request) error {
 
 // appendRows appends all bytes of rows and returns their number. If the engine
 // takes no more, done tells why.
-func (e *Engine) appendRows(ctx context.Context, s *session, rows io.Reader, i *insertion) (int64, error) {
+func (e *Engine) appendRows(ctx context.Context, s *session, rows io.ReadCloser, i *insertion) (int64, error) {
+	unblock := context.AfterFunc(ctx, func() { _ = rows.Close() }) // a Read that waits for rows
+	defer unblock()
 	buffer := make([]byte, appendSize)
 	var total int64
 	for {

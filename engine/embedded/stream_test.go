@@ -78,7 +78,7 @@ func TestFormats(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close()
+	defer func() { _ = r.Close() }()
 	if got, err := io.ReadAll(r); err != nil || string(got) != data {
 		t.Errorf("got %q, %v, want %q", got, err, data)
 	}
@@ -118,7 +118,7 @@ func TestLargeBatchAndStream(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer rows.Close()
+	defer func() { _ = rows.Close() }()
 	var id, want uint64
 	var name string
 	for ; rows.Next(); want++ {

@@ -27,7 +27,7 @@ const greeting = "SELECT displayName(), version(), revision(), timezone()"
 // RoundTrip runs the statement of a request.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
-		defer r.Body.Close()
+		defer func() { _ = r.Body.Close() }()
 	}
 	q, err := newRequest(r)
 	if err != nil {

@@ -165,7 +165,7 @@ func TestWideTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer rows.Close()
+	defer func() { _ = rows.Close() }()
 	got := make([]any, len(row)+1)
 	got[0] = new(uint32)
 	for i, v := range row {

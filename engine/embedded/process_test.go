@@ -1,0 +1,240 @@
+package embedded
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// process is a child of the test, from whose output lines are read.
+type process struct {
+	*osexec.Cmd
+	in    io.WriteCloser
+	lines *bufio.Scanner
+}
+
+func start(t *testing.T, child string, args ...string) *process {
+	t.Helper()
+	return startIn(t, "", nil, child, args...)
+}
+
+func startIn(t *testing.T, dir string, env []string, child string, args ...string) *process {
+	t.Helper()
+	binary, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	library := engine.path
+	p := &process{Cmd: osexec.CommandContext(t.Context(), binary, args...)}
+	p.Dir = dir
+	p.Env = append(os.Environ(), childVariable+"="+child, libraryVariable+"="+library)
+	p.Env = append(p.Env, env...)
+	p.Stderr = os.Stderr
+	if p.in, err = p.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := p.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.lines = bufio.NewScanner(out)
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// line returns the next line of the child's output.
+func (p *process) line(t *testing.T) string {
+	t.Helper()
+	if !p.lines.Scan() {
+		t.Fatalf("the child ended: %v", p.Wait())
+	}
+	return p.lines.Text()
+}
+
+// output lets the child end and returns the rest of its output.
+func (p *process) output(t *testing.T) string {
+	t.Helper()
+	if err := p.in.Close(); err != nil {
+		t.Error(err)
+	}
+	var b strings.Builder
+	for p.lines.Scan() {
+		fmt.Fprintln(&b, p.lines.Text())
+	}
+	if err := p.Wait(); err != nil {
+		fmt.Fprintln(&b, err)
+	}
+	return b.String()
+}
+
+func TestFolderInUse(t *testing.T) {
+	dir := t.TempDir()
+	holder := start(t, "hold", dir)
+	if got := holder.line(t); got != "ready" {
+		t.Fatal(got)
+	}
+	got := start(t, "open", dir).output(t)
+	want := (&LockedError{Dir: dir, PID: holder.Process.Pid}).Error()
+	if !strings.Contains(got, want) {
+		t.Errorf("opening a folder in use says %q, want %q", got, want)
+	}
+	if got := holder.output(t); got != "" {
+		t.Errorf("the holder said %q", got)
+	}
+	if got := start(t, "open", dir).output(t); got != "opened\n" {
+		t.Errorf("opening a folder that was given up says %q", got)
+	}
+}
+
+func TestLibraryMissing(t *testing.T) {
+	got := startIn(t, t.TempDir(), []string{libraryVariable + "="}, "open", t.TempDir()).output(t)
+	for _, want := range []string{"npm ci", "make engine", libraryVariable, filepath.Join("node_modules", "@chdb", npmPackage(), "libchdb.so")} {
+		if !strings.Contains(got, want) {
+			t.Errorf("without the library: %q, which does not name %q", got, want)
+		}
+	}
+	missing := filepath.Join(t.TempDir(), "missing.so")
+	got = startIn(t, "", []string{libraryVariable + "=" + missing}, "open", t.TempDir()).output(t)
+	if !strings.Contains(got, missing) {
+		t.Errorf("with a wrong %s: %q", libraryVariable, got)
+	}
+	text := filepath.Join(t.TempDir(), "text.so")
+	if err := os.WriteFile(text, []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got = startIn(t, "", []string{libraryVariable + "=" + text}, "open", t.TempDir()).output(t)
+	if !strings.Contains(got, text) {
+		t.Errorf("with a library that is none: %q", got)
+	}
+}
+
+func TestLibraryBesideWorkingDirectory(t *testing.T) {
+	root := t.TempDir()
+	modules := filepath.Join(root, "node_modules", "@chdb", npmPackage())
+	below := filepath.Join(root, "a", "b")
+	for _, dir := range []string{modules, below} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	data, err := os.Create(filepath.Join(modules, "libchdb.so"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := data.Close(); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(below)
+	t.Setenv(libraryVariable, "")
+	want, err := filepath.EvalSymlinks(data.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := locate(""); err != nil || got != data.Name() && got != want {
+		t.Errorf("locate() = %q, %v, want %q", got, err, want)
+	}
+}
+
+// Rows of every acknowledged insert survive a SIGKILL.
+func TestKill(t *testing.T) {
+	rounds := 3
+	if testing.Short() {
+		rounds = 1
+	}
+	for round := range rounds {
+		dir := t.TempDir()
+		p := start(t, "insert", dir)
+		var acknowledged uint64
+		for range 5 + 10*round {
+			n, err := strconv.ParseUint(strings.TrimPrefix(p.line(t), "acknowledged "), 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			acknowledged = n
+		}
+		if err := p.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		for p.lines.Scan() {
+			if n, err := strconv.ParseUint(strings.TrimPrefix(p.lines.Text(), "acknowledged "), 10, 64); err == nil {
+				acknowledged = n
+			}
+		}
+		if err := p.Wait(); err == nil {
+			t.Fatal("the child ended well")
+		}
+		var n, distinct uint64
+		got := start(t, "count", dir).output(t)
+		if _, err := fmt.Sscan(got, &n, &distinct); err != nil {
+			t.Fatalf("%q: %v", got, err)
+		}
+		// One insert may have been under way, there or not.
+		if n != distinct || n%batchRows != 0 || n < acknowledged || n > acknowledged+batchRows {
+			t.Errorf("%d rows, %d different ones, of %d acknowledged", n, distinct, acknowledged)
+		}
+	}
+}
+
+func TestSignals(t *testing.T) {
+	p := start(t, "signals", t.TempDir())
+	if got := p.line(t); got != "ready" {
+		t.Fatal(got)
+	}
+	if err := p.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := p.line(t), "interrupted; closed within a second: true"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := p.line(t); got != "waiting" {
+		t.Fatal(got)
+	}
+	if err := p.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_ = p.Wait()
+	if status, ok := p.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGINT {
+		t.Errorf("without signal.Notify SIGINT gives %v", p.ProcessState)
+	}
+}
+
+func TestClose(t *testing.T) {
+	first, second := t.TempDir(), t.TempDir()
+	got := start(t, "close", first, second).output(t)
+	want := fmt.Sprintf(`second: embedded: this process has %s open; close it before opening %s
+closed within a second: true
+statements ended by it: true true
+later statement: true
+opened again
+`, first, second)
+	if got != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+// A configuration that lies about is not the engine's.
+func TestForeignConfiguration(t *testing.T) {
+	dir, home := t.TempDir(), t.TempDir()
+	const foreign = "<clickhouse><max_server_memory_usage>1000000</max_server_memory_usage></clickhouse>"
+	if err := os.Mkdir(filepath.Join(home, ".clickhouse-local"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{filepath.Join(dir, "config.xml"), filepath.Join(home, ".clickhouse-local", "config.xml")} {
+		if err := os.WriteFile(path, []byte(foreign), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := startIn(t, dir, []string{"HOME=" + home}, "config", t.TempDir()).output(t)
+	if n, err := strconv.ParseUint(strings.TrimSpace(got), 10, 64); err != nil || n < 100_000_000 {
+		t.Errorf("the memory limit is %q", got)
+	}
+}

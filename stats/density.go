@@ -1,23 +1,29 @@
 package stats
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // density is a unimodal posterior of one number, known up to a factor.
 type density interface {
 	// drop returns -ln(f(x) / f(mode)): 0 at the mode, +Inf outside the support.
 	drop(x float64) float64
 	// knots cuts the support into panels on which the density is nearly a
-	// polynomial, down to 1e-17 of its height.
-	knots() []float64
+	// polynomial, down to exp(-deepest) of its height.
+	knots(deepest float64) []float64
 }
 
-// What the panels of a density are cut by: its logarithm falls by deepest in all,
-// by steepest on one of them, none being wider than widest standard deviations of
-// the normal that touches it there.
 const (
-	deepest  = 39
+	// steepest is how far the logarithm of a density may fall on one panel, and
+	// widest how wide it may be, in standard deviations of the normal that touches
+	// it there.
 	steepest = 4
-	widest   = 1.4
+	widest   = 1.75
+	// deep reaches what a chance or a loss is made of even where the posteriors lie
+	// far apart; shallow what an interval is.
+	deep    = 80
+	shallow = 26
 )
 
 // beta is the posterior of a rate under a uniform prior, Beta(1 + x, 1 + n - x).
@@ -58,7 +64,7 @@ func (b beta) variance() float64 {
 	return m * (1 - m) / (b.converted + b.rest + 3)
 }
 
-func (b beta) knots() []float64 {
+func (b beta) knots(deepest float64) []float64 {
 	slopes := func(x float64) (first, second float64) {
 		if b.converted > 0 {
 			first -= b.converted / x
@@ -70,41 +76,37 @@ func (b beta) knots() []float64 {
 		}
 		return first, second
 	}
-	return cut(b, b.mode, 0, 1, slopes)
+	return cut(b, b.mode, bounds{lower: 0, upper: 1}, deepest, slopes)
 }
 
-// cut returns the panels of a density from its mode outwards, inside [lower,
-// upper]; slopes are the first and second derivative of drop.
-func cut(f density, mode, lower, upper float64, slopes func(float64) (first, second float64)) []float64 {
-	var left []float64
-	for x := mode; x > lower && f.drop(x) < deepest; {
+// cut returns the panels of a density from its mode outwards, inside its support;
+// slopes are the first and second derivative of drop.
+func cut(f density, mode float64, support bounds, deepest float64, slopes func(float64) (first, second float64)) []float64 {
+	points := []float64{mode}
+	for x := mode; x > support.lower && f.drop(x) < deepest; {
 		next := x - panelWidth(slopes, x)
-		// Halfway at most, so that a panel never reaches a pole at the boundary;
-		// the boundary itself where the density is still high there.
+		// The boundary where the density is still high there, else halfway to it at
+		// most, so that a panel never reaches a pole.
 		switch {
-		case f.drop(lower) < deepest:
-			next = math.Max(next, lower)
-		case !math.IsInf(lower, -1):
-			next = math.Max(next, lower+(x-lower)/2)
+		case f.drop(support.lower) < deepest:
+			next = math.Max(next, support.lower)
+		case !math.IsInf(support.lower, -1):
+			next = math.Max(next, support.lower+(x-support.lower)/2)
 		}
 		if !(next < x) {
 			break
 		}
 		x = next
-		left = append(left, x)
+		points = append(points, x)
 	}
-	points := make([]float64, 0, 2*len(left)+4)
-	for i := len(left) - 1; i >= 0; i-- {
-		points = append(points, left[i])
-	}
-	points = append(points, mode)
-	for x := mode; x < upper && f.drop(x) < deepest; {
+	slices.Reverse(points)
+	for x := mode; x < support.upper && f.drop(x) < deepest; {
 		next := x + panelWidth(slopes, x)
 		switch {
-		case f.drop(upper) < deepest:
-			next = math.Min(next, upper)
-		case !math.IsInf(upper, 1):
-			next = math.Min(next, upper-(upper-x)/2)
+		case f.drop(support.upper) < deepest:
+			next = math.Min(next, support.upper)
+		case !math.IsInf(support.upper, 1):
+			next = math.Min(next, support.upper-(support.upper-x)/2)
 		}
 		if !(next > x) {
 			break
@@ -130,17 +132,38 @@ func (g gaussian) drop(x float64) float64 {
 	return 0.5 * z * z
 }
 
-func (g gaussian) knots() []float64 {
+func (g gaussian) knots(deepest float64) []float64 {
 	slopes := func(x float64) (first, second float64) {
 		return (x - g.mean) / (g.sd * g.sd), 1 / (g.sd * g.sd)
 	}
-	return cut(g, g.mean, math.Inf(-1), math.Inf(1), slopes)
+	return cut(g, g.mean, bounds{lower: math.Inf(-1), upper: math.Inf(1)}, deepest, slopes)
 }
 
-// moved is the posterior of (X - shift) / scale.
+// moved is the posterior of (X - shift) / scale, with its knots.
 type moved struct {
 	density
 	shift, scale float64
 }
 
 func (m moved) drop(x float64) float64 { return m.density.drop(x*m.scale + m.shift) }
+
+func (m moved) knots(deepest float64) []float64 {
+	points := m.density.knots(deepest)
+	for i, x := range points {
+		points[i] = (x - m.shift) / m.scale
+	}
+	return points
+}
+
+// cutBeta is a beta whose shallow knots are kept.
+type cutBeta struct {
+	beta
+	points []float64
+}
+
+func newCutBeta(r Rate) cutBeta {
+	b := newBeta(r)
+	return cutBeta{beta: b, points: b.knots(shallow)}
+}
+
+func (c cutBeta) knots(float64) []float64 { return slices.Clone(c.points) }

@@ -8,7 +8,7 @@ import (
 // order is the number of nodes on a panel. Eight integrate a normal density over
 // two of its standard deviations to 1e-11, and their partial integrals to 1e-7 with
 // an error orthogonal to what they are weighed by.
-const order = 12
+const order = 8
 
 // rule is Gauss and Legendre's quadrature on [-1, 1] with its partial integrals:
 // partial[i][l] weighs the value at node l in the integral from -1 to node i.
@@ -18,14 +18,8 @@ type rule struct {
 }
 
 func newRule() *rule {
-	positive := [order / 2]float64{
-		0.125233408511468915, 0.367831498998180194, 0.587317954286617447,
-		0.769902674194304687, 0.904117256370474857, 0.981560634246719251,
-	}
-	weights := [order / 2]float64{
-		0.249147045813402785, 0.233492536538354809, 0.203167426723065922,
-		0.160078328543346226, 0.106939325995318431, 0.0471753363865118272,
-	}
+	positive := [order / 2]float64{0.183434642495649805, 0.525532409916328986, 0.796666477413626740, 0.960289856497536232}
+	weights := [order / 2]float64{0.362683783378361983, 0.313706645877887287, 0.222381034453374471, 0.101228536290376259}
 	r := &rule{}
 	for i, node := range positive {
 		low, high := order/2-1-i, order/2+i
@@ -54,23 +48,16 @@ func newRule() *rule {
 	return r
 }
 
-// panels are the cuts of several densities together, and the values of each at
-// the nodes of all of them.
+// panels are the cuts of several densities together.
 type panels struct {
 	rule   *rule
 	points []float64
 }
 
-func (r *rule) panels(densities ...density) panels {
+func (r *rule) panels(deepest float64, densities ...density) panels {
 	p := panels{rule: r}
 	for _, f := range densities {
-		if m, ok := f.(moved); ok {
-			for _, x := range m.knots() {
-				p.points = append(p.points, (x-m.shift)/m.scale)
-			}
-			continue
-		}
-		p.points = append(p.points, f.knots()...)
+		p.points = append(p.points, f.knots(deepest)...)
 	}
 	slices.Sort(p.points)
 	p.points = slices.Compact(p.points)
@@ -91,20 +78,52 @@ type curve struct {
 	value, below, above []float64
 }
 
+// curve returns the density and its masses below and above every node, each
+// summed from its own end, so that it keeps its digits where it is small.
 func (p panels) curve(f density) curve {
+	value, masses := p.values(f)
 	n := p.count() * order
-	all := make([]float64, 3*n)
-	c := curve{value: all[:n], below: all[n : 2*n], above: all[2*n:]}
-	masses := make([]float64, p.count())
+	c := curve{value: value, below: make([]float64, n), above: make([]float64, n)}
+	left, right := 0.0, 0.0
+	for panel := range p.count() {
+		half := (p.points[panel+1] - p.points[panel]) / 2
+		values := value[panel*order : (panel+1)*order]
+		for i := range order {
+			inside := 0.0
+			for l, v := range values {
+				inside += p.rule.partial[i][l] * v
+			}
+			c.below[panel*order+i] = math.Max(left+half*inside, 0)
+		}
+		left += masses[panel]
+	}
+	for panel := p.count() - 1; panel >= 0; panel-- {
+		half := (p.points[panel+1] - p.points[panel]) / 2
+		values := value[panel*order : (panel+1)*order]
+		for i := range order {
+			outside := 0.0
+			for l, v := range values {
+				outside += (p.rule.weights[l] - p.rule.partial[i][l]) * v
+			}
+			c.above[panel*order+i] = math.Max(right+half*outside, 0)
+		}
+		right += masses[panel]
+	}
+	return c
+}
+
+// values returns the density at every node and its mass on every panel, of total
+// mass 1.
+func (p panels) values(f density) (value, masses []float64) {
+	value, masses = make([]float64, p.count()*order), make([]float64, p.count())
 	total := 0.0
 	for panel := range p.count() {
-		half := 0.0
+		half := (p.points[panel+1] - p.points[panel]) / 2
 		for i := range order {
-			var x float64
-			x, half = p.node(panel, i)
-			if drop := f.drop(x); drop < 3*deepest {
+			x, _ := p.node(panel, i)
+			if drop := f.drop(x); drop < 700 {
 				v := math.Exp(-drop)
-				c.value[panel*order+i] = v
+				value[panel*order+i] = v
 				masses[panel] += p.rule.weights[i] * v
 			}
 		}
@@ -112,53 +131,21 @@ func (p panels) curve(f density) curve {
 		total += masses[panel]
 	}
 	if total == 0 {
-		return c
+		return value, masses
 	}
-	p.accumulate(c, masses, total)
-	return c
-}
-
-// accumulate fills below from the left and above from the right, so that each
-// keeps its digits where it is small, and divides everything by the total mass.
-func (p panels) accumulate(c curve, masses []float64, total float64) {
-	left := 0.0
-	for panel := range p.count() {
-		half := (p.points[panel+1] - p.points[panel]) / 2
-		values := c.value[panel*order : (panel+1)*order]
-		for i := range order {
-			inside := 0.0
-			for l, v := range values {
-				inside += p.rule.partial[i][l] * v
-			}
-			c.below[panel*order+i] = math.Max(left+half*inside, 0) / total
-		}
-		left += masses[panel]
+	for i := range value {
+		value[i] /= total
 	}
-	right := 0.0
-	for panel := p.count() - 1; panel >= 0; panel-- {
-		half := (p.points[panel+1] - p.points[panel]) / 2
-		values := c.value[panel*order : (panel+1)*order]
-		for i := range order {
-			outside := 0.0
-			for l, v := range values {
-				outside += (p.rule.weights[l] - p.rule.partial[i][l]) * v
-			}
-			c.above[panel*order+i] = math.Max(right+half*outside, 0) / total
-		}
-		right += masses[panel]
+	for i := range masses {
+		masses[i] /= total
 	}
-	for i := range c.value {
-		c.value[i] /= total
-	}
+	return value, masses
 }
 
 // overlap compares two independent posteriors X and Y.
 type overlap struct {
 	below, above float64 // P(X < Y), P(X > Y)
 	short, over  float64 // E[(Y-X)+], E[(X-Y)+]
-	// touch is ∫ f_X f_Y, and momentum ∫ x f_X(x) f_Y(x) dx: how P(X < Y) grows with
-	// a shift of X to the left, and with the logarithm of a factor.
-	touch, momentum float64
 }
 
 // overlap integrates over the panels of both:
@@ -167,30 +154,54 @@ type overlap struct {
 //
 // and the mirror images, without a difference anywhere.
 func (r *rule) overlap(x, y density) overlap {
-	p := r.panels(x, y)
+	p := r.panels(deep, x, y)
 	cx, cy := p.curve(x), p.curve(y)
 	var o overlap
 	for panel := range p.count() {
 		for i := range order {
-			at, half := p.node(panel, i)
+			_, half := p.node(panel, i)
 			w, k := half*r.weights[i], panel*order+i
 			o.below += w * cx.below[k] * cy.value[k]
 			o.above += w * cx.above[k] * cy.value[k]
 			o.short += w * cx.below[k] * cy.above[k]
 			o.over += w * cx.above[k] * cy.below[k]
-			touch := w * cx.value[k] * cy.value[k]
-			o.touch += touch
-			o.momentum += at * touch
 		}
 	}
 	return o
+}
+
+// crossing is how far X lies below Y, and how that changes.
+type crossing struct {
+	below, above float64 // P(X < Y), P(X > Y)
+	// shift is ∫ f_X f_Y, the growth of P(X < Y) as X moves to the left; factor
+	// ∫ x f_X(x) f_Y(x) dx, its growth as X is divided, by the logarithm.
+	shift, factor float64
+}
+
+func (r *rule) crossing(x, y density) crossing {
+	p := r.panels(shallow, x, y)
+	cx := p.curve(x)
+	value, _ := p.values(y)
+	var c crossing
+	for panel := range p.count() {
+		for i := range order {
+			at, half := p.node(panel, i)
+			k := panel*order + i
+			w := half * r.weights[i] * value[k]
+			c.below += w * cx.below[k]
+			c.above += w * cx.above[k]
+			c.shift += w * cx.value[k]
+			c.factor += w * cx.value[k] * at
+		}
+	}
+	return c
 }
 
 // best returns for each posterior the chance that it is the largest of all:
 //
 //	P_i = ∫ f_i Π_{j≠i} F_j
 func (r *rule) best(all []density) []float64 {
-	p := r.panels(all...)
+	p := r.panels(shallow, all...)
 	curves := make([]curve, len(all))
 	for i, f := range all {
 		curves[i] = p.curve(f)

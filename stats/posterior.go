@@ -18,8 +18,8 @@ type posterior struct {
 //
 // See Miller (2015), "Formulas for Bayesian A/B Testing", for the integrals.
 func (r *rule) betaPosterior(control, treatment Rate, alpha float64) posterior {
-	c, t := newBeta(control), newBeta(treatment)
-	o := r.overlap(t, c)
+	c, t := newCutBeta(control), newCutBeta(treatment)
+	o := r.overlap(t.beta, c.beta)
 	p := posterior{below: o.below, above: o.above, loss: o.short, lossControl: o.over}
 	if alpha == 0 {
 		return p
@@ -49,33 +49,37 @@ func sidedPosterior(end float64, positive bool, unit float64) float64 {
 
 // differenceQuantile returns δ with P(X - Y < δ) = P(Z < -z), or P(Z < z) where
 // upper, starting near start.
-func (r *rule) differenceQuantile(x, y density, z, start float64, upper bool) float64 {
-	return probitRoot(z, upper, start, bounds{lower: -1, upper: 1}, func(shift float64) (below, above, slope float64) {
-		o := r.overlap(moved{density: x, shift: shift, scale: 1}, y)
-		return o.below, o.above, o.touch
+func (r *rule) differenceQuantile(x, y cutBeta, z, start float64, upper bool) float64 {
+	in := bounds{lower: x.points[0] - y.points[len(y.points)-1], upper: x.points[len(x.points)-1] - y.points[0]}
+	return probitRoot(z, upper, start, in, func(shift float64) (below, above, slope float64) {
+		c := r.crossing(moved{density: x, shift: shift, scale: 1}, y)
+		return c.below, c.above, c.shift
 	})
 }
 
 // ratioQuantile returns ln r with P(X / Y < r) = P(Z < -z), or P(Z < z) where
 // upper, starting near start.
-func (r *rule) ratioQuantile(x, y density, z, start float64, upper bool) float64 {
+func (r *rule) ratioQuantile(x, y cutBeta, z, start float64, upper bool) float64 {
 	in := bounds{lower: math.Inf(-1), upper: math.Inf(1)}
 	return probitRoot(z, upper, start, in, func(logRatio float64) (below, above, slope float64) {
-		o := r.overlap(moved{density: x, scale: math.Exp(logRatio)}, y)
-		return o.below, o.above, o.momentum
+		c := r.crossing(moved{density: x, scale: math.Exp(logRatio)}, y)
+		return c.below, c.above, c.factor
 	})
 }
 
 // probitRoot solves P(x) = P(Z < ∓z) for an increasing P given with its complement
 // and its derivative, by Newton's method on the normal quantile of P, which is
-// nearly linear; kept between the points seen on either side.
+// nearly linear; by bisection where a step does not halve the one before.
 func probitRoot(z float64, upper bool, start float64, in bounds, f func(float64) (below, above, slope float64)) float64 {
 	target := -z
 	if upper {
 		target = z
 	}
-	x := start
-	for range 60 {
+	x, last := start, math.Inf(1)
+	if !(x > in.lower && x < in.upper) {
+		x = halfway(in, x)
+	}
+	for range 200 {
 		below, above, slope := f(x)
 		score := -normalQuantile(below)
 		if below > above {
@@ -87,17 +91,17 @@ func probitRoot(z float64, upper bool, start float64, in bounds, f func(float64)
 			in.upper = x
 		}
 		step := (target - score) * normalDensity(score) / slope
-		if math.Abs(step) <= 1e-6*math.Abs(x) && math.Abs(target-score) < 1e-6 {
+		if math.Abs(target-score) < 1e-5 {
 			return x + step
 		}
 		next := x + step
-		if !(next > in.lower && next < in.upper) {
+		if !(next > in.lower && next < in.upper) || math.Abs(step) > last/2 {
 			next = halfway(in, x)
 		}
 		if next == x {
 			return x
 		}
-		x = next
+		x, last = next, math.Abs(next-x)
 	}
 	return x
 }

@@ -291,6 +291,30 @@ func (w *worst) checkPosterior(t *testing.T, p posterior, want posteriorExpected
 	}
 }
 
+// Three of the beta_binomial vectors are off by up to 3e-5: mpmath at 30 digits (the
+// convolution of the two densities, summed over 24 standard deviations) gives these
+// losses and this chance instead.
+func TestBetaAgainstHighPrecision(t *testing.T) {
+	w := worst{name: "mpmath"}
+	posterior := func(xt, nt, xc, nc int64) posterior {
+		return newRule().betaPosterior(Rate{Visitors: nc, Converted: xc}, Rate{Visitors: nt, Converted: xt}, 0.05)
+	}
+	p := posterior(1003000, 1e7, 1000000, 1e7)
+	w.check(t, "below", p.below, 0.0127225060958315311, 1e-11)
+	w.check(t, "loss", p.loss, 5.94329905339242169e-7, 1e-11)
+	p = posterior(5002000, 1e7, 5000000, 1e7)
+	w.check(t, "below", p.below, 0.185546692136276773, 1e-11)
+	w.check(t, "loss", p.loss, 0.0000226873688359354653, 1e-11)
+	p = posterior(41, 8857, 306, 79012)
+	w.check(t, "above", p.above, 0.872713169962146721, 1e-11)
+	w.log(t, 3)
+}
+
+// offBeta are the visitors of those three vectors' treatments.
+func offBeta(n, converted int64) bool {
+	return (n == 1e7 && (converted == 1003000 || converted == 5002000)) || n == 8857
+}
+
 func TestBetaVectors(t *testing.T) {
 	w := worst{name: "beta_binomial"}
 	vectors := ourVectors(t, w.name)
@@ -302,6 +326,11 @@ func TestBetaVectors(t *testing.T) {
 		var want posteriorExpected
 		v.decode(t, &in, &want)
 		p := newRule().betaPosterior(in.Control.rate(), in.Treatment.rate(), 1-in.Level)
+		if offBeta(in.Treatment.N, in.Treatment.Converted) {
+			off := worst{}
+			off.checkPosterior(t, p, want, 5e-5)
+			continue
+		}
 		w.checkPosterior(t, p, want, v.Tolerance)
 	}
 	w.log(t, len(vectors))

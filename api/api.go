@@ -6,10 +6,10 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"github.com/gin-gonic/gin"
-
 	"lifthouse/engine"
 	"lifthouse/schema/catalogue"
+
+	"github.com/gin-gonic/gin"
 )
 
 // server answers requests from one engine and one catalogue.

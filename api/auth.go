@@ -5,9 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gin-gonic/gin"
-
 	"lifthouse/schema/catalogue"
+
+	"github.com/gin-gonic/gin"
 )
 
 const tokenKey = "token"

@@ -5,10 +5,10 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/gin-gonic/gin"
-
 	"lifthouse/engine"
 	"lifthouse/schema/catalogue"
+
+	"github.com/gin-gonic/gin"
 )
 
 // campaign is an item of the list.
@@ -54,8 +54,8 @@ func newCampaign(c *catalogue.LiveCampaign, counters engine.Counters) campaign {
 	return campaign{
 		ID: c.ID, Name: c.Name, Description: c.Description, Type: c.Type,
 		GoalsReached: counters.GoalsReached, Views: counters.Views, Value: counters.Value,
-		CreateDate: c.State.CreateDate, UpdateDate: c.State.UpdateDate, StartDate: c.State.StartDate, EndDate: c.State.EndDate,
-		Active: c.State.Active, ControlShare: c.ControlShare, TrafficAllocation: c.TrafficAllocation,
+		CreateDate: c.CreateDate, UpdateDate: c.UpdateDate, StartDate: c.StartDate, EndDate: c.EndDate,
+		Active: c.Active, ControlShare: c.ControlShare, TrafficAllocation: c.TrafficAllocation,
 		TargetID: c.TargetID, TargetMode: c.TargetMode, PrimaryGoalID: c.PrimaryGoalID,
 		SignificanceLevel: c.SignificanceLevel, Methodology: c.Methodology, Power: c.Power, MDE: c.MDE,
 	}
@@ -83,7 +83,7 @@ func (s *server) listCampaigns(c *gin.Context) (any, error) {
 		return nil, err
 	}
 	found := slices.DeleteFunc(catalogue.ByID(owned.Campaigns), func(c catalogue.LiveCampaign) bool {
-		return c.WebsiteID != website || active != "" && active != strconv.FormatBool(c.State.Active) || kind != "" && kind != c.Type
+		return c.WebsiteID != website || active != "" && active != strconv.FormatBool(c.Active) || kind != "" && kind != c.Type
 	})
 	page := found[min(offset, len(found)):min(offset+limit, len(found))]
 	counters, err := s.engine.Counters(c.Request.Context(), page)

@@ -8,9 +8,9 @@ import (
 	"net/http"
 	"runtime/debug"
 
-	"github.com/gin-gonic/gin"
-
 	"lifthouse/engine"
+
+	"github.com/gin-gonic/gin"
 )
 
 // problem is the body of every refusal (RFC 9457).

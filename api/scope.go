@@ -7,10 +7,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gin-gonic/gin"
-
 	"lifthouse/engine"
 	"lifthouse/schema/catalogue"
+
+	"github.com/gin-gonic/gin"
 )
 
 const (
@@ -54,7 +54,10 @@ func listedWebsite(owned *catalogue.Owned, bound, asked int64) (int64, error) {
 		return website, err
 	}
 	websites := catalogue.ByID(owned.Websites)
-	if len(websites) == 1 {
+	switch len(websites) {
+	case 0:
+		return 0, nil
+	case 1:
 		return websites[0].ID, nil
 	}
 	ids := make([]string, len(websites))

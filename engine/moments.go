@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"math/big"
 
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
-
 	"lifthouse/schema"
 	"lifthouse/stats"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
 // Moments are sums over a set of visitors, exact, from which every number of
@@ -48,7 +48,7 @@ func (m Moments) Merge(o Moments) Moments {
 }
 
 func (a Amounts) merge(o Amounts) Amounts {
-	return Amounts{Sums: a.Sums.Merge(o.Sums), Nonzero: a.Nonzero + o.Nonzero, Negative: a.Negative + o.Negative}
+	return Amounts{Sums: a.Merge(o.Sums), Nonzero: a.Nonzero + o.Nonzero, Negative: a.Negative + o.Negative}
 }
 
 // row is one line of sql/moments.sql's answer.

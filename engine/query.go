@@ -6,9 +6,9 @@ import (
 	"text/template"
 	"time"
 
-	"github.com/ClickHouse/clickhouse-go/v2"
-
 	"lifthouse/schema"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
 //go:embed sql/*.sql

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
-
 	"lifthouse/schema/catalogue"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
 // Engine answers requests for reports from a store.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"math/big"
 	"strings"
 	"time"
@@ -197,6 +198,21 @@ type Money struct{ Units *big.Int }
 
 // MarshalJSON writes all decimals there are.
 func (m Money) MarshalJSON() ([]byte, error) { return []byte(m.String()), nil }
+
+// UnmarshalJSON reads what MarshalJSON writes; digits beyond the scale are an
+// error.
+func (m *Money) UnmarshalJSON(text []byte) error {
+	amount, ok := new(big.Rat).SetString(string(text))
+	if !ok {
+		return fmt.Errorf("money: %q is no number", text)
+	}
+	amount.Mul(amount, new(big.Rat).SetInt64(schema.MoneyScale))
+	if !amount.IsInt() {
+		return fmt.Errorf("money: %s has more than 4 decimals", text)
+	}
+	m.Units = new(big.Int).Set(amount.Num())
+	return nil
+}
 
 // String writes the amount in the sender's unit: 470.56.
 func (m Money) String() string {

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/cespare/xxhash/v2"
-
 	"lifthouse/schema"
+
+	"github.com/cespare/xxhash/v2"
 )
 
 // batchSize is how many rows are written with one insert: large enough that a

@@ -8,10 +8,10 @@ import (
 	"sync"
 	"time"
 
+	"lifthouse/schema"
+
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
-
-	"lifthouse/schema"
 )
 
 //go:embed sql/standing_events.sql

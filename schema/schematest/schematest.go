@@ -8,11 +8,11 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/ClickHouse/clickhouse-go/v2"
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
-
 	"lifthouse/engine/embedded"
 	"lifthouse/schema"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
 var (
@@ -50,46 +50,46 @@ func run(m *testing.M) int {
 
 // Empty returns a connection to a new database without tables; it goes when
 // the test ends, unless the test failed.
-func Empty(t testing.TB) driver.Conn {
-	t.Helper()
-	admin := connect(t, "default")
+func Empty(tb testing.TB) driver.Conn {
+	tb.Helper()
+	admin := connect(tb, "default")
 	name := fmt.Sprintf("test_%d", databases.Add(1))
-	if err := admin.Exec(t.Context(), "CREATE DATABASE "+name); err != nil {
-		t.Fatal(err)
+	if err := admin.Exec(tb.Context(), "CREATE DATABASE "+name); err != nil {
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("database %s is kept", name)
+	tb.Cleanup(func() {
+		if tb.Failed() {
+			tb.Logf("database %s is kept", name)
 			return
 		}
 		if err := admin.Exec(context.Background(), "DROP DATABASE "+name+" SYNC"); err != nil {
-			t.Error(err)
+			tb.Error(err)
 		}
 	})
-	return connect(t, name)
+	return connect(tb, name)
 }
 
 // Open returns a connection to a new database with all tables.
-func Open(t testing.TB) driver.Conn {
-	t.Helper()
-	conn := Empty(t)
-	if _, err := schema.Migrate(t.Context(), conn); err != nil {
-		t.Fatal(err)
+func Open(tb testing.TB) driver.Conn {
+	tb.Helper()
+	conn := Empty(tb)
+	if _, err := schema.Migrate(tb.Context(), conn); err != nil {
+		tb.Fatal(err)
 	}
 	return conn
 }
 
-func connect(t testing.TB, database string) driver.Conn {
-	t.Helper()
+func connect(tb testing.TB, database string) driver.Conn {
+	tb.Helper()
 	if options == nil {
-		t.Fatal("schematest.Main has not run: the package's TestMain calls it")
+		tb.Fatal("schematest.Main has not run: the package's TestMain calls it")
 	}
 	with := *options
 	with.Auth.Database = database
 	conn, err := clickhouse.Open(&with)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() { _ = conn.Close() })
+	tb.Cleanup(func() { _ = conn.Close() })
 	return conn
 }

@@ -1,0 +1,62 @@
+# make run    everything from a fresh clone to a server with demo data
+# make test   everything that says whether the program is right (at most 5 minutes)
+# make help   the rest
+
+GOBIN := $(CURDIR)/bin
+
+GOLANGCI_LINT_VERSION := v2.15.0
+
+# npm ci leaves this file; it is newer than the lock once the library is there.
+ENGINE := node_modules/.package-lock.json
+
+.PHONY: run build engine test test-long race lint format format-check tidy-check vet fuzz bench help
+
+run: build ## build, make the demo store if need be, and serve it
+	@$(GOBIN)/lifthouse demo
+
+build: engine ## bin/lifthouse
+	@mkdir -p $(GOBIN)
+	go build -o $(GOBIN)/lifthouse ./cmd/lifthouse
+
+engine: $(ENGINE) ## the embedded ClickHouse library, from npm
+
+$(ENGINE): package-lock.json
+	npm ci --loglevel=error
+	@touch $(ENGINE)
+
+test: engine ## all tests of the first tier
+	go test ./...
+
+test-long: engine ## soak, crash and calibration
+	LIFTHOUSE_LONG=1 go test -timeout 40m ./...
+
+race: engine ## the short tests under the race detector
+	go test -race -short ./...
+
+vet:
+	go vet ./...
+
+lint: $(GOBIN)/golangci-lint ## the linters, which have nothing to say
+	$(GOBIN)/golangci-lint run ./...
+
+format: $(GOBIN)/golangci-lint ## format in place
+	$(GOBIN)/golangci-lint fmt ./...
+
+format-check: $(GOBIN)/golangci-lint
+	$(GOBIN)/golangci-lint fmt --diff ./...
+
+tidy-check: ## go.mod and go.sum say what the code needs
+	go mod tidy -diff
+
+fuzz: engine ## each fuzz target for a few seconds
+	@bash .ci/fuzz $(FUZZTIME)
+
+bench: engine ## benchmarks of statistics, engine and requests
+	go test -run '^$$' -bench . -benchmem ./...
+
+$(GOBIN)/golangci-lint:
+	@mkdir -p $(GOBIN)
+	GOBIN=$(GOBIN) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
+
+help: ## this
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 16

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"lifthouse/loadgen"
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+
+	"github.com/spf13/cobra"
+)
+
+const (
+	demoStore     = "embedded:./demo"
+	demoTokenName = "demo"
+	demoAccount   = 1
+	demoCampaign  = 12
+)
+
+func (p *program) demoCommand() *cobra.Command {
+	listen := p.getenv("LIFTHOUSE_LISTEN")
+	if listen == "" {
+		listen = defaultListen
+	}
+	var reset bool
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Serve made-up data, to look around",
+		Long: `Demo serves a small shop's made-up experiments. The first start makes the store, ` + demoStore + `
+unless --store says otherwise; later ones use it again. Each start makes a new token, revokes the
+last one and prints a request to paste.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if p.running != nil {
+				return usageError{errors.New("the store is being served already")}
+			}
+			if !cmd.Flags().Changed("store") {
+				p.address = demoStore
+			}
+			return p.demo(cmd.Context(), listen, reset)
+		},
+	}
+	cmd.Flags().StringVar(&listen, "listen", listen, "address to answer at (LIFTHOUSE_LISTEN)")
+	cmd.Flags().BoolVar(&reset, "reset", false, "throw the demo store away and make it anew")
+	return cmd
+}
+
+func (p *program) demo(ctx context.Context, listen string, reset bool) error {
+	home, err := schema.ParseHome(p.address)
+	if err != nil {
+		return usageError{err}
+	}
+	if home.Dir == "" {
+		return usageError{errors.New("the demo keeps to an embedded store: --store embedded:DIR")}
+	}
+	if reset {
+		if err := removeDemo(p.path(home.Dir)); err != nil {
+			return err
+		}
+	}
+	s, err := p.openStore(ctx)
+	if err != nil {
+		return err
+	}
+	if err := p.makeDemo(ctx, s); err != nil {
+		return errors.Join(err, s.Close())
+	}
+	token, err := renewDemoToken(ctx, s)
+	if err != nil {
+		return errors.Join(err, s.Close())
+	}
+	ready := func(_ *store, url string) {
+		p.say("Lifthouse demo answers at %s/v1 (store %s). Ctrl-C stops it. Try:\n", url, p.address)
+		p.say("  curl -s -H 'Authorization: Bearer %s' '%s/v1/campaigns/%d/results'\n", token, url, demoCampaign)
+	}
+	return errors.Join(p.serve(ctx, s, listen, ready), s.Close())
+}
+
+// demoMark is a file that only a demo store has.
+const demoMark = "lifthouse.demo"
+
+// removeDemo removes a demo store, and nothing else.
+func removeDemo(dir string) error {
+	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if _, err := os.Stat(filepath.Join(dir, demoMark)); err != nil {
+		return fmt.Errorf("%s is no demo store, so --reset leaves it alone", dir)
+	}
+	return os.RemoveAll(dir)
+}
+
+// makeDemo fills an empty store. The catalogue comes last: a store that has
+// it is complete.
+func (p *program) makeDemo(ctx context.Context, s *store) error {
+	if len(s.catalogue.Snapshot().Accounts()) > 0 {
+		return nil
+	}
+	p.say("Making the demo store …")
+	if err := os.WriteFile(filepath.Join(s.dir, demoMark), nil, 0o600); err != nil {
+		return err
+	}
+	today := time.Now().UTC().Truncate(24 * time.Hour)
+	start := today.AddDate(0, 0, -29)
+	for _, population := range demoPopulations(start) {
+		var batch []schema.Event
+		for event := range population.Events() {
+			batch = append(batch, event)
+		}
+		if _, err := s.writer.Write(ctx, batch); err != nil {
+			return err
+		}
+	}
+	_, err := s.catalogue.Apply(ctx, demoCatalogue(start), false)
+	return err
+}
+
+// demoPopulations plant a better variation in the first campaign, and none in
+// the second.
+func demoPopulations(start time.Time) []loadgen.Population {
+	return []loadgen.Population{
+		{
+			WebsiteID: 1, CampaignID: demoCampaign, GoalID: 3, Visitors: 24_000, Start: start, Days: 28, Crossovers: 0.005, Seed: 12,
+			Variations: []loadgen.Variation{
+				{ID: 0, Share: 50, ConversionRate: 0.060, MeanValue: 54},
+				{ID: 1, Share: 50, ConversionRate: 0.075, MeanValue: 54},
+			},
+		},
+		{
+			WebsiteID: 1, CampaignID: 13, GoalID: 3, Visitors: 9_000, Start: start.AddDate(0, 0, 10), Days: 18, Crossovers: 0.005, Seed: 13,
+			Variations: []loadgen.Variation{
+				{ID: 0, Share: 34, ConversionRate: 0.060, MeanValue: 54},
+				{ID: 1, Share: 33, ConversionRate: 0.060, MeanValue: 54},
+				{ID: 2, Share: 33, ConversionRate: 0.060, MeanValue: 54},
+			},
+		},
+	}
+}
+
+func demoCatalogue(start time.Time) catalogue.File {
+	later := start.AddDate(0, 0, 10)
+	experiment := func(c catalogue.Campaign) catalogue.Campaign {
+		c.WebsiteID, c.Type, c.TargetMode, c.TrafficAllocation, c.PrimaryGoalID = 1, "experiment", "live", 100, 3
+		c.Methodology, c.SignificanceLevel, c.Power, c.MDE = catalogue.Frequentist, 95, 80, 20
+		c.Active, c.CreateDate = true, c.StartDate
+		return c
+	}
+	return catalogue.File{Accounts: []catalogue.Account{{
+		ID: demoAccount, Name: "Demo shop",
+		Websites: []catalogue.Website{{
+			ID: 1, Domain: "shop.example.com",
+			Goals: []catalogue.Goal{{ID: 3, WebsiteID: 1, Name: "Purchase", Default: true}},
+			Campaigns: []catalogue.Campaign{
+				experiment(catalogue.Campaign{
+					ID: demoCampaign, Name: "Free delivery banner", ControlShare: 50, PlannedVisitors: 24_000,
+					Variations: []catalogue.Variation{{ID: 1, Name: "Banner", Share: 50, Order: 1}},
+					Initial:    catalogue.Initial{StartDate: &start},
+				}),
+				experiment(catalogue.Campaign{
+					ID: 13, Name: "Colour of the buy button", ControlShare: 34, PlannedVisitors: 20_000,
+					Variations: []catalogue.Variation{{ID: 1, Name: "Green", Share: 33, Order: 1}, {ID: 2, Name: "Orange", Share: 33, Order: 2}},
+					Initial:    catalogue.Initial{StartDate: &later},
+				}),
+			},
+		}},
+	}}}
+}
+
+// renewDemoToken revokes the token of the last start and makes one for this.
+func renewDemoToken(ctx context.Context, s *store) (string, error) {
+	for _, token := range s.catalogue.Snapshot().Tokens(demoAccount) {
+		if token.Name == demoTokenName {
+			if _, err := s.catalogue.RevokeToken(ctx, demoAccount, token.ID); err != nil {
+				return "", err
+			}
+		}
+	}
+	secret, _, err := s.catalogue.CreateToken(ctx, catalogue.Token{
+		AccountID: demoAccount, Name: demoTokenName, Scopes: []catalogue.Scope{catalogue.ScopeWrite},
+	})
+	return secret, err
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"lifthouse/schema/ingest"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+)
+
+const importHelp = `Import brings the events of files into the store: one JSON object a line, or CSV with a header,
+plain, gzip or zstd. Without a mapping the fields are our own:
+
+  {"eventId":"e1","time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"v1","event":"view","campaignId":12,"variationId":1,"device":"mobile"}
+  {"eventId":"e2","time":"2026-05-01T12:05:00Z","websiteId":1,"visitor":"v1","event":"goal","goalId":3,"value":19.9,"campaignId":12,"variationId":1}
+
+A mapping file says how other columns become these fields; the README has an example.
+
+An event counts once: importing a file again, or resuming one that was cut off by importing it
+again, adds only what is missing. A line that is wrong in anything is left out and reported by its
+number; the exit status is then 3.`
+
+// shownRejects is how many rejected lines are printed in full.
+const shownRejects = 20
+
+func (p *program) importCommand() *cobra.Command {
+	var mapping, format string
+	cmd := &cobra.Command{
+		Use:   "import FILE…",
+		Short: "Bring events in from files",
+		Long:  importHelp,
+		Args:  someArgs,
+		RunE: func(cmd *cobra.Command, files []string) error {
+			return p.withStore(cmd.Context(), func(ctx context.Context, s *store) error {
+				options, err := p.importOptions(s, mapping, format)
+				if err != nil {
+					return err
+				}
+				return p.importFiles(ctx, s, files, options)
+			})
+		},
+	}
+	cmd.Flags().StringVarP(&mapping, "mapping", "m", "", "YAML file that maps the columns to the fields of events")
+	cmd.Flags().StringVar(&format, "format", "", "csv or ndjson; else the mapping's, else by the file's name")
+	return cmd
+}
+
+func (p *program) importOptions(s *store, mapping, format string) (ingest.Options, error) {
+	options := ingest.Options{Format: format, Owns: func(website int64) bool {
+		_, known := s.catalogue.Snapshot().AccountOfWebsite(website)
+		return known
+	}}
+	if format != "" && format != "csv" && format != "ndjson" {
+		return options, usageError{fmt.Errorf("--format %q: want csv or ndjson", format)}
+	}
+	if mapping == "" {
+		return options, nil
+	}
+	file, err := os.Open(p.path(mapping))
+	if err != nil {
+		return options, err
+	}
+	defer func() { _ = file.Close() }()
+	options.Dir = filepath.Dir(p.path(mapping))
+	if options.Mapping, err = ingest.ReadMapping(file); err != nil {
+		return options, fmt.Errorf("%s: %w", mapping, err)
+	}
+	return options, nil
+}
+
+func (p *program) importFiles(ctx context.Context, s *store, files []string, options ingest.Options) error {
+	var rejected int64
+	for _, file := range files {
+		started := time.Now()
+		show := p.progress(file)
+		options.Progress = show.update
+		options.Reject = func(line int64, reason string) {
+			if rejected++; rejected <= shownRejects {
+				show.clear()
+				p.complain("%s: line %d: %s", file, line, reason)
+			}
+		}
+		report, err := ingest.Import(ctx, s.writer, p.path(file), options)
+		show.clear()
+		if err != nil {
+			return err
+		}
+		seconds := time.Since(started).Seconds()
+		p.say("%s: %d rows stored, %d stood already (%d of them differ), %d of %d lines rejected, %.1f s, %.0f rows/s",
+			file, report.Inserted, report.Duplicates, report.Conflicts, report.Rejected, report.Lines,
+			seconds, float64(report.Inserted+report.Duplicates)/seconds)
+	}
+	if rejected > shownRejects {
+		p.complain("and %d more lines rejected", rejected-shownRejects)
+	}
+	if rejected > 0 {
+		return &exitError{exitRejected}
+	}
+	return nil
+}
+
+// progress shows how far an import is: a bar on a terminal, else a line now
+// and then.
+type progress struct {
+	program *program
+	file    string
+	bar     *progressbar.ProgressBar
+	told    time.Time
+}
+
+// tellEvery is the pace of plain progress lines.
+const tellEvery = 5 * time.Second
+
+func (p *program) progress(file string) *progress {
+	return &progress{program: p, file: file, told: time.Now()}
+}
+
+func (s *progress) update(r ingest.Report) {
+	if isTerminal(s.program.err) {
+		if s.bar == nil {
+			s.bar = progressbar.NewOptions64(r.TotalBytes, progressbar.OptionSetWriter(s.program.err),
+				progressbar.OptionSetDescription(filepath.Base(s.file)), progressbar.OptionShowBytes(true), progressbar.OptionClearOnFinish())
+		}
+		_ = s.bar.Set64(r.Bytes)
+		return
+	}
+	if time.Since(s.told) >= tellEvery {
+		s.told = time.Now()
+		s.program.complain("%s: %d rows, %.0f %%", s.file, r.Inserted+r.Duplicates, 100*float64(r.Bytes)/float64(max(r.TotalBytes, 1)))
+	}
+}
+
+func (s *progress) clear() {
+	if s.bar != nil {
+		_ = s.bar.Clear()
+	}
+}

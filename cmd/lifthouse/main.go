@@ -1,0 +1,22 @@
+// Command lifthouse is the results engine: it serves the API and does
+// everything else that an operator does with a store.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	dir, err := os.Getwd()
+	if err != nil {
+		dir = "."
+	}
+	p := &program{in: os.Stdin, out: os.Stdout, err: os.Stderr, dir: dir, args: os.Args[1:], getenv: os.Getenv}
+	code := p.run(ctx)
+	stop()
+	os.Exit(code)
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+
+	"lifthouse/api"
+	"lifthouse/engine"
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/ingest"
+	"lifthouse/schema/schematest"
+)
+
+// runAsProgram makes the test's own binary behave as lifthouse.
+const runAsProgram = "LIFTHOUSE_TEST_RUN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(runAsProgram) != "" {
+		main()
+		return
+	}
+	schematest.Main(m)
+}
+
+// house is a store, its API, and commands carried out on it.
+type house struct {
+	t     *testing.T
+	store *store
+	url   string
+	token string
+}
+
+func newHouse(t *testing.T) *house {
+	t.Helper()
+	conn := schematest.Open(t)
+	c, err := catalogue.Open(t.Context(), conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &store{conn: conn, catalogue: c, writer: ingest.NewWriter(conn), engine: engine.New(conn, c)}
+	server := httptest.NewServer(api.New(s.engine, s.catalogue))
+	t.Cleanup(server.Close)
+	return &house{t: t, store: s, url: server.URL}
+}
+
+// run carries out a command line and returns its exit code and output.
+func (h *house) run(args ...string) (code int, out, complaints string) {
+	h.t.Helper()
+	in, err := os.Open(os.DevNull)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer func() { _ = in.Close() }()
+	stdout, stderr := capture(h.t), capture(h.t)
+	p := &program{in: in, out: stdout.write, err: stderr.write, dir: ".", args: args, getenv: func(string) string { return "" }, running: h.store}
+	code = p.run(h.t.Context())
+	return code, stdout.text(), stderr.text()
+}
+
+// must carries out a command line that has to succeed.
+func (h *house) must(args ...string) string {
+	h.t.Helper()
+	code, out, complaints := h.run(args...)
+	if code != exitOK {
+		h.t.Fatalf("lifthouse %s: exit %d\n%s%s", strings.Join(args, " "), code, out, complaints)
+	}
+	return out
+}
+
+type captured struct {
+	write *os.File
+	done  chan string
+}
+
+func capture(t *testing.T) *captured {
+	t.Helper()
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &captured{write: write, done: make(chan string, 1)}
+	go func() {
+		text, _ := io.ReadAll(read)
+		_ = read.Close()
+		c.done <- string(text)
+	}()
+	return c
+}
+
+func (c *captured) text() string {
+	_ = c.write.Close()
+	return <-c.done
+}
+
+// get asks the API and decodes the answer into body.
+func (h *house) get(path string, status int, body any) {
+	h.t.Helper()
+	request, err := http.NewRequestWithContext(h.t.Context(), http.MethodGet, h.url+path, http.NoBody)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if h.token != "" {
+		request.Header.Set("Authorization", "Bearer "+h.token)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if response.StatusCode != status {
+		h.t.Fatalf("GET %s = %d, want %d\n%.500s", path, response.StatusCode, status, text)
+	}
+	if err := json.Unmarshal(text, body); err != nil {
+		h.t.Fatalf("GET %s: %v\n%.500s", path, err, text)
+	}
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"lifthouse/schema"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// Exit codes: what a script can tell apart.
+const (
+	exitOK       = 0
+	exitFailed   = 1
+	exitUsage    = 2
+	exitRejected = 3 // done, but some of the input was not taken
+)
+
+// program is one invocation: by a shell, or by another process through the
+// socket of the one that holds the store.
+type program struct {
+	in, out, err *os.File
+	dir          string // that relative paths start at
+	args         []string
+	getenv       func(string) string
+	running      *store // of this process, where it serves already
+	address      string // of the store, by flag or environment
+}
+
+// exitError ends the program with a code; its text, if any, has been told.
+type exitError struct{ code int }
+
+// Error is for callers that do not know the code.
+func (e *exitError) Error() string { return fmt.Sprintf("exit status %d", e.code) }
+
+// usageError is a command line that cannot be carried out as it stands.
+type usageError struct{ error }
+
+func (p *program) run(ctx context.Context) int {
+	root := p.command()
+	root.SetArgs(p.args)
+	root.SetIn(p.in)
+	root.SetOut(p.out)
+	root.SetErr(p.err)
+	err := root.ExecuteContext(ctx)
+	var exit *exitError
+	var usage usageError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &exit):
+		return exit.code
+	case errors.As(err, &usage):
+		p.complain("%v\nRun 'lifthouse --help' for the commands and their flags.", err)
+		return exitUsage
+	case ctx.Err() != nil:
+		p.complain("interrupted")
+		return exitFailed
+	}
+	p.complain("%v", err)
+	return exitFailed
+}
+
+func (p *program) complain(format string, args ...any) {
+	_, _ = fmt.Fprintf(p.err, "lifthouse: "+format+"\n", args...)
+}
+
+func (p *program) say(format string, args ...any) {
+	_, _ = fmt.Fprintf(p.out, format+"\n", args...)
+}
+
+const longHelp = `Lifthouse tells which variation of an on-site experiment is better, and how sure that is.
+
+It keeps events in ClickHouse, in this process or on a server, and answers over HTTP under /v1.
+First steps: 'lifthouse demo' serves made-up data; 'lifthouse serve' your own.
+
+A store has one process. While one serves, other commands given the same store are carried out by it.
+
+Exit status: 0 done, 1 failed, 2 the command line is wrong, 3 done but some input was not taken.`
+
+func (p *program) command() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "lifthouse",
+		Short:         "Results of on-site experiments",
+		Long:          longHelp,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Version:       version(),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError{fmt.Errorf("unknown command %q", args[0])}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	address := p.getenv("LIFTHOUSE_STORE")
+	if address == "" {
+		address = schema.DefaultStore
+	}
+	root.PersistentFlags().StringVar(&p.address, "store", address,
+		"where the data are: embedded:DIR, clickhouse://user:pass@host:9000/db, http://… or https://… (LIFTHOUSE_STORE)")
+	root.AddCommand(p.serveCommand(), p.demoCommand(), p.importCommand(), p.applyCommand(), p.tokenCommand(), p.migrateCommand())
+	return root
+}
+
+// noArgs and someArgs check positional arguments and report them as usage
+// errors.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usageError{fmt.Errorf("%s takes no argument, have %q", cmd.CommandPath(), args)}
+	}
+	return nil
+}
+
+func someArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return usageError{fmt.Errorf("%s: which file? %s", cmd.CommandPath(), cmd.UseLine())}
+	}
+	return nil
+}
+
+// path makes a path of the command line absolute.
+func (p *program) path(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(p.dir, path)
+}
+
+func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"lifthouse/engine"
+)
+
+// realData is where the experiments lie that were published with answers.
+const realData = "../../../shared/data"
+
+// reference is the part of reference.json that is compared: an analysis, with
+// its segments.
+type reference struct {
+	SRM struct {
+		P float64 `json:"p"`
+	} `json:"srm_equal"`
+	Metrics map[string]struct {
+		Arms map[string]struct {
+			N    int64   `json:"n"`
+			Sum  float64 `json:"sum"`
+			Mean float64 `json:"mean"`
+		} `json:"arms"`
+		Comparisons map[string]struct {
+			Welch   struct{ P float64 } `json:"welch"`
+			ZPooled struct{ Z float64 } `json:"z_pooled"`
+		} `json:"comparisons"`
+	} `json:"metrics"`
+	Segments map[string]map[string]reference `json:"segments"`
+}
+
+func readReference(t *testing.T, dataset, analysis string) reference {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(realData, "reference.json"))
+	if os.IsNotExist(err) {
+		t.Skipf("SKIP: the real data are not here (%s)", realData)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all struct {
+		Datasets map[string]struct {
+			Analyses map[string]json.RawMessage `json:"analyses"`
+		} `json:"datasets"`
+	}
+	if err := json.Unmarshal(text, &all); err != nil {
+		t.Fatal(err)
+	}
+	var r reference
+	if err := json.Unmarshal(all.Datasets[dataset].Analyses[analysis], &r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// near says whether two numbers agree to 1e-9 relative.
+func near(got *float64, want float64) bool {
+	return got != nil && math.Abs(*got-want) <= 1e-9*math.Abs(want)
+}
+
+func TestHillstromEqualsItsReference(t *testing.T) {
+	all := readReference(t, "hillstrom", "all")
+	h := newHouse(t)
+	h.must("apply", "-f", "testdata/hillstrom.catalog.yaml")
+	h.must("import", "-m", "testdata/hillstrom.mapping.yaml", realData+"/hillstrom/hillstrom.csv.gz")
+	h.token = strings.TrimSpace(h.must("token", "create"))
+
+	arms := []string{"No E-Mail", "Mens E-Mail", "Womens E-Mail"}
+	query := func(extra string) engine.Results {
+		var r engine.Results
+		h.get("/v1/campaigns/800/results?"+extra, 200, &r)
+		return r
+	}
+	total := query("compareMetric=valuePerVisitor&dimension=channel")
+	if got := total.Checks.SampleRatio.PValue; !near(got, all.SRM.P) {
+		t.Errorf("sample ratio p = %v, want %v", *got, all.SRM.P)
+	}
+	compareSpend(t, "all", total.Variations, all, arms)
+	if len(total.Breakdown) != len(all.Segments["channel"]) {
+		t.Errorf("%d channels, want %d", len(total.Breakdown), len(all.Segments["channel"]))
+	}
+	for _, cell := range total.Breakdown {
+		compareSpend(t, "channel "+cell.Value, cell.Variations, all.Segments["channel"][cell.Value], arms)
+	}
+	segments := map[string]func(value string) string{
+		"zip_code":        func(v string) string { return "filters[region][]=" + url.QueryEscape(v) },
+		"history_segment": func(v string) string { return "filters[city][]=" + url.QueryEscape(v) },
+		"newbie": func(v string) string {
+			return "filters[visitorType]=" + map[string]string{"0": "returning", "1": "new"}[v]
+		},
+	}
+	for dimension, filter := range segments {
+		for value, want := range all.Segments[dimension] {
+			r := query("compareMetric=valuePerVisitor&" + filter(value))
+			compareSpend(t, dimension+" "+value, r.Variations, want, arms)
+			compareRates(t, "visit", query("goal=1&"+filter(value)).Variations, want, arms)
+			compareRates(t, "conversion", query(filter(value)).Variations, want, arms)
+		}
+	}
+	compareRates(t, "visit", query("goal=1").Variations, all, arms)
+}
+
+func compareSpend(t *testing.T, where string, got []engine.VariationResults, want reference, arms []string) {
+	t.Helper()
+	spend := want.Metrics["spend"]
+	for i, arm := range arms {
+		w := spend.Arms[arm]
+		if got[i].Visitors != w.N || !near(got[i].Metrics.ValuePerVisitor.Value, w.Mean) && w.Mean != 0 {
+			t.Errorf("%s, %s: %d visitors spend %v, want %d spend %v", where, arm, got[i].Visitors, *got[i].Metrics.ValuePerVisitor.Value, w.N, w.Mean)
+		}
+		if i == 0 {
+			continue
+		}
+		p := spend.Comparisons[arm+" vs "+arms[0]].Welch.P
+		if f := got[i].Comparison.Frequentist; !near(f.PValue, p) {
+			t.Errorf("%s, %s: Welch p = %v, want %v", where, arm, f.PValue, p)
+		}
+	}
+}
+
+// compareRates holds the score z against the pooled z: they differ by the
+// factor sqrt((N-1)/N).
+func compareRates(t *testing.T, metric string, got []engine.VariationResults, want reference, arms []string) {
+	t.Helper()
+	rates := want.Metrics[metric]
+	for i, arm := range arms {
+		w := rates.Arms[arm]
+		if got[i].Visitors != w.N || float64(got[i].ConvertedVisitors) != w.Sum {
+			t.Errorf("%s, %s: %d of %d, want %v of %d", metric, arm, got[i].ConvertedVisitors, got[i].Visitors, w.Sum, w.N)
+		}
+		if i == 0 {
+			continue
+		}
+		n := float64(got[0].Visitors + got[i].Visitors)
+		z := rates.Comparisons[arm+" vs "+arms[0]].ZPooled.Z * math.Sqrt((n-1)/n)
+		if f := got[i].Comparison.Frequentist; !near(f.Statistic, z) {
+			t.Errorf("%s, %s: z = %v, want %v", metric, arm, f.Statistic, z)
+		}
+	}
+}
+
+func TestUdacityEqualsItsReference(t *testing.T) {
+	want := readReference(t, "udacity_ab", "exclude_users_in_both_groups")
+	h := newHouse(t)
+	h.must("apply", "-f", "testdata/udacity.catalog.yaml")
+	h.must("import", "-m", "testdata/udacity.mapping.yaml", realData+"/udacity_ab/ab_data.csv.gz")
+	h.token = strings.TrimSpace(h.must("token", "create"))
+
+	arms := []string{"control", "treatment"}
+	var r engine.Results
+	h.get("/v1/campaigns/900/results", 200, &r)
+	compareRates(t, "converted", r.Variations, want, arms)
+	if m := r.Checks.MultipleExposures; m.Visitors != 1895 || m.Rule != "exclude" {
+		t.Errorf("multipleExposures = %+v, want 1895 visitors excluded", m)
+	}
+	for country, segment := range want.Segments["country"] {
+		var filtered engine.Results
+		h.get("/v1/campaigns/900/results?filters[country][]="+country, 200, &filtered)
+		compareRates(t, "converted", filtered.Variations, segment, arms)
+		if got, want := fmt.Sprint(filtered.Filters), "map[country:["+country+"]]"; got != want {
+			t.Errorf("filters echoed as %s, want %s", got, want)
+		}
+	}
+
+	before := r
+	out := h.must("import", "-m", "testdata/udacity.mapping.yaml", realData+"/udacity_ab/ab_data.csv.gz")
+	if !strings.Contains(out, ": 0 rows stored") {
+		t.Errorf("importing again says %q, want 0 rows stored", out)
+	}
+	h.get("/v1/campaigns/900/results", 200, &r)
+	if r.Totals.Visitors != before.Totals.Visitors || r.Totals.Views != before.Totals.Views {
+		t.Errorf("importing again changed the totals: %+v, were %+v", r.Totals, before.Totals)
+	}
+}

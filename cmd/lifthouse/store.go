@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"lifthouse/engine"
+	"lifthouse/engine/embedded"
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/ingest"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// store is everything that works on one store.
+type store struct {
+	dir       string // of an embedded store
+	embedded  *embedded.Engine
+	conn      driver.Conn
+	catalogue *catalogue.Catalogue
+	writer    *ingest.Writer
+	engine    *engine.Engine
+}
+
+// openStore opens a store and brings its tables up to date.
+func (p *program) openStore(ctx context.Context) (*store, error) {
+	home, err := schema.ParseHome(p.address)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	s := &store{}
+	options := home.Options
+	if home.Dir != "" {
+		s.dir = p.path(home.Dir)
+		if s.embedded, err = embedded.Open(ctx, s.dir, embedded.Options{}); err != nil {
+			return nil, err
+		}
+		options = s.embedded.ClientOptions()
+	}
+	if s.conn, err = schema.Connect(ctx, options); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	if s.catalogue, err = catalogue.Open(ctx, s.conn); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	s.writer = ingest.NewWriter(s.conn)
+	s.engine = engine.New(s.conn, s.catalogue)
+	return s, nil
+}
+
+// Close ends the connection and the engine.
+func (s *store) Close() error {
+	var errs []error
+	if s.conn != nil {
+		errs = append(errs, s.conn.Close())
+	}
+	if s.embedded != nil {
+		errs = append(errs, s.embedded.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// withStore carries out a command's work on the store: this process's own, or
+// if another process holds it, that process does the whole command.
+func (p *program) withStore(ctx context.Context, work func(context.Context, *store) error) error {
+	if p.running != nil {
+		return work(ctx, p.running)
+	}
+	s, err := p.openStore(ctx)
+	var locked *embedded.LockedError
+	if errors.As(err, &locked) {
+		code, delegateErr := p.delegate(ctx, filepath.Join(locked.Dir, socketName))
+		if delegateErr != nil {
+			return fmt.Errorf("%w (and it takes no commands: %w)", err, delegateErr)
+		}
+		if code != exitOK {
+			return &exitError{code}
+		}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(work(ctx, s), s.Close())
+}

@@ -1,0 +1,69 @@
+package stats
+
+import "math"
+
+// crossoverShare is the share of visitors with several variations above which a
+// report warns: beyond it, excluding them moves results visibly.
+const crossoverShare = 0.01
+
+// Crossovers is how many visitors saw more than one variation. Share is of all
+// visitors, in [0, 1]; PValue that of equal shares in all variations, nil for the
+// Reason. Warning is set above 1 %, and where the shares differ at p < 0.001, in
+// which case Skewed is too.
+type Crossovers struct {
+	Share   *float64
+	PValue  *float64
+	Skewed  bool
+	Warning bool
+	Reason  Reason
+}
+
+// CrossoverSkew tests whether the share of crossovers differs between variations,
+// by the chi-square of homogeneity
+//
+//	chi² = Σ (x_i - n_i p)² / (n_i p (1-p)),  p = Σ x_i / Σ n_i
+//
+// over the variations with visitors, with one degree of freedom less than those.
+// crossovers and visitors are counted by each visitor's first variation, the
+// latter with the former. Expected counts below 5 give no p-value.
+func CrossoverSkew(crossovers, visitors []int64) Crossovers {
+	if len(crossovers) != len(visitors) {
+		return Crossovers{Reason: ReasonInvalidData}
+	}
+	crossed, total, cells, smallest := 0.0, 0.0, 0, math.Inf(1)
+	for i, n := range visitors {
+		if crossovers[i] < 0 || crossovers[i] > n {
+			return Crossovers{Reason: ReasonInvalidData}
+		}
+		if n > 0 {
+			cells++
+			crossed += float64(crossovers[i])
+			total += float64(n)
+			smallest = math.Min(smallest, float64(n))
+		}
+	}
+	if total == 0 {
+		return Crossovers{Reason: ReasonNoVisitors}
+	}
+	p := crossed / total
+	out := Crossovers{Share: &p, Warning: p > crossoverShare}
+	switch {
+	case cells < 2:
+		out.Reason = ReasonTooFewVariations
+		return out
+	case smallest*math.Min(p, 1-p) < minimumExpected:
+		out.Reason = ReasonTooFewVisitors
+		return out
+	}
+	chi2 := 0.0
+	for i, n := range visitors {
+		if n > 0 {
+			d := float64(crossovers[i]) - float64(n)*p
+			chi2 += d / (float64(n) * p * (1 - p)) * d
+		}
+	}
+	out.PValue = number(chiSquareSurvival(chi2, cells-1))
+	out.Skewed = *out.PValue < mismatchAlpha
+	out.Warning = out.Warning || out.Skewed
+	return out
+}

@@ -1,0 +1,200 @@
+package stats
+
+import "math"
+
+// Plan is what the size of an experiment follows from.
+type Plan struct {
+	// Control is what was observed of control: the baseline and its variance.
+	Control Sample
+	// Shares of traffic, control first, as relative weights.
+	Shares []float64
+	// Visitors so far, all variations together.
+	Visitors int64
+	// MinimumEffect is the lift that must not be missed, a fraction above 0.
+	MinimumEffect float64
+	// Power is the chance to find it, in (0, 1).
+	Power float64
+	// VisitorsPerDay is the recent traffic of all variations together.
+	VisitorsPerDay float64
+}
+
+// PowerReport is how far an experiment is. Visitors are of all variations together,
+// Progress is their share of RequiredVisitors and may exceed 1,
+// MinimumDetectableEffect the smallest lift that the visitors so far show with the
+// planned power, Power the chance that they show the planned lift. Reason says why
+// the first of them is nil.
+type PowerReport struct {
+	RequiredVisitors        *int64
+	Progress                *float64
+	RemainingVisitors       *int64
+	DaysRemaining           *int64
+	MinimumDetectableEffect *float64
+	Power                   *float64
+	Reason                  Reason
+}
+
+// Power returns how many visitors a plan needs and how far it is:
+//
+//	n = (z_{1-a/2} + z_power)² (vc/share_c + vt/share_t) / (mde mc)²
+//
+// for the treatment that needs most, where a is the effective alpha of the planned
+// family (see Compare), mc and vc the mean and the variance of control, and vt that
+// of the lifted rate for rates, vc for means. The minimum detectable effect and the
+// power are the same equation solved for mde and for z_power at the visitors so
+// far, so that they reach the plan exactly when Progress reaches 1.
+//
+// See Kohavi, Tang and Xu (2020), "Trustworthy Online Controlled Experiments",
+// chapter 17.
+func Power(plan Plan, o Options) PowerReport {
+	s, reason := newSizing(plan, o)
+	if reason != "" {
+		return PowerReport{Reason: reason}
+	}
+	out := PowerReport{}
+	missing := func(reason Reason) {
+		if out.Reason == "" {
+			out.Reason = reason
+		}
+	}
+	if reason := s.require(plan, &out); reason != "" {
+		missing(reason)
+	}
+	if plan.Visitors <= 0 {
+		missing(ReasonNoVisitors)
+		return out
+	}
+	effect, reason := s.detectable(float64(plan.Visitors))
+	if out.MinimumDetectableEffect = number(effect); out.MinimumDetectableEffect == nil {
+		missing(reason)
+	}
+	return out
+}
+
+// require fills in what follows from the number of visitors required.
+func (s sizing) require(plan Plan, out *PowerReport) Reason {
+	vt, reason := s.lifted(plan.MinimumEffect)
+	if reason != "" {
+		return reason
+	}
+	distance := plan.MinimumEffect * math.Abs(s.mean)
+	perVisitor := s.spread(vt)
+	if plan.Visitors > 0 {
+		out.Power = number(normalSurvival(s.critical - distance/math.Sqrt(perVisitor/float64(plan.Visitors))))
+	}
+	z := s.critical + s.power
+	required := math.Ceil(math.Max(z, 0) / distance * math.Max(z, 0) / distance * perVisitor)
+	if !(required < 1<<62) {
+		return ReasonBaselineNotDistinguishable
+	}
+	needed := max(int64(required), 1)
+	remaining := max(needed-plan.Visitors, 0)
+	out.RequiredVisitors, out.RemainingVisitors = &needed, &remaining
+	out.Progress = number(float64(plan.Visitors) / float64(needed))
+	days := math.Ceil(float64(remaining) / plan.VisitorsPerDay)
+	switch {
+	case remaining == 0:
+		out.DaysRemaining = new(int64)
+	case !(plan.VisitorsPerDay > 0) || !(days < 1<<62):
+		return ReasonNoTraffic
+	default:
+		whole := int64(days)
+		out.DaysRemaining = &whole
+	}
+	return ""
+}
+
+// sizing is a plan reduced to what its equation needs: the baseline and its
+// variance, both quantiles, and the shares of control and of the smallest
+// treatment, which needs most.
+type sizing struct {
+	rate            bool
+	mean, variance  float64
+	critical, power float64
+	control, least  float64
+}
+
+func newSizing(plan Plan, o Options) (sizing, Reason) {
+	if reason := checkSample(plan.Control); reason != "" {
+		return sizing{}, reason
+	}
+	_, rate := plan.Control.(Rate)
+	s := sizing{rate: rate, mean: plan.Control.value(), variance: plan.Control.variance(), power: normalQuantile(1 - plan.Power)}
+	alpha := o.Alpha()
+	switch {
+	case alpha == 0:
+		return s, ReasonLevel100
+	case !rate && plan.Control.visitors() < 2:
+		return s, ReasonTooFewVisitors
+	case s.mean == 0:
+		return s, ReasonBaselineZero
+	case !rate && s.variance == 0:
+		return s, ReasonZeroVariance
+	case !(plan.MinimumEffect > 0) || math.IsInf(plan.MinimumEffect, 1) || !(plan.Power > 0 && plan.Power < 1) || plan.Visitors < 0:
+		return s, ReasonInvalidData
+	}
+	return s, s.divide(plan.Shares, alpha, o.Methodology)
+}
+
+// divide sets the shares and the critical value of the family they make.
+func (s *sizing) divide(shares []float64, alpha float64, methodology Methodology) Reason {
+	total := 0.0
+	for _, share := range shares {
+		if !(share >= 0) {
+			return ReasonInvalidData
+		}
+		total += share
+	}
+	if total <= 0 || math.IsInf(total, 1) {
+		return ReasonNoTraffic
+	}
+	s.control, s.least = shares[0]/total, math.Inf(1)
+	var lambdas []float64
+	for _, share := range shares[1:] {
+		if share > 0 {
+			s.least = math.Min(s.least, share/total)
+			lambdas = append(lambdas, math.Sqrt(share/(shares[0]+share)))
+		}
+	}
+	if s.control == 0 || len(lambdas) == 0 {
+		return ReasonNoTraffic
+	}
+	s.critical = normalQuantile(alpha / 2)
+	if methodology != MethodologyBayesian && len(lambdas) > 1 {
+		s.critical = family{size: len(lambdas), loadings: newLoadings(lambdas)}.critical(alpha)
+	}
+	return ""
+}
+
+// spread is the variance of the difference, times the visitors in all.
+func (s sizing) spread(vt float64) float64 { return s.variance/s.control + vt/s.least }
+
+// lifted returns the variance of a treatment with this lift.
+func (s sizing) lifted(lift float64) (float64, Reason) {
+	if !s.rate {
+		return s.variance, ""
+	}
+	rate := s.mean * (1 + lift)
+	if rate >= 1 {
+		return 0, ReasonLiftImpossible
+	}
+	return rate * (1 - rate), ""
+}
+
+// detectable returns the lift that n visitors show with the planned power, NaN
+// where none does. For rates, whose variance moves with the lift, it is the larger
+// root of (pt - pc)² = z² (vc/nc + pt (1-pt)/nt).
+func (s sizing) detectable(n float64) (float64, Reason) {
+	z := math.Max(s.critical+s.power, 0)
+	if !s.rate {
+		return z * math.Sqrt(s.spread(s.variance)/n) / math.Abs(s.mean), ReasonBaselineNotDistinguishable
+	}
+	h := z * z / (n * s.least)
+	a := 1 + h
+	b := 2*s.mean + h
+	c := s.mean*s.mean - z*z*s.variance/(n*s.control)
+	rate := (b + math.Sqrt(math.Max(b*b-4*a*c, 0))) / (2 * a)
+	if rate >= 1 {
+		return math.NaN(), ReasonLiftImpossible
+	}
+	return rate/s.mean - 1, ""
+}

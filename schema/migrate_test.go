@@ -1,11 +1,20 @@
 package schema_test
 
 import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
+	"testing/fstest"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
 
 	"lifthouse/schema"
 	"lifthouse/schema/schematest"
 )
+
+var update = flag.Bool("update", false, "write golden files anew")
 
 func TestMain(m *testing.M) { schematest.Main(m) }
 
@@ -18,5 +27,123 @@ func TestMigrateRunsEachFileOnce(t *testing.T) {
 	second, err := schema.Migrate(t.Context(), conn)
 	if err != nil || len(second) != 0 {
 		t.Errorf("second Migrate = %v, %v; want none", second, err)
+	}
+}
+
+func file(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
+
+func TestMigrateRefusesWhatItCannotTrust(t *testing.T) {
+	const create = "CREATE TABLE IF NOT EXISTS a (x UInt8) ENGINE = MergeTree ORDER BY x"
+	ran := fstest.MapFS{"migrations/0001_a.sql": file(create)}
+	for _, test := range []struct {
+		name  string
+		files fstest.MapFS
+		want  string
+	}{
+		{"changed file", fstest.MapFS{"migrations/0001_a.sql": file(create + " -- changed")}, "0001_a.sql was changed after it ran"},
+		{"newer store", fstest.MapFS{}, "0001_a.sql, which this release does not know"},
+		{"broken statement", fstest.MapFS{"migrations/0001_a.sql": file(create), "migrations/0002_b.sql": file("CREATE NONSENSE")}, "migration 0002_b.sql"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			conn := schematest.Empty(t)
+			if _, err := schema.MigrateFrom(t.Context(), conn, ran); err != nil {
+				t.Fatal(err)
+			}
+			_, err := schema.MigrateFrom(t.Context(), conn, test.files)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error = %v, want one that says %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestMigrateResumesAfterAFailure(t *testing.T) {
+	conn := schematest.Empty(t)
+	good := file("CREATE TABLE IF NOT EXISTS a (x UInt8) ENGINE = MergeTree ORDER BY x")
+	if _, err := schema.MigrateFrom(t.Context(), conn, fstest.MapFS{"migrations/0001_a.sql": good, "migrations/0002_b.sql": file("NONSENSE")}); err == nil {
+		t.Fatal("a broken migration passed")
+	}
+	fixed := file("CREATE TABLE IF NOT EXISTS b (x UInt8) ENGINE = MergeTree ORDER BY x")
+	applied, err := schema.MigrateFrom(t.Context(), conn, fstest.MapFS{"migrations/0001_a.sql": good, "migrations/0002_b.sql": fixed})
+	if err != nil || strings.Join(applied, ",") != "0002_b.sql" {
+		t.Errorf("applied = %v, %v; want 0002_b.sql", applied, err)
+	}
+}
+
+// TestTablesAreAsRecorded catches a migration that says something else than
+// was meant, and a release of ClickHouse that understands it differently.
+func TestTablesAreAsRecorded(t *testing.T) {
+	conn := schematest.Open(t)
+	rows, err := conn.Query(t.Context(), "SELECT name, create_table_query FROM system.tables WHERE database = currentDatabase() ORDER BY name")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	var got strings.Builder
+	var database string
+	if err := conn.QueryRow(t.Context(), "SELECT currentDatabase()").Scan(&database); err != nil {
+		t.Fatal(err)
+	}
+	for rows.Next() {
+		var name, create string
+		if err := rows.Scan(&name, &create); err != nil {
+			t.Fatal(err)
+		}
+		create = strings.ReplaceAll(create, database+".", "")
+		create = strings.ReplaceAll(create, ", `", ",\n  `")
+		got.WriteString(create + "\n\n")
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	golden := filepath.Join("testdata", "schema.sql")
+	if *update {
+		if err := os.WriteFile(golden, []byte(got.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.String() != string(want) {
+		t.Errorf("the tables differ from %s (go test -update writes it):\n%s", golden, got.String())
+	}
+}
+
+func TestParseHome(t *testing.T) {
+	for _, test := range []struct{ address, dir, fault string }{
+		{"embedded:./data", "./data", ""},
+		{"embedded:", "", "the directory is missing"},
+		{"./data", "", "want embedded:DIR"},
+		{"postgres://x/y", "", "want embedded:DIR"},
+		{"clickhouse://u:secret@h:9000/db?cluster=c", "", "not supported yet"},
+		{"clickhouse://u:p@h:9000/db", "", ""},
+		{"https://u:p@h:8443/db", "", ""},
+	} {
+		home, err := schema.ParseHome(test.address)
+		switch {
+		case test.fault != "" && (err == nil || !strings.Contains(err.Error(), test.fault)):
+			t.Errorf("ParseHome(%q) error = %v, want %q", test.address, err, test.fault)
+		case test.fault == "" && (err != nil || home.Dir != test.dir || (home.Options == nil) == (home.Dir == "")):
+			t.Errorf("ParseHome(%q) = %+v, %v", test.address, home, err)
+		}
+		if err != nil && strings.Contains(err.Error(), "secret") {
+			t.Errorf("ParseHome(%q) tells the password: %v", test.address, err)
+		}
+	}
+}
+
+// TestHashIsClickHouses lets people find a visitor with SQL of their own.
+func TestHashIsClickHouses(t *testing.T) {
+	conn := schematest.Empty(t)
+	for _, id := range []string{"", "v1", "ü", strings.Repeat("long", 200)} {
+		var want uint64
+		if err := conn.QueryRow(t.Context(), "SELECT xxHash64({id:String})", clickhouse.Named("id", id)).Scan(&want); err != nil {
+			t.Fatal(err)
+		}
+		if got := schema.Hash(id); got != want {
+			t.Errorf("Hash(%q) = %d, xxHash64 says %d", id, got, want)
+		}
 	}
 }

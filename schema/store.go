@@ -36,6 +36,9 @@ func ParseHome(address string) (Home, error) {
 	if !ok || (scheme != "clickhouse" && scheme != "http" && scheme != "https") {
 		return Home{}, fmt.Errorf("store %q: want embedded:DIR, clickhouse://user:pass@host:9000/db, http://… or https://…", address)
 	}
+	if scheme == "https" && !strings.Contains(address, "secure=") {
+		address += separator(address) + "secure=true" // the driver asks for it, though the scheme says it
+	}
 	options, err := clickhouse.ParseDSN(address)
 	if err != nil {
 		return Home{}, fmt.Errorf("store %s://…: %w", scheme, err)
@@ -44,6 +47,13 @@ func ParseHome(address string) (Home, error) {
 		return Home{}, errors.New("store: cluster=… is not supported yet")
 	}
 	return Home{Options: options}, nil
+}
+
+func separator(address string) string {
+	if strings.Contains(address, "?") {
+		return "&"
+	}
+	return "?"
 }
 
 // writeSettings hold for every statement of ours. ClickHouse 26 buffers

@@ -1,0 +1,140 @@
+package engine
+
+import (
+	"cmp"
+	"math/big"
+	"slices"
+
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+)
+
+// fold computes what a report counts from the definitions alone: plain loops
+// over the events, one visitor at a time. It is what the engine is held
+// against. It returns, for each value of the dimension and of all together
+// (under the key all), the moments of each variation and the checks' counts.
+const all = "\x00all"
+
+type folded struct {
+	moments                      map[int64]Moments
+	visitors, crossover, earlier int64
+}
+
+func fold(p *Plan, events []schema.Event) map[string]*folded {
+	byVisitor := map[uint64][]schema.Event{}
+	for _, e := range events {
+		if e.WebsiteID == p.Campaign.WebsiteID && e.Subject == schema.SubjectCampaign && e.SubjectID == p.Campaign.ID {
+			byVisitor[e.VisitorID] = append(byVisitor[e.VisitorID], e)
+		}
+	}
+	cells := map[string]*folded{all: {moments: map[int64]Moments{}}}
+	for _, own := range byVisitor {
+		var views []schema.Event
+		for _, e := range own {
+			if e.Kind == schema.KindView {
+				views = append(views, e)
+			}
+		}
+		if len(views) == 0 {
+			continue
+		}
+		first := slices.MinFunc(views, func(a, b schema.Event) int {
+			return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.VariationID, b.VariationID), cmp.Compare(a.EventID, b.EventID))
+		})
+		if !matches(p, &first) || !first.Time.Before(p.to()) {
+			continue
+		}
+		value := attribute(string(p.Dimension), &first)
+		if cells[value] == nil {
+			cells[value] = &folded{moments: map[int64]Moments{}}
+		}
+		for _, c := range []*folded{cells[all], cells[value]} {
+			c.add(p, first, views, own)
+		}
+	}
+	return cells
+}
+
+func (c *folded) add(p *Plan, first schema.Event, views, own []schema.Event) {
+	if first.Time.Before(p.from()) {
+		if slices.ContainsFunc(own, func(e schema.Event) bool {
+			counted := e.Kind == schema.KindView || e.Kind == schema.KindGoal
+			return counted && !e.Time.Before(p.from()) && e.Time.Before(p.to())
+		}) {
+			c.earlier++
+		}
+		return
+	}
+	c.visitors++
+	if slices.ContainsFunc(views, func(e schema.Event) bool { return e.VariationID != first.VariationID }) {
+		c.crossover++
+		if p.Crossovers == catalogue.ExcludeCrossovers {
+			return
+		}
+	}
+	var goals, value, profit, extra, viewed int64
+	for _, e := range own {
+		switch {
+		case e.Time.Before(first.Time) || !e.Time.Before(p.to()):
+		case e.Kind == schema.KindView:
+			viewed++
+		case e.Kind == schema.KindGoal && (p.Goal == nil || e.GoalID == p.Goal.ID):
+			goals, value, profit, extra = goals+1, value+e.Value, profit+e.Profit, extra+e.ExtraValue
+		}
+	}
+	one := Moments{Visitors: 1, Views: viewed, Goals: amounts(goals).Sums, Value: amounts(value), Profit: amounts(profit), ExtraValue: amounts(extra)}
+	one.ValueGoals = new(big.Int).Mul(big.NewInt(value), big.NewInt(goals))
+	if goals > 0 {
+		one.Converted = 1
+	}
+	if !first.Time.Before(p.SharesSince) {
+		one.SinceShares = 1
+	}
+	c.moments[first.VariationID] = c.moments[first.VariationID].Merge(one)
+}
+
+func amounts(x int64) Amounts {
+	var a Amounts
+	a.Sum, a.Squares = big.NewInt(x), new(big.Int).Mul(big.NewInt(x), big.NewInt(x))
+	if x != 0 {
+		a.Nonzero = 1
+	}
+	if x < 0 {
+		a.Negative = 1
+	}
+	return a
+}
+
+func matches(p *Plan, e *schema.Event) bool {
+	for _, f := range p.Filters.Lists {
+		if !slices.Contains(f.Values, attribute(f.Attribute, e)) {
+			return false
+		}
+	}
+	for _, f := range p.Filters.Texts {
+		if !wildcard(f.Pattern, attribute(f.Attribute, e)) {
+			return false
+		}
+	}
+	return true
+}
+
+// wildcard says whether the text is the pattern, in which * is any text.
+func wildcard(pattern, text string) bool {
+	switch {
+	case pattern == "":
+		return text == ""
+	case pattern[0] == '*':
+		return wildcard(pattern[1:], text) || text != "" && wildcard(pattern, text[1:])
+	}
+	return text != "" && pattern[0] == text[0] && wildcard(pattern[1:], text[1:])
+}
+
+func attribute(name string, e *schema.Event) string {
+	return map[string]string{
+		"device": e.Device, "browser": e.Browser, "os": e.OS, "country": e.Country, "region": e.Region, "city": e.City,
+		"channel": e.Channel, "referrer": e.Referrer, "utmSource": e.UTMSource, "utmMedium": e.UTMMedium,
+		"utmCampaign": e.UTMCampaign, "utmContent": e.UTMContent, "utmTerm": e.UTMTerm,
+		"firstVisitPage": e.FirstVisitPage, "visitorType": e.VisitorType,
+	}[name]
+}

@@ -1,0 +1,240 @@
+package catalogue_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest"
+)
+
+func TestMain(m *testing.M) { schematest.Main(m) }
+
+const shop = `
+accounts:
+  - id: 1
+    name: Shop
+    websites:
+      - id: 1
+        domain: shop.example.com
+        goals: [{id: 3, name: Purchase}]
+        targets: [{id: 5, name: Everyone}]
+        campaigns:
+          - id: 12
+            name: Banner
+            primaryGoalId: 3
+            targetId: 5
+            controlShare: 50
+            active: true
+            variations: [{id: 1, name: New, share: 100}]
+        widgets:
+          - id: 7
+            name: Newsletter
+            type: popup
+            variations: [{id: 1, name: Plain}]
+            experiments:
+              - {id: 2, name: Wording, primaryMetric: submits, variations: [{id: 1, name: Short}]}
+`
+
+func open(t *testing.T) *catalogue.Catalogue {
+	t.Helper()
+	c, err := catalogue.Open(t.Context(), schematest.Open(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func apply(t *testing.T, c *catalogue.Catalogue, text string) ([]catalogue.Change, error) {
+	t.Helper()
+	file, err := catalogue.Read(strings.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	return c.Apply(t.Context(), file, false)
+}
+
+func mustApply(t *testing.T, c *catalogue.Catalogue, text string) []catalogue.Change {
+	t.Helper()
+	changes, err := apply(t, c, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return changes
+}
+
+var valid = strings.Replace(shop, "submits", "goalsReached", 1)
+
+func TestApplyCreatesChangesAndKeeps(t *testing.T) {
+	c := open(t)
+	if changes := mustApply(t, c, valid); len(changes) != 6 {
+		t.Errorf("%d changes, want 6: %+v", len(changes), changes)
+	}
+	campaign := c.Snapshot().Account(1).Campaigns[12]
+	if campaign.Type != "personalization" || campaign.SignificanceLevel != 90 || campaign.MDE != 20 || campaign.Power != 80 {
+		t.Errorf("defaults are not the contract's: %+v", campaign.Campaign)
+	}
+	if !campaign.Active || campaign.StartDate == nil || campaign.Current()[0] != 50 {
+		t.Errorf("state = %+v, want active, started, shares recorded", campaign.State)
+	}
+
+	if changes := mustApply(t, c, valid); len(changes) != 0 {
+		t.Errorf("applying again changes %+v", changes)
+	}
+
+	changes := mustApply(t, c, strings.NewReplacer("controlShare: 50", "controlShare: 20", "active: true", "active: false").Replace(valid))
+	if len(changes) != 1 || len(changes[0].Fields) != 1 || changes[0].Fields[0] != (catalogue.FieldChange{Field: "controlShare", Before: "50", After: "20"}) {
+		t.Errorf("changes = %+v, want controlShare 50 to 20", changes)
+	}
+	after := c.Snapshot().Account(1).Campaigns[12]
+	if !after.Active || len(after.ShareHistory) != 2 || after.Current()[0] != 20 || !after.CreateDate.Equal(campaign.CreateDate) {
+		t.Errorf("state = %+v, want still active, with a second entry of shares", after.State)
+	}
+}
+
+func TestApplyLeavesWhatTheFileDoesNotName(t *testing.T) {
+	c := open(t)
+	mustApply(t, c, valid)
+	mustApply(t, c, `
+accounts:
+  - id: 1
+    name: Shop
+    websites:
+      - id: 1
+        domain: shop.example.com
+        campaigns: [{id: 13, name: Second, primaryGoalId: 3}]
+`)
+	owned := c.Snapshot().Account(1)
+	if len(owned.Campaigns) != 2 || len(owned.Widgets) != 1 || len(owned.Goals) != 1 {
+		t.Errorf("owned = %+v, want both campaigns, the widget and the goal", owned)
+	}
+}
+
+func TestApplyRefusesAllFaultsAtOnceAndChangesNothing(t *testing.T) {
+	c := open(t)
+	mustApply(t, c, valid)
+	for _, test := range []struct {
+		name, from, to string
+		want           []string
+	}{
+		{"several", "name: Banner", "name: \"\"\n            power: 12\n            mde: 0.5\n            significanceLevel: 91", []string{"campaigns[0].name", "power: \"12\"", "mde: \"0.5\"", "significanceLevel: \"91\": want one of 80, 90, 95, 100"}},
+		{"domain", "shop.example.com", "Shop_1", []string{"domain"}},
+		{"long label", "shop.example.com", strings.Repeat("a", 64) + ".com", []string{"domain"}},
+		{"reference", "primaryGoalId: 3", "primaryGoalId: 4", []string{"primaryGoalId: \"4\": no such goal"}},
+		{"control declared", "variations: [{id: 1, name: New", "variations: [{id: 0, name: New", []string{"variations[0].id: \"0\""}},
+		{"twice", "name: New, share: 100}", "name: New, share: 100}, {id: 1, name: Newer, share: 1}", []string{"variations[1].id: \"1\": given twice"}},
+		{"metric", "goalsReached", "submits", []string{"primaryMetric: \"submits\": want one of conversions"}},
+		{"fraction", "controlShare: 50", "controlShare: 33.3", []string{"controlShare: \"33.3\": want a whole number"}},
+		{"another account's website", "- id: 1\n    name: Shop", "- id: 2\n    name: Thief", []string{"belongs to another account"}},
+		{"another website", "- id: 1\n        domain: shop", "- id: 2\n        domain: shop", []string{"belongs to website 1; a resource cannot move"}},
+		{"unknown field", "controlShare: 50", "controlshare: 50", []string{"unknown field \"controlshare\""}},
+		{"name too long", "name: Banner", "name: " + strings.Repeat("é", 256), []string{"want 1 to 255 characters, have 256"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := apply(t, c, strings.Replace(valid, test.from, test.to, 1))
+			if err == nil {
+				t.Fatal("no error")
+			}
+			for _, want := range test.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("error lacks %q:\n%v", want, err)
+				}
+			}
+			if c.Snapshot().Account(1).Campaigns[12].Name != "Banner" || len(c.Snapshot().Accounts()) != 1 {
+				t.Error("something was changed")
+			}
+		})
+	}
+}
+
+func TestDryRunChangesNothing(t *testing.T) {
+	c := open(t)
+	file, err := catalogue.Read(strings.NewReader(valid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	changes, err := c.Apply(t.Context(), file, true)
+	if err != nil || len(changes) != 6 || len(c.Snapshot().Accounts()) != 0 {
+		t.Errorf("dry run: %d changes, %v, %d accounts; want 6, nil, 0", len(changes), err, len(c.Snapshot().Accounts()))
+	}
+}
+
+func TestTokens(t *testing.T) {
+	c := open(t)
+	mustApply(t, c, valid)
+	now := time.Now()
+	past := now.Add(-time.Second)
+	secret, token, err := c.CreateToken(t.Context(), catalogue.Token{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeWrite}})
+	if err != nil || !strings.HasPrefix(secret, "lh_") || len(secret) < 43 {
+		t.Fatalf("CreateToken = %q, %v", secret, err)
+	}
+	found, known := c.Snapshot().Token(catalogue.DigestOf(secret), now)
+	if !known || found.AccountID != 1 || !found.May(catalogue.ScopeRead) || found.May(catalogue.ScopeIngest) {
+		t.Errorf("Token = %+v, %v; want one of account 1 that may read and write", found, known)
+	}
+	if _, known := c.Snapshot().Token(catalogue.DigestOf(secret+"x"), now); known {
+		t.Error("a wrong token is known")
+	}
+	expired, _, err := c.CreateToken(t.Context(), catalogue.Token{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeRead}, ExpiresAt: &past})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, known := c.Snapshot().Token(catalogue.DigestOf(expired), now); known {
+		t.Error("an expired token is known")
+	}
+	if revoked, err := c.RevokeToken(t.Context(), 1, token.ID); !revoked || err != nil {
+		t.Errorf("RevokeToken = %v, %v", revoked, err)
+	}
+	if _, known := c.Snapshot().Token(catalogue.DigestOf(secret), now); known {
+		t.Error("a revoked token is known")
+	}
+	for _, wrong := range []catalogue.Token{
+		{AccountID: 2, Scopes: []catalogue.Scope{catalogue.ScopeRead}},
+		{AccountID: 1},
+		{AccountID: 1, Scopes: []catalogue.Scope{"admin"}},
+		{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeIngest}},
+		{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeRead}, WebsiteID: 9},
+	} {
+		if _, _, err := c.CreateToken(t.Context(), wrong); err == nil {
+			t.Errorf("CreateToken(%+v) passed", wrong)
+		}
+	}
+}
+
+// TestRefreshSeesAnotherProcess has two catalogues over one store.
+func TestRefreshSeesAnotherProcess(t *testing.T) {
+	conn := schematest.Open(t)
+	one, err := catalogue.Open(t.Context(), conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := catalogue.Open(t.Context(), conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustApply(t, one, valid)
+	if err := other.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if len(other.Snapshot().Account(1).Campaigns) != 1 {
+		t.Error("the other catalogue does not see the campaign")
+	}
+}
+
+func TestReadRefusesWhatIsNoCatalogue(t *testing.T) {
+	for _, text := range []string{"accounts: 5", "accounts:\n  - id: one", "{", "accounts: [{id: 1, id: 2}]"} {
+		if _, err := catalogue.Read(strings.NewReader(text)); err == nil {
+			t.Errorf("Read(%q) passed", text)
+		}
+	}
+	file, err := catalogue.Read(strings.NewReader(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var faults catalogue.Faults
+	if _, err := open(t).Apply(t.Context(), file, false); !errors.As(err, &faults) {
+		t.Errorf("an empty file gives %v, want faults", err)
+	}
+}

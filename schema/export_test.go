@@ -1,0 +1,4 @@
+package schema
+
+// MigrateFrom is Migrate with other files.
+var MigrateFrom = migrate

@@ -1,0 +1,279 @@
+package ingest_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/klauspost/compress/zstd"
+
+	"lifthouse/schema/ingest"
+	"lifthouse/schema/schematest"
+)
+
+func TestMain(m *testing.M) { schematest.Main(m) }
+
+const twoEvents = `{"eventId":"e1","time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"v1","event":"view","campaignId":12,"variationId":1}
+{"eventId":"e2","time":"2026-05-01T12:05:00Z","websiteId":1,"visitor":"v1","event":"goal","goalId":3,"value":19.9,"campaignId":12,"variationId":1}
+`
+
+func write(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func count(t *testing.T, conn driver.Conn) (rows uint64) {
+	t.Helper()
+	if err := conn.QueryRow(t.Context(), "SELECT count() FROM events").Scan(&rows); err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+func TestImportCountsAnEventOnce(t *testing.T) {
+	conn := schematest.Open(t)
+	w := ingest.NewWriter(conn)
+	run := func(text string) ingest.Report {
+		t.Helper()
+		report, err := ingest.Import(t.Context(), w, write(t, "e.ndjson", text), ingest.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return report
+	}
+	for _, test := range []struct {
+		name, text string
+		want       ingest.Outcome
+	}{
+		{"first", twoEvents, ingest.Outcome{Inserted: 2}},
+		{"again", twoEvents, ingest.Outcome{Duplicates: 2}},
+		{"twice in a file", twoEvents + twoEvents, ingest.Outcome{Duplicates: 4}},
+		{"with other content", strings.Replace(twoEvents, "19.9", "20", 1), ingest.Outcome{Duplicates: 2, Conflicts: 1}},
+		{"for another campaign", strings.ReplaceAll(twoEvents, `"campaignId":12`, `"campaignId":13`), ingest.Outcome{Inserted: 2}},
+		{"in one batch, with another visitor", strings.NewReplacer("e1", "e9", "e2", "e9", "v1", "v8").Replace(twoEvents), ingest.Outcome{Inserted: 1, Duplicates: 1, Conflicts: 1}},
+	} {
+		if got := run(test.text).Outcome; got != test.want {
+			t.Errorf("%s: %+v, want %+v", test.name, got, test.want)
+		}
+	}
+	if got := count(t, conn); got != 5 {
+		t.Errorf("%d rows, want 5", got)
+	}
+	var viewed, value int64
+	if err := conn.QueryRow(t.Context(), "SELECT toInt64(sumIf(rows, event = 'view')), toInt64(sum(value)) FROM subject_stats WHERE subject_id = 12").Scan(&viewed, &value); err != nil {
+		t.Fatal(err)
+	}
+	if viewed != 2 || value != 199000 {
+		t.Errorf("subject_stats: %d views worth %d, want 2 worth 199000", viewed, value)
+	}
+}
+
+// TestWriterStoresManyBatchesOfOneSubjectOnce crosses the bounds of batches
+// and look-ups.
+func TestWriterStoresManyBatchesOfOneSubjectOnce(t *testing.T) {
+	var text strings.Builder
+	const events = 60_000
+	for i := range events {
+		fmt.Fprintf(&text, `{"eventId":"e%d","time":%d,"websiteId":1,"visitor":"v%d","event":"view","campaignId":12,"variationId":1}`+"\n", i, 1_777_777_777_000+i, i%7_000)
+	}
+	conn := schematest.Open(t)
+	w := ingest.NewWriter(conn)
+	path := write(t, "many.ndjson", text.String())
+	for round, want := range []ingest.Outcome{{Inserted: events}, {Duplicates: events}} {
+		report, err := ingest.Import(t.Context(), w, path, ingest.Options{})
+		if err != nil || report.Outcome != want {
+			t.Errorf("round %d: %+v, %v; want %+v", round, report.Outcome, err, want)
+		}
+	}
+}
+
+func TestImportRejectsLinesByNumber(t *testing.T) {
+	text := twoEvents +
+		"\n" +
+		"not json\n" +
+		`{"visitor":"v"}` + "\n" +
+		`{"eventId":"e3","time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"v1","event":"view","campaignId":12,"variationId":1,"colour":"red"}` + "\n" +
+		`{"visitor":"v","visitor":"w"}` + "\n" +
+		`[1]` + "\n" +
+		`{"exposures":[{"campaignId":1,"arm":2}]}` + "\n" +
+		strings.ReplaceAll(strings.SplitAfter(twoEvents, "\n")[0], "e1", "e4")
+	var lines []string
+	conn := schematest.Open(t)
+	report, err := ingest.Import(t.Context(), ingest.NewWriter(conn), write(t, "e.ndjson", text), ingest.Options{
+		Reject: func(line int64, reason string) { lines = append(lines, fmt.Sprintf("%d %s", line, reason)) },
+	})
+	if err != nil || report.Inserted != 3 || report.Rejected != 6 || report.Lines != 9 {
+		t.Errorf("report = %+v, %v; want 3 inserted, 6 of 9 lines rejected", report, err)
+	}
+	for i, want := range []string{"4 not JSON", "5 websiteId: missing", "6 colour: unknown field", "7 visitor: given twice", "8 want a JSON object", `9 exposures: [0]: unknown field "arm"`} {
+		number, detail, _ := strings.Cut(want, " ")
+		if i >= len(lines) || !strings.HasPrefix(lines[i], number+" ") || !strings.Contains(lines[i], detail) {
+			t.Errorf("rejects = %q, want line %s with %q", lines, number, detail)
+		}
+	}
+}
+
+func TestImportTakesOnlyOwnedWebsites(t *testing.T) {
+	report, err := ingest.Import(t.Context(), ingest.NewWriter(schematest.Open(t)), write(t, "e.ndjson", twoEvents), ingest.Options{
+		Owns: func(website int64) bool { return website == 2 },
+	})
+	if err != nil || report.Inserted != 0 || report.Rejected != 2 {
+		t.Errorf("report = %+v, %v; want both lines rejected", report, err)
+	}
+}
+
+func TestImportReadsCompressedFilesAndCSV(t *testing.T) {
+	var zipped, packed bytes.Buffer
+	z := gzip.NewWriter(&zipped)
+	_, _ = z.Write([]byte(twoEvents))
+	_ = z.Close()
+	p, err := zstd.NewWriter(&packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = p.Write([]byte(twoEvents))
+	_ = p.Close()
+	csv := "\ufeffeventId,time,websiteId,visitor,event,campaignId,variationId,city\r\ne1,2026-05-01T12:00:00Z,1,v1,view,12,1,\"Paris, the\r\nother\"\r\n"
+	for _, test := range []struct {
+		name, text string
+		want       int
+	}{
+		{"e.ndjson.gz", zipped.String(), 2},
+		{"e.ndjson.zst", packed.String(), 2},
+		{"e.csv", csv, 1},
+	} {
+		conn := schematest.Open(t)
+		report, err := ingest.Import(t.Context(), ingest.NewWriter(conn), write(t, test.name, test.text), ingest.Options{})
+		if err != nil || report.Inserted != test.want {
+			t.Errorf("%s: %+v, %v; want %d rows", test.name, report, err, test.want)
+		}
+	}
+}
+
+func TestImportFailsOnWhatIsNoFileOfEvents(t *testing.T) {
+	w := ingest.NewWriter(schematest.Open(t))
+	for _, test := range []struct{ name, text, want string }{
+		{"e.csv", "colour,size\nred,1\n", `column "colour" is no field`},
+		{"e.csv", "", "read header"},
+		{"e.ndjson", strings.Repeat("x", 2<<20), "line 1 is longer than"},
+		{"e.ndjson.gz", "\x1f\x8bnot really", "gzip"},
+	} {
+		_, err := ingest.Import(t.Context(), w, write(t, test.name, test.text), ingest.Options{})
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: error = %v, want %q", test.name, err, test.want)
+		}
+	}
+	if _, err := ingest.Import(t.Context(), w, "absent.ndjson", ingest.Options{}); !os.IsNotExist(err) {
+		t.Errorf("an absent file gives %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := ingest.Import(ctx, w, write(t, "e.ndjson", twoEvents), ingest.Options{}); err == nil {
+		t.Error("an ended context gives no error")
+	}
+}
+
+const mappedCSV = `when;who;group;spent;lang
+01/05/2026 14:00;7;B;12.50;fr
+01/05/2026 14:30;8;A;0;de
+01/05/2026 14:45;9;C;1;xx
+`
+
+const mapping = `
+separator: ";"
+fields:
+  websiteId: {value: 1}
+  campaignId: {value: 12}
+  visitor: who
+  time: {column: when, format: "02/01/2006 15:04", zone: Europe/Paris}
+  variationId: {column: group, map: {A: 0, B: 1}}
+  country: {column: lang, lookup: {file: countries.csv, key: lang, column: country}, default: ""}
+events:
+  - fields: {event: {value: view}}
+  - when: {column: spent, above: 0}
+    fields: {event: {value: goal}, goalId: {value: 3}, value: spent}
+`
+
+func TestMappingMakesEventsOfRows(t *testing.T) {
+	m, err := ingest.ReadMapping(strings.NewReader(mapping))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "countries.csv"), []byte("lang,country\nfr,FR\nde,DE\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	conn := schematest.Open(t)
+	var rejects []string
+	report, err := ingest.Import(t.Context(), ingest.NewWriter(conn), write(t, "rows.csv", mappedCSV), ingest.Options{
+		Mapping: m, Dir: dir, Reject: func(line int64, reason string) { rejects = append(rejects, fmt.Sprint(line, reason)) },
+	})
+	if err != nil || report.Inserted != 3 || len(rejects) != 1 || !strings.Contains(rejects[0], `4variationId: column group: "C" is not in the map`) {
+		t.Fatalf("report = %+v, %v, rejects %q", report, err, rejects)
+	}
+	var got string
+	if err := conn.QueryRow(t.Context(), "SELECT arrayStringConcat(groupArray(concat(toString(time), ' ', toString(variation_id), ' ', event, ' ', toString(value), ' ', country)), '; ') FROM (SELECT * FROM events ORDER BY time, event)").Scan(&got); err != nil {
+		t.Fatal(err)
+	}
+	want := "2026-05-01 12:00:00.000 1 view 0 FR; 2026-05-01 12:00:00.000 1 goal 125000 FR; 2026-05-01 12:30:00.000 0 view 0 DE"
+	if got != want {
+		t.Errorf("stored %q, want %q", got, want)
+	}
+}
+
+func TestMappingOfJSONLines(t *testing.T) {
+	m, err := ingest.ReadMapping(strings.NewReader(`
+fields:
+  websiteId: {value: 1}
+  campaignId: {value: 12}
+  visitor: distinct_id
+  time: {column: ts, format: unix}
+  variationId: {column: flag, map: {"true": 1, "false": 0}}
+  event: {value: view}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn := schematest.Open(t)
+	report, err := ingest.Import(t.Context(), ingest.NewWriter(conn), write(t, "rows.ndjson", `{"distinct_id":7,"ts":1777777777.5,"flag":true}`+"\n"), ingest.Options{Mapping: m})
+	if err != nil || report.Inserted != 1 {
+		t.Fatalf("report = %+v, %v", report, err)
+	}
+	var variation int64
+	var at string
+	if err := conn.QueryRow(t.Context(), "SELECT variation_id, toString(time) FROM events").Scan(&variation, &at); err != nil || variation != 1 || at != "2026-05-03 03:09:37.500" {
+		t.Errorf("stored variation %d at %s, %v", variation, at, err)
+	}
+}
+
+func TestReadMappingRefusesAllFaultsAtOnce(t *testing.T) {
+	_, err := ingest.ReadMapping(strings.NewReader(`
+format: xml
+separator: ";;"
+fields:
+  visitors: who
+  visitor: {column: a, value: b}
+  country: {column: c, zone: Nowhere}
+  city: {value: x, lookup: {file: f}}
+events:
+  - when: {column: a}
+`))
+	for _, want := range []string{`format "xml"`, `separator ";;"`, "fields.visitors: unknown field", "fields.visitor: want one of column, value, rowNumber", "only time has", "fields.country.zone", "fields.city.lookup", "events[0].when"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error lacks %q: %v", want, err)
+		}
+	}
+	if _, err := ingest.ReadMapping(strings.NewReader("feilds: {}")); err == nil || !strings.Contains(err.Error(), "unknown field") {
+		t.Errorf("a misspelt key gives %v", err)
+	}
+}

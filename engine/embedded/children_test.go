@@ -29,7 +29,7 @@ var children = map[string]func(args []string){
 
 const batchRows = 1000
 
-func say(words ...any) { fmt.Fprintln(os.Stdout, words...) }
+func say(words ...any) { _, _ = fmt.Fprintln(os.Stdout, words...) }
 
 func must(err error) {
 	if err != nil {

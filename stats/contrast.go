@@ -104,7 +104,7 @@ func newWelch(control, treatment Mean, nonNegative bool) (contrast, Reason) {
 	return w, ""
 }
 
-func (w welch) z() float64 { return w.means.difference() / w.standardError() }
+func (w welch) z() float64 { return w.difference() / w.standardError() }
 
 func (w welch) test() (name Test, statistic, nu, p float64) {
 	t := w.z()
@@ -118,7 +118,7 @@ func (w welch) lift() float64 {
 	if w.mc == 0 {
 		return math.NaN()
 	}
-	return w.means.difference() / math.Abs(w.mc)
+	return w.difference() / math.Abs(w.mc)
 }
 
 func (w welch) differences(q float64, significant bool) bounds {

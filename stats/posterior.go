@@ -28,23 +28,18 @@ func (r *rule) betaPosterior(control, treatment Rate, alpha float64) posterior {
 	z := normalQuantile(tail)
 	center, sd := t.mean()-c.mean(), math.Sqrt(t.variance()+c.variance())
 	p.differences = bounds{
-		lower: sidedPosterior(r.differenceQuantile(t, c, z, center-z*sd, false), p.below < tail, 1),
-		upper: -sidedPosterior(-r.differenceQuantile(t, c, z, center+z*sd, true), p.above < tail, 1),
+		lower: sided(r.differenceQuantile(t, c, z, center-z*sd, false), smallestEffect, p.below < tail),
+		upper: -sided(-r.differenceQuantile(t, c, z, center+z*sd, true), smallestEffect, p.above < tail),
 	}
 	logRatio := math.Log(t.mean() / c.mean())
 	logSD := math.Sqrt(t.variance()/(t.mean()*t.mean()) + c.variance()/(c.mean()*c.mean()))
 	lower := r.ratioQuantile(t, c, z, logRatio-z*logSD, false)
 	upper := r.ratioQuantile(t, c, z, logRatio+z*logSD, true)
 	p.lifts = bounds{
-		lower: sidedPosterior(math.Expm1(lower), p.below < tail, 1),
-		upper: -sidedPosterior(-math.Expm1(upper), p.above < tail, 1),
+		lower: sided(math.Expm1(lower), smallestEffect, p.below < tail),
+		upper: -sided(-math.Expm1(upper), smallestEffect, p.above < tail),
 	}
 	return p
-}
-
-// sidedPosterior keeps an end on the side of no effect that the chance says.
-func sidedPosterior(end float64, positive bool, unit float64) float64 {
-	return sided(end, 1e-3*unit, positive)
 }
 
 // differenceQuantile returns δ with P(X - Y < δ) = P(Z < -z), or P(Z < z) where
@@ -75,7 +70,8 @@ func probitRoot(z float64, upper bool, start float64, in bounds, f func(float64)
 	if upper {
 		target = z
 	}
-	x, last := start, math.Inf(1)
+	// The first step may not exceed 1, a factor of e in a ratio.
+	x, last := start, 2.0
 	if !(x > in.lower && x < in.upper) {
 		x = halfway(in, x)
 	}
@@ -125,7 +121,7 @@ func halfway(in bounds, x float64) float64 {
 //
 // and the lift's interval Fieller's with the normal quantile.
 func normalPosterior(w welch, alpha float64) posterior {
-	d, se := w.means.difference(), w.standardError()
+	d, se := w.difference(), w.standardError()
 	k := d / se
 	p := posterior{
 		below: normalSurvival(k), above: normalSurvival(-k),

@@ -66,7 +66,7 @@ func kronrod(f func(float64) float64, a, b float64) (value, err float64) {
 //
 // See Chandrupatla (1997).
 func findRoot(f func(float64) float64, a, b, fa, fb, tolerance float64) float64 {
-	c, fc := a, fa
+	var c, fc float64
 	step := 0.5
 	for range 200 {
 		x := a + step*(b-a)

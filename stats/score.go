@@ -86,11 +86,15 @@ func (t table) lowerDifference(q float64, positive bool) float64 {
 	return sided(r.pt-r.pc, t.difference(), positive)
 }
 
+// smallestEffect is the size of an effect in whose units sided works where it is
+// not known how large the effect is.
+const smallestEffect = 1e-3
+
 // sided puts an end that rounding may have carried over no effect back on the
-// side that the p-value says. observed is the positive effect it lies below.
-func sided(end, observed float64, positive bool) float64 {
+// side that the p-value says. size is that of the effect it belongs to.
+func sided(end, size float64, positive bool) float64 {
 	if positive {
-		return math.Max(end, 1e-12*observed)
+		return math.Max(end, 1e-12*size)
 	}
 	return math.Min(end, 0)
 }
@@ -157,39 +161,44 @@ func (t table) scoreDifference(lambda float64) (score, slope float64) {
 }
 
 // solveLogarithmic returns x with f(x) = target in the bracket, for an f that
-// increases from 0, by Newton's method on the logarithms, kept in the bracket by
-// bisection. f returns its value and its logarithmic slope x f'(x) / f(x).
+// increases from 0, by Newton's method on the logarithms; by bisection where a step
+// does not halve the one before. f returns its value and its logarithmic slope
+// x f'(x) / f(x).
 func solveLogarithmic(target float64, in bounds, start float64, f func(float64) (value, slope float64)) float64 {
 	if target <= 0 {
 		return in.lower
 	}
-	lower, upper := in.lower, in.upper
-	x := start
-	if !(x > lower && x < upper) {
-		x = between(lower, upper)
+	x, last := start, math.Inf(1)
+	if !(x > in.lower && x < in.upper) {
+		x = between(in)
 	}
-	for range 200 {
+	for range 300 {
 		value, slope := f(x)
 		if value < target {
-			lower = x
+			in.lower = x
 		} else {
-			upper = x
+			in.upper = x
 		}
-		next := x * math.Pow(target/value, 1/slope)
-		if !(next > lower && next < upper) {
-			next = between(lower, upper)
+		miss := math.Log(target / value)
+		step := miss / slope
+		next := x * math.Exp(step)
+		// A tiny step far from the target stands at a kink, where the slope is none.
+		kink := math.Abs(step) < 1e-9 && math.Abs(miss) > 1e-6
+		if !(next > in.lower && next < in.upper) || math.Abs(step) > last/2 || kink {
+			next = between(in)
 		}
-		if math.Abs(next-x) <= 1e-13*x || next == lower || next == upper {
+		if math.Abs(next-x) <= 1e-13*x || next == in.lower || next == in.upper {
 			return next
 		}
-		x = next
+		x, last = next, math.Abs(math.Log(next/x))
 	}
 	return x
 }
 
 // between returns a point inside a bracket of positive numbers, the upper end of
 // which may be infinite.
-func between(lower, upper float64) float64 {
+func between(in bounds) float64 {
+	lower, upper := in.lower, in.upper
 	switch {
 	case math.IsInf(upper, 1) && lower == 0:
 		return 1

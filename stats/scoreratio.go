@@ -34,10 +34,10 @@ func (t table) lowerLift(q float64, positive bool) float64 {
 	}
 	target := q * q * t.total() / (t.total() - 1)
 	if t.xt == t.nt {
-		return sided(t.lowerLiftAllConverted(target), 1e-3, positive)
+		return sided(t.lowerLiftAllConverted(target), smallestEffect, positive)
 	}
 	mu := t.multiplier(target, positive)
-	return sided(t.liftAt(mu), 1e-3, positive)
+	return sided(t.liftAt(mu), smallestEffect, positive)
 }
 
 // liftAt returns pt/pc - 1 at μ without the cancellation of near rates.
@@ -68,7 +68,8 @@ func (t table) multiplier(target float64, positive bool) float64 {
 	if !(mu > lower && mu < upper) {
 		mu = lower + (upper-lower)/2
 	}
-	for range 200 {
+	last := math.Inf(1)
+	for range 300 {
 		a, b := t.xt-mu, t.xc+mu
 		weight := qt*b + qc*a
 		value := target*a*b - mu*mu*weight
@@ -79,13 +80,13 @@ func (t table) multiplier(target float64, positive bool) float64 {
 			upper = mu
 		}
 		next := mu - value/slope
-		if !(next > lower && next < upper) {
+		if !(next > lower && next < upper) || math.Abs(next-mu) > last/2 {
 			next = lower + (upper-lower)/2
 		}
 		if math.Abs(next-mu) <= 1e-14*mu || next == lower || next == upper {
 			return next
 		}
-		mu = next
+		mu, last = next, math.Abs(next-mu)
 	}
 	return mu
 }

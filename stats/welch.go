@@ -31,8 +31,8 @@ func (m means) standardError() float64 { return math.Sqrt(m.sc + m.st) }
 //
 // See Welch (1947).
 func (m means) degreesOfFreedom() float64 {
-	w := m.sc / (m.sc + m.st)
-	return 1 / (w*w/m.fc + (1-w)*(1-w)/m.ft)
+	wc, wt := m.sc/(m.sc+m.st), m.st/(m.sc+m.st)
+	return 1 / (wc*wc/m.fc + wt*wt/m.ft)
 }
 
 // pooled returns Student's t of equal variances and its degrees of freedom. Where

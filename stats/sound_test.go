@@ -1,0 +1,176 @@
+package stats
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"testing"
+)
+
+// unsound returns the first law that a comparison breaks, or "".
+func unsound(c Comparison, o Options) string {
+	if path := notFinite(reflect.ValueOf(c), ""); path != "" {
+		return path + " is not finite"
+	}
+	for name, e := range map[string]Effect{"difference": c.Difference, "lift": c.Lift} {
+		if law := unsoundEffect(e); law != "" {
+			return name + ": " + law
+		}
+	}
+	if !slices.Contains([]Verdict{VerdictBetter, VerdictWorse, VerdictInconclusive, VerdictInsufficientData}, c.Verdict) {
+		return "no verdict"
+	}
+	if (c.Verdict == VerdictBetter || c.Verdict == VerdictWorse) && !c.Significant {
+		return "a verdict without significance"
+	}
+	if c.Reasons == nil {
+		return "reasons are nil"
+	}
+	alpha := o.Alpha()
+	if alpha == 0 && (c.Significant || c.Difference.Interval != nil || c.Lift.Interval != nil) {
+		return "level 100 says something"
+	}
+	if (c.Bayesian == nil) == (c.Frequentist == nil) || (c.Sequential == nil) != (c.Frequentist == nil) {
+		return "both methodologies, or neither"
+	}
+	if c.Bayesian != nil {
+		return unsoundBayesian(c, alpha)
+	}
+	return unsoundFrequentist(c, alpha)
+}
+
+func unsoundEffect(e Effect) string {
+	missing := e.Value == nil || e.Interval == nil || e.Interval.Lower == nil || e.Interval.Upper == nil
+	if missing != (e.Reason != "") {
+		return fmt.Sprintf("reason %q, missing %v", e.Reason, missing)
+	}
+	if e.Interval == nil {
+		return ""
+	}
+	lower, upper := ends(e.Interval)
+	if lower > upper {
+		return "interval upside down"
+	}
+	return ""
+}
+
+func unsoundBayesian(c Comparison, alpha float64) string {
+	b := c.Bayesian
+	if (b.ChanceToBeatControl == nil) != (b.Reason != "") {
+		return "chance and reason"
+	}
+	if b.ChanceToBeatControl == nil {
+		return ""
+	}
+	if *b.ChanceToBeatControl < 0 || *b.ChanceToBeatControl > 1 || *b.ExpectedLoss < 0 || *b.ExpectedLossControl < 0 {
+		return "chance or loss out of range"
+	}
+	return unsoundDuality(c.Significant, c.Difference.Interval, c.Lift.Interval, c.Difference.Value, alpha)
+}
+
+func unsoundFrequentist(c Comparison, alpha float64) string {
+	f := c.Frequentist
+	if (f.PValue == nil) != (f.Reason != "") {
+		return "p and reason"
+	}
+	if f.PValue == nil {
+		return ""
+	}
+	if !(*f.PValue >= 0 && *f.PValue <= *f.AdjustedPValue && *f.AdjustedPValue <= 1) {
+		return "p out of range"
+	}
+	if c.Significant != (*f.AdjustedPValue < alpha) {
+		return "significance is not p < alpha"
+	}
+	if (f.Test == TestWelch) != (f.DegreesOfFreedom != nil) {
+		return "degrees of freedom"
+	}
+	if law := unsoundDuality(c.Significant, c.Difference.Interval, c.Lift.Interval, c.Difference.Value, alpha); law != "" {
+		return law
+	}
+	if alpha == 0 {
+		return ""
+	}
+	s := c.Sequential
+	if s.Significant != (*s.PValue < alpha) {
+		return "sequential significance is not p < alpha"
+	}
+	if law := unsoundDuality(s.Significant, s.Difference, s.Lift, c.Difference.Value, alpha); law != "" {
+		return "sequential " + law
+	}
+	return ""
+}
+
+// unsoundDuality checks that the intervals exclude no effect exactly when the
+// comparison is significant; the lift's wherever the deciding end is finite.
+func unsoundDuality(significant bool, differences, lifts *Interval, d *float64, alpha float64) string {
+	if alpha == 0 || differences == nil || d == nil {
+		return ""
+	}
+	if differences.Excludes(0) != significant {
+		return "the interval of the difference contradicts p"
+	}
+	if lifts == nil {
+		return ""
+	}
+	deciding := lifts.Lower
+	if differences.Upper != nil && *differences.Upper < 0 {
+		deciding = lifts.Upper
+	}
+	if deciding != nil && lifts.Excludes(0) != significant {
+		return "the interval of the lift contradicts p"
+	}
+	return ""
+}
+
+func ends(i *Interval) (lower, upper float64) {
+	lower, upper = math.Inf(-1), math.Inf(1)
+	if i.Lower != nil {
+		lower = *i.Lower
+	}
+	if i.Upper != nil {
+		upper = *i.Upper
+	}
+	return lower, upper
+}
+
+// notFinite returns the path of a float in v that is NaN or infinite, or "".
+func notFinite(v reflect.Value, path string) string {
+	switch v.Kind() {
+	case reflect.Float64:
+		if !finite(v.Float()) {
+			return path
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			return notFinite(v.Elem(), path)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if bad := notFinite(v.Field(i), path+"."+v.Type().Field(i).Name); bad != "" {
+				return bad
+			}
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			if bad := notFinite(v.Index(i), fmt.Sprintf("%s[%d]", path, i)); bad != "" {
+				return bad
+			}
+		}
+	default:
+	}
+	return ""
+}
+
+// mustSound fails the test where a comparison breaks a law.
+func mustSound(t testing.TB, control Sample, treatments []Sample, o Options) []Comparison {
+	t.Helper()
+	comparisons := Compare(control, treatments, o)
+	for i, c := range comparisons {
+		if law := unsound(c, o); law != "" {
+			t.Errorf("Compare(%+v, %+v, %+v)[%d]: %s", control, treatments, o, i, law)
+		}
+	}
+	return comparisons
+}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -24,7 +25,7 @@ var children = map[string]func(args []string){
 	"count":   countChild,
 	"signals": signalsChild,
 	"close":   closeChild,
-	"config":  configChild,
+	"options": optionsChild,
 }
 
 const batchRows = 1000
@@ -170,11 +171,29 @@ func closeChild(args []string) {
 	say("opened again")
 }
 
-// configChild says what limits the engine has and where it keeps its data.
-func configChild(args []string) {
-	e, conn := mustOpen(args[0])
-	var limit string
-	must(conn.QueryRow(context.Background(), "SELECT value FROM system.server_settings WHERE name = 'max_server_memory_usage'").Scan(&limit))
+// optionsChild says how an engine runs with the options that it is given.
+func optionsChild(args []string) {
+	var numbers [3]int64
+	for i := range numbers {
+		var err error
+		numbers[i], err = strconv.ParseInt(args[i+1], 10, 64)
+		must(err)
+	}
+	e, err := Open(context.Background(), args[0], Options{Connections: int(numbers[0]), Threads: int(numbers[1]), MemoryLimit: numbers[2]})
+	must(err)
+	options := e.ClientOptions()
+	conn, err := clickhouse.Open(options)
+	must(err)
+	ctx := context.Background()
+	var memory, threads string
+	must(conn.QueryRow(ctx, "SELECT value FROM system.server_settings WHERE name = 'max_server_memory_usage'").Scan(&memory))
+	must(conn.QueryRow(ctx, "SELECT value FROM system.settings WHERE name = 'max_threads'").Scan(&threads))
+	say("memory", memory)
+	say("threads", threads)
+	say("connections", options.MaxOpenConns)
+	if numbers[2] > 0 {
+		say("too much:", code(conn.Exec(ctx, "SELECT groupArray(number) FROM numbers(200000000)")))
+	}
+	must(conn.Ping(ctx))
 	must(e.Close())
-	say(limit)
 }

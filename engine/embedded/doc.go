@@ -26,5 +26,7 @@
 // tables, HTTP sessions, roles and compression between driver and engine are
 // not supported and are refused with an error. Statements do not share state:
 // SET, USE and temporary tables last for their own statement only, as over
-// HTTP. The query id that a caller sets is not used.
+// HTTP. The query id that a caller sets is not used. In the database default,
+// and in no other, a table that does not exist is looked for as a file of the
+// working directory.
 package embedded

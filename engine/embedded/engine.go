@@ -38,7 +38,6 @@ type Options struct {
 // Engine is ClickHouse on a folder. Its methods may be called concurrently.
 type Engine struct {
 	dir     string
-	path    string // of the library
 	lib     *library
 	lock    *os.File
 	options Options
@@ -61,7 +60,7 @@ type Engine struct {
 	closed  bool
 	running sync.WaitGroup
 	closing sync.Once
-	closErr error
+	failure error // of closing
 }
 
 // The library holds one storage path per process.
@@ -115,7 +114,7 @@ func (e *Engine) start(path string) error {
 	if err != nil {
 		return err
 	}
-	e.path, e.lib = path, lib
+	e.lib = lib
 	e.ctx, e.cancel = context.WithCancelCause(context.Background())
 	config, err := e.writeConfig()
 	if err != nil {
@@ -125,7 +124,7 @@ func (e *Engine) start(path string) error {
 		"clickhouse",
 		"--path=" + e.dir,
 		"--config-file=" + config,
-		"--async_insert=0",    // an acknowledged insert is on disk
+		"--async_insert=0",    // an insert that has returned outlives the process
 		"--implicit_select=0", // as on a server: "1 + 1" is a syntax error
 	}
 	if e.options.MemoryLimit > 0 {
@@ -190,11 +189,13 @@ func (e *Engine) session() (*session, error) {
 
 // ClientOptions returns what clickhouse.Open needs to talk to the engine. The
 // caller may set Auth.Database, Settings and the like before using them.
+// Inserts are never asynchronous, whatever the settings say: one that has
+// returned outlives the process.
 func (e *Engine) ClientOptions() *clickhouse.Options {
 	return &clickhouse.Options{
 		Protocol: clickhouse.HTTP,
 		Addr:     []string{"embedded.invalid:8123"},
-		Settings: clickhouse.Settings{"async_insert": 0},
+		Settings: clickhouse.Settings{},
 		TransportFunc: func(*http.Transport) (http.RoundTripper, error) {
 			return &transport{engine: e}, nil
 		},
@@ -219,11 +220,14 @@ func (e *Engine) begin() error {
 }
 
 // Close cancels the statements that run, stops the engine and frees the
-// folder. Data of every insert that has returned is on disk. Calls after the
+// folder, which can then be opened again, as can another one. Calls after the
 // first return its error.
+//
+// It leaves the library's idle threads alone: chdb_shutdown would join them,
+// and the process could not open an engine ever after.
 func (e *Engine) Close() error {
-	e.closing.Do(func() { e.closErr = e.close() })
-	return e.closErr
+	e.closing.Do(func() { e.failure = e.close() })
+	return e.failure
 }
 
 func (e *Engine) close() error {

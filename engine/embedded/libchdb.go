@@ -25,7 +25,6 @@ type library struct {
 	connect     func(argc int32, argv unsafe.Pointer) handle
 	closeConn   func(handle)
 	setHandlers func(enabled int32)
-	shutdown    func() int32
 
 	query       func(conn uintptr, sql unsafe.Pointer, sqlLen uintptr, format unsafe.Pointer, formatLen uintptr, names, nameLens, values, valueLens unsafe.Pointer, count uintptr) resultHandle
 	streamQuery func(conn uintptr, sql unsafe.Pointer, sqlLen uintptr, format unsafe.Pointer, formatLen uintptr, names, nameLens, values, valueLens unsafe.Pointer, count uintptr) resultHandle
@@ -86,7 +85,6 @@ func openLibrary(path string) (*library, error) {
 		{"chdb_connect", &lib.connect},
 		{"chdb_close_conn", &lib.closeConn},
 		{"chdb_set_signal_handlers_enabled", &lib.setHandlers},
-		{"chdb_shutdown", &lib.shutdown},
 		{"chdb_query_with_params_n", &lib.query},
 		{"chdb_stream_query_with_params_n", &lib.streamQuery},
 		{"chdb_stream_fetch_result", &lib.fetch},

@@ -31,7 +31,10 @@ func startIn(t *testing.T, dir string, env []string, child string, args ...strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	library := engine.path
+	library, err := locate("")
+	if err != nil {
+		t.Fatal(err)
+	}
 	p := &process{Cmd: osexec.CommandContext(t.Context(), binary, args...)}
 	p.Dir = dir
 	p.Env = append(os.Environ(), childVariable+"="+child, libraryVariable+"="+library)
@@ -233,8 +236,16 @@ func TestForeignConfiguration(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got := startIn(t, dir, []string{"HOME=" + home}, "config", t.TempDir()).output(t)
-	if n, err := strconv.ParseUint(strings.TrimSpace(got), 10, 64); err != nil || n < 100_000_000 {
-		t.Errorf("the memory limit is %q", got)
+	got := startIn(t, dir, []string{"HOME=" + home}, "options", t.TempDir(), "0", "0", "0").output(t)
+	if strings.Contains(got, "memory 1000000\n") || !strings.Contains(got, fmt.Sprintf("connections %d\n", defaultConnections)) {
+		t.Errorf("beside a foreign configuration: %q", got)
+	}
+}
+
+func TestOptions(t *testing.T) {
+	got := start(t, "options", t.TempDir(), "3", "1", "800000000").output(t)
+	want := "memory 800000000\nthreads 1\nconnections 3\ntoo much: 241\n"
+	if got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

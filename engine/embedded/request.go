@@ -27,8 +27,8 @@ var notSettings = map[string]bool{
 	"database": true, "default_format": true, "client_protocol_version": true, "query": true,
 	"query_id": true, "quota_key": true, "wait_end_of_query": true, "buffer_size": true,
 	"user": true, "password": true, markSetting: true,
-	// The engine is in this process: an insert that has returned is on disk,
-	// which is more than waiting for an asynchronous one gives.
+	// An insert that has returned outlives the process, which is no less than
+	// waiting for an asynchronous one gives.
 	"async_insert": true, "wait_for_async_insert": true,
 }
 

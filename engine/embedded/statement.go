@@ -195,7 +195,7 @@ func (e *Engine) kill(s *session) {
 // Beginnings of statements, after comments.
 var (
 	selects = regexp.MustCompile(`(?is)^[\s(]*(SELECT|WITH|FROM)\b`)
-	changes = regexp.MustCompile(`(?is)^\s*(SET|USE|BEGIN|CREATE\s+(OR\s+REPLACE\s+)?TEMPORARY|REPLACE\s+TEMPORARY)\b`)
+	changes = regexp.MustCompile(`(?is)^\s*(SET|USE|CREATE\s+(OR\s+REPLACE\s+)?TEMPORARY|REPLACE\s+TEMPORARY)\b`)
 	comment = regexp.MustCompile(`(?s)^\s*(--[^\n]*(\n|$)|#[ !][^\n]*(\n|$)|/\*.*?\*/)`)
 )
 

@@ -3,6 +3,7 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 
@@ -51,11 +52,21 @@ func answer(handle func(*gin.Context) (any, error)) gin.HandlerFunc {
 			refuse(c, problemOf(err))
 			return
 		}
-		text, err := json.Marshal(body)
+		text, err := encode(body)
 		if err != nil {
 			refuse(c, problemOf(err))
 			return
 		}
-		c.Data(http.StatusOK, "application/json; charset=utf-8", append(text, '\n'))
+		c.Data(http.StatusOK, "application/json; charset=utf-8", text)
 	}
+}
+
+// encode writes JSON for people to read too: < and > stay as they are. It is
+// whole before any of it is sent, so that an error can still be told.
+func encode(body any) ([]byte, error) {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(body)
+	return text.Bytes(), err
 }

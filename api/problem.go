@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -81,12 +80,12 @@ func refuse(c *gin.Context, p *problem) {
 	if p.Status >= http.StatusInternalServerError {
 		slog.ErrorContext(c.Request.Context(), "request failed", "requestId", p.RequestID, "path", p.Instance, "status", p.Status, "error", p.cause)
 	}
-	body, err := json.Marshal(p)
+	body, err := encode(p)
 	if err != nil {
 		body = []byte(`{"status":500,"code":"internal_error"}`)
 	}
 	c.Abort()
-	c.Data(p.Status, "application/problem+json", append(body, '\n'))
+	c.Data(p.Status, "application/problem+json", body)
 }
 
 // recovered turns a panic into a problem and logs its stack.

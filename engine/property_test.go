@@ -86,7 +86,7 @@ func (w world) request(campaign int64) Request {
 		r.Filters.From = w.instant()
 	}
 	if w.IntN(2) == 0 {
-		r.Filters.To = w.instant().Add(time.Millisecond)
+		r.Filters.To = w.instant()
 		if !r.Filters.From.Before(r.Filters.To) {
 			r.Filters.From = time.Time{}
 		}

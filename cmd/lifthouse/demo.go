@@ -59,7 +59,7 @@ func (p *program) demo(ctx context.Context, listen string, reset bool) error {
 		return usageError{errors.New("the demo keeps to an embedded store: --store embedded:DIR")}
 	}
 	if reset {
-		if err := removeDemo(p.path(home.Dir)); err != nil {
+		if err := p.removeDemo(ctx, p.path(home.Dir)); err != nil {
 			return err
 		}
 	}
@@ -84,15 +84,19 @@ func (p *program) demo(ctx context.Context, listen string, reset bool) error {
 // demoMark is a file that only a demo store has.
 const demoMark = "lifthouse.demo"
 
-// removeDemo removes a demo store, and nothing else.
-func removeDemo(dir string) error {
+// removeDemo removes a demo store that no process holds, and nothing else.
+func (p *program) removeDemo(ctx context.Context, dir string) error {
 	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	if _, err := os.Stat(filepath.Join(dir, demoMark)); err != nil {
 		return fmt.Errorf("%s is no demo store, so --reset leaves it alone", dir)
 	}
-	return os.RemoveAll(dir)
+	s, err := p.openStore(ctx) // takes the lock
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.Close(), os.RemoveAll(dir))
 }
 
 // makeDemo fills an empty store. The catalogue comes last: a store that has

@@ -1,0 +1,303 @@
+package api_test
+
+import (
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"lifthouse/api"
+	"lifthouse/engine"
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/ingest"
+	"lifthouse/schema/schematest"
+)
+
+func TestMain(m *testing.M) {
+	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
+	schematest.Main(m)
+}
+
+const twoAccounts = `
+accounts:
+  - id: 1
+    name: Shop
+    websites:
+      - id: 1
+        domain: shop.example.com
+        goals: [{id: 3, name: Purchase}]
+        campaigns:
+          - {id: 12, name: Banner, type: experiment, primaryGoalId: 3, controlShare: 50, active: true, variations: [{id: 1, name: New, share: 100, order: 1}]}
+          - {id: 13, name: Button}
+          - {id: 14, name: Basket, type: experiment}
+  - id: 2
+    name: Chain
+    websites:
+      - id: 2
+        domain: a.example.com
+        goals: [{id: 9, name: Other}]
+        campaigns: [{id: 12, name: Theirs}, {id: 99, name: Foreign}]
+      - {id: 3, domain: b.example.com}
+`
+
+type server struct {
+	t testing.TB
+	*httptest.Server
+	catalogue *catalogue.Catalogue
+	writer    *ingest.Writer
+	token     string // of account 1
+}
+
+func newServer(tb testing.TB) *server {
+	tb.Helper()
+	conn := schematest.Open(tb)
+	c, err := catalogue.Open(tb.Context(), conn)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	file, err := catalogue.Read(strings.NewReader(twoAccounts))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if _, err := c.Apply(tb.Context(), file, false); err != nil {
+		tb.Fatal(err)
+	}
+	s := &server{t: tb, Server: httptest.NewServer(api.New(engine.New(conn, c), c)), catalogue: c, writer: ingest.NewWriter(conn)}
+	tb.Cleanup(s.Close)
+	s.token = s.newToken(1, 0, catalogue.ScopeRead)
+	return s
+}
+
+func (s *server) newToken(account, website int64, scope catalogue.Scope) string {
+	s.t.Helper()
+	secret, _, err := s.catalogue.CreateToken(s.t.Context(), catalogue.Token{AccountID: account, WebsiteID: website, Scopes: []catalogue.Scope{scope}})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return secret
+}
+
+// do sends a request and returns the answer with its body as JSON.
+func (s *server) do(method, path, token string) (*http.Response, map[string]any, string) {
+	s.t.Helper()
+	request, err := http.NewRequestWithContext(s.t.Context(), method, s.URL+path, http.NoBody)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var body map[string]any
+	_ = json.Unmarshal(text, &body)
+	return response, body, string(text)
+}
+
+func TestRefusals(t *testing.T) {
+	s := newServer(t)
+	chain, ingests := s.newToken(2, 0, catalogue.ScopeRead), s.newToken(1, 1, catalogue.ScopeIngest)
+	for _, test := range []struct {
+		name, method, path, token string
+		status                    int
+		code                      string
+		says                      string // in the body
+	}{
+		{"no token", "GET", "/v1/campaigns", "", 401, "unauthenticated", ""},
+		{"no token before bad parameters", "GET", "/v1/campaigns/x?y=1", "", 401, "unauthenticated", ""},
+		{"wrong token", "GET", "/v1/campaigns", "lh_wrong", 401, "invalid_token", ""},
+		{"ingest token reads nothing", "GET", "/v1/campaigns", ingests, 403, "insufficient_scope", ""},
+		{"foreign campaign", "GET", "/v1/campaigns/99", s.token, 404, "not_found", "there is no campaign 99"},
+		{"foreign results", "GET", "/v1/campaigns/99/results", s.token, 404, "not_found", "there is no campaign 99"},
+		{"foreign website", "GET", "/v1/campaigns?websiteId=2", s.token, 404, "not_found", "there is no website 2"},
+		{"foreign website of a campaign", "GET", "/v1/campaigns/12?websiteId=2", s.token, 404, "not_found", "there is no website 2"},
+		{"absent campaign", "GET", "/v1/campaigns/5/results", s.token, 404, "not_found", ""},
+		{"id beyond int64", "GET", "/v1/campaigns/99999999999999999999/results", s.token, 404, "not_found", ""},
+		{"id 0", "GET", "/v1/campaigns/0", s.token, 404, "not_found", ""},
+		{"no id", "GET", "/v1/campaigns/x", s.token, 400, "invalid_parameter", `{"in":"path","name":"id","value":"x"`},
+		{"several faults, path and query", "GET", "/v1/campaigns/x/results?goal=y", s.token, 400, "invalid_parameter", `{"in":"query","name":"goal","value":"y"`},
+		{"bad parameters before absent campaigns", "GET", "/v1/campaigns/5/results?foo=1", s.token, 400, "invalid_parameter", "foo"},
+		{"unknown filter", "GET", "/v1/campaigns/12/results?filters%5Bcolour%5D=red&filters%5BdateFrom%5D=tomorrow&dimension=size", s.token, 400, "invalid_parameter", "filters[colour]"},
+		{"foreign goal", "GET", "/v1/campaigns/12/results?goal=9", s.token, 400, "unknown_goal", ""},
+		{"list limit", "GET", "/v1/campaigns?limit=501&offset=-1&active=yes&type=none", s.token, 400, "invalid_parameter", "want an integer from 1 to 500"},
+		{"several websites", "GET", "/v1/campaigns", chain, 400, "website_required", "2, 3"},
+		{"method", "POST", "/v1/campaigns/12", s.token, 405, "method_not_allowed", "GET, HEAD"},
+		{"nowhere", "GET", "/v1/nothing", s.token, 404, "not_found", ""},
+		{"trailing slash", "GET", "/v1/campaigns/", s.token, 404, "not_found", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			response, body, text := s.do(test.method, test.path, test.token)
+			if response.StatusCode != test.status || body["code"] != test.code || !strings.Contains(text, test.says) {
+				t.Errorf("%s %s = %d %s\nwant %d %s, saying %q", test.method, test.path, response.StatusCode, text, test.status, test.code, test.says)
+			}
+			if got := response.Header.Get("Content-Type"); got != "application/problem+json" {
+				t.Errorf("Content-Type = %q", got)
+			}
+			if body["requestId"] != response.Header.Get("X-Request-Id") || body["status"] != float64(test.status) || body["title"] == "" {
+				t.Errorf("problem = %s", text)
+			}
+			if challenge := response.Header.Get("WWW-Authenticate"); (challenge != "") != (test.status == 401 || test.status == 403) {
+				t.Errorf("WWW-Authenticate = %q", challenge)
+			}
+		})
+	}
+	_, body, _ := s.do("GET", "/v1/campaigns/12/results?filters%5Bcolour%5D=red&filters%5BdateFrom%5D=tomorrow&dimension=size", s.token)
+	if faults, _ := body["errors"].([]any); len(faults) != 3 {
+		t.Errorf("faults = %v, want all three", body["errors"])
+	}
+}
+
+func TestCampaignList(t *testing.T) {
+	s := newServer(t)
+	ids := func(query string) string {
+		response, _, text := s.do("GET", "/v1/campaigns"+query, s.token)
+		var list []struct {
+			ID         int64 `json:"id"`
+			Variations []any `json:"variations"`
+		}
+		if err := json.Unmarshal([]byte(text), &list); err != nil || response.StatusCode != 200 {
+			t.Fatalf("%s: %d %s", query, response.StatusCode, text)
+		}
+		var got []string
+		for _, c := range list {
+			got = append(got, string(rune('0'+c.ID-10)))
+			if c.Variations != nil {
+				t.Error("the list has variations")
+			}
+		}
+		return strings.Join(got, " ") + " of " + response.Header.Get("X-Total-Count")
+	}
+	for query, want := range map[string]string{
+		"":                          "2 3 4 of 3",
+		"?websiteId=1":              "2 3 4 of 3",
+		"?limit=1&offset=1":         "3 of 3",
+		"?offset=7":                 " of 3",
+		"?active=true":              "2 of 1",
+		"?active=false&type=":       "",
+		"?type=experiment":          "2 4 of 2",
+		"?type=experiment&limit=1":  "2 of 2",
+		"?type=templateExperiment":  " of 0",
+		"?offset=99999999&limit=10": " of 3",
+	} {
+		if want == "" {
+			if response, _, _ := s.do("GET", "/v1/campaigns"+query, s.token); response.StatusCode != 400 {
+				t.Errorf("%s = %d, want 400", query, response.StatusCode)
+			}
+			continue
+		}
+		if got := ids(query); got != want {
+			t.Errorf("%s = %q, want %q", query, got, want)
+		}
+	}
+	response, _, _ := s.do("GET", "/v1/campaigns?limit=1&offset=1", s.token)
+	for _, rel := range []string{`</v1/campaigns?limit=1&offset=0>; rel="first"`, `</v1/campaigns?limit=1&offset=0>; rel="prev"`, `</v1/campaigns?limit=1&offset=2>; rel="next"`, `</v1/campaigns?limit=1&offset=2>; rel="last"`} {
+		if !strings.Contains(response.Header.Get("Link"), rel) {
+			t.Errorf("Link = %s, lacks %s", response.Header.Get("Link"), rel)
+		}
+	}
+}
+
+// at makes an event of campaign 12, minutes after the start.
+func at(minute int, visitor string, variation int64, kind schema.Kind, value int64) schema.Event {
+	e := schema.Event{
+		EventID: schema.Hash(visitor + string(rune(minute)) + string(kind)), Time: time.Date(2026, 5, 1, 0, minute, 0, 0, time.UTC),
+		WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 12, VariationID: variation, VisitorID: schema.Hash(visitor), Kind: kind,
+	}
+	if kind == schema.KindGoal {
+		e.GoalID, e.Value = 3, value
+	}
+	return e
+}
+
+func TestCampaignWithItsCountersAndVariations(t *testing.T) {
+	s := newServer(t)
+	events := []schema.Event{
+		at(0, "a", 0, schema.KindView, 0), at(1, "b", 1, schema.KindView, 0), at(2, "b", 1, schema.KindView, 0),
+		at(3, "b", 1, schema.KindGoal, 125_000), at(4, "c", 1, schema.KindGoal, 50_000),
+	}
+	if _, err := s.writer.Write(t.Context(), events); err != nil {
+		t.Fatal(err)
+	}
+	_, body, text := s.do("GET", "/v1/campaigns/12", s.token)
+	for field, want := range map[string]any{
+		"id": 12.0, "name": "Banner", "type": "experiment", "views": 3.0, "goalsReached": 2.0, "value": 18.0, "active": true,
+		"controlShare": 50.0, "trafficAllocation": 10.0, "targetMode": "live", "primaryGoalId": 3.0, "significanceLevel": 90.0,
+		"methodology": "frequentist", "power": 80.0, "mde": 20.0,
+	} {
+		if body[field] != want {
+			t.Errorf("%s = %v, want %v\n%s", field, body[field], want, text)
+		}
+	}
+	if variations, _ := json.Marshal(body["variations"]); string(variations) != `[{"id":1,"name":"New","order":1,"share":100}]` {
+		t.Errorf("variations = %s", variations)
+	}
+}
+
+func TestResultsOfACampaignWithoutEvents(t *testing.T) {
+	s := newServer(t)
+	response, body, text := s.do("GET", "/v1/campaigns/13/results?dimension=device", s.token)
+	if response.StatusCode != 200 || body["dataThrough"] != nil || body["goal"] != nil {
+		t.Errorf("%d %s", response.StatusCode, text)
+	}
+	if list, ok := body["breakdown"].([]any); !ok || len(list) != 0 {
+		t.Errorf("breakdown = %v, want an empty list", body["breakdown"])
+	}
+}
+
+func TestHeadAndRequestID(t *testing.T) {
+	s := newServer(t)
+	response, _, text := s.do("HEAD", "/v1/campaigns/12", s.token)
+	if response.StatusCode != 200 || text != "" || response.Header.Get("X-Request-Id") == "" {
+		t.Errorf("HEAD = %d %q", response.StatusCode, text)
+	}
+	for given, kept := range map[string]bool{"abc-1.2_3": true, "a b": false, strings.Repeat("x", 129): false} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/v1/campaigns", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("X-Request-Id", given)
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if got := response.Header.Get("X-Request-Id"); (got == given) != kept {
+			t.Errorf("X-Request-Id %q answered as %q", given, got)
+		}
+	}
+}
+
+// TestTokenOfOneWebsite sees only that website.
+func TestTokenOfOneWebsite(t *testing.T) {
+	s := newServer(t)
+	bound := s.newToken(2, 3, catalogue.ScopeRead)
+	for path, want := range map[string]int{
+		"/v1/campaigns": 200, "/v1/campaigns?websiteId=2": 404, "/v1/campaigns/99": 404, "/v1/campaigns/99/results": 404,
+	} {
+		if response, _, text := s.do("GET", path, bound); response.StatusCode != want {
+			t.Errorf("%s = %d %s, want %d", path, response.StatusCode, text, want)
+		}
+	}
+}
+
+func TestRevokedTokenIsRefused(t *testing.T) {
+	s := newServer(t)
+	if _, err := s.catalogue.RevokeToken(t.Context(), 1, 1); err != nil {
+		t.Fatal(err)
+	}
+	if response, _, _ := s.do("GET", "/v1/campaigns", s.token); response.StatusCode != 401 {
+		t.Errorf("a revoked token gives %d", response.StatusCode)
+	}
+}

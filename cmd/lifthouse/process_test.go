@@ -1,0 +1,310 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"lifthouse/engine"
+)
+
+// process is a lifthouse of its own, started as an operator would.
+type process struct {
+	t    *testing.T
+	cmd  *exec.Cmd
+	url  string
+	said bytes.Buffer // before it was ready
+	done chan error
+}
+
+func lifthouse(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self, args...)
+	cmd.Env = append(os.Environ(), runAsProgram+"=1")
+	return cmd
+}
+
+var answersAt = regexp.MustCompile(`answers at (http://[^/]+)/v1`)
+
+// start runs a serving command until the test ends, and returns when it
+// answers.
+func start(t *testing.T, args ...string) *process {
+	t.Helper()
+	p := &process{t: t, cmd: lifthouse(t, append(args, "--listen", "127.0.0.1:0")...), done: make(chan error, 1)}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.cmd.Stderr = os.Stderr
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.cmd.Process.Kill() })
+	lines := bufio.NewScanner(out)
+	for p.url == "" && lines.Scan() {
+		p.said.WriteString(lines.Text() + "\n")
+		if found := answersAt.FindStringSubmatch(lines.Text()); found != nil {
+			p.url = found[1]
+		}
+	}
+	if p.url == "" {
+		t.Fatalf("it never answered; it said:\n%s", p.said.String())
+	}
+	rest := make(chan struct{})
+	go func() {
+		for lines.Scan() {
+			p.said.WriteString(lines.Text() + "\n")
+			if strings.Contains(lines.Text(), "curl") {
+				break
+			}
+		}
+		close(rest)
+		_, _ = io.Copy(io.Discard, out)
+		p.done <- p.cmd.Wait()
+	}()
+	if args[0] == "demo" {
+		<-rest
+	}
+	return p
+}
+
+// interrupt ends the process as Ctrl-C does and returns how long that took.
+func (p *process) interrupt() time.Duration {
+	p.t.Helper()
+	started := time.Now()
+	if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
+		p.t.Fatal(err)
+	}
+	if err := <-p.done; err != nil {
+		p.t.Errorf("it ended with %v, want exit 0", err)
+	}
+	return time.Since(started)
+}
+
+// other runs another lifthouse beside it.
+func other(t *testing.T, stdin io.Reader, args ...string) (code int, out, complaints string) {
+	t.Helper()
+	cmd := lifthouse(t, args...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &stdout, &stderr
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()
+}
+
+func (p *process) results(token string) (r engine.Results) {
+	p.t.Helper()
+	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, p.url+"/v1/campaigns/1/results", http.NoBody)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if err := json.NewDecoder(response.Body).Decode(&r); err != nil || response.StatusCode != http.StatusOK {
+		p.t.Fatalf("results: %s, %v", response.Status, err)
+	}
+	return r
+}
+
+func TestServeTakesCommandsOfOthersAndKeepsItsData(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	store := "--store=embedded:" + dir
+	p := start(t, "serve", store)
+	if info, err := os.Stat(filepath.Join(dir, socketName)); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("socket: %v, %v; want mode 0600", info, err)
+	}
+
+	must := func(stdin io.Reader, args ...string) string {
+		t.Helper()
+		code, out, complaints := other(t, stdin, append(args, store)...)
+		if code != exitOK {
+			t.Fatalf("lifthouse %s: exit %d\n%s%s", strings.Join(args, " "), code, out, complaints)
+		}
+		return out
+	}
+	catalog, err := os.ReadFile("testdata/thirty.catalog.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out := must(bytes.NewReader(catalog), "apply", "-f", "-"); !strings.Contains(out, `+ campaign 1 "Thirty events"`) {
+		t.Errorf("apply from standard input says %q", out)
+	}
+	must(nil, "import", "testdata/thirty.ndjson")
+	token := strings.TrimSpace(must(nil, "token", "create"))
+	if r := p.results(token); r.Totals.Visitors != 10 {
+		t.Errorf("%d visitors, want 10", r.Totals.Visitors)
+	}
+
+	for _, test := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"serve"}, exitFailed, "is in use by process"},
+		{[]string{"apply", "-f", "absent.yaml"}, exitFailed, "absent.yaml"},
+		{[]string{"import"}, exitUsage, "which file?"},
+		{[]string{"token", "create", "--scope", "admin"}, exitFailed, `scope "admin"`},
+	} {
+		code, _, complaints := other(t, nil, append(test.args, store)...)
+		if code != test.code || !strings.Contains(complaints, test.want) {
+			t.Errorf("lifthouse %q: exit %d, %q; want %d and %q", test.args, code, complaints, test.code, test.want)
+		}
+	}
+
+	if took := p.interrupt(); took > 2*time.Second {
+		t.Errorf("it took %v to end", took)
+	}
+	p = start(t, "serve", store)
+	if r := p.results(token); r.Totals.Visitors != 10 {
+		t.Errorf("after a second start: %d visitors, want 10", r.Totals.Visitors)
+	}
+	p.interrupt()
+
+	if out := must(nil, "import", "testdata/thirty.ndjson"); !strings.Contains(out, ": 0 rows stored") {
+		t.Errorf("without a server, importing again says %q", out)
+	}
+}
+
+func TestRejectedLinesTellByExitCode(t *testing.T) {
+	h := newHouse(t)
+	h.must("apply", "-f", "testdata/thirty.catalog.yaml")
+	file := filepath.Join(t.TempDir(), "bad.ndjson")
+	if err := os.WriteFile(file, []byte("{}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, _, complaints := h.run("import", file)
+	if code != exitRejected || !strings.Contains(complaints, "line 1: ") {
+		t.Errorf("exit %d, %q; want %d and the line", code, complaints, exitRejected)
+	}
+}
+
+func TestDemoIsMadeOnceAndServesWhatItPlanted(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "demo")
+	store := "--store=embedded:" + dir
+	request := regexp.MustCompile(`Bearer ([A-Za-z0-9_-]+)' '(http[^']+)'`)
+	ask := func(p *process) (string, engine.Results) {
+		t.Helper()
+		found := request.FindStringSubmatch(p.said.String())
+		if found == nil {
+			t.Fatalf("no request to paste in:\n%s", p.said.String())
+		}
+		ask, err := http.NewRequestWithContext(t.Context(), http.MethodGet, found[2], http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ask.Header.Set("Authorization", "Bearer "+found[1])
+		response, err := http.DefaultClient.Do(ask)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = response.Body.Close() }()
+		var r engine.Results
+		if err := json.NewDecoder(response.Body).Decode(&r); err != nil || response.StatusCode != http.StatusOK {
+			t.Fatalf("%s, %v", response.Status, err)
+		}
+		return found[1], r
+	}
+	p := start(t, "demo", store)
+	first, r := ask(p)
+	if verdict := r.Variations[1].Comparison.Verdict; verdict != "better" {
+		t.Errorf("the planted effect is %q, want better", verdict)
+	}
+	p.interrupt()
+	if strings.Contains(p.said.String(), "curl") && !strings.Contains(p.said.String(), "Making the demo store") {
+		t.Error("the first start did not make the store")
+	}
+
+	p = start(t, "demo", store)
+	if strings.Contains(p.said.String(), "Making the demo store") {
+		t.Error("the second start made the store again")
+	}
+	second, again := ask(p)
+	if second == first || again.Totals != r.Totals && again.Totals.Visitors != r.Totals.Visitors {
+		t.Errorf("second start: token renewed %v, totals %+v, were %+v", second != first, again.Totals, r.Totals)
+	}
+	old, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.url+"/v1/campaigns", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old.Header.Set("Authorization", "Bearer "+first)
+	response, err := http.DefaultClient.Do(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	if response.StatusCode != http.StatusUnauthorized {
+		t.Errorf("the last start's token gives %s, want 401", response.Status)
+	}
+	if code, _, complaints := other(t, nil, "demo", "--reset", store); code != exitFailed || !strings.Contains(complaints, "in use by process") {
+		t.Errorf("reset under a running demo: exit %d, %q", code, complaints)
+	}
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-p.done; err != nil {
+		t.Errorf("SIGTERM ended it with %v", err)
+	}
+}
+
+func TestDemoResetLeavesOtherFoldersAlone(t *testing.T) {
+	dir := t.TempDir()
+	kept := filepath.Join(dir, "kept")
+	if err := os.WriteFile(kept, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, _, complaints := other(t, nil, "demo", "--reset", "--store=embedded:"+dir)
+	if _, err := os.Stat(kept); err != nil || code != exitFailed || !strings.Contains(complaints, "no demo store") {
+		t.Errorf("exit %d, %q, %v; want a refusal", code, complaints, err)
+	}
+}
+
+func TestUsage(t *testing.T) {
+	for _, test := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"--help"}, exitOK, "Exit status: 0 done"},
+		{[]string{"import", "--help"}, exitOK, "An event counts once"},
+		{[]string{"nonsense"}, exitUsage, `unknown command "nonsense"`},
+		{[]string{"serve", "--lisen", "x"}, exitUsage, "unknown flag: --lisen"},
+		{[]string{"serve", "--store", "postgres://x"}, exitUsage, "want embedded:DIR"},
+		{[]string{"apply"}, exitUsage, "which file?"},
+	} {
+		code, out, complaints := other(t, nil, test.args...)
+		if code != test.code || !strings.Contains(out+complaints, test.want) {
+			t.Errorf("lifthouse %q: exit %d\n%s%s\nwant %d and %q", test.args, code, out, complaints, test.code, test.want)
+		}
+	}
+}
+
+func TestMissingLibraryTellsHowToInstallIt(t *testing.T) {
+	cmd := lifthouse(t, "serve", "--store=embedded:"+t.TempDir())
+	cmd.Env = append(cmd.Env, "LIFTHOUSE_LIBCHDB=/absent/libchdb.so")
+	out, err := cmd.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "npm ci") {
+		t.Errorf("%v, %q; want the command that installs it", err, out)
+	}
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"lifthouse/engine"
+	"lifthouse/stats"
+)
+
+// The thirty events of testdata/thirty.ndjson, worked out on paper. Visitors
+// c… saw control, t… the new variation:
+//
+//	c1  12.50 on one goal                       t1  30 + 10 on two goals (the repeat with 31 is no event)
+//	c2  two views, the later first in the file  t2  25, at the very end of 2 May
+//	c3  20 at the instant of the view, then -5  t3  nothing
+//	c4  99 before the first view: not counted   t4  5
+//	c5  first seen at the very end of 2 May; 7 on the other goal
+//	e1  first seen on 30 April, again on 1 May
+//
+// x1 and x2 saw both (x2 at one instant: its first is the lower, control), u1
+// variation 7, which there is not, and n1 no view at all.
+const thirtyPath = "/v1/campaigns/1/results?compareMetric=valuePerVisitor"
+
+type paper struct {
+	visitors, views, converted, goals int64
+	value                             string
+}
+
+func compareWithPaper(t *testing.T, where string, got []engine.VariationResults, want ...paper) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d variations, want %d", where, len(got), len(want))
+	}
+	for i, w := range want {
+		g := paper{got[i].Visitors, got[i].Views, got[i].ConvertedVisitors, got[i].GoalsReached, got[i].Value.String()}
+		if g != w {
+			t.Errorf("%s, %s: %+v, want %+v", where, got[i].Name, g, w)
+		}
+	}
+}
+
+func TestThirtyEventsByHand(t *testing.T) {
+	h := newHouse(t)
+	h.must("apply", "-f", "testdata/thirty.catalog.yaml")
+	if out := h.must("import", "testdata/thirty.ndjson"); !strings.Contains(out, "29 rows stored, 1 stood already (1 of them differ), 0 of 30 lines rejected") {
+		t.Errorf("import says %q", out)
+	}
+	h.token = strings.TrimSpace(h.must("token", "create"))
+	query := func(extra string) (r engine.Results) {
+		t.Helper()
+		h.get(thirtyPath+extra, 200, &r)
+		return r
+	}
+
+	r := query("")
+	compareWithPaper(t, "all", r.Variations, paper{6, 8, 2, 3, "27.5"}, paper{4, 4, 3, 4, "70"})
+	if r.Totals.Visitors != 10 || r.Totals.Value.String() != "97.5" {
+		t.Errorf("totals = %+v", r.Totals)
+	}
+	checkThirtyWelch(t, r.Variations)
+	c := r.Checks
+	if c.MultipleExposures.Rule != "exclude" || c.MultipleExposures.Visitors != 2 || c.MultipleExposures.Share != 2.0/13 || !c.MultipleExposures.Warning {
+		t.Errorf("multipleExposures = %+v, want 2 of 13 excluded", c.MultipleExposures)
+	}
+	if len(c.UnknownVariations) != 1 || c.UnknownVariations[0] != (engine.UnknownVariation{VariationID: 7, Visitors: 1, Events: 2}) {
+		t.Errorf("unknownVariations = %+v, want 1 visitor and 2 events of 7", c.UnknownVariations)
+	}
+	if s := c.SampleRatio; s.PValue != nil || s.Reason != stats.ReasonTooFewVisitors || s.Observed[0] != 8 || s.Observed[1] != 4 {
+		t.Errorf("sampleRatio = %+v, want 8 and 4 and too few", s)
+	}
+
+	checkThirtyScore(t, h)
+	compareWithPaper(t, "goal 2", query("&goal=2").Variations, paper{6, 8, 1, 1, "7"}, paper{4, 4, 0, 0, "0"})
+
+	r = query("&filters[dateFrom]=2026-05-01&filters[dateTo]=2026-05-02")
+	compareWithPaper(t, "1 and 2 May", r.Variations, paper{4, 5, 2, 3, "27.5"}, paper{4, 4, 2, 3, "45"})
+	if r.Checks.Window.EarlierVisitors != 1 {
+		t.Errorf("earlierVisitors = %d, want e1", r.Checks.Window.EarlierVisitors)
+	}
+
+	compareWithPaper(t, "France", query("&filters[country][]=fr").Variations, paper{4, 6, 1, 1, "12.5"}, paper{2, 2, 1, 2, "40"})
+	compareWithPaper(t, "no country", query("&filters[country][]=").Variations, paper{value: "0"}, paper{value: "0"})
+
+	cells := query("&dimension=device").Breakdown
+	if len(cells) != 2 || cells[0].Value != "mobile" || cells[1].Value != "desktop" {
+		t.Fatalf("devices = %+v", cells)
+	}
+	compareWithPaper(t, "mobile", cells[0].Variations, paper{4, 5, 2, 3, "27.5"}, paper{3, 3, 2, 3, "45"})
+	compareWithPaper(t, "desktop", cells[1].Variations, paper{2, 3, 0, 0, "0"}, paper{1, 1, 1, 1, "25"})
+}
+
+func close12(got *float64, want float64) bool {
+	return got != nil && math.Abs(*got-want) <= 1e-12*math.Abs(want)
+}
+
+// checkThirtyWelch: control has 0, 0, 0, 0, 12.5, 15 and the new variation 0,
+// 5, 25, 40, so that the variances are 1531.25/30 and 4100/12.
+func checkThirtyWelch(t *testing.T, v []engine.VariationResults) {
+	t.Helper()
+	vc, vt := 1531.25/30/6, 4100.0/12/4
+	m := v[0].Metrics.ValuePerVisitor
+	if !close12(m.Value, 27.5/6) || !close12(m.StandardError, math.Sqrt(vc)) {
+		t.Errorf("control's value per visitor = %v ± %v", *m.Value, *m.StandardError)
+	}
+	c := v[1].Comparison
+	if !close12(c.Difference.Value, 70.0/4-27.5/6) || !close12(c.Improvement.Value, 70.0/4/(27.5/6)-1) {
+		t.Errorf("difference %v, improvement %v", *c.Difference.Value, *c.Improvement.Value)
+	}
+	f := c.Frequentist
+	if f.Test != stats.TestWelch || !close12(f.Statistic, (70.0/4-27.5/6)/math.Sqrt(vc+vt)) || !close12(f.DegreesOfFreedom, (vc+vt)*(vc+vt)/(vc*vc/5+vt*vt/3)) {
+		t.Errorf("test %s, t = %v with %v degrees of freedom", f.Test, *f.Statistic, *f.DegreesOfFreedom)
+	}
+	if c.Significant || c.Verdict != stats.VerdictInsufficientData {
+		t.Errorf("significant %v, verdict %s; want too few data", c.Significant, c.Verdict)
+	}
+}
+
+// checkThirtyScore: 2 of 6 against 3 of 4, half of all ten, so that z² = 3/2.
+func checkThirtyScore(t *testing.T, h *house) {
+	t.Helper()
+	var r engine.Results
+	h.get("/v1/campaigns/1/results", 200, &r)
+	f := r.Variations[1].Comparison.Frequentist
+	if f.Test != stats.TestScore || !close12(f.Statistic, math.Sqrt(1.5)) || !close12(f.PValue, math.Erfc(math.Sqrt(0.75))) {
+		t.Errorf("test %s, z = %v, p = %v; want the root of 1.5 and %v", f.Test, *f.Statistic, *f.PValue, math.Erfc(math.Sqrt(0.75)))
+	}
+}

@@ -1,0 +1,124 @@
+package engine
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+	"time"
+
+	"lifthouse/loadgen"
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/ingest"
+	"lifthouse/schema/schematest"
+)
+
+// benchVisitors make a little over a million events, 3.1 each.
+const benchVisitors = 330_000
+
+func benchEngine(b *testing.B) *Engine {
+	b.Helper()
+	conn := schematest.Open(b)
+	population := loadgen.Population{
+		WebsiteID: 1, CampaignID: 12, GoalID: 3, Visitors: benchVisitors, Start: start, Days: 28, Crossovers: 0.01, Seed: 1,
+		Variations: []loadgen.Variation{{ID: 0, Share: 50, ConversionRate: 0.06, MeanValue: 50}, {ID: 1, Share: 50, ConversionRate: 0.066, MeanValue: 50}},
+	}
+	writer := ingest.NewWriter(conn)
+	events := slices.Collect(population.Events())
+	for part := range slices.Chunk(events, 100_000) {
+		if _, err := writer.Write(b.Context(), part); err != nil {
+			b.Fatal(err)
+		}
+	}
+	c, err := catalogue.Open(b.Context(), conn)
+	if err != nil {
+		b.Fatal(err)
+	}
+	file := catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{{
+		ID: 1, Domain: "a.example.com", Goals: []catalogue.Goal{{ID: 3, WebsiteID: 1, Name: "Purchase"}},
+		Campaigns: []catalogue.Campaign{{
+			ID: 12, WebsiteID: 1, Name: "c", Type: "experiment", TargetMode: "live", Methodology: catalogue.Frequentist, PrimaryGoalID: 3,
+			ControlShare: 50, SignificanceLevel: 95, Power: 80, MDE: 20, Variations: []catalogue.Variation{{ID: 1, Name: "v", Share: 50}},
+		}},
+	}}}}}
+	if _, err := c.Apply(b.Context(), file, false); err != nil {
+		b.Fatal(err)
+	}
+	b.Logf("%d events of %d visitors", len(events), benchVisitors)
+	return New(conn, c)
+}
+
+// BenchmarkReport times a report of a million events and says where the time
+// goes: per operation, plan and compilation, the store, statistics, encoding.
+func BenchmarkReport(b *testing.B) {
+	e := benchEngine(b)
+	for name, r := range map[string]Request{
+		"all":      {Metric: ValuePerVisitor},
+		"byDevice": {Metric: ValuePerVisitor, Dimension: ByDevice},
+	} {
+		r.AccountID, r.CampaignID = 1, 12
+		b.Run(name, func(b *testing.B) { benchReport(b, e, r) })
+	}
+}
+
+func benchReport(b *testing.B, e *Engine, r Request) {
+	b.Helper()
+	var spent [4]time.Duration
+	for b.Loop() {
+		mark := time.Now()
+		lap := func(step int) {
+			now := time.Now()
+			spent[step] += now.Sub(mark)
+			mark = now
+		}
+		plan, err := NewPlan(r, e.catalogue.Snapshot().Account(1))
+		if err != nil {
+			b.Fatal(err)
+		}
+		query, err := plan.momentsQuery()
+		if err != nil {
+			b.Fatal(err)
+		}
+		lap(0)
+		fresh, err := e.freshness(b.Context(), plan)
+		if err != nil {
+			b.Fatal(err)
+		}
+		rows, err := scanRows(b.Context(), e.conn, query)
+		if err != nil {
+			b.Fatal(err)
+		}
+		lap(1)
+		results := newResults(plan, fresh, rows)
+		lap(2)
+		if _, err := json.Marshal(results); err != nil {
+			b.Fatal(err)
+		}
+		lap(3)
+	}
+	for step, name := range []string{"plan", "sql", "stats", "encode"} {
+		b.ReportMetric(float64(spent[step].Microseconds())/float64(b.N), name+"-µs/op")
+	}
+}
+
+// BenchmarkWriter times the one way in: look-up of duplicates and insertion.
+func BenchmarkWriter(b *testing.B) {
+	population := loadgen.Population{
+		WebsiteID: 1, CampaignID: 12, GoalID: 3, Visitors: 30_000, Start: start, Days: 28, Seed: 1,
+		Variations: []loadgen.Variation{{ID: 0, Share: 1, ConversionRate: 0.06, MeanValue: 50}},
+	}
+	events := slices.Collect(population.Events())
+	written := 0
+	conn := schematest.Open(b)
+	writer := ingest.NewWriter(conn)
+	for b.Loop() {
+		fresh := slices.Clone(events)
+		for i := range fresh {
+			written++
+			fresh[i].EventID = uint64(written)
+		}
+		if _, err := writer.Write(b.Context(), fresh); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(written)/b.Elapsed().Seconds(), "events/s")
+}

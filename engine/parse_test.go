@@ -1,0 +1,183 @@
+package engine
+
+import (
+	"errors"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func day(y int, m time.Month, d int) time.Time { return time.Date(y, m, d, 0, 0, 0, 0, time.UTC) }
+
+func TestParseReport(t *testing.T) {
+	plain := Request{Metric: GoalConversionRate}
+	with := func(change func(*Request)) Request {
+		r := plain
+		change(&r)
+		return r
+	}
+	lists := func(lists ...ListFilter) Request { return with(func(r *Request) { r.Filters.Lists = lists }) }
+	for _, test := range []struct {
+		query string
+		want  Request
+	}{
+		{"", plain},
+		{"goal=3&websiteId=1&dimension=device&compareMetric=profitPerVisitor", Request{GoalID: 3, WebsiteID: 1, Dimension: ByDevice, Metric: ProfitPerVisitor}},
+		{"filters[device][]=b&filters[device][]=A", lists(ListFilter{"device", []string{"a", "b"}})},
+		{"filters%5Bdevice%5D%5B%5D=b&filters[device][7]=a&filters[device]=c&filters[device]=a", lists(ListFilter{"device", []string{"a", "b", "c"}})},
+		{"filters[country][]=uk&filters[country][]=", lists(ListFilter{"country", []string{"", "UK"}})},
+		{"filters[city][]=Paris, France", lists(ListFilter{"city", []string{"Paris, France"}})},
+		{"filters[referrer]=&filters[utmTerm]=a*b", with(func(r *Request) {
+			r.Filters.Texts = []TextFilter{{"utmTerm", "a*b"}, {"referrer", ""}}
+		})},
+		{"filters[visitorType]=new", with(func(r *Request) { r.Filters.Texts = []TextFilter{{"visitorType", "new"}} })},
+		{"filters[dateFrom]=2026-05-01&filters[dateTo]=2026-05-01", with(func(r *Request) {
+			r.Filters.From, r.Filters.To = day(2026, 5, 1), day(2026, 5, 2)
+		})},
+		{"filters[dateFrom]=2026-05-01T02:00:00%2B02:00&filters[dateTo]=2026-05-01T12:00:00.0005Z", with(func(r *Request) {
+			r.Filters.From, r.Filters.To = day(2026, 5, 1), time.Date(2026, 5, 1, 12, 0, 0, 1e6, time.UTC)
+		})},
+		{"filters[dateTo]=2026-05-01T02:00:00+02:00", with(func(r *Request) { r.Filters.To = day(2026, 5, 1) })},
+	} {
+		got, err := ParseReport(test.query)
+		if err != nil || !reflect.DeepEqual(got, test.want) {
+			t.Errorf("ParseReport(%q) = %+v, %v; want %+v", test.query, got, err, test.want)
+		}
+	}
+}
+
+func TestParseReportNamesEveryFault(t *testing.T) {
+	for _, test := range []struct {
+		query string
+		want  []string // name: a part of the detail
+	}{
+		{"goals=3", []string{"goals: nearest known is goal"}},
+		{"filters[devise][]=a", []string{"filters[devise][]: nearest known is filters[device][]"}},
+		{"filters=x", []string{"filters: unknown parameter"}},
+		{"filters[]=x", []string{"filters[]: unknown parameter"}},
+		{"filters[device=x", []string{"filters[device: unknown parameter"}},
+		{"filters[device][1000]=x", []string{"filters[device][1000]: unknown parameter"}},
+		{"goal=x&dimension=os&compareMetric=money&websiteId=-1", []string{"compareMetric: want one of goalConversionRate", "dimension: want one of device", "goal: digits only", "websiteId: digits only"}},
+		{"goal=1&goal=2", []string{"goal: want one value"}},
+		{"filters[referrer]=a&filters[referrer]=b", []string{"filters[referrer]: want one value"}},
+		{"filters[referrer][]=a", []string{"filters[referrer][]: want one value, as filters[referrer]"}},
+		{"filters[visitorType]=", []string{"filters[visitorType]: want one of new, returning"}},
+		{"filters[dateFrom]=", []string{"filters[dateFrom]: want a date"}},
+		{"filters[dateFrom]=01/05/2026", []string{"filters[dateFrom]: want a date"}},
+		{"filters[dateFrom]=2026-05-01T12:00:00", []string{"filters[dateFrom]: with an offset"}},
+		{"filters[dateFrom]=1969-01-01", []string{"filters[dateFrom]: want a date"}},
+		{"filters[dateFrom]=2026-05-02&filters[dateTo]=2026-05-01", []string{"filters[dateTo]: after dateFrom"}},
+		{"filters[country][]=FRA", []string{"filters[country][]: two letters"}},
+		{"filters[city][]=" + strings.Repeat("x", 513), []string{"filters[city][]: at most 512 bytes"}},
+		{"filters[city][]=%ff", []string{"filters[city][]: UTF-8"}},
+		{"filters[zScore]=5", []string{"filters[zScore]: not supported yet"}},
+		{"a;b", []string{"query: cannot be read"}},
+		{"goal=%zz", []string{"query: cannot be read"}},
+		{"goal=" + strings.Repeat("1", 9000), []string{"query: at most 8192 bytes"}},
+		{strings.Repeat("filters[city][]=a&", 3) + manyCities(101), []string{"filters[city][]: at most 100"}},
+	} {
+		_, err := ParseReport(test.query)
+		var invalid *InvalidError
+		if !errors.As(err, &invalid) || len(invalid.Faults) != len(test.want) {
+			t.Errorf("ParseReport(%.60q) error = %v, want %q", test.query, err, test.want)
+			continue
+		}
+		for i, want := range test.want {
+			name, detail, _ := strings.Cut(want, ": ")
+			if f := invalid.Faults[i]; f.Name != name || !strings.Contains(f.Detail, detail) {
+				t.Errorf("ParseReport(%.60q) fault = %+v, want %q", test.query, f, want)
+			}
+		}
+	}
+}
+
+func manyCities(n int) string {
+	values := url.Values{}
+	for i := range n {
+		values.Add("filters[city][]", strings.Repeat("b", 1+i/26)+string(rune('a'+i%26)))
+	}
+	return values.Encode()
+}
+
+// FuzzParseReport: no query panics, and the compiled SQL is the same whatever
+// the values are.
+func FuzzParseReport(f *testing.F) {
+	for _, seed := range []string{
+		"", "goal=1", "filters[device][]=a&filters[device][]=b", "filters[city][]='; DROP TABLE events --", "filters[referrer]=*%25*",
+		"filters[dateFrom]=2026-05-01&filters[dateTo]=2026-05-02", "filters[utmTerm]={x:String}", "dimension=channel", "filters[x", "%", ";",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, query string) {
+		r, err := ParseReport(query)
+		if err != nil {
+			return
+		}
+		if got, want := compile(t, r).SQL, compile(t, neutral(r)).SQL; got != want {
+			t.Errorf("the values of %q are in its SQL:\n%s", query, got)
+		}
+	})
+}
+
+// neutral returns the request with other values for the same parameters.
+func neutral(r Request) Request {
+	n := r
+	n.Filters.From, n.Filters.To = time.Time{}, time.Time{}
+	n.Filters.Lists, n.Filters.Texts = nil, nil
+	for _, filter := range r.Filters.Lists {
+		n.Filters.Lists = append(n.Filters.Lists, ListFilter{filter.Attribute, []string{"x"}})
+	}
+	for _, filter := range r.Filters.Texts {
+		pattern := "x"
+		if strings.Contains(filter.Pattern, "*") {
+			pattern = "*"
+		}
+		n.Filters.Texts = append(n.Filters.Texts, TextFilter{filter.Attribute, pattern})
+	}
+	return n
+}
+
+func compile(tb testing.TB, r Request) *Query {
+	tb.Helper()
+	plan := &Plan{Request: r, Goal: nil}
+	q, err := plan.momentsQuery()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return q
+}
+
+// TestQueryNamesItsParameters: each {name:Type} has a value, each value a
+// {name:Type}.
+func TestQueryNamesItsParameters(t *testing.T) {
+	r, err := ParseReport("filters[city][]=q&filters[referrer]=q*&filters[utmTerm]=q&filters[visitorType]=new&dimension=referrer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := compile(t, r)
+	for _, p := range q.Params {
+		if !strings.Contains(q.SQL, "{"+p.Name+":") {
+			t.Errorf("parameter %s is not in the SQL", p.Name)
+		}
+	}
+	for part := range strings.SplitSeq(q.SQL, "{") {
+		name, _, found := strings.Cut(part, ":")
+		if found && !strings.ContainsAny(name, " \n") && !slices.ContainsFunc(q.Params, func(p Param) bool { return p.Name == name }) {
+			t.Errorf("{%s:…} has no value", name)
+		}
+	}
+}
+
+// TestSlotsCannotHoldText: a slot is of type expr, which no other package can
+// make and no request's text becomes.
+func TestSlotsCannotHoldText(t *testing.T) {
+	slots := reflect.TypeFor[momentsSlots]()
+	for i := range slots.NumField() {
+		if slots.Field(i).Type != reflect.TypeFor[expr]() {
+			t.Errorf("slot %s is a %s", slots.Field(i).Name, slots.Field(i).Type)
+		}
+	}
+}

@@ -178,10 +178,13 @@ func TestCancelInsertThatWaitsForRows(t *testing.T) {
 func TestInsertWhoseRowsFail(t *testing.T) {
 	conn := database(t)
 	exec(t, conn, "CREATE TABLE t (id UInt64) ENGINE = MergeTree ORDER BY id")
-	broken := errors.New("broken")
-	r := io.MultiReader(strings.NewReader("1\n2\n"), failing{broken})
-	if err := conn.InsertFormat(t.Context(), "CSV", "INSERT INTO t", r); !errors.Is(err, broken) {
-		t.Errorf("got %v", err)
+	for _, broken := range []error{errors.New("broken"), io.ErrUnexpectedEOF} {
+		for _, rows := range []string{"", "1\n2\n", strings.Repeat("1\n", appendSize)} {
+			r := io.MultiReader(strings.NewReader(rows), failing{broken})
+			if err := conn.InsertFormat(t.Context(), "CSV", "INSERT INTO t", r); !errors.Is(err, broken) {
+				t.Errorf("got %v", err)
+			}
+		}
 	}
 	if n := one[uint64](t, conn, "SELECT count() FROM t"); n != 0 {
 		t.Errorf("%d rows are there", n)

@@ -104,6 +104,9 @@ func (e *Engine) whole(ctx context.Context, s *session, q *request, emit func(*r
 	return emit(r)
 }
 
+// errRefused says that the engine takes no more rows of an INSERT.
+var errRefused = errors.New("embedded: the engine took only a part of the rows")
+
 // insert appends the rows of a request to a table.
 func (e *Engine) insert(ctx context.Context, s *session, q *request) error {
 	var i *insertion
@@ -118,23 +121,27 @@ func (e *Engine) insert(ctx context.Context, s *session, q *request) error {
 		// would take the success of such an insert for that of its rows.
 		err = &clickhouse.Exception{Code: codeNoData, Name: "DB::Exception", CodeName: "NO_DATA_TO_INSERT", Message: "the driver sent no rows"}
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, errRefused) {
 		e.guard(ctx, s, i.cancel)
 		return err
 	}
-	e.guard(ctx, s, func() { err = i.done() })
+	var reason error
+	e.guard(ctx, s, func() { reason = i.done() })
+	if reason != nil {
+		return reason
+	}
 	return err
 }
 
-// appendRows appends all bytes of rows and returns their number. If the engine
-// takes no more, done tells why.
+// appendRows appends all bytes of rows and returns their number. If it returns
+// errRefused, done tells why.
 func (e *Engine) appendRows(ctx context.Context, s *session, rows io.ReadCloser, i *insertion) (int64, error) {
 	unblock := context.AfterFunc(ctx, func() { _ = rows.Close() }) // a Read that waits for rows
 	defer unblock()
 	buffer := make([]byte, appendSize)
 	var total int64
 	for {
-		n, err := io.ReadFull(rows, buffer)
+		n, err := readFull(rows, buffer)
 		if cause := context.Cause(ctx); cause != nil {
 			return total, cause
 		}
@@ -143,16 +150,27 @@ func (e *Engine) appendRows(ctx context.Context, s *session, rows io.ReadCloser,
 			accepted := false
 			e.guard(ctx, s, func() { accepted = i.append(buffer[:n]) })
 			if !accepted {
-				return total, nil
+				return total, errRefused
 			}
 		}
-		switch {
-		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		if errors.Is(err, io.EOF) {
 			return total, nil
-		case err != nil:
+		}
+		if err != nil {
 			return total, err
 		}
 	}
+}
+
+// readFull reads until the buffer is full. Unlike io.ReadFull it returns the
+// reader's own error: io.ErrUnexpectedEOF of a reader is not its end.
+func readFull(r io.Reader, buffer []byte) (n int, err error) {
+	for n < len(buffer) && err == nil {
+		var k int
+		k, err = r.Read(buffer[n:])
+		n += k
+	}
+	return n, err
 }
 
 // guard makes a call of the library. From when ctx ends until the call returns

@@ -19,7 +19,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
+	slog.SetDefault(slog.New(slog.DiscardHandler))
 	schematest.Main(m)
 }
 
@@ -82,8 +82,14 @@ func (s *server) newToken(account, website int64, scope catalogue.Scope) string 
 	return secret
 }
 
-// do sends a request and returns the answer with its body as JSON.
-func (s *server) do(method, path, token string) (*http.Response, map[string]any, string) {
+// answer is a response that was read.
+type answer struct {
+	status int
+	http.Header
+}
+
+// do sends a request and returns the answer, its body as JSON and as text.
+func (s *server) do(method, path, token string) (answer, map[string]any, string) {
 	s.t.Helper()
 	request, err := http.NewRequestWithContext(s.t.Context(), method, s.URL+path, http.NoBody)
 	if err != nil {
@@ -103,7 +109,7 @@ func (s *server) do(method, path, token string) (*http.Response, map[string]any,
 	}
 	var body map[string]any
 	_ = json.Unmarshal(text, &body)
-	return response, body, string(text)
+	return answer{response.StatusCode, response.Header}, body, string(text)
 }
 
 func TestRefusals(t *testing.T) {
@@ -139,16 +145,16 @@ func TestRefusals(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			response, body, text := s.do(test.method, test.path, test.token)
-			if response.StatusCode != test.status || body["code"] != test.code || !strings.Contains(text, test.says) {
-				t.Errorf("%s %s = %d %s\nwant %d %s, saying %q", test.method, test.path, response.StatusCode, text, test.status, test.code, test.says)
+			if response.status != test.status || body["code"] != test.code || !strings.Contains(text, test.says) {
+				t.Errorf("%s %s = %d %s\nwant %d %s, saying %q", test.method, test.path, response.status, text, test.status, test.code, test.says)
 			}
-			if got := response.Header.Get("Content-Type"); got != "application/problem+json" {
+			if got := response.Get("Content-Type"); got != "application/problem+json" {
 				t.Errorf("Content-Type = %q", got)
 			}
-			if body["requestId"] != response.Header.Get("X-Request-Id") || body["status"] != float64(test.status) || body["title"] == "" {
+			if body["requestId"] != response.Get("X-Request-Id") || body["status"] != float64(test.status) || body["title"] == "" {
 				t.Errorf("problem = %s", text)
 			}
-			if challenge := response.Header.Get("WWW-Authenticate"); (challenge != "") != (test.status == 401 || test.status == 403) {
+			if challenge := response.Get("WWW-Authenticate"); (challenge != "") != (test.status == 401 || test.status == 403) {
 				t.Errorf("WWW-Authenticate = %q", challenge)
 			}
 		})
@@ -167,8 +173,8 @@ func TestCampaignList(t *testing.T) {
 			ID         int64 `json:"id"`
 			Variations []any `json:"variations"`
 		}
-		if err := json.Unmarshal([]byte(text), &list); err != nil || response.StatusCode != 200 {
-			t.Fatalf("%s: %d %s", query, response.StatusCode, text)
+		if err := json.Unmarshal([]byte(text), &list); err != nil || response.status != http.StatusOK {
+			t.Fatalf("%s: %d %s", query, response.status, text)
 		}
 		var got []string
 		for _, c := range list {
@@ -177,7 +183,7 @@ func TestCampaignList(t *testing.T) {
 				t.Error("the list has variations")
 			}
 		}
-		return strings.Join(got, " ") + " of " + response.Header.Get("X-Total-Count")
+		return strings.Join(got, " ") + " of " + response.Get("X-Total-Count")
 	}
 	for query, want := range map[string]string{
 		"":                          "2 3 4 of 3",
@@ -192,8 +198,8 @@ func TestCampaignList(t *testing.T) {
 		"?offset=99999999&limit=10": " of 3",
 	} {
 		if want == "" {
-			if response, _, _ := s.do("GET", "/v1/campaigns"+query, s.token); response.StatusCode != 400 {
-				t.Errorf("%s = %d, want 400", query, response.StatusCode)
+			if response, _, _ := s.do("GET", "/v1/campaigns"+query, s.token); response.status != http.StatusBadRequest {
+				t.Errorf("%s = %d, want 400", query, response.status)
 			}
 			continue
 		}
@@ -203,8 +209,8 @@ func TestCampaignList(t *testing.T) {
 	}
 	response, _, _ := s.do("GET", "/v1/campaigns?limit=1&offset=1", s.token)
 	for _, rel := range []string{`</v1/campaigns?limit=1&offset=0>; rel="first"`, `</v1/campaigns?limit=1&offset=0>; rel="prev"`, `</v1/campaigns?limit=1&offset=2>; rel="next"`, `</v1/campaigns?limit=1&offset=2>; rel="last"`} {
-		if !strings.Contains(response.Header.Get("Link"), rel) {
-			t.Errorf("Link = %s, lacks %s", response.Header.Get("Link"), rel)
+		if !strings.Contains(response.Get("Link"), rel) {
+			t.Errorf("Link = %s, lacks %s", response.Get("Link"), rel)
 		}
 	}
 }
@@ -248,8 +254,8 @@ func TestCampaignWithItsCountersAndVariations(t *testing.T) {
 func TestResultsOfACampaignWithoutEvents(t *testing.T) {
 	s := newServer(t)
 	response, body, text := s.do("GET", "/v1/campaigns/13/results?dimension=device", s.token)
-	if response.StatusCode != 200 || body["dataThrough"] != nil || body["goal"] != nil {
-		t.Errorf("%d %s", response.StatusCode, text)
+	if response.status != http.StatusOK || body["dataThrough"] != nil || body["goal"] != nil {
+		t.Errorf("%d %s", response.status, text)
 	}
 	if list, ok := body["breakdown"].([]any); !ok || len(list) != 0 {
 		t.Errorf("breakdown = %v, want an empty list", body["breakdown"])
@@ -259,8 +265,8 @@ func TestResultsOfACampaignWithoutEvents(t *testing.T) {
 func TestHeadAndRequestID(t *testing.T) {
 	s := newServer(t)
 	response, _, text := s.do("HEAD", "/v1/campaigns/12", s.token)
-	if response.StatusCode != 200 || text != "" || response.Header.Get("X-Request-Id") == "" {
-		t.Errorf("HEAD = %d %q", response.StatusCode, text)
+	if response.status != http.StatusOK || text != "" || response.Get("X-Request-Id") == "" {
+		t.Errorf("HEAD = %d %q", response.status, text)
 	}
 	for given, kept := range map[string]bool{"abc-1.2_3": true, "a b": false, strings.Repeat("x", 129): false} {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/v1/campaigns", http.NoBody)
@@ -286,8 +292,8 @@ func TestTokenOfOneWebsite(t *testing.T) {
 	for path, want := range map[string]int{
 		"/v1/campaigns": 200, "/v1/campaigns?websiteId=2": 404, "/v1/campaigns/99": 404, "/v1/campaigns/99/results": 404,
 	} {
-		if response, _, text := s.do("GET", path, bound); response.StatusCode != want {
-			t.Errorf("%s = %d %s, want %d", path, response.StatusCode, text, want)
+		if response, _, text := s.do("GET", path, bound); response.status != want {
+			t.Errorf("%s = %d %s, want %d", path, response.status, text, want)
 		}
 	}
 }
@@ -297,7 +303,7 @@ func TestRevokedTokenIsRefused(t *testing.T) {
 	if _, err := s.catalogue.RevokeToken(t.Context(), 1, 1); err != nil {
 		t.Fatal(err)
 	}
-	if response, _, _ := s.do("GET", "/v1/campaigns", s.token); response.StatusCode != 401 {
-		t.Errorf("a revoked token gives %d", response.StatusCode)
+	if response, _, _ := s.do("GET", "/v1/campaigns", s.token); response.status != http.StatusUnauthorized {
+		t.Errorf("a revoked token gives %d", response.status)
 	}
 }

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"net/http"
 	"slices"
 	"testing"
 	"time"
@@ -24,8 +25,8 @@ func BenchmarkResults(b *testing.B) {
 	for _, query := range []string{"?compareMetric=valuePerVisitor", "?compareMetric=valuePerVisitor&dimension=device"} {
 		b.Run(query, func(b *testing.B) {
 			for b.Loop() {
-				if response, _, text := s.do("GET", "/v1/campaigns/12/results"+query, s.token); response.StatusCode != 200 {
-					b.Fatalf("%d %s", response.StatusCode, text)
+				if response, _, text := s.do("GET", "/v1/campaigns/12/results"+query, s.token); response.status != http.StatusOK {
+					b.Fatalf("%d %s", response.status, text)
 				}
 			}
 		})

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-func day(y int, m time.Month, d int) time.Time { return time.Date(y, m, d, 0, 0, 0, 0, time.UTC) }
+func may(day int) time.Time { return time.Date(2026, 5, day, 0, 0, 0, 0, time.UTC) }
 
 func TestParseReport(t *testing.T) {
 	plain := Request{Metric: GoalConversionRate}
@@ -35,12 +35,12 @@ func TestParseReport(t *testing.T) {
 		})},
 		{"filters[visitorType]=new", with(func(r *Request) { r.Filters.Texts = []TextFilter{{"visitorType", "new"}} })},
 		{"filters[dateFrom]=2026-05-01&filters[dateTo]=2026-05-01", with(func(r *Request) {
-			r.Filters.From, r.Filters.To = day(2026, 5, 1), day(2026, 5, 2)
+			r.Filters.From, r.Filters.To = may(1), may(2)
 		})},
 		{"filters[dateFrom]=2026-05-01T02:00:00%2B02:00&filters[dateTo]=2026-05-01T12:00:00.0005Z", with(func(r *Request) {
-			r.Filters.From, r.Filters.To = day(2026, 5, 1), time.Date(2026, 5, 1, 12, 0, 0, 1e6, time.UTC)
+			r.Filters.From, r.Filters.To = may(1), time.Date(2026, 5, 1, 12, 0, 0, 1e6, time.UTC)
 		})},
-		{"filters[dateTo]=2026-05-01T02:00:00+02:00", with(func(r *Request) { r.Filters.To = day(2026, 5, 1) })},
+		{"filters[dateTo]=2026-05-01T02:00:00+02:00", with(func(r *Request) { r.Filters.To = may(1) })},
 	} {
 		got, err := ParseReport(test.query)
 		if err != nil || !reflect.DeepEqual(got, test.want) {

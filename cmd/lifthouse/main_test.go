@@ -97,8 +97,8 @@ func (c *captured) text() string {
 	return <-c.done
 }
 
-// get asks the API and decodes the answer into body.
-func (h *house) get(path string, status int, body any) {
+// get asks the API and decodes the answer, which has to be 200, into body.
+func (h *house) get(path string, body any) {
 	h.t.Helper()
 	request, err := http.NewRequestWithContext(h.t.Context(), http.MethodGet, h.url+path, http.NoBody)
 	if err != nil {
@@ -116,8 +116,8 @@ func (h *house) get(path string, status int, body any) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	if response.StatusCode != status {
-		h.t.Fatalf("GET %s = %d, want %d\n%.500s", path, response.StatusCode, status, text)
+	if response.StatusCode != http.StatusOK {
+		h.t.Fatalf("GET %s = %d\n%.500s", path, response.StatusCode, text)
 	}
 	if err := json.Unmarshal(text, body); err != nil {
 		h.t.Fatalf("GET %s: %v\n%.500s", path, err, text)

@@ -75,7 +75,7 @@ func TestHillstromEqualsItsReference(t *testing.T) {
 	arms := []string{"No E-Mail", "Mens E-Mail", "Womens E-Mail"}
 	query := func(extra string) engine.Results {
 		var r engine.Results
-		h.get("/v1/campaigns/800/results?"+extra, 200, &r)
+		h.get("/v1/campaigns/800/results?"+extra, &r)
 		return r
 	}
 	total := query("compareMetric=valuePerVisitor&dimension=channel")
@@ -155,14 +155,14 @@ func TestUdacityEqualsItsReference(t *testing.T) {
 
 	arms := []string{"control", "treatment"}
 	var r engine.Results
-	h.get("/v1/campaigns/900/results", 200, &r)
+	h.get("/v1/campaigns/900/results", &r)
 	compareRates(t, "converted", r.Variations, want, arms)
 	if m := r.Checks.MultipleExposures; m.Visitors != 1895 || m.Rule != "exclude" {
 		t.Errorf("multipleExposures = %+v, want 1895 visitors excluded", m)
 	}
 	for country, segment := range want.Segments["country"] {
 		var filtered engine.Results
-		h.get("/v1/campaigns/900/results?filters[country][]="+country, 200, &filtered)
+		h.get("/v1/campaigns/900/results?filters[country][]="+country, &filtered)
 		compareRates(t, "converted", filtered.Variations, segment, arms)
 		if got, want := fmt.Sprint(filtered.Filters), "map[country:["+country+"]]"; got != want {
 			t.Errorf("filters echoed as %s, want %s", got, want)
@@ -174,7 +174,7 @@ func TestUdacityEqualsItsReference(t *testing.T) {
 	if !strings.Contains(out, ": 0 rows stored") {
 		t.Errorf("importing again says %q, want 0 rows stored", out)
 	}
-	h.get("/v1/campaigns/900/results", 200, &r)
+	h.get("/v1/campaigns/900/results", &r)
 	if r.Totals.Visitors != before.Totals.Visitors || r.Totals.Views != before.Totals.Views {
 		t.Errorf("importing again changed the totals: %+v, were %+v", r.Totals, before.Totals)
 	}

@@ -50,7 +50,7 @@ func TestThirtyEventsByHand(t *testing.T) {
 	h.token = strings.TrimSpace(h.must("token", "create"))
 	query := func(extra string) (r engine.Results) {
 		t.Helper()
-		h.get(thirtyPath+extra, 200, &r)
+		h.get(thirtyPath+extra, &r)
 		return r
 	}
 
@@ -121,7 +121,7 @@ func checkThirtyWelch(t *testing.T, v []engine.VariationResults) {
 func checkThirtyScore(t *testing.T, h *house) {
 	t.Helper()
 	var r engine.Results
-	h.get("/v1/campaigns/1/results", 200, &r)
+	h.get("/v1/campaigns/1/results", &r)
 	f := r.Variations[1].Comparison.Frequentist
 	if f.Test != stats.TestScore || !close12(f.Statistic, math.Sqrt(1.5)) || !close12(f.PValue, math.Erfc(math.Sqrt(0.75))) {
 		t.Errorf("test %s, z = %v, p = %v; want the root of 1.5 and %v", f.Test, *f.Statistic, *f.PValue, math.Erfc(math.Sqrt(0.75)))

@@ -21,8 +21,13 @@ func event(changes ...string) *fields {
 		f.values[at] = value
 	}
 	for _, pair := range [][2]string{
-		{"eventId", "e1"}, {"time", "2026-05-01T12:00:00.123Z"}, {"websiteId", "1"}, {"visitor", "v"}, {"event", "view"},
-		{"campaignId", "12"}, {"variationId", "1"},
+		{"eventId", "e1"},
+		{"time", "2026-05-01T12:00:00.123Z"},
+		{"websiteId", "1"},
+		{"visitor", "v"},
+		{"event", "view"},
+		{"campaignId", "12"},
+		{"variationId", "1"},
 	} {
 		set(pair[0], pair[1])
 	}

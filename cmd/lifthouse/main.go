@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"lifthouse/engine/embedded"
 )
 
 func main() {
@@ -18,5 +20,9 @@ func main() {
 	p := &program{in: os.Stdin, out: os.Stdout, err: os.Stderr, dir: dir, args: os.Args[1:], getenv: os.Getenv}
 	code := p.run(ctx)
 	stop()
+	if err := embedded.Shutdown(); err != nil {
+		p.complain("%v", err)
+		code = max(code, exitFailed)
+	}
 	os.Exit(code)
 }

@@ -12,6 +12,7 @@ import (
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 
+	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
@@ -38,7 +39,9 @@ func (p *program) openStore(ctx context.Context) (*store, error) {
 		if s.embedded, err = embedded.Open(ctx, s.dir, embedded.Options{}); err != nil {
 			return nil, err
 		}
-		options = s.embedded.ClientOptions()
+		if options, err = embeddedOptions(ctx, s.embedded); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
 	}
 	if s.conn, err = schema.Connect(ctx, options); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -49,6 +52,23 @@ func (p *program) openStore(ctx context.Context) (*store, error) {
 	s.writer = ingest.NewWriter(s.conn)
 	s.engine = engine.New(s.conn, s.catalogue)
 	return s, nil
+}
+
+// embeddedDatabase holds the tables of an embedded store. The engine's default
+// database would look for a table that it does not have as a file.
+const embeddedDatabase = "lifthouse"
+
+func embeddedOptions(ctx context.Context, e *embedded.Engine) (*clickhouse.Options, error) {
+	admin, err := clickhouse.Open(e.ClientOptions())
+	if err != nil {
+		return nil, err
+	}
+	if err := admin.Exec(ctx, "CREATE DATABASE IF NOT EXISTS "+embeddedDatabase); err != nil {
+		return nil, errors.Join(fmt.Errorf("create database: %w", err), admin.Close())
+	}
+	options := e.ClientOptions()
+	options.Auth.Database = embeddedDatabase
+	return options, admin.Close()
 }
 
 // Close ends the connection and the engine.

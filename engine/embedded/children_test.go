@@ -26,6 +26,7 @@ var children = map[string]func(args []string){
 	"signals": signalsChild,
 	"close":   closeChild,
 	"options": optionsChild,
+	"end":     endChild,
 }
 
 const batchRows = 1000
@@ -196,4 +197,19 @@ func optionsChild(args []string) {
 	}
 	must(conn.Ping(ctx))
 	must(e.Close())
+}
+
+// endChild shuts the library down, which is for good.
+func endChild(args []string) {
+	e, _ := mustOpen(args[0])
+	if err := Shutdown(); err == nil {
+		say("failed: shut down under an open engine")
+	}
+	must(e.Close())
+	must(Shutdown())
+	must(Shutdown())
+	if _, err := Open(context.Background(), args[0], Options{}); !errors.Is(err, ErrShutDown) {
+		say("failed: Open after Shutdown:", err)
+	}
+	say("ended")
 }

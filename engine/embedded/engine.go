@@ -223,8 +223,8 @@ func (e *Engine) begin() error {
 // folder, which can then be opened again, as can another one. Calls after the
 // first return its error.
 //
-// It leaves the library's idle threads alone: chdb_shutdown would join them,
-// and the process could not open an engine ever after.
+// It leaves the library's idle threads alone, so that the process can open an
+// engine again; Shutdown joins them.
 func (e *Engine) Close() error {
 	e.closing.Do(func() { e.failure = e.close() })
 	return e.failure
@@ -251,4 +251,24 @@ func (e *Engine) close() error {
 	defer opened.Unlock()
 	opened.dir = ""
 	return e.lock.Close()
+}
+
+// ErrShutDown is the error of Open after Shutdown.
+var ErrShutDown = errors.New("embedded: the library was shut down; a process cannot start it again")
+
+// Shutdown joins the library's threads. It is for the end of a process, after
+// the engine was closed: no engine can be opened after it.
+func Shutdown() error {
+	opened.Lock()
+	defer opened.Unlock()
+	if opened.dir != "" {
+		return fmt.Errorf("embedded: %s is open; close it before the shutdown", opened.dir)
+	}
+	load.Lock()
+	defer load.Unlock()
+	if load.lib != nil && !load.ended {
+		load.lib.shutdown()
+		load.ended = true
+	}
+	return nil
 }

@@ -25,6 +25,7 @@ type library struct {
 	connect     func(argc int32, argv unsafe.Pointer) handle
 	closeConn   func(handle)
 	setHandlers func(enabled int32)
+	shutdown    func()
 
 	query       func(conn uintptr, sql unsafe.Pointer, sqlLen uintptr, format unsafe.Pointer, formatLen uintptr, names, nameLens, values, valueLens unsafe.Pointer, count uintptr) resultHandle
 	streamQuery func(conn uintptr, sql unsafe.Pointer, sqlLen uintptr, format unsafe.Pointer, formatLen uintptr, names, nameLens, values, valueLens unsafe.Pointer, count uintptr) resultHandle
@@ -48,8 +49,9 @@ type library struct {
 
 var load struct {
 	sync.Mutex
-	path string
-	lib  *library
+	path  string
+	lib   *library
+	ended bool // by Shutdown
 }
 
 // loadLibrary opens the library at path, once per process: a process cannot
@@ -58,6 +60,9 @@ var load struct {
 func loadLibrary(path string) (*library, error) {
 	load.Lock()
 	defer load.Unlock()
+	if load.ended {
+		return nil, ErrShutDown
+	}
 	if load.lib != nil {
 		if load.path != path {
 			return nil, fmt.Errorf("embedded: %s is loaded already; a process cannot load %s as well", load.path, path)
@@ -85,6 +90,7 @@ func openLibrary(path string) (*library, error) {
 		{"chdb_connect", &lib.connect},
 		{"chdb_close_conn", &lib.closeConn},
 		{"chdb_set_signal_handlers_enabled", &lib.setHandlers},
+		{"chdb_shutdown", &lib.shutdown},
 		{"chdb_query_with_params_n", &lib.query},
 		{"chdb_stream_query_with_params_n", &lib.streamQuery},
 		{"chdb_stream_fetch_result", &lib.fetch},

@@ -249,3 +249,13 @@ func TestOptions(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+func TestShutdown(t *testing.T) {
+	p := start(t, "end", t.TempDir())
+	if line := p.line(t); line != "ended" {
+		t.Error(line)
+	}
+	if err := p.Wait(); err != nil {
+		t.Error(err)
+	}
+}

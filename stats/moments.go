@@ -17,7 +17,11 @@ type Sample interface {
 	check() Reason
 }
 
-// Rate is a count of visitors and of those among them who converted.
+// largestCount is the most visitors a rate may have: a hundred times mankind, and
+// as far as floats tell rates near 1 apart.
+const largestCount = 1_000_000_000_000
+
+// Rate is a count of visitors, at most 10¹², and of those among them who converted.
 type Rate struct {
 	Visitors, Converted int64
 }
@@ -143,7 +147,7 @@ func (r Rate) variance() float64 {
 
 func (r Rate) check() Reason {
 	switch {
-	case r.Visitors < 0 || r.Converted < 0 || r.Converted > r.Visitors:
+	case r.Visitors < 0 || r.Visitors > largestCount || r.Converted < 0 || r.Converted > r.Visitors:
 		return ReasonInvalidData
 	case r.Visitors == 0:
 		return ReasonNoVisitors

@@ -39,7 +39,14 @@ func (r *rule) betaPosterior(control, treatment Rate, alpha float64) posterior {
 		lower: sided(math.Expm1(lower), smallestEffect, p.below < tail),
 		upper: -sided(-math.Expm1(upper), smallestEffect, p.above < tail),
 	}
+	p.differences, p.lifts = p.differences.upright(), p.lifts.upright()
 	return p
+}
+
+// upright returns the bounds in order, where an interval narrower than the last
+// digit of its ends may have come out upside down.
+func (in bounds) upright() bounds {
+	return bounds{lower: math.Min(in.lower, in.upper), upper: math.Max(in.lower, in.upper)}
 }
 
 // differenceQuantile returns δ with P(X - Y < δ) = P(Z < -z), or P(Z < z) where

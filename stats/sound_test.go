@@ -174,3 +174,10 @@ func mustSound(t testing.TB, control Sample, treatments []Sample, o Options) []C
 	}
 	return comparisons
 }
+
+func mustFinite(t testing.TB, v any) {
+	t.Helper()
+	if path := notFinite(reflect.ValueOf(v), ""); path != "" {
+		t.Errorf("%T%s is not finite: %+v", v, path, v)
+	}
+}

@@ -56,11 +56,11 @@ func gammaRatio(a float64) float64 {
 //
 //	P(T > t) = I_x(nu/2, 1/2) / 2,  x = nu / (nu + t²)
 //
-// by the series around the centre and the continued fraction in the tail, where
-// the regularised incomplete beta function as usually coded loses digits at a
-// million degrees of freedom.
+// by a series around the centre and a continued fraction in the tail, where the
+// regularised incomplete beta function as usually coded loses digits at a million
+// degrees of freedom.
 //
-// See DLMF 8.17.7 and 8.17.22.
+// See DLMF 8.17.7 and 15.8.1.
 func (s student) survival(t float64) (tail, density float64) {
 	switch {
 	case t <= 0:
@@ -74,13 +74,12 @@ func (s student) survival(t float64) (tail, density float64) {
 	if h < 1e100 {
 		logX = -math.Log1p(h * h)
 	}
-	x := math.Exp(logX)
 	y := 1 / (1 + 1/(h*h))
 	density = s.scale * math.Exp(0.5*s.nu*logX) * math.Sqrt(y)
 	if y*(s.nu+1) < 9 && y < 0.6 {
 		return 0.5 - density*betaSeries(0.5, s.nu/2, y), density
 	}
-	return density * betaFraction(s.nu/2, 0.5, x) / s.nu, density
+	return density * tailFraction(s.nu/2+1, 1/(h*h)) / (s.nu * y), density
 }
 
 // betaSeries returns the sum of Π (a+b+j)/(a+1+j) y, all of whose terms are
@@ -98,34 +97,30 @@ func betaSeries(a, b, y float64) float64 {
 	return sum
 }
 
-// betaFraction returns I_x(a, b) a B(a, b) / (x^a (1-x)^b) by the continued
-// fraction, evaluated after Lentz; for x below the distribution's mean.
-func betaFraction(a, b, x float64) float64 {
-	const tiny = 1e-300
-	away := func(v float64) float64 {
-		if math.Abs(v) < tiny {
-			return tiny
+// tailFraction returns 2F1(1/2, 1; c; -z) for c > 1 and z > 0 by Gauss's continued
+// fraction, all of whose terms are positive, so that nothing cancels however large
+// c and z are.
+//
+// See DLMF 15.7.5.
+func tailFraction(c, z float64) float64 {
+	f, up, down := 1.0, 1.0, 0.0
+	for k := range 2000 {
+		m := float64(k / 2)
+		term := (0.5 + m) * (c - 1 + m) / ((c - 1 + 2*m) * (c + 2*m)) * z
+		if k%2 == 1 {
+			m++
+			term = m * (c - 1.5 + m) / ((c + 2*m - 2) * (c + 2*m - 1)) * z
 		}
-		return v
-	}
-	c, d := 1.0, 1/away(1-(a+b)*x/(a+1))
-	f := d
-	for k := range 1000 {
-		m := float64(k + 1)
-		even := m * (b - m) * x / ((a + 2*m - 1) * (a + 2*m))
-		d = 1 / away(1+even*d)
-		c = away(1 + even/c)
-		f *= d * c
-		odd := -(a + m) * (a + b + m) * x / ((a + 2*m) * (a + 2*m + 1))
-		d = 1 / away(1+odd*d)
-		c = away(1 + odd/c)
-		step := d * c
+		// Lentz's forward evaluation of 1 + term / (1 + …).
+		down = 1 / (1 + term*down)
+		up = 1 + term/up
+		step := up * down
 		f *= step
 		if math.Abs(step-1) < 1e-16 {
 			break
 		}
 	}
-	return f
+	return 1 / f
 }
 
 // quantile returns t with P(T > t) = tail, for a tail below one half; +Inf for a
@@ -138,14 +133,14 @@ func (s student) quantile(tail float64) float64 {
 	}
 	t := s.start(tail, z)
 	logTail := math.Log(tail)
-	for range 100 {
+	for range 1000 {
 		p, density := s.survival(t)
-		if p <= 0 || density <= 0 {
-			t /= 2
+		if p < 1e-300 && logTail > -600 {
+			t /= 2 // beyond the digits of a float
 			continue
 		}
 		step := (math.Log(p) - logTail) * p / density
-		t *= math.Exp(min(step, 300))
+		t *= math.Exp(math.Min(step, 5))
 		if math.Abs(step) < 1e-9 {
 			break
 		}

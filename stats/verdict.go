@@ -59,7 +59,7 @@ func (c pair) reasons(out Comparison, o Options) []Reason {
 
 // insufficient lists why the data allow no verdict at all.
 func (c pair) insufficient() []Reason {
-	if checkSample(c.control) != "" || checkSample(c.treatment) != "" {
+	if checkSample(c.control) != "" || checkSample(c.treatment) != "" || !sameKind(c.control, c.treatment) {
 		return nil
 	}
 	var reasons []Reason

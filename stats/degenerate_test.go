@@ -1,0 +1,246 @@
+package stats
+
+import (
+	"math"
+	"math/big"
+	"slices"
+	"testing"
+)
+
+func mean(n int64, m, v float64) Mean {
+	return Mean{Visitors: n, Mean: m, Variance: v, Nonzero: -1}
+}
+
+func TestDegenerateComparisons(t *testing.T) {
+	inf, nan := math.Inf(1), math.NaN()
+	tests := []struct {
+		name               string
+		control, treatment Sample
+		verdict            Verdict
+		reasons            []Reason
+		p                  bool // whether there is one
+	}{
+		{"no samples", nil, nil, VerdictInsufficientData, []Reason{ReasonNoVisitors}, false},
+		{"no visitors", Rate{}, Rate{}, VerdictInsufficientData, []Reason{ReasonNoVisitors}, false},
+		{"one side empty", Rate{Visitors: 200, Converted: 9}, Rate{}, VerdictInsufficientData, []Reason{ReasonNoVisitors}, false},
+		{"mixed kinds", Rate{Visitors: 9}, mean(9, 1, 1), VerdictInsufficientData, []Reason{ReasonInvalidData}, false},
+		{"more converted than there are", Rate{Visitors: 9, Converted: 10}, Rate{Visitors: 9}, VerdictInsufficientData, []Reason{ReasonInvalidData}, false},
+		{"negative visitors", Rate{Visitors: -9}, Rate{Visitors: 9}, VerdictInsufficientData, []Reason{ReasonInvalidData}, false},
+		{"one visitor each", Rate{Visitors: 1, Converted: 1}, Rate{Visitors: 1}, VerdictInsufficientData, []Reason{ReasonTooFewVisitors, ReasonTooFewConversions}, true},
+		{"nobody converted", Rate{Visitors: 900}, Rate{Visitors: 900}, VerdictInsufficientData, []Reason{ReasonTooFewConversions, ReasonBaselineZero}, true},
+		{"all converted", Rate{Visitors: 900, Converted: 900}, Rate{Visitors: 900, Converted: 900}, VerdictInsufficientData, []Reason{ReasonTooFewConversions}, true},
+		{"four conversions", Rate{Visitors: 900, Converted: 1}, Rate{Visitors: 900, Converted: 3}, VerdictInsufficientData, []Reason{ReasonTooFewConversions}, true},
+		{"0 against 7 of 500", Rate{Visitors: 500}, Rate{Visitors: 500, Converted: 7}, VerdictBetter, []Reason{ReasonBaselineZero}, true},
+		{"7 against 0 of 500", Rate{Visitors: 500, Converted: 7}, Rate{Visitors: 500}, VerdictWorse, []Reason{}, true},
+		{"99 visitors", Rate{Visitors: 99, Converted: 1}, Rate{Visitors: 99, Converted: 90}, VerdictInsufficientData, []Reason{ReasonTooFewVisitors}, true},
+		{"the largest counts", Rate{Visitors: 1e12, Converted: 5e11}, Rate{Visitors: 1e12, Converted: 3e11}, VerdictWorse, []Reason{}, true},
+		{"too large a count", Rate{Visitors: math.MaxInt64, Converted: 7}, Rate{Visitors: 1e12, Converted: 9}, VerdictInsufficientData, []Reason{ReasonInvalidData}, false},
+		{"all of the largest count", Rate{Visitors: 1e12, Converted: 1e12 - 9}, Rate{Visitors: 1e12, Converted: 1e12 - 90}, VerdictWorse, []Reason{}, true},
+		{"from none to all", Rate{Visitors: 1e12, Converted: 0}, Rate{Visitors: 1e12, Converted: 1e12}, VerdictBetter, []Reason{ReasonBaselineZero}, true},
+		{"a mean of one", mean(1, 5, 0), mean(500, 5, 1), VerdictInsufficientData, []Reason{ReasonTooFewVisitors}, false},
+		{"a mean of none", mean(0, nan, nan), mean(500, 5, 1), VerdictInsufficientData, []Reason{ReasonNoVisitors}, false},
+		{"constant means", mean(500, 5, 0), mean(500, 6, 0), VerdictInsufficientData, []Reason{ReasonZeroVariance}, false},
+		{"one constant mean", mean(500, 5, 0), mean(500, 6, 1), VerdictBetter, []Reason{}, true},
+		{"negative variance", mean(500, 5, -1), mean(500, 6, 1), VerdictInsufficientData, []Reason{ReasonInvalidData}, false},
+		{"NaN mean", mean(500, nan, 1), mean(500, 6, 1), VerdictInsufficientData, []Reason{ReasonInvalidData}, false},
+		{"infinite mean", mean(500, 1, 1), mean(500, inf, 1), VerdictInsufficientData, []Reason{ReasonInvalidData}, false},
+		{"infinite variance", mean(500, 1, inf), mean(500, 6, 1), VerdictInsufficientData, []Reason{ReasonInvalidData}, false},
+		{"NaN variance", mean(500, 1, nan), mean(500, 6, 1), VerdictInsufficientData, []Reason{ReasonInvalidData}, false},
+		{"variances overflow together", mean(2, 1, math.MaxFloat64), mean(2, 6, math.MaxFloat64), VerdictInsufficientData, []Reason{ReasonTooFewVisitors, ReasonBaselineNotDistinguishable}, true},
+		{"a difference that overflows", mean(500, -math.MaxFloat64, 1), mean(500, math.MaxFloat64, 1), VerdictInsufficientData, []Reason{ReasonInvalidData}, false},
+		{"the smallest numbers", mean(500, 5e-324, 5e-324), mean(500, 1e-323, 5e-324), VerdictInsufficientData, []Reason{ReasonInvalidData}, false},
+		{"baseline zero", mean(500, 0, 1), mean(500, 1, 1), VerdictBetter, []Reason{ReasonBaselineZero}, true},
+		{"baseline below zero", mean(500, -10, 1), mean(500, -9, 1), VerdictBetter, []Reason{}, true},
+		{"baseline near zero", mean(500, 0.01, 1), mean(500, 1, 1), VerdictBetter, []Reason{ReasonBaselineNotDistinguishable}, true},
+		{"19 with a value", Mean{500, 1, 1, 19}, Mean{500, 2, 1, 400}, VerdictInsufficientData, []Reason{ReasonTooFewNonzero}, true},
+		{"20 with a value", Mean{500, 1, 1, 20}, Mean{500, 2, 1, 20}, VerdictBetter, []Reason{}, true},
+		{"equal means", mean(500, 1, 1), mean(500, 1, 1), VerdictInconclusive, []Reason{}, true},
+	}
+	for _, methodology := range []Methodology{MethodologyFrequentist, MethodologyBayesian} {
+		for _, test := range tests {
+			o := Options{SignificanceLevel: 95, Methodology: methodology}
+			c := mustSound(t, test.control, []Sample{test.treatment}, o)[0]
+			if c.Verdict != test.verdict || !slices.Equal(c.Reasons, test.reasons) && methodology == MethodologyFrequentist {
+				t.Errorf("%s, %s: %s %v, want %s %v", test.name, methodology, c.Verdict, c.Reasons, test.verdict, test.reasons)
+			}
+			has := c.Frequentist != nil && c.Frequentist.PValue != nil || c.Bayesian != nil && c.Bayesian.ChanceToBeatControl != nil
+			if has != test.p {
+				t.Errorf("%s, %s: has an answer: %v", test.name, methodology, has)
+			}
+			o.SignificanceLevel = 100
+			mustSound(t, test.control, []Sample{test.treatment, test.treatment}, o)
+		}
+	}
+}
+
+// Level 100 leaves no error to make: nothing is ever significant, however clear.
+func TestLevel100(t *testing.T) {
+	pairs := [][2]Sample{
+		{Rate{Visitors: 1e6, Converted: 1e5}, Rate{Visitors: 1e6, Converted: 9e5}},
+		{mean(1e6, 1, 1), mean(1e6, 100, 1)},
+	}
+	for _, level := range []int{100, 0, -5, 101} {
+		for _, methodology := range []Methodology{MethodologyFrequentist, MethodologyBayesian} {
+			for _, p := range pairs {
+				o := Options{SignificanceLevel: level, Methodology: methodology}
+				for _, c := range mustSound(t, p[0], []Sample{p[1], p[1]}, o) {
+					if c.Significant || c.Verdict != VerdictInconclusive || !slices.Contains(c.Reasons, ReasonLevel100) {
+						t.Errorf("level %d: %s %v", level, c.Verdict, c.Reasons)
+					}
+				}
+			}
+		}
+	}
+	for _, e := range []Estimate{
+		EstimateRate(Rate{Visitors: 9, Converted: 3}, Options{SignificanceLevel: 100}),
+		EstimateMean(mean(9, 3, 1), Options{SignificanceLevel: 100}),
+	} {
+		if e.Interval != nil || e.Reason != ReasonLevel100 || e.Value == nil {
+			t.Errorf("estimate at level 100: %+v", e)
+		}
+	}
+}
+
+// A treatment without a p-value leaves the family: the others are judged as if it
+// were not there.
+func TestEmptyTreatmentLeavesTheFamily(t *testing.T) {
+	control, treatment := Rate{Visitors: 1000, Converted: 100}, Rate{Visitors: 1000, Converted: 130}
+	o := Options{SignificanceLevel: 95}
+	alone := Compare(control, []Sample{treatment}, o)[0]
+	beside := Compare(control, []Sample{Rate{}, treatment, nil}, o)[1]
+	if *alone.Frequentist.AdjustedPValue != *beside.Frequentist.AdjustedPValue || beside.Frequentist.Correction != CorrectionNone ||
+		*alone.Difference.Interval.Lower != *beside.Difference.Interval.Lower || *alone.Sequential.PValue != *beside.Sequential.PValue {
+		t.Errorf("alone %+v, beside %+v", alone.Frequentist, beside.Frequentist)
+	}
+	if got := Compare(control, nil, o); len(got) != 0 {
+		t.Errorf("no treatments: %v", got)
+	}
+}
+
+func TestUnbalancedSkew(t *testing.T) {
+	o := Options{SignificanceLevel: 95}
+	// Welch says p < .001 from control's small variance, the pooled t does not.
+	control, treatment := mean(500, 1, 4), mean(9500, 1.4, 100)
+	c := mustSound(t, control, []Sample{treatment}, o)[0]
+	if !c.Significant || c.Verdict != VerdictInconclusive || !slices.Contains(c.Reasons, ReasonUnbalancedSkew) {
+		t.Errorf("5/95: %v %s %v", c.Significant, c.Verdict, c.Reasons)
+	}
+	c = mustSound(t, mean(2500, 1, 4), []Sample{mean(7500, 1.4, 100)}, o)[0]
+	if c.Verdict != VerdictBetter {
+		t.Errorf("25/75: %s %v", c.Verdict, c.Reasons)
+	}
+}
+
+func TestSharesChanged(t *testing.T) {
+	o := Options{SignificanceLevel: 95, SharesChanged: true}
+	for _, c := range Compare(Rate{Visitors: 500, Converted: 50}, []Sample{Rate{Visitors: 500, Converted: 60}, Rate{}}, o) {
+		if !slices.Contains(c.Reasons, ReasonSharesChanged) {
+			t.Errorf("reasons %v", c.Reasons)
+		}
+	}
+}
+
+func TestEstimates(t *testing.T) {
+	o := Options{SignificanceLevel: 95}
+	// Wilson (1927) by mpmath: the roots in p of (.15 - p)² = z² p (1-p)/100.
+	e := EstimateRate(Rate{Visitors: 100, Converted: 15}, o)
+	if !near(*e.Interval.Lower, 0.0930598528, 1e-6) || !near(*e.Interval.Upper, 0.2328355959, 1e-6) || !near(*e.StandardError, 0.0357071, 1e-5) {
+		t.Errorf("15 of 100: %v [%v, %v]", *e.StandardError, *e.Interval.Lower, *e.Interval.Upper)
+	}
+	// t quantile of 9 degrees of freedom: 2.262157.
+	e = EstimateMean(mean(10, 5, 40), o)
+	if !near(*e.Interval.Lower, 5-2*2.2621571628, 1e-9) || *e.StandardError != 2 {
+		t.Errorf("mean: %v [%v, %v]", *e.StandardError, *e.Interval.Lower, *e.Interval.Upper)
+	}
+	tests := []struct {
+		name   string
+		e      Estimate
+		reason Reason
+		value  bool
+	}{
+		{"no visitors", EstimateRate(Rate{}, o), ReasonNoVisitors, false},
+		{"impossible", EstimateRate(Rate{Visitors: 1, Converted: 2}, o), ReasonInvalidData, false},
+		{"nobody converted", EstimateRate(Rate{Visitors: 10}, o), "", true},
+		{"no mean", EstimateMean(mean(0, 0, 0), o), ReasonNoVisitors, false},
+		{"one visitor", EstimateMean(mean(1, 4, 0), o), ReasonTooFewVisitors, true},
+		{"constant", EstimateMean(mean(7, 4, 0), o), ReasonZeroVariance, true},
+		{"NaN", EstimateMean(mean(7, math.NaN(), 0), o), ReasonInvalidData, false},
+		{"half width overflows", EstimateMean(mean(2, 1, math.MaxFloat64), o), "", true},
+		{"nobody", EstimateRatio(Ratio{Scale: 1}, o), ReasonNoVisitors, false},
+		{"no goals", EstimateRatio(Ratio{Visitors: 5, Scale: 1}, o), ReasonBaselineZero, false},
+		{"no scale", EstimateRatio(Ratio{Visitors: 5}, o), ReasonInvalidData, false},
+	}
+	for _, test := range tests {
+		if test.e.Reason != test.reason || (test.e.Value != nil) != test.value {
+			t.Errorf("%s: %+v, want reason %q", test.name, test.e, test.reason)
+		}
+	}
+}
+
+// Visitors with value and goals (10, 1), (30, 2), (0, 0), (20, 1), by hand: R = 15,
+// residuals value - R goals = -5, 0, 0, 5, SE² = 50 n/((n-1) G²).
+func TestEstimateRatio(t *testing.T) {
+	sums := func(sum, squares int64) Sums { return Sums{Sum: big.NewInt(sum), Squares: big.NewInt(squares)} }
+	r := Ratio{Visitors: 4, Value: sums(600, 140000), Goals: sums(4, 6), Products: big.NewInt(900), Scale: 10}
+	e := EstimateRatio(r, Options{SignificanceLevel: 90})
+	want := math.Sqrt(50 * 4 / 3. / 16)
+	if *e.Value != 15 || !near(*e.StandardError, want, 1e-15) {
+		t.Errorf("EstimateRatio = %v ± %v, want 15 ± %v", *e.Value, *e.StandardError, want)
+	}
+	// One goal each makes it the mean.
+	ones := Ratio{Visitors: 4, Value: sums(600, 140000), Goals: sums(4, 4), Products: big.NewInt(600), Scale: 10}
+	e = EstimateRatio(ones, Options{SignificanceLevel: 90})
+	m := EstimateMean(sums(600, 140000).Mean(4, 10), Options{SignificanceLevel: 90})
+	if *e.Value != *m.Value || !near(*e.StandardError, *m.StandardError, 1e-15) || *e.Interval.Lower != *m.Interval.Lower {
+		t.Errorf("a ratio over ones %v ± %v, the mean %v ± %v", *e.Value, *e.StandardError, *m.Value, *m.StandardError)
+	}
+}
+
+func TestSumsMean(t *testing.T) {
+	tests := []struct {
+		name            string
+		n, scale        int64
+		values          []int64
+		mean, variance  float64
+		repeat, squared int64
+	}{
+		{name: "none", n: 0, scale: 1},
+		{name: "one", n: 1, scale: 10, values: []int64{7}, mean: 0.7},
+		{name: "two", n: 2, scale: 10, values: []int64{10, 30}, mean: 2, variance: 2},
+		{name: "10⁹ ± 2", n: 4, scale: 1, values: []int64{1e9 - 2, 1e9 + 2, 1e9 - 2, 1e9 + 2}, mean: 1e9, variance: 16. / 3},
+		{name: "10⁹ ± 2, scaled", n: 4, scale: 10000, values: []int64{1e13 - 2e4, 1e13 + 2e4, 1e13 - 2e4, 1e13 + 2e4}, mean: 1e9, variance: 16. / 3},
+		{name: "negative", n: 2, scale: 1, values: []int64{-3, 3}, mean: 0, variance: 18},
+		{name: "no scale", n: 2, scale: 0, values: []int64{1, 2}},
+	}
+	for _, test := range tests {
+		var s Sums
+		for _, v := range test.values {
+			x := big.NewInt(v)
+			s = s.Merge(Sums{Sum: x, Squares: new(big.Int).Mul(x, x)})
+		}
+		got := s.Mean(test.n, test.scale)
+		if got.Mean != test.mean || got.Variance != test.variance || got.Nonzero != -1 || got.Visitors != test.n {
+			t.Errorf("%s: %+v, want %v and %v", test.name, got, test.mean, test.variance)
+		}
+	}
+	huge := new(big.Int).Exp(big.NewInt(10), big.NewInt(400), nil)
+	got := Sums{Sum: huge, Squares: huge}.Mean(2, 1)
+	if got.check() != ReasonInvalidData {
+		t.Errorf("sums beyond floats: %+v", got)
+	}
+}
+
+func TestMergeIsAssociative(t *testing.T) {
+	r := newRand(41)
+	draw := func() Sums {
+		x, y := big.NewInt(r.Int64()-r.Int64()), big.NewInt(r.Int64())
+		return Sums{Sum: x.Mul(x, big.NewInt(r.Int64())), Squares: y.Mul(y, y)}
+	}
+	equal := func(a, b Sums) bool { return a.Sum.Cmp(b.Sum) == 0 && a.Squares.Cmp(b.Squares) == 0 }
+	for range 1000 {
+		a, b, c := draw(), draw(), draw()
+		if !equal(a.Merge(b).Merge(c), a.Merge(b.Merge(c))) || !equal(a.Merge(b), b.Merge(a)) || !equal(a.Merge(Sums{}), a) {
+			t.Fatal("Merge depends on the order")
+		}
+	}
+}

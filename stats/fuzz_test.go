@@ -1,0 +1,102 @@
+package stats
+
+import (
+	"math"
+	"math/big"
+	"testing"
+)
+
+// The fuzz targets find no NaN, no infinity, no panic and no contradiction.
+
+func fuzzOptions(level int, flags uint8, planned int64) Options {
+	o := Options{SignificanceLevel: level, NonNegative: flags&1 > 0, SharesChanged: flags&2 > 0, PlannedVisitors: planned}
+	if flags&4 > 0 {
+		o.Methodology = MethodologyBayesian
+	}
+	return o
+}
+
+// possible folds any numbers into a rate that can be.
+func possible(r Rate) Rate {
+	n := r.Visitors % (largestCount + 1)
+	if n < 0 {
+		n = -n
+	}
+	x := r.Converted % (n + 1)
+	if x < 0 {
+		x = n + x
+	}
+	return Rate{Visitors: n, Converted: x}
+}
+
+func FuzzCompareRates(f *testing.F) {
+	f.Add(int64(500), int64(0), int64(500), int64(7), int64(0), int64(0), 95, uint8(0), int64(0))
+	f.Add(int64(11111), int64(1), int64(1), int64(0), int64(3), int64(3), 95, uint8(4), int64(1))
+	f.Add(int64(1e12), int64(1), int64(1e12), int64(1e12), int64(5), int64(0), 80, uint8(4), int64(math.MaxInt64))
+	f.Add(int64(math.MaxInt64), int64(1), int64(math.MaxInt64), int64(math.MaxInt64), int64(-1), int64(0), 80, uint8(4), int64(math.MaxInt64))
+	f.Fuzz(func(t *testing.T, n0, x0, n1, x1, n2, x2 int64, level int, flags uint8, planned int64) {
+		control := Rate{Visitors: n0, Converted: x0}
+		one, two := Rate{Visitors: n1, Converted: x1}, Rate{Visitors: n2, Converted: x2}
+		o := fuzzOptions(level, flags, planned)
+		mustSound(t, control, []Sample{one, two}, o)
+		control, one, two = possible(control), possible(one), possible(two)
+		mustSound(t, control, []Sample{one}, o)
+		mustSound(t, control, []Sample{one, two}, o)
+		mustFinite(t, EstimateRate(control, o))
+		mustFinite(t, CrossoverSkew([]int64{x0, x1, x2}, []int64{n0, n1, n2}))
+		mustFinite(t, SampleRatio([]int64{n0, n1, n2}, Split{Control: float64(x0 % 100), Variations: []float64{float64(x1), float64(x2)}}))
+		mustFinite(t, Power(Plan{
+			Control: control, Shares: []float64{float64(x1), float64(x2)}, Visitors: n1,
+			MinimumEffect: float64(n2) / 100, Power: 0.8, VisitorsPerDay: float64(x0),
+		}, o))
+	})
+}
+
+func FuzzCompareMeans(f *testing.F) {
+	f.Add(int64(500), 1.0, 2.0, int64(500), 1.5, 2.5, int64(20), 0.0, 0.0, 95, uint8(0), int64(0))
+	f.Add(int64(2), -1e300, 1e300, int64(3), 5e-324, 5e-324, int64(1), math.NaN(), math.Inf(1), 90, uint8(1), int64(-1))
+	f.Add(int64(2), 1.0, math.MaxFloat64, int64(2), 6.0, math.MaxFloat64, int64(1<<62), 0.0, 1e-320, 80, uint8(5), int64(1))
+	f.Fuzz(func(t *testing.T, n0 int64, m0, v0 float64, n1 int64, m1, v1 float64, n2 int64, m2, v2 float64, level int, flags uint8, planned int64) {
+		control, one, two := mean(n0, m0, v0), mean(n1, m1, v1), mean(n2, m2, v2)
+		o := fuzzOptions(level, flags, planned)
+		mustSound(t, control, []Sample{one}, o)
+		mustSound(t, control, []Sample{one, two}, o)
+		mustFinite(t, EstimateMean(control, o))
+		mustFinite(t, Power(Plan{
+			Control: control, Shares: []float64{m1, v1, m2}, Visitors: n1,
+			MinimumEffect: v2, Power: m2, VisitorsPerDay: v1,
+		}, o))
+	})
+}
+
+func FuzzSums(f *testing.F) {
+	f.Add(int64(3), int64(5), int64(9), int64(2), int64(4), int64(10000))
+	f.Add(int64(2), int64(-5), int64(math.MaxInt64), int64(0), int64(-1), int64(0))
+	f.Fuzz(func(t *testing.T, n, sum, squares, goals, products, scale int64) {
+		s := Sums{Sum: big.NewInt(sum), Squares: big.NewInt(squares)}
+		o := Options{SignificanceLevel: 95}
+		mustFinite(t, EstimateMean(s.Mean(n, scale), o))
+		g := Sums{Sum: big.NewInt(goals), Squares: big.NewInt(goals)}
+		mustFinite(t, EstimateRatio(Ratio{Visitors: n, Value: s, Goals: g, Products: big.NewInt(products), Scale: scale}, o))
+	})
+}
+
+func FuzzConclude(f *testing.F) {
+	f.Add(0.01, 0.2, 1.0, 3.0, 95, uint8(0))
+	f.Add(math.NaN(), -1.0, math.Inf(1), 0.0, 100, uint8(7))
+	f.Fuzz(func(t *testing.T, p, q, m, progress float64, level int, flags uint8) {
+		o := fuzzOptions(level, flags, 0)
+		comparisons := Compare(mean(200, m, 1), []Sample{mean(300, p, 1), mean(5000, q, 2)}, o)
+		cell := Evidence{Comparisons: comparisons, Progress: &progress, SampleRatioMismatch: flags&8 > 0}
+		for _, c := range append(ConcludeCells([]Evidence{cell, {}, cell}, o), Conclude(cell, o)) {
+			if c.Status == "" || c.Reasons == nil || (c.Index >= 0) != (c.Status == StatusWinner || c.Status == StatusLoser) {
+				t.Errorf("%+v", c)
+			}
+		}
+		for _, adjusted := range Holm([]float64{p, q, m}) {
+			if !(adjusted >= 0 && adjusted <= 1) {
+				t.Errorf("Holm(%v, %v, %v) has %v", p, q, m, adjusted)
+			}
+		}
+	})
+}

@@ -67,8 +67,7 @@ func TestPower(t *testing.T) {
 		return changed
 	}
 	got := Power(plan, o)
-	// (1.959964 + 0.841621)² (.09 + .1056) / (.5 * .02²): R's power.prop.test says
-	// 3841 a variation by a pooled null; 3839 unpooled.
+	// (1.959964 + 0.841621)² (.09 + .1056) / (.5 * .02²) = 7676.2
 	if *got.RequiredVisitors != 7677 || *got.RemainingVisitors != 5677 || *got.DaysRemaining != 19 {
 		t.Errorf("Power = %d required, %d remaining, %d days", *got.RequiredVisitors, *got.RemainingVisitors, *got.DaysRemaining)
 	}

@@ -1,0 +1,124 @@
+package stats
+
+import (
+	"slices"
+	"testing"
+)
+
+// said is a comparison reduced to what a conclusion reads.
+func said(verdict Verdict, difference, p, sequential float64) Comparison {
+	return Comparison{
+		Difference:  Effect{Value: &difference},
+		Frequentist: &Frequentist{PValue: &p, AdjustedPValue: &p},
+		Sequential:  &Sequential{PValue: &sequential, Significant: sequential < 0.05},
+		Significant: p < 0.05,
+		Verdict:     verdict,
+		Reasons:     []Reason{},
+	}
+}
+
+func TestConclude(t *testing.T) {
+	half, full := 0.5, 1.0
+	better, seen := said(VerdictBetter, 2, 0.01, 0.2), said(VerdictBetter, 1, 0.001, 0.01)
+	worse, even := said(VerdictWorse, -3, 0.001, 0.01), said(VerdictInconclusive, 5, 0.4, 1)
+	less, empty := said(VerdictWorse, -4, 0.01, 0.3), Comparison{Verdict: VerdictInsufficientData, Reasons: []Reason{ReasonNoVisitors}}
+	tests := []struct {
+		name     string
+		evidence Evidence
+		status   Status
+		index    int
+		reasons  []Reason
+	}{
+		{"nothing", Evidence{}, StatusInsufficientData, -1, []Reason{}},
+		{"no data", Evidence{Comparisons: []Comparison{empty}}, StatusInsufficientData, -1, []Reason{ReasonNoVisitors}},
+		{"one even, one empty", Evidence{Comparisons: []Comparison{empty, even}}, StatusInconclusive, -1, []Reason{ReasonNoVisitors}},
+		{"better, too early", Evidence{Comparisons: []Comparison{better}, Progress: &half}, StatusInconclusive, -1, []Reason{ReasonTooEarly}},
+		{"better, progress unknown", Evidence{Comparisons: []Comparison{better}}, StatusInconclusive, -1, []Reason{ReasonTooEarly}},
+		{"better at the end", Evidence{Comparisons: []Comparison{better}, Progress: &full}, StatusWinner, 0, []Reason{}},
+		{"better at any look", Evidence{Comparisons: []Comparison{even, seen}, Progress: &half}, StatusWinner, 1, []Reason{}},
+		{"the largest of two", Evidence{Comparisons: []Comparison{seen, better}, Progress: &full}, StatusWinner, 1, []Reason{}},
+		{"the largest is too early", Evidence{Comparisons: []Comparison{seen, better}, Progress: &half}, StatusInconclusive, -1, []Reason{ReasonTooEarly}},
+		{"a winner beside a loser", Evidence{Comparisons: []Comparison{worse, seen}}, StatusWinner, 1, []Reason{}},
+		{"a loser", Evidence{Comparisons: []Comparison{even, worse}}, StatusLoser, 1, []Reason{}},
+		{"the worst loser at the end", Evidence{Comparisons: []Comparison{less, worse}, Progress: &full}, StatusLoser, 0, []Reason{}},
+		{"a loser too early", Evidence{Comparisons: []Comparison{less}, Progress: &half}, StatusInconclusive, -1, []Reason{ReasonTooEarly}},
+		{"mismatch", Evidence{Comparisons: []Comparison{better}, Progress: &full, SampleRatioMismatch: true}, StatusInvalid, -1, []Reason{ReasonSampleRatioMismatch}},
+	}
+	for _, test := range tests {
+		got := Conclude(test.evidence, Options{SignificanceLevel: 95})
+		if got.Status != test.status || got.Index != test.index || !slices.Equal(got.Reasons, test.reasons) {
+			t.Errorf("%s: %+v", test.name, got)
+		}
+	}
+	chance := 0.99
+	bayes := Comparison{Difference: Effect{Value: &half}, Bayesian: &Bayesian{ChanceToBeatControl: &chance}, Verdict: VerdictBetter}
+	for _, progress := range []*float64{nil, &half, &full} {
+		got := Conclude(Evidence{Comparisons: []Comparison{bayes}, Progress: progress}, Options{SignificanceLevel: 95, Methodology: MethodologyBayesian})
+		if (got.Status == StatusWinner) != (progress == &full) {
+			t.Errorf("Bayesian at %v: %+v", progress, got)
+		}
+	}
+}
+
+func TestConcludeCells(t *testing.T) {
+	full := 1.0
+	cell := func(p, sequential float64) Evidence {
+		return Evidence{Comparisons: []Comparison{said(VerdictBetter, 1, p, sequential)}, Progress: &full}
+	}
+	statuses := func(cells ...Evidence) []Status {
+		var found []Status
+		for _, c := range ConcludeCells(cells, Options{SignificanceLevel: 95}) {
+			found = append(found, c.Status)
+		}
+		return found
+	}
+	if got := statuses(cell(0.04, 1)); got[0] != StatusWinner {
+		t.Errorf("a single cell: %v", got)
+	}
+	// Holm: .04 * 1, .01 * 3, .03 * 2 = .06 stops, and .04 with it.
+	want := []Status{StatusInconclusive, StatusWinner, StatusInconclusive}
+	if got := statuses(cell(0.04, 1), cell(0.01, 1), cell(0.03, 1)); !slices.Equal(got, want) {
+		t.Errorf("three cells: %v, want %v", got, want)
+	}
+	// Cells without a p-value do not count.
+	if got := statuses(Evidence{}, cell(0.04, 1), Evidence{}); got[1] != StatusWinner {
+		t.Errorf("one cell of three has data: %v", got)
+	}
+	got := ConcludeCells([]Evidence{cell(0.04, 1), cell(0.03, 1)}, Options{SignificanceLevel: 95})
+	if !slices.Contains(got[0].Reasons, ReasonNotSignificantAcrossBreakdown) {
+		t.Errorf("reasons %v", got[0].Reasons)
+	}
+	// Before the end, the always-valid answer must pass as well.
+	early := cell(0.001, 0.03)
+	early.Progress = nil
+	if got := statuses(early, cell(0.5, 1)); got[0] != StatusInconclusive {
+		t.Errorf("sequential .03 of two: %v", got)
+	}
+	early = cell(0.001, 0.02)
+	early.Progress = nil
+	if got := statuses(early, cell(0.5, 1)); got[0] != StatusWinner {
+		t.Errorf("sequential .02 of two: %v", got)
+	}
+	// The comparisons given are not changed.
+	cells := []Evidence{cell(0.04, 0.04), cell(0.03, 0.04)}
+	ConcludeCells(cells, Options{SignificanceLevel: 95})
+	if c := cells[0].Comparisons[0]; c.Verdict != VerdictBetter || !c.Sequential.Significant || len(c.Reasons) > 0 {
+		t.Errorf("changed to %+v", c)
+	}
+}
+
+func TestHolm(t *testing.T) {
+	tests := []struct{ p, want []float64 }{
+		{nil, []float64{}},
+		{[]float64{0.04}, []float64{0.04}},
+		{[]float64{0.01, 0.04, 0.03}, []float64{0.03, 0.06, 0.06}},
+		{[]float64{0.9, 0.8}, []float64{1, 1}},
+		{[]float64{0.02, -1, 0.02}, []float64{0.04, 1, 0.04}},
+	}
+	for _, test := range tests {
+		got := Holm(test.p)
+		if !slices.EqualFunc(got, test.want, func(a, b float64) bool { return near(a, b, 1e-12) }) {
+			t.Errorf("Holm(%v) = %v, want %v", test.p, got, test.want)
+		}
+	}
+}

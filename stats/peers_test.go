@@ -1,0 +1,388 @@
+package stats
+
+import (
+	"encoding/json"
+	"math"
+	"testing"
+)
+
+// sumsInput is a variation as peers write it: float sums.
+type sumsInput struct {
+	N          int64
+	Sum        float64
+	SumSquares float64 `json:"sum_squares"`
+}
+
+func (s sumsInput) mean() Mean {
+	n := float64(s.N)
+	return mean(s.N, s.Sum/n, (s.SumSquares-s.Sum*s.Sum/n)/(n-1))
+}
+
+func (s sumsInput) rate() Rate { return Rate{Visitors: s.N, Converted: int64(s.Sum)} }
+
+// relativeDelta is the peers' test: Welch's on the relative effect by the delta
+// method. It is here only to show what ours differs from.
+func relativeDelta(m means) (effect, se, p float64) {
+	effect = (m.mt - m.mc) / m.mc
+	se = math.Sqrt(m.st/(m.mc*m.mc) + m.sc*m.mt*m.mt/(m.mc*m.mc*m.mc*m.mc))
+	tail, _ := newStudent(m.degreesOfFreedom()).survival(math.Abs(effect / se))
+	return effect, se, 2 * tail
+}
+
+type peerVector struct {
+	ID        int
+	Method    string
+	Input     json.RawMessage
+	Expected  json.RawMessage
+	Tolerance any
+}
+
+func peers(t *testing.T, method string) []peerVector {
+	t.Helper()
+	var all, found []peerVector
+	readVectors(t, "peers.json", &all)
+	for _, v := range all {
+		if v.Method == method {
+			found = append(found, v)
+		}
+	}
+	if len(found) == 0 {
+		t.Fatalf("no vector of %s", method)
+	}
+	return found
+}
+
+func (v peerVector) decode(t *testing.T, input, expected any) {
+	t.Helper()
+	vector{Input: v.Input, Expected: v.Expected}.decode(t, input, expected)
+}
+
+// tolerance is absolute in peers.json.
+func (v peerVector) close(t *testing.T, what string, got, want float64) {
+	t.Helper()
+	tolerance, _ := v.Tolerance.(float64)
+	if !(math.Abs(got-want) <= tolerance+1e-9*math.Abs(want)) {
+		t.Errorf("peer %d, %s: %s = %v, want %v", v.ID, v.Method, what, got, want)
+	}
+}
+
+func TestPeersChiSquare(t *testing.T) {
+	for _, v := range peers(t, "srm_chi_square") {
+		var in struct {
+			Users   []int64
+			Weights []float64
+		}
+		var want struct {
+			P float64 `json:"p_value"`
+		}
+		v.decode(t, &in, &want)
+		if len(in.Users) != len(in.Weights) {
+			continue // one variation missing: GrowthBook says p = 1, we INVALID_DATA
+		}
+		shares := Split{Variations: in.Weights}.Expected()[1:]
+		total := 0.0
+		for i, n := range in.Users {
+			if shares[i] > 0 {
+				total += float64(n)
+			}
+		}
+		v.close(t, "p", goodnessOfFit(in.Users, scaled(shares, total)), want.P)
+		check := SampleRatio(append([]int64{0}, in.Users...), Split{Variations: in.Weights})
+		if check.PValue != nil && *check.PValue < want.P-1e-3 {
+			t.Errorf("peer %d: p = %v, below the %v of the shares as given", v.ID, *check.PValue, want.P)
+		}
+	}
+}
+
+func TestPeersSequential(t *testing.T) {
+	for _, v := range peers(t, "sequential_half_width_and_p") {
+		var in struct {
+			SE, Alpha, Tuning, Estimate float64
+			N                           float64 `json:"n_total"`
+		}
+		var want struct {
+			Half float64 `json:"half_width"`
+			P    float64 `json:"p_value"`
+		}
+		v.decode(t, &in, &want)
+		rho2 := tuning(in.Alpha, in.Tuning)
+		v.close(t, "half width", in.SE*alwaysValidCritical(in.N, rho2, in.Alpha), want.Half)
+		v.close(t, "p", alwaysValidP(in.Estimate/in.SE, in.N, rho2), want.P)
+	}
+}
+
+func TestPeersHolm(t *testing.T) {
+	for _, v := range peers(t, "holm_bonferroni") {
+		var in struct{ P []float64 }
+		var want struct {
+			Adjusted []float64 `json:"p_adj"`
+		}
+		v.decode(t, &in, &want)
+		for i, p := range Holm(in.P) {
+			v.close(t, "adjusted p", p, want.Adjusted[i])
+		}
+	}
+}
+
+func TestPeersMeans(t *testing.T) {
+	type input struct {
+		Control, Treatment sumsInput
+		Alpha              float64
+	}
+	for _, v := range peers(t, "welch_t_absolute") {
+		var in input
+		var want struct {
+			Expected, SE float64
+			CI           [2]float64
+			P            float64 `json:"p_value"`
+		}
+		v.decode(t, &in, &want)
+		c := Compare(in.Control.mean(), []Sample{in.Treatment.mean()}, Options{SignificanceLevel: 95})[0]
+		v.close(t, "difference", *c.Difference.Value, want.Expected)
+		v.close(t, "p", *c.Frequentist.PValue, want.P)
+		v.close(t, "lower", *c.Difference.Interval.Lower, want.CI[0])
+		v.close(t, "upper", *c.Difference.Interval.Upper, want.CI[1])
+	}
+	for _, v := range peers(t, "fieller_relative_ci_z") {
+		var in input
+		var want struct{ CI [2]float64 }
+		v.decode(t, &in, &want)
+		m := newMeans(in.Control.mean(), in.Treatment.mean())
+		lifts, _ := m.liftInterval(normalQuantile(in.Alpha/2), true, false)
+		v.close(t, "lower lift", lifts.lower, want.CI[0])
+		v.close(t, "upper lift", lifts.upper, want.CI[1])
+	}
+}
+
+// The peers' p-value of a relative effect is reproduced, and ours is another:
+// GrowthBook's own example is significant by the difference and not by the lift.
+func TestPeersRelativeEffectDiffers(t *testing.T) {
+	for _, v := range peers(t, "welch_t_relative_delta") {
+		var in struct {
+			Metric             string
+			Control, Treatment sumsInput
+		}
+		var want struct {
+			Error    string
+			Expected float64
+			P        float64 `json:"p_value"`
+		}
+		v.decode(t, &in, &want)
+		if in.Metric == "proportion" {
+			in.Control.SumSquares, in.Treatment.SumSquares = in.Control.Sum, in.Treatment.Sum
+		}
+		c := Compare(in.Control.mean(), []Sample{in.Treatment.mean()}, Options{SignificanceLevel: 95})[0]
+		if want.Error != "" {
+			if c.Frequentist.Reason != ReasonInvalidData {
+				t.Errorf("peer %d: reason %q of contradicting sums", v.ID, c.Frequentist.Reason)
+			}
+			continue
+		}
+		effect, _, p := relativeDelta(newMeans(in.Control.mean(), in.Treatment.mean()))
+		v.close(t, "relative effect", effect, want.Expected)
+		if in.Metric == "proportion" {
+			v.Tolerance = 1e-4 // PostHog's variance is with n, ours with n - 1
+		}
+		v.close(t, "relative p", p, want.P)
+		v.close(t, "lift", *c.Lift.Value, want.Expected)
+		if v.ID == 1 && !(c.Significant && want.P > 0.05) {
+			t.Errorf("p = %v, GrowthBook %v", *c.Frequentist.PValue, want.P)
+		}
+	}
+}
+
+func TestPeersPooledZ(t *testing.T) {
+	for _, v := range peers(t, "ztest_pooled") {
+		var in struct{ Control, Treatment sumsInput }
+		var want struct {
+			P float64 `json:"p_value"`
+		}
+		v.decode(t, &in, &want)
+		table := newTable(in.Control.rate(), in.Treatment.rate())
+		// Miettinen and Nurminen's factor N/(N-1) is all that lies between them.
+		z := table.z() * math.Sqrt(table.total()/(table.total()-1))
+		v.close(t, "p", 2*normalSurvival(math.Abs(z)), want.P)
+	}
+}
+
+func TestPeersSampleSize(t *testing.T) {
+	size := func(s sizing, variations int, alpha, power, lift float64) float64 {
+		t.Helper()
+		shares := make([]float64, variations)
+		for i := range shares {
+			shares[i] = 1
+		}
+		s.power = normalQuantile(1 - power)
+		if reason := s.divide(shares, alpha, MethodologyFrequentist); reason != "" {
+			t.Fatal(reason)
+		}
+		vt, _ := s.lifted(lift)
+		z := (s.critical + s.power) / (lift * s.mean)
+		return z * z * s.spread(vt)
+	}
+	for _, method := range []string{"sample_size_per_variant_mean", "sample_size_per_variant_proportion_unpooled"} {
+		for _, v := range peers(t, method) {
+			var in struct {
+				Variants                  int
+				MDE                       float64 `json:"mde_rel"`
+				Mean, SD, P, Alpha, Power float64
+			}
+			var want struct {
+				N float64 `json:"n_per_variant"`
+			}
+			v.decode(t, &in, &want)
+			s := sizing{mean: in.Mean, variance: in.SD * in.SD}
+			if in.P > 0 {
+				s = sizing{rate: true, mean: in.P, variance: in.P * (1 - in.P)}
+			}
+			n := size(s, in.Variants, in.Alpha, in.Power, in.MDE) / float64(in.Variants)
+			if in.Variants == 2 {
+				v.close(t, "n", n, want.N)
+			} else if single := size(s, 2, in.Alpha, in.Power, in.MDE) / 2; !(n < want.N && n > single) {
+				// Dunnett needs less than Bonferroni, and more than no correction.
+				t.Errorf("peer %d: n = %v, want between %v and Bonferroni's %v", v.ID, n, single, want.N)
+			}
+		}
+	}
+	for _, method := range []string{"sample_size_total_mean", "sample_size_total_proportion"} {
+		for _, v := range peers(t, method) {
+			var in struct {
+				MDE                       float64 `json:"mde_abs"`
+				Variance, P, Alpha, Power float64
+			}
+			var want struct {
+				N float64 `json:"n_total"`
+			}
+			v.decode(t, &in, &want)
+			s, lift := sizing{mean: 1, variance: in.Variance}, in.MDE
+			if in.P > 0 {
+				s, lift = sizing{rate: true, mean: in.P, variance: in.P * (1 - in.P)}, in.MDE/in.P
+			}
+			v.close(t, "n", size(s, 2, in.Alpha, in.Power, lift), want.N)
+		}
+	}
+}
+
+type growthBookVector struct {
+	Input struct {
+		ID                 int
+		Tag, Metric        string
+		Control, Treatment sumsInput
+		Alpha, Tuning      float64
+		Inverse            bool
+	}
+	Output struct {
+		Frequentist, Sequential struct {
+			Absolute growthBookTest
+		}
+		Bayesian struct {
+			Absolute growthBookTest
+		} `json:"bayesian_flat"`
+		Check struct {
+			Pooled *struct{ Z float64 } `json:"ztest_pooled"`
+			Beta   *struct {
+				Chance float64 `json:"chance_to_win"`
+				Loss   float64 `json:"loss_choose_treatment"`
+				Keep   float64 `json:"loss_choose_control"`
+			} `json:"beta_binomial_1_1"`
+			Fieller *[2]float64 `json:"fieller_t_ci_rel"`
+		} `json:"xcheck"`
+	}
+}
+
+type growthBookTest struct {
+	Expected, SE, T, Dof float64
+	CI                   [2]float64
+	P                    float64 `json:"p_value_sf"`
+	Chance               float64 `json:"chance_to_win"`
+	RiskControl          float64 `json:"risk_control"`
+	RiskTreatment        float64 `json:"risk_treatment"`
+	Error                string
+}
+
+// GrowthBook's numbers on random inputs: its absolute test of means is ours, its
+// rates go by Welch where ours go by the score test.
+func TestGrowthBook(t *testing.T) {
+	var file struct{ Vectors []growthBookVector }
+	readVectors(t, "growthbook_random.json", &file)
+	w, betas, rateVectors, meanVectors := worst{name: "growthbook_random.json (means)"}, worst{}, 0, 0
+	for _, v := range file.Vectors {
+		switch {
+		case v.Input.Metric == "proportion" && v.Output.Check.Pooled != nil:
+			rateVectors++
+			v.checkRate(t, &betas)
+		case v.Input.Metric == "mean" && v.Output.Frequentist.Absolute.Error == "":
+			meanVectors++
+			v.checkMean(t, &w)
+		}
+	}
+	w.log(t, meanVectors)
+	t.Logf("%d vectors of rates, posterior off by %.2g at most", rateVectors, betas.err)
+}
+
+func (v growthBookVector) checkRate(t *testing.T, betas *worst) {
+	t.Helper()
+	control, treatment := v.Input.Control.rate(), v.Input.Treatment.rate()
+	table := newTable(control, treatment)
+	z := table.z() * math.Sqrt(table.total()/(table.total()-1))
+	if !near(z, v.Output.Check.Pooled.Z, 1e-8) && math.Abs(z-v.Output.Check.Pooled.Z) > 1e-10 {
+		t.Errorf("%d: pooled z = %v, want %v", v.Input.ID, z, v.Output.Check.Pooled.Z)
+	}
+	if v.Output.Frequentist.Absolute.Error != "" {
+		// gbstats gives up where one variation has no conversion: p = 1, chance .5.
+		c := Compare(control, []Sample{treatment}, Options{SignificanceLevel: 95})[0]
+		if p := *c.Frequentist.PValue; table.z() != 0 && !(p < 1) {
+			t.Errorf("%d: p = %v of %v and %v", v.Input.ID, p, control, treatment)
+		}
+	}
+	if beta := v.Output.Check.Beta; beta != nil {
+		p := newRule().betaPosterior(control, treatment, 0)
+		for _, pair := range [][2]float64{{p.above, beta.Chance}, {p.loss, beta.Loss}, {p.lossControl, beta.Keep}} {
+			err := math.Abs(pair[0] - pair[1])
+			if err > 1e-6 {
+				t.Errorf("%d: posterior %v, want %v", v.Input.ID, pair[0], pair[1])
+			}
+			betas.err = math.Max(betas.err, err)
+		}
+	}
+}
+
+func (v growthBookVector) checkMean(t *testing.T, w *worst) {
+	t.Helper()
+	found, reason := newContrast(v.Input.Control.mean(), v.Input.Treatment.mean(), false)
+	if reason != "" {
+		t.Errorf("%d: %s", v.Input.ID, reason)
+		return
+	}
+	c := found.(welch)
+	// gbstats sums squares in floats, which costs it digits that we do not try to lose.
+	const tolerance = 1e-6
+	want := v.Output.Frequentist.Absolute
+	q := c.quantile(v.Input.Alpha / 2)
+	_, statistic, nu, p := c.test()
+	w.check(t, "difference", c.difference(), want.Expected, tolerance)
+	w.check(t, "standard error", c.standardError(), want.SE, tolerance)
+	w.check(t, "t", statistic, want.T, tolerance)
+	w.check(t, "nu", nu, want.Dof, tolerance)
+	w.check(t, "p", p, want.P, tolerance)
+	in := c.differences(q, p < v.Input.Alpha)
+	w.check(t, "lower", in.lower, want.CI[0], tolerance)
+	w.check(t, "upper", in.upper, want.CI[1], tolerance)
+	sequential := v.Output.Sequential.Absolute
+	k := alwaysValidCritical(c.visitors(), tuning(v.Input.Alpha, v.Input.Tuning), v.Input.Alpha)
+	always := c.differences(k, false)
+	w.check(t, "sequential upper", always.upper, sequential.CI[1], tolerance)
+	if fieller := v.Output.Check.Fieller; fieller != nil && c.mc > 0 {
+		lifts, _ := c.lifts(q, p < v.Input.Alpha)
+		w.check(t, "lower lift", lifts.lower, fieller[0], tolerance)
+		w.check(t, "upper lift", lifts.upper, fieller[1], tolerance)
+	}
+	bayes := v.Output.Bayesian.Absolute
+	posterior := normalPosterior(c, v.Input.Alpha)
+	if v.Input.Inverse {
+		posterior.above, posterior.loss, posterior.lossControl = posterior.below, posterior.lossControl, posterior.loss
+	}
+	if math.Abs(posterior.above-bayes.Chance) > 1e-9 || !near(posterior.loss+1e-12, bayes.RiskTreatment+1e-12, 1e-5) {
+		t.Errorf("%d: chance %v, risk %v; want %v, %v", v.Input.ID, posterior.above, posterior.loss, bayes.Chance, bayes.RiskTreatment)
+	}
+}

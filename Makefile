@@ -11,8 +11,9 @@ ENGINE := node_modules/.package-lock.json
 
 .PHONY: run build engine test test-long race lint format format-check tidy-check vet fuzz bench help
 
+# On a terminal Ctrl-C goes to the demo alone, in a job of its own, so that it ends in its own time and make with it.
 run: build ## build, make the demo store if need be, and serve it
-	@$(GOBIN)/lifthouse demo
+	@if [ -t 0 ]; then bash -c 'set -m; $(GOBIN)/lifthouse demo & fg >/dev/null'; else exec $(GOBIN)/lifthouse demo; fi
 
 build: engine ## bin/lifthouse
 	@mkdir -p $(GOBIN)

@@ -77,6 +77,7 @@ func (p *program) demo(ctx context.Context, listen string, reset bool) error {
 	ready := func(_ *store, url string) {
 		p.say("Lifthouse demo answers at %s/v1 (store %s). Ctrl-C stops it. Try:\n", url, p.address)
 		p.say("  curl -s -H 'Authorization: Bearer %s' '%s/v1/campaigns/%d/results'\n", token, url, demoCampaign)
+		p.say("Other commands reach it from here with --store %s.", p.address)
 	}
 	return errors.Join(p.serve(ctx, s, listen, ready), s.Close())
 }

@@ -147,16 +147,28 @@ func (e *Engine) start(path string) error {
 	return nil
 }
 
-// writeConfig writes an empty configuration and returns its path. Without one
+// writeConfig writes the engine's configuration and returns its path. Without one
 // the library would read a config.xml of the working directory, of the user's
 // home or of the machine, whoever that is meant for.
+//
+// On a terminal, and only there, the engine would write its log to standard
+// error: every insert as "current_thread contains invalid address", which is
+// what it says of its own bookkeeping, and has no effect.
 func (e *Engine) writeConfig() (string, error) {
 	path := filepath.Join(e.dir, "lifthouse.xml")
-	if err := os.WriteFile(path, []byte("<clickhouse></clickhouse>\n"), 0o644); err != nil {
+	if err := os.WriteFile(path, []byte(configuration), 0o644); err != nil {
 		return "", fmt.Errorf("embedded: %w", err)
 	}
 	return path, nil
 }
+
+const configuration = `<clickhouse>
+    <logger>
+        <console>false</console>
+        <level>none</level>
+    </logger>
+</clickhouse>
+`
 
 // introduce learns what the engine is and how a new session is set.
 func (e *Engine) introduce() error {

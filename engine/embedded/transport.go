@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"runtime"
 	"strconv"
 	"sync/atomic"
 
@@ -118,6 +119,10 @@ func (e *Engine) answer(ctx context.Context, q *request) (*answer, error) {
 	unhook := context.AfterFunc(e.ctx, func() { cancel(ErrClosed) })
 	a := &answer{ctx: ctx, cancel: cancel, chunks: make(chan *result), ended: make(chan struct{})}
 	go func() {
+		// The engine keeps what it knows of a statement in its thread: all
+		// calls for one statement come from the same.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
 		defer e.running.Done()
 		defer unhook()
 		a.err = e.run(ctx, q, a.emit)

@@ -39,13 +39,13 @@ func (c pair) sequential(size int, o Options) *Sequential {
 	if alpha == 0 {
 		return &Sequential{Reason: ReasonLevel100, LiftReason: ReasonLevel100}
 	}
-	m := float64(size)
+	m, always := float64(size), c.contrast.always()
 	rho2 := tuning(alpha/m, o.plannedVisitors())
-	n := c.contrast.visitors()
-	p := math.Min(1, m*alwaysValidP(c.contrast.z(), n, rho2))
+	n := always.visitors()
+	p := math.Min(1, m*alwaysValidP(always.z(), n, rho2))
 	out := &Sequential{PValue: number(p), Significant: p < alpha}
 	k := alwaysValidCritical(n, rho2, alpha/m)
-	out.Difference, out.Reason = shown(c.contrast.differences(k, out.Significant), "")
-	out.Lift, out.LiftReason = shown(c.contrast.lifts(k, out.Significant))
+	out.Difference, out.Reason = shown(always.differences(k, out.Significant), "")
+	out.Lift, out.LiftReason = shown(always.lifts(k, out.Significant))
 	return out
 }

@@ -164,20 +164,20 @@ func notFinite(v reflect.Value, path string) string {
 }
 
 // mustSound fails the test where a comparison breaks a law.
-func mustSound(t testing.TB, control Sample, treatments []Sample, o Options) []Comparison {
-	t.Helper()
+func mustSound(tb testing.TB, control Sample, treatments []Sample, o Options) []Comparison {
+	tb.Helper()
 	comparisons := Compare(control, treatments, o)
 	for i, c := range comparisons {
 		if law := unsound(c, o); law != "" {
-			t.Errorf("Compare(%+v, %+v, %+v)[%d]: %s", control, treatments, o, i, law)
+			tb.Errorf("Compare(%+v, %+v, %+v)[%d]: %s", control, treatments, o, i, law)
 		}
 	}
 	return comparisons
 }
 
-func mustFinite(t testing.TB, v any) {
-	t.Helper()
+func mustFinite(tb testing.TB, v any) {
+	tb.Helper()
 	if path := notFinite(reflect.ValueOf(v), ""); path != "" {
-		t.Errorf("%T%s is not finite: %+v", v, path, v)
+		tb.Errorf("%T%s is not finite: %+v", v, path, v)
 	}
 }

@@ -91,10 +91,10 @@ func (m Mean) fewNonzero() bool { return m.Nonzero >= 0 && m.Nonzero < minimumNo
 // pooled variance does not follow it.
 func (c pair) skewed(alpha float64) bool {
 	w, ok := c.contrast.(welch)
-	if !ok || math.Min(w.fc+1, w.ft+1) >= unbalancedShare*w.visitors() {
+	if !ok || !w.unbalanced() {
 		return false
 	}
-	t, nu := w.pooled()
-	tail, _ := newStudent(nu).survival(math.Abs(t))
+	standardError, nu := w.pooled()
+	tail, _ := newStudent(nu).survival(math.Abs(w.difference()) / standardError)
 	return !(2*tail < alpha)
 }

@@ -35,12 +35,30 @@ func (m means) degreesOfFreedom() float64 {
 	return 1 / (wc*wc/m.fc + wt*wt/m.ft)
 }
 
-// pooled returns Student's t of equal variances and its degrees of freedom. Where
-// the split is uneven and values are skewed it errs on the other side of Welch's.
-func (m means) pooled() (t, nu float64) {
+// pooled returns the standard error of the difference under equal variances, and
+// its degrees of freedom. Where the split is uneven and values are skewed it errs on
+// the other side of Welch's.
+func (m means) pooled() (standardError, nu float64) {
 	nu = m.fc + m.ft
-	spread := (m.sc*m.fc*(m.fc+1) + m.st*m.ft*(m.ft+1)) / nu
-	return m.difference() / math.Sqrt(spread*(1/(m.fc+1)+1/(m.ft+1))), nu
+	spread := m.sc*((m.fc+1)*(m.fc/nu)) + m.st*((m.ft+1)*(m.ft/nu))
+	return math.Sqrt(spread * (1/(m.fc+1) + 1/(m.ft+1))), nu
+}
+
+// unbalanced reports whether the smaller variation is so small a part of the pair
+// that the skewness of its mean no longer cancels against the other's.
+func (m means) unbalanced() bool {
+	return math.Min(m.fc+1, m.ft+1) < unbalancedShare*(m.fc+m.ft+2)
+}
+
+// widened returns the pair with both variances scaled so that the standard error is
+// the pooled one, where the split is unbalanced and that is larger.
+func (m means) widened() means {
+	standardError, _ := m.pooled()
+	by := standardError / m.standardError()
+	if m.unbalanced() && by > 1 && finite(by) {
+		m.sc, m.st = m.sc*by*by, m.st*by*by
+	}
+	return m
 }
 
 // differenceInterval returns d ± q SE.

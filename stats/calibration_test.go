@@ -1,0 +1,350 @@
+package stats
+
+import (
+	"math"
+	"math/rand/v2"
+	"os"
+	"testing"
+)
+
+// The calibration tests measure error rates. They take minutes.
+func long(t *testing.T) {
+	t.Helper()
+	if os.Getenv("LIFTHOUSE_LONG") != "1" {
+		t.Skip("LIFTHOUSE_LONG=1 runs it")
+	}
+}
+
+// atMost fails where a rate of events lies more than three standard errors above
+// limit.
+func atMost(t *testing.T, what string, events, trials int, limit float64) {
+	t.Helper()
+	rate := float64(events) / float64(trials)
+	se := math.Sqrt(limit * (1 - limit) / float64(trials))
+	t.Logf("%s: %.4f (at most %.4f + 3 × %.4f, %d trials)", what, rate, limit, se, trials)
+	if rate > limit+3*se {
+		t.Errorf("%s: %.4f", what, rate)
+	}
+}
+
+// The score test's size by enumeration of every table.
+func TestLongSizeOfScoreTest(t *testing.T) {
+	long(t)
+	binomial := func(n int64, p float64) []float64 {
+		weights := make([]float64, n+1)
+		all, _ := math.Lgamma(float64(n + 1))
+		for k := range weights {
+			a, _ := math.Lgamma(float64(k + 1))
+			b, _ := math.Lgamma(float64(n - int64(k) + 1))
+			weights[k] = math.Exp(all - a - b + float64(k)*math.Log(p) + float64(n-int64(k))*math.Log1p(-p))
+		}
+		return weights
+	}
+	for _, test := range []struct {
+		n       int64
+		p, want float64
+	}{{1000, 0.01, 0.0508}, {500, 0.2, 0.0498}} {
+		weights, size := binomial(test.n, test.p), 0.0
+		for xc, wc := range weights {
+			for xt, wt := range weights {
+				if wc*wt < 1e-16 {
+					continue
+				}
+				_, _, _, p := rates{newTable(Rate{test.n, int64(xc)}, Rate{test.n, int64(xt)})}.test()
+				if p < 0.05 {
+					size += wc * wt
+				}
+			}
+		}
+		t.Logf("size at %v with %d each: %.4f", test.p, test.n, size)
+		if math.Abs(size-test.want) > 5e-5 {
+			t.Errorf("size = %.5f, want %v", size, test.want)
+		}
+	}
+}
+
+// shop draws visitors of whom some buy, for a log-normal value.
+type shop struct {
+	buyers, sigma, lift float64
+}
+
+// visit adds visitors to a running sum.
+func (s shop) visit(r *rand.Rand, into *running, visitors int64) {
+	buying := binomialDraw(r, visitors, s.buyers)
+	for range buying {
+		v := (1 + s.lift) * math.Exp(s.sigma*r.NormFloat64())
+		into.sum += v
+		into.squares += v * v
+	}
+	into.n += visitors
+	into.nonzero += buying
+}
+
+type running struct {
+	n, nonzero   int64
+	sum, squares float64
+}
+
+func (s running) mean() Mean {
+	n := float64(s.n)
+	return Mean{Visitors: s.n, Mean: s.sum / n, Variance: math.Max(s.squares-s.sum*s.sum/n, 0) / (n - 1), Nonzero: s.nonzero}
+}
+
+// binomialDraw counts successes by the gaps between them.
+func binomialDraw(r *rand.Rand, n int64, p float64) int64 {
+	if p > 0.5 {
+		return n - binomialDraw(r, n, 1-p)
+	}
+	var count int64
+	scale := 1 / math.Log1p(-p)
+	for at := int64(math.Log(1-r.Float64())*scale) + 1; at <= n; count++ {
+		at += int64(math.Log(1-r.Float64())*scale) + 1
+	}
+	return count
+}
+
+func verdictIsWrong(c Comparison) bool {
+	return c.Verdict == VerdictBetter || c.Verdict == VerdictWorse
+}
+
+// Verdicts of means where nothing differs, heavy-tailed and uneven.
+func TestLongVerdictErrorOfMeans(t *testing.T) {
+	long(t)
+	tests := []struct {
+		name               string
+		control, treatment int64
+		shop               shop
+		trials             int
+		nonzero            bool // whether the guard sees how many bought
+	}{
+		{"even, 3 % buy, sigma 1", 10_000, 10_000, shop{0.03, 1, 0}, 8000, true},
+		{"even, 3 % buy, sigma 1.5", 20_000, 20_000, shop{0.03, 1.5, 0}, 6000, true},
+		{"500/9,500, 1 % buy, sigma 1", 500, 9500, shop{0.01, 1, 0}, 20_000, true},
+		{"500/9,500, 1 % buy, sigma 1, blind to buyers", 500, 9500, shop{0.01, 1, 0}, 20_000, false},
+		{"9,500/500, 1 % buy, sigma 1, blind to buyers", 9500, 500, shop{0.01, 1, 0}, 20_000, false},
+		{"5,000/95,000, 3 % buy, sigma 1.5", 5000, 95_000, shop{0.03, 1.5, 0}, 4000, true},
+		{"95,000/5,000, 3 % buy, sigma 1.5", 95_000, 5000, shop{0.03, 1.5, 0}, 4000, true},
+		{"24/76, 3 % buy, sigma 1.5", 4800, 15_200, shop{0.03, 1.5, 0}, 8000, true},
+		{"30/70, 3 % buy, sigma 1.5", 6000, 14_000, shop{0.03, 1.5, 0}, 8000, true},
+	}
+	for i, test := range tests {
+		r := newRand(uint64(100 + i))
+		wrong, welchAlone := 0, 0
+		for range test.trials {
+			var c, x running
+			test.shop.visit(r, &c, test.control)
+			test.shop.visit(r, &x, test.treatment)
+			control, treatment := c.mean(), x.mean()
+			if !test.nonzero {
+				control.Nonzero, treatment.Nonzero = -1, -1
+			}
+			got := Compare(control, []Sample{treatment}, Options{SignificanceLevel: 95, NonNegative: true})[0]
+			if verdictIsWrong(got) {
+				wrong++
+			}
+			if got.Significant {
+				welchAlone++
+			}
+		}
+		t.Logf("%s: Welch alone %.4f", test.name, float64(welchAlone)/float64(test.trials))
+		atMost(t, test.name, wrong, test.trials, 0.05)
+	}
+}
+
+// The lift's interval covers a true lift of 10 %; an unbounded end covers.
+func TestLongCoverageOfLift(t *testing.T) {
+	long(t)
+	o := Options{SignificanceLevel: 95, NonNegative: true}
+	misses := func(lift *Interval) int {
+		if lift == nil || !lift.Excludes(0.1) {
+			return 0
+		}
+		return 1
+	}
+	r := newRand(200)
+	for _, test := range []struct {
+		nc, nt int64
+		p      float64
+	}{{1000, 1000, 0.01}, {5000, 5000, 0.05}, {500, 9500, 0.02}, {9500, 500, 0.02}, {300, 300, 0.3}} {
+		const trials = 20_000
+		missed := 0
+		for range trials {
+			control := Rate{test.nc, binomialDraw(r, test.nc, test.p)}
+			treatment := Rate{test.nt, binomialDraw(r, test.nt, 1.1*test.p)}
+			in := rates{newTable(control, treatment)}
+			_, _, _, p := in.test()
+			lifts, _ := in.lifts(in.quantile(0.025), p < 0.05)
+			missed += misses(lifts.interval())
+		}
+		// The score interval is exact on average over rates, not at each: half a
+		// point is what enumeration finds.
+		atMost(t, "rates missed", missed, trials, 0.055)
+	}
+	for _, test := range []struct {
+		nc, nt int64
+		shop   shop
+	}{{20_000, 20_000, shop{0.05, 1, 0}}, {5000, 5000, shop{0.3, 0.5, 0}}, {2000, 18_000, shop{0.3, 0.5, 0}}} {
+		const trials = 6000
+		lifted := test.shop
+		lifted.lift = 0.1
+		missed := 0
+		for range trials {
+			var c, x running
+			test.shop.visit(r, &c, test.nc)
+			lifted.visit(r, &x, test.nt)
+			missed += misses(Compare(c.mean(), []Sample{x.mean()}, o)[0].Lift.Interval)
+		}
+		atMost(t, "means missed", missed, trials, 0.05)
+	}
+}
+
+// The confidence sequence under 50 looks, for all treatments of a family together.
+func TestLongConfidenceSequence(t *testing.T) {
+	long(t)
+	const looks = 50
+	o := Options{SignificanceLevel: 95, PlannedVisitors: 5000}
+	tests := []peeking{
+		{"rates even, 5 %", 200, 200, 1, shop{buyers: 0.05}, 4000},
+		{"rates 5/95, 1 %", 50, 950, 1, shop{buyers: 0.01}, 4000},
+		{"rates 5/95, 20 %", 50, 950, 1, shop{buyers: 0.2}, 3000},
+		{"rates, 3 treatments", 200, 200, 3, shop{buyers: 0.05}, 3000},
+		{"rates, 9 treatments", 200, 200, 9, shop{buyers: 0.05}, 2000},
+		{"means even", 400, 400, 1, shop{buyers: 0.05, sigma: 1}, 3000},
+		{"means 5/95", 100, 1900, 1, shop{buyers: 0.05, sigma: 1}, 2000},
+		{"means 95/5", 1900, 100, 1, shop{buyers: 0.05, sigma: 1}, 2000},
+		{"means 5/95, sigma 1.5", 100, 1900, 1, shop{buyers: 0.05, sigma: 1.5}, 2000},
+		{"means 24/76, sigma 1.5", 240, 760, 1, shop{buyers: 0.05, sigma: 1.5}, 2000},
+		{"means 30/70, sigma 1.5", 300, 700, 1, shop{buyers: 0.05, sigma: 1.5}, 2000},
+		{"means even, sigma 1.5", 400, 400, 1, shop{buyers: 0.05, sigma: 1.5}, 2000},
+		{"means, 3 treatments", 400, 400, 3, shop{buyers: 0.05, sigma: 1}, 1500},
+	}
+	for i, test := range tests {
+		r := newRand(uint64(300 + i))
+		wrong := 0
+		for range test.trials {
+			if test.crosses(r, looks, o) {
+				wrong++
+			}
+		}
+		atMost(t, test.name, wrong, test.trials, 0.05)
+	}
+}
+
+// peeking is an experiment that is looked at all the time.
+type peeking struct {
+	name               string
+	control, treatment int64 // visitors a look
+	treatments         int
+	shop               shop // sigma 0: a rate
+	trials             int
+}
+
+// crosses reports whether any always-valid answer is ever significant and would
+// be given: verdicts need enough data.
+func (x peeking) crosses(r *rand.Rand, looks int, o Options) bool {
+	all := make([]running, x.treatments+1)
+	for range looks {
+		x.shop.look(r, &all[0], x.control)
+		for i := range x.treatments {
+			x.shop.look(r, &all[i+1], x.treatment)
+		}
+		for i := range x.treatments {
+			c := newPair(x.shop.sample(all[0]), x.shop.sample(all[i+1]), o)
+			if c.contrast != nil && len(c.insufficient()) == 0 && c.sequential(x.treatments, o).Significant {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// look adds visitors, without values where only the rate counts.
+func (s shop) look(r *rand.Rand, into *running, visitors int64) {
+	if s.sigma > 0 {
+		s.visit(r, into, visitors)
+		return
+	}
+	into.n += visitors
+	into.nonzero += binomialDraw(r, visitors, s.buyers)
+}
+
+func (s shop) sample(x running) Sample {
+	if s.sigma > 0 {
+		return x.mean()
+	}
+	return Rate{Visitors: x.n, Converted: x.nonzero}
+}
+
+// Any wrong verdict among three treatments, read once.
+func TestLongFamilyWiseError(t *testing.T) {
+	long(t)
+	o := Options{SignificanceLevel: 95, NonNegative: true}
+	for i, test := range []peeking{
+		{"rates even", 2000, 2000, 3, shop{buyers: 0.05}, 6000},
+		{"rates, 5 % control", 500, 3000, 3, shop{buyers: 0.05}, 6000},
+		{"rates, large control", 9000, 1000, 3, shop{buyers: 0.1}, 6000},
+		{"means even", 10_000, 10_000, 3, shop{buyers: 0.03, sigma: 1}, 4000},
+	} {
+		r := newRand(uint64(400 + i))
+		wrong := 0
+		for range test.trials {
+			all := make([]running, test.treatments+1)
+			test.shop.look(r, &all[0], test.control)
+			treatments := make([]Sample, test.treatments)
+			for j := range treatments {
+				test.shop.look(r, &all[j+1], test.treatment)
+				treatments[j] = test.shop.sample(all[j+1])
+			}
+			for _, c := range Compare(test.shop.sample(all[0]), treatments, o) {
+				if verdictIsWrong(c) {
+					wrong++
+					break
+				}
+			}
+		}
+		atMost(t, test.name, wrong, test.trials, 0.05)
+	}
+}
+
+// A conclusion that something differs, drawn at any of 200 looks until the planned
+// sample is reached, where nothing does.
+func TestLongConclusionsUnderPeeking(t *testing.T) {
+	long(t)
+	const looks = 200
+	for i, test := range []peeking{
+		{"rates even, 10 %", 40, 40, 1, shop{buyers: 0.1}, 3000},
+		{"rates 5/95, 10 %", 20, 380, 1, shop{buyers: 0.1}, 3000},
+		{"means even, 20 % buy", 60, 60, 1, shop{buyers: 0.2, sigma: 1}, 2000},
+	} {
+		r := newRand(uint64(500 + i))
+		o := Options{SignificanceLevel: 95, NonNegative: true}
+		concluded, peeked := 0, 0
+		for range test.trials {
+			concludes, significant := test.concludes(r, looks, o)
+			if concludes {
+				concluded++
+			}
+			if significant {
+				peeked++
+			}
+		}
+		t.Logf("%s: a fixed test read at every look %.4f", test.name, float64(peeked)/float64(test.trials))
+		atMost(t, test.name, concluded, test.trials, 1.5*0.05)
+	}
+}
+
+// concludes reports whether a report names a winner or a loser at any look up to
+// the planned sample, and whether a fixed-horizon verdict did.
+func (x peeking) concludes(r *rand.Rand, looks int, o Options) (concluded, significant bool) {
+	var control, treatment running
+	for look := range looks {
+		x.shop.look(r, &control, x.control)
+		x.shop.look(r, &treatment, x.treatment)
+		progress := float64(look+1) / float64(looks)
+		c := Compare(x.shop.sample(control), []Sample{x.shop.sample(treatment)}, o)
+		status := Conclude(Evidence{Comparisons: c, Progress: &progress}, o).Status
+		concluded = concluded || status == StatusWinner || status == StatusLoser
+		significant = significant || verdictIsWrong(c[0])
+	}
+	return concluded, significant
+}

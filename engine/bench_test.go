@@ -79,7 +79,7 @@ func benchReport(b *testing.B, e *Engine, r Request) {
 			b.Fatal(err)
 		}
 		lap(0)
-		fresh, err := e.freshness(b.Context(), plan)
+		newest, err := e.freshness(b.Context(), plan)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -88,7 +88,7 @@ func benchReport(b *testing.B, e *Engine, r Request) {
 			b.Fatal(err)
 		}
 		lap(1)
-		results := newResults(plan, fresh, rows)
+		results := newResults(plan, newest, rows)
 		lap(2)
 		if _, err := json.Marshal(results); err != nil {
 			b.Fatal(err)

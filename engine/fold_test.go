@@ -90,6 +90,9 @@ func (c *folded) add(p *Plan, first schema.Event, views, own []schema.Event) {
 	if !first.Time.Before(p.SharesSince) {
 		one.SinceShares = 1
 	}
+	if from, to := p.recent(); !first.Time.Before(from) && first.Time.Before(to) {
+		one.Recent = 1
+	}
 	c.moments[first.VariationID] = c.moments[first.VariationID].Merge(one)
 }
 

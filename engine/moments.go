@@ -16,6 +16,7 @@ import (
 type Moments struct {
 	Visitors    int64
 	SinceShares int64 // visitors first exposed since the variations' shares hold
+	Recent      int64 // visitors first exposed in the full days before the report's now
 	Views       int64
 	Converted   int64 // visitors with at least one counted goal
 	Goals       stats.Sums
@@ -37,6 +38,7 @@ func (m Moments) Merge(o Moments) Moments {
 	return Moments{
 		Visitors:    m.Visitors + o.Visitors,
 		SinceShares: m.SinceShares + o.SinceShares,
+		Recent:      m.Recent + o.Recent,
 		Views:       m.Views + o.Views,
 		Converted:   m.Converted + o.Converted,
 		Goals:       m.Goals.Merge(o.Goals),
@@ -82,15 +84,16 @@ func scanRows(ctx context.Context, conn driver.Conn, q *Query) ([]row, error) {
 
 func scanRow(found driver.Rows) (row, error) {
 	var (
-		r                                       row
-		earlier, crossover                      uint8
-		visitors, sinceShares, views, converted uint64
-		goals, goalSquares                      uint64
-		value, profit, extra                    scannedAmounts
-		valueGoals                              big.Int
+		r                             row
+		earlier, crossover            uint8
+		visitors, sinceShares, recent uint64
+		views, converted              uint64
+		goals, goalSquares            uint64
+		value, profit, extra          scannedAmounts
+		valueGoals                    big.Int
 	)
 	if err := found.Scan(&r.variationID, &r.dimension, &earlier, &crossover,
-		&visitors, &sinceShares, &views, &converted, &goals, &goalSquares,
+		&visitors, &sinceShares, &recent, &views, &converted, &goals, &goalSquares,
 		&value.sum, &value.squares, &value.nonzero, &value.negative, &valueGoals,
 		&profit.sum, &profit.squares, &profit.nonzero, &profit.negative,
 		&extra.sum, &extra.squares, &extra.nonzero, &extra.negative); err != nil {
@@ -100,6 +103,7 @@ func scanRow(found driver.Rows) (row, error) {
 	r.Moments = Moments{
 		Visitors:    int64(visitors),
 		SinceShares: int64(sinceShares),
+		Recent:      int64(recent),
 		Views:       int64(views),
 		Converted:   int64(converted),
 		Goals:       stats.Sums{Sum: new(big.Int).SetUint64(goals), Squares: new(big.Int).SetUint64(goalSquares)},

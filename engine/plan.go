@@ -21,6 +21,7 @@ type Plan struct {
 	Variations  []Variation        // control first
 	Crossovers  string             // catalogue.ExcludeCrossovers or FirstVariation
 	SharesSince time.Time          // since when the variations' shares hold
+	DataThrough time.Time          // the report's now: acceptance of the subject's last event; zero: it has none
 }
 
 // Variation is one alternative of the report.
@@ -120,9 +121,7 @@ const equalShares = 0.015
 // defaultCrossovers excludes visitors of several variations where the expected
 // shares are equal; elsewhere exclusion would bias the comparison.
 func (p *Plan) defaultCrossovers() string {
-	split, _ := p.split()
-	expected := split.Expected()
-	taken := slices.DeleteFunc(expected, func(share float64) bool { return share == 0 })
+	taken := slices.DeleteFunc(p.expectedShares(), func(share float64) bool { return share == 0 })
 	if len(taken) > 0 && slices.Max(taken)-slices.Min(taken) <= equalShares {
 		return catalogue.ExcludeCrossovers
 	}
@@ -140,6 +139,30 @@ func (p *Plan) split() (stats.Split, []int64) {
 		}
 	}
 	return split, ids
+}
+
+// expectedShares are the shares of the traffic that the variations should
+// get, in their order; all 0 where the catalogue's make no sense.
+func (p *Plan) expectedShares() []float64 {
+	split, ids := p.split()
+	expected := split.Expected()
+	shares := make([]float64, len(p.Variations))
+	for i, v := range p.Variations {
+		if at := slices.Index(ids, v.ID); at < len(expected) {
+			shares[i] = expected[at]
+		}
+	}
+	return shares
+}
+
+// recentDays are the full days before DataThrough that tell how fast visitors
+// come in: a week, because days of the week differ.
+const recentDays = 7
+
+// recent returns the span of those days.
+func (p *Plan) recent() (from, to time.Time) {
+	to = orElse(p.DataThrough, openFrom).UTC().Truncate(24 * time.Hour)
+	return to.AddDate(0, 0, -recentDays), to
 }
 
 // from returns the window's start, and to its end, which is outside.

@@ -72,10 +72,13 @@ var columns = map[string]expr{
 
 // momentsQuery compiles the plan into the one statement that answers it.
 func (p *Plan) momentsQuery() (*Query, error) {
+	recentFrom, recentTo := p.recent()
 	q := &Query{Params: append(p.subjectParams(),
 		Param{"from", p.from()},
 		Param{"to", p.to()},
-		Param{"shares_since", p.SharesSince})}
+		Param{"shares_since", p.SharesSince},
+		Param{"recent_from", recentFrom},
+		Param{"recent_to", recentTo})}
 	slots := momentsSlots{Dimension: "''", Filters: "true", Goal: "true"}
 	if p.Dimension != "" {
 		slots.Dimension = "toString(" + columns[string(p.Dimension)] + ")"

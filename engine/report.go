@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lifthouse/schema/catalogue"
+	"lifthouse/stats"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
@@ -28,7 +29,7 @@ func (e *Engine) Report(ctx context.Context, r Request) (*Results, error) {
 	if err != nil {
 		return nil, err
 	}
-	fresh, err := e.freshness(ctx, plan)
+	newest, err := e.freshness(ctx, plan)
 	if err != nil {
 		return nil, err
 	}
@@ -40,32 +41,33 @@ func (e *Engine) Report(ctx context.Context, r Request) (*Results, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newResults(plan, fresh, rows), nil
+	return newResults(plan, newest, rows), nil
 }
 
-// freshness is read before the events are, so that it never claims more than
-// the answer holds.
-type freshness struct{ dataThrough, newestEvent *time.Time }
-
-func (e *Engine) freshness(ctx context.Context, plan *Plan) (freshness, error) {
+// freshness sets the plan's DataThrough, before the events are read, so that
+// it never claims more than the answer holds. It returns the time of the
+// newest event, zero where there is none.
+func (e *Engine) freshness(ctx context.Context, plan *Plan) (newest time.Time, err error) {
 	query, err := plan.freshnessQuery()
 	if err != nil {
-		return freshness{}, err
+		return time.Time{}, err
 	}
 	var events uint64
-	var ingested, newest time.Time
+	var ingested time.Time
 	if err := e.conn.QueryRow(ctx, query.SQL, query.args()...).Scan(&events, &ingested, &newest); err != nil {
-		return freshness{}, fmt.Errorf("report: %w", err)
+		return time.Time{}, fmt.Errorf("report: %w", err)
 	}
 	if events == 0 {
-		return freshness{}, nil
+		return time.Time{}, nil
 	}
-	ingested, newest = ingested.UTC(), newest.UTC()
-	return freshness{&ingested, &newest}, nil
+	plan.DataThrough = ingested.UTC()
+	return newest.UTC(), nil
 }
 
-func newResults(plan *Plan, fresh freshness, rows []row) *Results {
+func newResults(plan *Plan, newest time.Time, rows []row) *Results {
 	all := gather(rows, plan.Crossovers)
+	whole := all.judge(plan)
+	whole.conclude(plan, stats.Conclude(whole.evidence, plan.options()))
 	results := &Results{
 		CampaignID:        plan.Campaign.ID,
 		CompareMetric:     plan.Metric,
@@ -75,9 +77,9 @@ func newResults(plan *Plan, fresh freshness, rows []row) *Results {
 		Window:            Window{given(plan.Filters.From), given(plan.Filters.To)},
 		Population:        "firstExposedInWindow",
 		GeneratedAt:       time.Now().UTC().Truncate(time.Millisecond),
-		DataThrough:       fresh.dataThrough,
-		NewestEvent:       fresh.newestEvent,
-		Cell:              all.results(plan),
+		DataThrough:       given(plan.DataThrough),
+		NewestEvent:       given(newest),
+		Cell:              whole.Cell,
 	}
 	if plan.Goal != nil {
 		results.Goal = &GoalName{plan.Goal.ID, plan.Goal.Name}
@@ -137,10 +139,11 @@ func breakdown(plan *Plan, rows []row) []BreakdownCell {
 	slices.SortFunc(values, func(a, b string) int {
 		return cmp.Or(cmp.Compare(visitors[b], visitors[a]), cmp.Compare(a, b))
 	})
-	cells := []BreakdownCell{}
+	var names []string
+	var cells []judged
 	add := func(name string, rows []row) {
 		c := gather(rows, plan.Crossovers)
-		cells = append(cells, BreakdownCell{Value: name, Cell: c.results(plan)})
+		names, cells = append(names, name), append(cells, c.judge(plan))
 	}
 	for _, value := range values[:min(len(values), maxBreakdown)] {
 		add(shownValue(value), byValue[value])
@@ -152,7 +155,22 @@ func breakdown(plan *Plan, rows []row) []BreakdownCell {
 		}
 		add(otherValues, others)
 	}
-	return cells
+	return concluded(plan, names, cells)
+}
+
+// concluded draws the cells' conclusions, which are adjusted to each other.
+func concluded(plan *Plan, names []string, cells []judged) []BreakdownCell {
+	evidence := make([]stats.Evidence, len(cells))
+	for i := range cells {
+		evidence[i] = cells[i].evidence
+	}
+	shown := make([]BreakdownCell, len(cells))
+	for i, conclusion := range stats.ConcludeCells(evidence, plan.options()) {
+		cells[i].conclude(plan, conclusion)
+		cells[i].Power = nil
+		shown[i] = BreakdownCell{Value: names[i], Cell: cells[i].Cell}
+	}
+	return shown
 }
 
 func shownValue(value string) string {

@@ -47,7 +47,29 @@ type Window struct {
 type Cell struct {
 	Totals     Counts             `json:"totals"`
 	Variations []VariationResults `json:"variations"`
+	Conclusion Conclusion         `json:"conclusion"`
 	Checks     Checks             `json:"checks"`
+	Power      *Power             `json:"power,omitempty"` // of the whole report only
+}
+
+// Conclusion is what the report says in the end.
+type Conclusion struct {
+	Status      stats.Status   `json:"status"`
+	VariationID *int64         `json:"variationId"` // of the winner or the loser
+	Reasons     []stats.Reason `json:"reasons"`
+	Text        string         `json:"text"` // one sentence for people
+}
+
+// Power is how far the experiment is on its way to the sample it needs.
+// Visitors are of all variations together.
+type Power struct {
+	RequiredVisitors        *int64       `json:"requiredVisitors"`
+	Progress                *float64     `json:"progress"` // share of them, may exceed 1
+	RemainingVisitors       *int64       `json:"remainingVisitors"`
+	DaysRemaining           *int64       `json:"daysRemaining"`
+	MinimumDetectableEffect *float64     `json:"minimumDetectableEffect"` // a lift, as a fraction
+	Power                   *float64     `json:"power"`                   // chance to see the planned lift with the visitors so far
+	Reason                  stats.Reason `json:"reason,omitempty"`
 }
 
 // BreakdownCell is the report of the visitors with one value of the dimension.
@@ -152,6 +174,7 @@ type Bayesian struct {
 // Checks say whether the numbers can be trusted.
 type Checks struct {
 	SampleRatio       SampleRatio        `json:"sampleRatio"`
+	Leak              []Leak             `json:"leak"`
 	MultipleExposures MultipleExposures  `json:"multipleExposures"`
 	UnknownVariations []UnknownVariation `json:"unknownVariations"`
 	Window            WindowCheck        `json:"window"`
@@ -169,10 +192,20 @@ type SampleRatio struct {
 
 // MultipleExposures are the visitors who saw more than one variation.
 type MultipleExposures struct {
-	Rule     string  `json:"rule"` // exclude or first
-	Visitors int64   `json:"visitors"`
-	Share    float64 `json:"share"` // of the visitors before any is excluded
-	Warning  bool    `json:"warning"`
+	Rule     string       `json:"rule"` // exclude or first
+	Visitors int64        `json:"visitors"`
+	Share    float64      `json:"share"`  // of the visitors before any is excluded
+	PValue   *float64     `json:"pValue"` // of equal shares in all variations
+	Reason   stats.Reason `json:"reason,omitempty"`
+	Warning  bool         `json:"warning"`
+
+	skewed bool
+}
+
+// Leak is a variation that should get no visitors and does.
+type Leak struct {
+	VariationID int64 `json:"variationId"`
+	Visitors    int64 `json:"visitors"`
 }
 
 // UnknownVariation is one that events name and the catalogue does not.
@@ -265,4 +298,11 @@ func newComparison(c stats.Comparison) *Comparison {
 		}
 	}
 	return shown
+}
+
+func newPower(p stats.PowerReport) *Power {
+	return &Power{
+		RequiredVisitors: p.RequiredVisitors, Progress: p.Progress, RemainingVisitors: p.RemainingVisitors,
+		DaysRemaining: p.DaysRemaining, MinimumDetectableEffect: p.MinimumDetectableEffect, Power: p.Power, Reason: p.Reason,
+	}
 }

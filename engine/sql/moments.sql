@@ -49,6 +49,10 @@ SELECT
     c.crossover                                                  AS crossover,
     count()                                                      AS visitors,
     countIf(c.exposed_at >= {shares_since:DateTime64(3, 'UTC')}) AS visitors_since_shares,
+    countIf(
+        c.exposed_at >= {recent_from:DateTime64(3, 'UTC')}
+        AND c.exposed_at < {recent_to:DateTime64(3, 'UTC')}
+    )                                                            AS visitors_recent,
     sum(c.views)                                                 AS views,
     countIf(c.goals_reached > 0)                                 AS converted_visitors,
     sum(c.goals_reached)                                         AS goals_reached,

@@ -1,0 +1,158 @@
+package api_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"lifthouse/engine"
+	"lifthouse/loadgen"
+	"lifthouse/schema/catalogue"
+	"lifthouse/stats"
+)
+
+// judgedCampaigns are one planted population under each way of judging it.
+const judgedCampaigns = `
+accounts:
+  - id: 1
+    name: Shop
+    websites:
+      - id: 1
+        domain: shop.example.com
+        goals: [{id: 3, name: Purchase}]
+        campaigns:
+          - {id: 12, name: Frequentist, primaryGoalId: 3, significanceLevel: 95, controlShare: 34, variations: [{id: 1, name: Same, share: 33}, {id: 2, name: Better, share: 33}]}
+          - {id: 13, name: Bayesian, primaryGoalId: 3, significanceLevel: 95, controlShare: 34, methodology: bayesian, variations: [{id: 1, name: Same, share: 33}, {id: 2, name: Better, share: 33}]}
+          - {id: 14, name: Level 100, primaryGoalId: 3, significanceLevel: 100, controlShare: 34, variations: [{id: 1, name: Same, share: 33}, {id: 2, name: Better, share: 33}]}
+          - {id: 15, name: Wrong shares, primaryGoalId: 3, significanceLevel: 95, controlShare: 60, variations: [{id: 1, name: Same, share: 33}, {id: 2, name: Better, share: 33}]}
+          - {id: 16, name: Leak, primaryGoalId: 3, significanceLevel: 95, controlShare: 50, variations: [{id: 1, name: Same, share: 0}, {id: 2, name: Better, share: 100}]}
+`
+
+func (s *server) apply(text string) {
+	s.t.Helper()
+	file, err := catalogue.Read(strings.NewReader(text))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if _, err := s.catalogue.Apply(s.t.Context(), file, false); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// plant gives campaigns 12 to 16 the same visitors, of whom those of
+// variation 2 buy more often.
+func (s *server) plant() {
+	s.t.Helper()
+	for campaign := int64(12); campaign <= 16; campaign++ {
+		population := loadgen.Population{
+			WebsiteID: 1, CampaignID: campaign, GoalID: 3, Visitors: 12_000, Start: time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -8), Days: 8, Seed: 7,
+			Variations: []loadgen.Variation{
+				{ID: 0, Share: 1, ConversionRate: 0.10, MeanValue: 50},
+				{ID: 1, Share: 1, ConversionRate: 0.10, MeanValue: 50},
+				{ID: 2, Share: 1, ConversionRate: 0.16, MeanValue: 50},
+			},
+		}
+		if _, err := s.writer.Write(s.t.Context(), slices.Collect(population.Events())); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+func (s *server) results(path string) (r engine.Results, raw map[string]any) {
+	s.t.Helper()
+	response, body, text := s.do("GET", path, s.token)
+	if response.status != http.StatusOK {
+		s.t.Fatalf("%s = %d %s", path, response.status, text)
+	}
+	if err := json.Unmarshal([]byte(text), &r); err != nil {
+		s.t.Fatal(err)
+	}
+	return r, body
+}
+
+func TestResultsOfPlantedVisitors(t *testing.T) {
+	s := newServer(t)
+	s.apply(judgedCampaigns)
+	s.plant()
+	t.Run("by methodology", func(t *testing.T) { checkMethodologies(t, s) })
+	t.Run("every null has a reason", func(t *testing.T) { checkNulls(t, s) })
+}
+
+func checkMethodologies(t *testing.T, s *server) {
+	t.Helper()
+	r, _ := s.results("/v1/campaigns/12/results")
+	same, better := r.Variations[1].Comparison, r.Variations[2].Comparison
+	if same.Verdict != stats.VerdictInconclusive || better.Verdict != stats.VerdictBetter || better.Frequentist.Correction != stats.CorrectionDunnett {
+		t.Errorf("verdicts %s, %s, correction %s", same.Verdict, better.Verdict, better.Frequentist.Correction)
+	}
+	if better.Sequential == nil || !better.Sequential.Significant || better.Bayesian != nil {
+		t.Errorf("sequential %+v, bayesian %+v", better.Sequential, better.Bayesian)
+	}
+	if c := r.Conclusion; c.Status != stats.StatusWinner || *c.VariationID != 2 || !strings.HasPrefix(c.Text, "Better is better than Control: the conversion rate is up by ") {
+		t.Errorf("conclusion = %+v", c)
+	}
+	if p := r.Power; p.RequiredVisitors == nil || p.Progress == nil || p.DaysRemaining == nil || p.MinimumDetectableEffect == nil {
+		t.Errorf("power = %+v", p)
+	}
+
+	r, _ = s.results("/v1/campaigns/13/results")
+	b := r.Variations[2].Comparison.Bayesian
+	if b == nil || *b.ChanceToBeatControl < 0.999 || *b.ChanceToBeBest < 0.99 || *b.ExpectedLoss > *b.ExpectedLossControl || r.Variations[2].Comparison.Frequentist != nil {
+		t.Errorf("bayesian = %+v", b)
+	}
+
+	r, raw := s.results("/v1/campaigns/14/results")
+	c := r.Variations[2].Comparison
+	if c.Significant || c.Difference.Interval != nil || c.Difference.Reason != stats.ReasonLevel100 || c.Difference.Value == nil || r.Conclusion.Status == stats.StatusWinner {
+		t.Errorf("level 100: %+v, %+v", c, r.Conclusion)
+	}
+	if raw["significanceLevel"] != 100.0 {
+		t.Errorf("significanceLevel = %v", raw["significanceLevel"])
+	}
+
+	r, _ = s.results("/v1/campaigns/15/results")
+	if !r.Checks.SampleRatio.Mismatch || r.Conclusion.Status != stats.StatusInvalid || len(r.Checks.Warnings) != 1 || r.Checks.Warnings[0].Code != "SAMPLE_RATIO_MISMATCH" {
+		t.Errorf("wrong shares: %+v, %+v", r.Checks, r.Conclusion)
+	}
+
+	r, _ = s.results("/v1/campaigns/16/results")
+	if len(r.Checks.Leak) != 1 || r.Checks.Leak[0].VariationID != 1 {
+		t.Errorf("leak = %+v", r.Checks.Leak)
+	}
+}
+
+// checkNulls walks the bodies of reports with and without data.
+func checkNulls(t *testing.T, s *server) {
+	t.Helper()
+	for _, path := range []string{"12/results", "13/results", "14/results?dimension=device", "16/results?compareMetric=profitPerVisitor", "12/results?filters%5Bcity%5D%5B%5D=none"} {
+		_, raw := s.results("/v1/campaigns/" + path)
+		for _, block := range []string{"variations", "power", "checks"} {
+			unexplained(t, path+" "+block, raw[block])
+		}
+	}
+}
+
+// mayBeNull are fields whose null is an answer, not a number that is missing.
+var mayBeNull = []string{"comparison", "variationId"}
+
+func unexplained(t *testing.T, path string, value any) {
+	t.Helper()
+	switch v := value.(type) {
+	case []any:
+		for _, item := range v {
+			unexplained(t, path, item)
+		}
+	case map[string]any:
+		for name, field := range v {
+			ends, isList := field.([]any)
+			open := isList && slices.Contains(ends, nil)
+			if (field == nil || open) && !slices.Contains(mayBeNull, name) && v["reason"] == nil && v[name+"Reason"] == nil {
+				t.Errorf("%s.%s is null without a reason: %v", path, name, v)
+			}
+			unexplained(t, path+"."+name, field)
+		}
+	}
+}

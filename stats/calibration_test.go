@@ -116,16 +116,20 @@ func TestLongVerdictErrorOfMeans(t *testing.T) {
 		shop               shop
 		trials             int
 		nonzero            bool // whether the guard sees how many bought
+		excess             float64
 	}{
-		{"even, 3 % buy, sigma 1", 10_000, 10_000, shop{0.03, 1, 0}, 8000, true},
-		{"even, 3 % buy, sigma 1.5", 20_000, 20_000, shop{0.03, 1.5, 0}, 6000, true},
-		{"500/9,500, 1 % buy, sigma 1", 500, 9500, shop{0.01, 1, 0}, 20_000, true},
-		{"500/9,500, 1 % buy, sigma 1, blind to buyers", 500, 9500, shop{0.01, 1, 0}, 20_000, false},
-		{"9,500/500, 1 % buy, sigma 1, blind to buyers", 9500, 500, shop{0.01, 1, 0}, 20_000, false},
-		{"5,000/95,000, 3 % buy, sigma 1.5", 5000, 95_000, shop{0.03, 1.5, 0}, 4000, true},
-		{"95,000/5,000, 3 % buy, sigma 1.5", 95_000, 5000, shop{0.03, 1.5, 0}, 4000, true},
-		{"24/76, 3 % buy, sigma 1.5", 4800, 15_200, shop{0.03, 1.5, 0}, 8000, true},
-		{"30/70, 3 % buy, sigma 1.5", 6000, 14_000, shop{0.03, 1.5, 0}, 8000, true},
+		{"even, 3 % buy, sigma 1", 10_000, 10_000, shop{0.03, 1, 0}, 8000, true, 0},
+		{"even, 3 % buy, sigma 1.5", 20_000, 20_000, shop{0.03, 1.5, 0}, 6000, true, 0},
+		{"500/9,500, 1 % buy, sigma 1", 500, 9500, shop{0.01, 1, 0}, 20_000, true, 0},
+		{"500/9,500, 1 % buy, sigma 1, blind to buyers", 500, 9500, shop{0.01, 1, 0}, 20_000, false, 0},
+		{"9,500/500, 1 % buy, sigma 1, blind to buyers", 9500, 500, shop{0.01, 1, 0}, 20_000, false, 0},
+		{"5,000/95,000, 3 % buy, sigma 1.5", 5000, 95_000, shop{0.03, 1.5, 0}, 4000, true, 0},
+		{"95,000/5,000, 3 % buy, sigma 1.5", 95_000, 5000, shop{0.03, 1.5, 0}, 4000, true, 0},
+		{"24/76, 3 % buy, sigma 1.5", 4800, 15_200, shop{0.03, 1.5, 0}, 8000, true, 0},
+		// Known: just above the quarter from which the pooled t must agree, Welch's t of
+		// so heavy a tail errs a point more than it should.
+		{"25/75, 3 % buy, sigma 1.5", 5000, 15_000, shop{0.03, 1.5, 0}, 8000, true, 0.01},
+		{"30/70, 3 % buy, sigma 1.5", 6000, 14_000, shop{0.03, 1.5, 0}, 8000, true, 0},
 	}
 	for i, test := range tests {
 		r := newRand(uint64(100 + i))
@@ -147,7 +151,7 @@ func TestLongVerdictErrorOfMeans(t *testing.T) {
 			}
 		}
 		t.Logf("%s: Welch alone %.4f", test.name, float64(welchAlone)/float64(test.trials))
-		atMost(t, test.name, wrong, test.trials, 0.05)
+		atMost(t, test.name, wrong, test.trials, 0.05+test.excess)
 	}
 }
 
@@ -176,9 +180,7 @@ func TestLongCoverageOfLift(t *testing.T) {
 			lifts, _ := in.lifts(in.quantile(0.025), p < 0.05)
 			missed += misses(lifts.interval())
 		}
-		// The score interval is exact on average over rates, not at each: half a
-		// point is what enumeration finds.
-		atMost(t, "rates missed", missed, trials, 0.055)
+		atMost(t, "rates missed", missed, trials, 0.05)
 	}
 	for _, test := range []struct {
 		nc, nt int64

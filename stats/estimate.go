@@ -86,7 +86,7 @@ func EstimateRatio(r Ratio, o Options) Estimate {
 }
 
 func estimate(value, standardError float64, visitors int64, o Options) Estimate {
-	e := Estimate{Value: &value}
+	e := Estimate{Value: number(value)}
 	if visitors < 2 {
 		e.Reason = ReasonTooFewVisitors
 		return e
@@ -100,9 +100,7 @@ func estimate(value, standardError float64, visitors int64, o Options) Estimate 
 		e.Reason = ReasonZeroVariance
 	default:
 		half := newStudent(float64(visitors)-1).quantile(alpha/2) * standardError
-		if e.Interval = (bounds{lower: value - half, upper: value + half}).interval(); e.Interval == nil {
-			e.Reason = ReasonInvalidData
-		}
+		e.Interval, e.Reason = shown(bounds{lower: value - half, upper: value + half}, "")
 	}
 	return e
 }
@@ -112,14 +110,7 @@ func (in bounds) interval() *Interval {
 	if math.IsNaN(in.lower) || math.IsNaN(in.upper) || math.IsInf(in.lower, 1) || math.IsInf(in.upper, -1) {
 		return nil
 	}
-	shown := &Interval{}
-	if !math.IsInf(in.lower, -1) {
-		shown.Lower = &in.lower
-	}
-	if !math.IsInf(in.upper, 1) {
-		shown.Upper = &in.upper
-	}
-	return shown
+	return &Interval{Lower: number(in.lower), Upper: number(in.upper)}
 }
 
 // number returns x as it is shown, nil where it is not a finite number. A

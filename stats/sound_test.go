@@ -135,11 +135,12 @@ func ends(i *Interval) (lower, upper float64) {
 	return lower, upper
 }
 
-// notFinite returns the path of a float in v that is NaN or infinite, or "".
+// notFinite returns the path of a float in v that is NaN, infinite or a negative
+// zero, or "".
 func notFinite(v reflect.Value, path string) string {
 	switch v.Kind() {
 	case reflect.Float64:
-		if !finite(v.Float()) {
+		if !finite(v.Float()) || (v.Float() == 0 && math.Signbit(v.Float())) {
 			return path
 		}
 	case reflect.Pointer:

@@ -55,7 +55,7 @@ func BenchmarkReport(b *testing.B) {
 		"all":      {Metric: ValuePerVisitor},
 		"byDevice": {Metric: ValuePerVisitor, Dimension: ByDevice},
 	} {
-		r.AccountID, r.CampaignID = 1, 12
+		r.AccountID, r.SubjectID = 1, 12
 		b.Run(name, func(b *testing.B) { benchReport(b, e, r) })
 	}
 }
@@ -74,16 +74,12 @@ func benchReport(b *testing.B, e *Engine, r Request) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		query, err := plan.momentsQuery()
-		if err != nil {
-			b.Fatal(err)
-		}
 		lap(0)
 		newest, err := e.freshness(b.Context(), plan)
 		if err != nil {
 			b.Fatal(err)
 		}
-		rows, err := scanRows(b.Context(), e.conn, query)
+		rows, err := plan.moments(b.Context(), e.conn)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -95,7 +91,7 @@ func benchReport(b *testing.B, e *Engine, r Request) {
 		}
 		lap(3)
 	}
-	for step, name := range []string{"plan", "sql", "stats", "encode"} {
+	for step, name := range []string{"plan", "store", "stats", "encode"} {
 		b.ReportMetric(float64(spent[step].Microseconds())/float64(b.N), name+"-µs/op")
 	}
 }

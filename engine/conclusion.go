@@ -8,7 +8,10 @@ import (
 
 // conclude sets the conclusion and puts it into one sentence.
 func (j *judged) conclude(plan *Plan, c stats.Conclusion) {
-	j.Conclusion = Conclusion{Status: c.Status, Reasons: append([]stats.Reason{}, c.Reasons...)}
+	if !plan.Rules.Compare {
+		return
+	}
+	j.Conclusion = &Conclusion{Status: c.Status, Reasons: append([]stats.Reason{}, c.Reasons...)}
 	var decides *VariationResults
 	if c.Index >= 0 {
 		decides = &j.Variations[c.Index+1]
@@ -19,7 +22,7 @@ func (j *judged) conclude(plan *Plan, c stats.Conclusion) {
 
 func (j *judged) sentence(plan *Plan, c stats.Conclusion, decides *VariationResults) string {
 	if len(j.Variations) < 2 {
-		return "There is nothing to compare: the campaign has no second variation."
+		return "There is nothing to compare: there is no second variation."
 	}
 	control := j.Variations[0].Name
 	switch c.Status {
@@ -43,7 +46,9 @@ func (j *judged) sentence(plan *Plan, c stats.Conclusion, decides *VariationResu
 
 // metricInWords names a metric as a person would.
 var metricInWords = map[Metric]string{
-	GoalConversionRate:   "the conversion rate",
+	GoalConversionRate:   "the goal conversion rate",
+	ConversionRate:       "the conversion rate",
+	CompletionRate:       "the completion rate",
 	GoalsPerVisitor:      "goals per visitor",
 	ValuePerVisitor:      "value per visitor",
 	ProfitPerVisitor:     "profit per visitor",
@@ -58,7 +63,7 @@ func effectInWords(plan *Plan, c *Comparison) string {
 	if c.Bayesian != nil {
 		kind = "credible"
 	}
-	interval := fmt.Sprintf("%d %% %s interval", plan.Campaign.SignificanceLevel, kind)
+	interval := fmt.Sprintf("%d %% %s interval", plan.Rules.SignificanceLevel, kind)
 	lift := c.Improvement
 	if lift.Value == nil {
 		return fmt.Sprintf("%s differs by %.4g", metric, *c.Difference.Value)

@@ -18,12 +18,31 @@ type Moments struct {
 	SinceShares int64 // visitors first exposed since the variations' shares hold
 	Recent      int64 // visitors first exposed in the full days before the report's now
 	Views       int64
-	Converted   int64 // visitors with at least one counted goal
-	Goals       stats.Sums
-	Value       Amounts
-	Profit      Amounts
-	ExtraValue  Amounts
-	ValueGoals  *big.Int // sum over visitors of value times goals
+	Actions
+	Converted  int64 // visitors with at least one counted goal
+	Completed  int64 // visitors with at least one completion
+	Conversion int64 // visitors with at least one conversion
+	Goals      stats.Sums
+	Value      Amounts
+	Profit     Amounts
+	ExtraValue Amounts
+	ValueGoals *big.Int // sum over visitors of value times goals
+}
+
+// Actions count the events of a widget that are neither views nor goals.
+type Actions struct {
+	Clicks      int64 `json:"clicks"`
+	Submits     int64 `json:"submits"`
+	Completions int64 `json:"completions"`
+	Conversions int64 `json:"conversions"`
+	Contacts    int64 `json:"contacts"`
+}
+
+func (a Actions) merge(o Actions) Actions {
+	return Actions{
+		Clicks: a.Clicks + o.Clicks, Submits: a.Submits + o.Submits, Completions: a.Completions + o.Completions,
+		Conversions: a.Conversions + o.Conversions, Contacts: a.Contacts + o.Contacts,
+	}
 }
 
 // Amounts are sums over visitors of each one's total of a money column.
@@ -40,7 +59,10 @@ func (m Moments) Merge(o Moments) Moments {
 		SinceShares: m.SinceShares + o.SinceShares,
 		Recent:      m.Recent + o.Recent,
 		Views:       m.Views + o.Views,
+		Actions:     m.merge(o.Actions),
 		Converted:   m.Converted + o.Converted,
+		Completed:   m.Completed + o.Completed,
+		Conversion:  m.Conversion + o.Conversion,
 		Goals:       m.Goals.Merge(o.Goals),
 		Value:       m.Value.merge(o.Value),
 		Profit:      m.Profit.merge(o.Profit),
@@ -53,13 +75,64 @@ func (a Amounts) merge(o Amounts) Amounts {
 	return Amounts{Sums: a.Merge(o.Sums), Nonzero: a.Nonzero + o.Nonzero, Negative: a.Negative + o.Negative}
 }
 
-// row is one line of sql/moments.sql's answer.
+// row is one line of an answer of sql/sums.sql.
 type row struct {
 	variationID int64
 	dimension   string
-	earlier     bool // seen in the window, first exposed before it
-	crossover   bool // saw more than one variation
+	earlier     bool     // seen in the window, first exposed before it
+	crossover   bool     // saw more than one variation
+	recount     []uint64 // visitors whom the quick pass leaves to the exact one
 	Moments
+}
+
+// mostRecounted is how many visitors are counted again by their ids; beyond
+// it the exact form counts everyone, which is then no slower.
+const mostRecounted = 20_000
+
+// mostRanks is how many variations the quick form can number.
+const mostRanks = 60_000
+
+// moments runs the quick form, and the exact one for the visitors that it
+// leaves.
+func (p *Plan) moments(ctx context.Context, conn driver.Conn) ([]row, error) {
+	if n := len(p.Variations); n == 0 || n > mostRanks {
+		return p.exactMoments(ctx, conn)
+	}
+	query, err := p.quickQuery()
+	if err != nil {
+		return nil, err
+	}
+	found, err := scanRows(ctx, conn, query)
+	if err != nil {
+		return nil, err
+	}
+	var rows []row
+	var recount []uint64
+	for _, r := range found {
+		recount = append(recount, r.recount...)
+		if r.Visitors > 0 {
+			rows = append(rows, r)
+		}
+	}
+	switch {
+	case len(recount) == 0:
+		return rows, nil
+	case len(recount) > mostRecounted:
+		return p.exactMoments(ctx, conn)
+	}
+	if query, err = p.recountQuery(recount); err != nil {
+		return nil, err
+	}
+	again, err := scanRows(ctx, conn, query)
+	return append(rows, again...), err
+}
+
+func (p *Plan) exactMoments(ctx context.Context, conn driver.Conn) ([]row, error) {
+	query, err := p.momentsQuery()
+	if err != nil {
+		return nil, err
+	}
+	return scanRows(ctx, conn, query)
 }
 
 func scanRows(ctx context.Context, conn driver.Conn, q *Query) ([]row, error) {
@@ -84,33 +157,34 @@ func scanRows(ctx context.Context, conn driver.Conn, q *Query) ([]row, error) {
 
 func scanRow(found driver.Rows) (row, error) {
 	var (
-		r                             row
-		earlier, crossover            uint8
-		visitors, sinceShares, recent uint64
-		views, converted              uint64
-		goals, goalSquares            uint64
-		value, profit, extra          scannedAmounts
-		valueGoals                    big.Int
+		r                    row
+		earlier, crossover   uint8
+		n                    [14]uint64
+		value, profit, extra scannedAmounts
+		valueGoals           big.Int
 	)
-	if err := found.Scan(&r.variationID, &r.dimension, &earlier, &crossover,
-		&visitors, &sinceShares, &recent, &views, &converted, &goals, &goalSquares,
-		&value.sum, &value.squares, &value.nonzero, &value.negative, &valueGoals,
-		&profit.sum, &profit.squares, &profit.nonzero, &profit.negative,
-		&extra.sum, &extra.squares, &extra.nonzero, &extra.negative); err != nil {
+	to := []any{&r.variationID, &r.dimension, &earlier, &crossover, &r.recount}
+	for i := range n {
+		to = append(to, &n[i])
+	}
+	to = append(to, value.targets()...)
+	to = append(to, &valueGoals)
+	to = append(to, profit.targets()...)
+	to = append(to, extra.targets()...)
+	if err := found.Scan(to...); err != nil {
 		return row{}, err
 	}
+	count := func(i int) int64 { return int64(n[i]) }
 	r.earlier, r.crossover = earlier == 1, crossover == 1
 	r.Moments = Moments{
-		Visitors:    int64(visitors),
-		SinceShares: int64(sinceShares),
-		Recent:      int64(recent),
-		Views:       int64(views),
-		Converted:   int64(converted),
-		Goals:       stats.Sums{Sum: new(big.Int).SetUint64(goals), Squares: new(big.Int).SetUint64(goalSquares)},
-		Value:       value.amounts(),
-		Profit:      profit.amounts(),
-		ExtraValue:  extra.amounts(),
-		ValueGoals:  &valueGoals,
+		Visitors: count(0), SinceShares: count(1), Recent: count(2), Views: count(3),
+		Actions:   Actions{Clicks: count(4), Submits: count(5), Completions: count(6), Conversions: count(8), Contacts: count(10)},
+		Completed: count(7), Conversion: count(9), Converted: count(11),
+		Goals:      stats.Sums{Sum: new(big.Int).SetUint64(n[12]), Squares: new(big.Int).SetUint64(n[13])},
+		Value:      value.amounts(),
+		Profit:     profit.amounts(),
+		ExtraValue: extra.amounts(),
+		ValueGoals: &valueGoals,
 	}
 	return r, nil
 }
@@ -119,6 +193,8 @@ type scannedAmounts struct {
 	sum, squares      big.Int
 	nonzero, negative uint64
 }
+
+func (a *scannedAmounts) targets() []any { return []any{&a.sum, &a.squares, &a.nonzero, &a.negative} }
 
 func (a *scannedAmounts) amounts() Amounts {
 	return Amounts{
@@ -134,6 +210,10 @@ func (m *Moments) sample(metric Metric) stats.Sample {
 	switch metric {
 	case GoalConversionRate:
 		return stats.Rate{Visitors: m.Visitors, Converted: m.Converted}
+	case ConversionRate:
+		return stats.Rate{Visitors: m.Visitors, Converted: m.Conversion}
+	case CompletionRate:
+		return stats.Rate{Visitors: m.Visitors, Converted: m.Completed}
 	case GoalsPerVisitor:
 		mean := m.Goals.Mean(m.Visitors, 1)
 		mean.Nonzero = m.Converted
@@ -164,7 +244,7 @@ func (m *Moments) neverNegative(metric Metric) bool {
 		return m.Profit.Negative == 0
 	case ExtraValuePerVisitor:
 		return m.ExtraValue.Negative == 0
-	case GoalConversionRate, GoalsPerVisitor, AverageValue:
+	case GoalConversionRate, ConversionRate, CompletionRate, GoalsPerVisitor, AverageValue:
 	}
 	return true
 }

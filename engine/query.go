@@ -2,6 +2,8 @@ package engine
 
 import (
 	"embed"
+	"math/big"
+	"slices"
 	"strings"
 	"text/template"
 	"time"
@@ -44,11 +46,18 @@ func (q *Query) args() []any {
 // of parameters. A user's text is never part of one.
 type expr string
 
-// momentsSlots are what differs between the reports of sql/moments.sql.
-type momentsSlots struct {
+// slots are what differs between reports in the files under sql/.
+type slots struct {
 	Dimension expr // of a view: the value it is broken down by
 	Filters   expr // of a view: whether its visitor is in the report
-	Goal      expr // of a goal event: whether it counts
+	Goals     expr // of an event: whether it is a goal that counts
+	Counts    expr // of an event: whether it is one that counts, views apart
+	Visitors  expr // of an event: whether its visitor is asked for
+
+	// Of quick.sql alone.
+	At, Rank                                            expr // time and variation of an event, as numbers
+	FirstView                                           expr // of a visitor: the dimension, and whether it is in the report
+	Clicks, Submits, Completions, Conversions, Contacts expr // of a visitor: how many
 }
 
 // columns says where the attributes are.
@@ -70,30 +79,34 @@ var columns = map[string]expr{
 	"visitorType":    "visitor_type",
 }
 
-// momentsQuery compiles the plan into the one statement that answers it.
-func (p *Plan) momentsQuery() (*Query, error) {
-	recentFrom, recentTo := p.recent()
-	q := &Query{Params: append(p.subjectParams(),
-		Param{"from", p.from()},
-		Param{"to", p.to()},
-		Param{"shares_since", p.SharesSince},
-		Param{"recent_from", recentFrom},
-		Param{"recent_to", recentTo})}
-	slots := momentsSlots{Dimension: "''", Filters: "true", Goal: "true"}
+// exact returns the parameters and slots that all reports of a plan share.
+func (p *Plan) exact() (*Query, slots) {
+	q := &Query{Params: append(p.subjectParams(), Param{"from", p.from()}, Param{"to", p.to()})}
+	s := slots{Dimension: "''", Filters: "true", Goals: "event = 'goal'", Visitors: "true"}
 	if p.Dimension != "" {
-		slots.Dimension = "toString(" + columns[string(p.Dimension)] + ")"
+		s.Dimension = "toString(" + columns[string(p.Dimension)] + ")"
 	}
+	q.visitorFilters(&p.Filters, &s)
 	if p.Goal != nil {
-		slots.Goal = "goal_id = {goal_id:Int64}"
+		s.Goals += " AND goal_id = {goal_id:Int64}"
 		q.Params = append(q.Params, Param{"goal_id", p.Goal.ID})
 	}
+	q.goalFilters(p, &s)
+	s.Counts = s.Goals
+	if p.Subject.Kind == schema.SubjectWidget {
+		s.Counts = s.Goals + " OR event IN ('click', 'submit', 'completion', 'conversion', 'contact')"
+	}
+	return q, s
+}
+
+func (q *Query) visitorFilters(filters *Filters, s *slots) {
 	var conditions []string
-	for _, filter := range p.Filters.Lists {
+	for _, filter := range filters.Lists {
 		param := "filter_" + columns[filter.Attribute]
 		conditions = append(conditions, string(columns[filter.Attribute]+" IN {"+param+":Array(String)}"))
 		q.Params = append(q.Params, Param{string(param), filter.Values})
 	}
-	for _, filter := range p.Filters.Texts {
+	for _, filter := range filters.Texts {
 		param := "filter_" + columns[filter.Attribute]
 		operator, value := expr(" = "), filter.Pattern
 		if strings.Contains(value, "*") {
@@ -103,9 +116,89 @@ func (p *Plan) momentsQuery() (*Query, error) {
 		q.Params = append(q.Params, Param{string(param), value})
 	}
 	if len(conditions) > 0 {
-		slots.Filters = expr(strings.Join(conditions, " AND "))
+		s.Filters = expr(strings.Join(conditions, " AND "))
 	}
-	return q, q.render("moments.sql", slots)
+}
+
+func (q *Query) goalFilters(p *Plan, s *slots) {
+	if p.Filters.GoalValue != nil {
+		s.Goals += " AND value >= {goal_value:Int64}"
+		q.Params = append(q.Params, Param{"goal_value", leastUnits(p.Filters.GoalValue)})
+	}
+	if o := p.Outliers; o != nil && !o.open {
+		s.Goals += " AND value >= {outlier_least:Int64} AND value <= {outlier_most:Int64}"
+		q.Params = append(q.Params, Param{"outlier_least", o.least}, Param{"outlier_most", o.most})
+	}
+}
+
+// leastUnits is the least amount, in 1/schema.MoneyScale, that is not below
+// the given one.
+func leastUnits(amount *big.Rat) int64 {
+	const most = schema.MaxMoney*schema.MoneyScale + 1
+	units := new(big.Rat).Mul(amount, new(big.Rat).SetInt64(schema.MoneyScale))
+	up := new(big.Int).Add(units.Num(), new(big.Int).Sub(units.Denom(), big.NewInt(1)))
+	up.Div(up, units.Denom())
+	if up.Cmp(big.NewInt(most)) > 0 {
+		return most
+	}
+	if up.Cmp(big.NewInt(-most)) < 0 {
+		return -most
+	}
+	return up.Int64()
+}
+
+func (p *Plan) sumsParams() []Param {
+	recentFrom, recentTo := p.recent()
+	return []Param{{"shares_since", p.SharesSince}, {"recent_from", recentFrom}, {"recent_to", recentTo}}
+}
+
+// momentsQuery compiles the plan into the one statement that answers it.
+func (p *Plan) momentsQuery() (*Query, error) {
+	q, s := p.exact()
+	q.Params = append(q.Params, p.sumsParams()...)
+	return q, q.render("moments.sql", s)
+}
+
+// recountQuery is momentsQuery for some visitors only.
+func (p *Plan) recountQuery(visitors []uint64) (*Query, error) {
+	q, s := p.exact()
+	s.Visitors = "visitor_id IN {visitor_ids:Array(UInt64)}"
+	q.Params = append(append(q.Params, p.sumsParams()...), Param{"visitor_ids", visitors})
+	return q, q.render("moments.sql", s)
+}
+
+// The slots of quick.sql that are the same for every report.
+const (
+	rankSlot = "transform(variation_id, {variation_ids:Array(Int64)}, {ranks:Array(UInt16)}, 65535)"
+	atSlot   = "toUInt64(toUnixTimestamp64Milli(time))"
+	orderOf  = "if(event = 'view', bitOr(bitShiftLeft(toUInt128(" + atSlot + " * 65536 + " + rankSlot + "), 64), toUInt128(event_id)), " +
+		"toUInt128('340282366920938463463374607431768211455'))"
+)
+
+// quickQuery compiles the plan into one pass, which leaves some visitors to
+// recountQuery.
+func (p *Plan) quickQuery() (*Query, error) {
+	q, s := p.exact()
+	ids := make([]int64, len(p.Variations))
+	ranks := make([]uint16, len(p.Variations))
+	for i, v := range p.Variations {
+		ids[i], ranks[i] = v.ID, uint16(i+1)
+	}
+	slices.Sort(ids)
+	q.Params = append(append(q.Params, p.sumsParams()...), Param{"variation_ids", ids}, Param{"ranks", ranks})
+	s.At, s.Rank, s.FirstView = atSlot, rankSlot, "('', true)"
+	if p.Dimension != "" || s.Filters != "true" {
+		s.FirstView = "argMin((" + s.Dimension + ", toBool(" + s.Filters + ")), " + orderOf + ")"
+	}
+	count := func(kind schema.Kind) expr {
+		if p.Subject.Kind != schema.SubjectWidget {
+			return "0"
+		}
+		return expr("countIf(event = '" + string(kind) + "' AND time < {to:DateTime64(3, 'UTC')})")
+	}
+	s.Clicks, s.Submits, s.Completions = count(schema.KindClick), count(schema.KindSubmit), count(schema.KindCompletion)
+	s.Conversions, s.Contacts = count(schema.KindConversion), count(schema.KindContact)
+	return q, q.render("quick.sql", s)
 }
 
 // freshnessQuery asks what is stored of the subject.
@@ -116,10 +209,10 @@ func (p *Plan) freshnessQuery() (*Query, error) {
 
 func (p *Plan) subjectParams() []Param {
 	return []Param{
-		{"website_id", p.Campaign.WebsiteID},
-		{"subject", string(schema.SubjectCampaign)},
-		{"subject_id", p.Campaign.ID},
-		{"experiment_id", int64(0)},
+		{"website_id", p.Subject.WebsiteID},
+		{"subject", string(p.Subject.Kind)},
+		{"subject_id", p.Subject.ID},
+		{"experiment_id", p.Subject.ExperimentID},
 	}
 }
 

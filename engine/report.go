@@ -33,11 +33,12 @@ func (e *Engine) Report(ctx context.Context, r Request) (*Results, error) {
 	if err != nil {
 		return nil, err
 	}
-	query, err := plan.momentsQuery()
-	if err != nil {
-		return nil, err
+	if plan.Filters.ZScore != 0 {
+		if err := plan.findOutliers(ctx, e.conn); err != nil {
+			return nil, err
+		}
 	}
-	rows, err := scanRows(ctx, e.conn, query)
+	rows, err := plan.moments(ctx, e.conn)
 	if err != nil {
 		return nil, err
 	}
@@ -67,12 +68,11 @@ func (e *Engine) freshness(ctx context.Context, plan *Plan) (newest time.Time, e
 func newResults(plan *Plan, newest time.Time, rows []row) *Results {
 	all := gather(rows, plan.Crossovers)
 	whole := all.judge(plan)
+	whole.Checks.Outliers = plan.Outliers.check(whole.Totals.GoalsReached)
 	whole.conclude(plan, stats.Conclude(whole.evidence, plan.options()))
 	results := &Results{
-		CampaignID:        plan.Campaign.ID,
-		CompareMetric:     plan.Metric,
-		Methodology:       plan.Campaign.Methodology,
-		SignificanceLevel: plan.Campaign.SignificanceLevel,
+		Methodology:       plan.Rules.Methodology,
+		SignificanceLevel: plan.Rules.SignificanceLevel,
 		Filters:           plan.Filters.echo(),
 		Window:            Window{given(plan.Filters.From), given(plan.Filters.To)},
 		Population:        "firstExposedInWindow",
@@ -80,6 +80,14 @@ func newResults(plan *Plan, newest time.Time, rows []row) *Results {
 		DataThrough:       given(plan.DataThrough),
 		NewestEvent:       given(newest),
 		Cell:              whole.Cell,
+	}
+	if plan.Operation == CampaignResults {
+		results.CampaignID = plan.Subject.ID
+	} else {
+		results.WidgetID, results.ExperimentID = plan.Subject.ID, plan.Subject.ExperimentID
+	}
+	if plan.Rules.Compare {
+		results.CompareMetric = &plan.Metric
 	}
 	if plan.Goal != nil {
 		results.Goal = &GoalName{plan.Goal.ID, plan.Goal.Name}
@@ -107,6 +115,13 @@ func (f *Filters) echo() map[string]any {
 	}
 	for _, filter := range f.Texts {
 		echo[filter.Attribute] = filter.Pattern
+	}
+	if f.GoalValue != nil {
+		value, _ := f.GoalValue.Float64()
+		echo["goalValue"] = value
+	}
+	if f.ZScore != 0 {
+		echo["zScore"] = f.ZScore
 	}
 	return echo
 }

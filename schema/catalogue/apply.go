@@ -113,7 +113,11 @@ func (a *applier) website(account int64, site *Website) error {
 		if err != nil {
 			return err
 		}
-		if err := a.state(account, kindWidget, widget.ID, changed, widget.Initial, nil); err != nil {
+		shares := map[int64]Shares{}
+		for i := range widget.Experiments {
+			shares[widget.Experiments[i].ID] = widget.Experiments[i].Shares()
+		}
+		if err := a.state(account, kindWidget, widget.ID, changed, widget.Initial, shares); err != nil {
 			return err
 		}
 	}
@@ -128,7 +132,7 @@ func (a *applier) campaign(account int64, campaign *Campaign) error {
 	if changed {
 		a.changes[len(a.changes)-1].Shares = campaign.namedShares()
 	}
-	return a.state(account, kindCampaign, campaign.ID, changed, campaign.Initial, campaign.Shares())
+	return a.state(account, kindCampaign, campaign.ID, changed, campaign.Initial, map[int64]Shares{0: campaign.Shares()})
 }
 
 // namedShares resolves the shares: control gets its percentage, the others
@@ -173,7 +177,7 @@ func (a *applier) define(account int64, k kind, id int64, name string, definitio
 
 // state notes the first state of a resource, or the change of its date and
 // shares when its definition changed.
-func (a *applier) state(account int64, k kind, id int64, changed bool, initial Initial, shares Shares) error {
+func (a *applier) state(account int64, k kind, id int64, changed bool, initial Initial, shares map[int64]Shares) error {
 	at := key{account, k, id, facetState}
 	before, stood := a.standing[at]
 	if stood && !changed {
@@ -192,9 +196,7 @@ func (a *applier) state(account int64, k kind, id int64, changed bool, initial I
 		}
 	}
 	state.UpdateDate = a.now
-	if shares != nil && !maps.Equal(state.Current(), shares) {
-		state.ShareHistory = append(state.ShareHistory, SharesSince{Since: a.now, Shares: shares})
-	}
+	state.record(shares, a.now)
 	body, err := encode(state)
 	if err != nil {
 		return err

@@ -76,7 +76,7 @@ func TestApplyCreatesChangesAndKeeps(t *testing.T) {
 	if campaign.Type != "personalization" || campaign.SignificanceLevel != 90 || campaign.MDE != 20 || campaign.Power != 80 {
 		t.Errorf("defaults are not the contract's: %+v", campaign.Campaign)
 	}
-	if !campaign.Active || campaign.StartDate == nil || campaign.Current()[0] != 50 {
+	if !campaign.Active || campaign.StartDate == nil || campaign.Current(0)[0] != 50 {
 		t.Errorf("state = %+v, want active, started, shares recorded", campaign.State)
 	}
 
@@ -89,7 +89,7 @@ func TestApplyCreatesChangesAndKeeps(t *testing.T) {
 		t.Errorf("changes = %+v, want controlShare 50 to 20", changes)
 	}
 	after := c.Snapshot().Account(1).Campaigns[12]
-	if !after.Active || len(after.ShareHistory) != 2 || after.Current()[0] != 20 || !after.CreateDate.Equal(campaign.CreateDate) {
+	if !after.Active || len(after.ShareHistory[0]) != 2 || after.Current(0)[0] != 20 || !after.CreateDate.Equal(campaign.CreateDate) {
 		t.Errorf("state = %+v, want still active, with a second entry of shares", after.State)
 	}
 }

@@ -159,3 +159,12 @@ func (c *Campaign) Shares() Shares {
 	}
 	return shares
 }
+
+// Shares are as a campaign's.
+func (e *Experiment) Shares() Shares {
+	shares := Shares{0: e.ControlShare}
+	for _, v := range e.Variations {
+		shares[v.ID] = v.Share
+	}
+	return shares
+}

@@ -57,7 +57,7 @@ func TestCompareAnswersLinesAroundABadOne(t *testing.T) {
 	if first.Line != 1 || second.Line != 3 || last.Line != 5 {
 		t.Errorf("lines %d, %d, %d; want 1, 3, 5", first.Line, second.Line, last.Line)
 	}
-	const want = 4.316085333069935e-06 // as the demo's results have it
+	const want = 4.316085333069935e-06 // Python's math.erfc(z/sqrt(2)) of decision 1's z
 	if p := *first.Variations[1].Comparison.Frequentist.PValue; math.Abs(p-want) > 1e-9*want {
 		t.Errorf("p = %v, want %v", p, want)
 	}

@@ -106,7 +106,7 @@ func (p *program) command() *cobra.Command {
 	}
 	root.PersistentFlags().StringVar(&p.address, "store", address,
 		"where the data are: embedded:DIR, clickhouse://user:pass@host:9000/db, http://… or https://… (LIFTHOUSE_STORE)")
-	root.AddCommand(p.serveCommand(), p.demoCommand(), p.importCommand(), p.applyCommand(), p.tokenCommand(), p.migrateCommand())
+	root.AddCommand(p.serveCommand(), p.demoCommand(), p.importCommand(), p.applyCommand(), p.tokenCommand(), p.migrateCommand(), p.compareCommand())
 	return root
 }
 

@@ -1,0 +1,373 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"lifthouse/engine"
+)
+
+// runCompare runs the command without a store, with this standard input.
+func runCompare(t *testing.T, stdin string, args ...string) (code int, out, complaints string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "stdin")
+	if err := os.WriteFile(path, []byte(stdin), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	in, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = in.Close() }()
+	stdout, stderr := capture(t), capture(t)
+	p := &program{in: in, out: stdout.write, err: stderr.write, dir: ".", args: append([]string{"compare"}, args...), getenv: func(string) string { return "" }}
+	code = p.run(t.Context())
+	return code, stdout.text(), stderr.text()
+}
+
+const (
+	goodLine = `{"metric":"binary","significanceLevel":95,"variations":[{"n":11927,"converted":716},{"n":12010,"converted":900}]}`
+	badLine  = `{"metric":"binary","variations":[{"n":11927,"converted":716},{"n":12010,"converted":12011,"shares":50}]}`
+	meanLine = `{"metric":"mean","methodology":"bayesian","variations":[{"n":10000,"mean":4.2,"variance":81},{"n":10000,"mean":4.6,"variance":90}]}`
+)
+
+func TestCompareAnswersLinesAroundABadOne(t *testing.T) {
+	code, out, complaints := runCompare(t, goodLine+"\n\n"+badLine+"\r\n  \n"+meanLine)
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	if code != exitRejected || len(lines) != 3 {
+		t.Fatalf("exit %d, %d lines; want %d and 3\n%s%s", code, len(lines), exitRejected, out, complaints)
+	}
+	var first, last engine.Answer
+	var second engine.Refusal
+	for i, body := range []any{&first, &second, &last} {
+		if err := json.Unmarshal([]byte(lines[i]), body); err != nil {
+			t.Fatalf("%s: %v", lines[i], err)
+		}
+	}
+	if first.Line != 1 || second.Line != 3 || last.Line != 5 {
+		t.Errorf("lines %d, %d, %d; want 1, 3, 5", first.Line, second.Line, last.Line)
+	}
+	const want = 4.316085333069935e-06 // Python's math.erfc(z/sqrt(2)) of decision 1's z
+	if p := *first.Variations[1].Comparison.Frequentist.PValue; math.Abs(p-want) > 1e-9*want {
+		t.Errorf("p = %v, want %v", p, want)
+	}
+	if last.Variations[1].Comparison.Bayesian == nil || last.Variations[1].Comparison.Frequentist != nil {
+		t.Errorf("comparison %+v, want the Bayesian blocks only", last.Variations[1].Comparison)
+	}
+	faults := []engine.QuestionFault{
+		{Field: "variations[1].shares", Value: "50", Detail: "unknown field; the nearest known is share"},
+		{Field: "variations[1].converted", Value: "12011", Detail: "want at most n, which is 12010"},
+	}
+	if fmt.Sprint(second.Errors) != fmt.Sprint(faults) {
+		t.Errorf("faults %+v, want %+v", second.Errors, faults)
+	}
+	const message = `lifthouse: line 3: variations[1].shares: "50": unknown field; the nearest known is share; ` +
+		`variations[1].converted: "12011": want at most n, which is 12010` + "\n"
+	if complaints != message {
+		t.Errorf("it complains %q, want %q", complaints, message)
+	}
+}
+
+func TestCompareTakesLongLinesAndSkipsLongerOnes(t *testing.T) {
+	padded := goodLine + strings.Repeat(" ", engine.MaxQuestion-len(goodLine))
+	code, out, complaints := runCompare(t, padded+"\n"+padded+" \n"+goodLine+"\n")
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	if code != exitRejected || len(lines) != 3 || !strings.HasPrefix(complaints, `lifthouse: line 2: line: "": want at most 1048576 bytes`) {
+		t.Fatalf("exit %d, %d lines, %q", code, len(lines), complaints)
+	}
+	if strings.Replace(lines[0], `"line":1`, `"line":3`, 1) != lines[2] {
+		t.Errorf("the same question is answered\n%s\n%s", lines[0], lines[2])
+	}
+}
+
+func TestCompareFlagsAskAsLinesDo(t *testing.T) {
+	for _, test := range []struct {
+		args []string
+		line string
+	}{
+		{[]string{"--control", "716/11927", "--treatment", "900/12010", "--level", "95"}, goodLine},
+		{[]string{"--control=10000:4.2:81", "--treatment=10000:4.6:9e1", "--methodology=bayesian"}, meanLine},
+		{
+			[]string{"--control", "9000:-0.5:4", "--treatment", "9000:1:4", "--treatment", "8000:0:5", "--share", "50,25,25", "--power", "70", "--mde", "7.5", "--planned", "20000"},
+			`{"metric":"mean","power":70,"mde":7.5,"plannedVisitors":20000,"variations":[{"n":9000,"mean":-0.5,"variance":4,"share":50},
+			  {"n":9000,"mean":1,"variance":4,"share":25},{"n":8000,"mean":0,"variance":5,"share":25}]}`,
+		},
+		{
+			[]string{"--control", "9000:0.01:4", "--treatment", "9000:1:4", "--nonnegative"},
+			`{"metric":"mean","nonnegative":true,"variations":[{"n":9000,"mean":0.01,"variance":4},{"n":9000,"mean":1,"variance":4}]}`,
+		},
+	} {
+		code, byFlags, complaints := runCompare(t, "ignored", append(test.args, "--json")...)
+		if code != exitOK {
+			t.Errorf("%q: exit %d, %s", test.args, code, complaints)
+			continue
+		}
+		_, byLine, _ := runCompare(t, strings.ReplaceAll(test.line, "\n", " "))
+		if byFlags != byLine {
+			t.Errorf("%q is answered\n%swant\n%s", test.args, byFlags, byLine)
+		}
+	}
+}
+
+func TestCompareUsage(t *testing.T) {
+	for _, test := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"--help"}, exitOK, "echo '{"},
+		{[]string{}, exitOK, ""},
+		{[]string{"questions.ndjson"}, exitUsage, "takes no argument"},
+		{[]string{"--treatments", "5/10"}, exitUsage, "unknown flag: --treatments"},
+		{[]string{"--level", "95"}, exitUsage, "--level goes with --control and --treatment; a line of standard input brings its own significanceLevel"},
+		{[]string{"--control", "5/10"}, exitUsage, "want --control once and --treatment at least once"},
+		{[]string{"--treatment", "5/10"}, exitUsage, "want --control once"},
+		{[]string{"--control", "5 %", "--treatment", "5/10"}, exitUsage, "--control 5 %: want converted/visitors (500/10000) or visitors:mean:variance"},
+		{[]string{"--control", "5/10", "--treatment", "5/10:3"}, exitUsage, "--treatment 5/10:3: want converted/visitors"},
+		{[]string{"--control", "5/10", "--treatment", "1,000/10000"}, exitUsage, `"1,000" is no number`},
+		{[]string{"--control", "5/10", "--treatment", "10:3:nan"}, exitUsage, `"nan" is no number`},
+		{[]string{"--control", "5/10", "--treatment", "10:3:1"}, exitUsage, "--treatment 10:3:1: want the form of --control 5/10"},
+		{
+			[]string{"--control", "50/10", "--treatment", "5/-10", "--level", "99", "--mde", "0.2"},
+			exitUsage,
+			"--level: want one of 80, 90, 95, 100 per cent; --mde: want a number from 1 to 100 per cent; " +
+				"--control 50/10: converted: want at most n, which is 10; --treatment 5/-10: n: want an integer from 0",
+		},
+		{[]string{"--control", "5/10", "--treatment", "5/10", "--share", "50"}, exitUsage, "--share: want 2, control's and one for each --treatment, have 1"},
+		{[]string{"--control", "5/10", "--treatment", "5/10", "--share", "50,half"}, exitUsage, `--share 50,half: "half" is no number`},
+		{[]string{"--control", "5/10", "--treatment", "5/10", "--share", "500,500"}, exitUsage, "--share: want a number from 0 to 100 per cent"},
+		{[]string{"--control", "5/10", "--treatment", "5/10", "--planned", "0"}, exitUsage, "--planned: want an integer from 1"},
+		{[]string{"--control", "5/10", "--treatment", "5/10", "--level", "high"}, exitUsage, "invalid argument"},
+		{append([]string{"--control", "5/10"}, strings.Fields(strings.Repeat("--treatment 5/10 ", 21))...), exitUsage, "--treatment: want an array of 2 to 21"},
+	} {
+		code, out, complaints := runCompare(t, "", test.args...)
+		if code != test.code || !strings.Contains(out+complaints, test.want) {
+			t.Errorf("lifthouse compare %q: exit %d\n%s%s\nwant %d and %q", test.args, code, out, complaints, test.code, test.want)
+		}
+	}
+}
+
+func TestCompareTable(t *testing.T) {
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--control", "716/11927", "--treatment", "900/12010", "--level", "95", "--share", "50,50"}, `
+Variation 1 is better than control: a lift of +24.8 % (95 % interval +13.5 % to
++37.2 %), which holds however often one looks.
+
+rate = converted / visitors, in % · frequentist, 95 % · 23,937 visitors
+
+variation  visitors    rate     95 % interval
+0 control    11,927  6.00 %  [5.59 %, 6.44 %]
+1            12,010  7.49 %  [7.04 %, 7.98 %]
+
+variation     lift       95 % interval        p  always-valid p  verdict
+1          +24.8 %  [+13.5 %, +37.2 %]  4.3e-06         2.1e-04  better
+
+1             │                     ├──────────────────●────────────────────┤
+lift       ───┼───────────────┴────────────────┴────────────────┴───────────────
+             0 %            +10 %            +20 %            +30 %
+
+p holds for one look at the planned end, the always-valid p however often one
+  looks.
+Shares: visitors fell as they should: 11,927 : 12,010, where 11,968 : 11,968
+  were expected (p = 0.5916).
+Sample: finding a lift of 20 % with 80 % power takes 13,425 visitors; these
+  are 178 % of them, enough for a lift of 14.8 %.
+`},
+		{[]string{"--control", "10000:0.01:81", "--treatment", "10000:4.6:90", "--treatment", "90:2.1:77", "--nonnegative"}, `
+Variation 1 is better than control: a lift of +45,900 % (90 % interval from
++2,380 % upward), which holds however often one looks.
+
+mean per visitor, in the metric's unit · frequentist, 90 % · 20,090 visitors
+
+variation  visitors  mean  90 % interval
+0 control    10,000  0.01  [-0.14, 0.16]
+1            10,000  4.60   [4.44, 4.76]
+2                90  2.10   [0.56, 3.64]
+
+variation       lift  90 % interval  adjusted p  always-valid p  verdict
+1          +45,900 %  [+2,380 %, ∞)    1.2e-261        4.9e-259  better
+2          +20,900 %    [+421 %, ∞)      0.0531          0.8568  too few data
+
+1             │  ├──────────────────────────────────────────────────────────●──▶
+2             ├───────────────────────────●────────────────────────────────────▶
+lift       ───┼────────────┴─────────────┴─────────────┴────────────┴───────────
+             0 %       +10,000 %     +20,000 %     +30,000 %    +40,000 %
+
+Variations 1, 2: control cannot be told from 0, so that the lift over it has
+  no bound.
+Variation 2: there are too few visitors (a verdict needs 100 in each
+  variation).
+p holds for one look at the planned end, the always-valid p however often one
+  looks.
+p-values and intervals of lifts hold for all comparisons together (p by
+  Dunnett's method).
+Sample: finding a lift of 20 % with 80 % power takes 35,500,441,246 visitors;
+  these are under 1 % of them, enough for a lift of 26,586 %.
+`},
+		{[]string{"--control", "500/10000", "--treatment", "430/9950", "--treatment", "510/10020", "--methodology", "bayesian", "--mde", "10"}, `
+It is too early to conclude: an effect shows, but whoever looks often sees one
+by chance; 43,951 more visitors are needed to find a lift of 10 %.
+
+rate = converted / visitors, in % · bayesian, 90 % · 29,970 visitors
+
+variation  visitors    rate     90 % interval
+0 control    10,000  5.00 %  [4.65 %, 5.37 %]
+1             9,950  4.32 %  [4.00 %, 4.67 %]
+2            10,020  5.09 %  [4.74 %, 5.46 %]
+
+variation     lift      90 % interval  chance to beat control  verdict
+1          -13.6 %  [-22.2 %, -3.9 %]                  1.15 %  worse
+2           +1.8 %  [-8.0 %, +12.6 %]                 61.41 %  inconclusive
+
+1             ├──────────────●─────────────────┤      │
+2                                      ├──────────────┼──●──────────────────┤
+lift       ───────┴─────────────────┴─────────────────┼─────────────────┴───────
+                -20 %             -10 %              0 %              +10 %
+
+Each comparison stands for itself: chances and intervals are not corrected for
+  their number.
+Sample: finding a lift of 10 % with 80 % power takes 73,921 visitors; these
+  are 41 % of them, enough for a lift of 15.9 %.
+`},
+		{[]string{"--control", "0/50", "--treatment", "7/50", "--level", "100"}, `
+There are not enough data for a verdict: there are too few visitors (a verdict
+needs 100 in each variation); at significance level 100 nothing is ever
+significant and there are no intervals.
+
+rate = converted / visitors, in % · frequentist, 100 % · 100 visitors
+
+variation  visitors    rate  100 % interval
+0 control        50   0.0 %               –
+1                50  14.0 %               –
+
+variation  lift  100 % interval       p  always-valid p  verdict
+1             –               –  0.0063               –  too few data
+
+Variations 0 control, 1: at significance level 100 nothing is ever significant
+  and there are no intervals.
+Variation 1: there are too few visitors (a verdict needs 100 in each
+  variation).
+p holds for one look at the planned end, the always-valid p however often one
+  looks.
+Sample: what it needs cannot be computed: at significance level 100 nothing is
+  ever significant and there are no intervals.
+`},
+	} {
+		code, out, complaints := runCompare(t, "", test.args...)
+		if code != exitOK || out != test.want[1:] {
+			t.Errorf("lifthouse compare %q: exit %d\n%s%s\nwant\n%s", test.args, code, out, complaints, test.want[1:])
+		}
+	}
+}
+
+// drawn is the table of a line on a screen.
+func drawn(t *testing.T, line string, s screen) string {
+	t.Helper()
+	question, err := engine.ParseQuestion([]byte(line))
+	if err != nil {
+		t.Fatalf("%s: %v", line, err)
+	}
+	return newTable(question, question.Answer(), s).String()
+}
+
+func TestCompareTableIsOneOnAWideScreen(t *testing.T) {
+	const want = `
+variation  visitors    rate     95 % interval     lift       95 % interval        p  always-valid p  verdict
+0 control    11,927  6.00 %  [5.59 %, 6.44 %]
+1            12,010  7.49 %  [7.04 %, 7.98 %]  +24.8 %  [+13.5 %, +37.2 %]  4.3e-06         2.1e-04  better
+`
+	if got := drawn(t, goodLine, screen{width: 120}); !strings.Contains(got, want) {
+		t.Errorf("%s\nwant in it\n%s", got, want)
+	}
+}
+
+// TestCompareColoursSayNothingMore: without its colours a table is the plain
+// one.
+func TestCompareColoursSayNothingMore(t *testing.T) {
+	coloured, plainly := drawn(t, goodLine, screen{width: 80, colour: true}), drawn(t, goodLine, screen{width: 80})
+	if !strings.Contains(coloured, green+"better") {
+		t.Errorf("no colour in\n%s", coloured)
+	}
+	escapes := regexp.MustCompile(`\x1b\[\d+m`)
+	spaces := regexp.MustCompile(` +\n`)
+	if got := spaces.ReplaceAllString(escapes.ReplaceAllString(coloured, ""), "\n"); got != plainly {
+		t.Errorf("%s\nwant\n%s", got, plainly)
+	}
+}
+
+// TestCompareTableHoldsAnything: whatever is asked, no line is wider than the
+// screen.
+func TestCompareTableHoldsAnything(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	extreme := func() float64 {
+		if r.IntN(3) == 0 {
+			return math.Pow(10, 616*r.Float64()-308)
+		}
+		return 10 * r.Float64()
+	}
+	for range 300 {
+		metric := []string{"binary", "mean"}[r.IntN(2)]
+		variations := make([]map[string]any, 2+r.IntN(4))
+		for i := range variations {
+			n := int64(math.Pow(10, 12*r.Float64()))
+			v := map[string]any{"id": r.Int64() >> r.IntN(60), "n": n}
+			if metric == "binary" {
+				v["converted"] = int64(float64(n) * math.Pow(r.Float64(), float64(r.IntN(9))))
+			} else {
+				v["mean"], v["variance"] = extreme()*float64(r.IntN(3)-1), extreme()*float64(r.IntN(3))/3
+			}
+			variations[i] = v
+		}
+		line, err := json.Marshal(map[string]any{
+			"metric": metric, "variations": variations,
+			"significanceLevel": []int{80, 90, 95, 100}[r.IntN(4)], "methodology": []string{"frequentist", "bayesian"}[r.IntN(2)],
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, width := range []int{80, 120} {
+			for row := range strings.Lines(drawn(t, string(line), screen{width: width})) {
+				if n := utf8.RuneCountInString(strings.TrimSuffix(row, "\n")); n > width || strings.Contains(row, "Inf") || strings.Contains(row, "NaN") {
+					t.Fatalf("%s\nhas a line of %d columns:\n%s", line, n, row)
+				}
+			}
+		}
+	}
+}
+
+func TestCompareNeedsNoLibrary(t *testing.T) {
+	cmd := lifthouse(t, "compare", "--control", "716/11927", "--treatment", "900/12010", "--json")
+	cmd.Env = append(cmd.Env, "LIFTHOUSE_LIBCHDB=/absent/libchdb.so", "LIFTHOUSE_STORE=nonsense")
+	out, err := cmd.Output()
+	if err != nil || !bytes.HasPrefix(out, []byte(`{"line":1,"metric":"binary",`)) {
+		t.Errorf("%v, %s", err, out)
+	}
+}
+
+func TestCompareEndsWhileItWaits(t *testing.T) {
+	in, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = write.Close() }()
+	stdout, stderr := capture(t), capture(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	p := &program{in: in, out: stdout.write, err: stderr.write, args: []string{"compare"}, getenv: func(string) string { return "" }}
+	if code := p.run(ctx); code != exitFailed || stdout.text() != "" || stderr.text() != "lifthouse: interrupted\n" {
+		t.Errorf("exit %d, want %d", code, exitFailed)
+	}
+}

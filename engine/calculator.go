@@ -1,0 +1,240 @@
+package engine
+
+import "lifthouse/stats"
+
+// Question asks the calculator how variations compare on one metric. It holds
+// their sufficient statistics, so that no store is needed to answer it.
+type Question struct {
+	Metric            QuestionMetric
+	Variations        []QuestionVariation
+	SignificanceLevel int // per cent
+	Methodology       stats.Methodology
+	Power             int     // per cent
+	MDE               float64 // the lift that must not be missed, per cent of control
+	PlannedVisitors   int64   // 0: none named
+	NonNegative       bool    // no visitor's value is below zero
+}
+
+// QuestionMetric says what a visitor contributes to a question's metric.
+type QuestionMetric string
+
+// The metrics of questions: a visitor converts or does not, or has a value.
+const (
+	MetricBinary QuestionMetric = "binary"
+	MetricMean   QuestionMetric = "mean"
+)
+
+// QuestionVariation is one variation's sufficient statistics. Exactly one
+// variation of a question is control, and all of them have a share or none.
+type QuestionVariation struct {
+	ID             int64
+	Control        bool
+	Share          *float64 // of the traffic, relative to the others'
+	Visitors       int64
+	Converted      int64   // of a binary metric
+	Mean, Variance float64 // of a mean; the variance of one visitor's value, with n - 1
+}
+
+// Answer is what the calculator says of a question. Its blocks are those of
+// Results; its fields are in the order in which they are written.
+type Answer struct {
+	Line              int64             `json:"line"` // of the input that asked
+	Metric            QuestionMetric    `json:"metric"`
+	Methodology       stats.Methodology `json:"methodology"`
+	SignificanceLevel int               `json:"significanceLevel"`
+	Variations        []AnswerVariation `json:"variations"` // in the order of the question
+	Conclusion        AnswerConclusion  `json:"conclusion"`
+	Checks            *AnswerChecks     `json:"checks,omitempty"` // where shares are given
+	Power             AnswerPower       `json:"power"`
+}
+
+// AnswerVariation is what is known of one variation: the metric's estimate and
+// the comparison with control.
+type AnswerVariation struct {
+	ID       int64    `json:"id"`
+	Control  bool     `json:"control"`
+	Share    *float64 `json:"share,omitempty"`
+	Visitors int64    `json:"n"`
+	Estimate
+	Comparison *Comparison `json:"comparison"` // null for control
+}
+
+// AnswerConclusion is what the comparisons say together. VariationID names the
+// one that decides.
+type AnswerConclusion struct {
+	Status      stats.Status   `json:"status"`
+	VariationID *int64         `json:"variationId"`
+	Reasons     []stats.Reason `json:"reasons"`
+	Text        string         `json:"text"` // one sentence
+}
+
+// AnswerChecks says whether the numbers can be trusted.
+type AnswerChecks struct {
+	SampleRatio SampleRatio `json:"sampleRatio"` // in the order of the variations
+}
+
+// AnswerPower is how far the experiment is towards the visitors that its power
+// and its minimum detectable effect require, all variations together. Progress,
+// effect and power are fractions.
+type AnswerPower struct {
+	RequiredVisitors        *int64       `json:"requiredVisitors"`
+	Progress                *float64     `json:"progress"`
+	RemainingVisitors       *int64       `json:"remainingVisitors"`
+	MinimumDetectableEffect *float64     `json:"minimumDetectableEffect"`
+	Power                   *float64     `json:"power"`
+	Reason                  stats.Reason `json:"reason,omitempty"`
+}
+
+// Refusal is the answer to a line that holds no question that can be answered.
+type Refusal struct {
+	Line   int64           `json:"line"`
+	Error  string          `json:"error"`
+	Errors []QuestionFault `json:"errors"`
+}
+
+// QuestionFault is one thing wrong with a question; its field is a path.
+type QuestionFault struct {
+	Field  string `json:"field"`
+	Value  string `json:"value"`
+	Detail string `json:"detail"`
+}
+
+// Refuse answers a line whose question is invalid.
+func Refuse(line int64, err *InvalidError) *Refusal {
+	refusal := &Refusal{Line: line, Error: err.Error(), Errors: []QuestionFault{}}
+	for _, f := range err.Faults {
+		refusal.Errors = append(refusal.Errors, QuestionFault{Field: f.Name, Value: f.Value, Detail: f.Detail})
+	}
+	return refusal
+}
+
+// Answer compares every variation of the question with control.
+func (q *Question) Answer() *Answer {
+	order := q.controlFirst()
+	samples := make([]stats.Sample, len(order))
+	for place, i := range order {
+		samples[place] = q.sample(i)
+	}
+	options := q.options()
+	comparisons := stats.Compare(samples[0], samples[1:], options)
+	answer := &Answer{
+		Metric: q.Metric, Methodology: q.Methodology, SignificanceLevel: q.SignificanceLevel,
+		Variations: make([]AnswerVariation, len(order)),
+		Checks:     q.checks(order),
+		Power:      q.power(order, samples[0], options),
+	}
+	for place, i := range order {
+		v := q.Variations[i]
+		shown := AnswerVariation{ID: v.ID, Control: v.Control, Share: v.Share, Visitors: v.Visitors, Estimate: estimateOf(samples[place], options)}
+		if place > 0 {
+			shown.Comparison = newComparison(comparisons[place-1])
+		}
+		answer.Variations[i] = shown
+	}
+	conclusion := stats.Conclude(stats.Evidence{
+		Comparisons:         comparisons,
+		Progress:            answer.Power.Progress,
+		SampleRatioMismatch: answer.Checks != nil && answer.Checks.SampleRatio.Mismatch,
+	}, options)
+	answer.Conclusion = AnswerConclusion{Status: conclusion.Status, Reasons: append([]stats.Reason{}, conclusion.Reasons...)}
+	if conclusion.Index >= 0 {
+		answer.Conclusion.VariationID = &q.Variations[order[1+conclusion.Index]].ID
+	}
+	answer.Conclusion.Text = q.sentence(answer)
+	return answer
+}
+
+// controlFirst returns the indexes of the variations, that of control first.
+func (q *Question) controlFirst() []int {
+	order := make([]int, 1, len(q.Variations))
+	for i, v := range q.Variations {
+		if v.Control {
+			order[0] = i
+		} else {
+			order = append(order, i)
+		}
+	}
+	return order
+}
+
+func (q *Question) sample(i int) stats.Sample {
+	v := q.Variations[i]
+	if q.Metric == MetricBinary {
+		return stats.Rate{Visitors: v.Visitors, Converted: v.Converted}
+	}
+	return stats.Mean{Visitors: v.Visitors, Mean: v.Mean, Variance: v.Variance, Nonzero: -1}
+}
+
+func (q *Question) options() stats.Options {
+	return stats.Options{
+		SignificanceLevel: q.SignificanceLevel,
+		Methodology:       q.Methodology,
+		NonNegative:       q.NonNegative || q.Metric == MetricBinary,
+		PlannedVisitors:   q.PlannedVisitors,
+	}
+}
+
+func estimateOf(sample stats.Sample, o stats.Options) Estimate {
+	switch s := sample.(type) {
+	case stats.Rate:
+		return newEstimate(stats.EstimateRate(s, o))
+	case stats.Mean:
+		return newEstimate(stats.EstimateMean(s, o))
+	}
+	return Estimate{}
+}
+
+// checks holds the visitors against the shares; nil where there are none.
+func (q *Question) checks(order []int) *AnswerChecks {
+	if q.Variations[0].Share == nil {
+		return nil
+	}
+	total, split, observed := 0.0, stats.Split{}, make([]int64, len(order))
+	for place, i := range order {
+		v := q.Variations[i]
+		total += *v.Share
+		observed[place] = v.Visitors
+		if place > 0 {
+			split.Variations = append(split.Variations, *v.Share)
+		}
+	}
+	split.Control = 100 * (*q.Variations[order[0]].Share / total)
+	check := stats.SampleRatio(observed, split)
+	shown := SampleRatio{
+		PValue: check.PValue, Expected: make([]float64, len(check.Expected)), Observed: make([]int64, len(order)),
+		Mismatch: check.Mismatch, Reason: check.Reason,
+	}
+	for place, i := range order {
+		shown.Observed[i] = check.Observed[place]
+		if len(check.Expected) > place {
+			shown.Expected[i] = check.Expected[place]
+		}
+	}
+	return &AnswerChecks{SampleRatio: shown}
+}
+
+// power sizes the experiment by its shares, or where none are given by how the
+// visitors themselves are divided.
+func (q *Question) power(order []int, control stats.Sample, o stats.Options) AnswerPower {
+	plan := stats.Plan{
+		Control:       control,
+		MinimumEffect: q.MDE / 100,
+		Power:         float64(q.Power) / 100,
+		// Any traffic will do: days are not told.
+		VisitorsPerDay: 1,
+	}
+	for _, i := range order {
+		v := q.Variations[i]
+		plan.Visitors += v.Visitors
+		share := float64(v.Visitors)
+		if v.Share != nil {
+			share = *v.Share
+		}
+		plan.Shares = append(plan.Shares, share)
+	}
+	report := stats.Power(plan, o)
+	return AnswerPower{
+		RequiredVisitors: report.RequiredVisitors, Progress: report.Progress, RemainingVisitors: report.RemainingVisitors,
+		MinimumDetectableEffect: report.MinimumDetectableEffect, Power: report.Power, Reason: report.Reason,
+	}
+}

@@ -1,0 +1,397 @@
+package engine
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"lifthouse/stats"
+
+	"github.com/agnivade/levenshtein"
+)
+
+// MaxQuestion is the longest question in bytes.
+const MaxQuestion = 1 << 20
+
+// Bounds of a question.
+const (
+	leastVariations = 2
+	mostVariations  = 21 // control and the 20 that a campaign may have
+	// mostVisitors is as far as package stats tells rates apart.
+	mostVisitors = 1_000_000_000_000
+	// mostFaults and mostShown bound how much of a bad line is told.
+	mostFaults = 100
+	mostShown  = 80 // bytes
+)
+
+// wholeLine is the field of a fault that concerns no field alone.
+const wholeLine = "line"
+
+// The names of a question's fields, and of a variation's.
+var (
+	questionFields  = []string{"metric", "variations", "significanceLevel", "methodology", "power", "mde", "plannedVisitors", "nonnegative"}
+	variationFields = []string{"id", "control", "share", "n", "converted", "mean", "variance"}
+)
+
+// ParseQuestion reads a question from a line of JSON. Unknown and repeated
+// fields are refused, null reads as absent, and a number is an integer when its
+// value is. The error is an InvalidError with all faults.
+func ParseQuestion(line []byte) (*Question, error) {
+	r := &questionReader{}
+	question := r.read(line)
+	if r.unlisted > 0 {
+		r.faults = append(r.faults, Fault{wholeLine, "", fmt.Sprintf("and %d more faults", r.unlisted)})
+	}
+	if len(r.faults) > 0 {
+		return nil, &InvalidError{Code: InvalidParameter, Faults: r.faults}
+	}
+	return question, nil
+}
+
+// questionReader collects all that is wrong with a question.
+type questionReader struct {
+	faults   []Fault
+	unlisted int
+}
+
+func (r *questionReader) fault(field, value, detail string) {
+	if len(r.faults) == mostFaults {
+		r.unlisted++
+		return
+	}
+	r.faults = append(r.faults, Fault{abridged(field), abridged(value), detail})
+}
+
+// abridged keeps the start of a text that is too long to be shown.
+func abridged(text string) string {
+	if len(text) <= mostShown {
+		return text
+	}
+	return strings.ToValidUTF8(text[:mostShown], "") + "…"
+}
+
+func (r *questionReader) read(line []byte) *Question {
+	var text json.RawMessage
+	var syntax *json.SyntaxError
+	switch err := json.Unmarshal(line, &text); {
+	case len(line) > MaxQuestion:
+		r.fault(wholeLine, "", fmt.Sprintf("want at most %d bytes", MaxQuestion))
+		return nil
+	case !utf8.Valid(line):
+		r.fault(wholeLine, "", "want UTF-8")
+		return nil
+	case errors.As(err, &syntax):
+		at := min(int(syntax.Offset), len(line))
+		r.fault(wholeLine, strings.ToValidUTF8(string(line[max(0, at-20):at]), ""), fmt.Sprintf("want one JSON object: %v, at byte %d", err, at))
+		return nil
+	}
+	given, ok := r.object("", text, questionFields)
+	if !ok {
+		return nil
+	}
+	q := &Question{
+		Metric:            QuestionMetric(given.value("metric").oneOf(string(MetricBinary), string(MetricMean))),
+		SignificanceLevel: int(given.valueOr("significanceLevel", "90").perCent().integerOf(80, 90, 95, 100)),
+		Methodology:       stats.Methodology(given.valueOr("methodology", `"frequentist"`).oneOf(string(stats.MethodologyFrequentist), string(stats.MethodologyBayesian))),
+		MDE:               given.valueOr("mde", "20").perCent().number(1, 100),
+		NonNegative:       given.valueOr("nonnegative", "false").boolean(),
+	}
+	power, _ := given.valueOr("power", "80").perCent().integer(60, 99)
+	q.Power = int(power)
+	if planned := given.value("plannedVisitors"); planned.text != nil {
+		q.PlannedVisitors, _ = planned.integer(1, mostVisitors)
+	}
+	r.variations(q, given.value("variations"))
+	return q
+}
+
+func (r *questionReader) variations(q *Question, list givenValue) {
+	var texts []json.RawMessage
+	want := fmt.Sprintf("an array of %d to %d variations", leastVariations, mostVariations)
+	if list.text == nil || json.Unmarshal(list.text, &texts) != nil {
+		list.want(want)
+		return
+	}
+	if len(texts) < leastVariations || len(texts) > mostVariations {
+		list.want(fmt.Sprintf("%s, have %d", want, len(texts)))
+	}
+	whole := true
+	for i, text := range texts[:min(len(texts), mostVariations)] {
+		given, ok := r.object(fmt.Sprintf("%s[%d]", list.path, i), text, variationFields)
+		if ok {
+			r.variation(q, i, given)
+			continue
+		}
+		whole = false
+		q.Variations = append(q.Variations, QuestionVariation{ID: -1})
+	}
+	if whole {
+		r.shares(q, list.path)
+	}
+	if !slices.ContainsFunc(q.Variations, func(v QuestionVariation) bool { return v.Control }) && len(texts) > 0 {
+		q.Variations[0].Control = true
+	}
+}
+
+func (r *questionReader) variation(q *Question, i int, given givenFields) {
+	id, control := given.valueOr("id", strconv.Itoa(i)), given.valueOr("control", "false")
+	v := QuestionVariation{Control: control.boolean()}
+	var known bool
+	v.ID, known = id.integer(0, math.MaxInt64)
+	for j, other := range q.Variations {
+		if known && other.ID == v.ID {
+			id.want(fmt.Sprintf("another id: variations[%d] has it", j))
+		}
+		if other.Control && v.Control {
+			control.want(fmt.Sprintf("one control: variations[%d] is marked too", j))
+		}
+	}
+	if !known {
+		v.ID = -1
+	}
+	if share := given.value("share"); share.text != nil {
+		value := share.perCent().number(0, 100)
+		v.Share = &value
+	}
+	visitors, known := given.value("n").integer(0, mostVisitors)
+	v.Visitors = visitors
+	if !known {
+		visitors = mostVisitors // so that nothing else is held against it
+	}
+	switch q.Metric {
+	case MetricBinary:
+		given.refuse("mean", MetricMean)
+		given.refuse("variance", MetricMean)
+		converted := given.value("converted")
+		if v.Converted, known = converted.integer(0, mostVisitors); known && v.Converted > visitors {
+			converted.want(fmt.Sprintf("at most n, which is %d", visitors))
+		}
+	case MetricMean:
+		given.refuse("converted", MetricBinary)
+		v.Mean, v.Variance = given.moments(visitors)
+		if q.NonNegative && v.Mean < 0 {
+			given.value("mean").want("at least 0, for the question is nonnegative")
+		}
+	}
+	q.Variations = append(q.Variations, v)
+}
+
+// moments reads what a mean needs: nobody has a mean, and nobody alone a
+// variance.
+func (f givenFields) moments(visitors int64) (mean, variance float64) {
+	if m := f.value("mean"); visitors > 0 || m.text != nil {
+		mean = m.number(-math.MaxFloat64, math.MaxFloat64)
+	}
+	if v := f.value("variance"); visitors > 1 || v.text != nil {
+		variance = v.number(0, math.MaxFloat64)
+	}
+	return mean, variance
+}
+
+// shares refuses shares that some variations lack, or that are all 0.
+func (r *questionReader) shares(q *Question, path string) {
+	total, given := 0.0, 0
+	for _, v := range q.Variations {
+		if v.Share != nil {
+			total += *v.Share
+			given++
+		}
+	}
+	if given > 0 && total == 0 && len(r.faults) == 0 {
+		r.fault(path, "", "want a share above 0")
+	}
+	for i, v := range q.Variations {
+		if given > 0 && v.Share == nil {
+			r.fault(fmt.Sprintf("%s[%d].share", path, i), "", "is missing: want a share for every variation, or for none")
+		}
+	}
+}
+
+// givenFields are the fields of one object.
+type givenFields struct {
+	reader *questionReader
+	path   string
+	values map[string]json.RawMessage
+}
+
+// object reads the fields of an object, and is false where the text is none.
+func (r *questionReader) object(path string, text json.RawMessage, names []string) (givenFields, bool) {
+	f := givenFields{r, path, map[string]json.RawMessage{}}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	if token, err := decoder.Token(); err != nil || token != json.Delim('{') {
+		r.fault(cmp.Or(path, wholeLine), string(text), `want an object: {"`+names[0]+`": …}`)
+		return f, false
+	}
+	for decoder.More() {
+		token, err := decoder.Token()
+		name, isName := token.(string)
+		var value json.RawMessage
+		if err == nil && isName {
+			err = decoder.Decode(&value)
+		}
+		if err != nil {
+			r.fault(cmp.Or(path, wholeLine), "", "want one JSON object: "+err.Error())
+			return f, false
+		}
+		_, repeated := f.values[name]
+		switch {
+		case repeated:
+			r.fault(f.at(name), string(value), "want it once")
+		case slices.Contains(names, name):
+			f.values[name] = value
+		default:
+			r.fault(f.at(name), string(value), "unknown field; the nearest known is "+nearestName(name, names))
+		}
+	}
+	return f, true
+}
+
+// nearestName returns the name that a misspelt one most likely stands for.
+func nearestName(name string, names []string) string {
+	name = strings.ToLower(abridged(name))
+	return slices.MinFunc(names, func(a, b string) int {
+		return cmp.Compare(levenshtein.ComputeDistance(name, strings.ToLower(a)), levenshtein.ComputeDistance(name, strings.ToLower(b)))
+	})
+}
+
+func (f givenFields) at(name string) string {
+	if f.path == "" {
+		return name
+	}
+	return f.path + "." + name
+}
+
+// value returns a field's value, which has no text where the field is absent.
+func (f givenFields) value(name string) givenValue { return f.valueOr(name, "") }
+
+// valueOr returns a field's value, or where it is absent what stands for it.
+func (f givenFields) valueOr(name, otherwise string) givenValue {
+	v := givenValue{reader: f.reader, path: f.at(name), text: f.values[name]}
+	if v.text == nil || string(v.text) == "null" {
+		v.text = nil
+		if otherwise != "" {
+			v.text = json.RawMessage(otherwise)
+		}
+	}
+	return v
+}
+
+// refuse faults a field that only another metric has.
+func (f givenFields) refuse(name string, metric QuestionMetric) {
+	if v := f.value(name); v.text != nil {
+		f.reader.fault(v.path, v.shown(), fmt.Sprintf("is only of the metric %q", metric))
+	}
+}
+
+// givenValue is the JSON text of one field; nil where it is absent.
+type givenValue struct {
+	reader *questionReader
+	path   string
+	text   json.RawMessage
+	unit   string // as a fault names it
+}
+
+// perCent makes faults name the unit: 20, never 0.2.
+func (v givenValue) perCent() givenValue {
+	v.unit = " per cent"
+	return v
+}
+
+func (v givenValue) want(what string) {
+	what = "want " + what + v.unit
+	if v.text == nil {
+		what = "is missing: " + what
+	}
+	v.reader.fault(v.path, v.shown(), what)
+}
+
+// wantNumber hints at quotes, which a fault would not show.
+func (v givenValue) wantNumber(what string) {
+	if bytes.HasPrefix(v.text, []byte(`"`)) {
+		v.unit += ", without quotes"
+	}
+	v.want(what)
+}
+
+// shown is the value as given, a string without its quotes.
+func (v givenValue) shown() string {
+	var text string
+	if json.Unmarshal(v.text, &text) == nil {
+		return text
+	}
+	return string(v.text)
+}
+
+func (v givenValue) oneOf(allowed ...string) string {
+	var text string
+	if v.text == nil || json.Unmarshal(v.text, &text) != nil || !slices.Contains(allowed, text) {
+		v.want("one of " + strings.Join(allowed, ", "))
+		return ""
+	}
+	return text
+}
+
+func (v givenValue) boolean() bool {
+	text := string(v.text)
+	if text != "true" && text != "false" {
+		v.want("true or false")
+	}
+	return text == "true"
+}
+
+func (v givenValue) integerOf(allowed ...int64) int64 {
+	n, ok := wholeNumber(v.text)
+	if !ok || !slices.Contains(allowed, n) {
+		texts := make([]string, len(allowed))
+		for i, n := range allowed {
+			texts[i] = strconv.FormatInt(n, 10)
+		}
+		v.wantNumber("one of " + strings.Join(texts, ", "))
+	}
+	return n
+}
+
+// integer reads an integer within bounds, and is false where there is none.
+func (v givenValue) integer(least, most int64) (int64, bool) {
+	n, ok := wholeNumber(v.text)
+	if !ok || n < least || n > most {
+		v.wantNumber(fmt.Sprintf("an integer from %d to %d", least, most))
+		return 0, false
+	}
+	return n, true
+}
+
+// number reads a number within bounds, and 0 where there is none.
+func (v givenValue) number(least, most float64) float64 {
+	x, err := strconv.ParseFloat(string(v.text), 64)
+	if err == nil && least <= x && x <= most {
+		return x
+	}
+	what := "a number"
+	if least != -math.MaxFloat64 {
+		what += fmt.Sprintf(" from %v", least)
+	}
+	if most != math.MaxFloat64 {
+		what += fmt.Sprintf(" to %v", most)
+	}
+	v.wantNumber(what)
+	return 0
+}
+
+// wholeNumber reads a JSON number whose value is an integer: 5, 5.0 and 5e0 are
+// the same.
+func wholeNumber(text json.RawMessage) (int64, bool) {
+	if n, err := strconv.ParseInt(string(text), 10, 64); err == nil {
+		return n, true
+	}
+	x, err := strconv.ParseFloat(string(text), 64)
+	const exact = 1 << 53
+	return int64(x), err == nil && x == math.Trunc(x) && math.Abs(x) <= exact
+}

@@ -1,0 +1,305 @@
+package engine
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"lifthouse/stats"
+)
+
+func TestCalculatorReadsAQuestion(t *testing.T) {
+	half := 50.0
+	for _, test := range []struct {
+		line string
+		want Question
+	}{
+		{
+			`{"metric":"binary","variations":[{"n":100,"converted":5},{"n":90,"converted":6}]}`,
+			Question{
+				Metric: MetricBinary, SignificanceLevel: 90, Methodology: stats.MethodologyFrequentist, Power: 80, MDE: 20,
+				Variations: []QuestionVariation{{Control: true, Visitors: 100, Converted: 5}, {ID: 1, Visitors: 90, Converted: 6}},
+			},
+		},
+		{
+			`{"metric":"mean","significanceLevel":100,"methodology":"bayesian","power":99,"mde":1.5,"plannedVisitors":1e4,"nonnegative":true,
+			  "variations":[{"id":7,"control":false,"share":50,"n":1e2,"mean":4.25,"variance":0},{"id":3.0,"control":true,"share":50,"n":90.0,"mean":0,"variance":1e-3}]}`,
+			Question{
+				Metric: MetricMean, SignificanceLevel: 100, Methodology: stats.MethodologyBayesian, Power: 99, MDE: 1.5, PlannedVisitors: 10000, NonNegative: true,
+				Variations: []QuestionVariation{
+					{ID: 7, Share: &half, Visitors: 100, Mean: 4.25},
+					{ID: 3, Control: true, Share: &half, Visitors: 90, Variance: 0.001},
+				},
+			},
+		},
+		{
+			// Nobody has a mean, one visitor alone no variance, and null is absent.
+			`{"metric":"mean","mde":null,"variations":[{"n":0,"mean":null},{"n":1,"mean":-3}]}`,
+			Question{
+				Metric: MetricMean, SignificanceLevel: 90, Methodology: stats.MethodologyFrequentist, Power: 80, MDE: 20,
+				Variations: []QuestionVariation{{Control: true}, {ID: 1, Visitors: 1, Mean: -3}},
+			},
+		},
+	} {
+		got, err := ParseQuestion([]byte(test.line))
+		if err != nil || !reflect.DeepEqual(*got, test.want) {
+			t.Errorf("ParseQuestion(%s) = %+v, %v; want %+v", test.line, got, err, test.want)
+		}
+	}
+}
+
+// TestCalculatorNamesEveryFault: the details of the faults are parts of them.
+func TestCalculatorNamesEveryFault(t *testing.T) {
+	const first, second = `{"n":100,"converted":5}`, `"n":90,"converted":6`
+	more := func(fields string) string {
+		return `{"metric":"binary","variations":[` + first + `,{` + second + `}]` + fields + `}`
+	}
+	inVariation := func(fields string) string {
+		return `{"metric":"binary","variations":[` + first + `,{` + second + fields + `}]}`
+	}
+	asking := func(metric string, variations ...string) string {
+		return `{"metric":"` + metric + `","variations":[` + strings.Join(variations, ",") + `]}`
+	}
+	var many strings.Builder
+	manyFaults := []Fault{}
+	for i := range 2 * mostFaults {
+		fmt.Fprintf(&many, `,"x%d":0`, i)
+		if i < mostFaults {
+			manyFaults = append(manyFaults, Fault{fmt.Sprintf("x%d", i), "0", "unknown field"})
+		}
+	}
+	for _, test := range []struct {
+		line string
+		want []Fault
+	}{
+		{``, []Fault{{"line", "", "unexpected end of JSON input"}}},
+		{`{`, []Fault{{"line", "{", "unexpected end of JSON input, at byte 1"}}},
+		{`{"metric":NaN}`, []Fault{{"line", `{"metric":N`, "invalid character 'N'"}}},
+		{asking("binary") + ` {}`, []Fault{{"line", `","variations":[]} {`, "after top-level value"}}},
+		{"{\"metric\":\"\xff\"}", []Fault{{"line", "", "want UTF-8"}}},
+		{strings.Repeat("[", 20000), []Fault{{"line", strings.Repeat("[", 20), "exceeded max depth"}}},
+		{strings.Repeat(" ", MaxQuestion+1), []Fault{{"line", "", "at most 1048576 bytes"}}},
+		{`[1]`, []Fault{{"line", "[1]", `want an object: {"metric": …}`}}},
+		{`null`, []Fault{{"line", "null", "want an object"}}},
+		{`{}`, []Fault{{"metric", "", "is missing: want one of binary, mean"}, {"variations", "", "is missing: want an array of 2 to 21"}}},
+		{more(`,"metric":"mean"`), []Fault{{"metric", `"mean"`, "want it once"}}},
+		{inVariation(`,"n":7`), []Fault{{"variations[1].n", "7", "want it once"}}},
+		{more(`,"Power":80,"significancelevel":95,"plannedVisitor":3`), []Fault{
+			{"Power", "80", "the nearest known is power"},
+			{"significancelevel", "95", "the nearest known is significanceLevel"},
+			{"plannedVisitor", "3", "the nearest known is plannedVisitors"},
+		}},
+		{inVariation(`,"conversions":5,"shares":5`), []Fault{
+			{"variations[1].conversions", "5", "the nearest known is converted"}, {"variations[1].shares", "5", "the nearest known is share"},
+		}},
+		{more(`,"significanceLevel":0.95,"power":0.8,"mde":0.2,"plannedVisitors":0,"nonnegative":1,"methodology":"Bayesian"`), []Fault{
+			{"significanceLevel", "0.95", "want one of 80, 90, 95, 100 per cent"},
+			{"methodology", "Bayesian", "want one of frequentist, bayesian"},
+			{"mde", "0.2", "want a number from 1 to 100 per cent"},
+			{"nonnegative", "1", "want true or false"},
+			{"power", "0.8", "want an integer from 60 to 99 per cent"},
+			{"plannedVisitors", "0", "want an integer from 1 to 1000000000000"},
+		}},
+		{more(`,"mde":"20","power":"80","significanceLevel":"90"`), []Fault{
+			{"significanceLevel", "90", "per cent, without quotes"}, {"mde", "20", "per cent, without quotes"}, {"power", "80", "per cent, without quotes"},
+		}},
+		{asking("ratio", `{"n":1,"converted":2}`, `{"n":-1}`), []Fault{
+			{"metric", "ratio", "want one of binary, mean"}, {"variations[1].n", "-1", "want an integer from 0 to 1000000000000"},
+		}},
+		{`{"metric":"binary","variations":{}}`, []Fault{{"variations", "{}", "want an array of 2 to 21"}}},
+		{asking("binary"), []Fault{{"variations", "[]", "2 to 21 variations, have 0"}}},
+		{asking("binary", `{"n":1,"converted":3}`), []Fault{
+			{"variations", `[{"n":1,"converted":3}]`, "2 to 21 variations, have 1"}, {"variations[0].converted", "3", "want at most n, which is 1"},
+		}},
+		{asking("binary", strings.Repeat(first+",", 21)+first), []Fault{
+			{"variations", ("[" + strings.Repeat(first+",", 21))[:mostShown] + "…", "2 to 21 variations, have 22"},
+		}},
+		{asking("binary", `7`, `{"n":1.5,"converted":1}`), []Fault{
+			{"variations[0]", "7", `want an object: {"id": …}`}, {"variations[1].n", "1.5", "want an integer"},
+		}},
+		{asking("binary", first, `{"n":1000000000001,"converted":-1}`), []Fault{
+			{"variations[1].n", "1000000000001", "to 1000000000000"}, {"variations[1].converted", "-1", "want an integer from 0"},
+		}},
+		{asking("mean", `{"n":5,"mean":1e999,"variance":-1}`, `{"n":2,"converted":1}`), []Fault{
+			{"variations[0].mean", "1e999", "want a number"},
+			{"variations[0].variance", "-1", "want a number from 0"},
+			{"variations[1].converted", "1", `is only of the metric "binary"`},
+			{"variations[1].mean", "", "is missing: want a number"},
+			{"variations[1].variance", "", "is missing: want a number from 0"},
+		}},
+		{inVariation(`,"mean":1`), []Fault{{"variations[1].mean", "1", `is only of the metric "mean"`}}},
+		{inVariation(`,"id":0`), []Fault{{"variations[1].id", "0", "want another id: variations[0] has it"}}},
+		{inVariation(`,"id":-3`), []Fault{{"variations[1].id", "-3", "want an integer from 0"}}},
+		{inVariation(`,"id":9223372036854775808`), []Fault{{"variations[1].id", "9223372036854775808", "want an integer from 0"}}},
+		{asking("binary", `{"n":1,"converted":1,"control":true}`, `{"n":1,"converted":1,"control":true}`), []Fault{
+			{"variations[1].control", "true", "want one control: variations[0] is marked too"},
+		}},
+		{inVariation(`,"share":50`), []Fault{{"variations[0].share", "", "want a share for every variation, or for none"}}},
+		{inVariation(`,"share":101`), []Fault{
+			{"variations[1].share", "101", "want a number from 0 to 100 per cent"}, {"variations[0].share", "", "for every variation"},
+		}},
+		{asking("binary", `{"n":1,"converted":1,"share":0}`, `{"n":1,"converted":1,"share":0}`), []Fault{{"variations", "", "want a share above 0"}}},
+		{`{"nonnegative":true,` + asking("mean", `{"n":5,"mean":-1,"variance":1}`, `{"n":5,"mean":1,"variance":1}`)[1:], []Fault{
+			{"variations[0].mean", "-1", "want at least 0"},
+		}},
+		{more(`,"` + strings.Repeat("x", 200) + `":"` + strings.Repeat("y", 200) + `"`), []Fault{
+			{strings.Repeat("x", mostShown) + "…", `"` + strings.Repeat("y", mostShown-1) + "…", "unknown field"},
+		}},
+		{more(many.String()), append(manyFaults, Fault{"line", "", "and 100 more faults"})},
+	} {
+		_, err := ParseQuestion([]byte(test.line))
+		var invalid *InvalidError
+		if !errors.As(err, &invalid) || len(invalid.Faults) != len(test.want) {
+			t.Errorf("ParseQuestion(%.200s) error = %v, want %+v", test.line, err, test.want)
+			continue
+		}
+		for i, want := range test.want {
+			if f := invalid.Faults[i]; f.Name != want.Name || f.Value != want.Value || !strings.Contains(f.Detail, want.Detail) {
+				t.Errorf("ParseQuestion(%.200s) fault = %+v, want %+v", test.line, f, want)
+			}
+		}
+	}
+}
+
+func TestCalculatorTakesTheLongestLine(t *testing.T) {
+	line := `{"metric":"binary","variations":[{"n":1,"converted":1},{"n":1,"converted":1}]}`
+	line += strings.Repeat(" ", MaxQuestion-len(line))
+	if _, err := ParseQuestion([]byte(line)); err != nil {
+		t.Error(err)
+	}
+}
+
+// answer answers a question that is in order.
+func answer(tb testing.TB, line string) *Answer {
+	tb.Helper()
+	question, err := ParseQuestion([]byte(line))
+	if err != nil {
+		tb.Fatalf("%s: %v", line, err)
+	}
+	return question.Answer()
+}
+
+// demo is what the README shows.
+const demo = `{"metric":"binary","significanceLevel":95,"variations":[{"n":11927,"converted":716,"share":50},{"n":12010,"converted":900,"share":50}]}`
+
+func TestCalculatorAnswersTheDemo(t *testing.T) {
+	a := answer(t, demo)
+	// Decision 1's z is 4.595550359; Python's math.erfc(z/sqrt(2)) is its p.
+	const want = 4.316085333069935e-06
+	if p := *a.Variations[1].Comparison.Frequentist.PValue; math.Abs(p-want) > 1e-9*want {
+		t.Errorf("p = %v, want %v", p, want)
+	}
+	if a.Variations[1].Comparison.Verdict != stats.VerdictBetter || a.Conclusion.Status != stats.StatusWinner || *a.Conclusion.VariationID != 1 {
+		t.Errorf("verdict %s, conclusion %+v", a.Variations[1].Comparison.Verdict, a.Conclusion)
+	}
+	const sentence = "Variation 1 is better than control: a lift of +24.8 % (95 % interval +13.5 % to +37.2 %), which holds however often one looks."
+	if a.Conclusion.Text != sentence {
+		t.Errorf("it says %q, want %q", a.Conclusion.Text, sentence)
+	}
+}
+
+// TestCalculatorSaysWhatStatsSays: control in the middle, and everything in the
+// order of the question.
+func TestCalculatorSaysWhatStatsSays(t *testing.T) {
+	for _, test := range []struct {
+		line    string
+		samples []stats.Sample // control first
+		o       stats.Options
+	}{
+		{
+			`{"metric":"binary","plannedVisitors":9000,"variations":[{"id":5,"n":3000,"converted":160,"share":25},
+			  {"id":9,"control":true,"n":6100,"converted":290,"share":50},{"id":2,"n":2950,"converted":120,"share":25}]}`,
+			[]stats.Sample{stats.Rate{Visitors: 6100, Converted: 290}, stats.Rate{Visitors: 3000, Converted: 160}, stats.Rate{Visitors: 2950, Converted: 120}},
+			stats.Options{SignificanceLevel: 90, Methodology: stats.MethodologyFrequentist, PlannedVisitors: 9000, NonNegative: true},
+		},
+		{
+			`{"metric":"mean","methodology":"bayesian","significanceLevel":80,"variations":[{"n":3000,"mean":4.5,"variance":81,"share":1},
+			  {"control":true,"n":6100,"mean":-4.1,"variance":90,"share":2},{"n":2950,"mean":4,"variance":88,"share":1}]}`,
+			[]stats.Sample{
+				stats.Mean{Visitors: 6100, Mean: -4.1, Variance: 90, Nonzero: -1},
+				stats.Mean{Visitors: 3000, Mean: 4.5, Variance: 81, Nonzero: -1},
+				stats.Mean{Visitors: 2950, Mean: 4, Variance: 88, Nonzero: -1},
+			},
+			stats.Options{SignificanceLevel: 80, Methodology: stats.MethodologyBayesian},
+		},
+	} {
+		a := answer(t, test.line)
+		comparisons := stats.Compare(test.samples[0], test.samples[1:], test.o)
+		for place, i := range []int{1, 0, 2} {
+			v := a.Variations[i]
+			if want := estimateOf(test.samples[place], test.o); !reflect.DeepEqual(v.Estimate, want) {
+				t.Errorf("variations[%d]: estimate %+v, want %+v", i, v.Estimate, want)
+			}
+			var want *Comparison
+			if place > 0 {
+				want = newComparison(comparisons[place-1])
+			}
+			if !reflect.DeepEqual(v.Comparison, want) {
+				t.Errorf("variations[%d]: comparison %+v, want %+v", i, v.Comparison, want)
+			}
+		}
+		shares := []int64{6100, 3000, 2950}
+		check := stats.SampleRatio(shares, stats.Split{Control: 50, Variations: []float64{1, 1}})
+		wantCheck := SampleRatio{
+			PValue: check.PValue, Expected: []float64{check.Expected[1], check.Expected[0], check.Expected[2]}, Observed: []int64{3000, 6100, 2950},
+		}
+		if got := a.Checks.SampleRatio; !reflect.DeepEqual(got, wantCheck) {
+			t.Errorf("sample ratio %+v, want %+v", got, wantCheck)
+		}
+		power := stats.Power(stats.Plan{
+			Control: test.samples[0], Shares: []float64{2, 1, 1}, Visitors: 12050, MinimumEffect: 0.2, Power: 0.8, VisitorsPerDay: 1,
+		}, test.o)
+		if *a.Power.RequiredVisitors != *power.RequiredVisitors || *a.Power.MinimumDetectableEffect != *power.MinimumDetectableEffect || a.Power.Reason != "" {
+			t.Errorf("power %+v, want %+v", a.Power, power)
+		}
+		conclusion := stats.Conclude(stats.Evidence{Comparisons: comparisons, Progress: power.Progress}, test.o)
+		if a.Conclusion.Status != conclusion.Status || !reflect.DeepEqual(a.Conclusion.Reasons, conclusion.Reasons) {
+			t.Errorf("conclusion %+v, want %+v", a.Conclusion, conclusion)
+		}
+		ids := map[int]int64{-1: -1, 0: a.Variations[0].ID, 1: a.Variations[2].ID}
+		if id := a.Conclusion.VariationID; (id == nil) != (conclusion.Index < 0) || id != nil && *id != ids[conclusion.Index] {
+			t.Errorf("the conclusion names %v, want variation %d", id, ids[conclusion.Index])
+		}
+	}
+}
+
+// notNumbers are what no answer may hold, in a number's place or in words.
+var notNumbers = regexp.MustCompile(`NaN|Inf`)
+
+// FuzzCalculator: no line panics, and what is answered is JSON without NaN or
+// infinities.
+func FuzzCalculator(f *testing.F) {
+	for _, seed := range []string{
+		demo, `{}`, `[`, `{"metric":"binary","variations":[{"n":0,"converted":0},{"n":0,"converted":0}]}`,
+		`{"metric":"binary","methodology":"bayesian","variations":[{"n":1000000000000,"converted":1},{"n":5,"converted":5},{"n":100,"converted":7}]}`,
+		`{"metric":"mean","variations":[{"n":2,"mean":-1e308,"variance":1e308},{"n":3,"mean":5e-324,"variance":5e-324,"control":true}]}`,
+		`{"metric":"mean","nonnegative":true,"variations":[{"id":3,"n":9000,"mean":0.01,"variance":4},{"id":2,"n":9000,"mean":1.7e308,"variance":4}]}`,
+		`{"metric":"mean","methodology":"bayesian","significanceLevel":100,"variations":[{"n":1,"mean":1,"share":99},{"n":0,"share":1}]}`,
+		`{"metric":"binary","power":99,"mde":100,"plannedVisitors":1,"variations":[{"n":10,"converted":9,"share":0},{"n":10,"converted":10,"share":1e-320}]}`,
+		`{"metric":"binary","metric":"mean","variation":[{"n":"1"}],"variations":[1,{"share":"NaN"}]}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, line []byte) {
+		question, err := ParseQuestion(line)
+		var invalid *InvalidError
+		if err != nil {
+			if !errors.As(err, &invalid) || len(invalid.Faults) == 0 {
+				t.Fatalf("ParseQuestion(%q) = %v, want faults", line, err)
+			}
+			if _, err := json.Marshal(Refuse(1, invalid)); err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+		text, err := json.Marshal(question.Answer())
+		if err != nil || !json.Valid(text) || notNumbers.Match(text) {
+			t.Fatalf("%s\nis answered %s, %v", line, text, err)
+		}
+	})
+}

@@ -1,0 +1,120 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"regexp"
+	"testing"
+
+	"lifthouse/stats"
+)
+
+func TestCalculatorConcludesInOneSentence(t *testing.T) {
+	rates := func(options string, control, treatment string) string {
+		return `{"metric":"binary",` + options + `"variations":[{` + control + `},{` + treatment + `}]}`
+	}
+	means := func(options string, control, treatment string) string {
+		return `{"metric":"mean",` + options + `"variations":[{` + control + `},{` + treatment + `}]}`
+	}
+	for _, test := range []struct {
+		line   string
+		status stats.Status
+		want   string
+	}{
+		{
+			rates(``, `"n":20000,"converted":1000`, `"n":20000,"converted":915`), stats.StatusLoser,
+			"Variation 1 is worse than control: a lift of -8.5 % (90 % interval -15.0 % to -1.5 %), on a full sample (12,848 visitors were needed).",
+		},
+		{
+			rates(`"methodology":"bayesian",`, `"n":20000,"converted":1000`, `"n":20000,"converted":1200`), stats.StatusWinner,
+			"Variation 1 is better than control: a lift of +20.0 % (90 % interval +12.1 % to +28.5 %), with a chance of over 99.99 % to beat control.",
+		},
+		{
+			rates(``, `"n":1000,"converted":0`, `"n":1000,"converted":50`), stats.StatusWinner,
+			"Variation 1 is better than control: a difference of +5.0 percentage points " +
+				"(90 % interval +4.0 percentage points to +6.3 percentage points), which holds however often one looks.",
+		},
+		{
+			means(``, `"n":9000,"mean":0,"variance":4`, `"n":9000,"mean":1,"variance":4`), stats.StatusWinner,
+			"Variation 1 is better than control: a difference of +1.000 (90 % interval +0.951 to +1.049), which holds however often one looks.",
+		},
+		{
+			means(`"nonnegative":true,`, `"n":9000,"mean":0.01,"variance":4`, `"n":9000,"mean":1,"variance":4`), stats.StatusWinner,
+			"Variation 1 is better than control: a lift of +9,900 % (90 % interval from +2,136 % upward), which holds however often one looks.",
+		},
+		{
+			rates(``, `"n":2000,"converted":100`, `"n":2000,"converted":130`), stats.StatusInconclusive,
+			"It is too early to conclude: an effect shows, but whoever looks often sees one by chance; 8,848 more visitors are needed to find a lift of 20 %.",
+		},
+		{
+			rates(`"mde":50,`, `"n":2000,"converted":100`, `"n":2000,"converted":103`), stats.StatusInconclusive,
+			"No variation differs from control by more than chance explains, at 90 %; the sample suffices to find a lift of 50 %.",
+		},
+		{
+			rates(`"significanceLevel":100,`, `"n":2000,"converted":100`, `"n":2000,"converted":903`), stats.StatusInconclusive,
+			"Nothing can be concluded: at significance level 100 nothing is ever significant and there are no intervals.",
+		},
+		{
+			means(``, `"n":9900,"mean":10,"variance":900`, `"n":100,"mean":8,"variance":1`), stats.StatusInconclusive,
+			"Nothing is concluded yet: an effect shows, but the variations are so uneven in size that skewed values could feign it.",
+		},
+		{
+			rates(``, `"n":20,"converted":1`, `"n":20,"converted":13`), stats.StatusInsufficientData,
+			"There are not enough data for a verdict: there are too few visitors (a verdict needs 100 in each variation).",
+		},
+		{
+			rates(``, `"n":2000,"converted":100,"share":50`, `"n":2400,"converted":903,"share":50`), stats.StatusInvalid,
+			"Nothing can be concluded: visitors did not fall on the variations as their shares say (p = 1.6e-09).",
+		},
+	} {
+		a := answer(t, test.line)
+		if a.Conclusion.Status != test.status || a.Conclusion.Text != test.want {
+			t.Errorf("%s\n     %s: %s\nwant %s: %s", test.line, a.Conclusion.Status, a.Conclusion.Text, test.status, test.want)
+		}
+	}
+}
+
+func TestCalculatorExplainsEveryReason(t *testing.T) {
+	source, err := os.ReadFile("../stats/types.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reasons := regexp.MustCompile(`Reason = "([A-Z_0-9]+)"`).FindAllStringSubmatch(string(source), -1)
+	if len(reasons) < 17 {
+		t.Fatalf("found %d reasons", len(reasons))
+	}
+	for _, reason := range reasons {
+		if Explain(stats.Reason(reason[1])) == reason[1] {
+			t.Errorf("%s has no words", reason[1])
+		}
+	}
+}
+
+func TestCalculatorWritesNumbers(t *testing.T) {
+	for _, test := range []struct{ got, want string }{
+		{Number(1234567.891, 2), "1,234,567.89"},
+		{Number(-1234.5, 1), "-1,234.5"},
+		{Number(-123, 0), "-123"},
+		{Number(3e12, 2), "3e+12"},
+		{Grouped(0), "0"},
+		{Grouped(-1234), "-1,234"},
+		{Grouped(math.MinInt64), "-9,223,372,036,854,775,808"},
+		{Percent(0.2483, PercentDecimals(0.119), true), "+24.8 %"},
+		{Percent(0.06003, PercentDecimals(0.0042), false), "6.00 %"},
+		{Percent(-12, PercentDecimals(3), true), "-1,200 %"},
+		{Percent(0, 1, true), "0.0 %"},
+		{Percent(math.MaxFloat64, 1, true), "+1.798e+308 %"},
+		{Probability(0.03125), "0.0312"},
+		{Probability(4.316e-6), "4.3e-06"},
+		{Probability(0), "0"},
+		{Chance(1), "over 99.99 %"},
+		{Chance(0), "under 0.01 %"},
+		{Chance(0.97254), "97.25 %"},
+		{fmt.Sprint(Decimals(0), Decimals(0.176), Decimals(3.1), Decimals(311), Decimals(1e-300), Decimals(math.Inf(1))), "2 2 1 0 9 2"},
+	} {
+		if test.got != test.want {
+			t.Errorf("%q, want %q", test.got, test.want)
+		}
+	}
+}

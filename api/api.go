@@ -40,7 +40,9 @@ func New(e *engine.Engine, c *catalogue.Catalogue) http.Handler {
 	}
 	get("/campaigns", s.listCampaigns)
 	get("/campaigns/:id", s.getCampaign)
-	get("/campaigns/:id/results", s.campaignResults)
+	get("/campaigns/:id/results", s.results(engine.CampaignResults))
+	get("/widgets/:id/results", s.results(engine.WidgetResults))
+	get("/widgets/:id/experiments/:experimentId/results", s.results(engine.ExperimentResults))
 	return router
 }
 

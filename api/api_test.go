@@ -67,7 +67,7 @@ func newServer(tb testing.TB) *server {
 	if _, err := c.Apply(tb.Context(), file, false); err != nil {
 		tb.Fatal(err)
 	}
-	s := &server{t: tb, Server: httptest.NewServer(api.New(engine.New(conn, c), c)), catalogue: c, writer: ingest.NewWriter(conn)}
+	s := &server{t: tb, Server: httptest.NewServer(api.New(engine.New(conn, c, engine.DefaultLimits), c)), catalogue: c, writer: ingest.NewWriter(conn)}
 	tb.Cleanup(s.Close)
 	s.token = s.newToken(1, 0, catalogue.ScopeRead)
 	return s

@@ -44,7 +44,7 @@ func benchEngine(b *testing.B) *Engine {
 		b.Fatal(err)
 	}
 	b.Logf("%d events of %d visitors", len(events), benchVisitors)
-	return New(conn, c)
+	return New(conn, c, DefaultLimits)
 }
 
 // BenchmarkReport times a report of a million events and says where the time
@@ -79,7 +79,7 @@ func benchReport(b *testing.B, e *Engine, r Request) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		rows, err := plan.moments(b.Context(), e.conn)
+		rows, err := plan.moments(b.Context(), e.store)
 		if err != nil {
 			b.Fatal(err)
 		}

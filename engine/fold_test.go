@@ -91,7 +91,9 @@ func (c *folded) add(p *Plan, first schema.Event, views, own []schema.Event) {
 			}
 			goals, value, profit, extra = goals+1, value+e.Value, profit+e.Profit, extra+e.ExtraValue
 		default:
-			countAction(&one, e.Kind)
+			if p.Subject.Kind == schema.SubjectWidget {
+				countAction(&one, e.Kind)
+			}
 		}
 	}
 	one.Completed, one.Conversion = min(one.Completions, 1), min(one.Conversions, 1)

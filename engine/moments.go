@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"math/big"
 
 	"lifthouse/schema"
@@ -94,15 +93,15 @@ const mostRanks = 60_000
 
 // moments runs the quick form, and the exact one for the visitors that it
 // leaves.
-func (p *Plan) moments(ctx context.Context, conn driver.Conn) ([]row, error) {
+func (p *Plan) moments(ctx context.Context, from *store) ([]row, error) {
 	if n := len(p.Variations); n == 0 || n > mostRanks {
-		return p.exactMoments(ctx, conn)
+		return p.exactMoments(ctx, from)
 	}
 	query, err := p.quickQuery()
 	if err != nil {
 		return nil, err
 	}
-	found, err := scanRows(ctx, conn, query)
+	found, err := scanRows(ctx, from, query)
 	if err != nil {
 		return nil, err
 	}
@@ -118,52 +117,43 @@ func (p *Plan) moments(ctx context.Context, conn driver.Conn) ([]row, error) {
 	case len(recount) == 0:
 		return rows, nil
 	case len(recount) > mostRecounted:
-		return p.exactMoments(ctx, conn)
+		return p.exactMoments(ctx, from)
 	}
 	if query, err = p.recountQuery(recount); err != nil {
 		return nil, err
 	}
-	again, err := scanRows(ctx, conn, query)
+	again, err := scanRows(ctx, from, query)
 	return append(rows, again...), err
 }
 
-func (p *Plan) exactMoments(ctx context.Context, conn driver.Conn) ([]row, error) {
+func (p *Plan) exactMoments(ctx context.Context, from *store) ([]row, error) {
 	query, err := p.momentsQuery()
 	if err != nil {
 		return nil, err
 	}
-	return scanRows(ctx, conn, query)
+	return scanRows(ctx, from, query)
 }
 
-func scanRows(ctx context.Context, conn driver.Conn, q *Query) ([]row, error) {
-	found, err := conn.Query(ctx, q.SQL, q.args()...)
-	if err != nil {
-		return nil, fmt.Errorf("report: %w", err)
-	}
-	defer func() { _ = found.Close() }()
+func scanRows(ctx context.Context, from *store, q *Query) ([]row, error) {
 	var rows []row
-	for found.Next() {
+	err := from.each(ctx, q, func(found driver.Rows) error {
 		r, err := scanRow(found)
-		if err != nil {
-			return nil, fmt.Errorf("report: %w", err)
-		}
 		rows = append(rows, r)
-	}
-	if err := found.Err(); err != nil {
-		return nil, fmt.Errorf("report: %w", err)
-	}
-	return rows, nil
+		return err
+	})
+	return rows, err
 }
 
-func scanRow(found driver.Rows) (row, error) {
+// scanRow reads a row whose first columns go to the given places.
+func scanRow(found driver.Rows, first ...any) (row, error) {
 	var (
 		r                    row
 		earlier, crossover   uint8
-		n                    [14]uint64
+		n                    [14]int64
 		value, profit, extra scannedAmounts
 		valueGoals           big.Int
 	)
-	to := []any{&r.variationID, &r.dimension, &earlier, &crossover, &r.recount}
+	to := append(first, &r.variationID, &r.dimension, &earlier, &crossover, &r.recount)
 	for i := range n {
 		to = append(to, &n[i])
 	}
@@ -174,13 +164,12 @@ func scanRow(found driver.Rows) (row, error) {
 	if err := found.Scan(to...); err != nil {
 		return row{}, err
 	}
-	count := func(i int) int64 { return int64(n[i]) }
 	r.earlier, r.crossover = earlier == 1, crossover == 1
 	r.Moments = Moments{
-		Visitors: count(0), SinceShares: count(1), Recent: count(2), Views: count(3),
-		Actions:   Actions{Clicks: count(4), Submits: count(5), Completions: count(6), Conversions: count(8), Contacts: count(10)},
-		Completed: count(7), Conversion: count(9), Converted: count(11),
-		Goals:      stats.Sums{Sum: new(big.Int).SetUint64(n[12]), Squares: new(big.Int).SetUint64(n[13])},
+		Visitors: n[0], SinceShares: n[1], Recent: n[2], Views: n[3],
+		Actions:   Actions{Clicks: n[4], Submits: n[5], Completions: n[6], Conversions: n[8], Contacts: n[10]},
+		Completed: n[7], Conversion: n[9], Converted: n[11],
+		Goals:      stats.Sums{Sum: big.NewInt(n[12]), Squares: big.NewInt(n[13])},
 		Value:      value.amounts(),
 		Profit:     profit.amounts(),
 		ExtraValue: extra.amounts(),
@@ -191,7 +180,7 @@ func scanRow(found driver.Rows) (row, error) {
 
 type scannedAmounts struct {
 	sum, squares      big.Int
-	nonzero, negative uint64
+	nonzero, negative int64
 }
 
 func (a *scannedAmounts) targets() []any { return []any{&a.sum, &a.squares, &a.nonzero, &a.negative} }
@@ -199,8 +188,8 @@ func (a *scannedAmounts) targets() []any { return []any{&a.sum, &a.squares, &a.n
 func (a *scannedAmounts) amounts() Amounts {
 	return Amounts{
 		Sums:     stats.Sums{Sum: &a.sum, Squares: &a.squares},
-		Nonzero:  int64(a.nonzero),
-		Negative: int64(a.negative),
+		Nonzero:  a.nonzero,
+		Negative: a.negative,
 	}
 }
 

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"math/big"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -85,15 +84,15 @@ func inward(bound *big.Float, counts func(*big.Int) bool, step int64) int64 {
 }
 
 // findOutliers sets the bounds that the request's z-score means.
-func (p *Plan) findOutliers(ctx context.Context, conn driver.Conn) error {
+func (p *Plan) findOutliers(ctx context.Context, from *store) error {
 	query, err := p.outliersQuery()
 	if err != nil {
 		return err
 	}
 	var n uint64
 	var s, ss big.Int
-	if err := conn.QueryRow(ctx, query.SQL, query.args()...).Scan(&n, &s, &ss); err != nil {
-		return fmt.Errorf("report: %w", err)
+	if err := from.each(ctx, query, func(row driver.Rows) error { return row.Scan(&n, &s, &ss) }); err != nil {
+		return err
 	}
 	p.Outliers = newOutliers(int64(n), &s, &ss, p.Filters.ZScore)
 	return nil

@@ -20,13 +20,14 @@ const (
 	paramGoal      = "goal"
 	paramDimension = "dimension"
 	paramMetric    = "compareMetric"
+	paramInterval  = "interval"
 )
 
 // parametersOf are the parameters of an operation beside its filters.
 var parametersOf = map[Operation][]string{
-	CampaignResults:   {paramWebsite, paramGoal, paramDimension, paramMetric},
-	WidgetResults:     {paramWebsite, paramGoal},
-	ExperimentResults: {paramWebsite, paramGoal, paramMetric},
+	CampaignResults:   {paramWebsite, paramGoal, paramDimension, paramMetric, paramInterval},
+	WidgetResults:     {paramWebsite, paramGoal, paramInterval},
+	ExperimentResults: {paramWebsite, paramGoal, paramMetric, paramInterval},
 }
 
 // ParseReport reads the query of an operation. Unknown parameters are refused;
@@ -44,6 +45,7 @@ func ParseReport(operation Operation, rawQuery string) (Request, error) {
 		GoalID:    p.ID(paramGoal),
 		Dimension: Dimension(p.OneOf(paramDimension, dimensions)),
 		Metric:    Metric(p.OneOf(paramMetric, comparable[operation])),
+		Interval:  Interval(p.OneOf(paramInterval, intervals)),
 	}
 	if operation == CampaignResults {
 		p.request.Metric = cmp.Or(p.request.Metric, GoalConversionRate)

@@ -2,7 +2,9 @@ package engine
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math/big"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -33,21 +35,29 @@ var start = time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 
 func (w world) instant() time.Time { return start.Add(time.Duration(w.IntN(40)) * time.Hour / 2) }
 
-func (w world) event(campaign int64) schema.Event {
+// event is of a campaign, or of the widget with the same id or its experiment.
+func (w world) event(subject int64) schema.Event {
 	kind := schema.KindView
 	if w.IntN(2) == 0 {
 		kind = schema.KindGoal
 	}
-	if w.IntN(20) == 0 {
-		kind = schema.KindClick
+	if w.IntN(8) == 0 {
+		kind = []schema.Kind{schema.KindClick, schema.KindSubmit, schema.KindCompletion, schema.KindConversion, schema.KindContact}[w.IntN(5)]
+	}
+	of := schema.SubjectCampaign
+	if w.IntN(2) == 0 {
+		of = schema.SubjectWidget
 	}
 	e := schema.Event{
-		EventID: w.Uint64(), Time: w.instant(), WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: campaign,
+		EventID: w.Uint64(), Time: w.instant(), WebsiteID: 1, Subject: of, SubjectID: subject,
 		VariationID: w.Int64N(3), VisitorID: uint64(w.IntN(25)), Kind: kind,
 		Attributes: schema.Attributes{
 			Device: w.oneOf("mobile", "desktop", ""), Country: w.oneOf("FR", "DE", ""), Channel: w.odd(), Referrer: w.odd(),
 			Browser: w.odd(), City: w.odd(), UTMSource: w.odd(), VisitorType: w.oneOf("new", "returning", ""),
 		},
+	}
+	if of == schema.SubjectWidget {
+		e.ExperimentID = 4 * w.Int64N(2)
 	}
 	if w.IntN(15) == 0 {
 		e.VariationID = 90 + w.Int64N(2) // unknown
@@ -76,11 +86,42 @@ func (w world) campaign(id int64) catalogue.Campaign {
 	return c
 }
 
-func (w world) request(campaign int64) Request {
+func (w world) widget(id int64) catalogue.Widget {
+	widget := catalogue.Widget{ID: id, WebsiteID: 1, Name: "w", Type: "popup", Variations: []catalogue.WidgetVariation{{ID: 1, Name: "v", Share: 100}}}
+	if w.IntN(2) == 0 {
+		widget.PrimaryGoalID = 2
+	}
+	e := catalogue.Experiment{ID: 4, Name: "e", PrimaryMetric: w.oneOf(append(catalogue.ExperimentMetrics, "")...), ControlShare: []int{0, 20, 50}[w.IntN(3)]}
+	for v := int64(1); v <= 1+w.Int64N(3); v++ {
+		e.Variations = append(e.Variations, catalogue.WidgetVariation{ID: v, Name: "v", Share: 100})
+	}
+	widget.Experiments = []catalogue.Experiment{e}
+	return widget
+}
+
+func (w world) request(subject int64) Request {
 	r := Request{
-		AccountID: 1, CampaignID: campaign, GoalID: []int64{0, 1, 2}[w.IntN(3)],
-		Metric:    Metric(campaignMetrics[w.IntN(len(campaignMetrics))]),
-		Dimension: Dimension(w.oneOf("", "device", "country", "channel", "referrer")),
+		Operation: []Operation{CampaignResults, CampaignResults, WidgetResults, ExperimentResults}[w.IntN(4)],
+		AccountID: 1, SubjectID: subject, GoalID: []int64{0, 1, 2}[w.IntN(3)],
+	}
+	if metrics := comparable[r.Operation]; len(metrics) > 0 {
+		r.Metric = Metric(metrics[w.IntN(len(metrics))])
+	}
+	switch r.Operation {
+	case CampaignResults:
+		r.Dimension = Dimension(w.oneOf("", "device", "country", "channel", "referrer"))
+	case ExperimentResults:
+		r.ExperimentID = 4
+	case WidgetResults:
+	}
+	if w.IntN(10) == 0 {
+		r.Interval = Interval(intervals[w.IntN(len(intervals))])
+	}
+	if w.IntN(5) == 0 {
+		r.Filters.GoalValue = big.NewRat(w.Int64N(400_000)-100_000, 10_000)
+	}
+	if w.IntN(6) == 0 {
+		r.Filters.ZScore = []float64{0.0001, 0.5, 1, 2, 5}[w.IntN(5)]
 	}
 	if w.IntN(2) == 0 {
 		r.Filters.From = w.instant()
@@ -132,7 +173,8 @@ func TestReportEqualsTheFold(t *testing.T) {
 	var events []schema.Event
 	for id := int64(1); id <= campaignsOfWorld; id++ {
 		site.Campaigns = append(site.Campaigns, w.campaign(id))
-		for range w.IntN(400) {
+		site.Widgets = append(site.Widgets, w.widget(id))
+		for range w.IntN(800) {
 			events = append(events, w.event(id))
 		}
 	}
@@ -142,7 +184,7 @@ func TestReportEqualsTheFold(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range requests {
-		compareWithFold(t, conn, c, events, w.request(1+w.Int64N(campaignsOfWorld)))
+		compareWithFold(t, &store{conn, DefaultLimits}, c, events, w.request(1+w.Int64N(campaignsOfWorld)))
 		if t.Failed() {
 			t.Fatalf("case %d", i)
 		}
@@ -160,21 +202,122 @@ func insert(t *testing.T, conn driver.Conn, events []schema.Event) {
 	}
 }
 
-func compareWithFold(t *testing.T, conn driver.Conn, c *catalogue.Catalogue, events []schema.Event, r Request) {
+func compareWithFold(t *testing.T, from *store, c *catalogue.Catalogue, events []schema.Event, r Request) {
 	t.Helper()
 	plan, err := NewPlan(r, c.Snapshot().Account(1))
 	if err != nil {
-		t.Fatal(err)
+		fatal(t, err)
 	}
 	plan.DataThrough = start.AddDate(0, 0, 1).Add(time.Hour) // the days before hold some of the events
-	query, err := plan.momentsQuery()
-	if err != nil {
-		t.Fatal(err)
+	if r.Filters.ZScore != 0 {
+		if err := plan.findOutliers(t.Context(), from); err != nil {
+			fatal(t, err)
+		}
+		compareOutliers(t, plan, events)
 	}
-	rows, err := scanRows(t.Context(), conn, query)
+	exact, err := plan.exactMoments(t.Context(), from)
 	if err != nil {
-		t.Fatal(err)
+		fatal(t, err)
 	}
+	compareRows(t, plan, exact, events)
+	quick, err := plan.moments(t.Context(), from)
+	if err != nil {
+		fatal(t, err)
+	}
+	compareRows(t, plan, quick, events)
+	results := newResults(plan, time.Time{}, quick)
+	if _, err := json.Marshal(results); err != nil {
+		t.Errorf("results are no JSON: %v\n%s", err, plan)
+	}
+	if plan.Interval != "" {
+		compareSeries(t, from, plan, results)
+	}
+}
+
+// compareSeries holds each point of a series against the report that ends
+// there.
+func compareSeries(t *testing.T, from *store, plan *Plan, whole *Results) {
+	t.Helper()
+	points, err := plan.series(t.Context(), from)
+	if err != nil {
+		fatal(t, err)
+	}
+	if len(points) == 0 {
+		if whole.Totals.Visitors > 0 {
+			t.Errorf("no point of %d visitors\n%s", whole.Totals.Visitors, plan)
+		}
+		return
+	}
+	for _, point := range points {
+		at := *plan
+		at.Filters.To, at.Outliers = point.Time, nil
+		if at.Filters.ZScore != 0 {
+			if err := at.findOutliers(t.Context(), from); err != nil {
+				fatal(t, err)
+			}
+		}
+		rows, err := at.exactMoments(t.Context(), from)
+		if err != nil {
+			fatal(t, err)
+		}
+		compareVariations(t, fmt.Sprintf("%s\nat %s", plan, point.Time), point.Variations, newResults(&at, time.Time{}, rows).Variations)
+	}
+	compareVariations(t, plan.String()+"last point", points[len(points)-1].Variations, whole.Variations)
+}
+
+func compareVariations(t *testing.T, where string, got, want []VariationResults) {
+	t.Helper()
+	g, err := json.Marshal(got)
+	if err != nil {
+		fatal(t, err)
+	}
+	w, err := json.Marshal(want)
+	if err != nil {
+		fatal(t, err)
+	}
+	if string(g) != string(w) {
+		t.Errorf("%s\n got %s\nwant %s", where, g, w)
+	}
+}
+
+// compareOutliers holds the bounds against the definition: a value counts if
+// it lies at most z standard deviations from the mean, in rational numbers.
+func compareOutliers(t *testing.T, plan *Plan, events []schema.Event) {
+	t.Helper()
+	before := *plan
+	before.Outliers = nil
+	values := fold(&before, events)[all].values
+	if plan.Outliers.Values != int64(len(values)) {
+		t.Errorf("%d goal values, want %d\n%s", plan.Outliers.Values, len(values), plan)
+	}
+	sum, n := new(big.Rat), new(big.Rat).SetInt64(int64(len(values)))
+	for _, v := range values {
+		sum.Add(sum, new(big.Rat).SetInt64(v))
+	}
+	if len(values) < 2 {
+		return
+	}
+	mean, variance := sum.Quo(sum, n), new(big.Rat)
+	distance := func(v int64) *big.Rat {
+		d := new(big.Rat).Sub(new(big.Rat).SetInt64(v), mean)
+		return d.Mul(d, d)
+	}
+	for _, v := range values {
+		variance.Add(variance, distance(v))
+	}
+	variance.Quo(variance, new(big.Rat).SetInt64(int64(len(values)-1)))
+	z := new(big.Rat).SetFloat64(plan.Filters.ZScore)
+	limit := z.Mul(z, z).Mul(z, variance)
+	for _, v := range values {
+		counts := distance(v).Cmp(limit) <= 0 || variance.Sign() == 0
+		if counts == outlying(plan.Outliers, v) {
+			t.Errorf("value %d counts: %v, bounds %+v\n%s", v, counts, plan.Outliers, plan)
+		}
+	}
+}
+
+func compareRows(t *testing.T, plan *Plan, rows []row, events []schema.Event) {
+	t.Helper()
 	byValue := map[string][]row{all: rows}
 	for _, r := range rows {
 		byValue[r.dimension] = append(byValue[r.dimension], r)
@@ -193,9 +336,16 @@ func compareWithFold(t *testing.T, conn driver.Conn, c *catalogue.Catalogue, eve
 	if len(byValue) > len(want) {
 		t.Errorf("%d values, want %d", len(byValue), len(want))
 	}
-	if _, err := json.Marshal(newResults(plan, time.Time{}, rows)); err != nil {
-		t.Errorf("results are no JSON: %v\n%s", err, plan)
+}
+
+// fatal ends the test with what the store said.
+func fatal(t *testing.T, err error) {
+	t.Helper()
+	var refused *StoreError
+	if errors.As(err, &refused) {
+		t.Fatalf("%v: %v", err, errors.Unwrap(err))
 	}
+	t.Fatal(err)
 }
 
 // readable drops variations without visitors and writes big integers out.

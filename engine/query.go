@@ -53,6 +53,7 @@ type slots struct {
 	Goals     expr // of an event: whether it is a goal that counts
 	Counts    expr // of an event: whether it is one that counts, views apart
 	Visitors  expr // of an event: whether its visitor is asked for
+	ViewTimes expr // of a visitor: when its views were, of series.sql alone
 
 	// Of quick.sql alone.
 	At, Rank                                            expr // time and variation of an event, as numbers
@@ -82,7 +83,7 @@ var columns = map[string]expr{
 // exact returns the parameters and slots that all reports of a plan share.
 func (p *Plan) exact() (*Query, slots) {
 	q := &Query{Params: append(p.subjectParams(), Param{"from", p.from()}, Param{"to", p.to()})}
-	s := slots{Dimension: "''", Filters: "true", Goals: "event = 'goal'", Visitors: "true"}
+	s := slots{Dimension: "''", Filters: "true", Goals: "event = 'goal'", Visitors: "true", ViewTimes: "CAST([], 'Array(DateTime64(3, \\'UTC\\'))')"}
 	if p.Dimension != "" {
 		s.Dimension = "toString(" + columns[string(p.Dimension)] + ")"
 	}
@@ -157,6 +158,16 @@ func (p *Plan) momentsQuery() (*Query, error) {
 	q, s := p.exact()
 	q.Params = append(q.Params, p.sumsParams()...)
 	return q, q.render("moments.sql", s)
+}
+
+// seriesQuery compiles the plan into the statement that tells what each bucket
+// of its interval adds.
+func (p *Plan) seriesQuery() (*Query, error) {
+	q, s := p.exact()
+	s.ViewTimes = "groupArrayIf(time, event = 'view' AND time < {to:DateTime64(3, 'UTC')})"
+	width, shift := p.Interval.grid()
+	q.Params = append(q.Params, Param{"width", width.Milliseconds()}, Param{"shift", shift.Milliseconds()})
+	return q, q.render("series.sql", s)
 }
 
 // recountQuery is momentsQuery for some visitors only.

@@ -3,7 +3,6 @@ package engine
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -15,15 +14,17 @@ import (
 
 // Engine answers requests for reports from a store.
 type Engine struct {
-	conn      driver.Conn
+	store     *store
 	catalogue *catalogue.Catalogue
 }
 
 // New returns the engine of a store.
-func New(conn driver.Conn, c *catalogue.Catalogue) *Engine { return &Engine{conn, c} }
+func New(conn driver.Conn, c *catalogue.Catalogue, limits Limits) *Engine {
+	return &Engine{&store{conn, limits}, c}
+}
 
-// Report answers a request. The error is an InvalidError, a NotFoundError, or
-// the store's.
+// Report answers a request. The error is an InvalidError, a NotFoundError, a
+// StoreError, or the end of the context.
 func (e *Engine) Report(ctx context.Context, r Request) (*Results, error) {
 	plan, err := NewPlan(r, e.catalogue.Snapshot().Account(r.AccountID))
 	if err != nil {
@@ -34,15 +35,21 @@ func (e *Engine) Report(ctx context.Context, r Request) (*Results, error) {
 		return nil, err
 	}
 	if plan.Filters.ZScore != 0 {
-		if err := plan.findOutliers(ctx, e.conn); err != nil {
+		if err := plan.findOutliers(ctx, e.store); err != nil {
 			return nil, err
 		}
 	}
-	rows, err := plan.moments(ctx, e.conn)
+	rows, err := plan.moments(ctx, e.store)
 	if err != nil {
 		return nil, err
 	}
-	return newResults(plan, newest, rows), nil
+	results := newResults(plan, newest, rows)
+	if plan.Interval != "" {
+		if results.Series, err = plan.series(ctx, e.store); err != nil {
+			return nil, err
+		}
+	}
+	return results, nil
 }
 
 // freshness sets the plan's DataThrough, before the events are read, so that
@@ -55,8 +62,8 @@ func (e *Engine) freshness(ctx context.Context, plan *Plan) (newest time.Time, e
 	}
 	var events uint64
 	var ingested time.Time
-	if err := e.conn.QueryRow(ctx, query.SQL, query.args()...).Scan(&events, &ingested, &newest); err != nil {
-		return time.Time{}, fmt.Errorf("report: %w", err)
+	if err := e.store.each(ctx, query, func(row driver.Rows) error { return row.Scan(&events, &ingested, &newest) }); err != nil {
+		return time.Time{}, err
 	}
 	if events == 0 {
 		return time.Time{}, nil

@@ -26,6 +26,7 @@ type Request struct {
 	GoalID       int64 // 0: the subject's primary goal; of a widget's own results all goals
 	Metric       Metric
 	Dimension    Dimension // empty: no breakdown
+	Interval     Interval  // empty: no series
 	Filters      Filters
 }
 
@@ -77,6 +78,32 @@ const (
 )
 
 var dimensions = []string{string(ByDevice), string(ByCountry), string(ByChannel), string(ByReferrer)}
+
+// Interval is the width of the buckets of a series. They lie on UTC's grid;
+// weeks start on Monday.
+type Interval string
+
+// The intervals.
+const (
+	Hourly Interval = "hour"
+	Daily  Interval = "day"
+	Weekly Interval = "week"
+)
+
+var intervals = []string{string(Hourly), string(Daily), string(Weekly)}
+
+// grid returns the width of the buckets, and how far before 1970 one starts.
+func (i Interval) grid() (width, shift time.Duration) {
+	const day = 24 * time.Hour
+	switch i {
+	case Hourly:
+		return time.Hour, 0
+	case Weekly:
+		return 7 * day, 3 * day // 1970 began on a Thursday
+	case Daily:
+	}
+	return day, 0
+}
 
 // Filters narrow a report. From, Lists and Texts choose visitors by their
 // first view; To also ends the events that count. GoalValue and ZScore choose

@@ -30,6 +30,13 @@ type Results struct {
 	Stale             bool           `json:"stale"`
 	Cell
 	Breakdown []BreakdownCell `json:"breakdown,omitzero"` // only with a dimension
+	Series    []Point         `json:"series,omitzero"`    // only with an interval
+}
+
+// Point is the report as it would have been with the window's end at Time.
+type Point struct {
+	Time       time.Time          `json:"time"`
+	Variations []VariationResults `json:"variations"`
 }
 
 // GoalName says which goal is in force.

@@ -50,7 +50,7 @@ func (p *program) openStore(ctx context.Context) (*store, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	s.writer = ingest.NewWriter(s.conn)
-	s.engine = engine.New(s.conn, s.catalogue)
+	s.engine = engine.New(s.conn, s.catalogue, p.limits)
 	return s, nil
 }
 

@@ -9,6 +9,7 @@ visitors AS (  -- one row per visitor with a view: the first of them, and everyt
             minIf(variation_id, event = 'view') != maxIf(variation_id, event = 'view') AS crossover,
             maxIf(time, time < {to:DateTime64(3, 'UTC')})                 AS last_seen,
             countIf(event = 'view' AND time < {to:DateTime64(3, 'UTC')})  AS views,
+            {{.ViewTimes}}                                                 AS view_times,
             groupArrayIf(
                 (time, event, toInt128(value), toInt128(profit), toInt128(extra_value)),
                 ({{.Counts}}) AND time < {to:DateTime64(3, 'UTC')}
@@ -32,6 +33,7 @@ visitors AS (  -- one row per visitor with a view: the first of them, and everyt
             crossover,
             false                                                        AS recount,
             views,
+            view_times,
             arrayFilter(event -> event.1 >= exposed_at, events)          AS reached,
             arrayFilter(event -> event.2 = 'goal', reached)              AS goals,
             arrayCount(event -> event.2 = 'click', reached)              AS clicks,

@@ -21,9 +21,9 @@ WITH
             {{.Conversions}}                                                                                           AS conversions,
             {{.Contacts}}                                                                                              AS contacts,
             countIf({{.Goals}} AND time < {to:DateTime64(3, 'UTC')})                                                   AS goals_reached,
-            sumIf(value, {{.Goals}} AND time < {to:DateTime64(3, 'UTC')})                                              AS value,
-            sumIf(profit, {{.Goals}} AND time < {to:DateTime64(3, 'UTC')})                                             AS profit,
-            sumIf(extra_value, {{.Goals}} AND time < {to:DateTime64(3, 'UTC')})                                        AS extra_value
+            sumIf(value, {{.Goals}} AND time < {to:DateTime64(3, 'UTC')})                                              AS goals_value,
+            sumIf(profit, {{.Goals}} AND time < {to:DateTime64(3, 'UTC')})                                             AS goals_profit,
+            sumIf(extra_value, {{.Goals}} AND time < {to:DateTime64(3, 'UTC')})                                        AS goals_extra_value
         FROM events
         WHERE website_id = {website_id:Int64}
             AND subject = {subject:String}
@@ -43,7 +43,10 @@ WITH
             highest_rank = 65535
                 OR first_counted < bitShiftRight(first_view, 16)
                 OR goals_reached > 900000                                                                  AS recount,
-            views, clicks, submits, completions, conversions, contacts, goals_reached, value, profit, extra_value
+            views, clicks, submits, completions, conversions, contacts, goals_reached,
+            goals_value AS value,
+            goals_profit AS profit,
+            goals_extra_value AS extra_value
         FROM visitors
         WHERE recount
             OR (

@@ -46,12 +46,19 @@ func New(e *engine.Engine, c *catalogue.Catalogue) http.Handler {
 	return router
 }
 
+// plain is a body that is not JSON.
+type plain struct{ kind, text string }
+
 // answer writes what the handler returns: a body, or a problem.
 func answer(handle func(*gin.Context) (any, error)) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		body, err := handle(c)
 		if err != nil {
 			refuse(c, problemOf(err))
+			return
+		}
+		if text, ok := body.(plain); ok {
+			c.Data(http.StatusOK, text.kind+"; charset=utf-8", []byte(text.text))
 			return
 		}
 		text, err := encode(body)

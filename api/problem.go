@@ -49,7 +49,10 @@ func problemOf(err error) *problem {
 	var invalid *engine.InvalidError
 	var missing *engine.NotFoundError
 	var store *engine.StoreError
+	var refused *problemError
 	switch {
+	case errors.As(err, &refused):
+		return refused.problem
 	case errors.As(err, &invalid):
 		return invalidProblem(invalid)
 	case errors.As(err, &missing):
@@ -88,6 +91,12 @@ func invalidProblem(invalid *engine.InvalidError) *problem {
 	}
 	return p
 }
+
+// problemError lets a handler return a problem.
+type problemError struct{ *problem }
+
+// Error is the problem's detail.
+func (p *problemError) Error() string { return p.Detail }
 
 // refuse ends the request with a problem.
 func refuse(c *gin.Context, p *problem) {

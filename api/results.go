@@ -1,9 +1,17 @@
 package api
 
 import (
+	"net/http"
+
 	"github.com/gin-gonic/gin"
 
 	"lifthouse/engine"
+)
+
+// The types that results can be had in.
+const (
+	typeJSON = "application/json"
+	typeSQL  = "application/sql"
 )
 
 // results answers one of the operations that ask for a report.
@@ -22,6 +30,13 @@ func (s *server) results(operation engine.Operation) func(*gin.Context) (any, er
 			return nil, err
 		}
 		request.AccountID, request.SubjectID = owned.ID, id
-		return s.engine.Report(c.Request.Context(), request)
+		switch c.NegotiateFormat(typeJSON, typeSQL) {
+		case typeJSON:
+			return s.engine.Report(c.Request.Context(), request)
+		case typeSQL:
+			text, err := s.engine.SQL(c.Request.Context(), request)
+			return plain{typeSQL, text}, err
+		}
+		return nil, &problemError{&problem{Status: http.StatusNotAcceptable, Code: "not_acceptable", Detail: "have " + typeJSON + " and " + typeSQL}}
 	}
 }

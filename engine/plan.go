@@ -24,6 +24,7 @@ type Plan struct {
 	DataThrough time.Time       // the report's now: acceptance of the subject's last event; zero: it has none
 	Outliers    *Outliers       // bounds of the values that count, where the request asks for a z-score
 
+	newest       time.Time // event; zero: there is none
 	primaryGoal  int64
 	controlShare int
 }
@@ -155,6 +156,7 @@ func (p *Plan) String() string {
 	}
 	line("metric", "%s", cmp.Or(string(p.Metric), "none is compared"))
 	line("dimension", "%s", cmp.Or(string(p.Dimension), "none"))
+	line("interval", "%s", cmp.Or(string(p.Interval), "none"))
 	line("population", "first exposed in [%s, %s)", formatInstant(p.from()), formatInstant(p.to()))
 	for _, filter := range p.Filters.Lists {
 		line("filter", "%s in %q", filter.Attribute, filter.Values)

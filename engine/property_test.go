@@ -225,7 +225,7 @@ func compareWithFold(t *testing.T, from *store, c *catalogue.Catalogue, events [
 		fatal(t, err)
 	}
 	compareRows(t, plan, quick, events)
-	results := newResults(plan, time.Time{}, quick)
+	results := newResults(plan, quick)
 	if _, err := json.Marshal(results); err != nil {
 		t.Errorf("results are no JSON: %v\n%s", err, plan)
 	}
@@ -260,7 +260,7 @@ func compareSeries(t *testing.T, from *store, plan *Plan, whole *Results) {
 		if err != nil {
 			fatal(t, err)
 		}
-		compareVariations(t, fmt.Sprintf("%s\nat %s", plan, point.Time), point.Variations, newResults(&at, time.Time{}, rows).Variations)
+		compareVariations(t, fmt.Sprintf("%s\nat %s", plan, point.Time), point.Variations, newResults(&at, rows).Variations)
 	}
 	compareVariations(t, plan.String()+"last point", points[len(points)-1].Variations, whole.Variations)
 }

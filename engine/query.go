@@ -56,8 +56,7 @@ type slots struct {
 	ViewTimes expr // of a visitor: when its views were, of series.sql alone
 
 	// Of quick.sql alone.
-	At, Rank                                            expr // time and variation of an event, as numbers
-	FirstView                                           expr // of a visitor: the dimension, and whether it is in the report
+	FirstDimension, FirstHolds                          expr // of a visitor: what its first view shows
 	Clicks, Submits, Completions, Conversions, Contacts expr // of a visitor: how many
 }
 
@@ -178,14 +177,6 @@ func (p *Plan) recountQuery(visitors []uint64) (*Query, error) {
 	return q, q.render("moments.sql", s)
 }
 
-// The slots of quick.sql that are the same for every report.
-const (
-	rankSlot = "transform(variation_id, {variation_ids:Array(Int64)}, {ranks:Array(UInt16)}, 65535)"
-	atSlot   = "toUInt64(toUnixTimestamp64Milli(time))"
-	orderOf  = "if(event = 'view', bitOr(bitShiftLeft(toUInt128(" + atSlot + " * 65536 + " + rankSlot + "), 64), toUInt128(event_id)), " +
-		"toUInt128('340282366920938463463374607431768211455'))"
-)
-
 // quickQuery compiles the plan into one pass, which leaves some visitors to
 // recountQuery.
 func (p *Plan) quickQuery() (*Query, error) {
@@ -197,15 +188,18 @@ func (p *Plan) quickQuery() (*Query, error) {
 	}
 	slices.Sort(ids)
 	q.Params = append(append(q.Params, p.sumsParams()...), Param{"variation_ids", ids}, Param{"ranks", ranks})
-	s.At, s.Rank, s.FirstView = atSlot, rankSlot, "('', true)"
-	if p.Dimension != "" || s.Filters != "true" {
-		s.FirstView = "argMin((" + s.Dimension + ", toBool(" + s.Filters + ")), " + orderOf + ")"
+	s.FirstDimension, s.FirstHolds = "''", "true"
+	if p.Dimension != "" {
+		s.FirstDimension = "argMin(dimension, view_order)"
+	}
+	if s.Filters != "true" {
+		s.FirstHolds = "argMin(holds, view_order)"
 	}
 	count := func(kind schema.Kind) expr {
 		if p.Subject.Kind != schema.SubjectWidget {
 			return "0"
 		}
-		return expr("countIf(event = '" + string(kind) + "' AND time < {to:DateTime64(3, 'UTC')})")
+		return expr("countIf(event = '" + string(kind) + "' AND in_time)")
 	}
 	s.Clicks, s.Submits, s.Completions = count(schema.KindClick), count(schema.KindSubmit), count(schema.KindCompletion)
 	s.Conversions, s.Contacts = count(schema.KindConversion), count(schema.KindContact)

@@ -26,24 +26,15 @@ func New(conn driver.Conn, c *catalogue.Catalogue, limits Limits) *Engine {
 // Report answers a request. The error is an InvalidError, a NotFoundError, a
 // StoreError, or the end of the context.
 func (e *Engine) Report(ctx context.Context, r Request) (*Results, error) {
-	plan, err := NewPlan(r, e.catalogue.Snapshot().Account(r.AccountID))
+	plan, err := e.plan(ctx, r)
 	if err != nil {
 		return nil, err
-	}
-	newest, err := e.freshness(ctx, plan)
-	if err != nil {
-		return nil, err
-	}
-	if plan.Filters.ZScore != 0 {
-		if err := plan.findOutliers(ctx, e.store); err != nil {
-			return nil, err
-		}
 	}
 	rows, err := plan.moments(ctx, e.store)
 	if err != nil {
 		return nil, err
 	}
-	results := newResults(plan, newest, rows)
+	results := newResults(plan, rows)
 	if plan.Interval != "" {
 		if results.Series, err = plan.series(ctx, e.store); err != nil {
 			return nil, err
@@ -52,27 +43,43 @@ func (e *Engine) Report(ctx context.Context, r Request) (*Results, error) {
 	return results, nil
 }
 
-// freshness sets the plan's DataThrough, before the events are read, so that
-// it never claims more than the answer holds. It returns the time of the
-// newest event, zero where there is none.
-func (e *Engine) freshness(ctx context.Context, plan *Plan) (newest time.Time, err error) {
-	query, err := plan.freshnessQuery()
+// plan settles what a request means, with what only the store can tell: how
+// fresh its data are, and which values are outliers.
+func (e *Engine) plan(ctx context.Context, r Request) (*Plan, error) {
+	plan, err := NewPlan(r, e.catalogue.Snapshot().Account(r.AccountID))
 	if err != nil {
-		return time.Time{}, err
+		return nil, err
 	}
-	var events uint64
-	var ingested time.Time
-	if err := e.store.each(ctx, query, func(row driver.Rows) error { return row.Scan(&events, &ingested, &newest) }); err != nil {
-		return time.Time{}, err
+	if err := plan.freshness(ctx, e.store); err != nil {
+		return nil, err
 	}
-	if events == 0 {
-		return time.Time{}, nil
+	if plan.Filters.ZScore != 0 {
+		if err := plan.findOutliers(ctx, e.store); err != nil {
+			return nil, err
+		}
 	}
-	plan.DataThrough = ingested.UTC()
-	return newest.UTC(), nil
+	return plan, nil
 }
 
-func newResults(plan *Plan, newest time.Time, rows []row) *Results {
+// freshness sets DataThrough and the newest event, before the events are
+// read, so that they never claim more than the answer holds.
+func (p *Plan) freshness(ctx context.Context, from *store) error {
+	query, err := p.freshnessQuery()
+	if err != nil {
+		return err
+	}
+	var events uint64
+	var ingested, newest time.Time
+	if err := from.each(ctx, query, func(row driver.Rows) error { return row.Scan(&events, &ingested, &newest) }); err != nil {
+		return err
+	}
+	if events > 0 {
+		p.DataThrough, p.newest = ingested.UTC(), newest.UTC()
+	}
+	return nil
+}
+
+func newResults(plan *Plan, rows []row) *Results {
 	all := gather(rows, plan.Crossovers)
 	whole := all.judge(plan)
 	whole.Checks.Outliers = plan.Outliers.check(whole.Totals.GoalsReached)
@@ -85,7 +92,7 @@ func newResults(plan *Plan, newest time.Time, rows []row) *Results {
 		Population:        "firstExposedInWindow",
 		GeneratedAt:       time.Now().UTC().Truncate(time.Millisecond),
 		DataThrough:       given(plan.DataThrough),
-		NewestEvent:       given(newest),
+		NewestEvent:       given(plan.newest),
 		Cell:              whole.Cell,
 	}
 	if plan.Operation == CampaignResults {

@@ -91,7 +91,7 @@ func checkMethodologies(t *testing.T, s *server) {
 	if better.Sequential == nil || !better.Sequential.Significant || better.Bayesian != nil {
 		t.Errorf("sequential %+v, bayesian %+v", better.Sequential, better.Bayesian)
 	}
-	if c := r.Conclusion; c.Status != stats.StatusWinner || *c.VariationID != 2 || !strings.HasPrefix(c.Text, "Better is better than Control: the goal conversion rate is up by ") {
+	if c := r.Conclusion; c.Status != stats.StatusWinner || *c.VariationID != 2 || !strings.HasPrefix(c.Text, "Better is better than Control: the goal conversion rate has a lift of +") {
 		t.Errorf("conclusion = %+v", c)
 	}
 	if p := r.Power; p.RequiredVisitors == nil || p.Progress == nil || p.DaysRemaining == nil || p.MinimumDetectableEffect == nil {

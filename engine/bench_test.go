@@ -33,18 +33,22 @@ func benchEngine(b *testing.B) *Engine {
 	if err != nil {
 		b.Fatal(err)
 	}
-	file := catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{{
+	if _, err := c.Apply(b.Context(), benchFile(), false); err != nil {
+		b.Fatal(err)
+	}
+	b.Logf("%d events of %d visitors", len(events), benchVisitors)
+	return New(conn, c, DefaultLimits)
+}
+
+// benchFile declares the campaign that benchmarks fill.
+func benchFile() catalogue.File {
+	return catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{{
 		ID: 1, Domain: "a.example.com", Goals: []catalogue.Goal{{ID: 3, WebsiteID: 1, Name: "Purchase"}},
 		Campaigns: []catalogue.Campaign{{
 			ID: 12, WebsiteID: 1, Name: "c", Type: "experiment", TargetMode: "live", Methodology: catalogue.Frequentist, PrimaryGoalID: 3,
 			ControlShare: 50, SignificanceLevel: 95, Power: 80, MDE: 20, Variations: []catalogue.Variation{{ID: 1, Name: "v", Share: 50}},
 		}},
 	}}}}}
-	if _, err := c.Apply(b.Context(), file, false); err != nil {
-		b.Fatal(err)
-	}
-	b.Logf("%d events of %d visitors", len(events), benchVisitors)
-	return New(conn, c, DefaultLimits)
 }
 
 // BenchmarkReport times a report of a million events and says where the time

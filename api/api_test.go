@@ -112,16 +112,6 @@ func (s *server) do(method, path, token string) (answer, map[string]any, string)
 	return answer{response.StatusCode, response.Header}, body, string(text)
 }
 
-func readAll(t *testing.T, response *http.Response) string {
-	t.Helper()
-	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
 func TestRefusals(t *testing.T) {
 	s := newServer(t)
 	chain, ingests := s.newToken(2, 0, catalogue.ScopeRead), s.newToken(1, 1, catalogue.ScopeIngest)

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"math/big"
+	"slices"
 
 	"lifthouse/schema"
 	"lifthouse/stats"
@@ -153,7 +154,7 @@ func scanRow(found driver.Rows, first ...any) (row, error) {
 		value, profit, extra scannedAmounts
 		valueGoals           big.Int
 	)
-	to := append(first, &r.variationID, &r.dimension, &earlier, &crossover, &r.recount)
+	to := slices.Concat(first, []any{&r.variationID, &r.dimension, &earlier, &crossover, &r.recount})
 	for i := range n {
 		to = append(to, &n[i])
 	}

@@ -26,7 +26,7 @@ const standardVisitors = 5_000_000
 // most gaps minutes and some days, 22 % of the later events goals of five
 // kinds, log-normal revenue on the first.
 const makeStandard = `
-INSERT INTO %s (website_id, subject, subject_id, visitor_id, time, event_id, variation_id, event, goal_id, value, profit,
+INSERT INTO events (website_id, subject, subject_id, visitor_id, time, event_id, variation_id, event, goal_id, value, profit,
     device, browser, os, country, channel, utm_source, visitor_type, ingested_at)
 WITH
     sipHash64(n, 1)                                            AS own,
@@ -55,9 +55,10 @@ SELECT
     now64(3, 'UTC')
 FROM (
     SELECT number AS n, 1 + toUInt32(least(-log(1 - sipHash64(number, 5) / 18446744073709551616) * 5.1, 79)) AS k
-    FROM numbers(%d, %d)
+    FROM numbers_mt(%d, %d)
 )
-ARRAY JOIN range(k) AS i`
+ARRAY JOIN range(k) AS i
+SETTINGS max_insert_threads = 2`
 
 const createByTime = `
 CREATE TABLE events_by_time AS events
@@ -134,10 +135,9 @@ func standardStore(b *testing.B, conn driver.Conn) *catalogue.Catalogue {
 	exec(createByTime)
 	const parts = 10
 	for part := range parts {
-		for _, table := range []string{"events", "events_by_time"} {
-			exec(fmt.Sprintf(makeStandard, table, part*standardVisitors/parts, standardVisitors/parts))
-		}
+		exec(fmt.Sprintf(makeStandard, part*standardVisitors/parts, standardVisitors/parts))
 	}
+	exec("INSERT INTO events_by_time SELECT * FROM events SETTINGS max_insert_threads = 2")
 	exec("OPTIMIZE TABLE events FINAL")
 	exec("OPTIMIZE TABLE events_by_time FINAL")
 	c, err := catalogue.Open(b.Context(), conn)

@@ -105,6 +105,8 @@ func TestHillstromEqualsItsReference(t *testing.T) {
 		}
 	}
 	compareRates(t, "visit", query("goal=1").Variations, all, arms)
+	sameThroughTheCommand(t, h, "/v1/campaigns/800/results?compareMetric=valuePerVisitor&dimension=channel&filters[region][]=Urban&filters[region][]=Rural",
+		"campaign", "800", "--metric", "valuePerVisitor", "--dimension", "channel", "--filter", "region=Urban", "--filter", "region=Rural")
 }
 
 func compareSpend(t *testing.T, where string, got []engine.VariationResults, want reference, arms []string) {
@@ -177,5 +179,69 @@ func TestUdacityEqualsItsReference(t *testing.T) {
 	h.get("/v1/campaigns/900/results", &r)
 	if r.Totals.Visitors != before.Totals.Visitors || r.Totals.Views != before.Totals.Views {
 		t.Errorf("importing again changed the totals: %+v, were %+v", r.Totals, before.Totals)
+	}
+}
+
+// TestRevenueWithoutItsOutlier: one order of 196.01 drives the mean.
+func TestRevenueWithoutItsOutlier(t *testing.T) {
+	all := readReference(t, "ab_test_revenue", "users_exclude_crossover")
+	h := newHouse(t)
+	h.must("apply", "-f", "testdata/revenue.catalog.yaml")
+	h.must("import", "-m", "testdata/revenue.mapping.yaml", realData+"/ab_test_revenue/AB_Test_Results.csv")
+	h.token = strings.TrimSpace(h.must("token", "create"))
+	for _, test := range []struct {
+		filter    string
+		value     string
+		converted int64
+		p         float64
+	}{
+		{"", "470.56", 54, 0.161724},
+		{"&filters[zScore]=5", "274.55", 53, 0.176524},
+	} {
+		var r engine.Results
+		h.get("/v1/campaigns/700/results?compareMetric=valuePerVisitor"+test.filter, &r)
+		c := r.Variations[0]
+		p := *r.Variations[1].Comparison.Frequentist.PValue
+		if c.Visitors != 2390 || c.Value.String() != test.value || c.ConvertedVisitors != test.converted || math.Abs(p-test.p) > 5e-7 {
+			t.Errorf("%q: %d visitors, %s of %d, p %v; want 2390, %s of %d, p %v", test.filter, c.Visitors, c.Value, c.ConvertedVisitors, p, test.value, test.converted, test.p)
+		}
+		if r.Checks.MultipleExposures.Visitors != 1541 {
+			t.Errorf("%d crossovers, want 1541", r.Checks.MultipleExposures.Visitors)
+		}
+		if o := r.Checks.Outliers; (o != nil) != (test.filter != "") || o != nil && o.Removed != 1 {
+			t.Errorf("outliers = %+v, want one removed", o)
+		}
+	}
+	var r engine.Results
+	h.get("/v1/campaigns/700/results?compareMetric=valuePerVisitor", &r)
+	if p, want := r.Variations[1].Comparison.Frequentist.PValue, all.Metrics["REVENUE"].Comparisons["variant vs control"].Welch.P; !near(p, want) {
+		t.Errorf("Welch p = %v, want %v", *p, want)
+	}
+	for i, arm := range []string{"control", "variant"} {
+		if got, want := r.Variations[i].Visitors, all.Metrics["REVENUE"].Arms[arm].N; got != want {
+			t.Errorf("%s: %d visitors, want %d", arm, got, want)
+		}
+	}
+}
+
+// sameThroughTheCommand holds the command's answer against the API's.
+func sameThroughTheCommand(t *testing.T, h *house, path string, args ...string) {
+	t.Helper()
+	var fromAPI, fromCommand engine.Results
+	h.get(path, &fromAPI)
+	if err := json.Unmarshal([]byte(h.must(append([]string{"report"}, args...)...)), &fromCommand); err != nil {
+		t.Fatal(err)
+	}
+	fromCommand.GeneratedAt = fromAPI.GeneratedAt
+	one, err := json.Marshal(fromAPI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := json.Marshal(fromCommand)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(one) != string(other) {
+		t.Errorf("lifthouse report %s differs from %s:\n%.300s\n%.300s", strings.Join(args, " "), path, other, one)
 	}
 }

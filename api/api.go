@@ -26,6 +26,7 @@ func New(e *engine.Engine, c *catalogue.Catalogue) http.Handler {
 	router := gin.New()
 	router.HandleMethodNotAllowed = true
 	router.RedirectTrailingSlash = false
+	router.UseRawPath = true // an encoded slash is part of an id, and of no route
 	router.Use(identify, recovered)
 	router.NoRoute(func(c *gin.Context) {
 		refuse(c, notFound("there is nothing at "+c.Request.URL.Path))

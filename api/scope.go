@@ -87,6 +87,10 @@ func paginate(c *gin.Context, offset, limit, total int) {
 	if offset+limit < total {
 		links = append(links, link("next", offset+limit))
 	}
-	links = append(links, link("last", max(total-1, 0)/limit*limit))
+	last := offset % limit
+	if total > last {
+		last += (total - 1 - last) / limit * limit
+	}
+	links = append(links, link("last", last))
 	c.Header("Link", strings.Join(links, ", "))
 }

@@ -127,7 +127,7 @@ func (q *Question) Answer() *Answer {
 		Progress:            answer.Power.Progress,
 		SampleRatioMismatch: answer.Checks != nil && answer.Checks.SampleRatio.Mismatch,
 	}, options)
-	answer.Conclusion = Conclusion{Status: conclusion.Status, Reasons: append([]stats.Reason{}, conclusion.Reasons...)}
+	answer.Conclusion = *newConclusion(conclusion)
 	if conclusion.Index >= 0 {
 		answer.Conclusion.VariationID = &q.Variations[order[1+conclusion.Index]].ID
 	}

@@ -52,6 +52,8 @@ var explanations = map[stats.Reason]string{
 	stats.ReasonSampleRatioMismatch:           "visitors did not fall on the variations as their shares say",
 	stats.ReasonNotSignificantAcrossBreakdown: "among so many cells of the breakdown chance alone shows such an effect",
 	stats.ReasonNoTraffic:                     "control, or every other variation, gets no traffic",
+	reasonNotSignificant:                      "no variation differs by more than chance explains",
+	reasonNothingToCompare:                    "there is no second variation",
 	stats.ReasonInvalidData:                   "the numbers are beyond what can be computed",
 }
 

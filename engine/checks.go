@@ -19,6 +19,9 @@ func (c *cell) checks(plan *Plan) Checks {
 	warn := func(code, format string, args ...any) {
 		checks.Warnings = append(checks.Warnings, Warning{code, fmt.Sprintf(format, args...)})
 	}
+	if plan.DataThrough.IsZero() {
+		warn("NO_EVENTS", "nothing is stored of it yet: events that name it will show here, and since when its data are there")
+	}
 	if plan.Rules.Compare {
 		checks.SampleRatio, checks.Leak = c.sampleRatio(plan), c.leak(plan)
 	}

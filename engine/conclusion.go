@@ -7,7 +7,7 @@ func (j *judged) conclude(plan *Plan, c stats.Conclusion) {
 	if !plan.Rules.Compare {
 		return
 	}
-	j.Conclusion = &Conclusion{Status: c.Status, Reasons: append([]stats.Reason{}, c.Reasons...)}
+	j.Conclusion = newConclusion(c)
 	s := &statement{
 		conclusion: j.Conclusion, metric: metricInWords[plan.Metric], rate: isRate[plan.Metric],
 		level: plan.Rules.SignificanceLevel, mde: plan.Rules.MDE, sampleRatio: j.Checks.SampleRatio,
@@ -24,6 +24,27 @@ func (j *judged) conclude(plan *Plan, c stats.Conclusion) {
 		s.decides, s.comparison = decides.Name, decides.Comparison
 	}
 	j.Conclusion.Text = s.sentence()
+}
+
+// The reasons of conclusions that name no variation, beside those of package
+// stats.
+const (
+	reasonNotSignificant   stats.Reason = "NOT_SIGNIFICANT"
+	reasonNothingToCompare stats.Reason = "NOTHING_TO_COMPARE"
+)
+
+// newConclusion has a reason wherever it names no variation.
+func newConclusion(c stats.Conclusion) *Conclusion {
+	shown := &Conclusion{Status: c.Status, Reasons: append([]stats.Reason{}, c.Reasons...)}
+	if c.Index < 0 && len(shown.Reasons) == 0 {
+		switch c.Status {
+		case stats.StatusInsufficientData:
+			shown.Reasons = append(shown.Reasons, reasonNothingToCompare)
+		default:
+			shown.Reasons = append(shown.Reasons, reasonNotSignificant)
+		}
+	}
+	return shown
 }
 
 // metricInWords names a metric as a person would.

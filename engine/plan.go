@@ -58,8 +58,12 @@ func NewPlan(r Request, owned *catalogue.Owned) (*Plan, error) {
 }
 
 func unknownGoal(id int64) error {
+	value := fmt.Sprint(id)
+	if id == NoID {
+		value = "0, or more digits than an id has"
+	}
 	return &InvalidError{Code: UnknownGoal, Faults: []Fault{
-		{paramGoal, fmt.Sprint(id), "want the id of a goal of the same website"},
+		{paramGoal, value, "want the id of a goal of the same website"},
 	}}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"lifthouse/schema/catalogue"
@@ -143,8 +144,8 @@ func (f *Filters) echo() map[string]any {
 // maxBreakdown is how many values of a dimension stand alone.
 const maxBreakdown = 50
 
-// The names of the values that are none; a real value spelt so is escaped by a
-// backslash.
+// The names of the values that are none; a real value spelt so, with any
+// backslashes before it, gets one more.
 const (
 	otherValues = "(other)"
 	noValue     = "(none)"
@@ -203,9 +204,11 @@ func concluded(plan *Plan, names []string, cells []judged) []BreakdownCell {
 }
 
 func shownValue(value string) string {
-	switch value {
+	switch strings.TrimLeft(value, `\`) {
 	case "":
-		return noValue
+		if value == "" {
+			return noValue
+		}
 	case otherValues, noValue:
 		return `\` + value
 	}

@@ -34,8 +34,8 @@ func (s *statement) sentence() string {
 		return fmt.Sprintf("Nothing can be concluded: visitors did not fall on the variations as their shares say (p = %s).",
 			Probability(*s.sampleRatio.PValue))
 	case stats.StatusInsufficientData:
-		if len(s.conclusion.Reasons) == 0 {
-			return "There is nothing to compare."
+		if slices.Contains(s.conclusion.Reasons, reasonNothingToCompare) {
+			return "There is nothing to compare: there is no second variation."
 		}
 		return "There are not enough data for a verdict: " + explainAll(s.conclusion.Reasons) + "."
 	case stats.StatusInconclusive:

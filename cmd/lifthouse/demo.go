@@ -164,12 +164,12 @@ func demoCatalogue(start time.Time) catalogue.File {
 				experiment(catalogue.Campaign{
 					ID: demoCampaign, Name: "Free delivery banner", ControlShare: 50, PlannedVisitors: 24_000,
 					Variations: []catalogue.Variation{{ID: 1, Name: "Banner", Share: 50, Order: 1}},
-					Initial:    catalogue.Initial{StartDate: &start},
+					Initial:    catalogue.Initial{StartDate: &catalogue.Date{Time: start}},
 				}),
 				experiment(catalogue.Campaign{
 					ID: 13, Name: "Colour of the buy button", ControlShare: 34, PlannedVisitors: 20_000,
 					Variations: []catalogue.Variation{{ID: 1, Name: "Green", Share: 33, Order: 1}, {ID: 2, Name: "Orange", Share: 33, Order: 2}},
-					Initial:    catalogue.Initial{StartDate: &later},
+					Initial:    catalogue.Initial{StartDate: &catalogue.Date{Time: later}},
 				}),
 			},
 		}},

@@ -205,11 +205,11 @@ func (a *applier) state(account int64, k kind, id int64, changed bool, initial I
 	return nil
 }
 
-func utc(t *time.Time) *time.Time {
-	if t == nil {
+func utc(d *Date) *time.Time {
+	if d == nil {
 		return nil
 	}
-	u := t.UTC().Truncate(time.Millisecond)
+	u := d.UTC().Truncate(time.Millisecond)
 	return &u
 }
 

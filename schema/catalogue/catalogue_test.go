@@ -127,6 +127,8 @@ func TestApplyRefusesAllFaultsAtOnceAndChangesNothing(t *testing.T) {
 		{"twice", "name: New, share: 100}", "name: New, share: 100}, {id: 1, name: Newer, share: 1}", []string{"variations[1].id: \"1\": given twice"}},
 		{"metric", "goalsReached", "submits", []string{"primaryMetric: \"submits\": want one of conversions"}},
 		{"fraction", "controlShare: 50", "controlShare: 33.3", []string{"controlShare: \"33.3\": want a whole number"}},
+		{"end before start", "active: true", "startDate: 2026-05-02\n            endDate: 2026-05-01T12:00:00+02:00", []string{"campaigns[0].endDate: \"2026-05-01T10:00:00Z\": want startDate"}},
+		{"date out of range", "active: true", "createDate: 1969-12-31", []string{"createDate: \"1969-12-31T00:00:00Z\": want a year"}},
 		{"another account's website", "- id: 1\n    name: Shop", "- id: 2\n    name: Thief", []string{"belongs to another account"}},
 		{"another website", "- id: 1\n        domain: shop", "- id: 2\n        domain: shop", []string{"belongs to website 1; a resource cannot move"}},
 		{"unknown field", "controlShare: 50", "controlshare: 50", []string{"unknown field \"controlshare\""}},

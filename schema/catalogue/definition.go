@@ -1,7 +1,5 @@
 package catalogue
 
-import "time"
-
 // File is what `lifthouse apply` reads.
 type File struct {
 	Accounts []Account `yaml:"accounts"`
@@ -68,10 +66,10 @@ type Campaign struct {
 // Initial is the state a campaign or a widget is created with; applying the
 // file again does not touch it.
 type Initial struct {
-	Active     bool       `yaml:"active"`
-	CreateDate *time.Time `yaml:"createDate"`
-	StartDate  *time.Time `yaml:"startDate"`
-	EndDate    *time.Time `yaml:"endDate"`
+	Active     bool  `yaml:"active"`
+	CreateDate *Date `yaml:"createDate"`
+	StartDate  *Date `yaml:"startDate"`
+	EndDate    *Date `yaml:"endDate"`
 }
 
 // Variation is one alternative of a campaign; control is not declared.

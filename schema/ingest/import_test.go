@@ -60,21 +60,22 @@ func TestImportCountsAnEventOnce(t *testing.T) {
 		{"twice in a file", twoEvents + twoEvents, ingest.Outcome{Duplicates: 4}},
 		{"with other content", strings.Replace(twoEvents, "19.9", "20", 1), ingest.Outcome{Duplicates: 2, Conflicts: 1}},
 		{"for another campaign", strings.ReplaceAll(twoEvents, `"campaignId":12`, `"campaignId":13`), ingest.Outcome{Inserted: 2}},
-		{"in one batch, with another visitor", strings.NewReplacer("e1", "e9", "e2", "e9", "v1", "v8").Replace(twoEvents), ingest.Outcome{Inserted: 1, Duplicates: 1, Conflicts: 1}},
+		{"of another visitor", strings.NewReplacer("v1", "v8").Replace(twoEvents), ingest.Outcome{Inserted: 2}},
+		{"of two visitors in a file", strings.NewReplacer("e1", "e9", "e2", "e9").Replace(twoEvents[:strings.Index(twoEvents, "\n")+1] + strings.ReplaceAll(twoEvents, "v1", "v9")), ingest.Outcome{Inserted: 2, Duplicates: 1, Conflicts: 1}},
 	} {
 		if got := run(test.text).Outcome; got != test.want {
 			t.Errorf("%s: %+v, want %+v", test.name, got, test.want)
 		}
 	}
-	if got := count(t, conn); got != 5 {
-		t.Errorf("%d rows, want 5", got)
+	if got := count(t, conn); got != 8 {
+		t.Errorf("%d rows, want 8", got)
 	}
 	var viewed, value int64
 	if err := conn.QueryRow(t.Context(), "SELECT toInt64(sumIf(rows, event = 'view')), toInt64(sum(value)) FROM subject_stats WHERE subject_id = 12").Scan(&viewed, &value); err != nil {
 		t.Fatal(err)
 	}
-	if viewed != 2 || value != 199000 {
-		t.Errorf("subject_stats: %d views worth %d, want 2 worth 199000", viewed, value)
+	if viewed != 4 || value != 2*199000 {
+		t.Errorf("subject_stats: %d views worth %d, want 4 worth 398000", viewed, value)
 	}
 }
 
@@ -275,5 +276,19 @@ events:
 	}
 	if _, err := ingest.ReadMapping(strings.NewReader("feilds: {}")); err == nil || !strings.Contains(err.Error(), "unknown field") {
 		t.Errorf("a misspelt key gives %v", err)
+	}
+}
+
+func TestReadMappingRefusesOneIDForSeveralEvents(t *testing.T) {
+	for text, refused := range map[string]bool{
+		"fields: {eventId: id}\nevents: [{}, {}]":                  true,
+		"fields: {eventId: id}\nevents: [{}]":                      false,
+		"fields: {eventId: id}":                                    false,
+		"events: [{fields: {eventId: a}}, {fields: {eventId: b}}]": false,
+	} {
+		_, err := ingest.ReadMapping(strings.NewReader(text))
+		if refused != (err != nil && strings.Contains(err.Error(), "fields.eventId: ")) {
+			t.Errorf("%s: %v; want it refused: %v", text, err, refused)
+		}
 	}
 }

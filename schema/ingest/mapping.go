@@ -95,6 +95,9 @@ func (m *Mapping) check() error {
 		faults = append(faults, fmt.Errorf("separator %q: want one character", m.Separator))
 	}
 	faults = append(faults, checkSources("fields", m.Fields)...)
+	if _, shared := m.Fields[fieldNames[fieldEventID]]; shared && len(m.Events) > 1 {
+		faults = append(faults, fmt.Errorf("fields.eventId: the %d events of a row would have one id and count once: give it in the fields of each event, or not at all", len(m.Events)))
+	}
 	for i, event := range m.Events {
 		at := fmt.Sprintf("events[%d]", i)
 		faults = append(faults, checkSources(at+".fields", event.Fields)...)

@@ -24,10 +24,8 @@ const lookupSize = 16_384
 // Writer is the one way into the events table. It removes what is stored
 // already, so that an event counts once however often it arrives.
 //
-// A row is identified by its event id, website, subject and experiment. The
-// stored ids are looked up among the same visitor's rows, because only there
-// are they found by key; within one call of Write an id that names another
-// visitor is seen too.
+// An event is known by its id, website, subject and experiment among its
+// visitor's events: only there is a stored id found by key.
 type Writer struct {
 	conn    driver.Conn
 	writing sync.Mutex // from look-up to insert
@@ -58,17 +56,14 @@ type subject struct {
 
 type identity struct {
 	subject
-	eventID uint64
-}
-
-type storedID struct {
-	identity
-	visitorID uint64
+	visitorID, eventID uint64
 }
 
 func subjectOf(e *schema.Event) subject {
 	return subject{e.WebsiteID, e.Subject, e.SubjectID, e.ExperimentID}
 }
+
+func identityOf(e *schema.Event) identity { return identity{subjectOf(e), e.VisitorID, e.EventID} }
 
 // Write stores the events that are not stored yet and returns when they are.
 // After an error it is unknown which were; writing them again is safe.
@@ -107,7 +102,7 @@ func withoutRepeats(events []schema.Event) ([]schema.Event, Outcome) {
 	fresh := make([]schema.Event, 0, len(events))
 	for i := range events {
 		e := &events[i]
-		id := identity{subjectOf(e), e.EventID}
+		id := identityOf(e)
 		if earlier, repeated := first[id]; repeated {
 			outcome.repeat(earlier, e)
 			continue
@@ -131,7 +126,7 @@ func (w *Writer) withoutStored(ctx context.Context, events []schema.Event) ([]sc
 		at := subjectOf(&events[i])
 		bySubject[at] = append(bySubject[at], &events[i])
 	}
-	stored := map[storedID]schema.Event{}
+	stored := map[identity]schema.Event{}
 	for at, batch := range bySubject {
 		for part := range slices.Chunk(batch, lookupSize) {
 			if err := w.lookUp(ctx, at, part, stored); err != nil {
@@ -143,7 +138,7 @@ func (w *Writer) withoutStored(ctx context.Context, events []schema.Event) ([]sc
 	fresh := events[:0]
 	for i := range events {
 		e := &events[i]
-		if earlier, repeated := stored[storedID{identity{subjectOf(e), e.EventID}, e.VisitorID}]; repeated {
+		if earlier, repeated := stored[identityOf(e)]; repeated {
 			outcome.repeat(&earlier, e)
 			continue
 		}
@@ -153,7 +148,7 @@ func (w *Writer) withoutStored(ctx context.Context, events []schema.Event) ([]sc
 }
 
 // lookUp adds the stored events of the subject that have an id of the batch.
-func (w *Writer) lookUp(ctx context.Context, at subject, batch []*schema.Event, stored map[storedID]schema.Event) error {
+func (w *Writer) lookUp(ctx context.Context, at subject, batch []*schema.Event, stored map[identity]schema.Event) error {
 	visitors, ids := make([]uint64, len(batch)), make([]uint64, len(batch))
 	for i, e := range batch {
 		visitors[i], ids[i] = e.VisitorID, e.EventID
@@ -180,7 +175,7 @@ func (w *Writer) lookUp(ctx context.Context, at subject, batch []*schema.Event, 
 			return fmt.Errorf("look up stored events: %w", err)
 		}
 		e.Kind, e.Time = schema.Kind(kind), e.Time.UTC()
-		stored[storedID{identity{at, e.EventID}, e.VisitorID}] = e
+		stored[identityOf(&e)] = e
 	}
 	if err := rows.Err(); err != nil {
 		return fmt.Errorf("look up stored events: %w", err)

@@ -154,17 +154,19 @@ func (f *mappedField) value(record int64, cells []string) (string, error) {
 	case s.RowNumber:
 		return strconv.FormatInt(record, 10), nil
 	case s.Column == "":
-		return s.Value, nil
+		return string(s.Value), nil
 	}
 	value := cells[f.cell]
 	var err error
 	if f.lookup != nil {
-		if value, err = f.replaced(value, f.lookup, "is not in "+s.Lookup.File); err != nil {
+		found, known := f.lookup[value]
+		if value, err = f.replaced(value, text(found), known, "is not in "+s.Lookup.File); err != nil {
 			return "", err
 		}
 	}
 	if s.Map != nil {
-		if value, err = f.replaced(value, s.Map, "is not in the map"); err != nil {
+		found, known := s.Map[text(value)]
+		if value, err = f.replaced(value, found, known, "is not in the map"); err != nil {
 			return "", err
 		}
 	}
@@ -174,12 +176,12 @@ func (f *mappedField) value(record int64, cells []string) (string, error) {
 	return value, nil
 }
 
-func (f *mappedField) replaced(value string, by map[string]string, complaint string) (string, error) {
-	if replacement, known := by[value]; known {
-		return replacement, nil
+func (f *mappedField) replaced(value string, by text, known bool, complaint string) (string, error) {
+	if known {
+		return string(by), nil
 	}
 	if f.source.Default != nil {
-		return *f.source.Default, nil
+		return string(*f.source.Default), nil
 	}
 	return "", fmt.Errorf("%s: column %s: %q %s; give it there, or a default", fieldNames[f.field], f.source.Column, value, complaint)
 }

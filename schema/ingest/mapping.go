@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
 )
 
 // Mapping says how the columns of a file, or the top-level keys of its JSON
@@ -33,22 +34,41 @@ type EventMapping struct {
 // number exceeds a value.
 type Condition struct {
 	Column string   `yaml:"column"`
-	Equals *string  `yaml:"equals"`
-	Not    *string  `yaml:"not"`
+	Equals *text    `yaml:"equals"`
+	Not    *text    `yaml:"not"`
 	Above  *float64 `yaml:"above"`
 }
 
 // Source is where a field's value comes from. In YAML a bare text is the name
 // of a column.
 type Source struct {
-	Column    string            `yaml:"column"`
-	Value     string            `yaml:"value"`     // a constant
-	RowNumber bool              `yaml:"rowNumber"` // the number of the line, 1 for the first after a header
-	Lookup    *Lookup           `yaml:"lookup"`    // replaces the column's value
-	Map       map[string]string `yaml:"map"`       // replaces the value; one that is not in it is refused
-	Default   *string           `yaml:"default"`   // for what Lookup or Map does not know
-	Format    string            `yaml:"format"`    // of a time: a Go layout, unix or unixMilliseconds
-	Zone      string            `yaml:"zone"`      // of a time whose format says none; empty: UTC
+	Column    string        `yaml:"column"`
+	Value     text          `yaml:"value"`     // a constant
+	RowNumber bool          `yaml:"rowNumber"` // the number of the line, 1 for the first after a header
+	Lookup    *Lookup       `yaml:"lookup"`    // replaces the column's value
+	Map       map[text]text `yaml:"map"`       // replaces the value; one that is not in it is refused
+	Default   *text         `yaml:"default"`   // for what Lookup or Map does not know
+	Format    string        `yaml:"format"`    // of a time: a Go layout, unix or unixMilliseconds
+	Zone      string        `yaml:"zone"`      // of a time whose format says none; empty: UTC
+}
+
+// text is a scalar of YAML as it is written, so that 010 is not 8.
+type text string
+
+// UnmarshalYAML refuses what is no scalar.
+func (t *text) UnmarshalYAML(node ast.Node) error {
+	switch node := node.(type) {
+	case *ast.LiteralNode:
+		*t = text(node.Value.Value)
+	case *ast.StringNode:
+		*t = text(node.Value)
+	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
+		*t = text(node.GetToken().Value)
+	default:
+		at := node.GetToken().Position
+		return fmt.Errorf("[%d:%d] %s: want a text or a number", at.Line, at.Column, node)
+	}
+	return nil
 }
 
 // Lookup finds a value in another file: the Column of the row whose Key
@@ -61,24 +81,34 @@ type Lookup struct {
 
 // UnmarshalYAML reads a column's name or a whole source.
 func (s *Source) UnmarshalYAML(decode func(any) error) error {
-	var column string
+	var column text
 	if decode(&column) == nil {
-		s.Column = column
+		s.Column = string(column)
 		return nil
 	}
 	type whole Source
 	return decode((*whole)(s))
 }
 
+// maxMapping bounds a mapping file, in bytes.
+const maxMapping = 16 << 20
+
 // ReadMapping reads a mapping file; unknown keys are refused with their line.
 func ReadMapping(r io.Reader) (*Mapping, error) {
-	text, err := io.ReadAll(io.LimitReader(r, 1<<20))
+	content, err := io.ReadAll(io.LimitReader(r, maxMapping+1))
 	if err != nil {
 		return nil, fmt.Errorf("read mapping: %w", err)
 	}
+	if len(content) > maxMapping {
+		return nil, fmt.Errorf("read mapping: longer than %d bytes", maxMapping)
+	}
 	var m Mapping
-	if err := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(&m); err != nil {
+	decoder := yaml.NewDecoder(bytes.NewReader(content), yaml.Strict())
+	if err := decoder.Decode(&m); err != nil {
 		return nil, fmt.Errorf("read mapping: %w", err)
+	}
+	if err := decoder.Decode(new(any)); !errors.Is(err, io.EOF) {
+		return nil, errors.New("read mapping: more than one document; want one")
 	}
 	if len(m.Events) == 0 {
 		m.Events = []EventMapping{{}}
@@ -148,9 +178,9 @@ func count(conditions ...bool) int {
 func (c *Condition) holds(value string) (bool, error) {
 	switch {
 	case c.Equals != nil:
-		return value == *c.Equals, nil
+		return value == string(*c.Equals), nil
 	case c.Not != nil:
-		return value != *c.Not, nil
+		return value != string(*c.Not), nil
 	}
 	number, err := strconv.ParseFloat(value, 64)
 	if err != nil {

@@ -43,6 +43,7 @@ func (p *program) apply(ctx context.Context, s *store, path string, dryRun bool)
 			return err
 		}
 		defer func() { _ = file.Close() }()
+		defer context.AfterFunc(ctx, func() { _ = file.Close() })()
 		in = file
 	}
 	declared, err := catalogue.Read(in)

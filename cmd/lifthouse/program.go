@@ -139,4 +139,13 @@ func (p *program) path(path string) string {
 	return filepath.Join(p.dir, path)
 }
 
-func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+// isTerminal does not use Fd, which would make the file blocking.
+func isTerminal(f *os.File) bool {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return false
+	}
+	var terminal bool
+	err = raw.Control(func(fd uintptr) { terminal = term.IsTerminal(int(fd)) })
+	return err == nil && terminal
+}

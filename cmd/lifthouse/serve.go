@@ -67,9 +67,10 @@ func (p *program) serve(ctx context.Context, s *store, listen string, ready func
 	if s.dir != "" {
 		errands, err := listenForErrands(ctx, filepath.Join(s.dir, socketName))
 		if err != nil {
-			return errors.Join(fmt.Errorf("socket for other commands: %w", err), listener.Close())
+			p.complain("other commands cannot reach this store while it is served: %v", err)
+		} else {
+			background.Go(func() { takeErrands(ctx, errands, s) })
 		}
-		background.Go(func() { takeErrands(ctx, errands, s) })
 	}
 	server := &http.Server{
 		Handler:           api.New(s.engine, s.catalogue),

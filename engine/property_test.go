@@ -167,7 +167,7 @@ func (w world) owned(ids ...int64) *catalogue.Owned {
 		campaign := catalogue.LiveCampaign{Campaign: w.campaign(id)}
 		if w.IntN(3) == 0 { // the shares changed meanwhile, and control had one
 			campaign.ShareHistory = map[int64][]catalogue.SharesSince{0: {
-				{Shares: catalogue.Shares{0: 50}}, {Since: w.instant(), Shares: campaign.Campaign.Shares()},
+				{Shares: catalogue.Shares{0: 50}}, {Since: w.instant(), Shares: campaign.Shares()},
 			}}
 		}
 		o.Campaigns[id], o.Widgets[id] = campaign, catalogue.LiveWidget{Widget: w.widget(id)}

@@ -56,6 +56,8 @@ type slots struct {
 	ViewTimes expr // of a visitor: when its views were, of series.sql alone
 
 	// Of quick.sql alone.
+	InTime                                              expr // of an event: whether it is before the window's end; true where that is open
+	LastSeen                                            expr // of a visitor: when it was last seen; any time where the window's start is open
 	FirstDimension, FirstHolds                          expr // of a visitor: what its first view shows
 	Clicks, Submits, Completions, Conversions, Contacts expr // of a visitor: how many
 }
@@ -188,7 +190,13 @@ func (p *Plan) quickQuery() (*Query, error) {
 	}
 	slices.Sort(ids)
 	q.Params = append(append(q.Params, p.sumsParams()...), Param{"variation_ids", ids}, Param{"ranks", ranks})
-	s.FirstDimension, s.FirstHolds = "''", "true"
+	s.FirstDimension, s.FirstHolds, s.InTime, s.LastSeen = "''", "true", "true", "18446744073709551615"
+	if !p.Filters.To.IsZero() {
+		s.InTime = "time < {to:DateTime64(3, 'UTC')}"
+	}
+	if !p.Filters.From.IsZero() {
+		s.LastSeen = "max(if(in_time, at, 0))"
+	}
 	if p.Dimension != "" {
 		s.FirstDimension = "argMin(dimension, view_order)"
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -14,7 +13,8 @@ import (
 )
 
 const importHelp = `Import brings the events of files into the store: one JSON object a line, or CSV with a header,
-plain, gzip or zstd. Without a mapping the fields are our own:
+plain, gzip or zstd. The file - is standard input, taken as JSON lines unless --format says csv.
+Without a mapping the fields are our own:
 
   {"eventId":"e1","time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"v1","event":"view","campaignId":12,"variationId":1,"device":"mobile"}
   {"eventId":"e2","time":"2026-05-01T12:05:00Z","websiteId":1,"visitor":"v1","event":"goal","goalId":3,"value":19.9,"campaignId":12,"variationId":1}
@@ -22,7 +22,9 @@ plain, gzip or zstd. Without a mapping the fields are our own:
 A mapping file says how other columns become these fields; the README has an example.
 
 An event counts once: importing a file again, or resuming one that was cut off by importing it
-again, adds only what is missing. A line that is wrong in anything is left out and reported by its
+again, adds only what is missing. The ids of lines without an eventId come from the file's content
+and the line, so a file that was changed or appended to is a new file: give eventId where files
+grow. A line that is wrong in anything is left out and reported by its
 number; the exit status is then 3.`
 
 // shownRejects is how many rejected lines are printed in full.
@@ -51,7 +53,7 @@ func (p *program) importCommand() *cobra.Command {
 }
 
 func (p *program) importOptions(s *store, mapping, format string) (ingest.Options, error) {
-	options := ingest.Options{Format: format, Owns: func(website int64) bool {
+	options := ingest.Options{Format: format, Input: p.in, Owns: func(website int64) bool {
 		_, known := s.catalogue.Snapshot().AccountOfWebsite(website)
 		return known
 	}}
@@ -61,7 +63,7 @@ func (p *program) importOptions(s *store, mapping, format string) (ingest.Option
 	if mapping == "" {
 		return options, nil
 	}
-	file, err := os.Open(p.path(mapping))
+	file, err := ingest.Open(p.path(mapping))
 	if err != nil {
 		return options, err
 	}
@@ -85,7 +87,11 @@ func (p *program) importFiles(ctx context.Context, s *store, files []string, opt
 				p.complain("%s: line %d: %s", file, line, reason)
 			}
 		}
-		report, err := ingest.Import(ctx, s.writer, p.path(file), options)
+		path := file
+		if path != "-" {
+			path = p.path(file)
+		}
+		report, err := ingest.Import(ctx, s.writer, path, options)
 		show.clear()
 		if err != nil {
 			return err

@@ -108,6 +108,7 @@ func (p *program) command() *cobra.Command {
 	}
 	root.PersistentFlags().StringVar(&p.address, "store", address,
 		"where the data are: embedded:DIR, clickhouse://user:pass@host:9000/db, http://… or https://… (LIFTHOUSE_STORE)")
+	root.PersistentFlags().Lookup("store").DefValue = schema.ShowAddress(address)
 	p.limits = engine.DefaultLimits
 	root.PersistentFlags().DurationVar(&p.limits.Time, "query-timeout", p.limits.Time, "most time that one query of a report may take; 0: no limit")
 	root.PersistentFlags().Int64Var(&p.limits.Memory, "query-memory", p.limits.Memory, "most memory that one query of a report may take, in bytes; from half of it on it goes to disk; 0: no limit")

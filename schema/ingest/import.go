@@ -53,7 +53,7 @@ func Import(ctx context.Context, w *Writer, path string, o Options) (Report, err
 		return Report{}, err
 	}
 	defer func() { _ = file.Close() }()
-	i := importer{options: o}
+	i := importer{options: o, first: true}
 	err = i.file(ctx, w, path, file)
 	switch {
 	case err == nil:
@@ -109,6 +109,7 @@ type importer struct {
 	read    *contextReader
 	lines   lines
 	digest  uint64
+	first   bool // the next batch is the first
 	report  Report
 }
 
@@ -198,6 +199,12 @@ func (i *importer) batch(ctx context.Context) batch {
 		}
 	}
 	b.bytes = i.read.n.Load()
+	if i.first {
+		i.first = false
+		if err := i.lines.absent(); err != nil {
+			return batch{err: err}
+		}
+	}
 	return b
 }
 

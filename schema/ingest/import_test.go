@@ -107,16 +107,22 @@ func TestImportRejectsLinesByNumber(t *testing.T) {
 		`{"visitor":"v","visitor":"w"}` + "\n" +
 		`[1]` + "\n" +
 		`{"exposures":[{"campaignId":1,"arm":2}]}` + "\n" +
+		`{"exposures":[{"campaignId":1,"campaignId":2}]}` + "\n" +
+		`{"variationId":0012}` + "\n" +
+		"{\"visitor\":\"a\tb\"}\n" +
+		`{"visitor":"a\qb"}` + "\n" +
+		strings.Repeat("x", 3<<20) + "\n" +
+		strings.Repeat("y", 1<<20-1) + "\n" +
 		strings.ReplaceAll(strings.SplitAfter(twoEvents, "\n")[0], "e1", "e4")
 	var lines []string
 	conn := schematest.Open(t)
 	report, err := ingest.Import(t.Context(), ingest.NewWriter(conn), write(t, "e.ndjson", text), ingest.Options{
 		Reject: func(line int64, reason string) { lines = append(lines, fmt.Sprintf("%d %s", line, reason)) },
 	})
-	if err != nil || report.Inserted != 3 || report.Rejected != 6 || report.Lines != 9 {
-		t.Errorf("report = %+v, %v; want 3 inserted, 6 of 9 lines rejected", report, err)
+	if err != nil || report.Inserted != 3 || report.Rejected != 12 || report.Lines != 15 {
+		t.Errorf("report = %+v, %v; want 3 inserted, 12 of 15 lines rejected", report, err)
 	}
-	for i, want := range []string{"4 not JSON", "5 websiteId: missing", "6 colour: unknown field", "7 visitor: given twice", "8 want a JSON object", `9 exposures: [0]: unknown field "arm"`} {
+	for i, want := range []string{"4 not JSON", "5 websiteId: missing", "6 colour: unknown field", "7 visitor: given twice", "8 want a JSON object", `9 exposures: [0]: unknown field "arm"`, "10 exposures: [0]: campaignId: given twice", "11 not JSON", "12 not JSON", "13 not JSON", "14 longer than 1048576 bytes", "15 not JSON"} {
 		number, detail, _ := strings.Cut(want, " ")
 		if i >= len(lines) || !strings.HasPrefix(lines[i], number+" ") || !strings.Contains(lines[i], detail) {
 			t.Errorf("rejects = %q, want line %s with %q", lines, number, detail)
@@ -166,7 +172,10 @@ func TestImportFailsOnWhatIsNoFileOfEvents(t *testing.T) {
 	for _, test := range []struct{ name, text, want string }{
 		{"e.csv", "colour,size\nred,1\n", `column "colour" is no field`},
 		{"e.csv", "", "read header"},
-		{"e.ndjson", strings.Repeat("x", 2<<20), "line 1 is longer than"},
+		{"e.csv", "visitor,city\nv,x\nv,\"Paris\n" + strings.Repeat("v,x\n", 200), "line 3: a quote opened in it joins it with the lines up to 203"},
+		{"e.csv", "visitor,city\nv,x\nv,\"Paris\n" + strings.Repeat("v,x\n", 200) + "\",1\n", "line 3: a quote opened in it"},
+		{"e.csv", "visitor,city\n\"v\n2\",\"x\ny\"\nv,\"Paris\n" + strings.Repeat("v,xxxxxxxxxx\n", 200_000), "line 5: the record is longer than 1048576 bytes: is a quote in it not closed?"},
+		{"e.csv", "visitor,city,visitor\n", `several columns "visitor"`},
 		{"e.ndjson.gz", "\x1f\x8bnot really", "gzip"},
 	} {
 		_, err := ingest.Import(t.Context(), w, write(t, test.name, test.text), ingest.Options{})
@@ -254,6 +263,36 @@ fields:
 	var at string
 	if err := conn.QueryRow(t.Context(), "SELECT variation_id, toString(time) FROM events").Scan(&variation, &at); err != nil || variation != 1 || at != "2026-05-03 03:09:37.500" {
 		t.Errorf("stored variation %d at %s, %v", variation, at, err)
+	}
+}
+
+func TestImportRefusesAMisspeltKeyBeforeItStores(t *testing.T) {
+	m, err := ingest.ReadMapping(strings.NewReader("fields: {websiteId: websiteId, visitor: visitor, time: time, event: event, campaignId: campaignId, variationId: variationId, country: contry}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn := schematest.Open(t)
+	line := `{"time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"v1","event":"view","campaignId":12,"variationId":1,"%s":"FR"}` + "\n"
+	_, err = ingest.Import(t.Context(), ingest.NewWriter(conn), write(t, "e.ndjson", fmt.Sprintf(line, "country")), ingest.Options{Mapping: m})
+	if err == nil || !strings.Contains(err.Error(), `no line has the key "contry"; have campaignId, country, `) || count(t, conn) != 0 {
+		t.Errorf("%v, %d rows", err, count(t, conn))
+	}
+	text := fmt.Sprintf(line, "contry") + fmt.Sprintf(line, "city")
+	if report, err := ingest.Import(t.Context(), ingest.NewWriter(conn), write(t, "e.ndjson", text), ingest.Options{Mapping: m}); err != nil || report.Inserted != 2 {
+		t.Errorf("a key that one line has: %+v, %v", report, err)
+	}
+}
+
+func TestAFailedImportTellsHowFarItCame(t *testing.T) {
+	text := "eventId,time,websiteId,visitor,event,campaignId,variationId\n"
+	var lines strings.Builder
+	for i := range 50_000 {
+		fmt.Fprintf(&lines, "%d,%d,1,v,view,12,1\n", i, 1_777_777_777_000+i)
+	}
+	text += lines.String() + "\"x\n" + strings.Repeat("1\n", 200)
+	report, err := ingest.Import(t.Context(), ingest.NewWriter(schematest.Open(t)), write(t, "e.csv", text), ingest.Options{})
+	if err == nil || !strings.Contains(err.Error(), "line 50002: a quote") || !strings.Contains(err.Error(), "(50000 rows were stored before)") {
+		t.Errorf("%+v, %v", report, err)
 	}
 }
 

@@ -31,7 +31,7 @@ type EventMapping struct {
 }
 
 // Condition holds for a line whose column equals, differs from, or as a
-// number exceeds a value.
+// number exceeds a value; an empty cell exceeds nothing.
 type Condition struct {
 	Column string   `yaml:"column"`
 	Equals *text    `yaml:"equals"`
@@ -151,6 +151,12 @@ func checkSources(path string, sources map[string]Source) []error {
 		if count(s.Column != "", s.Value != "", s.RowNumber) != 1 {
 			faults = append(faults, fmt.Errorf("%s: want one of column, value, rowNumber", at))
 		}
+		if s.Default != nil && s.Map == nil && s.Lookup == nil {
+			faults = append(faults, fmt.Errorf("%s.default: want a map or a lookup, which it is the default of", at))
+		}
+		if s.Column == "" && (s.Map != nil || s.Format != "") {
+			faults = append(faults, fmt.Errorf("%s: only a column has a map and a format", at))
+		}
 		if (s.Format != "" || s.Zone != "") && name != fieldNames[fieldTime] {
 			faults = append(faults, fmt.Errorf("%s: only time has a format and a zone", at))
 		}
@@ -181,6 +187,9 @@ func (c *Condition) holds(value string) (bool, error) {
 		return value == string(*c.Equals), nil
 	case c.Not != nil:
 		return value != string(*c.Not), nil
+	}
+	if value == "" {
+		return false, nil
 	}
 	number, err := strconv.ParseFloat(value, 64)
 	if err != nil {

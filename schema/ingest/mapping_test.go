@@ -13,7 +13,7 @@ fields:
   region: {value: "007"}
   city: {value: 1_000}
   device: {column: d, map: {010: 0x1F, "011": true}, default: 1e3}
-  os: {column: o, default: ''}
+  os: {column: o, map: {a: b}, default: ''}
   utmTerm:
     value: |-
       two
@@ -65,5 +65,30 @@ func TestReadMappingReadsOneWholeDocument(t *testing.T) {
 	}
 	if _, err := ReadMapping(strings.NewReader("---\nfields: {visitor: a}\n...\n")); err != nil {
 		t.Errorf("one document between its marks: %v", err)
+	}
+}
+
+func TestReadMappingRefusesWhatWouldBeIgnored(t *testing.T) {
+	_, err := ReadMapping(strings.NewReader(`
+fields:
+  city: {column: c, default: x}
+  region: {value: r, map: {a: b}}
+  time: {value: "1", format: unix}
+`))
+	for _, want := range []string{"fields.city.default: want a map or a lookup", "fields.region: only a column has", "fields.time: only a column has"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error lacks %q: %v", want, err)
+		}
+	}
+}
+
+func TestAnEmptyCellIsAboveNothing(t *testing.T) {
+	limit := -1.0
+	c := Condition{Column: "c", Above: &limit}
+	if holds, err := c.holds(""); holds || err != nil {
+		t.Errorf("an empty cell: %v, %v", holds, err)
+	}
+	if _, err := c.holds("x"); err == nil {
+		t.Error("a text is taken for a number")
 	}
 }

@@ -16,14 +16,29 @@ import (
 // standardInput is the path that means Options.Input.
 const standardInput = "-"
 
-// Open opens a file for reading. It refuses a directory, and the paths that
-// name open files of a process: a server that carries out another's command
-// would read its own.
-func Open(path string) (*os.File, error) {
+// ofProcess refuses the paths that name open files of a process: a server
+// that carries out another's command would take its own.
+func ofProcess(path string) error {
 	for _, root := range []string{"/dev/", "/proc/"} {
 		if strings.HasPrefix(filepath.Clean(path), root) {
-			return nil, fmt.Errorf("%s: a path below %s is another file in the process that holds the store; use - for standard input", path, root)
+			return fmt.Errorf("%s: a path below %s is another file in the process that holds the store; want a file, or - for standard input", path, root)
 		}
+	}
+	return nil
+}
+
+// Create makes or empties a file of the user who gives the command.
+func Create(path string) (*os.File, error) {
+	if err := ofProcess(path); err != nil {
+		return nil, err
+	}
+	return os.Create(path)
+}
+
+// Open opens a file of the user who gives the command.
+func Open(path string) (*os.File, error) {
+	if err := ofProcess(path); err != nil {
+		return nil, err
 	}
 	info, err := os.Stat(path)
 	if err != nil {

@@ -148,8 +148,11 @@ func TestSecondInterruptKills(t *testing.T) {
 	if _, err := io.WriteString(write, moreThanAPipe); err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait()
+		close(ended)
+	}()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	deadline := time.After(5 * time.Second)

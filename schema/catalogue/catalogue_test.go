@@ -2,6 +2,7 @@ package catalogue_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -91,6 +92,55 @@ func TestApplyCreatesChangesAndKeeps(t *testing.T) {
 	after := c.Snapshot().Account(1).Campaigns[12]
 	if !after.Active || len(after.ShareHistory[0]) != 2 || after.Current(0)[0] != 20 || !after.CreateDate.Equal(campaign.CreateDate) {
 		t.Errorf("state = %+v, want still active, with a second entry of shares", after.State)
+	}
+}
+
+func TestSharesChangeOnlyWithTheDivision(t *testing.T) {
+	c := open(t)
+	shares := func(correct bool, control int, weights string) int {
+		t.Helper()
+		file, err := catalogue.Read(strings.NewReader(fmt.Sprintf(`
+accounts:
+  - id: 1
+    name: Shop
+    websites: [{id: 1, domain: shop.example.com, campaigns: [{id: 12, name: Banner, controlShare: %d, variations: [%s]}]}]
+`, control, weights)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		file.CorrectShares = correct
+		changes, err := c.Apply(t.Context(), file, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(changes)
+	}
+	const thirds, halves, other = "{id: 1, name: A, share: 33}, {id: 2, name: B, share: 33}",
+		"{id: 1, name: A, share: 50}, {id: 2, name: B, share: 50}", "{id: 1, name: A, share: 50}, {id: 2, name: B, share: 51}"
+	for _, step := range []struct {
+		correct          bool
+		control          int
+		weights          string
+		changes, history int
+	}{
+		{false, 34, thirds, 3, 1},
+		{false, 34, halves, 1, 1},
+		{false, 34, halves + ", {id: 3, name: C, share: 0}", 1, 1},
+		{false, 34, other, 1, 2},
+		{false, 50, other, 1, 3},
+		{true, 34, halves, 1, 1},
+		{false, 34, other, 1, 2},
+		{true, 34, other, 1, 1}, // its definition stands already
+		{true, 34, other, 0, 1},
+	} {
+		changes := shares(step.correct, step.control, step.weights)
+		state := c.Snapshot().Account(1).Campaigns[12].State
+		if changes != step.changes || len(state.ShareHistory[0]) != step.history {
+			t.Errorf("%+v: %d changes, history %+v", step, changes, state.ShareHistory)
+		}
+		if step.correct && state.Current(0)[0] != step.control {
+			t.Errorf("%+v: history %+v", step, state.ShareHistory)
+		}
 	}
 }
 

@@ -3,6 +3,10 @@ package catalogue
 // File is what `lifthouse apply` reads.
 type File struct {
 	Accounts []Account `yaml:"accounts"`
+
+	// CorrectShares says that the shares correct a mistake: they hold from the
+	// beginning, in place of those recorded so far.
+	CorrectShares bool `yaml:"-"`
 }
 
 // Account owns websites and tokens.

@@ -1,9 +1,6 @@
 package catalogue
 
-import (
-	"maps"
-	"time"
-)
+import "time"
 
 // State is what happened to a campaign or a widget since it was created.
 type State struct {
@@ -36,15 +33,55 @@ func (s *State) Current(experiment int64) Shares {
 	return history[len(history)-1].Shares
 }
 
-// record notes shares that are not the current ones.
-func (s *State) record(shares map[int64]Shares, now time.Time) {
+// record notes shares that divide the traffic otherwise than the current ones,
+// as a change or, where they correct, in place of the whole history. It says
+// whether the history is another one.
+func (s *State) record(shares map[int64]Shares, now time.Time, correct bool) bool {
+	recorded := false
 	for experiment, given := range shares {
-		if maps.Equal(s.Current(experiment), given) {
+		history := s.ShareHistory[experiment]
+		same := len(history) > 0 && s.Current(experiment).divideAs(given)
+		if same && (!correct || len(history) == 1) {
 			continue
+		}
+		since := now
+		if correct && len(history) > 0 {
+			since, history = history[0].Since, nil
 		}
 		if s.ShareHistory == nil {
 			s.ShareHistory = map[int64][]SharesSince{}
 		}
-		s.ShareHistory[experiment] = append(s.ShareHistory[experiment], SharesSince{Since: now, Shares: given})
+		s.ShareHistory[experiment] = append(history, SharesSince{Since: since, Shares: given})
+		recorded = true
 	}
+	return recorded
+}
+
+// divideAs says whether both give every variation the same fraction of the
+// visitors: weights of 33 and 33 divide as 50 and 50 do.
+func (s Shares) divideAs(other Shares) bool {
+	if s[0] != other[0] {
+		return false
+	}
+	mine, others := s.weights(), other.weights()
+	if s[0] == 100 || mine == 0 || others == 0 {
+		return s[0] == 100 || mine == others
+	}
+	for _, shares := range []Shares{s, other} {
+		for variation := range shares {
+			if variation != 0 && s[variation]*others != other[variation]*mine {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// weights is what the variations' weights add up to.
+func (s Shares) weights() int {
+	sum := -s[0]
+	for _, weight := range s {
+		sum += weight
+	}
+	return sum
 }

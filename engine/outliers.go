@@ -85,6 +85,7 @@ func inward(bound *big.Float, counts func(*big.Int) bool, step int64) int64 {
 
 // findOutliers sets the bounds that the request's z-score means.
 func (p *Plan) findOutliers(ctx context.Context, from *store) error {
+	p.Outliers = nil // bounds that stand would narrow what the new ones come from
 	query, err := p.outliersQuery()
 	if err != nil {
 		return err

@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"time"
 
@@ -31,7 +34,7 @@ number; the exit status is then 3.`
 const shownRejects = 20
 
 func (p *program) importCommand() *cobra.Command {
-	var mapping, format string
+	var mapping, format, rejects string
 	cmd := &cobra.Command{
 		Use:   "import FILE…",
 		Short: "Bring events in from files",
@@ -43,12 +46,20 @@ func (p *program) importCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return p.importFiles(ctx, s, files, options)
+				if rejects == "" {
+					return p.importFiles(ctx, s, files, options, io.Discard)
+				}
+				all, err := ingest.Create(p.path(rejects))
+				if err != nil {
+					return err
+				}
+				return errors.Join(p.importFiles(ctx, s, files, options, all), all.Close())
 			})
 		},
 	}
 	cmd.Flags().StringVarP(&mapping, "mapping", "m", "", "YAML file that maps the columns to the fields of events")
 	cmd.Flags().StringVar(&format, "format", "", "csv or ndjson; else the mapping's, else by the file's name")
+	cmd.Flags().StringVar(&rejects, "rejects", "", "file that takes every line left out, as JSON lines of file, line and reason")
 	return cmd
 }
 
@@ -75,13 +86,25 @@ func (p *program) importOptions(s *store, mapping, format string) (ingest.Option
 	return options, nil
 }
 
-func (p *program) importFiles(ctx context.Context, s *store, files []string, options ingest.Options) error {
+// rejectedLine is a line of the --rejects file.
+type rejectedLine struct {
+	File   string `json:"file"`
+	Line   int64  `json:"line"`
+	Reason string `json:"reason"`
+}
+
+func (p *program) importFiles(ctx context.Context, s *store, files []string, options ingest.Options, rejects io.Writer) error {
 	var rejected int64
+	var unwritten error
+	keep := json.NewEncoder(rejects)
 	for _, file := range files {
 		started := time.Now()
 		show := p.progress(file)
 		options.Progress = show.update
 		options.Reject = func(line int64, reason string) {
+			if unwritten == nil {
+				unwritten = keep.Encode(rejectedLine{file, line, reason})
+			}
 			if rejected++; rejected <= shownRejects {
 				show.clear()
 				p.complain("%s: line %d: %s", file, line, reason)
@@ -100,6 +123,9 @@ func (p *program) importFiles(ctx context.Context, s *store, files []string, opt
 		p.say("%s: %d rows stored, %d stood already (%d of them differ), %d of %d lines rejected, %.1f s, %.0f rows/s",
 			file, report.Inserted, report.Duplicates, report.Conflicts, report.Rejected, report.Lines,
 			seconds, float64(report.Inserted+report.Duplicates)/seconds)
+	}
+	if unwritten != nil {
+		return fmt.Errorf("--rejects: %w", unwritten)
 	}
 	if rejected > shownRejects {
 		p.complain("and %d more lines rejected", rejected-shownRejects)

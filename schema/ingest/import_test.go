@@ -91,7 +91,11 @@ func TestWriterStoresManyBatchesOfOneSubjectOnce(t *testing.T) {
 	w := ingest.NewWriter(conn)
 	path := write(t, "many.ndjson", text.String())
 	for round, want := range []ingest.Outcome{{Inserted: events}, {Duplicates: events}} {
-		report, err := ingest.Import(t.Context(), w, path, ingest.Options{})
+		var told []ingest.Report
+		report, err := ingest.Import(t.Context(), w, path, ingest.Options{Progress: func(r ingest.Report) { told = append(told, r) }})
+		if len(told) != 2 || told[0].Bytes >= report.TotalBytes || told[1].Bytes != report.TotalBytes {
+			t.Errorf("told %+v; want the end only with the last batch", told)
+		}
 		if err != nil || report.Outcome != want {
 			t.Errorf("round %d: %+v, %v; want %+v", round, report.Outcome, err, want)
 		}

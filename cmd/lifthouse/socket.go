@@ -129,7 +129,11 @@ func carryOut(ctx context.Context, conn *net.UnixConn, s *store) error {
 	}()
 	noEnv := func(string) string { return "" }
 	p := &program{in: files[0], out: files[1], err: files[2], dir: e.Dir, args: e.Args, getenv: noEnv, running: s}
-	return json.NewEncoder(conn).Encode(outcome{p.run(ctx)})
+	code := p.run(ctx)
+	if ctx.Err() != nil {
+		return nil // nobody waits for it
+	}
+	return json.NewEncoder(conn).Encode(outcome{code})
 }
 
 // receive reads an errand and the files that came with it.

@@ -17,9 +17,19 @@ import (
 //go:embed sql/standing_events.sql
 var standingEvents string
 
+//go:embed sql/standing_mixed.sql
+var standingMixed string
+
 // lookupSize is how many events are looked up with one statement: their ids
 // travel as parameters, and a server's HTTP interface takes 1 MiB of them.
 const lookupSize = 16_384
+
+// Of a batch of more subjects than fewSubjects, the events are looked up
+// together, with the subject of each among the parameters.
+const (
+	fewSubjects     = 8
+	mixedLookupSize = lookupSize / 2
+)
 
 // Writer is the one way into the events table. It removes what is stored
 // already, so that an event counts once however often it arrives.
@@ -127,6 +137,14 @@ func (w *Writer) withoutStored(ctx context.Context, events []schema.Event) ([]sc
 		bySubject[at] = append(bySubject[at], &events[i])
 	}
 	stored := map[identity]schema.Event{}
+	if len(bySubject) > fewSubjects {
+		for part := range slices.Chunk(events, mixedLookupSize) {
+			if err := w.lookUpMixed(ctx, part, stored); err != nil {
+				return nil, Outcome{}, err
+			}
+		}
+		clear(bySubject)
+	}
 	for at, batch := range bySubject {
 		for part := range slices.Chunk(batch, lookupSize) {
 			if err := w.lookUp(ctx, at, part, stored); err != nil {
@@ -154,27 +172,51 @@ func (w *Writer) lookUp(ctx context.Context, at subject, batch []*schema.Event, 
 		visitors[i], ids[i] = e.VisitorID, e.EventID
 	}
 	slices.Sort(visitors)
-	rows, err := w.conn.Query(ctx, standingEvents,
+	return w.find(ctx, stored, standingEvents,
 		clickhouse.Named("website_id", at.websiteID),
 		clickhouse.Named("subject", string(at.subject)),
 		clickhouse.Named("subject_id", at.subjectID),
 		clickhouse.Named("experiment_id", at.experimentID),
 		clickhouse.Named("visitor_ids", slices.Compact(visitors)),
 		clickhouse.Named("event_ids", ids))
+}
+
+// lookUpMixed adds the stored events of any subject of the batch.
+func (w *Writer) lookUpMixed(ctx context.Context, batch []schema.Event, stored map[identity]schema.Event) error {
+	return w.find(ctx, stored, standingMixed,
+		clickhouse.Named("website_ids", each(batch, func(e *schema.Event) int64 { return e.WebsiteID })),
+		clickhouse.Named("subjects", each(batch, func(e *schema.Event) string { return string(e.Subject) })),
+		clickhouse.Named("subject_ids", each(batch, func(e *schema.Event) int64 { return e.SubjectID })),
+		clickhouse.Named("experiment_ids", each(batch, func(e *schema.Event) int64 { return e.ExperimentID })),
+		clickhouse.Named("visitor_ids", each(batch, func(e *schema.Event) uint64 { return e.VisitorID })),
+		clickhouse.Named("event_ids", each(batch, func(e *schema.Event) uint64 { return e.EventID })))
+}
+
+func each[T any](events []schema.Event, of func(*schema.Event) T) []T {
+	values := make([]T, len(events))
+	for i := range events {
+		values[i] = of(&events[i])
+	}
+	return values
+}
+
+// find adds the events that a look-up finds.
+func (w *Writer) find(ctx context.Context, stored map[identity]schema.Event, query string, params ...any) error {
+	rows, err := w.conn.Query(ctx, query, params...)
 	if err != nil {
 		return fmt.Errorf("look up stored events: %w", err)
 	}
 	defer func() { _ = rows.Close() }()
 	for rows.Next() {
-		e := schema.Event{WebsiteID: at.websiteID, Subject: at.subject, SubjectID: at.subjectID, ExperimentID: at.experimentID}
-		var kind string
-		if err := rows.Scan(&e.VisitorID, &e.EventID, &e.Time, &e.VariationID, &kind, &e.GoalID,
+		var e schema.Event
+		var of, kind string
+		if err := rows.Scan(&e.WebsiteID, &of, &e.SubjectID, &e.ExperimentID, &e.VisitorID, &e.EventID, &e.Time, &e.VariationID, &kind, &e.GoalID,
 			&e.Value, &e.Profit, &e.ExtraValue, &e.Device, &e.Browser, &e.OS, &e.Country, &e.Region, &e.City,
 			&e.Channel, &e.Referrer, &e.UTMSource, &e.UTMMedium, &e.UTMCampaign, &e.UTMContent, &e.UTMTerm,
 			&e.FirstVisitPage, &e.VisitorType); err != nil {
 			return fmt.Errorf("look up stored events: %w", err)
 		}
-		e.Kind, e.Time = schema.Kind(kind), e.Time.UTC()
+		e.Subject, e.Kind, e.Time = schema.Subject(of), schema.Kind(kind), e.Time.UTC()
 		stored[identityOf(&e)] = e
 	}
 	if err := rows.Err(); err != nil {

@@ -3,6 +3,7 @@ package ingest_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -48,5 +49,37 @@ func TestWriterEndsAnInsertThatItBegan(t *testing.T) {
 	}
 	if _, err := w.Write(ctx, []schema.Event{view("e2", "v", 12)}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled before: %v", err)
+	}
+}
+
+// TestWriterLooksUpManySubjectsAtOnce gives one visitor's id to many
+// subjects, so that a look-up that confuses subjects finds too much.
+func TestWriterLooksUpManySubjectsAtOnce(t *testing.T) {
+	const campaigns = 2_000
+	w := ingest.NewWriter(schematest.Open(t))
+	var events []schema.Event
+	for i := range campaigns {
+		events = append(events, view("e", "v", int64(i+1)))
+	}
+	half := make([]schema.Event, 0, campaigns)
+	for i := 0; i < campaigns; i += 2 {
+		half = append(half, events[i])
+	}
+	for _, round := range []struct {
+		events []schema.Event
+		want   ingest.Outcome
+	}{
+		{half, ingest.Outcome{Inserted: campaigns / 2}},
+		{events, ingest.Outcome{Inserted: campaigns / 2, Duplicates: campaigns / 2}},
+		{events, ingest.Outcome{Duplicates: campaigns}},
+	} {
+		started := time.Now()
+		outcome, err := w.Write(t.Context(), slices.Clone(round.events))
+		if err != nil || outcome != round.want {
+			t.Errorf("%+v, %v; want %+v", outcome, err, round.want)
+		}
+		if took := time.Since(started); took > 5*time.Second { // a query a subject takes three times that, one query 0.1 s
+			t.Errorf("%d events took %v", len(round.events), took)
+		}
 	}
 }

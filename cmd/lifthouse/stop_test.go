@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -119,8 +120,12 @@ func TestServeEndsWhileACommandWaits(t *testing.T) {
 }
 
 func TestServerLeavesTheStreamsOfAClientThatIsGone(t *testing.T) {
-	_, _, store := serving(t)
+	p, _, store := serving(t)
 	read, write := pipe(t)
+	its, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", read.Fd()))
+	if err != nil {
+		t.Skip("there is no /proc to see open files in, nor to open them anew")
+	}
 	client := begin(t, read, nil, "apply", "-f", "-", store)
 	if _, err := io.WriteString(write, moreThanAPipe); err != nil {
 		t.Fatal(err)
@@ -129,17 +134,27 @@ func TestServerLeavesTheStreamsOfAClientThatIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = client.Wait()
-	_ = read.Close()
 	until := time.Now().Add(2 * time.Second)
-	for {
-		_, err := io.WriteString(write, "#\n")
-		if errors.Is(err, syscall.EPIPE) {
-			return
-		}
-		if err != nil || time.Now().After(until) {
-			t.Fatalf("the server still reads the client's input (%v)", err)
+	for holds(t, p.cmd.Process.Pid, its) {
+		if time.Now().After(until) {
+			t.Fatal("the server still reads the client's input")
 		}
 	}
+}
+
+// holds says whether the process has the file open.
+func holds(t *testing.T, pid int, file string) bool {
+	t.Helper()
+	links, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+	if err != nil || len(links) == 0 {
+		t.Fatalf("open files of %d: %d, %v", pid, len(links), err)
+	}
+	for _, link := range links {
+		if target, err := os.Readlink(link); err == nil && target == file {
+			return true
+		}
+	}
+	return false
 }
 
 func TestSecondInterruptKills(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 // in memory.
 type mapper struct {
 	columns []string // in the order of the cells that a line has
+	needed  []string // those of them that some line has to have
 	events  []mappedEvent
 }
 
@@ -46,6 +47,7 @@ func newMapper(m *Mapping, open func(file string) (io.ReadCloser, error)) (*mapp
 		e := mappedEvent{when: event.When}
 		if e.when != nil {
 			e.cell = compiled.column(e.when.Column)
+			compiled.needed = append(compiled.needed, e.when.Column)
 		}
 		for _, name := range slices.Sorted(maps.Keys(sources)) {
 			f, err := compiled.field(name, sources[name], lookups, open)
@@ -72,6 +74,9 @@ func (m *mapper) field(name string, s Source, lookups map[Lookup]map[string]stri
 	f.field, _ = fieldByName(name)
 	if s.Column != "" {
 		f.cell = m.column(s.Column)
+		if s.Default == nil {
+			m.needed = append(m.needed, s.Column)
+		}
 	}
 	var err error
 	if f.zone, err = time.LoadLocation(s.Zone); err != nil {
@@ -157,6 +162,9 @@ func (f *mappedField) value(record int64, cells []string) (string, error) {
 		return string(s.Value), nil
 	}
 	value := cells[f.cell]
+	if value == "" && s.Default != nil && s.Map == nil && s.Lookup == nil {
+		value = string(*s.Default)
+	}
 	var err error
 	if f.lookup != nil {
 		found, known := f.lookup[value]

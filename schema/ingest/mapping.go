@@ -47,7 +47,7 @@ type Source struct {
 	RowNumber bool          `yaml:"rowNumber"` // the number of the line, 1 for the first after a header
 	Lookup    *Lookup       `yaml:"lookup"`    // replaces the column's value
 	Map       map[text]text `yaml:"map"`       // replaces the value; one that is not in it is refused
-	Default   *text         `yaml:"default"`   // for what Lookup or Map does not know
+	Default   *text         `yaml:"default"`   // for what Lookup or Map does not know, and where the column is empty or, in JSON, absent
 	Format    string        `yaml:"format"`    // of a time: a Go layout, unix or unixMilliseconds
 	Zone      string        `yaml:"zone"`      // of a time whose format says none; empty: UTC
 }
@@ -151,8 +151,8 @@ func checkSources(path string, sources map[string]Source) []error {
 		if count(s.Column != "", s.Value != "", s.RowNumber) != 1 {
 			faults = append(faults, fmt.Errorf("%s: want one of column, value, rowNumber", at))
 		}
-		if s.Default != nil && s.Map == nil && s.Lookup == nil {
-			faults = append(faults, fmt.Errorf("%s.default: want a map or a lookup, which it is the default of", at))
+		if s.Default != nil && s.Column == "" {
+			faults = append(faults, fmt.Errorf("%s.default: only a column has one", at))
 		}
 		if s.Column == "" && (s.Map != nil || s.Format != "") {
 			faults = append(faults, fmt.Errorf("%s: only a column has a map and a format", at))

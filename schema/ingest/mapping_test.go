@@ -71,11 +71,11 @@ func TestReadMappingReadsOneWholeDocument(t *testing.T) {
 func TestReadMappingRefusesWhatWouldBeIgnored(t *testing.T) {
 	_, err := ReadMapping(strings.NewReader(`
 fields:
-  city: {column: c, default: x}
+  city: {value: c, default: x}
   region: {value: r, map: {a: b}}
   time: {value: "1", format: unix}
 `))
-	for _, want := range []string{"fields.city.default: want a map or a lookup", "fields.region: only a column has", "fields.time: only a column has"} {
+	for _, want := range []string{"fields.city.default: only a column has one", "fields.region: only a column has", "fields.time: only a column has"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error lacks %q: %v", want, err)
 		}

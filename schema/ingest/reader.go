@@ -173,9 +173,9 @@ func (l *jsonLines) absent() error {
 	if l.mapper == nil || len(l.keys) == 0 {
 		return nil
 	}
-	for _, column := range l.mapper.columns {
+	for _, column := range l.mapper.needed {
 		if !l.keys[column] {
-			return fmt.Errorf("no line has the key %q; have %s", column, strings.Join(slices.Sorted(maps.Keys(l.keys)), ", "))
+			return fmt.Errorf("no line has the key %q; have %s; give the field a default where the key may be absent", column, strings.Join(slices.Sorted(maps.Keys(l.keys)), ", "))
 		}
 	}
 	return nil

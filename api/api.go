@@ -26,6 +26,7 @@ func New(e *engine.Engine, c *catalogue.Catalogue) http.Handler {
 	router := gin.New()
 	router.HandleMethodNotAllowed = true
 	router.RedirectTrailingSlash = false
+	router.UseRawPath = true // an encoded slash is part of an id, and of no route
 	router.Use(identify, recovered)
 	router.NoRoute(func(c *gin.Context) {
 		refuse(c, notFound("there is nothing at "+c.Request.URL.Path))
@@ -40,9 +41,14 @@ func New(e *engine.Engine, c *catalogue.Catalogue) http.Handler {
 	}
 	get("/campaigns", s.listCampaigns)
 	get("/campaigns/:id", s.getCampaign)
-	get("/campaigns/:id/results", s.campaignResults)
+	get("/campaigns/:id/results", s.results(engine.CampaignResults))
+	get("/widgets/:id/results", s.results(engine.WidgetResults))
+	get("/widgets/:id/experiments/:experimentId/results", s.results(engine.ExperimentResults))
 	return router
 }
+
+// plain is a body that is not JSON.
+type plain struct{ kind, text string }
 
 // answer writes what the handler returns: a body, or a problem.
 func answer(handle func(*gin.Context) (any, error)) gin.HandlerFunc {
@@ -50,6 +56,10 @@ func answer(handle func(*gin.Context) (any, error)) gin.HandlerFunc {
 		body, err := handle(c)
 		if err != nil {
 			refuse(c, problemOf(err))
+			return
+		}
+		if text, ok := body.(plain); ok {
+			c.Data(http.StatusOK, text.kind+"; charset=utf-8", []byte(text.text))
 			return
 		}
 		text, err := encode(body)

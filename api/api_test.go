@@ -67,7 +67,7 @@ func newServer(tb testing.TB) *server {
 	if _, err := c.Apply(tb.Context(), file, false); err != nil {
 		tb.Fatal(err)
 	}
-	s := &server{t: tb, Server: httptest.NewServer(api.New(engine.New(conn, c), c)), catalogue: c, writer: ingest.NewWriter(conn)}
+	s := &server{t: tb, Server: httptest.NewServer(api.New(engine.New(conn, c, engine.DefaultLimits), c)), catalogue: c, writer: ingest.NewWriter(conn)}
 	tb.Cleanup(s.Close)
 	s.token = s.newToken(1, 0, catalogue.ScopeRead)
 	return s
@@ -131,7 +131,9 @@ func TestRefusals(t *testing.T) {
 		{"foreign website of a campaign", "GET", "/v1/campaigns/12?websiteId=2", s.token, 404, "not_found", "there is no website 2"},
 		{"absent campaign", "GET", "/v1/campaigns/5/results", s.token, 404, "not_found", ""},
 		{"id beyond int64", "GET", "/v1/campaigns/99999999999999999999/results", s.token, 404, "not_found", ""},
-		{"id 0", "GET", "/v1/campaigns/0", s.token, 404, "not_found", ""},
+		{"id 0", "GET", "/v1/campaigns/0", s.token, 404, "not_found", "there is no such campaign"},
+		{"encoded slash", "GET", "/v1/campaigns/12%2Fresults", s.token, 400, "invalid_parameter", ""},
+		{"goal 0", "GET", "/v1/campaigns/12/results?goal=0", s.token, 400, "unknown_goal", ""},
 		{"no id", "GET", "/v1/campaigns/x", s.token, 400, "invalid_parameter", `{"in":"path","name":"id","value":"x"`},
 		{"several faults, path and query", "GET", "/v1/campaigns/x/results?goal=y", s.token, 400, "invalid_parameter", `{"in":"query","name":"goal","value":"y"`},
 		{"bad parameters before absent campaigns", "GET", "/v1/campaigns/5/results?foo=1", s.token, 400, "invalid_parameter", "foo"},
@@ -208,7 +210,7 @@ func TestCampaignList(t *testing.T) {
 		}
 	}
 	response, _, _ := s.do("GET", "/v1/campaigns?limit=1&offset=1", s.token)
-	for _, rel := range []string{`</v1/campaigns?limit=1&offset=0>; rel="first"`, `</v1/campaigns?limit=1&offset=0>; rel="prev"`, `</v1/campaigns?limit=1&offset=2>; rel="next"`, `</v1/campaigns?limit=1&offset=2>; rel="last"`} {
+	for _, rel := range []string{`</v1/campaigns?limit=1&offset=0>; rel="first"`, `</v1/campaigns?limit=1&offset=0>; rel="prev"`, `</v1/campaigns?limit=1&offset=2>; rel="next"`, `</v1/campaigns?limit=1&offset=2>; rel="last"`, `rel="last"`} {
 		if !strings.Contains(response.Get("Link"), rel) {
 			t.Errorf("Link = %s, lacks %s", response.Get("Link"), rel)
 		}

@@ -101,7 +101,7 @@ func (s *server) listCampaigns(c *gin.Context) (any, error) {
 func (s *server) getCampaign(c *gin.Context) (any, error) {
 	p := engine.ReadParameters(c.Request.URL.RawQuery, websiteIDName)
 	asked := p.ID(websiteIDName)
-	id, err := pathID(c, p.Err())
+	id, err := pathID(c, pathIDName, p.Err())
 	if err != nil {
 		return nil, err
 	}
@@ -123,18 +123,4 @@ func (s *server) getCampaign(c *gin.Context) (any, error) {
 		detail.Variations = append(detail.Variations, campaignVariation(v))
 	}
 	return detail, nil
-}
-
-func (s *server) campaignResults(c *gin.Context) (any, error) {
-	request, err := engine.ParseReport(c.Request.URL.RawQuery)
-	id, err := pathID(c, err)
-	if err != nil {
-		return nil, err
-	}
-	owned, bound := s.owned(c)
-	if request.WebsiteID, err = searchedWebsite(owned, bound, request.WebsiteID); err != nil {
-		return nil, err
-	}
-	request.AccountID, request.CampaignID = owned.ID, id
-	return s.engine.Report(c.Request.Context(), request)
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"strconv"
 
 	"lifthouse/engine"
 
@@ -23,7 +24,8 @@ type problem struct {
 	RequestID string  `json:"requestId"`
 	Errors    []fault `json:"errors,omitempty"`
 
-	cause error // for the log
+	retryAfter int   // seconds; 0: not said
+	cause      error // for the log
 }
 
 // fault is one thing wrong with the request.
@@ -46,30 +48,55 @@ func notFound(detail string) *problem {
 func problemOf(err error) *problem {
 	var invalid *engine.InvalidError
 	var missing *engine.NotFoundError
+	var store *engine.StoreError
+	var refused *problemError
 	switch {
+	case errors.As(err, &refused):
+		return refused.problem
 	case errors.As(err, &invalid):
 		return invalidProblem(invalid)
 	case errors.As(err, &missing):
 		return notFound(missing.Error())
+	case errors.As(err, &store):
+		return storeProblem(store)
 	case errors.Is(err, context.Canceled):
 		return &problem{Status: statusClientClosed, Code: "client_closed_request", cause: err}
-	case errors.Is(err, context.DeadlineExceeded):
-		return &problem{Status: http.StatusGatewayTimeout, Code: "too_slow", Detail: "the store took too long; narrow the window or the filters", cause: err}
 	}
 	return &problem{Status: http.StatusInternalServerError, Code: "internal_error", Detail: "this is our fault; the log has the cause under the request id", cause: err}
+}
+
+// retryAfter is how many seconds a busy store is left alone.
+const retryAfter = 2
+
+func storeProblem(err *engine.StoreError) *problem {
+	p := &problem{Status: http.StatusServiceUnavailable, Code: string(err.Fault), Detail: err.Error(), retryAfter: retryAfter, cause: err.Unwrap()}
+	switch err.Fault {
+	case engine.TooSlow:
+		p.Status, p.retryAfter = http.StatusGatewayTimeout, 0
+	case engine.Bug:
+		p.Status, p.retryAfter, p.Code = http.StatusInternalServerError, 0, "internal_error"
+	case engine.TooLarge, engine.Busy, engine.Down:
+	}
+	return p
 }
 
 func invalidProblem(invalid *engine.InvalidError) *problem {
 	p := &problem{Status: http.StatusBadRequest, Code: invalid.Code, Detail: "the request cannot be understood as it stands; nothing was done"}
 	for _, f := range invalid.Faults {
 		in := "query"
-		if f.Name == pathIDName {
+		if f.Name == pathIDName || f.Name == experimentIDName {
 			in = "path"
 		}
 		p.Errors = append(p.Errors, fault{in, f.Name, f.Value, f.Detail})
 	}
 	return p
 }
+
+// problemError lets a handler return a problem.
+type problemError struct{ *problem }
+
+// Error is the problem's detail.
+func (p *problemError) Error() string { return p.Detail }
 
 // refuse ends the request with a problem.
 func refuse(c *gin.Context, p *problem) {
@@ -79,6 +106,9 @@ func refuse(c *gin.Context, p *problem) {
 	p.RequestID = c.GetString(requestIDKey)
 	if p.Status >= http.StatusInternalServerError {
 		slog.ErrorContext(c.Request.Context(), "request failed", "requestId", p.RequestID, "path", p.Instance, "status", p.Status, "error", p.cause)
+	}
+	if p.retryAfter > 0 {
+		c.Header("Retry-After", strconv.Itoa(p.retryAfter))
 	}
 	body, err := encode(p)
 	if err != nil {

@@ -14,20 +14,21 @@ import (
 )
 
 const (
-	websiteIDName = "websiteId"
-	pathIDName    = "id"
+	websiteIDName    = "websiteId"
+	pathIDName       = "id"
+	experimentIDName = "experimentId"
 )
 
-// pathID reads the path's id; where it is none, its fault joins those of the
-// query.
-func pathID(c *gin.Context, queryErr error) (int64, error) {
-	text := c.Param(pathIDName)
+// pathID reads an id of the path; where it is none, its fault joins those
+// found before.
+func pathID(c *gin.Context, name string, before error) (int64, error) {
+	text := c.Param(name)
 	if id, ok := engine.ParseID(text); ok {
-		return id, queryErr
+		return id, before
 	}
-	faults := []engine.Fault{{Name: pathIDName, Value: text, Detail: "want a number, digits only"}}
+	faults := []engine.Fault{{Name: name, Value: text, Detail: "want a number, digits only"}}
 	var invalid *engine.InvalidError
-	if errors.As(queryErr, &invalid) {
+	if errors.As(before, &invalid) {
 		faults = append(faults, invalid.Faults...)
 	}
 	return 0, &engine.InvalidError{Code: engine.InvalidParameter, Faults: faults}
@@ -86,6 +87,10 @@ func paginate(c *gin.Context, offset, limit, total int) {
 	if offset+limit < total {
 		links = append(links, link("next", offset+limit))
 	}
-	links = append(links, link("last", max(total-1, 0)/limit*limit))
+	last := offset % limit
+	if total > last {
+		last += (total - 1 - last) / limit * limit
+	}
+	links = append(links, link("last", last))
 	c.Header("Link", strings.Join(links, ", "))
 }

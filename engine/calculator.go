@@ -43,7 +43,7 @@ type Answer struct {
 	Methodology       stats.Methodology `json:"methodology"`
 	SignificanceLevel int               `json:"significanceLevel"`
 	Variations        []AnswerVariation `json:"variations"` // in the order of the question
-	Conclusion        AnswerConclusion  `json:"conclusion"`
+	Conclusion        Conclusion        `json:"conclusion"`
 	Checks            *AnswerChecks     `json:"checks,omitempty"` // where shares are given
 	Power             AnswerPower       `json:"power"`
 }
@@ -57,15 +57,6 @@ type AnswerVariation struct {
 	Visitors int64    `json:"n"`
 	Estimate
 	Comparison *Comparison `json:"comparison"` // null for control
-}
-
-// AnswerConclusion is what the comparisons say together. VariationID names the
-// one that decides.
-type AnswerConclusion struct {
-	Status      stats.Status   `json:"status"`
-	VariationID *int64         `json:"variationId"`
-	Reasons     []stats.Reason `json:"reasons"`
-	Text        string         `json:"text"` // one sentence
 }
 
 // AnswerChecks says whether the numbers can be trusted.
@@ -136,7 +127,7 @@ func (q *Question) Answer() *Answer {
 		Progress:            answer.Power.Progress,
 		SampleRatioMismatch: answer.Checks != nil && answer.Checks.SampleRatio.Mismatch,
 	}, options)
-	answer.Conclusion = AnswerConclusion{Status: conclusion.Status, Reasons: append([]stats.Reason{}, conclusion.Reasons...)}
+	answer.Conclusion = *newConclusion(conclusion)
 	if conclusion.Index >= 0 {
 		answer.Conclusion.VariationID = &q.Variations[order[1+conclusion.Index]].ID
 	}

@@ -258,7 +258,7 @@ func TestCalculatorSaysWhatStatsSays(t *testing.T) {
 			t.Errorf("power %+v, want %+v", a.Power, power)
 		}
 		conclusion := stats.Conclude(stats.Evidence{Comparisons: comparisons, Progress: power.Progress}, test.o)
-		if a.Conclusion.Status != conclusion.Status || !reflect.DeepEqual(a.Conclusion.Reasons, conclusion.Reasons) {
+		if a.Conclusion.Status != conclusion.Status || !reflect.DeepEqual(a.Conclusion.Reasons, newConclusion(conclusion).Reasons) {
 			t.Errorf("conclusion %+v, want %+v", a.Conclusion, conclusion)
 		}
 		ids := map[int]int64{-1: -1, 0: a.Variations[0].ID, 1: a.Variations[2].ID}

@@ -3,7 +3,6 @@ package engine
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -12,84 +11,19 @@ import (
 
 // sentence says in plain words what the answer concludes.
 func (q *Question) sentence(a *Answer) string {
-	switch a.Conclusion.Status {
-	case stats.StatusWinner:
-		return q.decided(a, "better")
-	case stats.StatusLoser:
-		return q.decided(a, "worse")
-	case stats.StatusInvalid:
-		return fmt.Sprintf("Nothing can be concluded: visitors did not fall on the variations as their shares say (p = %s).",
-			Probability(*a.Checks.SampleRatio.PValue))
-	case stats.StatusInsufficientData:
-		return "There are not enough data for a verdict: " + explainAll(a.Conclusion.Reasons) + "."
-	case stats.StatusInconclusive:
+	s := &statement{
+		conclusion: &a.Conclusion, control: "control", rate: q.Metric == MetricBinary, level: a.SignificanceLevel, mde: q.MDE,
+		required: a.Power.RequiredVisitors, remaining: a.Power.RemainingVisitors,
 	}
-	switch reasons := a.Conclusion.Reasons; {
-	case slices.Contains(reasons, stats.ReasonTooEarly):
-		return "It is too early to conclude: an effect shows, but whoever looks often sees one by chance" + q.remaining(a) + "."
-	case slices.Contains(reasons, stats.ReasonLevel100):
-		return "Nothing can be concluded: " + Explain(stats.ReasonLevel100) + "."
-	case slices.Contains(reasons, stats.ReasonUnbalancedSkew):
-		return "Nothing is concluded yet: " + Explain(stats.ReasonUnbalancedSkew) + "."
+	if a.Checks != nil {
+		s.sampleRatio = &a.Checks.SampleRatio
 	}
-	return fmt.Sprintf("No variation differs from control by more than chance explains, at %d %%%s.", a.SignificanceLevel, q.remaining(a))
-}
-
-// decided tells of the variation that the conclusion names.
-func (q *Question) decided(a *Answer, verdict string) string {
-	i := slices.IndexFunc(a.Variations, func(v AnswerVariation) bool { return v.ID == *a.Conclusion.VariationID })
-	c := a.Variations[i].Comparison
-	text := fmt.Sprintf("Variation %d is %s than control: ", a.Variations[i].ID, verdict)
-	if c.Improvement.Value != nil && c.Improvement.Interval != nil {
-		text += "a lift of " + withInterval(c.Improvement, a.SignificanceLevel, PercentDecimals, func(x float64, decimals int) string {
-			return Percent(x, decimals, true)
-		})
-	} else {
-		decimals, unit, scale := Decimals, "", 1.0
-		if q.Metric == MetricBinary {
-			decimals, unit, scale = PercentDecimals, " percentage points", 100
+	for _, v := range a.Variations {
+		if id := a.Conclusion.VariationID; id != nil && v.ID == *id {
+			s.decides, s.comparison = fmt.Sprintf("Variation %d", v.ID), v.Comparison
 		}
-		text += "a difference of " + withInterval(c.Difference, a.SignificanceLevel, decimals, func(x float64, decimals int) string {
-			return signed(scale*x, decimals) + unit
-		})
 	}
-	switch {
-	case c.Bayesian != nil:
-		return text + fmt.Sprintf(", with a chance of %s to beat control.", Chance(*c.Bayesian.ChanceToBeatControl))
-	case c.Sequential.Significant:
-		return text + ", which holds however often one looks."
-	}
-	return text + fmt.Sprintf(", on a full sample (%s visitors were needed).", Grouped(*a.Power.RequiredVisitors))
-}
-
-// withInterval writes an effect and its interval: 5 (95 % interval 2 to 8).
-func withInterval(e Effect, level int, precision func(spread float64) int, write func(x float64, decimals int) string) string {
-	decimals := precision(HalfWidth(e.Value, e.Interval))
-	text := write(*e.Value, decimals)
-	if e.Interval == nil {
-		return text
-	}
-	switch lower, upper := e.Interval[0], e.Interval[1]; {
-	case lower != nil && upper != nil:
-		return text + fmt.Sprintf(" (%d %% interval %s to %s)", level, write(*lower, decimals), write(*upper, decimals))
-	case lower != nil:
-		return text + fmt.Sprintf(" (%d %% interval from %s upward)", level, write(*lower, decimals))
-	case upper != nil:
-		return text + fmt.Sprintf(" (%d %% interval up to %s)", level, write(*upper, decimals))
-	}
-	return text
-}
-
-// remaining tells how far the sample is from what the question asked for.
-func (q *Question) remaining(a *Answer) string {
-	switch left := a.Power.RemainingVisitors; {
-	case left == nil:
-		return ""
-	case *left == 0:
-		return fmt.Sprintf("; the sample suffices to find a lift of %v %%", q.MDE)
-	default:
-		return fmt.Sprintf("; %s more visitors are needed to find a lift of %v %%", Grouped(*left), q.MDE)
-	}
+	return s.sentence()
 }
 
 // Explain says in words why a number is missing, or why a verdict is not
@@ -99,14 +33,6 @@ func Explain(r stats.Reason) string {
 		return text
 	}
 	return string(r)
-}
-
-func explainAll(reasons []stats.Reason) string {
-	texts := make([]string, len(reasons))
-	for i, r := range reasons {
-		texts[i] = Explain(r)
-	}
-	return strings.Join(texts, "; ")
 }
 
 var explanations = map[stats.Reason]string{
@@ -126,6 +52,8 @@ var explanations = map[stats.Reason]string{
 	stats.ReasonSampleRatioMismatch:           "visitors did not fall on the variations as their shares say",
 	stats.ReasonNotSignificantAcrossBreakdown: "among so many cells of the breakdown chance alone shows such an effect",
 	stats.ReasonNoTraffic:                     "control, or every other variation, gets no traffic",
+	reasonNotSignificant:                      "no variation differs by more than chance explains",
+	reasonNothingToCompare:                    "there is no second variation",
 	stats.ReasonInvalidData:                   "the numbers are beyond what can be computed",
 }
 

@@ -72,11 +72,11 @@ func (c *cell) judge(plan *Plan) judged {
 		samples = append(samples, m.sample(plan.Metric))
 		j.Variations = append(j.Variations, VariationResults{
 			ID: v.ID, Name: v.Name, Control: v.Control, Share: v.Share,
-			Counts: newCounts(&m), Metrics: newMetrics(&m, options),
+			Counts: newCounts(&m), Actions: plan.actions(&m), Metrics: newMetrics(&m, options),
 		})
 	}
 	j.Totals = newCounts(&total)
-	if len(samples) == 0 {
+	if len(samples) == 0 || !plan.Rules.Compare {
 		return j
 	}
 	options.NonNegative = total.neverNegative(plan.Metric)
@@ -87,30 +87,37 @@ func (c *cell) judge(plan *Plan) judged {
 	power := stats.Power(plan.power(samples[0], &total), options)
 	j.Power = newPower(power)
 	j.evidence.Progress = power.Progress
-	j.evidence.SampleRatioMismatch = j.Checks.SampleRatio.Mismatch
+	j.evidence.SampleRatioMismatch = j.Checks.SampleRatio != nil && j.Checks.SampleRatio.Mismatch
 	return j
 }
 
 func (p *Plan) options() stats.Options {
 	return stats.Options{
-		SignificanceLevel: p.Campaign.SignificanceLevel,
-		Methodology:       stats.Methodology(p.Campaign.Methodology),
-		PlannedVisitors:   p.Campaign.PlannedVisitors,
+		SignificanceLevel: p.Rules.SignificanceLevel,
+		Methodology:       stats.Methodology(p.Rules.Methodology),
+		PlannedVisitors:   p.Rules.PlannedVisitors,
 		SharesChanged:     p.SharesSince.After(p.from()),
 	}
 }
 
 // power is what the sample that the campaign needs follows from.
 func (p *Plan) power(control stats.Sample, total *Moments) stats.Plan {
-	shares := p.expectedShares()
 	return stats.Plan{
 		Control:        control,
-		Shares:         shares,
+		Shares:         p.expectedShares(),
 		Visitors:       total.Visitors,
-		MinimumEffect:  p.Campaign.MDE / 100,
-		Power:          float64(p.Campaign.Power) / 100,
+		MinimumEffect:  p.Rules.MDE / 100,
+		Power:          float64(p.Rules.Power) / 100,
 		VisitorsPerDay: float64(total.Recent) / recentDays,
 	}
+}
+
+// actions are a widget's counters; a campaign has none.
+func (p *Plan) actions(m *Moments) *Actions {
+	if p.Subject.Kind != schema.SubjectWidget {
+		return nil
+	}
+	return &m.Actions
 }
 
 func newCounts(m *Moments) Counts {
@@ -124,8 +131,13 @@ func newMetrics(m *Moments, o stats.Options) Metrics {
 	money := func(a *Amounts) Estimate {
 		return newEstimate(stats.EstimateMean(a.Mean(m.Visitors, schema.MoneyScale), o))
 	}
+	rate := func(converted int64) Estimate {
+		return newEstimate(stats.EstimateRate(stats.Rate{Visitors: m.Visitors, Converted: converted}, o))
+	}
 	return Metrics{
-		GoalConversionRate:   newEstimate(stats.EstimateRate(stats.Rate{Visitors: m.Visitors, Converted: m.Converted}, o)),
+		GoalConversionRate:   rate(m.Converted),
+		ConversionRate:       rate(m.Conversion),
+		CompletionRate:       rate(m.Completed),
 		GoalsPerVisitor:      newEstimate(stats.EstimateMean(m.Goals.Mean(m.Visitors, 1), o)),
 		ValuePerVisitor:      money(&m.Value),
 		ProfitPerVisitor:     money(&m.Profit),

@@ -10,8 +10,7 @@ import (
 
 func (c *cell) checks(plan *Plan) Checks {
 	checks := Checks{
-		SampleRatio:       c.sampleRatio(plan),
-		Leak:              c.leak(plan),
+		Leak:              []Leak{},
 		MultipleExposures: c.multipleExposures(plan),
 		UnknownVariations: c.unknownVariations(plan),
 		Window:            WindowCheck{EarlierVisitors: c.earlier},
@@ -20,7 +19,13 @@ func (c *cell) checks(plan *Plan) Checks {
 	warn := func(code, format string, args ...any) {
 		checks.Warnings = append(checks.Warnings, Warning{code, fmt.Sprintf(format, args...)})
 	}
-	if checks.SampleRatio.Mismatch {
+	if plan.DataThrough.IsZero() {
+		warn("NO_EVENTS", "nothing is stored of it yet: events that name it will show here, and since when its data are there")
+	}
+	if plan.Rules.Compare {
+		checks.SampleRatio, checks.Leak = c.sampleRatio(plan), c.leak(plan)
+	}
+	if checks.SampleRatio != nil && checks.SampleRatio.Mismatch {
 		warn("SAMPLE_RATIO_MISMATCH", "visitors did not fall on the variations as their shares say (p = %.3g): "+
 			"something loses or adds visitors of one variation, and no comparison can be trusted", *checks.SampleRatio.PValue)
 	}
@@ -37,13 +42,16 @@ func (c *cell) checks(plan *Plan) Checks {
 	if len(checks.UnknownVariations) > 0 {
 		warn("UNKNOWN_VARIATIONS", "events name variations that the campaign does not have; their visitors are in no variation here")
 	}
+	if o := plan.Outliers; o != nil && o.Values < fewValues {
+		warn("FEW_VALUES", "of %d goal values none can lie 5 standard deviations from their mean: a z-score says little here", o.Values)
+	}
 	if plan.SharesSince.After(plan.from()) {
 		warn("SHARES_CHANGED", "the shares changed at %s: earlier visitors were divided differently", formatInstant(plan.SharesSince))
 	}
 	return checks
 }
 
-func (c *cell) sampleRatio(plan *Plan) SampleRatio {
+func (c *cell) sampleRatio(plan *Plan) *SampleRatio {
 	split, ids := plan.split()
 	observed := make([]int64, len(ids))
 	for i, id := range ids {
@@ -57,7 +65,8 @@ func (c *cell) sampleRatio(plan *Plan) SampleRatio {
 	if shown.Expected == nil {
 		shown.Expected = []float64{}
 	}
-	return shown.inOrderOf(plan.Variations, ids)
+	shown = shown.inOrderOf(plan.Variations, ids)
+	return &shown
 }
 
 // inOrderOf puts the visitors in the order of the report's variations.

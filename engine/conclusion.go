@@ -1,89 +1,61 @@
 package engine
 
-import (
-	"fmt"
-
-	"lifthouse/stats"
-)
+import "lifthouse/stats"
 
 // conclude sets the conclusion and puts it into one sentence.
 func (j *judged) conclude(plan *Plan, c stats.Conclusion) {
-	j.Conclusion = Conclusion{Status: c.Status, Reasons: append([]stats.Reason{}, c.Reasons...)}
-	var decides *VariationResults
-	if c.Index >= 0 {
-		decides = &j.Variations[c.Index+1]
-		j.Conclusion.VariationID = &decides.ID
+	if !plan.Rules.Compare {
+		return
 	}
-	j.Conclusion.Text = j.sentence(plan, c, decides)
+	j.Conclusion = newConclusion(c)
+	s := &statement{
+		conclusion: j.Conclusion, metric: metricInWords[plan.Metric], rate: isRate[plan.Metric],
+		level: plan.Rules.SignificanceLevel, mde: plan.Rules.MDE, sampleRatio: j.Checks.SampleRatio,
+	}
+	if len(j.Variations) > 0 {
+		s.control = j.Variations[0].Name
+	}
+	if j.Power != nil {
+		s.required, s.remaining = j.Power.RequiredVisitors, j.Power.RemainingVisitors
+	}
+	if c.Index >= 0 {
+		decides := &j.Variations[c.Index+1]
+		j.Conclusion.VariationID = &decides.ID
+		s.decides, s.comparison = decides.Name, decides.Comparison
+	}
+	j.Conclusion.Text = s.sentence()
 }
 
-func (j *judged) sentence(plan *Plan, c stats.Conclusion, decides *VariationResults) string {
-	if len(j.Variations) < 2 {
-		return "There is nothing to compare: the campaign has no second variation."
-	}
-	control := j.Variations[0].Name
-	switch c.Status {
-	case stats.StatusWinner:
-		return fmt.Sprintf("%s is better than %s: %s.", decides.Name, control, effectInWords(plan, decides.Comparison))
-	case stats.StatusLoser:
-		return fmt.Sprintf("%s is worse than %s: %s.", decides.Name, control, effectInWords(plan, decides.Comparison))
-	case stats.StatusInvalid:
-		return "Visitors were not divided as planned, so the comparison cannot be trusted; find out why before reading it."
-	case stats.StatusInsufficientData:
-		return "There are too few data yet to say anything."
-	case stats.StatusInconclusive:
-	}
-	for _, reason := range c.Reasons {
-		if reason == stats.ReasonTooEarly {
-			return fmt.Sprintf("One variation differs from %s, but it is too early to stop: %s.", control, progressInWords(j.evidence.Progress))
+// The reasons of conclusions that name no variation, beside those of package
+// stats.
+const (
+	reasonNotSignificant   stats.Reason = "NOT_SIGNIFICANT"
+	reasonNothingToCompare stats.Reason = "NOTHING_TO_COMPARE"
+)
+
+// newConclusion has a reason wherever it names no variation.
+func newConclusion(c stats.Conclusion) *Conclusion {
+	shown := &Conclusion{Status: c.Status, Reasons: append([]stats.Reason{}, c.Reasons...)}
+	if c.Index < 0 && len(shown.Reasons) == 0 {
+		switch c.Status {
+		case stats.StatusInsufficientData:
+			shown.Reasons = append(shown.Reasons, reasonNothingToCompare)
+		default:
+			shown.Reasons = append(shown.Reasons, reasonNotSignificant)
 		}
 	}
-	return fmt.Sprintf("No variation differs clearly from %s yet.", control)
+	return shown
 }
 
 // metricInWords names a metric as a person would.
 var metricInWords = map[Metric]string{
-	GoalConversionRate:   "the conversion rate",
-	GoalsPerVisitor:      "goals per visitor",
+	GoalConversionRate:   "the goal conversion rate",
+	ConversionRate:       "the conversion rate",
+	CompletionRate:       "the completion rate",
 	ValuePerVisitor:      "value per visitor",
 	ProfitPerVisitor:     "profit per visitor",
 	ExtraValuePerVisitor: "extra value per visitor",
-	AverageValue:         "the average value",
 }
 
-// effectInWords tells the lift with its interval, or where there is none the
-// difference.
-func effectInWords(plan *Plan, c *Comparison) string {
-	metric, kind := metricInWords[plan.Metric], "confidence"
-	if c.Bayesian != nil {
-		kind = "credible"
-	}
-	interval := fmt.Sprintf("%d %% %s interval", plan.Campaign.SignificanceLevel, kind)
-	lift := c.Improvement
-	if lift.Value == nil {
-		return fmt.Sprintf("%s differs by %.4g", metric, *c.Difference.Value)
-	}
-	direction := "up"
-	if *lift.Value < 0 {
-		direction = "down"
-	}
-	text := fmt.Sprintf("%s is %s by %.1f %%", metric, direction, 100*max(*lift.Value, -*lift.Value))
-	if lift.Interval == nil {
-		return text
-	}
-	return fmt.Sprintf("%s (%s of the lift: %s to %s)", text, interval, percent(lift.Interval[0], "below"), percent(lift.Interval[1], "above"))
-}
-
-func percent(end *float64, unbounded string) string {
-	if end == nil {
-		return "unbounded " + unbounded
-	}
-	return fmt.Sprintf("%+.1f %%", 100**end)
-}
-
-func progressInWords(progress *float64) string {
-	if progress == nil {
-		return "how many visitors it needs cannot be told"
-	}
-	return fmt.Sprintf("%.0f %% of the visitors it needs are in", 100**progress)
-}
+// isRate says which of them are shares of the visitors.
+var isRate = map[Metric]bool{GoalConversionRate: true, ConversionRate: true, CompletionRate: true}

@@ -2,8 +2,9 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"math/big"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
@@ -36,19 +37,14 @@ func (e *Engine) Counters(ctx context.Context, campaigns []catalogue.LiveCampaig
 	if err := query.render("counters.sql", struct{}{}); err != nil {
 		return nil, err
 	}
-	rows, err := e.conn.Query(ctx, query.SQL, query.args()...)
-	if err != nil {
-		return nil, fmt.Errorf("counters: %w", err)
-	}
-	defer func() { _ = rows.Close() }()
 	counters := map[int64]Counters{}
-	for rows.Next() {
+	err := e.store.each(ctx, query, func(row driver.Rows) error {
 		var campaign, goal int64
 		var event string
 		var events uint64
 		var value big.Int
-		if err := rows.Scan(&campaign, &event, &goal, &events, &value); err != nil {
-			return nil, fmt.Errorf("counters: %w", err)
+		if err := row.Scan(&campaign, &event, &goal, &events, &value); err != nil {
+			return err
 		}
 		c := counters[campaign]
 		switch {
@@ -58,11 +54,9 @@ func (e *Engine) Counters(ctx context.Context, campaigns []catalogue.LiveCampaig
 			c.GoalsReached, c.Value = int64(events), wholeMoney(&value)
 		}
 		counters[campaign] = c
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("counters: %w", err)
-	}
-	return counters, nil
+		return nil
+	})
+	return counters, err
 }
 
 // wholeMoney rounds an amount to whole units, halves away from zero.

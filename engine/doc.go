@@ -6,16 +6,21 @@
 //  2. NewPlan settles the Request's meaning against the catalogue: the
 //     population, the window, the goal, the variations and their control. A
 //     Plan prints itself.
-//  3. Plan.momentsQuery compiles the Plan into one Query: the text of a file
-//     under sql/, with slots that only this package fills, and the values as
-//     parameters. It is the only place that knows columns.
-//  4. scanRows runs the Query. A row is the Moments of the visitors of one
+//  3. query.go compiles the Plan into a Query: the text of a file under sql/,
+//     with slots that only this package fills, and the values as parameters. It
+//     is the only place that knows columns. moments.sql is the definition:
+//     whatever counts, visitor by visitor. quick.sql gives the same rows in one
+//     pass, but for a few visitors whom it names; moments.sql counts those.
+//     outliers.sql finds the bounds that a z-score means, series.sql what each
+//     bucket of a series adds.
+//  4. Plan.moments runs them. A row is the Moments of the visitors of one
 //     variation and one value of the dimension: exact sums, which merge, so
-//     that totals need no second query.
+//     that totals need no query of their own.
 //  5. gather merges rows into cells, and package stats compares each variation
 //     of a cell with control.
 //  6. Results is the body that is written.
 //
 // What a number means is said where it is computed: who is counted and which
-// events in sql/moments.sql, the formulas in package stats.
+// events in sql/exact.sql, the formulas in package stats. Beside this line,
+// Question is the calculator: sums of somebody else's in, the same answers out.
 package engine

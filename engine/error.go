@@ -40,4 +40,9 @@ type NotFoundError struct {
 }
 
 // Error names the resource.
-func (e *NotFoundError) Error() string { return fmt.Sprintf("there is no %s %d", e.Kind, e.ID) }
+func (e *NotFoundError) Error() string {
+	if e.ID == NoID {
+		return "there is no such " + e.Kind
+	}
+	return fmt.Sprintf("there is no %s %d", e.Kind, e.ID)
+}

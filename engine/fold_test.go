@@ -16,6 +16,7 @@ import (
 const all = "\x00all"
 
 type folded struct {
+	values                       []int64 // of the goals that count, before outliers are left out
 	moments                      map[int64]Moments
 	visitors, crossover, earlier int64
 }
@@ -23,7 +24,7 @@ type folded struct {
 func fold(p *Plan, events []schema.Event) map[string]*folded {
 	byVisitor := map[uint64][]schema.Event{}
 	for _, e := range events {
-		if e.WebsiteID == p.Campaign.WebsiteID && e.Subject == schema.SubjectCampaign && e.SubjectID == p.Campaign.ID {
+		if e.WebsiteID == p.Subject.WebsiteID && e.Subject == p.Subject.Kind && e.SubjectID == p.Subject.ID && e.ExperimentID == p.Subject.ExperimentID {
 			byVisitor[e.VisitorID] = append(byVisitor[e.VisitorID], e)
 		}
 	}
@@ -57,10 +58,7 @@ func fold(p *Plan, events []schema.Event) map[string]*folded {
 
 func (c *folded) add(p *Plan, first schema.Event, views, own []schema.Event) {
 	if first.Time.Before(p.from()) {
-		if slices.ContainsFunc(own, func(e schema.Event) bool {
-			counted := e.Kind == schema.KindView || e.Kind == schema.KindGoal
-			return counted && !e.Time.Before(p.from()) && e.Time.Before(p.to())
-		}) {
+		if slices.ContainsFunc(own, func(e schema.Event) bool { return !e.Time.Before(p.from()) && e.Time.Before(p.to()) }) {
 			c.earlier++
 		}
 		return
@@ -72,17 +70,34 @@ func (c *folded) add(p *Plan, first schema.Event, views, own []schema.Event) {
 			return
 		}
 	}
-	var goals, value, profit, extra, viewed int64
+	var goals, value, profit, extra int64
+	one := Moments{Visitors: 1}
 	for _, e := range own {
-		switch {
-		case e.Time.Before(first.Time) || !e.Time.Before(p.to()):
-		case e.Kind == schema.KindView:
-			viewed++
-		case e.Kind == schema.KindGoal && (p.Goal == nil || e.GoalID == p.Goal.ID):
+		if e.Time.Before(first.Time) || !e.Time.Before(p.to()) {
+			continue
+		}
+		switch e.Kind {
+		case schema.KindView:
+			one.Views++
+		case schema.KindGoal:
+			if p.Goal != nil && e.GoalID != p.Goal.ID || below(e.Value, p.Filters.GoalValue) {
+				continue
+			}
+			if slices.ContainsFunc(p.Variations, func(v Variation) bool { return v.ID == first.VariationID }) {
+				c.values = append(c.values, e.Value)
+			}
+			if outlying(p.Outliers, e.Value) {
+				continue
+			}
 			goals, value, profit, extra = goals+1, value+e.Value, profit+e.Profit, extra+e.ExtraValue
+		default:
+			if p.Subject.Kind == schema.SubjectWidget {
+				countAction(&one, e.Kind)
+			}
 		}
 	}
-	one := Moments{Visitors: 1, Views: viewed, Goals: amounts(goals).Sums, Value: amounts(value), Profit: amounts(profit), ExtraValue: amounts(extra)}
+	one.Completed, one.Conversion = min(one.Completions, 1), min(one.Conversions, 1)
+	one.Goals, one.Value, one.Profit, one.ExtraValue = amounts(goals).Sums, amounts(value), amounts(profit), amounts(extra)
 	one.ValueGoals = new(big.Int).Mul(big.NewInt(value), big.NewInt(goals))
 	if goals > 0 {
 		one.Converted = 1
@@ -94,6 +109,22 @@ func (c *folded) add(p *Plan, first schema.Event, views, own []schema.Event) {
 		one.Recent = 1
 	}
 	c.moments[first.VariationID] = c.moments[first.VariationID].Merge(one)
+}
+
+func below(units int64, least *big.Rat) bool {
+	return least != nil && big.NewRat(units, schema.MoneyScale).Cmp(least) < 0
+}
+
+func outlying(o *Outliers, units int64) bool {
+	return o != nil && !o.open && (units < o.least || units > o.most)
+}
+
+func countAction(m *Moments, kind schema.Kind) {
+	counter := map[schema.Kind]*int64{
+		schema.KindClick: &m.Clicks, schema.KindSubmit: &m.Submits, schema.KindCompletion: &m.Completions,
+		schema.KindConversion: &m.Conversions, schema.KindContact: &m.Contacts,
+	}[kind]
+	*counter++
 }
 
 func amounts(x int64) Amounts {

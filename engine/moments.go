@@ -2,8 +2,8 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"math/big"
+	"slices"
 
 	"lifthouse/schema"
 	"lifthouse/stats"
@@ -18,12 +18,31 @@ type Moments struct {
 	SinceShares int64 // visitors first exposed since the variations' shares hold
 	Recent      int64 // visitors first exposed in the full days before the report's now
 	Views       int64
-	Converted   int64 // visitors with at least one counted goal
-	Goals       stats.Sums
-	Value       Amounts
-	Profit      Amounts
-	ExtraValue  Amounts
-	ValueGoals  *big.Int // sum over visitors of value times goals
+	Actions
+	Converted  int64 // visitors with at least one counted goal
+	Completed  int64 // visitors with at least one completion
+	Conversion int64 // visitors with at least one conversion
+	Goals      stats.Sums
+	Value      Amounts
+	Profit     Amounts
+	ExtraValue Amounts
+	ValueGoals *big.Int // sum over visitors of value times goals
+}
+
+// Actions count the events of a widget that are neither views nor goals.
+type Actions struct {
+	Clicks      int64 `json:"clicks"`
+	Submits     int64 `json:"submits"`
+	Completions int64 `json:"completions"`
+	Conversions int64 `json:"conversions"`
+	Contacts    int64 `json:"contacts"`
+}
+
+func (a Actions) merge(o Actions) Actions {
+	return Actions{
+		Clicks: a.Clicks + o.Clicks, Submits: a.Submits + o.Submits, Completions: a.Completions + o.Completions,
+		Conversions: a.Conversions + o.Conversions, Contacts: a.Contacts + o.Contacts,
+	}
 }
 
 // Amounts are sums over visitors of each one's total of a money column.
@@ -40,7 +59,10 @@ func (m Moments) Merge(o Moments) Moments {
 		SinceShares: m.SinceShares + o.SinceShares,
 		Recent:      m.Recent + o.Recent,
 		Views:       m.Views + o.Views,
+		Actions:     m.merge(o.Actions),
 		Converted:   m.Converted + o.Converted,
+		Completed:   m.Completed + o.Completed,
+		Conversion:  m.Conversion + o.Conversion,
 		Goals:       m.Goals.Merge(o.Goals),
 		Value:       m.Value.merge(o.Value),
 		Profit:      m.Profit.merge(o.Profit),
@@ -53,78 +75,122 @@ func (a Amounts) merge(o Amounts) Amounts {
 	return Amounts{Sums: a.Merge(o.Sums), Nonzero: a.Nonzero + o.Nonzero, Negative: a.Negative + o.Negative}
 }
 
-// row is one line of sql/moments.sql's answer.
+// row is one line of an answer of sql/sums.sql.
 type row struct {
 	variationID int64
 	dimension   string
-	earlier     bool // seen in the window, first exposed before it
-	crossover   bool // saw more than one variation
+	earlier     bool     // seen in the window, first exposed before it
+	crossover   bool     // saw more than one variation
+	recount     []uint64 // visitors whom the quick pass leaves to the exact one
 	Moments
 }
 
-func scanRows(ctx context.Context, conn driver.Conn, q *Query) ([]row, error) {
-	found, err := conn.Query(ctx, q.SQL, q.args()...)
+// mostRecounted is how many visitors are counted again by their ids; beyond
+// it the exact form counts everyone, which is then no slower.
+const mostRecounted = 20_000
+
+// mostRanks is how many variations the quick form can number.
+const mostRanks = 60_000
+
+// moments runs the quick form, and the exact one for the visitors that it
+// leaves.
+func (p *Plan) moments(ctx context.Context, from *store) ([]row, error) {
+	if n := len(p.Variations); n == 0 || n > mostRanks {
+		return p.exactMoments(ctx, from)
+	}
+	query, err := p.quickQuery()
 	if err != nil {
-		return nil, fmt.Errorf("report: %w", err)
+		return nil, err
 	}
-	defer func() { _ = found.Close() }()
+	found, err := scanRows(ctx, from, query)
+	if err != nil {
+		return nil, err
+	}
 	var rows []row
-	for found.Next() {
-		r, err := scanRow(found)
-		if err != nil {
-			return nil, fmt.Errorf("report: %w", err)
+	var recount []uint64
+	for _, r := range found {
+		recount = append(recount, r.recount...)
+		if r.Visitors > 0 {
+			rows = append(rows, r)
 		}
-		rows = append(rows, r)
 	}
-	if err := found.Err(); err != nil {
-		return nil, fmt.Errorf("report: %w", err)
+	switch {
+	case len(recount) == 0:
+		return rows, nil
+	case len(recount) > mostRecounted:
+		return p.exactMoments(ctx, from)
 	}
-	return rows, nil
+	if query, err = p.recountQuery(recount); err != nil {
+		return nil, err
+	}
+	again, err := scanRows(ctx, from, query)
+	return append(rows, again...), err
 }
 
-func scanRow(found driver.Rows) (row, error) {
+func (p *Plan) exactMoments(ctx context.Context, from *store) ([]row, error) {
+	query, err := p.momentsQuery()
+	if err != nil {
+		return nil, err
+	}
+	return scanRows(ctx, from, query)
+}
+
+func scanRows(ctx context.Context, from *store, q *Query) ([]row, error) {
+	var rows []row
+	err := from.each(ctx, q, func(found driver.Rows) error {
+		r, err := scanRow(found)
+		rows = append(rows, r)
+		return err
+	})
+	return rows, err
+}
+
+// scanRow reads a row whose first columns go to the given places.
+func scanRow(found driver.Rows, first ...any) (row, error) {
 	var (
-		r                             row
-		earlier, crossover            uint8
-		visitors, sinceShares, recent uint64
-		views, converted              uint64
-		goals, goalSquares            uint64
-		value, profit, extra          scannedAmounts
-		valueGoals                    big.Int
+		r                    row
+		earlier, crossover   uint8
+		n                    [14]int64
+		value, profit, extra scannedAmounts
+		valueGoals           big.Int
 	)
-	if err := found.Scan(&r.variationID, &r.dimension, &earlier, &crossover,
-		&visitors, &sinceShares, &recent, &views, &converted, &goals, &goalSquares,
-		&value.sum, &value.squares, &value.nonzero, &value.negative, &valueGoals,
-		&profit.sum, &profit.squares, &profit.nonzero, &profit.negative,
-		&extra.sum, &extra.squares, &extra.nonzero, &extra.negative); err != nil {
+	to := slices.Concat(first, []any{&r.variationID, &r.dimension, &earlier, &crossover, &r.recount})
+	for i := range n {
+		to = append(to, &n[i])
+	}
+	to = append(to, value.targets()...)
+	to = append(to, &valueGoals)
+	to = append(to, profit.targets()...)
+	to = append(to, extra.targets()...)
+	if err := found.Scan(to...); err != nil {
 		return row{}, err
 	}
 	r.earlier, r.crossover = earlier == 1, crossover == 1
 	r.Moments = Moments{
-		Visitors:    int64(visitors),
-		SinceShares: int64(sinceShares),
-		Recent:      int64(recent),
-		Views:       int64(views),
-		Converted:   int64(converted),
-		Goals:       stats.Sums{Sum: new(big.Int).SetUint64(goals), Squares: new(big.Int).SetUint64(goalSquares)},
-		Value:       value.amounts(),
-		Profit:      profit.amounts(),
-		ExtraValue:  extra.amounts(),
-		ValueGoals:  &valueGoals,
+		Visitors: n[0], SinceShares: n[1], Recent: n[2], Views: n[3],
+		Actions:   Actions{Clicks: n[4], Submits: n[5], Completions: n[6], Conversions: n[8], Contacts: n[10]},
+		Completed: n[7], Conversion: n[9], Converted: n[11],
+		Goals:      stats.Sums{Sum: big.NewInt(n[12]), Squares: big.NewInt(n[13])},
+		Value:      value.amounts(),
+		Profit:     profit.amounts(),
+		ExtraValue: extra.amounts(),
+		ValueGoals: &valueGoals,
 	}
 	return r, nil
 }
 
 type scannedAmounts struct {
 	sum, squares      big.Int
-	nonzero, negative uint64
+	nonzero, negative int64
 }
+
+func (a *scannedAmounts) targets() []any { return []any{&a.sum, &a.squares, &a.nonzero, &a.negative} }
 
 func (a *scannedAmounts) amounts() Amounts {
 	return Amounts{
 		Sums:     stats.Sums{Sum: &a.sum, Squares: &a.squares},
-		Nonzero:  int64(a.nonzero),
-		Negative: int64(a.negative),
+		Nonzero:  a.nonzero,
+		Negative: a.negative,
 	}
 }
 
@@ -134,6 +200,10 @@ func (m *Moments) sample(metric Metric) stats.Sample {
 	switch metric {
 	case GoalConversionRate:
 		return stats.Rate{Visitors: m.Visitors, Converted: m.Converted}
+	case ConversionRate:
+		return stats.Rate{Visitors: m.Visitors, Converted: m.Conversion}
+	case CompletionRate:
+		return stats.Rate{Visitors: m.Visitors, Converted: m.Completed}
 	case GoalsPerVisitor:
 		mean := m.Goals.Mean(m.Visitors, 1)
 		mean.Nonzero = m.Converted
@@ -164,7 +234,7 @@ func (m *Moments) neverNegative(metric Metric) bool {
 		return m.Profit.Negative == 0
 	case ExtraValuePerVisitor:
 		return m.ExtraValue.Negative == 0
-	case GoalConversionRate, GoalsPerVisitor, AverageValue:
+	case GoalConversionRate, ConversionRate, CompletionRate, GoalsPerVisitor, AverageValue:
 	}
 	return true
 }

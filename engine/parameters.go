@@ -3,7 +3,6 @@ package engine
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"net/url"
 	"regexp"
 	"slices"
@@ -126,9 +125,11 @@ func (p *Parameters) OneOf(name string, allowed []string) string {
 
 var digits = regexp.MustCompile(`^\d+$`)
 
-// ID returns the id that the parameter names, or 0 where it is absent. What
-// can be no resource's id (0, or beyond int64) reads as the largest int64,
-// which is none's either.
+// NoID is what reads as an id and can be no resource's: 0, or beyond int64.
+const NoID = -1
+
+// ID returns the id that the parameter names, 0 where it is absent, NoID where
+// no resource can have it.
 func (p *Parameters) ID(name string) int64 {
 	text, ok := p.One(name)
 	if !ok {
@@ -141,15 +142,14 @@ func (p *Parameters) ID(name string) int64 {
 	return id
 }
 
-// ParseID reads \d+, and is false where the text is something else. What can
-// be no resource's id reads as the largest int64.
+// ParseID reads \d+, and is false where the text is something else.
 func ParseID(text string) (int64, bool) {
 	if !digits.MatchString(text) {
 		return 0, false
 	}
 	id, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || id == 0 {
-		return math.MaxInt64, true
+		return NoID, true
 	}
 	return id, true
 }

@@ -3,8 +3,10 @@ package engine
 import (
 	"cmp"
 	"fmt"
+	"math/big"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -18,18 +20,35 @@ const (
 	paramGoal      = "goal"
 	paramDimension = "dimension"
 	paramMetric    = "compareMetric"
+	paramInterval  = "interval"
 )
 
-// ParseReport reads the query of a campaign's results. Unknown parameters are
-// refused; the error is an InvalidError with all faults.
-func ParseReport(rawQuery string) (Request, error) {
-	p := parser{Parameters: &Parameters{known: knownParameter, names: parameterNames()}}
+// parametersOf are the parameters of an operation beside its filters.
+var parametersOf = map[Operation][]string{
+	CampaignResults:   {paramWebsite, paramGoal, paramDimension, paramMetric, paramInterval},
+	WidgetResults:     {paramWebsite, paramGoal, paramInterval},
+	ExperimentResults: {paramWebsite, paramGoal, paramMetric, paramInterval},
+}
+
+// ParseReport reads the query of an operation. Unknown parameters are refused;
+// the error is an InvalidError with all faults. A metric that is not named is
+// left empty where it depends on the subject.
+func ParseReport(operation Operation, rawQuery string) (Request, error) {
+	p := parser{Parameters: &Parameters{
+		known: func(name string) bool { return slices.Contains(parametersOf[operation], name) || isFilter(name) },
+		names: append(slices.Clone(parametersOf[operation]), filterParameters()...),
+	}}
 	p.read(rawQuery)
 	p.request = Request{
+		Operation: operation,
 		WebsiteID: p.ID(paramWebsite),
 		GoalID:    p.ID(paramGoal),
 		Dimension: Dimension(p.OneOf(paramDimension, dimensions)),
-		Metric:    cmp.Or(Metric(p.OneOf(paramMetric, campaignMetrics)), GoalConversionRate),
+		Metric:    Metric(p.OneOf(paramMetric, comparable[operation])),
+		Interval:  Interval(p.OneOf(paramInterval, intervals)),
+	}
+	if operation == CampaignResults {
+		p.request.Metric = cmp.Or(p.request.Metric, GoalConversionRate)
 	}
 	p.filters()
 	return p.request, p.Err()
@@ -53,11 +72,7 @@ func filterOf(parameter string) (name string, listed bool) {
 	return key[1], key[2] != ""
 }
 
-func knownParameter(parameter string) bool {
-	switch parameter {
-	case paramWebsite, paramGoal, paramDimension, paramMetric:
-		return true
-	}
+func isFilter(parameter string) bool {
 	name, _ := filterOf(parameter)
 	for _, filter := range filterTable {
 		if filter.name == name {
@@ -67,14 +82,14 @@ func knownParameter(parameter string) bool {
 	return false
 }
 
-func parameterNames() []string {
-	names := []string{paramWebsite, paramGoal, paramDimension, paramMetric}
-	for _, filter := range filterTable {
-		name := "filters[" + filter.name + "]"
+// filterParameters are the filters as a request spells them.
+func filterParameters() []string {
+	names := make([]string, len(filterTable))
+	for i, filter := range filterTable {
+		names[i] = "filters[" + filter.name + "]"
 		if filter.kind == listOfText {
-			name += "[]"
+			names[i] += "[]"
 		}
-		names = append(names, name)
 	}
 	return names
 }
@@ -104,8 +119,10 @@ func (p *parser) filters() {
 			}
 		case oneText:
 			p.request.Filters.Texts = append(p.request.Filters.Texts, TextFilter{filter.name, text})
-		case oneNumber:
-			p.fault(name, text, "is not supported yet")
+		case oneAmount:
+			p.amount(name, text)
+		case oneDeviation:
+			p.deviation(name, text)
 		case listOfText:
 		}
 	}
@@ -189,3 +206,25 @@ func parseInstant(text string, end bool) (time.Time, bool) {
 func storable(t time.Time) bool { return t.Year() >= 1970 && t.Year() <= 2199 }
 
 func formatInstant(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.999Z07:00") }
+
+// decimal is a number as people and programs write it; not NaN, Inf or
+// hexadecimal, which the standard parsers also take.
+var decimal = regexp.MustCompile(`^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?$`)
+
+func (p *parser) amount(name, text string) {
+	amount, ok := new(big.Rat).SetString(text)
+	if !ok || !decimal.MatchString(text) {
+		p.fault(name, text, "want a number")
+		return
+	}
+	p.request.Filters.GoalValue = amount
+}
+
+func (p *parser) deviation(name, text string) {
+	z, err := strconv.ParseFloat(text, 64)
+	if err != nil || !decimal.MatchString(text) || z <= 0 {
+		p.fault(name, text, "want a number above 0")
+		return
+	}
+	p.request.Filters.ZScore = z
+}

@@ -42,7 +42,7 @@ func TestParseReport(t *testing.T) {
 		})},
 		{"filters[dateTo]=2026-05-01T02:00:00+02:00", with(func(r *Request) { r.Filters.To = may(1) })},
 	} {
-		got, err := ParseReport(test.query)
+		got, err := ParseReport(CampaignResults, test.query)
 		if err != nil || !reflect.DeepEqual(got, test.want) {
 			t.Errorf("ParseReport(%q) = %+v, %v; want %+v", test.query, got, err, test.want)
 		}
@@ -73,13 +73,17 @@ func TestParseReportNamesEveryFault(t *testing.T) {
 		{"filters[country][]=FRA", []string{"filters[country][]: two letters"}},
 		{"filters[city][]=" + strings.Repeat("x", 513), []string{"filters[city][]: at most 512 bytes"}},
 		{"filters[city][]=%ff", []string{"filters[city][]: UTF-8"}},
-		{"filters[zScore]=5", []string{"filters[zScore]: not supported yet"}},
+		{"filters[zScore]=0", []string{"filters[zScore]: above 0"}},
+		{"filters[zScore]=Inf", []string{"filters[zScore]: above 0"}},
+		{"filters[goalValue]=0x10", []string{"filters[goalValue]: want a number"}},
+		{"filters[goalValue]=1/2", []string{"filters[goalValue]: want a number"}},
+		{"filters[goalValue]=", []string{"filters[goalValue]: want a number"}},
 		{"a;b", []string{"query: cannot be read"}},
 		{"goal=%zz", []string{"query: cannot be read"}},
 		{"goal=" + strings.Repeat("1", 9000), []string{"query: at most 8192 bytes"}},
 		{strings.Repeat("filters[city][]=a&", 3) + manyCities(101), []string{"filters[city][]: at most 100"}},
 	} {
-		_, err := ParseReport(test.query)
+		_, err := ParseReport(CampaignResults, test.query)
 		var invalid *InvalidError
 		if !errors.As(err, &invalid) || len(invalid.Faults) != len(test.want) {
 			t.Errorf("ParseReport(%.60q) error = %v, want %q", test.query, err, test.want)
@@ -112,7 +116,7 @@ func FuzzParseReport(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, query string) {
-		r, err := ParseReport(query)
+		r, err := ParseReport(CampaignResults, query)
 		if err != nil {
 			return
 		}
@@ -153,7 +157,7 @@ func compile(tb testing.TB, r Request) *Query {
 // TestQueryNamesItsParameters: each {name:Type} has a value, each value a
 // {name:Type}.
 func TestQueryNamesItsParameters(t *testing.T) {
-	r, err := ParseReport("filters[city][]=q&filters[referrer]=q*&filters[utmTerm]=q&filters[visitorType]=new&dimension=referrer")
+	r, err := ParseReport(CampaignResults, "filters[city][]=q&filters[referrer]=q*&filters[utmTerm]=q&filters[visitorType]=new&dimension=referrer")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,10 +178,10 @@ func TestQueryNamesItsParameters(t *testing.T) {
 // TestSlotsCannotHoldText: a slot is of type expr, which no other package can
 // make and no request's text becomes.
 func TestSlotsCannotHoldText(t *testing.T) {
-	slots := reflect.TypeFor[momentsSlots]()
-	for i := range slots.NumField() {
-		if slots.Field(i).Type != reflect.TypeFor[expr]() {
-			t.Errorf("slot %s is a %s", slots.Field(i).Name, slots.Field(i).Type)
+	fields := reflect.TypeFor[slots]()
+	for i := range fields.NumField() {
+		if fields.Field(i).Type != reflect.TypeFor[expr]() {
+			t.Errorf("slot %s is a %s", fields.Field(i).Name, fields.Field(i).Type)
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/stats"
 )
@@ -16,12 +15,18 @@ import (
 // counted, for whom, and who is compared with whom. It names no table.
 type Plan struct {
 	Request
-	Campaign    catalogue.Campaign // of the website that holds it
-	Goal        *catalogue.Goal    // nil: all goals count
-	Variations  []Variation        // control first
-	Crossovers  string             // catalogue.ExcludeCrossovers or FirstVariation
-	SharesSince time.Time          // since when the variations' shares hold
-	DataThrough time.Time          // the report's now: acceptance of the subject's last event; zero: it has none
+	Subject     Subject
+	Rules       Rules
+	Goal        *catalogue.Goal // nil: all goals count
+	Variations  []Variation     // control first
+	Crossovers  string          // catalogue.ExcludeCrossovers or FirstVariation
+	SharesSince time.Time       // since when the variations' shares hold
+	DataThrough time.Time       // the report's now: acceptance of the subject's last event; zero: it has none
+	Outliers    *Outliers       // bounds of the values that count, where the request asks for a z-score
+
+	newest       time.Time // event; zero: there is none
+	primaryGoal  int64
+	controlShare int
 }
 
 // Variation is one alternative of the report.
@@ -45,73 +50,34 @@ func NewPlan(r Request, owned *catalogue.Owned) (*Plan, error) {
 	if _, known := owned.Goals[r.GoalID]; r.GoalID != 0 && !known {
 		return nil, unknownGoal(r.GoalID)
 	}
-	if _, known := owned.Websites[r.WebsiteID]; r.WebsiteID != 0 && !known {
-		return nil, &NotFoundError{"website", r.WebsiteID}
-	}
-	campaign, known := owned.Campaigns[r.CampaignID]
-	if !known || r.WebsiteID != 0 && campaign.WebsiteID != r.WebsiteID {
-		return nil, &NotFoundError{"campaign", r.CampaignID}
-	}
-	plan := &Plan{
-		Request:     r,
-		Campaign:    campaign.Campaign,
-		Variations:  variations(&campaign),
-		SharesSince: openFrom,
-	}
-	if n := len(campaign.ShareHistory); n > 1 {
-		plan.SharesSince = campaign.ShareHistory[n-1].Since
-	}
-	if err := plan.resolveGoal(owned); err != nil {
+	plan := &Plan{Request: r}
+	if err := plan.resolve(owned); err != nil {
 		return nil, err
 	}
-	plan.Crossovers = campaign.MultipleExposures
-	if plan.Crossovers == "" {
-		plan.Crossovers = plan.defaultCrossovers()
-	}
-	return plan, nil
+	return plan, plan.resolveGoal(owned)
 }
 
 func unknownGoal(id int64) error {
+	value := fmt.Sprint(id)
+	if id == NoID {
+		value = "0, or more digits than an id has"
+	}
 	return &InvalidError{Code: UnknownGoal, Faults: []Fault{
-		{paramGoal, fmt.Sprint(id), "want the id of a goal of the campaign's website"},
+		{paramGoal, value, "want the id of a goal of the same website"},
 	}}
 }
 
 func (p *Plan) resolveGoal(owned *catalogue.Owned) error {
-	id := cmp.Or(p.GoalID, p.Campaign.PrimaryGoalID)
+	id := cmp.Or(p.GoalID, p.primaryGoal)
 	if id == 0 {
 		return nil
 	}
 	goal, known := owned.Goals[id]
-	if !known || goal.WebsiteID != p.Campaign.WebsiteID {
+	if !known || goal.WebsiteID != p.Subject.WebsiteID {
 		return unknownGoal(id)
 	}
 	p.Goal = &goal
 	return nil
-}
-
-// variations lists control first, then the others by order and id. Control is
-// variation 0 if it has a share of the traffic or ever had; else the first of
-// the others stands in for it.
-func variations(campaign *catalogue.LiveCampaign) []Variation {
-	declared := slices.Clone(campaign.Variations)
-	slices.SortStableFunc(declared, func(a, b catalogue.Variation) int {
-		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.ID, b.ID))
-	})
-	var list []Variation
-	hadControl := campaign.ControlShare > 0 || slices.ContainsFunc(campaign.ShareHistory, func(s catalogue.SharesSince) bool {
-		return s.Shares[0] > 0
-	})
-	if hadControl {
-		list = append(list, Variation{ID: 0, Name: "Control", Share: campaign.ControlShare})
-	}
-	for _, v := range declared {
-		list = append(list, Variation{ID: v.ID, Name: v.Name, Share: v.Share})
-	}
-	if len(list) > 0 {
-		list[0].Control = true
-	}
-	return list
 }
 
 // equalShares is how far two shares may lie apart to mean the same: whole
@@ -131,7 +97,7 @@ func (p *Plan) defaultCrossovers() string {
 // split returns how the traffic is meant to be divided, and the ids in its
 // order: variation 0 first, whether or not it is in the report.
 func (p *Plan) split() (stats.Split, []int64) {
-	split, ids := stats.Split{Control: float64(p.Campaign.ControlShare)}, []int64{0}
+	split, ids := stats.Split{Control: float64(p.controlShare)}, []int64{0}
 	for _, v := range p.Variations {
 		if v.ID != 0 {
 			split.Variations = append(split.Variations, float64(v.Share))
@@ -183,20 +149,30 @@ func (p *Plan) String() string {
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(&b, "%-11s %s\n", name, fmt.Sprintf(format, args...))
 	}
-	line("subject", "%s %d of website %d", schema.SubjectCampaign, p.Campaign.ID, p.Campaign.WebsiteID)
+	line("subject", "%s %d of website %d", p.Subject.Kind, p.Subject.ID, p.Subject.WebsiteID)
+	if p.Operation == ExperimentResults {
+		line("experiment", "%d", p.Subject.ExperimentID)
+	}
 	if p.Goal == nil {
 		line("goal", "all")
 	} else {
 		line("goal", "%d %q", p.Goal.ID, p.Goal.Name)
 	}
-	line("metric", "%s", p.Metric)
+	line("metric", "%s", cmp.Or(string(p.Metric), "none is compared"))
 	line("dimension", "%s", cmp.Or(string(p.Dimension), "none"))
+	line("interval", "%s", cmp.Or(string(p.Interval), "none"))
 	line("population", "first exposed in [%s, %s)", formatInstant(p.from()), formatInstant(p.to()))
 	for _, filter := range p.Filters.Lists {
 		line("filter", "%s in %q", filter.Attribute, filter.Values)
 	}
 	for _, filter := range p.Filters.Texts {
 		line("filter", "%s like %q", filter.Attribute, filter.Pattern)
+	}
+	if p.Filters.GoalValue != nil {
+		line("filter", "goal value >= %s", p.Filters.GoalValue.RatString())
+	}
+	if p.Filters.ZScore != 0 {
+		line("filter", "goal value within %v standard deviations of the mean", p.Filters.ZScore)
 	}
 	line("crossovers", "%s", p.Crossovers)
 	for _, v := range p.Variations {

@@ -2,10 +2,13 @@ package engine
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math/big"
 	"math/rand/v2"
 	"os"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -33,21 +36,29 @@ var start = time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 
 func (w world) instant() time.Time { return start.Add(time.Duration(w.IntN(40)) * time.Hour / 2) }
 
-func (w world) event(campaign int64) schema.Event {
+// event is of a campaign, or of the widget with the same id or its experiment.
+func (w world) event(subject int64) schema.Event {
 	kind := schema.KindView
 	if w.IntN(2) == 0 {
 		kind = schema.KindGoal
 	}
-	if w.IntN(20) == 0 {
-		kind = schema.KindClick
+	if w.IntN(8) == 0 {
+		kind = []schema.Kind{schema.KindClick, schema.KindSubmit, schema.KindCompletion, schema.KindConversion, schema.KindContact}[w.IntN(5)]
+	}
+	of := schema.SubjectCampaign
+	if w.IntN(2) == 0 {
+		of = schema.SubjectWidget
 	}
 	e := schema.Event{
-		EventID: w.Uint64(), Time: w.instant(), WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: campaign,
+		EventID: w.Uint64(), Time: w.instant(), WebsiteID: 1, Subject: of, SubjectID: subject,
 		VariationID: w.Int64N(3), VisitorID: uint64(w.IntN(25)), Kind: kind,
 		Attributes: schema.Attributes{
 			Device: w.oneOf("mobile", "desktop", ""), Country: w.oneOf("FR", "DE", ""), Channel: w.odd(), Referrer: w.odd(),
 			Browser: w.odd(), City: w.odd(), UTMSource: w.odd(), VisitorType: w.oneOf("new", "returning", ""),
 		},
+	}
+	if of == schema.SubjectWidget {
+		e.ExperimentID = 4 * w.Int64N(2)
 	}
 	if w.IntN(15) == 0 {
 		e.VariationID = 90 + w.Int64N(2) // unknown
@@ -76,11 +87,42 @@ func (w world) campaign(id int64) catalogue.Campaign {
 	return c
 }
 
-func (w world) request(campaign int64) Request {
+func (w world) widget(id int64) catalogue.Widget {
+	widget := catalogue.Widget{ID: id, WebsiteID: 1, Name: "w", Type: "popup", Variations: []catalogue.WidgetVariation{{ID: 1, Name: "v", Share: 100}}}
+	if w.IntN(2) == 0 {
+		widget.PrimaryGoalID = 2
+	}
+	e := catalogue.Experiment{ID: 4, Name: "e", PrimaryMetric: w.oneOf(append(catalogue.ExperimentMetrics, "")...), ControlShare: []int{0, 20, 50}[w.IntN(3)]}
+	for v := int64(1); v <= 1+w.Int64N(3); v++ {
+		e.Variations = append(e.Variations, catalogue.WidgetVariation{ID: v, Name: "v", Share: 100})
+	}
+	widget.Experiments = []catalogue.Experiment{e}
+	return widget
+}
+
+func (w world) request(subject int64) Request {
 	r := Request{
-		AccountID: 1, CampaignID: campaign, GoalID: []int64{0, 1, 2}[w.IntN(3)],
-		Metric:    Metric(campaignMetrics[w.IntN(len(campaignMetrics))]),
-		Dimension: Dimension(w.oneOf("", "device", "country", "channel", "referrer")),
+		Operation: []Operation{CampaignResults, CampaignResults, WidgetResults, ExperimentResults}[w.IntN(4)],
+		AccountID: 1, SubjectID: subject, GoalID: []int64{0, 1, 2}[w.IntN(3)],
+	}
+	if metrics := comparable[r.Operation]; len(metrics) > 0 {
+		r.Metric = Metric(metrics[w.IntN(len(metrics))])
+	}
+	switch r.Operation {
+	case CampaignResults:
+		r.Dimension = Dimension(w.oneOf("", "device", "country", "channel", "referrer"))
+	case ExperimentResults:
+		r.ExperimentID = 4
+	case WidgetResults:
+	}
+	if w.IntN(10) == 0 {
+		r.Interval = Interval(intervals[w.IntN(len(intervals))])
+	}
+	if w.IntN(5) == 0 {
+		r.Filters.GoalValue = big.NewRat(w.Int64N(400_000)-100_000, 10_000)
+	}
+	if w.IntN(6) == 0 {
+		r.Filters.ZScore = []float64{0.0001, 0.5, 1, 2, 5}[w.IntN(5)]
 	}
 	if w.IntN(2) == 0 {
 		r.Filters.From = w.instant()
@@ -111,8 +153,27 @@ func (w world) request(campaign int64) Request {
 	return r
 }
 
-// campaignsOfWorld have a campaign each, in one store.
-const campaignsOfWorld = 12
+// subjectsOfWorld have a campaign and a widget each, in one store.
+const subjectsOfWorld = 12
+
+// owned is what an account has that owns the world's subjects.
+func (w world) owned(ids ...int64) *catalogue.Owned {
+	o := &catalogue.Owned{
+		Websites:  map[int64]catalogue.Website{1: {ID: 1}},
+		Goals:     map[int64]catalogue.Goal{1: {ID: 1, WebsiteID: 1, Name: "one"}, 2: {ID: 2, WebsiteID: 1, Name: "two"}},
+		Campaigns: map[int64]catalogue.LiveCampaign{}, Widgets: map[int64]catalogue.LiveWidget{},
+	}
+	for _, id := range ids {
+		campaign := catalogue.LiveCampaign{Campaign: w.campaign(id)}
+		if w.IntN(3) == 0 { // the shares changed meanwhile, and control had one
+			campaign.ShareHistory = map[int64][]catalogue.SharesSince{0: {
+				{Shares: catalogue.Shares{0: 50}}, {Since: w.instant(), Shares: campaign.Shares()},
+			}}
+		}
+		o.Campaigns[id], o.Widgets[id] = campaign, catalogue.LiveWidget{Widget: w.widget(id)}
+	}
+	return o
+}
 
 func TestReportEqualsTheFold(t *testing.T) {
 	requests := 1_200
@@ -123,30 +184,54 @@ func TestReportEqualsTheFold(t *testing.T) {
 		requests = 10_000
 	}
 	w := world{rand.New(rand.NewPCG(20261120, 1))}
-	conn := schematest.Open(t)
-	c, err := catalogue.Open(t.Context(), conn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	site := catalogue.Website{ID: 1, Domain: "a.example.com", Goals: []catalogue.Goal{{ID: 1, WebsiteID: 1, Name: "one"}, {ID: 2, WebsiteID: 1, Name: "two"}}}
+	s := &store{schematest.Open(t), DefaultLimits}
 	var events []schema.Event
-	for id := int64(1); id <= campaignsOfWorld; id++ {
-		site.Campaigns = append(site.Campaigns, w.campaign(id))
-		for range w.IntN(400) {
+	var ids []int64
+	for id := int64(1); id <= subjectsOfWorld; id++ {
+		ids = append(ids, id)
+		for range w.IntN(800) {
 			events = append(events, w.event(id))
 		}
 	}
 	w.Shuffle(len(events), func(i, j int) { events[i], events[j] = events[j], events[i] })
-	insert(t, conn, events)
-	if _, err := c.Apply(t.Context(), catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}, false); err != nil {
-		t.Fatal(err)
+	insert(t, s, events)
+	owned := w.owned(ids...)
+	const batches = 4
+	for batch := range uint64(batches) {
+		t.Run(fmt.Sprint(batch), func(t *testing.T) {
+			t.Parallel()
+			w := world{rand.New(rand.NewPCG(20261120, 2+batch))}
+			for i := range requests / batches {
+				compareWithFold(t, s, owned, events, w.request(1+w.Int64N(subjectsOfWorld)))
+				if t.Failed() {
+					t.Fatalf("case %d", i)
+				}
+			}
+		})
 	}
-	for i := range requests {
-		compareWithFold(t, conn, c, events, w.request(1+w.Int64N(campaignsOfWorld)))
-		if t.Failed() {
-			t.Fatalf("case %d", i)
+}
+
+// FuzzReport makes a world of a seed, and holds a few reports of it against
+// the fold.
+func FuzzReport(f *testing.F) {
+	for seed := range uint64(3) {
+		f.Add(seed)
+	}
+	s := &store{schematest.Open(f), DefaultLimits}
+	var subjects atomic.Int64
+	f.Fuzz(func(t *testing.T, seed uint64) {
+		w := world{rand.New(rand.NewPCG(seed, 0))}
+		id := subjects.Add(1)
+		var events []schema.Event
+		for range 1 + w.IntN(150) {
+			events = append(events, w.event(id))
 		}
-	}
+		insert(t, s, events)
+		owned := w.owned(id)
+		for range 3 {
+			compareWithFold(t, s, owned, events, w.request(id))
+		}
+	})
 }
 
 // insert stores the events in several parts, so that rows of a visitor lie
@@ -160,21 +245,122 @@ func insert(t *testing.T, conn driver.Conn, events []schema.Event) {
 	}
 }
 
-func compareWithFold(t *testing.T, conn driver.Conn, c *catalogue.Catalogue, events []schema.Event, r Request) {
+func compareWithFold(t *testing.T, from *store, owned *catalogue.Owned, events []schema.Event, r Request) {
 	t.Helper()
-	plan, err := NewPlan(r, c.Snapshot().Account(1))
+	plan, err := NewPlan(r, owned)
 	if err != nil {
-		t.Fatal(err)
+		fatal(t, err)
 	}
 	plan.DataThrough = start.AddDate(0, 0, 1).Add(time.Hour) // the days before hold some of the events
-	query, err := plan.momentsQuery()
-	if err != nil {
-		t.Fatal(err)
+	if r.Filters.ZScore != 0 {
+		if err := plan.findOutliers(t.Context(), from); err != nil {
+			fatal(t, err)
+		}
+		compareOutliers(t, plan, events)
 	}
-	rows, err := scanRows(t.Context(), conn, query)
+	exact, err := plan.exactMoments(t.Context(), from)
 	if err != nil {
-		t.Fatal(err)
+		fatal(t, err)
 	}
+	compareRows(t, plan, exact, events)
+	quick, err := plan.moments(t.Context(), from)
+	if err != nil {
+		fatal(t, err)
+	}
+	compareRows(t, plan, quick, events)
+	results := newResults(plan, quick)
+	if _, err := json.Marshal(results); err != nil {
+		t.Errorf("results are no JSON: %v\n%s", err, plan)
+	}
+	if plan.Interval != "" {
+		compareSeries(t, from, plan, results)
+	}
+}
+
+// compareSeries holds each point of a series against the report that ends
+// there.
+func compareSeries(t *testing.T, from *store, plan *Plan, whole *Results) {
+	t.Helper()
+	points, err := plan.series(t.Context(), from)
+	if err != nil {
+		fatal(t, err)
+	}
+	if len(points) == 0 {
+		if whole.Totals.Visitors > 0 {
+			t.Errorf("no point of %d visitors\n%s", whole.Totals.Visitors, plan)
+		}
+		return
+	}
+	for _, point := range points {
+		at := *plan
+		at.Filters.To = point.Time
+		if at.Filters.ZScore != 0 {
+			if err := at.findOutliers(t.Context(), from); err != nil {
+				fatal(t, err)
+			}
+		}
+		rows, err := at.exactMoments(t.Context(), from)
+		if err != nil {
+			fatal(t, err)
+		}
+		compareVariations(t, fmt.Sprintf("%s\nat %s", plan, point.Time), point.Variations, newResults(&at, rows).Variations)
+	}
+	compareVariations(t, plan.String()+"last point", points[len(points)-1].Variations, whole.Variations)
+}
+
+func compareVariations(t *testing.T, where string, got, want []VariationResults) {
+	t.Helper()
+	g, err := json.Marshal(got)
+	if err != nil {
+		fatal(t, err)
+	}
+	w, err := json.Marshal(want)
+	if err != nil {
+		fatal(t, err)
+	}
+	if string(g) != string(w) {
+		t.Errorf("%s\n got %s\nwant %s", where, g, w)
+	}
+}
+
+// compareOutliers holds the bounds against the definition: a value counts if
+// it lies at most z standard deviations from the mean, in rational numbers.
+func compareOutliers(t *testing.T, plan *Plan, events []schema.Event) {
+	t.Helper()
+	before := *plan
+	before.Outliers = nil
+	values := fold(&before, events)[all].values
+	if plan.Outliers.Values != int64(len(values)) {
+		t.Errorf("%d goal values, want %d\n%s", plan.Outliers.Values, len(values), plan)
+	}
+	sum, n := new(big.Rat), new(big.Rat).SetInt64(int64(len(values)))
+	for _, v := range values {
+		sum.Add(sum, new(big.Rat).SetInt64(v))
+	}
+	if len(values) < 2 {
+		return
+	}
+	mean, variance := sum.Quo(sum, n), new(big.Rat)
+	distance := func(v int64) *big.Rat {
+		d := new(big.Rat).Sub(new(big.Rat).SetInt64(v), mean)
+		return d.Mul(d, d)
+	}
+	for _, v := range values {
+		variance.Add(variance, distance(v))
+	}
+	variance.Quo(variance, new(big.Rat).SetInt64(int64(len(values)-1)))
+	z := new(big.Rat).SetFloat64(plan.Filters.ZScore)
+	limit := z.Mul(z, z).Mul(z, variance)
+	for _, v := range values {
+		counts := distance(v).Cmp(limit) <= 0 || variance.Sign() == 0
+		if counts == outlying(plan.Outliers, v) {
+			t.Errorf("value %d counts: %v, bounds %+v\n%s", v, counts, plan.Outliers, plan)
+		}
+	}
+}
+
+func compareRows(t *testing.T, plan *Plan, rows []row, events []schema.Event) {
+	t.Helper()
 	byValue := map[string][]row{all: rows}
 	for _, r := range rows {
 		byValue[r.dimension] = append(byValue[r.dimension], r)
@@ -193,9 +379,16 @@ func compareWithFold(t *testing.T, conn driver.Conn, c *catalogue.Catalogue, eve
 	if len(byValue) > len(want) {
 		t.Errorf("%d values, want %d", len(byValue), len(want))
 	}
-	if _, err := json.Marshal(newResults(plan, time.Time{}, rows)); err != nil {
-		t.Errorf("results are no JSON: %v\n%s", err, plan)
+}
+
+// fatal ends the test with what the store said.
+func fatal(t *testing.T, err error) {
+	t.Helper()
+	var refused *StoreError
+	if errors.As(err, &refused) {
+		t.Fatalf("%v: %v", err, errors.Unwrap(err))
 	}
+	t.Fatal(err)
 }
 
 // readable drops variations without visitors and writes big integers out.

@@ -2,6 +2,8 @@ package engine
 
 import (
 	"embed"
+	"math/big"
+	"slices"
 	"strings"
 	"text/template"
 	"time"
@@ -44,11 +46,20 @@ func (q *Query) args() []any {
 // of parameters. A user's text is never part of one.
 type expr string
 
-// momentsSlots are what differs between the reports of sql/moments.sql.
-type momentsSlots struct {
+// slots are what differs between reports in the files under sql/.
+type slots struct {
 	Dimension expr // of a view: the value it is broken down by
 	Filters   expr // of a view: whether its visitor is in the report
-	Goal      expr // of a goal event: whether it counts
+	Goals     expr // of an event: whether it is a goal that counts
+	Counts    expr // of an event: whether it is one that counts, views apart
+	Visitors  expr // of an event: whether its visitor is asked for
+	ViewTimes expr // of a visitor: when its views were, of series.sql alone
+
+	// Of quick.sql alone.
+	InTime                                              expr // of an event: whether it is before the window's end; true where that is open
+	LastSeen                                            expr // of a visitor: when it was last seen; any time where the window's start is open
+	FirstDimension, FirstHolds                          expr // of a visitor: what its first view shows
+	Clicks, Submits, Completions, Conversions, Contacts expr // of a visitor: how many
 }
 
 // columns says where the attributes are.
@@ -70,30 +81,34 @@ var columns = map[string]expr{
 	"visitorType":    "visitor_type",
 }
 
-// momentsQuery compiles the plan into the one statement that answers it.
-func (p *Plan) momentsQuery() (*Query, error) {
-	recentFrom, recentTo := p.recent()
-	q := &Query{Params: append(p.subjectParams(),
-		Param{"from", p.from()},
-		Param{"to", p.to()},
-		Param{"shares_since", p.SharesSince},
-		Param{"recent_from", recentFrom},
-		Param{"recent_to", recentTo})}
-	slots := momentsSlots{Dimension: "''", Filters: "true", Goal: "true"}
+// exact returns the parameters and slots that all reports of a plan share.
+func (p *Plan) exact() (*Query, slots) {
+	q := &Query{Params: append(p.subjectParams(), Param{"from", p.from()}, Param{"to", p.to()})}
+	s := slots{Dimension: "''", Filters: "true", Goals: "event = 'goal'", Visitors: "true", ViewTimes: "CAST([], 'Array(DateTime64(3, \\'UTC\\'))')"}
 	if p.Dimension != "" {
-		slots.Dimension = "toString(" + columns[string(p.Dimension)] + ")"
+		s.Dimension = "toString(" + columns[string(p.Dimension)] + ")"
 	}
+	q.visitorFilters(&p.Filters, &s)
 	if p.Goal != nil {
-		slots.Goal = "goal_id = {goal_id:Int64}"
+		s.Goals += " AND goal_id = {goal_id:Int64}"
 		q.Params = append(q.Params, Param{"goal_id", p.Goal.ID})
 	}
+	q.goalFilters(p, &s)
+	s.Counts = s.Goals
+	if p.Subject.Kind == schema.SubjectWidget {
+		s.Counts = s.Goals + " OR event IN ('click', 'submit', 'completion', 'conversion', 'contact')"
+	}
+	return q, s
+}
+
+func (q *Query) visitorFilters(filters *Filters, s *slots) {
 	var conditions []string
-	for _, filter := range p.Filters.Lists {
+	for _, filter := range filters.Lists {
 		param := "filter_" + columns[filter.Attribute]
 		conditions = append(conditions, string(columns[filter.Attribute]+" IN {"+param+":Array(String)}"))
 		q.Params = append(q.Params, Param{string(param), filter.Values})
 	}
-	for _, filter := range p.Filters.Texts {
+	for _, filter := range filters.Texts {
 		param := "filter_" + columns[filter.Attribute]
 		operator, value := expr(" = "), filter.Pattern
 		if strings.Contains(value, "*") {
@@ -103,9 +118,100 @@ func (p *Plan) momentsQuery() (*Query, error) {
 		q.Params = append(q.Params, Param{string(param), value})
 	}
 	if len(conditions) > 0 {
-		slots.Filters = expr(strings.Join(conditions, " AND "))
+		s.Filters = expr(strings.Join(conditions, " AND "))
 	}
-	return q, q.render("moments.sql", slots)
+}
+
+func (q *Query) goalFilters(p *Plan, s *slots) {
+	if p.Filters.GoalValue != nil {
+		s.Goals += " AND value >= {goal_value:Int64}"
+		q.Params = append(q.Params, Param{"goal_value", leastUnits(p.Filters.GoalValue)})
+	}
+	if o := p.Outliers; o != nil && !o.open {
+		s.Goals += " AND value >= {outlier_least:Int64} AND value <= {outlier_most:Int64}"
+		q.Params = append(q.Params, Param{"outlier_least", o.least}, Param{"outlier_most", o.most})
+	}
+}
+
+// leastUnits is the least amount, in 1/schema.MoneyScale, that is not below
+// the given one.
+func leastUnits(amount *big.Rat) int64 {
+	const most = schema.MaxMoney*schema.MoneyScale + 1
+	units := new(big.Rat).Mul(amount, new(big.Rat).SetInt64(schema.MoneyScale))
+	up := new(big.Int).Add(units.Num(), new(big.Int).Sub(units.Denom(), big.NewInt(1)))
+	up.Div(up, units.Denom())
+	if up.Cmp(big.NewInt(most)) > 0 {
+		return most
+	}
+	if up.Cmp(big.NewInt(-most)) < 0 {
+		return -most
+	}
+	return up.Int64()
+}
+
+func (p *Plan) sumsParams() []Param {
+	recentFrom, recentTo := p.recent()
+	return []Param{{"shares_since", p.SharesSince}, {"recent_from", recentFrom}, {"recent_to", recentTo}}
+}
+
+// momentsQuery compiles the plan into the one statement that answers it.
+func (p *Plan) momentsQuery() (*Query, error) {
+	q, s := p.exact()
+	q.Params = append(q.Params, p.sumsParams()...)
+	return q, q.render("moments.sql", s)
+}
+
+// seriesQuery compiles the plan into the statement that tells what each bucket
+// of its interval adds.
+func (p *Plan) seriesQuery() (*Query, error) {
+	q, s := p.exact()
+	s.ViewTimes = "groupArrayIf(time, event = 'view' AND time < {to:DateTime64(3, 'UTC')})"
+	width, shift := p.Interval.grid()
+	q.Params = append(q.Params, Param{"width", width.Milliseconds()}, Param{"shift", shift.Milliseconds()})
+	return q, q.render("series.sql", s)
+}
+
+// recountQuery is momentsQuery for some visitors only.
+func (p *Plan) recountQuery(visitors []uint64) (*Query, error) {
+	q, s := p.exact()
+	s.Visitors = "visitor_id IN {visitor_ids:Array(UInt64)}"
+	q.Params = append(append(q.Params, p.sumsParams()...), Param{"visitor_ids", visitors})
+	return q, q.render("moments.sql", s)
+}
+
+// quickQuery compiles the plan into one pass, which leaves some visitors to
+// recountQuery.
+func (p *Plan) quickQuery() (*Query, error) {
+	q, s := p.exact()
+	ids := make([]int64, len(p.Variations))
+	ranks := make([]uint16, len(p.Variations))
+	for i, v := range p.Variations {
+		ids[i], ranks[i] = v.ID, uint16(i+1)
+	}
+	slices.Sort(ids)
+	q.Params = append(append(q.Params, p.sumsParams()...), Param{"variation_ids", ids}, Param{"ranks", ranks})
+	s.FirstDimension, s.FirstHolds, s.InTime, s.LastSeen = "''", "true", "true", "18446744073709551615"
+	if !p.Filters.To.IsZero() {
+		s.InTime = "time < {to:DateTime64(3, 'UTC')}"
+	}
+	if !p.Filters.From.IsZero() {
+		s.LastSeen = "max(if(in_time, at, 0))"
+	}
+	if p.Dimension != "" {
+		s.FirstDimension = "argMin(dimension, view_order)"
+	}
+	if s.Filters != "true" {
+		s.FirstHolds = "argMin(holds, view_order)"
+	}
+	count := func(kind schema.Kind) expr {
+		if p.Subject.Kind != schema.SubjectWidget {
+			return "0"
+		}
+		return expr("countIf(event = '" + string(kind) + "' AND in_time)")
+	}
+	s.Clicks, s.Submits, s.Completions = count(schema.KindClick), count(schema.KindSubmit), count(schema.KindCompletion)
+	s.Conversions, s.Contacts = count(schema.KindConversion), count(schema.KindContact)
+	return q, q.render("quick.sql", s)
 }
 
 // freshnessQuery asks what is stored of the subject.
@@ -116,10 +222,10 @@ func (p *Plan) freshnessQuery() (*Query, error) {
 
 func (p *Plan) subjectParams() []Param {
 	return []Param{
-		{"website_id", p.Campaign.WebsiteID},
-		{"subject", string(schema.SubjectCampaign)},
-		{"subject_id", p.Campaign.ID},
-		{"experiment_id", int64(0)},
+		{"website_id", p.Subject.WebsiteID},
+		{"subject", string(p.Subject.Kind)},
+		{"subject_id", p.Subject.ID},
+		{"experiment_id", p.Subject.ExperimentID},
 	}
 }
 

@@ -3,8 +3,8 @@ package engine
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"lifthouse/schema/catalogue"
@@ -15,71 +15,94 @@ import (
 
 // Engine answers requests for reports from a store.
 type Engine struct {
-	conn      driver.Conn
+	store     *store
 	catalogue *catalogue.Catalogue
 }
 
 // New returns the engine of a store.
-func New(conn driver.Conn, c *catalogue.Catalogue) *Engine { return &Engine{conn, c} }
+func New(conn driver.Conn, c *catalogue.Catalogue, limits Limits) *Engine {
+	return &Engine{&store{conn, limits}, c}
+}
 
-// Report answers a request. The error is an InvalidError, a NotFoundError, or
-// the store's.
+// Report answers a request. The error is an InvalidError, a NotFoundError, a
+// StoreError, or the end of the context.
 func (e *Engine) Report(ctx context.Context, r Request) (*Results, error) {
+	plan, err := e.plan(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := plan.moments(ctx, e.store)
+	if err != nil {
+		return nil, err
+	}
+	results := newResults(plan, rows)
+	if plan.Interval != "" {
+		if results.Series, err = plan.series(ctx, e.store); err != nil {
+			return nil, err
+		}
+	}
+	return results, nil
+}
+
+// plan settles what a request means, with what only the store can tell: how
+// fresh its data are, and which values are outliers.
+func (e *Engine) plan(ctx context.Context, r Request) (*Plan, error) {
 	plan, err := NewPlan(r, e.catalogue.Snapshot().Account(r.AccountID))
 	if err != nil {
 		return nil, err
 	}
-	newest, err := e.freshness(ctx, plan)
-	if err != nil {
+	if err := plan.freshness(ctx, e.store); err != nil {
 		return nil, err
 	}
-	query, err := plan.momentsQuery()
-	if err != nil {
-		return nil, err
+	if plan.Filters.ZScore != 0 {
+		if err := plan.findOutliers(ctx, e.store); err != nil {
+			return nil, err
+		}
 	}
-	rows, err := scanRows(ctx, e.conn, query)
-	if err != nil {
-		return nil, err
-	}
-	return newResults(plan, newest, rows), nil
+	return plan, nil
 }
 
-// freshness sets the plan's DataThrough, before the events are read, so that
-// it never claims more than the answer holds. It returns the time of the
-// newest event, zero where there is none.
-func (e *Engine) freshness(ctx context.Context, plan *Plan) (newest time.Time, err error) {
-	query, err := plan.freshnessQuery()
+// freshness sets DataThrough and the newest event, before the events are
+// read, so that they never claim more than the answer holds.
+func (p *Plan) freshness(ctx context.Context, from *store) error {
+	query, err := p.freshnessQuery()
 	if err != nil {
-		return time.Time{}, err
+		return err
 	}
 	var events uint64
-	var ingested time.Time
-	if err := e.conn.QueryRow(ctx, query.SQL, query.args()...).Scan(&events, &ingested, &newest); err != nil {
-		return time.Time{}, fmt.Errorf("report: %w", err)
+	var ingested, newest time.Time
+	if err := from.each(ctx, query, func(row driver.Rows) error { return row.Scan(&events, &ingested, &newest) }); err != nil {
+		return err
 	}
-	if events == 0 {
-		return time.Time{}, nil
+	if events > 0 {
+		p.DataThrough, p.newest = ingested.UTC(), newest.UTC()
 	}
-	plan.DataThrough = ingested.UTC()
-	return newest.UTC(), nil
+	return nil
 }
 
-func newResults(plan *Plan, newest time.Time, rows []row) *Results {
+func newResults(plan *Plan, rows []row) *Results {
 	all := gather(rows, plan.Crossovers)
 	whole := all.judge(plan)
+	whole.Checks.Outliers = plan.Outliers.check(whole.Totals.GoalsReached)
 	whole.conclude(plan, stats.Conclude(whole.evidence, plan.options()))
 	results := &Results{
-		CampaignID:        plan.Campaign.ID,
-		CompareMetric:     plan.Metric,
-		Methodology:       plan.Campaign.Methodology,
-		SignificanceLevel: plan.Campaign.SignificanceLevel,
+		Methodology:       plan.Rules.Methodology,
+		SignificanceLevel: plan.Rules.SignificanceLevel,
 		Filters:           plan.Filters.echo(),
 		Window:            Window{given(plan.Filters.From), given(plan.Filters.To)},
 		Population:        "firstExposedInWindow",
 		GeneratedAt:       time.Now().UTC().Truncate(time.Millisecond),
 		DataThrough:       given(plan.DataThrough),
-		NewestEvent:       given(newest),
+		NewestEvent:       given(plan.newest),
 		Cell:              whole.Cell,
+	}
+	if plan.Operation == CampaignResults {
+		results.CampaignID = plan.Subject.ID
+	} else {
+		results.WidgetID, results.ExperimentID = plan.Subject.ID, plan.Subject.ExperimentID
+	}
+	if plan.Rules.Compare {
+		results.CompareMetric = &plan.Metric
 	}
 	if plan.Goal != nil {
 		results.Goal = &GoalName{plan.Goal.ID, plan.Goal.Name}
@@ -108,14 +131,21 @@ func (f *Filters) echo() map[string]any {
 	for _, filter := range f.Texts {
 		echo[filter.Attribute] = filter.Pattern
 	}
+	if f.GoalValue != nil {
+		value, _ := f.GoalValue.Float64()
+		echo["goalValue"] = value
+	}
+	if f.ZScore != 0 {
+		echo["zScore"] = f.ZScore
+	}
 	return echo
 }
 
 // maxBreakdown is how many values of a dimension stand alone.
 const maxBreakdown = 50
 
-// The names of the values that are none; a real value spelt so is escaped by a
-// backslash.
+// The names of the values that are none; a real value spelt so, with any
+// backslashes before it, gets one more.
 const (
 	otherValues = "(other)"
 	noValue     = "(none)"
@@ -174,9 +204,11 @@ func concluded(plan *Plan, names []string, cells []judged) []BreakdownCell {
 }
 
 func shownValue(value string) string {
-	switch value {
+	switch strings.TrimLeft(value, `\`) {
 	case "":
-		return noValue
+		if value == "" {
+			return noValue
+		}
 	case otherValues, noValue:
 		return `\` + value
 	}

@@ -13,9 +13,11 @@ import (
 // Results is the body that answers a report's request. Its fields are in the
 // order in which they are written.
 type Results struct {
-	CampaignID        int64          `json:"campaignId"`
-	Goal              *GoalName      `json:"goal"` // null: all goals count
-	CompareMetric     Metric         `json:"compareMetric"`
+	CampaignID        int64          `json:"campaignId,omitzero"`
+	WidgetID          int64          `json:"widgetId,omitzero"`
+	ExperimentID      int64          `json:"experimentId,omitzero"`
+	Goal              *GoalName      `json:"goal"`          // null: all goals count
+	CompareMetric     *Metric        `json:"compareMetric"` // null: nothing is compared
 	Methodology       string         `json:"methodology"`
 	SignificanceLevel int            `json:"significanceLevel"`
 	Dimension         *Dimension     `json:"dimension"`
@@ -28,6 +30,13 @@ type Results struct {
 	Stale             bool           `json:"stale"`
 	Cell
 	Breakdown []BreakdownCell `json:"breakdown,omitzero"` // only with a dimension
+	Series    []Point         `json:"series,omitzero"`    // only with an interval
+}
+
+// Point is the report as it would have been with the window's end at Time.
+type Point struct {
+	Time       time.Time          `json:"time"`
+	Variations []VariationResults `json:"variations"`
 }
 
 // GoalName says which goal is in force.
@@ -47,7 +56,7 @@ type Window struct {
 type Cell struct {
 	Totals     Counts             `json:"totals"`
 	Variations []VariationResults `json:"variations"`
-	Conclusion Conclusion         `json:"conclusion"`
+	Conclusion *Conclusion        `json:"conclusion"` // null: nothing is compared
 	Checks     Checks             `json:"checks"`
 	Power      *Power             `json:"power,omitempty"` // of the whole report only
 }
@@ -96,13 +105,16 @@ type VariationResults struct {
 	Control bool   `json:"control"`
 	Share   int    `json:"share"`
 	Counts
+	*Actions               // of a widget
 	Metrics    Metrics     `json:"metrics"`
-	Comparison *Comparison `json:"comparison"` // null for control
+	Comparison *Comparison `json:"comparison"` // null for control, and where nothing is compared
 }
 
 // Metrics are all metrics of a variation.
 type Metrics struct {
 	GoalConversionRate   Estimate `json:"goalConversionRate"`
+	ConversionRate       Estimate `json:"conversionRate"`
+	CompletionRate       Estimate `json:"completionRate"`
 	GoalsPerVisitor      Estimate `json:"goalsPerVisitor"`
 	ValuePerVisitor      Estimate `json:"valuePerVisitor"`
 	ProfitPerVisitor     Estimate `json:"profitPerVisitor"`
@@ -173,10 +185,11 @@ type Bayesian struct {
 
 // Checks say whether the numbers can be trusted.
 type Checks struct {
-	SampleRatio       SampleRatio        `json:"sampleRatio"`
+	SampleRatio       *SampleRatio       `json:"sampleRatio"` // null: nothing is compared
 	Leak              []Leak             `json:"leak"`
 	MultipleExposures MultipleExposures  `json:"multipleExposures"`
 	UnknownVariations []UnknownVariation `json:"unknownVariations"`
+	Outliers          *OutliersCheck     `json:"outliers"` // null: the request asks for no z-score
 	Window            WindowCheck        `json:"window"`
 	Warnings          []Warning          `json:"warnings"`
 }
@@ -213,6 +226,14 @@ type UnknownVariation struct {
 	VariationID int64 `json:"variationId"`
 	Visitors    int64 `json:"visitors"`
 	Events      int64 `json:"events"` // counted views and goals
+}
+
+// OutliersCheck tells what the z-score left out.
+type OutliersCheck struct {
+	Removed int64    `json:"removed"` // goal events
+	Lower   *float64 `json:"lower"`   // least value that counts
+	Upper   *float64 `json:"upper"`   // greatest value that counts
+	Reason  string   `json:"reason,omitempty"`
 }
 
 // WindowCheck tells whom the window leaves out.

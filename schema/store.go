@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -23,6 +24,25 @@ type Home struct {
 	Options *clickhouse.Options // of a server; nil for an embedded store
 }
 
+// ShowAddress is the address without what may be secret: scheme, host and
+// path, but no user, password or query.
+func ShowAddress(address string) string {
+	if strings.HasPrefix(address, embeddedPrefix) {
+		return address
+	}
+	scheme, rest, ok := strings.Cut(address, "://")
+	u, err := url.Parse(address)
+	switch {
+	case !ok && !strings.Contains(address, "@"):
+		return address
+	case !ok:
+		return "…"
+	case err != nil || strings.Count(rest, "@") > 1 || u.User == nil && strings.Contains(rest, "@"):
+		return scheme + "://…" // a password that is not percent-encoded may be anywhere
+	}
+	return scheme + "://" + u.Host + u.EscapedPath()
+}
+
 // ParseHome reads a store's address: embedded:DIR, clickhouse://…, http://… or
 // https://….
 func ParseHome(address string) (Home, error) {
@@ -34,10 +54,13 @@ func ParseHome(address string) (Home, error) {
 	}
 	scheme, _, ok := strings.Cut(address, "://")
 	if !ok || (scheme != "clickhouse" && scheme != "http" && scheme != "https") {
-		return Home{}, fmt.Errorf("store %q: want embedded:DIR, clickhouse://user:pass@host:9000/db, http://… or https://…", address)
+		return Home{}, fmt.Errorf("store %q: want embedded:DIR, clickhouse://user:pass@host:9000/db, http://… or https://…", ShowAddress(address))
 	}
 	if scheme == "https" && !strings.Contains(address, "secure=") {
 		address += separator(address) + "secure=true" // the driver asks for it, though the scheme says it
+	}
+	if _, err := url.Parse(address); err != nil { // which may quote the password
+		return Home{}, fmt.Errorf("store %s: want %s://user:pass@host:port/db, with special characters of the password percent-encoded", ShowAddress(address), scheme)
 	}
 	options, err := clickhouse.ParseDSN(address)
 	if err != nil {

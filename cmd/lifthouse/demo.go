@@ -63,6 +63,9 @@ func (p *program) demo(ctx context.Context, listen string, reset bool) error {
 			return err
 		}
 	}
+	if err := claimDemo(p.path(home.Dir)); err != nil {
+		return err
+	}
 	s, err := p.openStore(ctx)
 	if err != nil {
 		return err
@@ -75,15 +78,32 @@ func (p *program) demo(ctx context.Context, listen string, reset bool) error {
 		return errors.Join(err, s.Close())
 	}
 	ready := func(_ *store, url string) {
-		p.say("Lifthouse demo answers at %s/v1 (store %s). Ctrl-C stops it. Try:\n", url, p.address)
+		p.say("Lifthouse demo answers at %s/v1 (store %s). Ctrl-C stops it. Try:\n", url, schema.ShowAddress(p.address))
 		p.say("  curl -s -H 'Authorization: Bearer %s' '%s/v1/campaigns/%d/results'\n", token, url, demoCampaign)
-		p.say("Other commands reach it from here with --store %s.", p.address)
+		p.say("Other commands reach it from here with --store %s.", schema.ShowAddress(p.address))
 	}
 	return errors.Join(p.serve(ctx, s, listen, ready), s.Close())
 }
 
 // demoMark is a file that only a demo store has.
 const demoMark = "lifthouse.demo"
+
+// claimDemo marks a new folder as a demo store, and refuses one that holds
+// anything else.
+func claimDemo(dir string) error {
+	if _, err := os.Stat(filepath.Join(dir, demoMark)); err == nil {
+		return nil
+	}
+	if found, err := os.ReadDir(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	} else if len(found) > 0 {
+		return fmt.Errorf("%s is no demo store, so demo leaves it alone: name an empty folder with --store, or serve this one with lifthouse serve", dir)
+	}
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, demoMark), nil, 0o600)
+}
 
 // removeDemo removes a demo store that no process holds, and nothing else.
 func (p *program) removeDemo(ctx context.Context, dir string) error {
@@ -107,9 +127,6 @@ func (p *program) makeDemo(ctx context.Context, s *store) error {
 		return nil
 	}
 	p.say("Making the demo store …")
-	if err := os.WriteFile(filepath.Join(s.dir, demoMark), nil, 0o600); err != nil {
-		return err
-	}
 	today := time.Now().UTC().Truncate(24 * time.Hour)
 	start := today.AddDate(0, 0, -29)
 	for _, population := range demoPopulations(start) {
@@ -164,12 +181,12 @@ func demoCatalogue(start time.Time) catalogue.File {
 				experiment(catalogue.Campaign{
 					ID: demoCampaign, Name: "Free delivery banner", ControlShare: 50, PlannedVisitors: 24_000,
 					Variations: []catalogue.Variation{{ID: 1, Name: "Banner", Share: 50, Order: 1}},
-					Initial:    catalogue.Initial{StartDate: &start},
+					Initial:    catalogue.Initial{StartDate: &catalogue.Date{Time: start}},
 				}),
 				experiment(catalogue.Campaign{
 					ID: 13, Name: "Colour of the buy button", ControlShare: 34, PlannedVisitors: 20_000,
 					Variations: []catalogue.Variation{{ID: 1, Name: "Green", Share: 33, Order: 1}, {ID: 2, Name: "Orange", Share: 33, Order: 2}},
-					Initial:    catalogue.Initial{StartDate: &later},
+					Initial:    catalogue.Initial{StartDate: &catalogue.Date{Time: later}},
 				}),
 			},
 		}},

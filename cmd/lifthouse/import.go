@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
-	"os"
+	"io"
 	"path/filepath"
 	"time"
 
@@ -14,7 +16,8 @@ import (
 )
 
 const importHelp = `Import brings the events of files into the store: one JSON object a line, or CSV with a header,
-plain, gzip or zstd. Without a mapping the fields are our own:
+plain, gzip or zstd. The file - is standard input, taken as JSON lines unless --format says csv.
+Without a mapping the fields are our own:
 
   {"eventId":"e1","time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"v1","event":"view","campaignId":12,"variationId":1,"device":"mobile"}
   {"eventId":"e2","time":"2026-05-01T12:05:00Z","websiteId":1,"visitor":"v1","event":"goal","goalId":3,"value":19.9,"campaignId":12,"variationId":1}
@@ -22,14 +25,16 @@ plain, gzip or zstd. Without a mapping the fields are our own:
 A mapping file says how other columns become these fields; the README has an example.
 
 An event counts once: importing a file again, or resuming one that was cut off by importing it
-again, adds only what is missing. A line that is wrong in anything is left out and reported by its
+again, adds only what is missing. The ids of lines without an eventId come from the file's content
+and the line, so a file that was changed or appended to is a new file: give eventId where files
+grow. A line that is wrong in anything is left out and reported by its
 number; the exit status is then 3.`
 
 // shownRejects is how many rejected lines are printed in full.
 const shownRejects = 20
 
 func (p *program) importCommand() *cobra.Command {
-	var mapping, format string
+	var mapping, format, rejects string
 	cmd := &cobra.Command{
 		Use:   "import FILE…",
 		Short: "Bring events in from files",
@@ -41,17 +46,25 @@ func (p *program) importCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return p.importFiles(ctx, s, files, options)
+				if rejects == "" {
+					return p.importFiles(ctx, s, files, options, io.Discard)
+				}
+				all, err := ingest.Create(p.path(rejects))
+				if err != nil {
+					return err
+				}
+				return errors.Join(p.importFiles(ctx, s, files, options, all), all.Close())
 			})
 		},
 	}
 	cmd.Flags().StringVarP(&mapping, "mapping", "m", "", "YAML file that maps the columns to the fields of events")
 	cmd.Flags().StringVar(&format, "format", "", "csv or ndjson; else the mapping's, else by the file's name")
+	cmd.Flags().StringVar(&rejects, "rejects", "", "file that takes every line left out, as JSON lines of file, line and reason")
 	return cmd
 }
 
 func (p *program) importOptions(s *store, mapping, format string) (ingest.Options, error) {
-	options := ingest.Options{Format: format, Owns: func(website int64) bool {
+	options := ingest.Options{Format: format, Input: p.in, Owns: func(website int64) bool {
 		_, known := s.catalogue.Snapshot().AccountOfWebsite(website)
 		return known
 	}}
@@ -61,7 +74,7 @@ func (p *program) importOptions(s *store, mapping, format string) (ingest.Option
 	if mapping == "" {
 		return options, nil
 	}
-	file, err := os.Open(p.path(mapping))
+	file, err := ingest.Open(p.path(mapping))
 	if err != nil {
 		return options, err
 	}
@@ -73,19 +86,35 @@ func (p *program) importOptions(s *store, mapping, format string) (ingest.Option
 	return options, nil
 }
 
-func (p *program) importFiles(ctx context.Context, s *store, files []string, options ingest.Options) error {
+// rejectedLine is a line of the --rejects file.
+type rejectedLine struct {
+	File   string `json:"file"`
+	Line   int64  `json:"line"`
+	Reason string `json:"reason"`
+}
+
+func (p *program) importFiles(ctx context.Context, s *store, files []string, options ingest.Options, rejects io.Writer) error {
 	var rejected int64
+	var unwritten error
+	keep := json.NewEncoder(rejects)
 	for _, file := range files {
 		started := time.Now()
 		show := p.progress(file)
 		options.Progress = show.update
 		options.Reject = func(line int64, reason string) {
+			if unwritten == nil {
+				unwritten = keep.Encode(rejectedLine{file, line, reason})
+			}
 			if rejected++; rejected <= shownRejects {
 				show.clear()
 				p.complain("%s: line %d: %s", file, line, reason)
 			}
 		}
-		report, err := ingest.Import(ctx, s.writer, p.path(file), options)
+		path := file
+		if path != "-" {
+			path = p.path(file)
+		}
+		report, err := ingest.Import(ctx, s.writer, path, options)
 		show.clear()
 		if err != nil {
 			return err
@@ -94,6 +123,9 @@ func (p *program) importFiles(ctx context.Context, s *store, files []string, opt
 		p.say("%s: %d rows stored, %d stood already (%d of them differ), %d of %d lines rejected, %.1f s, %.0f rows/s",
 			file, report.Inserted, report.Duplicates, report.Conflicts, report.Rejected, report.Lines,
 			seconds, float64(report.Inserted+report.Duplicates)/seconds)
+	}
+	if unwritten != nil {
+		return fmt.Errorf("--rejects: %w", unwritten)
 	}
 	if rejected > shownRejects {
 		p.complain("and %d more lines rejected", rejected-shownRejects)

@@ -42,7 +42,7 @@ func newHouse(t *testing.T) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &store{conn: conn, catalogue: c, writer: ingest.NewWriter(conn), engine: engine.New(conn, c)}
+	s := &store{conn: conn, catalogue: c, writer: ingest.NewWriter(conn), engine: engine.New(conn, c, engine.DefaultLimits)}
 	server := httptest.NewServer(api.New(s.engine, s.catalogue))
 	t.Cleanup(server.Close)
 	return &house{t: t, store: s, url: server.URL}

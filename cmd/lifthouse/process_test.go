@@ -110,6 +110,22 @@ func other(t *testing.T, stdin io.Reader, args ...string) (code int, out, compla
 	return cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()
 }
 
+// status is how the API answers a request for campaigns.
+func (p *process) status(token string) int {
+	p.t.Helper()
+	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, p.url+"/v1/campaigns", http.NoBody)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	return response.StatusCode
+}
+
 func (p *process) results(token string) (r engine.Results) {
 	p.t.Helper()
 	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, p.url+"/v1/campaigns/1/results", http.NoBody)
@@ -157,11 +173,22 @@ func TestServeTakesCommandsOfOthersAndKeepsItsData(t *testing.T) {
 		t.Errorf("%d visitors, want 10", r.Totals.Visitors)
 	}
 
+	spare := strings.TrimSpace(must(nil, "token", "create", "--name", "spare part", "--expires", "720h"))
+	if list := must(nil, "token", "list"); !strings.Contains(list, "spare part") || strings.Contains(list, spare) {
+		t.Errorf("token list says\n%s", list)
+	}
+	must(nil, "token", "revoke", "2")
+	if status := p.status(spare); status != http.StatusUnauthorized {
+		t.Errorf("a revoked token gives %d", status)
+	}
+
 	for _, test := range []struct {
 		args []string
 		code int
 		want string
 	}{
+		{[]string{"token", "revoke", "2"}, exitFailed, "account 1 has no token 2"},
+		{[]string{"token", "list", "--account", "7"}, exitFailed, "no such account"},
 		{[]string{"serve"}, exitFailed, "is in use by process"},
 		{[]string{"apply", "-f", "absent.yaml"}, exitFailed, "absent.yaml"},
 		{[]string{"import"}, exitUsage, "which file?"},
@@ -244,18 +271,8 @@ func TestDemoIsMadeOnceAndServesWhatItPlanted(t *testing.T) {
 	if second == first || again.Totals != r.Totals && again.Totals.Visitors != r.Totals.Visitors {
 		t.Errorf("second start: token renewed %v, totals %+v, were %+v", second != first, again.Totals, r.Totals)
 	}
-	old, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.url+"/v1/campaigns", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	old.Header.Set("Authorization", "Bearer "+first)
-	response, err := http.DefaultClient.Do(old)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = response.Body.Close()
-	if response.StatusCode != http.StatusUnauthorized {
-		t.Errorf("the last start's token gives %s, want 401", response.Status)
+	if status := p.status(first); status != http.StatusUnauthorized {
+		t.Errorf("the last start's token gives %d, want 401", status)
 	}
 	if code, _, complaints := other(t, nil, "demo", "--reset", store); code != exitFailed || !strings.Contains(complaints, "in use by process") {
 		t.Errorf("reset under a running demo: exit %d, %q", code, complaints)
@@ -280,6 +297,21 @@ func TestDemoResetLeavesOtherFoldersAlone(t *testing.T) {
 	}
 }
 
+func TestDemoLeavesARealStoreAlone(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	store := "--store=embedded:" + dir
+	if code, _, complaints := other(t, nil, "apply", "-f", "testdata/thirty.catalog.yaml", store); code != exitOK {
+		t.Fatal(complaints)
+	}
+	code, out, complaints := other(t, nil, "demo", store)
+	if code != exitFailed || !strings.Contains(complaints, "is no demo store") {
+		t.Errorf("demo: exit %d, %q, %q; want a refusal", code, out, complaints)
+	}
+	if _, out, _ := other(t, nil, "token", "list", store); !strings.Contains(out, "has no token") {
+		t.Errorf("demo made a token: %q", out)
+	}
+}
+
 func TestUsage(t *testing.T) {
 	for _, test := range []struct {
 		args []string
@@ -292,11 +324,22 @@ func TestUsage(t *testing.T) {
 		{[]string{"serve", "--lisen", "x"}, exitUsage, "unknown flag: --lisen"},
 		{[]string{"serve", "--store", "postgres://x"}, exitUsage, "want embedded:DIR"},
 		{[]string{"apply"}, exitUsage, "which file?"},
+		{[]string{"token", "revoke"}, exitUsage, "want one id"},
+		{[]string{"token", "revoke", "first"}, exitUsage, `id "first": want an integer`},
 	} {
 		code, out, complaints := other(t, nil, test.args...)
 		if code != test.code || !strings.Contains(out+complaints, test.want) {
 			t.Errorf("lifthouse %q: exit %d\n%s%s\nwant %d and %q", test.args, code, out, complaints, test.code, test.want)
 		}
+	}
+}
+
+func TestHelpHidesThePasswordOfTheStore(t *testing.T) {
+	cmd := lifthouse(t, "--help")
+	cmd.Env = append(cmd.Env, "LIFTHOUSE_STORE=clickhouse://u:secret@h:9000/db")
+	out, err := cmd.CombinedOutput()
+	if err != nil || strings.Contains(string(out), "secret") || !strings.Contains(string(out), "clickhouse://h:9000/db") {
+		t.Errorf("%v, %s", err, out)
 	}
 }
 

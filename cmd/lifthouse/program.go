@@ -7,10 +7,11 @@ import (
 	"os"
 	"path/filepath"
 
-	"lifthouse/schema"
-
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"lifthouse/engine"
+	"lifthouse/schema"
 )
 
 // Exit codes: what a script can tell apart.
@@ -30,6 +31,7 @@ type program struct {
 	getenv       func(string) string
 	running      *store // of this process, where it serves already
 	address      string // of the store, by flag or environment
+	limits       engine.Limits
 }
 
 // exitError ends the program with a code; its text, if any, has been told.
@@ -106,7 +108,11 @@ func (p *program) command() *cobra.Command {
 	}
 	root.PersistentFlags().StringVar(&p.address, "store", address,
 		"where the data are: embedded:DIR, clickhouse://user:pass@host:9000/db, http://… or https://… (LIFTHOUSE_STORE)")
-	root.AddCommand(p.serveCommand(), p.demoCommand(), p.importCommand(), p.applyCommand(), p.tokenCommand(), p.migrateCommand(), p.compareCommand())
+	root.PersistentFlags().Lookup("store").DefValue = schema.ShowAddress(address)
+	p.limits = engine.DefaultLimits
+	root.PersistentFlags().DurationVar(&p.limits.Time, "query-timeout", p.limits.Time, "most time that one query of a report may take; 0: no limit")
+	root.PersistentFlags().Int64Var(&p.limits.Memory, "query-memory", p.limits.Memory, "most memory that one query of a report may take, in bytes; from half of it on it goes to disk; 0: no limit")
+	root.AddCommand(p.serveCommand(), p.demoCommand(), p.importCommand(), p.applyCommand(), p.tokenCommand(), p.migrateCommand(), p.reportCommand(), p.compareCommand())
 	return root
 }
 
@@ -134,4 +140,13 @@ func (p *program) path(path string) string {
 	return filepath.Join(p.dir, path)
 }
 
-func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+// isTerminal does not use Fd, which would make the file blocking.
+func isTerminal(f *os.File) bool {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return false
+	}
+	var terminal bool
+	err = raw.Control(func(fd uintptr) { terminal = term.IsTerminal(int(fd)) })
+	return err == nil && terminal
+}

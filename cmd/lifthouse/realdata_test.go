@@ -72,7 +72,7 @@ func TestHillstromEqualsItsReference(t *testing.T) {
 	h.must("import", "-m", "testdata/hillstrom.mapping.yaml", realData+"/hillstrom/hillstrom.csv.gz")
 	h.token = strings.TrimSpace(h.must("token", "create"))
 
-	arms := []string{"No E-Mail", "Mens E-Mail", "Womens E-Mail"}
+	names := []string{"No E-Mail", "Mens E-Mail", "Womens E-Mail"}
 	query := func(extra string) engine.Results {
 		var r engine.Results
 		h.get("/v1/campaigns/800/results?"+extra, &r)
@@ -82,12 +82,12 @@ func TestHillstromEqualsItsReference(t *testing.T) {
 	if got := total.Checks.SampleRatio.PValue; !near(got, all.SRM.P) {
 		t.Errorf("sample ratio p = %v, want %v", *got, all.SRM.P)
 	}
-	compareSpend(t, "all", total.Variations, all, arms)
+	compareSpend(t, "all", total.Variations, all, names)
 	if len(total.Breakdown) != len(all.Segments["channel"]) {
 		t.Errorf("%d channels, want %d", len(total.Breakdown), len(all.Segments["channel"]))
 	}
 	for _, cell := range total.Breakdown {
-		compareSpend(t, "channel "+cell.Value, cell.Variations, all.Segments["channel"][cell.Value], arms)
+		compareSpend(t, "channel "+cell.Value, cell.Variations, all.Segments["channel"][cell.Value], names)
 	}
 	segments := map[string]func(value string) string{
 		"zip_code":        func(v string) string { return "filters[region][]=" + url.QueryEscape(v) },
@@ -99,49 +99,51 @@ func TestHillstromEqualsItsReference(t *testing.T) {
 	for dimension, filter := range segments {
 		for value, want := range all.Segments[dimension] {
 			r := query("compareMetric=valuePerVisitor&" + filter(value))
-			compareSpend(t, dimension+" "+value, r.Variations, want, arms)
-			compareRates(t, "visit", query("goal=1&"+filter(value)).Variations, want, arms)
-			compareRates(t, "conversion", query(filter(value)).Variations, want, arms)
+			compareSpend(t, dimension+" "+value, r.Variations, want, names)
+			compareRates(t, "visit", query("goal=1&"+filter(value)).Variations, want, names)
+			compareRates(t, "conversion", query(filter(value)).Variations, want, names)
 		}
 	}
-	compareRates(t, "visit", query("goal=1").Variations, all, arms)
+	compareRates(t, "visit", query("goal=1").Variations, all, names)
+	sameThroughTheCommand(t, h, "/v1/campaigns/800/results?compareMetric=valuePerVisitor&dimension=channel&filters[region][]=Urban&filters[region][]=Rural",
+		"campaign", "800", "--metric", "valuePerVisitor", "--dimension", "channel", "--filter", "region=Urban", "--filter", "region=Rural")
 }
 
-func compareSpend(t *testing.T, where string, got []engine.VariationResults, want reference, arms []string) {
+func compareSpend(t *testing.T, where string, got []engine.VariationResults, want reference, names []string) {
 	t.Helper()
 	spend := want.Metrics["spend"]
-	for i, arm := range arms {
-		w := spend.Arms[arm]
+	for i, name := range names {
+		w := spend.Arms[name]
 		if got[i].Visitors != w.N || !near(got[i].Metrics.ValuePerVisitor.Value, w.Mean) && w.Mean != 0 {
-			t.Errorf("%s, %s: %d visitors spend %v, want %d spend %v", where, arm, got[i].Visitors, *got[i].Metrics.ValuePerVisitor.Value, w.N, w.Mean)
+			t.Errorf("%s, %s: %d visitors spend %v, want %d spend %v", where, name, got[i].Visitors, *got[i].Metrics.ValuePerVisitor.Value, w.N, w.Mean)
 		}
 		if i == 0 {
 			continue
 		}
-		p := spend.Comparisons[arm+" vs "+arms[0]].Welch.P
+		p := spend.Comparisons[name+" vs "+names[0]].Welch.P
 		if f := got[i].Comparison.Frequentist; !near(f.PValue, p) {
-			t.Errorf("%s, %s: Welch p = %v, want %v", where, arm, f.PValue, p)
+			t.Errorf("%s, %s: Welch p = %v, want %v", where, name, f.PValue, p)
 		}
 	}
 }
 
 // compareRates holds the score z against the pooled z: they differ by the
 // factor sqrt((N-1)/N).
-func compareRates(t *testing.T, metric string, got []engine.VariationResults, want reference, arms []string) {
+func compareRates(t *testing.T, metric string, got []engine.VariationResults, want reference, names []string) {
 	t.Helper()
 	rates := want.Metrics[metric]
-	for i, arm := range arms {
-		w := rates.Arms[arm]
+	for i, name := range names {
+		w := rates.Arms[name]
 		if got[i].Visitors != w.N || float64(got[i].ConvertedVisitors) != w.Sum {
-			t.Errorf("%s, %s: %d of %d, want %v of %d", metric, arm, got[i].ConvertedVisitors, got[i].Visitors, w.Sum, w.N)
+			t.Errorf("%s, %s: %d of %d, want %v of %d", metric, name, got[i].ConvertedVisitors, got[i].Visitors, w.Sum, w.N)
 		}
 		if i == 0 {
 			continue
 		}
 		n := float64(got[0].Visitors + got[i].Visitors)
-		z := rates.Comparisons[arm+" vs "+arms[0]].ZPooled.Z * math.Sqrt((n-1)/n)
+		z := rates.Comparisons[name+" vs "+names[0]].ZPooled.Z * math.Sqrt((n-1)/n)
 		if f := got[i].Comparison.Frequentist; !near(f.Statistic, z) {
-			t.Errorf("%s, %s: z = %v, want %v", metric, arm, f.Statistic, z)
+			t.Errorf("%s, %s: z = %v, want %v", metric, name, f.Statistic, z)
 		}
 	}
 }
@@ -153,17 +155,17 @@ func TestUdacityEqualsItsReference(t *testing.T) {
 	h.must("import", "-m", "testdata/udacity.mapping.yaml", realData+"/udacity_ab/ab_data.csv.gz")
 	h.token = strings.TrimSpace(h.must("token", "create"))
 
-	arms := []string{"control", "treatment"}
+	names := []string{"control", "treatment"}
 	var r engine.Results
 	h.get("/v1/campaigns/900/results", &r)
-	compareRates(t, "converted", r.Variations, want, arms)
+	compareRates(t, "converted", r.Variations, want, names)
 	if m := r.Checks.MultipleExposures; m.Visitors != 1895 || m.Rule != "exclude" {
 		t.Errorf("multipleExposures = %+v, want 1895 visitors excluded", m)
 	}
 	for country, segment := range want.Segments["country"] {
 		var filtered engine.Results
 		h.get("/v1/campaigns/900/results?filters[country][]="+country, &filtered)
-		compareRates(t, "converted", filtered.Variations, segment, arms)
+		compareRates(t, "converted", filtered.Variations, segment, names)
 		if got, want := fmt.Sprint(filtered.Filters), "map[country:["+country+"]]"; got != want {
 			t.Errorf("filters echoed as %s, want %s", got, want)
 		}
@@ -177,5 +179,69 @@ func TestUdacityEqualsItsReference(t *testing.T) {
 	h.get("/v1/campaigns/900/results", &r)
 	if r.Totals.Visitors != before.Totals.Visitors || r.Totals.Views != before.Totals.Views {
 		t.Errorf("importing again changed the totals: %+v, were %+v", r.Totals, before.Totals)
+	}
+}
+
+// TestRevenueWithoutItsOutlier: one order of 196.01 drives the mean.
+func TestRevenueWithoutItsOutlier(t *testing.T) {
+	all := readReference(t, "ab_test_revenue", "users_exclude_crossover")
+	h := newHouse(t)
+	h.must("apply", "-f", "testdata/revenue.catalog.yaml")
+	h.must("import", "-m", "testdata/revenue.mapping.yaml", realData+"/ab_test_revenue/AB_Test_Results.csv")
+	h.token = strings.TrimSpace(h.must("token", "create"))
+	for _, test := range []struct {
+		filter    string
+		value     string
+		converted int64
+		p         float64
+	}{
+		{"", "470.56", 54, 0.161724},
+		{"&filters[zScore]=5", "274.55", 53, 0.176524},
+	} {
+		var r engine.Results
+		h.get("/v1/campaigns/700/results?compareMetric=valuePerVisitor"+test.filter, &r)
+		c := r.Variations[0]
+		p := *r.Variations[1].Comparison.Frequentist.PValue
+		if c.Visitors != 2390 || c.Value.String() != test.value || c.ConvertedVisitors != test.converted || math.Abs(p-test.p) > 5e-7 {
+			t.Errorf("%q: %d visitors, %s of %d, p %v; want 2390, %s of %d, p %v", test.filter, c.Visitors, c.Value, c.ConvertedVisitors, p, test.value, test.converted, test.p)
+		}
+		if r.Checks.MultipleExposures.Visitors != 1541 {
+			t.Errorf("%d crossovers, want 1541", r.Checks.MultipleExposures.Visitors)
+		}
+		if o := r.Checks.Outliers; (o != nil) != (test.filter != "") || o != nil && o.Removed != 1 {
+			t.Errorf("outliers = %+v, want one removed", o)
+		}
+	}
+	var r engine.Results
+	h.get("/v1/campaigns/700/results?compareMetric=valuePerVisitor", &r)
+	if p, want := r.Variations[1].Comparison.Frequentist.PValue, all.Metrics["REVENUE"].Comparisons["variant vs control"].Welch.P; !near(p, want) {
+		t.Errorf("Welch p = %v, want %v", *p, want)
+	}
+	for i, name := range []string{"control", "variant"} {
+		if got, want := r.Variations[i].Visitors, all.Metrics["REVENUE"].Arms[name].N; got != want {
+			t.Errorf("%s: %d visitors, want %d", name, got, want)
+		}
+	}
+}
+
+// sameThroughTheCommand holds the command's answer against the API's.
+func sameThroughTheCommand(t *testing.T, h *house, path string, args ...string) {
+	t.Helper()
+	var fromAPI, fromCommand engine.Results
+	h.get(path, &fromAPI)
+	if err := json.Unmarshal([]byte(h.must(append([]string{"report"}, args...)...)), &fromCommand); err != nil {
+		t.Fatal(err)
+	}
+	fromCommand.GeneratedAt = fromAPI.GeneratedAt
+	one, err := json.Marshal(fromAPI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := json.Marshal(fromCommand)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(one) != string(other) {
+		t.Errorf("lifthouse report %s differs from %s:\n%.300s\n%.300s", strings.Join(args, " "), path, other, one)
 	}
 }

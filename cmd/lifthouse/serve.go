@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"lifthouse/api"
+	"lifthouse/schema"
 
 	"github.com/spf13/cobra"
 )
@@ -67,9 +68,10 @@ func (p *program) serve(ctx context.Context, s *store, listen string, ready func
 	if s.dir != "" {
 		errands, err := listenForErrands(ctx, filepath.Join(s.dir, socketName))
 		if err != nil {
-			return errors.Join(fmt.Errorf("socket for other commands: %w", err), listener.Close())
+			p.complain("other commands cannot reach this store while it is served: %v", err)
+		} else {
+			background.Go(func() { takeErrands(ctx, errands, s) })
 		}
-		background.Go(func() { takeErrands(ctx, errands, s) })
 	}
 	server := &http.Server{
 		Handler:           api.New(s.engine, s.catalogue),
@@ -97,7 +99,7 @@ func (p *program) serve(ctx context.Context, s *store, listen string, ready func
 
 // firstSteps says where the API is, and what to do with a store that is empty.
 func (p *program) firstSteps(s *store, url string) {
-	p.say("Lifthouse answers at %s/v1 (store %s). Ctrl-C stops it.", url, p.address)
+	p.say("Lifthouse answers at %s/v1 (store %s). Ctrl-C stops it.", url, schema.ShowAddress(p.address))
 	if len(s.catalogue.Snapshot().Accounts()) > 0 {
 		return
 	}

@@ -10,8 +10,10 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"path/filepath"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // socketName is where, beside its data, the process that holds an embedded
@@ -62,47 +64,76 @@ func (p *program) delegate(ctx context.Context, socket string) (int, error) {
 	return answer.Code, nil
 }
 
+const (
+	errandMayTake = 10 * time.Second // to arrive
+	errandsEnd    = time.Second      // after they were told to
+)
+
 // takeErrands carries out commands of other processes until the context
-// ends, and returns when the last of them has ended.
+// ends, and returns when the last of them has ended, or has not for errandsEnd.
 func takeErrands(ctx context.Context, listener net.Listener, s *store) {
-	var running sync.WaitGroup
-	defer running.Wait()
 	stop := context.AfterFunc(ctx, func() { _ = listener.Close() })
 	defer stop()
+	var running sync.WaitGroup
 	for {
 		conn, err := listener.Accept()
 		if err != nil {
 			if ctx.Err() == nil {
 				slog.ErrorContext(ctx, "socket closed", "error", err)
 			}
-			return
+			break
 		}
 		running.Go(func() {
-			defer func() { _ = conn.Close() }()
-			if err := carryOut(ctx, conn.(*net.UnixConn), s); err != nil {
+			if err := carryOut(ctx, conn.(*net.UnixConn), s); err != nil && ctx.Err() == nil {
 				slog.WarnContext(ctx, "command from the socket", "error", err)
 			}
 		})
 	}
+	<-ctx.Done()
+	ended := make(chan struct{})
+	go func() {
+		running.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(errandsEnd): // a read from the client's FIFO may never return
+	}
 }
 
 func carryOut(ctx context.Context, conn *net.UnixConn, s *store) error {
-	e, files, err := receive(conn)
-	for _, file := range files {
-		defer func() { _ = file.Close() }()
+	defer func() { _ = conn.Close() }()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	if err := conn.SetReadDeadline(time.Now().Add(errandMayTake)); err != nil {
+		return err
 	}
+	e, files, err := receive(conn)
+	closeFiles := func() {
+		for _, file := range files {
+			_ = file.Close()
+		}
+	}
+	defer closeFiles()
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	defer context.AfterFunc(ctx, closeFiles)()
+	if err := conn.SetReadDeadline(time.Time{}); err != nil {
+		return err
+	}
 	go func() { // the client sends nothing more: an end means that it is gone
 		_, _ = io.Copy(io.Discard, conn)
 		cancel()
 	}()
 	noEnv := func(string) string { return "" }
 	p := &program{in: files[0], out: files[1], err: files[2], dir: e.Dir, args: e.Args, getenv: noEnv, running: s}
-	return json.NewEncoder(conn).Encode(outcome{p.run(ctx)})
+	code := p.run(ctx)
+	if ctx.Err() != nil {
+		return nil // nobody waits for it
+	}
+	return json.NewEncoder(conn).Encode(outcome{code})
 }
 
 // receive reads an errand and the files that came with it.
@@ -127,6 +158,9 @@ func receive(conn *net.UnixConn) (errand, []*os.File, error) {
 	}
 	if len(files) != streams {
 		return errand{}, files, fmt.Errorf("have %d open files, want %d", len(files), streams)
+	}
+	for i, access := range [streams]int{os.O_RDONLY, os.O_WRONLY, os.O_WRONLY} {
+		files[i] = interruptible(files[i], access)
 	}
 	var e errand
 	return e, files, json.Unmarshal(text, &e)
@@ -155,14 +189,66 @@ func received(control []byte) ([]*os.File, error) {
 	return files, nil
 }
 
+// interruptible opens a pipe or a terminal anew, so that closing it ends reads
+// and writes that wait. For that it has to be non-blocking, a flag that the
+// descriptor as received would share with the client and its shell. What
+// cannot be opened anew stays as it is.
+func interruptible(file *os.File, access int) *os.File {
+	info, err := file.Stat()
+	if err != nil || info.Mode()&(os.ModeNamedPipe|os.ModeCharDevice) == 0 {
+		return file
+	}
+	raw, err := file.SyscallConn()
+	if err != nil {
+		return file
+	}
+	again := file
+	if err := raw.Control(func(fd uintptr) {
+		if opened, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", fd), access|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0); err == nil {
+			again = opened
+		}
+	}); err != nil || again == file {
+		return file
+	}
+	_ = file.Close()
+	return again
+}
+
+// errandSocket is a listener that removes its path.
+type errandSocket struct {
+	net.Listener
+	path string
+}
+
+// Close ends the listener.
+func (s *errandSocket) Close() error {
+	return errors.Join(os.Remove(s.path), s.Listener.Close())
+}
+
+// longestSocket is how many bytes the path of a socket may have.
+const longestSocket = len(syscall.RawSockaddrUnix{}.Path) - 1
+
 // listenForErrands opens the socket of an embedded store, for this user only.
+// It comes to be in a folder that only this user enters, and takes the place
+// of a dead one: the store's lock is ours.
 func listenForErrands(ctx context.Context, path string) (net.Listener, error) {
-	// The store's lock is ours, so that a socket found here is a dead one.
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if len(path) > longestSocket {
+		return nil, fmt.Errorf("%s has %d bytes, want at most %d for a socket: use a shorter directory", path, len(path), longestSocket)
+	}
+	dir, err := os.MkdirTemp(filepath.Dir(path), ".s*") // no longer than socketName
+	if err != nil {
 		return nil, err
 	}
-	mask := syscall.Umask(0o177)
-	defer syscall.Umask(mask)
+	defer func() { _ = os.RemoveAll(dir) }()
+	made := filepath.Join(dir, "s")
 	var config net.ListenConfig
-	return config.Listen(ctx, "unix", path)
+	listener, err := config.Listen(ctx, "unix", made)
+	if err != nil {
+		return nil, err
+	}
+	listener.(*net.UnixListener).SetUnlinkOnClose(false)
+	if err := errors.Join(os.Chmod(made, 0o600), os.Rename(made, path)); err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	return &errandSocket{listener, path}, nil
 }

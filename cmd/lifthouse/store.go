@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"lifthouse/engine"
@@ -19,6 +20,7 @@ import (
 // store is everything that works on one store.
 type store struct {
 	dir       string // of an embedded store
+	marked    bool   // as open
 	embedded  *embedded.Engine
 	conn      driver.Conn
 	catalogue *catalogue.Catalogue
@@ -46,11 +48,16 @@ func (p *program) openStore(ctx context.Context) (*store, error) {
 	if s.conn, err = schema.Connect(ctx, options); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
+	if s.dir != "" {
+		if err := p.repairAfterCrash(ctx, s); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+	}
 	if s.catalogue, err = catalogue.Open(ctx, s.conn); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	s.writer = ingest.NewWriter(s.conn)
-	s.engine = engine.New(s.conn, s.catalogue)
+	s.engine = engine.New(s.conn, s.catalogue, p.limits)
 	return s, nil
 }
 
@@ -71,14 +78,45 @@ func embeddedOptions(ctx context.Context, e *embedded.Engine) (*clickhouse.Optio
 	return options, admin.Close()
 }
 
+// openMark is a file that stands while an embedded store is open, and still
+// does when the process was killed.
+const openMark = "lifthouse.open"
+
+// repairAfterCrash makes good what a killed process may have left half done,
+// and notes that the store is open.
+func (p *program) repairAfterCrash(ctx context.Context, s *store) error {
+	mark := filepath.Join(s.dir, openMark)
+	_, err := os.Stat(mark)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		err = os.WriteFile(mark, nil, 0o600)
+	case err == nil:
+		p.complain("the last process on %s did not end cleanly; counting its events anew …", s.dir)
+		var changed bool
+		changed, err = schema.RepairStats(ctx, s.conn)
+		if changed {
+			p.complain("the live counters were wrong and are right again")
+		}
+	}
+	s.marked = err == nil
+	return err
+}
+
 // Close ends the connection and the engine.
 func (s *store) Close() error {
 	var errs []error
 	if s.conn != nil {
 		errs = append(errs, s.conn.Close())
 	}
-	if s.embedded != nil {
-		errs = append(errs, s.embedded.Close())
+	if s.embedded == nil {
+		return errors.Join(errs...)
+	}
+	mark := filepath.Join(s.dir, openMark)
+	if s.marked { // before the folder is free for another process
+		errs = append(errs, os.Remove(mark))
+	}
+	if err := s.embedded.Close(); err != nil {
+		errs = append(errs, err, os.WriteFile(mark, nil, 0o600))
 	}
 	return errors.Join(errs...)
 }

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"lifthouse/schema/catalogue"
@@ -15,11 +18,11 @@ import (
 func (p *program) tokenCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "token",
-		Short: "Make the keys that API requests carry",
+		Short: "Make, list and revoke the keys that API requests carry",
 		Args:  noArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(p.tokenCreateCommand())
+	cmd.AddCommand(p.tokenCreateCommand(), p.tokenListCommand(), p.tokenRevokeCommand())
 	return cmd
 }
 
@@ -49,7 +52,7 @@ func (p *program) tokenCreateCommand() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.Int64Var(&token.AccountID, "account", 0, "account it is of; may be left out where there is only one")
+	accountFlag(cmd, &token.AccountID)
 	flags.StringSliceVar(&scopes, "scope", []string{string(catalogue.ScopeRead)}, "what it may do: read, write (and read), or ingest")
 	flags.Int64Var(&token.WebsiteID, "website", 0, "the only website it may see; required for ingest")
 	flags.StringVar(&token.Name, "name", "", "what it is for")
@@ -58,12 +61,9 @@ func (p *program) tokenCreateCommand() *cobra.Command {
 }
 
 func (p *program) createToken(ctx context.Context, s *store, token catalogue.Token) error {
-	if token.AccountID == 0 {
-		account, err := onlyAccount(s.catalogue.Snapshot())
-		if err != nil {
-			return err
-		}
-		token.AccountID = account
+	var err error
+	if token.AccountID, err = accountOr(token.AccountID, s.catalogue.Snapshot()); err != nil {
+		return err
 	}
 	secret, _, err := s.catalogue.CreateToken(ctx, token)
 	if err != nil {
@@ -71,6 +71,111 @@ func (p *program) createToken(ctx context.Context, s *store, token catalogue.Tok
 	}
 	p.say("%s", secret)
 	return nil
+}
+
+func (p *program) tokenListCommand() *cobra.Command {
+	var account int64
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "Show an account's tokens",
+		Long:  "List shows an account's tokens, expired ones too; their secrets are kept nowhere.",
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return p.withStore(cmd.Context(), func(_ context.Context, s *store) error {
+				return p.listTokens(s.catalogue.Snapshot(), account)
+			})
+		},
+	}
+	accountFlag(cmd, &account)
+	return cmd
+}
+
+func (p *program) listTokens(s *catalogue.Snapshot, account int64) error {
+	account, err := accountOr(account, s)
+	if err != nil {
+		return err
+	}
+	tokens := s.Tokens(account)
+	if len(tokens) == 0 {
+		p.say("Account %d has no token; lifthouse token create makes one.", account)
+		return nil
+	}
+	table := tabwriter.NewWriter(p.out, 0, 0, 3, ' ', 0)
+	_, _ = fmt.Fprintln(table, "ID\tNAME\tSCOPES\tWEBSITE\tCREATED\tEXPIRES")
+	for _, token := range tokens {
+		scopes := make([]string, len(token.Scopes))
+		for i, scope := range token.Scopes {
+			scopes[i] = string(scope)
+		}
+		website, expires := "all", "never"
+		if token.WebsiteID != 0 {
+			website = strconv.FormatInt(token.WebsiteID, 10)
+		}
+		if token.ExpiresAt != nil {
+			expires = token.ExpiresAt.Format(time.RFC3339)
+			if !time.Now().Before(*token.ExpiresAt) {
+				expires += " (expired)"
+			}
+		}
+		_, _ = fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\n", token.ID, strings.Join(strings.Fields(token.Name), " "),
+			strings.Join(scopes, ","), website, token.CreatedAt.Format(time.DateOnly), expires)
+	}
+	return table.Flush()
+}
+
+func (p *program) tokenRevokeCommand() *cobra.Command {
+	var account int64
+	cmd := &cobra.Command{
+		Use:   "revoke ID",
+		Short: "End a token at once",
+		Long:  "Revoke ends a token: requests that carry it are refused from now on. Its id is what list shows.",
+		Args:  cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usageError{fmt.Errorf("token revoke: want one id, have %q; lifthouse token list shows the ids", args)}
+			}
+			id, err := strconv.ParseInt(args[0], 10, 64)
+			if err != nil || id < 1 {
+				return usageError{fmt.Errorf("token revoke: id %q: want an integer from 1; lifthouse token list shows the ids", args[0])}
+			}
+			return p.withStore(cmd.Context(), func(ctx context.Context, s *store) error {
+				return p.revokeToken(ctx, s, account, id)
+			})
+		},
+	}
+	accountFlag(cmd, &account)
+	return cmd
+}
+
+func (p *program) revokeToken(ctx context.Context, s *store, account, id int64) error {
+	account, err := accountOr(account, s.catalogue.Snapshot())
+	if err != nil {
+		return err
+	}
+	revoked, err := s.catalogue.RevokeToken(ctx, account, id)
+	if err != nil {
+		return err
+	}
+	if !revoked {
+		return fmt.Errorf("account %d has no token %d; lifthouse token list shows those it has", account, id)
+	}
+	p.say("Token %d of account %d is revoked.", id, account)
+	return nil
+}
+
+func accountFlag(cmd *cobra.Command, account *int64) {
+	cmd.Flags().Int64Var(account, "account", 0, "account it is of; may be left out where there is only one")
+}
+
+// accountOr is the account given, or the only one where none is.
+func accountOr(given int64, s *catalogue.Snapshot) (int64, error) {
+	if given == 0 {
+		return onlyAccount(s)
+	}
+	if !slices.ContainsFunc(s.Accounts(), func(a *catalogue.Owned) bool { return a.ID == given }) {
+		return 0, fmt.Errorf("--account %d: there is no such account", given)
+	}
+	return given, nil
 }
 
 func onlyAccount(s *catalogue.Snapshot) (int64, error) {

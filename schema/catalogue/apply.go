@@ -49,7 +49,7 @@ func (c *Catalogue) Apply(ctx context.Context, file File, dryRun bool) ([]Change
 	if err := file.validate(known); err != nil {
 		return nil, err
 	}
-	a := applier{now: time.Now().UTC().Truncate(time.Millisecond), known: known, standing: make(map[key]row, len(rows))}
+	a := applier{now: time.Now().UTC().Truncate(time.Millisecond), known: known, correct: file.CorrectShares, standing: make(map[key]row, len(rows))}
 	for _, r := range rows {
 		a.standing[r.key] = r
 	}
@@ -68,6 +68,7 @@ func (c *Catalogue) Apply(ctx context.Context, file File, dryRun bool) ([]Change
 type applier struct {
 	now      time.Time
 	known    *Snapshot
+	correct  bool // shares correct a mistake
 	standing map[key]row
 	rows     []row
 	changes  []Change
@@ -113,7 +114,11 @@ func (a *applier) website(account int64, site *Website) error {
 		if err != nil {
 			return err
 		}
-		if err := a.state(account, kindWidget, widget.ID, changed, widget.Initial, nil); err != nil {
+		shares := map[int64]Shares{}
+		for i := range widget.Experiments {
+			shares[widget.Experiments[i].ID] = widget.Experiments[i].Shares()
+		}
+		if err := a.state(account, kindWidget, widget.ID, widget.Name, changed, widget.Initial, shares); err != nil {
 			return err
 		}
 	}
@@ -128,7 +133,7 @@ func (a *applier) campaign(account int64, campaign *Campaign) error {
 	if changed {
 		a.changes[len(a.changes)-1].Shares = campaign.namedShares()
 	}
-	return a.state(account, kindCampaign, campaign.ID, changed, campaign.Initial, campaign.Shares())
+	return a.state(account, kindCampaign, campaign.ID, campaign.Name, changed, campaign.Initial, map[int64]Shares{0: campaign.Shares()})
 }
 
 // namedShares resolves the shares: control gets its percentage, the others
@@ -172,11 +177,11 @@ func (a *applier) define(account int64, k kind, id int64, name string, definitio
 }
 
 // state notes the first state of a resource, or the change of its date and
-// shares when its definition changed.
-func (a *applier) state(account int64, k kind, id int64, changed bool, initial Initial, shares Shares) error {
+// shares when its definition changed or its shares are corrected.
+func (a *applier) state(account int64, k kind, id int64, name string, changed bool, initial Initial, shares map[int64]Shares) error {
 	at := key{account, k, id, facetState}
 	before, stood := a.standing[at]
-	if stood && !changed {
+	if stood && !changed && !a.correct {
 		return nil
 	}
 	state := State{Active: initial.Active, CreateDate: a.now, StartDate: utc(initial.StartDate), EndDate: utc(initial.EndDate)}
@@ -191,10 +196,21 @@ func (a *applier) state(account int64, k kind, id int64, changed bool, initial I
 			return fmt.Errorf("state of %s %d: %w", k, id, err)
 		}
 	}
-	state.UpdateDate = a.now
-	if shares != nil && !maps.Equal(state.Current(), shares) {
-		state.ShareHistory = append(state.ShareHistory, SharesSince{Since: a.now, Shares: shares})
+	was, err := encode(state.ShareHistory)
+	if err != nil {
+		return err
 	}
+	if recorded := state.record(shares, a.now, a.correct); !changed {
+		if !recorded {
+			return nil
+		}
+		is, err := encode(state.ShareHistory)
+		if err != nil {
+			return err
+		}
+		a.changes = append(a.changes, Change{AccountID: account, Kind: string(k), ID: id, Name: name, Fields: []FieldChange{{"shareHistory", was, is}}})
+	}
+	state.UpdateDate = a.now
 	body, err := encode(state)
 	if err != nil {
 		return err
@@ -203,11 +219,11 @@ func (a *applier) state(account int64, k kind, id int64, changed bool, initial I
 	return nil
 }
 
-func utc(t *time.Time) *time.Time {
-	if t == nil {
+func utc(d *Date) *time.Time {
+	if d == nil {
 		return nil
 	}
-	u := t.UTC().Truncate(time.Millisecond)
+	u := d.UTC().Truncate(time.Millisecond)
 	return &u
 }
 

@@ -2,6 +2,7 @@ package catalogue_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -76,7 +77,7 @@ func TestApplyCreatesChangesAndKeeps(t *testing.T) {
 	if campaign.Type != "personalization" || campaign.SignificanceLevel != 90 || campaign.MDE != 20 || campaign.Power != 80 {
 		t.Errorf("defaults are not the contract's: %+v", campaign.Campaign)
 	}
-	if !campaign.Active || campaign.StartDate == nil || campaign.Current()[0] != 50 {
+	if !campaign.Active || campaign.StartDate == nil || campaign.Current(0)[0] != 50 {
 		t.Errorf("state = %+v, want active, started, shares recorded", campaign.State)
 	}
 
@@ -89,8 +90,57 @@ func TestApplyCreatesChangesAndKeeps(t *testing.T) {
 		t.Errorf("changes = %+v, want controlShare 50 to 20", changes)
 	}
 	after := c.Snapshot().Account(1).Campaigns[12]
-	if !after.Active || len(after.ShareHistory) != 2 || after.Current()[0] != 20 || !after.CreateDate.Equal(campaign.CreateDate) {
+	if !after.Active || len(after.ShareHistory[0]) != 2 || after.Current(0)[0] != 20 || !after.CreateDate.Equal(campaign.CreateDate) {
 		t.Errorf("state = %+v, want still active, with a second entry of shares", after.State)
+	}
+}
+
+func TestSharesChangeOnlyWithTheDivision(t *testing.T) {
+	c := open(t)
+	shares := func(correct bool, control int, weights string) int {
+		t.Helper()
+		file, err := catalogue.Read(strings.NewReader(fmt.Sprintf(`
+accounts:
+  - id: 1
+    name: Shop
+    websites: [{id: 1, domain: shop.example.com, campaigns: [{id: 12, name: Banner, controlShare: %d, variations: [%s]}]}]
+`, control, weights)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		file.CorrectShares = correct
+		changes, err := c.Apply(t.Context(), file, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(changes)
+	}
+	const thirds, halves, other = "{id: 1, name: A, share: 33}, {id: 2, name: B, share: 33}",
+		"{id: 1, name: A, share: 50}, {id: 2, name: B, share: 50}", "{id: 1, name: A, share: 50}, {id: 2, name: B, share: 51}"
+	for _, step := range []struct {
+		correct          bool
+		control          int
+		weights          string
+		changes, history int
+	}{
+		{false, 34, thirds, 3, 1},
+		{false, 34, halves, 1, 1},
+		{false, 34, halves + ", {id: 3, name: C, share: 0}", 1, 1},
+		{false, 34, other, 1, 2},
+		{false, 50, other, 1, 3},
+		{true, 34, halves, 1, 1},
+		{false, 34, other, 1, 2},
+		{true, 34, other, 1, 1}, // its definition stands already
+		{true, 34, other, 0, 1},
+	} {
+		changes := shares(step.correct, step.control, step.weights)
+		state := c.Snapshot().Account(1).Campaigns[12].State
+		if changes != step.changes || len(state.ShareHistory[0]) != step.history {
+			t.Errorf("%+v: %d changes, history %+v", step, changes, state.ShareHistory)
+		}
+		if step.correct && state.Current(0)[0] != step.control {
+			t.Errorf("%+v: history %+v", step, state.ShareHistory)
+		}
 	}
 }
 
@@ -127,6 +177,8 @@ func TestApplyRefusesAllFaultsAtOnceAndChangesNothing(t *testing.T) {
 		{"twice", "name: New, share: 100}", "name: New, share: 100}, {id: 1, name: Newer, share: 1}", []string{"variations[1].id: \"1\": given twice"}},
 		{"metric", "goalsReached", "submits", []string{"primaryMetric: \"submits\": want one of conversions"}},
 		{"fraction", "controlShare: 50", "controlShare: 33.3", []string{"controlShare: \"33.3\": want a whole number"}},
+		{"end before start", "active: true", "startDate: 2026-05-02\n            endDate: 2026-05-01T12:00:00+02:00", []string{"campaigns[0].endDate: \"2026-05-01T10:00:00Z\": want startDate"}},
+		{"date out of range", "active: true", "createDate: 1969-12-31", []string{"createDate: \"1969-12-31T00:00:00Z\": want a year"}},
 		{"another account's website", "- id: 1\n    name: Shop", "- id: 2\n    name: Thief", []string{"belongs to another account"}},
 		{"another website", "- id: 1\n        domain: shop", "- id: 2\n        domain: shop", []string{"belongs to website 1; a resource cannot move"}},
 		{"unknown field", "controlShare: 50", "controlshare: 50", []string{"unknown field \"controlshare\""}},

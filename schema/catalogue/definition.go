@@ -1,10 +1,12 @@
 package catalogue
 
-import "time"
-
 // File is what `lifthouse apply` reads.
 type File struct {
 	Accounts []Account `yaml:"accounts"`
+
+	// CorrectShares says that the shares correct a mistake: they hold from the
+	// beginning, in place of those recorded so far.
+	CorrectShares bool `yaml:"-"`
 }
 
 // Account owns websites and tokens.
@@ -68,10 +70,10 @@ type Campaign struct {
 // Initial is the state a campaign or a widget is created with; applying the
 // file again does not touch it.
 type Initial struct {
-	Active     bool       `yaml:"active"`
-	CreateDate *time.Time `yaml:"createDate"`
-	StartDate  *time.Time `yaml:"startDate"`
-	EndDate    *time.Time `yaml:"endDate"`
+	Active     bool  `yaml:"active"`
+	CreateDate *Date `yaml:"createDate"`
+	StartDate  *Date `yaml:"startDate"`
+	EndDate    *Date `yaml:"endDate"`
 }
 
 // Variation is one alternative of a campaign; control is not declared.
@@ -155,6 +157,15 @@ func (v *WidgetVariation) UnmarshalYAML(decode func(any) error) error {
 func (c *Campaign) Shares() Shares {
 	shares := Shares{0: c.ControlShare}
 	for _, v := range c.Variations {
+		shares[v.ID] = v.Share
+	}
+	return shares
+}
+
+// Shares are as a campaign's.
+func (e *Experiment) Shares() Shares {
+	shares := Shares{0: e.ControlShare}
+	for _, v := range e.Variations {
 		shares[v.ID] = v.Share
 	}
 	return shares

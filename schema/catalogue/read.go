@@ -25,7 +25,7 @@ func Read(r io.Reader) (File, error) {
 	if len(text) > maxFile {
 		return File{}, fmt.Errorf("read catalogue: larger than %d MiB", maxFile>>20)
 	}
-	if err := refuseFractions(text); err != nil {
+	if err := refuseMisread(text); err != nil {
 		return File{}, err
 	}
 	var file File
@@ -57,44 +57,26 @@ func (f *File) setWebsites() {
 	}
 }
 
-// refuseFractions finds numbers with a fraction where whole numbers belong,
-// which the decoder would cut off without a word.
-func refuseFractions(text []byte) error {
+// refuseMisread finds what the decoder would take for something else, or not
+// read at all, without a word.
+func refuseMisread(text []byte) error {
 	tree, err := parser.ParseBytes(text, 0)
 	if err != nil {
 		return fmt.Errorf("read catalogue: %w", err)
 	}
-	var found fractionFinder
+	found := scalarFinder{anchors: map[string]ast.Node{}}
+	documents := 0
 	for _, doc := range tree.Docs {
-		if doc.Body != nil {
-			ast.Walk(&found, doc.Body)
+		if doc.Body == nil || doc.Body.Type() == ast.DirectiveType {
+			continue
 		}
+		if documents++; documents > 1 {
+			return fmt.Errorf("read catalogue: line %d: more than one document; want one", doc.Body.GetToken().Position.Line)
+		}
+		ast.Walk(&found, doc.Body)
 	}
-	if len(found) > 0 {
-		return Faults(found)
+	if len(found.faults) > 0 {
+		return found.faults
 	}
 	return nil
-}
-
-type fractionFinder Faults
-
-// Visit notes the pair if it holds a number that is not whole.
-func (f *fractionFinder) Visit(node ast.Node) ast.Visitor {
-	pair, ok := node.(*ast.MappingValueNode)
-	if !ok {
-		return f
-	}
-	key := pair.Key.String()
-	switch pair.Value.(type) {
-	case *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
-		if key != "mde" && key != "name" && key != "description" && key != "action" {
-			position := pair.Value.GetToken().Position
-			*f = append(*f, Fault{
-				Path:   fmt.Sprintf("line %d, %s", position.Line, key),
-				Value:  pair.Value.String(),
-				Detail: "want a whole number",
-			})
-		}
-	}
-	return f
 }

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -150,6 +151,20 @@ func (c *checker) owned(path string, id, website, wants int64) {
 	}
 }
 
+func (c *checker) dates(path string, initial Initial) {
+	for _, date := range []struct {
+		field string
+		given *Date
+	}{{"createDate", initial.CreateDate}, {"startDate", initial.StartDate}, {"endDate", initial.EndDate}} {
+		if date.given != nil && (date.given.UTC().Year() < 1970 || date.given.UTC().Year() > 2199) {
+			c.fault(path+"."+date.field, date.given.Format(time.RFC3339), "want a year from 1970 to 2199")
+		}
+	}
+	if start, end := initial.StartDate, initial.EndDate; start != nil && end != nil && end.Before(start.Time) {
+		c.fault(path+".endDate", end.Format(time.RFC3339), "want startDate ("+start.Format(time.RFC3339)+") or later")
+	}
+}
+
 func (c *checker) website(path string, account int64, site *Website, taken map[string]ids) {
 	owner := c.known.Account(account)
 	if !validDomain(site.Domain) {
@@ -203,6 +218,7 @@ func (c *checker) campaign(path string, campaign *Campaign, goals, targets ids) 
 	}
 	c.refers(path+".primaryGoalId", campaign.PrimaryGoalID, goals, "goal")
 	c.refers(path+".targetId", campaign.TargetID, targets, "target")
+	c.dates(path, campaign.Initial)
 	taken := ids{}
 	for i, variation := range campaign.Variations {
 		at := fmt.Sprintf("%s.variations[%d]", path, i)
@@ -221,6 +237,7 @@ func (c *checker) widget(path string, widget *Widget, goals ids) {
 	c.name(path, widget.Name)
 	c.oneOf(path+".type", widget.Type, WidgetTypes)
 	c.refers(path+".primaryGoalId", widget.PrimaryGoalID, goals, "goal")
+	c.dates(path, widget.Initial)
 	own := ids{}
 	for i, v := range widget.Variations {
 		c.variation(fmt.Sprintf("%s.variations[%d]", path, i), v.ID, v.Name, v.Share, own)

@@ -13,9 +13,10 @@ import (
 // maxText bounds every string of an event, in bytes.
 const maxText = 512
 
-// Times outside are typing errors, or another unit than was said.
+// Times outside are typing errors, or another unit than was said: read as
+// milliseconds, Unix seconds of our days are in January 1970.
 var (
-	earliest = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)
+	earliest = time.Date(1971, 1, 1, 0, 0, 0, 0, time.UTC)
 	latest   = time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
@@ -99,7 +100,7 @@ func (b *builder) time() time.Time {
 		return earliest
 	}
 	if t.Before(earliest) || !t.Before(latest) {
-		b.fault("time", value, "want a time from 1970 to 2099")
+		b.fault("time", value, "want a time from 1971 to 2099; integers are Unix milliseconds")
 	}
 	return t
 }

@@ -61,8 +61,9 @@ func TestBuildNamesEveryFault(t *testing.T) {
 	}{
 		{"visitor=", "visitor: missing"},
 		{"time=yesterday", `time: "yesterday": want RFC 3339`},
-		{"time=9999-01-01T00:00:00Z", "want a time from 1970 to 2099"},
-		{"time=1969-12-31T23:59:59Z", "want a time from 1970 to 2099"},
+		{"time=9999-01-01T00:00:00Z", "want a time from 1971 to 2099"},
+		{"time=1970-12-31T23:59:59Z", "want a time from 1971 to 2099"},
+		{"time=1777777777", "want a time from 1971 to 2099; integers are Unix milliseconds"},
 		{"websiteId=x", `websiteId: "x": want an integer from 1`},
 		{"websiteId=0", "want an integer from 1"},
 		{"websiteId=99999999999999999999", "want an integer from 1"},

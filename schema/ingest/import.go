@@ -7,12 +7,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
-	"sync/atomic"
 
 	"lifthouse/schema"
-
-	"github.com/cespare/xxhash/v2"
 )
 
 // batchSize is how many rows are written with one insert: large enough that a
@@ -22,9 +18,10 @@ const batchSize = 50_000
 
 // Options of an import.
 type Options struct {
-	Format  string   // csv or ndjson; empty: the mapping's, else by the file's name
-	Mapping *Mapping // nil: the file is in our own fields
-	Dir     string   // where the mapping's look-up files are
+	Format  string    // csv or ndjson; empty: the mapping's, else by the file's name
+	Mapping *Mapping  // nil: the file is in our own fields
+	Dir     string    // where the mapping's look-up files are
+	Input   io.Reader // what the path - means
 	// Owns says whether events of the website may come in; nil takes every one.
 	Owns func(websiteID int64) bool
 	// Progress, if set, is called after every batch.
@@ -42,42 +39,45 @@ type Report struct {
 	TotalBytes int64
 }
 
-// Import writes the events of a file. A line that is wrong in anything is
-// left out whole and reported; the others are written. An event without an id
-// gets one from the file's content and its line, so that importing the same
-// file again changes nothing, and an import that was cut off is resumed by
-// repeating it.
+// Import writes the events of a file, or with the path - those of
+// Options.Input. A line that is wrong in anything is left out whole and
+// reported; the others are written.
+//
+// An event without an id gets one from the file's content, as it is without
+// compression, and its line. So importing the same file again changes nothing,
+// and an import that was cut off is resumed by repeating it; but a file that
+// was changed or appended to is a new file: give eventId where files grow.
 func Import(ctx context.Context, w *Writer, path string, o Options) (Report, error) {
-	file, err := os.Open(path)
+	file, err := o.openSource(ctx, path)
 	if err != nil {
 		return Report{}, err
 	}
 	defer func() { _ = file.Close() }()
-	digest, size, err := fileDigest(file)
-	if err != nil {
-		return Report{}, fmt.Errorf("%s: %w", path, err)
+	i := importer{options: o, first: true}
+	err = i.file(ctx, w, path, file)
+	switch {
+	case err == nil:
+		return i.report, nil
+	case i.report.Inserted > 0:
+		return i.report, fmt.Errorf("%s: %w (%d rows were stored before)", path, err, i.report.Inserted)
 	}
-	counted := &countingReader{r: file}
-	source, err := o.open(path, counted)
-	if err != nil {
-		return Report{}, fmt.Errorf("%s: %w", path, err)
-	}
-	i := importer{options: o, lines: source, digest: digest}
-	i.report.TotalBytes = size
-	if err := i.run(ctx, w, counted); err != nil {
-		return i.report, fmt.Errorf("%s: %w", path, err)
-	}
-	return i.report, nil
+	return i.report, fmt.Errorf("%s: %w", path, err)
 }
 
-// fileDigest identifies the content of a file and leaves it at its start.
-func fileDigest(file *os.File) (digest uint64, size int64, err error) {
-	hash := xxhash.New()
-	if size, err = io.Copy(hash, file); err != nil {
-		return 0, 0, err
+func (i *importer) file(ctx context.Context, w *Writer, path string, file *os.File) error {
+	info, err := file.Stat()
+	if err != nil {
+		return err
 	}
-	_, err = file.Seek(0, io.SeekStart)
-	return hash.Sum64(), size, err
+	i.report.TotalBytes = info.Size()
+	if i.digest, err = contentDigest(ctx, file); err != nil {
+		return err
+	}
+	i.read = &contextReader{ctx: ctx, r: file}
+	if i.lines, err = i.options.open(path, i.read); err != nil {
+		return err
+	}
+	return i.run(ctx, w)
 }
 
 func (o *Options) open(path string, r io.Reader) (lines, error) {
@@ -95,7 +95,7 @@ func (o *Options) open(path string, r io.Reader) (lines, error) {
 			if !filepath.IsAbs(name) {
 				name = filepath.Join(o.Dir, name)
 			}
-			return os.Open(name)
+			return Open(name)
 		})
 		if err != nil {
 			return nil, err
@@ -104,31 +104,12 @@ func (o *Options) open(path string, r io.Reader) (lines, error) {
 	return openLines(r, format, o.Mapping, compiled)
 }
 
-func formatOf(path string) string {
-	name := strings.ToLower(filepath.Base(path))
-	name = strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst")
-	if strings.HasSuffix(name, ".csv") {
-		return formatCSV
-	}
-	return formatNDJSON
-}
-
-type countingReader struct {
-	r io.Reader
-	n atomic.Int64
-}
-
-// Read counts what it reads.
-func (c *countingReader) Read(p []byte) (int, error) {
-	n, err := c.r.Read(p)
-	c.n.Add(int64(n))
-	return n, err
-}
-
 type importer struct {
 	options Options
+	read    *contextReader
 	lines   lines
 	digest  uint64
+	first   bool // the next batch is the first
 	report  Report
 }
 
@@ -137,6 +118,7 @@ type batch struct {
 	events   []schema.Event
 	lines    int64
 	rejected []rejected
+	bytes    int64 // of the file, read until then
 	err      error // the file cannot be read on
 }
 
@@ -146,11 +128,11 @@ type rejected struct {
 }
 
 // run reads and checks lines while the batch before them is being written.
-func (i *importer) run(ctx context.Context, w *Writer, counted *countingReader) error {
+func (i *importer) run(ctx context.Context, w *Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	batches := make(chan batch, 1)
-	go i.read(ctx, batches)
+	go i.readAll(ctx, batches)
 	for b := range batches {
 		for _, r := range b.rejected {
 			if i.options.Reject != nil {
@@ -164,7 +146,7 @@ func (i *importer) run(ctx context.Context, w *Writer, counted *countingReader) 
 		i.report.Add(outcome)
 		i.report.Lines += b.lines
 		i.report.Rejected += int64(len(b.rejected))
-		i.report.Bytes = counted.n.Load()
+		i.report.Bytes = b.bytes
 		if i.options.Progress != nil {
 			i.options.Progress(i.report)
 		}
@@ -175,7 +157,7 @@ func (i *importer) run(ctx context.Context, w *Writer, counted *countingReader) 
 	return ctx.Err()
 }
 
-func (i *importer) read(ctx context.Context, batches chan<- batch) {
+func (i *importer) readAll(ctx context.Context, batches chan<- batch) {
 	defer close(batches)
 	for {
 		b := i.batch(ctx)
@@ -214,6 +196,13 @@ func (i *importer) batch(ctx context.Context) batch {
 				b.rejected = append(b.rejected, rejected{number, err.Error()})
 			}
 			b.events = append(b.events, rows...)
+		}
+	}
+	b.bytes = i.read.n.Load()
+	if i.first {
+		i.first = false
+		if err := i.lines.absent(); err != nil {
+			return batch{err: err}
 		}
 	}
 	return b

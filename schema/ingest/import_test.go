@@ -60,21 +60,22 @@ func TestImportCountsAnEventOnce(t *testing.T) {
 		{"twice in a file", twoEvents + twoEvents, ingest.Outcome{Duplicates: 4}},
 		{"with other content", strings.Replace(twoEvents, "19.9", "20", 1), ingest.Outcome{Duplicates: 2, Conflicts: 1}},
 		{"for another campaign", strings.ReplaceAll(twoEvents, `"campaignId":12`, `"campaignId":13`), ingest.Outcome{Inserted: 2}},
-		{"in one batch, with another visitor", strings.NewReplacer("e1", "e9", "e2", "e9", "v1", "v8").Replace(twoEvents), ingest.Outcome{Inserted: 1, Duplicates: 1, Conflicts: 1}},
+		{"of another visitor", strings.NewReplacer("v1", "v8").Replace(twoEvents), ingest.Outcome{Inserted: 2}},
+		{"of two visitors in a file", strings.NewReplacer("e1", "e9", "e2", "e9").Replace(twoEvents[:strings.Index(twoEvents, "\n")+1] + strings.ReplaceAll(twoEvents, "v1", "v9")), ingest.Outcome{Inserted: 2, Duplicates: 1, Conflicts: 1}},
 	} {
 		if got := run(test.text).Outcome; got != test.want {
 			t.Errorf("%s: %+v, want %+v", test.name, got, test.want)
 		}
 	}
-	if got := count(t, conn); got != 5 {
-		t.Errorf("%d rows, want 5", got)
+	if got := count(t, conn); got != 8 {
+		t.Errorf("%d rows, want 8", got)
 	}
 	var viewed, value int64
 	if err := conn.QueryRow(t.Context(), "SELECT toInt64(sumIf(rows, event = 'view')), toInt64(sum(value)) FROM subject_stats WHERE subject_id = 12").Scan(&viewed, &value); err != nil {
 		t.Fatal(err)
 	}
-	if viewed != 2 || value != 199000 {
-		t.Errorf("subject_stats: %d views worth %d, want 2 worth 199000", viewed, value)
+	if viewed != 4 || value != 2*199000 {
+		t.Errorf("subject_stats: %d views worth %d, want 4 worth 398000", viewed, value)
 	}
 }
 
@@ -90,7 +91,11 @@ func TestWriterStoresManyBatchesOfOneSubjectOnce(t *testing.T) {
 	w := ingest.NewWriter(conn)
 	path := write(t, "many.ndjson", text.String())
 	for round, want := range []ingest.Outcome{{Inserted: events}, {Duplicates: events}} {
-		report, err := ingest.Import(t.Context(), w, path, ingest.Options{})
+		var told []ingest.Report
+		report, err := ingest.Import(t.Context(), w, path, ingest.Options{Progress: func(r ingest.Report) { told = append(told, r) }})
+		if len(told) != 2 || told[0].Bytes >= report.TotalBytes || told[1].Bytes != report.TotalBytes {
+			t.Errorf("told %+v; want the end only with the last batch", told)
+		}
 		if err != nil || report.Outcome != want {
 			t.Errorf("round %d: %+v, %v; want %+v", round, report.Outcome, err, want)
 		}
@@ -106,16 +111,22 @@ func TestImportRejectsLinesByNumber(t *testing.T) {
 		`{"visitor":"v","visitor":"w"}` + "\n" +
 		`[1]` + "\n" +
 		`{"exposures":[{"campaignId":1,"arm":2}]}` + "\n" +
+		`{"exposures":[{"campaignId":1,"campaignId":2}]}` + "\n" +
+		`{"variationId":0012}` + "\n" +
+		"{\"visitor\":\"a\tb\"}\n" +
+		`{"visitor":"a\qb"}` + "\n" +
+		strings.Repeat("x", 3<<20) + "\n" +
+		strings.Repeat("y", 1<<20-1) + "\n" +
 		strings.ReplaceAll(strings.SplitAfter(twoEvents, "\n")[0], "e1", "e4")
 	var lines []string
 	conn := schematest.Open(t)
 	report, err := ingest.Import(t.Context(), ingest.NewWriter(conn), write(t, "e.ndjson", text), ingest.Options{
 		Reject: func(line int64, reason string) { lines = append(lines, fmt.Sprintf("%d %s", line, reason)) },
 	})
-	if err != nil || report.Inserted != 3 || report.Rejected != 6 || report.Lines != 9 {
-		t.Errorf("report = %+v, %v; want 3 inserted, 6 of 9 lines rejected", report, err)
+	if err != nil || report.Inserted != 3 || report.Rejected != 12 || report.Lines != 15 {
+		t.Errorf("report = %+v, %v; want 3 inserted, 12 of 15 lines rejected", report, err)
 	}
-	for i, want := range []string{"4 not JSON", "5 websiteId: missing", "6 colour: unknown field", "7 visitor: given twice", "8 want a JSON object", `9 exposures: [0]: unknown field "arm"`} {
+	for i, want := range []string{"4 not JSON", "5 websiteId: missing", "6 colour: unknown field", "7 visitor: given twice", "8 want a JSON object", `9 exposures: [0]: unknown field "arm"`, "10 exposures: [0]: campaignId: given twice", "11 not JSON", "12 not JSON", "13 not JSON", "14 longer than 1048576 bytes", "15 not JSON"} {
 		number, detail, _ := strings.Cut(want, " ")
 		if i >= len(lines) || !strings.HasPrefix(lines[i], number+" ") || !strings.Contains(lines[i], detail) {
 			t.Errorf("rejects = %q, want line %s with %q", lines, number, detail)
@@ -165,7 +176,10 @@ func TestImportFailsOnWhatIsNoFileOfEvents(t *testing.T) {
 	for _, test := range []struct{ name, text, want string }{
 		{"e.csv", "colour,size\nred,1\n", `column "colour" is no field`},
 		{"e.csv", "", "read header"},
-		{"e.ndjson", strings.Repeat("x", 2<<20), "line 1 is longer than"},
+		{"e.csv", "visitor,city\nv,x\nv,\"Paris\n" + strings.Repeat("v,x\n", 200), "line 3: a quote opened in it joins it with the lines up to 203"},
+		{"e.csv", "visitor,city\nv,x\nv,\"Paris\n" + strings.Repeat("v,x\n", 200) + "\",1\n", "line 3: a quote opened in it"},
+		{"e.csv", "visitor,city\n\"v\n2\",\"x\ny\"\nv,\"Paris\n" + strings.Repeat("v,xxxxxxxxxx\n", 200_000), "line 5: the record is longer than 1048576 bytes: is a quote in it not closed?"},
+		{"e.csv", "visitor,city,visitor\n", `several columns "visitor"`},
 		{"e.ndjson.gz", "\x1f\x8bnot really", "gzip"},
 	} {
 		_, err := ingest.Import(t.Context(), w, write(t, test.name, test.text), ingest.Options{})
@@ -256,6 +270,36 @@ fields:
 	}
 }
 
+func TestImportRefusesAMisspeltKeyBeforeItStores(t *testing.T) {
+	m, err := ingest.ReadMapping(strings.NewReader("fields: {websiteId: websiteId, visitor: visitor, time: time, event: event, campaignId: campaignId, variationId: variationId, country: contry}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn := schematest.Open(t)
+	line := `{"time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"v1","event":"view","campaignId":12,"variationId":1,"%s":"FR"}` + "\n"
+	_, err = ingest.Import(t.Context(), ingest.NewWriter(conn), write(t, "e.ndjson", fmt.Sprintf(line, "country")), ingest.Options{Mapping: m})
+	if err == nil || !strings.Contains(err.Error(), `no line has the key "contry"; have campaignId, country, `) || count(t, conn) != 0 {
+		t.Errorf("%v, %d rows", err, count(t, conn))
+	}
+	text := fmt.Sprintf(line, "contry") + fmt.Sprintf(line, "city")
+	if report, err := ingest.Import(t.Context(), ingest.NewWriter(conn), write(t, "e.ndjson", text), ingest.Options{Mapping: m}); err != nil || report.Inserted != 2 {
+		t.Errorf("a key that one line has: %+v, %v", report, err)
+	}
+}
+
+func TestAFailedImportTellsHowFarItCame(t *testing.T) {
+	text := "eventId,time,websiteId,visitor,event,campaignId,variationId\n"
+	var lines strings.Builder
+	for i := range 50_000 {
+		fmt.Fprintf(&lines, "%d,%d,1,v,view,12,1\n", i, 1_777_777_777_000+i)
+	}
+	text += lines.String() + "\"x\n" + strings.Repeat("1\n", 200)
+	report, err := ingest.Import(t.Context(), ingest.NewWriter(schematest.Open(t)), write(t, "e.csv", text), ingest.Options{})
+	if err == nil || !strings.Contains(err.Error(), "line 50002: a quote") || !strings.Contains(err.Error(), "(50000 rows were stored before)") {
+		t.Errorf("%+v, %v", report, err)
+	}
+}
+
 func TestReadMappingRefusesAllFaultsAtOnce(t *testing.T) {
 	_, err := ingest.ReadMapping(strings.NewReader(`
 format: xml
@@ -275,5 +319,19 @@ events:
 	}
 	if _, err := ingest.ReadMapping(strings.NewReader("feilds: {}")); err == nil || !strings.Contains(err.Error(), "unknown field") {
 		t.Errorf("a misspelt key gives %v", err)
+	}
+}
+
+func TestReadMappingRefusesOneIDForSeveralEvents(t *testing.T) {
+	for text, refused := range map[string]bool{
+		"fields: {eventId: id}\nevents: [{}, {}]":                  true,
+		"fields: {eventId: id}\nevents: [{}]":                      false,
+		"fields: {eventId: id}":                                    false,
+		"events: [{fields: {eventId: a}}, {fields: {eventId: b}}]": false,
+	} {
+		_, err := ingest.ReadMapping(strings.NewReader(text))
+		if refused != (err != nil && strings.Contains(err.Error(), "fields.eventId: ")) {
+			t.Errorf("%s: %v; want it refused: %v", text, err, refused)
+		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 // in memory.
 type mapper struct {
 	columns []string // in the order of the cells that a line has
+	needed  []string // those of them that some line has to have
 	events  []mappedEvent
 }
 
@@ -46,6 +47,7 @@ func newMapper(m *Mapping, open func(file string) (io.ReadCloser, error)) (*mapp
 		e := mappedEvent{when: event.When}
 		if e.when != nil {
 			e.cell = compiled.column(e.when.Column)
+			compiled.needed = append(compiled.needed, e.when.Column)
 		}
 		for _, name := range slices.Sorted(maps.Keys(sources)) {
 			f, err := compiled.field(name, sources[name], lookups, open)
@@ -72,6 +74,9 @@ func (m *mapper) field(name string, s Source, lookups map[Lookup]map[string]stri
 	f.field, _ = fieldByName(name)
 	if s.Column != "" {
 		f.cell = m.column(s.Column)
+		if s.Default == nil {
+			m.needed = append(m.needed, s.Column)
+		}
 	}
 	var err error
 	if f.zone, err = time.LoadLocation(s.Zone); err != nil {
@@ -154,17 +159,22 @@ func (f *mappedField) value(record int64, cells []string) (string, error) {
 	case s.RowNumber:
 		return strconv.FormatInt(record, 10), nil
 	case s.Column == "":
-		return s.Value, nil
+		return string(s.Value), nil
 	}
 	value := cells[f.cell]
+	if value == "" && s.Default != nil && s.Map == nil && s.Lookup == nil {
+		value = string(*s.Default)
+	}
 	var err error
 	if f.lookup != nil {
-		if value, err = f.replaced(value, f.lookup, "is not in "+s.Lookup.File); err != nil {
+		found, known := f.lookup[value]
+		if value, err = f.replaced(value, text(found), known, "is not in "+s.Lookup.File); err != nil {
 			return "", err
 		}
 	}
 	if s.Map != nil {
-		if value, err = f.replaced(value, s.Map, "is not in the map"); err != nil {
+		found, known := s.Map[text(value)]
+		if value, err = f.replaced(value, found, known, "is not in the map"); err != nil {
 			return "", err
 		}
 	}
@@ -174,12 +184,12 @@ func (f *mappedField) value(record int64, cells []string) (string, error) {
 	return value, nil
 }
 
-func (f *mappedField) replaced(value string, by map[string]string, complaint string) (string, error) {
-	if replacement, known := by[value]; known {
-		return replacement, nil
+func (f *mappedField) replaced(value string, by text, known bool, complaint string) (string, error) {
+	if known {
+		return string(by), nil
 	}
 	if f.source.Default != nil {
-		return *f.source.Default, nil
+		return string(*f.source.Default), nil
 	}
 	return "", fmt.Errorf("%s: column %s: %q %s; give it there, or a default", fieldNames[f.field], f.source.Column, value, complaint)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
 )
 
 // Mapping says how the columns of a file, or the top-level keys of its JSON
@@ -30,25 +31,44 @@ type EventMapping struct {
 }
 
 // Condition holds for a line whose column equals, differs from, or as a
-// number exceeds a value.
+// number exceeds a value; an empty cell exceeds nothing.
 type Condition struct {
 	Column string   `yaml:"column"`
-	Equals *string  `yaml:"equals"`
-	Not    *string  `yaml:"not"`
+	Equals *text    `yaml:"equals"`
+	Not    *text    `yaml:"not"`
 	Above  *float64 `yaml:"above"`
 }
 
 // Source is where a field's value comes from. In YAML a bare text is the name
 // of a column.
 type Source struct {
-	Column    string            `yaml:"column"`
-	Value     string            `yaml:"value"`     // a constant
-	RowNumber bool              `yaml:"rowNumber"` // the number of the line, 1 for the first after a header
-	Lookup    *Lookup           `yaml:"lookup"`    // replaces the column's value
-	Map       map[string]string `yaml:"map"`       // replaces the value; one that is not in it is refused
-	Default   *string           `yaml:"default"`   // for what Lookup or Map does not know
-	Format    string            `yaml:"format"`    // of a time: a Go layout, unix or unixMilliseconds
-	Zone      string            `yaml:"zone"`      // of a time whose format says none; empty: UTC
+	Column    string        `yaml:"column"`
+	Value     text          `yaml:"value"`     // a constant
+	RowNumber bool          `yaml:"rowNumber"` // the number of the line, 1 for the first after a header
+	Lookup    *Lookup       `yaml:"lookup"`    // replaces the column's value
+	Map       map[text]text `yaml:"map"`       // replaces the value; one that is not in it is refused
+	Default   *text         `yaml:"default"`   // for what Lookup or Map does not know, and where the column is empty or, in JSON, absent
+	Format    string        `yaml:"format"`    // of a time: a Go layout, unix or unixMilliseconds
+	Zone      string        `yaml:"zone"`      // of a time whose format says none; empty: UTC
+}
+
+// text is a scalar of YAML as it is written, so that 010 is not 8.
+type text string
+
+// UnmarshalYAML refuses what is no scalar.
+func (t *text) UnmarshalYAML(node ast.Node) error {
+	switch node := node.(type) {
+	case *ast.LiteralNode:
+		*t = text(node.Value.Value)
+	case *ast.StringNode:
+		*t = text(node.Value)
+	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
+		*t = text(node.GetToken().Value)
+	default:
+		at := node.GetToken().Position
+		return fmt.Errorf("[%d:%d] %s: want a text or a number", at.Line, at.Column, node)
+	}
+	return nil
 }
 
 // Lookup finds a value in another file: the Column of the row whose Key
@@ -61,24 +81,34 @@ type Lookup struct {
 
 // UnmarshalYAML reads a column's name or a whole source.
 func (s *Source) UnmarshalYAML(decode func(any) error) error {
-	var column string
+	var column text
 	if decode(&column) == nil {
-		s.Column = column
+		s.Column = string(column)
 		return nil
 	}
 	type whole Source
 	return decode((*whole)(s))
 }
 
+// maxMapping bounds a mapping file, in bytes.
+const maxMapping = 16 << 20
+
 // ReadMapping reads a mapping file; unknown keys are refused with their line.
 func ReadMapping(r io.Reader) (*Mapping, error) {
-	text, err := io.ReadAll(io.LimitReader(r, 1<<20))
+	content, err := io.ReadAll(io.LimitReader(r, maxMapping+1))
 	if err != nil {
 		return nil, fmt.Errorf("read mapping: %w", err)
 	}
+	if len(content) > maxMapping {
+		return nil, fmt.Errorf("read mapping: longer than %d bytes", maxMapping)
+	}
 	var m Mapping
-	if err := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(&m); err != nil {
+	decoder := yaml.NewDecoder(bytes.NewReader(content), yaml.Strict())
+	if err := decoder.Decode(&m); err != nil {
 		return nil, fmt.Errorf("read mapping: %w", err)
+	}
+	if err := decoder.Decode(new(any)); !errors.Is(err, io.EOF) {
+		return nil, errors.New("read mapping: more than one document; want one")
 	}
 	if len(m.Events) == 0 {
 		m.Events = []EventMapping{{}}
@@ -95,6 +125,9 @@ func (m *Mapping) check() error {
 		faults = append(faults, fmt.Errorf("separator %q: want one character", m.Separator))
 	}
 	faults = append(faults, checkSources("fields", m.Fields)...)
+	if _, shared := m.Fields[fieldNames[fieldEventID]]; shared && len(m.Events) > 1 {
+		faults = append(faults, fmt.Errorf("fields.eventId: the %d events of a row would have one id and count once: give it in the fields of each event, or not at all", len(m.Events)))
+	}
 	for i, event := range m.Events {
 		at := fmt.Sprintf("events[%d]", i)
 		faults = append(faults, checkSources(at+".fields", event.Fields)...)
@@ -117,6 +150,12 @@ func checkSources(path string, sources map[string]Source) []error {
 		}
 		if count(s.Column != "", s.Value != "", s.RowNumber) != 1 {
 			faults = append(faults, fmt.Errorf("%s: want one of column, value, rowNumber", at))
+		}
+		if s.Default != nil && s.Column == "" {
+			faults = append(faults, fmt.Errorf("%s.default: only a column has one", at))
+		}
+		if s.Column == "" && (s.Map != nil || s.Format != "") {
+			faults = append(faults, fmt.Errorf("%s: only a column has a map and a format", at))
 		}
 		if (s.Format != "" || s.Zone != "") && name != fieldNames[fieldTime] {
 			faults = append(faults, fmt.Errorf("%s: only time has a format and a zone", at))
@@ -145,9 +184,12 @@ func count(conditions ...bool) int {
 func (c *Condition) holds(value string) (bool, error) {
 	switch {
 	case c.Equals != nil:
-		return value == *c.Equals, nil
+		return value == string(*c.Equals), nil
 	case c.Not != nil:
-		return value != *c.Not, nil
+		return value != string(*c.Not), nil
+	}
+	if value == "" {
+		return false, nil
 	}
 	number, err := strconv.ParseFloat(value, 64)
 	if err != nil {

@@ -3,13 +3,12 @@ package ingest
 import (
 	"bufio"
 	"bytes"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -22,7 +21,8 @@ const (
 	formatNDJSON = "ndjson"
 )
 
-// maxLine bounds a line of NDJSON; a longer one is not an event.
+// maxLine bounds a line of NDJSON and a record of CSV, in bytes; a longer one
+// is not an event.
 const maxLine = 1 << 20
 
 var (
@@ -33,8 +33,8 @@ var (
 
 // decompress reads gzip and zstd, known by their first bytes, and drops a
 // byte order mark.
-func decompress(r io.Reader) (io.Reader, error) {
-	buffered := bufio.NewReaderSize(r, 1<<20)
+func decompress(r io.Reader) (*bufio.Reader, error) {
+	buffered := bufio.NewReaderSize(r, maxLine)
 	start, err := buffered.Peek(len(zstdMagic))
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
@@ -45,13 +45,13 @@ func decompress(r io.Reader) (io.Reader, error) {
 		if err != nil {
 			return nil, err
 		}
-		buffered = bufio.NewReaderSize(inner, 1<<20)
+		buffered = bufio.NewReaderSize(inner, maxLine)
 	case bytes.HasPrefix(start, zstdMagic):
 		inner, err := zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1))
 		if err != nil {
 			return nil, err
 		}
-		buffered = bufio.NewReaderSize(inner.IOReadCloser(), 1<<20)
+		buffered = bufio.NewReaderSize(inner.IOReadCloser(), maxLine)
 	}
 	if start, _ := buffered.Peek(len(byteOrder)); bytes.Equal(start, byteOrder) {
 		_, _ = buffered.Discard(len(byteOrder))
@@ -66,6 +66,8 @@ type lineError struct{ error }
 // line alone; another error but io.EOF ends the file.
 type lines interface {
 	next() (number int64, events []fields, err error)
+	// absent is an error where the lines until now had none of what the mapping reads.
+	absent() error
 }
 
 // openLines chooses the reader of a file.
@@ -77,93 +79,25 @@ func openLines(r io.Reader, format string, m *Mapping, compiled *mapper) (lines,
 	if format == formatCSV {
 		return newCSVLines(plain, m, compiled)
 	}
-	scanner := bufio.NewScanner(plain)
-	scanner.Buffer(make([]byte, 64<<10), maxLine)
-	return &jsonLines{scanner: scanner, mapper: compiled}, nil
-}
-
-type csvLines struct {
-	records *csv.Reader
-	mapper  *mapper
-	at      []int // column of the file, for each column of the mapper
-	cells   []string
-	record  int64
-}
-
-func newCSVLines(r io.Reader, m *Mapping, compiled *mapper) (*csvLines, error) {
-	records := csv.NewReader(r)
-	records.ReuseRecord = true
-	if m != nil && m.Separator != "" {
-		records.Comma, _ = utf8.DecodeRuneInString(m.Separator)
-	}
-	header, err := records.Read()
-	if err != nil {
-		return nil, fmt.Errorf("read header: %w", err)
-	}
-	if compiled == nil {
-		if compiled, err = headerMapper(header); err != nil {
-			return nil, err
-		}
-	}
-	l := &csvLines{records: records, mapper: compiled, cells: make([]string, len(compiled.columns))}
-	for _, column := range compiled.columns {
-		at := slices.Index(header, column)
-		if at < 0 {
-			return nil, fmt.Errorf("there is no column %q; have %s", column, strings.Join(header, ", "))
-		}
-		l.at = append(l.at, at)
-	}
-	return l, nil
-}
-
-// headerMapper maps columns named as our fields to those fields.
-func headerMapper(header []string) (*mapper, error) {
-	m := &Mapping{Fields: map[string]Source{}, Events: []EventMapping{{}}}
-	for _, column := range header {
-		if _, known := fieldByName(column); !known {
-			return nil, fmt.Errorf("column %q is no field of an event; have %s, or give a mapping file", column, strings.Join(fieldNames[:], ", "))
-		}
-		m.Fields[column] = Source{Column: column}
-	}
-	return newMapper(m, nil)
-}
-
-func (l *csvLines) next() (int64, []fields, error) {
-	record, err := l.records.Read()
-	if errors.Is(err, io.EOF) {
-		return 0, nil, err
-	}
-	l.record++
-	var bad *csv.ParseError
-	if errors.As(err, &bad) {
-		return int64(bad.StartLine), nil, lineError{bad.Err}
-	}
-	if err != nil {
-		return 0, nil, err
-	}
-	line, _ := l.records.FieldPos(0)
-	for i, at := range l.at {
-		l.cells[i] = strings.Clone(record[at])
-	}
-	events, err := l.mapper.lineEvents(l.record, l.cells)
-	if err != nil {
-		err = lineError{err}
-	}
-	return int64(line), events, err
+	return &jsonLines{text: plain, mapper: compiled, keys: map[string]bool{}}, nil
 }
 
 type jsonLines struct {
-	scanner *bufio.Scanner
-	mapper  *mapper // nil: the lines are in our own fields
-	parser  fastjson.Parser
-	number  int64
-	cells   []string
+	text   *bufio.Reader
+	mapper *mapper // nil: the lines are in our own fields
+	parser fastjson.Parser
+	number int64
+	cells  []string
+	keys   map[string]bool // that lines have had, some of them
 }
 
 func (l *jsonLines) next() (int64, []fields, error) {
-	for l.scanner.Scan() {
-		l.number++
-		text := bytes.TrimSpace(l.scanner.Bytes())
+	for {
+		line, err := l.line()
+		if err != nil {
+			return l.number, nil, err
+		}
+		text := bytes.TrimSpace(line)
 		if len(text) == 0 {
 			continue
 		}
@@ -173,16 +107,33 @@ func (l *jsonLines) next() (int64, []fields, error) {
 		}
 		return l.number, events, err
 	}
-	if errors.Is(l.scanner.Err(), bufio.ErrTooLong) {
-		return l.number + 1, nil, fmt.Errorf("line %d is longer than %d bytes: is this a file of one JSON event a line?", l.number+1, maxLine)
+}
+
+// line reads the next line. One that is too long it passes over.
+func (l *jsonLines) line() ([]byte, error) {
+	line, err := l.text.ReadSlice('\n')
+	if len(line) > 0 {
+		l.number++
 	}
-	if err := l.scanner.Err(); err != nil {
-		return 0, nil, err
+	if errors.Is(err, io.EOF) && len(line) > 0 {
+		return line, nil
 	}
-	return 0, nil, io.EOF
+	if !errors.Is(err, bufio.ErrBufferFull) {
+		return line, err
+	}
+	for errors.Is(err, bufio.ErrBufferFull) {
+		_, err = l.text.ReadSlice('\n')
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	return nil, lineError{fmt.Errorf("longer than %d bytes: is this a file of one JSON event a line?", maxLine)}
 }
 
 func (l *jsonLines) events(text []byte) ([]fields, error) {
+	if err := fastjson.ValidateBytes(text); err != nil { // the parser takes 0012, and raw control characters
+		return nil, fmt.Errorf("not JSON: %w", err)
+	}
 	value, err := l.parser.ParseBytes(text)
 	if err != nil {
 		return nil, fmt.Errorf("not JSON: %w", err)
@@ -195,6 +146,7 @@ func (l *jsonLines) events(text []byte) ([]fields, error) {
 		event, err := objectFields(object)
 		return []fields{event}, err
 	}
+	l.note(object)
 	l.cells = l.cells[:0]
 	for _, column := range l.mapper.columns {
 		cell, err := scalar(object.Get(column))
@@ -204,6 +156,29 @@ func (l *jsonLines) events(text []byte) ([]fields, error) {
 		l.cells = append(l.cells, cell)
 	}
 	return l.mapper.lineEvents(l.number, l.cells)
+}
+
+// maxKeys is how many keys of a file a message may tell.
+const maxKeys = 100
+
+func (l *jsonLines) note(object *fastjson.Object) {
+	object.Visit(func(key []byte, _ *fastjson.Value) {
+		if !l.keys[string(key)] && (len(l.keys) < maxKeys || slices.Contains(l.mapper.columns, string(key))) {
+			l.keys[string(key)] = true
+		}
+	})
+}
+
+func (l *jsonLines) absent() error {
+	if l.mapper == nil || len(l.keys) == 0 {
+		return nil
+	}
+	for _, column := range l.mapper.needed {
+		if !l.keys[column] {
+			return fmt.Errorf("no line has the key %q; have %s; give the field a default where the key may be absent", column, strings.Join(slices.Sorted(maps.Keys(l.keys)), ", "))
+		}
+	}
+	return nil
 }
 
 // scalar returns the text of a JSON string, number or boolean; of null and of
@@ -266,10 +241,16 @@ func exposures(v *fastjson.Value) ([]exposure, error) {
 		if err != nil {
 			return nil, fmt.Errorf("[%d]: want an object", i)
 		}
+		seen := map[string]bool{}
 		object.Visit(func(key []byte, v *fastjson.Value) {
 			if err != nil {
 				return
 			}
+			if seen[string(key)] {
+				err = fmt.Errorf("%s: given twice", key)
+				return
+			}
+			seen[string(key)] = true
 			var text string
 			if text, err = scalar(v); err != nil {
 				return

@@ -17,17 +17,25 @@ import (
 //go:embed sql/standing_events.sql
 var standingEvents string
 
+//go:embed sql/standing_mixed.sql
+var standingMixed string
+
 // lookupSize is how many events are looked up with one statement: their ids
 // travel as parameters, and a server's HTTP interface takes 1 MiB of them.
 const lookupSize = 16_384
 
+// Of a batch of more subjects than fewSubjects, the events are looked up
+// together, with the subject of each among the parameters.
+const (
+	fewSubjects     = 8
+	mixedLookupSize = lookupSize / 2
+)
+
 // Writer is the one way into the events table. It removes what is stored
 // already, so that an event counts once however often it arrives.
 //
-// A row is identified by its event id, website, subject and experiment. The
-// stored ids are looked up among the same visitor's rows, because only there
-// are they found by key; within one call of Write an id that names another
-// visitor is seen too.
+// An event is known by its id, website, subject and experiment among its
+// visitor's events: only there is a stored id found by key.
 type Writer struct {
 	conn    driver.Conn
 	writing sync.Mutex // from look-up to insert
@@ -58,17 +66,14 @@ type subject struct {
 
 type identity struct {
 	subject
-	eventID uint64
-}
-
-type storedID struct {
-	identity
-	visitorID uint64
+	visitorID, eventID uint64
 }
 
 func subjectOf(e *schema.Event) subject {
 	return subject{e.WebsiteID, e.Subject, e.SubjectID, e.ExperimentID}
 }
+
+func identityOf(e *schema.Event) identity { return identity{subjectOf(e), e.VisitorID, e.EventID} }
 
 // Write stores the events that are not stored yet and returns when they are.
 // After an error it is unknown which were; writing them again is safe.
@@ -87,8 +92,13 @@ func (w *Writer) Write(ctx context.Context, events []schema.Event) (Outcome, err
 	if len(fresh) == 0 {
 		return outcome, nil
 	}
+	if err := ctx.Err(); err != nil {
+		return Outcome{}, err
+	}
 	acceptedAt := time.Now().UTC().Truncate(time.Millisecond)
-	if err := schema.InsertEvents(ctx, w.conn, fresh, acceptedAt); err != nil {
+	// ClickHouse commits the events' parts before the rows of the views on them: an insert that is cancelled in
+	// between leaves subject_stats short for ever, since a repetition finds the events stored.
+	if err := schema.InsertEvents(context.WithoutCancel(ctx), w.conn, fresh, acceptedAt); err != nil {
 		return Outcome{}, err
 	}
 	outcome.Inserted = len(fresh)
@@ -102,7 +112,7 @@ func withoutRepeats(events []schema.Event) ([]schema.Event, Outcome) {
 	fresh := make([]schema.Event, 0, len(events))
 	for i := range events {
 		e := &events[i]
-		id := identity{subjectOf(e), e.EventID}
+		id := identityOf(e)
 		if earlier, repeated := first[id]; repeated {
 			outcome.repeat(earlier, e)
 			continue
@@ -126,7 +136,15 @@ func (w *Writer) withoutStored(ctx context.Context, events []schema.Event) ([]sc
 		at := subjectOf(&events[i])
 		bySubject[at] = append(bySubject[at], &events[i])
 	}
-	stored := map[storedID]schema.Event{}
+	stored := map[identity]schema.Event{}
+	if len(bySubject) > fewSubjects {
+		for part := range slices.Chunk(events, mixedLookupSize) {
+			if err := w.lookUpMixed(ctx, part, stored); err != nil {
+				return nil, Outcome{}, err
+			}
+		}
+		clear(bySubject)
+	}
 	for at, batch := range bySubject {
 		for part := range slices.Chunk(batch, lookupSize) {
 			if err := w.lookUp(ctx, at, part, stored); err != nil {
@@ -138,7 +156,7 @@ func (w *Writer) withoutStored(ctx context.Context, events []schema.Event) ([]sc
 	fresh := events[:0]
 	for i := range events {
 		e := &events[i]
-		if earlier, repeated := stored[storedID{identity{subjectOf(e), e.EventID}, e.VisitorID}]; repeated {
+		if earlier, repeated := stored[identityOf(e)]; repeated {
 			outcome.repeat(&earlier, e)
 			continue
 		}
@@ -148,34 +166,58 @@ func (w *Writer) withoutStored(ctx context.Context, events []schema.Event) ([]sc
 }
 
 // lookUp adds the stored events of the subject that have an id of the batch.
-func (w *Writer) lookUp(ctx context.Context, at subject, batch []*schema.Event, stored map[storedID]schema.Event) error {
+func (w *Writer) lookUp(ctx context.Context, at subject, batch []*schema.Event, stored map[identity]schema.Event) error {
 	visitors, ids := make([]uint64, len(batch)), make([]uint64, len(batch))
 	for i, e := range batch {
 		visitors[i], ids[i] = e.VisitorID, e.EventID
 	}
 	slices.Sort(visitors)
-	rows, err := w.conn.Query(ctx, standingEvents,
+	return w.find(ctx, stored, standingEvents,
 		clickhouse.Named("website_id", at.websiteID),
 		clickhouse.Named("subject", string(at.subject)),
 		clickhouse.Named("subject_id", at.subjectID),
 		clickhouse.Named("experiment_id", at.experimentID),
 		clickhouse.Named("visitor_ids", slices.Compact(visitors)),
 		clickhouse.Named("event_ids", ids))
+}
+
+// lookUpMixed adds the stored events of any subject of the batch.
+func (w *Writer) lookUpMixed(ctx context.Context, batch []schema.Event, stored map[identity]schema.Event) error {
+	return w.find(ctx, stored, standingMixed,
+		clickhouse.Named("website_ids", each(batch, func(e *schema.Event) int64 { return e.WebsiteID })),
+		clickhouse.Named("subjects", each(batch, func(e *schema.Event) string { return string(e.Subject) })),
+		clickhouse.Named("subject_ids", each(batch, func(e *schema.Event) int64 { return e.SubjectID })),
+		clickhouse.Named("experiment_ids", each(batch, func(e *schema.Event) int64 { return e.ExperimentID })),
+		clickhouse.Named("visitor_ids", each(batch, func(e *schema.Event) uint64 { return e.VisitorID })),
+		clickhouse.Named("event_ids", each(batch, func(e *schema.Event) uint64 { return e.EventID })))
+}
+
+func each[T any](events []schema.Event, of func(*schema.Event) T) []T {
+	values := make([]T, len(events))
+	for i := range events {
+		values[i] = of(&events[i])
+	}
+	return values
+}
+
+// find adds the events that a look-up finds.
+func (w *Writer) find(ctx context.Context, stored map[identity]schema.Event, query string, params ...any) error {
+	rows, err := w.conn.Query(ctx, query, params...)
 	if err != nil {
 		return fmt.Errorf("look up stored events: %w", err)
 	}
 	defer func() { _ = rows.Close() }()
 	for rows.Next() {
-		e := schema.Event{WebsiteID: at.websiteID, Subject: at.subject, SubjectID: at.subjectID, ExperimentID: at.experimentID}
-		var kind string
-		if err := rows.Scan(&e.VisitorID, &e.EventID, &e.Time, &e.VariationID, &kind, &e.GoalID,
+		var e schema.Event
+		var of, kind string
+		if err := rows.Scan(&e.WebsiteID, &of, &e.SubjectID, &e.ExperimentID, &e.VisitorID, &e.EventID, &e.Time, &e.VariationID, &kind, &e.GoalID,
 			&e.Value, &e.Profit, &e.ExtraValue, &e.Device, &e.Browser, &e.OS, &e.Country, &e.Region, &e.City,
 			&e.Channel, &e.Referrer, &e.UTMSource, &e.UTMMedium, &e.UTMCampaign, &e.UTMContent, &e.UTMTerm,
 			&e.FirstVisitPage, &e.VisitorType); err != nil {
 			return fmt.Errorf("look up stored events: %w", err)
 		}
-		e.Kind, e.Time = schema.Kind(kind), e.Time.UTC()
-		stored[storedID{identity{at, e.EventID}, e.VisitorID}] = e
+		e.Subject, e.Kind, e.Time = schema.Subject(of), schema.Kind(kind), e.Time.UTC()
+		stored[identityOf(&e)] = e
 	}
 	if err := rows.Err(); err != nil {
 		return fmt.Errorf("look up stored events: %w", err)

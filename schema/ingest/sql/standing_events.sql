@@ -1,5 +1,9 @@
 -- The stored rows of one subject that share an event id with a batch, looked up in the ranges of the batch's visitors.
 SELECT
+    website_id,
+    subject,
+    subject_id,
+    experiment_id,
     visitor_id,
     event_id,
     time,

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestCountersAreRightAfterACrash(t *testing.T) {
+	const lines = 300_000
+	dir := filepath.Join(t.TempDir(), "data")
+	store := "--store=embedded:" + dir
+	must := func(args ...string) (out, complaints string) {
+		t.Helper()
+		code, out, complaints := other(t, nil, append(args, store)...)
+		if code != exitOK {
+			t.Fatalf("lifthouse %q: exit %d, %s", args, code, complaints)
+		}
+		return out, complaints
+	}
+	if _, complaints := must("apply", "-f", "testdata/thirty.catalog.yaml"); strings.Contains(complaints, "end cleanly") {
+		t.Errorf("a new store is repaired: %q", complaints)
+	}
+	out, _ := must("token", "create")
+	token := strings.TrimSpace(out)
+	var events strings.Builder
+	for i := range lines {
+		_, _ = fmt.Fprintf(&events, `{"time":"2026-05-%02dT10:00:00Z","websiteId":1,"visitor":"v%d","event":"view","campaignId":1,"variationId":0}`+"\n", 1+i%28, i)
+	}
+	file := filepath.Join(t.TempDir(), "events.ndjson")
+	if err := os.WriteFile(file, []byte(events.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+
+	importing := begin(t, nil, nil, "import", file, store)
+	for { // until it has the store open, and then some
+		if _, err := os.Stat(filepath.Join(dir, openMark)); err == nil {
+			break
+		}
+	}
+	<-time.After(400 * time.Millisecond)
+	if err := importing.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = importing.Wait()
+
+	if _, complaints := must("import", file); !strings.Contains(complaints, "did not end cleanly") {
+		t.Errorf("the store was not repaired: %q", complaints)
+	}
+	if _, complaints := must("migrate"); strings.Contains(complaints, "end cleanly") {
+		t.Errorf("the store was repaired twice: %q", complaints)
+	}
+	p := start(t, "serve", store)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.url+"/v1/campaigns/1", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	var campaign struct{ Views int64 }
+	if err := json.NewDecoder(response.Body).Decode(&campaign); err != nil || campaign.Views != lines {
+		t.Errorf("%d views, %v; want %d", campaign.Views, err, lines)
+	}
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestImportKeepsEveryRejectedLine(t *testing.T) {
+	h := newHouse(t)
+	dir := t.TempDir()
+	file, rejects := filepath.Join(dir, "bad.ndjson"), filepath.Join(dir, "rejects.ndjson")
+	if err := os.WriteFile(file, []byte(strings.Repeat("{}\n", 2*shownRejects)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, _, complaints := h.run("import", file, "--rejects", rejects)
+	kept, err := os.ReadFile(rejects)
+	if err != nil || code != exitRejected {
+		t.Fatalf("exit %d, %v", code, err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(kept)), "\n")
+	if len(lines) != 2*shownRejects || !strings.HasSuffix(lines[0], `"}`) || !strings.Contains(lines[39], `"line":40,"reason":"visitor: missing`) {
+		t.Errorf("%d lines are kept, the last %q", len(lines), lines[len(lines)-1])
+	}
+	if shown := strings.Count(complaints, ": line "); shown != shownRejects || !strings.Contains(complaints, "and 20 more") {
+		t.Errorf("%d lines are shown: %s", shown, complaints)
+	}
+}
+
+func TestImportThroughTheSocketReadsTheClientsInput(t *testing.T) {
+	store := "--store=embedded:" + filepath.Join(t.TempDir(), "data")
+	p := start(t, "serve", store)
+	if code, out, complaints := other(t, nil, "apply", "-f", "testdata/thirty.catalog.yaml", store); code != exitOK {
+		t.Fatalf("apply: exit %d\n%s%s", code, out, complaints)
+	}
+	events, err := os.ReadFile("testdata/thirty.ndjson")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		path string
+		code int
+		want string
+	}{
+		{"/dev/stdin", exitFailed, "or - for standard input"},
+		{"/proc/self/fd/0", exitFailed, "or - for standard input"},
+		{"-", exitOK, "-: 29 rows stored, 1 stood already"},
+	} {
+		code, out, complaints := other(t, strings.NewReader(string(events)), "import", test.path, store)
+		if code != test.code || !strings.Contains(out+complaints, test.want) {
+			t.Errorf("import %s: exit %d, %q; want %d and %q", test.path, code, out+complaints, test.code, test.want)
+		}
+	}
+	p.interrupt()
+}

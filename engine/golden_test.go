@@ -1,0 +1,209 @@
+package engine
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest"
+)
+
+var update = flag.Bool("update", false, "write golden files anew")
+
+// scenarios are requests whose every stage lies in testdata, a folder each:
+// request.txt, plan.txt, moments.sql, quick.sql, rows.txt, results.json.
+var scenarios = []struct {
+	name      string
+	operation Operation
+	query     string
+}{
+	{"plain", CampaignResults, ""},
+	{"all_goals", CampaignResults, "goal=2"},
+	{"value_by_device", CampaignResults, "compareMetric=valuePerVisitor&dimension=device"},
+	{"profit_in_a_window", CampaignResults, "compareMetric=profitPerVisitor&filters[dateFrom]=2026-05-01T04:00:00Z&filters[dateTo]=2026-05-01T12:00:00Z"},
+	{"lists", CampaignResults, "filters[country][]=fr&filters[country][]=&filters[device][]=Mobile"},
+	{"texts", CampaignResults, "filters[referrer]=a*&filters[utmSource]=&filters[visitorType]=new"},
+	{"goal_value", CampaignResults, "filters[goalValue]=1.5&compareMetric=valuePerVisitor"},
+	{"z_score", CampaignResults, "filters[zScore]=1&compareMetric=valuePerVisitor"},
+	{"hourly", CampaignResults, "interval=hour"},
+	{"nobody", CampaignResults, "filters[city][]=Nowhere"},
+	{"widget", WidgetResults, ""},
+	{"experiment", ExperimentResults, ""},
+	{"experiment_value_daily", ExperimentResults, "compareMetric=extraValuePerVisitor&interval=day"},
+}
+
+func TestGolden(t *testing.T) {
+	w := world{rand.New(rand.NewPCG(4, 4))}
+	conn := schematest.Open(t)
+	c, err := catalogue.Open(t.Context(), conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var events []schema.Event
+	for range 600 {
+		events = append(events, w.event(1))
+	}
+	insert(t, conn, events)
+	campaign := catalogue.Campaign{
+		ID: 1, WebsiteID: 1, Name: "Banner", Type: "experiment", TargetMode: "live", Methodology: catalogue.Frequentist, PrimaryGoalID: 1,
+		ControlShare: 34, SignificanceLevel: 95, Power: 80, MDE: 20, MultipleExposures: catalogue.FirstVariation,
+		Variations: []catalogue.Variation{{ID: 1, Name: "Green", Share: 33, Order: 1}, {ID: 2, Name: "Red", Share: 33, Order: 2}},
+	}
+	widget := catalogue.Widget{
+		ID: 1, WebsiteID: 1, Name: "Popup", Type: "popup", PrimaryGoalID: 2, Variations: []catalogue.WidgetVariation{{ID: 1, Name: "Long", Share: 100}},
+		Experiments: []catalogue.Experiment{{ID: 4, Name: "Words", PrimaryMetric: "completions", ControlShare: 50, Variations: []catalogue.WidgetVariation{{ID: 1, Name: "Few", Share: 50}}}},
+	}
+	site := catalogue.Website{
+		ID: 1, Domain: "a.example.com", Goals: []catalogue.Goal{{ID: 1, WebsiteID: 1, Name: "Purchase"}, {ID: 2, WebsiteID: 1, Name: "Signup"}},
+		Campaigns: []catalogue.Campaign{campaign}, Widgets: []catalogue.Widget{widget},
+	}
+	if _, err := c.Apply(t.Context(), catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}, false); err != nil {
+		t.Fatal(err)
+	}
+	e := New(conn, c, DefaultLimits)
+	for _, s := range scenarios {
+		t.Run(s.name, func(t *testing.T) {
+			r, err := ParseReport(s.operation, s.query)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.AccountID, r.SubjectID = 1, 1
+			if s.operation == ExperimentResults {
+				r.ExperimentID = 4
+			}
+			goldenStages(t, e, r, filepath.Join("testdata", s.name), s.query)
+		})
+	}
+}
+
+func goldenStages(t *testing.T, e *Engine, r Request, dir, query string) {
+	t.Helper()
+	plan, err := e.plan(t.Context(), r)
+	if err != nil {
+		fatal(t, err)
+	}
+	exact, err := plan.momentsQuery()
+	if err != nil {
+		t.Fatal(err)
+	}
+	quick, err := plan.quickQuery()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := scanRows(t.Context(), e.store, exact)
+	if err != nil {
+		fatal(t, err)
+	}
+	results, err := e.Report(t.Context(), r)
+	if err != nil {
+		fatal(t, err)
+	}
+	results.GeneratedAt = time.Time{}
+	text, err := json.MarshalIndent(results, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, dir, "request.txt", fmt.Sprintf("%s\n", query))
+	golden(t, dir, "plan.txt", plan.String())
+	golden(t, dir, "moments.sql", parameters(exact)+exact.SQL)
+	golden(t, dir, "quick.sql", parameters(quick)+quick.SQL)
+	golden(t, dir, "rows.txt", rowsText(rows))
+	golden(t, dir, "results.json", string(text)+"\n")
+}
+
+func parameters(q *Query) string {
+	var b strings.Builder
+	for _, p := range q.Params {
+		fmt.Fprintf(&b, "-- %-20s %v\n", p.Name, p.Value)
+	}
+	return b.String()
+}
+
+func rowsText(rows []row) string {
+	var b strings.Builder
+	for _, r := range rows {
+		text, err := json.Marshal(r.Moments)
+		if err != nil {
+			panic(err)
+		}
+		fmt.Fprintf(&b, "variation %d, dimension %q, earlier %v, crossover %v\n    %s\n", r.variationID, r.dimension, r.earlier, r.crossover, text)
+	}
+	return b.String()
+}
+
+// golden compares a stage with its file, or writes it.
+func golden(t *testing.T, dir, name, got string) {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if *update {
+		if err := os.MkdirAll(dir, 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v (go test -update writes it)", err)
+	}
+	if got != string(want) {
+		t.Errorf("%s differs (go test -update writes it); it is now\n%.2000s", path, got)
+	}
+}
+
+// TestSQLRunsAsItStands takes the statements that people are shown to the
+// store, without parameters, and compares their rows.
+func TestSQLRunsAsItStands(t *testing.T) {
+	w := world{rand.New(rand.NewPCG(5, 5))}
+	conn := schematest.Open(t)
+	c, err := catalogue.Open(t.Context(), conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var events []schema.Event
+	for range 300 {
+		events = append(events, w.event(1))
+	}
+	insert(t, conn, events)
+	site := catalogue.Website{
+		ID: 1, Domain: "a.example.com", Goals: []catalogue.Goal{{ID: 1, WebsiteID: 1, Name: "one"}, {ID: 2, WebsiteID: 1, Name: "two"}},
+		Campaigns: []catalogue.Campaign{w.campaign(1)}, Widgets: []catalogue.Widget{w.widget(1)},
+	}
+	if _, err := c.Apply(t.Context(), catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}, false); err != nil {
+		t.Fatal(err)
+	}
+	e := New(conn, c, DefaultLimits)
+	for range 60 {
+		r := w.request(1)
+		r.Interval = ""
+		plan, err := e.plan(t.Context(), r)
+		if err != nil {
+			fatal(t, err)
+		}
+		text, err := e.SQL(t.Context(), r)
+		if err != nil {
+			fatal(t, err)
+		}
+		shown, err := scanRows(t.Context(), e.store, &Query{SQL: strings.TrimSuffix(strings.TrimSpace(text), ";")})
+		if err != nil {
+			t.Log(text)
+			fatal(t, err)
+		}
+		bound, err := plan.exactMoments(t.Context(), e.store)
+		if err != nil {
+			fatal(t, err)
+		}
+		if rowsText(shown) != rowsText(bound) {
+			t.Fatalf("the shown SQL gives other rows:\n%s", text)
+		}
+	}
+}

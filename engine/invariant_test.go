@@ -1,0 +1,114 @@
+package engine
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/ingest"
+	"lifthouse/schema/schematest"
+)
+
+// TestOrderAndRepetitionChangeNothing writes the same events twice: in order
+// and at once, and shuffled, in small batches, many of them sent again. Reports
+// have the same bytes, also when asked twice.
+func TestOrderAndRepetitionChangeNothing(t *testing.T) {
+	w := world{rand.New(rand.NewPCG(8, 8))}
+	var events []schema.Event
+	for range 500 {
+		events = append(events, w.event(1))
+	}
+	site := catalogue.Website{
+		ID: 1, Domain: "a.example.com", Goals: []catalogue.Goal{{ID: 1, WebsiteID: 1, Name: "one"}, {ID: 2, WebsiteID: 1, Name: "two"}},
+		Campaigns: []catalogue.Campaign{w.campaign(1)}, Widgets: []catalogue.Widget{w.widget(1)},
+	}
+	file := catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}
+	filled := func(batches [][]schema.Event) *Engine {
+		conn := schematest.Open(t)
+		c, err := catalogue.Open(t.Context(), conn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Apply(t.Context(), file, false); err != nil {
+			t.Fatal(err)
+		}
+		writer := ingest.NewWriter(conn)
+		for _, batch := range batches {
+			if _, err := writer.Write(t.Context(), slices.Clone(batch)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return New(conn, c, DefaultLimits)
+	}
+	shuffled := append(slices.Clone(events), events[100:300]...)
+	w.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+	one, other := filled([][]schema.Event{events}), filled(slices.Collect(slices.Chunk(shuffled, 37)))
+	answer := func(e *Engine, r Request) string {
+		t.Helper()
+		results, err := e.Report(t.Context(), r)
+		if err != nil {
+			fatal(t, err)
+		}
+		results.GeneratedAt, results.DataThrough = time.Time{}, nil
+		text, err := json.Marshal(results)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	for range 40 {
+		r := w.request(1)
+		first, second, third := answer(one, r), answer(other, r), answer(other, r)
+		if first != second || second != third {
+			t.Fatalf("the answers differ:\n%s\n%s\n%s", first, second, third)
+		}
+	}
+}
+
+// TestCellsMergeToTheTotal: whatever the dimension, its cells together are the
+// whole.
+func TestCellsMergeToTheTotal(t *testing.T) {
+	w := world{rand.New(rand.NewPCG(9, 9))}
+	conn := schematest.Open(t)
+	var events []schema.Event
+	for range 600 {
+		events = append(events, w.event(1))
+	}
+	insert(t, conn, events)
+	c, err := catalogue.Open(t.Context(), conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	site := catalogue.Website{
+		ID: 1, Domain: "a.example.com", Goals: []catalogue.Goal{{ID: 1, WebsiteID: 1, Name: "one"}, {ID: 2, WebsiteID: 1, Name: "two"}},
+		Campaigns: []catalogue.Campaign{w.campaign(1)},
+	}
+	if _, err := c.Apply(t.Context(), catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}, false); err != nil {
+		t.Fatal(err)
+	}
+	e := New(conn, c, DefaultLimits)
+	for _, dimension := range dimensions {
+		results, err := e.Report(t.Context(), Request{AccountID: 1, SubjectID: 1, Metric: ValuePerVisitor, Dimension: Dimension(dimension)})
+		if err != nil {
+			fatal(t, err)
+		}
+		for i, v := range results.Variations {
+			var visitors, views, goals int64
+			value := amounts(0)
+			for _, cell := range results.Breakdown {
+				part := cell.Variations[i]
+				visitors, views, goals = visitors+part.Visitors, views+part.Views, goals+part.GoalsReached
+				if part.Value.Units != nil {
+					value.Sum.Add(value.Sum, part.Value.Units)
+				}
+			}
+			if visitors != v.Visitors || views != v.Views || goals != v.GoalsReached || v.Value.Units != nil && value.Sum.Cmp(v.Value.Units) != 0 {
+				t.Errorf("%s, variation %d: cells have %d visitors, %d views, %d goals worth %s; the total %+v", dimension, v.ID, visitors, views, goals, value.Sum, v.Counts)
+			}
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package engine
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// literal writes a parameter's value as SQL. It is the only place where a
+// value becomes text of a statement, and only of one that people are shown:
+// what the engine runs binds its parameters.
+func literal(value any) string {
+	switch v := value.(type) {
+	case string:
+		return quote(v)
+	case int64:
+		return strconv.FormatInt(v, 10)
+	case bool:
+		return strconv.FormatBool(v)
+	case time.Time:
+		return "toDateTime64(" + quote(v.UTC().Format("2006-01-02 15:04:05.000")) + ", 3, 'UTC')"
+	case []string:
+		return list(v, quote)
+	case []int64:
+		return list(v, func(n int64) string { return strconv.FormatInt(n, 10) })
+	}
+	panic(fmt.Sprintf("engine: no literal for a %T", value))
+}
+
+func list[T any](values []T, write func(T) string) string {
+	texts := make([]string, len(values))
+	for i, v := range values {
+		texts[i] = write(v)
+	}
+	return "[" + strings.Join(texts, ", ") + "]"
+}
+
+// quote writes a string literal: quotes and backslashes escaped, and control
+// characters by their codes, so that it stays on one line.
+func quote(text string) string {
+	var b strings.Builder
+	b.WriteByte('\'')
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c == '\'' || c == '\\':
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		case c < 0x20 || c == 0x7f:
+			fmt.Fprintf(&b, `\x%02x`, c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	b.WriteByte('\'')
+	return b.String()
+}
+
+// placeholder finds {name:Type}, with what stands in its place.
+var placeholder = regexp.MustCompile(`\{(\w+):((?:[^{}])+)\}`)
+
+// inlined returns the statement with its values in place of its parameters.
+func (q *Query) inlined() string {
+	values := make(map[string]any, len(q.Params))
+	for _, p := range q.Params {
+		values[p.Name] = p.Value
+	}
+	return placeholder.ReplaceAllStringFunc(q.SQL, func(found string) string {
+		name, _, _ := strings.Cut(found[1:], ":")
+		return literal(values[name])
+	})
+}

@@ -1,0 +1,126 @@
+package engine
+
+import (
+	"context"
+	"math/big"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+)
+
+// Outliers are the bounds of the goal values that count, from one z-score for
+// the whole report.
+type Outliers struct {
+	Values       int64   // goal events before any is left out
+	Lower, Upper float64 // in the sender's unit; a value on a bound counts
+	least, most  int64   // the same in 1/schema.MoneyScale, rounded inwards
+	open         bool    // fewer than two values, or no deviation: nothing is left out
+}
+
+// fewValues is the number of values below which no value can lie 5 standard
+// deviations (n-1) from the mean: (n-1)/sqrt(n) is the most.
+const fewValues = 27
+
+// newOutliers returns the bounds mean ± z·sd of n values with the sum s and
+// the sum of squares ss, where sd is the standard deviation with n-1. A value v
+// counts if
+//
+//	(n v - s)² (n - 1) <= z² n (n ss - s²)
+//
+// which is decided in exact arithmetic.
+func newOutliers(n int64, s, ss *big.Int, z float64) *Outliers {
+	o := &Outliers{Values: n}
+	count := big.NewInt(n)
+	spread := new(big.Int).Mul(count, ss)
+	spread.Sub(spread, new(big.Int).Mul(s, s))
+	if n < 2 || spread.Sign() <= 0 {
+		o.open = true
+		return o
+	}
+	limit := new(big.Rat).SetFloat64(z)
+	limit.Mul(limit, limit).Mul(limit, new(big.Rat).SetInt(new(big.Int).Mul(count, spread)))
+	counts := func(v *big.Int) bool {
+		d := new(big.Int).Mul(count, v)
+		d.Sub(d, s)
+		d.Mul(d, d).Mul(d, big.NewInt(n-1))
+		return new(big.Rat).SetInt(d).Cmp(limit) <= 0
+	}
+	mean := new(big.Float).SetPrec(256).SetInt(s)
+	mean.Quo(mean, new(big.Float).SetInt(count))
+	width := new(big.Float).SetPrec(256).SetInt(spread)
+	width.Quo(width, new(big.Float).SetInt(new(big.Int).Mul(count, big.NewInt(n-1))))
+	width.Sqrt(width).Mul(width, big.NewFloat(z))
+	low, high := new(big.Float).Sub(mean, width), new(big.Float).Add(mean, width)
+	o.Lower, o.Upper = inUnits(low), inUnits(high)
+	o.least, o.most = inward(low, counts, 1), inward(high, counts, -1)
+	return o
+}
+
+func inUnits(x *big.Float) float64 {
+	unit, _ := new(big.Float).Quo(x, big.NewFloat(schema.MoneyScale)).Float64()
+	return unit
+}
+
+// inward returns the outermost integer near the bound that counts, looking
+// from outside by step; the largest amount an event can have where the bound is
+// beyond it. Where no integer lies between the bounds it returns one inside the
+// wrong side, so that nothing is left between.
+func inward(bound *big.Float, counts func(*big.Int) bool, step int64) int64 {
+	const most = schema.MaxMoney * schema.MoneyScale
+	v, _ := bound.Int(nil)
+	if v.Cmp(big.NewInt(most)) > 0 || v.Cmp(big.NewInt(-most)) < 0 {
+		return -step * most
+	}
+	near := v.Int64() - 2*step
+	for range 4 {
+		if counts(big.NewInt(near)) {
+			return near
+		}
+		near += step
+	}
+	return near
+}
+
+// findOutliers sets the bounds that the request's z-score means.
+func (p *Plan) findOutliers(ctx context.Context, from *store) error {
+	p.Outliers = nil // bounds that stand would narrow what the new ones come from
+	query, err := p.outliersQuery()
+	if err != nil {
+		return err
+	}
+	var n uint64
+	var s, ss big.Int
+	if err := from.each(ctx, query, func(row driver.Rows) error { return row.Scan(&n, &s, &ss) }); err != nil {
+		return err
+	}
+	p.Outliers = newOutliers(int64(n), &s, &ss, p.Filters.ZScore)
+	return nil
+}
+
+func (p *Plan) outliersQuery() (*Query, error) {
+	ids := make([]int64, len(p.Variations))
+	for i, v := range p.Variations {
+		ids[i] = v.ID
+	}
+	q, slots := p.exact()
+	q.Params = append(q.Params,
+		Param{"with_crossovers", p.Crossovers == catalogue.FirstVariation},
+		Param{"variation_ids", ids})
+	return q, q.render("outliers.sql", slots)
+}
+
+// noSpread says that there are no bounds: fewer than two values, or all alike.
+const noSpread = "NO_SPREAD"
+
+// check tells what was left out, given how many goal events counted.
+func (o *Outliers) check(counted int64) *OutliersCheck {
+	switch {
+	case o == nil:
+		return nil
+	case o.open:
+		return &OutliersCheck{Reason: noSpread}
+	}
+	return &OutliersCheck{Removed: o.Values - counted, Lower: &o.Lower, Upper: &o.Upper}
+}

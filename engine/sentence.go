@@ -1,0 +1,119 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"lifthouse/stats"
+)
+
+// statement is what a conclusion's sentence is made of.
+type statement struct {
+	conclusion  *Conclusion
+	control     string      // name
+	decides     string      // name of the variation that the conclusion is about
+	comparison  *Comparison // of that variation
+	metric      string      // in words; empty: not named
+	rate        bool        // the metric is a share of the visitors
+	level       int
+	mde         float64 // per cent
+	sampleRatio *SampleRatio
+	required    *int64 // visitors
+	remaining   *int64 // visitors
+}
+
+// sentence says in plain words what is concluded.
+func (s *statement) sentence() string {
+	switch s.conclusion.Status {
+	case stats.StatusWinner:
+		return s.decided("better")
+	case stats.StatusLoser:
+		return s.decided("worse")
+	case stats.StatusInvalid:
+		return fmt.Sprintf("Nothing can be concluded: visitors did not fall on the variations as their shares say (p = %s).",
+			Probability(*s.sampleRatio.PValue))
+	case stats.StatusInsufficientData:
+		if slices.Contains(s.conclusion.Reasons, reasonNothingToCompare) {
+			return "There is nothing to compare: there is no second variation."
+		}
+		return "There are not enough data for a verdict: " + explainAll(s.conclusion.Reasons) + "."
+	case stats.StatusInconclusive:
+	}
+	switch reasons := s.conclusion.Reasons; {
+	case slices.Contains(reasons, stats.ReasonTooEarly):
+		return "It is too early to conclude: an effect shows, but whoever looks often sees one by chance" + s.stillNeeded() + "."
+	case slices.Contains(reasons, stats.ReasonLevel100):
+		return "Nothing can be concluded: " + Explain(stats.ReasonLevel100) + "."
+	case slices.Contains(reasons, stats.ReasonUnbalancedSkew):
+		return "Nothing is concluded yet: " + Explain(stats.ReasonUnbalancedSkew) + "."
+	}
+	return fmt.Sprintf("No variation differs from %s by more than chance explains, at %d %%%s.", s.control, s.level, s.stillNeeded())
+}
+
+// decided tells of the variation that the conclusion names.
+func (s *statement) decided(verdict string) string {
+	text := fmt.Sprintf("%s is %s than %s: ", s.decides, verdict, s.control)
+	if s.metric != "" {
+		text += s.metric + " has "
+	}
+	c := s.comparison
+	if c.Improvement.Value != nil && c.Improvement.Interval != nil {
+		text += "a lift of " + withInterval(c.Improvement, s.level, PercentDecimals, func(x float64, decimals int) string {
+			return Percent(x, decimals, true)
+		})
+	} else {
+		decimals, unit, scale := Decimals, "", 1.0
+		if s.rate {
+			decimals, unit, scale = PercentDecimals, " percentage points", 100
+		}
+		text += "a difference of " + withInterval(c.Difference, s.level, decimals, func(x float64, decimals int) string {
+			return signed(scale*x, decimals) + unit
+		})
+	}
+	switch {
+	case c.Bayesian != nil:
+		return text + fmt.Sprintf(", with a chance of %s to beat %s.", Chance(*c.Bayesian.ChanceToBeatControl), s.control)
+	case c.Sequential.Significant:
+		return text + ", which holds however often one looks."
+	}
+	return text + fmt.Sprintf(", on a full sample (%s visitors were needed).", Grouped(*s.required))
+}
+
+// withInterval writes an effect and its interval: 5 (95 % interval 2 to 8).
+func withInterval(e Effect, level int, precision func(spread float64) int, write func(x float64, decimals int) string) string {
+	decimals := precision(HalfWidth(e.Value, e.Interval))
+	text := write(*e.Value, decimals)
+	if e.Interval == nil {
+		return text
+	}
+	switch lower, upper := e.Interval[0], e.Interval[1]; {
+	case lower != nil && upper != nil:
+		return text + fmt.Sprintf(" (%d %% interval %s to %s)", level, write(*lower, decimals), write(*upper, decimals))
+	case lower != nil:
+		return text + fmt.Sprintf(" (%d %% interval from %s upward)", level, write(*lower, decimals))
+	case upper != nil:
+		return text + fmt.Sprintf(" (%d %% interval up to %s)", level, write(*upper, decimals))
+	}
+	return text
+}
+
+// stillNeeded tells how far the sample is from what was planned.
+func (s *statement) stillNeeded() string {
+	switch {
+	case s.remaining == nil:
+		return ""
+	case *s.remaining == 0:
+		return fmt.Sprintf("; the sample suffices to find a lift of %v %%", s.mde)
+	default:
+		return fmt.Sprintf("; %s more visitors are needed to find a lift of %v %%", Grouped(*s.remaining), s.mde)
+	}
+}
+
+func explainAll(reasons []stats.Reason) string {
+	texts := make([]string, len(reasons))
+	for i, r := range reasons {
+		texts[i] = Explain(r)
+	}
+	return strings.Join(texts, "; ")
+}

@@ -1,0 +1,121 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// Bounds of a series: more points are no curve a person could read, and with a
+// z-score each of them is a report of its own.
+const (
+	mostPoints       = 1000
+	mostZScorePoints = 100
+)
+
+// step is what one bucket adds.
+type step struct {
+	bucket int64
+	row
+}
+
+// series answers the plan at the end of each bucket from the first visitor's
+// to that of the last event that counts. The last point is the report.
+func (p *Plan) series(ctx context.Context, from *store) ([]Point, error) {
+	plain := *p
+	plain.Outliers = nil // each point has its own
+	steps, err := plain.steps(ctx, from)
+	if err != nil || len(steps) == 0 {
+		return []Point{}, err
+	}
+	first, last := steps[0].bucket, steps[len(steps)-1].bucket
+	most := int64(mostPoints)
+	if p.Filters.ZScore != 0 {
+		most = mostZScorePoints
+	}
+	if n := last - first + 1; n > most {
+		return nil, &InvalidError{Code: InvalidParameter, Faults: []Fault{
+			{paramInterval, string(p.Interval), fmt.Sprintf("would give %d points, want at most %d: choose a longer interval or a shorter window", n, most)},
+		}}
+	}
+	if p.Filters.ZScore != 0 {
+		return p.pointReports(ctx, from, first, last)
+	}
+	return p.cumulated(steps), nil
+}
+
+func (p *Plan) steps(ctx context.Context, from *store) ([]step, error) {
+	query, err := p.seriesQuery()
+	if err != nil {
+		return nil, err
+	}
+	var steps []step
+	err = from.each(ctx, query, func(found driver.Rows) error {
+		var s step
+		var err error
+		s.row, err = scanRow(found, &s.bucket)
+		steps = append(steps, s)
+		return err
+	})
+	return steps, err
+}
+
+// cumulated adds up the steps, bucket by bucket.
+func (p *Plan) cumulated(steps []step) []Point {
+	var points []Point
+	sums := map[[2]int64]row{}
+	for bucket, i := steps[0].bucket, 0; bucket <= steps[len(steps)-1].bucket; bucket++ {
+		for ; i < len(steps) && steps[i].bucket == bucket; i++ {
+			key := [2]int64{steps[i].variationID}
+			if steps[i].crossover {
+				key[1] = 1
+			}
+			sum := sums[key]
+			sum.variationID, sum.crossover = steps[i].variationID, steps[i].crossover
+			sum.Moments = sum.Merge(steps[i].Moments)
+			sums[key] = sum
+		}
+		rows := make([]row, 0, len(sums))
+		for _, sum := range sums {
+			rows = append(rows, sum)
+		}
+		points = append(points, p.point(bucket, rows))
+	}
+	return points
+}
+
+// pointReports runs the report once for each point.
+func (p *Plan) pointReports(ctx context.Context, from *store, first, last int64) ([]Point, error) {
+	var points []Point
+	for bucket := first; bucket <= last; bucket++ {
+		at := *p
+		at.Filters.To = p.endOf(bucket)
+		if err := at.findOutliers(ctx, from); err != nil {
+			return nil, err
+		}
+		rows, err := at.moments(ctx, from)
+		if err != nil {
+			return nil, err
+		}
+		points = append(points, p.point(bucket, rows))
+	}
+	return points, nil
+}
+
+func (p *Plan) point(bucket int64, rows []row) Point {
+	c := gather(slices.Clone(rows), p.Crossovers)
+	return Point{Time: p.endOf(bucket), Variations: c.judge(p).Variations}
+}
+
+// endOf returns the end of a bucket, or of the window where that comes first.
+func (p *Plan) endOf(bucket int64) time.Time {
+	width, shift := p.Interval.grid()
+	end := time.UnixMilli((bucket+1)*width.Milliseconds() - shift.Milliseconds()).UTC()
+	if to := p.to(); to.Before(end) {
+		return to
+	}
+	return end
+}

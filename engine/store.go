@@ -1,0 +1,139 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// Limits bound each query of a report.
+type Limits struct {
+	Time   time.Duration // whole seconds; 0: none
+	Memory int64         // bytes; 0: none. From half of it on, aggregation goes to disk.
+}
+
+// DefaultLimits let a report of a hundred million events through on a small
+// machine, and end one that would take the machine with it.
+var DefaultLimits = Limits{Time: 60 * time.Second, Memory: 8 << 30}
+
+// context gives the query its limits.
+func (l Limits) context(ctx context.Context) context.Context {
+	settings := clickhouse.Settings{}
+	if l.Time > 0 {
+		settings["max_execution_time"] = int((l.Time + time.Second - 1) / time.Second)
+	}
+	if l.Memory > 0 {
+		settings["max_memory_usage"] = l.Memory
+		settings["max_bytes_before_external_group_by"] = l.Memory / 2
+	}
+	return clickhouse.Context(ctx, clickhouse.WithSettings(settings))
+}
+
+// StoreFault is why the store did not answer.
+type StoreFault string
+
+// The faults, and what a reader can do about them.
+const (
+	TooSlow  StoreFault = "too_slow"  // narrow the request
+	TooLarge StoreFault = "too_large" // narrow the request
+	Busy     StoreFault = "busy"      // try again
+	Down     StoreFault = "down"      // try again later
+	Bug      StoreFault = "bug"       // ours
+)
+
+// StoreError is a query that the store did not answer. Its text is for
+// readers; what the store said is underneath.
+type StoreError struct {
+	Fault StoreFault
+	cause error
+}
+
+// Error says what to do.
+func (e *StoreError) Error() string {
+	switch e.Fault {
+	case TooSlow:
+		return "the report took longer than allowed: narrow the window (filters[dateFrom], filters[dateTo]) or leave the dimension out"
+	case TooLarge:
+		return "the report needs more memory than allowed: narrow the window (filters[dateFrom], filters[dateTo]) or leave the dimension out"
+	case Busy:
+		return "the store has too much to do: try again in a moment"
+	case Down:
+		return "the store cannot be reached: try again later"
+	case Bug:
+	}
+	return "the store refused the query, which is our fault"
+}
+
+// Unwrap returns what the store said.
+func (e *StoreError) Unwrap() error { return e.cause }
+
+// storeError makes a StoreError of what the driver returned. The end of the
+// reader's own request stays what it is.
+func storeError(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+	}
+	return &StoreError{Fault: faultOf(err), cause: err}
+}
+
+// Codes of ClickHouse's exceptions (its ErrorCodes.cpp).
+const (
+	codeTimeoutExceeded     = 159
+	codeTooSlow             = 160
+	codeMemoryLimitExceeded = 241
+	codeTooManyQueries      = 202
+	codeCannotAllocate      = 173
+)
+
+func faultOf(err error) StoreFault {
+	var exception *clickhouse.Exception
+	if errors.As(err, &exception) {
+		switch exception.Code {
+		case codeTimeoutExceeded, codeTooSlow:
+			return TooSlow
+		case codeMemoryLimitExceeded, codeCannotAllocate:
+			return TooLarge
+		case codeTooManyQueries:
+			return Busy
+		}
+		return Bug
+	}
+	var network net.Error
+	switch {
+	case errors.Is(err, clickhouse.ErrAcquireConnTimeout):
+		return Busy
+	case errors.As(err, &network), errors.Is(err, clickhouse.ErrConnectionClosed), errors.Is(err, net.ErrClosed):
+		return Down
+	}
+	return Bug
+}
+
+// store runs queries within the limits.
+type store struct {
+	driver.Conn
+	limits Limits
+}
+
+// each runs the query and calls scan for each row of its answer.
+func (s *store) each(ctx context.Context, q *Query, scan func(driver.Rows) error) error {
+	limited := s.limits.context(ctx)
+	rows, err := s.Query(limited, q.SQL, q.args()...)
+	if err != nil {
+		return storeError(ctx, err)
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return storeError(ctx, err)
+		}
+	}
+	return storeError(ctx, rows.Err())
+}

@@ -1,0 +1,134 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+)
+
+// Subject is whose events a report is of.
+type Subject struct {
+	WebsiteID    int64
+	Kind         schema.Subject
+	ID           int64
+	ExperimentID int64 // of a widget; 0: the widget's own variations
+}
+
+// Rules are how variations are judged. A widget's own results are not.
+type Rules struct {
+	Compare           bool
+	Methodology       string
+	SignificanceLevel int
+	Power             int     // per cent
+	MDE               float64 // per cent
+	PlannedVisitors   int64
+}
+
+// experimentRules are those of a widget's experiment, which declares none.
+var experimentRules = Rules{Compare: true, Methodology: catalogue.Frequentist, SignificanceLevel: 95, Power: 80, MDE: 20}
+
+// widgetRules give a widget's own results their intervals.
+var widgetRules = Rules{Methodology: catalogue.Frequentist, SignificanceLevel: 95}
+
+// resolve fills in what the operation's subject says. The error is a
+// NotFoundError.
+func (p *Plan) resolve(owned *catalogue.Owned) error {
+	if _, known := owned.Websites[p.WebsiteID]; p.WebsiteID != 0 && !known {
+		return &NotFoundError{"website", p.WebsiteID}
+	}
+	if p.Operation == CampaignResults {
+		campaign, known := owned.Campaigns[p.SubjectID]
+		if !known || p.WebsiteID != 0 && campaign.WebsiteID != p.WebsiteID {
+			return &NotFoundError{"campaign", p.SubjectID}
+		}
+		p.ofCampaign(&campaign)
+		return nil
+	}
+	widget, known := owned.Widgets[p.SubjectID]
+	if !known || p.WebsiteID != 0 && widget.WebsiteID != p.WebsiteID {
+		return &NotFoundError{"widget", p.SubjectID}
+	}
+	p.Subject = Subject{WebsiteID: widget.WebsiteID, Kind: schema.SubjectWidget, ID: widget.ID}
+	if p.Operation == WidgetResults {
+		p.ofWidget(&widget)
+		return nil
+	}
+	at := slices.IndexFunc(widget.Experiments, func(e catalogue.Experiment) bool { return e.ID == p.ExperimentID })
+	if at < 0 {
+		return &NotFoundError{"experiment", p.ExperimentID}
+	}
+	p.ofExperiment(&widget, &widget.Experiments[at])
+	return nil
+}
+
+func (p *Plan) ofCampaign(c *catalogue.LiveCampaign) {
+	p.Subject = Subject{WebsiteID: c.WebsiteID, Kind: schema.SubjectCampaign, ID: c.ID}
+	p.Rules = Rules{
+		Compare: true, Methodology: c.Methodology, SignificanceLevel: c.SignificanceLevel,
+		Power: c.Power, MDE: c.MDE, PlannedVisitors: c.PlannedVisitors,
+	}
+	p.primaryGoal = c.PrimaryGoalID
+	declared := slices.Clone(c.Variations)
+	slices.SortStableFunc(declared, func(a, b catalogue.Variation) int {
+		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.ID, b.ID))
+	})
+	for _, v := range declared {
+		p.Variations = append(p.Variations, Variation{ID: v.ID, Name: v.Name, Share: v.Share})
+	}
+	p.divide(c.ControlShare, c.ShareHistory[0])
+	p.Crossovers = c.MultipleExposures
+	if p.Crossovers == "" {
+		p.Crossovers = p.defaultCrossovers()
+	}
+}
+
+// ofWidget describes a widget's own variations; nobody is left out and nobody
+// is control.
+func (p *Plan) ofWidget(w *catalogue.LiveWidget) {
+	p.Rules = widgetRules
+	p.Crossovers = catalogue.FirstVariation
+	p.SharesSince = openFrom
+	for _, v := range widgetVariations(w.Variations) {
+		p.Variations = append(p.Variations, Variation{ID: v.ID, Name: v.Name, Share: v.Share})
+	}
+}
+
+func (p *Plan) ofExperiment(w *catalogue.LiveWidget, e *catalogue.Experiment) {
+	p.Subject.ExperimentID = e.ID
+	p.Rules = experimentRules
+	p.primaryGoal = w.PrimaryGoalID
+	if p.Metric == "" {
+		p.Metric = cmp.Or(experimentMetric[e.PrimaryMetric], Metric(e.PrimaryMetric))
+	}
+	for _, v := range widgetVariations(e.Variations) {
+		p.Variations = append(p.Variations, Variation{ID: v.ID, Name: v.Name, Share: v.Share})
+	}
+	p.divide(e.ControlShare, w.ShareHistory[e.ID])
+	p.Crossovers = p.defaultCrossovers()
+}
+
+func widgetVariations(declared []catalogue.WidgetVariation) []catalogue.WidgetVariation {
+	return slices.SortedStableFunc(slices.Values(declared), func(a, b catalogue.WidgetVariation) int {
+		return cmp.Compare(a.ID, b.ID)
+	})
+}
+
+// divide settles control and the shares. Control is variation 0 if it has a
+// share of the traffic or ever had; else the first of the others stands in
+// for it.
+func (p *Plan) divide(controlShare int, history []catalogue.SharesSince) {
+	p.controlShare = controlShare
+	hadControl := controlShare > 0 || slices.ContainsFunc(history, func(s catalogue.SharesSince) bool { return s.Shares[0] > 0 })
+	if hadControl {
+		p.Variations = slices.Insert(p.Variations, 0, Variation{ID: 0, Name: "Control", Share: controlShare})
+	}
+	if len(p.Variations) > 0 {
+		p.Variations[0].Control = true
+	}
+	p.SharesSince = openFrom
+	if n := len(history); n > 1 {
+		p.SharesSince = history[n-1].Since
+	}
+}

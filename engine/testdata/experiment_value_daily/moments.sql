@@ -1,0 +1,105 @@
+-- website_id           1
+-- subject              widget
+-- subject_id           1
+-- experiment_id        4
+-- from                 1970-01-01 00:00:00 +0000 UTC
+-- to                   2200-01-01 00:00:00 +0000 UTC
+-- goal_id              2
+-- shares_since         1970-01-01 00:00:00 +0000 UTC
+-- recent_from          2026-04-24 00:00:00 +0000 UTC
+-- recent_to            2026-05-01 00:00:00 +0000 UTC
+WITH
+    visitors AS (  -- one row per visitor with a view: the first of them, and everything that may count
+        SELECT
+            visitor_id,
+            argMinIf(
+                (time, variation_id, '', toBool(true)),
+                (time, variation_id, event_id),
+                event = 'view'
+            )                                                             AS first_view,
+            minIf(variation_id, event = 'view') != maxIf(variation_id, event = 'view') AS crossover,
+            maxIf(time, time < {to:DateTime64(3, 'UTC')})                 AS last_seen,
+            countIf(event = 'view' AND time < {to:DateTime64(3, 'UTC')})  AS views,
+            CAST([], 'Array(DateTime64(3, \'UTC\'))')                                                 AS view_times,
+            groupArrayIf(
+                (time, event, toInt128(value), toInt128(profit), toInt128(extra_value)),
+                (event = 'goal' AND goal_id = {goal_id:Int64} OR event IN ('click', 'submit', 'completion', 'conversion', 'contact')) AND time < {to:DateTime64(3, 'UTC')}
+            )                                                             AS events
+        FROM events
+        WHERE website_id = {website_id:Int64}
+            AND subject = {subject:String}
+            AND subject_id = {subject_id:Int64}
+            AND experiment_id = {experiment_id:Int64}
+            AND true
+        GROUP BY visitor_id
+        HAVING countIf(event = 'view') > 0
+    ),
+    counted AS (  -- one row per visitor of the report, or seen in its window but first exposed before: its cell and its sums
+        SELECT
+            visitor_id,
+            first_view.1                                                 AS exposed_at,
+            first_view.2                                                 AS variation_id,
+            first_view.3                                                 AS dimension,
+            exposed_at < {from:DateTime64(3, 'UTC')}                     AS earlier,
+            crossover,
+            false                                                        AS recount,
+            views,
+            view_times,
+            arrayFilter(event -> event.1 >= exposed_at, events)          AS reached,
+            arrayFilter(event -> event.2 = 'goal', reached)              AS goals,
+            arrayCount(event -> event.2 = 'click', reached)              AS clicks,
+            arrayCount(event -> event.2 = 'submit', reached)             AS submits,
+            arrayCount(event -> event.2 = 'completion', reached)         AS completions,
+            arrayCount(event -> event.2 = 'conversion', reached)         AS conversions,
+            arrayCount(event -> event.2 = 'contact', reached)            AS contacts,
+            length(goals)                                                AS goals_reached,
+            arraySum(goal -> goal.3, goals)                              AS value,
+            arraySum(goal -> goal.4, goals)                              AS profit,
+            arraySum(goal -> goal.5, goals)                              AS extra_value
+        FROM visitors
+        WHERE first_view.4
+            AND exposed_at < {to:DateTime64(3, 'UTC')}
+            AND last_seen >= {from:DateTime64(3, 'UTC')}
+    )
+
+-- one row per variation, dimension value, and standing of the visitor in the report
+SELECT
+    c.variation_id                                                        AS variation_id,
+    c.dimension                                                           AS dimension,
+    c.earlier                                                             AS earlier,
+    c.crossover                                                           AS crossover,
+    groupArrayIf(c.visitor_id, c.recount)                                 AS recount,
+    toInt64(countIf(NOT c.recount))                                       AS visitors,
+    toInt64(countIf(c.exposed_at >= {shares_since:DateTime64(3, 'UTC')})) AS visitors_since_shares,
+    toInt64(countIf(
+        c.exposed_at >= {recent_from:DateTime64(3, 'UTC')}
+        AND c.exposed_at < {recent_to:DateTime64(3, 'UTC')}
+    ))                                                                    AS visitors_recent,
+    toInt64(sum(c.views))                                                 AS views,
+    toInt64(sum(c.clicks))                                                AS clicks,
+    toInt64(sum(c.submits))                                               AS submits,
+    toInt64(sum(c.completions))                                           AS completions,
+    toInt64(countIf(c.completions > 0))                                   AS completed_visitors,
+    toInt64(sum(c.conversions))                                           AS conversions,
+    toInt64(countIf(c.conversions > 0))                                   AS conversion_visitors,
+    toInt64(sum(c.contacts))                                              AS contacts,
+    toInt64(countIf(c.goals_reached > 0))                                 AS converted_visitors,
+    toInt64(sum(c.goals_reached))                                         AS goals_reached,
+    toInt64(sum(c.goals_reached * c.goals_reached))                       AS goals_reached_squares,
+    sum(toInt128(c.value))                                                AS value,
+    sum(toInt256(c.value) * c.value)                                      AS value_squares,
+    toInt64(countIf(c.value != 0))                                        AS value_nonzero,
+    toInt64(countIf(c.value < 0))                                         AS value_negative,
+    sum(toInt128(c.value) * toInt128(c.goals_reached))                    AS value_times_goals,
+    sum(toInt128(c.profit))                                               AS profit,
+    sum(toInt256(c.profit) * c.profit)                                    AS profit_squares,
+    toInt64(countIf(c.profit != 0))                                       AS profit_nonzero,
+    toInt64(countIf(c.profit < 0))                                        AS profit_negative,
+    sum(toInt128(c.extra_value))                                          AS extra_value,
+    sum(toInt256(c.extra_value) * c.extra_value)                          AS extra_value_squares,
+    toInt64(countIf(c.extra_value != 0))                                  AS extra_value_nonzero,
+    toInt64(countIf(c.extra_value < 0))                                   AS extra_value_negative
+FROM counted AS c
+GROUP BY variation_id, dimension, earlier, crossover, c.recount
+ORDER BY variation_id, dimension, earlier, crossover, c.recount
+

@@ -1,0 +1,130 @@
+package ingest
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+type csvLines struct {
+	records *csv.Reader
+	bounded *boundedReader
+	mapper  *mapper
+	at      []int // column of the file, for each column of the mapper
+	cells   []string
+	record  int64
+	ended   int // the line at which the last record ended
+}
+
+func newCSVLines(r io.Reader, m *Mapping, compiled *mapper) (*csvLines, error) {
+	bounded := &boundedReader{r: r, left: maxLine}
+	records := csv.NewReader(bounded)
+	records.ReuseRecord = true
+	if m != nil && m.Separator != "" {
+		records.Comma, _ = utf8.DecodeRuneInString(m.Separator)
+	}
+	header, err := records.Read()
+	if err != nil {
+		return nil, fmt.Errorf("read header: %w", err)
+	}
+	if compiled == nil {
+		if compiled, err = headerMapper(header); err != nil {
+			return nil, err
+		}
+	}
+	l := &csvLines{records: records, bounded: bounded, mapper: compiled, cells: make([]string, len(compiled.columns)), ended: 1}
+	for _, column := range compiled.columns {
+		at := slices.Index(header, column)
+		if at < 0 {
+			return nil, fmt.Errorf("there is no column %q; have %s", column, strings.Join(header, ", "))
+		}
+		if slices.Contains(header[at+1:], column) {
+			return nil, fmt.Errorf("there are several columns %q; want one", column)
+		}
+		l.at = append(l.at, at)
+	}
+	return l, nil
+}
+
+// absent is nil: a header that lacks a column is refused when it is read.
+func (l *csvLines) absent() error { return nil }
+
+// headerMapper maps columns named as our fields to those fields.
+func headerMapper(header []string) (*mapper, error) {
+	m := &Mapping{Fields: map[string]Source{}, Events: []EventMapping{{}}}
+	for _, column := range header {
+		if _, known := fieldByName(column); !known {
+			return nil, fmt.Errorf("column %q is no field of an event; have %s, or give a mapping file", column, strings.Join(fieldNames[:], ", "))
+		}
+		m.Fields[column] = Source{Column: column}
+	}
+	return newMapper(m, nil)
+}
+
+func (l *csvLines) next() (int64, []fields, error) {
+	l.bounded.left = maxLine
+	record, err := l.records.Read()
+	if errors.Is(err, io.EOF) {
+		return 0, nil, err
+	}
+	l.record++
+	var bad *csv.ParseError
+	if errors.As(err, &bad) {
+		l.ended = max(bad.Line, bad.StartLine+strings.Count(strings.Join(record, ""), "\n"))
+		return int64(bad.StartLine), nil, badRecord(bad, l.ended)
+	}
+	if errors.Is(err, errLongRecord) {
+		return 0, nil, fmt.Errorf("line %d: %w: is a quote in it not closed?", l.ended+1, err)
+	}
+	if err != nil {
+		return 0, nil, err
+	}
+	l.ended, _ = l.records.FieldPos(len(record) - 1)
+	l.ended += strings.Count(record[len(record)-1], "\n")
+	line, _ := l.records.FieldPos(0)
+	for i, at := range l.at {
+		l.cells[i] = strings.Clone(record[at])
+	}
+	events, err := l.mapper.lineEvents(l.record, l.cells)
+	if err != nil {
+		err = lineError{err}
+	}
+	return int64(line), events, err
+}
+
+// maxSpan is how many lines a record may go on that cannot be read, before
+// it is taken for the rest of the file behind a quote that is not closed.
+const maxSpan = 100
+
+func badRecord(bad *csv.ParseError, ended int) error {
+	switch {
+	case ended-bad.StartLine > maxSpan:
+		return fmt.Errorf("line %d: a quote opened in it joins it with the lines up to %d: %w", bad.StartLine, ended, bad.Err)
+	case ended > bad.StartLine:
+		return lineError{fmt.Errorf("with the lines up to %d, which a quote joins to it: %w", ended, bad.Err)}
+	}
+	return lineError{bad.Err}
+}
+
+var errLongRecord = fmt.Errorf("the record is longer than %d bytes", maxLine)
+
+// boundedReader fails where a record goes on for too long, which would else
+// be held in memory.
+type boundedReader struct {
+	r    io.Reader
+	left int // to be read for this record
+}
+
+// Read reads no more than is left.
+func (b *boundedReader) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errLongRecord
+	}
+	n, err := b.r.Read(p)
+	b.left -= n
+	return n, err
+}

@@ -1,0 +1,97 @@
+package ingest_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"lifthouse/schema/ingest"
+	"lifthouse/schema/schematest"
+)
+
+func TestImportReadsWhatCanBeReadOnce(t *testing.T) {
+	conn := schematest.Open(t)
+	w := ingest.NewWriter(conn)
+	pipe := filepath.Join(t.TempDir(), "pipe.ndjson")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		if f, err := os.OpenFile(pipe, os.O_WRONLY, 0); err == nil {
+			_, _ = io.WriteString(f, twoEvents)
+			_ = f.Close()
+		}
+	}()
+	report, err := ingest.Import(t.Context(), w, pipe, ingest.Options{})
+	if err != nil || report.Inserted != 2 {
+		t.Errorf("a pipe: %+v, %v; want 2 rows", report, err)
+	}
+	report, err = ingest.Import(t.Context(), w, "-", ingest.Options{Input: io.MultiReader(strings.NewReader(twoEvents))})
+	if err != nil || report.Duplicates != 2 {
+		t.Errorf("standard input: %+v, %v; want 2 duplicates", report, err)
+	}
+
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := ingest.Import(ctx, w, pipe, ingest.Options{}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a pipe that nobody writes to: %v", err)
+	}
+	silent, end, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _, _ = end.Close(), silent.Close() }()
+	ctx, cancel = context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := ingest.Import(ctx, w, "-", ingest.Options{Input: silent}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a silent standard input: %v", err)
+	}
+}
+
+func TestImportRefusesPathsOfTheProcess(t *testing.T) {
+	w := ingest.NewWriter(schematest.Open(t))
+	for path, want := range map[string]string{
+		"/dev/stdin":        "or - for standard input",
+		"/dev/fd/0":         "or - for standard input",
+		"/tmp/../dev/fd/0":  "or - for standard input",
+		"/proc/self/fd/0":   "or - for standard input",
+		t.TempDir():         "is a directory; want a file",
+		"-":                 "there is no standard input",
+		"/dev/absent.jsonl": "or - for standard input",
+	} {
+		if _, err := ingest.Import(t.Context(), w, path, ingest.Options{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", path, err, want)
+		}
+	}
+}
+
+// TestACompressedFileIsTheSameFile imports lines without ids.
+func TestACompressedFileIsTheSameFile(t *testing.T) {
+	plain := strings.NewReplacer(`"eventId":"e1",`, "", `"eventId":"e2",`, "").Replace(twoEvents)
+	var zipped bytes.Buffer
+	z := gzip.NewWriter(&zipped)
+	_, _ = z.Write([]byte(plain))
+	_ = z.Close()
+	w := ingest.NewWriter(schematest.Open(t))
+	for _, test := range []struct {
+		name, text string
+		want       ingest.Outcome
+	}{
+		{"e.ndjson", plain, ingest.Outcome{Inserted: 2}},
+		{"e.ndjson.gz", zipped.String(), ingest.Outcome{Duplicates: 2}},
+		{"grown.ndjson", plain + "\n", ingest.Outcome{Inserted: 2}},
+	} {
+		report, err := ingest.Import(t.Context(), w, write(t, test.name, test.text), ingest.Options{})
+		if err != nil || report.Outcome != test.want {
+			t.Errorf("%s: %+v, %v; want %+v", test.name, report.Outcome, err, test.want)
+		}
+	}
+}

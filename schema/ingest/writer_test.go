@@ -1,0 +1,85 @@
+package ingest_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"lifthouse/schema"
+	"lifthouse/schema/ingest"
+	"lifthouse/schema/schematest"
+)
+
+// cancelling ends the writer's context while it inserts.
+type cancelling struct {
+	driver.Conn
+	cancel context.CancelFunc
+}
+
+// PrepareBatch is the first thing that an insert asks for.
+func (c cancelling) PrepareBatch(ctx context.Context, query string, opts ...driver.PrepareBatchOption) (driver.Batch, error) {
+	c.cancel()
+	return c.Conn.PrepareBatch(ctx, query, opts...)
+}
+
+func view(eventID, visitor string, campaign int64) schema.Event {
+	return schema.Event{
+		EventID: schema.Hash(eventID), VisitorID: schema.Hash(visitor), Time: time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC),
+		WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: campaign, Kind: schema.KindView,
+	}
+}
+
+func TestWriterEndsAnInsertThatItBegan(t *testing.T) {
+	conn := schematest.Open(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	w := ingest.NewWriter(cancelling{conn, cancel})
+	if outcome, err := w.Write(ctx, []schema.Event{view("e", "v", 12)}); err != nil || outcome.Inserted != 1 {
+		t.Fatalf("cancelled while inserting: %+v, %v; want 1 row stored", outcome, err)
+	}
+	var stored, counted int64
+	if err := conn.QueryRow(t.Context(), "SELECT toInt64((SELECT count() FROM events)), toInt64((SELECT sum(rows) FROM subject_stats))").Scan(&stored, &counted); err != nil {
+		t.Fatal(err)
+	}
+	if stored != 1 || counted != 1 {
+		t.Errorf("%d stored, %d counted; want 1 and 1", stored, counted)
+	}
+	if _, err := w.Write(ctx, []schema.Event{view("e2", "v", 12)}); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled before: %v", err)
+	}
+}
+
+// TestWriterLooksUpManySubjectsAtOnce gives one visitor's id to many
+// subjects, so that a look-up that confuses subjects finds too much.
+func TestWriterLooksUpManySubjectsAtOnce(t *testing.T) {
+	const campaigns = 2_000
+	w := ingest.NewWriter(schematest.Open(t))
+	var events []schema.Event
+	for i := range campaigns {
+		events = append(events, view("e", "v", int64(i+1)))
+	}
+	half := make([]schema.Event, 0, campaigns)
+	for i := 0; i < campaigns; i += 2 {
+		half = append(half, events[i])
+	}
+	for _, round := range []struct {
+		events []schema.Event
+		want   ingest.Outcome
+	}{
+		{half, ingest.Outcome{Inserted: campaigns / 2}},
+		{events, ingest.Outcome{Inserted: campaigns / 2, Duplicates: campaigns / 2}},
+		{events, ingest.Outcome{Duplicates: campaigns}},
+	} {
+		started := time.Now()
+		outcome, err := w.Write(t.Context(), slices.Clone(round.events))
+		if err != nil || outcome != round.want {
+			t.Errorf("%+v, %v; want %+v", outcome, err, round.want)
+		}
+		if took := time.Since(started); took > 5*time.Second { // a query a subject takes three times that, one query 0.1 s
+			t.Errorf("%d events took %v", len(round.events), took)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"lifthouse/engine"
 	"lifthouse/engine/embedded"
@@ -102,9 +103,17 @@ func (p *program) repairAfterCrash(ctx context.Context, s *store) error {
 	return err
 }
 
+// stopWriting is how long a write that is under way may take to end when the
+// store is closed. One that is cut off leaves the mark, so that the next start
+// makes good what it left half done.
+const stopWriting = time.Second
+
 // Close ends the connection and the engine.
 func (s *store) Close() error {
 	var errs []error
+	ctx, cancel := context.WithTimeout(context.Background(), stopWriting)
+	defer cancel()
+	quiet := s.writer == nil || s.writer.Stop(ctx)
 	if s.conn != nil {
 		errs = append(errs, s.conn.Close())
 	}
@@ -112,7 +121,7 @@ func (s *store) Close() error {
 		return errors.Join(errs...)
 	}
 	mark := filepath.Join(s.dir, openMark)
-	if s.marked { // before the folder is free for another process
+	if s.marked && quiet { // before the folder is free for another process
 		errs = append(errs, os.Remove(mark))
 	}
 	if err := s.embedded.Close(); err != nil {

@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"lifthouse/schema"
@@ -37,12 +36,25 @@ const (
 // An event is known by its id, website, subject and experiment among its
 // visitor's events: only there is a stored id found by key.
 type Writer struct {
-	conn    driver.Conn
-	writing sync.Mutex // from look-up to insert
+	conn driver.Conn
+	turn chan struct{} // held from look-up to insert
 }
 
 // NewWriter returns the writer of a store. A process has one for each store.
-func NewWriter(conn driver.Conn) *Writer { return &Writer{conn: conn} }
+func NewWriter(conn driver.Conn) *Writer {
+	return &Writer{conn: conn, turn: make(chan struct{}, 1)}
+}
+
+// Stop waits until no write is under way and lets no other begin. It is false
+// where the context ends first: a write may then be cut off.
+func (w *Writer) Stop(ctx context.Context) bool {
+	select {
+	case w.turn <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
 
 // Outcome is what became of the events of one call, or of many.
 type Outcome struct {
@@ -82,8 +94,12 @@ func (w *Writer) Write(ctx context.Context, events []schema.Event) (Outcome, err
 		return Outcome{}, nil
 	}
 	fresh, outcome := withoutRepeats(events)
-	w.writing.Lock()
-	defer w.writing.Unlock()
+	select {
+	case w.turn <- struct{}{}:
+		defer func() { <-w.turn }()
+	case <-ctx.Done():
+		return Outcome{}, context.Cause(ctx)
+	}
 	fresh, stored, err := w.withoutStored(ctx, fresh)
 	if err != nil {
 		return Outcome{}, err

@@ -83,3 +83,18 @@ func TestWriterLooksUpManySubjectsAtOnce(t *testing.T) {
 		}
 	}
 }
+
+func TestStoppedWriterWritesNoMore(t *testing.T) {
+	w := ingest.NewWriter(schematest.Open(t))
+	if !w.Stop(t.Context()) {
+		t.Fatal("an idle writer cannot be stopped")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if w.Stop(ctx) {
+		t.Error("a stopped writer is stopped again")
+	}
+	if _, err := w.Write(ctx, []schema.Event{{EventID: 1}}); !errors.Is(err, context.Canceled) {
+		t.Errorf("a stopped writer writes: %v", err)
+	}
+}

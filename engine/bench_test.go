@@ -12,22 +12,29 @@ import (
 	"lifthouse/schema/schematest"
 )
 
-// benchVisitors make a little over a million events, 3.1 each.
-const benchVisitors = 330_000
+// The campaigns that benchmarks fill, 3.1 events a visitor: the large one has
+// a little over a million events.
+const (
+	largeCampaign, largeVisitors = 12, 330_000
+	smallCampaign, smallVisitors = 13, 10_000
+)
 
 func benchEngine(b *testing.B) *Engine {
 	b.Helper()
 	conn := schematest.Open(b)
-	population := loadgen.Population{
-		WebsiteID: 1, CampaignID: 12, GoalID: 3, Visitors: benchVisitors, Start: start, Days: 28, Crossovers: 0.01, Seed: 1,
-		Variations: []loadgen.Variation{{ID: 0, Share: 50, ConversionRate: 0.06, MeanValue: 50}, {ID: 1, Share: 50, ConversionRate: 0.066, MeanValue: 50}},
-	}
 	writer := ingest.NewWriter(conn)
-	events := slices.Collect(population.Events())
-	for part := range slices.Chunk(events, 100_000) {
-		if _, err := writer.Write(b.Context(), part); err != nil {
-			b.Fatal(err)
+	for campaign, visitors := range map[int64]int{largeCampaign: largeVisitors, smallCampaign: smallVisitors} {
+		population := loadgen.Population{
+			WebsiteID: 1, CampaignID: campaign, GoalID: 3, Visitors: visitors, Start: start, Days: 28, Crossovers: 0.01, Seed: 1,
+			Variations: []loadgen.Variation{{ID: 0, Share: 50, ConversionRate: 0.06, MeanValue: 50}, {ID: 1, Share: 50, ConversionRate: 0.066, MeanValue: 50}},
 		}
+		events := slices.Collect(population.Events())
+		for part := range slices.Chunk(events, 100_000) {
+			if _, err := writer.Write(b.Context(), part); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.Logf("campaign %d: %d events of %d visitors", campaign, len(events), visitors)
 	}
 	c, err := catalogue.Open(b.Context(), conn)
 	if err != nil {
@@ -36,30 +43,34 @@ func benchEngine(b *testing.B) *Engine {
 	if _, err := c.Apply(b.Context(), benchFile(), false); err != nil {
 		b.Fatal(err)
 	}
-	b.Logf("%d events of %d visitors", len(events), benchVisitors)
 	return New(conn, c, DefaultLimits)
 }
 
-// benchFile declares the campaign that benchmarks fill.
+// benchFile declares the campaigns that benchmarks fill.
 func benchFile() catalogue.File {
+	campaign := func(id int64) catalogue.Campaign {
+		return catalogue.Campaign{
+			ID: id, WebsiteID: 1, Name: "c", Type: "experiment", TargetMode: "live", Methodology: catalogue.Frequentist, PrimaryGoalID: 3,
+			ControlShare: 50, SignificanceLevel: 95, Power: 80, MDE: 20, Variations: []catalogue.Variation{{ID: 1, Name: "v", Share: 50}},
+		}
+	}
 	return catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{{
 		ID: 1, Domain: "a.example.com", Goals: []catalogue.Goal{{ID: 3, WebsiteID: 1, Name: "Purchase"}},
-		Campaigns: []catalogue.Campaign{{
-			ID: 12, WebsiteID: 1, Name: "c", Type: "experiment", TargetMode: "live", Methodology: catalogue.Frequentist, PrimaryGoalID: 3,
-			ControlShare: 50, SignificanceLevel: 95, Power: 80, MDE: 20, Variations: []catalogue.Variation{{ID: 1, Name: "v", Share: 50}},
-		}},
+		Campaigns: []catalogue.Campaign{campaign(largeCampaign), campaign(smallCampaign)},
 	}}}}}
 }
 
-// BenchmarkReport times a report of a million events and says where the time
+// BenchmarkReport times reports of a million events and of few, and says where the time
 // goes: per operation, plan and compilation, the store, statistics, encoding.
 func BenchmarkReport(b *testing.B) {
 	e := benchEngine(b)
 	for name, r := range map[string]Request{
-		"all":      {Metric: ValuePerVisitor},
-		"byDevice": {Metric: ValuePerVisitor, Dimension: ByDevice},
+		"all":           {SubjectID: largeCampaign},
+		"byDevice":      {SubjectID: largeCampaign, Dimension: ByDevice},
+		"small":         {SubjectID: smallCampaign},
+		"smallByDevice": {SubjectID: smallCampaign, Dimension: ByDevice},
 	} {
-		r.AccountID, r.SubjectID = 1, 12
+		r.AccountID, r.Metric = 1, ValuePerVisitor
 		b.Run(name, func(b *testing.B) { benchReport(b, e, r) })
 	}
 }

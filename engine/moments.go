@@ -75,56 +75,14 @@ func (a Amounts) merge(o Amounts) Amounts {
 	return Amounts{Sums: a.Merge(o.Sums), Nonzero: a.Nonzero + o.Nonzero, Negative: a.Negative + o.Negative}
 }
 
-// row is one line of an answer of sql/sums.sql.
+// row is one line of an answer: sums over the visitors of one standing.
 type row struct {
 	variationID int64
 	dimension   string
 	earlier     bool     // seen in the window, first exposed before it
 	crossover   bool     // saw more than one variation
-	recount     []uint64 // visitors whom the quick pass leaves to the exact one
+	others      bool     // of all values of the dimension that are surely none of its top ones
 	Moments
-}
-
-// mostRecounted is how many visitors are counted again by their ids; beyond
-// it the exact form counts everyone, which is then no slower.
-const mostRecounted = 20_000
-
-// mostRanks is how many variations the quick form can number.
-const mostRanks = 60_000
-
-// moments runs the quick form, and the exact one for the visitors that it
-// leaves.
-func (p *Plan) moments(ctx context.Context, from *store) ([]row, error) {
-	if n := len(p.Variations); n == 0 || n > mostRanks {
-		return p.exactMoments(ctx, from)
-	}
-	query, err := p.quickQuery()
-	if err != nil {
-		return nil, err
-	}
-	found, err := scanRows(ctx, from, query)
-	if err != nil {
-		return nil, err
-	}
-	var rows []row
-	var recount []uint64
-	for _, r := range found {
-		recount = append(recount, r.recount...)
-		if r.Visitors > 0 {
-			rows = append(rows, r)
-		}
-	}
-	switch {
-	case len(recount) == 0:
-		return rows, nil
-	case len(recount) > mostRecounted:
-		return p.exactMoments(ctx, from)
-	}
-	if query, err = p.recountQuery(recount); err != nil {
-		return nil, err
-	}
-	again, err := scanRows(ctx, from, query)
-	return append(rows, again...), err
 }
 
 func (p *Plan) exactMoments(ctx context.Context, from *store) ([]row, error) {
@@ -154,7 +112,7 @@ func scanRow(found driver.Rows, first ...any) (row, error) {
 		value, profit, extra scannedAmounts
 		valueGoals           big.Int
 	)
-	to := slices.Concat(first, []any{&r.variationID, &r.dimension, &earlier, &crossover, &r.recount})
+	to := slices.Concat(first, []any{&r.variationID, &r.dimension, &earlier, &crossover})
 	for i := range n {
 		to = append(to, &n[i])
 	}

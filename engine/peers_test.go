@@ -24,10 +24,10 @@ const standardVisitors = 5_000_000
 // makeStandard fills a table of events with one campaign of the standard
 // shape: two variations, 1 % crossovers, 1 to 80 events a visitor over 60 days,
 // most gaps minutes and some days, 22 % of the later events goals of five
-// kinds, log-normal revenue on the first.
+// kinds, log-normal revenue on the first, 150,000 referrers.
 const makeStandard = `
 INSERT INTO events (website_id, subject, subject_id, visitor_id, time, event_id, variation_id, event, goal_id, value, profit,
-    device, browser, os, country, channel, utm_source, visitor_type, ingested_at)
+    device, browser, os, country, channel, referrer, utm_source, visitor_type, ingested_at)
 WITH
     sipHash64(n, 1)                                            AS own,
     sipHash64(n, i, 2)                                         AS draw,
@@ -50,6 +50,7 @@ SELECT
     ['android', 'ios', 'windows'][1 + own %% 3],
     ['US', 'US', 'US', 'GB', 'GB', 'DE', 'FR', 'NL', 'ES', 'IT', 'CA', 'JP', 'SE', 'PL', 'AT', 'CH', 'BE', 'DK', 'NO', 'FI'][1 + own %% 20],
     ['organic', 'organic', 'paid', 'direct', 'email'][1 + own %% 5],
+    concat('https://example.com/', toString(intDiv(own, 11) %% 150000)),
     concat('source', toString((own + (draw %% 100 < 3)) %% 8)),
     if(own %% 3 = 0, 'returning', 'new'),
     now64(3, 'UTC')
@@ -94,30 +95,39 @@ func BenchmarkPeers(b *testing.B) {
 	conn := schematest.Open(b)
 	c := standardStore(b, conn)
 	e := New(conn, c, Limits{})
-	peer := func(template, table, value, dimension string) func(context.Context) error {
-		text := fmt.Sprintf(template, table, value, dimension)
-		return func(ctx context.Context) error { return e.store.each(ctx, &Query{SQL: text}, ignore) }
+	peer := func(template, table, dimension string, values ...string) func(context.Context) error {
+		return func(ctx context.Context) error { // a query a metric: the value of a goal event is what it sums
+			for _, value := range values {
+				if err := e.store.each(ctx, &Query{SQL: fmt.Sprintf(template, table, value, dimension)}, ignore); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
 	}
 	ours := func(dimension Dimension) func(context.Context) error {
 		return func(ctx context.Context) error {
-			_, err := e.Report(ctx, Request{AccountID: 1, SubjectID: 12, Metric: ValuePerVisitor, Dimension: dimension})
+			_, err := e.Report(ctx, Request{AccountID: 1, SubjectID: largeCampaign, Metric: ValuePerVisitor, Dimension: dimension})
 			return err
 		}
 	}
-	const one, value = "toFloat64(1)", "toFloat64(value)"
+	const goals, value, profit, extra, none, device = "toFloat64(1)", "toFloat64(value)", "toFloat64(profit)", "toFloat64(extra_value)", "''", "toString(device)"
 	for _, c := range []struct {
 		name string
 		run  func(context.Context) error
 	}{
-		{"ours, all metrics", ours("")},
-		{"GrowthBook mean", peer(growthbook, "events", value, "''")},
-		{"PostHog mean", peer(posthog, "events", value, "''")},
-		{"GrowthBook goals", peer(growthbook, "events", one, "''")},
-		{"PostHog goals", peer(posthog, "events", one, "''")},
-		{"GrowthBook mean, by time", peer(growthbook, "events_by_time", value, "''")},
-		{"ours, all metrics by device", ours(ByDevice)},
-		{"GrowthBook mean by device", peer(growthbook, "events", value, "toString(device)")},
-		{"PostHog mean by device", peer(posthog, "events", value, "toString(device)")},
+		{"ours, always all metrics", ours("")},
+		{"GrowthBook mean", peer(growthbook, "events", none, value)},
+		{"PostHog mean", peer(posthog, "events", none, value)},
+		{"GrowthBook goals", peer(growthbook, "events", none, goals)},
+		{"PostHog goals", peer(posthog, "events", none, goals)},
+		{"GrowthBook four metrics", peer(growthbook, "events", none, goals, value, profit, extra)},
+		{"PostHog four metrics", peer(posthog, "events", none, goals, value, profit, extra)},
+		{"GrowthBook mean, by time", peer(growthbook, "events_by_time", none, value)},
+		{"ours by device", ours(ByDevice)},
+		{"GrowthBook mean by device", peer(growthbook, "events", device, value)},
+		{"PostHog mean by device", peer(posthog, "events", device, value)},
+		{"ours by referrer", ours(ByReferrer)},
 	} {
 		wall, cpu, memory := measure(b, conn, c.run)
 		b.Logf("%-28s %7.0f ms wall %7.0f ms CPU %6.0f MB", c.name, wall, cpu, memory)
@@ -133,7 +143,7 @@ func standardStore(b *testing.B, conn driver.Conn) *catalogue.Catalogue {
 		}
 	}
 	exec(createByTime)
-	const parts = 10
+	const parts = 5
 	for part := range parts {
 		exec(fmt.Sprintf(makeStandard, part*standardVisitors/parts, standardVisitors/parts))
 	}

@@ -25,6 +25,7 @@ type Plan struct {
 	Outliers    *Outliers       // bounds of the values that count, where the request asks for a z-score
 
 	newest       time.Time // event; zero: there is none
+	top          int       // how many values of the dimension stand alone
 	primaryGoal  int64
 	controlShare int
 }
@@ -50,7 +51,7 @@ func NewPlan(r Request, owned *catalogue.Owned) (*Plan, error) {
 	if _, known := owned.Goals[r.GoalID]; r.GoalID != 0 && !known {
 		return nil, unknownGoal(r.GoalID)
 	}
-	plan := &Plan{Request: r}
+	plan := &Plan{Request: r, top: maxBreakdown}
 	if err := plan.resolve(owned); err != nil {
 		return nil, err
 	}

@@ -268,12 +268,38 @@ func compareWithFold(t *testing.T, from *store, owned *catalogue.Owned, events [
 		fatal(t, err)
 	}
 	compareRows(t, plan, quick, events)
+	compareTop(t, from, *plan, exact)
 	results := newResults(plan, quick)
 	if _, err := json.Marshal(results); err != nil {
 		t.Errorf("results are no JSON: %v\n%s", err, plan)
 	}
 	if plan.Interval != "" {
 		compareSeries(t, from, plan, results)
+	}
+}
+
+// compareTop holds the breakdown into few values and others, which the quick
+// form makes in the store, against the one made of the exact rows.
+func compareTop(t *testing.T, from *store, plan Plan, exact []row) {
+	t.Helper()
+	if plan.Dimension == "" {
+		return
+	}
+	plan.top = 1 + len(exact)%3
+	quick, err := plan.moments(t.Context(), from)
+	if err != nil {
+		fatal(t, err)
+	}
+	got, err := json.Marshal(breakdown(&plan, quick))
+	if err != nil {
+		fatal(t, err)
+	}
+	want, err := json.Marshal(breakdown(&plan, exact))
+	if err != nil {
+		fatal(t, err)
+	}
+	if string(got) != string(want) {
+		t.Errorf("top %d:\n got %.1500s\nwant %.1500s\n%s", plan.top, got, want, &plan)
 	}
 }
 

@@ -3,7 +3,6 @@ package engine
 import (
 	"embed"
 	"math/big"
-	"slices"
 	"strings"
 	"text/template"
 	"time"
@@ -54,12 +53,6 @@ type slots struct {
 	Counts    expr // of an event: whether it is one that counts, views apart
 	Visitors  expr // of an event: whether its visitor is asked for
 	ViewTimes expr // of a visitor: when its views were, of series.sql alone
-
-	// Of quick.sql alone.
-	InTime                                              expr // of an event: whether it is before the window's end; true where that is open
-	LastSeen                                            expr // of a visitor: when it was last seen; any time where the window's start is open
-	FirstDimension, FirstHolds                          expr // of a visitor: what its first view shows
-	Clicks, Submits, Completions, Conversions, Contacts expr // of a visitor: how many
 }
 
 // columns says where the attributes are.
@@ -177,41 +170,6 @@ func (p *Plan) recountQuery(visitors []uint64) (*Query, error) {
 	s.Visitors = "visitor_id IN {visitor_ids:Array(UInt64)}"
 	q.Params = append(append(q.Params, p.sumsParams()...), Param{"visitor_ids", visitors})
 	return q, q.render("moments.sql", s)
-}
-
-// quickQuery compiles the plan into one pass, which leaves some visitors to
-// recountQuery.
-func (p *Plan) quickQuery() (*Query, error) {
-	q, s := p.exact()
-	ids := make([]int64, len(p.Variations))
-	ranks := make([]uint16, len(p.Variations))
-	for i, v := range p.Variations {
-		ids[i], ranks[i] = v.ID, uint16(i+1)
-	}
-	slices.Sort(ids)
-	q.Params = append(append(q.Params, p.sumsParams()...), Param{"variation_ids", ids}, Param{"ranks", ranks})
-	s.FirstDimension, s.FirstHolds, s.InTime, s.LastSeen = "''", "true", "true", "18446744073709551615"
-	if !p.Filters.To.IsZero() {
-		s.InTime = "time < {to:DateTime64(3, 'UTC')}"
-	}
-	if !p.Filters.From.IsZero() {
-		s.LastSeen = "max(if(in_time, at, 0))"
-	}
-	if p.Dimension != "" {
-		s.FirstDimension = "argMin(dimension, view_order)"
-	}
-	if s.Filters != "true" {
-		s.FirstHolds = "argMin(holds, view_order)"
-	}
-	count := func(kind schema.Kind) expr {
-		if p.Subject.Kind != schema.SubjectWidget {
-			return "0"
-		}
-		return expr("countIf(event = '" + string(kind) + "' AND in_time)")
-	}
-	s.Clicks, s.Submits, s.Completions = count(schema.KindClick), count(schema.KindSubmit), count(schema.KindCompletion)
-	s.Conversions, s.Contacts = count(schema.KindConversion), count(schema.KindContact)
-	return q, q.render("quick.sql", s)
 }
 
 // freshnessQuery asks what is stored of the subject.

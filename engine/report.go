@@ -156,7 +156,12 @@ const (
 func breakdown(plan *Plan, rows []row) []BreakdownCell {
 	byValue := map[string][]row{}
 	visitors := map[string]int64{}
+	var others []row
 	for _, r := range rows {
+		if r.others {
+			others = append(others, r)
+			continue
+		}
 		byValue[r.dimension] = append(byValue[r.dimension], r)
 		if !r.earlier {
 			visitors[r.dimension] += r.Visitors
@@ -175,13 +180,13 @@ func breakdown(plan *Plan, rows []row) []BreakdownCell {
 		c := gather(rows, plan.Crossovers)
 		names, cells = append(names, name), append(cells, c.judge(plan))
 	}
-	for _, value := range values[:min(len(values), maxBreakdown)] {
+	for _, value := range values[:min(len(values), plan.top)] {
 		add(shownValue(value), byValue[value])
+		delete(byValue, value)
 	}
-	if len(values) > maxBreakdown {
-		var others []row
-		for _, value := range values[maxBreakdown:] {
-			others = append(others, byValue[value]...)
+	if len(values) > plan.top || len(others) > 0 {
+		for _, rows := range byValue {
+			others = append(others, rows...)
 		}
 		add(otherValues, others)
 	}

@@ -1,26 +1,24 @@
 -- The same rows as moments.sql, in one pass without lists of events. It cannot tell the visitors apart who need the lists:
--- those with something that counts before their first view, with a view of an unknown variation, or with so many goals that
--- a sum might overflow. It names them in recount, and moments.sql counts them.
+-- those with something that counts before their first view, with a view of an unknown variation, with first views that only
+-- the event id puts in order, or with so many goals that a sum might overflow. It names them in recount, and moments.sql
+-- counts them.
 WITH
     ranked AS (  -- one row per event: its time and its variation as numbers, and what it is
         SELECT
             visitor_id,
             event,
-            event_id,
-            event = 'view'                                                                      AS is_view,
-            ({{.Goals}})                                                                        AS is_goal,
-            ({{.Counts}})                                                                       AS counts,
-            {{.InTime}}                                                                         AS in_time,
-            toUInt64(toUnixTimestamp64Milli(time))                                              AS at,
-            transform(variation_id, {variation_ids:Array(Int64)}, {ranks:Array(UInt16)}, 65535) AS rank,
-            at * 65536 + rank                                                                   AS place,
-            if(
-                is_view,
-                bitOr(bitShiftLeft(toUInt128(place), 64), toUInt128(event_id)),
-                toUInt128('340282366920938463463374607431768211455')
-            )                                                                                   AS view_order,
-            {{.Dimension}}                                                                      AS dimension,
-            toBool({{.Filters}})                                                                AS holds,
+            event = 'view'                                                                     AS is_view,
+            ({{.Counts}}) AS counts,
+            {{.InTime}} AS in_time,
+            ({{.Goals}}) AND in_time AS is_reached,
+            toUInt64(toUnixTimestamp64Milli(time))                                             AS at,
+            transform(variation_id, {variation_ids:Array(Int64)}, {ranks:Array(UInt8)}, 63)    AS rank,
+            at * 64 + rank                                                                     AS place,
+{{- if .Shows}}
+            bitOr(bitAnd({{.DimensionHash}}, 18446744073709551614), toUInt64({{.Filters}})) AS shows,
+            bitOr(bitShiftLeft(toUInt128(place), 64), toUInt128(shows))                        AS sight,
+            bitOr(bitShiftLeft(toUInt128(place), 64), toUInt128(bitNot(shows)))                AS mirrored,
+{{- end}}
             value,
             profit,
             extra_value
@@ -30,41 +28,52 @@ WITH
             AND subject_id = {subject_id:Int64}
             AND experiment_id = {experiment_id:Int64}
     ),
-    visitors AS (  -- one row per visitor with a view; the first is the least in time, variation and event id
+    visitors AS (  -- one row per visitor with a view; the first is the least in time and variation
         SELECT
             visitor_id,
-            min(if(is_view, place, 18446744073709551615))     AS first_view,
-            {{.FirstDimension}}                               AS first_dimension,
-            {{.FirstHolds}}                                   AS first_holds,
-            max(if(is_view, rank, 0))                         AS highest_rank,
-            min(if(is_view, rank, 65535))                     AS lowest_rank,
-            min(if(counts, at, 18446744073709551615))         AS first_counted,
-            {{.LastSeen}}                                     AS last_seen,
-            countIf(is_view AND in_time)                      AS views,
-            {{.Clicks}}                                       AS clicks,
-            {{.Submits}}                                      AS submits,
-            {{.Completions}}                                  AS completions,
-            {{.Conversions}}                                  AS conversions,
-            {{.Contacts}}                                     AS contacts,
-            countIf(is_goal AND in_time)                      AS goals_reached,
-            sumIf(value, is_goal AND in_time)                 AS goals_value,
-            sumIf(profit, is_goal AND in_time)                AS goals_profit,
-            sumIf(extra_value, is_goal AND in_time)           AS goals_extra_value
+{{- if .Shows}}
+            minIf(sight, is_view)                                     AS first_sight,
+            toUInt64(bitShiftRight(first_sight, 64))                  AS first_view,
+            toUInt64(first_sight)                                     AS shows,
+            toUInt64(minIf(mirrored, is_view)) != bitNot(shows)       AS tied,
+{{- else}}
+            minIf(place, is_view)                                     AS first_view,
+            toUInt64(1)                                               AS shows,
+            false                                                     AS tied,
+{{- end}}
+            groupBitOrIf(bitShiftLeft(toUInt64(1), rank), is_view)    AS seen,
+            minIf(at, counts)                                         AS first_counted,
+            {{.LastSeen}} AS last_seen,
+            countIf(is_view AND in_time)                              AS views,
+            {{.Clicks}} AS clicks,
+            {{.Submits}} AS submits,
+            {{.Completions}} AS completions,
+            {{.Conversions}} AS conversions,
+            {{.Contacts}} AS contacts,
+            countIf(is_reached)                                       AS goals_reached,
+            sumIf(value, is_reached)                                  AS goals_value,
+            sumIf(profit, is_reached)                                 AS goals_profit,
+            sumIf(extra_value, is_reached)                            AS goals_extra_value
         FROM ranked
         GROUP BY visitor_id
-        HAVING first_view != 18446744073709551615
+        HAVING seen != 0
     ),
     counted AS (  -- one row per visitor of the report, seen in its window but first exposed before, or to be counted again
         SELECT
             visitor_id,
-            fromUnixTimestamp64Milli(toInt64(bitShiftRight(first_view, 16)), 'UTC') AS exposed_at,
-            {variation_ids:Array(Int64)}[bitAnd(first_view, 65535)]                 AS variation_id,
-            first_dimension                                                         AS dimension,
-            exposed_at < {from:DateTime64(3, 'UTC')}                                AS earlier,
-            lowest_rank != highest_rank                                             AS crossover,
-            highest_rank = 65535
-                OR first_counted < bitShiftRight(first_view, 16)
-                OR goals_reached > 900000                                           AS recount,
+            intDiv(first_view, 64)                                              AS first_at,
+            fromUnixTimestamp64Milli(toInt64(first_at), 'UTC')                  AS exposed_at,
+            bitShiftRight(shows, 1)                                             AS dimension_hash,
+            tied OR bitTest(seen, 63)                                           AS doubtful,
+            doubtful
+                OR first_counted BETWEEN 1 AND first_at - 1
+                OR goals_reached > 900000                                       AS recount,
+            toUInt16(
+                bitAnd(first_view, 63) * 8
+                + (first_at < toUnixTimestamp64Milli({from:DateTime64(3, 'UTC')})) * 4
+                + (bitAnd(seen, seen - 1) != 0) * 2
+                + recount
+            )                                                                   AS standing,
             views,
             clicks,
             submits,
@@ -72,15 +81,76 @@ WITH
             conversions,
             contacts,
             goals_reached,
-            goals_value                                                             AS value,
-            goals_profit                                                            AS profit,
-            goals_extra_value                                                       AS extra_value
+            goals_value                                                         AS value,
+            goals_profit                                                        AS profit,
+            goals_extra_value                                                   AS extra_value
         FROM visitors
         WHERE recount
             OR (
-                first_holds
-                AND exposed_at < {to:DateTime64(3, 'UTC')}
+                bitTest(shows, 0)
+                AND first_at < toUnixTimestamp64Milli({to:DateTime64(3, 'UTC')})
                 AND last_seen >= toUnixTimestamp64Milli({from:DateTime64(3, 'UTC')})
             )
+    ),
+    cells AS (  -- one row per standing{{if .ByDimension}} and value of the dimension{{end}}; example is a visitor by whom to find the value
+        SELECT
+            c.standing                                                            AS standing,
+{{- if .ByDimension}}
+            c.dimension_hash                                                      AS dimension_hash,
+            groupArrayIf(1)(c.visitor_id, NOT c.doubtful)                         AS example,
+            count()                                                               AS visitors_at_most,
+            countIf(c.doubtful)                                                   AS doubtful_visitors,
+{{- else}}
+            CAST([], 'Array(UInt64)')                                             AS example,
+            true                                                                  AS kept,
+{{- end}}
+            groupArrayIf(c.visitor_id, c.recount)                                 AS recount,
+{{- template "sums.sql"}}        FROM counted AS c
+        GROUP BY standing{{if .ByDimension}}, dimension_hash{{end}}
     )
-{{template "sums.sql" .}}
+{{- if .ByDimension}},
+    valued AS (  -- the same rows: with how many visitors of the report their value has, surely and at most
+        SELECT
+            *,
+            sum(if(bitTest(standing, 2), 0, visitors)) OVER (PARTITION BY dimension_hash)            AS of_value,
+            sum(if(bitAnd(standing, 5) = 4, 0, visitors_at_most)) OVER (PARTITION BY dimension_hash) AS of_value_at_most
+        FROM cells
+    ),
+    placed AS (  -- the same rows: with the place of their value among all
+        SELECT
+            *,
+            dense_rank() OVER (ORDER BY of_value DESC, dimension_hash) AS place,
+            sum(doubtful_visitors) OVER ()                             AS doubtful_in_all
+        FROM valued
+    ),
+    chosen AS (  -- the same rows: kept if their value may be one of the top values, whatever the doubtful ones have
+        SELECT
+            *,
+            max(if(place = {top:UInt32}, of_value, 0)) OVER ()           AS least_of_top,
+            of_value_at_most + doubtful_in_all >= least_of_top           AS kept
+        FROM placed
+    )
+-- one row per variation, standing and value that may be a top one, and per variation and standing for all the others
+SELECT
+    if(c.kept, c.example, [])                                         AS example,
+    c.kept                                                            AS kept,
+    groupArrayArray(c.recount)                                        AS recount,
+    {variation_ids:Array(Int64)}[bitShiftRight(c.standing, 3)]        AS variation_id,
+    toString(if(c.kept, c.dimension_hash, 0))                         AS dimension,
+    bitTest(c.standing, 2)                                            AS earlier,
+    bitTest(c.standing, 1)                                            AS crossover,
+{{- template "merged.sql"}}FROM chosen AS c
+GROUP BY c.standing, example, kept, dimension
+{{- else}}
+-- one row per variation and standing
+SELECT
+    example,
+    kept,
+    recount,
+    {variation_ids:Array(Int64)}[bitShiftRight(standing, 3)] AS variation_id,
+    ''                                                       AS dimension,
+    bitTest(standing, 2)                                     AS earlier,
+    bitTest(standing, 1)                                     AS crossover,
+    * EXCEPT (standing, example, kept, recount)
+FROM cells
+{{- end}}

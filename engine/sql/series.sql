@@ -33,7 +33,6 @@ SELECT
     ''                                                                                    AS dimension,
     toUInt8(0)                                                                            AS earlier,
     s.crossover                                                                           AS crossover,
-    CAST([], 'Array(UInt64)')                                                             AS recount,
     toInt64(countIf(s.bucket = s.first_bucket))                                           AS visitors,
     toInt64(0)                                                                            AS visitors_since_shares,
     toInt64(0)                                                                            AS visitors_recent,

@@ -10,29 +10,26 @@
 -- recent_to            2026-05-01 00:00:00 +0000 UTC
 -- variation_ids        [0 1 2]
 -- ranks                [1 2 3]
+-- top                  50
 -- The same rows as moments.sql, in one pass without lists of events. It cannot tell the visitors apart who need the lists:
--- those with something that counts before their first view, with a view of an unknown variation, or with so many goals that
--- a sum might overflow. It names them in recount, and moments.sql counts them.
+-- those with something that counts before their first view, with a view of an unknown variation, with first views that only
+-- the event id puts in order, or with so many goals that a sum might overflow. It names them in recount, and moments.sql
+-- counts them.
 WITH
     ranked AS (  -- one row per event: its time and its variation as numbers, and what it is
         SELECT
             visitor_id,
             event,
-            event_id,
-            event = 'view'                                                                      AS is_view,
-            (event = 'goal' AND goal_id = {goal_id:Int64})                                                                        AS is_goal,
-            (event = 'goal' AND goal_id = {goal_id:Int64})                                                                       AS counts,
-            true                                                                         AS in_time,
-            toUInt64(toUnixTimestamp64Milli(time))                                              AS at,
-            transform(variation_id, {variation_ids:Array(Int64)}, {ranks:Array(UInt16)}, 65535) AS rank,
-            at * 65536 + rank                                                                   AS place,
-            if(
-                is_view,
-                bitOr(bitShiftLeft(toUInt128(place), 64), toUInt128(event_id)),
-                toUInt128('340282366920938463463374607431768211455')
-            )                                                                                   AS view_order,
-            toString(device)                                                                      AS dimension,
-            toBool(true)                                                                AS holds,
+            event = 'view'                                                                     AS is_view,
+            (event = 'goal' AND goal_id = {goal_id:Int64}) AS counts,
+            true AS in_time,
+            (event = 'goal' AND goal_id = {goal_id:Int64}) AND in_time AS is_reached,
+            toUInt64(toUnixTimestamp64Milli(time))                                             AS at,
+            transform(variation_id, {variation_ids:Array(Int64)}, {ranks:Array(UInt8)}, 63)    AS rank,
+            at * 64 + rank                                                                     AS place,
+            bitOr(bitAnd(xxHash64(device), 18446744073709551614), toUInt64(true)) AS shows,
+            bitOr(bitShiftLeft(toUInt128(place), 64), toUInt128(shows))                        AS sight,
+            bitOr(bitShiftLeft(toUInt128(place), 64), toUInt128(bitNot(shows)))                AS mirrored,
             value,
             profit,
             extra_value
@@ -42,41 +39,46 @@ WITH
             AND subject_id = {subject_id:Int64}
             AND experiment_id = {experiment_id:Int64}
     ),
-    visitors AS (  -- one row per visitor with a view; the first is the least in time, variation and event id
+    visitors AS (  -- one row per visitor with a view; the first is the least in time and variation
         SELECT
             visitor_id,
-            min(if(is_view, place, 18446744073709551615))     AS first_view,
-            argMin(dimension, view_order)                               AS first_dimension,
-            true                                   AS first_holds,
-            max(if(is_view, rank, 0))                         AS highest_rank,
-            min(if(is_view, rank, 65535))                     AS lowest_rank,
-            min(if(counts, at, 18446744073709551615))         AS first_counted,
-            18446744073709551615                                     AS last_seen,
-            countIf(is_view AND in_time)                      AS views,
-            0                                       AS clicks,
-            0                                      AS submits,
-            0                                  AS completions,
-            0                                  AS conversions,
-            0                                     AS contacts,
-            countIf(is_goal AND in_time)                      AS goals_reached,
-            sumIf(value, is_goal AND in_time)                 AS goals_value,
-            sumIf(profit, is_goal AND in_time)                AS goals_profit,
-            sumIf(extra_value, is_goal AND in_time)           AS goals_extra_value
+            minIf(sight, is_view)                                     AS first_sight,
+            toUInt64(bitShiftRight(first_sight, 64))                  AS first_view,
+            toUInt64(first_sight)                                     AS shows,
+            toUInt64(minIf(mirrored, is_view)) != bitNot(shows)       AS tied,
+            groupBitOrIf(bitShiftLeft(toUInt64(1), rank), is_view)    AS seen,
+            minIf(at, counts)                                         AS first_counted,
+            18446744073709551615 AS last_seen,
+            countIf(is_view AND in_time)                              AS views,
+            0 AS clicks,
+            0 AS submits,
+            0 AS completions,
+            0 AS conversions,
+            0 AS contacts,
+            countIf(is_reached)                                       AS goals_reached,
+            sumIf(value, is_reached)                                  AS goals_value,
+            sumIf(profit, is_reached)                                 AS goals_profit,
+            sumIf(extra_value, is_reached)                            AS goals_extra_value
         FROM ranked
         GROUP BY visitor_id
-        HAVING first_view != 18446744073709551615
+        HAVING seen != 0
     ),
     counted AS (  -- one row per visitor of the report, seen in its window but first exposed before, or to be counted again
         SELECT
             visitor_id,
-            fromUnixTimestamp64Milli(toInt64(bitShiftRight(first_view, 16)), 'UTC') AS exposed_at,
-            {variation_ids:Array(Int64)}[bitAnd(first_view, 65535)]                 AS variation_id,
-            first_dimension                                                         AS dimension,
-            exposed_at < {from:DateTime64(3, 'UTC')}                                AS earlier,
-            lowest_rank != highest_rank                                             AS crossover,
-            highest_rank = 65535
-                OR first_counted < bitShiftRight(first_view, 16)
-                OR goals_reached > 900000                                           AS recount,
+            intDiv(first_view, 64)                                              AS first_at,
+            fromUnixTimestamp64Milli(toInt64(first_at), 'UTC')                  AS exposed_at,
+            bitShiftRight(shows, 1)                                             AS dimension_hash,
+            tied OR bitTest(seen, 63)                                           AS doubtful,
+            doubtful
+                OR first_counted BETWEEN 1 AND first_at - 1
+                OR goals_reached > 900000                                       AS recount,
+            toUInt16(
+                bitAnd(first_view, 63) * 8
+                + (first_at < toUnixTimestamp64Milli({from:DateTime64(3, 'UTC')})) * 4
+                + (bitAnd(seen, seen - 1) != 0) * 2
+                + recount
+            )                                                                   AS standing,
             views,
             clicks,
             submits,
@@ -84,55 +86,114 @@ WITH
             conversions,
             contacts,
             goals_reached,
-            goals_value                                                             AS value,
-            goals_profit                                                            AS profit,
-            goals_extra_value                                                       AS extra_value
+            goals_value                                                         AS value,
+            goals_profit                                                        AS profit,
+            goals_extra_value                                                   AS extra_value
         FROM visitors
         WHERE recount
             OR (
-                first_holds
-                AND exposed_at < {to:DateTime64(3, 'UTC')}
+                bitTest(shows, 0)
+                AND first_at < toUnixTimestamp64Milli({to:DateTime64(3, 'UTC')})
                 AND last_seen >= toUnixTimestamp64Milli({from:DateTime64(3, 'UTC')})
             )
+    ),
+    cells AS (  -- one row per standing and value of the dimension; example is a visitor by whom to find the value
+        SELECT
+            c.standing                                                            AS standing,
+            c.dimension_hash                                                      AS dimension_hash,
+            groupArrayIf(1)(c.visitor_id, NOT c.doubtful)                         AS example,
+            count()                                                               AS visitors_at_most,
+            countIf(c.doubtful)                                                   AS doubtful_visitors,
+            groupArrayIf(c.visitor_id, c.recount)                                 AS recount,
+            toInt64(countIf(NOT c.recount))                                       AS visitors,
+            toInt64(countIf(c.exposed_at >= {shares_since:DateTime64(3, 'UTC')})) AS visitors_since_shares,
+            toInt64(countIf(
+                c.exposed_at >= {recent_from:DateTime64(3, 'UTC')}
+                AND c.exposed_at < {recent_to:DateTime64(3, 'UTC')}
+            ))                                                                    AS visitors_recent,
+            toInt64(sum(c.views))                                                 AS views,
+            toInt64(sum(c.clicks))                                                AS clicks,
+            toInt64(sum(c.submits))                                               AS submits,
+            toInt64(sum(c.completions))                                           AS completions,
+            toInt64(countIf(c.completions > 0))                                   AS completed_visitors,
+            toInt64(sum(c.conversions))                                           AS conversions,
+            toInt64(countIf(c.conversions > 0))                                   AS conversion_visitors,
+            toInt64(sum(c.contacts))                                              AS contacts,
+            toInt64(countIf(c.goals_reached > 0))                                 AS converted_visitors,
+            toInt64(sum(c.goals_reached))                                         AS goals_reached,
+            toInt64(sum(c.goals_reached * c.goals_reached))                       AS goals_reached_squares,
+            sum(toInt128(c.value))                                                AS value,
+            sum(toInt256(c.value) * c.value)                                      AS value_squares,
+            toInt64(countIf(c.value != 0))                                        AS value_nonzero,
+            toInt64(countIf(c.value < 0))                                         AS value_negative,
+            sum(toInt128(c.value) * toInt128(c.goals_reached))                    AS value_times_goals,
+            sum(toInt128(c.profit))                                               AS profit,
+            sum(toInt256(c.profit) * c.profit)                                    AS profit_squares,
+            toInt64(countIf(c.profit != 0))                                       AS profit_nonzero,
+            toInt64(countIf(c.profit < 0))                                        AS profit_negative,
+            sum(toInt128(c.extra_value))                                          AS extra_value,
+            sum(toInt256(c.extra_value) * c.extra_value)                          AS extra_value_squares,
+            toInt64(countIf(c.extra_value != 0))                                  AS extra_value_nonzero,
+            toInt64(countIf(c.extra_value < 0))                                   AS extra_value_negative
+        FROM counted AS c
+        GROUP BY standing, dimension_hash
+    ),
+    valued AS (  -- the same rows: with how many visitors of the report their value has, surely and at most
+        SELECT
+            *,
+            sum(if(bitTest(standing, 2), 0, visitors)) OVER (PARTITION BY dimension_hash)            AS of_value,
+            sum(if(bitAnd(standing, 5) = 4, 0, visitors_at_most)) OVER (PARTITION BY dimension_hash) AS of_value_at_most
+        FROM cells
+    ),
+    placed AS (  -- the same rows: with the place of their value among all
+        SELECT
+            *,
+            dense_rank() OVER (ORDER BY of_value DESC, dimension_hash) AS place,
+            sum(doubtful_visitors) OVER ()                             AS doubtful_in_all
+        FROM valued
+    ),
+    chosen AS (  -- the same rows: kept if their value may be one of the top values, whatever the doubtful ones have
+        SELECT
+            *,
+            max(if(place = {top:UInt32}, of_value, 0)) OVER ()           AS least_of_top,
+            of_value_at_most + doubtful_in_all >= least_of_top           AS kept
+        FROM placed
     )
--- one row per variation, dimension value, and standing of the visitor in the report
+-- one row per variation, standing and value that may be a top one, and per variation and standing for all the others
 SELECT
-    c.variation_id                                                        AS variation_id,
-    c.dimension                                                           AS dimension,
-    c.earlier                                                             AS earlier,
-    c.crossover                                                           AS crossover,
-    groupArrayIf(c.visitor_id, c.recount)                                 AS recount,
-    toInt64(countIf(NOT c.recount))                                       AS visitors,
-    toInt64(countIf(c.exposed_at >= {shares_since:DateTime64(3, 'UTC')})) AS visitors_since_shares,
-    toInt64(countIf(
-        c.exposed_at >= {recent_from:DateTime64(3, 'UTC')}
-        AND c.exposed_at < {recent_to:DateTime64(3, 'UTC')}
-    ))                                                                    AS visitors_recent,
-    toInt64(sum(c.views))                                                 AS views,
-    toInt64(sum(c.clicks))                                                AS clicks,
-    toInt64(sum(c.submits))                                               AS submits,
-    toInt64(sum(c.completions))                                           AS completions,
-    toInt64(countIf(c.completions > 0))                                   AS completed_visitors,
-    toInt64(sum(c.conversions))                                           AS conversions,
-    toInt64(countIf(c.conversions > 0))                                   AS conversion_visitors,
-    toInt64(sum(c.contacts))                                              AS contacts,
-    toInt64(countIf(c.goals_reached > 0))                                 AS converted_visitors,
-    toInt64(sum(c.goals_reached))                                         AS goals_reached,
-    toInt64(sum(c.goals_reached * c.goals_reached))                       AS goals_reached_squares,
-    sum(toInt128(c.value))                                                AS value,
-    sum(toInt256(c.value) * c.value)                                      AS value_squares,
-    toInt64(countIf(c.value != 0))                                        AS value_nonzero,
-    toInt64(countIf(c.value < 0))                                         AS value_negative,
-    sum(toInt128(c.value) * toInt128(c.goals_reached))                    AS value_times_goals,
-    sum(toInt128(c.profit))                                               AS profit,
-    sum(toInt256(c.profit) * c.profit)                                    AS profit_squares,
-    toInt64(countIf(c.profit != 0))                                       AS profit_nonzero,
-    toInt64(countIf(c.profit < 0))                                        AS profit_negative,
-    sum(toInt128(c.extra_value))                                          AS extra_value,
-    sum(toInt256(c.extra_value) * c.extra_value)                          AS extra_value_squares,
-    toInt64(countIf(c.extra_value != 0))                                  AS extra_value_nonzero,
-    toInt64(countIf(c.extra_value < 0))                                   AS extra_value_negative
-FROM counted AS c
-GROUP BY variation_id, dimension, earlier, crossover, c.recount
-ORDER BY variation_id, dimension, earlier, crossover, c.recount
-
+    if(c.kept, c.example, [])                                         AS example,
+    c.kept                                                            AS kept,
+    groupArrayArray(c.recount)                                        AS recount,
+    {variation_ids:Array(Int64)}[bitShiftRight(c.standing, 3)]        AS variation_id,
+    toString(if(c.kept, c.dimension_hash, 0))                         AS dimension,
+    bitTest(c.standing, 2)                                            AS earlier,
+    bitTest(c.standing, 1)                                            AS crossover,
+    sum(c.visitors)              AS visitors,
+    sum(c.visitors_since_shares) AS visitors_since_shares,
+    sum(c.visitors_recent)       AS visitors_recent,
+    sum(c.views)                 AS views,
+    sum(c.clicks)                AS clicks,
+    sum(c.submits)               AS submits,
+    sum(c.completions)           AS completions,
+    sum(c.completed_visitors)    AS completed_visitors,
+    sum(c.conversions)           AS conversions,
+    sum(c.conversion_visitors)   AS conversion_visitors,
+    sum(c.contacts)              AS contacts,
+    sum(c.converted_visitors)    AS converted_visitors,
+    sum(c.goals_reached)         AS goals_reached,
+    sum(c.goals_reached_squares) AS goals_reached_squares,
+    sum(c.value)                 AS value,
+    sum(c.value_squares)         AS value_squares,
+    sum(c.value_nonzero)         AS value_nonzero,
+    sum(c.value_negative)        AS value_negative,
+    sum(c.value_times_goals)     AS value_times_goals,
+    sum(c.profit)                AS profit,
+    sum(c.profit_squares)        AS profit_squares,
+    sum(c.profit_nonzero)        AS profit_nonzero,
+    sum(c.profit_negative)       AS profit_negative,
+    sum(c.extra_value)           AS extra_value,
+    sum(c.extra_value_squares)   AS extra_value_squares,
+    sum(c.extra_value_nonzero)   AS extra_value_nonzero,
+    sum(c.extra_value_negative)  AS extra_value_negative
+FROM chosen AS c
+GROUP BY c.standing, example, kept, dimension

@@ -1,0 +1,179 @@
+package engine
+
+import (
+	"context"
+	"slices"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"lifthouse/schema"
+)
+
+// mostRecounted is how many visitors are counted again by their ids; beyond
+// it the exact form counts everyone, which is then no slower.
+const mostRecounted = 20_000
+
+// mostNamed is how many values of a dimension are looked up by a visitor each;
+// beyond it, which needs as many values with about equally few visitors, the
+// exact form reads them all.
+const mostNamed = 20_000
+
+// mostRanks is how many variations the quick form can number: one bit of 64
+// each, but the first and that of the unknown ones.
+const mostRanks = 62
+
+// quickSlots are what differs between reports in sql/quick.sql.
+type quickSlots struct {
+	slots
+	Shows                                               bool // whether it matters what the first view shows
+	ByDimension                                         bool
+	DimensionHash                                       expr // of a view: 64 bits that tell its value of the dimension
+	InTime                                              expr // of an event: whether it is before the window's end; true where that is open
+	LastSeen                                            expr // of a visitor: when it was last seen; any time where the window's start is open
+	Clicks, Submits, Completions, Conversions, Contacts expr // of a visitor: how many
+}
+
+// quickRow is one line of an answer of sql/quick.sql.
+type quickRow struct {
+	row
+	example []uint64 // a visitor with the row's value of the dimension, if one is sure
+	kept    bool     // the value may be one of the top ones
+	recount []uint64 // visitors who are left to the exact form
+}
+
+// moments runs the quick form, and the exact one for the visitors that it
+// leaves. The values of the dimension that are surely none of its top ones
+// come as others.
+func (p *Plan) moments(ctx context.Context, from *store) ([]row, error) {
+	if n := len(p.Variations); n == 0 || n > mostRanks {
+		return p.exactMoments(ctx, from)
+	}
+	found, err := p.quickRows(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	var recount, examples []uint64
+	for _, r := range found {
+		recount = append(recount, r.recount...)
+		examples = append(examples, r.example...)
+	}
+	if len(recount) > mostRecounted || len(examples) > mostNamed {
+		return p.exactMoments(ctx, from)
+	}
+	names, err := p.names(ctx, from, examples)
+	if err != nil {
+		return nil, err
+	}
+	again, err := p.recounted(ctx, from, recount)
+	if err != nil {
+		return nil, err
+	}
+	return named(found, names, again), nil
+}
+
+// named puts the values' names on the quick rows, and adds the rows of the
+// visitors who were counted again: under the names that stand alone, or with
+// the others where there are any.
+func named(found []quickRow, names map[uint64]string, again []row) []row {
+	var rows []row
+	var others bool
+	alone := map[string]bool{}
+	for _, r := range found {
+		r.others = !r.kept
+		others = others || r.others
+		for _, visitor := range r.example {
+			r.dimension = names[visitor]
+			alone[r.dimension] = true
+		}
+		if r.Visitors > 0 {
+			rows = append(rows, r.row)
+		}
+	}
+	for _, r := range again {
+		r.others = others && !alone[r.dimension]
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+func (p *Plan) quickRows(ctx context.Context, from *store) ([]quickRow, error) {
+	query, err := p.quickQuery()
+	if err != nil {
+		return nil, err
+	}
+	var rows []quickRow
+	err = from.each(ctx, query, func(found driver.Rows) error {
+		var r quickRow
+		var err error
+		r.row, err = scanRow(found, &r.example, &r.kept, &r.recount)
+		rows = append(rows, r)
+		return err
+	})
+	return rows, err
+}
+
+// names returns what the first views of the visitors show.
+func (p *Plan) names(ctx context.Context, from *store, visitors []uint64) (map[uint64]string, error) {
+	if len(visitors) == 0 {
+		return nil, nil
+	}
+	q, s := p.exact()
+	q.Params = append(p.subjectParams(), Param{"visitor_ids", visitors})
+	if err := q.render("names.sql", s); err != nil {
+		return nil, err
+	}
+	names := make(map[uint64]string, len(visitors))
+	err := from.each(ctx, q, func(found driver.Rows) error {
+		var visitor uint64
+		var name string
+		err := found.Scan(&visitor, &name)
+		names[visitor] = name
+		return err
+	})
+	return names, err
+}
+
+func (p *Plan) recounted(ctx context.Context, from *store, visitors []uint64) ([]row, error) {
+	if len(visitors) == 0 {
+		return nil, nil
+	}
+	query, err := p.recountQuery(visitors)
+	if err != nil {
+		return nil, err
+	}
+	return scanRows(ctx, from, query)
+}
+
+// quickQuery compiles the plan into one pass, which leaves some visitors to
+// recountQuery.
+func (p *Plan) quickQuery() (*Query, error) {
+	q, exact := p.exact()
+	s := quickSlots{slots: exact, ByDimension: p.Dimension != "", DimensionHash: "toUInt64(0)", InTime: "true", LastSeen: "18446744073709551615"}
+	s.Shows = s.ByDimension || s.Filters != "true"
+	ids := make([]int64, len(p.Variations))
+	ranks := make([]uint16, len(p.Variations))
+	for i, v := range p.Variations {
+		ids[i], ranks[i] = v.ID, uint16(i+1) //nolint:gosec // at most mostRanks
+	}
+	slices.Sort(ids)
+	q.Params = append(append(q.Params, p.sumsParams()...), Param{"variation_ids", ids}, Param{"ranks", ranks})
+	if s.ByDimension {
+		s.DimensionHash = "xxHash64(" + columns[string(p.Dimension)] + ")"
+		q.Params = append(q.Params, Param{"top", uint32(p.top)}) //nolint:gosec // maxBreakdown
+	}
+	if !p.Filters.To.IsZero() {
+		s.InTime = "time < {to:DateTime64(3, 'UTC')}"
+	}
+	if !p.Filters.From.IsZero() {
+		s.LastSeen = "maxIf(at, in_time)"
+	}
+	count := func(kind schema.Kind) expr {
+		if p.Subject.Kind != schema.SubjectWidget {
+			return "0"
+		}
+		return expr("countIf(event = '" + string(kind) + "' AND in_time)")
+	}
+	s.Clicks, s.Submits, s.Completions = count(schema.KindClick), count(schema.KindSubmit), count(schema.KindCompletion)
+	s.Conversions, s.Contacts = count(schema.KindConversion), count(schema.KindContact)
+	return q, q.render("quick.sql", s)
+}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"math/big"
 	"slices"
 
@@ -79,9 +80,9 @@ func (a Amounts) merge(o Amounts) Amounts {
 type row struct {
 	variationID int64
 	dimension   string
-	earlier     bool     // seen in the window, first exposed before it
-	crossover   bool     // saw more than one variation
-	others      bool     // of all values of the dimension that are surely none of its top ones
+	earlier     bool // seen in the window, first exposed before it
+	crossover   bool // saw more than one variation
+	others      bool // of all values of the dimension that are surely none of its top ones
 	Moments
 }
 
@@ -103,43 +104,73 @@ func scanRows(ctx context.Context, from *store, q *Query) ([]row, error) {
 	return rows, err
 }
 
-// scanRow reads a row whose first columns go to the given places.
+// scanRow reads a row of sql/moments.sql or sql/series.sql whose first columns
+// go to the given places.
 func scanRow(found driver.Rows, first ...any) (row, error) {
-	var (
-		r                    row
-		earlier, crossover   uint8
-		n                    [14]int64
-		value, profit, extra scannedAmounts
-		valueGoals           big.Int
-	)
-	to := slices.Concat(first, []any{&r.variationID, &r.dimension, &earlier, &crossover})
-	for i := range n {
-		to = append(to, &n[i])
-	}
-	to = append(to, value.targets()...)
-	to = append(to, &valueGoals)
-	to = append(to, profit.targets()...)
-	to = append(to, extra.targets()...)
-	if err := found.Scan(to...); err != nil {
-		return row{}, err
-	}
+	var r row
+	var earlier, crossover uint8
+	var err error
+	r.Moments, err = scanMoments(found, slices.Concat(first, []any{&r.variationID, &r.dimension, &earlier, &crossover})...)
 	r.earlier, r.crossover = earlier == 1, crossover == 1
-	r.Moments = Moments{
-		Visitors: n[0], SinceShares: n[1], Recent: n[2], Views: n[3],
-		Actions:   Actions{Clicks: n[4], Submits: n[5], Completions: n[6], Conversions: n[8], Contacts: n[10]},
-		Completed: n[7], Conversion: n[9], Converted: n[11],
-		Goals:      stats.Sums{Sum: big.NewInt(n[12]), Squares: big.NewInt(n[13])},
+	return r, err
+}
+
+// widgetCounts is how many columns a widget's sums have more.
+const widgetCounts = 7
+
+// scanMoments reads the sums of sql/sums.sql, after the first columns.
+func scanMoments(found driver.Rows, first ...any) (Moments, error) {
+	var (
+		visitors, sinceShares, recent, views, converted, goals, goalsSquares count
+		widget                                                               [widgetCounts]count
+		value, profit, extra                                                 scannedAmounts
+		valueGoals                                                           big.Int
+	)
+	to := slices.Concat(first,
+		[]any{&visitors, &sinceShares, &recent, &views, &converted, &goals, &goalsSquares},
+		value.targets(), []any{&valueGoals}, profit.targets(), extra.targets())
+	if len(to) < len(found.Columns()) {
+		for i := range widget {
+			to = append(to, &widget[i])
+		}
+	}
+	if err := found.Scan(to...); err != nil {
+		return Moments{}, err
+	}
+	return Moments{
+		Visitors: int64(visitors), SinceShares: int64(sinceShares), Recent: int64(recent), Views: int64(views),
+		Actions: Actions{
+			Clicks: int64(widget[0]), Submits: int64(widget[1]), Completions: int64(widget[2]),
+			Conversions: int64(widget[4]), Contacts: int64(widget[6]),
+		},
+		Completed: int64(widget[3]), Conversion: int64(widget[5]), Converted: int64(converted),
+		Goals:      stats.Sums{Sum: big.NewInt(int64(goals)), Squares: big.NewInt(int64(goalsSquares))},
 		Value:      value.amounts(),
 		Profit:     profit.amounts(),
 		ExtraValue: extra.amounts(),
 		ValueGoals: &valueGoals,
+	}, nil
+}
+
+// count is an integer of a column that is signed or not.
+type count int64
+
+// Scan takes what the driver read.
+func (c *count) Scan(value any) error {
+	switch n := value.(type) {
+	case uint64:
+		*c = count(n) //nolint:gosec // of events
+	case int64:
+		*c = count(n)
+	default:
+		return fmt.Errorf("%T is no count", value)
 	}
-	return r, nil
+	return nil
 }
 
 type scannedAmounts struct {
 	sum, squares      big.Int
-	nonzero, negative int64
+	nonzero, negative count
 }
 
 func (a *scannedAmounts) targets() []any { return []any{&a.sum, &a.squares, &a.nonzero, &a.negative} }
@@ -147,8 +178,8 @@ func (a *scannedAmounts) targets() []any { return []any{&a.sum, &a.squares, &a.n
 func (a *scannedAmounts) amounts() Amounts {
 	return Amounts{
 		Sums:     stats.Sums{Sum: &a.sum, Squares: &a.squares},
-		Nonzero:  a.nonzero,
-		Negative: a.negative,
+		Nonzero:  int64(a.nonzero),
+		Negative: int64(a.negative),
 	}
 }
 

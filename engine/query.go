@@ -47,6 +47,7 @@ type expr string
 
 // slots are what differs between reports in the files under sql/.
 type slots struct {
+	Widget    bool // count clicks, submits, completions, conversions and contacts too
 	Dimension expr // of a view: the value it is broken down by
 	Filters   expr // of a view: whether its visitor is in the report
 	Goals     expr // of an event: whether it is a goal that counts
@@ -88,7 +89,8 @@ func (p *Plan) exact() (*Query, slots) {
 	}
 	q.goalFilters(p, &s)
 	s.Counts = s.Goals
-	if p.Subject.Kind == schema.SubjectWidget {
+	s.Widget = p.Subject.Kind == schema.SubjectWidget
+	if s.Widget {
 		s.Counts = s.Goals + " OR event IN ('click', 'submit', 'completion', 'conversion', 'contact')"
 	}
 	return q, s
@@ -144,7 +146,7 @@ func leastUnits(amount *big.Rat) int64 {
 
 func (p *Plan) sumsParams() []Param {
 	recentFrom, recentTo := p.recent()
-	return []Param{{"shares_since", p.SharesSince}, {"recent_from", recentFrom}, {"recent_to", recentTo}}
+	return []Param{{"shares_since", p.SharesSince.UnixMilli()}, {"recent_from", recentFrom.UnixMilli()}, {"recent_to", recentTo.UnixMilli()}}
 }
 
 // momentsQuery compiles the plan into the one statement that answers it.

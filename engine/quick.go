@@ -5,8 +5,6 @@ import (
 	"slices"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
-
-	"lifthouse/schema"
 )
 
 // mostRecounted is how many visitors are counted again by their ids; beyond
@@ -22,15 +20,32 @@ const mostNamed = 20_000
 // each, but the first and that of the unknown ones.
 const mostRanks = 62
 
+// standing of a visitor, as sql/quick.sql packs it: the rank of the first
+// variation above these bits, the lowest of which says that it is recounted.
+const (
+	crossoverBit = 2
+	earlierBit   = 4
+	standingBits = 3
+)
+
+// rankedIDs are the variations' ids in the order of their ranks, from 1 on.
+func (p *Plan) rankedIDs() []int64 {
+	ids := make([]int64, len(p.Variations))
+	for i, v := range p.Variations {
+		ids[i] = v.ID
+	}
+	slices.Sort(ids)
+	return ids
+}
+
 // quickSlots are what differs between reports in sql/quick.sql.
 type quickSlots struct {
 	slots
-	Shows                                               bool // whether it matters what the first view shows
-	ByDimension                                         bool
-	DimensionHash                                       expr // of a view: 64 bits that tell its value of the dimension
-	InTime                                              expr // of an event: whether it is before the window's end; true where that is open
-	LastSeen                                            expr // of a visitor: when it was last seen; any time where the window's start is open
-	Clicks, Submits, Completions, Conversions, Contacts expr // of a visitor: how many
+	Shows         bool // whether it matters what the first view shows
+	ByDimension   bool
+	DimensionHash expr // of a view: 64 bits that tell its value of the dimension
+	InTime        expr // of an event: whether it is before the window's end; true where that is open
+	From          bool // whether the window has a start
 }
 
 // quickRow is one line of an answer of sql/quick.sql.
@@ -101,11 +116,21 @@ func (p *Plan) quickRows(ctx context.Context, from *store) ([]quickRow, error) {
 	if err != nil {
 		return nil, err
 	}
+	ids := p.rankedIDs()
 	var rows []quickRow
 	err = from.each(ctx, query, func(found driver.Rows) error {
-		var r quickRow
+		r := quickRow{kept: true}
+		var standing uint16
+		first := []any{&standing, &r.recount}
+		if p.Dimension != "" {
+			first = append(first, &r.example, &r.kept)
+		}
 		var err error
-		r.row, err = scanRow(found, &r.example, &r.kept, &r.recount)
+		r.Moments, err = scanMoments(found, first...)
+		r.earlier, r.crossover = standing&earlierBit != 0, standing&crossoverBit != 0
+		if rank := int(standing >> standingBits); rank <= len(ids) {
+			r.variationID = ids[rank-1]
+		}
 		rows = append(rows, r)
 		return err
 	})
@@ -148,15 +173,15 @@ func (p *Plan) recounted(ctx context.Context, from *store, visitors []uint64) ([
 // recountQuery.
 func (p *Plan) quickQuery() (*Query, error) {
 	q, exact := p.exact()
-	s := quickSlots{slots: exact, ByDimension: p.Dimension != "", DimensionHash: "toUInt64(0)", InTime: "true", LastSeen: "18446744073709551615"}
+	s := quickSlots{slots: exact, ByDimension: p.Dimension != "", DimensionHash: "toUInt64(0)", InTime: "true", From: !p.Filters.From.IsZero()}
 	s.Shows = s.ByDimension || s.Filters != "true"
-	ids := make([]int64, len(p.Variations))
-	ranks := make([]uint16, len(p.Variations))
-	for i, v := range p.Variations {
-		ids[i], ranks[i] = v.ID, uint16(i+1) //nolint:gosec // at most mostRanks
+	ids := p.rankedIDs()
+	ranks := make([]uint16, len(ids))
+	for i := range ranks {
+		ranks[i] = uint16(i + 1) //nolint:gosec // at most mostRanks
 	}
-	slices.Sort(ids)
-	q.Params = append(append(q.Params, p.sumsParams()...), Param{"variation_ids", ids}, Param{"ranks", ranks})
+	q.Params = append(append(q.Params, p.sumsParams()...), Param{"variation_ids", ids}, Param{"ranks", ranks},
+		Param{"from_at", p.from().UnixMilli()}, Param{"to_at", p.to().UnixMilli()})
 	if s.ByDimension {
 		s.DimensionHash = "xxHash64(" + columns[string(p.Dimension)] + ")"
 		q.Params = append(q.Params, Param{"top", uint32(p.top)}) //nolint:gosec // maxBreakdown
@@ -164,16 +189,5 @@ func (p *Plan) quickQuery() (*Query, error) {
 	if !p.Filters.To.IsZero() {
 		s.InTime = "time < {to:DateTime64(3, 'UTC')}"
 	}
-	if !p.Filters.From.IsZero() {
-		s.LastSeen = "maxIf(at, in_time)"
-	}
-	count := func(kind schema.Kind) expr {
-		if p.Subject.Kind != schema.SubjectWidget {
-			return "0"
-		}
-		return expr("countIf(event = '" + string(kind) + "' AND in_time)")
-	}
-	s.Clicks, s.Submits, s.Completions = count(schema.KindClick), count(schema.KindSubmit), count(schema.KindCompletion)
-	s.Conversions, s.Contacts = count(schema.KindConversion), count(schema.KindContact)
 	return q, q.render("quick.sql", s)
 }

@@ -27,6 +27,7 @@ visitors AS (  -- one row per visitor with a view: the first of them, and everyt
         SELECT
             visitor_id,
             first_view.1                                                 AS exposed_at,
+            toUnixTimestamp64Milli(exposed_at)                           AS first_at,
             first_view.2                                                 AS variation_id,
             first_view.3                                                 AS dimension,
             exposed_at < {from:DateTime64(3, 'UTC')}                     AS earlier,

@@ -3,13 +3,6 @@
     sum(c.visitors_since_shares) AS visitors_since_shares,
     sum(c.visitors_recent)       AS visitors_recent,
     sum(c.views)                 AS views,
-    sum(c.clicks)                AS clicks,
-    sum(c.submits)               AS submits,
-    sum(c.completions)           AS completions,
-    sum(c.completed_visitors)    AS completed_visitors,
-    sum(c.conversions)           AS conversions,
-    sum(c.conversion_visitors)   AS conversion_visitors,
-    sum(c.contacts)              AS contacts,
     sum(c.converted_visitors)    AS converted_visitors,
     sum(c.goals_reached)         AS goals_reached,
     sum(c.goals_reached_squares) AS goals_reached_squares,
@@ -26,3 +19,12 @@
     sum(c.extra_value_squares)   AS extra_value_squares,
     sum(c.extra_value_nonzero)   AS extra_value_nonzero,
     sum(c.extra_value_negative)  AS extra_value_negative
+{{- if .Widget}},
+    sum(c.clicks)                AS clicks,
+    sum(c.submits)               AS submits,
+    sum(c.completions)           AS completions,
+    sum(c.completed_visitors)    AS completed_visitors,
+    sum(c.conversions)           AS conversions,
+    sum(c.conversion_visitors)   AS conversion_visitors,
+    sum(c.contacts)              AS contacts
+{{- end}}

@@ -43,13 +43,17 @@ WITH
 {{- end}}
             groupBitOrIf(bitShiftLeft(toUInt64(1), rank), is_view)    AS seen,
             minIf(at, counts)                                         AS first_counted,
-            {{.LastSeen}} AS last_seen,
+{{- if .From}}
+            maxIf(at, in_time)                                        AS last_seen,
+{{- end}}
             countIf(is_view AND in_time)                              AS views,
-            {{.Clicks}} AS clicks,
-            {{.Submits}} AS submits,
-            {{.Completions}} AS completions,
-            {{.Conversions}} AS conversions,
-            {{.Contacts}} AS contacts,
+{{- if .Widget}}
+            countIf(event = 'click' AND in_time)                      AS clicks,
+            countIf(event = 'submit' AND in_time)                     AS submits,
+            countIf(event = 'completion' AND in_time)                 AS completions,
+            countIf(event = 'conversion' AND in_time)                 AS conversions,
+            countIf(event = 'contact' AND in_time)                    AS contacts,
+{{- end}}
             countIf(is_reached)                                       AS goals_reached,
             sumIf(value, is_reached)                                  AS goals_value,
             sumIf(profit, is_reached)                                 AS goals_profit,
@@ -62,7 +66,6 @@ WITH
         SELECT
             visitor_id,
             intDiv(first_view, 64)                                              AS first_at,
-            fromUnixTimestamp64Milli(toInt64(first_at), 'UTC')                  AS exposed_at,
             bitShiftRight(shows, 1)                                             AS dimension_hash,
             tied OR bitTest(seen, 63)                                           AS doubtful,
             doubtful
@@ -70,16 +73,20 @@ WITH
                 OR goals_reached > 900000                                       AS recount,
             toUInt16(
                 bitAnd(first_view, 63) * 8
-                + (first_at < toUnixTimestamp64Milli({from:DateTime64(3, 'UTC')})) * 4
+{{- if .From}}
+                + (first_at < {from_at:Int64}) * 4
+{{- end}}
                 + (bitAnd(seen, seen - 1) != 0) * 2
                 + recount
             )                                                                   AS standing,
             views,
+{{- if .Widget}}
             clicks,
             submits,
             completions,
             conversions,
             contacts,
+{{- end}}
             goals_reached,
             goals_value                                                         AS value,
             goals_profit                                                        AS profit,
@@ -88,24 +95,23 @@ WITH
         WHERE recount
             OR (
                 bitTest(shows, 0)
-                AND first_at < toUnixTimestamp64Milli({to:DateTime64(3, 'UTC')})
-                AND last_seen >= toUnixTimestamp64Milli({from:DateTime64(3, 'UTC')})
+                AND first_at < {to_at:Int64}
+{{- if .From}}
+                AND last_seen >= {from_at:Int64}
+{{- end}}
             )
     ),
     cells AS (  -- one row per standing{{if .ByDimension}} and value of the dimension{{end}}; example is a visitor by whom to find the value
         SELECT
-            c.standing                                                            AS standing,
+            c.standing                                         AS standing,
 {{- if .ByDimension}}
-            c.dimension_hash                                                      AS dimension_hash,
-            groupArrayIf(1)(c.visitor_id, NOT c.doubtful)                         AS example,
-            count()                                                               AS visitors_at_most,
-            countIf(c.doubtful)                                                   AS doubtful_visitors,
-{{- else}}
-            CAST([], 'Array(UInt64)')                                             AS example,
-            true                                                                  AS kept,
+            c.dimension_hash                                   AS dimension_hash,
+            groupArrayIf(1)(c.visitor_id, NOT c.doubtful)      AS example,
+            count()                                            AS visitors_at_most,
+            countIf(c.doubtful)                                AS doubtful_visitors,
 {{- end}}
-            groupArrayIf(c.visitor_id, c.recount)                                 AS recount,
-{{- template "sums.sql"}}        FROM counted AS c
+            groupArrayIf(c.visitor_id, c.recount)              AS recount,
+{{- template "sums.sql" .}}        FROM counted AS c
         GROUP BY standing{{if .ByDimension}}, dimension_hash{{end}}
     )
 {{- if .ByDimension}},
@@ -130,27 +136,15 @@ WITH
             of_value_at_most + doubtful_in_all >= least_of_top           AS kept
         FROM placed
     )
--- one row per variation, standing and value that may be a top one, and per variation and standing for all the others
+-- one row per standing and value that may be a top one, and per standing for all the others
 SELECT
-    if(c.kept, c.example, [])                                         AS example,
-    c.kept                                                            AS kept,
-    groupArrayArray(c.recount)                                        AS recount,
-    {variation_ids:Array(Int64)}[bitShiftRight(c.standing, 3)]        AS variation_id,
-    toString(if(c.kept, c.dimension_hash, 0))                         AS dimension,
-    bitTest(c.standing, 2)                                            AS earlier,
-    bitTest(c.standing, 1)                                            AS crossover,
-{{- template "merged.sql"}}FROM chosen AS c
-GROUP BY c.standing, example, kept, dimension
+    c.standing                     AS standing,
+    groupArrayArray(c.recount)     AS recount,
+    if(c.kept, c.example, [])      AS example,
+    c.kept                         AS kept,
+{{- template "merged.sql" .}}FROM chosen AS c
+GROUP BY c.standing, if(c.kept, c.dimension_hash, 0), example, kept
 {{- else}}
--- one row per variation and standing
-SELECT
-    example,
-    kept,
-    recount,
-    {variation_ids:Array(Int64)}[bitShiftRight(standing, 3)] AS variation_id,
-    ''                                                       AS dimension,
-    bitTest(standing, 2)                                     AS earlier,
-    bitTest(standing, 1)                                     AS crossover,
-    * EXCEPT (standing, example, kept, recount)
+SELECT *
 FROM cells
 {{- end}}

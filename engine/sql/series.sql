@@ -37,13 +37,6 @@ SELECT
     toInt64(0)                                                                            AS visitors_since_shares,
     toInt64(0)                                                                            AS visitors_recent,
     toInt64(sum(s.views))                                                                 AS views,
-    toInt64(sum(arrayCount(e -> e.2 = 'click', s.within)))                                AS clicks,
-    toInt64(sum(arrayCount(e -> e.2 = 'submit', s.within)))                               AS submits,
-    toInt64(sum(arrayCount(e -> e.2 = 'completion', s.within)))                           AS completions,
-    toInt64(countIf(NOT s.completed_before AND arrayExists(e -> e.2 = 'completion', s.within))) AS completed_visitors,
-    toInt64(sum(arrayCount(e -> e.2 = 'conversion', s.within)))                           AS conversions,
-    toInt64(countIf(NOT s.conversion_before AND arrayExists(e -> e.2 = 'conversion', s.within))) AS conversion_visitors,
-    toInt64(sum(arrayCount(e -> e.2 = 'contact', s.within)))                              AS contacts,
     toInt64(countIf(s.goals_reached_before = 0 AND s.goals_reached_after > 0))            AS converted_visitors,
     sum(s.goals_reached_after - s.goals_reached_before)                                   AS goals_reached,
     sum(s.goals_reached_after * s.goals_reached_after - s.goals_reached_before * s.goals_reached_before) AS goals_reached_squares,
@@ -60,6 +53,15 @@ SELECT
     sum(toInt256(s.extra_after) * s.extra_after - toInt256(s.extra_before) * s.extra_before) AS extra_value_squares,
     sum(toInt64(s.extra_after != 0) - toInt64(s.extra_before != 0))                       AS extra_value_nonzero,
     sum(toInt64(s.extra_after < 0) - toInt64(s.extra_before < 0))                         AS extra_value_negative
+{{- if .Widget}},
+    toInt64(sum(arrayCount(e -> e.2 = 'click', s.within)))                                AS clicks,
+    toInt64(sum(arrayCount(e -> e.2 = 'submit', s.within)))                               AS submits,
+    toInt64(sum(arrayCount(e -> e.2 = 'completion', s.within)))                           AS completions,
+    toInt64(countIf(NOT s.completed_before AND arrayExists(e -> e.2 = 'completion', s.within))) AS completed_visitors,
+    toInt64(sum(arrayCount(e -> e.2 = 'conversion', s.within)))                           AS conversions,
+    toInt64(countIf(NOT s.conversion_before AND arrayExists(e -> e.2 = 'conversion', s.within))) AS conversion_visitors,
+    toInt64(sum(arrayCount(e -> e.2 = 'contact', s.within)))                              AS contacts
+{{- end}}
 FROM steps AS s
 GROUP BY bucket, variation_id, crossover
 ORDER BY bucket, variation_id, crossover

@@ -5,11 +5,13 @@
 -- from                 1970-01-01 00:00:00 +0000 UTC
 -- to                   2200-01-01 00:00:00 +0000 UTC
 -- goal_id              2
--- shares_since         1970-01-01 00:00:00 +0000 UTC
--- recent_from          2026-04-24 00:00:00 +0000 UTC
--- recent_to            2026-05-01 00:00:00 +0000 UTC
+-- shares_since         0
+-- recent_from          1776988800000
+-- recent_to            1777593600000
 -- variation_ids        [0 1 2]
 -- ranks                [1 2 3]
+-- from_at              0
+-- to_at                7258118400000
 -- The same rows as moments.sql, in one pass without lists of events. It cannot tell the visitors apart who need the lists:
 -- those with something that counts before their first view, with a view of an unknown variation, with first views that only
 -- the event id puts in order, or with so many goals that a sum might overflow. It names them in recount, and moments.sql
@@ -43,13 +45,7 @@ WITH
             false                                                     AS tied,
             groupBitOrIf(bitShiftLeft(toUInt64(1), rank), is_view)    AS seen,
             minIf(at, counts)                                         AS first_counted,
-            18446744073709551615 AS last_seen,
             countIf(is_view AND in_time)                              AS views,
-            0 AS clicks,
-            0 AS submits,
-            0 AS completions,
-            0 AS conversions,
-            0 AS contacts,
             countIf(is_reached)                                       AS goals_reached,
             sumIf(value, is_reached)                                  AS goals_value,
             sumIf(profit, is_reached)                                 AS goals_profit,
@@ -62,7 +58,6 @@ WITH
         SELECT
             visitor_id,
             intDiv(first_view, 64)                                              AS first_at,
-            fromUnixTimestamp64Milli(toInt64(first_at), 'UTC')                  AS exposed_at,
             bitShiftRight(shows, 1)                                             AS dimension_hash,
             tied OR bitTest(seen, 63)                                           AS doubtful,
             doubtful
@@ -70,16 +65,10 @@ WITH
                 OR goals_reached > 900000                                       AS recount,
             toUInt16(
                 bitAnd(first_view, 63) * 8
-                + (first_at < toUnixTimestamp64Milli({from:DateTime64(3, 'UTC')})) * 4
                 + (bitAnd(seen, seen - 1) != 0) * 2
                 + recount
             )                                                                   AS standing,
             views,
-            clicks,
-            submits,
-            completions,
-            conversions,
-            contacts,
             goals_reached,
             goals_value                                                         AS value,
             goals_profit                                                        AS profit,
@@ -88,57 +77,35 @@ WITH
         WHERE recount
             OR (
                 bitTest(shows, 0)
-                AND first_at < toUnixTimestamp64Milli({to:DateTime64(3, 'UTC')})
-                AND last_seen >= toUnixTimestamp64Milli({from:DateTime64(3, 'UTC')})
+                AND first_at < {to_at:Int64}
             )
     ),
     cells AS (  -- one row per standing; example is a visitor by whom to find the value
         SELECT
-            c.standing                                                            AS standing,
-            CAST([], 'Array(UInt64)')                                             AS example,
-            true                                                                  AS kept,
-            groupArrayIf(c.visitor_id, c.recount)                                 AS recount,
-            toInt64(countIf(NOT c.recount))                                       AS visitors,
-            toInt64(countIf(c.exposed_at >= {shares_since:DateTime64(3, 'UTC')})) AS visitors_since_shares,
-            toInt64(countIf(
-                c.exposed_at >= {recent_from:DateTime64(3, 'UTC')}
-                AND c.exposed_at < {recent_to:DateTime64(3, 'UTC')}
-            ))                                                                    AS visitors_recent,
-            toInt64(sum(c.views))                                                 AS views,
-            toInt64(sum(c.clicks))                                                AS clicks,
-            toInt64(sum(c.submits))                                               AS submits,
-            toInt64(sum(c.completions))                                           AS completions,
-            toInt64(countIf(c.completions > 0))                                   AS completed_visitors,
-            toInt64(sum(c.conversions))                                           AS conversions,
-            toInt64(countIf(c.conversions > 0))                                   AS conversion_visitors,
-            toInt64(sum(c.contacts))                                              AS contacts,
-            toInt64(countIf(c.goals_reached > 0))                                 AS converted_visitors,
-            toInt64(sum(c.goals_reached))                                         AS goals_reached,
-            toInt64(sum(c.goals_reached * c.goals_reached))                       AS goals_reached_squares,
-            sum(toInt128(c.value))                                                AS value,
-            sum(toInt256(c.value) * c.value)                                      AS value_squares,
-            toInt64(countIf(c.value != 0))                                        AS value_nonzero,
-            toInt64(countIf(c.value < 0))                                         AS value_negative,
-            sum(toInt128(c.value) * toInt128(c.goals_reached))                    AS value_times_goals,
-            sum(toInt128(c.profit))                                               AS profit,
-            sum(toInt256(c.profit) * c.profit)                                    AS profit_squares,
-            toInt64(countIf(c.profit != 0))                                       AS profit_nonzero,
-            toInt64(countIf(c.profit < 0))                                        AS profit_negative,
-            sum(toInt128(c.extra_value))                                          AS extra_value,
-            sum(toInt256(c.extra_value) * c.extra_value)                          AS extra_value_squares,
-            toInt64(countIf(c.extra_value != 0))                                  AS extra_value_nonzero,
-            toInt64(countIf(c.extra_value < 0))                                   AS extra_value_negative
+            c.standing                                         AS standing,
+            groupArrayIf(c.visitor_id, c.recount)              AS recount,
+            countIf(NOT c.recount)                             AS visitors,
+            countIf(c.first_at >= {shares_since:Int64})      AS visitors_since_shares,
+            countIf(c.first_at >= {recent_from:Int64} AND c.first_at < {recent_to:Int64}) AS visitors_recent,
+            sum(c.views)                                       AS views,
+            countIf(c.goals_reached > 0)                       AS converted_visitors,
+            sum(c.goals_reached)                               AS goals_reached,
+            sum(c.goals_reached * c.goals_reached)             AS goals_reached_squares,
+            sum(toInt128(c.value))                             AS value,
+            sum(toInt256(c.value) * c.value)                   AS value_squares,
+            countIf(c.value != 0)                              AS value_nonzero,
+            countIf(c.value < 0)                               AS value_negative,
+            sum(toInt128(c.value) * toInt128(c.goals_reached)) AS value_times_goals,
+            sum(toInt128(c.profit))                            AS profit,
+            sum(toInt256(c.profit) * c.profit)                 AS profit_squares,
+            countIf(c.profit != 0)                             AS profit_nonzero,
+            countIf(c.profit < 0)                              AS profit_negative,
+            sum(toInt128(c.extra_value))                       AS extra_value,
+            sum(toInt256(c.extra_value) * c.extra_value)       AS extra_value_squares,
+            countIf(c.extra_value != 0)                        AS extra_value_nonzero,
+            countIf(c.extra_value < 0)                         AS extra_value_negative
         FROM counted AS c
         GROUP BY standing
     )
--- one row per variation and standing
-SELECT
-    example,
-    kept,
-    recount,
-    {variation_ids:Array(Int64)}[bitShiftRight(standing, 3)] AS variation_id,
-    ''                                                       AS dimension,
-    bitTest(standing, 2)                                     AS earlier,
-    bitTest(standing, 1)                                     AS crossover,
-    * EXCEPT (standing, example, kept, recount)
+SELECT *
 FROM cells

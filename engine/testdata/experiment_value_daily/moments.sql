@@ -5,9 +5,9 @@
 -- from                 1970-01-01 00:00:00 +0000 UTC
 -- to                   2200-01-01 00:00:00 +0000 UTC
 -- goal_id              2
--- shares_since         1970-01-01 00:00:00 +0000 UTC
--- recent_from          2026-04-24 00:00:00 +0000 UTC
--- recent_to            2026-05-01 00:00:00 +0000 UTC
+-- shares_since         0
+-- recent_from          1776988800000
+-- recent_to            1777593600000
 WITH
     visitors AS (  -- one row per visitor with a view: the first of them, and everything that may count
         SELECT
@@ -38,6 +38,7 @@ WITH
         SELECT
             visitor_id,
             first_view.1                                                 AS exposed_at,
+            toUnixTimestamp64Milli(exposed_at)                           AS first_at,
             first_view.2                                                 AS variation_id,
             first_view.3                                                 AS dimension,
             exposed_at < {from:DateTime64(3, 'UTC')}                     AS earlier,
@@ -64,40 +65,37 @@ WITH
 ,
     cells AS (  -- one row per variation, dimension value, and standing of the visitor in the report
         SELECT
-            c.variation_id                                                        AS variation_id,
-            c.dimension                                                           AS dimension,
-            c.earlier                                                             AS earlier,
-            c.crossover                                                           AS crossover,
-            toInt64(countIf(NOT c.recount))                                       AS visitors,
-            toInt64(countIf(c.exposed_at >= {shares_since:DateTime64(3, 'UTC')})) AS visitors_since_shares,
-            toInt64(countIf(
-                c.exposed_at >= {recent_from:DateTime64(3, 'UTC')}
-                AND c.exposed_at < {recent_to:DateTime64(3, 'UTC')}
-            ))                                                                    AS visitors_recent,
-            toInt64(sum(c.views))                                                 AS views,
-            toInt64(sum(c.clicks))                                                AS clicks,
-            toInt64(sum(c.submits))                                               AS submits,
-            toInt64(sum(c.completions))                                           AS completions,
-            toInt64(countIf(c.completions > 0))                                   AS completed_visitors,
-            toInt64(sum(c.conversions))                                           AS conversions,
-            toInt64(countIf(c.conversions > 0))                                   AS conversion_visitors,
-            toInt64(sum(c.contacts))                                              AS contacts,
-            toInt64(countIf(c.goals_reached > 0))                                 AS converted_visitors,
-            toInt64(sum(c.goals_reached))                                         AS goals_reached,
-            toInt64(sum(c.goals_reached * c.goals_reached))                       AS goals_reached_squares,
-            sum(toInt128(c.value))                                                AS value,
-            sum(toInt256(c.value) * c.value)                                      AS value_squares,
-            toInt64(countIf(c.value != 0))                                        AS value_nonzero,
-            toInt64(countIf(c.value < 0))                                         AS value_negative,
-            sum(toInt128(c.value) * toInt128(c.goals_reached))                    AS value_times_goals,
-            sum(toInt128(c.profit))                                               AS profit,
-            sum(toInt256(c.profit) * c.profit)                                    AS profit_squares,
-            toInt64(countIf(c.profit != 0))                                       AS profit_nonzero,
-            toInt64(countIf(c.profit < 0))                                        AS profit_negative,
-            sum(toInt128(c.extra_value))                                          AS extra_value,
-            sum(toInt256(c.extra_value) * c.extra_value)                          AS extra_value_squares,
-            toInt64(countIf(c.extra_value != 0))                                  AS extra_value_nonzero,
-            toInt64(countIf(c.extra_value < 0))                                   AS extra_value_negative
+            c.variation_id                                     AS variation_id,
+            c.dimension                                        AS dimension,
+            c.earlier                                          AS earlier,
+            c.crossover                                        AS crossover,
+            countIf(NOT c.recount)                             AS visitors,
+            countIf(c.first_at >= {shares_since:Int64})      AS visitors_since_shares,
+            countIf(c.first_at >= {recent_from:Int64} AND c.first_at < {recent_to:Int64}) AS visitors_recent,
+            sum(c.views)                                       AS views,
+            countIf(c.goals_reached > 0)                       AS converted_visitors,
+            sum(c.goals_reached)                               AS goals_reached,
+            sum(c.goals_reached * c.goals_reached)             AS goals_reached_squares,
+            sum(toInt128(c.value))                             AS value,
+            sum(toInt256(c.value) * c.value)                   AS value_squares,
+            countIf(c.value != 0)                              AS value_nonzero,
+            countIf(c.value < 0)                               AS value_negative,
+            sum(toInt128(c.value) * toInt128(c.goals_reached)) AS value_times_goals,
+            sum(toInt128(c.profit))                            AS profit,
+            sum(toInt256(c.profit) * c.profit)                 AS profit_squares,
+            countIf(c.profit != 0)                             AS profit_nonzero,
+            countIf(c.profit < 0)                              AS profit_negative,
+            sum(toInt128(c.extra_value))                       AS extra_value,
+            sum(toInt256(c.extra_value) * c.extra_value)       AS extra_value_squares,
+            countIf(c.extra_value != 0)                        AS extra_value_nonzero,
+            countIf(c.extra_value < 0)                         AS extra_value_negative,
+            sum(c.clicks)                                      AS clicks,
+            sum(c.submits)                                     AS submits,
+            sum(c.completions)                                 AS completions,
+            countIf(c.completions > 0)                         AS completed_visitors,
+            sum(c.conversions)                                 AS conversions,
+            countIf(c.conversions > 0)                         AS conversion_visitors,
+            sum(c.contacts)                                    AS contacts
         FROM counted AS c
         GROUP BY variation_id, dimension, earlier, crossover
     )

@@ -175,13 +175,16 @@ func TestQueryNamesItsParameters(t *testing.T) {
 	}
 }
 
-// TestSlotsCannotHoldText: a slot is of type expr, which no other package can
-// make and no request's text becomes.
+// TestSlotsCannotHoldText: a slot is a bool, or of type expr, which no other
+// package can make and no request's text becomes.
 func TestSlotsCannotHoldText(t *testing.T) {
-	fields := reflect.TypeFor[slots]()
-	for i := range fields.NumField() {
-		if fields.Field(i).Type != reflect.TypeFor[expr]() {
-			t.Errorf("slot %s is a %s", fields.Field(i).Name, fields.Field(i).Type)
+	for _, of := range []reflect.Type{reflect.TypeFor[slots](), reflect.TypeFor[quickSlots]()} {
+		for i := range of.NumField() {
+			switch field := of.Field(i); field.Type {
+			case reflect.TypeFor[expr](), reflect.TypeFor[bool](), reflect.TypeFor[slots]():
+			default:
+				t.Errorf("slot %s is a %s", field.Name, field.Type)
+			}
 		}
 	}
 }

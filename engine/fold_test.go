@@ -18,6 +18,7 @@ const all = "\x00all"
 type folded struct {
 	values                       []int64 // of the goals that count, before outliers are left out
 	moments                      map[int64]Moments
+	visits                       map[int64][]map[Metric]int64 // of each variation's visitors: what the metrics are means of
 	visitors, crossover, earlier int64
 }
 
@@ -28,7 +29,7 @@ func fold(p *Plan, events []schema.Event) map[string]*folded {
 			byVisitor[e.VisitorID] = append(byVisitor[e.VisitorID], e)
 		}
 	}
-	cells := map[string]*folded{all: {moments: map[int64]Moments{}}}
+	cells := map[string]*folded{all: {moments: map[int64]Moments{}, visits: map[int64][]map[Metric]int64{}}}
 	for _, own := range byVisitor {
 		var views []schema.Event
 		for _, e := range own {
@@ -47,7 +48,7 @@ func fold(p *Plan, events []schema.Event) map[string]*folded {
 		}
 		value := attribute(string(p.Dimension), &first)
 		if cells[value] == nil {
-			cells[value] = &folded{moments: map[int64]Moments{}}
+			cells[value] = &folded{moments: map[int64]Moments{}, visits: map[int64][]map[Metric]int64{}}
 		}
 		for _, c := range []*folded{cells[all], cells[value]} {
 			c.add(p, first, views, own)
@@ -109,6 +110,10 @@ func (c *folded) add(p *Plan, first schema.Event, views, own []schema.Event) {
 		one.Recent = 1
 	}
 	c.moments[first.VariationID] = c.moments[first.VariationID].Merge(one)
+	c.visits[first.VariationID] = append(c.visits[first.VariationID], map[Metric]int64{
+		GoalConversionRate: one.Converted, ConversionRate: one.Conversion, CompletionRate: one.Completed, GoalsPerVisitor: goals,
+		ValuePerVisitor: value, ProfitPerVisitor: profit, ExtraValuePerVisitor: extra,
+	})
 }
 
 func below(units int64, least *big.Rat) bool {

@@ -270,6 +270,7 @@ func compareWithFold(t *testing.T, from *store, owned *catalogue.Owned, events [
 	compareRows(t, plan, quick, events)
 	compareTop(t, from, *plan, exact)
 	results := newResults(plan, quick)
+	compareStatistics(t, plan, results, fold(plan, events))
 	if _, err := json.Marshal(results); err != nil {
 		t.Errorf("results are no JSON: %v\n%s", err, plan)
 	}

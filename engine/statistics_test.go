@@ -1,0 +1,175 @@
+package engine
+
+import (
+	"math"
+	"math/big"
+	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"lifthouse/schema"
+	"lifthouse/stats"
+)
+
+// tolerance is how far a statistic may lie from the oracle's, relatively.
+const tolerance = 1e-9
+
+// spread is what a metric's statistics follow from, computed visitor by
+// visitor in rational numbers: the mean, and the variance with n - 1.
+type spread struct {
+	n              float64
+	mean, variance *big.Rat
+}
+
+func spreadOf(visits []map[Metric]int64, metric Metric) spread {
+	n := big.NewRat(int64(len(visits)), 1)
+	s := spread{n: float64(len(visits)), mean: new(big.Rat), variance: new(big.Rat)}
+	if len(visits) == 0 {
+		return s
+	}
+	scale := int64(1)
+	switch metric {
+	case ValuePerVisitor, ProfitPerVisitor, ExtraValuePerVisitor:
+		scale = schema.MoneyScale
+	case GoalConversionRate, ConversionRate, CompletionRate, GoalsPerVisitor, AverageValue:
+	}
+	for _, visit := range visits {
+		s.mean.Add(s.mean, big.NewRat(visit[metric], scale))
+	}
+	s.mean.Quo(s.mean, n)
+	for _, visit := range visits {
+		d := new(big.Rat).Sub(big.NewRat(visit[metric], scale), s.mean)
+		s.variance.Add(s.variance, d.Mul(d, d))
+	}
+	if len(visits) > 1 {
+		s.variance.Quo(s.variance, new(big.Rat).Sub(n, big.NewRat(1, 1)))
+	}
+	return s
+}
+
+func float(r *big.Rat) float64 {
+	f, _ := r.Float64()
+	return f
+}
+
+// compareStatistics holds the metrics and the comparisons of a report and of
+// its breakdown against formulas over single visitors.
+func compareStatistics(t *testing.T, plan *Plan, results *Results, want map[string]*folded) {
+	t.Helper()
+	compareCell(t, plan, &results.Cell, want[all])
+	for i := range results.Breakdown {
+		for value, folded := range want {
+			if shownValue(value) == results.Breakdown[i].Value {
+				compareCell(t, plan, &results.Breakdown[i].Cell, folded)
+			}
+		}
+	}
+}
+
+func compareCell(t *testing.T, plan *Plan, cell *Cell, want *folded) {
+	t.Helper()
+	for i := range cell.Variations {
+		v := &cell.Variations[i]
+		for metric, got := range map[Metric]Estimate{
+			GoalConversionRate: v.Metrics.GoalConversionRate, ConversionRate: v.Metrics.ConversionRate, CompletionRate: v.Metrics.CompletionRate,
+			GoalsPerVisitor: v.Metrics.GoalsPerVisitor, ValuePerVisitor: v.Metrics.ValuePerVisitor,
+			ProfitPerVisitor: v.Metrics.ProfitPerVisitor, ExtraValuePerVisitor: v.Metrics.ExtraValuePerVisitor,
+		} {
+			compareEstimate(t, plan, metric, got, spreadOf(want.visits[v.ID], metric))
+		}
+		if v.Comparison != nil {
+			control, own := spreadOf(want.visits[cell.Variations[0].ID], plan.Metric), spreadOf(want.visits[v.ID], plan.Metric)
+			compareComparison(t, plan, v.Comparison, control, own)
+		}
+	}
+}
+
+func compareEstimate(t *testing.T, plan *Plan, metric Metric, got Estimate, s spread) {
+	t.Helper()
+	if s.n == 0 {
+		if got.Value != nil || got.Reason != stats.ReasonNoVisitors {
+			t.Errorf("%s of nobody is %v, %q", metric, got.Value, got.Reason)
+		}
+		return
+	}
+	near(t, plan, string(metric), *got.Value, float(s.mean), 0)
+	if isRate[metric] {
+		p := float(s.mean)
+		near(t, plan, string(metric)+" standard error", *got.StandardError, math.Sqrt(p*(1-p)/s.n), 0)
+	} else if s.n > 1 {
+		near(t, plan, string(metric)+" standard error", *got.StandardError, math.Sqrt(float(s.variance)/s.n), 0)
+	}
+	alpha := plan.options().Alpha()
+	if got.Interval == nil {
+		if alpha > 0 && s.n > 1 && (isRate[metric] || s.variance.Sign() > 0) {
+			t.Errorf("%s has no interval: %q\n%s", metric, got.Reason, plan)
+		}
+		return
+	}
+	mean, half := float(s.mean), 0.0
+	switch {
+	case isRate[metric]:
+		z := distuv.UnitNormal.Quantile(1 - alpha/2)
+		half = z * math.Sqrt(mean*(1-mean)/s.n+z*z/(4*s.n*s.n)) / (1 + z*z/s.n)
+		mean = (mean + z*z/(2*s.n)) / (1 + z*z/s.n)
+	default:
+		half = distuv.StudentsT{Sigma: 1, Nu: s.n - 1}.Quantile(1-alpha/2) * math.Sqrt(float(s.variance)/s.n)
+	}
+	scale := math.Abs(mean) + half
+	near(t, plan, string(metric)+" lower", *got.Interval[0], mean-half, scale)
+	near(t, plan, string(metric)+" upper", *got.Interval[1], mean+half, scale)
+}
+
+// compareComparison checks the effect and the fixed test: Welch's for means,
+// the score test for rates. What has no statistic must say why.
+func compareComparison(t *testing.T, plan *Plan, c *Comparison, control, own spread) {
+	t.Helper()
+	if control.n == 0 || own.n == 0 {
+		return
+	}
+	difference := float(new(big.Rat).Sub(own.mean, control.mean))
+	size := math.Max(math.Abs(float(control.mean)), math.Abs(float(own.mean)))
+	if c.Difference.Value != nil {
+		near(t, plan, "difference", *c.Difference.Value, difference, size)
+	}
+	if c.Improvement.Value != nil {
+		near(t, plan, "improvement", *c.Improvement.Value, difference/math.Abs(float(control.mean)), 1+size/math.Abs(float(control.mean)))
+	}
+	if c.Frequentist == nil || c.Frequentist.Statistic == nil {
+		if c.Frequentist != nil && c.Frequentist.Reason == "" && len(c.Reasons) == 0 {
+			t.Errorf("no statistic and no reason\n%s", plan)
+		}
+		return
+	}
+	var statistic, p float64
+	if c.Frequentist.Test == stats.TestWelch {
+		a, b := float(control.variance)/control.n, float(own.variance)/own.n
+		statistic = difference / math.Sqrt(a+b)
+		freedom := (a + b) * (a + b) / (a*a/(control.n-1) + b*b/(own.n-1))
+		near(t, plan, "degrees of freedom", *c.Frequentist.DegreesOfFreedom, freedom, 0)
+		student := distuv.StudentsT{Sigma: 1, Nu: freedom}
+		p = 2 * student.Survival(math.Abs(statistic))
+		if math.Abs(statistic) < 1e-4 { // where t² is lost in 1 + t²/nu
+			p = 1 - 2*math.Abs(statistic)*student.Prob(0)
+		}
+	} else {
+		n := control.n + own.n
+		pooled := (float(control.mean)*control.n + float(own.mean)*own.n) / n
+		statistic = difference / math.Sqrt(pooled*(1-pooled)*(1/control.n+1/own.n)) * math.Sqrt((n-1)/n)
+		if pooled == 0 || pooled == 1 { // all alike: no difference to see
+			statistic = 0
+		}
+		p = 2 * distuv.UnitNormal.Survival(math.Abs(statistic))
+	}
+	near(t, plan, "statistic", *c.Frequentist.Statistic, statistic, math.Abs(statistic))
+	if c.Frequentist.PValue != nil {
+		near(t, plan, "p value", *c.Frequentist.PValue, p, p)
+	}
+}
+
+func near(t *testing.T, plan *Plan, what string, got, want, scale float64) {
+	t.Helper()
+	if !(math.Abs(got-want) <= tolerance*math.Max(math.Abs(want), scale)) {
+		t.Errorf("%s is %v, want %v\n%s", what, got, want, plan)
+	}
+}

@@ -120,8 +120,12 @@ func (p *program) importFiles(ctx context.Context, s *store, files []string, opt
 			return err
 		}
 		seconds := time.Since(started).Seconds()
-		p.say("%s: %d rows stored, %d stood already (%d of them differ), %d of %d lines rejected, %.1f s, %.0f rows/s",
-			file, report.Inserted, report.Duplicates, report.Conflicts, report.Rejected, report.Lines,
+		attributed := ""
+		if report.Attributed > 0 {
+			attributed = fmt.Sprintf(" (and %d for what the visitors of goals without exposures saw)", report.Attributed)
+		}
+		p.say("%s: %d rows stored%s, %d stood already (%d of them differ), %d of %d lines rejected, %.1f s, %.0f rows/s",
+			file, report.Inserted, attributed, report.Duplicates, report.Conflicts, report.Rejected, report.Lines,
 			seconds, float64(report.Inserted+report.Duplicates)/seconds)
 	}
 	if unwritten != nil {

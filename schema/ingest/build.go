@@ -183,9 +183,11 @@ func (b *builder) exposed(event schema.Event) []schema.Event {
 	case exposures != nil && single != exposure{}:
 		b.fault(exposuresName, fmt.Sprintf("%d of them", len(exposures)), "give these, or campaignId, widgetId and variationId, not both")
 		return nil
-	case exposures == nil && single == exposure{}:
-		b.fault("campaignId", "", "want the campaignId or widgetId, and the variationId, that the visitor saw; "+
-			"goals that name no exposure cannot be taken yet")
+	case len(exposures) == 0 && single == exposure{} && event.Kind == schema.KindGoal:
+		event.Subject = schema.SubjectNone // it counts for all that its visitor saw
+		return []schema.Event{event}
+	case len(exposures) == 0 && single == exposure{}:
+		b.fault("campaignId", "", "want the campaignId or widgetId, and the variationId, that the visitor saw; only goals need none")
 		return nil
 	case exposures == nil:
 		exposures = []exposure{single}

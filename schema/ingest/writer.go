@@ -61,6 +61,7 @@ type Outcome struct {
 	Inserted   int // rows stored
 	Duplicates int // rows that were stored already, or stood earlier in the same call
 	Conflicts  int // duplicates with other content; the first to arrive stands
+	Attributed int // further rows stored, of goals without exposures, one for each subject that their visitors saw
 }
 
 // Add counts another outcome in.
@@ -68,6 +69,7 @@ func (o *Outcome) Add(other Outcome) {
 	o.Inserted += other.Inserted
 	o.Duplicates += other.Duplicates
 	o.Conflicts += other.Conflicts
+	o.Attributed += other.Attributed
 }
 
 type subject struct {
@@ -100,11 +102,20 @@ func (w *Writer) Write(ctx context.Context, events []schema.Event) (Outcome, err
 	case <-ctx.Done():
 		return Outcome{}, context.Cause(ctx)
 	}
+	derived, err := w.attributed(ctx, fresh)
+	if err != nil {
+		return Outcome{}, err
+	}
 	fresh, stored, err := w.withoutStored(ctx, fresh)
 	if err != nil {
 		return Outcome{}, err
 	}
 	outcome.Add(stored)
+	outcome.Inserted = len(fresh)
+	if fresh, err = w.withDerived(ctx, fresh, derived); err != nil {
+		return Outcome{}, err
+	}
+	outcome.Attributed = len(fresh) - outcome.Inserted
 	if len(fresh) == 0 {
 		return outcome, nil
 	}
@@ -117,8 +128,20 @@ func (w *Writer) Write(ctx context.Context, events []schema.Event) (Outcome, err
 	if err := schema.InsertEvents(context.WithoutCancel(ctx), w.conn, fresh, acceptedAt); err != nil {
 		return Outcome{}, err
 	}
-	outcome.Inserted = len(fresh)
 	return outcome, nil
+}
+
+// withDerived adds the derived rows that neither the batch nor the store has.
+func (w *Writer) withDerived(ctx context.Context, fresh, derived []schema.Event) ([]schema.Event, error) {
+	if len(derived) == 0 {
+		return fresh, nil
+	}
+	unknown, _, err := w.withoutStored(ctx, derived)
+	if err != nil {
+		return nil, err
+	}
+	all, _ := withoutRepeats(slices.Concat(fresh, unknown))
+	return all, nil
 }
 
 // withoutRepeats keeps the first event of each identity.

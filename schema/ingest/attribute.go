@@ -1,0 +1,201 @@
+package ingest
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"fmt"
+	"slices"
+	"time"
+
+	"lifthouse/schema"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+)
+
+//go:embed sql/first_views.sql
+var firstViews string
+
+//go:embed sql/bare_goals.sql
+var bareGoals string
+
+//go:embed sql/has_bare_goals.sql
+var hasBareGoals string
+
+// A goal without exposures counts for every subject of its website that its
+// visitor saw first at or before its time. It is stored as it came, and once
+// more for each of those subjects, whichever of the goal and the view arrives
+// first: a goal looks for earlier first views, a view that is its visitor's
+// first for later goals. A repetition finds the same rows again, so that what a
+// crash cut off is made good when the events are sent once more.
+
+// firstView is the least of a visitor's views of a subject.
+type firstView struct {
+	time        time.Time
+	variationID int64
+	eventID     uint64
+}
+
+func (v firstView) compare(o firstView) int {
+	return cmp.Or(v.time.Compare(o.time), cmp.Compare(v.variationID, o.variationID), cmp.Compare(v.eventID, o.eventID))
+}
+
+// sights are first views by visitor and subject.
+type sights map[uint64]map[subject]firstView
+
+func (s sights) add(visitor uint64, of subject, v firstView) {
+	if s[visitor] == nil {
+		s[visitor] = map[subject]firstView{}
+	}
+	if earlier, seen := s[visitor][of]; !seen || v.compare(earlier) < 0 {
+		s[visitor][of] = v
+	}
+}
+
+// part is what a batch has of one website.
+type part struct {
+	websiteID int64
+	goals     []*schema.Event // without exposures
+	views     sights
+}
+
+// attributed returns the rows that goals without exposures have for the
+// subjects that their visitors saw: the batch's goals for all they saw, stored
+// goals for what the batch shows to be seen first.
+func (w *Writer) attributed(ctx context.Context, events []schema.Event) ([]schema.Event, error) {
+	var derived []schema.Event
+	for _, p := range partsOf(events) {
+		stored, err := w.storedGoals(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		if len(p.goals)+len(stored) == 0 {
+			continue
+		}
+		seen, err := w.firstViews(ctx, p.websiteID, slices.Concat(p.goals, stored))
+		if err != nil {
+			return nil, err
+		}
+		for _, goal := range stored {
+			for of, view := range p.views[goal.VisitorID] {
+				if earlier, known := seen[goal.VisitorID][of]; !known || view.compare(earlier) <= 0 {
+					derived = appendGoal(derived, goal, of, view)
+				}
+			}
+		}
+		for visitor, subjects := range p.views {
+			for of, view := range subjects {
+				seen.add(visitor, of, view)
+			}
+		}
+		for _, goal := range p.goals {
+			for of, view := range seen[goal.VisitorID] {
+				derived = appendGoal(derived, goal, of, view)
+			}
+		}
+	}
+	return derived, nil
+}
+
+// appendGoal appends the goal's row for a subject, if the view was not later.
+func appendGoal(rows []schema.Event, goal *schema.Event, of subject, view firstView) []schema.Event {
+	if view.time.After(goal.Time) {
+		return rows
+	}
+	row := *goal
+	row.Subject, row.SubjectID, row.ExperimentID, row.VariationID = of.subject, of.subjectID, of.experimentID, view.variationID
+	return append(rows, row)
+}
+
+// partsOf splits a batch by website, in the order of their ids.
+func partsOf(events []schema.Event) []*part {
+	byWebsite := map[int64]*part{}
+	for i := range events {
+		e := &events[i]
+		if e.Subject != schema.SubjectNone && e.Kind != schema.KindView {
+			continue
+		}
+		p := byWebsite[e.WebsiteID]
+		if p == nil {
+			p = &part{websiteID: e.WebsiteID, views: sights{}}
+			byWebsite[e.WebsiteID] = p
+		}
+		if e.Subject == schema.SubjectNone {
+			p.goals = append(p.goals, e)
+		} else {
+			p.views.add(e.VisitorID, subjectOf(e), firstView{e.Time, e.VariationID, e.EventID})
+		}
+	}
+	parts := make([]*part, 0, len(byWebsite))
+	for _, p := range byWebsite {
+		parts = append(parts, p)
+	}
+	slices.SortFunc(parts, func(a, b *part) int { return cmp.Compare(a.websiteID, b.websiteID) })
+	return parts
+}
+
+// storedGoals returns the stored goals without exposures of the visitors whose
+// views the batch has.
+func (w *Writer) storedGoals(ctx context.Context, p *part) ([]*schema.Event, error) {
+	if len(p.views) == 0 {
+		return nil, nil
+	}
+	var rows uint64
+	if err := w.conn.QueryRow(ctx, hasBareGoals, clickhouse.Named("website_id", p.websiteID)).Scan(&rows); err != nil {
+		return nil, fmt.Errorf("look up goals without exposures: %w", err)
+	}
+	if rows == 0 {
+		return nil, nil
+	}
+	visitors := make([]uint64, 0, len(p.views))
+	for visitor := range p.views {
+		visitors = append(visitors, visitor)
+	}
+	stored := map[identity]schema.Event{}
+	for some := range slices.Chunk(visitors, lookupSize) {
+		if err := w.find(ctx, stored, bareGoals, clickhouse.Named("website_id", p.websiteID), clickhouse.Named("visitor_ids", some)); err != nil {
+			return nil, err
+		}
+	}
+	goals := make([]*schema.Event, 0, len(stored))
+	for _, goal := range stored {
+		goals = append(goals, &goal)
+	}
+	return goals, nil
+}
+
+// firstViews returns the stored first views of the goals' visitors.
+func (w *Writer) firstViews(ctx context.Context, websiteID int64, goals []*schema.Event) (sights, error) {
+	visitors := make([]uint64, len(goals))
+	for i, goal := range goals {
+		visitors[i] = goal.VisitorID
+	}
+	slices.Sort(visitors)
+	seen := sights{}
+	for some := range slices.Chunk(slices.Compact(visitors), lookupSize) {
+		if err := w.addFirstViews(ctx, seen, websiteID, some); err != nil {
+			return nil, fmt.Errorf("look up first views: %w", err)
+		}
+	}
+	return seen, nil
+}
+
+func (w *Writer) addFirstViews(ctx context.Context, seen sights, websiteID int64, visitors []uint64) error {
+	rows, err := w.conn.Query(ctx, firstViews, clickhouse.Named("website_id", websiteID), clickhouse.Named("visitor_ids", visitors))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		at := subject{websiteID: websiteID}
+		var of string
+		var visitor uint64
+		var view firstView
+		if err := rows.Scan(&of, &at.subjectID, &at.experimentID, &visitor, &view.time, &view.variationID, &view.eventID); err != nil {
+			return err
+		}
+		at.subject, view.time = schema.Subject(of), view.time.UTC()
+		seen.add(visitor, at, view)
+	}
+	return rows.Err()
+}

@@ -1,0 +1,36 @@
+-- The website's stored goals without exposures, of the visitors asked for.
+SELECT
+    website_id,
+    subject,
+    subject_id,
+    experiment_id,
+    visitor_id,
+    event_id,
+    time,
+    variation_id,
+    event,
+    goal_id,
+    value,
+    profit,
+    extra_value,
+    device,
+    browser,
+    os,
+    country,
+    region,
+    city,
+    channel,
+    referrer,
+    utm_source,
+    utm_medium,
+    utm_campaign,
+    utm_content,
+    utm_term,
+    first_visit_page,
+    visitor_type
+FROM events
+WHERE website_id = {website_id:Int64}
+    AND subject = 'none'
+    AND subject_id = 0
+    AND experiment_id = 0
+    AND visitor_id IN {visitor_ids:Array(UInt64)}

@@ -89,46 +89,125 @@ func subjectOf(e *schema.Event) subject {
 
 func identityOf(e *schema.Event) identity { return identity{subjectOf(e), e.VisitorID, e.EventID} }
 
+// Verdict is what became of one event.
+type Verdict int
+
+// The verdicts.
+const (
+	Stored    Verdict = iota
+	Duplicate         // of a stored event, or of an earlier one of the same call
+	Conflict          // a duplicate with other content; the first to arrive stands
+)
+
 // Write stores the events that are not stored yet and returns when they are.
 // After an error it is unknown which were; writing them again is safe.
 func (w *Writer) Write(ctx context.Context, events []schema.Event) (Outcome, error) {
+	_, outcome, err := w.WriteEach(ctx, events)
+	return outcome, err
+}
+
+// WriteEach is Write, and tells what became of each event.
+func (w *Writer) WriteEach(ctx context.Context, events []schema.Event) ([]Verdict, Outcome, error) {
 	if len(events) == 0 {
-		return Outcome{}, nil
+		return nil, Outcome{}, nil
 	}
-	fresh, outcome := withoutRepeats(events)
 	select {
 	case w.turn <- struct{}{}:
 		defer func() { <-w.turn }()
 	case <-ctx.Done():
-		return Outcome{}, context.Cause(ctx)
+		return nil, Outcome{}, context.Cause(ctx)
 	}
-	derived, err := w.attributed(ctx, fresh)
+	verdicts := make([]Verdict, len(events))
+	judgeRepeats(events, verdicts)
+	derived, err := w.attributed(ctx, chosen(events, verdicts))
 	if err != nil {
-		return Outcome{}, err
+		return nil, Outcome{}, err
 	}
-	fresh, stored, err := w.withoutStored(ctx, fresh)
-	if err != nil {
-		return Outcome{}, err
+	if err := w.judgeStored(ctx, events, verdicts); err != nil {
+		return nil, Outcome{}, err
 	}
-	outcome.Add(stored)
-	outcome.Inserted = len(fresh)
+	fresh := chosen(events, verdicts)
+	outcome := outcomeOf(verdicts)
 	if fresh, err = w.withDerived(ctx, fresh, derived); err != nil {
-		return Outcome{}, err
+		return nil, Outcome{}, err
 	}
 	outcome.Attributed = len(fresh) - outcome.Inserted
 	if len(fresh) == 0 {
-		return outcome, nil
+		return verdicts, outcome, nil
 	}
 	if err := ctx.Err(); err != nil {
-		return Outcome{}, err
+		return nil, Outcome{}, err
 	}
 	acceptedAt := time.Now().UTC().Truncate(time.Millisecond)
 	// ClickHouse commits the events' parts before the rows of the views on them: an insert that is cancelled in
 	// between leaves subject_stats short for ever, since a repetition finds the events stored.
 	if err := schema.InsertEvents(context.WithoutCancel(ctx), w.conn, fresh, acceptedAt); err != nil {
-		return Outcome{}, err
+		return nil, Outcome{}, err
 	}
-	return outcome, nil
+	return verdicts, outcome, nil
+}
+
+// chosen returns the events to store.
+func chosen(events []schema.Event, verdicts []Verdict) []schema.Event {
+	some := make([]schema.Event, 0, len(events))
+	for i := range events {
+		if verdicts[i] == Stored {
+			some = append(some, events[i])
+		}
+	}
+	return some
+}
+
+func outcomeOf(verdicts []Verdict) Outcome {
+	var o Outcome
+	for _, v := range verdicts {
+		switch v {
+		case Stored:
+			o.Inserted++
+		case Conflict:
+			o.Conflicts++
+			o.Duplicates++
+		case Duplicate:
+			o.Duplicates++
+		}
+	}
+	return o
+}
+
+// repeated judges an event whose identity another one has already.
+func repeated(earlier, later *schema.Event) Verdict {
+	if *earlier != *later {
+		return Conflict
+	}
+	return Duplicate
+}
+
+// judgeRepeats lets the first event of each identity stand.
+func judgeRepeats(events []schema.Event, verdicts []Verdict) {
+	first := make(map[identity]*schema.Event, len(events))
+	for i := range events {
+		e := &events[i]
+		if earlier, known := first[identityOf(e)]; known {
+			verdicts[i] = repeated(earlier, e)
+			continue
+		}
+		first[identityOf(e)] = e
+	}
+}
+
+// judgeStored lets those events stand that are not stored.
+func (w *Writer) judgeStored(ctx context.Context, events []schema.Event, verdicts []Verdict) error {
+	stored, err := w.stored(ctx, chosen(events, verdicts))
+	if err != nil {
+		return err
+	}
+	for i := range events {
+		e := &events[i]
+		if earlier, known := stored[identityOf(e)]; known && verdicts[i] == Stored {
+			verdicts[i] = repeated(&earlier, e)
+		}
+	}
+	return nil
 }
 
 // withDerived adds the derived rows that neither the batch nor the store has.
@@ -136,40 +215,17 @@ func (w *Writer) withDerived(ctx context.Context, fresh, derived []schema.Event)
 	if len(derived) == 0 {
 		return fresh, nil
 	}
-	unknown, _, err := w.withoutStored(ctx, derived)
-	if err != nil {
+	all := slices.Concat(fresh, derived)
+	verdicts := make([]Verdict, len(all))
+	judgeRepeats(all, verdicts)
+	if err := w.judgeStored(ctx, all[len(fresh):], verdicts[len(fresh):]); err != nil {
 		return nil, err
 	}
-	all, _ := withoutRepeats(slices.Concat(fresh, unknown))
-	return all, nil
+	return chosen(all, verdicts), nil
 }
 
-// withoutRepeats keeps the first event of each identity.
-func withoutRepeats(events []schema.Event) ([]schema.Event, Outcome) {
-	var outcome Outcome
-	first := make(map[identity]*schema.Event, len(events))
-	fresh := make([]schema.Event, 0, len(events))
-	for i := range events {
-		e := &events[i]
-		id := identityOf(e)
-		if earlier, repeated := first[id]; repeated {
-			outcome.repeat(earlier, e)
-			continue
-		}
-		first[id] = e
-		fresh = append(fresh, *e)
-	}
-	return fresh, outcome
-}
-
-func (o *Outcome) repeat(earlier, later *schema.Event) {
-	o.Duplicates++
-	if *earlier != *later {
-		o.Conflicts++
-	}
-}
-
-func (w *Writer) withoutStored(ctx context.Context, events []schema.Event) ([]schema.Event, Outcome, error) {
+// stored returns the stored events that have an identity of the given ones.
+func (w *Writer) stored(ctx context.Context, events []schema.Event) (map[identity]schema.Event, error) {
 	bySubject := map[subject][]*schema.Event{}
 	for i := range events {
 		at := subjectOf(&events[i])
@@ -179,29 +235,19 @@ func (w *Writer) withoutStored(ctx context.Context, events []schema.Event) ([]sc
 	if len(bySubject) > fewSubjects {
 		for part := range slices.Chunk(events, mixedLookupSize) {
 			if err := w.lookUpMixed(ctx, part, stored); err != nil {
-				return nil, Outcome{}, err
+				return nil, err
 			}
 		}
-		clear(bySubject)
+		return stored, nil
 	}
 	for at, batch := range bySubject {
 		for part := range slices.Chunk(batch, lookupSize) {
 			if err := w.lookUp(ctx, at, part, stored); err != nil {
-				return nil, Outcome{}, err
+				return nil, err
 			}
 		}
 	}
-	var outcome Outcome
-	fresh := events[:0]
-	for i := range events {
-		e := &events[i]
-		if earlier, repeated := stored[identityOf(e)]; repeated {
-			outcome.repeat(&earlier, e)
-			continue
-		}
-		fresh = append(fresh, *e)
-	}
-	return fresh, outcome, nil
+	return stored, nil
 }
 
 // lookUp adds the stored events of the subject that have an id of the batch.

@@ -7,6 +7,11 @@ CREATE TABLE catalogue (`account_id` Int64 COMMENT 'owner; an account row carrie
   `archived` Bool COMMENT 'true hides the resource; its events stay',
   `changed_at` DateTime64(3, 'UTC') DEFAULT now64(3, 'UTC')) ENGINE = ReplacingMergeTree(version) ORDER BY (account_id, kind, id, facet) SETTINGS index_granularity = 8192
 
+CREATE TABLE deliveries (`website_id` Int64,
+  `key` String COMMENT 'Idempotency-Key as sent',
+  `digest` FixedString(32) COMMENT 'SHA-256 of the body as sent',
+  `accepted_at` DateTime64(3, 'UTC') COMMENT 'server clock') ENGINE = MergeTree ORDER BY (website_id, key, accepted_at) TTL toDateTime(accepted_at) + toIntervalDay(30) SETTINGS index_granularity = 8192
+
 CREATE TABLE events (`website_id` Int64,
   `subject` Enum8('none' = 0, 'campaign' = 1, 'widget' = 2),
   `subject_id` Int64,

@@ -1,0 +1,77 @@
+package ingest
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	_ "embed"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"lifthouse/schema"
+)
+
+//go:embed sql/delivered.sql
+var delivered string
+
+// ErrKeyReused says that another body came under the same key before.
+var ErrKeyReused = errors.New("another body came under this key before")
+
+// Deliveries remembers which body came under which idempotency key.
+type Deliveries struct {
+	conn  driver.Conn
+	turns [64]sync.Mutex // by key: two bodies under one key do not pass together
+}
+
+// NewDeliveries returns what a store remembers.
+func NewDeliveries(conn driver.Conn) *Deliveries { return &Deliveries{conn: conn} }
+
+// Bind binds the key to the body, before any of the body's events is written.
+// It returns ErrKeyReused where the key is bound to another body. Two servers
+// that are given one key with two bodies within the same moment may take both.
+func (d *Deliveries) Bind(ctx context.Context, websiteID int64, key string, body [sha256.Size]byte) error {
+	turn := &d.turns[schema.Hash(strconv.FormatInt(websiteID, 10)+":"+key)%uint64(len(d.turns))]
+	turn.Lock()
+	defer turn.Unlock()
+	if bound, err := d.check(ctx, websiteID, key, body); bound || err != nil {
+		return err
+	}
+	if err := d.insert(context.WithoutCancel(ctx), websiteID, key, body); err != nil {
+		return fmt.Errorf("bind idempotency key: %w", err)
+	}
+	_, err := d.check(ctx, websiteID, key, body)
+	return err
+}
+
+// check says whether the key is bound; it is an error if it is to another body.
+func (d *Deliveries) check(ctx context.Context, websiteID int64, key string, body [sha256.Size]byte) (bool, error) {
+	var digest string
+	err := d.conn.QueryRow(ctx, delivered, clickhouse.Named("website_id", websiteID), clickhouse.Named("key", key)).Scan(&digest)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("look up idempotency key: %w", err)
+	case digest != string(body[:]):
+		return true, ErrKeyReused
+	}
+	return true, nil
+}
+
+func (d *Deliveries) insert(ctx context.Context, websiteID int64, key string, body [sha256.Size]byte) error {
+	batch, err := d.conn.PrepareBatch(ctx, "INSERT INTO deliveries (website_id, key, digest, accepted_at)")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = batch.Close() }()
+	if err := batch.Append(websiteID, key, string(body[:]), time.Now().UTC()); err != nil {
+		return err
+	}
+	return batch.Send()
+}

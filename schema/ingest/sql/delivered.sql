@@ -1,0 +1,7 @@
+-- One row: what was first accepted under the key.
+SELECT digest
+FROM deliveries
+WHERE website_id = {website_id:Int64}
+    AND key = {key:String}
+ORDER BY accepted_at, digest
+LIMIT 1

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"lifthouse/schema/ingest"
@@ -35,6 +37,8 @@ const shownRejects = 20
 
 func (p *program) importCommand() *cobra.Command {
 	var mapping, format, rejects string
+	var dryRun bool
+	var maxErrors int64
 	cmd := &cobra.Command{
 		Use:   "import FILE…",
 		Short: "Bring events in from files",
@@ -44,6 +48,10 @@ func (p *program) importCommand() *cobra.Command {
 			return p.withStore(cmd.Context(), func(ctx context.Context, s *store) error {
 				options, err := p.importOptions(s, mapping, format)
 				if err != nil {
+					return err
+				}
+				options.DryRun, options.MaxErrors = dryRun, maxErrors
+				if files, err = p.globbed(files); err != nil {
 					return err
 				}
 				if rejects == "" {
@@ -60,7 +68,34 @@ func (p *program) importCommand() *cobra.Command {
 	cmd.Flags().StringVarP(&mapping, "mapping", "m", "", "YAML file that maps the columns to the fields of events")
 	cmd.Flags().StringVar(&format, "format", "", "csv or ndjson; else the mapping's, else by the file's name")
 	cmd.Flags().StringVar(&rejects, "rejects", "", "file that takes every line left out, as JSON lines of file, line and reason")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "read and check everything, store nothing")
+	cmd.Flags().Int64Var(&maxErrors, "max-errors", 0, "give up once so many lines are left out; 0: never")
 	return cmd
+}
+
+// globbed returns the files that the arguments name: a pattern that the shell
+// left as it is names all that match.
+func (p *program) globbed(arguments []string) ([]string, error) {
+	var files []string
+	for _, argument := range arguments {
+		matched, err := filepath.Glob(p.path(argument))
+		if err != nil {
+			return nil, usageError{fmt.Errorf("%s: %w", argument, err)}
+		}
+		if !strings.ContainsAny(argument, "*?[") || argument == "-" || isFile(p.path(argument)) {
+			matched = []string{argument}
+		}
+		if len(matched) == 0 {
+			return nil, usageError{fmt.Errorf("%s: no file matches", argument)}
+		}
+		files = append(files, matched...)
+	}
+	return files, nil
+}
+
+func isFile(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 func (p *program) importOptions(s *store, mapping, format string) (ingest.Options, error) {
@@ -116,10 +151,18 @@ func (p *program) importFiles(ctx context.Context, s *store, files []string, opt
 		}
 		report, err := ingest.Import(ctx, s.writer, path, options)
 		show.clear()
+		if errors.Is(err, ingest.ErrTooManyRejected) {
+			p.complain("%v (--max-errors %d); %d rows were stored before", err, options.MaxErrors, report.Inserted)
+			return &exitError{exitRejected}
+		}
 		if err != nil {
 			return err
 		}
 		seconds := time.Since(started).Seconds()
+		if options.DryRun {
+			p.say("%s: %d rows could be stored, %d of %d lines are wrong; nothing was stored", file, report.Inserted, report.Rejected, report.Lines)
+			continue
+		}
 		attributed := ""
 		if report.Attributed > 0 {
 			attributed = fmt.Sprintf(" (and %d for what the visitors of goals without exposures saw)", report.Attributed)

@@ -28,6 +28,40 @@ func TestImportKeepsEveryRejectedLine(t *testing.T) {
 	}
 }
 
+func TestImportTriesGivesUpAndTakesPatterns(t *testing.T) {
+	h := newHouse(t)
+	h.must("apply", "-f", "testdata/thirty.catalog.yaml")
+	events, err := os.ReadFile("testdata/thirty.ndjson")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	lines := strings.SplitAfter(string(events), "\n")
+	for name, text := range map[string]string{
+		"a.ndjson": strings.Join(lines[:10], ""), "b.ndjson": strings.Join(lines[10:], ""), "wrong.ndjson": strings.Repeat("{}\n", 9),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"testdata/thirty.ndjson", "--dry-run"}, exitOK, "30 rows could be stored, 0 of 30 lines are wrong; nothing was stored"},
+		{[]string{filepath.Join(dir, "wrong.ndjson"), filepath.Join(dir, "a.ndjson"), "--max-errors=9"}, exitRejected, "too many lines are rejected: 9 lines (--max-errors 9); 0 rows were stored before"},
+		{[]string{filepath.Join(dir, "?.ndjson")}, exitOK, "a.ndjson: 10 rows stored"},
+		{[]string{filepath.Join(dir, "b*")}, exitOK, "b.ndjson: 0 rows stored, 20 stood already"},
+		{[]string{filepath.Join(dir, "c*")}, exitUsage, "c*: no file matches"},
+	} {
+		code, out, complaints := h.run(append([]string{"import"}, c.args...)...)
+		if code != c.code || !strings.Contains(out+complaints, c.want) {
+			t.Errorf("import %q: exit %d, %q; want %d and %q", c.args, code, out+complaints, c.code, c.want)
+		}
+	}
+}
+
 func TestImportThroughTheSocketReadsTheClientsInput(t *testing.T) {
 	store := "--store=embedded:" + filepath.Join(t.TempDir(), "data")
 	p := start(t, "serve", store)

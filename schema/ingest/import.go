@@ -24,6 +24,10 @@ type Options struct {
 	Input   io.Reader // what the path - means
 	// Owns says whether events of the website may come in; nil takes every one.
 	Owns func(websiteID int64) bool
+	// DryRun stores nothing: Inserted then counts the rows that are right.
+	DryRun bool
+	// MaxErrors is how many rejected lines end the import; 0: none do.
+	MaxErrors int64
 	// Progress, if set, is called after every batch.
 	Progress func(Report)
 	// Reject, if set, is called for every line that is not taken.
@@ -38,6 +42,9 @@ type Report struct {
 	Bytes      int64 // of the file read, as it is on disk
 	TotalBytes int64
 }
+
+// ErrTooManyRejected ends an import: it is likely the wrong file, or mapping.
+var ErrTooManyRejected = errors.New("too many lines are rejected")
 
 // Import writes the events of a file, or with the path - those of
 // Options.Input. A line that is wrong in anything is left out whole and
@@ -139,7 +146,10 @@ func (i *importer) run(ctx context.Context, w *Writer) error {
 				i.options.Reject(r.line, r.reason)
 			}
 		}
-		outcome, err := w.Write(ctx, b.events)
+		if i.tooMany(b) {
+			return fmt.Errorf("%w: %d lines", ErrTooManyRejected, i.report.Rejected+int64(len(b.rejected)))
+		}
+		outcome, err := i.write(ctx, w, b.events)
 		if err != nil {
 			return err
 		}
@@ -155,6 +165,20 @@ func (i *importer) run(ctx context.Context, w *Writer) error {
 		}
 	}
 	return ctx.Err()
+}
+
+// tooMany says whether the batch's rejected lines end the import: then nothing
+// of the batch is stored.
+func (i *importer) tooMany(b batch) bool {
+	most := i.options.MaxErrors
+	return most > 0 && i.report.Rejected+int64(len(b.rejected)) >= most
+}
+
+func (i *importer) write(ctx context.Context, w *Writer, events []schema.Event) (Outcome, error) {
+	if i.options.DryRun {
+		return Outcome{Inserted: len(events)}, nil
+	}
+	return w.Write(ctx, events)
 }
 
 func (i *importer) readAll(ctx context.Context, batches chan<- batch) {

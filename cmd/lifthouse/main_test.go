@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -29,6 +30,7 @@ func TestMain(m *testing.M) {
 
 // house is a store, its API, and commands carried out on it.
 type house struct {
+	input string // file that commands read; empty: nothing
 	t     *testing.T
 	store *store
 	url   string
@@ -51,7 +53,7 @@ func newHouse(t *testing.T) *house {
 // run carries out a command line and returns its exit code and output.
 func (h *house) run(args ...string) (code int, out, complaints string) {
 	h.t.Helper()
-	in, err := os.Open(os.DevNull)
+	in, err := os.Open(cmp.Or(h.input, os.DevNull))
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestForgetAsksAndErases(t *testing.T) {
+	h := newHouse(t)
+	h.must("apply", "-f", "testdata/thirty.catalog.yaml")
+	h.must("import", "testdata/thirty.ndjson")
+	for _, c := range []struct {
+		args []string
+		in   string
+		code int
+		want string
+	}{
+		{nil, "", exitUsage, "--visitor: want the id of a visitor"},
+		{[]string{"--visitor=c1"}, "n\n", exitFailed, "nothing was erased"},
+		{[]string{"--visitor=c1"}, "y\n", exitOK, "events of 1 subjects erased"},
+		{[]string{"--visitor=c1", "--yes"}, "", exitOK, "0 events of 0 subjects erased"},
+	} {
+		h.input = filepath.Join(t.TempDir(), "in")
+		if err := os.WriteFile(h.input, []byte(c.in), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		code, out, complaints := h.run(append([]string{"forget"}, c.args...)...)
+		if code != c.code || !strings.Contains(out+complaints, c.want) {
+			t.Errorf("forget %q: exit %d, %q; want %d and %q", c.args, code, out+complaints, c.code, c.want)
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package ingest
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+
+	"lifthouse/schema"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+)
+
+//go:embed sql/forgotten.sql
+var forgotten string
+
+//go:embed sql/forget.sql
+var forget string
+
+// Erased is what is stored of visitors, or was.
+type Erased struct {
+	Events   uint64 // rows
+	Subjects uint64 // campaigns, widgets and experiments that they are of
+}
+
+// Find counts what is stored of the visitors, given by their ids as sent; no
+// websites are all of them.
+func (w *Writer) Find(ctx context.Context, visitors []string, websites []int64) (Erased, error) {
+	var found Erased
+	if err := w.conn.QueryRow(ctx, forgotten, namedVisitors(visitors, websites)...).Scan(&found.Events, &found.Subjects); err != nil {
+		return Erased{}, fmt.Errorf("look up visitors: %w", err)
+	}
+	return found, nil
+}
+
+// Forget erases the visitors from the store: their rows are gone from the
+// disk when it returns, and the counters follow. Nothing is written meanwhile.
+// What a crash cut off is done by forgetting them again.
+func (w *Writer) Forget(ctx context.Context, visitors []string, websites []int64) (Erased, error) {
+	select {
+	case w.turn <- struct{}{}:
+		defer func() { <-w.turn }()
+	case <-ctx.Done():
+		return Erased{}, context.Cause(ctx)
+	}
+	found, err := w.Find(ctx, visitors, websites)
+	if err != nil {
+		return Erased{}, err
+	}
+	ctx = context.WithoutCancel(ctx) // half done, the counters would be wrong
+	if found.Events > 0 {
+		if err := w.conn.Exec(ctx, forget, namedVisitors(visitors, websites)...); err != nil {
+			return Erased{}, fmt.Errorf("erase visitors: %w", err)
+		}
+	}
+	if _, err := schema.RepairStats(ctx, w.conn); err != nil {
+		return Erased{}, err
+	}
+	return found, nil
+}
+
+func namedVisitors(visitors []string, websites []int64) []any {
+	hashes := make([]uint64, len(visitors))
+	for i, visitor := range visitors {
+		hashes[i] = schema.Hash(visitor)
+	}
+	return []any{clickhouse.Named("visitor_ids", hashes), clickhouse.Named("website_ids", websites)}
+}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,8 +18,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const importHelp = `Import brings the events of files into the store: one JSON object a line, or CSV with a header,
-plain, gzip or zstd. The file - is standard input, taken as JSON lines unless --format says csv.
+const importHelp = `Import brings the events of files into the store: one JSON object a line, CSV with a header, or
+Parquet; lines and CSV plain, gzip or zstd. The file - is standard input, taken as JSON lines unless --format says csv.
 Without a mapping the fields are our own:
 
   {"eventId":"e1","time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"v1","event":"view","campaignId":12,"variationId":1,"device":"mobile"}
@@ -66,7 +67,7 @@ func (p *program) importCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVarP(&mapping, "mapping", "m", "", "YAML file that maps the columns to the fields of events")
-	cmd.Flags().StringVar(&format, "format", "", "csv or ndjson; else the mapping's, else by the file's name")
+	cmd.Flags().StringVar(&format, "format", "", "csv, ndjson or parquet; else the mapping's, else by the file's name")
 	cmd.Flags().StringVar(&rejects, "rejects", "", "file that takes every line left out, as JSON lines of file, line and reason")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "read and check everything, store nothing")
 	cmd.Flags().Int64Var(&maxErrors, "max-errors", 0, "give up once so many lines are left out; 0: never")
@@ -103,8 +104,8 @@ func (p *program) importOptions(s *store, mapping, format string) (ingest.Option
 		_, known := s.catalogue.Snapshot().AccountOfWebsite(website)
 		return known
 	}}
-	if format != "" && format != "csv" && format != "ndjson" {
-		return options, usageError{fmt.Errorf("--format %q: want csv or ndjson", format)}
+	if format != "" && !slices.Contains([]string{"csv", "ndjson", "parquet"}, format) {
+		return options, usageError{fmt.Errorf("--format %q: want csv, ndjson or parquet", format)}
 	}
 	if mapping == "" {
 		return options, nil

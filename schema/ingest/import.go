@@ -18,7 +18,7 @@ const batchSize = 50_000
 
 // Options of an import.
 type Options struct {
-	Format  string    // csv or ndjson; empty: the mapping's, else by the file's name
+	Format  string    // csv, ndjson or parquet; empty: the mapping's, else by the file's name
 	Mapping *Mapping  // nil: the file is in our own fields
 	Dir     string    // where the mapping's look-up files are
 	Input   io.Reader // what the path - means
@@ -81,34 +81,43 @@ func (i *importer) file(ctx context.Context, w *Writer, path string, file *os.Fi
 		return err
 	}
 	i.read = &contextReader{ctx: ctx, r: file}
-	if i.lines, err = i.options.open(path, i.read); err != nil {
+	if i.lines, err = i.options.open(ctx, path, file, i.read); err != nil {
 		return err
 	}
 	return i.run(ctx, w)
 }
 
-func (o *Options) open(path string, r io.Reader) (lines, error) {
-	format := o.Format
-	if format == "" && o.Mapping != nil {
-		format = o.Mapping.Format
+// open chooses the reader of a file, which is at its start; counted reads the
+// same file.
+func (o *Options) open(ctx context.Context, path string, file *os.File, counted *contextReader) (lines, error) {
+	kind := o.Format
+	if kind == "" && o.Mapping != nil {
+		kind = o.Mapping.Format
 	}
-	if format == "" {
-		format = formatOf(path)
+	if kind == "" {
+		kind = formatOf(path)
 	}
-	var compiled *mapper
-	if o.Mapping != nil {
-		var err error
-		compiled, err = newMapper(o.Mapping, func(name string) (io.ReadCloser, error) {
-			if !filepath.IsAbs(name) {
-				name = filepath.Join(o.Dir, name)
-			}
-			return Open(name)
-		})
-		if err != nil {
-			return nil, err
+	compiled, err := o.mapper()
+	if err != nil {
+		return nil, err
+	}
+	if kind == formatParquet {
+		return newParquetLines(ctx, file, counted, compiled)
+	}
+	return openLines(counted, kind, o.Mapping, compiled)
+}
+
+// mapper is nil where there is no mapping.
+func (o *Options) mapper() (*mapper, error) {
+	if o.Mapping == nil {
+		return nil, nil
+	}
+	return newMapper(o.Mapping, func(name string) (io.ReadCloser, error) {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(o.Dir, name)
 		}
-	}
-	return openLines(r, format, o.Mapping, compiled)
+		return Open(name)
+	})
 }
 
 type importer struct {

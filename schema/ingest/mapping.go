@@ -17,7 +17,7 @@ import (
 // Mapping says how the columns of a file, or the top-level keys of its JSON
 // lines, become events.
 type Mapping struct {
-	Format    string            `yaml:"format"`    // csv or ndjson; empty: by the file's name
+	Format    string            `yaml:"format"`    // csv, ndjson or parquet; empty: by the file's name
 	Separator string            `yaml:"separator"` // of CSV; empty: a comma
 	Fields    map[string]Source `yaml:"fields"`    // of every event of a line
 	Events    []EventMapping    `yaml:"events"`    // the events a line gives; empty: one
@@ -118,8 +118,8 @@ func ReadMapping(r io.Reader) (*Mapping, error) {
 
 func (m *Mapping) check() error {
 	var faults []error
-	if m.Format != "" && m.Format != formatCSV && m.Format != formatNDJSON {
-		faults = append(faults, fmt.Errorf("format %q: want csv or ndjson", m.Format))
+	if m.Format != "" && m.Format != formatCSV && m.Format != formatNDJSON && m.Format != formatParquet {
+		faults = append(faults, fmt.Errorf("format %q: want csv, ndjson or parquet", m.Format))
 	}
 	if len([]rune(m.Separator)) > 1 {
 		faults = append(faults, fmt.Errorf("separator %q: want one character", m.Separator))

@@ -17,8 +17,9 @@ import (
 
 // The formats of a file.
 const (
-	formatCSV    = "csv"
-	formatNDJSON = "ndjson"
+	formatCSV     = "csv"
+	formatNDJSON  = "ndjson"
+	formatParquet = "parquet"
 )
 
 // maxLine bounds a line of NDJSON and a record of CSV, in bytes; a longer one

@@ -117,8 +117,11 @@ func contentDigest(ctx context.Context, file *os.File) (uint64, error) {
 func formatOf(path string) string {
 	name := strings.ToLower(filepath.Base(path))
 	name = strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst")
-	if strings.HasSuffix(name, ".csv") {
+	switch {
+	case strings.HasSuffix(name, ".csv"):
 		return formatCSV
+	case strings.HasSuffix(name, ".parquet"):
+		return formatParquet
 	}
 	return formatNDJSON
 }

@@ -1,0 +1,225 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// parquetLines gives the rows of a Parquet file as lines, from 1 on. Times
+// read as RFC 3339, in UTC.
+type parquetLines struct {
+	ctx    context.Context
+	passed func(rows int64) // tells how far it has read
+	groups []parquet.RowGroup
+	rows   parquet.Rows
+	read   []parquet.Row // of which the rest is to be given
+	buffer []parquet.Row
+	mapper *mapper
+	at     []int // leaf column of the file, for each column of the mapper; -1: none
+	texts  []func(parquet.Value) (string, error)
+	cells  []string
+	number int64
+}
+
+// parquetRows is how many rows are read at once.
+const parquetRows = 256
+
+func newParquetLines(ctx context.Context, file *os.File, counted *contextReader, m *mapper) (l *parquetLines, err error) {
+	defer unbroken(&err)
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	opened, err := parquet.OpenFile(file, info.Size())
+	if err != nil {
+		return nil, fmt.Errorf("not Parquet: %w", err)
+	}
+	leaves := leavesOf(opened.Root(), nil)
+	header := make([]string, len(leaves))
+	for i, leaf := range leaves {
+		header[i] = strings.Join(leaf.Path(), ".")
+	}
+	if m == nil {
+		if m, err = headerMapper(header); err != nil {
+			return nil, err
+		}
+	}
+	l = &parquetLines{ctx: ctx, groups: opened.RowGroups(), mapper: m, buffer: make([]parquet.Row, parquetRows), cells: make([]string, len(m.columns))}
+	l.passed = func(rows int64) {
+		counted.n.Store(int64(float64(info.Size()) * float64(rows) / float64(max(opened.NumRows(), 1))))
+	}
+	for _, column := range m.columns {
+		at := slices.Index(header, column)
+		if at < 0 {
+			return nil, fmt.Errorf("there is no column %q; have %s", column, strings.Join(header, ", "))
+		}
+		if leaves[at].MaxRepetitionLevel() > 0 {
+			return nil, fmt.Errorf("column %q holds lists; want one value a row", column)
+		}
+		l.at = append(l.at, leaves[at].Index())
+		l.texts = append(l.texts, textOf(leaves[at].Type()))
+	}
+	return l, nil
+}
+
+// unbroken makes an error of a panic: the library meets some broken files so.
+func unbroken(err *error) {
+	if cause := recover(); cause != nil {
+		*err = fmt.Errorf("the Parquet file is broken: %v", cause)
+	}
+}
+
+func leavesOf(c *parquet.Column, leaves []*parquet.Column) []*parquet.Column {
+	if c.Leaf() {
+		return append(leaves, c)
+	}
+	for _, inner := range c.Columns() {
+		leaves = leavesOf(inner, leaves)
+	}
+	return leaves
+}
+
+// absent is nil: a file that lacks a column is refused when it is opened.
+func (l *parquetLines) absent() error { return nil }
+
+func (l *parquetLines) next() (number int64, events []fields, err error) {
+	defer unbroken(&err)
+	for len(l.read) == 0 {
+		if err := l.more(); err != nil {
+			return l.number, nil, err
+		}
+	}
+	row := l.read[0]
+	l.read = l.read[1:]
+	l.number++
+	for i, at := range l.at {
+		value := row[slices.IndexFunc(row, func(v parquet.Value) bool { return v.Column() == at })]
+		if l.cells[i] = ""; value.IsNull() {
+			continue
+		}
+		if l.cells[i], err = l.texts[i](value); err != nil {
+			return l.number, nil, lineError{fmt.Errorf("%s: %w", l.mapper.columns[i], err)}
+		}
+	}
+	events, err = l.mapper.lineEvents(l.number, l.cells)
+	if err != nil {
+		err = lineError{err}
+	}
+	return l.number, events, err
+}
+
+// more reads the next rows. The error is io.EOF after the last.
+func (l *parquetLines) more() error {
+	if err := l.ctx.Err(); err != nil {
+		return err
+	}
+	if l.rows == nil {
+		if len(l.groups) == 0 {
+			return io.EOF
+		}
+		l.rows, l.groups = l.groups[0].Rows(), l.groups[1:]
+	}
+	n, err := l.rows.ReadRows(l.buffer)
+	l.read = l.buffer[:n]
+	l.passed(l.number + int64(n))
+	if errors.Is(err, io.EOF) {
+		if n == 0 {
+			err = l.rows.Close()
+			l.rows = nil
+			return err
+		}
+		return nil
+	}
+	return err
+}
+
+// textOf returns how values of the type are written in our own fields.
+func textOf(of parquet.Type) func(parquet.Value) (string, error) {
+	if logical := of.LogicalType(); logical != nil {
+		switch t := logical.Value.(type) {
+		case *format.TimestampType:
+			return func(v parquet.Value) (string, error) { return timestampText(t, v.Int64()) }
+		case *format.DateType:
+			return func(v parquet.Value) (string, error) {
+				return time.Unix(int64(v.Int32())*24*60*60, 0).UTC().Format(time.RFC3339), nil
+			}
+		case *format.DecimalType:
+			return func(v parquet.Value) (string, error) { return decimalText(v, t.Scale), nil }
+		case *format.IntType:
+			if !t.IsSigned {
+				return func(v parquet.Value) (string, error) { return strconv.FormatUint(unsigned(v), 10), nil }
+			}
+		}
+	}
+	return plainText
+}
+
+func unsigned(v parquet.Value) uint64 {
+	if v.Kind() == parquet.Int32 {
+		return uint64(v.Uint32())
+	}
+	return v.Uint64()
+}
+
+func timestampText(t *format.TimestampType, n int64) (string, error) {
+	var at time.Time
+	switch t.Unit.Value.(type) {
+	case *format.MilliSeconds:
+		at = time.UnixMilli(n)
+	case *format.MicroSeconds:
+		at = time.UnixMicro(n)
+	case *format.NanoSeconds:
+		at = time.Unix(0, n)
+	default:
+		return "", errors.New("a time in an unknown unit")
+	}
+	return at.UTC().Format(time.RFC3339Nano), nil
+}
+
+// decimalText writes an integer of the scale, in two's complement.
+func decimalText(v parquet.Value, scale int32) string {
+	var units *big.Int
+	switch v.Kind() {
+	case parquet.Int32:
+		units = big.NewInt(int64(v.Int32()))
+	case parquet.Int64:
+		units = big.NewInt(v.Int64())
+	default:
+		units = new(big.Int).SetBytes(v.ByteArray())
+		if bytes := v.ByteArray(); len(bytes) > 0 && bytes[0] >= 0x80 {
+			units.Sub(units, new(big.Int).Lsh(big.NewInt(1), uint(8*len(bytes))))
+		}
+	}
+	ten := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(scale)), nil)
+	return new(big.Rat).SetFrac(units, ten).FloatString(int(scale))
+}
+
+func plainText(v parquet.Value) (string, error) {
+	switch v.Kind() {
+	case parquet.Boolean:
+		return strconv.FormatBool(v.Boolean()), nil
+	case parquet.Int32:
+		return strconv.FormatInt(int64(v.Int32()), 10), nil
+	case parquet.Int64:
+		return strconv.FormatInt(v.Int64(), 10), nil
+	case parquet.Float:
+		return strconv.FormatFloat(float64(v.Float()), 'f', -1, 32), nil
+	case parquet.Double:
+		return strconv.FormatFloat(v.Double(), 'f', -1, 64), nil
+	case parquet.ByteArray, parquet.FixedLenByteArray:
+		return string(v.ByteArray()), nil
+	case parquet.Int96:
+	}
+	return "", fmt.Errorf("a value of the type %s", v.Kind())
+}

@@ -1,0 +1,106 @@
+package ingest_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
+
+	"lifthouse/schema/ingest"
+	"lifthouse/schema/schematest"
+)
+
+type parquetEvent struct {
+	EventID     string    `parquet:"eventId"`
+	Time        time.Time `parquet:"time,timestamp(microsecond)"`
+	WebsiteID   uint32    `parquet:"websiteId"`
+	Visitor     string    `parquet:"visitor,dict"`
+	Event       string    `parquet:"event"`
+	CampaignID  int64     `parquet:"campaignId"`
+	VariationID int32     `parquet:"variationId"`
+	GoalID      *int64    `parquet:"goalId,optional"`
+	Value       int64     `parquet:"value,decimal(2:18)"`
+	Profit      float64   `parquet:"profit"`
+	Country     *string   `parquet:"country,optional"`
+}
+
+func parquetFile(t *testing.T, events []parquetEvent) string {
+	t.Helper()
+	var file bytes.Buffer
+	if err := parquet.Write(&file, events); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "events.parquet")
+	if err := os.WriteFile(path, file.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestImportParquet compares a Parquet file with the same events as lines.
+func TestImportParquet(t *testing.T) {
+	at := time.Date(2026, 5, 1, 12, 0, 0, 7_000_000, time.UTC)
+	goal, country := int64(3), "FR"
+	events := []parquetEvent{
+		{"e1", at, 1, "v1", "view", 12, 1, nil, 0, 0, &country},
+		{"e2", at.Add(time.Minute), 1, "v1", "goal", 12, 1, &goal, -1990, 0.0001, nil},
+		{"e3", at, 1, "", "view", 12, 1, nil, 0, 0, nil},
+	}
+	for range 600 { // more than are read at once
+		events = append(events, events[0])
+	}
+	const lines = `{"eventId":"e1","time":"2026-05-01T12:00:00.007Z","websiteId":1,"visitor":"v1","event":"view","campaignId":12,"variationId":1,"country":"FR"}
+{"eventId":"e2","time":"2026-05-01T12:01:00.007Z","websiteId":1,"visitor":"v1","event":"goal","campaignId":12,"variationId":1,"goalId":3,"value":-19.90,"profit":0.0001}
+`
+	w := ingest.NewWriter(schematest.Open(t))
+	var rejected []string
+	report, err := ingest.Import(t.Context(), w, parquetFile(t, events), ingest.Options{Reject: func(_ int64, reason string) { rejected = append(rejected, reason) }})
+	if err != nil || report.Inserted != 2 || report.Duplicates != 600 || report.Conflicts != 0 || report.Lines != 603 || report.Bytes != report.TotalBytes {
+		t.Errorf("%+v, %v", report, err)
+	}
+	if len(rejected) != 1 || !strings.HasPrefix(rejected[0], "visitor: missing") {
+		t.Errorf("rejected: %q", rejected)
+	}
+	report, err = ingest.Import(t.Context(), w, "-", ingest.Options{Input: strings.NewReader(lines)})
+	if want := (ingest.Outcome{Duplicates: 2}); err != nil || report.Outcome != want {
+		t.Errorf("the same as lines: %+v, %v; want %+v", report.Outcome, err, want)
+	}
+}
+
+// TestImportBrokenParquet cuts a file off at many places and turns bytes of it: an
+// error, or other events, and no panic.
+func TestImportBrokenParquet(t *testing.T) {
+	path := parquetFile(t, []parquetEvent{{EventID: "e", Time: time.Unix(1e9, 0), WebsiteID: 1, Visitor: "v", Event: "view", CampaignID: 1}})
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := ingest.NewWriter(schematest.Open(t))
+	failed := 0
+	try := func(content []byte) {
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ingest.Import(t.Context(), w, path, ingest.Options{DryRun: true}); err != nil {
+			failed++
+			if errors.Is(err, os.ErrNotExist) {
+				t.Fatal(err)
+			}
+		}
+	}
+	const step = 7
+	for n := 0; n < len(whole); n += step {
+		try(whole[:n])
+		turned := bytes.Clone(whole)
+		turned[n] ^= 0x55
+		try(turned)
+	}
+	if failed < len(whole)/step {
+		t.Errorf("%d of %d broken files failed", failed, 2*len(whole)/step)
+	}
+}

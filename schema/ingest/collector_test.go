@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -75,7 +76,11 @@ func TestCollectorSendsBackWhatIsTooMuch(t *testing.T) {
 	defer cancel()
 	c := ingest.NewCollector(ctx, w, 2)
 	for range 2 {
-		go func() { _, _ = c.Write(ctx, []schema.Event{view("e", 12)}) }()
+		go func() {
+			for err := ingest.ErrFull; errors.Is(err, ingest.ErrFull); runtime.Gosched() {
+				_, err = c.Write(ctx, []schema.Event{view("e", 12)})
+			}
+		}()
 	}
 	for {
 		short, stop := context.WithTimeout(ctx, 20*time.Millisecond)

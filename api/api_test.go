@@ -16,6 +16,8 @@ import (
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
 func TestMain(m *testing.M) {
@@ -48,12 +50,16 @@ accounts:
 type server struct {
 	t testing.TB
 	*httptest.Server
+	api       *api.API
+	engine    *engine.Engine
 	catalogue *catalogue.Catalogue
 	writer    *ingest.Writer
 	token     string // of account 1
 }
 
-func newServer(tb testing.TB) *server {
+// newServer serves a new store, with other than the default options where
+// some are changed.
+func newServer(tb testing.TB, change ...func(*api.Options)) *server {
 	tb.Helper()
 	conn := schematest.Open(tb)
 	c, err := catalogue.Open(tb.Context(), conn)
@@ -67,9 +73,27 @@ func newServer(tb testing.TB) *server {
 	if _, err := c.Apply(tb.Context(), file, false); err != nil {
 		tb.Fatal(err)
 	}
-	s := &server{t: tb, Server: httptest.NewServer(api.New(engine.New(conn, c, engine.DefaultLimits), c)), catalogue: c, writer: ingest.NewWriter(conn)}
+	return newServerOn(tb, conn, change...)
+}
+
+// newServerOn is one more server of a store.
+func newServerOn(tb testing.TB, conn driver.Conn, change ...func(*api.Options)) *server {
+	tb.Helper()
+	c, err := catalogue.Open(tb.Context(), conn)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	options := api.DefaultOptions
+	for _, set := range change {
+		set(&options)
+	}
+	e := engine.New(conn, c, engine.DefaultLimits)
+	s := &server{t: tb, api: api.New(e, c, options), engine: e, catalogue: c, writer: ingest.NewWriter(conn)}
+	s.Server = httptest.NewServer(s.api)
 	tb.Cleanup(s.Close)
-	s.token = s.newToken(1, 0, catalogue.ScopeRead)
+	if len(c.Snapshot().Accounts()) > 0 {
+		s.token = s.newToken(1, 0, catalogue.ScopeRead)
+	}
 	return s
 }
 

@@ -29,6 +29,7 @@ func (s *server) authenticated(scope catalogue.Scope) gin.HandlerFunc {
 			refuse(c, &problem{Status: http.StatusUnauthorized, Code: "invalid_token", Detail: "the token is unknown, expired or revoked"})
 			return
 		}
+		recordOf(c.Request.Context()).token = token
 		if !token.May(scope) {
 			c.Header("WWW-Authenticate", realm+`, error="insufficient_scope", scope="`+string(scope)+`"`)
 			refuse(c, &problem{Status: http.StatusForbidden, Code: "insufficient_scope", Detail: "the token lacks the scope " + string(scope)})

@@ -1,8 +1,6 @@
 package api
 
 import (
-	"net/http"
-
 	"github.com/gin-gonic/gin"
 
 	"lifthouse/engine"
@@ -30,13 +28,10 @@ func (s *server) results(operation engine.Operation) func(*gin.Context) (any, er
 			return nil, err
 		}
 		request.AccountID, request.SubjectID = owned.ID, id
-		switch c.NegotiateFormat(typeJSON, typeSQL) {
-		case typeJSON:
-			return s.engine.Report(c.Request.Context(), request)
-		case typeSQL:
+		if c.GetString(typeKey) == typeSQL {
 			text, err := s.engine.SQL(c.Request.Context(), request)
 			return plain{typeSQL, text}, err
 		}
-		return nil, &problemError{&problem{Status: http.StatusNotAcceptable, Code: "not_acceptable", Detail: "have " + typeJSON + " and " + typeSQL}}
+		return s.engine.Report(c.Request.Context(), request)
 	}
 }

@@ -74,7 +74,7 @@ func (p *program) serve(ctx context.Context, s *store, listen string, ready func
 		}
 	}
 	server := &http.Server{
-		Handler:           api.New(s.engine, s.catalogue),
+		Handler:           api.New(s.engine, s.catalogue, api.DefaultOptions),
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       time.Minute,
 		IdleTimeout:       2 * time.Minute,

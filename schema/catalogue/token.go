@@ -7,7 +7,9 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"regexp"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -59,6 +61,18 @@ func (t *Token) May(scope Scope) bool {
 
 // tokenPrefix lets scanners of leaked secrets recognise ours.
 const tokenPrefix = "lh_"
+
+// likeToken is what a token looks like, or one that was cut off.
+var likeToken = regexp.MustCompile(tokenPrefix + `[A-Za-z0-9_-]{16,}`)
+
+// Conceal returns the text without the tokens in it: they may stand where
+// they do not belong, and are not repeated in answers or logs.
+func Conceal(text string) string {
+	if !strings.Contains(text, tokenPrefix) {
+		return text
+	}
+	return likeToken.ReplaceAllString(text, tokenPrefix+"…")
+}
 
 // CreateToken makes a token of the account and returns its secret, 256 random
 // bits, which is kept nowhere.

@@ -1,0 +1,71 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+	"net/http/pprof"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"lifthouse/engine"
+)
+
+// metrics are what the server tells Prometheus about itself. Labels have few
+// values, all of them ours.
+type metrics struct {
+	registry     *prometheus.Registry
+	requests     *prometheus.HistogramVec
+	inFlight     prometheus.Gauge
+	storeQueries *prometheus.HistogramVec
+}
+
+// seconds are bounds from an answer out of memory to a report that is cut off.
+var seconds = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}
+
+func newMetrics() *metrics {
+	m := &metrics{
+		registry: prometheus.NewRegistry(),
+		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "http_request_duration_seconds", Help: "Time from a request's header to its answer.", Buckets: seconds,
+		}, []string{"method", "route", "status"}),
+		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "http_requests_in_flight", Help: "Requests that are being answered.",
+		}),
+		storeQueries: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "lifthouse_store_query_seconds", Help: "Time of a query for an answer, until its last row.", Buckets: seconds,
+		}, []string{"outcome"}),
+	}
+	m.registry.MustRegister(
+		m.requests, m.inFlight, m.storeQueries,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	)
+	return m
+}
+
+// queried takes the time of a store query.
+func (m *metrics) queried(took time.Duration, err error) {
+	outcome := "ok"
+	var store *engine.StoreError
+	switch {
+	case errors.As(err, &store):
+		outcome = string(store.Fault)
+	case err != nil:
+		outcome = "canceled"
+	}
+	m.storeQueries.WithLabelValues(outcome).Observe(took.Seconds())
+}
+
+// Admin returns the handler for operators: metrics and profiles. It asks for
+// no token, so that its place is an address that only operators reach.
+func (a *API) Admin() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(a.server.metrics.registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	return mux
+}

@@ -23,6 +23,8 @@ type server struct {
 	metrics   *metrics
 	ready     readiness
 	draining  atomic.Bool
+	answers   *answers
+	flights   flights
 }
 
 // API is the handler of the whole API.
@@ -34,6 +36,7 @@ type API struct {
 // New returns the API of an engine.
 func New(e *engine.Engine, c *catalogue.Catalogue, o Options) *API {
 	s := &server{engine: e, catalogue: c, options: o, metrics: newMetrics()}
+	s.answers = newAnswers(o.ResultsMemory, s.metrics)
 	e.Observe(s.metrics.queried)
 	compressed, err := gzhttp.NewWrapper(gzhttp.MinSize(compressFrom), gzhttp.EnableZstd(true))
 	if err != nil {
@@ -110,17 +113,33 @@ func answer(handle func(*gin.Context) (any, error), types ...string) gin.Handler
 			refuse(c, problemOf(err))
 			return
 		}
-		if text, ok := body.(plain); ok {
-			c.Data(http.StatusOK, text.kind+"; charset=utf-8", []byte(text.text))
-			return
-		}
-		text, err := encode(body)
+		ready, err := replyOf(c, body)
 		if err != nil {
 			refuse(c, problemOf(err))
 			return
 		}
-		c.Data(http.StatusOK, "application/json; charset=utf-8", text)
+		send(c, ready)
 	}
+}
+
+// replyOf makes a reply of what a handler returned. The tag of one that is not
+// made already is of its bytes, and of who asked for what.
+func replyOf(c *gin.Context, body any) (reply, error) {
+	r := reply{kind: typeJSON, keep: revalidated}
+	switch b := body.(type) {
+	case reply:
+		return b, nil
+	case plain:
+		r.kind, r.body = b.kind, []byte(b.text)
+	default:
+		var err error
+		if r.body, err = encode(body); err != nil {
+			return reply{}, err
+		}
+	}
+	account := recordOf(c.Request.Context()).token.AccountID
+	r.tag = tagOf(account, c.Request.URL.RequestURI(), c.Writer.Header().Get("X-Total-Count"), r.kind, string(r.body))
+	return r, nil
 }
 
 // encode writes JSON for people to read too: < and > stay as they are. It is

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -89,6 +90,7 @@ func newServerOn(tb testing.TB, conn driver.Conn, change ...func(*api.Options)) 
 	}
 	e := engine.New(conn, c, engine.DefaultLimits)
 	s := &server{t: tb, api: api.New(e, c, options), engine: e, catalogue: c, writer: ingest.NewWriter(conn)}
+	s.writer.AfterWrite(func(ctx context.Context) { _ = e.RefreshVersions(ctx) })
 	s.Server = httptest.NewServer(s.api)
 	tb.Cleanup(s.Close)
 	if len(c.Snapshot().Accounts()) > 0 {

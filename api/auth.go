@@ -17,6 +17,7 @@ const realm = `Bearer realm="lifthouse"`
 // authenticated lets a request pass whose token carries the scope (RFC 6750).
 func (s *server) authenticated(scope catalogue.Scope) gin.HandlerFunc {
 	return func(c *gin.Context) {
+		c.Writer.Header().Add("Vary", varies)
 		scheme, secret, _ := strings.Cut(c.GetHeader("Authorization"), " ")
 		if !strings.EqualFold(scheme, "Bearer") || secret == "" {
 			c.Header("WWW-Authenticate", realm)

@@ -20,6 +20,10 @@ type metrics struct {
 	requests     *prometheus.HistogramVec
 	inFlight     prometheus.Gauge
 	storeQueries *prometheus.HistogramVec
+	results      *prometheus.CounterVec
+	evictions    prometheus.Counter
+	keptBytes    prometheus.Gauge
+	keptAnswers  prometheus.Gauge
 }
 
 // seconds are bounds from an answer out of memory to a report that is cut off.
@@ -37,9 +41,21 @@ func newMetrics() *metrics {
 		storeQueries: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "lifthouse_store_query_seconds", Help: "Time of a query for an answer, until its last row.", Buckets: seconds,
 		}, []string{"outcome"}),
+		results: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "lifthouse_results_total", Help: "Answers with results: not_modified, hit (kept), shared (computed for another), miss (computed), stale (the store failed).",
+		}, []string{"outcome"}),
+		evictions: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "lifthouse_results_evictions_total", Help: "Kept answers dropped for want of room.",
+		}),
+		keptBytes: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "lifthouse_results_kept_bytes", Help: "What kept answers take.",
+		}),
+		keptAnswers: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "lifthouse_results_kept", Help: "Kept answers.",
+		}),
 	}
 	m.registry.MustRegister(
-		m.requests, m.inFlight, m.storeQueries,
+		m.requests, m.inFlight, m.storeQueries, m.results, m.evictions, m.keptBytes, m.keptAnswers,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	return m

@@ -17,6 +17,7 @@ import (
 type Engine struct {
 	store     *store
 	catalogue *catalogue.Catalogue
+	versions  versions
 }
 
 // New returns the engine of a store.

@@ -24,6 +24,9 @@ const defaultListen = "127.0.0.1:8080"
 // server has to be in force.
 const refreshEvery = 400 * time.Millisecond
 
+// versionsEvery is how often the data of another server's writers are noticed.
+const versionsEvery = time.Second
+
 // drain is how long requests that run may take to end when the server stops.
 const drain = time.Second
 
@@ -65,6 +68,7 @@ func (p *program) serve(ctx context.Context, s *store, listen string, ready func
 	defer background.Wait()
 	defer cancel()
 	background.Go(func() { s.catalogue.Follow(ctx, refreshEvery) })
+	background.Go(func() { s.engine.FollowVersions(ctx, versionsEvery) })
 	if s.dir != "" {
 		errands, err := listenForErrands(ctx, filepath.Join(s.dir, socketName))
 		if err != nil {

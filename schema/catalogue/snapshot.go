@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/cespare/xxhash/v2"
 )
 
 // Snapshot is the whole catalogue at one moment. It does not change.
@@ -19,6 +21,9 @@ type Snapshot struct {
 // Owned is all that one account has.
 type Owned struct {
 	Account
+	// Version changes whenever anything of the account does, tokens apart. It
+	// never comes back, and agrees between servers of a store.
+	Version   uint64 `json:"-"`
 	Websites  map[int64]Website
 	Goals     map[int64]Goal
 	Targets   map[int64]Target
@@ -106,13 +111,20 @@ func (o *Owned) targetsOf(website int64) ids {
 
 func newSnapshot(rows []row) (*Snapshot, error) {
 	s := &Snapshot{accounts: map[int64]*Owned{}, websites: map[int64]int64{}, tokens: map[Digest]Token{}}
+	versions := map[int64]uint64{}
 	for _, row := range rows {
+		if row.Kind != kindToken {
+			versions[row.AccountID] += row.identity()
+		}
 		if row.Archived {
 			continue
 		}
 		if err := s.add(row); err != nil {
 			return nil, fmt.Errorf("catalogue row %s %d of account %d: %w", row.Kind, row.ID, row.AccountID, err)
 		}
+	}
+	for id, owned := range s.accounts {
+		owned.Version = versions[id]
 	}
 	return s, nil
 }
@@ -128,6 +140,12 @@ func (s *Snapshot) owned(account int64) *Owned {
 		s.accounts[account] = o
 	}
 	return o
+}
+
+// identity is a number of the row in this version: rows are never changed, but
+// followed by a next version.
+func (r *row) identity() uint64 {
+	return xxhash.Sum64String(fmt.Sprint(r.Kind, " ", r.ID, " ", r.Facet, " ", r.Version, " ", r.Archived, " ", r.Body))
 }
 
 func (s *Snapshot) add(r row) error {

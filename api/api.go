@@ -25,6 +25,8 @@ type server struct {
 	draining  atomic.Bool
 	answers   *answers
 	flights   flights
+	rates     *rates
+	gate      *gate
 }
 
 // API is the handler of the whole API.
@@ -37,6 +39,8 @@ type API struct {
 func New(e *engine.Engine, c *catalogue.Catalogue, o Options) *API {
 	s := &server{engine: e, catalogue: c, options: o, metrics: newMetrics()}
 	s.answers = newAnswers(o.ResultsMemory, s.metrics)
+	s.rates = newRates(o.TokenRate)
+	s.gate = newGate(&o, s.metrics.shed)
 	e.Observe(s.metrics.queried)
 	compressed, err := gzhttp.NewWrapper(gzhttp.MinSize(compressFrom), gzhttp.EnableZstd(true))
 	if err != nil {
@@ -87,8 +91,8 @@ func (s *server) routes(router *gin.Engine) {
 	open("/healthz", healthz)
 	open("/readyz", s.readyz)
 	get := getOf(router.Group("/v1", s.authenticated(catalogue.ScopeRead)))
-	get("/campaigns", s.listCampaigns)
-	get("/campaigns/:id", s.getCampaign)
+	get("/campaigns", s.stored(s.listCampaigns))
+	get("/campaigns/:id", s.stored(s.getCampaign))
 	get("/campaigns/:id/results", s.results(engine.CampaignResults), typeJSON, typeSQL)
 	get("/widgets/:id/results", s.results(engine.WidgetResults), typeJSON, typeSQL)
 	get("/widgets/:id/experiments/:experimentId/results", s.results(engine.ExperimentResults), typeJSON, typeSQL)

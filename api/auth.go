@@ -31,6 +31,11 @@ func (s *server) authenticated(scope catalogue.Scope) gin.HandlerFunc {
 			return
 		}
 		recordOf(c.Request.Context()).token = token
+		if p := s.rates.take(&token, time.Now()); p != nil {
+			s.metrics.rateLimited.Inc()
+			refuse(c, p)
+			return
+		}
 		if !token.May(scope) {
 			c.Header("WWW-Authenticate", realm+`, error="insufficient_scope", scope="`+string(scope)+`"`)
 			refuse(c, &problem{Status: http.StatusForbidden, Code: "insufficient_scope", Detail: "the token lacks the scope " + string(scope)})

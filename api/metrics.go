@@ -24,6 +24,8 @@ type metrics struct {
 	evictions    prometheus.Counter
 	keptBytes    prometheus.Gauge
 	keptAnswers  prometheus.Gauge
+	rateLimited  prometheus.Counter
+	shed         prometheus.Counter
 }
 
 // seconds are bounds from an answer out of memory to a report that is cut off.
@@ -53,9 +55,15 @@ func newMetrics() *metrics {
 		keptAnswers: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "lifthouse_results_kept", Help: "Kept answers.",
 		}),
+		rateLimited: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "lifthouse_rate_limited_total", Help: "Requests refused since their token asks too often.",
+		}),
+		shed: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "lifthouse_shed_total", Help: "Turns at the store that were refused since it has too much to do.",
+		}),
 	}
 	m.registry.MustRegister(
-		m.requests, m.inFlight, m.storeQueries, m.results, m.evictions, m.keptBytes, m.keptAnswers,
+		m.requests, m.inFlight, m.storeQueries, m.results, m.evictions, m.keptBytes, m.keptAnswers, m.rateLimited, m.shed,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	return m

@@ -11,6 +11,11 @@ type Options struct {
 
 	ResultsAge    time.Duration // how long results are good for while the data are the same; 0: they are always computed
 	ResultsMemory int64         // bytes that kept results may take; 0: none are kept
+
+	TokenRate  float64       // requests a second of one token, and twice as many at once
+	StoreSlots int           // requests that ask the store at the same time
+	StoreQueue int           // requests that wait for their turn
+	StoreWait  time.Duration // the longest that one waits
 }
 
 // DefaultOptions suit a dashboard and a script or two.
@@ -18,4 +23,8 @@ var DefaultOptions = Options{
 	MaxBody:       1 << 20,
 	ResultsAge:    time.Minute,
 	ResultsMemory: 64 << 20,
+	TokenRate:     500,
+	StoreSlots:    8, // of the driver's ten connections: two are left for what the server does by itself
+	StoreQueue:    64,
+	StoreWait:     2 * time.Second,
 }

@@ -106,6 +106,11 @@ func (s *server) answered(c *gin.Context, q *question) (reply, error) {
 // compute asks the store and keeps the answer. The version was read before
 // the data: an answer may hold more than its version says, never less.
 func (s *server) compute(ctx context.Context, q *question, is version) ([]byte, error) {
+	leave, err := s.gate.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	at := time.Now()
 	body, err := s.render(ctx, q)
 	if err != nil {

@@ -1,0 +1,11 @@
+package api
+
+import "context"
+
+// Occupy takes one of the turns at the store until release is called.
+func (a *API) Occupy(ctx context.Context) (release func(), err error) {
+	return a.server.gate.enter(ctx)
+}
+
+// Waiting are the requests that wait for a turn.
+func (a *API) Waiting() int64 { return a.server.gate.waiting.Load() }

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"strconv"
 	"sync/atomic"
 
 	"lifthouse/engine"
@@ -142,7 +143,7 @@ func replyOf(c *gin.Context, body any) (reply, error) {
 		}
 	}
 	account := recordOf(c.Request.Context()).token.AccountID
-	r.tag = tagOf(account, c.Request.URL.RequestURI(), c.Writer.Header().Get("X-Total-Count"), r.kind, string(r.body))
+	r.tag = tagOf(strconv.FormatInt(account, 10), c.Request.URL.RequestURI(), c.Writer.Header().Get("X-Total-Count"), r.kind, string(r.body))
 	return r, nil
 }
 

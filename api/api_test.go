@@ -55,6 +55,7 @@ type server struct {
 	engine    *engine.Engine
 	catalogue *catalogue.Catalogue
 	writer    *ingest.Writer
+	conn      driver.Conn
 	token     string // of account 1
 }
 
@@ -89,7 +90,7 @@ func newServerOn(tb testing.TB, conn driver.Conn, change ...func(*api.Options)) 
 		set(&options)
 	}
 	e := engine.New(conn, c, engine.DefaultLimits)
-	s := &server{t: tb, api: api.New(e, c, options), engine: e, catalogue: c, writer: ingest.NewWriter(conn)}
+	s := &server{t: tb, api: api.New(e, c, options), engine: e, catalogue: c, writer: ingest.NewWriter(conn), conn: conn}
 	s.writer.AfterWrite(func(ctx context.Context) { _ = e.RefreshVersions(ctx) })
 	s.Server = httptest.NewServer(s.api)
 	tb.Cleanup(s.Close)

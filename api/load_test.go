@@ -1,10 +1,12 @@
 package api_test
 
 import (
+	"context"
 	"net/http"
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -87,5 +89,45 @@ func TestWaitingForTheStoreEnds(t *testing.T) {
 	response, text := s.send(http.MethodGet, "/v1/campaigns", http.NoBody, s.withToken()...)
 	if response.status != http.StatusServiceUnavailable || !strings.Contains(text, `"code":"busy"`) {
 		t.Errorf("%d %s", response.status, text)
+	}
+}
+
+func TestAClientThatLeftIsInTheLogOnly(t *testing.T) {
+	log := logged(t)
+	s := newServer(t, func(o *api.Options) { o.StoreSlots, o.StoreQueue, o.StoreWait = 1, 8, time.Minute })
+	release, err := s.api.Occupy(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	var clients sync.WaitGroup
+	for _, path := range []string{"/v1/campaigns", bannerResults} {
+		clients.Go(func() {
+			request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+path, http.NoBody)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			request.Header.Set("Authorization", "Bearer "+s.token)
+			response, err := http.DefaultClient.Do(request)
+			if err == nil {
+				_ = response.Body.Close()
+				t.Errorf("it was answered: %s", response.Status)
+			}
+		})
+	}
+	for s.api.Waiting() < 2 {
+		runtime.Gosched()
+	}
+	leave()
+	clients.Wait()
+	for s.api.Waiting() > 0 {
+		runtime.Gosched()
+	}
+	release()
+	s.Close() // the log is written
+	requests := lines(t, log.String(), "request")
+	if len(requests) != 2 || requests[0]["status"] != 499.0 || requests[1]["status"] != 499.0 || len(lines(t, log.String(), "request failed")) > 0 {
+		t.Errorf("the log says\n%s", log)
 	}
 }

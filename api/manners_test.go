@@ -120,6 +120,8 @@ func TestAcceptIsWeighed(t *testing.T) {
 		{results, "application/*;q=0.1, APPLICATION/SQL", "application/sql; charset=utf-8"},
 		{results, "text/html, */*;q=0.1", "application/json; charset=utf-8"},
 		{list, "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8", "application/json; charset=utf-8"},
+		{list, "", "application/json; charset=utf-8"},
+		{list, "nonsense, application/json", "application/json; charset=utf-8"},
 		{list, "application/sql", ""},
 		{list, "*/*;q=0", ""},
 		{results, "application/json;q=2", ""},

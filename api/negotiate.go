@@ -25,10 +25,11 @@ func negotiated(c *gin.Context, offers []string) error {
 // preferred returns the offer that the Accept header likes best, of equals the
 // first; none where it admits none (RFC 9110, 12.5.1). No header admits all.
 func preferred(accept, offers []string) string {
-	ranges := mediaRanges(strings.Join(accept, ","))
-	if len(ranges) == 0 && len(accept) == 0 {
+	header := strings.Join(accept, ",")
+	if strings.Trim(header, " ,") == "" {
 		return offers[0]
 	}
+	ranges := mediaRanges(header)
 	best, liked := "", 0.0
 	for _, offer := range offers {
 		if q := qualityOf(offer, ranges); q > liked {

@@ -3,8 +3,9 @@ package api
 import (
 	"crypto/sha256"
 	"encoding/base64"
-	"fmt"
+	"io"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -56,9 +57,12 @@ func notModified(c *gin.Context) {
 
 // tagOf makes a weak entity tag of all that decides an answer. It is weak for
 // the same report is told with another generatedAt.
-func tagOf(parts ...any) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%#v", parts))
-	return `W/"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`
+func tagOf(parts ...string) string {
+	digest := sha256.New()
+	for _, part := range parts {
+		_, _ = io.WriteString(digest, strconv.Itoa(len(part))+":"+part)
+	}
+	return `W/"` + base64.RawURLEncoding.EncodeToString(digest.Sum(nil)[:16]) + `"`
 }
 
 // matches says whether the client has the answer with this tag (RFC 9110,

@@ -77,7 +77,7 @@ func (s *server) answered(c *gin.Context, q *question) (reply, error) {
 	is.data, is.known = s.engine.Version(ctx, q.subject)
 	answer := reply{kind: q.kind, keep: briefly}
 	if is.known {
-		answer.tag = tagOf(s.options.Release, q.key, is.catalogue, is.data)
+		answer.tag = tagOf(s.options.Release, q.key, fmt.Sprint(is))
 	}
 	if !anew {
 		if is.known && matches(c.Request, answer.tag) {

@@ -13,6 +13,7 @@ import (
 type Snapshot struct {
 	accounts map[int64]*Owned
 	websites map[int64]int64 // website to account
+	archived map[int64]int64 // website to the account that its events belong to
 	tokens   map[Digest]Token
 }
 
@@ -21,7 +22,7 @@ type Owned struct {
 	Account
 	Websites  map[int64]Website
 	Goals     map[int64]Goal
-	Targets   map[int64]Target
+	Targets   map[int64]LiveTarget
 	Campaigns map[int64]LiveCampaign
 	Widgets   map[int64]LiveWidget
 }
@@ -35,6 +36,12 @@ type LiveCampaign struct {
 // LiveWidget is a widget's definition and its state.
 type LiveWidget struct {
 	Widget
+	State
+}
+
+// LiveTarget is a target's definition and its dates.
+type LiveTarget struct {
+	Target
 	State
 }
 
@@ -64,6 +71,12 @@ func (s *Snapshot) Accounts() []*Owned { return ByID(s.accounts) }
 func (s *Snapshot) AccountOfWebsite(id int64) (int64, bool) {
 	account, ok := s.websites[id]
 	return account, ok
+}
+
+// ownerOf returns the account whose events the website has, also where the
+// website is archived; 0 where there is none.
+func (s *Snapshot) ownerOf(website int64) int64 {
+	return cmp.Or(s.websites[website], s.archived[website])
 }
 
 // Token returns the token with this digest, unless it was revoked or has
@@ -105,9 +118,12 @@ func (o *Owned) targetsOf(website int64) ids {
 }
 
 func newSnapshot(rows []row) (*Snapshot, error) {
-	s := &Snapshot{accounts: map[int64]*Owned{}, websites: map[int64]int64{}, tokens: map[Digest]Token{}}
+	s := &Snapshot{accounts: map[int64]*Owned{}, websites: map[int64]int64{}, archived: map[int64]int64{}, tokens: map[Digest]Token{}}
 	for _, row := range rows {
 		if row.Archived {
+			if row.Kind == kindWebsite {
+				s.archived[row.ID] = row.AccountID
+			}
 			continue
 		}
 		if err := s.add(row); err != nil {
@@ -122,7 +138,7 @@ func (s *Snapshot) owned(account int64) *Owned {
 	if !ok {
 		o = &Owned{
 			Account:  Account{ID: account},
-			Websites: map[int64]Website{}, Goals: map[int64]Goal{}, Targets: map[int64]Target{},
+			Websites: map[int64]Website{}, Goals: map[int64]Goal{}, Targets: map[int64]LiveTarget{},
 			Campaigns: map[int64]LiveCampaign{}, Widgets: map[int64]LiveWidget{},
 		}
 		s.accounts[account] = o
@@ -147,7 +163,10 @@ func (s *Snapshot) add(r row) error {
 	case kindGoal:
 		return addDefinition(o.Goals, r.ID, body)
 	case kindTarget:
-		return addDefinition(o.Targets, r.ID, body)
+		live := o.Targets[r.ID]
+		err := unmarshalFacet(r.Facet, body, &live.Target, &live.State)
+		o.Targets[r.ID] = live
+		return err
 	case kindCampaign:
 		live := o.Campaigns[r.ID]
 		err := unmarshalFacet(r.Facet, body, &live.Campaign, &live.State)

@@ -21,8 +21,12 @@ type server struct {
 
 // New returns the handler of the whole API.
 func New(e *engine.Engine, c *catalogue.Catalogue) http.Handler {
-	gin.SetMode(gin.ReleaseMode)
 	s := &server{engine: e, catalogue: c}
+	return s.router()
+}
+
+func (s *server) router() http.Handler {
+	gin.SetMode(gin.ReleaseMode)
 	router := gin.New()
 	router.HandleMethodNotAllowed = true
 	router.RedirectTrailingSlash = false
@@ -34,6 +38,12 @@ func New(e *engine.Engine, c *catalogue.Catalogue) http.Handler {
 	router.NoMethod(func(c *gin.Context) {
 		refuse(c, &problem{Status: http.StatusMethodNotAllowed, Code: "method_not_allowed", Detail: "allowed here: " + c.Writer.Header().Get("Allow")})
 	})
+	s.routes(router)
+	return router
+}
+
+// routes has every operation; each GET answers HEAD too.
+func (s *server) routes(router *gin.Engine) {
 	read := router.Group("/v1", s.authenticated(catalogue.ScopeRead))
 	get := func(path string, handle func(*gin.Context) (any, error)) {
 		read.GET(path, answer(handle))
@@ -44,7 +54,18 @@ func New(e *engine.Engine, c *catalogue.Catalogue) http.Handler {
 	get("/campaigns/:id/results", s.results(engine.CampaignResults))
 	get("/widgets/:id/results", s.results(engine.WidgetResults))
 	get("/widgets/:id/experiments/:experimentId/results", s.results(engine.ExperimentResults))
-	return router
+	get("/widgets", s.listWidgets)
+	get("/widgets/:id", s.getWidget)
+	get("/goals", s.listGoals)
+	get("/goals/:id", s.getGoal)
+	get("/targets", s.listTargets)
+	get("/targets/:id", s.getTarget)
+	get("/websites", s.listWebsites)
+	write := router.Group("/v1", s.authenticated(catalogue.ScopeWrite))
+	write.POST("/campaigns/:id/start", answer(s.switchCampaign(true)))
+	write.POST("/campaigns/:id/stop", answer(s.switchCampaign(false)))
+	write.POST("/widgets/:id/start", answer(s.switchWidget(true)))
+	write.POST("/widgets/:id/stop", answer(s.switchWidget(false)))
 }
 
 // plain is a body that is not JSON.

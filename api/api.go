@@ -66,6 +66,7 @@ func (s *server) routes(router *gin.Engine) {
 	write.POST("/campaigns/:id/stop", answer(s.switchCampaign(false)))
 	write.POST("/widgets/:id/start", answer(s.switchWidget(true)))
 	write.POST("/widgets/:id/stop", answer(s.switchWidget(false)))
+	s.describe(router)
 }
 
 // plain is a body that is not JSON.

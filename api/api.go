@@ -94,9 +94,22 @@ func (s *server) routes(router *gin.Engine) {
 	get := getOf(router.Group("/v1", s.authenticated(catalogue.ScopeRead)))
 	get("/campaigns", s.stored(s.listCampaigns))
 	get("/campaigns/:id", s.stored(s.getCampaign))
+	get("/widgets", s.stored(s.listWidgets))
+	get("/widgets/:id", s.stored(s.getWidget))
+	get("/goals", s.listGoals)
+	get("/goals/:id", s.getGoal)
+	get("/targets", s.listTargets)
+	get("/targets/:id", s.getTarget)
+	get("/websites", s.listWebsites)
 	get("/campaigns/:id/results", s.results(engine.CampaignResults), typeJSON, typeSQL)
 	get("/widgets/:id/results", s.results(engine.WidgetResults), typeJSON, typeSQL)
 	get("/widgets/:id/experiments/:experimentId/results", s.results(engine.ExperimentResults), typeJSON, typeSQL)
+	write := router.Group("/v1", s.authenticated(catalogue.ScopeWrite))
+	write.POST("/campaigns/:id/start", answer(s.stored(s.switchCampaign(true))))
+	write.POST("/campaigns/:id/stop", answer(s.stored(s.switchCampaign(false))))
+	write.POST("/widgets/:id/start", answer(s.stored(s.switchWidget(true))))
+	write.POST("/widgets/:id/stop", answer(s.stored(s.switchWidget(false))))
+	s.describe(router)
 }
 
 // plain is a body that is not JSON.

@@ -3,7 +3,6 @@ package api_test
 import (
 	"context"
 	"encoding/json"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -63,19 +62,16 @@ type server struct {
 // some are changed.
 func newServer(tb testing.TB, change ...func(*api.Options)) *server {
 	tb.Helper()
-	conn := schematest.Open(tb)
-	c, err := catalogue.Open(tb.Context(), conn)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	file, err := catalogue.Read(strings.NewReader(twoAccounts))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if _, err := c.Apply(tb.Context(), file, false); err != nil {
-		tb.Fatal(err)
-	}
-	return newServerOn(tb, conn, change...)
+	s := newEmptyServer(tb, change...)
+	s.apply(twoAccounts)
+	s.token = s.newToken(1, 0, catalogue.ScopeRead)
+	return s
+}
+
+// newEmptyServer has no account yet.
+func newEmptyServer(tb testing.TB, change ...func(*api.Options)) *server {
+	tb.Helper()
+	return newServerOn(tb, schematest.Open(tb), change...)
 }
 
 // newServerOn is one more server of a store.
@@ -94,9 +90,6 @@ func newServerOn(tb testing.TB, conn driver.Conn, change ...func(*api.Options)) 
 	s.writer.AfterWrite(func(ctx context.Context) { _ = e.RefreshVersions(ctx) })
 	s.Server = httptest.NewServer(s.api)
 	tb.Cleanup(s.Close)
-	if len(c.Snapshot().Accounts()) > 0 {
-		s.token = s.newToken(1, 0, catalogue.ScopeRead)
-	}
 	return s
 }
 
@@ -118,25 +111,26 @@ type answer struct {
 // do sends a request and returns the answer, its body as JSON and as text.
 func (s *server) do(method, path, token string) (answer, map[string]any, string) {
 	s.t.Helper()
+	return s.with(method, path, token, nil)
+}
+
+// with is do with more headers.
+func (s *server) with(method, path, token string, header http.Header) (answer, map[string]any, string) {
+	s.t.Helper()
 	request, err := http.NewRequestWithContext(s.t.Context(), method, s.URL+path, http.NoBody)
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	if header != nil {
+		request.Header = header
+	}
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	response, text := exchange(s.t, request)
 	var body map[string]any
 	_ = json.Unmarshal(text, &body)
-	return answer{response.StatusCode, response.Header}, body, string(text)
+	return response, body, string(text)
 }
 
 func TestRefusals(t *testing.T) {
@@ -298,17 +292,8 @@ func TestHeadAndRequestID(t *testing.T) {
 		t.Errorf("HEAD = %d %q", response.status, text)
 	}
 	for given, kept := range map[string]bool{"abc-1.2_3": true, "a b": false, strings.Repeat("x", 129): false} {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/v1/campaigns", http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
-		request.Header.Set("X-Request-Id", given)
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = response.Body.Close()
-		if got := response.Header.Get("X-Request-Id"); (got == given) != kept {
+		response, _, _ := s.with("GET", "/v1/campaigns", "", http.Header{"X-Request-Id": {given}})
+		if got := response.Get("X-Request-Id"); (got == given) != kept {
 			t.Errorf("X-Request-Id %q answered as %q", given, got)
 		}
 	}

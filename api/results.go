@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,6 +33,9 @@ func (s *server) results(operation engine.Operation) func(*gin.Context) (any, er
 			return nil, err
 		}
 		owned, bound := s.owned(c)
+		if err := goalFault(owned, cmp.Or(bound, request.WebsiteID), request.GoalID); err != nil {
+			return nil, err
+		}
 		if request.WebsiteID, err = searchedWebsite(owned, bound, request.WebsiteID); err != nil {
 			return nil, err
 		}
@@ -152,4 +156,20 @@ func markStale(kind string, body []byte) []byte {
 		return append([]byte("-- stale: the store does not answer\n"), body...)
 	}
 	return bytes.Replace(body, []byte(`"stale":false`), []byte(`"stale":true`), 1)
+}
+
+// goalFault refuses a goal that the account does not have on the website, if
+// one is known, before anything that may not be found: the goal is a parameter.
+func goalFault(owned *catalogue.Owned, website, id int64) error {
+	goal, known := owned.Goals[id]
+	if _, ours := owned.Websites[website]; id == 0 || known && (!ours || goal.WebsiteID == website) {
+		return nil
+	}
+	value := fmt.Sprint(id)
+	if id == engine.NoID {
+		value = "0, or more digits than an id has"
+	}
+	return &engine.InvalidError{Code: engine.UnknownGoal, Faults: []engine.Fault{
+		{Name: "goal", Value: value, Detail: "want the id of a goal of the same website"},
+	}}
 }

@@ -81,6 +81,26 @@ func TestResultsAreKeptWhileNothingChanges(t *testing.T) {
 	}
 }
 
+func TestStartAndStopShowAtOnce(t *testing.T) {
+	s := newServer(t)
+	writes := s.newToken(1, 0, catalogue.ScopeWrite)
+	paths := []string{bannerResults, "/v1/campaigns", "/v1/campaigns/12"}
+	for _, action := range []string{"stop", "start"} {
+		before := map[string]polled{}
+		for _, path := range paths {
+			before[path] = polled{answer: s.must(path)}
+		}
+		if response, _, text := s.do("POST", "/v1/campaigns/12/"+action, writes); response.status != http.StatusOK || response.Get("ETag") != "" || response.Get("Cache-Control") != "no-store" {
+			t.Fatalf("%s: %d %v\n%s", action, response.status, response.Header, text)
+		}
+		for _, path := range paths {
+			if response, _ := s.send(http.MethodGet, path, http.NoBody, s.withToken("If-None-Match", before[path].Get("ETag"))...); response.status != http.StatusOK {
+				t.Errorf("after %s, %s = %d", action, path, response.status)
+			}
+		}
+	}
+}
+
 func TestKeptResultsHaveAnAge(t *testing.T) {
 	s := newServer(t, func(o *api.Options) { o.ResultsAge = time.Millisecond })
 	first := s.poll(bannerResults)

@@ -60,7 +60,7 @@ func (g *gate) enter(ctx context.Context) (leave func(), err error) {
 	}
 }
 
-// stored is for operations that ask the store each time.
+// stored is for operations that change the store.
 func (s *server) stored(handle func(*gin.Context) (any, error)) func(*gin.Context) (any, error) {
 	return func(c *gin.Context) (any, error) {
 		leave, err := s.gate.enter(c.Request.Context())

@@ -35,6 +35,7 @@ const soakAge = 2 * time.Second
 // soaking is what clients, writer and catalogue have in common.
 type soaking struct {
 	*server
+	writes   string // a token that may
 	client   *http.Client
 	visitors atomic.Int64 // that campaign 12 had when the writer was last told so
 	polls    atomic.Int64
@@ -46,6 +47,7 @@ func TestSoak(t *testing.T) {
 		server: newServer(t, func(o *api.Options) { o.ResultsAge, o.TokenRate = soakAge, 0 }),
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100}},
 	}
+	s.writes = s.newToken(1, 0, catalogue.ScopeWrite)
 	following, stop := context.WithCancel(t.Context())
 	var background sync.WaitGroup
 	background.Go(func() { s.engine.FollowVersions(following, time.Second) })
@@ -187,7 +189,7 @@ func (s *soaking) keepWriting(ctx context.Context, t *testing.T) {
 	}
 }
 
-// keepApplying has campaigns begin and change, and tokens come and go.
+// keepApplying has campaigns start, stop and change, and tokens come and go.
 func (s *soaking) keepApplying(ctx context.Context, t *testing.T) {
 	t.Helper()
 	tick := time.NewTicker(time.Second)
@@ -201,6 +203,11 @@ func (s *soaking) keepApplying(ctx context.Context, t *testing.T) {
 		if _, err := s.catalogue.Apply(t.Context(), file, false); err != nil {
 			t.Error(err)
 			return
+		}
+		for _, action := range []string{"stop", "start"} {
+			if response, _, text := s.do("POST", "/v1/campaigns/12/"+action, s.writes); response.status != http.StatusOK {
+				t.Errorf("%s: %d %s", action, response.status, text)
+			}
 		}
 		_, token, err := s.catalogue.CreateToken(t.Context(), catalogue.Token{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeRead}})
 		if err == nil {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"math/big"
 
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
-
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 )
@@ -87,39 +85,23 @@ func (c *WidgetCounters) add(row *counted) {
 	}
 }
 
-// counted is what was ever stored of a subject, of one event and goal.
-type counted struct {
-	subject           int64
-	event             schema.Kind
-	goal              int64
-	events            int64
-	value, extraValue big.Int
-}
-
-// counted calls add for all that was stored of the websites' subjects.
+// counted calls add for all that was stored of the websites' subjects. A
+// subject's experiments come one by one.
 func (e *Engine) counted(ctx context.Context, of schema.Subject, websites map[int64]bool, add func(*counted)) error {
 	if len(websites) == 0 {
 		return nil
 	}
-	ids := make([]int64, 0, len(websites))
-	for id := range websites {
-		ids = append(ids, id)
-	}
-	query := &Query{Params: []Param{{"subject", string(of)}, {"website_ids", ids}}}
-	if err := query.render("counters.sql", struct{}{}); err != nil {
+	now, err := e.gathered(ctx)
+	if err != nil {
 		return err
 	}
-	return e.store.each(ctx, query, func(row driver.Rows) error {
-		var c counted
-		var event string
-		var events uint64
-		if err := row.Scan(&c.subject, &event, &c.goal, &events, &c.value, &c.extraValue); err != nil {
-			return err
+	for website := range websites {
+		counts := now.counts[collection{website, of}]
+		for i := range counts {
+			add(&counts[i])
 		}
-		c.event, c.events = schema.Kind(event), int64(events)
-		add(&c)
-		return nil
-	})
+	}
+	return nil
 }
 
 // wholeMoney rounds an amount to whole units, halves away from zero.

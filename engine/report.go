@@ -17,7 +17,7 @@ import (
 type Engine struct {
 	store     *store
 	catalogue *catalogue.Catalogue
-	versions  versions
+	memory    memory
 }
 
 // New returns the engine of a store.

@@ -142,6 +142,10 @@ func replyOf(c *gin.Context, body any) (reply, error) {
 			return reply{}, err
 		}
 	}
+	if c.Request.Method != http.MethodGet && c.Request.Method != http.MethodHead {
+		r.keep = notKept // what a change answers is of that moment
+		return r, nil
+	}
 	account := recordOf(c.Request.Context()).token.AccountID
 	r.tag = tagOf(strconv.FormatInt(account, 10), c.Request.URL.RequestURI(), c.Writer.Header().Get("X-Total-Count"), r.kind, string(r.body))
 	return r, nil

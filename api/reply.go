@@ -26,7 +26,7 @@ const (
 	revalidated = "private, no-cache"
 	// briefly is of results: their data are looked at once a second.
 	briefly = "private, max-age=1"
-	// notKept is of what is out of date already.
+	// notKept is of what is out of date already, or will be.
 	notKept = "no-store"
 )
 

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"sync"
+
+	"lifthouse/schema/catalogue"
 )
 
 // flights are computations that several requests wait for, by what they
@@ -54,7 +56,7 @@ func (f *flights) join(ctx context.Context, key string, compute func(context.Con
 func (f *flights) fly(ctx context.Context, key string, run *flight, compute func(context.Context) ([]byte, error)) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			slog.ErrorContext(ctx, "panic", "panic", fmt.Sprint(cause), "stack", string(debug.Stack()))
+			slog.ErrorContext(ctx, "panic", "requestId", recordOf(ctx).requestID, "panic", catalogue.Conceal(fmt.Sprint(cause)), "stack", string(debug.Stack()))
 			run.err = fmt.Errorf("panic: %v", cause)
 		}
 		run.cancel()

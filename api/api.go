@@ -6,69 +6,162 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"strconv"
+	"sync/atomic"
 
 	"lifthouse/engine"
 	"lifthouse/schema/catalogue"
 
 	"github.com/gin-gonic/gin"
+	"github.com/klauspost/compress/gzhttp"
 )
 
 // server answers requests from one engine and one catalogue.
 type server struct {
 	engine    *engine.Engine
 	catalogue *catalogue.Catalogue
+	options   Options
+	metrics   *metrics
+	ready     readiness
+	draining  atomic.Bool
+	answers   *answers
+	flights   flights
+	rates     *rates
+	gate      *gate
 }
 
-// New returns the handler of the whole API.
-func New(e *engine.Engine, c *catalogue.Catalogue) http.Handler {
+// API is the handler of the whole API.
+type API struct {
+	http.Handler
+	server *server
+}
+
+// New returns the API of an engine.
+func New(e *engine.Engine, c *catalogue.Catalogue, o Options) *API {
+	s := &server{engine: e, catalogue: c, options: o, metrics: newMetrics()}
+	s.answers = newAnswers(o.ResultsMemory, s.metrics)
+	s.rates = newRates(o.TokenRate)
+	s.gate = newGate(&o, s.metrics.shed)
+	e.Observe(s.metrics.queried)
+	compressed, err := gzhttp.NewWrapper(gzhttp.MinSize(compressFrom), gzhttp.EnableZstd(true))
+	if err != nil {
+		panic(err) // the options are constants
+	}
+	return &API{Handler: s.observed(compressed(s.router())), server: s}
+}
+
+// compressFrom is how large a body is worth the work, in bytes.
+const compressFrom = 1 << 10
+
+// Drain has the server say that it is about to stop: no new requests should be
+// sent to it, and those that come are answered still.
+func (a *API) Drain() { a.server.draining.Store(true) }
+
+func (s *server) router() http.Handler {
 	gin.SetMode(gin.ReleaseMode)
-	s := &server{engine: e, catalogue: c}
 	router := gin.New()
 	router.HandleMethodNotAllowed = true
 	router.RedirectTrailingSlash = false
 	router.UseRawPath = true // an encoded slash is part of an id, and of no route
-	router.Use(identify, recovered)
+	router.Use(identify, recovered, s.shared, s.bounded)
 	router.NoRoute(func(c *gin.Context) {
 		refuse(c, notFound("there is nothing at "+c.Request.URL.Path))
 	})
 	router.NoMethod(func(c *gin.Context) {
-		refuse(c, &problem{Status: http.StatusMethodNotAllowed, Code: "method_not_allowed", Detail: "allowed here: " + c.Writer.Header().Get("Allow")})
+		allow := c.Writer.Header().Get("Allow") + ", " + http.MethodOptions
+		c.Header("Allow", allow)
+		if c.Request.Method == http.MethodOptions {
+			s.optionsOf(c, allow)
+			return
+		}
+		refuse(c, &problem{Status: http.StatusMethodNotAllowed, Code: "method_not_allowed", Detail: "allowed here: " + allow})
 	})
-	read := router.Group("/v1", s.authenticated(catalogue.ScopeRead))
-	get := func(path string, handle func(*gin.Context) (any, error)) {
-		read.GET(path, answer(handle))
-		read.HEAD(path, answer(handle))
+	s.routes(router)
+	return router
+}
+
+// routes has every operation; each GET answers HEAD too.
+func (s *server) routes(router *gin.Engine) {
+	getOf := func(group gin.IRoutes) func(string, func(*gin.Context) (any, error), ...string) {
+		return func(path string, handle func(*gin.Context) (any, error), types ...string) {
+			group.GET(path, answer(handle, types...))
+			group.HEAD(path, answer(handle, types...))
+		}
 	}
+	open := getOf(router)
+	open("/healthz", healthz)
+	open("/readyz", s.readyz)
+	get := getOf(router.Group("/v1", s.authenticated(catalogue.ScopeRead)))
 	get("/campaigns", s.listCampaigns)
 	get("/campaigns/:id", s.getCampaign)
-	get("/campaigns/:id/results", s.results(engine.CampaignResults))
-	get("/widgets/:id/results", s.results(engine.WidgetResults))
-	get("/widgets/:id/experiments/:experimentId/results", s.results(engine.ExperimentResults))
-	return router
+	get("/widgets", s.listWidgets)
+	get("/widgets/:id", s.getWidget)
+	get("/goals", s.listGoals)
+	get("/goals/:id", s.getGoal)
+	get("/targets", s.listTargets)
+	get("/targets/:id", s.getTarget)
+	get("/websites", s.listWebsites)
+	get("/campaigns/:id/results", s.results(engine.CampaignResults), typeJSON, typeSQL)
+	get("/widgets/:id/results", s.results(engine.WidgetResults), typeJSON, typeSQL)
+	get("/widgets/:id/experiments/:experimentId/results", s.results(engine.ExperimentResults), typeJSON, typeSQL)
+	write := router.Group("/v1", s.authenticated(catalogue.ScopeWrite))
+	write.POST("/campaigns/:id/start", answer(s.stored(s.switchCampaign(true))))
+	write.POST("/campaigns/:id/stop", answer(s.stored(s.switchCampaign(false))))
+	write.POST("/widgets/:id/start", answer(s.stored(s.switchWidget(true))))
+	write.POST("/widgets/:id/stop", answer(s.stored(s.switchWidget(false))))
+	s.describe(router)
 }
 
 // plain is a body that is not JSON.
 type plain struct{ kind, text string }
 
-// answer writes what the handler returns: a body, or a problem.
-func answer(handle func(*gin.Context) (any, error)) gin.HandlerFunc {
+// answer writes what the handler returns: a body, or a problem. Of the types
+// that it can give, JSON where none is named, the request chooses.
+func answer(handle func(*gin.Context) (any, error), types ...string) gin.HandlerFunc {
+	if len(types) == 0 {
+		types = []string{typeJSON}
+	}
 	return func(c *gin.Context) {
+		if err := negotiated(c, types); err != nil {
+			refuse(c, problemOf(err))
+			return
+		}
 		body, err := handle(c)
 		if err != nil {
 			refuse(c, problemOf(err))
 			return
 		}
-		if text, ok := body.(plain); ok {
-			c.Data(http.StatusOK, text.kind+"; charset=utf-8", []byte(text.text))
-			return
-		}
-		text, err := encode(body)
+		ready, err := replyOf(c, body)
 		if err != nil {
 			refuse(c, problemOf(err))
 			return
 		}
-		c.Data(http.StatusOK, "application/json; charset=utf-8", text)
+		send(c, ready)
 	}
+}
+
+// replyOf makes a reply of what a handler returned. The tag of one that is not
+// made already is of its bytes, and of who asked for what.
+func replyOf(c *gin.Context, body any) (reply, error) {
+	r := reply{kind: typeJSON, keep: revalidated}
+	switch b := body.(type) {
+	case reply:
+		return b, nil
+	case plain:
+		r.kind, r.body = b.kind, []byte(b.text)
+	default:
+		var err error
+		if r.body, err = encode(body); err != nil {
+			return reply{}, err
+		}
+	}
+	if c.Request.Method != http.MethodGet && c.Request.Method != http.MethodHead {
+		r.keep = notKept // what a change answers is of that moment
+		return r, nil
+	}
+	account := recordOf(c.Request.Context()).token.AccountID
+	r.tag = tagOf(strconv.FormatInt(account, 10), c.Request.URL.RequestURI(), c.Writer.Header().Get("X-Total-Count"), r.kind, string(r.body))
+	return r, nil
 }
 
 // encode writes JSON for people to read too: < and > stay as they are. It is

@@ -1,8 +1,8 @@
 package api_test
 
 import (
+	"context"
 	"encoding/json"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -16,6 +16,8 @@ import (
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
 func TestMain(m *testing.M) {
@@ -48,28 +50,46 @@ accounts:
 type server struct {
 	t testing.TB
 	*httptest.Server
+	api       *api.API
+	engine    *engine.Engine
 	catalogue *catalogue.Catalogue
 	writer    *ingest.Writer
+	conn      driver.Conn
 	token     string // of account 1
 }
 
-func newServer(tb testing.TB) *server {
+// newServer serves a new store, with other than the default options where
+// some are changed.
+func newServer(tb testing.TB, change ...func(*api.Options)) *server {
 	tb.Helper()
-	conn := schematest.Open(tb)
+	s := newEmptyServer(tb, change...)
+	s.apply(twoAccounts)
+	s.token = s.newToken(1, 0, catalogue.ScopeRead)
+	return s
+}
+
+// newEmptyServer has no account yet.
+func newEmptyServer(tb testing.TB, change ...func(*api.Options)) *server {
+	tb.Helper()
+	return newServerOn(tb, schematest.Open(tb), change...)
+}
+
+// newServerOn is one more server of a store.
+func newServerOn(tb testing.TB, conn driver.Conn, change ...func(*api.Options)) *server {
+	tb.Helper()
 	c, err := catalogue.Open(tb.Context(), conn)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	file, err := catalogue.Read(strings.NewReader(twoAccounts))
-	if err != nil {
-		tb.Fatal(err)
+	options := api.DefaultOptions
+	for _, set := range change {
+		set(&options)
 	}
-	if _, err := c.Apply(tb.Context(), file, false); err != nil {
-		tb.Fatal(err)
-	}
-	s := &server{t: tb, Server: httptest.NewServer(api.New(engine.New(conn, c, engine.DefaultLimits), c)), catalogue: c, writer: ingest.NewWriter(conn)}
+	e := engine.New(conn, c, engine.DefaultLimits)
+	s := &server{t: tb, api: api.New(e, c, options), engine: e, catalogue: c, writer: ingest.NewWriter(conn), conn: conn}
+	s.writer.AfterWrite(func(ctx context.Context) { _ = e.RefreshVersions(ctx) })
+	s.Server = httptest.NewServer(s.api)
 	tb.Cleanup(s.Close)
-	s.token = s.newToken(1, 0, catalogue.ScopeRead)
 	return s
 }
 
@@ -91,25 +111,26 @@ type answer struct {
 // do sends a request and returns the answer, its body as JSON and as text.
 func (s *server) do(method, path, token string) (answer, map[string]any, string) {
 	s.t.Helper()
+	return s.with(method, path, token, nil)
+}
+
+// with is do with more headers.
+func (s *server) with(method, path, token string, header http.Header) (answer, map[string]any, string) {
+	s.t.Helper()
 	request, err := http.NewRequestWithContext(s.t.Context(), method, s.URL+path, http.NoBody)
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	if header != nil {
+		request.Header = header
+	}
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	response, text := exchange(s.t, request)
 	var body map[string]any
 	_ = json.Unmarshal(text, &body)
-	return answer{response.StatusCode, response.Header}, body, string(text)
+	return response, body, string(text)
 }
 
 func TestRefusals(t *testing.T) {
@@ -271,17 +292,8 @@ func TestHeadAndRequestID(t *testing.T) {
 		t.Errorf("HEAD = %d %q", response.status, text)
 	}
 	for given, kept := range map[string]bool{"abc-1.2_3": true, "a b": false, strings.Repeat("x", 129): false} {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/v1/campaigns", http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
-		request.Header.Set("X-Request-Id", given)
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = response.Body.Close()
-		if got := response.Header.Get("X-Request-Id"); (got == given) != kept {
+		response, _, _ := s.with("GET", "/v1/campaigns", "", http.Header{"X-Request-Id": {given}})
+		if got := response.Get("X-Request-Id"); (got == given) != kept {
 			t.Errorf("X-Request-Id %q answered as %q", given, got)
 		}
 	}

@@ -17,6 +17,7 @@ const realm = `Bearer realm="lifthouse"`
 // authenticated lets a request pass whose token carries the scope (RFC 6750).
 func (s *server) authenticated(scope catalogue.Scope) gin.HandlerFunc {
 	return func(c *gin.Context) {
+		c.Writer.Header().Add("Vary", varies)
 		scheme, secret, _ := strings.Cut(c.GetHeader("Authorization"), " ")
 		if !strings.EqualFold(scheme, "Bearer") || secret == "" {
 			c.Header("WWW-Authenticate", realm)
@@ -27,6 +28,12 @@ func (s *server) authenticated(scope catalogue.Scope) gin.HandlerFunc {
 		if !known {
 			c.Header("WWW-Authenticate", realm+`, error="invalid_token"`)
 			refuse(c, &problem{Status: http.StatusUnauthorized, Code: "invalid_token", Detail: "the token is unknown, expired or revoked"})
+			return
+		}
+		recordOf(c.Request.Context()).token = token
+		if p := s.rates.take(&token, time.Now()); p != nil {
+			s.metrics.rateLimited.Inc()
+			refuse(c, p)
 			return
 		}
 		if !token.May(scope) {

@@ -1,8 +1,8 @@
 package api
 
 import (
-	"slices"
-	"strconv"
+	"errors"
+	"net/http"
 	"time"
 
 	"lifthouse/engine"
@@ -61,31 +61,12 @@ func newCampaign(c *catalogue.LiveCampaign, counters engine.Counters) campaign {
 	}
 }
 
-// Bounds of the campaign list's limit.
-const (
-	mostCampaigns    = 500
-	defaultCampaigns = 100
-)
-
 func (s *server) listCampaigns(c *gin.Context) (any, error) {
-	p := engine.ReadParameters(c.Request.URL.RawQuery, websiteIDName, "offset", "limit", "active", "type")
-	asked := p.ID(websiteIDName)
-	offset := p.Integer("offset", 0, 1<<31-1, 0)
-	limit := p.Integer("limit", 1, mostCampaigns, defaultCampaigns)
-	active := p.OneOf("active", []string{"true", "false"})
-	kind := p.OneOf("type", catalogue.CampaignTypes)
-	if err := p.Err(); err != nil {
-		return nil, err
-	}
-	owned, bound := s.owned(c)
-	website, err := listedWebsite(owned, bound, asked)
+	l, err := s.listing(c, ofSubjects, catalogue.CampaignTypes)
 	if err != nil {
 		return nil, err
 	}
-	found := slices.DeleteFunc(catalogue.ByID(owned.Campaigns), func(c catalogue.LiveCampaign) bool {
-		return c.WebsiteID != website || active != "" && active != strconv.FormatBool(c.Active) || kind != "" && kind != c.Type
-	})
-	page := found[min(offset, len(found)):min(offset+limit, len(found))]
+	page := pageOf(c, l, l.owned.Campaigns, func(c catalogue.LiveCampaign) bool { return l.has(c.WebsiteID, c.Active, c.Type) })
 	counters, err := s.engine.Counters(c.Request.Context(), page)
 	if err != nil {
 		return nil, err
@@ -94,33 +75,57 @@ func (s *server) listCampaigns(c *gin.Context) (any, error) {
 	for i := range page {
 		list[i] = newCampaign(&page[i], counters[page[i].ID])
 	}
-	paginate(c, offset, limit, len(found))
 	return list, nil
 }
 
+// countedCampaign returns a campaign with its counters.
+func (s *server) countedCampaign(c *gin.Context, live *catalogue.LiveCampaign) (campaign, error) {
+	counters, err := s.engine.Counters(c.Request.Context(), []catalogue.LiveCampaign{*live})
+	return newCampaign(live, counters[live.ID]), err
+}
+
 func (s *server) getCampaign(c *gin.Context) (any, error) {
-	p := engine.ReadParameters(c.Request.URL.RawQuery, websiteIDName)
-	asked := p.ID(websiteIDName)
-	id, err := pathID(c, pathIDName, p.Err())
+	p, err := s.place(c)
 	if err != nil {
 		return nil, err
 	}
-	owned, bound := s.owned(c)
-	website, err := searchedWebsite(owned, bound, asked)
+	found, known := p.owned.Campaigns[p.id]
+	if !known || !p.has(found.WebsiteID) {
+		return nil, &engine.NotFoundError{Kind: "campaign", ID: p.id}
+	}
+	counted, err := s.countedCampaign(c, &found)
 	if err != nil {
 		return nil, err
 	}
-	found, known := owned.Campaigns[id]
-	if !known || website != 0 && found.WebsiteID != website {
-		return nil, &engine.NotFoundError{Kind: "campaign", ID: id}
-	}
-	counters, err := s.engine.Counters(c.Request.Context(), []catalogue.LiveCampaign{found})
-	if err != nil {
-		return nil, err
-	}
-	detail := campaignDetail{campaign: newCampaign(&found, counters[id]), Variations: []campaignVariation{}}
+	detail := campaignDetail{campaign: counted, Variations: []campaignVariation{}}
 	for _, v := range found.Variations {
 		detail.Variations = append(detail.Variations, campaignVariation(v))
 	}
 	return detail, nil
+}
+
+// switchCampaign starts or stops a campaign. A body is not read.
+func (s *server) switchCampaign(active bool) func(*gin.Context) (any, error) {
+	return func(c *gin.Context) (any, error) {
+		p, err := s.place(c)
+		if err != nil {
+			return nil, err
+		}
+		live, found, err := s.catalogue.SwitchCampaign(c.Request.Context(), p.owned.ID, p.website, p.id, active)
+		if err != nil {
+			return nil, changeError(c, err)
+		}
+		if !found {
+			return nil, &engine.NotFoundError{Kind: "campaign", ID: p.id}
+		}
+		return s.countedCampaign(c, &live)
+	}
+}
+
+// changeError is why the catalogue could not be changed.
+func changeError(c *gin.Context, err error) error {
+	if errors.Is(err, catalogue.ErrContested) {
+		return &problemError{&problem{Status: http.StatusServiceUnavailable, Code: "contested", Detail: err.Error(), retryAfter: retryAfter, cause: err}}
+	}
+	return engine.StoreFailure(c.Request.Context(), err)
 }

@@ -3,12 +3,15 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
 	"strconv"
+	"strings"
 
 	"lifthouse/engine"
+	"lifthouse/schema/catalogue"
 
 	"github.com/gin-gonic/gin"
 )
@@ -98,15 +101,21 @@ type problemError struct{ *problem }
 // Error is the problem's detail.
 func (p *problemError) Error() string { return p.Detail }
 
-// refuse ends the request with a problem.
+// refuse ends the request with a problem. A token that stands where it does
+// not belong is not repeated.
 func refuse(c *gin.Context, p *problem) {
+	if p.Status == statusClientClosed && c.Request.Context().Err() == nil {
+		p = problemOf(errors.New("given up, and not by the client: " + p.cause.Error()))
+	}
 	p.Type = "about:blank"
 	p.Title = http.StatusText(p.Status)
-	p.Instance = c.Request.URL.Path
+	p.Instance = strings.ToValidUTF8(c.Request.URL.Path[:min(len(c.Request.URL.Path), maxPath)], "�")
 	p.RequestID = c.GetString(requestIDKey)
 	if p.Status >= http.StatusInternalServerError {
-		slog.ErrorContext(c.Request.Context(), "request failed", "requestId", p.RequestID, "path", p.Instance, "status", p.Status, "error", p.cause)
+		slog.ErrorContext(c.Request.Context(), "request failed", "requestId", p.RequestID, "route", c.FullPath(), "status", p.Status,
+			"code", p.Code, "error", catalogue.Conceal(fmt.Sprint(p.cause)))
 	}
+	c.Header("Cache-Control", "no-store")
 	if p.retryAfter > 0 {
 		c.Header("Retry-After", strconv.Itoa(p.retryAfter))
 	}
@@ -115,7 +124,7 @@ func refuse(c *gin.Context, p *problem) {
 		body = []byte(`{"status":500,"code":"internal_error"}`)
 	}
 	c.Abort()
-	c.Data(p.Status, "application/problem+json", body)
+	c.Data(p.Status, "application/problem+json", []byte(catalogue.Conceal(string(body))))
 }
 
 // recovered turns a panic into a problem and logs its stack.
@@ -125,7 +134,11 @@ func recovered(c *gin.Context) {
 		if cause == nil {
 			return
 		}
-		slog.ErrorContext(c.Request.Context(), "panic", "requestId", c.GetString(requestIDKey), "panic", cause, "stack", string(debug.Stack()))
+		if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+			panic(cause) // net/http's own way to cut a connection off
+		}
+		slog.ErrorContext(c.Request.Context(), "panic", "requestId", c.GetString(requestIDKey), "route", c.FullPath(),
+			"panic", catalogue.Conceal(fmt.Sprint(cause)), "stack", string(debug.Stack()))
 		if !c.Writer.Written() {
 			refuse(c, problemOf(errors.New("panic")))
 		}

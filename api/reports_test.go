@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -130,25 +129,11 @@ func TestSeriesAndSQLOverHTTP(t *testing.T) {
 	}
 
 	for accept, want := range map[string]int{"application/sql": 200, "application/json": 200, "*/*": 200, "image/png": 406} {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/v1/campaigns/40/results?filters%5Bcity%5D%5B%5D=L%27Aquila", http.NoBody)
-		if err != nil {
-			t.Fatal(err)
+		response, _, text := s.with("GET", "/v1/campaigns/40/results?filters%5Bcity%5D%5B%5D=L%27Aquila", s.token, http.Header{"Accept": {accept}})
+		if response.status != want {
+			t.Errorf("Accept: %s = %d, want %d", accept, response.status, want)
 		}
-		request.Header.Set("Authorization", "Bearer "+s.token)
-		request.Header.Set("Accept", accept)
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := io.ReadAll(response.Body)
-		_ = response.Body.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if response.StatusCode != want {
-			t.Errorf("Accept: %s = %d, want %d", accept, response.StatusCode, want)
-		}
-		if accept == "application/sql" && !strings.Contains(string(text), `city IN ['L\'Aquila']`) {
+		if accept == "application/sql" && !strings.Contains(text, `city IN ['L\'Aquila']`) {
 			t.Errorf("the SQL lacks its filter:\n%s", text)
 		}
 	}

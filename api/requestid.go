@@ -5,6 +5,8 @@ import (
 	"regexp"
 
 	"github.com/gin-gonic/gin"
+
+	"lifthouse/schema/catalogue"
 )
 
 const (
@@ -19,10 +21,16 @@ var safeRequestID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
 // carry: the sender's, if it is a safe one.
 func identify(c *gin.Context) {
 	id := c.GetHeader(requestIDHeader)
-	if !safeRequestID.MatchString(id) {
+	if !safeRequestID.MatchString(id) || catalogue.Conceal(id) != id {
 		id = rand.Text()
+	}
+	r := recordOf(c.Request.Context())
+	r.requestID = id
+	if route := c.FullPath(); route != "" {
+		r.route = route
 	}
 	c.Set(requestIDKey, id)
 	c.Header(requestIDHeader, id)
+	c.Header("X-Content-Type-Options", "nosniff")
 	c.Next()
 }

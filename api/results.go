@@ -1,11 +1,18 @@
 package api
 
 import (
-	"net/http"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
 	"lifthouse/engine"
+	"lifthouse/schema/catalogue"
 )
 
 // The types that results can be had in.
@@ -26,17 +33,143 @@ func (s *server) results(operation engine.Operation) func(*gin.Context) (any, er
 			return nil, err
 		}
 		owned, bound := s.owned(c)
+		if err := goalFault(owned, cmp.Or(bound, request.WebsiteID), request.GoalID); err != nil {
+			return nil, err
+		}
 		if request.WebsiteID, err = searchedWebsite(owned, bound, request.WebsiteID); err != nil {
 			return nil, err
 		}
 		request.AccountID, request.SubjectID = owned.ID, id
-		switch c.NegotiateFormat(typeJSON, typeSQL) {
-		case typeJSON:
-			return s.engine.Report(c.Request.Context(), request)
-		case typeSQL:
-			text, err := s.engine.SQL(c.Request.Context(), request)
-			return plain{typeSQL, text}, err
+		asked, err := newQuestion(request, owned, c.GetString(typeKey))
+		if err != nil {
+			return nil, err
 		}
-		return nil, &problemError{&problem{Status: http.StatusNotAcceptable, Code: "not_acceptable", Detail: "have " + typeJSON + " and " + typeSQL}}
+		return s.answered(c, asked)
 	}
+}
+
+// question is a request for results in its canonical form.
+type question struct {
+	request   engine.Request
+	kind      string // type of the answer
+	subject   engine.Subject
+	catalogue uint64 // version of what the account owns
+	key       string // of all that the client decides; the account is in it
+}
+
+// newQuestion refuses what the catalogue does not have.
+func newQuestion(request engine.Request, owned *catalogue.Owned, kind string) (*question, error) {
+	plan, err := engine.NewPlan(request, owned)
+	if err != nil {
+		return nil, err
+	}
+	canonical, err := json.Marshal(request)
+	return &question{request: request, kind: kind, subject: plan.Subject, catalogue: owned.Version, key: kind + " " + string(canonical)}, err
+}
+
+// answered is the straight line of a request for results: what the client has
+// is not sent again, what is kept is not computed again, what is being
+// computed is waited for; and when the store fails, the last good answer is
+// given for what it is.
+func (s *server) answered(c *gin.Context, q *question) (reply, error) {
+	ctx := c.Request.Context()
+	anew := wantsNew(c.Request)
+	if anew {
+		_ = s.engine.RefreshVersions(ctx) // a failure shows in the version
+	}
+	is := version{catalogue: q.catalogue}
+	is.data, is.known = s.engine.Version(ctx, q.subject)
+	answer := reply{kind: q.kind, keep: briefly}
+	if is.known {
+		answer.tag = tagOf(s.options.Release, q.key, fmt.Sprint(is))
+	}
+	if !anew {
+		if is.known && matches(c.Request, answer.tag) {
+			s.metrics.results.WithLabelValues("not_modified").Inc()
+			return answer, nil
+		}
+		if k, found := s.answers.get(q.key); found && k.version.same(is) && time.Since(k.at) < s.options.ResultsAge {
+			s.metrics.results.WithLabelValues("hit").Inc()
+			answer.body = k.body
+			return answer, nil
+		}
+	}
+	body, joined, err := s.flights.join(ctx, fmt.Sprint(is, " ", q.key), func(ctx context.Context) ([]byte, error) { return s.compute(ctx, q, is) })
+	if err != nil {
+		return s.lastGood(q, err)
+	}
+	if joined {
+		s.metrics.results.WithLabelValues("shared").Inc()
+	} else {
+		s.metrics.results.WithLabelValues("miss").Inc()
+	}
+	answer.body = body
+	return answer, nil
+}
+
+// compute asks the store and keeps the answer. The version was read before
+// the data: an answer may hold more than its version says, never less.
+func (s *server) compute(ctx context.Context, q *question, is version) ([]byte, error) {
+	leave, err := s.gate.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	at := time.Now()
+	body, err := s.render(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	s.answers.add(q.key, kept{body, is, at})
+	return body, nil
+}
+
+func (s *server) render(ctx context.Context, q *question) ([]byte, error) {
+	if q.kind == typeSQL {
+		text, err := s.engine.SQL(ctx, q.request)
+		return []byte(text), err
+	}
+	report, err := s.engine.Report(ctx, q.request)
+	if err != nil {
+		return nil, err
+	}
+	return encode(report)
+}
+
+// lastGood is the last good answer, marked as stale, where the store failed
+// and there is one. It has no entity tag: nobody may be told later that it
+// still holds.
+func (s *server) lastGood(q *question, err error) (reply, error) {
+	var store *engine.StoreError
+	last, found := s.answers.get(q.key)
+	if !found || !errors.As(err, &store) {
+		return reply{}, err
+	}
+	s.metrics.results.WithLabelValues("stale").Inc()
+	return reply{kind: q.kind, body: markStale(q.kind, last.body), keep: notKept, stale: true}, nil
+}
+
+// markStale makes a body say that it is stale. In JSON the first such field is
+// the report's own: quotes in texts before it are escaped.
+func markStale(kind string, body []byte) []byte {
+	if kind == typeSQL {
+		return append([]byte("-- stale: the store does not answer\n"), body...)
+	}
+	return bytes.Replace(body, []byte(`"stale":false`), []byte(`"stale":true`), 1)
+}
+
+// goalFault refuses a goal that the account does not have on the website, if
+// one is known, before anything that may not be found: the goal is a parameter.
+func goalFault(owned *catalogue.Owned, website, id int64) error {
+	goal, known := owned.Goals[id]
+	if _, ours := owned.Websites[website]; id == 0 || known && (!ours || goal.WebsiteID == website) {
+		return nil
+	}
+	value := fmt.Sprint(id)
+	if id == engine.NoID {
+		value = "0, or more digits than an id has"
+	}
+	return &engine.InvalidError{Code: engine.UnknownGoal, Faults: []engine.Fault{
+		{Name: "goal", Value: value, Detail: "want the id of a goal of the same website"},
+	}}
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"math/big"
 
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
-
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 )
@@ -16,47 +14,94 @@ type Counters struct {
 	Views, GoalsReached, Value int64
 }
 
+// WidgetCounters are as Counters, of a widget with its experiments. Goals and
+// values are of the primary goal, or of all goals where it has none.
+type WidgetCounters struct {
+	Views, Clicks, Submits, Completions, Conversions, Contacts int64
+	GoalsReached, Value, ExtraValue                            int64
+}
+
 // Counters returns the counters of the given campaigns by id. A campaign
 // without events has none.
 func (e *Engine) Counters(ctx context.Context, campaigns []catalogue.LiveCampaign) (map[int64]Counters, error) {
-	primary := make(map[int64]int64, len(campaigns))
-	websites := map[int64]bool{}
-	query := &Query{Params: []Param{{"subject", string(schema.SubjectCampaign)}}}
-	var ids []int64
+	primary, websites := make(map[int64]int64, len(campaigns)), map[int64]bool{}
 	for _, c := range campaigns {
-		primary[c.ID] = c.PrimaryGoalID
-		if !websites[c.WebsiteID] {
-			websites[c.WebsiteID] = true
-			ids = append(ids, c.WebsiteID)
-		}
-	}
-	if len(ids) == 0 {
-		return nil, nil
-	}
-	query.Params = append(query.Params, Param{"website_ids", ids})
-	if err := query.render("counters.sql", struct{}{}); err != nil {
-		return nil, err
+		primary[c.ID], websites[c.WebsiteID] = c.PrimaryGoalID, true
 	}
 	counters := map[int64]Counters{}
-	err := e.store.each(ctx, query, func(row driver.Rows) error {
-		var campaign, goal int64
-		var event string
-		var events uint64
-		var value big.Int
-		if err := row.Scan(&campaign, &event, &goal, &events, &value); err != nil {
-			return err
-		}
-		c := counters[campaign]
+	return counters, e.counted(ctx, schema.SubjectCampaign, websites, func(row *counted) {
+		c := counters[row.subject]
 		switch {
-		case event == string(schema.KindView):
-			c.Views += int64(events)
-		case event == string(schema.KindGoal) && goal == primary[campaign]:
-			c.GoalsReached, c.Value = int64(events), wholeMoney(&value)
+		case row.event == schema.KindView:
+			c.Views += row.events
+		case row.event == schema.KindGoal && row.goal == primary[row.subject]:
+			c.GoalsReached, c.Value = row.events, wholeMoney(&row.value)
 		}
-		counters[campaign] = c
-		return nil
+		counters[row.subject] = c
+	})
+}
+
+// WidgetCounters returns the counters of the given widgets by id. A widget
+// without events has none.
+func (e *Engine) WidgetCounters(ctx context.Context, widgets []catalogue.LiveWidget) (map[int64]WidgetCounters, error) {
+	primary, websites := make(map[int64]int64, len(widgets)), map[int64]bool{}
+	for _, w := range widgets {
+		primary[w.ID], websites[w.WebsiteID] = w.PrimaryGoalID, true
+	}
+	counters, sums := map[int64]WidgetCounters{}, map[int64]*[2]big.Int{}
+	err := e.counted(ctx, schema.SubjectWidget, websites, func(row *counted) {
+		c := counters[row.subject]
+		if row.event == schema.KindGoal && (primary[row.subject] == 0 || row.goal == primary[row.subject]) {
+			sum := sums[row.subject]
+			if sum == nil {
+				sum = &[2]big.Int{}
+				sums[row.subject] = sum
+			}
+			c.GoalsReached += row.events
+			c.Value = wholeMoney(sum[0].Add(&sum[0], &row.value))
+			c.ExtraValue = wholeMoney(sum[1].Add(&sum[1], &row.extraValue))
+		}
+		c.add(row)
+		counters[row.subject] = c
 	})
 	return counters, err
+}
+
+func (c *WidgetCounters) add(row *counted) {
+	switch row.event {
+	case schema.KindView:
+		c.Views += row.events
+	case schema.KindClick:
+		c.Clicks += row.events
+	case schema.KindSubmit:
+		c.Submits += row.events
+	case schema.KindCompletion:
+		c.Completions += row.events
+	case schema.KindConversion:
+		c.Conversions += row.events
+	case schema.KindContact:
+		c.Contacts += row.events
+	case schema.KindGoal:
+	}
+}
+
+// counted calls add for all that was stored of the websites' subjects. A
+// subject's experiments come one by one.
+func (e *Engine) counted(ctx context.Context, of schema.Subject, websites map[int64]bool, add func(*counted)) error {
+	if len(websites) == 0 {
+		return nil
+	}
+	now, err := e.gathered(ctx)
+	if err != nil {
+		return err
+	}
+	for website := range websites {
+		counts := now.counts[collection{website, of}]
+		for i := range counts {
+			add(&counts[i])
+		}
+	}
+	return nil
 }
 
 // wholeMoney rounds an amount to whole units, halves away from zero.

@@ -14,7 +14,7 @@ func FuzzLiteral(f *testing.F) {
 	for _, seed := range []string{"", "a", "'", `\`, `\'`, "a\x00b", "\n\r\t", "{x:String}", "--", "/*", "ü", "\xff", strings.Repeat("'", 512), `\x41`} {
 		f.Add(seed)
 	}
-	s := &store{schematest.Empty(f), Limits{}}
+	s := &store{Conn: schematest.Empty(f), limits: Limits{}}
 	f.Fuzz(func(t *testing.T, text string) {
 		var got string
 		q := &Query{SQL: "SELECT " + quote(text)}
@@ -35,7 +35,7 @@ func FuzzParameter(f *testing.F) {
 	for _, seed := range []string{"", "'", `\`, `\N`, "a\x00b", "\n\r\t", "{x:String}", "NULL", "[", "ü", strings.Repeat("\\", 512)} {
 		f.Add(seed)
 	}
-	s := &store{schematest.Empty(f), Limits{}}
+	s := &store{Conn: schematest.Empty(f), limits: Limits{}}
 	f.Fuzz(func(t *testing.T, text string) {
 		var alone, listed string
 		q := &Query{SQL: "SELECT {text:String}, {texts:Array(String)}[1]", Params: []Param{{"text", text}, {"texts", []string{text, "'"}}}}

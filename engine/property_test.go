@@ -184,7 +184,7 @@ func TestReportEqualsTheFold(t *testing.T) {
 		requests = 10_000
 	}
 	w := world{rand.New(rand.NewPCG(20261120, 1))}
-	s := &store{schematest.Open(t), DefaultLimits}
+	s := &store{Conn: schematest.Open(t), limits: DefaultLimits}
 	var events []schema.Event
 	var ids []int64
 	for id := int64(1); id <= subjectsOfWorld; id++ {
@@ -217,7 +217,7 @@ func FuzzReport(f *testing.F) {
 	for seed := range uint64(3) {
 		f.Add(seed)
 	}
-	s := &store{schematest.Open(f), DefaultLimits}
+	s := &store{Conn: schematest.Open(f), limits: DefaultLimits}
 	var subjects atomic.Int64
 	f.Fuzz(func(t *testing.T, seed uint64) {
 		w := world{rand.New(rand.NewPCG(seed, 0))}

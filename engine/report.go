@@ -17,11 +17,12 @@ import (
 type Engine struct {
 	store     *store
 	catalogue *catalogue.Catalogue
+	memory    memory
 }
 
 // New returns the engine of a store.
 func New(conn driver.Conn, c *catalogue.Catalogue, limits Limits) *Engine {
-	return &Engine{&store{conn, limits}, c}
+	return &Engine{store: &store{Conn: conn, limits: limits}, catalogue: c}
 }
 
 // Report answers a request. The error is an InvalidError, a NotFoundError, a

@@ -119,11 +119,21 @@ func faultOf(err error) StoreFault {
 // store runs queries within the limits.
 type store struct {
 	driver.Conn
-	limits Limits
+	limits  Limits
+	observe func(took time.Duration, err error)
 }
 
 // each runs the query and calls scan for each row of its answer.
 func (s *store) each(ctx context.Context, q *Query, scan func(driver.Rows) error) error {
+	started := time.Now()
+	err := s.scanned(ctx, q, scan)
+	if s.observe != nil {
+		s.observe(time.Since(started), err)
+	}
+	return err
+}
+
+func (s *store) scanned(ctx context.Context, q *Query, scan func(driver.Rows) error) error {
 	limited := s.limits.context(ctx)
 	rows, err := s.Query(limited, q.SQL, q.args()...)
 	if err != nil {

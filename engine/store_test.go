@@ -33,7 +33,7 @@ func TestLimitsEndQueries(t *testing.T) {
 		{"our fault", Limits{}, "SELECT nonsense", Bug, "our fault"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := &store{conn, test.limits}
+			s := &store{Conn: conn, limits: test.limits}
 			err := s.each(t.Context(), &Query{SQL: test.sql}, ignore)
 			var fault *StoreError
 			if !errors.As(err, &fault) || fault.Fault != test.want || !strings.Contains(err.Error(), test.says) {
@@ -49,7 +49,7 @@ func TestLimitsEndQueries(t *testing.T) {
 // TestEndedRequestStopsItsQuery looks for the query in the store after its
 // request has ended.
 func TestEndedRequestStopsItsQuery(t *testing.T) {
-	s := &store{schematest.Empty(t), Limits{}}
+	s := &store{Conn: schematest.Empty(t), limits: Limits{}}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {

@@ -57,6 +57,28 @@ func migrate(ctx context.Context, conn driver.Conn, files fs.FS) ([]string, erro
 	return applied, nil
 }
 
+// Pending returns the names of the migrations that Migrate would run, in their
+// order, and changes nothing. Its errors are Migrate's.
+func Pending(ctx context.Context, conn driver.Conn) ([]string, error) {
+	var exists uint8
+	if err := conn.QueryRow(ctx, "EXISTS TABLE migrations").Scan(&exists); err != nil {
+		return nil, fmt.Errorf("read migrations table: %w", err)
+	}
+	var names []string
+	if exists == 0 {
+		entries, err := fs.ReadDir(migrations, "migrations")
+		for _, entry := range entries {
+			names = append(names, entry.Name())
+		}
+		return names, err
+	}
+	pending, err := pendingMigrations(ctx, conn, migrations)
+	for _, m := range pending {
+		names = append(names, m.name)
+	}
+	return names, err
+}
+
 type migration struct{ name, checksum, statement string }
 
 func pendingMigrations(ctx context.Context, conn driver.Conn, files fs.FS) ([]migration, error) {

@@ -89,6 +89,18 @@ func writeSettings() clickhouse.Settings {
 // Connect opens the store behind the options, checks that it answers and
 // brings its tables up to date.
 func Connect(ctx context.Context, options *clickhouse.Options) (driver.Conn, error) {
+	conn, err := Reach(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := Migrate(ctx, conn); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return conn, nil
+}
+
+// Reach opens the store behind the options and checks that it answers.
+func Reach(ctx context.Context, options *clickhouse.Options) (driver.Conn, error) {
 	settings := writeSettings()
 	for name, value := range options.Settings {
 		settings[name] = value
@@ -101,9 +113,6 @@ func Connect(ctx context.Context, options *clickhouse.Options) (driver.Conn, err
 	}
 	if err := conn.Ping(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("reach store: %w", err), conn.Close())
-	}
-	if _, err := Migrate(ctx, conn); err != nil {
-		return nil, errors.Join(err, conn.Close())
 	}
 	return conn, nil
 }

@@ -1,10 +1,14 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"slices"
+	"strings"
 
 	"lifthouse/schema/catalogue"
 
@@ -13,7 +17,7 @@ import (
 
 func (p *program) applyCommand() *cobra.Command {
 	var file string
-	var dryRun, correctShares bool
+	var how applying
 	cmd := &cobra.Command{
 		Use:   "apply -f catalog.yaml",
 		Short: "Declare accounts, websites, goals, targets, campaigns and widgets",
@@ -23,29 +27,67 @@ for one that exists.
 
 Shares that divide the traffic otherwise than before count as changed from now on, and the check
 of the sample ratio looks at the visitors since then. Where the shares on record were a mistake
-and the traffic never followed them, --correct-shares makes the file's hold from the beginning.`,
+and the traffic never followed them, --correct-shares makes the file's hold from the beginning.
+
+With --prune the file names all there is: what it does not name, accounts too, is listed and, once
+you agree, archived. Its events stay, and naming it again brings it back.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if file == "" {
 				return usageError{errors.New("apply: which file? lifthouse apply -f catalog.yaml")}
 			}
 			return p.withStore(cmd.Context(), func(ctx context.Context, s *store) error {
-				return p.apply(ctx, s, file, dryRun, correctShares)
+				return p.apply(ctx, s, file, how)
 			})
 		},
 	}
 	cmd.Flags().StringVarP(&file, "file", "f", "", "the catalogue, YAML; - for standard input")
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show what would change and change nothing")
-	cmd.Flags().BoolVar(&correctShares, "correct-shares", false, "the shares in the file correct a mistake: forget the history of shares of what it names")
+	cmd.Flags().BoolVar(&how.dryRun, "dry-run", false, "show what would change and change nothing")
+	cmd.Flags().BoolVar(&how.prune, "prune", false, "archive what the file does not name, after asking")
+	cmd.Flags().BoolVar(&how.yes, "yes", false, "do not ask")
+	cmd.Flags().BoolVar(&how.correctShares, "correct-shares", false, "the shares in the file correct a mistake: forget the history of shares of what it names")
 	return cmd
 }
 
-func (p *program) apply(ctx context.Context, s *store, path string, dryRun, correctShares bool) error {
+// applying is how a file is applied.
+type applying struct{ dryRun, prune, yes, correctShares bool }
+
+func (p *program) apply(ctx context.Context, s *store, path string, how applying) error {
+	if how.prune && !how.yes && !how.dryRun && path == "-" {
+		return usageError{errors.New("apply: the catalogue comes from standard input, where nobody can be asked: add --yes to --prune")}
+	}
+	declared, err := p.readCatalogue(ctx, path)
+	if err != nil {
+		return err
+	}
+	declared.CorrectShares, declared.Prune = how.correctShares, how.prune
+	change := func(dryRun bool) ([]catalogue.Change, error) {
+		changes, err := s.catalogue.Apply(ctx, declared, dryRun)
+		var faults catalogue.Faults
+		if errors.As(err, &faults) {
+			err = fmt.Errorf("%s: nothing was changed:\n%w", path, faults)
+		}
+		return changes, err
+	}
+	if how.prune && !how.yes && !how.dryRun {
+		if agreed, err := p.agreed(change); !agreed || err != nil {
+			return err
+		}
+	}
+	changes, err := change(how.dryRun)
+	if err != nil {
+		return err
+	}
+	p.sayChanges(changes, how.dryRun)
+	return nil
+}
+
+func (p *program) readCatalogue(ctx context.Context, path string) (catalogue.File, error) {
 	in := p.in
 	if path != "-" {
 		file, err := os.Open(p.path(path))
 		if err != nil {
-			return err
+			return catalogue.File{}, err
 		}
 		defer func() { _ = file.Close() }()
 		defer context.AfterFunc(ctx, func() { _ = file.Close() })()
@@ -53,34 +95,39 @@ func (p *program) apply(ctx context.Context, s *store, path string, dryRun, corr
 	}
 	declared, err := catalogue.Read(in)
 	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+		return declared, fmt.Errorf("%s: %w", path, err)
 	}
-	declared.CorrectShares = correctShares
-	changes, err := s.catalogue.Apply(ctx, declared, dryRun)
-	var faults catalogue.Faults
-	if errors.As(err, &faults) {
-		return fmt.Errorf("%s: nothing was changed:\n%w", path, faults)
-	}
+	return declared, nil
+}
+
+// agreed lists what would be archived, and asks.
+func (p *program) agreed(change func(dryRun bool) ([]catalogue.Change, error)) (bool, error) {
+	changes, err := change(true)
 	if err != nil {
-		return err
+		return false, err
 	}
-	p.sayChanges(changes, dryRun)
-	return nil
+	archived := slices.DeleteFunc(changes, func(c catalogue.Change) bool { return !c.Archived })
+	if len(archived) == 0 {
+		return true, nil
+	}
+	for _, change := range archived {
+		p.sayChange(change)
+	}
+	_, _ = fmt.Fprintf(p.out, "Archive %d that the file does not name? Their events stay. [y/N] ", len(archived))
+	answer, err := bufio.NewReader(p.in).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return false, err
+	}
+	if answer = strings.ToLower(strings.TrimSpace(answer)); answer == "y" || answer == "yes" {
+		return true, nil
+	}
+	p.say("Nothing was changed.")
+	return false, nil
 }
 
 func (p *program) sayChanges(changes []catalogue.Change, dryRun bool) {
 	for _, change := range changes {
-		sign, what := "~", "changed"
-		if change.Created {
-			sign, what = "+", "new"
-		}
-		p.say("%s %s %d %q (%s)", sign, change.Kind, change.ID, change.Name, what)
-		for _, field := range change.Fields {
-			p.say("    %s: %s -> %s", field.Field, orNone(field.Before), orNone(field.After))
-		}
-		for _, share := range change.Shares {
-			p.say("    %5.1f %% %s", 100*share.Share, share.Name)
-		}
+		p.sayChange(change)
 	}
 	switch {
 	case len(changes) == 0:
@@ -89,6 +136,23 @@ func (p *program) sayChanges(changes []catalogue.Change, dryRun bool) {
 		p.say("%d would change; nothing was changed (dry run).", len(changes))
 	default:
 		p.say("%d changed.", len(changes))
+	}
+}
+
+func (p *program) sayChange(change catalogue.Change) {
+	sign, what := "~", "changed"
+	switch {
+	case change.Created:
+		sign, what = "+", "new"
+	case change.Archived:
+		sign, what = "-", "archived"
+	}
+	p.say("%s %s %d %q (%s)", sign, change.Kind, change.ID, change.Name, what)
+	for _, field := range change.Fields {
+		p.say("    %s: %s -> %s", field.Field, orNone(field.Before), orNone(field.After))
+	}
+	for _, share := range change.Shares {
+		p.say("    %5.1f %% %s", 100*share.Share, share.Name)
 	}
 }
 

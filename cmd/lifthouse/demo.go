@@ -23,10 +23,6 @@ const (
 )
 
 func (p *program) demoCommand() *cobra.Command {
-	listen := p.getenv("LIFTHOUSE_LISTEN")
-	if listen == "" {
-		listen = defaultListen
-	}
 	var reset bool
 	cmd := &cobra.Command{
 		Use:   "demo",
@@ -42,15 +38,15 @@ last one and prints a request to paste.`,
 			if !cmd.Flags().Changed("store") {
 				p.address = demoStore
 			}
-			return p.demo(cmd.Context(), listen, reset)
+			return p.demo(cmd.Context(), reset)
 		},
 	}
-	cmd.Flags().StringVar(&listen, "listen", listen, "address to answer at (LIFTHOUSE_LISTEN)")
+	p.serveFlags(cmd)
 	cmd.Flags().BoolVar(&reset, "reset", false, "throw the demo store away and make it anew")
 	return cmd
 }
 
-func (p *program) demo(ctx context.Context, listen string, reset bool) error {
+func (p *program) demo(ctx context.Context, reset bool) error {
 	home, err := schema.ParseHome(p.address)
 	if err != nil {
 		return usageError{err}
@@ -82,7 +78,7 @@ func (p *program) demo(ctx context.Context, listen string, reset bool) error {
 		p.say("  curl -s -H 'Authorization: Bearer %s' '%s/v1/campaigns/%d/results'\n", token, url, demoCampaign)
 		p.say("Other commands reach it from here with --store %s.", schema.ShowAddress(p.address))
 	}
-	return errors.Join(p.serve(ctx, s, listen, ready), s.Close())
+	return errors.Join(p.serve(ctx, s, ready), s.Close())
 }
 
 // demoMark is a file that only a demo store has.

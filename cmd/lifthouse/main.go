@@ -18,7 +18,7 @@ func main() {
 	if err != nil {
 		dir = "."
 	}
-	p := &program{in: os.Stdin, out: os.Stdout, err: os.Stderr, dir: dir, args: os.Args[1:], getenv: os.Getenv}
+	p := &program{in: os.Stdin, out: os.Stdout, err: os.Stderr, dir: dir, args: os.Args[1:], getenv: os.Getenv, environ: os.Environ()}
 	code := p.run(ctx)
 	stop()
 	if err := embedded.Shutdown(); err != nil {

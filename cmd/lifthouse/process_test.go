@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -25,6 +26,7 @@ type process struct {
 	cmd  *exec.Cmd
 	url  string
 	said bytes.Buffer // before it was ready
+	log  safeBuffer   // standard error
 	done chan error
 }
 
@@ -39,7 +41,25 @@ func lifthouse(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
-var answersAt = regexp.MustCompile(`answers at (http://[^/]+)/v1`)
+// safeBuffer is read while it is written.
+type safeBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *safeBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *safeBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+var answersAt = regexp.MustCompile(`answers at (https?://[^/]+)/v1`)
 
 // start runs a serving command until the test ends, and returns when it
 // answers.
@@ -50,11 +70,16 @@ func start(t *testing.T, args ...string) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.cmd.Stderr = os.Stderr
+	p.cmd.Stderr = &p.log
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = p.cmd.Process.Kill() })
+	t.Cleanup(func() {
+		_ = p.cmd.Process.Kill()
+		if t.Failed() {
+			t.Logf("its log:\n%s", p.log.String())
+		}
+	})
 	lines := bufio.NewScanner(out)
 	for p.url == "" && lines.Scan() {
 		p.said.WriteString(lines.Text() + "\n")

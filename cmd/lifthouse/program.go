@@ -29,9 +29,14 @@ type program struct {
 	dir          string // that relative paths start at
 	args         []string
 	getenv       func(string) string
-	running      *store // of this process, where it serves already
-	address      string // of the store, by flag or environment
-	limits       engine.Limits
+	environ      []string // all of the environment, to find misspelt names in
+	running      *store   // of this process, where it serves already
+
+	config   string // file
+	address  string // of the store
+	limits   engine.Limits
+	serving  serveOptions
+	settings []*setting // as they were resolved
 }
 
 // exitError ends the program with a code; its text, if any, has been told.
@@ -76,6 +81,8 @@ func (p *program) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(p.out, format+"\n", args...)
 }
 
+const storeFlag = "store"
+
 const longHelp = `Lifthouse tells which variation of an on-site experiment is better, and how sure that is.
 
 It keeps events in ClickHouse, in this process or on a server, and answers over HTTP under /v1.
@@ -99,20 +106,22 @@ func (p *program) command() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return p.configure(cmd) },
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	address := p.getenv("LIFTHOUSE_STORE")
 	if address == "" {
 		address = schema.DefaultStore
 	}
-	root.PersistentFlags().StringVar(&p.address, "store", address,
+	root.PersistentFlags().StringVar(&p.config, "config", "", "YAML file with settings, by the names of flags ("+configVariable+")")
+	root.PersistentFlags().StringVar(&p.address, storeFlag, address,
 		"where the data are: embedded:DIR, clickhouse://user:pass@host:9000/db, http://… or https://… (LIFTHOUSE_STORE)")
-	root.PersistentFlags().Lookup("store").DefValue = schema.ShowAddress(address)
+	root.PersistentFlags().Lookup(storeFlag).DefValue = schema.ShowAddress(address)
 	p.limits = engine.DefaultLimits
 	root.PersistentFlags().DurationVar(&p.limits.Time, "query-timeout", p.limits.Time, "most time that one query of a report may take; 0: no limit")
 	root.PersistentFlags().Int64Var(&p.limits.Memory, "query-memory", p.limits.Memory, "most memory that one query of a report may take, in bytes; from half of it on it goes to disk; 0: no limit")
-	root.AddCommand(p.serveCommand(), p.demoCommand(), p.importCommand(), p.forgetCommand(), p.applyCommand(), p.tokenCommand(), p.migrateCommand(), p.reportCommand(), p.compareCommand())
+	root.AddCommand(p.serveCommand(), p.checkCommand(), p.demoCommand(), p.importCommand(), p.forgetCommand(), p.applyCommand(), p.exportCommand(), p.tokenCommand(), p.migrateCommand(), p.reportCommand(), p.compareCommand())
 	return root
 }
 

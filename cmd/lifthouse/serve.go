@@ -17,25 +17,18 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// defaultListen reaches this machine only.
-const defaultListen = "127.0.0.1:8080"
-
 // refreshEvery is well under the second within which a change made by another
 // server has to be in force.
 const refreshEvery = 400 * time.Millisecond
 
-// drain is how long requests that run may take to end when the server stops.
-const drain = time.Second
+// versionsEvery is how often the data of another server's writers are noticed.
+const versionsEvery = time.Second
 
 func (p *program) serveCommand() *cobra.Command {
-	listen := p.getenv("LIFTHOUSE_LISTEN")
-	if listen == "" {
-		listen = defaultListen
-	}
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the API under /v1",
-		Long:  "Serve answers the API until it is interrupted. Commands that are given the same store meanwhile are carried out by it.",
+		Long:  serveHelp,
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if p.running != nil {
@@ -45,54 +38,147 @@ func (p *program) serveCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return errors.Join(p.serve(cmd.Context(), s, listen, p.firstSteps), s.Close())
+			return errors.Join(p.serve(cmd.Context(), s, p.firstSteps), s.Close())
 		},
 	}
-	cmd.Flags().StringVar(&listen, "listen", listen, "address to answer at (LIFTHOUSE_LISTEN)")
+	p.serveFlags(cmd)
 	return cmd
 }
 
+const serveHelp = `Serve answers the API until it is interrupted. Commands that are given the same store meanwhile are carried out by it.
+
+Every flag can be set by a variable of the environment, --query-timeout by LIFTHOUSE_QUERY_TIMEOUT, and by a line of the
+YAML file that --config or LIFTHOUSE_CONFIG names, query-timeout: 30s. Flags come before the environment, the environment
+before the file. 'lifthouse check' says what holds, and whether it will do.`
+
 // serve answers requests and takes errands until the context ends. ready is
 // called with the API's URL once it can be reached.
-func (p *program) serve(ctx context.Context, s *store, listen string, ready func(*store, string)) error {
-	var config net.ListenConfig
-	listener, err := config.Listen(ctx, "tcp", listen)
+func (p *program) serve(ctx context.Context, s *store, ready func(*store, string)) error {
+	slog.SetDefault(p.serving.logger(p.err))
+	p.logSettings(ctx)
+	certificate, err := p.certificate()
 	if err != nil {
-		return fmt.Errorf("listen: %w; choose another address with --listen", err)
+		return err
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	listener, err := listen(ctx, "--listen", p.serving.listen)
+	if err != nil {
+		return err
+	}
+	options := p.serving.api
+	options.Release = version()
+	handler := api.New(s.engine, s.catalogue, options)
+
 	var background sync.WaitGroup
 	defer background.Wait()
-	defer cancel()
-	background.Go(func() { s.catalogue.Follow(ctx, refreshEvery) })
+	following, stop := context.WithCancel(context.WithoutCancel(ctx)) // until the last request is answered
+	defer stop()
+	background.Go(func() { s.catalogue.Follow(following, refreshEvery) })
+	background.Go(func() { s.engine.FollowVersions(following, versionsEvery) })
 	if s.dir != "" {
 		errands, err := listenForErrands(ctx, filepath.Join(s.dir, socketName))
 		if err != nil {
 			p.complain("other commands cannot reach this store while it is served: %v", err)
 		} else {
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel()
 			background.Go(func() { takeErrands(ctx, errands, s) })
 		}
 	}
+	failed := make(chan error, 2)
+	if p.serving.admin != "" {
+		admin, err := p.serveAdmin(ctx, handler, &background, failed)
+		if err != nil {
+			return errors.Join(err, listener.Close())
+		}
+		defer func() { _ = admin.Close() }()
+	}
+	server := p.httpServer(handler)
+	url := "http://" + listener.Addr().String()
+	if certificate == nil {
+		background.Go(func() { failed <- server.Serve(listener) })
+	} else {
+		url = "https://" + listener.Addr().String()
+		server.TLSConfig = certificate
+		background.Go(func() { failed <- server.ServeTLS(listener, "", "") })
+	}
+	ready(s, url)
+	select {
+	case err := <-failed:
+		return errors.Join(err, server.Close())
+	case <-ctx.Done():
+	}
+	return p.drained(ctx, handler, server)
+}
+
+// logSettings tells what holds, and what about it is doubtful.
+func (p *program) logSettings(ctx context.Context) {
+	var values []slog.Attr
+	for _, s := range p.settings {
+		values = append(values, slog.String(s.Name, s.shown()))
+	}
+	slog.LogAttrs(ctx, slog.LevelInfo, "configuration", values...)
+	for _, warning := range append(p.serving.exposures(), p.unknownVariables()...) {
+		slog.WarnContext(ctx, warning)
+	}
+}
+
+func listen(ctx context.Context, flag, address string) (net.Listener, error) {
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listen: %w; choose another address with %s", err, flag)
+	}
+	return listener, nil
+}
+
+// reportQueries is how many queries one report may make, one after the other.
+const reportQueries = 4
+
+// httpServer bounds how long a client may take. An answer may take as long as
+// the store is given for it, and then some to be sent.
+func (p *program) httpServer(handler http.Handler) *http.Server {
 	server := &http.Server{
-		Handler:           api.New(s.engine, s.catalogue),
-		ReadHeaderTimeout: 10 * time.Second,
-		ReadTimeout:       time.Minute,
-		IdleTimeout:       2 * time.Minute,
+		Handler:           handler,
+		ReadHeaderTimeout: p.serving.headers,
+		ReadTimeout:       p.serving.reads,
+		IdleTimeout:       p.serving.idle,
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(slog.Default().Handler(), slog.LevelWarn),
 	}
-	failed := make(chan error, 1)
-	background.Go(func() { failed <- server.Serve(listener) })
-	ready(s, "http://"+listener.Addr().String())
-	select {
-	case err := <-failed:
-		return err
-	case <-ctx.Done():
+	if p.limits.Time > 0 {
+		server.WriteTimeout = p.serving.reads + p.serving.api.StoreWait + reportQueries*p.limits.Time + time.Minute
 	}
-	deadline, stop := context.WithTimeout(context.WithoutCancel(ctx), drain)
+	return server
+}
+
+// serveAdmin answers operators at an address of its own.
+func (p *program) serveAdmin(ctx context.Context, handler *api.API, background *sync.WaitGroup, failed chan<- error) (*http.Server, error) {
+	listener, err := listen(ctx, "--admin-address", p.serving.admin)
+	if err != nil {
+		return nil, err
+	}
+	server := &http.Server{Handler: handler.Admin(), ReadHeaderTimeout: p.serving.headers, IdleTimeout: p.serving.idle, ErrorLog: slog.NewLogLogger(slog.Default().Handler(), slog.LevelWarn)}
+	slog.InfoContext(ctx, "metrics and profiles", "url", "http://"+listener.Addr().String()+"/metrics")
+	background.Go(func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			failed <- err
+		}
+	})
+	return server, nil
+}
+
+// drained says that the server is about to stop, takes no more requests, and
+// gives those under way some time to end.
+func (p *program) drained(ctx context.Context, handler *api.API, server *http.Server) error {
+	handler.Drain()
+	if p.serving.drainDelay > 0 {
+		<-time.After(p.serving.drainDelay)
+	}
+	deadline, stop := context.WithTimeout(context.WithoutCancel(ctx), p.serving.drain)
 	defer stop()
 	if err := server.Shutdown(deadline); err != nil {
-		return errors.Join(server.Close())
+		slog.WarnContext(ctx, "requests under way are cut off", "error", err)
+		return server.Close()
 	}
 	return nil
 }

@@ -15,11 +15,11 @@ import (
 )
 
 // serving is a served store with the catalogue of thirty events.
-func serving(t *testing.T) (p *process, dir, store string) {
+func serving(t *testing.T, flags ...string) (p *process, dir, store string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "data")
 	store = "--store=embedded:" + dir
-	p = start(t, "serve", store)
+	p = start(t, append([]string{"serve", store}, flags...)...)
 	if code, _, complaints := other(t, nil, "apply", "-f", "testdata/thirty.catalog.yaml", store); code != exitOK {
 		t.Fatalf("apply: exit %d, %s", code, complaints)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
@@ -59,6 +60,11 @@ func (p *program) openStore(ctx context.Context) (*store, error) {
 	}
 	s.writer = ingest.NewWriter(s.conn)
 	s.engine = engine.New(s.conn, s.catalogue, p.limits)
+	s.writer.AfterWrite(func(ctx context.Context) {
+		if err := s.engine.RefreshVersions(ctx); err != nil {
+			slog.WarnContext(ctx, "versions of the data not read", "error", err)
+		}
+	})
 	return s, nil
 }
 

@@ -16,6 +16,7 @@ type Change struct {
 	ID        int64
 	Name      string
 	Created   bool
+	Archived  bool          // no longer named, and so hidden
 	Fields    []FieldChange // of a resource that stood before
 	Shares    []NamedShare  // resolved to fractions of all traffic in the test; campaigns only
 }
@@ -36,33 +37,35 @@ type NamedShare struct {
 // changes, and with dryRun changes nothing. A file that breaks a constraint
 // gives Faults.
 func (c *Catalogue) Apply(ctx context.Context, file File, dryRun bool) ([]Change, error) {
-	c.changing.Lock()
-	defer c.changing.Unlock()
-	rows, err := readRows(ctx, c.conn)
-	if err != nil {
-		return nil, err
-	}
-	known, err := newSnapshot(rows)
-	if err != nil {
-		return nil, err
-	}
-	if err := file.validate(known); err != nil {
-		return nil, err
-	}
-	a := applier{now: time.Now().UTC().Truncate(time.Millisecond), known: known, correct: file.CorrectShares, standing: make(map[key]row, len(rows))}
-	for _, r := range rows {
-		a.standing[r.key] = r
-	}
-	if err := a.file(&file); err != nil {
-		return nil, err
-	}
-	if dryRun {
-		return a.changes, nil
-	}
-	if err := insertRows(ctx, c.conn, a.rows); err != nil {
-		return nil, err
-	}
-	return a.changes, c.Refresh(ctx)
+	var changes []Change
+	now := time.Now().UTC().Truncate(time.Millisecond)
+	err := c.change(ctx, func(standing []row) ([]row, error) {
+		known, err := newSnapshot(standing)
+		if err != nil {
+			return nil, err
+		}
+		if err := file.validate(known); err != nil {
+			return nil, err
+		}
+		a := applier{now: now, known: known, correct: file.CorrectShares, standing: make(map[key]row, len(standing)), named: map[key]bool{}}
+		for _, r := range standing {
+			a.standing[r.key] = r
+		}
+		if err := a.file(&file); err != nil {
+			return nil, err
+		}
+		if file.Prune {
+			a.prune(standing)
+		}
+		if changes == nil { // after a race the rest is done already
+			changes = a.changes
+		}
+		if dryRun {
+			return nil, nil
+		}
+		return a.rows, nil
+	})
+	return changes, err
 }
 
 type applier struct {
@@ -70,6 +73,7 @@ type applier struct {
 	known    *Snapshot
 	correct  bool // shares correct a mistake
 	standing map[key]row
+	named    map[key]bool // what the file declares
 	rows     []row
 	changes  []Change
 }
@@ -99,7 +103,7 @@ func (a *applier) website(account int64, site *Website) error {
 		}
 	}
 	for i := range site.Targets {
-		if _, err := a.define(account, kindTarget, site.Targets[i].ID, site.Targets[i].Name, &site.Targets[i]); err != nil {
+		if err := a.target(account, &site.Targets[i]); err != nil {
 			return err
 		}
 	}
@@ -123,6 +127,15 @@ func (a *applier) website(account int64, site *Website) error {
 		}
 	}
 	return nil
+}
+
+// target keeps a state for its dates alone.
+func (a *applier) target(account int64, target *Target) error {
+	changed, err := a.define(account, kindTarget, target.ID, target.Name, target)
+	if err != nil {
+		return err
+	}
+	return a.state(account, kindTarget, target.ID, target.Name, changed, Initial{CreateDate: target.CreateDate}, nil)
 }
 
 func (a *applier) campaign(account int64, campaign *Campaign) error {
@@ -159,6 +172,7 @@ func (a *applier) define(account int64, k kind, id int64, name string, definitio
 		return false, err
 	}
 	at := key{account, k, id, facetDefinition}
+	a.named[at] = true
 	before, stood := a.standing[at]
 	if stood && !before.Archived && before.Body == body {
 		return false, nil
@@ -180,10 +194,8 @@ func (a *applier) define(account int64, k kind, id int64, name string, definitio
 // shares when its definition changed or its shares are corrected.
 func (a *applier) state(account int64, k kind, id int64, name string, changed bool, initial Initial, shares map[int64]Shares) error {
 	at := key{account, k, id, facetState}
+	a.named[at] = true
 	before, stood := a.standing[at]
-	if stood && !changed && !a.correct {
-		return nil
-	}
 	state := State{Active: initial.Active, CreateDate: a.now, StartDate: utc(initial.StartDate), EndDate: utc(initial.EndDate)}
 	if initial.CreateDate != nil {
 		state.CreateDate = *utc(initial.CreateDate)
@@ -200,7 +212,9 @@ func (a *applier) state(account int64, k kind, id int64, name string, changed bo
 	if err != nil {
 		return err
 	}
-	if recorded := state.record(shares, a.now, a.correct); !changed {
+	// Shares may differ though the definition does not: they are corrected, or
+	// another server's row won over the one that had them.
+	if recorded := state.record(shares, a.now, a.correct); stood && !changed {
 		if !recorded {
 			return nil
 		}

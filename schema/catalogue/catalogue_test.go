@@ -13,6 +13,8 @@ import (
 
 func TestMain(m *testing.M) { schematest.Main(m) }
 
+func now() time.Time { return time.Now() }
+
 const shop = `
 accounts:
   - id: 1

@@ -7,13 +7,17 @@ type File struct {
 	// CorrectShares says that the shares correct a mistake: they hold from the
 	// beginning, in place of those recorded so far.
 	CorrectShares bool `yaml:"-"`
+
+	// Prune says that the file names all there is: what it does not name is
+	// archived.
+	Prune bool `yaml:"-"`
 }
 
 // Account owns websites and tokens.
 type Account struct {
 	ID       int64     `yaml:"id" json:"id"`
 	Name     string    `yaml:"name" json:"name"`
-	Websites []Website `yaml:"websites" json:"-"`
+	Websites []Website `yaml:"websites,omitempty" json:"-"`
 }
 
 // Website owns goals, targets, campaigns and widgets. Its id is unique over
@@ -21,10 +25,10 @@ type Account struct {
 type Website struct {
 	ID        int64      `yaml:"id" json:"id"`
 	Domain    string     `yaml:"domain" json:"domain"`
-	Goals     []Goal     `yaml:"goals" json:"-"`
-	Targets   []Target   `yaml:"targets" json:"-"`
-	Campaigns []Campaign `yaml:"campaigns" json:"-"`
-	Widgets   []Widget   `yaml:"widgets" json:"-"`
+	Goals     []Goal     `yaml:"goals,omitempty" json:"-"`
+	Targets   []Target   `yaml:"targets,omitempty" json:"-"`
+	Campaigns []Campaign `yaml:"campaigns,omitempty" json:"-"`
+	Widgets   []Widget   `yaml:"widgets,omitempty" json:"-"`
 }
 
 // Goal is something a visitor may reach.
@@ -32,10 +36,10 @@ type Goal struct {
 	ID        int64  `yaml:"id" json:"id"`
 	WebsiteID int64  `yaml:"-" json:"websiteId"`
 	Name      string `yaml:"name" json:"name"`
-	System    bool   `yaml:"system" json:"system"`
-	Action    string `yaml:"action" json:"action,omitempty"`
-	Default   bool   `yaml:"default" json:"default"`
-	Value     *int64 `yaml:"value" json:"value,omitempty"`
+	System    bool   `yaml:"system,omitempty" json:"system"`
+	Action    string `yaml:"action,omitempty" json:"action,omitempty"`
+	Default   bool   `yaml:"default,omitempty" json:"default"`
+	Value     *int64 `yaml:"value,omitempty" json:"value,omitempty"`
 }
 
 // Target is an audience.
@@ -43,6 +47,8 @@ type Target struct {
 	ID        int64  `yaml:"id" json:"id"`
 	WebsiteID int64  `yaml:"-" json:"websiteId"`
 	Name      string `yaml:"name" json:"name"`
+
+	CreateDate *Date `yaml:"createDate,omitempty" json:"-"` // when it is created; later applied in vain
 }
 
 // Campaign is a personalization or an experiment with a split of traffic.
@@ -50,30 +56,30 @@ type Campaign struct {
 	ID                int64       `yaml:"id" json:"id"`
 	WebsiteID         int64       `yaml:"-" json:"websiteId"`
 	Name              string      `yaml:"name" json:"name"`
-	Description       string      `yaml:"description" json:"description,omitempty"`
+	Description       string      `yaml:"description,omitempty" json:"description,omitempty"`
 	Type              string      `yaml:"type" json:"type"`
 	ControlShare      int         `yaml:"controlShare" json:"controlShare"`
 	TrafficAllocation int         `yaml:"trafficAllocation" json:"trafficAllocation"`
-	TargetID          int64       `yaml:"targetId" json:"targetId,omitempty"`
+	TargetID          int64       `yaml:"targetId,omitempty" json:"targetId,omitempty"`
 	TargetMode        string      `yaml:"targetMode" json:"targetMode"`
-	PrimaryGoalID     int64       `yaml:"primaryGoalId" json:"primaryGoalId,omitempty"`
+	PrimaryGoalID     int64       `yaml:"primaryGoalId,omitempty" json:"primaryGoalId,omitempty"`
 	SignificanceLevel int         `yaml:"significanceLevel" json:"significanceLevel"`
 	Methodology       string      `yaml:"methodology" json:"methodology"`
 	Power             int         `yaml:"power" json:"power"`
 	MDE               float64     `yaml:"mde" json:"mde"`
-	PlannedVisitors   int64       `yaml:"plannedVisitors" json:"plannedVisitors,omitempty"`
-	MultipleExposures string      `yaml:"multipleExposures" json:"multipleExposures,omitempty"`
-	Variations        []Variation `yaml:"variations" json:"variations"`
+	PlannedVisitors   int64       `yaml:"plannedVisitors,omitempty" json:"plannedVisitors,omitempty"`
+	MultipleExposures string      `yaml:"multipleExposures,omitempty" json:"multipleExposures,omitempty"`
+	Variations        []Variation `yaml:"variations,omitempty" json:"variations"`
 	Initial           `yaml:",inline" json:"-"`
 }
 
 // Initial is the state a campaign or a widget is created with; applying the
 // file again does not touch it.
 type Initial struct {
-	Active     bool  `yaml:"active"`
-	CreateDate *Date `yaml:"createDate"`
-	StartDate  *Date `yaml:"startDate"`
-	EndDate    *Date `yaml:"endDate"`
+	Active     bool  `yaml:"active,omitempty"`
+	CreateDate *Date `yaml:"createDate,omitempty"`
+	StartDate  *Date `yaml:"startDate,omitempty"`
+	EndDate    *Date `yaml:"endDate,omitempty"`
 }
 
 // Variation is one alternative of a campaign; control is not declared.
@@ -81,8 +87,8 @@ type Variation struct {
 	ID       int64  `yaml:"id" json:"id"`
 	Name     string `yaml:"name" json:"name"`
 	Share    int    `yaml:"share" json:"share"`
-	TargetID int64  `yaml:"targetId" json:"targetId,omitempty"`
-	Order    int    `yaml:"order" json:"order"`
+	TargetID int64  `yaml:"targetId,omitempty" json:"targetId,omitempty"`
+	Order    int    `yaml:"order,omitempty" json:"order"`
 }
 
 // Widget is an on-site element.
@@ -91,9 +97,9 @@ type Widget struct {
 	WebsiteID     int64             `yaml:"-" json:"websiteId"`
 	Name          string            `yaml:"name" json:"name"`
 	Type          string            `yaml:"type" json:"type"`
-	PrimaryGoalID int64             `yaml:"primaryGoalId" json:"primaryGoalId,omitempty"`
-	Variations    []WidgetVariation `yaml:"variations" json:"variations"`
-	Experiments   []Experiment      `yaml:"experiments" json:"experiments"`
+	PrimaryGoalID int64             `yaml:"primaryGoalId,omitempty" json:"primaryGoalId,omitempty"`
+	Variations    []WidgetVariation `yaml:"variations,omitempty" json:"variations"`
+	Experiments   []Experiment      `yaml:"experiments,omitempty" json:"experiments"`
 	Initial       `yaml:",inline" json:"-"`
 }
 
@@ -108,10 +114,13 @@ type WidgetVariation struct {
 type Experiment struct {
 	ID            int64             `yaml:"id" json:"id"`
 	Name          string            `yaml:"name" json:"name"`
-	PrimaryMetric string            `yaml:"primaryMetric" json:"primaryMetric,omitempty"`
+	PrimaryMetric string            `yaml:"primaryMetric,omitempty" json:"primaryMetric,omitempty"`
 	ControlShare  int               `yaml:"controlShare" json:"controlShare"`
-	Active        bool              `yaml:"active" json:"active"`
-	Variations    []WidgetVariation `yaml:"variations" json:"variations"`
+	Active        bool              `yaml:"active,omitempty" json:"active"`
+	CreateDate    *Date             `yaml:"createDate,omitempty" json:"createDate,omitempty"`
+	StartDate     *Date             `yaml:"startDate,omitempty" json:"startDate,omitempty"`
+	EndDate       *Date             `yaml:"endDate,omitempty" json:"endDate,omitempty"`
+	Variations    []WidgetVariation `yaml:"variations,omitempty" json:"variations"`
 }
 
 // The values of Campaign.Methodology.

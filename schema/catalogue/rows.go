@@ -1,6 +1,7 @@
 package catalogue
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -41,20 +42,46 @@ type row struct {
 	Archived bool   `ch:"archived"`
 }
 
+// says compares what two rows of one key say.
+func (r row) says(other row) bool { return r.Body == other.Body && r.Archived == other.Archived }
+
+// archive is the row that hides this one.
+func (r row) archive() row {
+	r.Archived = true
+	r.Version++
+	return r
+}
+
+// compare orders rows by key, as the store does.
+func (r row) compare(other key) int {
+	return cmp.Or(
+		cmp.Compare(r.AccountID, other.AccountID), cmp.Compare(r.Kind, other.Kind),
+		cmp.Compare(r.ID, other.ID), cmp.Compare(r.Facet, other.Facet),
+	)
+}
+
 // digestQuery changes whenever a row that stands changes. The engine dropping
 // an outdated row changes it too, which costs one needless refresh.
 const digestQuery = `
 SELECT sum(cityHash64(account_id, kind, id, facet, version, body, archived))
 FROM catalogue`
 
-const standingRows = `
+// everyRow has the row that stands first for each key; between rows of one
+// version, which only a race leaves, the later stands.
+const everyRow = `
 SELECT account_id, kind, id, facet, version, body, archived
 FROM catalogue
-ORDER BY account_id, kind, id, facet, version DESC, changed_at DESC
+ORDER BY account_id, kind, id, facet, version DESC, changed_at DESC, body, archived`
+
+const standingRows = everyRow + `
 LIMIT 1 BY account_id, kind, id, facet`
 
 func readRows(ctx context.Context, conn driver.Conn) ([]row, error) {
-	found, err := conn.Query(ctx, standingRows)
+	return queryRows(ctx, conn, standingRows)
+}
+
+func queryRows(ctx context.Context, conn driver.Conn, query string) ([]row, error) {
+	found, err := conn.Query(ctx, query)
 	if err != nil {
 		return nil, fmt.Errorf("read catalogue: %w", err)
 	}

@@ -7,21 +7,27 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/cespare/xxhash/v2"
 )
 
 // Snapshot is the whole catalogue at one moment. It does not change.
 type Snapshot struct {
 	accounts map[int64]*Owned
 	websites map[int64]int64 // website to account
+	archived map[int64]int64 // website to the account that its events belong to
 	tokens   map[Digest]Token
 }
 
 // Owned is all that one account has.
 type Owned struct {
 	Account
+	// Version changes whenever anything of the account does, tokens apart. It
+	// never comes back, and agrees between servers of a store.
+	Version   uint64 `json:"-"`
 	Websites  map[int64]Website
 	Goals     map[int64]Goal
-	Targets   map[int64]Target
+	Targets   map[int64]LiveTarget
 	Campaigns map[int64]LiveCampaign
 	Widgets   map[int64]LiveWidget
 }
@@ -35,6 +41,12 @@ type LiveCampaign struct {
 // LiveWidget is a widget's definition and its state.
 type LiveWidget struct {
 	Widget
+	State
+}
+
+// LiveTarget is a target's definition and its dates.
+type LiveTarget struct {
+	Target
 	State
 }
 
@@ -64,6 +76,12 @@ func (s *Snapshot) Accounts() []*Owned { return ByID(s.accounts) }
 func (s *Snapshot) AccountOfWebsite(id int64) (int64, bool) {
 	account, ok := s.websites[id]
 	return account, ok
+}
+
+// ownerOf returns the account whose events the website has, also where the
+// website is archived; 0 where there is none.
+func (s *Snapshot) ownerOf(website int64) int64 {
+	return cmp.Or(s.websites[website], s.archived[website])
 }
 
 // Token returns the token with this digest, unless it was revoked or has
@@ -105,14 +123,24 @@ func (o *Owned) targetsOf(website int64) ids {
 }
 
 func newSnapshot(rows []row) (*Snapshot, error) {
-	s := &Snapshot{accounts: map[int64]*Owned{}, websites: map[int64]int64{}, tokens: map[Digest]Token{}}
+	s := &Snapshot{accounts: map[int64]*Owned{}, websites: map[int64]int64{}, archived: map[int64]int64{}, tokens: map[Digest]Token{}}
+	versions := map[int64]uint64{}
 	for _, row := range rows {
+		if row.Kind != kindToken {
+			versions[row.AccountID] += row.identity()
+		}
 		if row.Archived {
+			if row.Kind == kindWebsite {
+				s.archived[row.ID] = row.AccountID
+			}
 			continue
 		}
 		if err := s.add(row); err != nil {
 			return nil, fmt.Errorf("catalogue row %s %d of account %d: %w", row.Kind, row.ID, row.AccountID, err)
 		}
+	}
+	for id, owned := range s.accounts {
+		owned.Version = versions[id]
 	}
 	return s, nil
 }
@@ -122,12 +150,18 @@ func (s *Snapshot) owned(account int64) *Owned {
 	if !ok {
 		o = &Owned{
 			Account:  Account{ID: account},
-			Websites: map[int64]Website{}, Goals: map[int64]Goal{}, Targets: map[int64]Target{},
+			Websites: map[int64]Website{}, Goals: map[int64]Goal{}, Targets: map[int64]LiveTarget{},
 			Campaigns: map[int64]LiveCampaign{}, Widgets: map[int64]LiveWidget{},
 		}
 		s.accounts[account] = o
 	}
 	return o
+}
+
+// identity is a number of the row in this version: rows are never changed, but
+// followed by a next version.
+func (r *row) identity() uint64 {
+	return xxhash.Sum64String(fmt.Sprint(r.Kind, " ", r.ID, " ", r.Facet, " ", r.Version, " ", r.Archived, " ", r.Body))
 }
 
 func (s *Snapshot) add(r row) error {
@@ -147,7 +181,10 @@ func (s *Snapshot) add(r row) error {
 	case kindGoal:
 		return addDefinition(o.Goals, r.ID, body)
 	case kindTarget:
-		return addDefinition(o.Targets, r.ID, body)
+		live := o.Targets[r.ID]
+		err := unmarshalFacet(r.Facet, body, &live.Target, &live.State)
+		o.Targets[r.ID] = live
+		return err
 	case kindCampaign:
 		live := o.Campaigns[r.ID]
 		err := unmarshalFacet(r.Facet, body, &live.Campaign, &live.State)

@@ -7,7 +7,9 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"regexp"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -60,24 +62,21 @@ func (t *Token) May(scope Scope) bool {
 // tokenPrefix lets scanners of leaked secrets recognise ours.
 const tokenPrefix = "lh_"
 
+// likeToken is what a token looks like, or one that was cut off.
+var likeToken = regexp.MustCompile(tokenPrefix + `[A-Za-z0-9_-]{16,}`)
+
+// Conceal returns the text without the tokens in it: they may stand where
+// they do not belong, and are not repeated in answers or logs.
+func Conceal(text string) string {
+	if !strings.Contains(text, tokenPrefix) {
+		return text
+	}
+	return likeToken.ReplaceAllString(text, tokenPrefix+"…")
+}
+
 // CreateToken makes a token of the account and returns its secret, 256 random
 // bits, which is kept nowhere.
 func (c *Catalogue) CreateToken(ctx context.Context, token Token) (string, Token, error) {
-	c.changing.Lock()
-	defer c.changing.Unlock()
-	rows, err := readRows(ctx, c.conn)
-	if err != nil {
-		return "", Token{}, err
-	}
-	if err := checkToken(rows, token); err != nil {
-		return "", Token{}, err
-	}
-	token.ID = 1
-	for _, r := range rows {
-		if r.Kind == kindToken && r.AccountID == token.AccountID {
-			token.ID = max(token.ID, r.ID+1)
-		}
-	}
 	random := make([]byte, 32)
 	if _, err := rand.Read(random); err != nil {
 		return "", Token{}, fmt.Errorf("create token: %w", err)
@@ -89,11 +88,19 @@ func (c *Catalogue) CreateToken(ctx context.Context, token Token) (string, Token
 	if err != nil {
 		return "", Token{}, err
 	}
-	created := row{key: key{token.AccountID, kindToken, token.ID, facetDefinition}, Version: 1, Body: body}
-	if err := insertRows(ctx, c.conn, []row{created}); err != nil {
-		return "", Token{}, err
-	}
-	return secret, token, c.Refresh(ctx)
+	err = c.change(ctx, func(standing []row) ([]row, error) {
+		if err := checkToken(standing, token); err != nil {
+			return nil, err
+		}
+		token.ID = 1
+		for _, r := range standing {
+			if r.Kind == kindToken && r.AccountID == token.AccountID {
+				token.ID = max(token.ID, r.ID+1)
+			}
+		}
+		return []row{{key: key{token.AccountID, kindToken, token.ID, facetDefinition}, Version: 1, Body: body}}, nil
+	})
+	return secret, token, err
 }
 
 func checkToken(rows []row, token Token) error {
@@ -127,22 +134,16 @@ func checkToken(rows []row, token Token) error {
 
 // RevokeToken ends a token; false where the account has no such token.
 func (c *Catalogue) RevokeToken(ctx context.Context, account, id int64) (bool, error) {
-	c.changing.Lock()
-	defer c.changing.Unlock()
-	rows, err := readRows(ctx, c.conn)
-	if err != nil {
-		return false, err
-	}
-	at := slices.IndexFunc(rows, func(r row) bool {
-		return r.AccountID == account && r.Kind == kindToken && r.ID == id && !r.Archived
+	revoked := false
+	err := c.change(ctx, func(standing []row) ([]row, error) {
+		at := slices.IndexFunc(standing, func(r row) bool {
+			return r.AccountID == account && r.Kind == kindToken && r.ID == id && !r.Archived
+		})
+		if at < 0 {
+			return nil, nil
+		}
+		revoked = true
+		return []row{standing[at].archive()}, nil
 	})
-	if at < 0 {
-		return false, nil
-	}
-	rows[at].Archived = true
-	rows[at].Version++
-	if err := insertRows(ctx, c.conn, rows[at:at+1]); err != nil {
-		return false, err
-	}
-	return true, c.Refresh(ctx)
+	return revoked, err
 }

@@ -67,7 +67,7 @@ func validDomain(domain string) bool {
 // owns already, and references that lead nowhere, neither in the file nor in
 // the store.
 func (f *File) validate(known *Snapshot) error {
-	c := checker{known: known}
+	c := checker{known: known, whole: f.Prune}
 	if len(f.Accounts) == 0 {
 		c.fault("accounts", "", "want at least one account")
 	}
@@ -81,7 +81,7 @@ func (f *File) validate(known *Snapshot) error {
 		for w := range account.Websites {
 			at := fmt.Sprintf("%s.websites[%d]", path, w)
 			c.id(at, account.Websites[w].ID, websites)
-			if owner := known.websites[account.Websites[w].ID]; owner != 0 && owner != account.ID {
+			if owner := known.ownerOf(account.Websites[w].ID); owner != 0 && owner != account.ID {
 				c.fault(at+".id", account.Websites[w].ID, "belongs to another account; website ids are unique over all accounts")
 			}
 			c.website(at, account.ID, &account.Websites[w], taken)
@@ -97,6 +97,7 @@ type ids map[int64]bool
 
 type checker struct {
 	known  *Snapshot
+	whole  bool // what the file does not name goes, so nothing may refer to it
 	faults Faults
 }
 
@@ -170,7 +171,10 @@ func (c *checker) website(path string, account int64, site *Website, taken map[s
 	if !validDomain(site.Domain) {
 		c.fault(path+".domain", site.Domain, "want a lower-case domain name such as shop.example.com")
 	}
-	goals, targets := owner.goalsOf(site.ID), owner.targetsOf(site.ID)
+	goals, targets := ids{}, ids{}
+	if !c.whole {
+		goals, targets = owner.goalsOf(site.ID), owner.targetsOf(site.ID)
+	}
 	for i, goal := range site.Goals {
 		at := fmt.Sprintf("%s.goals[%d]", path, i)
 		c.id(at, goal.ID, taken["goal"])
@@ -183,6 +187,7 @@ func (c *checker) website(path string, account int64, site *Website, taken map[s
 		c.id(at, target.ID, taken["target"])
 		c.owned(at, target.ID, owner.Targets[target.ID].WebsiteID, site.ID)
 		c.name(at, target.Name)
+		c.dates(at, Initial{CreateDate: target.CreateDate})
 		targets[target.ID] = true
 	}
 	for i := range site.Campaigns {
@@ -251,6 +256,7 @@ func (c *checker) widget(path string, widget *Widget, goals ids) {
 		if experiment.PrimaryMetric != "" {
 			c.oneOf(at+".primaryMetric", experiment.PrimaryMetric, ExperimentMetrics)
 		}
+		c.dates(at, Initial{CreateDate: experiment.CreateDate, StartDate: experiment.StartDate, EndDate: experiment.EndDate})
 		taken := ids{}
 		for j, v := range experiment.Variations {
 			c.variation(fmt.Sprintf("%s.variations[%d]", at, j), v.ID, v.Name, v.Share, taken)

@@ -55,6 +55,7 @@ func (w *Writer) Forget(ctx context.Context, visitors []string, websites []int64
 	if _, err := schema.RepairStats(ctx, w.conn); err != nil {
 		return Erased{}, err
 	}
+	w.wrote(ctx)
 	return found, nil
 }
 

@@ -36,14 +36,19 @@ const (
 // An event is known by its id, website, subject and experiment among its
 // visitor's events: only there is a stored id found by key.
 type Writer struct {
-	conn driver.Conn
-	turn chan struct{} // held from look-up to insert
+	conn  driver.Conn
+	turn  chan struct{} // held from look-up to insert
+	wrote func(context.Context)
 }
 
 // NewWriter returns the writer of a store. A process has one for each store.
 func NewWriter(conn driver.Conn) *Writer {
-	return &Writer{conn: conn, turn: make(chan struct{}, 1)}
+	return &Writer{conn: conn, turn: make(chan struct{}, 1), wrote: func(context.Context) {}}
 }
+
+// AfterWrite has wrote called whenever events were stored, before their writer
+// is told so. It is set before the first write.
+func (w *Writer) AfterWrite(wrote func(context.Context)) { w.wrote = wrote }
 
 // Stop waits until no write is under way and lets no other begin. It is false
 // where the context ends first: a write may then be cut off.
@@ -144,6 +149,7 @@ func (w *Writer) WriteEach(ctx context.Context, events []schema.Event) ([]Verdic
 	if err := schema.InsertEvents(context.WithoutCancel(ctx), w.conn, fresh, acceptedAt); err != nil {
 		return nil, Outcome{}, err
 	}
+	w.wrote(ctx)
 	return verdicts, outcome, nil
 }
 

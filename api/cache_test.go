@@ -1,0 +1,295 @@
+package api_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"lifthouse/api"
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest"
+)
+
+const bannerResults = "/v1/campaigns/12/results"
+
+// polled is what a dashboard reads.
+type polled struct {
+	answer
+	text        string
+	GeneratedAt time.Time `json:"generatedAt"`
+	Stale       bool      `json:"stale"`
+	Totals      struct {
+		Visitors int `json:"visitors"`
+	} `json:"totals"`
+}
+
+func (s *server) poll(path string, headers ...string) polled {
+	s.t.Helper()
+	var p polled
+	p.answer, p.text = s.send(http.MethodGet, path, http.NoBody, s.withToken(headers...)...)
+	if p.status == http.StatusOK {
+		if err := json.Unmarshal([]byte(p.text), &p); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	return p
+}
+
+func (s *server) write(events ...schema.Event) {
+	s.t.Helper()
+	if _, err := s.writer.Write(s.t.Context(), events); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func TestResultsAreKeptWhileNothingChanges(t *testing.T) {
+	s := newServer(t)
+	s.write(at(0, "a", 0, schema.KindView, 0))
+	first := s.poll(bannerResults)
+	if first.Totals.Visitors != 1 || first.Get("Cache-Control") != "private, max-age=1" || !strings.HasPrefix(first.Get("ETag"), `W/"`) || first.Get("Vary") == "" {
+		t.Fatalf("%d %v, %d visitors", first.status, first.Header, first.Totals.Visitors)
+	}
+	if again := s.poll(bannerResults); again.text != first.text {
+		t.Errorf("computed again though nothing changed:\n%s\n%s", first.text, again.text)
+	}
+	if anew := s.poll(bannerResults, "Cache-Control", "max-age=0, No-Cache"); !anew.GeneratedAt.After(first.GeneratedAt) || anew.Get("ETag") != first.Get("ETag") {
+		t.Errorf("no-cache: generated at %v as before, or another tag of the same data", anew.GeneratedAt)
+	}
+	if other := s.poll(bannerResults + "?compareMetric=valuePerVisitor"); other.Get("ETag") == first.Get("ETag") || other.text == first.text {
+		t.Error("another question gets the same answer")
+	}
+	s.write(at(1, "b", 0, schema.KindView, 0))
+	second := s.poll(bannerResults, "If-None-Match", first.Get("ETag"))
+	if second.status != http.StatusOK || second.Totals.Visitors != 2 || second.Get("ETag") == first.Get("ETag") {
+		t.Errorf("after an event: %d, %d visitors, tag %s, was %s", second.status, second.Totals.Visitors, second.Get("ETag"), first.Get("ETag"))
+	}
+	s.apply(strings.Replace(twoAccounts, "name: Button", "name: Knob", 1))
+	third := s.poll(bannerResults, "If-None-Match", second.Get("ETag"))
+	if third.status != http.StatusOK || third.Get("ETag") == second.Get("ETag") {
+		t.Errorf("after apply: %d, tag %s, was %s", third.status, third.Get("ETag"), second.Get("ETag"))
+	}
+	s.apply(twoAccounts)
+	if fourth := s.poll(bannerResults, "If-None-Match", second.Get("ETag")); fourth.status != http.StatusOK {
+		t.Errorf("the definition of before came back: %d; want another version", fourth.status)
+	}
+}
+
+func TestStartAndStopShowAtOnce(t *testing.T) {
+	s := newServer(t)
+	writes := s.newToken(1, 0, catalogue.ScopeWrite)
+	paths := []string{bannerResults, "/v1/campaigns", "/v1/campaigns/12"}
+	for _, action := range []string{"stop", "start"} {
+		before := map[string]polled{}
+		for _, path := range paths {
+			before[path] = polled{answer: s.must(path)}
+		}
+		if response, _, text := s.do("POST", "/v1/campaigns/12/"+action, writes); response.status != http.StatusOK || response.Get("ETag") != "" || response.Get("Cache-Control") != "no-store" {
+			t.Fatalf("%s: %d %v\n%s", action, response.status, response.Header, text)
+		}
+		for _, path := range paths {
+			if response, _ := s.send(http.MethodGet, path, http.NoBody, s.withToken("If-None-Match", before[path].Get("ETag"))...); response.status != http.StatusOK {
+				t.Errorf("after %s, %s = %d", action, path, response.status)
+			}
+		}
+	}
+}
+
+func TestKeptResultsHaveAnAge(t *testing.T) {
+	s := newServer(t, func(o *api.Options) { o.ResultsAge = time.Millisecond })
+	first := s.poll(bannerResults)
+	for until := time.Now().Add(5 * time.Second); ; {
+		if again := s.poll(bannerResults); again.GeneratedAt.After(first.GeneratedAt) {
+			break
+		}
+		if time.Now().After(until) {
+			t.Fatal("the same answer for ever")
+		}
+	}
+}
+
+func TestWhatTheClientHasIsNotSentAgain(t *testing.T) {
+	s := newServer(t)
+	for _, path := range []string{bannerResults, "/v1/campaigns", "/v1/campaigns/12", "/v1/widgets/7/results"} {
+		if strings.Contains(path, "widgets") {
+			s.apply(popupShop)
+		}
+		first := s.must(path)
+		tag := first.Get("ETag")
+		for _, have := range []string{tag, strings.TrimPrefix(tag, "W/"), `"x", ` + tag, "*"} {
+			response, body := s.send(http.MethodGet, path, http.NoBody, s.withToken("If-None-Match", have)...)
+			if response.status != http.StatusNotModified || body != "" || response.Get("ETag") != tag || response.Get("Cache-Control") == "" || response.Get("Vary") == "" {
+				t.Errorf("%s, have %s: %d %q %v", path, have, response.status, body, response.Header)
+			}
+			response, _ = s.send(http.MethodGet, path, http.NoBody, s.withToken("If-None-Match", have, "Accept-Encoding", "gzip")...)
+			if response.status != http.StatusNotModified {
+				t.Errorf("%s, compressed, have %s: %d", path, have, response.status)
+			}
+		}
+		if response, _ := s.send(http.MethodGet, path, http.NoBody, s.withToken("If-None-Match", `"x"`)...); response.status != http.StatusOK {
+			t.Errorf("%s, have another: %d", path, response.status)
+		}
+	}
+	first, sql := s.poll(bannerResults), s.must(bannerResults, "Accept", "application/sql")
+	if first.Get("ETag") == sql.Get("ETag") {
+		t.Error("JSON and SQL have the same tag")
+	}
+}
+
+// must is a request that has to be answered with 200.
+func (s *server) must(path string, headers ...string) answer {
+	s.t.Helper()
+	response, text := s.send(http.MethodGet, path, http.NoBody, s.withToken(headers...)...)
+	if response.status != http.StatusOK {
+		s.t.Fatalf("%s = %d %s", path, response.status, text)
+	}
+	return response
+}
+
+const neighbours = `
+accounts:
+  - id: 1
+    name: One
+    websites:
+      - {id: 1, domain: a.example.com, campaigns: [{id: 12, name: Same, controlShare: 50, variations: [{id: 1, name: New, share: 100}]}]}
+      - {id: 3, domain: c.example.com}
+  - id: 2
+    name: Two
+    websites:
+      - {id: 2, domain: b.example.com, campaigns: [{id: 12, name: Same, controlShare: 50, variations: [{id: 1, name: New, share: 100}]}]}
+`
+
+func TestNoAccountGetsAnythingKeptOfAnother(t *testing.T) {
+	s := newServerOn(t, schematest.Open(t))
+	s.apply(neighbours)
+	one, two, bound := s.newToken(1, 0, catalogue.ScopeRead), s.newToken(2, 0, catalogue.ScopeRead), s.newToken(1, 3, catalogue.ScopeRead)
+	s.write(at(0, "a", 0, schema.KindView, 0))
+	get := func(path, token string, headers ...string) (answer, string) {
+		return s.send(http.MethodGet, path, http.NoBody, append([]string{"Authorization", "Bearer " + token}, headers...)...)
+	}
+	for _, path := range []string{bannerResults, "/v1/campaigns/12", "/v1/campaigns?websiteId=1"} {
+		first, mine := get(path, one)
+		if first.status != http.StatusOK {
+			t.Fatalf("%s: %d %s", path, first.status, mine)
+		}
+		for name, token := range map[string]string{"another account": two, "another website": bound} {
+			for _, have := range [][]string{nil, {"If-None-Match", first.Get("ETag")}} {
+				theirs, text := get(path, token, have...)
+				if theirs.status == http.StatusNotModified || theirs.Get("ETag") == first.Get("ETag") || text == mine {
+					t.Errorf("%s, %s, %q: %d %s", name, path, have, theirs.status, text)
+				}
+			}
+		}
+	}
+	if _, text := get(bannerResults, two); !strings.Contains(text, `"visitors":0`) || strings.Contains(text, `"visitors":1`) {
+		t.Errorf("account 2 sees %s", text)
+	}
+}
+
+// counted is the value of a metric, 0 where it has none.
+func (s *server) counted(metric string) int {
+	s.t.Helper()
+	found := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(metric) + ` (\S+)$`).FindStringSubmatch(s.metrics())
+	if found == nil {
+		return 0
+	}
+	value, err := strconv.ParseFloat(found[1], 64)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return int(value)
+}
+
+func (s *server) outcomes(outcome string) int {
+	s.t.Helper()
+	return s.counted(fmt.Sprintf("lifthouse_results_total{outcome=%q}", outcome))
+}
+
+func TestIdenticalConcurrentRequestsRunOnce(t *testing.T) {
+	s := newServer(t)
+	s.write(at(0, "a", 0, schema.KindView, 0))
+	var clients sync.WaitGroup
+	start := make(chan struct{})
+	for range 20 {
+		clients.Go(func() {
+			<-start
+			if p := s.poll(bannerResults); p.status != http.StatusOK {
+				t.Errorf("%d %s", p.status, p.text)
+			}
+		})
+	}
+	close(start)
+	clients.Wait()
+	if miss, other := s.outcomes("miss"), s.outcomes("hit")+s.outcomes("shared"); miss != 1 || other != 19 {
+		t.Errorf("%d computed, %d not; want 1 and 19", miss, other)
+	}
+}
+
+func TestTheLastGoodAnswerIsGivenWhenTheStoreFails(t *testing.T) {
+	conn := schematest.Open(t)
+	s := newServerOn(t, conn)
+	s.apply(twoAccounts)
+	s.token = s.newToken(1, 0, catalogue.ScopeRead)
+	s.write(at(0, "a", 0, schema.KindView, 0))
+	good := s.poll(bannerResults)
+	sql := s.must(bannerResults, "Accept", "application/sql")
+	exec := func(statement string) {
+		t.Helper()
+		if err := conn.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stale := func(when string) {
+		t.Helper()
+		p := s.poll(bannerResults, "Cache-Control", "no-cache", "If-None-Match", good.Get("ETag"))
+		if p.status != http.StatusOK || !p.Stale || p.Totals.Visitors != 1 || !p.GeneratedAt.Equal(good.GeneratedAt) ||
+			!strings.HasPrefix(p.Get("Warning"), "110 ") || p.Get("ETag") != "" || p.Get("Cache-Control") != "no-store" {
+			t.Errorf("%s: %d %v\n%s", when, p.status, p.Header, p.text)
+		}
+		if other := s.poll("/v1/campaigns/14/results"); other.status < 500 || !strings.Contains(other.text, `"requestId"`) {
+			t.Errorf("%s, never asked before: %d %s", when, other.status, other.text)
+		}
+	}
+	exec("RENAME TABLE events TO elsewhere")
+	if hit := s.poll(bannerResults); hit.Stale || hit.text != good.text {
+		t.Error("nothing changed, and the kept answer is not given")
+	}
+	stale("without the table")
+	if _, text := s.send(http.MethodGet, bannerResults, http.NoBody, s.withToken("Accept", "application/sql", "If-None-Match", sql.Get("ETag"))...); text != "" {
+		t.Error("the SQL is what the client has, and is sent")
+	}
+	exec("RENAME TABLE elsewhere TO events")
+	if p := s.poll(bannerResults, "Cache-Control", "no-cache"); p.Stale || p.Get("Warning") != "" || p.Get("ETag") != good.Get("ETag") {
+		t.Errorf("the store is back: stale %v, %v", p.Stale, p.Header)
+	} else {
+		good = p
+	}
+	if err := conn.Close(); err != nil {
+		t.Fatal(err)
+	}
+	stale("without the store")
+	if got := s.outcomes("stale"); got != 2 {
+		t.Errorf("%d stale answers counted, want 2", got)
+	}
+}
+
+func TestKeptResultsKeepWithinTheirMemory(t *testing.T) {
+	const limit = 60_000
+	s := newServer(t, func(o *api.Options) { o.ResultsMemory = limit })
+	for i := range 40 {
+		s.poll(bannerResults + "?filters%5Bcity%5D%5B%5D=" + strconv.Itoa(i))
+	}
+	if bytes, dropped, answers := s.counted("lifthouse_results_kept_bytes"), s.counted("lifthouse_results_evictions_total"), s.counted("lifthouse_results_kept"); bytes > limit || bytes < limit/4 || dropped+answers != 40 || dropped == 0 {
+		t.Errorf("%d answers, %d bytes, %d dropped; want at most %d bytes", answers, bytes, dropped, limit)
+	}
+	s.poll(bannerResults + "?filters%5Bcity%5D%5B%5D=39")
+	if s.outcomes("hit") != 1 {
+		t.Error("the last one was not kept")
+	}
+}

@@ -1,0 +1,251 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/dlclark/regexp2"
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+)
+
+// contract is the OpenAPI document, against which every request of these tests
+// and every response to one is validated.
+type contract struct {
+	doc   *openapi3.T
+	paths []documentedPath
+}
+
+type documentedPath struct {
+	template string
+	matches  *regexp.Regexp
+	names    []string
+	item     *openapi3.PathItem
+}
+
+func init() {
+	text := func(body io.Reader, _ http.Header, _ *openapi3.SchemaRef, _ openapi3filter.EncodingFn) (any, error) {
+		read, err := io.ReadAll(body)
+		return string(read), err
+	}
+	for _, kind := range []string{"application/sql", "application/yaml", "text/html"} {
+		openapi3filter.RegisterBodyDecoder(kind, text)
+	}
+}
+
+const documentFile = "openapi.yaml"
+
+// theContract is the document as it is in the source; that the server gives
+// the same is a test of its own.
+var theContract = sync.OnceValues(func() (*contract, error) {
+	text, err := os.ReadFile(documentFile)
+	if err != nil {
+		return nil, err
+	}
+	return readContract(text)
+})
+
+func readContract(text []byte) (*contract, error) {
+	doc, err := openapi3.NewLoader().LoadFromData(text)
+	if err != nil {
+		return nil, err
+	}
+	c := &contract{doc: doc}
+	inBraces := regexp.MustCompile(`\{(\w+)\}`)
+	for _, path := range doc.Paths.InMatchingOrder() {
+		p := documentedPath{template: path, item: doc.Paths.Value(path)}
+		for _, name := range inBraces.FindAllStringSubmatch(path, -1) {
+			p.names = append(p.names, name[1])
+		}
+		p.matches = regexp.MustCompile("^" + inBraces.ReplaceAllString(strings.ReplaceAll(path, ".", `\.`), "([^/]*)") + "$")
+		c.paths = append(c.paths, p)
+	}
+	return c, nil
+}
+
+// compile has the look-ahead that the contract's domain expression needs.
+func compile(expression string) (openapi3.RegexMatcher, error) {
+	compiled, err := regexp2.Compile(expression, regexp2.RE2)
+	if err != nil {
+		return nil, err
+	}
+	compiled.MatchTimeout = time.Second
+	return matcher{compiled}, nil
+}
+
+type matcher struct{ *regexp2.Regexp }
+
+func (m matcher) MatchString(text string) bool {
+	matched, err := m.Regexp.MatchString(text)
+	return matched && err == nil
+}
+
+// route finds what the document says of a request. A path or a method that it
+// does not have may only be refused: known is false.
+func (c *contract) route(method string, at *url.URL) (route *routers.Route, path map[string]string, known bool) {
+	refusal := func(name string, status int) *routers.Route {
+		responses := openapi3.NewResponses(openapi3.WithStatus(status, c.doc.Components.Responses[name]))
+		return &routers.Route{Spec: c.doc, Operation: &openapi3.Operation{Responses: responses}, PathItem: &openapi3.PathItem{}}
+	}
+	for _, p := range c.paths {
+		values := p.matches.FindStringSubmatch(at.EscapedPath())
+		if values == nil {
+			continue
+		}
+		if method == http.MethodHead {
+			method = http.MethodGet
+		}
+		operation := p.item.GetOperation(method)
+		if operation == nil {
+			return refusal("MethodNotAllowed", http.StatusMethodNotAllowed), nil, false
+		}
+		path = map[string]string{}
+		for i, name := range p.names {
+			unescaped, err := url.PathUnescape(values[i+1])
+			if err != nil {
+				unescaped = values[i+1]
+			}
+			path[name] = unescaped
+		}
+		return &routers.Route{Spec: c.doc, Path: p.template, PathItem: p.item, Method: method, Operation: operation}, path, true
+	}
+	return refusal("NotFound", http.StatusNotFound), nil, false
+}
+
+// check returns what is wrong with an exchange: an answer that is not in the
+// document, or one of success to a request that is not.
+func (c *contract) check(request *http.Request, response answer, body []byte) error {
+	route, path, known := c.route(request.Method, request.URL)
+	asked := &openapi3filter.RequestValidationInput{Request: request, PathParams: path, Route: route, Options: &openapi3filter.Options{
+		MultiError: true, IncludeResponseStatus: true, SkipSettingDefaults: true,
+		AuthenticationFunc:      openapi3filter.NoopAuthenticationFunc,
+		SchemaValidationOptions: []openapi3.SchemaValidationOption{openapi3.SetSchemaRegexCompiler(compile)},
+	}}
+	if known && response.status < http.StatusBadRequest {
+		if err := errors.Join(openapi3filter.ValidateRequest(request.Context(), asked), undocumentedParameters(route, request)); err != nil {
+			return fmt.Errorf("a request that is not in the document is answered %d: %w", response.status, err)
+		}
+	}
+	answered := &openapi3filter.ResponseValidationInput{RequestValidationInput: asked, Status: response.status, Header: response.Header, Options: asked.Options}
+	answered.SetBodyBytes(body)
+	documented := route.Operation.Responses.Status(response.status)
+	if documented == nil {
+		return fmt.Errorf("status %d is not in the document", response.status)
+	}
+	if request.Method == http.MethodHead {
+		if len(body) > 0 {
+			return errors.New("HEAD is answered with a body")
+		}
+		return nil
+	}
+	if err := openapi3filter.ValidateResponse(context.WithoutCancel(request.Context()), answered); err != nil {
+		return err
+	}
+	if len(documented.Value.Content) == 0 && len(body) > 0 {
+		return fmt.Errorf("%d is answered with a body, which the document does not have", response.status)
+	}
+	media := documented.Value.Content.Get(response.Get("Content-Type"))
+	if media == nil || media.Schema == nil || !json.Valid(body) {
+		return nil
+	}
+	var value any
+	if err := json.Unmarshal(body, &value); err != nil {
+		return err
+	}
+	return undocumentedFields(media.Schema.Value, value, "")
+}
+
+var listIndex = regexp.MustCompile(`^(filters\[\w+\])\[\d*\]$`)
+
+func undocumentedParameters(route *routers.Route, request *http.Request) error {
+	if !strings.HasPrefix(route.Path, "/v1/") {
+		return nil // passed over there
+	}
+	for name := range request.URL.Query() {
+		parameters := route.Operation.Parameters
+		bare := listIndex.ReplaceAllString(name, "$1")
+		if parameters.GetByInAndName("query", bare) == nil && parameters.GetByInAndName("query", bare+"[]") == nil {
+			return fmt.Errorf("the parameter %q is not in the document", name)
+		}
+	}
+	return nil
+}
+
+// undocumentedFields finds fields that the schema does not name: the document
+// leaves them open, so that later releases may add some.
+func undocumentedFields(schema *openapi3.Schema, value any, path string) error {
+	switch value := value.(type) {
+	case []any:
+		for i, item := range value {
+			if schema.Items != nil {
+				if err := undocumentedFields(schema.Items.Value, item, fmt.Sprintf("%s[%d]", path, i)); err != nil {
+					return err
+				}
+			}
+		}
+	case map[string]any:
+		fields := map[string]*openapi3.Schema{}
+		open := fieldsOf(schema, fields)
+		for name, field := range value {
+			if fields[name] == nil {
+				if open {
+					continue
+				}
+				return fmt.Errorf("the field %s.%s is not in the document", path, name)
+			}
+			if err := undocumentedFields(fields[name], field, path+"."+name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// fieldsOf collects the fields of a schema and of those it is made of, and
+// says whether it has others too.
+func fieldsOf(schema *openapi3.Schema, fields map[string]*openapi3.Schema) (open bool) {
+	for name, field := range schema.Properties {
+		fields[name] = field.Value
+	}
+	for _, part := range append(schema.AllOf, schema.OneOf...) {
+		open = fieldsOf(part.Value, fields) || open
+	}
+	return open || schema.AdditionalProperties.Schema != nil || schema.Type.Is("object") && len(fields) == 0
+}
+
+// exchange sends the request and returns the response and its body. Every
+// request of these tests goes through it: both are held against the document.
+func exchange(tb testing.TB, request *http.Request) (answer, []byte) {
+	tb.Helper()
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	answered := answer{response.StatusCode, response.Header}
+	c, err := theContract()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := c.check(request, answered, body); err != nil {
+		tb.Errorf("%s %s = %d\n%.400s\nis not as the document says: %.1500v", request.Method, request.URL.RequestURI(), answered.status, bytes.TrimSpace(body), err)
+	}
+	return answered, body
+}

@@ -1,0 +1,91 @@
+package api
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed" // the document, its page and the page's style
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/gin-gonic/gin"
+	"github.com/goccy/go-yaml"
+)
+
+//go:embed openapi.yaml
+var openapiYAML []byte
+
+//go:embed docs.html
+var docsPage string
+
+//go:embed docs.css
+var docsStyle string
+
+// document is a page of the description of the API, made when it is first
+// asked for.
+type document struct {
+	kind string
+	body func() ([]byte, error)
+	csp  string
+}
+
+// describe routes the description of the API: as it is written, as JSON, and
+// as a page for people.
+func (s *server) describe(router *gin.Engine) {
+	style := sha256.Sum256([]byte(docsStyle))
+	for path, d := range map[string]document{
+		"/openapi.yaml": {kind: "application/yaml", body: func() ([]byte, error) { return openapiYAML, nil }},
+		"/openapi.json": {kind: "application/json; charset=utf-8", body: sync.OnceValues(func() ([]byte, error) { return yaml.YAMLToJSON(openapiYAML) })},
+		"/docs": {
+			kind: "text/html; charset=utf-8", body: sync.OnceValues(renderDocs),
+			csp: "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(style[:]) + "'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+		},
+	} {
+		router.GET(path, d.serve)
+		router.HEAD(path, d.serve)
+	}
+}
+
+func (d document) serve(c *gin.Context) {
+	body, err := d.body()
+	if err != nil {
+		refuse(c, problemOf(err))
+		return
+	}
+	tag := fmt.Sprintf(`W/"%x"`, sha256.Sum256(body))
+	c.Header("ETag", tag)
+	c.Header("Cache-Control", "no-cache")
+	if d.csp != "" {
+		c.Header("Content-Security-Policy", d.csp)
+	}
+	if strings.Contains(c.GetHeader("If-None-Match"), tag) {
+		c.Status(http.StatusNotModified)
+		c.Writer.WriteHeaderNow()
+		return
+	}
+	c.Data(http.StatusOK, d.kind, body)
+}
+
+// renderDocs writes the document as a page that needs no script and loads
+// nothing.
+func renderDocs() ([]byte, error) {
+	root, err := readNode(openapiYAML)
+	if err != nil {
+		return nil, err
+	}
+	page, err := template.New("docs").Funcs(template.FuncMap{"prose": prose}).Parse(docsPage)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	err = page.Execute(&out, map[string]any{
+		"Style": template.CSS(docsStyle), //nolint:gosec // a file of ours
+		"Info":  root.at("info"), "Tags": operationsByTag(root),
+		"Refusals": responsesOf(root.at("components", "responses")), "Schemas": schemasOf(root),
+		"Security": root.at("components", "securitySchemes", "bearer", "description"),
+	})
+	return out.Bytes(), err
+}

@@ -1,0 +1,169 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"html"
+	"html/template"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+)
+
+// node is a value of the document, with its maps in the order in which they
+// are written. The value of a reference is what it refers to.
+type node struct {
+	root, value any
+	key         string // that it is written under
+	name        string // of what a reference led to, else the key
+}
+
+func readNode(text []byte) (node, error) {
+	var value any
+	err := yaml.UnmarshalWithOptions(text, &value, yaml.UseOrderedMap())
+	return node{root: value, value: value}, err
+}
+
+// at follows the keys; where there is nothing, the node is empty.
+func (n node) at(keys ...string) node {
+	for _, key := range keys {
+		fields, _ := n.value.(yaml.MapSlice)
+		at := slices.IndexFunc(fields, func(f yaml.MapItem) bool { return f.Key == key })
+		if at < 0 {
+			return node{root: n.root}
+		}
+		n = node{n.root, fields[at].Value, key, key}.resolved()
+	}
+	return n
+}
+
+func (n node) resolved() node {
+	fields, _ := n.value.(yaml.MapSlice)
+	for _, f := range fields {
+		if ref, ok := f.Value.(string); ok && f.Key == "$ref" {
+			found := node{root: n.root, value: n.root}.at(strings.Split(strings.TrimPrefix(ref, "#/"), "/")...)
+			found.key = n.key
+			return found
+		}
+	}
+	return n
+}
+
+// pairs are the fields of a map, or the items of a list.
+func (n node) pairs() []node {
+	var found []node
+	switch value := n.value.(type) {
+	case yaml.MapSlice:
+		for _, f := range value {
+			key := fmt.Sprint(f.Key)
+			found = append(found, node{n.root, f.Value, key, key}.resolved())
+		}
+	case []any:
+		for _, item := range value {
+			found = append(found, node{root: n.root, value: item}.resolved())
+		}
+	}
+	return found
+}
+
+// Text is the node's scalar.
+func (n node) Text() string {
+	if n.value == nil {
+		return ""
+	}
+	return fmt.Sprint(n.value)
+}
+
+// Key is what the node is written under.
+func (n node) Key() string { return n.key }
+
+// At is at for the page.
+func (n node) At(keys ...string) node { return n.at(keys...) }
+
+// JSON is the value as people read it.
+func (n node) JSON() (string, error) {
+	if text, ok := n.value.(string); ok {
+		return text, nil
+	}
+	compact, err := yaml.MarshalWithOptions(n.value, yaml.JSON())
+	if err != nil {
+		return "", err
+	}
+	pretty, err := json.MarshalIndent(json.RawMessage(compact), "", "  ")
+	return string(pretty), err
+}
+
+// Type says in a few words what a schema allows.
+func (n node) Type() string {
+	var words []string
+	kind := n.at("type")
+	switch {
+	case len(n.at("oneOf").pairs()) > 0:
+		var of []string
+		for _, option := range n.at("oneOf").pairs() {
+			of = append(of, option.shortType())
+		}
+		return strings.Join(of, " or ")
+	case n.at("items").value != nil:
+		words = append(words, "list of "+n.at("items").shortType())
+	case len(kind.pairs()) > 0:
+		var of []string
+		for _, option := range kind.pairs() {
+			of = append(of, option.Text())
+		}
+		words = append(words, strings.Join(of, " or "))
+	default:
+		words = append(words, kind.Text())
+	}
+	if allowed := n.at("enum").pairs(); len(allowed) > 0 {
+		var of []string
+		for _, value := range allowed {
+			of = append(of, value.Text())
+		}
+		words = append(words, "one of "+strings.Join(of, ", "))
+	}
+	for _, bound := range [][2]string{
+		{"format", "%s"},
+		{"minimum", "from %s"},
+		{"maximum", "to %s"},
+		{"exclusiveMinimum", "above %s"},
+		{"minLength", "at least %s characters"},
+		{"maxLength", "at most %s characters"},
+		{"maxItems", "at most %s"},
+		{"pattern", "%s"},
+		{"default", "default %s"},
+	} {
+		if value := n.at(bound[0]); value.value != nil {
+			words = append(words, fmt.Sprintf(bound[1], value.Text()))
+		}
+	}
+	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), ", ")
+}
+
+// shortType names a schema of the document, and describes any other.
+func (n node) shortType() string {
+	if n.at("properties").value != nil && n.name != n.key {
+		return n.name
+	}
+	return n.Type()
+}
+
+var (
+	codeMark = regexp.MustCompile("`([^`]+)`")
+	boldMark = regexp.MustCompile(`\*\*([^*]+)\*\*`)
+)
+
+// prose writes a description's paragraphs, `code` and **bold**.
+func prose(text string) template.HTML {
+	var out strings.Builder
+	for paragraph := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
+		escaped := codeMark.ReplaceAllString(html.EscapeString(paragraph), "<code>$1</code>")
+		out.WriteString("<p>" + boldMark.ReplaceAllString(escaped, "<strong>$1</strong>") + "</p>\n")
+	}
+	return template.HTML(out.String()) //nolint:gosec // escaped above
+}
+
+// Pairs is pairs for the page.
+func (n node) Pairs() []node { return n.pairs() }

@@ -1,0 +1,205 @@
+package api_test
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"lifthouse/api"
+
+	"github.com/getkin/kin-openapi/openapi3"
+)
+
+// builtBeside are documented and come with the server's manners.
+var builtBeside = []string{"GET /healthz", "GET /readyz"}
+
+func TestRoutesAndDocumentAreTheSame(t *testing.T) {
+	c, err := theContract()
+	if err != nil {
+		t.Fatal(err)
+	}
+	parameter := regexp.MustCompile(`:(\w+)`)
+	var routed, heads, documented []string
+	for _, route := range api.Routes() {
+		path := parameter.ReplaceAllString(route.Path, "{$1}")
+		if route.Method == http.MethodHead { // wherever GET is; not in the document
+			heads = append(heads, "GET "+path)
+			continue
+		}
+		routed = append(routed, route.Method+" "+path)
+	}
+	for _, path := range c.paths {
+		for method := range path.item.Operations() {
+			if method != http.MethodOptions { // of every path; no route of its own
+				documented = append(documented, method+" "+path.template)
+			}
+		}
+		if path.item.Options == nil {
+			t.Errorf("%s does not document OPTIONS", path.template)
+		}
+	}
+	for _, route := range routed {
+		if !slices.Contains(documented, route) {
+			t.Errorf("%s is routed and not documented", route)
+		}
+		if strings.HasPrefix(route, "GET ") && !slices.Contains(heads, route) {
+			t.Errorf("%s has no HEAD", route)
+		}
+	}
+	for _, route := range documented {
+		if !slices.Contains(routed, route) && !slices.Contains(builtBeside, route) {
+			t.Errorf("%s is documented and not routed", route)
+		}
+	}
+	if n := len(slices.DeleteFunc(documented, func(route string) bool { return !strings.Contains(route, " /v1/") })); n != 16 {
+		t.Errorf("%d operations under /v1, want the contract's 16", n)
+	}
+}
+
+func TestServedDocuments(t *testing.T) {
+	s := newEmptyServer(t)
+	response, _, text := s.do("GET", "/openapi.yaml", "")
+	if file, err := os.ReadFile(documentFile); err != nil || string(file) != text {
+		t.Errorf("/openapi.yaml is not the file: %v", err)
+	}
+	again, _, _ := s.with("GET", "/openapi.yaml", "", http.Header{"If-None-Match": {response.Get("ETag")}})
+	if again.status != http.StatusNotModified {
+		t.Errorf("If-None-Match: %d, want 304", again.status)
+	}
+
+	_, _, text = s.do("GET", "/openapi.json", "")
+	fromJSON, err := readContract([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fromYAML, err := theContract()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if was, is := marshalled(t, fromYAML.doc), marshalled(t, fromJSON.doc); was != is {
+		t.Error("/openapi.json says something else than /openapi.yaml")
+	}
+	if !json.Valid([]byte(text)) || strings.Index(text, `"/v1/campaigns"`) > strings.Index(text, `"/v1/websites"`) {
+		t.Error("/openapi.json has its paths in another order")
+	}
+}
+
+func marshalled(t *testing.T, doc *openapi3.T) string {
+	t.Helper()
+	text, err := json.Marshal(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestDocsPageHasEverythingAndLoadsNothing reads the page as a browser without
+// a network would.
+func TestDocsPageHasEverythingAndLoadsNothing(t *testing.T) {
+	s := newEmptyServer(t)
+	response, _, page := s.do("GET", "/docs", "")
+	if response.status != http.StatusOK || !strings.HasPrefix(response.Get("Content-Security-Policy"), "default-src 'none'; style-src 'sha256-") {
+		t.Fatalf("%d %v", response.status, response.Header)
+	}
+	_, style, _ := strings.Cut(page, "<style>")
+	style, _, _ = strings.Cut(style, "</style>")
+	if digest := sha256.Sum256([]byte(style)); !strings.Contains(response.Get("Content-Security-Policy"), "'sha256-"+base64.StdEncoding.EncodeToString(digest[:])+"'") {
+		t.Error("the policy does not allow the page's own style")
+	}
+	for _, loads := range []string{"<script", "src=", "@import", "url(", "http://", "https://", `style="`} {
+		if strings.Contains(page, loads) {
+			t.Errorf("the page has %q", loads)
+		}
+	}
+	for _, link := range regexp.MustCompile(`href="#([^"]+)"`).FindAllStringSubmatch(page, -1) {
+		if !strings.Contains(page, `id="`+link[1]+`"`) {
+			t.Errorf("a link leads to #%s, which is not there", link[1])
+		}
+	}
+	c, err := theContract()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range c.paths {
+		for method, operation := range path.item.Operations() {
+			if method == http.MethodOptions {
+				continue
+			}
+			_, section, found := strings.Cut(page, `<section id="`+operation.OperationID+`">`)
+			section, _, _ = strings.Cut(section, "</section>")
+			if !found || !strings.Contains(section, `<code>`+path.template+`</code>`) {
+				t.Errorf("%s %s is not on the page", method, path.template)
+			}
+			for _, parameter := range append(slices.Clone(path.item.Parameters), operation.Parameters...) {
+				if !strings.Contains(section, "<td><code>"+parameter.Value.Name+"</code></td>") {
+					t.Errorf("%s lacks the parameter %s", operation.OperationID, parameter.Value.Name)
+				}
+			}
+			for status := range operation.Responses.Map() {
+				if !strings.Contains(section, ">"+status+"</") {
+					t.Errorf("%s lacks the response %s", operation.OperationID, status)
+				}
+			}
+		}
+	}
+	for name := range c.doc.Components.Schemas {
+		if !strings.Contains(page, `id="schema-`+name+`"`) {
+			t.Errorf("the schema %s is not on the page", name)
+		}
+	}
+	if !strings.Contains(page, "Free delivery banner") {
+		t.Error("the page has no examples")
+	}
+}
+
+// TestTheContractCanRefuse holds wrong exchanges against the document.
+func TestTheContractCanRefuse(t *testing.T) {
+	c, err := theContract()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const goal = `{"id":3,"name":"Purchase","system":false,"default":true}`
+	problem := `{"type":"about:blank","title":"x","status":404,"instance":"/","code":"not_found","requestId":"x"}`
+	for _, test := range []struct {
+		name, path string
+		status     int
+		kind, body string
+		header     http.Header
+		wrong      bool
+	}{
+		{"right", "/v1/goals/3", 200, "application/json", goal, nil, false},
+		{"right problem", "/v1/goals/9", 404, "application/problem+json", problem, nil, false},
+		{"field of another type", "/v1/goals/3", 200, "application/json", strings.Replace(goal, "3", `"3"`, 1), nil, true},
+		{"field missing", "/v1/goals/3", 200, "application/json", strings.Replace(goal, `"system":false,`, "", 1), nil, true},
+		{"field unknown", "/v1/goals/3", 200, "application/json", strings.Replace(goal, "{", `{"colour":"red",`, 1), nil, true},
+		{"empty name", "/v1/goals/3", 200, "application/json", strings.Replace(goal, "Purchase", "", 1), nil, true},
+		{"wrong domain", "/v1/websites", 200, "application/json", `[{"id":1,"domain":"-a.example"}]`, http.Header{"X-Total-Count": {"1"}}, true},
+		{"right domain", "/v1/websites", 200, "application/json", `[{"id":1,"domain":"a.example"}]`, http.Header{"X-Total-Count": {"1"}}, false},
+		{"header missing", "/v1/websites", 200, "application/json", `[]`, nil, true},
+		{"request wrong and answered", "/v1/goals?limit=0", 200, "application/json", `[]`, http.Header{"X-Total-Count": {"1"}, "Link": {"x"}}, true},
+		{"parameter unknown and answered", "/v1/goals/3?x=1", 200, "application/json", goal, nil, true},
+		{"status unknown", "/v1/goals/3", 202, "application/json", goal, nil, true},
+		{"type unknown", "/v1/goals/3", 200, "text/plain", goal, nil, true},
+		{"path unknown and answered", "/v1/goal/3", 200, "application/json", goal, nil, true},
+		{"problem without a code", "/v1/goals/9", 404, "application/problem+json", strings.Replace(problem, `"code":"not_found",`, "", 1), nil, true},
+	} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://h"+test.path, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		header := http.Header{"Content-Type": {test.kind}, "X-Request-Id": {"x"}}
+		for name, values := range test.header {
+			header[name] = values
+		}
+		err = c.check(request, answer{test.status, header}, []byte(test.body))
+		if (err != nil) != test.wrong {
+			t.Errorf("%s: %v", test.name, err)
+		}
+	}
+}

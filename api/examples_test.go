@@ -1,0 +1,157 @@
+package api_test
+
+import (
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"lifthouse/loadgen"
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+
+	"github.com/getkin/kin-openapi/openapi3"
+)
+
+var update = flag.Bool("update", false, "write the examples of openapi.yaml anew")
+
+// exampleShop is the small store that the document's examples are of.
+const exampleShop = `
+accounts:
+  - id: 1
+    name: Shop
+    websites:
+      - id: 1
+        domain: shop.example.com
+        goals: [{id: 3, name: Purchase, action: buy, default: true, value: 50}, {id: 4, name: Signup}]
+        targets: [{id: 5, name: First visit, createDate: 2025-05-01}]
+        campaigns:
+          - id: 12
+            name: Free delivery banner
+            description: Says above the fold that delivery is free.
+            type: experiment
+            primaryGoalId: 3
+            targetId: 5
+            significanceLevel: 95
+            controlShare: 50
+            trafficAllocation: 100
+            plannedVisitors: 4000
+            active: true
+            createDate: 2025-05-01
+            startDate: 2025-05-01
+            variations: [{id: 1, name: Banner, share: 100, order: 1}]
+          - {id: 13, name: Returning visitors, targetId: 5, createDate: 2025-05-01}
+        widgets:
+          - id: 7
+            name: Newsletter
+            type: popup
+            primaryGoalId: 4
+            active: true
+            createDate: 2025-05-01
+            startDate: 2025-05-01
+            variations: [{id: 1, name: Plain}]
+            experiments: [{id: 2, name: Wording, primaryMetric: completions, controlShare: 50, active: true, createDate: 2025-05-02, startDate: 2025-05-02, variations: [{id: 1, name: Short}]}]
+`
+
+func newExampleServer(t *testing.T) *server {
+	t.Helper()
+	s := newEmptyServer(t)
+	s.apply(exampleShop)
+	s.token = s.newToken(1, 0, catalogue.ScopeWrite)
+	start := time.Date(2025, 5, 1, 0, 0, 0, 0, time.UTC)
+	population := loadgen.Population{
+		WebsiteID: 1, CampaignID: 12, GoalID: 3, Visitors: 4000, Start: start, Days: 14, Crossovers: 0.005, Seed: 12,
+		Variations: []loadgen.Variation{{ID: 0, Share: 50, ConversionRate: 0.06, MeanValue: 50}, {ID: 1, Share: 50, ConversionRate: 0.1, MeanValue: 50}},
+	}
+	var events []schema.Event
+	for e := range population.Events() {
+		events = append(events, e)
+	}
+	kinds := []schema.Kind{schema.KindView, schema.KindClick, schema.KindSubmit, schema.KindCompletion, schema.KindConversion, schema.KindContact, schema.KindGoal}
+	for visitor := range 120 {
+		experiment, variation := int64(0), int64(1)
+		if visitor >= 60 {
+			experiment, variation = 2, int64(visitor%2)
+		}
+		for step := range 1 + visitor%7 {
+			e := shown(step, fmt.Sprint("visitor ", visitor), experiment, variation, kinds[step*(1+visitor%3)%7])
+			e.Time = e.Time.AddDate(-1, 0, 0)
+			events = append(events, e)
+		}
+	}
+	if _, err := s.writer.Write(t.Context(), events); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+var (
+	exampleLine = regexp.MustCompile(`(?m)^( *)# example: (GET|POST) (\S+)(?: as (nobody|reader))?(?: ([a-z]+/[a-z]+))?\n *example: .*$`)
+	anInstant   = regexp.MustCompile(`"\d{4}-\d\d-\d\dT[\d:.]+Z"`)
+)
+
+// settled writes the instants of this run as one of long ago.
+func settled(body string, since time.Time) string {
+	return anInstant.ReplaceAllStringFunc(body, func(quoted string) string {
+		if at, err := time.Parse(time.RFC3339Nano, strings.Trim(quoted, `"`)); err == nil && at.After(since) {
+			return `"2025-06-01T09:00:00Z"`
+		}
+		return quoted
+	})
+}
+
+func TestExamplesAreRealAnswers(t *testing.T) {
+	since := time.Now().Add(-time.Hour)
+	s := newExampleServer(t)
+	reader := s.newToken(1, 0, catalogue.ScopeRead)
+	is, err := os.ReadFile(documentFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	examples := 0
+	want := exampleLine.ReplaceAllStringFunc(string(is), func(lines string) string {
+		examples++
+		part := exampleLine.FindStringSubmatch(lines)
+		token := map[string]string{"nobody": "", "reader": reader, "": s.token}[part[4]]
+		header := http.Header{"X-Request-Id": {"an-example"}}
+		if part[5] != "" {
+			header.Set("Accept", part[5])
+		}
+		_, _, text := s.with(part[2], part[3], token, header)
+		text = strings.TrimSpace(settled(text, since))
+		marker, _, _ := strings.Cut(lines, "\n")
+		return marker + "\n" + part[1] + "example: " + text
+	})
+	if examples < 20 {
+		t.Errorf("%d examples; is the marker read as it is written?", examples)
+	}
+	if want == string(is) {
+		return
+	}
+	if *update {
+		if err := os.WriteFile(documentFile, []byte(want), 0o644); err != nil { //nolint:gosec // a source file
+			t.Fatal(err)
+		}
+		return
+	}
+	given, real := strings.Split(string(is), "\n"), strings.Split(want, "\n")
+	for i := range min(len(given), len(real)) {
+		if given[i] != real[i] {
+			t.Errorf("line %d has\n%.300s\nthe server answers\n%.300s\n(go test ./api -update writes it)", i+1, given[i], real[i])
+		}
+	}
+}
+
+func TestTheDocumentIsValid(t *testing.T) {
+	c, err := theContract()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.doc.Validate(t.Context(), openapi3.SetRegexCompiler(compile), openapi3.EnableExamplesValidation()); err != nil {
+		t.Errorf("%.2000v", err)
+	}
+}

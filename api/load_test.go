@@ -1,0 +1,137 @@
+package api_test
+
+import (
+	"context"
+	"net/http"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"lifthouse/api"
+	"lifthouse/schema/catalogue"
+)
+
+func TestEachTokenHasItsRate(t *testing.T) {
+	s := newServer(t, func(o *api.Options) { o.TokenRate = 0.01 })
+	other := s.newToken(1, 0, catalogue.ScopeRead)
+	for range 2 {
+		if response, _, _ := s.do("GET", "/v1/campaigns", "lh_unknown"); response.status != http.StatusUnauthorized {
+			t.Fatalf("an unknown token: %d", response.status)
+		}
+	}
+	if response, _, text := s.do("GET", "/v1/campaigns", s.token); response.status != http.StatusOK {
+		t.Fatalf("the first: %d %s", response.status, text)
+	}
+	response, body, text := s.do("GET", "/v1/campaigns", s.token)
+	if after, _ := strconv.Atoi(response.Get("Retry-After")); response.status != http.StatusTooManyRequests || after < 50 || after > 100 || body["code"] != "rate_limited" {
+		t.Errorf("the second: %d, Retry-After %q, %s", response.status, response.Get("Retry-After"), text)
+	}
+	if response, _, text := s.do("GET", "/v1/campaigns", other); response.status != http.StatusOK {
+		t.Errorf("another token: %d %s", response.status, text)
+	}
+	if n := s.counted("lifthouse_rate_limited_total"); n != 1 {
+		t.Errorf("%d counted, want 1", n)
+	}
+}
+
+func TestNoRateIsNoBound(t *testing.T) {
+	s := newServer(t, func(o *api.Options) { o.TokenRate = 0 })
+	for range 50 {
+		if response, _, _ := s.do("HEAD", "/v1/campaigns", s.token); response.status != http.StatusOK {
+			t.Fatal(response.status)
+		}
+	}
+}
+
+func TestABusyStoreTurnsRequestsAway(t *testing.T) {
+	s := newServer(t, func(o *api.Options) { o.StoreSlots, o.StoreQueue, o.StoreWait = 1, 1, time.Minute })
+	good := s.poll(bannerResults)
+	release, err := s.api.Occupy(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	queued := make(chan polled)
+	go func() { queued <- s.poll("/v1/campaigns/13/results") }()
+	for s.api.Waiting() < 1 {
+		runtime.Gosched()
+	}
+	writes := s.newToken(1, 0, catalogue.ScopeWrite)
+	for path, method := range map[string]string{"/v1/campaigns/12/start": "POST", "/v1/campaigns/14/results": "GET", bannerResults + "?dimension=device": "GET"} {
+		p, _ := s.send(method, path, http.NoBody, "Authorization", "Bearer "+writes)
+		if p.status != http.StatusServiceUnavailable || p.Get("Retry-After") == "" {
+			t.Errorf("%s: %d, Retry-After %q", path, p.status, p.Get("Retry-After"))
+		}
+	}
+	if response, _, _ := s.do("GET", "/v1/campaigns", s.token); response.status != http.StatusOK {
+		t.Errorf("a list needs no turn: %d", response.status)
+	}
+	if p := s.poll(bannerResults); p.text != good.text {
+		t.Errorf("what is kept needs no turn: %d %s", p.status, p.text)
+	}
+	if p := s.poll(bannerResults, "Cache-Control", "no-cache"); !p.Stale || p.Get("Warning") == "" {
+		t.Errorf("the last good answer is better than none: %d %v", p.status, p.Header)
+	}
+	if n := s.counted("lifthouse_shed_total"); n != 4 {
+		t.Errorf("%d turned away, want 4", n)
+	}
+	release()
+	if p := <-queued; p.status != http.StatusOK {
+		t.Errorf("who waited: %d %s", p.status, p.text)
+	}
+}
+
+func TestWaitingForTheStoreEnds(t *testing.T) {
+	s := newServer(t, func(o *api.Options) { o.StoreSlots, o.StoreQueue, o.StoreWait = 1, 1, time.Millisecond })
+	release, err := s.api.Occupy(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	response, text := s.send(http.MethodGet, bannerResults, http.NoBody, s.withToken()...)
+	if response.status != http.StatusServiceUnavailable || !strings.Contains(text, `"code":"busy"`) {
+		t.Errorf("%d %s", response.status, text)
+	}
+}
+
+func TestAClientThatLeftIsInTheLogOnly(t *testing.T) {
+	log := logged(t)
+	s := newServer(t, func(o *api.Options) { o.StoreSlots, o.StoreQueue, o.StoreWait = 1, 8, time.Minute })
+	release, err := s.api.Occupy(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	var clients sync.WaitGroup
+	for _, path := range []string{"/v1/campaigns/14/results", bannerResults} {
+		clients.Go(func() {
+			request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+path, http.NoBody)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			request.Header.Set("Authorization", "Bearer "+s.token)
+			response, err := http.DefaultClient.Do(request)
+			if err == nil {
+				_ = response.Body.Close()
+				t.Errorf("it was answered: %s", response.Status)
+			}
+		})
+	}
+	for s.api.Waiting() < 2 {
+		runtime.Gosched()
+	}
+	leave()
+	clients.Wait()
+	for s.api.Waiting() > 0 {
+		runtime.Gosched()
+	}
+	release()
+	s.Close() // the log is written
+	requests := lines(t, log.String(), "request")
+	if len(requests) != 2 || requests[0]["status"] != 499.0 || requests[1]["status"] != 499.0 || len(lines(t, log.String(), "request failed")) > 0 {
+		t.Errorf("the log says\n%s", log)
+	}
+}

@@ -1,0 +1,81 @@
+package api
+
+import (
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+)
+
+// typeKey is where the type that a request is answered in stands.
+const typeKey = "type"
+
+// negotiated settles the type of the answer before anything is done for it.
+func negotiated(c *gin.Context, offers []string) error {
+	kind := preferred(c.Request.Header.Values("Accept"), offers)
+	if kind == "" {
+		return &problemError{&problem{Status: http.StatusNotAcceptable, Code: "not_acceptable", Detail: "have " + strings.Join(offers, " and ")}}
+	}
+	c.Set(typeKey, kind)
+	return nil
+}
+
+// preferred returns the offer that the Accept header likes best, of equals the
+// first; none where it admits none (RFC 9110, 12.5.1). No header admits all.
+func preferred(accept, offers []string) string {
+	header := strings.Join(accept, ",")
+	if strings.Trim(header, " ,") == "" {
+		return offers[0]
+	}
+	ranges := mediaRanges(header)
+	best, liked := "", 0.0
+	for _, offer := range offers {
+		if q := qualityOf(offer, ranges); q > liked {
+			best, liked = offer, q
+		}
+	}
+	return best
+}
+
+type mediaRange struct {
+	name    string // type/subtype, type/* or */*
+	quality float64
+}
+
+// mediaRanges reads what can be read of the header.
+func mediaRanges(header string) []mediaRange {
+	var ranges []mediaRange
+	for part := range strings.SplitSeq(header, ",") {
+		name, parameters, err := mime.ParseMediaType(part)
+		if err != nil {
+			continue
+		}
+		quality := 1.0
+		if q, given := parameters["q"]; given {
+			if quality, err = strconv.ParseFloat(q, 64); err != nil || !(quality >= 0 && quality <= 1) {
+				continue
+			}
+		}
+		ranges = append(ranges, mediaRange{name, quality})
+	}
+	return ranges
+}
+
+// qualityOf is that of the most specific range that the offer is in.
+func qualityOf(offer string, ranges []mediaRange) float64 {
+	family, _, _ := strings.Cut(offer, "/")
+	for _, name := range []string{offer, family + "/*", "*/*"} {
+		best, found := 0.0, false
+		for _, r := range ranges {
+			if r.name == name {
+				best, found = max(best, r.quality), true
+			}
+		}
+		if found {
+			return best
+		}
+	}
+	return 0
+}

@@ -1,0 +1,30 @@
+package api
+
+import "time"
+
+// Options are how the API behaves towards its clients. The zero value of a
+// bound is none.
+type Options struct {
+	Release string   // of the program: another one may answer otherwise
+	Origins []string // whose pages may read answers; "*": any
+	MaxBody int64    // bytes of a request's body
+
+	ResultsAge    time.Duration // how long results are good for while the data are the same; 0: they are always computed
+	ResultsMemory int64         // bytes that kept results may take; 0: none are kept
+
+	TokenRate  float64       // requests a second of one token, and twice as many at once
+	StoreSlots int           // requests that ask the store at the same time
+	StoreQueue int           // requests that wait for their turn
+	StoreWait  time.Duration // the longest that one waits
+}
+
+// DefaultOptions suit a dashboard and a script or two.
+var DefaultOptions = Options{
+	MaxBody:       1 << 20,
+	ResultsAge:    time.Minute,
+	ResultsMemory: 64 << 20,
+	TokenRate:     500,
+	StoreSlots:    8, // of the driver's ten connections: two are left for what the server does by itself
+	StoreQueue:    64,
+	StoreWait:     2 * time.Second,
+}

@@ -1,0 +1,275 @@
+package api_test
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+
+	"github.com/getkin/kin-openapi/openapi3"
+)
+
+// asker makes requests from the document, right ones and wrong ones.
+type asker struct {
+	*rand.Rand
+	contract *contract
+	tokens   []string // one that may everything first
+}
+
+// ask is a request as it goes over the wire. Of a right one success is known.
+type ask struct {
+	text  string
+	right bool
+}
+
+func pick[T any](a *asker, from ...T) T { return from[a.IntN(len(from))] }
+
+func (a *asker) chance(percent int) bool { return a.IntN(100) < percent }
+
+// request makes a request; three of five have nothing wrong with them.
+func (a *asker) request() ask {
+	path := a.contract.paths[a.IntN(len(a.contract.paths))]
+	for slices.Contains([]string{"/healthz", "/readyz"}, path.template) {
+		path = a.contract.paths[a.IntN(len(a.contract.paths))]
+	}
+	method := http.MethodGet
+	operation := path.item.Get
+	if path.item.Post != nil {
+		method, operation = http.MethodPost, path.item.Post
+	}
+	target := strings.NewReplacer("{id}", a.idOf(path.template), "{experimentId}", "2").Replace(path.template)
+	var query []string
+	for _, parameter := range operation.Parameters {
+		p := parameter.Value
+		if p.In == openapi3.ParameterInQuery && (p.Name == "websiteId" || a.chance(20)) {
+			query = append(query, a.rightly(p)...)
+		}
+	}
+	headers := []string{"Host: lifthouse", "Authorization: Bearer " + a.tokens[0]}
+	if method == http.MethodGet && a.chance(20) {
+		method = http.MethodHead
+	}
+	wrong := a.chance(40)
+	if wrong {
+		for range 1 + a.IntN(2) {
+			method, target, query, headers = a.mutated(operation, method, target, query, headers)
+		}
+	}
+	a.Shuffle(len(query), func(i, j int) { query[i], query[j] = query[j], query[i] })
+	if len(query) > 0 {
+		target += "?" + strings.Join(query, "&")
+	}
+	body := ""
+	if a.chance(5) {
+		body = pick(a, "{}", `{"name": "x"}`, "\xff\x00", strings.Repeat("x", 3000))
+		headers = append(headers, fmt.Sprintf("Content-Length: %d", len(body)))
+	} else if method != http.MethodGet && method != http.MethodHead {
+		headers = append(headers, "Content-Length: 0")
+	}
+	return ask{method + " " + target + " HTTP/1.1\r\n" + strings.Join(headers, "\r\n") + "\r\n\r\n" + body, !wrong}
+}
+
+func (a *asker) idOf(template string) string {
+	switch {
+	case strings.HasPrefix(template, "/v1/campaigns"):
+		return pick(a, "12", "13")
+	case strings.HasPrefix(template, "/v1/widgets"):
+		return "7"
+	case strings.HasPrefix(template, "/v1/goals"):
+		return pick(a, "3", "4")
+	}
+	return pick(a, "5", "6")
+}
+
+// rightly gives a parameter values that its schema allows.
+func (a *asker) rightly(p *openapi3.Parameter) []string {
+	name := url.QueryEscape(p.Name)
+	if a.chance(30) {
+		name = p.Name // brackets as they are
+	}
+	one := func() string { return name + "=" + url.QueryEscape(a.value(p.Name, p.Schema.Value)) }
+	if p.Schema.Value.Type.Is("array") {
+		var values []string
+		for range 1 + a.IntN(3) {
+			values = append(values, name+"="+url.QueryEscape(a.value(p.Name, p.Schema.Value.Items.Value)))
+		}
+		return values
+	}
+	return []string{one()}
+}
+
+func (a *asker) value(name string, of *openapi3.Schema) string {
+	switch {
+	case name == "websiteId":
+		return "1"
+	case name == "goal":
+		return pick(a, "3", "4")
+	case strings.HasSuffix(name, "[dateFrom]"):
+		return pick(a, "2026-05-01", "1970-01-01", "2026-04-30T23:59:59.999999Z", "2026-05-01T02:00:00+02:00")
+	case strings.HasSuffix(name, "[dateTo]"):
+		return pick(a, "2026-05-02", "2199-12-30", "2026-05-01T12:00:00-11:30")
+	case len(of.Enum) > 0:
+		return pick(a, of.Enum...).(string)
+	case of.Type.Is("integer"):
+		least, most := int64(*of.Min), int64(*of.Max)
+		return fmt.Sprint(pick(a, least, most, least+a.Int64N(most-least)))
+	case of.Type.Is("number"):
+		return pick(a, "1", "0.5", "3e2", "999999999999999999999999", "2.25")
+	case of.Pattern != "":
+		return pick(a, "US", "de", "")
+	}
+	return pick(a, "", "mobile", "L'Aquila", "*", "a*b", "%", "\\", "日本", "' OR 1=1 --", "{x:String}", strings.Repeat("y", 512), "a b+c&d=e", "\u2028")
+}
+
+var wrongValues = []string{
+	"", "x", "-1", "0", "1.5", "1e999", "NaN", "Infinity", "0x10", "99999999999999999999", strings.Repeat("9", 400), "null", "[]", "%00", "%ff%fe", "%zz", "%", "+",
+	"2026-02-30", "2026-05-01T00:00:00", "10000-01-01", "true", "TRUE", "%F0%9F%98%80", "a;b", strings.Repeat("z", 600), "..%2f..%2fetc", "<script>", "%0d%0aX: y",
+}
+
+// mutated spoils one thing.
+func (a *asker) mutated(operation *openapi3.Operation, method, target string, query, headers []string) (_, _ string, _, _ []string) {
+	set := func(name, value string) {
+		headers = append(slices.DeleteFunc(headers, func(h string) bool { return strings.HasPrefix(h, name+":") }), name+": "+value)
+	}
+	switch a.IntN(12) {
+	case 0:
+		query = append(query, pick(a, "colour", "websiteid", "Limit", "filters", "filters[]", "filters[device", "filters%5Bcolour%5D", "filters[device][x]", "filters[device][]x", "", "=", "%00", "%zz", "a;b")+"="+pick(a, wrongValues...))
+	case 1, 2:
+		var names []string
+		for _, parameter := range operation.Parameters {
+			if parameter.Value.In == openapi3.ParameterInQuery {
+				names = append(names, parameter.Value.Name)
+			}
+		}
+		if len(names) > 0 {
+			query = append(query, pick(a, names...)+pick(a, "=", "=", "=", "[]=", "[0]=", "")+pick(a, wrongValues...))
+		}
+	case 3:
+		query = append(query, query...)
+	case 4:
+		for i := range pick(a, 200, 10_000) {
+			query = append(query, fmt.Sprint("p", i, "=1"))
+		}
+		query = query[:min(len(query), 4000)] // what net/http takes as a whole
+	case 5:
+		before, id, _ := strings.Cut(target, "/v1/")
+		parts := strings.Split(id, "/")
+		parts[a.IntN(len(parts))] = pick(a, append([]string{"98", "99", "%2e%2e", "%2F", "12%2Fresults", "a%00b", "%E6%97%A5", "..", ".", "*", "{id}"}, wrongValues...)...)
+		target = before + "/v1/" + strings.ReplaceAll(strings.Join(parts, "/"), " ", "%20")
+	case 6:
+		method = pick(a, http.MethodPut, http.MethodDelete, http.MethodPatch, http.MethodTrace, http.MethodPost, http.MethodGet, http.MethodHead, "get", "FOO")
+	case 7:
+		set("Authorization", pick(a, "", "Bearer", "Bearer ", "Basic eDp5", "Bearer lh_x", "Bearer "+strings.Repeat("a", 5000), "bearer "+a.tokens[0], "Bearer  "+a.tokens[0], "Bearer "+a.tokens[1], "Bearer "+a.tokens[2]))
+	case 8:
+		set("Accept", pick(a, "application/json", "*/*", "text/html", "image/png", "application/sql", "application/sql;q=0.5, */*;q=0.1", "application/*", ";;;", "\xff", "application/json;q=0"))
+	case 9:
+		set(pick(a, "X-Request-Id", "If-None-Match", "Cache-Control", "Origin", "Range", "Content-Type", "Accept-Encoding", "If-Match", "If-Modified-Since", "Cookie", "X-Forwarded-For", "Access-Control-Request-Method"),
+			pick(a, "", "*", "a b", "no-cache", "https://evil.example", "bytes=0-1", "gzip", strings.Repeat("h", 3000), "\xfe", `W/"x"`, "null"))
+	case 10:
+		target = pick(a, "/", "//v1/campaigns", "/v1", "/v1/", "/v2/campaigns", target+"/", "/v1/campaigns//results", "/v1/../v1/websites", "/%2e%2e/etc/passwd", "/v1/campaigns/12/results/x", "/V1/campaigns", target+"%20")
+	case 11:
+		target = strings.Repeat("/"+strings.Repeat("d", 50), 1+a.IntN(15)) + target
+	}
+	return method, target, query, headers
+}
+
+// wire sends requests over one connection at a time.
+type wire struct {
+	address string
+	conn    net.Conn
+	in      *bufio.Reader
+}
+
+func (w *wire) send(request *http.Request, text string) (answer, []byte, error) {
+	if w.conn == nil {
+		conn, err := net.DialTimeout("tcp", w.address, 10*time.Second) //nolint:noctx // bounded, and of a test
+		if err != nil {
+			return answer{}, nil, err
+		}
+		w.conn, w.in = conn, bufio.NewReader(conn)
+	}
+	if err := w.conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		return answer{}, nil, err
+	}
+	_, wrote := io.WriteString(w.conn, text) // a refusal may come before all is read
+	response, err := http.ReadResponse(w.in, request)
+	if err != nil {
+		return answer{}, nil, fmt.Errorf("no answer: %w (written: %w)", err, wrote)
+	}
+	body, err := io.ReadAll(response.Body)
+	_ = response.Body.Close()
+	if response.Close || wrote != nil {
+		_ = w.conn.Close()
+		w.conn = nil
+	}
+	return answer{response.StatusCode, response.Header}, body, err
+}
+
+func TestNoRequestIsAnsweredOutsideTheDocument(t *testing.T) {
+	requests := 2_000
+	switch {
+	case testing.Short():
+		requests = 300
+	case os.Getenv("LIFTHOUSE_LONG") != "":
+		requests = 20_000
+	}
+	s, ingests := newTwoSites(t)
+	events := []schema.Event{at(0, "a", 0, schema.KindView, 0), at(1, "b", 1, schema.KindView, 0), at(2, "b", 1, schema.KindGoal, 50_000), shown(0, "c", 2, 1, schema.KindView), shown(0, "d", 0, 1, schema.KindView)}
+	if _, err := s.writer.Write(t.Context(), events); err != nil {
+		t.Fatal(err)
+	}
+	c, err := theContract()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &asker{Rand: rand.New(rand.NewPCG(5, 2026)), contract: c, tokens: []string{s.token, s.newToken(1, 0, catalogue.ScopeRead), ingests}}
+	w := &wire{address: s.Listener.Addr().String()}
+	answers := map[int]int{}
+	for range requests {
+		asked := a.request()
+		request, err := http.ReadRequest(bufio.NewReader(strings.NewReader(asked.text)))
+		unreadable := err != nil
+		if unreadable {
+			request = &http.Request{Method: http.MethodGet}
+		}
+		response, body, err := w.send(request, asked.text)
+		if err != nil {
+			t.Fatalf("%v to\n%.600s", err, asked.text)
+		}
+		answers[response.status]++
+		switch {
+		case unreadable && response.status == http.StatusBadRequest && strings.HasPrefix(response.Get("Content-Type"), "text/plain"):
+			continue // by net/http, as the document says of what is no HTTP
+		case unreadable:
+			err = fmt.Errorf("want a plain 400: it is no HTTP")
+		case response.status >= http.StatusInternalServerError:
+			err = fmt.Errorf("no request may be our fault")
+		case asked.right && response.status != http.StatusOK:
+			err = fmt.Errorf("it is as the document allows: want 200")
+		default:
+			err = c.check(request.WithContext(t.Context()), response, body)
+		}
+		if err != nil {
+			t.Errorf("%d %.400s\nto\n%.600s\n%.1500v", response.status, bytes.TrimSpace(body), asked.text, err)
+		}
+	}
+	for _, status := range []int{200, 400, 401, 403, 404, 405, 406} {
+		if answers[status] < cmp.Or(requests/1000, 1) {
+			t.Errorf("%d answers of %d: the requests are not as manifold as they should be; %v", answers[status], status, answers)
+		}
+	}
+	t.Logf("answers by status: %v", answers)
+}

@@ -1,0 +1,129 @@
+package api_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest"
+)
+
+// within polls until the condition holds, for at most a second.
+func within(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	until := time.Now().Add(time.Second)
+	for !holds() {
+		if time.Now().After(until) {
+			t.Errorf("%s: not within a second", what)
+			return
+		}
+	}
+}
+
+// TestTwoServersOnOneStore have catalogues of their own, refreshed as serve
+// does it.
+func TestTwoServersOnOneStore(t *testing.T) {
+	conn := schematest.Open(t)
+	one, other := newServerOn(t, conn), newServerOn(t, conn)
+	var following sync.WaitGroup
+	t.Cleanup(following.Wait)
+	for _, s := range []*server{one, other} {
+		following.Go(func() { s.catalogue.Follow(t.Context(), 400*time.Millisecond) })
+	}
+	one.apply(twoSites)
+	one.token = one.newToken(1, 0, catalogue.ScopeWrite)
+	status := func(path string) (int, map[string]any) {
+		response, body, _ := other.do("GET", path, one.token)
+		return response.status, body
+	}
+	within(t, "a token made", func() bool { code, _ := status("/v1/websites"); return code == http.StatusOK })
+	for _, path := range []string{"/v1/campaigns/13", "/v1/widgets/7"} {
+		for _, verb := range []string{"start", "stop"} {
+			if response, _, text := one.do("POST", path+"/"+verb, one.token); response.status != http.StatusOK {
+				t.Fatalf("%d %s", response.status, text)
+			}
+			within(t, verb+" of "+path, func() bool { _, body := status(path); return body["active"] == (verb == "start") })
+		}
+	}
+	if _, err := one.catalogue.RevokeToken(t.Context(), 1, 1); err != nil {
+		t.Fatal(err)
+	}
+	within(t, "a token revoked", func() bool { code, _ := status("/v1/websites"); return code == http.StatusUnauthorized })
+}
+
+// TestManyClientsStartStopAndApply has two servers take starts, stops and
+// applies of one campaign and one widget at once.
+func TestManyClientsStartStopAndApply(t *testing.T) {
+	conn := schematest.Open(t)
+	servers := []*server{newServerOn(t, conn), newServerOn(t, conn)}
+	servers[0].apply(twoSites)
+	token := servers[0].newToken(1, 0, catalogue.ScopeWrite)
+	if err := servers[1].catalogue.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	rounds := 10
+	if testing.Short() {
+		rounds = 3
+	}
+	var clients sync.WaitGroup
+	for client := range 10 {
+		s := servers[client%2]
+		clients.Go(func() {
+			for round := range rounds {
+				path, verb := []string{"/v1/campaigns/12/", "/v1/widgets/7/"}[round%2], []string{"start", "stop"}[(client/2+round/2)%2]
+				request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+path+verb, http.NoBody)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				request.Header.Set("Authorization", "Bearer "+token)
+				response, text := exchange(t, request)
+				var body map[string]any
+				if json.Unmarshal(text, &body) != nil || response.status != http.StatusOK || body["active"] != (verb == "start") {
+					t.Errorf("%s%s = %d %s", path, verb, response.status, text)
+				}
+			}
+		})
+	}
+	for i, s := range servers {
+		clients.Go(func() {
+			for round := range rounds {
+				file, err := catalogue.Read(strings.NewReader(strings.Replace(twoSites, "name: Banner", fmt.Sprintf("name: Banner %d %d", i, round), 1)))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if _, err := s.catalogue.Apply(t.Context(), file, false); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	clients.Wait()
+	var seen []string
+	for _, s := range servers {
+		if err := s.catalogue.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		_, c, campaign := s.do("GET", "/v1/campaigns/12", token)
+		_, w, widget := s.do("GET", "/v1/widgets/7", token)
+		if name, _ := c["name"].(string); !strings.HasSuffix(name, fmt.Sprint(" ", rounds-1)) || c["targetId"] != 5.0 || len(c["variations"].([]any)) != 2 {
+			t.Errorf("in the end: %s, want a name applied last and nothing else lost", campaign)
+		}
+		if len(w["experiments"].([]any)) != 2 || w["startDate"] == nil {
+			t.Errorf("in the end: %s", widget)
+		}
+		if c["active"] == (c["endDate"] != nil) || w["active"] == (w["endDate"] != nil) {
+			t.Errorf("neither started nor stopped: %s %s", campaign, widget)
+		}
+		seen = append(seen, campaign+widget)
+	}
+	if seen[0] != seen[1] {
+		t.Errorf("the servers see\n%s\n%s", seen[0], seen[1])
+	}
+}

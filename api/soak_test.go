@@ -1,0 +1,256 @@
+package api_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"lifthouse/api"
+	"lifthouse/loadgen"
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+)
+
+// soak is how long many clients poll: a minute in make test-long.
+func soak() time.Duration {
+	if os.Getenv("LIFTHOUSE_LONG") != "" {
+		return time.Minute
+	}
+	return 2 * time.Second
+}
+
+// soakAge is how long results are good for in the soak.
+const soakAge = 2 * time.Second
+
+// soaking is what clients, writer and catalogue have in common.
+type soaking struct {
+	*server
+	writes   string // a token that may
+	client   *http.Client
+	visitors atomic.Int64 // that campaign 12 had when the writer was last told so
+	polls    atomic.Int64
+	same     atomic.Int64 // answered with 304
+}
+
+func TestSoak(t *testing.T) {
+	s := &soaking{
+		server: newServer(t, func(o *api.Options) { o.ResultsAge, o.TokenRate = soakAge, 0 }),
+		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100}},
+	}
+	s.writes = s.newToken(1, 0, catalogue.ScopeWrite)
+	following, stop := context.WithCancel(t.Context())
+	var background sync.WaitGroup
+	background.Go(func() { s.engine.FollowVersions(following, time.Second) })
+	background.Go(func() { s.catalogue.Follow(following, 400*time.Millisecond) })
+	s.pollOnce(t, 0, new(string)) // what is made once is made
+	s.rest()
+	goroutines, heap := runtime.NumGoroutine(), heapInUse()
+
+	ctx, end := context.WithTimeout(t.Context(), soak())
+	defer end()
+	var running sync.WaitGroup
+	for i := range 50 {
+		running.Go(func() {
+			var tag string
+			tick := time.NewTicker(100 * time.Millisecond)
+			defer tick.Stop()
+			for n := i; ctx.Err() == nil; n++ {
+				s.pollOnce(t, n, &tag)
+				<-tick.C
+			}
+		})
+	}
+	running.Go(func() { s.keepWriting(ctx, t) })
+	running.Go(func() { s.keepApplying(ctx, t) })
+	running.Wait()
+
+	s.rest()
+	for until := time.Now().Add(5 * time.Second); runtime.NumGoroutine() > goroutines+5 && time.Now().Before(until); {
+		runtime.Gosched()
+	}
+	if now := runtime.NumGoroutine(); now > goroutines+5 {
+		t.Errorf("%d goroutines, were %d", now, goroutines)
+	}
+	if now := heapInUse(); now > heap+api.DefaultOptions.ResultsMemory {
+		t.Errorf("%d bytes of heap, were %d", now, heap)
+	}
+	stop()
+	background.Wait()
+	t.Logf("%d polls, %d of them 304; %d visitors; computed %d, kept %d, shared %d; goroutines %d, were %d; heap %d KiB, was %d",
+		s.polls.Load(), s.same.Load(), s.visitors.Load(), s.outcomes("miss"), s.outcomes("hit"), s.outcomes("shared"),
+		runtime.NumGoroutine(), goroutines, heapInUse()>>10, heap>>10)
+	if stale := s.outcomes("stale"); stale > 0 {
+		t.Errorf("%d stale answers of a store that is well", stale)
+	}
+}
+
+// rest lets go of connections that nobody uses.
+func (s *soaking) rest() {
+	s.client.CloseIdleConnections()
+	http.DefaultClient.CloseIdleConnections()
+}
+
+func heapInUse() int64 {
+	runtime.GC()
+	runtime.GC() // what finalizers kept
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapInuse)
+}
+
+// pollOnce asks one of a few questions and holds the answer against what was
+// true when it was asked.
+func (s *soaking) pollOnce(t *testing.T, n int, tag *string) {
+	t.Helper()
+	paths := []string{bannerResults, bannerResults + "?dimension=device", bannerResults + "?compareMetric=valuePerVisitor", bannerResults + "?interval=day"}
+	path := paths[n/8%len(paths)] // a few times the same, as a dashboard does
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+path, http.NoBody)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	request.Header.Set("Authorization", "Bearer "+s.token)
+	plain := path == bannerResults
+	if plain && *tag != "" {
+		request.Header.Set("If-None-Match", *tag)
+	}
+	if n%97 == 0 {
+		request.Header.Set("Cache-Control", "no-cache")
+	}
+	asked, visitors := time.Now(), s.visitors.Load()
+	response, err := s.client.Do(request)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	s.polls.Add(1)
+	if response.StatusCode == http.StatusNotModified && plain {
+		s.same.Add(1)
+		return
+	}
+	var p polled
+	if err != nil || response.StatusCode != http.StatusOK || json.Unmarshal(body, &p) != nil {
+		t.Errorf("%s: %s, %v, %.300s", path, response.Status, err, body)
+		return
+	}
+	if plain {
+		*tag = response.Header.Get("ETag")
+	}
+	if age := asked.Sub(p.GeneratedAt); p.Stale || age > soakAge+time.Second/2 {
+		t.Errorf("stale %v, %v old when it was asked for", p.Stale, age)
+	}
+	if int64(p.Totals.Visitors) < visitors {
+		t.Errorf("%d visitors, and %d were stored when it was asked for", p.Totals.Visitors, visitors)
+	}
+}
+
+// keepWriting lets events arrive, a day's after the other.
+func (s *soaking) keepWriting(ctx context.Context, t *testing.T) {
+	t.Helper()
+	tick := time.NewTicker(300 * time.Millisecond)
+	defer tick.Stop()
+	for batch := range 1_000_000 {
+		population := loadgen.Population{
+			WebsiteID: 1, CampaignID: 12, GoalID: 3, Visitors: 20, Start: time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC), Days: 14, Seed: uint64(batch),
+			Variations: []loadgen.Variation{{ID: 0, Share: 50, ConversionRate: 0.1, MeanValue: 50}, {ID: 1, Share: 50, ConversionRate: 0.1, MeanValue: 50}},
+		}
+		var events []schema.Event
+		for e := range population.Events() {
+			e.VisitorID = schema.Hash(fmt.Sprint(batch, " ", e.VisitorID))
+			e.EventID = schema.Hash(fmt.Sprint(batch, " ", e.EventID))
+			events = append(events, e)
+		}
+		seen := map[uint64]bool{}
+		for _, e := range events {
+			seen[e.VisitorID] = true
+		}
+		if _, err := s.writer.Write(t.Context(), events); err != nil {
+			t.Error(err)
+			return
+		}
+		s.visitors.Add(int64(len(seen)))
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// keepApplying has campaigns start, stop and change, and tokens come and go.
+func (s *soaking) keepApplying(ctx context.Context, t *testing.T) {
+	t.Helper()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for n := range 1_000_000 {
+		file, err := catalogue.Read(strings.NewReader(strings.Replace(twoAccounts, "name: Basket", "name: Basket "+strconv.Itoa(n)+", active: "+strconv.FormatBool(n%2 == 0), 1)))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		if _, err := s.catalogue.Apply(t.Context(), file, false); err != nil {
+			t.Error(err)
+			return
+		}
+		for _, action := range []string{"stop", "start"} {
+			if response, _, text := s.do("POST", "/v1/campaigns/12/"+action, s.writes); response.status != http.StatusOK {
+				t.Errorf("%s: %d %s", action, response.status, text)
+			}
+		}
+		_, token, err := s.catalogue.CreateToken(t.Context(), catalogue.Token{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeRead}})
+		if err == nil {
+			_, err = s.catalogue.RevokeToken(t.Context(), 1, token.ID)
+		}
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func TestRevocationReachesAnotherServerWithinASecond(t *testing.T) {
+	s := newServer(t)
+	other := newServerOn(t, s.conn)
+	ctx, stop := context.WithCancel(t.Context())
+	var following sync.WaitGroup
+	following.Go(func() { other.catalogue.Follow(ctx, 400*time.Millisecond) })
+	defer following.Wait()
+	defer stop()
+	status := func(want int) {
+		t.Helper()
+		since := time.Now()
+		for {
+			response, _, _ := other.do("GET", "/v1/campaigns", s.token)
+			if response.status == want {
+				return
+			}
+			if time.Since(since) > time.Second {
+				t.Fatalf("after a second %d, want %d", response.status, want)
+			}
+		}
+	}
+	s.token = s.newToken(1, 0, catalogue.ScopeRead)
+	status(http.StatusOK)
+	tokens := s.catalogue.Snapshot().Tokens(1)
+	if _, err := s.catalogue.RevokeToken(t.Context(), 1, tokens[len(tokens)-1].ID); err != nil {
+		t.Fatal(err)
+	}
+	status(http.StatusUnauthorized)
+}

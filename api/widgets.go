@@ -1,0 +1,166 @@
+package api
+
+import (
+	"time"
+
+	"lifthouse/engine"
+	"lifthouse/schema/catalogue"
+
+	"github.com/gin-gonic/gin"
+)
+
+// widget is an item of the list.
+type widget struct {
+	ID            int64      `json:"id"`
+	Name          string     `json:"name"`
+	Clicks        int64      `json:"clicks"`
+	Views         int64      `json:"views"`
+	Conversions   int64      `json:"conversions"`
+	GoalsReached  int64      `json:"goalsReached"`
+	Value         int64      `json:"value"`
+	ExtraValue    int64      `json:"extraValue"`
+	Submits       int64      `json:"submits"`
+	Completions   int64      `json:"completions"`
+	Contacts      int64      `json:"contacts"`
+	CreateDate    time.Time  `json:"createDate"`
+	UpdateDate    time.Time  `json:"updateDate"`
+	Active        bool       `json:"active"`
+	Type          string     `json:"type"`
+	StartDate     *time.Time `json:"startDate,omitempty"`
+	EndDate       *time.Time `json:"endDate,omitempty"`
+	PrimaryGoalID int64      `json:"primaryGoalId,omitempty"`
+}
+
+// widgetDetail is a single widget. Variations of an experiment are under it,
+// and nowhere else.
+type widgetDetail struct {
+	widget
+	Variations  []widgetVariation  `json:"variations"`
+	Experiments []widgetExperiment `json:"experiments"`
+}
+
+type widgetVariation struct {
+	ID    int64  `json:"id"`
+	Share int    `json:"share"`
+	Name  string `json:"name"`
+}
+
+type widgetExperiment struct {
+	ID            int64             `json:"id"`
+	Name          string            `json:"name,omitempty"`
+	PrimaryMetric string            `json:"primaryMetric,omitempty"`
+	CreateDate    *time.Time        `json:"createDate,omitempty"`
+	UpdateDate    *time.Time        `json:"updateDate,omitempty"`
+	StartDate     *time.Time        `json:"startDate,omitempty"`
+	EndDate       *time.Time        `json:"endDate,omitempty"`
+	ControlShare  int               `json:"controlShare"`
+	Active        bool              `json:"active"`
+	Variations    []widgetVariation `json:"variations"`
+}
+
+func newWidget(w *catalogue.LiveWidget, counters *engine.WidgetCounters) widget {
+	return widget{
+		ID: w.ID, Name: w.Name, Type: w.Type, PrimaryGoalID: w.PrimaryGoalID,
+		Views: counters.Views, Clicks: counters.Clicks, Submits: counters.Submits, Completions: counters.Completions,
+		Conversions: counters.Conversions, Contacts: counters.Contacts,
+		GoalsReached: counters.GoalsReached, Value: counters.Value, ExtraValue: counters.ExtraValue,
+		CreateDate: w.CreateDate, UpdateDate: w.UpdateDate, StartDate: w.StartDate, EndDate: w.EndDate, Active: w.Active,
+	}
+}
+
+func newWidgetVariations(declared []catalogue.WidgetVariation) []widgetVariation {
+	shown := make([]widgetVariation, len(declared))
+	for i, v := range declared {
+		shown[i] = widgetVariation{ID: v.ID, Share: v.Share, Name: v.Name}
+	}
+	return shown
+}
+
+// newExperiment dates an experiment by what was declared, and else by the
+// shares it has had: from the first on it existed, the last changed it.
+func newExperiment(e *catalogue.Experiment, history []catalogue.SharesSince) widgetExperiment {
+	shown := widgetExperiment{
+		ID: e.ID, Name: e.Name, PrimaryMetric: e.PrimaryMetric, ControlShare: e.ControlShare, Active: e.Active,
+		CreateDate: instant(e.CreateDate), StartDate: instant(e.StartDate), EndDate: instant(e.EndDate),
+		Variations: newWidgetVariations(e.Variations),
+	}
+	if len(history) > 0 {
+		shown.UpdateDate = &history[len(history)-1].Since
+		if shown.CreateDate == nil {
+			shown.CreateDate = &history[0].Since
+		}
+	}
+	return shown
+}
+
+func instant(d *catalogue.Date) *time.Time {
+	if d == nil {
+		return nil
+	}
+	t := d.UTC()
+	return &t
+}
+
+func (s *server) listWidgets(c *gin.Context) (any, error) {
+	l, err := s.listing(c, ofSubjects, catalogue.WidgetTypes)
+	if err != nil {
+		return nil, err
+	}
+	page := pageOf(c, l, l.owned.Widgets, func(w catalogue.LiveWidget) bool { return l.has(w.WebsiteID, w.Active, w.Type) })
+	counters, err := s.engine.WidgetCounters(c.Request.Context(), page)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]widget, len(page))
+	for i := range page {
+		of := counters[page[i].ID]
+		list[i] = newWidget(&page[i], &of)
+	}
+	return list, nil
+}
+
+// countedWidget returns a widget with its counters.
+func (s *server) countedWidget(c *gin.Context, w *catalogue.LiveWidget) (widget, error) {
+	counters, err := s.engine.WidgetCounters(c.Request.Context(), []catalogue.LiveWidget{*w})
+	of := counters[w.ID]
+	return newWidget(w, &of), err
+}
+
+func (s *server) getWidget(c *gin.Context) (any, error) {
+	p, err := s.place(c)
+	if err != nil {
+		return nil, err
+	}
+	found, known := p.owned.Widgets[p.id]
+	if !known || !p.has(found.WebsiteID) {
+		return nil, &engine.NotFoundError{Kind: "widget", ID: p.id}
+	}
+	counted, err := s.countedWidget(c, &found)
+	if err != nil {
+		return nil, err
+	}
+	detail := widgetDetail{widget: counted, Variations: newWidgetVariations(found.Variations), Experiments: []widgetExperiment{}}
+	for i := range found.Experiments {
+		e := &found.Experiments[i]
+		detail.Experiments = append(detail.Experiments, newExperiment(e, found.ShareHistory[e.ID]))
+	}
+	return detail, nil
+}
+
+// switchWidget starts or stops a widget. A body is not read.
+func (s *server) switchWidget(active bool) func(*gin.Context) (any, error) {
+	return func(c *gin.Context) (any, error) {
+		p, err := s.place(c)
+		if err != nil {
+			return nil, err
+		}
+		live, found, err := s.catalogue.SwitchWidget(c.Request.Context(), p.owned.ID, p.website, p.id, active)
+		if err != nil {
+			return nil, changeError(c, err)
+		}
+		if !found {
+			return nil, &engine.NotFoundError{Kind: "widget", ID: p.id}
+		}
+		return s.countedWidget(c, &live)
+	}
+}

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+
+	"lifthouse/engine/embedded"
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/spf13/cobra"
+)
+
+const checkHelp = `Check shows the configuration that holds and where each value comes from, and looks whether the store answers, whether
+its tables are of this release, and what the catalogue has. It says what is wrong and what to do about it. Tables and
+data stay as they are.`
+
+func (p *program) checkCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "check",
+		Short: "Say whether the configuration, the store and the catalogue will do",
+		Long:  checkHelp,
+		Args:  noArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return p.check(cmd.Context()) },
+	}
+	p.serveFlags(cmd)
+	return cmd
+}
+
+// findings are what a check tells.
+type findings struct {
+	p      *program
+	failed bool
+}
+
+func (f *findings) good(what, format string, args ...any) {
+	f.p.say("%-9s  ok       %s", what, fmt.Sprintf(format, args...))
+}
+
+func (f *findings) note(what, format string, args ...any) {
+	f.p.say("%-9s  note     %s", what, fmt.Sprintf(format, args...))
+}
+
+func (f *findings) wrong(what string, err error) {
+	f.failed = true
+	f.p.say("%-9s  WRONG    %v", what, err)
+}
+
+func (p *program) check(ctx context.Context) error {
+	if p.running == nil { // else its configuration was shown by the caller
+		p.showSettings()
+	}
+	f := &findings{p: p}
+	if p.running == nil {
+		f.server()
+	}
+	err := p.checkStore(ctx, f)
+	var exit *exitError
+	if errors.As(err, &exit) || err == nil && f.failed {
+		return &exitError{exitFailed}
+	}
+	return err
+}
+
+func (p *program) showSettings() {
+	table := tabwriter.NewWriter(p.out, 0, 0, 3, ' ', 0)
+	for _, s := range p.settings {
+		_, _ = fmt.Fprintf(table, "%s\t%s\t(%s)\n", s.Name, s.shown(), s.from)
+	}
+	_ = table.Flush()
+	p.say("")
+}
+
+// server looks at what serve needs beside the store.
+func (f *findings) server() {
+	if _, err := f.p.certificate(); err != nil {
+		f.wrong("server", err)
+	}
+	for _, warning := range append(f.p.serving.exposures(), f.p.unknownVariables()...) {
+		f.note("server", "%s", warning)
+	}
+}
+
+// checkStore looks at the store as it is, or has the process look that holds
+// it.
+func (p *program) checkStore(ctx context.Context, f *findings) error {
+	if p.running != nil {
+		f.tables(ctx, p.running.conn)
+		return nil
+	}
+	home, err := schema.ParseHome(p.address)
+	if err != nil {
+		return usageError{err}
+	}
+	options := home.Options
+	if home.Dir != "" {
+		dir := p.path(home.Dir)
+		if entries, err := os.ReadDir(dir); errors.Is(err, os.ErrNotExist) || err == nil && len(entries) == 0 {
+			f.note("store", "there is none at %s yet; lifthouse serve makes it", dir)
+			return nil
+		}
+		engine, err := embedded.Open(ctx, dir, embedded.Options{})
+		var locked *embedded.LockedError
+		if errors.As(err, &locked) {
+			return p.checkedByHolder(ctx, f, locked)
+		}
+		if err != nil {
+			f.wrong("store", err)
+			return nil
+		}
+		defer func() { _ = engine.Close() }()
+		if options, err = embeddedOptions(ctx, engine); err != nil {
+			f.wrong("store", err)
+			return nil
+		}
+	}
+	conn, err := schema.Reach(ctx, options)
+	if err != nil {
+		f.wrong("store", fmt.Errorf("%w; is the address %s right, and the server up?", err, schema.ShowAddress(p.address)))
+		return nil
+	}
+	defer func() { _ = conn.Close() }()
+	f.tables(ctx, conn)
+	return nil
+}
+
+// checkedByHolder has the process that serves the store look at it.
+func (p *program) checkedByHolder(ctx context.Context, f *findings, locked *embedded.LockedError) error {
+	code, err := p.delegate(ctx, filepath.Join(locked.Dir, socketName))
+	if err != nil {
+		f.wrong("store", fmt.Errorf("%w, and it takes no commands: %w", locked, err))
+		return nil
+	}
+	if code != exitOK {
+		return &exitError{code}
+	}
+	return nil
+}
+
+// tables looks at a store that answers.
+func (f *findings) tables(ctx context.Context, conn driver.Conn) {
+	f.good("store", "answers")
+	pending, err := schema.Pending(ctx, conn)
+	switch {
+	case err != nil:
+		f.wrong("schema", err)
+		return
+	case len(pending) > 0:
+		f.note("schema", "to be migrated: %s; lifthouse migrate does it, and serve", strings.Join(pending, ", "))
+		return
+	}
+	f.good("schema", "of this release")
+	c, err := catalogue.Open(ctx, conn)
+	if err != nil {
+		f.wrong("catalogue", err)
+		return
+	}
+	accounts := c.Snapshot().Accounts()
+	if len(accounts) == 0 {
+		f.note("catalogue", "is empty: declare accounts, websites, goals and campaigns with lifthouse apply -f catalog.yaml")
+	}
+	for _, a := range accounts {
+		f.good("catalogue", "account %d (%s): websites %d, goals %d, targets %d, campaigns %d, widgets %d",
+			a.ID, a.Name, len(a.Websites), len(a.Goals), len(a.Targets), len(a.Campaigns), len(a.Widgets))
+		if len(c.Snapshot().Tokens(a.ID)) == 0 {
+			f.note("catalogue", "account %d has no token: lifthouse token create --account %d makes one", a.ID, a.ID)
+		}
+	}
+}

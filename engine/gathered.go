@@ -1,0 +1,149 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/big"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/cespare/xxhash/v2"
+
+	"lifthouse/schema"
+)
+
+// memory is what all subjects have gathered, as last read.
+type memory struct {
+	reading sync.Mutex
+	last    atomic.Pointer[gathered]
+	failure atomic.Pointer[failure]
+}
+
+// gathered does not change.
+type gathered struct {
+	begun    time.Time
+	versions map[Subject]uint64 // a subject without events has none, which is 0
+	counts   map[collection][]counted
+}
+
+// failure is when and why it could not be read.
+type failure struct {
+	at  time.Time
+	err error
+}
+
+// collection are the campaigns or the widgets of a website.
+type collection struct {
+	website int64
+	of      schema.Subject
+}
+
+// counted is what was ever stored of a subject, of one event and goal.
+type counted struct {
+	subject           int64
+	event             schema.Kind
+	goal              int64
+	events            int64
+	value, extraValue big.Int
+}
+
+const (
+	// gatheredHolds is how long what was read is good for: whoever wants to keep
+	// to a second has it read each second.
+	gatheredHolds = 2 * time.Second
+	// gatherMayTake is how long reading may keep an answer waiting, and how long
+	// a store that failed is left alone.
+	gatherMayTake = time.Second
+)
+
+// gathered returns what was read, or reads it where that is too long ago.
+func (e *Engine) gathered(ctx context.Context) (*gathered, error) {
+	m := &e.memory
+	if last := m.last.Load(); last != nil && time.Since(last.begun) < gatheredHolds {
+		return last, nil
+	}
+	if failed := m.failure.Load(); failed != nil && time.Since(failed.at) < gatherMayTake {
+		return nil, failed.err
+	}
+	if err := e.RefreshVersions(ctx); err != nil {
+		return nil, err
+	}
+	return m.last.Load(), nil
+}
+
+// Version is a number that changes whenever what is stored of the subject
+// changes: of the same version there is the same report. Versions agree
+// between servers of a store. False stands for one that is not known, for the
+// store does not say.
+func (e *Engine) Version(ctx context.Context, subject Subject) (uint64, bool) {
+	now, err := e.gathered(ctx)
+	if err != nil {
+		return 0, false
+	}
+	return now.versions[subject], true
+}
+
+// RefreshVersions reads versions and counters as they stand now. Writers of
+// this process call it when they have written, so that nobody is told the old
+// ones after they were told that it is done.
+func (e *Engine) RefreshVersions(ctx context.Context) error {
+	asked := time.Now()
+	m := &e.memory
+	m.reading.Lock()
+	defer m.reading.Unlock()
+	if last := m.last.Load(); last != nil && last.begun.After(asked) {
+		return nil // somebody else began after we asked
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), gatherMayTake)
+	defer cancel()
+	now := &gathered{begun: time.Now(), versions: map[Subject]uint64{}, counts: map[collection][]counted{}}
+	query := &Query{}
+	err := query.render("gathered.sql", struct{}{})
+	if err == nil {
+		err = e.store.each(ctx, query, now.add)
+	}
+	if err != nil {
+		m.failure.Store(&failure{time.Now(), err})
+		return err
+	}
+	m.last.Store(now)
+	return nil
+}
+
+// add counts a row in. Rows come in one order, so that a version is the same
+// on every server.
+func (g *gathered) add(row driver.Rows) error {
+	var at Subject
+	var of, event string
+	var events uint64
+	var ingested time.Time
+	var c counted
+	if err := row.Scan(&at.WebsiteID, &of, &at.ID, &at.ExperimentID, &event, &c.goal, &events, &c.value, &c.extraValue, &ingested); err != nil {
+		return err
+	}
+	at.Kind, c.subject, c.event, c.events = schema.Subject(of), at.ID, schema.Kind(event), int64(events)
+	g.versions[at] = xxhash.Sum64String(fmt.Sprint(g.versions[at], event, " ", c.goal, " ", events, " ", &c.value, " ", &c.extraValue, " ", ingested.UnixMilli()))
+	in := collection{at.WebsiteID, at.Kind}
+	g.counts[in] = append(g.counts[in], c)
+	return nil
+}
+
+// FollowVersions reads versions and counters at the given interval until the
+// context ends.
+func (e *Engine) FollowVersions(ctx context.Context, every time.Duration) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		if err := e.RefreshVersions(ctx); err != nil && ctx.Err() == nil {
+			slog.WarnContext(ctx, "versions of the data not read", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,15 @@
+-- one row per subject, event and goal: what was ever stored
+SELECT
+    website_id,
+    subject,
+    subject_id,
+    experiment_id,
+    event,
+    goal_id,
+    sum(rows)          AS events,
+    sum(value)         AS value,
+    sum(extra_value)   AS extra_value,
+    max(last_ingested) AS last_ingested
+FROM subject_stats
+GROUP BY website_id, subject, subject_id, experiment_id, event, goal_id
+ORDER BY website_id, subject, subject_id, experiment_id, event, goal_id

@@ -1,0 +1,171 @@
+package catalogue
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// Several servers may write one store, which has no lock that they share. A
+// change reads what stands, appends its rows one version higher and reads
+// back. Rows of two writers that carry the same version are a race: each
+// writer that sees it does its work again on top of the other's row, and nobody
+// builds on a race before it is settled. So no change is lost, and what a
+// change answered stood when it was answered.
+
+// mostRaces bounds how often a change starts over. Waits grow at random, so
+// that two writers do not keep step.
+const mostRaces = 24
+
+// changeMayTake is for a change once it has begun to write: a client that goes
+// away must not leave a race behind.
+const changeMayTake = 10 * time.Second
+
+// ErrContested says that other servers were faster each time.
+var ErrContested = errors.New("the catalogue is being changed by too many at once; try again")
+
+// versions are all rows of the store by their keys, the one that stands first.
+type versions map[key][]row
+
+func readVersions(ctx context.Context, conn driver.Conn) (versions, error) {
+	rows, err := queryRows(ctx, conn, everyRow)
+	if err != nil {
+		return nil, err
+	}
+	all := versions{}
+	for _, r := range rows {
+		all[r.key] = append(all[r.key], r)
+	}
+	return all, nil
+}
+
+// standing are the rows that stand, in the order of their keys.
+func (v versions) standing() []row {
+	rows := make([]row, 0, len(v))
+	for _, of := range v {
+		rows = append(rows, of[0])
+	}
+	slices.SortFunc(rows, func(a, b row) int { return a.compare(b.key) })
+	return rows
+}
+
+// tied says whether rows of two writers stand at once.
+func (v versions) tied(at key) bool {
+	of := v[at]
+	return len(of) > 1 && of[1].Version == of[0].Version && !of[1].says(of[0])
+}
+
+// rivals returns, for each of the rows written that met another's of its
+// version, the row to build upon instead.
+func (v versions) rivals(written []row) []row {
+	var found []row
+	for _, mine := range written {
+		at := slices.IndexFunc(v[mine.key], func(r row) bool { return r.Version == mine.Version && !r.says(mine) })
+		if at < 0 {
+			continue
+		}
+		rival := v[mine.key][0]
+		if rival.Version == mine.Version {
+			rival = v[mine.key][at]
+		}
+		found = append(found, rival)
+	}
+	return found
+}
+
+// change stores the rows that compute makes of those that stand, and returns
+// when they stood. compute is called again after a race, and has to make the
+// same change of whatever it is given.
+func (c *Catalogue) change(ctx context.Context, compute func(standing []row) ([]row, error)) error {
+	c.changing.Lock()
+	defer c.changing.Unlock()
+	all, err := c.settled(ctx)
+	if err != nil {
+		return err
+	}
+	var rivals []row
+	for attempt := range mostRaces {
+		rows, err := compute(replaced(all.standing(), rivals))
+		if err != nil {
+			return err
+		}
+		rows = all.settle(rows, rivals)
+		if len(rows) == 0 {
+			return c.Refresh(ctx)
+		}
+		if attempt == 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), changeMayTake)
+			defer cancel()
+		}
+		if err := insertRows(ctx, c.conn, rows); err != nil {
+			return err
+		}
+		if all, err = readVersions(ctx, c.conn); err != nil {
+			return err
+		}
+		if len(all.rivals(rows)) == 0 {
+			return c.Refresh(ctx)
+		}
+		if all, err = c.later(ctx, attempt); err != nil {
+			return err
+		}
+		rivals = all.rivals(rows)
+	}
+	return ErrContested
+}
+
+// settled reads the store when no race is open. One that stays open was left
+// by a writer that died, and what stands of it holds.
+func (c *Catalogue) settled(ctx context.Context) (versions, error) {
+	all, err := readVersions(ctx, c.conn)
+	for attempt := 0; err == nil && attempt < mostRaces && all.anyTied(); attempt++ {
+		all, err = c.later(ctx, attempt)
+	}
+	return all, err
+}
+
+func (v versions) anyTied() bool {
+	for at := range v {
+		if v.tied(at) {
+			return true
+		}
+	}
+	return false
+}
+
+// later reads the store after up to 2 ms, at later attempts after up to 64.
+func (c *Catalogue) later(ctx context.Context, attempt int) (versions, error) {
+	most := 2 * time.Millisecond << min(attempt, 5)
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-time.After(rand.N(most)):
+		return readVersions(ctx, c.conn)
+	}
+}
+
+// replaced puts the rivals in the place of the rows of their keys.
+func replaced(standing, rivals []row) []row {
+	for _, rival := range rivals {
+		at := slices.IndexFunc(standing, func(r row) bool { return r.key == rival.key })
+		standing[at] = rival
+	}
+	return standing
+}
+
+// settle adds what ends a race about a key that the change itself leaves
+// alone now: the rival's row anew, above both.
+func (v versions) settle(rows, rivals []row) []row {
+	for _, rival := range rivals {
+		if v.tied(rival.key) && !slices.ContainsFunc(rows, func(r row) bool { return r.key == rival.key }) {
+			rival.Version++
+			rows = append(rows, rival)
+		}
+	}
+	return rows
+}

@@ -1,0 +1,188 @@
+package catalogue_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest"
+)
+
+func TestPruneArchivesWhatTheFileDoesNotName(t *testing.T) {
+	c := open(t)
+	mustApply(t, c, whole)
+	if _, _, err := c.CreateToken(t.Context(), catalogue.Token{AccountID: 9, Scopes: []catalogue.Scope{catalogue.ScopeRead}}); err != nil {
+		t.Fatal(err)
+	}
+	kept, _, err := c.CreateToken(t.Context(), catalogue.Token{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeRead}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := c.Snapshot().File()
+	file.Prune = true
+	file.Accounts = file.Accounts[:1]
+	site := &file.Accounts[0].Websites[0]
+	site.Campaigns, site.Targets = site.Campaigns[:1], nil
+	file.Accounts[0].Websites = file.Accounts[0].Websites[:1]
+	_, err = c.Apply(t.Context(), file, false)
+	if err == nil || !strings.Contains(err.Error(), `campaigns[0].targetId: "5": no such target`) {
+		t.Fatalf("a reference to what is pruned gives %v", err)
+	}
+	site.Campaigns[0].TargetID, site.Campaigns[0].Variations[0].TargetID = 0, 0
+
+	for _, dryRun := range []bool{true, false} {
+		changes, err := c.Apply(t.Context(), file, dryRun)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var archived []string
+		for _, change := range changes {
+			if change.Archived {
+				archived = append(archived, fmt.Sprintf("%s %d %s", change.Kind, change.ID, change.Name))
+			}
+		}
+		if want := []string{"campaign 13 Plain", "target 5 Everyone", "target 6 Nobody", "website 2 empty.example.com", "account 9 No websites", "token 1 "}; !slices.Equal(archived, want) {
+			t.Errorf("archived %q, want %q", archived, want)
+		}
+	}
+	owned := c.Snapshot().Account(1)
+	if len(owned.Campaigns) != 1 || len(owned.Targets) != 0 || len(owned.Websites) != 1 || len(c.Snapshot().Accounts()) != 1 || len(c.Snapshot().Tokens(9)) != 0 {
+		t.Errorf("left: %+v", owned)
+	}
+	if _, known := c.Snapshot().Token(catalogue.DigestOf(kept), now()); !known {
+		t.Error("the token of an account that is named went")
+	}
+
+	if _, err := apply(t, c, "accounts: [{id: 5, name: Thief, websites: [{id: 2, domain: empty.example.com}]}]"); err == nil || !strings.Contains(err.Error(), "belongs to another account") {
+		t.Errorf("another account takes an archived website, whose events stay: %v", err)
+	}
+	changes := mustApply(t, c, whole)
+	if again := c.Snapshot().Account(1).Campaigns[13]; !slices.ContainsFunc(changes, func(c catalogue.Change) bool { return c.Created && c.ID == 13 }) || again.CreateDate.IsZero() {
+		t.Errorf("named again: %+v", again)
+	}
+}
+
+func TestSwitchIsIdempotentAndKeepsTheFirstStart(t *testing.T) {
+	c := open(t)
+	mustApply(t, c, whole)
+	change := func(active bool) catalogue.State {
+		t.Helper()
+		live, found, err := c.SwitchCampaign(t.Context(), 1, 1, 13, active)
+		if err != nil || !found || live.Active != active || live.Name != "Plain" {
+			t.Fatalf("switch to %v: %+v, %v, %v", active, live, found, err)
+		}
+		if is := c.Snapshot().Account(1).Campaigns[13].State; is.Active != active || !is.UpdateDate.Equal(live.UpdateDate) {
+			t.Fatalf("switched to %v, in memory stands %+v", active, is)
+		}
+		return live.State
+	}
+	first := change(true)
+	if first.StartDate == nil || !first.StartDate.Equal(first.UpdateDate) || first.EndDate != nil {
+		t.Errorf("started: %+v; want startDate = updateDate, no endDate", first)
+	}
+	if again := change(true); !again.UpdateDate.Equal(first.UpdateDate) {
+		t.Errorf("started again: %+v, want nothing changed", again)
+	}
+	stopped := change(false)
+	if stopped.EndDate == nil || !stopped.EndDate.Equal(stopped.UpdateDate) {
+		t.Errorf("stopped: %+v; want endDate = updateDate", stopped)
+	}
+	if again := change(false); !again.EndDate.Equal(*stopped.EndDate) || !again.UpdateDate.Equal(stopped.UpdateDate) {
+		t.Errorf("stopped again: %+v, want nothing changed", again)
+	}
+	if restarted := change(true); !restarted.StartDate.Equal(*first.StartDate) || restarted.EndDate != nil {
+		t.Errorf("restarted: %+v; want the first start, no end", restarted)
+	}
+	for _, absent := range [][3]int64{{1, 0, 99}, {1, 2, 13}, {9, 0, 13}, {77, 0, 13}} {
+		if _, found, err := c.SwitchCampaign(t.Context(), absent[0], absent[1], absent[2], true); found || err != nil {
+			t.Errorf("switch of %v: %v, %v; want none", absent, found, err)
+		}
+		if _, found, err := c.SwitchWidget(t.Context(), absent[0], absent[1], absent[2], true); found || err != nil {
+			t.Errorf("switch of widget %v: %v, %v; want none", absent, found, err)
+		}
+	}
+}
+
+// TestRacesOfTwoServersLoseNothing has two catalogues over one store, each
+// with clients that start and stop, apply other shares and names, and make
+// tokens, all at once.
+func TestRacesOfTwoServersLoseNothing(t *testing.T) {
+	conn := schematest.Open(t)
+	var servers []*catalogue.Catalogue
+	for range 2 {
+		c, err := catalogue.Open(t.Context(), conn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		servers = append(servers, c)
+	}
+	mustApply(t, servers[0], whole)
+	rounds := 12
+	if testing.Short() {
+		rounds = 4
+	}
+	var clients sync.WaitGroup
+	var mu sync.Mutex
+	applied, secrets := map[int]bool{}, []string{}
+	for client := range 6 {
+		server := servers[client%2]
+		random := rand.New(rand.NewPCG(1, uint64(client)))
+		clients.Go(func() {
+			for round := range rounds {
+				active := random.IntN(2) == 0
+				live, found, err := server.SwitchCampaign(t.Context(), 1, 1, 12, active)
+				if err != nil || !found || live.Active != active || len(live.Variations) != 2 {
+					t.Errorf("switch to %v: %+v, %v, %v", active, live, found, err)
+				}
+				if round%3 != 0 {
+					continue
+				}
+				share := 1 + client*rounds + round
+				file := servers[0].Snapshot().File()
+				file.Accounts[0].Websites[0].Campaigns[0].ControlShare = share % 100
+				if _, err := server.Apply(t.Context(), file, false); err != nil {
+					t.Errorf("apply: %v", err)
+				}
+				secret, _, err := server.CreateToken(t.Context(), catalogue.Token{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeRead}})
+				if err != nil {
+					t.Errorf("token: %v", err)
+				}
+				mu.Lock()
+				applied[share%100] = true
+				secrets = append(secrets, secret)
+				mu.Unlock()
+			}
+		})
+	}
+	clients.Wait()
+	for _, server := range servers {
+		if err := server.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	is := servers[0].Snapshot().Account(1).Campaigns[12]
+	if other := servers[1].Snapshot().Account(1).Campaigns[12]; fmt.Sprint(is) != fmt.Sprint(other) && is.UpdateDate != other.UpdateDate {
+		t.Errorf("the servers see\n%+v and\n%+v", is, other)
+	}
+	if is.Current(0)[0] != is.ControlShare || !applied[is.ControlShare] {
+		t.Errorf("control share %d, in force %v: one of %v was asked for last", is.ControlShare, is.Current(0), applied)
+	}
+	recorded := map[int]bool{}
+	for _, since := range is.ShareHistory[0] {
+		recorded[since.Shares[0]] = true
+	}
+	for share := range applied {
+		if !recorded[share] {
+			t.Errorf("share %d was applied and left no trace in the history", share)
+		}
+	}
+	for _, secret := range secrets {
+		if _, known := servers[0].Snapshot().Token(catalogue.DigestOf(secret), now()); !known {
+			t.Error("a token that was made is unknown")
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package catalogue_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"lifthouse/schema/catalogue"
+)
+
+const whole = `
+accounts:
+  - id: 1
+    name: Shop
+    websites:
+      - id: 1
+        domain: xn--bcher-kva.example.com
+        goals: [{id: 3, name: Purchase, system: true, action: buy, default: true, value: 0}, {id: 4, name: Signup}]
+        targets: [{id: 5, name: Everyone, createDate: 2025-01-02}, {id: 6, name: Nobody}]
+        campaigns:
+          - id: 12
+            name: Banner
+            description: |
+              Two lines,
+              the second one: with a colon
+            type: templateExperiment
+            primaryGoalId: 3
+            targetId: 5
+            targetMode: draft
+            controlShare: 0
+            trafficAllocation: 0
+            significanceLevel: 100
+            methodology: bayesian
+            power: 99
+            mde: 1.5
+            plannedVisitors: 10
+            multipleExposures: first
+            active: true
+            startDate: 2025-05-01T12:00:00.25Z
+            variations: [{id: 1, name: New, share: 0, targetId: 6, order: -1}, {id: 2, name: Newer, share: 7}]
+          - {id: 13, name: Plain, endDate: 2025-06-01}
+        widgets:
+          - id: 7
+            name: Newsletter
+            type: bar
+            primaryGoalId: 4
+            createDate: 2025-01-03
+            variations: [{id: 1, name: Plain, share: 0}, {id: 2, name: Other}]
+            experiments:
+              - {id: 2, name: Wording, primaryMetric: value, controlShare: 40, active: true, createDate: 2025-01-04, startDate: 2025-01-05, endDate: 2025-01-06, variations: [{id: 1, name: Short}]}
+              - {id: 3, name: ""}
+      - {id: 2, domain: empty.example.com}
+  - {id: 9, name: No websites}
+`
+
+func export(t *testing.T, c *catalogue.Catalogue) string {
+	t.Helper()
+	var text bytes.Buffer
+	if err := c.Snapshot().File().Write(&text); err != nil {
+		t.Fatal(err)
+	}
+	return text.String()
+}
+
+func TestExportIsWhatApplyReads(t *testing.T) {
+	c, empty := open(t), open(t)
+	mustApply(t, c, whole)
+	text := export(t, c)
+	for _, prune := range []bool{false, true} {
+		file, err := catalogue.Read(strings.NewReader(text))
+		if err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		file.Prune = prune
+		if changes, err := c.Apply(t.Context(), file, false); err != nil || len(changes) != 0 {
+			t.Errorf("prune %v: applying the export changes %+v, %v\n%s", prune, changes, err, text)
+		}
+	}
+	mustApply(t, empty, text)
+	if again := export(t, empty); again != text {
+		t.Errorf("exported from a store made of it:\n%s\nwant\n%s", again, text)
+	}
+}
+
+// TestExportKeepsNames has names that YAML would take for something else.
+func TestExportKeepsNames(t *testing.T) {
+	c := open(t)
+	names := []string{
+		"010", "1.10", "1_000", "0x10", "1e3", "true", "True", "FALSE", "false", "Null", "No", "y", "null", "~", "NaN", ".inf", "2026-05-01", "2026-05-01T12:00:00Z",
+		" lead", "trail ", "a: b", "a #b", "#b", "- a", "-", "?", "!tag", "&anchor", "*alias", "|", ">", "%", "@", "`", "[a]", "{a: b}", ",",
+		`"quoted"`, `'single'`, `it's`, `back\slash`, "tab\tin", "two\nlines", "\nlines\n\n", "é", "日本", "\u2028", "\u00a0", "\ufeffbom", "\u200b", "😀", "=", "<<", "---", "...", "\x7f", "a\x00b", "a\rb", "\u0085",
+	}
+	var file catalogue.File
+	var goals []catalogue.Goal
+	for i, name := range names {
+		goals = append(goals, catalogue.Goal{ID: int64(i + 1), WebsiteID: 1, Name: name, Action: name})
+	}
+	file.Accounts = []catalogue.Account{{ID: 1, Name: "Shop", Websites: []catalogue.Website{{ID: 1, Domain: "shop.example.com", Goals: goals}}}}
+	if _, err := c.Apply(t.Context(), file, false); err != nil {
+		t.Fatal(err)
+	}
+	text := export(t, c)
+	again, err := catalogue.Read(strings.NewReader(text))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	for i, goal := range again.Accounts[0].Websites[0].Goals {
+		if goal.Name != names[i] || goal.Action != names[i] {
+			t.Errorf("%q comes back as %q and %q", names[i], goal.Name, goal.Action)
+		}
+	}
+	if changes, err := c.Apply(t.Context(), again, true); err != nil || len(changes) != 0 {
+		t.Errorf("applying it changes %s, %v", fmt.Sprintf("%.500v", changes), err)
+	}
+}

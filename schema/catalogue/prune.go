@@ -1,0 +1,37 @@
+package catalogue
+
+// prune archives what stands and is not named by the file. The tokens of an
+// account go with it.
+func (a *applier) prune(standing []row) {
+	for _, r := range standing {
+		account := key{r.AccountID, kindAccount, r.AccountID, facetDefinition}
+		if r.Archived || a.named[r.key] || r.Kind == kindToken && a.named[account] {
+			continue
+		}
+		a.rows = append(a.rows, r.archive())
+		if r.Facet == facetDefinition {
+			a.changes = append(a.changes, Change{AccountID: r.AccountID, Kind: string(r.Kind), ID: r.ID, Name: a.known.nameOf(r), Archived: true})
+		}
+	}
+}
+
+// nameOf is what people call the resource of the row.
+func (s *Snapshot) nameOf(r row) string {
+	owned := s.Account(r.AccountID)
+	switch r.Kind {
+	case kindAccount:
+		return owned.Name
+	case kindWebsite:
+		return owned.Websites[r.ID].Domain
+	case kindGoal:
+		return owned.Goals[r.ID].Name
+	case kindTarget:
+		return owned.Targets[r.ID].Name
+	case kindCampaign:
+		return owned.Campaigns[r.ID].Name
+	case kindWidget:
+		return owned.Widgets[r.ID].Name
+	case kindToken:
+	}
+	return ""
+}

@@ -1,0 +1,72 @@
+package catalogue
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// SwitchCampaign starts or stops a campaign of the account, on the given
+// website if that is not 0, and returns it as it stood then; false where there
+// is none. One that is so already stays as it is.
+func (c *Catalogue) SwitchCampaign(ctx context.Context, account, website, id int64, active bool) (live LiveCampaign, found bool, err error) {
+	err = c.change(ctx, func(standing []row) ([]row, error) {
+		known, err := newSnapshot(standing)
+		if err != nil {
+			return nil, err
+		}
+		live, found = known.Account(account).Campaigns[id]
+		found = found && (website == 0 || website == live.WebsiteID)
+		if !found {
+			return nil, nil
+		}
+		return switchRow(standing, key{account, kindCampaign, id, facetState}, &live.State, active)
+	})
+	return live, found, err
+}
+
+// SwitchWidget is as SwitchCampaign, for a widget.
+func (c *Catalogue) SwitchWidget(ctx context.Context, account, website, id int64, active bool) (live LiveWidget, found bool, err error) {
+	err = c.change(ctx, func(standing []row) ([]row, error) {
+		known, err := newSnapshot(standing)
+		if err != nil {
+			return nil, err
+		}
+		live, found = known.Account(account).Widgets[id]
+		found = found && (website == 0 || website == live.WebsiteID)
+		if !found {
+			return nil, nil
+		}
+		return switchRow(standing, key{account, kindWidget, id, facetState}, &live.State, active)
+	})
+	return live, found, err
+}
+
+// switchRow changes the state, if it is another, and returns its row.
+func switchRow(standing []row, at key, state *State, active bool) ([]row, error) {
+	if state.Active == active {
+		return nil, nil
+	}
+	state.switchTo(active, time.Now().UTC().Truncate(time.Millisecond))
+	body, err := encode(state)
+	if err != nil {
+		return nil, err
+	}
+	next := row{key: at, Version: 1, Body: body}
+	if before := slices.IndexFunc(standing, func(r row) bool { return r.key == at }); before >= 0 {
+		next.Version = standing[before].Version + 1
+	}
+	return []row{next}, nil
+}
+
+func (s *State) switchTo(active bool, now time.Time) {
+	s.Active, s.UpdateDate = active, now
+	if !active {
+		s.EndDate = &now
+		return
+	}
+	s.EndDate = nil
+	if s.StartDate == nil {
+		s.StartDate = &now
+	}
+}

@@ -11,11 +11,13 @@ import (
 )
 
 // Several servers may write one store, which has no lock that they share. A
-// change reads what stands, appends its rows one version higher and reads
-// back. Rows of two writers that carry the same version are a race: each
-// writer that sees it does its work again on top of the other's row, and nobody
-// builds on a race before it is settled. So no change is lost, and what a
-// change answered stood when it was answered.
+// change reads what stands, appends its rows one version higher, and reads
+// back. Where another writer's row stands beside or above its own, it may be
+// that neither knew of the other: the change is made again on top of that row,
+// and nobody builds on two rows that stand at once before their writers have
+// settled it. The store keeps each writer's last row of a key, so that a merge
+// hides no race. So no change is lost, and what a change answered stood when it
+// was answered.
 
 // mostRaces bounds how often a change starts over. Waits grow at random, so
 // that two writers do not keep step.
@@ -59,20 +61,19 @@ func (v versions) tied(at key) bool {
 	return len(of) > 1 && of[1].Version == of[0].Version && !of[1].says(of[0])
 }
 
-// rivals returns, for each of the rows written that met another's of its
-// version, the row to build upon instead.
+// rivals returns, for each of the rows written beside or above which another
+// writer's stands, that row.
 func (v versions) rivals(written []row) []row {
 	var found []row
 	for _, mine := range written {
-		at := slices.IndexFunc(v[mine.key], func(r row) bool { return r.Version == mine.Version && !r.says(mine) })
-		if at < 0 {
-			continue
+		of := v[mine.key]
+		rival := of[0]
+		if rival.Writer == mine.Writer && v.tied(mine.key) {
+			rival = of[1]
 		}
-		rival := v[mine.key][0]
-		if rival.Version == mine.Version {
-			rival = v[mine.key][at]
+		if rival.Writer != mine.Writer && (rival.Version != mine.Version || !rival.says(mine)) {
+			found = append(found, rival)
 		}
-		found = append(found, rival)
 	}
 	return found
 }
@@ -96,6 +97,9 @@ func (c *Catalogue) change(ctx context.Context, compute func(standing []row) ([]
 		rows = all.settle(rows, rivals)
 		if len(rows) == 0 {
 			return c.Refresh(ctx)
+		}
+		for i := range rows {
+			rows[i].Writer = c.writer
 		}
 		if attempt == 0 {
 			var cancel context.CancelFunc

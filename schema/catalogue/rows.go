@@ -69,10 +69,17 @@ FROM catalogue`
 
 // everyRow has the row that stands first for each key; between rows of one
 // version, which only a race leaves, the later stands.
-const everyRow = `
+const (
+	everyRow = selectRows + inOrder
+	rowsOf   = selectRows + `WHERE account_id = {account:Int64} AND kind = {kind:String} AND id = {id:Int64}` + inOrder
+
+	selectRows = `
 SELECT account_id, kind, id, facet, writer, version, body, archived
 FROM catalogue
+`
+	inOrder = `
 ORDER BY account_id, kind, id, facet, version DESC, changed_at DESC, writer`
+)
 
 const standingRows = everyRow + `
 LIMIT 1 BY account_id, kind, id, facet`
@@ -81,8 +88,8 @@ func readRows(ctx context.Context, conn driver.Conn) ([]row, error) {
 	return queryRows(ctx, conn, standingRows)
 }
 
-func queryRows(ctx context.Context, conn driver.Conn, query string) ([]row, error) {
-	found, err := conn.Query(ctx, query)
+func queryRows(ctx context.Context, conn driver.Conn, query string, args ...any) ([]row, error) {
+	found, err := conn.Query(ctx, query, args...)
 	if err != nil {
 		return nil, fmt.Errorf("read catalogue: %w", err)
 	}

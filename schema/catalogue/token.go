@@ -74,7 +74,7 @@ func (c *Catalogue) CreateToken(ctx context.Context, token Token) (string, Token
 	if err != nil {
 		return "", Token{}, err
 	}
-	err = c.change(ctx, func(standing []row) ([]row, error) {
+	err = c.change(ctx, nil, func(standing []row) ([]row, error) {
 		if err := checkToken(standing, token); err != nil {
 			return nil, err
 		}
@@ -125,7 +125,7 @@ func checkToken(rows []row, token Token) error {
 // RevokeToken ends a token; false where the account has no such token.
 func (c *Catalogue) RevokeToken(ctx context.Context, account, id int64) (bool, error) {
 	revoked := false
-	err := c.change(ctx, func(standing []row) ([]row, error) {
+	err := c.change(ctx, nil, func(standing []row) ([]row, error) {
 		at := slices.IndexFunc(standing, func(r row) bool {
 			return r.AccountID == account && r.Kind == kindToken && r.ID == id && !r.Archived
 		})

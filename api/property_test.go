@@ -3,7 +3,6 @@ package api_test
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -266,8 +265,8 @@ func TestNoRequestIsAnsweredOutsideTheDocument(t *testing.T) {
 			t.Errorf("%d %.400s\nto\n%.600s\n%.1500v", response.status, bytes.TrimSpace(body), asked.text, err)
 		}
 	}
-	for _, status := range []int{200, 400, 401, 403, 404, 405, 406} {
-		if answers[status] < cmp.Or(requests/1000, 1) {
+	for _, status := range []int{200, 400, 401, 404, 405} {
+		if answers[status] < requests/100 {
 			t.Errorf("%d answers of %d: the requests are not as manifold as they should be; %v", answers[status], status, answers)
 		}
 	}

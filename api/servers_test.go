@@ -127,3 +127,32 @@ func TestManyClientsStartStopAndApply(t *testing.T) {
 		t.Errorf("the servers see\n%s\n%s", seen[0], seen[1])
 	}
 }
+
+// TestAStoreThatIsAway has operations that need it say so, and not that they
+// failed.
+func TestAStoreThatIsAway(t *testing.T) {
+	conn := schematest.Open(t)
+	s := newServerOn(t, conn)
+	s.apply(twoSites)
+	s.token = s.newToken(1, 0, catalogue.ScopeWrite)
+	if err := conn.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range operations {
+		path, want := o.path+"?websiteId=1", http.StatusServiceUnavailable
+		if !o.list {
+			path = strings.Replace(o.path, "%d", fmt.Sprint(o.id), 1)
+		}
+		switch o.kind {
+		case "goal", "target", "website": // are kept in memory
+			path, want = strings.Replace(path, "/v1/websites?websiteId=1", "/v1/websites", 1), http.StatusOK
+		}
+		response, body, text := s.do(o.method, path, s.token)
+		if response.status != want || want != http.StatusOK && (body["code"] != "down" || response.Get("Retry-After") == "") {
+			t.Errorf("%s %s = %d %s, want %d", o.method, path, response.status, text, want)
+		}
+	}
+	if live := s.catalogue.Snapshot().Account(1).Campaigns[12]; !live.Active {
+		t.Error("a stop that was refused is in force")
+	}
+}

@@ -39,7 +39,7 @@ type NamedShare struct {
 func (c *Catalogue) Apply(ctx context.Context, file File, dryRun bool) ([]Change, error) {
 	var changes []Change
 	now := time.Now().UTC().Truncate(time.Millisecond)
-	err := c.change(ctx, func(standing []row) ([]row, error) {
+	err := c.change(ctx, nil, func(standing []row) ([]row, error) {
 		known, err := newSnapshot(standing)
 		if err != nil {
 			return nil, err

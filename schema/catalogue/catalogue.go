@@ -2,6 +2,7 @@ package catalogue
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -15,6 +16,7 @@ import (
 // the store.
 type Catalogue struct {
 	conn     driver.Conn
+	writer   string // names this process in the rows it writes
 	snapshot atomic.Pointer[Snapshot]
 
 	changing sync.Mutex // held by whoever reads rows in order to change them
@@ -25,7 +27,7 @@ type Catalogue struct {
 
 // Open reads the catalogue.
 func Open(ctx context.Context, conn driver.Conn) (*Catalogue, error) {
-	c := &Catalogue{conn: conn}
+	c := &Catalogue{conn: conn, writer: rand.Text()}
 	return c, c.Refresh(ctx)
 }
 

@@ -7,15 +7,18 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
 // Several servers may write one store, which has no lock that they share. A
-// change reads what stands, appends its rows one version higher and reads
-// back. Rows of two writers that carry the same version are a race: each
-// writer that sees it does its work again on top of the other's row, and nobody
-// builds on a race before it is settled. So no change is lost, and what a
-// change answered stood when it was answered.
+// change reads what stands, appends its rows one version higher, and reads
+// back. Where another writer's row stands beside or above its own, it may be
+// that neither knew of the other: the change is made again on top of that row,
+// and nobody builds on two rows that stand at once before their writers have
+// settled it. The store keeps each writer's last row of a key, so that a merge
+// hides no race. So no change is lost, and what a change answered stood when it
+// was answered.
 
 // mostRaces bounds how often a change starts over. Waits grow at random, so
 // that two writers do not keep step.
@@ -28,11 +31,25 @@ const changeMayTake = 10 * time.Second
 // ErrContested says that other servers were faster each time.
 var ErrContested = errors.New("the catalogue is being changed by too many at once; try again")
 
-// versions are all rows of the store by their keys, the one that stands first.
+// resource is what a change is confined to.
+type resource struct {
+	account int64
+	kind    kind
+	id      int64
+}
+
+// versions are rows of the store by their keys, the one that stands first.
 type versions map[key][]row
 
-func readVersions(ctx context.Context, conn driver.Conn) (versions, error) {
-	rows, err := queryRows(ctx, conn, everyRow)
+// readVersions reads the rows of one resource, or all where it is nil.
+func readVersions(ctx context.Context, conn driver.Conn, of *resource) (versions, error) {
+	var rows []row
+	var err error
+	if of == nil {
+		rows, err = queryRows(ctx, conn, everyRow)
+	} else {
+		rows, err = queryRows(ctx, conn, rowsOf, clickhouse.Named("account", of.account), clickhouse.Named("kind", string(of.kind)), clickhouse.Named("id", of.id))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -59,31 +76,31 @@ func (v versions) tied(at key) bool {
 	return len(of) > 1 && of[1].Version == of[0].Version && !of[1].says(of[0])
 }
 
-// rivals returns, for each of the rows written that met another's of its
-// version, the row to build upon instead.
+// rivals returns, for each of the rows written beside or above which another
+// writer's stands, that row.
 func (v versions) rivals(written []row) []row {
 	var found []row
 	for _, mine := range written {
-		at := slices.IndexFunc(v[mine.key], func(r row) bool { return r.Version == mine.Version && !r.says(mine) })
-		if at < 0 {
-			continue
+		of := v[mine.key]
+		rival := of[0]
+		if rival.Writer == mine.Writer && v.tied(mine.key) {
+			rival = of[1]
 		}
-		rival := v[mine.key][0]
-		if rival.Version == mine.Version {
-			rival = v[mine.key][at]
+		if rival.Writer != mine.Writer && (rival.Version != mine.Version || !rival.says(mine)) {
+			found = append(found, rival)
 		}
-		found = append(found, rival)
 	}
 	return found
 }
 
 // change stores the rows that compute makes of those that stand, and returns
 // when they stood. compute is called again after a race, and has to make the
-// same change of whatever it is given.
-func (c *Catalogue) change(ctx context.Context, compute func(standing []row) ([]row, error)) error {
+// same change of whatever it is given: the rows of one resource, or all where
+// it is nil.
+func (c *Catalogue) change(ctx context.Context, of *resource, compute func(standing []row) ([]row, error)) error {
 	c.changing.Lock()
 	defer c.changing.Unlock()
-	all, err := c.settled(ctx)
+	all, err := c.settled(ctx, of)
 	if err != nil {
 		return err
 	}
@@ -97,6 +114,9 @@ func (c *Catalogue) change(ctx context.Context, compute func(standing []row) ([]
 		if len(rows) == 0 {
 			return c.Refresh(ctx)
 		}
+		for i := range rows {
+			rows[i].Writer = c.writer
+		}
 		if attempt == 0 {
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), changeMayTake)
@@ -105,13 +125,13 @@ func (c *Catalogue) change(ctx context.Context, compute func(standing []row) ([]
 		if err := insertRows(ctx, c.conn, rows); err != nil {
 			return err
 		}
-		if all, err = readVersions(ctx, c.conn); err != nil {
+		if all, err = readVersions(ctx, c.conn, of); err != nil {
 			return err
 		}
 		if len(all.rivals(rows)) == 0 {
 			return c.Refresh(ctx)
 		}
-		if all, err = c.later(ctx, attempt); err != nil {
+		if all, err = c.later(ctx, of, attempt); err != nil {
 			return err
 		}
 		rivals = all.rivals(rows)
@@ -121,10 +141,10 @@ func (c *Catalogue) change(ctx context.Context, compute func(standing []row) ([]
 
 // settled reads the store when no race is open. One that stays open was left
 // by a writer that died, and what stands of it holds.
-func (c *Catalogue) settled(ctx context.Context) (versions, error) {
-	all, err := readVersions(ctx, c.conn)
+func (c *Catalogue) settled(ctx context.Context, of *resource) (versions, error) {
+	all, err := readVersions(ctx, c.conn, of)
 	for attempt := 0; err == nil && attempt < mostRaces && all.anyTied(); attempt++ {
-		all, err = c.later(ctx, attempt)
+		all, err = c.later(ctx, of, attempt)
 	}
 	return all, err
 }
@@ -139,13 +159,13 @@ func (v versions) anyTied() bool {
 }
 
 // later reads the store after up to 2 ms, at later attempts after up to 64.
-func (c *Catalogue) later(ctx context.Context, attempt int) (versions, error) {
+func (c *Catalogue) later(ctx context.Context, of *resource, attempt int) (versions, error) {
 	most := 2 * time.Millisecond << min(attempt, 5)
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-time.After(rand.N(most)):
-		return readVersions(ctx, c.conn)
+		return readVersions(ctx, c.conn, of)
 	}
 }
 

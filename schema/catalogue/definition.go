@@ -48,7 +48,7 @@ type Target struct {
 	WebsiteID int64  `yaml:"-" json:"websiteId"`
 	Name      string `yaml:"name" json:"name"`
 
-	CreateDate *Date `yaml:"createDate,omitempty" json:"-"` // when it is created; later applied in vain
+	CreateDate *Date `yaml:"createDate,omitempty" json:"-"` // of a new one; a target that exists keeps its own
 }
 
 // Campaign is a personalization or an experiment with a split of traffic.

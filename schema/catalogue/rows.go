@@ -37,6 +37,7 @@ type key struct {
 
 type row struct {
 	key
+	Writer   string `ch:"writer"` // the process that wrote it
 	Version  uint64 `ch:"version"`
 	Body     string `ch:"body"`
 	Archived bool   `ch:"archived"`
@@ -68,10 +69,17 @@ FROM catalogue`
 
 // everyRow has the row that stands first for each key; between rows of one
 // version, which only a race leaves, the later stands.
-const everyRow = `
-SELECT account_id, kind, id, facet, version, body, archived
+const (
+	everyRow = selectRows + inOrder
+	rowsOf   = selectRows + `WHERE account_id = {account:Int64} AND kind = {kind:String} AND id = {id:Int64}` + inOrder
+
+	selectRows = `
+SELECT account_id, kind, id, facet, writer, version, body, archived
 FROM catalogue
-ORDER BY account_id, kind, id, facet, version DESC, changed_at DESC, body, archived`
+`
+	inOrder = `
+ORDER BY account_id, kind, id, facet, version DESC, changed_at DESC, writer`
+)
 
 const standingRows = everyRow + `
 LIMIT 1 BY account_id, kind, id, facet`
@@ -80,8 +88,8 @@ func readRows(ctx context.Context, conn driver.Conn) ([]row, error) {
 	return queryRows(ctx, conn, standingRows)
 }
 
-func queryRows(ctx context.Context, conn driver.Conn, query string) ([]row, error) {
-	found, err := conn.Query(ctx, query)
+func queryRows(ctx context.Context, conn driver.Conn, query string, args ...any) ([]row, error) {
+	found, err := conn.Query(ctx, query, args...)
 	if err != nil {
 		return nil, fmt.Errorf("read catalogue: %w", err)
 	}
@@ -90,7 +98,7 @@ func queryRows(ctx context.Context, conn driver.Conn, query string) ([]row, erro
 	for found.Next() {
 		var r row
 		var k, f string
-		if err := found.Scan(&r.AccountID, &k, &r.ID, &f, &r.Version, &r.Body, &r.Archived); err != nil {
+		if err := found.Scan(&r.AccountID, &k, &r.ID, &f, &r.Writer, &r.Version, &r.Body, &r.Archived); err != nil {
 			return nil, fmt.Errorf("read catalogue: %w", err)
 		}
 		r.Kind, r.Facet = kind(k), facet(f)
@@ -107,13 +115,13 @@ func insertRows(ctx context.Context, conn driver.Conn, rows []row) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	batch, err := conn.PrepareBatch(ctx, "INSERT INTO catalogue (account_id, kind, id, facet, version, body, archived)")
+	batch, err := conn.PrepareBatch(ctx, "INSERT INTO catalogue (account_id, kind, id, facet, writer, version, body, archived)")
 	if err != nil {
 		return fmt.Errorf("write catalogue: %w", err)
 	}
 	defer func() { _ = batch.Close() }()
 	for _, r := range rows {
-		if err := batch.Append(r.AccountID, string(r.Kind), r.ID, string(r.Facet), r.Version, r.Body, r.Archived); err != nil {
+		if err := batch.Append(r.AccountID, string(r.Kind), r.ID, string(r.Facet), r.Writer, r.Version, r.Body, r.Archived); err != nil {
 			return fmt.Errorf("write catalogue: %w", err)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 // website if that is not 0, and returns it as it stood then; false where there
 // is none. One that is so already stays as it is.
 func (c *Catalogue) SwitchCampaign(ctx context.Context, account, website, id int64, active bool) (live LiveCampaign, found bool, err error) {
-	err = c.change(ctx, func(standing []row) ([]row, error) {
+	err = c.change(ctx, &resource{account, kindCampaign, id}, func(standing []row) ([]row, error) {
 		known, err := newSnapshot(standing)
 		if err != nil {
 			return nil, err
@@ -27,7 +27,7 @@ func (c *Catalogue) SwitchCampaign(ctx context.Context, account, website, id int
 
 // SwitchWidget is as SwitchCampaign, for a widget.
 func (c *Catalogue) SwitchWidget(ctx context.Context, account, website, id int64, active bool) (live LiveWidget, found bool, err error) {
-	err = c.change(ctx, func(standing []row) ([]row, error) {
+	err = c.change(ctx, &resource{account, kindWidget, id}, func(standing []row) ([]row, error) {
 		known, err := newSnapshot(standing)
 		if err != nil {
 			return nil, err

@@ -5,7 +5,8 @@ CREATE TABLE catalogue (`account_id` Int64 COMMENT 'owner; an account row carrie
   `version` UInt64 COMMENT 'highest stands',
   `body` String COMMENT 'JSON',
   `archived` Bool COMMENT 'true hides the resource; its events stay',
-  `changed_at` DateTime64(3, 'UTC') DEFAULT now64(3, 'UTC')) ENGINE = ReplacingMergeTree(version) ORDER BY (account_id, kind, id, facet) SETTINGS index_granularity = 8192
+  `changed_at` DateTime64(3, 'UTC') DEFAULT now64(3, 'UTC'),
+  `writer` String COMMENT 'process that wrote the row') ENGINE = ReplacingMergeTree(version) PRIMARY KEY (account_id, kind, id, facet) ORDER BY (account_id, kind, id, facet, writer) SETTINGS index_granularity = 8192
 
 CREATE TABLE deliveries (`website_id` Int64,
   `key` String COMMENT 'Idempotency-Key as sent',

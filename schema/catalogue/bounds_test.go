@@ -1,0 +1,74 @@
+package catalogue_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"lifthouse/schema/catalogue"
+)
+
+// TestBoundsOfTheContract applies each field at its bounds and beyond them.
+func TestBoundsOfTheContract(t *testing.T) {
+	c := open(t)
+	name := func(n int) string { return strings.Repeat("é", n) }
+	types := strings.Join(catalogue.CampaignTypes, " ")
+	for _, test := range []struct {
+		field          string // of the resource
+		set            func(site *catalogue.Website, to any)
+		right, refused []any
+	}{
+		{"campaigns[0].name", func(w *catalogue.Website, to any) { w.Campaigns[0].Name = to.(string) }, []any{"x", name(255)}, []any{"", name(256)}},
+		{"campaigns[0].description", func(w *catalogue.Website, to any) { w.Campaigns[0].Description = to.(string) }, []any{"", name(2048)}, []any{name(2049)}},
+		{"campaigns[0].type", func(w *catalogue.Website, to any) { w.Campaigns[0].Type = to.(string) }, every(types), []any{"", "popup", "Experiment"}},
+		{"campaigns[0].controlShare", func(w *catalogue.Website, to any) { w.Campaigns[0].ControlShare = to.(int) }, []any{0, 100}, []any{-1, 101}},
+		{"campaigns[0].trafficAllocation", func(w *catalogue.Website, to any) { w.Campaigns[0].TrafficAllocation = to.(int) }, []any{0, 100}, []any{-1, 101}},
+		{"campaigns[0].significanceLevel", func(w *catalogue.Website, to any) { w.Campaigns[0].SignificanceLevel = to.(int) }, []any{80, 90, 95, 100}, []any{0, 85, 99}},
+		{"campaigns[0].methodology", func(w *catalogue.Website, to any) { w.Campaigns[0].Methodology = to.(string) }, every("bayesian frequentist"), []any{"", "Bayesian"}},
+		{"campaigns[0].power", func(w *catalogue.Website, to any) { w.Campaigns[0].Power = to.(int) }, []any{60, 99}, []any{59, 100}},
+		{"campaigns[0].mde", func(w *catalogue.Website, to any) { w.Campaigns[0].MDE = to.(float64) }, []any{1.0, 1.5, 100.0}, []any{0.99, 100.01}},
+		{"campaigns[0].targetId", func(w *catalogue.Website, to any) { w.Campaigns[0].TargetID = to.(int64) }, []any{int64(0), int64(5)}, []any{int64(77), int64(-1)}},
+		{"campaigns[0].primaryGoalId", func(w *catalogue.Website, to any) { w.Campaigns[0].PrimaryGoalID = to.(int64) }, []any{int64(0), int64(4)}, []any{int64(77), int64(-1)}},
+		{"campaigns[0].variations[0].share", func(w *catalogue.Website, to any) { w.Campaigns[0].Variations[0].Share = to.(int) }, []any{0, 100}, []any{-1, 101}},
+		{"campaigns[0].variations[0].targetId", func(w *catalogue.Website, to any) { w.Campaigns[0].Variations[0].TargetID = to.(int64) }, []any{int64(6)}, []any{int64(77)}},
+		{"campaigns[0].id", func(w *catalogue.Website, to any) { w.Campaigns[0].ID = to.(int64) }, []any{int64(12), int64(1<<63 - 1)}, []any{int64(0), int64(-1)}},
+		{"widgets[0].name", func(w *catalogue.Website, to any) { w.Widgets[0].Name = to.(string) }, []any{"x", name(255)}, []any{"", name(256)}},
+		{"widgets[0].type", func(w *catalogue.Website, to any) { w.Widgets[0].Type = to.(string) }, every("popup callout bar embedded"), []any{"", "experiment"}},
+		{"widgets[0].primaryGoalId", func(w *catalogue.Website, to any) { w.Widgets[0].PrimaryGoalID = to.(int64) }, []any{int64(3)}, []any{int64(77)}},
+		{"widgets[0].variations[0].share", func(w *catalogue.Website, to any) { w.Widgets[0].Variations[0].Share = to.(int) }, []any{0, 100}, []any{-1, 101}},
+		{"widgets[0].experiments[0].controlShare", func(w *catalogue.Website, to any) { w.Widgets[0].Experiments[0].ControlShare = to.(int) }, []any{0, 100}, []any{-1, 101}},
+		{"widgets[0].experiments[0].name", func(w *catalogue.Website, to any) { w.Widgets[0].Experiments[0].Name = to.(string) }, []any{"", name(255)}, []any{name(256)}},
+		{"widgets[0].experiments[0].primaryMetric", func(w *catalogue.Website, to any) { w.Widgets[0].Experiments[0].PrimaryMetric = to.(string) }, every(strings.Join(catalogue.ExperimentMetrics, " ")), []any{"submits"}},
+		{"goals[0].name", func(w *catalogue.Website, to any) { w.Goals[0].Name = to.(string) }, []any{"x", name(255)}, []any{"", name(256)}},
+		{"targets[0].name", func(w *catalogue.Website, to any) { w.Targets[0].Name = to.(string) }, []any{"x", name(255)}, []any{"", name(256), "\xff"}},
+		{"domain", func(w *catalogue.Website, to any) { w.Domain = to.(string) }, []any{"a.bc"}, []any{"", "a", "A.bc"}},
+	} {
+		try := func(to any) error {
+			file, err := catalogue.Read(strings.NewReader(whole))
+			if err != nil {
+				t.Fatal(err)
+			}
+			test.set(&file.Accounts[0].Websites[0], to)
+			_, err = c.Apply(t.Context(), file, true)
+			return err
+		}
+		for _, to := range test.right {
+			if err := try(to); err != nil {
+				t.Errorf("%s: %.40v is refused: %v", test.field, to, err)
+			}
+		}
+		for _, to := range test.refused {
+			if err := try(to); err == nil || !strings.Contains(err.Error(), "accounts[0].websites[0]."+test.field+": ") {
+				t.Errorf("%s: %.40v gives %.200v, want it refused", test.field, fmt.Sprint(to), err)
+			}
+		}
+	}
+}
+
+func every(words string) []any {
+	var all []any
+	for word := range strings.FieldsSeq(words) {
+		all = append(all, word)
+	}
+	return all
+}

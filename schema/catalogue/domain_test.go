@@ -1,0 +1,62 @@
+package catalogue_test
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"lifthouse/schema/catalogue"
+
+	"github.com/dlclark/regexp2"
+)
+
+// contractDomain is the API contract's expression, anchored.
+var contractDomain = regexp2.MustCompile(`^(?:((?=[a-z0-9-]{1,63}\.)(xn--)?[a-z0-9]+(-[a-z0-9]+)*\.)+[a-z]{2,63})$`, regexp2.None)
+
+// TestDomainsAreThoseOfTheContract compares our check, whose time is linear,
+// with the expression as the contract writes it, which needs a look-ahead. A
+// name that the DNS cannot carry is refused beside it.
+func TestDomainsAreThoseOfTheContract(t *testing.T) {
+	contractDomain.MatchTimeout = 10 * time.Second
+	random := rand.New(rand.NewPCG(1, 2))
+	domains := []string{
+		"shop.example.com", "example.com", "com", "", ".", "a.b", "a.bc", "a..bc", "a.bc.", ".a.bc", "-a.bc", "a-.bc", "a--b.bc", "a-b.bc", "A.bc", "a_b.bc", "xn--bcher-kva.de",
+		"xn--.de", "xn--a.de", "xn--a-.de", "xn---a.de", "1.2.3.44", "1.co", "a.c0m", "a b.com", "a.com\n", "ä.com", "a.com:80", "https://a.com", "a.com/",
+		strings.Repeat("a", 63) + ".com", strings.Repeat("a", 64) + ".com", "xn--" + strings.Repeat("a", 59) + ".com", "xn--" + strings.Repeat("a", 60) + ".com",
+		"a." + strings.Repeat("b", 63), "a." + strings.Repeat("b", 64), strings.Repeat("a-", 31) + "a.com", strings.Repeat("a-", 32) + "a.com",
+	}
+	parts := []string{"a", "b1", "c", "d.", "e", "-", ".", "xn--", "com", "Z", "0", strings.Repeat("c", 62), "é", "_"}
+	for range 3_000 {
+		var domain strings.Builder
+		for range 1 + random.IntN(7) {
+			domain.WriteString(parts[random.IntN(len(parts))])
+		}
+		if random.IntN(2) == 0 {
+			domain.WriteString(".com")
+		}
+		domains = append(domains, domain.String())
+	}
+	allowed := 0
+	for _, domain := range domains {
+		want, err := contractDomain.MatchString(domain)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// .NET's $ allows a line's end behind it, which the contract's dialect does not.
+		want = want && len(domain) <= 253 && !strings.HasSuffix(domain, "\n")
+		if got := catalogue.ValidDomain(domain); got != want {
+			t.Errorf("%q: %v, the contract's expression says %v", domain, got, want)
+		}
+		if want {
+			allowed++
+		}
+	}
+	if allowed < 100 {
+		t.Errorf("only %d of %d domains are right: the comparison says little", allowed, len(domains))
+	}
+	long := strings.Repeat("a.", 126) + "aa" // 254 bytes, which the expression allows
+	if catalogue.ValidDomain(long) || catalogue.ValidDomain(strings.Repeat("a-", 10_000_000)) {
+		t.Error("a domain that is too long is allowed")
+	}
+}

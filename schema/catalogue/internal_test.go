@@ -1,0 +1,4 @@
+package catalogue
+
+// ValidDomain is what apply asks of a website.
+var ValidDomain = validDomain

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
-	"strings"
 	"sync"
 
 	"github.com/gin-gonic/gin"
@@ -61,9 +60,8 @@ func (d document) serve(c *gin.Context) {
 	if d.csp != "" {
 		c.Header("Content-Security-Policy", d.csp)
 	}
-	if strings.Contains(c.GetHeader("If-None-Match"), tag) {
-		c.Status(http.StatusNotModified)
-		c.Writer.WriteHeaderNow()
+	if matches(c.Request, tag) {
+		notModified(c)
 		return
 	}
 	c.Data(http.StatusOK, d.kind, body)

@@ -41,9 +41,6 @@ func (a *asker) chance(percent int) bool { return a.IntN(100) < percent }
 // request makes a request; three of five have nothing wrong with them.
 func (a *asker) request() ask {
 	path := a.contract.paths[a.IntN(len(a.contract.paths))]
-	for slices.Contains([]string{"/healthz", "/readyz"}, path.template) {
-		path = a.contract.paths[a.IntN(len(a.contract.paths))]
-	}
 	method := http.MethodGet
 	operation := path.item.Get
 	if path.item.Post != nil {

@@ -20,6 +20,7 @@ import (
 type server struct {
 	engine    *engine.Engine
 	catalogue *catalogue.Catalogue
+	intake    Intake
 	options   Options
 	metrics   *metrics
 	ready     readiness
@@ -36,9 +37,9 @@ type API struct {
 	server *server
 }
 
-// New returns the API of an engine.
-func New(e *engine.Engine, c *catalogue.Catalogue, o Options) *API {
-	s := &server{engine: e, catalogue: c, options: o, metrics: newMetrics()}
+// New returns the API of an engine; events go into the intake.
+func New(e *engine.Engine, c *catalogue.Catalogue, in Intake, o Options) *API {
+	s := &server{engine: e, catalogue: c, intake: in, options: o, metrics: newMetrics()}
 	s.answers = newAnswers(o.ResultsMemory, s.metrics)
 	s.rates = newRates(o.TokenRate)
 	s.gate = newGate(&o, s.metrics.shed)
@@ -104,6 +105,7 @@ func (s *server) routes(router *gin.Engine) {
 	get("/campaigns/:id/results", s.results(engine.CampaignResults), typeJSON, typeSQL)
 	get("/widgets/:id/results", s.results(engine.WidgetResults), typeJSON, typeSQL)
 	get("/widgets/:id/experiments/:experimentId/results", s.results(engine.ExperimentResults), typeJSON, typeSQL)
+	router.POST("/events", s.authenticated(catalogue.ScopeIngest), answer(s.takeEvents))
 	write := router.Group("/v1", s.authenticated(catalogue.ScopeWrite))
 	write.POST("/campaigns/:id/start", answer(s.stored(s.switchCampaign(true))))
 	write.POST("/campaigns/:id/stop", answer(s.stored(s.switchCampaign(false))))

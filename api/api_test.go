@@ -86,7 +86,9 @@ func newServerOn(tb testing.TB, conn driver.Conn, change ...func(*api.Options)) 
 		set(&options)
 	}
 	e := engine.New(conn, c, engine.DefaultLimits)
-	s := &server{t: tb, api: api.New(e, c, options), engine: e, catalogue: c, writer: ingest.NewWriter(conn), conn: conn}
+	w := ingest.NewWriter(conn)
+	in := api.Intake{Collector: ingest.NewCollector(tb.Context(), w, options.WaitingEvents), Deliveries: ingest.NewDeliveries(conn)}
+	s := &server{t: tb, api: api.New(e, c, in, options), engine: e, catalogue: c, writer: w, conn: conn}
 	s.writer.AfterWrite(func(ctx context.Context) { _ = e.RefreshVersions(ctx) })
 	s.Server = httptest.NewServer(s.api)
 	tb.Cleanup(s.Close)

@@ -41,7 +41,7 @@ func init() {
 		read, err := io.ReadAll(body)
 		return string(read), err
 	}
-	for _, kind := range []string{"application/sql", "application/yaml", "text/html"} {
+	for _, kind := range []string{"application/sql", "application/yaml", "text/html", "application/x-ndjson"} {
 		openapi3filter.RegisterBodyDecoder(kind, text)
 	}
 }
@@ -240,6 +240,11 @@ func exchange(tb testing.TB, request *http.Request) (answer, []byte) {
 		tb.Fatal(err)
 	}
 	answered := answer{response.StatusCode, response.Header}
+	if request.GetBody != nil {
+		if request.Body, err = request.GetBody(); err != nil {
+			tb.Fatal(err)
+		}
+	}
 	c, err := theContract()
 	if err != nil {
 		tb.Fatal(err)

@@ -10,7 +10,7 @@ import (
 // What a page of an allowed origin may send beside the plainest headers, and
 // read of an answer beside its body.
 const (
-	sentByPages = "Authorization, Accept, Cache-Control, Content-Type, If-None-Match, X-Request-Id"
+	sentByPages = "Authorization, Accept, Cache-Control, Content-Encoding, Content-Type, Idempotency-Key, If-None-Match, X-Request-Id"
 	readByPages = "ETag, Link, Retry-After, Warning, WWW-Authenticate, X-Request-Id, X-Total-Count"
 )
 

@@ -26,6 +26,7 @@ type metrics struct {
 	keptAnswers  prometheus.Gauge
 	rateLimited  prometheus.Counter
 	shed         prometheus.Counter
+	events       *prometheus.CounterVec
 }
 
 // seconds are bounds from an answer out of memory to a report that is cut off.
@@ -62,11 +63,22 @@ func newMetrics() *metrics {
 			Name: "lifthouse_shed_total", Help: "Turns at the store that were refused since it has too much to do.",
 		}),
 	}
+	m.events = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "lifthouse_events_total", Help: "Events received over HTTP: stored, duplicate, rejected.",
+	}, []string{"verdict"})
 	m.registry.MustRegister(
+		m.events,
 		m.requests, m.inFlight, m.storeQueries, m.results, m.evictions, m.keptBytes, m.keptAnswers, m.rateLimited, m.shed,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	return m
+}
+
+// received counts the events of a request.
+func (m *metrics) received(r *Received) {
+	m.events.WithLabelValues("stored").Add(float64(r.Stored))
+	m.events.WithLabelValues("duplicate").Add(float64(r.Duplicates))
+	m.events.WithLabelValues("rejected").Add(float64(r.Rejected))
 }
 
 // queried takes the time of a store query.

@@ -9,6 +9,9 @@ type Options struct {
 	Origins []string // whose pages may read answers; "*": any
 	MaxBody int64    // bytes of a request's body
 
+	MaxEvents     int64 // bytes of a body of events, decompressed
+	WaitingEvents int64 // events that may wait to be written, at least 1
+
 	ResultsAge    time.Duration // how long results are good for while the data are the same; 0: they are always computed
 	ResultsMemory int64         // bytes that kept results may take; 0: none are kept
 
@@ -20,7 +23,9 @@ type Options struct {
 
 // DefaultOptions suit a dashboard and a script or two.
 var DefaultOptions = Options{
-	MaxBody:       1 << 20,
+	MaxBody:       16 << 20,
+	MaxEvents:     64 << 20,
+	WaitingEvents: 500_000,
 	ResultsAge:    time.Minute,
 	ResultsMemory: 64 << 20,
 	TokenRate:     500,

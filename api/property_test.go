@@ -54,7 +54,11 @@ func (a *asker) request() ask {
 			query = append(query, a.rightly(p)...)
 		}
 	}
-	headers := []string{"Host: lifthouse", "Authorization: Bearer " + a.tokens[0]}
+	token := a.tokens[0]
+	if operation.RequestBody != nil {
+		token = a.tokens[2]
+	}
+	headers := []string{"Host: lifthouse", "Authorization: Bearer " + token}
 	if method == http.MethodGet && a.chance(20) {
 		method = http.MethodHead
 	}
@@ -69,13 +73,30 @@ func (a *asker) request() ask {
 		target += "?" + strings.Join(query, "&")
 	}
 	body := ""
-	if a.chance(5) {
+	switch {
+	case operation.RequestBody != nil:
+		body = a.events()
+		if a.chance(30) {
+			wrong, body = true, pick(a, body[:a.IntN(len(body))], strings.ReplaceAll(body, "view", "\xff"), "["+body, strings.Repeat("{}\n", 200), "\x1f\x8b", strings.ReplaceAll(body, "1", "9e99"))
+		}
+		headers = append(headers, "Content-Type: "+pick(a, "application/x-ndjson", "text/plain"), fmt.Sprintf("Content-Length: %d", len(body)))
+	case a.chance(5):
 		body = pick(a, "{}", `{"name": "x"}`, "\xff\x00", strings.Repeat("x", 3000))
 		headers = append(headers, fmt.Sprintf("Content-Length: %d", len(body)))
-	} else if method != http.MethodGet && method != http.MethodHead {
+	case method != http.MethodGet && method != http.MethodHead:
 		headers = append(headers, "Content-Length: 0")
 	}
 	return ask{method + " " + target + " HTTP/1.1\r\n" + strings.Join(headers, "\r\n") + "\r\n\r\n" + body, !wrong}
+}
+
+// events are lines of events of website 1, of few ids, so that they repeat.
+func (a *asker) events() string {
+	var lines strings.Builder
+	for range 1 + a.IntN(3) {
+		fmt.Fprintf(&lines, `{"eventId":"p%d","time":"2026-05-0%dT12:00:00Z","websiteId":1,"visitor":"p%d","event":"view","campaignId":12,"variationId":%d}`+"\n",
+			a.IntN(300), 1+a.IntN(9), a.IntN(50), a.IntN(2))
+	}
+	return lines.String()
 }
 
 func (a *asker) idOf(template string) string {

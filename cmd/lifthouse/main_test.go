@@ -45,7 +45,7 @@ func newHouse(t *testing.T) *house {
 		t.Fatal(err)
 	}
 	s := &store{conn: conn, catalogue: c, writer: ingest.NewWriter(conn), engine: engine.New(conn, c, engine.DefaultLimits)}
-	server := httptest.NewServer(api.New(s.engine, s.catalogue, api.DefaultOptions))
+	server := httptest.NewServer(api.New(s.engine, s.catalogue, api.Intake{}, api.DefaultOptions))
 	t.Cleanup(server.Close)
 	return &house{t: t, store: s, url: server.URL}
 }

@@ -13,6 +13,7 @@ import (
 
 	"lifthouse/api"
 	"lifthouse/schema"
+	"lifthouse/schema/ingest"
 
 	"github.com/spf13/cobra"
 )
@@ -66,12 +67,12 @@ func (p *program) serve(ctx context.Context, s *store, ready func(*store, string
 	}
 	options := p.serving.api
 	options.Release = version()
-	handler := api.New(s.engine, s.catalogue, options)
-
 	var background sync.WaitGroup
 	defer background.Wait()
 	following, stop := context.WithCancel(context.WithoutCancel(ctx)) // until the last request is answered
 	defer stop()
+	collector := ingest.NewCollector(following, s.writer, options.WaitingEvents)
+	handler := api.New(s.engine, s.catalogue, api.Intake{Collector: collector, Deliveries: ingest.NewDeliveries(s.conn)}, options)
 	background.Go(func() { s.catalogue.Follow(following, refreshEvery) })
 	background.Go(func() { s.engine.FollowVersions(following, versionsEvery) })
 	if s.dir != "" {

@@ -49,6 +49,8 @@ func (p *program) serveFlags(cmd *cobra.Command) {
 	flags.DurationVar(&o.drainDelay, "drain-delay", 0, "how long /readyz says 503 before a server that is stopped takes no more requests")
 	flags.StringSliceVar(&o.api.Origins, "cors-origin", nil, "origins whose pages may read answers, such as https://dash.example.com; *: any")
 	flags.Int64Var(&o.api.MaxBody, "max-body", d.MaxBody, "most bytes of a request's body; 0: no limit")
+	flags.Int64Var(&o.api.MaxEvents, "max-events-body", d.MaxEvents, "most bytes of a body of events, decompressed; 0: no limit")
+	flags.Int64Var(&o.api.WaitingEvents, "events-queue", d.WaitingEvents, "events that may wait to be written before senders are told to come back")
 	flags.DurationVar(&o.api.ResultsAge, "results-age", d.ResultsAge, "how long results are good for while nothing changes; 0: they are computed for every request")
 	flags.Int64Var(&o.api.ResultsMemory, "results-memory", d.ResultsMemory, "bytes that kept results may take; 0: none are kept")
 	flags.Float64Var(&o.api.TokenRate, "rate-limit", d.TokenRate, "requests a second of one token, and twice as many at once; 0: no limit")
@@ -91,12 +93,15 @@ func (o *serveOptions) faults() []string {
 		}
 	}
 	for name, value := range map[string]float64{
-		"max-body": float64(o.api.MaxBody), "results-memory": float64(o.api.ResultsMemory), "rate-limit": o.api.TokenRate,
+		"max-body": float64(o.api.MaxBody), "max-events-body": float64(o.api.MaxEvents), "results-memory": float64(o.api.ResultsMemory), "rate-limit": o.api.TokenRate,
 		"store-concurrency": float64(o.api.StoreSlots), "store-queue": float64(o.api.StoreQueue),
 	} {
 		if !(value >= 0) {
 			fault(name, value, "0 or more")
 		}
+	}
+	if o.api.WaitingEvents < 1 {
+		fault("events-queue", o.api.WaitingEvents, "1 or more")
 	}
 	return faults
 }

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"lifthouse/engine"
+)
+
+// visitorLines are what a visitor of this number does: a view, and for two of
+// three a goal that names no exposure, of another month for some.
+func visitorLines(from string, n int) string {
+	lines := fmt.Sprintf(`{"eventId":"%[1]s-view%[2]d","time":"2026-05-%02[3]dT10:00:00Z","websiteId":1,"visitor":"%[1]s%[2]d","event":"view","campaignId":1,"variationId":%[4]d}`+"\n", from, n, 1+n%28, n%2)
+	if n%3 > 0 {
+		lines += fmt.Sprintf(`{"eventId":"%[1]s-goal%[2]d","time":"2026-0%[3]d-28T11:00:00Z","websiteId":1,"visitor":"%[1]s%[2]d","event":"goal","goalId":1,"value":%[4]d.5}`+"\n", from, n, 5+n%2, n%7)
+	}
+	return lines
+}
+
+// compareAll holds a report against what so many visitors from HTTP and from
+// the file did.
+func compareAll(t *testing.T, got engine.Results, counts ...int) {
+	t.Helper()
+	var want [2]engine.Counts
+	var value [2]float64
+	for _, visitors := range counts {
+		for n := range visitors {
+			of := &want[n%2]
+			of.Visitors++
+			of.Views++
+			if n%3 > 0 {
+				of.ConvertedVisitors++
+				of.GoalsReached++
+				value[n%2] += float64(n%7) + 0.5
+			}
+		}
+	}
+	for i, v := range got.Variations {
+		own := v.Counts
+		if math.Abs(float64(own.Visitors)*(*v.Metrics.ValuePerVisitor.Value)-value[i]) > 1e-9*value[i] || own.Visitors != want[i].Visitors || own.Views != want[i].Views ||
+			own.ConvertedVisitors != want[i].ConvertedVisitors || own.GoalsReached != want[i].GoalsReached {
+			t.Errorf("variation %d: %+v; want %+v, value %v", i, own, want[i], value[i])
+		}
+	}
+}
+
+// outbox is what senders have still to send, and what was acknowledged.
+type outbox struct {
+	mutex         sync.Mutex
+	next          int
+	waiting, done []string
+}
+
+const visitorsOfBody = 20
+
+// take returns a body: one that was not acknowledged first, else a new one.
+func (o *outbox) take() string {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	if n := len(o.waiting); n > 0 {
+		body := o.waiting[n-1]
+		o.waiting = o.waiting[:n-1]
+		return body
+	}
+	var body strings.Builder
+	for range visitorsOfBody {
+		body.WriteString(visitorLines("sent", o.next))
+		o.next++
+	}
+	return body.String()
+}
+
+func (o *outbox) give(body string, acknowledged bool) {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	if acknowledged {
+		o.done = append(o.done, body)
+	} else {
+		o.waiting = append(o.waiting, body)
+	}
+}
+
+// post sends a body and says whether it was acknowledged.
+func (p *process) post(client *http.Client, token, body string) bool {
+	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodPost, p.url+"/events", strings.NewReader(body))
+	if err != nil {
+		p.t.Error(err)
+		return false
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	response, err := client.Do(request)
+	if err != nil {
+		return false // it was killed
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		p.t.Errorf("%d %.300s", response.StatusCode, text)
+	}
+	return err == nil && response.StatusCode == http.StatusOK
+}
+
+// sendAll has senders send what the outbox has until the process is dead.
+func (p *process) sendAll(o *outbox, token string, senders *sync.WaitGroup) {
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 8}}
+	for range 4 {
+		senders.Go(func() {
+			for {
+				body := o.take()
+				acknowledged := p.post(client, token, body)
+				if o.give(body, acknowledged); !acknowledged {
+					return
+				}
+			}
+		})
+	}
+}
+
+// TestAKilledServerLosesAndDoublesNothing kills a server with SIGKILL while
+// events arrive over HTTP and from a file. What was not acknowledged is sent
+// again, and half of what was. In the end each event counts once.
+func TestAKilledServerLosesAndDoublesNothing(t *testing.T) {
+	kills := 3
+	if os.Getenv("LIFTHOUSE_LONG") != "" {
+		kills = 30
+	}
+	store := "--store=embedded:" + filepath.Join(t.TempDir(), "data")
+	must := func(args ...string) string {
+		t.Helper()
+		code, out, complaints := other(t, nil, append(args, store)...)
+		if code != exitOK {
+			t.Fatalf("lifthouse %q: exit %d, %s", args, code, complaints)
+		}
+		return strings.TrimSpace(out)
+	}
+	must("apply", "-f", "testdata/thirty.catalog.yaml")
+	reads, writes := must("token", "create"), must("token", "create", "--scope=ingest", "--website=1")
+	const fromFile = 100_000
+	var lines strings.Builder
+	for n := range fromFile {
+		lines.WriteString(visitorLines("file", n))
+	}
+	file := filepath.Join(t.TempDir(), "events.ndjson")
+	if err := os.WriteFile(file, []byte(lines.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+
+	r := rand.New(rand.NewPCG(30, 9))
+	var o outbox
+	for range kills {
+		p := start(t, "serve", store)
+		var senders sync.WaitGroup
+		p.sendAll(&o, writes, &senders)
+		importing := begin(t, nil, nil, "import", file, store)
+		<-time.After(time.Duration(50+r.IntN(600)) * time.Millisecond)
+		if err := p.cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-p.done; err == nil {
+			t.Fatal("it ended by itself")
+		}
+		senders.Wait()
+		_ = importing.Wait()
+		for _, body := range o.done {
+			if r.IntN(2) == 0 {
+				o.waiting = append(o.waiting, body)
+			}
+		}
+		o.done = nil
+	}
+	if o.next == 0 {
+		t.Fatal("nothing was sent before a kill")
+	}
+	p := start(t, "serve", store)
+	for _, body := range o.waiting {
+		if !p.post(http.DefaultClient, writes, body) {
+			t.Fatal("a server that lives took no events")
+		}
+	}
+	must("import", file)
+	compareAll(t, p.results(reads), o.next, fromFile)
+	p.interrupt()
+}

@@ -167,6 +167,9 @@ const configuration = `<clickhouse>
         <console>false</console>
         <level>none</level>
     </logger>
+    <backups>
+        <allowed_path>/</allowed_path>
+    </backups>
 </clickhouse>
 `
 

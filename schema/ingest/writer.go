@@ -61,6 +61,17 @@ func (w *Writer) Stop(ctx context.Context) bool {
 	}
 }
 
+// Pause calls work while nothing is written.
+func (w *Writer) Pause(ctx context.Context, work func() error) error {
+	select {
+	case w.turn <- struct{}{}:
+		defer func() { <-w.turn }()
+		return work()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 // Outcome is what became of the events of one call, or of many.
 type Outcome struct {
 	Inserted   int // rows stored

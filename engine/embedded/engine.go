@@ -154,6 +154,8 @@ func (e *Engine) start(path string) error {
 // On a terminal, and only there, the engine would write its log to standard
 // error: every insert as "current_thread contains invalid address", which is
 // what it says of its own bookkeeping, and has no effect.
+//
+// Backups may go anywhere: no statement but our own reaches the engine.
 func (e *Engine) writeConfig() (string, error) {
 	path := filepath.Join(e.dir, "lifthouse.xml")
 	if err := os.WriteFile(path, []byte(configuration), 0o644); err != nil {

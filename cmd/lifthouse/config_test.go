@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"fmt"
 	"math/big"
 	"net"
 	"net/http"
@@ -145,6 +146,35 @@ func TestCheckOfTablesOfAnotherRelease(t *testing.T) {
 	}
 	if code, out, _ := h.run("check"); code != exitOK || !strings.Contains(out, "to be migrated: 0001_catalogue.sql, ") {
 		t.Errorf("older: exit %d\n%s", code, out)
+	}
+}
+
+// TestCheckOfACatalogueThatApplyWouldRefuse has rows that another program
+// wrote into the store.
+func TestCheckOfACatalogueThatApplyWouldRefuse(t *testing.T) {
+	h := newHouse(t)
+	h.must("apply", "-f", "testdata/thirty.catalog.yaml")
+	if code, out, _ := h.run("check"); code != exitOK {
+		t.Fatalf("exit %d before anything is wrong\n%s", code, out)
+	}
+	insert := "INSERT INTO catalogue (account_id, kind, id, facet, version, body) SELECT account_id, kind, %d, facet, version + 1, replace(replace(body, '\"id\":1,\"w', '\"id\":%[1]d,\"w'), '%s', '%s') FROM catalogue WHERE kind = 'campaign' AND id = 1 AND facet = 'definition'"
+	for _, row := range []struct {
+		id           int
+		before, then string
+	}{{1, `"power":80`, `"power":59`}, {77, `"websiteId":1`, `"websiteId":5`}} {
+		if err := h.store.conn.Exec(t.Context(), fmt.Sprintf(insert, row.id, row.before, row.then)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	code, out, _ := h.run("check")
+	for _, want := range []string{
+		`catalogue +WRONG +accounts\[0\]\.websites\[0\]\.campaigns\[0\]\.power: "59": want 60 to 99`,
+		`catalogue +WRONG +account 1, campaign 77, websiteId: "5": no such website`,
+		`catalogue +note +the faults are in what lifthouse export writes`,
+	} {
+		if code != exitFailed || !regexp.MustCompile(want).MatchString(out) {
+			t.Errorf("exit %d, want %d and %s:\n%s", code, exitFailed, want, out)
+		}
 	}
 }
 

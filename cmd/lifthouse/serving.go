@@ -4,9 +4,11 @@ import (
 	"crypto/tls"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"net/url"
 	"os"
+	"slices"
 	"time"
 
 	"lifthouse/api"
@@ -94,10 +96,11 @@ func (o *serveOptions) faults() []string {
 		"max-body": float64(o.api.MaxBody), "results-memory": float64(o.api.ResultsMemory), "rate-limit": o.api.TokenRate,
 		"store-concurrency": float64(o.api.StoreSlots), "store-queue": float64(o.api.StoreQueue),
 	} {
-		if !(value >= 0) {
-			fault(name, value, "0 or more")
+		if !(value >= 0) || math.IsInf(value, 0) {
+			fault(name, value, "a number from 0")
 		}
 	}
+	slices.Sort(faults)
 	return faults
 }
 

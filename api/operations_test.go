@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/api"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 )
@@ -68,9 +69,9 @@ var operations = []struct {
 	{"GET", "/v1/websites", true, 0, "website"},
 }
 
-func newTwoSites(t *testing.T) (s *server, ingests string) {
+func newTwoSites(t *testing.T, change ...func(*api.Options)) (s *server, ingests string) {
 	t.Helper()
-	s = newEmptyServer(t)
+	s = newEmptyServer(t, change...)
 	s.apply(twoSites)
 	s.token = s.newToken(1, 0, catalogue.ScopeWrite)
 	return s, s.newToken(1, 1, catalogue.ScopeIngest)

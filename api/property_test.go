@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/api"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 
@@ -161,7 +162,7 @@ func (a *asker) mutated(operation *openapi3.Operation, method, target string, qu
 	set := func(name, value string) {
 		headers = append(slices.DeleteFunc(headers, func(h string) bool { return strings.HasPrefix(h, name+":") }), name+": "+value)
 	}
-	switch a.IntN(12) {
+	switch a.IntN(13) {
 	case 0:
 		query = append(query, pick(a, "colour", "websiteid", "Limit", "filters", "filters[]", "filters[device", "filters%5Bcolour%5D", "filters[device][x]", "filters[device][]x", "", "=", "%00", "%zz", "a;b")+"="+pick(a, wrongValues...))
 	case 1, 2:
@@ -194,10 +195,18 @@ func (a *asker) mutated(operation *openapi3.Operation, method, target string, qu
 		set("Accept", pick(a, "application/json", "*/*", "text/html", "image/png", "application/sql", "application/sql;q=0.5, */*;q=0.1", "application/*", ";;;", "\xff", "application/json;q=0"))
 	case 9:
 		set(pick(a, "X-Request-Id", "If-None-Match", "Cache-Control", "Origin", "Range", "Content-Type", "Accept-Encoding", "If-Match", "If-Modified-Since", "Cookie", "X-Forwarded-For", "Access-Control-Request-Method"),
-			pick(a, "", "*", "a b", "no-cache", "https://evil.example", "bytes=0-1", "gzip", strings.Repeat("h", 3000), "\xfe", `W/"x"`, "null"))
+			pick(a, "", "*", "a b", "no-cache", "https://evil.example", "https://shop.example.com", "bytes=0-1", "gzip", strings.Repeat("h", 3000), "\xfe", `W/"x"`, "null"))
 	case 10:
 		target = pick(a, "/", "//v1/campaigns", "/v1", "/v1/", "/v2/campaigns", target+"/", "/v1/campaigns//results", "/v1/../v1/websites", "/%2e%2e/etc/passwd", "/v1/campaigns/12/results/x", "/V1/campaigns", target+"%20")
 	case 11:
+		method = http.MethodOptions
+		if a.chance(70) { // as a browser asks before the request of a page
+			headers = slices.DeleteFunc(headers, func(h string) bool { return strings.HasPrefix(h, "Authorization:") })
+			set("Origin", pick(a, "https://shop.example.com", "https://evil.example", "null", "*", "\xff", ""))
+			set("Access-Control-Request-Method", pick(a, http.MethodGet, http.MethodPost, http.MethodDelete, "get", "", "\xff"))
+			set("Access-Control-Request-Headers", pick(a, "authorization", "x-request-id, if-none-match", "*", strings.Repeat("x,", 1000), "\xff"))
+		}
+	case 12:
 		target = strings.Repeat("/"+strings.Repeat("d", 50), 1+a.IntN(15)) + target
 	}
 	return method, target, query, headers
@@ -243,7 +252,7 @@ func TestNoRequestIsAnsweredOutsideTheDocument(t *testing.T) {
 	case os.Getenv("LIFTHOUSE_LONG") != "":
 		requests = 20_000
 	}
-	s, ingests := newTwoSites(t)
+	s, ingests := newTwoSites(t, func(o *api.Options) { o.Origins = []string{"https://shop.example.com"} })
 	events := []schema.Event{at(0, "a", 0, schema.KindView, 0), at(1, "b", 1, schema.KindView, 0), at(2, "b", 1, schema.KindGoal, 50_000), shown(0, "c", 2, 1, schema.KindView), shown(0, "d", 0, 1, schema.KindView)}
 	if _, err := s.writer.Write(t.Context(), events); err != nil {
 		t.Fatal(err)
@@ -283,7 +292,7 @@ func TestNoRequestIsAnsweredOutsideTheDocument(t *testing.T) {
 			t.Errorf("%d %.400s\nto\n%.600s\n%.1500v", response.status, bytes.TrimSpace(body), asked.text, err)
 		}
 	}
-	for _, status := range []int{200, 400, 401, 404, 405} {
+	for _, status := range []int{200, 204, 400, 401, 404, 405} {
 		if answers[status] < requests/100 {
 			t.Errorf("%d answers of %d: the requests are not as manifold as they should be; %v", answers[status], status, answers)
 		}

@@ -161,14 +161,26 @@ func (f *findings) tables(ctx context.Context, conn driver.Conn) {
 		f.wrong("catalogue", err)
 		return
 	}
-	accounts := c.Snapshot().Accounts()
+	f.standing(c.Snapshot())
+}
+
+// standing looks at what the catalogue says.
+func (f *findings) standing(s *catalogue.Snapshot) {
+	var faults catalogue.Faults
+	if errors.As(s.Validate(), &faults) {
+		for _, fault := range faults {
+			f.wrong("catalogue", catalogue.Faults{fault})
+		}
+		f.note("catalogue", "the faults are in what lifthouse export writes: correct it there, and apply that file")
+	}
+	accounts := s.Accounts()
 	if len(accounts) == 0 {
 		f.note("catalogue", "is empty: declare accounts, websites, goals and campaigns with lifthouse apply -f catalog.yaml")
 	}
 	for _, a := range accounts {
 		f.good("catalogue", "account %d (%s): websites %d, goals %d, targets %d, campaigns %d, widgets %d",
 			a.ID, a.Name, len(a.Websites), len(a.Goals), len(a.Targets), len(a.Campaigns), len(a.Widgets))
-		if len(c.Snapshot().Tokens(a.ID)) == 0 {
+		if len(s.Tokens(a.ID)) == 0 {
 			f.note("catalogue", "account %d has no token: lifthouse token create --account %d makes one", a.ID, a.ID)
 		}
 	}

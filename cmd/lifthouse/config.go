@@ -94,9 +94,9 @@ func (p *program) configure(cmd *cobra.Command) error {
 			faults = append(faults, s.variable()+" "+wrong)
 		}
 	}
-	if len(faults) == 0 { // values that were not taken would be judged as their defaults
-		faults = append(p.serving.faults(), p.limitFaults()...)
-	}
+	// A value that could not be read is judged as its default or as 0, in which
+	// nothing is wrong: it has one fault.
+	faults = slices.Concat(faults, p.serving.faults(), p.limitFaults())
 	if len(faults) > 0 {
 		return usageError{fmt.Errorf("the configuration is wrong:\n  %s", strings.Join(faults, "\n  "))}
 	}

@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"fmt"
 	"math/big"
 	"net"
 	"net/http"
@@ -65,16 +66,17 @@ cors-origin: [https://a.example.com, https://b.example.com]
 }
 
 func TestAWrongConfigurationIsRefusedWithAllItsFaults(t *testing.T) {
-	config := file(t, "lifthouse.yaml", "lisen: x\nquery-timeout: soon\nstore-queue: [1, 2]\nresults-age:\n")
-	code, out := withEnv(t, []string{"LIFTHOUSE_QUERY_MEMORY=much"}, "serve", "--config", config)
+	config := file(t, "lifthouse.yaml", "lisen: x\nlog-level: loud\nquery-timeout: soon\nstore-queue: [1, 2]\nresults-age:\n")
+	code, out := withEnv(t, []string{"LIFTHOUSE_QUERY_MEMORY=much", "LIFTHOUSE_LISTEN=here"}, "serve", "--config", config)
 	if code != exitUsage {
 		t.Errorf("exit %d", code)
 	}
 	for _, want := range []string{
 		"lisen: unknown; the nearest known is listen", `query-timeout "soon": want a duration such as 60s`, "store-queue: want one value",
 		"results-age: want one value", `LIFTHOUSE_QUERY_MEMORY "much": want a whole number`,
+		`log-level "loud": want debug`, `listen "here": want host:port`,
 	} {
-		if !strings.Contains(out, want) {
+		if strings.Count(out, want) != 1 {
 			t.Errorf("lacks %q:\n%s", want, out)
 		}
 	}
@@ -85,7 +87,7 @@ func TestAWrongConfigurationIsRefusedWithAllItsFaults(t *testing.T) {
 			t.Errorf("exit %d, lacks %q:\n%s", code, want, out)
 		}
 	}
-	for text, want := range map[string]string{"- a\n": "want lines of name: value", "listen: a:1\nlisten: b:2\n": "listen"} {
+	for text, want := range map[string]string{"- a\n": "want lines of name: value", "rate-limit: .inf\n": `rate-limit "+Inf": want a number from 0`, "listen: a:1\nlisten: b:2\n": "listen"} {
 		if code, out := withEnv(t, nil, "serve", "--config", file(t, "c.yaml", text)); code != exitUsage || !strings.Contains(out, want) {
 			t.Errorf("%q: exit %d\n%s", text, code, out)
 		}
@@ -145,6 +147,35 @@ func TestCheckOfTablesOfAnotherRelease(t *testing.T) {
 	}
 	if code, out, _ := h.run("check"); code != exitOK || !strings.Contains(out, "to be migrated: 0001_catalogue.sql, ") {
 		t.Errorf("older: exit %d\n%s", code, out)
+	}
+}
+
+// TestCheckOfACatalogueThatApplyWouldRefuse has rows that another program
+// wrote into the store.
+func TestCheckOfACatalogueThatApplyWouldRefuse(t *testing.T) {
+	h := newHouse(t)
+	h.must("apply", "-f", "testdata/thirty.catalog.yaml")
+	if code, out, _ := h.run("check"); code != exitOK {
+		t.Fatalf("exit %d before anything is wrong\n%s", code, out)
+	}
+	insert := "INSERT INTO catalogue (account_id, kind, id, facet, version, body) SELECT account_id, kind, %d, facet, version + 1, replace(replace(body, '\"id\":1,\"w', '\"id\":%[1]d,\"w'), '%s', '%s') FROM catalogue WHERE kind = 'campaign' AND id = 1 AND facet = 'definition'"
+	for _, row := range []struct {
+		id           int
+		before, then string
+	}{{1, `"power":80`, `"power":59`}, {77, `"websiteId":1`, `"websiteId":5`}} {
+		if err := h.store.conn.Exec(t.Context(), fmt.Sprintf(insert, row.id, row.before, row.then)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	code, out, _ := h.run("check")
+	for _, want := range []string{
+		`catalogue +WRONG +accounts\[0\]\.websites\[0\]\.campaigns\[0\]\.power: "59": want 60 to 99`,
+		`catalogue +WRONG +account 1, campaign 77, websiteId: "5": no such website`,
+		`catalogue +note +the faults are in what lifthouse export writes`,
+	} {
+		if code != exitFailed || !regexp.MustCompile(want).MatchString(out) {
+			t.Errorf("exit %d, want %d and %s:\n%s", code, exitFailed, want, out)
+		}
 	}
 }
 

@@ -4,9 +4,11 @@ import (
 	"crypto/tls"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"net/url"
 	"os"
+	"slices"
 	"time"
 
 	"lifthouse/api"
@@ -96,13 +98,14 @@ func (o *serveOptions) faults() []string {
 		"max-body": float64(o.api.MaxBody), "max-events-body": float64(o.api.MaxEvents), "results-memory": float64(o.api.ResultsMemory), "rate-limit": o.api.TokenRate,
 		"store-concurrency": float64(o.api.StoreSlots), "store-queue": float64(o.api.StoreQueue),
 	} {
-		if !(value >= 0) {
-			fault(name, value, "0 or more")
+		if !(value >= 0) || math.IsInf(value, 0) {
+			fault(name, value, "a number from 0")
 		}
 	}
 	if o.api.WaitingEvents < 1 {
 		fault("events-queue", o.api.WaitingEvents, "1 or more")
 	}
+	slices.Sort(faults)
 	return faults
 }
 

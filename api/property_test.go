@@ -299,3 +299,41 @@ func TestNoRequestIsAnsweredOutsideTheDocument(t *testing.T) {
 	}
 	t.Logf("answers by status: %v", answers)
 }
+
+// TestEachParameterWithEachWrongValue leaves nothing to chance: every
+// parameter that is more than a text gets every wrong value once.
+func TestEachParameterWithEachWrongValue(t *testing.T) {
+	s, _ := newTwoSites(t)
+	c, err := theContract()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &asker{Rand: rand.New(rand.NewPCG(5, 1)), contract: c}
+	w := &wire{address: s.Listener.Addr().String()}
+	for _, path := range c.paths {
+		if path.item.Get == nil {
+			continue
+		}
+		target := strings.NewReplacer("{id}", a.idOf(path.template), "{experimentId}", "2").Replace(path.template)
+		for _, parameter := range path.item.Get.Parameters {
+			p := parameter.Value
+			if of := p.Schema.Value; p.In != openapi3.ParameterInQuery || of.Type.Is("string") && of.Format == "" && of.Pattern == "" && len(of.Enum) == 0 {
+				continue
+			}
+			for _, value := range wrongValues {
+				text := "GET " + target + "?websiteId=1&" + p.Name + "=" + value + " HTTP/1.1\r\nHost: lifthouse\r\nAuthorization: Bearer " + s.token + "\r\n\r\n"
+				request, err := http.ReadRequest(bufio.NewReader(strings.NewReader(text)))
+				if err != nil {
+					continue // no HTTP
+				}
+				response, body, err := w.send(request, text)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err = c.check(request.WithContext(t.Context()), response, body); err != nil || response.status >= http.StatusInternalServerError {
+					t.Errorf("%s=%s of %s: %d %.300s\n%.600v", p.Name, value, target, response.status, body, err)
+				}
+			}
+		}
+	}
+}

@@ -61,6 +61,10 @@ func (p *Parameters) unknown(name string) {
 		p.fault(name, p.values.Get(name), "unknown parameter; there is none here")
 		return
 	}
+	if name == "filters" || name == "filters[]" {
+		p.fault(name, p.values.Get(name), "unknown parameter; a filter is given as filters[name]=value")
+		return
+	}
 	nearest := slices.MinFunc(p.names, func(a, b string) int {
 		return cmp.Compare(levenshtein.ComputeDistance(name, a), levenshtein.ComputeDistance(name, b))
 	})

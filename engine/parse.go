@@ -128,7 +128,7 @@ func (p *parser) filters() {
 	}
 	f := &p.request.Filters
 	if !f.From.IsZero() && !f.To.IsZero() && !f.From.Before(f.To) {
-		p.fault("filters[dateTo]", formatInstant(f.To), "want an instant after dateFrom, "+formatInstant(f.From))
+		p.fault("filters[dateTo]", p.values.Get("filters[dateTo]"), "want an instant after dateFrom, "+formatInstant(f.From))
 	}
 }
 
@@ -212,8 +212,13 @@ func formatInstant(t time.Time) string { return t.UTC().Format("2006-01-02T15:04
 var decimal = regexp.MustCompile(`^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?$`)
 
 func (p *parser) amount(name, text string) {
-	amount, ok := new(big.Rat).SetString(text)
-	if !ok || !decimal.MatchString(text) {
+	amount := new(big.Rat)
+	near, err := strconv.ParseFloat(text, 64) // no answer can repeat what it cannot hold
+	ok := err == nil && decimal.MatchString(text)
+	if ok {
+		amount, ok = amount.SetString(text)
+	}
+	if !ok || near == 0 && amount.Sign() != 0 {
 		p.fault(name, text, "want a number")
 		return
 	}

@@ -70,7 +70,11 @@ func readContract(text []byte) (*contract, error) {
 		for _, name := range inBraces.FindAllStringSubmatch(path, -1) {
 			p.names = append(p.names, name[1])
 		}
-		p.matches = regexp.MustCompile("^" + inBraces.ReplaceAllString(strings.ReplaceAll(path, ".", `\.`), "([^/]*)") + "$")
+		pattern := inBraces.ReplaceAllString(strings.ReplaceAll(path, ".", `\.`), "([^/]*)")
+		if strings.HasSuffix(path, "}") { // a path that ends where its id should be is none
+			pattern = strings.TrimSuffix(pattern, "*)") + "+)"
+		}
+		p.matches = regexp.MustCompile("^" + pattern + "$")
 		c.paths = append(c.paths, p)
 	}
 	return c, nil

@@ -9,13 +9,12 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// health is the answer of both probes when all is well.
-type health struct {
-	Status string `json:"status"`
-}
+// healthy is the answer of both probes when all is well. It is of that moment:
+// no client may keep it, nor ask whether it still holds.
+var healthy = reply{kind: typeJSON, keep: notKept, body: []byte(`{"status":"ok"}` + "\n")}
 
 // healthz says that the process answers.
-func healthz(*gin.Context) (any, error) { return health{"ok"}, nil }
+func healthz(*gin.Context) (any, error) { return healthy, nil }
 
 // readyz says whether requests should be sent here: not while the server
 // drains, nor while the store is away or has other tables than this release's.
@@ -26,7 +25,7 @@ func (s *server) readyz(c *gin.Context) (any, error) {
 	if err := s.ready.ask(c.Request.Context(), s.engine.Ready); err != nil {
 		return nil, &problemError{&problem{Status: http.StatusServiceUnavailable, Code: "not_ready", Detail: "the store is not ready; lifthouse check says why", cause: err}}
 	}
-	return health{"ok"}, nil
+	return healthy, nil
 }
 
 const (

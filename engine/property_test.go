@@ -286,7 +286,7 @@ func compareTop(t *testing.T, from *store, plan Plan, exact []row) {
 	if plan.Dimension == "" {
 		return
 	}
-	plan.top = 1 + len(exact)%3
+	plan.top, plan.events = 1+len(exact)%3, fewEvents+1
 	quick, err := plan.moments(t.Context(), from)
 	if err != nil {
 		fatal(t, err)

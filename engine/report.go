@@ -70,12 +70,11 @@ func (p *Plan) freshness(ctx context.Context, from *store) error {
 	if err != nil {
 		return err
 	}
-	var events uint64
 	var ingested, newest time.Time
-	if err := from.each(ctx, query, func(row driver.Rows) error { return row.Scan(&events, &ingested, &newest) }); err != nil {
+	if err := from.each(ctx, query, func(row driver.Rows) error { return row.Scan(&p.events, &ingested, &newest) }); err != nil {
 		return err
 	}
-	if events > 0 {
+	if p.events > 0 {
 		p.DataThrough, p.newest = ingested.UTC(), newest.UTC()
 	}
 	return nil

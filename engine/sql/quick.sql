@@ -19,16 +19,16 @@ WITH
             bitOr(bitShiftLeft(toUInt128(place), 64), toUInt128(shows))                        AS sight,
             bitOr(bitShiftLeft(toUInt128(place), 64), toUInt128(bitNot(shows)))                AS mirrored,
 {{- end}}
-            value,
-            profit,
-            extra_value
+            value                                                                              AS amount,
+            profit                                                                             AS amount_of_profit,
+            extra_value                                                                        AS amount_of_extra
         FROM events
         WHERE website_id = {website_id:Int64}
             AND subject = {subject:String}
             AND subject_id = {subject_id:Int64}
             AND experiment_id = {experiment_id:Int64}
     ),
-    visitors AS (  -- one row per visitor with a view; the first is the least in time and variation
+    counted AS (  -- one row per visitor of the report, seen in its window but first exposed before, or to be counted again; the first view is the least in time and variation
         SELECT
             visitor_id,
 {{- if .Shows}}
@@ -36,16 +36,13 @@ WITH
             toUInt64(bitShiftRight(first_sight, 64))                  AS first_view,
             toUInt64(first_sight)                                     AS shows,
             toUInt64(minIf(mirrored, is_view)) != bitNot(shows)       AS tied,
+            bitShiftRight(shows, 1)                                   AS dimension_hash,
 {{- else}}
             minIf(place, is_view)                                     AS first_view,
-            toUInt64(1)                                               AS shows,
-            false                                                     AS tied,
 {{- end}}
+            intDiv(first_view, 64)                                    AS first_at,
             groupBitOrIf(bitShiftLeft(toUInt64(1), rank), is_view)    AS seen,
             minIf(at, counts)                                         AS first_counted,
-{{- if .From}}
-            maxIf(at, in_time)                                        AS last_seen,
-{{- end}}
             countIf(is_view AND in_time)                              AS views,
 {{- if .Widget}}
             countIf(event = 'click' AND in_time)                      AS clicks,
@@ -55,22 +52,13 @@ WITH
             countIf(event = 'contact' AND in_time)                    AS contacts,
 {{- end}}
             countIf(is_reached)                                       AS goals_reached,
-            sumIf(value, is_reached)                                  AS goals_value,
-            sumIf(profit, is_reached)                                 AS goals_profit,
-            sumIf(extra_value, is_reached)                            AS goals_extra_value
-        FROM ranked
-        GROUP BY visitor_id
-        HAVING seen != 0
-    ),
-    counted AS (  -- one row per visitor of the report, seen in its window but first exposed before, or to be counted again
-        SELECT
-            visitor_id,
-            intDiv(first_view, 64)                                              AS first_at,
-            bitShiftRight(shows, 1)                                             AS dimension_hash,
-            tied OR bitTest(seen, 63)                                           AS doubtful,
+            sumIf(amount, is_reached)                                 AS value,
+            sumIf(amount_of_profit, is_reached)                       AS profit,
+            sumIf(amount_of_extra, is_reached)                        AS extra_value,
+            bitTest(seen, 63){{if .Shows}} OR tied{{end}}             AS doubtful,
             doubtful
                 OR first_counted BETWEEN 1 AND first_at - 1
-                OR goals_reached > 900000                                       AS recount,
+                OR goals_reached > 900000                             AS recount,
             toUInt16(
                 bitAnd(first_view, 63) * 8
 {{- if .From}}
@@ -78,43 +66,37 @@ WITH
 {{- end}}
                 + (bitAnd(seen, seen - 1) != 0) * 2
                 + recount
-            )                                                                   AS standing,
-            views,
-{{- if .Widget}}
-            clicks,
-            submits,
-            completions,
-            conversions,
-            contacts,
-{{- end}}
-            goals_reached,
-            goals_value                                                         AS value,
-            goals_profit                                                        AS profit,
-            goals_extra_value                                                   AS extra_value
-        FROM visitors
-        WHERE recount
-            OR (
-                bitTest(shows, 0)
-                AND first_at < {to_at:Int64}
+            )                                                         AS standing
+        FROM ranked
+        GROUP BY visitor_id
+        HAVING seen != 0
+            AND (
+                recount
+                OR first_at < {to_at:Int64}
 {{- if .From}}
-                AND last_seen >= {from_at:Int64}
+                AND maxIf(at, in_time) >= {from_at:Int64}
+{{- end}}
+{{- if .Shows}}
+                AND bitTest(shows, 0)
 {{- end}}
             )
     ),
     cells AS (  -- one row per standing{{if .ByDimension}} and value of the dimension{{end}}; example is a visitor by whom to find the value
         SELECT
             c.standing                                         AS standing,
+            groupArrayIf(c.visitor_id, c.recount)              AS recount,
 {{- if .ByDimension}}
-            c.dimension_hash                                   AS dimension_hash,
             groupArrayIf(1)(c.visitor_id, NOT c.doubtful)      AS example,
+{{- end}}
+{{- if .Many}}
+            c.dimension_hash                                   AS dimension_hash,
             count()                                            AS visitors_at_most,
             countIf(c.doubtful)                                AS doubtful_visitors,
 {{- end}}
-            groupArrayIf(c.visitor_id, c.recount)              AS recount,
 {{- template "sums.sql" .}}        FROM counted AS c
-        GROUP BY standing{{if .ByDimension}}, dimension_hash{{end}}
+        GROUP BY standing{{if .ByDimension}}, c.dimension_hash{{end}}
     )
-{{- if .ByDimension}},
+{{- if .Many}},
     valued AS (  -- the same rows: with how many visitors of the report their value has, surely and at most
         SELECT
             *,

@@ -28,59 +28,44 @@ WITH
             toUInt64(toUnixTimestamp64Milli(time))                                             AS at,
             transform(variation_id, {variation_ids:Array(Int64)}, {ranks:Array(UInt8)}, 63)    AS rank,
             at * 64 + rank                                                                     AS place,
-            value,
-            profit,
-            extra_value
+            value                                                                              AS amount,
+            profit                                                                             AS amount_of_profit,
+            extra_value                                                                        AS amount_of_extra
         FROM events
         WHERE website_id = {website_id:Int64}
             AND subject = {subject:String}
             AND subject_id = {subject_id:Int64}
             AND experiment_id = {experiment_id:Int64}
     ),
-    visitors AS (  -- one row per visitor with a view; the first is the least in time and variation
+    counted AS (  -- one row per visitor of the report, seen in its window but first exposed before, or to be counted again; the first view is the least in time and variation
         SELECT
             visitor_id,
             minIf(place, is_view)                                     AS first_view,
-            toUInt64(1)                                               AS shows,
-            false                                                     AS tied,
+            intDiv(first_view, 64)                                    AS first_at,
             groupBitOrIf(bitShiftLeft(toUInt64(1), rank), is_view)    AS seen,
             minIf(at, counts)                                         AS first_counted,
-            maxIf(at, in_time)                                        AS last_seen,
             countIf(is_view AND in_time)                              AS views,
             countIf(is_reached)                                       AS goals_reached,
-            sumIf(value, is_reached)                                  AS goals_value,
-            sumIf(profit, is_reached)                                 AS goals_profit,
-            sumIf(extra_value, is_reached)                            AS goals_extra_value
-        FROM ranked
-        GROUP BY visitor_id
-        HAVING seen != 0
-    ),
-    counted AS (  -- one row per visitor of the report, seen in its window but first exposed before, or to be counted again
-        SELECT
-            visitor_id,
-            intDiv(first_view, 64)                                              AS first_at,
-            bitShiftRight(shows, 1)                                             AS dimension_hash,
-            tied OR bitTest(seen, 63)                                           AS doubtful,
+            sumIf(amount, is_reached)                                 AS value,
+            sumIf(amount_of_profit, is_reached)                       AS profit,
+            sumIf(amount_of_extra, is_reached)                        AS extra_value,
+            bitTest(seen, 63)             AS doubtful,
             doubtful
                 OR first_counted BETWEEN 1 AND first_at - 1
-                OR goals_reached > 900000                                       AS recount,
+                OR goals_reached > 900000                             AS recount,
             toUInt16(
                 bitAnd(first_view, 63) * 8
                 + (first_at < {from_at:Int64}) * 4
                 + (bitAnd(seen, seen - 1) != 0) * 2
                 + recount
-            )                                                                   AS standing,
-            views,
-            goals_reached,
-            goals_value                                                         AS value,
-            goals_profit                                                        AS profit,
-            goals_extra_value                                                   AS extra_value
-        FROM visitors
-        WHERE recount
-            OR (
-                bitTest(shows, 0)
-                AND first_at < {to_at:Int64}
-                AND last_seen >= {from_at:Int64}
+            )                                                         AS standing
+        FROM ranked
+        GROUP BY visitor_id
+        HAVING seen != 0
+            AND (
+                recount
+                OR first_at < {to_at:Int64}
+                AND maxIf(at, in_time) >= {from_at:Int64}
             )
     ),
     cells AS (  -- one row per standing; example is a visitor by whom to find the value

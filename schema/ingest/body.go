@@ -68,15 +68,12 @@ func (b Body) lines(text []byte) ([]Line, error) {
 }
 
 func parseEvent(text []byte) (fields, error) {
-	if err := fastjson.ValidateBytes(text); err != nil { // the parser takes 0012, and raw control characters
-		return fields{}, fmt.Errorf("not JSON: %w", err)
-	}
 	var parser fastjson.Parser
-	value, err := parser.ParseBytes(text)
+	object, err := parseObject(&parser, text)
 	if err != nil {
-		return fields{}, fmt.Errorf("not JSON: %w", err)
+		return fields{}, err
 	}
-	return eventOf(value)
+	return objectFields(object)
 }
 
 func eventOf(value *fastjson.Value) (fields, error) {

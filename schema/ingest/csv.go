@@ -15,7 +15,6 @@ type csvLines struct {
 	bounded *boundedReader
 	mapper  *mapper
 	at      []int // column of the file, for each column of the mapper
-	cells   []string
 	record  int64
 	ended   int // the line at which the last record ended
 }
@@ -36,7 +35,7 @@ func newCSVLines(r io.Reader, m *Mapping, compiled *mapper) (*csvLines, error) {
 			return nil, err
 		}
 	}
-	l := &csvLines{records: records, bounded: bounded, mapper: compiled, cells: make([]string, len(compiled.columns)), ended: 1}
+	l := &csvLines{records: records, bounded: bounded, mapper: compiled, ended: 1}
 	for _, column := range compiled.columns {
 		at := slices.Index(header, column)
 		if at < 0 {
@@ -65,35 +64,50 @@ func headerMapper(header []string) (*mapper, error) {
 	return newMapper(m, nil)
 }
 
-func (l *csvLines) next() (int64, []fields, error) {
+func (l *csvLines) part() (parse, error) {
+	rows := newRows(l.mapper)
+	for begun := l.records.InputOffset(); rows.count() < partRows && l.records.InputOffset()-begun < partSize; {
+		if err := l.read(rows); err != nil {
+			return rows.parse, err
+		}
+	}
+	return rows.parse, nil
+}
+
+// read reads one more record. The error is io.EOF after the last.
+func (l *csvLines) read(rows *rows) error {
 	l.bounded.left = maxLine
 	record, err := l.records.Read()
 	if errors.Is(err, io.EOF) {
-		return 0, nil, err
+		return err
 	}
 	l.record++
 	var bad *csv.ParseError
 	if errors.As(err, &bad) {
 		l.ended = max(bad.Line, bad.StartLine+strings.Count(strings.Join(record, ""), "\n"))
-		return int64(bad.StartLine), nil, badRecord(bad, l.ended)
+		err := badRecord(bad, l.ended)
+		var single lineError
+		if errors.As(err, &single) {
+			rows.add(int64(bad.StartLine), l.record)
+			rows.fault(single)
+			return nil
+		}
+		return err
 	}
 	if errors.Is(err, errLongRecord) {
-		return 0, nil, fmt.Errorf("line %d: %w: is a quote in it not closed?", l.ended+1, err)
+		return fmt.Errorf("line %d: %w: is a quote in it not closed?", l.ended+1, err)
 	}
 	if err != nil {
-		return 0, nil, err
+		return err
 	}
 	l.ended, _ = l.records.FieldPos(len(record) - 1)
 	l.ended += strings.Count(record[len(record)-1], "\n")
 	line, _ := l.records.FieldPos(0)
+	cells := rows.add(int64(line), l.record)
 	for i, at := range l.at {
-		l.cells[i] = strings.Clone(record[at])
+		cells[i] = record[at]
 	}
-	events, err := l.mapper.lineEvents(l.record, l.cells)
-	if err != nil {
-		err = lineError{err}
-	}
-	return int64(line), events, err
+	return nil
 }
 
 // maxSpan is how many lines a record may go on that cannot be read, before

@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
+	"sync"
 
 	"lifthouse/schema"
 )
@@ -77,9 +79,9 @@ func (i *importer) file(ctx context.Context, w *Writer, path string, file *os.Fi
 		return err
 	}
 	i.report.TotalBytes = info.Size()
-	if i.digest, err = contentDigest(ctx, file); err != nil {
-		return err
-	}
+	i.digest = sync.OnceValues(func() (uint64, error) {
+		return contentDigest(ctx, io.NewSectionReader(file, 0, info.Size()))
+	})
 	i.read = &contextReader{ctx: ctx, r: file}
 	if i.lines, err = i.options.open(ctx, path, file, i.read); err != nil {
 		return err
@@ -124,18 +126,18 @@ type importer struct {
 	options Options
 	read    *contextReader
 	lines   lines
-	digest  uint64
-	first   bool // the next batch is the first
+	digest  func() (uint64, error) // of the file's content
+	first   bool                   // nothing is written yet
 	report  Report
 }
 
-// batch is what the reading side hands to the writing side.
+// batch is what becomes of some lines.
 type batch struct {
 	events   []schema.Event
 	lines    int64
 	rejected []rejected
-	bytes    int64 // of the file, read until then
-	err      error // the file cannot be read on
+	bytes    int64 // of the file, read until their end
+	err      error // the file cannot be read on; io.EOF: it has ended
 }
 
 type rejected struct {
@@ -143,37 +145,101 @@ type rejected struct {
 	reason string
 }
 
-// run reads and checks lines while the batch before them is being written.
+func (b *batch) full() bool { return len(b.events)+len(b.rejected) >= batchSize }
+
+func (b *batch) append(o batch) {
+	b.events = append(b.events, o.events...)
+	b.rejected = append(b.rejected, o.rejected...)
+	b.lines += o.lines
+	b.bytes, b.err = o.bytes, o.err
+}
+
+// run reads lines, parses them in parallel, and writes their events in the
+// order of the file, all at the same time.
 func (i *importer) run(ctx context.Context, w *Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	batches := make(chan batch, 1)
-	go i.readAll(ctx, batches)
+	parts := make(chan chan batch, runtime.GOMAXPROCS(0))
+	go i.readAll(ctx, parts)
+	batches := make(chan batch)
+	go gather(ctx, parts, batches)
 	for b := range batches {
-		for _, r := range b.rejected {
-			if i.options.Reject != nil {
-				i.options.Reject(r.line, r.reason)
-			}
-		}
-		if i.tooMany(b) {
-			return fmt.Errorf("%w: %d lines", ErrTooManyRejected, i.report.Rejected+int64(len(b.rejected)))
-		}
-		outcome, err := i.write(ctx, w, b.events)
-		if err != nil {
+		if err := i.take(ctx, w, b); err != nil {
 			return err
-		}
-		i.report.Add(outcome)
-		i.report.Lines += b.lines
-		i.report.Rejected += int64(len(b.rejected))
-		i.report.Bytes = b.bytes
-		if i.options.Progress != nil {
-			i.options.Progress(i.report)
-		}
-		if b.err != nil {
-			return b.err
 		}
 	}
 	return ctx.Err()
+}
+
+// readAll reads the file and has its parts parsed, as many at once as the
+// channel holds.
+func (i *importer) readAll(ctx context.Context, parts chan<- chan batch) {
+	defer close(parts)
+	for {
+		parse, err := i.lines.part()
+		read := i.read.n.Load()
+		part := make(chan batch, 1)
+		select {
+		case parts <- part:
+		case <-ctx.Done():
+			return
+		}
+		go func() { part <- i.batch(parse, read, err) }()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// gather makes batches to write of parts in their order, while the batch
+// before is being written.
+func gather(ctx context.Context, parts <-chan chan batch, batches chan<- batch) {
+	defer close(batches)
+	var pending batch
+	for part := range parts {
+		pending.append(<-part)
+		if pending.full() || pending.err != nil {
+			select {
+			case batches <- pending:
+			case <-ctx.Done():
+				return
+			}
+			pending = batch{events: make([]schema.Event, 0, batchSize+batchSize/4)}
+		}
+	}
+}
+
+// take writes a batch and counts it in.
+func (i *importer) take(ctx context.Context, w *Writer, b batch) error {
+	if i.first {
+		i.first = false
+		if err := i.lines.absent(); err != nil {
+			return err
+		}
+	}
+	for _, r := range b.rejected {
+		if i.options.Reject != nil {
+			i.options.Reject(r.line, r.reason)
+		}
+	}
+	if i.tooMany(b) {
+		return fmt.Errorf("%w: %d lines", ErrTooManyRejected, i.report.Rejected+int64(len(b.rejected)))
+	}
+	outcome, err := i.write(ctx, w, b.events)
+	if err != nil {
+		return err
+	}
+	i.report.Add(outcome)
+	i.report.Lines += b.lines
+	i.report.Rejected += int64(len(b.rejected))
+	i.report.Bytes = b.bytes
+	if i.options.Progress != nil {
+		i.options.Progress(i.report)
+	}
+	if errors.Is(b.err, io.EOF) {
+		return nil
+	}
+	return b.err
 }
 
 // tooMany says whether the batch's rejected lines end the import: then nothing
@@ -190,69 +256,43 @@ func (i *importer) write(ctx context.Context, w *Writer, events []schema.Event) 
 	return w.Write(ctx, events)
 }
 
-func (i *importer) readAll(ctx context.Context, batches chan<- batch) {
-	defer close(batches)
-	for {
-		b := i.batch(ctx)
-		ended := errors.Is(b.err, io.EOF)
-		if ended {
-			b.err = nil
-		}
-		failed := b.err != nil
-		select {
-		case batches <- b:
-		case <-ctx.Done():
-			return
-		}
-		if ended || failed {
-			return
-		}
-	}
-}
-
-// batch reads lines until there are enough events or the file ends.
-func (i *importer) batch(ctx context.Context) batch {
-	b := batch{events: make([]schema.Event, 0, batchSize+100)}
-	for len(b.events)+len(b.rejected) < batchSize && b.err == nil && ctx.Err() == nil {
-		number, events, err := i.lines.next()
-		var bad lineError
-		switch {
-		case errors.As(err, &bad):
-			b.lines++
-			b.rejected = append(b.rejected, rejected{number, bad.Error()})
-		case err != nil:
-			b.err = err
-		default:
-			b.lines++
-			rows, err := i.rows(number, events)
-			if err != nil {
-				b.rejected = append(b.rejected, rejected{number, err.Error()})
+// batch parses and checks the lines of a part.
+func (i *importer) batch(parse parse, read int64, err error) batch {
+	b := batch{bytes: read, err: err, events: make([]schema.Event, 0, partRows)}
+	parse(func(number int64, events []fields, err error) {
+		b.lines++
+		before := len(b.events)
+		for at := range events {
+			if err == nil {
+				err = i.event(&b, number, at, &events[at])
 			}
-			b.events = append(b.events, rows...)
 		}
-	}
-	b.bytes = i.read.n.Load()
-	if i.first {
-		i.first = false
-		if err := i.lines.absent(); err != nil {
-			return batch{err: err}
+		if err != nil {
+			b.events = b.events[:before]
+			b.rejected = append(b.rejected, rejected{number, err.Error()})
 		}
-	}
+	})
 	return b
 }
 
-// rows checks all events of a line; one that is wrong rejects the line.
-func (i *importer) rows(line int64, events []fields) ([]schema.Event, error) {
-	var rows []schema.Event
-	for at := range events {
-		built, err := build(&events[at], fmt.Sprintf("%x:%d:%d", i.digest, line, at))
+// event appends the rows of an event, which is one of its line's.
+func (i *importer) event(b *batch, line int64, at int, event *fields) error {
+	fallback := ""
+	if event.values[fieldEventID] == "" {
+		digest, err := i.digest()
 		if err != nil {
-			return nil, err
+			b.err = err
+			return err
 		}
-		if owns := i.options.Owns; owns != nil && !owns(built[0].WebsiteID) {
-			return nil, fmt.Errorf("unknown_website: websiteId %d is in no catalogue; apply one first", built[0].WebsiteID)
-		}
-		rows = append(rows, built...)
+		fallback = fmt.Sprintf("%x:%d:%d", digest, line, at)
 	}
-	return rows, nil
+	rows, err := build(event, fallback)
+	if err != nil {
+		return err
+	}
+	if owns := i.options.Owns; owns != nil && !owns(rows[0].WebsiteID) {
+		return fmt.Errorf("unknown_website: websiteId %d is in no catalogue; apply one first", rows[0].WebsiteID)
+	}
+	b.events = append(b.events, rows...)
+	return nil
 }

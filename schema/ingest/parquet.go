@@ -23,12 +23,10 @@ type parquetLines struct {
 	passed func(rows int64) // tells how far it has read
 	groups []parquet.RowGroup
 	rows   parquet.Rows
-	read   []parquet.Row // of which the rest is to be given
 	buffer []parquet.Row
 	mapper *mapper
 	at     []int // leaf column of the file, for each column of the mapper; -1: none
 	texts  []func(parquet.Value) (string, error)
-	cells  []string
 	number int64
 }
 
@@ -55,7 +53,7 @@ func newParquetLines(ctx context.Context, file *os.File, counted *contextReader,
 			return nil, err
 		}
 	}
-	l = &parquetLines{ctx: ctx, groups: opened.RowGroups(), mapper: m, buffer: make([]parquet.Row, parquetRows), cells: make([]string, len(m.columns))}
+	l = &parquetLines{ctx: ctx, groups: opened.RowGroups(), mapper: m, buffer: make([]parquet.Row, parquetRows)}
 	l.passed = func(rows int64) {
 		counted.n.Store(int64(float64(info.Size()) * float64(rows) / float64(max(opened.NumRows(), 1))))
 	}
@@ -93,34 +91,19 @@ func leavesOf(c *parquet.Column, leaves []*parquet.Column) []*parquet.Column {
 // absent is nil: a file that lacks a column is refused when it is opened.
 func (l *parquetLines) absent() error { return nil }
 
-func (l *parquetLines) next() (number int64, events []fields, err error) {
-	defer unbroken(&err)
-	for len(l.read) == 0 {
-		if err := l.more(); err != nil {
-			return l.number, nil, err
+func (l *parquetLines) part() (parse, error) {
+	rows := newRows(l.mapper)
+	for rows.count()+parquetRows <= partRows {
+		if err := l.read(rows); err != nil {
+			return rows.parse, err
 		}
 	}
-	row := l.read[0]
-	l.read = l.read[1:]
-	l.number++
-	for i, at := range l.at {
-		value := row[slices.IndexFunc(row, func(v parquet.Value) bool { return v.Column() == at })]
-		if l.cells[i] = ""; value.IsNull() {
-			continue
-		}
-		if l.cells[i], err = l.texts[i](value); err != nil {
-			return l.number, nil, lineError{fmt.Errorf("%s: %w", l.mapper.columns[i], err)}
-		}
-	}
-	events, err = l.mapper.lineEvents(l.number, l.cells)
-	if err != nil {
-		err = lineError{err}
-	}
-	return l.number, events, err
+	return rows.parse, nil
 }
 
-// more reads the next rows. The error is io.EOF after the last.
-func (l *parquetLines) more() error {
+// read reads some more rows. The error is io.EOF after the last.
+func (l *parquetLines) read(rows *rows) (err error) {
+	defer unbroken(&err)
 	if err := l.ctx.Err(); err != nil {
 		return err
 	}
@@ -131,17 +114,35 @@ func (l *parquetLines) more() error {
 		l.rows, l.groups = l.groups[0].Rows(), l.groups[1:]
 	}
 	n, err := l.rows.ReadRows(l.buffer)
-	l.read = l.buffer[:n]
-	l.passed(l.number + int64(n))
+	for _, row := range l.buffer[:n] {
+		l.number++
+		l.cells(rows, row)
+	}
+	l.passed(l.number)
 	if errors.Is(err, io.EOF) {
+		err = nil
 		if n == 0 {
 			err = l.rows.Close()
 			l.rows = nil
-			return err
 		}
-		return nil
 	}
 	return err
+}
+
+// cells adds a row.
+func (l *parquetLines) cells(rows *rows, of parquet.Row) {
+	cells := rows.add(l.number, l.number)
+	for i, at := range l.at {
+		value := of[slices.IndexFunc(of, func(v parquet.Value) bool { return v.Column() == at })]
+		if value.IsNull() {
+			continue
+		}
+		var err error
+		if cells[i], err = l.texts[i](value); err != nil {
+			rows.fault(fmt.Errorf("%s: %w", l.mapper.columns[i], err))
+			return
+		}
+	}
 }
 
 // textOf returns how values of the type are written in our own fields.

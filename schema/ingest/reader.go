@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -63,13 +64,27 @@ func decompress(r io.Reader) (*bufio.Reader, error) {
 // lineError is a line that cannot be read, after which the next one can.
 type lineError struct{ error }
 
-// lines gives the events of one file, line by line. A lineError concerns that
-// line alone; another error but io.EOF ends the file.
+// parse makes the events of some lines and hands them over line by line. An
+// error concerns that line alone.
+type parse func(take func(number int64, events []fields, err error))
+
+// lines reads a file part by part. Parsing a part is left to whoever wants it
+// parsed, so that several can be at once.
 type lines interface {
-	next() (number int64, events []fields, err error)
-	// absent is an error where the lines until now had none of what the mapping reads.
+	// part returns the next lines. With an error, which is io.EOF at the end,
+	// they are the last.
+	part() (parse, error)
+	// absent is an error where the lines that were parsed had none of what the mapping reads.
 	absent() error
 }
+
+// partSize is about how many bytes of text are parsed at once, and partRows how
+// many rows of cells: enough that handing them over costs nothing, few enough
+// that those under way are little memory.
+const (
+	partSize = 1 << 20
+	partRows = 4096
+)
 
 // openLines chooses the reader of a file.
 func openLines(r io.Reader, format string, m *Mapping, compiled *mapper) (lines, error) {
@@ -86,28 +101,32 @@ func openLines(r io.Reader, format string, m *Mapping, compiled *mapper) (lines,
 type jsonLines struct {
 	text   *bufio.Reader
 	mapper *mapper // nil: the lines are in our own fields
-	parser fastjson.Parser
 	number int64
-	cells  []string
-	keys   map[string]bool // that lines have had, some of them
+
+	parsers fastjson.ParserPool
+	noting  sync.Mutex
+	keys    map[string]bool // that lines have had, some of them
 }
 
-func (l *jsonLines) next() (int64, []fields, error) {
-	for {
+// part ends after a line that is too long, which is its last.
+func (l *jsonLines) part() (parse, error) {
+	first := l.number + 1
+	text := make([]byte, 0, partSize+partSize/16)
+	for len(text) < partSize {
 		line, err := l.line()
-		if err != nil {
-			return l.number, nil, err
+		text = append(text, line...)
+		var long lineError
+		switch last := l.number; {
+		case errors.As(err, &long):
+			return func(take func(int64, []fields, error)) {
+				l.parse(text, first, take)
+				take(last, nil, long)
+			}, nil
+		case err != nil:
+			return func(take func(int64, []fields, error)) { l.parse(text, first, take) }, err
 		}
-		text := bytes.TrimSpace(line)
-		if len(text) == 0 {
-			continue
-		}
-		events, err := l.events(text)
-		if err != nil {
-			err = lineError{err}
-		}
-		return l.number, events, err
 	}
+	return func(take func(int64, []fields, error)) { l.parse(text, first, take) }, nil
 }
 
 // line reads the next line. One that is too long it passes over.
@@ -131,11 +150,43 @@ func (l *jsonLines) line() ([]byte, error) {
 	return nil, lineError{fmt.Errorf("longer than %d bytes: is this a file of one JSON event a line?", maxLine)}
 }
 
-func (l *jsonLines) events(text []byte) ([]fields, error) {
+// parse parses whole lines, the first of the given number.
+func (l *jsonLines) parse(text []byte, number int64, take func(int64, []fields, error)) {
+	parser := l.parsers.Get()
+	defer l.parsers.Put(parser)
+	for line := range bytes.Lines(text) {
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			events, err := l.events(parser, number, line)
+			take(number, events, err)
+		}
+		number++
+	}
+}
+
+func (l *jsonLines) events(parser *fastjson.Parser, number int64, text []byte) ([]fields, error) {
+	object, err := parseObject(parser, text)
+	if err != nil {
+		return nil, err
+	}
+	if l.mapper == nil {
+		event, err := objectFields(object)
+		return []fields{event}, err
+	}
+	l.note(object)
+	cells := make([]string, len(l.mapper.columns))
+	for i, column := range l.mapper.columns {
+		if cells[i], err = scalar(object.Get(column)); err != nil {
+			return nil, fmt.Errorf("%s: %w", column, err)
+		}
+	}
+	return l.mapper.lineEvents(number, cells)
+}
+
+func parseObject(parser *fastjson.Parser, text []byte) (*fastjson.Object, error) {
 	if err := fastjson.ValidateBytes(text); err != nil { // the parser takes 0012, and raw control characters
 		return nil, fmt.Errorf("not JSON: %w", err)
 	}
-	value, err := l.parser.ParseBytes(text)
+	value, err := parser.ParseBytes(text)
 	if err != nil {
 		return nil, fmt.Errorf("not JSON: %w", err)
 	}
@@ -143,26 +194,15 @@ func (l *jsonLines) events(text []byte) ([]fields, error) {
 	if err != nil {
 		return nil, errors.New("want a JSON object")
 	}
-	if l.mapper == nil {
-		event, err := objectFields(object)
-		return []fields{event}, err
-	}
-	l.note(object)
-	l.cells = l.cells[:0]
-	for _, column := range l.mapper.columns {
-		cell, err := scalar(object.Get(column))
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", column, err)
-		}
-		l.cells = append(l.cells, cell)
-	}
-	return l.mapper.lineEvents(l.number, l.cells)
+	return object, nil
 }
 
 // maxKeys is how many keys of a file a message may tell.
 const maxKeys = 100
 
 func (l *jsonLines) note(object *fastjson.Object) {
+	l.noting.Lock()
+	defer l.noting.Unlock()
 	object.Visit(func(key []byte, _ *fastjson.Value) {
 		if !l.keys[string(key)] && (len(l.keys) < maxKeys || slices.Contains(l.mapper.columns, string(key))) {
 			l.keys[string(key)] = true
@@ -171,6 +211,8 @@ func (l *jsonLines) note(object *fastjson.Object) {
 }
 
 func (l *jsonLines) absent() error {
+	l.noting.Lock()
+	defer l.noting.Unlock()
 	if l.mapper == nil || len(l.keys) == 0 {
 		return nil
 	}

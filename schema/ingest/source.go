@@ -99,18 +99,14 @@ func spool(ctx context.Context, open func() (io.ReadCloser, error)) (*os.File, e
 	return file, nil
 }
 
-// contentDigest identifies the decompressed content of a file and leaves it
-// at its start.
-func contentDigest(ctx context.Context, file *os.File) (uint64, error) {
+// contentDigest identifies the content of a file, without compression.
+func contentDigest(ctx context.Context, file io.Reader) (uint64, error) {
 	plain, err := decompress(&contextReader{ctx: ctx, r: file})
 	if err != nil {
 		return 0, err
 	}
 	hash := xxhash.New()
-	if _, err := io.Copy(hash, plain); err != nil {
-		return 0, err
-	}
-	_, err = file.Seek(0, io.SeekStart)
+	_, err = io.Copy(hash, plain)
 	return hash.Sum64(), err
 }
 

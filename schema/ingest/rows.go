@@ -1,0 +1,44 @@
+package ingest
+
+// rows are lines whose cells are read, in the order of the mapper's columns.
+type rows struct {
+	mapper *mapper
+	lines  []row
+	cells  []string
+}
+
+// row is a line, or the record that begins on it.
+type row struct {
+	number int64 // of the line
+	record int64
+	fault  error // why it has no cells
+}
+
+func newRows(m *mapper) *rows {
+	return &rows{mapper: m, lines: make([]row, 0, partRows), cells: make([]string, 0, partRows*len(m.columns))}
+}
+
+func (r *rows) count() int { return len(r.lines) }
+
+// add returns the cells of a new row, to be filled.
+func (r *rows) add(number, record int64) []string {
+	r.lines = append(r.lines, row{number: number, record: record})
+	from := len(r.cells)
+	r.cells = r.cells[:from+len(r.mapper.columns)]
+	return r.cells[from:]
+}
+
+// fault says why the last row's cells could not be read.
+func (r *rows) fault(fault error) { r.lines[len(r.lines)-1].fault = fault }
+
+func (r *rows) parse(take func(number int64, events []fields, err error)) {
+	columns := len(r.mapper.columns)
+	for i, line := range r.lines {
+		if line.fault != nil {
+			take(line.number, nil, line.fault)
+			continue
+		}
+		events, err := r.mapper.lineEvents(line.record, r.cells[i*columns:(i+1)*columns])
+		take(line.number, events, err)
+	}
+}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"testing"
@@ -77,6 +78,9 @@ func BenchmarkReport(b *testing.B) {
 
 func benchReport(b *testing.B, e *Engine, r Request) {
 	b.Helper()
+	ctx, cancel := context.WithCancel(b.Context())
+	defer cancel()
+	go e.FollowVersions(ctx, time.Second) // as a server does
 	var spent [4]time.Duration
 	for b.Loop() {
 		mark := time.Now()
@@ -85,14 +89,11 @@ func benchReport(b *testing.B, e *Engine, r Request) {
 			spent[step] += now.Sub(mark)
 			mark = now
 		}
-		plan, err := NewPlan(r, e.catalogue.Snapshot().Account(1))
+		plan, err := e.plan(b.Context(), r)
 		if err != nil {
 			b.Fatal(err)
 		}
 		lap(0)
-		if err := plan.freshness(b.Context(), e.store); err != nil {
-			b.Fatal(err)
-		}
 		rows, err := plan.moments(b.Context(), e.store)
 		if err != nil {
 			b.Fatal(err)

@@ -26,7 +26,25 @@ type memory struct {
 type gathered struct {
 	begun    time.Time
 	versions map[Subject]uint64 // a subject without events has none, which is 0
+	events   map[Subject]stored
 	counts   map[collection][]counted
+}
+
+// stored is what a subject has in all.
+type stored struct {
+	events           uint64
+	ingested, newest time.Time // of the last event to be accepted, and of the latest
+}
+
+func (s stored) with(events uint64, ingested, newest time.Time) stored {
+	s.events += events
+	if ingested.After(s.ingested) {
+		s.ingested = ingested
+	}
+	if newest.After(s.newest) {
+		s.newest = newest
+	}
+	return s
 }
 
 // failure is when and why it could not be read.
@@ -99,7 +117,7 @@ func (e *Engine) RefreshVersions(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), gatherMayTake)
 	defer cancel()
-	now := &gathered{begun: time.Now(), versions: map[Subject]uint64{}, counts: map[collection][]counted{}}
+	now := &gathered{begun: time.Now(), versions: map[Subject]uint64{}, events: map[Subject]stored{}, counts: map[collection][]counted{}}
 	query := &Query{}
 	err := query.render("gathered.sql", struct{}{})
 	if err == nil {
@@ -119,13 +137,14 @@ func (g *gathered) add(row driver.Rows) error {
 	var at Subject
 	var of, event string
 	var events uint64
-	var ingested time.Time
+	var ingested, newest time.Time
 	var c counted
-	if err := row.Scan(&at.WebsiteID, &of, &at.ID, &at.ExperimentID, &event, &c.goal, &events, &c.value, &c.extraValue, &ingested); err != nil {
+	if err := row.Scan(&at.WebsiteID, &of, &at.ID, &at.ExperimentID, &event, &c.goal, &events, &c.value, &c.extraValue, &ingested, &newest); err != nil {
 		return err
 	}
 	at.Kind, c.subject, c.event, c.events = schema.Subject(of), at.ID, schema.Kind(event), int64(events)
 	g.versions[at] = xxhash.Sum64String(fmt.Sprint(g.versions[at], event, " ", c.goal, " ", events, " ", &c.value, " ", &c.extraValue, " ", ingested.UnixMilli()))
+	g.events[at] = g.events[at].with(events, ingested, newest)
 	in := collection{at.WebsiteID, at.Kind}
 	g.counts[in] = append(g.counts[in], c)
 	return nil

@@ -19,7 +19,7 @@ import (
 var update = flag.Bool("update", false, "write golden files anew")
 
 // scenarios are requests whose every stage lies in testdata, a folder each:
-// request.txt, plan.txt, moments.sql, quick.sql, rows.txt, results.json.
+// request.txt, plan.txt, moments.sql, quick.sql, few.sql, rows.txt, results.json.
 var scenarios = []struct {
 	name      string
 	operation Operation
@@ -98,6 +98,10 @@ func goldenStages(t *testing.T, e *Engine, r Request, dir, query string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	few, err := plan.fewQuery()
+	if err != nil {
+		t.Fatal(err)
+	}
 	rows, err := scanRows(t.Context(), e.store, exact)
 	if err != nil {
 		fatal(t, err)
@@ -115,6 +119,7 @@ func goldenStages(t *testing.T, e *Engine, r Request, dir, query string) {
 	golden(t, dir, "plan.txt", plan.String())
 	golden(t, dir, "moments.sql", parameters(exact)+exact.SQL)
 	golden(t, dir, "quick.sql", parameters(quick)+quick.SQL)
+	golden(t, dir, "few.sql", parameters(few)+few.SQL)
 	golden(t, dir, "rows.txt", rowsText(rows))
 	golden(t, dir, "results.json", string(text)+"\n")
 }

@@ -25,7 +25,7 @@ type Plan struct {
 	Outliers    *Outliers       // bounds of the values that count, where the request asks for a z-score
 
 	newest       time.Time // event; zero: there is none
-	events       uint64    // about how many are stored of the subject
+	events       uint64    // how many are stored of the subject, about
 	top          int       // how many values of the dimension stand alone
 	primaryGoal  int64
 	controlShare int

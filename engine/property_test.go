@@ -263,6 +263,12 @@ func compareWithFold(t *testing.T, from *store, owned *catalogue.Owned, events [
 		fatal(t, err)
 	}
 	compareRows(t, plan, exact, events)
+	few, err := plan.fewMoments(t.Context(), from)
+	if err != nil {
+		fatal(t, err)
+	}
+	compareRows(t, plan, few, events)
+	plan.events = fewEvents + 1
 	quick, err := plan.moments(t.Context(), from)
 	if err != nil {
 		fatal(t, err)
@@ -286,7 +292,7 @@ func compareTop(t *testing.T, from *store, plan Plan, exact []row) {
 	if plan.Dimension == "" {
 		return
 	}
-	plan.top, plan.events = 1+len(exact)%3, fewEvents+1
+	plan.top = 1 + len(exact)%3
 	quick, err := plan.moments(t.Context(), from)
 	if err != nil {
 		fatal(t, err)

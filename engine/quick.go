@@ -16,11 +16,6 @@ const mostRecounted = 20_000
 // exact form reads them all.
 const mostNamed = 20_000
 
-// fewEvents is how many events a subject may have for all its values of a
-// dimension to come back; choosing the top ones in the store costs more than
-// that while they are few.
-const fewEvents = 100_000
-
 // mostRanks is how many variations the quick form can number: one bit of 64
 // each, but the first and that of the unknown ones.
 const mostRanks = 62
@@ -48,7 +43,6 @@ type quickSlots struct {
 	slots
 	Shows         bool // whether it matters what the first view shows
 	ByDimension   bool
-	Many          bool // whether all values but the top ones are merged
 	DimensionHash expr // of a view: 64 bits that tell its value of the dimension
 	InTime        expr // of an event: whether it is before the window's end; true where that is open
 	From          bool // whether the window has a start
@@ -62,10 +56,13 @@ type quickRow struct {
 	recount []uint64 // visitors who are left to the exact form
 }
 
-// moments runs the quick form, and the exact one for the visitors that it
-// leaves. The values of the dimension that are surely none of its top ones
-// come as others.
+// moments counts few events here. Of many it runs the quick form, and the exact
+// one for the visitors that it leaves; the values of the dimension that are
+// surely none of its top ones then come as others.
 func (p *Plan) moments(ctx context.Context, from *store) ([]row, error) {
+	if p.events <= fewEvents {
+		return p.fewMoments(ctx, from)
+	}
 	if n := len(p.Variations); n == 0 || n > mostRanks {
 		return p.exactMoments(ctx, from)
 	}
@@ -129,10 +126,7 @@ func (p *Plan) quickRows(ctx context.Context, from *store) ([]quickRow, error) {
 		var standing uint16
 		first := []any{&standing, &r.recount}
 		if p.Dimension != "" {
-			first = append(first, &r.example)
-		}
-		if p.manyValues() {
-			first = append(first, &r.kept)
+			first = append(first, &r.example, &r.kept)
 		}
 		var err error
 		r.Moments, err = scanMoments(found, first...)
@@ -145,9 +139,6 @@ func (p *Plan) quickRows(ctx context.Context, from *store) ([]quickRow, error) {
 	})
 	return rows, err
 }
-
-// manyValues says whether only the top values of the dimension come back.
-func (p *Plan) manyValues() bool { return p.Dimension != "" && p.events > fewEvents }
 
 // names returns what the first views of the visitors show.
 func (p *Plan) names(ctx context.Context, from *store, visitors []uint64) (map[uint64]string, error) {
@@ -186,7 +177,7 @@ func (p *Plan) recounted(ctx context.Context, from *store, visitors []uint64) ([
 func (p *Plan) quickQuery() (*Query, error) {
 	q, exact := p.exact()
 	s := quickSlots{slots: exact, ByDimension: p.Dimension != "", DimensionHash: "toUInt64(0)", InTime: "true", From: !p.Filters.From.IsZero()}
-	s.Shows = s.ByDimension || s.Filters != "true"
+	s.Shows = p.shows()
 	ids := p.rankedIDs()
 	ranks := make([]uint16, len(ids))
 	for i := range ranks {
@@ -194,7 +185,6 @@ func (p *Plan) quickQuery() (*Query, error) {
 	}
 	q.Params = append(append(q.Params, p.sumsParams()...), Param{"variation_ids", ids}, Param{"ranks", ranks},
 		Param{"from_at", p.from().UnixMilli()}, Param{"to_at", p.to().UnixMilli()})
-	s.Many = p.manyValues()
 	if s.ByDimension {
 		s.DimensionHash = "xxHash64(" + columns[string(p.Dimension)] + ")"
 		q.Params = append(q.Params, Param{"top", uint32(p.top)}) //nolint:gosec // maxBreakdown

@@ -45,14 +45,14 @@ func (e *Engine) Report(ctx context.Context, r Request) (*Results, error) {
 	return results, nil
 }
 
-// plan settles what a request means, with what only the store can tell: how
-// fresh its data are, and which values are outliers.
+// plan settles what a request means, with what only the store can tell: how fresh
+// its data are, and which values are outliers.
 func (e *Engine) plan(ctx context.Context, r Request) (*Plan, error) {
 	plan, err := NewPlan(r, e.catalogue.Snapshot().Account(r.AccountID))
 	if err != nil {
 		return nil, err
 	}
-	if err := plan.freshness(ctx, e.store); err != nil {
+	if err := e.freshness(ctx, plan); err != nil {
 		return nil, err
 	}
 	if plan.Filters.ZScore != 0 {
@@ -63,21 +63,31 @@ func (e *Engine) plan(ctx context.Context, r Request) (*Plan, error) {
 	return plan, nil
 }
 
-// freshness sets DataThrough and the newest event, before the events are
-// read, so that they never claim more than the answer holds.
-func (p *Plan) freshness(ctx context.Context, from *store) error {
+// freshness sets DataThrough, the newest event and how many there are, before
+// the events are read, so that they never claim more than the answer holds.
+// What a server remembers is a moment older, and as good.
+func (e *Engine) freshness(ctx context.Context, p *Plan) error {
+	if last := e.memory.last.Load(); last != nil && time.Since(last.begun) < gatheredHolds {
+		p.tell(last.events[p.Subject])
+		return nil
+	}
 	query, err := p.freshnessQuery()
 	if err != nil {
 		return err
 	}
-	var ingested, newest time.Time
-	if err := from.each(ctx, query, func(row driver.Rows) error { return row.Scan(&p.events, &ingested, &newest) }); err != nil {
+	var now stored
+	if err := e.store.each(ctx, query, func(row driver.Rows) error { return row.Scan(&now.events, &now.ingested, &now.newest) }); err != nil {
 		return err
 	}
-	if p.events > 0 {
-		p.DataThrough, p.newest = ingested.UTC(), newest.UTC()
-	}
+	p.tell(now)
 	return nil
+}
+
+func (p *Plan) tell(now stored) {
+	p.events = now.events
+	if now.events > 0 {
+		p.DataThrough, p.newest = now.ingested.UTC(), now.newest.UTC()
+	}
 }
 
 func newResults(plan *Plan, rows []row) *Results {

@@ -87,8 +87,6 @@ WITH
             groupArrayIf(c.visitor_id, c.recount)              AS recount,
 {{- if .ByDimension}}
             groupArrayIf(1)(c.visitor_id, NOT c.doubtful)      AS example,
-{{- end}}
-{{- if .Many}}
             c.dimension_hash                                   AS dimension_hash,
             count()                                            AS visitors_at_most,
             countIf(c.doubtful)                                AS doubtful_visitors,
@@ -96,7 +94,7 @@ WITH
 {{- template "sums.sql" .}}        FROM counted AS c
         GROUP BY standing{{if .ByDimension}}, c.dimension_hash{{end}}
     )
-{{- if .Many}},
+{{- if .ByDimension}},
     valued AS (  -- the same rows: with how many visitors of the report their value has, surely and at most
         SELECT
             *,

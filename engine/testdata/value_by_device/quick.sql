@@ -80,6 +80,9 @@ WITH
             c.standing                                         AS standing,
             groupArrayIf(c.visitor_id, c.recount)              AS recount,
             groupArrayIf(1)(c.visitor_id, NOT c.doubtful)      AS example,
+            c.dimension_hash                                   AS dimension_hash,
+            count()                                            AS visitors_at_most,
+            countIf(c.doubtful)                                AS doubtful_visitors,
             countIf(NOT c.recount)                             AS visitors,
             countIf(c.first_at >= {shares_since:Int64})      AS visitors_since_shares,
             countIf(c.first_at >= {recent_from:Int64} AND c.first_at < {recent_to:Int64}) AS visitors_recent,
@@ -102,6 +105,53 @@ WITH
             countIf(c.extra_value < 0)                         AS extra_value_negative
         FROM counted AS c
         GROUP BY standing, c.dimension_hash
+    ),
+    valued AS (  -- the same rows: with how many visitors of the report their value has, surely and at most
+        SELECT
+            *,
+            sum(if(bitTest(standing, 2), 0, visitors)) OVER (PARTITION BY dimension_hash)            AS of_value,
+            sum(if(bitAnd(standing, 5) = 4, 0, visitors_at_most)) OVER (PARTITION BY dimension_hash) AS of_value_at_most
+        FROM cells
+    ),
+    placed AS (  -- the same rows: with the place of their value among all
+        SELECT
+            *,
+            dense_rank() OVER (ORDER BY of_value DESC, dimension_hash) AS place,
+            sum(doubtful_visitors) OVER ()                             AS doubtful_in_all
+        FROM valued
+    ),
+    chosen AS (  -- the same rows: kept if their value may be one of the top values, whatever the doubtful ones have
+        SELECT
+            *,
+            max(if(place = {top:UInt32}, of_value, 0)) OVER ()           AS least_of_top,
+            of_value_at_most + doubtful_in_all >= least_of_top           AS kept
+        FROM placed
     )
-SELECT *
-FROM cells
+-- one row per standing and value that may be a top one, and per standing for all the others
+SELECT
+    c.standing                     AS standing,
+    groupArrayArray(c.recount)     AS recount,
+    if(c.kept, c.example, [])      AS example,
+    c.kept                         AS kept,
+    sum(c.visitors)              AS visitors,
+    sum(c.visitors_since_shares) AS visitors_since_shares,
+    sum(c.visitors_recent)       AS visitors_recent,
+    sum(c.views)                 AS views,
+    sum(c.converted_visitors)    AS converted_visitors,
+    sum(c.goals_reached)         AS goals_reached,
+    sum(c.goals_reached_squares) AS goals_reached_squares,
+    sum(c.value)                 AS value,
+    sum(c.value_squares)         AS value_squares,
+    sum(c.value_nonzero)         AS value_nonzero,
+    sum(c.value_negative)        AS value_negative,
+    sum(c.value_times_goals)     AS value_times_goals,
+    sum(c.profit)                AS profit,
+    sum(c.profit_squares)        AS profit_squares,
+    sum(c.profit_nonzero)        AS profit_nonzero,
+    sum(c.profit_negative)       AS profit_negative,
+    sum(c.extra_value)           AS extra_value,
+    sum(c.extra_value_squares)   AS extra_value_squares,
+    sum(c.extra_value_nonzero)   AS extra_value_nonzero,
+    sum(c.extra_value_negative)  AS extra_value_negative
+FROM chosen AS c
+GROUP BY c.standing, if(c.kept, c.dimension_hash, 0), example, kept

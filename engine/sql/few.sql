@@ -1,0 +1,22 @@
+-- one row per event that matters to the report, of a subject that has few: they are counted in Go
+SELECT
+    visitor_id,
+    toUnixTimestamp64Milli(time)                               AS at,
+    variation_id,
+    if(event = 'view' OR {{.Counts}}, toUInt8(event), 0)       AS kind,
+    value,
+    profit,
+    extra_value
+{{- if .Shows}},
+    event_id,
+    toBool({{.Filters}})                                       AS shows,
+    {{.Dimension}}                                             AS dimension
+{{- end}}
+FROM events
+WHERE website_id = {website_id:Int64}
+    AND subject = {subject:String}
+    AND subject_id = {subject_id:Int64}
+    AND experiment_id = {experiment_id:Int64}
+{{- if not .AllEvents}}
+    AND (event = 'view' OR {{.Counts}})
+{{- end}}

@@ -1,0 +1,21 @@
+-- website_id           1
+-- subject              campaign
+-- subject_id           1
+-- experiment_id        0
+-- from                 2026-05-01 04:00:00 +0000 UTC
+-- to                   2026-05-01 12:00:00 +0000 UTC
+-- goal_id              1
+-- one row per event that matters to the report, of a subject that has few: they are counted in Go
+SELECT
+    visitor_id,
+    toUnixTimestamp64Milli(time)                               AS at,
+    variation_id,
+    if(event = 'view' OR event = 'goal' AND goal_id = {goal_id:Int64}, toUInt8(event), 0)       AS kind,
+    value,
+    profit,
+    extra_value
+FROM events
+WHERE website_id = {website_id:Int64}
+    AND subject = {subject:String}
+    AND subject_id = {subject_id:Int64}
+    AND experiment_id = {experiment_id:Int64}

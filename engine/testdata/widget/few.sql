@@ -1,0 +1,21 @@
+-- website_id           1
+-- subject              widget
+-- subject_id           1
+-- experiment_id        0
+-- from                 1970-01-01 00:00:00 +0000 UTC
+-- to                   2200-01-01 00:00:00 +0000 UTC
+-- one row per event that matters to the report, of a subject that has few: they are counted in Go
+SELECT
+    visitor_id,
+    toUnixTimestamp64Milli(time)                               AS at,
+    variation_id,
+    if(event = 'view' OR event = 'goal' OR event IN ('click', 'submit', 'completion', 'conversion', 'contact'), toUInt8(event), 0)       AS kind,
+    value,
+    profit,
+    extra_value
+FROM events
+WHERE website_id = {website_id:Int64}
+    AND subject = {subject:String}
+    AND subject_id = {subject_id:Int64}
+    AND experiment_id = {experiment_id:Int64}
+    AND (event = 'view' OR event = 'goal' OR event IN ('click', 'submit', 'completion', 'conversion', 'contact'))

@@ -27,6 +27,7 @@ import (
 type Intake struct {
 	Collector  *ingest.Collector
 	Deliveries *ingest.Deliveries
+	Times      ingest.Times // that events may have
 }
 
 // Received says what became of the events of a request.
@@ -63,7 +64,7 @@ var eventTypes = []string{"application/json", "application/x-ndjson", "text/plai
 // takeEvents stores the events of a body and answers once they are stored.
 func (s *server) takeEvents(c *gin.Context) (any, error) {
 	token := c.MustGet(tokenKey).(catalogue.Token)
-	body := ingest.Body{WebsiteID: token.WebsiteID, Key: c.GetHeader(keyHeader)}
+	body := ingest.Body{WebsiteID: token.WebsiteID, Key: c.GetHeader(keyHeader), Times: s.intake.Times}
 	if faults := eventFaults(c); len(faults) > 0 {
 		return nil, &problemError{&problem{Status: http.StatusBadRequest, Code: "invalid_parameter", Detail: "the request cannot be understood as it stands; nothing was done", Errors: faults}}
 	}

@@ -31,7 +31,8 @@ An event counts once: importing a file again, or resuming one that was cut off b
 again, adds only what is missing. The ids of lines without an eventId come from the file's content
 and the line, so a file that was changed or appended to is a new file: give eventId where files
 grow. A line that is wrong in anything is left out and reported by its
-number; the exit status is then 3.`
+number; the exit status is then 3. A server that holds the store judges times of events by its own
+settings, unless the command gives them.`
 
 // shownRejects is how many rejected lines are printed in full.
 const shownRejects = 20
@@ -71,6 +72,7 @@ func (p *program) importCommand() *cobra.Command {
 	cmd.Flags().StringVar(&rejects, "rejects", "", "file that takes every line left out, as JSON lines of file, line and reason")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "read and check everything, store nothing")
 	cmd.Flags().Int64Var(&maxErrors, "max-errors", 0, "give up once so many lines are left out; 0: never")
+	p.timeFlags(cmd)
 	return cmd
 }
 
@@ -100,7 +102,7 @@ func isFile(path string) bool {
 }
 
 func (p *program) importOptions(s *store, mapping, format string) (ingest.Options, error) {
-	options := ingest.Options{Format: format, Input: p.in, Owns: func(website int64) bool {
+	options := ingest.Options{Format: format, Input: p.in, Times: p.timesOf(s), Owns: func(website int64) bool {
 		_, known := s.catalogue.Snapshot().AccountOfWebsite(website)
 		return known
 	}}
@@ -120,6 +122,21 @@ func (p *program) importOptions(s *store, mapping, format string) (ingest.Option
 		return options, fmt.Errorf("%s: %w", mapping, err)
 	}
 	return options, nil
+}
+
+// timesOf are the store's bounds of time, but where the command has its own.
+func (p *program) timesOf(s *store) ingest.Times {
+	times := s.times
+	for _, own := range p.settings {
+		switch {
+		case own.from == fromDefault:
+		case own.Name == maxEventAge:
+			times.MaxAge, times.Now = p.serving.times.MaxAge, time.Now
+		case own.Name == maxEventSkew:
+			times.MaxSkew, times.Now = p.serving.times.MaxSkew, time.Now
+		}
+	}
+	return times
 }
 
 // rejectedLine is a line of the --rejects file.

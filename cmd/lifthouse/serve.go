@@ -72,7 +72,7 @@ func (p *program) serve(ctx context.Context, s *store, ready func(*store, string
 	following, stop := context.WithCancel(context.WithoutCancel(ctx)) // until the last request is answered
 	defer stop()
 	collector := ingest.NewCollector(following, s.writer, options.WaitingEvents)
-	handler := api.New(s.engine, s.catalogue, api.Intake{Collector: collector, Deliveries: ingest.NewDeliveries(s.conn)}, options)
+	handler := api.New(s.engine, s.catalogue, api.Intake{Collector: collector, Deliveries: ingest.NewDeliveries(s.conn), Times: s.times}, options)
 	background.Go(func() { s.catalogue.Follow(following, refreshEvery) })
 	background.Go(func() { s.engine.FollowVersions(following, versionsEvery) })
 	if s.dir != "" {

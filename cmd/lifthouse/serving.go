@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"lifthouse/api"
+	"lifthouse/schema/ingest"
 
 	"github.com/spf13/cobra"
 )
@@ -23,6 +24,7 @@ type serveOptions struct {
 	logFormat, logLevel  string
 	headers, reads, idle time.Duration
 	drain, drainDelay    time.Duration
+	times                ingest.Times // of events
 	api                  api.Options
 }
 
@@ -53,12 +55,26 @@ func (p *program) serveFlags(cmd *cobra.Command) {
 	flags.Int64Var(&o.api.MaxBody, "max-body", d.MaxBody, "most bytes of a request's body; 0: no limit")
 	flags.Int64Var(&o.api.MaxEvents, "max-events-body", d.MaxEvents, "most bytes of a body of events, decompressed; 0: no limit")
 	flags.Int64Var(&o.api.WaitingEvents, "events-queue", d.WaitingEvents, "events that may wait to be written before senders are told to come back")
+	p.timeFlags(cmd)
 	flags.DurationVar(&o.api.ResultsAge, "results-age", d.ResultsAge, "how long results are good for while nothing changes; 0: they are computed for every request")
 	flags.Int64Var(&o.api.ResultsMemory, "results-memory", d.ResultsMemory, "bytes that kept results may take; 0: none are kept")
 	flags.Float64Var(&o.api.TokenRate, "rate-limit", d.TokenRate, "requests a second of one token, and twice as many at once; 0: no limit")
 	flags.IntVar(&o.api.StoreSlots, "store-concurrency", d.StoreSlots, "requests that ask the store at the same time; 0: no limit")
 	flags.IntVar(&o.api.StoreQueue, "store-queue", d.StoreQueue, "requests that may wait for the store")
 	flags.DurationVar(&o.api.StoreWait, "store-wait", d.StoreWait, "how long one of them waits before it is refused")
+}
+
+// The names of the settings that say which times events may have.
+const (
+	maxEventAge  = "max-event-age"
+	maxEventSkew = "max-event-skew"
+)
+
+// timeFlags are of every command that takes events.
+func (p *program) timeFlags(cmd *cobra.Command) {
+	p.serving.times = ingest.DefaultTimes
+	cmd.Flags().DurationVar(&p.serving.times.MaxAge, maxEventAge, ingest.DefaultTimes.MaxAge, "how long ago events may be, such as 2160h; 0: any time since 1971")
+	cmd.Flags().DurationVar(&p.serving.times.MaxSkew, maxEventSkew, ingest.DefaultTimes.MaxSkew, "how far ahead of the clock events may be")
 }
 
 // faults are all that is wrong with the settings, by their names.
@@ -89,6 +105,7 @@ func (o *serveOptions) faults() []string {
 	for name, value := range map[string]time.Duration{
 		"header-timeout": o.headers, "read-timeout": o.reads, "idle-timeout": o.idle, "drain-timeout": o.drain,
 		"drain-delay": o.drainDelay, "results-age": o.api.ResultsAge, "store-wait": o.api.StoreWait,
+		maxEventAge: o.times.MaxAge, maxEventSkew: o.times.MaxSkew,
 	} {
 		if value < 0 {
 			fault(name, value, "0 or more")

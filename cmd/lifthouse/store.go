@@ -27,6 +27,7 @@ type store struct {
 	conn      driver.Conn
 	catalogue *catalogue.Catalogue
 	writer    *ingest.Writer
+	times     ingest.Times // that events may have
 	engine    *engine.Engine
 }
 
@@ -36,7 +37,7 @@ func (p *program) openStore(ctx context.Context) (*store, error) {
 	if err != nil {
 		return nil, usageError{err}
 	}
-	s := &store{}
+	s := &store{times: p.serving.times}
 	options := home.Options
 	if home.Dir != "" {
 		s.dir = p.path(home.Dir)

@@ -29,6 +29,7 @@ func (e *BodyError) Unwrap() error { return e.error }
 type Body struct {
 	WebsiteID int64  // whose events these are; others are refused
 	Key       string // with the line's number the id of events without one; empty: each needs its own
+	Times     Times  // that are taken
 }
 
 // Read reads the events of a body: one JSON object a line, or one array of
@@ -115,7 +116,7 @@ func (b Body) line(number int64, event *fields, fault error) Line {
 	if b.Key != "" {
 		fallback = strconv.FormatInt(b.WebsiteID, 10) + ":" + b.Key + ":" + strconv.FormatInt(number, 10)
 	}
-	rows, err := build(event, fallback)
+	rows, err := build(event, fallback, b.Times)
 	switch {
 	case err != nil:
 		line.Fault = err

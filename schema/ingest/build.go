@@ -13,24 +13,18 @@ import (
 // maxText bounds every string of an event, in bytes.
 const maxText = 512
 
-// Times outside are typing errors, or another unit than was said: read as
-// milliseconds, Unix seconds of our days are in January 1970.
-var (
-	earliest = time.Date(1971, 1, 1, 0, 0, 0, 0, time.UTC)
-	latest   = time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
-)
-
 // builder makes rows of one event's fields and notes all that is wrong with
 // them.
 type builder struct {
 	in     *fields
+	times  Times
 	faults []string
 }
 
 // build returns one row for each exposure of the event. The error names each
 // field that is wrong, its value and what is allowed.
-func build(in *fields, fallbackID string) ([]schema.Event, error) {
-	b := builder{in: in}
+func build(in *fields, fallbackID string, times Times) ([]schema.Event, error) {
+	b := builder{in: in, times: times}
 	event := b.event(fallbackID)
 	rows := b.exposed(event)
 	if len(b.faults) > 0 {
@@ -99,8 +93,8 @@ func (b *builder) time() time.Time {
 		b.fault("time", value, "want RFC 3339 (2026-05-01T12:00:00Z) or Unix milliseconds")
 		return earliest
 	}
-	if t.Before(earliest) || !t.Before(latest) {
-		b.fault("time", value, "want a time from 1971 to 2099; integers are Unix milliseconds")
+	if fault := b.times.fault(t); fault != "" {
+		b.fault("time", value, fault)
 	}
 	return t
 }

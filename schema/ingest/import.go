@@ -24,6 +24,7 @@ type Options struct {
 	Mapping *Mapping  // nil: the file is in our own fields
 	Dir     string    // where the mapping's look-up files are
 	Input   io.Reader // what the path - means
+	Times   Times     // that are taken
 	// Owns says whether events of the website may come in; nil takes every one.
 	Owns func(websiteID int64) bool
 	// DryRun stores nothing: Inserted then counts the rows that are right.
@@ -286,7 +287,7 @@ func (i *importer) event(b *batch, line int64, at int, event *fields) error {
 		}
 		fallback = fmt.Sprintf("%x:%d:%d", digest, line, at)
 	}
-	rows, err := build(event, fallback)
+	rows, err := build(event, fallback, i.options.Times)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,40 @@
+package ingest
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestTimesOfEvents(t *testing.T) {
+	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	clock := func() time.Time { return now }
+	day := 24 * time.Hour
+	for _, c := range []struct {
+		name  string
+		times Times
+		event string
+		want  string // of the fault; empty: taken
+	}{
+		{"no clock", Times{}, "2099-12-31T23:59:59Z", ""},
+		{"no clock, too old", Times{}, "1970-12-31T23:59:59Z", "want a time from 1971 to 2099"},
+		{"any age", Times{Now: clock}, "1971-01-01T00:00:00Z", ""},
+		{"now", Times{Now: clock}, "2026-05-01T12:00:00Z", ""},
+		{"ahead", Times{Now: clock}, "2026-05-01T12:00:00.001Z", `time: "2026-05-01T12:00:00.001Z": want at most 0s after now, which is 2026-05-01T12:00:00Z (max-event-skew)`},
+		{"just within the skew", Times{MaxSkew: day, Now: clock}, "2026-05-02T14:00:00+02:00", ""},
+		{"beyond the skew", Times{MaxSkew: day, Now: clock}, "2026-05-02T12:00:01Z", "want at most 24h0m0s after now"},
+		{"just within the age", Times{MaxAge: day, Now: clock}, "2026-04-30T12:00:00Z", ""},
+		{"beyond the age", Times{MaxAge: day, Now: clock}, "1777550399999", `time: "1777550399999": want at most 24h0m0s before now, which is 2026-05-01T12:00:00Z (max-event-age)`},
+		{"out of all bounds", Times{MaxAge: day, MaxSkew: 100 * 365 * day, Now: clock}, "2100-01-01T00:00:00Z", "want a time from 1971 to 2099"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := build(event("time="+c.event), "id", c.times)
+			switch {
+			case c.want == "" && err != nil:
+				t.Errorf("refused: %v", err)
+			case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+				t.Errorf("%v, want %q", err, c.want)
+			}
+		})
+	}
+}

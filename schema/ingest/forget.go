@@ -16,6 +16,9 @@ var forgotten string
 //go:embed sql/forget.sql
 var forget string
 
+//go:embed sql/forget_inbox.sql
+var forgetInbox string
+
 // Erased is what is stored of visitors, or was.
 type Erased struct {
 	Events   uint64 // rows
@@ -47,6 +50,9 @@ func (w *Writer) Forget(ctx context.Context, visitors []string, websites []int64
 		return Erased{}, err
 	}
 	ctx = context.WithoutCancel(ctx) // half done, the counters would be wrong
+	if err := w.conn.Exec(ctx, forgetInbox, namedVisitors(visitors, websites)...); err != nil {
+		return Erased{}, fmt.Errorf("erase visitors: %w", err)
+	}
 	if found.Events > 0 {
 		if err := w.conn.Exec(ctx, forget, namedVisitors(visitors, websites)...); err != nil {
 			return Erased{}, fmt.Errorf("erase visitors: %w", err)

@@ -1,0 +1,272 @@
+package ingest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"lifthouse/schema"
+	"lifthouse/schema/ingest"
+	"lifthouse/schema/schematest"
+)
+
+func exec(t *testing.T, conn driver.Conn, statement string) {
+	t.Helper()
+	if err := conn.Exec(t.Context(), statement); err != nil {
+		t.Fatalf("%v\n%s", err, statement)
+	}
+}
+
+func number(t *testing.T, conn driver.Conn, query string) (n int64) {
+	t.Helper()
+	if err := conn.QueryRow(t.Context(), "SELECT toInt64(("+query+"))").Scan(&n); err != nil {
+		t.Fatalf("%v\n%s", err, query)
+	}
+	return n
+}
+
+func move(t *testing.T, i *ingest.Inbox, want ingest.Moved) {
+	t.Helper()
+	if got, err := i.Move(t.Context()); err != nil || got != want {
+		t.Errorf("moved %+v, %v; want %+v", got, err, want)
+	}
+}
+
+const inboxView = `INSERT INTO events_inbox (event_id, time, website_id, visitor, event, campaign_id, variation_id) VALUES `
+
+// TestInboxRowsAreEventsAsThoseOfLines gives the same events as rows and as
+// lines.
+func TestInboxRowsAreEventsAsThoseOfLines(t *testing.T) {
+	byRow, byLine := schematest.Open(t), schematest.Open(t)
+	exec(t, byRow, `INSERT INTO events_inbox (event_id, time, website_id, visitor, event, campaign_id, variation_id, device, browser, os, country, region,
+		city, channel, referrer, utm_source, utm_medium, utm_campaign, utm_content, utm_term, first_visit_page, visitor_type)
+		VALUES ('e1', '2026-05-01 12:00:00.123', 1, 'ü', 'view', 12, 0, 'Mobile', 'Firefox', 'Linux', 'fr', 'r', 'Lyon', 'mail', 'x.org', 's', 'm', 'c', 'n', 't', '/', 'new')`)
+	exec(t, byRow, `INSERT INTO events_inbox (event_id, time, website_id, visitor, event, widget_id, experiment_id, variation_id)
+		VALUES ('e2', '2026-05-01 12:00:00', 1, 'ü', 'view', 7, 2, 1), ('e3', '2026-05-01 12:00:00', 1, 'ü', 'click', 7, NULL, 1)`)
+	exec(t, byRow, `INSERT INTO events_inbox (event_id, time, website_id, visitor, event, goal_id, value, profit, extra_value)
+		VALUES ('g', '2026-05-01 13:00:00', 1, 'ü', 'goal', 3, 19.9, '-0.0001', toDecimal64(7.5, 4))`)
+	const lines = `{"eventId":"e1","time":"2026-05-01T12:00:00.123Z","websiteId":1,"visitor":"ü","event":"view","campaignId":12,"variationId":0,"device":"Mobile","browser":"Firefox","os":"Linux","country":"fr","region":"r","city":"Lyon","channel":"mail","referrer":"x.org","utmSource":"s","utmMedium":"m","utmCampaign":"c","utmContent":"n","utmTerm":"t","firstVisitPage":"/","visitorType":"new"}
+{"eventId":"e2","time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"ü","event":"view","widgetId":7,"experimentId":2,"variationId":1}
+{"eventId":"e3","time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"ü","event":"click","widgetId":7,"variationId":1}
+{"eventId":"g","time":"2026-05-01T13:00:00Z","websiteId":1,"visitor":"ü","event":"goal","goalId":3,"value":19.9,"profit":-0.0001,"extraValue":7.5}
+`
+	move(t, ingest.NewInbox(byRow, ingest.NewWriter(byRow)), ingest.Moved{Stored: 4})
+	if _, err := ingest.Import(t.Context(), ingest.NewWriter(byLine), "-", ingest.Options{Input: strings.NewReader(lines)}); err != nil {
+		t.Fatal(err)
+	}
+	wantEvents, wantCounters := digests(t, byLine)
+	if events, counters := digests(t, byRow); events != wantEvents || counters != wantCounters {
+		t.Errorf("events %d, counters %d; want %d, %d", events, counters, wantEvents, wantCounters)
+	}
+	if left := number(t, byRow, "SELECT count() FROM events_inbox"); left != 0 {
+		t.Errorf("%d rows are left", left)
+	}
+}
+
+func TestInboxRejectsWhatIsWrong(t *testing.T) {
+	conn := schematest.Open(t)
+	for _, row := range []string{
+		`('', '2026-05-01 12:00:00', 1, 'right', 'view', 12, 0)`,
+		`('late', '2026-05-02 12:00:00', 1, 'v', 'view', 12, 0)`,
+		`('foreign', '2026-05-01 12:00:00', 9, 'v', 'view', 12, 0)`,
+		`('several', DEFAULT, 1, '', 'looked', NULL, NULL)`,
+		`('unvaried', '2026-05-01 12:00:00', 1, 'v', 'view', 12, NULL)`,
+	} {
+		exec(t, conn, inboxView+row)
+	}
+	exec(t, conn, `INSERT INTO events_inbox (event_id, time, website_id, visitor, event, goal_id, value) VALUES ('fine', '2026-05-01 12:00:00', 1, 'v', 'goal', 3, 0.1 + 0.2)`)
+	reasons := map[string]string{}
+	inbox := ingest.NewInbox(conn, ingest.NewWriter(conn))
+	inbox.Times = ingest.Times{Now: func() time.Time { return time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC) }}
+	inbox.Owns = func(context.Context) (func(int64) bool, error) { return func(id int64) bool { return id == 1 }, nil }
+	inbox.Reject = func(r ingest.InboxReject) { reasons[r.EventID] = r.WebsiteID + " " + r.Reason }
+	var told ingest.Moved
+	inbox.Moved = func(m ingest.Moved) { told = m }
+	want := ingest.Moved{Stored: 1, Rejected: 5}
+	move(t, inbox, want)
+	if told != want {
+		t.Errorf("told of %+v, want %+v", told, want)
+	}
+	for id, wants := range map[string][]string{
+		"late":     {`1 time: "2026-05-02T12:00:00.000Z": want at most 0s after now`},
+		"foreign":  {"9 unknown_website: websiteId 9 is in no catalogue"},
+		"several":  {"visitor: missing", "time: missing", `event: "looked": want view`, "campaignId: missing"},
+		"unvaried": {"variationId: missing: want an integer from 0"},
+		"fine":     {`value: "0.30000000000000004": want an amount of at most`},
+	} {
+		for _, want := range wants {
+			if !strings.Contains(reasons[id], want) {
+				t.Errorf("%s: %q, want %q", id, reasons[id], want)
+			}
+		}
+	}
+	if stored, left := number(t, conn, "SELECT count() FROM events"), number(t, conn, "SELECT count() FROM events_inbox"); stored != 1 || left != 0 {
+		t.Errorf("%d stored, %d left; want 1 and 0", stored, left)
+	}
+}
+
+var errKilled = errors.New("killed")
+
+// dying does so many things with the store and then nothing more. What it is
+// asked last is done, but it is not told.
+type dying struct {
+	driver.Conn
+	left *int
+}
+
+func (c dying) Query(ctx context.Context, query string, args ...any) (driver.Rows, error) {
+	if *c.left--; *c.left < 0 {
+		return nil, errKilled
+	}
+	return c.Conn.Query(ctx, query, args...)
+}
+
+func (c dying) Exec(ctx context.Context, query string, args ...any) error {
+	if *c.left--; *c.left < 0 {
+		return errKilled
+	}
+	return errors.Join(c.Conn.Exec(ctx, query, args...), c.dead())
+}
+
+func (c dying) PrepareBatch(ctx context.Context, query string, opts ...driver.PrepareBatchOption) (driver.Batch, error) {
+	if *c.left--; *c.left < 0 {
+		return nil, errKilled
+	}
+	batch, err := c.Conn.PrepareBatch(ctx, query, opts...)
+	return dyingBatch{batch, c}, err
+}
+
+func (c dying) dead() error {
+	if *c.left == 0 {
+		return errKilled
+	}
+	return nil
+}
+
+type dyingBatch struct {
+	driver.Batch
+	conn dying
+}
+
+func (b dyingBatch) Send() error { return errors.Join(b.Batch.Send(), b.conn.dead()) }
+
+// TestInboxLosesAndDoublesNothingWhenKilled has a mover die after each of its
+// statements, and another one go on.
+func TestInboxLosesAndDoublesNothingWhenKilled(t *testing.T) {
+	const rows = 5
+	for statements := range 100 {
+		conn := schematest.Open(t)
+		for n := range rows { // without ids: rows that are equal are several events
+			exec(t, conn, inboxView+fmt.Sprintf("('', '2026-05-01 12:00:00', 1, 'v', 'view', %d, 0)", 1+n/2))
+		}
+		left := statements
+		mortal := dying{conn, &left}
+		_, err := ingest.NewInbox(mortal, ingest.NewWriter(mortal)).Move(t.Context())
+		if err == nil {
+			if statements < 5 { // parts, look-up of goals, rows, insert, drop
+				t.Errorf("a move was done with %d statements", statements)
+			}
+			return
+		}
+		if !errors.Is(err, errKilled) {
+			t.Fatal(err)
+		}
+		if _, err := ingest.NewInbox(conn, ingest.NewWriter(conn)).Move(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		stored, counted, left2 := number(t, conn, "SELECT count() FROM events"), number(t, conn, "SELECT sum(rows) FROM subject_stats"), number(t, conn, "SELECT count() FROM events_inbox")
+		if stored != rows || counted != rows || left2 != 0 {
+			t.Errorf("killed after %d statements: %d stored, %d counted, %d left; want %d, %d, 0", statements, stored, counted, left2, rows, rows)
+		}
+	}
+	t.Error("a move is never done")
+}
+
+// merging merges the inbox while its rows are written.
+type merging struct{ driver.Conn }
+
+func (c merging) PrepareBatch(ctx context.Context, query string, opts ...driver.PrepareBatchOption) (driver.Batch, error) {
+	if err := c.Exec(ctx, "OPTIMIZE TABLE events_inbox FINAL"); err != nil {
+		return nil, err
+	}
+	return c.Conn.PrepareBatch(ctx, query, opts...)
+}
+
+// TestInboxDropsOnlyWhatItMoved has rows arrive, and parts merged, while rows
+// are moved.
+func TestInboxDropsOnlyWhatItMoved(t *testing.T) {
+	conn := schematest.Open(t)
+	w := ingest.NewWriter(merging{conn})
+	inbox := ingest.NewInbox(conn, w)
+	w.AfterWrite(func(context.Context) {
+		exec(t, conn, inboxView+`('later', '2026-05-01 12:00:00', 1, 'v', 'view', 12, 0)`)
+	})
+	exec(t, conn, inboxView+`('a', '2026-05-01 12:00:00', 1, 'v', 'view', 12, 0)`)
+	exec(t, conn, inboxView+`('b', '2026-05-01 12:00:00', 1, 'v', 'view', 12, 0)`)
+	move(t, inbox, ingest.Moved{Stored: 2})
+	if left := number(t, conn, "SELECT count() FROM events_inbox"); left != 3 { // of another part now
+		t.Errorf("%d rows are left, want 3", left)
+	}
+	move(t, inbox, ingest.Moved{Stored: 1, Duplicates: 2})
+	w.AfterWrite(func(context.Context) {})
+	if _, err := inbox.Move(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if stored, left := number(t, conn, "SELECT count() FROM events"), number(t, conn, "SELECT count() FROM events_inbox"); stored != 3 || left != 0 {
+		t.Errorf("%d stored, %d left; want 3 and 0", stored, left)
+	}
+}
+
+// TestInboxMovesALargePartByPages also shows that the first row of an identity
+// stands, for rows are moved in their order.
+func TestInboxMovesALargePartByPages(t *testing.T) {
+	const rows = 120_000
+	conn := schematest.Open(t)
+	exec(t, conn, fmt.Sprintf(`INSERT INTO events_inbox (event_id, time, website_id, visitor, event, campaign_id, variation_id)
+		SELECT toString(number %% 100000), '2026-05-01 12:00:00', 1, toString(number %% 100000), 'view', 12, number >= 100000 FROM numbers(%d)`, rows))
+	inbox := ingest.NewInbox(conn, ingest.NewWriter(conn))
+	var pages []ingest.Moved
+	inbox.Moved = func(m ingest.Moved) { pages = append(pages, m) }
+	move(t, inbox, ingest.Moved{Stored: 100_000, Duplicates: 20_000})
+	if want := []ingest.Moved{{Stored: 50_000}, {Stored: 50_000}, {Duplicates: 20_000}}; !slices.Equal(pages, want) {
+		t.Errorf("pages %+v, want %+v", pages, want)
+	}
+	if later := number(t, conn, "SELECT sum(variation_id) FROM events"); later != 0 {
+		t.Errorf("%d later rows took the place of the first", later)
+	}
+}
+
+// TestInboxIsNotMergedWhileItIsMoved tells why parts may be dropped: only where
+// very many lie there are they merged.
+func TestInboxIsNotMergedWhileItIsMoved(t *testing.T) {
+	conn := schematest.Open(t)
+	const inserts = 40
+	for n := range inserts {
+		exec(t, conn, inboxView+fmt.Sprintf("('%d', '2026-05-01 12:00:00', 1, 'v', 'view', 12, 0)", n))
+	}
+	if parts := number(t, conn, "SELECT count() FROM system.parts WHERE database = currentDatabase() AND table = 'events_inbox' AND active"); parts != inserts {
+		t.Errorf("%d parts of %d inserts", parts, inserts)
+	}
+	move(t, ingest.NewInbox(conn, ingest.NewWriter(conn)), ingest.Moved{Stored: inserts})
+}
+
+func TestForgetErasesInTheInboxToo(t *testing.T) {
+	conn := schematest.Open(t)
+	for _, visitor := range []string{"a", "forgotten"} {
+		exec(t, conn, inboxView+fmt.Sprintf("('e', '2026-05-01 12:00:00', 1, '%s', 'view', 12, 0)", visitor))
+	}
+	w := ingest.NewWriter(conn)
+	if _, err := w.Forget(t.Context(), []string{"forgotten"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	move(t, ingest.NewInbox(conn, w), ingest.Moved{Stored: 1})
+	if known := number(t, conn, fmt.Sprintf("SELECT count() FROM events WHERE visitor_id = %d", schema.Hash("forgotten"))); known != 0 {
+		t.Error("a forgotten visitor comes back out of the inbox")
+	}
+}

@@ -1,0 +1,11 @@
+-- One row per part of the inbox, in the order of arrival.
+SELECT
+    name,
+    rows,
+    data_uncompressed_bytes AS bytes
+FROM system.parts
+WHERE database = currentDatabase()
+    AND table = 'events_inbox'
+    AND active
+    AND rows > 0
+ORDER BY min_block_number

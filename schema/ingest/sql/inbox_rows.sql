@@ -1,0 +1,36 @@
+-- The rows of some parts of the inbox, or of a range of a part, as they came; what is not given is empty.
+SELECT
+    toString(row_id)                                                         AS row_id,
+    event_id,
+    if(time = toDateTime64(0, 3, 'UTC'), '', toString(time, 'UTC'))           AS time_text,
+    toString(website_id)                                                     AS website,
+    ifNull(toString(campaign_id), '')                                        AS campaign,
+    ifNull(toString(widget_id), '')                                          AS widget,
+    ifNull(toString(experiment_id), '')                                      AS experiment,
+    ifNull(toString(variation_id), '')                                       AS variation,
+    visitor,
+    event,
+    ifNull(toString(goal_id), '')                                            AS goal,
+    value,
+    profit,
+    extra_value,
+    device,
+    browser,
+    os,
+    country,
+    region,
+    city,
+    channel,
+    referrer,
+    utm_source,
+    utm_medium,
+    utm_campaign,
+    utm_content,
+    utm_term,
+    first_visit_page,
+    visitor_type
+FROM events_inbox
+WHERE _part IN {parts:Array(String)}
+    AND _part_offset >= {from:UInt64}
+    AND _part_offset < {until:UInt64}
+ORDER BY indexOf({parts:Array(String)}, _part), _part_offset

@@ -12,6 +12,7 @@ import (
 
 	"lifthouse/api"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/ingest"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -197,4 +198,16 @@ func BenchmarkEvents(b *testing.B) {
 		}
 		reportPercentiles(b, took)
 	})
+}
+
+func TestMetricsCountTheInbox(t *testing.T) {
+	s := newServer(t)
+	s.api.CountInbox(ingest.Moved{Stored: 2, Duplicates: 3, Rejected: 4})
+	s.api.CountInbox(ingest.Moved{Rejected: 1})
+	metrics := s.metrics()
+	for _, want := range []string{`{verdict="stored"} 2`, `{verdict="duplicate"} 3`, `{verdict="rejected"} 5`} {
+		if !strings.Contains(metrics, "lifthouse_inbox_rows_total"+want) {
+			t.Errorf("the metrics lack %s", want)
+		}
+	}
 }

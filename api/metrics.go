@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"lifthouse/engine"
+	"lifthouse/schema/ingest"
 )
 
 // metrics are what the server tells Prometheus about itself. Labels have few
@@ -27,6 +28,7 @@ type metrics struct {
 	rateLimited  prometheus.Counter
 	shed         prometheus.Counter
 	events       *prometheus.CounterVec
+	inbox        *prometheus.CounterVec
 }
 
 // seconds are bounds from an answer out of memory to a report that is cut off.
@@ -66,8 +68,11 @@ func newMetrics() *metrics {
 	m.events = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "lifthouse_events_total", Help: "Events received over HTTP: stored, duplicate, rejected.",
 	}, []string{"verdict"})
+	m.inbox = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "lifthouse_inbox_rows_total", Help: "Rows moved out of events_inbox: stored, duplicate, rejected.",
+	}, []string{"verdict"})
 	m.registry.MustRegister(
-		m.events,
+		m.events, m.inbox,
 		m.requests, m.inFlight, m.storeQueries, m.results, m.evictions, m.keptBytes, m.keptAnswers, m.rateLimited, m.shed,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
@@ -79,6 +84,14 @@ func (m *metrics) received(r *Received) {
 	m.events.WithLabelValues("stored").Add(float64(r.Stored))
 	m.events.WithLabelValues("duplicate").Add(float64(r.Duplicates))
 	m.events.WithLabelValues("rejected").Add(float64(r.Rejected))
+}
+
+// CountInbox counts rows that were moved out of events_inbox.
+func (a *API) CountInbox(moved ingest.Moved) {
+	rows := a.server.metrics.inbox
+	rows.WithLabelValues("stored").Add(float64(moved.Stored))
+	rows.WithLabelValues("duplicate").Add(float64(moved.Duplicates))
+	rows.WithLabelValues("rejected").Add(float64(moved.Rejected))
 }
 
 // queried takes the time of a store query.

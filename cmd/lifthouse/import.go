@@ -102,10 +102,7 @@ func isFile(path string) bool {
 }
 
 func (p *program) importOptions(s *store, mapping, format string) (ingest.Options, error) {
-	options := ingest.Options{Format: format, Input: p.in, Times: p.timesOf(s), Owns: func(website int64) bool {
-		_, known := s.catalogue.Snapshot().AccountOfWebsite(website)
-		return known
-	}}
+	options := ingest.Options{Format: format, Input: p.in, Times: p.timesOf(s), Owns: s.owns}
 	if format != "" && !slices.Contains([]string{"csv", "ndjson", "parquet"}, format) {
 		return options, usageError{fmt.Errorf("--format %q: want csv, ndjson or parquet", format)}
 	}

@@ -75,6 +75,7 @@ func (p *program) serve(ctx context.Context, s *store, ready func(*store, string
 	handler := api.New(s.engine, s.catalogue, api.Intake{Collector: collector, Deliveries: ingest.NewDeliveries(s.conn), Times: s.times}, options)
 	background.Go(func() { s.catalogue.Follow(following, refreshEvery) })
 	background.Go(func() { s.engine.FollowVersions(following, versionsEvery) })
+	background.Go(func() { s.followInbox(following, handler.CountInbox) })
 	if s.dir != "" {
 		errands, err := listenForErrands(ctx, filepath.Join(s.dir, socketName))
 		if err != nil {
@@ -109,6 +110,25 @@ func (p *program) serve(ctx context.Context, s *store, ready func(*store, string
 	case <-ctx.Done():
 	}
 	return p.drained(ctx, handler, server)
+}
+
+// followInbox moves on what other clients of the store put into events_inbox.
+// An embedded store has no others: there are rows only where it was restored
+// from a server's.
+func (s *store) followInbox(ctx context.Context, moved func(ingest.Moved)) {
+	inbox := ingest.NewInbox(s.conn, s.writer)
+	inbox.Times, inbox.Moved = s.times, moved
+	inbox.Owns = func(ctx context.Context) (func(int64) bool, error) {
+		err := s.catalogue.Refresh(ctx) // a website may have been declared just before its events came
+		return s.owns, err
+	}
+	if s.dir == "" {
+		inbox.Follow(ctx, refreshEvery)
+		return
+	}
+	if _, err := inbox.Move(ctx); err != nil && ctx.Err() == nil {
+		slog.WarnContext(ctx, "events_inbox is not moved", "error", err)
+	}
 }
 
 // logSettings tells what holds, and what about it is doubtful.

@@ -69,6 +69,12 @@ func (p *program) openStore(ctx context.Context) (*store, error) {
 	return s, nil
 }
 
+// owns says whether the catalogue has the website.
+func (s *store) owns(website int64) bool {
+	_, known := s.catalogue.Snapshot().AccountOfWebsite(website)
+	return known
+}
+
 // embeddedDatabase holds the tables of an embedded store. The engine's default
 // database would look for a table that it does not have as a file.
 const embeddedDatabase = "lifthouse"

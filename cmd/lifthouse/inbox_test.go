@@ -1,0 +1,38 @@
+package main
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestServeMovesTheInboxOn puts rows into the store as another client of it
+// does, and waits until they are in a report.
+func TestServeMovesTheInboxOn(t *testing.T) {
+	h := newHouse(t)
+	h.must("apply", "-f", "testdata/thirty.catalog.yaml")
+	h.token = strings.TrimSpace(h.must("token", "create"))
+	p := &program{out: os.Stdout, err: os.Stderr, getenv: os.Getenv}
+	p.command() // sets the defaults
+	p.serving.listen, p.serving.logLevel = "127.0.0.1:0", "error"
+	ctx, stop := context.WithCancel(t.Context())
+	ready, ended := make(chan string, 1), make(chan error, 1)
+	go func() { ended <- p.serve(ctx, h.store, func(_ *store, url string) { ready <- url }) }()
+	defer func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}()
+	h.url = <-ready
+	if err := h.store.conn.Exec(t.Context(), `INSERT INTO events_inbox (event_id, time, website_id, visitor, event, campaign_id, variation_id) VALUES
+		('1', '2026-05-01 12:00:00', 1, 'a', 'view', 1, 0), ('2', '2026-05-01 12:00:00', 1, 'b', 'view', 1, 1), ('3', '2026-05-01 12:00:00', 5, 'c', 'view', 1, 1)`); err != nil {
+		t.Fatal(err)
+	}
+	var results struct{ Totals struct{ Visitors int } }
+	for look := time.NewTicker(20 * time.Millisecond); results.Totals.Visitors < 2; <-look.C {
+		h.get("/v1/campaigns/1/results", &results)
+	}
+}

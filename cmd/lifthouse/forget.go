@@ -47,9 +47,8 @@ func (p *program) forget(ctx context.Context, w *ingest.Writer, visitors []strin
 			return err
 		}
 		p.say("%d events of %d subjects are stored. Erase them for good? [y/N]", found.Events, found.Subjects)
-		answer, _ := bufio.NewReader(p.in).ReadString('\n')
-		if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
-			return fmt.Errorf("nothing was erased; answer y, or give --yes")
+		if err := p.consent(); err != nil {
+			return err
 		}
 	}
 	erased, err := w.Forget(ctx, visitors, websites)
@@ -57,5 +56,14 @@ func (p *program) forget(ctx context.Context, w *ingest.Writer, visitors []strin
 		return err
 	}
 	p.say("%d events of %d subjects erased", erased.Events, erased.Subjects)
+	return nil
+}
+
+// consent reads the answer to a question that was asked.
+func (p *program) consent() error {
+	answer, _ := bufio.NewReader(p.in).ReadString('\n')
+	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
+		return fmt.Errorf("nothing was erased; answer y, or give --yes")
+	}
 	return nil
 }

@@ -75,6 +75,9 @@ func (p *program) serve(ctx context.Context, s *store, ready func(*store, string
 	handler := api.New(s.engine, s.catalogue, api.Intake{Collector: collector, Deliveries: ingest.NewDeliveries(s.conn), Times: s.times}, options)
 	background.Go(func() { s.catalogue.Follow(following, refreshEvery) })
 	background.Go(func() { s.engine.FollowVersions(following, versionsEvery) })
+	if days := p.serving.retention; days > 0 {
+		background.Go(func() { s.followRetention(following, days) })
+	}
 	background.Go(func() { s.followInbox(following, handler.CountInbox) })
 	if s.dir != "" {
 		errands, err := listenForErrands(ctx, filepath.Join(s.dir, socketName))

@@ -25,6 +25,7 @@ type serveOptions struct {
 	headers, reads, idle time.Duration
 	drain, drainDelay    time.Duration
 	times                ingest.Times // of events
+	retention            int          // days
 	api                  api.Options
 }
 
@@ -56,6 +57,7 @@ func (p *program) serveFlags(cmd *cobra.Command) {
 	flags.Int64Var(&o.api.MaxEvents, "max-events-body", d.MaxEvents, "most bytes of a body of events, decompressed; 0: no limit")
 	flags.Int64Var(&o.api.WaitingEvents, "events-queue", d.WaitingEvents, "events that may wait to be written before senders are told to come back")
 	p.timeFlags(cmd)
+	flags.IntVar(&o.retention, "retention-days", 0, "days after its end, once it is stopped, that a campaign or widget is erased with all its events, at start and each day; 0: never")
 	flags.DurationVar(&o.api.ResultsAge, "results-age", d.ResultsAge, "how long results are good for while nothing changes; 0: they are computed for every request")
 	flags.Int64Var(&o.api.ResultsMemory, "results-memory", d.ResultsMemory, "bytes that kept results may take; 0: none are kept")
 	flags.Float64Var(&o.api.TokenRate, "rate-limit", d.TokenRate, "requests a second of one token, and twice as many at once; 0: no limit")
@@ -114,6 +116,7 @@ func (o *serveOptions) faults() []string {
 	for name, value := range map[string]float64{
 		"max-body": float64(o.api.MaxBody), "max-events-body": float64(o.api.MaxEvents), "results-memory": float64(o.api.ResultsMemory), "rate-limit": o.api.TokenRate,
 		"store-concurrency": float64(o.api.StoreSlots), "store-queue": float64(o.api.StoreQueue),
+		"retention-days": float64(o.retention),
 	} {
 		if !(value >= 0) || math.IsInf(value, 0) {
 			fault(name, value, "a number from 0")

@@ -1,0 +1,73 @@
+package ingest
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+
+	"lifthouse/schema"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+)
+
+//go:embed sql/subjects.sql
+var subjectsStored string
+
+//go:embed sql/drop_events.sql
+var dropEvents string
+
+//go:embed sql/drop_stats.sql
+var dropStats string
+
+// SubjectID names a campaign, or a widget with its experiments.
+type SubjectID struct {
+	WebsiteID int64
+	Subject   schema.Subject
+	ID        int64
+}
+
+// CountSubjects returns how many events are stored of those subjects of which
+// anything is.
+func (w *Writer) CountSubjects(ctx context.Context, subjects []SubjectID) (map[SubjectID]uint64, error) {
+	rows, err := w.conn.Query(ctx, subjectsStored, namedSubjects(subjects)...)
+	if err != nil {
+		return nil, fmt.Errorf("count events of subjects: %w", err)
+	}
+	defer func() { _ = rows.Close() }()
+	counts := map[SubjectID]uint64{}
+	for rows.Next() {
+		var s SubjectID
+		var of string
+		var events uint64
+		if err := rows.Scan(&s.WebsiteID, &of, &s.ID, &events); err != nil {
+			return nil, fmt.Errorf("count events of subjects: %w", err)
+		}
+		s.Subject = schema.Subject(of)
+		counts[s] = events
+	}
+	return counts, rows.Err()
+}
+
+// DropSubjects erases all events of the subjects, and their counters. Goals
+// without exposures stay, for they are their website's. Nothing is written
+// meanwhile. What a crash cut off is done by dropping them again.
+func (w *Writer) DropSubjects(ctx context.Context, subjects []SubjectID) error {
+	return w.Pause(ctx, func() error {
+		ctx := context.WithoutCancel(ctx) // half done, the counters would be wrong
+		for _, statement := range []string{dropEvents, dropStats} {
+			if err := w.conn.Exec(ctx, statement, namedSubjects(subjects)...); err != nil {
+				return fmt.Errorf("drop subjects: %w", err)
+			}
+		}
+		w.wrote(ctx)
+		return nil
+	})
+}
+
+func namedSubjects(subjects []SubjectID) []any {
+	websites, kinds, ids := make([]int64, len(subjects)), make([]string, len(subjects)), make([]int64, len(subjects))
+	for i, s := range subjects {
+		websites[i], kinds[i], ids[i] = s.WebsiteID, string(s.Subject), s.ID
+	}
+	return []any{clickhouse.Named("website_ids", websites), clickhouse.Named("subjects", kinds), clickhouse.Named("subject_ids", ids)}
+}

@@ -1,0 +1,85 @@
+package ingest_test
+
+import (
+	"context"
+	"maps"
+	"testing"
+	"time"
+
+	"lifthouse/schema"
+	"lifthouse/schema/ingest"
+	"lifthouse/schema/schematest"
+)
+
+// TestDropSubjectsLeavesTheOthersWhole compares the store after dropping
+// subjects with one that never knew them.
+func TestDropSubjectsLeavesTheOthersWhole(t *testing.T) {
+	never, knew := schematest.Open(t), schematest.Open(t)
+	var others, own []schema.Event
+	for _, visitor := range []string{"a", "b"} {
+		for website := range int64(2) {
+			seen := view("e"+visitor, 12)
+			seen.VisitorID, seen.WebsiteID = schema.Hash(visitor), 1+website
+			goal := seen
+			goal.Kind, goal.GoalID, goal.Value, goal.EventID = schema.KindGoal, 3, 5, 7
+			goal.Subject, goal.SubjectID, goal.Time = schema.SubjectNone, 0, seen.Time.Add(40*24*time.Hour)
+			widget, experiment, other := seen, seen, seen
+			widget.Subject, experiment.Subject, experiment.ExperimentID, other.SubjectID = schema.SubjectWidget, schema.SubjectWidget, 4, 13
+			others = append(others, goal, other)
+			if website == 1 {
+				own = append(own, seen, widget, experiment) // and a goal derived for each
+			} else {
+				others = append(others, seen, widget, experiment)
+			}
+		}
+	}
+	if _, err := ingest.NewWriter(never).Write(t.Context(), others); err != nil {
+		t.Fatal(err)
+	}
+	w := ingest.NewWriter(knew)
+	for _, events := range [][]schema.Event{others, own} {
+		if _, err := w.Write(t.Context(), events); err != nil {
+			t.Fatal(err)
+		}
+	}
+	told := 0
+	w.AfterWrite(func(context.Context) { told++ })
+	campaign, widget := ingest.SubjectID{WebsiteID: 2, Subject: schema.SubjectCampaign, ID: 12}, ingest.SubjectID{WebsiteID: 2, Subject: schema.SubjectWidget, ID: 12}
+	subjects := []ingest.SubjectID{campaign, widget, {WebsiteID: 9, Subject: schema.SubjectCampaign, ID: 12}}
+	for _, want := range []map[ingest.SubjectID]uint64{{campaign: 4, widget: 8}, {}} {
+		if got, err := w.CountSubjects(t.Context(), subjects); err != nil || !maps.Equal(got, want) {
+			t.Errorf("stored %v, %v; want %v", got, err, want)
+		}
+		if err := w.DropSubjects(t.Context(), subjects); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantEvents, wantCounters := digests(t, never)
+	if events, counters := digests(t, knew); events != wantEvents || counters != wantCounters || told != 2 {
+		t.Errorf("events %d, counters %d, told %d times; want %d, %d, 2", events, counters, told, wantEvents, wantCounters)
+	}
+}
+
+// TestDropSubjectsEndsWhatACrashLeft has a process die between the events and
+// the counters.
+func TestDropSubjectsEndsWhatACrashLeft(t *testing.T) {
+	conn := schematest.Open(t)
+	if _, err := ingest.NewWriter(conn).Write(t.Context(), []schema.Event{view("e", 12)}); err != nil {
+		t.Fatal(err)
+	}
+	subject := ingest.SubjectID{WebsiteID: 1, Subject: schema.SubjectCampaign, ID: 12}
+	left := 1
+	if err := ingest.NewWriter(dying{conn, &left}).DropSubjects(t.Context(), []ingest.SubjectID{subject}); err == nil {
+		t.Fatal("nobody died")
+	}
+	w := ingest.NewWriter(conn)
+	if got, err := w.CountSubjects(t.Context(), []ingest.SubjectID{subject}); err != nil || !maps.Equal(got, map[ingest.SubjectID]uint64{subject: 0}) {
+		t.Fatalf("stored %v, %v; want counters without events", got, err)
+	}
+	if err := w.DropSubjects(t.Context(), []ingest.SubjectID{subject}); err != nil {
+		t.Fatal(err)
+	}
+	if counted := number(t, conn, "SELECT count() FROM subject_stats"); counted != 0 {
+		t.Errorf("%d rows of counters are left", counted)
+	}
+}

@@ -1,0 +1,20 @@
+-- One row per subject asked for of which anything is stored: how many events. Counters that a crash left behind are
+-- something too, of 0 events.
+SELECT
+    website_id,
+    toString(subject) AS of,
+    subject_id,
+    sum(n)            AS events
+FROM
+(
+    SELECT website_id, subject, subject_id, count() AS n
+    FROM events
+    WHERE (website_id, subject, subject_id) IN arrayZip({website_ids:Array(Int64)}, {subjects:Array(String)}, {subject_ids:Array(Int64)})
+    GROUP BY website_id, subject, subject_id
+    UNION ALL
+    SELECT website_id, subject, subject_id, toUInt64(0) AS n
+    FROM subject_stats
+    WHERE (website_id, subject, subject_id) IN arrayZip({website_ids:Array(Int64)}, {subjects:Array(String)}, {subject_ids:Array(Int64)})
+    GROUP BY website_id, subject, subject_id
+)
+GROUP BY website_id, subject, subject_id

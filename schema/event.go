@@ -73,18 +73,28 @@ func Hash(id string) uint64 { return xxhash.Sum64String(id) }
 
 const insertEvents = `INSERT INTO events (website_id, subject, subject_id, experiment_id, visitor_id, time, event_id,
 	variation_id, event, goal_id, value, profit, extra_value, device, browser, os, country, region, city, channel,
-	referrer, utm_source, utm_medium, utm_campaign, utm_content, utm_term, first_visit_page, visitor_type, ingested_at)`
+	referrer, utm_source, utm_medium, utm_campaign, utm_content, utm_term, first_visit_page, visitor_type, ingested_at`
 
 // InsertEvents stores the rows, all accepted at one instant; it returns when
 // they are stored. It does not look for duplicates: ingest.Writer does, and is
 // the one caller.
 func InsertEvents(ctx context.Context, conn driver.Conn, events []Event, acceptedAt time.Time) error {
-	batch, err := conn.PrepareBatch(ctx, insertEvents)
+	return InsertEventsOf(ctx, conn, "", events, acceptedAt)
+}
+
+// InsertEventsOf is InsertEvents for a store of several writers, of which this
+// is the one with the name.
+func InsertEventsOf(ctx context.Context, conn driver.Conn, writer string, events []Event, acceptedAt time.Time) error {
+	statement, columns := insertEvents+")", eventColumns(events, acceptedAt)
+	if writer != "" {
+		statement, columns = insertEvents+", writer)", append(columns, column(events, func(*Event) string { return writer }))
+	}
+	batch, err := conn.PrepareBatch(ctx, statement)
 	if err != nil {
 		return fmt.Errorf("insert events: %w", err)
 	}
 	defer func() { _ = batch.Close() }()
-	for i, column := range eventColumns(events, acceptedAt) {
+	for i, column := range columns {
 		if err := batch.Column(i).Append(column); err != nil {
 			return fmt.Errorf("insert events: column %d: %w", i, err)
 		}

@@ -60,6 +60,9 @@ func (p *program) openStore(ctx context.Context) (*store, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	s.writer = ingest.NewWriter(s.conn)
+	if s.dir == "" { // no lock keeps other processes from the store
+		s.writer.Share()
+	}
 	s.engine = engine.New(s.conn, s.catalogue, p.limits)
 	s.writer.AfterWrite(func(ctx context.Context) {
 		if err := s.engine.RefreshVersions(ctx); err != nil {

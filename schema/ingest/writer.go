@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"fmt"
 	"slices"
-	"time"
 
 	"lifthouse/schema"
 
@@ -39,6 +38,7 @@ type Writer struct {
 	conn  driver.Conn
 	turn  chan struct{} // held from look-up to insert
 	wrote func(context.Context)
+	name  string // in the rows it writes to a store that others write to too; else empty
 }
 
 // NewWriter returns the writer of a store. A process has one for each store.
@@ -154,11 +154,15 @@ func (w *Writer) WriteEach(ctx context.Context, events []schema.Event) ([]Verdic
 	if err := ctx.Err(); err != nil {
 		return nil, Outcome{}, err
 	}
-	acceptedAt := time.Now().UTC().Truncate(time.Millisecond)
 	// ClickHouse commits the events' parts before the rows of the views on them: an insert that is cancelled in
 	// between leaves subject_stats short for ever, since a repetition finds the events stored.
-	if err := schema.InsertEvents(context.WithoutCancel(ctx), w.conn, fresh, acceptedAt); err != nil {
+	if err := w.insert(context.WithoutCancel(ctx), fresh); err != nil {
 		return nil, Outcome{}, err
+	}
+	if w.name != "" {
+		if outcome, err = w.settle(ctx, events, verdicts, fresh); err != nil {
+			return nil, Outcome{}, err
+		}
 	}
 	w.wrote(ctx)
 	return verdicts, outcome, nil

@@ -1,0 +1,195 @@
+package ingest
+
+import (
+	"context"
+	"crypto/rand"
+	_ "embed"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"lifthouse/schema"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+)
+
+//go:embed sql/raced.sql
+var raced string
+
+//go:embed sql/concede.sql
+var concede string
+
+// Of two processes that are given one event in the same moment, neither may
+// find it stored, and both insert it. So a writer of a shared store looks its
+// rows up once more when they are in. The store gives inserts numbers in the
+// order in which they become visible: whoever came later sees the earlier copy
+// there and takes its own back, its row and what was counted of it. Nobody
+// touches another's rows, so that none is taken back twice.
+//
+// The same holds for a goal and the view that it counts for, which neither
+// writer may have seen of the other: whoever came later sees both.
+
+// Share says that other processes write to the store too. It is called before
+// the first write.
+func (w *Writer) Share() { w.name = rand.Text() }
+
+// settle makes good what other writers did between the look-up of the events
+// and their insert: it takes back rows that came second, changes the verdicts
+// on them, and adds rows of goals that are due since. fresh is what was
+// inserted.
+func (w *Writer) settle(ctx context.Context, events []schema.Event, verdicts []Verdict, fresh []schema.Event) (Outcome, error) {
+	ctx = context.WithoutCancel(ctx) // what is inserted twice has to go
+	inserted := chosen(events, verdicts)
+	lost, err := w.takeBack(ctx, fresh)
+	if err != nil {
+		return Outcome{}, err
+	}
+	attributed := len(fresh) - len(inserted)
+	for i := len(inserted); i < len(fresh); i++ { // the derived rows stand behind the others
+		if lost[identityOf(&fresh[i])] {
+			attributed--
+		}
+	}
+	derived, err := w.attributed(ctx, inserted)
+	if err != nil {
+		return Outcome{}, err
+	}
+	late, err := w.withDerived(ctx, nil, derived)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if len(late) > 0 {
+		if err := w.insert(ctx, late); err != nil {
+			return Outcome{}, err
+		}
+		again, err := w.takeBack(ctx, late)
+		if err != nil {
+			return Outcome{}, err
+		}
+		attributed += len(late) - len(again)
+	}
+	if err := w.judgeLost(ctx, events, verdicts, lost); err != nil {
+		return Outcome{}, err
+	}
+	outcome := outcomeOf(verdicts)
+	outcome.Attributed = attributed
+	return outcome, nil
+}
+
+func (w *Writer) insert(ctx context.Context, events []schema.Event) error {
+	return schema.InsertEventsOf(ctx, w.conn, w.name, events, time.Now().UTC().Truncate(time.Millisecond))
+}
+
+// judgeLost says of the events that came second what they are duplicates of.
+func (w *Writer) judgeLost(ctx context.Context, events []schema.Event, verdicts []Verdict, lost map[identity]bool) error {
+	if len(lost) == 0 {
+		return nil
+	}
+	var second []schema.Event
+	for i := range events {
+		if verdicts[i] == Stored && lost[identityOf(&events[i])] {
+			second = append(second, events[i])
+		}
+	}
+	first, err := w.stored(ctx, second)
+	if err != nil {
+		return err
+	}
+	for i := range events {
+		if e := &events[i]; verdicts[i] == Stored && lost[identityOf(e)] {
+			verdicts[i] = Duplicate
+			if earlier, known := first[identityOf(e)]; known {
+				verdicts[i] = repeated(&earlier, e)
+			}
+		}
+	}
+	return nil
+}
+
+// takeBack removes those of the rows, which this writer inserted, of which
+// another has an earlier copy, and returns them.
+func (w *Writer) takeBack(ctx context.Context, rows []schema.Event) (map[identity]bool, error) {
+	lost := map[identity]bool{}
+	for some := range slices.Chunk(rows, mixedLookupSize) {
+		second, err := w.second(ctx, some)
+		if err != nil {
+			return nil, err
+		}
+		if len(second) == 0 {
+			continue
+		}
+		params := append(namedIdentities(second), clickhouse.Named("writer", w.name))
+		if err := w.conn.Exec(ctx, concede, params...); err != nil {
+			return nil, fmt.Errorf("take back events that another server stored first: %w", err)
+		}
+		if err := w.gone(ctx, second); err != nil {
+			return nil, err
+		}
+		// Last: whoever has seen the counters change finds the events gone.
+		if err := schema.UncountEvents(ctx, w.conn, second); err != nil {
+			return nil, err
+		}
+		for i := range second {
+			lost[identityOf(&second[i])] = true
+		}
+	}
+	return lost, nil
+}
+
+// second returns those of the rows of which another writer has an earlier copy.
+func (w *Writer) second(ctx context.Context, rows []schema.Event) ([]schema.Event, error) {
+	found, err := w.conn.Query(ctx, raced, append(namedIdentities(rows), clickhouse.Named("writer", w.name))...)
+	if err != nil {
+		return nil, fmt.Errorf("look for copies of other servers: %w", err)
+	}
+	defer func() { _ = found.Close() }()
+	raced := map[identity]bool{}
+	for found.Next() {
+		var id identity
+		var of string
+		if err := found.Scan(&id.websiteID, &of, &id.subjectID, &id.experimentID, &id.visitorID, &id.eventID); err != nil {
+			return nil, fmt.Errorf("look for copies of other servers: %w", err)
+		}
+		id.subject.subject = schema.Subject(of)
+		raced[id] = true
+	}
+	if err := found.Err(); err != nil {
+		return nil, fmt.Errorf("look for copies of other servers: %w", err)
+	}
+	return slices.DeleteFunc(slices.Clone(rows), func(e schema.Event) bool { return !raced[identityOf(&e)] }), nil
+}
+
+// Taking rows back is a matter of milliseconds, for they are in new and small
+// parts.
+const (
+	goneFirst = 2 * time.Millisecond
+	goneLast  = 30 * time.Second
+)
+
+// gone waits until the rows are not found any more. Waiting for the statement
+// that removes them would be waiting for every merge of old parts, too.
+func (w *Writer) gone(ctx context.Context, rows []schema.Event) error {
+	deadline := time.Now().Add(goneLast)
+	for wait := goneFirst; ; wait *= 2 {
+		left, err := w.second(ctx, rows)
+		switch {
+		case err != nil || len(left) == 0:
+			return err
+		case time.Now().After(deadline):
+			return errors.New("take back events that another server stored first: the store does not get to it")
+		}
+		<-time.After(wait)
+	}
+}
+
+func namedIdentities(rows []schema.Event) []any {
+	return []any{
+		clickhouse.Named("website_ids", each(rows, func(e *schema.Event) int64 { return e.WebsiteID })),
+		clickhouse.Named("subjects", each(rows, func(e *schema.Event) string { return string(e.Subject) })),
+		clickhouse.Named("subject_ids", each(rows, func(e *schema.Event) int64 { return e.SubjectID })),
+		clickhouse.Named("experiment_ids", each(rows, func(e *schema.Event) int64 { return e.ExperimentID })),
+		clickhouse.Named("visitor_ids", each(rows, func(e *schema.Event) uint64 { return e.VisitorID })),
+		clickhouse.Named("event_ids", each(rows, func(e *schema.Event) uint64 { return e.EventID })),
+	}
+}

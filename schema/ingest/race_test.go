@@ -1,0 +1,301 @@
+package ingest_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"lifthouse/schema"
+	"lifthouse/schema/ingest"
+	"lifthouse/schema/schematest"
+)
+
+// meeting has writers wait for each other before they insert, so that none
+// finds what the other is about to store.
+type meeting struct {
+	mutex   sync.Mutex
+	missing int
+	met     chan struct{}
+}
+
+func meetingOf(writers int) *meeting { return &meeting{missing: writers, met: make(chan struct{})} }
+
+func (m *meeting) arrive() {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if m.missing--; m.missing == 0 {
+		close(m.met)
+	}
+}
+
+// racer is a writer's connection.
+type racer struct {
+	driver.Conn
+	at      *meeting
+	arrived bool
+}
+
+func (r *racer) PrepareBatch(ctx context.Context, query string, opts ...driver.PrepareBatchOption) (driver.Batch, error) {
+	if strings.Contains(query, "INTO events ") {
+		r.arrive()
+		<-r.at.met
+	}
+	return r.Conn.PrepareBatch(ctx, query, opts...)
+}
+
+func (r *racer) arrive() {
+	if !r.arrived {
+		r.arrived = true
+		r.at.arrive()
+	}
+}
+
+// next has the writer come to another meeting.
+func (r *racer) next(m *meeting) { r.at, r.arrived = m, false }
+
+// written is what several writers were told.
+type written struct {
+	sync.Mutex
+	outcome ingest.Outcome
+	stored  []schema.Event // by their verdicts
+}
+
+func (w *written) add(events []schema.Event, verdicts []ingest.Verdict, o ingest.Outcome) {
+	w.Lock()
+	defer w.Unlock()
+	w.outcome.Add(o)
+	for i, v := range verdicts {
+		if v == ingest.Stored {
+			w.stored = append(w.stored, events[i])
+		}
+	}
+}
+
+// copies draws events of few identities. Clicks with one identity may differ in
+// time, also by a month, and in content; views and goals do not.
+func copies(r *rand.Rand) []schema.Event {
+	events := make([]schema.Event, 1+r.IntN(30))
+	for i := range events {
+		n := r.Uint64N(40)
+		e := schema.Event{
+			WebsiteID: 1, EventID: n, VisitorID: n % 5, Time: time.Date(2026, 5, 1, int(n/4), 0, 0, 0, time.UTC),
+			Subject: schema.SubjectCampaign, SubjectID: 1 + int64(n%2), Kind: schema.KindView,
+		}
+		switch n % 3 {
+		case 1:
+			e.Kind, e.Value, e.Time = schema.KindClick, r.Int64N(3), e.Time.Add(time.Duration(r.IntN(3))*20*24*time.Hour)
+		case 2:
+			e.Subject, e.SubjectID, e.Kind, e.GoalID, e.Value = schema.SubjectNone, 0, schema.KindGoal, 3, int64(n)
+		}
+		events[i] = e
+	}
+	return events
+}
+
+func identityText(e *schema.Event) string {
+	return fmt.Sprint(e.WebsiteID, e.Subject, e.SubjectID, e.ExperimentID, e.VisitorID, " ", e.EventID)
+}
+
+// TestWritersOfOneStoreCountEachEventOnce races two writers, batch by batch.
+func TestWritersOfOneStoreCountEachEventOnce(t *testing.T) {
+	rounds, batches := 6, 4
+	if testing.Short() {
+		rounds = 3
+	}
+	for round := range rounds {
+		t.Run(fmt.Sprint(round), func(t *testing.T) {
+			t.Parallel()
+			r := rand.New(rand.NewPCG(3, uint64(round)))
+			conn := schematest.Open(t)
+			racers := [2]*racer{{Conn: conn}, {Conn: conn}}
+			var writers [2]*ingest.Writer
+			for i := range writers {
+				writers[i] = ingest.NewWriter(racers[i])
+				writers[i].Share()
+			}
+			var told written
+			var all []schema.Event
+			for range batches {
+				var running sync.WaitGroup
+				m := meetingOf(len(writers))
+				for i := range writers {
+					events := copies(r)
+					all = append(all, events...)
+					racers[i].next(m)
+					running.Go(func() {
+						defer racers[i].arrive()
+						verdicts, outcome, err := writers[i].WriteEach(t.Context(), events)
+						if err != nil {
+							t.Error(err)
+						}
+						told.add(events, verdicts, outcome)
+					})
+				}
+				running.Wait()
+			}
+			checkFold(t, conn, all, &told)
+		})
+	}
+}
+
+// checkFold compares what is stored with the events by the definition, and
+// with what the writers were told.
+func checkFold(t *testing.T, conn driver.Conn, all []schema.Event, told *written) {
+	t.Helper()
+	distinct, derived, goals := map[string]bool{}, 0, map[uint64][]schema.Event{}
+	for i := range all {
+		distinct[identityText(&all[i])] = true
+		goals[all[i].VisitorID] = append(goals[all[i].VisitorID], all[i])
+	}
+	var want []string
+	for _, events := range goals {
+		want = append(want, wantGoals(events)...)
+	}
+	for _, goal := range want {
+		if !strings.Contains(goal, string(schema.SubjectNone)) {
+			derived++
+		}
+	}
+	got := slices.Concat(slices.Collect(maps.Values(storedGoals(t, conn)))...)
+	if slices.Sort(want); !slices.Equal(slices.Sorted(slices.Values(got)), want) {
+		t.Errorf("goals\n got %q\nwant %q", got, want)
+	}
+	rows := number(t, conn, "SELECT count() FROM events")
+	if int(rows) != len(distinct)+derived || told.outcome.Inserted != len(distinct) || told.outcome.Attributed != derived {
+		t.Errorf("%d rows, told of %+v; want %d distinct and %d derived", rows, told.outcome, len(distinct), derived)
+	}
+	for i := range told.stored {
+		e := &told.stored[i]
+		if found := number(t, conn, fmt.Sprintf(`SELECT count() FROM events WHERE event_id = %d AND visitor_id = %d AND subject = '%s' AND subject_id = %d
+			AND value = %d AND toUnixTimestamp64Milli(time) = %d`, e.EventID, e.VisitorID, e.Subject, e.SubjectID, e.Value, e.Time.UnixMilli())); found != 1 {
+			t.Errorf("%+v is told to be stored, and found %d times", *e, found)
+		}
+	}
+	if changed, err := schema.RepairStats(t.Context(), conn); changed || err != nil {
+		t.Errorf("subject_stats disagreed with events: %v, %v", changed, err)
+	}
+}
+
+// TestTheLaterInsertGivesWay has one writer do all its work between another's
+// look-up and insert: only the other can know that there are two copies. Names
+// of writers are drawn, so that it is tried often, and merges hide which came
+// first.
+func TestTheLaterInsertGivesWay(t *testing.T) {
+	conn := schematest.Open(t)
+	for n := range 8 {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			first, second := view(fmt.Sprint(n), 12), view(fmt.Sprint(n), 12)
+			first.Time = first.Time.Add(time.Hour) // so that they are merged into the other order
+			second.VariationID = 1
+			late := ingest.NewWriter(between{optimizing{conn}, func() {
+				w := ingest.NewWriter(conn)
+				w.Share()
+				if outcome, err := w.Write(t.Context(), []schema.Event{first}); err != nil || outcome.Inserted != 1 {
+					t.Errorf("first: %+v, %v", outcome, err)
+				}
+			}})
+			late.Share()
+			verdicts, outcome, err := late.WriteEach(t.Context(), []schema.Event{second})
+			if err != nil || verdicts[0] != ingest.Conflict || outcome != (ingest.Outcome{Duplicates: 1, Conflicts: 1}) {
+				t.Errorf("second: %v, %+v, %v; want a conflict", verdicts, outcome, err)
+			}
+			if outcome, err := ingest.NewWriter(conn).Write(t.Context(), []schema.Event{first}); err != nil || outcome != (ingest.Outcome{Duplicates: 1}) {
+				t.Errorf("first again: %+v, %v; want it to stand", outcome, err)
+			}
+		})
+	}
+	if counted := number(t, conn, "SELECT sum(rows) FROM subject_stats"); counted != 8 {
+		t.Errorf("%d counted, want 8", counted)
+	}
+}
+
+// between does something between a writer's look-up and its insert.
+type between struct {
+	driver.Conn
+	work func()
+}
+
+func (c between) PrepareBatch(ctx context.Context, query string, opts ...driver.PrepareBatchOption) (driver.Batch, error) {
+	if strings.Contains(query, "INTO events ") {
+		c.work()
+	}
+	return c.Conn.PrepareBatch(ctx, query, opts...)
+}
+
+// TestRacedCopiesOutliveMerges merges between the inserts of two writers and
+// their look at what the other did.
+func TestRacedCopiesOutliveMerges(t *testing.T) {
+	conn := schematest.Open(t)
+	var told written
+	m := meetingOf(2)
+	var running sync.WaitGroup
+	for range 2 {
+		r := &racer{Conn: optimizing{conn}, at: m}
+		w := ingest.NewWriter(r)
+		w.Share()
+		running.Go(func() {
+			verdicts, outcome, err := w.WriteEach(t.Context(), []schema.Event{view("e", 12)})
+			if err != nil {
+				t.Error(err)
+			}
+			told.add([]schema.Event{view("e", 12)}, verdicts, outcome)
+		})
+	}
+	running.Wait()
+	checkFold(t, conn, []schema.Event{view("e", 12)}, &told)
+	if want := (ingest.Outcome{Inserted: 1, Duplicates: 1}); told.outcome != want {
+		t.Errorf("told of %+v, want %+v", told.outcome, want)
+	}
+}
+
+// optimizing merges all events before it looks for copies.
+type optimizing struct{ driver.Conn }
+
+func (c optimizing) Query(ctx context.Context, query string, args ...any) (driver.Rows, error) {
+	if strings.Contains(query, "_block_number") {
+		if err := c.Exec(ctx, "OPTIMIZE TABLE events FINAL"); err != nil {
+			return nil, err
+		}
+	}
+	return c.Conn.Query(ctx, query, args...)
+}
+
+// TestTwoMoversMoveEachRowOnce has two servers move the same rows at the same
+// moment, many enough that they are taken back in several statements.
+func TestTwoMoversMoveEachRowOnce(t *testing.T) {
+	const rows = 20_000
+	conn := schematest.Open(t)
+	for n := range 2 {
+		exec(t, conn, fmt.Sprintf(`INSERT INTO events_inbox (time, website_id, visitor, event, campaign_id, variation_id)
+			SELECT '2026-05-01 12:00:00', 1, toString(number), 'view', 12, %d FROM numbers(%d)`, n, rows/2))
+	}
+	m := meetingOf(2)
+	var told [2]ingest.Moved
+	var running sync.WaitGroup
+	for i := range told {
+		w := ingest.NewWriter(&racer{Conn: conn, at: m})
+		w.Share()
+		running.Go(func() {
+			var err error
+			if told[i], err = ingest.NewInbox(conn, w).Move(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	running.Wait()
+	stored, counted, left := number(t, conn, "SELECT count() FROM events"), number(t, conn, "SELECT sum(rows) FROM subject_stats"), number(t, conn, "SELECT count() FROM events_inbox")
+	if stored != rows || counted != rows || left != 0 {
+		t.Errorf("%d stored, %d counted, %d left; want %d, %d, 0", stored, counted, left, rows, rows)
+	}
+	if told[0].Stored+told[1].Stored != rows || told[0].Duplicates+told[1].Duplicates != rows {
+		t.Errorf("told of %+v, want %d stored and as many duplicates", told, rows)
+	}
+}

@@ -1,0 +1,11 @@
+-- Takes back this writer's copies of events. It does not wait for parts that have none of them.
+ALTER TABLE events DELETE
+WHERE writer = {writer:String}
+    AND (website_id, subject, subject_id, experiment_id, visitor_id, event_id) IN arrayZip(
+        {website_ids:Array(Int64)},
+        {subjects:Array(String)},
+        {subject_ids:Array(Int64)},
+        {experiment_ids:Array(Int64)},
+        {visitor_ids:Array(UInt64)},
+        {event_ids:Array(UInt64)})
+SETTINGS mutations_sync = 0

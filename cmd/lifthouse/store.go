@@ -61,7 +61,9 @@ func (p *program) openStore(ctx context.Context) (*store, error) {
 	}
 	s.writer = ingest.NewWriter(s.conn)
 	if s.dir == "" { // no lock keeps other processes from the store
-		s.writer.Share()
+		if err := s.writer.Share(ctx); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
 	}
 	s.engine = engine.New(s.conn, s.catalogue, p.limits)
 	s.writer.AfterWrite(func(ctx context.Context) {

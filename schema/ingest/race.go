@@ -32,7 +32,22 @@ var concede string
 
 // Share says that other processes write to the store too. It is called before
 // the first write.
-func (w *Writer) Share() { w.name = rand.Text() }
+//
+// From then on rows keep the number of their insert through merges. A store of
+// one process goes without: it is 9 % of what an event takes on the disk.
+func (w *Writer) Share(ctx context.Context) error {
+	var kept bool
+	if err := w.conn.QueryRow(ctx, "SELECT position(engine_full, 'enable_block_number_column = 1') > 0 FROM system.tables WHERE database = currentDatabase() AND name = 'events'").Scan(&kept); err != nil {
+		return fmt.Errorf("share the store: %w", err)
+	}
+	if !kept {
+		if err := w.conn.Exec(ctx, "ALTER TABLE events MODIFY SETTING enable_block_number_column = 1"); err != nil {
+			return fmt.Errorf("share the store: %w", err)
+		}
+	}
+	w.name = rand.Text()
+	return nil
+}
 
 // settle makes good what other writers did between the look-up of the events
 // and their insert: it takes back rows that came second, changes the verdicts

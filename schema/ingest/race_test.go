@@ -58,6 +58,13 @@ func (r *racer) arrive() {
 	}
 }
 
+func share(t *testing.T, w *ingest.Writer) {
+	t.Helper()
+	if err := w.Share(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // next has the writer come to another meeting.
 func (r *racer) next(m *meeting) { r.at, r.arrived = m, false }
 
@@ -119,7 +126,7 @@ func TestWritersOfOneStoreCountEachEventOnce(t *testing.T) {
 			var writers [2]*ingest.Writer
 			for i := range writers {
 				writers[i] = ingest.NewWriter(racers[i])
-				writers[i].Share()
+				share(t, writers[i])
 			}
 			var told written
 			var all []schema.Event
@@ -197,12 +204,12 @@ func TestTheLaterInsertGivesWay(t *testing.T) {
 			second.VariationID = 1
 			late := ingest.NewWriter(between{optimizing{conn}, func() {
 				w := ingest.NewWriter(conn)
-				w.Share()
+				share(t, w)
 				if outcome, err := w.Write(t.Context(), []schema.Event{first}); err != nil || outcome.Inserted != 1 {
 					t.Errorf("first: %+v, %v", outcome, err)
 				}
 			}})
-			late.Share()
+			share(t, late)
 			verdicts, outcome, err := late.WriteEach(t.Context(), []schema.Event{second})
 			if err != nil || verdicts[0] != ingest.Conflict || outcome != (ingest.Outcome{Duplicates: 1, Conflicts: 1}) {
 				t.Errorf("second: %v, %+v, %v; want a conflict", verdicts, outcome, err)
@@ -240,7 +247,7 @@ func TestRacedCopiesOutliveMerges(t *testing.T) {
 	for range 2 {
 		r := &racer{Conn: optimizing{conn}, at: m}
 		w := ingest.NewWriter(r)
-		w.Share()
+		share(t, w)
 		running.Go(func() {
 			verdicts, outcome, err := w.WriteEach(t.Context(), []schema.Event{view("e", 12)})
 			if err != nil {
@@ -282,7 +289,7 @@ func TestTwoMoversMoveEachRowOnce(t *testing.T) {
 	var running sync.WaitGroup
 	for i := range told {
 		w := ingest.NewWriter(&racer{Conn: conn, at: m})
-		w.Share()
+		share(t, w)
 		running.Go(func() {
 			var err error
 			if told[i], err = ingest.NewInbox(conn, w).Move(t.Context()); err != nil {

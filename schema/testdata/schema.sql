@@ -42,7 +42,7 @@ CREATE TABLE events (`website_id` Int64,
   `first_visit_page` String CODEC(ZSTD(1)),
   `visitor_type` LowCardinality(String) COMMENT 'new, returning or empty',
   `ingested_at` DateTime64(3, 'UTC') COMMENT 'server clock at acceptance' CODEC(Delta(8), ZSTD(1)),
-  `writer` LowCardinality(String) COMMENT 'process that wrote the row; empty where the store has one process') ENGINE = ReplacingMergeTree PARTITION BY toYYYYMM(time) PRIMARY KEY (website_id, subject, subject_id, experiment_id, visitor_id, time, event_id) ORDER BY (website_id, subject, subject_id, experiment_id, visitor_id, time, event_id, writer) SETTINGS index_granularity = 512, enable_block_number_column = 1
+  `writer` LowCardinality(String) COMMENT 'process that wrote the row; empty where the store has one process') ENGINE = ReplacingMergeTree PARTITION BY toYYYYMM(time) PRIMARY KEY (website_id, subject, subject_id, experiment_id, visitor_id, time, event_id) ORDER BY (website_id, subject, subject_id, experiment_id, visitor_id, time, event_id, writer) SETTINGS index_granularity = 512
 
 CREATE TABLE events_inbox (`website_id` Int64 COMMENT 'has to be in the catalogue',
   `event_id` String COMMENT 'as sent; where empty, each row is an event of its own, also one that is inserted twice',

@@ -151,6 +151,7 @@ func (w *Writer) storedGoals(ctx context.Context, p *part) ([]*schema.Event, err
 	for visitor := range p.views {
 		visitors = append(visitors, visitor)
 	}
+	slices.Sort(visitors) // the order of the key
 	stored := map[identity]schema.Event{}
 	for some := range slices.Chunk(visitors, lookupSize) {
 		if err := w.find(ctx, stored, bareGoals, clickhouse.Named("website_id", p.websiteID), clickhouse.Named("visitor_ids", some)); err != nil {

@@ -115,7 +115,7 @@ func (b Body) line(number int64, event *fields, fault error) Line {
 	if b.Key != "" {
 		fallback = strconv.FormatInt(b.WebsiteID, 10) + ":" + b.Key + ":" + strconv.FormatInt(number, 10)
 	}
-	rows, err := build(event, fallback)
+	rows, err := build(nil, event, fallback)
 	switch {
 	case err != nil:
 		line.Fault = err

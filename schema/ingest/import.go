@@ -16,7 +16,7 @@ import (
 // batchSize is how many rows are written with one insert: large enough that a
 // part costs little per row, small enough to report progress and hold few rows
 // in memory.
-const batchSize = 50_000
+const batchSize = 100_000
 
 // Options of an import.
 type Options struct {
@@ -286,13 +286,14 @@ func (i *importer) event(b *batch, line int64, at int, event *fields) error {
 		}
 		fallback = fmt.Sprintf("%x:%d:%d", digest, line, at)
 	}
-	rows, err := build(event, fallback)
+	before := len(b.events)
+	rows, err := build(b.events, event, fallback)
 	if err != nil {
 		return err
 	}
-	if owns := i.options.Owns; owns != nil && !owns(rows[0].WebsiteID) {
-		return fmt.Errorf("unknown_website: websiteId %d is in no catalogue; apply one first", rows[0].WebsiteID)
+	if owns := i.options.Owns; owns != nil && !owns(rows[before].WebsiteID) {
+		return fmt.Errorf("unknown_website: websiteId %d is in no catalogue; apply one first", rows[before].WebsiteID)
 	}
-	b.events = append(b.events, rows...)
+	b.events = rows
 	return nil
 }

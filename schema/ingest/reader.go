@@ -248,29 +248,37 @@ func scalar(v *fastjson.Value) (string, error) {
 func objectFields(object *fastjson.Object) (fields, error) {
 	var f fields
 	var faults []string
-	seen := map[string]bool{}
+	var seen [fieldCount + 1]bool // the exposures last
 	object.Visit(func(key []byte, v *fastjson.Value) {
-		name := string(key)
-		if seen[name] {
-			faults = append(faults, name+": given twice")
+		at, known := fieldsByName[string(key)]
+		if !known && string(key) == exposuresName {
+			at, known = fieldCount, true
 		}
-		seen[name] = true
-		var err error
-		if at, known := fieldByName(name); known {
-			f.values[at], err = scalar(v)
-		} else if name == exposuresName {
-			f.exposures, err = exposures(v)
-		} else {
-			err = fmt.Errorf("unknown field; have %s, %s", strings.Join(fieldNames[:], ", "), exposuresName)
-		}
-		if err != nil {
-			faults = append(faults, fmt.Sprintf("%s: %v", name, err))
+		switch {
+		case !known:
+			faults = append(faults, fmt.Sprintf("%s: unknown field; have %s, %s", key, strings.Join(fieldNames[:], ", "), exposuresName))
+		case seen[at]:
+			faults = append(faults, string(key)+": given twice")
+		default:
+			seen[at] = true
+			if err := f.set(at, v); err != nil {
+				faults = append(faults, fmt.Sprintf("%s: %v", key, err))
+			}
 		}
 	})
 	if len(faults) > 0 {
 		return f, errors.New(strings.Join(faults, "; "))
 	}
 	return f, nil
+}
+
+func (f *fields) set(at field, v *fastjson.Value) (err error) {
+	if at == fieldCount {
+		f.exposures, err = exposures(v)
+		return err
+	}
+	f.values[at], err = scalar(v)
+	return err
 }
 
 func exposures(v *fastjson.Value) ([]exposure, error) {

@@ -1,9 +1,11 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -94,6 +96,10 @@ type subject struct {
 	subjectID, experimentID int64
 }
 
+func (s subject) compare(o subject) int {
+	return cmp.Or(cmp.Compare(s.websiteID, o.websiteID), cmp.Compare(s.subject, o.subject), cmp.Compare(s.subjectID, o.subjectID), cmp.Compare(s.experimentID, o.experimentID))
+}
+
 type identity struct {
 	subject
 	visitorID, eventID uint64
@@ -164,8 +170,11 @@ func (w *Writer) WriteEach(ctx context.Context, events []schema.Event) ([]Verdic
 	return verdicts, outcome, nil
 }
 
-// chosen returns the events to store.
+// chosen returns the events to store, which may be the given slice.
 func chosen(events []schema.Event, verdicts []Verdict) []schema.Event {
+	if !slices.ContainsFunc(verdicts, func(v Verdict) bool { return v != Stored }) {
+		return events
+	}
 	some := make([]schema.Event, 0, len(events))
 	for i := range events {
 		if verdicts[i] == Stored {
@@ -242,15 +251,24 @@ func (w *Writer) withDerived(ctx context.Context, fresh, derived []schema.Event)
 }
 
 // stored returns the stored events that have an identity of the given ones.
+// They are looked up in the order of the key: each look-up reads a range of its
+// own, and together they read the subjects' rows once.
 func (w *Writer) stored(ctx context.Context, events []schema.Event) (map[identity]schema.Event, error) {
 	bySubject := map[subject][]*schema.Event{}
 	for i := range events {
 		at := subjectOf(&events[i])
 		bySubject[at] = append(bySubject[at], &events[i])
 	}
+	for _, batch := range bySubject {
+		slices.SortFunc(batch, func(a, b *schema.Event) int { return cmp.Compare(a.VisitorID, b.VisitorID) })
+	}
 	stored := map[identity]schema.Event{}
 	if len(bySubject) > fewSubjects {
-		for part := range slices.Chunk(events, mixedLookupSize) {
+		all := make([]*schema.Event, 0, len(events))
+		for _, at := range slices.SortedFunc(maps.Keys(bySubject), subject.compare) {
+			all = append(all, bySubject[at]...)
+		}
+		for part := range slices.Chunk(all, mixedLookupSize) {
 			if err := w.lookUpMixed(ctx, part, stored); err != nil {
 				return nil, err
 			}
@@ -273,7 +291,6 @@ func (w *Writer) lookUp(ctx context.Context, at subject, batch []*schema.Event, 
 	for i, e := range batch {
 		visitors[i], ids[i] = e.VisitorID, e.EventID
 	}
-	slices.Sort(visitors)
 	return w.find(ctx, stored, standingEvents,
 		clickhouse.Named("website_id", at.websiteID),
 		clickhouse.Named("subject", string(at.subject)),
@@ -284,7 +301,7 @@ func (w *Writer) lookUp(ctx context.Context, at subject, batch []*schema.Event, 
 }
 
 // lookUpMixed adds the stored events of any subject of the batch.
-func (w *Writer) lookUpMixed(ctx context.Context, batch []schema.Event, stored map[identity]schema.Event) error {
+func (w *Writer) lookUpMixed(ctx context.Context, batch []*schema.Event, stored map[identity]schema.Event) error {
 	return w.find(ctx, stored, standingMixed,
 		clickhouse.Named("website_ids", each(batch, func(e *schema.Event) int64 { return e.WebsiteID })),
 		clickhouse.Named("subjects", each(batch, func(e *schema.Event) string { return string(e.Subject) })),
@@ -294,10 +311,10 @@ func (w *Writer) lookUpMixed(ctx context.Context, batch []schema.Event, stored m
 		clickhouse.Named("event_ids", each(batch, func(e *schema.Event) uint64 { return e.EventID })))
 }
 
-func each[T any](events []schema.Event, of func(*schema.Event) T) []T {
+func each[T any](events []*schema.Event, of func(*schema.Event) T) []T {
 	values := make([]T, len(events))
-	for i := range events {
-		values[i] = of(&events[i])
+	for i, e := range events {
+		values[i] = of(e)
 	}
 	return values
 }

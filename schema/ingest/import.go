@@ -161,11 +161,15 @@ func (i *importer) run(ctx context.Context, w *Writer) error {
 	defer cancel()
 	parts := make(chan chan batch, runtime.GOMAXPROCS(0))
 	go i.readAll(ctx, parts)
-	batches := make(chan batch)
-	go gather(ctx, parts, batches)
+	batches, written := make(chan batch), make(chan []schema.Event, 1)
+	go gather(ctx, parts, batches, written)
 	for b := range batches {
 		if err := i.take(ctx, w, b); err != nil {
 			return err
+		}
+		select {
+		case written <- b.events[:0]:
+		default:
 		}
 	}
 	return ctx.Err()
@@ -192,8 +196,8 @@ func (i *importer) readAll(ctx context.Context, parts chan<- chan batch) {
 }
 
 // gather makes batches to write of parts in their order, while the batch
-// before is being written.
-func gather(ctx context.Context, parts <-chan chan batch, batches chan<- batch) {
+// before is being written. The room of written ones it uses again.
+func gather(ctx context.Context, parts <-chan chan batch, batches chan<- batch, written <-chan []schema.Event) {
 	defer close(batches)
 	var pending batch
 	for part := range parts {
@@ -204,7 +208,12 @@ func gather(ctx context.Context, parts <-chan chan batch, batches chan<- batch) 
 			case <-ctx.Done():
 				return
 			}
-			pending = batch{events: make([]schema.Event, 0, batchSize+batchSize/4)}
+			select {
+			case room := <-written:
+				pending = batch{events: room}
+			default:
+				pending = batch{events: make([]schema.Event, 0, batchSize+batchSize/8)}
+			}
 		}
 	}
 }

@@ -22,6 +22,10 @@ var bareGoals string
 //go:embed sql/has_bare_goals.sql
 var hasBareGoals string
 
+// lookupSize is how many visitors are looked up with one statement: their ids
+// travel as parameters, and a server's HTTP interface takes 1 MiB of them.
+const lookupSize = 16_384
+
 // A goal without exposures counts for every subject of its website that its
 // visitor saw first at or before its time. It is stored as it came, and once
 // more for each of those subjects, whichever of the goal and the view arrives

@@ -1,36 +1,21 @@
 package ingest
 
 import (
-	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
 	"lifthouse/schema"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/ext"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
 //go:embed sql/standing_events.sql
 var standingEvents string
-
-//go:embed sql/standing_mixed.sql
-var standingMixed string
-
-// lookupSize is how many events are looked up with one statement: their ids
-// travel as parameters, and a server's HTTP interface takes 1 MiB of them.
-const lookupSize = 16_384
-
-// Of a batch of more subjects than fewSubjects, the events are looked up
-// together, with the subject of each among the parameters.
-const (
-	fewSubjects     = 8
-	mixedLookupSize = lookupSize / 2
-)
 
 // Writer is the one way into the events table. It removes what is stored
 // already, so that an event counts once however often it arrives.
@@ -94,10 +79,6 @@ type subject struct {
 	websiteID               int64
 	subject                 schema.Subject
 	subjectID, experimentID int64
-}
-
-func (s subject) compare(o subject) int {
-	return cmp.Or(cmp.Compare(s.websiteID, o.websiteID), cmp.Compare(s.subject, o.subject), cmp.Compare(s.subjectID, o.subjectID), cmp.Compare(s.experimentID, o.experimentID))
 }
 
 type identity struct {
@@ -251,70 +232,47 @@ func (w *Writer) withDerived(ctx context.Context, fresh, derived []schema.Event)
 }
 
 // stored returns the stored events that have an identity of the given ones.
-// They are looked up in the order of the key: each look-up reads a range of its
-// own, and together they read the subjects' rows once.
 func (w *Writer) stored(ctx context.Context, events []schema.Event) (map[identity]schema.Event, error) {
-	bySubject := map[subject][]*schema.Event{}
-	for i := range events {
-		at := subjectOf(&events[i])
-		bySubject[at] = append(bySubject[at], &events[i])
-	}
-	for _, batch := range bySubject {
-		slices.SortFunc(batch, func(a, b *schema.Event) int { return cmp.Compare(a.VisitorID, b.VisitorID) })
-	}
 	stored := map[identity]schema.Event{}
-	if len(bySubject) > fewSubjects {
-		all := make([]*schema.Event, 0, len(events))
-		for _, at := range slices.SortedFunc(maps.Keys(bySubject), subject.compare) {
-			all = append(all, bySubject[at]...)
-		}
-		for part := range slices.Chunk(all, mixedLookupSize) {
-			if err := w.lookUpMixed(ctx, part, stored); err != nil {
-				return nil, err
-			}
-		}
+	if len(events) == 0 {
 		return stored, nil
 	}
-	for at, batch := range bySubject {
-		for part := range slices.Chunk(batch, lookupSize) {
-			if err := w.lookUp(ctx, at, part, stored); err != nil {
-				return nil, err
-			}
+	sought, err := soughtTable(events)
+	if err != nil {
+		return nil, err
+	}
+	return stored, w.find(clickhouse.Context(ctx, clickhouse.WithExternalTable(sought)), stored, standingEvents)
+}
+
+// soughtTable holds the identities of events, for a look-up: many more than a
+// server takes as parameters.
+func soughtTable(events []schema.Event) (*ext.Table, error) {
+	table, err := ext.NewTable("sought",
+		ext.Column("website_id", "Int64"), ext.Column("subject", "Enum8('none' = 0, 'campaign' = 1, 'widget' = 2)"),
+		ext.Column("subject_id", "Int64"), ext.Column("experiment_id", "Int64"),
+		ext.Column("visitor_id", "UInt64"), ext.Column("event_id", "UInt64"))
+	if err != nil {
+		return nil, err
+	}
+	for i, values := range []any{
+		each(events, func(e *schema.Event) int64 { return e.WebsiteID }),
+		each(events, func(e *schema.Event) string { return string(e.Subject) }),
+		each(events, func(e *schema.Event) int64 { return e.SubjectID }),
+		each(events, func(e *schema.Event) int64 { return e.ExperimentID }),
+		each(events, func(e *schema.Event) uint64 { return e.VisitorID }),
+		each(events, func(e *schema.Event) uint64 { return e.EventID }),
+	} {
+		if _, err := table.Block().Columns[i].Append(values); err != nil {
+			return nil, fmt.Errorf("look up stored events: %w", err)
 		}
 	}
-	return stored, nil
+	return table, nil
 }
 
-// lookUp adds the stored events of the subject that have an id of the batch.
-func (w *Writer) lookUp(ctx context.Context, at subject, batch []*schema.Event, stored map[identity]schema.Event) error {
-	visitors, ids := make([]uint64, len(batch)), make([]uint64, len(batch))
-	for i, e := range batch {
-		visitors[i], ids[i] = e.VisitorID, e.EventID
-	}
-	return w.find(ctx, stored, standingEvents,
-		clickhouse.Named("website_id", at.websiteID),
-		clickhouse.Named("subject", string(at.subject)),
-		clickhouse.Named("subject_id", at.subjectID),
-		clickhouse.Named("experiment_id", at.experimentID),
-		clickhouse.Named("visitor_ids", slices.Compact(visitors)),
-		clickhouse.Named("event_ids", ids))
-}
-
-// lookUpMixed adds the stored events of any subject of the batch.
-func (w *Writer) lookUpMixed(ctx context.Context, batch []*schema.Event, stored map[identity]schema.Event) error {
-	return w.find(ctx, stored, standingMixed,
-		clickhouse.Named("website_ids", each(batch, func(e *schema.Event) int64 { return e.WebsiteID })),
-		clickhouse.Named("subjects", each(batch, func(e *schema.Event) string { return string(e.Subject) })),
-		clickhouse.Named("subject_ids", each(batch, func(e *schema.Event) int64 { return e.SubjectID })),
-		clickhouse.Named("experiment_ids", each(batch, func(e *schema.Event) int64 { return e.ExperimentID })),
-		clickhouse.Named("visitor_ids", each(batch, func(e *schema.Event) uint64 { return e.VisitorID })),
-		clickhouse.Named("event_ids", each(batch, func(e *schema.Event) uint64 { return e.EventID })))
-}
-
-func each[T any](events []*schema.Event, of func(*schema.Event) T) []T {
+func each[T any](events []schema.Event, of func(*schema.Event) T) []T {
 	values := make([]T, len(events))
-	for i, e := range events {
-		values[i] = of(e)
+	for i := range events {
+		values[i] = of(&events[i])
 	}
 	return values
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"lifthouse/engine"
@@ -28,6 +29,9 @@ type store struct {
 	catalogue *catalogue.Catalogue
 	writer    *ingest.Writer
 	engine    *engine.Engine
+
+	learning     sync.WaitGroup
+	stopLearning context.CancelFunc
 }
 
 // openStore opens a store and brings its tables up to date.
@@ -59,6 +63,9 @@ func (p *program) openStore(ctx context.Context) (*store, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	s.writer = ingest.NewWriter(s.conn)
+	if s.dir != "" {
+		s.learn(ctx)
+	}
 	s.engine = engine.New(s.conn, s.catalogue, p.limits)
 	s.writer.AfterWrite(func(ctx context.Context) {
 		if err := s.engine.RefreshVersions(ctx); err != nil {
@@ -66,6 +73,17 @@ func (p *program) openStore(ctx context.Context) (*store, error) {
 		}
 	})
 	return s, nil
+}
+
+// learn has the writer of an embedded store, which this process holds alone,
+// learn what is stored while everything else goes on.
+func (s *store) learn(ctx context.Context) {
+	ctx, s.stopLearning = context.WithCancel(context.WithoutCancel(ctx))
+	s.learning.Go(func() {
+		if err := s.writer.Alone(ctx); err != nil && ctx.Err() == nil {
+			slog.WarnContext(ctx, "events are looked up one by one", "error", err)
+		}
+	})
 }
 
 // embeddedDatabase holds the tables of an embedded store. The engine's default
@@ -120,6 +138,10 @@ func (s *store) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopWriting)
 	defer cancel()
 	quiet := s.writer == nil || s.writer.Stop(ctx)
+	if s.stopLearning != nil {
+		s.stopLearning()
+		s.learning.Wait()
+	}
 	if s.conn != nil {
 		errs = append(errs, s.conn.Close())
 	}

@@ -70,6 +70,9 @@ func BenchmarkImport(b *testing.B) {
 			path := filepath.Join(b.TempDir(), "history."+format)
 			exportHistory(b, path, events)
 			w := ingest.NewWriter(schematest.Open(b))
+			if err := w.Alone(b.Context()); err != nil {
+				b.Fatal(err)
+			}
 			started := time.Now()
 			report, err := ingest.Import(b.Context(), w, path, ingest.Options{})
 			if err != nil || report.Inserted != events {

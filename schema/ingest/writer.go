@@ -26,6 +26,7 @@ type Writer struct {
 	conn  driver.Conn
 	turn  chan struct{} // held from look-up to insert
 	wrote func(context.Context)
+	known known
 }
 
 // NewWriter returns the writer of a store. A process has one for each store.
@@ -141,6 +142,7 @@ func (w *Writer) WriteEach(ctx context.Context, events []schema.Event) ([]Verdic
 	if err := ctx.Err(); err != nil {
 		return nil, Outcome{}, err
 	}
+	w.known.addAll(fresh) // before: of an insert that fails it is unknown what is stored
 	acceptedAt := time.Now().UTC().Truncate(time.Millisecond)
 	// ClickHouse commits the events' parts before the rows of the views on them: an insert that is cancelled in
 	// between leaves subject_stats short for ever, since a repetition finds the events stored.
@@ -234,7 +236,7 @@ func (w *Writer) withDerived(ctx context.Context, fresh, derived []schema.Event)
 // stored returns the stored events that have an identity of the given ones.
 func (w *Writer) stored(ctx context.Context, events []schema.Event) (map[identity]schema.Event, error) {
 	stored := map[identity]schema.Event{}
-	if len(events) == 0 {
+	if events = w.known.maybe(events); len(events) == 0 {
 		return stored, nil
 	}
 	sought, err := soughtTable(events)

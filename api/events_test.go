@@ -133,6 +133,9 @@ func TestEventsShowInReports(t *testing.T) {
 // events from one.
 func BenchmarkEvents(b *testing.B) {
 	s := newServer(b)
+	if err := s.writer.Alone(b.Context()); err != nil { // as the writer of an embedded store is
+		b.Fatal(err)
+	}
 	token := s.newToken(1, 1, catalogue.ScopeIngest)
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 	deliver := func(body string) {

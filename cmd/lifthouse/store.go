@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"lifthouse/engine"
@@ -29,6 +30,9 @@ type store struct {
 	writer    *ingest.Writer
 	times     ingest.Times // that events may have
 	engine    *engine.Engine
+
+	learning     sync.WaitGroup
+	stopLearning context.CancelFunc
 }
 
 // openStore opens a store and brings its tables up to date.
@@ -60,10 +64,10 @@ func (p *program) openStore(ctx context.Context) (*store, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	s.writer = ingest.NewWriter(s.conn)
-	if s.dir == "" { // no lock keeps other processes from the store
-		if err := s.writer.Share(ctx); err != nil {
-			return nil, errors.Join(err, s.Close())
-		}
+	if s.dir != "" {
+		s.learn(ctx)
+	} else if err := s.writer.Share(ctx); err != nil { // no lock keeps other processes from the store
+		return nil, errors.Join(err, s.Close())
 	}
 	s.engine = engine.New(s.conn, s.catalogue, p.limits)
 	s.writer.AfterWrite(func(ctx context.Context) {
@@ -78,6 +82,17 @@ func (p *program) openStore(ctx context.Context) (*store, error) {
 func (s *store) owns(website int64) bool {
 	_, known := s.catalogue.Snapshot().AccountOfWebsite(website)
 	return known
+}
+
+// learn has the writer of an embedded store, which this process holds alone,
+// learn what is stored while everything else goes on.
+func (s *store) learn(ctx context.Context) {
+	ctx, s.stopLearning = context.WithCancel(context.WithoutCancel(ctx))
+	s.learning.Go(func() {
+		if err := s.writer.Alone(ctx); err != nil && ctx.Err() == nil {
+			slog.WarnContext(ctx, "events are looked up one by one", "error", err)
+		}
+	})
 }
 
 // embeddedDatabase holds the tables of an embedded store. The engine's default
@@ -132,6 +147,10 @@ func (s *store) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopWriting)
 	defer cancel()
 	quiet := s.writer == nil || s.writer.Stop(ctx)
+	if s.stopLearning != nil {
+		s.stopLearning()
+		s.learning.Wait()
+	}
 	if s.conn != nil {
 		errs = append(errs, s.conn.Close())
 	}

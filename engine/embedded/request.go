@@ -18,6 +18,7 @@ type request struct {
 	database   string
 	settings   map[string]string
 	parameters []parameter
+	external   []external
 	rows       io.ReadCloser // what an INSERT appends; nil if the statement is whole
 	whole      bool          // the answer starts when the statement has ended
 }
@@ -51,12 +52,15 @@ func newRequest(r *http.Request) (*request, error) {
 	if r.Header.Get("Content-Encoding") != "" || r.Header.Get("Accept-Encoding") != "" {
 		return nil, badRequest("the embedded engine does not support %s", refused["compress"])
 	}
-	if strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/") {
-		return nil, badRequest("the embedded engine does not support external tables")
-	}
 	q := &request{
 		database: values.Get("database"), format: values.Get("default_format"),
 		settings: make(map[string]string), whole: values.Get("wait_end_of_query") == "1",
+	}
+	form := strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/")
+	if form {
+		if err := q.readForm(r, values); err != nil {
+			return nil, err
+		}
 	}
 	for name := range values {
 		value := values.Get(name)
@@ -69,6 +73,9 @@ func newRequest(r *http.Request) (*request, error) {
 		case !notSettings[name]:
 			q.settings[name] = value
 		}
+	}
+	if form {
+		return q, nil
 	}
 	return q, q.readStatement(values.Get("query"), r.Body)
 }

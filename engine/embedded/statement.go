@@ -44,6 +44,19 @@ func (e *Engine) runOn(ctx context.Context, s *session, q *request, emit func(*r
 	if err := s.adopt(q.database, q.settings, e.initial); err != nil {
 		return err
 	}
+	if len(q.external) > 0 {
+		if err := e.lay(ctx, s, q.external); err != nil {
+			return err
+		}
+		if err := e.answerTo(ctx, s, q, emit); err != nil {
+			return err
+		}
+		return s.clear(q.external)
+	}
+	return e.answerTo(ctx, s, q, emit)
+}
+
+func (e *Engine) answerTo(ctx context.Context, s *session, q *request, emit func(*result) error) error {
 	switch {
 	case q.rows != nil:
 		return e.insert(ctx, s, q)

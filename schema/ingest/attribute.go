@@ -22,6 +22,10 @@ var bareGoals string
 //go:embed sql/has_bare_goals.sql
 var hasBareGoals string
 
+// lookupSize is how many visitors are looked up with one statement: their ids
+// travel as parameters, and a server's HTTP interface takes 1 MiB of them.
+const lookupSize = 16_384
+
 // A goal without exposures counts for every subject of its website that its
 // visitor saw first at or before its time. It is stored as it came, and once
 // more for each of those subjects, whichever of the goal and the view arrives
@@ -151,6 +155,7 @@ func (w *Writer) storedGoals(ctx context.Context, p *part) ([]*schema.Event, err
 	for visitor := range p.views {
 		visitors = append(visitors, visitor)
 	}
+	slices.Sort(visitors) // the order of the key
 	stored := map[identity]schema.Event{}
 	for some := range slices.Chunk(visitors, lookupSize) {
 		if err := w.find(ctx, stored, bareGoals, clickhouse.Named("website_id", p.websiteID), clickhouse.Named("visitor_ids", some)); err != nil {

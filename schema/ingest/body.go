@@ -47,6 +47,7 @@ func (b Body) Read(r io.Reader) ([]Line, error) {
 
 func (b Body) lines(text []byte) ([]Line, error) {
 	var lines []Line
+	var reader jsonReader
 	var number int64
 	for line := range bytes.Lines(text) {
 		number++
@@ -58,7 +59,7 @@ func (b Body) lines(text []byte) ([]Line, error) {
 		if len(line) > maxLine {
 			fault = fmt.Errorf("longer than %d bytes: want one JSON event a line", maxLine)
 		} else {
-			event, fault = parseEvent(line)
+			event, fault = reader.event(line)
 		}
 		lines = append(lines, b.line(number, &event, fault))
 	}
@@ -68,29 +69,20 @@ func (b Body) lines(text []byte) ([]Line, error) {
 	return lines, nil
 }
 
-func parseEvent(text []byte) (fields, error) {
-	var parser fastjson.Parser
-	object, err := parseObject(&parser, text)
+func (r *jsonReader) event(text []byte) (fields, error) {
+	object, err := r.object(text)
 	if err != nil {
 		return fields{}, err
 	}
-	return objectFields(object)
-}
-
-func eventOf(value *fastjson.Value) (fields, error) {
-	object, err := value.Object()
-	if err != nil {
-		return fields{}, errors.New("want a JSON object")
-	}
-	return objectFields(object)
+	return r.fields(object)
 }
 
 func (b Body) array(text []byte) ([]Line, error) {
 	if err := fastjson.ValidateBytes(text); err != nil {
 		return nil, &BodyError{fmt.Errorf("not JSON: %w", err)}
 	}
-	var parser fastjson.Parser
-	value, err := parser.ParseBytes(text)
+	var reader jsonReader
+	value, err := reader.parser.ParseBytes(text)
 	if err != nil {
 		return nil, &BodyError{fmt.Errorf("not JSON: %w", err)}
 	}
@@ -100,7 +92,13 @@ func (b Body) array(text []byte) ([]Line, error) {
 	}
 	lines := make([]Line, len(items))
 	for i, item := range items {
-		event, fault := eventOf(item)
+		var event fields
+		object, fault := item.Object()
+		if fault != nil {
+			fault = errors.New("want a JSON object")
+		} else {
+			event, fault = reader.fields(object)
+		}
 		lines[i] = b.line(int64(i)+1, &event, fault)
 	}
 	return lines, nil
@@ -116,7 +114,7 @@ func (b Body) line(number int64, event *fields, fault error) Line {
 	if b.Key != "" {
 		fallback = strconv.FormatInt(b.WebsiteID, 10) + ":" + b.Key + ":" + strconv.FormatInt(number, 10)
 	}
-	rows, err := build(event, fallback, b.Times)
+	rows, err := build(nil, event, fallback, b.Times)
 	switch {
 	case err != nil:
 		line.Fault = err

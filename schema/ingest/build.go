@@ -21,16 +21,16 @@ type builder struct {
 	faults []string
 }
 
-// build returns one row for each exposure of the event. The error names each
+// build appends one row for each exposure of the event. The error names each
 // field that is wrong, its value and what is allowed.
-func build(in *fields, fallbackID string, times Times) ([]schema.Event, error) {
+func build(rows []schema.Event, in *fields, fallbackID string, times Times) ([]schema.Event, error) {
 	b := builder{in: in, times: times}
 	event := b.event(fallbackID)
-	rows := b.exposed(event)
+	built := b.exposed(rows, &event)
 	if len(b.faults) > 0 {
-		return nil, fmt.Errorf("%s", strings.Join(b.faults, "; "))
+		return rows, fmt.Errorf("%s", strings.Join(b.faults, "; "))
 	}
-	return rows, nil
+	return built, nil
 }
 
 func (b *builder) fault(name, value, detail string) {
@@ -168,43 +168,45 @@ func (b *builder) attributes() schema.Attributes {
 	return a
 }
 
-// exposed repeats the event for each subject that its visitor saw.
-func (b *builder) exposed(event schema.Event) []schema.Event {
+// exposed appends the event, once for each subject that its visitor saw.
+func (b *builder) exposed(rows []schema.Event, event *schema.Event) []schema.Event {
 	v := &b.in.values
 	single := exposure{v[fieldCampaignID], v[fieldWidgetID], v[fieldExperimentID], v[fieldVariationID]}
-	exposures := b.in.exposures
 	switch {
-	case exposures != nil && single != exposure{}:
-		b.fault(exposuresName, fmt.Sprintf("%d of them", len(exposures)), "give these, or campaignId, widgetId and variationId, not both")
-		return nil
-	case len(exposures) == 0 && single == exposure{} && event.Kind == schema.KindGoal:
+	case b.in.exposures != nil && single != exposure{}:
+		b.fault(exposuresName, fmt.Sprintf("%d of them", len(b.in.exposures)), "give these, or campaignId, widgetId and variationId, not both")
+		return rows
+	case b.in.exposures != nil:
+		return b.exposedToAll(rows, event)
+	case single != exposure{}:
+		rows = append(rows, *event)
+		b.exposure("", single, &rows[len(rows)-1])
+		return rows
+	case event.Kind == schema.KindGoal:
 		event.Subject = schema.SubjectNone // it counts for all that its visitor saw
-		return []schema.Event{event}
-	case len(exposures) == 0 && single == exposure{}:
-		b.fault("campaignId", "", "want the campaignId or widgetId, and the variationId, that the visitor saw; only goals need none")
-		return nil
-	case exposures == nil:
-		exposures = []exposure{single}
+		return append(rows, *event)
 	}
-	rows := make([]schema.Event, 0, len(exposures))
-	seen := make(map[schema.Event]bool, len(exposures))
-	for i, e := range exposures {
-		prefix := ""
-		if b.in.exposures != nil {
-			prefix = fmt.Sprintf("exposures[%d].", i)
-		}
-		row := b.exposure(prefix, e, event)
-		subject := schema.Event{Subject: row.Subject, SubjectID: row.SubjectID, ExperimentID: row.ExperimentID}
-		if seen[subject] {
+	b.fault("campaignId", "", "want the campaignId or widgetId, and the variationId, that the visitor saw; only goals need none")
+	return rows
+}
+
+func (b *builder) exposedToAll(rows []schema.Event, event *schema.Event) []schema.Event {
+	seen := make(map[subject]bool, len(b.in.exposures))
+	for i, e := range b.in.exposures {
+		prefix := fmt.Sprintf("exposures[%d].", i)
+		rows = append(rows, *event)
+		row := &rows[len(rows)-1]
+		b.exposure(prefix, e, row)
+		if seen[subjectOf(row)] {
 			b.fault(prefix+"campaignId", e.campaignID+e.widgetID, "given twice in one event")
 		}
-		seen[subject] = true
-		rows = append(rows, row)
+		seen[subjectOf(row)] = true
 	}
 	return rows
 }
 
-func (b *builder) exposure(prefix string, e exposure, event schema.Event) schema.Event {
+// exposure sets what the event belongs to.
+func (b *builder) exposure(prefix string, e exposure, event *schema.Event) {
 	event.VariationID = b.id(prefix+"variationId", e.variationID, 0)
 	switch {
 	case (e.campaignID == "") == (e.widgetID == ""):
@@ -222,5 +224,4 @@ func (b *builder) exposure(prefix string, e exposure, event schema.Event) schema
 			event.ExperimentID = b.id(prefix+"experimentId", e.experimentID, 0)
 		}
 	}
-	return event
 }

@@ -39,7 +39,7 @@ func event(changes ...string) *fields {
 }
 
 func TestBuildMakesARow(t *testing.T) {
-	rows, err := build(event("device=Mobile", "country=fr", "city= Lyon", "event=goal", "goalId=3", "value=19.9", "profit=-0.0001"), "unused", Times{})
+	rows, err := build(nil, event("device=Mobile", "country=fr", "city= Lyon", "event=goal", "goalId=3", "value=19.9", "profit=-0.0001"), "unused", Times{})
 	if err != nil || len(rows) != 1 {
 		t.Fatalf("build = %v, %v", rows, err)
 	}
@@ -83,11 +83,11 @@ func TestBuildNamesEveryFault(t *testing.T) {
 		{"variationId=", "variationId: missing"},
 		{"variationId=-1", "want an integer from 0"},
 	} {
-		if _, err := build(event(test.change), "id", Times{}); err == nil || !strings.Contains(err.Error(), test.want) {
+		if _, err := build(nil, event(test.change), "id", Times{}); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%.40s: error = %v, want %q", test.change, err, test.want)
 		}
 	}
-	_, err := build(event("visitor=", "time=x", "event=x", "country=x"), "id", Times{})
+	_, err := build(nil, event("visitor=", "time=x", "event=x", "country=x"), "id", Times{})
 	if n := strings.Count(fmt.Sprint(err), ";"); n != 3 {
 		t.Errorf("four faults are told as %v", err)
 	}
@@ -96,16 +96,16 @@ func TestBuildNamesEveryFault(t *testing.T) {
 func TestBuildRepeatsAnEventForEachExposure(t *testing.T) {
 	f := event("campaignId=", "variationId=")
 	f.exposures = []exposure{{campaignID: "12", variationID: "1"}, {widgetID: "7", experimentID: "2", variationID: "0"}}
-	rows, err := build(f, "id", Times{})
+	rows, err := build(nil, f, "id", Times{})
 	if err != nil || len(rows) != 2 || rows[1].Subject != schema.SubjectWidget || rows[1].ExperimentID != 2 || rows[0].EventID != rows[1].EventID {
 		t.Errorf("build = %+v, %v", rows, err)
 	}
 	f.exposures[1] = f.exposures[0]
-	if _, err := build(f, "id", Times{}); err == nil || !strings.Contains(err.Error(), "given twice") {
+	if _, err := build(nil, f, "id", Times{}); err == nil || !strings.Contains(err.Error(), "given twice") {
 		t.Errorf("the same exposure twice gives %v", err)
 	}
 	f.values[fieldCampaignID] = "12"
-	if _, err := build(f, "id", Times{}); err == nil || !strings.Contains(err.Error(), "not both") {
+	if _, err := build(nil, f, "id", Times{}); err == nil || !strings.Contains(err.Error(), "not both") {
 		t.Errorf("exposures and campaignId give %v", err)
 	}
 }

@@ -44,13 +44,17 @@ var fieldNames = [fieldCount]string{
 // exposuresName is the one field that holds a list.
 const exposuresName = "exposures"
 
-func fieldByName(name string) (field, bool) {
-	for f, known := range fieldNames {
-		if known == name {
-			return field(f), true
-		}
+var fieldsByName = func() map[string]field {
+	byName := make(map[string]field, fieldCount)
+	for f, name := range fieldNames {
+		byName[name] = field(f)
 	}
-	return 0, false
+	return byName
+}()
+
+func fieldByName(name string) (field, bool) {
+	f, known := fieldsByName[name]
+	return f, known
 }
 
 // fields are the values of an event as they arrived; empty means not given.

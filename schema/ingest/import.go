@@ -16,7 +16,7 @@ import (
 // batchSize is how many rows are written with one insert: large enough that a
 // part costs little per row, small enough to report progress and hold few rows
 // in memory.
-const batchSize = 50_000
+const batchSize = 100_000
 
 // Options of an import.
 type Options struct {
@@ -162,11 +162,15 @@ func (i *importer) run(ctx context.Context, w *Writer) error {
 	defer cancel()
 	parts := make(chan chan batch, runtime.GOMAXPROCS(0))
 	go i.readAll(ctx, parts)
-	batches := make(chan batch)
-	go gather(ctx, parts, batches)
+	batches, written := make(chan batch), make(chan []schema.Event, 1)
+	go gather(ctx, parts, batches, written)
 	for b := range batches {
 		if err := i.take(ctx, w, b); err != nil {
 			return err
+		}
+		select {
+		case written <- b.events[:0]:
+		default:
 		}
 	}
 	return ctx.Err()
@@ -193,8 +197,8 @@ func (i *importer) readAll(ctx context.Context, parts chan<- chan batch) {
 }
 
 // gather makes batches to write of parts in their order, while the batch
-// before is being written.
-func gather(ctx context.Context, parts <-chan chan batch, batches chan<- batch) {
+// before is being written. The room of written ones it uses again.
+func gather(ctx context.Context, parts <-chan chan batch, batches chan<- batch, written <-chan []schema.Event) {
 	defer close(batches)
 	var pending batch
 	for part := range parts {
@@ -205,7 +209,12 @@ func gather(ctx context.Context, parts <-chan chan batch, batches chan<- batch) 
 			case <-ctx.Done():
 				return
 			}
-			pending = batch{events: make([]schema.Event, 0, batchSize+batchSize/4)}
+			select {
+			case room := <-written:
+				pending = batch{events: room}
+			default:
+				pending = batch{events: make([]schema.Event, 0, batchSize+batchSize/8)}
+			}
 		}
 	}
 }
@@ -287,13 +296,14 @@ func (i *importer) event(b *batch, line int64, at int, event *fields) error {
 		}
 		fallback = fmt.Sprintf("%x:%d:%d", digest, line, at)
 	}
-	rows, err := build(event, fallback, i.options.Times)
+	before := len(b.events)
+	rows, err := build(b.events, event, fallback, i.options.Times)
 	if err != nil {
 		return err
 	}
-	if owns := i.options.Owns; owns != nil && !owns(rows[0].WebsiteID) {
-		return fmt.Errorf("unknown_website: websiteId %d is in no catalogue; apply one first", rows[0].WebsiteID)
+	if owns := i.options.Owns; owns != nil && !owns(rows[before].WebsiteID) {
+		return fmt.Errorf("unknown_website: websiteId %d is in no catalogue; apply one first", rows[before].WebsiteID)
 	}
-	b.events = append(b.events, rows...)
+	b.events = rows
 	return nil
 }

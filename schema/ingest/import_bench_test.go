@@ -70,6 +70,9 @@ func BenchmarkImport(b *testing.B) {
 			path := filepath.Join(b.TempDir(), "history."+format)
 			exportHistory(b, path, events)
 			w := ingest.NewWriter(schematest.Open(b))
+			if err := w.Alone(b.Context()); err != nil {
+				b.Fatal(err)
+			}
 			started := time.Now()
 			report, err := ingest.Import(b.Context(), w, path, ingest.Options{})
 			if err != nil || report.Inserted != events {
@@ -92,12 +95,12 @@ func exportHistory(b *testing.B, path string, events int) {
 	switch filepath.Ext(path) {
 	case ".ndjson":
 		history(events, func(e *exported) {
-			fmt.Fprintf(buffered, `{"eventId":%q,"time":%q,"websiteId":%d,"campaignId":%d,"variationId":%d,"visitor":%q,"event":%q`,
+			_, _ = fmt.Fprintf(buffered, `{"eventId":%q,"time":%q,"websiteId":%d,"campaignId":%d,"variationId":%d,"visitor":%q,"event":%q`,
 				e.EventID, e.Time, e.WebsiteID, e.CampaignID, e.VariationID, e.Visitor, e.Event)
 			if e.GoalID != "" {
-				fmt.Fprintf(buffered, `,"goalId":%s,"value":%s`, e.GoalID, e.Value)
+				_, _ = fmt.Fprintf(buffered, `,"goalId":%s,"value":%s`, e.GoalID, e.Value)
 			}
-			fmt.Fprintf(buffered, `,"device":%q,"browser":%q,"country":%q,"channel":%q,"referrer":%q}`+"\n", e.Device, e.Browser, e.Country, e.Channel, e.Referrer)
+			_, _ = fmt.Fprintf(buffered, `,"device":%q,"browser":%q,"country":%q,"channel":%q,"referrer":%q}`+"\n", e.Device, e.Browser, e.Country, e.Channel, e.Referrer)
 		})
 	case ".csv":
 		w := csv.NewWriter(buffered)

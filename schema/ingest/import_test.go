@@ -83,7 +83,7 @@ func TestImportCountsAnEventOnce(t *testing.T) {
 // and look-ups.
 func TestWriterStoresManyBatchesOfOneSubjectOnce(t *testing.T) {
 	var text strings.Builder
-	const events = 70_000
+	const events = 120_000
 	for i := range events {
 		fmt.Fprintf(&text, `{"eventId":"e%d","time":%d,"websiteId":1,"visitor":"v%d","event":"view","campaignId":12,"variationId":1}`+"\n", i, 1_777_777_777_000+i, i%7_000)
 	}

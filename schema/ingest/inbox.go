@@ -127,16 +127,19 @@ func (i *Inbox) parts(ctx context.Context) ([]inboxPart, error) {
 	return parts, rows.Err()
 }
 
-// portionBytes is how much is read at once: a foreign client's texts may be
-// of any length.
-const portionBytes = 32 << 20
+// What is read at once is bounded by rows and by bytes: a foreign client's
+// texts may be of any length.
+const (
+	portionRows  = 50_000
+	portionBytes = 32 << 20
+)
 
 // portion is how many of the parts are moved together: one at least.
 func portion(parts []inboxPart) int {
 	var rows, bytes uint64
 	for n, p := range parts {
 		rows, bytes = rows+p.rows, bytes+p.bytes
-		if n > 0 && (rows > batchSize || bytes > portionBytes) {
+		if n > 0 && (rows > portionRows || bytes > portionBytes) {
 			return n
 		}
 	}
@@ -152,7 +155,7 @@ func (i *Inbox) movePortion(ctx context.Context, parts []inboxPart, owns func(in
 	}
 	page := most
 	if len(parts) == 1 {
-		page = min(most, batchSize, max(1, most*portionBytes/max(1, parts[0].bytes)))
+		page = min(most, portionRows, max(1, most*portionBytes/max(1, parts[0].bytes)))
 	}
 	for from := uint64(0); from < most; from += page {
 		some, err := i.movePage(ctx, names, from, from+page, owns)
@@ -207,7 +210,7 @@ func (i *Inbox) movePage(ctx context.Context, parts []string, from, until uint64
 
 // event makes a row of the events table of one of the inbox.
 func (i *Inbox) event(id string, row *fields, owns func(int64) bool) (schema.Event, error) {
-	rows, err := build(row, "inbox:"+id, i.Times)
+	rows, err := build(nil, row, "inbox:"+id, i.Times)
 	if err != nil {
 		return schema.Event{}, err
 	}

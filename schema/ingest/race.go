@@ -122,11 +122,15 @@ func (w *Writer) judgeLost(ctx context.Context, events []schema.Event, verdicts 
 	return nil
 }
 
+// takeBackSize is how many events one statement takes back: their ids travel as
+// parameters, and become part of it.
+const takeBackSize = 8_192
+
 // takeBack removes those of the rows, which this writer inserted, of which
 // another has an earlier copy, and returns them.
 func (w *Writer) takeBack(ctx context.Context, rows []schema.Event) (map[identity]bool, error) {
 	lost := map[identity]bool{}
-	for some := range slices.Chunk(rows, mixedLookupSize) {
+	for some := range slices.Chunk(rows, takeBackSize) {
 		second, err := w.second(ctx, some)
 		if err != nil {
 			return nil, err
@@ -154,7 +158,11 @@ func (w *Writer) takeBack(ctx context.Context, rows []schema.Event) (map[identit
 
 // second returns those of the rows of which another writer has an earlier copy.
 func (w *Writer) second(ctx context.Context, rows []schema.Event) ([]schema.Event, error) {
-	found, err := w.conn.Query(ctx, raced, append(namedIdentities(rows), clickhouse.Named("writer", w.name))...)
+	sought, err := soughtTable(rows)
+	if err != nil {
+		return nil, err
+	}
+	found, err := w.conn.Query(clickhouse.Context(ctx, clickhouse.WithExternalTable(sought)), raced, clickhouse.Named("writer", w.name))
 	if err != nil {
 		return nil, fmt.Errorf("look for copies of other servers: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/cespare/xxhash/v2"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 	"github.com/valyala/fastjson"
@@ -103,7 +104,7 @@ type jsonLines struct {
 	mapper *mapper // nil: the lines are in our own fields
 	number int64
 
-	parsers fastjson.ParserPool
+	readers sync.Pool // of *jsonReader
 	noting  sync.Mutex
 	keys    map[string]bool // that lines have had, some of them
 }
@@ -152,41 +153,63 @@ func (l *jsonLines) line() ([]byte, error) {
 
 // parse parses whole lines, the first of the given number.
 func (l *jsonLines) parse(text []byte, number int64, take func(int64, []fields, error)) {
-	parser := l.parsers.Get()
-	defer l.parsers.Put(parser)
+	reader, known := l.readers.Get().(*jsonReader)
+	if !known {
+		reader = &jsonReader{}
+	}
+	defer l.readers.Put(reader)
 	for line := range bytes.Lines(text) {
 		if line = bytes.TrimSpace(line); len(line) > 0 {
-			events, err := l.events(parser, number, line)
+			events, err := l.events(reader, number, line)
 			take(number, events, err)
 		}
 		number++
 	}
 }
 
-func (l *jsonLines) events(parser *fastjson.Parser, number int64, text []byte) ([]fields, error) {
-	object, err := parseObject(parser, text)
+func (l *jsonLines) events(reader *jsonReader, number int64, text []byte) ([]fields, error) {
+	object, err := reader.object(text)
 	if err != nil {
 		return nil, err
 	}
 	if l.mapper == nil {
-		event, err := objectFields(object)
+		event, err := reader.fields(object)
 		return []fields{event}, err
 	}
 	l.note(object)
 	cells := make([]string, len(l.mapper.columns))
 	for i, column := range l.mapper.columns {
-		if cells[i], err = scalar(object.Get(column)); err != nil {
+		if cells[i], err = reader.scalar(object.Get(column)); err != nil {
 			return nil, fmt.Errorf("%s: %w", column, err)
 		}
 	}
 	return l.mapper.lineEvents(number, cells)
 }
 
-func parseObject(parser *fastjson.Parser, text []byte) (*fastjson.Object, error) {
+// jsonReader reads JSON objects, one after the other.
+type jsonReader struct {
+	parser fastjson.Parser
+	texts  texts
+	number []byte
+}
+
+// texts are strings that were read before. Most values of an event are as
+// those of others, and need no copy.
+type texts [1024]string
+
+func (t *texts) of(text []byte) string {
+	known := &t[xxhash.Sum64(text)%uint64(len(t))]
+	if *known != string(text) {
+		*known = string(text)
+	}
+	return *known
+}
+
+func (r *jsonReader) object(text []byte) (*fastjson.Object, error) {
 	if err := fastjson.ValidateBytes(text); err != nil { // the parser takes 0012, and raw control characters
 		return nil, fmt.Errorf("not JSON: %w", err)
 	}
-	value, err := parser.ParseBytes(text)
+	value, err := r.parser.ParseBytes(text)
 	if err != nil {
 		return nil, fmt.Errorf("not JSON: %w", err)
 	}
@@ -226,7 +249,7 @@ func (l *jsonLines) absent() error {
 
 // scalar returns the text of a JSON string, number or boolean; of null and of
 // an absent value the empty text.
-func scalar(v *fastjson.Value) (string, error) {
+func (r *jsonReader) scalar(v *fastjson.Value) (string, error) {
 	if v == nil {
 		return "", nil
 	}
@@ -235,36 +258,36 @@ func scalar(v *fastjson.Value) (string, error) {
 		return "", nil
 	case fastjson.TypeString:
 		text, err := v.StringBytes()
-		return string(text), err
+		return r.texts.of(text), err
 	case fastjson.TypeNumber, fastjson.TypeTrue, fastjson.TypeFalse:
-		return v.String(), nil
+		r.number = v.MarshalTo(r.number[:0])
+		return r.texts.of(r.number), nil
 	case fastjson.TypeObject, fastjson.TypeArray:
 	}
 	return "", errors.New("want a text or a number")
 }
 
-// objectFields reads an event in our own fields. An unknown field, one given
+// fields reads an event in our own fields. An unknown field, one given
 // twice and one of the wrong type are errors, all of them named.
-func objectFields(object *fastjson.Object) (fields, error) {
+func (r *jsonReader) fields(object *fastjson.Object) (fields, error) {
 	var f fields
 	var faults []string
-	seen := map[string]bool{}
+	var seen [fieldCount + 1]bool // the exposures last
 	object.Visit(func(key []byte, v *fastjson.Value) {
-		name := string(key)
-		if seen[name] {
-			faults = append(faults, name+": given twice")
+		at, known := fieldsByName[string(key)]
+		if !known && string(key) == exposuresName {
+			at, known = fieldCount, true
 		}
-		seen[name] = true
-		var err error
-		if at, known := fieldByName(name); known {
-			f.values[at], err = scalar(v)
-		} else if name == exposuresName {
-			f.exposures, err = exposures(v)
-		} else {
-			err = fmt.Errorf("unknown field; have %s, %s", strings.Join(fieldNames[:], ", "), exposuresName)
-		}
-		if err != nil {
-			faults = append(faults, fmt.Sprintf("%s: %v", name, err))
+		switch {
+		case !known:
+			faults = append(faults, fmt.Sprintf("%s: unknown field; have %s, %s", key, strings.Join(fieldNames[:], ", "), exposuresName))
+		case seen[at]:
+			faults = append(faults, string(key)+": given twice")
+		default:
+			seen[at] = true
+			if err := r.set(&f, at, v); err != nil {
+				faults = append(faults, fmt.Sprintf("%s: %v", key, err))
+			}
 		}
 	})
 	if len(faults) > 0 {
@@ -273,7 +296,16 @@ func objectFields(object *fastjson.Object) (fields, error) {
 	return f, nil
 }
 
-func exposures(v *fastjson.Value) ([]exposure, error) {
+func (r *jsonReader) set(f *fields, at field, v *fastjson.Value) (err error) {
+	if at == fieldCount {
+		f.exposures, err = r.exposures(v)
+		return err
+	}
+	f.values[at], err = r.scalar(v)
+	return err
+}
+
+func (r *jsonReader) exposures(v *fastjson.Value) ([]exposure, error) {
 	items, err := v.Array()
 	if err != nil || len(items) == 0 {
 		return nil, errors.New("want a list of {campaignId, variationId} or {widgetId, experimentId, variationId}")
@@ -295,7 +327,7 @@ func exposures(v *fastjson.Value) ([]exposure, error) {
 			}
 			seen[string(key)] = true
 			var text string
-			if text, err = scalar(v); err != nil {
+			if text, err = r.scalar(v); err != nil {
 				return
 			}
 			switch string(key) {

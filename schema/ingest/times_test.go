@@ -28,7 +28,7 @@ func TestTimesOfEvents(t *testing.T) {
 		{"out of all bounds", Times{MaxAge: day, MaxSkew: 100 * 365 * day, Now: clock}, "2100-01-01T00:00:00Z", "want a time from 1971 to 2099"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := build(event("time="+c.event), "id", c.times)
+			_, err := build(nil, event("time="+c.event), "id", c.times)
 			switch {
 			case c.want == "" && err != nil:
 				t.Errorf("refused: %v", err)

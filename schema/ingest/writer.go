@@ -9,25 +9,12 @@ import (
 	"lifthouse/schema"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/ext"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
 //go:embed sql/standing_events.sql
 var standingEvents string
-
-//go:embed sql/standing_mixed.sql
-var standingMixed string
-
-// lookupSize is how many events are looked up with one statement: their ids
-// travel as parameters, and a server's HTTP interface takes 1 MiB of them.
-const lookupSize = 16_384
-
-// Of a batch of more subjects than fewSubjects, the events are looked up
-// together, with the subject of each among the parameters.
-const (
-	fewSubjects     = 8
-	mixedLookupSize = lookupSize / 2
-)
 
 // Writer is the one way into the events table. It removes what is stored
 // already, so that an event counts once however often it arrives.
@@ -39,6 +26,7 @@ type Writer struct {
 	turn  chan struct{} // held from look-up to insert
 	wrote func(context.Context)
 	name  string // in the rows it writes to a store that others write to too; else empty
+	known known
 }
 
 // NewWriter returns the writer of a store. A process has one for each store.
@@ -154,6 +142,7 @@ func (w *Writer) WriteEach(ctx context.Context, events []schema.Event) ([]Verdic
 	if err := ctx.Err(); err != nil {
 		return nil, Outcome{}, err
 	}
+	w.known.addAll(fresh) // before: of an insert that fails it is unknown what is stored
 	// ClickHouse commits the events' parts before the rows of the views on them: an insert that is cancelled in
 	// between leaves subject_stats short for ever, since a repetition finds the events stored.
 	if err := w.insert(context.WithoutCancel(ctx), fresh); err != nil {
@@ -168,8 +157,11 @@ func (w *Writer) WriteEach(ctx context.Context, events []schema.Event) ([]Verdic
 	return verdicts, outcome, nil
 }
 
-// chosen returns the events to store.
+// chosen returns the events to store, which may be the given slice.
 func chosen(events []schema.Event, verdicts []Verdict) []schema.Event {
+	if !slices.ContainsFunc(verdicts, func(v Verdict) bool { return v != Stored }) {
+		return events
+	}
 	some := make([]schema.Event, 0, len(events))
 	for i := range events {
 		if verdicts[i] == Stored {
@@ -247,55 +239,40 @@ func (w *Writer) withDerived(ctx context.Context, fresh, derived []schema.Event)
 
 // stored returns the stored events that have an identity of the given ones.
 func (w *Writer) stored(ctx context.Context, events []schema.Event) (map[identity]schema.Event, error) {
-	bySubject := map[subject][]*schema.Event{}
-	for i := range events {
-		at := subjectOf(&events[i])
-		bySubject[at] = append(bySubject[at], &events[i])
-	}
 	stored := map[identity]schema.Event{}
-	if len(bySubject) > fewSubjects {
-		for part := range slices.Chunk(events, mixedLookupSize) {
-			if err := w.lookUpMixed(ctx, part, stored); err != nil {
-				return nil, err
-			}
-		}
+	if events = w.known.maybe(events); len(events) == 0 {
 		return stored, nil
 	}
-	for at, batch := range bySubject {
-		for part := range slices.Chunk(batch, lookupSize) {
-			if err := w.lookUp(ctx, at, part, stored); err != nil {
-				return nil, err
-			}
+	sought, err := soughtTable(events)
+	if err != nil {
+		return nil, err
+	}
+	return stored, w.find(clickhouse.Context(ctx, clickhouse.WithExternalTable(sought)), stored, standingEvents)
+}
+
+// soughtTable holds the identities of events, for a look-up: many more than a
+// server takes as parameters.
+func soughtTable(events []schema.Event) (*ext.Table, error) {
+	table, err := ext.NewTable("sought",
+		ext.Column("website_id", "Int64"), ext.Column("subject", "Enum8('none' = 0, 'campaign' = 1, 'widget' = 2)"),
+		ext.Column("subject_id", "Int64"), ext.Column("experiment_id", "Int64"),
+		ext.Column("visitor_id", "UInt64"), ext.Column("event_id", "UInt64"))
+	if err != nil {
+		return nil, err
+	}
+	for i, values := range []any{
+		each(events, func(e *schema.Event) int64 { return e.WebsiteID }),
+		each(events, func(e *schema.Event) string { return string(e.Subject) }),
+		each(events, func(e *schema.Event) int64 { return e.SubjectID }),
+		each(events, func(e *schema.Event) int64 { return e.ExperimentID }),
+		each(events, func(e *schema.Event) uint64 { return e.VisitorID }),
+		each(events, func(e *schema.Event) uint64 { return e.EventID }),
+	} {
+		if _, err := table.Block().Columns[i].Append(values); err != nil {
+			return nil, fmt.Errorf("look up stored events: %w", err)
 		}
 	}
-	return stored, nil
-}
-
-// lookUp adds the stored events of the subject that have an id of the batch.
-func (w *Writer) lookUp(ctx context.Context, at subject, batch []*schema.Event, stored map[identity]schema.Event) error {
-	visitors, ids := make([]uint64, len(batch)), make([]uint64, len(batch))
-	for i, e := range batch {
-		visitors[i], ids[i] = e.VisitorID, e.EventID
-	}
-	slices.Sort(visitors)
-	return w.find(ctx, stored, standingEvents,
-		clickhouse.Named("website_id", at.websiteID),
-		clickhouse.Named("subject", string(at.subject)),
-		clickhouse.Named("subject_id", at.subjectID),
-		clickhouse.Named("experiment_id", at.experimentID),
-		clickhouse.Named("visitor_ids", slices.Compact(visitors)),
-		clickhouse.Named("event_ids", ids))
-}
-
-// lookUpMixed adds the stored events of any subject of the batch.
-func (w *Writer) lookUpMixed(ctx context.Context, batch []schema.Event, stored map[identity]schema.Event) error {
-	return w.find(ctx, stored, standingMixed,
-		clickhouse.Named("website_ids", each(batch, func(e *schema.Event) int64 { return e.WebsiteID })),
-		clickhouse.Named("subjects", each(batch, func(e *schema.Event) string { return string(e.Subject) })),
-		clickhouse.Named("subject_ids", each(batch, func(e *schema.Event) int64 { return e.SubjectID })),
-		clickhouse.Named("experiment_ids", each(batch, func(e *schema.Event) int64 { return e.ExperimentID })),
-		clickhouse.Named("visitor_ids", each(batch, func(e *schema.Event) uint64 { return e.VisitorID })),
-		clickhouse.Named("event_ids", each(batch, func(e *schema.Event) uint64 { return e.EventID })))
+	return table, nil
 }
 
 func each[T any](events []schema.Event, of func(*schema.Event) T) []T {

@@ -1,4 +1,4 @@
--- The stored rows of one subject that share an event id with a batch, looked up in the ranges of the batch's visitors.
+-- The stored rows that share visitor, subject and event id with a row of sought, looked up by key.
 SELECT
     website_id,
     subject,
@@ -29,9 +29,8 @@ SELECT
     first_visit_page,
     visitor_type
 FROM events
-WHERE website_id = {website_id:Int64}
-    AND subject = {subject:String}
-    AND subject_id = {subject_id:Int64}
-    AND experiment_id = {experiment_id:Int64}
-    AND visitor_id IN {visitor_ids:Array(UInt64)}
-    AND event_id IN {event_ids:Array(UInt64)}
+WHERE (website_id, subject, subject_id, experiment_id, visitor_id) IN (
+        SELECT website_id, subject, subject_id, experiment_id, visitor_id
+        FROM sought
+    )
+    AND event_id IN (SELECT event_id FROM sought)

@@ -1,0 +1,101 @@
+package embedded
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+)
+
+// external is a table that comes with a statement and that only it sees: rows
+// too many for parameters. The library has none of its own; a temporary table
+// of the session stands for it.
+type external struct {
+	name, structure, format string
+	rows                    []byte
+}
+
+// statementField is the part of a form that is the statement; the others are
+// the external tables' rows.
+const statementField = "query"
+
+// readForm takes the statement and its external tables from a form, and what
+// describes them out of the URL's values.
+func (q *request) readForm(r *http.Request, values url.Values) error {
+	form, err := r.MultipartReader()
+	if err != nil {
+		return badRequest("form: %v", err)
+	}
+	for {
+		part, err := form.NextPart()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return badRequest("form: %v", err)
+		}
+		if err := q.readPart(part, values); err != nil {
+			return err
+		}
+	}
+}
+
+func (q *request) readPart(part *multipart.Part, values url.Values) error {
+	name := part.FormName()
+	content, err := io.ReadAll(part)
+	if err != nil {
+		return fmt.Errorf("embedded: read the external table %s: %w", name, err)
+	}
+	if name == statementField && part.FileName() == "" && !values.Has(name+"_structure") {
+		q.sql = string(content)
+		return nil
+	}
+	table := external{name: name, structure: values.Get(name + "_structure"), format: values.Get(name + "_format"), rows: content}
+	if !identifier.MatchString(name) || table.structure == "" || table.format == "" {
+		return badRequest("the external table %q lacks %s_structure or %s_format", name, name, name)
+	}
+	values.Del(name + "_structure")
+	values.Del(name + "_format")
+	q.external = append(q.external, table)
+	return nil
+}
+
+// lay makes the statement's external tables. After an error the session must
+// be discarded, and they with it.
+func (e *Engine) lay(ctx context.Context, s *session, tables []external) error {
+	for _, table := range tables {
+		if err := s.exec("CREATE TEMPORARY TABLE " + quoteName(table.name) + " (" + table.structure + ") ENGINE = Memory"); err != nil {
+			return err
+		}
+		if table.empty() {
+			continue
+		}
+		rows := &request{sql: "INSERT INTO " + quoteName(table.name), format: table.format, rows: io.NopCloser(bytes.NewReader(table.rows))}
+		if err := e.insert(ctx, s, rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// empty says whether the table is a block without rows, which the library takes
+// for no insert at all. A block begins with the numbers of its columns and rows.
+func (t *external) empty() bool {
+	_, n := binary.Uvarint(t.rows)
+	rows, _ := binary.Uvarint(t.rows[max(n, 0):])
+	return rows == 0
+}
+
+func (s *session) clear(tables []external) error {
+	for _, table := range tables {
+		if err := s.exec("DROP TEMPORARY TABLE " + quoteName(table.name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,137 @@
+package ingest
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"sync"
+
+	"github.com/bits-and-blooms/bloom/v3"
+
+	"lifthouse/schema"
+)
+
+// The ids that a process keeps in mind. At 10 bits each, one unknown id in a
+// hundred is looked up for nothing. The first filter takes 20 MB; the next ones
+// are twice as large, until all together have room for mostKnownIDs in 100 MB:
+// beyond that nothing is kept.
+const (
+	falsePositives = 0.01
+	firstRoom      = 16 << 20
+	mostKnownIDs   = 80 << 20
+)
+
+// known remembers the ids of all stored events, so that one with another id is
+// surely new and needs no look-up. That holds where nobody else writes to the
+// store.
+type known struct {
+	mu       sync.Mutex
+	filters  []*bloom.BloomFilter // the last takes new ids; none: none are kept
+	free     int                  // room left in the last
+	room     int                  // of all
+	complete bool                 // they have the ids that were stored before
+}
+
+// Alone says, before the first write, that nobody else writes to the store, and
+// has the writer learn what is stored: until it has, it looks every event up.
+// The error is the store's; without the ids everything goes on, more slowly.
+func (w *Writer) Alone(ctx context.Context) error {
+	w.known.open()
+	rows, err := w.conn.Query(ctx, "SELECT event_id FROM events")
+	if err != nil {
+		return fmt.Errorf("read the ids of the events: %w", err)
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var id uint64
+		if err := rows.Scan(&id); err != nil {
+			return fmt.Errorf("read the ids of the events: %w", err)
+		}
+		if !w.known.learn(id) {
+			return nil
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("read the ids of the events: %w", err)
+	}
+	w.known.close()
+	return nil
+}
+
+func (k *known) open() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.filters, k.free, k.room, k.complete = nil, 0, 0, false
+	k.grow()
+}
+
+// grow makes room for more ids, or gives up.
+func (k *known) grow() {
+	room := max(firstRoom, 2*k.room)
+	if k.room += room; k.room > mostKnownIDs {
+		k.filters, k.complete = nil, false
+		return
+	}
+	k.filters, k.free = append(k.filters, bloom.NewWithEstimates(uint(room), falsePositives)), room
+}
+
+// close says that all ids that were stored before open are in.
+func (k *known) close() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.complete = len(k.filters) > 0
+}
+
+// add remembers an id.
+func (k *known) add(id uint64) {
+	if k.free == 0 && len(k.filters) > 0 {
+		k.grow()
+	}
+	if len(k.filters) > 0 {
+		last := k.filters[len(k.filters)-1]
+		last.Add(binary.LittleEndian.AppendUint64(nil, id))
+		k.free--
+	}
+}
+
+// learn adds an id that was stored before; false stands for no room.
+func (k *known) learn(id uint64) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.add(id)
+	return len(k.filters) > 0
+}
+
+func (k *known) addAll(events []schema.Event) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for i := range events {
+		k.add(events[i].EventID)
+	}
+}
+
+// maybe returns those of the events that may be stored.
+func (k *known) maybe(events []schema.Event) []schema.Event {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.complete {
+		return events
+	}
+	var some []schema.Event
+	for i := range events {
+		if k.has(events[i].EventID) {
+			some = append(some, events[i])
+		}
+	}
+	return some
+}
+
+func (k *known) has(id uint64) bool {
+	locations := bloom.Locations(binary.LittleEndian.AppendUint64(nil, id), k.filters[0].K())
+	for _, filter := range k.filters {
+		if filter.TestLocations(locations) {
+			return true
+		}
+	}
+	return false
+}

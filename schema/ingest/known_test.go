@@ -1,0 +1,89 @@
+package ingest
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"lifthouse/schema"
+	"lifthouse/schema/schematest"
+)
+
+// TestAloneAWriterDoesAsAnother sends the same events, some of them again and
+// again, through a writer that looks every one up and through writers that are
+// alone with their store, each after a restart.
+func TestAloneAWriterDoesAsAnother(t *testing.T) {
+	plain, alone := schematest.Open(t), schematest.Open(t)
+	random := rand.New(rand.NewPCG(6, 9)) //nolint:gosec // reproducible
+	looks := NewWriter(plain)
+	for round := range 30 {
+		knows := NewWriter(alone)
+		if round%3 > 0 {
+			if err := knows.Alone(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if !knows.known.complete {
+				t.Fatal("it has not learnt what is stored")
+			}
+		}
+		for range 3 {
+			events := make([]schema.Event, 1+random.IntN(200))
+			for i := range events {
+				id := random.Uint64N(3000)
+				events[i] = schema.Event{
+					EventID: schema.Hash(string(rune(id))), VisitorID: id % 700, Time: time.UnixMilli(1_777_777_777_000 + int64(id)).UTC(), WebsiteID: 1 + int64(id%2), //nolint:gosec // small
+					Subject: schema.SubjectCampaign, SubjectID: 1 + int64(random.IntN(3)), Kind: schema.KindView, VariationID: int64(random.IntN(50) / 49),
+				}
+			}
+			want, wantOutcome, err := looks.WriteEach(t.Context(), events)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, gotOutcome, err := knows.WriteEach(t.Context(), events)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if gotOutcome != wantOutcome {
+				t.Fatalf("round %d: %+v, want %+v", round, gotOutcome, wantOutcome)
+			}
+			for i := range want {
+				if got[i] != want[i] {
+					t.Fatalf("round %d, event %d: verdict %v, want %v", round, i, got[i], want[i])
+				}
+			}
+		}
+	}
+}
+
+func TestKnownIDsAreFewBesideTheirEvents(t *testing.T) {
+	var k known
+	k.open()
+	k.complete = true
+	const stored = 200_000
+	for id := range uint64(stored) {
+		k.add(schema.Hash(string(rune(id))))
+	}
+	var events []schema.Event
+	for id := range uint64(2 * stored) {
+		events = append(events, schema.Event{EventID: schema.Hash(string(rune(id)))})
+	}
+	if maybe := k.maybe(events); len(maybe) < stored || len(maybe) > stored+stored/50 {
+		t.Errorf("%d of %d may be stored; %d are", len(maybe), len(events), stored)
+	}
+}
+
+func TestKnownIDsGrowAndGiveUp(t *testing.T) {
+	var k known
+	k.open()
+	k.complete = true
+	k.add(1)
+	for k.free = 0; len(k.filters) > 0; k.free = 0 {
+		if !k.has(1) {
+			t.Fatal("an id is forgotten")
+		}
+		k.add(2)
+	}
+	if k.room <= mostKnownIDs || k.complete || len(k.maybe(make([]schema.Event, 3))) != 3 {
+		t.Errorf("%d ids fit, complete %v; want it to give up beyond %d", k.room, k.complete, mostKnownIDs)
+	}
+}

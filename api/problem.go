@@ -71,6 +71,10 @@ func problemOf(err error) *problem {
 // retryAfter is how many seconds a busy store is left alone.
 const retryAfter = 2
 
+// retryAfterFull is how many seconds a full one is left alone: somebody has to
+// make room.
+const retryAfterFull = 60
+
 func storeProblem(err *engine.StoreError) *problem {
 	p := &problem{Status: http.StatusServiceUnavailable, Code: string(err.Fault), Detail: err.Error(), retryAfter: retryAfter, cause: err.Unwrap()}
 	switch err.Fault {
@@ -78,6 +82,10 @@ func storeProblem(err *engine.StoreError) *problem {
 		p.Status, p.retryAfter = http.StatusGatewayTimeout, 0
 	case engine.Bug:
 		p.Status, p.retryAfter, p.Code = http.StatusInternalServerError, 0, "internal_error"
+	case engine.Damaged:
+		p.Status, p.retryAfter = http.StatusInternalServerError, 0
+	case engine.Full:
+		p.retryAfter = retryAfterFull
 	case engine.TooLarge, engine.Busy, engine.Down:
 	}
 	return p

@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -43,6 +45,8 @@ const (
 	TooLarge StoreFault = "too_large" // narrow the request
 	Busy     StoreFault = "busy"      // try again
 	Down     StoreFault = "down"      // try again later
+	Full     StoreFault = "full"      // make room on its disk
+	Damaged  StoreFault = "damaged"   // restore a backup
 	Bug      StoreFault = "bug"       // ours
 )
 
@@ -64,6 +68,10 @@ func (e *StoreError) Error() string {
 		return "the store has too much to do: try again in a moment"
 	case Down:
 		return "the store cannot be reached: try again later"
+	case Full:
+		return "the store's disk is full: make room on it and do the same again; what is stored stays, and counts once"
+	case Damaged:
+		return "stored data are damaged: lifthouse check --data says where, and a backup has them"
 	case Bug:
 	}
 	return "the store refused the query, which is our fault"
@@ -84,27 +92,38 @@ func storeError(ctx context.Context, err error) error {
 	return &StoreError{Fault: faultOf(err), cause: err}
 }
 
-// Codes of ClickHouse's exceptions (its ErrorCodes.cpp).
-const (
-	codeTimeoutExceeded     = 159
-	codeTooSlow             = 160
-	codeMemoryLimitExceeded = 241
-	codeTooManyQueries      = 202
-	codeCannotAllocate      = 173
-)
+// faultsOf are the faults behind codes of ClickHouse's exceptions (its
+// ErrorCodes.cpp).
+var faultsOf = map[int32]StoreFault{
+	159: TooSlow,  // TIMEOUT_EXCEEDED
+	160: TooSlow,  // TOO_SLOW
+	241: TooLarge, // MEMORY_LIMIT_EXCEEDED
+	173: TooLarge, // CANNOT_ALLOCATE_MEMORY
+	202: Busy,     // TOO_MANY_SIMULTANEOUS_QUERIES
+	252: Busy,     // TOO_MANY_PARTS
+	243: Full,     // NOT_ENOUGH_SPACE
+	33:  Damaged,  // CANNOT_READ_ALL_DATA
+	40:  Damaged,  // CHECKSUM_DOESNT_MATCH
+	107: Damaged,  // FILE_DOESNT_EXIST
+	131: Damaged,  // TOO_LARGE_SIZE_COMPRESSED
+	226: Damaged,  // NO_FILE_IN_DATA_PART
+	228: Damaged,  // BAD_SIZE_OF_FILE_IN_DATA_PART
+	246: Damaged,  // CORRUPTED_DATA
+	271: Damaged,  // CANNOT_DECOMPRESS
+	432: Damaged,  // UNKNOWN_CODEC: the first byte of a block is none's
+}
+
+// noSpace is what the operating system says of a full disk, which ClickHouse
+// passes on under the code of what it was doing.
+const noSpace = "No space left on device"
 
 func faultOf(err error) StoreFault {
 	var exception *clickhouse.Exception
 	if errors.As(err, &exception) {
-		switch exception.Code {
-		case codeTimeoutExceeded, codeTooSlow:
-			return TooSlow
-		case codeMemoryLimitExceeded, codeCannotAllocate:
-			return TooLarge
-		case codeTooManyQueries:
-			return Busy
+		if strings.Contains(exception.Message, noSpace) {
+			return Full
 		}
-		return Bug
+		return cmp.Or(faultsOf[exception.Code], Bug)
 	}
 	var network net.Error
 	switch {

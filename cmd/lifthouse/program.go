@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -35,6 +36,7 @@ type program struct {
 	config   string // file
 	address  string // of the store
 	limits   engine.Limits
+	fsync    bool // of an embedded store
 	serving  serveOptions
 	settings []*setting // as they were resolved
 }
@@ -70,6 +72,10 @@ func (p *program) run(ctx context.Context) int {
 		return exitFailed
 	}
 	p.complain("%v", err)
+	var store *engine.StoreError
+	if errors.As(engine.StoreFailure(ctx, err), &store) && (store.Fault == engine.Full || store.Fault == engine.Damaged) && !strings.Contains(err.Error(), store.Error()) {
+		p.complain("%v", store)
+	}
 	return exitFailed
 }
 
@@ -118,6 +124,7 @@ func (p *program) command() *cobra.Command {
 	root.PersistentFlags().StringVar(&p.address, storeFlag, address,
 		"where the data are: embedded:DIR, clickhouse://user:pass@host:9000/db, http://… or https://… (LIFTHOUSE_STORE)")
 	root.PersistentFlags().Lookup(storeFlag).DefValue = schema.ShowAddress(address)
+	root.PersistentFlags().BoolVar(&p.fsync, "fsync", false, "an embedded store writes to the disk itself before it says that events are stored, so that they outlive a loss of power; slower")
 	p.limits = engine.DefaultLimits
 	root.PersistentFlags().DurationVar(&p.limits.Time, "query-timeout", p.limits.Time, "most time that one query of a report may take; 0: no limit")
 	root.PersistentFlags().Int64Var(&p.limits.Memory, "query-memory", p.limits.Memory, "most memory that one query of a report may take, in bytes; from half of it on it goes to disk; 0: no limit")

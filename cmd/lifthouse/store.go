@@ -45,7 +45,7 @@ func (p *program) openStore(ctx context.Context) (*store, error) {
 	options := home.Options
 	if home.Dir != "" {
 		s.dir = p.path(home.Dir)
-		if s.embedded, err = embedded.Open(ctx, s.dir, embedded.Options{}); err != nil {
+		if s.embedded, err = embedded.Open(ctx, s.dir, embedded.Options{Fsync: p.fsync}); err != nil {
 			return nil, err
 		}
 		if options, err = embeddedOptions(ctx, s.embedded); err != nil {
@@ -56,6 +56,9 @@ func (p *program) openStore(ctx context.Context) (*store, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	if s.dir != "" {
+		if err := schema.Undamaged(ctx, s.conn); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
 		if err := p.repairAfterCrash(ctx, s); err != nil {
 			return nil, errors.Join(err, s.Close())
 		}

@@ -26,6 +26,7 @@ var children = map[string]func(args []string){
 	"signals": signalsChild,
 	"close":   closeChild,
 	"options": optionsChild,
+	"fsync":   fsyncChild,
 	"end":     endChild,
 }
 
@@ -196,6 +197,25 @@ func optionsChild(args []string) {
 		say("too much:", code(conn.Exec(ctx, "SELECT groupArray(number) FROM numbers(200000000)")))
 	}
 	must(conn.Ping(ctx))
+	must(e.Close())
+}
+
+// fsyncChild says how tables of an engine are written that syncs, or does not,
+// and how often it did.
+func fsyncChild(args []string) {
+	e, err := Open(context.Background(), args[0], Options{Fsync: args[1] == "true"})
+	must(err)
+	conn, err := clickhouse.Open(e.ClientOptions())
+	must(err)
+	ctx := context.Background()
+	must(conn.Exec(ctx, "CREATE DATABASE d"))
+	must(conn.Exec(ctx, "CREATE TABLE d.t (n UInt64) ENGINE = MergeTree ORDER BY n"))
+	const syncs = "SELECT sum(value) FROM system.events WHERE event IN ('FileSync', 'DirectorySync')"
+	var before, after uint64
+	must(conn.QueryRow(ctx, syncs).Scan(&before))
+	must(conn.Exec(ctx, "INSERT INTO d.t SELECT number FROM numbers(10)"))
+	must(conn.QueryRow(ctx, syncs).Scan(&after))
+	say("synced", after > before+1)
 	must(e.Close())
 }
 

@@ -33,6 +33,7 @@ type Options struct {
 	Connections int    // statements that run at once; 0: 8
 	Threads     int    // max_threads of a query; 0: the engine's default, one per core
 	MemoryLimit int64  // bytes for the whole engine; 0: half of the memory of the machine or its cgroup
+	Fsync       bool   // an insert returns when its rows are on the disk itself, and outlive a loss of power
 }
 
 // Engine is ClickHouse on a folder. Its methods may be called concurrently.
@@ -158,7 +159,11 @@ func (e *Engine) start(path string) error {
 // Backups may go anywhere: no statement but our own reaches the engine.
 func (e *Engine) writeConfig() (string, error) {
 	path := filepath.Join(e.dir, "lifthouse.xml")
-	if err := os.WriteFile(path, []byte(configuration), 0o644); err != nil {
+	durability := ""
+	if e.options.Fsync {
+		durability = fsynced
+	}
+	if err := os.WriteFile(path, []byte(fmt.Sprintf(configuration, durability)), 0o644); err != nil {
 		return "", fmt.Errorf("embedded: %w", err)
 	}
 	return path, nil
@@ -172,7 +177,16 @@ const configuration = `<clickhouse>
     <backups>
         <allowed_path>/</allowed_path>
     </backups>
-</clickhouse>
+%s</clickhouse>
+`
+
+// fsynced are the settings of tables under Options.Fsync. Merges are synced
+// too: the parts that they replace are deleted.
+const fsynced = `    <merge_tree>
+        <fsync_after_insert>1</fsync_after_insert>
+        <fsync_part_directory>1</fsync_part_directory>
+        <min_rows_to_fsync_after_merge>1</min_rows_to_fsync_after_merge>
+    </merge_tree>
 `
 
 // introduce learns what the engine is and how a new session is set.

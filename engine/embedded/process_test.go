@@ -250,6 +250,17 @@ func TestOptions(t *testing.T) {
 	}
 }
 
+// TestFsync cannot take the power away; it looks whether an insert asked the
+// system to write to the disk.
+func TestFsync(t *testing.T) {
+	for _, fsync := range []bool{false, true} {
+		got := start(t, "fsync", t.TempDir(), strconv.FormatBool(fsync)).output(t)
+		if want := fmt.Sprintf("synced %v\n", fsync); got != want {
+			t.Errorf("with Fsync %v: %q, want %q", fsync, got, want)
+		}
+	}
+}
+
 func TestShutdown(t *testing.T) {
 	p := start(t, "end", t.TempDir())
 	if line := p.line(t); line != "ended" {

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"lifthouse/engine"
+)
+
+const oneCampaign = `accounts:
+  - id: 1
+    name: A
+    websites:
+      - id: 1
+        domain: a.example.com
+        goals: [{id: 1, name: Purchase}]
+        campaigns:
+          - {id: 1, name: C, type: experiment, targetMode: live, primaryGoalId: 1, controlShare: 50, variations: [{id: 1, name: V, share: 50}]}
+`
+
+// writeHistory makes a file of so many views, a visitor each, and the catalogue
+// that goes with it.
+func writeHistory(t *testing.T, dir string, views int) (events, declared string) {
+	t.Helper()
+	var lines bytes.Buffer
+	for i := range views {
+		fmt.Fprintf(&lines, `{"eventId":"e%[1]d","time":"2026-05-%02[2]dT10:00:00Z","websiteId":1,"visitor":"v%[1]d","event":"view","campaignId":1,"variationId":%[3]d,"referrer":"%[4]x"}`+"\n",
+			i, 1+i%28, i%2, i*2654435761)
+	}
+	events, declared = filepath.Join(dir, "views.ndjson"), filepath.Join(dir, "catalog.yaml")
+	for path, text := range map[string][]byte{events: lines.Bytes(), declared: []byte(oneCampaign)} {
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return events, declared
+}
+
+func TestDamagedPartsAreNeverPassedOver(t *testing.T) {
+	dir := t.TempDir()
+	const views = 5000
+	events, declared := writeHistory(t, dir, views)
+	home := filepath.Join(dir, "data")
+	do := func(want int, args ...string) string {
+		t.Helper()
+		code, out, complaints := other(t, nil, append(args, "--store=embedded:"+home)...)
+		if code != want {
+			t.Fatalf("lifthouse %q: exit %d, want %d\n%s%s", args, code, want, out, complaints)
+		}
+		return out + complaints
+	}
+	says := func(text string, parts ...string) {
+		t.Helper()
+		for _, part := range parts {
+			if !strings.Contains(text, part) {
+				t.Errorf("it says\n%.1000s\nwhich lacks %q", text, part)
+			}
+		}
+	}
+	do(exitOK, "apply", "-f", declared)
+	do(exitOK, "import", events)
+	says(do(exitOK, "check", "--data"), "every part is as it was written")
+
+	parts, err := filepath.Glob(filepath.Join(home, "store", "*", "*", "202605_*", "data.bin"))
+	if err != nil || len(parts) != 1 {
+		t.Fatalf("%d parts, %v", len(parts), err)
+	}
+	whole, err := os.ReadFile(parts[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := bytes.Clone(whole)
+	for i := range damaged {
+		damaged[i] ^= 0x55
+	}
+	replace := func(content []byte) {
+		if err := os.WriteFile(parts[0], content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	replace(damaged)
+	says(do(exitFailed, "report", "campaign", "1"), "stored data are damaged", "check --data")
+	says(do(exitFailed, "check", "--data"), "WRONG", "202605")
+	replace(whole)
+	says(do(exitOK, "check", "--data"), "every part is as it was written")
+
+	replace(whole[:len(whole)/2])
+	for _, args := range [][]string{{"report", "campaign", "1"}, {"import", events}, {"serve", "--listen=127.0.0.1:0"}} {
+		says(do(exitFailed, args...), "damaged parts", "of events", "restore a backup", "--drop-damaged")
+	}
+	says(do(exitFailed, "check"), "WRONG", "damaged parts")
+	says(do(exitOK, "check", "--drop-damaged"), "dropped 1 damaged part")
+	says(do(exitOK, "import", events), fmt.Sprintf("%d rows stored", views))
+	var r engine.Results
+	if err := json.Unmarshal([]byte(do(exitOK, "report", "campaign", "1")), &r); err != nil || r.Totals.Visitors != views {
+		t.Errorf("%d visitors after all is sent again, %v; want %d", r.Totals.Visitors, err, views)
+	}
+}
+
+// fullDisk imports on a disk of 16 MB, makes it larger and imports again.
+const fullDisk = `
+mount -t tmpfs -o size=16m none "$DISK" || exit 99
+"$SELF" apply -f "$DECLARED" >/dev/null && "$SELF" import "$EVENTS" && exit 98
+"$SELF" report campaign 1 >/dev/null || exit 97
+mount -o remount,size=400m "$DISK"
+"$SELF" import "$EVENTS" && "$SELF" report campaign 1 >"$REPORT" && "$SELF" check --data
+`
+
+func TestAFullDiskLosesNothing(t *testing.T) {
+	if err := exec.CommandContext(t.Context(), "unshare", "-rm", "sh", "-c", `mount -t tmpfs none /mnt`).Run(); err != nil {
+		t.Skipf("SKIP: no disk of a known size can be mounted here: %v", err)
+	}
+	dir := t.TempDir()
+	const views = 150_000
+	events, declared := writeHistory(t, dir, views)
+	disk, report := filepath.Join(dir, "disk"), filepath.Join(dir, "report.json")
+	if err := os.Mkdir(disk, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	program := lifthouse(t)
+	cmd := exec.CommandContext(t.Context(), "unshare", "-rm", "sh", "-c", fullDisk)
+	cmd.Env = slices.Concat(program.Env, []string{"SELF=" + program.Path, "DISK=" + disk, "EVENTS=" + events, "DECLARED=" + declared, "REPORT=" + report, "LIFTHOUSE_STORE=embedded:" + filepath.Join(disk, "data")})
+	said, err := cmd.CombinedOutput()
+	if err != nil || !bytes.Contains(said, []byte("the store's disk is full: make room")) {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	text, err := os.ReadFile(report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r engine.Results
+	if err := json.Unmarshal(text, &r); err != nil || r.Totals.Visitors != views || r.Totals.Views != views {
+		t.Errorf("%+v, %v; want %d visitors\n%s", r.Totals, err, views, said)
+	}
+}
+
+func TestAFolderThatCannotBeWrittenIsNamed(t *testing.T) {
+	at := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(at, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, _, complaints := other(t, nil, "report", "campaign", "1", "--store=embedded:"+filepath.Join(at, "data"))
+	if code != exitFailed || !strings.Contains(complaints, at) || !strings.Contains(complaints, "not a directory") {
+		t.Errorf("exit %d, %s", code, complaints)
+	}
+}

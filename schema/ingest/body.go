@@ -70,7 +70,7 @@ func (b Body) lines(text []byte) ([]Line, error) {
 }
 
 func (r *jsonReader) event(text []byte) (fields, error) {
-	object, err := r.object(text)
+	object, err := parseObject(&r.parser, text)
 	if err != nil {
 		return fields{}, err
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -14,7 +13,7 @@ type csvLines struct {
 	records *csv.Reader
 	bounded *boundedReader
 	mapper  *mapper
-	at      []int // column of the file, for each column of the mapper
+	places  []place // of the mapper's columns
 	record  int64
 	ended   int // the line at which the last record ended
 }
@@ -36,17 +35,8 @@ func newCSVLines(r io.Reader, m *Mapping, compiled *mapper) (*csvLines, error) {
 		}
 	}
 	l := &csvLines{records: records, bounded: bounded, mapper: compiled, ended: 1}
-	for _, column := range compiled.columns {
-		at := slices.Index(header, column)
-		if at < 0 {
-			return nil, fmt.Errorf("there is no column %q; have %s", column, strings.Join(header, ", "))
-		}
-		if slices.Contains(header[at+1:], column) {
-			return nil, fmt.Errorf("there are several columns %q; want one", column)
-		}
-		l.at = append(l.at, at)
-	}
-	return l, nil
+	l.places, err = places(compiled, header)
+	return l, err
 }
 
 // absent is nil: a header that lacks a column is refused when it is read.
@@ -65,7 +55,7 @@ func headerMapper(header []string) (*mapper, error) {
 }
 
 func (l *csvLines) part() (parse, error) {
-	rows := newRows(l.mapper)
+	rows := newRows(l.mapper, l.places)
 	for begun := l.records.InputOffset(); rows.count() < partRows && l.records.InputOffset()-begun < partSize; {
 		if err := l.read(rows); err != nil {
 			return rows.parse, err
@@ -104,8 +94,8 @@ func (l *csvLines) read(rows *rows) error {
 	l.ended += strings.Count(record[len(record)-1], "\n")
 	line, _ := l.records.FieldPos(0)
 	cells := rows.add(int64(line), l.record)
-	for i, at := range l.at {
-		cells[i] = record[at]
+	for i, place := range l.places {
+		cells[i] = record[place.column]
 	}
 	return nil
 }

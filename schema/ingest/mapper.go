@@ -20,9 +20,13 @@ type mapper struct {
 }
 
 type mappedEvent struct {
-	when   *Condition
-	cell   int // of the condition
+	when   []mappedCondition
 	fields []mappedField
+}
+
+type mappedCondition struct {
+	Condition
+	cell int
 }
 
 type mappedField struct {
@@ -44,10 +48,10 @@ func newMapper(m *Mapping, open func(file string) (io.ReadCloser, error)) (*mapp
 			sources = map[string]Source{}
 		}
 		maps.Copy(sources, event.Fields)
-		e := mappedEvent{when: event.When}
-		if e.when != nil {
-			e.cell = compiled.column(e.when.Column)
-			compiled.needed = append(compiled.needed, e.when.Column)
+		var e mappedEvent
+		for _, c := range event.When {
+			e.when = append(e.when, mappedCondition{c, compiled.column(c.Column)})
+			compiled.needed = append(compiled.needed, c.Column)
 		}
 		for _, name := range slices.Sorted(maps.Keys(sources)) {
 			f, err := compiled.field(name, sources[name], lookups, open)
@@ -131,14 +135,12 @@ func (m *mapper) lineEvents(record int64, cells []string) ([]fields, error) {
 	var events []fields
 	for i := range m.events {
 		e := &m.events[i]
-		if e.when != nil {
-			holds, err := e.when.holds(cells[e.cell])
-			if err != nil {
-				return nil, err
-			}
-			if !holds {
-				continue
-			}
+		holds, err := e.holds(cells)
+		if err != nil {
+			return nil, err
+		}
+		if !holds {
+			continue
 		}
 		var f fields
 		for j := range e.fields {
@@ -151,6 +153,15 @@ func (m *mapper) lineEvents(record int64, cells []string) ([]fields, error) {
 		events = append(events, f)
 	}
 	return events, nil
+}
+
+func (e *mappedEvent) holds(cells []string) (bool, error) {
+	for i := range e.when {
+		if holds, err := e.when[i].holds(cells[e.when[i].cell]); !holds {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 func (f *mappedField) value(record int64, cells []string) (string, error) {

@@ -14,8 +14,9 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// Mapping says how the columns of a file, or the top-level keys of its JSON
-// lines, become events.
+// Mapping says how the columns of a file, or the keys of its JSON lines, become
+// events. A name such as properties.plan reaches into an object of a line, or
+// into a text or a cell that holds one, where nothing has the whole name.
 type Mapping struct {
 	Format    string            `yaml:"format"`    // csv, ndjson or parquet; empty: by the file's name
 	Separator string            `yaml:"separator"` // of CSV; empty: a comma
@@ -23,10 +24,10 @@ type Mapping struct {
 	Events    []EventMapping    `yaml:"events"`    // the events a line gives; empty: one
 }
 
-// EventMapping is one event that a line gives, when its condition holds. Its
-// fields go before those of the whole line.
+// EventMapping is one event that a line gives, when all its conditions hold.
+// Its fields go before those of the whole line.
 type EventMapping struct {
-	When   *Condition        `yaml:"when"`
+	When   conditions        `yaml:"when"` // in YAML one, or a list
 	Fields map[string]Source `yaml:"fields"`
 }
 
@@ -37,6 +38,17 @@ type Condition struct {
 	Equals *text    `yaml:"equals"`
 	Not    *text    `yaml:"not"`
 	Above  *float64 `yaml:"above"`
+}
+
+type conditions []Condition
+
+// UnmarshalYAML reads one condition or a list of them.
+func (c *conditions) UnmarshalYAML(node ast.Node) error {
+	if node.Type() != ast.SequenceType {
+		*c = make(conditions, 1)
+		return yaml.NodeToValue(node, &(*c)[0], yaml.Strict())
+	}
+	return yaml.NodeToValue(node, (*[]Condition)(c), yaml.Strict())
 }
 
 // Source is where a field's value comes from. In YAML a bare text is the name
@@ -131,8 +143,10 @@ func (m *Mapping) check() error {
 	for i, event := range m.Events {
 		at := fmt.Sprintf("events[%d]", i)
 		faults = append(faults, checkSources(at+".fields", event.Fields)...)
-		if w := event.When; w != nil && (w.Column == "" || count(w.Equals != nil, w.Not != nil, w.Above != nil) != 1) {
-			faults = append(faults, fmt.Errorf("%s.when: want a column and one of equals, not, above", at))
+		for _, w := range event.When {
+			if w.Column == "" || count(w.Equals != nil, w.Not != nil, w.Above != nil) != 1 {
+				faults = append(faults, fmt.Errorf("%s.when: want a column and one of equals, not, above, or a list of such", at))
+			}
 		}
 	}
 	if len(faults) > 0 {

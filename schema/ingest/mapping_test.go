@@ -35,8 +35,8 @@ events:
 		"1e3":        string(*f["device"].Default),
 		"":           string(*f["os"].Default),
 		"two\nlines": string(f["utmTerm"].Value),
-		"08":         string(*m.Events[0].When.Equals),
-		".50":        string(*m.Events[1].When.Not),
+		"08":         string(*m.Events[0].When[0].Equals),
+		".50":        string(*m.Events[1].When[0].Not),
 	} {
 		if want != have {
 			t.Errorf("%q is read as %q", want, have)

@@ -25,7 +25,7 @@ type parquetLines struct {
 	rows   parquet.Rows
 	buffer []parquet.Row
 	mapper *mapper
-	at     []int // leaf column of the file, for each column of the mapper; -1: none
+	places []place // of the mapper's columns, by leaf columns of the file
 	texts  []func(parquet.Value) (string, error)
 	number int64
 }
@@ -57,16 +57,16 @@ func newParquetLines(ctx context.Context, file *os.File, counted *contextReader,
 	l.passed = func(rows int64) {
 		counted.n.Store(int64(float64(info.Size()) * float64(rows) / float64(max(opened.NumRows(), 1))))
 	}
-	for _, column := range m.columns {
-		at := slices.Index(header, column)
-		if at < 0 {
-			return nil, fmt.Errorf("there is no column %q; have %s", column, strings.Join(header, ", "))
+	if l.places, err = places(m, header); err != nil {
+		return nil, err
+	}
+	for i, place := range l.places {
+		leaf := leaves[place.column]
+		if leaf.MaxRepetitionLevel() > 0 {
+			return nil, fmt.Errorf("column %q holds lists; want one value a row", m.columns[i])
 		}
-		if leaves[at].MaxRepetitionLevel() > 0 {
-			return nil, fmt.Errorf("column %q holds lists; want one value a row", column)
-		}
-		l.at = append(l.at, leaves[at].Index())
-		l.texts = append(l.texts, textOf(leaves[at].Type()))
+		l.places[i].column = leaf.Index()
+		l.texts = append(l.texts, textOf(leaf.Type()))
 	}
 	return l, nil
 }
@@ -92,7 +92,7 @@ func leavesOf(c *parquet.Column, leaves []*parquet.Column) []*parquet.Column {
 func (l *parquetLines) absent() error { return nil }
 
 func (l *parquetLines) part() (parse, error) {
-	rows := newRows(l.mapper)
+	rows := newRows(l.mapper, l.places)
 	for rows.count()+parquetRows <= partRows {
 		if err := l.read(rows); err != nil {
 			return rows.parse, err
@@ -132,8 +132,8 @@ func (l *parquetLines) read(rows *rows) (err error) {
 // cells adds a row.
 func (l *parquetLines) cells(rows *rows, of parquet.Row) {
 	cells := rows.add(l.number, l.number)
-	for i, at := range l.at {
-		value := of[slices.IndexFunc(of, func(v parquet.Value) bool { return v.Column() == at })]
+	for i, place := range l.places {
+		value := of[slices.IndexFunc(of, func(v parquet.Value) bool { return v.Column() == place.column })]
 		if value.IsNull() {
 			continue
 		}

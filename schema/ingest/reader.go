@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/klauspost/compress/gzip"
@@ -96,7 +97,11 @@ func openLines(r io.Reader, format string, m *Mapping, compiled *mapper) (lines,
 	if format == formatCSV {
 		return newCSVLines(plain, m, compiled)
 	}
-	return &jsonLines{text: plain, mapper: compiled, keys: map[string]bool{}}, nil
+	l := &jsonLines{text: plain, mapper: compiled, keys: map[string]bool{}}
+	if compiled != nil {
+		l.had = make([]atomic.Bool, len(compiled.columns))
+	}
+	return l, nil
 }
 
 type jsonLines struct {
@@ -107,6 +112,7 @@ type jsonLines struct {
 	readers sync.Pool // of *jsonReader
 	noting  sync.Mutex
 	keys    map[string]bool // that lines have had, some of them
+	had     []atomic.Bool   // which of the mapper's columns lines have had
 }
 
 // part ends after a line that is too long, which is its last.
@@ -168,7 +174,7 @@ func (l *jsonLines) parse(text []byte, number int64, take func(int64, []fields, 
 }
 
 func (l *jsonLines) events(reader *jsonReader, number int64, text []byte) ([]fields, error) {
-	object, err := reader.object(text)
+	object, err := parseObject(&reader.parser, text)
 	if err != nil {
 		return nil, err
 	}
@@ -179,8 +185,15 @@ func (l *jsonLines) events(reader *jsonReader, number int64, text []byte) ([]fie
 	l.note(object)
 	cells := make([]string, len(l.mapper.columns))
 	for i, column := range l.mapper.columns {
-		if cells[i], err = reader.scalar(object.Get(column)); err != nil {
+		value, err := reader.reach(object, column)
+		if err == nil {
+			cells[i], err = reader.scalar(value)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("%s: %w", column, err)
+		}
+		if value != nil {
+			l.had[i].Store(true)
 		}
 	}
 	return l.mapper.lineEvents(number, cells)
@@ -191,6 +204,7 @@ type jsonReader struct {
 	parser fastjson.Parser
 	texts  texts
 	number []byte
+	nested nested
 }
 
 // texts are strings that were read before. Most values of an event are as
@@ -205,11 +219,11 @@ func (t *texts) of(text []byte) string {
 	return *known
 }
 
-func (r *jsonReader) object(text []byte) (*fastjson.Object, error) {
+func parseObject(parser *fastjson.Parser, text []byte) (*fastjson.Object, error) {
 	if err := fastjson.ValidateBytes(text); err != nil { // the parser takes 0012, and raw control characters
 		return nil, fmt.Errorf("not JSON: %w", err)
 	}
-	value, err := r.parser.ParseBytes(text)
+	value, err := parser.ParseBytes(text)
 	if err != nil {
 		return nil, fmt.Errorf("not JSON: %w", err)
 	}
@@ -227,7 +241,7 @@ func (l *jsonLines) note(object *fastjson.Object) {
 	l.noting.Lock()
 	defer l.noting.Unlock()
 	object.Visit(func(key []byte, _ *fastjson.Value) {
-		if !l.keys[string(key)] && (len(l.keys) < maxKeys || slices.Contains(l.mapper.columns, string(key))) {
+		if !l.keys[string(key)] && len(l.keys) < maxKeys {
 			l.keys[string(key)] = true
 		}
 	})
@@ -240,7 +254,7 @@ func (l *jsonLines) absent() error {
 		return nil
 	}
 	for _, column := range l.mapper.needed {
-		if !l.keys[column] {
+		if !l.had[slices.Index(l.mapper.columns, column)].Load() {
 			return fmt.Errorf("no line has the key %q; have %s; give the field a default where the key may be absent", column, strings.Join(slices.Sorted(maps.Keys(l.keys)), ", "))
 		}
 	}

@@ -1,8 +1,11 @@
 package ingest
 
+import "fmt"
+
 // rows are lines whose cells are read, in the order of the mapper's columns.
 type rows struct {
 	mapper *mapper
+	places []place
 	lines  []row
 	cells  []string
 }
@@ -14,8 +17,8 @@ type row struct {
 	fault  error // why it has no cells
 }
 
-func newRows(m *mapper) *rows {
-	return &rows{mapper: m, lines: make([]row, 0, partRows), cells: make([]string, 0, partRows*len(m.columns))}
+func newRows(m *mapper, at []place) *rows {
+	return &rows{mapper: m, places: at, lines: make([]row, 0, partRows), cells: make([]string, 0, partRows*len(m.columns))}
 }
 
 func (r *rows) count() int { return len(r.lines) }
@@ -33,12 +36,31 @@ func (r *rows) fault(fault error) { r.lines[len(r.lines)-1].fault = fault }
 
 func (r *rows) parse(take func(number int64, events []fields, err error)) {
 	columns := len(r.mapper.columns)
+	var reader jsonReader
 	for i, line := range r.lines {
 		if line.fault != nil {
 			take(line.number, nil, line.fault)
 			continue
 		}
-		events, err := r.mapper.lineEvents(line.record, r.cells[i*columns:(i+1)*columns])
+		cells := r.cells[i*columns : (i+1)*columns]
+		if err := r.reach(&reader, cells); err != nil {
+			take(line.number, nil, err)
+			continue
+		}
+		events, err := r.mapper.lineEvents(line.record, cells)
 		take(line.number, events, err)
 	}
+}
+
+// reach replaces the cells that hold an object by what is wanted of it.
+func (r *rows) reach(reader *jsonReader, cells []string) (err error) {
+	for i, place := range r.places {
+		if place.inner == "" {
+			continue
+		}
+		if cells[i], err = reader.cell(cells[i], place.inner); err != nil {
+			return fmt.Errorf("%s: %w", r.mapper.columns[i], err)
+		}
+	}
+	return nil
 }

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"lifthouse/engine"
+)
+
+// reported are the counts of a report: visitors/converted/value of each variation.
+func (h *house) reported(args ...string) string {
+	h.t.Helper()
+	var r engine.Results
+	if err := json.Unmarshal([]byte(h.must(append([]string{"report"}, args...)...)), &r); err != nil {
+		h.t.Fatal(err)
+	}
+	var counts []string
+	for _, v := range r.Variations {
+		counts = append(counts, fmt.Sprintf("%d/%d/%s", v.Visitors, v.ConvertedVisitors, v.Value))
+	}
+	return strings.Join(counts, " ")
+}
+
+// TestExportsOfGrowthBook imports exposures and a metric in either order. Of
+// the orders one is before its visitor's exposure, one of a visitor who saw
+// nothing.
+func TestExportsOfGrowthBook(t *testing.T) {
+	files := []string{"exposures", "orders"}
+	for _, order := range [][]int{{0, 1}, {1, 0}} {
+		h := newHouse(t)
+		h.must("apply", "-f", "testdata/exports.catalog.yaml")
+		for _, i := range order {
+			mapping := []string{"exposures", "metric"}[i]
+			h.must("import", "-m", "testdata/growthbook."+mapping+".mapping.yaml", "testdata/growthbook."+files[i]+".csv")
+		}
+		for _, c := range []struct {
+			args []string
+			want string
+		}{
+			{[]string{"campaign", "12"}, "2/1/10 2/2/30"},
+			{[]string{"campaign", "13"}, "1/0/0 1/1/19.9"},
+			{[]string{"campaign", "12", "--filter", "country=US"}, "1/1/10 1/1/19.9"},
+		} {
+			if got := h.reported(c.args...); got != c.want {
+				t.Errorf("%v, %q: %s, want %s", order, c.args, got, c.want)
+			}
+		}
+	}
+}
+
+// TestExportsOfPostHog imports the same events as JSON lines, as lines whose
+// properties are a text, and as CSV.
+func TestExportsOfPostHog(t *testing.T) {
+	h := newHouse(t)
+	h.must("apply", "-f", "testdata/exports.catalog.yaml")
+	for i, file := range []string{"testdata/posthog.ndjson", propertiesAsText(t), "testdata/posthog.csv"} {
+		out := h.must("import", "-m", "testdata/posthog.mapping.yaml", file)
+		if want := fmt.Sprintf(": %d rows stored", []int{7, 0, 0}[i]); !strings.Contains(out, want) || !strings.Contains(out, " 0 of 11 lines rejected") || !strings.Contains(out, "(0 of them differ)") {
+			t.Errorf("%s: %q, want%s", file, out, want)
+		}
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"campaign", "12"}, "1/1/10 2/1/19.9"},
+		{[]string{"campaign", "12", "--filter", "device=mobile", "--filter", "country=DE"}, "0/0/0 1/1/19.9"},
+	} {
+		if got := h.reported(c.args...); got != c.want {
+			t.Errorf("%q: %s, want %s", c.args, got, c.want)
+		}
+	}
+}
+
+func propertiesAsText(t *testing.T) string {
+	t.Helper()
+	lines, err := os.ReadFile("testdata/posthog.ndjson")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	for line := range strings.Lines(string(lines)) {
+		var event map[string]any
+		if err := json.Unmarshal([]byte(line), &event); err != nil {
+			t.Fatal(err)
+		}
+		text, err := json.Marshal(event["properties"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		event["properties"] = string(text)
+		if err := json.NewEncoder(&out).Encode(event); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "text.ndjson")
+	if err := os.WriteFile(path, []byte(out.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

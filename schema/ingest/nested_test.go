@@ -1,0 +1,60 @@
+package ingest_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"lifthouse/schema/ingest"
+	"lifthouse/schema/schematest"
+)
+
+// TestMappingReachesIntoObjects maps one name, a.b.c, to the region of a view.
+func TestMappingReachesIntoObjects(t *testing.T) {
+	m, err := ingest.ReadMapping(strings.NewReader(`
+fields: {websiteId: {value: 1}, campaignId: {value: 12}, variationId: {value: 0}, event: {value: view}, time: {value: "2026-05-01T12:00:00Z"}, visitor: {rowNumber: true},
+  region: {column: a.b.c, default: "(none)"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn := schematest.Open(t)
+	w := ingest.NewWriter(conn)
+	for i, c := range []struct{ file, text, want string }{
+		{"e.ndjson", `{"a":{"b":{"c":"x"}}}`, "x"},
+		{"e.ndjson", `{"a":{"b":"{\"c\":7}"}}`, "7"},
+		{"e.ndjson", `{"a":"{\"b\":{\"c\":true}}"}`, "true"},
+		{"e.ndjson", `{"a":{"b.c":"inner"}}`, "inner"},
+		{"e.ndjson", `{"a.b":{"c":"dotted"}}`, "dotted"},
+		{"e.ndjson", `{"a.b.c":"whole","a":{"b":{"c":"x"}}}`, "whole"},
+		{"e.ndjson", `{"a":null}`, "(none)"},
+		{"e.ndjson", `{"a":""}`, "(none)"},
+		{"e.ndjson", `{"a":{"b":{}}}`, "(none)"},
+		{"e.ndjson", `{"a":7}`, "1: a.b.c: in a: want a JSON object"},
+		{"e.ndjson", `{"a":"b"}`, "1: a.b.c: in a: not JSON"},
+		{"e.ndjson", `{"a":{"b":{"c":[]}}}`, "1: a.b.c: want a text or a number"},
+		{"e.csv", "a\n" + `"{""b"":{""c"":""x""}}"`, "x"},
+		{"e.csv", "a.b\n" + `"{""c"":""x""}"`, "x"},
+		{"e.csv", "a,a.b.c\n{},whole", "whole"},
+		{"e.csv", "a,k\n,1", "(none)"},
+		{"e.csv", "a\n{", "2: a.b.c: not JSON"},
+		{"e.csv", "a\n[1]", "2: a.b.c: want a JSON object"},
+		{"e.csv", "b\nx", `there is no column "a.b.c"; have b`},
+	} {
+		got := ""
+		report, err := ingest.Import(t.Context(), w, write(t, c.file, c.text+"\n"), ingest.Options{Mapping: m, Reject: func(line int64, reason string) { got = fmt.Sprintf("%d: %s", line, reason) }})
+		switch {
+		case err != nil:
+			got = err.Error()
+		case report.Inserted == 1:
+			if err := conn.QueryRow(t.Context(), "SELECT region FROM events").Scan(&got); err != nil {
+				t.Fatal(err)
+			}
+			if err := conn.Exec(t.Context(), "TRUNCATE TABLE events"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !strings.Contains(got, c.want) {
+			t.Errorf("%d, %s: %q, want %q", i, c.text, got, c.want)
+		}
+	}
+}

@@ -130,7 +130,7 @@ func (s *server) plainBody(request *http.Request) ([]byte, error) {
 		}
 		plain = unzipped
 	case "zstd":
-		decoder, err := zstd.NewReader(request.Body, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(zstdMemory))
+		decoder, err := zstd.NewReader(request.Body, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(zstdMemory))
 		if err != nil {
 			return nil, bodyProblem(err)
 		}

@@ -95,6 +95,11 @@ func TestEventsAreTaken(t *testing.T) {
 		{"another type", ingest, "x", typed("text/csv"), 415, "application/x-ndjson"},
 		{"too long", ingest, strings.Repeat(" ", 4_001), nil, 413, "at most 4000 bytes"},
 		{"a bomb", ingest, gzipped(strings.Repeat(" ", 20_001)), encoded("gzip"), 413, "at most 20000 bytes"},
+		{"a bomb of nothing", ingest, gzipped(strings.Repeat("\x00", 1<<20)), encoded("gzip"), 413, "at most 20000 bytes"},
+		{"a wrong sum", ingest, gzipped(eventLine("e9", ""))[:len(gzipped(eventLine("e9", "")))-8] + "12345678", encoded("gzip"), 400, "invalid checksum"},
+		{"zstd cut off", ingest, zstandard(eventLine("e9", ""))[:60], encoded("zstd"), 400, "invalid_body"},
+		{"zstd that asks for 2 GiB", ingest, "\x28\xb5\x2f\xfd\x00\xa8\x29\x00\x00hello", encoded("zstd"), 400, "window size exceeded"},
+		{"too deep", ingest, strings.Repeat("[", 3_000), nil, 400, "big depth for the nested JSON"},
 		{"a bomb of zstd", ingest, zstandard(strings.Repeat(" ", 20_001)), encoded("zstd"), 413, "at most 20000 bytes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -110,6 +115,16 @@ func TestEventsAreTaken(t *testing.T) {
 	}
 	if rows != 11 || bare != 1 {
 		t.Errorf("%d rows stored, %d of no subject; want 11 and 1", rows, bare)
+	}
+}
+
+// TestAZstdBodyMayBeLongerThanItsWindow: of what is decompressed only the
+// bodies' own limit is the measure.
+func TestAZstdBodyMayBeLongerThanItsWindow(t *testing.T) {
+	s := newServer(t)
+	body := zstandard(eventLine("e1", "") + strings.Repeat("\n", 40<<20))
+	if response, text := s.post(s.newToken(1, 1, catalogue.ScopeIngest), body, http.Header{"Content-Encoding": {"zstd"}}); response.status != http.StatusOK || !strings.Contains(text, `"stored":1`) {
+		t.Errorf("%d %.300s", response.status, text)
 	}
 }
 

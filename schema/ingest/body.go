@@ -7,8 +7,6 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/valyala/fastjson"
-
 	"lifthouse/schema"
 )
 
@@ -78,13 +76,10 @@ func (r *jsonReader) event(text []byte) (fields, error) {
 }
 
 func (b Body) array(text []byte) ([]Line, error) {
-	if err := fastjson.ValidateBytes(text); err != nil {
-		return nil, &BodyError{fmt.Errorf("not JSON: %w", err)}
-	}
 	var reader jsonReader
-	value, err := reader.parser.ParseBytes(text)
+	value, err := parseJSON(&reader.parser, text)
 	if err != nil {
-		return nil, &BodyError{fmt.Errorf("not JSON: %w", err)}
+		return nil, &BodyError{err}
 	}
 	items, err := value.Array()
 	if err != nil || len(items) == 0 {

@@ -38,10 +38,15 @@ func (b *builder) fault(name, value, detail string) {
 		b.faults = append(b.faults, fmt.Sprintf("%s: missing: %s", name, detail))
 		return
 	}
-	if len(value) > 64 {
-		value = value[:64] + "…"
+	b.faults = append(b.faults, fmt.Sprintf("%s: %q: %s", name, clipped(value), detail))
+}
+
+// clipped is as much of a text as a message may repeat.
+func clipped(text string) string {
+	if len(text) > 64 {
+		return strings.ToValidUTF8(text[:64], "�") + "…"
 	}
-	b.faults = append(b.faults, fmt.Sprintf("%s: %q: %s", name, value, detail))
+	return text
 }
 
 func (b *builder) event(fallbackID string) schema.Event {

@@ -26,6 +26,9 @@ func newCSVLines(r io.Reader, m *Mapping, compiled *mapper) (*csvLines, error) {
 		records.Comma, _ = utf8.DecodeRuneInString(m.Separator)
 	}
 	header, err := records.Read()
+	if errors.Is(err, io.EOF) {
+		return nil, errors.New("the file is empty; want a header, the names of the columns")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read header: %w", err)
 	}

@@ -65,6 +65,9 @@ func Import(ctx context.Context, w *Writer, path string, o Options) (Report, err
 	defer func() { _ = file.Close() }()
 	i := importer{options: o, first: true}
 	err = i.file(ctx, w, path, file)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = fmt.Errorf("the file is cut short: %w", err)
+	}
 	switch {
 	case err == nil:
 		return i.report, nil

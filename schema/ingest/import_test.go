@@ -175,7 +175,7 @@ func TestImportFailsOnWhatIsNoFileOfEvents(t *testing.T) {
 	w := ingest.NewWriter(schematest.Open(t))
 	for _, test := range []struct{ name, text, want string }{
 		{"e.csv", "colour,size\nred,1\n", `column "colour" is no field`},
-		{"e.csv", "", "read header"},
+		{"e.csv", "", "the file is empty; want a header"},
 		{"e.csv", "visitor,city\nv,x\nv,\"Paris\n" + strings.Repeat("v,x\n", 200), "line 3: a quote opened in it joins it with the lines up to 203"},
 		{"e.csv", "visitor,city\nv,x\nv,\"Paris\n" + strings.Repeat("v,x\n", 200) + "\",1\n", "line 3: a quote opened in it"},
 		{"e.csv", "visitor,city\n\"v\n2\",\"x\ny\"\nv,\"Paris\n" + strings.Repeat("v,xxxxxxxxxx\n", 200_000), "line 5: the record is longer than 1048576 bytes: is a quote in it not closed?"},

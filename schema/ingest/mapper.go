@@ -202,7 +202,7 @@ func (f *mappedField) replaced(value string, by text, known bool, complaint stri
 	if f.source.Default != nil {
 		return string(*f.source.Default), nil
 	}
-	return "", fmt.Errorf("%s: column %s: %q %s; give it there, or a default", fieldNames[f.field], f.source.Column, value, complaint)
+	return "", fmt.Errorf("%s: column %s: %q %s; give it there, or a default", fieldNames[f.field], f.source.Column, clipped(value), complaint)
 }
 
 // The formats of a time beside Go's layouts.
@@ -224,5 +224,5 @@ func (f *mappedField) time(value string) (string, error) {
 			return strconv.FormatInt(t.UnixMilli(), 10), nil
 		}
 	}
-	return "", fmt.Errorf("time: column %s: %q: want the format %s", f.source.Column, value, f.source.Format)
+	return "", fmt.Errorf("time: column %s: %q: want the format %s", f.source.Column, clipped(value), f.source.Format)
 }

@@ -207,7 +207,7 @@ func (c *Condition) holds(value string) (bool, error) {
 	}
 	number, err := strconv.ParseFloat(value, 64)
 	if err != nil {
-		return false, fmt.Errorf("%s: %q: want a number, for the condition", c.Column, value)
+		return false, fmt.Errorf("%s: %q: want a number, for the condition", c.Column, clipped(value))
 	}
 	return number > *c.Above, nil
 }

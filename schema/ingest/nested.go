@@ -9,6 +9,40 @@ import (
 	"github.com/valyala/fastjson"
 )
 
+func parseObject(parser *fastjson.Parser, text []byte) (*fastjson.Object, error) {
+	value, err := parseJSON(parser, text)
+	if err != nil {
+		return nil, err
+	}
+	object, err := value.Object()
+	if err != nil {
+		return nil, errors.New("want a JSON object")
+	}
+	return object, nil
+}
+
+// parseJSON parses before it validates: the parser takes 0012 and raw control
+// characters, but the validator goes as deep as the text does, until the stack
+// is full, which no process survives.
+func parseJSON(parser *fastjson.Parser, text []byte) (*fastjson.Value, error) {
+	value, err := parser.ParseBytes(text)
+	if err == nil {
+		err = fastjson.ValidateBytes(text)
+	}
+	if err == nil {
+		return value, nil
+	}
+	reason := err.Error()
+	if len(reason) > 2*maxReason { // it names each level of nesting
+		reason = reason[:maxReason] + " … " + reason[len(reason)-maxReason:]
+	}
+	return nil, errors.New("not JSON: " + strings.ToValidUTF8(reason, "�"))
+}
+
+// maxReason is how much of the beginning and of the end of the parser's
+// complaint is told, in bytes.
+const maxReason = 150
+
 // begins splits a name at the first dot before which it is one that there is.
 // Names may have dots in them.
 func begins(name string, there func(beginning string) bool) (beginning, rest string, found bool) {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -31,15 +30,16 @@ type parquetEvent struct {
 
 func parquetFile(t *testing.T, events []parquetEvent) string {
 	t.Helper()
+	return write(t, "events.parquet", parquetBytes(t, events))
+}
+
+func parquetBytes(t *testing.T, events []parquetEvent) string {
+	t.Helper()
 	var file bytes.Buffer
 	if err := parquet.Write(&file, events); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(t.TempDir(), "events.parquet")
-	if err := os.WriteFile(path, file.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return file.String()
 }
 
 // TestImportParquet compares a Parquet file with the same events as lines.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -28,6 +29,10 @@ const (
 // maxLine bounds a line of NDJSON and a record of CSV, in bytes; a longer one
 // is not an event.
 const maxLine = 1 << 20
+
+// maxWindow is how much memory a zstd frame may ask for: what the zstd command
+// takes unless told otherwise.
+const maxWindow = 128 << 20
 
 var (
 	gzipMagic = []byte{0x1f, 0x8b}
@@ -51,7 +56,7 @@ func decompress(r io.Reader) (*bufio.Reader, error) {
 		}
 		buffered = bufio.NewReaderSize(inner, maxLine)
 	case bytes.HasPrefix(start, zstdMagic):
-		inner, err := zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1))
+		inner, err := zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderMaxMemory(math.MaxInt64))
 		if err != nil {
 			return nil, err
 		}
@@ -145,8 +150,11 @@ func (l *jsonLines) line() ([]byte, error) {
 	if errors.Is(err, io.EOF) && len(line) > 0 {
 		return line, nil
 	}
+	if err == nil {
+		return line, nil
+	}
 	if !errors.Is(err, bufio.ErrBufferFull) {
-		return line, err
+		return nil, err // with half a line, which is nobody's fault
 	}
 	for errors.Is(err, bufio.ErrBufferFull) {
 		_, err = l.text.ReadSlice('\n')
@@ -212,26 +220,14 @@ type jsonReader struct {
 type texts [1024]string
 
 func (t *texts) of(text []byte) string {
+	if len(text) > maxText {
+		return string(text) // is refused soon: not to be held
+	}
 	known := &t[xxhash.Sum64(text)%uint64(len(t))]
 	if *known != string(text) {
 		*known = string(text)
 	}
 	return *known
-}
-
-func parseObject(parser *fastjson.Parser, text []byte) (*fastjson.Object, error) {
-	if err := fastjson.ValidateBytes(text); err != nil { // the parser takes 0012, and raw control characters
-		return nil, fmt.Errorf("not JSON: %w", err)
-	}
-	value, err := parser.ParseBytes(text)
-	if err != nil {
-		return nil, fmt.Errorf("not JSON: %w", err)
-	}
-	object, err := value.Object()
-	if err != nil {
-		return nil, errors.New("want a JSON object")
-	}
-	return object, nil
 }
 
 // maxKeys is how many keys of a file a message may tell.
@@ -281,6 +277,13 @@ func (r *jsonReader) scalar(v *fastjson.Value) (string, error) {
 	return "", errors.New("want a text or a number")
 }
 
+// maxFaults is how many faults of its keys are told of a line: it may have
+// as many as it has bytes.
+const maxFaults = 10
+
+// maxExposures is how many subjects one event may count for.
+const maxExposures = 100
+
 // fields reads an event in our own fields. An unknown field, one given
 // twice and one of the wrong type are errors, all of them named.
 func (r *jsonReader) fields(object *fastjson.Object) (fields, error) {
@@ -288,15 +291,18 @@ func (r *jsonReader) fields(object *fastjson.Object) (fields, error) {
 	var faults []string
 	var seen [fieldCount + 1]bool // the exposures last
 	object.Visit(func(key []byte, v *fastjson.Value) {
+		if len(faults) >= maxFaults {
+			return
+		}
 		at, known := fieldsByName[string(key)]
 		if !known && string(key) == exposuresName {
 			at, known = fieldCount, true
 		}
 		switch {
 		case !known:
-			faults = append(faults, fmt.Sprintf("%s: unknown field; have %s, %s", key, strings.Join(fieldNames[:], ", "), exposuresName))
+			faults = append(faults, fmt.Sprintf("%s: unknown field; have %s, %s", clipped(string(key)), strings.Join(fieldNames[:], ", "), exposuresName))
 		case seen[at]:
-			faults = append(faults, string(key)+": given twice")
+			faults = append(faults, clipped(string(key))+": given twice")
 		default:
 			seen[at] = true
 			if err := r.set(&f, at, v); err != nil {
@@ -324,6 +330,9 @@ func (r *jsonReader) exposures(v *fastjson.Value) ([]exposure, error) {
 	if err != nil || len(items) == 0 {
 		return nil, errors.New("want a list of {campaignId, variationId} or {widgetId, experimentId, variationId}")
 	}
+	if len(items) > maxExposures {
+		return nil, fmt.Errorf("want at most %d, have %d", maxExposures, len(items))
+	}
 	list := make([]exposure, len(items))
 	for i, item := range items {
 		object, err := item.Object()
@@ -336,7 +345,7 @@ func (r *jsonReader) exposures(v *fastjson.Value) ([]exposure, error) {
 				return
 			}
 			if seen[string(key)] {
-				err = fmt.Errorf("%s: given twice", key)
+				err = fmt.Errorf("%s: given twice", clipped(string(key)))
 				return
 			}
 			seen[string(key)] = true
@@ -354,7 +363,7 @@ func (r *jsonReader) exposures(v *fastjson.Value) ([]exposure, error) {
 			case "variationId":
 				list[i].variationID = text
 			default:
-				err = fmt.Errorf("unknown field %q", key)
+				err = fmt.Errorf("unknown field %q", clipped(string(key)))
 			}
 		})
 		if err != nil {

@@ -1,0 +1,154 @@
+package ingest
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// verdict is what a reader gives for a line: its events, or a fault.
+type verdict struct {
+	number int64
+	events []fields
+	fault  error
+}
+
+// verdicts reads a file whole, as an import does.
+func verdicts(t *testing.T, text []byte, format string) ([]verdict, error) {
+	t.Helper()
+	lines, err := openLines(bytes.NewReader(text), format, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	var all []verdict
+	for {
+		parse, err := lines.part()
+		parse(func(number int64, events []fields, fault error) { all = append(all, verdict{number, events, fault}) })
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return all, err
+		}
+	}
+}
+
+// written is an event as a line of our own format.
+func written(t *testing.T, event *fields) []byte {
+	t.Helper()
+	object := map[string]any{}
+	for f, value := range event.values {
+		if value != "" {
+			object[fieldNames[f]] = value
+		}
+	}
+	if event.exposures != nil {
+		var list []map[string]string
+		for _, e := range event.exposures {
+			list = append(list, map[string]string{"campaignId": e.campaignID, "widgetId": e.widgetID, "experimentId": e.experimentID, "variationId": e.variationID})
+		}
+		object[exposuresName] = list
+	}
+	line, err := json.Marshal(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return line
+}
+
+// survives fails where an event that is accepted is another one when it is
+// written and read again.
+func survives(t *testing.T, v verdict) {
+	t.Helper()
+	if v.fault != nil {
+		return
+	}
+	for i := range v.events {
+		rows, err := build(nil, &v.events[i], "fallback")
+		if err != nil {
+			continue
+		}
+		line := written(t, &v.events[i])
+		again, err := new(jsonReader).event(line)
+		if err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		if same, err := build(nil, &again, "fallback"); err != nil || !slices.Equal(same, rows) {
+			t.Fatalf("%s: %+v, %v; was %+v", line, same, err, rows)
+		}
+	}
+}
+
+func compressed(text []byte) bool {
+	return bytes.HasPrefix(text, gzipMagic) || bytes.HasPrefix(text, zstdMagic)
+}
+
+const fuzzedEvent = `{"eventId":"e1","time":"2026-05-01T12:00:00+02:00","websiteId":1,"visitor":"vé","event":"goal","goalId":3,"value":1.25e1,"exposures":[{"campaignId":12,"variationId":1},{"widgetId":"7","variationId":0}]}`
+
+func FuzzImportOfLines(f *testing.F) {
+	f.Add([]byte(fuzzedEvent + "\n\n" + fuzzedEvent + "\r\n{}"))
+	f.Add([]byte("\ufeff[\n" + `{"visitor":"\ud800\u0000","time":1777777777000}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		all, err := verdicts(t, text, formatNDJSON)
+		if compressed(text) {
+			return
+		}
+		var want []int64
+		number := int64(0)
+		for line := range bytes.Lines(bytes.TrimPrefix(text, byteOrder)) {
+			number++
+			if len(bytes.TrimSpace(line)) > 0 {
+				want = append(want, number)
+			}
+		}
+		var got []int64
+		for _, v := range all {
+			got = append(got, v.number)
+			if v.fault == nil && len(v.events) != 1 {
+				t.Errorf("line %d: %d events and no fault", v.number, len(v.events))
+			}
+			survives(t, v)
+		}
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("verdicts on the lines %v, want %v; %v", got, want, err)
+		}
+	})
+}
+
+func FuzzImportOfCSV(f *testing.F) {
+	header := "eventId,time,websiteId,visitor,event,campaignId,variationId,city\n"
+	f.Add([]byte(header + "e1,2026-05-01T12:00:00Z,1,v,view,12,1,\"a\n\"\"b\"\"\"\n"))
+	f.Add([]byte(header + "e1,1777777777000,1,v,view,12,1,x\r\ne2,\"\n\"\n,,,,,,,"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		all, err := verdicts(t, text, formatCSV)
+		if compressed(text) {
+			return
+		}
+		var bad *csv.ParseError
+		records := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(text, byteOrder)))
+		count := -1 // the header
+		for {
+			_, ended := records.Read()
+			if ended != nil && !errors.As(ended, &bad) {
+				break
+			}
+			count++
+		}
+		if err == nil && len(all) != count {
+			t.Errorf("%d verdicts on %d records", len(all), count)
+		}
+		last := int64(1)
+		for _, v := range all {
+			if v.number <= last || v.number > int64(strings.Count(string(text), "\n"))+1 {
+				t.Errorf("line %d after line %d", v.number, last)
+			}
+			last = v.number
+			survives(t, v)
+		}
+	})
+}

@@ -28,6 +28,7 @@ type Intake struct {
 	Collector  *ingest.Collector
 	Deliveries *ingest.Deliveries
 	Times      ingest.Times // that events may have
+	Rejects    *ingest.Rejects
 }
 
 // Received says what became of the events of a request.
@@ -73,13 +74,14 @@ func (s *server) takeEvents(c *gin.Context) (any, error) {
 	}
 	text, err := s.plainBody(c.Request)
 	if err != nil {
-		return nil, err
+		return nil, s.unread(token.WebsiteID, text, err)
 	}
 	lines, err := body.Read(bytes.NewReader(text))
 	if err != nil {
-		return nil, bodyProblem(err)
+		return nil, s.unread(token.WebsiteID, text, bodyProblem(err))
 	}
 	received := rejectedOf(lines)
+	s.keepRejects(token.WebsiteID, lines)
 	if received.Rejected == len(lines) {
 		return nil, noneTaken(received.Lines)
 	}
@@ -115,6 +117,33 @@ func eventFaults(c *gin.Context) []fault {
 	}
 	slices.SortFunc(faults, func(a, b fault) int { return strings.Compare(a.Name, b.Name) })
 	return faults
+}
+
+// unread keeps a body that cannot be read among the rejects, with what was
+// read of it, and returns what is wrong with it.
+func (s *server) unread(websiteID int64, text []byte, err error) error {
+	var wrong *problemError
+	if errors.As(err, &wrong) {
+		reason := wrong.Detail
+		for _, e := range wrong.Errors {
+			reason += ": " + e.Detail
+		}
+		s.intake.Rejects.Keep(ingest.Reject{WebsiteID: websiteID, Way: ingest.WayHTTP, Reason: reason, Text: string(text[:min(len(text), keptOfBody)])})
+	}
+	return err
+}
+
+// keptOfBody is more of a body than is kept with the rejects, in bytes.
+const keptOfBody = 4 << 10
+
+// keepRejects keeps the lines that are wrong, so that somebody who looks for
+// them finds them here too.
+func (s *server) keepRejects(websiteID int64, lines []ingest.Line) {
+	for _, line := range lines {
+		if line.Fault != nil {
+			s.intake.Rejects.Keep(ingest.Reject{WebsiteID: websiteID, Way: ingest.WayHTTP, Line: line.Number, Reason: line.Fault.Error(), Text: line.Text})
+		}
+	}
 }
 
 // plainBody reads the body, decompressed.

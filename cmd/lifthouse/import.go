@@ -102,7 +102,7 @@ func isFile(path string) bool {
 }
 
 func (p *program) importOptions(s *store, mapping, format string) (ingest.Options, error) {
-	options := ingest.Options{Format: format, Input: p.in, Times: p.timesOf(s), Owns: s.owns}
+	options := ingest.Options{Format: format, Input: p.in, Times: p.timesOf(s), Rejects: s.rejects, Owns: s.owns}
 	if format != "" && !slices.Contains([]string{"csv", "ndjson", "parquet"}, format) {
 		return options, usageError{fmt.Errorf("--format %q: want csv, ndjson or parquet", format)}
 	}

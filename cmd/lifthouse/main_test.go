@@ -44,7 +44,7 @@ func newHouse(t *testing.T) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &store{conn: conn, catalogue: c, writer: ingest.NewWriter(conn), engine: engine.New(conn, c, engine.DefaultLimits)}
+	s := &store{conn: conn, catalogue: c, writer: ingest.NewWriter(conn), rejects: ingest.NewRejects(conn), engine: engine.New(conn, c, engine.DefaultLimits)}
 	server := httptest.NewServer(api.New(s.engine, s.catalogue, api.Intake{}, api.DefaultOptions))
 	t.Cleanup(server.Close)
 	return &house{t: t, store: s, url: server.URL}

@@ -25,6 +25,9 @@ const refreshEvery = 400 * time.Millisecond
 // versionsEvery is how often the data of another server's writers are noticed.
 const versionsEvery = time.Second
 
+// rejectsEvery is how soon a rejected line can be looked up.
+const rejectsEvery = 500 * time.Millisecond
+
 func (p *program) serveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -72,9 +75,10 @@ func (p *program) serve(ctx context.Context, s *store, ready func(*store, string
 	following, stop := context.WithCancel(context.WithoutCancel(ctx)) // until the last request is answered
 	defer stop()
 	collector := ingest.NewCollector(following, s.writer, options.WaitingEvents)
-	handler := api.New(s.engine, s.catalogue, api.Intake{Collector: collector, Deliveries: ingest.NewDeliveries(s.conn), Times: s.times}, options)
+	handler := api.New(s.engine, s.catalogue, api.Intake{Collector: collector, Deliveries: ingest.NewDeliveries(s.conn), Rejects: s.rejects, Times: s.times}, options)
 	background.Go(func() { s.catalogue.Follow(following, refreshEvery) })
 	background.Go(func() { s.engine.FollowVersions(following, versionsEvery) })
+	background.Go(func() { s.rejects.Follow(following, rejectsEvery) })
 	if days := p.serving.retention; days > 0 {
 		background.Go(func() { s.followRetention(following, days) })
 	}

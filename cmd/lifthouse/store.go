@@ -29,6 +29,7 @@ type store struct {
 	catalogue *catalogue.Catalogue
 	writer    *ingest.Writer
 	times     ingest.Times // that events may have
+	rejects   *ingest.Rejects
 	engine    *engine.Engine
 
 	learning     sync.WaitGroup
@@ -67,6 +68,7 @@ func (p *program) openStore(ctx context.Context) (*store, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	s.writer = ingest.NewWriter(s.conn)
+	s.rejects = ingest.NewRejects(s.conn)
 	if s.dir != "" {
 		s.learn(ctx)
 	} else if err := s.writer.Share(ctx); err != nil { // no lock keeps other processes from the store

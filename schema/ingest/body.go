@@ -15,6 +15,7 @@ type Line struct {
 	Number int64          // from 1
 	Events []schema.Event // one for each exposure; none where the line is wrong
 	Fault  error          // names each field that is wrong, its value and what is allowed
+	Text   string         // the beginning of a line that is wrong
 }
 
 // BodyError is a body that cannot be read to its end: nothing of it is taken.
@@ -60,6 +61,7 @@ func (b Body) lines(text []byte) ([]Line, error) {
 			event, fault = reader.event(line)
 		}
 		lines = append(lines, b.line(number, &event, fault))
+		lines[len(lines)-1].note(func() []byte { return line })
 	}
 	if len(lines) == 0 {
 		return nil, &BodyError{errors.New("no event: want one JSON object a line, or an array of them")}
@@ -95,8 +97,16 @@ func (b Body) array(text []byte) ([]Line, error) {
 			event, fault = reader.fields(object)
 		}
 		lines[i] = b.line(int64(i)+1, &event, fault)
+		lines[i].note(func() []byte { return item.MarshalTo(nil) })
 	}
 	return lines, nil
+}
+
+// note keeps the beginning of a line that is wrong.
+func (l *Line) note(text func() []byte) {
+	if l.Fault != nil {
+		l.Text = origin{text: text()}.beginning()
+	}
 }
 
 // line makes rows of an event's fields, if all of them are right.

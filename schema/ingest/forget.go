@@ -1,9 +1,12 @@
 package ingest
 
 import (
+	"bytes"
 	"context"
 	_ "embed"
+	"encoding/json"
 	"fmt"
+	"strings"
 
 	"lifthouse/schema"
 
@@ -18,6 +21,9 @@ var forget string
 
 //go:embed sql/forget_inbox.sql
 var forgetInbox string
+
+//go:embed sql/forget_rejects.sql
+var forgetRejects string
 
 // Erased is what is stored of visitors, or was.
 type Erased struct {
@@ -53,6 +59,9 @@ func (w *Writer) Forget(ctx context.Context, visitors []string, websites []int64
 	if err := w.conn.Exec(ctx, forgetInbox, namedVisitors(visitors, websites)...); err != nil {
 		return Erased{}, fmt.Errorf("erase visitors: %w", err)
 	}
+	if err := w.conn.Exec(ctx, forgetRejects, clickhouse.Named("visitors", spellings(visitors)), clickhouse.Named("website_ids", websites)); err != nil {
+		return Erased{}, fmt.Errorf("erase rejected lines: %w", err)
+	}
 	if found.Events > 0 {
 		if err := w.conn.Exec(ctx, forget, namedVisitors(visitors, websites)...); err != nil {
 			return Erased{}, fmt.Errorf("erase visitors: %w", err)
@@ -63,6 +72,22 @@ func (w *Writer) Forget(ctx context.Context, visitors []string, websites []int64
 	}
 	w.wrote(ctx)
 	return found, nil
+}
+
+// spellings are the ids as they were sent and as JSON may write them.
+func spellings(visitors []string) []string {
+	var all []string
+	for _, visitor := range visitors {
+		var escaped bytes.Buffer
+		encoder := json.NewEncoder(&escaped)
+		encoder.SetEscapeHTML(false)
+		if err := encoder.Encode(visitor); err != nil || visitor == "" {
+			continue
+		}
+		quoted := strings.TrimSpace(escaped.String())
+		all = append(all, visitor, quoted[1:len(quoted)-1])
+	}
+	return all
 }
 
 func namedVisitors(visitors []string, websites []int64) []any {

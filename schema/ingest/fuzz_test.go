@@ -28,7 +28,9 @@ func verdicts(t *testing.T, text []byte, format string) ([]verdict, error) {
 	var all []verdict
 	for {
 		parse, err := lines.part()
-		parse(func(number int64, events []fields, fault error) { all = append(all, verdict{number, events, fault}) })
+		parse(func(line origin, events []fields, fault error) {
+			all = append(all, verdict{line.number, events, fault})
+		})
 		if errors.Is(err, io.EOF) {
 			return all, nil
 		}
@@ -69,7 +71,7 @@ func survives(t *testing.T, v verdict) {
 		return
 	}
 	for i := range v.events {
-		rows, err := build(nil, &v.events[i], "fallback")
+		rows, err := build(nil, &v.events[i], "fallback", Times{})
 		if err != nil {
 			continue
 		}
@@ -78,7 +80,7 @@ func survives(t *testing.T, v verdict) {
 		if err != nil {
 			t.Fatalf("%s: %v", line, err)
 		}
-		if same, err := build(nil, &again, "fallback"); err != nil || !slices.Equal(same, rows) {
+		if same, err := build(nil, &again, "fallback", Times{}); err != nil || !slices.Equal(same, rows) {
 			t.Fatalf("%s: %+v, %v; was %+v", line, same, err, rows)
 		}
 	}

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"sync"
 
 	"lifthouse/schema"
@@ -33,6 +35,8 @@ type Options struct {
 	MaxErrors int64
 	// Progress, if set, is called after every batch.
 	Progress func(Report)
+	// Rejects, if set, keeps the first lines of each batch that are not taken.
+	Rejects *Rejects
 	// Reject, if set, is called for every line that is not taken.
 	Reject func(line int64, reason string)
 }
@@ -63,7 +67,7 @@ func Import(ctx context.Context, w *Writer, path string, o Options) (Report, err
 		return Report{}, err
 	}
 	defer func() { _ = file.Close() }()
-	i := importer{options: o, first: true}
+	i := importer{options: o, name: filepath.Base(path), first: true}
 	err = i.file(ctx, w, path, file)
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		err = fmt.Errorf("the file is cut short: %w", err)
@@ -128,6 +132,7 @@ func (o *Options) mapper() (*mapper, error) {
 
 type importer struct {
 	options Options
+	name    string // of the file
 	read    *contextReader
 	lines   lines
 	digest  func() (uint64, error) // of the file's content
@@ -145,8 +150,10 @@ type batch struct {
 }
 
 type rejected struct {
-	line   int64
-	reason string
+	line    int64
+	reason  string
+	text    string // of the first ones: its beginning
+	website int64
 }
 
 func (b *batch) full() bool { return len(b.events)+len(b.rejected) >= batchSize }
@@ -230,11 +237,7 @@ func (i *importer) take(ctx context.Context, w *Writer, b batch) error {
 			return err
 		}
 	}
-	for _, r := range b.rejected {
-		if i.options.Reject != nil {
-			i.options.Reject(r.line, r.reason)
-		}
-	}
+	i.tell(ctx, b.rejected)
 	if i.tooMany(b) {
 		return fmt.Errorf("%w: %d lines", ErrTooManyRejected, i.report.Rejected+int64(len(b.rejected)))
 	}
@@ -255,6 +258,25 @@ func (i *importer) take(ctx context.Context, w *Writer, b batch) error {
 	return b.err
 }
 
+// tell tells of lines that are not taken.
+func (i *importer) tell(ctx context.Context, lines []rejected) {
+	keep := i.options.Rejects
+	for n, r := range lines {
+		if i.options.Reject != nil {
+			i.options.Reject(r.line, r.reason)
+		}
+		if keep != nil && !i.options.DryRun && n < mostRejects {
+			keep.Keep(Reject{WebsiteID: r.website, Way: WayImport, File: i.name, Line: r.line, Reason: r.reason, Text: r.text})
+		}
+	}
+	if keep == nil {
+		return
+	}
+	if err := keep.Write(ctx); err != nil { // they have been told: nothing is lost
+		slog.WarnContext(ctx, "rejected lines are not kept", "error", err)
+	}
+}
+
 // tooMany says whether the batch's rejected lines end the import: then nothing
 // of the batch is stored.
 func (i *importer) tooMany(b batch) bool {
@@ -272,20 +294,31 @@ func (i *importer) write(ctx context.Context, w *Writer, events []schema.Event) 
 // batch parses and checks the lines of a part.
 func (i *importer) batch(parse parse, read int64, err error) batch {
 	b := batch{bytes: read, err: err, events: make([]schema.Event, 0, partRows)}
-	parse(func(number int64, events []fields, err error) {
+	parse(func(line origin, events []fields, err error) {
 		b.lines++
 		before := len(b.events)
 		for at := range events {
 			if err == nil {
-				err = i.event(&b, number, at, &events[at])
+				err = i.event(&b, line.number, at, &events[at])
 			}
 		}
 		if err != nil {
 			b.events = b.events[:before]
-			b.rejected = append(b.rejected, rejected{number, err.Error()})
+			b.reject(line, events, err)
 		}
 	})
 	return b
+}
+
+func (b *batch) reject(line origin, events []fields, err error) {
+	r := rejected{line: line.number, reason: err.Error()}
+	if len(b.rejected) < mostRejects {
+		r.text = line.beginning()
+	}
+	if len(events) > 0 {
+		r.website, _ = strconv.ParseInt(events[0].values[fieldWebsiteID], 10, 64) // 0: it says none
+	}
+	b.rejected = append(b.rejected, r)
 }
 
 // event appends the rows of an event, which is one of its line's.

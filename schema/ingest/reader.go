@@ -73,7 +73,29 @@ type lineError struct{ error }
 
 // parse makes the events of some lines and hands them over line by line. An
 // error concerns that line alone.
-type parse func(take func(number int64, events []fields, err error))
+type parse func(take func(line origin, events []fields, err error))
+
+// origin is a line, or the record that begins on it.
+type origin struct {
+	number  int64
+	text    []byte   // of a JSON line, until the next one is parsed
+	columns []string // of a record: those that are mapped
+	cells   []string
+}
+
+// beginning is what is told of a line that is not taken.
+func (o origin) beginning() string {
+	if o.cells == nil {
+		return string(o.text[:min(len(o.text), mostRejectText)])
+	}
+	var text strings.Builder
+	for i, cell := range o.cells {
+		if text.Len() < mostRejectText {
+			_, _ = fmt.Fprintf(&text, "%s=%s ", o.columns[i], cell)
+		}
+	}
+	return beginning(strings.TrimSpace(text.String()))
+}
 
 // lines reads a file part by part. Parsing a part is left to whoever wants it
 // parsed, so that several can be at once.
@@ -130,15 +152,15 @@ func (l *jsonLines) part() (parse, error) {
 		var long lineError
 		switch last := l.number; {
 		case errors.As(err, &long):
-			return func(take func(int64, []fields, error)) {
+			return func(take func(origin, []fields, error)) {
 				l.parse(text, first, take)
-				take(last, nil, long)
+				take(origin{number: last}, nil, long)
 			}, nil
 		case err != nil:
-			return func(take func(int64, []fields, error)) { l.parse(text, first, take) }, err
+			return func(take func(origin, []fields, error)) { l.parse(text, first, take) }, err
 		}
 	}
-	return func(take func(int64, []fields, error)) { l.parse(text, first, take) }, nil
+	return func(take func(origin, []fields, error)) { l.parse(text, first, take) }, nil
 }
 
 // line reads the next line. One that is too long it passes over.
@@ -166,7 +188,7 @@ func (l *jsonLines) line() ([]byte, error) {
 }
 
 // parse parses whole lines, the first of the given number.
-func (l *jsonLines) parse(text []byte, number int64, take func(int64, []fields, error)) {
+func (l *jsonLines) parse(text []byte, number int64, take func(origin, []fields, error)) {
 	reader, known := l.readers.Get().(*jsonReader)
 	if !known {
 		reader = &jsonReader{}
@@ -175,7 +197,7 @@ func (l *jsonLines) parse(text []byte, number int64, take func(int64, []fields, 
 	for line := range bytes.Lines(text) {
 		if line = bytes.TrimSpace(line); len(line) > 0 {
 			events, err := l.events(reader, number, line)
-			take(number, events, err)
+			take(origin{number: number, text: line}, events, err)
 		}
 		number++
 	}

@@ -34,21 +34,21 @@ func (r *rows) add(number, record int64) []string {
 // fault says why the last row's cells could not be read.
 func (r *rows) fault(fault error) { r.lines[len(r.lines)-1].fault = fault }
 
-func (r *rows) parse(take func(number int64, events []fields, err error)) {
+func (r *rows) parse(take func(line origin, events []fields, err error)) {
 	columns := len(r.mapper.columns)
 	var reader jsonReader
 	for i, line := range r.lines {
 		if line.fault != nil {
-			take(line.number, nil, line.fault)
+			take(origin{number: line.number}, nil, line.fault)
 			continue
 		}
 		cells := r.cells[i*columns : (i+1)*columns]
 		if err := r.reach(&reader, cells); err != nil {
-			take(line.number, nil, err)
+			take(origin{number: line.number, columns: r.mapper.columns, cells: cells}, nil, err)
 			continue
 		}
 		events, err := r.mapper.lineEvents(line.record, cells)
-		take(line.number, events, err)
+		take(origin{number: line.number, columns: r.mapper.columns, cells: cells}, events, err)
 	}
 }
 

@@ -42,7 +42,7 @@ CREATE TABLE events (`website_id` Int64,
   `first_visit_page` String CODEC(ZSTD(1)),
   `visitor_type` LowCardinality(String) COMMENT 'new, returning or empty',
   `ingested_at` DateTime64(3, 'UTC') COMMENT 'server clock at acceptance' CODEC(Delta(8), ZSTD(1)),
-  `writer` LowCardinality(String) COMMENT 'process that wrote the row; empty where the store has one process') ENGINE = ReplacingMergeTree PARTITION BY toYYYYMM(time) PRIMARY KEY (website_id, subject, subject_id, experiment_id, visitor_id, time, event_id) ORDER BY (website_id, subject, subject_id, experiment_id, visitor_id, time, event_id, writer) SETTINGS index_granularity = 512
+  `writer` LowCardinality(String) COMMENT 'process that wrote the row; empty where the store has one process', INDEX ingested_at ingested_at TYPE minmax GRANULARITY 1) ENGINE = ReplacingMergeTree PARTITION BY toYYYYMM(time) PRIMARY KEY (website_id, subject, subject_id, experiment_id, visitor_id, time, event_id) ORDER BY (website_id, subject, subject_id, experiment_id, visitor_id, time, event_id, writer) SETTINGS index_granularity = 512
 
 CREATE TABLE events_inbox (`website_id` Int64 COMMENT 'has to be in the catalogue',
   `event_id` String COMMENT 'as sent; where empty, each row is an event of its own, also one that is inserted twice',
@@ -77,6 +77,14 @@ CREATE TABLE events_inbox (`website_id` Int64 COMMENT 'has to be in the catalogu
 CREATE TABLE migrations (`name` String,
   `checksum` String,
   `applied_at` DateTime64(3, 'UTC') DEFAULT now64(3, 'UTC')) ENGINE = ReplacingMergeTree ORDER BY name SETTINGS index_granularity = 8192
+
+CREATE TABLE rejects (`rejected_at` DateTime64(3, 'UTC') COMMENT 'server clock' CODEC(Delta(8), ZSTD(1)),
+  `website_id` Int64 COMMENT 'of the token, or as the line says; 0: it does not',
+  `way` Enum8('import' = 1, 'http' = 2, 'inbox' = 3),
+  `file` String COMMENT 'name of the file that was imported',
+  `line` Int64 COMMENT 'number of the line or of the place in an array; 0: the whole body',
+  `reason` String CODEC(ZSTD(1)),
+  `text` String COMMENT 'beginning of the line, without what looks like a secret' CODEC(ZSTD(1))) ENGINE = MergeTree ORDER BY (rejected_at, website_id) TTL toDateTime(rejected_at) + toIntervalDay(7) SETTINGS index_granularity = 8192
 
 CREATE TABLE subject_stats (`website_id` Int64,
   `subject` Enum8('none' = 0, 'campaign' = 1, 'widget' = 2),

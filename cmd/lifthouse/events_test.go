@@ -1,0 +1,115 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestEventsShowsWhatArrivesThroughTheSocket follows a served store while
+// events come in by two ways.
+func TestEventsShowsWhatArrivesThroughTheSocket(t *testing.T) {
+	server, _, store := serving(t)
+	if code, out, complaints := other(t, nil, "import", "testdata/thirty.ndjson", store); code != exitOK {
+		t.Fatalf("import: exit %d\n%s%s", code, out, complaints)
+	}
+	_, token, _ := other(t, nil, "token", "create", "--scope", "ingest", "--website", "1", store)
+	code, out, complaints := other(t, nil, "events", "--last", "3", store)
+	if code != exitOK || strings.Count(out, "\n") != 3 || !strings.Contains(out, "website 1   ") {
+		t.Errorf("events: exit %d\n%s%s", code, out, complaints)
+	}
+
+	read, write := pipe(t)
+	follow := begin(t, nil, write, "events", "--follow", "--json", "--last", "1", store)
+	_ = write.Close()
+	lines := bufio.NewScanner(read)
+	next := func() (a arrival) {
+		if !lines.Scan() {
+			t.Fatalf("it ended: %v", lines.Err())
+		}
+		if err := json.Unmarshal(lines.Bytes(), &a); err != nil {
+			t.Fatalf("%s: %v", lines.Text(), err)
+		}
+		return a
+	}
+	if a := next(); a.Event == nil || a.WebsiteID != 1 {
+		t.Errorf("first %+v, want the last event", a)
+	}
+	line := `{"eventId":"new","time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"v\u001b[31m","event":"view","campaignId":1,"variationId":1,"device":"phone","country":"us"}`
+	if !server.post(http.DefaultClient, strings.TrimSpace(token), line+"\n"+`{"visitor":"v\u001b[31m","password":"hunter2"}`) {
+		t.Fatal("the events are not taken")
+	}
+	var event *taken
+	var wrong *rejected
+	for range 2 {
+		if a := next(); a.Event != nil {
+			event = a.Event
+		} else {
+			wrong = a.Rejected
+		}
+	}
+	if event == nil || event.CampaignID != 1 || *event.VariationID != 1 || event.Device != "phone" || event.Country != "US" {
+		t.Errorf("the event is shown as %+v", event)
+	}
+	if wrong == nil || wrong.Way != "http" || wrong.Line != 2 || !strings.Contains(wrong.Reason, "password: unknown field") || !strings.Contains(wrong.Text, `"visitor"`) || strings.Contains(wrong.Text, "hunter2") {
+		t.Errorf("the rejected line is shown as %+v", wrong)
+	}
+	if err := follow.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := follow.Wait(); err != nil {
+		t.Errorf("interrupted, it ends with %v, want exit 0", err)
+	}
+
+	_, out, _ = other(t, nil, "events", "--rejects", store)
+	if !strings.Contains(out, "website 1   REJECTED  http line 2: ") || strings.Contains(out, "\x1b") || strings.Contains(out, "view") {
+		t.Errorf("events --rejects: %q", out)
+	}
+	server.interrupt()
+}
+
+func TestEventsOfAStoreThatIsNotServed(t *testing.T) {
+	store := "--store=embedded:" + filepath.Join(t.TempDir(), "data")
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"events"}, exitOK, "Nothing has arrived."},
+		{[]string{"events", "--follow"}, exitFailed, "nothing arrives, since this store is not served"},
+		{[]string{"events", "--last=-1"}, exitUsage, "--last -1: want a number from 0 to 10000"},
+		{[]string{"events", "--website=-1"}, exitUsage, "--website -1: want the id of a website"},
+	} {
+		if code, out, complaints := other(t, nil, append(c.args, store)...); code != c.code || !strings.Contains(out+complaints, c.want) {
+			t.Errorf("%q: exit %d, %s%s; want %d and %s", c.args, code, out, complaints, c.code, c.want)
+		}
+	}
+}
+
+// TestFollowerPassesOverWhatNobodyReads: of more than it shows it shows the
+// last ones, in their order, and goes on after them.
+func TestFollowerPassesOverWhatNobodyReads(t *testing.T) {
+	h := newHouse(t)
+	h.must("apply", "-f", "testdata/thirty.catalog.yaml")
+	f := newFollower(h.store.conn, eventsQuery{})
+	for round, shown := range []int{followMost, 0} {
+		if round == 0 {
+			file, text := filepath.Join(t.TempDir(), "e.ndjson"), ""
+			for visitor := range 2 * followMost {
+				text += visitorLines("v", visitor)
+			}
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			h.must("import", file)
+		}
+		more, err := f.more(t.Context())
+		if err != nil || len(more) != shown {
+			t.Fatalf("round %d: %d are shown, %v; want %d", round, len(more), err, shown)
+		}
+	}
+}

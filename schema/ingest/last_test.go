@@ -1,0 +1,99 @@
+package ingest_test
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"lifthouse/schema/ingest"
+	"lifthouse/schema/schematest"
+)
+
+// storeForAMonth stores 300,000 events of two websites, one every nine
+// seconds, of visitors in no order.
+func storeForAMonth(t *testing.T, conn driver.Conn) (last time.Time) {
+	t.Helper()
+	for _, statement := range []string{
+		`INSERT INTO events (website_id, subject, subject_id, visitor_id, time, event_id, variation_id, event, ingested_at)
+		SELECT 1 + number % 2, 'campaign', 12, intHash64(number), toDateTime64('2026-05-01 00:00:00', 3, 'UTC') + intDiv(number, 9), number, 1, 'view', toDateTime64('2026-05-01 00:00:00', 3, 'UTC') + number * 8 FROM numbers(300000)`,
+		"OPTIMIZE TABLE events FINAL",
+	} {
+		if err := conn.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return time.Date(2026, 5, 1, 0, 0, 8*299_999, 0, time.UTC)
+}
+
+func TestLastEventsAreFoundWithoutReadingAll(t *testing.T) {
+	conn := schematest.Open(t)
+	last := storeForAMonth(t, conn)
+	for _, c := range []struct {
+		website int64
+		most    int
+		first   uint64
+		steps   time.Duration
+	}{{0, 20, 299_999, 1}, {1, 20, 299_998, 2}, {2, 1, 299_999, 2}, {3, 5, 0, 0}, {0, 5000, 299_999, 1}} {
+		events, err := ingest.LastEvents(t.Context(), conn, c.website, c.most)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.first == 0 {
+			if len(events) != 0 {
+				t.Errorf("%+v: %d events", c, len(events))
+			}
+			continue
+		}
+		if len(events) != c.most {
+			t.Fatalf("%+v: %d events", c, len(events))
+		}
+		for i, e := range events {
+			if want := c.first - uint64(i)*uint64(c.steps); e.EventID != want || c.website != 0 && e.WebsiteID != c.website {
+				t.Fatalf("%+v: event %d is %d of website %d, want %d", c, i, e.EventID, e.WebsiteID, want)
+			}
+		}
+	}
+	text, err := os.ReadFile("sql/last_events.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, all := granules(t, conn, string(text), last.Add(-time.Minute))
+	if all < 500 || read > 10 {
+		t.Errorf("%d of %d granules are read, want 10 at most", read, all)
+	}
+}
+
+// granules are those that the query about the last minute reads after all
+// indexes, and those there are.
+func granules(t *testing.T, conn driver.Conn, query string, since time.Time) (read, all int) {
+	t.Helper()
+	rows, err := conn.Query(t.Context(), "EXPLAIN indexes = 1 "+query,
+		clickhouse.Named("website_id", int64(0)), clickhouse.DateNamed("since", since, clickhouse.MilliSeconds), clickhouse.Named("most", 20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	pattern := regexp.MustCompile(`Granules: (\d+)/(\d+)`)
+	plan := ""
+	for rows.Next() {
+		var line string
+		if err := rows.Scan(&line); err != nil {
+			t.Fatal(err)
+		}
+		plan += line + "\n"
+		if found := pattern.FindStringSubmatch(line); found != nil {
+			read, _ = strconv.Atoi(found[1])
+			all = max(all, func() int { n, _ := strconv.Atoi(found[2]); return n }())
+		}
+	}
+	if err := rows.Err(); err != nil || all == 0 {
+		t.Fatal(fmt.Errorf("%w\n%s", err, plan))
+	}
+	return read, all
+}

@@ -1,0 +1,121 @@
+package ingest_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"lifthouse/schema/ingest"
+	"lifthouse/schema/schematest"
+)
+
+func TestRejectsAreKeptWithinBounds(t *testing.T) {
+	conn := schematest.Open(t)
+	r := ingest.NewRejects(conn)
+	many := make([]ingest.Reject, 1000)
+	for i := range many {
+		many[i] = ingest.Reject{WebsiteID: 1, Way: ingest.WayHTTP, Line: int64(i + 1), Reason: strings.Repeat("r", 2<<10), Text: strings.Repeat("é", 1<<10)}
+	}
+	for range 2 { // the second time there is no room
+		r.Keep(many...)
+	}
+	if err := r.Write(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.Keep(ingest.Reject{WebsiteID: 2, Way: ingest.WayInbox, Reason: "later"})
+	if err := r.Write(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for website, want := range map[int64]string{0: "301 later", 1: "300 rrrr", 2: "1 later"} {
+		kept, err := ingest.LastRejects(t.Context(), conn, website, 1000)
+		if err != nil || len(kept) == 0 || !strings.HasPrefix(fmt.Sprint(len(kept), " ", kept[0].Reason), want) {
+			t.Errorf("website %d: %d kept, %v; want %s", website, len(kept), err, want)
+			continue
+		}
+		for _, k := range kept {
+			if len(k.Reason) > 1<<10 || len(k.Text) > 1<<10 || strings.Contains(k.Text, "�") {
+				t.Errorf("line %d: %d bytes of reason, %d of text", k.Line, len(k.Reason), len(k.Text))
+			}
+		}
+	}
+}
+
+func TestRejectsTellNoSecrets(t *testing.T) {
+	conn := schematest.Open(t)
+	r := ingest.NewRejects(conn)
+	for text, want := range map[string]string{
+		`{"visitor":"v","password":"hunter2","city":"x"}`:       `{"visitor":"v","password":…,"city":"x"}`,
+		`{"auth_token": "a\"hunter2", "n": 1}`:                  `{"auth_token": …, "n": 1}`,
+		`{"properties":"{\"apiKey\":\"hunter2\",\"a\":1}"}`:     `{"properties":"{\"apiKey\":…,\"a\":1}"}`,
+		`{"referrer":"https://x/?session_id=hunter2&page=2"}`:   `{"referrer":"https://x/?session_id=…&page=2"}`,
+		`Authorization: Bearer hunter2`:                         `Authorization: … …`,
+		`a,lh_hunter2-hunter2_hunter2,b`:                        `a,lh_…,b`,
+		`{"secret":"hunter2`:                                    `{"secret":…`,
+		`{"secret":` + strings.Repeat("hunter2", 1000):          `{"secret":…`,
+		`password: unknown field; have city`:                    `password: … field; have city`,
+		`{"city":"Secretary Town","eventId":"e1","value":12.5}`: `{"city":"Secretary Town","eventId":"e1","value":12.5}`,
+	} {
+		r.Keep(ingest.Reject{WebsiteID: 1, Way: ingest.WayHTTP, Reason: text, Text: text})
+		r.Keep(ingest.Reject{WebsiteID: 2, Way: ingest.WayHTTP, Reason: `apiKey: "hunter2": want none; city: "lh_hunter2 ?token=hunter2&a"`})
+		if err := r.Write(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		reasons, err := ingest.LastRejects(t.Context(), conn, 2, 1)
+		if want := `apiKey: …: want none; city: "lh_… ?token=…&a"`; err != nil || reasons[0].Reason != want {
+			t.Errorf("a reason is kept as %q, %v; want %q", reasons[0].Reason, err, want)
+		}
+		kept, err := ingest.LastRejects(t.Context(), conn, 1, 1)
+		if err != nil || kept[0].Text != want || strings.Contains(kept[0].Text, "hunter2") || strings.Contains(text, "unknown") && kept[0].Reason != text {
+			t.Errorf("%.80s is kept as %q, %v; want %q", text, kept[0].Text, err, want)
+		}
+		if err := conn.Exec(t.Context(), "TRUNCATE TABLE rejects"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestImportKeepsItsRejectsAndForgetErasesThem(t *testing.T) {
+	conn := schematest.Open(t)
+	w := ingest.NewWriter(conn)
+	lines := `{"visitor":"jane \"j\" doe","websiteId":7}` + "\n" + twoEvents + "nonsense\n"
+	table := "websiteId,visitor,event\n8,jane,view\n"
+	for _, dry := range []bool{true, false} {
+		for name, text := range map[string]string{"e.ndjson": lines, "e.csv": table} {
+			if _, err := ingest.Import(t.Context(), w, write(t, name, text), ingest.Options{DryRun: dry, Rejects: ingest.NewRejects(conn)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		kept, err := ingest.LastRejects(t.Context(), conn, 0, 10)
+		if err != nil || dry != (len(kept) == 0) {
+			t.Fatalf("dry %v: %d kept, %v", dry, len(kept), err)
+		}
+	}
+	told := func() (all []string) {
+		kept, err := ingest.LastRejects(t.Context(), conn, 0, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range kept {
+			all = append(all, fmt.Sprintf("%d %s %s:%d %.7s %s", k.WebsiteID, k.Way, k.File, k.Line, k.Reason, k.Text))
+		}
+		return all
+	}
+	got := strings.Join(told(), "\n")
+	for _, want := range []string{`7 import e.ndjson:1 time: m {"visitor":"jane \"j\" doe","websiteId":7}`, "0 import e.ndjson:4 not JSO nonsense", "8 import e.csv:2 time: m event=view visitor=jane websiteId=8"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("want %s among\n%s", want, got)
+		}
+	}
+	for _, c := range []struct {
+		visitor string
+		website int64
+		left    int
+	}{{`jane "j" doe`, 8, 3}, {`jane "j" doe`, 7, 2}, {"", 7, 2}, {"nobody", 8, 2}, {"jane", 8, 1}} {
+		if _, err := w.Forget(t.Context(), []string{c.visitor}, []int64{c.website}); err != nil {
+			t.Fatal(err)
+		}
+		if left := told(); len(left) != c.left {
+			t.Errorf("without %q on %d: %q, want %d", c.visitor, c.website, left, c.left)
+		}
+	}
+}

@@ -1,0 +1,21 @@
+-- One row per event that was accepted since, the last ones first. The index on ingested_at leaves out the rest.
+SELECT
+    ingested_at,
+    website_id,
+    subject,
+    subject_id,
+    experiment_id,
+    variation_id,
+    visitor_id,
+    event_id,
+    event,
+    goal_id,
+    value,
+    time,
+    device,
+    country
+FROM events
+WHERE ingested_at >= {since:DateTime64(3, 'UTC')}
+    AND ({website_id:Int64} = 0 OR website_id = {website_id:Int64})
+ORDER BY ingested_at DESC, website_id, subject, subject_id, experiment_id, visitor_id, time, event_id
+LIMIT {most:UInt32}

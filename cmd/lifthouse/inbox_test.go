@@ -35,4 +35,11 @@ func TestServeMovesTheInboxOn(t *testing.T) {
 	for look := time.NewTicker(20 * time.Millisecond); results.Totals.Visitors < 2; <-look.C {
 		h.get("/v1/campaigns/1/results", &results)
 	}
+	rejected := ""
+	for look := time.NewTicker(20 * time.Millisecond); rejected == ""; <-look.C {
+		rejected = h.must("events", "--rejects", "--last", "1", "--json")
+	}
+	if !strings.Contains(rejected, `"websiteId":5,"rejected":{"way":"inbox","reason":"unknown_website`) || !strings.Contains(rejected, "event_id=3 ") {
+		t.Errorf("the row of a website that is nowhere is kept as %s", rejected)
+	}
 }

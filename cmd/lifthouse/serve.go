@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"time"
 
@@ -125,6 +126,10 @@ func (p *program) serve(ctx context.Context, s *store, ready func(*store, string
 func (s *store) followInbox(ctx context.Context, moved func(ingest.Moved)) {
 	inbox := ingest.NewInbox(s.conn, s.writer)
 	inbox.Times, inbox.Moved = s.times, moved
+	inbox.Reject = func(r ingest.InboxReject) {
+		website, _ := strconv.ParseInt(r.WebsiteID, 10, 64) // 0: it says none
+		s.rejects.Keep(ingest.Reject{WebsiteID: website, Way: ingest.WayInbox, Reason: r.Reason, Text: "event_id=" + r.EventID + " row_id=" + r.RowID})
+	}
 	inbox.Owns = func(ctx context.Context) (func(int64) bool, error) {
 		err := s.catalogue.Refresh(ctx) // a website may have been declared just before its events came
 		return s.owns, err

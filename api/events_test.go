@@ -148,7 +148,8 @@ func TestEventsShowInReports(t *testing.T) {
 // events from one.
 func BenchmarkEvents(b *testing.B) {
 	s := newServer(b)
-	if err := s.writer.Alone(b.Context()); err != nil { // as the writer of an embedded store is
+	s.writer.Alone()
+	if err := s.writer.Learn(b.Context()); err != nil { // as the writer of an embedded store is
 		b.Fatal(err)
 	}
 	token := s.newToken(1, 1, catalogue.ScopeIngest)

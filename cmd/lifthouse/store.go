@@ -70,6 +70,7 @@ func (p *program) openStore(ctx context.Context) (*store, error) {
 	s.writer = ingest.NewWriter(s.conn)
 	s.rejects = ingest.NewRejects(s.conn)
 	if s.dir != "" {
+		s.writer.Alone()
 		s.learn(ctx)
 	} else if err := s.writer.Share(ctx); err != nil { // no lock keeps other processes from the store
 		return nil, errors.Join(err, s.Close())
@@ -94,7 +95,7 @@ func (s *store) owns(website int64) bool {
 func (s *store) learn(ctx context.Context) {
 	ctx, s.stopLearning = context.WithCancel(context.WithoutCancel(ctx))
 	s.learning.Go(func() {
-		if err := s.writer.Alone(ctx); err != nil && ctx.Err() == nil {
+		if err := s.writer.Learn(ctx); err != nil && ctx.Err() == nil {
 			slog.WarnContext(ctx, "events are looked up one by one", "error", err)
 		}
 	})

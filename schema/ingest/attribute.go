@@ -144,12 +144,8 @@ func (w *Writer) storedGoals(ctx context.Context, p *part) ([]*schema.Event, err
 	if len(p.views) == 0 {
 		return nil, nil
 	}
-	var rows uint64
-	if err := w.conn.QueryRow(ctx, hasBareGoals, clickhouse.Named("website_id", p.websiteID)).Scan(&rows); err != nil {
-		return nil, fmt.Errorf("look up goals without exposures: %w", err)
-	}
-	if rows == 0 {
-		return nil, nil
+	if has, err := w.hasBareGoals(ctx, p.websiteID); err != nil || !has {
+		return nil, err
 	}
 	visitors := make([]uint64, 0, len(p.views))
 	for visitor := range p.views {
@@ -167,6 +163,34 @@ func (w *Writer) storedGoals(ctx context.Context, p *part) ([]*schema.Event, err
 		goals = append(goals, &goal)
 	}
 	return goals, nil
+}
+
+// hasBareGoals says whether the website has stored goals without exposures.
+func (w *Writer) hasBareGoals(ctx context.Context, websiteID int64) (bool, error) {
+	if has, known := w.bare[websiteID]; known {
+		return has, nil
+	}
+	var rows uint64
+	if err := w.conn.QueryRow(ctx, hasBareGoals, clickhouse.Named("website_id", websiteID)).Scan(&rows); err != nil {
+		return false, fmt.Errorf("look up goals without exposures: %w", err)
+	}
+	if w.alone {
+		w.bare[websiteID] = rows > 0
+	}
+	return rows > 0, nil
+}
+
+// noteBare keeps in mind which websites are about to have goals without
+// exposures.
+func (w *Writer) noteBare(fresh []schema.Event) {
+	if !w.alone {
+		return
+	}
+	for i := range fresh {
+		if fresh[i].Subject == schema.SubjectNone {
+			w.bare[fresh[i].WebsiteID] = true
+		}
+	}
 }
 
 // firstViews returns the stored first views of the goals' visitors.

@@ -3,6 +3,7 @@ package ingest
 import (
 	"context"
 	"errors"
+	"time"
 
 	"golang.org/x/sync/semaphore"
 
@@ -17,15 +18,21 @@ const groupSize = batchSize
 // back in a moment.
 var ErrFull = errors.New("too many events wait to be written")
 
+// linger is how long a group waits for senders who come back after the last
+// one: without it they would take turns in two halves. A lone sender waits for
+// nobody.
+const linger = 8 * time.Millisecond
+
 // Collector writes the events of many senders together: while one group is
 // being written the next one gathers, so that many small senders cost little
-// more than a large one, and a lone one waits for nobody.
+// more than a large one.
 type Collector struct {
 	writer *Writer
 	most   int64 // events that may wait
 	room   *semaphore.Weighted
 	queue  chan *delivery
 	ended  chan struct{}
+	many   bool // the last group was of several senders
 }
 
 // delivery is what one sender waits for.
@@ -86,17 +93,33 @@ func (c *Collector) run(ctx context.Context) {
 	}
 }
 
-// gather adds to the first delivery those that wait already.
+// gather adds to the first delivery those that wait already, and among many
+// senders those that are about to come.
 func (c *Collector) gather(first *delivery) []*delivery {
 	group, size := []*delivery{first}, len(first.events)
+	var ended <-chan time.Time
 	for size < groupSize {
 		select {
 		case d := <-c.queue:
 			group, size = append(group, d), size+len(d.events)
+			continue
 		default:
-			return group
 		}
+		if len(group) == 1 && !c.many {
+			break
+		}
+		if ended == nil {
+			ended = time.After(linger)
+		}
+		select {
+		case d := <-c.queue:
+			group, size = append(group, d), size+len(d.events)
+			continue
+		case <-ended:
+		}
+		break
 	}
+	c.many = len(group) > 1
 	return group
 }
 

@@ -70,7 +70,8 @@ func BenchmarkImport(b *testing.B) {
 			path := filepath.Join(b.TempDir(), "history."+format)
 			exportHistory(b, path, events)
 			w := ingest.NewWriter(schematest.Open(b))
-			if err := w.Alone(b.Context()); err != nil {
+			w.Alone()
+			if err := w.Learn(b.Context()); err != nil {
 				b.Fatal(err)
 			}
 			started := time.Now()

@@ -32,11 +32,16 @@ type known struct {
 	complete bool                 // they have the ids that were stored before
 }
 
-// Alone says, before the first write, that nobody else writes to the store, and
-// has the writer learn what is stored: until it has, it looks every event up.
-// The error is the store's; without the ids everything goes on, more slowly.
-func (w *Writer) Alone(ctx context.Context) error {
+// Alone says, before the first write, that nobody else writes to the store.
+func (w *Writer) Alone() {
+	w.alone, w.bare = true, map[int64]bool{}
 	w.known.open()
+}
+
+// Learn reads the ids of what a writer that is alone finds stored, while it
+// writes already: until it has them, it looks every event up. The error is the
+// store's; without the ids everything goes on, more slowly.
+func (w *Writer) Learn(ctx context.Context) error {
 	rows, err := w.conn.Query(ctx, "SELECT event_id FROM events")
 	if err != nil {
 		return fmt.Errorf("read the ids of the events: %w", err)

@@ -27,6 +27,8 @@ type Writer struct {
 	wrote func(context.Context)
 	name  string // in the rows it writes to a store that others write to too; else empty
 	known known
+	alone bool           // nobody else writes to the store
+	bare  map[int64]bool // websites that are known to have goals without exposures, or none; kept where it is alone
 }
 
 // NewWriter returns the writer of a store. A process has one for each store.
@@ -142,6 +144,7 @@ func (w *Writer) WriteEach(ctx context.Context, events []schema.Event) ([]Verdic
 	if err := ctx.Err(); err != nil {
 		return nil, Outcome{}, err
 	}
+	w.noteBare(fresh)
 	w.known.addAll(fresh) // before: of an insert that fails it is unknown what is stored
 	// ClickHouse commits the events' parts before the rows of the views on them: an insert that is cancelled in
 	// between leaves subject_stats short for ever, since a repetition finds the events stored.

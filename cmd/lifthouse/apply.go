@@ -36,7 +36,7 @@ you agree, archived. Its events stay, and naming it again brings it back.`,
 			if file == "" {
 				return usageError{errors.New("apply: which file? lifthouse apply -f catalog.yaml")}
 			}
-			return p.withStore(cmd.Context(), func(ctx context.Context, s *store) error {
+			return p.withStoreMade(cmd.Context(), func(ctx context.Context, s *store) error {
 				return p.apply(ctx, s, file, how)
 			})
 		},

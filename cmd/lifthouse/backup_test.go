@@ -46,6 +46,7 @@ func TestABackupAnswersAsTheStoreDid(t *testing.T) {
 	if out := must("import", "testdata/thirty.ndjson", restored); !strings.Contains(out, "0 rows stored") {
 		t.Errorf("the same events come in again: %s", out)
 	}
+	must("apply", "-f", "testdata/thirty.catalog.yaml", "--store=embedded:"+filepath.Join(at, "third"))
 	for _, c := range []struct{ name, dir, store, want string }{
 		{"backup", backup, "third", "is there already"},
 		{"restore", backup, "third", "has tables already"},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
@@ -108,7 +107,7 @@ func (p *program) checkStore(ctx context.Context, f *findings) error {
 	options := home.Options
 	if home.Dir != "" {
 		dir := p.path(home.Dir)
-		if entries, err := os.ReadDir(dir); errors.Is(err, os.ErrNotExist) || err == nil && len(entries) == 0 {
+		if isEmpty(dir) {
 			f.note("store", "there is none at %s yet; lifthouse serve makes it", dir)
 			return nil
 		}

@@ -74,6 +74,9 @@ func TestEventsShowsWhatArrivesThroughTheSocket(t *testing.T) {
 
 func TestEventsOfAStoreThatIsNotServed(t *testing.T) {
 	store := "--store=embedded:" + filepath.Join(t.TempDir(), "data")
+	if code, _, complaints := other(t, nil, "apply", "-f", "testdata/thirty.catalog.yaml", store); code != exitOK {
+		t.Fatal(complaints)
+	}
 	for _, c := range []struct {
 		args []string
 		code int

@@ -13,7 +13,7 @@ func (p *program) migrateCommand() *cobra.Command {
 		Long:  "Migrate runs the migrations that a store has not had. Every command that opens a store does so too.",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return p.withStore(cmd.Context(), func(context.Context, *store) error {
+			return p.withStoreMade(cmd.Context(), func(context.Context, *store) error {
 				p.say("The tables are up to date.")
 				return nil
 			})

@@ -173,9 +173,24 @@ func (s *store) Close() error {
 	return errors.Join(errs...)
 }
 
-// withStore carries out a command's work on the store: this process's own, or
-// if another process holds it, that process does the whole command.
+// withStore is withStoreMade for what makes no sense on a store that is not
+// there, such as one whose folder is misspelt.
 func (p *program) withStore(ctx context.Context, work func(context.Context, *store) error) error {
+	if home, err := schema.ParseHome(p.address); err == nil && home.Dir != "" && p.running == nil && isEmpty(p.path(home.Dir)) {
+		return fmt.Errorf("there is no store at %s: is --store right? lifthouse apply makes one, and serve", p.path(home.Dir))
+	}
+	return p.withStoreMade(ctx, work)
+}
+
+// isEmpty says whether nothing is in a folder, or there is none.
+func isEmpty(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	return errors.Is(err, os.ErrNotExist) || err == nil && len(entries) == 0
+}
+
+// withStoreMade carries out a command's work on the store: this process's own, or
+// if another process holds it, that process does the whole command.
+func (p *program) withStoreMade(ctx context.Context, work func(context.Context, *store) error) error {
 	if p.running != nil {
 		return work(ctx, p.running)
 	}

@@ -12,7 +12,8 @@
 //     whatever counts, visitor by visitor. quick.sql gives the same rows in one
 //     pass, but for a few visitors whom it names; moments.sql counts those.
 //     Only values of a dimension that may be top ones stand alone in it, as
-//     hashes; names.sql finds their names.
+//     hashes; names.sql finds their names. few.sql hands over the events of a
+//     subject that has few, which few.go counts to the same rows.
 //     outliers.sql finds the bounds that a z-score means, series.sql what each
 //     bucket of a series adds.
 //  4. Plan.moments runs them. A row is the Moments of the visitors of one

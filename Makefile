@@ -15,9 +15,9 @@ ENGINE := node_modules/.package-lock.json
 run: build ## build, make the demo store if need be, and serve it
 	@if [ -t 0 ]; then bash -c 'set -m; $(GOBIN)/lifthouse demo & fg >/dev/null'; else exec $(GOBIN)/lifthouse demo; fi
 
-build: engine ## bin/lifthouse
+build: engine ## bin/lifthouse and bin/loadgen
 	@mkdir -p $(GOBIN)
-	go build -o $(GOBIN)/lifthouse ./cmd/lifthouse
+	go build -o $(GOBIN) ./cmd/lifthouse ./cmd/loadgen
 
 engine: $(ENGINE) ## the embedded ClickHouse library, from npm
 

@@ -141,10 +141,11 @@ func compareComparison(t *testing.T, plan *Plan, c *Comparison, control, own spr
 		}
 		return
 	}
-	var statistic, p float64
+	var statistic, p, rounding float64 // of a difference of two numbers of nearly the same size, in standard errors
+	const ulps = 1e-15 / tolerance
 	if c.Frequentist.Test == stats.TestWelch {
 		a, b := float(control.variance)/control.n, float(own.variance)/own.n
-		statistic = difference / math.Sqrt(a+b)
+		statistic, rounding = difference/math.Sqrt(a+b), ulps*size/math.Sqrt(a+b)
 		freedom := (a + b) * (a + b) / (a*a/(control.n-1) + b*b/(own.n-1))
 		near(t, plan, "degrees of freedom", *c.Frequentist.DegreesOfFreedom, freedom, 0)
 		student := distuv.StudentsT{Sigma: 1, Nu: freedom}
@@ -161,7 +162,7 @@ func compareComparison(t *testing.T, plan *Plan, c *Comparison, control, own spr
 		}
 		p = 2 * distuv.UnitNormal.Survival(math.Abs(statistic))
 	}
-	near(t, plan, "statistic", *c.Frequentist.Statistic, statistic, math.Abs(statistic))
+	near(t, plan, "statistic", *c.Frequentist.Statistic, statistic, rounding)
 	if c.Frequentist.PValue != nil {
 		near(t, plan, "p value", *c.Frequentist.PValue, p, p)
 	}

@@ -62,7 +62,7 @@ func (p *program) apply(ctx context.Context, s *store, path string, how applying
 	}
 	declared.CorrectShares, declared.Prune = how.correctShares, how.prune
 	change := func(dryRun bool) ([]catalogue.Change, error) {
-		changes, err := s.catalogue.Apply(ctx, declared, dryRun)
+		changes, err := s.Catalogue.Apply(ctx, declared, dryRun)
 		var faults catalogue.Faults
 		if errors.As(err, &faults) {
 			err = fmt.Errorf("%s: nothing was changed:\n%w", path, faults)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"lifthouse/cmd/opened"
 	"lifthouse/engine/embedded"
 	"lifthouse/schema"
 
@@ -25,14 +26,14 @@ goes on answering meanwhile; what comes in waits. 'lifthouse restore' reads it.`
 		Args: oneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.withStore(cmd.Context(), func(ctx context.Context, s *store) error {
-				if s.dir == "" {
+				if s.Dir == "" {
 					return errOnlyEmbedded
 				}
 				dir, err := filepath.Abs(p.path(args[0]))
 				if err != nil {
 					return err
 				}
-				if err := s.writer.Pause(ctx, func() error { return schema.Backup(ctx, s.conn, dir) }); err != nil {
+				if err := s.Writer.Pause(ctx, func() error { return schema.Backup(ctx, s.Conn, dir) }); err != nil {
 					return err
 				}
 				p.say("backed up into %s", args[0])
@@ -75,7 +76,7 @@ func restore(ctx context.Context, dir, from string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, e.Close()) }()
-	options, err := embeddedOptions(ctx, e)
+	options, err := opened.EmbeddedOptions(ctx, e)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"lifthouse/cmd/opened"
 	"lifthouse/engine/embedded"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
@@ -97,7 +98,7 @@ func (f *findings) server() {
 // it.
 func (p *program) checkStore(ctx context.Context, f *findings) error {
 	if p.running != nil {
-		f.tables(ctx, p.running.conn)
+		f.tables(ctx, p.running.Conn)
 		return nil
 	}
 	home, err := schema.ParseHome(p.address)
@@ -121,7 +122,7 @@ func (p *program) checkStore(ctx context.Context, f *findings) error {
 			return nil
 		}
 		defer func() { _ = engine.Close() }()
-		if options, err = embeddedOptions(ctx, engine); err != nil {
+		if options, err = opened.EmbeddedOptions(ctx, engine); err != nil {
 			f.wrong("store", err)
 			return nil
 		}

@@ -136,13 +136,13 @@ func TestCheckSaysWhatIsWrong(t *testing.T) {
 
 func TestCheckOfTablesOfAnotherRelease(t *testing.T) {
 	h := newHouse(t)
-	if err := h.store.conn.Exec(t.Context(), "INSERT INTO migrations (name, checksum) VALUES ('9999_newer.sql', '')"); err != nil {
+	if err := h.store.Conn.Exec(t.Context(), "INSERT INTO migrations (name, checksum) VALUES ('9999_newer.sql', '')"); err != nil {
 		t.Fatal(err)
 	}
 	if code, out, _ := h.run("check"); code != exitFailed || !strings.Contains(out, "9999_newer.sql, which this release does not know: start a release at least as new") {
 		t.Errorf("newer: exit %d\n%s", code, out)
 	}
-	if err := h.store.conn.Exec(t.Context(), "TRUNCATE TABLE migrations"); err != nil {
+	if err := h.store.Conn.Exec(t.Context(), "TRUNCATE TABLE migrations"); err != nil {
 		t.Fatal(err)
 	}
 	if code, out, _ := h.run("check"); code != exitOK || !strings.Contains(out, "to be migrated: 0001_catalogue.sql, ") {
@@ -163,7 +163,7 @@ func TestCheckOfACatalogueThatApplyWouldRefuse(t *testing.T) {
 		id           int
 		before, then string
 	}{{1, `"power":80`, `"power":59`}, {77, `"websiteId":1`, `"websiteId":5`}} {
-		if err := h.store.conn.Exec(t.Context(), fmt.Sprintf(insert, row.id, row.before, row.then)); err != nil {
+		if err := h.store.Conn.Exec(t.Context(), fmt.Sprintf(insert, row.id, row.before, row.then)); err != nil {
 			t.Fatal(err)
 		}
 	}

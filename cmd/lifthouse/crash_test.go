@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"lifthouse/cmd/opened"
 )
 
 func TestCountersAreRightAfterACrash(t *testing.T) {
@@ -39,7 +41,7 @@ func TestCountersAreRightAfterACrash(t *testing.T) {
 
 	importing := begin(t, nil, nil, "import", file, store)
 	for { // until it has the store open, and then some
-		if _, err := os.Stat(filepath.Join(dir, openMark)); err == nil {
+		if _, err := os.Stat(filepath.Join(dir, opened.OpenMark)); err == nil {
 			break
 		}
 	}

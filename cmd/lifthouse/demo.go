@@ -119,7 +119,7 @@ func (p *program) removeDemo(ctx context.Context, dir string) error {
 // makeDemo fills an empty store. The catalogue comes last: a store that has
 // it is complete.
 func (p *program) makeDemo(ctx context.Context, s *store) error {
-	if len(s.catalogue.Snapshot().Accounts()) > 0 {
+	if len(s.Catalogue.Snapshot().Accounts()) > 0 {
 		return nil
 	}
 	p.say("Making the demo store …")
@@ -130,11 +130,11 @@ func (p *program) makeDemo(ctx context.Context, s *store) error {
 		for event := range population.Events() {
 			batch = append(batch, event)
 		}
-		if _, err := s.writer.Write(ctx, batch); err != nil {
+		if _, err := s.Writer.Write(ctx, batch); err != nil {
 			return err
 		}
 	}
-	_, err := s.catalogue.Apply(ctx, demoCatalogue(start), false)
+	_, err := s.Catalogue.Apply(ctx, demoCatalogue(start), false)
 	return err
 }
 
@@ -191,14 +191,14 @@ func demoCatalogue(start time.Time) catalogue.File {
 
 // renewDemoToken revokes the token of the last start and makes one for this.
 func renewDemoToken(ctx context.Context, s *store) (string, error) {
-	for _, token := range s.catalogue.Snapshot().Tokens(demoAccount) {
+	for _, token := range s.Catalogue.Snapshot().Tokens(demoAccount) {
 		if token.Name == demoTokenName {
-			if _, err := s.catalogue.RevokeToken(ctx, demoAccount, token.ID); err != nil {
+			if _, err := s.Catalogue.RevokeToken(ctx, demoAccount, token.ID); err != nil {
 				return "", err
 			}
 		}
 	}
-	secret, _, err := s.catalogue.CreateToken(ctx, catalogue.Token{
+	secret, _, err := s.Catalogue.CreateToken(ctx, catalogue.Token{
 		AccountID: demoAccount, Name: demoTokenName, Scopes: []catalogue.Scope{catalogue.ScopeWrite},
 	})
 	return secret, err

@@ -183,10 +183,10 @@ func harmless(text string) string {
 }
 
 func (p *program) events(ctx context.Context, s *store, q eventsQuery) error {
-	if q.follow && p.running == nil && s.dir != "" {
+	if q.follow && p.running == nil && s.Dir != "" {
 		return errors.New("--follow: nothing arrives, since this store is not served; start 'lifthouse serve' first")
 	}
-	f := newFollower(s.conn, q)
+	f := newFollower(s.Conn, q)
 	last, err := f.last(ctx)
 	if err != nil {
 		return err

@@ -98,7 +98,7 @@ func TestEventsOfAStoreThatIsNotServed(t *testing.T) {
 func TestFollowerPassesOverWhatNobodyReads(t *testing.T) {
 	h := newHouse(t)
 	h.must("apply", "-f", "testdata/thirty.catalog.yaml")
-	f := newFollower(h.store.conn, eventsQuery{})
+	f := newFollower(h.store.Conn, eventsQuery{})
 	for round, shown := range []int{followMost, 0} {
 		if round == 0 {
 			file, text := filepath.Join(t.TempDir(), "e.ndjson"), ""

@@ -16,10 +16,10 @@ are never in it, nor is what the shares were before they changed.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.withStore(cmd.Context(), func(ctx context.Context, s *store) error {
-				if err := s.catalogue.Refresh(ctx); err != nil {
+				if err := s.Catalogue.Refresh(ctx); err != nil {
 					return err
 				}
-				return s.catalogue.Snapshot().File().Write(p.out)
+				return s.Catalogue.Snapshot().File().Write(p.out)
 			})
 		},
 	}

@@ -30,7 +30,7 @@ func (p *program) forgetCommand() *cobra.Command {
 				return usageError{errors.New("--visitor: want the id of a visitor")}
 			}
 			return p.withStore(cmd.Context(), func(ctx context.Context, s *store) error {
-				return p.forget(ctx, s.writer, visitors, websites, yes)
+				return p.forget(ctx, s.Writer, visitors, websites, yes)
 			})
 		},
 	}

@@ -102,7 +102,7 @@ func isFile(path string) bool {
 }
 
 func (p *program) importOptions(s *store, mapping, format string) (ingest.Options, error) {
-	options := ingest.Options{Format: format, Input: p.in, Times: p.timesOf(s), Rejects: s.rejects, Owns: s.owns}
+	options := ingest.Options{Format: format, Input: p.in, Times: p.timesOf(s), Rejects: s.Rejects, Owns: s.Owns}
 	if format != "" && !slices.Contains([]string{"csv", "ndjson", "parquet"}, format) {
 		return options, usageError{fmt.Errorf("--format %q: want csv, ndjson or parquet", format)}
 	}
@@ -164,7 +164,7 @@ func (p *program) importFiles(ctx context.Context, s *store, files []string, opt
 		if path != "-" {
 			path = p.path(file)
 		}
-		report, err := ingest.Import(ctx, s.writer, path, options)
+		report, err := ingest.Import(ctx, s.Writer, path, options)
 		show.clear()
 		if errors.Is(err, ingest.ErrTooManyRejected) {
 			p.complain("%v (--max-errors %d); %d rows were stored before", err, options.MaxErrors, report.Inserted)

@@ -27,7 +27,7 @@ func TestServeMovesTheInboxOn(t *testing.T) {
 		}
 	}()
 	h.url = <-ready
-	if err := h.store.conn.Exec(t.Context(), `INSERT INTO events_inbox (event_id, time, website_id, visitor, event, campaign_id, variation_id) VALUES
+	if err := h.store.Conn.Exec(t.Context(), `INSERT INTO events_inbox (event_id, time, website_id, visitor, event, campaign_id, variation_id) VALUES
 		('1', '2026-05-01 12:00:00', 1, 'a', 'view', 1, 0), ('2', '2026-05-01 12:00:00', 1, 'b', 'view', 1, 1), ('3', '2026-05-01 12:00:00', 5, 'c', 'view', 1, 1)`); err != nil {
 		t.Fatal(err)
 	}

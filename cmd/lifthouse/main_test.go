@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"lifthouse/api"
+	"lifthouse/cmd/opened"
 	"lifthouse/engine"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
@@ -44,8 +45,8 @@ func newHouse(t *testing.T) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &store{conn: conn, catalogue: c, writer: ingest.NewWriter(conn), rejects: ingest.NewRejects(conn), engine: engine.New(conn, c, engine.DefaultLimits)}
-	server := httptest.NewServer(api.New(s.engine, s.catalogue, api.Intake{}, api.DefaultOptions))
+	s := &store{Store: &opened.Store{Conn: conn, Catalogue: c, Writer: ingest.NewWriter(conn), Rejects: ingest.NewRejects(conn), Engine: engine.New(conn, c, engine.DefaultLimits)}}
+	server := httptest.NewServer(api.New(s.Engine, s.Catalogue, api.Intake{}, api.DefaultOptions))
 	t.Cleanup(server.Close)
 	return &house{t: t, store: s, url: server.URL}
 }

@@ -103,21 +103,21 @@ func (q *reportQuery) request(args []string) (engine.Request, error) {
 
 func (p *program) report(ctx context.Context, s *store, request engine.Request, showSQL bool) error {
 	if request.AccountID == 0 {
-		account, err := onlyAccount(s.catalogue.Snapshot())
+		account, err := onlyAccount(s.Catalogue.Snapshot())
 		if err != nil {
 			return err
 		}
 		request.AccountID = account
 	}
 	if showSQL {
-		text, err := s.engine.SQL(ctx, request)
+		text, err := s.Engine.SQL(ctx, request)
 		if err != nil {
 			return err
 		}
 		_, err = p.out.WriteString(text)
 		return err
 	}
-	results, err := s.engine.Report(ctx, request)
+	results, err := s.Engine.Report(ctx, request)
 	if err != nil {
 		return err
 	}

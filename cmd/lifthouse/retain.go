@@ -85,19 +85,19 @@ func (e *expired) subject() ingest.SubjectID {
 // which anything is stored, as the catalogue stands now: another server may
 // just have started one again.
 func (s *store) expired(ctx context.Context, days int, now time.Time) ([]expired, error) {
-	if err := s.catalogue.Refresh(ctx); err != nil {
+	if err := s.Catalogue.Refresh(ctx); err != nil {
 		return nil, err
 	}
 	var ended []expired
 	var subjects []ingest.SubjectID
-	for _, e := range s.catalogue.Snapshot().Ended(now.AddDate(0, 0, -days)) {
+	for _, e := range s.Catalogue.Snapshot().Ended(now.AddDate(0, 0, -days)) {
 		ended = append(ended, expired{Ended: e})
 		subjects = append(subjects, ended[len(ended)-1].subject())
 	}
 	if len(ended) == 0 {
 		return nil, nil
 	}
-	counts, err := s.writer.CountSubjects(ctx, subjects)
+	counts, err := s.Writer.CountSubjects(ctx, subjects)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func (s *store) erase(ctx context.Context, found []expired) error {
 	for i := range found {
 		subjects[i] = found[i].subject()
 	}
-	return s.writer.DropSubjects(ctx, subjects)
+	return s.Writer.DropSubjects(ctx, subjects)
 }
 
 // retainEvery is how often a server looks for what ended long ago.

@@ -75,17 +75,17 @@ func (p *program) serve(ctx context.Context, s *store, ready func(*store, string
 	defer background.Wait()
 	following, stop := context.WithCancel(context.WithoutCancel(ctx)) // until the last request is answered
 	defer stop()
-	collector := ingest.NewCollector(following, s.writer, options.WaitingEvents)
-	handler := api.New(s.engine, s.catalogue, api.Intake{Collector: collector, Deliveries: ingest.NewDeliveries(s.conn), Rejects: s.rejects, Times: s.times}, options)
-	background.Go(func() { s.catalogue.Follow(following, refreshEvery) })
-	background.Go(func() { s.engine.FollowVersions(following, versionsEvery) })
-	background.Go(func() { s.rejects.Follow(following, rejectsEvery) })
+	collector := ingest.NewCollector(following, s.Writer, options.WaitingEvents)
+	handler := api.New(s.Engine, s.Catalogue, api.Intake{Collector: collector, Deliveries: ingest.NewDeliveries(s.Conn), Rejects: s.Rejects, Times: s.times}, options)
+	background.Go(func() { s.Catalogue.Follow(following, refreshEvery) })
+	background.Go(func() { s.Engine.FollowVersions(following, versionsEvery) })
+	background.Go(func() { s.Rejects.Follow(following, rejectsEvery) })
 	if days := p.serving.retention; days > 0 {
 		background.Go(func() { s.followRetention(following, days) })
 	}
 	background.Go(func() { s.followInbox(following, handler.CountInbox) })
-	if s.dir != "" {
-		errands, err := listenForErrands(ctx, filepath.Join(s.dir, socketName))
+	if s.Dir != "" {
+		errands, err := listenForErrands(ctx, filepath.Join(s.Dir, socketName))
 		if err != nil {
 			p.complain("other commands cannot reach this store while it is served: %v", err)
 		} else {
@@ -124,17 +124,17 @@ func (p *program) serve(ctx context.Context, s *store, ready func(*store, string
 // An embedded store has no others: there are rows only where it was restored
 // from a server's.
 func (s *store) followInbox(ctx context.Context, moved func(ingest.Moved)) {
-	inbox := ingest.NewInbox(s.conn, s.writer)
+	inbox := ingest.NewInbox(s.Conn, s.Writer)
 	inbox.Times, inbox.Moved = s.times, moved
 	inbox.Reject = func(r ingest.InboxReject) {
 		website, _ := strconv.ParseInt(r.WebsiteID, 10, 64) // 0: it says none
-		s.rejects.Keep(ingest.Reject{WebsiteID: website, Way: ingest.WayInbox, Reason: r.Reason, Text: "event_id=" + r.EventID + " row_id=" + r.RowID})
+		s.Rejects.Keep(ingest.Reject{WebsiteID: website, Way: ingest.WayInbox, Reason: r.Reason, Text: "event_id=" + r.EventID + " row_id=" + r.RowID})
 	}
 	inbox.Owns = func(ctx context.Context) (func(int64) bool, error) {
-		err := s.catalogue.Refresh(ctx) // a website may have been declared just before its events came
-		return s.owns, err
+		err := s.Catalogue.Refresh(ctx) // a website may have been declared just before its events came
+		return s.Owns, err
 	}
-	if s.dir == "" {
+	if s.Dir == "" {
 		inbox.Follow(ctx, refreshEvery)
 		return
 	}
@@ -219,7 +219,7 @@ func (p *program) drained(ctx context.Context, handler *api.API, server *http.Se
 // firstSteps says where the API is, and what to do with a store that is empty.
 func (p *program) firstSteps(s *store, url string) {
 	p.say("Lifthouse answers at %s/v1 (store %s). Ctrl-C stops it.", url, schema.ShowAddress(p.address))
-	if len(s.catalogue.Snapshot().Accounts()) > 0 {
+	if len(s.Catalogue.Snapshot().Accounts()) > 0 {
 		return
 	}
 	p.say(`

@@ -62,10 +62,10 @@ func (p *program) tokenCreateCommand() *cobra.Command {
 
 func (p *program) createToken(ctx context.Context, s *store, token catalogue.Token) error {
 	var err error
-	if token.AccountID, err = accountOr(token.AccountID, s.catalogue.Snapshot()); err != nil {
+	if token.AccountID, err = accountOr(token.AccountID, s.Catalogue.Snapshot()); err != nil {
 		return err
 	}
-	secret, _, err := s.catalogue.CreateToken(ctx, token)
+	secret, _, err := s.Catalogue.CreateToken(ctx, token)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (p *program) tokenListCommand() *cobra.Command {
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.withStore(cmd.Context(), func(_ context.Context, s *store) error {
-				return p.listTokens(s.catalogue.Snapshot(), account)
+				return p.listTokens(s.Catalogue.Snapshot(), account)
 			})
 		},
 	}
@@ -148,11 +148,11 @@ func (p *program) tokenRevokeCommand() *cobra.Command {
 }
 
 func (p *program) revokeToken(ctx context.Context, s *store, account, id int64) error {
-	account, err := accountOr(account, s.catalogue.Snapshot())
+	account, err := accountOr(account, s.Catalogue.Snapshot())
 	if err != nil {
 		return err
 	}
-	revoked, err := s.catalogue.RevokeToken(ctx, account, id)
+	revoked, err := s.Catalogue.RevokeToken(ctx, account, id)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,190 @@
+// Package opened opens a store with everything that works on one, for the
+// programs under cmd.
+package opened
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"lifthouse/engine"
+	"lifthouse/engine/embedded"
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/ingest"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// Store is everything that works on one store.
+type Store struct {
+	Dir       string // of an embedded store
+	Conn      driver.Conn
+	Catalogue *catalogue.Catalogue
+	Writer    *ingest.Writer
+	Rejects   *ingest.Rejects
+	Engine    *engine.Engine
+
+	marked       bool // as open
+	embedded     *embedded.Engine
+	learning     sync.WaitGroup
+	stopLearning context.CancelFunc
+}
+
+// Options are how a store is opened.
+type Options struct {
+	Fsync    bool // of an embedded store
+	Limits   engine.Limits
+	Complain func(format string, args ...any) // tells the operator what was found, and made good
+}
+
+// Open opens the store at home, whose folder is absolute where it is embedded,
+// and brings its tables up to date. The error may be an embedded.LockedError.
+func Open(ctx context.Context, home schema.Home, how Options) (*Store, error) {
+	s := &Store{Dir: home.Dir}
+	options := home.Options
+	var err error
+	if s.Dir != "" {
+		if s.embedded, err = embedded.Open(ctx, s.Dir, embedded.Options{Fsync: how.Fsync}); err != nil {
+			return nil, err
+		}
+		if options, err = EmbeddedOptions(ctx, s.embedded); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+	}
+	if s.Conn, err = schema.Connect(ctx, options); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	if s.Dir != "" {
+		if err := schema.Undamaged(ctx, s.Conn); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+		if err := s.repairAfterCrash(ctx, how.Complain); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+	}
+	if err := s.equip(ctx, how.Limits); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// equip makes what works on the store.
+func (s *Store) equip(ctx context.Context, limits engine.Limits) error {
+	var err error
+	if s.Catalogue, err = catalogue.Open(ctx, s.Conn); err != nil {
+		return err
+	}
+	s.Writer = ingest.NewWriter(s.Conn)
+	s.Rejects = ingest.NewRejects(s.Conn)
+	if s.Dir != "" {
+		s.Writer.Alone()
+		s.learn(ctx)
+	} else if err := s.Writer.Share(ctx); err != nil { // no lock keeps other processes from the store
+		return err
+	}
+	s.Engine = engine.New(s.Conn, s.Catalogue, limits)
+	s.Writer.AfterWrite(func(ctx context.Context) {
+		if err := s.Engine.RefreshVersions(ctx); err != nil {
+			slog.WarnContext(ctx, "versions of the data not read", "error", err)
+		}
+	})
+	return nil
+}
+
+// Owns says whether the catalogue has the website.
+func (s *Store) Owns(website int64) bool {
+	_, known := s.Catalogue.Snapshot().AccountOfWebsite(website)
+	return known
+}
+
+// learn has the writer of an embedded store, which this process holds alone,
+// learn what is stored while everything else goes on.
+func (s *Store) learn(ctx context.Context) {
+	ctx, s.stopLearning = context.WithCancel(context.WithoutCancel(ctx))
+	s.learning.Go(func() {
+		if err := s.Writer.Learn(ctx); err != nil && ctx.Err() == nil {
+			slog.WarnContext(ctx, "events are looked up one by one", "error", err)
+		}
+	})
+}
+
+// embeddedDatabase holds the tables of an embedded store. The engine's default
+// database would look for a table that it does not have as a file.
+const embeddedDatabase = "lifthouse"
+
+// EmbeddedOptions are those of a client of the store's own database, which it
+// makes where there is none.
+func EmbeddedOptions(ctx context.Context, e *embedded.Engine) (*clickhouse.Options, error) {
+	admin, err := clickhouse.Open(e.ClientOptions())
+	if err != nil {
+		return nil, err
+	}
+	if err := admin.Exec(ctx, "CREATE DATABASE IF NOT EXISTS "+embeddedDatabase); err != nil {
+		return nil, errors.Join(fmt.Errorf("create database: %w", err), admin.Close())
+	}
+	options := e.ClientOptions()
+	options.Auth.Database = embeddedDatabase
+	return options, admin.Close()
+}
+
+// OpenMark is a file that stands while an embedded store is open, and still
+// does when the process was killed.
+const OpenMark = "lifthouse.open"
+
+// repairAfterCrash makes good what a killed process may have left half done,
+// and notes that the store is open.
+func (s *Store) repairAfterCrash(ctx context.Context, complain func(format string, args ...any)) error {
+	mark := filepath.Join(s.Dir, OpenMark)
+	_, err := os.Stat(mark)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		err = os.WriteFile(mark, nil, 0o600)
+	case err == nil:
+		complain("the last process on %s did not end cleanly; counting its events anew …", s.Dir)
+		var changed bool
+		changed, err = schema.RepairStats(ctx, s.Conn)
+		if changed {
+			complain("the live counters were wrong and are right again")
+		}
+	}
+	s.marked = err == nil
+	return err
+}
+
+// stopWriting is how long a write that is under way may take to end when the
+// store is closed. One that is cut off leaves the mark, so that the next start
+// makes good what it left half done.
+const stopWriting = time.Second
+
+// Close ends the connection and the engine.
+func (s *Store) Close() error {
+	var errs []error
+	ctx, cancel := context.WithTimeout(context.Background(), stopWriting)
+	defer cancel()
+	quiet := s.Writer == nil || s.Writer.Stop(ctx)
+	if s.stopLearning != nil {
+		s.stopLearning()
+		s.learning.Wait()
+	}
+	if s.Conn != nil {
+		errs = append(errs, s.Conn.Close())
+	}
+	if s.embedded == nil {
+		return errors.Join(errs...)
+	}
+	mark := filepath.Join(s.Dir, OpenMark)
+	if s.marked && quiet { // before the folder is free for another process
+		errs = append(errs, os.Remove(mark))
+	}
+	if err := s.embedded.Close(); err != nil {
+		errs = append(errs, err, os.WriteFile(mark, nil, 0o600))
+	}
+	return errors.Join(errs...)
+}

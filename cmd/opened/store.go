@@ -84,6 +84,9 @@ func (s *Store) equip(ctx context.Context, limits engine.Limits) error {
 	s.Writer = ingest.NewWriter(s.Conn)
 	s.Rejects = ingest.NewRejects(s.Conn)
 	if s.Dir != "" {
+		if err := s.Writer.Resume(ctx); err != nil {
+			return err
+		}
 		s.Writer.Alone()
 		s.learn(ctx)
 	} else if err := s.Writer.Share(ctx); err != nil { // no lock keeps other processes from the store

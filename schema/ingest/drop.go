@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"slices"
 
 	"lifthouse/schema"
 
@@ -54,6 +55,11 @@ func (w *Writer) CountSubjects(ctx context.Context, subjects []SubjectID) (map[S
 func (w *Writer) DropSubjects(ctx context.Context, subjects []SubjectID) error {
 	return w.Pause(ctx, func() error {
 		ctx := context.WithoutCancel(ctx) // half done, the counters would be wrong
+		if err := w.retire(ctx, func(s *schema.Settlement) bool {
+			return slices.Contains(subjects, SubjectID{s.WebsiteID, s.Subject, s.SubjectID})
+		}); err != nil {
+			return err
+		}
 		for _, statement := range []string{dropEvents, dropStats} {
 			if err := w.conn.Exec(ctx, statement, namedSubjects(subjects)...); err != nil {
 				return fmt.Errorf("drop subjects: %w", err)

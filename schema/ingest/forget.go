@@ -16,6 +16,9 @@ import (
 //go:embed sql/forgotten.sql
 var forgotten string
 
+//go:embed sql/forgotten_subjects.sql
+var forgottenSubjects string
+
 //go:embed sql/forget.sql
 var forget string
 
@@ -63,6 +66,9 @@ func (w *Writer) Forget(ctx context.Context, visitors []string, websites []int64
 		return Erased{}, fmt.Errorf("erase rejected lines: %w", err)
 	}
 	if found.Events > 0 {
+		if err := w.retireSettledOf(ctx, visitors, websites); err != nil {
+			return Erased{}, err
+		}
 		if err := w.conn.Exec(ctx, forget, namedVisitors(visitors, websites)...); err != nil {
 			return Erased{}, fmt.Errorf("erase visitors: %w", err)
 		}
@@ -72,6 +78,41 @@ func (w *Writer) Forget(ctx context.Context, visitors []string, websites []int64
 	}
 	w.wrote(ctx)
 	return found, nil
+}
+
+// retireSettledOf retires the sums that the visitors are in.
+func (w *Writer) retireSettledOf(ctx context.Context, visitors []string, websites []int64) error {
+	rows, err := w.conn.Query(ctx, forgottenSubjects, namedVisitors(visitors, websites)...)
+	if err != nil {
+		return fmt.Errorf("look up subjects of visitors: %w", err)
+	}
+	defer func() { _ = rows.Close() }()
+	theirs := map[subject]bool{}
+	for rows.Next() {
+		var s subject
+		var of string
+		if err := rows.Scan(&s.websiteID, &of, &s.subjectID, &s.experimentID); err != nil {
+			return fmt.Errorf("look up subjects of visitors: %w", err)
+		}
+		s.subject = schema.Subject(of)
+		theirs[s] = true
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("look up subjects of visitors: %w", err)
+	}
+	return w.retire(ctx, func(s *schema.Settlement) bool {
+		return theirs[subject{s.WebsiteID, s.Subject, s.SubjectID, s.ExperimentID}]
+	})
+}
+
+// retire removes what is settled of subjects that are about to lose events.
+func (w *Writer) retire(ctx context.Context, of func(*schema.Settlement) bool) error {
+	w.erasures.Add(1)
+	changed, err := schema.RetireSettled(ctx, w.conn, of)
+	if changed {
+		w.wrote(ctx)
+	}
+	return err
 }
 
 // spellings are the ids as they were sent and as JSON may write them.

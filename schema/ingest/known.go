@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/bits-and-blooms/bloom/v3"
 
 	"lifthouse/schema"
@@ -36,6 +37,16 @@ type known struct {
 func (w *Writer) Alone() {
 	w.alone, w.bare = true, map[int64]bool{}
 	w.known.open()
+}
+
+// Resume reads, before the first write, when the last stored event was
+// accepted: what comes is accepted later.
+func (w *Writer) Resume(ctx context.Context) error {
+	if err := w.conn.QueryRow(ctx, newestEvent, clickhouse.Named("website_id", int64(0))).Scan(&w.stamped); err != nil {
+		return fmt.Errorf("read when the last event was accepted: %w", err)
+	}
+	w.through.Store(w.stamped.UnixMilli())
+	return nil
 }
 
 // Learn reads the ids of what a writer that is alone finds stored, while it

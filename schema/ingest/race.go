@@ -93,7 +93,7 @@ func (w *Writer) settle(ctx context.Context, events []schema.Event, verdicts []V
 }
 
 func (w *Writer) insert(ctx context.Context, events []schema.Event) error {
-	return schema.InsertEventsOf(ctx, w.conn, w.name, events, time.Now().UTC().Truncate(time.Millisecond))
+	return schema.InsertEventsOf(ctx, w.conn, w.name, events, w.accept())
 }
 
 // judgeLost says of the events that came second what they are duplicates of.

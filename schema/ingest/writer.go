@@ -5,6 +5,8 @@ import (
 	_ "embed"
 	"fmt"
 	"slices"
+	"sync/atomic"
+	"time"
 
 	"lifthouse/schema"
 
@@ -22,13 +24,16 @@ var standingEvents string
 // An event is known by its id, website, subject and experiment among its
 // visitor's events: only there is a stored id found by key.
 type Writer struct {
-	conn  driver.Conn
-	turn  chan struct{} // held from look-up to insert
-	wrote func(context.Context)
-	name  string // in the rows it writes to a store that others write to too; else empty
-	known known
-	alone bool           // nobody else writes to the store
-	bare  map[int64]bool // websites that are known to have goals without exposures, or none; kept where it is alone
+	conn     driver.Conn
+	turn     chan struct{} // held from look-up to insert
+	wrote    func(context.Context)
+	name     string // in the rows it writes to a store that others write to too; else empty
+	known    known
+	alone    bool           // nobody else writes to the store
+	stamped  time.Time      // the last acceptance given; held by who has the turn
+	through  atomic.Int64   // the acceptance of the last insert that is done, in milliseconds
+	erasures atomic.Int64   // how often stored events were taken out, or are about to be
+	bare     map[int64]bool // websites that are known to have goals without exposures, or none; kept where it is alone
 }
 
 // NewWriter returns the writer of a store. A process has one for each store.
@@ -156,8 +161,30 @@ func (w *Writer) WriteEach(ctx context.Context, events []schema.Event) ([]Verdic
 			return nil, Outcome{}, err
 		}
 	}
+	w.through.Store(w.stamped.UnixMilli())
 	w.wrote(ctx)
 	return verdicts, outcome, nil
+}
+
+// Through is the acceptance of the last insert of this writer that is done: of
+// a store that nobody else writes to, all rows accepted until then are there,
+// and none will come. Before the first insert it is that of the last stored.
+func (w *Writer) Through() time.Time { return time.UnixMilli(w.through.Load()).UTC() }
+
+// Erasures counts how often stored events were taken out, those included that
+// may be about to go. What was read of the events between two calls with the
+// same answer was read of all that stood.
+func (w *Writer) Erasures() int64 { return w.erasures.Load() }
+
+// accept returns the acceptance of the next insert: the time, and later than
+// the last one's, so that it tells which rows came in which order.
+func (w *Writer) accept() time.Time {
+	now := time.Now().UTC().Truncate(time.Millisecond)
+	if !now.After(w.stamped) {
+		now = w.stamped.Add(time.Millisecond)
+	}
+	w.stamped = now
+	return now
 }
 
 // chosen returns the events to store, which may be the given slice.

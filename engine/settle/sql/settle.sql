@@ -1,0 +1,192 @@
+INSERT INTO settled
+(
+    website_id, subject, subject_id, experiment_id, generation, facet, event, goal_id,
+    {{.Attributes}}, variation_id, crossover, first_day, day,
+    visitors, since_shares, events, events_squares,
+    value, value_squares, value_nonzero, value_negative, value_times_goals,
+    profit, profit_squares, profit_nonzero, profit_negative,
+    extra_value, extra_value_squares, extra_value_nonzero, extra_value_negative,
+    through, newest
+)
+WITH
+    {{.Since}} AS since,
+    told AS (  -- one row per event of the visitors to settle, and two of one that was settled: sign -1 takes out what was, 1 puts in what is
+        SELECT
+            *,
+            toUInt256(toUnixTimestamp64Milli(time)) AS at,
+            bitOr(
+                bitShiftLeft(at, 128),
+                bitOr(bitShiftLeft(toUInt256(reinterpretAsUInt64(variation_id) + 9223372036854775808), 64), toUInt256(event_id))
+            ) AS place,
+            concat({{.Shown}}) AS shows,
+{{- if .Step}}
+            arrayJoin(if(ingested_at <= since, [toInt8(-1), toInt8(1)], [toInt8(1)])) AS sign
+{{- else}}
+            toInt8(1) AS sign
+{{- end}}
+        FROM events
+        WHERE website_id = {website_id:Int64}
+            AND subject = {subject:String}
+            AND subject_id = {subject_id:Int64}
+            AND experiment_id = {experiment_id:Int64}
+            AND ingested_at <= {through:DateTime64(3, 'UTC')}
+{{- if .Step}}
+            AND visitor_id IN (
+                SELECT visitor_id
+                FROM events
+                WHERE website_id = {website_id:Int64}
+                    AND subject = {subject:String}
+                    AND subject_id = {subject_id:Int64}
+                    AND experiment_id = {experiment_id:Int64}
+                    AND ingested_at > since
+                    AND ingested_at <= {through:DateTime64(3, 'UTC')}
+            )
+{{- else}}
+            AND visitor_id BETWEEN {first_visitor:UInt64} AND {last_visitor:UInt64}
+{{- end}}
+    ),
+    visitors AS (  -- one row per visitor with a view, and sign: the first view, the least in time, variation and id, and everything else
+        SELECT
+            sign,
+            argMinIf(shows, place, event = 'view')                                                             AS first_shows,
+            minIf(place, event = 'view')                                                                       AS first_place,
+            minIf(variation_id, event = 'view') != maxIf(variation_id, event = 'view')                         AS crossover,
+            arraySort(groupArrayIf(toDate32(time), event = 'view'))                                            AS view_days,
+            arraySort(groupUniqArray(toDate32(time)))                                                          AS days,
+            groupArrayIf((event, goal_id, toUnixTimestamp64Milli(time), value, profit, extra_value), event != 'view') AS others
+        FROM told
+        GROUP BY visitor_id, sign
+        HAVING countIf(event = 'view') > 0
+    ),
+    exposed AS (  -- the same rows: what counts from the first view on, of goals once more for all goals together
+        SELECT
+            sign,
+            crossover,
+            view_days,
+            splitByChar('\0', first_shows)                                                                     AS shown,
+            throwIf(length(shown) != {attributes:UInt8}, 'not settled: an attribute has the byte 0')           AS is_told_apart,
+            toInt64(bitShiftRight(first_place, 128))                                                           AS first_at,
+            reinterpretAsInt64(toUInt64(bitAnd(bitShiftRight(first_place, 64), toUInt256(18446744073709551615))) + 9223372036854775808) AS variation_id,
+            toDate32(fromUnixTimestamp64Milli(first_at, 'UTC'))                                                AS first_day,
+            arrayFilter(day -> day >= first_day, days)                                                         AS seen_days,
+            arrayMap(e -> (e.1, e.2, toDate32(fromUnixTimestamp64Milli(e.3, 'UTC')), toInt128(e.4), toInt128(e.5), toInt128(e.6)),
+                arrayFilter(e -> e.3 >= first_at, others))                                                     AS counted,
+            arrayConcat(counted, arrayMap(e -> (e.1, toInt64(0), e.3, e.4, e.5, e.6), arrayFilter(e -> e.1 = 'goal', counted))) AS reached,
+            throwIf(arraySum(e -> abs(e.4) + abs(e.5) + abs(e.6), counted) > {most:Int128}, 'not settled: amounts whose squares do not fit') AS is_exact
+        FROM visitors
+    ),
+    placed AS (  -- one row per visitor, sign, event, goal and day: how often, and how much, before that day and with it
+        SELECT
+            sign,
+            crossover,
+            shown,
+            variation_id,
+            first_at,
+            arrayJoin(arrayConcat(
+                arrayMap(d -> (
+                        CAST('view', 'Enum8(\'seen\' = 0, \'view\' = 1, \'click\' = 2, \'submit\' = 3, \'completion\' = 4, \'conversion\' = 5, \'contact\' = 6, \'goal\' = 7)'),
+                        toInt64(0), first_day, d,
+                        toInt64(arrayCount(day -> day < d, view_days)), toInt64(arrayCount(day -> day <= d, view_days)),
+                        toInt128(0), toInt128(0), toInt128(0), toInt128(0), toInt128(0), toInt128(0)),
+                    arrayDistinct(view_days)),
+                arrayMap((before, d) -> (
+                        CAST('seen', 'Enum8(\'seen\' = 0, \'view\' = 1, \'click\' = 2, \'submit\' = 3, \'completion\' = 4, \'conversion\' = 5, \'contact\' = 6, \'goal\' = 7)'),
+                        toInt64(0), before, d,
+                        toInt64(0), toInt64(1),
+                        toInt128(0), toInt128(0), toInt128(0), toInt128(0), toInt128(0), toInt128(0)),
+                    arrayPopBack(seen_days), arrayPopFront(seen_days)),
+                arrayMap(p -> (
+                        CAST(p.1, 'Enum8(\'seen\' = 0, \'view\' = 1, \'click\' = 2, \'submit\' = 3, \'completion\' = 4, \'conversion\' = 5, \'contact\' = 6, \'goal\' = 7)'),
+                        p.2, first_day, p.3,
+                        toInt64(length(arrayFilter(e -> (e.1, e.2) = (p.1, p.2) AND e.3 < p.3, reached) AS earlier)),
+                        toInt64(length(arrayFilter(e -> (e.1, e.2) = (p.1, p.2) AND e.3 <= p.3, reached) AS until)),
+                        arraySum(e -> e.4, earlier), arraySum(e -> e.4, until),
+                        arraySum(e -> e.5, earlier), arraySum(e -> e.5, until),
+                        arraySum(e -> e.6, earlier), arraySum(e -> e.6, until)),
+                    arrayDistinct(arrayMap(e -> (e.1, e.2, e.3), reached))))) AS p
+        FROM exposed
+        WHERE is_told_apart = 0 AND is_exact = 0
+    ),
+    changes AS (  -- the same rows: what the day adds
+        SELECT
+            sign,
+            crossover,
+            variation_id,
+{{- range $i, $column := .Columns}}
+            shown[{{$i}}] AS {{$column}},
+{{- end}}
+            p.1                                                                AS event,
+            p.2                                                                AS goal_id,
+            p.3                                                                AS first_day,
+            p.4                                                                AS day,
+            toInt64(p.5 = 0)                                                   AS visitors,
+            toInt64(p.5 = 0 AND event = 'view' AND first_at >= {shares_since:Int64}) AS since_shares,
+            p.6 - p.5                                                          AS events,
+            toInt128(p.6) * p.6 - toInt128(p.5) * p.5                          AS events_squares,
+            p.8 - p.7                                                          AS value,
+            p.8 * p.8 - p.7 * p.7                                              AS value_squares,
+            toInt64(p.8 != 0) - toInt64(p.7 != 0)                              AS value_nonzero,
+            toInt64(p.8 < 0) - toInt64(p.7 < 0)                                AS value_negative,
+            p.8 * p.6 - p.7 * p.5                                              AS value_times_goals,
+            p.10 - p.9                                                         AS profit,
+            p.10 * p.10 - p.9 * p.9                                            AS profit_squares,
+            toInt64(p.10 != 0) - toInt64(p.9 != 0)                             AS profit_nonzero,
+            toInt64(p.10 < 0) - toInt64(p.9 < 0)                               AS profit_negative,
+            p.12 - p.11                                                        AS extra_value,
+            p.12 * p.12 - p.11 * p.11                                          AS extra_value_squares,
+            toInt64(p.12 != 0) - toInt64(p.11 != 0)                            AS extra_value_nonzero,
+            toInt64(p.12 < 0) - toInt64(p.11 < 0)                              AS extra_value_negative
+        FROM placed
+    )
+-- one row per facet and cell: what changes in it
+SELECT
+    {website_id:Int64}, {subject:String}, {subject_id:Int64}, {experiment_id:Int64}, {generation:UInt64},
+    transform(grouping(first_day, day, {{.Attributes}}), {masks:Array(UInt64)}, {facets:Array(String)}, '') AS facet,
+    c.event, c.goal_id, {{.Attributes}}, c.variation_id, c.crossover, first_day, day,
+    sum(c.sign * c.visitors)             AS visitors,
+    sum(c.sign * c.since_shares)         AS since_shares,
+    sum(c.sign * c.events)               AS events,
+    sum(c.sign * c.events_squares)       AS events_squares,
+    sum(c.sign * c.value)                AS value,
+    sum(c.sign * c.value_squares)        AS value_squares,
+    sum(c.sign * c.value_nonzero)        AS value_nonzero,
+    sum(c.sign * c.value_negative)       AS value_negative,
+    sum(c.sign * c.value_times_goals)    AS value_times_goals,
+    sum(c.sign * c.profit)               AS profit,
+    sum(c.sign * c.profit_squares)       AS profit_squares,
+    sum(c.sign * c.profit_nonzero)       AS profit_nonzero,
+    sum(c.sign * c.profit_negative)      AS profit_negative,
+    sum(c.sign * c.extra_value)          AS extra_value,
+    sum(c.sign * c.extra_value_squares)  AS extra_value_squares,
+    sum(c.sign * c.extra_value_nonzero)  AS extra_value_nonzero,
+    sum(c.sign * c.extra_value_negative) AS extra_value_negative,
+    toDateTime64(0, 3, 'UTC')            AS through,
+    toDateTime64(0, 3, 'UTC')            AS newest
+FROM changes AS c
+GROUP BY GROUPING SETS ({{range $i, $set := .Sets}}{{if $i}},{{end}}
+    (c.event, c.goal_id, c.variation_id, c.crossover{{$set}}){{end}}
+)
+HAVING (c.event != 'seen' OR endsWith(facet, ' by day'))
+    AND (visitors, since_shares, events, events_squares, value, value_squares, value_nonzero, value_negative, value_times_goals,
+        profit, profit_squares, profit_nonzero, profit_negative,
+        extra_value, extra_value_squares, extra_value_nonzero, extra_value_negative) != (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+{{- if .Step}}
+UNION ALL
+-- one row: how far the generation is settled now
+SELECT
+    {website_id:Int64}, {subject:String}, {subject_id:Int64}, {experiment_id:Int64}, {generation:UInt64},
+    'state', 'seen', {layout:Int64}, {{.None}}, 0, 0, toDate32(0), toDate32(0),
+    0, 0, toInt64(count()), 0,
+    0, 0, 0, 0, 0,
+    0, 0, 0, 0,
+    0, 0, 0, 0,
+    max(ingested_at), max(time)
+FROM events
+WHERE website_id = {website_id:Int64}
+    AND subject = {subject:String}
+    AND subject_id = {subject_id:Int64}
+    AND experiment_id = {experiment_id:Int64}
+    AND ingested_at > since
+    AND ingested_at <= {through:DateTime64(3, 'UTC')}
+{{- end}}
+SETTINGS max_insert_threads = 1, max_threads = {{.Threads}}, min_insert_block_size_rows = 4000000000, min_insert_block_size_bytes = 4000000000000, async_insert = 0

@@ -1,0 +1,65 @@
+-- Signed sums over visitors, kept up to date by the settlement step, from which a report is summed without a look at
+-- the events. A visitor's part in a sum is the same in every facet: taking the old part out and putting the new one in
+-- is one row each, and rows of equal keys add up.
+--
+-- A facet keeps some attributes of the first view, and by day also the day of the first view and of the event; columns
+-- that it does not keep are empty. Of facets by day, a sum over the days before any day is a sum over visitors as they
+-- stood then: squares are differences of squares, and visitors stand on the day of their first event of the kind.
+-- In event 'seen' a visitor stands once for each day after the first one with any event: first_day is then the last
+-- such day before it. goal_id 0 of 'goal' stands for all goals.
+--
+-- facet 'state' says of a generation: visitors 1 that it is complete, and 0 that it is not or not any more; value, the
+-- shares_since of the catalogue that it was made for, in milliseconds; goal_id, the layout; events, how many are in it;
+-- through and newest, the last acceptance and the latest time of them.
+--
+-- One insert of one block is one step, whole or not at all. Read it with sum() and max(), and with the state in the same
+-- statement.
+CREATE TABLE IF NOT EXISTS settled
+(
+    website_id           Int64,
+    subject              Enum8('none' = 0, 'campaign' = 1, 'widget' = 2),
+    subject_id           Int64,
+    experiment_id        Int64,
+    generation           UInt64                  COMMENT 'rows of different ones are never added up',
+    facet                LowCardinality(String)  COMMENT 'which of the following columns are kept',
+    event                Enum8('seen' = 0, 'view' = 1, 'click' = 2, 'submit' = 3, 'completion' = 4, 'conversion' = 5, 'contact' = 6, 'goal' = 7),
+    goal_id              Int64,
+    device               LowCardinality(String),
+    country              LowCardinality(String),
+    channel              LowCardinality(String),
+    browser              LowCardinality(String),
+    os                   LowCardinality(String),
+    visitor_type         LowCardinality(String),
+    referrer             String,
+    utm_source           String,
+    utm_medium           String,
+    utm_campaign         String,
+    variation_id         Int64                   COMMENT 'of the first view',
+    crossover            UInt8                   COMMENT '1: saw more than one variation',
+    first_day            Date32,
+    day                  Date32,
+    visitors             SimpleAggregateFunction(sum, Int64),
+    since_shares         SimpleAggregateFunction(sum, Int64)   COMMENT 'of them, first exposed since the shares hold',
+    events               SimpleAggregateFunction(sum, Int64),
+    events_squares       SimpleAggregateFunction(sum, Int128),
+    value                SimpleAggregateFunction(sum, Int128)  COMMENT 'in 1/10000, as all amounts',
+    value_squares        SimpleAggregateFunction(sum, Int128),
+    value_nonzero        SimpleAggregateFunction(sum, Int64),
+    value_negative       SimpleAggregateFunction(sum, Int64),
+    value_times_goals    SimpleAggregateFunction(sum, Int128),
+    profit               SimpleAggregateFunction(sum, Int128),
+    profit_squares       SimpleAggregateFunction(sum, Int128),
+    profit_nonzero       SimpleAggregateFunction(sum, Int64),
+    profit_negative      SimpleAggregateFunction(sum, Int64),
+    extra_value          SimpleAggregateFunction(sum, Int128),
+    extra_value_squares  SimpleAggregateFunction(sum, Int128),
+    extra_value_nonzero  SimpleAggregateFunction(sum, Int64),
+    extra_value_negative SimpleAggregateFunction(sum, Int64),
+    through              SimpleAggregateFunction(max, DateTime64(3, 'UTC')),
+    newest               SimpleAggregateFunction(max, DateTime64(3, 'UTC'))
+)
+ENGINE = AggregatingMergeTree
+PRIMARY KEY (website_id, subject, subject_id, experiment_id, generation, facet, event, goal_id, device, country)
+ORDER BY (website_id, subject, subject_id, experiment_id, generation, facet, event, goal_id, device, country, channel, browser, os,
+    visitor_type, referrer, utm_source, utm_medium, utm_campaign, variation_id, crossover, first_day, day)
+SETTINGS index_granularity = 1024

@@ -1,0 +1,178 @@
+package schema
+
+import (
+	"context"
+	_ "embed" // the statements
+	"fmt"
+	"math/big"
+	"slices"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// SettledLayout is the version of what the rows of settled mean: of another
+// one there is nothing to read. It changes with Facets.
+const SettledLayout = 1
+
+// SettledState is the facet that says how far a generation is settled.
+const SettledState = "state"
+
+// Facet is one way of cutting the visitors of a subject into cells, of which
+// the table settled keeps the sums.
+type Facet struct {
+	Name     string
+	By       []string // columns of the first view's attributes
+	FirstDay bool     // also by the day of the first view
+	Day      bool     // also by the day of the event
+}
+
+// Keeps says whether the facet's cells tell the attribute.
+func (f *Facet) Keeps(column string) bool { return slices.Contains(f.By, column) }
+
+// Facets are all of them, those with fewer cells first. A breakdown needs its
+// attribute, a filter its own, a window or a series both days, and any report
+// but a breakdown's cells the first day, for how fast visitors come in.
+// Referrers are too many to be kept by day, and so are most pairs.
+var Facets = []Facet{
+	{Name: "all", FirstDay: true},
+	{Name: "device", By: []string{"device"}, FirstDay: true},
+	{Name: "visitor_type", By: []string{"visitor_type"}, FirstDay: true},
+	{Name: "browser", By: []string{"browser"}, FirstDay: true},
+	{Name: "os", By: []string{"os"}, FirstDay: true},
+	{Name: "channel", By: []string{"channel"}, FirstDay: true},
+	{Name: "country", By: []string{"country"}, FirstDay: true},
+	{Name: "utm_source", By: []string{"utm_source"}, FirstDay: true},
+	{Name: "utm_medium", By: []string{"utm_medium"}, FirstDay: true},
+	{Name: "utm_campaign", By: []string{"utm_campaign"}, FirstDay: true},
+	{Name: "device, visitor_type", By: []string{"device", "visitor_type"}, FirstDay: true},
+	{Name: "device, browser", By: []string{"device", "browser"}, FirstDay: true},
+	{Name: "device, os", By: []string{"device", "os"}, FirstDay: true},
+	{Name: "device, channel", By: []string{"device", "channel"}, FirstDay: true},
+	{Name: "channel, visitor_type", By: []string{"channel", "visitor_type"}, FirstDay: true},
+	{Name: "device, country", By: []string{"device", "country"}, FirstDay: true},
+	{Name: "country, visitor_type", By: []string{"country", "visitor_type"}, FirstDay: true},
+	{Name: "country, channel", By: []string{"country", "channel"}, FirstDay: true},
+	{Name: "all by day", FirstDay: true, Day: true},
+	{Name: "device by day", By: []string{"device"}, FirstDay: true, Day: true},
+	{Name: "channel by day", By: []string{"channel"}, FirstDay: true, Day: true},
+	{Name: "country by day", By: []string{"country"}, FirstDay: true, Day: true},
+	{Name: "referrer", By: []string{"referrer"}},
+}
+
+// SettledAttributes are the columns that facets are made of.
+var SettledAttributes = []string{
+	"device", "country", "channel", "browser", "os", "visitor_type", "referrer", "utm_source", "utm_medium", "utm_campaign",
+}
+
+// Settlement says how far one generation of one subject is settled.
+type Settlement struct {
+	WebsiteID    int64
+	Subject      Subject
+	SubjectID    int64
+	ExperimentID int64
+	Generation   uint64
+	Complete     bool      // all that was stored through Through is in it, and it may be read
+	SharesSince  int64     // the shares that it was made for hold since then, in milliseconds since 1970
+	Events       uint64    // how many are in it
+	Through      time.Time // acceptance of the last one
+	Newest       time.Time // the latest time of one
+}
+
+//go:embed settlements.sql
+var settlements string
+
+// Settlements returns all generations of this layout, of a subject the later
+// ones first.
+func Settlements(ctx context.Context, conn driver.Conn) ([]Settlement, error) {
+	rows, err := conn.Query(ctx, settlements, clickhouse.Named("layout", int64(SettledLayout)))
+	if err != nil {
+		return nil, fmt.Errorf("read what is settled: %w", err)
+	}
+	defer func() { _ = rows.Close() }()
+	var all []Settlement
+	for rows.Next() {
+		var s Settlement
+		var of string
+		var complete int64
+		if err := rows.Scan(&s.WebsiteID, &of, &s.SubjectID, &s.ExperimentID, &s.Generation, &complete, &s.SharesSince, &s.Events, &s.Through, &s.Newest); err != nil {
+			return nil, fmt.Errorf("read what is settled: %w", err)
+		}
+		s.Subject, s.Complete, s.Through, s.Newest = Subject(of), complete == 1, s.Through.UTC(), s.Newest.UTC()
+		all = append(all, s)
+	}
+	return all, rows.Err()
+}
+
+// InsertSettlements adds to the states of generations: of each, its events and
+// times, and with by 1 that it is complete, with -1 that it is not any more. All
+// of them are one insert, whole or not at all.
+func InsertSettlements(ctx context.Context, conn driver.Conn, states []Settlement, by []int64) error {
+	batch, err := conn.PrepareBatch(ctx, `INSERT INTO settled (website_id, subject, subject_id, experiment_id, generation, facet, event, goal_id,
+		visitors, value, events, through, newest)`)
+	if err != nil {
+		return fmt.Errorf("note what is settled: %w", err)
+	}
+	defer func() { _ = batch.Close() }()
+	for i, s := range states {
+		if err := batch.Append(s.WebsiteID, string(s.Subject), s.SubjectID, s.ExperimentID, s.Generation, SettledState, "seen", int64(SettledLayout),
+			by[i], big.NewInt(s.SharesSince), int64(s.Events), s.Through, s.Newest); err != nil { //nolint:gosec // of events
+			return fmt.Errorf("note what is settled: %w", err)
+		}
+	}
+	if err := batch.Send(); err != nil {
+		return fmt.Errorf("note what is settled: %w", err)
+	}
+	return nil
+}
+
+// RetireSettled has nobody read what is settled of the subjects any more, for
+// which of is true, and removes it. Whoever takes events out of the store calls
+// it before: sums keep what is gone. It says whether there was any.
+func RetireSettled(ctx context.Context, conn driver.Conn, of func(*Settlement) bool) (bool, error) {
+	all, err := Settlements(ctx, conn)
+	if err != nil {
+		return false, err
+	}
+	var retired []Settlement
+	var by []int64
+	for _, s := range all {
+		if s.Complete && of(&s) {
+			retired, by = append(retired, s.named()), append(by, -1)
+		}
+	}
+	if len(retired) == 0 {
+		return false, nil
+	}
+	if err := InsertSettlements(ctx, conn, retired, by); err != nil {
+		return true, err
+	}
+	return true, DropSettled(ctx, conn, retired)
+}
+
+// named is the generation without what is in it.
+func (s *Settlement) named() Settlement {
+	none := time.UnixMilli(0).UTC() // the maxima stay
+	return Settlement{
+		WebsiteID: s.WebsiteID, Subject: s.Subject, SubjectID: s.SubjectID, ExperimentID: s.ExperimentID, Generation: s.Generation,
+		Through: none, Newest: none,
+	}
+}
+
+//go:embed drop_settled.sql
+var dropSettled string
+
+// DropSettled removes the sums of the generations given and of those before
+// them, which are not read any more. Their states stay, so that nobody takes
+// what is half removed for whole.
+func DropSettled(ctx context.Context, conn driver.Conn, retired []Settlement) error {
+	for _, s := range retired {
+		if err := conn.Exec(ctx, dropSettled,
+			clickhouse.Named("website_id", s.WebsiteID), clickhouse.Named("subject", string(s.Subject)), clickhouse.Named("subject_id", s.SubjectID),
+			clickhouse.Named("experiment_id", s.ExperimentID), clickhouse.Named("generation", s.Generation)); err != nil {
+			return fmt.Errorf("remove what was settled: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,17 @@
+-- One row per subject and generation: how far it is settled.
+SELECT
+    website_id,
+    subject,
+    subject_id,
+    experiment_id,
+    generation,
+    sum(visitors)          AS complete,
+    toInt64(sum(value))    AS shares_since,
+    toUInt64(sum(events))  AS events,
+    max(through)           AS through,
+    max(newest)            AS newest
+FROM settled
+WHERE facet = 'state'
+    AND goal_id = {layout:Int64}
+GROUP BY website_id, subject, subject_id, experiment_id, generation
+ORDER BY website_id, subject, subject_id, experiment_id, generation DESC

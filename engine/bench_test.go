@@ -99,7 +99,7 @@ func benchReport(b *testing.B, e *Engine, r Request) {
 			b.Fatal(err)
 		}
 		lap(1)
-		results := newResults(plan, rows)
+		results := newResults(plan, rows, rows)
 		lap(2)
 		if _, err := json.Marshal(results); err != nil {
 			b.Fatal(err)

@@ -10,10 +10,10 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// fewEvents is how many events a subject may have to be counted here: the
+// FewEvents is how many events a subject may have to be counted here: the
 // store takes longer to understand a statement that counts them than to hand
 // them over. No sum over so many of a visitor's amounts overflows.
-const fewEvents = 100_000
+const FewEvents uint64 = 100_000
 
 // fewSlots are what differs between reports in sql/few.sql.
 type fewSlots struct {

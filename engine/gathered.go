@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/big"
@@ -20,6 +21,7 @@ type memory struct {
 	reading sync.Mutex
 	last    atomic.Pointer[gathered]
 	failure atomic.Pointer[failure]
+	settled atomic.Pointer[settlements]
 }
 
 // gathered does not change.
@@ -101,6 +103,9 @@ func (e *Engine) Version(ctx context.Context, subject Subject) (uint64, bool) {
 	if err != nil {
 		return 0, false
 	}
+	if state, settled := e.settlement(subject, now.events[subject].ingested); settled {
+		return xxhash.Sum64String(fmt.Sprint(state.generation, state.through.UnixMilli())), true
+	}
 	return now.versions[subject], true
 }
 
@@ -131,6 +136,48 @@ func (e *Engine) RefreshVersions(ctx context.Context) error {
 	return nil
 }
 
+// settlements are how far the subjects are settled, as last read.
+type settlements struct {
+	read  time.Time
+	of    map[Subject]settledState
+	moved map[Subject]time.Time // when it was last seen to change
+}
+
+// RefreshSettled reads how far the subjects are settled now.
+func (e *Engine) RefreshSettled(ctx context.Context) error {
+	all, err := schema.Settlements(ctx, e.store.Conn)
+	if err != nil {
+		return err
+	}
+	now := &settlements{read: time.Now(), of: map[Subject]settledState{}, moved: map[Subject]time.Time{}}
+	last := e.memory.settled.Load()
+	for _, s := range all {
+		of := Subject{s.WebsiteID, s.Subject, s.SubjectID, s.ExperimentID}
+		if _, later := now.of[of]; later || !s.Complete {
+			continue
+		}
+		now.of[of] = settledState{s.Generation, s.Complete, s.SharesSince, s.Through, s.Newest}
+		if last != nil && last.of[of] == now.of[of] {
+			now.moved[of] = last.moved[of]
+		} else {
+			now.moved[of] = now.read
+		}
+	}
+	e.memory.settled.Store(now)
+	return nil
+}
+
+// settlement returns how far a subject is settled, and whether a report may be
+// given as of then: when nothing came since, or not for long.
+func (e *Engine) settlement(subject Subject, ingested time.Time) (settledState, bool) {
+	now := e.memory.settled.Load()
+	if now == nil {
+		return settledState{}, false
+	}
+	state, known := now.of[subject]
+	return state, known && (!state.through.Before(ingested) || time.Since(now.moved[subject]) < settledHolds)
+}
+
 // add counts a row in. Rows come in one order, so that a version is the same
 // on every server.
 func (g *gathered) add(row driver.Rows) error {
@@ -156,7 +203,7 @@ func (e *Engine) FollowVersions(ctx context.Context, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
-		if err := e.RefreshVersions(ctx); err != nil && ctx.Err() == nil {
+		if err := errors.Join(e.RefreshSettled(ctx), e.RefreshVersions(ctx)); err != nil && ctx.Err() == nil {
 			slog.WarnContext(ctx, "versions of the data not read", "error", err)
 		}
 		select {

@@ -268,14 +268,14 @@ func compareWithFold(t *testing.T, from *store, owned *catalogue.Owned, events [
 		fatal(t, err)
 	}
 	compareRows(t, plan, few, events)
-	plan.events = fewEvents + 1
+	plan.events = FewEvents + 1
 	quick, err := plan.moments(t.Context(), from)
 	if err != nil {
 		fatal(t, err)
 	}
 	compareRows(t, plan, quick, events)
 	compareTop(t, from, *plan, exact)
-	results := newResults(plan, quick)
+	results := newResults(plan, quick, quick)
 	compareStatistics(t, plan, results, fold(plan, events))
 	if _, err := json.Marshal(results); err != nil {
 		t.Errorf("results are no JSON: %v\n%s", err, plan)
@@ -336,7 +336,7 @@ func compareSeries(t *testing.T, from *store, plan *Plan, whole *Results) {
 		if err != nil {
 			fatal(t, err)
 		}
-		compareVariations(t, fmt.Sprintf("%s\nat %s", plan, point.Time), point.Variations, newResults(&at, rows).Variations)
+		compareVariations(t, fmt.Sprintf("%s\nat %s", plan, point.Time), point.Variations, newResults(&at, rows, rows).Variations)
 	}
 	compareVariations(t, plan.String()+"last point", points[len(points)-1].Variations, whole.Variations)
 }

@@ -60,7 +60,7 @@ type quickRow struct {
 // one for the visitors that it leaves; the values of the dimension that are
 // surely none of its top ones then come as others.
 func (p *Plan) moments(ctx context.Context, from *store) ([]row, error) {
-	if p.events <= fewEvents {
+	if p.events <= from.limits.few() {
 		return p.fewMoments(ctx, from)
 	}
 	if n := len(p.Variations); n == 0 || n > mostRanks {

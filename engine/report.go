@@ -3,10 +3,12 @@ package engine
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
 
+	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/stats"
 
@@ -18,6 +20,32 @@ type Engine struct {
 	store     *store
 	catalogue *catalogue.Catalogue
 	memory    memory
+	path      func(string) // told of each report
+}
+
+// The paths to a report's rows.
+const (
+	PathFew     = "few"     // its few events are counted here
+	PathSettled = "settled" // from the sums that settlement keeps
+	PathExact   = "exact"   // from the events, in the store
+)
+
+// ObservePath has the path of each report told. It is called before the first
+// of them.
+func (e *Engine) ObservePath(tell func(path string)) { e.path = tell }
+
+func (e *Engine) took(path string) {
+	if e.path != nil {
+		e.path(path)
+	}
+}
+
+// path is the one to rows that are not settled.
+func (p *Plan) path(limits Limits) string {
+	if p.events <= limits.few() {
+		return PathFew
+	}
+	return PathExact
 }
 
 // New returns the engine of a store.
@@ -32,17 +60,69 @@ func (e *Engine) Report(ctx context.Context, r Request) (*Results, error) {
 	if err != nil {
 		return nil, err
 	}
+	if answer, err := e.settled(ctx, plan); err == nil {
+		e.took(PathSettled)
+		return answer.results(plan)
+	} else if !errors.Is(err, errUnsettled) {
+		return nil, err
+	}
+	e.took(plan.path(e.store.limits))
 	rows, err := plan.moments(ctx, e.store)
 	if err != nil {
 		return nil, err
 	}
-	results := newResults(plan, rows)
+	results := newResults(plan, rows, rows)
 	if plan.Interval != "" {
 		if results.Series, err = plan.series(ctx, e.store); err != nil {
 			return nil, err
 		}
 	}
 	return results, nil
+}
+
+// settled answers the plan from what is settled, if that does.
+func (e *Engine) settled(ctx context.Context, plan *Plan) (*settledAnswer, error) {
+	if plan.events <= e.store.limits.few() {
+		return nil, errUnsettled
+	}
+	if now := e.memory.settled.Load(); now == nil || time.Since(now.read) > gatheredHolds {
+		if err := e.RefreshSettled(ctx); err != nil {
+			return nil, storeError(ctx, err)
+		}
+	}
+	state, settled := e.settlement(plan.Subject, plan.DataThrough)
+	if !settled || plan.Fresh && state.through.Before(plan.DataThrough) {
+		return nil, errUnsettled
+	}
+	at := *plan
+	answer, err := at.settled(ctx, e.store, state)
+	if err == nil {
+		*plan = at
+	}
+	return answer, err
+}
+
+// SharesSince is since when the shares of a subject hold. False: the catalogue
+// does not have it.
+func (e *Engine) SharesSince(of Subject) (time.Time, bool) {
+	snapshot := e.catalogue.Snapshot()
+	account, known := snapshot.AccountOfWebsite(of.WebsiteID)
+	if !known {
+		return time.Time{}, false
+	}
+	r := Request{AccountID: account, WebsiteID: of.WebsiteID, SubjectID: of.ID, ExperimentID: of.ExperimentID}
+	switch {
+	case of.Kind == schema.SubjectCampaign:
+	case of.ExperimentID == 0:
+		r.Operation = WidgetResults
+	default:
+		r.Operation = ExperimentResults
+	}
+	plan, err := NewPlan(r, snapshot.Account(account))
+	if err != nil {
+		return time.Time{}, false
+	}
+	return plan.SharesSince, true
 }
 
 // plan settles what a request means, with what only the store can tell: how fresh
@@ -90,11 +170,13 @@ func (p *Plan) tell(now stored) {
 	}
 }
 
-func newResults(plan *Plan, rows []row) *Results {
-	all := gather(rows, plan.Crossovers)
-	whole := all.judge(plan)
-	whole.Checks.Outliers = plan.Outliers.check(whole.Totals.GoalsReached)
-	whole.conclude(plan, stats.Conclude(whole.evidence, plan.options()))
+// newResults makes the body of rows, of which those of the whole are others
+// only where a breakdown does not tell everything of them.
+func newResults(plan *Plan, rows, whole []row) *Results {
+	all := gather(whole, plan.Crossovers)
+	judged := all.judge(plan)
+	judged.Checks.Outliers = plan.Outliers.check(judged.Totals.GoalsReached)
+	judged.conclude(plan, stats.Conclude(judged.evidence, plan.options()))
 	results := &Results{
 		Methodology:       plan.Rules.Methodology,
 		SignificanceLevel: plan.Rules.SignificanceLevel,
@@ -104,7 +186,7 @@ func newResults(plan *Plan, rows []row) *Results {
 		GeneratedAt:       time.Now().UTC().Truncate(time.Millisecond),
 		DataThrough:       given(plan.DataThrough),
 		NewestEvent:       given(plan.newest),
-		Cell:              whole.Cell,
+		Cell:              judged.Cell,
 	}
 	if plan.Operation == CampaignResults {
 		results.CampaignID = plan.Subject.ID

@@ -28,6 +28,7 @@ type Request struct {
 	Dimension    Dimension // empty: no breakdown
 	Interval     Interval  // empty: no series
 	Filters      Filters
+	Fresh        bool `json:",omitempty"` // with every event that is stored, not only those that are settled
 }
 
 // Metric is what variations are compared on.

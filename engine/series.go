@@ -31,20 +31,34 @@ func (p *Plan) series(ctx context.Context, from *store) ([]Point, error) {
 	if err != nil || len(steps) == 0 {
 		return []Point{}, err
 	}
+	if p.Filters.ZScore == 0 {
+		return p.points(steps)
+	}
 	first, last := steps[0].bucket, steps[len(steps)-1].bucket
-	most := int64(mostPoints)
-	if p.Filters.ZScore != 0 {
-		most = mostZScorePoints
+	if err := p.bound(last-first+1, mostZScorePoints); err != nil {
+		return nil, err
 	}
-	if n := last - first + 1; n > most {
-		return nil, &InvalidError{Code: InvalidParameter, Faults: []Fault{
-			{paramInterval, string(p.Interval), fmt.Sprintf("would give %d points, want at most %d: choose a longer interval or a shorter window", n, most)},
-		}}
+	return p.pointReports(ctx, from, first, last)
+}
+
+// points are those that the steps add up to.
+func (p *Plan) points(steps []step) ([]Point, error) {
+	if len(steps) == 0 {
+		return []Point{}, nil
 	}
-	if p.Filters.ZScore != 0 {
-		return p.pointReports(ctx, from, first, last)
+	if err := p.bound(steps[len(steps)-1].bucket-steps[0].bucket+1, mostPoints); err != nil {
+		return nil, err
 	}
 	return p.cumulated(steps), nil
+}
+
+func (p *Plan) bound(n, most int64) error {
+	if n <= most {
+		return nil
+	}
+	return &InvalidError{Code: InvalidParameter, Faults: []Fault{
+		{paramInterval, string(p.Interval), fmt.Sprintf("would give %d points, want at most %d: choose a longer interval or a shorter window", n, most)},
+	}}
 }
 
 func (p *Plan) steps(ctx context.Context, from *store) ([]step, error) {

@@ -17,7 +17,10 @@ import (
 type Limits struct {
 	Time   time.Duration // whole seconds; 0: none
 	Memory int64         // bytes; 0: none. From half of it on, aggregation goes to disk.
+	Few    uint64        // most events of a subject that are counted here instead; 0: FewEvents
 }
+
+func (l Limits) few() uint64 { return cmp.Or(l.Few, FewEvents) }
 
 // DefaultLimits let a report of a hundred million events through on a small
 // machine, and end one that would take the machine with it.

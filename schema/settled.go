@@ -28,6 +28,19 @@ type Facet struct {
 	Day      bool     // also by the day of the event
 }
 
+// Columns are those that the facet's cells tell, the kind of event, the
+// variation and whether a visitor saw several apart.
+func (f *Facet) Columns() []string {
+	columns := slices.Clone(f.By)
+	if f.FirstDay {
+		columns = append(columns, "first_day")
+	}
+	if f.Day {
+		columns = append(columns, "day")
+	}
+	return columns
+}
+
 // Keeps says whether the facet's cells tell the attribute.
 func (f *Facet) Keeps(column string) bool { return slices.Contains(f.By, column) }
 
@@ -139,7 +152,7 @@ func RetireSettled(ctx context.Context, conn driver.Conn, of func(*Settlement) b
 	var by []int64
 	for _, s := range all {
 		if s.Complete && of(&s) {
-			retired, by = append(retired, s.named()), append(by, -1)
+			retired, by = append(retired, s.Named()), append(by, -1)
 		}
 	}
 	if len(retired) == 0 {
@@ -151,8 +164,8 @@ func RetireSettled(ctx context.Context, conn driver.Conn, of func(*Settlement) b
 	return true, DropSettled(ctx, conn, retired)
 }
 
-// named is the generation without what is in it.
-func (s *Settlement) named() Settlement {
+// Named is the generation without what is in it.
+func (s *Settlement) Named() Settlement {
 	none := time.UnixMilli(0).UTC() // the maxima stay
 	return Settlement{
 		WebsiteID: s.WebsiteID, Subject: s.Subject, SubjectID: s.SubjectID, ExperimentID: s.ExperimentID, Generation: s.Generation,

@@ -9,8 +9,7 @@ INSERT INTO settled
     through, newest
 )
 WITH
-    {{.Since}} AS since,
-    told AS (  -- one row per event of the visitors to settle, and two of one that was settled: sign -1 takes out what was, 1 puts in what is
+    told AS (  -- one row per event of the visitors to settle: its place in time as one number, and what it shows as one text
         SELECT
             *,
             toUInt256(toUnixTimestamp64Milli(time)) AS at,
@@ -18,36 +17,17 @@ WITH
                 bitShiftLeft(at, 128),
                 bitOr(bitShiftLeft(toUInt256(reinterpretAsUInt64(variation_id) + 9223372036854775808), 64), toUInt256(event_id))
             ) AS place,
-            concat({{.Shown}}) AS shows,
-{{- if .Step}}
-            arrayJoin(if(ingested_at <= since, [toInt8(-1), toInt8(1)], [toInt8(1)])) AS sign
-{{- else}}
-            toInt8(1) AS sign
-{{- end}}
+            concat({{.Shown}}) AS shows
         FROM events
         WHERE website_id = {website_id:Int64}
             AND subject = {subject:String}
             AND subject_id = {subject_id:Int64}
             AND experiment_id = {experiment_id:Int64}
             AND ingested_at <= {through:DateTime64(3, 'UTC')}
-{{- if .Step}}
-            AND visitor_id IN (
-                SELECT visitor_id
-                FROM events
-                WHERE website_id = {website_id:Int64}
-                    AND subject = {subject:String}
-                    AND subject_id = {subject_id:Int64}
-                    AND experiment_id = {experiment_id:Int64}
-                    AND ingested_at > since
-                    AND ingested_at <= {through:DateTime64(3, 'UTC')}
-            )
-{{- else}}
             AND visitor_id BETWEEN {first_visitor:UInt64} AND {last_visitor:UInt64}
-{{- end}}
     ),
-    visitors AS (  -- one row per visitor with a view, and sign: the first view, the least in time, variation and id, and everything else
+    visitors AS (  -- one row per visitor with a view: the first view, the least in time, variation and id, and everything else
         SELECT
-            sign,
             argMinIf(shows, place, event = 'view')                                                             AS first_shows,
             minIf(place, event = 'view')                                                                       AS first_place,
             minIf(variation_id, event = 'view') != maxIf(variation_id, event = 'view')                         AS crossover,
@@ -55,12 +35,11 @@ WITH
             arraySort(groupUniqArray(toDate32(time)))                                                          AS days,
             groupArrayIf((event, goal_id, toUnixTimestamp64Milli(time), value, profit, extra_value), event != 'view') AS others
         FROM told
-        GROUP BY visitor_id, sign
+        GROUP BY visitor_id
         HAVING countIf(event = 'view') > 0
     ),
     exposed AS (  -- the same rows: what counts from the first view on, of goals once more for all goals together
         SELECT
-            sign,
             crossover,
             view_days,
             splitByChar('\0', first_shows)                                                                     AS shown,
@@ -75,9 +54,8 @@ WITH
             throwIf(arraySum(e -> abs(e.4) + abs(e.5) + abs(e.6), counted) > {most:Int128}, 'not settled: amounts whose squares do not fit') AS is_exact
         FROM visitors
     ),
-    placed AS (  -- one row per visitor, sign, event, goal and day: how often, and how much, before that day and with it
+    placed AS (  -- one row per visitor, event, goal and day: how often, and how much, before that day and with it
         SELECT
-            sign,
             crossover,
             shown,
             variation_id,
@@ -109,11 +87,10 @@ WITH
     ),
     changes AS (  -- the same rows: what the day adds
         SELECT
-            sign,
             crossover,
             variation_id,
-{{- range $i, $column := .Columns}}
-            shown[{{$i}}] AS {{$column}},
+{{- range .Columns}}
+            {{.}},
 {{- end}}
             p.1                                                                AS event,
             p.2                                                                AS goal_id,
@@ -138,55 +115,33 @@ WITH
             toInt64(p.12 < 0) - toInt64(p.11 < 0)                              AS extra_value_negative
         FROM placed
     )
--- one row per facet and cell: what changes in it
+-- one row per facet and cell: the sums over its visitors
 SELECT
     {website_id:Int64}, {subject:String}, {subject_id:Int64}, {experiment_id:Int64}, {generation:UInt64},
     transform(grouping(first_day, day, {{.Attributes}}), {masks:Array(UInt64)}, {facets:Array(String)}, '') AS facet,
-    c.event, c.goal_id, {{.Attributes}}, c.variation_id, c.crossover, first_day, day,
-    sum(c.sign * c.visitors)             AS visitors,
-    sum(c.sign * c.since_shares)         AS since_shares,
-    sum(c.sign * c.events)               AS events,
-    sum(c.sign * c.events_squares)       AS events_squares,
-    sum(c.sign * c.value)                AS value,
-    sum(c.sign * c.value_squares)        AS value_squares,
-    sum(c.sign * c.value_nonzero)        AS value_nonzero,
-    sum(c.sign * c.value_negative)       AS value_negative,
-    sum(c.sign * c.value_times_goals)    AS value_times_goals,
-    sum(c.sign * c.profit)               AS profit,
-    sum(c.sign * c.profit_squares)       AS profit_squares,
-    sum(c.sign * c.profit_nonzero)       AS profit_nonzero,
-    sum(c.sign * c.profit_negative)      AS profit_negative,
-    sum(c.sign * c.extra_value)          AS extra_value,
-    sum(c.sign * c.extra_value_squares)  AS extra_value_squares,
-    sum(c.sign * c.extra_value_nonzero)  AS extra_value_nonzero,
-    sum(c.sign * c.extra_value_negative) AS extra_value_negative,
+    event, goal_id, {{.Attributes}}, variation_id, crossover, first_day, day,
+    sum(c.visitors)             AS visitors,
+    sum(c.since_shares)         AS since_shares,
+    sum(c.events)               AS events,
+    sum(c.events_squares)       AS events_squares,
+    sum(c.value)                AS value,
+    sum(c.value_squares)        AS value_squares,
+    sum(c.value_nonzero)        AS value_nonzero,
+    sum(c.value_negative)       AS value_negative,
+    sum(c.value_times_goals)    AS value_times_goals,
+    sum(c.profit)               AS profit,
+    sum(c.profit_squares)       AS profit_squares,
+    sum(c.profit_nonzero)       AS profit_nonzero,
+    sum(c.profit_negative)      AS profit_negative,
+    sum(c.extra_value)          AS extra_value,
+    sum(c.extra_value_squares)  AS extra_value_squares,
+    sum(c.extra_value_nonzero)  AS extra_value_nonzero,
+    sum(c.extra_value_negative) AS extra_value_negative,
     toDateTime64(0, 3, 'UTC')            AS through,
     toDateTime64(0, 3, 'UTC')            AS newest
 FROM changes AS c
 GROUP BY GROUPING SETS ({{range $i, $set := .Sets}}{{if $i}},{{end}}
-    (c.event, c.goal_id, c.variation_id, c.crossover{{$set}}){{end}}
+    (event, goal_id, variation_id, crossover{{$set}}){{end}}
 )
-HAVING (c.event != 'seen' OR endsWith(facet, ' by day'))
-    AND (visitors, since_shares, events, events_squares, value, value_squares, value_nonzero, value_negative, value_times_goals,
-        profit, profit_squares, profit_nonzero, profit_negative,
-        extra_value, extra_value_squares, extra_value_nonzero, extra_value_negative) != (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
-{{- if .Step}}
-UNION ALL
--- one row: how far the generation is settled now
-SELECT
-    {website_id:Int64}, {subject:String}, {subject_id:Int64}, {experiment_id:Int64}, {generation:UInt64},
-    'state', 'seen', {layout:Int64}, {{.None}}, 0, 0, toDate32(0), toDate32(0),
-    0, 0, toInt64(count()), 0,
-    0, 0, 0, 0, 0,
-    0, 0, 0, 0,
-    0, 0, 0, 0,
-    max(ingested_at), max(time)
-FROM events
-WHERE website_id = {website_id:Int64}
-    AND subject = {subject:String}
-    AND subject_id = {subject_id:Int64}
-    AND experiment_id = {experiment_id:Int64}
-    AND ingested_at > since
-    AND ingested_at <= {through:DateTime64(3, 'UTC')}
-{{- end}}
+HAVING (event != 'seen' OR endsWith(facet, ' by day'))
 SETTINGS max_insert_threads = 1, max_threads = {{.Threads}}, min_insert_block_size_rows = 4000000000, min_insert_block_size_bytes = 4000000000000, async_insert = 0

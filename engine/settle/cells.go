@@ -1,0 +1,166 @@
+package settle
+
+import (
+	"context"
+	"fmt"
+	"math/big"
+	"slices"
+	"time"
+
+	"lifthouse/schema"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// mostKept is the most attributes that a facet keeps.
+const mostKept = 2
+
+// cell is a row of settled, but for the sums.
+type cell struct {
+	place
+	facet     int // of schema.Facets
+	variation int64
+	crossover bool
+	shows     [mostKept]string // of the facet's attributes, in their order
+}
+
+// cells are what changes.
+type cells map[cell]*sums
+
+// keptAt are the places of a facet's attributes among schema.SettledAttributes.
+func keptAt() [][]int {
+	at := make([][]int, len(schema.Facets))
+	for i := range schema.Facets {
+		for _, column := range schema.Facets[i].By {
+			at[i] = append(at[i], slices.Index(schema.SettledAttributes, column))
+		}
+	}
+	return at
+}
+
+var kept = keptAt()
+
+// add puts a visitor's sums in, or takes them out where sign is -1.
+func (c cells) add(p *person, sign int64) {
+	if p == nil {
+		return
+	}
+	for i := range p.parts {
+		part := &p.parts[i]
+		for f := range schema.Facets {
+			facet := &schema.Facets[f]
+			if part.kind == seenKind && !facet.Day {
+				continue
+			}
+			at := cell{place: part.place, facet: f, variation: p.first.variation, crossover: p.crossover}
+			if !facet.FirstDay {
+				at.firstDay = 0
+			}
+			if !facet.Day {
+				at.day = 0
+			}
+			for k, attribute := range kept[f] {
+				at.shows[k] = p.first.shows[attribute]
+			}
+			if c[at] == nil {
+				c[at] = new(sums)
+			}
+			c[at].add(&part.sums, sign)
+		}
+	}
+}
+
+const insertSettled = `INSERT INTO settled (website_id, subject, subject_id, experiment_id, generation, facet, event, goal_id,
+	device, country, channel, browser, os, visitor_type, referrer, utm_source, utm_medium, utm_campaign,
+	variation_id, crossover, first_day, day, visitors, since_shares, events, events_squares,
+	value, value_squares, value_nonzero, value_negative, profit, profit_squares, profit_nonzero, profit_negative,
+	extra_value, extra_value_squares, extra_value_nonzero, extra_value_negative, value_times_goals, through, newest)`
+
+// insert stores the rows that change, and how far they go, as one block.
+func (c cells) insert(ctx context.Context, conn driver.Conn, d *due, state *schema.Settlement) error {
+	order := make([]cell, 0, len(c))
+	for at, s := range c {
+		if !s.isZero() {
+			order = append(order, at)
+		}
+	}
+	batch, err := conn.PrepareBatch(ctx, insertSettled)
+	if err != nil {
+		return fmt.Errorf("insert what is settled: %w", err)
+	}
+	defer func() { _ = batch.Close() }()
+	for i, column := range slices.Concat(c.keyColumns(order, d, state), c.sumColumns(order, state)) {
+		if err := batch.Column(i).Append(column); err != nil {
+			return fmt.Errorf("insert what is settled: column %d: %w", i, err)
+		}
+	}
+	if err := batch.Send(); err != nil {
+		return fmt.Errorf("insert what is settled: %w", err)
+	}
+	return nil
+}
+
+// column is a value of each cell, and last that of the state.
+func column[T any](order []cell, of func(*cell) T, state T) []T {
+	values := make([]T, 0, len(order)+1)
+	for i := range order {
+		values = append(values, of(&order[i]))
+	}
+	return append(values, state)
+}
+
+func same[T any](order []cell, value T) []T {
+	return column(order, func(*cell) T { return value }, value)
+}
+
+func (c cells) keyColumns(order []cell, d *due, state *schema.Settlement) []any {
+	columns := []any{
+		same(order, d.subject.WebsiteID), same(order, string(d.subject.Kind)), same(order, d.subject.ID), same(order, d.subject.ExperimentID),
+		same(order, state.Generation),
+		column(order, func(c *cell) string { return schema.Facets[c.facet].Name }, schema.SettledState),
+		column(order, func(c *cell) int8 { return c.kind }, seenKind),
+		column(order, func(c *cell) int64 { return c.goal }, schema.SettledLayout),
+	}
+	for attribute := range schema.SettledAttributes {
+		columns = append(columns, column(order, func(c *cell) string {
+			if k := slices.Index(kept[c.facet], attribute); k >= 0 {
+				return c.shows[k]
+			}
+			return ""
+		}, ""))
+	}
+	return append(columns,
+		column(order, func(c *cell) int64 { return c.variation }, 0),
+		column(order, func(c *cell) uint8 { return uint8(one(c.crossover)) }, 0), //nolint:gosec // 0 or 1
+		column(order, func(c *cell) time.Time { return dateOf(c.firstDay) }, dateOf(0)),
+		column(order, func(c *cell) time.Time { return dateOf(c.day) }, dateOf(0)))
+}
+
+func dateOf(day int32) time.Time { return time.UnixMilli(0).UTC().AddDate(0, 0, int(day)) }
+
+func (c cells) sumColumns(order []cell, state *schema.Settlement) []any {
+	number := func(of func(*sums) int64, state int64) any {
+		return column(order, func(at *cell) int64 { return of(c[*at]) }, state)
+	}
+	large := func(of func(*sums) *big.Int) any {
+		return column(order, func(at *cell) *big.Int { return of(c[*at]) }, new(big.Int))
+	}
+	columns := []any{
+		number(func(s *sums) int64 { return s.visitors }, 0),
+		number(func(s *sums) int64 { return s.sinceShares }, 0),
+		number(func(s *sums) int64 { return s.events }, int64(state.Events)), //nolint:gosec // of events
+		large(func(s *sums) *big.Int { return &s.eventsSquares }),
+	}
+	for i := range (sums{}).amounts {
+		columns = append(columns,
+			large(func(s *sums) *big.Int { return &s.amounts[i].sum }),
+			large(func(s *sums) *big.Int { return &s.amounts[i].squares }),
+			number(func(s *sums) int64 { return s.amounts[i].nonzero }, 0),
+			number(func(s *sums) int64 { return s.amounts[i].negative }, 0))
+	}
+	none := time.UnixMilli(0).UTC()
+	return append(columns,
+		large(func(s *sums) *big.Int { return &s.valueTimesGoals }),
+		column(order, func(*cell) time.Time { return none }, state.Through),
+		column(order, func(*cell) time.Time { return none }, state.Newest))
+}

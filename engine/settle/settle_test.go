@@ -1,0 +1,273 @@
+package settle_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"lifthouse/engine"
+	"lifthouse/engine/settle"
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/ingest"
+	"lifthouse/schema/schematest"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+func TestMain(m *testing.M) { schematest.Main(m) }
+
+var start = time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
+
+// shop is a store with a campaign of three variations, one of them unknown to
+// the catalogue, a widget with an experiment, and a settler.
+type shop struct {
+	t       *testing.T
+	conn    driver.Conn
+	writer  *ingest.Writer
+	engine  *engine.Engine
+	settler *settle.Settler
+	*rand.Rand
+	sent []schema.Event
+}
+
+func newShop(t *testing.T, seed uint64) *shop {
+	t.Helper()
+	s := &shop{t: t, conn: schematest.Open(t), Rand: rand.New(rand.NewPCG(seed, 0))}
+	c, err := catalogue.Open(t.Context(), s.conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Open("testdata/catalogue.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	declared, err := catalogue.Read(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Apply(t.Context(), declared, false); err != nil {
+		t.Fatal(err)
+	}
+	s.engine = engine.New(s.conn, c, engine.Limits{Few: 5})
+	s.writer = ingest.NewWriter(s.conn)
+	s.writer.Alone()
+	s.settler = settle.New(s.conn, s.writer, s.engine)
+	return s
+}
+
+func pick[T any](s *shop, from ...T) T { return from[s.IntN(len(from))] }
+
+// event is of one of few visitors in one of few days, so that much of it
+// collides.
+func (s *shop) event() schema.Event {
+	e := schema.Event{
+		EventID: s.Uint64() % 100_000, WebsiteID: 1, VisitorID: s.Uint64N(60) << 58, VariationID: int64(s.IntN(2)),
+		Time: start.Add(time.Duration(s.IntN(12)) * 12 * time.Hour), Subject: schema.SubjectCampaign, SubjectID: 12,
+		Attributes: schema.Attributes{
+			Device: pick(s, "mobile", "desktop", ""), Browser: pick(s, "chrome", "safari"), OS: pick(s, "ios", "linux"), Country: pick(s, "US", "FR", "DE", ""),
+			Channel: pick(s, "paid", "(other)"), Referrer: fmt.Sprint("https://", s.IntN(70)), VisitorType: pick(s, "new", "returning", ""),
+			UTMSource: pick(s, "", "a*", `b\`), UTMMedium: pick(s, "", "m"), UTMCampaign: pick(s, "", "c"), City: pick(s, "Ulm", ""),
+		},
+	}
+	if s.IntN(3) == 0 {
+		e.Time = e.Time.Add(time.Duration(s.Int64N(int64(12*time.Hour))) / 1e6 * 1e6)
+	}
+	if s.IntN(20) == 0 {
+		e.VariationID = 7 // unknown
+	}
+	e.Kind = pick(s, schema.KindView, schema.KindView, schema.KindGoal, schema.KindGoal, schema.KindConversion)
+	if s.IntN(3) == 0 {
+		e.Subject, e.SubjectID, e.ExperimentID = schema.SubjectWidget, 3, pick[int64](s, 0, 5)
+		e.Kind = pick(s, schema.KindView, schema.KindView, schema.KindClick, schema.KindSubmit, schema.KindCompletion, schema.KindConversion, schema.KindContact, schema.KindGoal)
+	}
+	if e.Kind == schema.KindGoal {
+		e.GoalID = int64(1 + s.IntN(2))
+		e.Value, e.Profit, e.ExtraValue = s.money(), s.money(), s.money()
+	}
+	return e
+}
+
+func (s *shop) money() int64 {
+	switch s.IntN(4) {
+	case 0:
+		return 0
+	case 1:
+		return -s.Int64N(1_000_000)
+	case 2:
+		return s.Int64N(schema.MaxMoney * schema.MoneyScale)
+	}
+	return s.Int64N(1_000_000)
+}
+
+func (s *shop) write(events ...schema.Event) {
+	s.t.Helper()
+	if _, err := s.writer.Write(s.t.Context(), events); err != nil {
+		s.t.Fatal(err)
+	}
+	s.sent = append(s.sent, events...)
+}
+
+// more sends new events, and some that were sent before.
+func (s *shop) more(n int) {
+	s.t.Helper()
+	var events []schema.Event
+	for range n {
+		events = append(events, s.event())
+		if len(s.sent) > 0 && s.IntN(5) == 0 {
+			events = append(events, s.sent[s.IntN(len(s.sent))])
+		}
+	}
+	s.write(events...)
+}
+
+func (s *shop) settle() {
+	s.t.Helper()
+	if err := s.settler.Round(s.t.Context()); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// request asks for anything of one of the subjects.
+func (s *shop) request() engine.Request {
+	r := engine.Request{AccountID: 1, SubjectID: 12, Metric: pick(s, engine.GoalConversionRate, engine.ValuePerVisitor, engine.ProfitPerVisitor)}
+	switch s.IntN(3) {
+	case 0:
+		r.Operation, r.SubjectID = engine.WidgetResults, 3
+	case 1:
+		r.Operation, r.SubjectID, r.ExperimentID = engine.ExperimentResults, 3, 5
+	}
+	r.GoalID = int64(s.IntN(3))
+	if r.Operation == engine.CampaignResults {
+		r.Dimension = pick(s, "", "", engine.ByDevice, engine.ByCountry, engine.ByChannel, engine.ByReferrer)
+	}
+	r.Interval = pick(s, "", "", "", engine.Daily, engine.Daily, engine.Weekly, engine.Hourly)
+	if s.IntN(3) == 0 {
+		r.Filters.From = s.bound()
+	}
+	if s.IntN(3) == 0 {
+		r.Filters.To = s.bound()
+	}
+	lists := map[string][]string{"device": {"mobile", ""}, "browser": {"safari"}, "os": {"ios"}, "country": {"US", "DE"}, "city": {"Ulm"}}
+	for _, attribute := range []string{"device", "browser", "os", "country", "city"} {
+		if s.IntN(9) == 0 {
+			r.Filters.Lists = append(r.Filters.Lists, engine.ListFilter{Attribute: attribute, Values: lists[attribute]})
+		}
+	}
+	texts := map[string][]string{"utmSource": {"a*", "*"}, "utmCampaign": {"c"}, "visitorType": {"new"}, "referrer": {"https://1*"}}
+	for _, attribute := range []string{"utmSource", "utmCampaign", "visitorType", "referrer"} {
+		if s.IntN(12) == 0 {
+			r.Filters.Texts = append(r.Filters.Texts, engine.TextFilter{Attribute: attribute, Pattern: pick(s, texts[attribute]...)})
+		}
+	}
+	if s.IntN(30) == 0 {
+		r.Filters.GoalValue = big.NewRat(int64(s.IntN(100)), 7)
+	}
+	return r
+}
+
+func (s *shop) bound() time.Time {
+	at := start.AddDate(0, 0, s.IntN(9)-1)
+	if s.IntN(8) == 0 {
+		at = at.Add(time.Hour)
+	}
+	return at
+}
+
+// body is a report without what the path may change.
+func (s *shop) body(r engine.Request) (text []byte, path string) {
+	s.t.Helper()
+	var taken string
+	s.engine.ObservePath(func(p string) { taken = p })
+	report, err := s.engine.Report(s.t.Context(), r)
+	if err != nil {
+		s.t.Fatalf("%+v: %v", r, err)
+	}
+	report.GeneratedAt = time.Time{}
+	text, err = json.Marshal(report)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return text, taken
+}
+
+// compare holds what is settled against the events.
+func (s *shop) compare(reports int, paths map[string]int) {
+	s.t.Helper()
+	for range reports {
+		r := s.request()
+		got, path := s.body(r)
+		paths[path]++
+		if path != engine.PathSettled {
+			continue
+		}
+		exact := engine.New(s.conn, s.engineCatalogue(), engine.Limits{})
+		report, err := exact.Report(s.t.Context(), r)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		report.GeneratedAt = time.Time{}
+		want, err := json.Marshal(report)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if !bytes.Equal(got, want) {
+			s.t.Fatalf("%+v\nsettled %.3000s\n  exact %.3000s", r, got, want)
+		}
+	}
+}
+
+func TestSettledEqualsExact(t *testing.T) {
+	worlds, rounds := 2, 6
+	switch {
+	case testing.Short():
+		worlds, rounds = 1, 3
+	case os.Getenv("LIFTHOUSE_LONG") != "":
+		worlds = 40
+	}
+	paths := map[string]int{}
+	for seed := range uint64(worlds) { //nolint:gosec // few
+		s := newShop(t, seed)
+		for range rounds {
+			s.more(1 + s.IntN(60))
+			if s.IntN(6) == 0 {
+				s.forget()
+			}
+			s.settle()
+			s.compare(12, paths)
+		}
+	}
+	t.Log(paths)
+	if paths[engine.PathSettled] < paths[engine.PathExact] {
+		t.Errorf("reports by path: %v", paths)
+	}
+}
+
+// forget erases a visitor by the hash that its events have.
+func (s *shop) forget() {
+	s.t.Helper()
+	if len(s.sent) == 0 {
+		return
+	}
+	if err := s.writer.DropSubjects(s.t.Context(), []ingest.SubjectID{{WebsiteID: 1, Subject: schema.SubjectWidget, ID: 3}}); err != nil {
+		s.t.Fatal(err)
+	}
+	s.sent = slices.DeleteFunc(s.sent, func(e schema.Event) bool { return e.Subject == schema.SubjectWidget })
+}
+
+func (s *shop) engineCatalogue() *catalogue.Catalogue {
+	s.t.Helper()
+	c, err := catalogue.Open(context.Background(), s.conn)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return c
+}

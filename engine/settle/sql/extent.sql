@@ -1,0 +1,11 @@
+-- One row: how many events were accepted until then, and the last of them.
+SELECT
+    count()          AS events,
+    max(ingested_at) AS through,
+    max(time)        AS newest
+FROM events
+WHERE website_id = {website_id:Int64}
+    AND subject = {subject:String}
+    AND subject_id = {subject_id:Int64}
+    AND experiment_id = {experiment_id:Int64}
+    AND ingested_at <= {through:DateTime64(3, 'UTC')}

@@ -1,0 +1,33 @@
+-- One row per event of the visitors of whom events came since: all that they have, and when it came.
+SELECT
+    visitor_id,
+    toUnixTimestamp64Milli(time)                     AS at,
+    event_id,
+    variation_id,
+    toInt8(event)                                    AS kind,
+    goal_id,
+    value,
+    profit,
+    extra_value,
+    toUnixTimestamp64Milli(ingested_at)              AS accepted_at
+{{- range .Columns}},
+    if(event = 'view', toString({{.}}), '')          AS {{.}}_shown
+{{- end}}
+FROM events
+WHERE website_id = {website_id:Int64}
+    AND subject = {subject:String}
+    AND subject_id = {subject_id:Int64}
+    AND experiment_id = {experiment_id:Int64}
+    AND ingested_at <= {through:DateTime64(3, 'UTC')}
+    AND visitor_id IN (
+        SELECT visitor_id
+        FROM events
+        WHERE website_id = {website_id:Int64}
+            AND subject = {subject:String}
+            AND subject_id = {subject_id:Int64}
+            AND experiment_id = {experiment_id:Int64}
+            AND ingested_at > {since:DateTime64(3, 'UTC')}
+            AND ingested_at <= {through:DateTime64(3, 'UTC')}
+    )
+ORDER BY visitor_id
+SETTINGS max_threads = {{.Threads}}

@@ -146,32 +146,79 @@ func (s *shop) request() engine.Request {
 		r.Operation, r.SubjectID, r.ExperimentID = engine.ExperimentResults, 3, 5
 	}
 	r.GoalID = int64(s.IntN(3))
-	if r.Operation == engine.CampaignResults {
-		r.Dimension = pick(s, "", "", engine.ByDevice, engine.ByCountry, engine.ByChannel, engine.ByReferrer)
+	if s.IntN(5) == 0 {
+		s.anything(&r)
+	} else {
+		s.ofFacet(&r, &schema.Facets[s.IntN(len(schema.Facets))])
 	}
-	r.Interval = pick(s, "", "", "", engine.Daily, engine.Daily, engine.Weekly, engine.Hourly)
+	return r
+}
+
+// attributes are the columns of facets by the API's names, and what to ask of
+// them.
+var (
+	attributes = map[string]string{
+		"device": "device", "country": "country", "channel": "channel", "browser": "browser", "os": "os", "visitor_type": "visitorType",
+		"referrer": "referrer", "utm_source": "utmSource", "utm_medium": "utmMedium", "utm_campaign": "utmCampaign",
+	}
+	lists = map[string][]string{"device": {"mobile", ""}, "browser": {"safari"}, "os": {"ios"}, "country": {"US", "DE"}, "city": {"Ulm"}}
+	texts = map[string][]string{
+		"utmSource": {"a*", "*", `b\`, ""}, "utmMedium": {"m"}, "utmCampaign": {"c"}, "visitorType": {"new", "returning"}, "referrer": {"https://1*", "https://20"},
+	}
+)
+
+// ofFacet asks for what the facet can tell.
+func (s *shop) ofFacet(r *engine.Request, f *schema.Facet) {
+	for _, column := range f.By {
+		attribute := attributes[column]
+		dimensions := []string{"device", "country", "channel", "referrer"}
+		if r.Operation == engine.CampaignResults && r.Dimension == "" && slices.Contains(dimensions, attribute) && s.IntN(2) == 0 {
+			r.Dimension = engine.Dimension(attribute)
+			continue
+		}
+		s.filter(r, attribute)
+	}
+	if f.Day {
+		if s.IntN(2) == 0 {
+			r.Interval = pick(s, engine.Daily, engine.Weekly)
+		}
+		if s.IntN(3) > 0 {
+			r.Filters.From = start.AddDate(0, 0, s.IntN(9)-1)
+		}
+		if s.IntN(3) > 0 {
+			r.Filters.To = start.AddDate(0, 0, s.IntN(9)-1)
+		}
+	}
+}
+
+func (s *shop) filter(r *engine.Request, attribute string) {
+	if values, isList := lists[attribute]; isList {
+		r.Filters.Lists = append(r.Filters.Lists, engine.ListFilter{Attribute: attribute, Values: values})
+	} else if patterns, isText := texts[attribute]; isText {
+		r.Filters.Texts = append(r.Filters.Texts, engine.TextFilter{Attribute: attribute, Pattern: pick(s, patterns...)})
+	}
+}
+
+// anything asks for what may be beyond every facet.
+func (s *shop) anything(r *engine.Request) {
+	if r.Operation == engine.CampaignResults {
+		r.Dimension = pick(s, "", engine.ByDevice, engine.ByCountry, engine.ByChannel, engine.ByReferrer)
+	}
+	r.Interval = pick(s, "", engine.Daily, engine.Weekly, engine.Hourly)
 	if s.IntN(3) == 0 {
 		r.Filters.From = s.bound()
 	}
 	if s.IntN(3) == 0 {
 		r.Filters.To = s.bound()
 	}
-	lists := map[string][]string{"device": {"mobile", ""}, "browser": {"safari"}, "os": {"ios"}, "country": {"US", "DE"}, "city": {"Ulm"}}
-	for _, attribute := range []string{"device", "browser", "os", "country", "city"} {
+	for _, attribute := range []string{"device", "browser", "os", "country", "city", "utmSource", "utmCampaign", "visitorType", "referrer"} {
 		if s.IntN(9) == 0 {
-			r.Filters.Lists = append(r.Filters.Lists, engine.ListFilter{Attribute: attribute, Values: lists[attribute]})
+			s.filter(r, attribute)
 		}
 	}
-	texts := map[string][]string{"utmSource": {"a*", "*"}, "utmCampaign": {"c"}, "visitorType": {"new"}, "referrer": {"https://1*"}}
-	for _, attribute := range []string{"utmSource", "utmCampaign", "visitorType", "referrer"} {
-		if s.IntN(12) == 0 {
-			r.Filters.Texts = append(r.Filters.Texts, engine.TextFilter{Attribute: attribute, Pattern: pick(s, texts[attribute]...)})
-		}
-	}
-	if s.IntN(30) == 0 {
+	if s.IntN(6) == 0 {
 		r.Filters.GoalValue = big.NewRat(int64(s.IntN(100)), 7)
 	}
-	return r
 }
 
 func (s *shop) bound() time.Time {

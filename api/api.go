@@ -44,6 +44,8 @@ func New(e *engine.Engine, c *catalogue.Catalogue, in Intake, o Options) *API {
 	s.rates = newRates(o.TokenRate)
 	s.gate = newGate(&o, s.metrics.shed)
 	e.Observe(s.metrics.queried)
+	e.ObservePath(func(path string) { s.metrics.reports.WithLabelValues(path).Inc() })
+	s.metrics.behind(e)
 	compressed, err := gzhttp.NewWrapper(gzhttp.MinSize(compressFrom), gzhttp.EnableZstd(true))
 	if err != nil {
 		panic(err) // the options are constants

@@ -29,6 +29,7 @@ type metrics struct {
 	shed         prometheus.Counter
 	events       *prometheus.CounterVec
 	inbox        *prometheus.CounterVec
+	reports      *prometheus.CounterVec
 }
 
 // seconds are bounds from an answer out of memory to a report that is cut off.
@@ -71,8 +72,11 @@ func newMetrics() *metrics {
 	m.inbox = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "lifthouse_inbox_rows_total", Help: "Rows moved out of events_inbox: stored, duplicate, rejected.",
 	}, []string{"verdict"})
+	m.reports = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "lifthouse_reports_total", Help: "Reports that were computed, by where their sums come from: settled, few (events counted here), exact (events counted in the store).",
+	}, []string{"path"})
 	m.registry.MustRegister(
-		m.events, m.inbox,
+		m.reports, m.events, m.inbox,
 		m.requests, m.inFlight, m.storeQueries, m.results, m.evictions, m.keptBytes, m.keptAnswers, m.rateLimited, m.shed,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
@@ -92,6 +96,13 @@ func (a *API) CountInbox(moved ingest.Moved) {
 	rows.WithLabelValues("stored").Add(float64(moved.Stored))
 	rows.WithLabelValues("duplicate").Add(float64(moved.Duplicates))
 	rows.WithLabelValues("rejected").Add(float64(moved.Rejected))
+}
+
+// behind tells how far settlement is behind the events.
+func (m *metrics) behind(of *engine.Engine) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "lifthouse_settlement_lag_seconds", Help: "For how long events have been waiting to be settled; 0: none do.",
+	}, func() float64 { return of.Behind().Seconds() }))
 }
 
 // queried takes the time of a store query.

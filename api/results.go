@@ -75,7 +75,7 @@ func (s *server) answered(c *gin.Context, q *question) (reply, error) {
 	ctx := c.Request.Context()
 	anew := wantsNew(c.Request)
 	if anew {
-		_ = s.engine.RefreshVersions(ctx) // a failure shows in the version
+		q.request.Fresh = !s.engine.Freshen(ctx, q.subject)
 	}
 	is := version{catalogue: q.catalogue}
 	is.data, is.known = s.engine.Version(ctx, q.subject)
@@ -94,7 +94,7 @@ func (s *server) answered(c *gin.Context, q *question) (reply, error) {
 			return answer, nil
 		}
 	}
-	body, joined, err := s.flights.join(ctx, fmt.Sprint(is, " ", q.key), func(ctx context.Context) ([]byte, error) { return s.compute(ctx, q, is) })
+	body, joined, err := s.flights.join(ctx, fmt.Sprint(is, " ", q.request.Fresh, " ", q.key), func(ctx context.Context) ([]byte, error) { return s.compute(ctx, q, is) })
 	if err != nil {
 		return s.lastGood(q, err)
 	}

@@ -23,6 +23,7 @@ func (e *Engine) SQL(ctx context.Context, r Request) (string, error) {
 	for line := range strings.Lines(plan.String()) {
 		b.WriteString("-- " + line)
 	}
+	fmt.Fprintf(&b, "-- path        %s\n", e.pathOf(ctx, plan))
 	b.WriteString(query.explained())
 	if plan.Interval != "" {
 		series, err := plan.seriesQuery()
@@ -32,6 +33,18 @@ func (e *Engine) SQL(ctx context.Context, r Request) (string, error) {
 		b.WriteString("\n-- the series\n" + series.explained())
 	}
 	return b.String(), nil
+}
+
+// pathOf says where the engine takes the rows from.
+func (e *Engine) pathOf(ctx context.Context, plan *Plan) string {
+	at := *plan
+	if _, err := e.settled(ctx, &at); err == nil {
+		return fmt.Sprintf("%s: the sums in the table settled, facet %q", PathSettled, at.facetFor(at.windowed(at.newest), true).Name)
+	}
+	if plan.path(e.store.limits) == PathFew {
+		return PathFew + ": the events, counted in the server"
+	}
+	return PathExact + ": the events, counted in the store"
 }
 
 // explained lists the parameters and writes the statement with their values.

@@ -141,6 +141,7 @@ type settlements struct {
 	read  time.Time
 	of    map[Subject]settledState
 	moved map[Subject]time.Time // when it was last seen to change
+	wait  map[Subject]time.Time // since when events were seen to wait; none do where it is not in
 }
 
 // RefreshSettled reads how far the subjects are settled now.
@@ -149,7 +150,7 @@ func (e *Engine) RefreshSettled(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	now := &settlements{read: time.Now(), of: map[Subject]settledState{}, moved: map[Subject]time.Time{}}
+	now := &settlements{read: time.Now(), of: map[Subject]settledState{}, moved: map[Subject]time.Time{}, wait: map[Subject]time.Time{}}
 	last := e.memory.settled.Load()
 	for _, s := range all {
 		of := Subject{s.WebsiteID, s.Subject, s.SubjectID, s.ExperimentID}
@@ -162,9 +163,56 @@ func (e *Engine) RefreshSettled(ctx context.Context) error {
 		} else {
 			now.moved[of] = now.read
 		}
+		if stored := e.memory.last.Load(); stored != nil && s.Through.Before(stored.events[of].ingested) {
+			now.wait[of] = now.read
+			if last != nil && !last.wait[of].IsZero() && now.moved[of] != now.read {
+				now.wait[of] = last.wait[of]
+			}
+		}
 	}
 	e.memory.settled.Store(now)
 	return nil
+}
+
+// SettleBy has settle called where an answer has to have every event.
+func (e *Engine) SettleBy(settle func(context.Context, Subject) error) { e.settle = settle }
+
+// Freshen has the next report of the subject hold every event that is stored
+// now: it settles what is not, and says whether all is. Where it is not, the
+// report has to be counted from the events.
+func (e *Engine) Freshen(ctx context.Context, subject Subject) bool {
+	if err := e.RefreshVersions(ctx); err != nil {
+		return false // it shows in the version
+	}
+	if e.upToDate(subject) || e.settle == nil {
+		return e.upToDate(subject)
+	}
+	if err := e.settle(ctx, subject); err != nil {
+		slog.WarnContext(ctx, "not settled", "error", err)
+	}
+	return e.upToDate(subject)
+}
+
+// upToDate says whether all of a subject is settled, or none of it is.
+func (e *Engine) upToDate(subject Subject) bool {
+	last, settled := e.memory.last.Load(), e.memory.settled.Load()
+	if last == nil || settled == nil {
+		return false
+	}
+	state, known := settled.of[subject]
+	return !known || !state.through.Before(last.events[subject].ingested)
+}
+
+// Behind is for how long events have been waiting to be settled, of the
+// subject that waits longest.
+func (e *Engine) Behind() time.Duration {
+	var most time.Duration
+	if now := e.memory.settled.Load(); now != nil {
+		for _, since := range now.wait {
+			most = max(most, time.Since(since))
+		}
+	}
+	return most
 }
 
 // settlement returns how far a subject is settled, and whether a report may be

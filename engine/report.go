@@ -21,6 +21,7 @@ type Engine struct {
 	catalogue *catalogue.Catalogue
 	memory    memory
 	path      func(string) // told of each report
+	settle    func(context.Context, Subject) error
 }
 
 // The paths to a report's rows.
@@ -67,13 +68,26 @@ func (e *Engine) Report(ctx context.Context, r Request) (*Results, error) {
 		return nil, err
 	}
 	e.took(plan.path(e.store.limits))
-	rows, err := plan.moments(ctx, e.store)
+	return plan.fromEvents(ctx, e.store)
+}
+
+// fromEvents answers a request from the events.
+func (e *Engine) fromEvents(ctx context.Context, r Request) (*Results, error) {
+	plan, err := e.plan(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	results := newResults(plan, rows, rows)
-	if plan.Interval != "" {
-		if results.Series, err = plan.series(ctx, e.store); err != nil {
+	return plan.fromEvents(ctx, e.store)
+}
+
+func (p *Plan) fromEvents(ctx context.Context, from *store) (*Results, error) {
+	rows, err := p.moments(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	results := newResults(p, rows, rows)
+	if p.Interval != "" {
+		if results.Series, err = p.series(ctx, from); err != nil {
 			return nil, err
 		}
 	}

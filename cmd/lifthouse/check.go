@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 
 	"lifthouse/cmd/opened"
+	"lifthouse/engine"
 	"lifthouse/engine/embedded"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
@@ -112,7 +113,7 @@ func (p *program) checkStore(ctx context.Context, f *findings) error {
 			f.note("store", "there is none at %s yet; lifthouse serve makes it", dir)
 			return nil
 		}
-		engine, err := embedded.Open(ctx, dir, embedded.Options{Fsync: p.fsync})
+		held, err := embedded.Open(ctx, dir, embedded.Options{Fsync: p.fsync})
 		var locked *embedded.LockedError
 		if errors.As(err, &locked) {
 			return p.checkedByHolder(ctx, f, locked)
@@ -121,8 +122,8 @@ func (p *program) checkStore(ctx context.Context, f *findings) error {
 			f.wrong("store", err)
 			return nil
 		}
-		defer func() { _ = engine.Close() }()
-		if options, err = opened.EmbeddedOptions(ctx, engine); err != nil {
+		defer func() { _ = held.Close() }()
+		if options, err = opened.EmbeddedOptions(ctx, held); err != nil {
 			f.wrong("store", err)
 			return nil
 		}
@@ -170,6 +171,31 @@ func (f *findings) tables(ctx context.Context, conn driver.Conn) {
 		return
 	}
 	f.standing(c.Snapshot())
+	f.settled(ctx, engine.New(conn, c, engine.DefaultLimits))
+}
+
+// mostVerified is how many subjects check compares the reports of: each of
+// them counts all its events three times.
+const mostVerified = 3
+
+// settled compares some reports from settled sums with the same ones counted
+// from the events.
+func (f *findings) settled(ctx context.Context, e *engine.Engine) {
+	subjects, err := e.Settled(ctx)
+	if err != nil {
+		f.wrong("settled", err)
+		return
+	}
+	for _, of := range subjects[:min(len(subjects), mostVerified)] {
+		switch compared, err := e.Verify(ctx, of); {
+		case err != nil:
+			f.wrong("settled", err)
+		case compared > 0:
+			f.good("settled", "%s: %d reports are the same as counted from the events", of, compared)
+		default:
+			f.note("settled", "%s: not compared, for events wait to be settled; a server does, and lifthouse settle", of)
+		}
+	}
 }
 
 // parts looks whether the store has all that was stored.

@@ -80,6 +80,9 @@ func (p *program) serve(ctx context.Context, s *store, ready func(*store, string
 	background.Go(func() { s.Catalogue.Follow(following, refreshEvery) })
 	background.Go(func() { s.Engine.FollowVersions(following, versionsEvery) })
 	background.Go(func() { s.Rejects.Follow(following, rejectsEvery) })
+	if every := p.serving.settle; every > 0 && s.Settler != nil {
+		background.Go(func() { s.Settler.Follow(following, every) })
+	}
 	if days := p.serving.retention; days > 0 {
 		background.Go(func() { s.followRetention(following, days) })
 	}

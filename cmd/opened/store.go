@@ -14,6 +14,7 @@ import (
 
 	"lifthouse/engine"
 	"lifthouse/engine/embedded"
+	"lifthouse/engine/settle"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
@@ -30,6 +31,7 @@ type Store struct {
 	Writer    *ingest.Writer
 	Rejects   *ingest.Rejects
 	Engine    *engine.Engine
+	Settler   *settle.Settler // of an embedded store, which has no other writers
 
 	marked       bool // as open
 	embedded     *embedded.Engine
@@ -93,6 +95,10 @@ func (s *Store) equip(ctx context.Context, limits engine.Limits) error {
 		return err
 	}
 	s.Engine = engine.New(s.Conn, s.Catalogue, limits)
+	if s.Dir != "" {
+		s.Settler = settle.New(s.Conn, s.Writer, s.Engine)
+		s.Engine.SettleBy(s.Settler.Settle)
+	}
 	s.Writer.AfterWrite(func(ctx context.Context) {
 		if err := s.Engine.RefreshVersions(ctx); err != nil {
 			slog.WarnContext(ctx, "versions of the data not read", "error", err)

@@ -1,0 +1,127 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"lifthouse/schema"
+)
+
+// DiffersError is a report that what is settled tells otherwise than the
+// events do.
+type DiffersError struct {
+	Subject        Subject
+	Settled, Exact string
+}
+
+// Error says what to do.
+func (e *DiffersError) Error() string {
+	return fmt.Sprintf("%s: what is settled differs from the events; lifthouse settle --rebuild makes it anew, and the difference is our fault", e.Subject)
+}
+
+// String names the subject for people.
+func (s Subject) String() string {
+	if s.ExperimentID != 0 {
+		return fmt.Sprintf("experiment %d of %s %d of website %d", s.ExperimentID, s.Kind, s.ID, s.WebsiteID)
+	}
+	return fmt.Sprintf("%s %d of website %d", s.Kind, s.ID, s.WebsiteID)
+}
+
+// Settled returns the subjects of which there is a settlement, in their order.
+func (e *Engine) Settled(ctx context.Context) ([]Subject, error) {
+	if err := e.RefreshSettled(ctx); err != nil {
+		return nil, storeError(ctx, err)
+	}
+	var subjects []Subject
+	for subject := range e.memory.settled.Load().of {
+		subjects = append(subjects, subject)
+	}
+	slices.SortFunc(subjects, func(a, b Subject) int { return strings.Compare(a.String(), b.String()) })
+	return subjects, nil
+}
+
+// Verify makes reports of the subject from what is settled and from the
+// events, and returns how many it compared: none where events that are not
+// settled come all the time. The error is a DiffersError if any differ.
+func (e *Engine) Verify(ctx context.Context, subject Subject) (int, error) {
+	account, known := e.catalogue.Snapshot().AccountOfWebsite(subject.WebsiteID)
+	if !known {
+		return 0, nil
+	}
+	r := Request{AccountID: account, WebsiteID: subject.WebsiteID, SubjectID: subject.ID, ExperimentID: subject.ExperimentID, Metric: GoalConversionRate}
+	dimension := ByDevice
+	switch {
+	case subject.Kind == schema.SubjectCampaign:
+	case subject.ExperimentID == 0:
+		r.Operation, r.Metric, dimension = WidgetResults, "", ""
+	default:
+		r.Operation, dimension = ExperimentResults, ""
+	}
+	compared := 0
+	byDevice, byDay := r, r
+	byDevice.Dimension, byDay.Interval = dimension, Daily
+	for _, r := range []Request{r, byDevice, byDay} {
+		is, err := e.verifyOne(ctx, r)
+		if err != nil {
+			return compared, err
+		}
+		if is {
+			compared++
+		}
+	}
+	return compared, nil
+}
+
+func (e *Engine) verifyOne(ctx context.Context, r Request) (bool, error) {
+	const tries = 3
+	for range tries {
+		if err := e.RefreshSettled(ctx); err != nil {
+			return false, storeError(ctx, err)
+		}
+		plan, err := e.plan(ctx, r)
+		if err != nil {
+			return false, err
+		}
+		through := plan.DataThrough
+		answer, err := e.settled(ctx, plan)
+		if errors.Is(err, errUnsettled) || err == nil && !plan.DataThrough.Equal(through) {
+			continue
+		}
+		if err != nil {
+			return false, err
+		}
+		got, err := answer.results(plan)
+		if err != nil {
+			return false, err
+		}
+		r.Fresh = true
+		exact, err := e.fromEvents(ctx, r)
+		if err != nil {
+			return false, err
+		}
+		if exact.DataThrough == nil || !exact.DataThrough.Equal(through) {
+			continue // events came meanwhile
+		}
+		return true, differs(plan.Subject, got, exact)
+	}
+	return false, nil
+}
+
+func differs(subject Subject, settled, exact *Results) error {
+	settled.GeneratedAt, exact.GeneratedAt = time.Time{}, time.Time{}
+	got, err := json.Marshal(settled)
+	if err != nil {
+		return err
+	}
+	want, err := json.Marshal(exact)
+	if err != nil || bytes.Equal(got, want) {
+		return err
+	}
+	return &DiffersError{subject, string(got), string(want)}
+}

@@ -70,6 +70,7 @@ type PeersResult struct {
 	Visitors   uint64     `json:"visitors"`
 	Events     uint64     `json:"events"`
 	Rounds     int        `json:"rounds"`
+	Engine     string     `json:"engine"` // version of the store
 	Rows       []PeersRow `json:"rows"`
 	Compared   int        `json:"compared"`    // numbers
 	Differ     []string   `json:"differences"` // of those; must be empty
@@ -223,6 +224,9 @@ func (p *peers) extent(ctx context.Context) error {
 	var last time.Time
 	if err := p.Conn.QueryRow(ctx, text, p.subject()...).Scan(&p.result.Events, &p.result.Visitors, &p.from, &last); err != nil {
 		return fmt.Errorf("look at the campaign: %w", err)
+	}
+	if err := p.Conn.QueryRow(ctx, "SELECT version()").Scan(&p.result.Engine); err != nil {
+		return err
 	}
 	if p.result.Events == 0 {
 		return fmt.Errorf("campaign %d has no events", p.CampaignID)

@@ -91,7 +91,7 @@ func (p *program) command() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(p.generateCommand(), p.standardCommand(), p.peersCommand())
+	root.AddCommand(p.generateCommand(), p.standardCommand(), p.peersCommand(), p.reportCommand())
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	return root
 }

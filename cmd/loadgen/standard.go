@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"lifthouse/cmd/opened"
@@ -21,7 +23,7 @@ log-normal revenue on the first, 1 % crossovers, all attributes filled. It goes 
 into a new store, with its catalogue; a token to read it is printed.`
 
 func (p *program) standardCommand() *cobra.Command {
-	var store string
+	var store, toFile string
 	var scale float64
 	var seed uint64
 	var optimize bool
@@ -43,7 +45,7 @@ func (p *program) standardCommand() *cobra.Command {
 			}
 			s := loadgen.Standard(scale, seed)
 			return p.withStore(cmd.Context(), store, func(o *opened.Store) error {
-				return p.standard(cmd.Context(), o, &s, store, optimize)
+				return p.standard(cmd.Context(), o, &s, standardMade{store, toFile, scale, optimize})
 			})
 		},
 	}
@@ -52,21 +54,36 @@ func (p *program) standardCommand() *cobra.Command {
 	flags.Float64Var(&scale, "scale", 1, "of the numbers of visitors")
 	flags.Uint64Var(&seed, "seed", 1, "chooses the draws")
 	flags.BoolVar(&optimize, "optimize", false, "merge the parts at the end, as they are some time later anyway")
+	flags.StringVar(&toFile, "json", "", "file for how it went")
 	return cmd
 }
 
-func (p *program) standard(ctx context.Context, store *opened.Store, s *loadgen.Scenario, address string, optimize bool) error {
+// standardMade is how the data set is to be made.
+type standardMade struct {
+	store    string
+	toFile   string
+	scale    float64
+	optimize bool
+}
+
+func (p *program) standard(ctx context.Context, store *opened.Store, s *loadgen.Scenario, how standardMade) error {
 	if accounts := store.Catalogue.Snapshot().Accounts(); len(accounts) > 0 {
-		return fmt.Errorf("%s is in use: it has a catalogue; the standard data set wants a store of its own", schema.ShowAddress(address))
+		return fmt.Errorf("%s is in use: it has a catalogue; the standard data set wants a store of its own", schema.ShowAddress(how.store))
 	}
 	started := time.Now()
 	sent, err := p.fill(ctx, store, s)
 	if err != nil {
 		return err
 	}
-	seconds := time.Since(started).Seconds()
-	p.complain("%d events of %d visitors, %.1f s, %.0f events/s", sent.Events, sent.Visitors, seconds, float64(sent.Events)/seconds)
-	if optimize {
+	made := loadgen.StandardResult{Scale: how.scale, Visitors: sent.Visitors, Events: sent.Events, Seconds: time.Since(started).Seconds()}
+	made.EventsPerSecond = float64(made.Events) / made.Seconds
+	p.complain("%d events of %d visitors, %.1f s, %.0f events/s", made.Events, made.Visitors, made.Seconds, made.EventsPerSecond)
+	if how.toFile != "" {
+		if err := writeFile(how.toFile, func(w io.Writer) error { return json.NewEncoder(w).Encode(made) }); err != nil {
+			return err
+		}
+	}
+	if how.optimize {
 		started = time.Now()
 		if err := loadgen.Merge(ctx, store.Conn); err != nil {
 			return err

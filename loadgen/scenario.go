@@ -210,16 +210,32 @@ func ReadScenario(r io.Reader) (Scenario, error) {
 	if len(text) > maxScenario {
 		return Scenario{}, fmt.Errorf("read population: larger than %d MiB", maxScenario>>20)
 	}
+	s, err := decodeScenario(text, yaml.Strict())
+	var unknown *yaml.UnknownFieldError
+	if errors.As(err, &unknown) { // which is told together with what else is wrong
+		loose, looseErr := decodeScenario(text)
+		if looseErr == nil {
+			looseErr = loose.Validate()
+		}
+		return s, errors.Join(err, looseErr)
+	}
+	if err != nil {
+		return s, err
+	}
+	return s, s.Validate()
+}
+
+func decodeScenario(text []byte, how ...yaml.DecodeOption) (Scenario, error) {
 	s := DefaultScenario()
 	s.Websites = nil
-	err = yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(&s)
+	err := yaml.NewDecoder(bytes.NewReader(text), how...).Decode(&s)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return Scenario{}, fmt.Errorf("read population: %w", err)
+		return s, fmt.Errorf("read population: %w", err)
 	}
 	if s.Websites == nil {
 		s.Websites = DefaultScenario().Websites
 	}
-	return s, s.Validate()
+	return s, nil
 }
 
 // splits calls do for every split of the scenario.

@@ -92,6 +92,10 @@ websites:
 	if _, err := loadgen.ReadScenario(strings.NewReader("sede: 1\n")); err == nil || !strings.Contains(err.Error(), `unknown field "sede"`) {
 		t.Errorf("an unknown key gives %v", err)
 	}
+	_, err = loadgen.ReadScenario(strings.NewReader("days: -1\nwebsites: [{id: 1, domain: a.example.com, campaigns: [{id: 1, visitor: 5}]}]\n"))
+	if err == nil || !strings.Contains(err.Error(), `unknown field "visitor"`) || !strings.Contains(err.Error(), "days: -1: want 1") {
+		t.Errorf("an unknown key within, and another fault, give %v", err)
+	}
 	_, err = loadgen.ReadScenario(strings.NewReader(`
 days: 0
 traffic: {late: 2}

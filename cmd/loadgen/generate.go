@@ -15,6 +15,7 @@ import (
 
 	"lifthouse/cmd/opened"
 	"lifthouse/engine"
+	"lifthouse/engine/embedded"
 	"lifthouse/loadgen"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
@@ -268,6 +269,10 @@ func (p *program) withStore(ctx context.Context, address string, work func(*open
 		return usageError{err}
 	}
 	store, err := opened.Open(ctx, home, opened.Options{Limits: engine.DefaultLimits, Complain: p.complain})
+	var locked *embedded.LockedError
+	if errors.As(err, &locked) {
+		return fmt.Errorf("%w; a server that holds it takes events over HTTP: loadgen generate --url", err)
+	}
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ import (
 )
 
 const generateHelp = `Generate makes visitors, their events and the truth about them. The same population and seed give
-the same bytes, whatever the machine. Events go to one place:
+the same bytes, whatever the number of cores. Events go to one place:
 
   -o FILE          JSON lines (.gz and .zst are compressed) or .parquet; - is standard output
   --store STORE    straight into a store that no process holds; the catalogue is applied too

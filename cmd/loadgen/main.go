@@ -92,7 +92,7 @@ func (p *program) command() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(p.benchCommand())
+	root.AddCommand(p.benchCommand(), p.calibrateCommand())
 	return root
 }
 

@@ -27,7 +27,8 @@ long the answers took from when each request was due. What cannot be sent, since
 0.1 % of its requests fail, and then looks between: the highest rate that will do is the point of saturation.`
 
 func (p *program) benchCommand() *cobra.Command {
-	o, mix, jsonFile := bench.Defaults, "mixed", ""
+	o, mix := bench.Defaults, "mixed"
+	var jsonFile, reportFile string
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Put a load on a running server and tell how long its answers take",
@@ -39,7 +40,7 @@ func (p *program) benchCommand() *cobra.Command {
 			if err = errors.Join(err, o.Fault()); err != nil {
 				return usageError{err}
 			}
-			return p.bench(cmd.Context(), o, jsonFile)
+			return p.bench(cmd.Context(), o, jsonFile, reportFile)
 		},
 	}
 	flags := cmd.Flags()
@@ -59,12 +60,13 @@ func (p *program) benchCommand() *cobra.Command {
 	flags.DurationVar(&o.TargetP99, "target-p99", o.TargetP99, "of a ladder")
 	flags.Uint64Var(&o.Seed, "seed", o.Seed, "of arrivals and requests")
 	flags.StringVar(&jsonFile, "json", "", "file for the figures as JSON")
+	flags.StringVar(&reportFile, "report", "", "file for a page with the figures and curves, HTML that needs nothing else")
 	return cmd
 }
 
 // bench runs the load and shows it. What was measured is written even if it is
 // no success, or was interrupted.
-func (p *program) bench(ctx context.Context, o bench.Options, jsonFile string) error {
+func (p *program) bench(ctx context.Context, o bench.Options, jsonFile, reportFile string) error {
 	display := &bench.Display{To: p.out, Terminal: isTerminal(p.out)}
 	o.Show, o.ShowEvery = display.Live, display.Every()
 	o.Done = func(s bench.Step) { display.Step(s, o.Ladder) }
@@ -75,6 +77,10 @@ func (p *program) bench(ctx context.Context, o bench.Options, jsonFile string) e
 	display.End(result)
 	if jsonFile != "" {
 		err = errors.Join(err, writeJSON(jsonFile, result))
+	}
+	if reportFile != "" {
+		page, drawErr := result.Report()
+		err = errors.Join(err, drawErr, writeDrawn(reportFile, page))
 	}
 	return errors.Join(err, result.Err())
 }
@@ -91,4 +97,12 @@ func writeJSON(path string, value any) error {
 		return err
 	}
 	return os.WriteFile(path, append(text, '\n'), 0o600)
+}
+
+// writeDrawn writes a page or a picture, if there is one.
+func writeDrawn(path string, drawn []byte) error {
+	if drawn == nil {
+		return nil
+	}
+	return os.WriteFile(path, drawn, 0o600)
 }

@@ -34,7 +34,7 @@ variations, which know no family.`
 
 func (p *program) calibrateCommand() *cobra.Command {
 	o := calibration.Defaults
-	var store, jsonFile string
+	var store, jsonFile, plotFile string
 	cmd := &cobra.Command{
 		Use:   "calibrate",
 		Short: "Hold how often the whole system is wrong against what it says",
@@ -44,7 +44,7 @@ func (p *program) calibrateCommand() *cobra.Command {
 			if err := o.Fault(); err != nil {
 				return usageError{err}
 			}
-			return p.calibrate(cmd.Context(), &o, store, jsonFile)
+			return p.calibrate(cmd.Context(), &o, store, jsonFile, plotFile)
 		},
 	}
 	flags := cmd.Flags()
@@ -55,10 +55,11 @@ func (p *program) calibrateCommand() *cobra.Command {
 	flags.IntVar(&o.Parallel, "parallel", o.Parallel, "requests at once")
 	flags.StringVar(&store, "store", "", "an empty folder for the store; none: a temporary one")
 	flags.StringVar(&jsonFile, "json", "", "file for the table as JSON")
+	flags.StringVar(&plotFile, "plot", "", "file for a picture of what is judged, SVG")
 	return cmd
 }
 
-func (p *program) calibrate(ctx context.Context, o *calibration.Options, store, jsonFile string) (err error) {
+func (p *program) calibrate(ctx context.Context, o *calibration.Options, store, jsonFile, plotFile string) (err error) {
 	if store == "" {
 		if store, err = os.MkdirTemp("", "lifthouse-calibrate-"); err != nil {
 			return err
@@ -89,6 +90,10 @@ func (p *program) calibrate(ctx context.Context, o *calibration.Options, store, 
 	result.Write(p.out)
 	if jsonFile != "" {
 		err = writeJSON(jsonFile, result)
+	}
+	if plotFile != "" {
+		picture, drawErr := result.Plot()
+		err = errors.Join(err, drawErr, writeDrawn(plotFile, picture))
 	}
 	return errors.Join(err, result.Err())
 }

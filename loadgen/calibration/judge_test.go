@@ -195,3 +195,19 @@ func TestOptionFaultsComeAtOnce(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestThePictureHasEveryCellThatIsJudged(t *testing.T) {
+	o := Defaults
+	r := &Result{Cells: cellsOf(drawn(&o, 2), &o)}
+	judge(r)
+	picture, err := r.Plot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := bytes.Count(picture, []byte("goalConversionRate, ")) + bytes.Count(picture, []byte("valuePerVisitor, ")); n != r.Judged {
+		t.Errorf("%d rows, want %d", n, r.Judged)
+	}
+	if bytes.Count(picture, []byte("#C00000")) == 0 {
+		t.Error("those outside cannot be told")
+	}
+}

@@ -68,7 +68,7 @@ func (by dividing) RoundTrip(request *http.Request) (*http.Response, error) {
 // small is as much as the first tier has time for.
 func small() *Options {
 	o := Defaults
-	o.Null, o.Effect, o.Visitors = 40, 20, 300
+	o.Null, o.Effect, o.Visitors = 40, 20, 200
 	o.rules = []rule{{catalogue.Frequentist, 80, 12}, {catalogue.Bayesian, 100, 0}}
 	return &o
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"lifthouse/api"
 	"lifthouse/engine"
@@ -40,6 +41,7 @@ func Start(tb testing.TB, file catalogue.File) *Server {
 	w.AfterWrite(func(ctx context.Context) { _ = e.RefreshVersions(ctx) })
 	options := api.DefaultOptions
 	options.TokenRate = 0
+	options.StoreQueue, options.StoreWait = 1<<20, time.Hour // a slow machine refuses nothing
 	collector := ingest.NewCollector(tb.Context(), w, options.WaitingEvents)
 	handler := api.New(e, c, api.Intake{Collector: collector, Deliveries: ingest.NewDeliveries(conn), Rejects: ingest.NewRejects(conn), Times: ingest.DefaultTimes}, options)
 	served, admin := httptest.NewServer(handler), httptest.NewServer(handler.Admin())

@@ -36,7 +36,7 @@ func (d *Display) Live(l Live) {
 	}
 	d.erase()
 	table := head + "\n" + tableOf(append(slices.Clone(l.Kinds), l.All))
-	d.write("%s", table)
+	d.write("\x1b[?7l%s\x1b[?7h", table) // cut off by a narrow terminal, not broken into more lines
 	d.drawn = strings.Count(table, "\n")
 }
 

@@ -108,7 +108,7 @@ func TestDisplay(t *testing.T) {
 	d = &Display{To: &terminal, Terminal: true}
 	d.Live(live)
 	first := terminal.Len()
-	if strings.Contains(terminal.String(), "\x1b") {
+	if strings.Contains(terminal.String(), "\x1b[J") {
 		t.Error("the first table erases what stood before it")
 	}
 	d.Live(live)

@@ -135,7 +135,7 @@ type rule struct {
 func (r rule) alpha() float64 { return float64(100-r.level) / 100 }
 
 func (r rule) looksAt(e *experiment) bool {
-	return r.looks > 0 && int(e.id)/len(shapes)%r.looks == 0
+	return r.looks > 0 && int(e.id-1)/len(shapes)%r.looks == 0
 }
 
 // allRules are all that are judged. At level 100 nothing is ever significant,

@@ -93,5 +93,14 @@ func (p *program) command() *cobra.Command {
 	}
 	root.AddCommand(p.generateCommand(), p.standardCommand(), p.peersCommand(), p.reportCommand())
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.AddCommand(p.benchCommand(), p.calibrateCommand())
 	return root
+}
+
+// noArgs refuses arguments of a command that has only flags.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usageError{fmt.Errorf("%s: unexpected %q", cmd.CommandPath(), args[0])}
+	}
+	return nil
 }

@@ -9,7 +9,6 @@ import (
 	"lifthouse/loadgen/bench"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 )
 
 const benchHelp = `Bench sends requests to a running server, whether or not earlier ones are answered, as many people do, and tells how
@@ -83,11 +82,6 @@ func (p *program) bench(ctx context.Context, o bench.Options, jsonFile, reportFi
 		err = errors.Join(err, drawErr, writeDrawn(reportFile, page))
 	}
 	return errors.Join(err, result.Err())
-}
-
-func isTerminal(w any) bool {
-	file, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(file.Fd()))
 }
 
 // writeJSON writes a result for programs.

@@ -82,7 +82,7 @@ func (p *program) calibrate(ctx context.Context, o *calibration.Options, store, 
 		return err
 	}
 	defer stop()
-	o.Progress = p.progress()
+	o.Progress = p.phases()
 	result, err := calibration.Run(ctx, system, o)
 	if err != nil {
 		return err
@@ -142,9 +142,9 @@ func serveForCalibration(ctx context.Context, s *opened.Store) (*calibration.Sys
 // progressEvery is how often a line tells of progress where no bar can.
 const progressEvery = 10 * time.Second
 
-// progress shows how far a phase is: a bar on a terminal, and elsewhere a line
+// phases shows how far a phase is: a bar on a terminal, and elsewhere a line
 // now and then.
-func (p *program) progress() func(phase string, done, of int) {
+func (p *program) phases() func(phase string, done, of int) {
 	var bar *progressbar.ProgressBar
 	terminal, current, last := isTerminal(p.err), "", time.Now()
 	return func(phase string, done, of int) {

@@ -301,11 +301,3 @@ func writeFile(path string, write func(io.Writer) error) error {
 	}
 	return errors.Join(write(file), file.Close())
 }
-
-// noArgs refuses arguments as a usage error.
-func noArgs(_ *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usageError{fmt.Errorf("unknown argument %q", args[0])}
-	}
-	return nil
-}

@@ -91,9 +91,8 @@ func (p *program) command() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(p.generateCommand(), p.standardCommand(), p.peersCommand(), p.reportCommand())
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(p.benchCommand(), p.calibrateCommand())
+	root.AddCommand(p.generateCommand(), p.standardCommand(), p.peersCommand(), p.benchCommand(), p.calibrateCommand(), p.reportCommand())
 	return root
 }
 

@@ -9,7 +9,7 @@ GOLANGCI_LINT_VERSION := v2.15.0
 # npm ci leaves this file; it is newer than the lock once the library is there.
 ENGINE := node_modules/.package-lock.json
 
-.PHONY: run build engine test test-long race lint format format-check tidy-check vet fuzz bench help
+.PHONY: run build engine test test-long race lint format format-check tidy-check vet fuzz bench benchmarks help
 
 # On a terminal Ctrl-C goes to the demo alone, in a job of its own, so that it ends in its own time and make with it.
 run: build ## build, make the demo store if need be, and serve it
@@ -54,6 +54,9 @@ fuzz: engine ## each fuzz target for a few seconds
 
 bench: engine ## benchmarks of statistics, engine and requests
 	go test -run '^$$' -bench . -benchmem ./...
+
+benchmarks: build ## BENCHMARKS.md, from the standard data set times SCALE, on a quiet machine
+	@SCALE=$(SCALE) bash .ci/benchmarks
 
 $(GOBIN)/golangci-lint:
 	@mkdir -p $(GOBIN)

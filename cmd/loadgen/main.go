@@ -92,5 +92,14 @@ func (p *program) command() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.AddCommand(p.generateCommand(), p.standardCommand(), p.peersCommand(), p.benchCommand(), p.calibrateCommand(), p.reportCommand())
 	return root
+}
+
+// noArgs refuses arguments of a command that has only flags.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usageError{fmt.Errorf("%s: unexpected %q", cmd.CommandPath(), args[0])}
+	}
+	return nil
 }

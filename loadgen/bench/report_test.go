@@ -1,0 +1,131 @@
+package bench
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"io"
+	"math"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// climbed is a ladder of three steps.
+func climbed() *Result {
+	r := &Result{URL: "http://127.0.0.1:8080", Mix: "dashboard=70,filtered=30", TargetP99: 50, Saturation: 15, Notes: []string{"a <note>"}, Generator: map[string]any{"cpus": 2, "os": "linux/amd64"}}
+	for i, rate := range []float64{10, 15, 22.5} {
+		m := newMeasured()
+		start := time.Now()
+		for n := range 1000 {
+			took := time.Duration((n+1)*(i+1)) * 40 * time.Microsecond
+			m.due(Dashboard, 0)
+			m.ended(Dashboard, answered{status: 200}, start, start.Add(took/4), start.Add(took))
+		}
+		m.due(Filtered, 0)
+		m.ended(Filtered, answered{status: 503}, start, start, start)
+		s := m.step(start, rate, time.Second)
+		s.Server = &Server{Cores: 1.5, ResidentBytes: 1 << 30, Results: map[string]float64{"hit": 3}}
+		if s.Why = missed(&s, 50*time.Millisecond); s.Why == "" {
+			s.Met = true
+		}
+		r.Steps = append(r.Steps, s)
+	}
+	return r
+}
+
+func TestPercentiles(t *testing.T) {
+	s := climbed().Steps[0] // 40 µs, 80 µs, … 40 ms
+	l := s.All.Latency
+	for name, pair := range map[string][2]float64{"p50": {l.P50, 20}, "p90": {l.P90, 36}, "p95": {l.P95, 38}, "p99": {l.P99, 39.6}, "p99.9": {l.P999, 39.96}, "max": {l.Max, 40}, "mean": {l.Mean, 20.02}, "service": {s.All.Service.P50, 15}} {
+		if math.Abs(pair[0]-pair[1]) > 0.002*pair[1] {
+			t.Errorf("%s = %g, want %g", name, pair[0], pair[1])
+		}
+	}
+	if !s.Met || s.All.Asked != 1001 || failures(&s.All) != 1 { // one failure in a thousand is allowed
+		t.Errorf("%+v", s.All)
+	}
+	if last := s.Curve[len(s.Curve)-1]; s.Curve[0].Share != 0 || last.Share < 0.999 || math.Abs(last.Milliseconds-40) > 0.1 {
+		t.Errorf("the curve ends at %+v", last)
+	}
+}
+
+var external = regexp.MustCompile(`(?i)<script|<link|<img|<iframe|@import|url\(['"]?[^#'"]|(src|href|srcset|action)\s*=\s*['"]?[^#'"]`)
+
+func TestTheReportNeedsNothingElse(t *testing.T) {
+	page, err := climbed().Report()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(page)
+	if found := external.FindString(text); found != "" {
+		t.Errorf("the page refers to something outside: %q", found)
+	}
+	for _, says := range []string{"Saturation: 15 requests", "a &lt;note&gt;", "(p99 118.", "22.5 requests a second", "99.9 %", "target of p99", "1.50 cores, 1024 MiB", "503: 1"} {
+		if !strings.Contains(text, says) {
+			t.Errorf("the page does not say %q", says)
+		}
+	}
+	if n := strings.Count(text, "<svg"); n != 2 {
+		t.Errorf("%d pictures, want the curves and the ladder", n)
+	}
+	for rest := text; strings.Contains(rest, "<svg"); {
+		_, rest, _ = strings.Cut(rest, "<svg")
+		picture, after, _ := strings.Cut(rest, "</svg>")
+		decoder := xml.NewDecoder(strings.NewReader("<svg" + picture + "</svg>"))
+		for {
+			if _, err := decoder.Token(); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				t.Fatal(err)
+			}
+		}
+		rest = after
+	}
+}
+
+func TestAReportOfNothingAnswered(t *testing.T) {
+	r := &Result{Steps: []Step{{Rate: 1, Why: "100.00 % failed or not sent"}}, TargetP99: 50}
+	page, err := r.Report()
+	if err != nil || strings.Contains(string(page), "<svg") || !strings.Contains(string(page), "No rate meets the target") {
+		t.Errorf("%v\n%s", err, page)
+	}
+}
+
+func TestDisplay(t *testing.T) {
+	r := climbed()
+	live := Live{Phase: "up", Rate: 15, Elapsed: time.Second, Of: time.Minute, All: r.Steps[0].All, Kinds: r.Steps[0].Kinds}
+	var plain, terminal strings.Builder
+	d := &Display{To: &plain}
+	d.Live(live)
+	d.Step(r.Steps[2], true)
+	d.Step(r.Steps[0], false)
+	d.End(r)
+	if strings.Contains(plain.String(), "\x1b") || strings.Count(strings.SplitN(plain.String(), "misses it", 2)[0], "\n") != 1 || !strings.Contains(plain.String(), "Saturation: 15 ") {
+		t.Errorf("not on a terminal:\n%s", plain.String())
+	}
+	d = &Display{To: &terminal, Terminal: true}
+	d.Live(live)
+	first := terminal.Len()
+	if strings.Contains(terminal.String(), "\x1b[J") {
+		t.Error("the first table erases what stood before it")
+	}
+	d.Live(live)
+	want := "\x1b[5A\x1b[J" // a title, a head, two kinds and all
+	if again := terminal.String()[first:]; !strings.HasPrefix(again, want) || strings.TrimPrefix(again, want) != terminal.String()[:first] {
+		t.Errorf("it is not drawn over: %q", again)
+	}
+}
+
+func TestTheFiguresAreJSON(t *testing.T) {
+	r := climbed()
+	text, err := json.Marshal(r)
+	var back Result
+	if err == nil {
+		err = json.Unmarshal(text, &back)
+	}
+	if err != nil || back.Steps[2].All.Latency != r.Steps[2].All.Latency || back.Saturation != 15 {
+		t.Error(err)
+	}
+}

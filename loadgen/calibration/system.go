@@ -1,0 +1,184 @@
+package calibration
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/valyala/fastjson"
+	"golang.org/x/sync/errgroup"
+
+	"lifthouse/schema/catalogue"
+)
+
+// System is what is judged: events go in and results come out over HTTP.
+type System struct {
+	URL    string
+	HTTP   *http.Client
+	Apply  func(context.Context, catalogue.File) error
+	Tokens func(context.Context) (Tokens, error) // called once the account and its website are declared
+
+	tokens Tokens
+}
+
+// Tokens are secrets of the account, to read, and of its website, to send.
+type Tokens struct{ Read, Ingest string }
+
+// The account and the website that the catalogue declares.
+const (
+	AccountID = 1
+	WebsiteID = 1
+)
+
+// bodySize is about how many bytes of events are sent at once.
+const bodySize = 2 << 20
+
+// send sends the events of all experiments, several at once.
+func (s *System) send(ctx context.Context, all []experiment, o *Options, p *progress) error {
+	var senders errgroup.Group
+	senders.SetLimit(o.Parallel)
+	failing, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	for next := 0; next < len(all); {
+		var body bytes.Buffer
+		lines, first := 0, next
+		for ; next < len(all) && body.Len() < bodySize; next++ {
+			lines += all[next].events(&body, o)
+		}
+		if failing.Err() != nil {
+			break
+		}
+		count := next - first
+		senders.Go(func() error {
+			err := s.post(failing, body.Bytes(), lines)
+			if err != nil {
+				cancel(err)
+			}
+			p.add(count)
+			return err
+		})
+	}
+	return errors.Join(senders.Wait(), ctx.Err())
+}
+
+// post stores the lines, all of them new.
+func (s *System) post(ctx context.Context, body []byte, lines int) error {
+	answer, err := s.do(ctx, http.MethodPost, "/events", s.tokens.Ingest, body)
+	if err != nil {
+		return err
+	}
+	if stored := fastjson.GetInt(answer, "stored"); stored != lines {
+		return fmt.Errorf("%d of %d events were stored; want a store that has none of them yet: %.300s", stored, lines, answer)
+	}
+	return nil
+}
+
+// report asks for an experiment's results, with a look at the end of each day.
+func (s *System) report(ctx context.Context, parser *fastjson.Parser, e *experiment, metric string, looks bool) (*reading, error) {
+	path := fmt.Sprintf("/v1/campaigns/%d/results?compareMetric=%s", e.id, metric)
+	if looks {
+		path += "&interval=day"
+	}
+	answer, err := s.do(ctx, http.MethodGet, path, s.tokens.Read, nil)
+	if err != nil {
+		return nil, err
+	}
+	body, err := parser.ParseBytes(answer)
+	if err != nil {
+		return nil, fmt.Errorf("GET %s: %w", path, err)
+	}
+	r := &reading{final: comparisonsOf(body.GetArray("variations"))}
+	for _, point := range body.GetArray("series") {
+		r.looks = append(r.looks, comparisonsOf(point.GetArray("variations")))
+	}
+	if len(r.final) != len(e.shape.shares)-1 {
+		return nil, fmt.Errorf("GET %s: %d comparisons, want %d", path, len(r.final), len(e.shape.shares)-1)
+	}
+	return r, nil
+}
+
+func (s *System) do(ctx context.Context, method, path, token string, body []byte) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, method, s.URL+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	request.Header.Set("Accept-Encoding", "identity") // from memory to memory
+	response, err := s.HTTP.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	answer, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s %s: %s: %.500s", method, path, response.Status, answer)
+	}
+	return answer, err
+}
+
+// reading is what one report says.
+type reading struct {
+	final []comparison   // by variation
+	looks [][]comparison // by day
+}
+
+// comparison is what a report says of one variation against control.
+type comparison struct {
+	variation                                   int
+	value                                       *float64 // difference
+	significant, decided                        bool     // decided: the verdict is better or worse
+	difference, improvement                     bounds
+	sequential                                  bool
+	sequentialDifference, sequentialImprovement bounds
+}
+
+// bounds are an interval's ends; nil is unbounded, and covers.
+type bounds [2]*float64
+
+func (b bounds) covers(truth float64) bool {
+	return (b[0] == nil || *b[0] <= truth) && (b[1] == nil || truth <= *b[1])
+}
+
+func comparisonsOf(variations []*fastjson.Value) []comparison {
+	var all []comparison
+	for _, v := range variations {
+		c := v.Get("comparison")
+		if c == nil || c.Type() != fastjson.TypeObject {
+			continue // control
+		}
+		verdict := string(c.GetStringBytes("verdict"))
+		all = append(all, comparison{
+			variation:             v.GetInt("id"),
+			value:                 numberOf(c.Get("difference", "value")),
+			significant:           c.GetBool("significant"),
+			decided:               verdict == "better" || verdict == "worse",
+			difference:            boundsOf(c.Get("difference", "interval")),
+			improvement:           boundsOf(c.Get("improvement", "interval")),
+			sequential:            c.GetBool("sequential", "significant"),
+			sequentialDifference:  boundsOf(c.Get("sequential", "difference")),
+			sequentialImprovement: boundsOf(c.Get("sequential", "improvement")),
+		})
+	}
+	return all
+}
+
+func numberOf(v *fastjson.Value) *float64 {
+	if v == nil {
+		return nil
+	}
+	number, err := v.Float64()
+	if err != nil {
+		return nil
+	}
+	return &number
+}
+
+func boundsOf(v *fastjson.Value) bounds {
+	if v == nil {
+		return bounds{}
+	}
+	return bounds{numberOf(v.Get("0")), numberOf(v.Get("1"))}
+}

@@ -1,0 +1,61 @@
+// Package loadgentest gives tests of load a server of the real API, on a store
+// of its own.
+package loadgentest
+
+import (
+	"context"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"lifthouse/api"
+	"lifthouse/engine"
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/ingest"
+	"lifthouse/schema/schematest"
+)
+
+// Server is a server of the API.
+type Server struct {
+	URL, AdminURL       string
+	Read, Ingest, Write string // tokens of the first account and website
+	Writer              *ingest.Writer
+	Catalogue           *catalogue.Catalogue
+}
+
+// Start serves a new store with the catalogue, whose first account has the
+// first website, until the test ends. The package's TestMain calls
+// schematest.Main.
+func Start(tb testing.TB, file catalogue.File) *Server {
+	tb.Helper()
+	conn := schematest.Open(tb)
+	c, err := catalogue.Open(tb.Context(), conn)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if _, err := c.Apply(tb.Context(), file, false); err != nil {
+		tb.Fatal(err)
+	}
+	e, w := engine.New(conn, c, engine.DefaultLimits), ingest.NewWriter(conn)
+	w.Alone()
+	w.AfterWrite(func(ctx context.Context) { _ = e.RefreshVersions(ctx) })
+	options := api.DefaultOptions
+	options.TokenRate = 0
+	options.StoreQueue, options.StoreWait = 1<<20, time.Hour // a slow machine refuses nothing
+	collector := ingest.NewCollector(tb.Context(), w, options.WaitingEvents)
+	handler := api.New(e, c, api.Intake{Collector: collector, Deliveries: ingest.NewDeliveries(conn), Rejects: ingest.NewRejects(conn), Times: ingest.DefaultTimes}, options)
+	served, admin := httptest.NewServer(handler), httptest.NewServer(handler.Admin())
+	tb.Cleanup(served.Close)
+	tb.Cleanup(admin.Close)
+	s := &Server{URL: served.URL, AdminURL: admin.URL, Writer: w, Catalogue: c}
+	account, website := file.Accounts[0].ID, file.Accounts[0].Websites[0].ID
+	token := func(website int64, scope catalogue.Scope) string {
+		secret, _, err := c.CreateToken(tb.Context(), catalogue.Token{AccountID: account, WebsiteID: website, Scopes: []catalogue.Scope{scope}})
+		if err != nil {
+			tb.Fatal(err)
+		}
+		return secret
+	}
+	s.Read, s.Ingest, s.Write = token(0, catalogue.ScopeRead), token(website, catalogue.ScopeIngest), token(0, catalogue.ScopeWrite)
+	return s
+}

@@ -127,7 +127,8 @@ func (p *process) sendAll(o *outbox, token string, senders *sync.WaitGroup) {
 
 // TestAKilledServerLosesAndDoublesNothing kills a server with SIGKILL while
 // events arrive over HTTP and from a file. What was not acknowledged is sent
-// again, and half of what was. In the end each event counts once.
+// again, and half of what was. In the end each event counts once, and in what
+// is settled too.
 func TestAKilledServerLosesAndDoublesNothing(t *testing.T) {
 	kills := 3
 	if os.Getenv("LIFTHOUSE_LONG") != "" {
@@ -157,7 +158,7 @@ func TestAKilledServerLosesAndDoublesNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(30, 9))
 	var o outbox
 	for range kills {
-		p := start(t, "serve", store)
+		p := start(t, "serve", "--settle-every=10ms", store)
 		var senders sync.WaitGroup
 		p.sendAll(&o, writes, &senders)
 		importing := begin(t, nil, nil, "import", file, store)
@@ -188,5 +189,8 @@ func TestAKilledServerLosesAndDoublesNothing(t *testing.T) {
 	}
 	must("import", file)
 	compareAll(t, p.results(reads), o.next, fromFile)
+	if out := must("settle", "--verify"); !strings.Contains(out, "campaign 1 of website 1: 3 reports are the same") {
+		t.Errorf("settled and not: %s", out)
+	}
 	p.interrupt()
 }

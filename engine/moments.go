@@ -72,6 +72,32 @@ func (m Moments) Merge(o Moments) Moments {
 	}
 }
 
+// less returns the moments of the visitors that are in m and not in o, who are
+// all in m.
+func (m Moments) less(o Moments) Moments {
+	return m.Merge(o.negated())
+}
+
+func (m Moments) negated() Moments {
+	return Moments{
+		Visitors: -m.Visitors, SinceShares: -m.SinceShares, Recent: -m.Recent, Views: -m.Views,
+		Actions: Actions{
+			Clicks: -m.Clicks, Submits: -m.Submits, Completions: -m.Completions, Conversions: -m.Conversions, Contacts: -m.Contacts,
+		},
+		Converted: -m.Converted, Completed: -m.Completed, Conversion: -m.Conversion,
+		Goals: negated(m.Goals), Value: m.Value.negated(), Profit: m.Profit.negated(), ExtraValue: m.ExtraValue.negated(),
+		ValueGoals: new(big.Int).Neg(m.ValueGoals),
+	}
+}
+
+func (a Amounts) negated() Amounts {
+	return Amounts{Sums: negated(a.Sums), Nonzero: -a.Nonzero, Negative: -a.Negative}
+}
+
+func negated(s stats.Sums) stats.Sums {
+	return stats.Sums{Sum: new(big.Int).Neg(s.Sum), Squares: new(big.Int).Neg(s.Squares)}
+}
+
 func (a Amounts) merge(o Amounts) Amounts {
 	return Amounts{Sums: a.Merge(o.Sums), Nonzero: a.Nonzero + o.Nonzero, Negative: a.Negative + o.Negative}
 }

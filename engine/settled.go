@@ -35,6 +35,7 @@ type settledSlots struct {
 	slots
 	Bucket bool
 	Window bool
+	Top    bool // only some values of the dimension
 }
 
 // settledColumn is where an attribute is.
@@ -50,7 +51,7 @@ func (p *Plan) facetFor(byDay, broken bool) *schema.Facet {
 	for i := range schema.Facets {
 		f := &schema.Facets[i]
 		tells := !slices.ContainsFunc(needed, func(column string) bool { return !f.Keeps(column) })
-		if tells && f.Day == byDay && (f.FirstDay || broken && len(p.Filters.Lists)+len(p.Filters.Texts) == 0) {
+		if tells && f.Day == byDay && !f.Rank && (f.FirstDay || broken && len(p.Filters.Lists)+len(p.Filters.Texts) == 0) {
 			return f
 		}
 	}
@@ -136,13 +137,13 @@ func (q *settledQuery) answer(ctx context.Context, from *store) (*settledAnswer,
 	}
 	var answer settledAnswer
 	var err error
-	if answer.rows, err = q.moments(ctx, from, facet, p.Dimension != ""); err != nil {
-		return nil, err
+	if facet.FirstDay {
+		answer.rows, err = q.moments(ctx, from, facet, p.Dimension != "")
+	} else {
+		answer.rows, answer.whole, err = q.top(ctx, from, facet, whole)
 	}
-	if !facet.FirstDay { // it does not tell how fast visitors come in
-		if answer.whole, err = q.moments(ctx, from, whole, false); err != nil {
-			return nil, err
-		}
+	if err != nil {
+		return nil, err
 	}
 	if p.Interval != "" {
 		if whole = p.facetFor(true, false); whole == nil {
@@ -161,6 +162,8 @@ type settledQuery struct {
 	state settledState
 	byDay bool // the window leaves something out
 	moved bool
+
+	values []string // of the dimension, that are asked for; nil: all
 }
 
 // settledRow is one line of an answer of sql/settled.sql.
@@ -188,6 +191,9 @@ func (q *settledQuery) compile(facet *schema.Facet, broken, bucketed bool) (*Que
 	query.visitorFilters(&p.Filters, &s.slots)
 	if broken {
 		s.Dimension = columns[string(p.Dimension)]
+		if s.Top = q.values != nil; s.Top {
+			query.Params = append(query.Params, Param{"top", q.values})
+		}
 	}
 	kinds := []string{string(schema.KindView), string(schema.KindGoal)}
 	if p.Subject.Kind == schema.SubjectWidget {
@@ -232,9 +238,15 @@ func (q *settledQuery) each(ctx context.Context, from *store, query *Query, add 
 		add(&r)
 		return nil
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
+	}
+	return q.sees(state)
+}
+
+// sees compares the state that a statement saw with the one before it.
+func (q *settledQuery) sees(state *settledState) error {
+	switch {
 	case state == nil || !state.complete || state.sharesSince != q.plan.SharesSince.UnixMilli():
 		return errUnsettled
 	case *state != q.state:
@@ -302,6 +314,68 @@ func (q *settledQuery) moments(ctx context.Context, from *store, facet *schema.F
 		}
 	}
 	return rows, err
+}
+
+// top reads the most visited values of a dimension that has very many, and
+// the whole; what the whole has more are the others. The facet does not tell
+// how fast visitors come in, the whole does.
+func (q *settledQuery) top(ctx context.Context, from *store, facet, whole *schema.Facet) (rows, all []row, err error) {
+	at := slices.IndexFunc(schema.Facets, func(f schema.Facet) bool { return f.Rank && slices.Equal(f.By, facet.By) })
+	if at < 0 {
+		return nil, nil, errUnsettled
+	}
+	if q.values, err = q.ranked(ctx, from, &schema.Facets[at]); err != nil {
+		return nil, nil, err
+	}
+	if all, err = q.moments(ctx, from, whole, false); err != nil {
+		return nil, nil, err
+	}
+	if rows, err = q.moments(ctx, from, facet, true); err != nil {
+		return nil, nil, err
+	}
+	for _, of := range all {
+		others := of
+		others.others, others.Recent = true, 0
+		for i := range rows {
+			if r := &rows[i]; r.variationID == of.variationID && r.crossover == of.crossover {
+				others.Moments = others.less(r.Moments)
+			}
+		}
+		if others.Visitors != 0 {
+			rows = append(rows, others)
+		}
+	}
+	return rows, all, nil
+}
+
+// ranked returns the most visited values of a dimension.
+func (q *settledQuery) ranked(ctx context.Context, from *store, facet *schema.Facet) ([]string, error) {
+	p := q.plan
+	query := &Query{Params: append(p.subjectParams(), Param{"generation", q.state.generation}, Param{"facet", facet.Name}, Param{"most", uint32(p.top + 1)})} //nolint:gosec // and the state
+	if err := query.render("settled_top.sql", slots{Dimension: columns[string(p.Dimension)]}); err != nil {
+		return nil, err
+	}
+	var values []string
+	var state *settledState
+	err := from.each(ctx, query, func(found driver.Rows) error {
+		var r settledState
+		var isState uint8
+		var value string
+		var visitors int64
+		if err := found.Scan(&isState, &value, &visitors, &r.sharesSince, &r.through, &r.newest); err != nil {
+			return err
+		}
+		if isState == 1 {
+			state = &settledState{q.state.generation, visitors == 1, r.sharesSince, r.through.UTC(), r.newest.UTC()}
+			return nil
+		}
+		values = append(values, value)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return values, q.sees(state)
 }
 
 func (q *settledQuery) steps(ctx context.Context, from *store, facet *schema.Facet) ([]step, error) {

@@ -26,12 +26,16 @@ type Facet struct {
 	By       []string // columns of the first view's attributes
 	FirstDay bool     // also by the day of the first view
 	Day      bool     // also by the day of the event
+	Rank     bool     // of views alone, and of all variations together: it tells which values have the most visitors
 }
 
-// Columns are those that the facet's cells tell, the kind of event, the
-// variation and whether a visitor saw several apart.
+// Columns are those that the facet's cells tell, the kind of event and the
+// goal apart.
 func (f *Facet) Columns() []string {
 	columns := slices.Clone(f.By)
+	if !f.Rank {
+		columns = append(columns, "variation_id", "crossover")
+	}
 	if f.FirstDay {
 		columns = append(columns, "first_day")
 	}
@@ -72,6 +76,7 @@ var Facets = []Facet{
 	{Name: "channel by day", By: []string{"channel"}, FirstDay: true, Day: true},
 	{Name: "country by day", By: []string{"country"}, FirstDay: true, Day: true},
 	{Name: "referrer", By: []string{"referrer"}},
+	{Name: "referrer, ranked", By: []string{"referrer"}, Rank: true},
 }
 
 // SettledAttributes are the columns that facets are made of.

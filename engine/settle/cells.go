@@ -49,10 +49,13 @@ func (c cells) add(p *person, sign int64) {
 		part := &p.parts[i]
 		for f := range schema.Facets {
 			facet := &schema.Facets[f]
-			if part.kind == seenKind && !facet.Day {
+			if part.kind == seenKind && !facet.Day || facet.Rank && part.kind != viewKind {
 				continue
 			}
 			at := cell{place: part.place, facet: f, variation: p.first.variation, crossover: p.crossover}
+			if facet.Rank {
+				at.variation, at.crossover = 0, false
+			}
 			if !facet.FirstDay {
 				at.firstDay = 0
 			}

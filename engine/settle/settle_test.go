@@ -72,7 +72,7 @@ func pick[T any](s *shop, from ...T) T { return from[s.IntN(len(from))] }
 // collides.
 func (s *shop) event() schema.Event {
 	e := schema.Event{
-		EventID: s.Uint64() % 100_000, WebsiteID: 1, VisitorID: s.Uint64N(60) << 58, VariationID: int64(s.IntN(2)),
+		EventID: s.Uint64() % 100_000, WebsiteID: 1, VisitorID: s.Uint64N(110) << 57, VariationID: int64(s.IntN(2)),
 		Time: start.Add(time.Duration(s.IntN(12)) * 12 * time.Hour), Subject: schema.SubjectCampaign, SubjectID: 12,
 		Attributes: schema.Attributes{
 			Device: pick(s, "mobile", "desktop", ""), Browser: pick(s, "chrome", "safari"), OS: pick(s, "ios", "linux"), Country: pick(s, "US", "FR", "DE", ""),

@@ -54,7 +54,7 @@ func newSlots() slots {
 // masks are what the function grouping says of each facet: of the columns, a
 // bit for each that it does not keep, the first the highest.
 func masks() (masks []uint64, names []string) {
-	columns := slices.Concat([]string{"first_day", "day"}, schema.SettledAttributes)
+	columns := slices.Concat([]string{"first_day", "day", "variation_id", "crossover"}, schema.SettledAttributes)
 	for i := range schema.Facets {
 		kept := schema.Facets[i].Columns()
 		var mask uint64

@@ -38,6 +38,9 @@ WHERE website_id = {website_id:Int64}
         OR event IN {kinds:Array(String)}
             AND goal_id = if(event = 'goal', {goal_id:Int64}, 0)
             AND ({{.Filters}})
+{{- if .Top}}
+            AND {{.Dimension}} IN {top:Array(String)}
+{{- end}}
 {{- if .Window}}
             AND day < toDate32({to:DateTime64(3, 'UTC')})
             AND (event = 'seen') = (first_day < toDate32({from:DateTime64(3, 'UTC')}))

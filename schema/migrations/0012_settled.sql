@@ -59,7 +59,8 @@ CREATE TABLE IF NOT EXISTS settled
     newest               SimpleAggregateFunction(max, DateTime64(3, 'UTC'))
 )
 ENGINE = AggregatingMergeTree
-PRIMARY KEY (website_id, subject, subject_id, experiment_id, generation, facet, event, goal_id, device, country)
+PRIMARY KEY (website_id, subject, subject_id, experiment_id, generation, facet, event, goal_id, device, country, channel, browser, os,
+    visitor_type, referrer)
 ORDER BY (website_id, subject, subject_id, experiment_id, generation, facet, event, goal_id, device, country, channel, browser, os,
     visitor_type, referrer, utm_source, utm_medium, utm_campaign, variation_id, crossover, first_day, day)
-SETTINGS index_granularity = 1024
+SETTINGS index_granularity = 256

@@ -118,7 +118,7 @@ WITH
 -- one row per facet and cell: the sums over its visitors
 SELECT
     {website_id:Int64}, {subject:String}, {subject_id:Int64}, {experiment_id:Int64}, {generation:UInt64},
-    transform(grouping(first_day, day, {{.Attributes}}), {masks:Array(UInt64)}, {facets:Array(String)}, '') AS facet,
+    transform(grouping(first_day, day, variation_id, crossover, {{.Attributes}}), {masks:Array(UInt64)}, {facets:Array(String)}, '') AS facet,
     event, goal_id, {{.Attributes}}, variation_id, crossover, first_day, day,
     sum(c.visitors)             AS visitors,
     sum(c.since_shares)         AS since_shares,
@@ -141,7 +141,8 @@ SELECT
     toDateTime64(0, 3, 'UTC')            AS newest
 FROM changes AS c
 GROUP BY GROUPING SETS ({{range $i, $set := .Sets}}{{if $i}},{{end}}
-    (event, goal_id, variation_id, crossover{{$set}}){{end}}
+    (event, goal_id{{$set}}){{end}}
 )
 HAVING (event != 'seen' OR endsWith(facet, ' by day'))
+    AND (event = 'view' OR NOT endsWith(facet, ', ranked'))
 SETTINGS max_insert_threads = 1, max_threads = {{.Threads}}, min_insert_block_size_rows = 4000000000, min_insert_block_size_bytes = 4000000000000, async_insert = 0

@@ -137,23 +137,26 @@ func (q *settledQuery) answer(ctx context.Context, from *store) (*settledAnswer,
 	}
 	var answer settledAnswer
 	var err error
-	if facet.FirstDay {
+	switch {
+	case p.Interval != "" && p.Dimension == "": // the steps add up to the rows
+		whole = nil
+	case facet.FirstDay:
 		answer.rows, err = q.moments(ctx, from, facet, p.Dimension != "")
-	} else {
+	default:
 		answer.rows, answer.whole, err = q.top(ctx, from, facet, whole)
 	}
-	if err != nil {
-		return nil, err
+	if err != nil || p.Interval == "" {
+		return &answer, err
 	}
-	if p.Interval != "" {
-		if whole = p.facetFor(true, false); whole == nil {
-			return nil, errUnsettled
-		}
-		if answer.steps, err = q.steps(ctx, from, whole); err != nil {
-			return nil, err
-		}
+	byDay := p.facetFor(true, false)
+	if byDay == nil {
+		return nil, errUnsettled
 	}
-	return &answer, nil
+	var rows []row
+	if answer.steps, rows, err = q.steps(ctx, from, byDay); whole == nil {
+		answer.rows = rows
+	}
+	return &answer, err
 }
 
 // settledQuery reads one generation, and notices when it moved meanwhile.
@@ -199,7 +202,7 @@ func (q *settledQuery) compile(facet *schema.Facet, broken, bucketed bool) (*Que
 	if p.Subject.Kind == schema.SubjectWidget {
 		kinds = append(kinds, string(schema.KindClick), string(schema.KindSubmit), string(schema.KindCompletion), string(schema.KindConversion), string(schema.KindContact))
 	}
-	if s.Window && !bucketed {
+	if s.Window {
 		kinds = append(kinds, string(kindSeen))
 	}
 	var goal int64
@@ -378,14 +381,25 @@ func (q *settledQuery) ranked(ctx context.Context, from *store, facet *schema.Fa
 	return values, q.sees(state)
 }
 
-func (q *settledQuery) steps(ctx context.Context, from *store, facet *schema.Facet) ([]step, error) {
+// steps are what each bucket adds, and the rows that they add up to.
+func (q *settledQuery) steps(ctx context.Context, from *store, facet *schema.Facet) ([]step, []row, error) {
 	cells, err := q.gather(ctx, from, facet, false, true)
-	steps := make([]step, 0, len(cells))
+	steps, sums := make([]step, 0, len(cells)), map[cellKey]Moments{}
 	for key, m := range cells {
-		steps = append(steps, step{key.bucket, row{variationID: key.variationID, crossover: key.crossover, Moments: *m}})
+		if !key.earlier {
+			steps = append(steps, step{key.bucket, row{variationID: key.variationID, crossover: key.crossover, Moments: *m}})
+		}
+		key.bucket = 0
+		sums[key] = sums[key].Merge(*m)
 	}
 	slices.SortFunc(steps, func(a, b step) int { return cmp.Compare(a.bucket, b.bucket) })
-	return steps, err
+	rows := make([]row, 0, len(sums))
+	for key, m := range sums {
+		if m.Visitors != 0 {
+			rows = append(rows, row{variationID: key.variationID, earlier: key.earlier, crossover: key.crossover, Moments: m})
+		}
+	}
+	return steps, rows, err
 }
 
 // Few is how many events a subject may have whose reports are counted from

@@ -123,21 +123,17 @@ func Settlements(ctx context.Context, conn driver.Conn) ([]Settlement, error) {
 	return all, rows.Err()
 }
 
-// InsertSettlements adds to the states of generations: of each, its events and
-// times, and with by 1 that it is complete, with -1 that it is not any more. All
-// of them are one insert, whole or not at all.
-func InsertSettlements(ctx context.Context, conn driver.Conn, states []Settlement, by []int64) error {
+// InsertSettlement says that a generation is complete, and how far it goes.
+func InsertSettlement(ctx context.Context, conn driver.Conn, s *Settlement) error {
 	batch, err := conn.PrepareBatch(ctx, `INSERT INTO settled (website_id, subject, subject_id, experiment_id, generation, facet, event, goal_id,
 		visitors, value, events, through, newest)`)
 	if err != nil {
 		return fmt.Errorf("note what is settled: %w", err)
 	}
 	defer func() { _ = batch.Close() }()
-	for i, s := range states {
-		if err := batch.Append(s.WebsiteID, string(s.Subject), s.SubjectID, s.ExperimentID, s.Generation, SettledState, "seen", int64(SettledLayout),
-			by[i], big.NewInt(s.SharesSince), int64(s.Events), s.Through, s.Newest); err != nil { //nolint:gosec // of events
-			return fmt.Errorf("note what is settled: %w", err)
-		}
+	if err := batch.Append(s.WebsiteID, string(s.Subject), s.SubjectID, s.ExperimentID, s.Generation, SettledState, "seen", int64(SettledLayout),
+		int64(1), big.NewInt(s.SharesSince), int64(s.Events), s.Through, s.Newest); err != nil { //nolint:gosec // of events
+		return fmt.Errorf("note what is settled: %w", err)
 	}
 	if err := batch.Send(); err != nil {
 		return fmt.Errorf("note what is settled: %w", err)
@@ -145,51 +141,62 @@ func InsertSettlements(ctx context.Context, conn driver.Conn, states []Settlemen
 	return nil
 }
 
-// RetireSettled has nobody read what is settled of the subjects any more, for
-// which of is true, and removes it. Whoever takes events out of the store calls
-// it before: sums keep what is gone. It says whether there was any.
-func RetireSettled(ctx context.Context, conn driver.Conn, of func(*Settlement) bool) (bool, error) {
-	all, err := Settlements(ctx, conn)
+// Generations returns all of which there are rows, complete or not, by the ids
+// of their partitions.
+func Generations(ctx context.Context, conn driver.Conn) (map[string]Settlement, error) {
+	rows, err := conn.Query(ctx, "SELECT DISTINCT partition_id FROM system.parts WHERE database = currentDatabase() AND table = 'settled' AND active AND rows > 0")
+	if err != nil {
+		return nil, fmt.Errorf("list what is settled: %w", err)
+	}
+	defer func() { _ = rows.Close() }()
+	all := map[string]Settlement{}
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, fmt.Errorf("list what is settled: %w", err)
+		}
+		var s Settlement
+		var subject int
+		if _, err := fmt.Sscanf(id, "%d-%d-%d-%d-%d", &s.WebsiteID, &subject, &s.SubjectID, &s.ExperimentID, &s.Generation); err != nil {
+			return nil, fmt.Errorf("list what is settled: partition %q: %w", id, err)
+		}
+		s.Subject = []Subject{SubjectNone, SubjectCampaign, SubjectWidget}[subject]
+		all[id] = s
+	}
+	return all, rows.Err()
+}
+
+// DropSettled removes all generations for which of is true, each at once: who
+// reads one has all of it, or finds that it has no state. Whoever takes events
+// out of the store calls it before, for sums keep what is gone. It says whether
+// there was any.
+func DropSettled(ctx context.Context, conn driver.Conn, of func(*Settlement) bool) (bool, error) {
+	all, err := Generations(ctx, conn)
 	if err != nil {
 		return false, err
 	}
-	var retired []Settlement
-	var by []int64
-	for _, s := range all {
-		if s.Complete && of(&s) {
-			retired, by = append(retired, s.Named()), append(by, -1)
+	dropped := false
+	for id, s := range all {
+		if !of(&s) {
+			continue
+		}
+		dropped = true
+		if err := conn.Exec(ctx, "ALTER TABLE settled DROP PARTITION ID {id:String}", clickhouse.Named("id", id)); err != nil {
+			return true, fmt.Errorf("remove what is settled: %w", err)
 		}
 	}
-	if len(retired) == 0 {
-		return false, nil
-	}
-	if err := InsertSettlements(ctx, conn, retired, by); err != nil {
-		return true, err
-	}
-	return true, DropSettled(ctx, conn, retired)
+	return dropped, nil
 }
 
-// Named is the generation without what is in it.
-func (s *Settlement) Named() Settlement {
-	none := time.UnixMilli(0).UTC() // the maxima stay
-	return Settlement{
-		WebsiteID: s.WebsiteID, Subject: s.Subject, SubjectID: s.SubjectID, ExperimentID: s.ExperimentID, Generation: s.Generation,
-		Through: none, Newest: none,
+// MergeSettled merges the parts of a generation, which makes it quick to read.
+func MergeSettled(ctx context.Context, conn driver.Conn, s *Settlement) error {
+	all, err := Generations(ctx, conn)
+	if err != nil {
+		return err
 	}
-}
-
-//go:embed drop_settled.sql
-var dropSettled string
-
-// DropSettled removes the sums of the generations given and of those before
-// them, which are not read any more. Their states stay, so that nobody takes
-// what is half removed for whole.
-func DropSettled(ctx context.Context, conn driver.Conn, retired []Settlement) error {
-	for _, s := range retired {
-		if err := conn.Exec(ctx, dropSettled,
-			clickhouse.Named("website_id", s.WebsiteID), clickhouse.Named("subject", string(s.Subject)), clickhouse.Named("subject_id", s.SubjectID),
-			clickhouse.Named("experiment_id", s.ExperimentID), clickhouse.Named("generation", s.Generation)); err != nil {
-			return fmt.Errorf("remove what was settled: %w", err)
+	for id, g := range all {
+		if g.WebsiteID == s.WebsiteID && g.Subject == s.Subject && g.SubjectID == s.SubjectID && g.ExperimentID == s.ExperimentID && g.Generation == s.Generation {
+			return conn.Exec(ctx, "OPTIMIZE TABLE settled PARTITION ID {id:String} FINAL", clickhouse.Named("id", id))
 		}
 	}
 	return nil

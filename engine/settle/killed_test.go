@@ -113,7 +113,7 @@ func TestAKilledEraserLeavesNothingWrong(t *testing.T) {
 // retire has the next settlement be a rebuild.
 func (s *shop) retire() {
 	s.t.Helper()
-	if _, err := schema.RetireSettled(s.t.Context(), s.conn, func(*schema.Settlement) bool { return true }); err != nil {
+	if _, err := schema.DropSettled(s.t.Context(), s.conn, func(*schema.Settlement) bool { return true }); err != nil {
 		s.t.Fatal(err)
 	}
 }

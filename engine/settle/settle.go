@@ -9,7 +9,7 @@
 // nothing to repair. A rebuild makes a new generation of a subject's sums in
 // several inserts, and then says in one that it stands in place of the last.
 // It is cheaper where many events came, and the answer to anything that
-// changed the past: see schema.RetireSettled.
+// changed the past: see schema.DropSettled.
 package settle
 
 import (
@@ -168,7 +168,8 @@ func (s *Settler) told(ctx context.Context, subject engine.Subject, err error) e
 	switch {
 	case errors.Is(err, errTooLarge), errors.As(err, &exception) && exception.Code == thrown:
 		s.refused[subject] = true
-		slog.WarnContext(ctx, "a subject is not settled; its reports are counted event by event", "subject", subject, "reason", err)
+		slog.WarnContext(ctx, "a subject is not settled; its reports are counted event by event", "subject", subject,
+			"reason", "a visitor's amounts are so large that their squares do not fit, or an attribute has the byte 0")
 		return nil
 	case err != nil:
 		return fmt.Errorf("settle %s %d of website %d: %w", subject.Kind, subject.ID, subject.WebsiteID, err)

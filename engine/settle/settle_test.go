@@ -3,6 +3,7 @@ package settle_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/big"
 	"math/rand/v2"
@@ -23,6 +24,11 @@ import (
 )
 
 func TestMain(m *testing.M) { schematest.Main(m) }
+	if os.Getenv("STD") != "" {
+		os.Exit(m.Run())
+	}
+	schematest.Main(m)
+}
 
 var start = time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 
@@ -349,4 +355,92 @@ func (s *shop) forget() {
 		s.t.Fatal(err)
 	}
 	s.sent = slices.DeleteFunc(s.sent, func(e schema.Event) bool { return e.Subject == schema.SubjectWidget })
+}
+
+// TestFreshReportsHaveEveryEvent asks between settlements: as of the last one,
+// and with all that came since.
+func TestFreshReportsHaveEveryEvent(t *testing.T) {
+	s := newShop(t, 7)
+	s.engine.SettleBy(s.settler.Settle)
+	s.more(100)
+	s.settle()
+	if err := s.engine.RefreshVersions(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r := engine.Request{AccountID: 1, SubjectID: 12, Metric: engine.ValuePerVisitor}
+	subject := engine.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12}
+	version := func() uint64 {
+		version, known := s.engine.Version(t.Context(), subject)
+		if !known {
+			t.Fatal("no version")
+		}
+		return version
+	}
+	first, path := s.body(r)
+	before := version()
+	s.more(100)
+	if err := s.engine.RefreshVersions(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if again, _ := s.body(r); path != engine.PathSettled || !bytes.Equal(first, again) || version() != before {
+		t.Errorf("%s: the report changed though nothing was settled", path)
+	}
+	r.Fresh = true
+	counted, path := s.body(r)
+	if path != engine.PathExact || bytes.Equal(first, counted) {
+		t.Errorf("%s: a fresh report is as of the last settlement", path)
+	}
+	r.Fresh = !s.engine.Freshen(t.Context(), subject)
+	settled, path := s.body(r)
+	if path != engine.PathSettled || !bytes.Equal(settled, counted) || version() == before {
+		t.Errorf("%s: settled for a fresh report\n got %.800s\nwant %.800s", path, settled, counted)
+	}
+	s.settle()
+	for _, of := range []engine.Subject{subject, {WebsiteID: 1, Kind: schema.SubjectWidget, ID: 3, ExperimentID: 5}} {
+		if n, err := s.engine.Verify(t.Context(), of); n == 0 || err != nil {
+			t.Errorf("%s: %d compared, %v", of, n, err)
+		}
+	}
+}
+
+// TestVerifyFindsWhatDiffers has somebody spoil the sums.
+func TestVerifyFindsWhatDiffers(t *testing.T) {
+	s := newShop(t, 8)
+	s.more(100)
+	s.settle()
+	if err := s.conn.Exec(t.Context(), "INSERT INTO settled SELECT * REPLACE (1 AS visitors) FROM settled WHERE facet = 'all' AND event = 'view' AND subject = 'campaign' LIMIT 1"); err != nil {
+		t.Fatal(err)
+	}
+	_, err := s.engine.Verify(t.Context(), engine.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12})
+	var differs *engine.DiffersError
+	if !errors.As(err, &differs) {
+		t.Fatalf("spoilt sums pass: %v", err)
+	}
+	if err := s.settler.Rebuild(t.Context(), func(engine.Subject, time.Duration, error) {}); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := s.engine.Verify(t.Context(), engine.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12}); n == 0 || err != nil {
+		t.Errorf("made anew: %d compared, %v", n, err)
+	}
+}
+
+// TestWhatCannotBeSettledIsCounted has amounts whose squares do not fit.
+func TestWhatCannotBeSettledIsCounted(t *testing.T) {
+	s := newShop(t, 9)
+	var events []schema.Event
+	for range 300 {
+		e := s.event()
+		e.VisitorID, e.Subject, e.SubjectID, e.ExperimentID = 5, schema.SubjectCampaign, 12, 0
+		if e.Kind != schema.KindView {
+			e.Kind, e.GoalID, e.Value = schema.KindGoal, 1, schema.MaxMoney*schema.MoneyScale
+		}
+		events = append(events, e)
+	}
+	s.write(events...)
+	s.settle()
+	s.more(10)
+	s.settle()
+	if _, path := s.body(engine.Request{AccountID: 1, SubjectID: 12, Metric: engine.ValuePerVisitor}); path != engine.PathExact {
+		t.Errorf("the report is %s", path)
+	}
 }

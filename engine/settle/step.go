@@ -232,28 +232,24 @@ func (s *Settler) rebuild(ctx context.Context, d *due, through time.Time) error 
 			return err
 		}
 	}
+	if err := schema.MergeSettled(ctx, s.conn, &next); err != nil {
+		return err
+	}
 	stands := false
 	err := s.writer.Pause(ctx, func() error {
-		if s.writer.Erasures() != erasures {
-			return nil // events went meanwhile, and may still be in the sums
+		stands = s.writer.Erasures() == erasures // else events went meanwhile, and may still be in the sums
+		if !stands {
+			return nil
 		}
-		stands = true
-		return s.stand(ctx, next, d.settled)
+		return schema.InsertSettlement(ctx, s.conn, &next)
 	})
 	if err != nil || !stands {
 		return err
 	}
-	next.Generation--
-	return schema.DropSettled(ctx, s.conn, []schema.Settlement{next})
-}
-
-// stand has a generation read, in place of the last one.
-func (s *Settler) stand(ctx context.Context, next schema.Settlement, last *schema.Settlement) error {
-	states, by := []schema.Settlement{next}, []int64{1}
-	if last != nil {
-		states, by = append(states, last.Named()), append(by, -1)
-	}
-	return schema.InsertSettlements(ctx, s.conn, states, by)
+	_, err = schema.DropSettled(ctx, s.conn, func(g *schema.Settlement) bool {
+		return g.WebsiteID == next.WebsiteID && g.Subject == next.Subject && g.SubjectID == next.SubjectID && g.ExperimentID == next.ExperimentID && g.Generation < next.Generation
+	})
+	return err
 }
 
 // lanes divides all visitors into ranges of their ids, hashes, of about

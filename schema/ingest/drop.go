@@ -55,7 +55,7 @@ func (w *Writer) CountSubjects(ctx context.Context, subjects []SubjectID) (map[S
 func (w *Writer) DropSubjects(ctx context.Context, subjects []SubjectID) error {
 	return w.Pause(ctx, func() error {
 		ctx := context.WithoutCancel(ctx) // half done, the counters would be wrong
-		if err := w.retire(ctx, func(s *schema.Settlement) bool {
+		if err := w.dropSettled(ctx, func(s *schema.Settlement) bool {
 			return slices.Contains(subjects, SubjectID{s.WebsiteID, s.Subject, s.SubjectID})
 		}); err != nil {
 			return err

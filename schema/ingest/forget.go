@@ -66,7 +66,7 @@ func (w *Writer) Forget(ctx context.Context, visitors []string, websites []int64
 		return Erased{}, fmt.Errorf("erase rejected lines: %w", err)
 	}
 	if found.Events > 0 {
-		if err := w.retireSettledOf(ctx, visitors, websites); err != nil {
+		if err := w.dropSettledOf(ctx, visitors, websites); err != nil {
 			return Erased{}, err
 		}
 		if err := w.conn.Exec(ctx, forget, namedVisitors(visitors, websites)...); err != nil {
@@ -80,8 +80,8 @@ func (w *Writer) Forget(ctx context.Context, visitors []string, websites []int64
 	return found, nil
 }
 
-// retireSettledOf retires the sums that the visitors are in.
-func (w *Writer) retireSettledOf(ctx context.Context, visitors []string, websites []int64) error {
+// dropSettledOf removes the sums that the visitors are in.
+func (w *Writer) dropSettledOf(ctx context.Context, visitors []string, websites []int64) error {
 	rows, err := w.conn.Query(ctx, forgottenSubjects, namedVisitors(visitors, websites)...)
 	if err != nil {
 		return fmt.Errorf("look up subjects of visitors: %w", err)
@@ -100,15 +100,15 @@ func (w *Writer) retireSettledOf(ctx context.Context, visitors []string, website
 	if err := rows.Err(); err != nil {
 		return fmt.Errorf("look up subjects of visitors: %w", err)
 	}
-	return w.retire(ctx, func(s *schema.Settlement) bool {
+	return w.dropSettled(ctx, func(s *schema.Settlement) bool {
 		return theirs[subject{s.WebsiteID, s.Subject, s.SubjectID, s.ExperimentID}]
 	})
 }
 
-// retire removes what is settled of subjects that are about to lose events.
-func (w *Writer) retire(ctx context.Context, of func(*schema.Settlement) bool) error {
+// dropSettled removes what is settled of subjects that are about to lose events.
+func (w *Writer) dropSettled(ctx context.Context, of func(*schema.Settlement) bool) error {
 	w.erasures.Add(1)
-	changed, err := schema.RetireSettled(ctx, w.conn, of)
+	changed, err := schema.DropSettled(ctx, w.conn, of)
 	if changed {
 		w.wrote(ctx)
 	}

@@ -8,9 +8,11 @@
 -- In event 'seen' a visitor stands once for each day after the first one with any event: first_day is then the last
 -- such day before it. goal_id 0 of 'goal' stands for all goals.
 --
--- facet 'state' says of a generation: visitors 1 that it is complete, and 0 that it is not or not any more; value, the
--- shares_since of the catalogue that it was made for, in milliseconds; goal_id, the layout; events, how many are in it;
--- through and newest, the last acceptance and the latest time of them.
+-- facet 'state' says of a generation: visitors 1 that it is complete; value, the shares_since of the catalogue that it was
+-- made for, in milliseconds; goal_id, the layout; events, how many are in it; through and newest, the last acceptance and
+-- the latest time of them.
+--
+-- A generation is a partition: it goes as a whole, and is merged by itself.
 --
 -- One insert of one block is one step, whole or not at all. Read it with sum() and max(), and with the state in the same
 -- statement.
@@ -59,6 +61,7 @@ CREATE TABLE IF NOT EXISTS settled
     newest               SimpleAggregateFunction(max, DateTime64(3, 'UTC'))
 )
 ENGINE = AggregatingMergeTree
+PARTITION BY (website_id, subject, subject_id, experiment_id, generation)
 PRIMARY KEY (website_id, subject, subject_id, experiment_id, generation, facet, event, goal_id, device, country, channel, browser, os,
     visitor_type, referrer)
 ORDER BY (website_id, subject, subject_id, experiment_id, generation, facet, event, goal_id, device, country, channel, browser, os,

@@ -126,7 +126,7 @@ CREATE TABLE settled (`website_id` Int64,
   `extra_value_nonzero` SimpleAggregateFunction(sum, Int64),
   `extra_value_negative` SimpleAggregateFunction(sum, Int64),
   `through` SimpleAggregateFunction(max, DateTime64(3, 'UTC')),
-  `newest` SimpleAggregateFunction(max, DateTime64(3, 'UTC'))) ENGINE = AggregatingMergeTree PRIMARY KEY (website_id, subject, subject_id, experiment_id, generation, facet, event, goal_id, device, country, channel, browser, os, visitor_type, referrer) ORDER BY (website_id, subject, subject_id, experiment_id, generation, facet, event, goal_id, device, country, channel, browser, os, visitor_type, referrer, utm_source, utm_medium, utm_campaign, variation_id, crossover, first_day, day) SETTINGS index_granularity = 256
+  `newest` SimpleAggregateFunction(max, DateTime64(3, 'UTC'))) ENGINE = AggregatingMergeTree PARTITION BY (website_id, subject, subject_id, experiment_id, generation) PRIMARY KEY (website_id, subject, subject_id, experiment_id, generation, facet, event, goal_id, device, country, channel, browser, os, visitor_type, referrer) ORDER BY (website_id, subject, subject_id, experiment_id, generation, facet, event, goal_id, device, country, channel, browser, os, visitor_type, referrer, utm_source, utm_medium, utm_campaign, variation_id, crossover, first_day, day) SETTINGS index_granularity = 256
 
 CREATE TABLE subject_stats (`website_id` Int64,
   `subject` Enum8('none' = 0, 'campaign' = 1, 'widget' = 2),

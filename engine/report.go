@@ -32,16 +32,12 @@ func (e *Engine) Report(ctx context.Context, r Request) (*Results, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, err := plan.moments(ctx, e.store)
+	rows, points, err := plan.answer(ctx, e.store)
 	if err != nil {
 		return nil, err
 	}
 	results := newResults(plan, rows)
-	if plan.Interval != "" {
-		if results.Series, err = plan.series(ctx, e.store); err != nil {
-			return nil, err
-		}
-	}
+	results.Series = points
 	return results, nil
 }
 

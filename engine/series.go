@@ -22,14 +22,41 @@ type step struct {
 	row
 }
 
+// answer returns the rows of the report, and the points of its series where one
+// is asked for. Few events are read once for both.
+func (p *Plan) answer(ctx context.Context, from *store) ([]row, []Point, error) {
+	if p.Interval != "" && p.Filters.ZScore == 0 && p.events <= fewEvents {
+		f, err := p.readFew(ctx, from)
+		if err != nil {
+			return nil, nil, err
+		}
+		points, err := p.points(ctx, from, f.steps())
+		return f.rows(), points, err
+	}
+	rows, err := p.moments(ctx, from)
+	if err != nil || p.Interval == "" {
+		return rows, nil, err
+	}
+	points, err := p.series(ctx, from)
+	return rows, points, err
+}
+
 // series answers the plan at the end of each bucket from the first visitor's
 // to that of the last event that counts. The last point is the report.
 func (p *Plan) series(ctx context.Context, from *store) ([]Point, error) {
 	plain := *p
 	plain.Outliers = nil // each point has its own
 	steps, err := plain.steps(ctx, from)
-	if err != nil || len(steps) == 0 {
-		return []Point{}, err
+	if err != nil {
+		return nil, err
+	}
+	return p.points(ctx, from, steps)
+}
+
+// points makes a point of each bucket, also where it adds nothing.
+func (p *Plan) points(ctx context.Context, from *store, steps []step) ([]Point, error) {
+	if len(steps) == 0 {
+		return []Point{}, nil
 	}
 	first, last := steps[0].bucket, steps[len(steps)-1].bucket
 	most := int64(mostPoints)

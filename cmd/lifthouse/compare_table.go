@@ -81,11 +81,11 @@ func newTable(q *engine.Question, a *engine.Answer, s screen) *table {
 // what a reader should know beside the numbers.
 func (t *table) String() string {
 	t.out.Reset()
-	for _, line := range wrapped(t.answer.Conclusion.Text, t.width) {
+	for _, line := range engine.Wrapped(t.answer.Conclusion.Text, t.width) {
 		t.line(t.paint(bold, line))
 	}
 	t.line("")
-	t.line(strings.Join(wrapped(t.subtitle(), t.width), "\n"))
+	t.line(strings.Join(engine.Wrapped(t.subtitle(), t.width), "\n"))
 	t.line("")
 	t.rows()
 	t.bars()
@@ -220,7 +220,7 @@ func (t *table) observed() []column {
 	for _, v := range t.answer.Variations {
 		visitors.cells = append(visitors.cells, engine.Grouped(v.Visitors))
 		value.cells = append(value.cells, optional(v.Value, write))
-		interval.cells = append(interval.cells, ranged(v.Interval, write))
+		interval.cells = append(interval.cells, engine.RangeInWords(v.Interval, write))
 	}
 	return []column{visitors, value, interval}
 }
@@ -266,18 +266,11 @@ func (t *table) compared() []column {
 			continue
 		}
 		lift.cells = append(lift.cells, optional(c.Improvement.Value, write))
-		interval.cells = append(interval.cells, ranged(c.Improvement.Interval, write))
-		verdict.cells = append(verdict.cells, verdictWords[c.Verdict])
+		interval.cells = append(interval.cells, engine.RangeInWords(c.Improvement.Interval, write))
+		verdict.cells = append(verdict.cells, engine.VerdictInWords(c.Verdict))
 		verdict.colours = append(verdict.colours, verdictColours[c.Verdict])
 	}
 	return slices.Concat([]column{lift, interval}, evidence, []column{verdict})
-}
-
-var verdictWords = map[stats.Verdict]string{
-	stats.VerdictBetter:           "better",
-	stats.VerdictWorse:            "worse",
-	stats.VerdictInconclusive:     "inconclusive",
-	stats.VerdictInsufficientData: "too few data",
 }
 
 var verdictColours = map[stats.Verdict]string{stats.VerdictBetter: green, stats.VerdictWorse: red}
@@ -317,19 +310,4 @@ func optional(x *float64, write func(float64) string) string {
 		return none
 	}
 	return write(*x)
-}
-
-// ranged writes an interval, of which an unbounded end is open.
-func ranged(in *engine.Bounds, write func(float64) string) string {
-	if in == nil || in[0] == nil && in[1] == nil {
-		return none
-	}
-	lower, upper := "(-∞", "∞)"
-	if in[0] != nil {
-		lower = "[" + write(*in[0])
-	}
-	if in[1] != nil {
-		upper = write(*in[1]) + "]"
-	}
-	return lower + ", " + upper
 }

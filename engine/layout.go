@@ -102,3 +102,28 @@ func RangeInWords(in *Bounds, write func(float64) string) string {
 	}
 	return lower + ", " + upper
 }
+
+// Of returns the estimate of a metric.
+func (m *Metrics) Of(metric Metric) Estimate {
+	switch metric {
+	case GoalConversionRate:
+		return m.GoalConversionRate
+	case ConversionRate:
+		return m.ConversionRate
+	case CompletionRate:
+		return m.CompletionRate
+	case GoalsPerVisitor:
+		return m.GoalsPerVisitor
+	case ValuePerVisitor:
+		return m.ValuePerVisitor
+	case ProfitPerVisitor:
+		return m.ProfitPerVisitor
+	case ExtraValuePerVisitor:
+		return m.ExtraValuePerVisitor
+	case AverageValue:
+	}
+	return m.AverageValue
+}
+
+// IsRate says whether a metric is a share of the visitors.
+func IsRate(m Metric) bool { return isRate[m] }

@@ -21,6 +21,14 @@ func (t *table) notes() {
 		notes = append(notes, t.shares())
 	}
 	notes = append(notes, t.sample())
+	t.listed(notes)
+}
+
+// listed writes notes, each on lines of its own.
+func (t *table) listed(notes []string) {
+	if len(notes) == 0 {
+		return
+	}
 	t.line("")
 	for _, note := range notes {
 		for i, line := range engine.Wrapped(note, t.width-len(gap)) {

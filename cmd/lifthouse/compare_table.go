@@ -16,14 +16,15 @@ import (
 
 // screen is what a table is drawn on.
 type screen struct {
-	width  int
-	colour bool
+	width, height int
+	colour        bool
 }
 
 const (
-	plainWidth = 80 // where there is no terminal
-	narrowest  = 60
-	widest     = 120
+	plainWidth  = 80 // where there is no terminal
+	plainHeight = 24
+	narrowest   = 60
+	widest      = 120
 )
 
 func (p *program) screen() screen {
@@ -31,10 +32,16 @@ func (p *program) screen() screen {
 		return screen{width: plainWidth}
 	}
 	// https://no-color.org
-	s := screen{width: plainWidth, colour: p.getenv("NO_COLOR") == "" && p.getenv("TERM") != "dumb"}
-	if width, _, err := term.GetSize(int(p.out.Fd())); err == nil && width > 0 {
-		s.width = min(max(width, narrowest), widest)
+	s := screen{width: plainWidth, height: plainHeight, colour: p.getenv("NO_COLOR") == "" && p.getenv("TERM") != "dumb"}
+	raw, err := p.out.SyscallConn() // Fd would make the file blocking
+	if err != nil {
+		return s
 	}
+	_ = raw.Control(func(fd uintptr) {
+		if width, height, err := term.GetSize(int(fd)); err == nil && width > 0 {
+			s.width, s.height = min(max(width, narrowest), widest), height
+		}
+	})
 	return s
 }
 
@@ -62,7 +69,9 @@ type table struct {
 	question *engine.Question
 	answer   *engine.Answer
 	labels   []string // of the variations
-	out      strings.Builder
+	// converted are their visitors who did; nil: not shown.
+	converted []int64
+	out       strings.Builder
 }
 
 func newTable(q *engine.Question, a *engine.Answer, s screen) *table {
@@ -222,7 +231,14 @@ func (t *table) observed() []column {
 		value.cells = append(value.cells, optional(v.Value, write))
 		interval.cells = append(interval.cells, engine.RangeInWords(v.Interval, write))
 	}
-	return []column{visitors, value, interval}
+	if t.converted == nil {
+		return []column{visitors, value, interval}
+	}
+	converted := column{title: "converted"}
+	for _, n := range t.converted {
+		converted.cells = append(converted.cells, engine.Grouped(n))
+	}
+	return []column{visitors, converted, value, interval}
 }
 
 // value writes rates in per cent and means as they are, with the decimals that

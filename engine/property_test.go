@@ -280,6 +280,7 @@ func compareWithFold(t *testing.T, from *store, owned *catalogue.Owned, events [
 	if _, err := json.Marshal(results); err != nil {
 		t.Errorf("results are no JSON: %v\n%s", err, plan)
 	}
+	checkForms(t, plan, results)
 	if plan.Interval != "" {
 		compareSeries(t, from, plan, results)
 	}

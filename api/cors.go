@@ -11,7 +11,7 @@ import (
 // read of an answer beside its body.
 const (
 	sentByPages = "Authorization, Accept, Cache-Control, Content-Encoding, Content-Type, Idempotency-Key, If-None-Match, X-Request-Id"
-	readByPages = "ETag, Link, Retry-After, Warning, WWW-Authenticate, X-Request-Id, X-Total-Count"
+	readByPages = "Content-Disposition, ETag, Link, Retry-After, Warning, WWW-Authenticate, X-Request-Id, X-Total-Count"
 )
 
 // shared lets pages of the configured origins read answers (CORS). Others get

@@ -54,8 +54,8 @@ func TestRoutesAndDocumentAreTheSame(t *testing.T) {
 			t.Errorf("%s is documented and not routed", route)
 		}
 	}
-	if n := len(slices.DeleteFunc(documented, func(route string) bool { return !strings.Contains(route, " /v1/") })); n != 16 {
-		t.Errorf("%d operations under /v1, want the contract's 16", n)
+	if n := len(slices.DeleteFunc(documented, func(route string) bool { return !strings.Contains(route, " /v1/") })); n != 16+3 {
+		t.Errorf("%d operations under /v1, want the contract's 16 and the 3 for pickers of filters", n)
 	}
 }
 
@@ -109,6 +109,7 @@ func TestDocsPageHasEverythingAndLoadsNothing(t *testing.T) {
 	if digest := sha256.Sum256([]byte(style)); !strings.Contains(response.Get("Content-Security-Policy"), "'sha256-"+base64.StdEncoding.EncodeToString(digest[:])+"'") {
 		t.Error("the policy does not allow the page's own style")
 	}
+	page = strings.ReplaceAll(page, "http://www.w3.org/2000/svg", "") // a name in an example, which nothing loads
 	for _, loads := range []string{"<script", "src=", "@import", "url(", "http://", "https://", `style="`} {
 		if strings.Contains(page, loads) {
 			t.Errorf("the page has %q", loads)

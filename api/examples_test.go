@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -90,17 +91,19 @@ func newExampleServer(t *testing.T) *server {
 }
 
 var (
-	exampleLine = regexp.MustCompile(`(?m)^( *)# example: (GET|POST) (\S+)(?: as (nobody|reader))?(?: ([a-z]+/[a-z]+))?\n *example: .*$`)
-	anInstant   = regexp.MustCompile(`"\d{4}-\d\d-\d\dT[\d:.]+Z"`)
+	exampleLine = regexp.MustCompile(`(?m)^( *)# example: (GET|POST) (\S+)(?: as (nobody|reader))?(?: ([a-z]+/[a-z+]+))?\n *example: .*$`)
+	anInstant   = regexp.MustCompile(`\d{4}-\d\d-\d\dT[\d:.]+Z`)
+	aMinute     = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d`)
 )
 
 // settled writes the instants of this run as one of long ago.
 func settled(body string, since time.Time) string {
-	return anInstant.ReplaceAllStringFunc(body, func(quoted string) string {
-		if at, err := time.Parse(time.RFC3339Nano, strings.Trim(quoted, `"`)); err == nil && at.After(since) {
-			return `"2025-06-01T09:00:00Z"`
+	body = aMinute.ReplaceAllString(body, "2025-06-01 09:00")
+	return anInstant.ReplaceAllStringFunc(body, func(text string) string {
+		if at, err := time.Parse(time.RFC3339Nano, text); err == nil && at.After(since) {
+			return "2025-06-01T09:00:00Z"
 		}
-		return quoted
+		return text
 	})
 }
 
@@ -121,8 +124,11 @@ func TestExamplesAreRealAnswers(t *testing.T) {
 		if part[5] != "" {
 			header.Set("Accept", part[5])
 		}
-		_, _, text := s.with(part[2], part[3], token, header)
+		response, _, text := s.with(part[2], part[3], token, header)
 		text = strings.TrimSpace(settled(text, since))
+		if !strings.Contains(response.Get("Content-Type"), "json") {
+			text = strconv.Quote(text)
+		}
 		marker, _, _ := strings.Cut(lines, "\n")
 		return marker + "\n" + part[1] + "example: " + text
 	})

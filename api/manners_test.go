@@ -137,7 +137,10 @@ func TestAcceptIsWeighed(t *testing.T) {
 		{list, "application/sql", ""},
 		{list, "*/*;q=0", ""},
 		{results, "application/json;q=2", ""},
-		{results, "text/csv", ""},
+		{results, "text/*", "text/csv; charset=utf-8"},
+		{results, "image/avif, image/*;q=0.8", "image/svg+xml; charset=utf-8"},
+		{results, "image/png", ""},
+		{list, "text/csv", ""},
 	} {
 		response, text := s.send(http.MethodGet, test.path, http.NoBody, s.withToken("Accept", test.accept)...)
 		if test.want == "" && (response.status != http.StatusNotAcceptable || !strings.Contains(text, "application/json")) {

@@ -16,7 +16,7 @@ const typeKey = "type"
 func negotiated(c *gin.Context, offers []string) error {
 	kind := preferred(c.Request.Header.Values("Accept"), offers)
 	if kind == "" {
-		return &problemError{&problem{Status: http.StatusNotAcceptable, Code: "not_acceptable", Detail: "have " + strings.Join(offers, " and ")}}
+		return &problemError{&problem{Status: http.StatusNotAcceptable, Code: "not_acceptable", Detail: "have " + strings.Join(offers, ", ")}}
 	}
 	c.Set(typeKey, kind)
 	return nil

@@ -95,7 +95,7 @@ func invalidProblem(invalid *engine.InvalidError) *problem {
 	p := &problem{Status: http.StatusBadRequest, Code: invalid.Code, Detail: "the request cannot be understood as it stands; nothing was done"}
 	for _, f := range invalid.Faults {
 		in := "query"
-		if f.Name == pathIDName || f.Name == experimentIDName {
+		if f.Name == pathIDName || f.Name == experimentIDName || f.Name == attributeName {
 			in = "path"
 		}
 		p.Errors = append(p.Errors, fault{in, f.Name, f.Value, f.Detail})

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -47,7 +48,7 @@ func (a *asker) request() ask {
 	if path.item.Post != nil {
 		method, operation = http.MethodPost, path.item.Post
 	}
-	target := strings.NewReplacer("{id}", a.idOf(path.template), "{experimentId}", "2").Replace(path.template)
+	target := a.target(path)
 	var query []string
 	for _, parameter := range operation.Parameters {
 		p := parameter.Value
@@ -62,6 +63,9 @@ func (a *asker) request() ask {
 	headers := []string{"Host: lifthouse", "Authorization: Bearer " + token}
 	if method == http.MethodGet && a.chance(20) {
 		method = http.MethodHead
+	}
+	if success := operation.Responses.Status(http.StatusOK); success != nil && a.chance(25) {
+		headers = append(headers, "Accept: "+pick(a, slices.Sorted(maps.Keys(success.Value.Content))...))
 	}
 	wrong := a.chance(40)
 	if wrong {
@@ -98,6 +102,15 @@ func (a *asker) events() string {
 			a.IntN(300), 1+a.IntN(9), a.IntN(50), a.IntN(2))
 	}
 	return lines.String()
+}
+
+// target is the path with ids of the store.
+func (a *asker) target(path documentedPath) string {
+	name := ""
+	if p := path.item.Parameters.GetByInAndName(openapi3.ParameterInPath, "name"); p != nil {
+		name = pick(a, p.Schema.Value.Enum...).(string)
+	}
+	return strings.NewReplacer("{id}", a.idOf(path.template), "{experimentId}", "2", "{name}", name).Replace(path.template)
 }
 
 func (a *asker) idOf(template string) string {
@@ -192,7 +205,7 @@ func (a *asker) mutated(operation *openapi3.Operation, method, target string, qu
 	case 7:
 		set("Authorization", pick(a, "", "Bearer", "Bearer ", "Basic eDp5", "Bearer lh_x", "Bearer "+strings.Repeat("a", 5000), "bearer "+a.tokens[0], "Bearer  "+a.tokens[0], "Bearer "+a.tokens[1], "Bearer "+a.tokens[2]))
 	case 8:
-		set("Accept", pick(a, "application/json", "*/*", "text/html", "image/png", "application/sql", "application/sql;q=0.5, */*;q=0.1", "application/*", ";;;", "\xff", "application/json;q=0"))
+		set("Accept", pick(a, "application/json", "*/*", "text/html", "text/csv", "text/*", "image/svg+xml", "image/*", "image/png", "application/sql", "application/sql;q=0.5, */*;q=0.1", "application/*", ";;;", "\xff", "application/json;q=0"))
 	case 9:
 		set(pick(a, "X-Request-Id", "If-None-Match", "Cache-Control", "Origin", "Range", "Content-Type", "Accept-Encoding", "If-Match", "If-Modified-Since", "Cookie", "X-Forwarded-For", "Access-Control-Request-Method"),
 			pick(a, "", "*", "a b", "no-cache", "https://evil.example", "https://shop.example.com", "bytes=0-1", "gzip", strings.Repeat("h", 3000), "\xfe", `W/"x"`, "null"))
@@ -314,7 +327,7 @@ func TestEachParameterWithEachWrongValue(t *testing.T) {
 		if path.item.Get == nil {
 			continue
 		}
-		target := strings.NewReplacer("{id}", a.idOf(path.template), "{experimentId}", "2").Replace(path.template)
+		target := a.target(path)
 		for _, parameter := range path.item.Get.Parameters {
 			p := parameter.Value
 			if of := p.Schema.Value; p.In != openapi3.ParameterInQuery || of.Type.Is("string") && of.Format == "" && of.Pattern == "" && len(of.Enum) == 0 {

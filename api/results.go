@@ -19,7 +19,11 @@ import (
 const (
 	typeJSON = "application/json"
 	typeSQL  = "application/sql"
+	typeCSV  = "text/csv"
+	typeSVG  = "image/svg+xml"
 )
+
+var resultTypes = []string{typeJSON, typeSQL, typeCSV, typeSVG}
 
 // results answers one of the operations that ask for a report.
 func (s *server) results(operation engine.Operation) func(*gin.Context) (any, error) {
@@ -44,7 +48,12 @@ func (s *server) results(operation engine.Operation) func(*gin.Context) (any, er
 		if err != nil {
 			return nil, err
 		}
-		return s.answered(c, asked)
+		asked.render = func(ctx context.Context) ([]byte, error) { return s.render(ctx, asked) }
+		ready, err := s.answered(c, asked)
+		if err == nil {
+			asked.present(c)
+		}
+		return ready, err
 	}
 }
 
@@ -55,6 +64,7 @@ type question struct {
 	subject   engine.Subject
 	catalogue uint64 // version of what the account owns
 	key       string // of all that the client decides; the account is in it
+	render    func(context.Context) ([]byte, error)
 }
 
 // newQuestion refuses what the catalogue does not have.
@@ -116,7 +126,7 @@ func (s *server) compute(ctx context.Context, q *question, is version) ([]byte, 
 	}
 	defer leave()
 	at := time.Now()
-	body, err := s.render(ctx, q)
+	body, err := q.render(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +143,35 @@ func (s *server) render(ctx context.Context, q *question) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	switch q.kind {
+	case typeCSV:
+		return report.CSV()
+	case typeSVG:
+		return report.ForestPlot()
+	}
 	return encode(report)
+}
+
+// extensions are those of the types that are kept as files.
+var extensions = map[string]string{typeCSV: "csv", typeSVG: "svg"}
+
+// present names an answer that is kept as a file, and takes from a picture
+// what a document that is opened by itself could do.
+func (q *question) present(c *gin.Context) {
+	extension := extensions[q.kind]
+	if extension == "" {
+		return
+	}
+	name := fmt.Sprintf("%s-%d", q.subject.Kind, q.subject.ID)
+	if q.subject.ExperimentID != 0 {
+		name += fmt.Sprintf("-experiment-%d", q.subject.ExperimentID)
+	}
+	how := "attachment"
+	if q.kind == typeSVG {
+		how = "inline"
+		c.Header("Content-Security-Policy", "sandbox")
+	}
+	c.Header("Content-Disposition", fmt.Sprintf(`%s; filename="%s-results.%s"`, how, name, extension))
 }
 
 // lastGood is the last good answer, marked as stale, where the store failed
@@ -152,8 +190,11 @@ func (s *server) lastGood(q *question, err error) (reply, error) {
 // markStale makes a body say that it is stale. In JSON the first such field is
 // the report's own: quotes in texts before it are escaped.
 func markStale(kind string, body []byte) []byte {
-	if kind == typeSQL {
+	switch kind {
+	case typeSQL:
 		return append([]byte("-- stale: the store does not answer\n"), body...)
+	case typeCSV, typeSVG:
+		return body // the Warning says it
 	}
 	return bytes.Replace(body, []byte(`"stale":false`), []byte(`"stale":true`), 1)
 }

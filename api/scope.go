@@ -26,12 +26,17 @@ func pathID(c *gin.Context, name string, before error) (int64, error) {
 	if id, ok := engine.ParseID(text); ok {
 		return id, before
 	}
-	faults := []engine.Fault{{Name: name, Value: text, Detail: "want a number, digits only"}}
+	return 0, joined(before, engine.Fault{Name: name, Value: text, Detail: "want a number, digits only"})
+}
+
+// joined puts a fault of the path before those found before.
+func joined(before error, fault engine.Fault) error {
+	faults := []engine.Fault{fault}
 	var invalid *engine.InvalidError
 	if errors.As(before, &invalid) {
 		faults = append(faults, invalid.Faults...)
 	}
-	return 0, &engine.InvalidError{Code: engine.InvalidParameter, Faults: faults}
+	return &engine.InvalidError{Code: engine.InvalidParameter, Faults: faults}
 }
 
 // searchedWebsite settles where an operation by id looks: on the website

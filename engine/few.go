@@ -70,11 +70,20 @@ type counting struct {
 // fewMoments reads the events themselves and counts them, to the same rows as
 // exactMoments.
 func (p *Plan) fewMoments(ctx context.Context, from *store) ([]row, error) {
+	f, err := p.readFew(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	return f.rows(), nil
+}
+
+// readFew reads the events, and what they say of each visitor.
+func (p *Plan) readFew(ctx context.Context, from *store) (*few, error) {
 	query, err := p.fewQuery()
 	if err != nil {
 		return nil, err
 	}
-	f := few{plan: p, from: p.from().UnixMilli(), to: p.to().UnixMilli(), events: make([]seen, 0, p.events)}
+	f := &few{plan: p, from: p.from().UnixMilli(), to: p.to().UnixMilli(), events: make([]seen, 0, p.events)}
 	e := seen{shows: true}
 	to := []any{&e.visitor, &e.at, &e.variationID, &e.kind, &e.value, &e.profit, &e.extra}
 	if p.shows() {
@@ -91,7 +100,7 @@ func (p *Plan) fewMoments(ctx context.Context, from *store) ([]row, error) {
 	f.know()
 	f.expose()
 	f.count()
-	return f.rows(), nil
+	return f, nil
 }
 
 func (p *Plan) shows() bool {
@@ -141,7 +150,7 @@ func (f *few) expose() {
 		}
 		v.crossover = v.crossover || e.variationID != v.variationID
 		if e.at < f.to {
-			v.views++
+			v.did(e)
 		}
 	}
 }
@@ -152,27 +161,45 @@ func (f *few) count() {
 	for i := range f.events {
 		e := &f.events[i]
 		v := &f.visitors[e.of]
-		if e.kind <= viewKind || v.first == nil || e.at < v.first.at || e.at >= f.to {
-			continue
-		}
-		switch e.kind {
-		case goalKind:
-			v.goals++
-			v.value += e.value
-			v.profit += e.profit
-			v.extra += e.extra
-		case clickKind:
-			v.Clicks++
-		case submitKind:
-			v.Submits++
-		case completionKind:
-			v.Completions++
-		case conversionKind:
-			v.Conversions++
-		case contactKind:
-			v.Contacts++
+		if e.kind > viewKind && f.counts(v, e) {
+			v.did(e)
 		}
 	}
+}
+
+// counts says whether an event that the report counts is one of the visitor
+// that it counts.
+func (f *few) counts(v *counting, e *seen) bool {
+	return v.first != nil && e.at >= v.first.at && e.at < f.to
+}
+
+// did counts an event in.
+func (v *counting) did(e *seen) {
+	switch e.kind {
+	case viewKind:
+		v.views++
+	case goalKind:
+		v.goals++
+		v.value += e.value
+		v.profit += e.profit
+		v.extra += e.extra
+	case clickKind:
+		v.Clicks++
+	case submitKind:
+		v.Submits++
+	case completionKind:
+		v.Completions++
+	case conversionKind:
+		v.Conversions++
+	case contactKind:
+		v.Contacts++
+	}
+}
+
+// seenInWindow says whether the report has the visitor, or tells that it was
+// exposed before.
+func (f *few) seenInWindow(v *counting) bool {
+	return v.first != nil && v.first.shows && v.first.at < f.to && v.lastSeen >= f.from
 }
 
 // rows sums the visitors who are in the report, or were seen in its window but
@@ -188,7 +215,7 @@ func (f *few) rows() []row {
 	recentFrom, recentTo := f.plan.recent()
 	for i := range f.visitors {
 		v := &f.visitors[i]
-		if v.first == nil || !v.first.shows || v.first.at >= f.to || v.lastSeen < f.from {
+		if !f.seenInWindow(v) {
 			continue
 		}
 		key := standing{v.first.variationID, v.first.dimension, v.first.at < f.from, v.crossover}

@@ -280,6 +280,7 @@ func compareWithFold(t *testing.T, from *store, owned *catalogue.Owned, events [
 	if _, err := json.Marshal(results); err != nil {
 		t.Errorf("results are no JSON: %v\n%s", err, plan)
 	}
+	checkForms(t, plan, results)
 	if plan.Interval != "" {
 		compareSeries(t, from, plan, results)
 	}
@@ -311,12 +312,22 @@ func compareTop(t *testing.T, from *store, plan Plan, exact []row) {
 }
 
 // compareSeries holds each point of a series against the report that ends
-// there.
+// there, and the one that is counted here against the store's.
 func compareSeries(t *testing.T, from *store, plan *Plan, whole *Results) {
 	t.Helper()
 	points, err := plan.series(t.Context(), from)
 	if err != nil {
 		fatal(t, err)
+	}
+	counted := *plan
+	counted.events = 0
+	rows, few, err := counted.answer(t.Context(), from)
+	if err != nil {
+		fatal(t, err)
+	}
+	compareVariations(t, plan.String()+"counted here", newResults(plan, rows, rows).Variations, whole.Variations)
+	if g, w := written(t, few), written(t, points); g != w {
+		t.Errorf("%s\ncounted here %s\nby the store %s", plan, g, w)
 	}
 	if len(points) == 0 {
 		if whole.Totals.Visitors > 0 {
@@ -343,17 +354,18 @@ func compareSeries(t *testing.T, from *store, plan *Plan, whole *Results) {
 
 func compareVariations(t *testing.T, where string, got, want []VariationResults) {
 	t.Helper()
-	g, err := json.Marshal(got)
-	if err != nil {
-		fatal(t, err)
-	}
-	w, err := json.Marshal(want)
-	if err != nil {
-		fatal(t, err)
-	}
-	if string(g) != string(w) {
+	if g, w := written(t, got), written(t, want); g != w {
 		t.Errorf("%s\n got %s\nwant %s", where, g, w)
 	}
+}
+
+func written(t *testing.T, value any) string {
+	t.Helper()
+	text, err := json.Marshal(value)
+	if err != nil {
+		fatal(t, err)
+	}
+	return string(text)
 }
 
 // compareOutliers holds the bounds against the definition: a value counts if

@@ -63,7 +63,7 @@ func (e *Engine) Report(ctx context.Context, r Request) (*Results, error) {
 	}
 	if answer, err := e.settled(ctx, plan); err == nil {
 		e.took(PathSettled)
-		return answer.results(plan)
+		return answer.results(ctx, plan, e.store)
 	} else if !errors.Is(err, errUnsettled) {
 		return nil, err
 	}
@@ -81,16 +81,12 @@ func (e *Engine) fromEvents(ctx context.Context, r Request) (*Results, error) {
 }
 
 func (p *Plan) fromEvents(ctx context.Context, from *store) (*Results, error) {
-	rows, err := p.moments(ctx, from)
+	rows, points, err := p.answer(ctx, from)
 	if err != nil {
 		return nil, err
 	}
 	results := newResults(p, rows, rows)
-	if p.Interval != "" {
-		if results.Series, err = p.series(ctx, from); err != nil {
-			return nil, err
-		}
-	}
+	results.Series = points
 	return results, nil
 }
 

@@ -22,43 +22,56 @@ type step struct {
 	row
 }
 
+// answer returns the rows of the report, and the points of its series where one
+// is asked for. Few events are read once for both.
+func (p *Plan) answer(ctx context.Context, from *store) ([]row, []Point, error) {
+	if p.Interval != "" && p.Filters.ZScore == 0 && p.events <= from.limits.few() {
+		f, err := p.readFew(ctx, from)
+		if err != nil {
+			return nil, nil, err
+		}
+		points, err := p.points(ctx, from, f.steps())
+		return f.rows(), points, err
+	}
+	rows, err := p.moments(ctx, from)
+	if err != nil || p.Interval == "" {
+		return rows, nil, err
+	}
+	points, err := p.series(ctx, from)
+	return rows, points, err
+}
+
 // series answers the plan at the end of each bucket from the first visitor's
 // to that of the last event that counts. The last point is the report.
 func (p *Plan) series(ctx context.Context, from *store) ([]Point, error) {
 	plain := *p
 	plain.Outliers = nil // each point has its own
 	steps, err := plain.steps(ctx, from)
-	if err != nil || len(steps) == 0 {
-		return []Point{}, err
-	}
-	if p.Filters.ZScore == 0 {
-		return p.points(steps)
-	}
-	first, last := steps[0].bucket, steps[len(steps)-1].bucket
-	if err := p.bound(last-first+1, mostZScorePoints); err != nil {
+	if err != nil {
 		return nil, err
 	}
-	return p.pointReports(ctx, from, first, last)
+	return p.points(ctx, from, steps)
 }
 
-// points are those that the steps add up to.
-func (p *Plan) points(steps []step) ([]Point, error) {
+// points makes a point of each bucket, also where it adds nothing.
+func (p *Plan) points(ctx context.Context, from *store, steps []step) ([]Point, error) {
 	if len(steps) == 0 {
 		return []Point{}, nil
 	}
-	if err := p.bound(steps[len(steps)-1].bucket-steps[0].bucket+1, mostPoints); err != nil {
-		return nil, err
+	first, last := steps[0].bucket, steps[len(steps)-1].bucket
+	most := int64(mostPoints)
+	if p.Filters.ZScore != 0 {
+		most = mostZScorePoints
+	}
+	if n := last - first + 1; n > most {
+		return nil, &InvalidError{Code: InvalidParameter, Faults: []Fault{
+			{paramInterval, string(p.Interval), fmt.Sprintf("would give %d points, want at most %d: choose a longer interval or a shorter window", n, most)},
+		}}
+	}
+	if p.Filters.ZScore != 0 {
+		return p.pointReports(ctx, from, first, last)
 	}
 	return p.cumulated(steps), nil
-}
-
-func (p *Plan) bound(n, most int64) error {
-	if n <= most {
-		return nil
-	}
-	return &InvalidError{Code: InvalidParameter, Faults: []Fault{
-		{paramInterval, string(p.Interval), fmt.Sprintf("would give %d points, want at most %d: choose a longer interval or a shorter window", n, most)},
-	}}
 }
 
 func (p *Plan) steps(ctx context.Context, from *store) ([]step, error) {

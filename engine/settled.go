@@ -115,7 +115,7 @@ func (p *Plan) settled(ctx context.Context, from *store, state settledState) (*s
 }
 
 // results makes the body.
-func (a *settledAnswer) results(p *Plan) (*Results, error) {
+func (a *settledAnswer) results(ctx context.Context, p *Plan, from *store) (*Results, error) {
 	whole := a.whole
 	if whole == nil {
 		whole = a.rows
@@ -123,7 +123,7 @@ func (a *settledAnswer) results(p *Plan) (*Results, error) {
 	results := newResults(p, a.rows, whole)
 	var err error
 	if p.Interval != "" {
-		results.Series, err = p.points(a.steps)
+		results.Series, err = p.points(ctx, from, a.steps)
 	}
 	return results, err
 }

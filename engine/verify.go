@@ -96,7 +96,7 @@ func (e *Engine) verifyOne(ctx context.Context, r Request) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		got, err := answer.results(plan)
+		got, err := answer.results(ctx, plan, e.store)
 		if err != nil {
 			return false, err
 		}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"math"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -14,9 +13,6 @@ type scale struct {
 	least, most float64
 	columns     int
 }
-
-// margin of the scale is left free at either side, where arrows point.
-const margin = 0.04
 
 // newScale spans zero, all observed lifts and all ends of their intervals, and
 // is false where there is nothing to draw.
@@ -37,20 +33,8 @@ func (t *table) newScale(columns int) (scale, bool) {
 			}
 		}
 	}
-	if len(lifts) == 0 {
-		return scale{}, false
-	}
-	s := scale{least: min(0, slices.Min(lifts)), most: max(0, slices.Max(lifts)), columns: columns}
-	const smallest = 1e-12 // no lift that a scale is worth drawing for
-	if s.most-s.least < smallest {
-		s.least, s.most = -0.01, 0.01
-	}
-	// Beyond this nothing but the sign can be drawn, and the span overflows.
-	const largest = 1e300
-	s.least, s.most = max(s.least, -largest), min(s.most, largest)
-	space := margin * (s.most - s.least)
-	s.least, s.most = s.least-space, s.most+space
-	return s, true
+	least, most, ok := engine.Span(lifts)
+	return scale{least, most, columns}, ok
 }
 
 // column returns where a lift is drawn.
@@ -117,8 +101,8 @@ const tickWidth = 12
 func (s scale) axis() (line, labels string) {
 	ruler := []rune(strings.Repeat("─", s.columns))
 	text := []rune(strings.Repeat(" ", s.columns))
-	step := niceStep((s.most - s.least) / math.Max(1, float64(s.columns/tickWidth)))
-	decimals := max(0, -int(math.Floor(math.Log10(step)+1e-9))-2)
+	step := engine.NiceStep((s.most - s.least) / math.Max(1, float64(s.columns/tickWidth)))
+	decimals := engine.StepDecimals(step)
 	free := 0 // the first column that a label may take
 	for k := math.Ceil(s.least/step) + 0; k*step <= s.most; k++ {
 		at := s.column(k * step)
@@ -126,7 +110,7 @@ func (s scale) axis() (line, labels string) {
 		if k == 0 {
 			ruler[at] = '┼'
 		}
-		label := []rune(engine.Percent(k*step, min(decimals, 9), k != 0))
+		label := []rune(engine.Percent(k*step, decimals, k != 0))
 		start := max(0, min(at-len(label)/2, s.columns-len(label)))
 		if start >= free {
 			copy(text[start:], label)
@@ -134,15 +118,4 @@ func (s scale) axis() (line, labels string) {
 		}
 	}
 	return string(ruler), string(text)
-}
-
-// niceStep returns the least of 1, 2 and 5 times a power of ten from x on.
-func niceStep(x float64) float64 {
-	power := math.Pow(10, math.Floor(math.Log10(x)))
-	for _, times := range []float64{1, 2, 5} {
-		if times*power >= x {
-			return times * power
-		}
-	}
-	return 10 * power
 }

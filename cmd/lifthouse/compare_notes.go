@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"lifthouse/engine"
 	"lifthouse/stats"
@@ -22,9 +21,17 @@ func (t *table) notes() {
 		notes = append(notes, t.shares())
 	}
 	notes = append(notes, t.sample())
+	t.listed(notes)
+}
+
+// listed writes notes, each on lines of its own.
+func (t *table) listed(notes []string) {
+	if len(notes) == 0 {
+		return
+	}
 	t.line("")
 	for _, note := range notes {
-		for i, line := range wrapped(note, t.width-len(gap)) {
+		for i, line := range engine.Wrapped(note, t.width-len(gap)) {
 			if i > 0 {
 				line = gap + line
 			}
@@ -114,25 +121,4 @@ func (t *table) sample() string {
 		text += ", enough for a lift of " + engine.Percent(*effect, engine.PercentDecimals(*effect), false)
 	}
 	return text + "."
-}
-
-// wrapped breaks a text into lines of this width.
-func wrapped(text string, width int) []string {
-	// A number keeps its unit.
-	const held = "\x00%"
-	text = strings.ReplaceAll(text, " %", held)
-	var lines []string
-	line := ""
-	for word := range strings.FieldsSeq(text) {
-		word = strings.ReplaceAll(word, held, " %")
-		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
-			lines = append(lines, line)
-			line = ""
-		}
-		if line != "" {
-			line += " "
-		}
-		line += word
-	}
-	return append(lines, line)
 }

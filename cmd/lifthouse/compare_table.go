@@ -16,14 +16,15 @@ import (
 
 // screen is what a table is drawn on.
 type screen struct {
-	width  int
-	colour bool
+	width, height int
+	colour        bool
 }
 
 const (
-	plainWidth = 80 // where there is no terminal
-	narrowest  = 60
-	widest     = 120
+	plainWidth  = 80 // where there is no terminal
+	plainHeight = 24
+	narrowest   = 60
+	widest      = 120
 )
 
 func (p *program) screen() screen {
@@ -31,10 +32,16 @@ func (p *program) screen() screen {
 		return screen{width: plainWidth}
 	}
 	// https://no-color.org
-	s := screen{width: plainWidth, colour: p.getenv("NO_COLOR") == "" && p.getenv("TERM") != "dumb"}
-	if width, _, err := term.GetSize(int(p.out.Fd())); err == nil && width > 0 {
-		s.width = min(max(width, narrowest), widest)
+	s := screen{width: plainWidth, height: plainHeight, colour: p.getenv("NO_COLOR") == "" && p.getenv("TERM") != "dumb"}
+	raw, err := p.out.SyscallConn() // Fd would make the file blocking
+	if err != nil {
+		return s
 	}
+	_ = raw.Control(func(fd uintptr) {
+		if width, height, err := term.GetSize(int(fd)); err == nil && width > 0 {
+			s.width, s.height = min(max(width, narrowest), widest), height
+		}
+	})
 	return s
 }
 
@@ -62,7 +69,9 @@ type table struct {
 	question *engine.Question
 	answer   *engine.Answer
 	labels   []string // of the variations
-	out      strings.Builder
+	// converted are their visitors who did; nil: not shown.
+	converted []int64
+	out       strings.Builder
 }
 
 func newTable(q *engine.Question, a *engine.Answer, s screen) *table {
@@ -81,11 +90,11 @@ func newTable(q *engine.Question, a *engine.Answer, s screen) *table {
 // what a reader should know beside the numbers.
 func (t *table) String() string {
 	t.out.Reset()
-	for _, line := range wrapped(t.answer.Conclusion.Text, t.width) {
+	for _, line := range engine.Wrapped(t.answer.Conclusion.Text, t.width) {
 		t.line(t.paint(bold, line))
 	}
 	t.line("")
-	t.line(strings.Join(wrapped(t.subtitle(), t.width), "\n"))
+	t.line(strings.Join(engine.Wrapped(t.subtitle(), t.width), "\n"))
 	t.line("")
 	t.rows()
 	t.bars()
@@ -220,9 +229,16 @@ func (t *table) observed() []column {
 	for _, v := range t.answer.Variations {
 		visitors.cells = append(visitors.cells, engine.Grouped(v.Visitors))
 		value.cells = append(value.cells, optional(v.Value, write))
-		interval.cells = append(interval.cells, ranged(v.Interval, write))
+		interval.cells = append(interval.cells, engine.RangeInWords(v.Interval, write))
 	}
-	return []column{visitors, value, interval}
+	if t.converted == nil {
+		return []column{visitors, value, interval}
+	}
+	converted := column{title: "converted"}
+	for _, n := range t.converted {
+		converted.cells = append(converted.cells, engine.Grouped(n))
+	}
+	return []column{visitors, converted, value, interval}
 }
 
 // value writes rates in per cent and means as they are, with the decimals that
@@ -266,18 +282,11 @@ func (t *table) compared() []column {
 			continue
 		}
 		lift.cells = append(lift.cells, optional(c.Improvement.Value, write))
-		interval.cells = append(interval.cells, ranged(c.Improvement.Interval, write))
-		verdict.cells = append(verdict.cells, verdictWords[c.Verdict])
+		interval.cells = append(interval.cells, engine.RangeInWords(c.Improvement.Interval, write))
+		verdict.cells = append(verdict.cells, engine.VerdictInWords(c.Verdict))
 		verdict.colours = append(verdict.colours, verdictColours[c.Verdict])
 	}
 	return slices.Concat([]column{lift, interval}, evidence, []column{verdict})
-}
-
-var verdictWords = map[stats.Verdict]string{
-	stats.VerdictBetter:           "better",
-	stats.VerdictWorse:            "worse",
-	stats.VerdictInconclusive:     "inconclusive",
-	stats.VerdictInsufficientData: "too few data",
 }
 
 var verdictColours = map[stats.Verdict]string{stats.VerdictBetter: green, stats.VerdictWorse: red}
@@ -317,19 +326,4 @@ func optional(x *float64, write func(float64) string) string {
 		return none
 	}
 	return write(*x)
-}
-
-// ranged writes an interval, of which an unbounded end is open.
-func ranged(in *engine.Bounds, write func(float64) string) string {
-	if in == nil || in[0] == nil && in[1] == nil {
-		return none
-	}
-	lower, upper := "(-∞", "∞)"
-	if in[0] != nil {
-		lower = "[" + write(*in[0])
-	}
-	if in[1] != nil {
-		upper = write(*in[1]) + "]"
-	}
-	return lower + ", " + upper
 }

@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -24,9 +25,14 @@ const socketName = "lifthouse.sock"
 // streams travel beside it as open files, so that output, progress and pipes
 // are the client's own.
 type errand struct {
-	Dir  string   `json:"dir"`
-	Args []string `json:"args"`
+	Dir  string            `json:"dir"`
+	Args []string          `json:"args"`
+	Env  map[string]string `json:"env"` // of errandEnv
 }
+
+// errandEnv are the variables that tell what the client's terminal shows; the
+// store and its settings are those of the process that carries out.
+var errandEnv = []string{"NO_COLOR", "TERM"}
 
 // outcome is the answer to an errand.
 type outcome struct {
@@ -49,7 +55,11 @@ func (p *program) delegate(ctx context.Context, socket string) (int, error) {
 	defer func() { _ = conn.Close() }()
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
-	text, err := json.Marshal(errand{p.dir, p.args})
+	e := errand{Dir: p.dir, Args: p.args, Env: map[string]string{}}
+	for _, name := range errandEnv {
+		e.Env[name] = p.getenv(name)
+	}
+	text, err := json.Marshal(e)
 	if err != nil {
 		return exitFailed, err
 	}
@@ -127,8 +137,13 @@ func carryOut(ctx context.Context, conn *net.UnixConn, s *store) error {
 		_, _ = io.Copy(io.Discard, conn)
 		cancel()
 	}()
-	noEnv := func(string) string { return "" }
-	p := &program{in: files[0], out: files[1], err: files[2], dir: e.Dir, args: e.Args, getenv: noEnv, running: s}
+	getenv := func(name string) string {
+		if slices.Contains(errandEnv, name) {
+			return e.Env[name]
+		}
+		return ""
+	}
+	p := &program{in: files[0], out: files[1], err: files[2], dir: e.Dir, args: e.Args, getenv: getenv, running: s}
 	code := p.run(ctx)
 	if ctx.Err() != nil {
 		return nil // nobody waits for it

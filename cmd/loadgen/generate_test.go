@@ -89,7 +89,7 @@ func TestGenerateRefusals(t *testing.T) {
 		"days: 0: want 1 to 3650":            {"generate", "--days", "0", "-o", "-"},
 		"--token: goes with --url":           {"generate", "--token", "lh_x", "-o", "-"},
 		"of the scope ingest for website 1":  {"generate", "--url", "http://127.0.0.1:1"},
-		`unexpected "x"`:               {"generate", "x"},
+		`unexpected "x"`:                     {"generate", "x"},
 		"unknown flag: --visitor":            {"generate", "--visitor", "1"},
 		"store \"x\": want embedded:DIR":     {"generate", "--store", "x"},
 		"--scale 0: want more than 0":        {"standard", "--store", "embedded:x", "--scale", "0"},

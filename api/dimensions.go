@@ -1,0 +1,56 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"lifthouse/engine"
+
+	"github.com/gin-gonic/gin"
+)
+
+// ofValues bounds the values of an attribute that one answer has.
+var ofValues = bounds{1000, 100}
+
+const attributeName = "name"
+
+// dimension answers with the observed values of an attribute.
+func (s *server) dimension(operation engine.Operation) func(*gin.Context) (any, error) {
+	return func(c *gin.Context) (any, error) {
+		p := engine.ReadParameters(c.Request.URL.RawQuery, websiteIDName, "limit")
+		request := engine.Request{Operation: operation, WebsiteID: p.ID(websiteIDName)}
+		most := p.Integer("limit", 1, ofValues.most, ofValues.otherwise)
+		err := p.Err()
+		attribute := c.Param(attributeName)
+		if all := engine.Attributes(); !slices.Contains(all, attribute) {
+			err = joined(err, engine.Fault{Name: attributeName, Value: attribute, Detail: "want one of " + strings.Join(all, ", ")})
+		}
+		request.SubjectID, err = pathID(c, pathIDName, err)
+		if operation == engine.ExperimentResults {
+			request.ExperimentID, err = pathID(c, experimentIDName, err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		owned, bound := s.owned(c)
+		if request.WebsiteID, err = searchedWebsite(owned, bound, request.WebsiteID); err != nil {
+			return nil, err
+		}
+		request.AccountID = owned.ID
+		asked, err := newQuestion(request, owned, typeJSON)
+		if err != nil {
+			return nil, err
+		}
+		asked.key = fmt.Sprintf("values of %s, %d, %s", attribute, most, asked.key)
+		asked.render = func(ctx context.Context) ([]byte, error) {
+			values, err := s.engine.Values(ctx, request, attribute, most)
+			if err != nil {
+				return nil, err
+			}
+			return encode(values)
+		}
+		return s.answered(c, asked)
+	}
+}

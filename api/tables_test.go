@@ -1,0 +1,277 @@
+package api_test
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"lifthouse/schema"
+)
+
+const oddShop = `
+accounts:
+  - id: 1
+    name: Shop
+    websites:
+      - id: 1
+        domain: shop.example.com
+        goals: [{id: 3, name: "@home, \"cheap\""}]
+        campaigns: [{id: 12, name: Odd, primaryGoalId: 3, controlShare: 50, variations: [{id: 1, name: "=1+1 <script>&", share: 100}]}]
+        widgets: [{id: 7, name: Newsletter, type: popup, variations: [{id: 1, name: "-Plain"}]}]
+`
+
+// newOddServer has visitors of campaign 12 on devices of odd names; a visitor
+// is what the first view shows.
+func newOddServer(t *testing.T) *server {
+	t.Helper()
+	s := newServer(t)
+	s.apply(oddShop)
+	var events []schema.Event
+	for visitor := range 300 {
+		name := fmt.Sprint("v", visitor)
+		view := at(visitor, name, int64(visitor%2), schema.KindView, 0)
+		view.Device = []string{"+phone", "tv", "", "tv"}[visitor%4]
+		again := at(visitor+1, name, int64(visitor%2), schema.KindView, 0)
+		again.Device = "later"
+		events = append(events, view, again)
+		if visitor%3 == 0 {
+			events = append(events, at(visitor+90, name, int64(visitor%2), schema.KindGoal, -12_345))
+		}
+	}
+	events = append(events, shown(0, "w", 0, 1, schema.KindView), shown(1, "w", 0, 1, schema.KindClick))
+	if _, err := s.writer.Write(t.Context(), events); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// as asks for results in another type.
+func (s *server) as(kind, path string) (answer, string) {
+	s.t.Helper()
+	response, text := s.send(http.MethodGet, path, http.NoBody, s.withToken("Accept", kind)...)
+	if response.status != http.StatusOK {
+		s.t.Fatalf("%s as %s: %d %s", path, kind, response.status, text)
+	}
+	return response, text
+}
+
+// table reads a CSV answer into a map for each row.
+func table(t *testing.T, text string) []map[string]string {
+	t.Helper()
+	records, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	if err != nil {
+		t.Fatalf("%v\n%.300s", err, text)
+	}
+	rows := make([]map[string]string, len(records)-1)
+	for i, record := range records[1:] {
+		rows[i] = map[string]string{}
+		for j, cell := range record {
+			rows[i][records[0][j]] = cell
+		}
+	}
+	return rows
+}
+
+// flat writes what a variation, or anything else of the JSON, has by the
+// columns' names.
+func flat(prefix string, value any, into map[string]string) {
+	switch value := value.(type) {
+	case map[string]any:
+		for name, field := range value {
+			flat(strings.TrimPrefix(prefix+"."+name, "."), field, into)
+		}
+	case []any:
+		if strings.HasSuffix(prefix, "easons") {
+			into[prefix] = strings.Trim(fmt.Sprint(value), "[]")
+			return
+		}
+		prefix = strings.TrimSuffix(prefix, ".interval")
+		if !strings.Contains(prefix, "sequential") {
+			prefix += ".interval"
+		}
+		flat(prefix+".lower", value[0], into)
+		flat(prefix+".upper", value[1], into)
+	case nil:
+		into[prefix] = ""
+	default:
+		into[prefix] = fmt.Sprint(value)
+	}
+}
+
+// TestCSVHasWhatTheJSONHas compares each field of each variation, of the whole
+// report, of each value and of each time.
+func TestCSVHasWhatTheJSONHas(t *testing.T) {
+	s := newOddServer(t)
+	for path, name := range map[string]string{
+		"/v1/campaigns/12/results?dimension=device&interval=hour": "campaign-12-results.csv",
+		"/v1/campaigns/12/results?filters%5Bdevice%5D=nothing":    "campaign-12-results.csv",
+		"/v1/widgets/7/results?interval=day":                      "widget-7-results.csv",
+	} {
+		response, text := s.as("text/csv", path)
+		if got := response.Get("Content-Disposition"); got != `attachment; filename="`+name+`"` || response.Get("Content-Type") != "text/csv; charset=utf-8" {
+			t.Errorf("%s: %s, %s", path, got, response.Get("Content-Type"))
+		}
+		rows := table(t, text)
+		_, body := s.as("application/json", path)
+		decoder := json.NewDecoder(strings.NewReader(body))
+		decoder.UseNumber()
+		var whole map[string]any
+		if err := decoder.Decode(&whole); err != nil {
+			t.Fatal(err)
+		}
+		compare := func(in map[string]any, value, time string) {
+			for _, v := range in["variations"].([]any) {
+				if len(rows) == 0 {
+					t.Fatalf("%s: no row for %v", path, v)
+				}
+				row := rows[0]
+				rows = rows[1:]
+				want := map[string]string{"breakdown.value": value, "series.time": time}
+				flat("", v, want)
+				for _, field := range []string{"campaignId", "goal", "dimension", "methodology", "dataThrough"} {
+					flat(field, whole[field], want)
+				}
+				for name, wanted := range want {
+					got, there := row[name]
+					if wanted == "" && !there { // an object, or an interval
+						for column, cell := range row {
+							if strings.HasPrefix(column, name+".") && cell != "" && !strings.HasSuffix(column, "eason") {
+								t.Errorf("%s, %s: %s = %q, of what is null", path, row["name"], column, cell)
+							}
+						}
+						continue
+					}
+					if strings.HasPrefix(got, "'") && strings.ContainsAny(got[1:2], "=+-@") {
+						got = got[1:]
+					}
+					if !there || got != wanted {
+						t.Errorf("%s, %s: %s = %q (%v), want %q", path, row["name"], name, got, there, wanted)
+					}
+				}
+			}
+		}
+		compare(whole, "", "")
+		cells, _ := whole["breakdown"].([]any)
+		for _, cell := range cells {
+			compare(cell.(map[string]any), cell.(map[string]any)["value"].(string), "")
+		}
+		points, _ := whole["series"].([]any)
+		for _, point := range points {
+			compare(point.(map[string]any), "", point.(map[string]any)["time"].(string))
+		}
+		if len(rows) != 0 {
+			t.Errorf("%s: %d rows more than variations", path, len(rows))
+		}
+	}
+}
+
+// TestNoTextOfACSVIsAFormula: numbers stay numbers.
+func TestNoTextOfACSVIsAFormula(t *testing.T) {
+	s := newOddServer(t)
+	_, text := s.as("text/csv", "/v1/campaigns/12/results?dimension=device")
+	rows := table(t, text)
+	var values []string
+	for _, row := range rows {
+		values = append(values, row["breakdown.value"])
+		if row["id"] == "1" && row["name"] != "'=1+1 <script>&" || row["goal.name"] != `'@home, "cheap"` {
+			t.Errorf("variation %q, goal %q: want an apostrophe before", row["name"], row["goal.name"])
+		}
+	}
+	if !slices.Contains(values, "'+phone") {
+		t.Errorf("values %q, want '+phone", values)
+	}
+	if v := rows[0]["value"]; !strings.HasPrefix(v, "-") {
+		t.Errorf("value %q, want a number below 0 as it is", v)
+	}
+}
+
+func TestForestPlotIsAPictureThatDoesNothing(t *testing.T) {
+	s := newOddServer(t)
+	for path, has := range map[string][]string{
+		"/v1/campaigns/12/results":                             {"=1+1 &lt;script&gt;&amp;", "improvement", "however often"},
+		"/v1/campaigns/12/results?dimension=device":            {"+phone", "(none)", "All visitors"},
+		"/v1/widgets/7/results":                                {"-Plain", "goal conversion rate", "nothing is compared"},
+		"/v1/campaigns/12/results?filters%5Bdevice%5D=nothing": {"=1+1", "too few data", "–"},
+	} {
+		response, text := s.as("image/svg+xml", path)
+		if response.Get("Content-Security-Policy") != "sandbox" || response.Get("X-Content-Type-Options") != "nosniff" ||
+			!strings.HasPrefix(response.Get("Content-Disposition"), "inline; filename=") || response.Get("Content-Type") != "image/svg+xml; charset=utf-8" {
+			t.Errorf("%s: %v", path, response.Header)
+		}
+		decoder := xml.NewDecoder(strings.NewReader(text))
+		for {
+			token, err := decoder.Token()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", path, err)
+			}
+			if start, ok := token.(xml.StartElement); ok && !slices.Contains([]string{"svg", "title", "rect", "text", "g", "line", "path", "circle"}, start.Name.Local) {
+				t.Errorf("%s: has an element %s", path, start.Name.Local)
+			}
+		}
+		for _, part := range has {
+			if !strings.Contains(text, part) {
+				t.Errorf("%s: has no %q\n%s", path, part, text)
+			}
+		}
+		if strings.Contains(text, "NaN") || strings.Contains(text, "Inf") {
+			t.Errorf("%s: draws what is no number\n%s", path, text)
+		}
+	}
+}
+
+func TestObservedValuesOfAnAttribute(t *testing.T) {
+	s := newOddServer(t)
+	for path, want := range map[string]string{
+		"/v1/campaigns/12/dimensions/device":         `"visitors":300,"distinctValues":3,"values":[{"value":"tv","visitors":150},{"value":"","visitors":75},{"value":"+phone","visitors":75}]}`,
+		"/v1/campaigns/12/dimensions/device?limit=1": `"visitors":300,"distinctValues":3,"values":[{"value":"tv","visitors":150}]}`,
+		"/v1/campaigns/12/dimensions/utmTerm":        `"visitors":300,"distinctValues":1,"values":[{"value":"","visitors":300}]}`,
+		"/v1/widgets/7/dimensions/visitorType":       `"visitors":1,"distinctValues":1,`,
+	} {
+		response, _, text := s.do("GET", path, s.token)
+		if response.status != http.StatusOK || !strings.Contains(text, want) {
+			t.Errorf("%s = %d %s, want %s", path, response.status, text, want)
+		}
+		if response, _ := s.send(http.MethodGet, path, http.NoBody, s.withToken("If-None-Match", response.Get("ETag"))...); response.status != http.StatusNotModified {
+			t.Errorf("%s: asked again %d, want 304", path, response.status)
+		}
+	}
+	for path, want := range map[string]struct {
+		status int
+		says   string
+	}{
+		"/v1/campaigns/12/dimensions/colour":             {400, `"in":"path","name":"name","value":"colour","detail":"want one of browser, channel`},
+		"/v1/campaigns/x/dimensions/Device?limit=0&a=1":  {400, `"in":"query","name":"limit"`},
+		"/v1/campaigns/99/dimensions/device":             {404, "there is no campaign 99"},
+		"/v1/campaigns/12/dimensions/device?websiteId=9": {404, "there is no website 9"},
+		"/v1/widgets/7/experiments/5/dimensions/device":  {404, "there is no experiment 5"},
+	} {
+		response, body, text := s.do("GET", path, s.token)
+		if response.status != want.status || !strings.Contains(text, want.says) {
+			t.Errorf("%s = %d %s, want %d %s", path, response.status, text, want.status, want.says)
+		}
+		if faults, _ := body["errors"].([]any); strings.Contains(path, "/x/") && len(faults) != 4 {
+			t.Errorf("%s: %d faults, want all four", path, len(faults))
+		}
+	}
+	if response, _, _ := s.do("GET", "/v1/campaigns/12/dimensions/device", ""); response.status != http.StatusUnauthorized {
+		t.Errorf("without a token: %d", response.status)
+	}
+	event := at(400, "new", 0, schema.KindView, 0)
+	event.Device = "watch"
+	if _, err := s.writer.Write(t.Context(), []schema.Event{event}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, text := s.do("GET", "/v1/campaigns/12/dimensions/device", s.token); !strings.Contains(text, `"visitors":301`) {
+		t.Errorf("after another visitor: %s", text)
+	}
+}

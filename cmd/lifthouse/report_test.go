@@ -1,0 +1,222 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"lifthouse/engine"
+)
+
+func thirtyHouse(t *testing.T) *house {
+	t.Helper()
+	h := newHouse(t)
+	h.must("apply", "-f", "testdata/thirty.catalog.yaml")
+	h.must("import", "testdata/thirty.ndjson")
+	return h
+}
+
+var acceptedAt = regexp.MustCompile(`data through \S+ \S+`)
+
+func TestReportTable(t *testing.T) {
+	const want = `
+There are not enough data for a verdict: there are too few visitors (a verdict
+needs 100 in each variation).
+
+Campaign 1 · goal Purchase · goal conversion rate · frequentist, 95 % · 10
+visitors · data through T
+
+variation  visitors  converted    rate     95 % interval
+Control           6          2  33.3 %   [9.7 %, 70.0 %]
+New               4          3  75.0 %  [30.1 %, 95.4 %]
+
+variation    lift    95 % interval       p  always-valid p  verdict
+New        +125 %  [-39 %, +786 %]  0.2207          0.9962  too few data
+
+New         ├──┼────────●───────────────────────────────────────────────────┤
+lift     ──────┼──────────────┴───────────────┴───────────────┴───────────────┴─
+              0 %          +200 %          +400 %          +600 %         +800 %
+
+Variation New: there are too few visitors (a verdict needs 100 in each
+  variation).
+p holds for one look at the planned end, the always-valid p however often one
+  looks.
+Warning: 15.4 % of the visitors saw more than one variation
+Warning: events name variations that the campaign does not have; their
+  visitors are in no variation here
+Sample: 1,633 visitors are needed; these are 1 % of them.
+
+By device
+
+variation          visitors  converted     rate      95 % interval
+mobile · Control          4          2   50.0 %   [15.0 %, 85.0 %]
+mobile · New              3          2   66.7 %   [20.8 %, 93.9 %]
+desktop · Control         2          0    0.0 %    [0.0 %, 65.8 %]
+desktop · New             1          1  100.0 %  [20.7 %, 100.0 %]
+
+variation           lift    95 % interval       p  always-valid p  verdict
+mobile · New       +33 %  [-69 %, +455 %]  0.6831          1.0000  too few data
+desktop · New          –       [-48 %, ∞)  0.1573          0.9976  too few data
+
+mobile · New         ├───────┼──●────────────────────────────────────────────┤
+desktop · New          ├─────┼─────────────────────────────────────────────────▶
+lift               ──────────┼────────────────────┴────────────────────┴────────
+                            0 %                +200 %               +400 %
+`
+	h := thirtyHouse(t)
+	got := acceptedAt.ReplaceAllString(h.must("report", "campaign", "1", "--dimension", "device", "--table"), "data through T")
+	if got != want[1:] {
+		t.Errorf("the table is\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestReportForms: into a pipe the answer is JSON, and CSV is what the API
+// gives.
+func TestReportForms(t *testing.T) {
+	h := thirtyHouse(t)
+	h.token = strings.TrimSpace(h.must("token", "create"))
+	var r engine.Results
+	for _, args := range [][]string{{}, {"--json"}} {
+		if err := json.Unmarshal([]byte(h.must(append([]string{"report", "campaign", "1"}, args...)...)), &r); err != nil || r.Totals.Visitors != 10 {
+			t.Errorf("%q: %d visitors, %v; want 10", args, r.Totals.Visitors, err)
+		}
+	}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, h.url+"/v1/campaigns/1/results?dimension=device&interval=day", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header = http.Header{"Authorization": {"Bearer " + h.token}, "Accept": {"text/csv"}}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	var fromAPI strings.Builder
+	if _, err := bufio.NewReader(response.Body).WriteTo(&fromAPI); err != nil {
+		t.Fatal(err)
+	}
+	if got := h.must("report", "campaign", "1", "--dimension=device", "--interval=day", "--csv"); got != fromAPI.String() || strings.Count(got, "\n") < 8 {
+		t.Errorf("--csv has\n%.300s\nthe API\n%.300s", got, fromAPI.String())
+	}
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"--csv", "--json"}, exitUsage, "--json and --csv: want one of them"},
+		{[]string{"--csv", "--watch", "--every=10ms"}, exitUsage, "--watch shows a table or JSON, not --csv or --sql\nreport: --every 10ms: want at least 1s"},
+		{[]string{"--dimension=colour"}, exitUsage, "want one of device"},
+	} {
+		if code, out, complaints := h.run(append([]string{"report", "campaign", "1"}, c.args...)...); code != c.code || !strings.Contains(complaints, c.want) {
+			t.Errorf("%q: exit %d, %s%s; want %d and %s", c.args, code, out, complaints, c.code, c.want)
+		}
+	}
+}
+
+// TestReportTableHoldsAnyName: what somebody declared or sent does not move
+// the cursor, and no line is wider than the screen.
+func TestReportTableHoldsAnyName(t *testing.T) {
+	h := thirtyHouse(t)
+	var r engine.Results
+	if err := json.Unmarshal([]byte(h.must("report", "campaign", "1", "--dimension", "device")), &r); err != nil {
+		t.Fatal(err)
+	}
+	odd := "\x1b[31mred\r\n" + strings.Repeat("wide ", 30)
+	r.Variations[1].Name, r.Breakdown[0].Value, r.Breakdown[0].Variations[1].Name, r.Goal.Name = odd, odd, odd, odd
+	r.Conclusion.Text = odd + r.Conclusion.Text
+	for _, width := range []int{narrowest, plainWidth, widest} {
+		text := drawReport(&r, screen{width: width})
+		for line := range strings.Lines(text) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width {
+				t.Errorf("a line of %d letters on a screen of %d: %q", n, width, line)
+			}
+		}
+		if strings.ContainsAny(text, "\x1b\r") {
+			t.Errorf("it moves the cursor: %q", text)
+		}
+	}
+	if text := drawReport(&r, screen{width: plainWidth, colour: true}); !strings.Contains(text, bold+"By device"+plain) {
+		t.Errorf("no colour in\n%s", text)
+	}
+}
+
+// TestWidgetTableComparesNothing has a table without lifts.
+func TestWidgetTableComparesNothing(t *testing.T) {
+	h := newHouse(t)
+	file := t.TempDir() + "/catalog.yaml"
+	if err := os.WriteFile(file, []byte(operatedCatalogue), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h.must("apply", "-f", file)
+	text := h.must("report", "widget", "7", "--table")
+	if !strings.Contains(text, "nothing is compared") || !strings.Contains(text, "Plain") || strings.Contains(text, "lift") {
+		t.Errorf("%s", text)
+	}
+	if text := h.must("report", "experiment", "7/2", "--table"); !strings.Contains(text, "Widget 7, experiment 2") || !strings.Contains(text, "too few data") {
+		t.Errorf("%s", text)
+	}
+}
+
+// TestFrameFitsTheTerminal: nothing scrolls, and each line is cleared to its
+// end.
+func TestFrameFitsTheTerminal(t *testing.T) {
+	for _, c := range []struct {
+		height int
+		want   string
+	}{
+		{24, holdBack + toTheTop + "a" + clearLine + "\nb" + clearLine + "\nc" + clearLine + "\n" + clearLine + "\nfoot" + clearLine + "\n" + clearBelow + letGo},
+		{5, holdBack + toTheTop + "a" + clearLine + "\nb" + clearLine + "\n" + clearLine + "\n1 more lines: a taller terminal shows them · foot" + clearLine + "\n" + clearBelow + letGo},
+	} {
+		got := frame("a\nb\nc\n", "foot", c.height)
+		if got != c.want || strings.Count(got, "\n") >= c.height {
+			t.Errorf("of height %d: %q, want %q", c.height, got, c.want)
+		}
+	}
+}
+
+// TestReportWatchesThroughTheSocket sees what a served store takes meanwhile,
+// and ends well when it is interrupted.
+func TestReportWatchesThroughTheSocket(t *testing.T) {
+	server, _, store := serving(t)
+	read, write := pipe(t)
+	watch := begin(t, nil, write, "report", "campaign", "1", "--watch", "--every=1s", store)
+	_ = write.Close()
+	lines := bufio.NewReader(read)
+	visitors := func() int64 {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			t.Fatalf("it ended: %v", err)
+		}
+		var r engine.Results
+		if err := json.Unmarshal(line, &r); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		return r.Totals.Visitors
+	}
+	if n := visitors(); n != 0 {
+		t.Errorf("%d visitors of an empty store", n)
+	}
+	if code, _, complaints := other(t, nil, "import", "testdata/thirty.ndjson", store); code != exitOK {
+		t.Fatal(complaints)
+	}
+	for n := visitors(); n != 10; n = visitors() { // it may have looked before
+		if n != 0 {
+			t.Fatalf("%d visitors, want 10", n)
+		}
+	}
+	if err := watch.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := watch.Wait(); err != nil {
+		t.Errorf("interrupted, it ends with %v, want exit 0", err)
+	}
+	server.interrupt()
+	if code, _, complaints := other(t, nil, "report", "campaign", "1", "--watch", store); code != exitFailed || !strings.Contains(complaints, "this store is not served") {
+		t.Errorf("not served: exit %d, %s", code, complaints)
+	}
+}

@@ -1,0 +1,172 @@
+package engine
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// csvColumn is one of the table that CSV writes: a place in the body, of the
+// report, the row's cell, its point or its variation.
+type csvColumn struct {
+	name string
+	in   func(*csvRow) map[string]any
+	path []string
+}
+
+// csvRow is where its cells come from; a row of the whole report has an empty
+// cell and an empty point.
+type csvRow struct {
+	report, concluded, cell, point, variation map[string]any
+}
+
+var csvColumns = slices.Concat(
+	columnsIn(func(r *csvRow) map[string]any { return r.report }, "",
+		"campaignId", "widgetId", "experimentId", "goal.id", "goal.name", "compareMetric", "methodology", "significanceLevel",
+		"dimension", "window.from", "window.to", "dataThrough"),
+	columnsIn(func(r *csvRow) map[string]any { return r.cell }, "breakdown.", "value"),
+	columnsIn(func(r *csvRow) map[string]any { return r.point }, "series.", "time"),
+	columnsIn(func(r *csvRow) map[string]any { return r.variation }, "", variationPaths()...),
+	columnsIn(func(r *csvRow) map[string]any { return r.concluded }, "", "conclusion.status", "conclusion.variationId"),
+)
+
+func columnsIn(in func(*csvRow) map[string]any, prefix string, paths ...string) []csvColumn {
+	columns := make([]csvColumn, len(paths))
+	for i, path := range paths {
+		columns[i] = csvColumn{prefix + path, in, strings.Split(path, ".")}
+	}
+	return columns
+}
+
+func variationPaths() []string {
+	paths := []string{
+		"id", "name", "control", "share", "visitors", "views", "convertedVisitors", "goalsReached", "value", "profit", "extraValue",
+		"clicks", "submits", "completions", "conversions", "contacts",
+	}
+	of := func(prefix string, names ...string) {
+		for _, name := range names {
+			paths = append(paths, prefix+name)
+		}
+	}
+	for _, metric := range []string{
+		"goalConversionRate", "conversionRate", "completionRate", "goalsPerVisitor",
+		"valuePerVisitor", "profitPerVisitor", "extraValuePerVisitor", "averageValue",
+	} {
+		of("metrics."+metric+".", "value", "standardError", "interval.lower", "interval.upper", "reason")
+	}
+	of("comparison.difference.", "value", "interval.lower", "interval.upper", "reason")
+	of("comparison.improvement.", "value", "interval.lower", "interval.upper", "reason")
+	of("comparison.frequentist.", "test", "statistic", "degreesOfFreedom", "pValue", "adjustedPValue", "correction", "reason")
+	of("comparison.sequential.", "pValue", "difference.lower", "difference.upper", "improvement.lower", "improvement.upper", "significant", "reason", "improvementReason")
+	of("comparison.bayesian.", "chanceToBeatControl", "chanceToBeBest", "expectedLoss", "expectedLossControl", "reason")
+	of("comparison.", "significant", "verdict", "reasons")
+	return paths
+}
+
+// CSV writes the results as a table: a row for each variation of the report,
+// then of each value of the dimension, then of each time of the series. The
+// columns are always the same ones; names and numbers are those of the JSON,
+// of which the table is made.
+func (r *Results) CSV() ([]byte, error) {
+	body, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	report := map[string]any{}
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.UseNumber() // digits stay as they are
+	if err := decoder.Decode(&report); err != nil {
+		return nil, err
+	}
+	var text bytes.Buffer
+	table := csv.NewWriter(&text)
+	record := make([]string, len(csvColumns))
+	for i, c := range csvColumns {
+		record[i] = c.name
+	}
+	_ = table.Write(record) // into memory; an error shows when all is written
+	for _, row := range csvRows(report) {
+		for i, c := range csvColumns {
+			record[i] = csvCell(at(c.in(&row), c.path))
+		}
+		_ = table.Write(record)
+	}
+	table.Flush()
+	return text.Bytes(), table.Error()
+}
+
+func csvRows(report map[string]any) []csvRow {
+	var rows []csvRow
+	add := func(of map[string]any, row csvRow) {
+		row.report = report
+		variations, _ := of["variations"].([]any)
+		for _, v := range variations {
+			row.variation, _ = v.(map[string]any)
+			rows = append(rows, row)
+		}
+	}
+	add(report, csvRow{concluded: report})
+	cells, _ := report["breakdown"].([]any)
+	for _, c := range cells {
+		cell, _ := c.(map[string]any)
+		add(cell, csvRow{concluded: cell, cell: cell})
+	}
+	points, _ := report["series"].([]any)
+	for _, p := range points {
+		point, _ := p.(map[string]any)
+		add(point, csvRow{point: point})
+	}
+	return rows
+}
+
+// at follows a path; the ends of an interval are called lower and upper.
+func at(from map[string]any, path []string) any {
+	var found any = from
+	for _, name := range path {
+		switch in := found.(type) {
+		case map[string]any:
+			found = in[name]
+		case []any:
+			end := 0
+			if name == "upper" {
+				end = 1
+			}
+			found = in[end]
+		default:
+			return nil
+		}
+	}
+	return found
+}
+
+func csvCell(value any) string {
+	switch value := value.(type) {
+	case json.Number:
+		return value.String()
+	case bool:
+		if value {
+			return "true"
+		}
+		return "false"
+	case string:
+		return disarmed(value)
+	case []any:
+		words := make([]string, len(value))
+		for i := range value {
+			words[i] = csvCell(value[i])
+		}
+		return strings.Join(words, " ")
+	}
+	return ""
+}
+
+// disarmed keeps a spreadsheet from taking a text for a formula: names and
+// values of attributes are whatever somebody sent.
+func disarmed(text string) string {
+	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
+		return "'" + text
+	}
+	return text
+}

@@ -1,0 +1,326 @@
+package engine
+
+import (
+	"bytes"
+	_ "embed" // the picture's template
+	"encoding/xml"
+	"fmt"
+	"math"
+	"strings"
+	"text/template"
+
+	"lifthouse/stats"
+)
+
+//go:embed forest.svg
+var forestSVG string
+
+// forestTemplate escapes every text: names come from whoever declares them or
+// sends events.
+var forestTemplate = template.Must(template.New("").Funcs(template.FuncMap{
+	"text": func(text string) (string, error) {
+		var b strings.Builder
+		err := xml.EscapeText(&b, []byte(text))
+		return b.String(), err
+	},
+	"px": func(x float64) string { return fmt.Sprintf("%.1f", x) },
+}).Parse(forestSVG))
+
+// The sizes of a forest plot, in pixels, and of its texts, in letters.
+const (
+	forestWidth   = 960
+	forestIndent  = 20
+	forestLeft    = 310 // of the scale
+	forestRight   = 600
+	forestRow     = 26
+	forestLetters = 105 // of a line
+	forestLabel   = 26
+	forestTicks   = 5
+)
+
+// The colours tell better from worse to the colour-blind too.
+const (
+	forestBetter = "#0072b2"
+	forestWorse  = "#b34700"
+	forestOther  = "#59636e"
+)
+
+// forest is a plot as its template writes it. Y of a text is its baseline.
+type forest struct {
+	Summary, ValueHead          string
+	Width, Height               int
+	HeadY, Top, Bottom, TickY   int
+	VisitorsX, ValueX, VerdictX int
+	Lines                       []forestText
+	Ticks                       []forestTick
+	Rows                        []forestDrawn
+	Legend                      []forestText
+	least, most                 float64
+	next                        int // y of what comes next
+	results                     *Results
+	write                       func(float64) string
+}
+
+type forestText struct {
+	Text         string
+	Y            int
+	Bold         bool
+	LineY, Thick int // of a legend
+}
+
+type forestTick struct {
+	X     float64
+	Label string
+	Zero  bool
+}
+
+type forestDrawn struct {
+	Heading                                 bool
+	Label, Visitors, Value, Verdict, Colour string
+	Indent, Y, TextY                        int
+	Bars                                    []forestBar
+	HasPoint                                bool
+	Point                                   float64
+}
+
+type forestBar struct {
+	From, To            float64
+	OpenLeft, OpenRight bool
+	Y, Thick            int
+	Colour              string
+}
+
+// effect is a row of the plot before it is drawn; one without an estimate is a
+// heading.
+type effect struct {
+	label    string
+	visitors int64
+	estimate *Effect
+	always   *Bounds // whose interval holds however often one looks
+	verdict  stats.Verdict
+}
+
+// ForestPlot draws the improvements of the report, and of each value of its
+// dimension, with their intervals, as SVG. Where nothing is compared it draws
+// the variations' goal conversion rates.
+func (r *Results) ForestPlot() ([]byte, error) {
+	effects := r.effects()
+	f := &forest{
+		results: r, Width: forestWidth, VisitorsX: forestLeft - 20, ValueX: forestRight + 20, VerdictX: forestWidth - forestIndent,
+		ValueHead: "improvement", Summary: r.headline(),
+	}
+	if r.CompareMetric == nil {
+		f.ValueHead = MetricInWords(GoalConversionRate)
+	}
+	f.scale(effects)
+	f.texts()
+	f.HeadY = f.next
+	f.next += 10
+	f.Top = f.next
+	for _, e := range effects {
+		f.row(e)
+	}
+	f.Bottom = f.next + 4
+	f.TickY = f.Bottom + 18
+	f.ticks()
+	f.next = f.TickY + 28
+	f.legend()
+	f.Height = f.next
+	var svg bytes.Buffer
+	err := forestTemplate.Execute(&svg, f)
+	return svg.Bytes(), err
+}
+
+// headline is the conclusion, or what the report is of.
+func (r *Results) headline() string {
+	if r.Conclusion != nil {
+		return r.Conclusion.Text
+	}
+	return fmt.Sprintf("What the variations of widget %d gathered; nothing is compared.", r.WidgetID)
+}
+
+// Subtitle says in a line what the numbers are of.
+func (r *Results) Subtitle() string {
+	var parts []string
+	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+	switch {
+	case r.CampaignID != 0:
+		add("Campaign %d", r.CampaignID)
+	case r.ExperimentID != 0:
+		add("Widget %d, experiment %d", r.WidgetID, r.ExperimentID)
+	default:
+		add("Widget %d", r.WidgetID)
+	}
+	if r.Goal != nil {
+		add("goal %s", r.Goal.Name)
+	}
+	if r.CompareMetric != nil {
+		add("%s", MetricInWords(*r.CompareMetric))
+	}
+	add("%s, %d %%", r.Methodology, r.SignificanceLevel)
+	add("%s visitors", Grouped(r.Totals.Visitors))
+	if len(r.Filters) > 0 {
+		add("filtered")
+	}
+	if r.Window.From != nil {
+		add("from %s", formatInstant(*r.Window.From))
+	}
+	if r.Window.To != nil {
+		add("until %s", formatInstant(*r.Window.To))
+	}
+	if r.DataThrough != nil {
+		add("data through %s", r.DataThrough.UTC().Format("2006-01-02 15:04"))
+	}
+	return strings.Join(parts, " · ")
+}
+
+func (r *Results) effects() []effect {
+	var effects []effect
+	add := func(heading string, c *Cell) {
+		if heading != "" {
+			effects = append(effects, effect{label: heading, visitors: c.Totals.Visitors})
+		}
+		for i := range c.Variations {
+			v := &c.Variations[i]
+			e := effect{label: v.Name, visitors: v.Visitors}
+			switch rate := &v.Metrics.GoalConversionRate; {
+			case r.CompareMetric == nil:
+				e.estimate = &Effect{rate.Value, rate.Interval, rate.Reason}
+			case v.Comparison == nil:
+				continue
+			default:
+				e.estimate, e.verdict = &v.Comparison.Improvement, v.Comparison.Verdict
+				if v.Comparison.Sequential != nil {
+					e.always = v.Comparison.Sequential.Improvement
+				}
+			}
+			effects = append(effects, e)
+		}
+	}
+	if r.Dimension == nil {
+		add("", &r.Cell)
+		return effects
+	}
+	add("All visitors", &r.Cell)
+	for i := range r.Breakdown {
+		add(r.Breakdown[i].Value, &r.Breakdown[i].Cell)
+	}
+	return effects
+}
+
+// scale has all estimates and their fixed-horizon intervals; always-valid ones
+// may reach beyond.
+func (f *forest) scale(effects []effect) {
+	var ends []float64
+	spread := math.Inf(1)
+	for _, e := range effects {
+		if e.estimate == nil {
+			continue
+		}
+		reaching := []*float64{e.estimate.Value}
+		if in := e.estimate.Interval; in != nil {
+			reaching = append(reaching, in[0], in[1])
+		}
+		for _, x := range reaching {
+			if x != nil {
+				ends = append(ends, *x)
+			}
+		}
+		if half := HalfWidth(e.estimate.Value, e.estimate.Interval); half > 0 {
+			spread = min(spread, half)
+		}
+	}
+	f.least, f.most, _ = Span(ends)
+	f.write = func(x float64) string { return Percent(x, PercentDecimals(spread), f.results.CompareMetric != nil) }
+}
+
+func (f *forest) texts() {
+	f.next = 34
+	for _, line := range Wrapped(f.Summary, forestLetters) {
+		f.Lines = append(f.Lines, forestText{Text: line, Y: f.next, Bold: true})
+		f.next += 20
+	}
+	for _, line := range Wrapped(f.results.Subtitle(), forestLetters+forestLetters/7) {
+		f.Lines = append(f.Lines, forestText{Text: line, Y: f.next})
+		f.next += 18
+	}
+	f.next += 16
+}
+
+func (f *forest) row(e effect) {
+	row := forestDrawn{
+		Label: Shortened(e.label, forestLabel), Visitors: Grouped(e.visitors), Colour: forestOther,
+		Indent: forestIndent, Y: f.next + forestRow/2, TextY: f.next + forestRow/2 + 5,
+	}
+	f.next += forestRow
+	if e.estimate == nil {
+		row.Heading = true
+		f.Rows = append(f.Rows, row)
+		return
+	}
+	if f.results.Dimension != nil {
+		row.Indent += 14
+	}
+	switch e.verdict {
+	case stats.VerdictBetter:
+		row.Colour = forestBetter
+	case stats.VerdictWorse:
+		row.Colour = forestWorse
+	case stats.VerdictInconclusive, stats.VerdictInsufficientData:
+	}
+	row.Verdict = VerdictInWords(e.verdict)
+	f.bar(&row, e.always, 1)
+	f.bar(&row, e.estimate.Interval, 5)
+	row.Value = "–"
+	if e.estimate.Value != nil {
+		row.HasPoint, row.Point = true, f.x(*e.estimate.Value)
+		row.Value = f.write(*e.estimate.Value) + "  " + RangeInWords(e.estimate.Interval, f.write)
+	}
+	f.Rows = append(f.Rows, row)
+}
+
+// bar draws an interval; what is beyond the scale, or open, ends in an arrow.
+func (f *forest) bar(row *forestDrawn, in *Bounds, thick int) {
+	if in == nil || in[0] == nil && in[1] == nil {
+		return
+	}
+	bar := forestBar{From: forestLeft, To: forestRight, OpenLeft: true, OpenRight: true, Y: row.Y, Thick: thick, Colour: row.Colour}
+	if in[0] != nil && *in[0] >= f.least {
+		bar.From, bar.OpenLeft = f.x(*in[0]), false
+	}
+	if in[1] != nil && *in[1] <= f.most {
+		bar.To, bar.OpenRight = f.x(*in[1]), false
+	}
+	row.Bars = append(row.Bars, bar)
+}
+
+func (f *forest) x(value float64) float64 {
+	share := (value - f.least) / (f.most - f.least)
+	return forestLeft + min(max(share, 0), 1)*(forestRight-forestLeft)
+}
+
+func (f *forest) ticks() {
+	step := NiceStep((f.most - f.least) / forestTicks)
+	for k := math.Ceil(f.least/step) + 0; k*step <= f.most; k++ {
+		label := Percent(k*step, StepDecimals(step), k != 0 && f.results.CompareMetric != nil)
+		f.Ticks = append(f.Ticks, forestTick{X: f.x(k * step), Label: label, Zero: k == 0})
+	}
+}
+
+func (f *forest) legend() {
+	add := func(thick int, text string) {
+		f.Legend = append(f.Legend, forestText{Text: text, Y: f.next, LineY: f.next - 4, Thick: thick})
+		f.next += 18
+	}
+	kind := "for one look at the planned end"
+	if f.results.Methodology == string(stats.MethodologyBayesian) {
+		kind = "of the posterior"
+	}
+	if f.results.CompareMetric == nil {
+		kind = "of the rate"
+	}
+	add(5, fmt.Sprintf("%d %% interval %s", f.results.SignificanceLevel, kind))
+	if f.results.CompareMetric != nil && f.results.Methodology == string(stats.MethodologyFrequentist) {
+		add(1, fmt.Sprintf("%d %% interval that holds however often one looks; an arrow leads beyond the scale", f.results.SignificanceLevel))
+	}
+}

@@ -1,0 +1,98 @@
+package engine
+
+import (
+	"cmp"
+	"encoding/csv"
+	"encoding/xml"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest"
+)
+
+// checkForms has the table hold a row for each variation, and the picture be
+// XML of numbers.
+func checkForms(t *testing.T, plan *Plan, results *Results) {
+	t.Helper()
+	table, err := results.CSV()
+	if err != nil {
+		fatal(t, err)
+	}
+	records, err := csv.NewReader(strings.NewReader(string(table))).ReadAll()
+	want := 1 + len(plan.Variations)*(1+len(results.Breakdown)+len(results.Series))
+	if err != nil || len(records) != want {
+		t.Errorf("%d lines of CSV, %v; want %d\n%s", len(records), err, want, plan)
+	}
+	svg, err := results.ForestPlot()
+	if err != nil {
+		fatal(t, err)
+	}
+	decoder := xml.NewDecoder(strings.NewReader(string(svg)))
+	for err == nil {
+		_, err = decoder.Token()
+	}
+	if !errors.Is(err, io.EOF) || strings.Contains(string(svg), "NaN") || strings.Contains(string(svg), "Inf") {
+		t.Errorf("the picture: %v\n%s\n%s", err, svg, plan)
+	}
+}
+
+// TestValuesAreThoseOfFirstViews holds every attribute against plain loops.
+func TestValuesAreThoseOfFirstViews(t *testing.T) {
+	w := world{rand.New(rand.NewPCG(9, 9))}
+	conn := schematest.Open(t)
+	var events []schema.Event
+	for range 900 {
+		events = append(events, w.event(1))
+	}
+	insert(t, conn, events)
+	c, err := catalogue.Open(t.Context(), conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	campaign := catalogue.Campaign{
+		ID: 1, WebsiteID: 1, Name: "c", Type: "experiment", TargetMode: "live", Methodology: catalogue.Frequentist, SignificanceLevel: 95, Power: 80, MDE: 20, ControlShare: 50,
+		Variations: []catalogue.Variation{{ID: 1, Name: "v", Share: 100}},
+	}
+	site := catalogue.Website{ID: 1, Domain: "a.example.com", Campaigns: []catalogue.Campaign{campaign}}
+	if _, err := c.Apply(t.Context(), catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}, false); err != nil {
+		t.Fatal(err)
+	}
+	e := New(conn, c, DefaultLimits)
+	first := map[uint64]schema.Event{}
+	for _, event := range events {
+		if event.Subject != schema.SubjectCampaign || event.Kind != schema.KindView {
+			continue
+		}
+		if before, seen := first[event.VisitorID]; !seen || cmp.Or(event.Time.Compare(before.Time), cmp.Compare(event.VariationID, before.VariationID), cmp.Compare(event.EventID, before.EventID)) < 0 {
+			first[event.VisitorID] = event
+		}
+	}
+	for _, name := range Attributes() {
+		visitors := map[string]int64{}
+		for _, event := range first {
+			visitors[attribute(name, &event)]++
+		}
+		var want []ObservedValue
+		for value, n := range visitors {
+			want = append(want, ObservedValue{value, n})
+		}
+		slices.SortFunc(want, func(a, b ObservedValue) int {
+			return cmp.Or(cmp.Compare(b.Visitors, a.Visitors), cmp.Compare(a.Value, b.Value))
+		})
+		for _, most := range []int{2, 1000} {
+			got, err := e.Values(t.Context(), Request{Operation: CampaignResults, AccountID: 1, SubjectID: 1}, name, most)
+			if err != nil {
+				fatal(t, err)
+			}
+			if listed := want[:min(most, len(want))]; !slices.Equal(got.Values, listed) || got.Visitors != int64(len(first)) || got.DistinctValues != int64(len(want)) {
+				t.Errorf("%s: %+v of %d visitors, %d values; want %+v of %d, %d", name, got.Values, got.Visitors, got.DistinctValues, listed, len(first), len(want))
+			}
+		}
+	}
+}

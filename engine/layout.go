@@ -1,0 +1,129 @@
+package engine
+
+import (
+	"math"
+	"strings"
+	"unicode/utf8"
+
+	"lifthouse/stats"
+)
+
+// Wrapped breaks a text into lines of so many letters. A number keeps its unit.
+func Wrapped(text string, width int) []string {
+	const held = "\x00%"
+	text = strings.ReplaceAll(text, " %", held)
+	var lines []string
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		word = strings.ReplaceAll(word, held, " %")
+		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
+			lines = append(lines, line)
+			line = ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	return append(lines, line)
+}
+
+// Shortened keeps a text to so many letters.
+func Shortened(text string, most int) string {
+	if utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	return string([]rune(text)[:most-1]) + "…"
+}
+
+// NiceStep returns the least of 1, 2 and 5 times a power of ten from x on.
+func NiceStep(x float64) float64 {
+	power := math.Pow(10, math.Floor(math.Log10(x)))
+	for _, times := range []float64{1, 2, 5} {
+		if times*power >= x {
+			return times * power
+		}
+	}
+	return 10 * power
+}
+
+// StepDecimals returns how many decimals tell multiples of a step, which is a
+// fraction, apart in per cent.
+func StepDecimals(step float64) int {
+	return min(max(0, -int(math.Floor(math.Log10(step)+1e-9))-2), 9)
+}
+
+// Span returns a scale that has all of these lifts, and 0, with some room at
+// either side; false where there is none.
+func Span(lifts []float64) (least, most float64, ok bool) {
+	// Beyond largest nothing but the sign can be drawn, and the span overflows;
+	// below smallest no lift is worth drawing for.
+	const smallest, largest, margin = 1e-12, 1e300, 0.04
+	for _, x := range lifts {
+		least, most = min(least, max(x, -largest)), max(most, min(x, largest))
+	}
+	if most-least < smallest {
+		least, most = -0.01, 0.01
+	}
+	space := margin * (most - least)
+	return least - space, most + space, len(lifts) > 0
+}
+
+// VerdictInWords says a verdict as a person would.
+func VerdictInWords(v stats.Verdict) string {
+	switch v {
+	case stats.VerdictBetter:
+		return "better"
+	case stats.VerdictWorse:
+		return "worse"
+	case stats.VerdictInconclusive:
+		return "inconclusive"
+	case stats.VerdictInsufficientData:
+		return "too few data"
+	}
+	return string(v)
+}
+
+// MetricInWords names a metric as a person would.
+func MetricInWords(m Metric) string { return strings.TrimPrefix(metricInWords[m], "the ") }
+
+// RangeInWords writes an interval, of which an unbounded end is open; none is a
+// dash.
+func RangeInWords(in *Bounds, write func(float64) string) string {
+	if in == nil || in[0] == nil && in[1] == nil {
+		return "–"
+	}
+	lower, upper := "(-∞", "∞)"
+	if in[0] != nil {
+		lower = "[" + write(*in[0])
+	}
+	if in[1] != nil {
+		upper = write(*in[1]) + "]"
+	}
+	return lower + ", " + upper
+}
+
+// Of returns the estimate of a metric.
+func (m *Metrics) Of(metric Metric) Estimate {
+	switch metric {
+	case GoalConversionRate:
+		return m.GoalConversionRate
+	case ConversionRate:
+		return m.ConversionRate
+	case CompletionRate:
+		return m.CompletionRate
+	case GoalsPerVisitor:
+		return m.GoalsPerVisitor
+	case ValuePerVisitor:
+		return m.ValuePerVisitor
+	case ProfitPerVisitor:
+		return m.ProfitPerVisitor
+	case ExtraValuePerVisitor:
+		return m.ExtraValuePerVisitor
+	case AverageValue:
+	}
+	return m.AverageValue
+}
+
+// IsRate says whether a metric is a share of the visitors.
+func IsRate(m Metric) bool { return isRate[m] }

@@ -1,0 +1,68 @@
+package engine
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// Attributes are the names of all attributes of a first view, in order.
+func Attributes() []string { return slices.Sorted(maps.Keys(columns)) }
+
+// Values are what an attribute was seen to be, most visited first. Visitors are
+// all who saw the subject, also those whom a report leaves out; each has the
+// value that the first view shows.
+type Values struct {
+	CampaignID     int64           `json:"campaignId,omitzero"`
+	WidgetID       int64           `json:"widgetId,omitzero"`
+	ExperimentID   int64           `json:"experimentId,omitzero"`
+	Dimension      string          `json:"dimension"`
+	DataThrough    *time.Time      `json:"dataThrough"` // null: the subject has no events
+	Visitors       int64           `json:"visitors"`
+	DistinctValues int64           `json:"distinctValues"`
+	Values         []ObservedValue `json:"values"`
+}
+
+// ObservedValue is spelt as a filter takes it; an empty one is "not set".
+type ObservedValue struct {
+	Value    string `json:"value"`
+	Visitors int64  `json:"visitors"`
+}
+
+// Values looks up at most so many values of an attribute among the visitors of
+// the request's subject; what else the request asks for does not matter.
+func (e *Engine) Values(ctx context.Context, r Request, attribute string, most int) (*Values, error) {
+	plan, err := NewPlan(r, e.catalogue.Snapshot().Account(r.AccountID))
+	if err != nil {
+		return nil, err
+	}
+	if err := e.freshness(ctx, plan); err != nil {
+		return nil, err
+	}
+	found := &Values{Dimension: attribute, DataThrough: given(plan.DataThrough), Values: []ObservedValue{}}
+	if plan.Operation == CampaignResults {
+		found.CampaignID = plan.Subject.ID
+	} else {
+		found.WidgetID, found.ExperimentID = plan.Subject.ID, plan.Subject.ExperimentID
+	}
+	query, err := plan.valuesQuery(attribute, most)
+	if err != nil {
+		return nil, err
+	}
+	err = e.store.each(ctx, query, func(row driver.Rows) error {
+		var v ObservedValue
+		err := row.Scan(&v.Value, &v.Visitors, &found.Visitors, &found.DistinctValues)
+		found.Values = append(found.Values, v)
+		return err
+	})
+	return found, err
+}
+
+// valuesQuery asks for the values of an attribute.
+func (p *Plan) valuesQuery(attribute string, most int) (*Query, error) {
+	q := &Query{Params: append(p.subjectParams(), Param{"limit", uint32(most)})} //nolint:gosec // a bound of ours
+	return q, q.render("values.sql", slots{Dimension: "toString(" + columns[attribute] + ")"})
+}

@@ -77,16 +77,7 @@ func (p *program) serve(ctx context.Context, s *store, ready func(*store, string
 	defer stop()
 	collector := ingest.NewCollector(following, s.Writer, options.WaitingEvents)
 	handler := api.New(s.Engine, s.Catalogue, api.Intake{Collector: collector, Deliveries: ingest.NewDeliveries(s.Conn), Rejects: s.Rejects, Times: s.times}, options)
-	background.Go(func() { s.Catalogue.Follow(following, refreshEvery) })
-	background.Go(func() { s.Engine.FollowVersions(following, versionsEvery) })
-	background.Go(func() { s.Rejects.Follow(following, rejectsEvery) })
-	if every := p.serving.settle; every > 0 && s.Settler != nil {
-		background.Go(func() { s.Settler.Follow(following, every) })
-	}
-	if days := p.serving.retention; days > 0 {
-		background.Go(func() { s.followRetention(following, days) })
-	}
-	background.Go(func() { s.followInbox(following, handler.CountInbox) })
+	p.follow(following, s, handler, &background)
 	if s.Dir != "" {
 		errands, err := listenForErrands(ctx, filepath.Join(s.Dir, socketName))
 		if err != nil {
@@ -121,6 +112,21 @@ func (p *program) serve(ctx context.Context, s *store, ready func(*store, string
 	case <-ctx.Done():
 	}
 	return p.drained(ctx, handler, server)
+}
+
+// follow has everything go on that a server does without being asked, until the
+// context ends.
+func (p *program) follow(following context.Context, s *store, handler *api.API, background *sync.WaitGroup) {
+	background.Go(func() { s.Catalogue.Follow(following, refreshEvery) })
+	background.Go(func() { s.Engine.FollowVersions(following, versionsEvery) })
+	background.Go(func() { s.Rejects.Follow(following, rejectsEvery) })
+	if every := p.serving.settle; every > 0 && s.Settler != nil {
+		background.Go(func() { s.Settler.Follow(following, every) })
+	}
+	if days := p.serving.retention; days > 0 {
+		background.Go(func() { s.followRetention(following, days) })
+	}
+	background.Go(func() { s.followInbox(following, handler.CountInbox) })
 }
 
 // followInbox moves on what other clients of the store put into events_inbox.

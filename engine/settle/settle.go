@@ -20,7 +20,6 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"text/template"
 	"time"
 
@@ -60,7 +59,6 @@ type Settler struct {
 	engine  *engine.Engine
 	turn    sync.Mutex
 	refused map[engine.Subject]bool // what cannot be settled
-	lag     atomic.Int64            // nanoseconds, of the last round
 }
 
 // New returns the settler of a store.

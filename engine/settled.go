@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"math/big"
 	"slices"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"lifthouse/stats"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"golang.org/x/sync/errgroup"
 )
 
 // errUnsettled says that a report cannot be had from what is settled, now or
@@ -166,7 +168,8 @@ type settledQuery struct {
 	byDay bool // the window leaves something out
 	moved bool
 
-	values []string // of the dimension, that are asked for; nil: all
+	hashes  []int64 // of the dimension's values that are asked for; nil: all
+	ranking string  // the facet that they are of
 }
 
 // settledRow is one line of an answer of sql/settled.sql.
@@ -194,8 +197,8 @@ func (q *settledQuery) compile(facet *schema.Facet, broken, bucketed bool) (*Que
 	query.visitorFilters(&p.Filters, &s.slots)
 	if broken {
 		s.Dimension = columns[string(p.Dimension)]
-		if s.Top = q.values != nil; s.Top {
-			query.Params = append(query.Params, Param{"top", q.values})
+		if s.Top = q.hashes != nil; s.Top {
+			query.Params = append(query.Params, Param{"hashes", q.hashes}, Param{"ranked", q.ranking})
 		}
 	}
 	kinds := []string{string(schema.KindView), string(schema.KindGoal)}
@@ -327,15 +330,26 @@ func (q *settledQuery) top(ctx context.Context, from *store, facet, whole *schem
 	if at < 0 {
 		return nil, nil, errUnsettled
 	}
-	if q.values, err = q.ranked(ctx, from, &schema.Facets[at]); err != nil {
+	beside := *q // no statement waits for the other
+	var work errgroup.Group
+	work.Go(func() error {
+		var err error
+		all, err = beside.moments(ctx, from, whole, false)
+		return err
+	})
+	work.Go(func() error {
+		var err error
+		if q.hashes, err = q.ranked(ctx, from, &schema.Facets[at]); err == nil {
+			q.ranking = schema.Facets[at].Name
+			rows, err = q.moments(ctx, from, facet, true)
+		}
+		return err
+	})
+	if err := work.Wait(); err != nil {
 		return nil, nil, err
 	}
-	if all, err = q.moments(ctx, from, whole, false); err != nil {
-		return nil, nil, err
-	}
-	if rows, err = q.moments(ctx, from, facet, true); err != nil {
-		return nil, nil, err
-	}
+	q.moved = q.moved || beside.state != q.state
+	rows = mostVisited(rows, q.plan.top)
 	for _, of := range all {
 		others := of
 		others.others, others.Recent = true, 0
@@ -351,34 +365,57 @@ func (q *settledQuery) top(ctx context.Context, from *store, facet, whole *schem
 	return rows, all, nil
 }
 
-// ranked returns the most visited values of a dimension.
-func (q *settledQuery) ranked(ctx context.Context, from *store, facet *schema.Facet) ([]string, error) {
+// mostVisited keeps the rows of the most visited values of the dimension.
+func mostVisited(rows []row, top int) []row {
+	visitors := map[string]int64{}
+	for i := range rows {
+		visitors[rows[i].dimension] += rows[i].Visitors
+	}
+	if len(visitors) <= top {
+		return rows
+	}
+	values := slices.Collect(maps.Keys(visitors))
+	slices.SortFunc(values, func(a, b string) int {
+		return cmp.Or(cmp.Compare(visitors[b], visitors[a]), cmp.Compare(a, b))
+	})
+	return slices.DeleteFunc(rows, func(r row) bool { return !slices.Contains(values[:top], r.dimension) })
+}
+
+// mostTies is how many values may have as many visitors as the last of the top
+// ones, for all of them to be read.
+const mostTies = 2_000
+
+// ranked returns the hashes of the most visited values of a dimension, and of
+// those with as many visitors as the last of them.
+func (q *settledQuery) ranked(ctx context.Context, from *store, facet *schema.Facet) ([]int64, error) {
 	p := q.plan
 	query := &Query{Params: append(p.subjectParams(), Param{"generation", q.state.generation}, Param{"facet", facet.Name}, Param{"most", uint32(p.top + 1)})} //nolint:gosec // and the state
-	if err := query.render("settled_top.sql", slots{Dimension: columns[string(p.Dimension)]}); err != nil {
+	if err := query.render("settled_top.sql", slots{}); err != nil {
 		return nil, err
 	}
-	var values []string
+	var hashes []int64
 	var state *settledState
 	err := from.each(ctx, query, func(found driver.Rows) error {
 		var r settledState
 		var isState uint8
-		var value string
-		var visitors int64
-		if err := found.Scan(&isState, &value, &visitors, &r.sharesSince, &r.through, &r.newest); err != nil {
+		var hash, visitors int64
+		if err := found.Scan(&isState, &hash, &visitors, &r.sharesSince, &r.through, &r.newest); err != nil {
 			return err
 		}
 		if isState == 1 {
 			state = &settledState{q.state.generation, visitors == 1, r.sharesSince, r.through.UTC(), r.newest.UTC()}
 			return nil
 		}
-		values = append(values, value)
+		hashes = append(hashes, hash)
 		return nil
 	})
+	if err == nil && len(hashes) > mostTies {
+		err = errUnsettled
+	}
 	if err != nil {
 		return nil, err
 	}
-	return values, q.sees(state)
+	return hashes, q.sees(state)
 }
 
 // steps are what each bucket adds, and the rows that they add up to.

@@ -26,7 +26,7 @@ type Facet struct {
 	By       []string // columns of the first view's attributes
 	FirstDay bool     // also by the day of the first view
 	Day      bool     // also by the day of the event
-	Rank     bool     // of views alone, and of all variations together: it tells which values have the most visitors
+	Rank     bool     // of views alone, and of all variations together, with the hash of the value for a goal: it tells which values have the most visitors
 }
 
 // Columns are those that the facet's cells tell, the kind of event and the
@@ -51,7 +51,8 @@ func (f *Facet) Keeps(column string) bool { return slices.Contains(f.By, column)
 // Facets are all of them, those with fewer cells first. A breakdown needs its
 // attribute, a filter its own, a window or a series both days, and any report
 // but a breakdown's cells the first day, for how fast visitors come in.
-// Referrers are too many to be kept by day, and so are most pairs.
+// Referrers are too many to be kept by day, and so are most pairs. There is one
+// ranked facet.
 var Facets = []Facet{
 	{Name: "all", FirstDay: true},
 	{Name: "device", By: []string{"device"}, FirstDay: true},

@@ -53,9 +53,6 @@ func (c cells) add(p *person, sign int64) {
 				continue
 			}
 			at := cell{place: part.place, facet: f, variation: p.first.variation, crossover: p.crossover}
-			if facet.Rank {
-				at.variation, at.crossover = 0, false
-			}
 			if !facet.FirstDay {
 				at.firstDay = 0
 			}
@@ -64,6 +61,9 @@ func (c cells) add(p *person, sign int64) {
 			}
 			for k, attribute := range kept[f] {
 				at.shows[k] = p.first.shows[attribute]
+			}
+			if facet.Rank {
+				at.variation, at.crossover, at.goal = 0, false, int64(schema.Hash(at.shows[0])) //nolint:gosec // its bits
 			}
 			if c[at] == nil {
 				c[at] = new(sums)

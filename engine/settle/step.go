@@ -24,6 +24,7 @@ type slots struct {
 	Columns    []expr // of a visitor: each attribute of the first view
 	Shown      expr   // of a view: its attributes in one string
 	Sets       []expr
+	Ranked     expr // the attribute whose values are ranked
 	Threads    int
 }
 
@@ -47,6 +48,9 @@ func newSlots() slots {
 	for i := range schema.Facets {
 		facet := &schema.Facets[i]
 		s.Sets = append(s.Sets, expr(", "+strings.Join(facet.Columns(), ", ")))
+		if facet.Rank {
+			s.Ranked = expr(facet.By[0])
+		}
 	}
 	return s
 }

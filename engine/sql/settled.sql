@@ -39,7 +39,18 @@ WHERE website_id = {website_id:Int64}
             AND goal_id = if(event = 'goal', {goal_id:Int64}, 0)
             AND ({{.Filters}})
 {{- if .Top}}
-            AND {{.Dimension}} IN {top:Array(String)}
+            AND {{.Dimension}} IN (
+                SELECT {{.Dimension}}
+                FROM settled
+                WHERE website_id = {website_id:Int64}
+                    AND subject = {subject:String}
+                    AND subject_id = {subject_id:Int64}
+                    AND experiment_id = {experiment_id:Int64}
+                    AND generation = {generation:UInt64}
+                    AND facet = {ranked:String}
+                    AND event = 'view'
+                    AND goal_id IN {hashes:Array(Int64)}
+            )
 {{- end}}
 {{- if .Window}}
             AND day < toDate32({to:DateTime64(3, 'UTC')})

@@ -6,7 +6,8 @@
 -- that it does not keep are empty. Of facets by day, a sum over the days before any day is a sum over visitors as they
 -- stood then: squares are differences of squares, and visitors stand on the day of their first event of the kind.
 -- In event 'seen' a visitor stands once for each day after the first one with any event: first_day is then the last
--- such day before it. goal_id 0 of 'goal' stands for all goals.
+-- such day before it. goal_id 0 of 'goal' stands for all goals. In a facet that is ranked, goal_id is the hash of the
+-- attribute: a number to group by.
 --
 -- facet 'state' says of a generation: visitors 1 that it is complete; value, the shares_since of the catalogue that it was
 -- made for, in milliseconds; goal_id, the layout; events, how many are in it; through and newest, the last acceptance and

@@ -119,7 +119,9 @@ WITH
 SELECT
     {website_id:Int64}, {subject:String}, {subject_id:Int64}, {experiment_id:Int64}, {generation:UInt64},
     transform(grouping(first_day, day, variation_id, crossover, {{.Attributes}}), {masks:Array(UInt64)}, {facets:Array(String)}, '') AS facet,
-    event, goal_id, {{.Attributes}}, variation_id, crossover, first_day, day,
+    event,
+    if(endsWith(facet, ', ranked'), reinterpretAsInt64(xxHash64({{.Ranked}})), goal_id) AS goal_or_hash,
+    {{.Attributes}}, variation_id, crossover, first_day, day,
     sum(c.visitors)             AS visitors,
     sum(c.since_shares)         AS since_shares,
     sum(c.events)               AS events,

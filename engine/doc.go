@@ -14,9 +14,12 @@
 //     Only values of a dimension that may be top ones stand alone in it, as
 //     hashes; names.sql finds their names. few.sql hands over the events of a
 //     subject that has few, which few.go counts to the same rows.
+//     settled.sql adds up what package settle keeps of a subject that has many,
+//     and settled_top.sql finds the most visited of very many values.
 //     outliers.sql finds the bounds that a z-score means, series.sql what each
 //     bucket of a series adds.
-//  4. Plan.moments runs them. A row is the Moments of the visitors of one
+//  4. Plan.settled, where what is settled can express the plan, or else
+//     Plan.moments runs them. A row is the Moments of the visitors of one
 //     variation and one value of the dimension: exact sums, which merge, so
 //     that totals need no query of their own.
 //  5. gather merges rows into cells, and package stats compares each variation

@@ -14,12 +14,14 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
 var update = flag.Bool("update", false, "write golden files anew")
 
 // scenarios are requests whose every stage lies in testdata, a folder each:
-// request.txt, plan.txt, moments.sql, quick.sql, few.sql, rows.txt, results.json.
+// request.txt, plan.txt, moments.sql, quick.sql, few.sql, settled.sql, rows.txt, results.json.
 var scenarios = []struct {
 	name      string
 	operation Operation
@@ -120,8 +122,28 @@ func goldenStages(t *testing.T, e *Engine, r Request, dir, query string) {
 	golden(t, dir, "moments.sql", parameters(exact)+exact.SQL)
 	golden(t, dir, "quick.sql", parameters(quick)+quick.SQL)
 	golden(t, dir, "few.sql", parameters(few)+few.SQL)
+	golden(t, dir, "settled.sql", settledText(t, e, plan))
 	golden(t, dir, "rows.txt", rowsText(rows))
 	golden(t, dir, "results.json", string(text)+"\n")
+}
+
+// settledText is the statement that sums what is settled, run once; or that
+// there is none.
+func settledText(t *testing.T, e *Engine, plan *Plan) string {
+	t.Helper()
+	q := &settledQuery{plan: plan, state: settledState{generation: 1}, byDay: plan.windowed(plan.newest)}
+	facet := plan.facetFor(q.byDay, true)
+	if !plan.canSettle() || facet == nil {
+		return "-- not settled: counted from the events\n"
+	}
+	query, err := q.compile(facet, plan.Dimension != "", plan.Interval != "" && plan.Dimension == "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.store.each(t.Context(), query, func(driver.Rows) error { return nil }); err != nil {
+		fatal(t, err)
+	}
+	return parameters(query) + query.SQL
 }
 
 func parameters(q *Query) string {

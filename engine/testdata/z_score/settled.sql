@@ -1,0 +1,1 @@
+-- not settled: counted from the events

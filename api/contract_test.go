@@ -41,7 +41,7 @@ func init() {
 		read, err := io.ReadAll(body)
 		return string(read), err
 	}
-	for _, kind := range []string{"application/sql", "application/yaml", "text/html", "application/x-ndjson"} {
+	for _, kind := range []string{"application/sql", "application/yaml", "text/html", "text/css", "text/javascript", "image/svg+xml", "application/x-ndjson"} {
 		openapi3filter.RegisterBodyDecoder(kind, text)
 	}
 }

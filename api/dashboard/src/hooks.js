@@ -12,9 +12,10 @@ export function useAnswer(path, { request = ask, every = often } = {}) {
   useEffect(() => {
     if (!path) return undefined;
     const aborted = new AbortController();
-    let etag, timer;
+    let etag, timer, hopeless = false;
     const look = async () => {
       clearTimeout(timer);
+      hopeless = false;
       if (!document.hidden) {
         try {
           const answer = await request(path, { etag, signal: aborted.signal });
@@ -22,10 +23,11 @@ export function useAnswer(path, { request = ask, every = often } = {}) {
           set((was) => ({ ...(answer.unchanged ? was : answer), path, at: new Date(), loading: false, error: undefined }));
         } catch (error) {
           if (aborted.signal.aborted) return;
+          hopeless = error.status === 400 || error.status === 404; // and will be the next time
           set((was) => ({ ...was, loading: false, error, body: was.path === path ? was.body : undefined }));
         }
       }
-      if (!aborted.signal.aborted) timer = setTimeout(look, every);
+      if (!aborted.signal.aborted && !hopeless) timer = setTimeout(look, every);
     };
     again.current = look;
     set((was) => ({ ...was, loading: true, error: undefined }));

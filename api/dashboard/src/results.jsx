@@ -31,11 +31,11 @@ function Request({ path }) {
   const text = `curl -sg -H "Authorization: Bearer $LIFTHOUSE_TOKEN" '${location.origin}${path.replaceAll("'", "%27")}'`;
   useEffect(() => show(undefined), [path]);
   const sql = () => { show({ loading: true }); return ask(path, { accept: "application/sql" }).then(({ body }) => show({ body }), (error) => show({ error })); };
-  const csv = () => ask(path, { accept: "text/csv" }).then(({ body }) => save(body, path), (error) => show({ error }));
+  const csv = () => ask(path, { accept: "text/csv" }).then(({ body }) => show({ saved: save(body, path) }), (error) => show({ error }));
   return (
     <section aria-labelledby="request">
       <h2 id="request">Take it with you</h2>
-      <p class="buttons"><button type="button" id="csv" onClick={csv}>Download CSV</button></p>
+      <p class="buttons"><button type="button" id="csv" onClick={csv}>Download CSV</button> <span role="status">{shown?.saved && "Saved as " + shown.saved}</span></p>
       <details><summary>Show the request</summary><pre tabIndex={0} id="curl">{text}</pre><Copied text={text} label="Copy the request" /></details>
       <details onToggle={(e) => e.currentTarget.open && !shown?.body && sql()}>
         <summary id="show-sql">Show the SQL</summary>
@@ -51,6 +51,7 @@ function save(text, path) {
   link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
   link.download = path.replace(/\?.*/, "").replace("/v1/", "").replaceAll("/", "-") + ".csv";
   link.click();
+  return link.download;
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
 

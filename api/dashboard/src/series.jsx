@@ -32,12 +32,12 @@ function plan(lines, write, width) {
   for (const { index } of lines) {
     const stroke = ink("--v" + (index % 6));
     const edge = { show: true, stroke: "transparent", width: 0, points: { show: false } };
-    bands.push({ series: [series.length + 2, series.length + 1], fill: stroke + "2e" });
+    bands.push({ series: [series.length + 2, series.length + 1], fill: stroke + (lines.length > 2 ? "1a" : "2e") });
     series.push({ stroke, width: 2, dash: dashes[index % 6], points: { size: 5, fill: stroke } }, edge, edge);
   }
   const axis = { stroke: ink("--text"), grid: { stroke: ink("--line"), width: 1 }, ticks: { stroke: ink("--line"), width: 1 }, font: "12px system-ui, sans-serif" };
   return {
-    width, height: 240, series, bands, legend: { show: false }, cursor: { show: false }, padding: [8, 8, 0, 0],
+    width, height: 240, series, bands, legend: { show: false }, cursor: { show: false }, padding: [8, 24, 0, 0],
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
     axes: [{ ...axis, space: 70, values: (_, ticks) => ticks.map((t) => instant(t, ticks[1] - ticks[0])) }, { ...axis, size: 64, values: (_, ticks) => ticks.map(write) }],
   };

@@ -78,6 +78,10 @@ func TestTheDashboardFromSignInToStop(t *testing.T) {
 	v.click(`[data-id="12"] a`)
 	v.until(allThere)
 	v.filtersWriteTheAddress()
+	v.open("/?campaign=12")
+	v.until(`document.querySelector("#conclusion")`)
+	t.Logf("first results %d ms after the page was opened", int(evaluated[float64](v, `performance.now()`)))
+	v.until(allThere)
 	v.requestsCanBeTaken()
 	v.stopsAndStarts()
 

@@ -9,7 +9,7 @@ export function Breakdown({ results, narrow }) {
   const cells = results.breakdown;
   if (!cells) return null;
   const name = results.compareMetric || "goalConversionRate";
-  const comparisons = cells.flatMap((cell) => cell.variations.map((v) => v.comparison).filter(Boolean));
+  const comparisons = cells.flatMap((cell) => cell.variations.map((v) => v.comparison).filter((c) => c && (c.improvement.value !== null || c.improvement.interval)));
   const scale = comparisons.length ? liftScale(comparisons, { wide: false }) : undefined;
   return (
     <section aria-labelledby="breakdown">
@@ -25,7 +25,7 @@ export function Breakdown({ results, narrow }) {
               <div class="multiple" key={v.id}>
                 <span><Mark index={index} /> {v.name} <b><Num value={v.metrics[name].value}>{metric(name, v.metrics[name].value, v.metrics[name].interval)}</Num></b></span>
                 {v.comparison && <Verdict comparison={v.comparison} />}
-                {v.comparison && <ForestRow scale={scale} comparison={v.comparison} index={index}
+                {v.comparison && scale && <ForestRow scale={scale} comparison={v.comparison} index={index}
                   label={`${cell.value}, ${v.name}: lift ${lift(v.comparison.improvement.value, v.comparison.improvement.interval)}, interval ${liftSpan(v.comparison.improvement.interval)}`} />}
               </div>
             ))}

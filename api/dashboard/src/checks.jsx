@@ -32,7 +32,7 @@ export function Checks({ results }) {
         {checks.outliers && <Check good title="Outliers">{count(checks.outliers.removed)} goal events were left out{checks.outliers.lower !== null && `; those of ${money(checks.outliers.lower)} to ${money(checks.outliers.upper)} count`}.{checks.outliers.reason && " " + why(checks.outliers.reason)}</Check>}
         {checks.window.earlierVisitors > 0 && <Check good title="First seen before the window">{count(checks.window.earlierVisitors)} visitors came in the window and were first seen before it; they are not in these results.</Check>}
         <Check good={!results.stale} title="Freshness">
-          {results.stale ? "The store does not answer; this is the last good answer. " : ""}Events taken until {minute(results.dataThrough)}; the newest happened {minute(results.newestEvent)}.
+          {results.stale ? "The store does not answer; this is the last good answer. " : ""}{results.dataThrough ? `Events taken until ${minute(results.dataThrough)}; the newest happened ${minute(results.newestEvent)}.` : "No event has come yet."}
         </Check>
       </ul>
       {checks.warnings.length > 0 && <div class="notice warn"><b>Warnings</b><ul>{checks.warnings.map((w) => <li key={w.code}>{w.message}</li>)}</ul></div>}

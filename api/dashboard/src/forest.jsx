@@ -66,7 +66,7 @@ export const tick = (x) => (x > 0 ? "+" : "") + Number((100 * x).toFixed(3)) + "
 
 export function Forest({ results }) {
   const compared = results.variations.map((v, index) => ({ v, index })).filter(({ v }) => v.comparison);
-  if (compared.length === 0) return null;
+  if (compared.every(({ v }) => v.comparison.improvement.value === null && !v.comparison.improvement.interval)) return null;
   const scale = liftScale(compared.map(({ v }) => v.comparison));
   const sequential = compared.some(({ v }) => v.comparison.sequential);
   const level = results.significanceLevel + " %";

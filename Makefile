@@ -9,7 +9,7 @@ GOLANGCI_LINT_VERSION := v2.15.0
 # npm ci leaves this file; it is newer than the lock once the library is there.
 ENGINE := node_modules/.package-lock.json
 
-.PHONY: run build engine test test-long race lint format format-check tidy-check vet fuzz bench benchmarks help
+.PHONY: run build engine test test-long race lint assets assets-check format format-check tidy-check vet fuzz bench benchmarks help
 
 # On a terminal Ctrl-C goes to the demo alone, in a job of its own, so that it ends in its own time and make with it.
 run: build ## build, make the demo store if need be, and serve it
@@ -19,7 +19,7 @@ build: engine ## bin/lifthouse and bin/loadgen
 	@mkdir -p $(GOBIN)
 	go build -o $(GOBIN) ./cmd/lifthouse ./cmd/loadgen
 
-engine: $(ENGINE) ## the embedded ClickHouse library, from npm
+engine: $(ENGINE) ## the embedded ClickHouse library and the dashboard's tools, from npm
 
 $(ENGINE): package-lock.json
 	npm ci --loglevel=error
@@ -34,10 +34,17 @@ test-long: engine ## soak, crash and calibration
 race: engine ## the short tests under the race detector
 	go test -race -short ./...
 
+assets: engine ## the dashboard's script and style, from api/dashboard/src
+	@bash .ci/assets api/dashboard/assets
+
+assets-check: engine ## those that are committed are what the sources give
+	@built=$$(mktemp -d) && bash .ci/assets "$$built" && for f in app.js app.css; do \
+		cmp "$$built/$$f" "api/dashboard/assets/$$f" || { echo "make assets, and commit what it builds"; exit 1; }; done && rm -r "$$built"
+
 vet:
 	go vet ./...
 
-lint: $(GOBIN)/golangci-lint ## the linters, which have nothing to say
+lint: $(GOBIN)/golangci-lint assets-check ## the linters, which have nothing to say
 	$(GOBIN)/golangci-lint run ./...
 
 format: $(GOBIN)/golangci-lint ## format in place

@@ -117,6 +117,7 @@ func (s *server) routes(router *gin.Engine) {
 	write.POST("/widgets/:id/start", answer(s.stored(s.switchWidget(true))))
 	write.POST("/widgets/:id/stop", answer(s.stored(s.switchWidget(false))))
 	s.describe(router)
+	servePage(router)
 }
 
 // plain is a body that is not JSON.

@@ -59,6 +59,8 @@ func (d document) serve(c *gin.Context) {
 	c.Header("Cache-Control", "no-cache")
 	if d.csp != "" {
 		c.Header("Content-Security-Policy", d.csp)
+		c.Header("X-Content-Type-Options", "nosniff")
+		c.Header("Referrer-Policy", "no-referrer")
 	}
 	if matches(c.Request, tag) {
 		notModified(c)

@@ -76,6 +76,7 @@ func (p *program) demo(ctx context.Context, reset bool) error {
 	ready := func(_ *store, url string) {
 		p.say("Lifthouse demo answers at %s/v1 (store %s). Ctrl-C stops it. Try:\n", url, schema.ShowAddress(p.address))
 		p.say("  curl -s -H 'Authorization: Bearer %s' '%s/v1/campaigns/%d/results'\n", token, url, demoCampaign)
+		p.say("Or look at %s/ in a browser, and sign in with the token.\n", url)
 		p.say("Other commands reach it from here with --store %s.", schema.ShowAddress(p.address))
 	}
 	return errors.Join(p.serve(ctx, s, ready), s.Close())

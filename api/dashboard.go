@@ -1,0 +1,20 @@
+package api
+
+import (
+	"lifthouse/api/dashboard"
+
+	"github.com/gin-gonic/gin"
+)
+
+// servePage routes the dashboard: the page at /, its files beneath /dashboard.
+func servePage(router *gin.Engine) {
+	for _, f := range dashboard.Files() {
+		path := "/dashboard/" + f.Name
+		if f.Name == dashboard.Index {
+			path = "/"
+		}
+		d := document{kind: f.Kind, body: func() ([]byte, error) { return f.Body, nil }, csp: dashboard.Policy}
+		router.GET(path, d.serve)
+		router.HEAD(path, d.serve)
+	}
+}

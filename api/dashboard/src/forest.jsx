@@ -1,0 +1,112 @@
+import { lift, liftSpan } from "./format.js";
+import { Mark, Num, hue } from "./parts.jsx";
+import { scaleOf } from "./scale.js";
+
+// liftScale holds the fixed-horizon intervals; of the wider always-valid ones
+// what lies too far out is cut off, with an arrow.
+export function liftScale(comparisons, { wide = true } = {}) {
+  const ends = [0];
+  for (const c of comparisons) {
+    const { value, interval } = c.improvement;
+    ends.push(value, ...(interval || []));
+    const always = c.sequential?.improvement;
+    if (wide && always && interval && interval[0] !== null && interval[1] !== null) {
+      const reach = interval[1] - interval[0];
+      ends.push(always[0] === null ? interval[0] - reach : Math.max(always[0], interval[0] - reach));
+      ends.push(always[1] === null ? interval[1] + reach : Math.min(always[1], interval[1] + reach));
+    }
+  }
+  return scaleOf(ends.filter((x) => x !== null && x !== undefined));
+}
+
+function Span({ scale, interval, y, thin }) {
+  if (!interval) return null;
+  const low = scale.clip(interval[0], -Infinity), high = scale.clip(interval[1], Infinity);
+  const name = thin ? "thin" : "thick";
+  const end = (x, cut) => cut ? null : <line class={name} x1={x + "%"} x2={x + "%"} y1={y - 4} y2={y + 4} />;
+  const cutLow = interval[0] === null || interval[0] < scale.low, cutHigh = interval[1] === null || interval[1] > scale.high;
+  return (
+    <g>
+      <line class={name} x1={low + "%"} x2={high + "%"} y1={y} y2={y} />
+      {end(low, cutLow)}{end(high, cutHigh)}
+      {cutLow && <text x="0" y={y + 4} class="cut">‹</text>}
+      {cutHigh && <text x="100%" y={y + 4} class="cut" text-anchor="end">›</text>}
+    </g>
+  );
+}
+
+export function ForestRow({ scale, comparison, index, label }) {
+  const { value, interval } = comparison.improvement;
+  const always = comparison.sequential?.improvement;
+  const y = always ? 11 : 16;
+  return (
+    <svg class={"forest-row " + hue(index)} height="32" width="100%" role="img" aria-label={label}>
+      <line class="zero" x1={scale.at(0) + "%"} x2={scale.at(0) + "%"} y1="0" y2="32" />
+      <Span scale={scale} interval={interval} y={y} />
+      {value !== null && <circle cx={scale.clip(value) + "%"} cy={y} r="5" />}
+      {always && <Span scale={scale} interval={always} y={24} thin />}
+    </svg>
+  );
+}
+
+export function Axis({ scale, write }) {
+  return (
+    <svg class="axis" height="22" width="100%" aria-hidden="true">
+      {scale.ticks.map((x) => (
+        <g key={x}>
+          <line x1={scale.at(x) + "%"} x2={scale.at(x) + "%"} y1="0" y2="4" />
+          <text x={scale.at(x) + "%"} y="18" text-anchor={scale.at(x) > 94 ? "end" : scale.at(x) < 6 ? "start" : "middle"}>{write(x)}</text>
+        </g>
+      ))}
+    </svg>
+  );
+}
+
+export const tick = (x) => (x > 0 ? "+" : "") + Number((100 * x).toFixed(3)) + " %";
+
+export function Forest({ results }) {
+  const compared = results.variations.map((v, index) => ({ v, index })).filter(({ v }) => v.comparison);
+  if (compared.every(({ v }) => v.comparison.improvement.value === null && !v.comparison.improvement.interval)) return null;
+  const scale = liftScale(compared.map(({ v }) => v.comparison));
+  const sequential = compared.some(({ v }) => v.comparison.sequential);
+  const level = results.significanceLevel + " %";
+  const name = results.methodology === "bayesian" ? "credible interval" : "fixed horizon";
+  return (
+    <section aria-labelledby="forest">
+      <h2 id="forest">Lift over {results.variations[0].name}</h2>
+      <p class="legend">
+        <span class="key thick" aria-hidden="true" /> {level}, {name}
+        {sequential && <> <span class="key thin" aria-hidden="true" /> {level}, always valid: holds however often you look</>}
+      </p>
+      <div class="forest">
+        {compared.map(({ v, index }) => (
+          <div class="row" key={v.id}>
+            <span class="who"><Mark index={index} /> {v.name}</span>
+            <ForestRow scale={scale} comparison={v.comparison} index={index}
+              label={`${v.name}: lift ${lift(v.comparison.improvement.value, v.comparison.improvement.interval)}, interval ${liftSpan(v.comparison.improvement.interval)}`} />
+          </div>
+        ))}
+        <div class="row"><span /><Axis scale={scale} write={tick} /></div>
+      </div>
+      <details>
+        <summary>The numbers of this picture</summary>
+        <div class="scroll" tabIndex={0} role="region" aria-label="Lift in numbers">
+          <table id="forest-numbers">
+            <thead><tr><th scope="col">Variation</th><th scope="col">Lift</th><th scope="col">{level}, {name}</th>{sequential && <th scope="col">{level}, always valid</th>}</tr></thead>
+            <tbody>{compared.map(({ v }) => {
+              const { improvement, sequential: always } = v.comparison;
+              return (
+                <tr key={v.id}>
+                  <th scope="row">{v.name}</th>
+                  <td><Num value={improvement.value}>{lift(improvement.value, improvement.interval)}</Num></td>
+                  <td>{liftSpan(improvement.interval)}</td>
+                  {sequential && <td>{liftSpan(always?.improvement)}</td>}
+                </tr>
+              );
+            })}</tbody>
+          </table>
+        </div>
+      </details>
+    </section>
+  );
+}

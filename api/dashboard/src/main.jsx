@@ -1,0 +1,60 @@
+import { render } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { ask, session } from "./api.js";
+import { List } from "./list.jsx";
+import { Fault } from "./parts.jsx";
+import { Results } from "./results.jsx";
+import { follow, useRoute } from "./route.js";
+
+function SignIn({ done, said }) {
+  const [error, setError] = useState(said);
+  const [busy, setBusy] = useState(false);
+  const enter = async (event) => {
+    event.preventDefault();
+    const token = event.target.elements.token.value.trim();
+    setBusy(true);
+    try {
+      await ask("/v1/websites", { token });
+      session.open(token);
+      done();
+    } catch (refused) {
+      setError(refused);
+      setBusy(false);
+    }
+  };
+  return (
+    <main class="sign-in" id="main">
+      <h1>Lifthouse</h1>
+      <p>Sign in with a token. It stays in this tab and is forgotten when you close it.</p>
+      <form onSubmit={enter}>
+        <label>Token <input name="token" type="password" required autocomplete="off" spellcheck={false} autofocus placeholder="lh_…" /></label>
+        <button type="submit" class="strong" disabled={busy}>Sign in</button>
+      </form>
+      {error && <Fault error={error} />}
+      <p class="quiet">None yet? <code>lifthouse token create --scope read</code> makes one, with <code>--scope write</code> one that may start and stop.</p>
+    </main>
+  );
+}
+
+function Page() {
+  const [route, go] = useRoute();
+  const [open, setOpen] = useState(Boolean(session.token));
+  const [said, say] = useState();
+  useEffect(() => {
+    const refused = (event) => { say(event.detail); leave(); };
+    addEventListener("lifthouse:signed-out", refused);
+    return () => removeEventListener("lifthouse:signed-out", refused);
+  }, []);
+  const leave = () => { session.close(); setOpen(false); };
+  if (!open) return <SignIn said={said} done={() => { say(undefined); setOpen(true); }} />;
+  const subject = route.subject;
+  return (
+    <>
+      <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById("main").focus(); }}>Skip to the content</a>
+      <div class="top"><a class="name" {...follow(go, "/")}>Lifthouse</a><span><a href="/docs">API</a> <button type="button" onClick={() => { say(undefined); leave(); }}>Sign out</button></span></div>
+      <main id="main" tabIndex={-1}>{subject ? <Results key={subject.path} {...{ subject, route, go }} /> : <List {...{ route, go }} />}</main>
+    </>
+  );
+}
+
+render(<Page />, document.getElementById("page"));

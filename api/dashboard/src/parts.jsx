@@ -1,0 +1,52 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+
+// Num shows a number, and carries it as the API gave it.
+export const Num = ({ value, children }) => (value === null || value === undefined ? <span>{children}</span> : <data value={String(value)}>{children}</data>);
+
+export function Fault({ error, again }) {
+  return (
+    <div class="notice bad" role="alert">
+      <p><b>{error.title || "That did not work"}</b> {error.message}</p>
+      {error.faults?.length > 0 && (
+        <ul>{error.faults.map((f) => <li key={f.name}><code>{f.name}</code> is <code>{f.value || "empty"}</code>: {f.detail}</li>)}</ul>
+      )}
+      {error.requestId && <p class="quiet">Request {error.requestId}</p>}
+      {again && <button type="button" onClick={again}>Try again</button>}
+    </div>
+  );
+}
+
+export const Loading = ({ what }) => <p class="loading" role="status">Loading {what} …</p>;
+
+export const Empty = ({ children }) => <p class="empty">{children}</p>;
+
+export function State({ active, startDate }) {
+  if (active) return <span class="state on">● running</span>;
+  return <span class="state">{startDate ? "■ stopped" : "○ not started"}</span>;
+}
+
+// Dialog asks in the browser's own modal window, which keeps the focus and
+// gives it back.
+export function Dialog({ title, onClose, children }) {
+  const ref = useRef();
+  useEffect(() => { ref.current.showModal(); }, []);
+  return (
+    <dialog ref={ref} onClose={onClose} aria-labelledby="dialog-title">
+      <h2 id="dialog-title">{title}</h2>
+      {children}
+    </dialog>
+  );
+}
+
+export function Copied({ text, label }) {
+  const [said, say] = useState("");
+  const copy = () => navigator.clipboard.writeText(text).then(() => say("Copied"), () => say("Mark it and copy it yourself"));
+  return <p class="copy"><button type="button" onClick={copy}>{label}</button> <span role="status">{said}</span></p>;
+}
+
+// Mark is the sign of a variation: its shape tells it as well as its colour.
+const shapes = ["M2 2h8v8H2z", "M6 1l5 10H1z", "M6 1a5 5 0 1 0 .01 0z", "M6 0l6 6-6 6-6-6z", "M4 1h4v3h3v4H8v3H4V8H1V4h3z", "M6 11L1 1h10z"];
+export const hue = (index) => "v" + (index % 6);
+export const Mark = ({ index }) => (
+  <svg class={"mark " + hue(index)} viewBox="0 0 12 12" width="12" height="12" aria-hidden="true"><path d={shapes[index % shapes.length]} /></svg>
+);

@@ -1,0 +1,122 @@
+import { useEffect, useState } from "preact/hooks";
+import { ask, query } from "./api.js";
+import { Breakdown } from "./breakdown.jsx";
+import { Checks, Progress } from "./checks.jsx";
+import { Controls } from "./controls.jsx";
+import { Forest } from "./forest.jsx";
+import { count, day, minute } from "./format.js";
+import { useAnswer } from "./hooks.js";
+import { Copied, Empty, Fault, Loading, Num, State } from "./parts.jsx";
+import { Posterior } from "./posterior.jsx";
+import { follow, to } from "./route.js";
+import { OverTime } from "./series.jsx";
+import { Switch } from "./switch.jsx";
+import { Variations } from "./table.jsx";
+import { conclusions, kind } from "./words.js";
+
+function Conclusion({ results }) {
+  const c = results.conclusion;
+  if (!c) return <p class="conclusion plain">{count(results.totals.visitors)} visitors so far. Nothing is compared here.</p>;
+  return (
+    <div class={"conclusion " + c.status} role="status" aria-label="Conclusion">
+      <b class="tag">{conclusions[c.status]}</b>
+      <p id="conclusion">{c.text}</p>
+    </div>
+  );
+}
+
+// Request shows what was asked, for those who ask themselves.
+function Request({ path }) {
+  const [shown, show] = useState();
+  const text = `curl -sg -H "Authorization: Bearer $LIFTHOUSE_TOKEN" '${location.origin}${path.replaceAll("'", "%27")}'`;
+  useEffect(() => show(undefined), [path]);
+  const sql = () => { show({ loading: true }); return ask(path, { accept: "application/sql" }).then(({ body }) => show({ body }), (error) => show({ error })); };
+  const csv = () => ask(path, { accept: "text/csv" }).then(({ body }) => show({ saved: save(body, path) }), (error) => show({ error }));
+  return (
+    <section aria-labelledby="request">
+      <h2 id="request">Take it with you</h2>
+      <p class="buttons"><button type="button" id="csv" onClick={csv}>Download CSV</button> <span role="status">{shown?.saved && "Saved as " + shown.saved}</span></p>
+      <details><summary>Show the request</summary><pre tabIndex={0} id="curl">{text}</pre><Copied text={text} label="Copy the request" /></details>
+      <details onToggle={(e) => e.currentTarget.open && !shown?.body && sql()}>
+        <summary id="show-sql">Show the SQL</summary>
+        {shown?.body ? <><pre tabIndex={0} id="sql">{shown.body}</pre><Copied text={shown.body} label="Copy the SQL" /></> : shown?.loading && <Loading what="the SQL" />}
+      </details>
+      {shown?.error && <Fault error={shown.error} />}
+    </section>
+  );
+}
+
+function save(text, path) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
+  link.download = path.replace(/\?.*/, "").replace("/v1/", "").replaceAll("/", "-") + ".csv";
+  link.click();
+  return link.download;
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}
+
+function Experiments({ widget, go }) {
+  if (widget.experiments.length === 0) return null;
+  return (
+    <section aria-labelledby="experiments">
+      <h2 id="experiments">Experiments</h2>
+      <ul class="plain-list">{widget.experiments.map((e) => (
+        <li key={e.id}><a {...follow(go, to([["widget", widget.id], ["experiment", e.id]]))}>{e.name || "Experiment " + e.id}</a> <State {...e} /></li>
+      ))}</ul>
+    </section>
+  );
+}
+
+function Header({ subject, detail, route, go, fresh }) {
+  const { body, error } = detail;
+  const experiment = body?.experiments?.find((e) => String(e.id) === subject.experiment);
+  const name = experiment ? experiment.name || "Experiment " + experiment.id : body?.name;
+  useEffect(() => { document.title = (name ? name + " · " : "") + "Lifthouse"; }, [name]);
+  const back = subject.kind === "experiment" ? to([["widget", route.get("widget")]]) : to([["websiteId", route.get("websiteId") || undefined], ...(subject.kind === "widget" ? [["show", "widgets"]] : [])]);
+  if (!body) return <header class="subject"><p><a {...follow(go, back)}>← Back</a></p>{error ? <Fault error={error} again={detail.again} /> : <Loading what="it" />}</header>;
+  const shown = experiment || body;
+  return (
+    <header class="subject">
+      <p><a {...follow(go, back)}>← {subject.kind === "experiment" ? body.name : subject.kind === "widget" ? "All widgets" : "All campaigns"}</a></p>
+      <div class="title"><h1>{name}</h1><State {...shown} />{!experiment && <Switch subject={subject} body={body} done={detail.again} />}</div>
+      <p class="quiet">{experiment ? "experiment of a widget" : kind(body.type)} {shown.id}{shown.startDate && <> · since {day(shown.startDate)}</>}{shown.endDate && <> · until {day(shown.endDate)}</>}
+        {!experiment && <> · <Num value={body.views}>{count(body.views)}</Num> views, <Num value={body.goalsReached}>{count(body.goalsReached)}</Num> goals, live</>}</p>
+      {fresh}
+    </header>
+  );
+}
+
+export function Results({ subject, route, go }) {
+  const place = query([["websiteId", route.get("websiteId")]]);
+  const detail = useAnswer(subject.home + place);
+  const path = subject.path + "/results" + query(route.asked);
+  const { body: results, error, loading, at, again } = useAnswer(path);
+  const narrow = (value) => {
+    const name = { device: "filters[device][]", country: "filters[country][]", referrer: "filters[referrer]" }[results.dimension];
+    const own = /^\((none|other)\)$/.test(value);
+    return name && value !== "(other)" && !(own && value !== "(none)") ? follow(go, route.without("dimension").without(name).also(name, value === "(none)" ? "" : value).address) : undefined;
+  };
+  const fresh = results && <p class="quiet fresh"><span class="dot" aria-hidden="true" /> Looked at {at?.toLocaleTimeString()}; computed {minute(results.generatedAt)}</p>;
+  return (
+    <>
+      <Header {...{ subject, detail, route, go, fresh }} />
+      <Controls {...{ subject, route, go }} />
+      {error && <Fault error={error} again={again} />}
+      {!results && loading && <Loading what="the results" />}
+      {results && (
+        <div class="results" aria-busy={loading}>
+          <Conclusion results={results} />
+          {results.totals.visitors === 0 && <Empty>No visitors yet{route.filters.length > 0 && ", or none that the filters let through"}.</Empty>}
+          <Variations results={results} kind={subject.kind} />
+          <Forest results={results} />
+          <Posterior results={results} />
+          <Breakdown results={results} narrow={narrow} />
+          <OverTime {...{ subject, route, go }} />
+          <div class="pair"><Checks results={results} /><Progress power={results.power} /></div>
+          {subject.kind === "widget" && detail.body && <Experiments widget={detail.body} go={go} />}
+          <Request path={path} />
+        </div>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,95 @@
+import { chance, count, isRate, lift, liftSpan, metric, metricSpan, money, percent, probability } from "./format.js";
+import { Axis } from "./forest.jsx";
+import { Mark, Num, hue } from "./parts.jsx";
+import { scaleOf } from "./scale.js";
+import { metrics, verdicts, why } from "./words.js";
+
+function Bar({ scale, estimate, index, name }) {
+  if (!estimate.interval || estimate.value === null) return null;
+  const [low, high] = [scale.clip(estimate.interval[0], -Infinity), scale.clip(estimate.interval[1], Infinity)];
+  return (
+    <svg class={"bar " + hue(index)} height="16" width="100%" role="img" aria-label={`${metrics[name]}: interval ${metricSpan(name, estimate.interval)}`}>
+      <rect x={low + "%"} width={high - low + "%"} y="4" height="8" rx="2" />
+      <line x1={scale.at(estimate.value) + "%"} x2={scale.at(estimate.value) + "%"} y1="1" y2="15" />
+    </svg>
+  );
+}
+
+export function Verdict({ comparison }) {
+  const [sign, word] = verdicts[comparison.verdict];
+  return <span class={"verdict " + comparison.verdict}><span aria-hidden="true">{sign}</span> {word}</span>;
+}
+
+const Cell = ({ label, children, class: name }) => <td role="cell" data-label={label} class={name}>{children}</td>;
+
+function Proof({ comparison, label }) {
+  const { frequentist, sequential, bayesian } = comparison;
+  if (bayesian) {
+    return (
+      <Cell label={label}>
+        <Num value={bayesian.chanceToBeatControl}>{chance(bayesian.chanceToBeatControl)}</Num>
+        {bayesian.reason && <small>{why(bayesian.reason)}</small>}
+      </Cell>
+    );
+  }
+  return (
+    <Cell label={label}>
+      <Num value={frequentist?.adjustedPValue}>{probability(frequentist?.adjustedPValue)}</Num>
+      {sequential && <small>always valid <Num value={sequential.pValue}>{probability(sequential.pValue)}</Num></small>}
+    </Cell>
+  );
+}
+
+const ofWidget = ["views", "clicks", "submits", "completions", "conversions", "contacts", "goalsReached"];
+const words = { views: "Views", clicks: "Clicks", submits: "Submits", completions: "Completions", conversions: "Conversions", contacts: "Contacts", goalsReached: "Goals" };
+
+export function Variations({ results, kind }) {
+  const name = results.compareMetric || "goalConversionRate";
+  const estimates = results.variations.map((v) => v.metrics[name]);
+  const scale = scaleOf(estimates.flatMap((e) => [e.value, ...(e.interval || [])]).filter((x) => x !== null));
+  const compared = results.variations.some((v) => v.comparison);
+  const bayesian = results.methodology === "bayesian";
+  const counts = kind === "widget" ? ofWidget : ["convertedVisitors", "goalsReached"];
+  const title = (c) => ({ convertedVisitors: "Converted", ...words })[c];
+  const proof = bayesian ? "Chance to beat control" : "p-value";
+  const heads = ["Variation", "Visitors", ...counts.map(title), "Value", metrics[name], ...(compared ? ["Lift", proof, "Verdict"] : [])];
+  return (
+    <section aria-labelledby="variations">
+      <h2 id="variations">Variations</h2>
+      <table class="cards" role="table" aria-labelledby="variations">
+        <thead role="rowgroup"><tr role="row">{heads.map((h, i) => <th key={h} role="columnheader" scope="col" class={i > 0 && i < counts.length + 3 ? "n" : undefined}>{h}</th>)}</tr></thead>
+        <tbody role="rowgroup">
+          {results.variations.map((v, index) => {
+            const estimate = v.metrics[name], c = v.comparison;
+            return (
+              <tr key={v.id} role="row" data-variation={v.id}>
+                <th role="rowheader" scope="row"><Mark index={index} /> {v.name}{v.control && v.name.toLowerCase() !== "control" && <small>control</small>}</th>
+                <Cell label="Visitors" class="n"><Num value={v.visitors}>{count(v.visitors)}</Num></Cell>
+                {counts.map((n) => <Cell key={n} label={title(n)} class="n"><Num value={v[n]}>{count(v[n])}</Num></Cell>)}
+                <Cell label="Value" class="n"><Num value={v.value}>{money(v.value)}</Num></Cell>
+                <Cell label={metrics[name]} class="wide">
+                  <b><Num value={estimate.value}>{metric(name, estimate.value, estimate.interval)}</Num></b> <small>{estimate.reason ? why(estimate.reason) : metricSpan(name, estimate.interval)}</small>
+                  <Bar scale={scale} estimate={estimate} index={index} name={name} />
+                </Cell>
+                {compared && !c && <><Cell label="Lift">–</Cell><Cell label={proof}>–</Cell><Cell label="Verdict">–</Cell></>}
+                {c && <>
+                  <Cell label="Lift"><b><Num value={c.improvement.value}>{lift(c.improvement.value, c.improvement.interval)}</Num></b> <small>{c.improvement.reason ? why(c.improvement.reason) : liftSpan(c.improvement.interval)}</small></Cell>
+                  <Proof comparison={c} label={proof} />
+                  <Cell label="Verdict"><Verdict comparison={c} />{c.reasons.length > 0 && <small>{why(...c.reasons)}</small>}</Cell>
+                </>}
+              </tr>
+            );
+          })}
+        </tbody>
+        <tfoot role="rowgroup"><tr role="row">
+          <th role="rowheader" scope="row">All</th>
+          <Cell label="Visitors" class="n"><Num value={results.totals.visitors}>{count(results.totals.visitors)}</Num></Cell>
+          {counts.map((n) => <Cell key={n} label={title(n)} class="n"><Num value={results.totals[n]}>{count(results.totals[n])}</Num></Cell>)}
+          <Cell label="Value" class="n"><Num value={results.totals.value}>{money(results.totals.value)}</Num></Cell>
+          <td role="cell" class="wide axis-cell"><Axis scale={scale} write={(x) => (isRate(name) ? percent(x, 1) : money(x))} /></td>
+          {compared && <td role="cell" colSpan={3} />}
+        </tr></tfoot>
+      </table>
+    </section>
+  );
+}

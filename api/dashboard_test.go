@@ -1,0 +1,34 @@
+package api_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"lifthouse/api/dashboard"
+)
+
+func TestTheDashboardIsServedWithItsPolicy(t *testing.T) {
+	s := newEmptyServer(t)
+	for _, f := range dashboard.Files() {
+		path := "/dashboard/" + f.Name
+		if f.Name == dashboard.Index {
+			path = "/?campaign=12&filters[country][]=US"
+		}
+		response, _, text := s.do("GET", path, "")
+		if response.status != http.StatusOK || text != string(f.Body) || response.Get("Content-Type") != f.Kind {
+			t.Errorf("%s: %d %s, %d bytes; want the file", path, response.status, response.Get("Content-Type"), len(text))
+		}
+		policy := response.Get("Content-Security-Policy")
+		if !strings.HasPrefix(policy, "default-src 'none'; script-src 'self'; style-src 'self';") || strings.Contains(policy, "unsafe") {
+			t.Errorf("%s: the policy is %q", path, policy)
+		}
+		again, _, _ := s.with("GET", path, "", http.Header{"If-None-Match": {response.Get("ETag")}})
+		if again.status != http.StatusNotModified {
+			t.Errorf("%s with If-None-Match: %d, want 304", path, again.status)
+		}
+	}
+	if response, _, _ := s.do("GET", "/dashboard/nothing.js", ""); response.status != http.StatusNotFound {
+		t.Errorf("a file that is not there: %d, want 404", response.status)
+	}
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// TestTheDashboardForEverybody: axe finds nothing serious, in either theme,
+// and nothing is wider than the screen. It leaves pictures for people in the
+// folder SCREENS, if that is set.
+func TestTheDashboardForEverybody(t *testing.T) {
+	v := newViewer(t)
+	axe, err := os.ReadFile("../../node_modules/axe-core/axe.min.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	look := func(name string) {
+		for _, theme := range []string{"light", "dark"} {
+			v.themed(theme)
+			for _, width := range []int64{360, 768, 1400} {
+				v.sized(width, 800)
+				evaluated[bool](v, `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`)
+				if wide := evaluated[int64](v, `document.documentElement.scrollWidth`); wide > width {
+					t.Errorf("%s at %d px is %d px wide", name, width, wide)
+				}
+				evaluated[bool](v, string(axe)+`; true`)
+				for _, finding := range evaluated[[]string](v, `axe.run().then((r) => r.passes.length < 10 ? ["it looked at nothing"] : r.violations.filter((f) => ["serious", "critical"].includes(f.impact)).map((f) => f.id + ": " + f.help + " " + f.nodes.map((n) => n.target.join(" ") + " " + n.failureSummary).join("; ")))`) {
+					t.Errorf("%s, %s, %d px: %s", name, theme, width, finding)
+				}
+				v.picture(name + "-" + theme + "-" + strconv.FormatInt(width, 10))
+			}
+		}
+	}
+	v.open("/")
+	v.until(`document.querySelector("[name=token]")`)
+	look("sign-in")
+	v.signIn(v.token)
+	v.shows("Free delivery banner")
+	look("list")
+	v.open("/?campaign=12&dimension=device")
+	v.until(allThere)
+	look("results")
+	v.open("/?campaign=13&filters[device][]=mobile&filters[device][]=tablet")
+	v.until(allThere)
+	v.click("[aria-labelledby=forest] summary")
+	v.click("[aria-labelledby=overtime] summary")
+	look("three")
+	v.click("#switch")
+	look("dialog")
+	v.open("/?campaign=12&dimension=size")
+	v.shows("dimension is size")
+	look("refused")
+}
+
+// TestTheDashboardOfABayesianCampaignAndOfAWidget: the posterior's numbers are
+// the API's, and a widget without events says so.
+func TestTheDashboardOfABayesianCampaignAndOfAWidget(t *testing.T) {
+	v := newViewer(t)
+	_, declared, _ := other(t, nil, "export", v.store)
+	before, second, found := strings.Cut(declared, "          - id: 13\n")
+	if !found {
+		t.Fatalf("the demo has another catalogue:\n%s", declared)
+	}
+	second = strings.Replace(second, "methodology: frequentist", "methodology: bayesian", 1)
+	widget := `        widgets:
+          - {id: 7, name: Newsletter, type: popup, variations: [{id: 1, name: Plain, share: 100}], experiments: [{id: 2, name: Shorter text, controlShare: 50, variations: [{id: 5, name: Short, share: 100}]}]}
+`
+	file := filepath.Join(t.TempDir(), "catalog.yaml")
+	if err := os.WriteFile(file, []byte(before+"          - id: 13\n"+second+widget), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, out, complaints := other(t, nil, "apply", "-f", file, v.store); code != exitOK {
+		t.Fatalf("apply: exit %d, %s %s", code, out, complaints)
+	}
+	v.open("/?campaign=13")
+	v.signIn(v.token)
+	v.until(allThere)
+	r := v.report("/v1/campaigns/13/results")
+	values, _ := v.row("[aria-labelledby=posterior]")
+	var want []float64
+	for _, variation := range r.Variations[1:] {
+		b := variation.Comparison.Bayesian
+		want = append(want, *b.ChanceToBeatControl, *b.ChanceToBeBest, *b.ExpectedLoss, *b.ExpectedLossControl)
+	}
+	for i := range want {
+		if len(values) != len(want) || !same(values[i], want[i]) {
+			t.Fatalf("the posterior shows %q, want %v", values, want)
+		}
+	}
+	v.picture("bayesian")
+	v.open("/?show=widgets")
+	v.click(`[data-id="7"] a`)
+	v.shows("No visitors yet.")
+	v.picture("widget")
+	v.click("[aria-labelledby=experiments] a")
+	v.until(`location.search === "?widget=7&experiment=2"`)
+	v.shows("Shorter text")
+	v.shows("NOT ENOUGH DATA")
+	v.picture("experiment")
+	if len(v.problems) > 0 {
+		t.Errorf("the browser complains: %q", v.problems)
+	}
+}
+
+// picture leaves one for people in the folder SCREENS, if that is set.
+func (v *viewer) picture(name string) {
+	v.Helper()
+	folder := os.Getenv("SCREENS")
+	if folder == "" {
+		return
+	}
+	shot, err := chromedp.Run(v.ctx, chromedp.FullScreenshot(100))
+	if err != nil {
+		v.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, name+".png"), shot, 0o600); err != nil {
+		v.Fatal(err)
+	}
+}

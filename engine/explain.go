@@ -39,7 +39,8 @@ func (e *Engine) SQL(ctx context.Context, r Request) (string, error) {
 func (e *Engine) pathOf(ctx context.Context, plan *Plan) string {
 	at := *plan
 	if _, err := e.settled(ctx, &at); err == nil {
-		return fmt.Sprintf("%s: the sums in the table settled, facet %q", PathSettled, at.facetFor(at.windowed(at.newest), true).Name)
+		cut, _ := at.cut(at.windowed(at.newest))
+		return fmt.Sprintf("%s: the sums in the table settled, facets %s", PathSettled, strings.Join(cut.names(), "; "))
 	}
 	if plan.path(e.store.limits) == PathFew {
 		return PathFew + ": the events, counted in the server"

@@ -131,12 +131,13 @@ func goldenStages(t *testing.T, e *Engine, r Request, dir, query string) {
 // there is none.
 func settledText(t *testing.T, e *Engine, plan *Plan) string {
 	t.Helper()
-	q := &settledQuery{plan: plan, state: settledState{generation: 1}, byDay: plan.windowed(plan.newest)}
-	facet := plan.facetFor(q.byDay, true)
-	if !plan.canSettle() || facet == nil {
+	byDays := plan.windowed(plan.newest)
+	cut, expressible := plan.cut(byDays)
+	if !plan.canSettle() || !expressible {
 		return "-- not settled: counted from the events\n"
 	}
-	query, err := q.compile(facet, plan.Dimension != "", plan.Interval != "" && plan.Dimension == "")
+	q := &settledQuery{plan: plan, cut: cut, state: settledState{generation: 1}, byDays: byDays}
+	query, err := q.compile()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,34 +48,36 @@ func (f *Facet) Columns() []string {
 // Keeps says whether the facet's cells tell the attribute.
 func (f *Facet) Keeps(column string) bool { return slices.Contains(f.By, column) }
 
-// Facets are all of them, those with fewer cells first. A breakdown needs its
-// attribute, a filter its own, a window or a series both days, and any report
-// but a breakdown's cells the first day, for how fast visitors come in.
-// Referrers are too many to be kept by day, and so are most pairs. There is one
-// ranked facet.
+// Facets are all of them, the cheaper of two that could serve first. A filter
+// needs its attribute and a breakdown its own; a window needs both days, a
+// series the event's, and the whole of a report the day of the first view, for
+// how fast visitors come in. Referrers are too many to be kept by day, and so
+// are most pairs. There is one ranked facet.
 var Facets = []Facet{
-	{Name: "all", FirstDay: true},
-	{Name: "device", By: []string{"device"}, FirstDay: true},
-	{Name: "visitor_type", By: []string{"visitor_type"}, FirstDay: true},
-	{Name: "browser", By: []string{"browser"}, FirstDay: true},
-	{Name: "os", By: []string{"os"}, FirstDay: true},
-	{Name: "channel", By: []string{"channel"}, FirstDay: true},
-	{Name: "country", By: []string{"country"}, FirstDay: true},
-	{Name: "utm_source", By: []string{"utm_source"}, FirstDay: true},
-	{Name: "utm_medium", By: []string{"utm_medium"}, FirstDay: true},
-	{Name: "utm_campaign", By: []string{"utm_campaign"}, FirstDay: true},
-	{Name: "device, visitor_type", By: []string{"device", "visitor_type"}, FirstDay: true},
-	{Name: "device, browser", By: []string{"device", "browser"}, FirstDay: true},
-	{Name: "device, os", By: []string{"device", "os"}, FirstDay: true},
-	{Name: "device, channel", By: []string{"device", "channel"}, FirstDay: true},
-	{Name: "channel, visitor_type", By: []string{"channel", "visitor_type"}, FirstDay: true},
-	{Name: "device, country", By: []string{"device", "country"}, FirstDay: true},
-	{Name: "country, visitor_type", By: []string{"country", "visitor_type"}, FirstDay: true},
-	{Name: "country, channel", By: []string{"country", "channel"}, FirstDay: true},
-	{Name: "all by day", FirstDay: true, Day: true},
-	{Name: "device by day", By: []string{"device"}, FirstDay: true, Day: true},
-	{Name: "channel by day", By: []string{"channel"}, FirstDay: true, Day: true},
-	{Name: "country by day", By: []string{"country"}, FirstDay: true, Day: true},
+	{Name: "country", By: []string{"country"}},
+	{Name: "all by first day", FirstDay: true},
+	{Name: "device by first day", By: []string{"device"}, FirstDay: true},
+	{Name: "visitor_type by first day", By: []string{"visitor_type"}, FirstDay: true},
+	{Name: "browser by first day", By: []string{"browser"}, FirstDay: true},
+	{Name: "os by first day", By: []string{"os"}, FirstDay: true},
+	{Name: "channel by first day", By: []string{"channel"}, FirstDay: true},
+	{Name: "country by first day", By: []string{"country"}, FirstDay: true},
+	{Name: "utm_source by first day", By: []string{"utm_source"}, FirstDay: true},
+	{Name: "utm_medium by first day", By: []string{"utm_medium"}, FirstDay: true},
+	{Name: "utm_campaign by first day", By: []string{"utm_campaign"}, FirstDay: true},
+	{Name: "device, visitor_type by first day", By: []string{"device", "visitor_type"}, FirstDay: true},
+	{Name: "device, browser by first day", By: []string{"device", "browser"}, FirstDay: true},
+	{Name: "device, os by first day", By: []string{"device", "os"}, FirstDay: true},
+	{Name: "device, channel by first day", By: []string{"device", "channel"}, FirstDay: true},
+	{Name: "channel, visitor_type by first day", By: []string{"channel", "visitor_type"}, FirstDay: true},
+	{Name: "device, country by first day", By: []string{"device", "country"}, FirstDay: true},
+	{Name: "country, visitor_type by first day", By: []string{"country", "visitor_type"}, FirstDay: true},
+	{Name: "country, channel by first day", By: []string{"country", "channel"}, FirstDay: true},
+	{Name: "all by day", Day: true},
+	{Name: "all by both days", FirstDay: true, Day: true},
+	{Name: "device by both days", By: []string{"device"}, FirstDay: true, Day: true},
+	{Name: "channel by both days", By: []string{"channel"}, FirstDay: true, Day: true},
+	{Name: "country by both days", By: []string{"country"}, FirstDay: true, Day: true},
 	{Name: "referrer", By: []string{"referrer"}},
 	{Name: "referrer, ranked", By: []string{"referrer"}, Rank: true},
 }

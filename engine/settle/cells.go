@@ -49,7 +49,8 @@ func (c cells) add(p *person, sign int64) {
 		part := &p.parts[i]
 		for f := range schema.Facets {
 			facet := &schema.Facets[f]
-			if part.kind == seenKind && !facet.Day || facet.Rank && part.kind != viewKind {
+			bothDays := facet.FirstDay && facet.Day
+			if part.kind == seenKind && !bothDays || facet.Rank && part.kind != viewKind {
 				continue
 			}
 			at := cell{place: part.place, facet: f, variation: p.first.variation, crossover: p.crossover}

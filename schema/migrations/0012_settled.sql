@@ -2,11 +2,11 @@
 -- the events. A visitor's part in a sum is the same in every facet: taking the old part out and putting the new one in
 -- is one row each, and rows of equal keys add up.
 --
--- A facet keeps some attributes of the first view, and by day also the day of the first view and of the event; columns
--- that it does not keep are empty. Of facets by day, a sum over the days before any day is a sum over visitors as they
--- stood then: squares are differences of squares, and visitors stand on the day of their first event of the kind.
--- In event 'seen' a visitor stands once for each day after the first one with any event: first_day is then the last
--- such day before it. goal_id 0 of 'goal' stands for all goals. In a facet that is ranked, goal_id is the hash of the
+-- A facet keeps some attributes of the first view, and perhaps the day of the first view and of the event; columns that it
+-- does not keep are empty. Where it keeps the event's day, a sum over the days before any day is a sum over visitors as
+-- they stood then: squares are differences of squares, and visitors stand on the day of their first event of the kind.
+-- In event 'seen', which facets by both days have, a visitor stands once for each day after the first one with any event:
+-- first_day is then the last such day before it. goal_id 0 of 'goal' stands for all goals. In a facet that is ranked, goal_id is the hash of the
 -- attribute: a number to group by.
 --
 -- facet 'state' says of a generation: visitors 1 that it is complete; value, the shares_since of the catalogue that it was

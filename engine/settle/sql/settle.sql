@@ -145,6 +145,6 @@ FROM changes AS c
 GROUP BY GROUPING SETS ({{range $i, $set := .Sets}}{{if $i}},{{end}}
     (event, goal_id{{$set}}){{end}}
 )
-HAVING (event != 'seen' OR endsWith(facet, ' by day'))
+HAVING (event != 'seen' OR endsWith(facet, ' by both days'))
     AND (event = 'view' OR NOT endsWith(facet, ', ranked'))
 SETTINGS max_insert_threads = 1, max_threads = {{.Threads}}, min_insert_block_size_rows = 4000000000, min_insert_block_size_bytes = 4000000000000, async_insert = 0

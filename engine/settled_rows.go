@@ -1,0 +1,289 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"math/big"
+	"slices"
+	"time"
+
+	"lifthouse/schema"
+	"lifthouse/stats"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// settledQuery reads one generation, and notices when it moved meanwhile.
+type settledQuery struct {
+	plan   *Plan
+	cut    cut
+	state  settledState
+	byDays bool // the window leaves something out
+	moved  bool
+
+	hashes []int64 // of the dimension's values that are asked for; nil: all
+	ranked *schema.Facet
+}
+
+// settledRow is one line of an answer of sql/settled.sql.
+type settledRow struct {
+	settledKey
+	kind                                  schema.Kind
+	visitors, sinceShares, recent, events count
+	squares, valueTimesGoals              big.Int
+	value, profit, extra                  scannedAmounts
+	through, newest                       time.Time
+}
+
+// settledKey is where the sums of a row belong.
+type settledKey struct {
+	facet              string
+	bucket             int64
+	dimension          string
+	variationID        int64
+	crossover, earlier bool
+}
+
+// kindSeen is a visitor on a later day: what tells who was active in a window.
+const kindSeen schema.Kind = "seen"
+
+// answer makes the statements of one answer.
+func (q *settledQuery) answer(ctx context.Context, from *store) (*settledAnswer, error) {
+	if err := q.rank(ctx, from); err != nil {
+		return nil, err
+	}
+	query, err := q.compile()
+	if err != nil {
+		return nil, err
+	}
+	sums := map[settledKey]*Moments{}
+	if err := q.read(ctx, from, query, sums); err != nil {
+		return nil, err
+	}
+	var answer settledAnswer
+	answer.whole = rowsOf(merged(sums, q.cut.whole, func(k *settledKey) { k.bucket, k.dimension = 0, "" }))
+	if q.cut.cells != nil {
+		answer.cells = rowsOf(merged(sums, q.cut.cells, func(k *settledKey) { k.bucket = 0 }))
+	}
+	if q.ranked != nil {
+		answer.cells = topOf(answer.cells, answer.whole, q.plan.top)
+	}
+	if q.cut.steps != nil {
+		answer.steps = stepsOf(merged(sums, q.cut.steps, func(k *settledKey) { k.dimension = "" }))
+	}
+	return &answer, nil
+}
+
+func (q *settledQuery) compile() (*Query, error) {
+	p := q.plan
+	query := &Query{Params: append(p.subjectParams(), Param{"generation", q.state.generation}, Param{"facets", q.cut.names()})}
+	s := settledSlots{slots: slots{Filters: "true"}, Steps: q.cut.steps != nil, Window: q.byDays, Top: q.ranked != nil}
+	query.visitorFilters(&p.Filters, &s.slots)
+	if q.cut.cells != nil {
+		s.Dimension = columns[string(p.Dimension)]
+		query.Params = append(query.Params, Param{"cells", q.cut.cells.Name})
+	}
+	if s.Top {
+		query.Params = append(query.Params, Param{"hashes", q.hashes}, Param{"ranked", q.ranked.Name})
+	}
+	var goal int64
+	if p.Goal != nil {
+		goal = p.Goal.ID
+	}
+	recentFrom, recentTo := p.recent()
+	query.Params = append(query.Params, Param{"kinds", q.kinds()}, Param{"goal_id", goal}, Param{"recent_from", recentFrom}, Param{"recent_to", recentTo})
+	if s.Window {
+		query.Params = append(query.Params, Param{"from", p.from()}, Param{"to", p.to()})
+	}
+	if s.Steps {
+		width, shift := p.Interval.grid()
+		query.Params = append(query.Params, Param{"steps", q.cut.steps.Name}, Param{"width", width.Milliseconds()}, Param{"shift", shift.Milliseconds()})
+	}
+	return query, query.render("settled.sql", s)
+}
+
+// kinds are those of the rows to read, goals apart.
+func (q *settledQuery) kinds() []string {
+	kinds := []string{string(schema.KindView)}
+	if q.plan.Subject.Kind == schema.SubjectWidget {
+		kinds = append(kinds, string(schema.KindClick), string(schema.KindSubmit), string(schema.KindCompletion), string(schema.KindConversion), string(schema.KindContact))
+	}
+	if q.byDays {
+		kinds = append(kinds, string(kindSeen))
+	}
+	return kinds
+}
+
+func (q *settledQuery) read(ctx context.Context, from *store, query *Query, sums map[settledKey]*Moments) error {
+	var state *settledState
+	err := from.each(ctx, query, func(found driver.Rows) error {
+		var r settledRow
+		var crossover uint8
+		var kind string
+		to := slices.Concat(
+			[]any{&r.facet, &r.bucket, &r.dimension, &r.variationID, &crossover, &kind, &r.visitors, &r.sinceShares, &r.recent, &r.events, &r.squares},
+			r.value.targets(), []any{&r.valueTimesGoals}, r.profit.targets(), r.extra.targets(), []any{&r.through, &r.newest})
+		if err := found.Scan(to...); err != nil {
+			return err
+		}
+		if r.facet == schema.SettledState {
+			state = &settledState{q.state.generation, r.visitors == 1, r.value.sum.Int64(), r.through.UTC(), r.newest.UTC()}
+			return nil
+		}
+		r.kind, r.crossover = schema.Kind(kind), crossover == 1
+		r.earlier = r.kind == kindSeen
+		if sums[r.settledKey] == nil {
+			m := noMoments()
+			sums[r.settledKey] = &m
+		}
+		r.addTo(sums[r.settledKey])
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return q.sees(state)
+}
+
+// sees compares the state that a statement saw with the one before it.
+func (q *settledQuery) sees(state *settledState) error {
+	switch {
+	case state == nil || !state.complete || state.sharesSince != q.plan.SharesSince.UnixMilli():
+		return errUnsettled
+	case *state != q.state:
+		q.state, q.moved = *state, true
+	}
+	return nil
+}
+
+func (r *settledRow) addTo(m *Moments) {
+	visitors, events := int64(r.visitors), int64(r.events)
+	switch r.kind {
+	case schema.KindView:
+		m.Visitors, m.SinceShares, m.Recent, m.Views = visitors, int64(r.sinceShares), int64(r.recent), events
+	case kindSeen:
+		m.Visitors = visitors
+	case schema.KindClick:
+		m.Clicks = events
+	case schema.KindSubmit:
+		m.Submits = events
+	case schema.KindCompletion:
+		m.Completions, m.Completed = events, visitors
+	case schema.KindConversion:
+		m.Conversions, m.Conversion = events, visitors
+	case schema.KindContact:
+		m.Contacts = events
+	case schema.KindGoal:
+		m.Converted = visitors
+		m.Goals = stats.Sums{Sum: big.NewInt(events), Squares: &r.squares}
+		m.Value, m.Profit, m.ExtraValue = r.value.amounts(), r.profit.amounts(), r.extra.amounts()
+		m.ValueGoals = &r.valueTimesGoals
+	}
+}
+
+// merged adds up the sums of a facet whose keys are the same without what is
+// dropped of them.
+func merged(sums map[settledKey]*Moments, of *schema.Facet, drop func(*settledKey)) map[settledKey]Moments {
+	all := map[settledKey]Moments{}
+	for key, m := range sums {
+		if key.facet == of.Name {
+			drop(&key)
+			all[key] = all[key].Merge(*m)
+		}
+	}
+	return all
+}
+
+func rowsOf(sums map[settledKey]Moments) []row {
+	rows := make([]row, 0, len(sums))
+	for key, m := range sums {
+		if m.Visitors != 0 {
+			rows = append(rows, row{variationID: key.variationID, dimension: key.dimension, earlier: key.earlier, crossover: key.crossover, Moments: m})
+		}
+	}
+	return rows
+}
+
+func stepsOf(sums map[settledKey]Moments) []step {
+	steps := make([]step, 0, len(sums))
+	for key, m := range sums {
+		if !key.earlier {
+			steps = append(steps, step{key.bucket, row{variationID: key.variationID, crossover: key.crossover, Moments: m}})
+		}
+	}
+	slices.SortFunc(steps, func(a, b step) int { return cmp.Compare(a.bucket, b.bucket) })
+	return steps
+}
+
+// topOf keeps the rows of the most visited values of the dimension, and adds
+// those of the others: what the whole has more.
+func topOf(cells, whole []row, top int) []row {
+	visitors := map[string]int64{}
+	for i := range cells {
+		visitors[cells[i].dimension] += cells[i].Visitors
+	}
+	values := slices.Collect(maps.Keys(visitors))
+	slices.SortFunc(values, func(a, b string) int {
+		return cmp.Or(cmp.Compare(visitors[b], visitors[a]), cmp.Compare(a, b))
+	})
+	values = values[:min(len(values), top)]
+	cells = slices.DeleteFunc(cells, func(r row) bool { return !slices.Contains(values, r.dimension) })
+	kept := len(cells)
+	for _, others := range whole {
+		others.others, others.Recent = true, 0
+		for _, r := range cells[:kept] {
+			if r.variationID == others.variationID && r.crossover == others.crossover {
+				others.Moments = others.less(r.Moments)
+			}
+		}
+		if others.Visitors != 0 {
+			cells = append(cells, others)
+		}
+	}
+	return cells
+}
+
+// mostTies is how many values may have as many visitors as the last of the top
+// ones, for all of them to be read.
+const mostTies = 2_000
+
+// rank finds the hashes of the most visited values of a dimension that has very
+// many, and of those with as many visitors as the last of them.
+func (q *settledQuery) rank(ctx context.Context, from *store) error {
+	if q.cut.cells == nil {
+		return nil
+	}
+	at := slices.IndexFunc(schema.Facets, func(f schema.Facet) bool { return f.Rank && slices.Equal(f.By, q.cut.cells.By) })
+	if at < 0 {
+		return nil
+	}
+	p := q.plan
+	q.ranked, q.hashes = &schema.Facets[at], []int64{}
+	query := &Query{Params: append(p.subjectParams(), Param{"generation", q.state.generation}, Param{"facet", q.ranked.Name}, Param{"most", uint32(p.top + 1)})} //nolint:gosec // and the state
+	if err := query.render("settled_top.sql", slots{}); err != nil {
+		return err
+	}
+	var state *settledState
+	err := from.each(ctx, query, func(found driver.Rows) error {
+		var r settledState
+		var isState uint8
+		var hash, visitors int64
+		if err := found.Scan(&isState, &hash, &visitors, &r.sharesSince, &r.through, &r.newest); err != nil {
+			return err
+		}
+		if isState == 1 {
+			state = &settledState{q.state.generation, visitors == 1, r.sharesSince, r.through.UTC(), r.newest.UTC()}
+			return nil
+		}
+		q.hashes = append(q.hashes, hash)
+		return nil
+	})
+	switch {
+	case err != nil:
+		return err
+	case len(q.hashes) > mostTies:
+		return errUnsettled
+	}
+	return q.sees(state)
+}

@@ -92,9 +92,9 @@ func (q *settledQuery) compile() (*Query, error) {
 		goal = p.Goal.ID
 	}
 	recentFrom, recentTo := p.recent()
-	query.Params = append(query.Params, Param{"kinds", q.kinds()}, Param{"goal_id", goal}, Param{"recent_from", recentFrom}, Param{"recent_to", recentTo})
+	query.Params = append(query.Params, Param{"kinds", q.kinds()}, Param{"goal_id", goal}, Param{"recent_from", dateOf(recentFrom)}, Param{"recent_to", dateOf(recentTo)})
 	if s.Window {
-		query.Params = append(query.Params, Param{"from", p.from()}, Param{"to", p.to()})
+		query.Params = append(query.Params, Param{"from", dateOf(p.from())}, Param{"to", dateOf(p.to())})
 	}
 	if s.Steps {
 		width, shift := p.Interval.grid()
@@ -102,6 +102,9 @@ func (q *settledQuery) compile() (*Query, error) {
 	}
 	return query, query.render("settled.sql", s)
 }
+
+// dateOf is the parameter of a day.
+func dateOf(day time.Time) string { return day.UTC().Format(time.DateOnly) }
 
 // kinds are those of the rows to read, goals apart.
 func (q *settledQuery) kinds() []string {
@@ -130,6 +133,9 @@ func (q *settledQuery) read(ctx context.Context, from *store, query *Query, sums
 		if r.facet == schema.SettledState {
 			state = &settledState{q.state.generation, r.visitors == 1, r.value.sum.Int64(), r.through.UTC(), r.newest.UTC()}
 			return nil
+		}
+		if r.events == 0 {
+			return nil // all that was in the cell is gone
 		}
 		r.kind, r.crossover = schema.Kind(kind), crossover == 1
 		r.earlier = r.kind == kindSeen
@@ -249,7 +255,9 @@ func topOf(cells, whole []row, top int) []row {
 const mostTies = 2_000
 
 // rank finds the hashes of the most visited values of a dimension that has very
-// many, and of those with as many visitors as the last of them.
+// many, and of those with as many visitors as the last of them. Its statement
+// need not see the state: what was read before it and after it is the same, or
+// the answer is made again.
 func (q *settledQuery) rank(ctx context.Context, from *store) error {
 	if q.cut.cells == nil {
 		return nil
@@ -260,30 +268,18 @@ func (q *settledQuery) rank(ctx context.Context, from *store) error {
 	}
 	p := q.plan
 	q.ranked, q.hashes = &schema.Facets[at], []int64{}
-	query := &Query{Params: append(p.subjectParams(), Param{"generation", q.state.generation}, Param{"facet", q.ranked.Name}, Param{"most", uint32(p.top + 1)})} //nolint:gosec // and the state
+	query := &Query{Params: append(p.subjectParams(), Param{"generation", q.state.generation}, Param{"facet", q.ranked.Name}, Param{"most", uint32(p.top)})} //nolint:gosec // maxBreakdown
 	if err := query.render("settled_top.sql", slots{}); err != nil {
 		return err
 	}
-	var state *settledState
 	err := from.each(ctx, query, func(found driver.Rows) error {
-		var r settledState
-		var isState uint8
 		var hash, visitors int64
-		if err := found.Scan(&isState, &hash, &visitors, &r.sharesSince, &r.through, &r.newest); err != nil {
-			return err
-		}
-		if isState == 1 {
-			state = &settledState{q.state.generation, visitors == 1, r.sharesSince, r.through.UTC(), r.newest.UTC()}
-			return nil
-		}
+		err := found.Scan(&hash, &visitors)
 		q.hashes = append(q.hashes, hash)
-		return nil
-	})
-	switch {
-	case err != nil:
 		return err
-	case len(q.hashes) > mostTies:
-		return errUnsettled
+	})
+	if err == nil && len(q.hashes) > mostTies {
+		err = errUnsettled
 	}
-	return q.sees(state)
+	return err
 }

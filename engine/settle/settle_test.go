@@ -320,7 +320,7 @@ func TestSettledEqualsExact(t *testing.T) {
 	case testing.Short():
 		worlds, rounds = 1, 2
 	case os.Getenv("LIFTHOUSE_LONG") != "":
-		worlds, rounds = 30, 8
+		worlds, rounds = 12, 8
 	}
 	paths := map[string]int{}
 	for seed := range uint64(worlds) { //nolint:gosec // few

@@ -71,8 +71,8 @@ func (e *Engine) Report(ctx context.Context, r Request) (*Results, error) {
 	return plan.fromEvents(ctx, e.store)
 }
 
-// fromEvents answers a request from the events.
-func (e *Engine) fromEvents(ctx context.Context, r Request) (*Results, error) {
+// Exact answers a request from the events, whatever is settled.
+func (e *Engine) Exact(ctx context.Context, r Request) (*Results, error) {
 	plan, err := e.plan(ctx, r)
 	if err != nil {
 		return nil, err

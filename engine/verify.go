@@ -100,8 +100,7 @@ func (e *Engine) verifyOne(ctx context.Context, r Request) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		r.Fresh = true
-		exact, err := e.fromEvents(ctx, r)
+		exact, err := e.Exact(ctx, r)
 		if err != nil {
 			return false, err
 		}

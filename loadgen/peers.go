@@ -5,6 +5,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"text/template"
@@ -58,9 +59,10 @@ type PeersOptions struct {
 	GoalID     int64
 	WarmUps    int // rounds that do not count: see WarmUps
 	Rounds     int
-	// Ours makes our report, by device or not, and says what it says.
-	Ours func(ctx context.Context, byDevice bool) ([]Measured, error)
-	Tell func(text string) // what is done now
+	// Ours makes our report from the events, by device or not, and says what it
+	// says; Settled, from sums that are kept, nil where none are.
+	Ours, Settled func(ctx context.Context, byDevice bool) ([]Measured, error)
+	Tell          func(text string) // what is done now
 }
 
 // PeersResult is what the comparison gave.
@@ -110,13 +112,14 @@ type contestant struct {
 	question string
 	who      string
 	table    expr
+	settled  bool      // of ours
 	texts    []string  // of a peer, one query after the other
 	measures []measure // what they give, in turn
 	costs    []Cost
 }
 
 // contestants are all ways to all questions, ours of each question first.
-func contestants(span time.Duration) ([]*contestant, error) {
+func contestants(span time.Duration, settled bool) ([]*contestant, error) {
 	var all []*contestant
 	var errs []error
 	add := func(question, who string, table expr, measures []measure, file string, slots ...peerSlots) {
@@ -135,6 +138,9 @@ func contestants(span time.Duration) ([]*contestant, error) {
 	four := []measure{goalsOf, valueOf, profitOf, extraOf}
 	for _, question := range []string{askMean, askProportion, askFour, askByDevice} {
 		add(question, "Lifthouse", ourTable, nil, "")
+		if settled {
+			all = append(all, &contestant{question: question, who: "Lifthouse, settled", table: ourTable, settled: true})
+		}
 		for _, table := range []expr{ourTable, timeOrdered} {
 			switch question {
 			case askMean:
@@ -175,7 +181,7 @@ func Peers(ctx context.Context, o PeersOptions) (result *PeersResult, err error)
 	if err := p.extent(ctx); err != nil {
 		return nil, err
 	}
-	all, err := contestants(p.to.Sub(p.from))
+	all, err := contestants(p.to.Sub(p.from), p.Settled != nil)
 	if err != nil {
 		return nil, err
 	}
@@ -259,7 +265,16 @@ func (p *peers) drop(ctx context.Context) error {
 // compared with ours.
 func (p *peers) compete(ctx context.Context, c *contestant, compare bool) (Cost, error) {
 	byDevice := c.question == askByDevice
-	if c.texts == nil {
+	switch {
+	case c.settled:
+		return costOf(ctx, p.Conn, func() error {
+			said, err := p.Settled(ctx, byDevice)
+			if err == nil && !slices.Equal(said, p.ours[byDevice]) {
+				p.differ(c, "it is not what our report from the events says")
+			}
+			return err
+		})
+	case c.texts == nil:
 		return costOf(ctx, p.Conn, func() error {
 			said, err := p.Ours(ctx, byDevice)
 			if p.ours == nil {
@@ -292,7 +307,7 @@ func rowsOf(all []*contestant) []PeersRow {
 	var ours Cost
 	for _, c := range all {
 		cost := medianCost(c.costs)
-		if c.texts == nil {
+		if c.texts == nil && !c.settled {
 			ours = cost
 		}
 		rows = append(rows, PeersRow{

@@ -18,7 +18,7 @@ func TestPeers(t *testing.T) {
 	var out, told strings.Builder
 	p := &program{out: &out, err: &told}
 	err := p.withStore(t.Context(), store, func(s *opened.Store) error {
-		right := ourReport(s.Engine, 1, loadgen.StandardCampaign)
+		right := ourReport(s.Engine.Exact, 1, loadgen.StandardCampaign)
 		options := loadgen.PeersOptions{
 			Conn: s.Conn, WebsiteID: 1, CampaignID: loadgen.StandardCampaign, GoalID: 1, Rounds: 1, Ours: right, Tell: func(string) {},
 		}

@@ -3,6 +3,8 @@ package api_test
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -13,6 +15,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -250,11 +253,28 @@ func (w *wire) send(request *http.Request, text string) (answer, []byte, error) 
 	}
 	body, err := io.ReadAll(response.Body)
 	_ = response.Body.Close()
+	if response.Header.Get("Content-Encoding") == "gzip" && len(body) > 0 && err == nil { // a header that was asked for with luck
+		body, err = unzipped(body)
+	}
 	if response.Close || wrote != nil {
+		w.hangUp()
+	}
+	return answer{response.StatusCode, response.Header}, body, err
+}
+
+func (w *wire) hangUp() {
+	if w.conn != nil {
 		_ = w.conn.Close()
 		w.conn = nil
 	}
-	return answer{response.StatusCode, response.Header}, body, err
+}
+
+func unzipped(body []byte) ([]byte, error) {
+	r, err := gzip.NewReader(bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(r)
 }
 
 func TestNoRequestIsAnsweredOutsideTheDocument(t *testing.T) {
@@ -285,6 +305,10 @@ func TestNoRequestIsAnsweredOutsideTheDocument(t *testing.T) {
 			request = &http.Request{Method: http.MethodGet}
 		}
 		response, body, err := w.send(request, asked.text)
+		if errors.Is(err, syscall.ECONNRESET) && unreadable { // net/http refuses what is no HTTP and hangs up, perhaps before we have read why
+			w.hangUp()
+			continue
+		}
 		if err != nil {
 			t.Fatalf("%v to\n%.600s", err, asked.text)
 		}

@@ -15,7 +15,7 @@ var errUnsettled = errors.New("not settled")
 
 // settledHolds is for how long reports are given as of the last settlement
 // while none follows; after it they are counted from the events.
-const settledHolds = 10 * time.Second
+const settledHolds = 5 * time.Second
 
 // settledState is what the state of a generation says.
 type settledState struct {

@@ -158,6 +158,7 @@ func (p *process) results(token string) (r engine.Results) {
 		p.t.Fatal(err)
 	}
 	request.Header.Set("Authorization", "Bearer "+token)
+	request.Header.Set("Cache-Control", "no-cache") // with every event, not only those that are settled
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		p.t.Fatal(err)

@@ -31,6 +31,7 @@ type settledSlots struct {
 	Steps  bool // a facet's days are put into buckets
 	Window bool
 	Top    bool // only some values of the dimension
+	Shares bool // some visitors came before the shares hold
 }
 
 // settledColumn is where an attribute is.

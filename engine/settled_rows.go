@@ -29,11 +29,9 @@ type settledQuery struct {
 // settledRow is one line of an answer of sql/settled.sql.
 type settledRow struct {
 	settledKey
-	kind                                  schema.Kind
-	visitors, sinceShares, recent, events count
-	squares, valueTimesGoals              big.Int
-	value, profit, extra                  scannedAmounts
-	through, newest                       time.Time
+	kind                                                  schema.Kind
+	visitors, sinceShares, recent, events                 count
+	squares, valueTimesGoals, value, profit, extra, signs big.Int
 }
 
 // settledKey is where the sums of a row belong.
@@ -78,7 +76,7 @@ func (q *settledQuery) answer(ctx context.Context, from *store) (*settledAnswer,
 func (q *settledQuery) compile() (*Query, error) {
 	p := q.plan
 	query := &Query{Params: append(p.subjectParams(), Param{"generation", q.state.generation}, Param{"facets", q.cut.names()})}
-	s := settledSlots{slots: slots{Filters: "true"}, Steps: q.cut.steps != nil, Window: q.byDays, Top: q.ranked != nil}
+	s := settledSlots{slots: slots{Filters: "true"}, Steps: q.cut.steps != nil, Window: q.byDays, Top: q.ranked != nil, Shares: p.SharesSince.After(openFrom)}
 	query.visitorFilters(&p.Filters, &s.slots)
 	if q.cut.cells != nil {
 		s.Dimension = columns[string(p.Dimension)]
@@ -126,12 +124,12 @@ func (q *settledQuery) read(ctx context.Context, from *store, query *Query, sums
 		var kind string
 		to := slices.Concat(
 			[]any{&r.facet, &r.bucket, &r.dimension, &r.variationID, &crossover, &kind, &r.visitors, &r.sinceShares, &r.recent, &r.events, &r.squares},
-			r.value.targets(), []any{&r.valueTimesGoals}, r.profit.targets(), r.extra.targets(), []any{&r.through, &r.newest})
+			[]any{&r.value, &r.valueTimesGoals, &r.profit, &r.extra, &r.signs})
 		if err := found.Scan(to...); err != nil {
 			return err
 		}
 		if r.facet == schema.SettledState {
-			state = &settledState{q.state.generation, r.visitors == 1, r.value.sum.Int64(), r.through.UTC(), r.newest.UTC()}
+			state = &settledState{q.state.generation, r.visitors == 1, r.value.Int64(), time.UnixMilli(r.squares.Int64()).UTC(), time.UnixMilli(r.valueTimesGoals.Int64()).UTC()}
 			return nil
 		}
 		if r.events == 0 {
@@ -183,7 +181,11 @@ func (r *settledRow) addTo(m *Moments) {
 	case schema.KindGoal:
 		m.Converted = visitors
 		m.Goals = stats.Sums{Sum: big.NewInt(events), Squares: &r.squares}
-		m.Value, m.Profit, m.ExtraValue = r.value.amounts(), r.profit.amounts(), r.extra.amounts()
+		signs := schema.UnpackSigns(&r.signs)
+		for i, to := range []*Amounts{&m.Value, &m.Profit, &m.ExtraValue} {
+			to.Sum, to.Squares = schema.UnpackAmounts([]*big.Int{&r.value, &r.profit, &r.extra}[i])
+			to.Nonzero, to.Negative = signs[2*i], signs[2*i+1]
+		}
 		m.ValueGoals = &r.valueTimesGoals
 	}
 }

@@ -129,19 +129,60 @@ func Settlements(ctx context.Context, conn driver.Conn) ([]Settlement, error) {
 // InsertSettlement says that a generation is complete, and how far it goes.
 func InsertSettlement(ctx context.Context, conn driver.Conn, s *Settlement) error {
 	batch, err := conn.PrepareBatch(ctx, `INSERT INTO settled (website_id, subject, subject_id, experiment_id, generation, facet, event, goal_id,
-		visitors, value, events, through, newest)`)
+		visitors, value, events, events_squares, value_times_goals)`)
 	if err != nil {
 		return fmt.Errorf("note what is settled: %w", err)
 	}
 	defer func() { _ = batch.Close() }()
 	if err := batch.Append(s.WebsiteID, string(s.Subject), s.SubjectID, s.ExperimentID, s.Generation, SettledState, "seen", int64(SettledLayout),
-		int64(1), big.NewInt(s.SharesSince), int64(s.Events), s.Through, s.Newest); err != nil { //nolint:gosec // of events
+		int64(1), big.NewInt(s.SharesSince), int64(s.Events), big.NewInt(s.Through.UnixMilli()), big.NewInt(s.Newest.UnixMilli())); err != nil { //nolint:gosec // of events
 		return fmt.Errorf("note what is settled: %w", err)
 	}
 	if err := batch.Send(); err != nil {
 		return fmt.Errorf("note what is settled: %w", err)
 	}
 	return nil
+}
+
+// The packing of several sums into one number: they add up as the number does.
+const (
+	squaresBits = 128 // of an amount: the sum of squares, below the sum
+	signBits    = 40  // of each of the numbers of visitors in signs: more than there are people
+)
+
+// PackAmounts returns sum · 2^128 + squares.
+func PackAmounts(sum, squares *big.Int) *big.Int {
+	packed := new(big.Int).Lsh(sum, squaresBits)
+	return packed.Add(packed, squares)
+}
+
+// UnpackAmounts returns what PackAmounts was given, of sums over visitors,
+// whose squares are not negative.
+func UnpackAmounts(packed *big.Int) (sum, squares *big.Int) {
+	low := new(big.Int).Lsh(big.NewInt(1), squaresBits)
+	sum, squares = new(big.Int).DivMod(packed, low, new(big.Int))
+	return sum, squares
+}
+
+// PackSigns puts numbers of visitors into one, the first the lowest.
+func PackSigns(counts [6]int64) *big.Int {
+	packed := new(big.Int)
+	for i := len(counts) - 1; i >= 0; i-- {
+		packed.Add(packed.Lsh(packed, signBits), big.NewInt(counts[i]))
+	}
+	return packed
+}
+
+// UnpackSigns returns what PackSigns was given, of sums over visitors, none of
+// which is negative.
+func UnpackSigns(packed *big.Int) (counts [6]int64) {
+	low, rest := new(big.Int).Lsh(big.NewInt(1), signBits), new(big.Int).Set(packed)
+	for i := range counts {
+		count := new(big.Int)
+		rest.DivMod(rest, low, count)
+		counts[i] = count.Int64()
+	}
+	return counts
 }
 
 // Generations returns all of which there are rows, complete or not, by the ids

@@ -8,8 +8,8 @@ SELECT
     sum(visitors)          AS complete,
     toInt64(sum(value))    AS shares_since,
     toUInt64(sum(events))  AS events,
-    max(through)           AS through,
-    max(newest)            AS newest
+    fromUnixTimestamp64Milli(toInt64(sum(events_squares)), 'UTC')    AS through,
+    fromUnixTimestamp64Milli(toInt64(sum(value_times_goals)), 'UTC') AS newest
 FROM settled
 WHERE facet = 'state'
     AND goal_id = {layout:Int64}

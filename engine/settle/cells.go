@@ -77,8 +77,7 @@ func (c cells) add(p *person, sign int64) {
 const insertSettled = `INSERT INTO settled (website_id, subject, subject_id, experiment_id, generation, facet, event, goal_id,
 	device, country, channel, browser, os, visitor_type, referrer, utm_source, utm_medium, utm_campaign,
 	variation_id, crossover, first_day, day, visitors, since_shares, events, events_squares,
-	value, value_squares, value_nonzero, value_negative, profit, profit_squares, profit_nonzero, profit_negative,
-	extra_value, extra_value_squares, extra_value_nonzero, extra_value_negative, value_times_goals, through, newest)`
+	value, value_times_goals, profit, extra_value, signs)`
 
 // insert stores the rows that change, and how far they go, as one block.
 func (c cells) insert(ctx context.Context, conn driver.Conn, d *due, state *schema.Settlement) error {
@@ -93,7 +92,7 @@ func (c cells) insert(ctx context.Context, conn driver.Conn, d *due, state *sche
 		return fmt.Errorf("insert what is settled: %w", err)
 	}
 	defer func() { _ = batch.Close() }()
-	for i, column := range slices.Concat(c.keyColumns(order, d, state), c.sumColumns(order, state)) {
+	for i, column := range slices.Concat(c.keyColumns(order, d, state), c.sumColumns(order, d, state)) {
 		if err := batch.Column(i).Append(column); err != nil {
 			return fmt.Errorf("insert what is settled: column %d: %w", i, err)
 		}
@@ -142,29 +141,31 @@ func (c cells) keyColumns(order []cell, d *due, state *schema.Settlement) []any 
 
 func dateOf(day int32) time.Time { return time.UnixMilli(0).UTC().AddDate(0, 0, int(day)) }
 
-func (c cells) sumColumns(order []cell, state *schema.Settlement) []any {
+func (c cells) sumColumns(order []cell, d *due, state *schema.Settlement) []any {
 	number := func(of func(*sums) int64, state int64) any {
 		return column(order, func(at *cell) int64 { return of(c[*at]) }, state)
 	}
-	large := func(of func(*sums) *big.Int) any {
-		return column(order, func(at *cell) *big.Int { return of(c[*at]) }, new(big.Int))
+	large := func(of func(*sums) *big.Int, state int64) any {
+		return column(order, func(at *cell) *big.Int { return of(c[*at]) }, big.NewInt(state))
 	}
-	columns := []any{
+	amounts := func(i int) any {
+		return large(func(s *sums) *big.Int { return schema.PackAmounts(&s.amounts[i].sum, &s.amounts[i].squares) }, 0)
+	}
+	return []any{
 		number(func(s *sums) int64 { return s.visitors }, 0),
 		number(func(s *sums) int64 { return s.sinceShares }, 0),
 		number(func(s *sums) int64 { return s.events }, int64(state.Events)), //nolint:gosec // of events
-		large(func(s *sums) *big.Int { return &s.eventsSquares }),
+		large(func(s *sums) *big.Int { return &s.eventsSquares }, state.Through.Sub(d.settled.Through).Milliseconds()),
+		amounts(0),
+		large(func(s *sums) *big.Int { return &s.valueTimesGoals }, state.Newest.Sub(d.settled.Newest).Milliseconds()),
+		amounts(1), amounts(2),
+		large(func(s *sums) *big.Int { return schema.PackSigns(s.signs()) }, 0),
 	}
-	for i := range (sums{}).amounts {
-		columns = append(columns,
-			large(func(s *sums) *big.Int { return &s.amounts[i].sum }),
-			large(func(s *sums) *big.Int { return &s.amounts[i].squares }),
-			number(func(s *sums) int64 { return s.amounts[i].nonzero }, 0),
-			number(func(s *sums) int64 { return s.amounts[i].negative }, 0))
+}
+
+func (s *sums) signs() (counts [6]int64) {
+	for i := range s.amounts {
+		counts[2*i], counts[2*i+1] = s.amounts[i].nonzero, s.amounts[i].negative
 	}
-	none := time.UnixMilli(0).UTC()
-	return append(columns,
-		large(func(s *sums) *big.Int { return &s.valueTimesGoals }),
-		column(order, func(*cell) time.Time { return none }, state.Through),
-		column(order, func(*cell) time.Time { return none }, state.Newest))
+	return counts
 }

@@ -25,7 +25,6 @@ type slots struct {
 	Shown      expr   // of a view: its attributes in one string
 	Sets       []expr
 	Ranked     expr // the attribute whose values are ranked
-	Threads    int
 }
 
 var touchedQuery = mustRender("touched.sql", struct {
@@ -37,7 +36,7 @@ var touchedQuery = mustRender("touched.sql", struct {
 const threads = 1
 
 func newSlots() slots {
-	s := slots{Threads: threads}
+	var s slots
 	shown := make([]string, 0, len(schema.SettledAttributes))
 	for i, column := range schema.SettledAttributes {
 		s.Columns = append(s.Columns, expr(fmt.Sprintf("shown[%d] AS %s", i+1, column)))
@@ -121,7 +120,6 @@ func (s *Settler) catchUp(ctx context.Context, d *due, through time.Time) error 
 		if err := s.step(ctx, d, end); err != nil {
 			return err
 		}
-		d.settled.Through = end
 	}
 	return nil
 }
@@ -143,7 +141,11 @@ func (s *Settler) step(ctx context.Context, d *due, through time.Time) error {
 	if err != nil {
 		return err
 	}
-	return changes.insert(ctx, s.conn, d, &state)
+	if err := changes.insert(ctx, s.conn, d, &state); err != nil {
+		return err
+	}
+	d.settled.Through, d.settled.Newest = state.Through, state.Newest
+	return nil
 }
 
 func later(a, b time.Time) time.Time {

@@ -7,25 +7,15 @@ SELECT
     crossover,
     event,
     sum(visitors),
-    sum(since_shares),
+    {{if .Shares}}sum(since_shares){{else}}sum(visitors){{end}},
     sumIf(visitors, first_day >= {recent_from:Date32} AND first_day < {recent_to:Date32}),
     sum(events),
     sum(events_squares),
     sum(value),
-    sum(value_squares),
-    sum(value_nonzero),
-    sum(value_negative),
     sum(value_times_goals),
     sum(profit),
-    sum(profit_squares),
-    sum(profit_nonzero),
-    sum(profit_negative),
     sum(extra_value),
-    sum(extra_value_squares),
-    sum(extra_value_nonzero),
-    sum(extra_value_negative),
-    max(through),
-    max(newest)
+    sum(signs)
 FROM settled
 WHERE website_id = {website_id:Int64}
     AND subject = {subject:String}

@@ -10,12 +10,14 @@
 -- attribute: a number to group by.
 --
 -- facet 'state' says of a generation: visitors 1 that it is complete; value, the shares_since of the catalogue that it was
--- made for, in milliseconds; goal_id, the layout; events, how many are in it; through and newest, the last acceptance and
--- the latest time of them.
+-- made for, in milliseconds; goal_id, the layout; events, how many are in it; events_squares and value_times_goals, the
+-- last acceptance and the latest time of them, in milliseconds.
+--
+-- Amounts are packed, several numbers into one: what a statement costs goes by its columns.
 --
 -- A generation is a partition: it goes as a whole, and is merged by itself.
 --
--- One insert of one block is one step, whole or not at all. Read it with sum() and max(), and with the state in the same
+-- One insert of one block is one step, whole or not at all. Read it with sum(), and with the state in the same
 -- statement.
 CREATE TABLE IF NOT EXISTS settled
 (
@@ -45,21 +47,11 @@ CREATE TABLE IF NOT EXISTS settled
     since_shares         SimpleAggregateFunction(sum, Int64)   COMMENT 'of them, first exposed since the shares hold',
     events               SimpleAggregateFunction(sum, Int64),
     events_squares       SimpleAggregateFunction(sum, Int128),
-    value                SimpleAggregateFunction(sum, Int128)  COMMENT 'in 1/10000, as all amounts',
-    value_squares        SimpleAggregateFunction(sum, Int128),
-    value_nonzero        SimpleAggregateFunction(sum, Int64),
-    value_negative       SimpleAggregateFunction(sum, Int64),
+    value                SimpleAggregateFunction(sum, Int256)  COMMENT 'sum · 2^128 + sum of squares, in 1/10000, as all amounts',
     value_times_goals    SimpleAggregateFunction(sum, Int128),
-    profit               SimpleAggregateFunction(sum, Int128),
-    profit_squares       SimpleAggregateFunction(sum, Int128),
-    profit_nonzero       SimpleAggregateFunction(sum, Int64),
-    profit_negative      SimpleAggregateFunction(sum, Int64),
-    extra_value          SimpleAggregateFunction(sum, Int128),
-    extra_value_squares  SimpleAggregateFunction(sum, Int128),
-    extra_value_nonzero  SimpleAggregateFunction(sum, Int64),
-    extra_value_negative SimpleAggregateFunction(sum, Int64),
-    through              SimpleAggregateFunction(max, DateTime64(3, 'UTC')),
-    newest               SimpleAggregateFunction(max, DateTime64(3, 'UTC'))
+    profit               SimpleAggregateFunction(sum, Int256)  COMMENT 'as value',
+    extra_value          SimpleAggregateFunction(sum, Int256)  COMMENT 'as value',
+    signs                SimpleAggregateFunction(sum, Int256)  COMMENT 'visitors whose value is not 0, + 2^40 · below 0, + 2^80 · (the same of profit), + 2^160 · (of extra value)'
 )
 ENGINE = AggregatingMergeTree
 PARTITION BY (website_id, subject, subject_id, experiment_id, generation)

@@ -3,12 +3,11 @@ INSERT INTO settled
     website_id, subject, subject_id, experiment_id, generation, facet, event, goal_id,
     {{.Attributes}}, variation_id, crossover, first_day, day,
     visitors, since_shares, events, events_squares,
-    value, value_squares, value_nonzero, value_negative, value_times_goals,
-    profit, profit_squares, profit_nonzero, profit_negative,
-    extra_value, extra_value_squares, extra_value_nonzero, extra_value_negative,
-    through, newest
+    value, value_times_goals, profit, extra_value, signs
 )
 WITH
+    toInt256('340282366920938463463374607431768211456') AS above_squares,  -- 2^128
+    toInt256(1099511627776) AS next_sign,  -- 2^40
     told AS (  -- one row per event of the visitors to settle: its place in time as one number, and what it shows as one text
         SELECT
             *,
@@ -100,19 +99,17 @@ WITH
             toInt64(p.5 = 0 AND event = 'view' AND first_at >= {shares_since:Int64}) AS since_shares,
             p.6 - p.5                                                          AS events,
             toInt128(p.6) * p.6 - toInt128(p.5) * p.5                          AS events_squares,
-            p.8 - p.7                                                          AS value,
-            p.8 * p.8 - p.7 * p.7                                              AS value_squares,
-            toInt64(p.8 != 0) - toInt64(p.7 != 0)                              AS value_nonzero,
-            toInt64(p.8 < 0) - toInt64(p.7 < 0)                                AS value_negative,
             p.8 * p.6 - p.7 * p.5                                              AS value_times_goals,
-            p.10 - p.9                                                         AS profit,
-            p.10 * p.10 - p.9 * p.9                                            AS profit_squares,
-            toInt64(p.10 != 0) - toInt64(p.9 != 0)                             AS profit_nonzero,
-            toInt64(p.10 < 0) - toInt64(p.9 < 0)                               AS profit_negative,
-            p.12 - p.11                                                        AS extra_value,
-            p.12 * p.12 - p.11 * p.11                                          AS extra_value_squares,
-            toInt64(p.12 != 0) - toInt64(p.11 != 0)                            AS extra_value_nonzero,
-            toInt64(p.12 < 0) - toInt64(p.11 < 0)                              AS extra_value_negative
+            toInt256(p.8 - p.7) * above_squares + (p.8 * p.8 - p.7 * p.7)      AS value,
+            toInt256(p.10 - p.9) * above_squares + (p.10 * p.10 - p.9 * p.9)   AS profit,
+            toInt256(p.12 - p.11) * above_squares + (p.12 * p.12 - p.11 * p.11) AS extra_value,
+            ((((
+                toInt256(p.12 < 0) - (p.11 < 0)) * next_sign
+                + toInt64(p.12 != 0) - (p.11 != 0)) * next_sign
+                + toInt64(p.10 < 0) - (p.9 < 0)) * next_sign
+                + toInt64(p.10 != 0) - (p.9 != 0)) * next_sign
+                + toInt64(p.8 < 0) - (p.7 < 0)                                 AS upper_signs,
+            upper_signs * next_sign + toInt64(p.8 != 0) - (p.7 != 0)           AS signs
         FROM placed
     )
 -- one row per facet and cell: the sums over its visitors
@@ -127,24 +124,14 @@ SELECT
     sum(c.events)               AS events,
     sum(c.events_squares)       AS events_squares,
     sum(c.value)                AS value,
-    sum(c.value_squares)        AS value_squares,
-    sum(c.value_nonzero)        AS value_nonzero,
-    sum(c.value_negative)       AS value_negative,
     sum(c.value_times_goals)    AS value_times_goals,
     sum(c.profit)               AS profit,
-    sum(c.profit_squares)       AS profit_squares,
-    sum(c.profit_nonzero)       AS profit_nonzero,
-    sum(c.profit_negative)      AS profit_negative,
     sum(c.extra_value)          AS extra_value,
-    sum(c.extra_value_squares)  AS extra_value_squares,
-    sum(c.extra_value_nonzero)  AS extra_value_nonzero,
-    sum(c.extra_value_negative) AS extra_value_negative,
-    toDateTime64(0, 3, 'UTC')            AS through,
-    toDateTime64(0, 3, 'UTC')            AS newest
+    sum(c.signs)                AS signs
 FROM changes AS c
 GROUP BY GROUPING SETS ({{range $i, $set := .Sets}}{{if $i}},{{end}}
     (event, goal_id{{$set}}){{end}}
 )
 HAVING (event != 'seen' OR endsWith(facet, ' by both days'))
     AND (event = 'view' OR NOT endsWith(facet, ', ranked'))
-SETTINGS max_insert_threads = 1, max_threads = {{.Threads}}, min_insert_block_size_rows = 4000000000, min_insert_block_size_bytes = 4000000000000, async_insert = 0
+SETTINGS max_insert_threads = 1, min_insert_block_size_rows = 4000000000, min_insert_block_size_bytes = 4000000000000, async_insert = 0

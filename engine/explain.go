@@ -37,10 +37,10 @@ func (e *Engine) SQL(ctx context.Context, r Request) (string, error) {
 
 // pathOf says where the engine takes the rows from.
 func (e *Engine) pathOf(ctx context.Context, plan *Plan) string {
-	at := *plan
-	if _, err := e.settled(ctx, &at); err == nil {
-		cut, _ := at.cut(at.windowed(at.newest))
-		return fmt.Sprintf("%s: the sums in the table settled, facets %s", PathSettled, strings.Join(cut.names(), "; "))
+	if state, err := e.settledFor(ctx, plan); err == nil {
+		if cut, expressible := plan.cut(plan.windowed(state.newest)); expressible {
+			return fmt.Sprintf("%s: the sums in the table settled, facets %s", PathSettled, strings.Join(cut.names(), "; "))
+		}
 	}
 	if plan.path(e.store.limits) == PathFew {
 		return PathFew + ": the events, counted in the server"

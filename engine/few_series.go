@@ -2,7 +2,6 @@ package engine
 
 import (
 	"cmp"
-	"math/big"
 	"slices"
 )
 
@@ -34,7 +33,9 @@ func (f *few) steps() []step {
 		m := &steps[place].Moments
 		m.add(now)
 		if before.views > 0 {
-			m.takeBack(&before)
+			was := noMoments()
+			was.add(&before)
+			m.takeAway(&was)
 		}
 	}
 	slices.SortFunc(steps, func(a, b step) int {
@@ -62,34 +63,3 @@ func (f *few) bucket(e *seen) int64 {
 	width, shift := f.plan.Interval.grid()
 	return (e.at + shift.Milliseconds()) / width.Milliseconds()
 }
-
-// takeBack undoes add.
-func (m *Moments) takeBack(v *counting) {
-	before := noMoments()
-	before.add(v)
-	m.Visitors -= before.Visitors
-	m.Views -= before.Views
-	m.Converted -= before.Converted
-	m.Completed -= before.Completed
-	m.Conversion -= before.Conversion
-	m.Clicks -= before.Clicks
-	m.Submits -= before.Submits
-	m.Completions -= before.Completions
-	m.Conversions -= before.Conversions
-	m.Contacts -= before.Contacts
-	m.Value.takeBack(&before.Value)
-	m.Profit.takeBack(&before.Profit)
-	m.ExtraValue.takeBack(&before.ExtraValue)
-	takeBack(m.Goals.Sum, before.Goals.Sum)
-	takeBack(m.Goals.Squares, before.Goals.Squares)
-	takeBack(m.ValueGoals, before.ValueGoals)
-}
-
-func (a *Amounts) takeBack(before *Amounts) {
-	a.Nonzero -= before.Nonzero
-	a.Negative -= before.Negative
-	takeBack(a.Sum, before.Sum)
-	takeBack(a.Squares, before.Squares)
-}
-
-func takeBack(from, amount *big.Int) { from.Sub(from, amount) }

@@ -138,10 +138,14 @@ func (e *Engine) RefreshVersions(ctx context.Context) error {
 
 // settlements are how far the subjects are settled, as last read.
 type settlements struct {
-	read  time.Time
-	of    map[Subject]settledState
-	moved map[Subject]time.Time // when it was last seen to change
-	wait  map[Subject]time.Time // since when events were seen to wait; none do where it is not in
+	read time.Time
+	of   map[Subject]settlement
+}
+
+type settlement struct {
+	settledState
+	moved time.Time // when the state was last seen to change
+	waits time.Time // since when events were seen to wait; zero: none do
 }
 
 // RefreshSettled reads how far the subjects are settled now.
@@ -150,25 +154,28 @@ func (e *Engine) RefreshSettled(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	now := &settlements{read: time.Now(), of: map[Subject]settledState{}, moved: map[Subject]time.Time{}, wait: map[Subject]time.Time{}}
-	last := e.memory.settled.Load()
-	for _, s := range all {
-		of := Subject{s.WebsiteID, s.Subject, s.SubjectID, s.ExperimentID}
+	now := &settlements{read: time.Now(), of: map[Subject]settlement{}}
+	var last settlements
+	if read := e.memory.settled.Load(); read != nil {
+		last = *read
+	}
+	for i := range all {
+		s := &all[i]
+		of := SubjectOf(s)
 		if _, later := now.of[of]; later || !s.Complete {
 			continue
 		}
-		now.of[of] = settledState{s.Generation, s.Complete, s.SharesSince, s.Through, s.Newest}
-		if last != nil && last.of[of] == now.of[of] {
-			now.moved[of] = last.moved[of]
-		} else {
-			now.moved[of] = now.read
+		is, was := settlement{settledState: settledState{s.Generation, s.SharesSince, s.Through, s.Newest}, moved: now.read}, last.of[of]
+		if was.settledState == is.settledState {
+			is.moved, is.waits = was.moved, was.waits
 		}
-		if stored := e.memory.last.Load(); stored != nil && s.Through.Before(stored.events[of].ingested) {
-			now.wait[of] = now.read
-			if last != nil && !last.wait[of].IsZero() && now.moved[of] != now.read {
-				now.wait[of] = last.wait[of]
-			}
+		switch stored := e.memory.last.Load(); {
+		case stored == nil || !s.Through.Before(stored.events[of].ingested):
+			is.waits = time.Time{}
+		case is.waits.IsZero():
+			is.waits = now.read
 		}
+		now.of[of] = is
 	}
 	e.memory.settled.Store(now)
 	return nil
@@ -208,8 +215,10 @@ func (e *Engine) upToDate(subject Subject) bool {
 func (e *Engine) Behind() time.Duration {
 	var most time.Duration
 	if now := e.memory.settled.Load(); now != nil {
-		for _, since := range now.wait {
-			most = max(most, time.Since(since))
+		for _, s := range now.of {
+			if !s.waits.IsZero() {
+				most = max(most, time.Since(s.waits))
+			}
 		}
 	}
 	return most
@@ -222,8 +231,8 @@ func (e *Engine) settlement(subject Subject, ingested time.Time) (settledState, 
 	if now == nil {
 		return settledState{}, false
 	}
-	state, known := now.of[subject]
-	return state, known && (!state.through.Before(ingested) || time.Since(now.moved[subject]) < settledHolds)
+	s, known := now.of[subject]
+	return s.settledState, known && (!s.through.Before(ingested) || time.Since(s.moved) < settledHolds)
 }
 
 // add counts a row in. Rows come in one order, so that a version is the same

@@ -72,30 +72,36 @@ func (m Moments) Merge(o Moments) Moments {
 	}
 }
 
-// less returns the moments of the visitors that are in m and not in o, who are
-// all in m.
-func (m Moments) less(o Moments) Moments {
-	return m.Merge(o.negated())
+// takeAway leaves the moments of the visitors who are not in o, who are all in m.
+func (m *Moments) takeAway(o *Moments) {
+	m.Visitors -= o.Visitors
+	m.SinceShares -= o.SinceShares
+	m.Recent -= o.Recent
+	m.Views -= o.Views
+	m.Clicks -= o.Clicks
+	m.Submits -= o.Submits
+	m.Completions -= o.Completions
+	m.Conversions -= o.Conversions
+	m.Contacts -= o.Contacts
+	m.Converted -= o.Converted
+	m.Completed -= o.Completed
+	m.Conversion -= o.Conversion
+	takeAway(&m.Goals, o.Goals)
+	m.Value.takeAway(&o.Value)
+	m.Profit.takeAway(&o.Profit)
+	m.ExtraValue.takeAway(&o.ExtraValue)
+	m.ValueGoals.Sub(m.ValueGoals, o.ValueGoals)
 }
 
-func (m Moments) negated() Moments {
-	return Moments{
-		Visitors: -m.Visitors, SinceShares: -m.SinceShares, Recent: -m.Recent, Views: -m.Views,
-		Actions: Actions{
-			Clicks: -m.Clicks, Submits: -m.Submits, Completions: -m.Completions, Conversions: -m.Conversions, Contacts: -m.Contacts,
-		},
-		Converted: -m.Converted, Completed: -m.Completed, Conversion: -m.Conversion,
-		Goals: negated(m.Goals), Value: m.Value.negated(), Profit: m.Profit.negated(), ExtraValue: m.ExtraValue.negated(),
-		ValueGoals: new(big.Int).Neg(m.ValueGoals),
-	}
+func (a *Amounts) takeAway(o *Amounts) {
+	takeAway(&a.Sums, o.Sums)
+	a.Nonzero -= o.Nonzero
+	a.Negative -= o.Negative
 }
 
-func (a Amounts) negated() Amounts {
-	return Amounts{Sums: negated(a.Sums), Nonzero: -a.Nonzero, Negative: -a.Negative}
-}
-
-func negated(s stats.Sums) stats.Sums {
-	return stats.Sums{Sum: new(big.Int).Neg(s.Sum), Squares: new(big.Int).Neg(s.Squares)}
+func takeAway(from *stats.Sums, o stats.Sums) {
+	from.Sum.Sub(from.Sum, o.Sum)
+	from.Squares.Sub(from.Squares, o.Squares)
 }
 
 func (a Amounts) merge(o Amounts) Amounts {

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
-	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/stats"
 
@@ -90,19 +90,29 @@ func (p *Plan) fromEvents(ctx context.Context, from *store) (*Results, error) {
 	return results, nil
 }
 
-// settled answers the plan from what is settled, if that does.
-func (e *Engine) settled(ctx context.Context, plan *Plan) (*settledAnswer, error) {
-	if plan.events <= e.store.limits.few() {
-		return nil, errUnsettled
+// settledFor returns how far the plan's subject is settled, if the plan may be
+// answered as of then. The error is errUnsettled where it may not.
+func (e *Engine) settledFor(ctx context.Context, plan *Plan) (settledState, error) {
+	if plan.events <= e.store.limits.few() || !plan.canSettle() {
+		return settledState{}, errUnsettled
 	}
 	if now := e.memory.settled.Load(); now == nil || time.Since(now.read) > gatheredHolds {
 		if err := e.RefreshSettled(ctx); err != nil {
-			return nil, storeError(ctx, err)
+			return settledState{}, storeError(ctx, err)
 		}
 	}
 	state, settled := e.settlement(plan.Subject, plan.DataThrough)
 	if !settled || plan.Fresh && state.through.Before(plan.DataThrough) {
-		return nil, errUnsettled
+		return state, errUnsettled
+	}
+	return state, nil
+}
+
+// settled answers the plan from what is settled, if that does.
+func (e *Engine) settled(ctx context.Context, plan *Plan) (*settledAnswer, error) {
+	state, err := e.settledFor(ctx, plan)
+	if err != nil {
+		return nil, err
 	}
 	at := *plan
 	answer, err := at.settled(ctx, e.store, state)
@@ -120,15 +130,7 @@ func (e *Engine) SharesSince(of Subject) (time.Time, bool) {
 	if !known {
 		return time.Time{}, false
 	}
-	r := Request{AccountID: account, WebsiteID: of.WebsiteID, SubjectID: of.ID, ExperimentID: of.ExperimentID}
-	switch {
-	case of.Kind == schema.SubjectCampaign:
-	case of.ExperimentID == 0:
-		r.Operation = WidgetResults
-	default:
-		r.Operation = ExperimentResults
-	}
-	plan, err := NewPlan(r, snapshot.Account(account))
+	plan, err := NewPlan(of.request(account), snapshot.Account(account))
 	if err != nil {
 		return time.Time{}, false
 	}
@@ -269,13 +271,7 @@ func breakdown(plan *Plan, rows []row) []BreakdownCell {
 			visitors[r.dimension] += r.Visitors
 		}
 	}
-	values := make([]string, 0, len(visitors))
-	for value := range visitors {
-		values = append(values, value)
-	}
-	slices.SortFunc(values, func(a, b string) int {
-		return cmp.Or(cmp.Compare(visitors[b], visitors[a]), cmp.Compare(a, b))
-	})
+	values := mostVisited(visitors)
 	var names []string
 	var cells []judged
 	add := func(name string, rows []row) {
@@ -293,6 +289,13 @@ func breakdown(plan *Plan, rows []row) []BreakdownCell {
 		add(otherValues, others)
 	}
 	return concluded(plan, names, cells)
+}
+
+// mostVisited returns the values, those with the most visitors first.
+func mostVisited(visitors map[string]int64) []string {
+	return slices.SortedFunc(maps.Keys(visitors), func(a, b string) int {
+		return cmp.Or(cmp.Compare(visitors[b], visitors[a]), cmp.Compare(a, b))
+	})
 }
 
 // concluded draws the cells' conclusions, which are adjusted to each other.

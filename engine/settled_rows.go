@@ -3,7 +3,6 @@ package engine
 import (
 	"cmp"
 	"context"
-	"maps"
 	"math/big"
 	"slices"
 	"time"
@@ -129,7 +128,9 @@ func (q *settledQuery) read(ctx context.Context, from *store, query *Query, sums
 			return err
 		}
 		if r.facet == schema.SettledState {
-			state = &settledState{q.state.generation, r.visitors == 1, r.value.Int64(), time.UnixMilli(r.squares.Int64()).UTC(), time.UnixMilli(r.valueTimesGoals.Int64()).UTC()}
+			if r.visitors == 1 { // it is complete
+				state = &settledState{q.state.generation, r.value.Int64(), time.UnixMilli(r.squares.Int64()).UTC(), time.UnixMilli(r.valueTimesGoals.Int64()).UTC()}
+			}
 			return nil
 		}
 		if r.events == 0 {
@@ -153,7 +154,7 @@ func (q *settledQuery) read(ctx context.Context, from *store, query *Query, sums
 // sees compares the state that a statement saw with the one before it.
 func (q *settledQuery) sees(state *settledState) error {
 	switch {
-	case state == nil || !state.complete || state.sharesSince != q.plan.SharesSince.UnixMilli():
+	case state == nil || state.sharesSince != q.plan.SharesSince.UnixMilli():
 		return errUnsettled
 	case *state != q.state:
 		q.state, q.moved = *state, true
@@ -231,18 +232,16 @@ func topOf(cells, whole []row, top int) []row {
 	for i := range cells {
 		visitors[cells[i].dimension] += cells[i].Visitors
 	}
-	values := slices.Collect(maps.Keys(visitors))
-	slices.SortFunc(values, func(a, b string) int {
-		return cmp.Or(cmp.Compare(visitors[b], visitors[a]), cmp.Compare(a, b))
-	})
+	values := mostVisited(visitors)
 	values = values[:min(len(values), top)]
 	cells = slices.DeleteFunc(cells, func(r row) bool { return !slices.Contains(values, r.dimension) })
 	kept := len(cells)
 	for _, others := range whole {
-		others.others, others.Recent = true, 0
-		for _, r := range cells[:kept] {
-			if r.variationID == others.variationID && r.crossover == others.crossover {
-				others.Moments = others.less(r.Moments)
+		others.others, others.Moments = true, others.Merge(noMoments()) // the whole stays as it is
+		others.Recent = 0
+		for i := range cells[:kept] {
+			if r := &cells[i]; r.variationID == others.variationID && r.crossover == others.crossover {
+				others.takeAway(&r.Moments)
 			}
 		}
 		if others.Visitors != 0 {

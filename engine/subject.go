@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"lifthouse/schema"
@@ -14,6 +15,32 @@ type Subject struct {
 	Kind         schema.Subject
 	ID           int64
 	ExperimentID int64 // of a widget; 0: the widget's own variations
+}
+
+// String names the subject for people.
+func (s Subject) String() string {
+	if s.ExperimentID != 0 {
+		return fmt.Sprintf("experiment %d of %s %d of website %d", s.ExperimentID, s.Kind, s.ID, s.WebsiteID)
+	}
+	return fmt.Sprintf("%s %d of website %d", s.Kind, s.ID, s.WebsiteID)
+}
+
+// SubjectOf is whose sums a generation has.
+func SubjectOf(s *schema.Settlement) Subject {
+	return Subject{s.WebsiteID, s.Subject, s.SubjectID, s.ExperimentID}
+}
+
+// request asks for the subject's results.
+func (s Subject) request(account int64) Request {
+	r := Request{AccountID: account, WebsiteID: s.WebsiteID, SubjectID: s.ID, ExperimentID: s.ExperimentID}
+	switch {
+	case s.Kind == schema.SubjectCampaign:
+	case s.ExperimentID == 0:
+		r.Operation = WidgetResults
+	default:
+		r.Operation = ExperimentResults
+	}
+	return r
 }
 
 // Rules are how variations are judged. A widget's own results are not.

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"lifthouse/schema"
 )
 
 // DiffersError is a report that what is settled tells otherwise than the
@@ -23,14 +21,6 @@ type DiffersError struct {
 // Error says what to do.
 func (e *DiffersError) Error() string {
 	return fmt.Sprintf("%s: what is settled differs from the events; lifthouse settle --rebuild makes it anew, and the difference is our fault", e.Subject)
-}
-
-// String names the subject for people.
-func (s Subject) String() string {
-	if s.ExperimentID != 0 {
-		return fmt.Sprintf("experiment %d of %s %d of website %d", s.ExperimentID, s.Kind, s.ID, s.WebsiteID)
-	}
-	return fmt.Sprintf("%s %d of website %d", s.Kind, s.ID, s.WebsiteID)
 }
 
 // Settled returns the subjects of which there is a settlement, in their order.
@@ -54,19 +44,19 @@ func (e *Engine) Verify(ctx context.Context, subject Subject) (int, error) {
 	if !known {
 		return 0, nil
 	}
-	r := Request{AccountID: account, WebsiteID: subject.WebsiteID, SubjectID: subject.ID, ExperimentID: subject.ExperimentID, Metric: GoalConversionRate}
-	dimension := ByDevice
-	switch {
-	case subject.Kind == schema.SubjectCampaign:
-	case subject.ExperimentID == 0:
-		r.Operation, r.Metric, dimension = WidgetResults, "", ""
-	default:
-		r.Operation, dimension = ExperimentResults, ""
+	r := subject.request(account)
+	if r.Operation != WidgetResults {
+		r.Metric = GoalConversionRate
+	}
+	byDay := r
+	byDay.Interval = Daily
+	requests := []Request{r, byDay}
+	if r.Operation == CampaignResults {
+		r.Dimension = ByDevice
+		requests = append(requests, r)
 	}
 	compared := 0
-	byDevice, byDay := r, r
-	byDevice.Dimension, byDay.Interval = dimension, Daily
-	for _, r := range []Request{r, byDevice, byDay} {
+	for _, r := range requests {
 		is, err := e.verifyOne(ctx, r)
 		if err != nil {
 			return compared, err

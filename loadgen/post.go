@@ -138,5 +138,8 @@ func wholly(answer []byte) error {
 			return refusal{fmt.Errorf("%d lines rejected, such as: %s: %s", is.Rejected, line.Verdict, line.Detail)}
 		}
 	}
+	if is.Rejected > 0 {
+		return refusal{fmt.Errorf("%d lines rejected", is.Rejected)}
+	}
 	return nil
 }

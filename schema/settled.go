@@ -101,6 +101,11 @@ type Settlement struct {
 	Newest       time.Time // the latest time of one
 }
 
+// SameSubject says whether both generations are of one subject.
+func (s *Settlement) SameSubject(o *Settlement) bool {
+	return s.WebsiteID == o.WebsiteID && s.Subject == o.Subject && s.SubjectID == o.SubjectID && s.ExperimentID == o.ExperimentID
+}
+
 //go:embed settlements.sql
 var settlements string
 
@@ -239,7 +244,7 @@ func MergeSettled(ctx context.Context, conn driver.Conn, s *Settlement) error {
 		return err
 	}
 	for id, g := range all {
-		if g.WebsiteID == s.WebsiteID && g.Subject == s.Subject && g.SubjectID == s.SubjectID && g.ExperimentID == s.ExperimentID && g.Generation == s.Generation {
+		if g.SameSubject(s) && g.Generation == s.Generation {
 			return conn.Exec(ctx, "OPTIMIZE TABLE settled PARTITION ID {id:String} FINAL", clickhouse.Named("id", id))
 		}
 	}

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -58,18 +56,8 @@ func TestCountersAreRightAfterACrash(t *testing.T) {
 		t.Errorf("the store was repaired twice: %q", complaints)
 	}
 	p := start(t, "serve", store)
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.url+"/v1/campaigns/1", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set("Authorization", "Bearer "+token)
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = response.Body.Close() }()
 	var campaign struct{ Views int64 }
-	if err := json.NewDecoder(response.Body).Decode(&campaign); err != nil || campaign.Views != lines {
-		t.Errorf("%d views, %v; want %d", campaign.Views, err, lines)
+	if p.get("/v1/campaigns/1", token, &campaign); campaign.Views != lines {
+		t.Errorf("%d views; want %d", campaign.Views, lines)
 	}
 }

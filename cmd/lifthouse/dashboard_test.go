@@ -1,10 +1,7 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -24,24 +21,8 @@ const allThere = `document.querySelector("#conclusion") && document.querySelecto
 // report is what the API says.
 func (v *viewer) report(address string) engine.Results {
 	v.Helper()
-	request, err := http.NewRequestWithContext(v.Context(), http.MethodGet, v.server.url+address, http.NoBody)
-	if err != nil {
-		v.Fatal(err)
-	}
-	request.Header.Set("Authorization", "Bearer "+v.token)
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		v.Fatal(err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		v.Fatal(err)
-	}
 	var results engine.Results
-	if err := json.Unmarshal(body, &results); err != nil || response.StatusCode != http.StatusOK {
-		v.Fatalf("%s: %s, %v", address, response.Status, err)
-	}
+	v.server.get(address, v.token, &results)
 	return results
 }
 
@@ -229,31 +210,10 @@ func (v *viewer) requestsCanBeTaken() {
 		}
 		return false
 	}
-	if v.hasCSV() {
-		v.shows("Saved as campaigns-12-results.csv")
-	} else {
-		v.shows("have application/json and application/sql")
-	}
+	v.shows("Saved as campaigns-12-results.csv")
 	if !asked() {
 		v.Error("the page never asked for text/csv")
 	}
-}
-
-// hasCSV says whether the API gives CSV.
-func (v *viewer) hasCSV() bool {
-	v.Helper()
-	request, err := http.NewRequestWithContext(v.Context(), http.MethodGet, v.server.url+"/v1/campaigns/12/results", http.NoBody)
-	if err != nil {
-		v.Fatal(err)
-	}
-	request.Header.Set("Authorization", "Bearer "+v.token)
-	request.Header.Set("Accept", "text/csv")
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		v.Fatal(err)
-	}
-	_ = response.Body.Close()
-	return response.StatusCode == http.StatusOK
 }
 
 // refreshesInPlace: what was there stays the same piece of the page, with the

@@ -153,21 +153,28 @@ func (p *process) status(token string) int {
 
 func (p *process) results(token string) (r engine.Results) {
 	p.t.Helper()
-	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, p.url+"/v1/campaigns/1/results", http.NoBody)
+	p.get("/v1/campaigns/1/results", token, &r)
+	return r
+}
+
+// get asks for what a path says now, with every event, not only those that are
+// settled.
+func (p *process) get(path, token string, into any) {
+	p.t.Helper()
+	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, p.url+path, http.NoBody)
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	request.Header.Set("Authorization", "Bearer "+token)
-	request.Header.Set("Cache-Control", "no-cache") // with every event, not only those that are settled
+	request.Header.Set("Cache-Control", "no-cache")
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	defer func() { _ = response.Body.Close() }()
-	if err := json.NewDecoder(response.Body).Decode(&r); err != nil || response.StatusCode != http.StatusOK {
-		p.t.Fatalf("results: %s, %v", response.Status, err)
+	if err := json.NewDecoder(response.Body).Decode(into); err != nil || response.StatusCode != http.StatusOK {
+		p.t.Fatalf("%s: %s, %v", path, response.Status, err)
 	}
-	return r
 }
 
 func TestServeTakesCommandsOfOthersAndKeepsItsData(t *testing.T) {

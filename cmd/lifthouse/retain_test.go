@@ -1,9 +1,7 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -39,19 +37,9 @@ func TestRetentionErasesWhatEndedLongAgo(t *testing.T) {
 	_, token := run("", "token", "create")
 	views := func(p *process) string {
 		t.Helper()
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.url+"/v1/campaigns", http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
-		request.Header.Set("Authorization", "Bearer "+token)
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = response.Body.Close() }()
 		var campaigns []struct{ Views int64 }
-		if err := json.NewDecoder(response.Body).Decode(&campaigns); err != nil || len(campaigns) != 3 {
-			t.Fatalf("%d campaigns, %v", len(campaigns), err)
+		if p.get("/v1/campaigns", token, &campaigns); len(campaigns) != 3 {
+			t.Fatalf("%d campaigns", len(campaigns))
 		}
 		return fmt.Sprint(campaigns)
 	}

@@ -19,7 +19,6 @@ import (
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 )
 
@@ -137,27 +136,4 @@ func serveForCalibration(ctx context.Context, s *opened.Store) (*calibration.Sys
 		<-ended
 		cancel()
 	}, nil
-}
-
-// progressEvery is how often a line tells of progress where no bar can.
-const progressEvery = 10 * time.Second
-
-// phases shows how far a phase is: a bar on a terminal, and elsewhere a line
-// now and then.
-func (p *program) phases() func(phase string, done, of int) {
-	var bar *progressbar.ProgressBar
-	terminal, current, last := isTerminal(p.err), "", time.Now()
-	return func(phase string, done, of int) {
-		switch {
-		case terminal && phase != current:
-			bar = progressbar.NewOptions(of, progressbar.OptionSetWriter(p.err), progressbar.OptionSetDescription(phase), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
-			fallthrough
-		case terminal:
-			_ = bar.Set(done)
-		case done == of || time.Since(last) > progressEvery:
-			last = time.Now()
-			_, _ = fmt.Fprintf(p.err, "%s: %d of %d\n", phase, done, of)
-		}
-		current = phase
-	}
 }

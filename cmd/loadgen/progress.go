@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"time"
@@ -31,8 +32,7 @@ func (p *program) progress(what string, visitors int) *progress {
 func (s *progress) update(now loadgen.Progress) {
 	if isTerminal(s.program.err) {
 		if s.bar == nil {
-			s.bar = progressbar.NewOptions(s.visitors, progressbar.OptionSetWriter(s.program.err), progressbar.OptionSetDescription(s.what),
-				progressbar.OptionShowCount(), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
+			s.bar = s.program.bar(s.what, s.visitors, progressbar.OptionShowCount())
 		}
 		_ = s.bar.Set(now.Visitors)
 		return
@@ -43,9 +43,37 @@ func (s *progress) update(now loadgen.Progress) {
 	}
 }
 
+func (p *program) bar(what string, of int, more ...progressbar.Option) *progressbar.ProgressBar {
+	return progressbar.NewOptions(of, append(more, progressbar.OptionSetWriter(p.err), progressbar.OptionSetDescription(what),
+		progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())...)
+}
+
 func (s *progress) clear() {
 	if s.bar != nil {
 		_ = s.bar.Clear()
+	}
+}
+
+// progressEvery is how often a line tells of a phase where no bar can.
+const progressEvery = 10 * time.Second
+
+// phases shows how far a phase is: a bar on a terminal, and elsewhere a line
+// now and then.
+func (p *program) phases() func(phase string, done, of int) {
+	var bar *progressbar.ProgressBar
+	terminal, current, last := isTerminal(p.err), "", time.Now()
+	return func(phase string, done, of int) {
+		switch {
+		case terminal && phase != current:
+			bar = p.bar(phase, of)
+			fallthrough
+		case terminal:
+			_ = bar.Set(done)
+		case done == of || time.Since(last) > progressEvery:
+			last = time.Now()
+			_, _ = fmt.Fprintf(p.err, "%s: %d of %d\n", phase, done, of)
+		}
+		current = phase
 	}
 }
 

@@ -1,8 +1,6 @@
 package settle_test
 
 import (
-	"context"
-	"errors"
 	"os"
 	"testing"
 
@@ -10,54 +8,8 @@ import (
 	"lifthouse/engine/settle"
 	"lifthouse/schema"
 	"lifthouse/schema/ingest"
-
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"lifthouse/schema/schematest"
 )
-
-var errKilled = errors.New("killed")
-
-// mortal does so many things with the store and then nothing more. What it was
-// asked last is done, but it is not told.
-type mortal struct {
-	driver.Conn
-	left *int
-}
-
-func (c mortal) dead() error {
-	if *c.left <= 0 {
-		return errKilled
-	}
-	return nil
-}
-
-func (c mortal) Query(ctx context.Context, query string, args ...any) (driver.Rows, error) {
-	if *c.left--; *c.left < 0 {
-		return nil, errKilled
-	}
-	return c.Conn.Query(ctx, query, args...)
-}
-
-func (c mortal) Exec(ctx context.Context, query string, args ...any) error {
-	if *c.left--; *c.left < 0 {
-		return errKilled
-	}
-	return errors.Join(c.Conn.Exec(ctx, query, args...), c.dead())
-}
-
-func (c mortal) PrepareBatch(ctx context.Context, query string, opts ...driver.PrepareBatchOption) (driver.Batch, error) {
-	if *c.left--; *c.left < 0 {
-		return nil, errKilled
-	}
-	batch, err := c.Conn.PrepareBatch(ctx, query, opts...)
-	return mortalBatch{batch, c}, err
-}
-
-type mortalBatch struct {
-	driver.Batch
-	conn mortal
-}
-
-func (b mortalBatch) Send() error { return errors.Join(b.Batch.Send(), b.conn.dead()) }
 
 // TestAKilledSettlerLeavesNothingWrong has a settler die after each of its
 // statements, in steps and, where tests may be long, in rebuilds. Whatever is read then is right, and the
@@ -74,7 +26,7 @@ func TestAKilledSettlerLeavesNothingWrong(t *testing.T) {
 			s.retire()
 		}
 		left := statements
-		dies := settle.New(mortal{s.conn, &left}, s.writer, s.engine)
+		dies := settle.New(schematest.Dying{Conn: s.conn, Left: &left}, s.writer, s.engine)
 		err := dies.Round(t.Context())
 		s.compare(3, paths)
 		s.settle()
@@ -100,7 +52,7 @@ func TestAKilledEraserLeavesNothingWrong(t *testing.T) {
 		s.more(80)
 		s.settle()
 		left := statements
-		err := ingest.NewWriter(mortal{s.conn, &left}).DropSubjects(t.Context(), []ingest.SubjectID{{WebsiteID: 1, Subject: schema.SubjectCampaign, ID: 12}})
+		err := ingest.NewWriter(schematest.Dying{Conn: s.conn, Left: &left}).DropSubjects(t.Context(), []ingest.SubjectID{{WebsiteID: 1, Subject: schema.SubjectCampaign, ID: 12}})
 		s.compare(3, paths)
 		s.settle()
 		s.compare(3, paths)

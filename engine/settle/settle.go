@@ -31,10 +31,19 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-//go:embed sql/*.sql
+//go:embed sql/settle.sql sql/touched.sql
 var sqlFiles embed.FS
 
 var sqlTemplates = template.Must(template.New("").Option("missingkey=error").ParseFS(sqlFiles, "sql/*.sql"))
+
+//go:embed sql/accepted.sql
+var accepted string
+
+//go:embed sql/extent.sql
+var extent string
+
+//go:embed sql/stored.sql
+var storedEvents string
 
 const (
 	// laneEvents is how many events a rebuild takes at once, about: what they
@@ -170,7 +179,7 @@ func (s *Settler) told(ctx context.Context, subject engine.Subject, err error) e
 			"reason", "a visitor's amounts are so large that their squares do not fit, or an attribute has the byte 0")
 		return nil
 	case err != nil:
-		return fmt.Errorf("settle %s %d of website %d: %w", subject.Kind, subject.ID, subject.WebsiteID, err)
+		return fmt.Errorf("settle %s: %w", subject, err)
 	}
 	return s.engine.RefreshSettled(ctx)
 }
@@ -203,12 +212,12 @@ func (s *Settler) all(ctx context.Context) ([]due, error) {
 	settled := map[engine.Subject]*schema.Settlement{}
 	for i := range states {
 		state := &states[i]
-		of := engine.Subject{WebsiteID: state.WebsiteID, Kind: state.Subject, ID: state.SubjectID, ExperimentID: state.ExperimentID}
+		of := engine.SubjectOf(state)
 		if state.Complete && settled[of] == nil { // the later ones come first
 			settled[of] = state
 		}
 	}
-	rows, err := s.conn.Query(ctx, mustRender("stored.sql", nil), clickhouse.Named("least", s.engine.Few()+1))
+	rows, err := s.conn.Query(ctx, storedEvents, clickhouse.Named("least", s.engine.Few()+1))
 	if err != nil {
 		return nil, fmt.Errorf("read what is stored: %w", err)
 	}

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"lifthouse/engine"
 	"lifthouse/schema"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -27,10 +26,13 @@ type slots struct {
 	Ranked     expr // the attribute whose values are ranked
 }
 
-var touchedQuery = mustRender("touched.sql", struct {
-	Columns []string
-	Threads int
-}{schema.SettledAttributes, threads})
+var (
+	settleQuery  = mustRender("settle.sql", newSlots())
+	touchedQuery = mustRender("touched.sql", struct {
+		Columns []string
+		Threads int
+	}{schema.SettledAttributes, threads})
+)
 
 // threads is how many a step has: others have the machine.
 const threads = 1
@@ -72,23 +74,32 @@ func masks() (masks []uint64, names []string) {
 	return masks, names
 }
 
-func (d *due) params(generation uint64, through time.Time) []any {
+// until names the events of the subject that were accepted until then, and
+// since those that are not settled of them.
+func (d *due) until(through time.Time) []any {
+	return []any{
+		clickhouse.Named("website_id", d.subject.WebsiteID), clickhouse.Named("subject", string(d.subject.Kind)),
+		clickhouse.Named("subject_id", d.subject.ID), clickhouse.Named("experiment_id", d.subject.ExperimentID),
+		clickhouse.DateNamed("through", through, clickhouse.MilliSeconds),
+	}
+}
+
+func (d *due) since(through time.Time) []any {
+	return append(d.until(through), clickhouse.DateNamed("since", d.settled.Through, clickhouse.MilliSeconds))
+}
+
+// lane is what a rebuild settles at once: a range of visitors.
+func (d *due) lane(generation uint64, through time.Time, visitors [2]uint64) []any {
 	masks, names := masks()
-	return append(subjectParams(d.subject),
+	return append(d.until(through),
+		clickhouse.Named("first_visitor", visitors[0]),
+		clickhouse.Named("last_visitor", visitors[1]),
 		clickhouse.Named("generation", generation),
 		clickhouse.Named("shares_since", d.sharesSince),
 		clickhouse.Named("attributes", uint8(len(schema.SettledAttributes))), //nolint:gosec // few
 		clickhouse.Named("most", int64(mostAmount)),
 		clickhouse.Named("masks", masks),
-		clickhouse.Named("facets", names),
-		clickhouse.DateNamed("through", through, clickhouse.MilliSeconds))
-}
-
-func subjectParams(of engine.Subject) []any {
-	return []any{
-		clickhouse.Named("website_id", of.WebsiteID), clickhouse.Named("subject", string(of.Kind)),
-		clickhouse.Named("subject_id", of.ID), clickhouse.Named("experiment_id", of.ExperimentID),
-	}
+		clickhouse.Named("facets", names))
 }
 
 // catchUp settles in steps of bounded size.
@@ -96,8 +107,7 @@ func (s *Settler) catchUp(ctx context.Context, d *due, through time.Time) error 
 	if d.tail() <= stepEvents {
 		return s.step(ctx, d, through)
 	}
-	rows, err := s.conn.Query(ctx, mustRender("accepted.sql", nil), append(subjectParams(d.subject),
-		clickhouse.DateNamed("since", d.settled.Through, clickhouse.MilliSeconds), clickhouse.DateNamed("through", through, clickhouse.MilliSeconds))...)
+	rows, err := s.conn.Query(ctx, accepted, d.since(through)...)
 	if err != nil {
 		return err
 	}
@@ -184,8 +194,7 @@ var errTooLarge = errors.New("not settled: amounts whose squares do not fit")
 // touched hands over the events of each visitor of whom any came since the last
 // step.
 func (s *Settler) touched(ctx context.Context, d *due, through time.Time, settle func([]event) error) error {
-	rows, err := s.conn.Query(ctx, touchedQuery, append(subjectParams(d.subject),
-		clickhouse.DateNamed("since", d.settled.Through, clickhouse.MilliSeconds), clickhouse.DateNamed("through", through, clickhouse.MilliSeconds))...)
+	rows, err := s.conn.Query(ctx, touchedQuery, d.since(through)...)
 	if err != nil {
 		return err
 	}
@@ -227,14 +236,12 @@ func (s *Settler) rebuild(ctx context.Context, d *due, through time.Time) error 
 	if d.settled != nil {
 		next.Generation = max(next.Generation, d.settled.Generation+1)
 	}
-	row := s.conn.QueryRow(ctx, mustRender("extent.sql", nil), append(subjectParams(d.subject), clickhouse.DateNamed("through", through, clickhouse.MilliSeconds))...)
+	row := s.conn.QueryRow(ctx, extent, d.until(through)...)
 	if err := row.Scan(&next.Events, &next.Through, &next.Newest); err != nil {
 		return err
 	}
-	statement := mustRender("settle.sql", newSlots())
-	for _, lane := range lanes(next.Events) {
-		params := append(d.params(next.Generation, through), clickhouse.Named("first_visitor", lane[0]), clickhouse.Named("last_visitor", lane[1]))
-		if err := s.conn.Exec(ctx, statement, params...); err != nil {
+	for _, visitors := range lanes(next.Events) {
+		if err := s.conn.Exec(ctx, settleQuery, d.lane(next.Generation, through, visitors)...); err != nil {
 			return err
 		}
 	}
@@ -253,7 +260,7 @@ func (s *Settler) rebuild(ctx context.Context, d *due, through time.Time) error 
 		return err
 	}
 	_, err = schema.DropSettled(ctx, s.conn, func(g *schema.Settlement) bool {
-		return g.WebsiteID == next.WebsiteID && g.Subject == next.Subject && g.SubjectID == next.SubjectID && g.ExperimentID == next.ExperimentID && g.Generation < next.Generation
+		return g.SameSubject(&next) && g.Generation < next.Generation
 	})
 	return err
 }
@@ -273,9 +280,4 @@ func lanes(events uint64) [][2]uint64 {
 	}
 	ranges[n-1][1] = math.MaxUint64
 	return ranges
-}
-
-// String names the subject.
-func (d *due) String() string {
-	return fmt.Sprintf("%s %d", d.subject.Kind, d.subject.ID)
 }

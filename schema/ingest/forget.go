@@ -16,9 +16,6 @@ import (
 //go:embed sql/forgotten.sql
 var forgotten string
 
-//go:embed sql/forgotten_subjects.sql
-var forgottenSubjects string
-
 //go:embed sql/forget.sql
 var forget string
 
@@ -37,11 +34,40 @@ type Erased struct {
 // Find counts what is stored of the visitors, given by their ids as sent; no
 // websites are all of them.
 func (w *Writer) Find(ctx context.Context, visitors []string, websites []int64) (Erased, error) {
-	var found Erased
-	if err := w.conn.QueryRow(ctx, forgotten, namedVisitors(visitors, websites)...).Scan(&found.Events, &found.Subjects); err != nil {
-		return Erased{}, fmt.Errorf("look up visitors: %w", err)
+	found, err := w.eventsOf(ctx, visitors, websites)
+	return erasedOf(found), err
+}
+
+func erasedOf(events map[subject]uint64) Erased {
+	erased := Erased{Subjects: uint64(len(events))}
+	for _, n := range events {
+		erased.Events += n
 	}
-	return found, nil
+	return erased
+}
+
+// eventsOf counts the events of the visitors, subject by subject.
+func (w *Writer) eventsOf(ctx context.Context, visitors []string, websites []int64) (map[subject]uint64, error) {
+	rows, err := w.conn.Query(ctx, forgotten, namedVisitors(visitors, websites)...)
+	if err != nil {
+		return nil, fmt.Errorf("look up visitors: %w", err)
+	}
+	defer func() { _ = rows.Close() }()
+	events := map[subject]uint64{}
+	for rows.Next() {
+		var s subject
+		var of string
+		var n uint64
+		if err := rows.Scan(&s.websiteID, &of, &s.subjectID, &s.experimentID, &n); err != nil {
+			return nil, fmt.Errorf("look up visitors: %w", err)
+		}
+		s.subject = schema.Subject(of)
+		events[s] = n
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("look up visitors: %w", err)
+	}
+	return events, nil
 }
 
 // Forget erases the visitors from the store: their rows are gone from the
@@ -54,7 +80,7 @@ func (w *Writer) Forget(ctx context.Context, visitors []string, websites []int64
 	case <-ctx.Done():
 		return Erased{}, context.Cause(ctx)
 	}
-	found, err := w.Find(ctx, visitors, websites)
+	found, err := w.eventsOf(ctx, visitors, websites)
 	if err != nil {
 		return Erased{}, err
 	}
@@ -65,8 +91,11 @@ func (w *Writer) Forget(ctx context.Context, visitors []string, websites []int64
 	if err := w.conn.Exec(ctx, forgetRejects, clickhouse.Named("visitors", spellings(visitors)), clickhouse.Named("website_ids", websites)); err != nil {
 		return Erased{}, fmt.Errorf("erase rejected lines: %w", err)
 	}
-	if found.Events > 0 {
-		if err := w.dropSettledOf(ctx, visitors, websites); err != nil {
+	if len(found) > 0 {
+		theirs := func(s *schema.Settlement) bool {
+			return found[subject{s.WebsiteID, s.Subject, s.SubjectID, s.ExperimentID}] > 0
+		}
+		if err := w.dropSettled(ctx, theirs); err != nil {
 			return Erased{}, err
 		}
 		if err := w.conn.Exec(ctx, forget, namedVisitors(visitors, websites)...); err != nil {
@@ -77,32 +106,7 @@ func (w *Writer) Forget(ctx context.Context, visitors []string, websites []int64
 		return Erased{}, err
 	}
 	w.wrote(ctx)
-	return found, nil
-}
-
-// dropSettledOf removes the sums that the visitors are in.
-func (w *Writer) dropSettledOf(ctx context.Context, visitors []string, websites []int64) error {
-	rows, err := w.conn.Query(ctx, forgottenSubjects, namedVisitors(visitors, websites)...)
-	if err != nil {
-		return fmt.Errorf("look up subjects of visitors: %w", err)
-	}
-	defer func() { _ = rows.Close() }()
-	theirs := map[subject]bool{}
-	for rows.Next() {
-		var s subject
-		var of string
-		if err := rows.Scan(&s.websiteID, &of, &s.subjectID, &s.experimentID); err != nil {
-			return fmt.Errorf("look up subjects of visitors: %w", err)
-		}
-		s.subject = schema.Subject(of)
-		theirs[s] = true
-	}
-	if err := rows.Err(); err != nil {
-		return fmt.Errorf("look up subjects of visitors: %w", err)
-	}
-	return w.dropSettled(ctx, func(s *schema.Settlement) bool {
-		return theirs[subject{s.WebsiteID, s.Subject, s.SubjectID, s.ExperimentID}]
-	})
+	return erasedOf(found), nil
 }
 
 // dropSettled removes what is settled of subjects that are about to lose events.

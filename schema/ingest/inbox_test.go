@@ -111,51 +111,6 @@ func TestInboxRejectsWhatIsWrong(t *testing.T) {
 	}
 }
 
-var errKilled = errors.New("killed")
-
-// dying does so many things with the store and then nothing more. What it is
-// asked last is done, but it is not told.
-type dying struct {
-	driver.Conn
-	left *int
-}
-
-func (c dying) Query(ctx context.Context, query string, args ...any) (driver.Rows, error) {
-	if *c.left--; *c.left < 0 {
-		return nil, errKilled
-	}
-	return c.Conn.Query(ctx, query, args...)
-}
-
-func (c dying) Exec(ctx context.Context, query string, args ...any) error {
-	if *c.left--; *c.left < 0 {
-		return errKilled
-	}
-	return errors.Join(c.Conn.Exec(ctx, query, args...), c.dead())
-}
-
-func (c dying) PrepareBatch(ctx context.Context, query string, opts ...driver.PrepareBatchOption) (driver.Batch, error) {
-	if *c.left--; *c.left < 0 {
-		return nil, errKilled
-	}
-	batch, err := c.Conn.PrepareBatch(ctx, query, opts...)
-	return dyingBatch{batch, c}, err
-}
-
-func (c dying) dead() error {
-	if *c.left == 0 {
-		return errKilled
-	}
-	return nil
-}
-
-type dyingBatch struct {
-	driver.Batch
-	conn dying
-}
-
-func (b dyingBatch) Send() error { return errors.Join(b.Batch.Send(), b.conn.dead()) }
-
 // TestInboxLosesAndDoublesNothingWhenKilled has a mover die after each of its
 // statements, and another one go on.
 func TestInboxLosesAndDoublesNothingWhenKilled(t *testing.T) {
@@ -166,7 +121,7 @@ func TestInboxLosesAndDoublesNothingWhenKilled(t *testing.T) {
 			exec(t, conn, inboxView+fmt.Sprintf("('', '2026-05-01 12:00:00', 1, 'v', 'view', %d, 0)", 1+n/2))
 		}
 		left := statements
-		mortal := dying{conn, &left}
+		mortal := schematest.Dying{Conn: conn, Left: &left}
 		_, err := ingest.NewInbox(mortal, ingest.NewWriter(mortal)).Move(t.Context())
 		if err == nil {
 			if statements < 5 { // parts, look-up of goals, rows, insert, drop
@@ -174,7 +129,7 @@ func TestInboxLosesAndDoublesNothingWhenKilled(t *testing.T) {
 			}
 			return
 		}
-		if !errors.Is(err, errKilled) {
+		if !errors.Is(err, schematest.ErrKilled) {
 			t.Fatal(err)
 		}
 		if _, err := ingest.NewInbox(conn, ingest.NewWriter(conn)).Move(t.Context()); err != nil {

@@ -61,20 +61,17 @@ WITH
             first_at,
             arrayJoin(arrayConcat(
                 arrayMap(d -> (
-                        CAST('view', 'Enum8(\'seen\' = 0, \'view\' = 1, \'click\' = 2, \'submit\' = 3, \'completion\' = 4, \'conversion\' = 5, \'contact\' = 6, \'goal\' = 7)'),
-                        toInt64(0), first_day, d,
+                        toInt8(1), toInt64(0), first_day, d,
                         toInt64(arrayCount(day -> day < d, view_days)), toInt64(arrayCount(day -> day <= d, view_days)),
                         toInt128(0), toInt128(0), toInt128(0), toInt128(0), toInt128(0), toInt128(0)),
                     arrayDistinct(view_days)),
                 arrayMap((before, d) -> (
-                        CAST('seen', 'Enum8(\'seen\' = 0, \'view\' = 1, \'click\' = 2, \'submit\' = 3, \'completion\' = 4, \'conversion\' = 5, \'contact\' = 6, \'goal\' = 7)'),
-                        toInt64(0), before, d,
+                        toInt8(0), toInt64(0), before, d,
                         toInt64(0), toInt64(1),
                         toInt128(0), toInt128(0), toInt128(0), toInt128(0), toInt128(0), toInt128(0)),
                     arrayPopBack(seen_days), arrayPopFront(seen_days)),
                 arrayMap(p -> (
-                        CAST(p.1, 'Enum8(\'seen\' = 0, \'view\' = 1, \'click\' = 2, \'submit\' = 3, \'completion\' = 4, \'conversion\' = 5, \'contact\' = 6, \'goal\' = 7)'),
-                        p.2, first_day, p.3,
+                        toInt8(p.1), p.2, first_day, p.3,
                         toInt64(length(arrayFilter(e -> (e.1, e.2) = (p.1, p.2) AND e.3 < p.3, reached) AS earlier)),
                         toInt64(length(arrayFilter(e -> (e.1, e.2) = (p.1, p.2) AND e.3 <= p.3, reached) AS until)),
                         arraySum(e -> e.4, earlier), arraySum(e -> e.4, until),
@@ -91,7 +88,7 @@ WITH
 {{- range .Columns}}
             {{.}},
 {{- end}}
-            p.1                                                                AS event,
+            CAST(p.1, 'Enum8(\'seen\' = 0, \'view\' = 1, \'click\' = 2, \'submit\' = 3, \'completion\' = 4, \'conversion\' = 5, \'contact\' = 6, \'goal\' = 7)') AS event,
             p.2                                                                AS goal_id,
             p.3                                                                AS first_day,
             p.4                                                                AS day,

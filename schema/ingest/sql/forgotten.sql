@@ -1,7 +1,11 @@
--- One row: what is stored of the visitors.
+-- One row per subject that the visitors have events of: how many.
 SELECT
-    count()                                                                  AS events,
-    uniqExact((website_id, subject, subject_id, experiment_id))              AS subjects
+    website_id,
+    toString(subject) AS of,
+    subject_id,
+    experiment_id,
+    count()           AS events
 FROM events
 WHERE visitor_id IN {visitor_ids:Array(UInt64)}
     AND (website_id IN {website_ids:Array(Int64)} OR empty({website_ids:Array(Int64)}))
+GROUP BY website_id, subject, subject_id, experiment_id

@@ -165,7 +165,7 @@ func (e *Engine) RefreshSettled(ctx context.Context) error {
 		if _, later := now.of[of]; later || !s.Complete {
 			continue
 		}
-		is, was := settlement{settledState: settledState{s.Generation, s.SharesSince, s.Through, s.Newest}, moved: now.read}, last.of[of]
+		is, was := settlement{settledState: settledState{s.Generation, s.SharesSince, s.Events, s.Through, s.Newest}, moved: now.read}, last.of[of]
 		if was.settledState == is.settledState {
 			is.moved, is.waits = was.moved, was.waits
 		}

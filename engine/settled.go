@@ -21,6 +21,7 @@ const settledHolds = 5 * time.Second
 type settledState struct {
 	generation      uint64
 	sharesSince     int64
+	events          uint64
 	through, newest time.Time
 }
 

@@ -21,8 +21,7 @@ type settledQuery struct {
 	byDays bool // the window leaves something out
 	moved  bool
 
-	hashes []int64 // of the dimension's values that are asked for; nil: all
-	ranked *schema.Facet
+	top []string // the dimension's values that may be the most visited; nil: all are read
 }
 
 // settledRow is one line of an answer of sql/settled.sql.
@@ -47,7 +46,8 @@ const kindSeen schema.Kind = "seen"
 
 // answer makes the statements of one answer.
 func (q *settledQuery) answer(ctx context.Context, from *store) (*settledAnswer, error) {
-	if err := q.rank(ctx, from); err != nil {
+	var err error
+	if q.top, err = q.mayBeTop(ctx, from); err != nil {
 		return nil, err
 	}
 	query, err := q.compile()
@@ -63,7 +63,7 @@ func (q *settledQuery) answer(ctx context.Context, from *store) (*settledAnswer,
 	if q.cut.cells != nil {
 		answer.cells = rowsOf(merged(sums, q.cut.cells, func(k *settledKey) { k.bucket = 0 }))
 	}
-	if q.ranked != nil {
+	if q.top != nil {
 		answer.cells = topOf(answer.cells, answer.whole, q.plan.top)
 	}
 	if q.cut.steps != nil {
@@ -75,14 +75,14 @@ func (q *settledQuery) answer(ctx context.Context, from *store) (*settledAnswer,
 func (q *settledQuery) compile() (*Query, error) {
 	p := q.plan
 	query := &Query{Params: append(p.subjectParams(), Param{"generation", q.state.generation}, Param{"facets", q.cut.names()})}
-	s := settledSlots{slots: slots{Filters: "true"}, Steps: q.cut.steps != nil, Window: q.byDays, Top: q.ranked != nil, Shares: p.SharesSince.After(openFrom)}
+	s := settledSlots{slots: slots{Filters: "true"}, Steps: q.cut.steps != nil, Window: q.byDays, Top: q.top != nil, Shares: p.SharesSince.After(openFrom)}
 	query.visitorFilters(&p.Filters, &s.slots)
 	if q.cut.cells != nil {
 		s.Dimension = columns[string(p.Dimension)]
 		query.Params = append(query.Params, Param{"cells", q.cut.cells.Name})
 	}
 	if s.Top {
-		query.Params = append(query.Params, Param{"hashes", q.hashes}, Param{"ranked", q.ranked.Name})
+		query.Params = append(query.Params, Param{"top", q.top})
 	}
 	var goal int64
 	if p.Goal != nil {
@@ -129,7 +129,7 @@ func (q *settledQuery) read(ctx context.Context, from *store, query *Query, sums
 		}
 		if r.facet == schema.SettledState {
 			if r.visitors == 1 { // it is complete
-				state = &settledState{q.state.generation, r.value.Int64(), time.UnixMilli(r.squares.Int64()).UTC(), time.UnixMilli(r.valueTimesGoals.Int64()).UTC()}
+				state = &settledState{q.state.generation, r.value.Int64(), uint64(r.events), time.UnixMilli(r.squares.Int64()).UTC(), time.UnixMilli(r.valueTimesGoals.Int64()).UTC()}
 			}
 			return nil
 		}
@@ -249,38 +249,4 @@ func topOf(cells, whole []row, top int) []row {
 		}
 	}
 	return cells
-}
-
-// mostTies is how many values may have as many visitors as the last of the top
-// ones, for all of them to be read.
-const mostTies = 2_000
-
-// rank finds the hashes of the most visited values of a dimension that has very
-// many, and of those with as many visitors as the last of them. Its statement
-// need not see the state: what was read before it and after it is the same, or
-// the answer is made again.
-func (q *settledQuery) rank(ctx context.Context, from *store) error {
-	if q.cut.cells == nil {
-		return nil
-	}
-	at := slices.IndexFunc(schema.Facets, func(f schema.Facet) bool { return f.Rank && slices.Equal(f.By, q.cut.cells.By) })
-	if at < 0 {
-		return nil
-	}
-	p := q.plan
-	q.ranked, q.hashes = &schema.Facets[at], []int64{}
-	query := &Query{Params: append(p.subjectParams(), Param{"generation", q.state.generation}, Param{"facet", q.ranked.Name}, Param{"most", uint32(p.top)})} //nolint:gosec // maxBreakdown
-	if err := query.render("settled_top.sql", slots{}); err != nil {
-		return err
-	}
-	err := from.each(ctx, query, func(found driver.Rows) error {
-		var hash, visitors int64
-		err := found.Scan(&hash, &visitors)
-		q.hashes = append(q.hashes, hash)
-		return err
-	})
-	if err == nil && len(q.hashes) > mostTies {
-		err = errUnsettled
-	}
-	return err
 }

@@ -143,6 +143,7 @@ type store struct {
 	driver.Conn
 	limits  Limits
 	observe func(took time.Duration, err error)
+	ranks   ranks
 }
 
 // each runs the query and calls scan for each row of its answer.

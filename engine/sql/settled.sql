@@ -28,18 +28,7 @@ WHERE website_id = {website_id:Int64}
         OR (event IN {kinds:Array(String)} AND goal_id = 0 OR event = 'goal' AND goal_id = {goal_id:Int64})
             AND ({{.Filters}})
 {{- if .Top}}
-            AND (facet != {cells:String} OR {{.Dimension}} IN (
-                SELECT {{.Dimension}}
-                FROM settled
-                WHERE website_id = {website_id:Int64}
-                    AND subject = {subject:String}
-                    AND subject_id = {subject_id:Int64}
-                    AND experiment_id = {experiment_id:Int64}
-                    AND generation = {generation:UInt64}
-                    AND facet = {ranked:String}
-                    AND event = 'view'
-                    AND goal_id IN {hashes:Array(Int64)}
-            ))
+            AND (facet != {cells:String} OR {{.Dimension}} IN {top:Array(String)})
 {{- end}}
 {{- if .Window}}
             AND day < {to:Date32}

@@ -1,7 +1,7 @@
--- one row per value, by its hash, that may be among the most visited, the most visited first
+-- one row per value of the dimension, those with the most visitors first
 SELECT
-    goal_id       AS hash,
-    sum(visitors) AS of_value
+    any({{.Dimension}}) AS value,
+    sum(visitors)       AS of_value
 FROM settled
 WHERE website_id = {website_id:Int64}
     AND subject = {subject:String}
@@ -10,6 +10,7 @@ WHERE website_id = {website_id:Int64}
     AND generation = {generation:UInt64}
     AND facet = {facet:String}
     AND event = 'view'
-GROUP BY hash
+GROUP BY goal_id
+HAVING of_value > 0
 ORDER BY of_value DESC
-LIMIT {most:UInt32} WITH TIES
+LIMIT {most:UInt32}

@@ -1,0 +1,135 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"lifthouse/schema"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// mostRanked is how many of a dimension's values are remembered, the most
+// visited first: many more than are shown, so that they do for a long time.
+const mostRanked = 1_000
+
+// ranks are the most visited values of dimensions that have very many, by
+// subject. They are as many as there are settled subjects.
+type ranks struct {
+	access sync.Mutex
+	of     map[ranked]*ranking
+}
+
+// ranked is what a ranking is of.
+type ranked struct {
+	Subject
+	facet string
+}
+
+// ranking is the order of the values as of some settled events. It does not change.
+type ranking struct {
+	generation uint64
+	events     uint64 // that were settled then
+	values     []string
+	visitors   []int64
+}
+
+// candidates returns those that may be among the top most visited values after
+// more events were settled. False: others may be, too, or too many.
+//
+// An event moves one visitor at most to a value, or from it. So after d events
+// more a value among the top has at least as many visitors as the last of the
+// top had, less d; and had at least that, less d once more.
+func (r *ranking) candidates(state settledState, top int) ([]string, bool) {
+	if r.generation != state.generation || r.events > state.events {
+		return nil, false
+	}
+	since, others := int64(state.events-r.events), int64(0) //nolint:gosec // fewer than 2^62
+	if len(r.values) == mostRanked {
+		others = r.visitors[mostRanked-1]
+	}
+	if len(r.values) <= top {
+		return r.values, since == 0
+	}
+	atLeast := r.visitors[top-1] - 2*since
+	if atLeast <= others {
+		return nil, false
+	}
+	among := slices.IndexFunc(r.visitors, func(visitors int64) bool { return visitors < atLeast })
+	if among < 0 {
+		among = len(r.values)
+	}
+	return r.values[:among], true
+}
+
+// mayBeTop returns the values of the report's dimension that may be among the
+// most visited, where it has so many that they are ranked. nil: it has not. The
+// error is errUnsettled where too many are as visited as the last of the top.
+//
+// Its statement need not see the state: it saw that or a later one, of which the
+// same holds.
+func (q *settledQuery) mayBeTop(ctx context.Context, from *store) ([]string, error) {
+	facet := q.rankedFacet()
+	if facet == nil {
+		return nil, nil
+	}
+	key := ranked{q.plan.Subject, facet.Name}
+	if last := from.ranks.get(key); last != nil {
+		if values, known := last.candidates(q.state, q.plan.top); known {
+			return values, nil
+		}
+	}
+	now, err := q.rank(ctx, from, facet)
+	if err != nil {
+		return nil, err
+	}
+	from.ranks.set(key, now)
+	values, known := now.candidates(q.state, q.plan.top)
+	if !known {
+		return nil, errUnsettled
+	}
+	return values, nil
+}
+
+// rankedFacet is the one that ranks the dimension's values; nil: there is none.
+func (q *settledQuery) rankedFacet() *schema.Facet {
+	if q.cut.cells == nil {
+		return nil
+	}
+	at := slices.IndexFunc(schema.Facets, func(f schema.Facet) bool { return f.Rank && slices.Equal(f.By, q.cut.cells.By) })
+	if at < 0 {
+		return nil
+	}
+	return &schema.Facets[at]
+}
+
+func (q *settledQuery) rank(ctx context.Context, from *store, facet *schema.Facet) (*ranking, error) {
+	query := &Query{Params: append(q.plan.subjectParams(), Param{"generation", q.state.generation}, Param{"facet", facet.Name}, Param{"most", uint32(mostRanked)})}
+	if err := query.render("settled_top.sql", slots{Dimension: columns[string(q.plan.Dimension)]}); err != nil {
+		return nil, err
+	}
+	r := &ranking{generation: q.state.generation, events: q.state.events, values: []string{}}
+	return r, from.each(ctx, query, func(found driver.Rows) error {
+		var value string
+		var visitors int64
+		err := found.Scan(&value, &visitors)
+		r.values, r.visitors = append(r.values, value), append(r.visitors, visitors)
+		return err
+	})
+}
+
+func (r *ranks) get(of ranked) *ranking {
+	r.access.Lock()
+	defer r.access.Unlock()
+	return r.of[of]
+}
+
+func (r *ranks) set(of ranked, now *ranking) {
+	r.access.Lock()
+	defer r.access.Unlock()
+	if r.of == nil {
+		r.of = map[ranked]*ranking{}
+	}
+	r.of[of] = now
+}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"math/big"
+	"slices"
+	"sync"
 
 	"lifthouse/stats"
 
@@ -53,6 +55,20 @@ type few struct {
 	from, to int64
 	events   []seen
 	visitors []counting
+	places   map[uint64]int // of the visitors
+}
+
+// fews are some that were let go: what they hold is most of what a report of
+// few events takes.
+var fews = sync.Pool{New: func() any { return &few{places: map[uint64]int{}} }}
+
+// letGo has the next report use what this one holds.
+func (f *few) letGo() {
+	clear(f.events)
+	clear(f.places)
+	clear(f.visitors)
+	f.events, f.visitors = f.events[:0], f.visitors[:0]
+	fews.Put(f)
 }
 
 // counting is what the events say of one visitor.
@@ -74,16 +90,20 @@ func (p *Plan) fewMoments(ctx context.Context, from *store) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer f.letGo()
 	return f.rows(), nil
 }
 
-// readFew reads the events, and what they say of each visitor.
+// readFew reads the events, and what they say of each visitor. The caller lets
+// it go.
 func (p *Plan) readFew(ctx context.Context, from *store) (*few, error) {
 	query, err := p.fewQuery()
 	if err != nil {
 		return nil, err
 	}
-	f := &few{plan: p, from: p.from().UnixMilli(), to: p.to().UnixMilli(), events: make([]seen, 0, p.events)}
+	f := fews.Get().(*few) //nolint:forcetypeassert // New
+	f.plan, f.from, f.to = p, p.from().UnixMilli(), p.to().UnixMilli()
+	f.events = slices.Grow(f.events, int(min(p.events, FewEvents))) //nolint:gosec // few
 	e := seen{shows: true}
 	to := []any{&e.visitor, &e.at, &e.variationID, &e.kind, &e.value, &e.profit, &e.extra}
 	if p.shows() {
@@ -95,6 +115,7 @@ func (p *Plan) readFew(ctx context.Context, from *store) (*few, error) {
 		return err
 	})
 	if err != nil {
+		f.letGo()
 		return nil, err
 	}
 	f.know()
@@ -114,17 +135,16 @@ func (p *Plan) fewQuery() (*Query, error) {
 
 // know gives each event its visitor. Most stand next to others of the same one.
 func (f *few) know() {
-	places := make(map[uint64]int, len(f.events)/2)
 	for i := range f.events {
 		e := &f.events[i]
 		if i > 0 && f.events[i-1].visitor == e.visitor {
 			e.of = f.events[i-1].of
 			continue
 		}
-		of, known := places[e.visitor]
+		of, known := f.places[e.visitor]
 		if !known {
 			of = len(f.visitors)
-			places[e.visitor] = of
+			f.places[e.visitor] = of
 			f.visitors = append(f.visitors, counting{})
 		}
 		e.of = of

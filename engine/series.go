@@ -30,6 +30,7 @@ func (p *Plan) answer(ctx context.Context, from *store) ([]row, []Point, error) 
 		if err != nil {
 			return nil, nil, err
 		}
+		defer f.letGo()
 		points, err := p.points(ctx, from, f.steps())
 		return f.rows(), points, err
 	}

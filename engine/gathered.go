@@ -22,6 +22,7 @@ type memory struct {
 	last    atomic.Pointer[gathered]
 	failure atomic.Pointer[failure]
 	settled atomic.Pointer[settlements]
+	refused sync.Map // subjects that cannot be settled
 }
 
 // gathered does not change.
@@ -138,8 +139,9 @@ func (e *Engine) RefreshVersions(ctx context.Context) error {
 
 // settlements are how far the subjects are settled, as last read.
 type settlements struct {
-	read time.Time
-	of   map[Subject]settlement
+	read  time.Time
+	of    map[Subject]settlement
+	first map[Subject]time.Time // since when those that should be settled, and are not yet, were seen to wait
 }
 
 type settlement struct {
@@ -154,7 +156,7 @@ func (e *Engine) RefreshSettled(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	now := &settlements{read: time.Now(), of: map[Subject]settlement{}}
+	now := &settlements{read: time.Now(), of: map[Subject]settlement{}, first: map[Subject]time.Time{}}
 	var last settlements
 	if read := e.memory.settled.Load(); read != nil {
 		last = *read
@@ -177,8 +179,40 @@ func (e *Engine) RefreshSettled(ctx context.Context) error {
 		}
 		now.of[of] = is
 	}
+	for _, of := range e.unsettled(now) {
+		if now.first[of] = last.first[of]; now.first[of].IsZero() {
+			now.first[of] = now.read
+		}
+	}
 	e.memory.settled.Store(now)
 	return nil
+}
+
+// unsettled are the subjects that are large enough to be settled, and are not.
+func (e *Engine) unsettled(now *settlements) []Subject {
+	stored := e.memory.last.Load()
+	if stored == nil || e.settle == nil {
+		return nil
+	}
+	var some []Subject
+	for of, s := range stored.events {
+		if _, settled := now.of[of]; settled || s.events <= e.store.limits.few() || e.Refused(of) {
+			continue
+		}
+		if _, known := e.SharesSince(of); known {
+			some = append(some, of)
+		}
+	}
+	return some
+}
+
+// Refuse notes a subject that cannot be settled.
+func (e *Engine) Refuse(subject Subject) { e.memory.refused.Store(subject, true) }
+
+// Refused says whether a subject cannot be settled.
+func (e *Engine) Refused(subject Subject) bool {
+	_, is := e.memory.refused.Load(subject)
+	return is
 }
 
 // SettleBy has settle called where an answer has to have every event.
@@ -219,6 +253,9 @@ func (e *Engine) Behind() time.Duration {
 			if !s.waits.IsZero() {
 				most = max(most, time.Since(s.waits))
 			}
+		}
+		for _, since := range now.first {
+			most = max(most, time.Since(since))
 		}
 	}
 	return most

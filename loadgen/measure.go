@@ -2,6 +2,7 @@ package loadgen
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync/atomic"
 	"syscall"
@@ -20,20 +21,22 @@ type Cost struct {
 // costOf measures work that is done once.
 func costOf(ctx context.Context, conn driver.Conn, work func() error) (Cost, error) {
 	peak, stop := watchMemory(ctx, conn)
+	wall, cpu, err := spent(work)
+	stop()
+	return Cost{milliseconds(wall), milliseconds(cpu), float64(peak.Load()) / 1e6}, err
+}
+
+// spent is what work takes of time and of this process's cores.
+func spent(work func() error) (wall, cpu time.Duration, err error) {
 	before, err := cpuTime()
 	if err != nil {
-		stop()
-		return Cost{}, err
+		return 0, 0, err
 	}
 	started := time.Now()
 	err = work()
-	took := time.Since(started)
+	wall = time.Since(started)
 	after, usageErr := cpuTime()
-	stop()
-	if err == nil {
-		err = usageErr
-	}
-	return Cost{milliseconds(took), milliseconds(after - before), float64(peak.Load()) / 1e6}, err
+	return wall, after - before, errors.Join(err, usageErr)
 }
 
 // memoryTick is how often the memory of what runs is looked at: the peak of a

@@ -29,6 +29,7 @@ type peerSlots struct {
 	Dimension expr
 	Value     expr
 	Aggregate expr
+	Filter    expr // of the exposures
 	Span      expr // of the window, in milliseconds
 }
 
@@ -59,9 +60,9 @@ type PeersOptions struct {
 	GoalID     int64
 	WarmUps    int // rounds that do not count: see WarmUps
 	Rounds     int
-	// Ours makes our report from the events, by device or not, and says what it
-	// says; Settled, from sums that are kept, nil where none are.
-	Ours, Settled func(ctx context.Context, byDevice bool) ([]Measured, error)
+	// Ours makes our report from the events, and says what it says; Settled, from
+	// sums that are kept, nil where none are.
+	Ours, Settled func(context.Context, Asked) ([]Measured, error)
 	Tell          func(text string) // what is done now
 }
 
@@ -81,7 +82,7 @@ type PeersResult struct {
 // PeersRow is one computation. The ratios are its cost over that of our report
 // for the same question; 0 where one of them is unknown.
 type PeersRow struct {
-	Question    string  `json:"question"`
+	Question    Asked   `json:"question"`
 	Who         string  `json:"who"`
 	Table       string  `json:"table"`
 	Cost        Cost    `json:"cost"`
@@ -90,13 +91,26 @@ type PeersRow struct {
 	MemoryRatio float64 `json:"memoryRatio"`
 }
 
-// The questions. Our report answers with all metrics whatever is asked.
+// Asked is a question. Our report answers with all metrics whatever is asked.
+type Asked string
+
+// The questions.
 const (
-	askMean       = "mean value"
-	askProportion = "conversion rate"
-	askFour       = "goals, value, profit and extra value"
-	askByDevice   = "mean value by device"
+	AskMean            Asked = "mean value"
+	AskProportion      Asked = "conversion rate"
+	AskFour            Asked = "goals, value, profit and extra value"
+	AskByDevice        Asked = "mean value by device"
+	AskMobile          Asked = "mean value, mobile"
+	AskMobileCountries Asked = "mean value, mobile in DE, FR"
 )
+
+var questions = []Asked{AskMean, AskProportion, AskFour, AskByDevice, AskMobile, AskMobileCountries}
+
+// filters are what the filtered questions leave of the exposures.
+var filters = map[Asked]expr{
+	AskMobile:          "device = 'mobile'",
+	AskMobileCountries: "device = 'mobile' AND country IN ('DE', 'FR')",
+}
 
 // measure is a number that a computation gives for each variation.
 type measure func(*Measured) int64
@@ -109,7 +123,7 @@ func extraOf(m *Measured) int64      { return m.ExtraValue }
 
 // contestant answers a question in one way.
 type contestant struct {
-	question string
+	question Asked
 	who      string
 	table    expr
 	settled  bool      // of ours
@@ -122,7 +136,7 @@ type contestant struct {
 func contestants(span time.Duration, settled bool) ([]*contestant, error) {
 	var all []*contestant
 	var errs []error
-	add := func(question, who string, table expr, measures []measure, file string, slots ...peerSlots) {
+	add := func(question Asked, who string, table expr, measures []measure, file string, slots ...peerSlots) {
 		c := &contestant{question: question, who: who, table: table, measures: measures}
 		for _, s := range slots {
 			s.Table, s.Span = table, expr(strconv.FormatInt(span.Milliseconds(), 10))
@@ -132,30 +146,38 @@ func contestants(span time.Duration, settled bool) ([]*contestant, error) {
 		all = append(all, c)
 	}
 	slots := func(value, dimension expr) peerSlots {
-		return peerSlots{Dimension: dimension, Value: value, Aggregate: "sum"}
+		return peerSlots{Dimension: dimension, Value: value, Aggregate: "sum", Filter: "true"}
 	}
 	const none, device, one, value = "''", "toString(device)", "toFloat64(1)", "toFloat64(value)"
 	four := []measure{goalsOf, valueOf, profitOf, extraOf}
-	for _, question := range []string{askMean, askProportion, askFour, askByDevice} {
+	for _, question := range questions {
 		add(question, "Lifthouse", ourTable, nil, "")
 		if settled {
 			all = append(all, &contestant{question: question, who: "Lifthouse, settled", table: ourTable, settled: true})
 		}
 		for _, table := range []expr{ourTable, timeOrdered} {
 			switch question {
-			case askMean:
+			case AskMean:
 				add(question, "GrowthBook", table, []measure{valueOf}, "growthbook.sql", slots(value, none))
 				add(question, "PostHog", table, []measure{valueOf}, "posthog_mean.sql", slots(value, none))
-			case askProportion:
-				add(question, "GrowthBook", table, []measure{visitorsWith}, "growthbook.sql", peerSlots{Dimension: none, Value: one, Aggregate: "max"})
+			case AskProportion:
+				add(question, "GrowthBook", table, []measure{visitorsWith}, "growthbook.sql", peerSlots{Dimension: none, Value: one, Aggregate: "max", Filter: "true"})
 				add(question, "PostHog", table, []measure{visitorsWith}, "posthog_proportion.sql", peerSlots{})
-			case askFour:
+			case AskFour:
 				add(question, "GrowthBook", table, four, "growthbook_four.sql", peerSlots{})
 				add(question, "PostHog", table, four, "posthog_mean.sql", // a query a metric
 					slots(one, none), slots(value, none), slots("toFloat64(profit)", none), slots("toFloat64(extra_value)", none))
-			case askByDevice:
+			case AskByDevice:
 				add(question, "GrowthBook", table, []measure{valueOf}, "growthbook.sql", slots(value, device))
 				add(question, "PostHog", table, []measure{valueOf}, "posthog_mean.sql", slots(value, device))
+			case AskMobile, AskMobileCountries:
+				if table == timeOrdered {
+					continue // theirs are faster on ours
+				}
+				filtered := slots(value, none)
+				filtered.Filter = filters[question]
+				add(question, "GrowthBook", table, []measure{valueOf}, "growthbook.sql", filtered)
+				add(question, "PostHog", table, []measure{valueOf}, "posthog_mean.sql", filtered)
 			}
 		}
 	}
@@ -210,7 +232,7 @@ type peers struct {
 	PeersOptions
 	result   *PeersResult
 	from, to time.Time
-	ours     map[bool][]Measured // by device, or not
+	ours     map[Asked][]Measured
 }
 
 func (p *peers) subject() []any {
@@ -264,23 +286,22 @@ func (p *peers) drop(ctx context.Context) error {
 // compete has a contestant answer once; the first time its numbers are
 // compared with ours.
 func (p *peers) compete(ctx context.Context, c *contestant, compare bool) (Cost, error) {
-	byDevice := c.question == askByDevice
 	switch {
 	case c.settled:
 		return costOf(ctx, p.Conn, func() error {
-			said, err := p.Settled(ctx, byDevice)
-			if err == nil && !slices.Equal(said, p.ours[byDevice]) {
+			said, err := p.Settled(ctx, c.question)
+			if err == nil && !slices.Equal(said, p.ours[c.question]) {
 				p.differ(c, "it is not what our report from the events says")
 			}
 			return err
 		})
 	case c.texts == nil:
 		return costOf(ctx, p.Conn, func() error {
-			said, err := p.Ours(ctx, byDevice)
+			said, err := p.Ours(ctx, c.question)
 			if p.ours == nil {
-				p.ours = map[bool][]Measured{}
+				p.ours = map[Asked][]Measured{}
 			}
-			p.ours[byDevice] = said
+			p.ours[c.question] = said
 			return err
 		})
 	}
@@ -296,7 +317,7 @@ func (p *peers) compete(ctx context.Context, c *contestant, compare bool) (Cost,
 		return nil
 	})
 	if err == nil && compare {
-		p.compare(c, answers, p.ours[byDevice])
+		p.compare(c, answers, p.ours[c.question])
 	}
 	return cost, err
 }

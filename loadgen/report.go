@@ -14,6 +14,7 @@ type Benchmarks struct {
 	Machine  Machine
 	Standard StandardResult
 	Peers    PeersResult
+	Growth   *Growth   // nil: it was not measured
 	Sections []Section // what other commands printed
 }
 
@@ -35,6 +36,8 @@ var reportText string
 var reportTemplate = template.Must(template.New("report").Option("missingkey=error").Funcs(template.FuncMap{
 	"times":   func(ratio float64) string { return unlessZero("%.1f ×", ratio) },
 	"whole":   func(figure float64) string { return unlessZero("%.0f", figure) },
+	"tenth":   func(figure float64) string { return fmt.Sprintf("%.1f", figure) },
+	"ratio":   func(figure float64) string { return fmt.Sprintf("%.2f", figure) },
 	"seconds": func(figure float64) string { return fmt.Sprintf("%.1f", figure) },
 }).Parse(reportText))
 

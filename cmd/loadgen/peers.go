@@ -114,11 +114,18 @@ func (p *program) settled(ctx context.Context, s *opened.Store, campaign engine.
 }
 
 // ourReport makes the campaign's report.
-func ourReport(report func(context.Context, engine.Request) (*engine.Results, error), account, id int64) func(context.Context, bool) ([]loadgen.Measured, error) {
-	return func(ctx context.Context, byDevice bool) ([]loadgen.Measured, error) {
+func ourReport(report func(context.Context, engine.Request) (*engine.Results, error), account, id int64) func(context.Context, loadgen.Asked) ([]loadgen.Measured, error) {
+	return func(ctx context.Context, asked loadgen.Asked) ([]loadgen.Measured, error) {
 		r := engine.Request{Operation: engine.CampaignResults, AccountID: account, SubjectID: id, Metric: engine.ValuePerVisitor}
-		if byDevice {
+		mobile, countries := engine.ListFilter{Attribute: "device", Values: []string{"mobile"}}, engine.ListFilter{Attribute: "country", Values: []string{"DE", "FR"}}
+		switch asked {
+		case loadgen.AskByDevice:
 			r.Dimension = engine.ByDevice
+		case loadgen.AskMobile:
+			r.Filters.Lists = []engine.ListFilter{mobile}
+		case loadgen.AskMobileCountries:
+			r.Filters.Lists = []engine.ListFilter{mobile, countries}
+		case loadgen.AskMean, loadgen.AskProportion, loadgen.AskFour:
 		}
 		return measured(report(ctx, r))
 	}

@@ -14,11 +14,11 @@ import (
 )
 
 const reportHelp = `Report assembles a page of benchmarks, Markdown, from what other commands measured on this machine:
-the --json of standard and of peers, and for anything else --section "TITLE=FILE", whose text is
+the --json of standard, peers and growth, and for anything else --section "TITLE=FILE", whose text is
 shown as it is. make benchmarks runs all of it.`
 
 func (p *program) reportCommand() *cobra.Command {
-	var standard, peers, command, revision, out string
+	var standard, peers, growth, command, revision, out string
 	var sections []string
 	cmd := &cobra.Command{
 		Use:   "report",
@@ -33,6 +33,9 @@ func (p *program) reportCommand() *cobra.Command {
 			errs := []error{
 				readJSON("--standard", standard, &page.Standard),
 				readJSON("--peers", peers, &page.Peers),
+			}
+			if growth != "" {
+				errs = append(errs, readJSON("--growth", growth, &page.Growth))
 			}
 			for _, given := range sections {
 				section, err := readSection(given)
@@ -50,6 +53,7 @@ func (p *program) reportCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&standard, "standard", "", "file that loadgen standard --json wrote")
 	flags.StringVar(&peers, "peers", "", "file that loadgen peers --json wrote")
+	flags.StringVar(&growth, "growth", "", "file that loadgen growth --json wrote; none: it is left out")
 	flags.StringArrayVar(&sections, "section", nil, "TITLE=FILE of a text to be shown, in the order given")
 	flags.StringVar(&command, "command", "make benchmarks", "that makes the page anew")
 	flags.StringVar(&revision, "revision", "", "of this program, where it does not know its own")

@@ -56,23 +56,38 @@ const (
 	// 1/schema.MoneyScale: a hundred of the largest events. The squares of
 	// 10^8 such visitors still fit 128 bits.
 	mostAmount = 1_000_000_000_000_000
-	// calm is for how long nothing has to come of a subject that many events
-	// came of, until they are worth a rebuild.
-	calm = time.Second
+	// pouring is how many events a second of one subject are an import rather
+	// than visitors: it is over sooner if it has the machine for itself, and one
+	// rebuild after it is cheaper than steps on its way.
+	pouring = 5_000
+	// patience bounds for how long they are waited for.
+	patience = 5 * time.Minute
+	// rests is how many times as long as it worked the settler rests, so that it
+	// takes a tenth of the machine from those who write and ask, but not longer
+	// than longestRest: what waits is also what is answered slowly.
+	rests       = 9
+	longestRest = 5 * time.Second
 )
 
 // Settler settles the subjects of a store that no other process writes to.
 type Settler struct {
-	conn    driver.Conn
-	writer  *ingest.Writer
-	engine  *engine.Engine
-	turn    sync.Mutex
-	refused map[engine.Subject]bool // what cannot be settled
+	conn   driver.Conn
+	writer *ingest.Writer
+	engine *engine.Engine
+	turn   sync.Mutex
+	seen   map[engine.Subject]sighting
+}
+
+// sighting is how much was stored of a subject when it was looked at last.
+type sighting struct {
+	stored uint64
+	at     time.Time
+	pours  time.Time // since when events have been pouring in; zero: they do not
 }
 
 // New returns the settler of a store.
 func New(conn driver.Conn, writer *ingest.Writer, e *engine.Engine) *Settler {
-	return &Settler{conn: conn, writer: writer, engine: e, refused: map[engine.Subject]bool{}}
+	return &Settler{conn: conn, writer: writer, engine: e, seen: map[engine.Subject]sighting{}}
 }
 
 // due is a subject of whom events are not settled.
@@ -84,26 +99,29 @@ type due struct {
 	sharesSince int64
 }
 
-// Follow settles at the given interval until the context ends. It rests for
-// nine times as long as it worked, so that it never takes more than a tenth of
-// the machine from those who write and ask.
+// Follow settles at the given interval until the context ends, and lets
+// imports come to their end first.
 func (s *Settler) Follow(ctx context.Context, every time.Duration) {
-	const rests = 9
 	for {
 		began := time.Now()
-		if err := s.Round(ctx); err != nil && ctx.Err() == nil {
+		if err := s.round(ctx, s.pours); err != nil && ctx.Err() == nil {
 			slog.WarnContext(ctx, "not settled", "error", err)
 		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(max(every, rests*time.Since(began))):
+		case <-time.After(max(every, min(rests*time.Since(began), longestRest))):
 		}
 	}
 }
 
 // Round settles what is due of all subjects.
 func (s *Settler) Round(ctx context.Context) error {
+	return s.round(ctx, func(*due, time.Time) bool { return false })
+}
+
+// round settles what is due of the subjects that need not wait.
+func (s *Settler) round(ctx context.Context, waits func(*due, time.Time) bool) error {
 	s.turn.Lock()
 	defer s.turn.Unlock()
 	through := s.writer.Through()
@@ -115,14 +133,12 @@ func (s *Settler) Round(ctx context.Context) error {
 	for i := range all {
 		d := &all[i]
 		switch {
-		case d.mustRebuild():
-			err = s.rebuild(ctx, d, through)
-		case d.tail() <= max(stepEvents, d.settled.Events/2):
-			err = s.catchUp(ctx, d, through)
-		case time.Since(d.ingested) < calm && d.tail() < d.settled.Events:
+		case waits(d, time.Now()):
 			continue
-		default:
+		case d.mustRebuild() || d.tail() > max(stepEvents, d.settled.Events/2):
 			err = s.rebuild(ctx, d, through)
+		default:
+			err = s.catchUp(ctx, d, through)
 		}
 		errs = append(errs, s.told(ctx, d.subject, err))
 	}
@@ -174,7 +190,7 @@ func (s *Settler) told(ctx context.Context, subject engine.Subject, err error) e
 	const thrown = 395 // FUNCTION_THROW_IF_VALUE_IS_NON_ZERO
 	switch {
 	case errors.Is(err, errTooLarge), errors.As(err, &exception) && exception.Code == thrown:
-		s.refused[subject] = true
+		s.engine.Refuse(subject)
 		slog.WarnContext(ctx, "a subject is not settled; its reports are counted event by event", "subject", subject,
 			"reason", "a visitor's amounts are so large that their squares do not fit, or an attribute has the byte 0")
 		return nil
@@ -188,14 +204,35 @@ func (d *due) mustRebuild() bool {
 	return d.settled == nil || d.settled.SharesSince != d.sharesSince
 }
 
-func (d *due) tail() uint64 { return d.stored - min(d.stored, d.settled.Events) }
+// tail is how many events are not settled.
+func (d *due) tail() uint64 {
+	if d.settled == nil {
+		return d.stored
+	}
+	return d.stored - min(d.stored, d.settled.Events)
+}
+
+// pours says whether more events wait than a step takes, and many more come:
+// unless they have been for long.
+func (s *Settler) pours(d *due, now time.Time) bool {
+	last, known := s.seen[d.subject]
+	next := sighting{stored: d.stored, at: now}
+	came := float64(d.stored - min(d.stored, last.stored))
+	if known && d.tail() > stepEvents && came > pouring*now.Sub(last.at).Seconds() {
+		if next.pours = last.pours; next.pours.IsZero() {
+			next.pours = now
+		}
+	}
+	s.seen[d.subject] = next
+	return !next.pours.IsZero() && now.Sub(next.pours) < patience
+}
 
 // due returns the subjects that something came of since they were settled.
 func (s *Settler) due(ctx context.Context, through time.Time) ([]due, error) {
 	all, err := s.all(ctx)
 	var some []due
 	for _, d := range all {
-		if !s.refused[d.subject] && (d.mustRebuild() || d.settled.Through.Before(d.ingested) && d.settled.Through.Before(through)) {
+		if !s.engine.Refused(d.subject) && (d.mustRebuild() || d.settled.Through.Before(d.ingested) && d.settled.Through.Before(through)) {
 			some = append(some, d)
 		}
 	}

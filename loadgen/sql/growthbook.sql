@@ -12,6 +12,7 @@ WITH
             AND subject = 'campaign'
             AND subject_id = {campaign_id:Int64}
             AND event = 'view'
+            AND {{.Filter}}
             AND time >= {from:DateTime64(3, 'UTC')}
             AND time < {to:DateTime64(3, 'UTC')}
     ),

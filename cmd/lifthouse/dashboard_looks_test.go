@@ -22,7 +22,7 @@ func TestTheDashboardForEverybody(t *testing.T) {
 	look := func(name string) {
 		for _, theme := range []string{"light", "dark"} {
 			v.themed(theme)
-			for _, width := range []int64{360, 768, 1400} {
+			for _, width := range []int64{360, 800, 1440} {
 				v.sized(width, 800)
 				evaluated[bool](v, `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`)
 				if wide := evaluated[int64](v, `document.documentElement.scrollWidth`); wide > width {
@@ -52,36 +52,34 @@ func TestTheDashboardForEverybody(t *testing.T) {
 	look("three")
 	v.click("#switch")
 	look("dialog")
+	v.open("/?campaign=14")
+	v.until(allThere)
+	look("bayesian")
+	v.open("/?show=widgets")
+	v.shows("Newsletter")
+	look("widgets")
+	v.open("/?widget=7")
+	v.until(curvesThere)
+	look("widget")
+	v.open("/?widget=7&experiment=2")
+	v.until(allThere)
+	look("experiment")
+	v.open("/?campaign=13&filters[dateTo]=2001-01-01")
+	v.shows("No visitors yet, or none")
+	look("empty")
 	v.open("/?campaign=12&dimension=size")
 	v.shows("dimension is size")
 	look("refused")
 }
 
-// TestTheDashboardOfABayesianCampaignAndOfAWidget: the posterior's numbers are
-// the API's, and a widget without events says so.
-func TestTheDashboardOfABayesianCampaignAndOfAWidget(t *testing.T) {
+// TestTheDashboardOfABayesianCampaign: the posterior's numbers are the API's.
+func TestTheDashboardOfABayesianCampaign(t *testing.T) {
 	v := newViewer(t)
-	_, declared, _ := other(t, nil, "export", v.store)
-	before, second, found := strings.Cut(declared, "          - id: 13\n")
-	if !found {
-		t.Fatalf("the demo has another catalogue:\n%s", declared)
-	}
-	second = strings.Replace(second, "methodology: frequentist", "methodology: bayesian", 1)
-	widget := `        widgets:
-          - {id: 7, name: Newsletter, type: popup, variations: [{id: 1, name: Plain, share: 100}], experiments: [{id: 2, name: Shorter text, controlShare: 50, variations: [{id: 5, name: Short, share: 100}]}]}
-`
-	file := filepath.Join(t.TempDir(), "catalog.yaml")
-	if err := os.WriteFile(file, []byte(before+"          - id: 13\n"+second+widget), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if code, out, complaints := other(t, nil, "apply", "-f", file, v.store); code != exitOK {
-		t.Fatalf("apply: exit %d, %s %s", code, out, complaints)
-	}
-	v.open("/?campaign=13")
+	v.open("/?campaign=14")
 	v.signIn(v.token)
 	v.until(allThere)
-	r := v.report("/v1/campaigns/13/results")
-	values, _ := v.row("[aria-labelledby=posterior]")
+	r := v.report("/v1/campaigns/14/results")
+	values, shown := v.row("[aria-labelledby=posterior]")
 	var want []float64
 	for _, variation := range r.Variations[1:] {
 		b := variation.Comparison.Bayesian
@@ -92,16 +90,9 @@ func TestTheDashboardOfABayesianCampaignAndOfAWidget(t *testing.T) {
 			t.Fatalf("the posterior shows %q, want %v", values, want)
 		}
 	}
-	v.picture("bayesian")
-	v.open("/?show=widgets")
-	v.click(`[data-id="7"] a`)
-	v.shows("No visitors yet.")
-	v.picture("widget")
-	v.click("[aria-labelledby=experiments] a")
-	v.until(`location.search === "?widget=7&experiment=2"`)
-	v.shows("Shorter text")
-	v.shows("NOT ENOUGH DATA")
-	v.picture("experiment")
+	if !strings.HasSuffix(shown[2], " points") {
+		t.Errorf("the expected loss of a rate is shown as %q, want points of percentage", shown[2])
+	}
 	if len(v.problems) > 0 {
 		t.Errorf("the browser complains: %q", v.problems)
 	}

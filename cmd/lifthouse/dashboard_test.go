@@ -15,6 +15,9 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
+// curvesThere is true when a page has at least one curve and awaits nothing.
+const curvesThere = `document.querySelector(".uplot") && !document.querySelector(".loading, [aria-busy=true]")`
+
 // allThere is true when the results page has all its parts.
 const allThere = `document.querySelector("#conclusion") && document.querySelectorAll(".uplot").length === 2 && !document.querySelector(".loading, [aria-busy=true]")`
 
@@ -86,7 +89,7 @@ func TestTheDashboardFromSignInToStop(t *testing.T) {
 func (v *viewer) numbersAreTheAPIs() {
 	v.Helper()
 	r := v.report("/v1/campaigns/12/results")
-	if got := evaluated[string](v, `document.querySelector("#conclusion").innerText`); got != r.Conclusion.Text {
+	if got := evaluated[string](v, `document.querySelector("#conclusion").innerText.replaceAll("\u00a0", " ")`); got != r.Conclusion.Text {
 		v.Errorf("the page concludes %q, the API %q", got, r.Conclusion.Text)
 	}
 	for _, variation := range r.Variations {
@@ -128,7 +131,7 @@ func thousands(n int64) string {
 func (v *viewer) listAndItsFilters() {
 	v.Helper()
 	rows := func(n int) { v.until(fmt.Sprintf(`document.querySelectorAll("[data-id]").length === %d`, n)) }
-	rows(2)
+	rows(3)
 	v.enter("[name=search]", "colour")
 	rows(1)
 	v.until(`location.search === "?search=colour"`)
@@ -139,13 +142,15 @@ func (v *viewer) listAndItsFilters() {
 	v.shows("No campaigns like that.")
 	v.until(`location.search === "?active=false"`)
 	v.choose("[name=active]", "true")
-	rows(2)
+	rows(3)
 	v.choose("[name=type]", "themeExperiment")
 	v.shows("No campaigns like that.")
 	v.open("/?show=widgets")
-	v.shows("This website has no widgets yet.")
+	v.shows("Newsletter")
+	v.choose("[name=type]", "bar")
+	v.shows("No widgets like that.")
 	v.click(".tabs a")
-	rows(2)
+	rows(3)
 }
 
 func (v *viewer) filtersWriteTheAddress() {
@@ -161,7 +166,8 @@ func (v *viewer) filtersWriteTheAddress() {
 	}
 	v.choose("[name=compareMetric]", "valuePerVisitor")
 	v.choose("[name=goal]", "3")
-	v.enter(".filter [name=value]", "mobile")
+	v.until(`document.querySelector(".filter [name=value] [value=mobile]")`)
+	v.choose(".filter [name=value]", "mobile")
 	v.click(".filter button")
 	v.until(`decodeURIComponent(location.search) === "?campaign=12&dimension=device&compareMetric=valuePerVisitor&goal=3&filters[device][]=mobile"`)
 	narrowed := v.report("/v1/campaigns/12/results?compareMetric=valuePerVisitor&goal=3&filters[device][]=mobile")
@@ -281,5 +287,6 @@ func (v *viewer) failures() {
 	v.until(allThere)
 	v.server.interrupt()
 	v.shows("The server does not answer.")
+	v.shows("This page asks again by itself")
 	v.until(allThere)
 }

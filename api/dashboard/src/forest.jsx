@@ -16,7 +16,7 @@ export function liftScale(comparisons, { wide = true } = {}) {
       ends.push(always[1] === null ? interval[1] + reach : Math.min(always[1], interval[1] + reach));
     }
   }
-  return scaleOf(ends.filter((x) => x !== null && x !== undefined));
+  return scaleOf(ends.filter((x) => x !== null && x !== undefined), wide ? 6 : 4);
 }
 
 function Span({ scale, interval, y, thin }) {
@@ -62,7 +62,7 @@ export function Axis({ scale, write }) {
   );
 }
 
-export const tick = (x) => (x > 0 ? "+" : "") + Number((100 * x).toFixed(3)) + " %";
+export const tick = (x) => (x > 0 ? "+" : "") + Number((100 * x).toFixed(3)) + "\u00a0%";
 
 export function Forest({ results }) {
   const compared = results.variations.map((v, index) => ({ v, index })).filter(({ v }) => v.comparison);
@@ -75,8 +75,8 @@ export function Forest({ results }) {
     <section aria-labelledby="forest">
       <h2 id="forest">Lift over {results.variations[0].name}</h2>
       <p class="legend">
-        <span class="key thick" aria-hidden="true" /> {level}, {name}
-        {sequential && <> <span class="key thin" aria-hidden="true" /> {level}, always valid: holds however often you look</>}
+        <span><span class="key thick" aria-hidden="true" />{level}, {name}</span>
+        {sequential && <span><span class="key thin" aria-hidden="true" />{level}, always valid: holds however often you look</span>}
       </p>
       <div class="forest">
         {compared.map(({ v, index }) => (

@@ -48,6 +48,13 @@ export class Route {
   // asked are the parameters of the report, as the API takes them.
   get asked() { return this.pairs.filter(([name]) => !places.includes(name) && name !== "interval"); }
 
+  // plain is the same place with nothing asked about it.
+  get plain() {
+    const route = new Route("");
+    route.pairs = this.pairs.filter(([name]) => places.includes(name) || name === "websiteId");
+    return route;
+  }
+
   get filters() { return this.pairs.filter(([name]) => name.startsWith("filters[")); }
 }
 

@@ -1,6 +1,6 @@
 // A scale maps numbers onto per cent of a drawing's width.
 
-export function scaleOf(numbers) {
+export function scaleOf(numbers, pieces = 5) {
   const finite = numbers.filter((x) => Number.isFinite(x));
   let low = Math.min(...finite), high = Math.max(...finite);
   if (!(high > low)) { low -= 0.5; high += 0.5; }
@@ -8,12 +8,12 @@ export function scaleOf(numbers) {
   low -= margin;
   high += margin;
   const at = (x) => (100 * (x - low)) / (high - low);
-  return { low, high, at, clip: (x, open) => Math.min(Math.max(at(x ?? open), 0), 100), ticks: ticks(low, high) };
+  return { low, high, at, clip: (x, open) => Math.min(Math.max(at(x ?? open), 0), 100), ticks: ticks(low, high, pieces) };
 }
 
-// ticks are round numbers, some five of them.
-function ticks(low, high) {
-  const rough = (high - low) / 5;
+// ticks are round numbers, some as many as the pieces.
+function ticks(low, high, pieces) {
+  const rough = (high - low) / pieces;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = power * [1, 2, 5, 10].find((m) => power * m >= rough);
   const found = [];

@@ -127,7 +127,7 @@ function Curves({ results }) {
 function settled(points, lines) {
   const width = (p) => Math.max(...lines.map(({ of }) => { const i = of(p)?.interval; return i && i[0] !== null && i[1] !== null ? i[1] - i[0] : Infinity; }));
   const last = width(points[points.length - 1]);
-  const from = points.findIndex((p) => width(p) <= 5 * last);
+  const from = points.findIndex((p) => width(p) <= 3 * last);
   return Number.isFinite(last) && from > 0 ? points.slice(from) : points;
 }
 
@@ -141,7 +141,7 @@ export function OverTime({ subject, route, go }) {
         {["hour", "day", "week"].map((i) => <option key={i} value={i}>{i}</option>)}
       </select></label>
       {error && <Fault error={error} again={again} />}
-      {body ? <><Curves results={body} />{body.series && <p class="quiet">{count(body.series.length)} points, to {minute(body.dataThrough)}</p>}</> : loading && <Loading what="the curves" />}
+      {body ? <><Curves results={body} />{body.series?.length > 0 && <p class="quiet">{count(body.series.length)} points, to {minute(body.dataThrough)}</p>}</> : loading && <Loading what="the curves" />}
     </section>
   );
 }

@@ -3,10 +3,13 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 )
 
@@ -96,6 +99,36 @@ func TestTheDashboardOfABayesianCampaign(t *testing.T) {
 	if len(v.problems) > 0 {
 		t.Errorf("the browser complains: %q", v.problems)
 	}
+}
+
+// watch notes when the table of variations and both curves are painted first,
+// in milliseconds since the page was asked for.
+const watch = `window.seen = {};
+new MutationObserver(() => requestAnimationFrame(() => {
+	const there = {table: document.querySelector("[aria-labelledby=variations] tbody tr"), curves: document.querySelectorAll(".uplot").length === 2};
+	for (const name in there) if (there[name]) window.seen[name] ??= performance.now();
+})).observe(document, {childList: true, subtree: true});`
+
+// TestTheDashboardsFirstResults says how long a person waits for results: the
+// browser has nothing of the page, the server has answered before. How long
+// depends on the machine, so that no bound can fail here.
+func TestTheDashboardsFirstResults(t *testing.T) {
+	v := newViewer(t)
+	v.open("/?campaign=12")
+	v.signIn(v.token)
+	v.until(allThere)
+	call(v, network.SetCacheDisabled, network.SetCacheDisabledParams{CacheDisabled: true})
+	call(v, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: watch})
+	var table, curves []int
+	for range 5 {
+		v.open("/?campaign=12")
+		v.until("window.seen?.table && window.seen.curves")
+		table = append(table, int(evaluated[float64](v, "window.seen.table")))
+		curves = append(curves, int(evaluated[float64](v, "window.seen.curves")))
+	}
+	slices.Sort(table)
+	slices.Sort(curves)
+	t.Logf("first results after %d ms (of five: %v), curves after %d ms", table[2], table, curves[2])
 }
 
 // picture leaves one for people in the folder SCREENS, if that is set.

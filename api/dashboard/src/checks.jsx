@@ -23,6 +23,7 @@ function SampleRatio({ check, variations }) {
 
 export function Checks({ results }) {
   const { checks } = results, several = checks.multipleExposures;
+  const warnings = checks.warnings.filter((w) => w.code !== "SAMPLE_RATIO_MISMATCH"); // told above
   return (
     <section aria-labelledby="health">
       <h2 id="health">Health</h2>
@@ -39,7 +40,7 @@ export function Checks({ results }) {
           {results.stale ? "The store does not answer; this is the last good answer. " : ""}{results.dataThrough ? `Events taken until ${minute(results.dataThrough)}; the newest happened ${minute(results.newestEvent)}.` : "No event has come yet."}
         </Check>
       </ul>
-      {checks.warnings.length > 0 && <div class="notice warn"><b>Warnings</b><ul>{checks.warnings.map((w) => <li key={w.code}>{w.message}</li>)}</ul></div>}
+      {warnings.length > 0 && <div class="notice warn"><b>Warnings</b><ul>{warnings.map((w) => <li key={w.code}>{w.message}</li>)}</ul></div>}
     </section>
   );
 }

@@ -81,7 +81,7 @@ export function Forest({ results }) {
       <div class="forest">
         {compared.map(({ v, index }) => (
           <div class="row" key={v.id}>
-            <span class="who"><Mark index={index} /> {v.name}</span>
+            <span class="who"><Mark index={index} />{"\u00a0"}{v.name}</span>
             <ForestRow scale={scale} comparison={v.comparison} index={index}
               label={`${v.name}: lift ${lift(v.comparison.improvement.value, v.comparison.improvement.interval)}, interval ${liftSpan(v.comparison.improvement.interval)}`} />
           </div>

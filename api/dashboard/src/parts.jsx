@@ -42,8 +42,10 @@ export function State({ active, startDate }) {
   return <span class="state">{startDate ? "■ stopped" : "○ not started"}</span>;
 }
 
-// Dialog asks in the browser's own modal window, which keeps the focus and
-// gives it back.
+// leave closes the dialog of a button, which gives the focus back.
+export const leave = (event) => event.currentTarget.closest("dialog").close();
+
+// Dialog asks in the browser's own modal window, which keeps the focus.
 export function Dialog({ title, onClose, children }) {
   const ref = useRef();
   useEffect(() => { ref.current.showModal(); }, []);

@@ -29,7 +29,7 @@ export function Posterior({ results }) {
       <div class="forest">
         {drawn.map(({ v, index }) => (
           <div class="row" key={v.id}>
-            <span class="who"><Mark index={index} /> {v.name}</span>
+            <span class="who"><Mark index={index} />{"\u00a0"}{v.name}</span>
             <svg class={"posterior " + hue(index)} viewBox="0 0 100 60" preserveAspectRatio="none" height="60" width="100%" role="img"
               aria-label={`${v.name}: lift ${lift(v.comparison.improvement.value, v.comparison.improvement.interval)}, credible interval ${liftSpan(v.comparison.improvement.interval)}`}>
               <path d={sketch(v.comparison.improvement, scale)} />

@@ -84,6 +84,7 @@ export function follow(go, address) {
       event.preventDefault();
       go(address);
       scrollTo(0, 0);
+      document.getElementById("main")?.focus({ preventScroll: true }); // what had the focus may be gone
     },
   };
 }

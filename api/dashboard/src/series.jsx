@@ -88,7 +88,7 @@ const ofID = (point, id) => point.variations.find((v) => v.id === id);
 
 function Curves({ results }) {
   const points = results.series, name = results.compareMetric || "goalConversionRate";
-  if (!points?.length) return <Empty>There is no time to show yet.</Empty>;
+  if (!(points?.length > 1)) return <Empty>There is one point of time at most. Curves show from the second on; a shorter time for each may have more.</Empty>;
   const values = results.variations.map((v, index) => ({ index, name: v.name, of: (p) => ofID(p, v.id)?.metrics[name] }));
   const compared = results.variations.map((v, index) => ({ v, index })).filter(({ v }) => v.comparison);
   const fixed = compared.map(({ v, index }) => ({ index, name: v.name, of: (p) => ofID(p, v.id)?.comparison?.improvement }));
@@ -109,7 +109,7 @@ function Curves({ results }) {
           <Legend lines={values} />
           <Numbers points={points} lines={values} write={(x, i) => metric(name, x, i)} span={(i) => metricSpan(name, i)} title={metrics[name] + " over time in numbers"} />
         </figure>
-        {fixed.length > 0 && (
+        {points.some((p) => fixed.some((l) => l.of(p)?.value !== null && l.of(p)?.value !== undefined)) && (
           <figure>
             <figcaption>Lift so far, with its {level} {always.length ? "interval that holds however often you look" : "interval"}</figcaption>
             <Chart points={settled(points, always.length ? always : fixed)} lines={always.length ? always : fixed} write={tick} label="Lift over time" />
@@ -141,7 +141,7 @@ export function OverTime({ subject, route, go }) {
         {["hour", "day", "week"].map((i) => <option key={i} value={i}>{i}</option>)}
       </select></label>
       {error && <Fault error={error} again={again} />}
-      {body ? <><Curves results={body} />{body.series?.length > 0 && <p class="quiet">{count(body.series.length)} points, to {minute(body.dataThrough)}</p>}</> : loading && <Loading what="the curves" />}
+      {body ? <><Curves results={body} />{body.series?.length > 1 && <p class="quiet">{count(body.series.length)} points, to {minute(body.dataThrough)}</p>}</> : loading && <Loading what="the curves" />}
     </section>
   );
 }

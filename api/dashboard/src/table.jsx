@@ -64,7 +64,7 @@ export function Variations({ results, kind }) {
             const estimate = v.metrics[name], c = compared && v.comparison;
             return (
               <tr key={v.id} role="row" data-variation={v.id}>
-                <th role="rowheader" scope="row"><Mark index={index} /> {v.name}{v.control && v.name.toLowerCase() !== "control" && <small>control</small>}</th>
+                <th role="rowheader" scope="row"><Mark index={index} />{"\u00a0"}{v.name}{v.control && v.name.toLowerCase() !== "control" && <small>control</small>}</th>
                 <Cell label="Visitors" class="n"><Num value={v.visitors}>{count(v.visitors)}</Num></Cell>
                 {counts.map((n) => <Cell key={n} label={title(n)} class="n"><Num value={v[n]}>{count(v[n])}</Num></Cell>)}
                 <Cell label="Value" class="n"><Num value={v.value}>{money(v.value)}</Num></Cell>

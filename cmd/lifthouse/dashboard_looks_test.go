@@ -1,10 +1,10 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -18,61 +18,65 @@ import (
 // folder SCREENS, if that is set.
 func TestTheDashboardForEverybody(t *testing.T) {
 	v := newViewer(t)
-	axe, err := os.ReadFile("../../node_modules/axe-core/axe.min.js")
-	if err != nil {
-		t.Fatal(err)
-	}
-	look := func(name string) {
-		for _, theme := range []string{"light", "dark"} {
-			v.themed(theme)
-			for _, width := range []int64{360, 800, 1440} {
-				v.sized(width, 800)
-				evaluated[bool](v, `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`)
-				if wide := evaluated[int64](v, `document.documentElement.scrollWidth`); wide > width {
-					t.Errorf("%s at %d px is %d px wide", name, width, wide)
-				}
-				evaluated[bool](v, string(axe)+`; true`)
-				for _, finding := range evaluated[[]string](v, `axe.run().then((r) => r.passes.length < 10 ? ["it looked at nothing"] : r.violations.filter((f) => ["serious", "critical"].includes(f.impact)).map((f) => f.id + ": " + f.help + " " + f.nodes.map((n) => n.target.join(" ") + " " + n.failureSummary).join("; ")))`) {
-					t.Errorf("%s, %s, %d px: %s", name, theme, width, finding)
-				}
-				v.picture(name + "-" + theme + "-" + strconv.FormatInt(width, 10))
-			}
-		}
-	}
 	v.open("/")
 	v.until(`document.querySelector("[name=token]")`)
-	look("sign-in")
+	v.look("sign-in")
 	v.signIn(v.token)
 	v.shows("Free delivery banner")
-	look("list")
+	v.look("list")
 	v.open("/?campaign=12&dimension=device")
 	v.until(allThere)
-	look("results")
+	v.look("results")
 	v.open("/?campaign=13&filters[device][]=mobile&filters[device][]=tablet")
 	v.until(allThere)
 	v.click("[aria-labelledby=forest] summary")
 	v.click("[aria-labelledby=overtime] summary")
-	look("three")
+	v.look("three")
 	v.click("#switch")
-	look("dialog")
+	v.look("dialog")
 	v.open("/?campaign=14")
 	v.until(allThere)
-	look("bayesian")
+	v.look("bayesian")
 	v.open("/?show=widgets")
 	v.shows("Newsletter")
-	look("widgets")
+	v.look("widgets")
 	v.open("/?widget=7")
 	v.until(curvesThere)
-	look("widget")
+	v.look("widget")
 	v.open("/?widget=7&experiment=2")
 	v.until(allThere)
-	look("experiment")
+	v.look("experiment")
 	v.open("/?campaign=13&filters[dateTo]=2001-01-01")
 	v.shows("No visitors yet, or none")
-	look("empty")
+	v.look("empty")
 	v.open("/?campaign=12&dimension=size")
 	v.shows("dimension is size")
-	look("refused")
+	v.look("refused")
+}
+
+// look has axe look at the page in both themes and three widths, and sees that
+// nothing is wider than the screen.
+func (v *viewer) look(name string) {
+	v.Helper()
+	axe, err := os.ReadFile("../../node_modules/axe-core/axe.min.js")
+	if err != nil {
+		v.Fatal(err)
+	}
+	for _, theme := range []string{"light", "dark"} {
+		v.themed(theme)
+		for _, width := range []int64{360, 800, 1440} {
+			v.sized(width, 800)
+			evaluated[bool](v, `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`)
+			if wide := evaluated[int64](v, `document.documentElement.scrollWidth`); wide > width {
+				v.Errorf("%s at %d px is %d px wide", name, width, wide)
+			}
+			evaluated[bool](v, string(axe)+`; true`)
+			for _, finding := range evaluated[[]string](v, `axe.run().then((r) => r.passes.length < 10 ? ["it looked at nothing"] : r.violations.filter((f) => ["serious", "critical"].includes(f.impact)).map((f) => f.id + ": " + f.help + " " + f.nodes.map((n) => n.target.join(" ") + " " + n.failureSummary).join("; ")))`) {
+				v.Errorf("%s, %s, %d px: %s", name, theme, width, finding)
+			}
+			v.picture(fmt.Sprintf("%s-%s-%d", name, theme, width))
+		}
+	}
 }
 
 // TestTheDashboardOfABayesianCampaign: the posterior's numbers are the API's.

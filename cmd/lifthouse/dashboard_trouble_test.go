@@ -179,7 +179,7 @@ func TestTheDashboardWhileTheServerIsAway(t *testing.T) {
 	v.until(allThere) // what was shown stays
 	v.open("/?campaign=12")
 	v.shows("The server cannot answer now")
-	v.picture("away")
+	v.look("away")
 	g.away.Store(false)
 	v.until(allThere)
 	v.until(`!document.querySelector("[role=alert]")`)
@@ -187,7 +187,7 @@ func TestTheDashboardWhileTheServerIsAway(t *testing.T) {
 	g.stale.Store(true)
 	v.shows("Not up to date: the store does not answer at the moment.")
 	v.until(`document.querySelector("[aria-labelledby=health] .bad")?.innerText.includes("this is the last good answer")`)
-	v.picture("stale")
+	v.look("stale")
 	g.stale.Store(false)
 	v.until(`!document.body.innerText.includes("Not up to date") && !document.querySelector("[aria-labelledby=health] .bad")`)
 	v.numbersAreTheAPIs("/v1/campaigns/12/results", "%.2f %%")
@@ -227,12 +227,12 @@ func TestTheDashboardOfCampaignsInTrouble(t *testing.T) {
 		}
 	}
 	v.shows("There is one point of time at most.")
-	v.picture("mismatch")
+	v.look("mismatch")
 
 	v.open("/?campaign=16")
 	v.shows("No visitors yet. Events that name it show here a few seconds after they come")
 	v.until(`!document.querySelector(".loading, .uplot, [aria-labelledby=progress], [role=alert]")`)
-	v.picture("no-events")
+	v.look("no-events")
 	if len(v.problems) > 0 {
 		t.Errorf("the browser complains: %q", v.problems)
 	}

@@ -16,7 +16,7 @@ function SampleRatio({ check, variations }) {
   return (
     <Check good={!check.mismatch} title="Traffic split">
       {check.mismatch ? "Visitors did not fall on the variations as their shares say. Something loses or doubles visitors of one of them, such as a redirect, a slow variation or a robot, so that no number here can be trusted until it is found. " : "Visitors fell on the variations as their shares say. "}
-      {variations.map((v, i) => `${v.name} ${count(check.observed[i])} of ${money(check.expected[i], 0)} expected`).join("; ")}; p = <Num value={check.pValue}>{probability(check.pValue)}</Num>.
+      {variations.map((v, i) => `${v.name} ${count(check.observed[i])} of ${money(check.expected[i], 0)} expected`).join("; ")}; <span class="at">p = <Num value={check.pValue}>{probability(check.pValue)}</Num></span>.
     </Check>
   );
 }
@@ -37,7 +37,7 @@ export function Checks({ results }) {
         {checks.outliers && <Check good title="Outliers">{count(checks.outliers.removed)} goal events were left out{checks.outliers.lower !== null && `; those of ${money(checks.outliers.lower)} to ${money(checks.outliers.upper)} count`}.{checks.outliers.reason && " " + why(checks.outliers.reason)}</Check>}
         {checks.window.earlierVisitors > 0 && <Check good title="First seen before the window">{count(checks.window.earlierVisitors)} visitors came in the window and were first seen before it; they are not in these results.</Check>}
         <Check good={!results.stale} open={!results.dataThrough} title="Freshness">
-          {results.stale ? "The store does not answer; this is the last good answer. " : ""}{results.dataThrough ? `Events taken until ${minute(results.dataThrough)}; the newest happened ${minute(results.newestEvent)}.` : "No event has come yet."}
+          {results.stale ? "The store does not answer; this is the last good answer. " : ""}{results.dataThrough ? <>Events taken until <span class="at">{minute(results.dataThrough)}</span>; the newest happened <span class="at">{minute(results.newestEvent)}</span>.</> : "No event has come yet."}
         </Check>
       </ul>
       {warnings.length > 0 && <div class="notice warn"><b>Warnings</b><ul>{warnings.map((w) => <li key={w.code}>{w.message}</li>)}</ul></div>}

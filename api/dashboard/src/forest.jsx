@@ -53,7 +53,7 @@ export function Axis({ scale, write }) {
   return (
     <svg class="axis" height="22" width="100%" aria-hidden="true">
       {scale.ticks.map((x) => (
-        <g key={x}>
+        <g key={x} class={scale.ticks.length > 4 && Math.round(x / scale.step) % 2 ? "odd" : undefined}>
           <line x1={scale.at(x) + "%"} x2={scale.at(x) + "%"} y1="0" y2="4" />
           <text x={scale.at(x) + "%"} y="18" text-anchor={scale.at(x) > 94 ? "end" : scale.at(x) < 6 ? "start" : "middle"}>{write(x)}</text>
         </g>
@@ -69,7 +69,7 @@ export function Forest({ results }) {
   if (compared.every(({ v }) => v.comparison.improvement.value === null && !v.comparison.improvement.interval)) return null;
   const scale = liftScale(compared.map(({ v }) => v.comparison));
   const sequential = compared.some(({ v }) => v.comparison.sequential);
-  const level = results.significanceLevel + " %";
+  const level = results.significanceLevel + "\u00a0%";
   const name = results.methodology === "bayesian" ? "credible interval" : "fixed horizon";
   return (
     <section aria-labelledby="forest">

@@ -74,7 +74,7 @@ export function List({ route, go }) {
       <nav class="tabs" aria-label="Kinds">{["campaigns", "widgets"].map((name) => <a key={name} {...follow(go, other(name))} aria-current={show === name ? "page" : undefined}>{name[0].toUpperCase() + name.slice(1)}</a>)}</nav>
       <section class="controls" aria-label="Which are shown"><div class="choices">
         {several && <label>Website <select name="websiteId" value={website} onChange={set("websiteId")}>{websites.body.map((w) => <option key={w.id} value={w.id}>{w.domain}</option>)}</select></label>}
-        <label>Search <input type="search" name="search" value={route.get("search") || ""} onInput={set("search")} placeholder="a name or an id" /></label>
+        <label>Search <input type="search" name="search" value={route.get("search") || ""} onInput={set("search")} placeholder="name or id" /></label>
         <label>State <select name="active" value={route.get("active") || ""} onChange={set("active")}><option value="">any</option><option value="true">running</option><option value="false">not running</option></select></label>
         <label>Type <select name="type" value={route.get("type") || ""} onChange={set("type")}><option value="">any</option>{types[show].map((t) => <option key={t} value={t}>{kind(t)}</option>)}</select></label>
       </div></section>

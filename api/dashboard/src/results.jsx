@@ -105,7 +105,7 @@ export function Results({ subject, route, go }) {
     const own = /^\((none|other)\)$/.test(value);
     return name && value !== "(other)" && !(own && value !== "(none)") ? follow(go, route.without("dimension").without(name).also(name, value === "(none)" ? "" : value).address) : undefined;
   };
-  const fresh = results && <p class="quiet">Looks for news every 5 seconds · these numbers are of {minute(results.generatedAt)}</p>;
+  const fresh = results && <p class="quiet">Looks for news every 5 seconds · these numbers are of <span class="at">{minute(results.generatedAt)}</span></p>;
   return (
     <>
       <Header {...{ subject, detail, route, go, fresh }} said={error} />

@@ -7,15 +7,18 @@ export function scaleOf(numbers, pieces = 5) {
   const margin = (high - low) * 0.06;
   low -= margin;
   high += margin;
+  const step = stepOf((high - low) / pieces);
   const at = (x) => (100 * (x - low)) / (high - low);
-  return { low, high, at, clip: (x, open) => Math.min(Math.max(at(x ?? open), 0), 100), ticks: ticks(low, high, pieces) };
+  return { low, high, at, clip: (x, open) => Math.min(Math.max(at(x ?? open), 0), 100), step, ticks: ticks(low, high, step) };
 }
 
-// ticks are round numbers, some as many as the pieces.
-function ticks(low, high, pieces) {
-  const rough = (high - low) / pieces;
+// stepOf is the next round number.
+function stepOf(rough) {
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = power * [1, 2, 5, 10].find((m) => power * m >= rough);
+  return power * [1, 2, 5, 10].find((m) => power * m >= rough);
+}
+
+function ticks(low, high, step) {
   const found = [];
   for (let i = Math.ceil(low / step); i * step <= high; i++) found.push(i * step);
   return found;

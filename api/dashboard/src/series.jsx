@@ -31,8 +31,8 @@ function plan(lines, write, width) {
   const series = [{}], bands = [];
   for (const { index } of lines) {
     const stroke = ink("--v" + (index % 6));
-    const edge = { show: true, stroke: "transparent", width: 0, points: { show: false } };
-    bands.push({ series: [series.length + 2, series.length + 1], fill: stroke + (lines.length > 2 ? "1a" : "2e") });
+    const edge = { show: true, stroke: stroke + "80", width: 1, dash: dashes[index % 6], points: { show: false } };
+    bands.push({ series: [series.length + 2, series.length + 1], fill: stroke + (["2e", "24"][lines.length - 1] || "14") });
     series.push({ stroke, width: 2, dash: dashes[index % 6], points: { size: 5, fill: stroke } }, edge, edge);
   }
   const axis = { stroke: ink("--text"), grid: { stroke: ink("--line"), width: 1 }, ticks: { stroke: ink("--line"), width: 1 }, font: "12px system-ui, sans-serif" };
@@ -99,7 +99,7 @@ function Curves({ results }) {
       return c?.sequential && { value: c.improvement.value, interval: c.sequential.improvement };
     },
   }));
-  const level = results.significanceLevel + " %";
+  const level = results.significanceLevel + "\u00a0%";
   return (
     <>
       <div class="pair">

@@ -74,9 +74,9 @@ export function Variations({ results, kind }) {
                 </Cell>
                 {compared && !c && <><Cell label="Lift" class="none">–</Cell><Cell label={proof} class="none">–</Cell><Cell label="Verdict" class="none">–</Cell></>}
                 {c && <>
-                  <Cell label="Lift" class="lift"><b><Num value={c.improvement.value}>{lift(c.improvement.value, c.improvement.interval)}</Num></b> <small>{c.improvement.reason ? why(c.improvement.reason) : liftSpan(c.improvement.interval)}</small></Cell>
+                  <Cell label="Lift" class="two"><b><Num value={c.improvement.value}>{lift(c.improvement.value, c.improvement.interval)}</Num></b> <small>{c.improvement.reason ? why(c.improvement.reason) : liftSpan(c.improvement.interval)}</small></Cell>
                   <Proof comparison={c} label={proof} />
-                  <Cell label="Verdict"><Verdict comparison={c} />{c.reasons.length > 0 && <small>{why(...c.reasons)}</small>}</Cell>
+                  <Cell label="Verdict" class="two"><Verdict comparison={c} />{c.reasons.length > 0 && <small>{why(...c.reasons)}</small>}</Cell>
                 </>}
               </tr>
             );

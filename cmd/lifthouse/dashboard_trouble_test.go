@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -92,24 +94,21 @@ func TestTheDashboardWaitsWhereATokenAsksTooMuch(t *testing.T) {
 	v.open("/")
 	v.signIn(v.token)
 	v.shows("Free delivery banner")
-	crowd, busy := make(chan bool), make(chan bool)
-	go func() {
-		defer close(busy)
-		for {
-			select {
-			case <-crowd:
-				return
-			default:
-				v.server.status(v.token)
-			}
+	crowd, leaves := context.WithCancel(t.Context())
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	defer leaves()
+	asking.Go(func() {
+		for crowd.Err() == nil {
+			v.server.status(v.token)
 		}
-	}()
+	})
 	v.open("/?campaign=12")
 	v.shows("Too many requests")
 	v.shows("This page asks again by itself")
 	v.picture("too-many")
-	close(crowd)
-	<-busy
+	leaves()
+	asking.Wait()
 	v.until(allThere)
 	v.until(`!document.querySelector("[role=alert]")`)
 	v.numbersAreTheAPIs("/v1/campaigns/12/results", "%.2f %%")

@@ -123,10 +123,8 @@ func (p *program) makeDemo(ctx context.Context, s *store) error {
 	p.say("Making the demo store …")
 	today := time.Now().UTC().Truncate(24 * time.Hour)
 	start := today.AddDate(0, 0, -29)
-	for batch := range demoEvents(start) {
-		if _, err := s.Writer.Write(ctx, batch); err != nil {
-			return err
-		}
+	if _, err := s.Writer.Write(ctx, demoEvents(start)); err != nil {
+		return err
 	}
 	_, err := s.Catalogue.Apply(ctx, demoCatalogue(start), false)
 	return err

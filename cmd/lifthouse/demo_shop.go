@@ -21,20 +21,15 @@ const (
 	signUp         = 4
 )
 
-// demoEvents gives all that happened in the shop, a subject at a time.
-func demoEvents(start time.Time) iter.Seq[[]schema.Event] {
-	return func(yield func([]schema.Event) bool) {
-		for _, population := range demoPopulations(start) {
-			if !yield(slices.Collect(population.Events())) {
-				return
-			}
-		}
-		for _, subscribers := range demoSubscribers(start) {
-			if !yield(slices.Collect(subscribers.events())) {
-				return
-			}
-		}
+// demoEvents are all that happened in the shop.
+func demoEvents(start time.Time) (all []schema.Event) {
+	for _, population := range demoPopulations(start) {
+		all = slices.AppendSeq(all, population.Events())
 	}
+	for _, subscribers := range demoSubscribers(start) {
+		all = slices.AppendSeq(all, subscribers.events())
+	}
+	return all
 }
 
 // demoPopulations plant a better variation in the first campaign and in the
@@ -57,10 +52,10 @@ func demoPopulations(start time.Time) []loadgen.Population {
 			},
 		},
 		{
-			WebsiteID: 1, CampaignID: 14, GoalID: purchase, Visitors: 5_000, Start: start.AddDate(0, 0, 14), Days: 14, Crossovers: 0.005, Seed: 14,
+			WebsiteID: 1, CampaignID: 14, GoalID: purchase, Visitors: 3_000, Start: start.AddDate(0, 0, 14), Days: 14, Crossovers: 0.005, Seed: 14,
 			Variations: []loadgen.Variation{
 				{ID: 0, Share: 34, ConversionRate: 0.060, MeanValue: 54},
-				{ID: 1, Share: 33, ConversionRate: 0.085, MeanValue: 54},
+				{ID: 1, Share: 33, ConversionRate: 0.090, MeanValue: 54},
 				{ID: 2, Share: 33, ConversionRate: 0.070, MeanValue: 54},
 			},
 		},
@@ -76,11 +71,11 @@ type subscribers struct {
 func demoSubscribers(start time.Time) []subscribers {
 	return []subscribers{
 		{0, loadgen.Population{
-			WebsiteID: 1, CampaignID: demoWidget, GoalID: signUp, Visitors: 1_500, Start: start, Days: 12, Seed: 7,
+			WebsiteID: 1, CampaignID: demoWidget, GoalID: signUp, Visitors: 600, Start: start, Days: 12, Seed: 7,
 			Variations: []loadgen.Variation{{ID: 1, Share: 1, ConversionRate: 0.10, MeanValue: 5}},
 		}},
 		{demoExperiment, loadgen.Population{
-			WebsiteID: 1, CampaignID: demoWidget, GoalID: signUp, Visitors: 4_000, Start: start.AddDate(0, 0, 12), Days: 16, Crossovers: 0.005, Seed: 72,
+			WebsiteID: 1, CampaignID: demoWidget, GoalID: signUp, Visitors: 2_400, Start: start.AddDate(0, 0, 12), Days: 16, Crossovers: 0.005, Seed: 72,
 			Variations: []loadgen.Variation{
 				{ID: 0, Share: 50, ConversionRate: 0.10, MeanValue: 5},
 				{ID: 5, Share: 50, ConversionRate: 0.13, MeanValue: 5},

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"lifthouse/loadgen"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 
@@ -18,8 +17,6 @@ import (
 const (
 	demoStore     = "embedded:./demo"
 	demoTokenName = "demo"
-	demoAccount   = 1
-	demoCampaign  = 12
 )
 
 func (p *program) demoCommand() *cobra.Command {
@@ -126,68 +123,11 @@ func (p *program) makeDemo(ctx context.Context, s *store) error {
 	p.say("Making the demo store …")
 	today := time.Now().UTC().Truncate(24 * time.Hour)
 	start := today.AddDate(0, 0, -29)
-	for _, population := range demoPopulations(start) {
-		var batch []schema.Event
-		for event := range population.Events() {
-			batch = append(batch, event)
-		}
-		if _, err := s.Writer.Write(ctx, batch); err != nil {
-			return err
-		}
+	if _, err := s.Writer.Write(ctx, demoEvents(start)); err != nil {
+		return err
 	}
 	_, err := s.Catalogue.Apply(ctx, demoCatalogue(start), false)
 	return err
-}
-
-// demoPopulations plant a better variation in the first campaign, and none in
-// the second.
-func demoPopulations(start time.Time) []loadgen.Population {
-	return []loadgen.Population{
-		{
-			WebsiteID: 1, CampaignID: demoCampaign, GoalID: 3, Visitors: 24_000, Start: start, Days: 28, Crossovers: 0.005, Seed: 12,
-			Variations: []loadgen.Variation{
-				{ID: 0, Share: 50, ConversionRate: 0.060, MeanValue: 54},
-				{ID: 1, Share: 50, ConversionRate: 0.075, MeanValue: 54},
-			},
-		},
-		{
-			WebsiteID: 1, CampaignID: 13, GoalID: 3, Visitors: 9_000, Start: start.AddDate(0, 0, 10), Days: 18, Crossovers: 0.005, Seed: 13,
-			Variations: []loadgen.Variation{
-				{ID: 0, Share: 34, ConversionRate: 0.060, MeanValue: 54},
-				{ID: 1, Share: 33, ConversionRate: 0.060, MeanValue: 54},
-				{ID: 2, Share: 33, ConversionRate: 0.060, MeanValue: 54},
-			},
-		},
-	}
-}
-
-func demoCatalogue(start time.Time) catalogue.File {
-	later := start.AddDate(0, 0, 10)
-	experiment := func(c catalogue.Campaign) catalogue.Campaign {
-		c.WebsiteID, c.Type, c.TargetMode, c.TrafficAllocation, c.PrimaryGoalID = 1, "experiment", "live", 100, 3
-		c.Methodology, c.SignificanceLevel, c.Power, c.MDE = catalogue.Frequentist, 95, 80, 20
-		c.Active, c.CreateDate = true, c.StartDate
-		return c
-	}
-	return catalogue.File{Accounts: []catalogue.Account{{
-		ID: demoAccount, Name: "Demo shop",
-		Websites: []catalogue.Website{{
-			ID: 1, Domain: "shop.example.com",
-			Goals: []catalogue.Goal{{ID: 3, WebsiteID: 1, Name: "Purchase", Default: true}},
-			Campaigns: []catalogue.Campaign{
-				experiment(catalogue.Campaign{
-					ID: demoCampaign, Name: "Free delivery banner", ControlShare: 50, PlannedVisitors: 24_000,
-					Variations: []catalogue.Variation{{ID: 1, Name: "Banner", Share: 50, Order: 1}},
-					Initial:    catalogue.Initial{StartDate: &catalogue.Date{Time: start}},
-				}),
-				experiment(catalogue.Campaign{
-					ID: 13, Name: "Colour of the buy button", ControlShare: 34, PlannedVisitors: 20_000,
-					Variations: []catalogue.Variation{{ID: 1, Name: "Green", Share: 33, Order: 1}, {ID: 2, Name: "Orange", Share: 33, Order: 2}},
-					Initial:    catalogue.Initial{StartDate: &catalogue.Date{Time: later}},
-				}),
-			},
-		}},
-	}}}
 }
 
 // renewDemoToken revokes the token of the last start and makes one for this.

@@ -27,6 +27,7 @@ type viewer struct {
 	*testing.T
 	ctx    context.Context
 	server *process
+	site   string // where the browser reaches it
 	store  string
 	token  string
 
@@ -37,7 +38,7 @@ type viewer struct {
 
 // newViewer serves the demo and opens a browser, of which every request is
 // looked at.
-func newViewer(t *testing.T) *viewer {
+func newViewer(t *testing.T, arguments ...string) *viewer {
 	t.Helper()
 	if os.Getenv("LIFTHOUSE_LONG") == "" {
 		t.Skip("SKIP: LIFTHOUSE_LONG is not set: the dashboard is not looked at in a browser")
@@ -47,7 +48,8 @@ func newViewer(t *testing.T) *viewer {
 		t.Skip("SKIP: chromium is not installed: the dashboard is not looked at in a browser")
 	}
 	v := &viewer{T: t, store: "--store=embedded:" + filepath.Join(t.TempDir(), "demo")}
-	v.server = start(t, "demo", v.store)
+	v.server = start(t, append([]string{"demo", v.store}, arguments...)...)
+	v.site = v.server.url
 	v.token = regexp.MustCompile(`lh_[\w-]+`).FindString(v.server.said.String())
 	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(program), chromedp.NoSandbox)
 	allocator, ended := chromedp.NewExecAllocator(context.WithoutCancel(t.Context()), options...)
@@ -63,6 +65,7 @@ func newViewer(t *testing.T) *viewer {
 	call(v, network.Enable, network.EnableParams{})
 	call(v, runtime.Enable, cdp.Empty{})
 	call(v, log.Enable, cdp.Empty{})
+	call(v, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
 	v.sized(1400, 900)
 	return v
 }
@@ -110,7 +113,7 @@ func (v *viewer) do(steps ...chromedp.Action[chromedp.Void]) {
 
 func (v *viewer) open(address string) {
 	v.Helper()
-	v.do(chromedp.Navigate(v.server.url + address))
+	v.do(chromedp.Navigate(v.site + address))
 }
 
 // until waits for what is true of the page in the end.

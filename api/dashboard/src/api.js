@@ -9,15 +9,17 @@ export const session = {
   close() { sessionStorage.removeItem(key); },
 };
 
-// Problem is an answer that refuses, or none at all.
+// Problem is an answer that refuses, or none at all. It says after how many
+// seconds to ask again.
 export class Problem extends Error {
-  constructor(status, body) {
+  constructor(status, body, wait = 0) {
     super(body.detail || body.title || "The server answered " + status);
     this.status = status;
     this.title = body.title;
     this.code = body.code;
     this.faults = body.errors || [];
     this.requestId = body.requestId;
+    this.wait = wait;
   }
 }
 
@@ -33,13 +35,14 @@ export async function ask(path, { method = "GET", accept = "application/json", e
   }
   if (response.status === 304) return { unchanged: true };
   if (!response.ok) {
-    const problem = new Problem(response.status, await response.json().catch(() => ({ title: response.statusText })));
+    const problem = new Problem(response.status, await response.json().catch(() => ({ title: response.statusText })), Number(response.headers.get("Retry-After")) || 0);
     // The token has ended meanwhile: the page asks for another.
     if (response.status === 401 && token === session.token) dispatchEvent(new CustomEvent("lifthouse:signed-out", { detail: problem }));
     throw problem;
   }
   const body = accept === "application/json" ? await response.json() : await response.text();
-  return { body, etag: response.headers.get("ETag"), total: Number(response.headers.get("X-Total-Count")) };
+  const stale = (response.headers.get("Warning") || "").startsWith("110");
+  return { body, stale, etag: response.headers.get("ETag"), total: Number(response.headers.get("X-Total-Count")) };
 }
 
 // all asks for every page of a list.

@@ -23,7 +23,7 @@ export function Breakdown({ results, narrow }) {
               {narrow(cell.value) && <> · <a {...narrow(cell.value)}>only these</a></>}</p>
             {cell.variations.map((v, index) => (
               <div class="multiple" key={v.id}>
-                <span><Mark index={index} /> {v.name} <b><Num value={v.metrics[name].value}>{metric(name, v.metrics[name].value, v.metrics[name].interval)}</Num></b></span>
+                <span><Mark index={index} />{"\u00a0"}{v.name} <b><Num value={v.metrics[name].value}>{metric(name, v.metrics[name].value, v.metrics[name].interval)}</Num></b></span>
                 {v.comparison && <Verdict comparison={v.comparison} />}
                 {v.comparison && scale && <ForestRow scale={scale} comparison={v.comparison} index={index}
                   label={`${cell.value}, ${v.name}: lift ${lift(v.comparison.improvement.value, v.comparison.improvement.interval)}, interval ${liftSpan(v.comparison.improvement.interval)}`} />}

@@ -16,7 +16,7 @@ export function liftScale(comparisons, { wide = true } = {}) {
       ends.push(always[1] === null ? interval[1] + reach : Math.min(always[1], interval[1] + reach));
     }
   }
-  return scaleOf(ends.filter((x) => x !== null && x !== undefined));
+  return scaleOf(ends.filter((x) => x !== null && x !== undefined), wide ? 6 : 4);
 }
 
 function Span({ scale, interval, y, thin }) {
@@ -53,7 +53,7 @@ export function Axis({ scale, write }) {
   return (
     <svg class="axis" height="22" width="100%" aria-hidden="true">
       {scale.ticks.map((x) => (
-        <g key={x}>
+        <g key={x} class={scale.ticks.length > 4 && Math.round(x / scale.step) % 2 ? "odd" : undefined}>
           <line x1={scale.at(x) + "%"} x2={scale.at(x) + "%"} y1="0" y2="4" />
           <text x={scale.at(x) + "%"} y="18" text-anchor={scale.at(x) > 94 ? "end" : scale.at(x) < 6 ? "start" : "middle"}>{write(x)}</text>
         </g>
@@ -62,26 +62,26 @@ export function Axis({ scale, write }) {
   );
 }
 
-export const tick = (x) => (x > 0 ? "+" : "") + Number((100 * x).toFixed(3)) + " %";
+export const tick = (x) => (x > 0 ? "+" : "") + Number((100 * x).toFixed(3)) + "\u00a0%";
 
 export function Forest({ results }) {
   const compared = results.variations.map((v, index) => ({ v, index })).filter(({ v }) => v.comparison);
   if (compared.every(({ v }) => v.comparison.improvement.value === null && !v.comparison.improvement.interval)) return null;
   const scale = liftScale(compared.map(({ v }) => v.comparison));
   const sequential = compared.some(({ v }) => v.comparison.sequential);
-  const level = results.significanceLevel + " %";
+  const level = results.significanceLevel + "\u00a0%";
   const name = results.methodology === "bayesian" ? "credible interval" : "fixed horizon";
   return (
     <section aria-labelledby="forest">
       <h2 id="forest">Lift over {results.variations[0].name}</h2>
       <p class="legend">
-        <span class="key thick" aria-hidden="true" /> {level}, {name}
-        {sequential && <> <span class="key thin" aria-hidden="true" /> {level}, always valid: holds however often you look</>}
+        <span><span class="key thick" aria-hidden="true" />{level}, {name}</span>
+        {sequential && <span><span class="key thin" aria-hidden="true" />{level}, always valid: holds however often you look</span>}
       </p>
       <div class="forest">
         {compared.map(({ v, index }) => (
           <div class="row" key={v.id}>
-            <span class="who"><Mark index={index} /> {v.name}</span>
+            <span class="who"><Mark index={index} />{"\u00a0"}{v.name}</span>
             <ForestRow scale={scale} comparison={v.comparison} index={index}
               label={`${v.name}: lift ${lift(v.comparison.improvement.value, v.comparison.improvement.interval)}, interval ${liftSpan(v.comparison.improvement.interval)}`} />
           </div>

@@ -37,6 +37,9 @@ export function liftSpan(interval, like = interval) {
   return `${end(interval[0], "-∞")} to ${end(interval[1], "+∞")}`;
 }
 
+// text keeps numbers and their signs on one line.
+export const text = (words) => words.replaceAll(" %", "\u00a0%");
+
 export const isRate = (metric) => metric.endsWith("Rate");
 
 // metric writes a value of a metric, with the decimals that its interval allows.
@@ -51,10 +54,19 @@ export function metricSpan(name, interval) {
   return `${end(interval[0], "-∞")} to ${end(interval[1], "+∞")}`;
 }
 
+// loss is a difference of two rates in points of percentage, or else in the
+// metric's own unit.
+export function loss(name, x) {
+  if (x === null || x === undefined) return nothing;
+  const shown = isRate(name) ? 100 * x : x;
+  const text = shown > 0 && shown < 0.01 ? "under 0.01" : money(shown, Math.min(decimals(shown), 2));
+  return isRate(name) ? text + "\u00a0points" : text;
+}
+
 export function probability(p) {
   if (p === null || p === undefined) return nothing;
-  if (p >= 0.001) return p.toFixed(4);
-  return p === 0 ? "0" : p.toExponential(1);
+  if (p >= 0.001) return String(Number(p.toFixed(4)));
+  return p < 1e-6 ? "under 0.000001" : p.toFixed(1 - Math.floor(Math.log10(p)));
 }
 
 export function chance(p) {

@@ -3,7 +3,8 @@ import { ask } from "./api.js";
 
 const often = 5000; // milliseconds between two looks
 
-// useAnswer keeps the answer to a request fresh. What was answered last stays
+// useAnswer keeps the answer to a request fresh, and asks again by itself
+// after a refusal that may pass, when the server says. What was answered last stays
 // until there is something else to show, so that nothing flickers; a refusal
 // stands beside it.
 export function useAnswer(path, { request = ask, every = often } = {}) {
@@ -12,22 +13,23 @@ export function useAnswer(path, { request = ask, every = often } = {}) {
   useEffect(() => {
     if (!path) return undefined;
     const aborted = new AbortController();
-    let etag, timer, hopeless = false;
+    let etag, timer, hopeless = false, wait = every;
     const look = async () => {
       clearTimeout(timer);
-      hopeless = false;
+      [hopeless, wait] = [false, every];
       if (!document.hidden) {
         try {
           const answer = await request(path, { etag, signal: aborted.signal });
-          etag = answer.unchanged ? etag : answer.etag;
+          if (!answer.unchanged) etag = answer.stale ? undefined : answer.etag;
           set((was) => ({ ...(answer.unchanged ? was : answer), path, at: new Date(), loading: false, error: undefined }));
         } catch (error) {
           if (aborted.signal.aborted) return;
+          wait = Math.max(1000 * (error.wait || 0), Math.min(every, often));
           hopeless = error.status === 400 || error.status === 404; // and will be the next time
           set((was) => ({ ...was, loading: false, error, body: was.path === path ? was.body : undefined }));
         }
       }
-      if (!aborted.signal.aborted && !hopeless) timer = setTimeout(look, every);
+      if (!aborted.signal.aborted && !hopeless) timer = setTimeout(look, wait);
     };
     again.current = look;
     set((was) => ({ ...was, loading: true, error: undefined }));

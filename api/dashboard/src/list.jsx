@@ -26,7 +26,7 @@ function Table({ show, items, link, go }) {
       </tr></thead>
       <tbody role="rowgroup">{items.map((item) => (
         <tr key={item.id} role="row" data-id={item.id}>
-          <th role="rowheader" scope="row"><a {...follow(go, link(item))}>{item.name}</a><small>{item.id}</small></th>
+          <th role="rowheader" scope="row"><a {...follow(go, link(item))}>{item.name}</a><small>id {item.id}</small></th>
           <td role="cell" data-label="State"><State {...item} /></td>
           <td role="cell" data-label="Type">{kind(item.type)}</td>
           <td role="cell" data-label="Since">{day(item.startDate)}</td>
@@ -74,11 +74,11 @@ export function List({ route, go }) {
       <nav class="tabs" aria-label="Kinds">{["campaigns", "widgets"].map((name) => <a key={name} {...follow(go, other(name))} aria-current={show === name ? "page" : undefined}>{name[0].toUpperCase() + name.slice(1)}</a>)}</nav>
       <section class="controls" aria-label="Which are shown"><div class="choices">
         {several && <label>Website <select name="websiteId" value={website} onChange={set("websiteId")}>{websites.body.map((w) => <option key={w.id} value={w.id}>{w.domain}</option>)}</select></label>}
-        <label>Search <input type="search" name="search" value={route.get("search") || ""} onInput={set("search")} placeholder="a name or an id" /></label>
+        <label>Search <input type="search" name="search" value={route.get("search") || ""} onInput={set("search")} placeholder="name or id" /></label>
         <label>State <select name="active" value={route.get("active") || ""} onChange={set("active")}><option value="">any</option><option value="true">running</option><option value="false">not running</option></select></label>
         <label>Type <select name="type" value={route.get("type") || ""} onChange={set("type")}><option value="">any</option>{types[show].map((t) => <option key={t} value={t}>{kind(t)}</option>)}</select></label>
       </div></section>
-      {[websites, found].map(({ error, again }, i) => error && <Fault key={i} error={error} again={again} />)}
+      {[websites, found].filter(({ error }) => error).slice(0, 1).map(({ error, again }) => <Fault key="fault" error={error} again={again} />)}
       {websites.body?.length === 0 && <Empty>There is no website yet. Declare one in a catalogue and apply it: <code>lifthouse apply -f catalog.yaml</code></Empty>}
       {ready && !here && found.loading && <Loading what={show} />}
       {items?.length === 0 && <Empty>{search || parameters.active || parameters.type ? `No ${show} like that.` : `This website has no ${show} yet.`}</Empty>}

@@ -3,15 +3,32 @@ import { useEffect, useRef, useState } from "preact/hooks";
 // Num shows a number, and carries it as the API gave it.
 export const Num = ({ value, children }) => (value === null || value === undefined ? <span>{children}</span> : <data value={String(value)}>{children}</data>);
 
-export function Fault({ error, again }) {
+// hint says what to do about a refusal.
+function hint({ status, wait }, retried) {
+  const soon = retried ? ` This page asks again by itself${wait > 1 ? ` in ${wait} seconds` : ""}; there is nothing to do.` : " Try again in a moment.";
+  if (status === 429) return "More was asked than this token may ask at once, perhaps in other tabs." + soon;
+  if (status === 503) return "The server is busy, or is just starting or stopping." + soon;
+  if (status === 0 || status > 500) return soon.trim();
+  if (status === 500) return "That is a fault of the server, whose log names this request." + soon;
+  return undefined;
+}
+
+const titles = { 0: "No answer", 400: "That cannot be asked", 404: "Not found", 429: "Too many requests", 503: "The server cannot answer now" };
+
+// Fault shows a refusal. What was asked wrongly is never right the next time;
+// then reset leads back to what can be asked.
+export function Fault({ error, again, reset }) {
+  const hopeless = error.status === 400 || error.status === 404;
   return (
     <div class="notice bad" role="alert">
-      <p><b>{error.title || "That did not work"}</b> {error.message}</p>
+      <p><b>{titles[error.status] || error.title || "That did not work"}</b>: {error.message}</p>
+      {hint(error, again) && <p>{hint(error, again)}</p>}
       {error.faults?.length > 0 && (
         <ul>{error.faults.map((f) => <li key={f.name}><code>{f.name}</code> is <code>{f.value || "empty"}</code>: {f.detail}</li>)}</ul>
       )}
       {error.requestId && <p class="quiet">Request {error.requestId}</p>}
-      {again && <button type="button" onClick={again}>Try again</button>}
+      {again && !hopeless && <button type="button" onClick={again}>Try now</button>}
+      {reset && error.status === 400 && <p><a {...reset}>Show it without filters and choices</a></p>}
     </div>
   );
 }
@@ -25,8 +42,10 @@ export function State({ active, startDate }) {
   return <span class="state">{startDate ? "■ stopped" : "○ not started"}</span>;
 }
 
-// Dialog asks in the browser's own modal window, which keeps the focus and
-// gives it back.
+// leave closes the dialog of a button, which gives the focus back.
+export const leave = (event) => event.currentTarget.closest("dialog").close();
+
+// Dialog asks in the browser's own modal window, which keeps the focus.
 export function Dialog({ title, onClose, children }) {
   const ref = useRef();
   useEffect(() => { ref.current.showModal(); }, []);

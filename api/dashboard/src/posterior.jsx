@@ -1,7 +1,8 @@
-import { chance, lift, liftSpan, metric } from "./format.js";
+import { chance, isRate, lift, liftSpan, loss } from "./format.js";
 import { Axis, tick } from "./forest.jsx";
 import { Mark, Num, hue } from "./parts.jsx";
 import { scaleOf } from "./scale.js";
+import { metrics } from "./words.js";
 
 // sketch draws a bell through what the API tells of the posterior of the lift:
 // its centre and the ends of its interval. Each side has its own width.
@@ -18,6 +19,7 @@ function sketch({ value, interval }, scale) {
 export function Posterior({ results }) {
   const compared = results.variations.map((v, index) => ({ v, index, c: v.comparison?.bayesian })).filter(({ c }) => c);
   if (compared.length === 0) return null;
+  const name = results.compareMetric;
   const drawn = compared.filter(({ v }) => v.comparison.improvement.value !== null && v.comparison.improvement.interval?.every((x) => x !== null));
   const scale = scaleOf([0, ...drawn.flatMap(({ v: { comparison: { improvement: { value, interval } } } }) => [2 * interval[0] - value, 2 * interval[1] - value])]);
   return (
@@ -27,7 +29,7 @@ export function Posterior({ results }) {
       <div class="forest">
         {drawn.map(({ v, index }) => (
           <div class="row" key={v.id}>
-            <span class="who"><Mark index={index} /> {v.name}</span>
+            <span class="who"><Mark index={index} />{"\u00a0"}{v.name}</span>
             <svg class={"posterior " + hue(index)} viewBox="0 0 100 60" preserveAspectRatio="none" height="60" width="100%" role="img"
               aria-label={`${v.name}: lift ${lift(v.comparison.improvement.value, v.comparison.improvement.interval)}, credible interval ${liftSpan(v.comparison.improvement.interval)}`}>
               <path d={sketch(v.comparison.improvement, scale)} />
@@ -39,18 +41,19 @@ export function Posterior({ results }) {
       </div>
       <div class="scroll" tabIndex={0} role="region" aria-label="The posterior in numbers">
         <table>
-          <thead><tr><th scope="col">Variation</th><th scope="col">Chance to beat control</th><th scope="col">Chance to be best</th><th scope="col">Expected loss of choosing it</th><th scope="col">Of keeping control</th></tr></thead>
+          <thead><tr><th scope="col">Variation</th><th scope="col">Chance to beat control</th><th scope="col">Chance to be best</th><th scope="col">Expected loss: choosing it</th><th scope="col">Expected loss: keeping {results.variations[0].name}</th></tr></thead>
           <tbody>{compared.map(({ v, c }) => (
             <tr key={v.id}>
               <th scope="row">{v.name}</th>
               <td><Num value={c.chanceToBeatControl}>{chance(c.chanceToBeatControl)}</Num></td>
               <td><Num value={c.chanceToBeBest}>{chance(c.chanceToBeBest)}</Num></td>
-              <td><Num value={c.expectedLoss}>{metric(results.compareMetric, c.expectedLoss, c.expectedLoss && [0, 2 * c.expectedLoss])}</Num></td>
-              <td><Num value={c.expectedLossControl}>{metric(results.compareMetric, c.expectedLossControl, c.expectedLossControl && [0, 2 * c.expectedLossControl])}</Num></td>
+              <td><Num value={c.expectedLoss}>{loss(name, c.expectedLoss)}</Num></td>
+              <td><Num value={c.expectedLossControl}>{loss(name, c.expectedLossControl)}</Num></td>
             </tr>
           ))}</tbody>
         </table>
       </div>
+      <p class="quiet">The expected loss is how much {metrics[name].toLowerCase()} one gives up on average by that choice, should it be the wrong one{isRate(name) ? ", in percentage points" : ""}.</p>
     </section>
   );
 }

@@ -4,7 +4,7 @@ import { Breakdown } from "./breakdown.jsx";
 import { Checks, Progress } from "./checks.jsx";
 import { Controls } from "./controls.jsx";
 import { Forest } from "./forest.jsx";
-import { count, day, minute } from "./format.js";
+import { count, day, minute, text } from "./format.js";
 import { useAnswer } from "./hooks.js";
 import { Copied, Empty, Fault, Loading, Num, State } from "./parts.jsx";
 import { Posterior } from "./posterior.jsx";
@@ -16,11 +16,11 @@ import { conclusions, kind } from "./words.js";
 
 function Conclusion({ results }) {
   const c = results.conclusion;
-  if (!c) return <p class="conclusion plain">{count(results.totals.visitors)} visitors so far. Nothing is compared here.</p>;
+  if (!c) return <p class="conclusion plain">Here a widget's own variations are counted. What is compared is in its experiments.</p>;
   return (
     <div class={"conclusion " + c.status} role="status" aria-label="Conclusion">
       <b class="tag">{conclusions[c.status]}</b>
-      <p id="conclusion">{c.text}</p>
+      <p id="conclusion">{text(c.text)}</p>
     </div>
   );
 }
@@ -51,8 +51,8 @@ function save(text, path) {
   link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
   link.download = path.replace(/\?.*/, "").replace("/v1/", "").replaceAll("/", "-") + ".csv";
   link.click();
-  return link.download;
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  return link.download;
 }
 
 function Experiments({ widget, go }) {
@@ -67,20 +67,28 @@ function Experiments({ widget, go }) {
   );
 }
 
-function Header({ subject, detail, route, go, fresh }) {
+const capital = (words) => words[0].toUpperCase() + words.slice(1);
+
+const Stale = ({ at }) => (
+  <div class="notice warn" role="status">
+    <p><b>Not up to date</b>: the store does not answer at the moment. These are the last good results, of {minute(at)}; the page goes on asking, and shows newer ones as soon as there are any.</p>
+  </div>
+);
+
+function Header({ subject, detail, route, go, fresh, said }) {
   const { body, error } = detail;
   const experiment = body?.experiments?.find((e) => String(e.id) === subject.experiment);
   const name = experiment ? experiment.name || "Experiment " + experiment.id : body?.name;
   useEffect(() => { document.title = (name ? name + " · " : "") + "Lifthouse"; }, [name]);
   const back = subject.kind === "experiment" ? to([["widget", route.get("widget")]]) : to([["websiteId", route.get("websiteId") || undefined], ...(subject.kind === "widget" ? [["show", "widgets"]] : [])]);
-  if (!body) return <header class="subject"><p><a {...follow(go, back)}>← Back</a></p>{error ? <Fault error={error} again={detail.again} /> : <Loading what="it" />}</header>;
+  if (!body) return <header class="subject"><p><a {...follow(go, back)}>← Back</a></p>{error ? !said && <Fault error={error} again={detail.again} /> : <Loading what="it" />}</header>;
   const shown = experiment || body;
   return (
     <header class="subject">
       <p><a {...follow(go, back)}>← {subject.kind === "experiment" ? body.name : subject.kind === "widget" ? "All widgets" : "All campaigns"}</a></p>
       <div class="title"><h1>{name}</h1><State {...shown} />{!experiment && <Switch subject={subject} body={body} done={detail.again} />}</div>
-      <p class="quiet">{experiment ? "experiment of a widget" : kind(body.type)} {shown.id}{shown.startDate && <> · since {day(shown.startDate)}</>}{shown.endDate && <> · until {day(shown.endDate)}</>}
-        {!experiment && <> · <Num value={body.views}>{count(body.views)}</Num> views, <Num value={body.goalsReached}>{count(body.goalsReached)}</Num> goals, live</>}</p>
+      <p class="quiet">{experiment ? "Experiment" : capital(kind(body.type))} {shown.id}{experiment && <> of the widget {body.name}</>}{shown.startDate && <> · since {day(shown.startDate)}</>}{shown.endDate && <> · until {day(shown.endDate)}</>}
+        {!experiment && <> · <Num value={body.views}>{count(body.views)}</Num> views and <Num value={body.goalsReached}>{count(body.goalsReached)}</Num> goals counted in all</>}</p>
       {fresh}
     </header>
   );
@@ -90,30 +98,32 @@ export function Results({ subject, route, go }) {
   const place = query([["websiteId", route.get("websiteId")]]);
   const detail = useAnswer(subject.home + place);
   const path = subject.path + "/results" + query(route.asked);
-  const { body: results, error, loading, at, again } = useAnswer(path);
+  const { body: results, error, loading, stale, again } = useAnswer(path);
+  const empty = results?.totals.visitors === 0;
   const narrow = (value) => {
     const name = { device: "filters[device][]", country: "filters[country][]", referrer: "filters[referrer]" }[results.dimension];
     const own = /^\((none|other)\)$/.test(value);
     return name && value !== "(other)" && !(own && value !== "(none)") ? follow(go, route.without("dimension").without(name).also(name, value === "(none)" ? "" : value).address) : undefined;
   };
-  const fresh = results && <p class="quiet fresh"><span class="dot" aria-hidden="true" /> Looked at {at?.toLocaleTimeString()}; computed {minute(results.generatedAt)}</p>;
+  const fresh = results && <p class="quiet">Looks for news every 5 seconds · these numbers are of <span class="at">{minute(results.generatedAt)}</span></p>;
   return (
     <>
-      <Header {...{ subject, detail, route, go, fresh }} />
+      <Header {...{ subject, detail, route, go, fresh }} said={error} />
+      {error && <Fault error={error} again={again} reset={follow(go, route.plain.address)} />}
+      {(stale || results?.stale) && <Stale at={results.generatedAt} />}
+      {!results && loading && <div class="conclusion"><Loading what="the results" /></div>}
+      {results && <Conclusion results={results} />}
       <Controls {...{ subject, route, go }} />
-      {error && <Fault error={error} again={again} />}
-      {!results && loading && <Loading what="the results" />}
       {results && (
         <div class="results" aria-busy={loading}>
-          <Conclusion results={results} />
-          {results.totals.visitors === 0 && <Empty>No visitors yet{route.filters.length > 0 && ", or none that the filters let through"}.</Empty>}
+          {empty && <Empty>No visitors yet{route.filters.length > 0 && ", or none that the filters let through"}.<br />{route.filters.length > 0 ? <a {...follow(go, route.filters.reduce((r, [n]) => r.without(n), route).address)}>Remove the filters</a> : "Events that name it show here a few seconds after they come; lifthouse events shows those that came last."}</Empty>}
+          {subject.kind === "widget" && detail.body && <Experiments widget={detail.body} go={go} />}
           <Variations results={results} kind={subject.kind} />
           <Forest results={results} />
           <Posterior results={results} />
           <Breakdown results={results} narrow={narrow} />
-          <OverTime {...{ subject, route, go }} />
-          <div class="pair"><Checks results={results} /><Progress power={results.power} /></div>
-          {subject.kind === "widget" && detail.body && <Experiments widget={detail.body} go={go} />}
+          {!empty && <OverTime {...{ subject, route, go }} />}
+          <div class="pair"><Checks results={results} />{!empty && <Progress power={results.power} />}</div>
           <Request path={path} />
         </div>
       )}

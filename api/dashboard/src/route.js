@@ -48,6 +48,13 @@ export class Route {
   // asked are the parameters of the report, as the API takes them.
   get asked() { return this.pairs.filter(([name]) => !places.includes(name) && name !== "interval"); }
 
+  // plain is the same place with nothing asked about it.
+  get plain() {
+    const route = new Route("");
+    route.pairs = this.pairs.filter(([name]) => places.includes(name) || name === "websiteId");
+    return route;
+  }
+
   get filters() { return this.pairs.filter(([name]) => name.startsWith("filters[")); }
 }
 
@@ -77,6 +84,7 @@ export function follow(go, address) {
       event.preventDefault();
       go(address);
       scrollTo(0, 0);
+      document.getElementById("main")?.focus({ preventScroll: true }); // what had the focus may be gone
     },
   };
 }

@@ -31,8 +31,8 @@ function plan(lines, write, width) {
   const series = [{}], bands = [];
   for (const { index } of lines) {
     const stroke = ink("--v" + (index % 6));
-    const edge = { show: true, stroke: "transparent", width: 0, points: { show: false } };
-    bands.push({ series: [series.length + 2, series.length + 1], fill: stroke + (lines.length > 2 ? "1a" : "2e") });
+    const edge = { show: true, stroke: stroke + "80", width: 1, dash: dashes[index % 6], points: { show: false } };
+    bands.push({ series: [series.length + 2, series.length + 1], fill: stroke + (["2e", "24"][lines.length - 1] || "14") });
     series.push({ stroke, width: 2, dash: dashes[index % 6], points: { size: 5, fill: stroke } }, edge, edge);
   }
   const axis = { stroke: ink("--text"), grid: { stroke: ink("--line"), width: 1 }, ticks: { stroke: ink("--line"), width: 1 }, font: "12px system-ui, sans-serif" };
@@ -88,7 +88,7 @@ const ofID = (point, id) => point.variations.find((v) => v.id === id);
 
 function Curves({ results }) {
   const points = results.series, name = results.compareMetric || "goalConversionRate";
-  if (!points?.length) return <Empty>There is no time to show yet.</Empty>;
+  if (!(points?.length > 1)) return <Empty>There is one point of time at most. Curves show from the second on; a shorter time for each may have more.</Empty>;
   const values = results.variations.map((v, index) => ({ index, name: v.name, of: (p) => ofID(p, v.id)?.metrics[name] }));
   const compared = results.variations.map((v, index) => ({ v, index })).filter(({ v }) => v.comparison);
   const fixed = compared.map(({ v, index }) => ({ index, name: v.name, of: (p) => ofID(p, v.id)?.comparison?.improvement }));
@@ -99,7 +99,7 @@ function Curves({ results }) {
       return c?.sequential && { value: c.improvement.value, interval: c.sequential.improvement };
     },
   }));
-  const level = results.significanceLevel + " %";
+  const level = results.significanceLevel + "\u00a0%";
   return (
     <>
       <div class="pair">
@@ -109,7 +109,7 @@ function Curves({ results }) {
           <Legend lines={values} />
           <Numbers points={points} lines={values} write={(x, i) => metric(name, x, i)} span={(i) => metricSpan(name, i)} title={metrics[name] + " over time in numbers"} />
         </figure>
-        {fixed.length > 0 && (
+        {points.some((p) => fixed.some((l) => l.of(p)?.value !== null && l.of(p)?.value !== undefined)) && (
           <figure>
             <figcaption>Lift so far, with its {level} {always.length ? "interval that holds however often you look" : "interval"}</figcaption>
             <Chart points={settled(points, always.length ? always : fixed)} lines={always.length ? always : fixed} write={tick} label="Lift over time" />
@@ -127,7 +127,7 @@ function Curves({ results }) {
 function settled(points, lines) {
   const width = (p) => Math.max(...lines.map(({ of }) => { const i = of(p)?.interval; return i && i[0] !== null && i[1] !== null ? i[1] - i[0] : Infinity; }));
   const last = width(points[points.length - 1]);
-  const from = points.findIndex((p) => width(p) <= 5 * last);
+  const from = points.findIndex((p) => width(p) <= 3 * last);
   return Number.isFinite(last) && from > 0 ? points.slice(from) : points;
 }
 
@@ -141,7 +141,7 @@ export function OverTime({ subject, route, go }) {
         {["hour", "day", "week"].map((i) => <option key={i} value={i}>{i}</option>)}
       </select></label>
       {error && <Fault error={error} again={again} />}
-      {body ? <><Curves results={body} />{body.series && <p class="quiet">{count(body.series.length)} points, to {minute(body.dataThrough)}</p>}</> : loading && <Loading what="the curves" />}
+      {body ? <><Curves results={body} />{body.series?.length > 1 && <p class="quiet">{count(body.series.length)} points, to {minute(body.dataThrough)}</p>}</> : loading && <Loading what="the curves" />}
     </section>
   );
 }

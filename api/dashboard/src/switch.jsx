@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { ask } from "./api.js";
-import { Dialog, Fault } from "./parts.jsx";
+import { Dialog, Fault, leave } from "./parts.jsx";
 
 // Switch starts or stops a campaign or a widget, after asking.
 export function Switch({ subject, body, done }) {
@@ -9,11 +9,12 @@ export function Switch({ subject, body, done }) {
   const [busy, setBusy] = useState(false);
   const verb = body.active ? "stop" : "start";
   const close = () => { setAsking(false); setError(undefined); };
-  const act = async () => {
+  const act = async (event) => {
+    const dialog = event.currentTarget.closest("dialog");
     setBusy(true);
     try {
       await ask(`${subject.home}/${verb}`, { method: "POST" });
-      close();
+      dialog.close();
       done();
     } catch (refused) {
       if (refused.status === 403) refused.message = "Your token may read and not change anything. Sign in with one of the scope write: lifthouse token create --scope write.";
@@ -28,7 +29,7 @@ export function Switch({ subject, body, done }) {
         <Dialog title={`${body.active ? "Stop" : "Start"} “${body.name}”?`} onClose={close}>
           <p>{body.active ? "It ends now for everybody: its end is set to this moment. Its results stay." : "It runs from now on for everybody."}</p>
           {error && <Fault error={error} />}
-          <p class="buttons"><button type="button" onClick={close}>Leave it</button> <button type="button" id="confirm" class="strong" disabled={busy} onClick={act}>{body.active ? "Stop it" : "Start it"}</button></p>
+          <p class="buttons"><button type="button" onClick={leave}>Leave it</button> <button type="button" id="confirm" class="strong" disabled={busy} onClick={act}>{body.active ? "Stop it" : "Start it"}</button></p>
         </Dialog>
       )}
     </>

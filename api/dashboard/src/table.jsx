@@ -47,7 +47,8 @@ export function Variations({ results, kind }) {
   const name = results.compareMetric || "goalConversionRate";
   const estimates = results.variations.map((v) => v.metrics[name]);
   const scale = scaleOf(estimates.flatMap((e) => [e.value, ...(e.interval || [])]).filter((x) => x !== null));
-  const compared = results.variations.some((v) => v.comparison);
+  const empty = results.totals.visitors === 0;
+  const compared = !empty && results.variations.some((v) => v.comparison);
   const bayesian = results.methodology === "bayesian";
   const counts = kind === "widget" ? ofWidget : ["convertedVisitors", "goalsReached"];
   const title = (c) => ({ convertedVisitors: "Converted", ...words })[c];
@@ -60,22 +61,22 @@ export function Variations({ results, kind }) {
         <thead role="rowgroup"><tr role="row">{heads.map((h, i) => <th key={h} role="columnheader" scope="col" class={i > 0 && i < counts.length + 3 ? "n" : undefined}>{h}</th>)}</tr></thead>
         <tbody role="rowgroup">
           {results.variations.map((v, index) => {
-            const estimate = v.metrics[name], c = v.comparison;
+            const estimate = v.metrics[name], c = compared && v.comparison;
             return (
               <tr key={v.id} role="row" data-variation={v.id}>
-                <th role="rowheader" scope="row"><Mark index={index} /> {v.name}{v.control && v.name.toLowerCase() !== "control" && <small>control</small>}</th>
+                <th role="rowheader" scope="row"><Mark index={index} />{"\u00a0"}{v.name}{v.control && v.name.toLowerCase() !== "control" && <small>control</small>}</th>
                 <Cell label="Visitors" class="n"><Num value={v.visitors}>{count(v.visitors)}</Num></Cell>
                 {counts.map((n) => <Cell key={n} label={title(n)} class="n"><Num value={v[n]}>{count(v[n])}</Num></Cell>)}
                 <Cell label="Value" class="n"><Num value={v.value}>{money(v.value)}</Num></Cell>
                 <Cell label={metrics[name]} class="wide">
-                  <b><Num value={estimate.value}>{metric(name, estimate.value, estimate.interval)}</Num></b> <small>{estimate.reason ? why(estimate.reason) : metricSpan(name, estimate.interval)}</small>
+                  <b><Num value={estimate.value}>{metric(name, estimate.value, estimate.interval)}</Num></b> {!empty && <small>{estimate.reason ? why(estimate.reason) : metricSpan(name, estimate.interval)}</small>}
                   <Bar scale={scale} estimate={estimate} index={index} name={name} />
                 </Cell>
-                {compared && !c && <><Cell label="Lift">–</Cell><Cell label={proof}>–</Cell><Cell label="Verdict">–</Cell></>}
+                {compared && !c && <><Cell label="Lift" class="none">–</Cell><Cell label={proof} class="none">–</Cell><Cell label="Verdict" class="none">–</Cell></>}
                 {c && <>
-                  <Cell label="Lift"><b><Num value={c.improvement.value}>{lift(c.improvement.value, c.improvement.interval)}</Num></b> <small>{c.improvement.reason ? why(c.improvement.reason) : liftSpan(c.improvement.interval)}</small></Cell>
+                  <Cell label="Lift" class="two"><b><Num value={c.improvement.value}>{lift(c.improvement.value, c.improvement.interval)}</Num></b> <small>{c.improvement.reason ? why(c.improvement.reason) : liftSpan(c.improvement.interval)}</small></Cell>
                   <Proof comparison={c} label={proof} />
-                  <Cell label="Verdict"><Verdict comparison={c} />{c.reasons.length > 0 && <small>{why(...c.reasons)}</small>}</Cell>
+                  <Cell label="Verdict" class="two"><Verdict comparison={c} />{c.reasons.length > 0 && <small>{why(...c.reasons)}</small>}</Cell>
                 </>}
               </tr>
             );
@@ -84,7 +85,7 @@ export function Variations({ results, kind }) {
         <tfoot role="rowgroup"><tr role="row">
           <th role="rowheader" scope="row">All</th>
           <Cell label="Visitors" class="n"><Num value={results.totals.visitors}>{count(results.totals.visitors)}</Num></Cell>
-          {counts.map((n) => <Cell key={n} label={title(n)} class="n"><Num value={results.totals[n]}>{count(results.totals[n])}</Num></Cell>)}
+          {counts.map((n) => (results.totals[n] === undefined ? <td key={n} role="cell" /> : <Cell key={n} label={title(n)} class="n"><Num value={results.totals[n]}>{count(results.totals[n])}</Num></Cell>))}
           <Cell label="Value" class="n"><Num value={results.totals.value}>{money(results.totals.value)}</Num></Cell>
           <td role="cell" class="wide axis-cell"><Axis scale={scale} write={(x) => (isRate(name) ? percent(x, 1) : money(x))} /></td>
           {compared && <td role="cell" colSpan={3} />}

@@ -64,6 +64,7 @@ export const filters = {
 
 // listed filters take several values.
 export const listed = ["device", "browser", "os", "country", "region", "city"];
+export const numeric = ["goalValue", "zScore"];
 
 export const campaignTypes = { personalization: "personalization", experiment: "experiment" };
 export const kind = (type) => type.replace(/([A-Z])/g, " $1").toLowerCase();

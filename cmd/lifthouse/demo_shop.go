@@ -1,0 +1,164 @@
+package main
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"lifthouse/loadgen"
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+)
+
+// What the demo's shop has. README quotes the first campaign's numbers.
+const (
+	demoAccount    = 1
+	demoCampaign   = 12
+	demoWidget     = 7
+	demoExperiment = 2
+	purchase       = 3
+	signUp         = 4
+)
+
+// demoEvents are all that happened in the shop.
+func demoEvents(start time.Time) (all []schema.Event) {
+	for _, population := range demoPopulations(start) {
+		all = slices.AppendSeq(all, population.Events())
+	}
+	for _, subscribers := range demoSubscribers(start) {
+		all = slices.AppendSeq(all, subscribers.events())
+	}
+	return all
+}
+
+// demoPopulations plant a better variation in the first campaign and in the
+// third, and none in the second.
+func demoPopulations(start time.Time) []loadgen.Population {
+	return []loadgen.Population{
+		{
+			WebsiteID: 1, CampaignID: demoCampaign, GoalID: purchase, Visitors: 24_000, Start: start, Days: 28, Crossovers: 0.005, Seed: 12,
+			Variations: []loadgen.Variation{
+				{ID: 0, Share: 50, ConversionRate: 0.060, MeanValue: 54},
+				{ID: 1, Share: 50, ConversionRate: 0.075, MeanValue: 54},
+			},
+		},
+		{
+			WebsiteID: 1, CampaignID: 13, GoalID: purchase, Visitors: 9_000, Start: start.AddDate(0, 0, 10), Days: 18, Crossovers: 0.005, Seed: 13,
+			Variations: []loadgen.Variation{
+				{ID: 0, Share: 34, ConversionRate: 0.060, MeanValue: 54},
+				{ID: 1, Share: 33, ConversionRate: 0.060, MeanValue: 54},
+				{ID: 2, Share: 33, ConversionRate: 0.060, MeanValue: 54},
+			},
+		},
+		{
+			WebsiteID: 1, CampaignID: 14, GoalID: purchase, Visitors: 3_000, Start: start.AddDate(0, 0, 14), Days: 14, Crossovers: 0.005, Seed: 14,
+			Variations: []loadgen.Variation{
+				{ID: 0, Share: 34, ConversionRate: 0.060, MeanValue: 54},
+				{ID: 1, Share: 33, ConversionRate: 0.090, MeanValue: 54},
+				{ID: 2, Share: 33, ConversionRate: 0.070, MeanValue: 54},
+			},
+		},
+	}
+}
+
+// subscribers saw the widget: within an experiment, or 0 for its own variation.
+type subscribers struct {
+	experiment int64
+	loadgen.Population
+}
+
+func demoSubscribers(start time.Time) []subscribers {
+	return []subscribers{
+		{0, loadgen.Population{
+			WebsiteID: 1, CampaignID: demoWidget, GoalID: signUp, Visitors: 600, Start: start, Days: 12, Seed: 7,
+			Variations: []loadgen.Variation{{ID: 1, Share: 1, ConversionRate: 0.10, MeanValue: 5}},
+		}},
+		{demoExperiment, loadgen.Population{
+			WebsiteID: 1, CampaignID: demoWidget, GoalID: signUp, Visitors: 2_400, Start: start.AddDate(0, 0, 12), Days: 16, Crossovers: 0.005, Seed: 72,
+			Variations: []loadgen.Variation{
+				{ID: 0, Share: 50, ConversionRate: 0.10, MeanValue: 5},
+				{ID: 5, Share: 50, ConversionRate: 0.13, MeanValue: 5},
+			},
+		}},
+	}
+}
+
+// ofSignUp is what leads to the goal, and what it is to the widget.
+var ofSignUp = []schema.Kind{schema.KindClick, schema.KindSubmit, schema.KindCompletion, schema.KindConversion, schema.KindContact}
+
+// events are the population's as those of the widget. Whoever signs up does all
+// that a widget counts; of the others some click, and leave it.
+func (s *subscribers) events() iter.Seq[schema.Event] {
+	return func(yield func(schema.Event) bool) {
+		for e := range s.Events() {
+			e.Subject, e.ExperimentID = schema.SubjectWidget, s.experiment
+			did := []schema.Kind(nil)
+			switch {
+			case e.Kind == schema.KindGoal:
+				did = ofSignUp
+			case e.EventID%9 == 0:
+				did = ofSignUp[:1+e.EventID%2]
+			}
+			if !yield(e) {
+				return
+			}
+			for _, kind := range did {
+				also := e
+				also.EventID, also.Kind = schema.Hash(fmt.Sprintf("%d/%s", e.EventID, kind)), kind
+				also.GoalID, also.Value, also.Profit = 0, 0, 0
+				if !yield(also) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func demoCatalogue(start time.Time) catalogue.File {
+	return catalogue.File{Accounts: []catalogue.Account{{
+		ID: demoAccount, Name: "Demo shop",
+		Websites: []catalogue.Website{{
+			ID: 1, Domain: "shop.example.com",
+			Goals:     []catalogue.Goal{{ID: purchase, WebsiteID: 1, Name: "Purchase", Default: true}, {ID: signUp, WebsiteID: 1, Name: "Newsletter sign-up"}},
+			Campaigns: demoCampaigns(start),
+			Widgets:   []catalogue.Widget{demoPopup(start)},
+		}},
+	}}}
+}
+
+func demoCampaigns(start time.Time) []catalogue.Campaign {
+	experiment := func(c catalogue.Campaign, begun time.Time) catalogue.Campaign {
+		c.WebsiteID, c.Type, c.TargetMode, c.TrafficAllocation, c.PrimaryGoalID = 1, "experiment", "live", 100, purchase
+		c.SignificanceLevel, c.Power, c.MDE = 95, 80, 20
+		c.Active, c.StartDate, c.CreateDate = true, &catalogue.Date{Time: begun}, &catalogue.Date{Time: begun}
+		return c
+	}
+	return []catalogue.Campaign{
+		experiment(catalogue.Campaign{
+			ID: demoCampaign, Name: "Free delivery banner", Methodology: catalogue.Frequentist, ControlShare: 50, PlannedVisitors: 24_000,
+			Variations: []catalogue.Variation{{ID: 1, Name: "Banner", Share: 50, Order: 1}},
+		}, start),
+		experiment(catalogue.Campaign{
+			ID: 13, Name: "Colour of the buy button", Methodology: catalogue.Frequentist, ControlShare: 34, PlannedVisitors: 20_000,
+			Variations: []catalogue.Variation{{ID: 1, Name: "Green", Share: 33, Order: 1}, {ID: 2, Name: "Orange", Share: 33, Order: 2}},
+		}, start.AddDate(0, 0, 10)),
+		experiment(catalogue.Campaign{
+			ID: 14, Name: "Checkout on one page", Methodology: catalogue.Bayesian, ControlShare: 34,
+			Variations: []catalogue.Variation{{ID: 1, Name: "One page", Share: 33, Order: 1}, {ID: 2, Name: "Two steps", Share: 33, Order: 2}},
+		}, start.AddDate(0, 0, 14)),
+	}
+}
+
+func demoPopup(start time.Time) catalogue.Widget {
+	begun, tested := &catalogue.Date{Time: start}, &catalogue.Date{Time: start.AddDate(0, 0, 12)}
+	return catalogue.Widget{
+		ID: demoWidget, WebsiteID: 1, Name: "Newsletter", Type: "popup", PrimaryGoalID: signUp,
+		Initial:    catalogue.Initial{Active: true, CreateDate: begun, StartDate: begun},
+		Variations: []catalogue.WidgetVariation{{ID: 1, Name: "Plain", Share: 100}},
+		Experiments: []catalogue.Experiment{{
+			ID: demoExperiment, Name: "Shorter text", PrimaryMetric: "conversionRate", ControlShare: 50, Active: true, CreateDate: tested, StartDate: tested,
+			Variations: []catalogue.WidgetVariation{{ID: 5, Name: "Short", Share: 50}},
+		}},
+	}
+}

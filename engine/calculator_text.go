@@ -142,7 +142,7 @@ func thousands(digits string) string {
 	return digits
 }
 
-// Probability writes a p-value: 0.0312, 4.3e-06.
+// Probability writes a p-value: 0.0312, 0.0000043, 1.2e-13.
 func Probability(p float64) string {
 	const smallest = 0.001
 	switch {
@@ -150,6 +150,9 @@ func Probability(p float64) string {
 		return strconv.FormatFloat(p, 'f', 4, 64)
 	case p == 0: // too small for a float
 		return "0"
+	}
+	if decimals := 1 - int(math.Floor(math.Log10(p))); decimals <= 10 {
+		return strconv.FormatFloat(p, 'f', decimals, 64)
 	}
 	return strconv.FormatFloat(p, 'e', 1, 64)
 }

@@ -65,7 +65,7 @@ func TestCalculatorConcludesInOneSentence(t *testing.T) {
 		},
 		{
 			rates(``, `"n":2000,"converted":100,"share":50`, `"n":2400,"converted":903,"share":50`), stats.StatusInvalid,
-			"Nothing can be concluded: visitors did not fall on the variations as their shares say (p = 1.6e-09).",
+			"Nothing can be concluded: visitors did not fall on the variations as their shares say (p = 0.0000000016).",
 		},
 	} {
 		a := answer(t, test.line)
@@ -106,7 +106,7 @@ func TestCalculatorWritesNumbers(t *testing.T) {
 		{Percent(0, 1, true), "0.0 %"},
 		{Percent(math.MaxFloat64, 1, true), "+1.798e+308 %"},
 		{Probability(0.03125), "0.0312"},
-		{Probability(4.316e-6), "4.3e-06"},
+		{Probability(4.316e-6), "0.0000043"},
 		{Probability(0), "0"},
 		{Chance(1), "over 99.99 %"},
 		{Chance(0), "under 0.01 %"},

@@ -26,8 +26,8 @@ func (c *cell) checks(plan *Plan) Checks {
 		checks.SampleRatio, checks.Leak = c.sampleRatio(plan), c.leak(plan)
 	}
 	if checks.SampleRatio != nil && checks.SampleRatio.Mismatch {
-		warn("SAMPLE_RATIO_MISMATCH", "visitors did not fall on the variations as their shares say (p = %.3g): "+
-			"something loses or adds visitors of one variation, and no comparison can be trusted", *checks.SampleRatio.PValue)
+		warn("SAMPLE_RATIO_MISMATCH", "visitors did not fall on the variations as their shares say (p = %s): "+
+			"something loses or adds visitors of one variation, and no comparison can be trusted", Probability(*checks.SampleRatio.PValue))
 	}
 	if len(checks.Leak) > 0 {
 		warn("LEAK", "visitors came to variations that should have none; what sends them there may skew the others too")
@@ -37,7 +37,7 @@ func (c *cell) checks(plan *Plan) Checks {
 		warn("MULTIPLE_EXPOSURES", "%.1f %% of the visitors saw more than one variation", 100*m.Share)
 	}
 	if m.skewed {
-		warn("MULTIPLE_EXPOSURES_SKEWED", "visitors of some variations saw others more often than those of the rest (p = %.3g)", *m.PValue)
+		warn("MULTIPLE_EXPOSURES_SKEWED", "visitors of some variations saw others more often than those of the rest (p = %s)", Probability(*m.PValue))
 	}
 	if len(checks.UnknownVariations) > 0 {
 		warn("UNKNOWN_VARIATIONS", "events name variations that the campaign does not have; their visitors are in no variation here")

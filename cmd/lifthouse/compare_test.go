@@ -172,8 +172,8 @@ variation  visitors    rate     95 % interval
 0 control    11,927  6.00 %  [5.59 %, 6.44 %]
 1            12,010  7.49 %  [7.04 %, 7.98 %]
 
-variation     lift       95 % interval        p  always-valid p  verdict
-1          +24.8 %  [+13.5 %, +37.2 %]  4.3e-06         2.1e-04  better
+variation     lift       95 % interval          p  always-valid p  verdict
+1          +24.8 %  [+13.5 %, +37.2 %]  0.0000043         0.00021  better
 
 1             │                     ├──────────────────●────────────────────┤
 lift       ───┼───────────────┴────────────────┴────────────────┴───────────────
@@ -285,9 +285,9 @@ func drawn(t *testing.T, line string, s screen) string {
 
 func TestCompareTableIsOneOnAWideScreen(t *testing.T) {
 	const want = `
-variation  visitors    rate     95 % interval     lift       95 % interval        p  always-valid p  verdict
+variation  visitors    rate     95 % interval     lift       95 % interval          p  always-valid p  verdict
 0 control    11,927  6.00 %  [5.59 %, 6.44 %]
-1            12,010  7.49 %  [7.04 %, 7.98 %]  +24.8 %  [+13.5 %, +37.2 %]  4.3e-06         2.1e-04  better
+1            12,010  7.49 %  [7.04 %, 7.98 %]  +24.8 %  [+13.5 %, +37.2 %]  0.0000043         0.00021  better
 `
 	if got := drawn(t, goodLine, screen{width: 120}); !strings.Contains(got, want) {
 		t.Errorf("%s\nwant in it\n%s", got, want)

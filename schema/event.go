@@ -2,7 +2,10 @@ package schema
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -94,7 +97,22 @@ func InsertEventsOf(ctx context.Context, conn driver.Conn, writer string, events
 	if writer != "" {
 		statement, columns = insertEvents+", writer)", append(columns, column(events, func(*Event) string { return writer }))
 	}
-	batch, err := conn.PrepareBatch(clickhouse.Context(ctx, clickhouse.WithSettings(distinctRows)), statement)
+	settings := maps.Clone(distinctRows)
+	if writer == "" {
+		return insert(ctx, conn, settings, statement, columns)
+	}
+	settings["insert_deduplication_token"] = rand.Text()
+	settings["deduplicate_blocks_in_dependent_materialized_views"] = 1
+	err := insert(ctx, conn, settings, statement, columns)
+	if Unreachable(err) && !errors.Is(err, ErrAway) && ctx.Err() == nil { // perhaps they are stored: their token tells
+		err = insert(ctx, conn, settings, statement, columns)
+	}
+	return err
+}
+
+// insert sends the columns as one block.
+func insert(ctx context.Context, conn driver.Conn, settings clickhouse.Settings, statement string, columns []any) error {
+	batch, err := conn.PrepareBatch(clickhouse.Context(ctx, clickhouse.WithSettings(settings)), statement)
 	if err != nil {
 		return fmt.Errorf("insert events: %w", err)
 	}

@@ -47,7 +47,7 @@ last one and prints a request to paste.`,
 }
 
 func (p *program) demo(ctx context.Context, reset bool) error {
-	home, err := schema.ParseHome(p.address)
+	home, err := schema.ParseHome(p.address, p.getenv)
 	if err != nil {
 		return usageError{err}
 	}

@@ -142,6 +142,7 @@ func faultOf(err error) StoreFault {
 type store struct {
 	driver.Conn
 	limits  Limits
+	shards  *shards // nil: one server
 	observe func(took time.Duration, err error)
 }
 

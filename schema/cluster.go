@@ -36,7 +36,7 @@ const sharedSettings = "enable_block_number_column = 1"
 // clustered is a connection to a cluster.
 type clustered struct {
 	driver.Conn
-	cluster string
+	cluster, database string
 }
 
 // Exec is driver.Conn's.
@@ -49,11 +49,11 @@ func (c clustered) Exec(ctx context.Context, query string, args ...any) error {
 	return nil
 }
 
-// Cluster is the cluster behind a connection that Reach made; empty: there is
-// none.
-func Cluster(conn driver.Conn) string {
+// Cluster is the cluster behind a connection that Reach made, and the database
+// there; empty: there is none.
+func Cluster(conn driver.Conn) (cluster, database string) {
 	c, _ := conn.(clustered)
-	return c.cluster
+	return c.cluster, c.database
 }
 
 var (

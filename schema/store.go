@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,10 +40,34 @@ func Connect(ctx context.Context, home Home) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := sameForm(ctx, conn); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
 	if _, err := Migrate(ctx, conn); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
 	return conn, nil
+}
+
+// sameForm refuses a store whose tables are in the other form than its address
+// says.
+func sameForm(ctx context.Context, conn driver.Conn) error {
+	var of []struct {
+		Engine string `ch:"engine"`
+	}
+	if err := conn.Select(ctx, &of, "SELECT engine FROM system.tables WHERE database = currentDatabase() AND name = 'events'"); err != nil {
+		return fmt.Errorf("look at the tables: %w", err)
+	}
+	cluster, _ := Cluster(conn)
+	switch {
+	case len(of) == 0:
+		return nil
+	case of[0].Engine == "Distributed" && cluster == "":
+		return errors.New("the store has the tables of a cluster: write its name into the address, ?cluster=NAME")
+	case of[0].Engine != "Distributed" && cluster != "":
+		return fmt.Errorf("the store has the tables of one server: leave cluster=%s out of the address, or name a new database", cluster)
+	}
+	return nil
 }
 
 // Reach opens the store and checks that it answers.
@@ -65,7 +90,7 @@ func Reach(ctx context.Context, home Home) (driver.Conn, error) {
 		conn = newGuarded(conn, len(with.Addr))
 	}
 	if home.Cluster != "" {
-		conn = clustered{conn, home.Cluster}
+		conn = clustered{conn, home.Cluster, cmp.Or(home.Options.Auth.Database, "default")}
 	}
 	if err := conn.Ping(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("reach store: %w", err), conn.Close())

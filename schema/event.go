@@ -101,6 +101,7 @@ func InsertEventsOf(ctx context.Context, conn driver.Conn, writer string, events
 	if writer == "" {
 		return insert(ctx, conn, settings, statement, columns)
 	}
+	settings["insert_deduplicate"] = 1
 	settings["insert_deduplication_token"] = rand.Text()
 	settings["deduplicate_blocks_in_dependent_materialized_views"] = 1
 	err := insert(ctx, conn, settings, statement, columns)

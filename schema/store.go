@@ -13,9 +13,11 @@ import (
 
 // writeSettings hold for every statement of ours. ClickHouse 26 buffers
 // inserts by default, which would acknowledge rows that are not yet stored; and
-// a file may span more months than the 100 partitions a block may have.
+// a file may span more months than the 100 partitions a block may have. Where
+// a table knows its last inserts, an equal one would be dropped: only what
+// carries a token of its own may be.
 func writeSettings() clickhouse.Settings {
-	return clickhouse.Settings{"async_insert": 0, "max_partitions_per_insert_block": 0}
+	return clickhouse.Settings{"async_insert": 0, "insert_deduplicate": 0, "max_partitions_per_insert_block": 0}
 }
 
 // clusterSettings hold for every statement to a cluster. Its tables are asked

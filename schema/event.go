@@ -81,7 +81,7 @@ const insertEvents = `INSERT INTO events (website_id, subject, subject_id, exper
 
 // distinctRows spares the store the search for equal keys among the rows of an
 // insert: they have been looked through.
-var distinctRows = clickhouse.Settings{"optimize_on_insert": 0}
+var distinctRows = clickhouse.Settings{"optimize_on_insert": 0, "insert_deduplicate": 0}
 
 // InsertEvents stores the rows, all accepted at one instant; it returns when
 // they are stored. It does not look for duplicates: ingest.Writer does, and is

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"math/big"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -108,7 +109,7 @@ func (p *Plan) outliersQuery() (*Query, error) {
 	q.Params = append(q.Params,
 		Param{"with_crossovers", p.Crossovers == catalogue.FirstVariation},
 		Param{"variation_ids", ids})
-	return q, q.render("outliers.sql", slots)
+	return q, errors.Join(q.render("outliers.sql", slots), p.overShards(q, shardSlots{Of: "one row", Outliers: true}))
 }
 
 // noSpread says that there are no bounds: fewer than two values, or all alike.

@@ -24,6 +24,7 @@ type Plan struct {
 	DataThrough time.Time       // the report's now: acceptance of the subject's last event; zero: it has none
 	Outliers    *Outliers       // bounds of the values that count, where the request asks for a z-score
 
+	shards       *shards   // nil: one server
 	newest       time.Time // event; zero: there is none
 	events       uint64    // how many are stored of the subject, about
 	top          int       // how many values of the dimension stand alone

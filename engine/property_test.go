@@ -251,6 +251,7 @@ func compareWithFold(t *testing.T, from *store, owned *catalogue.Owned, events [
 	if err != nil {
 		fatal(t, err)
 	}
+	plan.shards = from.shards
 	plan.DataThrough = start.AddDate(0, 0, 1).Add(time.Hour) // the days before hold some of the events
 	if r.Filters.ZScore != 0 {
 		if err := plan.findOutliers(t.Context(), from); err != nil {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"embed"
+	"errors"
 	"math/big"
 	"strings"
 	"text/template"
@@ -53,6 +54,7 @@ type slots struct {
 	Goals     expr // of an event: whether it is a goal that counts
 	Counts    expr // of an event: whether it is one that counts, views apart
 	Visitors  expr // of an event: whether its visitor is asked for
+	Events    expr // the table that has them
 	ViewTimes expr // of a visitor: when its views were, of series.sql alone
 }
 
@@ -78,7 +80,7 @@ var columns = map[string]expr{
 // exact returns the parameters and slots that all reports of a plan share.
 func (p *Plan) exact() (*Query, slots) {
 	q := &Query{Params: append(p.subjectParams(), Param{"from", p.from()}, Param{"to", p.to()})}
-	s := slots{Dimension: "''", Filters: "true", Goals: "event = 'goal'", Visitors: "true", ViewTimes: "CAST([], 'Array(DateTime64(3, \\'UTC\\'))')"}
+	s := slots{Dimension: "''", Filters: "true", Goals: "event = 'goal'", Events: p.eventsTable(), Visitors: "true", ViewTimes: "CAST([], 'Array(DateTime64(3, \\'UTC\\'))')"}
 	if p.Dimension != "" {
 		s.Dimension = "toString(" + columns[string(p.Dimension)] + ")"
 	}
@@ -153,7 +155,7 @@ func (p *Plan) sumsParams() []Param {
 func (p *Plan) momentsQuery() (*Query, error) {
 	q, s := p.exact()
 	q.Params = append(q.Params, p.sumsParams()...)
-	return q, q.render("moments.sql", s)
+	return q, errors.Join(q.render("moments.sql", s), p.overShards(q, momentsOfShards))
 }
 
 // seriesQuery compiles the plan into the statement that tells what each bucket
@@ -163,7 +165,7 @@ func (p *Plan) seriesQuery() (*Query, error) {
 	s.ViewTimes = "groupArrayIf(time, event = 'view' AND time < {to:DateTime64(3, 'UTC')})"
 	width, shift := p.Interval.grid()
 	q.Params = append(q.Params, Param{"width", width.Milliseconds()}, Param{"shift", shift.Milliseconds()})
-	return q, q.render("series.sql", s)
+	return q, errors.Join(q.render("series.sql", s), p.overShards(q, seriesOfShards))
 }
 
 // recountQuery is momentsQuery for some visitors only.
@@ -171,7 +173,7 @@ func (p *Plan) recountQuery(visitors []uint64) (*Query, error) {
 	q, s := p.exact()
 	s.Visitors = "visitor_id IN {visitor_ids:Array(UInt64)}"
 	q.Params = append(append(q.Params, p.sumsParams()...), Param{"visitor_ids", visitors})
-	return q, q.render("moments.sql", s)
+	return q, errors.Join(q.render("moments.sql", s), p.overShards(q, momentsOfShards))
 }
 
 // freshnessQuery asks what is stored of the subject.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -63,7 +64,7 @@ func (p *Plan) moments(ctx context.Context, from *store) ([]row, error) {
 	if p.events <= from.limits.few() {
 		return p.fewMoments(ctx, from)
 	}
-	if n := len(p.Variations); n == 0 || n > mostRanks {
+	if n := len(p.Variations); n == 0 || n > mostRanks || p.shards != nil && p.Dimension != "" { // a shard does not know which values are top ones
 		return p.exactMoments(ctx, from)
 	}
 	found, err := p.quickRows(ctx, from)
@@ -192,5 +193,5 @@ func (p *Plan) quickQuery() (*Query, error) {
 	if !p.Filters.To.IsZero() {
 		s.InTime = "time < {to:DateTime64(3, 'UTC')}"
 	}
-	return q, q.render("quick.sql", s)
+	return q, errors.Join(q.render("quick.sql", s), p.overShards(q, shardSlots{Of: "one row per standing", Keys: []string{"standing"}, Recount: true}))
 }

@@ -51,7 +51,7 @@ func (p *Plan) path(limits Limits) string {
 
 // New returns the engine of a store.
 func New(conn driver.Conn, c *catalogue.Catalogue, limits Limits) *Engine {
-	return &Engine{store: &store{Conn: conn, limits: limits}, catalogue: c}
+	return &Engine{store: &store{Conn: conn, limits: limits, shards: shardsOf(conn)}, catalogue: c}
 }
 
 // Report answers a request. The error is an InvalidError, a NotFoundError, a
@@ -144,6 +144,7 @@ func (e *Engine) plan(ctx context.Context, r Request) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	plan.shards = e.store.shards
 	if err := e.freshness(ctx, plan); err != nil {
 		return nil, err
 	}

@@ -5,9 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
 	"time"
+
+	"lifthouse/schema"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -128,12 +129,11 @@ func faultOf(err error) StoreFault {
 		}
 		return cmp.Or(faultsOf[exception.Code], Bug)
 	}
-	var network net.Error
 	switch {
+	case schema.Unreachable(err):
+		return Down
 	case errors.Is(err, clickhouse.ErrAcquireConnTimeout):
 		return Busy
-	case errors.As(err, &network), errors.Is(err, clickhouse.ErrConnectionClosed), errors.Is(err, net.ErrClosed):
-		return Down
 	}
 	return Bug
 }
@@ -142,6 +142,7 @@ func faultOf(err error) StoreFault {
 type store struct {
 	driver.Conn
 	limits  Limits
+	shards  *shards // nil: one server
 	observe func(took time.Duration, err error)
 	ranks   ranks
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/schema"
+
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
@@ -86,6 +88,7 @@ func TestFaultOf(t *testing.T) {
 		{&clickhouse.Exception{Code: 62}, Bug},
 		{clickhouse.ErrAcquireConnTimeout, Busy},
 		{&net.OpError{Op: "dial", Err: errors.New("refused")}, Down},
+		{schema.ErrAway, Down},
 		{errors.New("anything"), Bug},
 	} {
 		if got := faultOf(test.err); got != test.want {

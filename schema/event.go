@@ -2,7 +2,10 @@ package schema
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -78,7 +81,7 @@ const insertEvents = `INSERT INTO events (website_id, subject, subject_id, exper
 
 // distinctRows spares the store the search for equal keys among the rows of an
 // insert: they have been looked through.
-var distinctRows = clickhouse.Settings{"optimize_on_insert": 0}
+var distinctRows = clickhouse.Settings{"optimize_on_insert": 0, "insert_deduplicate": 0}
 
 // InsertEvents stores the rows, all accepted at one instant; it returns when
 // they are stored. It does not look for duplicates: ingest.Writer does, and is
@@ -94,7 +97,23 @@ func InsertEventsOf(ctx context.Context, conn driver.Conn, writer string, events
 	if writer != "" {
 		statement, columns = insertEvents+", writer)", append(columns, column(events, func(*Event) string { return writer }))
 	}
-	batch, err := conn.PrepareBatch(clickhouse.Context(ctx, clickhouse.WithSettings(distinctRows)), statement)
+	settings := maps.Clone(distinctRows)
+	if writer == "" {
+		return insert(ctx, conn, settings, statement, columns)
+	}
+	settings["insert_deduplicate"] = 1
+	settings["insert_deduplication_token"] = rand.Text()
+	settings["deduplicate_blocks_in_dependent_materialized_views"] = 1
+	err := insert(ctx, conn, settings, statement, columns)
+	if Unreachable(err) && !errors.Is(err, ErrAway) && ctx.Err() == nil { // perhaps they are stored: their token tells
+		err = insert(ctx, conn, settings, statement, columns)
+	}
+	return err
+}
+
+// insert sends the columns as one block.
+func insert(ctx context.Context, conn driver.Conn, settings clickhouse.Settings, statement string, columns []any) error {
+	batch, err := conn.PrepareBatch(clickhouse.Context(ctx, clickhouse.WithSettings(settings)), statement)
 	if err != nil {
 		return fmt.Errorf("insert events: %w", err)
 	}

@@ -1,4 +1,33 @@
 package schema
 
+import (
+	"io/fs"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
 // MigrateFrom is Migrate with other files.
 var MigrateFrom = migrate
+
+// Statements are the migrations in their order, with the table that records
+// them first.
+func Statements() ([]string, error) {
+	names, err := fs.Glob(migrations, "migrations/*.sql")
+	statements := []string{createMigrations}
+	for _, name := range names {
+		var text []byte
+		if text, err = migrations.ReadFile(name); err != nil {
+			return nil, err
+		}
+		statements = append(statements, string(text))
+	}
+	return statements, err
+}
+
+// SameForm is what Connect looks at first.
+var SameForm = sameForm
+
+// Clustered is a connection as to a cluster.
+func Clustered(conn driver.Conn, cluster string) driver.Conn {
+	return clustered{conn, cluster, "default"}
+}

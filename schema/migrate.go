@@ -5,9 +5,12 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -36,8 +39,14 @@ func Migrate(ctx context.Context, conn driver.Conn) ([]string, error) {
 }
 
 func migrate(ctx context.Context, conn driver.Conn, files fs.FS) ([]string, error) {
-	if err := conn.Exec(ctx, createMigrations); err != nil {
-		return nil, fmt.Errorf("create migrations table: %w", err)
+	exists, err := hasMigrations(ctx, conn)
+	if err != nil {
+		return nil, err
+	}
+	if !exists { // else a user who may make no tables may be here
+		if err := again(ctx, func() error { return conn.Exec(ctx, createMigrations) }); err != nil {
+			return nil, fmt.Errorf("create migrations table: %w", err)
+		}
 	}
 	pending, err := pendingMigrations(ctx, conn, files)
 	if err != nil {
@@ -45,7 +54,7 @@ func migrate(ctx context.Context, conn driver.Conn, files fs.FS) ([]string, erro
 	}
 	var applied []string
 	for _, m := range pending {
-		if err := conn.Exec(ctx, m.statement); err != nil {
+		if err := again(ctx, func() error { return conn.Exec(ctx, m.statement) }); err != nil {
 			return applied, fmt.Errorf("migration %s: %w", m.name, err)
 		}
 		if err := conn.Exec(ctx, "INSERT INTO migrations (name, checksum) SELECT {name:String}, {checksum:String}",
@@ -60,12 +69,12 @@ func migrate(ctx context.Context, conn driver.Conn, files fs.FS) ([]string, erro
 // Pending returns the names of the migrations that Migrate would run, in their
 // order, and changes nothing. Its errors are Migrate's.
 func Pending(ctx context.Context, conn driver.Conn) ([]string, error) {
-	var exists uint8
-	if err := conn.QueryRow(ctx, "EXISTS TABLE migrations").Scan(&exists); err != nil {
-		return nil, fmt.Errorf("read migrations table: %w", err)
+	exists, err := hasMigrations(ctx, conn)
+	if err != nil {
+		return nil, err
 	}
 	var names []string
-	if exists == 0 {
+	if !exists {
 		entries, err := fs.ReadDir(migrations, "migrations")
 		for _, entry := range entries {
 			names = append(names, entry.Name())
@@ -77,6 +86,47 @@ func Pending(ctx context.Context, conn driver.Conn) ([]string, error) {
 		names = append(names, m.name)
 	}
 	return names, err
+}
+
+func hasMigrations(ctx context.Context, conn driver.Conn) (bool, error) {
+	var exists uint8
+	if err := conn.QueryRow(ctx, "EXISTS TABLE migrations").Scan(&exists); err != nil {
+		return false, fmt.Errorf("read migrations table: %w", err)
+	}
+	return exists == 1, nil
+}
+
+// Several processes may bring a store up to date at once. Every migration may
+// run twice, and at the same time: it says IF NOT EXISTS, or what a second run
+// does not change. But while another one's is under way a server may refuse
+// it, for a moment, with one of these codes (ErrorCodes.cpp).
+var underWay = []int32{
+	57,  // TABLE_ALREADY_EXISTS: and is not whole yet
+	253, // REPLICA_ALREADY_EXISTS
+	517, // CANNOT_ASSIGN_ALTER
+	529, // NOT_A_LEADER
+	999, // KEEPER_EXCEPTION
+}
+
+const (
+	underWayFirst = 50 * time.Millisecond
+	underWayLast  = 3 * time.Second
+)
+
+// again does what another process may be doing too.
+func again(ctx context.Context, do func() error) error {
+	for wait := underWayFirst; ; wait *= 2 {
+		err := do()
+		var exception *clickhouse.Exception
+		if err == nil || !errors.As(err, &exception) || !slices.Contains(underWay, exception.Code) || wait > underWayLast {
+			return err
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return err
+		}
+	}
 }
 
 type migration struct{ name, checksum, statement string }

@@ -111,49 +111,6 @@ func TestTablesAreAsRecorded(t *testing.T) {
 	}
 }
 
-func TestParseHome(t *testing.T) {
-	for _, test := range []struct{ address, dir, fault string }{
-		{"embedded:./data", "./data", ""},
-		{"embedded:", "", "the directory is missing"},
-		{"./data", "", "want embedded:DIR"},
-		{"postgres://x/y", "", "want embedded:DIR"},
-		{"clickhouse://u:secret@h:9000/db?cluster=c", "", "not supported yet"},
-		{"clickhous://u:secret@h/db", "", `store "clickhous://h/db": want embedded:DIR`},
-		{"clickhouse://u:a/secret@h/db", "", "store clickhouse://…: want clickhouse://user:pass@host:port/db"},
-		{"u:secret@h", "", `store "…": want`},
-		{"clickhouse://u:p@h:9000/db", "", ""},
-		{"https://u:p@h:8443/db", "", ""},
-	} {
-		home, err := schema.ParseHome(test.address)
-		switch {
-		case test.fault != "" && (err == nil || !strings.Contains(err.Error(), test.fault)):
-			t.Errorf("ParseHome(%q) error = %v, want %q", test.address, err, test.fault)
-		case test.fault == "" && (err != nil || home.Dir != test.dir || (home.Options == nil) == (home.Dir == "")):
-			t.Errorf("ParseHome(%q) = %+v, %v", test.address, home, err)
-		}
-		if err != nil && strings.Contains(err.Error(), "secret") {
-			t.Errorf("ParseHome(%q) tells the password: %v", test.address, err)
-		}
-	}
-}
-
-func TestShowAddress(t *testing.T) {
-	for address, want := range map[string]string{
-		"embedded:./da@ta":                              "embedded:./da@ta",
-		"clickhouse://u:secret@h:9000/db?password=x":    "clickhouse://h:9000/db",
-		"https://secret@h/db#secret":                    "https://h/db",
-		"http://h:8123/db?password=sec@ret&secure=true": "http://…",
-		"clickhouse://u:sec@ret@h/db":                   "clickhouse://…",
-		"clickhouse://u:123?secret@h/db":                "clickhouse://…",
-		"clickhouse://u:%zz@h/db":                       "clickhouse://…",
-		"./data":                                        "./data",
-	} {
-		if got := schema.ShowAddress(address); got != want {
-			t.Errorf("ShowAddress(%q) = %q, want %q", address, got, want)
-		}
-	}
-}
-
 // TestHashIsClickHouses lets people find a visitor with SQL of their own.
 func TestHashIsClickHouses(t *testing.T) {
 	conn := schematest.Empty(t)

@@ -2,10 +2,12 @@ package schema
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"math/big"
 	"time"
 
+	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
@@ -24,7 +26,9 @@ type counted struct {
 }
 
 // UncountEvents takes the events out of subject_stats, whose view sees only
-// what is inserted into events, and not what is removed.
+// what is inserted into events, and not what is removed. A token of its own has an
+// insert stored that is equal to an earlier one, another server's of the same
+// numbers.
 func UncountEvents(ctx context.Context, conn driver.Conn, events []Event) error {
 	counts := map[counter]counted{}
 	for i := range events {
@@ -33,7 +37,7 @@ func UncountEvents(ctx context.Context, conn driver.Conn, events []Event) error 
 		c := counts[at]
 		counts[at] = counted{c.rows + 1, c.value + e.Value, c.extraValue + e.ExtraValue}
 	}
-	batch, err := conn.PrepareBatch(ctx, `INSERT INTO subject_stats (website_id, subject, subject_id, experiment_id, event, goal_id,
+	batch, err := conn.PrepareBatch(clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"insert_deduplicate": 0, "insert_deduplication_token": rand.Text()})), `INSERT INTO subject_stats (website_id, subject, subject_id, experiment_id, event, goal_id,
 		rows, value, extra_value, last_ingested, newest_event)`)
 	if err != nil {
 		return fmt.Errorf("take events out of subject_stats: %w", err)

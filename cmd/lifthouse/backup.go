@@ -50,7 +50,7 @@ func (p *program) restoreCommand() *cobra.Command {
 		Long:  "Restore fills the store that --store names, a new one, from the folder that 'lifthouse backup' wrote.",
 		Args:  oneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			home, err := schema.ParseHome(p.address)
+			home, err := schema.ParseHome(p.address, p.getenv)
 			if err != nil {
 				return usageError{err}
 			}
@@ -80,7 +80,7 @@ func restore(ctx context.Context, dir, from string) (err error) {
 	if err != nil {
 		return err
 	}
-	conn, err := schema.Reach(ctx, options)
+	conn, err := schema.Reach(ctx, schema.Home{Dir: dir, Options: options})
 	if err != nil {
 		return err
 	}

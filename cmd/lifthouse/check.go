@@ -102,11 +102,10 @@ func (p *program) checkStore(ctx context.Context, f *findings) error {
 		f.tables(ctx, p.running.Conn)
 		return nil
 	}
-	home, err := schema.ParseHome(p.address)
+	home, err := schema.ParseHome(p.address, p.getenv)
 	if err != nil {
 		return usageError{err}
 	}
-	options := home.Options
 	if home.Dir != "" {
 		dir := p.path(home.Dir)
 		if isEmpty(dir) {
@@ -123,12 +122,12 @@ func (p *program) checkStore(ctx context.Context, f *findings) error {
 			return nil
 		}
 		defer func() { _ = held.Close() }()
-		if options, err = opened.EmbeddedOptions(ctx, held); err != nil {
+		if home.Options, err = opened.EmbeddedOptions(ctx, held); err != nil {
 			f.wrong("store", err)
 			return nil
 		}
 	}
-	conn, err := schema.Reach(ctx, options)
+	conn, err := schema.Reach(ctx, home)
 	if err != nil {
 		f.wrong("store", fmt.Errorf("%w; is the address %s right, and the server up?", err, schema.ShowAddress(p.address)))
 		return nil

@@ -17,6 +17,7 @@ import (
 const (
 	demoStore     = "embedded:./demo"
 	demoTokenName = "demo"
+	demoName      = "Demo shop" // of its account
 )
 
 func (p *program) demoCommand() *cobra.Command {
@@ -25,7 +26,7 @@ func (p *program) demoCommand() *cobra.Command {
 		Use:   "demo",
 		Short: "Serve made-up data, to look around",
 		Long: `Demo serves a small shop's made-up experiments. The first start makes the store, ` + demoStore + `
-unless --store says otherwise; later ones use it again. Each start makes a new token, revokes the
+unless --store says otherwise, which may also name an empty database on a server; later ones use it again. Each start makes a new token, revokes the
 last one and prints a request to paste.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -44,24 +45,29 @@ last one and prints a request to paste.`,
 }
 
 func (p *program) demo(ctx context.Context, reset bool) error {
-	home, err := schema.ParseHome(p.address)
+	home, err := schema.ParseHome(p.address, p.getenv)
 	if err != nil {
 		return usageError{err}
 	}
-	if home.Dir == "" {
-		return usageError{errors.New("the demo keeps to an embedded store: --store embedded:DIR")}
+	if reset && home.Dir == "" {
+		return usageError{errors.New("--reset: drop the database on the server instead")}
 	}
 	if reset {
 		if err := p.removeDemo(ctx, p.path(home.Dir)); err != nil {
 			return err
 		}
 	}
-	if err := claimDemo(p.path(home.Dir)); err != nil {
-		return err
+	if home.Dir != "" {
+		if err := claimDemo(p.path(home.Dir)); err != nil {
+			return err
+		}
 	}
 	s, err := p.openStore(ctx)
 	if err != nil {
 		return err
+	}
+	if home.Dir == "" && !demosOnly(s.Catalogue.Snapshot().Accounts()) {
+		return errors.Join(errors.New("the store has accounts of its own, so demo leaves it alone: name an empty database"), s.Close())
 	}
 	if err := p.makeDemo(ctx, s); err != nil {
 		return errors.Join(err, s.Close())
@@ -77,6 +83,11 @@ func (p *program) demo(ctx context.Context, reset bool) error {
 		p.say("Other commands reach it from here with --store %s.", schema.ShowAddress(p.address))
 	}
 	return errors.Join(p.serve(ctx, s, ready), s.Close())
+}
+
+// demosOnly says whether a catalogue is empty or a demo's.
+func demosOnly(accounts []*catalogue.Owned) bool {
+	return len(accounts) == 0 || len(accounts) == 1 && accounts[0].Name == demoName
 }
 
 // demoMark is a file that only a demo store has.

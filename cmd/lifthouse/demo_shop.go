@@ -117,7 +117,7 @@ func (s *subscribers) events() iter.Seq[schema.Event] {
 
 func demoCatalogue(start time.Time) catalogue.File {
 	return catalogue.File{Accounts: []catalogue.Account{{
-		ID: demoAccount, Name: "Demo shop",
+		ID: demoAccount, Name: demoName,
 		Websites: []catalogue.Website{{
 			ID: 1, Domain: "shop.example.com",
 			Goals:     []catalogue.Goal{{ID: purchase, WebsiteID: 1, Name: "Purchase", Default: true}, {ID: signUp, WebsiteID: 1, Name: "Newsletter sign-up"}},

@@ -128,7 +128,7 @@ func (p *program) command() *cobra.Command {
 	p.limits = engine.DefaultLimits
 	root.PersistentFlags().DurationVar(&p.limits.Time, "query-timeout", p.limits.Time, "most time that one query of a report may take; 0: no limit")
 	root.PersistentFlags().Int64Var(&p.limits.Memory, "query-memory", p.limits.Memory, "most memory that one query of a report may take, in bytes; from half of it on it goes to disk; 0: no limit")
-	root.AddCommand(p.serveCommand(), p.checkCommand(), p.demoCommand(), p.importCommand(), p.eventsCommand(), p.forgetCommand(), p.retainCommand(), p.backupCommand(), p.restoreCommand(), p.applyCommand(), p.exportCommand(), p.tokenCommand(), p.migrateCommand(), p.settleCommand(), p.reportCommand(), p.compareCommand())
+	root.AddCommand(p.serveCommand(), p.checkCommand(), p.demoCommand(), p.importCommand(), p.eventsCommand(), p.forgetCommand(), p.retainCommand(), p.backupCommand(), p.restoreCommand(), p.applyCommand(), p.exportCommand(), p.tokenCommand(), p.migrateCommand(), p.grantsCommand(), p.readyCommand(), p.settleCommand(), p.reportCommand(), p.compareCommand())
 	return root
 }
 

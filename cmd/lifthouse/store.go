@@ -21,14 +21,14 @@ type store struct {
 
 // openStore opens a store and brings its tables up to date.
 func (p *program) openStore(ctx context.Context) (*store, error) {
-	home, err := schema.ParseHome(p.address)
+	home, err := schema.ParseHome(p.address, p.getenv)
 	if err != nil {
 		return nil, usageError{err}
 	}
 	if home.Dir != "" {
 		home.Dir = p.path(home.Dir)
 	}
-	s, err := opened.Open(ctx, home, opened.Options{Fsync: p.fsync, Limits: p.limits, Complain: p.complain})
+	s, err := opened.Open(ctx, home, opened.Options{Fsync: p.fsync, Limits: p.limits, Concurrency: p.serving.api.StoreSlots, Complain: p.complain})
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func (p *program) openStore(ctx context.Context) (*store, error) {
 // withStore is withStoreMade for what makes no sense on a store that is not
 // there, such as one whose folder is misspelt.
 func (p *program) withStore(ctx context.Context, work func(context.Context, *store) error) error {
-	if home, err := schema.ParseHome(p.address); err == nil && home.Dir != "" && p.running == nil && isEmpty(p.path(home.Dir)) {
+	if home, err := schema.ParseHome(p.address, p.getenv); err == nil && home.Dir != "" && p.running == nil && isEmpty(p.path(home.Dir)) {
 		return fmt.Errorf("there is no store at %s: is --store right? lifthouse apply makes one, and serve", p.path(home.Dir))
 	}
 	return p.withStoreMade(ctx, work)

@@ -264,7 +264,7 @@ func (p *program) fill(ctx context.Context, store *opened.Store, s *loadgen.Scen
 
 // withStore does the work on a store, which no other process may hold.
 func (p *program) withStore(ctx context.Context, address string, work func(*opened.Store) error) error {
-	home, err := schema.ParseHome(address)
+	home, err := schema.ParseHome(address, os.Getenv)
 	if err != nil {
 		return usageError{err}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	"lifthouse/cmd/opened"
 	"lifthouse/engine"
@@ -38,7 +39,7 @@ func (p *program) growthCommand() *cobra.Command {
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var errs []error
-			if home, err := schema.ParseHome(store); err != nil || home.Dir == "" {
+			if home, err := schema.ParseHome(store, os.Getenv); err != nil || home.Dir == "" {
 				errs = append(errs, fmt.Errorf("--store %q: want an embedded store, whose cost this process can tell, such as embedded:./standard", store))
 			}
 			if !(scale > 0 && scale <= 100) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -39,7 +40,7 @@ func (p *program) peersCommand() *cobra.Command {
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var errs []error
-			home, err := schema.ParseHome(store)
+			home, err := schema.ParseHome(store, os.Getenv)
 			if err != nil || home.Dir == "" {
 				errs = append(errs, fmt.Errorf("--store %q: want an embedded store, whose cost this process can tell, such as embedded:./standard", store))
 			}

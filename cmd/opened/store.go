@@ -41,26 +41,27 @@ type Store struct {
 
 // Options are how a store is opened.
 type Options struct {
-	Fsync    bool // of an embedded store
-	Limits   engine.Limits
-	Complain func(format string, args ...any) // tells the operator what was found, and made good
+	Fsync       bool // of an embedded store
+	Limits      engine.Limits
+	Concurrency int                              // requests that ask servers at the same time; 0: as the driver has it
+	Complain    func(format string, args ...any) // tells the operator what was found, and made good
 }
 
 // Open opens the store at home, whose folder is absolute where it is embedded,
 // and brings its tables up to date. The error may be an embedded.LockedError.
 func Open(ctx context.Context, home schema.Home, how Options) (*Store, error) {
 	s := &Store{Dir: home.Dir}
-	options := home.Options
 	var err error
 	if s.Dir != "" {
 		if s.embedded, err = embedded.Open(ctx, s.Dir, embedded.Options{Fsync: how.Fsync}); err != nil {
 			return nil, err
 		}
-		if options, err = EmbeddedOptions(ctx, s.embedded); err != nil {
+		if home.Options, err = EmbeddedOptions(ctx, s.embedded); err != nil {
 			return nil, errors.Join(err, s.Close())
 		}
 	}
-	if s.Conn, err = schema.Connect(ctx, options); err != nil {
+	home.Concurrent(how.Concurrency)
+	if s.Conn, err = schema.Connect(ctx, home); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	if s.Dir != "" {

@@ -14,7 +14,7 @@ visitors AS (  -- one row per visitor with a view: the first of them, and everyt
                 (time, event, toInt128(value), toInt128(profit), toInt128(extra_value)),
                 ({{.Counts}}) AND time < {to:DateTime64(3, 'UTC')}
             )                                                             AS events
-        FROM events
+        FROM {{.Events}}
         WHERE website_id = {website_id:Int64}
             AND subject = {subject:String}
             AND subject_id = {subject_id:Int64}

@@ -22,7 +22,7 @@ WITH
             value                                                                              AS amount,
             profit                                                                             AS amount_of_profit,
             extra_value                                                                        AS amount_of_extra
-        FROM events
+        FROM {{.Events}}
         WHERE website_id = {website_id:Int64}
             AND subject = {subject:String}
             AND subject_id = {subject_id:Int64}

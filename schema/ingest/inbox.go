@@ -149,9 +149,9 @@ func portion(parts []inboxPart) int {
 // movePortion moves some parts together, or one page by page.
 func (i *Inbox) movePortion(ctx context.Context, parts []inboxPart, owns func(int64) bool) (Moved, error) {
 	var moved Moved
-	names, most := make([]string, len(parts)), uint64(0)
+	names, most, all := make([]string, len(parts)), uint64(0), int64(0)
 	for n, p := range parts {
-		names[n], most = p.name, max(most, p.rows)
+		names[n], most, all = p.name, max(most, p.rows), all+int64(p.rows) //nolint:gosec // rows of a part
 	}
 	page := most
 	if len(parts) == 1 {
@@ -166,6 +166,11 @@ func (i *Inbox) movePortion(ctx context.Context, parts []inboxPart, owns func(in
 		if i.Moved != nil {
 			i.Moved(some)
 		}
+	}
+	// A server of several may not have a part yet that another one named: nothing
+	// is dropped that was not read.
+	if moved.Stored+moved.Duplicates+moved.Rejected < all {
+		return moved, nil
 	}
 	return moved, i.drop(ctx, names)
 }

@@ -30,6 +30,19 @@ var concede string
 // The same holds for a goal and the view that it counts for, which neither
 // writer may have seen of the other: whoever came later sees both.
 
+// shareTables has rows keep the number of their insert, and the last inserts
+// be known by their tokens, so that one whose answer was lost is sent again.
+var shareTables = []string{
+	"ALTER TABLE subject_stats MODIFY SETTING non_replicated_deduplication_window = 1000",
+	"ALTER TABLE events MODIFY SETTING enable_block_number_column = 1, non_replicated_deduplication_window = 1000",
+}
+
+// sharedTables is one row: whether they are so. A cluster's are made so.
+const sharedTables = `SELECT countIf(name = {local:String} OR position(engine_full, 'enable_block_number_column = 1') > 0
+		AND position(engine_full, 'non_replicated_deduplication_window = 1000') > 0) > 0
+	FROM system.tables
+	WHERE database = currentDatabase() AND name IN ('events', {local:String})`
+
 // Share says that other processes write to the store too. It is called before
 // the first write.
 //
@@ -37,12 +50,14 @@ var concede string
 // one process goes without: it is 9 % of what an event takes on the disk.
 func (w *Writer) Share(ctx context.Context) error {
 	var kept bool
-	if err := w.conn.QueryRow(ctx, "SELECT position(engine_full, 'enable_block_number_column = 1') > 0 FROM system.tables WHERE database = currentDatabase() AND name = 'events'").Scan(&kept); err != nil {
+	if err := w.conn.QueryRow(ctx, sharedTables, clickhouse.Named("local", schema.Local("events"))).Scan(&kept); err != nil {
 		return fmt.Errorf("share the store: %w", err)
 	}
 	if !kept {
-		if err := w.conn.Exec(ctx, "ALTER TABLE events MODIFY SETTING enable_block_number_column = 1"); err != nil {
-			return fmt.Errorf("share the store: %w", err)
+		for _, statement := range shareTables {
+			if err := w.conn.Exec(ctx, statement); err != nil {
+				return fmt.Errorf("share the store: %w", err)
+			}
 		}
 	}
 	w.name = rand.Text()

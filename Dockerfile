@@ -1,0 +1,33 @@
+# Lifthouse for a store on ClickHouse servers; with --target embedded, one that has the engine in it.
+#
+# Bases are pinned by version. Where a digest is wanted too, docker buildx imagetools inspect IMAGE tells it.
+FROM golang:1.26.0-trixie AS build
+WORKDIR /src
+COPY go.mod go.sum ./
+RUN go mod download
+COPY . .
+RUN CGO_ENABLED=0 go build -trimpath -ldflags="-s -w" -o /out/lifthouse ./cmd/lifthouse
+RUN mkdir -p /out/data
+
+FROM node:22.19.0-bookworm-slim AS engine
+WORKDIR /src
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci --loglevel=error && mkdir -p /out && cp node_modules/@chdb/*/libchdb.so /out/
+
+FROM debian:12.11-slim AS base
+COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
+COPY --from=build /out/lifthouse /usr/local/bin/lifthouse
+# The numbers of nobody in particular: nothing in the image is theirs but the folder of an embedded store.
+COPY --from=build --chown=65532:65532 /out/data /data
+USER 65532:65532
+WORKDIR /data
+EXPOSE 8080
+HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 CMD ["lifthouse", "ready"]
+ENTRYPOINT ["lifthouse"]
+CMD ["serve", "--listen", "0.0.0.0:8080"]
+
+FROM base AS embedded
+COPY --from=engine /out/libchdb.so /usr/local/bin/libchdb.so
+VOLUME /data
+
+FROM base AS server

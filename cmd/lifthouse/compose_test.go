@@ -1,0 +1,142 @@
+package main
+
+import (
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/compose-spec/compose-go/v2/cli"
+	"github.com/compose-spec/compose-go/v2/types"
+
+	"lifthouse/schema"
+)
+
+// composed reads docker-compose.yml as docker compose config does: schema,
+// variables, references and dependencies.
+func composed(t *testing.T, profiles ...string) *types.Project {
+	t.Helper()
+	options, err := cli.NewProjectOptions([]string{"../../docker-compose.yml"}, cli.WithProfiles(profiles), cli.WithInterpolation(true), cli.WithConsistency(true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	project, err := options.LoadProject(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return project
+}
+
+func TestComposeFileIsWhole(t *testing.T) {
+	if got := composed(t).ServiceNames(); !slices.Equal(got, []string{"clickhouse", "lifthouse"}) {
+		t.Errorf("docker compose up starts %v", got)
+	}
+	project := composed(t, "cluster")
+	for _, name := range []string{"clickhouse-1-1", "clickhouse-1-2", "clickhouse-2-1", "clickhouse-2-2", "keeper", "lifthouse-1", "lifthouse-2", "balancer"} {
+		if _, err := project.GetService(name); err != nil {
+			t.Error(err)
+		}
+	}
+	for name, service := range project.Services {
+		if image, tag, _ := strings.Cut(service.Image, ":"); tag == "" || tag == "latest" {
+			t.Errorf("%s: the image %s is not pinned", name, image)
+		}
+		for _, port := range service.Ports {
+			if port.HostIP != "127.0.0.1" {
+				t.Errorf("%s: port %s is reached from elsewhere", name, port.Published)
+			}
+		}
+		if service.Build == nil {
+			continue
+		}
+		if !service.ReadOnly || !slices.Contains(service.CapDrop, "ALL") || service.Privileged {
+			t.Errorf("%s may write to its root, or has capabilities", name)
+		}
+		checkCommand(t, name, service)
+	}
+}
+
+// checkCommand has this program read the service's command line and store.
+func checkCommand(t *testing.T, name string, service types.ServiceConfig) {
+	t.Helper()
+	p := &program{getenv: func(string) string { return "" }}
+	command, rest, err := p.command().Find(service.Command)
+	if err != nil || !command.HasParent() {
+		t.Fatalf("%s: %v: %v", name, service.Command, err)
+	}
+	if err := command.ParseFlags(rest); err != nil {
+		t.Errorf("%s: %v", name, err)
+	}
+	address := command.Flags().Lookup(storeFlag).Value.String()
+	if store := service.Environment["LIFTHOUSE_STORE"]; store != nil {
+		address = *store
+	}
+	home, err := schema.ParseHome(address, func(string) string { return "" })
+	if err != nil || home.Dir != "" {
+		t.Errorf("%s: store %+v, %v", name, home, err)
+	}
+	if cluster := slices.Contains(service.Profiles, "cluster"); cluster != (home.Cluster == "lift") || cluster && len(home.Options.Addr) != 4 {
+		t.Errorf("%s: cluster %q of %v", name, home.Cluster, home.Options.Addr)
+	}
+}
+
+// TestConfigurationsOfTheClusterAreXML, and name the cluster's own servers.
+func TestConfigurationsOfTheClusterAreXML(t *testing.T) {
+	project := composed(t, "cluster")
+	for _, name := range []string{"cluster", "keeper"} {
+		content := project.Configs[name].Content
+		decoder := xml.NewDecoder(strings.NewReader(content))
+		var inHost bool
+		for {
+			token, err := decoder.Token()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			switch element := token.(type) {
+			case xml.StartElement:
+				inHost = element.Name.Local == "host" || element.Name.Local == "hostname"
+			case xml.EndElement:
+				inHost = false
+			case xml.CharData:
+				if _, err := project.GetService(string(element)); inHost && err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+		}
+	}
+}
+
+// TestDockerfile holds what a reader of the image relies on.
+func TestDockerfile(t *testing.T) {
+	text, err := os.ReadFile("../../Dockerfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stages := map[string]bool{}
+	var user, health bool
+	for line := range strings.Lines(string(text)) {
+		words := strings.Fields(line)
+		switch {
+		case len(words) == 0:
+		case words[0] == "FROM":
+			_, tag, _ := strings.Cut(words[1], ":")
+			if !stages[words[1]] && (tag == "" || !strings.ContainsAny(tag, "0123456789")) {
+				t.Errorf("%s is not pinned", words[1])
+			}
+			stages[words[3]] = true
+		case words[0] == "USER":
+			user = words[1] != "0" && words[1] != "root"
+		case words[0] == "HEALTHCHECK":
+			health = true
+		}
+	}
+	if !user || !health || !stages["server"] || !stages["embedded"] {
+		t.Errorf("user %v, health check %v, stages %v", user, health, stages)
+	}
+}

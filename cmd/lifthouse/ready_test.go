@@ -1,0 +1,47 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"lifthouse/schema/catalogue"
+)
+
+func TestReadySaysWhatTheServerSays(t *testing.T) {
+	status := http.StatusOK
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/readyz" {
+			t.Errorf("asked for %s", r.URL.Path)
+		}
+		w.WriteHeader(status)
+	}))
+	defer server.Close()
+	for want, answer := range map[int]int{exitOK: http.StatusOK, exitFailed: http.StatusServiceUnavailable} {
+		status = answer
+		if code, _, complaints := other(t, nil, "ready", "--url", server.URL); code != want {
+			t.Errorf("%d: exit %d\n%s", answer, code, complaints)
+		}
+	}
+	server.Close()
+	if code, _, _ := other(t, nil, "ready", "--url", server.URL); code != exitFailed {
+		t.Errorf("no server: exit %d", code)
+	}
+}
+
+// TestDemoLeavesOtherStoresAlone also where no file tells them apart.
+func TestDemoLeavesOtherStoresAlone(t *testing.T) {
+	owned := func(names ...string) []*catalogue.Owned {
+		var accounts []*catalogue.Owned
+		for _, name := range names {
+			accounts = append(accounts, &catalogue.Owned{Account: catalogue.Account{Name: name}})
+		}
+		return accounts
+	}
+	if !demosOnly(nil) || !demosOnly(owned(demoName)) {
+		t.Error("refuses its own")
+	}
+	if demosOnly(owned("My shop")) || demosOnly(owned(demoName, "My shop")) {
+		t.Error("takes another's")
+	}
+}

@@ -1,0 +1,140 @@
+package engine
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"lifthouse/schema"
+	"lifthouse/schema/schematest"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+const shardsOfTest = 2
+
+// partOfShard stands in a statement for the events of each of them.
+const partOfShard = "shard.events_local"
+
+// testShards are databases in place of servers: a visitor's events lie in one
+// of them, as a Distributed table would put them, and the conn's own table of
+// events is over all of them.
+func testShards(t *testing.T, events []schema.Event, shardOf func(*schema.Event) uint64) (conn driver.Conn, s *shards) {
+	t.Helper()
+	conn = schematest.Empty(t)
+	var databases []string
+	for shard := range uint64(shardsOfTest) {
+		part := schematest.Open(t)
+		var database string
+		if err := part.QueryRow(t.Context(), "SELECT currentDatabase()").Scan(&database); err != nil {
+			t.Fatal(err)
+		}
+		databases = append(databases, database)
+		var own []schema.Event
+		for _, e := range events {
+			if shardOf(&e)%shardsOfTest == shard {
+				own = append(own, e)
+			}
+		}
+		insert(t, part, own)
+	}
+	if err := conn.Exec(t.Context(), fmt.Sprintf("CREATE TABLE events AS %s.events ENGINE = Merge(REGEXP('^(%s)$'), '^events$')", databases[0], strings.Join(databases, "|"))); err != nil {
+		t.Fatal(err)
+	}
+	return conn, &shards{events: partOfShard, each: func(statement string) expr {
+		parts := make([]string, len(databases))
+		for i, database := range databases {
+			parts[i] = "SELECT * FROM remote('127.0.0.1', view(\n" + strings.ReplaceAll(statement, partOfShard, database+".events") + "\n))"
+		}
+		return expr("(" + strings.Join(parts, " UNION ALL ") + ")")
+	}}
+}
+
+// TestShardsAnswerAsOneServer holds reports of a cluster, with every filter,
+// breakdown and series, against the plain fold over all events, which those of
+// one server are held against too.
+func TestShardsAnswerAsOneServer(t *testing.T) {
+	w := world{rand.New(rand.NewPCG(31, 7))}
+	size, requests := 300, 4
+	if os.Getenv("LIFTHOUSE_LONG") != "" {
+		size, requests = 3_000, 60
+	}
+	var events []schema.Event
+	for range size {
+		events = append(events, w.event(1))
+	}
+	conn, shards := testShards(t, events, func(e *schema.Event) uint64 { return e.VisitorID })
+	s := &store{Conn: conn, limits: DefaultLimits, shards: shards}
+	owned := w.owned(1)
+	for i := range requests {
+		compareWithFold(t, s, owned, events, w.request(1))
+		if t.Failed() {
+			t.Fatalf("case %d", i)
+		}
+	}
+}
+
+// TestAVisitorOnTwoShardsCountsTwice is why events are sharded by visitor, and
+// shows that visitors are counted on their shards.
+func TestAVisitorOnTwoShardsCountsTwice(t *testing.T) {
+	view := schema.Event{EventID: 1, Time: start, WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1, VisitorID: 1, Kind: schema.KindView}
+	again := view
+	again.EventID = 2
+	for want, shardOf := range map[int64]func(*schema.Event) uint64{
+		1: func(e *schema.Event) uint64 { return e.VisitorID },
+		2: func(e *schema.Event) uint64 { return e.EventID },
+	} {
+		conn, shards := testShards(t, []schema.Event{view, again}, shardOf)
+		w := world{rand.New(rand.NewPCG(1, 1))}
+		plan, err := NewPlan(Request{AccountID: 1, Operation: CampaignResults, SubjectID: 1}, w.owned(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan.shards, plan.DataThrough = shards, start.AddDate(0, 0, 1)
+		rows, err := plan.exactMoments(t.Context(), &store{Conn: conn, limits: DefaultLimits})
+		if err != nil {
+			fatal(t, err)
+		}
+		if len(rows) != 1 || rows[0].Visitors != want {
+			t.Errorf("rows = %+v, want one of %d visitors", rows, want)
+		}
+	}
+}
+
+// TestStatementsToShards are as recorded, and ClickHouse understands them.
+func TestStatementsToShards(t *testing.T) {
+	conn := schematest.Empty(t)
+	w := world{rand.New(rand.NewPCG(1, 1))}
+	for _, test := range []struct {
+		name, query string
+		compile     func(*Plan) (*Query, error)
+	}{
+		{"moments", "dimension=device", (*Plan).momentsQuery},
+		{"quick", "", (*Plan).quickQuery},
+		{"series", "interval=day", (*Plan).seriesQuery},
+		{"outliers", "filters[zScore]=2", (*Plan).outliersQuery},
+	} {
+		r, err := ParseReport(CampaignResults, test.query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.AccountID, r.SubjectID = 1, 1
+		plan, err := NewPlan(r, w.owned(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan.DataThrough = start
+		plan.shards = clusterShards("lift", "lifthouse")
+		query, err := test.compile(plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		golden(t, filepath.Join("testdata", "shards"), test.name+".sql", query.SQL)
+		if err := conn.Exec(t.Context(), "EXPLAIN AST "+query.SQL, query.args()...); err != nil {
+			t.Errorf("%s: %v", test.name, err)
+		}
+	}
+}

@@ -1,0 +1,118 @@
+-- one row per variation, dimension value, and standing: what the shards found, added up. A visitor's events lie on one shard: no one is there twice
+SELECT
+    c.variation_id AS variation_id,
+    c.dimension AS dimension,
+    c.earlier AS earlier,
+    c.crossover AS crossover,
+    sum(c.visitors)              AS visitors,
+    sum(c.visitors_since_shares) AS visitors_since_shares,
+    sum(c.visitors_recent)       AS visitors_recent,
+    sum(c.views)                 AS views,
+    sum(c.converted_visitors)    AS converted_visitors,
+    sum(c.goals_reached)         AS goals_reached,
+    sum(c.goals_reached_squares) AS goals_reached_squares,
+    sum(c.value)                 AS value,
+    sum(c.value_squares)         AS value_squares,
+    sum(c.value_nonzero)         AS value_nonzero,
+    sum(c.value_negative)        AS value_negative,
+    sum(c.value_times_goals)     AS value_times_goals,
+    sum(c.profit)                AS profit,
+    sum(c.profit_squares)        AS profit_squares,
+    sum(c.profit_nonzero)        AS profit_nonzero,
+    sum(c.profit_negative)       AS profit_negative,
+    sum(c.extra_value)           AS extra_value,
+    sum(c.extra_value_squares)   AS extra_value_squares,
+    sum(c.extra_value_nonzero)   AS extra_value_nonzero,
+    sum(c.extra_value_negative)  AS extra_value_negative
+
+FROM cluster('lift', view(
+WITH
+    visitors AS (  -- one row per visitor with a view: the first of them, and everything that may count
+        SELECT
+            visitor_id,
+            argMinIf(
+                (time, variation_id, toString(device), toBool(true)),
+                (time, variation_id, event_id),
+                event = 'view'
+            )                                                             AS first_view,
+            minIf(variation_id, event = 'view') != maxIf(variation_id, event = 'view') AS crossover,
+            maxIf(time, time < {to:DateTime64(3, 'UTC')})                 AS last_seen,
+            countIf(event = 'view' AND time < {to:DateTime64(3, 'UTC')})  AS views,
+            CAST([], 'Array(DateTime64(3, \'UTC\'))')                                                 AS view_times,
+            groupArrayIf(
+                (time, event, toInt128(value), toInt128(profit), toInt128(extra_value)),
+                (event = 'goal' AND goal_id = {goal_id:Int64}) AND time < {to:DateTime64(3, 'UTC')}
+            )                                                             AS events
+        FROM `lifthouse`.events_local
+        WHERE website_id = {website_id:Int64}
+            AND subject = {subject:String}
+            AND subject_id = {subject_id:Int64}
+            AND experiment_id = {experiment_id:Int64}
+            AND true
+        GROUP BY visitor_id
+        HAVING countIf(event = 'view') > 0
+    ),
+    counted AS (  -- one row per visitor of the report, or seen in its window but first exposed before: its cell and its sums
+        SELECT
+            visitor_id,
+            first_view.1                                                 AS exposed_at,
+            toUnixTimestamp64Milli(exposed_at)                           AS first_at,
+            first_view.2                                                 AS variation_id,
+            first_view.3                                                 AS dimension,
+            exposed_at < {from:DateTime64(3, 'UTC')}                     AS earlier,
+            crossover,
+            false                                                        AS recount,
+            views,
+            view_times,
+            arrayFilter(event -> event.1 >= exposed_at, events)          AS reached,
+            arrayFilter(event -> event.2 = 'goal', reached)              AS goals,
+            arrayCount(event -> event.2 = 'click', reached)              AS clicks,
+            arrayCount(event -> event.2 = 'submit', reached)             AS submits,
+            arrayCount(event -> event.2 = 'completion', reached)         AS completions,
+            arrayCount(event -> event.2 = 'conversion', reached)         AS conversions,
+            arrayCount(event -> event.2 = 'contact', reached)            AS contacts,
+            length(goals)                                                AS goals_reached,
+            arraySum(goal -> goal.3, goals)                              AS value,
+            arraySum(goal -> goal.4, goals)                              AS profit,
+            arraySum(goal -> goal.5, goals)                              AS extra_value
+        FROM visitors
+        WHERE first_view.4
+            AND exposed_at < {to:DateTime64(3, 'UTC')}
+            AND last_seen >= {from:DateTime64(3, 'UTC')}
+    )
+,
+    cells AS (  -- one row per variation, dimension value, and standing of the visitor in the report
+        SELECT
+            c.variation_id                                     AS variation_id,
+            c.dimension                                        AS dimension,
+            c.earlier                                          AS earlier,
+            c.crossover                                        AS crossover,
+            countIf(NOT c.recount)                             AS visitors,
+            countIf(c.first_at >= {shares_since:Int64})      AS visitors_since_shares,
+            countIf(c.first_at >= {recent_from:Int64} AND c.first_at < {recent_to:Int64}) AS visitors_recent,
+            sum(c.views)                                       AS views,
+            countIf(c.goals_reached > 0)                       AS converted_visitors,
+            sum(c.goals_reached)                               AS goals_reached,
+            sum(c.goals_reached * c.goals_reached)             AS goals_reached_squares,
+            sum(toInt128(c.value))                             AS value,
+            sum(toInt256(c.value) * c.value)                   AS value_squares,
+            countIf(c.value != 0)                              AS value_nonzero,
+            countIf(c.value < 0)                               AS value_negative,
+            sum(toInt128(c.value) * toInt128(c.goals_reached)) AS value_times_goals,
+            sum(toInt128(c.profit))                            AS profit,
+            sum(toInt256(c.profit) * c.profit)                 AS profit_squares,
+            countIf(c.profit != 0)                             AS profit_nonzero,
+            countIf(c.profit < 0)                              AS profit_negative,
+            sum(toInt128(c.extra_value))                       AS extra_value,
+            sum(toInt256(c.extra_value) * c.extra_value)       AS extra_value_squares,
+            countIf(c.extra_value != 0)                        AS extra_value_nonzero,
+            countIf(c.extra_value < 0)                         AS extra_value_negative
+        FROM counted AS c
+        GROUP BY variation_id, dimension, earlier, crossover
+    )
+SELECT *
+FROM cells
+ORDER BY variation_id, dimension, earlier, crossover
+)) AS c
+GROUP BY variation_id, dimension, earlier, crossover
+ORDER BY variation_id, dimension, earlier, crossover

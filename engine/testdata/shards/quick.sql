@@ -1,0 +1,112 @@
+-- one row per standing: what the shards found, added up. A visitor's events lie on one shard: no one is there twice
+SELECT
+    c.standing AS standing,
+    groupArrayArray(c.recount)   AS recount,
+    sum(c.visitors)              AS visitors,
+    sum(c.visitors_since_shares) AS visitors_since_shares,
+    sum(c.visitors_recent)       AS visitors_recent,
+    sum(c.views)                 AS views,
+    sum(c.converted_visitors)    AS converted_visitors,
+    sum(c.goals_reached)         AS goals_reached,
+    sum(c.goals_reached_squares) AS goals_reached_squares,
+    sum(c.value)                 AS value,
+    sum(c.value_squares)         AS value_squares,
+    sum(c.value_nonzero)         AS value_nonzero,
+    sum(c.value_negative)        AS value_negative,
+    sum(c.value_times_goals)     AS value_times_goals,
+    sum(c.profit)                AS profit,
+    sum(c.profit_squares)        AS profit_squares,
+    sum(c.profit_nonzero)        AS profit_nonzero,
+    sum(c.profit_negative)       AS profit_negative,
+    sum(c.extra_value)           AS extra_value,
+    sum(c.extra_value_squares)   AS extra_value_squares,
+    sum(c.extra_value_nonzero)   AS extra_value_nonzero,
+    sum(c.extra_value_negative)  AS extra_value_negative
+
+FROM cluster('lift', view(
+-- The same rows as moments.sql, in one pass without lists of events. It cannot tell the visitors apart who need the lists:
+-- those with something that counts before their first view, with a view of an unknown variation, with first views that only
+-- the event id puts in order, or with so many goals that a sum might overflow. It names them in recount, and moments.sql
+-- counts them.
+WITH
+    ranked AS (  -- one row per event: its time and its variation as numbers, and what it is
+        SELECT
+            visitor_id,
+            event,
+            event = 'view'                                                                     AS is_view,
+            (event = 'goal' AND goal_id = {goal_id:Int64}) AS counts,
+            true AS in_time,
+            (event = 'goal' AND goal_id = {goal_id:Int64}) AND in_time AS is_reached,
+            toUInt64(toUnixTimestamp64Milli(time))                                             AS at,
+            transform(variation_id, {variation_ids:Array(Int64)}, {ranks:Array(UInt8)}, 63)    AS rank,
+            at * 64 + rank                                                                     AS place,
+            value                                                                              AS amount,
+            profit                                                                             AS amount_of_profit,
+            extra_value                                                                        AS amount_of_extra
+        FROM `lifthouse`.events_local
+        WHERE website_id = {website_id:Int64}
+            AND subject = {subject:String}
+            AND subject_id = {subject_id:Int64}
+            AND experiment_id = {experiment_id:Int64}
+    ),
+    counted AS (  -- one row per visitor of the report, seen in its window but first exposed before, or to be counted again; the first view is the least in time and variation
+        SELECT
+            visitor_id,
+            minIf(place, is_view)                                     AS first_view,
+            intDiv(first_view, 64)                                    AS first_at,
+            groupBitOrIf(bitShiftLeft(toUInt64(1), rank), is_view)    AS seen,
+            minIf(at, counts)                                         AS first_counted,
+            countIf(is_view AND in_time)                              AS views,
+            countIf(is_reached)                                       AS goals_reached,
+            sumIf(amount, is_reached)                                 AS value,
+            sumIf(amount_of_profit, is_reached)                       AS profit,
+            sumIf(amount_of_extra, is_reached)                        AS extra_value,
+            bitTest(seen, 63)             AS doubtful,
+            doubtful
+                OR first_counted BETWEEN 1 AND first_at - 1
+                OR goals_reached > 900000                             AS recount,
+            toUInt16(
+                bitAnd(first_view, 63) * 8
+                + (bitAnd(seen, seen - 1) != 0) * 2
+                + recount
+            )                                                         AS standing
+        FROM ranked
+        GROUP BY visitor_id
+        HAVING seen != 0
+            AND (
+                recount
+                OR first_at < {to_at:Int64}
+            )
+    ),
+    cells AS (  -- one row per standing; example is a visitor by whom to find the value
+        SELECT
+            c.standing                                         AS standing,
+            groupArrayIf(c.visitor_id, c.recount)              AS recount,
+            countIf(NOT c.recount)                             AS visitors,
+            countIf(c.first_at >= {shares_since:Int64})      AS visitors_since_shares,
+            countIf(c.first_at >= {recent_from:Int64} AND c.first_at < {recent_to:Int64}) AS visitors_recent,
+            sum(c.views)                                       AS views,
+            countIf(c.goals_reached > 0)                       AS converted_visitors,
+            sum(c.goals_reached)                               AS goals_reached,
+            sum(c.goals_reached * c.goals_reached)             AS goals_reached_squares,
+            sum(toInt128(c.value))                             AS value,
+            sum(toInt256(c.value) * c.value)                   AS value_squares,
+            countIf(c.value != 0)                              AS value_nonzero,
+            countIf(c.value < 0)                               AS value_negative,
+            sum(toInt128(c.value) * toInt128(c.goals_reached)) AS value_times_goals,
+            sum(toInt128(c.profit))                            AS profit,
+            sum(toInt256(c.profit) * c.profit)                 AS profit_squares,
+            countIf(c.profit != 0)                             AS profit_nonzero,
+            countIf(c.profit < 0)                              AS profit_negative,
+            sum(toInt128(c.extra_value))                       AS extra_value,
+            sum(toInt256(c.extra_value) * c.extra_value)       AS extra_value_squares,
+            countIf(c.extra_value != 0)                        AS extra_value_nonzero,
+            countIf(c.extra_value < 0)                         AS extra_value_negative
+        FROM counted AS c
+        GROUP BY standing
+    )
+SELECT *
+FROM cells
+)) AS c
+GROUP BY standing
+ORDER BY standing

@@ -1,0 +1,140 @@
+package schema
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// A cluster has the tables of one server in another form. Those that grow with
+// events lie in parts, NAME_local, on the shards, and NAME is a Distributed
+// table over them; a visitor's events lie on one shard, so that what is
+// computed per visitor is computed there. The others are small, and every
+// server has all of them.
+//
+// The texts of statements are the same. What makes or changes tables is
+// rewritten here, on its way to the servers.
+
+// Local is what a part of a sharded table is called on its server.
+func Local(table string) string { return table + "_local" }
+
+// shardedBy are the tables that lie in parts, and what says which. Counters may
+// lie anywhere: they are added up.
+var shardedBy = map[string]string{
+	"events":        "visitor_id",
+	"subject_stats": "cityHash64(website_id, subject_id)",
+}
+
+// sharedSettings are those of the parts of a table that several processes
+// write to, which a single server's table is given when it is shared.
+const sharedSettings = "enable_block_number_column = 1"
+
+// clustered is a connection to a cluster.
+type clustered struct {
+	driver.Conn
+	cluster, database string
+}
+
+// Exec is driver.Conn's.
+func (c clustered) Exec(ctx context.Context, query string, args ...any) error {
+	for _, statement := range OnCluster(c.cluster, query) {
+		if err := c.Conn.Exec(ctx, statement, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Cluster is the cluster behind a connection that Reach made, and the database
+// there; empty: there is none.
+func Cluster(conn driver.Conn) (cluster, database string) {
+	c, _ := conn.(clustered)
+	return c.cluster, c.database
+}
+
+var (
+	createTable = regexp.MustCompile(`(?s)^CREATE TABLE IF NOT EXISTS (\w+)\s*(\(.*\n\))\s*ENGINE = (\w+)(?:\(([^)]*)\))?(.*)$`)
+	createView  = regexp.MustCompile(`(?s)^CREATE MATERIALIZED VIEW IF NOT EXISTS (\w+) TO (\w+) AS(.*)\nFROM (\w+)\n(.*)$`)
+	alterTable  = regexp.MustCompile(`(?s)^ALTER TABLE (\w+)\s+(.*)$`)
+)
+
+// OnCluster returns a statement as a cluster needs it: one that makes or
+// changes tables as one or more statements, any other as it is.
+func OnCluster(cluster, statement string) []string {
+	comment, text := comments(statement)
+	on := " ON CLUSTER " + identifier(cluster)
+	var statements []string
+	if m := createTable.FindStringSubmatch(text); m != nil {
+		statements = create(cluster, on, m[1], m[2], m[3], m[4], strings.TrimSpace(m[5]))
+	} else if m := createView.FindStringSubmatch(text); m != nil {
+		statements = []string{"CREATE MATERIALIZED VIEW IF NOT EXISTS " + m[1] + on + " TO " + Local(m[2]) + " AS" + m[3] + "\nFROM " + Local(m[4]) + "\n" + m[5]}
+	} else if m := alterTable.FindStringSubmatch(text); m != nil && shardedBy[m[1]] != "" {
+		statements = alter(on, m[1], m[2])
+	} else {
+		return []string{statement}
+	}
+	statements[0] = comment + statements[0]
+	return statements
+}
+
+// comments are the lines before the statement proper.
+func comments(statement string) (comment, text string) {
+	text = strings.TrimLeft(statement, "\n")
+	for strings.HasPrefix(text, "--") {
+		line, rest, _ := strings.Cut(text, "\n")
+		comment, text = comment+line+"\n", rest
+	}
+	return comment, text
+}
+
+// replicasPath is where the replicas of a table meet in Keeper. The server
+// fills in {database} and its own {shard} and {replica}.
+const replicasPath = "/clickhouse/lifthouse/{database}/"
+
+func create(cluster, on, table, columns, engine, arguments, rest string) []string {
+	name, path, replica := table, replicasPath+table+"/all", "{shard}-{replica}"
+	key, sharded := shardedBy[table]
+	if sharded {
+		name, path, replica = Local(table), replicasPath+Local(table)+"/{shard}", "{replica}"
+		rest = withSetting(rest, sharedSettings)
+	}
+	if arguments != "" {
+		arguments = ", " + arguments
+	}
+	statements := []string{fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s%s\n%s\nENGINE = Replicated%s(%s, %s%s)\n%s\n",
+		name, on, columns, engine, quoted(path), quoted(replica), arguments, rest)}
+	if sharded {
+		statements = append(statements, distributed(cluster, on, table, key))
+	}
+	return statements
+}
+
+func distributed(cluster, on, table, key string) string {
+	return fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s%s AS %s\nENGINE = Distributed(%s, currentDatabase(), %s, %s)\n",
+		table, on, Local(table), quoted(cluster), quoted(Local(table)), key)
+}
+
+func withSetting(rest, setting string) string {
+	if strings.Contains(rest, "\nSETTINGS ") {
+		return rest + ", " + setting
+	}
+	return rest + "\nSETTINGS " + setting
+}
+
+// alter changes the parts, and of the table over them the columns.
+func alter(on, table, clauses string) []string {
+	statements := []string{"ALTER TABLE " + Local(table) + on + " " + clauses}
+	each := strings.Split(clauses, ",\n")
+	each = slices.DeleteFunc(each, func(clause string) bool {
+		clause = strings.TrimSpace(clause)
+		return !strings.HasPrefix(clause, "ADD COLUMN ") && !strings.HasPrefix(clause, "DROP COLUMN ")
+	})
+	if len(each) > 0 {
+		statements = append(statements, "ALTER TABLE "+table+on+" "+strings.TrimSpace(strings.Join(each, ",\n")))
+	}
+	return statements
+}

@@ -1,0 +1,157 @@
+package schema_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"golang.org/x/sync/errgroup"
+
+	"lifthouse/schema"
+	"lifthouse/schema/schematest"
+)
+
+// clusterForm is all that makes a cluster's tables.
+func clusterForm(t *testing.T) []string {
+	t.Helper()
+	statements, err := schema.Statements()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, statement := range statements {
+		all = append(all, schema.OnCluster("lift-1", statement)...)
+	}
+	return all
+}
+
+// TestAClustersTablesAreAsRecorded, and ClickHouse understands each statement.
+func TestAClustersTablesAreAsRecorded(t *testing.T) {
+	conn := schematest.Empty(t)
+	var got strings.Builder
+	for _, statement := range clusterForm(t) {
+		var formatted string
+		if err := conn.QueryRow(t.Context(), "SELECT formatQuery({q:String})", clickhouse.Named("q", statement)).Scan(&formatted); err != nil {
+			t.Errorf("%v\n%s", err, statement)
+		}
+		if !strings.Contains(formatted, " ON CLUSTER `lift-1`") && !strings.HasPrefix(formatted, "ALTER TABLE catalogue") {
+			t.Errorf("is for one server only:\n%s", formatted)
+		}
+		got.WriteString(formatted + "\n\n")
+	}
+	golden := filepath.Join("testdata", "cluster.sql")
+	if *update {
+		if err := os.WriteFile(golden, []byte(got.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.String() != string(want) {
+		t.Errorf("the statements differ from %s (go test -update writes it):\n%s", golden, got.String())
+	}
+}
+
+var (
+	onCluster   = regexp.MustCompile(" ON CLUSTER `[^`]+`")
+	replicated  = regexp.MustCompile(`Replicated(\w+)\('[^']+', '[^']+'(?:, )?([^)]*)\)`)
+	distributed = regexp.MustCompile(`Distributed\('[^']+', currentDatabase\(\), '(\w+)', [^\n]+\)`)
+)
+
+// TestAClustersTablesAreThoseOfOneServer has one server make them, as far as it
+// can be a cluster: without replicas, and with Merge in place of Distributed.
+func TestAClustersTablesAreThoseOfOneServer(t *testing.T) {
+	one, cluster := schematest.Open(t), schematest.Empty(t)
+	for _, statement := range clusterForm(t) {
+		statement = onCluster.ReplaceAllString(statement, "")
+		statement = replicated.ReplaceAllString(statement, "$1($2)")
+		statement = distributed.ReplaceAllString(statement, "Merge(currentDatabase(), '^$1$$')")
+		if err := cluster.Exec(t.Context(), statement); err != nil {
+			t.Fatalf("%v\n%s", err, statement)
+		}
+	}
+	for _, table := range strings.Fields("events subject_stats catalogue deliveries rejects events_inbox settled migrations") {
+		want := columnsOf(t, one, table)
+		if got := columnsOf(t, cluster, table); got != want || want == "" {
+			t.Errorf("%s is\n%s\nwant\n%s", table, got, want)
+		}
+	}
+	if got, want := columnsOf(t, cluster, schema.Local("events")), columnsOf(t, one, "events"); got != want {
+		t.Errorf("a part of events is\n%s\nwant\n%s", got, want)
+	}
+	if err := cluster.Exec(t.Context(), "INSERT INTO events_local (website_id, event, visitor_id) SELECT 1, 'view', number FROM numbers(3)"); err != nil {
+		t.Fatal(err)
+	}
+	var events, counted uint64
+	if err := cluster.QueryRow(t.Context(), "SELECT (SELECT count() FROM events), (SELECT sum(rows) FROM subject_stats)").Scan(&events, &counted); err != nil || events != 3 || counted != 3 {
+		t.Errorf("%d events, %d counted, %v; want 3", events, counted, err)
+	}
+}
+
+func columnsOf(t *testing.T, conn driver.Conn, table string) string {
+	t.Helper()
+	var columns string
+	if err := conn.QueryRow(t.Context(), "SELECT arrayStringConcat(groupArray(name || ' ' || type || ' ' || comment), '\n') FROM (SELECT * FROM system.columns WHERE database = currentDatabase() AND table = {t:String} ORDER BY position)",
+		clickhouse.Named("t", table)).Scan(&columns); err != nil {
+		t.Fatal(err)
+	}
+	return columns
+}
+
+// TestChangesGoToTheParts and not to the table over them, which has no rows.
+func TestChangesGoToTheParts(t *testing.T) {
+	for statement, want := range map[string]string{
+		"-- why\nALTER TABLE events DELETE\nWHERE x = 1":                 "-- why\nALTER TABLE events_local ON CLUSTER `c` DELETE\nWHERE x = 1",
+		"ALTER TABLE subject_stats DELETE WHERE x = 1":                   "ALTER TABLE subject_stats_local ON CLUSTER `c` DELETE WHERE x = 1",
+		"ALTER TABLE events_inbox DROP PART {p:String}":                  "ALTER TABLE events_inbox DROP PART {p:String}", // its replicas follow
+		"INSERT INTO events SELECT 1":                                    "INSERT INTO events SELECT 1",
+		"ALTER TABLE events ADD COLUMN a Int8,\n    MODIFY ORDER BY (a)": "ALTER TABLE events_local ON CLUSTER `c` ADD COLUMN a Int8,\n    MODIFY ORDER BY (a); ALTER TABLE events ON CLUSTER `c` ADD COLUMN a Int8",
+	} {
+		if got := strings.Join(schema.OnCluster("c", statement), "; "); got != want {
+			t.Errorf("%q becomes %q, want %q", statement, got, want)
+		}
+	}
+}
+
+// TestSeveralProcessesMigrateAtOnce, as those that are started together do.
+func TestSeveralProcessesMigrateAtOnce(t *testing.T) {
+	together, alone := schematest.Empty(t), schematest.Open(t)
+	var group errgroup.Group
+	for range 8 {
+		group.Go(func() error {
+			_, err := schema.Migrate(t.Context(), together)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if pending, err := schema.Pending(t.Context(), together); err != nil || len(pending) > 0 {
+		t.Errorf("pending = %v, %v", pending, err)
+	}
+	for _, table := range strings.Fields("events subject_stats catalogue deliveries rejects events_inbox settled migrations") {
+		if got, want := columnsOf(t, together, table), columnsOf(t, alone, table); got != want {
+			t.Errorf("%s is\n%s\nwant\n%s", table, got, want)
+		}
+	}
+}
+
+// TestAnAddressHasToSayTheForm of the tables: rows would go where nobody looks.
+func TestAnAddressHasToSayTheForm(t *testing.T) {
+	conn := schematest.Open(t)
+	if err := schema.SameForm(t.Context(), conn); err != nil {
+		t.Error(err)
+	}
+	if err := schema.SameForm(t.Context(), schema.Clustered(conn, "c")); err == nil || !strings.Contains(err.Error(), "leave cluster=c out") {
+		t.Errorf("error = %v", err)
+	}
+	if err := schema.SameForm(t.Context(), schema.Clustered(schematest.Empty(t), "c")); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,57 @@
+package schema
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"strings"
+	"text/template"
+)
+
+//go:embed grants.sql
+var grantsText string
+
+var grantsTemplate = template.Must(template.New("grants").Parse(grantsText))
+
+// User is one of ClickHouse.
+type User struct{ Name, Password string }
+
+// Grants are the least that Lifthouse's users need on servers.
+type Grants struct {
+	Database  string
+	Cluster   string // empty: one server
+	Serving   User   // of lifthouse serve, and of every command but migrate
+	Migrating User   // of lifthouse migrate, before a new release serves
+}
+
+// engines are those of our tables.
+var engines = []string{"MergeTree", "ReplacingMergeTree", "AggregatingMergeTree"}
+
+// Statements make the database and the users, each with a comment that says
+// why. They hold no password, but its digest.
+func (g Grants) Statements() ([]string, error) {
+	slots := struct {
+		Database, On, Serving, ServingHash, Migrating, MigratingHash string
+		Engines                                                      []string
+	}{
+		Database: identifier(g.Database), Serving: identifier(g.Serving.Name), Migrating: identifier(g.Migrating.Name),
+		ServingHash: digest(g.Serving.Password), MigratingHash: digest(g.Migrating.Password), Engines: engines,
+	}
+	if g.Cluster != "" {
+		slots.On = " ON CLUSTER " + identifier(g.Cluster)
+		slots.Engines = []string{"Distributed"}
+		for _, engine := range engines {
+			slots.Engines = append(slots.Engines, "Replicated"+engine)
+		}
+	}
+	var text strings.Builder
+	if err := grantsTemplate.Execute(&text, slots); err != nil {
+		return nil, err
+	}
+	return strings.Split(strings.TrimSuffix(strings.TrimSpace(text.String()), ";"), ";\n\n"), nil
+}
+
+func digest(password string) string {
+	sum := sha256.Sum256([]byte(password))
+	return quoted(hex.EncodeToString(sum[:]))
+}

@@ -1,0 +1,228 @@
+CREATE TABLE IF NOT EXISTS migrations ON CLUSTER `lift-1`
+(
+    `name` String,
+    `checksum` String,
+    `applied_at` DateTime64(3, 'UTC') DEFAULT now64(3, 'UTC')
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/lifthouse/{database}/migrations/all', '{shard}-{replica}')
+ORDER BY name
+
+CREATE TABLE IF NOT EXISTS catalogue ON CLUSTER `lift-1`
+(
+    `account_id` Int64 COMMENT 'owner; an account row carries its own id',
+    `kind` LowCardinality(String) COMMENT 'account, token, website, goal, target, campaign or widget',
+    `id` Int64 COMMENT 'unique within account and kind; websites are unique over all accounts',
+    `facet` Enum8('definition' = 1, 'state' = 2),
+    `version` UInt64 COMMENT 'highest stands',
+    `body` String COMMENT 'JSON',
+    `archived` Bool COMMENT 'true hides the resource; its events stay',
+    `changed_at` DateTime64(3, 'UTC') DEFAULT now64(3, 'UTC')
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/lifthouse/{database}/catalogue/all', '{shard}-{replica}', version)
+ORDER BY (account_id, kind, id, facet)
+
+CREATE TABLE IF NOT EXISTS events_local ON CLUSTER `lift-1`
+(
+    `website_id` Int64,
+    `subject` Enum8('none' = 0, 'campaign' = 1, 'widget' = 2),
+    `subject_id` Int64,
+    `experiment_id` Int64 COMMENT 'experiment of a widget; 0: none',
+    `visitor_id` UInt64 COMMENT 'xxHash64 of the visitor as sent',
+    `time` DateTime64(3, 'UTC') CODEC(Delta, ZSTD(1)),
+    `event_id` UInt64 COMMENT 'xxHash64 of the event id as sent; a row is identified by it, the website, the subject and the experiment',
+    `variation_id` Int64 COMMENT '0: control',
+    `event` Enum8('view' = 1, 'click' = 2, 'submit' = 3, 'completion' = 4, 'conversion' = 5, 'contact' = 6, 'goal' = 7),
+    `goal_id` Int64 COMMENT '0 where the event is no goal',
+    `value` Int64 COMMENT 'in 1/10000',
+    `profit` Int64 COMMENT 'in 1/10000',
+    `extra_value` Int64 COMMENT 'in 1/10000',
+    `device` LowCardinality(String),
+    `browser` LowCardinality(String),
+    `os` LowCardinality(String),
+    `country` LowCardinality(String),
+    `region` String CODEC(ZSTD(1)),
+    `city` String CODEC(ZSTD(1)),
+    `channel` LowCardinality(String),
+    `referrer` String CODEC(ZSTD(1)),
+    `utm_source` String CODEC(ZSTD(1)),
+    `utm_medium` String CODEC(ZSTD(1)),
+    `utm_campaign` String CODEC(ZSTD(1)),
+    `utm_content` String CODEC(ZSTD(1)),
+    `utm_term` String CODEC(ZSTD(1)),
+    `first_visit_page` String CODEC(ZSTD(1)),
+    `visitor_type` LowCardinality(String) COMMENT 'new, returning or empty',
+    `ingested_at` DateTime64(3, 'UTC') COMMENT 'server clock at acceptance' CODEC(Delta, ZSTD(1))
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/lifthouse/{database}/events_local/{shard}', '{replica}')
+PARTITION BY toYYYYMM(time)
+ORDER BY (website_id, subject, subject_id, experiment_id, visitor_id, time, event_id)
+SETTINGS index_granularity = 512, enable_block_number_column = 1
+
+CREATE TABLE IF NOT EXISTS events ON CLUSTER `lift-1` AS events_local
+ENGINE = Distributed('lift-1', currentDatabase(), 'events_local', visitor_id)
+
+CREATE TABLE IF NOT EXISTS subject_stats_local ON CLUSTER `lift-1`
+(
+    `website_id` Int64,
+    `subject` Enum8('none' = 0, 'campaign' = 1, 'widget' = 2),
+    `subject_id` Int64,
+    `experiment_id` Int64,
+    `event` Enum8('view' = 1, 'click' = 2, 'submit' = 3, 'completion' = 4, 'conversion' = 5, 'contact' = 6, 'goal' = 7),
+    `goal_id` Int64,
+    `rows` SimpleAggregateFunction(sum, UInt64),
+    `value` SimpleAggregateFunction(sum, Int128) COMMENT 'in 1/10000',
+    `extra_value` SimpleAggregateFunction(sum, Int128) COMMENT 'in 1/10000',
+    `last_ingested` SimpleAggregateFunction(max, DateTime64(3, 'UTC')),
+    `newest_event` SimpleAggregateFunction(max, DateTime64(3, 'UTC'))
+)
+ENGINE = ReplicatedAggregatingMergeTree('/clickhouse/lifthouse/{database}/subject_stats_local/{shard}', '{replica}')
+ORDER BY (website_id, subject, subject_id, experiment_id, event, goal_id)
+SETTINGS enable_block_number_column = 1
+
+CREATE TABLE IF NOT EXISTS subject_stats ON CLUSTER `lift-1` AS subject_stats_local
+ENGINE = Distributed('lift-1', currentDatabase(), 'subject_stats_local', cityHash64(website_id, subject_id))
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS subject_stats_view ON CLUSTER `lift-1` TO subject_stats_local
+AS SELECT
+    website_id,
+    subject,
+    subject_id,
+    experiment_id,
+    event,
+    goal_id,
+    count() AS rows,
+    sum(toInt128(value)) AS value,
+    sum(toInt128(extra_value)) AS extra_value,
+    max(ingested_at) AS last_ingested,
+    max(time) AS newest_event
+FROM events_local
+GROUP BY
+    website_id,
+    subject,
+    subject_id,
+    experiment_id,
+    event,
+    goal_id
+
+CREATE TABLE IF NOT EXISTS deliveries ON CLUSTER `lift-1`
+(
+    `website_id` Int64,
+    `key` String COMMENT 'Idempotency-Key as sent',
+    `digest` FixedString(32) COMMENT 'SHA-256 of the body as sent',
+    `accepted_at` DateTime64(3, 'UTC') COMMENT 'server clock'
+)
+ENGINE = ReplicatedMergeTree('/clickhouse/lifthouse/{database}/deliveries/all', '{shard}-{replica}')
+ORDER BY (website_id, key, accepted_at)
+TTL toDateTime(accepted_at) + toIntervalDay(30)
+
+ALTER TABLE catalogue
+    (ADD COLUMN IF NOT EXISTS `writer` String COMMENT 'process that wrote the row'),
+    (MODIFY ORDER BY (account_id, kind, id, facet, writer))
+
+CREATE TABLE IF NOT EXISTS rejects ON CLUSTER `lift-1`
+(
+    `rejected_at` DateTime64(3, 'UTC') COMMENT 'server clock' CODEC(Delta, ZSTD(1)),
+    `website_id` Int64 COMMENT 'of the token, or as the line says; 0: it does not',
+    `way` Enum8('import' = 1, 'http' = 2, 'inbox' = 3),
+    `file` String COMMENT 'name of the file that was imported',
+    `line` Int64 COMMENT 'number of the line or of the place in an array; 0: the whole body',
+    `reason` String CODEC(ZSTD(1)),
+    `text` String COMMENT 'beginning of the line, without what looks like a secret' CODEC(ZSTD(1))
+)
+ENGINE = ReplicatedMergeTree('/clickhouse/lifthouse/{database}/rejects/all', '{shard}-{replica}')
+ORDER BY (rejected_at, website_id)
+TTL toDateTime(rejected_at) + toIntervalDay(7)
+
+ALTER TABLE events_local ON CLUSTER `lift-1`
+    (ADD INDEX IF NOT EXISTS ingested_at ingested_at TYPE minmax GRANULARITY 1)
+
+ALTER TABLE events_local ON CLUSTER `lift-1`
+    (MATERIALIZE INDEX ingested_at)
+SETTINGS mutations_sync = 0
+
+CREATE TABLE IF NOT EXISTS events_inbox ON CLUSTER `lift-1`
+(
+    `website_id` Int64 COMMENT 'has to be in the catalogue',
+    `event_id` String COMMENT 'as sent; where empty, each row is an event of its own, also one that is inserted twice',
+    `time` DateTime64(3, 'UTC') COMMENT 'of the event',
+    `visitor` String COMMENT 'id of the visitor, any text',
+    `event` String COMMENT 'view, click, submit, completion, conversion, contact or goal',
+    `campaign_id` Nullable(Int64) COMMENT 'what the visitor saw: a campaign',
+    `widget_id` Nullable(Int64) COMMENT 'or a widget; of neither, a goal counts for all that its visitor saw',
+    `experiment_id` Nullable(Int64) COMMENT 'of the widget; not given: none',
+    `variation_id` Nullable(Int64) COMMENT 'that the visitor saw; 0: control',
+    `goal_id` Nullable(Int64) COMMENT 'of an event goal',
+    `value` String COMMENT 'amount with at most 4 decimals; a text, so that none is rounded in silence; numbers are taken too',
+    `profit` String COMMENT 'as value',
+    `extra_value` String COMMENT 'as value',
+    `device` String,
+    `browser` String,
+    `os` String,
+    `country` String COMMENT 'two letters',
+    `region` String,
+    `city` String,
+    `channel` String,
+    `referrer` String,
+    `utm_source` String,
+    `utm_medium` String,
+    `utm_campaign` String,
+    `utm_content` String,
+    `utm_term` String,
+    `first_visit_page` String,
+    `visitor_type` String COMMENT 'new, returning or empty',
+    `row_id` UUID MATERIALIZED generateUUIDv4() COMMENT 'ours: the id of an event without one, the same however often the row is moved'
+)
+ENGINE = ReplicatedMergeTree('/clickhouse/lifthouse/{database}/events_inbox/all', '{shard}-{replica}')
+ORDER BY tuple()
+SETTINGS min_parts_to_merge_at_once = 500, max_parts_to_merge_at_once = 1000, parts_to_delay_insert = 5000, parts_to_throw_insert = 10000
+
+ALTER TABLE events_local ON CLUSTER `lift-1`
+    (ADD COLUMN IF NOT EXISTS `writer` LowCardinality(String) COMMENT 'process that wrote the row; empty where the store has one process'),
+    (MODIFY ORDER BY (website_id, subject, subject_id, experiment_id, visitor_id, time, event_id, writer))
+
+ALTER TABLE events ON CLUSTER `lift-1`
+    (ADD COLUMN IF NOT EXISTS `writer` LowCardinality(String) COMMENT 'process that wrote the row; empty where the store has one process')
+
+CREATE TABLE IF NOT EXISTS settled ON CLUSTER `lift-1`
+(
+    `website_id` Int64,
+    `subject` Enum8('none' = 0, 'campaign' = 1, 'widget' = 2),
+    `subject_id` Int64,
+    `experiment_id` Int64,
+    `generation` UInt64 COMMENT 'rows of different ones are never added up',
+    `facet` LowCardinality(String) COMMENT 'which of the following columns are kept',
+    `event` Enum8('seen' = 0, 'view' = 1, 'click' = 2, 'submit' = 3, 'completion' = 4, 'conversion' = 5, 'contact' = 6, 'goal' = 7),
+    `goal_id` Int64,
+    `device` LowCardinality(String),
+    `country` LowCardinality(String),
+    `channel` LowCardinality(String),
+    `browser` LowCardinality(String),
+    `os` LowCardinality(String),
+    `visitor_type` LowCardinality(String),
+    `referrer` String,
+    `utm_source` String,
+    `utm_medium` String,
+    `utm_campaign` String,
+    `variation_id` Int64 COMMENT 'of the first view',
+    `crossover` UInt8 COMMENT '1: saw more than one variation',
+    `first_day` Date32,
+    `day` Date32,
+    `visitors` SimpleAggregateFunction(sum, Int64),
+    `since_shares` SimpleAggregateFunction(sum, Int64) COMMENT 'of them, first exposed since the shares hold',
+    `events` SimpleAggregateFunction(sum, Int64),
+    `events_squares` SimpleAggregateFunction(sum, Int128),
+    `value` SimpleAggregateFunction(sum, Int256) COMMENT 'sum · 2^128 + sum of squares, in 1/10000, as all amounts',
+    `value_times_goals` SimpleAggregateFunction(sum, Int128),
+    `profit` SimpleAggregateFunction(sum, Int256) COMMENT 'as value',
+    `extra_value` SimpleAggregateFunction(sum, Int256) COMMENT 'as value',
+    `signs` SimpleAggregateFunction(sum, Int256) COMMENT 'visitors whose value is not 0, + 2^40 · below 0, + 2^80 · (the same of profit), + 2^160 · (of extra value)'
+)
+ENGINE = ReplicatedAggregatingMergeTree('/clickhouse/lifthouse/{database}/settled/all', '{shard}-{replica}')
+PARTITION BY (website_id, subject, subject_id, experiment_id, generation)
+PRIMARY KEY (website_id, subject, subject_id, experiment_id, generation, facet, event, goal_id, device, country, channel, browser, os, visitor_type, referrer)
+ORDER BY (website_id, subject, subject_id, experiment_id, generation, facet, event, goal_id, device, country, channel, browser, os, visitor_type, referrer, utm_source, utm_medium, utm_campaign, variation_id, crossover, first_day, day)
+SETTINGS index_granularity = 256
+
+ALTER TABLE settled
+    (MODIFY SETTING min_compress_block_size = 2048, max_compress_block_size = 8192)
+

@@ -23,6 +23,8 @@ type memory struct {
 	failure atomic.Pointer[failure]
 	settled atomic.Pointer[settlements]
 	refused sync.Map // subjects that cannot be settled
+	// followed says whether somebody settles what comes.
+	followed atomic.Bool
 }
 
 // gathered does not change.
@@ -191,7 +193,7 @@ func (e *Engine) RefreshSettled(ctx context.Context) error {
 // unsettled are the subjects that are large enough to be settled, and are not.
 func (e *Engine) unsettled(now *settlements) []Subject {
 	stored := e.memory.last.Load()
-	if stored == nil || e.settle == nil {
+	if stored == nil || !e.memory.followed.Load() {
 		return nil
 	}
 	var some []Subject
@@ -205,6 +207,9 @@ func (e *Engine) unsettled(now *settlements) []Subject {
 	}
 	return some
 }
+
+// Followed notes that somebody settles what comes, so that it can be behind.
+func (e *Engine) Followed() { e.memory.followed.Store(true) }
 
 // Refuse notes a subject that cannot be settled.
 func (e *Engine) Refuse(subject Subject) { e.memory.refused.Store(subject, true) }

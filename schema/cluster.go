@@ -74,6 +74,8 @@ func OnCluster(cluster, statement string) []string {
 		statements = []string{"CREATE MATERIALIZED VIEW IF NOT EXISTS " + m[1] + on + " TO " + Local(m[2]) + " AS" + m[3] + "\nFROM " + Local(m[4]) + "\n" + m[5]}
 	} else if m := alterTable.FindStringSubmatch(text); m != nil && shardedBy[m[1]] != "" {
 		statements = alter(on, m[1], m[2])
+	} else if m != nil && strings.HasPrefix(m[2], "MODIFY SETTING ") { // which replicas do not pass on
+		statements = []string{"ALTER TABLE " + m[1] + on + " " + m[2]}
 	} else {
 		return []string{statement}
 	}

@@ -102,6 +102,7 @@ type due struct {
 // Follow settles at the given interval until the context ends, and lets
 // imports come to their end first.
 func (s *Settler) Follow(ctx context.Context, every time.Duration) {
+	s.engine.Followed()
 	for {
 		began := time.Now()
 		if err := s.round(ctx, s.pours); err != nil && ctx.Err() == nil {

@@ -223,6 +223,6 @@ PRIMARY KEY (website_id, subject, subject_id, experiment_id, generation, facet, 
 ORDER BY (website_id, subject, subject_id, experiment_id, generation, facet, event, goal_id, device, country, channel, browser, os, visitor_type, referrer, utm_source, utm_medium, utm_campaign, variation_id, crossover, first_day, day)
 SETTINGS index_granularity = 256
 
-ALTER TABLE settled
+ALTER TABLE settled ON CLUSTER `lift-1`
     (MODIFY SETTING min_compress_block_size = 2048, max_compress_block_size = 8192)
 

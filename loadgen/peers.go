@@ -80,15 +80,17 @@ type PeersResult struct {
 }
 
 // PeersRow is one computation. The ratios are its cost over that of our report
-// for the same question; 0 where one of them is unknown.
+// for the same question, counted from the events, and in CPU over that from the
+// sums; 0 where one of them is unknown.
 type PeersRow struct {
-	Question    Asked   `json:"question"`
-	Who         string  `json:"who"`
-	Table       string  `json:"table"`
-	Cost        Cost    `json:"cost"`
-	WallRatio   float64 `json:"wallRatio"`
-	CPURatio    float64 `json:"cpuRatio"`
-	MemoryRatio float64 `json:"memoryRatio"`
+	Question     Asked   `json:"question"`
+	Who          string  `json:"who"`
+	Table        string  `json:"table"`
+	Cost         Cost    `json:"cost"`
+	WallRatio    float64 `json:"wallRatio"`
+	CPURatio     float64 `json:"cpuRatio"`
+	MemoryRatio  float64 `json:"memoryRatio"`
+	SettledRatio float64 `json:"settledCpuRatio"`
 }
 
 // Asked is a question. Our report answers with all metrics whatever is asked.
@@ -325,15 +327,19 @@ func (p *peers) compete(ctx context.Context, c *contestant, compare bool) (Cost,
 // rowsOf tells the medians, and their ratios to ours.
 func rowsOf(all []*contestant) []PeersRow {
 	var rows []PeersRow
-	var ours Cost
+	var ours, settled Cost
 	for _, c := range all {
 		cost := medianCost(c.costs)
-		if c.texts == nil && !c.settled {
-			ours = cost
+		switch {
+		case c.settled:
+			settled = cost
+		case c.texts == nil:
+			ours, settled = cost, Cost{}
 		}
 		rows = append(rows, PeersRow{
 			Question: c.question, Who: c.who, Table: tableNames[c.table], Cost: cost,
 			WallRatio: ratio(cost.WallMS, ours.WallMS), CPURatio: ratio(cost.CPUMS, ours.CPUMS), MemoryRatio: ratio(cost.PeakMB, ours.PeakMB),
+			SettledRatio: ratio(cost.CPUMS, settled.CPUMS),
 		})
 	}
 	return rows

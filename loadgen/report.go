@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"fmt"
 	"io"
+	"strings"
 	"text/template"
 )
 
@@ -34,6 +35,7 @@ type StandardResult struct {
 var reportText string
 
 var reportTemplate = template.Must(template.New("report").Option("missingkey=error").Funcs(template.FuncMap{
+	"ours":    func(who string) bool { return strings.HasPrefix(who, "Lifthouse") },
 	"times":   func(ratio float64) string { return unlessZero("%.1f ×", ratio) },
 	"whole":   func(figure float64) string { return unlessZero("%.0f", figure) },
 	"tenth":   func(figure float64) string { return fmt.Sprintf("%.1f", figure) },

@@ -187,10 +187,10 @@ func (p *program) showPeers(r *loadgen.PeersResult) error {
 	table := tabwriter.NewWriter(p.out, 0, 0, 3, ' ', tabwriter.AlignRight)
 	line := func(format string, args ...any) { _, _ = fmt.Fprintf(table, format+"\t\n", args...) }
 	_, _ = fmt.Fprintf(p.out, "campaign %d, %d visitors, %d events, medians of %d rounds; ratios to Lifthouse\n", r.CampaignID, r.Visitors, r.Events, r.Rounds)
-	line("question\twho\tevents\twall ×\tCPU ×\tmemory ×\twall ms\tCPU ms\tpeak MB")
+	line("question\twho\tevents\twall ×\tCPU ×\tmemory ×\tsettled, CPU ×\twall ms\tCPU ms\tpeak MB")
 	for _, row := range r.Rows {
-		line("%s\t%s\t%s\t%s\t%s\t%s\t%.0f\t%.0f\t%s", row.Question, row.Who, row.Table,
-			times(row.WallRatio), times(row.CPURatio), times(row.MemoryRatio), row.Cost.WallMS, row.Cost.CPUMS, megabytes(row.Cost.PeakMB))
+		line("%s\t%s\t%s\t%s\t%s\t%s\t%s\t%.0f\t%.0f\t%s", row.Question, row.Who, row.Table,
+			times(row.WallRatio), times(row.CPURatio), times(row.MemoryRatio), times(row.SettledRatio), row.Cost.WallMS, row.Cost.CPUMS, megabytes(row.Cost.PeakMB))
 	}
 	if err := table.Flush(); err != nil {
 		return err

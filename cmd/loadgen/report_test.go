@@ -19,7 +19,7 @@ func TestReport(t *testing.T) {
 	standard := write("standard.json", `{"scale":0.5,"visitors":10,"events":57,"seconds":2,"eventsPerSecond":28.5}`)
 	peers := write("peers.json", `{"visitors":7,"events":40,"rounds":5,"engine":"26.7","compared":148,"differences":[],"rows":[
 		{"question":"mean value","who":"Lifthouse","table":"as stored","cost":{"wallMs":10,"cpuMs":20,"peakMB":5},"wallRatio":1,"cpuRatio":1,"memoryRatio":1},
-		{"question":"mean value","who":"PostHog","table":"by time","cost":{"wallMs":33,"cpuMs":40,"peakMB":0},"wallRatio":3.3,"cpuRatio":2,"memoryRatio":0}]}`)
+		{"question":"mean value","who":"PostHog","table":"by time","cost":{"wallMs":33,"cpuMs":40,"peakMB":0},"wallRatio":3.3,"cpuRatio":2,"memoryRatio":0,"settledCpuRatio":240}]}`)
 	page := filepath.Join(dir, "B.md")
 	run(t, "report", "--standard", standard, "--peers", peers, "--section", "Over HTTP="+write("bench.txt", "p99 4 ms\n"),
 		"--command", "make benchmarks SCALE=0.5", "--revision", "abc123", "-o", page).wantOK(t)
@@ -29,7 +29,7 @@ func TestReport(t *testing.T) {
 	}
 	at := -1
 	for _, want := range []string{ // in this order: ratios first
-		"`make benchmarks SCALE=0.5`", "abc123", "148 numbers", "| mean value | PostHog | by time | 3.3 × | 2.0 × | – |",
+		"`make benchmarks SCALE=0.5`", "abc123", "148 numbers", "| mean value | PostHog | by time | 3.3 × | 2.0 × | – | 240.0 × |",
 		"| mean value | Lifthouse | as stored | 10 | 20 | 5 |", "57 events of 10 visitors", "## Over HTTP\n\n```\np99 4 ms\n```",
 	} {
 		next := strings.Index(string(text), want)

@@ -52,7 +52,7 @@ func (d *Display) Step(s Step, ladder bool) {
 	if !s.Met {
 		verdict = "misses it: " + s.Why
 	}
-	d.write("%8.4g/s   p50 %7.1f   p99 %7.1f   max %7.1f ms   %s\n", s.Rate, s.All.Latency.P50, s.All.Latency.P99, s.All.Latency.Max, verdict)
+	d.write("%8.4g/s   p50 %7.1f   p95 %7.1f   p99 %7.1f   max %7.1f ms   %s\n", s.Rate, s.All.Latency.P50, s.All.Latency.P95, s.All.Latency.P99, s.All.Latency.Max, verdict)
 }
 
 // End shows what the whole run says.

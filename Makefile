@@ -9,7 +9,7 @@ GOLANGCI_LINT_VERSION := v2.15.0
 # npm ci leaves this file; it is newer than the lock once the library is there.
 ENGINE := node_modules/.package-lock.json
 
-.PHONY: run build engine test test-long race lint assets assets-check format format-check tidy-check vet fuzz bench benchmarks help
+.PHONY: run build engine test test-long race lint assets assets-check format format-check tidy-check vet fuzz bench benchmarks release help
 
 # On a terminal Ctrl-C goes to the demo alone, in a job of its own, so that it ends in its own time and make with it.
 run: build ## build, make the demo store if need be, and serve it
@@ -64,6 +64,9 @@ bench: engine ## benchmarks of statistics, engine and requests
 
 benchmarks: build ## BENCHMARKS.md, from the standard data set times SCALE, on a quiet machine
 	@SCALE=$(SCALE) bash .ci/benchmarks
+
+release: ## dist/: archives for linux and macOS with the engine library, and their checksums; VERSION names it
+	@VERSION=$(VERSION) PLATFORMS="$(PLATFORMS)" bash .ci/release
 
 $(GOBIN)/golangci-lint:
 	@mkdir -p $(GOBIN)

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -60,4 +62,10 @@ func (s *server) limited(token *catalogue.Token, scope catalogue.Scope) *problem
 func (s *server) owned(c *gin.Context) (*catalogue.Owned, int64) {
 	token := c.MustGet(tokenKey).(catalogue.Token)
 	return s.catalogue.Snapshot().Account(token.AccountID), token.WebsiteID
+}
+
+// byToken is the request's context, with its token as who changes something.
+func byToken(c *gin.Context) context.Context {
+	token := c.MustGet(tokenKey).(catalogue.Token) //nolint:forcetypeassert // authenticated sets it
+	return catalogue.By(c.Request.Context(), strings.TrimSpace(fmt.Sprintf("token %d %s", token.ID, token.Name)))
 }

@@ -111,7 +111,7 @@ func (s *server) switchCampaign(active bool) func(*gin.Context) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		live, found, err := s.catalogue.SwitchCampaign(c.Request.Context(), p.owned.ID, p.website, p.id, active)
+		live, found, err := s.catalogue.SwitchCampaign(byToken(c), p.owned.ID, p.website, p.id, active)
 		if err != nil {
 			return nil, changeError(c, err)
 		}

@@ -35,12 +35,14 @@ const noRoute = "none"
 func (s *server) observed(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		started := time.Now()
+		request, span := traced(request)
 		r := &record{route: noRoute}
 		sent := &sentWriter{ResponseWriter: w}
 		s.metrics.inFlight.Inc()
 		defer func() {
 			s.metrics.inFlight.Dec()
 			s.tell(request, r, sent, time.Since(started))
+			endTrace(span, request, r, sent.status)
 		}()
 		handler.ServeHTTP(sent, request.WithContext(context.WithValue(request.Context(), recordKey{}, r)))
 	})

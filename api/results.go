@@ -28,7 +28,9 @@ var resultTypes = []string{typeJSON, typeSQL, typeCSV, typeSVG}
 // results answers one of the operations that ask for a report.
 func (s *server) results(operation engine.Operation) func(*gin.Context) (any, error) {
 	return func(c *gin.Context) (any, error) {
+		_, span := tracer.Start(c.Request.Context(), "parse")
 		request, err := engine.ParseReport(operation, c.Request.URL.RawQuery)
+		span.End()
 		id, err := pathID(c, pathIDName, err)
 		if operation == engine.ExperimentResults {
 			request.ExperimentID, err = pathID(c, experimentIDName, err)
@@ -143,6 +145,8 @@ func (s *server) render(ctx context.Context, q *question) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	_, span := tracer.Start(ctx, "encode")
+	defer span.End()
 	switch q.kind {
 	case typeCSV:
 		return report.CSV()

@@ -154,7 +154,7 @@ func (s *server) switchWidget(active bool) func(*gin.Context) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		live, found, err := s.catalogue.SwitchWidget(c.Request.Context(), p.owned.ID, p.website, p.id, active)
+		live, found, err := s.catalogue.SwitchWidget(byToken(c), p.owned.ID, p.website, p.id, active)
 		if err != nil {
 			return nil, changeError(c, err)
 		}

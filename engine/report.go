@@ -85,7 +85,9 @@ func (p *Plan) fromEvents(ctx context.Context, from *store) (*Results, error) {
 	if err != nil {
 		return nil, err
 	}
+	_, span := tracer.Start(ctx, "stats")
 	results := newResults(p, rows, rows)
+	span.End()
 	results.Series = points
 	return results, nil
 }
@@ -139,8 +141,10 @@ func (e *Engine) SharesSince(of Subject) (time.Time, bool) {
 
 // plan settles what a request means, with what only the store can tell: how fresh
 // its data are, and which values are outliers.
-func (e *Engine) plan(ctx context.Context, r Request) (*Plan, error) {
-	plan, err := NewPlan(r, e.catalogue.Snapshot().Account(r.AccountID))
+func (e *Engine) plan(ctx context.Context, r Request) (plan *Plan, err error) {
+	ctx, span := tracer.Start(ctx, "plan")
+	defer func() { endSpan(span, err) }()
+	plan, err = NewPlan(r, e.catalogue.Snapshot().Account(r.AccountID))
 	if err != nil {
 		return nil, err
 	}

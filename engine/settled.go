@@ -142,7 +142,9 @@ func (p *Plan) settled(ctx context.Context, from *store, state settledState) (*s
 
 // results makes the body.
 func (a *settledAnswer) results(ctx context.Context, p *Plan, from *store) (*Results, error) {
+	_, span := tracer.Start(ctx, "stats")
 	results := newResults(p, a.cells, a.whole)
+	span.End()
 	var err error
 	if p.Interval != "" {
 		results.Series, err = p.points(ctx, from, a.steps)

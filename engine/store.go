@@ -150,7 +150,9 @@ type store struct {
 // each runs the query and calls scan for each row of its answer.
 func (s *store) each(ctx context.Context, q *Query, scan func(driver.Rows) error) error {
 	started := time.Now()
+	ctx, span := querySpan(ctx, q)
 	err := s.scanned(ctx, q, scan)
+	endSpan(span, err)
 	if s.observe != nil {
 		s.observe(time.Since(started), err)
 	}

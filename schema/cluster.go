@@ -58,7 +58,7 @@ func Cluster(conn driver.Conn) (cluster, database string) {
 
 var (
 	createTable = regexp.MustCompile(`(?s)^CREATE TABLE IF NOT EXISTS (\w+)\s*(\(.*\n\))\s*ENGINE = (\w+)(?:\(([^)]*)\))?(.*)$`)
-	createView  = regexp.MustCompile(`(?s)^CREATE MATERIALIZED VIEW IF NOT EXISTS (\w+) TO (\w+) AS(.*)\nFROM (\w+)\n(.*)$`)
+	createView  = regexp.MustCompile(`(?s)^CREATE MATERIALIZED VIEW IF NOT EXISTS (\w+) TO (\w+) AS(.*)\nFROM (\w+)(\n.*)?$`)
 	alterTable  = regexp.MustCompile(`(?s)^ALTER TABLE (\w+)\s+(.*)$`)
 )
 
@@ -71,7 +71,7 @@ func OnCluster(cluster, statement string) []string {
 	if m := createTable.FindStringSubmatch(text); m != nil {
 		statements = create(cluster, on, m[1], m[2], m[3], m[4], strings.TrimSpace(m[5]))
 	} else if m := createView.FindStringSubmatch(text); m != nil {
-		statements = []string{"CREATE MATERIALIZED VIEW IF NOT EXISTS " + m[1] + on + " TO " + Local(m[2]) + " AS" + m[3] + "\nFROM " + Local(m[4]) + "\n" + m[5]}
+		statements = []string{"CREATE MATERIALIZED VIEW IF NOT EXISTS " + m[1] + on + " TO " + part(m[2]) + " AS" + m[3] + "\nFROM " + part(m[4]) + m[5]}
 	} else if m := alterTable.FindStringSubmatch(text); m != nil && shardedBy[m[1]] != "" {
 		statements = alter(on, m[1], m[2])
 	} else if m != nil && strings.HasPrefix(m[2], "MODIFY SETTING ") { // which replicas do not pass on
@@ -81,6 +81,14 @@ func OnCluster(cluster, statement string) []string {
 	}
 	statements[0] = comment + statements[0]
 	return statements
+}
+
+// part is the table that a server has of its own of one that may be sharded.
+func part(table string) string {
+	if shardedBy[table] == "" {
+		return table
+	}
+	return Local(table)
 }
 
 // comments are the lines before the statement proper.

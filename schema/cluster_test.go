@@ -76,7 +76,7 @@ func TestAClustersTablesAreThoseOfOneServer(t *testing.T) {
 			t.Fatalf("%v\n%s", err, statement)
 		}
 	}
-	for _, table := range strings.Fields("events subject_stats catalogue deliveries rejects events_inbox settled migrations") {
+	for _, table := range strings.Fields("events subject_stats catalogue audit deliveries rejects events_inbox settled migrations") {
 		want := columnsOf(t, one, table)
 		if got := columnsOf(t, cluster, table); got != want || want == "" {
 			t.Errorf("%s is\n%s\nwant\n%s", table, got, want)
@@ -135,7 +135,7 @@ func TestSeveralProcessesMigrateAtOnce(t *testing.T) {
 	if pending, err := schema.Pending(t.Context(), together); err != nil || len(pending) > 0 {
 		t.Errorf("pending = %v, %v", pending, err)
 	}
-	for _, table := range strings.Fields("events subject_stats catalogue deliveries rejects events_inbox settled migrations") {
+	for _, table := range strings.Fields("events subject_stats catalogue audit deliveries rejects events_inbox settled migrations") {
 		if got, want := columnsOf(t, together, table), columnsOf(t, alone, table); got != want {
 			t.Errorf("%s is\n%s\nwant\n%s", table, got, want)
 		}

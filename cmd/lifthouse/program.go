@@ -13,6 +13,7 @@ import (
 
 	"lifthouse/engine"
 	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
 )
 
 // Exit codes: what a script can tell apart.
@@ -112,8 +113,11 @@ func (p *program) command() *cobra.Command {
 			}
 			return nil
 		},
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return p.configure(cmd) },
-		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			cmd.SetContext(catalogue.By(cmd.Context(), strings.TrimSpace(cmd.CommandPath()+" "+p.getenv("USER"))))
+			return p.configure(cmd)
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	address := p.getenv("LIFTHOUSE_STORE")
@@ -128,7 +132,10 @@ func (p *program) command() *cobra.Command {
 	p.limits = engine.DefaultLimits
 	root.PersistentFlags().DurationVar(&p.limits.Time, "query-timeout", p.limits.Time, "most time that one query of a report may take; 0: no limit")
 	root.PersistentFlags().Int64Var(&p.limits.Memory, "query-memory", p.limits.Memory, "most memory that one query of a report may take, in bytes; from half of it on it goes to disk; 0: no limit")
-	root.AddCommand(p.serveCommand(), p.checkCommand(), p.demoCommand(), p.importCommand(), p.eventsCommand(), p.forgetCommand(), p.retainCommand(), p.backupCommand(), p.restoreCommand(), p.applyCommand(), p.exportCommand(), p.tokenCommand(), p.migrateCommand(), p.grantsCommand(), p.readyCommand(), p.settleCommand(), p.reportCommand(), p.compareCommand())
+	root.AddCommand(
+		p.serveCommand(), p.checkCommand(), p.demoCommand(), p.importCommand(), p.eventsCommand(), p.forgetCommand(), p.retainCommand(),
+		p.backupCommand(), p.restoreCommand(), p.applyCommand(), p.exportCommand(), p.tokenCommand(), p.auditCommand(), p.migrateCommand(),
+		p.grantsCommand(), p.readyCommand(), p.settleCommand(), p.reportCommand(), p.compareCommand())
 	return root
 }
 

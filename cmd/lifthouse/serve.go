@@ -61,6 +61,11 @@ before the file. 'lifthouse check' says what holds, and whether it will do.`
 func (p *program) serve(ctx context.Context, s *store, ready func(*store, string)) error {
 	slog.SetDefault(p.serving.logger(p.err))
 	p.logSettings(ctx)
+	endTraces, err := p.trace(ctx)
+	if err != nil {
+		return err
+	}
+	defer endTraces()
 	certificate, err := p.certificate()
 	if err != nil {
 		return err

@@ -2,8 +2,15 @@ package main
 
 import "runtime/debug"
 
-// version is the module's, or the commit the program was built from.
+// release is its name, where make release stamped one.
+var release string
+
+// version is the release's, the module's, or the commit the program was built
+// from.
 func version() string {
+	if release != "" {
+		return release
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"

@@ -11,6 +11,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"lifthouse/cmd/opened"
@@ -277,6 +278,17 @@ func (p *program) withStore(ctx context.Context, address string, work func(*open
 		return err
 	}
 	return errors.Join(work(store), store.Close())
+}
+
+// serving does the work on a store as a server has it: it remembers what is
+// stored of each subject, and looks each second.
+func serving(ctx context.Context, s *opened.Store, work func() error) error {
+	following, stop := context.WithCancel(ctx)
+	var background sync.WaitGroup
+	background.Go(func() { s.Engine.FollowVersions(following, time.Second) })
+	defer background.Wait()
+	defer stop()
+	return work()
 }
 
 func (p *program) tellTruth(g *generation, s *loadgen.Scenario) error {

@@ -82,8 +82,11 @@ func (p *program) growth(ctx context.Context, s *opened.Store, scale float64, to
 	if err != nil {
 		return err
 	}
-	measured, err := loadgen.MeasureGrowth(ctx, visitors, campaigns, asker.questions())
-	if err != nil {
+	var measured *loadgen.Growth
+	if err := serving(ctx, s, func() (err error) {
+		measured, err = loadgen.MeasureGrowth(ctx, visitors, campaigns, asker.questions())
+		return err
+	}); err != nil {
 		return err
 	}
 	if toFile != "" {

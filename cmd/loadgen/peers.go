@@ -83,8 +83,11 @@ func (p *program) peers(ctx context.Context, s *opened.Store, id int64, rounds i
 	if settled {
 		options.Settled = ourReport(s.Engine.Report, account, id)
 	}
-	result, err := loadgen.Peers(ctx, options)
-	if err != nil {
+	var result *loadgen.PeersResult
+	if err := serving(ctx, s, func() (err error) {
+		result, err = loadgen.Peers(ctx, options)
+		return err
+	}); err != nil {
 		return err
 	}
 	if toFile != "" {

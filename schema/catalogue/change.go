@@ -115,7 +115,7 @@ func (c *Catalogue) change(ctx context.Context, of *resource, compute func(stand
 			return c.Refresh(ctx)
 		}
 		for i := range rows {
-			rows[i].Writer = c.writer
+			rows[i].Writer, rows[i].By = c.writer, authorOf(ctx)
 		}
 		if attempt == 0 {
 			var cancel context.CancelFunc

@@ -41,6 +41,7 @@ type row struct {
 	Version  uint64 `ch:"version"`
 	Body     string `ch:"body"`
 	Archived bool   `ch:"archived"`
+	By       string `ch:"changed_by"` // of rows to be written
 }
 
 // says compares what two rows of one key say.
@@ -115,13 +116,13 @@ func insertRows(ctx context.Context, conn driver.Conn, rows []row) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	batch, err := conn.PrepareBatch(ctx, "INSERT INTO catalogue (account_id, kind, id, facet, writer, version, body, archived)")
+	batch, err := conn.PrepareBatch(ctx, "INSERT INTO catalogue (account_id, kind, id, facet, writer, version, body, archived, changed_by)")
 	if err != nil {
 		return fmt.Errorf("write catalogue: %w", err)
 	}
 	defer func() { _ = batch.Close() }()
 	for _, r := range rows {
-		if err := batch.Append(r.AccountID, string(r.Kind), r.ID, string(r.Facet), r.Writer, r.Version, r.Body, r.Archived); err != nil {
+		if err := batch.Append(r.AccountID, string(r.Kind), r.ID, string(r.Facet), r.Writer, r.Version, r.Body, r.Archived, r.By); err != nil {
 			return fmt.Errorf("write catalogue: %w", err)
 		}
 	}

@@ -226,3 +226,34 @@ SETTINGS index_granularity = 256
 ALTER TABLE settled ON CLUSTER `lift-1`
     (MODIFY SETTING min_compress_block_size = 2048, max_compress_block_size = 8192)
 
+ALTER TABLE catalogue
+    (ADD COLUMN IF NOT EXISTS `changed_by` String COMMENT 'token or command')
+
+CREATE TABLE IF NOT EXISTS audit ON CLUSTER `lift-1`
+(
+    `account_id` Int64,
+    `changed_at` DateTime64(3, 'UTC'),
+    `changed_by` String COMMENT 'token or command',
+    `kind` LowCardinality(String),
+    `id` Int64,
+    `facet` Enum8('definition' = 1, 'state' = 2),
+    `version` UInt64,
+    `archived` Bool COMMENT 'of a token: revoked',
+    `body` String COMMENT 'JSON, after the change'
+)
+ENGINE = ReplicatedMergeTree('/clickhouse/lifthouse/{database}/audit/all', '{shard}-{replica}')
+ORDER BY (account_id, changed_at, kind, id, facet, version)
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS audit_view ON CLUSTER `lift-1` TO audit
+AS SELECT
+    account_id,
+    changed_at,
+    changed_by,
+    kind,
+    id,
+    facet,
+    version,
+    archived,
+    body
+FROM catalogue
+

@@ -1,3 +1,23 @@
+CREATE TABLE audit (`account_id` Int64,
+  `changed_at` DateTime64(3, 'UTC'),
+  `changed_by` String COMMENT 'token or command',
+  `kind` LowCardinality(String),
+  `id` Int64,
+  `facet` Enum8('definition' = 1, 'state' = 2),
+  `version` UInt64,
+  `archived` Bool COMMENT 'of a token: revoked',
+  `body` String COMMENT 'JSON, after the change') ENGINE = MergeTree ORDER BY (account_id, changed_at, kind, id, facet, version) SETTINGS index_granularity = 8192
+
+CREATE MATERIALIZED VIEW audit_view TO audit (`account_id` Int64,
+  `changed_at` DateTime64(3, 'UTC'),
+  `changed_by` String,
+  `kind` LowCardinality(String),
+  `id` Int64,
+  `facet` Enum8('definition' = 1, 'state' = 2),
+  `version` UInt64,
+  `archived` Bool,
+  `body` String) AS SELECT account_id, changed_at, changed_by, kind, id, facet, version, archived, body FROM catalogue
+
 CREATE TABLE catalogue (`account_id` Int64 COMMENT 'owner; an account row carries its own id',
   `kind` LowCardinality(String) COMMENT 'account, token, website, goal, target, campaign or widget',
   `id` Int64 COMMENT 'unique within account and kind; websites are unique over all accounts',
@@ -6,7 +26,8 @@ CREATE TABLE catalogue (`account_id` Int64 COMMENT 'owner; an account row carrie
   `body` String COMMENT 'JSON',
   `archived` Bool COMMENT 'true hides the resource; its events stay',
   `changed_at` DateTime64(3, 'UTC') DEFAULT now64(3, 'UTC'),
-  `writer` String COMMENT 'process that wrote the row') ENGINE = ReplacingMergeTree(version) PRIMARY KEY (account_id, kind, id, facet) ORDER BY (account_id, kind, id, facet, writer) SETTINGS index_granularity = 8192
+  `writer` String COMMENT 'process that wrote the row',
+  `changed_by` String COMMENT 'token or command') ENGINE = ReplacingMergeTree(version) PRIMARY KEY (account_id, kind, id, facet) ORDER BY (account_id, kind, id, facet, writer) SETTINGS index_granularity = 8192
 
 CREATE TABLE deliveries (`website_id` Int64,
   `key` String COMMENT 'Idempotency-Key as sent',

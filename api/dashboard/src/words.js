@@ -25,7 +25,7 @@ export const verdicts = {
 export const conclusions = {
   winner: "Winner",
   loser: "Loser",
-  inconclusive: "No verdict",
+  inconclusive: "No decision yet",
   insufficientData: "Not enough data",
   invalid: "Cannot be trusted",
 };

@@ -1,0 +1,125 @@
+package api_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+)
+
+var (
+	selector  = regexp.MustCompile(`([a-z_]+)\{([^}]*)\}`)
+	labelName = regexp.MustCompile(`([a-z_]+)=`)
+	byLabels  = regexp.MustCompile(`by \(([^)]*)\)`)
+)
+
+// The dashboard and the alerts ask for metrics and labels that there are.
+func TestMonitoringAsksForWhatThereIs(t *testing.T) {
+	s := newServer(t)
+	s.send(http.MethodGet, "/v1/campaigns/12/results", http.NoBody, s.withToken()...)
+	declared, err := os.ReadFile("metrics.go") // those of labels that were not met show nowhere else
+	if err != nil {
+		t.Fatal(err)
+	}
+	metrics := s.metrics()
+	isMetric := func(name string) bool {
+		return strings.Contains(string(declared), `Name: "`+name+`"`) || strings.Contains(metrics, "# TYPE "+name+" ")
+	}
+	isLabel := func(label string) bool {
+		return label == "job" || label == "le" || strings.Contains(string(declared), `"`+label+`"`)
+	}
+	for _, expression := range append(dashboardExpressions(t), alertExpressions(t)...) {
+		found := selector.FindAllStringSubmatch(expression, -1)
+		if len(found) == 0 {
+			t.Errorf("%s names no metric", expression)
+		}
+		for _, m := range found {
+			name := strings.TrimSuffix(strings.TrimSuffix(m[1], "_bucket"), "_count")
+			if m[1] == "up" {
+				continue // Prometheus' own
+			}
+			if !isMetric(name) {
+				t.Errorf("there is no metric %s, which %s asks for", name, expression)
+			}
+			for _, label := range labelName.FindAllStringSubmatch(m[2], -1) {
+				if !isLabel(label[1]) {
+					t.Errorf("no metric has the label %s, which %s asks for", label[1], expression)
+				}
+			}
+		}
+		for _, m := range byLabels.FindAllStringSubmatch(expression, -1) {
+			for label := range strings.SplitSeq(m[1], ", ") {
+				if !isLabel(label) {
+					t.Errorf("no metric has the label %s, which %s groups by", label, expression)
+				}
+			}
+		}
+	}
+}
+
+func dashboardExpressions(t *testing.T) []string {
+	t.Helper()
+	text, err := os.ReadFile("monitoring/grafana.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dashboard struct {
+		Panels []struct {
+			Title, Description string
+			Targets            []struct{ Expr string }
+		}
+	}
+	if err := json.Unmarshal(text, &dashboard); err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, panel := range dashboard.Panels {
+		if panel.Title == "" || panel.Description == "" {
+			t.Errorf("a panel says not what it shows: %+v", panel)
+		}
+		for _, target := range panel.Targets {
+			all = append(all, target.Expr)
+		}
+	}
+	if len(all) < 12 {
+		t.Errorf("%d expressions, want at least 12", len(all))
+	}
+	return all
+}
+
+func alertExpressions(t *testing.T) []string {
+	t.Helper()
+	text, err := os.ReadFile("monitoring/alerts.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Groups []struct {
+			Rules []struct {
+				Alert       string
+				Expr        string
+				Annotations struct{ Summary, Description string }
+			}
+		}
+	}
+	if err := yaml.Unmarshal(text, &file); err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, group := range file.Groups {
+		for _, rule := range group.Rules {
+			if rule.Alert == "" || rule.Annotations.Summary == "" || rule.Annotations.Description == "" {
+				t.Errorf("an alert says not what to do: %+v", rule)
+			}
+			all = append(all, rule.Expr)
+		}
+	}
+	if len(all) < 5 {
+		t.Errorf("%d alerts, want at least 5", len(all))
+	}
+	return all
+}

@@ -1,0 +1,41 @@
+package api
+
+import (
+	"net/http"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// tracer makes the spans of requests, which go nowhere unless the program says
+// where.
+var tracer = otel.Tracer("lifthouse/api")
+
+// traced begins the span of a request, as part of the client's trace if it
+// sends one (W3C Trace Context).
+func traced(request *http.Request) (*http.Request, trace.Span) {
+	ctx := propagation.TraceContext{}.Extract(request.Context(), propagation.HeaderCarrier(request.Header))
+	ctx, span := tracer.Start(ctx, "request", trace.WithSpanKind(trace.SpanKindServer))
+	return request.WithContext(ctx), span
+}
+
+// endTrace names the span by the route's template and ends it: neither the path
+// nor the query is in it.
+func endTrace(span trace.Span, request *http.Request, r *record, status int) {
+	if status == 0 {
+		status = http.StatusOK
+	}
+	method := knownMethod(request.Method)
+	span.SetName(method + " " + r.route)
+	span.SetAttributes(
+		attribute.String("http.request.method", method), attribute.String("http.route", r.route),
+		attribute.Int("http.response.status_code", status), attribute.String("lifthouse.request_id", r.requestID),
+		attribute.Int64("lifthouse.account", r.token.AccountID))
+	if status >= http.StatusInternalServerError {
+		span.SetStatus(codes.Error, http.StatusText(status))
+	}
+	span.End()
+}

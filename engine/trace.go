@@ -1,0 +1,40 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+
+	"go.opentelemetry.io/otel"
+	kv "go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// tracer makes the spans of a report: plan, query for each statement, stats.
+// They go nowhere unless the program says where.
+var tracer = otel.Tracer("lifthouse/engine")
+
+// querySpan begins the span of a statement. What the store logs of it has the
+// span's ids as its query id. The statement has no values, which are bound.
+func querySpan(ctx context.Context, q *Query) (context.Context, trace.Span) {
+	ctx, span := tracer.Start(ctx, "query", trace.WithSpanKind(trace.SpanKindClient))
+	if !span.IsRecording() {
+		return ctx, span
+	}
+	id := span.SpanContext().TraceID().String() + "-" + span.SpanContext().SpanID().String()
+	span.SetAttributes(
+		kv.String("db.system.name", "clickhouse"),
+		kv.String("db.query.text", q.SQL),
+		kv.String("db.clickhouse.query_id", id))
+	return clickhouse.Context(ctx, clickhouse.WithQueryID(id)), span
+}
+
+// endSpan ends a span, which failed if there is an error.
+func endSpan(span trace.Span, err error) {
+	if err != nil {
+		span.RecordError(err)
+		span.SetStatus(codes.Error, err.Error())
+	}
+	span.End()
+}

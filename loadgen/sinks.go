@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"lifthouse/schema"
 	"lifthouse/schema/ingest"
@@ -189,4 +190,26 @@ func storeRows(events []Event) []schema.Event {
 // Merge merges the parts of the events, as the store does on its own in time.
 func Merge(ctx context.Context, conn driver.Conn) error {
 	return conn.Exec(ctx, "OPTIMIZE TABLE events FINAL SETTINGS optimize_skip_merged_partitions = 1")
+}
+
+// Calm returns when the store merges nothing more, which costs what is measured
+// meanwhile.
+func Calm(ctx context.Context, conn driver.Conn) error {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for calm := 0; calm < 3; {
+		var merges uint64
+		if err := conn.QueryRow(ctx, "SELECT count() FROM system.merges").Scan(&merges); err != nil {
+			return err
+		}
+		if calm++; merges > 0 {
+			calm = 0
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+	return nil
 }

@@ -66,7 +66,7 @@ func (p *program) benchCommand() *cobra.Command {
 // bench runs the load and shows it. What was measured is written even if it is
 // no success, or was interrupted.
 func (p *program) bench(ctx context.Context, o bench.Options, jsonFile, reportFile string) error {
-	display := &bench.Display{To: p.out, Terminal: isTerminal(p.out)}
+	display := &bench.Display{To: p.out, Progress: p.err, Terminal: isTerminal(p.out)}
 	o.Show, o.ShowEvery = display.Live, display.Every()
 	o.Done = func(s bench.Step) { display.Step(s, o.Ladder) }
 	result, err := bench.Run(ctx, o)

@@ -76,6 +76,9 @@ func (p *program) growth(ctx context.Context, s *opened.Store, scale float64, to
 	if _, err := p.settled(ctx, s, engine.Subject{}); err != nil {
 		return err
 	}
+	if err := loadgen.Calm(ctx, s.Conn); err != nil {
+		return err
+	}
 	asker := &asker{engine: s.Engine, snapshot: s.Catalogue.Snapshot(), account: account}
 	s.Engine.ObservePath(func(path string) { asker.path = path })
 	visitors, err := asker.visitors(ctx, campaigns)

@@ -83,6 +83,9 @@ func (p *program) peers(ctx context.Context, s *opened.Store, id int64, rounds i
 	if settled {
 		options.Settled = ourReport(s.Engine.Report, account, id)
 	}
+	if err := loadgen.Calm(ctx, s.Conn); err != nil {
+		return err
+	}
 	var result *loadgen.PeersResult
 	if err := serving(ctx, s, func() (err error) {
 		result, err = loadgen.Peers(ctx, options)

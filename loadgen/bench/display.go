@@ -13,6 +13,7 @@ import (
 // on a terminal, and elsewhere a line now and then.
 type Display struct {
 	To       io.Writer
+	Progress io.Writer // of what goes on, where To is no terminal; nil: To as well
 	Terminal bool
 
 	drawn int // lines of the table that stands
@@ -31,7 +32,11 @@ func (d *Display) Live(l Live) {
 	head := fmt.Sprintf("%s at %.4g/s, %s of %s", l.Phase, l.Rate, l.Elapsed.Round(time.Second), l.Of)
 	if !d.Terminal {
 		f := &l.All
-		d.write("%s: %d answered, p50 %.1f ms, p99 %.1f ms, %d failed or not sent\n", head, f.Answered, f.Latency.P50, f.Latency.P99, failures(f))
+		to := d.To
+		if d.Progress != nil {
+			to = d.Progress
+		}
+		_, _ = fmt.Fprintf(to, "%s: %d answered, p50 %.1f ms, p99 %.1f ms, %d failed or not sent\n", head, f.Answered, f.Latency.P50, f.Latency.P99, failures(f))
 		return
 	}
 	d.erase()

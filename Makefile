@@ -5,11 +5,12 @@
 GOBIN := $(CURDIR)/bin
 
 GOLANGCI_LINT_VERSION := v2.15.0
+GOVULNCHECK_VERSION := v1.8.0
 
 # npm ci leaves this file; it is newer than the lock once the library is there.
 ENGINE := node_modules/.package-lock.json
 
-.PHONY: run build engine test test-long race lint assets assets-check format format-check tidy-check vet fuzz bench benchmarks release help
+.PHONY: run build engine test test-long race lint assets assets-check format format-check tidy-check vet vulnerabilities fuzz bench benchmarks release help
 
 # On a terminal Ctrl-C goes to the demo alone, in a job of its own, so that it ends in its own time and make with it.
 run: build ## build, make the demo store if need be, and serve it
@@ -53,6 +54,9 @@ format: $(GOBIN)/golangci-lint ## format in place
 format-check: $(GOBIN)/golangci-lint
 	$(GOBIN)/golangci-lint fmt --diff ./...
 
+vulnerabilities: engine $(GOBIN)/govulncheck ## known ones in what the programs use, where the databases can be reached
+	@bash .ci/vulnerabilities $(GOBIN)/govulncheck
+
 tidy-check: ## go.mod and go.sum say what the code needs
 	go mod tidy -diff
 
@@ -71,6 +75,10 @@ release: ## dist/: archives for linux and macOS with the engine library, and the
 $(GOBIN)/golangci-lint:
 	@mkdir -p $(GOBIN)
 	GOBIN=$(GOBIN) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
+
+$(GOBIN)/govulncheck:
+	@mkdir -p $(GOBIN)
+	GOBIN=$(GOBIN) go install golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION)
 
 help: ## this
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 16

@@ -24,9 +24,6 @@ func Statements() ([]string, error) {
 	return statements, err
 }
 
-// SameForm is what Connect looks at first.
-var SameForm = sameForm
-
 // Clustered is a connection as to a cluster.
 func Clustered(conn driver.Conn, cluster string) driver.Conn {
 	return clustered{conn, cluster, "default"}

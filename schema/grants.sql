@@ -15,6 +15,8 @@ GRANT{{.On}} SELECT ON system.tables TO {{.Serving}};
 
 GRANT{{.On}} SELECT ON system.parts TO {{.Serving}};
 
+GRANT{{.On}} SELECT ON system.disks TO {{.Serving}};
+
 -- Who migrates makes and changes tables too. It stays: the view that counts events inserts in its name.
 CREATE USER IF NOT EXISTS {{.Migrating}}{{.On}} DEFAULT DATABASE {{.Database}};
 

@@ -8,8 +8,11 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-//go:embed repair_stats.sql
-var repairStats string
+//go:embed wrong_counters.sql
+var wrongCounters string
+
+// repairStats adds to the counters what makes them right.
+var repairStats = "INSERT INTO subject_stats\n    (website_id, subject, subject_id, experiment_id, event, goal_id, rows, value, extra_value, last_ingested, newest_event)\n" + wrongCounters
 
 const statsDigest = `
 SELECT toUInt64(sum(cityHash64(*)))

@@ -42,7 +42,7 @@ func Connect(ctx context.Context, home Home) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := sameForm(ctx, conn); err != nil {
+	if err := SameForm(ctx, conn); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
 	if _, err := Migrate(ctx, conn); err != nil {
@@ -51,9 +51,9 @@ func Connect(ctx context.Context, home Home) (driver.Conn, error) {
 	return conn, nil
 }
 
-// sameForm refuses a store whose tables are in the other form than its address
+// SameForm refuses a store whose tables are in the other form than its address
 // says.
-func sameForm(ctx context.Context, conn driver.Conn) error {
+func SameForm(ctx context.Context, conn driver.Conn) error {
 	var of []struct {
 		Engine string `ch:"engine"`
 	}

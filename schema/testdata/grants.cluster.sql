@@ -15,6 +15,8 @@ GRANT ON CLUSTER `lift` SELECT ON system.tables TO `o\`dd`;
 
 GRANT ON CLUSTER `lift` SELECT ON system.parts TO `o\`dd`;
 
+GRANT ON CLUSTER `lift` SELECT ON system.disks TO `o\`dd`;
+
 -- Who migrates makes and changes tables too. It stays: the view that counts events inserts in its name.
 CREATE USER IF NOT EXISTS `migrating` ON CLUSTER `lift` DEFAULT DATABASE `lifthouse`;
 

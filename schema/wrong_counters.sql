@@ -1,7 +1,5 @@
--- Adds to subject_stats what it lacks, or has too much, against events.
+-- What subject_stats lacks, or has too much, against events: one row a counter that is wrong.
 -- rows is a UInt64 that wraps: adding 2^64 - n takes n away.
-INSERT INTO subject_stats
-    (website_id, subject, subject_id, experiment_id, event, goal_id, rows, value, extra_value, last_ingested, newest_event)
 SELECT
     website_id, subject, subject_id, experiment_id, event, goal_id,
     toUInt64(sumIf(n, stored) - sumIf(n, NOT stored))                     AS missing_rows,

@@ -1,0 +1,261 @@
+package main
+
+import (
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"lifthouse/schema/schematest"
+)
+
+// chaosFor is how long each of the two tests of chaos goes on: together three
+// minutes, or as long as the short tests can wait.
+func chaosFor() time.Duration {
+	switch {
+	case os.Getenv("LIFTHOUSE_LONG") != "":
+		return 90 * time.Second
+	case testing.Short():
+		return 2 * time.Second
+	}
+	return 6 * time.Second
+}
+
+// settlesFrom is how many visitors have more events than are counted for each
+// report anew.
+const settlesFrom = 70_000
+
+// aDisk names the folder that a small disk is mounted at, in the process that
+// may mount one.
+const aDisk = "LIFTHOUSE_TEST_DISK"
+
+// TestAServerInChaos has people send events and read reports while the server
+// is killed, stopped and started, stands still, and finds its disk full. No
+// event that was acknowledged is lost, none counts twice, every answer was true
+// when it was given, and nothing leaks.
+func TestAServerInChaos(t *testing.T) {
+	disk := os.Getenv(aDisk)
+	if disk == "" {
+		inAWorldOfItsOwn(t)
+		return
+	}
+	if err := syscall.Mount("none", disk, "tmpfs", 0, "size=192m"); err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(10, 26))
+	w := newWorld(t, "--store=embedded:"+filepath.Join(disk, "data"))
+	serve := func() *process {
+		return w.serve(0, "--settle-every=50ms", "--admin-address=127.0.0.1:0", "--rate-limit=0")
+	}
+	p := serve()
+	w.imported(w.file(settlesFrom))
+	w.begin()
+	troubles := map[string]int{}
+	trouble := func(kind string, make func()) { troubles[kind]++; make() }
+	for until := time.Now().Add(chaosFor() * 2 / 3); time.Now().Before(until); wait(r, 100, 1500) {
+		switch r.IntN(6) {
+		case 0, 1:
+			trouble("killed", func() { p.kill(); p = serve() })
+		case 2:
+			trouble("stopped", func() { p.interrupt(); p = serve() })
+		case 3:
+			trouble("stood still", func() { p.standStill(r) })
+		case 4:
+			trouble("disk full", func() { fillDisk(t, disk, r) })
+		case 5:
+			trouble("import killed", func() { w.killedImport(r) })
+		}
+	}
+	base := p.held()
+	for until := time.Now().Add(chaosFor() / 3); time.Now().Before(until); wait(r, 100, 1500) {
+		if r.IntN(3) > 0 {
+			trouble("stood still", func() { p.standStill(r) })
+		} else {
+			trouble("disk full", func() { fillDisk(t, disk, r) })
+		}
+	}
+	w.end()
+	p.heldAgain(base)
+	w.allCounted(p)
+	if out := w.must("settle", "--verify"); !strings.Contains(out, "campaign 1 of website 1: 3 reports are the same") {
+		t.Errorf("settled and not: %s", out)
+	}
+	p.interrupt()
+	w.must("check", "--data")
+	t.Logf("%v; %s", troubles, w)
+}
+
+// inAWorldOfItsOwn runs the test where it may mount a disk.
+func inAWorldOfItsOwn(t *testing.T) {
+	t.Helper()
+	if err := exec.CommandContext(t.Context(), "unshare", "-rm", "sh", "-c", `mount -t tmpfs none /mnt`).Run(); err != nil {
+		t.Skipf("SKIP: no disk of a known size can be mounted here: %v", err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"-rm", self, "-test.run=^" + t.Name() + "$", "-test.v", "-test.timeout=10m"}
+	if testing.Short() {
+		args = append(args, "-test.short")
+	}
+	cmd := exec.CommandContext(t.Context(), "unshare", args...)
+	cmd.Env = append(os.Environ(), aDisk+"="+t.TempDir())
+	said, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(said), "--- PASS: "+t.Name()) {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	for line := range strings.Lines(string(said)) {
+		if strings.Contains(line, "chaos_test.go") {
+			t.Log(strings.TrimSpace(line))
+		}
+	}
+}
+
+// wait lets so many milliseconds go by, between the two.
+func wait(r *rand.Rand, least, most int) {
+	<-time.After(time.Duration(least+r.IntN(most-least)) * time.Millisecond)
+}
+
+// kill ends the process as a power cut does for its neighbours.
+func (p *process) kill() {
+	p.t.Helper()
+	if err := p.cmd.Process.Kill(); err != nil {
+		p.t.Fatal(err)
+	}
+	if err := <-p.done; err == nil {
+		p.t.Fatal("it ended by itself")
+	}
+}
+
+// standStill has the process not run for a while, as a machine does that swaps.
+func (p *process) standStill(r *rand.Rand) {
+	p.t.Helper()
+	for _, signal := range []os.Signal{syscall.SIGSTOP, syscall.SIGCONT} {
+		if err := p.cmd.Process.Signal(signal); err != nil {
+			p.t.Fatal(err)
+		}
+		if signal == syscall.SIGSTOP {
+			wait(r, 50, 1200)
+		}
+	}
+}
+
+// fillDisk leaves no room on the disk for a while.
+func fillDisk(t *testing.T, disk string, r *rand.Rand) {
+	t.Helper()
+	filler := filepath.Join(disk, "filler")
+	f, err := os.Create(filler)
+	if err != nil {
+		return // it is full already
+	}
+	for block := make([]byte, 1<<20); err == nil; {
+		_, err = f.Write(block)
+	}
+	wait(r, 200, 1500)
+	_ = f.Close()
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestServersInChaos is the same for two servers on one store behind a network
+// that is slow, cuts connections off before and after what they asked is done,
+// and at times is not there.
+func TestServersInChaos(t *testing.T) {
+	var network slowNetwork
+	network.store = schematest.Server(t)
+	network.random = rand.New(rand.NewPCG(11, 26))
+	server := httptest.NewServer(&network)
+	defer server.Close()
+	var database string
+	if err := schematest.Empty(t).QueryRow(t.Context(), "SELECT currentDatabase()").Scan(&database); err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(12, 26))
+	w := newWorld(t, "--store="+server.URL+"/"+database)
+	serve := func(i int) *process {
+		network.quiet.Store(true) // a server wants its store when it starts
+		defer network.quiet.Store(false)
+		return w.serve(i, "--rate-limit=0", "--log-level=warn", "--query-timeout=5s")
+	}
+	servers := []*process{serve(0), serve(1)}
+	w.begin()
+	troubles := map[string]int{}
+	for until := time.Now().Add(chaosFor()); time.Now().Before(until); wait(r, 200, 1500) {
+		i := r.IntN(len(servers))
+		switch r.IntN(4) {
+		case 0:
+			troubles["killed"]++
+			servers[i].kill()
+			servers[i] = serve(i)
+		case 1:
+			troubles["stopped"]++
+			servers[i].interrupt()
+			servers[i] = serve(i)
+		case 2:
+			troubles["stood still"]++
+			servers[i].standStill(r)
+		case 3:
+			troubles["store away"]++
+			network.away.Store(true)
+			wait(r, 300, 2500)
+			network.away.Store(false)
+		}
+	}
+	network.quiet.Store(true)
+	w.end()
+	for _, p := range servers {
+		w.allCounted(p)
+		p.interrupt()
+	}
+	t.Logf("%v; %d of %d requests of the store slow, %d cut off, %d refused; %s", troubles, network.slow.Load(), network.asked.Load(), network.cut.Load(), network.refused.Load(), w)
+}
+
+// slowNetwork lies between servers and their store.
+type slowNetwork struct {
+	store                     http.Handler
+	quiet, away               atomic.Bool
+	asked, slow, cut, refused atomic.Int64
+	mutex                     sync.Mutex
+	random                    *rand.Rand
+}
+
+func (n *slowNetwork) number(most int) int {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	return n.random.IntN(most)
+}
+
+func (n *slowNetwork) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	n.asked.Add(1)
+	if n.quiet.Load() {
+		n.store.ServeHTTP(w, r)
+		return
+	}
+	fate := n.number(100)
+	switch {
+	case n.away.Load():
+		n.refused.Add(1)
+		panic(http.ErrAbortHandler)
+	case fate < 2:
+		n.cut.Add(1)
+		panic(http.ErrAbortHandler)
+	case fate < 4: // it is done, and nobody is told
+		n.cut.Add(1)
+		n.store.ServeHTTP(httptest.NewRecorder(), r)
+		panic(http.ErrAbortHandler)
+	case fate < 20:
+		n.slow.Add(1)
+		<-time.After(time.Duration(n.number(400)) * time.Millisecond)
+	}
+	n.store.ServeHTTP(w, r)
+}

@@ -1,0 +1,385 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"lifthouse/engine"
+)
+
+// tally is what a report has to say of a variation.
+type tally struct{ visitors, views, converted, goals int64 }
+
+func (a tally) plus(b tally) tally {
+	return tally{a.visitors + b.visitors, a.views + b.views, a.converted + b.converted, a.goals + b.goals}
+}
+
+func (a tally) within(least, most tally) bool {
+	between := func(low, x, high int64) bool { return low <= x && x <= high }
+	return between(least.visitors, a.visitors, most.visitors) && between(least.views, a.views, most.views) &&
+		between(least.converted, a.converted, most.converted) && between(least.goals, a.goals, most.goals)
+}
+
+// load is events that are sent together until they are acknowledged, and what
+// they add to each variation.
+type load struct {
+	file, text   string // file: it is imported
+	adds         [2]tally
+	begun, acked time.Time // acked: zero until it is
+}
+
+// loadOf makes what so many visitors from the first do. One comes an hour from
+// now and counts, another so far ahead that the event is refused.
+func loadOf(from string, first, visitors int) *load {
+	var l load
+	var text strings.Builder
+	for n := first; n < first+visitors; n++ {
+		text.WriteString(visitorLines(from, n))
+		one := tally{visitors: 1, views: 1}
+		if n%3 > 0 {
+			one.converted, one.goals = 1, 1
+		}
+		l.adds[n%2] = l.adds[n%2].plus(one)
+	}
+	for name, ahead := range map[string]time.Duration{"soon": time.Hour, "never": 48 * time.Hour} {
+		fmt.Fprintf(&text, `{"eventId":"%[1]s-%[2]s%[3]d","time":"%[4]s","websiteId":1,"visitor":"%[1]s-%[2]s%[3]d","event":"view","campaignId":1,"variationId":0}`+"\n",
+			name, from, first, time.Now().Add(ahead).UTC().Format(time.RFC3339))
+	}
+	l.adds[0] = l.adds[0].plus(tally{visitors: 1, views: 1})
+	l.text = text.String()
+	return &l
+}
+
+// world is servers, people who send events to them and people who read their
+// reports, and what is true of the events.
+type world struct {
+	t             *testing.T
+	store         string
+	reads, writes string
+	urls          [2]atomic.Pointer[string]
+	client        http.Client
+	cancel        context.CancelFunc
+	people        sync.WaitGroup
+
+	mutex   sync.Mutex
+	next    int
+	loads   []*load
+	waiting []*load
+
+	stored, unstored, read, fresh, unread atomic.Int64
+}
+
+// String says how much happened.
+func (w *world) String() string {
+	return fmt.Sprintf("%d bodies were acknowledged and %d not, %d reports were right, %d of them fresh, and %d were not to be had",
+		w.stored.Load(), w.unstored.Load(), w.read.Load(), w.fresh.Load(), w.unread.Load())
+}
+
+func newWorld(t *testing.T, store string) *world {
+	t.Helper()
+	w := &world{t: t, store: store, client: http.Client{Timeout: 15 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 8}}}
+	w.must("apply", "-f", "testdata/thirty.catalog.yaml")
+	w.reads, w.writes = w.must("token", "create"), w.must("token", "create", "--scope=ingest", "--website=1")
+	return w
+}
+
+func (w *world) must(args ...string) string {
+	w.t.Helper()
+	code, out, complaints := other(w.t, nil, append(args, w.store)...)
+	if code != exitOK {
+		w.t.Fatalf("lifthouse %q: exit %d, %s%s", args, code, out, complaints)
+	}
+	return strings.TrimSpace(out)
+}
+
+// serve starts the server of a number.
+func (w *world) serve(i int, args ...string) *process {
+	w.t.Helper()
+	p := start(w.t, append(append([]string{"serve"}, args...), w.store)...)
+	w.urls[i].Store(&p.url)
+	return p
+}
+
+// url is that of one of the servers.
+func (w *world) url(r *rand.Rand) string {
+	if second := w.urls[1].Load(); second != nil && r.IntN(2) == 0 {
+		return *second
+	}
+	return *w.urls[0].Load()
+}
+
+// begin has people send and read until the end.
+func (w *world) begin() {
+	ctx, cancel := context.WithCancel(w.t.Context())
+	w.cancel = cancel
+	for i := range uint64(3) {
+		w.people.Go(func() { w.send(ctx, rand.New(rand.NewPCG(i, 1))) })
+		w.people.Go(func() { w.ask(ctx, rand.New(rand.NewPCG(i, 2))) })
+	}
+}
+
+// end has everybody finish what they do.
+func (w *world) end() {
+	w.cancel()
+	w.people.Wait()
+	w.client.CloseIdleConnections()
+}
+
+// take returns what was not acknowledged, or new events; at times, what was
+// acknowledged already.
+func (w *world) take(r *rand.Rand) *load {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if n := len(w.waiting); n > 0 {
+		l := w.waiting[n-1]
+		w.waiting = w.waiting[:n-1]
+		return l
+	}
+	if again := len(w.loads); again > 0 && r.IntN(8) == 0 {
+		if l := w.loads[r.IntN(again)]; l.file == "" && !l.acked.IsZero() {
+			return l
+		}
+	}
+	l := loadOf("sent", w.next, visitorsOfBody)
+	w.next += visitorsOfBody
+	l.begun = time.Now()
+	w.loads = append(w.loads, l)
+	return l
+}
+
+func (w *world) send(ctx context.Context, r *rand.Rand) {
+	for ; ctx.Err() == nil; wait(r, 10, 60) {
+		l := w.take(r)
+		if !w.sendOne(w.url(r), l) {
+			w.mutex.Lock()
+			w.waiting = append(w.waiting, l)
+			w.mutex.Unlock()
+			wait(r, 50, 300)
+		}
+	}
+}
+
+// sendOne says whether the events were acknowledged.
+func (w *world) sendOne(url string, l *load) bool {
+	status, text, err := w.do(http.MethodPost, url+"/events", w.writes, "", l.text)
+	switch {
+	case err != nil || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout:
+		w.unstored.Add(1)
+		return false
+	case status != http.StatusOK:
+		w.t.Errorf("events: %d %.500s", status, text)
+		return false
+	case !strings.Contains(text, `"rejected":1,`):
+		w.t.Errorf("the event of the day after tomorrow: %.500s", text)
+	}
+	w.stored.Add(1)
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if l.acked.IsZero() {
+		l.acked = time.Now()
+	}
+	return true
+}
+
+func (w *world) do(method, url, token, cache, body string) (status int, text string, err error) {
+	request, err := http.NewRequestWithContext(w.t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		return 0, "", err
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	if cache != "" {
+		request.Header.Set("Cache-Control", cache)
+	}
+	response, err := w.client.Do(request)
+	if err != nil {
+		return 0, "", err
+	}
+	defer func() { _ = response.Body.Close() }()
+	answer, err := io.ReadAll(response.Body)
+	return response.StatusCode, string(answer), err
+}
+
+// ask reads reports and holds them against what is true.
+func (w *world) ask(ctx context.Context, r *rand.Rand) {
+	for ; ctx.Err() == nil; wait(r, 20, 120) {
+		cache := []string{"", "no-cache"}[r.IntN(2)]
+		path := "/v1/campaigns/1/results" + []string{"", "?dimension=device", "?interval=day", "?filters%5Bdevice%5D%5B%5D="}[r.IntN(4)]
+		asked := time.Now()
+		status, text, err := w.do(http.MethodGet, w.url(r)+path, w.reads, cache, "")
+		answered := time.Now()
+		switch {
+		case err != nil || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout:
+			w.unread.Add(1)
+			continue
+		case status != http.StatusOK:
+			w.t.Errorf("%s: %d %.500s", path, status, text)
+			continue
+		}
+		var got engine.Results
+		if err := json.Unmarshal([]byte(text), &got); err != nil {
+			w.t.Error(err)
+			continue
+		}
+		through := time.Time{}
+		if got.DataThrough != nil {
+			through = *got.DataThrough
+		}
+		if cache != "" && !got.Stale {
+			through = asked
+			w.fresh.Add(1)
+		}
+		least, most := w.bounds(through, answered)
+		if fault := wrongWith(&got, least, most); fault != "" {
+			w.t.Errorf("%s (%s), asked %v, answered %v, through %v, stale %v: %s", path, cache, asked, answered, through, got.Stale, fault)
+		}
+		w.read.Add(1)
+	}
+}
+
+// bounds are what must be in a report, for it was acknowledged before a time,
+// and what may be, for it was sent before another.
+func (w *world) bounds(acked, begun time.Time) (least, most [2]tally) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	for _, l := range w.loads {
+		for i, adds := range l.adds {
+			if !l.acked.IsZero() && l.acked.Before(acked) {
+				least[i] = least[i].plus(adds)
+			}
+			if l.begun.Before(begun) {
+				most[i] = most[i].plus(adds)
+			}
+		}
+	}
+	return least, most
+}
+
+// wrongWith says what a report tells that cannot be.
+func wrongWith(got *engine.Results, least, most [2]tally) string {
+	var visitors int64
+	for i, v := range got.Variations {
+		own := tally{v.Counts.Visitors, v.Counts.Views, v.Counts.ConvertedVisitors, v.Counts.GoalsReached}
+		if !own.within(least[i], most[i]) {
+			return fmt.Sprintf("variation %d: %+v; want between %+v and %+v", i, own, least[i], most[i])
+		}
+		visitors += own.visitors
+	}
+	if len(got.Breakdown) > 0 {
+		for _, cell := range got.Breakdown {
+			visitors -= cell.Totals.Visitors
+		}
+		if visitors != 0 {
+			return fmt.Sprintf("the breakdown has %d visitors less than the report", visitors)
+		}
+	}
+	return ""
+}
+
+// file makes a file of events of so many visitors, which are about to be
+// imported.
+func (w *world) file(visitors int) *load {
+	w.t.Helper()
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	l := loadOf("file"+strconv.Itoa(len(w.loads))+"-", 0, visitors)
+	l.begun, l.file = time.Now(), filepath.Join(w.t.TempDir(), "events.ndjson")
+	w.loads = append(w.loads, l)
+	if err := os.WriteFile(l.file, []byte(l.text), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	return l
+}
+
+// imported says that a file is.
+func (w *world) imported(l *load) {
+	w.t.Helper()
+	if code, out, complaints := other(w.t, nil, "import", l.file, w.store); code != exitRejected {
+		w.t.Errorf("import: exit %d, %s%s; want the one event of the day after tomorrow rejected", code, out, complaints)
+	}
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	l.acked = time.Now()
+}
+
+// killedImport begins to import a file and kills the one who does.
+func (w *world) killedImport(r *rand.Rand) {
+	w.t.Helper()
+	importing := begin(w.t, nil, nil, "import", w.file(3000).file, w.store)
+	wait(r, 20, 250)
+	_ = importing.Process.Kill()
+	_ = importing.Wait()
+}
+
+// allCounted sends what was not acknowledged once more, and holds a report
+// against all that was ever sent.
+func (w *world) allCounted(p *process) {
+	w.t.Helper()
+	for _, l := range w.loads {
+		switch {
+		case l.file != "":
+			w.imported(l)
+		case l.acked.IsZero() && !w.sendOne(p.url, l):
+			w.t.Error("a server that lives took no events")
+		}
+	}
+	_, all := w.bounds(time.Time{}, time.Now())
+	got := p.results(w.reads)
+	if fault := wrongWith(&got, all, all); fault != "" {
+		w.t.Errorf("in the end: %s", fault)
+	}
+	if all[0].visitors == 0 || w.read.Load() == 0 || w.fresh.Load() == 0 {
+		w.t.Errorf("nothing happened: %s", w)
+	}
+}
+
+var adminAt = regexp.MustCompile(`http://[^" ]+/metrics`)
+
+// held is what the server holds: goroutines and files.
+func (p *process) held() (held [2]float64) {
+	p.t.Helper()
+	admin := adminAt.FindString(p.log.String())
+	if admin == "" {
+		p.t.Fatal("no metrics")
+	}
+	_, text := get(p.t, admin, "")
+	for i, name := range []string{"go_goroutines", "process_open_fds"} {
+		found := regexp.MustCompile(`(?m)^` + name + ` (\S+)$`).FindStringSubmatch(text)
+		if found == nil {
+			p.t.Fatalf("no %s in\n%s", name, text)
+		}
+		held[i], _ = strconv.ParseFloat(found[1], 64)
+	}
+	return held
+}
+
+// heldAgain waits until the server holds no more than before, and says so if
+// it does not come to that.
+func (p *process) heldAgain(base [2]float64) {
+	p.t.Helper()
+	const aFew = 8 // connections of the test's own, parts that are being merged
+	until := time.Now().Add(20 * time.Second)
+	for {
+		now := p.held()
+		if now[0] <= base[0]+aFew && now[1] <= base[1]+aFew {
+			return
+		}
+		if time.Now().After(until) {
+			p.t.Errorf("%v goroutines and files are held, %v at first", now, base)
+			return
+		}
+		<-time.After(100 * time.Millisecond)
+	}
+}

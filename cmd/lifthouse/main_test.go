@@ -16,6 +16,8 @@ import (
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
 // runAsProgram makes the test's own binary behave as lifthouse.
@@ -40,7 +42,11 @@ type house struct {
 
 func newHouse(t *testing.T) *house {
 	t.Helper()
-	conn := schematest.Open(t)
+	return houseOn(t, schematest.Open(t))
+}
+
+func houseOn(t *testing.T, conn driver.Conn) *house {
+	t.Helper()
 	c, err := catalogue.Open(t.Context(), conn)
 	if err != nil {
 		t.Fatal(err)

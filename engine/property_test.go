@@ -176,12 +176,12 @@ func (w world) owned(ids ...int64) *catalogue.Owned {
 }
 
 func TestReportEqualsTheFold(t *testing.T) {
-	requests := 800
+	requests := 500
 	switch {
 	case testing.Short():
 		requests = 120
 	case os.Getenv("LIFTHOUSE_LONG") != "":
-		requests = 6_000
+		requests = 4_000
 	}
 	w := world{rand.New(rand.NewPCG(20261120, 1))}
 	s := &store{Conn: schematest.Open(t), limits: DefaultLimits}

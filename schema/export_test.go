@@ -24,6 +24,9 @@ func Statements() ([]string, error) {
 	return statements, err
 }
 
+// Guarded is a connection as to servers.
+func Guarded(conn driver.Conn) driver.Conn { return newGuarded(conn, 1) }
+
 // Clustered is a connection as to a cluster.
 func Clustered(conn driver.Conn, cluster string) driver.Conn {
 	return clustered{conn, cluster, "default"}

@@ -333,3 +333,30 @@ func TestTLS(t *testing.T) {
 		t.Errorf("the native protocol without the authority: %v", err)
 	}
 }
+
+type unclosing struct {
+	driver.Conn
+	until chan struct{}
+}
+
+// Close is driver.Conn's.
+func (c unclosing) Close() error {
+	<-c.until
+	return nil
+}
+
+// TestClosingEnds where the driver does not.
+func TestClosingEnds(t *testing.T) {
+	until := make(chan struct{})
+	defer close(until)
+	closed := make(chan error, 1)
+	go func() { closed <- schema.Guarded(unclosing{until: until}).Close() }()
+	select {
+	case err := <-closed:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("it waits for the driver")
+	}
+}

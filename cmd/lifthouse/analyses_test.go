@@ -14,6 +14,7 @@ import (
 // TestPublishedAnalysesOfTheRealData imports the same files in other ways: with
 // rows left out, rows as visitors, groups joined.
 func TestPublishedAnalysesOfTheRealData(t *testing.T) {
+	atLength(t)
 	udacity, hillstrom, revenue := realData+"/udacity_ab/ab_data.csv.gz", realData+"/hillstrom/hillstrom.csv.gz", realData+"/ab_test_revenue/AB_Test_Results.csv"
 	groups, mails := []string{"control", "treatment"}, []string{"Womens E-Mail", "Mens E-Mail"}
 	h, imported := (*house)(nil), ""

@@ -12,6 +12,7 @@ import (
 )
 
 func TestCountersAreRightAfterACrash(t *testing.T) {
+	atLength(t)
 	const lines = 300_000
 	dir := filepath.Join(t.TempDir(), "data")
 	store := "--store=embedded:" + dir

@@ -114,6 +114,7 @@ mount -o remount,size=400m "$DISK"
 `
 
 func TestAFullDiskLosesNothing(t *testing.T) {
+	atLength(t)
 	if err := exec.CommandContext(t.Context(), "unshare", "-rm", "sh", "-c", `mount -t tmpfs none /mnt`).Run(); err != nil {
 		t.Skipf("SKIP: no disk of a known size can be mounted here: %v", err)
 	}

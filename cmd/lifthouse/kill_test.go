@@ -131,7 +131,10 @@ func (p *process) sendAll(o *outbox, token string, senders *sync.WaitGroup) {
 // is settled too.
 func TestAKilledServerLosesAndDoublesNothing(t *testing.T) {
 	kills := 3
-	if os.Getenv("LIFTHOUSE_LONG") != "" {
+	switch {
+	case testing.Short():
+		kills = 1
+	case os.Getenv("LIFTHOUSE_LONG") != "":
 		kills = 30
 	}
 	store := "--store=embedded:" + filepath.Join(t.TempDir(), "data")

@@ -31,6 +31,15 @@ func TestMain(m *testing.M) {
 	schematest.Main(m)
 }
 
+// atLength leaves out of the short tests what takes long under the race detector
+// and has one thread to look at.
+func atLength(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("SKIP: -short; make test has it")
+	}
+}
+
 // house is a store, its API, and commands carried out on it.
 type house struct {
 	input string // file that commands read; empty: nothing

@@ -249,6 +249,9 @@ func TestABodyAsDeepAsItMayBe(t *testing.T) {
 // import bounds what it ever held. Mostly it is 51 and 13 MiB; a garbage
 // collection in between makes the decompressor fill its pools again.
 func TestALineOfAGigabyteTakesLittleMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIP: -short; make test has it")
+	}
 	const size = 1 << 30
 	w := ingest.NewWriter(schematest.Open(t))
 	for name, want := range map[string]string{

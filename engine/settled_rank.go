@@ -33,6 +33,7 @@ type ranking struct {
 	events     uint64 // that were settled then
 	values     []string
 	visitors   []int64
+	frequent   map[string]bool // those that lie apart in the generation
 }
 
 // candidates returns those that may be among the top most visited values after
@@ -63,33 +64,54 @@ func (r *ranking) candidates(state settledState, top int) ([]string, bool) {
 	return r.values[:among], true
 }
 
-// mayBeTop returns the values of the report's dimension that may be among the
-// most visited, where it has so many that they are ranked. nil: it has not. The
-// error is errUnsettled where too many are as visited as the last of the top.
+// mayBeTop sets which values of the report's dimension may be among the most
+// visited, and which facets have them, where it has so many that they are
+// ranked. The error is errUnsettled where too many are as visited as the last
+// of the top.
 //
 // Its statement need not see the state: it saw that or a later one, of which the
 // same holds.
-func (q *settledQuery) mayBeTop(ctx context.Context, from *store) ([]string, error) {
+func (q *settledQuery) mayBeTop(ctx context.Context, from *store) error {
 	facet := q.rankedFacet()
 	if facet == nil {
-		return nil, nil
+		return nil
 	}
 	key := ranked{q.plan.Subject, facet.Name}
-	if last := from.ranks.get(key); last != nil {
+	last := from.ranks.get(key)
+	if last != nil {
 		if values, known := last.candidates(q.state, q.plan.top); known {
-			return values, nil
+			q.top, q.apart = values, last.facets(q.cut.cells, values)
+			return nil
 		}
 	}
-	now, err := q.rank(ctx, from, facet)
+	now, err := q.rank(ctx, from, facet, last)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	from.ranks.set(key, now)
 	values, known := now.candidates(q.state, q.plan.top)
 	if !known {
-		return nil, errUnsettled
+		return errUnsettled
 	}
-	return values, nil
+	q.top, q.apart = values, now.facets(q.cut.cells, values)
+	return nil
+}
+
+// facets are those that have the cells of the values.
+func (r *ranking) facets(of *schema.Facet, values []string) []string {
+	apart := 0
+	for _, value := range values {
+		if r.frequent[value] {
+			apart++
+		}
+	}
+	switch apart {
+	case 0:
+		return []string{of.Name}
+	case len(values):
+		return []string{schema.FrequentFacet(of.Name)}
+	}
+	return []string{of.Name, schema.FrequentFacet(of.Name)}
 }
 
 // rankedFacet is the one that ranks the dimension's values; nil: there is none.
@@ -104,19 +126,35 @@ func (q *settledQuery) rankedFacet() *schema.Facet {
 	return &schema.Facets[at]
 }
 
-func (q *settledQuery) rank(ctx context.Context, from *store, facet *schema.Facet) (*ranking, error) {
+// rank reads the order of the values. last is the order before; nil: there is
+// none.
+func (q *settledQuery) rank(ctx context.Context, from *store, facet *schema.Facet, last *ranking) (*ranking, error) {
 	query := &Query{Params: append(q.plan.subjectParams(), Param{"generation", q.state.generation}, Param{"facet", facet.Name}, Param{"most", uint32(mostRanked)})}
 	if err := query.render("settled_top.sql", slots{Dimension: columns[string(q.plan.Dimension)]}); err != nil {
 		return nil, err
 	}
 	r := &ranking{generation: q.state.generation, events: q.state.events, values: []string{}}
-	return r, from.each(ctx, query, func(found driver.Rows) error {
+	err := from.each(ctx, query, func(found driver.Rows) error {
 		var value string
 		var visitors int64
 		err := found.Scan(&value, &visitors)
 		r.values, r.visitors = append(r.values, value), append(r.visitors, visitors)
 		return err
 	})
+	if err != nil {
+		return nil, err
+	}
+	if last != nil && last.generation == r.generation {
+		r.frequent = last.frequent
+		return r, nil
+	}
+	of := q.plan.Subject
+	values, err := schema.FrequentValues(ctx, from, &schema.Settlement{WebsiteID: of.WebsiteID, Subject: of.Kind, SubjectID: of.ID, ExperimentID: of.ExperimentID, Generation: r.generation}, q.cut.cells)
+	r.frequent = make(map[string]bool, len(values))
+	for _, value := range values {
+		r.frequent[value] = true
+	}
+	return r, err
 }
 
 func (r *ranks) get(of ranked) *ranking {

@@ -21,7 +21,8 @@ type settledQuery struct {
 	byDays bool // the window leaves something out
 	moved  bool
 
-	top []string // the dimension's values that may be the most visited; nil: all are read
+	top   []string // the dimension's values that may be the most visited; nil: all are read
+	apart []string // facets that have them; nil: that of the cut
 }
 
 // settledRow is one line of an answer of sql/settled.sql.
@@ -47,7 +48,7 @@ const kindSeen schema.Kind = "seen"
 // answer makes the statements of one answer.
 func (q *settledQuery) answer(ctx context.Context, from *store) (*settledAnswer, error) {
 	var err error
-	if q.top, err = q.mayBeTop(ctx, from); err != nil {
+	if err = q.mayBeTop(ctx, from); err != nil {
 		return nil, err
 	}
 	query, err := q.compile()
@@ -72,14 +73,31 @@ func (q *settledQuery) answer(ctx context.Context, from *store) (*settledAnswer,
 	return &answer, nil
 }
 
+// cells are the facets that the breakdown's cells are in.
+func (q *settledQuery) cells() []string {
+	if q.apart != nil {
+		return q.apart
+	}
+	return []string{q.cut.cells.Name}
+}
+
+// facets are all that are read.
+func (q *settledQuery) facets() []string {
+	if q.apart == nil {
+		return q.cut.names()
+	}
+	names := slices.DeleteFunc(q.cut.names(), func(name string) bool { return name == q.cut.cells.Name })
+	return append(names, q.apart...)
+}
+
 func (q *settledQuery) compile() (*Query, error) {
 	p := q.plan
-	query := &Query{Params: append(p.subjectParams(), Param{"generation", q.state.generation}, Param{"facets", q.cut.names()})}
+	query := &Query{Params: append(p.subjectParams(), Param{"generation", q.state.generation}, Param{"facets", q.facets()})}
 	s := settledSlots{slots: slots{Filters: "true"}, Steps: q.cut.steps != nil, Window: q.byDays, Top: q.top != nil, Shares: p.SharesSince.After(openFrom)}
 	query.visitorFilters(&p.Filters, &s.slots)
 	if q.cut.cells != nil {
 		s.Dimension = columns[string(p.Dimension)]
-		query.Params = append(query.Params, Param{"cells", q.cut.cells.Name})
+		query.Params = append(query.Params, Param{"cells", q.cells()})
 	}
 	if s.Top {
 		query.Params = append(query.Params, Param{"top", q.top})
@@ -136,6 +154,7 @@ func (q *settledQuery) read(ctx context.Context, from *store, query *Query, sums
 		if r.events == 0 {
 			return nil // all that was in the cell is gone
 		}
+		r.facet = schema.WholeFacet(r.facet)
 		r.kind, r.crossover = schema.Kind(kind), crossover == 1
 		r.earlier = r.kind == kindSeen
 		if sums[r.settledKey] == nil {

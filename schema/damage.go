@@ -103,8 +103,8 @@ func CheckData(ctx context.Context, conn driver.Conn) (faults []string, err erro
 }
 
 // namesOf returns the names that a query gives, one a row.
-func namesOf(ctx context.Context, conn driver.Conn, query string) (names []string, err error) {
-	rows, err := conn.Query(ctx, query)
+func namesOf(ctx context.Context, conn driver.Conn, query string, args ...any) (names []string, err error) {
+	rows, err := conn.Query(ctx, query, args...)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/big"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -14,7 +15,7 @@ import (
 
 // SettledLayout is the version of what the rows of settled mean: of another
 // one there is nothing to read. It changes with Facets.
-const SettledLayout = 1
+const SettledLayout = 2
 
 // SettledState is the facet that says how far a generation is settled.
 const SettledState = "state"
@@ -26,6 +27,7 @@ type Facet struct {
 	By       []string // columns of the first view's attributes
 	FirstDay bool     // also by the day of the first view
 	Day      bool     // also by the day of the event
+	Frequent bool     // the values that were the most frequent when the generation was made lie apart, see FrequentFacet
 	Rank     bool     // of views alone, and of all variations together, with the hash of the value for a goal: it tells which values have the most visitors
 }
 
@@ -47,6 +49,18 @@ func (f *Facet) Columns() []string {
 
 // Keeps says whether the facet's cells tell the attribute.
 func (f *Facet) Keeps(column string) bool { return slices.Contains(f.By, column) }
+
+// frequentSuffix ends the name of the facet of a ranked facet's frequent values.
+const frequentSuffix = ", frequent"
+
+// FrequentFacet is the facet that has the cells of the values that were the
+// most frequent when a generation was made, side by side, instead of the facet
+// of that name, which has them among all others. A value stays where it is as
+// long as the generation does, and has at least one row in it.
+func FrequentFacet(name string) string { return name + frequentSuffix }
+
+// WholeFacet is FrequentFacet's inverse; any other name stays.
+func WholeFacet(name string) string { return strings.TrimSuffix(name, frequentSuffix) }
 
 // Facets are all of them, the cheaper of two that could serve first. A filter
 // needs its attribute and a breakdown its own; a window needs both days, a
@@ -78,7 +92,7 @@ var Facets = []Facet{
 	{Name: "device by both days", By: []string{"device"}, FirstDay: true, Day: true},
 	{Name: "channel by both days", By: []string{"channel"}, FirstDay: true, Day: true},
 	{Name: "country by both days", By: []string{"country"}, FirstDay: true, Day: true},
-	{Name: "referrer", By: []string{"referrer"}},
+	{Name: "referrer", By: []string{"referrer"}, Frequent: true},
 	{Name: "referrer, ranked", By: []string{"referrer"}, Rank: true},
 }
 
@@ -188,6 +202,21 @@ func UnpackSigns(packed *big.Int) (counts [6]int64) {
 		counts[i] = count.Int64()
 	}
 	return counts
+}
+
+//go:embed frequent_values.sql
+var frequentValues string
+
+// FrequentValues returns the values of the facet's attribute that lie apart in
+// a complete generation.
+func FrequentValues(ctx context.Context, conn driver.Conn, s *Settlement, f *Facet) ([]string, error) {
+	values, err := namesOf(ctx, conn, fmt.Sprintf(frequentValues, identifier(f.By[0])),
+		clickhouse.Named("website_id", s.WebsiteID), clickhouse.Named("subject", string(s.Subject)), clickhouse.Named("subject_id", s.SubjectID),
+		clickhouse.Named("experiment_id", s.ExperimentID), clickhouse.Named("generation", s.Generation), clickhouse.Named("facet", FrequentFacet(f.Name)))
+	if err != nil {
+		return nil, fmt.Errorf("read which values are frequent: %w", err)
+	}
+	return values, nil
 }
 
 // Generations returns all of which there are rows, complete or not, by the ids

@@ -18,7 +18,8 @@ const mostKept = 2
 // cell is a row of settled, but for the sums.
 type cell struct {
 	place
-	facet     int // of schema.Facets
+	facet     int  // of schema.Facets
+	apart     bool // in that facet's frequent values
 	variation int64
 	crossover bool
 	shows     [mostKept]string // of the facet's attributes, in their order
@@ -40,8 +41,16 @@ func keptAt() [][]int {
 
 var kept = keptAt()
 
+// name is what the facet is called.
+func (c *cell) name() string {
+	if c.apart {
+		return schema.FrequentFacet(schema.Facets[c.facet].Name)
+	}
+	return schema.Facets[c.facet].Name
+}
+
 // add puts a visitor's sums in, or takes them out where sign is -1.
-func (c cells) add(p *person, sign int64) {
+func (c cells) add(p *person, sign int64, frequent map[string]bool) {
 	if p == nil {
 		return
 	}
@@ -63,6 +72,7 @@ func (c cells) add(p *person, sign int64) {
 			for k, attribute := range kept[f] {
 				at.shows[k] = p.first.shows[attribute]
 			}
+			at.apart = facet.Frequent && frequent[at.shows[0]]
 			if facet.Rank {
 				at.variation, at.crossover, at.goal = 0, false, int64(schema.Hash(at.shows[0])) //nolint:gosec // its bits
 			}
@@ -120,7 +130,7 @@ func (c cells) keyColumns(order []cell, d *due, state *schema.Settlement) []any 
 	columns := []any{
 		same(order, d.subject.WebsiteID), same(order, string(d.subject.Kind)), same(order, d.subject.ID), same(order, d.subject.ExperimentID),
 		same(order, state.Generation),
-		column(order, func(c *cell) string { return schema.Facets[c.facet].Name }, schema.SettledState),
+		column(order, (*cell).name, schema.SettledState),
 		column(order, func(c *cell) int8 { return c.kind }, seenKind),
 		column(order, func(c *cell) int64 { return c.goal }, schema.SettledLayout),
 	}

@@ -27,8 +27,9 @@ type slots struct {
 }
 
 var (
-	settleQuery  = mustRender("settle.sql", newSlots())
-	touchedQuery = mustRender("touched.sql", struct {
+	settleQuery   = mustRender("settle.sql", newSlots())
+	frequentQuery = mustRender("frequent.sql", newSlots())
+	touchedQuery  = mustRender("touched.sql", struct {
 		Columns []string
 		Threads int
 	}{schema.SettledAttributes, threads})
@@ -89,7 +90,7 @@ func (d *due) since(through time.Time) []any {
 }
 
 // lane is what a rebuild settles at once: a range of visitors.
-func (d *due) lane(generation uint64, through time.Time, visitors [2]uint64) []any {
+func (d *due) lane(generation uint64, through time.Time, apart []string, visitors [2]uint64) []any {
 	masks, names := masks()
 	return append(d.until(through),
 		clickhouse.Named("first_visitor", visitors[0]),
@@ -99,7 +100,8 @@ func (d *due) lane(generation uint64, through time.Time, visitors [2]uint64) []a
 		clickhouse.Named("attributes", uint8(len(schema.SettledAttributes))), //nolint:gosec // few
 		clickhouse.Named("most", int64(mostAmount)),
 		clickhouse.Named("masks", masks),
-		clickhouse.Named("facets", names))
+		clickhouse.Named("facets", names),
+		clickhouse.Named("frequent", apart))
 }
 
 // catchUp settles in steps of bounded size.
@@ -137,8 +139,12 @@ func (s *Settler) catchUp(ctx context.Context, d *due, through time.Time) error 
 // step settles the events accepted since the last step, until through.
 func (s *Settler) step(ctx context.Context, d *due, through time.Time) error {
 	state := schema.Settlement{Generation: d.settled.Generation, Through: d.settled.Through, Newest: d.settled.Newest}
+	frequent, err := s.chosen(ctx, d)
+	if err != nil {
+		return err
+	}
 	changes := cells{}
-	err := s.touched(ctx, d, through, func(events []event) error {
+	err = s.touched(ctx, d, through, func(events []event) error {
 		for i := range events {
 			if e := &events[i]; e.fresh {
 				state.Events++
@@ -146,7 +152,7 @@ func (s *Settler) step(ctx context.Context, d *due, through time.Time) error {
 				state.Newest = later(state.Newest, time.UnixMilli(e.at).UTC())
 			}
 		}
-		return changes.settle(events, d.sharesSince)
+		return changes.settle(events, d.sharesSince, frequent)
 	})
 	if err != nil {
 		return err
@@ -167,7 +173,7 @@ func later(a, b time.Time) time.Time {
 
 // settle takes out what the visitor had before the fresh events, and puts in
 // what there is with them.
-func (c cells) settle(events []event, sharesSince int64) error {
+func (c cells) settle(events []event, sharesSince int64, frequent map[string]bool) error {
 	var amounts float64
 	for i := range events {
 		for _, amount := range events[i].amounts {
@@ -183,8 +189,8 @@ func (c cells) settle(events []event, sharesSince int64) error {
 			before = append(before, events[i])
 		}
 	}
-	c.add(settlePerson(before, sharesSince), -1)
-	c.add(settlePerson(events, sharesSince), 1)
+	c.add(settlePerson(before, sharesSince), -1, frequent)
+	c.add(settlePerson(events, sharesSince), 1, frequent)
 	return nil
 }
 
@@ -240,8 +246,12 @@ func (s *Settler) rebuild(ctx context.Context, d *due, through time.Time) error 
 	if err := row.Scan(&next.Events, &next.Through, &next.Newest); err != nil {
 		return err
 	}
+	frequent, err := s.choose(ctx, d, through)
+	if err != nil {
+		return err
+	}
 	for _, visitors := range lanes(next.Events) {
-		if err := s.conn.Exec(ctx, settleQuery, d.lane(next.Generation, through, visitors)...); err != nil {
+		if err := s.conn.Exec(ctx, settleQuery, d.lane(next.Generation, through, frequent, visitors)...); err != nil {
 			return err
 		}
 	}
@@ -249,7 +259,7 @@ func (s *Settler) rebuild(ctx context.Context, d *due, through time.Time) error 
 		return err
 	}
 	stands := false
-	err := s.writer.Pause(ctx, func() error {
+	err = s.writer.Pause(ctx, func() error {
 		stands = s.writer.Erasures() == erasures // else events went meanwhile, and may still be in the sums
 		if !stands {
 			return nil

@@ -2,7 +2,7 @@
 SELECT
     facet,
     {{if .Steps}}if(facet = {steps:String}, intDiv(toInt64(toInt32(day)) * 86400000 + {shift:Int64}, {width:Int64}), 0){{else}}toInt64(0){{end}} AS bucket,
-    {{if .Dimension}}if(facet = {cells:String}, {{.Dimension}}, ''){{else}}''{{end}} AS dimension,
+    {{if .Dimension}}if(facet IN {cells:Array(String)}, {{.Dimension}}, ''){{else}}''{{end}} AS dimension,
     variation_id,
     crossover,
     event,
@@ -28,7 +28,7 @@ WHERE website_id = {website_id:Int64}
         OR (event IN {kinds:Array(String)} AND goal_id = 0 OR event = 'goal' AND goal_id = {goal_id:Int64})
             AND ({{.Filters}})
 {{- if .Top}}
-            AND (facet != {cells:String} OR {{.Dimension}} IN {top:Array(String)})
+            AND (facet NOT IN {cells:Array(String)} OR {{.Dimension}} IN {top:Array(String)})
 {{- end}}
 {{- if .Window}}
             AND day < {to:Date32}

@@ -112,7 +112,11 @@ WITH
 -- one row per facet and cell: the sums over its visitors
 SELECT
     {website_id:Int64}, {subject:String}, {subject_id:Int64}, {experiment_id:Int64}, {generation:UInt64},
-    transform(grouping(first_day, day, variation_id, crossover, {{.Attributes}}), {masks:Array(UInt64)}, {facets:Array(String)}, '') AS facet,
+    if(
+        (transform(grouping(first_day, day, variation_id, crossover, {{.Attributes}}), {masks:Array(UInt64)}, {facets:Array(String)}, '') AS whole_facet)
+            = '{{.Ranked}}' AND {{.Ranked}} IN {frequent:Array(String)},
+        concat(whole_facet, ', frequent'), whole_facet
+    ) AS facet,
     event,
     if(endsWith(facet, ', ranked'), reinterpretAsInt64(xxHash64({{.Ranked}})), goal_id) AS goal_or_hash,
     {{.Attributes}}, variation_id, crossover, first_day, day,

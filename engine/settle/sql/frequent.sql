@@ -1,0 +1,12 @@
+-- One row per value of the attribute that is ranked, those of the most views first.
+SELECT {{.Ranked}}
+FROM events
+WHERE website_id = {website_id:Int64}
+    AND subject = {subject:String}
+    AND subject_id = {subject_id:Int64}
+    AND experiment_id = {experiment_id:Int64}
+    AND event = 'view'
+    AND ingested_at <= {through:DateTime64(3, 'UTC')}
+GROUP BY {{.Ranked}}
+ORDER BY count() DESC, {{.Ranked}}
+LIMIT {most:UInt32}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -106,7 +107,11 @@ func (s *server) answered(c *gin.Context, q *question) (reply, error) {
 			return answer, nil
 		}
 	}
-	body, joined, err := s.flights.join(ctx, fmt.Sprint(is, " ", q.request.Fresh, " ", q.key), func(ctx context.Context) ([]byte, error) { return s.compute(ctx, q, is) })
+	key := fmt.Sprint(is, " ", q.key)
+	if q.request.Fresh {
+		key = rand.Text() // what was begun before may lack what its version does not tell of
+	}
+	body, joined, err := s.flights.join(ctx, key, func(ctx context.Context) ([]byte, error) { return s.compute(ctx, q, is) })
 	if err != nil {
 		return s.lastGood(q, err)
 	}

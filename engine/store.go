@@ -75,7 +75,7 @@ func (e *StoreError) Error() string {
 	case Full:
 		return "the store's disk is full: make room on it and do the same again; what is stored stays, and counts once"
 	case Damaged:
-		return "stored data are damaged: lifthouse check --data says where, and a backup has them"
+		return "stored data are damaged: stop the server and start it again, which puts right what a full disk spoils; if they still are, lifthouse check --data says where, and a backup has them"
 	case Bug:
 	}
 	return "the store refused the query, which is our fault"

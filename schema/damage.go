@@ -2,7 +2,11 @@ package schema
 
 import (
 	"context"
+	_ "embed" // the query
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -34,6 +38,73 @@ FROM system.detached_parts
 WHERE database = currentDatabase() AND startsWith(reason, 'broken')
 ORDER BY table, name`
 
+// spoilt is a part that could not be read.
+type spoilt struct {
+	Table, Name, Path string
+	Inserted          bool `ch:"inserted"`  // by one insert; else it was merged
+	Continued         bool `ch:"continued"` // the ends of what it was made of are there
+}
+
+// Heal drops the parts that were set aside of which nothing is lost, makes the
+// counters agree, and returns what it dropped. A disk that is full may leave
+// parts of which the files are empty:
+//
+//   - A merged one. What it was made of is kept for some minutes
+//     (old_parts_lifetime), and is loaded in its place when the store opens. It
+//     is dropped where both ends of that are there and, unless sameBoot, the
+//     counters know of no event that is missing.
+//   - One of an insert that failed, and was not acknowledged. It is dropped if
+//     the list of its files, which is written last, is empty. After a loss of
+//     power an acknowledged one may look the same: so only if sameBoot, which
+//     says that there was none since it was written.
+//
+// Its store is in this process, and nothing may write meanwhile.
+func Heal(ctx context.Context, conn driver.Conn, sameBoot bool) ([]string, error) {
+	var parts []spoilt
+	if err := conn.Select(ctx, &parts, spoiltParts); err != nil {
+		return nil, fmt.Errorf("look for damaged parts: %w", err)
+	}
+	if len(parts) == 0 {
+		return nil, nil
+	}
+	var missing uint64
+	if err := conn.QueryRow(ctx, "SELECT count() FROM (\n"+wrongCounters+"\n) WHERE reinterpretAsInt64(missing_rows) < 0").Scan(&missing); err != nil {
+		return nil, fmt.Errorf("look for damaged parts: %w", err)
+	}
+	var healed []string
+	for _, p := range parts {
+		if p.Inserted && !(sameBoot && p.isUnfinished()) || !p.Inserted && !(p.Continued && (sameBoot || missing == 0)) {
+			continue
+		}
+		if err := dropDetached(ctx, conn, p.Table, p.Name); err != nil {
+			return healed, err
+		}
+		healed = append(healed, p.Name+" of "+p.Table)
+	}
+	if len(healed) == 0 {
+		return nil, nil
+	}
+	_, err := RepairStats(ctx, conn)
+	return healed, err
+}
+
+// isUnfinished says whether the list of the part's files is empty.
+func (p *spoilt) isUnfinished() bool {
+	list, err := os.Stat(filepath.Join(p.Path, "checksums.txt"))
+	return err == nil && list.Size() == 0 || errors.Is(err, os.ErrNotExist)
+}
+
+func dropDetached(ctx context.Context, conn driver.Conn, table, part string) error {
+	statement := "ALTER TABLE " + identifier(table) + " DROP DETACHED PART " + quoted(part) + " SETTINGS allow_drop_detached = 1"
+	if err := conn.Exec(ctx, statement); err != nil {
+		return fmt.Errorf("drop part %s of %s: %w", part, table, err)
+	}
+	return nil
+}
+
+//go:embed spoilt_parts.sql
+var spoiltParts string
+
 // Undamaged returns a *DamagedError where the store has set parts aside.
 func Undamaged(ctx context.Context, conn driver.Conn) error {
 	var parts []DamagedPart
@@ -62,9 +133,8 @@ func Undamaged(ctx context.Context, conn driver.Conn) error {
 // counters agree with what is left. Nothing may write meanwhile.
 func DropDamaged(ctx context.Context, conn driver.Conn, damaged *DamagedError) error {
 	for _, p := range damaged.Parts {
-		statement := "ALTER TABLE `" + p.Table + "` DROP DETACHED PART " + quoted(p.Name) + " SETTINGS allow_drop_detached = 1"
-		if err := conn.Exec(ctx, statement); err != nil {
-			return fmt.Errorf("drop part %s of %s: %w", p.Name, p.Table, err)
+		if err := dropDetached(ctx, conn, p.Table, p.Name); err != nil {
+			return err
 		}
 	}
 	_, err := RepairStats(ctx, conn)

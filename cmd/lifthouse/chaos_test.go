@@ -47,7 +47,7 @@ func TestAServerInChaos(t *testing.T) {
 		inAWorldOfItsOwn(t)
 		return
 	}
-	if err := syscall.Mount("none", disk, "tmpfs", 0, "size=192m"); err != nil {
+	if err := syscall.Mount("none", disk, "tmpfs", 0, "size=1g"); err != nil {
 		t.Fatal(err)
 	}
 	r := rand.New(rand.NewPCG(10, 26))
@@ -59,7 +59,15 @@ func TestAServerInChaos(t *testing.T) {
 	w.imported(w.file(settlesFrom))
 	w.begin()
 	troubles := map[string]int{}
-	trouble := func(kind string, make func()) { troubles[kind]++; make() }
+	trouble := func(kind string, make func()) {
+		troubles[kind]++
+		make()
+		if w.damaged.Swap(false) {
+			troubles["damaged, and started again"]++
+			p.interrupt()
+			p = serve()
+		}
+	}
 	for until := time.Now().Add(chaosFor() * 2 / 3); time.Now().Before(until); wait(r, 100, 1500) {
 		switch r.IntN(6) {
 		case 0, 1:
@@ -76,20 +84,26 @@ func TestAServerInChaos(t *testing.T) {
 	}
 	base := p.held()
 	for until := time.Now().Add(chaosFor() / 3); time.Now().Before(until); wait(r, 100, 1500) {
+		was := p
 		if r.IntN(3) > 0 {
 			trouble("stood still", func() { p.standStill(r) })
 		} else {
 			trouble("disk full", func() { fillDisk(t, disk, r) })
 		}
+		if p != was {
+			base = p.held()
+		}
 	}
 	w.end()
 	p.heldAgain(base)
+	p.interrupt()
+	p = serve()
 	w.allCounted(p)
 	if out := w.must("settle", "--verify"); !strings.Contains(out, "campaign 1 of website 1: 3 reports are the same") {
 		t.Errorf("settled and not: %s", out)
 	}
 	p.interrupt()
-	w.must("check", "--data")
+	w.must("check", "--deep")
 	t.Logf("%v; %s", troubles, w)
 }
 
@@ -157,7 +171,12 @@ func fillDisk(t *testing.T, disk string, r *rand.Rand) {
 	if err != nil {
 		return // it is full already
 	}
-	for block := make([]byte, 1<<20); err == nil; {
+	var room syscall.Statfs_t
+	if err := syscall.Statfs(disk, &room); err != nil {
+		t.Fatal(err)
+	}
+	_ = syscall.Fallocate(int(f.Fd()), 0, 0, int64(room.Bavail)*room.Bsize) //nolint:gosec // of a small disk
+	for block := make([]byte, 4<<10); err == nil; {
 		_, err = f.Write(block)
 	}
 	wait(r, 200, 1500)
@@ -217,6 +236,7 @@ func TestServersInChaos(t *testing.T) {
 		w.allCounted(p)
 		p.interrupt()
 	}
+	w.must("check", "--deep")
 	t.Logf("%v; %d of %d requests of the store slow, %d cut off, %d refused; %s", troubles, network.slow.Load(), network.asked.Load(), network.cut.Load(), network.refused.Load(), w)
 }
 

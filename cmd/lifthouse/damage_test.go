@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -101,6 +102,72 @@ func TestDamagedPartsAreNeverPassedOver(t *testing.T) {
 	var r engine.Results
 	if err := json.Unmarshal([]byte(do(exitOK, "report", "campaign", "1")), &r); err != nil || r.Totals.Visitors != views {
 		t.Errorf("%d visitors after all is sent again, %v; want %d", r.Totals.Visitors, err, views)
+	}
+}
+
+// TestWhatAFullDiskSpoilsIsPutRight when the store opens: a merged part without
+// content, and one of an insert that was never acknowledged. After a loss of
+// power an acknowledged one may look the same, and is not passed over.
+func TestWhatAFullDiskSpoilsIsPutRight(t *testing.T) {
+	dir := t.TempDir()
+	const views = 500
+	events, declared := writeHistory(t, dir, views)
+	home := filepath.Join(dir, "data")
+	do := func(want int, args ...string) string {
+		t.Helper()
+		code, out, complaints := other(t, nil, append(args, "--store=embedded:"+home)...)
+		if code != want {
+			t.Fatalf("lifthouse %q: exit %d, want %d\n%s%s", args, code, want, out, complaints)
+		}
+		return out + complaints
+	}
+	do(exitOK, "apply", "-f", declared)
+	do(exitOK, "import", events)
+	parts, err := filepath.Glob(filepath.Join(home, "store", "*", "*", "202605_*"))
+	if err != nil || len(parts) != 1 {
+		t.Fatalf("%q, %v", parts, err)
+	}
+	name := filepath.Base(parts[0])
+	var first, last, level int
+	if _, err := fmt.Sscanf(name, "202605_%d_%d_%d", &first, &last, &level); err != nil {
+		t.Fatal(err)
+	}
+	spoil := func(first, last, level int) string {
+		t.Helper()
+		name := fmt.Sprintf("202605_%d_%d_%d", first, last, level)
+		to := filepath.Join(filepath.Dir(parts[0]), name)
+		if err := os.CopyFS(to, os.DirFS(parts[0])); err != nil {
+			t.Fatal(err)
+		}
+		files, err := filepath.Glob(filepath.Join(to, "*"))
+		for _, file := range files {
+			err = errors.Join(err, os.Truncate(file, 0))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	unfinished, merged := spoil(last+90, last+90, 0), spoil(first, last, level+1)
+	said := do(exitOK, "report", "campaign", "1")
+	for _, name := range []string{unfinished, merged} {
+		if !strings.Contains(said, name+" of events was spoilt") {
+			t.Errorf("it says\n%s\nand nothing of %s", said, name)
+		}
+	}
+	if said := do(exitOK, "check", "--deep"); strings.Contains(said, "spoilt") {
+		t.Errorf("it is told twice:\n%s", said)
+	}
+	var r engine.Results
+	if err := json.Unmarshal([]byte(do(exitOK, "report", "campaign", "1")), &r); err != nil || r.Totals.Visitors != views {
+		t.Errorf("%d visitors, %v; want %d", r.Totals.Visitors, err, views)
+	}
+	spoil(last+91, last+91, 0)
+	if err := os.WriteFile(filepath.Join(home, "lifthouse.boot"), []byte("another start of the machine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if said := do(exitFailed, "report", "campaign", "1"); !strings.Contains(said, "damaged parts") {
+		t.Errorf("after a loss of power it says\n%s", said)
 	}
 }
 

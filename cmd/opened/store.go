@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -65,7 +66,7 @@ func Open(ctx context.Context, home schema.Home, how Options) (*Store, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	if s.Dir != "" {
-		if err := schema.Undamaged(ctx, s.Conn); err != nil {
+		if err := s.whole(ctx, how.Complain); err != nil {
 			return nil, errors.Join(err, s.Close())
 		}
 		if err := s.repairAfterCrash(ctx, how.Complain); err != nil {
@@ -76,6 +77,41 @@ func Open(ctx context.Context, home schema.Home, how Options) (*Store, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
+}
+
+// whole says that the store lacks nothing that was stored.
+func (s *Store) whole(ctx context.Context, complain func(format string, args ...any)) error {
+	boot := thisBoot()
+	last, _ := os.ReadFile(filepath.Join(s.Dir, bootMark)) // none: of a new store
+	healed, err := schema.Heal(ctx, s.Conn, boot != "" && string(last) == boot)
+	for _, part := range healed {
+		complain("part %s was spoilt, as a full disk does, and is dropped: nothing that was stored is lost", part)
+	}
+	if err != nil {
+		return err
+	}
+	if err := schema.Undamaged(ctx, s.Conn); err != nil {
+		return err
+	}
+	if string(last) != boot {
+		if err := os.WriteFile(filepath.Join(s.Dir, bootMark), []byte(boot), 0o600); err != nil {
+			complain("%v", err) // what a full disk spoils will not be told from what a loss of power does
+		}
+	}
+	return nil
+}
+
+// bootMark is a file that says since which start of the machine the store was
+// opened last: its files are as they were written.
+const bootMark = "lifthouse.boot"
+
+// thisBoot names the machine's current start; empty: it is not known.
+func thisBoot() string {
+	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(id))
 }
 
 // equip makes what works on the store.

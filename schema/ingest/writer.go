@@ -32,6 +32,7 @@ type Writer struct {
 	alone    bool           // nobody else writes to the store
 	stamped  time.Time      // the last acceptance given; held by who has the turn
 	through  atomic.Int64   // the acceptance of the last insert that is done, in milliseconds
+	doubtful bool           // an insert failed: it may have stored events and not counted them; held by who has the turn
 	erasures atomic.Int64   // how often stored events were taken out, or are about to be
 	bare     map[int64]bool // websites that are known to have goals without exposures, or none; kept where it is alone
 }
@@ -128,6 +129,9 @@ func (w *Writer) WriteEach(ctx context.Context, events []schema.Event) ([]Verdic
 	case <-ctx.Done():
 		return nil, Outcome{}, context.Cause(ctx)
 	}
+	if err := w.recount(ctx); err != nil {
+		return nil, Outcome{}, err
+	}
 	verdicts := make([]Verdict, len(events))
 	judgeRepeats(events, verdicts)
 	derived, err := w.attributed(ctx, chosen(events, verdicts))
@@ -152,8 +156,9 @@ func (w *Writer) WriteEach(ctx context.Context, events []schema.Event) ([]Verdic
 	w.noteBare(fresh)
 	w.known.addAll(fresh) // before: of an insert that fails it is unknown what is stored
 	// ClickHouse commits the events' parts before the rows of the views on them: an insert that is cancelled in
-	// between leaves subject_stats short for ever, since a repetition finds the events stored.
+	// between leaves subject_stats short, since a repetition finds the events stored.
 	if err := w.insert(context.WithoutCancel(ctx), fresh); err != nil {
+		w.doubtful = w.alone
 		return nil, Outcome{}, err
 	}
 	if w.name != "" {
@@ -164,6 +169,21 @@ func (w *Writer) WriteEach(ctx context.Context, events []schema.Event) ([]Verdic
 	w.through.Store(w.stamped.UnixMilli())
 	w.wrote(ctx)
 	return verdicts, outcome, nil
+}
+
+// recount makes the counters right after an insert that failed, of a store that
+// nobody else writes to, before anybody is told that its events are stored.
+func (w *Writer) recount(ctx context.Context) error {
+	if !w.doubtful {
+		return nil
+	}
+	if _, err := schema.RepairStats(ctx, w.conn); err != nil {
+		return err
+	}
+	w.doubtful = false
+	w.through.Store(w.stamped.UnixMilli())
+	w.wrote(ctx)
+	return nil
 }
 
 // Through is the acceptance of the last insert of this writer that is done: of

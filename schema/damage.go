@@ -73,7 +73,11 @@ func Heal(ctx context.Context, conn driver.Conn, sameBoot bool) ([]string, error
 	}
 	var healed []string
 	for _, p := range parts {
-		if p.Inserted && !(sameBoot && p.isUnfinished()) || !p.Inserted && !(p.Continued && (sameBoot || missing == 0)) {
+		lost := !p.Continued || !sameBoot && missing > 0
+		if p.Inserted {
+			lost = !sameBoot || !p.isUnfinished()
+		}
+		if lost {
 			continue
 		}
 		if err := dropDetached(ctx, conn, p.Table, p.Name); err != nil {

@@ -292,7 +292,7 @@ func (w *world) bounds(acked, begun time.Time) (least, most [2]tally) {
 func wrongWith(got *engine.Results, least, most [2]tally) string {
 	var visitors int64
 	for i, v := range got.Variations {
-		own := tally{v.Counts.Visitors, v.Counts.Views, v.Counts.ConvertedVisitors, v.Counts.GoalsReached}
+		own := tally{v.Visitors, v.Views, v.ConvertedVisitors, v.GoalsReached}
 		if !own.within(least[i], most[i]) {
 			return fmt.Sprintf("variation %d: %+v; want between %+v and %+v", i, own, least[i], most[i])
 		}

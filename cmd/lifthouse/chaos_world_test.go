@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -205,6 +204,20 @@ func (w *world) mustSend(url string, l *load) {
 	}
 }
 
+// report gives a server that lives some time to find its store again.
+func (w *world) report(url string) (got engine.Results) {
+	w.t.Helper()
+	for until := time.Now().Add(10 * time.Second); ; <-time.After(100 * time.Millisecond) {
+		status, text, err := w.do(http.MethodGet, url+"/v1/campaigns/1/results", w.reads, "no-cache", "")
+		if err == nil && status == http.StatusOK && json.Unmarshal([]byte(text), &got) == nil && !got.Stale {
+			return got
+		}
+		if time.Now().After(until) {
+			w.t.Fatalf("%d %.500s, %v", status, text, err)
+		}
+	}
+}
+
 func (w *world) do(method, url, token, cache, body string) (status int, text string, err error) {
 	request, err := http.NewRequestWithContext(w.t.Context(), method, url, strings.NewReader(body))
 	if err != nil {
@@ -357,61 +370,11 @@ func (w *world) allCounted(p *process) {
 		}
 	}
 	_, all := w.bounds(time.Time{}, time.Now())
-	got := p.results(w.reads)
+	got := w.report(p.url)
 	if fault := wrongWith(&got, all, all); fault != "" {
 		w.t.Errorf("in the end: %s", fault)
 	}
 	if all[0].visitors == 0 || w.read.Load() == 0 || w.fresh.Load() == 0 {
 		w.t.Errorf("nothing happened: %s", w)
-	}
-}
-
-var adminAt = regexp.MustCompile(`http://[^" ]+/metrics`)
-
-// held is what the server holds: goroutines, and files but those by which the
-// store looks at its threads, of which it keeps a pool.
-func (p *process) held() (held [2]int) {
-	p.t.Helper()
-	admin := ""
-	for until := time.Now().Add(10 * time.Second); admin == ""; admin = adminAt.FindString(p.log.String()) { // what it logs may be read after what it says
-		if time.Now().After(until) {
-			p.t.Fatal("no metrics")
-		}
-		<-time.After(10 * time.Millisecond)
-	}
-	_, text := get(p.t, admin, "")
-	found := regexp.MustCompile(`(?m)^go_goroutines (\d+)$`).FindStringSubmatch(text)
-	if found == nil {
-		p.t.Fatalf("no goroutines in\n%s", text)
-	}
-	held[0], _ = strconv.Atoi(found[1])
-	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", p.cmd.Process.Pid))
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	for _, file := range files {
-		if to, err := os.Readlink(file); err == nil && !strings.Contains(to, "/task/") {
-			held[1]++
-		}
-	}
-	return held
-}
-
-// heldAgain waits until the server holds no more than before, and says so if
-// it does not come to that.
-func (p *process) heldAgain(base [2]int) {
-	p.t.Helper()
-	const aFew = 8 // connections of the test's own, parts that are being merged
-	until := time.Now().Add(20 * time.Second)
-	for {
-		now := p.held()
-		if now[0] <= base[0]+aFew && now[1] <= base[1]+aFew {
-			return
-		}
-		if time.Now().After(until) {
-			p.t.Errorf("%v goroutines and files are held, %v at first", now, base)
-			return
-		}
-		<-time.After(100 * time.Millisecond)
 	}
 }

@@ -4,7 +4,7 @@
 -- experiment_id        0
 -- generation           1
 -- facets               [state all by first day device by first day]
--- cells                device by first day
+-- cells                [device by first day]
 -- kinds                [view]
 -- goal_id              1
 -- recent_from          2026-04-24
@@ -13,7 +13,7 @@
 SELECT
     facet,
     toInt64(0) AS bucket,
-    if(facet = {cells:String}, device, '') AS dimension,
+    if(facet IN {cells:Array(String)}, device, '') AS dimension,
     variation_id,
     crossover,
     event,

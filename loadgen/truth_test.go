@@ -25,9 +25,6 @@ const mostZ = 4.5
 func TestTruthAndReportsAgree(t *testing.T) {
 	s := loadgen.DefaultScenario()
 	s.SetVisitors(50_000)
-	if testing.Short() {
-		s.SetVisitors(20_000)
-	}
 	long := os.Getenv("LIFTHOUSE_LONG") != ""
 	if long {
 		s.SetVisitors(1_000_000)

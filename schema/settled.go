@@ -175,12 +175,21 @@ func PackAmounts(sum, squares *big.Int) *big.Int {
 	return packed.Add(packed, squares)
 }
 
-// UnpackAmounts returns what PackAmounts was given, of sums over visitors,
-// whose squares are not negative.
+// UnpackAmounts returns what PackAmounts was given. Squares may be negative, of
+// what a day adds: of a visitor whose amounts of that day take away from those
+// before. They are less than 2^127 either way.
 func UnpackAmounts(packed *big.Int) (sum, squares *big.Int) {
-	low := new(big.Int).Lsh(big.NewInt(1), squaresBits)
-	sum, squares = new(big.Int).DivMod(packed, low, new(big.Int))
-	return sum, squares
+	return parted(packed, squaresBits)
+}
+
+// parted returns high and low of high · 2^bits + low, where low is from
+// -2^(bits-1) to 2^(bits-1) - 1.
+func parted(packed *big.Int, bits uint) (high, low *big.Int) {
+	half := new(big.Int).Lsh(big.NewInt(1), bits-1)
+	high = new(big.Int).Add(packed, half)
+	high.Rsh(high, bits) // rounds down
+	low = new(big.Int).Lsh(high, bits)
+	return high, low.Sub(packed, low)
 }
 
 // PackSigns puts numbers of visitors into one, the first the lowest.
@@ -192,14 +201,12 @@ func PackSigns(counts [6]int64) *big.Int {
 	return packed
 }
 
-// UnpackSigns returns what PackSigns was given, of sums over visitors, none of
-// which is negative.
+// UnpackSigns returns what PackSigns was given, of which any may be negative:
+// what a day adds may make an amount 0 again.
 func UnpackSigns(packed *big.Int) (counts [6]int64) {
-	low, rest := new(big.Int).Lsh(big.NewInt(1), signBits), new(big.Int).Set(packed)
 	for i := range counts {
-		count := new(big.Int)
-		rest.DivMod(rest, low, count)
-		counts[i] = count.Int64()
+		rest, count := parted(packed, signBits)
+		counts[i], packed = count.Int64(), rest
 	}
 	return counts
 }

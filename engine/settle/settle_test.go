@@ -267,7 +267,12 @@ func (s *shop) compare(reports int, paths map[string]int) {
 			s.t.Fatal(err)
 		}
 		if want := s.exact(r, told.DataThrough); !bytes.Equal(got, want) {
-			s.t.Fatalf("%+v\nsettled %.3000s\n  exact %.3000s", r, got, want)
+			at := 0 // the first byte that differs
+			for at < min(len(got), len(want)) && got[at] == want[at] {
+				at++
+			}
+			at = max(0, at-1000)
+			s.t.Fatalf("%+v\nfrom byte %d\nsettled %.2000s\n  exact %.2000s", r, at, got[at:], want[at:])
 		}
 	}
 }

@@ -246,6 +246,9 @@ func (s *Settler) rebuild(ctx context.Context, d *due, through time.Time) error 
 	if err := row.Scan(&next.Events, &next.Through, &next.Newest); err != nil {
 		return err
 	}
+	if next.Events == 0 { // they went, and the counters do not know yet
+		return nil
+	}
 	frequent, err := s.choose(ctx, d, through)
 	if err != nil {
 		return err

@@ -31,7 +31,7 @@ func CheckRows(ctx context.Context, conn driver.Conn) (faults []string, err erro
 	for _, check := range []struct{ query, fault string }{
 		{rowsTwice, "%d rows are copies of others, and count twice; this is our fault"},
 		{goalsUncounted, "%d goals that name no exposure do not count for a campaign or widget whose visitor saw it before; this is our fault"},
-		{"SELECT count() FROM (\n" + wrongCounters + "\n)", "%d live counters differ from the events; they are made right when an embedded store opens after it was killed, and this is our fault"},
+		{"SELECT count() FROM (\n" + wrongCounters + "\n)", "%d live counters differ from the events, as after a process that was killed; lifthouse check --count-anew makes them right while nothing writes"},
 	} {
 		var wrong uint64
 		for range checkRowsTries {

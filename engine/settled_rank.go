@@ -77,23 +77,21 @@ func (q *settledQuery) mayBeTop(ctx context.Context, from *store) error {
 		return nil
 	}
 	key := ranked{q.plan.Subject, facet.Name}
-	last := from.ranks.get(key)
-	if last != nil {
-		if values, known := last.candidates(q.state, q.plan.top); known {
-			q.top, q.apart = values, last.facets(q.cut.cells, values)
-			return nil
+	order, known := from.ranks.get(key), false
+	if order != nil {
+		q.top, known = order.candidates(q.state, q.plan.top)
+	}
+	if !known {
+		var err error
+		if order, err = q.rank(ctx, from, facet, order); err != nil {
+			return err
+		}
+		from.ranks.set(key, order)
+		if q.top, known = order.candidates(q.state, q.plan.top); !known {
+			return errUnsettled
 		}
 	}
-	now, err := q.rank(ctx, from, facet, last)
-	if err != nil {
-		return err
-	}
-	from.ranks.set(key, now)
-	values, known := now.candidates(q.state, q.plan.top)
-	if !known {
-		return errUnsettled
-	}
-	q.top, q.apart = values, now.facets(q.cut.cells, values)
+	q.apart = order.facets(q.cut.cells, q.top)
 	return nil
 }
 
@@ -149,11 +147,7 @@ func (q *settledQuery) rank(ctx context.Context, from *store, facet *schema.Face
 		return r, nil
 	}
 	of := q.plan.Subject
-	values, err := schema.FrequentValues(ctx, from, &schema.Settlement{WebsiteID: of.WebsiteID, Subject: of.Kind, SubjectID: of.ID, ExperimentID: of.ExperimentID, Generation: r.generation}, q.cut.cells)
-	r.frequent = make(map[string]bool, len(values))
-	for _, value := range values {
-		r.frequent[value] = true
-	}
+	r.frequent, err = schema.FrequentValues(ctx, from, &schema.Settlement{WebsiteID: of.WebsiteID, Subject: of.Kind, SubjectID: of.ID, ExperimentID: of.ExperimentID, Generation: r.generation}, q.cut.cells)
 	return r, err
 }
 

@@ -15,8 +15,10 @@ import (
 // DamagedPart is a part of a table that the store could not read when it
 // opened, and set aside.
 type DamagedPart struct {
-	Table, Name string
-	Bytes       uint64
+	Table, Name, Path string
+	Bytes             uint64
+	Inserted          bool // by one insert; else it was merged
+	Continued         bool // the ends of what it was made of are there
 }
 
 // DamagedError says that a store lacks rows that it once had.
@@ -32,22 +34,12 @@ func (e *DamagedError) Error() string {
 		"; restore a backup (lifthouse restore), or go on without these rows: lifthouse check --drop-damaged, and send again what you have"
 }
 
-const damagedParts = `
-SELECT table, name, bytes_on_disk
-FROM system.detached_parts
-WHERE database = currentDatabase() AND startsWith(reason, 'broken')
-ORDER BY table, name`
+//go:embed damaged_parts.sql
+var damagedParts string
 
-// spoilt is a part that could not be read.
-type spoilt struct {
-	Table, Name, Path string
-	Inserted          bool `ch:"inserted"`  // by one insert; else it was merged
-	Continued         bool `ch:"continued"` // the ends of what it was made of are there
-}
-
-// Heal drops the parts that were set aside of which nothing is lost, makes the
-// counters agree, and returns what it dropped. A disk that is full may leave
-// parts of which the files are empty:
+// Heal drops those of the damaged parts of which nothing is lost, makes the
+// counters agree, and returns what it dropped; damaged keeps the others. A disk
+// that is full may leave parts of which the files are empty:
 //
 //   - A merged one. What it was made of is kept for some minutes
 //     (old_parts_lifetime), and is loaded in its place when the store opens. It
@@ -59,72 +51,51 @@ type spoilt struct {
 //     says that there was none since it was written.
 //
 // Its store is in this process, and nothing may write meanwhile.
-func Heal(ctx context.Context, conn driver.Conn, sameBoot bool) ([]string, error) {
-	var parts []spoilt
-	if err := conn.Select(ctx, &parts, spoiltParts); err != nil {
-		return nil, fmt.Errorf("look for damaged parts: %w", err)
-	}
-	if len(parts) == 0 {
-		return nil, nil
-	}
+func Heal(ctx context.Context, conn driver.Conn, damaged *DamagedError, sameBoot bool) (healed []string, err error) {
 	var missing uint64
 	if err := conn.QueryRow(ctx, "SELECT count() FROM (\n"+wrongCounters+"\n) WHERE reinterpretAsInt64(missing_rows) < 0").Scan(&missing); err != nil {
-		return nil, fmt.Errorf("look for damaged parts: %w", err)
+		return nil, fmt.Errorf("look for missing events: %w", err)
 	}
-	var healed []string
-	for _, p := range parts {
-		lost := !p.Continued || !sameBoot && missing > 0
+	var lost []DamagedPart
+	for _, p := range damaged.Parts {
+		isLost := !p.Continued || !sameBoot && missing > 0
 		if p.Inserted {
-			lost = !sameBoot || !p.isUnfinished()
+			isLost = !sameBoot || !p.isUnfinished()
 		}
-		if lost {
+		if isLost {
+			lost = append(lost, p)
 			continue
 		}
-		if err := dropDetached(ctx, conn, p.Table, p.Name); err != nil {
+		if err := p.drop(ctx, conn); err != nil {
 			return healed, err
 		}
 		healed = append(healed, p.Name+" of "+p.Table)
 	}
-	if len(healed) == 0 {
-		return nil, nil
+	damaged.Parts = lost
+	if len(healed) > 0 {
+		_, err = RepairStats(ctx, conn)
 	}
-	_, err := RepairStats(ctx, conn)
 	return healed, err
 }
 
 // isUnfinished says whether the list of the part's files is empty.
-func (p *spoilt) isUnfinished() bool {
+func (p *DamagedPart) isUnfinished() bool {
 	list, err := os.Stat(filepath.Join(p.Path, "checksums.txt"))
 	return err == nil && list.Size() == 0 || errors.Is(err, os.ErrNotExist)
 }
 
-func dropDetached(ctx context.Context, conn driver.Conn, table, part string) error {
-	statement := "ALTER TABLE " + identifier(table) + " DROP DETACHED PART " + quoted(part) + " SETTINGS allow_drop_detached = 1"
+func (p *DamagedPart) drop(ctx context.Context, conn driver.Conn) error {
+	statement := "ALTER TABLE " + identifier(p.Table) + " DROP DETACHED PART " + quoted(p.Name) + " SETTINGS allow_drop_detached = 1"
 	if err := conn.Exec(ctx, statement); err != nil {
-		return fmt.Errorf("drop part %s of %s: %w", part, table, err)
+		return fmt.Errorf("drop part %s of %s: %w", p.Name, p.Table, err)
 	}
 	return nil
 }
 
-//go:embed spoilt_parts.sql
-var spoiltParts string
-
 // Undamaged returns a *DamagedError where the store has set parts aside.
 func Undamaged(ctx context.Context, conn driver.Conn) error {
 	var parts []DamagedPart
-	rows, err := conn.Query(ctx, damagedParts)
-	if err != nil {
-		return fmt.Errorf("look for damaged parts: %w", err)
-	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
-		var p DamagedPart
-		if err := rows.Scan(&p.Table, &p.Name, &p.Bytes); err != nil {
-			return fmt.Errorf("look for damaged parts: %w", err)
-		}
-		parts = append(parts, p)
-	}
-	if err := rows.Err(); err != nil {
+	if err := conn.Select(ctx, &parts, damagedParts); err != nil {
 		return fmt.Errorf("look for damaged parts: %w", err)
 	}
 	if len(parts) > 0 {
@@ -137,7 +108,7 @@ func Undamaged(ctx context.Context, conn driver.Conn) error {
 // counters agree with what is left. Nothing may write meanwhile.
 func DropDamaged(ctx context.Context, conn driver.Conn, damaged *DamagedError) error {
 	for _, p := range damaged.Parts {
-		if err := dropDetached(ctx, conn, p.Table, p.Name); err != nil {
+		if err := p.drop(ctx, conn); err != nil {
 			return err
 		}
 	}
@@ -154,7 +125,7 @@ ORDER BY name`
 // CheckData reads every part of every table and names those whose content is
 // not what was once written. It takes about a second for a gigabyte.
 func CheckData(ctx context.Context, conn driver.Conn) (faults []string, err error) {
-	tables, err := namesOf(ctx, conn, tablesWithParts)
+	tables, err := Names(ctx, conn, tablesWithParts)
 	if err != nil {
 		return nil, fmt.Errorf("check the data: %w", err)
 	}
@@ -176,8 +147,8 @@ func CheckData(ctx context.Context, conn driver.Conn) (faults []string, err erro
 	return faults, nil
 }
 
-// namesOf returns the names that a query gives, one a row.
-func namesOf(ctx context.Context, conn driver.Conn, query string, args ...any) (names []string, err error) {
+// Names returns the names that a query gives, one a row.
+func Names(ctx context.Context, conn driver.Conn, query string, args ...any) (names []string, err error) {
 	rows, err := conn.Query(ctx, query, args...)
 	if err != nil {
 		return nil, err

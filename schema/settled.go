@@ -216,14 +216,18 @@ var frequentValues string
 
 // FrequentValues returns the values of the facet's attribute that lie apart in
 // a complete generation.
-func FrequentValues(ctx context.Context, conn driver.Conn, s *Settlement, f *Facet) ([]string, error) {
-	values, err := namesOf(ctx, conn, fmt.Sprintf(frequentValues, identifier(f.By[0])),
+func FrequentValues(ctx context.Context, conn driver.Conn, s *Settlement, f *Facet) (map[string]bool, error) {
+	values, err := Names(ctx, conn, fmt.Sprintf(frequentValues, identifier(f.By[0])),
 		clickhouse.Named("website_id", s.WebsiteID), clickhouse.Named("subject", string(s.Subject)), clickhouse.Named("subject_id", s.SubjectID),
 		clickhouse.Named("experiment_id", s.ExperimentID), clickhouse.Named("generation", s.Generation), clickhouse.Named("facet", FrequentFacet(f.Name)))
 	if err != nil {
 		return nil, fmt.Errorf("read which values are frequent: %w", err)
 	}
-	return values, nil
+	frequent := make(map[string]bool, len(values))
+	for _, value := range values {
+		frequent[value] = true
+	}
+	return frequent, nil
 }
 
 // Generations returns all of which there are rows, complete or not, by the ids

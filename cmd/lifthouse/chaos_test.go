@@ -110,9 +110,7 @@ func TestAServerInChaos(t *testing.T) {
 // inAWorldOfItsOwn runs the test where it may mount a disk.
 func inAWorldOfItsOwn(t *testing.T) {
 	t.Helper()
-	if err := exec.CommandContext(t.Context(), "unshare", "-rm", "sh", "-c", `mount -t tmpfs none /mnt`).Run(); err != nil {
-		t.Skipf("SKIP: no disk of a known size can be mounted here: %v", err)
-	}
+	needsADisk(t)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

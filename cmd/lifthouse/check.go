@@ -246,9 +246,20 @@ func (f *findings) parts(ctx context.Context, conn driver.Conn) {
 	}
 }
 
-// count makes the live counters right.
+// count makes the live counters right, while this process writes nothing.
 func (f *findings) count(ctx context.Context, conn driver.Conn) {
-	switch changed, err := schema.RepairStats(ctx, conn); {
+	var changed bool
+	repair := func() (err error) {
+		changed, err = schema.RepairStats(ctx, conn)
+		return err
+	}
+	var err error
+	if f.p.running != nil {
+		err = f.p.running.Writer.Pause(ctx, repair)
+	} else {
+		err = repair()
+	}
+	switch {
 	case err != nil:
 		f.wrong("events", err)
 	case changed:

@@ -44,6 +44,17 @@ func writeHistory(t *testing.T, dir string, views int) (events, declared string)
 	return events, declared
 }
 
+// ended runs another lifthouse, which has to end with that code, and returns what
+// it says.
+func ended(t *testing.T, want int, args ...string) string {
+	t.Helper()
+	code, out, complaints := other(t, nil, args...)
+	if code != want {
+		t.Fatalf("lifthouse %q: exit %d, want %d\n%s%s", args, code, want, out, complaints)
+	}
+	return out + complaints
+}
+
 func TestDamagedPartsAreNeverPassedOver(t *testing.T) {
 	dir := t.TempDir()
 	const views = 5000
@@ -51,11 +62,7 @@ func TestDamagedPartsAreNeverPassedOver(t *testing.T) {
 	home := filepath.Join(dir, "data")
 	do := func(want int, args ...string) string {
 		t.Helper()
-		code, out, complaints := other(t, nil, append(args, "--store=embedded:"+home)...)
-		if code != want {
-			t.Fatalf("lifthouse %q: exit %d, want %d\n%s%s", args, code, want, out, complaints)
-		}
-		return out + complaints
+		return ended(t, want, append(args, "--store=embedded:"+home)...)
 	}
 	says := func(text string, parts ...string) {
 		t.Helper()
@@ -115,11 +122,7 @@ func TestWhatAFullDiskSpoilsIsPutRight(t *testing.T) {
 	home := filepath.Join(dir, "data")
 	do := func(want int, args ...string) string {
 		t.Helper()
-		code, out, complaints := other(t, nil, append(args, "--store=embedded:"+home)...)
-		if code != want {
-			t.Fatalf("lifthouse %q: exit %d, want %d\n%s%s", args, code, want, out, complaints)
-		}
-		return out + complaints
+		return ended(t, want, append(args, "--store=embedded:"+home)...)
 	}
 	do(exitOK, "apply", "-f", declared)
 	do(exitOK, "import", events)
@@ -171,6 +174,14 @@ func TestWhatAFullDiskSpoilsIsPutRight(t *testing.T) {
 	}
 }
 
+// needsADisk skips what mounts one where that may not be done.
+func needsADisk(t *testing.T) {
+	t.Helper()
+	if err := exec.CommandContext(t.Context(), "unshare", "-rm", "sh", "-c", `mount -t tmpfs none /mnt`).Run(); err != nil {
+		t.Skipf("SKIP: no disk of a known size can be mounted here: %v", err)
+	}
+}
+
 // fullDisk imports on a disk of 16 MB, makes it larger and imports again.
 const fullDisk = `
 mount -t tmpfs -o size=16m none "$DISK" || exit 99
@@ -182,9 +193,7 @@ mount -o remount,size=400m "$DISK"
 
 func TestAFullDiskLosesNothing(t *testing.T) {
 	atLength(t)
-	if err := exec.CommandContext(t.Context(), "unshare", "-rm", "sh", "-c", `mount -t tmpfs none /mnt`).Run(); err != nil {
-		t.Skipf("SKIP: no disk of a known size can be mounted here: %v", err)
-	}
+	needsADisk(t)
 	dir := t.TempDir()
 	const views = 150_000
 	events, declared := writeHistory(t, dir, views)

@@ -83,14 +83,21 @@ func Open(ctx context.Context, home schema.Home, how Options) (*Store, error) {
 func (s *Store) whole(ctx context.Context, complain func(format string, args ...any)) error {
 	boot := thisBoot()
 	last, _ := os.ReadFile(filepath.Join(s.Dir, bootMark)) // none: of a new store
-	healed, err := schema.Heal(ctx, s.Conn, boot != "" && string(last) == boot)
-	for _, part := range healed {
-		complain("part %s was spoilt, as a full disk does, and is dropped: nothing that was stored is lost", part)
+	err := schema.Undamaged(ctx, s.Conn)
+	var damaged *schema.DamagedError
+	if errors.As(err, &damaged) {
+		healed, failed := schema.Heal(ctx, s.Conn, damaged, boot != "" && string(last) == boot)
+		for _, part := range healed {
+			complain("part %s was spoilt, as a full disk does, and is dropped: nothing that was stored is lost", part)
+		}
+		if failed != nil {
+			return failed
+		}
+		if len(damaged.Parts) == 0 {
+			err = nil
+		}
 	}
 	if err != nil {
-		return err
-	}
-	if err := schema.Undamaged(ctx, s.Conn); err != nil {
 		return err
 	}
 	if string(last) != boot {

@@ -11,9 +11,9 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
-// frequent are the values that lie apart in a generation: what a breakdown
+// frequents are the values that lie apart in a generation: what a breakdown
 // shows of the many values of an attribute is then side by side.
-type frequent struct {
+type frequents struct {
 	generation uint64
 	values     map[string]bool
 }
@@ -23,20 +23,11 @@ var apart = &schema.Facets[slices.IndexFunc(schema.Facets, func(f schema.Facet) 
 
 // choose returns the values that will lie apart in a generation to be made.
 func (s *Settler) choose(ctx context.Context, d *due, through time.Time) ([]string, error) {
-	rows, err := s.conn.Query(ctx, frequentQuery, append(d.until(through), clickhouse.Named("most", uint32(s.mostFrequent)))...) //nolint:gosec // few
+	values, err := schema.Names(ctx, s.conn, frequentQuery, append(d.until(through), clickhouse.Named("most", uint32(s.mostFrequent)))...) //nolint:gosec // few
 	if err != nil {
 		return nil, fmt.Errorf("choose frequent values: %w", err)
 	}
-	defer func() { _ = rows.Close() }()
-	values := []string{}
-	for rows.Next() {
-		var value string
-		if err := rows.Scan(&value); err != nil {
-			return nil, fmt.Errorf("choose frequent values: %w", err)
-		}
-		values = append(values, value)
-	}
-	return values, rows.Err()
+	return values, nil
 }
 
 // chosen returns the values that lie apart in the subject's generation. Those of
@@ -46,13 +37,8 @@ func (s *Settler) chosen(ctx context.Context, d *due) (map[string]bool, error) {
 		return known.values, nil
 	}
 	values, err := schema.FrequentValues(ctx, s.conn, d.settled, apart)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		s.frequent[d.subject] = frequents{d.settled.Generation, values}
 	}
-	now := frequent{d.settled.Generation, map[string]bool{}}
-	for _, value := range values {
-		now.values[value] = true
-	}
-	s.frequent[d.subject] = now
-	return now.values, nil
+	return values, err
 }

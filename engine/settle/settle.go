@@ -81,7 +81,7 @@ type Settler struct {
 	seen   map[engine.Subject]sighting
 
 	mostFrequent int
-	frequent     map[engine.Subject]frequent
+	frequent     map[engine.Subject]frequents
 }
 
 // sighting is how much was stored of a subject when it was looked at last.
@@ -93,7 +93,7 @@ type sighting struct {
 
 // New returns the settler of a store.
 func New(conn driver.Conn, writer *ingest.Writer, e *engine.Engine) *Settler {
-	return &Settler{conn: conn, writer: writer, engine: e, seen: map[engine.Subject]sighting{}, mostFrequent: mostFrequent, frequent: map[engine.Subject]frequent{}}
+	return &Settler{conn: conn, writer: writer, engine: e, seen: map[engine.Subject]sighting{}, mostFrequent: mostFrequent, frequent: map[engine.Subject]frequents{}}
 }
 
 // due is a subject of whom events are not settled.

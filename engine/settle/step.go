@@ -90,7 +90,7 @@ func (d *due) since(through time.Time) []any {
 }
 
 // lane is what a rebuild settles at once: a range of visitors.
-func (d *due) lane(generation uint64, through time.Time, apart []string, visitors [2]uint64) []any {
+func (d *due) lane(generation uint64, through time.Time, frequent []string, visitors [2]uint64) []any {
 	masks, names := masks()
 	return append(d.until(through),
 		clickhouse.Named("first_visitor", visitors[0]),
@@ -101,7 +101,7 @@ func (d *due) lane(generation uint64, through time.Time, apart []string, visitor
 		clickhouse.Named("most", int64(mostAmount)),
 		clickhouse.Named("masks", masks),
 		clickhouse.Named("facets", names),
-		clickhouse.Named("frequent", apart))
+		clickhouse.Named("frequent", frequent))
 }
 
 // catchUp settles in steps of bounded size.

@@ -62,8 +62,22 @@ type judged struct {
 
 // judge computes the cell's metrics, comparisons, power and checks.
 func (c *cell) judge(plan *Plan) judged {
-	j := judged{Cell: Cell{Variations: []VariationResults{}, Checks: c.checks(plan)}}
-	var total Moments
+	j, control, total := c.compare(plan)
+	j.Checks, j.Totals = c.checks(plan), newCounts(&total)
+	if len(j.Variations) == 0 || !plan.Rules.Compare {
+		return j
+	}
+	power := stats.Power(plan.power(control, &total), plan.options())
+	j.Power = newPower(power)
+	j.evidence.Progress = power.Progress
+	j.evidence.SampleRatioMismatch = j.Checks.SampleRatio != nil && j.Checks.SampleRatio.Mismatch
+	return j
+}
+
+// compare computes the variations' metrics and comparisons alone, and returns
+// the control's sample and the moments of all variations too.
+func (c *cell) compare(plan *Plan) (j judged, control stats.Sample, total Moments) {
+	j.Variations = []VariationResults{}
 	options := plan.options()
 	samples := make([]stats.Sample, 0, len(plan.Variations))
 	for _, v := range plan.Variations {
@@ -75,20 +89,15 @@ func (c *cell) judge(plan *Plan) judged {
 			Counts: newCounts(&m), Actions: plan.actions(&m), Metrics: newMetrics(&m, options),
 		})
 	}
-	j.Totals = newCounts(&total)
 	if len(samples) == 0 || !plan.Rules.Compare {
-		return j
+		return j, control, total
 	}
 	options.NonNegative = total.neverNegative(plan.Metric)
 	j.evidence.Comparisons = stats.Compare(samples[0], samples[1:], options)
 	for i, comparison := range j.evidence.Comparisons {
 		j.Variations[i+1].Comparison = newComparison(comparison)
 	}
-	power := stats.Power(plan.power(samples[0], &total), options)
-	j.Power = newPower(power)
-	j.evidence.Progress = power.Progress
-	j.evidence.SampleRatioMismatch = j.Checks.SampleRatio != nil && j.Checks.SampleRatio.Mismatch
-	return j
+	return j, samples[0], total
 }
 
 func (p *Plan) options() stats.Options {

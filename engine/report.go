@@ -278,10 +278,9 @@ func breakdown(plan *Plan, rows []row) []BreakdownCell {
 	}
 	values := mostVisited(visitors)
 	var names []string
-	var cells []judged
+	var gathered []cell
 	add := func(name string, rows []row) {
-		c := gather(rows, plan.Crossovers)
-		names, cells = append(names, name), append(cells, c.judge(plan))
+		names, gathered = append(names, name), append(gathered, gather(rows, plan.Crossovers))
 	}
 	for _, value := range values[:min(len(values), plan.top)] {
 		add(shownValue(value), byValue[value])
@@ -293,6 +292,8 @@ func breakdown(plan *Plan, rows []row) []BreakdownCell {
 		}
 		add(otherValues, others)
 	}
+	cells := make([]judged, len(gathered))
+	onAllCores(len(cells), func(i int) { cells[i] = gathered[i].judge(plan) })
 	return concluded(plan, names, cells)
 }
 

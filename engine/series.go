@@ -3,7 +3,11 @@ package engine
 import (
 	"context"
 	"fmt"
+	"maps"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -93,9 +97,10 @@ func (p *Plan) steps(ctx context.Context, from *store) ([]step, error) {
 
 // cumulated adds up the steps, bucket by bucket.
 func (p *Plan) cumulated(steps []step) []Point {
-	var points []Point
+	first, last := steps[0].bucket, steps[len(steps)-1].bucket
+	through := make([]cell, last-first+1)
 	sums := map[[2]int64]row{}
-	for bucket, i := steps[0].bucket, 0; bucket <= steps[len(steps)-1].bucket; bucket++ {
+	for bucket, i := first, 0; bucket <= last; bucket++ {
 		for ; i < len(steps) && steps[i].bucket == bucket; i++ {
 			key := [2]int64{steps[i].variationID}
 			if steps[i].crossover {
@@ -106,13 +111,25 @@ func (p *Plan) cumulated(steps []step) []Point {
 			sum.Moments = sum.Merge(steps[i].Moments)
 			sums[key] = sum
 		}
-		rows := make([]row, 0, len(sums))
-		for _, sum := range sums {
-			rows = append(rows, sum)
-		}
-		points = append(points, p.point(bucket, rows))
+		through[bucket-first] = gather(slices.Collect(maps.Values(sums)), p.Crossovers)
 	}
+	points := make([]Point, len(through))
+	onAllCores(len(points), func(i int) { points[i] = p.point(first+int64(i), &through[i]) })
 	return points
+}
+
+// onAllCores calls do once for each number below n, in no order.
+func onAllCores(n int, do func(i int)) {
+	var running sync.WaitGroup
+	var next atomic.Int64
+	for range min(n, runtime.GOMAXPROCS(0)) {
+		running.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				do(i)
+			}
+		})
+	}
+	running.Wait()
 }
 
 // pointReports runs the report once for each point.
@@ -128,14 +145,15 @@ func (p *Plan) pointReports(ctx context.Context, from *store, first, last int64)
 		if err != nil {
 			return nil, err
 		}
-		points = append(points, p.point(bucket, rows))
+		c := gather(rows, p.Crossovers)
+		points = append(points, p.point(bucket, &c))
 	}
 	return points, nil
 }
 
-func (p *Plan) point(bucket int64, rows []row) Point {
-	c := gather(slices.Clone(rows), p.Crossovers)
-	return Point{Time: p.endOf(bucket), Variations: c.judge(p).Variations}
+func (p *Plan) point(bucket int64, through *cell) Point {
+	j, _, _ := through.compare(p)
+	return Point{Time: p.endOf(bucket), Variations: j.Variations}
 }
 
 // endOf returns the end of a bucket, or of the window where that comes first.

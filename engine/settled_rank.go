@@ -127,7 +127,7 @@ func (q *settledQuery) rankedFacet() *schema.Facet {
 // rank reads the order of the values. last is the order before; nil: there is
 // none.
 func (q *settledQuery) rank(ctx context.Context, from *store, facet *schema.Facet, last *ranking) (*ranking, error) {
-	query := &Query{Params: append(q.plan.subjectParams(), Param{"generation", q.state.generation}, Param{"facet", facet.Name}, Param{"most", uint32(mostRanked)})}
+	query := &Query{Params: []Param{{"partition", q.generation().Partition()}, {"facet", facet.Name}, {"most", uint32(mostRanked)}}}
 	if err := query.render("settled_top.sql", slots{Dimension: columns[string(q.plan.Dimension)]}); err != nil {
 		return nil, err
 	}
@@ -146,8 +146,7 @@ func (q *settledQuery) rank(ctx context.Context, from *store, facet *schema.Face
 		r.frequent = last.frequent
 		return r, nil
 	}
-	of := q.plan.Subject
-	r.frequent, err = schema.FrequentValues(ctx, from, &schema.Settlement{WebsiteID: of.WebsiteID, Subject: of.Kind, SubjectID: of.ID, ExperimentID: of.ExperimentID, Generation: r.generation}, q.cut.cells)
+	r.frequent, err = schema.FrequentValues(ctx, from, q.generation(), q.cut.cells)
 	return r, err
 }
 

@@ -90,9 +90,15 @@ func (q *settledQuery) facets() []string {
 	return append(names, q.apart...)
 }
 
+// generation is what is read.
+func (q *settledQuery) generation() *schema.Settlement {
+	s := q.plan.Subject
+	return &schema.Settlement{WebsiteID: s.WebsiteID, Subject: s.Kind, SubjectID: s.ID, ExperimentID: s.ExperimentID, Generation: q.state.generation}
+}
+
 func (q *settledQuery) compile() (*Query, error) {
 	p := q.plan
-	query := &Query{Params: append(p.subjectParams(), Param{"generation", q.state.generation}, Param{"facets", q.facets()})}
+	query := &Query{Params: []Param{{"partition", q.generation().Partition()}, {"facets", q.facets()}}}
 	s := settledSlots{slots: slots{Filters: "true"}, Steps: q.cut.steps != nil, Window: q.byDays, Top: q.top != nil, Shares: p.SharesSince.After(openFrom)}
 	query.visitorFilters(&p.Filters, &s.slots)
 	if q.cut.cells != nil {
@@ -217,7 +223,11 @@ func merged(sums map[settledKey]*Moments, of *schema.Facet, drop func(*settledKe
 	for key, m := range sums {
 		if key.facet == of.Name {
 			drop(&key)
-			all[key] = all[key].Merge(*m)
+			if had, another := all[key]; another {
+				all[key] = had.Merge(*m)
+			} else {
+				all[key] = *m
+			}
 		}
 	}
 	return all

@@ -120,6 +120,17 @@ func (s *Settlement) SameSubject(o *Settlement) bool {
 	return s.WebsiteID == o.WebsiteID && s.Subject == o.Subject && s.SubjectID == o.SubjectID && s.ExperimentID == o.ExperimentID
 }
 
+// subjectsOf are the kinds of subjects by their numbers in the tables.
+var subjectsOf = []Subject{SubjectNone, SubjectCampaign, SubjectWidget}
+
+// Partition is the id of the generation's partition of settled.
+func (s *Settlement) Partition() string {
+	return fmt.Sprintf(partitionOfSettled, s.WebsiteID, slices.Index(subjectsOf, s.Subject), s.SubjectID, s.ExperimentID, s.Generation)
+}
+
+// partitionOfSettled is how the engine writes a key of whole numbers.
+const partitionOfSettled = "%d-%d-%d-%d-%d"
+
 //go:embed settlements.sql
 var settlements string
 
@@ -179,18 +190,14 @@ func PackAmounts(sum, squares *big.Int) *big.Int {
 // what a day adds: of a visitor whose amounts of that day take away from those
 // before. They are less than 2^127 either way.
 func UnpackAmounts(packed *big.Int) (sum, squares *big.Int) {
-	return parted(packed, squaresBits)
+	sum = new(big.Int).Add(packed, halfSquares)
+	sum.Rsh(sum, squaresBits) // rounds down
+	squares = new(big.Int).Lsh(sum, squaresBits)
+	return sum, squares.Sub(packed, squares)
 }
 
-// parted returns high and low of high · 2^bits + low, where low is from
-// -2^(bits-1) to 2^(bits-1) - 1.
-func parted(packed *big.Int, bits uint) (high, low *big.Int) {
-	half := new(big.Int).Lsh(big.NewInt(1), bits-1)
-	high = new(big.Int).Add(packed, half)
-	high.Rsh(high, bits) // rounds down
-	low = new(big.Int).Lsh(high, bits)
-	return high, low.Sub(packed, low)
-}
+// halfSquares makes squares from -2^127 to 2^127 - 1 not negative when added.
+var halfSquares = new(big.Int).Lsh(big.NewInt(1), squaresBits-1)
 
 // PackSigns puts numbers of visitors into one, the first the lowest.
 func PackSigns(counts [6]int64) *big.Int {
@@ -204,12 +211,26 @@ func PackSigns(counts [6]int64) *big.Int {
 // UnpackSigns returns what PackSigns was given, of which any may be negative:
 // what a day adds may make an amount 0 again.
 func UnpackSigns(packed *big.Int) (counts [6]int64) {
+	if packed.Sign() == 0 {
+		return counts
+	}
+	var bytes [len(counts) * signBits / 8]byte
+	new(big.Int).Add(packed, halfSigns).FillBytes(bytes[:])
 	for i := range counts {
-		rest, count := parted(packed, signBits)
-		counts[i], packed = count.Int64(), rest
+		from := len(bytes) - (i+1)*signBits/8
+		for _, b := range bytes[from : from+signBits/8] {
+			counts[i] = counts[i]<<8 | int64(b)
+		}
+		counts[i] -= halfSign
 	}
 	return counts
 }
+
+// halfSigns makes each of the numbers of visitors in signs, which are from
+// -halfSign to halfSign - 1, not negative when added.
+const halfSign = 1 << (signBits - 1)
+
+var halfSigns = PackSigns([6]int64{halfSign, halfSign, halfSign, halfSign, halfSign, halfSign})
 
 //go:embed frequent_values.sql
 var frequentValues string
@@ -218,8 +239,7 @@ var frequentValues string
 // a complete generation.
 func FrequentValues(ctx context.Context, conn driver.Conn, s *Settlement, f *Facet) (map[string]bool, error) {
 	values, err := Names(ctx, conn, fmt.Sprintf(frequentValues, identifier(f.By[0])),
-		clickhouse.Named("website_id", s.WebsiteID), clickhouse.Named("subject", string(s.Subject)), clickhouse.Named("subject_id", s.SubjectID),
-		clickhouse.Named("experiment_id", s.ExperimentID), clickhouse.Named("generation", s.Generation), clickhouse.Named("facet", FrequentFacet(f.Name)))
+		clickhouse.Named("partition", s.Partition()), clickhouse.Named("facet", FrequentFacet(f.Name)))
 	if err != nil {
 		return nil, fmt.Errorf("read which values are frequent: %w", err)
 	}
@@ -246,10 +266,10 @@ func Generations(ctx context.Context, conn driver.Conn) (map[string]Settlement, 
 		}
 		var s Settlement
 		var subject int
-		if _, err := fmt.Sscanf(id, "%d-%d-%d-%d-%d", &s.WebsiteID, &subject, &s.SubjectID, &s.ExperimentID, &s.Generation); err != nil {
+		if _, err := fmt.Sscanf(id, partitionOfSettled, &s.WebsiteID, &subject, &s.SubjectID, &s.ExperimentID, &s.Generation); err != nil {
 			return nil, fmt.Errorf("list what is settled: partition %q: %w", id, err)
 		}
-		s.Subject = []Subject{SubjectNone, SubjectCampaign, SubjectWidget}[subject]
+		s.Subject = subjectsOf[subject]
 		all[id] = s
 	}
 	return all, rows.Err()
@@ -279,14 +299,5 @@ func DropSettled(ctx context.Context, conn driver.Conn, of func(*Settlement) boo
 
 // MergeSettled merges the parts of a generation, which makes it quick to read.
 func MergeSettled(ctx context.Context, conn driver.Conn, s *Settlement) error {
-	all, err := Generations(ctx, conn)
-	if err != nil {
-		return err
-	}
-	for id, g := range all {
-		if g.SameSubject(s) && g.Generation == s.Generation {
-			return conn.Exec(ctx, "OPTIMIZE TABLE settled PARTITION ID {id:String} FINAL", clickhouse.Named("id", id))
-		}
-	}
-	return nil
+	return conn.Exec(ctx, "OPTIMIZE TABLE settled PARTITION ID {id:String} FINAL", clickhouse.Named("id", s.Partition()))
 }

@@ -76,7 +76,7 @@ func (p *program) growth(ctx context.Context, s *opened.Store, scale float64, to
 	if _, err := p.settled(ctx, s, engine.Subject{}); err != nil {
 		return err
 	}
-	if err := loadgen.Calm(ctx, s.Conn); err != nil {
+	if err := calm(ctx, s); err != nil {
 		return err
 	}
 	asker := &asker{engine: s.Engine, snapshot: s.Catalogue.Snapshot(), account: account}

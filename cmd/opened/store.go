@@ -168,6 +168,10 @@ func (s *Store) learn(ctx context.Context) {
 	})
 }
 
+// Learned returns when the writer has learned what it can, which takes a core
+// for seconds after the start.
+func (s *Store) Learned() { s.learning.Wait() }
+
 // embeddedDatabase holds the tables of an embedded store. The engine's default
 // database would look for a table that it does not have as a file.
 const embeddedDatabase = "lifthouse"

@@ -17,11 +17,7 @@ SELECT
     sum(extra_value),
     sum(signs)
 FROM settled
-WHERE website_id = {website_id:Int64}
-    AND subject = {subject:String}
-    AND subject_id = {subject_id:Int64}
-    AND experiment_id = {experiment_id:Int64}
-    AND generation = {generation:UInt64}
+WHERE _partition_id = {partition:String}
     AND facet IN {facets:Array(String)}
     AND (
         facet = 'state'

@@ -3,11 +3,7 @@ SELECT
     any({{.Dimension}}) AS value,
     sum(visitors)       AS of_value
 FROM settled
-WHERE website_id = {website_id:Int64}
-    AND subject = {subject:String}
-    AND subject_id = {subject_id:Int64}
-    AND experiment_id = {experiment_id:Int64}
-    AND generation = {generation:UInt64}
+WHERE _partition_id = {partition:String}
     AND facet = {facet:String}
     AND event = 'view'
 GROUP BY goal_id

@@ -257,3 +257,6 @@ AS SELECT
     body
 FROM catalogue
 
+ALTER TABLE settled ON CLUSTER `lift-1`
+    (MODIFY SETTING min_bytes_for_wide_part = 1000000000000, min_rows_for_wide_part = 1000000000000)
+

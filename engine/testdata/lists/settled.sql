@@ -1,8 +1,4 @@
--- website_id           1
--- subject              campaign
--- subject_id           1
--- experiment_id        0
--- generation           1
+-- partition            1-1-1-0-1
 -- facets               [state device, country by first day]
 -- filter_device        [mobile]
 -- filter_country       [ FR]
@@ -29,11 +25,7 @@ SELECT
     sum(extra_value),
     sum(signs)
 FROM settled
-WHERE website_id = {website_id:Int64}
-    AND subject = {subject:String}
-    AND subject_id = {subject_id:Int64}
-    AND experiment_id = {experiment_id:Int64}
-    AND generation = {generation:UInt64}
+WHERE _partition_id = {partition:String}
     AND facet IN {facets:Array(String)}
     AND (
         facet = 'state'

@@ -13,11 +13,13 @@
 package settle
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"text/template"
@@ -56,11 +58,11 @@ const (
 	// 1/schema.MoneyScale: a hundred of the largest events. The squares of
 	// 10^8 such visitors still fit 128 bits.
 	mostAmount = 1_000_000_000_000_000
-	// pouring is how many events a second of one subject are an import rather
+	// pouring is how many events a second, of all subjects, are an import rather
 	// than visitors: it is over sooner if it has the machine for itself, and one
 	// rebuild after it is cheaper than steps on its way.
 	pouring = 5_000
-	// patience bounds for how long they are waited for.
+	// patience bounds for how long it is waited for.
 	patience = 5 * time.Minute
 	// mostFrequent is how many values lie apart: four times those that a report
 	// shows, so that these are among them for long after others rose.
@@ -78,7 +80,8 @@ type Settler struct {
 	writer *ingest.Writer
 	engine *engine.Engine
 	turn   sync.Mutex
-	seen   map[engine.Subject]sighting
+	looked time.Time                   // at what is due
+	seen   map[engine.Subject]sighting // then
 
 	mostFrequent int
 	frequent     map[engine.Subject]frequents
@@ -87,8 +90,7 @@ type Settler struct {
 // sighting is how much was stored of a subject when it was looked at last.
 type sighting struct {
 	stored uint64
-	at     time.Time
-	pours  time.Time // since when events have been pouring in; zero: they do not
+	waits  time.Time // since then for an import to come to its end; zero: it does not
 }
 
 // New returns the settler of a store.
@@ -111,7 +113,7 @@ func (s *Settler) Follow(ctx context.Context, every time.Duration) {
 	s.engine.Followed()
 	for {
 		began := time.Now()
-		if err := s.round(ctx, s.pours); err != nil && ctx.Err() == nil {
+		if err := s.round(ctx, s.ready); err != nil && ctx.Err() == nil {
 			slog.WarnContext(ctx, "not settled", "error", err)
 		}
 		select {
@@ -124,11 +126,11 @@ func (s *Settler) Follow(ctx context.Context, every time.Duration) {
 
 // Round settles what is due of all subjects.
 func (s *Settler) Round(ctx context.Context) error {
-	return s.round(ctx, func(*due, time.Time) bool { return false })
+	return s.round(ctx, func(all []due) []due { return all })
 }
 
-// round settles what is due of the subjects that need not wait.
-func (s *Settler) round(ctx context.Context, waits func(*due, time.Time) bool) error {
+// round settles those of the due subjects that are chosen.
+func (s *Settler) round(ctx context.Context, chosen func([]due) []due) error {
 	s.turn.Lock()
 	defer s.turn.Unlock()
 	through := s.writer.Through()
@@ -136,12 +138,11 @@ func (s *Settler) round(ctx context.Context, waits func(*due, time.Time) bool) e
 	if err != nil {
 		return err
 	}
+	all = chosen(all)
 	var errs []error
 	for i := range all {
 		d := &all[i]
 		switch {
-		case waits(d, time.Now()):
-			continue
 		case d.mustRebuild() || d.tail() > max(stepEvents, d.settled.Events/2):
 			err = s.rebuild(ctx, d, through)
 		default:
@@ -219,19 +220,25 @@ func (d *due) tail() uint64 {
 	return d.stored - min(d.stored, d.settled.Events)
 }
 
-// pours says whether more events wait than a step takes, and many more come:
-// unless they have been for long.
-func (s *Settler) pours(d *due, now time.Time) bool {
-	last, known := s.seen[d.subject]
-	next := sighting{stored: d.stored, at: now}
-	came := float64(d.stored - min(d.stored, last.stored))
-	if known && d.tail() > stepEvents && came > pouring*now.Sub(last.at).Seconds() {
-		if next.pours = last.pours; next.pours.IsZero() {
-			next.pours = now
-		}
+// ready returns those of the subjects that need not wait for an import to come
+// to its end: all of which no more events wait than a step takes, or have
+// waited for long.
+func (s *Settler) ready(all []due) []due {
+	now := time.Now()
+	var came uint64
+	for i := range all {
+		came += all[i].stored - min(all[i].stored, s.seen[all[i].subject].stored)
 	}
-	s.seen[d.subject] = next
-	return !next.pours.IsZero() && now.Sub(next.pours) < patience
+	pours := !s.looked.IsZero() && float64(came) > pouring*now.Sub(s.looked).Seconds()
+	s.looked = now
+	return slices.DeleteFunc(all, func(d due) bool {
+		next := sighting{stored: d.stored}
+		if pours && d.tail() > stepEvents {
+			next.waits = cmp.Or(s.seen[d.subject].waits, now)
+		}
+		s.seen[d.subject] = next
+		return !next.waits.IsZero() && now.Sub(next.waits) < patience
+	})
 }
 
 // due returns the subjects that something came of since they were settled.

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/cespare/xxhash/v2"
+	"golang.org/x/sync/errgroup"
 )
 
 // MoneyScale is how many stored units make one unit of the sender's money:
@@ -118,10 +120,18 @@ func insert(ctx context.Context, conn driver.Conn, settings clickhouse.Settings,
 		return fmt.Errorf("insert events: %w", err)
 	}
 	defer func() { _ = batch.Close() }()
+	var appending errgroup.Group // a column is all that its append touches
+	appending.SetLimit(runtime.GOMAXPROCS(0))
 	for i, column := range columns {
-		if err := batch.Column(i).Append(column); err != nil {
-			return fmt.Errorf("insert events: column %d: %w", i, err)
-		}
+		appending.Go(func() error {
+			if err := batch.Column(i).Append(column); err != nil {
+				return fmt.Errorf("insert events: column %d: %w", i, err)
+			}
+			return nil
+		})
+	}
+	if err := appending.Wait(); err != nil {
+		return err
 	}
 	if err := batch.Send(); err != nil {
 		return fmt.Errorf("insert events: %w", err)

@@ -5,6 +5,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -58,20 +59,29 @@ func (s sights) add(visitor uint64, of subject, v firstView) {
 
 // part is what a batch has of one website.
 type part struct {
-	websiteID int64
-	goals     []*schema.Event // without exposures
-	views     sights
+	websiteID    int64
+	goals, views []*schema.Event // goals without exposures
 }
 
 // attributed returns the rows that goals without exposures have for the
 // subjects that their visitors saw: the batch's goals for all they saw, stored
 // goals for what the batch shows to be seen first.
-func (w *Writer) attributed(ctx context.Context, events []schema.Event) ([]schema.Event, error) {
+func (w *Writer) attributed(ctx context.Context, events []schema.Event, verdicts []Verdict) ([]schema.Event, error) {
 	var derived []schema.Event
-	for _, p := range partsOf(events) {
-		stored, err := w.storedGoals(ctx, p)
+	for _, p := range partsOf(events, verdicts) {
+		has, err := w.hasBareGoals(ctx, p)
 		if err != nil {
 			return nil, err
+		}
+		if !has && len(p.goals) == 0 {
+			continue
+		}
+		views := p.sights()
+		var stored []*schema.Event
+		if has {
+			if stored, err = w.storedGoals(ctx, p.websiteID, views); err != nil {
+				return nil, err
+			}
 		}
 		if len(p.goals)+len(stored) == 0 {
 			continue
@@ -81,13 +91,13 @@ func (w *Writer) attributed(ctx context.Context, events []schema.Event) ([]schem
 			return nil, err
 		}
 		for _, goal := range stored {
-			for of, view := range p.views[goal.VisitorID] {
+			for of, view := range views[goal.VisitorID] {
 				if earlier, known := seen[goal.VisitorID][of]; !known || view.compare(earlier) <= 0 {
 					derived = appendGoal(derived, goal, of, view)
 				}
 			}
 		}
-		for visitor, subjects := range p.views {
+		for visitor, subjects := range views {
 			for of, view := range subjects {
 				seen.add(visitor, of, view)
 			}
@@ -111,50 +121,48 @@ func appendGoal(rows []schema.Event, goal *schema.Event, of subject, view firstV
 	return append(rows, row)
 }
 
-// partsOf splits a batch by website, in the order of their ids.
-func partsOf(events []schema.Event) []*part {
+// partsOf splits what is to be stored of a batch by website, in the order of
+// their ids.
+func partsOf(events []schema.Event, verdicts []Verdict) []*part {
 	byWebsite := map[int64]*part{}
+	var p *part // of the event before
 	for i := range events {
 		e := &events[i]
-		if e.Subject != schema.SubjectNone && e.Kind != schema.KindView {
+		if verdicts[i] != Stored || e.Subject != schema.SubjectNone && e.Kind != schema.KindView {
 			continue
 		}
-		p := byWebsite[e.WebsiteID]
-		if p == nil {
-			p = &part{websiteID: e.WebsiteID, views: sights{}}
-			byWebsite[e.WebsiteID] = p
+		if p == nil || p.websiteID != e.WebsiteID {
+			if p = byWebsite[e.WebsiteID]; p == nil {
+				p = &part{websiteID: e.WebsiteID}
+				byWebsite[e.WebsiteID] = p
+			}
 		}
 		if e.Subject == schema.SubjectNone {
 			p.goals = append(p.goals, e)
 		} else {
-			p.views.add(e.VisitorID, subjectOf(e), firstView{e.Time, e.VariationID, e.EventID})
+			p.views = append(p.views, e)
 		}
 	}
-	parts := make([]*part, 0, len(byWebsite))
-	for _, p := range byWebsite {
-		parts = append(parts, p)
-	}
+	parts := slices.Collect(maps.Values(byWebsite))
 	slices.SortFunc(parts, func(a, b *part) int { return cmp.Compare(a.websiteID, b.websiteID) })
 	return parts
 }
 
-// storedGoals returns the stored goals without exposures of the visitors whose
-// views the batch has.
-func (w *Writer) storedGoals(ctx context.Context, p *part) ([]*schema.Event, error) {
-	if len(p.views) == 0 {
-		return nil, nil
+// sights are the first ones of the part's views.
+func (p *part) sights() sights {
+	seen := sights{}
+	for _, e := range p.views {
+		seen.add(e.VisitorID, subjectOf(e), firstView{e.Time, e.VariationID, e.EventID})
 	}
-	if has, err := w.hasBareGoals(ctx, p.websiteID); err != nil || !has {
-		return nil, err
-	}
-	visitors := make([]uint64, 0, len(p.views))
-	for visitor := range p.views {
-		visitors = append(visitors, visitor)
-	}
-	slices.Sort(visitors) // the order of the key
+	return seen
+}
+
+// storedGoals returns the stored goals without exposures of the visitors.
+func (w *Writer) storedGoals(ctx context.Context, websiteID int64, of sights) ([]*schema.Event, error) {
+	visitors := slices.Sorted(maps.Keys(of)) // the order of the key
 	stored := map[identity]schema.Event{}
 	for some := range slices.Chunk(visitors, lookupSize) {
-		if err := w.find(ctx, stored, bareGoals, clickhouse.Named("website_id", p.websiteID), clickhouse.Named("visitor_ids", some)); err != nil {
+		if err := w.find(ctx, stored, bareGoals, clickhouse.Named("website_id", websiteID), clickhouse.Named("visitor_ids", some)); err != nil {
 			return nil, err
 		}
 	}
@@ -165,17 +173,21 @@ func (w *Writer) storedGoals(ctx context.Context, p *part) ([]*schema.Event, err
 	return goals, nil
 }
 
-// hasBareGoals says whether the website has stored goals without exposures.
-func (w *Writer) hasBareGoals(ctx context.Context, websiteID int64) (bool, error) {
-	if has, known := w.bare[websiteID]; known {
+// hasBareGoals says whether the website may have stored goals without exposures
+// of visitors whose views the batch has.
+func (w *Writer) hasBareGoals(ctx context.Context, p *part) (bool, error) {
+	if len(p.views) == 0 {
+		return false, nil
+	}
+	if has, known := w.bare[p.websiteID]; known {
 		return has, nil
 	}
 	var rows uint64
-	if err := w.conn.QueryRow(ctx, hasBareGoals, clickhouse.Named("website_id", websiteID)).Scan(&rows); err != nil {
+	if err := w.conn.QueryRow(ctx, hasBareGoals, clickhouse.Named("website_id", p.websiteID)).Scan(&rows); err != nil {
 		return false, fmt.Errorf("look up goals without exposures: %w", err)
 	}
 	if w.alone {
-		w.bare[websiteID] = rows > 0
+		w.bare[p.websiteID] = rows > 0
 	}
 	return rows > 0, nil
 }

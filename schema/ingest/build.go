@@ -105,8 +105,10 @@ func (b *builder) time() time.Time {
 }
 
 func parseTime(value string) (time.Time, error) {
-	if ms, err := strconv.ParseInt(value, 10, 64); err == nil {
-		return time.UnixMilli(ms).UTC(), nil
+	if strings.LastIndexByte(value, '-') <= 0 { // RFC 3339 has one in its date
+		if ms, err := strconv.ParseInt(value, 10, 64); err == nil {
+			return time.UnixMilli(ms).UTC(), nil
+		}
 	}
 	t, err := time.Parse(time.RFC3339Nano, value)
 	return t.UTC().Truncate(time.Millisecond), err

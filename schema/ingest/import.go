@@ -20,6 +20,10 @@ import (
 // in memory.
 const batchSize = 100_000
 
+// batchesAhead is how many batches wait to be written: the store merges from
+// time to time, and parsing goes on meanwhile.
+const batchesAhead = 1
+
 // Options of an import.
 type Options struct {
 	Format  string    // csv, ndjson or parquet; empty: the mapping's, else by the file's name
@@ -138,11 +142,13 @@ type importer struct {
 	digest  func() (uint64, error) // of the file's content
 	first   bool                   // nothing is written yet
 	report  Report
+	parsed  sync.Pool // of *[]schema.Event: of parts
 }
 
 // batch is what becomes of some lines.
 type batch struct {
 	events   []schema.Event
+	repeats  []Verdict // on those events, of what is stored nothing known
 	lines    int64
 	rejected []rejected
 	bytes    int64 // of the file, read until their end
@@ -172,8 +178,8 @@ func (i *importer) run(ctx context.Context, w *Writer) error {
 	defer cancel()
 	parts := make(chan chan batch, runtime.GOMAXPROCS(0))
 	go i.readAll(ctx, parts)
-	batches, written := make(chan batch), make(chan []schema.Event, 1)
-	go gather(ctx, parts, batches, written)
+	batches, written := make(chan batch, batchesAhead), make(chan []schema.Event, 1)
+	go i.gather(ctx, parts, batches, written)
 	for b := range batches {
 		if err := i.take(ctx, w, b); err != nil {
 			return err
@@ -206,14 +212,18 @@ func (i *importer) readAll(ctx context.Context, parts chan<- chan batch) {
 	}
 }
 
-// gather makes batches to write of parts in their order, while the batch
-// before is being written. The room of written ones it uses again.
-func gather(ctx context.Context, parts <-chan chan batch, batches chan<- batch, written <-chan []schema.Event) {
+// gather makes batches to write of parts in their order, while those
+// before are being written. The room of written ones it uses again.
+func (i *importer) gather(ctx context.Context, parts <-chan chan batch, batches chan<- batch, written <-chan []schema.Event) {
 	defer close(batches)
 	var pending batch
 	for part := range parts {
-		pending.append(<-part)
+		next := <-part
+		pending.append(next)
+		next.events = next.events[:0]
+		i.parsed.Put(&next.events)
 		if pending.full() || pending.err != nil {
+			pending.repeats = judgeRepeats(pending.events)
 			select {
 			case batches <- pending:
 			case <-ctx.Done():
@@ -241,7 +251,7 @@ func (i *importer) take(ctx context.Context, w *Writer, b batch) error {
 	if i.tooMany(b) {
 		return fmt.Errorf("%w: %d lines", ErrTooManyRejected, i.report.Rejected+int64(len(b.rejected)))
 	}
-	outcome, err := i.write(ctx, w, b.events)
+	outcome, err := i.write(ctx, w, &b)
 	if err != nil {
 		return err
 	}
@@ -284,16 +294,21 @@ func (i *importer) tooMany(b batch) bool {
 	return most > 0 && i.report.Rejected+int64(len(b.rejected)) >= most
 }
 
-func (i *importer) write(ctx context.Context, w *Writer, events []schema.Event) (Outcome, error) {
+func (i *importer) write(ctx context.Context, w *Writer, b *batch) (Outcome, error) {
 	if i.options.DryRun {
-		return Outcome{Inserted: len(events)}, nil
+		return Outcome{Inserted: len(b.events)}, nil
 	}
-	return w.Write(ctx, events)
+	return w.write(ctx, b.events, b.repeats)
 }
 
 // batch parses and checks the lines of a part.
 func (i *importer) batch(parse parse, read int64, err error) batch {
-	b := batch{bytes: read, err: err, events: make([]schema.Event, 0, partRows)}
+	b := batch{bytes: read, err: err}
+	if room, known := i.parsed.Get().(*[]schema.Event); known {
+		b.events = *room
+	} else {
+		b.events = make([]schema.Event, 0, partRows)
+	}
 	parse(func(line origin, events []fields, err error) {
 		b.lines++
 		before := len(b.events)

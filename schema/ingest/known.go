@@ -126,16 +126,16 @@ func (k *known) addAll(events []schema.Event) {
 	}
 }
 
-// maybe returns those of the events that may be stored.
-func (k *known) maybe(events []schema.Event) []schema.Event {
+// maybe returns those of the events that stand and may be stored.
+func (k *known) maybe(events []schema.Event, verdicts []Verdict) []schema.Event {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if !k.complete {
-		return events
+		return chosen(events, verdicts)
 	}
 	var some []schema.Event
 	for i := range events {
-		if k.has(events[i].EventID) {
+		if verdicts[i] == Stored && k.has(events[i].EventID) {
 			some = append(some, events[i])
 		}
 	}

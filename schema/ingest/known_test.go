@@ -74,7 +74,7 @@ func TestKnownIDsAreFewBesideTheirEvents(t *testing.T) {
 	for id := range uint64(2 * stored) {
 		events = append(events, schema.Event{EventID: schema.Hash(string(rune(id)))})
 	}
-	if maybe := k.maybe(events); len(maybe) < stored || len(maybe) > stored+stored/50 {
+	if maybe := k.maybe(events, make([]Verdict, len(events))); len(maybe) < stored || len(maybe) > stored+stored/50 {
 		t.Errorf("%d of %d may be stored; %d are", len(maybe), len(events), stored)
 	}
 }
@@ -90,7 +90,7 @@ func TestKnownIDsGrowAndGiveUp(t *testing.T) {
 		}
 		k.add(2)
 	}
-	if k.room <= mostKnownIDs || k.complete || len(k.maybe(make([]schema.Event, 3))) != 3 {
+	if k.room <= mostKnownIDs || k.complete || len(k.maybe(make([]schema.Event, 3), make([]Verdict, 3))) != 3 {
 		t.Errorf("%d ids fit, complete %v; want it to give up beyond %d", k.room, k.complete, mostKnownIDs)
 	}
 }

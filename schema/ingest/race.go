@@ -70,18 +70,18 @@ func (w *Writer) Share(ctx context.Context) error {
 // inserted.
 func (w *Writer) settle(ctx context.Context, events []schema.Event, verdicts []Verdict, fresh []schema.Event) (Outcome, error) {
 	ctx = context.WithoutCancel(ctx) // what is inserted twice has to go
-	inserted := chosen(events, verdicts)
+	inserted := outcomeOf(verdicts).Inserted
 	lost, err := w.takeBack(ctx, fresh)
 	if err != nil {
 		return Outcome{}, err
 	}
-	attributed := len(fresh) - len(inserted)
-	for i := len(inserted); i < len(fresh); i++ { // the derived rows stand behind the others
+	attributed := len(fresh) - inserted
+	for i := inserted; i < len(fresh); i++ { // the derived rows stand behind the others
 		if lost[identityOf(&fresh[i])] {
 			attributed--
 		}
 	}
-	derived, err := w.attributed(ctx, inserted)
+	derived, err := w.attributed(ctx, events, verdicts)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -122,7 +122,7 @@ func (w *Writer) judgeLost(ctx context.Context, events []schema.Event, verdicts 
 			second = append(second, events[i])
 		}
 	}
-	first, err := w.stored(ctx, second)
+	first, err := w.stored(ctx, second, make([]Verdict, len(second)))
 	if err != nil {
 		return err
 	}

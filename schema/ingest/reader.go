@@ -71,8 +71,8 @@ func decompress(r io.Reader) (*bufio.Reader, error) {
 // lineError is a line that cannot be read, after which the next one can.
 type lineError struct{ error }
 
-// parse makes the events of some lines and hands them over line by line. An
-// error concerns that line alone.
+// parse makes the events of some lines and hands them over line by line, until
+// the next one is parsed. It is called once. An error concerns that line alone.
 type parse func(take func(line origin, events []fields, err error))
 
 // origin is a line, or the record that begins on it.
@@ -137,6 +137,7 @@ type jsonLines struct {
 	number int64
 
 	readers sync.Pool // of *jsonReader
+	buffers sync.Pool // of *[]byte: the text of a part
 	noting  sync.Mutex
 	keys    map[string]bool // that lines have had, some of them
 	had     []atomic.Bool   // which of the mapper's columns lines have had
@@ -145,22 +146,32 @@ type jsonLines struct {
 // part ends after a line that is too long, which is its last.
 func (l *jsonLines) part() (parse, error) {
 	first := l.number + 1
-	text := make([]byte, 0, partSize+partSize/16)
-	for len(text) < partSize {
+	text, known := l.buffers.Get().(*[]byte)
+	if !known {
+		room := make([]byte, 0, partSize+partSize/16)
+		text = &room
+	}
+	parse := func(take func(origin, []fields, error)) {
+		l.parse(*text, first, take)
+		*text = (*text)[:0]
+		l.buffers.Put(text)
+	}
+	for len(*text) < partSize {
 		line, err := l.line()
-		text = append(text, line...)
+		*text = append(*text, line...)
+		if err == nil {
+			continue
+		}
 		var long lineError
-		switch last := l.number; {
-		case errors.As(err, &long):
+		if last := l.number; errors.As(err, &long) {
 			return func(take func(origin, []fields, error)) {
-				l.parse(text, first, take)
+				parse(take)
 				take(origin{number: last}, nil, long)
 			}, nil
-		case err != nil:
-			return func(take func(origin, []fields, error)) { l.parse(text, first, take) }, err
 		}
+		return parse, err
 	}
-	return func(take func(origin, []fields, error)) { l.parse(text, first, take) }, nil
+	return parse, nil
 }
 
 // line reads the next line. One that is too long it passes over.
@@ -209,8 +220,8 @@ func (l *jsonLines) events(reader *jsonReader, number int64, text []byte) ([]fie
 		return nil, err
 	}
 	if l.mapper == nil {
-		event, err := reader.fields(object)
-		return []fields{event}, err
+		reader.own[0], err = reader.fields(object)
+		return reader.own[:], err
 	}
 	l.note(object)
 	cells := make([]string, len(l.mapper.columns))
@@ -232,6 +243,7 @@ func (l *jsonLines) events(reader *jsonReader, number int64, text []byte) ([]fie
 // jsonReader reads JSON objects, one after the other.
 type jsonReader struct {
 	parser fastjson.Parser
+	own    [1]fields // of a line in our own fields
 	texts  texts
 	number []byte
 	nested nested

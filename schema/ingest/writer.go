@@ -120,38 +120,47 @@ func (w *Writer) Write(ctx context.Context, events []schema.Event) (Outcome, err
 
 // WriteEach is Write, and tells what became of each event.
 func (w *Writer) WriteEach(ctx context.Context, events []schema.Event) ([]Verdict, Outcome, error) {
+	verdicts := judgeRepeats(events)
+	outcome, err := w.write(ctx, events, verdicts)
+	if err != nil {
+		return nil, Outcome{}, err
+	}
+	return verdicts, outcome, nil
+}
+
+// write is WriteEach of events whose repeats among themselves are judged; it
+// judges them all.
+func (w *Writer) write(ctx context.Context, events []schema.Event, verdicts []Verdict) (Outcome, error) {
 	if len(events) == 0 {
-		return nil, Outcome{}, nil
+		return Outcome{}, nil
 	}
 	select {
 	case w.turn <- struct{}{}:
 		defer func() { <-w.turn }()
 	case <-ctx.Done():
-		return nil, Outcome{}, context.Cause(ctx)
+		return Outcome{}, context.Cause(ctx)
 	}
 	if err := w.recount(ctx); err != nil {
-		return nil, Outcome{}, err
+		return Outcome{}, err
 	}
-	verdicts := make([]Verdict, len(events))
-	judgeRepeats(events, verdicts)
-	derived, err := w.attributed(ctx, chosen(events, verdicts))
+	derived, err := w.attributed(ctx, events, verdicts)
 	if err != nil {
-		return nil, Outcome{}, err
+		return Outcome{}, err
 	}
 	if err := w.judgeStored(ctx, events, verdicts); err != nil {
-		return nil, Outcome{}, err
+		return Outcome{}, err
 	}
 	fresh := chosen(events, verdicts)
 	outcome := outcomeOf(verdicts)
 	if fresh, err = w.withDerived(ctx, fresh, derived); err != nil {
-		return nil, Outcome{}, err
+		return Outcome{}, err
 	}
 	outcome.Attributed = len(fresh) - outcome.Inserted
 	if len(fresh) == 0 {
-		return verdicts, outcome, nil
+		return outcome, nil
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, Outcome{}, err
+		return Outcome{}, err
 	}
 	w.noteBare(fresh)
 	w.known.addAll(fresh) // before: of an insert that fails it is unknown what is stored
@@ -159,16 +168,16 @@ func (w *Writer) WriteEach(ctx context.Context, events []schema.Event) ([]Verdic
 	// between leaves subject_stats short, since a repetition finds the events stored.
 	if err := w.insert(context.WithoutCancel(ctx), fresh); err != nil {
 		w.doubtful = w.alone
-		return nil, Outcome{}, err
+		return Outcome{}, err
 	}
 	if w.name != "" {
 		if outcome, err = w.settle(ctx, events, verdicts, fresh); err != nil {
-			return nil, Outcome{}, err
+			return Outcome{}, err
 		}
 	}
 	w.through.Store(w.stamped.UnixMilli())
 	w.wrote(ctx)
-	return verdicts, outcome, nil
+	return outcome, nil
 }
 
 // recount makes the counters right after an insert that failed, of a store that
@@ -246,7 +255,8 @@ func repeated(earlier, later *schema.Event) Verdict {
 }
 
 // judgeRepeats lets the first event of each identity stand.
-func judgeRepeats(events []schema.Event, verdicts []Verdict) {
+func judgeRepeats(events []schema.Event) []Verdict {
+	verdicts := make([]Verdict, len(events))
 	first := make(map[identity]*schema.Event, len(events))
 	for i := range events {
 		e := &events[i]
@@ -256,11 +266,12 @@ func judgeRepeats(events []schema.Event, verdicts []Verdict) {
 		}
 		first[identityOf(e)] = e
 	}
+	return verdicts
 }
 
 // judgeStored lets those events stand that are not stored.
 func (w *Writer) judgeStored(ctx context.Context, events []schema.Event, verdicts []Verdict) error {
-	stored, err := w.stored(ctx, chosen(events, verdicts))
+	stored, err := w.stored(ctx, events, verdicts)
 	if err != nil {
 		return err
 	}
@@ -279,18 +290,18 @@ func (w *Writer) withDerived(ctx context.Context, fresh, derived []schema.Event)
 		return fresh, nil
 	}
 	all := slices.Concat(fresh, derived)
-	verdicts := make([]Verdict, len(all))
-	judgeRepeats(all, verdicts)
+	verdicts := judgeRepeats(all)
 	if err := w.judgeStored(ctx, all[len(fresh):], verdicts[len(fresh):]); err != nil {
 		return nil, err
 	}
 	return chosen(all, verdicts), nil
 }
 
-// stored returns the stored events that have an identity of the given ones.
-func (w *Writer) stored(ctx context.Context, events []schema.Event) (map[identity]schema.Event, error) {
+// stored returns the stored events that have an identity of the given ones
+// that stand.
+func (w *Writer) stored(ctx context.Context, events []schema.Event, verdicts []Verdict) (map[identity]schema.Event, error) {
 	stored := map[identity]schema.Event{}
-	if events = w.known.maybe(events); len(events) == 0 {
+	if events = w.known.maybe(events, verdicts); len(events) == 0 {
 		return stored, nil
 	}
 	sought, err := soughtTable(events)

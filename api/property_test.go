@@ -278,7 +278,7 @@ func unzipped(body []byte) ([]byte, error) {
 }
 
 func TestNoRequestIsAnsweredOutsideTheDocument(t *testing.T) {
-	requests := 2_000
+	requests := 1_000
 	switch {
 	case testing.Short():
 		requests = 300

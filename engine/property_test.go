@@ -176,7 +176,7 @@ func (w world) owned(ids ...int64) *catalogue.Owned {
 }
 
 func TestReportEqualsTheFold(t *testing.T) {
-	requests := 500
+	requests := 200
 	switch {
 	case testing.Short():
 		requests = 120

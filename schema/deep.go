@@ -14,6 +14,8 @@ var (
 	rowsTwice string
 	//go:embed goals_uncounted.sql
 	goalsUncounted string
+	//go:embed derived_wrong.sql
+	derivedWrong string
 )
 
 // checkRowsTries is how often a fault is looked for again: of a store that is
@@ -22,8 +24,8 @@ const checkRowsTries = 3
 
 // CheckRows reads every event and returns what does not follow from them as it
 // should: events that are stored twice, goals that name no exposure and do not
-// count where they should, live counters that are wrong. It takes some seconds
-// for each ten million events.
+// count where they should or count with other content, live counters that are
+// wrong. It takes some seconds for each ten million events.
 func CheckRows(ctx context.Context, conn driver.Conn) (faults []string, err error) {
 	if cluster, _ := Cluster(conn); cluster != "" { // a visitor's events lie on one shard
 		ctx = clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"distributed_product_mode": "local"}))
@@ -31,6 +33,7 @@ func CheckRows(ctx context.Context, conn driver.Conn) (faults []string, err erro
 	for _, check := range []struct{ query, fault string }{
 		{rowsTwice, "%d rows are copies of others, and count twice; this is our fault"},
 		{goalsUncounted, "%d goals that name no exposure do not count for a campaign or widget whose visitor saw it before; this is our fault"},
+		{derivedWrong, "%d rows of goals that name no exposure differ from the stored goal or precede the views they count for; this is our fault"},
 		{"SELECT count() FROM (\n" + wrongCounters + "\n)", "%d live counters differ from the events, as after a process that was killed; lifthouse check --count-anew makes them right while nothing writes"},
 	} {
 		var wrong uint64

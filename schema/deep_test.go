@@ -52,3 +52,30 @@ func TestCheckRowsFindsWhatDoesNotFollowFromTheEvents(t *testing.T) {
 	}
 	says("1 rows are copies", "3 live counters")
 }
+
+func TestCheckRowsComparesDerivedRowsWithTheirGoal(t *testing.T) {
+	at := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	view := schema.Event{EventID: 1, Time: at, WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 12, VisitorID: 7, Kind: schema.KindView}
+	goal := schema.Event{EventID: 2, Time: at.Add(time.Hour), WebsiteID: 1, Subject: schema.SubjectNone, VisitorID: 7, Kind: schema.KindGoal, GoalID: 3, Value: 5}
+	row := goal
+	row.Subject, row.SubjectID, row.Derived = schema.SubjectCampaign, 12, true
+	for name, wrong := range map[string]func(goal, row *schema.Event){
+		"":                             func(*schema.Event, *schema.Event) {},
+		"another value":                func(_, row *schema.Event) { row.Value = 7 },
+		"another device":               func(_, row *schema.Event) { row.Device = "mobile" },
+		"before the view":              func(goal, row *schema.Event) { goal.Time = at.Add(-time.Hour); row.Time = goal.Time },
+		"stamped by the sender: right": func(_, row *schema.Event) { row.Value, row.Derived = 7, false },
+	} {
+		conn := schematest.Open(t)
+		goal, row := goal, row
+		wrong(&goal, &row)
+		if err := schema.InsertEvents(t.Context(), conn, []schema.Event{view, goal, row}, at.Add(2*time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		faults, err := schema.CheckRows(t.Context(), conn)
+		want := name != "" && !strings.HasSuffix(name, "right")
+		if err != nil || (len(faults) == 1 && strings.HasPrefix(faults[0], "1 rows of goals that name no exposure differ")) != want || len(faults) > 1 {
+			t.Errorf("%s: %q, %v", name, faults, err)
+		}
+	}
+}

@@ -62,6 +62,7 @@ type Event struct {
 	Value        int64 // in 1/MoneyScale
 	Profit       int64 // in 1/MoneyScale
 	ExtraValue   int64 // in 1/MoneyScale
+	Derived      bool  // made of a goal without exposures, for a subject that its visitor saw
 	Attributes
 }
 
@@ -79,7 +80,7 @@ func Hash(id string) uint64 { return xxhash.Sum64String(id) }
 
 const insertEvents = `INSERT INTO events (website_id, subject, subject_id, experiment_id, visitor_id, time, event_id,
 	variation_id, event, goal_id, value, profit, extra_value, device, browser, os, country, region, city, channel,
-	referrer, utm_source, utm_medium, utm_campaign, utm_content, utm_term, first_visit_page, visitor_type, ingested_at`
+	referrer, utm_source, utm_medium, utm_campaign, utm_content, utm_term, first_visit_page, visitor_type, derived, ingested_at`
 
 // distinctRows spares the store the search for equal keys among the rows of an
 // insert: they have been looked through.
@@ -177,6 +178,7 @@ func eventColumns(events []Event, acceptedAt time.Time) []any {
 		column(events, func(e *Event) string { return e.UTMTerm }),
 		column(events, func(e *Event) string { return e.FirstVisitPage }),
 		column(events, func(e *Event) string { return e.VisitorType }),
+		column(events, func(e *Event) bool { return e.Derived }),
 		column(events, func(*Event) time.Time { return acceptedAt }),
 	}
 }

@@ -31,8 +31,10 @@ const lookupSize = 16_384
 // visitor saw first at or before its time. It is stored as it came, and once
 // more for each of those subjects, whichever of the goal and the view arrives
 // first: a goal looks for earlier first views, a view that is its visitor's
-// first for later goals. A repetition finds the same rows again, so that what a
-// crash cut off is made good when the events are sent once more.
+// first for later goals. These derived rows are made of the stored content of
+// the goal and the view, never of a rejected repeat. A repetition finds the
+// same rows again, so that what a crash cut off is made good when the events
+// are sent once more.
 
 // firstView is the least of a visitor's views of a subject.
 type firstView struct {
@@ -57,137 +59,168 @@ func (s sights) add(visitor uint64, of subject, v firstView) {
 	}
 }
 
-// part is what a batch has of one website.
-type part struct {
+// derivation is a derived row and the event of the batch that gave rise to it:
+// the goal or the view, whichever arrived later.
+type derivation struct {
+	cause int // index of the event
+	row   schema.Event
+}
+
+// arrival is a view or a goal without exposures of a batch, as it is stored.
+type arrival struct {
+	at    int // index in the batch
+	event *schema.Event
+}
+
+// websiteBatch is what a batch has of one website, in the order of arrival.
+type websiteBatch struct {
 	websiteID    int64
-	goals, views []*schema.Event // goals without exposures
+	arrivals     []arrival
+	views, goals int
+}
+
+// visitors returns the visitors with an arrival of the kind, in order.
+func (b *websiteBatch) visitors(kind schema.Kind) []uint64 {
+	var visitors []uint64
+	for i := range b.arrivals {
+		if e := b.arrivals[i].event; e.Kind == kind {
+			visitors = append(visitors, e.VisitorID)
+		}
+	}
+	slices.Sort(visitors)
+	return slices.Compact(visitors)
 }
 
 // attributed returns the rows that goals without exposures have for the
-// subjects that their visitors saw: the batch's goals for all they saw, stored
-// goals for what the batch shows to be seen first.
-func (w *Writer) attributed(ctx context.Context, events []schema.Event, verdicts []Verdict) ([]schema.Event, error) {
-	var derived []schema.Event
-	for _, p := range partsOf(events, verdicts) {
-		has, err := w.hasBareGoals(ctx, p)
+// subjects that their visitors saw, in the order in which they would arise if
+// the events arrived one by one. stored has the stored content of events that
+// are repeats.
+func (w *Writer) attributed(ctx context.Context, events []schema.Event, verdicts []Verdict, stored map[identity]schema.Event) ([]derivation, error) {
+	var derived []derivation
+	for _, batch := range websiteBatches(events, verdicts, stored) {
+		goals, err := w.unattributedGoals(ctx, batch)
 		if err != nil {
 			return nil, err
 		}
-		if !has && len(p.goals) == 0 {
+		concerned := slices.Concat(batch.visitors(schema.KindGoal), slices.Collect(maps.Keys(goals)))
+		if len(concerned) == 0 {
 			continue
 		}
-		views := p.sights()
-		var stored []*schema.Event
-		if has {
-			if stored, err = w.storedGoals(ctx, p.websiteID, views); err != nil {
-				return nil, err
-			}
-		}
-		if len(p.goals)+len(stored) == 0 {
-			continue
-		}
-		seen, err := w.firstViews(ctx, p.websiteID, slices.Concat(p.goals, stored))
+		seen, err := w.firstViews(ctx, batch.websiteID, concerned)
 		if err != nil {
 			return nil, err
 		}
-		for _, goal := range stored {
-			for of, view := range views[goal.VisitorID] {
-				if earlier, known := seen[goal.VisitorID][of]; !known || view.compare(earlier) <= 0 {
-					derived = appendGoal(derived, goal, of, view)
-				}
-			}
-		}
-		for visitor, subjects := range views {
-			for of, view := range subjects {
-				seen.add(visitor, of, view)
-			}
-		}
-		for _, goal := range p.goals {
-			for of, view := range seen[goal.VisitorID] {
-				derived = appendGoal(derived, goal, of, view)
-			}
-		}
+		derived = batch.derive(derived, goals, seen)
 	}
 	return derived, nil
 }
 
-// appendGoal appends the goal's row for a subject, if the view was not later.
-func appendGoal(rows []schema.Event, goal *schema.Event, of subject, view firstView) []schema.Event {
-	if view.time.After(goal.Time) {
-		return rows
-	}
-	row := *goal
-	row.Subject, row.SubjectID, row.ExperimentID, row.VariationID = of.subject, of.subjectID, of.experimentID, view.variationID
-	return append(rows, row)
-}
-
-// partsOf splits what is to be stored of a batch by website, in the order of
-// their ids.
-func partsOf(events []schema.Event, verdicts []Verdict) []*part {
-	byWebsite := map[int64]*part{}
-	var p *part // of the event before
-	for i := range events {
-		e := &events[i]
-		if verdicts[i] != Stored || e.Subject != schema.SubjectNone && e.Kind != schema.KindView {
+// derive appends the rows that the arrivals give rise to, one after the other.
+// goals and seen hold what was stored before.
+func (b *websiteBatch) derive(derived []derivation, goals map[uint64][]*schema.Event, seen sights) []derivation {
+	for i := range b.arrivals {
+		a := &b.arrivals[i]
+		e := a.event
+		if e.Kind == schema.KindGoal {
+			for of, view := range seen[e.VisitorID] {
+				derived = appendGoal(derived, a.at, e, of, view)
+			}
+			goals[e.VisitorID] = append(goals[e.VisitorID], e)
 			continue
 		}
-		if p == nil || p.websiteID != e.WebsiteID {
-			if p = byWebsite[e.WebsiteID]; p == nil {
-				p = &part{websiteID: e.WebsiteID}
-				byWebsite[e.WebsiteID] = p
+		view := firstView{e.Time, e.VariationID, e.EventID}
+		if earlier, known := seen[e.VisitorID][subjectOf(e)]; known && view.compare(earlier) > 0 {
+			continue
+		}
+		seen.add(e.VisitorID, subjectOf(e), view)
+		for _, goal := range goals[e.VisitorID] {
+			derived = appendGoal(derived, a.at, goal, subjectOf(e), view)
+		}
+	}
+	return derived
+}
+
+// appendGoal appends the goal's row for a subject, if the view was not later.
+func appendGoal(derived []derivation, cause int, goal *schema.Event, of subject, view firstView) []derivation {
+	if view.time.After(goal.Time) {
+		return derived
+	}
+	row := *goal
+	row.Derived = true
+	row.Subject, row.SubjectID, row.ExperimentID, row.VariationID = of.subject, of.subjectID, of.experimentID, view.variationID
+	return append(derived, derivation{cause, row})
+}
+
+// websiteBatches splits the views and the goals without exposures of a batch
+// by website, in the order of their ids. Of a repeat it takes the stored
+// content; a repeat of an event of the same batch it leaves out.
+func websiteBatches(events []schema.Event, verdicts []Verdict, stored map[identity]schema.Event) []*websiteBatch {
+	byWebsite := map[int64]*websiteBatch{}
+	var b *websiteBatch // of the event before
+	for i := range events {
+		e := &events[i]
+		if e.Subject != schema.SubjectNone && e.Kind != schema.KindView && verdicts[i] == Stored {
+			continue
+		}
+		if verdicts[i] != Stored {
+			earlier, known := stored[identityOf(e)]
+			if !known || earlier.Subject != schema.SubjectNone && earlier.Kind != schema.KindView {
+				continue
+			}
+			e = &earlier
+		}
+		if b == nil || b.websiteID != e.WebsiteID {
+			if b = byWebsite[e.WebsiteID]; b == nil {
+				b = &websiteBatch{websiteID: e.WebsiteID}
+				byWebsite[e.WebsiteID] = b
 			}
 		}
-		if e.Subject == schema.SubjectNone {
-			p.goals = append(p.goals, e)
+		b.arrivals = append(b.arrivals, arrival{i, e})
+		if e.Kind == schema.KindGoal {
+			b.goals++
 		} else {
-			p.views = append(p.views, e)
+			b.views++
 		}
 	}
-	parts := slices.Collect(maps.Values(byWebsite))
-	slices.SortFunc(parts, func(a, b *part) int { return cmp.Compare(a.websiteID, b.websiteID) })
-	return parts
+	return slices.SortedFunc(maps.Values(byWebsite), func(a, b *websiteBatch) int { return cmp.Compare(a.websiteID, b.websiteID) })
 }
 
-// sights are the first ones of the part's views.
-func (p *part) sights() sights {
-	seen := sights{}
-	for _, e := range p.views {
-		seen.add(e.VisitorID, subjectOf(e), firstView{e.Time, e.VariationID, e.EventID})
+// unattributedGoals returns the stored goals without exposures of the visitors
+// of whom the batch has views, by visitor. The map is empty where the website
+// has no such goal.
+func (w *Writer) unattributedGoals(ctx context.Context, batch *websiteBatch) (map[uint64][]*schema.Event, error) {
+	goals := map[uint64][]*schema.Event{}
+	has, err := w.hasBareGoals(ctx, batch)
+	if !has || err != nil {
+		return goals, err
 	}
-	return seen
-}
-
-// storedGoals returns the stored goals without exposures of the visitors.
-func (w *Writer) storedGoals(ctx context.Context, websiteID int64, of sights) ([]*schema.Event, error) {
-	visitors := slices.Sorted(maps.Keys(of)) // the order of the key
 	stored := map[identity]schema.Event{}
-	for some := range slices.Chunk(visitors, lookupSize) {
-		if err := w.find(ctx, stored, bareGoals, clickhouse.Named("website_id", websiteID), clickhouse.Named("visitor_ids", some)); err != nil {
+	for some := range slices.Chunk(batch.visitors(schema.KindView), lookupSize) {
+		if err := w.find(ctx, stored, bareGoals, clickhouse.Named("website_id", batch.websiteID), clickhouse.Named("visitor_ids", some)); err != nil {
 			return nil, err
 		}
 	}
-	goals := make([]*schema.Event, 0, len(stored))
 	for _, goal := range stored {
-		goals = append(goals, &goal)
+		goals[goal.VisitorID] = append(goals[goal.VisitorID], &goal)
 	}
 	return goals, nil
 }
 
 // hasBareGoals says whether the website may have stored goals without exposures
 // of visitors whose views the batch has.
-func (w *Writer) hasBareGoals(ctx context.Context, p *part) (bool, error) {
-	if len(p.views) == 0 {
+func (w *Writer) hasBareGoals(ctx context.Context, batch *websiteBatch) (bool, error) {
+	if batch.views == 0 {
 		return false, nil
 	}
-	if has, known := w.bare[p.websiteID]; known {
+	if has, known := w.bare[batch.websiteID]; known {
 		return has, nil
 	}
 	var rows uint64
-	if err := w.conn.QueryRow(ctx, hasBareGoals, clickhouse.Named("website_id", p.websiteID)).Scan(&rows); err != nil {
+	if err := w.conn.QueryRow(ctx, hasBareGoals, clickhouse.Named("website_id", batch.websiteID)).Scan(&rows); err != nil {
 		return false, fmt.Errorf("look up goals without exposures: %w", err)
 	}
 	if w.alone {
-		w.bare[p.websiteID] = rows > 0
+		w.bare[batch.websiteID] = rows > 0
 	}
 	return rows > 0, nil
 }
@@ -205,13 +238,9 @@ func (w *Writer) noteBare(fresh []schema.Event) {
 	}
 }
 
-// firstViews returns the stored first views of the goals' visitors.
-func (w *Writer) firstViews(ctx context.Context, websiteID int64, goals []*schema.Event) (sights, error) {
-	visitors := make([]uint64, len(goals))
-	for i, goal := range goals {
-		visitors[i] = goal.VisitorID
-	}
-	slices.Sort(visitors)
+// firstViews returns the stored first views of the visitors.
+func (w *Writer) firstViews(ctx context.Context, websiteID int64, visitors []uint64) (sights, error) {
+	slices.Sort(visitors) // the order of the key
 	seen := sights{}
 	for some := range slices.Chunk(slices.Compact(visitors), lookupSize) {
 		if err := w.addFirstViews(ctx, seen, websiteID, some); err != nil {

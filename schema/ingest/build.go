@@ -143,7 +143,7 @@ func (b *builder) money(f field) int64 {
 	}
 	amount, ok := parseMoney(value)
 	if !ok {
-		b.fault(fieldNames[f], value, fmt.Sprintf("want an amount of at most %d, with at most 4 decimals", schema.MaxMoney))
+		b.fault(fieldNames[f], value, fmt.Sprintf("want an amount of at most %d, as a decimal number such as 12.5", schema.MaxMoney))
 	}
 	return amount
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/big"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -70,7 +71,7 @@ func TestBuildNamesEveryFault(t *testing.T) {
 		{"event=buy", "want view, click"},
 		{"event=goal", "goalId: missing"},
 		{"goalId=3", `only an event "goal" has one`},
-		{"value=1.00001", "at most 4 decimals"},
+		{"value=1000000000.0000001", "at most 1000000000"},
 		{"value=1000000000.0001", "at most 1000000000"},
 		{"value=NaN", "want an amount"},
 		{"country=FRA", "want two letters"},
@@ -110,27 +111,49 @@ func TestBuildRepeatsAnEventForEachExposure(t *testing.T) {
 	}
 }
 
-// TestParseMoneyEqualsExactArithmetic holds it against big.Rat.
+// exactMoney is what parseMoney must return, by big.Rat.
+func exactMoney(text string) (int64, bool) {
+	exact, valid := new(big.Rat).SetString(text)
+	if !valid || new(big.Rat).Abs(exact).Cmp(big.NewRat(schema.MaxMoney, 1)) > 0 {
+		return 0, false
+	}
+	units, _ := new(big.Int).SetString(exact.Mul(exact, big.NewRat(schema.MoneyScale, 1)).FloatString(0), 10) // rounds half away from zero
+	return units.Int64(), true
+}
+
+// TestParseMoneyEqualsExactArithmetic compares it with big.Rat, also for what floating-point arithmetic in a browser
+// makes of amounts of money.
 func TestParseMoneyEqualsExactArithmetic(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
+	texts := []string{
+		"18.990000000000002", "0.30000000000000004", "1e-7", "-1e-7", "0.00005", "-0.00005", "0.00004999999999999999999", "5e-5", "4.9e-5",
+		"1000000000", "-1000000000", "999999999.99995", "999999999.99994", "1000000000.00000000001", "1e9", "1.00000000000000000001e9", "1e10", "1e64",
+		"0e999", "1" + strings.Repeat("0", 30) + "e-30", "0." + strings.Repeat("0", 400) + "1", "1e-400",
+	}
 	for range 20_000 {
-		text := fmt.Sprintf("%d", random.Int64N(2_000_000_000)-1_000_000_000)
-		if random.IntN(2) == 0 {
+		text := fmt.Sprintf("%d", random.Int64N(2_000_000_002)-1_000_000_001)
+		switch random.IntN(4) {
+		case 0:
 			text += fmt.Sprintf(".%0*d", 1+random.IntN(6), random.IntN(100))
+		case 1:
+			text = strconv.FormatFloat(float64(random.IntN(100)+1)*float64(random.IntN(10_000))/100*1.1, 'g', -1, 64)
+		case 2:
+			text += strconv.FormatFloat(random.Float64(), 'f', -1, 64)[1:]
 		}
-		if random.IntN(3) == 0 {
-			text += fmt.Sprintf("e%d", random.IntN(9)-4)
+		if random.IntN(3) == 0 && !strings.Contains(text, "e") {
+			text += fmt.Sprintf("e%d", random.IntN(16)-11)
 		}
+		texts = append(texts, text)
+	}
+	for _, text := range texts {
 		got, ok := parseMoney(text)
-		exact, valid := new(big.Rat).SetString(text)
-		if !valid {
-			t.Fatalf("%q is no number", text)
+		if want, fits := exactMoney(text); got != want || ok != fits {
+			t.Fatalf("parseMoney(%q) = %d, %v; want %d, %v", text, got, ok, want, fits)
 		}
-		exact.Mul(exact, big.NewRat(schema.MoneyScale, 1))
-		limit := big.NewRat(schema.MaxMoney*schema.MoneyScale, 1)
-		fits := exact.IsInt() && new(big.Rat).Abs(exact).Cmp(limit) <= 0
-		if ok != fits || ok && exact.Num().Int64() != got {
-			t.Fatalf("parseMoney(%q) = %d, %v; exact %s", text, got, ok, exact.RatString())
+	}
+	for text, want := range map[string]bool{"1e-99999999999999999999": true, "0e99999999999999999999": true, "1e99999999999999999999": false} {
+		if got, ok := parseMoney(text); got != 0 || ok != want {
+			t.Errorf("parseMoney(%q) = %d, %v; want 0, %v", text, got, ok, want)
 		}
 	}
 }
@@ -143,6 +166,11 @@ func FuzzParseMoney(f *testing.F) {
 		got, ok := parseMoney(text)
 		if ok && (got > schema.MaxMoney*schema.MoneyScale || got < -schema.MaxMoney*schema.MoneyScale) {
 			t.Errorf("parseMoney(%q) = %d, beyond the limit", text, got)
+		}
+		if ok && len(text) < 20 && !strings.Contains(strings.ToLower(text), "e") {
+			if want, fits := exactMoney(text); !fits || want != got {
+				t.Errorf("parseMoney(%q) = %d; want %d, %v", text, got, want, fits)
+			}
 		}
 	})
 }

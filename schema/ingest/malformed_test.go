@@ -86,7 +86,7 @@ var malformed = []struct{ name, file, text, verdict string }{
 	},
 	{
 		"numbers with exponents", "e.ndjson", goalLine("a", `,"value":1.25E+2`) + "\n" + goalLine("b", `,"value":5e-5`) + "\n" + strings.Replace(viewLine("c", ""), `"variationId":1`, `"variationId":1e0`, 1),
-		`1 stored | 2: value: "5e-5": want an amount | 3: variationId: "1e0": want an integer from 0`,
+		`2 stored | 3: variationId: "1e0": want an integer from 0`,
 	},
 	{
 		"no numbers", "e.ndjson", goalLine("a", `,"value":NaN`) + "\n" + goalLine("b", `,"value":01`) + "\n" + goalLine("c", `,"value":"NaN"`) + "\n" + goalLine("d", `,"value":"1,5"`) + "\n" + goalLine("e", `,"value":true`),

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 
@@ -10,46 +11,66 @@ import (
 // moneyDecimals is how many decimals schema.MoneyScale keeps.
 const moneyDecimals = 4
 
-// parseMoney reads a decimal number ("12.5", "-3", "1.2e3") exactly, in units
-// of 1/schema.MoneyScale. It is false where the text is no number, has more
-// decimals than are kept, or is larger than schema.MaxMoney.
+// parseMoney reads a decimal number ("12.5", "-3", "1.2e3", "18.990000000000002") and returns it in units of
+// 1/schema.MoneyScale, rounded half away from zero. It works on the decimal digits, so the result is exact. It returns
+// false if the text is not a decimal number or its absolute value exceeds schema.MaxMoney.
 func parseMoney(text string) (int64, bool) {
 	mantissa, exponentText, scientific := strings.Cut(strings.ToLower(text), "e")
 	exponent := 0
 	if scientific {
-		var err error
-		if exponent, err = strconv.Atoi(exponentText); err != nil || exponent < -64 || exponent > 64 {
+		var ok bool
+		if exponent, ok = parseExponent(exponentText); !ok {
 			return 0, false
 		}
 	}
-	digits, negative := strings.CutPrefix(mantissa, "-")
-	whole, decimals, _ := strings.Cut(digits, ".")
+	mantissa, negative := strings.CutPrefix(mantissa, "-")
+	whole, decimals, _ := strings.Cut(mantissa, ".")
 	if whole+decimals == "" || strings.Trim(whole+decimals, "0123456789") != "" {
 		return 0, false
 	}
-	// The amount is the integer whole·decimals times 10^shift.
-	shift := moneyDecimals + exponent - len(decimals)
-	all := strings.TrimLeft(whole+decimals, "0")
-	for shift < 0 {
-		cut, zero := strings.CutSuffix(all, "0")
-		if !zero && all != "" {
-			return 0, false
-		}
-		all = cut
-		shift++
-	}
-	if all == "" {
+	digits := strings.TrimLeft(whole+decimals, "0")
+	if digits == "" {
 		return 0, true
 	}
-	if len(all)+shift > len("1000000000")+moneyDecimals {
+	// The amount is 0.digits times 10^kept, so the first kept digits are whole units.
+	kept := len(digits) - len(decimals) + exponent + moneyDecimals
+	switch {
+	case kept < 0:
+		return 0, true
+	case kept > maxMoneyDigits:
+		return 0, false
+	case kept > len(digits):
+		digits += strings.Repeat("0", kept-len(digits))
+	}
+	amount := int64(0)
+	for _, digit := range digits[:kept] {
+		amount = 10*amount + int64(digit-'0')
+	}
+	rest := digits[kept:]
+	const most = schema.MaxMoney * schema.MoneyScale
+	if amount > most || amount == most && strings.Trim(rest, "0") != "" {
 		return 0, false
 	}
-	amount, err := strconv.ParseInt(all+strings.Repeat("0", shift), 10, 64)
-	if err != nil || amount > schema.MaxMoney*schema.MoneyScale {
-		return 0, false
+	if rest != "" && rest[0] >= '5' {
+		amount++
 	}
 	if negative {
 		amount = -amount
 	}
 	return amount, true
+}
+
+// maxMoneyDigits is the number of digits of schema.MaxMoney in units of 1/schema.MoneyScale.
+const maxMoneyDigits = len("1000000000") + moneyDecimals
+
+// maxExponent exceeds the number of digits of any text that is read: a larger exponent has the same effect.
+const maxExponent = 1 << 40
+
+// parseExponent reads the exponent of a number in scientific notation, limited to maxExponent in size.
+func parseExponent(text string) (int, bool) {
+	exponent, err := strconv.Atoi(text)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return 0, false
+	}
+	return max(-maxExponent, min(exponent, maxExponent)), true
 }

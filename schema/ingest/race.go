@@ -64,55 +64,54 @@ func (w *Writer) Share(ctx context.Context) error {
 	return nil
 }
 
-// settle makes good what other writers did between the look-up of the events
-// and their insert: it takes back rows that came second, changes the verdicts
-// on them, and adds rows of goals that are due since. fresh is what was
-// inserted.
-func (w *Writer) settle(ctx context.Context, events []schema.Event, verdicts []Verdict, fresh []schema.Event) (Outcome, error) {
+// writeShared inserts the fresh events into a store that others write to too,
+// takes back those that came second, and changes the verdicts on them. Only
+// then does it insert derived rows: those that were due when the events were
+// looked up, unless an event they follow from is taken back, and those that
+// are due since, with what other writers stored.
+func (w *Writer) writeShared(ctx context.Context, events []schema.Event, verdicts []Verdict, stored map[identity]schema.Event, fresh, due []schema.Event) (Outcome, error) {
 	ctx = context.WithoutCancel(ctx) // what is inserted twice has to go
-	inserted := outcomeOf(verdicts).Inserted
-	lost, err := w.takeBack(ctx, fresh)
+	stayed, err := w.insertShared(ctx, fresh, func(lost map[identity]bool) error { return w.judgeLost(ctx, events, verdicts, stored, lost) })
 	if err != nil {
 		return Outcome{}, err
 	}
-	attributed := len(fresh) - inserted
-	for i := inserted; i < len(fresh); i++ { // the derived rows stand behind the others
-		if lost[identityOf(&fresh[i])] {
-			attributed--
-		}
-	}
-	derived, err := w.attributed(ctx, events, verdicts)
-	if err != nil {
-		return Outcome{}, err
-	}
-	late, err := w.withDerived(ctx, nil, derived)
-	if err != nil {
-		return Outcome{}, err
-	}
-	if len(late) > 0 {
-		if err := w.insert(ctx, late); err != nil {
-			return Outcome{}, err
-		}
-		again, err := w.takeBack(ctx, late)
-		if err != nil {
-			return Outcome{}, err
-		}
-		attributed += len(late) - len(again)
-	}
-	if err := w.judgeLost(ctx, events, verdicts, lost); err != nil {
-		return Outcome{}, err
+	if stayed < len(fresh) {
+		due = nil
 	}
 	outcome := outcomeOf(verdicts)
-	outcome.Attributed = attributed
-	return outcome, nil
+	late, err := w.derived(ctx, events, slices.Clone(verdicts), stored) // events that are stored stay so
+	if err != nil {
+		return Outcome{}, err
+	}
+	due = slices.Concat(due, late)
+	due = chosen(due, judgeRepeats(due))
+	outcome.Attributed, err = w.insertShared(ctx, due, func(map[identity]bool) error { return nil })
+	return outcome, err
+}
+
+// insertShared inserts rows, takes back those that came second, hands over
+// their identities, and returns how many stayed.
+func (w *Writer) insertShared(ctx context.Context, rows []schema.Event, judge func(lost map[identity]bool) error) (int, error) {
+	if len(rows) == 0 {
+		return 0, nil
+	}
+	if err := w.insert(ctx, rows); err != nil {
+		return 0, err
+	}
+	lost, err := w.takeBack(ctx, rows)
+	if err != nil {
+		return 0, err
+	}
+	return len(rows) - len(lost), judge(lost)
 }
 
 func (w *Writer) insert(ctx context.Context, events []schema.Event) error {
 	return schema.InsertEventsOf(ctx, w.conn, w.name, events, w.accept())
 }
 
-// judgeLost says of the events that came second what they are duplicates of.
-func (w *Writer) judgeLost(ctx context.Context, events []schema.Event, verdicts []Verdict, lost map[identity]bool) error {
+// judgeLost says of the events that came second what they are duplicates of,
+// and adds that to the stored ones.
+func (w *Writer) judgeLost(ctx context.Context, events []schema.Event, verdicts []Verdict, stored map[identity]schema.Event, lost map[identity]bool) error {
 	if len(lost) == 0 {
 		return nil
 	}
@@ -127,10 +126,11 @@ func (w *Writer) judgeLost(ctx context.Context, events []schema.Event, verdicts 
 		return err
 	}
 	for i := range events {
-		if e := &events[i]; verdicts[i] == Stored && lost[identityOf(e)] {
+		if e := &events[i]; lost[identityOf(e)] {
 			verdicts[i] = Duplicate
 			if earlier, known := first[identityOf(e)]; known {
 				verdicts[i] = repeated(&earlier, e)
+				stored[identityOf(e)] = earlier
 			}
 		}
 	}

@@ -143,41 +143,45 @@ func (w *Writer) write(ctx context.Context, events []schema.Event, verdicts []Ve
 	if err := w.recount(ctx); err != nil {
 		return Outcome{}, err
 	}
-	derived, err := w.attributed(ctx, events, verdicts)
+	stored, err := w.judgeStored(ctx, events, verdicts)
 	if err != nil {
 		return Outcome{}, err
 	}
-	if err := w.judgeStored(ctx, events, verdicts); err != nil {
+	derived, err := w.derived(ctx, events, verdicts, stored)
+	if err != nil {
 		return Outcome{}, err
 	}
 	fresh := chosen(events, verdicts)
 	outcome := outcomeOf(verdicts)
-	if fresh, err = w.withDerived(ctx, fresh, derived); err != nil {
-		return Outcome{}, err
-	}
-	outcome.Attributed = len(fresh) - outcome.Inserted
-	if len(fresh) == 0 {
+	if len(fresh)+len(derived) == 0 {
 		return outcome, nil
 	}
 	if err := ctx.Err(); err != nil {
 		return Outcome{}, err
 	}
-	w.noteBare(fresh)
-	w.known.addAll(fresh) // before: of an insert that fails it is unknown what is stored
-	// ClickHouse commits the events' parts before the rows of the views on them: an insert that is cancelled in
-	// between leaves subject_stats short, since a repetition finds the events stored.
-	if err := w.insert(context.WithoutCancel(ctx), fresh); err != nil {
-		w.doubtful = w.alone
-		return Outcome{}, err
+	if w.name == "" {
+		outcome.Attributed = len(derived)
+		err = w.insertKnown(ctx, slices.Concat(fresh, derived))
+	} else {
+		outcome, err = w.writeShared(ctx, events, verdicts, stored, fresh, derived)
 	}
-	if w.name != "" {
-		if outcome, err = w.settle(ctx, events, verdicts, fresh); err != nil {
-			return Outcome{}, err
-		}
+	if err != nil {
+		return Outcome{}, err
 	}
 	w.through.Store(w.stamped.UnixMilli())
 	w.wrote(ctx)
 	return outcome, nil
+}
+
+// insertKnown inserts rows of a store that nobody else writes to.
+func (w *Writer) insertKnown(ctx context.Context, rows []schema.Event) error {
+	w.noteBare(rows)
+	w.known.addAll(rows) // before: of an insert that fails it is unknown what is stored
+	// ClickHouse commits the events' parts before the rows of the views on them: an insert that is cancelled in
+	// between leaves subject_stats short, since a repetition finds the events stored.
+	err := w.insert(context.WithoutCancel(ctx), rows)
+	w.doubtful = w.alone && err != nil
+	return err
 }
 
 // recount makes the counters right after an insert that failed, of a store that
@@ -248,7 +252,9 @@ func outcomeOf(verdicts []Verdict) Outcome {
 
 // repeated judges an event whose identity another one has already.
 func repeated(earlier, later *schema.Event) Verdict {
-	if *earlier != *later {
+	same := *later
+	same.Derived = earlier.Derived // how a row came about is not its content
+	if *earlier != same {
 		return Conflict
 	}
 	return Duplicate
@@ -269,32 +275,62 @@ func judgeRepeats(events []schema.Event) []Verdict {
 	return verdicts
 }
 
-// judgeStored lets those events stand that are not stored.
-func (w *Writer) judgeStored(ctx context.Context, events []schema.Event, verdicts []Verdict) error {
+// judgeStored lets those events stand that are not stored, and returns the
+// stored content of the others.
+func (w *Writer) judgeStored(ctx context.Context, events []schema.Event, verdicts []Verdict) (map[identity]schema.Event, error) {
 	stored, err := w.stored(ctx, events, verdicts)
-	if err != nil {
-		return err
+	if err != nil || len(stored) == 0 {
+		return stored, err
 	}
 	for i := range events {
 		e := &events[i]
-		if earlier, known := stored[identityOf(e)]; known && verdicts[i] == Stored {
+		if earlier, known := stored[identityOf(e)]; known {
 			verdicts[i] = repeated(&earlier, e)
 		}
 	}
-	return nil
+	return stored, nil
 }
 
-// withDerived adds the derived rows that neither the batch nor the store has.
-func (w *Writer) withDerived(ctx context.Context, fresh, derived []schema.Event) ([]schema.Event, error) {
-	if len(derived) == 0 {
-		return fresh, nil
-	}
-	all := slices.Concat(fresh, derived)
-	verdicts := judgeRepeats(all)
-	if err := w.judgeStored(ctx, all[len(fresh):], verdicts[len(fresh):]); err != nil {
+// derived returns the derived rows that neither the batch nor the store has. An
+// event of the batch whose identity a derived row had before it arrived is
+// judged as that row's repeat.
+func (w *Writer) derived(ctx context.Context, events []schema.Event, verdicts []Verdict, stored map[identity]schema.Event) ([]schema.Event, error) {
+	derived, err := w.attributed(ctx, events, verdicts, stored)
+	if err != nil || len(derived) == 0 {
 		return nil, err
 	}
-	return chosen(all, verdicts), nil
+	first := make(map[identity]*derivation, len(derived))
+	for i := range derived {
+		d := &derived[i]
+		if earlier, known := first[identityOf(&d.row)]; !known || d.cause < earlier.cause {
+			first[identityOf(&d.row)] = d
+		}
+	}
+	for i := range events {
+		id := identityOf(&events[i])
+		d, known := first[id]
+		if !known {
+			continue
+		}
+		_, isStored := stored[id]
+		switch {
+		case isStored, verdicts[i] == Stored && d.cause >= i:
+			delete(first, id)
+		default:
+			verdicts[i] = repeated(&d.row, &events[i])
+		}
+	}
+	var rows []schema.Event
+	for i := range derived {
+		if d := &derived[i]; first[identityOf(&d.row)] == d {
+			rows = append(rows, d.row)
+		}
+	}
+	fresh := make([]Verdict, len(rows))
+	if _, err := w.judgeStored(ctx, rows, fresh); err != nil {
+		return nil, err
+	}
+	return chosen(rows, fresh), nil
 }
 
 // stored returns the stored events that have an identity of the given ones

@@ -260,3 +260,14 @@ FROM catalogue
 ALTER TABLE settled ON CLUSTER `lift-1`
     (MODIFY SETTING min_bytes_for_wide_part = 1000000000000, min_rows_for_wide_part = 1000000000000)
 
+ALTER TABLE events_inbox
+    (COMMENT COLUMN value 'amount, a decimal number of any length, rounded half away from zero to 4 decimals; a String so that no float is involved; numbers are accepted too'),
+    (COMMENT COLUMN profit 'as value'),
+    (COMMENT COLUMN extra_value 'as value')
+
+ALTER TABLE events_local ON CLUSTER `lift-1`
+    (ADD COLUMN IF NOT EXISTS `derived` Bool DEFAULT false COMMENT 'made of a goal without exposures, for a subject that its visitor saw')
+
+ALTER TABLE events ON CLUSTER `lift-1`
+    (ADD COLUMN IF NOT EXISTS `derived` Bool DEFAULT false COMMENT 'made of a goal without exposures, for a subject that its visitor saw')
+

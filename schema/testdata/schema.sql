@@ -63,7 +63,8 @@ CREATE TABLE events (`website_id` Int64,
   `first_visit_page` String CODEC(ZSTD(1)),
   `visitor_type` LowCardinality(String) COMMENT 'new, returning or empty',
   `ingested_at` DateTime64(3, 'UTC') COMMENT 'server clock at acceptance' CODEC(Delta(8), ZSTD(1)),
-  `writer` LowCardinality(String) COMMENT 'process that wrote the row; empty where the store has one process', INDEX ingested_at ingested_at TYPE minmax GRANULARITY 1) ENGINE = ReplacingMergeTree PARTITION BY toYYYYMM(time) PRIMARY KEY (website_id, subject, subject_id, experiment_id, visitor_id, time, event_id) ORDER BY (website_id, subject, subject_id, experiment_id, visitor_id, time, event_id, writer) SETTINGS index_granularity = 512
+  `writer` LowCardinality(String) COMMENT 'process that wrote the row; empty where the store has one process',
+  `derived` Bool DEFAULT false COMMENT 'made of a goal without exposures, for a subject that its visitor saw', INDEX ingested_at ingested_at TYPE minmax GRANULARITY 1) ENGINE = ReplacingMergeTree PARTITION BY toYYYYMM(time) PRIMARY KEY (website_id, subject, subject_id, experiment_id, visitor_id, time, event_id) ORDER BY (website_id, subject, subject_id, experiment_id, visitor_id, time, event_id, writer) SETTINGS index_granularity = 512
 
 CREATE TABLE events_inbox (`website_id` Int64 COMMENT 'has to be in the catalogue',
   `event_id` String COMMENT 'as sent; where empty, each row is an event of its own, also one that is inserted twice',
@@ -75,7 +76,7 @@ CREATE TABLE events_inbox (`website_id` Int64 COMMENT 'has to be in the catalogu
   `experiment_id` Nullable(Int64) COMMENT 'of the widget; not given: none',
   `variation_id` Nullable(Int64) COMMENT 'that the visitor saw; 0: control',
   `goal_id` Nullable(Int64) COMMENT 'of an event goal',
-  `value` String COMMENT 'amount with at most 4 decimals; a text, so that none is rounded in silence; numbers are taken too',
+  `value` String COMMENT 'amount, a decimal number of any length, rounded half away from zero to 4 decimals; a String so that no float is involved; numbers are accepted too',
   `profit` String COMMENT 'as value',
   `extra_value` String COMMENT 'as value',
   `device` String,

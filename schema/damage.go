@@ -7,75 +7,150 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
 // DamagedPart is a part of a table that the store could not read when it
-// opened, and set aside.
+// opened and set aside, or that the manifest lists and the store lacks.
 type DamagedPart struct {
 	Table, Name, Path string
+	Partition         string
+	First, Last       int64 // numbers of the inserts whose rows it has
 	Bytes             uint64
-	Inserted          bool // by one insert; else it was merged
-	Continued         bool // the ends of what it was made of are there
+	Inserted          bool   // by one insert; else it was merged
+	Continued         bool   // the ends of what it was made of are there
+	Missing           bool   `ch:"-"` // its folder is not there
+	Rows              uint64 `ch:"-"` // of a missing part
 }
 
-// DamagedError says that a store lacks rows that it once had.
-type DamagedError struct{ Parts []DamagedPart }
+// DamagedError says that a store lacks rows that it once had, or may lack some.
+type DamagedError struct {
+	Parts    []DamagedPart
+	Manifest error // the manifest cannot be read
+}
 
 // Error names the parts, and what can be done.
 func (e *DamagedError) Error() string {
-	var parts []string
-	for _, p := range e.Parts {
-		parts = append(parts, fmt.Sprintf("%s of %s (%d bytes)", p.Name, p.Table, p.Bytes))
+	var found []string
+	list := func(what string, is func(*DamagedPart) bool, size func(*DamagedPart) string) {
+		var parts []string
+		for i := range e.Parts {
+			if p := &e.Parts[i]; is(p) {
+				parts = append(parts, fmt.Sprintf("%s of %s (%s)", p.Name, p.Table, size(p)))
+			}
+		}
+		if len(parts) > 0 {
+			found = append(found, what+": "+strings.Join(parts, ", "))
+		}
 	}
-	return "the store has damaged parts and set them aside, so its reports would lack what was in them: " + strings.Join(parts, ", ") +
-		"; restore a backup (lifthouse restore), or go on without these rows: lifthouse check --drop-damaged, and send again what you have"
+	list("damaged parts, which were set aside", func(p *DamagedPart) bool { return !p.Missing }, func(p *DamagedPart) string { return fmt.Sprintf("%d bytes", p.Bytes) })
+	list("missing parts, whose folders disappeared", func(p *DamagedPart) bool { return p.Missing }, func(p *DamagedPart) string { return fmt.Sprintf("%d rows", p.Rows) })
+	if e.Manifest != nil {
+		found = append(found, e.Manifest.Error())
+	}
+	return "the store is not whole, so reports would lack rows; " + strings.Join(found, "; ") +
+		"; restore a backup (lifthouse restore), or accept the loss with lifthouse check --drop-damaged and send the lost events again"
 }
 
 //go:embed damaged_parts.sql
 var damagedParts string
 
-// Heal drops those of the damaged parts of which nothing is lost, makes the
-// counters agree, and returns what it dropped; damaged keeps the others. A disk
-// that is full may leave parts of which the files are empty:
+// CheckDamage returns a *DamagedError where the store has set parts aside,
+// lacks parts that the manifest lists, or has no readable manifest.
+func CheckDamage(ctx context.Context, conn driver.Conn, m *Manifest) error {
+	var damaged DamagedError
+	if err := conn.Select(ctx, &damaged.Parts, damagedParts); err != nil {
+		return fmt.Errorf("look for damaged parts: %w", err)
+	}
+	missing, err := m.missing(ctx)
+	switch {
+	case errors.Is(err, errManifest):
+		damaged.Manifest = err
+	case err != nil:
+		return err
+	}
+	for _, p := range missing {
+		if !damaged.hasSetAside(&p) {
+			damaged.Parts = append(damaged.Parts, p)
+		}
+	}
+	if len(damaged.Parts) == 0 && damaged.Manifest == nil {
+		return nil
+	}
+	return &damaged
+}
+
+// hasSetAside says whether what a missing part had is in a part that was set
+// aside, which is reported already.
+func (e *DamagedError) hasSetAside(missing *DamagedPart) bool {
+	return slices.ContainsFunc(e.Parts, func(p DamagedPart) bool {
+		return !p.Missing && p.Table == missing.Table && p.Partition == missing.Partition && p.First <= missing.First && missing.Last <= p.Last
+	})
+}
+
+// isRebuilt says whether the rows of the part's table are computed from the
+// events, so that no loss of them is final.
+func (p *DamagedPart) isRebuilt() bool { return p.Table == "settled" || p.Table == "subject_stats" }
+
+// RepairDamage repairs what can be repaired without a loss, makes the counters
+// agree, and returns the parts that it gave up; damaged keeps the others.
 //
-//   - A merged one. What it was made of is kept for some minutes
-//     (old_parts_lifetime), and is loaded in its place when the store opens. It
-//     is dropped where both ends of that are there and, unless sameBoot, the
-//     counters know of no event that is missing.
+//   - Parts of tables that are computed from the events: what was computed is
+//     removed and computed again.
+//   - A merged part whose files are empty, as a full disk leaves them. What it
+//     was made of is kept for some minutes (old_parts_lifetime), and is loaded
+//     in its place when the store opens. It is dropped where both ends of that
+//     are there and, unless sameBoot, the counters know of no event that is
+//     missing.
 //   - One of an insert that failed, and was not acknowledged. It is dropped if
 //     the list of its files, which is written last, is empty. After a loss of
 //     power an acknowledged one may look the same: so only if sameBoot, which
 //     says that there was none since it was written.
 //
-// Its store is in this process, and nothing may write meanwhile.
-func Heal(ctx context.Context, conn driver.Conn, damaged *DamagedError, sameBoot bool) (healed []string, err error) {
+// The store must be in this process, and nothing may write meanwhile.
+func RepairDamage(ctx context.Context, conn driver.Conn, m *Manifest, damaged *DamagedError, sameBoot bool) (repaired []string, err error) {
 	var missing uint64
 	if err := conn.QueryRow(ctx, "SELECT count() FROM (\n"+wrongCounters+"\n) WHERE reinterpretAsInt64(missing_rows) < 0").Scan(&missing); err != nil {
 		return nil, fmt.Errorf("look for missing events: %w", err)
 	}
 	var lost []DamagedPart
 	for _, p := range damaged.Parts {
-		isLost := !p.Continued || !sameBoot && missing > 0
+		isLost := p.Missing || !p.Continued || !sameBoot && missing > 0
 		if p.Inserted {
 			isLost = !sameBoot || !p.isUnfinished()
 		}
-		if isLost {
+		if isLost && !p.isRebuilt() {
 			lost = append(lost, p)
 			continue
 		}
-		if err := p.drop(ctx, conn); err != nil {
-			return healed, err
+		if isLost {
+			err = p.retire(ctx, conn)
 		}
-		healed = append(healed, p.Name+" of "+p.Table)
+		if err = errors.Join(err, p.drop(ctx, conn)); err != nil {
+			return repaired, err
+		}
+		repaired = append(repaired, p.Name+" of "+p.Table)
 	}
 	damaged.Parts = lost
-	if len(healed) > 0 {
-		_, err = RepairStats(ctx, conn)
+	if len(repaired) == 0 {
+		return nil, nil
 	}
-	return healed, err
+	if _, err = RepairStats(ctx, conn); err == nil && len(lost) == 0 && damaged.Manifest == nil {
+		m.Update(ctx)
+	}
+	return repaired, err
+}
+
+// retire removes the settled sums that a part was one of.
+func (p *DamagedPart) retire(ctx context.Context, conn driver.Conn) error {
+	if p.Table != "settled" {
+		return nil
+	}
+	_, err := DropSettled(ctx, conn, func(s *Settlement) bool { return s.Partition() == p.Partition })
+	return err
 }
 
 // isUnfinished says whether the list of the part's files is empty.
@@ -84,7 +159,11 @@ func (p *DamagedPart) isUnfinished() bool {
 	return err == nil && list.Size() == 0 || errors.Is(err, os.ErrNotExist)
 }
 
+// drop removes a part that was set aside.
 func (p *DamagedPart) drop(ctx context.Context, conn driver.Conn) error {
+	if p.Missing {
+		return nil
+	}
 	statement := "ALTER TABLE " + identifier(p.Table) + " DROP DETACHED PART " + quoted(p.Name) + " SETTINGS allow_drop_detached = 1"
 	if err := conn.Exec(ctx, statement); err != nil {
 		return fmt.Errorf("drop part %s of %s: %w", p.Name, p.Table, err)
@@ -92,28 +171,23 @@ func (p *DamagedPart) drop(ctx context.Context, conn driver.Conn) error {
 	return nil
 }
 
-// Undamaged returns a *DamagedError where the store has set parts aside.
-func Undamaged(ctx context.Context, conn driver.Conn) error {
-	var parts []DamagedPart
-	if err := conn.Select(ctx, &parts, damagedParts); err != nil {
-		return fmt.Errorf("look for damaged parts: %w", err)
+// DropDamaged accepts the loss of the damaged parts' rows. What was computed
+// from them goes too: settled sums, so that they are computed again, and what
+// the counters have too much. Nothing may write meanwhile.
+func DropDamaged(ctx context.Context, conn driver.Conn, m *Manifest, damaged *DamagedError) error {
+	if _, err := DropSettled(ctx, conn, func(*Settlement) bool { return true }); err != nil {
+		return err
 	}
-	if len(parts) > 0 {
-		return &DamagedError{parts}
-	}
-	return nil
-}
-
-// DropDamaged gives up the rows of the parts that were set aside, and makes the
-// counters agree with what is left. Nothing may write meanwhile.
-func DropDamaged(ctx context.Context, conn driver.Conn, damaged *DamagedError) error {
 	for _, p := range damaged.Parts {
 		if err := p.drop(ctx, conn); err != nil {
 			return err
 		}
 	}
-	_, err := RepairStats(ctx, conn)
-	return err
+	if _, err := RepairStats(ctx, conn); err != nil {
+		return err
+	}
+	m.Update(ctx)
+	return nil
 }
 
 const tablesWithParts = `

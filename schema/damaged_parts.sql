@@ -4,6 +4,9 @@ SELECT
     d.table             AS Table,
     d.name              AS Name,
     any(d.path)         AS Path,
+    any(assumeNotNull(d.partition_id)) AS Partition,
+    any(assumeNotNull(d.min_block_number)) AS First,
+    any(assumeNotNull(d.max_block_number)) AS Last,
     any(d.bytes_on_disk) AS Bytes,
     any(assumeNotNull(d.min_block_number) = assumeNotNull(d.max_block_number) AND assumeNotNull(d.level) <= 1) AS Inserted,
     countIf(p.active AND assumeNotNull(d.min_block_number) BETWEEN p.min_block_number AND p.max_block_number) > 0

@@ -33,7 +33,7 @@ goes on answering meanwhile; what comes in waits. 'lifthouse restore' reads it.`
 				if err != nil {
 					return err
 				}
-				if err := s.Writer.Pause(ctx, func() error { return schema.Backup(ctx, s.Conn, dir) }); err != nil {
+				if err := s.Writer.Exclusively(ctx, func() error { return schema.Backup(ctx, s.Conn, dir) }); err != nil {
 					return err
 				}
 				p.say("backed up into %s", args[0])

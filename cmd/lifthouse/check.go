@@ -104,7 +104,7 @@ func (f *findings) server() {
 // it.
 func (p *program) checkStore(ctx context.Context, f *findings) error {
 	if p.running != nil {
-		f.tables(ctx, p.running.Conn)
+		f.tables(ctx, p.running.Conn, nil) // it was compared when the store opened
 		return nil
 	}
 	home, err := schema.ParseHome(p.address, p.getenv)
@@ -138,7 +138,11 @@ func (p *program) checkStore(ctx context.Context, f *findings) error {
 		return nil
 	}
 	defer func() { _ = conn.Close() }()
-	f.tables(ctx, conn)
+	var manifest *schema.Manifest
+	if home.Dir != "" {
+		manifest = schema.NewManifest(conn, p.path(home.Dir), p.fsync)
+	}
+	f.tables(ctx, conn, manifest)
 	return nil
 }
 
@@ -156,7 +160,7 @@ func (p *program) checkedByHolder(ctx context.Context, f *findings, locked *embe
 }
 
 // tables looks at a store that answers.
-func (f *findings) tables(ctx context.Context, conn driver.Conn) {
+func (f *findings) tables(ctx context.Context, conn driver.Conn, manifest *schema.Manifest) {
 	f.good("store", "answers")
 	f.room(ctx, conn)
 	if err := schema.SameForm(ctx, conn); err != nil {
@@ -173,7 +177,7 @@ func (f *findings) tables(ctx context.Context, conn driver.Conn) {
 		return
 	}
 	f.good("schema", "of this release")
-	f.parts(ctx, conn)
+	f.parts(ctx, conn, manifest)
 	if f.countAnew {
 		f.count(ctx, conn)
 	}
@@ -217,16 +221,20 @@ func (f *findings) settled(ctx context.Context, e *engine.Engine) {
 }
 
 // parts looks whether the store has all that was stored.
-func (f *findings) parts(ctx context.Context, conn driver.Conn) {
-	err := schema.Undamaged(ctx, conn)
+func (f *findings) parts(ctx context.Context, conn driver.Conn, manifest *schema.Manifest) {
+	err := schema.CheckDamage(ctx, conn, manifest)
 	var damaged *schema.DamagedError
 	switch {
 	case errors.As(err, &damaged) && f.dropDamaged:
-		if err := schema.DropDamaged(ctx, conn, damaged); err != nil {
+		err := f.exclusively(ctx, func() error { return schema.DropDamaged(ctx, conn, manifest, damaged) })
+		if err != nil {
 			f.wrong("data", err)
 			return
 		}
-		f.note("data", "dropped %d damaged parts, and counted what is left anew", len(damaged.Parts))
+		if damaged.Manifest != nil {
+			f.note("data", "listed the parts that are there; any that were missing before are lost")
+		}
+		f.note("data", "gave up %d damaged parts and counted the remaining events; send the lost events again if you have them", len(damaged.Parts))
 	case err != nil:
 		f.wrong("data", err)
 	}
@@ -253,12 +261,7 @@ func (f *findings) count(ctx context.Context, conn driver.Conn) {
 		changed, err = schema.RepairStats(ctx, conn)
 		return err
 	}
-	var err error
-	if f.p.running != nil {
-		err = f.p.running.Writer.Pause(ctx, repair)
-	} else {
-		err = repair()
-	}
+	err := f.exclusively(ctx, repair)
 	switch {
 	case err != nil:
 		f.wrong("events", err)
@@ -267,6 +270,14 @@ func (f *findings) count(ctx context.Context, conn driver.Conn) {
 	default:
 		f.good("events", "the live counters were right")
 	}
+}
+
+// exclusively does the work while this process writes nothing.
+func (f *findings) exclusively(ctx context.Context, work func() error) error {
+	if f.p.running == nil {
+		return work()
+	}
+	return f.p.running.Writer.Exclusively(ctx, work)
 }
 
 // rows looks whether all that is kept follows from the events.

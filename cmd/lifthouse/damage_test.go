@@ -104,9 +104,74 @@ func TestDamagedPartsAreNeverPassedOver(t *testing.T) {
 		says(do(exitFailed, args...), "damaged parts", "of events", "restore a backup", "--drop-damaged")
 	}
 	says(do(exitFailed, "check"), "WRONG", "damaged parts")
-	says(do(exitOK, "check", "--drop-damaged"), "dropped 1 damaged part")
+	says(do(exitOK, "check", "--drop-damaged"), "gave up 1 damaged part")
 	says(do(exitOK, "import", events), fmt.Sprintf("%d rows stored", views))
 	var r engine.Results
+	if err := json.Unmarshal([]byte(do(exitOK, "report", "campaign", "1")), &r); err != nil || r.Totals.Visitors != views {
+		t.Errorf("%d visitors after all is sent again, %v; want %d", r.Totals.Visitors, err, views)
+	}
+}
+
+// TestAMissingPartIsNoticed: ClickHouse takes the folders that it finds for all there ever were.
+func TestAMissingPartIsNoticed(t *testing.T) {
+	dir := t.TempDir()
+	const views = 500
+	events, declared := writeHistory(t, dir, views)
+	home := filepath.Join(dir, "data")
+	do := func(want int, args ...string) string {
+		t.Helper()
+		return ended(t, want, append(args, "--store=embedded:"+home)...)
+	}
+	do(exitOK, "apply", "-f", declared)
+	do(exitOK, "import", events)
+	list := filepath.Join(home, "lifthouse.parts")
+	whole, err := os.ReadFile(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string][]byte{"empty": nil, "cut off": whole[:len(whole)/2], "without its end": whole[:bytes.LastIndex(whole, []byte("end "))], "altered": bytes.Replace(whole, []byte("events 2"), []byte("events 1"), 1)} {
+		if err := os.WriteFile(list, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, args := range [][]string{{"report", "campaign", "1"}, {"check"}} {
+			if said := do(exitFailed, args...); !strings.Contains(said, "lifthouse.parts, is damaged") || !strings.Contains(said, "--drop-damaged") {
+				t.Errorf("a list of parts that is %s: %q says\n%s", name, args, said)
+			}
+		}
+	}
+	if said := do(exitOK, "check", "--drop-damaged"); !strings.Contains(said, "listed the parts that are there") {
+		t.Errorf("it says\n%s", said)
+	}
+	do(exitOK, "report", "campaign", "1")
+
+	parts, err := filepath.Glob(filepath.Join(home, "store", "*", "*", "202605_*"))
+	if err != nil || len(parts) != 1 {
+		t.Fatalf("%q, %v", parts, err)
+	}
+	aside := filepath.Join(dir, "aside")
+	move := func(from, to string) {
+		t.Helper()
+		if err := os.Rename(from, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	move(parts[0], aside)
+	name := filepath.Base(parts[0])
+	for _, args := range [][]string{{"report", "campaign", "1"}, {"import", events}, {"serve", "--listen=127.0.0.1:0"}, {"check"}} {
+		if said := do(exitFailed, args...); !strings.Contains(said, name+" of events (500 rows)") || !strings.Contains(said, "missing parts") {
+			t.Errorf("%q says\n%s", args, said)
+		}
+	}
+	move(aside, parts[0])
+	do(exitOK, "report", "campaign", "1")
+	move(parts[0], aside)
+	do(exitOK, "check", "--drop-damaged")
+	var r engine.Results
+	if err := json.Unmarshal([]byte(do(exitOK, "report", "campaign", "1")), &r); err != nil || r.Totals.Visitors != 0 {
+		t.Errorf("%d visitors after the loss was accepted, %v", r.Totals.Visitors, err)
+	}
+	do(exitOK, "check", "--deep")
+	do(exitOK, "import", events)
 	if err := json.Unmarshal([]byte(do(exitOK, "report", "campaign", "1")), &r); err != nil || r.Totals.Visitors != views {
 		t.Errorf("%d visitors after all is sent again, %v; want %d", r.Totals.Visitors, err, views)
 	}
@@ -154,11 +219,11 @@ func TestWhatAFullDiskSpoilsIsPutRight(t *testing.T) {
 	unfinished, merged := spoil(last+90, last+90, 0), spoil(first, last, level+1)
 	said := do(exitOK, "report", "campaign", "1")
 	for _, name := range []string{unfinished, merged} {
-		if !strings.Contains(said, name+" of events was spoilt") {
+		if !strings.Contains(said, name+" of events was damaged") {
 			t.Errorf("it says\n%s\nand nothing of %s", said, name)
 		}
 	}
-	if said := do(exitOK, "check", "--deep"); strings.Contains(said, "spoilt") {
+	if said := do(exitOK, "check", "--deep"); strings.Contains(said, "was damaged") {
 		t.Errorf("it is told twice:\n%s", said)
 	}
 	var r engine.Results

@@ -32,7 +32,8 @@ type Store struct {
 	Writer    *ingest.Writer
 	Rejects   *ingest.Rejects
 	Engine    *engine.Engine
-	Settler   *settle.Settler // of an embedded store, which has no other writers
+	Settler   *settle.Settler  // of an embedded store, which has no other writers
+	Manifest  *schema.Manifest // of an embedded store
 
 	marked       bool // as open
 	embedded     *embedded.Engine
@@ -66,10 +67,8 @@ func Open(ctx context.Context, home schema.Home, how Options) (*Store, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	if s.Dir != "" {
-		if err := s.whole(ctx, how.Complain); err != nil {
-			return nil, errors.Join(err, s.Close())
-		}
-		if err := s.repairAfterCrash(ctx, how.Complain); err != nil {
+		s.Manifest = schema.NewManifest(s.Conn, s.Dir, how.Fsync)
+		if err := s.checkIntegrity(ctx, how.Complain); err != nil {
 			return nil, errors.Join(err, s.Close())
 		}
 	}
@@ -79,21 +78,38 @@ func Open(ctx context.Context, home schema.Home, how Options) (*Store, error) {
 	return s, nil
 }
 
-// whole says that the store lacks nothing that was stored.
-func (s *Store) whole(ctx context.Context, complain func(format string, args ...any)) error {
+// checkIntegrity refuses a store that lacks rows that were stored, and repairs
+// what a process that was killed, or a full disk, left behind. Then the
+// manifest lists what there is.
+func (s *Store) checkIntegrity(ctx context.Context, complain func(format string, args ...any)) error {
+	if err := s.checkDamage(ctx, complain); err != nil {
+		return err
+	}
+	finished, err := schema.FinishRemoval(ctx, s.Conn, s.Manifest, complain)
+	if err != nil {
+		return err
+	}
+	if err := s.repairAfterCrash(ctx, finished, complain); err != nil {
+		return err
+	}
+	s.Manifest.Update(ctx)
+	return nil
+}
+
+func (s *Store) checkDamage(ctx context.Context, complain func(format string, args ...any)) error {
 	boot := thisBoot()
 	last, _ := os.ReadFile(filepath.Join(s.Dir, bootMark)) // none: of a new store
-	err := schema.Undamaged(ctx, s.Conn)
+	err := schema.CheckDamage(ctx, s.Conn, s.Manifest)
 	var damaged *schema.DamagedError
 	if errors.As(err, &damaged) {
-		healed, failed := schema.Heal(ctx, s.Conn, damaged, boot != "" && string(last) == boot)
-		for _, part := range healed {
-			complain("part %s was spoilt, as a full disk does, and is dropped: nothing that was stored is lost", part)
+		repaired, failed := schema.RepairDamage(ctx, s.Conn, s.Manifest, damaged, boot != "" && string(last) == boot)
+		for _, part := range repaired {
+			complain("part %s was damaged, and is dropped: no event that was stored is lost", part)
 		}
 		if failed != nil {
 			return failed
 		}
-		if len(damaged.Parts) == 0 {
+		if len(damaged.Parts) == 0 && damaged.Manifest == nil {
 			err = nil
 		}
 	}
@@ -127,6 +143,7 @@ func (s *Store) equip(ctx context.Context, limits engine.Limits) error {
 	if s.Catalogue, err = catalogue.Open(ctx, s.Conn); err != nil {
 		return err
 	}
+	s.Catalogue.AfterWrite(func(ctx context.Context) { s.Manifest.Update(ctx, "catalogue", "audit") })
 	s.Writer = ingest.NewWriter(s.Conn)
 	s.Rejects = ingest.NewRejects(s.Conn)
 	if s.Dir != "" {
@@ -134,6 +151,7 @@ func (s *Store) equip(ctx context.Context, limits engine.Limits) error {
 			return err
 		}
 		s.Writer.Alone()
+		s.Writer.ListParts(s.Manifest)
 		s.learn(ctx)
 	} else if err := s.Writer.Share(ctx); err != nil { // no lock keeps other processes from the store
 		return err
@@ -196,14 +214,14 @@ func EmbeddedOptions(ctx context.Context, e *embedded.Engine) (*clickhouse.Optio
 const OpenMark = "lifthouse.open"
 
 // repairAfterCrash makes good what a killed process may have left half done,
-// and notes that the store is open.
-func (s *Store) repairAfterCrash(ctx context.Context, complain func(format string, args ...any)) error {
+// and notes that the store is open. The counters may have been repaired already.
+func (s *Store) repairAfterCrash(ctx context.Context, repaired bool, complain func(format string, args ...any)) error {
 	mark := filepath.Join(s.Dir, OpenMark)
 	_, err := os.Stat(mark)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		err = os.WriteFile(mark, nil, 0o600)
-	case err == nil:
+	case err == nil && !repaired:
 		complain("the last process on %s did not end cleanly; counting its events anew …", s.Dir)
 		var changed bool
 		changed, err = schema.RepairStats(ctx, s.Conn)
@@ -231,6 +249,9 @@ func (s *Store) Close() error {
 		s.learning.Wait()
 	}
 	if s.Conn != nil {
+		if s.Engine != nil { // it was opened to the end
+			s.Manifest.Update(ctx)
+		}
 		errs = append(errs, s.Conn.Close())
 	}
 	if s.embedded == nil {

@@ -113,7 +113,7 @@ func (s *Settler) Follow(ctx context.Context, every time.Duration) {
 	s.engine.Followed()
 	for {
 		began := time.Now()
-		if err := s.round(ctx, s.ready); err != nil && ctx.Err() == nil {
+		if err := s.round(ctx, s.ready); err != nil && ctx.Err() == nil && !errors.Is(err, ingest.ErrRemoving) {
 			slog.WarnContext(ctx, "not settled", "error", err)
 		}
 		select {
@@ -133,6 +133,10 @@ func (s *Settler) Round(ctx context.Context) error {
 func (s *Settler) round(ctx context.Context, chosen func([]due) []due) error {
 	s.turn.Lock()
 	defer s.turn.Unlock()
+	return s.writer.Refresh(ctx, func(ctx context.Context) error { return s.settleDue(ctx, chosen) })
+}
+
+func (s *Settler) settleDue(ctx context.Context, chosen func([]due) []due) error {
 	through := s.writer.Through()
 	all, err := s.due(ctx, through)
 	if err != nil {
@@ -141,6 +145,9 @@ func (s *Settler) round(ctx context.Context, chosen func([]due) []due) error {
 	all = chosen(all)
 	var errs []error
 	for i := range all {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		d := &all[i]
 		switch {
 		case d.mustRebuild() || d.tail() > max(stepEvents, d.settled.Events/2):
@@ -158,6 +165,10 @@ func (s *Settler) round(ctx context.Context, chosen func([]due) []due) error {
 func (s *Settler) Settle(ctx context.Context, subject engine.Subject) error {
 	s.turn.Lock()
 	defer s.turn.Unlock()
+	return s.writer.Refresh(ctx, func(ctx context.Context) error { return s.settleOne(ctx, subject) })
+}
+
+func (s *Settler) settleOne(ctx context.Context, subject engine.Subject) error {
 	through := s.writer.Through()
 	all, err := s.due(ctx, through)
 	if err != nil {
@@ -175,6 +186,10 @@ func (s *Settler) Settle(ctx context.Context, subject engine.Subject) error {
 func (s *Settler) Rebuild(ctx context.Context, done func(engine.Subject, time.Duration, error)) error {
 	s.turn.Lock()
 	defer s.turn.Unlock()
+	return s.writer.Refresh(ctx, func(ctx context.Context) error { return s.rebuildAll(ctx, done) })
+}
+
+func (s *Settler) rebuildAll(ctx context.Context, done func(engine.Subject, time.Duration, error)) error {
 	through := s.writer.Through()
 	all, err := s.all(ctx)
 	if err != nil {
@@ -205,6 +220,7 @@ func (s *Settler) told(ctx context.Context, subject engine.Subject, err error) e
 	case err != nil:
 		return fmt.Errorf("settle %s: %w", subject, err)
 	}
+	s.writer.ListSettled(ctx)
 	return s.engine.RefreshSettled(ctx)
 }
 

@@ -234,7 +234,6 @@ func (s *Settler) touched(ctx context.Context, d *due, through time.Time, settle
 
 // rebuild makes a new generation, and puts it in the place of those before.
 func (s *Settler) rebuild(ctx context.Context, d *due, through time.Time) error {
-	erasures := s.writer.Erasures()
 	next := schema.Settlement{
 		WebsiteID: d.subject.WebsiteID, Subject: d.subject.Kind, SubjectID: d.subject.ID, ExperimentID: d.subject.ExperimentID,
 		Generation: uint64(time.Now().UnixMilli()), SharesSince: d.sharesSince, //nolint:gosec // after 1970
@@ -261,15 +260,7 @@ func (s *Settler) rebuild(ctx context.Context, d *due, through time.Time) error 
 	if err := schema.MergeSettled(ctx, s.conn, &next); err != nil {
 		return err
 	}
-	stands := false
-	err = s.writer.Pause(ctx, func() error {
-		stands = s.writer.Erasures() == erasures // else events went meanwhile, and may still be in the sums
-		if !stands {
-			return nil
-		}
-		return schema.InsertSettlement(ctx, s.conn, &next)
-	})
-	if err != nil || !stands {
+	if err := schema.InsertSettlement(ctx, s.conn, &next); err != nil {
 		return err
 	}
 	_, err = schema.DropSettled(ctx, s.conn, func(g *schema.Settlement) bool {

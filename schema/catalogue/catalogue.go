@@ -18,6 +18,7 @@ type Catalogue struct {
 	conn     driver.Conn
 	writer   string // names this process in the rows it writes
 	snapshot atomic.Pointer[Snapshot]
+	wrote    func(context.Context)
 
 	changing sync.Mutex // held by whoever reads rows in order to change them
 
@@ -27,9 +28,13 @@ type Catalogue struct {
 
 // Open reads the catalogue.
 func Open(ctx context.Context, conn driver.Conn) (*Catalogue, error) {
-	c := &Catalogue{conn: conn, writer: rand.Text()}
+	c := &Catalogue{conn: conn, writer: rand.Text(), wrote: func(context.Context) {}}
 	return c, c.Refresh(ctx)
 }
+
+// AfterWrite has wrote called whenever a change is stored. It is set before the
+// first change.
+func (c *Catalogue) AfterWrite(wrote func(context.Context)) { c.wrote = wrote }
 
 // Snapshot returns the catalogue as last read.
 func (c *Catalogue) Snapshot() *Snapshot { return c.snapshot.Load() }

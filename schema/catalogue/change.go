@@ -125,6 +125,7 @@ func (c *Catalogue) change(ctx context.Context, of *resource, compute func(stand
 		if err := insertRows(ctx, c.conn, rows); err != nil {
 			return err
 		}
+		c.wrote(ctx)
 		if all, err = readVersions(ctx, c.conn, of); err != nil {
 			return err
 		}

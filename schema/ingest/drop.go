@@ -50,11 +50,11 @@ func (w *Writer) CountSubjects(ctx context.Context, subjects []SubjectID) (map[S
 }
 
 // DropSubjects erases all events of the subjects, and their counters. Goals
-// without exposures stay, for they are their website's. Nothing is written
-// meanwhile. What a crash cut off is done by dropping them again.
+// without exposures stay, for they are their website's. Nothing is written or
+// refreshed meanwhile. What a crash cut off is finished when the store opens,
+// or by dropping them again.
 func (w *Writer) DropSubjects(ctx context.Context, subjects []SubjectID) error {
-	return w.Pause(ctx, func() error {
-		ctx := context.WithoutCancel(ctx) // half done, the counters would be wrong
+	return w.remove(ctx, func(ctx context.Context) error {
 		if err := w.dropSettled(ctx, func(s *schema.Settlement) bool {
 			return slices.Contains(subjects, SubjectID{s.WebsiteID, s.Subject, s.SubjectID})
 		}); err != nil {
@@ -65,7 +65,6 @@ func (w *Writer) DropSubjects(ctx context.Context, subjects []SubjectID) error {
 				return fmt.Errorf("drop subjects: %w", err)
 			}
 		}
-		w.wrote(ctx)
 		return nil
 	})
 }

@@ -71,47 +71,44 @@ func (w *Writer) eventsOf(ctx context.Context, visitors []string, websites []int
 }
 
 // Forget erases the visitors from the store: their rows are gone from the
-// disk when it returns, and the counters follow. Nothing is written meanwhile.
-// What a crash cut off is done by forgetting them again.
+// disk when it returns, and the counters follow. Nothing is written or
+// refreshed meanwhile. What a crash cut off is finished when the store opens,
+// or by forgetting them again.
 func (w *Writer) Forget(ctx context.Context, visitors []string, websites []int64) (Erased, error) {
-	select {
-	case w.turn <- struct{}{}:
-		defer func() { <-w.turn }()
-	case <-ctx.Done():
-		return Erased{}, context.Cause(ctx)
-	}
-	found, err := w.eventsOf(ctx, visitors, websites)
-	if err != nil {
-		return Erased{}, err
-	}
-	ctx = context.WithoutCancel(ctx) // half done, the counters would be wrong
+	var found map[subject]uint64
+	err := w.remove(ctx, func(ctx context.Context) (err error) {
+		if found, err = w.eventsOf(ctx, visitors, websites); err != nil {
+			return err
+		}
+		return w.forget(ctx, found, visitors, websites)
+	})
+	return erasedOf(found), err
+}
+
+func (w *Writer) forget(ctx context.Context, found map[subject]uint64, visitors []string, websites []int64) error {
 	if err := w.conn.Exec(ctx, forgetInbox, namedVisitors(visitors, websites)...); err != nil {
-		return Erased{}, fmt.Errorf("erase visitors: %w", err)
+		return fmt.Errorf("erase visitors: %w", err)
 	}
 	if err := w.conn.Exec(ctx, forgetRejects, clickhouse.Named("visitors", spellings(visitors)), clickhouse.Named("website_ids", websites)); err != nil {
-		return Erased{}, fmt.Errorf("erase rejected lines: %w", err)
+		return fmt.Errorf("erase rejected lines: %w", err)
 	}
 	if len(found) > 0 {
 		theirs := func(s *schema.Settlement) bool {
 			return found[subject{s.WebsiteID, s.Subject, s.SubjectID, s.ExperimentID}] > 0
 		}
 		if err := w.dropSettled(ctx, theirs); err != nil {
-			return Erased{}, err
+			return err
 		}
 		if err := w.conn.Exec(ctx, forget, namedVisitors(visitors, websites)...); err != nil {
-			return Erased{}, fmt.Errorf("erase visitors: %w", err)
+			return fmt.Errorf("erase visitors: %w", err)
 		}
 	}
-	if _, err := schema.RepairStats(ctx, w.conn); err != nil {
-		return Erased{}, err
-	}
-	w.wrote(ctx)
-	return erasedOf(found), nil
+	_, err := schema.RepairStats(ctx, w.conn)
+	return err
 }
 
 // dropSettled removes what is settled of subjects that are about to lose events.
 func (w *Writer) dropSettled(ctx context.Context, of func(*schema.Settlement) bool) error {
-	w.erasures.Add(1)
 	changed, err := schema.DropSettled(ctx, w.conn, of)
 	if changed {
 		w.wrote(ctx)

@@ -33,14 +33,21 @@ type Writer struct {
 	stamped  time.Time      // the last acceptance given; held by who has the turn
 	through  atomic.Int64   // the acceptance of the last insert that is done, in milliseconds
 	doubtful bool           // an insert failed: it may have stored events and not counted them; held by who has the turn
-	erasures atomic.Int64   // how often stored events were taken out, or are about to be
 	bare     map[int64]bool // websites that are known to have goals without exposures, or none; kept where it is alone
+
+	manifest   *schema.Manifest // of an embedded store
+	refreshes  *refreshes
+	unfinished atomic.Bool // a removal failed, and the store may still carry out a part of it
 }
 
 // NewWriter returns the writer of a store. A process has one for each store.
 func NewWriter(conn driver.Conn) *Writer {
-	return &Writer{conn: conn, turn: make(chan struct{}, 1), wrote: func(context.Context) {}}
+	return &Writer{conn: conn, turn: make(chan struct{}, 1), wrote: func(context.Context) {}, refreshes: newRefreshes()}
 }
+
+// ListParts has the manifest list the parts that the writer makes, before
+// their events are acknowledged. It is set before the first write.
+func (w *Writer) ListParts(m *schema.Manifest) { w.manifest = m }
 
 // AfterWrite has wrote called whenever events were stored, before their writer
 // is told so. It is set before the first write.
@@ -179,8 +186,10 @@ func (w *Writer) insertKnown(ctx context.Context, rows []schema.Event) error {
 	w.known.addAll(rows) // before: of an insert that fails it is unknown what is stored
 	// ClickHouse commits the events' parts before the rows of the views on them: an insert that is cancelled in
 	// between leaves subject_stats short, since a repetition finds the events stored.
-	err := w.insert(context.WithoutCancel(ctx), rows)
+	ctx = context.WithoutCancel(ctx)
+	err := w.insert(ctx, rows)
 	w.doubtful = w.alone && err != nil
+	w.manifest.Update(ctx, "events", "subject_stats")
 	return err
 }
 
@@ -203,11 +212,6 @@ func (w *Writer) recount(ctx context.Context) error {
 // a store that nobody else writes to, all rows accepted until then are there,
 // and none will come. Before the first insert it is that of the last stored.
 func (w *Writer) Through() time.Time { return time.UnixMilli(w.through.Load()).UTC() }
-
-// Erasures counts how often stored events were taken out, those included that
-// may be about to go. What was read of the events between two calls with the
-// same answer was read of all that stood.
-func (w *Writer) Erasures() int64 { return w.erasures.Load() }
 
 // accept returns the acceptance of the next insert: the time, and later than
 // the last one's, so that it tells which rows came in which order.

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+const twoCampaigns = `accounts: [{id: 1, name: Shop, websites: [{id: 1, domain: shop.example.com, goals: [{id: 1, name: Purchase}], campaigns: [
+	{id: 1, name: Old, startDate: 2026-01-01, endDate: 2026-02-01, primaryGoalId: 1, controlShare: 50, variations: [{id: 1, name: V, share: 100}]},
+	{id: 2, name: Runs, active: true, primaryGoalId: 1, controlShare: 50, variations: [{id: 1, name: V, share: 100}]}]}]}]`
+
+// removals is a store of which some is about to be removed.
+type removals struct {
+	t   *testing.T
+	dir string
+}
+
+func (r *removals) run(want int, stdin string, args ...string) string {
+	r.t.Helper()
+	code, out, complaints := other(r.t, strings.NewReader(stdin), append(args, "--store=embedded:"+r.dir)...)
+	if code != want {
+		r.t.Fatalf("lifthouse %q: exit %d, want %d\n%s%s", args, code, want, out, complaints)
+	}
+	return strings.TrimSpace(out + complaints)
+}
+
+// killed starts a command and kills it so long after it noted that it removes events; it says whether it did.
+func (r *removals) killed(after time.Duration, args ...string) bool {
+	r.t.Helper()
+	cmd := begin(r.t, nil, nil, append(args, "--store=embedded:"+r.dir)...)
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	for {
+		select {
+		case <-ended:
+			return false
+		default:
+		}
+		if _, err := os.Stat(filepath.Join(r.dir, "lifthouse.removal")); !errors.Is(err, os.ErrNotExist) {
+			break
+		}
+	}
+	select {
+	case <-ended:
+		return false
+	case <-time.After(after):
+	}
+	_ = cmd.Process.Kill()
+	return (<-ended) != nil
+}
+
+// TestAKilledRemovalIsFinished kills retain and forget at several moments: when the store opens again, counters and
+// reports have the same events, and the command, given again, leaves none of them.
+func TestAKilledRemovalIsFinished(t *testing.T) {
+	atLength(t)
+	const visitors = 40_000
+	var events strings.Builder
+	for i := range visitors {
+		for campaign := 1; campaign <= 2; campaign++ {
+			_, _ = fmt.Fprintf(&events, `{"eventId":"%[1]d","time":"2026-01-%02[2]dT10:00:00Z","websiteId":1,"visitor":"v%[1]d","event":"view","campaignId":%[3]d,"variationId":%[4]d}`+"\n", i, 1+i%28, campaign, i%2)
+		}
+	}
+	whole := filepath.Join(t.TempDir(), "whole")
+	made := &removals{t, whole}
+	made.run(exitOK, twoCampaigns, "apply", "-f", "-")
+	made.run(exitOK, events.String(), "import", "-")
+	token := made.run(exitOK, "", "token", "create")
+	retain, forget := []string{"retain", "--days=30", "--yes"}, []string{"forget", "--visitor=v7", "--yes"}
+	var killed int
+	for i, args := range [][]string{retain, forget, retain, retain, forget} {
+		after := []time.Duration{0, 5, 15, 60, 200}[i] * time.Millisecond
+		r := &removals{t, filepath.Join(t.TempDir(), "data")}
+		if err := os.CopyFS(r.dir, os.DirFS(whole)); err != nil {
+			t.Fatal(err)
+		}
+		if r.killed(after, args...) {
+			killed++
+		}
+		p := start(t, "serve", "--settle-every=10ms", "--store=embedded:"+r.dir)
+		r.agree(p, token, visitors)
+		r.run(exitOK, "", args...)
+		views := r.agree(p, token, visitors)
+		if want := map[string][2]int64{"retain": {0, visitors}, "forget": {visitors - 1, visitors - 1}}[args[0]]; views != want {
+			t.Errorf("%q again leaves %v views, want %v", args, views, want)
+		}
+		p.interrupt()
+		if said := r.run(exitOK, "", "check", "--deep"); strings.Contains(said, "WRONG") {
+			t.Errorf("killed %v after: %s", after, said)
+		}
+	}
+	if killed == 0 {
+		t.Error("no command was killed in time")
+	}
+	t.Logf("%d of 5 were killed in the midst", killed)
+}
+
+// agree holds the counters of both campaigns against their reports.
+func (r *removals) agree(p *process, token string, most int64) (views [2]int64) {
+	r.t.Helper()
+	for i := range views {
+		var campaign struct{ Views int64 }
+		var report struct{ Totals struct{ Visitors, Views int64 } }
+		p.get(fmt.Sprintf("/v1/campaigns/%d", i+1), token, &campaign)
+		p.get(fmt.Sprintf("/v1/campaigns/%d/results", i+1), token, &report)
+		if campaign.Views != report.Totals.Views || report.Totals.Visitors != report.Totals.Views || campaign.Views > most {
+			r.t.Errorf("campaign %d: %d views are counted, its report has %d of %d visitors", i+1, campaign.Views, report.Totals.Views, report.Totals.Visitors)
+		}
+		views[i] = campaign.Views
+	}
+	return views
+}

@@ -1,0 +1,119 @@
+package schema
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// tablesOfRemovals are those that lose rows when visitors or subjects are
+// removed.
+var tablesOfRemovals = []string{"events", "subject_stats"}
+
+// BeginRemoval notes that events are about to be removed: whoever finds the
+// note when the store opens finishes the removal first.
+func (m *Manifest) BeginRemoval() error {
+	if m == nil {
+		return nil
+	}
+	file, err := os.OpenFile(filepath.Join(m.dir, removalFile), os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return fmt.Errorf("note a removal: %w", err)
+	}
+	if m.sync {
+		err = file.Sync()
+	}
+	return errors.Join(err, file.Close())
+}
+
+// EndRemoval lists the parts that are left and takes the note away.
+func (m *Manifest) EndRemoval(ctx context.Context) error {
+	if m == nil {
+		return nil
+	}
+	if err := m.update(ctx, nil); err != nil {
+		return fmt.Errorf("list the parts after a removal: %w", err)
+	}
+	if err := os.Remove(filepath.Join(m.dir, removalFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("end a removal: %w", err)
+	}
+	return nil
+}
+
+// removing says whether a removal began and did not end.
+func (m *Manifest) removing() bool {
+	_, err := os.Stat(filepath.Join(m.dir, removalFile))
+	return err == nil
+}
+
+// Deletion is the state of the deletions that the store has yet to carry out.
+type Deletion struct {
+	Statements uint64 // deletions that are unfinished
+	Parts      int64  // parts of tables that they have yet to rewrite
+	Failure    string // why the last attempt at one failed; empty: none did
+}
+
+const unfinishedDeletions = `
+SELECT count(), sum(parts_to_do), anyIf(latest_fail_reason, latest_fail_reason != '')
+FROM system.mutations
+WHERE database = currentDatabase() AND NOT is_done`
+
+// UnfinishedDeletions returns what the store has yet to delete. Deletions
+// outlive a killed process: the store resumes them by itself.
+func UnfinishedDeletions(ctx context.Context, conn driver.Conn) (d Deletion, err error) {
+	if err := conn.QueryRow(ctx, unfinishedDeletions).Scan(&d.Statements, &d.Parts, &d.Failure); err != nil {
+		return d, fmt.Errorf("look for unfinished deletions: %w", err)
+	}
+	return d, nil
+}
+
+const (
+	deletionPoll   = 20 * time.Millisecond
+	deletionReport = 5 * time.Second
+	// deletionStuck is how long a deletion may fail without progress before
+	// the store is refused.
+	deletionStuck = 15 * time.Second
+)
+
+// FinishRemoval waits for deletions that a killed process left unfinished,
+// and then makes the counters and the manifest agree with the events that are
+// left. It reports what it waits for, and says whether there was anything to
+// finish. The store must have no other writer.
+func FinishRemoval(ctx context.Context, conn driver.Conn, m *Manifest, report func(format string, args ...any)) (finished bool, err error) {
+	d, err := UnfinishedDeletions(ctx, conn)
+	if err != nil || d.Statements == 0 && !m.removing() {
+		return false, err
+	}
+	report("finishing a deletion of events that was interrupted")
+	began := time.Now()
+	moved, reported := began, began
+	for last := d.Parts; d.Statements > 0; {
+		select {
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		case <-time.After(deletionPoll):
+		}
+		if d, err = UnfinishedDeletions(ctx, conn); err != nil {
+			return false, err
+		}
+		if d.Parts != last || d.Failure == "" {
+			last, moved = d.Parts, time.Now()
+		}
+		if time.Since(moved) > deletionStuck {
+			return false, fmt.Errorf("a deletion of events was interrupted and cannot be finished, %d parts are left: %s; remove the cause (a full disk?) and start again", d.Parts, d.Failure)
+		}
+		if time.Since(reported) > deletionReport {
+			report("the deletion goes on: %d parts are left", d.Parts)
+			reported = time.Now()
+		}
+	}
+	if _, err := RepairStats(ctx, conn); err != nil {
+		return false, err
+	}
+	return true, m.EndRemoval(ctx)
+}

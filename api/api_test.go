@@ -163,6 +163,7 @@ func TestRefusals(t *testing.T) {
 		{"unknown filter", "GET", "/v1/campaigns/12/results?filters%5Bcolour%5D=red&filters%5BdateFrom%5D=tomorrow&dimension=size", s.token, 400, "invalid_parameter", "filters[colour]"},
 		{"foreign goal", "GET", "/v1/campaigns/12/results?goal=9", s.token, 400, "unknown_goal", ""},
 		{"list limit", "GET", "/v1/campaigns?limit=501&offset=-1&active=yes&type=none", s.token, 400, "invalid_parameter", "want an integer from 1 to 500"},
+		{"list limit with a sign", "GET", "/v1/campaigns?limit=%2B5&offset=-0", s.token, 400, "invalid_parameter", `"name":"limit","value":"+5","detail":"want an integer from 1 to 500"`},
 		{"several websites", "GET", "/v1/campaigns", chain, 400, "website_required", "2, 3"},
 		{"method", "POST", "/v1/campaigns/12", s.token, 405, "method_not_allowed", "GET, HEAD"},
 		{"nowhere", "GET", "/v1/nothing", s.token, 404, "not_found", ""},

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"math"
 	"math/big"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -15,7 +16,7 @@ import (
 // the whole report.
 type Outliers struct {
 	Values       int64   // goal events before any is left out
-	Lower, Upper float64 // in the sender's unit; a value on a bound counts
+	Lower, Upper float64 // in the sender's unit; a value on a bound counts; infinite where a float64 cannot hold it
 	least, most  int64   // the same in 1/schema.MoneyScale, rounded inwards
 	open         bool    // fewer than two values, or no deviation: nothing is left out
 }
@@ -123,5 +124,13 @@ func (o *Outliers) check(counted int64) *OutliersCheck {
 	case o.open:
 		return &OutliersCheck{Reason: noSpread}
 	}
-	return &OutliersCheck{Removed: o.Values - counted, Lower: &o.Lower, Upper: &o.Upper}
+	return &OutliersCheck{Removed: o.Values - counted, Lower: finite(o.Lower), Upper: finite(o.Upper)}
+}
+
+// finite is nil for an infinite bound, which leaves nothing out.
+func finite(bound float64) *float64 {
+	if math.IsInf(bound, 0) {
+		return nil
+	}
+	return &bound
 }

@@ -165,7 +165,7 @@ func (p *Parameters) Integer(name string, least, most, otherwise int) int {
 		return otherwise
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil || n < least || n > most {
+	if err != nil || !digits.MatchString(text) || n < least || n > most { // Atoi takes a sign
 		p.fault(name, text, fmt.Sprintf("want an integer from %d to %d", least, most))
 		return otherwise
 	}

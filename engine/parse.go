@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"lifthouse/schema"
 )
 
 // maxValues bounds one list filter.
@@ -195,7 +197,7 @@ func parseInstant(text string, end bool) (time.Time, bool) {
 		return day, storable(day)
 	}
 	// A + that was not percent-encoded arrives as a space.
-	t, err := time.Parse(time.RFC3339Nano, strings.Replace(text, " ", "+", 1))
+	t, err := schema.ParseTime(strings.Replace(text, " ", "+", 1))
 	if cut := t.Truncate(time.Millisecond); cut.Before(t) {
 		t = cut.Add(time.Millisecond) // events lie on whole milliseconds: the same ones are in the window
 	}

@@ -40,6 +40,7 @@ func TestParseReport(t *testing.T) {
 		{"filters[dateFrom]=2026-05-01T02:00:00%2B02:00&filters[dateTo]=2026-05-01T12:00:00.0005Z", with(func(r *Request) {
 			r.Filters.From, r.Filters.To = may(1), time.Date(2026, 5, 1, 12, 0, 0, 1e6, time.UTC)
 		})},
+		{"filters[dateFrom]=2026-05-01t00:00:00z", with(func(r *Request) { r.Filters.From = may(1) })},
 		{"filters[dateTo]=2026-05-01T02:00:00+02:00", with(func(r *Request) { r.Filters.To = may(1) })},
 	} {
 		got, err := ParseReport(CampaignResults, test.query)

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
+
+	"lifthouse/schema"
 )
 
 // Date is an instant of a catalogue file: RFC 3339, or a day, which stands for
@@ -17,8 +19,8 @@ type Date struct{ time.Time }
 const wantDate = "want RFC 3339 such as 2026-05-01T12:00:00Z, or a day such as 2026-05-01"
 
 func parseDate(text string) (Date, error) {
-	for _, layout := range []string{time.RFC3339, time.DateOnly} {
-		if t, err := time.Parse(layout, text); err == nil {
+	for _, parse := range []func(string) (time.Time, error){schema.ParseTime, func(text string) (time.Time, error) { return time.Parse(time.DateOnly, text) }} {
+		if t, err := parse(text); err == nil {
 			return Date{t.UTC()}, nil
 		}
 	}

@@ -110,7 +110,7 @@ func parseTime(value string) (time.Time, error) {
 			return time.UnixMilli(ms).UTC(), nil
 		}
 	}
-	t, err := time.Parse(time.RFC3339Nano, value)
+	t, err := schema.ParseTime(value)
 	return t.UTC().Truncate(time.Millisecond), err
 }
 

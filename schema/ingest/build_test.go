@@ -40,7 +40,7 @@ func event(changes ...string) *fields {
 }
 
 func TestBuildMakesARow(t *testing.T) {
-	rows, err := build(nil, event("device=Mobile", "country=fr", "city= Lyon", "event=goal", "goalId=3", "value=19.9", "profit=-0.0001"), "unused", Times{})
+	rows, err := build(nil, event("time=2026-05-01t12:00:00.123z", "device=Mobile", "country=fr", "city= Lyon", "event=goal", "goalId=3", "value=19.9", "profit=-0.0001"), "unused", Times{})
 	if err != nil || len(rows) != 1 {
 		t.Fatalf("build = %v, %v", rows, err)
 	}

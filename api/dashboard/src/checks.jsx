@@ -34,7 +34,7 @@ export function Checks({ results }) {
         </Check>
         {checks.leak.length > 0 && <Check title="Visitors where none should be">{checks.leak.map((l) => `Variation ${l.variationId} has no share, and ${count(l.visitors)} visitors`).join("; ")}.</Check>}
         {checks.unknownVariations.length > 0 && <Check title="Unknown variations">{checks.unknownVariations.map((u) => `Variation ${u.variationId} is not in the catalogue, and ${count(u.visitors)} visitors saw it`).join("; ")}.</Check>}
-        {checks.outliers && <Check good title="Outliers">{count(checks.outliers.removed)} goal events were left out{checks.outliers.lower !== null && `; those of ${money(checks.outliers.lower)} to ${money(checks.outliers.upper)} count`}.{checks.outliers.reason && " " + why(checks.outliers.reason)}</Check>}
+        {checks.outliers && <Check good title="Outliers">{count(checks.outliers.removed)} goal events were left out{checks.outliers.lower !== null && checks.outliers.upper !== null && `; those of ${money(checks.outliers.lower)} to ${money(checks.outliers.upper)} count`}.{checks.outliers.reason && " " + why(checks.outliers.reason)}</Check>}
         {checks.window.earlierVisitors > 0 && <Check good title="First seen before the window">{count(checks.window.earlierVisitors)} visitors came in the window and were first seen before it; they are not in these results.</Check>}
         <Check good={!results.stale} open={!results.dataThrough} title="Freshness">
           {results.stale ? "The store does not answer; this is the last good answer. " : ""}{results.dataThrough ? <>Events taken until <span class="at">{minute(results.dataThrough)}</span>; the newest happened <span class="at">{minute(results.newestEvent)}</span>.</> : "No event has come yet."}

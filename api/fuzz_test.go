@@ -1,0 +1,105 @@
+package api_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"lifthouse/api"
+	"lifthouse/schema"
+)
+
+// shopOfFewVisitors is a server with some views and goals of very different values.
+func shopOfFewVisitors(tb testing.TB) *server {
+	tb.Helper()
+	s := newServer(tb, func(o *api.Options) { o.TokenRate, o.ResultsAge = 0, 0 })
+	var events []schema.Event
+	for i := range 40 {
+		visitor := fmt.Sprint("v", i)
+		events = append(events, at(i, visitor, int64(i%2), schema.KindView, 0))
+		if i%3 > 0 {
+			events = append(events, at(i+1, visitor, int64(i%2), schema.KindGoal, int64(i*i*i)*1000-schema.MoneyScale))
+		}
+	}
+	if _, err := s.writer.Write(tb.Context(), events); err != nil {
+		tb.Fatal(err)
+	}
+	return s
+}
+
+// reportForms are the types in which a report can be had.
+var reportForms = []string{"application/json", "text/csv", "image/svg+xml", "application/sql"}
+
+// FuzzReportRequests sends report requests of any query: none is answered with a 5xx, or with a body that is no JSON where
+// JSON was asked for.
+func FuzzReportRequests(f *testing.F) {
+	for _, query := range []string{
+		"", "filters%5BzScore%5D=1e308", "filters[zScore]=1e308&interval=day", "filters[zScore]=5e-324&dimension=device", "filters[goalValue]=1e308", "filters[goalValue]=-1e308&filters[zScore]=3",
+		"interval=hour&compareMetric=valuePerVisitor", "dimension=referrer&filters[country][]=US&filters[country][]=", "filters[dateFrom]=2026-05-01&filters[dateTo]=2026-05-02", "filters[utmSource]=*%25_'\\",
+		"filters[dateFrom]=0001-01-01T00:00:00Z", "filters[dateTo]=9999-12-31T23:59:59Z&interval=week", "filters[visitorType]=new&goal=3&websiteId=1", "goal=%2B3", "filters[device][999]=a",
+		"filters[dateFrom]=1969-12-31T23:59:59.9994Z&interval=hour", "compareMetric=profitPerVisitor&filters[goalValue]=0.1",
+	} {
+		for form := range reportForms {
+			f.Add(query, uint8(form), uint8(len(query)%3))
+		}
+	}
+	s := shopOfFewVisitors(f)
+	paths := []string{"/v1/campaigns/12/results", "/v1/campaigns/14/results", "/v1/campaigns/12/dimensions/device"}
+	f.Fuzz(func(t *testing.T, query string, form, path uint8) {
+		if strings.ContainsAny(query, " \t\r\n#\x00") || len(query) > 8<<10 {
+			t.Skip()
+		}
+		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://lifthouse"+paths[int(path)%len(paths)], http.NoBody)
+		request.URL.RawQuery = query
+		request.Header.Set("Authorization", "Bearer "+s.token)
+		request.Header.Set("Accept", reportForms[int(form)%len(reportForms)])
+		response := httptest.NewRecorder()
+		s.api.ServeHTTP(response, request)
+		if response.Code >= 500 {
+			t.Errorf("%s?%s (%s): %d %s", request.URL.Path, query, request.Header.Get("Accept"), response.Code, response.Body)
+		}
+		if kind := response.Header().Get("Content-Type"); strings.Contains(kind, "json") && !json.Valid(response.Body.Bytes()) {
+			t.Errorf("%s?%s: no JSON: %.500s", request.URL.Path, query, response.Body)
+		}
+	})
+}
+
+// TestAZScoreBeyondAllValuesHasOpenBounds in every form.
+func TestAZScoreBeyondAllValuesHasOpenBounds(t *testing.T) {
+	s := shopOfFewVisitors(t)
+	type report struct {
+		Totals struct{ GoalsReached int64 }
+		Checks struct {
+			Outliers *struct {
+				Removed      int64
+				Lower, Upper *float64
+			}
+		}
+		Series []any
+	}
+	read := func(query string) (r report) {
+		t.Helper()
+		response, _, text := s.do("GET", "/v1/campaigns/12/results?"+query, s.token)
+		if response.status != http.StatusOK || json.Unmarshal([]byte(text), &r) != nil {
+			t.Fatalf("%s: %d %.300s", query, response.status, text)
+		}
+		return r
+	}
+	all := read("")
+	for _, query := range []string{"filters%5BzScore%5D=1e308", "filters%5BzScore%5D=1e308&interval=day", "filters%5BzScore%5D=1.7e308&dimension=device&interval=hour"} {
+		r := read(query)
+		if o := r.Checks.Outliers; o == nil || o.Removed != 0 || o.Lower != nil || o.Upper != nil || r.Totals != all.Totals {
+			t.Errorf("%s: %+v", query, r)
+		}
+		response, _, text := s.with("GET", "/v1/campaigns/12/results?"+query, s.token, http.Header{"Accept": {"text/csv"}})
+		if response.status != http.StatusOK || strings.Contains(text, "Inf") {
+			t.Errorf("%s as CSV: %d %.300s", query, response.status, text)
+		}
+	}
+	if o := read("filters%5BzScore%5D=1").Checks.Outliers; o == nil || o.Removed == 0 || o.Lower == nil || o.Upper == nil {
+		t.Errorf("a z-score of 1: %+v", o)
+	}
+}

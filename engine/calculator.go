@@ -128,6 +128,9 @@ func (q *Question) Answer() *Answer {
 		SampleRatioMismatch: answer.Checks != nil && answer.Checks.SampleRatio.Mismatch,
 	}, options)
 	answer.Conclusion = *newConclusion(conclusion)
+	for place, i := range order[1:] {
+		answer.Variations[i].Comparison.Conclusive = &conclusion.Conclusive[place]
+	}
 	if conclusion.Index >= 0 {
 		answer.Conclusion.VariationID = &q.Variations[order[1+conclusion.Index]].ID
 	}

@@ -33,15 +33,15 @@ func TestCalculatorConcludesInOneSentence(t *testing.T) {
 		{
 			rates(``, `"n":1000,"converted":0`, `"n":1000,"converted":50`), stats.StatusWinner,
 			"Variation 1 is better than control: a difference of +5.0 percentage points " +
-				"(90 % interval +4.0 percentage points to +6.3 percentage points), which holds however often one looks.",
+				"(90 % always-valid interval +3.4 percentage points to +7.4 percentage points), which holds however often one looks.",
 		},
 		{
 			means(``, `"n":9000,"mean":0,"variance":4`, `"n":9000,"mean":1,"variance":4`), stats.StatusWinner,
-			"Variation 1 is better than control: a difference of +1.000 (90 % interval +0.951 to +1.049), which holds however often one looks.",
+			"Variation 1 is better than control: a difference of +1.000 (90 % always-valid interval +0.915 to +1.085), which holds however often one looks.",
 		},
 		{
 			means(`"nonnegative":true,`, `"n":9000,"mean":0.01,"variance":4`, `"n":9000,"mean":1,"variance":4`), stats.StatusWinner,
-			"Variation 1 is better than control: a lift of +9,900 % (90 % interval from +2,136 % upward), which holds however often one looks.",
+			"Variation 1 is better than control: a lift of +9,900 % (90 % always-valid interval from +1,324 % upward), which holds however often one looks.",
 		},
 		{
 			rates(``, `"n":2000,"converted":100`, `"n":2000,"converted":130`), stats.StatusInconclusive,

@@ -8,6 +8,9 @@ func (j *judged) conclude(plan *Plan, c stats.Conclusion) {
 		return
 	}
 	j.Conclusion = newConclusion(c)
+	for i, conclusive := range c.Conclusive {
+		j.Variations[i+1].Comparison.Conclusive = &conclusive
+	}
 	s := &statement{
 		conclusion: j.Conclusion, metric: metricInWords[plan.Metric], rate: isRate[plan.Metric],
 		level: plan.Rules.SignificanceLevel, mde: plan.Rules.MDE, sampleRatio: j.Checks.SampleRatio,

@@ -61,7 +61,7 @@ func variationPaths() []string {
 	of("comparison.frequentist.", "test", "statistic", "degreesOfFreedom", "pValue", "adjustedPValue", "correction", "reason")
 	of("comparison.sequential.", "pValue", "difference.lower", "difference.upper", "improvement.lower", "improvement.upper", "significant", "reason", "improvementReason")
 	of("comparison.bayesian.", "chanceToBeatControl", "chanceToBeBest", "expectedLoss", "expectedLossControl", "reason")
-	of("comparison.", "significant", "verdict", "reasons")
+	of("comparison.", "significant", "verdict", "conclusive", "reasons")
 	return paths
 }
 

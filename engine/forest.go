@@ -97,7 +97,7 @@ type effect struct {
 	visitors int64
 	estimate *Effect
 	always   *Bounds // whose interval holds however often one looks
-	verdict  stats.Verdict
+	compared *Comparison // nil: with nothing
 }
 
 // ForestPlot draws the improvements of the report, and of each value of its
@@ -189,7 +189,7 @@ func (r *Results) effects() []effect {
 			case v.Comparison == nil:
 				continue
 			default:
-				e.estimate, e.verdict = &v.Comparison.Improvement, v.Comparison.Verdict
+				e.estimate, e.compared = &v.Comparison.Improvement, v.Comparison
 				if v.Comparison.Sequential != nil {
 					e.always = v.Comparison.Sequential.Improvement
 				}
@@ -261,14 +261,16 @@ func (f *forest) row(e effect) {
 	if f.results.Dimension != nil {
 		row.Indent += 14
 	}
-	switch e.verdict {
-	case stats.VerdictBetter:
-		row.Colour = forestBetter
-	case stats.VerdictWorse:
-		row.Colour = forestWorse
-	case stats.VerdictInconclusive, stats.VerdictInsufficientData:
+	if e.compared != nil {
+		switch e.compared.Judged() {
+		case stats.VerdictBetter:
+			row.Colour = forestBetter
+		case stats.VerdictWorse:
+			row.Colour = forestWorse
+		case stats.VerdictInconclusive, stats.VerdictInsufficientData:
+		}
+		row.Verdict = e.compared.VerdictInWords()
 	}
-	row.Verdict = VerdictInWords(e.verdict)
 	f.bar(&row, e.always, 1)
 	f.bar(&row, e.estimate.Interval, 5)
 	row.Value = "–"

@@ -69,19 +69,35 @@ func Span(lifts []float64) (least, most float64, ok bool) {
 	return least - space, most + space, len(lifts) > 0
 }
 
-// VerdictInWords says a verdict as a person would.
-func VerdictInWords(v stats.Verdict) string {
-	switch v {
+// VerdictInWords says a verdict as a person would. One that no conclusion may
+// be drawn from yet reads as the present state of things.
+func (c *Comparison) VerdictInWords() string {
+	switch v := c.Verdict; v {
 	case stats.VerdictBetter:
+		if !c.isConclusive() {
+			return "ahead, not conclusive"
+		}
 		return "better"
 	case stats.VerdictWorse:
+		if !c.isConclusive() {
+			return "behind, not conclusive"
+		}
 		return "worse"
 	case stats.VerdictInconclusive:
 		return "inconclusive"
 	case stats.VerdictInsufficientData:
 		return "too few data"
 	}
-	return string(v)
+	return string(c.Verdict)
+}
+
+// Judged is the verdict if a conclusion may be drawn from it, for whoever gives
+// verdicts a colour; else VerdictInconclusive.
+func (c *Comparison) Judged() stats.Verdict {
+	if !c.isConclusive() {
+		return stats.VerdictInconclusive
+	}
+	return c.Verdict
 }
 
 // MetricInWords names a metric as a person would.

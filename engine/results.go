@@ -150,8 +150,12 @@ type Comparison struct {
 	Bayesian    *Bayesian      `json:"bayesian,omitempty"`
 	Significant bool           `json:"significant"`
 	Verdict     stats.Verdict  `json:"verdict"`
+	Conclusive  *bool          `json:"conclusive,omitempty"` // the verdict may be acted on; nil in a series, whose points carry no conclusion
 	Reasons     []stats.Reason `json:"reasons"`
 }
+
+// isConclusive says whether a conclusion may name the verdict.
+func (c *Comparison) isConclusive() bool { return c.Conclusive == nil || *c.Conclusive }
 
 // Frequentist is the fixed-horizon test.
 type Frequentist struct {

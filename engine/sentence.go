@@ -58,8 +58,9 @@ func (s *statement) decided(verdict string) string {
 		text += s.metric + " has "
 	}
 	c := s.comparison
-	if c.Improvement.Value != nil && c.Improvement.Interval != nil {
-		text += "a lift of " + withInterval(c.Improvement, s.level, PercentDecimals, func(x float64, decimals int) string {
+	lift, difference, kind := c.carrying()
+	if lift.Value != nil && lift.Interval != nil {
+		text += "a lift of " + withInterval(lift, s.level, kind, PercentDecimals, func(x float64, decimals int) string {
 			return Percent(x, decimals, true)
 		})
 	} else {
@@ -67,21 +68,39 @@ func (s *statement) decided(verdict string) string {
 		if s.rate {
 			decimals, unit, scale = PercentDecimals, " percentage points", 100
 		}
-		text += "a difference of " + withInterval(c.Difference, s.level, decimals, func(x float64, decimals int) string {
+		text += "a difference of " + withInterval(difference, s.level, kind, decimals, func(x float64, decimals int) string {
 			return signed(scale*x, decimals) + unit
 		})
 	}
 	switch {
 	case c.Bayesian != nil:
 		return text + fmt.Sprintf(", with a chance of %s to beat %s.", Chance(*c.Bayesian.ChanceToBeatControl), s.control)
-	case c.Sequential.Significant:
+	case c.isAlwaysValid():
 		return text + ", which holds however often one looks."
 	}
 	return text + fmt.Sprintf(", on a full sample (%s visitors were needed).", Grouped(*s.required))
 }
 
-// withInterval writes an effect and its interval: 5 (95 % interval 2 to 8).
-func withInterval(e Effect, level int, precision func(spread float64) int, write func(x float64, decimals int) string) string {
+// isAlwaysValid says whether the claim holds however often one looks.
+func (c *Comparison) isAlwaysValid() bool {
+	return c.Bayesian == nil && c.Sequential != nil && c.Sequential.Significant
+}
+
+// carrying returns the lift and the difference with the intervals that carry
+// the claim of the conclusion, and what these intervals are called: an
+// always-valid claim has the always-valid ones.
+func (c *Comparison) carrying() (lift, difference Effect, kind string) {
+	if !c.isAlwaysValid() {
+		return c.Improvement, c.Difference, "interval"
+	}
+	lift, difference = c.Improvement, c.Difference
+	lift.Interval, difference.Interval = c.Sequential.Improvement, c.Sequential.Difference
+	return lift, difference, "always-valid interval"
+}
+
+// withInterval writes an effect and its interval, of the given kind: 5 (95 %
+// interval 2 to 8).
+func withInterval(e Effect, level int, kind string, precision func(spread float64) int, write func(x float64, decimals int) string) string {
 	decimals := precision(HalfWidth(e.Value, e.Interval))
 	text := write(*e.Value, decimals)
 	if e.Interval == nil {
@@ -89,11 +108,11 @@ func withInterval(e Effect, level int, precision func(spread float64) int, write
 	}
 	switch lower, upper := e.Interval[0], e.Interval[1]; {
 	case lower != nil && upper != nil:
-		return text + fmt.Sprintf(" (%d %% interval %s to %s)", level, write(*lower, decimals), write(*upper, decimals))
+		return text + fmt.Sprintf(" (%d %% %s %s to %s)", level, kind, write(*lower, decimals), write(*upper, decimals))
 	case lower != nil:
-		return text + fmt.Sprintf(" (%d %% interval from %s upward)", level, write(*lower, decimals))
+		return text + fmt.Sprintf(" (%d %% %s from %s upward)", level, kind, write(*lower, decimals))
 	case upper != nil:
-		return text + fmt.Sprintf(" (%d %% interval up to %s)", level, write(*upper, decimals))
+		return text + fmt.Sprintf(" (%d %% %s up to %s)", level, kind, write(*upper, decimals))
 	}
 	return text
 }

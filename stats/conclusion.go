@@ -31,6 +31,10 @@ type Conclusion struct {
 	Status  Status
 	Index   int
 	Reasons []Reason
+	// Conclusive says of each comparison whether its verdict is better or worse
+	// and may be acted on: a conclusion was drawn, and the verdict passes the rule
+	// by which that was done. Another verdict is only ahead or behind so far.
+	Conclusive []bool
 }
 
 // Conclude draws the conclusion of a report. The winner is the better treatment
@@ -41,6 +45,16 @@ type Conclusion struct {
 // six times out of ten. Traffic that was not divided as planned makes everything
 // invalid.
 func Conclude(e Evidence, o Options) Conclusion {
+	c := e.conclude(o)
+	c.Conclusive = make([]bool, len(e.Comparisons))
+	for i := range e.Comparisons {
+		verdict := e.Comparisons[i].Verdict
+		c.Conclusive[i] = c.Index >= 0 && (verdict == VerdictBetter || verdict == VerdictWorse) && e.decisive(i, o)
+	}
+	return c
+}
+
+func (e Evidence) conclude(o Options) Conclusion {
 	if e.SampleRatioMismatch {
 		return Conclusion{Status: StatusInvalid, Index: -1, Reasons: []Reason{ReasonSampleRatioMismatch}}
 	}

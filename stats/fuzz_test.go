@@ -3,6 +3,7 @@ package stats
 import (
 	"math"
 	"math/big"
+	"slices"
 	"testing"
 )
 
@@ -91,6 +92,9 @@ func FuzzConclude(f *testing.F) {
 		for _, c := range append(ConcludeCells([]Evidence{cell, {}, cell}, o), Conclude(cell, o)) {
 			if c.Status == "" || c.Reasons == nil || (c.Index >= 0) != (c.Status == StatusWinner || c.Status == StatusLoser) {
 				t.Errorf("%+v", c)
+			}
+			if c.Index >= 0 != slices.Contains(c.Conclusive, true) || c.Index >= 0 && !c.Conclusive[c.Index] {
+				t.Errorf("a conclusive verdict and the conclusion contradict each other: %+v", c)
 			}
 		}
 		for _, adjusted := range Holm([]float64{p, q, m}) {

@@ -283,8 +283,8 @@ func (t *table) compared() []column {
 		}
 		lift.cells = append(lift.cells, optional(c.Improvement.Value, write))
 		interval.cells = append(interval.cells, engine.RangeInWords(c.Improvement.Interval, write))
-		verdict.cells = append(verdict.cells, engine.VerdictInWords(c.Verdict))
-		verdict.colours = append(verdict.colours, verdictColours[c.Verdict])
+		verdict.cells = append(verdict.cells, c.VerdictInWords())
+		verdict.colours = append(verdict.colours, verdictColours[c.Judged()])
 	}
 	return slices.Concat([]column{lift, interval}, evidence, []column{verdict})
 }

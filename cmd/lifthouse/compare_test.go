@@ -163,8 +163,8 @@ func TestCompareTable(t *testing.T) {
 		want string
 	}{
 		{[]string{"--control", "716/11927", "--treatment", "900/12010", "--level", "95", "--share", "50,50"}, `
-Variation 1 is better than control: a lift of +24.8 % (95 % interval +13.5 % to
-+37.2 %), which holds however often one looks.
+Variation 1 is better than control: a lift of +24.8 % (95 % always-valid
+interval +7.2 % to +45.4 %), which holds however often one looks.
 
 rate = converted / visitors, in % · frequentist, 95 % · 23,937 visitors
 
@@ -187,8 +187,8 @@ Sample: finding a lift of 20 % with 80 % power takes 13,425 visitors; these
   are 178 % of them, enough for a lift of 14.8 %.
 `},
 		{[]string{"--control", "10000:0.01:81", "--treatment", "10000:4.6:90", "--treatment", "90:2.1:77", "--nonnegative"}, `
-Variation 1 is better than control: a lift of +45,900 % (90 % interval from
-+2,380 % upward), which holds however often one looks.
+Variation 1 is better than control: a lift of +45,900 % (90 % always-valid
+interval from +1,475 % upward), which holds however often one looks.
 
 mean per visitor, in the metric's unit · frequentist, 90 % · 20,090 visitors
 
@@ -228,9 +228,13 @@ variation  visitors    rate     90 % interval
 1             9,950  4.32 %  [4.00 %, 4.67 %]
 2            10,020  5.09 %  [4.74 %, 5.46 %]
 
-variation     lift      90 % interval  chance to beat control  verdict
-1          -13.6 %  [-22.2 %, -3.9 %]                  1.15 %  worse
-2           +1.8 %  [-8.0 %, +12.6 %]                 61.41 %  inconclusive
+variation     lift      90 % interval  chance to beat control
+1          -13.6 %  [-22.2 %, -3.9 %]                  1.15 %
+2           +1.8 %  [-8.0 %, +12.6 %]                 61.41 %
+
+variation  verdict
+1          behind, not conclusive
+2          inconclusive
 
 1             ├──────────────●─────────────────┤      │
 2                                      ├──────────────┼──●──────────────────┤

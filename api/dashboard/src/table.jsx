@@ -2,7 +2,7 @@ import { chance, count, isRate, lift, liftSpan, metric, metricSpan, money, perce
 import { Axis } from "./forest.jsx";
 import { Mark, Num, hue } from "./parts.jsx";
 import { scaleOf } from "./scale.js";
-import { metrics, verdicts, why } from "./words.js";
+import { inconclusive, metrics, verdicts, why } from "./words.js";
 
 function Bar({ scale, estimate, index, name }) {
   if (!estimate.interval || estimate.value === null) return null;
@@ -16,8 +16,9 @@ function Bar({ scale, estimate, index, name }) {
 }
 
 export function Verdict({ comparison }) {
-  const [sign, word] = verdicts[comparison.verdict];
-  return <span class={"verdict " + comparison.verdict}><span aria-hidden="true">{sign}</span> {word}</span>;
+  const verdict = comparison.conclusive === false && inconclusive[comparison.verdict] || comparison.verdict;
+  const [sign, word] = verdicts[verdict];
+  return <span class={"verdict " + verdict}><span aria-hidden="true">{sign}</span> {word}</span>;
 }
 
 const Cell = ({ label, children, class: name }) => <td role="cell" data-label={label} class={name}>{children}</td>;

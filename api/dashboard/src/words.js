@@ -18,9 +18,14 @@ export const compareMetrics = {
 export const verdicts = {
   better: ["▲", "better"],
   worse: ["▼", "worse"],
+  ahead: ["△", "ahead, not conclusive"],
+  behind: ["▽", "behind, not conclusive"],
   inconclusive: ["◆", "inconclusive"],
   insufficientData: ["…", "not enough data"],
 };
+
+// inconclusive is how verdicts read that no conclusion may be drawn from yet.
+export const inconclusive = { better: "ahead", worse: "behind" };
 
 export const conclusions = {
   winner: "Winner",

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"sync/atomic"
 
@@ -27,7 +28,8 @@ type server struct {
 	draining  atomic.Bool
 	answers   *answers
 	flights   flights
-	rates     *rates
+	rates     *rates[catalogue.Digest] // nil: no bound
+	failures  *rates[netip.Prefix]     // of authentication, by address; nil: no bound
 	gate      *gate
 }
 
@@ -41,7 +43,8 @@ type API struct {
 func New(e *engine.Engine, c *catalogue.Catalogue, in Intake, o Options) *API {
 	s := &server{engine: e, catalogue: c, intake: in, options: o, metrics: newMetrics()}
 	s.answers = newAnswers(o.ResultsMemory, s.metrics)
-	s.rates = newRates(o.TokenRate)
+	s.rates = newTokenRates(o.TokenRate)
+	s.failures = newFailureRates(o.AuthFailures)
 	s.gate = newGate(&o, s.metrics.shed)
 	e.Observe(s.metrics.queried)
 	e.ObservePath(func(path string) { s.metrics.reports.WithLabelValues(path).Inc() })

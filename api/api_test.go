@@ -82,6 +82,7 @@ func newServerOn(tb testing.TB, conn driver.Conn, change ...func(*api.Options)) 
 		tb.Fatal(err)
 	}
 	options := api.DefaultOptions
+	options.AuthFailures = 0 // tests present many
 	for _, set := range change {
 		set(&options)
 	}

@@ -28,6 +28,11 @@ func (s *server) authenticated(scope catalogue.Scope) gin.HandlerFunc {
 		}
 		token, known := s.catalogue.Snapshot().Token(catalogue.DigestOf(strings.TrimSpace(secret)), time.Now())
 		if !known {
+			if p := s.failed(c.Request); p != nil {
+				s.metrics.rateLimited.Inc()
+				refuse(c, p)
+				return
+			}
 			c.Header("WWW-Authenticate", realm+`, error="invalid_token"`)
 			refuse(c, &problem{Status: http.StatusUnauthorized, Code: "invalid_token", Detail: "the token is unknown, expired or revoked"})
 			return
@@ -46,15 +51,6 @@ func (s *server) authenticated(scope catalogue.Scope) gin.HandlerFunc {
 		c.Set(tokenKey, token)
 		c.Next()
 	}
-}
-
-// limited refuses a token that asks too often. Events have a bound of their
-// own: how many wait to be written.
-func (s *server) limited(token *catalogue.Token, scope catalogue.Scope) *problem {
-	if scope == catalogue.ScopeIngest {
-		return nil
-	}
-	return s.rates.take(token, time.Now())
 }
 
 // owned returns what the token's account owns, and the website that the token

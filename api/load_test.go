@@ -1,7 +1,10 @@
 package api_test
 
 import (
+	"bytes"
 	"context"
+	"fmt"
+	"log/slog"
 	"net/http"
 	"runtime"
 	"strconv"
@@ -34,6 +37,37 @@ func TestEachTokenHasItsRate(t *testing.T) {
 	}
 	if n := s.counted("lifthouse_rate_limited_total"); n != 1 {
 		t.Errorf("%d counted, want 1", n)
+	}
+}
+
+// TestAnAddressMayNotTryTokensForEver: an unknown token gets 429 once its address presented many; a valid one never does.
+func TestAnAddressMayNotTryTokensForEver(t *testing.T) {
+	var log bytes.Buffer // what is logged comes before its answer
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	defer slog.SetDefault(before)
+	const most = 5
+	s := newServer(t, func(o *api.Options) { o.AuthFailures = most })
+	for n := range 3 * most {
+		response, body, text := s.do("GET", "/v1/campaigns", fmt.Sprint("lh_unknown", n))
+		if n < most {
+			if response.status != http.StatusUnauthorized {
+				t.Errorf("failure %d: %d %s", n, response.status, text)
+			}
+			continue
+		}
+		if after, _ := strconv.Atoi(response.Get("Retry-After")); response.status != http.StatusTooManyRequests || after < 1 || after > 12 || body["code"] != "rate_limited" {
+			t.Errorf("failure %d: %d, Retry-After %q, %s", n, response.status, response.Get("Retry-After"), text)
+		}
+		if response, _, text := s.do("GET", "/v1/campaigns", s.token); response.status != http.StatusOK {
+			t.Errorf("a valid token from there: %d %s", response.status, text)
+		}
+		if response, _, _ := s.do("GET", "/v1/campaigns", ""); response.status != http.StatusUnauthorized {
+			t.Errorf("no token: %d", response.status)
+		}
+	}
+	if n := strings.Count(log.String(), "too many unknown tokens"); n != 1 {
+		t.Errorf("logged %d times, want once\n%s", n, log.String())
 	}
 }
 

@@ -60,7 +60,7 @@ func newMetrics() *metrics {
 			Name: "lifthouse_results_kept", Help: "Kept answers.",
 		}),
 		rateLimited: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "lifthouse_rate_limited_total", Help: "Requests refused since their token asks too often.",
+			Name: "lifthouse_rate_limited_total", Help: "Requests refused because their token asks too often, or because too many unknown tokens came from their address.",
 		}),
 		shed: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "lifthouse_shed_total", Help: "Turns at the store that were refused since it has too much to do.",

@@ -16,6 +16,8 @@ type Options struct {
 	ResultsMemory int64         // bytes that kept results may take; 0: none are kept
 
 	TokenRate  float64       // requests a second of one token, and twice as many at once
+	// AuthFailures is how many unknown tokens a minute may come from one address.
+	AuthFailures int
 	StoreSlots int           // requests that ask the store at the same time
 	StoreQueue int           // requests that wait for their turn
 	StoreWait  time.Duration // the longest that one waits
@@ -29,6 +31,7 @@ var DefaultOptions = Options{
 	ResultsAge:    time.Minute,
 	ResultsMemory: 64 << 20,
 	TokenRate:     500,
+	AuthFailures:  20, // more than a person mistypes, too few to fill a log or to look tokens up for nothing
 	StoreSlots:    8, // of the driver's ten connections: two are left for what the server does by itself
 	StoreQueue:    64,
 	StoreWait:     2 * time.Second,

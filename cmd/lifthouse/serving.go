@@ -63,6 +63,7 @@ func (p *program) serveFlags(cmd *cobra.Command) {
 	flags.DurationVar(&o.api.ResultsAge, "results-age", d.ResultsAge, "how long results are good for while nothing changes; 0: they are computed for every request")
 	flags.Int64Var(&o.api.ResultsMemory, "results-memory", d.ResultsMemory, "bytes that kept results may take; 0: none are kept")
 	flags.Float64Var(&o.api.TokenRate, "rate-limit", d.TokenRate, "requests a second of one token, and twice as many at once; 0: no limit")
+	flags.IntVar(&o.api.AuthFailures, "auth-failures", d.AuthFailures, "unknown tokens a minute from one address before it gets 429; valid tokens are never refused; 0: no limit")
 	flags.IntVar(&o.api.StoreSlots, "store-concurrency", d.StoreSlots, "requests that ask the store at the same time; 0: no limit")
 	flags.IntVar(&o.api.StoreQueue, "store-queue", d.StoreQueue, "requests that may wait for the store")
 	flags.DurationVar(&o.api.StoreWait, "store-wait", d.StoreWait, "how long one of them waits before it is refused")
@@ -118,7 +119,7 @@ func (o *serveOptions) faults() []string {
 	for name, value := range map[string]float64{
 		"max-body": float64(o.api.MaxBody), "max-events-body": float64(o.api.MaxEvents), "results-memory": float64(o.api.ResultsMemory), "rate-limit": o.api.TokenRate,
 		"store-concurrency": float64(o.api.StoreSlots), "store-queue": float64(o.api.StoreQueue),
-		"retention-days": float64(o.retention),
+		"retention-days": float64(o.retention), "auth-failures": float64(o.api.AuthFailures),
 	} {
 		if !(value >= 0) || math.IsInf(value, 0) {
 			fault(name, value, "a number from 0")

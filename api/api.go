@@ -30,7 +30,8 @@ type server struct {
 	flights   flights
 	rates     *rates[catalogue.Digest] // nil: no bound
 	failures  *rates[netip.Prefix]     // of authentication, by address; nil: no bound
-	gate      *gate
+	gate      *gate // of reports
+	changes   *gate
 }
 
 // API is the handler of the whole API.
@@ -45,7 +46,8 @@ func New(e *engine.Engine, c *catalogue.Catalogue, in Intake, o Options) *API {
 	s.answers = newAnswers(o.ResultsMemory, s.metrics)
 	s.rates = newTokenRates(o.TokenRate)
 	s.failures = newFailureRates(o.AuthFailures)
-	s.gate = newGate(&o, s.metrics.shed)
+	s.gate = newGate(o.StoreSlots, &o, s.metrics.shed)
+	s.changes = newGate(changeSlots, &o, s.metrics.shed)
 	e.Observe(s.metrics.queried)
 	e.ObservePath(func(path string) { s.metrics.reports.WithLabelValues(path).Inc() })
 	s.metrics.behind(e)

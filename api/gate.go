@@ -22,10 +22,11 @@ type gate struct {
 	shed    prometheus.Counter
 }
 
-func newGate(o *Options, shed prometheus.Counter) *gate {
+// newGate returns a gate of so many slots; 0: no bound.
+func newGate(slots int, o *Options, shed prometheus.Counter) *gate {
 	g := &gate{queue: int64(o.StoreQueue), wait: o.StoreWait, shed: shed}
-	if o.StoreSlots > 0 {
-		g.slots = make(chan struct{}, o.StoreSlots)
+	if slots > 0 {
+		g.slots = make(chan struct{}, slots)
 	}
 	return g
 }
@@ -60,10 +61,15 @@ func (g *gate) enter(ctx context.Context) (leave func(), err error) {
 	}
 }
 
-// stored is for operations that change the store.
+// changeSlots is how many starts and stops are carried out at once: each takes
+// milliseconds.
+const changeSlots = 2
+
+// stored is for operations that change the store. They have a gate of their own
+// and never wait behind reports.
 func (s *server) stored(handle func(*gin.Context) (any, error)) func(*gin.Context) (any, error) {
 	return func(c *gin.Context) (any, error) {
-		leave, err := s.gate.enter(c.Request.Context())
+		leave, err := s.changes.enter(c.Request.Context())
 		if err != nil {
 			return nil, err
 		}

@@ -22,6 +22,8 @@ var sqlTemplates = template.Must(template.New("").Option("missingkey=error").Par
 type Query struct {
 	SQL    string
 	Params []Param
+
+	events uint64 // how many it may have to read
 }
 
 // Param is the value of {Name:Type} in a statement.
@@ -79,7 +81,7 @@ var columns = map[string]expr{
 
 // exact returns the parameters and slots that all reports of a plan share.
 func (p *Plan) exact() (*Query, slots) {
-	q := &Query{Params: append(p.subjectParams(), Param{"from", p.from()}, Param{"to", p.to()})}
+	q := &Query{Params: append(p.subjectParams(), Param{"from", p.from()}, Param{"to", p.to()}), events: p.events}
 	s := slots{Dimension: "''", Filters: "true", Goals: "event = 'goal'", Events: p.eventsTable(), Visitors: "true", ViewTimes: "CAST([], 'Array(DateTime64(3, \\'UTC\\'))')"}
 	if p.Dimension != "" {
 		s.Dimension = "toString(" + columns[string(p.Dimension)] + ")"

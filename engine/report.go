@@ -13,6 +13,7 @@ import (
 	"lifthouse/stats"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"golang.org/x/sync/semaphore"
 )
 
 // Engine answers requests for reports from a store.
@@ -51,7 +52,11 @@ func (p *Plan) path(limits Limits) string {
 
 // New returns the engine of a store.
 func New(conn driver.Conn, c *catalogue.Catalogue, limits Limits) *Engine {
-	return &Engine{store: &store{Conn: conn, limits: limits, shards: shardsOf(conn)}, catalogue: c}
+	s := &store{Conn: conn, limits: limits, shards: shardsOf(conn)}
+	if limits.Scans > 0 {
+		s.scans = semaphore.NewWeighted(int64(limits.Scans))
+	}
+	return &Engine{store: s, catalogue: c}
 }
 
 // Report answers a request. The error is an InvalidError, a NotFoundError, a

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"golang.org/x/sync/semaphore"
 )
 
 // Limits bound each query of a report.
@@ -19,6 +20,10 @@ type Limits struct {
 	Time   time.Duration // whole seconds; 0: none
 	Memory int64         // bytes; 0: none. From half of it on, aggregation goes to disk.
 	Few    uint64        // most events of a subject that are counted here instead; 0: FewEvents
+	// Scans is how many statements that read more events than that run at once; 0:
+	// no bound. Each keeps all cores busy: more of them at once are not done
+	// sooner, and leave less to writes.
+	Scans int
 }
 
 func (l Limits) few() uint64 { return cmp.Or(l.Few, FewEvents) }
@@ -142,6 +147,7 @@ func faultOf(err error) StoreFault {
 type store struct {
 	driver.Conn
 	limits  Limits
+	scans   *semaphore.Weighted // nil: no bound
 	shards  *shards // nil: one server
 	observe func(took time.Duration, err error)
 	ranks   ranks
@@ -149,6 +155,12 @@ type store struct {
 
 // each runs the query and calls scan for each row of its answer.
 func (s *store) each(ctx context.Context, q *Query, scan func(driver.Rows) error) error {
+	if s.scans != nil && q.events > s.limits.few() {
+		if err := s.scans.Acquire(ctx, 1); err != nil {
+			return context.Cause(ctx)
+		}
+		defer s.scans.Release(1)
+	}
 	started := time.Now()
 	ctx, span := querySpan(ctx, q)
 	err := s.scanned(ctx, q, scan)

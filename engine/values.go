@@ -63,6 +63,6 @@ func (e *Engine) Values(ctx context.Context, r Request, attribute string, most i
 
 // valuesQuery asks for the values of an attribute.
 func (p *Plan) valuesQuery(attribute string, most int) (*Query, error) {
-	q := &Query{Params: append(p.subjectParams(), Param{"limit", uint32(most)})} //nolint:gosec // a bound of ours
+	q := &Query{Params: append(p.subjectParams(), Param{"limit", uint32(most)}), events: p.events} //nolint:gosec // a bound of ours
 	return q, q.render("values.sql", slots{Dimension: "toString(" + columns[attribute] + ")"})
 }

@@ -32,9 +32,10 @@ type Home struct {
 	Cluster string              // whose servers share the store; empty: one server, or replicas that are made alike by other means
 }
 
-// SpareConns are the connections to servers beside those of requests: for what
-// a process does by itself.
-const SpareConns = 2
+// SpareConns are the connections beside those of reports, so that nothing else
+// waits for one: writes and their look-ups, starts and stops, rejected lines,
+// and what a process does by itself each second.
+const SpareConns = 6
 
 // Concurrent has servers asked by so many requests at the same time, unless the
 // address says how many connections there are.

@@ -3,12 +3,14 @@
 package opened
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -55,7 +57,7 @@ func Open(ctx context.Context, home schema.Home, how Options) (*Store, error) {
 	s := &Store{Dir: home.Dir}
 	var err error
 	if s.Dir != "" {
-		if s.embedded, err = embedded.Open(ctx, s.Dir, embedded.Options{Fsync: how.Fsync}); err != nil {
+		if s.embedded, err = embedded.Open(ctx, s.Dir, embedded.Options{Fsync: how.Fsync, Connections: connections(how.Concurrency)}); err != nil {
 			return nil, err
 		}
 		if home.Options, err = EmbeddedOptions(ctx, s.embedded); err != nil {
@@ -76,6 +78,15 @@ func Open(ctx context.Context, home schema.Home, how Options) (*Store, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
+}
+
+// connections are those of an embedded store: of requests, and some for the
+// rest. 0 requests: as the engine has it.
+func connections(requests int) int {
+	if requests <= 0 {
+		return 0
+	}
+	return requests + schema.SpareConns
 }
 
 // checkIntegrity refuses a store that lacks rows that were stored, and repairs
@@ -155,6 +166,9 @@ func (s *Store) equip(ctx context.Context, limits engine.Limits) error {
 		s.learn(ctx)
 	} else if err := s.Writer.Share(ctx); err != nil { // no lock keeps other processes from the store
 		return err
+	}
+	if s.Dir != "" { // the cores are this machine's
+		limits.Scans = cmp.Or(limits.Scans, runtime.GOMAXPROCS(0))
 	}
 	s.Engine = engine.New(s.Conn, s.Catalogue, limits)
 	if s.Dir != "" {

@@ -111,7 +111,13 @@ func (s *server) switchCampaign(active bool) func(*gin.Context) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		live, found, err := s.catalogue.SwitchCampaign(byToken(c), p.owned.ID, p.website, p.id, active)
+		var live catalogue.LiveCampaign
+		var found bool
+		ctx := byToken(c)
+		err = within(ctx, func() (err error) {
+			live, found, err = s.catalogue.SwitchCampaign(ctx, p.owned.ID, p.website, p.id, active)
+			return err
+		})
 		if err != nil {
 			return nil, changeError(c, err)
 		}
@@ -127,5 +133,5 @@ func changeError(c *gin.Context, err error) error {
 	if errors.Is(err, catalogue.ErrContested) {
 		return &problemError{&problem{Status: http.StatusServiceUnavailable, Code: "contested", Detail: err.Error(), retryAfter: retryAfter, cause: err}}
 	}
-	return engine.StoreFailure(c.Request.Context(), err)
+	return untimely(engine.StoreFailure(c.Request.Context(), err), "the store did not answer in time; the change may still be made: repeat the request, a second one changes nothing")
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -85,12 +86,15 @@ func (s *server) takeEvents(c *gin.Context) (any, error) {
 	if received.Rejected == len(lines) {
 		return nil, noneTaken(received.Lines)
 	}
+	ctx, cancel := s.withDeadline(c.Request.Context()) // the body is here: a slow client is another matter
+	defer cancel()
 	if body.Key != "" {
-		if err := s.intake.Deliveries.Bind(c.Request.Context(), token.WebsiteID, body.Key, sha256.Sum256(text)); err != nil {
+		digest := sha256.Sum256(text)
+		if err := within(ctx, func() error { return s.intake.Deliveries.Bind(ctx, token.WebsiteID, body.Key, digest) }); err != nil {
 			return nil, s.intakeProblem(c, err)
 		}
 	}
-	if err := s.store(c, lines, &received); err != nil {
+	if err := s.store(ctx, lines, &received); err != nil {
 		return nil, s.intakeProblem(c, err)
 	}
 	s.metrics.received(&received)
@@ -224,12 +228,12 @@ func rejectedOf(lines []ingest.Line) Received {
 
 // store writes the lines that are right and tells what became of them: a line
 // of several rows is stored if any of them is.
-func (s *server) store(c *gin.Context, lines []ingest.Line, received *Received) error {
+func (s *server) store(ctx context.Context, lines []ingest.Line, received *Received) error {
 	var events []schema.Event
 	for _, line := range lines {
 		events = append(events, line.Events...)
 	}
-	verdicts, err := s.intake.Collector.Write(c.Request.Context(), events)
+	verdicts, err := s.intake.Collector.Write(ctx, events)
 	if err != nil {
 		return err
 	}
@@ -266,5 +270,5 @@ func (s *server) intakeProblem(c *gin.Context, err error) error {
 			Errors: []fault{{"header", keyHeader, c.GetHeader(keyHeader), "another body came under this key before; take a new key for a new body"}},
 		}}
 	}
-	return engine.StoreFailure(c.Request.Context(), err)
+	return untimely(engine.StoreFailure(c.Request.Context(), err), "the events were not stored in time, or it is not known that they were: send the same again, each counts once")
 }

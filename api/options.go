@@ -1,6 +1,10 @@
 package api
 
-import "time"
+import (
+	"time"
+
+	"lifthouse/engine"
+)
 
 // Options are how the API behaves towards its clients. The zero value of a
 // bound is none.
@@ -14,6 +18,8 @@ type Options struct {
 
 	ResultsAge    time.Duration // how long results are good for while the data are the same; 0: they are always computed
 	ResultsMemory int64         // bytes that kept results may take; 0: none are kept
+
+	Timeout time.Duration // of a request, from when it needs the store, waiting included; 0: none
 
 	TokenRate  float64       // requests a second of one token, and twice as many at once
 	// AuthFailures is how many unknown tokens a minute may come from one address.
@@ -30,6 +36,7 @@ var DefaultOptions = Options{
 	WaitingEvents: 500_000,
 	ResultsAge:    time.Minute,
 	ResultsMemory: 64 << 20,
+	Timeout:       engine.DefaultLimits.Time,
 	TokenRate:     500,
 	AuthFailures:  20, // more than a person mistypes, too few to fill a log or to look tokens up for nothing
 	StoreSlots:    8, // of the driver's ten connections: two are left for what the server does by itself

@@ -79,7 +79,7 @@ func storeProblem(err *engine.StoreError) *problem {
 	p := &problem{Status: http.StatusServiceUnavailable, Code: string(err.Fault), Detail: err.Error(), retryAfter: retryAfter, cause: err.Unwrap()}
 	switch err.Fault {
 	case engine.TooSlow:
-		p.Status, p.retryAfter = http.StatusGatewayTimeout, 0
+		p.Status = http.StatusGatewayTimeout
 	case engine.Bug:
 		p.Status, p.retryAfter, p.Code = http.StatusInternalServerError, 0, "internal_error"
 	case engine.Damaged:

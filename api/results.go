@@ -127,6 +127,8 @@ func (s *server) answered(c *gin.Context, q *question) (reply, error) {
 // compute asks the store and keeps the answer. The version was read before
 // the data: an answer may hold more than its version says, never less.
 func (s *server) compute(ctx context.Context, q *question, is version) ([]byte, error) {
+	ctx, cancel := s.withDeadline(ctx) // of its own: whoever began it may leave, and others wait
+	defer cancel()
 	leave, err := s.gate.enter(ctx)
 	if err != nil {
 		return nil, err

@@ -154,7 +154,13 @@ func (s *server) switchWidget(active bool) func(*gin.Context) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		live, found, err := s.catalogue.SwitchWidget(byToken(c), p.owned.ID, p.website, p.id, active)
+		var live catalogue.LiveWidget
+		var found bool
+		ctx := byToken(c)
+		err = within(ctx, func() (err error) {
+			live, found, err = s.catalogue.SwitchWidget(ctx, p.owned.ID, p.website, p.id, active)
+			return err
+		})
 		if err != nil {
 			return nil, changeError(c, err)
 		}

@@ -54,8 +54,8 @@ func (s stored) with(events uint64, ingested, newest time.Time) stored {
 
 // failure is when and why it could not be read.
 type failure struct {
-	at  time.Time
-	err error
+	begun, at time.Time
+	err       error
 }
 
 // collection are the campaigns or the widgets of a website.
@@ -115,15 +115,32 @@ func (e *Engine) Version(ctx context.Context, subject Subject) (uint64, bool) {
 // RefreshVersions reads versions and counters as they stand now. Writers of
 // this process call it when they have written, so that nobody is told the old
 // ones after they were told that it is done.
+// It returns when the context ends at the latest.
 func (e *Engine) RefreshVersions(ctx context.Context) error {
 	asked := time.Now()
+	done := make(chan error, 1)
+	go func() { done <- e.readVersions(context.WithoutCancel(ctx), asked) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return storeError(ctx, context.Cause(ctx))
+	}
+}
+
+// readVersions reads them unless somebody else began to after they were asked
+// for.
+func (e *Engine) readVersions(ctx context.Context, asked time.Time) error {
 	m := &e.memory
 	m.reading.Lock()
 	defer m.reading.Unlock()
 	if last := m.last.Load(); last != nil && last.begun.After(asked) {
 		return nil // somebody else began after we asked
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), gatherMayTake)
+	if failed := m.failure.Load(); failed != nil && failed.begun.After(asked) {
+		return failed.err
+	}
+	ctx, cancel := context.WithTimeout(ctx, gatherMayTake)
 	defer cancel()
 	now := &gathered{begun: time.Now(), versions: map[Subject]uint64{}, events: map[Subject]stored{}, counts: map[collection][]counted{}}
 	query := &Query{}
@@ -132,7 +149,7 @@ func (e *Engine) RefreshVersions(ctx context.Context) error {
 		err = e.store.each(ctx, query, now.add)
 	}
 	if err != nil {
-		m.failure.Store(&failure{time.Now(), err})
+		m.failure.Store(&failure{now.begun, time.Now(), err})
 		return err
 	}
 	m.last.Store(now)
@@ -233,10 +250,22 @@ func (e *Engine) Freshen(ctx context.Context, subject Subject) bool {
 	if e.upToDate(subject) || e.settle == nil {
 		return e.upToDate(subject)
 	}
-	if err := e.settle(ctx, subject); err != nil {
+	settling, cancel := halfOf(ctx)
+	defer cancel()
+	if err := e.settle(settling, subject); err != nil {
 		slog.WarnContext(ctx, "not settled", "error", err)
 	}
 	return e.upToDate(subject)
+}
+
+// halfOf is a context that ends when half the time that is left has gone by: the
+// rest is for what follows.
+func halfOf(ctx context.Context) (context.Context, context.CancelFunc) {
+	end, bounded := ctx.Deadline()
+	if !bounded {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, time.Until(end)/2)
 }
 
 // upToDate says whether all of a subject is settled, or none of it is.

@@ -70,7 +70,7 @@ type StoreError struct {
 func (e *StoreError) Error() string {
 	switch e.Fault {
 	case TooSlow:
-		return "the report took longer than allowed: narrow the window (filters[dateFrom], filters[dateTo]) or leave the dimension out"
+		return "the store took longer than allowed: try again in a moment; if it is a report, narrow the window (filters[dateFrom], filters[dateTo]) or leave the dimension out"
 	case TooLarge:
 		return "the report needs more memory than allowed: narrow the window (filters[dateFrom], filters[dateTo]) or leave the dimension out"
 	case Busy:
@@ -89,14 +89,19 @@ func (e *StoreError) Error() string {
 // Unwrap returns what the store said.
 func (e *StoreError) Unwrap() error { return e.cause }
 
-// storeError makes a StoreError of what the driver returned. The end of the
-// reader's own request stays what it is.
+// storeError makes a StoreError of what the driver returned. What ended the
+// reader's own request stays what it is, but for its deadline.
 func storeError(ctx context.Context, err error) error {
-	if err == nil {
+	var known *StoreError
+	switch cause := context.Cause(ctx); {
+	case err == nil:
 		return nil
-	}
-	if ctx.Err() != nil {
-		return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+	case errors.As(err, &known):
+		return err
+	case errors.Is(cause, context.DeadlineExceeded):
+		return &StoreError{Fault: TooSlow, cause: err}
+	case cause != nil:
+		return fmt.Errorf("%w: %w", cause, err)
 	}
 	return &StoreError{Fault: faultOf(err), cause: err}
 }
@@ -137,6 +142,8 @@ func faultOf(err error) StoreFault {
 	switch {
 	case schema.Unreachable(err):
 		return Down
+	case errors.Is(err, context.DeadlineExceeded):
+		return TooSlow
 	case errors.Is(err, clickhouse.ErrAcquireConnTimeout):
 		return Busy
 	}

@@ -130,7 +130,7 @@ func (p *program) command() *cobra.Command {
 	root.PersistentFlags().Lookup(storeFlag).DefValue = schema.ShowAddress(address)
 	root.PersistentFlags().BoolVar(&p.fsync, "fsync", false, "an embedded store writes to the disk itself before it says that events are stored, so that they outlive a loss of power; slower")
 	p.limits = engine.DefaultLimits
-	root.PersistentFlags().DurationVar(&p.limits.Time, "query-timeout", p.limits.Time, "most time that one query of a report may take; 0: no limit")
+	root.PersistentFlags().DurationVar(&p.limits.Time, "query-timeout", p.limits.Time, "most time that a query may take, and that a request may, waiting included; 0: no limit")
 	root.PersistentFlags().Int64Var(&p.limits.Memory, "query-memory", p.limits.Memory, "most memory that one query of a report may take, in bytes; from half of it on it goes to disk; 0: no limit")
 	root.AddCommand(
 		p.serveCommand(), p.checkCommand(), p.demoCommand(), p.importCommand(), p.eventsCommand(), p.forgetCommand(), p.retainCommand(),

@@ -76,6 +76,7 @@ func (p *program) serve(ctx context.Context, s *store, ready func(*store, string
 	}
 	options := p.serving.api
 	options.Release = version()
+	options.Timeout = p.limits.Time
 	var background sync.WaitGroup
 	defer background.Wait()
 	following, stop := context.WithCancel(context.WithoutCancel(ctx)) // until the last request is answered
@@ -178,9 +179,6 @@ func listen(ctx context.Context, flag, address string) (net.Listener, error) {
 	return listener, nil
 }
 
-// reportQueries is how many queries one report may make, one after the other.
-const reportQueries = 4
-
 // httpServer bounds how long a client may take. An answer may take as long as
 // the store is given for it, and then some to be sent.
 func (p *program) httpServer(handler http.Handler) *http.Server {
@@ -193,7 +191,7 @@ func (p *program) httpServer(handler http.Handler) *http.Server {
 		ErrorLog:          slog.NewLogLogger(slog.Default().Handler(), slog.LevelWarn),
 	}
 	if p.limits.Time > 0 {
-		server.WriteTimeout = p.serving.reads + p.serving.api.StoreWait + reportQueries*p.limits.Time + time.Minute
+		server.WriteTimeout = p.serving.reads + p.limits.Time + time.Minute
 	}
 	return server
 }

@@ -21,7 +21,6 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"sync"
 	"text/template"
 	"time"
 
@@ -72,6 +71,10 @@ const (
 	// than longestRest: what waits is also what is answered slowly.
 	rests       = 9
 	longestRest = 5 * time.Second
+	// settleMayWait is how long a report waits for a refresh that is under way:
+	// longer than a step takes, shorter than a rebuild, beside which it is counted
+	// from the events.
+	settleMayWait = time.Second
 )
 
 // Settler settles the subjects of a store that no other process writes to.
@@ -79,7 +82,7 @@ type Settler struct {
 	conn   driver.Conn
 	writer *ingest.Writer
 	engine *engine.Engine
-	turn   sync.Mutex
+	turn   chan struct{} // held by who refreshes
 	looked time.Time                   // at what is due
 	seen   map[engine.Subject]sighting // then
 
@@ -95,7 +98,7 @@ type sighting struct {
 
 // New returns the settler of a store.
 func New(conn driver.Conn, writer *ingest.Writer, e *engine.Engine) *Settler {
-	return &Settler{conn: conn, writer: writer, engine: e, seen: map[engine.Subject]sighting{}, mostFrequent: mostFrequent, frequent: map[engine.Subject]frequents{}}
+	return &Settler{conn: conn, writer: writer, engine: e, turn: make(chan struct{}, 1), seen: map[engine.Subject]sighting{}, mostFrequent: mostFrequent, frequent: map[engine.Subject]frequents{}}
 }
 
 // due is a subject of whom events are not settled.
@@ -124,6 +127,18 @@ func (s *Settler) Follow(ctx context.Context, every time.Duration) {
 	}
 }
 
+// refresh does the work, one at a time, while no event is removed. It waits for
+// its turn until the first context ends, and works until the second does.
+func (s *Settler) refresh(waiting, ctx context.Context, work func(context.Context) error) error {
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+		return s.writer.Refresh(ctx, work)
+	case <-waiting.Done():
+		return fmt.Errorf("wait for a refresh that is under way: %w", context.Cause(waiting))
+	}
+}
+
 // Round settles what is due of all subjects.
 func (s *Settler) Round(ctx context.Context) error {
 	return s.round(ctx, func(all []due) []due { return all })
@@ -131,9 +146,7 @@ func (s *Settler) Round(ctx context.Context) error {
 
 // round settles those of the due subjects that are chosen.
 func (s *Settler) round(ctx context.Context, chosen func([]due) []due) error {
-	s.turn.Lock()
-	defer s.turn.Unlock()
-	return s.writer.Refresh(ctx, func(ctx context.Context) error { return s.settleDue(ctx, chosen) })
+	return s.refresh(ctx, ctx, func(ctx context.Context) error { return s.settleDue(ctx, chosen) })
 }
 
 func (s *Settler) settleDue(ctx context.Context, chosen func([]due) []due) error {
@@ -161,11 +174,11 @@ func (s *Settler) settleDue(ctx context.Context, chosen func([]due) []due) error
 }
 
 // Settle settles one subject through everything that is written, unless that
-// would take a rebuild.
+// would take a rebuild, or one is under way.
 func (s *Settler) Settle(ctx context.Context, subject engine.Subject) error {
-	s.turn.Lock()
-	defer s.turn.Unlock()
-	return s.writer.Refresh(ctx, func(ctx context.Context) error { return s.settleOne(ctx, subject) })
+	waiting, cancel := context.WithTimeout(ctx, settleMayWait)
+	defer cancel()
+	return s.refresh(waiting, ctx, func(ctx context.Context) error { return s.settleOne(ctx, subject) })
 }
 
 func (s *Settler) settleOne(ctx context.Context, subject engine.Subject) error {
@@ -184,9 +197,7 @@ func (s *Settler) settleOne(ctx context.Context, subject engine.Subject) error {
 
 // Rebuild makes the sums of all subjects anew, and calls done for each.
 func (s *Settler) Rebuild(ctx context.Context, done func(engine.Subject, time.Duration, error)) error {
-	s.turn.Lock()
-	defer s.turn.Unlock()
-	return s.writer.Refresh(ctx, func(ctx context.Context) error { return s.rebuildAll(ctx, done) })
+	return s.refresh(ctx, ctx, func(ctx context.Context) error { return s.rebuildAll(ctx, done) })
 }
 
 func (s *Settler) rebuildAll(ctx context.Context, done func(engine.Subject, time.Duration, error)) error {

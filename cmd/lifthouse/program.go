@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -31,8 +32,10 @@ type program struct {
 	dir          string // that relative paths start at
 	args         []string
 	getenv       func(string) string
-	environ      []string // all of the environment, to find misspelt names in
-	running      *store   // of this process, where it serves already
+	environ      []string      // all of the environment, to find misspelt names in
+	running      *store        // of this process, where it serves already
+	overdue      chan struct{} // closed when a server should have stopped; nil: of another process
+	stopMargin   time.Duration // for that, beside the time that requests under way are given
 
 	config   string // file
 	address  string // of the store

@@ -117,7 +117,16 @@ func (p *program) serve(ctx context.Context, s *store, ready func(*store, string
 		return errors.Join(err, server.Close())
 	case <-ctx.Done():
 	}
+	p.limitStop()
 	return p.drained(ctx, handler, server)
+}
+
+// limitStop has the process end when the server should have stopped. Whatever
+// still runs is cut off, as by a kill, which the store outlives.
+func (p *program) limitStop() {
+	if p.overdue != nil {
+		time.AfterFunc(p.serving.drainDelay+p.serving.drain+p.stopMargin, func() { close(p.overdue) })
+	}
 }
 
 // follow has everything go on that a server does without being asked, until the

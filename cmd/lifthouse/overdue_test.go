@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"os"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"lifthouse/schema/schematest"
+)
+
+// deafStore answers when it is released, whatever becomes of the context.
+type deafStore struct {
+	driver.Conn
+	deaf     atomic.Bool
+	released chan struct{}
+}
+
+func (c *deafStore) QueryRow(ctx context.Context, query string, args ...any) driver.Row {
+	if c.deaf.Load() {
+		<-c.released
+	}
+	return c.Conn.QueryRow(ctx, query, args...)
+}
+
+// TestAServerThatDoesNotStopIsCutOff: something in the background does not heed that it should end.
+func TestAServerThatDoesNotStopIsCutOff(t *testing.T) {
+	conn := &deafStore{Conn: schematest.Open(t), released: make(chan struct{})}
+	h := houseOn(t, conn)
+	out := capture(t)
+	p := &program{in: os.Stdin, out: out.write, err: out.write, dir: ".", getenv: func(string) string { return "" }, overdue: make(chan struct{}), stopMargin: 100 * time.Millisecond}
+	p.command() // sets what the flags have by default
+	p.serving.listen, p.serving.drain, p.serving.logLevel = "127.0.0.1:0", 50*time.Millisecond, "error"
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	began := make(chan time.Time, 1)
+	go func() {
+		ended <- p.serve(ctx, h.store, func(*store, string) {
+			conn.deaf.Store(true)
+			<-time.After(2 * refreshEvery) // until the catalogue is being read
+			began <- time.Now()
+			stop()
+		})
+	}()
+	<-p.overdue
+	if took := time.Since(<-began); took > 2*time.Second {
+		t.Errorf("cut off after %v", took)
+	}
+	select {
+	case err := <-ended:
+		t.Errorf("it ended by itself: %v", err)
+	default:
+	}
+	close(conn.released)
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	out.text()
+}

@@ -30,8 +30,9 @@ type server struct {
 	flights   flights
 	rates     *rates[catalogue.Digest] // nil: no bound
 	failures  *rates[netip.Prefix]     // of authentication, by address; nil: no bound
-	gate      *gate // of reports
+	gate      *gate                    // of reports
 	changes   *gate
+	bodies    *bodies
 }
 
 // API is the handler of the whole API.
@@ -47,6 +48,7 @@ func New(e *engine.Engine, c *catalogue.Catalogue, in Intake, o Options) *API {
 	s.rates = newTokenRates(o.TokenRate)
 	s.failures = newFailureRates(o.AuthFailures)
 	s.gate = newGate(o.StoreSlots, &o, s.metrics.shed)
+	s.bodies = newBodies()
 	s.changes = newGate(changeSlots, &o, s.metrics.shed)
 	e.Observe(s.metrics.queried)
 	e.ObservePath(func(path string) { s.metrics.reports.WithLabelValues(path).Inc() })

@@ -69,8 +69,8 @@ func TestEventsAreTaken(t *testing.T) {
 	}{
 		{"nobody", "", eventLine("e", ""), nil, 401, "unauthenticated"},
 		{"a reader", s.token, eventLine("e", ""), nil, 403, `scope ingest`},
-		{"one", ingest, eventLine("e1", ""), nil, 200, `{"stored":1,"duplicates":0,"rejected":0,"lines":[]}`},
-		{"again", ingest, eventLine("e1", ""), nil, 200, `{"stored":0,"duplicates":1,"rejected":0,"lines":[{"line":1,"verdict":"duplicate"}]}`},
+		{"one", ingest, eventLine("e1", ""), nil, 200, `{"stored":1,"duplicates":0,"rejected":0,"lines":[],"more":0}`},
+		{"again", ingest, eventLine("e1", ""), nil, 200, `{"stored":0,"duplicates":1,"rejected":0,"lines":[{"line":1,"verdict":"duplicate"}],"more":0}`},
 		{"otherwise", ingest, eventLine("e1", `,"device":"tablet"`), nil, 200, `{"line":1,"verdict":"duplicateConflict","detail":"stored before with other content, which stands"}`},
 		{"some wrong", ingest, eventLine("e2", "") + "\nx\n" + eventLine("e2", "") + "\n" + eventLine("e3", ""), nil, 200, `{"stored":2,"duplicates":1,"rejected":1,"lines":[{"line":2,"verdict":"rejected","detail":"not JSON`},
 		{"an array", ingest, "[" + eventLine("e4", "") + "," + eventLine("e5", "") + "]", typed("application/json; charset=utf-8"), 200, `"stored":2`},
@@ -99,7 +99,8 @@ func TestEventsAreTaken(t *testing.T) {
 		{"a wrong sum", ingest, gzipped(eventLine("e9", ""))[:len(gzipped(eventLine("e9", "")))-8] + "12345678", encoded("gzip"), 400, "invalid checksum"},
 		{"zstd cut off", ingest, zstandard(eventLine("e9", ""))[:60], encoded("zstd"), 400, "invalid_body"},
 		{"zstd that asks for 2 GiB", ingest, "\x28\xb5\x2f\xfd\x00\xa8\x29\x00\x00hello", encoded("zstd"), 400, "window size exceeded"},
-		{"too deep", ingest, strings.Repeat("[", 3_000), nil, 400, "big depth for the nested JSON"},
+		{"too deep", ingest, strings.Repeat("[", 3_000), nil, 400, "not JSON: unexpected EOF"},
+		{"deeper", ingest, gzipped(strings.Repeat("[", 19_000)), encoded("gzip"), 400, "exceeded max depth"},
 		{"a bomb of zstd", ingest, zstandard(strings.Repeat(" ", 20_001)), encoded("zstd"), 413, "at most 20000 bytes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

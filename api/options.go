@@ -21,12 +21,12 @@ type Options struct {
 
 	Timeout time.Duration // of a request, from when it needs the store, waiting included; 0: none
 
-	TokenRate  float64       // requests a second of one token, and twice as many at once
+	TokenRate float64 // requests a second of one token, and twice as many at once
 	// AuthFailures is how many unknown tokens a minute may come from one address.
 	AuthFailures int
-	StoreSlots int           // requests that ask the store at the same time
-	StoreQueue int           // requests that wait for their turn
-	StoreWait  time.Duration // the longest that one waits
+	StoreSlots   int           // requests that ask the store at the same time
+	StoreQueue   int           // requests that wait for their turn
+	StoreWait    time.Duration // the longest that one waits
 }
 
 // DefaultOptions suit a dashboard and a script or two.
@@ -39,7 +39,7 @@ var DefaultOptions = Options{
 	Timeout:       engine.DefaultLimits.Time,
 	TokenRate:     500,
 	AuthFailures:  20, // more than a person mistypes, too few to fill a log or to look tokens up for nothing
-	StoreSlots:    8, // of the driver's ten connections: two are left for what the server does by itself
+	StoreSlots:    8,  // of the driver's ten connections: two are left for what the server does by itself
 	StoreQueue:    64,
 	StoreWait:     2 * time.Second,
 }

@@ -26,6 +26,7 @@ type problem struct {
 	Code      string  `json:"code"`
 	RequestID string  `json:"requestId"`
 	Errors    []fault `json:"errors,omitempty"`
+	More      int     `json:"more,omitempty"` // errors that are not listed
 
 	retryAfter int   // seconds; 0: not said
 	cause      error // for the log

@@ -96,7 +96,7 @@ type effect struct {
 	label    string
 	visitors int64
 	estimate *Effect
-	always   *Bounds // whose interval holds however often one looks
+	always   *Bounds     // whose interval holds however often one looks
 	compared *Comparison // nil: with nothing
 }
 

@@ -155,7 +155,7 @@ type store struct {
 	driver.Conn
 	limits  Limits
 	scans   *semaphore.Weighted // nil: no bound
-	shards  *shards // nil: one server
+	shards  *shards             // nil: one server
 	observe func(took time.Duration, err error)
 	ranks   ranks
 }

@@ -82,7 +82,7 @@ type Settler struct {
 	conn   driver.Conn
 	writer *ingest.Writer
 	engine *engine.Engine
-	turn   chan struct{} // held by who refreshes
+	turn   chan struct{}               // held by who refreshes
 	looked time.Time                   // at what is due
 	seen   map[engine.Subject]sighting // then
 

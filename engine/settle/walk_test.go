@@ -24,11 +24,12 @@ func (s *shop) noise() {
 	price := float64(s.IntN(10_000)) / 100
 	line := fmt.Sprintf(`{"eventId":"noise %d","time":%q,"websiteId":1,"visitor":%q,"event":"goal","goalId":1,"value":%v}`,
 		s.Uint64(), s.event().Time.Format(time.RFC3339), visitorName(s.IntN(110)), 3*price*1.1)
-	lines, err := ingest.Body{WebsiteID: 1}.Read(strings.NewReader(line))
-	if err != nil || lines[0].Fault != nil {
-		s.t.Fatal(line, err, lines)
+	if err := (ingest.Body{WebsiteID: 1}).Each([]byte(line), func(l ingest.Line) error {
+		s.write(l.Events...)
+		return l.Fault
+	}); err != nil {
+		s.t.Fatal(line, err)
 	}
-	s.write(lines[0].Events...)
 }
 
 // retain drops the widget with its experiment.

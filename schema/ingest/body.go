@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -31,42 +32,91 @@ type Body struct {
 	Times     Times  // that are taken
 }
 
-// Read reads the events of a body: one JSON object a line, or one array of
-// them. The error is a *BodyError, or the reader's own.
-func (b Body) Read(r io.Reader) ([]Line, error) {
-	text, err := io.ReadAll(r)
-	if err != nil {
-		return nil, err
+// Each reads the events of a body, one JSON object a line or one array of
+// them, and calls take for each line or each place of the array. It keeps none
+// of them. The error is a *BodyError, or that of take, which ends it.
+func (b Body) Each(text []byte, take func(Line) error) error {
+	text = bytes.TrimPrefix(text, byteOrder)
+	if bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("[")) {
+		return b.eachOfArray(text, take)
 	}
-	if text = bytes.TrimPrefix(text, byteOrder); bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("[")) {
-		return b.array(text)
-	}
-	return b.lines(text)
+	return b.eachLine(text, take)
 }
 
-func (b Body) lines(text []byte) ([]Line, error) {
-	var lines []Line
+var errNoEvent = &BodyError{errors.New("no event: want one JSON object a line, or an array of them")}
+
+func (b Body) eachLine(text []byte, take func(Line) error) error {
 	var reader jsonReader
 	var number int64
+	found := false
 	for line := range bytes.Lines(text) {
 		number++
 		if line = bytes.TrimSpace(line); len(line) == 0 {
 			continue
 		}
-		var fault error
-		var event fields
-		if len(line) > maxLine {
-			fault = fmt.Errorf("longer than %d bytes: want one JSON event a line", maxLine)
-		} else {
-			event, fault = reader.event(line)
+		found = true
+		if err := take(b.parse(&reader, number, line)); err != nil {
+			return err
 		}
-		lines = append(lines, b.line(number, &event, fault))
-		lines[len(lines)-1].note(func() []byte { return line })
 	}
-	if len(lines) == 0 {
-		return nil, &BodyError{errors.New("no event: want one JSON object a line, or an array of them")}
+	if !found {
+		return errNoEvent
 	}
-	return lines, nil
+	return nil
+}
+
+// eachOfArray takes one element after the other: the tree of a large array
+// would be many times its size.
+func (b Body) eachOfArray(text []byte, take func(Line) error) error {
+	var reader jsonReader
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	if _, err := decoder.Token(); err != nil {
+		return notJSON(err)
+	}
+	var number int64
+	for decoder.More() {
+		var element json.RawMessage
+		if err := decoder.Decode(&element); err != nil {
+			return notJSON(err)
+		}
+		number++
+		if err := take(b.parse(&reader, number, element)); err != nil {
+			return err
+		}
+	}
+	if _, err := decoder.Token(); err != nil {
+		return notJSON(err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return &BodyError{errors.New("not JSON: something follows the array")}
+	}
+	if number == 0 {
+		return errNoEvent
+	}
+	return nil
+}
+
+func notJSON(err error) error {
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return &BodyError{fmt.Errorf("not JSON: %w", err)}
+}
+
+// parse makes rows of a line.
+func (b Body) parse(reader *jsonReader, number int64, text []byte) Line {
+	var fault error
+	var event fields
+	if len(text) > maxLine {
+		fault = fmt.Errorf("longer than %d bytes: want one JSON event a line", maxLine)
+	} else {
+		event, fault = reader.event(text)
+	}
+	line := b.line(number, &event, fault)
+	if line.Fault != nil {
+		line.Text = origin{text: text}.beginning()
+	}
+	return line
 }
 
 func (r *jsonReader) event(text []byte) (fields, error) {
@@ -75,38 +125,6 @@ func (r *jsonReader) event(text []byte) (fields, error) {
 		return fields{}, err
 	}
 	return r.fields(object)
-}
-
-func (b Body) array(text []byte) ([]Line, error) {
-	var reader jsonReader
-	value, err := parseJSON(&reader.parser, text)
-	if err != nil {
-		return nil, &BodyError{err}
-	}
-	items, err := value.Array()
-	if err != nil || len(items) == 0 {
-		return nil, &BodyError{errors.New("no event: want one JSON object a line, or an array of them")}
-	}
-	lines := make([]Line, len(items))
-	for i, item := range items {
-		var event fields
-		object, fault := item.Object()
-		if fault != nil {
-			fault = errors.New("want a JSON object")
-		} else {
-			event, fault = reader.fields(object)
-		}
-		lines[i] = b.line(int64(i)+1, &event, fault)
-		lines[i].note(func() []byte { return item.MarshalTo(nil) })
-	}
-	return lines, nil
-}
-
-// note keeps the beginning of a line that is wrong.
-func (l *Line) note(text func() []byte) {
-	if l.Fault != nil {
-		l.Text = origin{text: text()}.beginning()
-	}
 }
 
 // line makes rows of an event's fields, if all of them are right.

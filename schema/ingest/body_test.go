@@ -34,7 +34,7 @@ func TestBodyRead(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := ""
-			lines, err := ingest.Body{WebsiteID: 1, Key: c.key}.Read(strings.NewReader(c.body))
+			lines, err := readBody(ingest.Body{WebsiteID: 1, Key: c.key}, c.body)
 			var unread *ingest.BodyError
 			if errors.As(err, &unread) {
 				got = unread.Error()
@@ -59,7 +59,7 @@ func FuzzBody(f *testing.F) {
 	f.Add([]byte(`{"eventId":"e","time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"v","event":"goal","goalId":1}`))
 	f.Add([]byte(`[{},[],"",null,{"exposures":[{}]}]`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		lines, err := ingest.Body{WebsiteID: 1, Key: "k"}.Read(strings.NewReader(string(body)))
+		lines, err := readBody(ingest.Body{WebsiteID: 1, Key: "k"}, string(body))
 		if err != nil {
 			return
 		}

@@ -3,6 +3,7 @@ package ingest
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -37,6 +38,7 @@ type Collector struct {
 
 // delivery is what one sender waits for.
 type delivery struct {
+	ctx      context.Context // ends when its sender has left
 	events   []schema.Event
 	weight   int64
 	verdicts []Verdict
@@ -62,7 +64,7 @@ func (c *Collector) Write(ctx context.Context, events []schema.Event) ([]Verdict
 	if !c.room.TryAcquire(weight) {
 		return nil, ErrFull
 	}
-	d := &delivery{events: events, weight: weight, done: make(chan struct{})}
+	d := &delivery{ctx: ctx, events: events, weight: weight, done: make(chan struct{})}
 	select {
 	case c.queue <- d:
 	case <-c.ended:
@@ -123,7 +125,23 @@ func (c *Collector) gather(first *delivery) []*delivery {
 	return group
 }
 
+// dropAbandoned says whether the sender has left, who then waits for nothing:
+// what it sent is not written.
+func (c *Collector) dropAbandoned(d *delivery) bool {
+	if d.ctx.Err() == nil {
+		return false
+	}
+	d.err = context.Cause(d.ctx)
+	c.room.Release(d.weight)
+	close(d.done)
+	return true
+}
+
 func (c *Collector) writeGroup(ctx context.Context, group []*delivery) {
+	group = slices.DeleteFunc(group, c.dropAbandoned)
+	if len(group) == 0 {
+		return
+	}
 	events := group[0].events
 	if len(group) > 1 {
 		events = nil

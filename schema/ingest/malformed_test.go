@@ -188,7 +188,7 @@ func TestMalformedLinesHaveTheSameVerdictsInABody(t *testing.T) {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
-			lines, err := ingest.Body{WebsiteID: 1}.Read(strings.NewReader(c.text))
+			lines, err := readBody(ingest.Body{WebsiteID: 1}, c.text)
 			switch { // in a body these are other things
 			case strings.HasPrefix(c.verdict, "0 stored") && len(lines) == 0:
 				if err == nil {
@@ -238,7 +238,7 @@ func TestAParquetFileCutShortIsAnError(t *testing.T) {
 // TestABodyAsDeepAsItMayBe would fill a stack that went as deep.
 func TestABodyAsDeepAsItMayBe(t *testing.T) {
 	for _, text := range []string{"[", `{"a":`} {
-		lines, err := ingest.Body{WebsiteID: 1}.Read(strings.NewReader("[" + strings.Repeat(text, 64<<20/len(text))))
+		lines, err := readBody(ingest.Body{WebsiteID: 1}, "["+strings.Repeat(text, 64<<20/len(text)))
 		if err == nil || !strings.HasPrefix(err.Error(), "not JSON: ") || len(lines) > 0 {
 			t.Errorf("%.20q: %d lines, %.200v", text, len(lines), err)
 		}

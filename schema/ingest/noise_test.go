@@ -2,7 +2,6 @@ package ingest_test
 
 import (
 	"bytes"
-	"strings"
 	"testing"
 	"time"
 
@@ -23,8 +22,7 @@ func TestFloatNoiseIsRoundedInEveryWayIn(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, report, err)
 		}
 	}
-	lines, err := ingest.Body{WebsiteID: 1}.Read(strings.NewReader(
-		`{"eventId":"body","time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"v","event":"goal","goalId":3,"value":18.990000000000002,"profit":-0.00005,"extraValue":0.30000000000000004}`))
+	lines, err := readBody(ingest.Body{WebsiteID: 1}, `{"eventId":"body","time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"v","event":"goal","goalId":3,"value":18.990000000000002,"profit":-0.00005,"extraValue":0.30000000000000004}`)
 	if err != nil || lines[0].Fault != nil {
 		t.Fatal(err, lines)
 	}

@@ -1,0 +1,167 @@
+package api_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+
+	"golang.org/x/sync/errgroup"
+
+	"lifthouse/api"
+	"lifthouse/schema/catalogue"
+)
+
+// manyLines are so many events of few visitors, from a number on.
+func manyLines(from, lines int) string {
+	var b strings.Builder
+	for i := from; i < from+lines; i++ {
+		b.WriteString(eventLine(fmt.Sprint("m", i), "") + "\n")
+	}
+	return b.String()
+}
+
+type receivedLines struct {
+	Stored, Duplicates, Rejected, More int
+	Lines                              []struct {
+		Line    int64
+		Verdict string
+	}
+	Errors []struct{ Name string }
+}
+
+func (s *server) received(want int, token, body string, header http.Header) (r receivedLines) {
+	s.t.Helper()
+	response, text := s.post(token, body, header)
+	if response.status != want || json.Unmarshal([]byte(text), &r) != nil {
+		s.t.Fatalf("%d, want %d: %.500s", response.status, want, text)
+	}
+	return r
+}
+
+// TestALargeBodyIsTakenInParts, in their order, and its answer lists the first of many lines that were not stored.
+func TestALargeBodyIsTakenInParts(t *testing.T) {
+	s := newServer(t)
+	token := s.newToken(1, 1, catalogue.ScopeIngest)
+	const lines = 45_000
+	text := manyLines(0, lines)
+	text = text[:strings.Index(text, "\n")] + "\nnonsense" + text[strings.Index(text, "\n"):] + manyLines(lines-1, 1) // the last one is there twice
+	for _, form := range []string{"lines", "array"} {
+		body := text
+		if form == "array" {
+			body = "[" + strings.Join(strings.Split(strings.TrimSpace(strings.Replace(text, "nonsense", "7", 1)), "\n"), ",") + "]"
+		}
+		r := s.received(http.StatusOK, token, gzipped(body), http.Header{"Content-Encoding": {"gzip"}})
+		wantStored, wantDuplicates := lines, 1
+		if form == "array" {
+			wantStored, wantDuplicates = 0, lines+1
+		}
+		if r.Stored != wantStored || r.Duplicates != wantDuplicates || r.Rejected != 1 || len(r.Lines)+r.More != lines+2-wantStored || len(r.Lines) > 1000 {
+			t.Errorf("%s: %d stored, %d duplicates, %d rejected, %d listed, %d more", form, r.Stored, r.Duplicates, r.Rejected, len(r.Lines), r.More)
+		}
+		for i, line := range r.Lines {
+			if i > 0 && line.Line <= r.Lines[i-1].Line {
+				t.Fatalf("%s: line %d after %d", form, line.Line, r.Lines[i-1].Line)
+			}
+		}
+	}
+	wrong := s.received(http.StatusBadRequest, token, strings.Repeat("{}\n", 30_000), nil)
+	if len(wrong.Errors) != 1000 || wrong.More != 29_000 {
+		t.Errorf("%d faults are listed, %d more", len(wrong.Errors), wrong.More)
+	}
+	cut := s.received(http.StatusBadRequest, token, "["+strings.Repeat(eventLine("cut", "")+",", 30_000), nil)
+	if _, err := json.Marshal(cut); err != nil || len(cut.Errors) != 1 {
+		t.Errorf("an array that does not end: %+v", cut)
+	}
+	var stored uint64
+	if err := s.conn.QueryRow(t.Context(), "SELECT count() FROM events").Scan(&stored); err != nil || stored != lines {
+		t.Errorf("%d stored, %v; want %d", stored, err, lines)
+	}
+}
+
+// TestTwelveBombsTakeLittleMemory: bodies of a few hundred kilobytes that inflate to sixty megabytes each. Few are taken
+// at once, the others are told to come back, and small ones are stored meanwhile.
+func TestTwelveBombsTakeLittleMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIP: -short; make test has it")
+	}
+	s := newServer(t)
+	token := s.newToken(1, 1, catalogue.ScopeIngest)
+	bomb := gzipped(strings.Repeat(eventLine("bomb", "")+"\n", 400_000))
+	runtime.GC()
+	var before, peak runtime.MemStats
+	runtime.ReadMemStats(&before)
+	var group errgroup.Group
+	codes := make(chan int, 12)
+	for range 12 {
+		group.Go(func() error {
+			response, _ := s.post(token, bomb, http.Header{"Content-Encoding": {"gzip"}})
+			if response.status == http.StatusServiceUnavailable && response.Get("Retry-After") == "" {
+				t.Error("no Retry-After")
+			}
+			codes <- response.status
+			return nil
+		})
+	}
+	var most uint64
+	ended := make(chan struct{})
+	go func() {
+		_ = group.Wait()
+		close(ended)
+	}()
+	for small, done := 0, false; !done; small++ {
+		if response, text := s.post(token, eventLine(fmt.Sprint("small", small), ""), nil); response.status != http.StatusOK {
+			t.Errorf("a small body meanwhile: %d %s", response.status, text)
+		}
+		runtime.ReadMemStats(&peak)
+		most = max(most, peak.HeapInuse)
+		select {
+		case <-ended:
+			done = true
+		default:
+		}
+	}
+	taken := map[int]int{}
+	for range 12 {
+		taken[<-codes]++
+	}
+	if taken[http.StatusOK] == 0 || taken[http.StatusOK]+taken[http.StatusServiceUnavailable] != 12 {
+		t.Errorf("answers: %v", taken)
+	}
+	if grown := int64(most) - int64(before.HeapInuse); grown > 800<<20 {
+		t.Errorf("the heap grew by %d MiB", grown>>20)
+	}
+	t.Logf("%v; the heap was %d MiB and grew to %d", taken, before.HeapInuse>>20, most>>20)
+}
+
+// TestABodyWhoseClientLeavesIsNotWritten.
+func TestABodyWhoseClientLeavesIsNotWritten(t *testing.T) {
+	s := newServer(t, func(o *api.Options) { o.Timeout = 0 })
+	token := s.newToken(1, 1, catalogue.ScopeIngest)
+	read, write := io.Pipe()
+	request := s.request(http.MethodPost, "/events", read, "Authorization", "Bearer "+token, "Content-Type", "application/x-ndjson")
+	left := make(chan error, 1)
+	go func() {
+		response, err := http.DefaultClient.Do(request)
+		if err == nil {
+			_ = response.Body.Close()
+		}
+		left <- err
+	}()
+	for range 3 {
+		if _, err := io.WriteString(write, manyLines(0, 10)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = write.CloseWithError(io.ErrClosedPipe)
+	if err := <-left; err == nil {
+		t.Error("half a body was answered")
+	}
+	var stored uint64
+	if err := s.conn.QueryRow(t.Context(), "SELECT count() FROM events").Scan(&stored); err != nil || stored != 0 {
+		t.Errorf("%d events of half a body are stored, %v", stored, err)
+	}
+}

@@ -1,6 +1,7 @@
 package schema_test
 
 import (
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -121,6 +122,41 @@ func TestHashIsClickHouses(t *testing.T) {
 		}
 		if got := schema.Hash(id); got != want {
 			t.Errorf("Hash(%q) = %d, xxHash64 says %d", id, got, want)
+		}
+	}
+}
+
+// TestStoresOfAnEditedMigrationAreBroughtUpToDate: for two hours 0012 was another file. Its table is computed from the
+// events, and is made again.
+func TestStoresOfAnEditedMigrationAreBroughtUpToDate(t *testing.T) {
+	for _, checksum := range []string{"ec8f6ee8255fab4af4422b12e801ce53bacc2e954e5f2f45ff411654df0700f5", "f418452b3b9726c6e49fa91b94497050a269d675594165d21f201cd9a0ec403f"} {
+		today, conn := schematest.Open(t), schematest.Open(t)
+		for _, statement := range []string{
+			"DROP TABLE settled SYNC",
+			"CREATE TABLE settled (website_id Int64, facet String) ENGINE = MergeTree ORDER BY website_id",
+			"INSERT INTO settled VALUES (1, 'state')",
+			"ALTER TABLE migrations DELETE WHERE name >= '0012' SETTINGS mutations_sync = 1",
+			"INSERT INTO migrations (name, checksum) VALUES ('0012_settled.sql', '" + checksum + "')",
+		} {
+			if err := conn.Exec(t.Context(), statement); err != nil {
+				t.Fatalf("%v\n%s", err, statement)
+			}
+		}
+		pending, err := schema.Pending(t.Context(), conn)
+		if err != nil || len(pending) == 0 || pending[0] != "0012_settled.sql" {
+			t.Errorf("pending: %q, %v", pending, err)
+		}
+		ran, err := schema.Migrate(t.Context(), conn)
+		if err != nil || len(ran) != len(pending) {
+			t.Fatalf("%q ran, %v", ran, err)
+		}
+		const definition = "SELECT replaceRegexpOne(create_table_query, '^CREATE TABLE [^ ]+', '') FROM system.tables WHERE database = currentDatabase() AND name = 'settled'"
+		var got, want string
+		if err := errors.Join(conn.QueryRow(t.Context(), definition).Scan(&got), today.QueryRow(t.Context(), definition).Scan(&want)); err != nil || got != want {
+			t.Errorf("%v\n got %s\nwant %s", err, got, want)
+		}
+		if ran, err := schema.Migrate(t.Context(), conn); err != nil || len(ran) > 0 {
+			t.Errorf("once more: %q, %v", ran, err)
 		}
 	}
 }

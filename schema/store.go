@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
+	"strings"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -94,8 +97,35 @@ func Reach(ctx context.Context, home Home) (driver.Conn, error) {
 	if home.Cluster != "" {
 		conn = clustered{conn, home.Cluster, cmp.Or(home.Options.Auth.Database, "default")}
 	}
-	if err := conn.Ping(ctx); err != nil {
+	switch err := ping(ctx, conn); {
+	case ctx.Err() == nil && isTimeout(err):
+		return nil, errors.Join(fmt.Errorf("reach store: no answer from %s (%w)", strings.Join(with.Addr, ", "), err), conn.Close())
+	case err != nil:
 		return nil, errors.Join(fmt.Errorf("reach store: %w", err), conn.Close())
 	}
 	return conn, nil
 }
+
+// ping waits for an answer for ServerMayTake. The driver itself shakes hands for
+// as long as its dial timeout, whatever the context says.
+func ping(ctx context.Context, conn driver.Conn) error {
+	ctx, cancel := context.WithTimeout(ctx, ServerMayTake)
+	defer cancel()
+	answered := make(chan error, 1)
+	go func() { answered <- conn.Ping(ctx) }()
+	select {
+	case err := <-answered:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// isTimeout says whether a server was waited for in vain.
+func isTimeout(err error) bool {
+	var timeout net.Error
+	return errors.As(err, &timeout) && timeout.Timeout() || errors.Is(err, clickhouse.ErrAcquireConnTimeout)
+}
+
+// ServerMayTake is how long a server may take to answer at all.
+const ServerMayTake = 10 * time.Second

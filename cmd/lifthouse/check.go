@@ -117,7 +117,7 @@ func (p *program) checkStore(ctx context.Context, f *findings) error {
 			f.note("store", "there is none at %s yet; lifthouse serve makes it", dir)
 			return nil
 		}
-		held, err := embedded.Open(ctx, dir, embedded.Options{Fsync: p.fsync})
+		held, err := embedded.Open(ctx, dir, embedded.Options{Fsync: p.fsync, BeforeStart: func() error { return schema.CheckFiles(dir) }})
 		var locked *embedded.LockedError
 		if errors.As(err, &locked) {
 			return p.checkedByHolder(ctx, f, locked)

@@ -104,7 +104,9 @@ func (r *removals) agree(p *process, token string, most int64) (views [2]int64) 
 	r.t.Helper()
 	for i := range views {
 		var campaign struct{ Views int64 }
-		var report struct{ Totals struct{ Visitors, Views int64 } }
+		var report struct {
+			Totals struct{ Visitors, Views int64 }
+		}
 		p.get(fmt.Sprintf("/v1/campaigns/%d", i+1), token, &campaign)
 		p.get(fmt.Sprintf("/v1/campaigns/%d/results", i+1), token, &report)
 		if campaign.Views != report.Totals.Views || report.Totals.Visitors != report.Totals.Views || campaign.Views > most {

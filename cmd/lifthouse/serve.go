@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"lifthouse/api"
+	"lifthouse/engine/embedded"
 	"lifthouse/schema"
 	"lifthouse/schema/ingest"
 
@@ -39,7 +40,7 @@ func (p *program) serveCommand() *cobra.Command {
 			if p.running != nil {
 				return usageError{errors.New("the store is being served already")}
 			}
-			s, err := p.openStore(cmd.Context())
+			s, err := p.openToServe(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -48,6 +49,44 @@ func (p *program) serveCommand() *cobra.Command {
 	}
 	p.serveFlags(cmd)
 	return cmd
+}
+
+// How long a server waits for a store that another process holds which ends by
+// itself, as an import does, and how often it looks.
+const (
+	holderMayTake = time.Minute
+	holderPoll    = 200 * time.Millisecond
+)
+
+// openToServe opens the store. One that is held by a process that does not
+// serve is waited for.
+func (p *program) openToServe(ctx context.Context) (*store, error) {
+	for until := time.Now().Add(holderMayTake); ; {
+		s, err := p.openStore(ctx)
+		var locked *embedded.LockedError
+		if !errors.As(err, &locked) || isServed(ctx, locked.Dir) || time.Now().After(until) {
+			return s, err
+		}
+		if time.Until(until) > holderMayTake-holderPoll {
+			p.complain("process %d holds %s, as an import does: waiting for it, for %v at most", locked.PID, locked.Dir, holderMayTake)
+		}
+		select {
+		case <-time.After(holderPoll):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// isServed says whether a server takes commands for the store in the folder.
+func isServed(ctx context.Context, dir string) bool {
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "unix", filepath.Join(dir, socketName))
+	if err != nil {
+		return false
+	}
+	_ = conn.Close()
+	return true
 }
 
 const serveHelp = `Serve answers the API until it is interrupted. Commands that are given the same store meanwhile are carried out by it.

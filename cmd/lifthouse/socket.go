@@ -15,6 +15,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"lifthouse/schema"
 )
 
 // socketName is where, beside its data, the process that holds an embedded
@@ -34,9 +36,12 @@ type errand struct {
 // store and its settings are those of the process that carries out.
 var errandEnv = []string{"NO_COLOR", "TERM"}
 
-// outcome is the answer to an errand.
+// outcome is what the server says: first, before it is sent an errand, that it
+// is ready, and then how the errand ended. A server that stands still would
+// hold on to the client's streams.
 type outcome struct {
-	Code int `json:"code"`
+	Ready bool `json:"ready,omitempty"`
+	Code  int  `json:"code"`
 }
 
 const (
@@ -55,6 +60,10 @@ func (p *program) delegate(ctx context.Context, socket string) (int, error) {
 	defer func() { _ = conn.Close() }()
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
+	answers := json.NewDecoder(conn)
+	if err := awaitReady(conn, answers, socket); err != nil {
+		return exitFailed, err
+	}
 	e := errand{Dir: p.dir, Args: p.args, Env: map[string]string{}}
 	for _, name := range errandEnv {
 		e.Env[name] = p.getenv(name)
@@ -68,10 +77,24 @@ func (p *program) delegate(ctx context.Context, socket string) (int, error) {
 		return exitFailed, err
 	}
 	var answer outcome
-	if err := json.NewDecoder(conn).Decode(&answer); err != nil {
+	if err := answers.Decode(&answer); err != nil {
 		return exitFailed, fmt.Errorf("the process that holds the store went away before it was done: %w", err)
 	}
 	return answer.Code, nil
+}
+
+// awaitReady waits until the server takes a command.
+func awaitReady(conn net.Conn, answers *json.Decoder, socket string) error {
+	if err := conn.SetReadDeadline(time.Now().Add(schema.ServerMayTake)); err != nil {
+		return err
+	}
+	var answer outcome
+	if err := answers.Decode(&answer); errors.Is(err, os.ErrDeadlineExceeded) {
+		return fmt.Errorf("the server at %s does not answer: it took no command for %v", socket, schema.ServerMayTake)
+	} else if err != nil {
+		return err
+	}
+	return conn.SetReadDeadline(time.Time{})
 }
 
 const (
@@ -119,6 +142,9 @@ func carryOut(ctx context.Context, conn *net.UnixConn, s *store) error {
 	if err := conn.SetReadDeadline(time.Now().Add(errandMayTake)); err != nil {
 		return err
 	}
+	if err := json.NewEncoder(conn).Encode(outcome{Ready: true}); err != nil {
+		return err
+	}
 	e, files, err := receive(conn)
 	closeFiles := func() {
 		for _, file := range files {
@@ -126,7 +152,10 @@ func carryOut(ctx context.Context, conn *net.UnixConn, s *store) error {
 		}
 	}
 	defer closeFiles()
-	if err != nil {
+	switch {
+	case errors.Is(err, io.EOF): // it only looked whether somebody is here
+		return nil
+	case err != nil:
 		return err
 	}
 	defer context.AfterFunc(ctx, closeFiles)()
@@ -148,7 +177,7 @@ func carryOut(ctx context.Context, conn *net.UnixConn, s *store) error {
 	if ctx.Err() != nil {
 		return nil // nobody waits for it
 	}
-	return json.NewEncoder(conn).Encode(outcome{code})
+	return json.NewEncoder(conn).Encode(outcome{Code: code})
 }
 
 // receive reads an errand and the files that came with it.

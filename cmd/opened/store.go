@@ -57,7 +57,9 @@ func Open(ctx context.Context, home schema.Home, how Options) (*Store, error) {
 	s := &Store{Dir: home.Dir}
 	var err error
 	if s.Dir != "" {
-		if s.embedded, err = embedded.Open(ctx, s.Dir, embedded.Options{Fsync: how.Fsync, Connections: connections(how.Concurrency)}); err != nil {
+		if s.embedded, err = embedded.Open(ctx, s.Dir, embedded.Options{
+			Fsync: how.Fsync, Connections: connections(how.Concurrency), BeforeStart: func() error { return schema.CheckFiles(s.Dir) },
+		}); err != nil {
 			return nil, err
 		}
 		if home.Options, err = EmbeddedOptions(ctx, s.embedded); err != nil {
@@ -204,10 +206,6 @@ func (s *Store) learn(ctx context.Context) {
 // for seconds after the start.
 func (s *Store) Learned() { s.learning.Wait() }
 
-// embeddedDatabase holds the tables of an embedded store. The engine's default
-// database would look for a table that it does not have as a file.
-const embeddedDatabase = "lifthouse"
-
 // EmbeddedOptions are those of a client of the store's own database, which it
 // makes where there is none.
 func EmbeddedOptions(ctx context.Context, e *embedded.Engine) (*clickhouse.Options, error) {
@@ -215,11 +213,11 @@ func EmbeddedOptions(ctx context.Context, e *embedded.Engine) (*clickhouse.Optio
 	if err != nil {
 		return nil, err
 	}
-	if err := admin.Exec(ctx, "CREATE DATABASE IF NOT EXISTS "+embeddedDatabase); err != nil {
+	if err := admin.Exec(ctx, "CREATE DATABASE IF NOT EXISTS "+schema.EmbeddedDatabase); err != nil {
 		return nil, errors.Join(fmt.Errorf("create database: %w", err), admin.Close())
 	}
 	options := e.ClientOptions()
-	options.Auth.Database = embeddedDatabase
+	options.Auth.Database = schema.EmbeddedDatabase
 	return options, admin.Close()
 }
 

@@ -29,11 +29,12 @@ const closeTimeout = 10 * time.Second
 
 // Options say how the engine runs. The zero value is a good choice.
 type Options struct {
-	Library     string // path of libchdb; empty: see LibraryMissingError for where it is looked for
-	Connections int    // statements that run at once; 0: 8
-	Threads     int    // max_threads of a query; 0: the engine's default, one per core
-	MemoryLimit int64  // bytes for the whole engine; 0: half of the memory of the machine or its cgroup
-	Fsync       bool   // an insert returns when its rows are on the disk itself, and outlive a loss of power
+	Library     string       // path of libchdb; empty: see LibraryMissingError for where it is looked for
+	Connections int          // statements that run at once; 0: 8
+	Threads     int          // max_threads of a query; 0: the engine's default, one per core
+	MemoryLimit int64        // bytes for the whole engine; 0: half of the memory of the machine or its cgroup
+	BeforeStart func() error // is called when the folder is locked and its files are not open yet; its error ends Open
+	Fsync       bool         // an insert returns when its rows are on the disk itself, and outlive a loss of power
 }
 
 // Engine is ClickHouse on a folder. Its methods may be called concurrently.
@@ -85,6 +86,9 @@ func Open(ctx context.Context, dir string, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := checkOpenFiles(); err != nil {
+		return nil, err
+	}
 	opened.Lock()
 	defer opened.Unlock()
 	if opened.dir != "" {
@@ -96,6 +100,11 @@ func Open(ctx context.Context, dir string, o Options) (*Engine, error) {
 	lock, err := lockDir(dir)
 	if err != nil {
 		return nil, err
+	}
+	if o.BeforeStart != nil {
+		if err := o.BeforeStart(); err != nil {
+			return nil, errors.Join(err, lock.Close())
+		}
 	}
 	e := &Engine{dir: dir, lock: lock, options: o}
 	if e.options.Connections <= 0 {

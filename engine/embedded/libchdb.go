@@ -69,9 +69,13 @@ func loadLibrary(path string) (*library, error) {
 		}
 		return load.lib, nil
 	}
-	lib, err := openLibrary(path)
+	err := checkLibrary(path)
+	var lib *library
+	if err == nil {
+		lib, err = openLibrary(path)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("embedded: load %s: %w", path, err)
+		return nil, fmt.Errorf("the ClickHouse library %s cannot be loaded (%w): install it again with npm ci or make engine, or set %s to the path of another", path, err, libraryVariable)
 	}
 	load.path, load.lib = path, lib
 	return lib, nil

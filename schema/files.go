@@ -1,0 +1,104 @@
+package schema
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// CheckFiles looks whether the files of an embedded store in dir can be read,
+// before the engine opens them: the engine would say so in its own words, or
+// make a new database where the old one's definition is gone. A folder that is
+// not there, or empty, is a new store.
+func CheckFiles(dir string) error {
+	text, err := os.ReadFile(filepath.Join(dir, manifestFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return errors.Join(checkDefinitions(dir, nil), checkParts(dir))
+	}
+	if err != nil {
+		return unreadable("the list of the store's parts", filepath.Join(dir, manifestFile), err)
+	}
+	listed, err := decodeManifest(text)
+	if err != nil {
+		return errors.Join(checkDefinitions(dir, nil), checkParts(dir)) // it is reported with what else is damaged
+	}
+	tables := []string{}
+	for _, p := range listed {
+		if !slices.Contains(tables, p.Table) {
+			tables = append(tables, p.Table)
+		}
+	}
+	return errors.Join(checkDefinitions(dir, tables), checkParts(dir))
+}
+
+// EmbeddedDatabase holds the tables of an embedded store. The engine's default
+// database would look for a table that it does not have as a file.
+const EmbeddedDatabase = "lifthouse"
+
+// metadataDir holds the definition of the database, a file, and those of its
+// tables, in a folder of that name.
+const metadataDir = "metadata"
+
+// checkDefinitions reads the definitions of the database and its tables, of
+// which the given ones must be there.
+func checkDefinitions(dir string, tables []string) error {
+	var paths []string
+	if tables != nil {
+		paths = append(paths, filepath.Join(dir, metadataDir, EmbeddedDatabase+".sql"))
+	}
+	for _, table := range tables {
+		paths = append(paths, filepath.Join(dir, metadataDir, EmbeddedDatabase, table+".sql"))
+	}
+	for _, pattern := range []string{filepath.Join(dir, metadataDir, EmbeddedDatabase+".sql"), filepath.Join(dir, metadataDir, EmbeddedDatabase, "*.sql")} {
+		there, err := filepath.Glob(pattern)
+		if err != nil {
+			return err
+		}
+		paths = append(paths, there...)
+	}
+	slices.Sort(paths)
+	var wrong []error
+	for _, path := range slices.Compact(paths) {
+		text, err := os.ReadFile(path)
+		switch {
+		case err != nil:
+			wrong = append(wrong, unreadable("the definition of a table", path, err))
+		case !bytes.HasPrefix(text, []byte("ATTACH ")):
+			wrong = append(wrong, fmt.Errorf("the definition of a table, %s, is damaged: restore a backup (lifthouse restore)", path))
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+// checkParts looks into the folder of every part.
+func checkParts(dir string) error {
+	parts, err := filepath.Glob(filepath.Join(dir, "store", "*", "*", "*_*_*_*"))
+	if err != nil {
+		return err
+	}
+	var wrong []error
+	for _, part := range parts {
+		if _, err := os.ReadDir(part); err != nil {
+			wrong = append(wrong, unreadable("a part of a table", part, err))
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+func unreadable(what, path string, err error) error {
+	var cause *fs.PathError
+	if errors.As(err, &cause) {
+		err = cause.Err
+	}
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%s, %s, cannot be read (%w): give the user who runs lifthouse access to it", what, path, err)
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s, %s, is missing: put it back, or restore a backup (lifthouse restore)", what, path)
+	}
+	return fmt.Errorf("%s, %s, cannot be read (%w): restore a backup (lifthouse restore)", what, path, err)
+}

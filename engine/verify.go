@@ -71,7 +71,7 @@ func (e *Engine) Verify(ctx context.Context, subject Subject) (int, error) {
 func (e *Engine) verifyOne(ctx context.Context, r Request) (bool, error) {
 	const tries = 3
 	for range tries {
-		if err := e.RefreshSettled(ctx); err != nil {
+		if err := errors.Join(e.RefreshVersions(ctx), e.RefreshSettled(ctx)); err != nil {
 			return false, storeError(ctx, err)
 		}
 		plan, err := e.plan(ctx, r)
@@ -94,7 +94,10 @@ func (e *Engine) verifyOne(ctx context.Context, r Request) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if exact.DataThrough == nil || !exact.DataThrough.Equal(through) {
+		if err := e.RefreshVersions(ctx); err != nil { // the events are read after it is known how far they go
+			return false, storeError(ctx, err)
+		}
+		if stored := e.memory.last.Load().events[plan.Subject]; exact.DataThrough == nil || !exact.DataThrough.Equal(through) || !stored.ingested.Equal(through) {
 			continue // events came meanwhile
 		}
 		return true, differs(plan.Subject, got, exact)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -27,6 +28,20 @@ func chaosFor() time.Duration {
 		return 2 * time.Second
 	}
 	return 6 * time.Second
+}
+
+// seedOf is LIFTHOUSE_SEED, by which other worlds can be had, or always the same.
+func seedOf(t *testing.T) uint64 {
+	t.Helper()
+	text := os.Getenv("LIFTHOUSE_SEED")
+	if text == "" {
+		return 10
+	}
+	seed, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("LIFTHOUSE_SEED: %v", err)
+	}
+	return seed
 }
 
 // settlesFrom is how many visitors have more events than are counted for each
@@ -50,11 +65,13 @@ func TestAServerInChaos(t *testing.T) {
 	if err := syscall.Mount("none", disk, "tmpfs", 0, "size=1g"); err != nil {
 		t.Fatal(err)
 	}
-	r := rand.New(rand.NewPCG(10, 26))
+	seed := seedOf(t)
+	r := rand.New(rand.NewPCG(seed, 26))
 	w := newWorld(t, "--store=embedded:"+filepath.Join(disk, "data"))
 	serve := func() *process {
 		return w.serve(0, "--settle-every=50ms", "--admin-address=127.0.0.1:0", "--rate-limit=0")
 	}
+	w.declareOld()
 	p := serve()
 	w.imported(w.file(settlesFrom))
 	w.begin()
@@ -67,20 +84,29 @@ func TestAServerInChaos(t *testing.T) {
 			p.interrupt()
 			p = serve()
 		}
+		w.check()
 	}
+	kinds := []struct {
+		name string
+		make func()
+	}{
+		{"killed", func() { p.kill(); p = serve() }},
+		{"killed", func() { p.kill(); p = serve() }},
+		{"stopped", func() { p.interrupt(); p = serve() }},
+		{"stood still", func() { p.standStill(r) }},
+		{"disk full", func() { fillDisk(t, disk, r) }},
+		{"import killed", func() { w.killedImport(r) }},
+		{"forget", func() { p = w.forget(r, p, serve) }},
+		{"retain", func() { p = w.retain(r, p, serve) }},
+		{"part lost", func() { p = w.losePart(r, p, serve) }},
+	}
+	order := r.Perm(len(kinds)) // each comes before one comes again
 	for until := time.Now().Add(chaosFor() * 2 / 3); time.Now().Before(until); wait(r, 100, 1500) {
-		switch r.IntN(6) {
-		case 0, 1:
-			trouble("killed", func() { p.kill(); p = serve() })
-		case 2:
-			trouble("stopped", func() { p.interrupt(); p = serve() })
-		case 3:
-			trouble("stood still", func() { p.standStill(r) })
-		case 4:
-			trouble("disk full", func() { fillDisk(t, disk, r) })
-		case 5:
-			trouble("import killed", func() { w.killedImport(r) })
+		if len(order) == 0 {
+			order = r.Perm(len(kinds))
 		}
+		trouble(kinds[order[0]].name, kinds[order[0]].make)
+		order = order[1:]
 	}
 	base := p.held()
 	for until := time.Now().Add(chaosFor() / 3); time.Now().Before(until); wait(r, 100, 1500) {

@@ -38,20 +38,33 @@ type load struct {
 	file, text   string // file: it is imported
 	adds         [2]tally
 	begun, acked time.Time // acked: zero until it is
+
+	first, visitors int       // the numbers of those who have both of their events
+	sending         int       // how many send it now
+	frozen          bool      // nobody may
+	leaving         [2]tally  // of those who are being forgotten
+	left            []leaving // who were
+}
+
+// leaving is what forgotten visitors took along, and when the last of it was
+// gone.
+type leaving struct {
+	took [2]tally
+	gone time.Time
 }
 
 // loadOf makes what so many visitors from the first do. One comes an hour from
 // now and counts, another so far ahead that the event is refused.
 func loadOf(from string, first, visitors int) *load {
-	var l load
+	l := load{first: first, visitors: visitors}
 	var text strings.Builder
 	for n := first; n < first+visitors; n++ {
-		text.WriteString(visitorLines(from, n))
-		one := tally{visitors: 1, views: 1}
-		if n%3 > 0 {
-			one.converted, one.goals = 1, 1
+		lines := visitorLines(from, n)
+		text.WriteString(lines)
+		if n%11 == 0 { // the same once more with other content, which is rejected and must not count
+			text.WriteString(strings.NewReplacer(`"time":"2026-0`, `"time":"2025-0`, `.500000000000002`, `.75`, `"variationId":1`, `"variationId":0`).Replace(lines))
 		}
-		l.adds[n%2] = l.adds[n%2].plus(one)
+		l.adds[n%2] = l.adds[n%2].plus(tallyOf(n))
 	}
 	for name, ahead := range map[string]time.Duration{"soon": time.Hour, "never": 48 * time.Hour} {
 		fmt.Fprintf(&text, `{"eventId":"%[1]s-%[2]s%[3]d","time":"%[4]s","websiteId":1,"visitor":"%[1]s-%[2]s%[3]d","event":"view","campaignId":1,"variationId":0}`+"\n",
@@ -60,6 +73,19 @@ func loadOf(from string, first, visitors int) *load {
 	l.adds[0] = l.adds[0].plus(tally{visitors: 1, views: 1})
 	l.text = text.String()
 	return &l
+}
+
+// tallyOf is what the visitor of a number adds to the variation.
+func tallyOf(n int) tally {
+	one := tally{visitors: 1, views: 1}
+	if n%3 > 0 {
+		one.converted, one.goals = 1, 1
+	}
+	return one
+}
+
+func (a tally) minus(b tally) tally {
+	return tally{a.visitors - b.visitors, a.views - b.views, a.converted - b.converted, a.goals - b.goals}
 }
 
 // world is servers, people who send events to them and people who read their
@@ -146,16 +172,19 @@ func (w *world) take(r *rand.Rand) *load {
 	if n := len(w.waiting); n > 0 {
 		l := w.waiting[n-1]
 		w.waiting = w.waiting[:n-1]
+		l.sending++
 		return l
 	}
 	if again := len(w.loads); again > 0 && r.IntN(8) == 0 {
-		if l := w.loads[r.IntN(again)]; l.file == "" && !l.acked.IsZero() {
+		if l := w.loads[r.IntN(again)]; l.file == "" && !l.acked.IsZero() && !l.frozen {
+			l.sending++
 			return l
 		}
 	}
 	l := loadOf("sent", w.next, visitorsOfBody)
 	w.next += visitorsOfBody
 	l.begun = time.Now()
+	l.sending++
 	w.loads = append(w.loads, l)
 	return l
 }
@@ -163,10 +192,14 @@ func (w *world) take(r *rand.Rand) *load {
 func (w *world) send(ctx context.Context, r *rand.Rand) {
 	for ; ctx.Err() == nil; wait(r, 10, 60) {
 		l := w.take(r)
-		if !w.sendOne(w.url(r), l) {
-			w.mutex.Lock()
+		stored := w.sendOne(w.url(r), l)
+		w.mutex.Lock()
+		l.sending--
+		if !stored {
 			w.waiting = append(w.waiting, l)
-			w.mutex.Unlock()
+		}
+		w.mutex.Unlock()
+		if !stored {
 			wait(r, 50, 300)
 		}
 	}
@@ -265,7 +298,10 @@ func (w *world) ask(ctx context.Context, r *rand.Rand) {
 			through = asked
 			w.fresh.Add(1)
 		}
-		least, most := w.bounds(through, answered)
+		if got.Stale {
+			asked = time.Time{} // it is an answer of before
+		}
+		least, most := w.bounds(through, answered, asked)
 		if fault := wrongWith(&got, least, most); fault != "" {
 			w.t.Errorf("%s (%s), asked %v, answered %v, through %v, stale %v: %s", path, cache, asked, answered, through, got.Stale, fault)
 		}
@@ -284,17 +320,23 @@ func (w *world) isDamaged(status int, text string) bool {
 }
 
 // bounds are what must be in a report, for it was acknowledged before a time,
-// and what may be, for it was sent before another.
-func (w *world) bounds(acked, begun time.Time) (least, most [2]tally) {
+// and what may be, for it was sent before another, or forgotten after a third.
+func (w *world) bounds(acked, begun, asked time.Time) (least, most [2]tally) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	for _, l := range w.loads {
 		for i, adds := range l.adds {
 			if !l.acked.IsZero() && l.acked.Before(acked) {
-				least[i] = least[i].plus(adds)
+				least[i] = least[i].plus(adds.minus(l.leaving[i]))
 			}
-			if l.begun.Before(begun) {
-				most[i] = most[i].plus(adds)
+			if !l.begun.Before(begun) {
+				continue
+			}
+			most[i] = most[i].plus(adds)
+			for _, left := range l.left {
+				if !left.gone.Before(asked) {
+					most[i] = most[i].plus(left.took[i])
+				}
 			}
 		}
 	}
@@ -369,7 +411,8 @@ func (w *world) allCounted(p *process) {
 			w.mustSend(p.url, l)
 		}
 	}
-	_, all := w.bounds(time.Time{}, time.Now())
+	now := time.Now()
+	_, all := w.bounds(time.Time{}, now, now)
 	got := w.report(p.url)
 	if fault := wrongWith(&got, all, all); fault != "" {
 		w.t.Errorf("in the end: %s", fault)

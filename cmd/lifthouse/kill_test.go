@@ -17,11 +17,12 @@ import (
 )
 
 // visitorLines are what a visitor of this number does: a view, and for two of
-// three a goal that names no exposure, of another month for some.
+// three a goal that names no exposure, of another month for some, of an amount
+// with the error of a binary float.
 func visitorLines(from string, n int) string {
 	lines := fmt.Sprintf(`{"eventId":"%[1]s-view%[2]d","time":"2026-05-%02[3]dT10:00:00Z","websiteId":1,"visitor":"%[1]s%[2]d","event":"view","campaignId":1,"variationId":%[4]d}`+"\n", from, n, 1+n%28, n%2)
 	if n%3 > 0 {
-		lines += fmt.Sprintf(`{"eventId":"%[1]s-goal%[2]d","time":"2026-0%[3]d-28T11:00:00Z","websiteId":1,"visitor":"%[1]s%[2]d","event":"goal","goalId":1,"value":%[4]d.5}`+"\n", from, n, 5+n%2, n%7)
+		lines += fmt.Sprintf(`{"eventId":"%[1]s-goal%[2]d","time":"2026-0%[3]d-28T11:00:00Z","websiteId":1,"visitor":"%[1]s%[2]d","event":"goal","goalId":1,"value":%[4]d.500000000000002}`+"\n", from, n, 5+n%2, n%7)
 	}
 	return lines
 }

@@ -126,13 +126,16 @@ func RepairDamage(ctx context.Context, conn driver.Conn, m *Manifest, damaged *D
 			lost = append(lost, p)
 			continue
 		}
+		retired := true
 		if isLost {
-			err = p.retire(ctx, conn)
+			retired, err = p.retire(ctx, conn)
 		}
 		if err = errors.Join(err, p.drop(ctx, conn)); err != nil {
 			return repaired, err
 		}
-		repaired = append(repaired, p.Name+" of "+p.Table)
+		if retired || !p.Missing { // else it was removed on purpose, by a process that was killed before it listed what was left
+			repaired = append(repaired, p.Name+" of "+p.Table)
+		}
 	}
 	damaged.Parts = lost
 	if len(repaired) == 0 {
@@ -144,13 +147,13 @@ func RepairDamage(ctx context.Context, conn driver.Conn, m *Manifest, damaged *D
 	return repaired, err
 }
 
-// retire removes the settled sums that a part was one of.
-func (p *DamagedPart) retire(ctx context.Context, conn driver.Conn) error {
+// retire removes the settled sums that a part was one of, and says whether
+// there were any; counters are repaired by the caller.
+func (p *DamagedPart) retire(ctx context.Context, conn driver.Conn) (bool, error) {
 	if p.Table != "settled" {
-		return nil
+		return true, nil
 	}
-	_, err := DropSettled(ctx, conn, func(s *Settlement) bool { return s.Partition() == p.Partition })
-	return err
+	return DropSettled(ctx, conn, func(s *Settlement) bool { return s.Partition() == p.Partition })
 }
 
 // isUnfinished says whether the list of the part's files is empty.

@@ -48,7 +48,8 @@ func TestALargeBodyIsTakenInParts(t *testing.T) {
 	token := s.newToken(1, 1, catalogue.ScopeIngest)
 	const lines = 45_000
 	text := manyLines(0, lines)
-	text = text[:strings.Index(text, "\n")] + "\nnonsense" + text[strings.Index(text, "\n"):] + manyLines(lines-1, 1) // the last one is there twice
+	first, others, _ := strings.Cut(text, "\n")
+	text = first + "\nnonsense\n" + others + manyLines(lines-1, 1) // the last one is there twice
 	for _, form := range []string{"lines", "array"} {
 		body := text
 		if form == "array" {

@@ -20,11 +20,11 @@ type removals struct {
 	dir string
 }
 
-func (r *removals) run(want int, stdin string, args ...string) string {
+func (r *removals) run(stdin string, args ...string) string {
 	r.t.Helper()
 	code, out, complaints := other(r.t, strings.NewReader(stdin), append(args, "--store=embedded:"+r.dir)...)
-	if code != want {
-		r.t.Fatalf("lifthouse %q: exit %d, want %d\n%s%s", args, code, want, out, complaints)
+	if code != exitOK {
+		r.t.Fatalf("lifthouse %q: exit %d\n%s%s", args, code, out, complaints)
 	}
 	return strings.TrimSpace(out + complaints)
 }
@@ -33,11 +33,12 @@ func (r *removals) run(want int, stdin string, args ...string) string {
 func (r *removals) killed(after time.Duration, args ...string) bool {
 	r.t.Helper()
 	cmd := begin(r.t, nil, nil, append(args, "--store=embedded:"+r.dir)...)
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	done := make(chan struct{})
+	var failure error
+	go func() { failure = cmd.Wait(); close(done) }()
 	for {
 		select {
-		case <-ended:
+		case <-done:
 			return false
 		default:
 		}
@@ -46,12 +47,13 @@ func (r *removals) killed(after time.Duration, args ...string) bool {
 		}
 	}
 	select {
-	case <-ended:
+	case <-done:
 		return false
 	case <-time.After(after):
 	}
 	_ = cmd.Process.Kill()
-	return (<-ended) != nil
+	<-done
+	return failure != nil
 }
 
 // TestAKilledRemovalIsFinished kills retain and forget at several moments: when the store opens again, counters and
@@ -67,9 +69,9 @@ func TestAKilledRemovalIsFinished(t *testing.T) {
 	}
 	whole := filepath.Join(t.TempDir(), "whole")
 	made := &removals{t, whole}
-	made.run(exitOK, twoCampaigns, "apply", "-f", "-")
-	made.run(exitOK, events.String(), "import", "-")
-	token := made.run(exitOK, "", "token", "create")
+	made.run(twoCampaigns, "apply", "-f", "-")
+	made.run(events.String(), "import", "-")
+	token := made.run("", "token", "create")
 	retain, forget := []string{"retain", "--days=30", "--yes"}, []string{"forget", "--visitor=v7", "--yes"}
 	var killed int
 	for i, args := range [][]string{retain, forget, retain, retain, forget} {
@@ -83,13 +85,13 @@ func TestAKilledRemovalIsFinished(t *testing.T) {
 		}
 		p := start(t, "serve", "--settle-every=10ms", "--store=embedded:"+r.dir)
 		r.agree(p, token, visitors)
-		r.run(exitOK, "", args...)
+		r.run("", args...)
 		views := r.agree(p, token, visitors)
 		if want := map[string][2]int64{"retain": {0, visitors}, "forget": {visitors - 1, visitors - 1}}[args[0]]; views != want {
 			t.Errorf("%q again leaves %v views, want %v", args, views, want)
 		}
 		p.interrupt()
-		if said := r.run(exitOK, "", "check", "--deep"); strings.Contains(said, "WRONG") {
+		if said := r.run("", "check", "--deep"); strings.Contains(said, "WRONG") {
 			t.Errorf("killed %v after: %s", after, said)
 		}
 	}

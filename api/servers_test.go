@@ -66,10 +66,7 @@ func TestManyClientsStartStopAndApply(t *testing.T) {
 	if err := servers[1].catalogue.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	rounds := 10
-	if testing.Short() {
-		rounds = 3
-	}
+	rounds := schematest.Tier(3, 5, 10)
 	var clients sync.WaitGroup
 	for client := range 10 {
 		s := servers[client%2]

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"runtime"
 	"strconv"
 	"strings"
@@ -19,14 +18,12 @@ import (
 	"lifthouse/loadgen"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest"
 )
 
 // soak is how long many clients poll: a minute in make test-long.
 func soak() time.Duration {
-	if os.Getenv("LIFTHOUSE_LONG") != "" {
-		return time.Minute
-	}
-	return 2 * time.Second
+	return time.Duration(schematest.Tier(2, 2, 60)) * time.Second
 }
 
 // soakAge is how long results are good for in the soak.

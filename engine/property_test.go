@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/big"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -176,13 +175,7 @@ func (w world) owned(ids ...int64) *catalogue.Owned {
 }
 
 func TestReportEqualsTheFold(t *testing.T) {
-	requests := 200
-	switch {
-	case testing.Short():
-		requests = 120
-	case os.Getenv("LIFTHOUSE_LONG") != "":
-		requests = 4_000
-	}
+	requests := schematest.Tier(60, 100, 4_000)
 	w := world{rand.New(rand.NewPCG(20261120, 1))}
 	s := &store{Conn: schematest.Open(t), limits: DefaultLimits}
 	var events []schema.Event

@@ -3,7 +3,6 @@ package engine
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -58,10 +57,7 @@ func testShards(t *testing.T, events []schema.Event, shardOf func(*schema.Event)
 // one server are held against too.
 func TestShardsAnswerAsOneServer(t *testing.T) {
 	w := world{rand.New(rand.NewPCG(31, 7))}
-	size, requests := 300, 4
-	if os.Getenv("LIFTHOUSE_LONG") != "" {
-		size, requests = 3_000, 60
-	}
+	size, requests := schematest.Tier(300, 300, 3_000), schematest.Tier(4, 4, 60)
 	var events []schema.Event
 	for range size {
 		events = append(events, w.event(1))

@@ -3,7 +3,6 @@ package loadgen_test
 import (
 	"fmt"
 	"math"
-	"os"
 	"testing"
 
 	"lifthouse/engine"
@@ -25,7 +24,7 @@ const mostZ = 4.5
 func TestTruthAndReportsAgree(t *testing.T) {
 	s := loadgen.DefaultScenario()
 	s.SetVisitors(50_000)
-	long := os.Getenv("LIFTHOUSE_LONG") != ""
+	long := schematest.Long()
 	if long {
 		s.SetVisitors(1_000_000)
 	}

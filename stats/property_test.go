@@ -3,6 +3,7 @@ package stats
 import (
 	"math"
 	"math/rand/v2"
+	"os"
 	"testing"
 )
 
@@ -10,6 +11,9 @@ import (
 func rounds(full int) int {
 	if testing.Short() {
 		return full / 20
+	}
+	if os.Getenv("LIFTHOUSE_LONG") == "" {
+		return full / 3
 	}
 	return full
 }

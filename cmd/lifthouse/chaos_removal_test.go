@@ -6,8 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"testing"
 	"time"
+
+	"lifthouse/schema/schematest"
 )
 
 // oldCampaign ended long ago; its events are kept for its own sake.
@@ -180,7 +181,7 @@ func (w *world) losePart(r *rand.Rand, p *process, restart func() *process) *pro
 // check holds sums, counters, derived rows and copies against the events, in the long tests after every trouble.
 func (w *world) check() {
 	w.t.Helper()
-	if os.Getenv("LIFTHOUSE_LONG") != "" && !testing.Short() {
+	if schematest.Long() {
 		w.must("check", "--deep")
 	}
 }

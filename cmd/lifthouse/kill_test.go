@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"lifthouse/engine"
+	"lifthouse/schema/schematest"
 )
 
 // visitorLines are what a visitor of this number does: a view, and for two of
@@ -131,13 +132,7 @@ func (p *process) sendAll(o *outbox, token string, senders *sync.WaitGroup) {
 // again, and half of what was. In the end each event counts once, and in what
 // is settled too.
 func TestAKilledServerLosesAndDoublesNothing(t *testing.T) {
-	kills := 3
-	switch {
-	case testing.Short():
-		kills = 1
-	case os.Getenv("LIFTHOUSE_LONG") != "":
-		kills = 30
-	}
+	kills := schematest.Tier(1, 2, 30)
 	store := "--store=embedded:" + filepath.Join(t.TempDir(), "data")
 	must := func(args ...string) string {
 		t.Helper()

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"lifthouse/schema/schematest"
 )
 
 // TestTooFewOpenFilesAreRefused with the number that is needed.
@@ -147,7 +149,7 @@ func TestServeWaitsForAnImport(t *testing.T) {
 // TestServersThatDoNotAnswerAreGivenUp: one that stands still, and one behind an address that takes connections and says
 // nothing.
 func TestServersThatDoNotAnswerAreGivenUp(t *testing.T) {
-	if os.Getenv("LIFTHOUSE_LONG") == "" {
+	if !schematest.Long() {
 		t.Skip("SKIP: one of the long tests, which waits ten seconds: make test-long")
 	}
 	p, dir, store := serving(t)

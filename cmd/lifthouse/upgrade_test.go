@@ -20,7 +20,7 @@ import (
 const firstWithEvents = "0004"
 
 // TestStoresOfEarlierSchemasAreBroughtUpToDate makes a store of each earlier
-// state of the tables, with the columns and rows that it had then. Migrated, it
+// state of the tables (of each third in make test), with the columns and rows that it had then. Migrated, it
 // reports what a new store does, knows its events again and passes every
 // check; what was migrated twice is as it was.
 func TestStoresOfEarlierSchemasAreBroughtUpToDate(t *testing.T) {
@@ -40,7 +40,7 @@ func TestStoresOfEarlierSchemasAreBroughtUpToDate(t *testing.T) {
 	}
 	for k := range len(files) - 1 {
 		last := filepath.Base(files[k])
-		if last < firstWithEvents {
+		if last < firstWithEvents || !schematest.Long() && k%3 != len(files)%3 {
 			continue
 		}
 		t.Run(last, func(t *testing.T) {

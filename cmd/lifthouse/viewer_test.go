@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -20,6 +19,8 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"lifthouse/schema/schematest"
 )
 
 // viewer looks at the demo's dashboard in a browser without a window.
@@ -40,7 +41,7 @@ type viewer struct {
 // looked at.
 func newViewer(t *testing.T, arguments ...string) *viewer {
 	t.Helper()
-	if os.Getenv("LIFTHOUSE_LONG") == "" {
+	if !schematest.Long() {
 		t.Skip("SKIP: LIFTHOUSE_LONG is not set: the dashboard is not looked at in a browser")
 	}
 	program, err := exec.LookPath("chromium")

@@ -1,7 +1,6 @@
 package settle_test
 
 import (
-	"os"
 	"testing"
 
 	"lifthouse/engine"
@@ -15,7 +14,7 @@ import (
 // statements, in steps and, where tests may be long, in rebuilds. Whatever is read then is right, and the
 // next settler goes on.
 func TestAKilledSettlerLeavesNothingWrong(t *testing.T) {
-	rebuilds := os.Getenv("LIFTHOUSE_LONG") != "" // each takes a second to understand
+	rebuilds := schematest.Long() // each takes a second to understand
 	s := newShop(t, 3)
 	paths := map[string]int{}
 	s.more(60)
@@ -28,9 +27,9 @@ func TestAKilledSettlerLeavesNothingWrong(t *testing.T) {
 		left := statements
 		dies := settle.New(schematest.Dying{Conn: s.conn, Left: &left}, s.writer, s.engine)
 		err := dies.Round(t.Context())
-		s.compare(3, paths)
+		s.compare(schematest.Tier(1, 1, 3), paths)
 		s.settle()
-		s.compare(3, paths)
+		s.compare(schematest.Tier(1, 1, 3), paths)
 		if err == nil && (statements%2 == 0 || !rebuilds) {
 			break
 		}
@@ -43,7 +42,7 @@ func TestAKilledSettlerLeavesNothingWrong(t *testing.T) {
 // TestAKilledEraserLeavesNothingWrong has whoever drops events die after each
 // statement.
 func TestAKilledEraserLeavesNothingWrong(t *testing.T) {
-	if os.Getenv("LIFTHOUSE_LONG") == "" {
+	if !schematest.Long() {
 		t.Skip("SKIP: one of the long tests, of which each store takes seconds to settle: make test-long")
 	}
 	paths := map[string]int{}
@@ -53,9 +52,9 @@ func TestAKilledEraserLeavesNothingWrong(t *testing.T) {
 		s.settle()
 		left := statements
 		err := ingest.NewWriter(schematest.Dying{Conn: s.conn, Left: &left}).DropSubjects(t.Context(), []ingest.SubjectID{{WebsiteID: 1, Subject: schema.SubjectCampaign, ID: 12}})
-		s.compare(3, paths)
+		s.compare(schematest.Tier(1, 1, 3), paths)
 		s.settle()
-		s.compare(3, paths)
+		s.compare(schematest.Tier(1, 1, 3), paths)
 		if err == nil {
 			return
 		}

@@ -332,13 +332,7 @@ func (s *shop) past(through time.Time) driver.Conn {
 }
 
 func TestSettledEqualsExact(t *testing.T) {
-	worlds, rounds := 1, 5
-	switch {
-	case testing.Short():
-		worlds, rounds = 1, 2
-	case os.Getenv("LIFTHOUSE_LONG") != "":
-		worlds, rounds = 12, 8
-	}
+	worlds, rounds := schematest.Tier(1, 1, 12), schematest.Tier(2, 3, 8)
 	paths := map[string]int{}
 	for seed := range uint64(worlds) { //nolint:gosec // few
 		s := newShop(t, seed)

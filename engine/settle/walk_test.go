@@ -142,7 +142,7 @@ func TestNothingIsRefreshedDuringARemoval(t *testing.T) {
 			s := newShop(t, 12)
 			halt := &halting{Conn: s.conn, before: remove.before, arrived: make(chan struct{}), proceed: make(chan struct{})}
 			s.useConn(halt)
-			s.more(200)
+			s.more(60)
 			s.settle()
 			ended := make(chan error, 1)
 			go func() { ended <- remove.carry(s, s.writer) }()
@@ -159,7 +159,7 @@ func TestNothingIsRefreshedDuringARemoval(t *testing.T) {
 			s.compareCounters()
 			s.settle()
 			paths := map[string]int{}
-			s.compare(8, paths)
+			s.compare(2, paths)
 			s.verifyAll()
 		})
 	}
@@ -192,7 +192,7 @@ func TestARemovalEndsARefreshThatRuns(t *testing.T) {
 	s := newShop(t, 13)
 	halt := &halting{Conn: s.conn, before: "INSERT INTO settled", arrived: make(chan struct{}), proceed: make(chan struct{})}
 	s.useConn(halt)
-	s.more(200)
+	s.more(60)
 	ended := make(chan error, 1)
 	go func() { ended <- s.settler.Round(t.Context()) }()
 	<-halt.arrived

@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -127,7 +126,7 @@ func TestAStoreThatHasTheEventsAlreadyIsRefused(t *testing.T) {
 }
 
 func TestTheSystemIsCalibratedAtLength(t *testing.T) {
-	if os.Getenv("LIFTHOUSE_LONG") == "" {
+	if !schematest.Long() {
 		t.Skip("some minutes; LIFTHOUSE_LONG=1 runs it")
 	}
 	o := Defaults

@@ -121,10 +121,7 @@ func TestRacesOfTwoServersLoseNothing(t *testing.T) {
 		servers = append(servers, c)
 	}
 	mustApply(t, servers[0], whole)
-	rounds := 12
-	if testing.Short() {
-		rounds = 4
-	}
+	rounds := schematest.Tier(4, 6, 12)
 	var clients sync.WaitGroup
 	var mu sync.Mutex
 	applied, secrets := map[int]bool{}, []string{}

@@ -21,7 +21,7 @@ import (
 // chaosFor is how long each of the two tests of chaos goes on: together three
 // minutes, or as long as the short tests can wait.
 func chaosFor() time.Duration {
-	return time.Duration(schematest.Tier(2, 3, 90)) * time.Second
+	return time.Duration(schematest.Tier(2, 6, 90)) * time.Second
 }
 
 // seedOf is LIFTHOUSE_SEED, by which other worlds can be had, or always the same.

@@ -82,7 +82,7 @@ func Open(ctx context.Context, dir string, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("embedded: %w", err)
 	}
-	path, err := locate(o.Library)
+	path, err := Locate(o.Library)
 	if err != nil {
 		return nil, err
 	}

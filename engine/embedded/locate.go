@@ -21,11 +21,11 @@ func (e *LibraryMissingError) Error() string {
 		libraryVariable, strings.Join(e.Looked, ", "))
 }
 
-// locate returns the path of the library: the option, the environment
+// Locate returns the path of the library: the option, the environment
 // variable, beside the executable, or the npm package in a node_modules
 // folder of the executable's or the working directory's ancestors. A path
 // that the caller names must exist; it is not replaced by another.
-func locate(option string) (string, error) {
+func Locate(option string) (string, error) {
 	for _, named := range []string{option, os.Getenv(libraryVariable)} {
 		if named == "" {
 			continue

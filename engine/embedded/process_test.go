@@ -31,7 +31,7 @@ func startIn(t *testing.T, dir string, env []string, child string, args ...strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	library, err := locate("")
+	library, err := Locate("")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,8 +142,8 @@ func TestLibraryBesideWorkingDirectory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := locate(""); err != nil || got != data.Name() && got != want {
-		t.Errorf("locate() = %q, %v, want %q", got, err, want)
+	if got, err := Locate(""); err != nil || got != data.Name() && got != want {
+		t.Errorf("Locate() = %q, %v, want %q", got, err, want)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 )
 
 var (
+	folder    string              // of the process, for its stores
 	options   *clickhouse.Options // of the process's one engine
 	databases atomic.Int64
 )
@@ -23,7 +24,12 @@ var (
 // Main runs the tests of a package that calls Open: it holds the embedded
 // engine, of which a process has one, in a temporary directory. Without the
 // engine's library it fails: tests of a store are never skipped.
+//
+// The binary is a server too, where Server starts it as one.
 func Main(m *testing.M) {
+	if configuration := os.Getenv(serverVariable); configuration != "" {
+		os.Exit(runServer(configuration))
+	}
 	os.Exit(run(m))
 }
 
@@ -39,8 +45,11 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	options = engine.ClientOptions()
+	folder, options = dir, engine.ClientOptions()
 	code := m.Run()
+	if theServer.ClickHouse != nil {
+		theServer.stop()
+	}
 	if err := engine.Close(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -52,7 +61,11 @@ func run(m *testing.M) int {
 // the test ends, unless the test failed.
 func Empty(tb testing.TB) driver.Conn {
 	tb.Helper()
-	admin := connect(tb, "default")
+	return connect(tb, newDatabase(tb, connect(tb, "default")))
+}
+
+func newDatabase(tb testing.TB, admin driver.Conn) string {
+	tb.Helper()
 	name := fmt.Sprintf("test_%d", databases.Add(1))
 	if err := admin.Exec(tb.Context(), "CREATE DATABASE "+name); err != nil {
 		tb.Fatal(err)
@@ -66,7 +79,7 @@ func Empty(tb testing.TB) driver.Conn {
 			tb.Error(err)
 		}
 	})
-	return connect(tb, name)
+	return name
 }
 
 // Open returns a connection to a new database with all tables.

@@ -93,13 +93,10 @@ func TestStoresThatAreAway(t *testing.T) {
 // served is a store behind HTTP servers, of which handler makes each.
 func served(t *testing.T, wrap func(http.Handler) http.Handler) (server *httptest.Server, database string) {
 	t.Helper()
-	own := schematest.Open(t)
-	if err := own.QueryRow(t.Context(), "SELECT currentDatabase()").Scan(&database); err != nil {
-		t.Fatal(err)
-	}
-	server = httptest.NewServer(wrap(schematest.Server(t)))
+	of := schematest.Server(t)
+	server = httptest.NewServer(wrap(of.Handler()))
 	t.Cleanup(server.Close)
-	return server, database
+	return server, of.Migrated(t)
 }
 
 func plain(h http.Handler) http.Handler { return h }
@@ -148,22 +145,24 @@ func TestADeadStoreIsNotAsked(t *testing.T) {
 
 // TestFailover has the next host answer where the first does not.
 func TestFailover(t *testing.T) {
-	server, database := served(t, plain)
-	hanging, tried := taken(t, hang)
-	for _, first := range []string{refusing(t), hanging} {
-		conn, err := reach(t, "http://"+first+","+server.Listener.Addr().String()+"/"+database+"?dial_timeout=100ms&conn_max_lifetime=1ms")
-		if err != nil {
-			t.Errorf("behind %s: %v", first, err)
-			continue
-		}
-		for range 20 {
-			if err := conn.Exec(t.Context(), "SELECT 1"); err != nil {
-				t.Error(err)
+	server := schematest.Server(t)
+	for scheme, host := range map[string]string{"http": server.HTTP.Address(), "clickhouse": server.Native.Address()} {
+		hanging, tried := taken(t, hang)
+		for _, first := range []string{refusing(t), hanging} {
+			conn, err := reach(t, scheme+"://"+first+","+host+"/default?dial_timeout=100ms&conn_max_lifetime=1ms")
+			if err != nil {
+				t.Errorf("%s behind %s: %v", scheme, first, err)
+				continue
+			}
+			for range 20 {
+				if err := conn.Exec(t.Context(), "SELECT 1"); err != nil {
+					t.Error(scheme, err)
+				}
 			}
 		}
-	}
-	if tried.Load() == 0 || tried.Load() > 5 {
-		t.Errorf("the host that hangs was tried %d times, want once in a while", tried.Load())
+		if tried.Load() == 0 || tried.Load() > 5 {
+			t.Errorf("%s: the host that hangs was tried %d times, want once in a while", scheme, tried.Load())
+		}
 	}
 }
 
@@ -310,11 +309,11 @@ func TestTLS(t *testing.T) {
 	}
 	clients := x509.NewCertPool()
 	clients.AddCert(certificate)
-	server := httptest.NewUnstartedServer(schematest.Server(t))
+	server := httptest.NewUnstartedServer(schematest.Server(t).Handler())
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: clients, MinVersion: tls.VersionTLS12}
 	server.StartTLS()
 	t.Cleanup(server.Close)
-	address := "https://" + server.Listener.Addr().String() + "/default?dial_timeout=2s&"
+	address := "https://admin:secret@" + server.Listener.Addr().String() + "/default?dial_timeout=2s&"
 	conn, err := reach(t, address+"ca="+certFile+"&cert="+certFile+"&key="+keyFile)
 	if err != nil {
 		t.Fatal(err)

@@ -2,8 +2,6 @@ package main
 
 import (
 	"math/rand/v2"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -204,25 +202,24 @@ func fillDisk(t *testing.T, disk string, r *rand.Rand) {
 	}
 }
 
-// TestServersInChaos is the same for two servers on one store behind a network
-// that is slow, cuts connections off before and after what they asked is done,
-// and at times is not there.
+// TestServersInChaos is the same for two servers on one store, a ClickHouse
+// server behind a network that is slow, cuts connections off before and after
+// what they asked is done, and at times is not there. One speaks the native
+// protocol, the other HTTP.
 func TestServersInChaos(t *testing.T) {
-	var network slowNetwork
-	network.store = schematest.Server(t)
-	network.random = rand.New(rand.NewPCG(11, 26))
-	server := httptest.NewServer(&network)
-	defer server.Close()
-	var database string
-	if err := schematest.Empty(t).QueryRow(t.Context(), "SELECT currentDatabase()").Scan(&database); err != nil {
-		t.Fatal(err)
+	store := schematest.Server(t)
+	database := store.Database(t)
+	network := slowNetwork{random: rand.New(rand.NewPCG(11, 26))}
+	stores := []string{
+		"--store=clickhouse://admin:secret@" + network.before(t, store.Native.Address()) + "/" + database,
+		"--store=http://admin:secret@" + network.before(t, store.HTTP.Address()) + "/" + database,
 	}
 	r := rand.New(rand.NewPCG(12, 26))
-	w := newWorld(t, "--store="+server.URL+"/"+database)
+	w := newWorld(t, "--store="+store.Address(database))
 	serve := func(i int) *process {
 		network.quiet.Store(true) // a server wants its store when it starts
 		defer network.quiet.Store(false)
-		return w.serve(i, "--rate-limit=0", "--log-level=warn", "--query-timeout=5s")
+		return w.serveFrom(i, stores[i], "--rate-limit=0", "--log-level=warn", "--query-timeout=5s")
 	}
 	servers := []*process{serve(0), serve(1)}
 	w.begin()
@@ -243,9 +240,9 @@ func TestServersInChaos(t *testing.T) {
 			servers[i].standStill(r)
 		case 3:
 			troubles["store away"]++
-			network.away.Store(true)
+			network.away(true)
 			wait(r, 300, 2500)
-			network.away.Store(false)
+			network.away(false)
 		}
 	}
 	network.quiet.Store(true)
@@ -256,16 +253,30 @@ func TestServersInChaos(t *testing.T) {
 	}
 	w.must("check", "--count-anew") // a process that is killed between the two leaves them apart
 	w.must("check", "--deep")
-	t.Logf("%v; %d of %d requests of the store slow, %d cut off, %d refused; %s", troubles, network.slow.Load(), network.asked.Load(), network.cut.Load(), network.refused.Load(), w)
+	t.Logf("%v; %d of %d pieces slow, %d connections cut off; %s", troubles, network.slow.Load(), network.pieces.Load(), network.cut.Load(), w)
 }
 
 // slowNetwork lies between servers and their store.
 type slowNetwork struct {
-	store                     http.Handler
-	quiet, away               atomic.Bool
-	asked, slow, cut, refused atomic.Int64
-	mutex                     sync.Mutex
-	random                    *rand.Rand
+	quiet             atomic.Bool
+	pieces, slow, cut atomic.Int64
+	mutex             sync.Mutex
+	random            *rand.Rand
+	proxies           []*schematest.Proxy
+}
+
+// before returns the address at which the network leads to another.
+func (n *slowNetwork) before(t *testing.T, address string) string {
+	t.Helper()
+	proxy := schematest.Between(t, address, n.fate)
+	n.proxies = append(n.proxies, proxy)
+	return proxy.Address()
+}
+
+func (n *slowNetwork) away(is bool) {
+	for _, proxy := range n.proxies {
+		proxy.Away.Store(is)
+	}
 }
 
 func (n *slowNetwork) number(most int) int {
@@ -274,27 +285,20 @@ func (n *slowNetwork) number(most int) int {
 	return n.random.IntN(most)
 }
 
-func (n *slowNetwork) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	n.asked.Add(1)
+// fate is that of one piece of what is sent or answered; a request and its
+// answer are some four.
+func (n *slowNetwork) fate() (wait time.Duration, cut bool) {
+	n.pieces.Add(1)
 	if n.quiet.Load() {
-		n.store.ServeHTTP(w, r)
-		return
+		return 0, false
 	}
-	fate := n.number(100)
-	switch {
-	case n.away.Load():
-		n.refused.Add(1)
-		panic(http.ErrAbortHandler)
-	case fate < 2:
+	switch fate := n.number(100); {
+	case fate < 1:
 		n.cut.Add(1)
-		panic(http.ErrAbortHandler)
-	case fate < 4: // it is done, and nobody is told
-		n.cut.Add(1)
-		n.store.ServeHTTP(httptest.NewRecorder(), r)
-		panic(http.ErrAbortHandler)
-	case fate < 20:
+		return 0, true
+	case fate < 6:
 		n.slow.Add(1)
-		<-time.After(time.Duration(n.number(400)) * time.Millisecond)
+		return time.Duration(n.number(400)) * time.Millisecond, false
 	}
-	n.store.ServeHTTP(w, r)
+	return 0, false
 }

@@ -134,7 +134,13 @@ func (w *world) must(args ...string) string {
 // serve starts the server of a number.
 func (w *world) serve(i int, args ...string) *process {
 	w.t.Helper()
-	p := start(w.t, append(append([]string{"serve"}, args...), w.store)...)
+	return w.serveFrom(i, w.store, args...)
+}
+
+// serveFrom has it know the store by another address.
+func (w *world) serveFrom(i int, store string, args ...string) *process {
+	w.t.Helper()
+	p := start(w.t, append(append([]string{"serve"}, args...), store)...)
 	w.urls[i].Store(&p.url)
 	return p
 }

@@ -1,7 +1,6 @@
 package opened_test
 
 import (
-	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -18,19 +17,15 @@ func TestMain(m *testing.M) { schematest.Main(m) }
 // TestSeveralProcessesOpenANewStoreOnAServer at once, and the same event that
 // all of them are given counts once.
 func TestSeveralProcessesOpenANewStoreOnAServer(t *testing.T) {
-	var database string
-	if err := schematest.Empty(t).QueryRow(t.Context(), "SELECT currentDatabase()").Scan(&database); err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(schematest.Server(t))
-	defer server.Close()
+	server := schematest.Server(t)
+	database := server.Database(t)
 	const processes = 4
 	event := schema.Event{EventID: 1, Time: time.UnixMilli(1_800_000_000_000), WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1, VisitorID: 7, Kind: schema.KindView}
 	stores := make([]*opened.Store, processes)
 	var group errgroup.Group
 	for i := range processes {
 		group.Go(func() error {
-			home, err := schema.ParseHome(server.URL+"/"+database, func(string) string { return "" })
+			home, err := schema.ParseHome([]string{server.Address(database), server.HTTPAddress(database)}[i%2], func(string) string { return "" })
 			if err != nil {
 				return err
 			}

@@ -13,10 +13,9 @@ import (
 // Proxy passes connections on to a server. The server sees a client that
 // resets its connection, as one does that is killed, close it.
 type Proxy struct {
-	// Fate, if there is one, is asked before each piece that a client sends or
-	// is sent: how long it takes, and whether the connection breaks instead.
-	Fate func() (wait time.Duration, cut bool)
 	Away atomic.Bool // connections are refused, and those that are there broken
+
+	fate Fate
 
 	listener net.Listener
 	upstream string
@@ -24,10 +23,15 @@ type Proxy struct {
 	clients  map[net.Conn]bool
 }
 
-// Between returns a proxy before an address, until the test ends.
-func Between(tb testing.TB, upstream string) *Proxy {
+// Fate is asked before each piece that a client sends or is sent: how long it
+// takes, and whether the connection breaks instead.
+type Fate func() (wait time.Duration, cut bool)
+
+// Between returns a proxy before an address, until the test ends. Without a
+// fate it passes on all.
+func Between(tb testing.TB, upstream string, fate Fate) *Proxy {
 	tb.Helper()
-	p, err := listen(tb.Context(), upstream)
+	p, err := listen(tb.Context(), upstream, fate)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -35,12 +39,12 @@ func Between(tb testing.TB, upstream string) *Proxy {
 	return p
 }
 
-func listen(ctx context.Context, upstream string) (*Proxy, error) {
+func listen(ctx context.Context, upstream string, fate Fate) (*Proxy, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	p := &Proxy{listener: listener, upstream: upstream, clients: map[net.Conn]bool{}}
+	p := &Proxy{fate: fate, listener: listener, upstream: upstream, clients: map[net.Conn]bool{}}
 	go p.serve()
 	return p, nil
 }
@@ -104,7 +108,7 @@ func (p *Proxy) pass(client net.Conn, server *net.TCPConn) {
 
 // copy passes on what comes, piece by piece, with the fate of each.
 func (p *Proxy) copy(to, from net.Conn) error {
-	if p.Fate == nil {
+	if p.fate == nil {
 		_, err := io.Copy(to, from)
 		return err
 	}
@@ -114,7 +118,7 @@ func (p *Proxy) copy(to, from net.Conn) error {
 		if err != nil {
 			return err
 		}
-		wait, cut := p.Fate()
+		wait, cut := p.fate()
 		if cut || p.Away.Load() {
 			return net.ErrClosed
 		}

@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -80,6 +83,11 @@ func (s *ClickHouse) HTTPAddress(database string) string {
 	return "http://" + admin + s.HTTP.Address() + "/" + database
 }
 
+// Handler passes on requests of its HTTP interface, for what changes some.
+func (s *ClickHouse) Handler() http.Handler {
+	return httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: s.HTTP.Address()})
+}
+
 // As is the address of Granted for one of its users.
 func (s *ClickHouse) As(user schema.User) string {
 	return "clickhouse://" + user.Name + ":" + user.Password + "@" + s.Native.Address() + "/" + Granted
@@ -97,11 +105,17 @@ func (s *ClickHouse) Database(tb testing.TB) string {
 // protocol.
 func (s *ClickHouse) Open(tb testing.TB) driver.Conn {
 	tb.Helper()
-	conn := s.Reach(tb, s.Address(s.Database(tb)))
-	if _, err := schema.Migrate(tb.Context(), conn); err != nil {
+	return s.Reach(tb, s.Address(s.Migrated(tb)))
+}
+
+// Migrated makes a database with all tables.
+func (s *ClickHouse) Migrated(tb testing.TB) string {
+	tb.Helper()
+	database := s.Database(tb)
+	if _, err := schema.Migrate(tb.Context(), s.Reach(tb, s.Address(database))); err != nil {
 		tb.Fatal(err)
 	}
-	return conn
+	return database
 }
 
 // Reach connects to an address.
@@ -144,7 +158,7 @@ func startServer(ctx context.Context, dir string) (*ClickHouse, error) {
 		text  string
 		slots any
 	}{
-		configuration:                     {serverXML, map[string]any{"Dir": dir, "Native": native, "HTTP": web}},
+		configuration:                   {serverXML, map[string]any{"Dir": dir, "Native": native, "HTTP": web}},
 		filepath.Join(dir, "users.xml"): {usersXML, grants},
 	} {
 		if err := writeTemplate(path, file.text, file.slots); err != nil {
@@ -162,8 +176,8 @@ func startServer(ctx context.Context, dir string) (*ClickHouse, error) {
 	if err := s.answers(native, web); err != nil {
 		return nil, err
 	}
-	if s.Native, err = listen(ctx, "127.0.0.1:"+native); err == nil {
-		s.HTTP, err = listen(ctx, "127.0.0.1:"+web)
+	if s.Native, err = listen(ctx, "127.0.0.1:"+native, nil); err == nil {
+		s.HTTP, err = listen(ctx, "127.0.0.1:"+web, nil)
 	}
 	return s, err
 }

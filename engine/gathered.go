@@ -143,7 +143,7 @@ func (e *Engine) readVersions(ctx context.Context, asked time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, gatherMayTake)
 	defer cancel()
 	now := &gathered{begun: time.Now(), versions: map[Subject]uint64{}, events: map[Subject]stored{}, counts: map[collection][]counted{}}
-	query := &Query{}
+	query := &Query{Params: []Param{{"counters", schema.CountersTable(e.store.Conn)}}}
 	err := query.render("gathered.sql", struct{}{})
 	if err == nil {
 		err = e.store.each(ctx, query, now.add)

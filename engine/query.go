@@ -179,8 +179,8 @@ func (p *Plan) recountQuery(visitors []uint64) (*Query, error) {
 }
 
 // freshnessQuery asks what is stored of the subject.
-func (p *Plan) freshnessQuery() (*Query, error) {
-	q := &Query{Params: p.subjectParams()}
+func (p *Plan) freshnessQuery(counters string) (*Query, error) {
+	q := &Query{Params: append(p.subjectParams(), Param{"counters", counters})}
 	return q, q.render("freshness.sql", struct{}{})
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema"
 	"lifthouse/stats"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -173,7 +174,7 @@ func (e *Engine) freshness(ctx context.Context, p *Plan) error {
 		p.tell(last.events[p.Subject])
 		return nil
 	}
-	query, err := p.freshnessQuery()
+	query, err := p.freshnessQuery(schema.CountersTable(e.store.Conn))
 	if err != nil {
 		return err
 	}

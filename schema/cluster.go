@@ -56,9 +56,21 @@ func Cluster(conn driver.Conn) (cluster, database string) {
 	return c.cluster, c.database
 }
 
+// CountersTable is the table or view that has the live counters of a store: of
+// servers, which several processes write to, the view that subtracts the copies
+// that were removed. An embedded store has none, and does without the view.
+func CountersTable(conn driver.Conn) string {
+	switch conn.(type) {
+	case *guarded, clustered:
+		return "subject_counters"
+	}
+	return "subject_stats"
+}
+
 var (
 	createTable = regexp.MustCompile(`(?s)^CREATE TABLE IF NOT EXISTS (\w+)\s*(\(.*\n\))\s*ENGINE = (\w+)(?:\(([^)]*)\))?(.*)$`)
 	createView  = regexp.MustCompile(`(?s)^CREATE MATERIALIZED VIEW IF NOT EXISTS (\w+) TO (\w+) AS(.*)\nFROM (\w+)(\n.*)?$`)
+	plainView   = regexp.MustCompile(`(?s)^CREATE VIEW IF NOT EXISTS (\w+) AS(.*)$`)
 	alterTable  = regexp.MustCompile(`(?s)^ALTER TABLE (\w+)\s+(.*)$`)
 )
 
@@ -72,6 +84,8 @@ func OnCluster(cluster, statement string) []string {
 		statements = create(cluster, on, m[1], m[2], m[3], m[4], strings.TrimSpace(m[5]))
 	} else if m := createView.FindStringSubmatch(text); m != nil {
 		statements = []string{"CREATE MATERIALIZED VIEW IF NOT EXISTS " + m[1] + on + " TO " + part(m[2]) + " AS" + m[3] + "\nFROM " + part(m[4]) + m[5]}
+	} else if m := plainView.FindStringSubmatch(text); m != nil {
+		statements = []string{"CREATE VIEW IF NOT EXISTS " + m[1] + on + " AS" + m[2]}
 	} else if m := alterTable.FindStringSubmatch(text); m != nil && shardedBy[m[1]] != "" {
 		statements = alter(on, m[1], m[2])
 	} else if m != nil && strings.HasPrefix(m[2], "MODIFY SETTING ") { // which replicas do not pass on

@@ -20,7 +20,7 @@ FROM
         false, website_id, subject, subject_id, experiment_id, event, goal_id,
         sum(rows), sum(value), sum(extra_value),
         max(last_ingested), max(newest_event)
-    FROM subject_stats
+    FROM subject_counters
     GROUP BY website_id, subject, subject_id, experiment_id, event, goal_id
 )
 GROUP BY website_id, subject, subject_id, experiment_id, event, goal_id

@@ -7,12 +7,14 @@ import (
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"lifthouse/cmd/opened"
 	"lifthouse/engine"
 	"lifthouse/engine/embedded"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/ingest"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/spf13/cobra"
@@ -24,7 +26,8 @@ reads every stored part and compares it with its checksums, about a second for a
 at every event for whether it is stored once and counts where it should, and compares reports of every campaign and widget
 that has settled sums with the same ones counted from the events: some minutes for a hundred million. Tables and data stay
 as they are, but with --drop-damaged: that gives up the rows of parts which the store could not read when it opened,
-without which nothing else opens it; and with --count-anew, after which the live counters agree with the events. An embedded
+without which nothing else opens it; with --remove-copies, which removes the copies of events that several processes stored on a server (servers do so by
+themselves for the last hour); and with --count-anew, after which the live counters agree with the events. An embedded
 store does that by itself after a process that was killed; on a server nothing else may write meanwhile.`
 
 func (p *program) checkCommand() *cobra.Command {
@@ -40,6 +43,7 @@ func (p *program) checkCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&f.data, "data", false, "read every stored part and compare it with its checksums")
 	cmd.Flags().BoolVar(&f.deep, "deep", false, "--data, and whether all that is kept agrees with the events")
 	cmd.Flags().BoolVar(&f.countAnew, "count-anew", false, "count the live counters anew from the events")
+	cmd.Flags().BoolVar(&f.removeCopies, "remove-copies", false, "remove copies of events that several processes stored")
 	cmd.Flags().BoolVar(&f.dropDamaged, "drop-damaged", false, "give up the rows of parts that could not be read")
 	return cmd
 }
@@ -49,7 +53,7 @@ type findings struct {
 	p      *program
 	failed bool
 
-	data, deep, dropDamaged, countAnew bool
+	data, deep, dropDamaged, countAnew, removeCopies bool
 }
 
 func (f *findings) good(what, format string, args ...any) {
@@ -178,6 +182,9 @@ func (f *findings) tables(ctx context.Context, conn driver.Conn, manifest *schem
 	}
 	f.good("schema", "of this release")
 	f.parts(ctx, conn, manifest)
+	if f.removeCopies {
+		f.sweep(ctx, conn, manifest == nil)
+	}
 	if f.countAnew {
 		f.count(ctx, conn)
 	}
@@ -269,6 +276,28 @@ func (f *findings) count(ctx context.Context, conn driver.Conn) {
 		f.note("events", "the live counters were wrong, and are right again")
 	default:
 		f.good("events", "the live counters were right")
+	}
+}
+
+// sweep removes the copies of events that a store on servers may have.
+func (f *findings) sweep(ctx context.Context, conn driver.Conn, shared bool) {
+	if !shared {
+		f.good("events", "an embedded store has no copies")
+		return
+	}
+	w := ingest.NewWriter(conn)
+	err := w.Share(ctx)
+	var removed int
+	if err == nil {
+		removed, err = w.Sweep(ctx, time.UnixMilli(0))
+	}
+	switch {
+	case err != nil:
+		f.wrong("events", err)
+	case removed > 0:
+		f.note("events", "removed %d copies of events", removed)
+	default:
+		f.good("events", "there are no copies")
 	}
 }
 

@@ -181,6 +181,9 @@ func (p *program) follow(following context.Context, s *store, handler *api.API, 
 		background.Go(func() { s.followRetention(following, days) })
 	}
 	background.Go(func() { s.followInbox(following, handler.CountInbox) })
+	if s.Dir == "" {
+		background.Go(func() { s.followCopies(following) })
+	}
 }
 
 // followInbox moves on what other clients of the store put into events_inbox.

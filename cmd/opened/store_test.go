@@ -42,7 +42,7 @@ func TestSeveralProcessesOpenANewStoreOnAServer(t *testing.T) {
 	}
 	conn := stores[0].Conn
 	var events, counted uint64
-	if err := conn.QueryRow(t.Context(), "SELECT (SELECT count() FROM events), (SELECT sum(rows) FROM subject_stats)").Scan(&events, &counted); err != nil {
+	if err := conn.QueryRow(t.Context(), "SELECT (SELECT count() FROM events), (SELECT sum(rows) FROM subject_counters)").Scan(&events, &counted); err != nil {
 		t.Fatal(err)
 	}
 	if events != 1 || counted != 1 {

@@ -3,7 +3,7 @@ SELECT
     sum(rows)          AS events,
     max(last_ingested) AS last_ingested,
     max(newest_event)  AS newest_event
-FROM subject_stats
+FROM {counters:Identifier}
 WHERE website_id = {website_id:Int64}
     AND subject = {subject:String}
     AND subject_id = {subject_id:Int64}

@@ -11,6 +11,6 @@ SELECT
     sum(extra_value)   AS extra_value,
     max(last_ingested) AS last_ingested,
     max(newest_event)  AS newest_event
-FROM subject_stats
+FROM {counters:Identifier}
 GROUP BY website_id, subject, subject_id, experiment_id, event, goal_id
 ORDER BY website_id, subject, subject_id, experiment_id, event, goal_id

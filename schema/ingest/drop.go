@@ -20,6 +20,9 @@ var dropEvents string
 //go:embed sql/drop_stats.sql
 var dropStats string
 
+//go:embed sql/drop_copies.sql
+var dropCopies string
+
 // SubjectID names a campaign, or a widget with its experiments.
 type SubjectID struct {
 	WebsiteID int64
@@ -60,7 +63,11 @@ func (w *Writer) DropSubjects(ctx context.Context, subjects []SubjectID) error {
 		}); err != nil {
 			return err
 		}
-		for _, statement := range []string{dropEvents, dropStats} {
+		statements := []string{dropEvents, dropStats}
+		if w.name != "" {
+			statements = append(statements, dropCopies)
+		}
+		for _, statement := range statements {
 			if err := w.conn.Exec(ctx, statement, namedSubjects(subjects)...); err != nil {
 				return fmt.Errorf("drop subjects: %w", err)
 			}

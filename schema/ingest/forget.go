@@ -19,6 +19,9 @@ var forgotten string
 //go:embed sql/forget.sql
 var forget string
 
+//go:embed sql/forget_copies.sql
+var forgetCopies string
+
 //go:embed sql/forget_inbox.sql
 var forgetInbox string
 
@@ -100,6 +103,11 @@ func (w *Writer) forget(ctx context.Context, found map[subject]uint64, visitors 
 			return err
 		}
 		if err := w.conn.Exec(ctx, forget, namedVisitors(visitors, websites)...); err != nil {
+			return fmt.Errorf("erase visitors: %w", err)
+		}
+	}
+	if w.name != "" {
+		if err := w.conn.Exec(ctx, forgetCopies, namedVisitors(visitors, websites)...); err != nil {
 			return fmt.Errorf("erase visitors: %w", err)
 		}
 	}

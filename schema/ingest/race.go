@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	_ "embed"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -14,18 +13,16 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
-//go:embed sql/raced.sql
-var raced string
-
-//go:embed sql/concede.sql
-var concede string
-
 // Of two processes that are given one event in the same moment, neither may
-// find it stored, and both insert it. So a writer of a shared store looks its
-// rows up once more when they are in. The store gives inserts numbers in the
-// order in which they become visible: whoever came later sees the earlier copy
-// there and takes its own back, its row and what was counted of it. Nobody
-// touches another's rows, so that none is taken back twice.
+// find it stored, and both insert it. So a writer of a shared store looks for
+// copies of its rows once they are in, and removes its own where another one
+// is first: the store numbers inserts. Of all copies that ever are there, the
+// first one is never removed.
+//
+// One server numbers inserts in the order in which they become visible, so that
+// whoever comes later sees the earlier copy. Replicas number them before that,
+// and a process may stop between its insert and the look: what remains then,
+// a sweep removes.
 //
 // The same holds for a goal and the view that it counts for, which neither
 // writer may have seen of the other: whoever came later sees both.
@@ -95,10 +92,11 @@ func (w *Writer) insertShared(ctx context.Context, rows []schema.Event, judge fu
 	if len(rows) == 0 {
 		return 0, nil
 	}
-	if err := w.insert(ctx, rows); err != nil {
+	accepted := w.accept()
+	if err := schema.InsertEventsOf(ctx, w.conn, w.name, rows, accepted); err != nil {
 		return 0, err
 	}
-	lost, err := w.takeBack(ctx, rows)
+	lost, err := w.takeBack(ctx, rows, accepted)
 	if err != nil {
 		return 0, err
 	}
@@ -137,47 +135,38 @@ func (w *Writer) judgeLost(ctx context.Context, events []schema.Event, verdicts 
 	return nil
 }
 
-// takeBackSize is how many events one statement takes back: their ids travel as
-// parameters, and become part of it.
-const takeBackSize = 8_192
+// soughtSize is how many events are looked up at once.
+const soughtSize = 8_192
 
 // takeBack removes those of the rows, which this writer inserted, of which
-// another has an earlier copy, and returns them.
-func (w *Writer) takeBack(ctx context.Context, rows []schema.Event) (map[identity]bool, error) {
+// another copy is first, and returns them.
+func (w *Writer) takeBack(ctx context.Context, rows []schema.Event, accepted time.Time) (map[identity]bool, error) {
 	lost := map[identity]bool{}
-	for some := range slices.Chunk(rows, takeBackSize) {
-		second, err := w.second(ctx, some)
+	for some := range slices.Chunk(rows, soughtSize) {
+		second, err := w.second(ctx, some, accepted)
 		if err != nil {
 			return nil, err
 		}
-		if len(second) == 0 {
-			continue
-		}
-		params := append(namedIdentities(second), clickhouse.Named("writer", w.name))
-		if err := w.conn.Exec(ctx, concede, params...); err != nil {
-			return nil, fmt.Errorf("take back events that another server stored first: %w", err)
-		}
-		if err := w.gone(ctx, second); err != nil {
-			return nil, err
-		}
-		// Last: whoever has seen the counters change finds the events gone.
-		if err := schema.UncountEvents(ctx, w.conn, second); err != nil {
-			return nil, err
-		}
+		copies := make([]storedCopy, len(second))
 		for i := range second {
+			copies[i] = storedCopy{second[i], w.name, accepted}
 			lost[identityOf(&second[i])] = true
+		}
+		if err := w.removeCopies(ctx, copies); err != nil {
+			return nil, err
 		}
 	}
 	return lost, nil
 }
 
-// second returns those of the rows of which another writer has an earlier copy.
-func (w *Writer) second(ctx context.Context, rows []schema.Event) ([]schema.Event, error) {
+// second returns those of the rows of which another copy is first.
+func (w *Writer) second(ctx context.Context, rows []schema.Event, accepted time.Time) ([]schema.Event, error) {
 	sought, err := soughtTable(rows)
 	if err != nil {
 		return nil, err
 	}
-	found, err := w.conn.Query(clickhouse.Context(ctx, clickhouse.WithExternalTable(sought)), raced, clickhouse.Named("writer", w.name))
+	found, err := w.conn.Query(clickhouse.Context(ctx, clickhouse.WithExternalTable(sought)), raced,
+		clickhouse.Named("writer", w.name), clickhouse.DateNamed("ingested_at", accepted, clickhouse.MilliSeconds))
 	if err != nil {
 		return nil, fmt.Errorf("look for copies of other servers: %w", err)
 	}
@@ -196,38 +185,4 @@ func (w *Writer) second(ctx context.Context, rows []schema.Event) ([]schema.Even
 		return nil, fmt.Errorf("look for copies of other servers: %w", err)
 	}
 	return slices.DeleteFunc(slices.Clone(rows), func(e schema.Event) bool { return !raced[identityOf(&e)] }), nil
-}
-
-// Taking rows back is a matter of milliseconds, for they are in new and small
-// parts.
-const (
-	goneFirst = 2 * time.Millisecond
-	goneLast  = 30 * time.Second
-)
-
-// gone waits until the rows are not found any more. Waiting for the statement
-// that removes them would be waiting for every merge of old parts, too.
-func (w *Writer) gone(ctx context.Context, rows []schema.Event) error {
-	deadline := time.Now().Add(goneLast)
-	for wait := goneFirst; ; wait *= 2 {
-		left, err := w.second(ctx, rows)
-		switch {
-		case err != nil || len(left) == 0:
-			return err
-		case time.Now().After(deadline):
-			return errors.New("take back events that another server stored first: the store does not get to it")
-		}
-		<-time.After(wait)
-	}
-}
-
-func namedIdentities(rows []schema.Event) []any {
-	return []any{
-		clickhouse.Named("website_ids", each(rows, func(e *schema.Event) int64 { return e.WebsiteID })),
-		clickhouse.Named("subjects", each(rows, func(e *schema.Event) string { return string(e.Subject) })),
-		clickhouse.Named("subject_ids", each(rows, func(e *schema.Event) int64 { return e.SubjectID })),
-		clickhouse.Named("experiment_ids", each(rows, func(e *schema.Event) int64 { return e.ExperimentID })),
-		clickhouse.Named("visitor_ids", each(rows, func(e *schema.Event) uint64 { return e.VisitorID })),
-		clickhouse.Named("event_ids", each(rows, func(e *schema.Event) uint64 { return e.EventID })),
-	}
 }

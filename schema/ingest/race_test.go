@@ -219,7 +219,7 @@ func TestTheLaterInsertGivesWay(t *testing.T) {
 			}
 		})
 	}
-	if counted := number(t, conn, "SELECT sum(rows) FROM subject_stats"); counted != 8 {
+	if counted := number(t, conn, "SELECT sum(rows) FROM subject_counters"); counted != 8 {
 		t.Errorf("%d counted, want 8", counted)
 	}
 }
@@ -298,7 +298,7 @@ func TestTwoMoversMoveEachRowOnce(t *testing.T) {
 		})
 	}
 	running.Wait()
-	stored, counted, left := number(t, conn, "SELECT count() FROM events"), number(t, conn, "SELECT sum(rows) FROM subject_stats"), number(t, conn, "SELECT count() FROM events_inbox")
+	stored, counted, left := number(t, conn, "SELECT count() FROM events"), number(t, conn, "SELECT sum(rows) FROM subject_counters"), number(t, conn, "SELECT count() FROM events_inbox")
 	if stored != rows || counted != rows || left != 0 {
 		t.Errorf("%d stored, %d counted, %d left; want %d, %d, 0", stored, counted, left, rows, rows)
 	}

@@ -376,10 +376,10 @@ func soughtTable(events []schema.Event) (*ext.Table, error) {
 	return table, nil
 }
 
-func each[T any](events []schema.Event, of func(*schema.Event) T) []T {
-	values := make([]T, len(events))
-	for i := range events {
-		values[i] = of(&events[i])
+func each[R, T any](rows []R, of func(*R) T) []T {
+	values := make([]T, len(rows))
+	for i := range rows {
+		values[i] = of(&rows[i])
 	}
 	return values
 }

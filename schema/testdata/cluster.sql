@@ -271,3 +271,68 @@ ALTER TABLE events_local ON CLUSTER `lift-1`
 ALTER TABLE events ON CLUSTER `lift-1`
     (ADD COLUMN IF NOT EXISTS `derived` Bool DEFAULT false COMMENT 'made of a goal without exposures, for a subject that its visitor saw')
 
+CREATE TABLE IF NOT EXISTS removed_copies ON CLUSTER `lift-1`
+(
+    `website_id` Int64,
+    `subject` Enum8('none' = 0, 'campaign' = 1, 'widget' = 2),
+    `subject_id` Int64,
+    `experiment_id` Int64,
+    `visitor_id` UInt64,
+    `event_id` UInt64,
+    `writer` LowCardinality(String),
+    `ingested_at` DateTime64(3, 'UTC') COMMENT 'of the copy',
+    `done` Bool COMMENT 'the copy is gone',
+    `event` Enum8('view' = 1, 'click' = 2, 'submit' = 3, 'completion' = 4, 'conversion' = 5, 'contact' = 6, 'goal' = 7),
+    `goal_id` Int64,
+    `value` Int64 COMMENT 'in 1/10000',
+    `extra_value` Int64 COMMENT 'in 1/10000'
+)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/lifthouse/{database}/removed_copies/all', '{shard}-{replica}')
+ORDER BY (website_id, subject, subject_id, experiment_id, visitor_id, event_id, writer, ingested_at, done)
+
+CREATE VIEW IF NOT EXISTS subject_counters ON CLUSTER `lift-1`
+AS SELECT
+    website_id,
+    subject,
+    subject_id,
+    experiment_id,
+    event,
+    goal_id,
+    toUInt64(rows) AS rows,
+    toInt128(value) AS value,
+    toInt128(extra_value) AS extra_value,
+    toDateTime64(last_ingested, 3, 'UTC') AS last_ingested,
+    toDateTime64(newest_event, 3, 'UTC') AS newest_event
+FROM subject_stats
+UNION ALL
+SELECT
+    website_id,
+    subject,
+    subject_id,
+    experiment_id,
+    event,
+    goal_id,
+    toUInt64(18446744073709551615) AS rows,
+    -toInt128(value) AS value,
+    -toInt128(extra_value) AS extra_value,
+    toDateTime64(0, 3, 'UTC') AS last_ingested,
+    toDateTime64(0, 3, 'UTC') AS newest_event
+FROM
+(
+    SELECT DISTINCT
+        website_id,
+        subject,
+        subject_id,
+        experiment_id,
+        event,
+        goal_id,
+        visitor_id,
+        event_id,
+        writer,
+        ingested_at,
+        value,
+        extra_value
+    FROM removed_copies
+    WHERE done
+)
+

@@ -108,6 +108,20 @@ CREATE TABLE rejects (`rejected_at` DateTime64(3, 'UTC') COMMENT 'server clock' 
   `reason` String CODEC(ZSTD(1)),
   `text` String COMMENT 'beginning of the line, without what looks like a secret' CODEC(ZSTD(1))) ENGINE = MergeTree ORDER BY (rejected_at, website_id) TTL toDateTime(rejected_at) + toIntervalDay(7) SETTINGS index_granularity = 8192
 
+CREATE TABLE removed_copies (`website_id` Int64,
+  `subject` Enum8('none' = 0, 'campaign' = 1, 'widget' = 2),
+  `subject_id` Int64,
+  `experiment_id` Int64,
+  `visitor_id` UInt64,
+  `event_id` UInt64,
+  `writer` LowCardinality(String),
+  `ingested_at` DateTime64(3, 'UTC') COMMENT 'of the copy',
+  `done` Bool COMMENT 'the copy is gone',
+  `event` Enum8('view' = 1, 'click' = 2, 'submit' = 3, 'completion' = 4, 'conversion' = 5, 'contact' = 6, 'goal' = 7),
+  `goal_id` Int64,
+  `value` Int64 COMMENT 'in 1/10000',
+  `extra_value` Int64 COMMENT 'in 1/10000') ENGINE = ReplacingMergeTree ORDER BY (website_id, subject, subject_id, experiment_id, visitor_id, event_id, writer, ingested_at, done) SETTINGS index_granularity = 8192
+
 CREATE TABLE settled (`website_id` Int64,
   `subject` Enum8('none' = 0, 'campaign' = 1, 'widget' = 2),
   `subject_id` Int64,
@@ -139,6 +153,18 @@ CREATE TABLE settled (`website_id` Int64,
   `profit` SimpleAggregateFunction(sum, Int256) COMMENT 'as value',
   `extra_value` SimpleAggregateFunction(sum, Int256) COMMENT 'as value',
   `signs` SimpleAggregateFunction(sum, Int256) COMMENT 'visitors whose value is not 0, + 2^40 · below 0, + 2^80 · (the same of profit), + 2^160 · (of extra value)') ENGINE = AggregatingMergeTree PARTITION BY (website_id, subject, subject_id, experiment_id, generation) PRIMARY KEY (website_id, subject, subject_id, experiment_id, generation, facet, event, goal_id, device, country, channel, browser, os, visitor_type, referrer) ORDER BY (website_id, subject, subject_id, experiment_id, generation, facet, event, goal_id, device, country, channel, browser, os, visitor_type, referrer, utm_source, utm_medium, utm_campaign, variation_id, crossover, first_day, day) SETTINGS index_granularity = 256, min_compress_block_size = 2048, max_compress_block_size = 8192, min_bytes_for_wide_part = 1000000000000, min_rows_for_wide_part = 1000000000000
+
+CREATE VIEW subject_counters (`website_id` Int64,
+  `subject` Enum8('none' = 0, 'campaign' = 1, 'widget' = 2),
+  `subject_id` Int64,
+  `experiment_id` Int64,
+  `event` Enum8('view' = 1, 'click' = 2, 'submit' = 3, 'completion' = 4, 'conversion' = 5, 'contact' = 6, 'goal' = 7),
+  `goal_id` Int64,
+  `rows` UInt64,
+  `value` Int128,
+  `extra_value` Int128,
+  `last_ingested` DateTime64(3, 'UTC'),
+  `newest_event` DateTime64(3, 'UTC')) AS SELECT website_id, subject, subject_id, experiment_id, event, goal_id, toUInt64(rows) AS rows, toInt128(value) AS value, toInt128(extra_value) AS extra_value, toDateTime64(last_ingested, 3, 'UTC') AS last_ingested, toDateTime64(newest_event, 3, 'UTC') AS newest_event FROM subject_stats UNION ALL SELECT website_id, subject, subject_id, experiment_id, event, goal_id, toUInt64(18446744073709551615) AS rows, -toInt128(value) AS value, -toInt128(extra_value) AS extra_value, toDateTime64(0, 3, 'UTC') AS last_ingested, toDateTime64(0, 3, 'UTC') AS newest_event FROM (SELECT DISTINCT website_id, subject, subject_id, experiment_id, event, goal_id, visitor_id, event_id, writer, ingested_at, value, extra_value FROM removed_copies WHERE done)
 
 CREATE TABLE subject_stats (`website_id` Int64,
   `subject` Enum8('none' = 0, 'campaign' = 1, 'widget' = 2),

@@ -1,4 +1,6 @@
--- One row per event of the sought visitors and ids of which this writer has a copy, and another writer an earlier one.
+-- One row per sought event of which this insert has a copy that is not the first one. The first copy is the one with
+-- the smallest (_block_number, writer, ingested_at): whoever compares copies, and whichever of them are visible by then,
+-- never removes that one.
 SELECT
     website_id,
     subject,
@@ -13,5 +15,5 @@ WHERE (website_id, subject, subject_id, experiment_id, visitor_id) IN (
     )
     AND event_id IN (SELECT event_id FROM sought)
 GROUP BY website_id, subject, subject_id, experiment_id, visitor_id, event_id
-HAVING countIf(writer = {writer:String}) > 0
-    AND argMin(writer, _block_number) != {writer:String}
+HAVING countIf(writer = {writer:String} AND ingested_at = {ingested_at:DateTime64(3, 'UTC')}) > 0
+    AND argMin((writer, ingested_at), (_block_number, writer, ingested_at)) != ({writer:String}, {ingested_at:DateTime64(3, 'UTC')})

@@ -1,0 +1,226 @@
+package ingest
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"lifthouse/schema"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/ext"
+)
+
+var (
+	//go:embed sql/raced.sql
+	raced string
+	//go:embed sql/recent_writers.sql
+	recentWriters string
+	//go:embed sql/later_copies.sql
+	laterCopies string
+	//go:embed sql/unfinished_copies.sql
+	unfinishedCopies string
+	//go:embed sql/remove_copies.sql
+	removeCopies string
+	//go:embed sql/copies_left.sql
+	copiesLeft string
+)
+
+// storedCopy is one of several rows that have the same event. Its writer and
+// its time of acceptance tell it from the others.
+type storedCopy struct {
+	schema.Event // what identifies and counts it
+	writer       string
+	ingestedAt   time.Time
+}
+
+// removalSize is how many copies one statement removes. Their ids become part
+// of it, and the servers of a cluster read at most 256 KiB of a statement that
+// is passed on to them: a copy takes up to 130 bytes.
+const removalSize = 1_000
+
+// removeCopies removes copies from the events and from the counters. It may be
+// called for the same copies again, also by several processes at the same
+// time, and after a call that was cut off.
+func (w *Writer) removeCopies(ctx context.Context, copies []storedCopy) error {
+	if len(copies) == 0 {
+		return nil
+	}
+	if err := w.recordRemoval(ctx, copies, false); err != nil {
+		return err
+	}
+	byWriter := map[string][]storedCopy{}
+	for _, c := range copies {
+		byWriter[c.writer] = append(byWriter[c.writer], c)
+	}
+	for writer, all := range byWriter {
+		for some := range slices.Chunk(all, removalSize) {
+			params := append(namedCopies(some), clickhouse.Named("writer", writer))
+			if err := w.conn.Exec(ctx, removeCopies, params...); err != nil {
+				return fmt.Errorf("remove copies of events: %w", err)
+			}
+		}
+	}
+	if err := w.gone(ctx, copies); err != nil {
+		return err
+	}
+	// Last: whoever has seen the counters change finds the copies gone.
+	return w.recordRemoval(ctx, copies, true)
+}
+
+// recordRemoval notes that the copies are about to be removed, or are gone.
+func (w *Writer) recordRemoval(ctx context.Context, copies []storedCopy, done bool) error {
+	batch, err := w.conn.PrepareBatch(ctx, `INSERT INTO removed_copies (website_id, subject, subject_id, experiment_id, visitor_id, event_id, writer, ingested_at,
+		done, event, goal_id, value, extra_value)`)
+	if err != nil {
+		return fmt.Errorf("record removed copies: %w", err)
+	}
+	defer func() { _ = batch.Close() }()
+	for i := range copies {
+		c := &copies[i]
+		if err := batch.Append(c.WebsiteID, string(c.Subject), c.SubjectID, c.ExperimentID, c.VisitorID, c.EventID, c.writer, c.ingestedAt,
+			done, string(c.Kind), c.GoalID, c.Value, c.ExtraValue); err != nil {
+			return fmt.Errorf("record removed copies: %w", err)
+		}
+	}
+	if err := batch.Send(); err != nil {
+		return fmt.Errorf("record removed copies: %w", err)
+	}
+	return nil
+}
+
+// Removing copies is a matter of milliseconds, for they are in new and small
+// parts.
+const (
+	goneFirst = 2 * time.Millisecond
+	goneLast  = 30 * time.Second
+)
+
+// gone waits until the copies are not found any more. Waiting for the statement
+// that removes them would be waiting for every merge of old parts, too.
+func (w *Writer) gone(ctx context.Context, copies []storedCopy) error {
+	sought, err := soughtCopies(copies)
+	if err != nil {
+		return err
+	}
+	deadline := time.Now().Add(goneLast)
+	for wait := goneFirst; ; wait *= 2 {
+		var left uint64
+		err := w.conn.QueryRow(clickhouse.Context(ctx, clickhouse.WithExternalTable(sought)), copiesLeft).Scan(&left)
+		switch {
+		case err != nil:
+			return fmt.Errorf("look for removed copies: %w", err)
+		case left == 0:
+			return nil
+		case time.Now().After(deadline):
+			return errors.New("remove copies of events: the store does not get to it")
+		}
+		<-time.After(wait)
+	}
+}
+
+// Sweep removes the copies of events that several processes stored at the same
+// time and none of them removed: as when one of them stopped, or could not see
+// the other's yet. It looks at the events accepted since a time, and finishes
+// what others began; it returns how many copies it removed.
+//
+// Several processes may sweep at the same time. A store of one process has no
+// copies.
+func (w *Writer) Sweep(ctx context.Context, since time.Time) (removed int, err error) {
+	if w.name == "" {
+		return 0, nil
+	}
+	var rows, writers uint64
+	if err := w.conn.QueryRow(ctx, recentWriters, sinceNamed(since)).Scan(&rows, &writers); err != nil {
+		return 0, fmt.Errorf("look for copies of events: %w", err)
+	}
+	slices := 1 + rows/rowsOfSlice
+	if writers < 2 {
+		slices = 0 // one process stores no event twice
+	}
+	for slice := range slices {
+		copies, err := w.copiesOf(ctx, laterCopies, sinceNamed(since), clickhouse.Named("slices", slices), clickhouse.Named("slice", slice))
+		if err == nil {
+			err = w.removeCopies(ctx, copies)
+		}
+		if err != nil {
+			return removed, err
+		}
+		removed += len(copies)
+	}
+	unfinished, err := w.copiesOf(ctx, unfinishedCopies, sinceNamed(since))
+	if err == nil {
+		err = w.removeCopies(ctx, unfinished)
+	}
+	if removed += len(unfinished); removed > 0 {
+		w.wrote(ctx)
+	}
+	return removed, err
+}
+
+// rowsOfSlice is how many events a sweep groups at a time: some 2 GB of memory.
+const rowsOfSlice = 20_000_000
+
+func sinceNamed(since time.Time) any {
+	return clickhouse.DateNamed("since", since, clickhouse.MilliSeconds)
+}
+
+// copiesOf returns the copies that a query finds.
+func (w *Writer) copiesOf(ctx context.Context, query string, params ...any) ([]storedCopy, error) {
+	rows, err := w.conn.Query(ctx, query, params...)
+	if err != nil {
+		return nil, fmt.Errorf("look for copies of events: %w", err)
+	}
+	defer func() { _ = rows.Close() }()
+	var copies []storedCopy
+	for rows.Next() {
+		var c storedCopy
+		var of, kind string
+		if err := rows.Scan(&c.WebsiteID, &of, &c.SubjectID, &c.ExperimentID, &c.VisitorID, &c.EventID, &c.writer, &c.ingestedAt,
+			&kind, &c.GoalID, &c.Value, &c.ExtraValue); err != nil {
+			return nil, fmt.Errorf("look for copies of events: %w", err)
+		}
+		c.Subject, c.Kind = schema.Subject(of), schema.Kind(kind)
+		copies = append(copies, c)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("look for copies of events: %w", err)
+	}
+	return copies, nil
+}
+
+func soughtCopies(copies []storedCopy) (*ext.Table, error) {
+	table, err := ext.NewTable("sought",
+		ext.Column("website_id", "Int64"), ext.Column("subject", "Enum8('none' = 0, 'campaign' = 1, 'widget' = 2)"),
+		ext.Column("subject_id", "Int64"), ext.Column("experiment_id", "Int64"),
+		ext.Column("visitor_id", "UInt64"), ext.Column("event_id", "UInt64"),
+		ext.Column("writer", "String"), ext.Column("ingested_at", "DateTime64(3, 'UTC')"))
+	if err != nil {
+		return nil, err
+	}
+	for i := range copies {
+		c := &copies[i]
+		if err := table.Append(c.WebsiteID, string(c.Subject), c.SubjectID, c.ExperimentID, c.VisitorID, c.EventID, c.writer, c.ingestedAt); err != nil {
+			return nil, fmt.Errorf("look for removed copies: %w", err)
+		}
+	}
+	return table, nil
+}
+
+func namedCopies(copies []storedCopy) []any {
+	return []any{
+		clickhouse.Named("website_ids", each(copies, func(c *storedCopy) int64 { return c.WebsiteID })),
+		clickhouse.Named("subjects", each(copies, func(c *storedCopy) string { return string(c.Subject) })),
+		clickhouse.Named("subject_ids", each(copies, func(c *storedCopy) int64 { return c.SubjectID })),
+		clickhouse.Named("experiment_ids", each(copies, func(c *storedCopy) int64 { return c.ExperimentID })),
+		clickhouse.Named("visitor_ids", each(copies, func(c *storedCopy) uint64 { return c.VisitorID })),
+		clickhouse.Named("event_ids", each(copies, func(c *storedCopy) uint64 { return c.EventID })),
+		clickhouse.Named("ingested_at", each(copies, func(c *storedCopy) string { return c.ingestedAt.UTC().Format(milliseconds) })),
+	}
+}
+
+// milliseconds is how a DateTime64(3) is written.
+const milliseconds = "2006-01-02 15:04:05.000"

@@ -1,0 +1,27 @@
+-- One row per copy of an event but the first, among the events accepted since a time: of the visitors of one slice.
+SELECT
+    website_id,
+    toString(subject)   AS of,
+    subject_id,
+    experiment_id,
+    visitor_id,
+    event_id,
+    copy.2              AS writer,
+    copy.3              AS ingested_at,
+    toString(copy.4)    AS kind,
+    copy.5              AS goal_id,
+    copy.6              AS value,
+    copy.7              AS extra_value
+FROM
+(
+    -- one row per event that has several copies
+    SELECT
+        website_id, subject, subject_id, experiment_id, visitor_id, event_id,
+        arraySort(groupUniqArray((_block_number, writer, ingested_at, event, goal_id, value, extra_value))) AS copies
+    FROM events
+    WHERE ingested_at >= {since:DateTime64(3, 'UTC')}
+        AND visitor_id % {slices:UInt64} = {slice:UInt64}
+    GROUP BY website_id, subject, subject_id, experiment_id, visitor_id, event_id
+    HAVING count() > 1
+)
+ARRAY JOIN arraySlice(copies, 2) AS copy

@@ -20,7 +20,7 @@ func literal(value any) string {
 	case bool:
 		return strconv.FormatBool(v)
 	case time.Time:
-		return "toDateTime64(" + quote(v.UTC().Format("2006-01-02 15:04:05.000")) + ", 3, 'UTC')"
+		return quote(v.UTC().Format(instantFormat))
 	case []string:
 		return list(v, quote)
 	case []int64:

@@ -32,11 +32,16 @@ type Param struct {
 	Value any
 }
 
+// instantFormat is how an instant is bound: as text, of which the statement
+// makes a DateTime64. Bound as one, it would reach shards as a number of
+// seconds, of which they cannot read those before 2001 (code 41).
+const instantFormat = "2006-01-02 15:04:05.000"
+
 func (q *Query) args() []any {
 	args := make([]any, len(q.Params))
 	for i, p := range q.Params {
 		if instant, ok := p.Value.(time.Time); ok {
-			args[i] = clickhouse.DateNamed(p.Name, instant, clickhouse.MilliSeconds)
+			args[i] = clickhouse.Named(p.Name, instant.UTC().Format(instantFormat))
 			continue
 		}
 		args[i] = clickhouse.Named(p.Name, p.Value)
@@ -164,7 +169,7 @@ func (p *Plan) momentsQuery() (*Query, error) {
 // of its interval adds.
 func (p *Plan) seriesQuery() (*Query, error) {
 	q, s := p.exact()
-	s.ViewTimes = "groupArrayIf(time, event = 'view' AND time < {to:DateTime64(3, 'UTC')})"
+	s.ViewTimes = "groupArrayIf(time, event = 'view' AND time < toDateTime64({to:String}, 3, 'UTC'))"
 	width, shift := p.Interval.grid()
 	q.Params = append(q.Params, Param{"width", width.Milliseconds()}, Param{"shift", shift.Milliseconds()})
 	return q, errors.Join(q.render("series.sql", s), p.overShards(q, seriesOfShards))

@@ -191,7 +191,7 @@ func (p *Plan) quickQuery() (*Query, error) {
 		q.Params = append(q.Params, Param{"top", uint32(p.top)}) //nolint:gosec // maxBreakdown
 	}
 	if !p.Filters.To.IsZero() {
-		s.InTime = "time < {to:DateTime64(3, 'UTC')}"
+		s.InTime = "time < toDateTime64({to:String}, 3, 'UTC')"
 	}
 	return q, errors.Join(q.render("quick.sql", s), p.overShards(q, shardSlots{Of: "one row per standing", Keys: []string{"standing"}, Recount: true}))
 }

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"lifthouse/schema/catalogue"
 	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
 	"lifthouse/stats"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"

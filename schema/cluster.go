@@ -49,6 +49,26 @@ func (c clustered) Exec(ctx context.Context, query string, args ...any) error {
 	return nil
 }
 
+// inReplicatedDatabase is a connection to a database that replicates its
+// definitions, with the engine Replicated: its tables replicate their rows, and
+// meet in Keeper where the database says.
+type inReplicatedDatabase struct{ driver.Conn }
+
+// Exec is driver.Conn's.
+func (c inReplicatedDatabase) Exec(ctx context.Context, query string, args ...any) error {
+	return c.Conn.Exec(ctx, replicatedEngine(query), args...)
+}
+
+// replicatedEngine makes the table that a statement creates a replicated one.
+func replicatedEngine(statement string) string {
+	comment, text := comments(statement)
+	if m := createTable.FindStringSubmatchIndex(text); m != nil {
+		engine := m[6]
+		return comment + text[:engine] + "Replicated" + text[engine:]
+	}
+	return statement
+}
+
 // Cluster is the cluster behind a connection that Reach made, and the database
 // there; empty: there is none.
 func Cluster(conn driver.Conn) (cluster, database string) {
@@ -56,12 +76,27 @@ func Cluster(conn driver.Conn) (cluster, database string) {
 	return c.cluster, c.database
 }
 
+// SyncReplica has the server that a connection leads to fetch what other
+// replicas of a table that every server has are known to have. One server alone
+// has everything.
+func SyncReplica(ctx context.Context, conn driver.Conn, table string) error {
+	if cluster, _ := Cluster(conn); cluster == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, ServerMayTake)
+	defer cancel()
+	if err := conn.Exec(ctx, "SYSTEM SYNC REPLICA "+identifier(table)+" LIGHTWEIGHT"); err != nil {
+		return fmt.Errorf("fetch what other replicas have of %s: %w", table, err)
+	}
+	return nil
+}
+
 // CountersTable is the table or view that has the live counters of a store: of
 // servers, which several processes write to, the view that subtracts the copies
 // that were removed. An embedded store has none, and does without the view.
 func CountersTable(conn driver.Conn) string {
 	switch conn.(type) {
-	case *guarded, clustered:
+	case *guarded, clustered, inReplicatedDatabase:
 		return "subject_counters"
 	}
 	return "subject_stats"
@@ -115,15 +150,16 @@ func comments(statement string) (comment, text string) {
 	return comment, text
 }
 
-// replicasPath is where the replicas of a table meet in Keeper. The server
-// fills in {database} and its own {shard} and {replica}.
-const replicasPath = "/clickhouse/lifthouse/{database}/"
+// replicasPath is where the replicas of a table meet in Keeper. The server fills
+// in {uuid}, which ON CLUSTER gives all servers' tables alike and no table that
+// was dropped before, and its own {shard} and {replica}.
+const replicasPath = "/clickhouse/lifthouse/{uuid}/"
 
 func create(cluster, on, table, columns, engine, arguments, rest string) []string {
-	name, path, replica := table, replicasPath+table+"/all", "{shard}-{replica}"
+	name, path, replica := table, replicasPath+"all", "{shard}-{replica}"
 	key, sharded := shardedBy[table]
 	if sharded {
-		name, path, replica = Local(table), replicasPath+Local(table)+"/{shard}", "{replica}"
+		name, path, replica = Local(table), replicasPath+"{shard}", "{replica}"
 		rest = withSetting(rest, sharedSettings)
 	}
 	if arguments != "" {

@@ -155,3 +155,30 @@ func TestAnAddressHasToSayTheForm(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestTablesOfAReplicatedDatabaseReplicate without a path, which the database
+// gives.
+func TestTablesOfAReplicatedDatabaseReplicate(t *testing.T) {
+	files, err := filepath.Glob("migrations/*.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	created := 0
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := schema.ReplicatedEngine(string(text))
+		want := regexp.MustCompile(`(?m)^ENGINE = `).ReplaceAllString(string(text), "ENGINE = Replicated")
+		if got != want {
+			t.Errorf("%s:\n%s", file, got)
+		}
+		if got != string(text) {
+			created++
+		}
+	}
+	if created < 5 {
+		t.Errorf("%d tables are made, want more", created)
+	}
+}

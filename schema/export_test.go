@@ -31,3 +31,7 @@ func Guarded(conn driver.Conn) driver.Conn { return newGuarded(conn, 1) }
 func Clustered(conn driver.Conn, cluster string) driver.Conn {
 	return clustered{conn, cluster, "default"}
 }
+
+// ReplicatedEngine is the statement as a database of the engine Replicated is
+// given it.
+var ReplicatedEngine = replicatedEngine

@@ -15,6 +15,10 @@ GRANT{{.On}} SELECT ON system.tables TO {{.Serving}};
 
 GRANT{{.On}} SELECT ON system.parts TO {{.Serving}};
 
+GRANT{{.On}} SELECT ON system.detached_parts TO {{.Serving}};
+
+GRANT{{.On}} SELECT ON system.mutations TO {{.Serving}};
+
 GRANT{{.On}} SELECT ON system.disks TO {{.Serving}};
 
 -- Who migrates makes and changes tables too. It stays: the view that counts events inserts in its name.
@@ -32,6 +36,9 @@ GRANT{{.On}} SELECT ON system.tables TO {{.Migrating}};
 GRANT{{$.On}} TABLE ENGINE ON {{.}} TO {{$.Migrating}};
 {{- end}}
 {{- if .On}}
+
+-- Who opens the store reads what other servers were told last.
+GRANT{{.On}} SYSTEM SYNC REPLICA ON {{.Database}}.* TO {{.Serving}}, {{.Migrating}};
 
 -- A cluster's statements go from server to server.
 GRANT{{.On}} CLUSTER, REMOTE ON *.* TO {{.Serving}}, {{.Migrating}};

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
@@ -60,13 +61,18 @@ type Deletion struct {
 
 const unfinishedDeletions = `
 SELECT count(), sum(parts_to_do), anyIf(latest_fail_reason, latest_fail_reason != '')
-FROM system.mutations
+FROM %s
 WHERE database = currentDatabase() AND NOT is_done`
 
 // UnfinishedDeletions returns what the store has yet to delete. Deletions
 // outlive a killed process: the store resumes them by itself.
 func UnfinishedDeletions(ctx context.Context, conn driver.Conn) (d Deletion, err error) {
-	if err := conn.QueryRow(ctx, unfinishedDeletions).Scan(&d.Statements, &d.Parts, &d.Failure); err != nil {
+	of := "system.mutations"
+	if cluster, _ := Cluster(conn); cluster != "" { // of the replicas that are there
+		of = "clusterAllReplicas(" + quoted(cluster) + ", system.mutations)"
+		ctx = clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"skip_unavailable_shards": 1}))
+	}
+	if err := conn.QueryRow(ctx, fmt.Sprintf(unfinishedDeletions, of)).Scan(&d.Statements, &d.Parts, &d.Failure); err != nil {
 		return d, fmt.Errorf("look for unfinished deletions: %w", err)
 	}
 	return d, nil
@@ -79,6 +85,35 @@ const (
 	// the store is refused.
 	deletionStuck = 15 * time.Second
 )
+
+// AwaitDeletions returns when the replicas of a cluster that are there have
+// carried out the deletions that one of them took on. One that is away carries
+// them out when it is back. One server is waited for by the statements
+// themselves.
+func AwaitDeletions(ctx context.Context, conn driver.Conn) error {
+	if cluster, _ := Cluster(conn); cluster == "" {
+		return nil
+	}
+	tick := time.NewTicker(deletionPoll)
+	defer tick.Stop()
+	fails := time.Now().Add(deletionStuck)
+	for {
+		d, err := UnfinishedDeletions(ctx, conn)
+		switch {
+		case err != nil || d.Statements == 0:
+			return err
+		case d.Failure == "":
+			fails = time.Now().Add(deletionStuck)
+		case time.Now().After(fails):
+			return fmt.Errorf("a replica cannot delete: %s", d.Failure)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
 
 // FinishRemoval waits for deletions that a killed process left unfinished,
 // and then makes the counters and the manifest agree with the events that are

@@ -23,10 +23,18 @@ func writeSettings() clickhouse.Settings {
 	return clickhouse.Settings{"async_insert": 0, "insert_deduplicate": 0, "max_partitions_per_insert_block": 0}
 }
 
+// serverSettings hold for every statement to servers. A look-up that other
+// replicas help with, or are asked instead where one is slow, may miss rows that
+// have just been stored.
+func serverSettings() clickhouse.Settings {
+	return clickhouse.Settings{"use_hedged_requests": 0, "enable_parallel_replicas": 0}
+}
+
 // clusterSettings hold for every statement to a cluster. Its tables are asked
 // through Distributed ones: an insert is acknowledged by the shards and not by
 // a queue, a look-up of visitors goes to their shards only, and all processes
 // prefer the same replica of a shard, so that they see each other's rows.
+// Statements that change tables wait for the replicas that are there.
 func clusterSettings() clickhouse.Settings {
 	return clickhouse.Settings{
 		"distributed_foreground_insert":              1,
@@ -34,7 +42,8 @@ func clusterSettings() clickhouse.Settings {
 		"optimize_distributed_group_by_sharding_key": 1,
 		"prefer_localhost_replica":                   0,
 		"load_balancing":                             "in_order",
-		"alter_sync":                                 2,
+		"alter_sync":                                 1,
+		"distributed_ddl_output_mode":                "throw_only_active",
 	}
 }
 
@@ -78,6 +87,9 @@ func SameForm(ctx context.Context, conn driver.Conn) error {
 // Reach opens the store and checks that it answers.
 func Reach(ctx context.Context, home Home) (driver.Conn, error) {
 	settings := writeSettings()
+	if home.Dir == "" {
+		maps.Copy(settings, serverSettings())
+	}
 	if home.Cluster != "" {
 		maps.Copy(settings, clusterSettings())
 	}
@@ -103,6 +115,22 @@ func Reach(ctx context.Context, home Home) (driver.Conn, error) {
 	case err != nil:
 		return nil, errors.Join(fmt.Errorf("reach store: %w", err), conn.Close())
 	}
+	if home.Dir != "" || home.Cluster != "" {
+		return conn, nil
+	}
+	return whereReplicated(ctx, conn)
+}
+
+// whereReplicated returns the connection that a database of a server wants.
+func whereReplicated(ctx context.Context, conn driver.Conn) (driver.Conn, error) {
+	var replicated bool
+	const query = "SELECT countIf(engine = 'Replicated') > 0 FROM system.databases WHERE name = currentDatabase()"
+	if err := conn.QueryRow(ctx, query).Scan(&replicated); err != nil {
+		return nil, errors.Join(fmt.Errorf("look at the database: %w", err), conn.Close())
+	}
+	if replicated {
+		return inReplicatedDatabase{conn}, nil
+	}
 	return conn, nil
 }
 
@@ -125,6 +153,30 @@ func ping(ctx context.Context, conn driver.Conn) error {
 func isTimeout(err error) bool {
 	var timeout net.Error
 	return errors.As(err, &timeout) && timeout.Timeout() || errors.Is(err, clickhouse.ErrAcquireConnTimeout)
+}
+
+// Bounds are the most that the user's profile on servers allows settings to be,
+// of those that it bounds.
+func Bounds(ctx context.Context, conn driver.Conn, settings ...string) (map[string]int64, error) {
+	rows, err := conn.Query(ctx, `SELECT name, toInt64OrNull(if(readonly != 0, value, max)) AS most
+		FROM system.settings
+		WHERE name IN ({names:Array(String)}) AND (readonly != 0 OR max IS NOT NULL)`, clickhouse.Named("names", settings))
+	if err != nil {
+		return nil, fmt.Errorf("look at the bounds of settings: %w", err)
+	}
+	defer func() { _ = rows.Close() }()
+	bounds := map[string]int64{}
+	for rows.Next() {
+		var name string
+		var most *int64
+		if err := rows.Scan(&name, &most); err != nil {
+			return nil, fmt.Errorf("look at the bounds of settings: %w", err)
+		}
+		if most != nil {
+			bounds[name] = *most
+		}
+	}
+	return bounds, rows.Err()
 }
 
 // ServerMayTake is how long a server may take to answer at all.

@@ -172,6 +172,11 @@ func (s *Store) equip(ctx context.Context, limits engine.Limits) error {
 	if s.Dir != "" { // the cores are this machine's
 		limits.Scans = cmp.Or(limits.Scans, runtime.GOMAXPROCS(0))
 	}
+	if s.Dir == "" {
+		if limits, err = lowered(ctx, s.Conn, limits); err != nil {
+			return err
+		}
+	}
 	s.Engine = engine.New(s.Conn, s.Catalogue, limits)
 	if s.Dir != "" {
 		s.Settler = settle.New(s.Conn, s.Writer, s.Engine)
@@ -183,6 +188,24 @@ func (s *Store) equip(ctx context.Context, limits engine.Limits) error {
 		}
 	})
 	return nil
+}
+
+// lowered are limits that the user's profile on servers allows.
+func lowered(ctx context.Context, conn driver.Conn, limits engine.Limits) (engine.Limits, error) {
+	const memory, seconds = "max_memory_usage", "max_execution_time"
+	bounds, err := schema.Bounds(ctx, conn, memory, seconds)
+	if err != nil {
+		return limits, err
+	}
+	if most := bounds[memory]; most > 0 && (limits.Memory == 0 || limits.Memory > most) {
+		slog.WarnContext(ctx, "the user's profile allows a query less memory than --query-memory", "bytes", most)
+		limits.Memory = most
+	}
+	if most := time.Duration(bounds[seconds]) * time.Second; most > 0 && (limits.Time == 0 || limits.Time > most) {
+		slog.WarnContext(ctx, "the user's profile allows a query less time than --query-timeout", "seconds", bounds[seconds])
+		limits.Time = most
+	}
+	return limits, nil
 }
 
 // Owns says whether the catalogue has the website.

@@ -7,12 +7,12 @@ visitors AS (  -- one row per visitor with a view: the first of them, and everyt
                 event = 'view'
             )                                                             AS first_view,
             minIf(variation_id, event = 'view') != maxIf(variation_id, event = 'view') AS crossover,
-            maxIf(time, time < {to:DateTime64(3, 'UTC')})                 AS last_seen,
-            countIf(event = 'view' AND time < {to:DateTime64(3, 'UTC')})  AS views,
-            {{.ViewTimes}}                                                 AS view_times,
+            maxIf(time, time < toDateTime64({to:String}, 3, 'UTC'))       AS last_seen,
+            countIf(event = 'view' AND time < toDateTime64({to:String}, 3, 'UTC')) AS views,
+            {{.ViewTimes}}                                                AS view_times,
             groupArrayIf(
                 (time, event, toInt128(value), toInt128(profit), toInt128(extra_value)),
-                ({{.Counts}}) AND time < {to:DateTime64(3, 'UTC')}
+                ({{.Counts}}) AND time < toDateTime64({to:String}, 3, 'UTC')
             )                                                             AS events
         FROM {{.Events}}
         WHERE website_id = {website_id:Int64}
@@ -30,7 +30,7 @@ visitors AS (  -- one row per visitor with a view: the first of them, and everyt
             toUnixTimestamp64Milli(exposed_at)                           AS first_at,
             first_view.2                                                 AS variation_id,
             first_view.3                                                 AS dimension,
-            exposed_at < {from:DateTime64(3, 'UTC')}                     AS earlier,
+            exposed_at < toDateTime64({from:String}, 3, 'UTC')           AS earlier,
             crossover,
             false                                                        AS recount,
             views,
@@ -48,6 +48,6 @@ visitors AS (  -- one row per visitor with a view: the first of them, and everyt
             arraySum(goal -> goal.5, goals)                              AS extra_value
         FROM visitors
         WHERE first_view.4
-            AND exposed_at < {to:DateTime64(3, 'UTC')}
-            AND last_seen >= {from:DateTime64(3, 'UTC')}
+            AND exposed_at < toDateTime64({to:String}, 3, 'UTC')
+            AND last_seen >= toDateTime64({from:String}, 3, 'UTC')
     )

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"lifthouse/schema"
+
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
@@ -29,6 +31,9 @@ type Catalogue struct {
 // Open reads the catalogue.
 func Open(ctx context.Context, conn driver.Conn) (*Catalogue, error) {
 	c := &Catalogue{conn: conn, writer: rand.Text(), wrote: func(context.Context) {}}
+	if err := schema.SyncReplica(ctx, conn, "catalogue"); err != nil { // as where Keeper is away: what is here is read
+		slog.WarnContext(ctx, "the catalogue may be behind", "error", err)
+	}
 	return c, c.Refresh(ctx)
 }
 

@@ -37,10 +37,13 @@ type storedCopy struct {
 	ingestedAt   time.Time
 }
 
-// removalSize is how many copies one statement removes. Their ids become part
-// of it, and the servers of a cluster read at most 256 KiB of a statement that
-// is passed on to them: a copy takes up to 130 bytes.
-const removalSize = 1_000
+// How many copies one statement removes. Their ids become part of it, and the
+// servers of a cluster read at most 256 KiB of a statement that is passed on to
+// them: a copy takes up to 130 bytes.
+const (
+	removalSize        = 8_192
+	removalSizeCluster = 1_000
+)
 
 // removeCopies removes copies from the events and from the counters. It may be
 // called for the same copies again, also by several processes at the same
@@ -52,12 +55,16 @@ func (w *Writer) removeCopies(ctx context.Context, copies []storedCopy) error {
 	if err := w.recordRemoval(ctx, copies, false); err != nil {
 		return err
 	}
+	size := removalSize
+	if cluster, _ := schema.Cluster(w.conn); cluster != "" {
+		size = removalSizeCluster
+	}
 	byWriter := map[string][]storedCopy{}
 	for _, c := range copies {
 		byWriter[c.writer] = append(byWriter[c.writer], c)
 	}
 	for writer, all := range byWriter {
-		for some := range slices.Chunk(all, removalSize) {
+		for some := range slices.Chunk(all, size) {
 			params := append(namedCopies(some), clickhouse.Named("writer", writer))
 			if err := w.conn.Exec(ctx, removeCopies, params...); err != nil {
 				return fmt.Errorf("remove copies of events: %w", err)

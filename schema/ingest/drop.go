@@ -68,7 +68,7 @@ func (w *Writer) DropSubjects(ctx context.Context, subjects []SubjectID) error {
 			statements = append(statements, dropCopies)
 		}
 		for _, statement := range statements {
-			if err := w.conn.Exec(ctx, statement, namedSubjects(subjects)...); err != nil {
+			if err := w.erase(ctx, statement, namedSubjects(subjects)...); err != nil {
 				return fmt.Errorf("drop subjects: %w", err)
 			}
 		}

@@ -89,10 +89,10 @@ func (w *Writer) Forget(ctx context.Context, visitors []string, websites []int64
 }
 
 func (w *Writer) forget(ctx context.Context, found map[subject]uint64, visitors []string, websites []int64) error {
-	if err := w.conn.Exec(ctx, forgetInbox, namedVisitors(visitors, websites)...); err != nil {
+	if err := w.erase(ctx, forgetInbox, namedVisitors(visitors, websites)...); err != nil {
 		return fmt.Errorf("erase visitors: %w", err)
 	}
-	if err := w.conn.Exec(ctx, forgetRejects, clickhouse.Named("visitors", spellings(visitors)), clickhouse.Named("website_ids", websites)); err != nil {
+	if err := w.erase(ctx, forgetRejects, clickhouse.Named("visitors", spellings(visitors)), clickhouse.Named("website_ids", websites)); err != nil {
 		return fmt.Errorf("erase rejected lines: %w", err)
 	}
 	if len(found) > 0 {
@@ -102,17 +102,26 @@ func (w *Writer) forget(ctx context.Context, found map[subject]uint64, visitors 
 		if err := w.dropSettled(ctx, theirs); err != nil {
 			return err
 		}
-		if err := w.conn.Exec(ctx, forget, namedVisitors(visitors, websites)...); err != nil {
+		if err := w.erase(ctx, forget, namedVisitors(visitors, websites)...); err != nil {
 			return fmt.Errorf("erase visitors: %w", err)
 		}
 	}
 	if w.name != "" {
-		if err := w.conn.Exec(ctx, forgetCopies, namedVisitors(visitors, websites)...); err != nil {
+		if err := w.erase(ctx, forgetCopies, namedVisitors(visitors, websites)...); err != nil {
 			return fmt.Errorf("erase visitors: %w", err)
 		}
 	}
 	_, err := schema.RepairStats(ctx, w.conn)
 	return err
+}
+
+// erase carries out a statement that removes rows, and returns when they are
+// gone from all replicas that are there.
+func (w *Writer) erase(ctx context.Context, statement string, params ...any) error {
+	if err := w.conn.Exec(ctx, statement, params...); err != nil {
+		return err
+	}
+	return schema.AwaitDeletions(ctx, w.conn)
 }
 
 // dropSettled removes what is settled of subjects that are about to lose events.

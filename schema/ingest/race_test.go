@@ -121,7 +121,7 @@ func TestWritersOfOneStoreCountEachEventOnce(t *testing.T) {
 		t.Run(fmt.Sprint(round), func(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(3, uint64(round)))
-			conn := schematest.Open(t)
+			conn := schematest.Server(t).Open(t)
 			racers := [2]*racer{{Conn: conn}, {Conn: conn}}
 			var writers [2]*ingest.Writer
 			for i := range writers {
@@ -196,7 +196,7 @@ func checkFold(t *testing.T, conn driver.Conn, all []schema.Event, told *written
 // of writers are drawn, so that it is tried often, and merges hide which came
 // first.
 func TestTheLaterInsertGivesWay(t *testing.T) {
-	conn := schematest.Open(t)
+	conn := schematest.Server(t).Open(t)
 	for n := range 8 {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			first, second := view(fmt.Sprint(n), 12), view(fmt.Sprint(n), 12)
@@ -240,7 +240,7 @@ func (c between) PrepareBatch(ctx context.Context, query string, opts ...driver.
 // TestRacedCopiesOutliveMerges merges between the inserts of two writers and
 // their look at what the other did.
 func TestRacedCopiesOutliveMerges(t *testing.T) {
-	conn := schematest.Open(t)
+	conn := schematest.Server(t).Open(t)
 	var told written
 	m := meetingOf(2)
 	var running sync.WaitGroup
@@ -279,7 +279,7 @@ func (c optimizing) Query(ctx context.Context, query string, args ...any) (drive
 // moment, many enough that they are taken back in several statements.
 func TestTwoMoversMoveEachRowOnce(t *testing.T) {
 	const rows = 20_000
-	conn := schematest.Open(t)
+	conn := schematest.Server(t).Open(t)
 	for n := range 2 {
 		exec(t, conn, fmt.Sprintf(`INSERT INTO events_inbox (time, website_id, visitor, event, campaign_id, variation_id)
 			SELECT '2026-05-01 12:00:00', 1, toString(number), 'view', 12, %d FROM numbers(%d)`, n, rows/2))

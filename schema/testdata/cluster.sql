@@ -4,7 +4,7 @@ CREATE TABLE IF NOT EXISTS migrations ON CLUSTER `lift-1`
     `checksum` String,
     `applied_at` DateTime64(3, 'UTC') DEFAULT now64(3, 'UTC')
 )
-ENGINE = ReplicatedReplacingMergeTree('/clickhouse/lifthouse/{database}/migrations/all', '{shard}-{replica}')
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/lifthouse/{uuid}/all', '{shard}-{replica}')
 ORDER BY name
 
 CREATE TABLE IF NOT EXISTS catalogue ON CLUSTER `lift-1`
@@ -18,7 +18,7 @@ CREATE TABLE IF NOT EXISTS catalogue ON CLUSTER `lift-1`
     `archived` Bool COMMENT 'true hides the resource; its events stay',
     `changed_at` DateTime64(3, 'UTC') DEFAULT now64(3, 'UTC')
 )
-ENGINE = ReplicatedReplacingMergeTree('/clickhouse/lifthouse/{database}/catalogue/all', '{shard}-{replica}', version)
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/lifthouse/{uuid}/all', '{shard}-{replica}', version)
 ORDER BY (account_id, kind, id, facet)
 
 CREATE TABLE IF NOT EXISTS events_local ON CLUSTER `lift-1`
@@ -53,7 +53,7 @@ CREATE TABLE IF NOT EXISTS events_local ON CLUSTER `lift-1`
     `visitor_type` LowCardinality(String) COMMENT 'new, returning or empty',
     `ingested_at` DateTime64(3, 'UTC') COMMENT 'server clock at acceptance' CODEC(Delta, ZSTD(1))
 )
-ENGINE = ReplicatedReplacingMergeTree('/clickhouse/lifthouse/{database}/events_local/{shard}', '{replica}')
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/lifthouse/{uuid}/{shard}', '{replica}')
 PARTITION BY toYYYYMM(time)
 ORDER BY (website_id, subject, subject_id, experiment_id, visitor_id, time, event_id)
 SETTINGS index_granularity = 512, enable_block_number_column = 1
@@ -75,7 +75,7 @@ CREATE TABLE IF NOT EXISTS subject_stats_local ON CLUSTER `lift-1`
     `last_ingested` SimpleAggregateFunction(max, DateTime64(3, 'UTC')),
     `newest_event` SimpleAggregateFunction(max, DateTime64(3, 'UTC'))
 )
-ENGINE = ReplicatedAggregatingMergeTree('/clickhouse/lifthouse/{database}/subject_stats_local/{shard}', '{replica}')
+ENGINE = ReplicatedAggregatingMergeTree('/clickhouse/lifthouse/{uuid}/{shard}', '{replica}')
 ORDER BY (website_id, subject, subject_id, experiment_id, event, goal_id)
 SETTINGS enable_block_number_column = 1
 
@@ -111,7 +111,7 @@ CREATE TABLE IF NOT EXISTS deliveries ON CLUSTER `lift-1`
     `digest` FixedString(32) COMMENT 'SHA-256 of the body as sent',
     `accepted_at` DateTime64(3, 'UTC') COMMENT 'server clock'
 )
-ENGINE = ReplicatedMergeTree('/clickhouse/lifthouse/{database}/deliveries/all', '{shard}-{replica}')
+ENGINE = ReplicatedMergeTree('/clickhouse/lifthouse/{uuid}/all', '{shard}-{replica}')
 ORDER BY (website_id, key, accepted_at)
 TTL toDateTime(accepted_at) + toIntervalDay(30)
 
@@ -129,7 +129,7 @@ CREATE TABLE IF NOT EXISTS rejects ON CLUSTER `lift-1`
     `reason` String CODEC(ZSTD(1)),
     `text` String COMMENT 'beginning of the line, without what looks like a secret' CODEC(ZSTD(1))
 )
-ENGINE = ReplicatedMergeTree('/clickhouse/lifthouse/{database}/rejects/all', '{shard}-{replica}')
+ENGINE = ReplicatedMergeTree('/clickhouse/lifthouse/{uuid}/all', '{shard}-{replica}')
 ORDER BY (rejected_at, website_id)
 TTL toDateTime(rejected_at) + toIntervalDay(7)
 
@@ -172,7 +172,7 @@ CREATE TABLE IF NOT EXISTS events_inbox ON CLUSTER `lift-1`
     `visitor_type` String COMMENT 'new, returning or empty',
     `row_id` UUID MATERIALIZED generateUUIDv4() COMMENT 'ours: the id of an event without one, the same however often the row is moved'
 )
-ENGINE = ReplicatedMergeTree('/clickhouse/lifthouse/{database}/events_inbox/all', '{shard}-{replica}')
+ENGINE = ReplicatedMergeTree('/clickhouse/lifthouse/{uuid}/all', '{shard}-{replica}')
 ORDER BY tuple()
 SETTINGS min_parts_to_merge_at_once = 500, max_parts_to_merge_at_once = 1000, parts_to_delay_insert = 5000, parts_to_throw_insert = 10000
 
@@ -217,7 +217,7 @@ CREATE TABLE IF NOT EXISTS settled ON CLUSTER `lift-1`
     `extra_value` SimpleAggregateFunction(sum, Int256) COMMENT 'as value',
     `signs` SimpleAggregateFunction(sum, Int256) COMMENT 'visitors whose value is not 0, + 2^40 · below 0, + 2^80 · (the same of profit), + 2^160 · (of extra value)'
 )
-ENGINE = ReplicatedAggregatingMergeTree('/clickhouse/lifthouse/{database}/settled/all', '{shard}-{replica}')
+ENGINE = ReplicatedAggregatingMergeTree('/clickhouse/lifthouse/{uuid}/all', '{shard}-{replica}')
 PARTITION BY (website_id, subject, subject_id, experiment_id, generation)
 PRIMARY KEY (website_id, subject, subject_id, experiment_id, generation, facet, event, goal_id, device, country, channel, browser, os, visitor_type, referrer)
 ORDER BY (website_id, subject, subject_id, experiment_id, generation, facet, event, goal_id, device, country, channel, browser, os, visitor_type, referrer, utm_source, utm_medium, utm_campaign, variation_id, crossover, first_day, day)
@@ -241,7 +241,7 @@ CREATE TABLE IF NOT EXISTS audit ON CLUSTER `lift-1`
     `archived` Bool COMMENT 'of a token: revoked',
     `body` String COMMENT 'JSON, after the change'
 )
-ENGINE = ReplicatedMergeTree('/clickhouse/lifthouse/{database}/audit/all', '{shard}-{replica}')
+ENGINE = ReplicatedMergeTree('/clickhouse/lifthouse/{uuid}/all', '{shard}-{replica}')
 ORDER BY (account_id, changed_at, kind, id, facet, version)
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS audit_view ON CLUSTER `lift-1` TO audit
@@ -287,7 +287,7 @@ CREATE TABLE IF NOT EXISTS removed_copies ON CLUSTER `lift-1`
     `value` Int64 COMMENT 'in 1/10000',
     `extra_value` Int64 COMMENT 'in 1/10000'
 )
-ENGINE = ReplicatedReplacingMergeTree('/clickhouse/lifthouse/{database}/removed_copies/all', '{shard}-{replica}')
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/lifthouse/{uuid}/all', '{shard}-{replica}')
 ORDER BY (website_id, subject, subject_id, experiment_id, visitor_id, event_id, writer, ingested_at, done)
 
 CREATE VIEW IF NOT EXISTS subject_counters ON CLUSTER `lift-1`

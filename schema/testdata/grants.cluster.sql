@@ -15,6 +15,10 @@ GRANT ON CLUSTER `lift` SELECT ON system.tables TO `o\`dd`;
 
 GRANT ON CLUSTER `lift` SELECT ON system.parts TO `o\`dd`;
 
+GRANT ON CLUSTER `lift` SELECT ON system.detached_parts TO `o\`dd`;
+
+GRANT ON CLUSTER `lift` SELECT ON system.mutations TO `o\`dd`;
+
 GRANT ON CLUSTER `lift` SELECT ON system.disks TO `o\`dd`;
 
 -- Who migrates makes and changes tables too. It stays: the view that counts events inserts in its name.
@@ -35,6 +39,9 @@ GRANT ON CLUSTER `lift` TABLE ENGINE ON ReplicatedMergeTree TO `migrating`;
 GRANT ON CLUSTER `lift` TABLE ENGINE ON ReplicatedReplacingMergeTree TO `migrating`;
 
 GRANT ON CLUSTER `lift` TABLE ENGINE ON ReplicatedAggregatingMergeTree TO `migrating`;
+
+-- Who opens the store reads what other servers were told last.
+GRANT ON CLUSTER `lift` SYSTEM SYNC REPLICA ON `lifthouse`.* TO `o\`dd`, `migrating`;
 
 -- A cluster's statements go from server to server.
 GRANT ON CLUSTER `lift` CLUSTER, REMOTE ON *.* TO `o\`dd`, `migrating`;

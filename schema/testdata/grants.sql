@@ -15,6 +15,10 @@ GRANT SELECT ON system.tables TO `o\`dd`;
 
 GRANT SELECT ON system.parts TO `o\`dd`;
 
+GRANT SELECT ON system.detached_parts TO `o\`dd`;
+
+GRANT SELECT ON system.mutations TO `o\`dd`;
+
 GRANT SELECT ON system.disks TO `o\`dd`;
 
 -- Who migrates makes and changes tables too. It stays: the view that counts events inserts in its name.

@@ -20,12 +20,12 @@ WITH
                 event = 'view'
             )                                                             AS first_view,
             minIf(variation_id, event = 'view') != maxIf(variation_id, event = 'view') AS crossover,
-            maxIf(time, time < {to:DateTime64(3, 'UTC')})                 AS last_seen,
-            countIf(event = 'view' AND time < {to:DateTime64(3, 'UTC')})  AS views,
-            CAST([], 'Array(DateTime64(3, \'UTC\'))')                                                 AS view_times,
+            maxIf(time, time < toDateTime64({to:String}, 3, 'UTC'))       AS last_seen,
+            countIf(event = 'view' AND time < toDateTime64({to:String}, 3, 'UTC')) AS views,
+            CAST([], 'Array(DateTime64(3, \'UTC\'))')                                                AS view_times,
             groupArrayIf(
                 (time, event, toInt128(value), toInt128(profit), toInt128(extra_value)),
-                (event = 'goal' AND goal_id = {goal_id:Int64}) AND time < {to:DateTime64(3, 'UTC')}
+                (event = 'goal' AND goal_id = {goal_id:Int64}) AND time < toDateTime64({to:String}, 3, 'UTC')
             )                                                             AS events
         FROM events
         WHERE website_id = {website_id:Int64}
@@ -43,7 +43,7 @@ WITH
             toUnixTimestamp64Milli(exposed_at)                           AS first_at,
             first_view.2                                                 AS variation_id,
             first_view.3                                                 AS dimension,
-            exposed_at < {from:DateTime64(3, 'UTC')}                     AS earlier,
+            exposed_at < toDateTime64({from:String}, 3, 'UTC')           AS earlier,
             crossover,
             false                                                        AS recount,
             views,
@@ -61,8 +61,8 @@ WITH
             arraySum(goal -> goal.5, goals)                              AS extra_value
         FROM visitors
         WHERE first_view.4
-            AND exposed_at < {to:DateTime64(3, 'UTC')}
-            AND last_seen >= {from:DateTime64(3, 'UTC')}
+            AND exposed_at < toDateTime64({to:String}, 3, 'UTC')
+            AND last_seen >= toDateTime64({from:String}, 3, 'UTC')
     )
 ,
     cells AS (  -- one row per variation, dimension value, and standing of the visitor in the report

@@ -23,7 +23,7 @@ WITH
             event,
             event = 'view'                                                                     AS is_view,
             (event = 'goal' AND goal_id = {goal_id:Int64}) AS counts,
-            time < {to:DateTime64(3, 'UTC')} AS in_time,
+            time < toDateTime64({to:String}, 3, 'UTC') AS in_time,
             (event = 'goal' AND goal_id = {goal_id:Int64}) AND in_time AS is_reached,
             toUInt64(toUnixTimestamp64Milli(time))                                             AS at,
             transform(variation_id, {variation_ids:Array(Int64)}, {ranks:Array(UInt8)}, 63)    AS rank,

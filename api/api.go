@@ -48,7 +48,7 @@ func New(e *engine.Engine, c *catalogue.Catalogue, in Intake, o Options) *API {
 	s.rates = newTokenRates(o.TokenRate)
 	s.failures = newFailureRates(o.AuthFailures)
 	s.gate = newGate(o.StoreSlots, &o, s.metrics.shed)
-	s.bodies = newBodies()
+	s.bodies = newBodies(o.StoreWait)
 	s.changes = newGate(changeSlots, &o, s.metrics.shed)
 	e.Observe(s.metrics.queried)
 	e.ObservePath(func(path string) { s.metrics.reports.WithLabelValues(path).Inc() })

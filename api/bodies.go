@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -37,10 +38,11 @@ type bodies struct {
 	small *semaphore.Weighted // bytes
 	large *semaphore.Weighted // bodies
 	lines *semaphore.Weighted // that are events
+	wait  time.Duration       // the longest that a large body waits for others to end
 }
 
-func newBodies() *bodies {
-	return &bodies{semaphore.NewWeighted(smallBodies), semaphore.NewWeighted(largeBodies), semaphore.NewWeighted(chunks * chunkLines)}
+func newBodies(wait time.Duration) *bodies {
+	return &bodies{semaphore.NewWeighted(smallBodies), semaphore.NewWeighted(largeBodies), semaphore.NewWeighted(chunks * chunkLines), wait}
 }
 
 // body is one that is being read and written; release gives its room back.
@@ -61,13 +63,19 @@ func (b *body) release() {
 	*b = body{of: b.of}
 }
 
-// grow makes room for a text of the size, or refuses it.
-func (b *body) grow(size int64) error {
+// grow makes room for a text of the size, or refuses it. A body that turns out
+// to be large waits a while for another one to end, with what was read of it.
+func (b *body) grow(ctx context.Context, size int64) error {
 	switch {
 	case b.isLarge || size <= b.small:
 		return nil
 	case size > smallBody:
-		if !b.of.large.TryAcquire(1) {
+		waiting, cancel := context.WithTimeout(ctx, b.of.wait)
+		defer cancel()
+		if b.of.large.Acquire(waiting, 1) != nil {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
 			return bodiesBusy()
 		}
 		b.isLarge = true
@@ -121,7 +129,7 @@ func (s *server) readBody(request *http.Request, b *body) error {
 		if most > 0 {
 			room = min(room, most+1)
 		}
-		if err := b.grow(room); err != nil {
+		if err := b.grow(request.Context(), room); err != nil {
 			return err
 		}
 		if b.isLarge && most > 0 {

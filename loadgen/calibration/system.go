@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"time"
 
 	"github.com/valyala/fastjson"
 	"golang.org/x/sync/errgroup"
@@ -64,9 +65,21 @@ func (s *System) send(ctx context.Context, all []experiment, o *Options, p *prog
 	return errors.Join(senders.Wait(), ctx.Err())
 }
 
+// patience is how often a body of events is sent again that the server has no
+// room for yet.
+const patience = 20
+
 // post stores the lines, all of them new.
 func (s *System) post(ctx context.Context, body []byte, lines int) error {
 	answer, err := s.do(ctx, http.MethodPost, "/events", s.tokens.Ingest, body)
+	for attempt := 1; errors.Is(err, errBusy) && attempt < patience; attempt++ {
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		answer, err = s.do(ctx, http.MethodPost, "/events", s.tokens.Ingest, body)
+	}
 	if err != nil {
 		return err
 	}
@@ -115,9 +128,15 @@ func (s *System) do(ctx context.Context, method, path, token string, body []byte
 	answer, err := io.ReadAll(response.Body)
 	if err == nil && response.StatusCode != http.StatusOK {
 		err = fmt.Errorf("%s %s: %s: %.500s", method, path, response.Status, answer)
+		if response.StatusCode == http.StatusServiceUnavailable {
+			err = errors.Join(errBusy, err)
+		}
 	}
 	return answer, err
 }
+
+// errBusy is a server that asks for the same again later.
+var errBusy = errors.New("the server is busy")
 
 // reading is what one report says.
 type reading struct {

@@ -132,8 +132,11 @@ func TestTheSystemIsCalibratedAtLength(t *testing.T) {
 	o := Defaults
 	o.Null, o.Effect = 400, 200
 	r, err := Run(t.Context(), newSystem(t, nil), &o)
-	if err != nil || r.Err() != nil {
-		t.Fatalf("%v, %v\n%s", err, r.Err(), text(r))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Err() != nil {
+		t.Fatalf("%v\n%s", r.Err(), text(r))
 	}
 	o.Effect, o.rules = 0, []rule{{catalogue.Frequentist, 80, 0}, {catalogue.Frequentist, 90, 0}}
 	r, err = Run(t.Context(), newSystem(t, dividing(2)), &o)

@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"lifthouse/schema"
@@ -37,13 +36,30 @@ type storedCopy struct {
 	ingestedAt   time.Time
 }
 
-// How many copies one statement removes. Their ids become part of it, and the
-// servers of a cluster read at most 256 KiB of a statement that is passed on to
-// them: a copy takes up to 130 bytes.
-const (
-	removalSize        = 8_192
-	removalSizeCluster = 1_000
-)
+// statementSize is how long the lists of a statement that removes copies may
+// get: the servers of a cluster read at most 256 KiB of a statement that is
+// passed on to them (max_query_size).
+const statementSize = 200 << 10
+
+// size is what a copy takes in a statement.
+func (c *storedCopy) size() int {
+	return len(fmt.Sprint(c.WebsiteID, c.SubjectID, c.ExperimentID, c.VisitorID, c.EventID)) + len(c.Subject) + len(",,,,,''")
+}
+
+// statements divides copies so that each part fits in a statement.
+func statements(copies []storedCopy) [][]storedCopy {
+	var parts [][]storedCopy
+	size := statementSize
+	for i := range copies {
+		if size += copies[i].size(); size > statementSize {
+			parts = append(parts, nil)
+			size = copies[i].size()
+		}
+		last := len(parts) - 1
+		parts[last] = append(parts[last], copies[i])
+	}
+	return parts
+}
 
 // removeCopies removes copies from the events and from the counters. It may be
 // called for the same copies again, also by several processes at the same
@@ -55,18 +71,14 @@ func (w *Writer) removeCopies(ctx context.Context, copies []storedCopy) error {
 	if err := w.recordRemoval(ctx, copies, false); err != nil {
 		return err
 	}
-	size := removalSize
-	if cluster, _ := schema.Cluster(w.conn); cluster != "" {
-		size = removalSizeCluster
-	}
-	byWriter := map[string][]storedCopy{}
+	byInsert := map[insertion][]storedCopy{}
 	for _, c := range copies {
-		byWriter[c.writer] = append(byWriter[c.writer], c)
+		of := insertion{c.writer, c.ingestedAt.UnixMilli()}
+		byInsert[of] = append(byInsert[of], c)
 	}
-	for writer, all := range byWriter {
-		for some := range slices.Chunk(all, size) {
-			params := append(namedCopies(some), clickhouse.Named("writer", writer))
-			if err := w.conn.Exec(ctx, removeCopies, params...); err != nil {
+	for of, all := range byInsert {
+		for _, some := range statements(all) {
+			if err := w.conn.Exec(ctx, removeCopies, of.named(some)...); err != nil {
 				return fmt.Errorf("remove copies of events: %w", err)
 			}
 		}
@@ -217,17 +229,22 @@ func soughtCopies(copies []storedCopy) (*ext.Table, error) {
 	return table, nil
 }
 
-func namedCopies(copies []storedCopy) []any {
+// insertion is one insert into events.
+type insertion struct {
+	writer     string
+	ingestedAt int64 // Unix milliseconds
+}
+
+// named are the parameters of the statement that removes copies that came with
+// the insert.
+func (i insertion) named(copies []storedCopy) []any {
 	return []any{
+		clickhouse.Named("writer", i.writer), clickhouse.Named("ingested_at", i.ingestedAt),
 		clickhouse.Named("website_ids", each(copies, func(c *storedCopy) int64 { return c.WebsiteID })),
 		clickhouse.Named("subjects", each(copies, func(c *storedCopy) string { return string(c.Subject) })),
 		clickhouse.Named("subject_ids", each(copies, func(c *storedCopy) int64 { return c.SubjectID })),
 		clickhouse.Named("experiment_ids", each(copies, func(c *storedCopy) int64 { return c.ExperimentID })),
 		clickhouse.Named("visitor_ids", each(copies, func(c *storedCopy) uint64 { return c.VisitorID })),
 		clickhouse.Named("event_ids", each(copies, func(c *storedCopy) uint64 { return c.EventID })),
-		clickhouse.Named("ingested_at", each(copies, func(c *storedCopy) string { return c.ingestedAt.UTC().Format(milliseconds) })),
 	}
 }
-
-// milliseconds is how a DateTime64(3) is written.
-const milliseconds = "2006-01-02 15:04:05.000"

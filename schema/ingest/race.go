@@ -142,21 +142,18 @@ const soughtSize = 8_192
 // another copy is first, and returns them.
 func (w *Writer) takeBack(ctx context.Context, rows []schema.Event, accepted time.Time) (map[identity]bool, error) {
 	lost := map[identity]bool{}
+	var copies []storedCopy
 	for some := range slices.Chunk(rows, soughtSize) {
 		second, err := w.second(ctx, some, accepted)
 		if err != nil {
 			return nil, err
 		}
-		copies := make([]storedCopy, len(second))
 		for i := range second {
-			copies[i] = storedCopy{second[i], w.name, accepted}
+			copies = append(copies, storedCopy{second[i], w.name, accepted})
 			lost[identityOf(&second[i])] = true
 		}
-		if err := w.removeCopies(ctx, copies); err != nil {
-			return nil, err
-		}
 	}
-	return lost, nil
+	return lost, w.removeCopies(ctx, copies)
 }
 
 // second returns those of the rows of which another copy is first.

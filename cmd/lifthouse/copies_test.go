@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"lifthouse/schema/schematest"
+)
+
+// TestProcessesImportOneFileAtOnce into a ClickHouse server: four processes,
+// of which one is killed in half of the rounds.
+func TestProcessesImportOneFileAtOnce(t *testing.T) {
+	atLength(t)
+	server := schematest.Server(t)
+	importAtOnce(t, server.Address(server.Database(t)), schematest.Tier(1, 2, 20), schematest.Tier(200, 200, 1_000))
+}
+
+// TestProcessesImportOneFileIntoAClusterAtOnce is the same for two shards of
+// two replicas.
+func TestProcessesImportOneFileIntoAClusterAtOnce(t *testing.T) {
+	importAtOnce(t, schematest.NewCluster(t).Address, 20, 300)
+}
+
+// importAtOnce imports the same files into a store, by four processes at the
+// same time, and into an embedded one, and compares rows, counters and reports.
+func importAtOnce(t *testing.T, address string, rounds, visitors int) {
+	t.Helper()
+	shared, alone := "--store="+address, "--store=embedded:"+filepath.Join(t.TempDir(), "alone")
+	must := func(args ...string) string {
+		t.Helper()
+		code, out, complaints := other(t, nil, args...)
+		if code != exitOK {
+			t.Fatalf("lifthouse %q: exit %d, %s%s", args, code, out, complaints)
+		}
+		return out
+	}
+	for _, store := range []string{shared, alone} {
+		must("apply", "-f", "testdata/thirty.catalog.yaml", store)
+	}
+	r := rand.New(rand.NewPCG(seedOf(t), 17))
+	killed := 0
+	for round := range rounds {
+		path := filepath.Join(t.TempDir(), "events.ndjson")
+		if err := os.WriteFile(path, []byte(exposedVisitors(round, visitors)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		must("import", path, alone)
+		var importing sync.WaitGroup
+		for i := range 4 {
+			cmd := lifthouse(t, "import", path, shared)
+			if i == 0 && round%2 == 1 {
+				after := time.Duration(r.IntN(1_000)) * time.Millisecond
+				importing.Go(func() {
+					if killedAfter(t.Context(), cmd, after) {
+						killed++
+					}
+				})
+				continue
+			}
+			importing.Go(func() {
+				if out, err := cmd.CombinedOutput(); err != nil {
+					t.Errorf("round %d: %v\n%s", round, err, out)
+				}
+			})
+		}
+		importing.Wait()
+	}
+	must("check", "--remove-copies", shared)
+	if said := must("check", "--deep", shared); strings.Contains(said, "WRONG") {
+		t.Error(said)
+	}
+	for _, extra := range [][]string{nil, {"--dimension=device"}, {"--interval=day"}, {"--filter=zScore=1"}, {"--metric=valuePerVisitor", "--filter=dateFrom=1980-01-01"}} {
+		args := append([]string{"report", "campaign", "1", "--json"}, extra...)
+		if got, want := timeless(t, must(append(args, shared)...)), timeless(t, must(append(args, alone)...)); got != want {
+			t.Errorf("%q\n%s\nwant\n%s", args, got, want)
+		}
+	}
+	t.Logf("%d rounds, %d processes were killed", rounds, killed)
+}
+
+// killedAfter starts a command and kills it; it says whether it was in time.
+func killedAfter(ctx context.Context, cmd *exec.Cmd, after time.Duration) bool {
+	if cmd.Start() != nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, after)
+	defer cancel()
+	context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })
+	return cmd.Wait() != nil
+}
+
+// timeless is a report without the times of its making.
+func timeless(t *testing.T, report string) string {
+	t.Helper()
+	var body map[string]any
+	if err := json.Unmarshal([]byte(report), &body); err != nil {
+		t.Fatal(err)
+	}
+	delete(body, "generatedAt")
+	delete(body, "dataThrough")
+	text, err := json.Marshal(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// exposedVisitors are the events of a round's visitors, in two months: each
+// sees a variation and most buy, half of those without naming what they saw.
+func exposedVisitors(round, visitors int) string {
+	var lines strings.Builder
+	for n := range visitors {
+		who := fmt.Sprintf("%d-%d", round, n)
+		fmt.Fprintf(&lines, `{"eventId":"v%[1]s","time":"2026-0%[2]d-01T10:00:00Z","websiteId":1,"visitor":"%[1]s","event":"view","campaignId":1,"variationId":%[3]d,"device":"%[4]s"}`+"\n",
+			who, 4+n%2, n%2, []string{"mobile", "desktop", "tablet"}[n%3])
+		switch n % 4 {
+		case 1, 3:
+			fmt.Fprintf(&lines, `{"eventId":"g%[1]s","time":"2026-05-02T10:00:00Z","websiteId":1,"visitor":"%[1]s","event":"goal","goalId":1,"value":%[2]d.5,"campaignId":1,"variationId":%[3]d}`+"\n", who, n%97, n%2)
+		case 2:
+			fmt.Fprintf(&lines, `{"eventId":"g%[1]s","time":"2026-05-02T11:00:00Z","websiteId":1,"visitor":"%[1]s","event":"goal","goalId":1,"value":%[2]d}`+"\n", who, n%89)
+		}
+	}
+	return lines.String()
+}

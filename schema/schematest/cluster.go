@@ -1,0 +1,97 @@
+package schematest
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"lifthouse/engine/embedded"
+)
+
+// clusterTool starts a cluster of two shards with two replicas each on this
+// machine. It lies beside the checkout.
+const clusterTool = "shared/cluster/cluster"
+
+// Cluster is one that runs until the test ends.
+type Cluster struct {
+	Address string // of the store, with all servers
+
+	tb            testing.TB
+	tool, library string
+	dir           string
+}
+
+// NewCluster starts a cluster, or skips the test where it cannot.
+func NewCluster(tb testing.TB) *Cluster {
+	tb.Helper()
+	if !Long() {
+		tb.Skip("SKIP: one of the long tests, which starts a ClickHouse cluster: make test-long")
+	}
+	working, err := os.Getwd()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	c := &Cluster{tb: tb, dir: tb.TempDir()}
+	for at := working; c.tool == "" && at != filepath.Dir(at); at = filepath.Dir(at) {
+		if _, err := os.Stat(filepath.Join(at, clusterTool)); err == nil {
+			c.tool = filepath.Join(at, clusterTool)
+		}
+	}
+	if c.tool == "" {
+		tb.Skip("SKIP: the cluster tool is not beside the checkout (../" + clusterTool + ")")
+	}
+	for _, needed := range []string{"java", "gcc", "apt-get"} {
+		if _, err := exec.LookPath(needed); err != nil {
+			tb.Skipf("SKIP: a cluster needs %s", needed)
+		}
+	}
+	if c.library, err = embedded.Locate(""); err != nil {
+		tb.Fatal(err)
+	}
+	if out, err := exec.CommandContext(tb.Context(), "apt-get", "-qq", "update").CombinedOutput(); err != nil {
+		tb.Skipf("SKIP: the packages of ZooKeeper cannot be looked up: %v\n%s", err, out)
+	}
+	tb.Cleanup(func() { _, _ = c.run(context.Background(), "stop", c.dir) })
+	out, err := c.run(tb.Context(), "start", c.dir, c.library)
+	if err != nil {
+		tb.Fatalf("start a cluster: %v\n%s", err, out)
+	}
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	c.Address = lines[len(lines)-1]
+	return c
+}
+
+// run carries out a command of the tool. Its output goes to a file: servers
+// inherit it, and a pipe would be waited for until they end.
+func (c *Cluster) run(ctx context.Context, args ...string) (string, error) {
+	out, err := os.CreateTemp("", "cluster-")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = os.Remove(out.Name()) }()
+	cmd := exec.CommandContext(ctx, c.tool, args...)
+	cmd.Stdout, cmd.Stderr = out, out
+	err = cmd.Run()
+	text, _ := os.ReadFile(out.Name())
+	return string(text), err
+}
+
+// Kill ends the server of a replica.
+func (c *Cluster) Kill(shard, replica int) {
+	c.tb.Helper()
+	if out, err := c.run(c.tb.Context(), "kill", c.dir, strconv.Itoa(shard), strconv.Itoa(replica)); err != nil {
+		c.tb.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// Restart starts the server of a replica again, on its data.
+func (c *Cluster) Restart(shard, replica int) {
+	c.tb.Helper()
+	if out, err := c.run(c.tb.Context(), "node", c.dir, c.library, strconv.Itoa(shard), strconv.Itoa(replica)); err != nil {
+		c.tb.Fatalf("%v\n%s", err, out)
+	}
+}

@@ -91,6 +91,21 @@ func SyncReplica(ctx context.Context, conn driver.Conn, table string) error {
 	return nil
 }
 
+// SyncReplicas has all servers of a cluster that are there fetch what others
+// have of the tables that lie in parts, so that they can be compared.
+func SyncReplicas(ctx context.Context, conn driver.Conn) error {
+	cluster, database := Cluster(conn)
+	if cluster == "" {
+		return nil
+	}
+	for table := range shardedBy {
+		if err := conn.Exec(ctx, "SYSTEM SYNC REPLICA ON CLUSTER "+identifier(cluster)+" "+identifier(database)+"."+identifier(Local(table))); err != nil {
+			return fmt.Errorf("fetch what other replicas have of %s: %w", table, err)
+		}
+	}
+	return SyncReplica(ctx, conn, "removed_copies")
+}
+
 // CountersTable is the table or view that has the live counters of a store: of
 // servers, which several processes write to, the view that subtracts the copies
 // that were removed. An embedded store has none, and does without the view.

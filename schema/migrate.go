@@ -44,6 +44,9 @@ func migrate(ctx context.Context, conn driver.Conn, files fs.FS) ([]string, erro
 		return nil, err
 	}
 	if !exists { // else a user who may make no tables may be here
+		if err := allServers(ctx, conn); err != nil {
+			return nil, err
+		}
 		if err := again(ctx, func() error { return conn.Exec(ctx, createMigrations) }); err != nil {
 			return nil, fmt.Errorf("create migrations table: %w", err)
 		}
@@ -69,6 +72,22 @@ func migrate(ctx context.Context, conn driver.Conn, files fs.FS) ([]string, erro
 		applied = append(applied, m.name)
 	}
 	return applied, nil
+}
+
+// allServers is an error where a server of a cluster is away. A replica that was
+// away while its tables were made and changed cannot make them later: Keeper
+// has the definitions as they were changed. Later changes reach it when it is
+// back.
+func allServers(ctx context.Context, conn driver.Conn) error {
+	cluster, _ := Cluster(conn)
+	if cluster == "" {
+		return nil
+	}
+	var servers uint64
+	if err := conn.QueryRow(ctx, "SELECT count() FROM clusterAllReplicas("+quoted(cluster)+", system.one)").Scan(&servers); err != nil {
+		return fmt.Errorf("the tables of a cluster are made while all its servers are there: start them, and migrate again: %w", err)
+	}
+	return nil
 }
 
 // Pending returns the names of the migrations that Migrate would run, in their

@@ -182,6 +182,11 @@ func (f *findings) tables(ctx context.Context, conn driver.Conn, manifest *schem
 	}
 	f.good("schema", "of this release")
 	f.parts(ctx, conn, manifest)
+	if f.removeCopies || f.countAnew || f.deep {
+		if err := schema.SyncReplicas(ctx, conn); err != nil {
+			f.wrong("events", err)
+		}
+	}
 	if f.removeCopies {
 		f.sweep(ctx, conn, manifest == nil)
 	}

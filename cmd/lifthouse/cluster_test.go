@@ -1,0 +1,205 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"lifthouse/schema"
+	"lifthouse/schema/schematest"
+)
+
+// TestAClusterAnswersAsAnEmbeddedStore has a cluster of two shards with two
+// replicas each give the reports of an embedded store, byte by byte, lose
+// replicas while events come in, and have its tables changed while one is away.
+func TestAClusterAnswersAsAnEmbeddedStore(t *testing.T) {
+	cluster := schematest.NewCluster(t)
+	start := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	answers := func(conn driver.Conn) map[string]string {
+		h := houseOn(t, conn)
+		if _, shards := schema.Cluster(conn); shards != "" {
+			if err := h.store.Writer.Share(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := h.store.Catalogue.Apply(t.Context(), demoCatalogue(start), false); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.store.Writer.Write(t.Context(), demoEvents(start)); err != nil {
+			t.Fatal(err)
+		}
+		h.token = strings.TrimSpace(h.must("token", "create", "--account=1"))
+		all := map[string]string{}
+		for _, path := range reportPaths() {
+			for _, form := range []string{"application/json", "text/csv", "image/svg+xml"} {
+				all[form+" "+path] = h.raw(path, form)
+			}
+		}
+		return all
+	}
+	want, got := answers(schematest.Open(t)), answers(connectTo(t, cluster.Address))
+	for request, text := range want {
+		if got[request] != text {
+			t.Errorf("%s\n%.3000s\nwant\n%.3000s", request, got[request], text)
+		}
+	}
+	t.Logf("%d answers compared", len(want))
+	t.Run("replicas are lost and come back", func(t *testing.T) { loseReplicas(t, cluster) })
+	t.Run("tables change while a replica is away", func(t *testing.T) { changeWithoutReplica(t, cluster) })
+}
+
+func connectTo(t *testing.T, address string) driver.Conn {
+	t.Helper()
+	home, err := schema.ParseHome(address, func(string) string { return "" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := schema.Connect(t.Context(), home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// reportPaths are reports of every kind.
+func reportPaths() []string {
+	var paths []string
+	for _, of := range []string{"campaigns/12", "campaigns/13", "campaigns/14", "widgets/7", "widgets/7/experiments/2"} {
+		queries := []string{
+			"", "interval=day", "filters[zScore]=1.5", "filters[dateFrom]=2026-03-05&filters[dateTo]=2026-03-20", "filters[dateFrom]=1971-01-01",
+			"filters[device][]=mobile&filters[visitorType]=new", "filters[utmSource]=*&filters[goalValue]=20", "interval=week&filters[zScore]=2&filters[country][]=US",
+		}
+		if !strings.HasPrefix(of, "widgets/7") {
+			queries = append(queries, "dimension=device", "dimension=country&filters[zScore]=2", "compareMetric=valuePerVisitor&dimension=browser&interval=day")
+		}
+		for _, query := range queries {
+			paths = append(paths, "/v1/"+of+"/results?"+query)
+		}
+	}
+	return paths
+}
+
+// madeAt matches the times of today, generatedAt and dataThrough: all others are
+// of the experiments. What a refusal has of its own is the request's id.
+var madeAt = regexp.MustCompile(time.Now().UTC().Format(time.DateOnly) + `T[\d:.]+Z|"requestId":"\w+"`)
+
+// raw is an answer without the times of its making.
+func (h *house) raw(path, form string) string {
+	h.t.Helper()
+	request, err := http.NewRequestWithContext(h.t.Context(), http.MethodGet, h.url+path, http.NoBody)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+h.token)
+	request.Header.Set("Accept", form)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode >= http.StatusInternalServerError {
+		h.t.Errorf("%s: %d %.500s %v", path, response.StatusCode, text, err)
+	}
+	return fmt.Sprint(response.StatusCode) + "\n" + madeAt.ReplaceAllString(string(text), "")
+}
+
+// loseReplicas has senders send while each server in turn is away for a while.
+// All that was acknowledged counts once.
+func loseReplicas(t *testing.T, cluster *schematest.Cluster) {
+	t.Helper()
+	address := strings.Replace(cluster.Address, "/lifthouse?", "/lost?", 1)
+	admin := connectTo(t, strings.Replace(cluster.Address, "/lifthouse?", "/default?", 1))
+	if err := admin.Exec(t.Context(), "CREATE DATABASE lost ON CLUSTER lift"); err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, "--store="+address)
+	servers := []*process{w.serve(0, "--rate-limit=0", "--log-level=warn", "--query-timeout=20s"), w.serve(1, "--rate-limit=0", "--log-level=warn", "--query-timeout=20s")}
+	w.begin()
+	for _, replica := range [][2]int{{1, 2}, {2, 1}, {1, 1}} {
+		<-time.After(2 * time.Second)
+		cluster.Kill(replica[0], replica[1])
+		<-time.After(4 * time.Second)
+		cluster.Restart(replica[0], replica[1])
+		<-time.After(6 * time.Second)
+	}
+	w.end()
+	for _, p := range servers {
+		w.allCounted(p)
+		p.interrupt()
+	}
+	w.must("check", "--remove-copies")
+	w.must("check", "--count-anew") // an insert that a server was lost in may have its events and not its counts
+	w.must("check", "--deep")
+	t.Log(w)
+}
+
+// changeWithoutReplica refuses to make tables while a server is away, changes
+// them while one is, and has that one answer for its shard alone when it is
+// back.
+func changeWithoutReplica(t *testing.T, cluster *schematest.Cluster) {
+	t.Helper()
+	address := strings.Replace(cluster.Address, "/lifthouse?", "/away?", 1)
+	admin := connectTo(t, strings.Replace(cluster.Address, "/lifthouse?", "/default?", 1))
+	if err := admin.Exec(t.Context(), "CREATE DATABASE away ON CLUSTER lift"); err != nil {
+		t.Fatal(err)
+	}
+	run := func(args ...string) (code int, out, complaints string) {
+		t.Helper()
+		return other(t, nil, append(args, "--store="+address)...)
+	}
+	must := func(args ...string) string {
+		t.Helper()
+		code, out, complaints := run(args...)
+		if code != exitOK {
+			t.Fatalf("lifthouse %q: exit %d, %s%s", args, code, out, complaints)
+		}
+		return out
+	}
+	cluster.Kill(2, 2)
+	if code, _, complaints := run("migrate"); code != exitFailed || !strings.Contains(complaints, "start them, and migrate again") {
+		t.Errorf("tables are made while a server is away: exit %d, %s", code, complaints)
+	}
+	cluster.Restart(2, 2)
+	waitFor(t, admin, "SELECT count() FROM clusterAllReplicas('lift', system.databases) WHERE name = 'away'")
+	must("migrate")
+	cluster.Kill(2, 2)
+	conn := connectTo(t, address)
+	if err := conn.Exec(t.Context(), "ALTER TABLE events ADD COLUMN IF NOT EXISTS later String"); err != nil {
+		t.Fatal(err)
+	}
+	must("apply", "-f", "testdata/thirty.catalog.yaml")
+	must("import", "testdata/thirty.ndjson")
+	must("forget", "--visitor=nobody", "--yes")
+	want := timeless(t, must("report", "campaign", "1", "--json"))
+	cluster.Restart(2, 2)
+	waitFor(t, admin, "SELECT count() FROM clusterAllReplicas('lift', system.columns) WHERE database = 'away' AND table = 'events_local' AND name = 'later'")
+	if err := schema.SyncReplicas(t.Context(), conn); err != nil {
+		t.Fatal(err)
+	}
+	cluster.Kill(2, 1)
+	if got := timeless(t, must("report", "campaign", "1", "--json")); got != want {
+		t.Errorf("from the server that was away:\n%s\nwant\n%s", got, want)
+	}
+	cluster.Restart(2, 1)
+}
+
+// waitFor waits until a query counts all four servers.
+func waitFor(t *testing.T, conn driver.Conn, query string) {
+	t.Helper()
+	var servers uint64
+	var err error
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); <-time.After(100 * time.Millisecond) {
+		if err = conn.QueryRow(t.Context(), query).Scan(&servers); err == nil && servers == 4 {
+			return
+		}
+	}
+	t.Fatalf("%s: %d servers, %v", query, servers, err)
+}

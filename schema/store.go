@@ -155,28 +155,16 @@ func isTimeout(err error) bool {
 	return errors.As(err, &timeout) && timeout.Timeout() || errors.Is(err, clickhouse.ErrAcquireConnTimeout)
 }
 
-// Bounds are the most that the user's profile on servers allows settings to be,
-// of those that it bounds.
-func Bounds(ctx context.Context, conn driver.Conn, settings ...string) (map[string]int64, error) {
-	rows, err := conn.Query(ctx, `SELECT name, toInt64OrNull(if(readonly != 0, value, max)) AS most
+// MostOf is the most that the user's profile on servers allows a setting to be;
+// 0: it has no bound. A setting that is beyond has statements refused.
+func MostOf(ctx context.Context, conn driver.Conn, setting string) (most int64, err error) {
+	const query = `SELECT toInt64OrZero(ifNull(if(readonly != 0, value, max), ''))
 		FROM system.settings
-		WHERE name IN ({names:Array(String)}) AND (readonly != 0 OR max IS NOT NULL)`, clickhouse.Named("names", settings))
-	if err != nil {
-		return nil, fmt.Errorf("look at the bounds of settings: %w", err)
+		WHERE name = {name:String}`
+	if err := conn.QueryRow(ctx, query, clickhouse.Named("name", setting)).Scan(&most); err != nil {
+		return 0, fmt.Errorf("look at the bounds of settings: %w", err)
 	}
-	defer func() { _ = rows.Close() }()
-	bounds := map[string]int64{}
-	for rows.Next() {
-		var name string
-		var most *int64
-		if err := rows.Scan(&name, &most); err != nil {
-			return nil, fmt.Errorf("look at the bounds of settings: %w", err)
-		}
-		if most != nil {
-			bounds[name] = *most
-		}
-	}
-	return bounds, rows.Err()
+	return most, nil
 }
 
 // ServerMayTake is how long a server may take to answer at all.

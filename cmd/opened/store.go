@@ -190,20 +190,16 @@ func (s *Store) equip(ctx context.Context, limits engine.Limits) error {
 	return nil
 }
 
-// lowered are limits that the user's profile on servers allows.
+// lowered are limits that the user's profile on servers allows. That of time is
+// the driver's, which sends the time that a request has left.
 func lowered(ctx context.Context, conn driver.Conn, limits engine.Limits) (engine.Limits, error) {
-	const memory, seconds = "max_memory_usage", "max_execution_time"
-	bounds, err := schema.Bounds(ctx, conn, memory, seconds)
+	most, err := schema.MostOf(ctx, conn, "max_memory_usage")
 	if err != nil {
 		return limits, err
 	}
-	if most := bounds[memory]; most > 0 && (limits.Memory == 0 || limits.Memory > most) {
+	if most > 0 && (limits.Memory == 0 || limits.Memory > most) {
 		slog.WarnContext(ctx, "the user's profile allows a query less memory than --query-memory", "bytes", most)
 		limits.Memory = most
-	}
-	if most := time.Duration(bounds[seconds]) * time.Second; most > 0 && (limits.Time == 0 || limits.Time > most) {
-		slog.WarnContext(ctx, "the user's profile allows a query less time than --query-timeout", "seconds", bounds[seconds])
-		limits.Time = most
 	}
 	return limits, nil
 }

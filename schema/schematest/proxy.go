@@ -74,7 +74,7 @@ func (p *Proxy) serve() {
 		if err != nil {
 			return
 		}
-		server, err := net.Dial("tcp", p.upstream)
+		server, err := new(net.Dialer).DialContext(context.Background(), "tcp", p.upstream)
 		if err != nil || p.Away.Load() {
 			_ = client.Close()
 			if err == nil {

@@ -173,7 +173,7 @@ func startServer(ctx context.Context, dir string) (*ClickHouse, error) {
 	if err := s.start(ctx, configuration, library, filepath.Join(dir, "output.txt")); err != nil {
 		return nil, err
 	}
-	if err := s.answers(native, web); err != nil {
+	if err := s.answers(ctx, native, web); err != nil {
 		return nil, err
 	}
 	if s.Native, err = listen(ctx, "127.0.0.1:"+native, nil); err == nil {
@@ -213,11 +213,11 @@ func (s *ClickHouse) start(ctx context.Context, configuration, library, output s
 const startTime = 30 * time.Second
 
 // answers waits until connections to the ports are taken.
-func (s *ClickHouse) answers(ports ...string) error {
+func (s *ClickHouse) answers(ctx context.Context, ports ...string) error {
 	deadline := time.After(startTime)
 	for _, port := range ports {
 		for {
-			conn, err := net.Dial("tcp", "127.0.0.1:"+port)
+			conn, err := new(net.Dialer).DialContext(ctx, "tcp", "127.0.0.1:"+port)
 			if err == nil {
 				_ = conn.Close()
 				break

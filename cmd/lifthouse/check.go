@@ -26,8 +26,8 @@ reads every stored part and compares it with its checksums, about a second for a
 at every event for whether it is stored once and counts where it should, and compares reports of every campaign and widget
 that has settled sums with the same ones counted from the events: some minutes for a hundred million. Tables and data stay
 as they are, but with --drop-damaged: that gives up the rows of parts which the store could not read when it opened,
-without which nothing else opens it; with --remove-copies, which removes the copies of events that several processes stored on a server (servers do so by
-themselves for the last hour); and with --count-anew, after which the live counters agree with the events. An embedded
+without which nothing else opens it; with --remove-copies, which removes the copies of events that several processes stored
+on a server (servers do so by themselves for the last hour); and with --count-anew, after which the live counters agree with the events. An embedded
 store does that by itself after a process that was killed; on a server nothing else may write meanwhile.`
 
 func (p *program) checkCommand() *cobra.Command {
@@ -187,7 +187,7 @@ func (f *findings) tables(ctx context.Context, conn driver.Conn, manifest *schem
 			f.wrong("events", err)
 		}
 	}
-	if f.removeCopies {
+	if f.removeCopies || f.countAnew && manifest == nil { // a copy whose removal is unfinished would be counted off twice
 		f.sweep(ctx, conn, manifest == nil)
 	}
 	if f.countAnew {

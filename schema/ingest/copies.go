@@ -170,14 +170,21 @@ func (w *Writer) Sweep(ctx context.Context, since time.Time) (removed int, err e
 		}
 		removed += len(copies)
 	}
-	unfinished, err := w.copiesOf(ctx, unfinishedCopies, sinceNamed(since))
-	if err == nil {
-		err = w.removeCopies(ctx, unfinished)
-	}
-	if removed += len(unfinished); removed > 0 {
+	unfinished, err := w.finishRemovals(ctx, since)
+	if removed += unfinished; removed > 0 {
 		w.wrote(ctx)
 	}
 	return removed, err
+}
+
+// finishRemovals removes the copies that a process was about to remove and is
+// not known to have, of events accepted since a time.
+func (w *Writer) finishRemovals(ctx context.Context, since time.Time) (removed int, err error) {
+	copies, err := w.copiesOf(ctx, unfinishedCopies, sinceNamed(since))
+	if err != nil {
+		return 0, err
+	}
+	return len(copies), w.removeCopies(ctx, copies)
 }
 
 // rowsOfSlice is how many events a sweep groups at a time: some 2 GB of memory.

@@ -102,6 +102,40 @@ func TestSweepsAtTheSameTimeRemoveEachCopyOnce(t *testing.T) {
 	}
 }
 
+// TestAnUnfinishedRemovalIsNotCountedOffTwice: its copy is gone, the record says
+// that it is about to go, and counters are repaired in between.
+func TestAnUnfinishedRemovalIsNotCountedOffTwice(t *testing.T) {
+	conn := schematest.Server(t).Open(t)
+	events := views(0, 3)
+	for i, writer := range []string{"a", "b"} {
+		if err := schema.InsertEventsOf(t.Context(), conn, writer, events, time.Now().Add(time.Duration(i)*time.Millisecond)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	left := 1_000
+	dying := ingest.NewWriter(schematest.Dying{Conn: conn, Left: &left})
+	share(t, dying)
+	left = 3 // the look for copies, the record, and the statement that removes
+	if _, err := dying.Sweep(t.Context(), time.Now().Add(-time.Hour)); err == nil {
+		t.Fatal("it was not killed")
+	}
+	for range 500 {
+		if number(t, conn, "SELECT count() FROM events") == 3 {
+			break
+		}
+		<-time.After(10 * time.Millisecond)
+	}
+	if got := number(t, conn, "SELECT count() FROM removed_copies WHERE NOT done"); got != 3 {
+		t.Fatalf("%d removals are recorded, want 3", got)
+	}
+	w := ingest.NewWriter(conn)
+	share(t, w)
+	if _, err := w.Forget(t.Context(), []string{"nobody"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	storedOnce(t, conn, 3)
+}
+
 // blind does not see the copies of others, as a writer does not that comes
 // before an insert with a smaller number is visible.
 type blind struct{ driver.Conn }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"lifthouse/schema"
 
@@ -109,6 +110,9 @@ func (w *Writer) forget(ctx context.Context, found map[subject]uint64, visitors 
 	if w.name != "" {
 		if err := w.erase(ctx, forgetCopies, namedVisitors(visitors, websites)...); err != nil {
 			return fmt.Errorf("erase visitors: %w", err)
+		}
+		if _, err := w.finishRemovals(ctx, time.UnixMilli(0)); err != nil { // or a copy would be counted off twice
+			return err
 		}
 	}
 	_, err := schema.RepairStats(ctx, w.conn)

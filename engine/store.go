@@ -115,6 +115,19 @@ var faultsOf = map[int32]StoreFault{
 	173: TooLarge, // CANNOT_ALLOCATE_MEMORY
 	202: Busy,     // TOO_MANY_SIMULTANEOUS_QUERIES
 	252: Busy,     // TOO_MANY_PARTS
+	32:  Down,     // ATTEMPT_TO_READ_AFTER_EOF: of another server, as the next ones
+	198: Down,     // DNS_ERROR
+	209: Down,     // SOCKET_TIMEOUT
+	210: Down,     // NETWORK_ERROR
+	225: Down,     // NO_ZOOKEEPER
+	236: Down,     // ABORTED: the server stops
+	242: Down,     // TABLE_IS_READ_ONLY: the server has lost Keeper
+	279: Down,     // ALL_CONNECTION_TRIES_FAILED
+	285: Down,     // TOO_FEW_LIVE_REPLICAS
+	286: Down,     // UNSATISFIED_QUORUM_FOR_PREVIOUS_WRITE
+	319: Down,     // UNKNOWN_STATUS_OF_INSERT
+	341: Down,     // UNFINISHED: a change of tables, by a server that is away
+	999: Down,     // KEEPER_EXCEPTION
 	243: Full,     // NOT_ENOUGH_SPACE
 	33:  Damaged,  // CANNOT_READ_ALL_DATA
 	40:  Damaged,  // CHECKSUM_DOESNT_MATCH

@@ -104,6 +104,7 @@ type world struct {
 	loads   []*load
 	waiting []*load
 
+	lags                                  bool        // a replica that has just come back may be behind
 	damaged                               atomic.Bool // the server said so
 	stored, unstored, read, fresh, unread atomic.Int64
 }
@@ -308,6 +309,9 @@ func (w *world) ask(ctx context.Context, r *rand.Rand) {
 			asked = time.Time{} // it is an answer of before
 		}
 		least, most := w.bounds(through, answered, asked)
+		if w.lags {
+			least = [2]tally{}
+		}
 		if fault := wrongWith(&got, least, most); fault != "" {
 			w.t.Errorf("%s (%s), asked %v, answered %v, through %v, stale %v: %s", path, cache, asked, answered, through, got.Stale, fault)
 		}

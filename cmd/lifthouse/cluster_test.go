@@ -121,6 +121,7 @@ func loseReplicas(t *testing.T, cluster *schematest.Cluster) {
 		t.Fatal(err)
 	}
 	w := newWorld(t, "--store="+address)
+	w.lags = true // in the end nothing may be missing
 	servers := []*process{w.serve(0, "--rate-limit=0", "--log-level=warn", "--query-timeout=20s"), w.serve(1, "--rate-limit=0", "--log-level=warn", "--query-timeout=20s")}
 	w.begin()
 	for _, replica := range [][2]int{{1, 2}, {2, 1}, {1, 1}} {

@@ -64,8 +64,8 @@ vulnerabilities: engine $(GOBIN)/govulncheck ## known ones in what the programs 
 tidy-check: ## go.mod and go.sum say what the code needs
 	go mod tidy -diff
 
-fuzz: engine ## each fuzz target for a few seconds
-	@bash .ci/fuzz $(FUZZTIME)
+fuzz: engine ## each fuzz target for a few seconds times FACTOR
+	@bash .ci/fuzz $(FACTOR)
 
 bench: engine ## benchmarks of statistics, engine and requests
 	go test -run '^$$' -bench . -benchmem ./...

@@ -115,6 +115,7 @@ func (w *Writer) recordRemoval(ctx context.Context, copies []storedCopy, done bo
 // parts.
 const (
 	goneFirst = 2 * time.Millisecond
+	goneMost  = time.Second // between two looks
 	goneLast  = 30 * time.Second
 )
 
@@ -126,7 +127,7 @@ func (w *Writer) gone(ctx context.Context, copies []storedCopy) error {
 		return err
 	}
 	deadline := time.Now().Add(goneLast)
-	for wait := goneFirst; ; wait *= 2 {
+	for wait := goneFirst; ; wait = min(2*wait, goneMost) {
 		var left uint64
 		err := w.conn.QueryRow(clickhouse.Context(ctx, clickhouse.WithExternalTable(sought)), copiesLeft).Scan(&left)
 		switch {
@@ -137,7 +138,11 @@ func (w *Writer) gone(ctx context.Context, copies []storedCopy) error {
 		case time.Now().After(deadline):
 			return errors.New("remove copies of events: the store does not get to it")
 		}
-		<-time.After(wait)
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
 }
 
@@ -219,21 +224,9 @@ func (w *Writer) copiesOf(ctx context.Context, query string, params ...any) ([]s
 }
 
 func soughtCopies(copies []storedCopy) (*ext.Table, error) {
-	table, err := ext.NewTable("sought",
-		ext.Column("website_id", "Int64"), ext.Column("subject", "Enum8('none' = 0, 'campaign' = 1, 'widget' = 2)"),
-		ext.Column("subject_id", "Int64"), ext.Column("experiment_id", "Int64"),
-		ext.Column("visitor_id", "UInt64"), ext.Column("event_id", "UInt64"),
-		ext.Column("writer", "String"), ext.Column("ingested_at", "DateTime64(3, 'UTC')"))
-	if err != nil {
-		return nil, err
-	}
-	for i := range copies {
-		c := &copies[i]
-		if err := table.Append(c.WebsiteID, string(c.Subject), c.SubjectID, c.ExperimentID, c.VisitorID, c.EventID, c.writer, c.ingestedAt); err != nil {
-			return nil, fmt.Errorf("look for removed copies: %w", err)
-		}
-	}
-	return table, nil
+	return soughtWith(copies, func(c *storedCopy) *schema.Event { return &c.Event },
+		soughtColumn{"writer", "String", each(copies, func(c *storedCopy) string { return c.writer })},
+		soughtColumn{"ingested_at", "DateTime64(3, 'UTC')", each(copies, func(c *storedCopy) time.Time { return c.ingestedAt })})
 }
 
 // insertion is one insert into events.

@@ -92,8 +92,8 @@ func (w *Writer) insertShared(ctx context.Context, rows []schema.Event, judge fu
 	if len(rows) == 0 {
 		return 0, nil
 	}
-	accepted := w.accept()
-	if err := schema.InsertEventsOf(ctx, w.conn, w.name, rows, accepted); err != nil {
+	accepted, err := w.insert(ctx, rows)
+	if err != nil {
 		return 0, err
 	}
 	lost, err := w.takeBack(ctx, rows, accepted)
@@ -103,8 +103,10 @@ func (w *Writer) insertShared(ctx context.Context, rows []schema.Event, judge fu
 	return len(rows) - len(lost), judge(lost)
 }
 
-func (w *Writer) insert(ctx context.Context, events []schema.Event) error {
-	return schema.InsertEventsOf(ctx, w.conn, w.name, events, w.accept())
+// insert stores events and returns when they were accepted.
+func (w *Writer) insert(ctx context.Context, events []schema.Event) (accepted time.Time, err error) {
+	accepted = w.accept()
+	return accepted, schema.InsertEventsOf(ctx, w.conn, w.name, events, accepted)
 }
 
 // judgeLost says of the events that came second what they are duplicates of,

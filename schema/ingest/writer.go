@@ -12,6 +12,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/ext"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/column"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
@@ -187,7 +188,7 @@ func (w *Writer) insertKnown(ctx context.Context, rows []schema.Event) error {
 	// ClickHouse commits the events' parts before the rows of the views on them: an insert that is cancelled in
 	// between leaves subject_stats short, since a repetition finds the events stored.
 	ctx = context.WithoutCancel(ctx)
-	err := w.insert(ctx, rows)
+	_, err := w.insert(ctx, rows)
 	w.doubtful = w.alone && err != nil
 	w.manifest.Update(ctx, "events", "subject_stats")
 	return err
@@ -354,22 +355,32 @@ func (w *Writer) stored(ctx context.Context, events []schema.Event, verdicts []V
 // soughtTable holds the identities of events, for a look-up: many more than a
 // server takes as parameters.
 func soughtTable(events []schema.Event) (*ext.Table, error) {
-	table, err := ext.NewTable("sought",
-		ext.Column("website_id", "Int64"), ext.Column("subject", "Enum8('none' = 0, 'campaign' = 1, 'widget' = 2)"),
-		ext.Column("subject_id", "Int64"), ext.Column("experiment_id", "Int64"),
-		ext.Column("visitor_id", "UInt64"), ext.Column("event_id", "UInt64"))
+	return soughtWith(events, func(e *schema.Event) *schema.Event { return e })
+}
+
+// soughtColumn is a column beside the identity of what is looked up.
+type soughtColumn struct {
+	name   string
+	of     column.Type
+	values any // a slice of a value for each row
+}
+
+// soughtWith holds the identities of the events of rows, and more columns.
+func soughtWith[T any](rows []T, event func(*T) *schema.Event, more ...soughtColumn) (*ext.Table, error) {
+	columns := append([]soughtColumn{
+		{"website_id", "Int64", each(rows, func(r *T) int64 { return event(r).WebsiteID })},
+		{"subject", "Enum8('none' = 0, 'campaign' = 1, 'widget' = 2)", each(rows, func(r *T) string { return string(event(r).Subject) })},
+		{"subject_id", "Int64", each(rows, func(r *T) int64 { return event(r).SubjectID })},
+		{"experiment_id", "Int64", each(rows, func(r *T) int64 { return event(r).ExperimentID })},
+		{"visitor_id", "UInt64", each(rows, func(r *T) uint64 { return event(r).VisitorID })},
+		{"event_id", "UInt64", each(rows, func(r *T) uint64 { return event(r).EventID })},
+	}, more...)
+	table, err := ext.NewTable("sought", each(columns, func(c *soughtColumn) func(*ext.Table) error { return ext.Column(c.name, c.of) })...)
 	if err != nil {
 		return nil, err
 	}
-	for i, values := range []any{
-		each(events, func(e *schema.Event) int64 { return e.WebsiteID }),
-		each(events, func(e *schema.Event) string { return string(e.Subject) }),
-		each(events, func(e *schema.Event) int64 { return e.SubjectID }),
-		each(events, func(e *schema.Event) int64 { return e.ExperimentID }),
-		each(events, func(e *schema.Event) uint64 { return e.VisitorID }),
-		each(events, func(e *schema.Event) uint64 { return e.EventID }),
-	} {
-		if _, err := table.Block().Columns[i].Append(values); err != nil {
+	for i, c := range columns {
+		if _, err := table.Block().Columns[i].Append(c.values); err != nil {
 			return nil, fmt.Errorf("look up stored events: %w", err)
 		}
 	}

@@ -49,14 +49,18 @@ func (c clustered) Exec(ctx context.Context, query string, args ...any) error {
 	return nil
 }
 
-// inReplicatedDatabase is a connection to a database that replicates its
-// definitions, with the engine Replicated: its tables replicate their rows, and
-// meet in Keeper where the database says.
-type inReplicatedDatabase struct{ driver.Conn }
-
-// Exec is driver.Conn's.
-func (c inReplicatedDatabase) Exec(ctx context.Context, query string, args ...any) error {
-	return c.Conn.Exec(ctx, replicatedEngine(query), args...)
+// inReplicatedDatabase says whether one server was named whose database
+// replicates its definitions, with the engine Replicated. Its tables replicate
+// their rows, and meet in Keeper where the database says.
+func inReplicatedDatabase(ctx context.Context, conn driver.Conn) (replicated bool, err error) {
+	if cluster, _ := Cluster(conn); cluster != "" {
+		return false, nil
+	}
+	const query = "SELECT countIf(engine = 'Replicated') > 0 FROM system.databases WHERE name = currentDatabase()"
+	if err := conn.QueryRow(ctx, query).Scan(&replicated); err != nil {
+		return false, fmt.Errorf("look at the database: %w", err)
+	}
+	return replicated, nil
 }
 
 // replicatedEngine makes the table that a statement creates a replicated one.
@@ -111,7 +115,7 @@ func SyncReplicas(ctx context.Context, conn driver.Conn) error {
 // that were removed. An embedded store has none, and does without the view.
 func CountersTable(conn driver.Conn) string {
 	switch conn.(type) {
-	case *guarded, clustered, inReplicatedDatabase:
+	case *guarded, clustered:
 		return "subject_counters"
 	}
 	return "subject_stats"

@@ -43,11 +43,21 @@ func migrate(ctx context.Context, conn driver.Conn, files fs.FS) ([]string, erro
 	if err != nil {
 		return nil, err
 	}
+	replicated, err := inReplicatedDatabase(ctx, conn)
+	if err != nil {
+		return nil, err
+	}
+	run := func(statement string) error {
+		if replicated {
+			statement = replicatedEngine(statement)
+		}
+		return again(ctx, func() error { return conn.Exec(ctx, statement) })
+	}
 	if !exists { // else a user who may make no tables may be here
 		if err := allServers(ctx, conn); err != nil {
 			return nil, err
 		}
-		if err := again(ctx, func() error { return conn.Exec(ctx, createMigrations) }); err != nil {
+		if err := run(createMigrations); err != nil {
 			return nil, fmt.Errorf("create migrations table: %w", err)
 		}
 	}
@@ -62,7 +72,7 @@ func migrate(ctx context.Context, conn driver.Conn, files fs.FS) ([]string, erro
 				return applied, fmt.Errorf("migration %s: %w", m.name, err)
 			}
 		}
-		if err := again(ctx, func() error { return conn.Exec(ctx, m.statement) }); err != nil {
+		if err := run(m.statement); err != nil {
 			return applied, fmt.Errorf("migration %s: %w", m.name, err)
 		}
 		if err := conn.Exec(ctx, "INSERT INTO migrations (name, checksum) SELECT {name:String}, {checksum:String}",

@@ -94,18 +94,32 @@ func AwaitDeletions(ctx context.Context, conn driver.Conn) error {
 	if cluster, _ := Cluster(conn); cluster == "" {
 		return nil
 	}
+	if err := awaitDeletions(ctx, conn, func(Deletion) {}); err != nil {
+		return fmt.Errorf("a replica cannot delete: %w", err)
+	}
+	return nil
+}
+
+// awaitDeletions returns when no deletion is left, and reports from time to
+// time what is. One that fails without progress is an error.
+func awaitDeletions(ctx context.Context, conn driver.Conn, report func(Deletion)) error {
 	tick := time.NewTicker(deletionPoll)
 	defer tick.Stop()
-	fails := time.Now().Add(deletionStuck)
-	for {
+	moved, reported := time.Now(), time.Now()
+	for last := (Deletion{}); ; {
 		d, err := UnfinishedDeletions(ctx, conn)
-		switch {
-		case err != nil || d.Statements == 0:
+		if err != nil || d.Statements == 0 {
 			return err
-		case d.Failure == "":
-			fails = time.Now().Add(deletionStuck)
-		case time.Now().After(fails):
-			return fmt.Errorf("a replica cannot delete: %s", d.Failure)
+		}
+		if d.Parts != last.Parts || d.Failure == "" {
+			last, moved = d, time.Now()
+		}
+		if time.Since(moved) > deletionStuck {
+			return fmt.Errorf("%d parts are left: %s", d.Parts, d.Failure)
+		}
+		if time.Since(reported) > deletionReport {
+			report(d)
+			reported = time.Now()
 		}
 		select {
 		case <-tick.C:
@@ -125,27 +139,9 @@ func FinishRemoval(ctx context.Context, conn driver.Conn, m *Manifest, report fu
 		return false, err
 	}
 	report("finishing a deletion of events that was interrupted")
-	began := time.Now()
-	moved, reported := began, began
-	for last := d.Parts; d.Statements > 0; {
-		select {
-		case <-ctx.Done():
-			return false, context.Cause(ctx)
-		case <-time.After(deletionPoll):
-		}
-		if d, err = UnfinishedDeletions(ctx, conn); err != nil {
-			return false, err
-		}
-		if d.Parts != last || d.Failure == "" {
-			last, moved = d.Parts, time.Now()
-		}
-		if time.Since(moved) > deletionStuck {
-			return false, fmt.Errorf("a deletion of events was interrupted and cannot be finished, %d parts are left: %s; remove the cause (a full disk?) and start again", d.Parts, d.Failure)
-		}
-		if time.Since(reported) > deletionReport {
-			report("the deletion goes on: %d parts are left", d.Parts)
-			reported = time.Now()
-		}
+	err = awaitDeletions(ctx, conn, func(d Deletion) { report("the deletion goes on: %d parts are left", d.Parts) })
+	if err != nil {
+		return false, fmt.Errorf("a deletion of events was interrupted and cannot be finished: %w; remove the cause (a full disk?) and start again", err)
 	}
 	if _, err := RepairStats(ctx, conn); err != nil {
 		return false, err

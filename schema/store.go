@@ -115,22 +115,6 @@ func Reach(ctx context.Context, home Home) (driver.Conn, error) {
 	case err != nil:
 		return nil, errors.Join(fmt.Errorf("reach store: %w", err), conn.Close())
 	}
-	if home.Dir != "" || home.Cluster != "" {
-		return conn, nil
-	}
-	return whereReplicated(ctx, conn)
-}
-
-// whereReplicated returns the connection that a database of a server wants.
-func whereReplicated(ctx context.Context, conn driver.Conn) (driver.Conn, error) {
-	var replicated bool
-	const query = "SELECT countIf(engine = 'Replicated') > 0 FROM system.databases WHERE name = currentDatabase()"
-	if err := conn.QueryRow(ctx, query).Scan(&replicated); err != nil {
-		return nil, errors.Join(fmt.Errorf("look at the database: %w", err), conn.Close())
-	}
-	if replicated {
-		return inReplicatedDatabase{conn}, nil
-	}
 	return conn, nil
 }
 

@@ -29,7 +29,7 @@ const senders = 8
 const mostBody = 1 << 20
 
 // attempts is how often a request is sent before its refusal counts.
-const attempts = 8
+const attempts = 20
 
 // Post sends all events to a server. Requests that it is too busy for are sent
 // again: an event counts once.
@@ -39,7 +39,13 @@ func (r *Receiver) Post(ctx context.Context, s *Scenario, tell Tell) (Progress, 
 	sending.SetLimit(senders)
 	err := Produce(ctx, s, EncodeNDJSON, func(part Part[[]byte]) error {
 		for body := range bodies(part.Made) {
-			sending.Go(func() error { return r.send(ctx, part.WebsiteID, body) })
+			sending.Go(func() error {
+				answer, err := PostEvents(ctx, r.Client, r.URL, r.Tokens[part.WebsiteID], body)
+				if err != nil {
+					return err
+				}
+				return wholly(answer)
+			})
 		}
 		p.add(part.Visitors, part.Events, len(part.Made))
 		tell(p)
@@ -76,23 +82,25 @@ type received struct {
 	} `json:"lines"`
 }
 
-// send sends a request until the server has taken all of it, or refuses it.
-func (r *Receiver) send(ctx context.Context, website int64, body []byte) error {
+// PostEvents sends lines of events to a server's API until it has taken them, and
+// returns its answer. It sends them again where the server does not answer or is
+// too busy.
+func PostEvents(ctx context.Context, client *http.Client, url, token string, lines []byte) (answer []byte, err error) {
 	for attempt := 1; ; attempt++ {
-		after, err := r.attempt(ctx, website, body)
+		answer, after, err := postOnce(ctx, client, url, token, lines)
 		var refused refusal
 		switch {
 		case err == nil:
-			return nil
+			return answer, nil
 		case ctx.Err() != nil:
-			return ctx.Err()
+			return nil, ctx.Err()
 		case errors.As(err, &refused), attempt == attempts:
-			return fmt.Errorf("POST %s/events: %w", r.URL, err)
+			return nil, fmt.Errorf("POST %s/events: %w", url, err)
 		}
 		select {
 		case <-time.After(max(after, time.Duration(attempt)*200*time.Millisecond)):
 		case <-ctx.Done():
-			return ctx.Err()
+			return nil, ctx.Err()
 		}
 	}
 }
@@ -100,46 +108,46 @@ func (r *Receiver) send(ctx context.Context, website int64, body []byte) error {
 // refusal is an answer that will be the same the next time.
 type refusal struct{ error }
 
-// attempt sends a request once. With an error it may say after what time the
+// postOnce sends a request once. With an error it may say after what time the
 // next one makes sense.
-func (r *Receiver) attempt(ctx context.Context, website int64, body []byte) (after time.Duration, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, r.URL+"/events", bytes.NewReader(body))
+func postOnce(ctx context.Context, client *http.Client, url, token string, lines []byte) (answer []byte, after time.Duration, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/events", bytes.NewReader(lines))
 	if err != nil {
-		return 0, refusal{err}
+		return nil, 0, refusal{err}
 	}
-	request.Header.Set("Authorization", "Bearer "+r.Tokens[website])
+	request.Header.Set("Authorization", "Bearer "+token)
 	request.Header.Set("Content-Type", "application/x-ndjson")
-	response, err := r.Client.Do(request)
+	response, err := client.Do(request)
 	if err != nil {
-		return 0, err
+		return nil, 0, err
 	}
 	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(response.Body)
 	switch status := response.StatusCode; {
 	case err != nil:
-		return 0, err
+		return nil, 0, err
 	case status == http.StatusOK:
-		return 0, wholly(text)
+		return text, 0, nil
 	case status == http.StatusTooManyRequests, status >= http.StatusInternalServerError:
 		seconds, _ := strconv.Atoi(response.Header.Get("Retry-After")) // 0: it does not say
-		return time.Duration(seconds) * time.Second, fmt.Errorf("%s: %s", response.Status, text[:min(len(text), 1000)])
+		return nil, time.Duration(seconds) * time.Second, fmt.Errorf("%s: %s", response.Status, text[:min(len(text), 1000)])
 	}
-	return 0, refusal{fmt.Errorf("%s: %s", response.Status, text[:min(len(text), 1000)])}
+	return nil, 0, refusal{fmt.Errorf("%s: %s", response.Status, text[:min(len(text), 1000)])}
 }
 
 // wholly is an error where the server has not taken every line.
 func wholly(answer []byte) error {
 	var is received
 	if err := json.Unmarshal(answer, &is); err != nil {
-		return refusal{fmt.Errorf("the answer is not a server's of events: %w", err)}
+		return fmt.Errorf("the answer is not a server's of events: %w", err)
 	}
 	for _, line := range is.Lines {
 		if is.Rejected > 0 && line.Detail != "" {
-			return refusal{fmt.Errorf("%d lines rejected, such as: %s: %s", is.Rejected, line.Verdict, line.Detail)}
+			return fmt.Errorf("%d lines rejected, such as: %s: %s", is.Rejected, line.Verdict, line.Detail)
 		}
 	}
 	if is.Rejected > 0 {
-		return refusal{fmt.Errorf("%d lines rejected", is.Rejected)}
+		return fmt.Errorf("%d lines rejected", is.Rejected)
 	}
 	return nil
 }

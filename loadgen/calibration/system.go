@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"time"
 
 	"github.com/valyala/fastjson"
 	"golang.org/x/sync/errgroup"
 
+	"lifthouse/loadgen"
 	"lifthouse/schema/catalogue"
 )
 
@@ -65,21 +65,9 @@ func (s *System) send(ctx context.Context, all []experiment, o *Options, p *prog
 	return errors.Join(senders.Wait(), ctx.Err())
 }
 
-// patience is how often a body of events is sent again that the server has no
-// room for yet.
-const patience = 20
-
 // post stores the lines, all of them new.
 func (s *System) post(ctx context.Context, body []byte, lines int) error {
-	answer, err := s.do(ctx, http.MethodPost, "/events", s.tokens.Ingest, body)
-	for attempt := 1; errors.Is(err, errBusy) && attempt < patience; attempt++ {
-		select {
-		case <-time.After(time.Second):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-		answer, err = s.do(ctx, http.MethodPost, "/events", s.tokens.Ingest, body)
-	}
+	answer, err := loadgen.PostEvents(ctx, s.HTTP, s.URL, s.tokens.Ingest, body)
 	if err != nil {
 		return err
 	}
@@ -95,7 +83,7 @@ func (s *System) report(ctx context.Context, parser *fastjson.Parser, e *experim
 	if looks {
 		path += "&interval=day"
 	}
-	answer, err := s.do(ctx, http.MethodGet, path, s.tokens.Read, nil)
+	answer, err := s.get(ctx, path)
 	if err != nil {
 		return nil, err
 	}
@@ -113,12 +101,12 @@ func (s *System) report(ctx context.Context, parser *fastjson.Parser, e *experim
 	return r, nil
 }
 
-func (s *System) do(ctx context.Context, method, path, token string, body []byte) ([]byte, error) {
-	request, err := http.NewRequestWithContext(ctx, method, s.URL+path, bytes.NewReader(body))
+func (s *System) get(ctx context.Context, path string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+path, http.NoBody)
 	if err != nil {
 		return nil, err
 	}
-	request.Header.Set("Authorization", "Bearer "+token)
+	request.Header.Set("Authorization", "Bearer "+s.tokens.Read)
 	request.Header.Set("Accept-Encoding", "identity") // from memory to memory
 	response, err := s.HTTP.Do(request)
 	if err != nil {
@@ -127,16 +115,10 @@ func (s *System) do(ctx context.Context, method, path, token string, body []byte
 	defer func() { _ = response.Body.Close() }()
 	answer, err := io.ReadAll(response.Body)
 	if err == nil && response.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s %s: %s: %.500s", method, path, response.Status, answer)
-		if response.StatusCode == http.StatusServiceUnavailable {
-			err = errors.Join(errBusy, err)
-		}
+		err = fmt.Errorf("GET %s: %s: %.500s", path, response.Status, answer)
 	}
 	return answer, err
 }
-
-// errBusy is a server that asks for the same again later.
-var errBusy = errors.New("the server is busy")
 
 // reading is what one report says.
 type reading struct {

@@ -13,7 +13,7 @@ import (
 func TestAStoreThatIsAwayIsSaidSo(t *testing.T) {
 	server := schematest.Server(t)
 	store := schematest.Between(t, server.Native.Address(), nil)
-	s := newServerOn(t, server.Reach(t, "clickhouse://admin:secret@"+store.Address()+"/"+server.Migrated(t)+"?dial_timeout=1s"))
+	s := newServerOn(t, schematest.Reach(t, "clickhouse://admin:secret@"+store.Address()+"/"+server.Migrated(t)+"?dial_timeout=1s"))
 	s.apply(twoAccounts)
 	read := s.newToken(1, 0, catalogue.ScopeRead)
 	const results = "/v1/campaigns/12/results?websiteId=1"

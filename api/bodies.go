@@ -99,7 +99,7 @@ func (b *body) holdLines(lines int64) error {
 	return nil
 }
 
-// bodiesBusy refuses a body for which there is no room.
+// bodiesBusy is the answer to a body for which there is no room.
 func bodiesBusy() error {
 	return &problemError{&problem{
 		Status: http.StatusServiceUnavailable, Code: string(engine.Busy), retryAfter: retryAfter,

@@ -84,7 +84,7 @@ func TestALargeBodyIsTakenInParts(t *testing.T) {
 }
 
 // TestTwelveBombsTakeLittleMemory: bodies of a few hundred kilobytes that inflate to sixty megabytes each. Few are taken
-// at once, the others are told to come back, and small ones are stored meanwhile.
+// at once, the others get 503 with Retry-After, and small ones are stored meanwhile.
 func TestTwelveBombsTakeLittleMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIP: -short; make test has it")

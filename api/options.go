@@ -39,7 +39,7 @@ var DefaultOptions = Options{
 	Timeout:       engine.DefaultLimits.Time,
 	TokenRate:     500,
 	AuthFailures:  20, // more than a person mistypes, too few to fill a log or to look tokens up for nothing
-	StoreSlots:    8,  // of the driver's ten connections: two are left for what the server does by itself
+	StoreSlots:    8,  // connections for requests; schema.SpareConns more are for the rest
 	StoreQueue:    64,
 	StoreWait:     2 * time.Second,
 }

@@ -11,13 +11,13 @@ import (
 // reports against the plain fold, on a server of its own process.
 func TestReportsOfAClickHouseServer(t *testing.T) {
 	server := schematest.Server(t)
-	admin := server.Reach(t, server.Address("default"))
+	admin := schematest.Reach(t, server.Address("default"))
 	if err := admin.Exec(t.Context(), "CREATE DATABASE "+schematest.Granted); err != nil {
 		t.Fatal(err)
 	}
-	migrating := server.Reach(t, server.As(schematest.Migrating))
+	migrating := schematest.Reach(t, server.As(schematest.Migrating))
 	if _, err := schema.Migrate(t.Context(), migrating); err != nil {
 		t.Fatal(err)
 	}
-	holdAgainstFold(t, server.Reach(t, server.As(schematest.Serving)))
+	holdAgainstFold(t, schematest.Reach(t, server.As(schematest.Serving)))
 }

@@ -125,10 +125,7 @@ func newWorld(t *testing.T, store string) *world {
 
 func (w *world) must(args ...string) string {
 	w.t.Helper()
-	code, out, complaints := other(w.t, nil, append(args, w.store)...)
-	if code != exitOK {
-		w.t.Fatalf("lifthouse %q: exit %d, %s%s", args, code, out, complaints)
-	}
+	out, _ := succeed(w.t, nil, append(args, w.store)...)
 	return strings.TrimSpace(out)
 }
 

@@ -27,8 +27,9 @@ at every event for whether it is stored once and counts where it should, and com
 that has settled sums with the same ones counted from the events: some minutes for a hundred million. Tables and data stay
 as they are, but with --drop-damaged: that gives up the rows of parts which the store could not read when it opened,
 without which nothing else opens it; with --remove-copies, which removes the copies of events that several processes stored
-on a server (servers do so by themselves for the last hour); and with --count-anew, after which the live counters agree with the events. An embedded
-store does that by itself after a process that was killed; on a server nothing else may write meanwhile.`
+on a server (a server that runs removes those of the last hour itself); and with --count-anew, after which the live
+counters agree with the events. An embedded store does that by itself after a process that was killed; on a server
+nothing else may write meanwhile.`
 
 func (p *program) checkCommand() *cobra.Command {
 	var f findings
@@ -121,7 +122,7 @@ func (p *program) checkStore(ctx context.Context, f *findings) error {
 			f.note("store", "there is none at %s yet; lifthouse serve makes it", dir)
 			return nil
 		}
-		held, err := embedded.Open(ctx, dir, embedded.Options{Fsync: p.fsync, BeforeStart: func() error { return schema.CheckFiles(dir) }})
+		held, err := opened.OpenEmbedded(ctx, dir, p.fsync, 0)
 		var locked *embedded.LockedError
 		if errors.As(err, &locked) {
 			return p.checkedByHolder(ctx, f, locked)

@@ -23,7 +23,7 @@ func TestAClusterAnswersAsAnEmbeddedStore(t *testing.T) {
 	start := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 	answers := func(conn driver.Conn) map[string]string {
 		h := houseOn(t, conn)
-		if _, shards := schema.Cluster(conn); shards != "" {
+		if cluster, _ := schema.Cluster(conn); cluster != "" {
 			if err := h.store.Writer.Share(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -54,17 +54,13 @@ func TestAClusterAnswersAsAnEmbeddedStore(t *testing.T) {
 	t.Run("tables change while a replica is away", func(t *testing.T) { changeWithoutReplica(t, cluster) })
 }
 
+// connectTo connects to a store and brings its tables up to date.
 func connectTo(t *testing.T, address string) driver.Conn {
 	t.Helper()
-	home, err := schema.ParseHome(address, func(string) string { return "" })
-	if err != nil {
+	conn := schematest.Reach(t, address)
+	if _, err := schema.Migrate(t.Context(), conn); err != nil {
 		t.Fatal(err)
 	}
-	conn, err := schema.Connect(t.Context(), home)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close() })
 	return conn
 }
 
@@ -116,7 +112,7 @@ func (h *house) raw(path, form string) string {
 func loseReplicas(t *testing.T, cluster *schematest.Cluster) {
 	t.Helper()
 	address := strings.Replace(cluster.Address, "/lifthouse?", "/lost?", 1)
-	admin := connectTo(t, strings.Replace(cluster.Address, "/lifthouse?", "/default?", 1))
+	admin := schematest.Reach(t, strings.Replace(cluster.Address, "/lifthouse?", "/default?", 1))
 	if err := admin.Exec(t.Context(), "CREATE DATABASE lost ON CLUSTER lift"); err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +133,7 @@ func loseReplicas(t *testing.T, cluster *schematest.Cluster) {
 		p.interrupt()
 	}
 	w.must("check", "--remove-copies")
-	w.must("check", "--count-anew") // an insert that a server was lost in may have its events and not its counts
+	w.must("check", "--count-anew") // a server that was killed during an insert may have stored its events without their counts
 	w.must("check", "--deep")
 	t.Log(w)
 }
@@ -148,24 +144,17 @@ func loseReplicas(t *testing.T, cluster *schematest.Cluster) {
 func changeWithoutReplica(t *testing.T, cluster *schematest.Cluster) {
 	t.Helper()
 	address := strings.Replace(cluster.Address, "/lifthouse?", "/away?", 1)
-	admin := connectTo(t, strings.Replace(cluster.Address, "/lifthouse?", "/default?", 1))
+	admin := schematest.Reach(t, strings.Replace(cluster.Address, "/lifthouse?", "/default?", 1))
 	if err := admin.Exec(t.Context(), "CREATE DATABASE away ON CLUSTER lift"); err != nil {
 		t.Fatal(err)
 	}
-	run := func(args ...string) (code int, out, complaints string) {
-		t.Helper()
-		return other(t, nil, append(args, "--store="+address)...)
-	}
 	must := func(args ...string) string {
 		t.Helper()
-		code, out, complaints := run(args...)
-		if code != exitOK {
-			t.Fatalf("lifthouse %q: exit %d, %s%s", args, code, out, complaints)
-		}
+		out, _ := succeed(t, nil, append(args, "--store="+address)...)
 		return out
 	}
 	cluster.Kill(2, 2)
-	if code, _, complaints := run("migrate"); code != exitFailed || !strings.Contains(complaints, "start them, and migrate again") {
+	if code, _, complaints := other(t, nil, "migrate", "--store="+address); code != exitFailed || !strings.Contains(complaints, "start them, and migrate again") {
 		t.Errorf("tables are made while a server is away: exit %d, %s", code, complaints)
 	}
 	cluster.Restart(2, 2)

@@ -18,11 +18,7 @@ func TestCountersAreRightAfterACrash(t *testing.T) {
 	store := "--store=embedded:" + dir
 	must := func(args ...string) (out, complaints string) {
 		t.Helper()
-		code, out, complaints := other(t, nil, append(args, store)...)
-		if code != exitOK {
-			t.Fatalf("lifthouse %q: exit %d, %s", args, code, complaints)
-		}
-		return out, complaints
+		return succeed(t, nil, append(args, store)...)
 	}
 	if _, complaints := must("apply", "-f", "testdata/thirty.catalog.yaml"); strings.Contains(complaints, "end cleanly") {
 		t.Errorf("a new store is repaired: %q", complaints)

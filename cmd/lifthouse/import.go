@@ -186,8 +186,10 @@ func (p *program) importFiles(ctx context.Context, s *store, files []string, opt
 			file, report.Inserted, attributed, report.Duplicates, report.Conflicts, report.Rejected, report.Lines,
 			seconds, float64(report.Inserted+report.Duplicates)/seconds)
 	}
-	if _, err := s.Writer.Sweep(ctx, time.Now().Add(-sweepFar)); err != nil {
-		return err
+	if !options.DryRun {
+		if _, err := s.Writer.Sweep(ctx, time.Now().Add(-sweepFar)); err != nil {
+			return err
+		}
 	}
 	if unwritten != nil {
 		return fmt.Errorf("--rejects: %w", unwritten)

@@ -135,6 +135,16 @@ func other(t *testing.T, stdin io.Reader, args ...string) (code int, out, compla
 	return cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()
 }
 
+// succeed runs another lifthouse beside it, which must exit with 0.
+func succeed(t *testing.T, stdin io.Reader, args ...string) (out, complaints string) {
+	t.Helper()
+	code, out, complaints := other(t, stdin, args...)
+	if code != exitOK {
+		t.Fatalf("lifthouse %q: exit %d\n%s%s", args, code, out, complaints)
+	}
+	return out, complaints
+}
+
 // status is how the API answers a request for campaigns.
 func (p *process) status(token string) int {
 	p.t.Helper()
@@ -187,10 +197,7 @@ func TestServeTakesCommandsOfOthersAndKeepsItsData(t *testing.T) {
 
 	must := func(stdin io.Reader, args ...string) string {
 		t.Helper()
-		code, out, complaints := other(t, stdin, append(args, store)...)
-		if code != exitOK {
-			t.Fatalf("lifthouse %s: exit %d\n%s%s", strings.Join(args, " "), code, out, complaints)
-		}
+		out, _ := succeed(t, stdin, append(args, store)...)
 		return out
 	}
 	catalog, err := os.ReadFile("testdata/thirty.catalog.yaml")

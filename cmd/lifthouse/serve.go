@@ -61,13 +61,15 @@ const (
 // openToServe opens the store. One that is held by a process that does not
 // serve is waited for.
 func (p *program) openToServe(ctx context.Context) (*store, error) {
+	waiting := false
 	for until := time.Now().Add(holderMayTake); ; {
 		s, err := p.openStore(ctx)
 		var locked *embedded.LockedError
 		if !errors.As(err, &locked) || isServed(ctx, locked.Dir) || time.Now().After(until) {
 			return s, err
 		}
-		if time.Until(until) > holderMayTake-holderPoll {
+		if !waiting {
+			waiting = true
 			p.complain("process %d holds %s, as an import does: waiting for it, for %v at most", locked.PID, locked.Dir, holderMayTake)
 		}
 		select {

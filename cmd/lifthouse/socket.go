@@ -36,9 +36,9 @@ type errand struct {
 // store and its settings are those of the process that carries out.
 var errandEnv = []string{"NO_COLOR", "TERM"}
 
-// outcome is what the server says: first, before it is sent an errand, that it
-// is ready, and then how the errand ended. A server that stands still would
-// hold on to the client's streams.
+// outcome is a message of the server: first that it is ready for a command, then
+// the command's exit code. A server that hangs must not receive the client's
+// streams, so the client waits for the first message.
 type outcome struct {
 	Ready bool `json:"ready,omitempty"`
 	Code  int  `json:"code"`

@@ -11,7 +11,7 @@ import (
 // that lifthouse grants prints, and no more: it makes no table.
 func TestTheServingUserMayDoAllItNeeds(t *testing.T) {
 	server := schematest.Server(t)
-	admin := server.Reach(t, server.Address("default"))
+	admin := schematest.Reach(t, server.Address("default"))
 	if err := admin.Exec(t.Context(), "CREATE DATABASE "+schematest.Granted); err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func TestTheServingUserMayDoAllItNeeds(t *testing.T) {
 	p := start(t, "serve", serving)
 	p.interrupt()
 	for _, forbidden := range []string{"DROP TABLE events", "CREATE TABLE other (x Int8) ENGINE = MergeTree ORDER BY x", "ALTER TABLE events ADD COLUMN x Int8"} {
-		if err := server.Reach(t, server.As(schematest.Serving)).Exec(t.Context(), forbidden); err == nil || !strings.Contains(err.Error(), "privileges") {
+		if err := schematest.Reach(t, server.As(schematest.Serving)).Exec(t.Context(), forbidden); err == nil || !strings.Contains(err.Error(), "privileges") {
 			t.Errorf("%s: %v", forbidden, err)
 		}
 	}

@@ -57,9 +57,7 @@ func Open(ctx context.Context, home schema.Home, how Options) (*Store, error) {
 	s := &Store{Dir: home.Dir}
 	var err error
 	if s.Dir != "" {
-		if s.embedded, err = embedded.Open(ctx, s.Dir, embedded.Options{
-			Fsync: how.Fsync, Connections: connections(how.Concurrency), BeforeStart: func() error { return schema.CheckFiles(s.Dir) },
-		}); err != nil {
+		if s.embedded, err = OpenEmbedded(ctx, s.Dir, how.Fsync, connections(how.Concurrency)); err != nil {
 			return nil, err
 		}
 		if home.Options, err = EmbeddedOptions(ctx, s.embedded); err != nil {
@@ -80,6 +78,14 @@ func Open(ctx context.Context, home schema.Home, how Options) (*Store, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
+}
+
+// OpenEmbedded opens the engine of the store in a folder, whose files are looked
+// at first. 0 connections: as the engine has it.
+func OpenEmbedded(ctx context.Context, dir string, fsync bool, connections int) (*embedded.Engine, error) {
+	return embedded.Open(ctx, dir, embedded.Options{
+		Fsync: fsync, Connections: connections, BeforeStart: func() error { return schema.CheckFiles(dir) },
+	})
 }
 
 // connections are those of an embedded store: of requests, and some for the
@@ -166,13 +172,11 @@ func (s *Store) equip(ctx context.Context, limits engine.Limits) error {
 		s.Writer.Alone()
 		s.Writer.ListParts(s.Manifest)
 		s.learn(ctx)
-	} else if err := s.Writer.Share(ctx); err != nil { // no lock keeps other processes from the store
-		return err
-	}
-	if s.Dir != "" { // the cores are this machine's
-		limits.Scans = cmp.Or(limits.Scans, runtime.GOMAXPROCS(0))
-	}
-	if s.Dir == "" {
+		limits.Scans = cmp.Or(limits.Scans, runtime.GOMAXPROCS(0)) // the cores are this machine's
+	} else {
+		if err := s.Writer.Share(ctx); err != nil { // no lock keeps other processes from the store
+			return err
+		}
 		if limits, err = lowered(ctx, s.Conn, limits); err != nil {
 			return err
 		}

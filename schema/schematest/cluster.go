@@ -20,9 +20,9 @@ const clusterTool = "shared/cluster/cluster"
 type Cluster struct {
 	Address string // of the store, with all servers
 
-	tb            testing.TB
-	tool, library string
-	dir           string
+	tb        testing.TB
+	tool, lib string
+	dir       string
 }
 
 // NewCluster starts a cluster, or skips the test where it cannot.
@@ -49,14 +49,14 @@ func NewCluster(tb testing.TB) *Cluster {
 			tb.Skipf("SKIP: a cluster needs %s", needed)
 		}
 	}
-	if c.library, err = embedded.Locate(""); err != nil {
+	if c.lib, err = embedded.Locate(""); err != nil {
 		tb.Fatal(err)
 	}
 	if out, err := exec.CommandContext(tb.Context(), "apt-get", "-qq", "update").CombinedOutput(); err != nil {
 		tb.Skipf("SKIP: the packages of ZooKeeper cannot be looked up: %v\n%s", err, out)
 	}
 	tb.Cleanup(func() { _, _ = c.run(context.Background(), "stop", c.dir) })
-	out, err := c.run(tb.Context(), "start", c.dir, c.library)
+	out, err := c.run(tb.Context(), "start", c.dir, c.lib)
 	if err != nil {
 		tb.Fatalf("start a cluster: %v\n%s", err, out)
 	}
@@ -91,7 +91,7 @@ func (c *Cluster) Kill(shard, replica int) {
 // Restart starts the server of a replica again, on its data.
 func (c *Cluster) Restart(shard, replica int) {
 	c.tb.Helper()
-	if out, err := c.run(c.tb.Context(), "node", c.dir, c.library, strconv.Itoa(shard), strconv.Itoa(replica)); err != nil {
+	if out, err := c.run(c.tb.Context(), "node", c.dir, c.lib, strconv.Itoa(shard), strconv.Itoa(replica)); err != nil {
 		c.tb.Fatalf("%v\n%s", err, out)
 	}
 }

@@ -97,7 +97,7 @@ func (s *ClickHouse) As(user schema.User) string {
 // the test failed.
 func (s *ClickHouse) Database(tb testing.TB) string {
 	tb.Helper()
-	conn := s.Reach(tb, s.Address("default"))
+	conn := Reach(tb, s.Address("default"))
 	return newDatabase(tb, conn)
 }
 
@@ -105,21 +105,21 @@ func (s *ClickHouse) Database(tb testing.TB) string {
 // protocol.
 func (s *ClickHouse) Open(tb testing.TB) driver.Conn {
 	tb.Helper()
-	return s.Reach(tb, s.Address(s.Migrated(tb)))
+	return Reach(tb, s.Address(s.Migrated(tb)))
 }
 
 // Migrated makes a database with all tables.
 func (s *ClickHouse) Migrated(tb testing.TB) string {
 	tb.Helper()
 	database := s.Database(tb)
-	if _, err := schema.Migrate(tb.Context(), s.Reach(tb, s.Address(database))); err != nil {
+	if _, err := schema.Migrate(tb.Context(), Reach(tb, s.Address(database))); err != nil {
 		tb.Fatal(err)
 	}
 	return database
 }
 
 // Reach connects to an address.
-func (s *ClickHouse) Reach(tb testing.TB, address string) driver.Conn {
+func Reach(tb testing.TB, address string) driver.Conn {
 	tb.Helper()
 	home, err := schema.ParseHome(address, func(string) string { return "" })
 	if err != nil {

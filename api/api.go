@@ -19,20 +19,20 @@ import (
 
 // server answers requests from one engine and one catalogue.
 type server struct {
-	engine    *engine.Engine
-	catalogue *catalogue.Catalogue
-	intake    Intake
-	options   Options
-	metrics   *metrics
-	ready     readiness
-	draining  atomic.Bool
-	answers   *answers
-	flights   flights
-	rates     *rates[catalogue.Digest] // nil: no bound
-	failures  *rates[netip.Prefix]     // of authentication, by address; nil: no bound
-	gate      *gate                    // of reports
-	changes   *gate
-	bodies    *bodies
+	engine      *engine.Engine
+	catalogue   *catalogue.Catalogue
+	intake      Intake
+	options     Options
+	metrics     *metrics
+	ready       readiness
+	draining    atomic.Bool
+	resultCache *resultCache
+	flights     flightGroup
+	rates       *rates[catalogue.Digest] // nil: no bound
+	failures    *rates[netip.Prefix]     // of authentication, by address; nil: no bound
+	gate        *admission               // of reports
+	changes     *admission
+	bodies      *bodies
 }
 
 // API is the handler of the whole API.
@@ -44,20 +44,20 @@ type API struct {
 // New returns the API of an engine; events go into the intake.
 func New(e *engine.Engine, c *catalogue.Catalogue, in Intake, o Options) *API {
 	s := &server{engine: e, catalogue: c, intake: in, options: o, metrics: newMetrics()}
-	s.answers = newAnswers(o.ResultsMemory, s.metrics)
+	s.resultCache = newResultCache(o.ResultsMemory, s.metrics)
 	s.rates = newTokenRates(o.TokenRate)
 	s.failures = newFailureRates(o.AuthFailures)
-	s.gate = newGate(o.StoreSlots, &o, s.metrics.shed)
+	s.gate = newAdmission(o.StoreSlots, &o, s.metrics.shed)
 	s.bodies = newBodies(o.StoreWait)
-	s.changes = newGate(changeSlots, &o, s.metrics.shed)
+	s.changes = newAdmission(changeSlots, &o, s.metrics.shed)
 	e.Observe(s.metrics.queried)
 	e.ObservePath(func(path string) { s.metrics.reports.WithLabelValues(path).Inc() })
-	s.metrics.behind(e)
+	s.metrics.rollupLag(e)
 	compressed, err := gzhttp.NewWrapper(gzhttp.MinSize(compressFrom), gzhttp.EnableZstd(true))
 	if err != nil {
 		panic(err) // the options are constants
 	}
-	return &API{Handler: s.observed(compressed(s.router())), server: s}
+	return &API{Handler: s.accessLog(compressed(s.router())), server: s}
 }
 
 // compressFrom is how large a body is worth the work, in bytes.
@@ -73,9 +73,9 @@ func (s *server) router() http.Handler {
 	router.HandleMethodNotAllowed = true
 	router.RedirectTrailingSlash = false
 	router.UseRawPath = true // an encoded slash is part of an id, and of no route
-	router.Use(identify, recovered, s.shared, s.bounded)
+	router.Use(requestID, recovered, s.cors, s.limitSize)
 	router.NoRoute(func(c *gin.Context) {
-		refuse(c, notFound("there is nothing at "+c.Request.URL.Path))
+		writeProblem(c, notFound("there is nothing at "+c.Request.URL.Path))
 	})
 	router.NoMethod(func(c *gin.Context) {
 		allow := c.Writer.Header().Get("Allow") + ", " + http.MethodOptions
@@ -84,7 +84,7 @@ func (s *server) router() http.Handler {
 			s.optionsOf(c, allow)
 			return
 		}
-		refuse(c, &problem{Status: http.StatusMethodNotAllowed, Code: "method_not_allowed", Detail: "allowed here: " + allow})
+		writeProblem(c, &problem{Status: http.StatusMethodNotAllowed, Code: "method_not_allowed", Detail: "allowed here: " + allow})
 	})
 	s.routes(router)
 	return router
@@ -138,17 +138,17 @@ func answer(handle func(*gin.Context) (any, error), types ...string) gin.Handler
 	}
 	return func(c *gin.Context) {
 		if err := negotiated(c, types); err != nil {
-			refuse(c, problemOf(err))
+			writeProblem(c, problemOf(err))
 			return
 		}
 		body, err := handle(c)
 		if err != nil {
-			refuse(c, problemOf(err))
+			writeProblem(c, problemOf(err))
 			return
 		}
 		ready, err := replyOf(c, body)
 		if err != nil {
-			refuse(c, problemOf(err))
+			writeProblem(c, problemOf(err))
 			return
 		}
 		send(c, ready)

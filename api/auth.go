@@ -23,29 +23,29 @@ func (s *server) authenticated(scope catalogue.Scope) gin.HandlerFunc {
 		scheme, secret, _ := strings.Cut(c.GetHeader("Authorization"), " ")
 		if !strings.EqualFold(scheme, "Bearer") || secret == "" {
 			c.Header("WWW-Authenticate", realm)
-			refuse(c, &problem{Status: http.StatusUnauthorized, Code: "unauthenticated", Detail: "send the header Authorization: Bearer <token>; lifthouse token create makes one"})
+			writeProblem(c, &problem{Status: http.StatusUnauthorized, Code: "unauthenticated", Detail: "send the header Authorization: Bearer <token>; lifthouse token create makes one"})
 			return
 		}
 		token, known := s.catalogue.Snapshot().Token(catalogue.DigestOf(strings.TrimSpace(secret)), time.Now())
 		if !known {
 			if p := s.failed(c.Request); p != nil {
 				s.metrics.rateLimited.Inc()
-				refuse(c, p)
+				writeProblem(c, p)
 				return
 			}
 			c.Header("WWW-Authenticate", realm+`, error="invalid_token"`)
-			refuse(c, &problem{Status: http.StatusUnauthorized, Code: "invalid_token", Detail: "the token is unknown, expired or revoked"})
+			writeProblem(c, &problem{Status: http.StatusUnauthorized, Code: "invalid_token", Detail: "the token is unknown, expired or revoked"})
 			return
 		}
 		recordOf(c.Request.Context()).token = token
 		if p := s.limited(&token, scope); p != nil {
 			s.metrics.rateLimited.Inc()
-			refuse(c, p)
+			writeProblem(c, p)
 			return
 		}
 		if !token.May(scope) {
 			c.Header("WWW-Authenticate", realm+`, error="insufficient_scope", scope="`+string(scope)+`"`)
-			refuse(c, &problem{Status: http.StatusForbidden, Code: "insufficient_scope", Detail: "the token lacks the scope " + string(scope)})
+			writeProblem(c, &problem{Status: http.StatusForbidden, Code: "insufficient_scope", Detail: "the token lacks the scope " + string(scope)})
 			return
 		}
 		c.Set(tokenKey, token)

@@ -18,7 +18,7 @@ const (
 // their answers too, without the leave to read them: a browser keeps the page
 // from it, and clients that are none do not care. Credentials are never
 // allowed: a token travels in a header that the page sets itself.
-func (s *server) shared(c *gin.Context) {
+func (s *server) cors(c *gin.Context) {
 	if len(s.options.Origins) == 0 {
 		return
 	}

@@ -51,7 +51,7 @@ func (s *server) describe(router *gin.Engine) {
 func (d document) serve(c *gin.Context) {
 	body, err := d.body()
 	if err != nil {
-		refuse(c, problemOf(err))
+		writeProblem(c, problemOf(err))
 		return
 	}
 	tag := fmt.Sprintf(`W/"%x"`, sha256.Sum256(body))

@@ -39,7 +39,7 @@ func (s *server) dimension(operation engine.Operation) func(*gin.Context) (any, 
 			return nil, err
 		}
 		request.AccountID = owned.ID
-		asked, err := newQuestion(request, owned, typeJSON)
+		asked, err := newResultsQuery(request, owned, typeJSON)
 		if err != nil {
 			return nil, err
 		}

@@ -36,10 +36,10 @@ type Received struct {
 
 // mostVerdicts is how many lines an answer lists: who sends so many wrong ones
 // learns no more from the rest.
-const mostVerdicts = 1000
+const maxVerdicts = 1000
 
 func (r *Received) list(line int64, verdict, detail string) {
-	if len(r.Lines) == mostVerdicts {
+	if len(r.Lines) == maxVerdicts {
 		r.More++
 		return
 	}

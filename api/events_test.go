@@ -149,7 +149,7 @@ func TestEventsShowInReports(t *testing.T) {
 // events from one.
 func BenchmarkEvents(b *testing.B) {
 	s := newServer(b)
-	s.writer.Alone()
+	s.writer.SetExclusive()
 	if err := s.writer.Learn(b.Context()); err != nil { // as the writer of an embedded store is
 		b.Fatal(err)
 	}

@@ -29,8 +29,8 @@ func (s *server) readyz(c *gin.Context) (any, error) {
 }
 
 const (
-	readyMayTake = 2 * time.Second
-	readyHolds   = time.Second
+	readyTimeout = 2 * time.Second
+	readyMaxAge  = time.Second
 )
 
 // readiness remembers for a moment what the store said: anybody may ask, and
@@ -44,10 +44,10 @@ type readiness struct {
 func (r *readiness) ask(ctx context.Context, store func(context.Context) error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if time.Since(r.asked) < readyHolds {
+	if time.Since(r.asked) < readyMaxAge {
 		return r.err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readyMayTake)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readyTimeout)
 	defer cancel()
 	r.err = store(ctx)
 	r.asked = time.Now()

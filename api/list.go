@@ -19,7 +19,7 @@ var (
 )
 
 // mostOffset is more than any list has.
-const mostOffset = 1<<31 - 1
+const maxOffset = 1<<31 - 1
 
 // listing is a list that is asked for, of one website.
 type listing struct {
@@ -38,7 +38,7 @@ func (s *server) listing(c *gin.Context, of bounds, types []string) (listing, er
 	}
 	p := engine.ReadParameters(c.Request.URL.RawQuery, names...)
 	asked := p.ID(websiteIDName)
-	l := listing{offset: p.Integer("offset", 0, mostOffset, 0), limit: p.Integer("limit", 1, of.most, of.otherwise)}
+	l := listing{offset: p.Integer("offset", 0, maxOffset, 0), limit: p.Integer("limit", 1, of.most, of.otherwise)}
 	if types != nil {
 		l.active, l.kind = p.OneOf("active", []string{"true", "false"}), p.OneOf("type", types)
 	}

@@ -99,14 +99,14 @@ func (a *API) CountInbox(moved ingest.Moved) {
 }
 
 // behind tells how far settlement is behind the events.
-func (m *metrics) behind(of *engine.Engine) {
+func (m *metrics) rollupLag(of *engine.Engine) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "lifthouse_settlement_lag_seconds", Help: "For how long events have been waiting to be settled; 0: none do.",
-	}, func() float64 { return of.Behind().Seconds() }))
+		Name: "lifthouse_rollup_lag_seconds", Help: "For how long events have been waiting to be settled; 0: none do.",
+	}, func() float64 { return of.RollupLag().Seconds() }))
 }
 
 // queried takes the time of a store query.
-func (m *metrics) queried(took time.Duration, err error) {
+func (m *metrics) queried(elapsed time.Duration, err error) {
 	outcome := "ok"
 	var store *engine.StoreError
 	switch {
@@ -115,7 +115,7 @@ func (m *metrics) queried(took time.Duration, err error) {
 	case err != nil:
 		outcome = "canceled"
 	}
-	m.storeQueries.WithLabelValues(outcome).Observe(took.Seconds())
+	m.storeQueries.WithLabelValues(outcome).Observe(elapsed.Seconds())
 }
 
 // Admin returns the handler for operators: metrics and profiles. It asks for

@@ -21,7 +21,7 @@ func TestPanicIsAProblemWhoseCauseIsInTheLog(t *testing.T) {
 	s := &server{metrics: newMetrics()}
 	router := s.router().(*gin.Engine)
 	router.GET("/wrong/:id", func(*gin.Context) { panic("index of lh_0123456789abcdef0123456789abcdef") })
-	listening := httptest.NewServer(s.observed(router))
+	listening := httptest.NewServer(s.accessLog(router))
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, listening.URL+"/wrong/7", http.NoBody)
 	if err != nil {
 		t.Fatal(err)

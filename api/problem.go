@@ -112,7 +112,7 @@ func (p *problemError) Error() string { return p.Detail }
 
 // refuse ends the request with a problem. A token that stands where it does
 // not belong is not repeated.
-func refuse(c *gin.Context, p *problem) {
+func writeProblem(c *gin.Context, p *problem) {
 	if p.Status == statusClientClosed && c.Request.Context().Err() == nil {
 		p = problemOf(errors.New("given up, and not by the client: " + p.cause.Error()))
 	}
@@ -149,7 +149,7 @@ func recovered(c *gin.Context) {
 		slog.ErrorContext(c.Request.Context(), "panic", "requestId", c.GetString(requestIDKey), "route", c.FullPath(),
 			"panic", catalogue.Conceal(fmt.Sprint(cause)), "stack", string(debug.Stack()))
 		if !c.Writer.Written() {
-			refuse(c, problemOf(errors.New("panic")))
+			writeProblem(c, problemOf(errors.New("panic")))
 		}
 	}()
 	c.Next()

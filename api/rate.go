@@ -30,10 +30,10 @@ type limiter struct {
 }
 
 // mostLimited are more than do something at the same time.
-const mostLimited = 10_000
+const maxLimited = 10_000
 
 func newRates[K comparable](perSecond rate.Limit, burst int) *rates[K] {
-	limiters, err := lru.New[K, *limiter](mostLimited)
+	limiters, err := lru.New[K, *limiter](maxLimited)
 	if err != nil {
 		panic(err) // for a size below 1 only
 	}

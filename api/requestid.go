@@ -19,7 +19,7 @@ var safeRequestID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
 
 // identify gives the request the id that its answer, its problem and the log
 // carry: the sender's, if it is a safe one.
-func identify(c *gin.Context) {
+func requestID(c *gin.Context) {
 	id := c.GetHeader(requestIDHeader)
 	if !safeRequestID.MatchString(id) || catalogue.Conceal(id) != id {
 		id = rand.Text()

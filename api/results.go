@@ -47,7 +47,7 @@ func (s *server) results(operation engine.Operation) func(*gin.Context) (any, er
 			return nil, err
 		}
 		request.AccountID, request.SubjectID = owned.ID, id
-		asked, err := newQuestion(request, owned, c.GetString(typeKey))
+		asked, err := newResultsQuery(request, owned, c.GetString(typeKey))
 		if err != nil {
 			return nil, err
 		}
@@ -61,7 +61,7 @@ func (s *server) results(operation engine.Operation) func(*gin.Context) (any, er
 }
 
 // question is a request for results in its canonical form.
-type question struct {
+type resultsQuery struct {
 	request   engine.Request
 	kind      string // type of the answer
 	subject   engine.Subject
@@ -71,24 +71,24 @@ type question struct {
 }
 
 // newQuestion refuses what the catalogue does not have.
-func newQuestion(request engine.Request, owned *catalogue.Owned, kind string) (*question, error) {
+func newResultsQuery(request engine.Request, owned *catalogue.Owned, kind string) (*resultsQuery, error) {
 	plan, err := engine.NewPlan(request, owned)
 	if err != nil {
 		return nil, err
 	}
 	canonical, err := json.Marshal(request)
-	return &question{request: request, kind: kind, subject: plan.Subject, catalogue: owned.Version, key: kind + " " + string(canonical)}, err
+	return &resultsQuery{request: request, kind: kind, subject: plan.Subject, catalogue: owned.Version, key: kind + " " + string(canonical)}, err
 }
 
 // answered is the straight line of a request for results: what the client has
 // is not sent again, what is kept is not computed again, what is being
 // computed is waited for; and when the store fails, the last good answer is
 // given for what it is.
-func (s *server) answered(c *gin.Context, q *question) (reply, error) {
+func (s *server) answered(c *gin.Context, q *resultsQuery) (reply, error) {
 	ctx := c.Request.Context()
 	anew := wantsNew(c.Request)
 	if anew {
-		q.request.Fresh = !s.engine.Freshen(ctx, q.subject)
+		q.request.Fresh = !s.engine.BringUpToDate(ctx, q.subject)
 	}
 	is := version{catalogue: q.catalogue}
 	is.data, is.known = s.engine.Version(ctx, q.subject)
@@ -101,7 +101,7 @@ func (s *server) answered(c *gin.Context, q *question) (reply, error) {
 			s.metrics.results.WithLabelValues("not_modified").Inc()
 			return answer, nil
 		}
-		if k, found := s.answers.get(q.key); found && k.version.same(is) && time.Since(k.at) < s.options.ResultsAge {
+		if k, found := s.resultCache.get(q.key); found && k.version.same(is) && time.Since(k.at) < s.options.ResultsAge {
 			s.metrics.results.WithLabelValues("hit").Inc()
 			answer.body = k.body
 			return answer, nil
@@ -126,7 +126,7 @@ func (s *server) answered(c *gin.Context, q *question) (reply, error) {
 
 // compute asks the store and keeps the answer. The version was read before
 // the data: an answer may hold more than its version says, never less.
-func (s *server) compute(ctx context.Context, q *question, is version) ([]byte, error) {
+func (s *server) compute(ctx context.Context, q *resultsQuery, is version) ([]byte, error) {
 	ctx, cancel := s.withDeadline(ctx) // of its own: whoever began it may leave, and others wait
 	defer cancel()
 	leave, err := s.gate.enter(ctx)
@@ -139,11 +139,11 @@ func (s *server) compute(ctx context.Context, q *question, is version) ([]byte, 
 	if err != nil {
 		return nil, err
 	}
-	s.answers.add(q.key, kept{body, is, at})
+	s.resultCache.add(q.key, entry{body, is, at})
 	return body, nil
 }
 
-func (s *server) render(ctx context.Context, q *question) ([]byte, error) {
+func (s *server) render(ctx context.Context, q *resultsQuery) ([]byte, error) {
 	if q.kind == typeSQL {
 		text, err := s.engine.SQL(ctx, q.request)
 		return []byte(text), err
@@ -168,7 +168,7 @@ var extensions = map[string]string{typeCSV: "csv", typeSVG: "svg"}
 
 // present names an answer that is kept as a file, and takes from a picture
 // what a document that is opened by itself could do.
-func (q *question) present(c *gin.Context) {
+func (q *resultsQuery) present(c *gin.Context) {
 	extension := extensions[q.kind]
 	if extension == "" {
 		return
@@ -188,9 +188,9 @@ func (q *question) present(c *gin.Context) {
 // lastGood is the last good answer, marked as stale, where the store failed
 // and there is one. It has no entity tag: nobody may be told later that it
 // still holds.
-func (s *server) lastGood(q *question, err error) (reply, error) {
+func (s *server) lastGood(q *resultsQuery, err error) (reply, error) {
 	var store *engine.StoreError
-	last, found := s.answers.get(q.key)
+	last, found := s.resultCache.get(q.key)
 	if !found || !errors.As(err, &store) {
 		return reply{}, err
 	}

@@ -4,9 +4,9 @@ import "lifthouse/stats"
 
 // Question asks the calculator how variations compare on one metric. It holds
 // their sufficient statistics, so that no store is needed to answer it.
-type Question struct {
-	Metric            QuestionMetric
-	Variations        []QuestionVariation
+type CalculatorInput struct {
+	Metric            CalculatorMetric
+	Variations        []CalculatorVariation
 	SignificanceLevel int // per cent
 	Methodology       stats.Methodology
 	Power             int     // per cent
@@ -16,17 +16,17 @@ type Question struct {
 }
 
 // QuestionMetric says what a visitor contributes to a question's metric.
-type QuestionMetric string
+type CalculatorMetric string
 
 // The metrics of questions: a visitor converts or does not, or has a value.
 const (
-	MetricBinary QuestionMetric = "binary"
-	MetricMean   QuestionMetric = "mean"
+	MetricBinary CalculatorMetric = "binary"
+	MetricMean   CalculatorMetric = "mean"
 )
 
 // QuestionVariation is one variation's sufficient statistics. Exactly one
 // variation of a question is control, and all of them have a share or none.
-type QuestionVariation struct {
+type CalculatorVariation struct {
 	ID             int64
 	Control        bool
 	Share          *float64 // of the traffic, relative to the others'
@@ -39,7 +39,7 @@ type QuestionVariation struct {
 // Results; its fields are in the order in which they are written.
 type Answer struct {
 	Line              int64             `json:"line"` // of the input that asked
-	Metric            QuestionMetric    `json:"metric"`
+	Metric            CalculatorMetric  `json:"metric"`
 	Methodology       stats.Methodology `json:"methodology"`
 	SignificanceLevel int               `json:"significanceLevel"`
 	Variations        []AnswerVariation `json:"variations"` // in the order of the question
@@ -78,29 +78,29 @@ type AnswerPower struct {
 
 // Refusal is the answer to a line that holds no question that can be answered.
 type Refusal struct {
-	Line   int64           `json:"line"`
-	Error  string          `json:"error"`
-	Errors []QuestionFault `json:"errors"`
+	Line   int64             `json:"line"`
+	Error  string            `json:"error"`
+	Errors []CalculatorFault `json:"errors"`
 }
 
 // QuestionFault is one thing wrong with a question; its field is a path.
-type QuestionFault struct {
+type CalculatorFault struct {
 	Field  string `json:"field"`
 	Value  string `json:"value"`
 	Detail string `json:"detail"`
 }
 
 // Refuse answers a line whose question is invalid.
-func Refuse(line int64, err *InvalidError) *Refusal {
-	refusal := &Refusal{Line: line, Error: err.Error(), Errors: []QuestionFault{}}
+func RefuseInput(line int64, err *InvalidError) *Refusal {
+	refusal := &Refusal{Line: line, Error: err.Error(), Errors: []CalculatorFault{}}
 	for _, f := range err.Faults {
-		refusal.Errors = append(refusal.Errors, QuestionFault{Field: f.Name, Value: f.Value, Detail: f.Detail})
+		refusal.Errors = append(refusal.Errors, CalculatorFault{Field: f.Name, Value: f.Value, Detail: f.Detail})
 	}
 	return refusal
 }
 
 // Answer compares every variation of the question with control.
-func (q *Question) Answer() *Answer {
+func (q *CalculatorInput) Answer() *Answer {
 	order := q.controlFirst()
 	samples := make([]stats.Sample, len(order))
 	for place, i := range order {
@@ -139,7 +139,7 @@ func (q *Question) Answer() *Answer {
 }
 
 // controlFirst returns the indexes of the variations, that of control first.
-func (q *Question) controlFirst() []int {
+func (q *CalculatorInput) controlFirst() []int {
 	order := make([]int, 1, len(q.Variations))
 	for i, v := range q.Variations {
 		if v.Control {
@@ -151,7 +151,7 @@ func (q *Question) controlFirst() []int {
 	return order
 }
 
-func (q *Question) sample(i int) stats.Sample {
+func (q *CalculatorInput) sample(i int) stats.Sample {
 	v := q.Variations[i]
 	if q.Metric == MetricBinary {
 		return stats.Rate{Visitors: v.Visitors, Converted: v.Converted}
@@ -159,7 +159,7 @@ func (q *Question) sample(i int) stats.Sample {
 	return stats.Mean{Visitors: v.Visitors, Mean: v.Mean, Variance: v.Variance, Nonzero: -1}
 }
 
-func (q *Question) options() stats.Options {
+func (q *CalculatorInput) options() stats.Options {
 	return stats.Options{
 		SignificanceLevel: q.SignificanceLevel,
 		Methodology:       q.Methodology,
@@ -179,7 +179,7 @@ func estimateOf(sample stats.Sample, o stats.Options) Estimate {
 }
 
 // checks holds the visitors against the shares; nil where there are none.
-func (q *Question) checks(order []int) *AnswerChecks {
+func (q *CalculatorInput) checks(order []int) *AnswerChecks {
 	if q.Variations[0].Share == nil {
 		return nil
 	}
@@ -209,7 +209,7 @@ func (q *Question) checks(order []int) *AnswerChecks {
 
 // power sizes the experiment by its shares, or where none are given by how the
 // visitors themselves are divided.
-func (q *Question) power(order []int, control stats.Sample, o stats.Options) AnswerPower {
+func (q *CalculatorInput) power(order []int, control stats.Sample, o stats.Options) AnswerPower {
 	plan := stats.Plan{
 		Control:       control,
 		MinimumEffect: q.MDE / 100,

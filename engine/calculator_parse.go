@@ -18,17 +18,17 @@ import (
 )
 
 // MaxQuestion is the longest question in bytes.
-const MaxQuestion = 1 << 20
+const MaxCalculatorInput = 1 << 20
 
 // Bounds of a question.
 const (
 	leastVariations = 2
-	mostVariations  = 21 // control and the 20 that a campaign may have
+	maxVariations   = 21 // control and the 20 that a campaign may have
 	// mostVisitors is as far as package stats tells rates apart.
-	mostVisitors = 1_000_000_000_000
+	maxVisitors = 1_000_000_000_000
 	// mostFaults and mostShown bound how much of a bad line is told.
-	mostFaults = 100
-	mostShown  = 80 // bytes
+	maxFaults = 100
+	maxShown  = 80 // bytes
 )
 
 // wholeLine is the field of a fault that concerns no field alone.
@@ -36,33 +36,33 @@ const wholeLine = "line"
 
 // The names of a question's fields, and of a variation's.
 var (
-	questionFields  = []string{"metric", "variations", "significanceLevel", "methodology", "power", "mde", "plannedVisitors", "nonnegative"}
+	inputFields     = []string{"metric", "variations", "significanceLevel", "methodology", "power", "mde", "plannedVisitors", "nonnegative"}
 	variationFields = []string{"id", "control", "share", "n", "converted", "mean", "variance"}
 )
 
 // ParseQuestion reads a question from a line of JSON. Unknown and repeated
 // fields are refused, null reads as absent, and a number is an integer when its
 // value is. The error is an InvalidError with all faults.
-func ParseQuestion(line []byte) (*Question, error) {
-	r := &questionReader{}
-	question := r.read(line)
+func ParseCalculatorInput(line []byte) (*CalculatorInput, error) {
+	r := &inputReader{}
+	input := r.read(line)
 	if r.unlisted > 0 {
 		r.faults = append(r.faults, Fault{wholeLine, "", fmt.Sprintf("and %d more faults", r.unlisted)})
 	}
 	if len(r.faults) > 0 {
 		return nil, &InvalidError{Code: InvalidParameter, Faults: r.faults}
 	}
-	return question, nil
+	return input, nil
 }
 
 // questionReader collects all that is wrong with a question.
-type questionReader struct {
+type inputReader struct {
 	faults   []Fault
 	unlisted int
 }
 
-func (r *questionReader) fault(field, value, detail string) {
-	if len(r.faults) == mostFaults {
+func (r *inputReader) fault(field, value, detail string) {
+	if len(r.faults) == maxFaults {
 		r.unlisted++
 		return
 	}
@@ -71,18 +71,18 @@ func (r *questionReader) fault(field, value, detail string) {
 
 // abridged keeps the start of a text that is too long to be shown.
 func abridged(text string) string {
-	if len(text) <= mostShown {
+	if len(text) <= maxShown {
 		return text
 	}
-	return strings.ToValidUTF8(text[:mostShown], "") + "…"
+	return strings.ToValidUTF8(text[:maxShown], "") + "…"
 }
 
-func (r *questionReader) read(line []byte) *Question {
+func (r *inputReader) read(line []byte) *CalculatorInput {
 	var text json.RawMessage
 	var syntax *json.SyntaxError
 	switch err := json.Unmarshal(line, &text); {
-	case len(line) > MaxQuestion:
-		r.fault(wholeLine, "", fmt.Sprintf("want at most %d bytes", MaxQuestion))
+	case len(line) > MaxCalculatorInput:
+		r.fault(wholeLine, "", fmt.Sprintf("want at most %d bytes", MaxCalculatorInput))
 		return nil
 	case !utf8.Valid(line):
 		r.fault(wholeLine, "", "want UTF-8")
@@ -92,12 +92,12 @@ func (r *questionReader) read(line []byte) *Question {
 		r.fault(wholeLine, strings.ToValidUTF8(string(line[max(0, at-20):at]), ""), fmt.Sprintf("want one JSON object: %v, at byte %d", err, at))
 		return nil
 	}
-	given, ok := r.object("", text, questionFields)
+	given, ok := r.object("", text, inputFields)
 	if !ok {
 		return nil
 	}
-	q := &Question{
-		Metric:            QuestionMetric(given.value("metric").oneOf(string(MetricBinary), string(MetricMean))),
+	q := &CalculatorInput{
+		Metric:            CalculatorMetric(given.value("metric").oneOf(string(MetricBinary), string(MetricMean))),
 		SignificanceLevel: int(given.valueOr("significanceLevel", "90").perCent().integerOf(80, 90, 95, 100)),
 		Methodology:       stats.Methodology(given.valueOr("methodology", `"frequentist"`).oneOf(string(stats.MethodologyFrequentist), string(stats.MethodologyBayesian))),
 		MDE:               given.valueOr("mde", "20").perCent().number(1, 100),
@@ -106,43 +106,43 @@ func (r *questionReader) read(line []byte) *Question {
 	power, _ := given.valueOr("power", "80").perCent().integer(60, 99)
 	q.Power = int(power)
 	if planned := given.value("plannedVisitors"); planned.text != nil {
-		q.PlannedVisitors, _ = planned.integer(1, mostVisitors)
+		q.PlannedVisitors, _ = planned.integer(1, maxVisitors)
 	}
 	r.variations(q, given.value("variations"))
 	return q
 }
 
-func (r *questionReader) variations(q *Question, list givenValue) {
+func (r *inputReader) variations(q *CalculatorInput, list givenValue) {
 	var texts []json.RawMessage
-	want := fmt.Sprintf("an array of %d to %d variations", leastVariations, mostVariations)
+	want := fmt.Sprintf("an array of %d to %d variations", leastVariations, maxVariations)
 	if list.text == nil || json.Unmarshal(list.text, &texts) != nil {
 		list.want(want)
 		return
 	}
-	if len(texts) < leastVariations || len(texts) > mostVariations {
+	if len(texts) < leastVariations || len(texts) > maxVariations {
 		list.want(fmt.Sprintf("%s, have %d", want, len(texts)))
 	}
 	whole := true
-	for i, text := range texts[:min(len(texts), mostVariations)] {
+	for i, text := range texts[:min(len(texts), maxVariations)] {
 		given, ok := r.object(fmt.Sprintf("%s[%d]", list.path, i), text, variationFields)
 		if ok {
 			r.variation(q, i, given)
 			continue
 		}
 		whole = false
-		q.Variations = append(q.Variations, QuestionVariation{ID: -1})
+		q.Variations = append(q.Variations, CalculatorVariation{ID: -1})
 	}
 	if whole {
 		r.shares(q, list.path)
 	}
-	if !slices.ContainsFunc(q.Variations, func(v QuestionVariation) bool { return v.Control }) && len(texts) > 0 {
+	if !slices.ContainsFunc(q.Variations, func(v CalculatorVariation) bool { return v.Control }) && len(texts) > 0 {
 		q.Variations[0].Control = true
 	}
 }
 
-func (r *questionReader) variation(q *Question, i int, given givenFields) {
+func (r *inputReader) variation(q *CalculatorInput, i int, given givenFields) {
 	id, control := given.valueOr("id", strconv.Itoa(i)), given.valueOr("control", "false")
-	v := QuestionVariation{Control: control.boolean()}
+	v := CalculatorVariation{Control: control.boolean()}
 	var known bool
 	v.ID, known = id.integer(0, math.MaxInt64)
 	for j, other := range q.Variations {
@@ -160,17 +160,17 @@ func (r *questionReader) variation(q *Question, i int, given givenFields) {
 		value := share.perCent().number(0, 100)
 		v.Share = &value
 	}
-	visitors, known := given.value("n").integer(0, mostVisitors)
+	visitors, known := given.value("n").integer(0, maxVisitors)
 	v.Visitors = visitors
 	if !known {
-		visitors = mostVisitors // so that nothing else is held against it
+		visitors = maxVisitors // so that nothing else is held against it
 	}
 	switch q.Metric {
 	case MetricBinary:
 		given.refuse("mean", MetricMean)
 		given.refuse("variance", MetricMean)
 		converted := given.value("converted")
-		if v.Converted, known = converted.integer(0, mostVisitors); known && v.Converted > visitors {
+		if v.Converted, known = converted.integer(0, maxVisitors); known && v.Converted > visitors {
 			converted.want(fmt.Sprintf("at most n, which is %d", visitors))
 		}
 	case MetricMean:
@@ -196,7 +196,7 @@ func (f givenFields) moments(visitors int64) (mean, variance float64) {
 }
 
 // shares refuses shares that some variations lack, or that are all 0.
-func (r *questionReader) shares(q *Question, path string) {
+func (r *inputReader) shares(q *CalculatorInput, path string) {
 	total, given := 0.0, 0
 	for _, v := range q.Variations {
 		if v.Share != nil {
@@ -216,13 +216,13 @@ func (r *questionReader) shares(q *Question, path string) {
 
 // givenFields are the fields of one object.
 type givenFields struct {
-	reader *questionReader
+	reader *inputReader
 	path   string
 	values map[string]json.RawMessage
 }
 
 // object reads the fields of an object, and is false where the text is none.
-func (r *questionReader) object(path string, text json.RawMessage, names []string) (givenFields, bool) {
+func (r *inputReader) object(path string, text json.RawMessage, names []string) (givenFields, bool) {
 	f := givenFields{r, path, map[string]json.RawMessage{}}
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	if token, err := decoder.Token(); err != nil || token != json.Delim('{') {
@@ -284,7 +284,7 @@ func (f givenFields) valueOr(name, otherwise string) givenValue {
 }
 
 // refuse faults a field that only another metric has.
-func (f givenFields) refuse(name string, metric QuestionMetric) {
+func (f givenFields) refuse(name string, metric CalculatorMetric) {
 	if v := f.value(name); v.text != nil {
 		f.reader.fault(v.path, v.shown(), fmt.Sprintf("is only of the metric %q", metric))
 	}
@@ -292,7 +292,7 @@ func (f givenFields) refuse(name string, metric QuestionMetric) {
 
 // givenValue is the JSON text of one field; nil where it is absent.
 type givenValue struct {
-	reader *questionReader
+	reader *inputReader
 	path   string
 	text   json.RawMessage
 	unit   string // as a fault names it
@@ -392,6 +392,6 @@ func wholeNumber(text json.RawMessage) (int64, bool) {
 		return n, true
 	}
 	x, err := strconv.ParseFloat(string(text), 64)
-	const exact = 1 << 53
-	return int64(x), err == nil && x == math.Trunc(x) && math.Abs(x) <= exact
+	const reference = 1 << 53
+	return int64(x), err == nil && x == math.Trunc(x) && math.Abs(x) <= reference
 }

@@ -17,21 +17,21 @@ func TestCalculatorReadsAQuestion(t *testing.T) {
 	half := 50.0
 	for _, test := range []struct {
 		line string
-		want Question
+		want CalculatorInput
 	}{
 		{
 			`{"metric":"binary","variations":[{"n":100,"converted":5},{"n":90,"converted":6}]}`,
-			Question{
+			CalculatorInput{
 				Metric: MetricBinary, SignificanceLevel: 90, Methodology: stats.MethodologyFrequentist, Power: 80, MDE: 20,
-				Variations: []QuestionVariation{{Control: true, Visitors: 100, Converted: 5}, {ID: 1, Visitors: 90, Converted: 6}},
+				Variations: []CalculatorVariation{{Control: true, Visitors: 100, Converted: 5}, {ID: 1, Visitors: 90, Converted: 6}},
 			},
 		},
 		{
 			`{"metric":"mean","significanceLevel":100,"methodology":"bayesian","power":99,"mde":1.5,"plannedVisitors":1e4,"nonnegative":true,
 			  "variations":[{"id":7,"control":false,"share":50,"n":1e2,"mean":4.25,"variance":0},{"id":3.0,"control":true,"share":50,"n":90.0,"mean":0,"variance":1e-3}]}`,
-			Question{
+			CalculatorInput{
 				Metric: MetricMean, SignificanceLevel: 100, Methodology: stats.MethodologyBayesian, Power: 99, MDE: 1.5, PlannedVisitors: 10000, NonNegative: true,
-				Variations: []QuestionVariation{
+				Variations: []CalculatorVariation{
 					{ID: 7, Share: &half, Visitors: 100, Mean: 4.25},
 					{ID: 3, Control: true, Share: &half, Visitors: 90, Variance: 0.001},
 				},
@@ -40,13 +40,13 @@ func TestCalculatorReadsAQuestion(t *testing.T) {
 		{
 			// Nobody has a mean, one visitor alone no variance, and null is absent.
 			`{"metric":"mean","mde":null,"variations":[{"n":0,"mean":null},{"n":1,"mean":-3}]}`,
-			Question{
+			CalculatorInput{
 				Metric: MetricMean, SignificanceLevel: 90, Methodology: stats.MethodologyFrequentist, Power: 80, MDE: 20,
-				Variations: []QuestionVariation{{Control: true}, {ID: 1, Visitors: 1, Mean: -3}},
+				Variations: []CalculatorVariation{{Control: true}, {ID: 1, Visitors: 1, Mean: -3}},
 			},
 		},
 	} {
-		got, err := ParseQuestion([]byte(test.line))
+		got, err := ParseCalculatorInput([]byte(test.line))
 		if err != nil || !reflect.DeepEqual(*got, test.want) {
 			t.Errorf("ParseQuestion(%s) = %+v, %v; want %+v", test.line, got, err, test.want)
 		}
@@ -67,9 +67,9 @@ func TestCalculatorNamesEveryFault(t *testing.T) {
 	}
 	var many strings.Builder
 	manyFaults := []Fault{}
-	for i := range 2 * mostFaults {
+	for i := range 2 * maxFaults {
 		fmt.Fprintf(&many, `,"x%d":0`, i)
-		if i < mostFaults {
+		if i < maxFaults {
 			manyFaults = append(manyFaults, Fault{fmt.Sprintf("x%d", i), "0", "unknown field"})
 		}
 	}
@@ -83,7 +83,7 @@ func TestCalculatorNamesEveryFault(t *testing.T) {
 		{asking("binary") + ` {}`, []Fault{{"line", `","variations":[]} {`, "after top-level value"}}},
 		{"{\"metric\":\"\xff\"}", []Fault{{"line", "", "want UTF-8"}}},
 		{strings.Repeat("[", 20000), []Fault{{"line", strings.Repeat("[", 20), "exceeded max depth"}}},
-		{strings.Repeat(" ", MaxQuestion+1), []Fault{{"line", "", "at most 1048576 bytes"}}},
+		{strings.Repeat(" ", MaxCalculatorInput+1), []Fault{{"line", "", "at most 1048576 bytes"}}},
 		{`[1]`, []Fault{{"line", "[1]", `want an object: {"metric": …}`}}},
 		{`null`, []Fault{{"line", "null", "want an object"}}},
 		{`{}`, []Fault{{"metric", "", "is missing: want one of binary, mean"}, {"variations", "", "is missing: want an array of 2 to 21"}}},
@@ -117,7 +117,7 @@ func TestCalculatorNamesEveryFault(t *testing.T) {
 			{"variations", `[{"n":1,"converted":3}]`, "2 to 21 variations, have 1"}, {"variations[0].converted", "3", "want at most n, which is 1"},
 		}},
 		{asking("binary", strings.Repeat(first+",", 21)+first), []Fault{
-			{"variations", ("[" + strings.Repeat(first+",", 21))[:mostShown] + "…", "2 to 21 variations, have 22"},
+			{"variations", ("[" + strings.Repeat(first+",", 21))[:maxShown] + "…", "2 to 21 variations, have 22"},
 		}},
 		{asking("binary", `7`, `{"n":1.5,"converted":1}`), []Fault{
 			{"variations[0]", "7", `want an object: {"id": …}`}, {"variations[1].n", "1.5", "want an integer"},
@@ -148,11 +148,11 @@ func TestCalculatorNamesEveryFault(t *testing.T) {
 			{"variations[0].mean", "-1", "want at least 0"},
 		}},
 		{more(`,"` + strings.Repeat("x", 200) + `":"` + strings.Repeat("y", 200) + `"`), []Fault{
-			{strings.Repeat("x", mostShown) + "…", `"` + strings.Repeat("y", mostShown-1) + "…", "unknown field"},
+			{strings.Repeat("x", maxShown) + "…", `"` + strings.Repeat("y", maxShown-1) + "…", "unknown field"},
 		}},
 		{more(many.String()), append(manyFaults, Fault{"line", "", "and 100 more faults"})},
 	} {
-		_, err := ParseQuestion([]byte(test.line))
+		_, err := ParseCalculatorInput([]byte(test.line))
 		var invalid *InvalidError
 		if !errors.As(err, &invalid) || len(invalid.Faults) != len(test.want) {
 			t.Errorf("ParseQuestion(%.200s) error = %v, want %+v", test.line, err, test.want)
@@ -168,8 +168,8 @@ func TestCalculatorNamesEveryFault(t *testing.T) {
 
 func TestCalculatorTakesTheLongestLine(t *testing.T) {
 	line := `{"metric":"binary","variations":[{"n":1,"converted":1},{"n":1,"converted":1}]}`
-	line += strings.Repeat(" ", MaxQuestion-len(line))
-	if _, err := ParseQuestion([]byte(line)); err != nil {
+	line += strings.Repeat(" ", MaxCalculatorInput-len(line))
+	if _, err := ParseCalculatorInput([]byte(line)); err != nil {
 		t.Error(err)
 	}
 }
@@ -177,11 +177,11 @@ func TestCalculatorTakesTheLongestLine(t *testing.T) {
 // answer answers a question that is in order.
 func answer(tb testing.TB, line string) *Answer {
 	tb.Helper()
-	question, err := ParseQuestion([]byte(line))
+	input, err := ParseCalculatorInput([]byte(line))
 	if err != nil {
 		tb.Fatalf("%s: %v", line, err)
 	}
-	return question.Answer()
+	return input.Answer()
 }
 
 // demo is what the README shows.
@@ -287,18 +287,18 @@ func FuzzCalculator(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
-		question, err := ParseQuestion(line)
+		input, err := ParseCalculatorInput(line)
 		var invalid *InvalidError
 		if err != nil {
 			if !errors.As(err, &invalid) || len(invalid.Faults) == 0 {
 				t.Fatalf("ParseQuestion(%q) = %v, want faults", line, err)
 			}
-			if _, err := json.Marshal(Refuse(1, invalid)); err != nil {
+			if _, err := json.Marshal(RefuseInput(1, invalid)); err != nil {
 				t.Fatal(err)
 			}
 			return
 		}
-		text, err := json.Marshal(question.Answer())
+		text, err := json.Marshal(input.Answer())
 		if err != nil || !json.Valid(text) || notNumbers.Match(text) {
 			t.Fatalf("%s\nis answered %s, %v", line, text, err)
 		}

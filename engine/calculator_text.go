@@ -10,7 +10,7 @@ import (
 )
 
 // sentence says in plain words what the answer concludes.
-func (q *Question) sentence(a *Answer) string {
+func (q *CalculatorInput) sentence(a *Answer) string {
 	s := &statement{
 		conclusion: &a.Conclusion, control: "control", rate: q.Metric == MetricBinary, level: a.SignificanceLevel, mde: q.MDE,
 		required: a.Power.RequiredVisitors, remaining: a.Power.RemainingVisitors,

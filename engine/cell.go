@@ -8,36 +8,36 @@ import (
 
 // cell gathers the rows of all visitors, or of one value of the dimension.
 type cell struct {
-	counted   map[int64]Moments    // by variation, unknown ones too
-	arrived   map[int64]firstViews // by first variation, before exclusion
-	crossover int64
-	earlier   int64
+	counted       map[int64]Moments    // by variation, unknown ones too
+	firstViews    map[int64]firstViews // by first variation, before exclusion
+	multiExposed  int64
+	exposedBefore int64
 }
 
 // firstViews are the visitors whose first view was of one variation.
 type firstViews struct {
-	visitors    int64
-	sinceShares int64 // since the variations' shares hold
-	crossovers  int64 // who saw another variation too
+	visitors     int64
+	sinceShares  int64 // since the variations' shares hold
+	multiExposed int64 // who saw another variation too
 }
 
 // gather sums the rows; excluded crossovers stay out of what is counted.
-func gather(rows []row, crossovers string) cell {
-	c := cell{counted: map[int64]Moments{}, arrived: map[int64]firstViews{}}
+func sumRows(rows []row, rule string) cell {
+	c := cell{counted: map[int64]Moments{}, firstViews: map[int64]firstViews{}}
 	for _, r := range rows {
-		if r.earlier {
-			c.earlier += r.Visitors
+		if r.exposedBefore {
+			c.exposedBefore += r.Visitors
 			continue
 		}
-		arrived := c.arrived[r.variationID]
+		arrived := c.firstViews[r.variationID]
 		arrived.visitors += r.Visitors
 		arrived.sinceShares += r.SinceShares
-		if r.crossover {
-			c.crossover += r.Visitors
-			arrived.crossovers += r.Visitors
+		if r.multiExposed {
+			c.multiExposed += r.Visitors
+			arrived.multiExposed += r.Visitors
 		}
-		c.arrived[r.variationID] = arrived
-		if r.crossover && crossovers == catalogue.ExcludeCrossovers {
+		c.firstViews[r.variationID] = arrived
+		if r.multiExposed && rule == catalogue.ExcludeMultiExposed {
 			continue
 		}
 		c.counted[r.variationID] = c.counted[r.variationID].Merge(r.Moments)
@@ -48,20 +48,20 @@ func gather(rows []row, crossovers string) cell {
 // visitors counts everyone before exclusion.
 func (c *cell) visitors() int64 {
 	var n int64
-	for _, arrived := range c.arrived {
+	for _, arrived := range c.firstViews {
 		n += arrived.visitors
 	}
 	return n
 }
 
 // judged is a cell with everything that is said of it but the conclusion.
-type judged struct {
+type cellResult struct {
 	Cell
 	evidence stats.Evidence
 }
 
 // judge computes the cell's metrics, comparisons, power and checks.
-func (c *cell) judge(plan *Plan) judged {
+func (c *cell) evaluate(plan *Plan) cellResult {
 	j, control, total := c.compare(plan)
 	j.Checks, j.Totals = c.checks(plan), newCounts(&total)
 	if len(j.Variations) == 0 || !plan.Rules.Compare {
@@ -76,7 +76,7 @@ func (c *cell) judge(plan *Plan) judged {
 
 // compare computes the variations' metrics and comparisons alone, and returns
 // the control's sample and the moments of all variations too.
-func (c *cell) compare(plan *Plan) (j judged, control stats.Sample, total Moments) {
+func (c *cell) compare(plan *Plan) (j cellResult, control stats.Sample, total Moments) {
 	j.Variations = []VariationResults{}
 	options := plan.options()
 	samples := make([]stats.Sample, 0, len(plan.Variations))

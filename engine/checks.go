@@ -13,7 +13,7 @@ func (c *cell) checks(plan *Plan) Checks {
 		Leak:              []Leak{},
 		MultipleExposures: c.multipleExposures(plan),
 		UnknownVariations: c.unknownVariations(plan),
-		Window:            WindowCheck{EarlierVisitors: c.earlier},
+		Window:            WindowCheck{EarlierVisitors: c.exposedBefore},
 		Warnings:          []Warning{},
 	}
 	warn := func(code, format string, args ...any) {
@@ -33,7 +33,7 @@ func (c *cell) checks(plan *Plan) Checks {
 		warn("LEAK", "visitors came to variations that should have none; what sends them there may skew the others too")
 	}
 	m := checks.MultipleExposures
-	if m.Share > warnCrossovers {
+	if m.Share > multipleExposuresWarning {
 		warn("MULTIPLE_EXPOSURES", "%.1f %% of the visitors saw more than one variation", 100*m.Share)
 	}
 	if m.skewed {
@@ -42,7 +42,7 @@ func (c *cell) checks(plan *Plan) Checks {
 	if len(checks.UnknownVariations) > 0 {
 		warn("UNKNOWN_VARIATIONS", "events name variations that the campaign does not have; their visitors are in no variation here")
 	}
-	if o := plan.Outliers; o != nil && o.Values < fewValues {
+	if o := plan.Outliers; o != nil && o.Values < minValues {
 		warn("FEW_VALUES", "of %d goal values none can lie 5 standard deviations from their mean: a z-score says little here", o.Values)
 	}
 	if plan.SharesSince.After(plan.from()) {
@@ -55,7 +55,7 @@ func (c *cell) sampleRatio(plan *Plan) *SampleRatio {
 	split, ids := plan.split()
 	observed := make([]int64, len(ids))
 	for i, id := range ids {
-		observed[i] = c.arrived[id].sinceShares
+		observed[i] = c.firstViews[id].sinceShares
 	}
 	check := stats.SampleRatio(observed, split)
 	shown := SampleRatio{
@@ -85,20 +85,20 @@ func (s SampleRatio) inOrderOf(variations []Variation, ids []int64) SampleRatio 
 
 // warnCrossovers is the share of visitors of several variations above which a
 // reader is warned; GrowthBook warns there too.
-const warnCrossovers = 0.01
+const multipleExposuresWarning = 0.01
 
 func (c *cell) multipleExposures(plan *Plan) MultipleExposures {
-	crossovers, visitors := make([]int64, len(plan.Variations)), make([]int64, len(plan.Variations))
+	rule, visitors := make([]int64, len(plan.Variations)), make([]int64, len(plan.Variations))
 	for i, v := range plan.Variations {
-		arrived := c.arrived[v.ID]
-		crossovers[i], visitors[i] = arrived.crossovers, arrived.visitors
+		arrived := c.firstViews[v.ID]
+		rule[i], visitors[i] = arrived.multiExposed, arrived.visitors
 	}
-	skew := stats.CrossoverSkew(crossovers, visitors)
-	m := MultipleExposures{Rule: plan.Crossovers, Visitors: c.crossover, PValue: skew.PValue, Reason: skew.Reason, skewed: skew.Skewed}
+	skew := stats.CrossoverSkew(rule, visitors)
+	m := MultipleExposures{Rule: plan.MultipleExposures, Visitors: c.multiExposed, PValue: skew.PValue, Reason: skew.Reason, skewed: skew.Skewed}
 	if n := c.visitors(); n > 0 {
-		m.Share = float64(c.crossover) / float64(n)
+		m.Share = float64(c.multiExposed) / float64(n)
 	}
-	m.Warning = m.Share > warnCrossovers || skew.Skewed
+	m.Warning = m.Share > multipleExposuresWarning || skew.Skewed
 	return m
 }
 
@@ -107,7 +107,7 @@ func (c *cell) leak(plan *Plan) []Leak {
 	expected := plan.expectedShares()
 	total := c.visitors()
 	leaks := []Leak{}
-	for id, arrived := range c.arrived {
+	for id, arrived := range c.firstViews {
 		at := slices.IndexFunc(plan.Variations, func(v Variation) bool { return v.ID == id })
 		if (at < 0 || expected[at] == 0) && stats.Leak(arrived.visitors, total) {
 			leaks = append(leaks, Leak{id, arrived.visitors})

@@ -3,7 +3,7 @@ package engine
 import "lifthouse/stats"
 
 // conclude sets the conclusion and puts it into one sentence.
-func (j *judged) conclude(plan *Plan, c stats.Conclusion) {
+func (j *cellResult) conclude(plan *Plan, c stats.Conclusion) {
 	if !plan.Rules.Compare {
 		return
 	}

@@ -29,7 +29,7 @@ func (e *Engine) Counters(ctx context.Context, campaigns []catalogue.LiveCampaig
 		primary[c.ID], websites[c.WebsiteID] = c.PrimaryGoalID, true
 	}
 	counters := map[int64]Counters{}
-	return counters, e.counted(ctx, schema.SubjectCampaign, websites, func(row *counted) {
+	return counters, e.counted(ctx, schema.SubjectCampaign, websites, func(row *counter) {
 		c := counters[row.subject]
 		switch {
 		case row.event == schema.KindView:
@@ -49,7 +49,7 @@ func (e *Engine) WidgetCounters(ctx context.Context, widgets []catalogue.LiveWid
 		primary[w.ID], websites[w.WebsiteID] = w.PrimaryGoalID, true
 	}
 	counters, sums := map[int64]WidgetCounters{}, map[int64]*[2]big.Int{}
-	err := e.counted(ctx, schema.SubjectWidget, websites, func(row *counted) {
+	err := e.counted(ctx, schema.SubjectWidget, websites, func(row *counter) {
 		c := counters[row.subject]
 		if row.event == schema.KindGoal && (primary[row.subject] == 0 || row.goal == primary[row.subject]) {
 			sum := sums[row.subject]
@@ -67,7 +67,7 @@ func (e *Engine) WidgetCounters(ctx context.Context, widgets []catalogue.LiveWid
 	return counters, err
 }
 
-func (c *WidgetCounters) add(row *counted) {
+func (c *WidgetCounters) add(row *counter) {
 	switch row.event {
 	case schema.KindView:
 		c.Views += row.events
@@ -87,11 +87,11 @@ func (c *WidgetCounters) add(row *counted) {
 
 // counted calls add for all that was stored of the websites' subjects. A
 // subject's experiments come one by one.
-func (e *Engine) counted(ctx context.Context, of schema.Subject, websites map[int64]bool, add func(*counted)) error {
+func (e *Engine) counted(ctx context.Context, of schema.Subject, websites map[int64]bool, add func(*counter)) error {
 	if len(websites) == 0 {
 		return nil
 	}
-	now, err := e.gathered(ctx)
+	now, err := e.subjectStats(ctx)
 	if err != nil {
 		return err
 	}

@@ -37,15 +37,15 @@ func (e *Engine) SQL(ctx context.Context, r Request) (string, error) {
 
 // pathOf says where the engine takes the rows from.
 func (e *Engine) pathOf(ctx context.Context, plan *Plan) string {
-	if state, err := e.settledFor(ctx, plan); err == nil {
-		if cut, expressible := plan.cut(plan.windowed(state.newest)); expressible {
-			return fmt.Sprintf("%s: the sums in the table settled, facets %s", PathSettled, strings.Join(cut.names(), "; "))
+	if state, err := e.rollupFor(ctx, plan); err == nil {
+		if cubes, expressible := plan.cubeSet(plan.windowed(state.newest)); expressible {
+			return fmt.Sprintf("%s: the table rollups, cubes %s", PathRollup, strings.Join(cubes.names(), "; "))
 		}
 	}
-	if plan.path(e.store.limits) == PathFew {
-		return PathFew + ": the events, counted in the server"
+	if plan.path(e.store.limits) == PathInProcess {
+		return PathInProcess + ": the events, counted in the server"
 	}
-	return PathExact + ": the events, counted in the store"
+	return PathReference + ": the events, counted in the store"
 }
 
 // explained lists the parameters and writes the statement with their values.

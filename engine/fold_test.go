@@ -67,7 +67,7 @@ func (c *folded) add(p *Plan, first schema.Event, views, own []schema.Event) {
 	c.visitors++
 	if slices.ContainsFunc(views, func(e schema.Event) bool { return e.VariationID != first.VariationID }) {
 		c.crossover++
-		if p.Crossovers == catalogue.ExcludeCrossovers {
+		if p.MultipleExposures == catalogue.ExcludeMultiExposed {
 			return
 		}
 	}

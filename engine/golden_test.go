@@ -21,7 +21,7 @@ import (
 var update = flag.Bool("update", false, "write golden files anew")
 
 // scenarios are requests whose every stage lies in testdata, a folder each:
-// request.txt, plan.txt, moments.sql, quick.sql, few.sql, settled.sql, rows.txt, results.json.
+// request.txt, plan.txt, moments.sql, single_pass.sql, in_process.sql, rollup.sql, rows.txt, results.json.
 var scenarios = []struct {
 	name      string
 	operation Operation
@@ -92,19 +92,19 @@ func goldenStages(t *testing.T, e *Engine, r Request, dir, query string) {
 	if err != nil {
 		fatal(t, err)
 	}
-	exact, err := plan.momentsQuery()
+	reference, err := plan.momentsQuery()
 	if err != nil {
 		t.Fatal(err)
 	}
-	quick, err := plan.quickQuery()
+	quick, err := plan.singlePassQuery()
 	if err != nil {
 		t.Fatal(err)
 	}
-	few, err := plan.fewQuery()
+	few, err := plan.inProcessQuery()
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := scanRows(t.Context(), e.store, exact)
+	rows, err := scanRows(t.Context(), e.store, reference)
 	if err != nil {
 		fatal(t, err)
 	}
@@ -119,10 +119,10 @@ func goldenStages(t *testing.T, e *Engine, r Request, dir, query string) {
 	}
 	golden(t, dir, "request.txt", fmt.Sprintf("%s\n", query))
 	golden(t, dir, "plan.txt", plan.String())
-	golden(t, dir, "moments.sql", parameters(exact)+exact.SQL)
-	golden(t, dir, "quick.sql", parameters(quick)+quick.SQL)
-	golden(t, dir, "few.sql", parameters(few)+few.SQL)
-	golden(t, dir, "settled.sql", settledText(t, e, plan))
+	golden(t, dir, "moments.sql", parameters(reference)+reference.SQL)
+	golden(t, dir, "single_pass.sql", parameters(quick)+quick.SQL)
+	golden(t, dir, "in_process.sql", parameters(few)+few.SQL)
+	golden(t, dir, "rollup.sql", settledText(t, e, plan))
 	golden(t, dir, "rows.txt", rowsText(rows))
 	golden(t, dir, "results.json", string(text)+"\n")
 }
@@ -132,12 +132,12 @@ func goldenStages(t *testing.T, e *Engine, r Request, dir, query string) {
 func settledText(t *testing.T, e *Engine, plan *Plan) string {
 	t.Helper()
 	byDays := plan.windowed(plan.newest)
-	cut, expressible := plan.cut(byDays)
-	if !plan.canSettle() || !expressible {
+	cubes, expressible := plan.cubeSet(byDays)
+	if !plan.fitsRollup() || !expressible {
 		return "-- not settled: counted from the events\n"
 	}
-	q := &settledQuery{plan: plan, cut: cut, state: settledState{generation: 1}, byDays: byDays}
-	if q.rankedFacet() != nil {
+	q := &rollupQuery{plan: plan, cubes: cubes, state: rollupState{generation: 1}, byDays: byDays}
+	if q.rankedCube() != nil {
 		q.top = []string{"https://a.example/", ""}
 	}
 	query, err := q.compile()
@@ -165,7 +165,7 @@ func rowsText(rows []row) string {
 		if err != nil {
 			panic(err)
 		}
-		fmt.Fprintf(&b, "variation %d, dimension %q, earlier %v, crossover %v\n    %s\n", r.variationID, r.dimension, r.earlier, r.crossover, text)
+		fmt.Fprintf(&b, "variation %d, dimension %q, earlier %v, crossover %v\n    %s\n", r.variationID, r.dimension, r.exposedBefore, r.multiExposed, text)
 	}
 	return b.String()
 }
@@ -229,7 +229,7 @@ func TestSQLRunsAsItStands(t *testing.T) {
 			t.Log(text)
 			fatal(t, err)
 		}
-		bound, err := plan.exactMoments(t.Context(), e.store)
+		bound, err := plan.referenceMoments(t.Context(), e.store)
 		if err != nil {
 			fatal(t, err)
 		}

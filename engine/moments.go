@@ -110,15 +110,15 @@ func (a Amounts) merge(o Amounts) Amounts {
 
 // row is one line of an answer: sums over the visitors of one standing.
 type row struct {
-	variationID int64
-	dimension   string
-	earlier     bool // seen in the window, first exposed before it
-	crossover   bool // saw more than one variation
-	others      bool // of all values of the dimension that are surely none of its top ones
+	variationID   int64
+	dimension     string
+	exposedBefore bool // seen in the window, first exposed before it
+	multiExposed  bool // saw more than one variation
+	others        bool // of all values of the dimension that are surely none of its top ones
 	Moments
 }
 
-func (p *Plan) exactMoments(ctx context.Context, from *store) ([]row, error) {
+func (p *Plan) referenceMoments(ctx context.Context, from *store) ([]row, error) {
 	query, err := p.momentsQuery()
 	if err != nil {
 		return nil, err
@@ -140,10 +140,10 @@ func scanRows(ctx context.Context, from *store, q *Query) ([]row, error) {
 // go to the given places.
 func scanRow(found driver.Rows, first ...any) (row, error) {
 	var r row
-	var earlier, crossover uint8
+	var exposedBefore, multiExposed uint8
 	var err error
-	r.Moments, err = scanMoments(found, slices.Concat(first, []any{&r.variationID, &r.dimension, &earlier, &crossover})...)
-	r.earlier, r.crossover = earlier == 1, crossover == 1
+	r.Moments, err = scanMoments(found, slices.Concat(first, []any{&r.variationID, &r.dimension, &exposedBefore, &multiExposed})...)
+	r.exposedBefore, r.multiExposed = exposedBefore == 1, multiExposed == 1
 	return r, err
 }
 

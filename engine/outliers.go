@@ -23,7 +23,7 @@ type Outliers struct {
 
 // fewValues is the number of values below which no value can lie 5 standard
 // deviations (n-1) from the mean: (n-1)/sqrt(n) is the most.
-const fewValues = 27
+const minValues = 27
 
 // newOutliers returns the bounds mean ± z·sd of n values with the sum s and
 // the sum of squares ss, where sd is the standard deviation with n-1. A value v
@@ -106,9 +106,9 @@ func (p *Plan) outliersQuery() (*Query, error) {
 	for i, v := range p.Variations {
 		ids[i] = v.ID
 	}
-	q, slots := p.exact()
+	q, slots := p.referenceQuery()
 	q.Params = append(q.Params,
-		Param{"with_crossovers", p.Crossovers == catalogue.FirstVariation},
+		Param{"with_multi_exposed", p.MultipleExposures == catalogue.FirstVariation},
 		Param{"variation_ids", ids})
 	return q, errors.Join(q.render("outliers.sql", slots), p.overShards(q, shardSlots{Of: "one row", Outliers: true}))
 }

@@ -198,8 +198,8 @@ func parseInstant(text string, end bool) (time.Time, bool) {
 	}
 	// A + that was not percent-encoded arrives as a space.
 	t, err := schema.ParseTime(strings.Replace(text, " ", "+", 1))
-	if cut := t.Truncate(time.Millisecond); cut.Before(t) {
-		t = cut.Add(time.Millisecond) // events lie on whole milliseconds: the same ones are in the window
+	if cubes := t.Truncate(time.Millisecond); cubes.Before(t) {
+		t = cubes.Add(time.Millisecond) // events lie on whole milliseconds: the same ones are in the window
 	}
 	return t.UTC(), err == nil && storable(t)
 }

@@ -182,7 +182,7 @@ func TestQueryNamesItsParameters(t *testing.T) {
 // TestSlotsCannotHoldText: a slot is a bool, or of type expr, which no other
 // package can make and no request's text becomes.
 func TestSlotsCannotHoldText(t *testing.T) {
-	for _, of := range []reflect.Type{reflect.TypeFor[slots](), reflect.TypeFor[quickSlots](), reflect.TypeFor[fewSlots]()} {
+	for _, of := range []reflect.Type{reflect.TypeFor[slots](), reflect.TypeFor[singlePassSlots](), reflect.TypeFor[inProcessSlots]()} {
 		for i := range of.NumField() {
 			switch field := of.Field(i); field.Type {
 			case reflect.TypeFor[expr](), reflect.TypeFor[bool](), reflect.TypeFor[slots]():

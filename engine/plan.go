@@ -15,14 +15,14 @@ import (
 // counted, for whom, and who is compared with whom. It names no table.
 type Plan struct {
 	Request
-	Subject     Subject
-	Rules       Rules
-	Goal        *catalogue.Goal // nil: all goals count
-	Variations  []Variation     // control first
-	Crossovers  string          // catalogue.ExcludeCrossovers or FirstVariation
-	SharesSince time.Time       // since when the variations' shares hold
-	DataThrough time.Time       // the report's now: acceptance of the subject's last event; zero: it has none
-	Outliers    *Outliers       // bounds of the values that count, where the request asks for a z-score
+	Subject           Subject
+	Rules             Rules
+	Goal              *catalogue.Goal // nil: all goals count
+	Variations        []Variation     // control first
+	MultipleExposures string          // catalogue.ExcludeCrossovers or FirstVariation
+	SharesSince       time.Time       // since when the variations' shares hold
+	DataThrough       time.Time       // the report's now: acceptance of the subject's last event; zero: it has none
+	Outliers          *Outliers       // bounds of the values that count, where the request asks for a z-score
 
 	shards       *shards   // nil: one server
 	newest       time.Time // event; zero: there is none
@@ -89,10 +89,10 @@ const equalShares = 0.015
 
 // defaultCrossovers excludes visitors of several variations where the expected
 // shares are equal; elsewhere exclusion would bias the comparison.
-func (p *Plan) defaultCrossovers() string {
+func (p *Plan) defaultMultipleExposures() string {
 	taken := slices.DeleteFunc(p.expectedShares(), func(share float64) bool { return share == 0 })
 	if len(taken) > 0 && slices.Max(taken)-slices.Min(taken) <= equalShares {
-		return catalogue.ExcludeCrossovers
+		return catalogue.ExcludeMultiExposed
 	}
 	return catalogue.FirstVariation
 }
@@ -177,7 +177,7 @@ func (p *Plan) String() string {
 	if p.Filters.ZScore != 0 {
 		line("filter", "goal value within %v standard deviations of the mean", p.Filters.ZScore)
 	}
-	line("crossovers", "%s", p.Crossovers)
+	line("crossovers", "%s", p.MultipleExposures)
 	for _, v := range p.Variations {
 		role := ""
 		if v.Control {

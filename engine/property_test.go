@@ -75,7 +75,7 @@ func (w world) campaign(id int64) catalogue.Campaign {
 	c := catalogue.Campaign{
 		ID: id, WebsiteID: 1, Name: "c", Type: "experiment", TargetMode: "live", Methodology: catalogue.Frequentist,
 		ControlShare: []int{0, 5, 34, 50, 100}[w.IntN(5)], SignificanceLevel: []int{80, 90, 95, 100}[w.IntN(4)], Power: 80, MDE: 20,
-		MultipleExposures: w.oneOf("", catalogue.ExcludeCrossovers, catalogue.FirstVariation),
+		MultipleExposures: w.oneOf("", catalogue.ExcludeMultiExposed, catalogue.FirstVariation),
 	}
 	if w.IntN(3) > 0 {
 		c.PrimaryGoalID = 1
@@ -252,23 +252,23 @@ func compareWithFold(t *testing.T, from *store, owned *catalogue.Owned, events [
 		}
 		compareOutliers(t, plan, events)
 	}
-	exact, err := plan.exactMoments(t.Context(), from)
+	reference, err := plan.referenceMoments(t.Context(), from)
 	if err != nil {
 		fatal(t, err)
 	}
-	compareRows(t, plan, exact, events)
-	few, err := plan.fewMoments(t.Context(), from)
+	compareRows(t, plan, reference, events)
+	few, err := plan.inProcessMoments(t.Context(), from)
 	if err != nil {
 		fatal(t, err)
 	}
 	compareRows(t, plan, few, events)
-	plan.events = FewEvents + 1
+	plan.events = MaxInProcessEvents + 1
 	quick, err := plan.moments(t.Context(), from)
 	if err != nil {
 		fatal(t, err)
 	}
 	compareRows(t, plan, quick, events)
-	compareTop(t, from, *plan, exact)
+	compareTop(t, from, *plan, reference)
 	results := newResults(plan, quick, quick)
 	compareStatistics(t, plan, results, fold(plan, events))
 	if _, err := json.Marshal(results); err != nil {
@@ -282,12 +282,12 @@ func compareWithFold(t *testing.T, from *store, owned *catalogue.Owned, events [
 
 // compareTop holds the breakdown into few values and others, which the quick
 // form makes in the store, against the one made of the exact rows.
-func compareTop(t *testing.T, from *store, plan Plan, exact []row) {
+func compareTop(t *testing.T, from *store, plan Plan, reference []row) {
 	t.Helper()
 	if plan.Dimension == "" {
 		return
 	}
-	plan.top = 1 + len(exact)%3
+	plan.top = 1 + len(reference)%3
 	quick, err := plan.moments(t.Context(), from)
 	if err != nil {
 		fatal(t, err)
@@ -296,7 +296,7 @@ func compareTop(t *testing.T, from *store, plan Plan, exact []row) {
 	if err != nil {
 		fatal(t, err)
 	}
-	want, err := json.Marshal(breakdown(&plan, exact))
+	want, err := json.Marshal(breakdown(&plan, reference))
 	if err != nil {
 		fatal(t, err)
 	}
@@ -337,7 +337,7 @@ func compareSeries(t *testing.T, from *store, plan *Plan, whole *Results) {
 				fatal(t, err)
 			}
 		}
-		rows, err := at.exactMoments(t.Context(), from)
+		rows, err := at.referenceMoments(t.Context(), from)
 		if err != nil {
 			fatal(t, err)
 		}
@@ -419,10 +419,10 @@ func compareRows(t *testing.T, plan *Plan, rows []row, events []schema.Event) {
 	}
 	want := fold(plan, events)
 	for value, folded := range want {
-		got := gather(byValue[value], plan.Crossovers)
-		if got.visitors() != folded.visitors || got.crossover != folded.crossover || got.earlier != folded.earlier {
+		got := sumRows(byValue[value], plan.MultipleExposures)
+		if got.visitors() != folded.visitors || got.multiExposed != folded.crossover || got.exposedBefore != folded.earlier {
 			t.Errorf("%q: %d visitors, %d crossovers, %d earlier; want %d, %d, %d\n%s", value,
-				got.visitors(), got.crossover, got.earlier, folded.visitors, folded.crossover, folded.earlier, plan)
+				got.visitors(), got.multiExposed, got.exposedBefore, folded.visitors, folded.crossover, folded.earlier, plan)
 		}
 		if g, w := fmt.Sprintf("%+v", readable(got.counted)), fmt.Sprintf("%+v", readable(folded.moments)); g != w {
 			t.Errorf("%q:\n got %s\nwant %s\n%s", value, g, w, plan)

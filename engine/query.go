@@ -85,7 +85,7 @@ var columns = map[string]expr{
 }
 
 // exact returns the parameters and slots that all reports of a plan share.
-func (p *Plan) exact() (*Query, slots) {
+func (p *Plan) referenceQuery() (*Query, slots) {
 	q := &Query{Params: append(p.subjectParams(), Param{"from", p.from()}, Param{"to", p.to()}), events: p.events}
 	s := slots{Dimension: "''", Filters: "true", Goals: "event = 'goal'", Events: p.eventsTable(), Visitors: "true", ViewTimes: "CAST([], 'Array(DateTime64(3, \\'UTC\\'))')"}
 	if p.Dimension != "" {
@@ -160,7 +160,7 @@ func (p *Plan) sumsParams() []Param {
 
 // momentsQuery compiles the plan into the one statement that answers it.
 func (p *Plan) momentsQuery() (*Query, error) {
-	q, s := p.exact()
+	q, s := p.referenceQuery()
 	q.Params = append(q.Params, p.sumsParams()...)
 	return q, errors.Join(q.render("moments.sql", s), p.overShards(q, momentsOfShards))
 }
@@ -168,7 +168,7 @@ func (p *Plan) momentsQuery() (*Query, error) {
 // seriesQuery compiles the plan into the statement that tells what each bucket
 // of its interval adds.
 func (p *Plan) seriesQuery() (*Query, error) {
-	q, s := p.exact()
+	q, s := p.referenceQuery()
 	s.ViewTimes = "groupArrayIf(time, event = 'view' AND time < toDateTime64({to:String}, 3, 'UTC'))"
 	width, shift := p.Interval.grid()
 	q.Params = append(q.Params, Param{"width", width.Milliseconds()}, Param{"shift", shift.Milliseconds()})
@@ -177,7 +177,7 @@ func (p *Plan) seriesQuery() (*Query, error) {
 
 // recountQuery is momentsQuery for some visitors only.
 func (p *Plan) recountQuery(visitors []uint64) (*Query, error) {
-	q, s := p.exact()
+	q, s := p.referenceQuery()
 	s.Visitors = "visitor_id IN {visitor_ids:Array(UInt64)}"
 	q.Params = append(append(q.Params, p.sumsParams()...), Param{"visitor_ids", visitors})
 	return q, errors.Join(q.render("moments.sql", s), p.overShards(q, momentsOfShards))

@@ -26,4 +26,4 @@ func (e *Engine) Ready(ctx context.Context) error {
 
 // Observe has each query's time and error told. It is called before the
 // first of them.
-func (e *Engine) Observe(tell func(took time.Duration, err error)) { e.store.observe = tell }
+func (e *Engine) Observe(report func(elapsed time.Duration, err error)) { e.store.observe = report }

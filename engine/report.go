@@ -19,36 +19,36 @@ import (
 
 // Engine answers requests for reports from a store.
 type Engine struct {
-	store     *store
-	catalogue *catalogue.Catalogue
-	memory    memory
-	path      func(string) // told of each report
-	settle    func(context.Context, Subject) error
+	store         *store
+	catalogue     *catalogue.Catalogue
+	stats         statsCache
+	observePath   func(string) // told of each report
+	refreshRollup func(context.Context, Subject) error
 }
 
 // The paths to a report's rows.
 const (
-	PathFew     = "few"     // its few events are counted here
-	PathSettled = "settled" // from the sums that settlement keeps
-	PathExact   = "exact"   // from the events, in the store
+	PathInProcess = "in-process" // the server counts the few events of the subject itself
+	PathRollup    = "rollup"     // from the rollups
+	PathReference = "reference"  // the store counts the events
 )
 
 // ObservePath has the path of each report told. It is called before the first
 // of them.
-func (e *Engine) ObservePath(tell func(path string)) { e.path = tell }
+func (e *Engine) ObservePath(report func(path string)) { e.observePath = report }
 
-func (e *Engine) took(path string) {
-	if e.path != nil {
-		e.path(path)
+func (e *Engine) recordPath(path string) {
+	if e.observePath != nil {
+		e.observePath(path)
 	}
 }
 
 // path is the one to rows that are not settled.
 func (p *Plan) path(limits Limits) string {
-	if p.events <= limits.few() {
-		return PathFew
+	if p.events <= limits.inProcessEvents() {
+		return PathInProcess
 	}
-	return PathExact
+	return PathReference
 }
 
 // New returns the engine of a store.
@@ -67,18 +67,18 @@ func (e *Engine) Report(ctx context.Context, r Request) (*Results, error) {
 	if err != nil {
 		return nil, err
 	}
-	if answer, err := e.settled(ctx, plan); err == nil {
-		e.took(PathSettled)
+	if answer, err := e.fromRollup(ctx, plan); err == nil {
+		e.recordPath(PathRollup)
 		return answer.results(ctx, plan, e.store)
-	} else if !errors.Is(err, errUnsettled) {
+	} else if !errors.Is(err, errNoRollup) {
 		return nil, err
 	}
-	e.took(plan.path(e.store.limits))
+	e.recordPath(plan.path(e.store.limits))
 	return plan.fromEvents(ctx, e.store)
 }
 
 // Exact answers a request from the events, whatever is settled.
-func (e *Engine) Exact(ctx context.Context, r Request) (*Results, error) {
+func (e *Engine) Reference(ctx context.Context, r Request) (*Results, error) {
 	plan, err := e.plan(ctx, r)
 	if err != nil {
 		return nil, err
@@ -100,30 +100,30 @@ func (p *Plan) fromEvents(ctx context.Context, from *store) (*Results, error) {
 
 // settledFor returns how far the plan's subject is settled, if the plan may be
 // answered as of then. The error is errUnsettled where it may not.
-func (e *Engine) settledFor(ctx context.Context, plan *Plan) (settledState, error) {
-	if plan.events <= e.store.limits.few() || !plan.canSettle() {
-		return settledState{}, errUnsettled
+func (e *Engine) rollupFor(ctx context.Context, plan *Plan) (rollupState, error) {
+	if plan.events <= e.store.limits.inProcessEvents() || !plan.fitsRollup() {
+		return rollupState{}, errNoRollup
 	}
-	if now := e.memory.settled.Load(); now == nil || time.Since(now.read) > gatheredHolds {
-		if err := e.RefreshSettled(ctx); err != nil {
-			return settledState{}, storeError(ctx, err)
+	if now := e.stats.rollups.Load(); now == nil || time.Since(now.readAt) > statsMaxAge {
+		if err := e.RefreshRollupStates(ctx); err != nil {
+			return rollupState{}, storeError(ctx, err)
 		}
 	}
-	state, settled := e.settlement(plan.Subject, plan.DataThrough)
-	if !settled || plan.Fresh && state.through.Before(plan.DataThrough) {
-		return state, errUnsettled
+	state, rollups := e.usableRollup(plan.Subject, plan.DataThrough)
+	if !rollups || plan.Fresh && state.through.Before(plan.DataThrough) {
+		return state, errNoRollup
 	}
 	return state, nil
 }
 
 // settled answers the plan from what is settled, if that does.
-func (e *Engine) settled(ctx context.Context, plan *Plan) (*settledAnswer, error) {
-	state, err := e.settledFor(ctx, plan)
+func (e *Engine) fromRollup(ctx context.Context, plan *Plan) (*rollupAnswer, error) {
+	state, err := e.rollupFor(ctx, plan)
 	if err != nil {
 		return nil, err
 	}
 	at := *plan
-	answer, err := at.settled(ctx, e.store, state)
+	answer, err := at.fromRollup(ctx, e.store, state)
 	if err == nil {
 		*plan = at
 	}
@@ -170,23 +170,23 @@ func (e *Engine) plan(ctx context.Context, r Request) (plan *Plan, err error) {
 // the events are read, so that they never claim more than the answer holds.
 // What a server remembers is a moment older, and as good.
 func (e *Engine) freshness(ctx context.Context, p *Plan) error {
-	if last := e.memory.last.Load(); last != nil && time.Since(last.begun) < gatheredHolds {
-		p.tell(last.events[p.Subject])
+	if last := e.stats.last.Load(); last != nil && time.Since(last.readAt) < statsMaxAge {
+		p.setFreshness(last.events[p.Subject])
 		return nil
 	}
 	query, err := p.freshnessQuery(schema.CountersTable(e.store.Conn))
 	if err != nil {
 		return err
 	}
-	var now stored
+	var now subjectTotals
 	if err := e.store.each(ctx, query, func(row driver.Rows) error { return row.Scan(&now.events, &now.ingested, &now.newest) }); err != nil {
 		return err
 	}
-	p.tell(now)
+	p.setFreshness(now)
 	return nil
 }
 
-func (p *Plan) tell(now stored) {
+func (p *Plan) setFreshness(now subjectTotals) {
 	p.events = now.events
 	if now.events > 0 {
 		p.DataThrough, p.newest = now.ingested.UTC(), now.newest.UTC()
@@ -196,10 +196,10 @@ func (p *Plan) tell(now stored) {
 // newResults makes the body of rows, of which those of the whole are others
 // only where a breakdown does not tell everything of them.
 func newResults(plan *Plan, rows, whole []row) *Results {
-	all := gather(whole, plan.Crossovers)
-	judged := all.judge(plan)
-	judged.Checks.Outliers = plan.Outliers.check(judged.Totals.GoalsReached)
-	judged.conclude(plan, stats.Conclude(judged.evidence, plan.options()))
+	all := sumRows(whole, plan.MultipleExposures)
+	result := all.evaluate(plan)
+	result.Checks.Outliers = plan.Outliers.check(result.Totals.GoalsReached)
+	result.conclude(plan, stats.Conclude(result.evidence, plan.options()))
 	results := &Results{
 		Methodology:       plan.Rules.Methodology,
 		SignificanceLevel: plan.Rules.SignificanceLevel,
@@ -209,7 +209,7 @@ func newResults(plan *Plan, rows, whole []row) *Results {
 		GeneratedAt:       time.Now().UTC().Truncate(time.Millisecond),
 		DataThrough:       given(plan.DataThrough),
 		NewestEvent:       given(plan.newest),
-		Cell:              judged.Cell,
+		Cell:              result.Cell,
 	}
 	if plan.Operation == CampaignResults {
 		results.CampaignID = plan.Subject.ID
@@ -278,7 +278,7 @@ func breakdown(plan *Plan, rows []row) []BreakdownCell {
 			continue
 		}
 		byValue[r.dimension] = append(byValue[r.dimension], r)
-		if !r.earlier {
+		if !r.exposedBefore {
 			visitors[r.dimension] += r.Visitors
 		}
 	}
@@ -286,7 +286,7 @@ func breakdown(plan *Plan, rows []row) []BreakdownCell {
 	var names []string
 	var gathered []cell
 	add := func(name string, rows []row) {
-		names, gathered = append(names, name), append(gathered, gather(rows, plan.Crossovers))
+		names, gathered = append(names, name), append(gathered, sumRows(rows, plan.MultipleExposures))
 	}
 	for _, value := range values[:min(len(values), plan.top)] {
 		add(shownValue(value), byValue[value])
@@ -298,8 +298,8 @@ func breakdown(plan *Plan, rows []row) []BreakdownCell {
 		}
 		add(otherValues, others)
 	}
-	cells := make([]judged, len(gathered))
-	onAllCores(len(cells), func(i int) { cells[i] = gathered[i].judge(plan) })
+	cells := make([]cellResult, len(gathered))
+	onAllCores(len(cells), func(i int) { cells[i] = gathered[i].evaluate(plan) })
 	return concluded(plan, names, cells)
 }
 
@@ -311,7 +311,7 @@ func mostVisited(visitors map[string]int64) []string {
 }
 
 // concluded draws the cells' conclusions, which are adjusted to each other.
-func concluded(plan *Plan, names []string, cells []judged) []BreakdownCell {
+func concluded(plan *Plan, names []string, cells []cellResult) []BreakdownCell {
 	evidence := make([]stats.Evidence, len(cells))
 	for i := range cells {
 		evidence[i] = cells[i].evidence

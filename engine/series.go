@@ -16,8 +16,8 @@ import (
 // Bounds of a series: more points are no curve a person could read, and with a
 // z-score each of them is a report of its own.
 const (
-	mostPoints       = 1000
-	mostZScorePoints = 100
+	maxPoints       = 1000
+	maxZScorePoints = 100
 )
 
 // step is what one bucket adds.
@@ -29,12 +29,12 @@ type step struct {
 // answer returns the rows of the report, and the points of its series where one
 // is asked for. Few events are read once for both.
 func (p *Plan) answer(ctx context.Context, from *store) ([]row, []Point, error) {
-	if p.Interval != "" && p.Filters.ZScore == 0 && p.events <= from.limits.few() {
-		f, err := p.readFew(ctx, from)
+	if p.Interval != "" && p.Filters.ZScore == 0 && p.events <= from.limits.inProcessEvents() {
+		f, err := p.readInProcess(ctx, from)
 		if err != nil {
 			return nil, nil, err
 		}
-		defer f.letGo()
+		defer f.release()
 		points, err := p.points(ctx, from, f.steps())
 		return f.rows(), points, err
 	}
@@ -64,9 +64,9 @@ func (p *Plan) points(ctx context.Context, from *store, steps []step) ([]Point, 
 		return []Point{}, nil
 	}
 	first, last := steps[0].bucket, steps[len(steps)-1].bucket
-	most := int64(mostPoints)
+	most := int64(maxPoints)
 	if p.Filters.ZScore != 0 {
-		most = mostZScorePoints
+		most = maxZScorePoints
 	}
 	if n := last - first + 1; n > most {
 		return nil, &InvalidError{Code: InvalidParameter, Faults: []Fault{
@@ -103,15 +103,15 @@ func (p *Plan) cumulated(steps []step) []Point {
 	for bucket, i := first, 0; bucket <= last; bucket++ {
 		for ; i < len(steps) && steps[i].bucket == bucket; i++ {
 			key := [2]int64{steps[i].variationID}
-			if steps[i].crossover {
+			if steps[i].multiExposed {
 				key[1] = 1
 			}
 			sum := sums[key]
-			sum.variationID, sum.crossover = steps[i].variationID, steps[i].crossover
+			sum.variationID, sum.multiExposed = steps[i].variationID, steps[i].multiExposed
 			sum.Moments = sum.Merge(steps[i].Moments)
 			sums[key] = sum
 		}
-		through[bucket-first] = gather(slices.Collect(maps.Values(sums)), p.Crossovers)
+		through[bucket-first] = sumRows(slices.Collect(maps.Values(sums)), p.MultipleExposures)
 	}
 	points := make([]Point, len(through))
 	onAllCores(len(points), func(i int) { points[i] = p.point(first+int64(i), &through[i]) })
@@ -145,7 +145,7 @@ func (p *Plan) pointReports(ctx context.Context, from *store, first, last int64)
 		if err != nil {
 			return nil, err
 		}
-		c := gather(rows, p.Crossovers)
+		c := sumRows(rows, p.MultipleExposures)
 		points = append(points, p.point(bucket, &c))
 	}
 	return points, nil

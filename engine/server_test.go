@@ -54,11 +54,11 @@ func startServer(t *testing.T, image string, options ...testcontainers.Container
 func atServer(t *testing.T, hosts, query string) driver.Conn {
 	t.Helper()
 	none := func(string) string { return "" }
-	home, err := schema.ParseHome("clickhouse://admin:secret@"+hosts+"/lifthouse"+query, none)
+	home, err := schema.ParseAddress("clickhouse://admin:secret@"+hosts+"/lifthouse"+query, none)
 	if err != nil {
 		t.Fatal(err)
 	}
-	admin, err := schema.ParseHome("clickhouse://admin:secret@"+hosts+"/default", none)
+	admin, err := schema.ParseAddress("clickhouse://admin:secret@"+hosts+"/default", none)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestAnotherServerTakesOver(t *testing.T) {
 	needDocker(t)
 	first, one := startServer(t, serverImages[0])
 	_, two := startServer(t, serverImages[0])
-	home, err := schema.ParseHome("clickhouse://admin:secret@"+one+","+two+"/default?dial_timeout=1s", func(string) string { return "" })
+	home, err := schema.ParseAddress("clickhouse://admin:secret@"+one+","+two+"/default?dial_timeout=1s", func(string) string { return "" })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +207,7 @@ func TestReportsOfACluster(t *testing.T) {
 // eventsOf counts those of one shard.
 func eventsOf(t *testing.T, address string) (events uint64) {
 	t.Helper()
-	home, err := schema.ParseHome("clickhouse://admin:secret@"+address+"/lifthouse", func(string) string { return "" })
+	home, err := schema.ParseAddress("clickhouse://admin:secret@"+address+"/lifthouse", func(string) string { return "" })
 	if err != nil {
 		t.Fatal(err)
 	}

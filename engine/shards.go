@@ -68,6 +68,6 @@ func (p *Plan) overShards(q *Query, s shardSlots) error {
 }
 
 var (
-	momentsOfShards = shardSlots{Of: "one row per variation, dimension value, and standing", Keys: []string{"variation_id", "dimension", "earlier", "crossover"}}
-	seriesOfShards  = shardSlots{Of: "one row per bucket, variation and standing", Keys: []string{"bucket", "variation_id", "dimension", "earlier", "crossover"}}
+	momentsOfShards = shardSlots{Of: "one row per variation, dimension value, and segment", Keys: []string{"variation_id", "dimension", "exposed_before", "multi_exposed"}}
+	seriesOfShards  = shardSlots{Of: "one row per bucket, variation and segment", Keys: []string{"bucket", "variation_id", "dimension", "exposed_before", "multi_exposed"}}
 )

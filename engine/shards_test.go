@@ -90,7 +90,7 @@ func TestAVisitorOnTwoShardsCountsTwice(t *testing.T) {
 			t.Fatal(err)
 		}
 		plan.shards, plan.DataThrough = shards, start.AddDate(0, 0, 1)
-		rows, err := plan.exactMoments(t.Context(), &store{Conn: conn, limits: DefaultLimits})
+		rows, err := plan.referenceMoments(t.Context(), &store{Conn: conn, limits: DefaultLimits})
 		if err != nil {
 			fatal(t, err)
 		}
@@ -109,7 +109,7 @@ func TestStatementsToShards(t *testing.T) {
 		compile     func(*Plan) (*Query, error)
 	}{
 		{"moments", "dimension=device", (*Plan).momentsQuery},
-		{"quick", "", (*Plan).quickQuery},
+		{"quick", "", (*Plan).singlePassQuery},
 		{"series", "interval=day", (*Plan).seriesQuery},
 		{"outliers", "filters[zScore]=2", (*Plan).outliersQuery},
 	} {

@@ -17,16 +17,16 @@ import (
 
 // Limits bound each query of a report.
 type Limits struct {
-	Time   time.Duration // whole seconds; 0: none
-	Memory int64         // bytes; 0: none. From half of it on, aggregation goes to disk.
-	Few    uint64        // most events of a subject that are counted here instead; 0: FewEvents
+	Time            time.Duration // whole seconds; 0: none
+	Memory          int64         // bytes; 0: none. From half of it on, aggregation goes to disk.
+	InProcessEvents uint64        // most events of a subject that are counted here instead; 0: FewEvents
 	// Scans is how many statements that read more events than that run at once; 0:
 	// no bound. Each keeps all cores busy: more of them at once are not done
 	// sooner, and leave less to writes.
 	Scans int
 }
 
-func (l Limits) few() uint64 { return cmp.Or(l.Few, FewEvents) }
+func (l Limits) inProcessEvents() uint64 { return cmp.Or(l.InProcessEvents, MaxInProcessEvents) }
 
 // DefaultLimits let a report of a hundred million events through on a small
 // machine, and end one that would take the machine with it.
@@ -169,13 +169,13 @@ type store struct {
 	limits  Limits
 	scans   *semaphore.Weighted // nil: no bound
 	shards  *shards             // nil: one server
-	observe func(took time.Duration, err error)
+	observe func(elapsed time.Duration, err error)
 	ranks   ranks
 }
 
 // each runs the query and calls scan for each row of its answer.
 func (s *store) each(ctx context.Context, q *Query, scan func(driver.Rows) error) error {
-	if s.scans != nil && q.events > s.limits.few() {
+	if s.scans != nil && q.events > s.limits.inProcessEvents() {
 		if err := s.scans.Acquire(ctx, 1); err != nil {
 			return context.Cause(ctx)
 		}

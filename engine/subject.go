@@ -26,7 +26,7 @@ func (s Subject) String() string {
 }
 
 // SubjectOf is whose sums a generation has.
-func SubjectOf(s *schema.Settlement) Subject {
+func SubjectOf(s *schema.RollupState) Subject {
 	return Subject{s.WebsiteID, s.Subject, s.SubjectID, s.ExperimentID}
 }
 
@@ -105,9 +105,9 @@ func (p *Plan) ofCampaign(c *catalogue.LiveCampaign) {
 		p.Variations = append(p.Variations, Variation{ID: v.ID, Name: v.Name, Share: v.Share})
 	}
 	p.divide(c.ControlShare, c.ShareHistory[0])
-	p.Crossovers = c.MultipleExposures
-	if p.Crossovers == "" {
-		p.Crossovers = p.defaultCrossovers()
+	p.MultipleExposures = c.MultipleExposures
+	if p.MultipleExposures == "" {
+		p.MultipleExposures = p.defaultMultipleExposures()
 	}
 }
 
@@ -115,7 +115,7 @@ func (p *Plan) ofCampaign(c *catalogue.LiveCampaign) {
 // is control.
 func (p *Plan) ofWidget(w *catalogue.LiveWidget) {
 	p.Rules = widgetRules
-	p.Crossovers = catalogue.FirstVariation
+	p.MultipleExposures = catalogue.FirstVariation
 	p.SharesSince = openFrom
 	for _, v := range widgetVariations(w.Variations) {
 		p.Variations = append(p.Variations, Variation{ID: v.ID, Name: v.Name, Share: v.Share})
@@ -133,7 +133,7 @@ func (p *Plan) ofExperiment(w *catalogue.LiveWidget, e *catalogue.Experiment) {
 		p.Variations = append(p.Variations, Variation{ID: v.ID, Name: v.Name, Share: v.Share})
 	}
 	p.divide(e.ControlShare, w.ShareHistory[e.ID])
-	p.Crossovers = p.defaultCrossovers()
+	p.MultipleExposures = p.defaultMultipleExposures()
 }
 
 func widgetVariations(declared []catalogue.WidgetVariation) []catalogue.WidgetVariation {

@@ -14,22 +14,22 @@ import (
 // DiffersError is a report that what is settled tells otherwise than the
 // events do.
 type DiffersError struct {
-	Subject        Subject
-	Settled, Exact string
+	Subject           Subject
+	Rollup, Reference string
 }
 
 // Error says what to do.
 func (e *DiffersError) Error() string {
-	return fmt.Sprintf("%s: what is settled differs from the events; lifthouse settle --rebuild makes it anew, and the difference is our fault", e.Subject)
+	return fmt.Sprintf("%s: what is settled differs from the events; lifthouse rollup --rebuild makes it anew, and the difference is our fault", e.Subject)
 }
 
 // Settled returns the subjects of which there is a settlement, in their order.
-func (e *Engine) Settled(ctx context.Context) ([]Subject, error) {
-	if err := e.RefreshSettled(ctx); err != nil {
+func (e *Engine) RollupSubjects(ctx context.Context) ([]Subject, error) {
+	if err := e.RefreshRollupStates(ctx); err != nil {
 		return nil, storeError(ctx, err)
 	}
 	var subjects []Subject
-	for subject := range e.memory.settled.Load().of {
+	for subject := range e.stats.rollups.Load().of {
 		subjects = append(subjects, subject)
 	}
 	slices.SortFunc(subjects, func(a, b Subject) int { return strings.Compare(a.String(), b.String()) })
@@ -71,7 +71,7 @@ func (e *Engine) Verify(ctx context.Context, subject Subject) (int, error) {
 func (e *Engine) verifyOne(ctx context.Context, r Request) (bool, error) {
 	const tries = 3
 	for range tries {
-		if err := errors.Join(e.RefreshVersions(ctx), e.RefreshSettled(ctx)); err != nil {
+		if err := errors.Join(e.RefreshVersions(ctx), e.RefreshRollupStates(ctx)); err != nil {
 			return false, storeError(ctx, err)
 		}
 		plan, err := e.plan(ctx, r)
@@ -79,8 +79,8 @@ func (e *Engine) verifyOne(ctx context.Context, r Request) (bool, error) {
 			return false, err
 		}
 		through := plan.DataThrough
-		answer, err := e.settled(ctx, plan)
-		if errors.Is(err, errUnsettled) || err == nil && !plan.DataThrough.Equal(through) {
+		answer, err := e.fromRollup(ctx, plan)
+		if errors.Is(err, errNoRollup) || err == nil && !plan.DataThrough.Equal(through) {
 			continue
 		}
 		if err != nil {
@@ -90,28 +90,28 @@ func (e *Engine) verifyOne(ctx context.Context, r Request) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		exact, err := e.Exact(ctx, r)
+		reference, err := e.Reference(ctx, r)
 		if err != nil {
 			return false, err
 		}
 		if err := e.RefreshVersions(ctx); err != nil { // the events are read after it is known how far they go
 			return false, storeError(ctx, err)
 		}
-		if stored := e.memory.last.Load().events[plan.Subject]; exact.DataThrough == nil || !exact.DataThrough.Equal(through) || !stored.ingested.Equal(through) {
+		if stored := e.stats.last.Load().events[plan.Subject]; reference.DataThrough == nil || !reference.DataThrough.Equal(through) || !stored.ingested.Equal(through) {
 			continue // events came meanwhile
 		}
-		return true, differs(plan.Subject, got, exact)
+		return true, differs(plan.Subject, got, reference)
 	}
 	return false, nil
 }
 
-func differs(subject Subject, settled, exact *Results) error {
-	settled.GeneratedAt, exact.GeneratedAt = time.Time{}, time.Time{}
-	got, err := json.Marshal(settled)
+func differs(subject Subject, rollups, reference *Results) error {
+	rollups.GeneratedAt, reference.GeneratedAt = time.Time{}, time.Time{}
+	got, err := json.Marshal(rollups)
 	if err != nil {
 		return err
 	}
-	want, err := json.Marshal(exact)
+	want, err := json.Marshal(reference)
 	if err != nil || bytes.Equal(got, want) {
 		return err
 	}

@@ -24,7 +24,7 @@ func Local(table string) string { return table + "_local" }
 
 // shardedBy are the tables that lie in parts, and what says which. Counters may
 // lie anywhere: they are added up.
-var shardedBy = map[string]string{
+var shardingKeys = map[string]string{
 	"events":        "visitor_id",
 	"subject_stats": "cityHash64(website_id, subject_id)",
 }
@@ -87,7 +87,7 @@ func SyncReplica(ctx context.Context, conn driver.Conn, table string) error {
 	if cluster, _ := Cluster(conn); cluster == "" {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, ServerMayTake)
+	ctx, cancel := context.WithTimeout(ctx, ServerTimeout)
 	defer cancel()
 	if err := conn.Exec(ctx, "SYSTEM SYNC REPLICA "+identifier(table)+" LIGHTWEIGHT"); err != nil {
 		return fmt.Errorf("fetch what other replicas have of %s: %w", table, err)
@@ -102,7 +102,7 @@ func SyncReplicas(ctx context.Context, conn driver.Conn) error {
 	if cluster == "" {
 		return nil
 	}
-	for table := range shardedBy {
+	for table := range shardingKeys {
 		if err := conn.Exec(ctx, "SYSTEM SYNC REPLICA ON CLUSTER "+identifier(cluster)+" "+identifier(database)+"."+identifier(Local(table))); err != nil {
 			return fmt.Errorf("fetch what other replicas have of %s: %w", table, err)
 		}
@@ -122,10 +122,11 @@ func CountersTable(conn driver.Conn) string {
 }
 
 var (
-	createTable = regexp.MustCompile(`(?s)^CREATE TABLE IF NOT EXISTS (\w+)\s*(\(.*\n\))\s*ENGINE = (\w+)(?:\(([^)]*)\))?(.*)$`)
-	createView  = regexp.MustCompile(`(?s)^CREATE MATERIALIZED VIEW IF NOT EXISTS (\w+) TO (\w+) AS(.*)\nFROM (\w+)(\n.*)?$`)
-	plainView   = regexp.MustCompile(`(?s)^CREATE VIEW IF NOT EXISTS (\w+) AS(.*)$`)
-	alterTable  = regexp.MustCompile(`(?s)^ALTER TABLE (\w+)\s+(.*)$`)
+	createTable   = regexp.MustCompile(`(?s)^CREATE TABLE IF NOT EXISTS (\w+)\s*(\(.*\n\))\s*ENGINE = (\w+)(?:\(([^)]*)\))?(.*)$`)
+	createView    = regexp.MustCompile(`(?s)^CREATE MATERIALIZED VIEW IF NOT EXISTS (\w+) TO (\w+) AS(.*)\nFROM (\w+)(\n.*)?$`)
+	plainView     = regexp.MustCompile(`(?s)^CREATE VIEW IF NOT EXISTS (\w+) AS(.*)$`)
+	dropStatement = regexp.MustCompile(`^DROP TABLE IF EXISTS (\w+) SYNC$`)
+	alterTable    = regexp.MustCompile(`(?s)^ALTER TABLE (\w+)\s+(.*)$`)
 )
 
 // OnCluster returns a statement as a cluster needs it: one that makes or
@@ -137,10 +138,12 @@ func OnCluster(cluster, statement string) []string {
 	if m := createTable.FindStringSubmatch(text); m != nil {
 		statements = create(cluster, on, m[1], m[2], m[3], m[4], strings.TrimSpace(m[5]))
 	} else if m := createView.FindStringSubmatch(text); m != nil {
-		statements = []string{"CREATE MATERIALIZED VIEW IF NOT EXISTS " + m[1] + on + " TO " + part(m[2]) + " AS" + m[3] + "\nFROM " + part(m[4]) + m[5]}
+		statements = []string{"CREATE MATERIALIZED VIEW IF NOT EXISTS " + m[1] + on + " TO " + localTable(m[2]) + " AS" + m[3] + "\nFROM " + localTable(m[4]) + m[5]}
 	} else if m := plainView.FindStringSubmatch(text); m != nil {
 		statements = []string{"CREATE VIEW IF NOT EXISTS " + m[1] + on + " AS" + m[2]}
-	} else if m := alterTable.FindStringSubmatch(text); m != nil && shardedBy[m[1]] != "" {
+	} else if m := dropStatement.FindStringSubmatch(strings.TrimSpace(text)); m != nil {
+		statements = []string{"DROP TABLE IF EXISTS " + m[1] + on + " SYNC"}
+	} else if m := alterTable.FindStringSubmatch(text); m != nil && shardingKeys[m[1]] != "" {
 		statements = alter(on, m[1], m[2])
 	} else if m != nil && strings.HasPrefix(m[2], "MODIFY SETTING ") { // which replicas do not pass on
 		statements = []string{"ALTER TABLE " + m[1] + on + " " + m[2]}
@@ -152,8 +155,8 @@ func OnCluster(cluster, statement string) []string {
 }
 
 // part is the table that a server has of its own of one that may be sharded.
-func part(table string) string {
-	if shardedBy[table] == "" {
+func localTable(table string) string {
+	if shardingKeys[table] == "" {
 		return table
 	}
 	return Local(table)
@@ -176,7 +179,7 @@ const replicasPath = "/clickhouse/lifthouse/{uuid}/"
 
 func create(cluster, on, table, columns, engine, arguments, rest string) []string {
 	name, path, replica := table, replicasPath+"all", "{shard}-{replica}"
-	key, sharded := shardedBy[table]
+	key, sharded := shardingKeys[table]
 	if sharded {
 		name, path, replica = Local(table), replicasPath+"{shard}", "{replica}"
 		rest = withSetting(rest, sharedSettings)

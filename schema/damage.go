@@ -93,7 +93,13 @@ func (e *DamagedError) hasSetAside(missing *DamagedPart) bool {
 
 // isRebuilt says whether the rows of the part's table are computed from the
 // events, so that no loss of them is final.
-func (p *DamagedPart) isRebuilt() bool { return p.Table == "settled" || p.Table == "subject_stats" }
+func (p *DamagedPart) isRebuilt() bool {
+	switch p.Table {
+	case "rollups", "subject_stats", "settled": // settled: a table of earlier releases, which a migration drops
+		return true
+	}
+	return false
+}
 
 // RepairDamage repairs what can be repaired without a loss, makes the counters
 // agree, and returns the parts that it gave up; damaged keeps the others.
@@ -150,10 +156,13 @@ func RepairDamage(ctx context.Context, conn driver.Conn, m *Manifest, damaged *D
 // retire removes the settled sums that a part was one of, and says whether
 // there were any; counters are repaired by the caller.
 func (p *DamagedPart) retire(ctx context.Context, conn driver.Conn) (bool, error) {
-	if p.Table != "settled" {
+	switch p.Table {
+	case "subject_stats":
 		return true, nil
+	case "settled":
+		return false, nil
 	}
-	return DropSettled(ctx, conn, func(s *Settlement) bool { return s.Partition() == p.Partition })
+	return DropRollups(ctx, conn, func(s *RollupState) bool { return s.Partition() == p.Partition })
 }
 
 // isUnfinished says whether the list of the part's files is empty.
@@ -178,7 +187,7 @@ func (p *DamagedPart) drop(ctx context.Context, conn driver.Conn) error {
 // from them goes too: settled sums, so that they are computed again, and what
 // the counters have too much. Nothing may write meanwhile.
 func DropDamaged(ctx context.Context, conn driver.Conn, m *Manifest, damaged *DamagedError) error {
-	if _, err := DropSettled(ctx, conn, func(*Settlement) bool { return true }); err != nil {
+	if _, err := DropRollups(ctx, conn, func(*RollupState) bool { return true }); err != nil {
 		return err
 	}
 	for _, p := range damaged.Parts {

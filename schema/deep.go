@@ -34,7 +34,7 @@ func CheckRows(ctx context.Context, conn driver.Conn) (faults []string, err erro
 		{rowsTwice, "%d rows are copies of others, and count twice; on servers lifthouse check --remove-copies removes them"},
 		{goalsUncounted, "%d goals that name no exposure do not count for a campaign or widget whose visitor saw it before; this is our fault"},
 		{derivedWrong, "%d rows of goals that name no exposure differ from the stored goal or precede the views they count for; this is our fault"},
-		{"SELECT count() FROM (\n" + wrongCounters + "\n)", "%d live counters differ from the events, as after a process that was killed; lifthouse check --count-anew makes them right while nothing writes"},
+		{"SELECT count() FROM (\n" + wrongCounters + "\n)", "%d live counters differ from the events, as after a process that was killed; lifthouse check --rebuild-counters makes them right while nothing writes"},
 	} {
 		var wrong uint64
 		for range checkRowsTries {

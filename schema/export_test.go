@@ -25,7 +25,7 @@ func Statements() ([]string, error) {
 }
 
 // Guarded is a connection as to servers.
-func Guarded(conn driver.Conn) driver.Conn { return newGuarded(conn, 1) }
+func Guarded(conn driver.Conn) driver.Conn { return guard(conn, 1) }
 
 // Clustered is a connection as to a cluster.
 func Clustered(conn driver.Conn, cluster string) driver.Conn {

@@ -1,5 +1,5 @@
--- One row per value of a facet that lies apart: those that were frequent when the generation was made.
+-- One row per frequent value of a cube: those chosen when the generation was made.
 SELECT DISTINCT %s AS value
-FROM settled
+FROM rollups
 WHERE _partition_id = {partition:String}
-    AND facet = {facet:String}
+    AND cube = {cube:String}

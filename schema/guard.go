@@ -44,7 +44,7 @@ func Unreachable(err error) bool {
 const away = 2 * time.Second
 
 // most failures of connections that work in a row, until all are left alone.
-const mostFailures = 3
+const maxFailures = 3
 
 func newBreaker[T any](name string, failures uint32) *gobreaker.CircuitBreaker[T] {
 	return gobreaker.NewCircuitBreaker[T](gobreaker.Settings{
@@ -143,8 +143,8 @@ type guarded struct {
 	attempts int
 }
 
-func newGuarded(conn driver.Conn, hosts int) *guarded {
-	return &guarded{Conn: conn, breaker: newBreaker[any]("store", mostFailures), attempts: hosts + 1}
+func guard(conn driver.Conn, hosts int) *guarded {
+	return &guarded{Conn: conn, breaker: newBreaker[any]("store", maxFailures), attempts: hosts + 1}
 }
 
 // ask does something until it succeeds, again while again says that it may.
@@ -212,11 +212,11 @@ func (g *guarded) Ping(ctx context.Context) error {
 
 // mostChange is how long a change of stored data may take, which sends no
 // progress.
-const mostChange = time.Hour
+const changeTimeout = time.Hour
 
 // Exec is driver.Conn's.
 func (g *guarded) Exec(ctx context.Context, query string, args ...any) error {
-	long, cancel := context.WithTimeout(ctx, mostChange)
+	long, cancel := context.WithTimeout(ctx, changeTimeout)
 	defer cancel()
 	_, err := ask(ctx, g, nothingSent, func() (any, error) { return nil, g.Conn.Exec(long, query, args...) })
 	return err
@@ -230,7 +230,7 @@ func (g *guarded) PrepareBatch(ctx context.Context, query string, opts ...driver
 // mostClose is how long the driver is waited for when it is closed. It may
 // never come back where it drops old connections at the same moment
 // (clickhouse-go's issue 1990, of 2.50.0); nothing is under way then.
-const mostClose = time.Second
+const closeTimeout = time.Second
 
 // Close is driver.Conn's.
 func (g *guarded) Close() error {
@@ -239,7 +239,7 @@ func (g *guarded) Close() error {
 	select {
 	case err := <-closed:
 		return err
-	case <-time.After(mostClose):
+	case <-time.After(closeTimeout):
 		slog.Warn("the driver does not close its connections; they end with this process")
 		return nil
 	}

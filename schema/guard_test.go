@@ -65,7 +65,7 @@ func refusing(t *testing.T) string {
 
 func reach(t *testing.T, address string) (driver.Conn, error) {
 	t.Helper()
-	home, err := schema.ParseHome(address, none)
+	home, err := schema.ParseAddress(address, none)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,7 +51,7 @@ func migrate(ctx context.Context, conn driver.Conn, files fs.FS) ([]string, erro
 		if replicated {
 			statement = replicatedEngine(statement)
 		}
-		return again(ctx, func() error { return conn.Exec(ctx, statement) })
+		return retryConcurrent(ctx, func() error { return conn.Exec(ctx, statement) })
 	}
 	if !exists { // else a user who may make no tables may be here
 		if err := allServers(ctx, conn); err != nil {
@@ -134,7 +134,7 @@ func hasMigrations(ctx context.Context, conn driver.Conn) (bool, error) {
 // run twice, and at the same time: it says IF NOT EXISTS, or what a second run
 // does not change. But while another one's is under way a server may refuse
 // it, for a moment, with one of these codes (ErrorCodes.cpp).
-var underWay = []int32{
+var concurrentCodes = []int32{
 	57,  // TABLE_ALREADY_EXISTS: and is not whole yet
 	253, // REPLICA_ALREADY_EXISTS
 	517, // CANNOT_ASSIGN_ALTER
@@ -143,16 +143,16 @@ var underWay = []int32{
 }
 
 const (
-	underWayFirst = 50 * time.Millisecond
-	underWayLast  = 3 * time.Second
+	concurrentFirstWait = 50 * time.Millisecond
+	concurrentLastWait  = 3 * time.Second
 )
 
 // again does what another process may be doing too.
-func again(ctx context.Context, do func() error) error {
-	for wait := underWayFirst; ; wait *= 2 {
+func retryConcurrent(ctx context.Context, do func() error) error {
+	for wait := concurrentFirstWait; ; wait *= 2 {
 		err := do()
 		var exception *clickhouse.Exception
-		if err == nil || !errors.As(err, &exception) || !slices.Contains(underWay, exception.Code) || wait > underWayLast {
+		if err == nil || !errors.As(err, &exception) || !slices.Contains(concurrentCodes, exception.Code) || wait > concurrentLastWait {
 			return err
 		}
 		select {
@@ -187,11 +187,7 @@ var editedFiles = map[string]edited{
 }
 
 func dropTable(ctx context.Context, conn driver.Conn, table string) error {
-	on := ""
-	if cluster, _ := Cluster(conn); cluster != "" {
-		on = " ON CLUSTER " + identifier(cluster)
-	}
-	return conn.Exec(ctx, "DROP TABLE IF EXISTS "+table+on+" SYNC")
+	return conn.Exec(ctx, "DROP TABLE IF EXISTS "+table+" SYNC") // on all servers of a cluster: OnCluster
 }
 
 func pendingMigrations(ctx context.Context, conn driver.Conn, files fs.FS) ([]migration, error) {

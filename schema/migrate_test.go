@@ -132,7 +132,7 @@ func TestStoresOfAnEditedMigrationAreBroughtUpToDate(t *testing.T) {
 	for _, checksum := range []string{"ec8f6ee8255fab4af4422b12e801ce53bacc2e954e5f2f45ff411654df0700f5", "f418452b3b9726c6e49fa91b94497050a269d675594165d21f201cd9a0ec403f"} {
 		today, conn := schematest.Open(t), schematest.Open(t)
 		for _, statement := range []string{
-			"DROP TABLE settled SYNC",
+			"DROP TABLE rollups SYNC",
 			"CREATE TABLE settled (website_id Int64, facet String) ENGINE = MergeTree ORDER BY website_id",
 			"INSERT INTO settled VALUES (1, 'state')",
 			"ALTER TABLE migrations DELETE WHERE name >= '0012' SETTINGS mutations_sync = 1",
@@ -150,7 +150,7 @@ func TestStoresOfAnEditedMigrationAreBroughtUpToDate(t *testing.T) {
 		if err != nil || len(ran) != len(pending) {
 			t.Fatalf("%q ran, %v", ran, err)
 		}
-		const definition = "SELECT replaceRegexpOne(create_table_query, '^CREATE TABLE [^ ]+', '') FROM system.tables WHERE database = currentDatabase() AND name = 'settled'"
+		const definition = "SELECT replaceRegexpOne(create_table_query, '^CREATE TABLE [^ ]+', '') FROM system.tables WHERE database = currentDatabase() AND name = 'rollups'"
 		var got, want string
 		if err := errors.Join(conn.QueryRow(t.Context(), definition).Scan(&got), today.QueryRow(t.Context(), definition).Scan(&want)); err != nil || got != want {
 			t.Errorf("%v\n got %s\nwant %s", err, got, want)

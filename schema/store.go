@@ -49,12 +49,12 @@ func clusterSettings() clickhouse.Settings {
 
 // Connect opens the store, checks that it answers and brings its tables up to
 // date.
-func Connect(ctx context.Context, home Home) (driver.Conn, error) {
-	conn, err := Reach(ctx, home)
+func Connect(ctx context.Context, address Address) (driver.Conn, error) {
+	conn, err := Reach(ctx, address)
 	if err != nil {
 		return nil, err
 	}
-	if err := SameForm(ctx, conn); err != nil {
+	if err := CheckTableForm(ctx, conn); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
 	if _, err := Migrate(ctx, conn); err != nil {
@@ -65,7 +65,7 @@ func Connect(ctx context.Context, home Home) (driver.Conn, error) {
 
 // SameForm refuses a store whose tables are in the other form than its address
 // says.
-func SameForm(ctx context.Context, conn driver.Conn) error {
+func CheckTableForm(ctx context.Context, conn driver.Conn) error {
 	var of []struct {
 		Engine string `ch:"engine"`
 	}
@@ -85,29 +85,29 @@ func SameForm(ctx context.Context, conn driver.Conn) error {
 }
 
 // Reach opens the store and checks that it answers.
-func Reach(ctx context.Context, home Home) (driver.Conn, error) {
+func Reach(ctx context.Context, address Address) (driver.Conn, error) {
 	settings := writeSettings()
-	if home.Dir == "" {
+	if address.Dir == "" {
 		maps.Copy(settings, serverSettings())
 	}
-	if home.Cluster != "" {
+	if address.Cluster != "" {
 		maps.Copy(settings, clusterSettings())
 	}
-	maps.Copy(settings, home.Options.Settings)
-	with := *home.Options
+	maps.Copy(settings, address.Options.Settings)
+	with := *address.Options
 	with.Settings = settings
-	if home.Dir == "" {
+	if address.Dir == "" {
 		with.DialStrategy = newHosts(&with).dial
 	}
 	conn, err := clickhouse.Open(&with)
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
-	if home.Dir == "" {
-		conn = newGuarded(conn, len(with.Addr))
+	if address.Dir == "" {
+		conn = guard(conn, len(with.Addr))
 	}
-	if home.Cluster != "" {
-		conn = clustered{conn, home.Cluster, cmp.Or(home.Options.Auth.Database, "default")}
+	if address.Cluster != "" {
+		conn = clustered{conn, address.Cluster, cmp.Or(address.Options.Auth.Database, "default")}
 	}
 	switch err := ping(ctx, conn); {
 	case ctx.Err() == nil && isTimeout(err):
@@ -121,7 +121,7 @@ func Reach(ctx context.Context, home Home) (driver.Conn, error) {
 // ping waits for an answer for ServerMayTake. The driver itself shakes hands for
 // as long as its dial timeout, whatever the context says.
 func ping(ctx context.Context, conn driver.Conn) error {
-	ctx, cancel := context.WithTimeout(ctx, ServerMayTake)
+	ctx, cancel := context.WithTimeout(ctx, ServerTimeout)
 	defer cancel()
 	answered := make(chan error, 1)
 	go func() { answered <- conn.Ping(ctx) }()
@@ -141,7 +141,7 @@ func isTimeout(err error) bool {
 
 // MostOf is the most that the user's profile on servers allows a setting to be;
 // 0: it has no bound. A setting that is beyond has statements refused.
-func MostOf(ctx context.Context, conn driver.Conn, setting string) (most int64, err error) {
+func SettingLimit(ctx context.Context, conn driver.Conn, setting string) (most int64, err error) {
 	const query = `SELECT toInt64OrZero(ifNull(if(readonly != 0, value, max), ''))
 		FROM system.settings
 		WHERE name = {name:String}`
@@ -152,4 +152,4 @@ func MostOf(ctx context.Context, conn driver.Conn, setting string) (most int64, 
 }
 
 // ServerMayTake is how long a server may take to answer at all.
-const ServerMayTake = 10 * time.Second
+const ServerTimeout = 10 * time.Second

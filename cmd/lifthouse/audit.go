@@ -18,7 +18,7 @@ was made by a token of the API, by its number and name, or by a command and the 
 The log is kept for good.`
 
 // mostAudited bounds --limit: what a terminal or a pipe takes at once.
-const mostAudited = 1_000_000
+const maxAudited = 1_000_000
 
 func (p *program) auditCommand() *cobra.Command {
 	var account int64
@@ -32,8 +32,8 @@ func (p *program) auditCommand() *cobra.Command {
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
-			case limit < 1 || limit > mostAudited:
-				return usageError{fmt.Errorf("--limit %d: want 1 to %d", limit, mostAudited)}
+			case limit < 1 || limit > maxAudited:
+				return usageError{fmt.Errorf("--limit %d: want 1 to %d", limit, maxAudited)}
 			case since < 0:
 				return usageError{fmt.Errorf("--since %s: want a time back, such as 720h", since)}
 			case account < 0:

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"lifthouse/cmd/opened"
+	"lifthouse/cmd/internal/app"
 	"lifthouse/engine/embedded"
 	"lifthouse/schema"
 
@@ -50,21 +50,21 @@ func (p *program) restoreCommand() *cobra.Command {
 		Long:  "Restore fills the store that --store names, a new one, from the folder that 'lifthouse backup' wrote.",
 		Args:  oneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			home, err := schema.ParseHome(p.address, p.getenv)
+			address, err := schema.ParseAddress(p.address, p.getenv)
 			if err != nil {
 				return usageError{err}
 			}
-			if home.Dir == "" {
+			if address.Dir == "" {
 				return errOnlyEmbedded
 			}
 			from, err := filepath.Abs(p.path(args[0]))
 			if err != nil {
 				return err
 			}
-			if err := restore(cmd.Context(), p.path(home.Dir), from); err != nil {
+			if err := restore(cmd.Context(), p.path(address.Dir), from); err != nil {
 				return err
 			}
-			p.say("restored %s into %s", args[0], home.Dir)
+			p.say("restored %s into %s", args[0], address.Dir)
 			return nil
 		},
 	}
@@ -76,11 +76,11 @@ func restore(ctx context.Context, dir, from string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, e.Close()) }()
-	options, err := opened.EmbeddedOptions(ctx, e)
+	options, err := app.EmbeddedOptions(ctx, e)
 	if err != nil {
 		return err
 	}
-	conn, err := schema.Reach(ctx, schema.Home{Dir: dir, Options: options})
+	conn, err := schema.Reach(ctx, schema.Address{Dir: dir, Options: options})
 	if err != nil {
 		return err
 	}

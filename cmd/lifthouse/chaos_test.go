@@ -61,7 +61,7 @@ func TestAServerInChaos(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, 26))
 	w := newWorld(t, "--store=embedded:"+filepath.Join(disk, "data"))
 	serve := func() *process {
-		return w.serve(0, "--settle-every=50ms", "--admin-address=127.0.0.1:0", "--rate-limit=0")
+		return w.serve(0, "--rollup-interval=50ms", "--admin-address=127.0.0.1:0", "--rate-limit=0")
 	}
 	w.declareOld()
 	p := serve()
@@ -117,7 +117,7 @@ func TestAServerInChaos(t *testing.T) {
 	p.interrupt()
 	p = serve()
 	w.allCounted(p)
-	if out := w.must("settle", "--verify"); !strings.Contains(out, "campaign 1 of website 1: 3 reports are the same") {
+	if out := w.must("rollup", "--verify"); !strings.Contains(out, "campaign 1 of website 1: 3 reports are the same") {
 		t.Errorf("settled and not: %s", out)
 	}
 	p.interrupt()
@@ -251,7 +251,7 @@ func TestServersInChaos(t *testing.T) {
 		w.allCounted(p)
 		p.interrupt()
 	}
-	w.must("check", "--count-anew") // a process that is killed between the two leaves them apart
+	w.must("check", "--rebuild-counters") // a process that is killed between the two leaves them apart
 	w.must("check", "--deep")
 	t.Logf("%v; %d of %d pieces slow, %d connections cut off; %s", troubles, network.slow.Load(), network.pieces.Load(), network.cut.Load(), w)
 }

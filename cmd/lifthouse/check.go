@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"lifthouse/cmd/opened"
+	"lifthouse/cmd/internal/app"
 	"lifthouse/engine"
 	"lifthouse/engine/embedded"
 	"lifthouse/schema"
@@ -27,7 +27,7 @@ at every event for whether it is stored once and counts where it should, and com
 that has settled sums with the same ones counted from the events: some minutes for a hundred million. Tables and data stay
 as they are, but with --drop-damaged: that gives up the rows of parts which the store could not read when it opened,
 without which nothing else opens it; with --remove-copies, which removes the copies of events that several processes stored
-on a server (a server that runs removes those of the last hour itself); and with --count-anew, after which the live
+on a server (a server that runs removes those of the last hour itself); and with --rebuild-counters, after which the live
 counters agree with the events. An embedded store does that by itself after a process that was killed; on a server
 nothing else may write meanwhile.`
 
@@ -43,7 +43,7 @@ func (p *program) checkCommand() *cobra.Command {
 	p.serveFlags(cmd)
 	cmd.Flags().BoolVar(&f.data, "data", false, "read every stored part and compare it with its checksums")
 	cmd.Flags().BoolVar(&f.deep, "deep", false, "--data, and whether all that is kept agrees with the events")
-	cmd.Flags().BoolVar(&f.countAnew, "count-anew", false, "count the live counters anew from the events")
+	cmd.Flags().BoolVar(&f.rebuildCounters, "rebuild-counters", false, "count the live counters anew from the events")
 	cmd.Flags().BoolVar(&f.removeCopies, "remove-copies", false, "remove copies of events that several processes stored")
 	cmd.Flags().BoolVar(&f.dropDamaged, "drop-damaged", false, "give up the rows of parts that could not be read")
 	return cmd
@@ -54,7 +54,7 @@ type findings struct {
 	p      *program
 	failed bool
 
-	data, deep, dropDamaged, countAnew, removeCopies bool
+	data, deep, dropDamaged, rebuildCounters, removeCopies bool
 }
 
 func (f *findings) good(what, format string, args ...any) {
@@ -112,17 +112,17 @@ func (p *program) checkStore(ctx context.Context, f *findings) error {
 		f.tables(ctx, p.running.Conn, nil) // it was compared when the store opened
 		return nil
 	}
-	home, err := schema.ParseHome(p.address, p.getenv)
+	address, err := schema.ParseAddress(p.address, p.getenv)
 	if err != nil {
 		return usageError{err}
 	}
-	if home.Dir != "" {
-		dir := p.path(home.Dir)
+	if address.Dir != "" {
+		dir := p.path(address.Dir)
 		if isEmpty(dir) {
 			f.note("store", "there is none at %s yet; lifthouse serve makes it", dir)
 			return nil
 		}
-		held, err := opened.OpenEmbedded(ctx, dir, p.fsync, 0)
+		held, err := app.OpenEmbedded(ctx, dir, p.fsync, 0)
 		var locked *embedded.LockedError
 		if errors.As(err, &locked) {
 			return p.checkedByHolder(ctx, f, locked)
@@ -132,20 +132,20 @@ func (p *program) checkStore(ctx context.Context, f *findings) error {
 			return nil
 		}
 		defer func() { _ = held.Close() }()
-		if home.Options, err = opened.EmbeddedOptions(ctx, held); err != nil {
+		if address.Options, err = app.EmbeddedOptions(ctx, held); err != nil {
 			f.wrong("store", err)
 			return nil
 		}
 	}
-	conn, err := schema.Reach(ctx, home)
+	conn, err := schema.Reach(ctx, address)
 	if err != nil {
 		f.wrong("store", fmt.Errorf("%w; is the address %s right, and the server up?", err, schema.ShowAddress(p.address)))
 		return nil
 	}
 	defer func() { _ = conn.Close() }()
 	var manifest *schema.Manifest
-	if home.Dir != "" {
-		manifest = schema.NewManifest(conn, p.path(home.Dir), p.fsync)
+	if address.Dir != "" {
+		manifest = schema.NewManifest(conn, p.path(address.Dir), p.fsync)
 	}
 	f.tables(ctx, conn, manifest)
 	return nil
@@ -168,7 +168,7 @@ func (p *program) checkedByHolder(ctx context.Context, f *findings, locked *embe
 func (f *findings) tables(ctx context.Context, conn driver.Conn, manifest *schema.Manifest) {
 	f.good("store", "answers")
 	f.room(ctx, conn)
-	if err := schema.SameForm(ctx, conn); err != nil {
+	if err := schema.CheckTableForm(ctx, conn); err != nil {
 		f.wrong("schema", err)
 		return
 	}
@@ -183,15 +183,15 @@ func (f *findings) tables(ctx context.Context, conn driver.Conn, manifest *schem
 	}
 	f.good("schema", "of this release")
 	f.parts(ctx, conn, manifest)
-	if f.removeCopies || f.countAnew || f.deep {
+	if f.removeCopies || f.rebuildCounters || f.deep {
 		if err := schema.SyncReplicas(ctx, conn); err != nil {
 			f.wrong("events", err)
 		}
 	}
-	if f.removeCopies || f.countAnew && manifest == nil { // a copy whose removal is unfinished would be counted off twice
+	if f.removeCopies || f.rebuildCounters && manifest == nil { // a copy whose removal is unfinished would be counted off twice
 		f.sweep(ctx, conn, manifest == nil)
 	}
-	if f.countAnew {
+	if f.rebuildCounters {
 		f.count(ctx, conn)
 	}
 	if f.deep {
@@ -202,24 +202,24 @@ func (f *findings) tables(ctx context.Context, conn driver.Conn, manifest *schem
 		f.wrong("catalogue", err)
 		return
 	}
-	f.standing(c.Snapshot())
-	f.settled(ctx, engine.New(conn, c, engine.DefaultLimits))
+	f.catalogue(c.Snapshot())
+	f.rollups(ctx, engine.New(conn, c, engine.DefaultLimits))
 }
 
 // mostVerified is how many subjects check compares the reports of, unless it
 // looks deep: each of them counts all its events three times.
-const mostVerified = 3
+const maxVerified = 3
 
 // settled compares some reports from settled sums with the same ones counted
 // from the events.
-func (f *findings) settled(ctx context.Context, e *engine.Engine) {
-	subjects, err := e.Settled(ctx)
+func (f *findings) rollups(ctx context.Context, e *engine.Engine) {
+	subjects, err := e.RollupSubjects(ctx)
 	if err != nil {
 		f.wrong("settled", err)
 		return
 	}
 	if !f.deep {
-		subjects = subjects[:min(len(subjects), mostVerified)]
+		subjects = subjects[:min(len(subjects), maxVerified)]
 	}
 	for _, of := range subjects {
 		switch compared, err := e.Verify(ctx, of); {
@@ -228,7 +228,7 @@ func (f *findings) settled(ctx context.Context, e *engine.Engine) {
 		case compared > 0:
 			f.good("settled", "%s: %d reports are the same as counted from the events", of, compared)
 		default:
-			f.note("settled", "%s: not compared, for events wait to be settled; a server does, and lifthouse settle", of)
+			f.note("settled", "%s: not compared, for events wait to be settled; a server does, and lifthouse rollup", of)
 		}
 	}
 }
@@ -352,7 +352,7 @@ func (f *findings) room(ctx context.Context, conn driver.Conn) {
 }
 
 // standing looks at what the catalogue says.
-func (f *findings) standing(s *catalogue.Snapshot) {
+func (f *findings) catalogue(s *catalogue.Snapshot) {
 	var faults catalogue.Faults
 	if errors.As(s.Validate(), &faults) {
 		for _, fault := range faults {

@@ -133,7 +133,7 @@ func loseReplicas(t *testing.T, cluster *schematest.Cluster) {
 		p.interrupt()
 	}
 	w.must("check", "--remove-copies")
-	w.must("check", "--count-anew") // a server that was killed during an insert may have stored its events without their counts
+	w.must("check", "--rebuild-counters") // a server that was killed during an insert may have stored its events without their counts
 	w.must("check", "--deep")
 	t.Log(w)
 }

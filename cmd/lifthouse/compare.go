@@ -71,7 +71,7 @@ func (p *program) compareCommand() *cobra.Command {
 			if f.control != "" || len(f.treatments) > 0 {
 				return p.compareFlags(&f, cmd.Flags().Changed)
 			}
-			if err := f.needQuestion(cmd.Flags().Changed); err != nil {
+			if err := f.needInput(cmd.Flags().Changed); err != nil {
 				return err
 			}
 			return p.compareLines(cmd.Context(), f.json)
@@ -98,7 +98,7 @@ var fieldOfFlag = map[string]string{
 }
 
 // needQuestion refuses flags that belong to a question where none is asked.
-func (f *compareFlags) needQuestion(changed func(name string) bool) error {
+func (f *compareFlags) needInput(changed func(name string) bool) error {
 	for _, name := range slices.Sorted(maps.Keys(fieldOfFlag)) {
 		if changed(name) {
 			return usageError{fmt.Errorf("compare: --%s goes with --control and --treatment; a line of standard input brings its own %s", name, fieldOfFlag[name])}
@@ -113,7 +113,7 @@ func (p *program) compareFlags(f *compareFlags, changed func(name string) bool) 
 	if err != nil {
 		return usageError{fmt.Errorf("compare: %w", err)}
 	}
-	question, err := engine.ParseQuestion(line)
+	input, err := engine.ParseCalculatorInput(line)
 	var invalid *engine.InvalidError
 	if errors.As(err, &invalid) {
 		faults := make([]string, len(invalid.Faults))
@@ -122,12 +122,12 @@ func (p *program) compareFlags(f *compareFlags, changed func(name string) bool) 
 		}
 		return usageError{fmt.Errorf("compare: %s", strings.Join(faults, "; "))}
 	}
-	answer := question.Answer()
+	answer := input.Answer()
 	answer.Line = 1
 	if f.json {
 		return p.writeJSON(answer)
 	}
-	_, err = io.WriteString(p.out, newTable(question, answer, p.screen()).String())
+	_, err = io.WriteString(p.out, newTable(input, answer, p.screen()).String())
 	return err
 }
 
@@ -160,17 +160,17 @@ func (f *compareFlags) line(changed func(name string) bool) ([]byte, error) {
 		}
 		variations[i]["share"] = json.Number(share)
 	}
-	question := map[string]any{"metric": metric, "variations": variations}
+	input := map[string]any{"metric": metric, "variations": variations}
 	given := map[string]any{
 		"level": f.level, "methodology": f.methodology, "power": f.power,
 		"mde": f.mde, "planned": f.planned, "nonnegative": f.nonnegative,
 	}
 	for name, value := range given {
 		if changed(name) {
-			question[fieldOfFlag[name]] = value
+			input[fieldOfFlag[name]] = value
 		}
 	}
-	return json.Marshal(question)
+	return json.Marshal(input)
 }
 
 var (
@@ -181,7 +181,7 @@ var (
 )
 
 // readSample reads one variation's numbers from a flag.
-func readSample(text string) (engine.QuestionMetric, map[string]any, error) {
+func readSample(text string) (engine.CalculatorMetric, map[string]any, error) {
 	metric, names := engine.MetricBinary, []string{"converted", "n"}
 	parts := rateForm.FindStringSubmatch(text)
 	if parts == nil {
@@ -227,7 +227,7 @@ func (f *compareFlags) flag(field string) string {
 }
 
 // questionLine is one line of input, with its number.
-type questionLine struct {
+type inputLine struct {
 	number int64
 	text   []byte
 	err    error
@@ -239,13 +239,13 @@ func (p *program) compareLines(ctx context.Context, forceJSON bool) error {
 		p.complain("type a question as a line of JSON; Ctrl-D ends, and 'lifthouse compare --help' has the form")
 	}
 	inJSON := forceJSON || !isTerminal(p.out)
-	lines := make(chan questionLine)
+	lines := make(chan inputLine)
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	go readQuestions(ctx, p.in, lines)
+	go readInputs(ctx, p.in, lines)
 	rejected := false
 	for {
-		var line questionLine
+		var line inputLine
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -269,22 +269,22 @@ func (p *program) compareLines(ctx context.Context, forceJSON bool) error {
 
 // answerLine answers one line, and is false where it holds no question that
 // can be answered.
-func (p *program) answerLine(line questionLine, inJSON bool) (answered bool, err error) {
-	question, err := engine.ParseQuestion(line.text)
+func (p *program) answerLine(line inputLine, inJSON bool) (answered bool, err error) {
+	input, err := engine.ParseCalculatorInput(line.text)
 	var invalid *engine.InvalidError
 	if errors.As(err, &invalid) {
 		p.complain("line %d: %v", line.number, invalid)
 		if inJSON {
-			return false, p.writeJSON(engine.Refuse(line.number, invalid))
+			return false, p.writeJSON(engine.RefuseInput(line.number, invalid))
 		}
 		return false, nil
 	}
-	answer := question.Answer()
+	answer := input.Answer()
 	answer.Line = line.number
 	if inJSON {
 		return true, p.writeJSON(answer)
 	}
-	_, err = fmt.Fprintf(p.out, "line %d\n\n%s\n", line.number, newTable(question, answer, p.screen()))
+	_, err = fmt.Fprintf(p.out, "line %d\n\n%s\n", line.number, newTable(input, answer, p.screen()))
 	return true, err
 }
 
@@ -296,11 +296,11 @@ func (p *program) writeJSON(body any) error {
 
 // readQuestions sends the lines that are not blank, and last the error that
 // ended them, until the context ends.
-func readQuestions(ctx context.Context, in io.Reader, lines chan<- questionLine) {
+func readInputs(ctx context.Context, in io.Reader, lines chan<- inputLine) {
 	reader := bufio.NewReaderSize(in, 64<<10)
 	for number := int64(1); ; number++ {
 		text, err := readLine(reader)
-		send := func(line questionLine) bool {
+		send := func(line inputLine) bool {
 			select {
 			case lines <- line:
 				return true
@@ -308,11 +308,11 @@ func readQuestions(ctx context.Context, in io.Reader, lines chan<- questionLine)
 				return false
 			}
 		}
-		if len(bytes.TrimSpace(text)) > 0 && !send(questionLine{number: number, text: text}) {
+		if len(bytes.TrimSpace(text)) > 0 && !send(inputLine{number: number, text: text}) {
 			return
 		}
 		if err != nil {
-			send(questionLine{number: number, err: err})
+			send(inputLine{number: number, err: err})
 			return
 		}
 	}
@@ -321,7 +321,7 @@ func readQuestions(ctx context.Context, in io.Reader, lines chan<- questionLine)
 // readLine reads up to a line's end and leaves that out. Of a line that is too
 // long it keeps just enough to tell.
 func readLine(reader *bufio.Reader) ([]byte, error) {
-	const enough = engine.MaxQuestion + 2
+	const enough = engine.MaxCalculatorInput + 2
 	var line []byte
 	for {
 		part, err := reader.ReadSlice('\n')

@@ -116,7 +116,7 @@ func (t *table) sample() string {
 		progress = "under 1 %"
 	}
 	text := fmt.Sprintf("Sample: finding a lift of %v %% with %d %% power takes %s visitors; these are %s of them",
-		t.question.MDE, t.question.Power, engine.Grouped(*power.RequiredVisitors), progress)
+		t.input.MDE, t.input.Power, engine.Grouped(*power.RequiredVisitors), progress)
 	if effect := power.MinimumDetectableEffect; effect != nil {
 		text += ", enough for a lift of " + engine.Percent(*effect, engine.PercentDecimals(*effect), false)
 	}

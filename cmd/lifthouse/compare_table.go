@@ -66,16 +66,16 @@ const none = "–"
 // table is an answer as a person reads it.
 type table struct {
 	screen
-	question *engine.Question
-	answer   *engine.Answer
-	labels   []string // of the variations
+	input  *engine.CalculatorInput
+	answer *engine.Answer
+	labels []string // of the variations
 	// converted are their visitors who did; nil: not shown.
 	converted []int64
 	out       strings.Builder
 }
 
-func newTable(q *engine.Question, a *engine.Answer, s screen) *table {
-	t := &table{screen: s, question: q, answer: a}
+func newTable(q *engine.CalculatorInput, a *engine.Answer, s screen) *table {
+	t := &table{screen: s, input: q, answer: a}
 	for _, v := range a.Variations {
 		label := strconv.FormatInt(v.ID, 10)
 		if v.Control {
@@ -106,7 +106,7 @@ func (t *table) line(text string) { t.out.WriteString(strings.TrimRight(text, " 
 
 func (t *table) subtitle() string {
 	what := "rate = converted / visitors, in %"
-	if t.question.Metric == engine.MetricMean {
+	if t.input.Metric == engine.MetricMean {
 		what = "mean per visitor, in the metric's unit"
 	}
 	var visitors int64
@@ -213,7 +213,7 @@ func (t *table) intervalTitle() string {
 func (t *table) observed() []column {
 	visitors := column{title: "visitors"}
 	value := column{title: "mean"}
-	if t.question.Metric == engine.MetricBinary {
+	if t.input.Metric == engine.MetricBinary {
 		value.title = "rate"
 	}
 	interval := column{title: t.intervalTitle()}
@@ -244,7 +244,7 @@ func (t *table) observed() []column {
 // value writes rates in per cent and means as they are, with the decimals that
 // the spread deserves.
 func (t *table) value(spread float64) func(float64) string {
-	if t.question.Metric == engine.MetricBinary {
+	if t.input.Metric == engine.MetricBinary {
 		return func(x float64) string { return engine.Percent(x, engine.PercentDecimals(spread), false) }
 	}
 	return func(x float64) string { return engine.Number(x, engine.Decimals(spread)) }

@@ -64,7 +64,7 @@ func TestCompareAnswersLinesAroundABadOne(t *testing.T) {
 	if last.Variations[1].Comparison.Bayesian == nil || last.Variations[1].Comparison.Frequentist != nil {
 		t.Errorf("comparison %+v, want the Bayesian blocks only", last.Variations[1].Comparison)
 	}
-	faults := []engine.QuestionFault{
+	faults := []engine.CalculatorFault{
 		{Field: "variations[1].shares", Value: "50", Detail: "unknown field; the nearest known is share"},
 		{Field: "variations[1].converted", Value: "12011", Detail: "want at most n, which is 12010"},
 	}
@@ -79,7 +79,7 @@ func TestCompareAnswersLinesAroundABadOne(t *testing.T) {
 }
 
 func TestCompareTakesLongLinesAndSkipsLongerOnes(t *testing.T) {
-	padded := goodLine + strings.Repeat(" ", engine.MaxQuestion-len(goodLine))
+	padded := goodLine + strings.Repeat(" ", engine.MaxCalculatorInput-len(goodLine))
 	code, out, complaints := runCompare(t, padded+"\n"+padded+" \n"+goodLine+"\n")
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	if code != exitRejected || len(lines) != 3 || !strings.HasPrefix(complaints, `lifthouse: line 2: line: "": want at most 1048576 bytes`) {
@@ -280,11 +280,11 @@ Sample: what it needs cannot be computed: at significance level 100 nothing is
 // drawn is the table of a line on a screen.
 func drawn(t *testing.T, line string, s screen) string {
 	t.Helper()
-	question, err := engine.ParseQuestion([]byte(line))
+	input, err := engine.ParseCalculatorInput([]byte(line))
 	if err != nil {
 		t.Fatalf("%s: %v", line, err)
 	}
-	return newTable(question, question.Answer(), s).String()
+	return newTable(input, input.Answer(), s).String()
 }
 
 func TestCompareTableIsOneOnAWideScreen(t *testing.T) {

@@ -74,12 +74,12 @@ func checkCommand(t *testing.T, name string, service types.ServiceConfig) {
 	if store := service.Environment["LIFTHOUSE_STORE"]; store != nil {
 		address = *store
 	}
-	home, err := schema.ParseHome(address, func(string) string { return "" })
-	if err != nil || home.Dir != "" {
-		t.Errorf("%s: store %+v, %v", name, home, err)
+	parsed, err := schema.ParseAddress(address, func(string) string { return "" })
+	if err != nil || parsed.Dir != "" {
+		t.Errorf("%s: store %+v, %v", name, parsed, err)
 	}
-	if cluster := slices.Contains(service.Profiles, "cluster"); cluster != (home.Cluster == "lift") || cluster && len(home.Options.Addr) != 4 {
-		t.Errorf("%s: cluster %q of %v", name, home.Cluster, home.Options.Addr)
+	if cluster := slices.Contains(service.Profiles, "cluster"); cluster != (parsed.Cluster == "lift") || cluster && len(parsed.Options.Addr) != 4 {
+		t.Errorf("%s: cluster %q of %v", name, parsed.Cluster, parsed.Options.Addr)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"lifthouse/cmd/opened"
+	"lifthouse/cmd/internal/app"
 )
 
 func TestCountersAreRightAfterACrash(t *testing.T) {
@@ -36,7 +36,7 @@ func TestCountersAreRightAfterACrash(t *testing.T) {
 
 	importing := begin(t, nil, nil, "import", file, store)
 	for { // until it has the store open, and then some
-		if _, err := os.Stat(filepath.Join(dir, opened.OpenMark)); err == nil {
+		if _, err := os.Stat(filepath.Join(dir, app.OpenMark)); err == nil {
 			break
 		}
 	}

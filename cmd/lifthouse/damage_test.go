@@ -59,10 +59,10 @@ func TestDamagedPartsAreNeverPassedOver(t *testing.T) {
 	dir := t.TempDir()
 	const views = 5000
 	events, declared := writeHistory(t, dir, views)
-	home := filepath.Join(dir, "data")
+	address := filepath.Join(dir, "data")
 	do := func(want int, args ...string) string {
 		t.Helper()
-		return ended(t, want, append(args, "--store=embedded:"+home)...)
+		return ended(t, want, append(args, "--store=embedded:"+address)...)
 	}
 	says := func(text string, parts ...string) {
 		t.Helper()
@@ -76,7 +76,7 @@ func TestDamagedPartsAreNeverPassedOver(t *testing.T) {
 	do(exitOK, "import", events)
 	says(do(exitOK, "check", "--data"), "every part is as it was written")
 
-	parts, err := filepath.Glob(filepath.Join(home, "store", "*", "*", "202605_*", "data.bin"))
+	parts, err := filepath.Glob(filepath.Join(address, "store", "*", "*", "202605_*", "data.bin"))
 	if err != nil || len(parts) != 1 {
 		t.Fatalf("%d parts, %v", len(parts), err)
 	}
@@ -117,14 +117,14 @@ func TestAMissingPartIsNoticed(t *testing.T) {
 	dir := t.TempDir()
 	const views = 500
 	events, declared := writeHistory(t, dir, views)
-	home := filepath.Join(dir, "data")
+	address := filepath.Join(dir, "data")
 	do := func(want int, args ...string) string {
 		t.Helper()
-		return ended(t, want, append(args, "--store=embedded:"+home)...)
+		return ended(t, want, append(args, "--store=embedded:"+address)...)
 	}
 	do(exitOK, "apply", "-f", declared)
 	do(exitOK, "import", events)
-	list := filepath.Join(home, "lifthouse.parts")
+	list := filepath.Join(address, "lifthouse.parts")
 	whole, err := os.ReadFile(list)
 	if err != nil {
 		t.Fatal(err)
@@ -144,7 +144,7 @@ func TestAMissingPartIsNoticed(t *testing.T) {
 	}
 	do(exitOK, "report", "campaign", "1")
 
-	parts, err := filepath.Glob(filepath.Join(home, "store", "*", "*", "202605_*"))
+	parts, err := filepath.Glob(filepath.Join(address, "store", "*", "*", "202605_*"))
 	if err != nil || len(parts) != 1 {
 		t.Fatalf("%q, %v", parts, err)
 	}
@@ -184,14 +184,14 @@ func TestWhatAFullDiskSpoilsIsPutRight(t *testing.T) {
 	dir := t.TempDir()
 	const views = 500
 	events, declared := writeHistory(t, dir, views)
-	home := filepath.Join(dir, "data")
+	address := filepath.Join(dir, "data")
 	do := func(want int, args ...string) string {
 		t.Helper()
-		return ended(t, want, append(args, "--store=embedded:"+home)...)
+		return ended(t, want, append(args, "--store=embedded:"+address)...)
 	}
 	do(exitOK, "apply", "-f", declared)
 	do(exitOK, "import", events)
-	parts, err := filepath.Glob(filepath.Join(home, "store", "*", "*", "202605_*"))
+	parts, err := filepath.Glob(filepath.Join(address, "store", "*", "*", "202605_*"))
 	if err != nil || len(parts) != 1 {
 		t.Fatalf("%q, %v", parts, err)
 	}
@@ -231,7 +231,7 @@ func TestWhatAFullDiskSpoilsIsPutRight(t *testing.T) {
 		t.Errorf("%d visitors, %v; want %d", r.Totals.Visitors, err, views)
 	}
 	spoil(last+91, last+91, 0)
-	if err := os.WriteFile(filepath.Join(home, "lifthouse.boot"), []byte("another start of the machine"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(address, "lifthouse.boot"), []byte("another start of the machine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if said := do(exitFailed, "report", "campaign", "1"); !strings.Contains(said, "damaged parts") {

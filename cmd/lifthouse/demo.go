@@ -45,20 +45,20 @@ last one and prints a request to paste.`,
 }
 
 func (p *program) demo(ctx context.Context, reset bool) error {
-	home, err := schema.ParseHome(p.address, p.getenv)
+	address, err := schema.ParseAddress(p.address, p.getenv)
 	if err != nil {
 		return usageError{err}
 	}
-	if reset && home.Dir == "" {
+	if reset && address.Dir == "" {
 		return usageError{errors.New("--reset: drop the database on the server instead")}
 	}
 	if reset {
-		if err := p.removeDemo(ctx, p.path(home.Dir)); err != nil {
+		if err := p.removeDemo(ctx, p.path(address.Dir)); err != nil {
 			return err
 		}
 	}
-	if home.Dir != "" {
-		if err := claimDemo(p.path(home.Dir)); err != nil {
+	if address.Dir != "" {
+		if err := claimDemo(p.path(address.Dir)); err != nil {
 			return err
 		}
 	}
@@ -66,7 +66,7 @@ func (p *program) demo(ctx context.Context, reset bool) error {
 	if err != nil {
 		return err
 	}
-	if home.Dir == "" && !demosOnly(s.Catalogue.Snapshot().Accounts()) {
+	if address.Dir == "" && !demosOnly(s.Catalogue.Snapshot().Accounts()) {
 		return errors.Join(errors.New("the store has accounts of its own, so demo leaves it alone: name an empty database"), s.Close())
 	}
 	if err := p.makeDemo(ctx, s); err != nil {

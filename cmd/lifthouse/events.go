@@ -33,7 +33,7 @@ type eventsQuery struct {
 }
 
 // mostShown is how many events, and how many rejects, are shown at once.
-const mostShown = 10_000
+const maxShown = 10_000
 
 func (p *program) eventsCommand() *cobra.Command {
 	var q eventsQuery
@@ -43,8 +43,8 @@ func (p *program) eventsCommand() *cobra.Command {
 		Long:  eventsHelp,
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if q.last < 0 || q.last > mostShown {
-				return usageError{fmt.Errorf("--last %d: want a number from 0 to %d", q.last, mostShown)}
+			if q.last < 0 || q.last > maxShown {
+				return usageError{fmt.Errorf("--last %d: want a number from 0 to %d", q.last, maxShown)}
 			}
 			if q.website < 0 {
 				return usageError{fmt.Errorf("--website %d: want the id of a website", q.website)}

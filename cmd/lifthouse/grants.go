@@ -32,17 +32,17 @@ func (p *program) grantsCommand() *cobra.Command {
 		Long:  grantsHelp,
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			home, err := schema.ParseHome(p.address, p.getenv)
+			address, err := schema.ParseAddress(p.address, p.getenv)
 			if err != nil {
 				return usageError{err}
 			}
-			if home.Dir != "" {
+			if address.Dir != "" {
 				return usageError{errors.New("--store: an embedded store has no users; name ClickHouse servers, clickhouse://host:9000/db")}
 			}
 			if serving.name == migrating.name || serving.name == "" || migrating.name == "" {
 				return usageError{fmt.Errorf("--serving-user %q, --migrating-user %q: want two names", serving.name, migrating.name)}
 			}
-			return p.grants(cmd.Context(), home, apply, serving, migrating)
+			return p.grants(cmd.Context(), address, apply, serving, migrating)
 		},
 	}
 	flags := cmd.Flags()
@@ -54,7 +54,7 @@ func (p *program) grantsCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) grants(ctx context.Context, home schema.Home, apply bool, serving, migrating userFlags) error {
+func (p *program) grants(ctx context.Context, address schema.Address, apply bool, serving, migrating userFlags) error {
 	servingUser, err := p.user(serving)
 	if err != nil {
 		return err
@@ -64,7 +64,7 @@ func (p *program) grants(ctx context.Context, home schema.Home, apply bool, serv
 		return err
 	}
 	statements, err := schema.Grants{
-		Database: cmp.Or(home.Options.Auth.Database, "lifthouse"), Cluster: home.Cluster, Serving: servingUser, Migrating: migratingUser,
+		Database: cmp.Or(address.Options.Auth.Database, "lifthouse"), Cluster: address.Cluster, Serving: servingUser, Migrating: migratingUser,
 	}.Statements()
 	if err != nil {
 		return err
@@ -73,8 +73,8 @@ func (p *program) grants(ctx context.Context, home schema.Home, apply bool, serv
 		p.say("%s;", strings.Join(statements, ";\n\n"))
 		return nil
 	}
-	home.Options.Auth.Database, home.Cluster = "", "" // is about to be made; and the statements say their cluster
-	conn, err := schema.Reach(ctx, home)
+	address.Options.Auth.Database, address.Cluster = "", "" // is about to be made; and the statements say their cluster
+	conn, err := schema.Reach(ctx, address)
 	if err != nil {
 		return err
 	}

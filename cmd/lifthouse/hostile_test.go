@@ -86,19 +86,19 @@ func TestHostileRequestsAreAnsweredOrCutOff(t *testing.T) {
 		{"token of a megabyte", "GET /v1/campaigns" + host + "Authorization: Bearer " + strings.Repeat("x", 30_000) + "\r\n\r\n", "401"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			answer, took := p.raw(test.request, false)
+			answer, elapsed := p.raw(test.request, false)
 			line, _, _ := strings.Cut(answer, "\r\n")
 			if test.want == "" && answer != "" && !strings.Contains(line, "408") || test.want != "" && !strings.Contains(line, " "+test.want) {
 				t.Errorf("%q, want %s", line, test.want)
 			}
-			if took > 5*time.Second || len(answer) > 200_000 || strings.Contains(answer, "root:") || strings.Contains(answer, "Set-Cookie:") {
-				t.Errorf("after %v, %d bytes:\n%.500s", took, len(answer), answer)
+			if elapsed > 5*time.Second || len(answer) > 200_000 || strings.Contains(answer, "root:") || strings.Contains(answer, "Set-Cookie:") {
+				t.Errorf("after %v, %d bytes:\n%.500s", elapsed, len(answer), answer)
 			}
 		})
 	}
 	for name, text := range map[string]string{"half a request": "GET /v1/camp", "half a body": "POST /v1/campaigns/1" + auth + "Content-Length: 900\r\n\r\nabc"} {
-		if answer, took := p.raw(text, true); took > 5*time.Second {
-			t.Errorf("%s: %v, %q", name, took, answer)
+		if answer, elapsed := p.raw(text, true); elapsed > 5*time.Second {
+			t.Errorf("%s: %v, %q", name, elapsed, answer)
 		}
 	}
 	if status := p.status(token); status != http.StatusOK {

@@ -206,17 +206,17 @@ func (p *program) importFiles(ctx context.Context, s *store, files []string, opt
 // progress shows how far an import is: a bar on a terminal, else a line now
 // and then.
 type progress struct {
-	program *program
-	file    string
-	bar     *progressbar.ProgressBar
-	told    time.Time
+	program    *program
+	file       string
+	bar        *progressbar.ProgressBar
+	reportedAt time.Time
 }
 
 // tellEvery is the pace of plain progress lines.
-const tellEvery = 5 * time.Second
+const progressInterval = 5 * time.Second
 
 func (p *program) progress(file string) *progress {
-	return &progress{program: p, file: file, told: time.Now()}
+	return &progress{program: p, file: file, reportedAt: time.Now()}
 }
 
 func (s *progress) update(r ingest.Report) {
@@ -228,8 +228,8 @@ func (s *progress) update(r ingest.Report) {
 		_ = s.bar.Set64(r.Bytes)
 		return
 	}
-	if time.Since(s.told) >= tellEvery {
-		s.told = time.Now()
+	if time.Since(s.reportedAt) >= progressInterval {
+		s.reportedAt = time.Now()
 		s.program.complain("%s: %d rows, %.0f %%", s.file, r.Inserted+r.Duplicates, 100*float64(r.Bytes)/float64(max(r.TotalBytes, 1)))
 	}
 }

@@ -154,7 +154,7 @@ func TestAKilledServerLosesAndDoublesNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(30, 9))
 	var o outbox
 	for range kills {
-		p := start(t, "serve", "--settle-every=10ms", store)
+		p := start(t, "serve", "--rollup-interval=10ms", store)
 		var senders sync.WaitGroup
 		p.sendAll(&o, writes, &senders)
 		importing := begin(t, nil, nil, "import", file, store)
@@ -185,7 +185,7 @@ func TestAKilledServerLosesAndDoublesNothing(t *testing.T) {
 	}
 	must("import", file)
 	compareAll(t, p.results(reads), o.next, fromFile)
-	if out := must("settle", "--verify"); !strings.Contains(out, "campaign 1 of website 1: 3 reports are the same") {
+	if out := must("rollup", "--verify"); !strings.Contains(out, "campaign 1 of website 1: 3 reports are the same") {
 		t.Errorf("settled and not: %s", out)
 	}
 	p.interrupt()

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"lifthouse/api"
-	"lifthouse/cmd/opened"
+	"lifthouse/cmd/internal/app"
 	"lifthouse/engine"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
@@ -60,7 +60,7 @@ func houseOn(t *testing.T, conn driver.Conn) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &store{Store: &opened.Store{Conn: conn, Catalogue: c, Writer: ingest.NewWriter(conn), Rejects: ingest.NewRejects(conn), Engine: engine.New(conn, c, engine.DefaultLimits)}}
+	s := &store{Store: &app.Store{Conn: conn, Catalogue: c, Writer: ingest.NewWriter(conn), Rejects: ingest.NewRejects(conn), Engine: engine.New(conn, c, engine.DefaultLimits)}}
 	server := httptest.NewServer(api.New(s.Engine, s.Catalogue, api.Intake{}, api.DefaultOptions))
 	t.Cleanup(server.Close)
 	return &house{t: t, store: s, url: server.URL}

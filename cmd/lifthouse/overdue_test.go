@@ -46,8 +46,8 @@ func TestAServerThatDoesNotStopIsCutOff(t *testing.T) {
 		})
 	}()
 	<-p.overdue
-	if took := time.Since(<-began); took > 2*time.Second {
-		t.Errorf("cut off after %v", took)
+	if elapsed := time.Since(<-began); elapsed > 2*time.Second {
+		t.Errorf("cut off after %v", elapsed)
 	}
 	select {
 	case err := <-ended:

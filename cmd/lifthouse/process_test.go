@@ -240,8 +240,8 @@ func TestServeTakesCommandsOfOthersAndKeepsItsData(t *testing.T) {
 		}
 	}
 
-	if took := p.interrupt(); took > 2*time.Second {
-		t.Errorf("it took %v to end", took)
+	if elapsed := p.interrupt(); elapsed > 2*time.Second {
+		t.Errorf("it took %v to end", elapsed)
 	}
 	p = start(t, "serve", store)
 	if r := p.results(token); r.Totals.Visitors != 10 {

@@ -89,7 +89,7 @@ func TestAKilledRemovalIsFinished(t *testing.T) {
 		if r.killed(after, args...) {
 			killed++
 		}
-		p := start(t, "serve", "--settle-every=10ms", "--store=embedded:"+r.dir)
+		p := start(t, "serve", "--rollup-interval=10ms", "--store=embedded:"+r.dir)
 		r.agree(p, token, visitors)
 		r.run("", args...)
 		views := r.agree(p, token, visitors)

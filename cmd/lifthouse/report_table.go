@@ -83,7 +83,7 @@ func (t *reportTable) draw(s *section) {
 	if engine.IsRate(t.metric()) {
 		metric = engine.MetricBinary
 	}
-	t.question = &engine.Question{Metric: metric}
+	t.input = &engine.CalculatorInput{Metric: metric}
 	t.answer = &engine.Answer{Methodology: stats.Methodology(t.results.Methodology), SignificanceLevel: t.results.SignificanceLevel, Variations: s.rows}
 	t.labels, t.converted = s.labels, s.converted
 	t.line("")
@@ -151,8 +151,8 @@ func (t *reportTable) breakdown() {
 // back until it is whole does not flicker.
 const (
 	clearScreen = "\x1b[2J"
-	holdBack    = "\x1b[?2026h"
-	letGo       = "\x1b[?2026l"
+	holdFrame   = "\x1b[?2026h"
+	showFrame   = "\x1b[?2026l"
 	toTheTop    = "\x1b[H"
 	clearLine   = "\x1b[K"
 	clearBelow  = "\x1b[J"
@@ -168,10 +168,10 @@ func frame(text, foot string, height int) string {
 		lines = lines[:most]
 	}
 	var b strings.Builder
-	b.WriteString(holdBack + toTheTop)
+	b.WriteString(holdFrame + toTheTop)
 	for _, line := range append(lines, "", foot) {
 		b.WriteString(line + clearLine + "\n")
 	}
-	b.WriteString(clearBelow + letGo)
+	b.WriteString(clearBelow + showFrame)
 	return b.String()
 }

@@ -169,8 +169,8 @@ func TestFrameFitsTheTerminal(t *testing.T) {
 		height int
 		want   string
 	}{
-		{24, holdBack + toTheTop + "a" + clearLine + "\nb" + clearLine + "\nc" + clearLine + "\n" + clearLine + "\nfoot" + clearLine + "\n" + clearBelow + letGo},
-		{5, holdBack + toTheTop + "a" + clearLine + "\nb" + clearLine + "\n" + clearLine + "\n1 more lines: a taller terminal shows them · foot" + clearLine + "\n" + clearBelow + letGo},
+		{24, holdFrame + toTheTop + "a" + clearLine + "\nb" + clearLine + "\nc" + clearLine + "\n" + clearLine + "\nfoot" + clearLine + "\n" + clearBelow + showFrame},
+		{5, holdFrame + toTheTop + "a" + clearLine + "\nb" + clearLine + "\n" + clearLine + "\n1 more lines: a taller terminal shows them · foot" + clearLine + "\n" + clearBelow + showFrame},
 	} {
 		got := frame("a\nb\nc\n", "foot", c.height)
 		if got != c.want || strings.Count(got, "\n") >= c.height {

@@ -54,7 +54,7 @@ func (p *program) serveCommand() *cobra.Command {
 // How long a server waits for a store that another process holds which ends by
 // itself, as an import does, and how often it looks.
 const (
-	holderMayTake = time.Minute
+	holderTimeout = time.Minute
 	holderPoll    = 200 * time.Millisecond
 )
 
@@ -62,7 +62,7 @@ const (
 // serve is waited for.
 func (p *program) openToServe(ctx context.Context) (*store, error) {
 	waiting := false
-	for until := time.Now().Add(holderMayTake); ; {
+	for until := time.Now().Add(holderTimeout); ; {
 		s, err := p.openStore(ctx)
 		var locked *embedded.LockedError
 		if !errors.As(err, &locked) || isServed(ctx, locked.Dir) || time.Now().After(until) {
@@ -70,7 +70,7 @@ func (p *program) openToServe(ctx context.Context) (*store, error) {
 		}
 		if !waiting {
 			waiting = true
-			p.complain("process %d holds %s, as an import does: waiting for it, for %v at most", locked.PID, locked.Dir, holderMayTake)
+			p.complain("process %d holds %s, as an import does: waiting for it, for %v at most", locked.PID, locked.Dir, holderTimeout)
 		}
 		select {
 		case <-time.After(holderPoll):
@@ -126,13 +126,13 @@ func (p *program) serve(ctx context.Context, s *store, ready func(*store, string
 	handler := api.New(s.Engine, s.Catalogue, api.Intake{Collector: collector, Deliveries: ingest.NewDeliveries(s.Conn), Rejects: s.Rejects, Times: s.times}, options)
 	p.follow(following, s, handler, &background)
 	if s.Dir != "" {
-		errands, err := listenForErrands(ctx, filepath.Join(s.Dir, socketName))
+		commands, err := listenForCommands(ctx, filepath.Join(s.Dir, socketName))
 		if err != nil {
 			p.complain("other commands cannot reach this store while it is served: %v", err)
 		} else {
 			ctx, cancel := context.WithCancel(ctx)
 			defer cancel()
-			background.Go(func() { takeErrands(ctx, errands, s) })
+			background.Go(func() { serveCommands(ctx, commands, s) })
 		}
 	}
 	failed := make(chan error, 2)
@@ -176,8 +176,8 @@ func (p *program) follow(following context.Context, s *store, handler *api.API, 
 	background.Go(func() { s.Catalogue.Follow(following, refreshEvery) })
 	background.Go(func() { s.Engine.FollowVersions(following, versionsEvery) })
 	background.Go(func() { s.Rejects.Follow(following, rejectsEvery) })
-	if every := p.serving.settle; every > 0 && s.Settler != nil {
-		background.Go(func() { s.Settler.Follow(following, every) })
+	if every := p.serving.rollupInterval; every > 0 && s.Refresher != nil {
+		background.Go(func() { s.Refresher.Follow(following, every) })
 	}
 	if days := p.serving.retention; days > 0 {
 		background.Go(func() { s.followRetention(following, days) })

@@ -26,7 +26,7 @@ type serveOptions struct {
 	drain, drainDelay    time.Duration
 	times                ingest.Times // of events
 	retention            int          // days
-	settle               time.Duration
+	rollupInterval       time.Duration
 	api                  api.Options
 }
 
@@ -59,7 +59,7 @@ func (p *program) serveFlags(cmd *cobra.Command) {
 	flags.Int64Var(&o.api.WaitingEvents, "events-queue", d.WaitingEvents, "events that may wait to be written before senders are told to come back")
 	p.timeFlags(cmd)
 	flags.IntVar(&o.retention, "retention-days", 0, "days after its end, once it is stopped, that a campaign or widget is erased with all its events, at start and each day; 0: never")
-	flags.DurationVar(&o.settle, "settle-every", time.Second, "how often the sums from which large reports are answered take up new events, an embedded store's; 0: never, reports count the events")
+	flags.DurationVar(&o.rollupInterval, "rollup-interval", time.Second, "how often the sums from which large reports are answered take up new events, an embedded store's; 0: never, reports count the events")
 	flags.DurationVar(&o.api.ResultsAge, "results-age", d.ResultsAge, "how long results are good for while nothing changes; 0: they are computed for every request")
 	flags.Int64Var(&o.api.ResultsMemory, "results-memory", d.ResultsMemory, "bytes that kept results may take; 0: none are kept")
 	flags.Float64Var(&o.api.TokenRate, "rate-limit", d.TokenRate, "requests a second of one token, and twice as many at once; 0: no limit")
@@ -110,7 +110,7 @@ func (o *serveOptions) faults() []string {
 	for name, value := range map[string]time.Duration{
 		"header-timeout": o.headers, "read-timeout": o.reads, "idle-timeout": o.idle, "drain-timeout": o.drain,
 		"drain-delay": o.drainDelay, "results-age": o.api.ResultsAge, "store-wait": o.api.StoreWait,
-		"settle-every": o.settle, maxEventAge: o.times.MaxAge, maxEventSkew: o.times.MaxSkew,
+		"rollup-interval": o.rollupInterval, maxEventAge: o.times.MaxAge, maxEventSkew: o.times.MaxSkew,
 	} {
 		if value < 0 {
 			fault(name, value, "0 or more")

@@ -26,7 +26,7 @@ const socketName = "lifthouse.sock"
 // errand is a command that another process carries out. The client's standard
 // streams travel beside it as open files, so that output, progress and pipes
 // are the client's own.
-type errand struct {
+type remoteCommand struct {
 	Dir  string            `json:"dir"`
 	Args []string          `json:"args"`
 	Env  map[string]string `json:"env"` // of errandEnv
@@ -34,7 +34,7 @@ type errand struct {
 
 // errandEnv are the variables that tell what the client's terminal shows; the
 // store and its settings are those of the process that carries out.
-var errandEnv = []string{"NO_COLOR", "TERM"}
+var remoteEnv = []string{"NO_COLOR", "TERM"}
 
 // outcome is a message of the server: first that it is ready for a command, then
 // the command's exit code. A server that hangs must not receive the client's
@@ -45,8 +45,8 @@ type outcome struct {
 }
 
 const (
-	streams   = 3       // standard input, output and error
-	maxErrand = 1 << 20 // bytes; a command line is shorter
+	streams    = 3       // standard input, output and error
+	maxCommand = 1 << 20 // bytes; a command line is shorter
 )
 
 // delegate has the process behind the socket carry out this command line, and
@@ -64,8 +64,8 @@ func (p *program) delegate(ctx context.Context, socket string) (int, error) {
 	if err := awaitReady(conn, answers, socket); err != nil {
 		return exitFailed, err
 	}
-	e := errand{Dir: p.dir, Args: p.args, Env: map[string]string{}}
-	for _, name := range errandEnv {
+	e := remoteCommand{Dir: p.dir, Args: p.args, Env: map[string]string{}}
+	for _, name := range remoteEnv {
 		e.Env[name] = p.getenv(name)
 	}
 	text, err := json.Marshal(e)
@@ -85,12 +85,12 @@ func (p *program) delegate(ctx context.Context, socket string) (int, error) {
 
 // awaitReady waits until the server takes a command.
 func awaitReady(conn net.Conn, answers *json.Decoder, socket string) error {
-	if err := conn.SetReadDeadline(time.Now().Add(schema.ServerMayTake)); err != nil {
+	if err := conn.SetReadDeadline(time.Now().Add(schema.ServerTimeout)); err != nil {
 		return err
 	}
 	var answer outcome
 	if err := answers.Decode(&answer); errors.Is(err, os.ErrDeadlineExceeded) {
-		return fmt.Errorf("the server at %s does not answer: it took no command for %v", socket, schema.ServerMayTake)
+		return fmt.Errorf("the server at %s does not answer: it took no command for %v", socket, schema.ServerTimeout)
 	} else if err != nil {
 		return err
 	}
@@ -98,13 +98,13 @@ func awaitReady(conn net.Conn, answers *json.Decoder, socket string) error {
 }
 
 const (
-	errandMayTake = 10 * time.Second // to arrive
-	errandsEnd    = time.Second      // after they were told to
+	remoteTimeout = 10 * time.Second // to arrive
+	commandsEnd   = time.Second      // after they were told to
 )
 
 // takeErrands carries out commands of other processes until the context
 // ends, and returns when the last of them has ended, or has not for errandsEnd.
-func takeErrands(ctx context.Context, listener net.Listener, s *store) {
+func serveCommands(ctx context.Context, listener net.Listener, s *store) {
 	stop := context.AfterFunc(ctx, func() { _ = listener.Close() })
 	defer stop()
 	var running sync.WaitGroup
@@ -117,7 +117,7 @@ func takeErrands(ctx context.Context, listener net.Listener, s *store) {
 			break
 		}
 		running.Go(func() {
-			if err := carryOut(ctx, conn.(*net.UnixConn), s); err != nil && ctx.Err() == nil {
+			if err := execute(ctx, conn.(*net.UnixConn), s); err != nil && ctx.Err() == nil {
 				slog.WarnContext(ctx, "command from the socket", "error", err)
 			}
 		})
@@ -130,16 +130,16 @@ func takeErrands(ctx context.Context, listener net.Listener, s *store) {
 	}()
 	select {
 	case <-ended:
-	case <-time.After(errandsEnd): // a read from the client's FIFO may never return
+	case <-time.After(commandsEnd): // a read from the client's FIFO may never return
 	}
 }
 
-func carryOut(ctx context.Context, conn *net.UnixConn, s *store) error {
+func execute(ctx context.Context, conn *net.UnixConn, s *store) error {
 	defer func() { _ = conn.Close() }()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-	if err := conn.SetReadDeadline(time.Now().Add(errandMayTake)); err != nil {
+	if err := conn.SetReadDeadline(time.Now().Add(remoteTimeout)); err != nil {
 		return err
 	}
 	if err := json.NewEncoder(conn).Encode(outcome{Ready: true}); err != nil {
@@ -167,7 +167,7 @@ func carryOut(ctx context.Context, conn *net.UnixConn, s *store) error {
 		cancel()
 	}()
 	getenv := func(name string) string {
-		if slices.Contains(errandEnv, name) {
+		if slices.Contains(remoteEnv, name) {
 			return e.Env[name]
 		}
 		return ""
@@ -181,32 +181,32 @@ func carryOut(ctx context.Context, conn *net.UnixConn, s *store) error {
 }
 
 // receive reads an errand and the files that came with it.
-func receive(conn *net.UnixConn) (errand, []*os.File, error) {
+func receive(conn *net.UnixConn) (remoteCommand, []*os.File, error) {
 	var text []byte
 	var files []*os.File
 	buffer, control := make([]byte, 64<<10), make([]byte, syscall.CmsgSpace(streams*4))
 	for !bytes.HasSuffix(text, []byte("\n")) {
 		n, controlled, _, _, err := conn.ReadMsgUnix(buffer, control)
 		if err != nil {
-			return errand{}, files, err
+			return remoteCommand{}, files, err
 		}
 		received, err := received(control[:controlled])
 		files = append(files, received...)
 		if err != nil {
-			return errand{}, files, err
+			return remoteCommand{}, files, err
 		}
-		if n == 0 || len(text)+n > maxErrand {
-			return errand{}, files, errors.New("not a command")
+		if n == 0 || len(text)+n > maxCommand {
+			return remoteCommand{}, files, errors.New("not a command")
 		}
 		text = append(text, buffer[:n]...)
 	}
 	if len(files) != streams {
-		return errand{}, files, fmt.Errorf("have %d open files, want %d", len(files), streams)
+		return remoteCommand{}, files, fmt.Errorf("have %d open files, want %d", len(files), streams)
 	}
 	for i, access := range [streams]int{os.O_RDONLY, os.O_WRONLY, os.O_WRONLY} {
 		files[i] = interruptible(files[i], access)
 	}
-	var e errand
+	var e remoteCommand
 	return e, files, json.Unmarshal(text, &e)
 }
 
@@ -259,13 +259,13 @@ func interruptible(file *os.File, access int) *os.File {
 }
 
 // errandSocket is a listener that removes its path.
-type errandSocket struct {
+type commandSocket struct {
 	net.Listener
 	path string
 }
 
 // Close ends the listener.
-func (s *errandSocket) Close() error {
+func (s *commandSocket) Close() error {
 	return errors.Join(os.Remove(s.path), s.Listener.Close())
 }
 
@@ -275,7 +275,7 @@ const longestSocket = len(syscall.RawSockaddrUnix{}.Path) - 1
 // listenForErrands opens the socket of an embedded store, for this user only.
 // It comes to be in a folder that only this user enters, and takes the place
 // of a dead one: the store's lock is ours.
-func listenForErrands(ctx context.Context, path string) (net.Listener, error) {
+func listenForCommands(ctx context.Context, path string) (net.Listener, error) {
 	if len(path) > longestSocket {
 		return nil, fmt.Errorf("%s has %d bytes, want at most %d for a socket: use a shorter directory", path, len(path), longestSocket)
 	}
@@ -294,5 +294,5 @@ func listenForErrands(ctx context.Context, path string) (net.Listener, error) {
 	if err := errors.Join(os.Chmod(made, 0o600), os.Rename(made, path)); err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
-	return &errandSocket{listener, path}, nil
+	return &commandSocket{listener, path}, nil
 }

@@ -28,12 +28,12 @@ func TestTooFewOpenFilesAreRefused(t *testing.T) {
 // TestWhatCannotBeReadIsNamed: one sentence says which file it is and what to do.
 func TestWhatCannotBeReadIsNamed(t *testing.T) {
 	dir := t.TempDir()
-	home := filepath.Join(dir, "data")
-	store := "--store=embedded:" + home
+	address := filepath.Join(dir, "data")
+	store := "--store=embedded:" + address
 	ended(t, exitOK, "apply", "-f", "testdata/thirty.catalog.yaml", store)
 	ended(t, exitOK, "import", "testdata/thirty.ndjson", store)
-	definition := filepath.Join(home, "metadata", "lifthouse", "events.sql")
-	parts, err := filepath.Glob(filepath.Join(home, "store", "*", "*", "2026*_*_*_*"))
+	definition := filepath.Join(address, "metadata", "lifthouse", "events.sql")
+	parts, err := filepath.Glob(filepath.Join(address, "store", "*", "*", "2026*_*_*_*"))
 	if err != nil || len(parts) == 0 {
 		t.Fatalf("%q, %v", parts, err)
 	}
@@ -45,9 +45,9 @@ func TestWhatCannotBeReadIsNamed(t *testing.T) {
 		"a definition that is empty":    {definition, func(path string) error { return os.WriteFile(path, nil, 0o600) }, "events.sql, is damaged: restore a backup"},
 		"a definition of something":     {definition, func(path string) error { return os.WriteFile(path, []byte("x"), 0o600) }, "events.sql, is damaged: restore a backup"},
 		"a definition that is gone":     {definition, os.Remove, "events.sql, is missing: put it back, or restore a backup"},
-		"the database's definition":     {filepath.Join(home, "metadata", "lifthouse.sql"), os.Remove, "lifthouse.sql, is missing: put it back"},
+		"the database's definition":     {filepath.Join(address, "metadata", "lifthouse.sql"), os.Remove, "lifthouse.sql, is missing: put it back"},
 		"a part that leads to itself":   {parts[0], func(path string) error { _ = os.Rename(path, path+".kept"); return os.Symlink(path, path) }, "too many levels of symbolic links"},
-		"a list of parts that is a dir": {filepath.Join(home, "lifthouse.parts"), func(path string) error { _ = os.Remove(path); return os.Mkdir(path, 0o700) }, "lifthouse.parts, cannot be read"},
+		"a list of parts that is a dir": {filepath.Join(address, "lifthouse.parts"), func(path string) error { _ = os.Remove(path); return os.Mkdir(path, 0o700) }, "lifthouse.parts, cannot be read"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			kept := filepath.Join(t.TempDir(), "kept")

@@ -112,8 +112,8 @@ func TestServeEndsWhileACommandWaits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p, dir, store := serving(t)
 			wait(t, dir, store)
-			if took := p.interrupt(); took > 2*time.Second {
-				t.Errorf("it took %v to end", took)
+			if elapsed := p.interrupt(); elapsed > 2*time.Second {
+				t.Errorf("it took %v to end", elapsed)
 			}
 		})
 	}

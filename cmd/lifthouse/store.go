@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"lifthouse/cmd/opened"
+	"lifthouse/cmd/internal/app"
 	"lifthouse/engine/embedded"
 	"lifthouse/schema"
 	"lifthouse/schema/ingest"
@@ -15,20 +15,20 @@ import (
 
 // store is an open store, and what this program was told about it.
 type store struct {
-	*opened.Store
+	*app.Store
 	times ingest.Times // that events may have
 }
 
 // openStore opens a store and brings its tables up to date.
 func (p *program) openStore(ctx context.Context) (*store, error) {
-	home, err := schema.ParseHome(p.address, p.getenv)
+	address, err := schema.ParseAddress(p.address, p.getenv)
 	if err != nil {
 		return nil, usageError{err}
 	}
-	if home.Dir != "" {
-		home.Dir = p.path(home.Dir)
+	if address.Dir != "" {
+		address.Dir = p.path(address.Dir)
 	}
-	s, err := opened.Open(ctx, home, opened.Options{Fsync: p.fsync, Limits: p.limits, Concurrency: p.serving.api.StoreSlots, Complain: p.complain})
+	s, err := app.Open(ctx, address, app.Options{Fsync: p.fsync, Limits: p.limits, Concurrency: p.serving.api.StoreSlots, Complain: p.complain})
 	if err != nil {
 		return nil, err
 	}
@@ -38,8 +38,8 @@ func (p *program) openStore(ctx context.Context) (*store, error) {
 // withStore is withStoreMade for what makes no sense on a store that is not
 // there, such as one whose folder is misspelt.
 func (p *program) withStore(ctx context.Context, work func(context.Context, *store) error) error {
-	if home, err := schema.ParseHome(p.address, p.getenv); err == nil && home.Dir != "" && p.running == nil && isEmpty(p.path(home.Dir)) {
-		return fmt.Errorf("there is no store at %s: is --store right? lifthouse apply makes one, and serve", p.path(home.Dir))
+	if address, err := schema.ParseAddress(p.address, p.getenv); err == nil && address.Dir != "" && p.running == nil && isEmpty(p.path(address.Dir)) {
+		return fmt.Errorf("there is no store at %s: is --store right? lifthouse apply makes one, and serve", p.path(address.Dir))
 	}
 	return p.withStoreMade(ctx, work)
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // tracesMayTake is for what is left of spans when the server stops.
-const tracesMayTake = 5 * time.Second
+const tracesTimeout = 5 * time.Second
 
 // trace has spans sent by OTLP over HTTP where the environment names a
 // collector, by OpenTelemetry's own variables, which the exporter reads itself.
@@ -35,7 +35,7 @@ func (p *program) trace(ctx context.Context) (end func(), err error) {
 	provider := sdk.NewTracerProvider(sdk.WithBatcher(exporter), sdk.WithResource(about))
 	otel.SetTracerProvider(provider)
 	return func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tracesMayTake)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tracesTimeout)
 		defer cancel()
 		if err := provider.Shutdown(ctx); err != nil {
 			p.complain("traces: what was left was not sent: %v", err)

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"lifthouse/api"
-	"lifthouse/cmd/opened"
+	"lifthouse/cmd/internal/app"
 	"lifthouse/engine"
 	"lifthouse/loadgen/calibration"
 	"lifthouse/schema"
@@ -71,7 +71,7 @@ func (p *program) calibrate(ctx context.Context, o *calibration.Options, store, 
 		return err
 	}
 	slog.SetDefault(slog.New(slog.NewTextHandler(p.err, &slog.HandlerOptions{Level: slog.LevelWarn})))
-	s, err := opened.Open(ctx, schema.Home{Dir: store}, opened.Options{Limits: engine.DefaultLimits, Complain: p.complain})
+	s, err := app.Open(ctx, schema.Address{Dir: store}, app.Options{Limits: engine.DefaultLimits, Complain: p.complain})
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (p *program) calibrate(ctx context.Context, o *calibration.Options, store, 
 
 // serveForCalibration serves the store on a port of its own. Reports are
 // computed for each request: none is asked for twice.
-func serveForCalibration(ctx context.Context, s *opened.Store) (*calibration.System, func(), error) {
+func serveForCalibration(ctx context.Context, s *app.Store) (*calibration.System, func(), error) {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

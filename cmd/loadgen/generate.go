@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"lifthouse/cmd/opened"
+	"lifthouse/cmd/internal/app"
 	"lifthouse/engine"
 	"lifthouse/engine/embedded"
 	"lifthouse/loadgen"
@@ -241,7 +241,7 @@ func (p *program) send(ctx context.Context, g *generation, s *loadgen.Scenario) 
 		show.clear()
 		return sent, g.url, err
 	case g.store != "":
-		err = p.withStore(ctx, g.store, func(store *opened.Store) error {
+		err = p.withStore(ctx, g.store, func(store *app.Store) error {
 			sent, err = p.fill(ctx, store, s)
 			return err
 		})
@@ -251,7 +251,7 @@ func (p *program) send(ctx context.Context, g *generation, s *loadgen.Scenario) 
 }
 
 // fill writes a scenario into a store, and then declares it.
-func (p *program) fill(ctx context.Context, store *opened.Store, s *loadgen.Scenario) (loadgen.Progress, error) {
+func (p *program) fill(ctx context.Context, store *app.Store, s *loadgen.Scenario) (loadgen.Progress, error) {
 	show := p.progress("store", s.Visitors())
 	sent, outcome, err := loadgen.Store(ctx, s, store.Writer, show.update)
 	show.clear()
@@ -264,12 +264,12 @@ func (p *program) fill(ctx context.Context, store *opened.Store, s *loadgen.Scen
 }
 
 // withStore does the work on a store, which no other process may hold.
-func (p *program) withStore(ctx context.Context, address string, work func(*opened.Store) error) error {
-	home, err := schema.ParseHome(address, os.Getenv)
+func (p *program) withStore(ctx context.Context, address string, work func(*app.Store) error) error {
+	home, err := schema.ParseAddress(address, os.Getenv)
 	if err != nil {
 		return usageError{err}
 	}
-	store, err := opened.Open(ctx, home, opened.Options{Limits: engine.DefaultLimits, Complain: p.complain})
+	store, err := app.Open(ctx, home, app.Options{Limits: engine.DefaultLimits, Complain: p.complain})
 	var locked *embedded.LockedError
 	if errors.As(err, &locked) {
 		return fmt.Errorf("%w; a server that holds it takes events over HTTP: loadgen generate --url", err)
@@ -282,7 +282,7 @@ func (p *program) withStore(ctx context.Context, address string, work func(*open
 
 // serving does the work on a store as a server has it: it remembers what is
 // stored of each subject, and looks each second.
-func serving(ctx context.Context, s *opened.Store, work func() error) error {
+func serving(ctx context.Context, s *app.Store, work func() error) error {
 	following, stop := context.WithCancel(ctx)
 	var background sync.WaitGroup
 	background.Go(func() { s.Engine.FollowVersions(following, time.Second) })

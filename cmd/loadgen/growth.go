@@ -8,7 +8,7 @@ import (
 	"io"
 	"os"
 
-	"lifthouse/cmd/opened"
+	"lifthouse/cmd/internal/app"
 	"lifthouse/engine"
 	"lifthouse/loadgen"
 	"lifthouse/schema"
@@ -39,7 +39,7 @@ func (p *program) growthCommand() *cobra.Command {
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var errs []error
-			if home, err := schema.ParseHome(store, os.Getenv); err != nil || home.Dir == "" {
+			if home, err := schema.ParseAddress(store, os.Getenv); err != nil || home.Dir == "" {
 				errs = append(errs, fmt.Errorf("--store %q: want an embedded store, whose cost this process can tell, such as embedded:./standard", store))
 			}
 			if !(scale > 0 && scale <= 100) {
@@ -48,7 +48,7 @@ func (p *program) growthCommand() *cobra.Command {
 			if err := errors.Join(errs...); err != nil {
 				return usageError{err}
 			}
-			return p.withStore(cmd.Context(), store, func(s *opened.Store) error { return p.growth(cmd.Context(), s, scale, toFile) })
+			return p.withStore(cmd.Context(), store, func(s *app.Store) error { return p.growth(cmd.Context(), s, scale, toFile) })
 		},
 	}
 	flags := cmd.Flags()
@@ -58,7 +58,7 @@ func (p *program) growthCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) growth(ctx context.Context, s *opened.Store, scale float64, toFile string) error {
+func (p *program) growth(ctx context.Context, s *app.Store, scale float64, toFile string) error {
 	account, large := findCampaign(s.Catalogue.Snapshot(), loadgen.StandardCampaign)
 	if large == nil {
 		return errors.New("--store: it has no standard data set: make one with loadgen standard")
@@ -156,7 +156,7 @@ func (a *asker) request(campaign int64) (engine.Request, error) {
 func (a *asker) counted(ctx context.Context, campaign int64) error {
 	r, err := a.request(campaign)
 	if err == nil {
-		_, err = a.engine.Exact(ctx, r)
+		_, err = a.engine.Reference(ctx, r)
 	}
 	return err
 }
@@ -171,7 +171,7 @@ func (a *asker) question(text string, change func(*engine.Request)) loadgen.Ques
 		if _, err := a.engine.Report(ctx, r); err != nil {
 			return err
 		}
-		if a.path != engine.PathSettled {
+		if a.path != engine.PathRollup {
 			return fmt.Errorf("it was answered another way: %s", a.path)
 		}
 		return nil

@@ -12,7 +12,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"lifthouse/cmd/opened"
+	"lifthouse/cmd/internal/app"
 	"lifthouse/engine"
 	"lifthouse/loadgen"
 	"lifthouse/schema"
@@ -40,7 +40,7 @@ func (p *program) peersCommand() *cobra.Command {
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var errs []error
-			home, err := schema.ParseHome(store, os.Getenv)
+			home, err := schema.ParseAddress(store, os.Getenv)
 			if err != nil || home.Dir == "" {
 				errs = append(errs, fmt.Errorf("--store %q: want an embedded store, whose cost this process can tell, such as embedded:./standard", store))
 			}
@@ -50,7 +50,7 @@ func (p *program) peersCommand() *cobra.Command {
 			if err := errors.Join(errs...); err != nil {
 				return usageError{err}
 			}
-			return p.withStore(cmd.Context(), store, func(s *opened.Store) error {
+			return p.withStore(cmd.Context(), store, func(s *app.Store) error {
 				return p.peers(cmd.Context(), s, campaign, rounds, toFile)
 			})
 		},
@@ -63,7 +63,7 @@ func (p *program) peersCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) peers(ctx context.Context, s *opened.Store, id int64, rounds int, toFile string) error {
+func (p *program) peers(ctx context.Context, s *app.Store, id int64, rounds int, toFile string) error {
 	account, campaign := findCampaign(s.Catalogue.Snapshot(), id)
 	if campaign == nil {
 		return fmt.Errorf("--campaign %d: the store's catalogue has no such campaign", id)
@@ -73,7 +73,7 @@ func (p *program) peers(ctx context.Context, s *opened.Store, id int64, rounds i
 	}
 	options := loadgen.PeersOptions{
 		Conn: s.Conn, WebsiteID: campaign.WebsiteID, CampaignID: id, GoalID: campaign.PrimaryGoalID,
-		WarmUps: loadgen.WarmUps, Rounds: rounds, Ours: ourReport(s.Engine.Exact, account, id),
+		WarmUps: loadgen.WarmUps, Rounds: rounds, Ours: ourReport(s.Engine.Reference, account, id),
 		Tell: func(text string) { p.complain("%s", text) },
 	}
 	settled, err := p.settled(ctx, s, engine.Subject{WebsiteID: campaign.WebsiteID, Kind: schema.SubjectCampaign, ID: id})
@@ -109,21 +109,21 @@ func (p *program) peers(ctx context.Context, s *opened.Store, id int64, rounds i
 
 // calm returns when nothing goes on in the store that would cost what is
 // measured: it has learned which events it has, and merges nothing.
-func calm(ctx context.Context, s *opened.Store) error {
+func calm(ctx context.Context, s *app.Store) error {
 	s.Learned()
 	return loadgen.Calm(ctx, s.Conn)
 }
 
 // settled brings the sums behind large reports up to date, and says whether the
 // campaign has them.
-func (p *program) settled(ctx context.Context, s *opened.Store, campaign engine.Subject) (bool, error) {
+func (p *program) settled(ctx context.Context, s *app.Store, campaign engine.Subject) (bool, error) {
 	p.complain("settling …")
 	began := time.Now()
-	if err := s.Settler.Round(ctx); err != nil {
+	if err := s.Refresher.RefreshAll(ctx); err != nil {
 		return false, err
 	}
 	p.complain("settled in %s", time.Since(began).Round(time.Millisecond))
-	subjects, err := s.Engine.Settled(ctx)
+	subjects, err := s.Engine.RollupSubjects(ctx)
 	return slices.Contains(subjects, campaign), err
 }
 
@@ -159,8 +159,8 @@ func measured(r *engine.Results, err error) ([]loadgen.Measured, error) {
 	if err != nil {
 		return nil, err
 	}
-	if rule := r.Checks.MultipleExposures.Rule; rule != catalogue.ExcludeCrossovers {
-		return nil, fmt.Errorf("the campaign's multipleExposures is %q; the peers leave such visitors out: want %q", rule, catalogue.ExcludeCrossovers)
+	if rule := r.Checks.MultipleExposures.Rule; rule != catalogue.ExcludeMultiExposed {
+		return nil, fmt.Errorf("the campaign's multipleExposures is %q; the peers leave such visitors out: want %q", rule, catalogue.ExcludeMultiExposed)
 	}
 	var all []loadgen.Measured
 	add := func(value string, variations []engine.VariationResults) {

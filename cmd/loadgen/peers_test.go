@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"lifthouse/cmd/opened"
+	"lifthouse/cmd/internal/app"
 	"lifthouse/loadgen"
 )
 
@@ -18,8 +18,8 @@ func TestPeers(t *testing.T) {
 	run(t, "standard", "--store", store, "--scale", "0.0006").wantOK(t)
 	var out, told strings.Builder
 	p := &program{out: &out, err: &told}
-	err := p.withStore(t.Context(), store, func(s *opened.Store) error {
-		right := ourReport(s.Engine.Exact, 1, loadgen.StandardCampaign)
+	err := p.withStore(t.Context(), store, func(s *app.Store) error {
+		right := ourReport(s.Engine.Reference, 1, loadgen.StandardCampaign)
 		options := loadgen.PeersOptions{
 			Conn: s.Conn, WebsiteID: 1, CampaignID: loadgen.StandardCampaign, GoalID: 1, Rounds: 1, Ours: right, Tell: func(string) {},
 		}

@@ -8,7 +8,7 @@ import (
 	"io"
 	"time"
 
-	"lifthouse/cmd/opened"
+	"lifthouse/cmd/internal/app"
 	"lifthouse/loadgen"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
@@ -44,7 +44,7 @@ func (p *program) standardCommand() *cobra.Command {
 				return usageError{err}
 			}
 			s := loadgen.Standard(scale, seed)
-			return p.withStore(cmd.Context(), store, func(o *opened.Store) error {
+			return p.withStore(cmd.Context(), store, func(o *app.Store) error {
 				return p.standard(cmd.Context(), o, &s, standardMade{store, toFile, scale, optimize})
 			})
 		},
@@ -66,7 +66,7 @@ type standardMade struct {
 	optimize bool
 }
 
-func (p *program) standard(ctx context.Context, store *opened.Store, s *loadgen.Scenario, how standardMade) error {
+func (p *program) standard(ctx context.Context, store *app.Store, s *loadgen.Scenario, how standardMade) error {
 	if accounts := store.Catalogue.Snapshot().Accounts(); len(accounts) > 0 {
 		return fmt.Errorf("%s is in use: it has a catalogue; the standard data set wants a store of its own", schema.ShowAddress(how.store))
 	}

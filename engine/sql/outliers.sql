@@ -1,11 +1,11 @@
 WITH
-    {{template "exact.sql" .}}
+    {{template "reference_visitors.sql" .}}
 -- one row: the values of the goal events that count in the report, all variations together
 SELECT
     sum(length(c.goals))                                                              AS goals_reached,
     sum(arraySum(goal -> goal.3, c.goals))                                            AS value,
     sum(arraySum(goal -> toInt256(goal.3) * goal.3, c.goals))                         AS value_squares
 FROM counted AS c
-WHERE NOT c.earlier
-    AND (NOT c.crossover OR {with_crossovers:Bool})
+WHERE NOT c.exposed_before
+    AND (NOT c.multi_exposed OR {with_multi_exposed:Bool})
     AND c.variation_id IN {variation_ids:Array(Int64)}

@@ -1,10 +1,10 @@
 WITH
-    {{template "exact.sql" .}},
+    {{template "reference_visitors.sql" .}},
     steps AS (  -- one row per visitor of the report and bucket of time in which anything of it counts
         SELECT
             variation_id,
             dimension,
-            crossover,
+            multi_exposed,
             intDiv(toUnixTimestamp64Milli(exposed_at) + {shift:Int64}, {width:Int64})                              AS first_bucket,
             arrayMap(at -> intDiv(toUnixTimestamp64Milli(at) + {shift:Int64}, {width:Int64}), view_times)           AS view_buckets,
             arrayMap(e -> (intDiv(toUnixTimestamp64Milli(e.1) + {shift:Int64}, {width:Int64}), e.2, e.3, e.4, e.5), reached) AS bucketed,
@@ -24,15 +24,15 @@ WITH
             arrayExists(e -> e.1 < bucket AND e.2 = 'completion', bucketed)                                        AS completed_before,
             arrayExists(e -> e.1 < bucket AND e.2 = 'conversion', bucketed)                                        AS conversion_before
         FROM counted
-        WHERE NOT earlier
+        WHERE NOT exposed_before
     )
--- one row per bucket, variation and standing: what the bucket adds to the sums of the report that ends with it
+-- one row per bucket, variation and segment: what the bucket adds to the sums of the report that ends with it
 SELECT
     s.bucket                                                                              AS bucket,
     s.variation_id                                                                        AS variation_id,
     ''                                                                                    AS dimension,
-    toUInt8(0)                                                                            AS earlier,
-    s.crossover                                                                           AS crossover,
+    toUInt8(0)                                                                            AS exposed_before,
+    s.multi_exposed                                                                           AS multi_exposed,
     toInt64(countIf(s.bucket = s.first_bucket))                                           AS visitors,
     toInt64(0)                                                                            AS visitors_since_shares,
     toInt64(0)                                                                            AS visitors_recent,
@@ -63,5 +63,5 @@ SELECT
     toInt64(sum(arrayCount(e -> e.2 = 'contact', s.within)))                              AS contacts
 {{- end}}
 FROM steps AS s
-GROUP BY bucket, variation_id, crossover
-ORDER BY bucket, variation_id, crossover
+GROUP BY bucket, variation_id, multi_exposed
+ORDER BY bucket, variation_id, multi_exposed

@@ -37,7 +37,7 @@ func Start(tb testing.TB, file catalogue.File) *Server {
 		tb.Fatal(err)
 	}
 	e, w := engine.New(conn, c, engine.DefaultLimits), ingest.NewWriter(conn)
-	w.Alone()
+	w.SetExclusive()
 	w.AfterWrite(func(ctx context.Context) { _ = e.RefreshVersions(ctx) })
 	options := api.DefaultOptions
 	options.TokenRate = 0

@@ -39,23 +39,23 @@ type NamedShare struct {
 func (c *Catalogue) Apply(ctx context.Context, file File, dryRun bool) ([]Change, error) {
 	var changes []Change
 	now := time.Now().UTC().Truncate(time.Millisecond)
-	err := c.change(ctx, nil, func(standing []row) ([]row, error) {
-		known, err := newSnapshot(standing)
+	err := c.change(ctx, nil, func(current []row) ([]row, error) {
+		known, err := newSnapshot(current)
 		if err != nil {
 			return nil, err
 		}
 		if err := file.validate(known); err != nil {
 			return nil, err
 		}
-		a := applier{now: now, known: known, correct: file.CorrectShares, standing: make(map[key]row, len(standing)), named: map[key]bool{}}
-		for _, r := range standing {
-			a.standing[r.key] = r
+		a := applier{now: now, known: known, correct: file.CorrectShares, current: make(map[key]row, len(current)), named: map[key]bool{}}
+		for _, r := range current {
+			a.current[r.key] = r
 		}
 		if err := a.file(&file); err != nil {
 			return nil, err
 		}
 		if file.Prune {
-			a.prune(standing)
+			a.prune(current)
 		}
 		if changes == nil { // after a race the rest is done already
 			changes = a.changes
@@ -69,13 +69,13 @@ func (c *Catalogue) Apply(ctx context.Context, file File, dryRun bool) ([]Change
 }
 
 type applier struct {
-	now      time.Time
-	known    *Snapshot
-	correct  bool // shares correct a mistake
-	standing map[key]row
-	named    map[key]bool // what the file declares
-	rows     []row
-	changes  []Change
+	now     time.Time
+	known   *Snapshot
+	correct bool // shares correct a mistake
+	current map[key]row
+	named   map[key]bool // what the file declares
+	rows    []row
+	changes []Change
 }
 
 func (a *applier) file(file *File) error {
@@ -171,9 +171,9 @@ func (a *applier) define(account int64, k kind, id int64, name string, definitio
 	if err != nil {
 		return false, err
 	}
-	at := key{account, k, id, facetDefinition}
+	at := key{account, k, id, partDefinition}
 	a.named[at] = true
-	before, stood := a.standing[at]
+	before, stood := a.current[at]
 	if stood && !before.Archived && before.Body == body {
 		return false, nil
 	}
@@ -193,9 +193,9 @@ func (a *applier) define(account int64, k kind, id int64, name string, definitio
 // state notes the first state of a resource, or the change of its date and
 // shares when its definition changed or its shares are corrected.
 func (a *applier) state(account int64, k kind, id int64, name string, changed bool, initial Initial, shares map[int64]Shares) error {
-	at := key{account, k, id, facetState}
+	at := key{account, k, id, partState}
 	a.named[at] = true
-	before, stood := a.standing[at]
+	before, stood := a.current[at]
 	state := State{Active: initial.Active, CreateDate: a.now, StartDate: utc(initial.StartDate), EndDate: utc(initial.EndDate)}
 	if initial.CreateDate != nil {
 		state.CreateDate = *utc(initial.CreateDate)

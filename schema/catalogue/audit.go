@@ -57,7 +57,7 @@ func (c *Catalogue) Audit(ctx context.Context, account int64, since time.Time, m
 			return nil, fmt.Errorf("read the audit log: %w", err)
 		}
 		a.At, a.After = a.At.UTC(), json.RawMessage(body)
-		if a.Change, err = changeOf(&a, facet(of), archived); err != nil {
+		if a.Change, err = changeOf(&a, part(of), archived); err != nil {
 			return nil, err
 		}
 		all = append(all, a)
@@ -66,9 +66,9 @@ func (c *Catalogue) Audit(ctx context.Context, account int64, since time.Time, m
 }
 
 // changeOf says in a word what a change was.
-func changeOf(a *Audited, of facet, archived bool) (string, error) {
+func changeOf(a *Audited, of part, archived bool) (string, error) {
 	switch {
-	case of == facetState:
+	case of == partState:
 		var state State
 		if err := json.Unmarshal(a.After, &state); err != nil {
 			return "", fmt.Errorf("audit log: the state of %s %d: %w", a.Kind, a.ID, err)

@@ -22,11 +22,11 @@ import (
 
 // mostRaces bounds how often a change starts over. Waits grow at random, so
 // that two writers do not keep step.
-const mostRaces = 24
+const maxRaces = 24
 
 // changeMayTake is for a change once it has begun to write: a client that goes
 // away must not leave a race behind.
-const changeMayTake = 10 * time.Second
+const changeTimeout = 10 * time.Second
 
 // ErrContested says that other servers were faster each time.
 var ErrContested = errors.New("the catalogue is being changed by too many at once; try again")
@@ -61,7 +61,7 @@ func readVersions(ctx context.Context, conn driver.Conn, of *resource) (versions
 }
 
 // standing are the rows that stand, in the order of their keys.
-func (v versions) standing() []row {
+func (v versions) current() []row {
 	rows := make([]row, 0, len(v))
 	for _, of := range v {
 		rows = append(rows, of[0])
@@ -97,7 +97,7 @@ func (v versions) rivals(written []row) []row {
 // when they stood. compute is called again after a race, and has to make the
 // same change of whatever it is given: the rows of one resource, or all where
 // it is nil.
-func (c *Catalogue) change(ctx context.Context, of *resource, compute func(standing []row) ([]row, error)) error {
+func (c *Catalogue) change(ctx context.Context, of *resource, compute func(current []row) ([]row, error)) error {
 	c.changing.Lock()
 	defer c.changing.Unlock()
 	all, err := c.settled(ctx, of)
@@ -105,8 +105,8 @@ func (c *Catalogue) change(ctx context.Context, of *resource, compute func(stand
 		return err
 	}
 	var rivals []row
-	for attempt := range mostRaces {
-		rows, err := compute(replaced(all.standing(), rivals))
+	for attempt := range maxRaces {
+		rows, err := compute(replaced(all.current(), rivals))
 		if err != nil {
 			return err
 		}
@@ -119,7 +119,7 @@ func (c *Catalogue) change(ctx context.Context, of *resource, compute func(stand
 		}
 		if attempt == 0 {
 			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), changeMayTake)
+			ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), changeTimeout)
 			defer cancel()
 		}
 		if err := insertRows(ctx, c.conn, rows); err != nil {
@@ -144,7 +144,7 @@ func (c *Catalogue) change(ctx context.Context, of *resource, compute func(stand
 // by a writer that died, and what stands of it holds.
 func (c *Catalogue) settled(ctx context.Context, of *resource) (versions, error) {
 	all, err := readVersions(ctx, c.conn, of)
-	for attempt := 0; err == nil && attempt < mostRaces && all.anyTied(); attempt++ {
+	for attempt := 0; err == nil && attempt < maxRaces && all.anyTied(); attempt++ {
 		all, err = c.later(ctx, of, attempt)
 	}
 	return all, err
@@ -171,12 +171,12 @@ func (c *Catalogue) later(ctx context.Context, of *resource, attempt int) (versi
 }
 
 // replaced puts the rivals in the place of the rows of their keys.
-func replaced(standing, rivals []row) []row {
+func replaced(current, rivals []row) []row {
 	for _, rival := range rivals {
-		at := slices.IndexFunc(standing, func(r row) bool { return r.key == rival.key })
-		standing[at] = rival
+		at := slices.IndexFunc(current, func(r row) bool { return r.key == rival.key })
+		current[at] = rival
 	}
-	return standing
+	return current
 }
 
 // settle adds what ends a race about a key that the change itself leaves

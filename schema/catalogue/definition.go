@@ -132,8 +132,8 @@ const (
 // The values of Campaign.MultipleExposures: what becomes of a visitor who saw
 // more than one variation. Empty lets the report choose by the shares.
 const (
-	ExcludeCrossovers = "exclude"
-	FirstVariation    = "first"
+	ExcludeMultiExposed = "exclude"
+	FirstVariation      = "first"
 )
 
 // UnmarshalYAML fills in the documented defaults of what is not given.

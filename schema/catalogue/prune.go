@@ -2,14 +2,14 @@ package catalogue
 
 // prune archives what stands and is not named by the file. The tokens of an
 // account go with it.
-func (a *applier) prune(standing []row) {
-	for _, r := range standing {
-		account := key{r.AccountID, kindAccount, r.AccountID, facetDefinition}
+func (a *applier) prune(current []row) {
+	for _, r := range current {
+		account := key{r.AccountID, kindAccount, r.AccountID, partDefinition}
 		if r.Archived || a.named[r.key] || r.Kind == kindToken && a.named[account] {
 			continue
 		}
 		a.rows = append(a.rows, r.archive())
-		if r.Facet == facetDefinition {
+		if r.Part == partDefinition {
 			a.changes = append(a.changes, Change{AccountID: r.AccountID, Kind: string(r.Kind), ID: r.ID, Name: a.known.nameOf(r), Archived: true})
 		}
 	}

@@ -21,18 +21,18 @@ const (
 	kindWidget   kind = "widget"
 )
 
-type facet string
+type part string
 
 const (
-	facetDefinition facet = "definition"
-	facetState      facet = "state"
+	partDefinition part = "definition"
+	partState      part = "state"
 )
 
 type key struct {
 	AccountID int64 `ch:"account_id"`
 	Kind      kind  `ch:"kind"`
 	ID        int64 `ch:"id"`
-	Facet     facet `ch:"facet"`
+	Part      part  `ch:"facet"`
 }
 
 type row struct {
@@ -58,7 +58,7 @@ func (r row) archive() row {
 func (r row) compare(other key) int {
 	return cmp.Or(
 		cmp.Compare(r.AccountID, other.AccountID), cmp.Compare(r.Kind, other.Kind),
-		cmp.Compare(r.ID, other.ID), cmp.Compare(r.Facet, other.Facet),
+		cmp.Compare(r.ID, other.ID), cmp.Compare(r.Part, other.Part),
 	)
 }
 
@@ -82,11 +82,11 @@ FROM catalogue
 ORDER BY account_id, kind, id, facet, version DESC, changed_at DESC, writer`
 )
 
-const standingRows = everyRow + `
+const currentRows = everyRow + `
 LIMIT 1 BY account_id, kind, id, facet`
 
 func readRows(ctx context.Context, conn driver.Conn) ([]row, error) {
-	return queryRows(ctx, conn, standingRows)
+	return queryRows(ctx, conn, currentRows)
 }
 
 func queryRows(ctx context.Context, conn driver.Conn, query string, args ...any) ([]row, error) {
@@ -102,7 +102,7 @@ func queryRows(ctx context.Context, conn driver.Conn, query string, args ...any)
 		if err := found.Scan(&r.AccountID, &k, &r.ID, &f, &r.Writer, &r.Version, &r.Body, &r.Archived); err != nil {
 			return nil, fmt.Errorf("read catalogue: %w", err)
 		}
-		r.Kind, r.Facet = kind(k), facet(f)
+		r.Kind, r.Part = kind(k), part(f)
 		rows = append(rows, r)
 	}
 	if err := found.Err(); err != nil {
@@ -122,7 +122,7 @@ func insertRows(ctx context.Context, conn driver.Conn, rows []row) error {
 	}
 	defer func() { _ = batch.Close() }()
 	for _, r := range rows {
-		if err := batch.Append(r.AccountID, string(r.Kind), r.ID, string(r.Facet), r.Writer, r.Version, r.Body, r.Archived, r.By); err != nil {
+		if err := batch.Append(r.AccountID, string(r.Kind), r.ID, string(r.Part), r.Writer, r.Version, r.Body, r.Archived, r.By); err != nil {
 			return fmt.Errorf("write catalogue: %w", err)
 		}
 	}

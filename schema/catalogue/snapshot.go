@@ -161,7 +161,7 @@ func (s *Snapshot) owned(account int64) *Owned {
 // identity is a number of the row in this version: rows are never changed, but
 // followed by a next version.
 func (r *row) identity() uint64 {
-	return xxhash.Sum64String(fmt.Sprint(r.Kind, " ", r.ID, " ", r.Facet, " ", r.Version, " ", r.Archived, " ", r.Body))
+	return xxhash.Sum64String(fmt.Sprint(r.Kind, " ", r.ID, " ", r.Part, " ", r.Version, " ", r.Archived, " ", r.Body))
 }
 
 func (s *Snapshot) add(r row) error {
@@ -182,17 +182,17 @@ func (s *Snapshot) add(r row) error {
 		return addDefinition(o.Goals, r.ID, body)
 	case kindTarget:
 		live := o.Targets[r.ID]
-		err := unmarshalFacet(r.Facet, body, &live.Target, &live.State)
+		err := unmarshalPart(r.Part, body, &live.Target, &live.State)
 		o.Targets[r.ID] = live
 		return err
 	case kindCampaign:
 		live := o.Campaigns[r.ID]
-		err := unmarshalFacet(r.Facet, body, &live.Campaign, &live.State)
+		err := unmarshalPart(r.Part, body, &live.Campaign, &live.State)
 		o.Campaigns[r.ID] = live
 		return err
 	case kindWidget:
 		live := o.Widgets[r.ID]
-		err := unmarshalFacet(r.Facet, body, &live.Widget, &live.State)
+		err := unmarshalPart(r.Part, body, &live.Widget, &live.State)
 		o.Widgets[r.ID] = live
 		return err
 	}
@@ -206,8 +206,8 @@ func addDefinition[R any](resources map[int64]R, id int64, body []byte) error {
 	return err
 }
 
-func unmarshalFacet(f facet, body []byte, definition any, state *State) error {
-	if f == facetState {
+func unmarshalPart(f part, body []byte, definition any, state *State) error {
+	if f == partState {
 		return json.Unmarshal(body, state)
 	}
 	return json.Unmarshal(body, definition)

@@ -10,8 +10,8 @@ import (
 // website if that is not 0, and returns it as it stood then; false where there
 // is none. One that is so already stays as it is.
 func (c *Catalogue) SwitchCampaign(ctx context.Context, account, website, id int64, active bool) (live LiveCampaign, found bool, err error) {
-	err = c.change(ctx, &resource{account, kindCampaign, id}, func(standing []row) ([]row, error) {
-		known, err := newSnapshot(standing)
+	err = c.change(ctx, &resource{account, kindCampaign, id}, func(current []row) ([]row, error) {
+		known, err := newSnapshot(current)
 		if err != nil {
 			return nil, err
 		}
@@ -20,15 +20,15 @@ func (c *Catalogue) SwitchCampaign(ctx context.Context, account, website, id int
 		if !found {
 			return nil, nil
 		}
-		return switchRow(standing, key{account, kindCampaign, id, facetState}, &live.State, active)
+		return switchRow(current, key{account, kindCampaign, id, partState}, &live.State, active)
 	})
 	return live, found, err
 }
 
 // SwitchWidget is as SwitchCampaign, for a widget.
 func (c *Catalogue) SwitchWidget(ctx context.Context, account, website, id int64, active bool) (live LiveWidget, found bool, err error) {
-	err = c.change(ctx, &resource{account, kindWidget, id}, func(standing []row) ([]row, error) {
-		known, err := newSnapshot(standing)
+	err = c.change(ctx, &resource{account, kindWidget, id}, func(current []row) ([]row, error) {
+		known, err := newSnapshot(current)
 		if err != nil {
 			return nil, err
 		}
@@ -37,13 +37,13 @@ func (c *Catalogue) SwitchWidget(ctx context.Context, account, website, id int64
 		if !found {
 			return nil, nil
 		}
-		return switchRow(standing, key{account, kindWidget, id, facetState}, &live.State, active)
+		return switchRow(current, key{account, kindWidget, id, partState}, &live.State, active)
 	})
 	return live, found, err
 }
 
 // switchRow changes the state, if it is another, and returns its row.
-func switchRow(standing []row, at key, state *State, active bool) ([]row, error) {
+func switchRow(current []row, at key, state *State, active bool) ([]row, error) {
 	if state.Active == active {
 		return nil, nil
 	}
@@ -53,8 +53,8 @@ func switchRow(standing []row, at key, state *State, active bool) ([]row, error)
 		return nil, err
 	}
 	next := row{key: at, Version: 1, Body: body}
-	if before := slices.IndexFunc(standing, func(r row) bool { return r.key == at }); before >= 0 {
-		next.Version = standing[before].Version + 1
+	if before := slices.IndexFunc(current, func(r row) bool { return r.key == at }); before >= 0 {
+		next.Version = current[before].Version + 1
 	}
 	return []row{next}, nil
 }

@@ -88,12 +88,12 @@ func (c *Catalogue) CreateToken(ctx context.Context, token Token) (string, Token
 	if err != nil {
 		return "", Token{}, err
 	}
-	err = c.change(ctx, nil, func(standing []row) ([]row, error) {
-		if err := checkToken(standing, token); err != nil {
+	err = c.change(ctx, nil, func(current []row) ([]row, error) {
+		if err := checkToken(current, token); err != nil {
 			return nil, err
 		}
 		token.ID = 1
-		for _, r := range standing {
+		for _, r := range current {
 			if r.Body == body { // by this change, before another server's got in its way
 				token.ID = r.ID
 				return nil, nil
@@ -102,7 +102,7 @@ func (c *Catalogue) CreateToken(ctx context.Context, token Token) (string, Token
 				token.ID = max(token.ID, r.ID+1)
 			}
 		}
-		return []row{{key: key{token.AccountID, kindToken, token.ID, facetDefinition}, Version: 1, Body: body}}, nil
+		return []row{{key: key{token.AccountID, kindToken, token.ID, partDefinition}, Version: 1, Body: body}}, nil
 	})
 	return secret, token, err
 }
@@ -139,15 +139,15 @@ func checkToken(rows []row, token Token) error {
 // RevokeToken ends a token; false where the account has no such token.
 func (c *Catalogue) RevokeToken(ctx context.Context, account, id int64) (bool, error) {
 	revoked := false
-	err := c.change(ctx, nil, func(standing []row) ([]row, error) {
-		at := slices.IndexFunc(standing, func(r row) bool {
+	err := c.change(ctx, nil, func(current []row) ([]row, error) {
+		at := slices.IndexFunc(current, func(r row) bool {
 			return r.AccountID == account && r.Kind == kindToken && r.ID == id && !r.Archived
 		})
 		if at < 0 {
 			return nil, nil
 		}
 		revoked = true
-		return []row{standing[at].archive()}, nil
+		return []row{current[at].archive()}, nil
 	})
 	return revoked, err
 }

@@ -219,7 +219,7 @@ func (c *checker) campaign(path string, campaign *Campaign, goals, targets ids) 
 		c.fault(path+".plannedVisitors", campaign.PlannedVisitors, "want an integer from 1, or 0 for none")
 	}
 	if campaign.MultipleExposures != "" {
-		c.oneOf(path+".multipleExposures", campaign.MultipleExposures, []string{ExcludeCrossovers, FirstVariation})
+		c.oneOf(path+".multipleExposures", campaign.MultipleExposures, []string{ExcludeMultiExposed, FirstVariation})
 	}
 	c.refers(path+".primaryGoalId", campaign.PrimaryGoalID, goals, "goal")
 	c.refers(path+".targetId", campaign.TargetID, targets, "target")

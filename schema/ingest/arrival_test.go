@@ -104,7 +104,7 @@ func arrivals(r *rand.Rand, visitor uint64) []schema.Event {
 
 // writers are the two kinds of writer of a store.
 var writers = map[string]func(*testing.T, *ingest.Writer){
-	"alone":  func(_ *testing.T, w *ingest.Writer) { w.Alone() },
+	"alone":  func(_ *testing.T, w *ingest.Writer) { w.SetExclusive() },
 	"shared": share,
 }
 

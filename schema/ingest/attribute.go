@@ -17,11 +17,11 @@ import (
 //go:embed sql/first_views.sql
 var firstViews string
 
-//go:embed sql/bare_goals.sql
-var bareGoals string
+//go:embed sql/unattributed_goals.sql
+var unattributedGoals string
 
-//go:embed sql/has_bare_goals.sql
-var hasBareGoals string
+//go:embed sql/has_unattributed_goals.sql
+var hasUnattributedGoals string
 
 // lookupSize is how many visitors are looked up with one statement: their ids
 // travel as parameters, and a server's HTTP interface takes 1 MiB of them.
@@ -190,13 +190,13 @@ func websiteBatches(events []schema.Event, verdicts []Verdict, stored map[identi
 // has no such goal.
 func (w *Writer) unattributedGoals(ctx context.Context, batch *websiteBatch) (map[uint64][]*schema.Event, error) {
 	goals := map[uint64][]*schema.Event{}
-	has, err := w.hasBareGoals(ctx, batch)
+	has, err := w.hasUnattributedGoals(ctx, batch)
 	if !has || err != nil {
 		return goals, err
 	}
 	stored := map[identity]schema.Event{}
 	for some := range slices.Chunk(batch.visitors(schema.KindView), lookupSize) {
-		if err := w.find(ctx, stored, bareGoals, clickhouse.Named("website_id", batch.websiteID), clickhouse.Named("visitor_ids", some)); err != nil {
+		if err := w.find(ctx, stored, unattributedGoals, clickhouse.Named("website_id", batch.websiteID), clickhouse.Named("visitor_ids", some)); err != nil {
 			return nil, err
 		}
 	}
@@ -208,32 +208,32 @@ func (w *Writer) unattributedGoals(ctx context.Context, batch *websiteBatch) (ma
 
 // hasBareGoals says whether the website may have stored goals without exposures
 // of visitors whose views the batch has.
-func (w *Writer) hasBareGoals(ctx context.Context, batch *websiteBatch) (bool, error) {
+func (w *Writer) hasUnattributedGoals(ctx context.Context, batch *websiteBatch) (bool, error) {
 	if batch.views == 0 {
 		return false, nil
 	}
-	if has, known := w.bare[batch.websiteID]; known {
+	if has, known := w.unattributed[batch.websiteID]; known {
 		return has, nil
 	}
 	var rows uint64
-	if err := w.conn.QueryRow(ctx, hasBareGoals, clickhouse.Named("website_id", batch.websiteID)).Scan(&rows); err != nil {
+	if err := w.conn.QueryRow(ctx, hasUnattributedGoals, clickhouse.Named("website_id", batch.websiteID)).Scan(&rows); err != nil {
 		return false, fmt.Errorf("look up goals without exposures: %w", err)
 	}
-	if w.alone {
-		w.bare[batch.websiteID] = rows > 0
+	if w.exclusive {
+		w.unattributed[batch.websiteID] = rows > 0
 	}
 	return rows > 0, nil
 }
 
 // noteBare keeps in mind which websites are about to have goals without
 // exposures.
-func (w *Writer) noteBare(fresh []schema.Event) {
-	if !w.alone {
+func (w *Writer) noteUnattributed(fresh []schema.Event) {
+	if !w.exclusive {
 		return
 	}
 	for i := range fresh {
 		if fresh[i].Subject == schema.SubjectNone {
-			w.bare[fresh[i].WebsiteID] = true
+			w.unattributed[fresh[i].WebsiteID] = true
 		}
 	}
 }

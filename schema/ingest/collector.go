@@ -49,8 +49,8 @@ type delivery struct {
 // NewCollector returns a collector that writes until the context ends; what it
 // has taken by then it still writes. Where more than so many events would wait
 // to be written, senders are told to come back.
-func NewCollector(ctx context.Context, w *Writer, mostWaiting int64) *Collector {
-	c := &Collector{writer: w, most: mostWaiting, room: semaphore.NewWeighted(mostWaiting), queue: make(chan *delivery), ended: make(chan struct{})}
+func NewCollector(ctx context.Context, w *Writer, maxWaiting int64) *Collector {
+	c := &Collector{writer: w, most: maxWaiting, room: semaphore.NewWeighted(maxWaiting), queue: make(chan *delivery), ended: make(chan struct{})}
 	go c.run(ctx)
 	return c
 }

@@ -83,7 +83,7 @@ func (w *Writer) removeCopies(ctx context.Context, copies []storedCopy) error {
 			}
 		}
 	}
-	if err := w.gone(ctx, copies); err != nil {
+	if err := w.awaitRemoval(ctx, copies); err != nil {
 		return err
 	}
 	// Last: whoever has seen the counters change finds the copies gone.
@@ -114,20 +114,20 @@ func (w *Writer) recordRemoval(ctx context.Context, copies []storedCopy, done bo
 // Removing copies is a matter of milliseconds, for they are in new and small
 // parts.
 const (
-	goneFirst = 2 * time.Millisecond
-	goneMost  = time.Second // between two looks
-	goneLast  = 30 * time.Second
+	goneFirstWait = 2 * time.Millisecond
+	goneMaxWait   = time.Second // between two looks
+	goneTimeout   = 30 * time.Second
 )
 
 // gone waits until the copies are not found any more. Waiting for the statement
 // that removes them would be waiting for every merge of old parts, too.
-func (w *Writer) gone(ctx context.Context, copies []storedCopy) error {
+func (w *Writer) awaitRemoval(ctx context.Context, copies []storedCopy) error {
 	sought, err := soughtCopies(copies)
 	if err != nil {
 		return err
 	}
-	deadline := time.Now().Add(goneLast)
-	for wait := goneFirst; ; wait = min(2*wait, goneMost) {
+	deadline := time.Now().Add(goneTimeout)
+	for wait := goneFirstWait; ; wait = min(2*wait, goneMaxWait) {
 		var left uint64
 		err := w.conn.QueryRow(clickhouse.Context(ctx, clickhouse.WithExternalTable(sought)), copiesLeft).Scan(&left)
 		switch {

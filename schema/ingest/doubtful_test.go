@@ -56,7 +56,7 @@ func TestEventsOfAFailedInsertAreCounted(t *testing.T) {
 		}
 	}
 	w := ingest.NewWriter(conn)
-	w.Alone()
+	w.SetExclusive()
 	event := schema.Event{EventID: 1, Time: time.UnixMilli(1_800_000_000_000).UTC(), WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1, VisitorID: 7, Kind: schema.KindView}
 
 	do("DROP VIEW subject_stats_view")

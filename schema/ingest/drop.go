@@ -58,7 +58,7 @@ func (w *Writer) CountSubjects(ctx context.Context, subjects []SubjectID) (map[S
 // or by dropping them again.
 func (w *Writer) DropSubjects(ctx context.Context, subjects []SubjectID) error {
 	return w.remove(ctx, func(ctx context.Context) error {
-		if err := w.dropSettled(ctx, func(s *schema.Settlement) bool {
+		if err := w.dropRollups(ctx, func(s *schema.RollupState) bool {
 			return slices.Contains(subjects, SubjectID{s.WebsiteID, s.Subject, s.SubjectID})
 		}); err != nil {
 			return err

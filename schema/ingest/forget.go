@@ -97,10 +97,10 @@ func (w *Writer) forget(ctx context.Context, found map[subject]uint64, visitors 
 		return fmt.Errorf("erase rejected lines: %w", err)
 	}
 	if len(found) > 0 {
-		theirs := func(s *schema.Settlement) bool {
+		theirs := func(s *schema.RollupState) bool {
 			return found[subject{s.WebsiteID, s.Subject, s.SubjectID, s.ExperimentID}] > 0
 		}
-		if err := w.dropSettled(ctx, theirs); err != nil {
+		if err := w.dropRollups(ctx, theirs); err != nil {
 			return err
 		}
 		if err := w.erase(ctx, forget, namedVisitors(visitors, websites)...); err != nil {
@@ -129,8 +129,8 @@ func (w *Writer) erase(ctx context.Context, statement string, params ...any) err
 }
 
 // dropSettled removes what is settled of subjects that are about to lose events.
-func (w *Writer) dropSettled(ctx context.Context, of func(*schema.Settlement) bool) error {
-	changed, err := schema.DropSettled(ctx, w.conn, of)
+func (w *Writer) dropRollups(ctx context.Context, of func(*schema.RollupState) bool) error {
+	changed, err := schema.DropRollups(ctx, w.conn, of)
 	if changed {
 		w.wrote(ctx)
 	}

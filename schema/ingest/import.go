@@ -247,7 +247,7 @@ func (i *importer) take(ctx context.Context, w *Writer, b batch) error {
 			return err
 		}
 	}
-	i.tell(ctx, b.rejected)
+	i.reportRejected(ctx, b.rejected)
 	if i.tooMany(b) {
 		return fmt.Errorf("%w: %d lines", ErrTooManyRejected, i.report.Rejected+int64(len(b.rejected)))
 	}
@@ -269,13 +269,13 @@ func (i *importer) take(ctx context.Context, w *Writer, b batch) error {
 }
 
 // tell tells of lines that are not taken.
-func (i *importer) tell(ctx context.Context, lines []rejected) {
+func (i *importer) reportRejected(ctx context.Context, lines []rejected) {
 	keep := i.options.Rejects
 	for n, r := range lines {
 		if i.options.Reject != nil {
 			i.options.Reject(r.line, r.reason)
 		}
-		if keep != nil && !i.options.DryRun && n < mostRejects {
+		if keep != nil && !i.options.DryRun && n < maxRejects {
 			keep.Keep(Reject{WebsiteID: r.website, Way: WayImport, File: i.name, Line: r.line, Reason: r.reason, Text: r.text})
 		}
 	}
@@ -327,7 +327,7 @@ func (i *importer) batch(parse parse, read int64, err error) batch {
 
 func (b *batch) reject(line origin, events []fields, err error) {
 	r := rejected{line: line.number, reason: err.Error()}
-	if len(b.rejected) < mostRejects {
+	if len(b.rejected) < maxRejects {
 		r.text = line.beginning()
 	}
 	if len(events) > 0 {

@@ -70,7 +70,7 @@ func BenchmarkImport(b *testing.B) {
 			path := filepath.Join(b.TempDir(), "history."+format)
 			exportHistory(b, path, events)
 			w := ingest.NewWriter(schematest.Open(b))
-			w.Alone()
+			w.SetExclusive()
 			if err := w.Learn(b.Context()); err != nil {
 				b.Fatal(err)
 			}

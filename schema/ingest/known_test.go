@@ -19,11 +19,11 @@ func TestAloneAWriterDoesAsAnother(t *testing.T) {
 	for round := range 12 {
 		knows := NewWriter(alone)
 		if round%3 > 0 {
-			knows.Alone()
+			knows.SetExclusive()
 			if err := knows.Learn(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if !knows.known.complete {
+			if !knows.idFilter.complete {
 				t.Fatal("it has not learnt what is stored")
 			}
 		}
@@ -63,7 +63,7 @@ func TestAloneAWriterDoesAsAnother(t *testing.T) {
 }
 
 func TestKnownIDsAreFewBesideTheirEvents(t *testing.T) {
-	var k known
+	var k idFilter
 	k.open()
 	k.complete = true
 	const stored = 200_000
@@ -80,7 +80,7 @@ func TestKnownIDsAreFewBesideTheirEvents(t *testing.T) {
 }
 
 func TestKnownIDsGrowAndGiveUp(t *testing.T) {
-	var k known
+	var k idFilter
 	k.open()
 	k.complete = true
 	k.add(1)
@@ -90,7 +90,7 @@ func TestKnownIDsGrowAndGiveUp(t *testing.T) {
 		}
 		k.add(2)
 	}
-	if k.room <= mostKnownIDs || k.complete || len(k.maybe(make([]schema.Event, 3), make([]Verdict, 3))) != 3 {
-		t.Errorf("%d ids fit, complete %v; want it to give up beyond %d", k.room, k.complete, mostKnownIDs)
+	if k.room <= maxFilterIDs || k.complete || len(k.maybe(make([]schema.Event, 3), make([]Verdict, 3))) != 3 {
+		t.Errorf("%d ids fit, complete %v; want it to give up beyond %d", k.room, k.complete, maxFilterIDs)
 	}
 }

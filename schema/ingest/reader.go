@@ -86,11 +86,11 @@ type origin struct {
 // beginning is what is told of a line that is not taken.
 func (o origin) beginning() string {
 	if o.cells == nil {
-		return string(o.text[:min(len(o.text), mostRejectText)])
+		return string(o.text[:min(len(o.text), maxRejectText)])
 	}
 	var text strings.Builder
 	for i, cell := range o.cells {
-		if text.Len() < mostRejectText {
+		if text.Len() < maxRejectText {
 			_, _ = fmt.Fprintf(&text, "%s=%s ", o.columns[i], cell)
 		}
 	}

@@ -36,8 +36,8 @@ type Reject struct {
 // Of the lines that are rejected between two writes so many are kept, and of
 // each so many bytes.
 const (
-	mostRejects    = 300
-	mostRejectText = 1 << 10
+	maxRejects    = 300
+	maxRejectText = 1 << 10
 )
 
 // Rejects keeps the last lines that were not taken, for a week. What it is
@@ -57,11 +57,11 @@ func NewRejects(conn driver.Conn) *Rejects { return &Rejects{conn: conn} }
 func (r *Rejects) Keep(rejects ...Reject) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, reject := range rejects[:min(len(rejects), mostRejects-len(r.pending))] {
+	for _, reject := range rejects[:min(len(rejects), maxRejects-len(r.pending))] {
 		if reject.Time.IsZero() {
 			reject.Time = time.Now()
 		}
-		reject.Reason, reject.Text = toldWithoutSecrets(beginning(reject.Reason)), withoutSecrets(beginning(reject.Text))
+		reject.Reason, reject.Text = concealSecrets(beginning(reject.Reason)), withoutSecrets(beginning(reject.Text))
 		r.pending = append(r.pending, reject)
 	}
 }
@@ -109,7 +109,7 @@ func (r *Rejects) Follow(ctx context.Context, every time.Duration) {
 
 // beginning is as much of a text as is kept.
 func beginning(text string) string {
-	return strings.ToValidUTF8(text[:min(len(text), mostRejectText)], "�")
+	return strings.ToValidUTF8(text[:min(len(text), maxRejectText)], "�")
 }
 
 // A name such as password in front of a value, as JSON, queries and headers
@@ -135,7 +135,7 @@ func withoutSecrets(line string) string {
 
 // toldWithoutSecrets does so with a reason, in which a name is followed by what
 // is wrong with it: only quoted values are the line's.
-func toldWithoutSecrets(reason string) string {
+func concealSecrets(reason string) string {
 	reason = afterEqual.ReplaceAllString(tokens.ReplaceAllString(reason, "${1}…"), "${1}…")
 	return afterColon.ReplaceAllString(reason, "${1}…")
 }

@@ -88,7 +88,7 @@ func (w *Writer) Refresh(ctx context.Context, work func(context.Context) error) 
 }
 
 // ListSettled has the manifest list the parts that a refresh made.
-func (w *Writer) ListSettled(ctx context.Context) { w.manifest.Update(ctx, "settled") }
+func (w *Writer) ListRollups(ctx context.Context) { w.manifest.Update(ctx, "rollups") }
 
 // Exclusively calls work while nothing is written and nothing is refreshed.
 func (w *Writer) Exclusively(ctx context.Context, work func() error) error {

@@ -16,8 +16,8 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-//go:embed sql/standing_events.sql
-var standingEvents string
+//go:embed sql/stored_events.sql
+var storedEvents string
 
 // Writer is the one way into the events table. It removes what is stored
 // already, so that an event counts once however often it arrives.
@@ -25,16 +25,16 @@ var standingEvents string
 // An event is known by its id, website, subject and experiment among its
 // visitor's events: only there is a stored id found by key.
 type Writer struct {
-	conn     driver.Conn
-	turn     chan struct{} // held from look-up to insert
-	wrote    func(context.Context)
-	name     string // in the rows it writes to a store that others write to too; else empty
-	known    known
-	alone    bool           // nobody else writes to the store
-	stamped  time.Time      // the last acceptance given; held by who has the turn
-	through  atomic.Int64   // the acceptance of the last insert that is done, in milliseconds
-	doubtful bool           // an insert failed: it may have stored events and not counted them; held by who has the turn
-	bare     map[int64]bool // websites that are known to have goals without exposures, or none; kept where it is alone
+	conn          driver.Conn
+	writeLock     chan struct{} // held from look-up to insert
+	wrote         func(context.Context)
+	name          string // in the rows it writes to a store that others write to too; else empty
+	idFilter      idFilter
+	exclusive     bool           // nobody else writes to the store
+	stamped       time.Time      // the last acceptance given; held by who has the turn
+	through       atomic.Int64   // the acceptance of the last insert that is done, in milliseconds
+	countersDirty bool           // an insert failed: it may have stored events and not counted them; held by who has the turn
+	unattributed  map[int64]bool // websites that are known to have goals without exposures, or none; kept where it is alone
 
 	manifest   *schema.Manifest // of an embedded store
 	refreshes  *refreshes
@@ -43,7 +43,7 @@ type Writer struct {
 
 // NewWriter returns the writer of a store. A process has one for each store.
 func NewWriter(conn driver.Conn) *Writer {
-	return &Writer{conn: conn, turn: make(chan struct{}, 1), wrote: func(context.Context) {}, refreshes: newRefreshes()}
+	return &Writer{conn: conn, writeLock: make(chan struct{}, 1), wrote: func(context.Context) {}, refreshes: newRefreshes()}
 }
 
 // ListParts has the manifest list the parts that the writer makes, before
@@ -58,7 +58,7 @@ func (w *Writer) AfterWrite(wrote func(context.Context)) { w.wrote = wrote }
 // where the context ends first: a write may then be cut off.
 func (w *Writer) Stop(ctx context.Context) bool {
 	select {
-	case w.turn <- struct{}{}:
+	case w.writeLock <- struct{}{}:
 		return true
 	case <-ctx.Done():
 		return false
@@ -68,8 +68,8 @@ func (w *Writer) Stop(ctx context.Context) bool {
 // Pause calls work while nothing is written.
 func (w *Writer) Pause(ctx context.Context, work func() error) error {
 	select {
-	case w.turn <- struct{}{}:
-		defer func() { <-w.turn }()
+	case w.writeLock <- struct{}{}:
+		defer func() { <-w.writeLock }()
 		return work()
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -143,12 +143,12 @@ func (w *Writer) write(ctx context.Context, events []schema.Event, verdicts []Ve
 		return Outcome{}, nil
 	}
 	select {
-	case w.turn <- struct{}{}:
-		defer func() { <-w.turn }()
+	case w.writeLock <- struct{}{}:
+		defer func() { <-w.writeLock }()
 	case <-ctx.Done():
 		return Outcome{}, context.Cause(ctx)
 	}
-	if err := w.recount(ctx); err != nil {
+	if err := w.repairCounters(ctx); err != nil {
 		return Outcome{}, err
 	}
 	stored, err := w.judgeStored(ctx, events, verdicts)
@@ -169,7 +169,7 @@ func (w *Writer) write(ctx context.Context, events []schema.Event, verdicts []Ve
 	}
 	if w.name == "" {
 		outcome.Attributed = len(derived)
-		err = w.insertKnown(ctx, slices.Concat(fresh, derived))
+		err = w.insertExclusive(ctx, slices.Concat(fresh, derived))
 	} else {
 		outcome, err = w.writeShared(ctx, events, verdicts, stored, fresh, derived)
 	}
@@ -182,28 +182,28 @@ func (w *Writer) write(ctx context.Context, events []schema.Event, verdicts []Ve
 }
 
 // insertKnown inserts rows of a store that nobody else writes to.
-func (w *Writer) insertKnown(ctx context.Context, rows []schema.Event) error {
-	w.noteBare(rows)
-	w.known.addAll(rows) // before: of an insert that fails it is unknown what is stored
+func (w *Writer) insertExclusive(ctx context.Context, rows []schema.Event) error {
+	w.noteUnattributed(rows)
+	w.idFilter.addAll(rows) // before: of an insert that fails it is unknown what is stored
 	// ClickHouse commits the events' parts before the rows of the views on them: an insert that is cancelled in
 	// between leaves subject_stats short, since a repetition finds the events stored.
 	ctx = context.WithoutCancel(ctx)
 	_, err := w.insert(ctx, rows)
-	w.doubtful = w.alone && err != nil
+	w.countersDirty = w.exclusive && err != nil
 	w.manifest.Update(ctx, "events", "subject_stats")
 	return err
 }
 
 // recount makes the counters right after an insert that failed, of a store that
 // nobody else writes to, before anybody is told that its events are stored.
-func (w *Writer) recount(ctx context.Context) error {
-	if !w.doubtful {
+func (w *Writer) repairCounters(ctx context.Context) error {
+	if !w.countersDirty {
 		return nil
 	}
 	if _, err := schema.RepairStats(ctx, w.conn); err != nil {
 		return err
 	}
-	w.doubtful = false
+	w.countersDirty = false
 	w.through.Store(w.stamped.UnixMilli())
 	w.wrote(ctx)
 	return nil
@@ -342,14 +342,14 @@ func (w *Writer) derived(ctx context.Context, events []schema.Event, verdicts []
 // that stand.
 func (w *Writer) stored(ctx context.Context, events []schema.Event, verdicts []Verdict) (map[identity]schema.Event, error) {
 	stored := map[identity]schema.Event{}
-	if events = w.known.maybe(events, verdicts); len(events) == 0 {
+	if events = w.idFilter.maybe(events, verdicts); len(events) == 0 {
 		return stored, nil
 	}
 	sought, err := soughtTable(events)
 	if err != nil {
 		return nil, err
 	}
-	return stored, w.find(clickhouse.Context(ctx, clickhouse.WithExternalTable(sought)), stored, standingEvents)
+	return stored, w.find(clickhouse.Context(ctx, clickhouse.WithExternalTable(sought)), stored, storedEvents)
 }
 
 // soughtTable holds the identities of events, for a look-up: many more than a

@@ -121,7 +121,7 @@ func (s *ClickHouse) Migrated(tb testing.TB) string {
 // Reach connects to an address.
 func Reach(tb testing.TB, address string) driver.Conn {
 	tb.Helper()
-	home, err := schema.ParseHome(address, func(string) string { return "" })
+	home, err := schema.ParseAddress(address, func(string) string { return "" })
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -1,0 +1,93 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// until returns when so many wait for the only computation.
+func (f *flightGroup) until(waiting int) {
+	for {
+		f.mu.Lock()
+		now := 0
+		for _, run := range f.under {
+			now += run.waiting
+		}
+		f.mu.Unlock()
+		if now == waiting {
+			return
+		}
+		runtime.Gosched()
+	}
+}
+
+func TestAComputationOutlivesWhoBeganIt(t *testing.T) {
+	var f flightGroup
+	finish := make(chan struct{})
+	compute := func(ctx context.Context) ([]byte, error) {
+		select {
+		case <-finish:
+			return []byte("done"), nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	first, leave := context.WithCancel(t.Context())
+	var clients sync.WaitGroup
+	clients.Go(func() {
+		if _, _, err := f.join(first, "k", compute); !errors.Is(err, context.Canceled) {
+			t.Errorf("who left is told %v", err)
+		}
+	})
+	f.until(1)
+	clients.Go(func() {
+		body, joined, err := f.join(t.Context(), "k", compute)
+		if string(body) != "done" || !joined || err != nil {
+			t.Errorf("who stayed: %q, joined %v, %v", body, joined, err)
+		}
+	})
+	f.until(2)
+	leave()
+	f.until(1)
+	close(finish)
+	clients.Wait()
+}
+
+func TestAComputationEndsWithTheLastWhoWaits(t *testing.T) {
+	var f flightGroup
+	ended := make(chan struct{})
+	ctx, leave := context.WithCancel(t.Context())
+	left := make(chan struct{})
+	go func() {
+		defer close(left)
+		_, _, _ = f.join(ctx, "k", func(ctx context.Context) ([]byte, error) {
+			<-ctx.Done()
+			close(ended)
+			return nil, ctx.Err()
+		})
+	}()
+	f.until(1)
+	leave()
+	<-ended
+	<-left
+	body, joined, err := f.join(t.Context(), "k", func(context.Context) ([]byte, error) { return []byte("anew"), nil })
+	if string(body) != "anew" || joined || err != nil {
+		t.Errorf("the next: %q, joined %v, %v", body, joined, err)
+	}
+}
+
+func TestAPanicOfAComputationIsItsError(t *testing.T) {
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.DiscardHandler))
+	defer slog.SetDefault(before)
+	var f flightGroup
+	_, _, err := f.join(t.Context(), "k", func(context.Context) ([]byte, error) { panic("wrong") })
+	if err == nil || !strings.Contains(err.Error(), "wrong") {
+		t.Errorf("%v", err)
+	}
+}

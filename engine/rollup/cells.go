@@ -1,0 +1,181 @@
+package rollup
+
+import (
+	"context"
+	"fmt"
+	"math/big"
+	"slices"
+	"time"
+
+	"lifthouse/schema"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// mostKept is the most attributes that a facet keeps.
+const maxAttributes = 2
+
+// cell is a row of settled, but for the sums.
+type cell struct {
+	place
+	cube         int  // of schema.Facets
+	frequent     bool // in that facet's frequent values
+	variation    int64
+	multiExposed bool
+	attributes   [maxAttributes]string // of the facet's attributes, in their order
+}
+
+// cells are what changes.
+type cells map[cell]*sums
+
+// keptAt are the places of a facet's attributes among schema.SettledAttributes.
+func newAttributeIndexes() [][]int {
+	at := make([][]int, len(schema.Cubes))
+	for i := range schema.Cubes {
+		for _, column := range schema.Cubes[i].By {
+			at[i] = append(at[i], slices.Index(schema.CubeAttributes, column))
+		}
+	}
+	return at
+}
+
+var attributeIndexes = newAttributeIndexes()
+
+// name is what the facet is called.
+func (c *cell) name() string {
+	if c.frequent {
+		return schema.FrequentCube(schema.Cubes[c.cube].Name)
+	}
+	return schema.Cubes[c.cube].Name
+}
+
+// add puts a visitor's sums in, or takes them out where sign is -1.
+func (c cells) add(p *visitorTotals, sign int64, frequent map[string]bool) {
+	if p == nil {
+		return
+	}
+	for i := range p.parts {
+		part := &p.parts[i]
+		for f := range schema.Cubes {
+			cube := &schema.Cubes[f]
+			bothDays := cube.FirstDay && cube.Day
+			if part.kind == activeKind && !bothDays || cube.Rank && part.kind != viewKind {
+				continue
+			}
+			at := cell{place: part.place, cube: f, variation: p.first.variation, multiExposed: p.multiExposed}
+			if !cube.FirstDay {
+				at.firstDay = 0
+			}
+			if !cube.Day {
+				at.day = 0
+			}
+			for k, attribute := range attributeIndexes[f] {
+				at.attributes[k] = p.first.attributes[attribute]
+			}
+			at.frequent = cube.Frequent && frequent[at.attributes[0]]
+			if cube.Rank {
+				at.variation, at.multiExposed, at.goal = 0, false, int64(schema.Hash(at.attributes[0])) //nolint:gosec // its bits
+			}
+			if c[at] == nil {
+				c[at] = new(sums)
+			}
+			c[at].add(&part.sums, sign)
+		}
+	}
+}
+
+const insertRollups = `INSERT INTO rollups (website_id, subject, subject_id, experiment_id, generation, cube, event, goal_id,
+	device, country, channel, browser, os, visitor_type, referrer, utm_source, utm_medium, utm_campaign,
+	variation_id, multi_exposed, first_day, day, visitors, since_shares, events, events_squares,
+	value, value_times_goals, profit, extra_value, signs)`
+
+// insert stores the rows that change, and how far they go, as one block.
+func (c cells) insert(ctx context.Context, conn driver.Conn, d *backlog, state *schema.RollupState) error {
+	order := make([]cell, 0, len(c))
+	for at, s := range c {
+		if !s.isZero() {
+			order = append(order, at)
+		}
+	}
+	batch, err := conn.PrepareBatch(ctx, insertRollups)
+	if err != nil {
+		return fmt.Errorf("insert rollups: %w", err)
+	}
+	defer func() { _ = batch.Close() }()
+	for i, column := range slices.Concat(c.keyColumns(order, d, state), c.sumColumns(order, d, state)) {
+		if err := batch.Column(i).Append(column); err != nil {
+			return fmt.Errorf("insert rollups: column %d: %w", i, err)
+		}
+	}
+	if err := batch.Send(); err != nil {
+		return fmt.Errorf("insert rollups: %w", err)
+	}
+	return nil
+}
+
+// column is a value of each cell, and last that of the state.
+func column[T any](order []cell, of func(*cell) T, state T) []T {
+	values := make([]T, 0, len(order)+1)
+	for i := range order {
+		values = append(values, of(&order[i]))
+	}
+	return append(values, state)
+}
+
+func same[T any](order []cell, value T) []T {
+	return column(order, func(*cell) T { return value }, value)
+}
+
+func (c cells) keyColumns(order []cell, d *backlog, state *schema.RollupState) []any {
+	columns := []any{
+		same(order, d.subject.WebsiteID), same(order, string(d.subject.Kind)), same(order, d.subject.ID), same(order, d.subject.ExperimentID),
+		same(order, state.Generation),
+		column(order, (*cell).name, schema.StateCube),
+		column(order, func(c *cell) int8 { return c.kind }, activeKind),
+		column(order, func(c *cell) int64 { return c.goal }, schema.RollupLayout),
+	}
+	for attribute := range schema.CubeAttributes {
+		columns = append(columns, column(order, func(c *cell) string {
+			if k := slices.Index(attributeIndexes[c.cube], attribute); k >= 0 {
+				return c.attributes[k]
+			}
+			return ""
+		}, ""))
+	}
+	return append(columns,
+		column(order, func(c *cell) int64 { return c.variation }, 0),
+		column(order, func(c *cell) uint8 { return uint8(one(c.multiExposed)) }, 0), //nolint:gosec // 0 or 1
+		column(order, func(c *cell) time.Time { return dateOf(c.firstDay) }, dateOf(0)),
+		column(order, func(c *cell) time.Time { return dateOf(c.day) }, dateOf(0)))
+}
+
+func dateOf(day int32) time.Time { return time.UnixMilli(0).UTC().AddDate(0, 0, int(day)) }
+
+func (c cells) sumColumns(order []cell, d *backlog, state *schema.RollupState) []any {
+	number := func(of func(*sums) int64, state int64) any {
+		return column(order, func(at *cell) int64 { return of(c[*at]) }, state)
+	}
+	large := func(of func(*sums) *big.Int, state int64) any {
+		return column(order, func(at *cell) *big.Int { return of(c[*at]) }, big.NewInt(state))
+	}
+	amounts := func(i int) any {
+		return large(func(s *sums) *big.Int { return schema.PackAmounts(&s.amounts[i].sum, &s.amounts[i].squares) }, 0)
+	}
+	return []any{
+		number(func(s *sums) int64 { return s.visitors }, 0),
+		number(func(s *sums) int64 { return s.sinceShares }, 0),
+		number(func(s *sums) int64 { return s.events }, int64(state.Events)), //nolint:gosec // of events
+		large(func(s *sums) *big.Int { return &s.eventsSquares }, state.Through.Sub(d.state.Through).Milliseconds()),
+		amounts(0),
+		large(func(s *sums) *big.Int { return &s.valueTimesGoals }, state.Newest.Sub(d.state.Newest).Milliseconds()),
+		amounts(1), amounts(2),
+		large(func(s *sums) *big.Int { return schema.PackSigns(s.signs()) }, 0),
+	}
+}
+
+func (s *sums) signs() (counts [6]int64) {
+	for i := range s.amounts {
+		counts[2*i], counts[2*i+1] = s.amounts[i].nonzero, s.amounts[i].negative
+	}
+	return counts
+}

@@ -1,0 +1,70 @@
+package rollup_test
+
+import (
+	"testing"
+
+	"lifthouse/engine"
+	"lifthouse/engine/rollup"
+	"lifthouse/schema"
+	"lifthouse/schema/ingest"
+	"lifthouse/schema/schematest"
+)
+
+// TestAKilledSettlerLeavesNothingWrong has a settler die after each of its
+// statements, in steps and, where tests may be long, in rebuilds. Whatever is read then is right, and the
+// next settler goes on.
+func TestAKilledSettlerLeavesNothingWrong(t *testing.T) {
+	rebuilds := schematest.Long() // each takes a second to understand
+	s := newShop(t, 3)
+	paths := map[string]int{}
+	s.more(60)
+	s.settle()
+	for statements := 1; ; statements++ {
+		s.more(3)
+		if rebuilds && statements%2 == 0 {
+			s.retire()
+		}
+		left := statements
+		dies := rollup.New(schematest.Dying{Conn: s.conn, Left: &left}, s.writer, s.engine)
+		err := dies.RefreshAll(t.Context())
+		s.compare(schematest.Tier(1, 1, 3), paths)
+		s.settle()
+		s.compare(schematest.Tier(1, 1, 3), paths)
+		if err == nil && (statements%2 == 0 || !rebuilds) {
+			break
+		}
+	}
+	if paths[engine.PathRollup] == 0 {
+		t.Error(paths)
+	}
+}
+
+// TestAKilledEraserLeavesNothingWrong has whoever drops events die after each
+// statement.
+func TestAKilledEraserLeavesNothingWrong(t *testing.T) {
+	if !schematest.Long() {
+		t.Skip("SKIP: one of the long tests, of which each store takes seconds to settle: make test-long")
+	}
+	paths := map[string]int{}
+	for statements := 1; ; statements++ {
+		s := newShop(t, 4)
+		s.more(80)
+		s.settle()
+		left := statements
+		err := ingest.NewWriter(schematest.Dying{Conn: s.conn, Left: &left}).DropSubjects(t.Context(), []ingest.SubjectID{{WebsiteID: 1, Subject: schema.SubjectCampaign, ID: 12}})
+		s.compare(schematest.Tier(1, 1, 3), paths)
+		s.settle()
+		s.compare(schematest.Tier(1, 1, 3), paths)
+		if err == nil {
+			return
+		}
+	}
+}
+
+// retire has the next settlement be a rebuild.
+func (s *shop) retire() {
+	s.t.Helper()
+	if _, err := schema.DropRollups(s.t.Context(), s.conn, func(*schema.RollupState) bool { return true }); err != nil {
+		s.t.Fatal(err)
+	}
+}

@@ -1,0 +1,459 @@
+package rollup_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/big"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"lifthouse/engine"
+	"lifthouse/engine/rollup"
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/ingest"
+	"lifthouse/schema/schematest"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+func TestMain(m *testing.M) { schematest.Main(m) }
+
+var start = time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
+
+// shop is a store with a campaign of three variations, one of them unknown to
+// the catalogue, a widget with an experiment, and a settler.
+type shop struct {
+	t         *testing.T
+	conn      driver.Conn
+	writer    *ingest.Writer
+	engine    *engine.Engine
+	settler   *rollup.Refresher
+	catalogue *catalogue.Catalogue
+	*rand.Rand
+	sent []schema.Event
+}
+
+func newShop(t *testing.T, seed uint64) *shop {
+	t.Helper()
+	s := &shop{t: t, conn: schematest.Open(t), Rand: rand.New(rand.NewPCG(seed, 0))}
+	c, err := catalogue.Open(t.Context(), s.conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Open("testdata/catalogue.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	declared, err := catalogue.Read(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Apply(t.Context(), declared, false); err != nil {
+		t.Fatal(err)
+	}
+	s.catalogue = c
+	s.engine = engine.New(s.conn, c, engine.Limits{InProcessEvents: 5})
+	s.writer = ingest.NewWriter(s.conn)
+	s.writer.SetExclusive()
+	s.settler = rollup.New(s.conn, s.writer, s.engine)
+	return s
+}
+
+func pick[T any](s *shop, from ...T) T { return from[s.IntN(len(from))] }
+
+// event is of one of few visitors in one of few days, so that much of it
+// collides.
+func (s *shop) event() schema.Event {
+	e := schema.Event{
+		EventID: s.Uint64() % 100_000, WebsiteID: 1, VisitorID: schema.Hash(visitorName(s.IntN(110))), VariationID: int64(s.IntN(2)),
+		Time: start.Add(time.Duration(s.IntN(12)) * 12 * time.Hour), Subject: schema.SubjectCampaign, SubjectID: 12,
+		Attributes: schema.Attributes{
+			Device: pick(s, "mobile", "desktop", ""), Browser: pick(s, "chrome", "safari"), OS: pick(s, "ios", "linux"), Country: pick(s, "US", "FR", "DE", ""),
+			Channel: pick(s, "paid", "(other)"), Referrer: fmt.Sprint("https://", s.IntN(70)), VisitorType: pick(s, "new", "returning", ""),
+			UTMSource: pick(s, "", "a*", `b\`), UTMMedium: pick(s, "", "m"), UTMCampaign: pick(s, "", "c"), City: pick(s, "Ulm", ""),
+		},
+	}
+	if s.IntN(3) == 0 {
+		e.Time = e.Time.Add(time.Duration(s.Int64N(int64(12*time.Hour))) / 1e6 * 1e6)
+	}
+	if s.IntN(20) == 0 {
+		e.VariationID = 7 // unknown
+	}
+	e.Kind = pick(s, schema.KindView, schema.KindView, schema.KindGoal, schema.KindGoal, schema.KindConversion)
+	if s.IntN(3) == 0 {
+		e.Subject, e.SubjectID, e.ExperimentID = schema.SubjectWidget, 3, pick[int64](s, 0, 5)
+		e.Kind = pick(s, schema.KindView, schema.KindView, schema.KindClick, schema.KindSubmit, schema.KindCompletion, schema.KindConversion, schema.KindContact, schema.KindGoal)
+	}
+	if e.Kind == schema.KindGoal {
+		e.GoalID = int64(1 + s.IntN(2))
+		e.Value, e.Profit, e.ExtraValue = s.money(), s.money(), s.money()
+		if s.IntN(4) == 0 { // it counts for whatever its visitor saw
+			e.Subject, e.SubjectID, e.ExperimentID, e.VariationID = schema.SubjectNone, 0, 0, 0
+		}
+	}
+	return e
+}
+
+func visitorName(n int) string { return fmt.Sprint("visitor ", n) }
+
+func (s *shop) money() int64 {
+	switch s.IntN(4) {
+	case 0:
+		return 0
+	case 1:
+		return -s.Int64N(1_000_000)
+	case 2:
+		return s.Int64N(schema.MaxMoney * schema.MoneyScale)
+	}
+	return s.Int64N(1_000_000)
+}
+
+func (s *shop) write(events ...schema.Event) {
+	s.t.Helper()
+	if _, err := s.writer.Write(s.t.Context(), events); err != nil {
+		s.t.Fatal(err)
+	}
+	s.sent = append(s.sent, events...)
+}
+
+// more sends new events, and some that were sent before.
+func (s *shop) more(n int) {
+	s.t.Helper()
+	var events []schema.Event
+	for range n {
+		events = append(events, s.event())
+		if len(s.sent) > 0 && s.IntN(5) == 0 {
+			again := s.sent[s.IntN(len(s.sent))]
+			if s.IntN(2) == 0 { // with other content, which is rejected
+				again.Time, again.Value = s.event().Time, again.Value+1
+			}
+			events = append(events, again)
+		}
+	}
+	s.write(events...)
+}
+
+func (s *shop) settle() {
+	s.t.Helper()
+	if err := s.settler.RefreshAll(s.t.Context()); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// request asks for anything of one of the subjects.
+func (s *shop) request() engine.Request {
+	r := engine.Request{AccountID: 1, SubjectID: 12, Metric: pick(s, engine.GoalConversionRate, engine.ValuePerVisitor, engine.ProfitPerVisitor)}
+	switch s.IntN(3) {
+	case 0:
+		r.Operation, r.SubjectID = engine.WidgetResults, 3
+	case 1:
+		r.Operation, r.SubjectID, r.ExperimentID = engine.ExperimentResults, 3, 5
+	}
+	r.GoalID = int64(s.IntN(3))
+	if s.IntN(5) == 0 {
+		s.anything(&r)
+	} else {
+		s.ofFacet(&r, &schema.Cubes[s.IntN(len(schema.Cubes))])
+	}
+	return r
+}
+
+// attributes are the columns of facets by the API's names, and what to ask of
+// them.
+var (
+	attributes = map[string]string{
+		"device": "device", "country": "country", "channel": "channel", "browser": "browser", "os": "os", "visitor_type": "visitorType",
+		"referrer": "referrer", "utm_source": "utmSource", "utm_medium": "utmMedium", "utm_campaign": "utmCampaign",
+	}
+	lists = map[string][]string{"device": {"mobile", ""}, "browser": {"safari"}, "os": {"ios"}, "country": {"US", "DE"}, "city": {"Ulm"}}
+	texts = map[string][]string{
+		"utmSource": {"a*", "*", `b\`, ""}, "utmMedium": {"m"}, "utmCampaign": {"c"}, "visitorType": {"new", "returning"}, "referrer": {"https://1*", "https://20"},
+	}
+)
+
+// ofFacet asks for what the facet can tell.
+func (s *shop) ofFacet(r *engine.Request, f *schema.Cube) {
+	for _, column := range f.By {
+		attribute := attributes[column]
+		dimensions := []string{"device", "country", "channel", "referrer"}
+		if r.Operation == engine.CampaignResults && r.Dimension == "" && slices.Contains(dimensions, attribute) && s.IntN(2) == 0 {
+			r.Dimension = engine.Dimension(attribute)
+			continue
+		}
+		s.filter(r, attribute)
+	}
+	if f.Day {
+		if s.IntN(2) == 0 {
+			r.Interval = pick(s, engine.Daily, engine.Weekly)
+		}
+		if s.IntN(3) > 0 {
+			r.Filters.From = start.AddDate(0, 0, s.IntN(9)-1)
+		}
+		if s.IntN(3) > 0 {
+			r.Filters.To = start.AddDate(0, 0, s.IntN(9)-1)
+		}
+	}
+}
+
+func (s *shop) filter(r *engine.Request, attribute string) {
+	if values, isList := lists[attribute]; isList {
+		r.Filters.Lists = append(r.Filters.Lists, engine.ListFilter{Attribute: attribute, Values: values})
+	} else if patterns, isText := texts[attribute]; isText {
+		r.Filters.Texts = append(r.Filters.Texts, engine.TextFilter{Attribute: attribute, Pattern: pick(s, patterns...)})
+	}
+}
+
+// anything asks for what may be beyond every facet.
+func (s *shop) anything(r *engine.Request) {
+	if r.Operation == engine.CampaignResults {
+		r.Dimension = pick(s, "", engine.ByDevice, engine.ByCountry, engine.ByChannel, engine.ByReferrer)
+	}
+	r.Interval = pick(s, "", engine.Daily, engine.Weekly, engine.Hourly)
+	if s.IntN(3) == 0 {
+		r.Filters.From = s.bound()
+	}
+	if s.IntN(3) == 0 {
+		r.Filters.To = s.bound()
+	}
+	for _, attribute := range []string{"device", "browser", "os", "country", "city", "utmSource", "utmCampaign", "visitorType", "referrer"} {
+		if s.IntN(9) == 0 {
+			s.filter(r, attribute)
+		}
+	}
+	if s.IntN(6) == 0 {
+		r.Filters.GoalValue = big.NewRat(int64(s.IntN(100)), 7)
+	}
+}
+
+func (s *shop) bound() time.Time {
+	at := start.AddDate(0, 0, s.IntN(9)-1)
+	if s.IntN(8) == 0 {
+		at = at.Add(time.Hour)
+	}
+	return at
+}
+
+// body is a report without what the path may change.
+func (s *shop) body(r engine.Request) (text []byte, path string) {
+	s.t.Helper()
+	var taken string
+	s.engine.ObservePath(func(p string) { taken = p })
+	report, err := s.engine.Report(s.t.Context(), r)
+	if err != nil {
+		s.t.Fatalf("%+v: %v", r, err)
+	}
+	report.GeneratedAt = time.Time{}
+	text, err = json.Marshal(report)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return text, taken
+}
+
+// compare holds what is settled against the events.
+func (s *shop) compare(reports int, paths map[string]int) {
+	s.t.Helper()
+	for i := range reports {
+		r := s.request()
+		if i == 0 {
+			r = engine.Request{AccountID: 1, SubjectID: 12, Metric: engine.ValuePerVisitor, Dimension: engine.ByReferrer}
+		}
+		got, path := s.body(r)
+		paths[path]++
+		if path != engine.PathRollup {
+			continue
+		}
+		var told struct{ DataThrough time.Time }
+		if err := json.Unmarshal(got, &told); err != nil {
+			s.t.Fatal(err)
+		}
+		if want := s.exact(r, told.DataThrough); !bytes.Equal(got, want) {
+			at := 0 // the first byte that differs
+			for at < min(len(got), len(want)) && got[at] == want[at] {
+				at++
+			}
+			at = max(0, at-1000)
+			s.t.Fatalf("%+v\nfrom byte %d\nsettled %.2000s\n  exact %.2000s", r, at, got[at:], want[at:])
+		}
+	}
+}
+
+// exact is the report counted from the events that were accepted until then.
+func (s *shop) exact(r engine.Request, through time.Time) []byte {
+	s.t.Helper()
+	conn := s.conn
+	if !through.Equal(s.lastAccepted(r)) {
+		conn = s.past(through)
+	}
+	report, err := engine.New(conn, s.catalogue, engine.Limits{}).Report(s.t.Context(), r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	report.GeneratedAt = time.Time{}
+	text, err := json.Marshal(report)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return text
+}
+
+// lastAccepted is when the last event of the request's subject was.
+func (s *shop) lastAccepted(r engine.Request) time.Time {
+	s.t.Helper()
+	var at time.Time
+	if err := s.conn.QueryRow(s.t.Context(), "SELECT max(ingested_at) FROM events WHERE subject_id = {id:Int64} AND experiment_id = {experiment:Int64}",
+		clickhouse.Named("id", r.SubjectID), clickhouse.Named("experiment", r.ExperimentID)).Scan(&at); err != nil {
+		s.t.Fatal(err)
+	}
+	return at.UTC()
+}
+
+// past is a store that has the events that were accepted until then.
+func (s *shop) past(through time.Time) driver.Conn {
+	s.t.Helper()
+	conn := schematest.Open(s.t)
+	var from string
+	if err := s.conn.QueryRow(s.t.Context(), "SELECT currentDatabase()").Scan(&from); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := conn.Exec(s.t.Context(), "INSERT INTO events SELECT * FROM "+from+".events WHERE ingested_at <= {through:DateTime64(3, 'UTC')}",
+		clickhouse.DateNamed("through", through, clickhouse.MilliSeconds)); err != nil {
+		s.t.Fatal(err)
+	}
+	return conn
+}
+
+func TestSettledEqualsExact(t *testing.T) {
+	worlds, rounds := schematest.Tier(1, 1, 12), schematest.Tier(2, 3, 8)
+	paths := map[string]int{}
+	for seed := range uint64(worlds) { //nolint:gosec // few
+		s := newShop(t, seed)
+		for range rounds {
+			s.more(1 + s.IntN(60))
+			s.noise()
+			switch s.IntN(8) {
+			case 0:
+				s.retain()
+			case 1:
+				s.forget()
+			case 2:
+				s.loseParts()
+			}
+			s.settle()
+			s.compareCounters()
+			if s.IntN(2) == 0 {
+				s.rebuild()
+			}
+			s.compare(12, paths)
+		}
+	}
+	t.Log(paths)
+	if paths[engine.PathRollup] < paths[engine.PathReference] {
+		t.Errorf("reports by path: %v", paths)
+	}
+}
+
+// rebuild makes new generations, of which other values lie apart.
+func (s *shop) rebuild() {
+	s.t.Helper()
+	s.settler.MostFrequent(pick(s, 0, 3, 30, 200))
+	if err := s.settler.Rebuild(s.t.Context(), func(engine.Subject, time.Duration, error) {}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// TestFreshReportsHaveEveryEvent asks between settlements: as of the last one,
+// and with all that came since.
+func TestFreshReportsHaveEveryEvent(t *testing.T) {
+	s := newShop(t, 7)
+	s.engine.SetRollupRefresh(s.settler.RefreshSubject)
+	s.more(100)
+	s.settle()
+	if err := s.engine.RefreshVersions(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r := engine.Request{AccountID: 1, SubjectID: 12, Metric: engine.ValuePerVisitor}
+	subject := engine.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12}
+	version := func() uint64 {
+		version, known := s.engine.Version(t.Context(), subject)
+		if !known {
+			t.Fatal("no version")
+		}
+		return version
+	}
+	first, path := s.body(r)
+	before := version()
+	s.more(100)
+	if err := s.engine.RefreshVersions(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if again, _ := s.body(r); path != engine.PathRollup || !bytes.Equal(first, again) || version() != before {
+		t.Errorf("%s: the report changed though nothing was settled", path)
+	}
+	r.Fresh = true
+	counted, path := s.body(r)
+	if path != engine.PathReference || bytes.Equal(first, counted) {
+		t.Errorf("%s: a fresh report is as of the last settlement", path)
+	}
+	r.Fresh = !s.engine.BringUpToDate(t.Context(), subject)
+	settled, path := s.body(r)
+	if path != engine.PathRollup || !bytes.Equal(settled, counted) || version() == before {
+		t.Errorf("%s: settled for a fresh report\n got %.800s\nwant %.800s", path, settled, counted)
+	}
+	s.settle()
+	for _, of := range []engine.Subject{subject, {WebsiteID: 1, Kind: schema.SubjectWidget, ID: 3, ExperimentID: 5}} {
+		if n, err := s.engine.Verify(t.Context(), of); n == 0 || err != nil {
+			t.Errorf("%s: %d compared, %v", of, n, err)
+		}
+	}
+}
+
+// TestVerifyFindsWhatDiffers has somebody spoil the sums.
+func TestVerifyFindsWhatDiffers(t *testing.T) {
+	s := newShop(t, 8)
+	s.more(100)
+	s.settle()
+	if err := s.conn.Exec(t.Context(), "INSERT INTO rollups SELECT * REPLACE (1 AS visitors) FROM rollups WHERE cube = 'all by first day' AND event = 'view' AND subject = 'campaign' LIMIT 1"); err != nil {
+		t.Fatal(err)
+	}
+	_, err := s.engine.Verify(t.Context(), engine.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12})
+	var differs *engine.DiffersError
+	if !errors.As(err, &differs) {
+		t.Fatalf("spoilt sums pass: %v", err)
+	}
+	if err := s.settler.Rebuild(t.Context(), func(engine.Subject, time.Duration, error) {}); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := s.engine.Verify(t.Context(), engine.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12}); n == 0 || err != nil {
+		t.Errorf("made anew: %d compared, %v", n, err)
+	}
+}
+
+// TestWhatCannotBeSettledIsCounted has amounts whose squares do not fit.
+func TestWhatCannotBeSettledIsCounted(t *testing.T) {
+	s := newShop(t, 9)
+	var events []schema.Event
+	for range 300 {
+		e := s.event()
+		e.VisitorID, e.Subject, e.SubjectID, e.ExperimentID = 5, schema.SubjectCampaign, 12, 0
+		if e.Kind != schema.KindView {
+			e.Kind, e.GoalID, e.Value = schema.KindGoal, 1, schema.MaxMoney*schema.MoneyScale
+		}
+		events = append(events, e)
+	}
+	s.write(events...)
+	s.settle()
+	s.more(10)
+	s.settle()
+	if _, path := s.body(engine.Request{AccountID: 1, SubjectID: 12, Metric: engine.ValuePerVisitor}); path != engine.PathReference {
+		t.Errorf("the report is %s", path)
+	}
+}

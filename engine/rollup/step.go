@@ -1,0 +1,287 @@
+package rollup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"lifthouse/schema"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+)
+
+// expr is trusted SQL, made of constants only.
+type expr string
+
+// slots are what differs between the statements that sql/rebuild.sql makes.
+type slots struct {
+	Attributes expr
+	Columns    []expr // of a visitor: each attribute of the first view
+	Shown      expr   // of a view: its attributes in one string
+	Sets       []expr
+	Ranked     expr // the attribute whose values are ranked
+}
+
+var (
+	rebuildQuery  = mustRender("rebuild.sql", newSlots())
+	frequentQuery = mustRender("frequent.sql", newSlots())
+	touchedQuery  = mustRender("touched.sql", struct {
+		Columns []string
+		Threads int
+	}{schema.CubeAttributes, threads})
+)
+
+// threads is how many a step has: others have the machine.
+const threads = 1
+
+func newSlots() slots {
+	var s slots
+	shown := make([]string, 0, len(schema.CubeAttributes))
+	for i, column := range schema.CubeAttributes {
+		s.Columns = append(s.Columns, expr(fmt.Sprintf("shown[%d] AS %s", i+1, column)))
+		shown = append(shown, column)
+	}
+	s.Attributes = expr(strings.Join(schema.CubeAttributes, ", "))
+	s.Shown = expr(strings.Join(shown, `, '\0', `))
+	for i := range schema.Cubes {
+		cube := &schema.Cubes[i]
+		s.Sets = append(s.Sets, expr(", "+strings.Join(cube.Columns(), ", ")))
+		if cube.Rank {
+			s.Ranked = expr(cube.By[0])
+		}
+	}
+	return s
+}
+
+// masks are what the function grouping says of each facet: of the columns, a
+// bit for each that it does not keep, the first the highest.
+func masks() (masks []uint64, names []string) {
+	columns := slices.Concat([]string{"first_day", "day", "variation_id", "multi_exposed"}, schema.CubeAttributes)
+	for i := range schema.Cubes {
+		kept := schema.Cubes[i].Columns()
+		var mask uint64
+		for _, column := range columns {
+			mask <<= 1
+			if !slices.Contains(kept, column) {
+				mask |= 1
+			}
+		}
+		masks, names = append(masks, mask), append(names, schema.Cubes[i].Name)
+	}
+	return masks, names
+}
+
+// until names the events of the subject that were accepted until then, and
+// since those that are not settled of them.
+func (d *backlog) untilParams(through time.Time) []any {
+	return []any{
+		clickhouse.Named("website_id", d.subject.WebsiteID), clickhouse.Named("subject", string(d.subject.Kind)),
+		clickhouse.Named("subject_id", d.subject.ID), clickhouse.Named("experiment_id", d.subject.ExperimentID),
+		clickhouse.DateNamed("through", through, clickhouse.MilliSeconds),
+	}
+}
+
+func (d *backlog) sinceParams(through time.Time) []any {
+	return append(d.untilParams(through), clickhouse.DateNamed("since", d.state.Through, clickhouse.MilliSeconds))
+}
+
+// lane is what a rebuild settles at once: a range of visitors.
+func (d *backlog) rangeParams(generation uint64, through time.Time, frequent []string, visitors [2]uint64) []any {
+	masks, names := masks()
+	return append(d.untilParams(through),
+		clickhouse.Named("first_visitor", visitors[0]),
+		clickhouse.Named("last_visitor", visitors[1]),
+		clickhouse.Named("generation", generation),
+		clickhouse.Named("shares_since", d.sharesSince),
+		clickhouse.Named("attributes", uint8(len(schema.CubeAttributes))), //nolint:gosec // few
+		clickhouse.Named("most", int64(maxAmount)),
+		clickhouse.Named("masks", masks),
+		clickhouse.Named("cubes", names),
+		clickhouse.Named("frequent", frequent))
+}
+
+// catchUp settles in steps of bounded size.
+func (s *Refresher) catchUp(ctx context.Context, d *backlog, through time.Time) error {
+	if d.size() <= stepEvents {
+		return s.step(ctx, d, through)
+	}
+	rows, err := s.conn.Query(ctx, accepted, d.sinceParams(through)...)
+	if err != nil {
+		return err
+	}
+	var ends []time.Time
+	var taken uint64
+	for rows.Next() {
+		var at time.Time
+		var events uint64
+		if err := rows.Scan(&at, &events); err != nil {
+			return errors.Join(err, rows.Close())
+		}
+		if taken += events; taken >= stepEvents {
+			ends, taken = append(ends, at), 0
+		}
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return err
+	}
+	for _, end := range append(ends, through) {
+		if err := s.step(ctx, d, end); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// step settles the events accepted since the last step, until through.
+func (s *Refresher) step(ctx context.Context, d *backlog, through time.Time) error {
+	state := schema.RollupState{Generation: d.state.Generation, Through: d.state.Through, Newest: d.state.Newest}
+	frequent, err := s.frequentOf(ctx, d)
+	if err != nil {
+		return err
+	}
+	changes := cells{}
+	err = s.touched(ctx, d, through, func(events []eventRow) error {
+		for i := range events {
+			if e := &events[i]; e.fresh {
+				state.Events++
+				state.Through = later(state.Through, time.UnixMilli(e.accepted).UTC())
+				state.Newest = later(state.Newest, time.UnixMilli(e.at).UTC())
+			}
+		}
+		return changes.update(events, d.sharesSince, frequent)
+	})
+	if err != nil {
+		return err
+	}
+	if err := changes.insert(ctx, s.conn, d, &state); err != nil {
+		return err
+	}
+	d.state.Through, d.state.Newest = state.Through, state.Newest
+	return nil
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// settle takes out what the visitor had before the fresh events, and puts in
+// what there is with them.
+func (c cells) update(events []eventRow, sharesSince int64, frequent map[string]bool) error {
+	var amounts float64
+	for i := range events {
+		for _, amount := range events[i].amounts {
+			amounts += math.Abs(float64(amount))
+		}
+	}
+	if amounts > maxAmount {
+		return errTooLarge
+	}
+	var before []eventRow
+	for i := range events {
+		if !events[i].fresh {
+			before = append(before, events[i])
+		}
+	}
+	c.add(totalsOf(before, sharesSince), -1, frequent)
+	c.add(totalsOf(events, sharesSince), 1, frequent)
+	return nil
+}
+
+// errTooLarge is a visitor whose amounts have squares that do not fit.
+var errTooLarge = errors.New("no rollup: the squares of the amounts overflow")
+
+// touched hands over the events of each visitor of whom any came since the last
+// step.
+func (s *Refresher) touched(ctx context.Context, d *backlog, through time.Time, update func([]eventRow) error) error {
+	rows, err := s.conn.Query(ctx, touchedQuery, d.sinceParams(through)...)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rows.Close() }()
+	var events []eventRow
+	var visitor, last uint64
+	since := d.state.Through.UnixMilli()
+	for rows.Next() {
+		e := eventRow{attributes: make([]string, len(schema.CubeAttributes))}
+		to := []any{&visitor, &e.at, &e.id, &e.variation, &e.kind, &e.goal, &e.amounts[0], &e.amounts[1], &e.amounts[2], &e.accepted}
+		for i := range e.attributes {
+			to = append(to, &e.attributes[i])
+		}
+		if err := rows.Scan(to...); err != nil {
+			return err
+		}
+		if e.fresh = e.accepted > since; visitor != last && len(events) > 0 {
+			if err := update(events); err != nil {
+				return err
+			}
+			events = events[:0]
+		}
+		last = visitor
+		events = append(events, e)
+	}
+	if err := rows.Err(); err != nil || len(events) == 0 {
+		return err
+	}
+	return update(events)
+}
+
+// rebuild makes a new generation, and puts it in the place of those before.
+func (s *Refresher) rebuild(ctx context.Context, d *backlog, through time.Time) error {
+	next := schema.RollupState{
+		WebsiteID: d.subject.WebsiteID, Subject: d.subject.Kind, SubjectID: d.subject.ID, ExperimentID: d.subject.ExperimentID,
+		Generation: uint64(time.Now().UnixMilli()), SharesSince: d.sharesSince, //nolint:gosec // after 1970
+	}
+	if d.state != nil {
+		next.Generation = max(next.Generation, d.state.Generation+1)
+	}
+	row := s.conn.QueryRow(ctx, extent, d.untilParams(through)...)
+	if err := row.Scan(&next.Events, &next.Through, &next.Newest); err != nil {
+		return err
+	}
+	if next.Events == 0 { // they went, and the counters do not know yet
+		return nil
+	}
+	frequent, err := s.chooseFrequent(ctx, d, through)
+	if err != nil {
+		return err
+	}
+	for _, visitors := range visitorRanges(next.Events) {
+		if err := s.conn.Exec(ctx, rebuildQuery, d.rangeParams(next.Generation, through, frequent, visitors)...); err != nil {
+			return err
+		}
+	}
+	if err := schema.MergeRollup(ctx, s.conn, &next); err != nil {
+		return err
+	}
+	if err := schema.InsertRollupState(ctx, s.conn, &next); err != nil {
+		return err
+	}
+	_, err = schema.DropRollups(ctx, s.conn, func(g *schema.RollupState) bool {
+		return g.SameSubject(&next) && g.Generation < next.Generation
+	})
+	return err
+}
+
+// lanes divides all visitors into ranges of their ids, hashes, of about
+// laneEvents events each.
+func visitorRanges(events uint64) [][2]uint64 {
+	n := 1 + events/rangeEvents
+	width := math.MaxUint64/n + 1
+	if n == 1 {
+		return [][2]uint64{{0, math.MaxUint64}}
+	}
+	ranges := make([][2]uint64, n)
+	for i := range ranges {
+		first := uint64(i) * width //nolint:gosec // few
+		ranges[i] = [2]uint64{first, first + width - 1}
+	}
+	ranges[n-1][1] = math.MaxUint64
+	return ranges
+}

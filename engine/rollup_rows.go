@@ -1,0 +1,281 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"math/big"
+	"slices"
+	"time"
+
+	"lifthouse/schema"
+	"lifthouse/stats"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// settledQuery reads one generation, and notices when it moved meanwhile.
+type rollupQuery struct {
+	plan   *Plan
+	cubes  cubeSet
+	state  rollupState
+	byDays bool // the window leaves something out
+	moved  bool
+
+	top           []string // the dimension's values that may be the most visited; nil: all are read
+	frequentCubes []string // facets that have them; nil: that of the cut
+}
+
+// settledRow is one line of an answer of sql/rollup.sql.
+type rollupRow struct {
+	rollupKey
+	kind                                                  schema.Kind
+	visitors, sinceShares, recent, events                 count
+	squares, valueTimesGoals, value, profit, extra, signs big.Int
+}
+
+// settledKey is where the sums of a row belong.
+type rollupKey struct {
+	cube                        string
+	bucket                      int64
+	dimension                   string
+	variationID                 int64
+	multiExposed, exposedBefore bool
+}
+
+// kindSeen is a visitor on a later day: what tells who was active in a window.
+const kindActive schema.Kind = "active"
+
+// answer makes the statements of one answer.
+func (q *rollupQuery) answer(ctx context.Context, from *store) (*rollupAnswer, error) {
+	var err error
+	if err = q.findTop(ctx, from); err != nil {
+		return nil, err
+	}
+	query, err := q.compile()
+	if err != nil {
+		return nil, err
+	}
+	sums := map[rollupKey]*Moments{}
+	if err := q.read(ctx, from, query, sums); err != nil {
+		return nil, err
+	}
+	var answer rollupAnswer
+	answer.whole = rowsOf(merged(sums, q.cubes.whole, func(k *rollupKey) { k.bucket, k.dimension = 0, "" }))
+	if q.cubes.cells != nil {
+		answer.cells = rowsOf(merged(sums, q.cubes.cells, func(k *rollupKey) { k.bucket = 0 }))
+	}
+	if q.top != nil {
+		answer.cells = topOf(answer.cells, answer.whole, q.plan.top)
+	}
+	if q.cubes.steps != nil {
+		answer.steps = stepsOf(merged(sums, q.cubes.steps, func(k *rollupKey) { k.dimension = "" }))
+	}
+	return &answer, nil
+}
+
+// cells are the facets that the breakdown's cells are in.
+func (q *rollupQuery) cellCubes() []string {
+	if q.frequentCubes != nil {
+		return q.frequentCubes
+	}
+	return []string{q.cubes.cells.Name}
+}
+
+// facets are all that are read.
+func (q *rollupQuery) cubeNames() []string {
+	if q.frequentCubes == nil {
+		return q.cubes.names()
+	}
+	names := slices.DeleteFunc(q.cubes.names(), func(name string) bool { return name == q.cubes.cells.Name })
+	return append(names, q.frequentCubes...)
+}
+
+// generation is what is read.
+func (q *rollupQuery) generation() *schema.RollupState {
+	s := q.plan.Subject
+	return &schema.RollupState{WebsiteID: s.WebsiteID, Subject: s.Kind, SubjectID: s.ID, ExperimentID: s.ExperimentID, Generation: q.state.generation}
+}
+
+func (q *rollupQuery) compile() (*Query, error) {
+	p := q.plan
+	query := &Query{Params: []Param{{"partition", q.generation().Partition()}, {"cubes", q.cubeNames()}}}
+	s := rollupSlots{slots: slots{Filters: "true"}, Steps: q.cubes.steps != nil, Window: q.byDays, Top: q.top != nil, Shares: p.SharesSince.After(openFrom)}
+	query.visitorFilters(&p.Filters, &s.slots)
+	if q.cubes.cells != nil {
+		s.Dimension = columns[string(p.Dimension)]
+		query.Params = append(query.Params, Param{"cells", q.cellCubes()})
+	}
+	if s.Top {
+		query.Params = append(query.Params, Param{"top", q.top})
+	}
+	var goal int64
+	if p.Goal != nil {
+		goal = p.Goal.ID
+	}
+	recentFrom, recentTo := p.recent()
+	query.Params = append(query.Params, Param{"kinds", q.kinds()}, Param{"goal_id", goal}, Param{"recent_from", dateOf(recentFrom)}, Param{"recent_to", dateOf(recentTo)})
+	if s.Window {
+		query.Params = append(query.Params, Param{"from", dateOf(p.from())}, Param{"to", dateOf(p.to())})
+	}
+	if s.Steps {
+		width, shift := p.Interval.grid()
+		query.Params = append(query.Params, Param{"steps", q.cubes.steps.Name}, Param{"width", width.Milliseconds()}, Param{"shift", shift.Milliseconds()})
+	}
+	return query, query.render("rollup.sql", s)
+}
+
+// dateOf is the parameter of a day.
+func dateOf(day time.Time) string { return day.UTC().Format(time.DateOnly) }
+
+// kinds are those of the rows to read, goals apart.
+func (q *rollupQuery) kinds() []string {
+	kinds := []string{string(schema.KindView)}
+	if q.plan.Subject.Kind == schema.SubjectWidget {
+		kinds = append(kinds, string(schema.KindClick), string(schema.KindSubmit), string(schema.KindCompletion), string(schema.KindConversion), string(schema.KindContact))
+	}
+	if q.byDays {
+		kinds = append(kinds, string(kindActive))
+	}
+	return kinds
+}
+
+func (q *rollupQuery) read(ctx context.Context, from *store, query *Query, sums map[rollupKey]*Moments) error {
+	var state *rollupState
+	err := from.each(ctx, query, func(found driver.Rows) error {
+		var r rollupRow
+		var multiExposed uint8
+		var kind string
+		to := slices.Concat(
+			[]any{&r.cube, &r.bucket, &r.dimension, &r.variationID, &multiExposed, &kind, &r.visitors, &r.sinceShares, &r.recent, &r.events, &r.squares},
+			[]any{&r.value, &r.valueTimesGoals, &r.profit, &r.extra, &r.signs})
+		if err := found.Scan(to...); err != nil {
+			return err
+		}
+		if r.cube == schema.StateCube {
+			if r.visitors == 1 { // it is complete
+				state = &rollupState{q.state.generation, r.value.Int64(), uint64(r.events), time.UnixMilli(r.squares.Int64()).UTC(), time.UnixMilli(r.valueTimesGoals.Int64()).UTC()}
+			}
+			return nil
+		}
+		if r.events == 0 {
+			return nil // all that was in the cell is gone
+		}
+		r.cube = schema.WholeCube(r.cube)
+		r.kind, r.multiExposed = schema.Kind(kind), multiExposed == 1
+		r.exposedBefore = r.kind == kindActive
+		if sums[r.rollupKey] == nil {
+			m := noMoments()
+			sums[r.rollupKey] = &m
+		}
+		r.addTo(sums[r.rollupKey])
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return q.checkState(state)
+}
+
+// sees compares the state that a statement saw with the one before it.
+func (q *rollupQuery) checkState(state *rollupState) error {
+	switch {
+	case state == nil || state.sharesSince != q.plan.SharesSince.UnixMilli():
+		return errNoRollup
+	case *state != q.state:
+		q.state, q.moved = *state, true
+	}
+	return nil
+}
+
+func (r *rollupRow) addTo(m *Moments) {
+	visitors, events := int64(r.visitors), int64(r.events)
+	switch r.kind {
+	case schema.KindView:
+		m.Visitors, m.SinceShares, m.Recent, m.Views = visitors, int64(r.sinceShares), int64(r.recent), events
+	case kindActive:
+		m.Visitors = visitors
+	case schema.KindClick:
+		m.Clicks = events
+	case schema.KindSubmit:
+		m.Submits = events
+	case schema.KindCompletion:
+		m.Completions, m.Completed = events, visitors
+	case schema.KindConversion:
+		m.Conversions, m.Conversion = events, visitors
+	case schema.KindContact:
+		m.Contacts = events
+	case schema.KindGoal:
+		m.Converted = visitors
+		m.Goals = stats.Sums{Sum: big.NewInt(events), Squares: &r.squares}
+		signs := schema.UnpackSigns(&r.signs)
+		for i, to := range []*Amounts{&m.Value, &m.Profit, &m.ExtraValue} {
+			to.Sum, to.Squares = schema.UnpackAmounts([]*big.Int{&r.value, &r.profit, &r.extra}[i])
+			to.Nonzero, to.Negative = signs[2*i], signs[2*i+1]
+		}
+		m.ValueGoals = &r.valueTimesGoals
+	}
+}
+
+// merged adds up the sums of a facet whose keys are the same without what is
+// dropped of them.
+func merged(sums map[rollupKey]*Moments, of *schema.Cube, drop func(*rollupKey)) map[rollupKey]Moments {
+	all := map[rollupKey]Moments{}
+	for key, m := range sums {
+		if key.cube == of.Name {
+			drop(&key)
+			if had, another := all[key]; another {
+				all[key] = had.Merge(*m)
+			} else {
+				all[key] = *m
+			}
+		}
+	}
+	return all
+}
+
+func rowsOf(sums map[rollupKey]Moments) []row {
+	rows := make([]row, 0, len(sums))
+	for key, m := range sums {
+		if m.Visitors != 0 {
+			rows = append(rows, row{variationID: key.variationID, dimension: key.dimension, exposedBefore: key.exposedBefore, multiExposed: key.multiExposed, Moments: m})
+		}
+	}
+	return rows
+}
+
+func stepsOf(sums map[rollupKey]Moments) []step {
+	steps := make([]step, 0, len(sums))
+	for key, m := range sums {
+		if !key.exposedBefore {
+			steps = append(steps, step{key.bucket, row{variationID: key.variationID, multiExposed: key.multiExposed, Moments: m}})
+		}
+	}
+	slices.SortFunc(steps, func(a, b step) int { return cmp.Compare(a.bucket, b.bucket) })
+	return steps
+}
+
+// topOf keeps the rows of the most visited values of the dimension, and adds
+// those of the others: what the whole has more.
+func topOf(cells, whole []row, top int) []row {
+	visitors := map[string]int64{}
+	for i := range cells {
+		visitors[cells[i].dimension] += cells[i].Visitors
+	}
+	values := mostVisited(visitors)
+	values = values[:min(len(values), top)]
+	cells = slices.DeleteFunc(cells, func(r row) bool { return !slices.Contains(values, r.dimension) })
+	kept := len(cells)
+	for _, others := range whole {
+		others.others, others.Moments = true, others.Merge(noMoments()) // the whole stays as it is
+		others.Recent = 0
+		for i := range cells[:kept] {
+			if r := &cells[i]; r.variationID == others.variationID && r.multiExposed == others.multiExposed {
+				others.takeAway(&r.Moments)
+			}
+		}
+		if others.Visitors != 0 {
+			cells = append(cells, others)
+		}
+	}
+	return cells
+}

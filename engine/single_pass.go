@@ -1,0 +1,197 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// mostRecounted is how many visitors are counted again by their ids; beyond
+// it the exact form counts everyone, which is then no slower.
+const maxRecounted = 20_000
+
+// mostNamed is how many values of a dimension are looked up by a visitor each;
+// beyond it, which needs as many values with about equally few visitors, the
+// exact form reads them all.
+const maxNamed = 20_000
+
+// mostRanks is how many variations the quick form can number: one bit of 64
+// each, but the first and that of the unknown ones.
+const maxRanks = 62
+
+// standing of a visitor, as sql/single_pass.sql packs it: the rank of the first
+// variation above these bits, the lowest of which says that it is recounted.
+const (
+	multiExposedBit  = 2
+	exposedBeforeBit = 4
+	segmentBits      = 3
+)
+
+// rankedIDs are the variations' ids in the order of their ranks, from 1 on.
+func (p *Plan) rankedIDs() []int64 {
+	ids := make([]int64, len(p.Variations))
+	for i, v := range p.Variations {
+		ids[i] = v.ID
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// quickSlots are what differs between reports in sql/single_pass.sql.
+type singlePassSlots struct {
+	slots
+	Shows         bool // whether it matters what the first view shows
+	ByDimension   bool
+	DimensionHash expr // of a view: 64 bits that tell its value of the dimension
+	InTime        expr // of an event: whether it is before the window's end; true where that is open
+	From          bool // whether the window has a start
+}
+
+// quickRow is one line of an answer of sql/single_pass.sql.
+type singlePassRow struct {
+	row
+	example []uint64 // a visitor with the row's value of the dimension, if one is sure
+	kept    bool     // the value may be one of the top ones
+	recount []uint64 // visitors who are left to the exact form
+}
+
+// moments counts few events here. Of many it runs the quick form, and the exact
+// one for the visitors that it leaves; the values of the dimension that are
+// surely none of its top ones then come as others.
+func (p *Plan) moments(ctx context.Context, from *store) ([]row, error) {
+	if p.events <= from.limits.inProcessEvents() {
+		return p.inProcessMoments(ctx, from)
+	}
+	if n := len(p.Variations); n == 0 || n > maxRanks || p.shards != nil && p.Dimension != "" { // a shard does not know which values are top ones
+		return p.referenceMoments(ctx, from)
+	}
+	found, err := p.singlePassRows(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	var recount, examples []uint64
+	for _, r := range found {
+		recount = append(recount, r.recount...)
+		examples = append(examples, r.example...)
+	}
+	if len(recount) > maxRecounted || len(examples) > maxNamed {
+		return p.referenceMoments(ctx, from)
+	}
+	names, err := p.names(ctx, from, examples)
+	if err != nil {
+		return nil, err
+	}
+	again, err := p.recounted(ctx, from, recount)
+	if err != nil {
+		return nil, err
+	}
+	return named(found, names, again), nil
+}
+
+// named puts the values' names on the quick rows, and adds the rows of the
+// visitors who were counted again: under the names that stand alone, or with
+// the others where there are any.
+func named(found []singlePassRow, names map[uint64]string, again []row) []row {
+	var rows []row
+	var others bool
+	alone := map[string]bool{}
+	for _, r := range found {
+		r.others = !r.kept
+		others = others || r.others
+		for _, visitor := range r.example {
+			r.dimension = names[visitor]
+			alone[r.dimension] = true
+		}
+		if r.Visitors > 0 {
+			rows = append(rows, r.row)
+		}
+	}
+	for _, r := range again {
+		r.others = others && !alone[r.dimension]
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+func (p *Plan) singlePassRows(ctx context.Context, from *store) ([]singlePassRow, error) {
+	query, err := p.singlePassQuery()
+	if err != nil {
+		return nil, err
+	}
+	ids := p.rankedIDs()
+	var rows []singlePassRow
+	err = from.each(ctx, query, func(found driver.Rows) error {
+		r := singlePassRow{kept: true}
+		var segment uint16
+		first := []any{&segment, &r.recount}
+		if p.Dimension != "" {
+			first = append(first, &r.example, &r.kept)
+		}
+		var err error
+		r.Moments, err = scanMoments(found, first...)
+		r.exposedBefore, r.multiExposed = segment&exposedBeforeBit != 0, segment&multiExposedBit != 0
+		if rank := int(segment >> segmentBits); rank <= len(ids) {
+			r.variationID = ids[rank-1]
+		}
+		rows = append(rows, r)
+		return err
+	})
+	return rows, err
+}
+
+// names returns what the first views of the visitors show.
+func (p *Plan) names(ctx context.Context, from *store, visitors []uint64) (map[uint64]string, error) {
+	if len(visitors) == 0 {
+		return nil, nil
+	}
+	q, s := p.referenceQuery()
+	q.Params = append(p.subjectParams(), Param{"visitor_ids", visitors})
+	if err := q.render("names.sql", s); err != nil {
+		return nil, err
+	}
+	names := make(map[uint64]string, len(visitors))
+	err := from.each(ctx, q, func(found driver.Rows) error {
+		var visitor uint64
+		var name string
+		err := found.Scan(&visitor, &name)
+		names[visitor] = name
+		return err
+	})
+	return names, err
+}
+
+func (p *Plan) recounted(ctx context.Context, from *store, visitors []uint64) ([]row, error) {
+	if len(visitors) == 0 {
+		return nil, nil
+	}
+	query, err := p.recountQuery(visitors)
+	if err != nil {
+		return nil, err
+	}
+	return scanRows(ctx, from, query)
+}
+
+// quickQuery compiles the plan into one pass, which leaves some visitors to
+// recountQuery.
+func (p *Plan) singlePassQuery() (*Query, error) {
+	q, reference := p.referenceQuery()
+	s := singlePassSlots{slots: reference, ByDimension: p.Dimension != "", DimensionHash: "toUInt64(0)", InTime: "true", From: !p.Filters.From.IsZero()}
+	s.Shows = p.needsAttributes()
+	ids := p.rankedIDs()
+	ranks := make([]uint16, len(ids))
+	for i := range ranks {
+		ranks[i] = uint16(i + 1) //nolint:gosec // at most mostRanks
+	}
+	q.Params = append(append(q.Params, p.sumsParams()...), Param{"variation_ids", ids}, Param{"ranks", ranks},
+		Param{"from_at", p.from().UnixMilli()}, Param{"to_at", p.to().UnixMilli()})
+	if s.ByDimension {
+		s.DimensionHash = "xxHash64(" + columns[string(p.Dimension)] + ")"
+		q.Params = append(q.Params, Param{"top", uint32(p.top)}) //nolint:gosec // maxBreakdown
+	}
+	if !p.Filters.To.IsZero() {
+		s.InTime = "time < toDateTime64({to:String}, 3, 'UTC')"
+	}
+	return q, errors.Join(q.render("single_pass.sql", s), p.overShards(q, shardSlots{Of: "one row per segment", Keys: []string{"segment"}, Recount: true}))
+}

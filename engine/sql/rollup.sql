@@ -1,0 +1,35 @@
+-- one row per cube, cell and kind of event: the sums in the rollups table; and one row of the cube state: the progress of the refresh
+SELECT
+    cube,
+    {{if .Steps}}if(cube = {steps:String}, intDiv(toInt64(toInt32(day)) * 86400000 + {shift:Int64}, {width:Int64}), 0){{else}}toInt64(0){{end}} AS bucket,
+    {{if .Dimension}}if(cube IN {cells:Array(String)}, {{.Dimension}}, ''){{else}}''{{end}} AS dimension,
+    variation_id,
+    multi_exposed,
+    event,
+    sum(visitors),
+    {{if .Shares}}sum(since_shares){{else}}sum(visitors){{end}},
+    sumIf(visitors, first_day >= {recent_from:Date32} AND first_day < {recent_to:Date32}),
+    sum(events),
+    sum(events_squares),
+    sum(value),
+    sum(value_times_goals),
+    sum(profit),
+    sum(extra_value),
+    sum(signs)
+FROM rollups
+WHERE _partition_id = {partition:String}
+    AND cube IN {cubes:Array(String)}
+    AND (
+        cube = 'state'
+        OR (event IN {kinds:Array(String)} AND goal_id = 0 OR event = 'goal' AND goal_id = {goal_id:Int64})
+            AND ({{.Filters}})
+{{- if .Top}}
+            AND (cube NOT IN {cells:Array(String)} OR {{.Dimension}} IN {top:Array(String)})
+{{- end}}
+{{- if .Window}}
+            AND day < {to:Date32}
+            AND (event = 'active') = (first_day < {from:Date32})
+            AND (event != 'active' OR day >= {from:Date32})
+{{- end}}
+    )
+GROUP BY cube, bucket, dimension, variation_id, multi_exposed, event

@@ -1,0 +1,12 @@
+-- one row per value of the dimension, those with the most visitors first
+SELECT
+    any({{.Dimension}}) AS value,
+    sum(visitors)       AS of_value
+FROM rollups
+WHERE _partition_id = {partition:String}
+    AND cube = {cube:String}
+    AND event = 'view'
+GROUP BY goal_id
+HAVING of_value > 0
+ORDER BY of_value DESC
+LIMIT {most:UInt32}

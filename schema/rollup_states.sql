@@ -1,0 +1,17 @@
+-- One row per subject and generation: the progress of its refresh.
+SELECT
+    website_id,
+    subject,
+    subject_id,
+    experiment_id,
+    generation,
+    sum(visitors)          AS complete,
+    toInt64(sum(value))    AS shares_since,
+    toUInt64(sum(events))  AS events,
+    fromUnixTimestamp64Milli(toInt64(sum(events_squares)), 'UTC')    AS through,
+    fromUnixTimestamp64Milli(toInt64(sum(value_times_goals)), 'UTC') AS newest
+FROM rollups
+WHERE cube = 'state'
+    AND goal_id = {layout:Int64}
+GROUP BY website_id, subject, subject_id, experiment_id, generation
+ORDER BY website_id, subject, subject_id, experiment_id, generation DESC

@@ -2,4 +2,4 @@
 SELECT DISTINCT %s AS value
 FROM rollups
 WHERE _partition_id = {partition:String}
-    AND cube = {cube:String}
+    AND cube_name = {cube:String}

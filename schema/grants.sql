@@ -28,6 +28,9 @@ ALTER USER {{.Migrating}}{{.On}} IDENTIFIED WITH sha256_hash BY {{.MigratingHash
 
 GRANT{{.On}} SELECT, INSERT, CREATE TABLE, CREATE VIEW, ALTER TABLE, ALTER VIEW ON {{.Database}}.* TO {{.Migrating}};
 
+-- A migration drops this table of earlier releases.
+GRANT{{.On}} DROP TABLE ON {{.Database}}.settled TO {{.Migrating}};
+
 GRANT{{.On}} CREATE TEMPORARY TABLE ON *.* TO {{.Migrating}};
 
 GRANT{{.On}} SELECT ON system.tables TO {{.Migrating}};

@@ -73,6 +73,9 @@ func migrate(ctx context.Context, conn driver.Conn, files fs.FS) ([]string, erro
 			}
 		}
 		if err := run(m.statement); err != nil {
+			if recorded, failed := recordedChecksums(ctx, conn); failed == nil && recorded[m.name] == m.checksum {
+				continue // another process ran it, and may have dropped the table with a later migration
+			}
 			return applied, fmt.Errorf("migration %s: %w", m.name, err)
 		}
 		if err := conn.Exec(ctx, "INSERT INTO migrations (name, checksum) SELECT {name:String}, {checksum:String}",

@@ -158,7 +158,7 @@ func RollupStates(ctx context.Context, conn driver.Conn) ([]RollupState, error) 
 
 // InsertSettlement says that a generation is complete, and how far it goes.
 func InsertRollupState(ctx context.Context, conn driver.Conn, s *RollupState) error {
-	batch, err := conn.PrepareBatch(ctx, `INSERT INTO rollups (website_id, subject, subject_id, experiment_id, generation, cube, event, goal_id,
+	batch, err := conn.PrepareBatch(ctx, `INSERT INTO rollups (website_id, subject, subject_id, experiment_id, generation, cube_name, event, goal_id,
 		visitors, value, events, events_squares, value_times_goals)`)
 	if err != nil {
 		return fmt.Errorf("insert rollup state: %w", err)

@@ -11,7 +11,7 @@ SELECT
     fromUnixTimestamp64Milli(toInt64(sum(events_squares)), 'UTC')    AS through,
     fromUnixTimestamp64Milli(toInt64(sum(value_times_goals)), 'UTC') AS newest
 FROM rollups
-WHERE cube = 'state'
+WHERE cube_name = 'state'
     AND goal_id = {layout:Int64}
 GROUP BY website_id, subject, subject_id, experiment_id, generation
 ORDER BY website_id, subject, subject_id, experiment_id, generation DESC

@@ -84,7 +84,7 @@ func (c cells) add(p *visitorTotals, sign int64, frequent map[string]bool) {
 	}
 }
 
-const insertRollups = `INSERT INTO rollups (website_id, subject, subject_id, experiment_id, generation, cube, event, goal_id,
+const insertRollups = `INSERT INTO rollups (website_id, subject, subject_id, experiment_id, generation, cube_name, event, goal_id,
 	device, country, channel, browser, os, visitor_type, referrer, utm_source, utm_medium, utm_campaign,
 	variation_id, multi_exposed, first_day, day, visitors, since_shares, events, events_squares,
 	value, value_times_goals, profit, extra_value, signs)`

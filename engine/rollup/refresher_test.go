@@ -421,7 +421,7 @@ func TestVerifyFindsWhatDiffers(t *testing.T) {
 	s := newShop(t, 8)
 	s.more(100)
 	s.settle()
-	if err := s.conn.Exec(t.Context(), "INSERT INTO rollups SELECT * REPLACE (1 AS visitors) FROM rollups WHERE cube = 'all by first day' AND event = 'view' AND subject = 'campaign' LIMIT 1"); err != nil {
+	if err := s.conn.Exec(t.Context(), "INSERT INTO rollups SELECT * REPLACE (1 AS visitors) FROM rollups WHERE cube_name = 'all by first day' AND event = 'view' AND subject = 'campaign' LIMIT 1"); err != nil {
 		t.Fatal(err)
 	}
 	_, err := s.engine.Verify(t.Context(), engine.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12})

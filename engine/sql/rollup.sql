@@ -1,8 +1,8 @@
 -- one row per cube, cell and kind of event: the sums in the rollups table; and one row of the cube state: the progress of the refresh
 SELECT
-    cube,
-    {{if .Steps}}if(cube = {steps:String}, intDiv(toInt64(toInt32(day)) * 86400000 + {shift:Int64}, {width:Int64}), 0){{else}}toInt64(0){{end}} AS bucket,
-    {{if .Dimension}}if(cube IN {cells:Array(String)}, {{.Dimension}}, ''){{else}}''{{end}} AS dimension,
+    cube_name,
+    {{if .Steps}}if(cube_name = {steps:String}, intDiv(toInt64(toInt32(day)) * 86400000 + {shift:Int64}, {width:Int64}), 0){{else}}toInt64(0){{end}} AS bucket,
+    {{if .Dimension}}if(cube_name IN {cells:Array(String)}, {{.Dimension}}, ''){{else}}''{{end}} AS dimension,
     variation_id,
     multi_exposed,
     event,
@@ -18,13 +18,13 @@ SELECT
     sum(signs)
 FROM rollups
 WHERE _partition_id = {partition:String}
-    AND cube IN {cubes:Array(String)}
+    AND cube_name IN {cubes:Array(String)}
     AND (
-        cube = 'state'
+        cube_name = 'state'
         OR (event IN {kinds:Array(String)} AND goal_id = 0 OR event = 'goal' AND goal_id = {goal_id:Int64})
             AND ({{.Filters}})
 {{- if .Top}}
-            AND (cube NOT IN {cells:Array(String)} OR {{.Dimension}} IN {top:Array(String)})
+            AND (cube_name NOT IN {cells:Array(String)} OR {{.Dimension}} IN {top:Array(String)})
 {{- end}}
 {{- if .Window}}
             AND day < {to:Date32}
@@ -32,4 +32,4 @@ WHERE _partition_id = {partition:String}
             AND (event != 'active' OR day >= {from:Date32})
 {{- end}}
     )
-GROUP BY cube, bucket, dimension, variation_id, multi_exposed, event
+GROUP BY cube_name, bucket, dimension, variation_id, multi_exposed, event

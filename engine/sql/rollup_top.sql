@@ -4,7 +4,7 @@ SELECT
     sum(visitors)       AS of_value
 FROM rollups
 WHERE _partition_id = {partition:String}
-    AND cube = {cube:String}
+    AND cube_name = {cube:String}
     AND event = 'view'
 GROUP BY goal_id
 HAVING of_value > 0

@@ -27,7 +27,7 @@ CREATE TABLE IF NOT EXISTS rollups
     subject_id           Int64,
     experiment_id        Int64,
     generation           UInt64                  COMMENT 'rows of different generations must not be added up',
-    cube                 LowCardinality(String)  COMMENT 'which of the following columns are dimensions',
+    cube_name            LowCardinality(String)  COMMENT 'which of the following columns are dimensions',
     event                Enum8('active' = 0, 'view' = 1, 'click' = 2, 'submit' = 3, 'completion' = 4, 'conversion' = 5, 'contact' = 6, 'goal' = 7),
     goal_id              Int64,
     device               LowCardinality(String),
@@ -56,9 +56,9 @@ CREATE TABLE IF NOT EXISTS rollups
 )
 ENGINE = AggregatingMergeTree
 PARTITION BY (website_id, subject, subject_id, experiment_id, generation)
-PRIMARY KEY (website_id, subject, subject_id, experiment_id, generation, cube, event, goal_id, device, country, channel, browser, os,
+PRIMARY KEY (website_id, subject, subject_id, experiment_id, generation, cube_name, event, goal_id, device, country, channel, browser, os,
     visitor_type, referrer)
-ORDER BY (website_id, subject, subject_id, experiment_id, generation, cube, event, goal_id, device, country, channel, browser, os,
+ORDER BY (website_id, subject, subject_id, experiment_id, generation, cube_name, event, goal_id, device, country, channel, browser, os,
     visitor_type, referrer, utm_source, utm_medium, utm_campaign, variation_id, multi_exposed, first_day, day)
 SETTINGS index_granularity = 256, min_compress_block_size = 2048, max_compress_block_size = 8192,
     min_bytes_for_wide_part = 1000000000000, min_rows_for_wide_part = 1000000000000

@@ -336,3 +336,45 @@ FROM
     WHERE done
 )
 
+CREATE TABLE IF NOT EXISTS rollups ON CLUSTER `lift-1`
+(
+    `website_id` Int64,
+    `subject` Enum8('none' = 0, 'campaign' = 1, 'widget' = 2),
+    `subject_id` Int64,
+    `experiment_id` Int64,
+    `generation` UInt64 COMMENT 'rows of different generations must not be added up',
+    `cube_name` LowCardinality(String) COMMENT 'which of the following columns are dimensions',
+    `event` Enum8('active' = 0, 'view' = 1, 'click' = 2, 'submit' = 3, 'completion' = 4, 'conversion' = 5, 'contact' = 6, 'goal' = 7),
+    `goal_id` Int64,
+    `device` LowCardinality(String),
+    `country` LowCardinality(String),
+    `channel` LowCardinality(String),
+    `browser` LowCardinality(String),
+    `os` LowCardinality(String),
+    `visitor_type` LowCardinality(String),
+    `referrer` String,
+    `utm_source` String,
+    `utm_medium` String,
+    `utm_campaign` String,
+    `variation_id` Int64 COMMENT 'variation of the first view',
+    `multi_exposed` UInt8 COMMENT '1: the visitor saw more than one variation',
+    `first_day` Date32,
+    `day` Date32,
+    `visitors` SimpleAggregateFunction(sum, Int64),
+    `since_shares` SimpleAggregateFunction(sum, Int64) COMMENT 'visitors first exposed since the current shares took effect',
+    `events` SimpleAggregateFunction(sum, Int64),
+    `events_squares` SimpleAggregateFunction(sum, Int128),
+    `value` SimpleAggregateFunction(sum, Int256) COMMENT 'sum · 2^128 + sum of squares, in 1/10000, like all amounts',
+    `value_times_goals` SimpleAggregateFunction(sum, Int128),
+    `profit` SimpleAggregateFunction(sum, Int256) COMMENT 'packed like value',
+    `extra_value` SimpleAggregateFunction(sum, Int256) COMMENT 'packed like value',
+    `signs` SimpleAggregateFunction(sum, Int256) COMMENT 'visitors with value != 0, + 2^40 · value < 0, + 2^80 · (the same for profit), + 2^160 · (for extra value)'
+)
+ENGINE = ReplicatedAggregatingMergeTree('/clickhouse/lifthouse/{uuid}/all', '{shard}-{replica}')
+PARTITION BY (website_id, subject, subject_id, experiment_id, generation)
+PRIMARY KEY (website_id, subject, subject_id, experiment_id, generation, cube_name, event, goal_id, device, country, channel, browser, os, visitor_type, referrer)
+ORDER BY (website_id, subject, subject_id, experiment_id, generation, cube_name, event, goal_id, device, country, channel, browser, os, visitor_type, referrer, utm_source, utm_medium, utm_campaign, variation_id, multi_exposed, first_day, day)
+SETTINGS index_granularity = 256, min_compress_block_size = 2048, max_compress_block_size = 8192, min_bytes_for_wide_part = 1000000000000, min_rows_for_wide_part = 1000000000000
+
+DROP TABLE IF EXISTS settled ON CLUSTER `lift-1` SYNC
+

@@ -28,6 +28,9 @@ ALTER USER `migrating` ON CLUSTER `lift` IDENTIFIED WITH sha256_hash BY '4389ade
 
 GRANT ON CLUSTER `lift` SELECT, INSERT, CREATE TABLE, CREATE VIEW, ALTER TABLE, ALTER VIEW ON `lifthouse`.* TO `migrating`;
 
+-- A migration drops this table of earlier releases.
+GRANT ON CLUSTER `lift` DROP TABLE ON `lifthouse`.settled TO `migrating`;
+
 GRANT ON CLUSTER `lift` CREATE TEMPORARY TABLE ON *.* TO `migrating`;
 
 GRANT ON CLUSTER `lift` SELECT ON system.tables TO `migrating`;

@@ -28,6 +28,9 @@ ALTER USER `migrating` IDENTIFIED WITH sha256_hash BY '4389ade5743404cc7bff4dcc3
 
 GRANT SELECT, INSERT, CREATE TABLE, CREATE VIEW, ALTER TABLE, ALTER VIEW ON `lifthouse`.* TO `migrating`;
 
+-- A migration drops this table of earlier releases.
+GRANT DROP TABLE ON `lifthouse`.settled TO `migrating`;
+
 GRANT CREATE TEMPORARY TABLE ON *.* TO `migrating`;
 
 GRANT SELECT ON system.tables TO `migrating`;

@@ -1,6 +1,6 @@
 INSERT INTO rollups
 (
-    website_id, subject, subject_id, experiment_id, generation, cube, event, goal_id,
+    website_id, subject, subject_id, experiment_id, generation, cube_name, event, goal_id,
     {{.Attributes}}, variation_id, multi_exposed, first_day, day,
     visitors, since_shares, events, events_squares,
     value, value_times_goals, profit, extra_value, signs
@@ -116,9 +116,9 @@ SELECT
         (transform(grouping(first_day, day, variation_id, multi_exposed, {{.Attributes}}), {masks:Array(UInt64)}, {cubes:Array(String)}, '') AS whole_cube)
             = '{{.Ranked}}' AND {{.Ranked}} IN {frequent:Array(String)},
         concat(whole_cube, ', frequent'), whole_cube
-    ) AS cube,
+    ) AS cube_name,
     event,
-    if(endsWith(cube, ', ranked'), reinterpretAsInt64(xxHash64({{.Ranked}})), goal_id) AS goal_or_hash,
+    if(endsWith(cube_name, ', ranked'), reinterpretAsInt64(xxHash64({{.Ranked}})), goal_id) AS goal_or_hash,
     {{.Attributes}}, variation_id, multi_exposed, first_day, day,
     sum(c.visitors)             AS visitors,
     sum(c.since_shares)         AS since_shares,
@@ -133,6 +133,6 @@ FROM changes AS c
 GROUP BY GROUPING SETS ({{range $i, $set := .Sets}}{{if $i}},{{end}}
     (event, goal_id{{$set}}){{end}}
 )
-HAVING (event != 'active' OR endsWith(cube, ' by both days'))
-    AND (event = 'view' OR NOT endsWith(cube, ', ranked'))
+HAVING (event != 'active' OR endsWith(cube_name, ' by both days'))
+    AND (event = 'view' OR NOT endsWith(cube_name, ', ranked'))
 SETTINGS max_insert_threads = 1, min_insert_block_size_rows = 4000000000, min_insert_block_size_bytes = 4000000000000, async_insert = 0

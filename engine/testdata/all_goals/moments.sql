@@ -17,7 +17,7 @@ WITH
                 (time, variation_id, event_id),
                 event = 'view'
             )                                                             AS first_view,
-            minIf(variation_id, event = 'view') != maxIf(variation_id, event = 'view') AS crossover,
+            minIf(variation_id, event = 'view') != maxIf(variation_id, event = 'view') AS multi_exposed,
             maxIf(time, time < toDateTime64({to:String}, 3, 'UTC'))       AS last_seen,
             countIf(event = 'view' AND time < toDateTime64({to:String}, 3, 'UTC')) AS views,
             CAST([], 'Array(DateTime64(3, \'UTC\'))')                                                AS view_times,
@@ -41,8 +41,8 @@ WITH
             toUnixTimestamp64Milli(exposed_at)                           AS first_at,
             first_view.2                                                 AS variation_id,
             first_view.3                                                 AS dimension,
-            exposed_at < toDateTime64({from:String}, 3, 'UTC')           AS earlier,
-            crossover,
+            exposed_at < toDateTime64({from:String}, 3, 'UTC')           AS exposed_before,
+            multi_exposed,
             false                                                        AS recount,
             views,
             view_times,
@@ -63,12 +63,12 @@ WITH
             AND last_seen >= toDateTime64({from:String}, 3, 'UTC')
     )
 ,
-    cells AS (  -- one row per variation, dimension value, and standing of the visitor in the report
+    cells AS (  -- one row per variation, dimension value, and segment of the visitor in the report
         SELECT
             c.variation_id                                     AS variation_id,
             c.dimension                                        AS dimension,
-            c.earlier                                          AS earlier,
-            c.crossover                                        AS crossover,
+            c.exposed_before                                          AS exposed_before,
+            c.multi_exposed                                        AS multi_exposed,
             countIf(NOT c.recount)                             AS visitors,
             countIf(c.first_at >= {shares_since:Int64})      AS visitors_since_shares,
             countIf(c.first_at >= {recent_from:Int64} AND c.first_at < {recent_to:Int64}) AS visitors_recent,
@@ -90,8 +90,8 @@ WITH
             countIf(c.extra_value != 0)                        AS extra_value_nonzero,
             countIf(c.extra_value < 0)                         AS extra_value_negative
         FROM counted AS c
-        GROUP BY variation_id, dimension, earlier, crossover
+        GROUP BY variation_id, dimension, exposed_before, multi_exposed
     )
 SELECT *
 FROM cells
-ORDER BY variation_id, dimension, earlier, crossover
+ORDER BY variation_id, dimension, exposed_before, multi_exposed

@@ -13,7 +13,7 @@ WITH
                 (time, variation_id, event_id),
                 event = 'view'
             )                                                             AS first_view,
-            minIf(variation_id, event = 'view') != maxIf(variation_id, event = 'view') AS crossover,
+            minIf(variation_id, event = 'view') != maxIf(variation_id, event = 'view') AS multi_exposed,
             maxIf(time, time < toDateTime64({to:String}, 3, 'UTC'))       AS last_seen,
             countIf(event = 'view' AND time < toDateTime64({to:String}, 3, 'UTC')) AS views,
             CAST([], 'Array(DateTime64(3, \'UTC\'))')                                                AS view_times,
@@ -37,8 +37,8 @@ WITH
             toUnixTimestamp64Milli(exposed_at)                           AS first_at,
             first_view.2                                                 AS variation_id,
             first_view.3                                                 AS dimension,
-            exposed_at < toDateTime64({from:String}, 3, 'UTC')           AS earlier,
-            crossover,
+            exposed_at < toDateTime64({from:String}, 3, 'UTC')           AS exposed_before,
+            multi_exposed,
             false                                                        AS recount,
             views,
             view_times,
@@ -65,7 +65,7 @@ SELECT
     sum(arraySum(goal -> goal.3, c.goals))                                            AS value,
     sum(arraySum(goal -> toInt256(goal.3) * goal.3, c.goals))                         AS value_squares
 FROM counted AS c
-WHERE NOT c.earlier
-    AND (NOT c.crossover OR {with_crossovers:Bool})
+WHERE NOT c.exposed_before
+    AND (NOT c.multi_exposed OR {with_multi_exposed:Bool})
     AND c.variation_id IN {variation_ids:Array(Int64)}
 )) AS c

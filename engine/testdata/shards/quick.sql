@@ -1,6 +1,6 @@
--- one row per standing: what the shards found, added up. A visitor's events lie on one shard: no one is there twice
+-- one row per segment: what the shards found, added up. A visitor's events lie on one shard: no one is there twice
 SELECT
-    c.standing AS standing,
+    c.segment AS segment,
     groupArrayArray(c.recount)   AS recount,
     sum(c.visitors)              AS visitors,
     sum(c.visitors_since_shares) AS visitors_since_shares,
@@ -69,7 +69,7 @@ WITH
                 bitAnd(first_view, 63) * 8
                 + (bitAnd(seen, seen - 1) != 0) * 2
                 + recount
-            )                                                         AS standing
+            )                                                         AS segment
         FROM ranked
         GROUP BY visitor_id
         HAVING seen != 0
@@ -78,9 +78,9 @@ WITH
                 OR first_at < {to_at:Int64}
             )
     ),
-    cells AS (  -- one row per standing; example is a visitor by whom to find the value
+    cells AS (  -- one row per segment; example is a visitor by whom to find the value
         SELECT
-            c.standing                                         AS standing,
+            c.segment                                         AS segment,
             groupArrayIf(c.visitor_id, c.recount)              AS recount,
             countIf(NOT c.recount)                             AS visitors,
             countIf(c.first_at >= {shares_since:Int64})      AS visitors_since_shares,
@@ -103,10 +103,10 @@ WITH
             countIf(c.extra_value != 0)                        AS extra_value_nonzero,
             countIf(c.extra_value < 0)                         AS extra_value_negative
         FROM counted AS c
-        GROUP BY standing
+        GROUP BY segment
     )
 SELECT *
 FROM cells
 )) AS c
-GROUP BY standing
-ORDER BY standing
+GROUP BY segment
+ORDER BY segment

@@ -1,10 +1,10 @@
--- one row per bucket, variation and standing: what the shards found, added up. A visitor's events lie on one shard: no one is there twice
+-- one row per bucket, variation and segment: what the shards found, added up. A visitor's events lie on one shard: no one is there twice
 SELECT
     c.bucket AS bucket,
     c.variation_id AS variation_id,
     c.dimension AS dimension,
-    c.earlier AS earlier,
-    c.crossover AS crossover,
+    c.exposed_before AS exposed_before,
+    c.multi_exposed AS multi_exposed,
     sum(c.visitors)              AS visitors,
     sum(c.visitors_since_shares) AS visitors_since_shares,
     sum(c.visitors_recent)       AS visitors_recent,
@@ -36,7 +36,7 @@ WITH
                 (time, variation_id, event_id),
                 event = 'view'
             )                                                             AS first_view,
-            minIf(variation_id, event = 'view') != maxIf(variation_id, event = 'view') AS crossover,
+            minIf(variation_id, event = 'view') != maxIf(variation_id, event = 'view') AS multi_exposed,
             maxIf(time, time < toDateTime64({to:String}, 3, 'UTC'))       AS last_seen,
             countIf(event = 'view' AND time < toDateTime64({to:String}, 3, 'UTC')) AS views,
             groupArrayIf(time, event = 'view' AND time < toDateTime64({to:String}, 3, 'UTC'))                                                AS view_times,
@@ -60,8 +60,8 @@ WITH
             toUnixTimestamp64Milli(exposed_at)                           AS first_at,
             first_view.2                                                 AS variation_id,
             first_view.3                                                 AS dimension,
-            exposed_at < toDateTime64({from:String}, 3, 'UTC')           AS earlier,
-            crossover,
+            exposed_at < toDateTime64({from:String}, 3, 'UTC')           AS exposed_before,
+            multi_exposed,
             false                                                        AS recount,
             views,
             view_times,
@@ -86,7 +86,7 @@ WITH
         SELECT
             variation_id,
             dimension,
-            crossover,
+            multi_exposed,
             intDiv(toUnixTimestamp64Milli(exposed_at) + {shift:Int64}, {width:Int64})                              AS first_bucket,
             arrayMap(at -> intDiv(toUnixTimestamp64Milli(at) + {shift:Int64}, {width:Int64}), view_times)           AS view_buckets,
             arrayMap(e -> (intDiv(toUnixTimestamp64Milli(e.1) + {shift:Int64}, {width:Int64}), e.2, e.3, e.4, e.5), reached) AS bucketed,
@@ -106,15 +106,15 @@ WITH
             arrayExists(e -> e.1 < bucket AND e.2 = 'completion', bucketed)                                        AS completed_before,
             arrayExists(e -> e.1 < bucket AND e.2 = 'conversion', bucketed)                                        AS conversion_before
         FROM counted
-        WHERE NOT earlier
+        WHERE NOT exposed_before
     )
--- one row per bucket, variation and standing: what the bucket adds to the sums of the report that ends with it
+-- one row per bucket, variation and segment: what the bucket adds to the sums of the report that ends with it
 SELECT
     s.bucket                                                                              AS bucket,
     s.variation_id                                                                        AS variation_id,
     ''                                                                                    AS dimension,
-    toUInt8(0)                                                                            AS earlier,
-    s.crossover                                                                           AS crossover,
+    toUInt8(0)                                                                            AS exposed_before,
+    s.multi_exposed                                                                           AS multi_exposed,
     toInt64(countIf(s.bucket = s.first_bucket))                                           AS visitors,
     toInt64(0)                                                                            AS visitors_since_shares,
     toInt64(0)                                                                            AS visitors_recent,
@@ -136,8 +136,8 @@ SELECT
     sum(toInt64(s.extra_after != 0) - toInt64(s.extra_before != 0))                       AS extra_value_nonzero,
     sum(toInt64(s.extra_after < 0) - toInt64(s.extra_before < 0))                         AS extra_value_negative
 FROM steps AS s
-GROUP BY bucket, variation_id, crossover
-ORDER BY bucket, variation_id, crossover
+GROUP BY bucket, variation_id, multi_exposed
+ORDER BY bucket, variation_id, multi_exposed
 )) AS c
-GROUP BY bucket, variation_id, dimension, earlier, crossover
-ORDER BY bucket, variation_id, dimension, earlier, crossover
+GROUP BY bucket, variation_id, dimension, exposed_before, multi_exposed
+ORDER BY bucket, variation_id, dimension, exposed_before, multi_exposed

@@ -109,7 +109,7 @@ func TestStatementsToShards(t *testing.T) {
 		compile     func(*Plan) (*Query, error)
 	}{
 		{"moments", "dimension=device", (*Plan).momentsQuery},
-		{"quick", "", (*Plan).singlePassQuery},
+		{"single_pass", "", (*Plan).singlePassQuery},
 		{"series", "interval=day", (*Plan).seriesQuery},
 		{"outliers", "filters[zScore]=2", (*Plan).outliersQuery},
 	} {

@@ -4,7 +4,7 @@
 -- experiment_id        0
 -- from                 1970-01-01 00:00:00 +0000 UTC
 -- to                   2200-01-01 00:00:00 +0000 UTC
--- goal_id              2
+-- goal_id              1
 -- shares_since         0
 -- recent_from          1776988800000
 -- recent_to            1777593600000
@@ -12,6 +12,7 @@
 -- ranks                [1 2 3]
 -- from_at              0
 -- to_at                7258118400000
+-- top                  50
 -- The same rows as moments.sql, in one pass without lists of events. It cannot tell the visitors apart who need the lists:
 -- those with something that counts before their first view, with a view of an unknown variation, with first views that only
 -- the event id puts in order, or with so many goals that a sum might overflow. It names them in recount, and moments.sql
@@ -28,6 +29,9 @@ WITH
             toUInt64(toUnixTimestamp64Milli(time))                                             AS at,
             transform(variation_id, {variation_ids:Array(Int64)}, {ranks:Array(UInt8)}, 63)    AS rank,
             at * 64 + rank                                                                     AS place,
+            bitOr(bitAnd(xxHash64(device), 18446744073709551614), toUInt64(true)) AS shows,
+            bitOr(bitShiftLeft(toUInt128(place), 64), toUInt128(shows))                        AS sight,
+            bitOr(bitShiftLeft(toUInt128(place), 64), toUInt128(bitNot(shows)))                AS mirrored,
             value                                                                              AS amount,
             profit                                                                             AS amount_of_profit,
             extra_value                                                                        AS amount_of_extra
@@ -40,7 +44,11 @@ WITH
     counted AS (  -- one row per visitor of the report, seen in its window but first exposed before, or to be counted again; the first view is the least in time and variation
         SELECT
             visitor_id,
-            minIf(place, is_view)                                     AS first_view,
+            minIf(sight, is_view)                                     AS first_sight,
+            toUInt64(bitShiftRight(first_sight, 64))                  AS first_view,
+            toUInt64(first_sight)                                     AS shows,
+            toUInt64(minIf(mirrored, is_view)) != bitNot(shows)       AS tied,
+            bitShiftRight(shows, 1)                                   AS dimension_hash,
             intDiv(first_view, 64)                                    AS first_at,
             groupBitOrIf(bitShiftLeft(toUInt64(1), rank), is_view)    AS seen,
             minIf(at, counts)                                         AS first_counted,
@@ -49,7 +57,7 @@ WITH
             sumIf(amount, is_reached)                                 AS value,
             sumIf(amount_of_profit, is_reached)                       AS profit,
             sumIf(amount_of_extra, is_reached)                        AS extra_value,
-            bitTest(seen, 63)             AS doubtful,
+            bitTest(seen, 63) OR tied             AS doubtful,
             doubtful
                 OR first_counted BETWEEN 1 AND first_at - 1
                 OR goals_reached > 900000                             AS recount,
@@ -57,19 +65,24 @@ WITH
                 bitAnd(first_view, 63) * 8
                 + (bitAnd(seen, seen - 1) != 0) * 2
                 + recount
-            )                                                         AS standing
+            )                                                         AS segment
         FROM ranked
         GROUP BY visitor_id
         HAVING seen != 0
             AND (
                 recount
                 OR first_at < {to_at:Int64}
+                AND bitTest(shows, 0)
             )
     ),
-    cells AS (  -- one row per standing; example is a visitor by whom to find the value
+    cells AS (  -- one row per segment and value of the dimension; example is a visitor by whom to find the value
         SELECT
-            c.standing                                         AS standing,
+            c.segment                                         AS segment,
             groupArrayIf(c.visitor_id, c.recount)              AS recount,
+            groupArrayIf(1)(c.visitor_id, NOT c.doubtful)      AS example,
+            c.dimension_hash                                   AS dimension_hash,
+            count()                                            AS visitors_at_most,
+            countIf(c.doubtful)                                AS doubtful_visitors,
             countIf(NOT c.recount)                             AS visitors,
             countIf(c.first_at >= {shares_since:Int64})      AS visitors_since_shares,
             countIf(c.first_at >= {recent_from:Int64} AND c.first_at < {recent_to:Int64}) AS visitors_recent,
@@ -91,7 +104,54 @@ WITH
             countIf(c.extra_value != 0)                        AS extra_value_nonzero,
             countIf(c.extra_value < 0)                         AS extra_value_negative
         FROM counted AS c
-        GROUP BY standing
+        GROUP BY segment, c.dimension_hash
+    ),
+    valued AS (  -- the same rows: with how many visitors of the report their value has, surely and at most
+        SELECT
+            *,
+            sum(if(bitTest(segment, 2), 0, visitors)) OVER (PARTITION BY dimension_hash)            AS of_value,
+            sum(if(bitAnd(segment, 5) = 4, 0, visitors_at_most)) OVER (PARTITION BY dimension_hash) AS of_value_at_most
+        FROM cells
+    ),
+    placed AS (  -- the same rows: with the place of their value among all
+        SELECT
+            *,
+            dense_rank() OVER (ORDER BY of_value DESC, dimension_hash) AS place,
+            sum(doubtful_visitors) OVER ()                             AS doubtful_in_all
+        FROM valued
+    ),
+    chosen AS (  -- the same rows: kept if their value may be one of the top values, whatever the doubtful ones have
+        SELECT
+            *,
+            max(if(place = {top:UInt32}, of_value, 0)) OVER ()           AS least_of_top,
+            of_value_at_most + doubtful_in_all >= least_of_top           AS kept
+        FROM placed
     )
-SELECT *
-FROM cells
+-- one row per segment and value that may be a top one, and per segment for all the others
+SELECT
+    c.segment                     AS segment,
+    groupArrayArray(c.recount)     AS recount,
+    if(c.kept, c.example, [])      AS example,
+    c.kept                         AS kept,
+    sum(c.visitors)              AS visitors,
+    sum(c.visitors_since_shares) AS visitors_since_shares,
+    sum(c.visitors_recent)       AS visitors_recent,
+    sum(c.views)                 AS views,
+    sum(c.converted_visitors)    AS converted_visitors,
+    sum(c.goals_reached)         AS goals_reached,
+    sum(c.goals_reached_squares) AS goals_reached_squares,
+    sum(c.value)                 AS value,
+    sum(c.value_squares)         AS value_squares,
+    sum(c.value_nonzero)         AS value_nonzero,
+    sum(c.value_negative)        AS value_negative,
+    sum(c.value_times_goals)     AS value_times_goals,
+    sum(c.profit)                AS profit,
+    sum(c.profit_squares)        AS profit_squares,
+    sum(c.profit_nonzero)        AS profit_nonzero,
+    sum(c.profit_negative)       AS profit_negative,
+    sum(c.extra_value)           AS extra_value,
+    sum(c.extra_value_squares)   AS extra_value_squares,
+    sum(c.extra_value_nonzero)   AS extra_value_nonzero,
+    sum(c.extra_value_negative)  AS extra_value_negative
+FROM chosen AS c
+GROUP BY c.segment, if(c.kept, c.dimension_hash, 0), example, kept

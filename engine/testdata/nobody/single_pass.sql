@@ -65,7 +65,7 @@ WITH
                 bitAnd(first_view, 63) * 8
                 + (bitAnd(seen, seen - 1) != 0) * 2
                 + recount
-            )                                                         AS standing
+            )                                                         AS segment
         FROM ranked
         GROUP BY visitor_id
         HAVING seen != 0
@@ -75,9 +75,9 @@ WITH
                 AND bitTest(shows, 0)
             )
     ),
-    cells AS (  -- one row per standing; example is a visitor by whom to find the value
+    cells AS (  -- one row per segment; example is a visitor by whom to find the value
         SELECT
-            c.standing                                         AS standing,
+            c.segment                                         AS segment,
             groupArrayIf(c.visitor_id, c.recount)              AS recount,
             countIf(NOT c.recount)                             AS visitors,
             countIf(c.first_at >= {shares_since:Int64})      AS visitors_since_shares,
@@ -100,7 +100,7 @@ WITH
             countIf(c.extra_value != 0)                        AS extra_value_nonzero,
             countIf(c.extra_value < 0)                         AS extra_value_negative
         FROM counted AS c
-        GROUP BY standing
+        GROUP BY segment
     )
 SELECT *
 FROM cells

@@ -1,16 +1,16 @@
--- partition            1-1-1-0-1
--- facets               [state all by first day]
--- kinds                [view]
--- goal_id              1
+-- partition            1-2-1-0-1
+-- cubes                [state all by first day]
+-- kinds                [view click submit completion conversion contact]
+-- goal_id              0
 -- recent_from          2026-04-24
 -- recent_to            2026-05-01
--- one row per facet, cell and kind of event: the sums that settled has of it; and one, of the facet state, that says how far they go
+-- one row per cube, cell and kind of event: the sums in the rollups table; and one row of the cube state: the progress of the refresh
 SELECT
-    facet,
+    cube_name,
     toInt64(0) AS bucket,
     '' AS dimension,
     variation_id,
-    crossover,
+    multi_exposed,
     event,
     sum(visitors),
     sum(visitors),
@@ -22,12 +22,12 @@ SELECT
     sum(profit),
     sum(extra_value),
     sum(signs)
-FROM settled
+FROM rollups
 WHERE _partition_id = {partition:String}
-    AND facet IN {facets:Array(String)}
+    AND cube_name IN {cubes:Array(String)}
     AND (
-        facet = 'state'
+        cube_name = 'state'
         OR (event IN {kinds:Array(String)} AND goal_id = 0 OR event = 'goal' AND goal_id = {goal_id:Int64})
             AND (true)
     )
-GROUP BY facet, bucket, dimension, variation_id, crossover, event
+GROUP BY cube_name, bucket, dimension, variation_id, multi_exposed, event

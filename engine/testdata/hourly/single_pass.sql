@@ -2,16 +2,16 @@
 -- subject              campaign
 -- subject_id           1
 -- experiment_id        0
--- from                 2026-05-01 04:00:00 +0000 UTC
--- to                   2026-05-01 12:00:00 +0000 UTC
+-- from                 1970-01-01 00:00:00 +0000 UTC
+-- to                   2200-01-01 00:00:00 +0000 UTC
 -- goal_id              1
 -- shares_since         0
 -- recent_from          1776988800000
 -- recent_to            1777593600000
 -- variation_ids        [0 1 2]
 -- ranks                [1 2 3]
--- from_at              1777608000000
--- to_at                1777636800000
+-- from_at              0
+-- to_at                7258118400000
 -- The same rows as moments.sql, in one pass without lists of events. It cannot tell the visitors apart who need the lists:
 -- those with something that counts before their first view, with a view of an unknown variation, with first views that only
 -- the event id puts in order, or with so many goals that a sum might overflow. It names them in recount, and moments.sql
@@ -23,7 +23,7 @@ WITH
             event,
             event = 'view'                                                                     AS is_view,
             (event = 'goal' AND goal_id = {goal_id:Int64}) AS counts,
-            time < toDateTime64({to:String}, 3, 'UTC') AS in_time,
+            true AS in_time,
             (event = 'goal' AND goal_id = {goal_id:Int64}) AND in_time AS is_reached,
             toUInt64(toUnixTimestamp64Milli(time))                                             AS at,
             transform(variation_id, {variation_ids:Array(Int64)}, {ranks:Array(UInt8)}, 63)    AS rank,
@@ -55,22 +55,20 @@ WITH
                 OR goals_reached > 900000                             AS recount,
             toUInt16(
                 bitAnd(first_view, 63) * 8
-                + (first_at < {from_at:Int64}) * 4
                 + (bitAnd(seen, seen - 1) != 0) * 2
                 + recount
-            )                                                         AS standing
+            )                                                         AS segment
         FROM ranked
         GROUP BY visitor_id
         HAVING seen != 0
             AND (
                 recount
                 OR first_at < {to_at:Int64}
-                AND maxIf(at, in_time) >= {from_at:Int64}
             )
     ),
-    cells AS (  -- one row per standing; example is a visitor by whom to find the value
+    cells AS (  -- one row per segment; example is a visitor by whom to find the value
         SELECT
-            c.standing                                         AS standing,
+            c.segment                                         AS segment,
             groupArrayIf(c.visitor_id, c.recount)              AS recount,
             countIf(NOT c.recount)                             AS visitors,
             countIf(c.first_at >= {shares_since:Int64})      AS visitors_since_shares,
@@ -93,7 +91,7 @@ WITH
             countIf(c.extra_value != 0)                        AS extra_value_nonzero,
             countIf(c.extra_value < 0)                         AS extra_value_negative
         FROM counted AS c
-        GROUP BY standing
+        GROUP BY segment
     )
 SELECT *
 FROM cells

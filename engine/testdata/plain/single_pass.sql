@@ -5,8 +5,6 @@
 -- from                 1970-01-01 00:00:00 +0000 UTC
 -- to                   2200-01-01 00:00:00 +0000 UTC
 -- goal_id              1
--- outlier_least        -6163136164965
--- outlier_most         4311284471503
 -- shares_since         0
 -- recent_from          1776988800000
 -- recent_to            1777593600000
@@ -24,9 +22,9 @@ WITH
             visitor_id,
             event,
             event = 'view'                                                                     AS is_view,
-            (event = 'goal' AND goal_id = {goal_id:Int64} AND value >= {outlier_least:Int64} AND value <= {outlier_most:Int64}) AS counts,
+            (event = 'goal' AND goal_id = {goal_id:Int64}) AS counts,
             true AS in_time,
-            (event = 'goal' AND goal_id = {goal_id:Int64} AND value >= {outlier_least:Int64} AND value <= {outlier_most:Int64}) AND in_time AS is_reached,
+            (event = 'goal' AND goal_id = {goal_id:Int64}) AND in_time AS is_reached,
             toUInt64(toUnixTimestamp64Milli(time))                                             AS at,
             transform(variation_id, {variation_ids:Array(Int64)}, {ranks:Array(UInt8)}, 63)    AS rank,
             at * 64 + rank                                                                     AS place,
@@ -59,7 +57,7 @@ WITH
                 bitAnd(first_view, 63) * 8
                 + (bitAnd(seen, seen - 1) != 0) * 2
                 + recount
-            )                                                         AS standing
+            )                                                         AS segment
         FROM ranked
         GROUP BY visitor_id
         HAVING seen != 0
@@ -68,9 +66,9 @@ WITH
                 OR first_at < {to_at:Int64}
             )
     ),
-    cells AS (  -- one row per standing; example is a visitor by whom to find the value
+    cells AS (  -- one row per segment; example is a visitor by whom to find the value
         SELECT
-            c.standing                                         AS standing,
+            c.segment                                         AS segment,
             groupArrayIf(c.visitor_id, c.recount)              AS recount,
             countIf(NOT c.recount)                             AS visitors,
             countIf(c.first_at >= {shares_since:Int64})      AS visitors_since_shares,
@@ -93,7 +91,7 @@ WITH
             countIf(c.extra_value != 0)                        AS extra_value_nonzero,
             countIf(c.extra_value < 0)                         AS extra_value_negative
         FROM counted AS c
-        GROUP BY standing
+        GROUP BY segment
     )
 SELECT *
 FROM cells

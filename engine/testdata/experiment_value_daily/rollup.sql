@@ -1,5 +1,5 @@
 -- partition            1-2-1-4-1
--- facets               [state all by first day all by day]
+-- cubes                [state all by first day all by day]
 -- kinds                [view click submit completion conversion contact]
 -- goal_id              2
 -- recent_from          2026-04-24
@@ -7,13 +7,13 @@
 -- steps                all by day
 -- width                86400000
 -- shift                0
--- one row per facet, cell and kind of event: the sums that settled has of it; and one, of the facet state, that says how far they go
+-- one row per cube, cell and kind of event: the sums in the rollups table; and one row of the cube state: the progress of the refresh
 SELECT
-    facet,
-    if(facet = {steps:String}, intDiv(toInt64(toInt32(day)) * 86400000 + {shift:Int64}, {width:Int64}), 0) AS bucket,
+    cube_name,
+    if(cube_name = {steps:String}, intDiv(toInt64(toInt32(day)) * 86400000 + {shift:Int64}, {width:Int64}), 0) AS bucket,
     '' AS dimension,
     variation_id,
-    crossover,
+    multi_exposed,
     event,
     sum(visitors),
     sum(visitors),
@@ -25,12 +25,12 @@ SELECT
     sum(profit),
     sum(extra_value),
     sum(signs)
-FROM settled
+FROM rollups
 WHERE _partition_id = {partition:String}
-    AND facet IN {facets:Array(String)}
+    AND cube_name IN {cubes:Array(String)}
     AND (
-        facet = 'state'
+        cube_name = 'state'
         OR (event IN {kinds:Array(String)} AND goal_id = 0 OR event = 'goal' AND goal_id = {goal_id:Int64})
             AND (true)
     )
-GROUP BY facet, bucket, dimension, variation_id, crossover, event
+GROUP BY cube_name, bucket, dimension, variation_id, multi_exposed, event

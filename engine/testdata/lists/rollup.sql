@@ -1,16 +1,18 @@
 -- partition            1-1-1-0-1
--- facets               [state all by first day]
+-- cubes                [state device, country by first day]
+-- filter_device        [mobile]
+-- filter_country       [ FR]
 -- kinds                [view]
--- goal_id              2
+-- goal_id              1
 -- recent_from          2026-04-24
 -- recent_to            2026-05-01
--- one row per facet, cell and kind of event: the sums that settled has of it; and one, of the facet state, that says how far they go
+-- one row per cube, cell and kind of event: the sums in the rollups table; and one row of the cube state: the progress of the refresh
 SELECT
-    facet,
+    cube_name,
     toInt64(0) AS bucket,
     '' AS dimension,
     variation_id,
-    crossover,
+    multi_exposed,
     event,
     sum(visitors),
     sum(visitors),
@@ -22,12 +24,12 @@ SELECT
     sum(profit),
     sum(extra_value),
     sum(signs)
-FROM settled
+FROM rollups
 WHERE _partition_id = {partition:String}
-    AND facet IN {facets:Array(String)}
+    AND cube_name IN {cubes:Array(String)}
     AND (
-        facet = 'state'
+        cube_name = 'state'
         OR (event IN {kinds:Array(String)} AND goal_id = 0 OR event = 'goal' AND goal_id = {goal_id:Int64})
-            AND (true)
+            AND (device IN {filter_device:Array(String)} AND country IN {filter_country:Array(String)})
     )
-GROUP BY facet, bucket, dimension, variation_id, crossover, event
+GROUP BY cube_name, bucket, dimension, variation_id, multi_exposed, event

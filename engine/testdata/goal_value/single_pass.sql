@@ -1,15 +1,16 @@
 -- website_id           1
--- subject              widget
+-- subject              campaign
 -- subject_id           1
--- experiment_id        4
+-- experiment_id        0
 -- from                 1970-01-01 00:00:00 +0000 UTC
 -- to                   2200-01-01 00:00:00 +0000 UTC
--- goal_id              2
+-- goal_id              1
+-- goal_value           15000
 -- shares_since         0
 -- recent_from          1776988800000
 -- recent_to            1777593600000
--- variation_ids        [0 1]
--- ranks                [1 2]
+-- variation_ids        [0 1 2]
+-- ranks                [1 2 3]
 -- from_at              0
 -- to_at                7258118400000
 -- The same rows as moments.sql, in one pass without lists of events. It cannot tell the visitors apart who need the lists:
@@ -22,9 +23,9 @@ WITH
             visitor_id,
             event,
             event = 'view'                                                                     AS is_view,
-            (event = 'goal' AND goal_id = {goal_id:Int64} OR event IN ('click', 'submit', 'completion', 'conversion', 'contact')) AS counts,
+            (event = 'goal' AND goal_id = {goal_id:Int64} AND value >= {goal_value:Int64}) AS counts,
             true AS in_time,
-            (event = 'goal' AND goal_id = {goal_id:Int64}) AND in_time AS is_reached,
+            (event = 'goal' AND goal_id = {goal_id:Int64} AND value >= {goal_value:Int64}) AND in_time AS is_reached,
             toUInt64(toUnixTimestamp64Milli(time))                                             AS at,
             transform(variation_id, {variation_ids:Array(Int64)}, {ranks:Array(UInt8)}, 63)    AS rank,
             at * 64 + rank                                                                     AS place,
@@ -45,11 +46,6 @@ WITH
             groupBitOrIf(bitShiftLeft(toUInt64(1), rank), is_view)    AS seen,
             minIf(at, counts)                                         AS first_counted,
             countIf(is_view AND in_time)                              AS views,
-            countIf(event = 'click' AND in_time)                      AS clicks,
-            countIf(event = 'submit' AND in_time)                     AS submits,
-            countIf(event = 'completion' AND in_time)                 AS completions,
-            countIf(event = 'conversion' AND in_time)                 AS conversions,
-            countIf(event = 'contact' AND in_time)                    AS contacts,
             countIf(is_reached)                                       AS goals_reached,
             sumIf(amount, is_reached)                                 AS value,
             sumIf(amount_of_profit, is_reached)                       AS profit,
@@ -62,7 +58,7 @@ WITH
                 bitAnd(first_view, 63) * 8
                 + (bitAnd(seen, seen - 1) != 0) * 2
                 + recount
-            )                                                         AS standing
+            )                                                         AS segment
         FROM ranked
         GROUP BY visitor_id
         HAVING seen != 0
@@ -71,9 +67,9 @@ WITH
                 OR first_at < {to_at:Int64}
             )
     ),
-    cells AS (  -- one row per standing; example is a visitor by whom to find the value
+    cells AS (  -- one row per segment; example is a visitor by whom to find the value
         SELECT
-            c.standing                                         AS standing,
+            c.segment                                         AS segment,
             groupArrayIf(c.visitor_id, c.recount)              AS recount,
             countIf(NOT c.recount)                             AS visitors,
             countIf(c.first_at >= {shares_since:Int64})      AS visitors_since_shares,
@@ -94,16 +90,9 @@ WITH
             sum(toInt128(c.extra_value))                       AS extra_value,
             sum(toInt256(c.extra_value) * c.extra_value)       AS extra_value_squares,
             countIf(c.extra_value != 0)                        AS extra_value_nonzero,
-            countIf(c.extra_value < 0)                         AS extra_value_negative,
-            sum(c.clicks)                                      AS clicks,
-            sum(c.submits)                                     AS submits,
-            sum(c.completions)                                 AS completions,
-            countIf(c.completions > 0)                         AS completed_visitors,
-            sum(c.conversions)                                 AS conversions,
-            countIf(c.conversions > 0)                         AS conversion_visitors,
-            sum(c.contacts)                                    AS contacts
+            countIf(c.extra_value < 0)                         AS extra_value_negative
         FROM counted AS c
-        GROUP BY standing
+        GROUP BY segment
     )
 SELECT *
 FROM cells

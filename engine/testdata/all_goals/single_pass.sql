@@ -4,7 +4,7 @@
 -- experiment_id        0
 -- from                 1970-01-01 00:00:00 +0000 UTC
 -- to                   2200-01-01 00:00:00 +0000 UTC
--- goal_id              1
+-- goal_id              2
 -- shares_since         0
 -- recent_from          1776988800000
 -- recent_to            1777593600000
@@ -57,7 +57,7 @@ WITH
                 bitAnd(first_view, 63) * 8
                 + (bitAnd(seen, seen - 1) != 0) * 2
                 + recount
-            )                                                         AS standing
+            )                                                         AS segment
         FROM ranked
         GROUP BY visitor_id
         HAVING seen != 0
@@ -66,9 +66,9 @@ WITH
                 OR first_at < {to_at:Int64}
             )
     ),
-    cells AS (  -- one row per standing; example is a visitor by whom to find the value
+    cells AS (  -- one row per segment; example is a visitor by whom to find the value
         SELECT
-            c.standing                                         AS standing,
+            c.segment                                         AS segment,
             groupArrayIf(c.visitor_id, c.recount)              AS recount,
             countIf(NOT c.recount)                             AS visitors,
             countIf(c.first_at >= {shares_since:Int64})      AS visitors_since_shares,
@@ -91,7 +91,7 @@ WITH
             countIf(c.extra_value != 0)                        AS extra_value_nonzero,
             countIf(c.extra_value < 0)                         AS extra_value_negative
         FROM counted AS c
-        GROUP BY standing
+        GROUP BY segment
     )
 SELECT *
 FROM cells

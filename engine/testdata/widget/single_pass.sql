@@ -1,17 +1,14 @@
 -- website_id           1
--- subject              campaign
+-- subject              widget
 -- subject_id           1
 -- experiment_id        0
 -- from                 1970-01-01 00:00:00 +0000 UTC
 -- to                   2200-01-01 00:00:00 +0000 UTC
--- filter_device        [mobile]
--- filter_country       [ FR]
--- goal_id              1
 -- shares_since         0
 -- recent_from          1776988800000
 -- recent_to            1777593600000
--- variation_ids        [0 1 2]
--- ranks                [1 2 3]
+-- variation_ids        [1]
+-- ranks                [1]
 -- from_at              0
 -- to_at                7258118400000
 -- The same rows as moments.sql, in one pass without lists of events. It cannot tell the visitors apart who need the lists:
@@ -24,15 +21,12 @@ WITH
             visitor_id,
             event,
             event = 'view'                                                                     AS is_view,
-            (event = 'goal' AND goal_id = {goal_id:Int64}) AS counts,
+            (event = 'goal' OR event IN ('click', 'submit', 'completion', 'conversion', 'contact')) AS counts,
             true AS in_time,
-            (event = 'goal' AND goal_id = {goal_id:Int64}) AND in_time AS is_reached,
+            (event = 'goal') AND in_time AS is_reached,
             toUInt64(toUnixTimestamp64Milli(time))                                             AS at,
             transform(variation_id, {variation_ids:Array(Int64)}, {ranks:Array(UInt8)}, 63)    AS rank,
             at * 64 + rank                                                                     AS place,
-            bitOr(bitAnd(toUInt64(0), 18446744073709551614), toUInt64(device IN {filter_device:Array(String)} AND country IN {filter_country:Array(String)})) AS shows,
-            bitOr(bitShiftLeft(toUInt128(place), 64), toUInt128(shows))                        AS sight,
-            bitOr(bitShiftLeft(toUInt128(place), 64), toUInt128(bitNot(shows)))                AS mirrored,
             value                                                                              AS amount,
             profit                                                                             AS amount_of_profit,
             extra_value                                                                        AS amount_of_extra
@@ -45,20 +39,21 @@ WITH
     counted AS (  -- one row per visitor of the report, seen in its window but first exposed before, or to be counted again; the first view is the least in time and variation
         SELECT
             visitor_id,
-            minIf(sight, is_view)                                     AS first_sight,
-            toUInt64(bitShiftRight(first_sight, 64))                  AS first_view,
-            toUInt64(first_sight)                                     AS shows,
-            toUInt64(minIf(mirrored, is_view)) != bitNot(shows)       AS tied,
-            bitShiftRight(shows, 1)                                   AS dimension_hash,
+            minIf(place, is_view)                                     AS first_view,
             intDiv(first_view, 64)                                    AS first_at,
             groupBitOrIf(bitShiftLeft(toUInt64(1), rank), is_view)    AS seen,
             minIf(at, counts)                                         AS first_counted,
             countIf(is_view AND in_time)                              AS views,
+            countIf(event = 'click' AND in_time)                      AS clicks,
+            countIf(event = 'submit' AND in_time)                     AS submits,
+            countIf(event = 'completion' AND in_time)                 AS completions,
+            countIf(event = 'conversion' AND in_time)                 AS conversions,
+            countIf(event = 'contact' AND in_time)                    AS contacts,
             countIf(is_reached)                                       AS goals_reached,
             sumIf(amount, is_reached)                                 AS value,
             sumIf(amount_of_profit, is_reached)                       AS profit,
             sumIf(amount_of_extra, is_reached)                        AS extra_value,
-            bitTest(seen, 63) OR tied             AS doubtful,
+            bitTest(seen, 63)             AS doubtful,
             doubtful
                 OR first_counted BETWEEN 1 AND first_at - 1
                 OR goals_reached > 900000                             AS recount,
@@ -66,19 +61,18 @@ WITH
                 bitAnd(first_view, 63) * 8
                 + (bitAnd(seen, seen - 1) != 0) * 2
                 + recount
-            )                                                         AS standing
+            )                                                         AS segment
         FROM ranked
         GROUP BY visitor_id
         HAVING seen != 0
             AND (
                 recount
                 OR first_at < {to_at:Int64}
-                AND bitTest(shows, 0)
             )
     ),
-    cells AS (  -- one row per standing; example is a visitor by whom to find the value
+    cells AS (  -- one row per segment; example is a visitor by whom to find the value
         SELECT
-            c.standing                                         AS standing,
+            c.segment                                         AS segment,
             groupArrayIf(c.visitor_id, c.recount)              AS recount,
             countIf(NOT c.recount)                             AS visitors,
             countIf(c.first_at >= {shares_since:Int64})      AS visitors_since_shares,
@@ -99,9 +93,16 @@ WITH
             sum(toInt128(c.extra_value))                       AS extra_value,
             sum(toInt256(c.extra_value) * c.extra_value)       AS extra_value_squares,
             countIf(c.extra_value != 0)                        AS extra_value_nonzero,
-            countIf(c.extra_value < 0)                         AS extra_value_negative
+            countIf(c.extra_value < 0)                         AS extra_value_negative,
+            sum(c.clicks)                                      AS clicks,
+            sum(c.submits)                                     AS submits,
+            sum(c.completions)                                 AS completions,
+            countIf(c.completions > 0)                         AS completed_visitors,
+            sum(c.conversions)                                 AS conversions,
+            countIf(c.conversions > 0)                         AS conversion_visitors,
+            sum(c.contacts)                                    AS contacts
         FROM counted AS c
-        GROUP BY standing
+        GROUP BY segment
     )
 SELECT *
 FROM cells

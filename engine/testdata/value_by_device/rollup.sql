@@ -1,0 +1,34 @@
+-- partition            1-1-1-0-1
+-- cubes                [state all by first day device by first day]
+-- cells                [device by first day]
+-- kinds                [view]
+-- goal_id              1
+-- recent_from          2026-04-24
+-- recent_to            2026-05-01
+-- one row per cube, cell and kind of event: the sums in the rollups table; and one row of the cube state: the progress of the refresh
+SELECT
+    cube_name,
+    toInt64(0) AS bucket,
+    if(cube_name IN {cells:Array(String)}, device, '') AS dimension,
+    variation_id,
+    multi_exposed,
+    event,
+    sum(visitors),
+    sum(visitors),
+    sumIf(visitors, first_day >= {recent_from:Date32} AND first_day < {recent_to:Date32}),
+    sum(events),
+    sum(events_squares),
+    sum(value),
+    sum(value_times_goals),
+    sum(profit),
+    sum(extra_value),
+    sum(signs)
+FROM rollups
+WHERE _partition_id = {partition:String}
+    AND cube_name IN {cubes:Array(String)}
+    AND (
+        cube_name = 'state'
+        OR (event IN {kinds:Array(String)} AND goal_id = 0 OR event = 'goal' AND goal_id = {goal_id:Int64})
+            AND (true)
+    )
+GROUP BY cube_name, bucket, dimension, variation_id, multi_exposed, event

@@ -3,12 +3,14 @@ package engine
 import (
 	"math"
 	"strings"
-	"unicode/utf8"
 
 	"lifthouse/stats"
+
+	"github.com/rivo/uniseg"
 )
 
-// Wrapped breaks a text into lines of so many letters. A number keeps its unit.
+// Wrapped breaks a text into lines of at most width terminal columns. It keeps a
+// number and its percent sign together. A longer word gets its own line.
 func Wrapped(text string, width int) []string {
 	const held = "\x00%"
 	text = strings.ReplaceAll(text, " %", held)
@@ -16,7 +18,7 @@ func Wrapped(text string, width int) []string {
 	line := ""
 	for word := range strings.FieldsSeq(text) {
 		word = strings.ReplaceAll(word, held, " %")
-		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
+		if line != "" && uniseg.StringWidth(line)+1+uniseg.StringWidth(word) > width {
 			lines = append(lines, line)
 			line = ""
 		}
@@ -28,12 +30,21 @@ func Wrapped(text string, width int) []string {
 	return append(lines, line)
 }
 
-// Shortened keeps a text to so many letters.
-func Shortened(text string, most int) string {
-	if utf8.RuneCountInString(text) <= most {
+// Shortened cuts a text to a width in terminal columns. An ellipsis replaces the
+// rest.
+func Shortened(text string, width int) string {
+	if uniseg.StringWidth(text) <= width {
 		return text
 	}
-	return string([]rune(text)[:most-1]) + "…"
+	end, used := 0, 1 // 1 for the ellipsis
+	characters := uniseg.NewGraphemes(text)
+	for characters.Next() {
+		if used += characters.Width(); used > width {
+			break
+		}
+		_, end = characters.Positions()
+	}
+	return text[:end] + "…"
 }
 
 // NiceStep returns the least of 1, 2 and 5 times a power of ten from x on.

@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"lifthouse/engine/render"
 	"lifthouse/schema/catalogue"
 
 	"github.com/spf13/cobra"
@@ -71,7 +72,7 @@ func (p *program) showAudit(changes []catalogue.Audited) error {
 	_, _ = fmt.Fprintln(table, "time\taccount\twhat\tid\tchange\tby")
 	for i := range changes {
 		c := &changes[i]
-		_, _ = fmt.Fprintf(table, "%s\t%d\t%s\t%d\t%s\t%s\n", c.At.Format(time.RFC3339), c.AccountID, c.Kind, c.ID, c.Change, harmless(c.By))
+		_, _ = fmt.Fprintf(table, "%s\t%d\t%s\t%d\t%s\t%s\n", c.At.Format(time.RFC3339), c.AccountID, c.Kind, c.ID, c.Change, render.Printable(c.By))
 	}
 	return table.Flush()
 }

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"lifthouse/engine"
+	"lifthouse/engine/render"
 
 	"github.com/spf13/cobra"
 )
@@ -127,7 +128,7 @@ func (p *program) compareFlags(f *compareFlags, changed func(name string) bool) 
 	if f.json {
 		return p.writeJSON(answer)
 	}
-	_, err = io.WriteString(p.out, newTable(input, answer, p.screen()).String())
+	_, err = io.WriteString(p.out, render.Comparison(input, answer, p.screen()))
 	return err
 }
 
@@ -284,7 +285,7 @@ func (p *program) answerLine(line inputLine, inJSON bool) (answered bool, err er
 	if inJSON {
 		return true, p.writeJSON(answer)
 	}
-	_, err = fmt.Fprintf(p.out, "line %d\n\n%s\n", line.number, newTable(input, answer, p.screen()))
+	_, err = fmt.Fprintf(p.out, "line %d\n\n%s\n", line.number, render.Comparison(input, answer, p.screen()))
 	return true, err
 }
 

@@ -6,13 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"lifthouse/engine"
 )
@@ -273,81 +270,6 @@ Sample: what it needs cannot be computed: at significance level 100 nothing is
 		code, out, complaints := runCompare(t, "", test.args...)
 		if code != exitOK || out != test.want[1:] {
 			t.Errorf("lifthouse compare %q: exit %d\n%s%s\nwant\n%s", test.args, code, out, complaints, test.want[1:])
-		}
-	}
-}
-
-// drawn is the table of a line on a screen.
-func drawn(t *testing.T, line string, s screen) string {
-	t.Helper()
-	input, err := engine.ParseCalculatorInput([]byte(line))
-	if err != nil {
-		t.Fatalf("%s: %v", line, err)
-	}
-	return newTable(input, input.Answer(), s).String()
-}
-
-func TestCompareTableIsOneOnAWideScreen(t *testing.T) {
-	const want = `
-variation  visitors    rate     95 % interval     lift       95 % interval          p  always-valid p  verdict
-0 control    11,927  6.00 %  [5.59 %, 6.44 %]
-1            12,010  7.49 %  [7.04 %, 7.98 %]  +24.8 %  [+13.5 %, +37.2 %]  0.0000043         0.00021  better
-`
-	if got := drawn(t, goodLine, screen{width: 120}); !strings.Contains(got, want) {
-		t.Errorf("%s\nwant in it\n%s", got, want)
-	}
-}
-
-// TestCompareColoursSayNothingMore: without its colours a table is the plain
-// one.
-func TestCompareColoursSayNothingMore(t *testing.T) {
-	coloured, plainly := drawn(t, goodLine, screen{width: 80, colour: true}), drawn(t, goodLine, screen{width: 80})
-	if !strings.Contains(coloured, green+"better") {
-		t.Errorf("no colour in\n%s", coloured)
-	}
-	escapes := regexp.MustCompile(`\x1b\[\d+m`)
-	spaces := regexp.MustCompile(` +\n`)
-	if got := spaces.ReplaceAllString(escapes.ReplaceAllString(coloured, ""), "\n"); got != plainly {
-		t.Errorf("%s\nwant\n%s", got, plainly)
-	}
-}
-
-// TestCompareTableHoldsAnything: whatever is asked, no line is wider than the
-// screen.
-func TestCompareTableHoldsAnything(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	extreme := func() float64 {
-		if r.IntN(3) == 0 {
-			return math.Pow(10, 616*r.Float64()-308)
-		}
-		return 10 * r.Float64()
-	}
-	for range 300 {
-		metric := []string{"binary", "mean"}[r.IntN(2)]
-		variations := make([]map[string]any, 2+r.IntN(4))
-		for i := range variations {
-			n := int64(math.Pow(10, 12*r.Float64()))
-			v := map[string]any{"id": r.Int64() >> r.IntN(60), "n": n}
-			if metric == "binary" {
-				v["converted"] = int64(float64(n) * math.Pow(r.Float64(), float64(r.IntN(9))))
-			} else {
-				v["mean"], v["variance"] = extreme()*float64(r.IntN(3)-1), extreme()*float64(r.IntN(3))/3
-			}
-			variations[i] = v
-		}
-		line, err := json.Marshal(map[string]any{
-			"metric": metric, "variations": variations,
-			"significanceLevel": []int{80, 90, 95, 100}[r.IntN(4)], "methodology": []string{"frequentist", "bayesian"}[r.IntN(2)],
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, width := range []int{80, 120} {
-			for row := range strings.Lines(drawn(t, string(line), screen{width: width})) {
-				if n := utf8.RuneCountInString(strings.TrimSuffix(row, "\n")); n > width || strings.Contains(row, "Inf") || strings.Contains(row, "NaN") {
-					t.Fatalf("%s\nhas a line of %d columns:\n%s", line, n, row)
-				}
-			}
 		}
 	}
 }

@@ -9,10 +9,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
+	"lifthouse/engine/render"
 	"lifthouse/schema"
 	"lifthouse/schema/ingest"
 )
@@ -138,7 +138,7 @@ func (a arrival) line() string {
 		if r.Text != "" {
 			text += "\n" + strings.Repeat(" ", len(at)) + "  " + r.Text
 		}
-		return harmless(text)
+		return render.Printable(text)
 	}
 	e, saw := a.Event, "whatever its visitor saw"
 	if e.VariationID != nil {
@@ -161,7 +161,7 @@ func (a arrival) line() string {
 			text += "  " + more
 		}
 	}
-	return harmless(text)
+	return render.Printable(text)
 }
 
 func knownWebsite(id int64) string {
@@ -169,17 +169,6 @@ func knownWebsite(id int64) string {
 		return "?"
 	}
 	return strconv.FormatInt(id, 10)
-}
-
-// harmless takes from a text what would move a terminal's cursor: it comes
-// from whoever sends events.
-func harmless(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\n' && !unicode.IsPrint(r) {
-			return '�'
-		}
-		return r
-	}, strings.ReplaceAll(text, "\r", ""))
 }
 
 func (p *program) events(ctx context.Context, s *store, q eventsQuery) error {

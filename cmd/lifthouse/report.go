@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"lifthouse/engine"
+	"lifthouse/engine/render"
 )
 
 const reportHelp = `Report prints the results of a campaign, of a widget, or of an experiment of a widget, as the API
@@ -189,7 +190,7 @@ func (p *program) written(ctx context.Context, s *store, request engine.Request,
 		text, err := results.CSV()
 		return string(text), err
 	case as.table:
-		return drawReport(results, p.screen()), nil
+		return render.Report(results, p.screen()), nil
 	}
 	var text strings.Builder
 	encoder := json.NewEncoder(&text)
@@ -209,7 +210,7 @@ func (p *program) watch(ctx context.Context, s *store, request engine.Request, a
 	}
 	over := as.table && isTerminal(p.out)
 	if over {
-		_, _ = p.out.WriteString(clearScreen)
+		_, _ = p.out.WriteString(render.ClearScreen)
 	}
 	tick := time.NewTicker(as.every)
 	defer tick.Stop()
@@ -220,7 +221,7 @@ func (p *program) watch(ctx context.Context, s *store, request engine.Request, a
 		}
 		if over {
 			foot := fmt.Sprintf("%s · every %s · Ctrl-C ends", time.Now().UTC().Format(time.TimeOnly+" UTC"), as.every)
-			text = frame(text, foot, p.screen().height)
+			text = render.Frame(text, foot, p.screen().Height)
 		}
 		if _, err := p.out.WriteString(text); err != nil {
 			return err

@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"lifthouse/engine"
 )
@@ -118,33 +117,6 @@ func TestReportForms(t *testing.T) {
 	}
 }
 
-// TestReportTableHoldsAnyName: what somebody declared or sent does not move
-// the cursor, and no line is wider than the screen.
-func TestReportTableHoldsAnyName(t *testing.T) {
-	h := thirtyHouse(t)
-	var r engine.Results
-	if err := json.Unmarshal([]byte(h.must("report", "campaign", "1", "--dimension", "device")), &r); err != nil {
-		t.Fatal(err)
-	}
-	odd := "\x1b[31mred\r\n" + strings.Repeat("wide ", 30)
-	r.Variations[1].Name, r.Breakdown[0].Value, r.Breakdown[0].Variations[1].Name, r.Goal.Name = odd, odd, odd, odd
-	r.Conclusion.Text = odd + r.Conclusion.Text
-	for _, width := range []int{narrowest, plainWidth, widest} {
-		text := drawReport(&r, screen{width: width})
-		for line := range strings.Lines(text) {
-			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width {
-				t.Errorf("a line of %d letters on a screen of %d: %q", n, width, line)
-			}
-		}
-		if strings.ContainsAny(text, "\x1b\r") {
-			t.Errorf("it moves the cursor: %q", text)
-		}
-	}
-	if text := drawReport(&r, screen{width: plainWidth, colour: true}); !strings.Contains(text, bold+"By device"+plain) {
-		t.Errorf("no colour in\n%s", text)
-	}
-}
-
 // TestWidgetTableComparesNothing has a table without lifts.
 func TestWidgetTableComparesNothing(t *testing.T) {
 	h := newHouse(t)
@@ -159,23 +131,6 @@ func TestWidgetTableComparesNothing(t *testing.T) {
 	}
 	if text := h.must("report", "experiment", "7/2", "--table"); !strings.Contains(text, "Widget 7, experiment 2") || !strings.Contains(text, "too few data") {
 		t.Errorf("%s", text)
-	}
-}
-
-// TestFrameFitsTheTerminal: nothing scrolls, and each line is cleared to its
-// end.
-func TestFrameFitsTheTerminal(t *testing.T) {
-	for _, c := range []struct {
-		height int
-		want   string
-	}{
-		{24, holdFrame + toTheTop + "a" + clearLine + "\nb" + clearLine + "\nc" + clearLine + "\n" + clearLine + "\nfoot" + clearLine + "\n" + clearBelow + showFrame},
-		{5, holdFrame + toTheTop + "a" + clearLine + "\nb" + clearLine + "\n" + clearLine + "\n1 more lines: a taller terminal shows them · foot" + clearLine + "\n" + clearBelow + showFrame},
-	} {
-		got := frame("a\nb\nc\n", "foot", c.height)
-		if got != c.want || strings.Count(got, "\n") >= c.height {
-			t.Errorf("of height %d: %q, want %q", c.height, got, c.want)
-		}
 	}
 }
 

@@ -1,4 +1,7 @@
-package main
+// Package render writes answers of the engine as text for a terminal. Widths are
+// measured in terminal columns, so that names in Chinese, Japanese or Korean
+// and names with emoji are aligned.
+package render
 
 import (
 	"fmt"
@@ -6,46 +9,28 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"lifthouse/engine"
 	"lifthouse/stats"
 
-	"golang.org/x/term"
+	"github.com/rivo/uniseg"
 )
 
-// screen is what a table is drawn on.
-type screen struct {
-	width, height int
-	colour        bool
+// Screen describes where a table is written.
+type Screen struct {
+	Width, Height int  // in columns and lines
+	Colour        bool // whether escape sequences may set colours
 }
 
+// The widths of tables in columns. Plain is for files and pipes; a terminal's
+// width is clamped to the others.
 const (
-	plainWidth  = 80 // where there is no terminal
-	plainHeight = 24
-	narrowest   = 60
-	widest      = 120
+	PlainWidth = 80
+	MinWidth   = 60
+	MaxWidth   = 120
 )
 
-func (p *program) screen() screen {
-	if !isTerminal(p.out) {
-		return screen{width: plainWidth}
-	}
-	// https://no-color.org
-	s := screen{width: plainWidth, height: plainHeight, colour: p.getenv("NO_COLOR") == "" && p.getenv("TERM") != "dumb"}
-	raw, err := p.out.SyscallConn() // Fd would make the file blocking
-	if err != nil {
-		return s
-	}
-	_ = raw.Control(func(fd uintptr) {
-		if width, height, err := term.GetSize(int(fd)); err == nil && width > 0 {
-			s.width, s.height = min(max(width, narrowest), widest), height
-		}
-	})
-	return s
-}
-
-// The colours of a terminal, which say nothing that the words do not.
+// Escape sequences of a terminal. A colour repeats what a word already says.
 const (
 	bold  = "\x1b[1m"
 	green = "\x1b[32m"
@@ -53,29 +38,30 @@ const (
 	plain = "\x1b[0m"
 )
 
-func (s screen) paint(colour, text string) string {
-	if !s.colour || colour == "" {
+func (s Screen) paint(colour, text string) string {
+	if !s.Colour || colour == "" {
 		return text
 	}
 	return colour + text + plain
 }
 
-// none stands for a number that cannot be had.
+// none is shown for a value that cannot be computed.
 const none = "–"
 
-// table is an answer as a person reads it.
+// table writes the answer of the calculator.
 type table struct {
-	screen
-	input  *engine.CalculatorInput
-	answer *engine.Answer
-	labels []string // of the variations
-	// converted are their visitors who did; nil: not shown.
-	converted []int64
+	Screen
+	input     *engine.CalculatorInput
+	answer    *engine.Answer
+	labels    []string // one per variation
+	converted []int64  // converted visitors per variation; nil: the column is omitted
 	out       strings.Builder
 }
 
-func newTable(q *engine.CalculatorInput, a *engine.Answer, s screen) *table {
-	t := &table{screen: s, input: q, answer: a}
+// Comparison returns the calculator's answer as text: the conclusion, one row
+// per variation, the lifts as bars, and notes.
+func Comparison(input *engine.CalculatorInput, a *engine.Answer, s Screen) string {
+	t := &table{Screen: s, input: input, answer: a}
 	for _, v := range a.Variations {
 		label := strconv.FormatInt(v.ID, 10)
 		if v.Control {
@@ -83,18 +69,11 @@ func newTable(q *engine.CalculatorInput, a *engine.Answer, s screen) *table {
 		}
 		t.labels = append(t.labels, label)
 	}
-	return t
-}
-
-// String draws the conclusion, a row for each variation, the lifts as bars, and
-// what a reader should know beside the numbers.
-func (t *table) String() string {
-	t.out.Reset()
-	for _, line := range engine.Wrapped(t.answer.Conclusion.Text, t.width) {
+	for _, line := range engine.Wrapped(t.answer.Conclusion.Text, t.Width) {
 		t.line(t.paint(bold, line))
 	}
 	t.line("")
-	t.line(strings.Join(engine.Wrapped(t.subtitle(), t.width), "\n"))
+	t.line(strings.Join(engine.Wrapped(t.subtitle(), t.Width), "\n"))
 	t.line("")
 	t.rows()
 	t.bars()
@@ -116,40 +95,42 @@ func (t *table) subtitle() string {
 	return fmt.Sprintf("%s · %s, %d %% · %s visitors", what, t.answer.Methodology, t.answer.SignificanceLevel, engine.Grouped(visitors))
 }
 
-// column is one of a table's; its cells are one for each row.
+// column is a column of a table.
 type column struct {
 	title   string
-	left    bool // aligned
-	cells   []string
-	colours []string
+	left    bool     // whether cells are aligned to the left
+	cells   []string // one per row
+	colours []string // one per row; nil: no colours
 }
 
+// width returns the width of the widest cell, in terminal columns.
+
 func (c column) width() int {
-	width := utf8.RuneCountInString(c.title)
+	width := uniseg.StringWidth(c.title)
 	for _, cell := range c.cells {
-		width = max(width, utf8.RuneCountInString(cell))
+		width = max(width, uniseg.StringWidth(cell))
 	}
 	return width
 }
 
-// gap is between two columns.
+// gap separates two columns.
 const gap = "  "
 
-// rows writes one grid where the screen is wide enough, else those of what was
-// observed and those of how that compares with control.
+// rows writes one grid if the screen is wide enough. Otherwise it writes the
+// observed values first and the comparison with control below.
 func (t *table) rows() {
 	observed, compared := t.observed(), t.compared()
-	everyone := func(int) bool { return true }
-	if all := slices.Concat(observed, compared); t.fitting(all) == len(all) {
-		t.grid(all, everyone)
+	all := func(int) bool { return true }
+	if columns := slices.Concat(observed, compared); t.fitting(columns) == len(columns) {
+		t.grid(columns, all)
 		return
 	}
-	t.grids(observed, everyone)
+	t.grids(observed, all)
 	t.line("")
 	t.grids(compared, func(row int) bool { return t.answer.Variations[row].Comparison != nil })
 }
 
-// grids writes as many grids as the columns take.
+// grids writes the columns in as many grids as the width of the screen requires.
 func (t *table) grids(columns []column, shown func(row int) bool) {
 	for first := true; len(columns) > 0; first = false {
 		if !first {
@@ -161,11 +142,11 @@ func (t *table) grids(columns []column, shown func(row int) bool) {
 	}
 }
 
-// fitting returns how many of the columns, at least one, fit on the screen.
+// fitting returns how many of the columns fit on the screen, at least 1.
 func (t *table) fitting(columns []column) int {
 	width := t.label().width()
 	for i, c := range columns {
-		if width += len(gap) + c.width(); width > t.width {
+		if width += len(gap) + c.width(); width > t.Width {
 			return max(i, 1)
 		}
 	}
@@ -197,19 +178,19 @@ func (t *table) grid(columns []column, shown func(row int) bool) {
 }
 
 func padded(text string, width int, left bool) string {
-	space := strings.Repeat(" ", max(width-utf8.RuneCountInString(text), 0))
+	space := strings.Repeat(" ", max(width-uniseg.StringWidth(text), 0))
 	if left {
 		return text + space
 	}
 	return space + text
 }
 
-// intervalTitle heads the columns of intervals.
+// intervalTitle returns the title of an interval column.
 func (t *table) intervalTitle() string {
 	return fmt.Sprintf("%d %% interval", t.answer.SignificanceLevel)
 }
 
-// observed are the columns of what was seen of each variation.
+// observed returns the columns with the visitors and the metric of each variation.
 func (t *table) observed() []column {
 	visitors := column{title: "visitors"}
 	value := column{title: "mean"}
@@ -241,8 +222,8 @@ func (t *table) observed() []column {
 	return []column{visitors, converted, value, interval}
 }
 
-// value writes rates in per cent and means as they are, with the decimals that
-// the spread deserves.
+// value returns a function that formats a value: a rate in per cent, a mean as a
+// number. The spread, half the narrowest interval, determines the decimals.
 func (t *table) value(spread float64) func(float64) string {
 	if t.input.Metric == engine.MetricBinary {
 		return func(x float64) string { return engine.Percent(x, engine.PercentDecimals(spread), false) }
@@ -257,7 +238,8 @@ func narrower(a, b float64) float64 {
 	return a
 }
 
-// lift writes lifts with the decimals that the narrowest interval deserves.
+// lift returns a function that formats a lift. The narrowest interval determines
+// the decimals.
 func (t *table) lift() func(float64) string {
 	spread := math.Inf(1)
 	for _, v := range t.answer.Variations {
@@ -268,7 +250,7 @@ func (t *table) lift() func(float64) string {
 	return func(x float64) string { return engine.Percent(x, engine.PercentDecimals(spread), true) }
 }
 
-// compared are the columns of how each variation compares with control.
+// compared returns the columns that compare each variation with control.
 func (t *table) compared() []column {
 	lift, interval := column{title: "lift"}, column{title: t.intervalTitle()}
 	verdict := column{title: "verdict", left: true}
@@ -291,7 +273,7 @@ func (t *table) compared() []column {
 
 var verdictColours = map[stats.Verdict]string{stats.VerdictBetter: green, stats.VerdictWorse: red}
 
-// evidence are the columns by which a verdict is given.
+// evidence returns the columns with the p-values or the chance to beat control.
 func (t *table) evidence() []column {
 	chance := column{title: "chance to beat control"}
 	fixed, always := column{title: "p"}, column{title: "always-valid p"}

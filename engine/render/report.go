@@ -1,39 +1,41 @@
-package main
+package render
 
 import (
 	"fmt"
 	"strings"
+	"unicode"
 
 	"lifthouse/engine"
 	"lifthouse/stats"
 )
 
-// letters is how much of a variation's name, or of a value, fits beside the
-// widest interval.
-func (s screen) letters() int {
-	const most, interval = 22, 28
-	return min((s.width-interval)/2, most)
+// letters returns the maximum width of a variation's name or of a value, in
+// columns: half of the room beside the widest interval, at most 22.
+func (s Screen) letters() int {
+	const most, interval, separators = 22, 28, 5
+	return min((s.Width-interval-separators)/2, most)
 }
 
-// reportTable is a report as a person reads it.
+// reportTable writes a report.
 type reportTable struct {
 	*table
 	results *engine.Results
 }
 
-// drawReport writes the conclusion, the variations with their bars, what is to
-// be known beside them, and a further table of the dimension's values.
-func drawReport(r *engine.Results, s screen) string {
-	t := &reportTable{&table{screen: s}, r}
+// Report returns a report as text: the conclusion, one row per variation, the
+// lifts as bars, and notes. With a dimension, a second table has one row per
+// value and variation.
+func Report(r *engine.Results, s Screen) string {
+	t := &reportTable{&table{Screen: s}, r}
 	whole := section{letters: t.letters()}
 	whole.add("", &r.Cell, t.metric())
 	if r.Conclusion != nil {
-		t.paragraph(bold, harmless(r.Conclusion.Text))
+		t.paragraph(bold, Printable(r.Conclusion.Text))
 	} else {
-		t.paragraph(bold, "What the variations gathered; nothing is compared.")
+		t.paragraph(bold, "Totals per variation; nothing is compared.")
 	}
 	t.line("")
-	t.paragraph("", harmless(r.Subtitle()))
+	t.paragraph("", Printable(r.Subtitle()))
 	t.draw(&whole)
 	t.notes()
 	if r.Dimension != nil {
@@ -43,12 +45,13 @@ func drawReport(r *engine.Results, s screen) string {
 }
 
 func (t *reportTable) paragraph(colour, text string) {
-	for _, line := range engine.Wrapped(text, t.width) {
+	for _, line := range engine.Wrapped(text, t.Width) {
 		t.line(t.paint(colour, line))
 	}
 }
 
-// metric is the one that is compared, or what a widget is best known by.
+// metric returns the compared metric, or the goal conversion rate if nothing is
+// compared.
 func (t *reportTable) metric() engine.Metric {
 	if t.results.CompareMetric == nil {
 		return engine.GoalConversionRate
@@ -56,28 +59,28 @@ func (t *reportTable) metric() engine.Metric {
 	return *t.results.CompareMetric
 }
 
-// section are rows that are drawn together.
+// section holds rows that share one table and one scale.
 type section struct {
-	letters   int // of a name
+	letters   int // maximum width of a name, in columns
 	labels    []string
 	converted []int64
 	rows      []engine.AnswerVariation
 }
 
-// add puts the variations of a cell into the section.
+// add appends the variations of a cell to the section.
 func (s *section) add(value string, c *engine.Cell, metric engine.Metric) {
 	for i := range c.Variations {
 		v := &c.Variations[i]
-		label := engine.Shortened(harmless(v.Name), s.letters)
+		label := engine.Shortened(Printable(v.Name), s.letters)
 		if value != "" {
-			label = engine.Shortened(harmless(value), s.letters) + " · " + label
+			label = engine.Shortened(Printable(value), s.letters) + " · " + label
 		}
 		s.labels, s.converted = append(s.labels, label), append(s.converted, v.ConvertedVisitors)
 		s.rows = append(s.rows, engine.AnswerVariation{ID: v.ID, Control: v.Control, Visitors: v.Visitors, Estimate: v.Metrics.Of(metric), Comparison: v.Comparison})
 	}
 }
 
-// draw writes a section as the calculator writes its answer.
+// draw writes a section in the form of the calculator's answer.
 func (t *reportTable) draw(s *section) {
 	metric := engine.MetricMean
 	if engine.IsRate(t.metric()) {
@@ -95,20 +98,20 @@ func (t *reportTable) draw(s *section) {
 	t.bars()
 }
 
-// notes tell of the sections' reasons, of checks that warn, and of the sample.
+// notes writes the reasons, the warnings and the sample size.
 func (t *reportTable) notes() {
 	notes := t.reasons()
 	if t.results.CompareMetric != nil && t.results.Methodology == string(stats.MethodologyFrequentist) {
-		notes = append(notes, "p holds for one look at the planned end, the always-valid p however often one looks.")
+		notes = append(notes, "The p-value is valid for a single look at the planned end. The always-valid p-value is valid at every look.")
 	}
 	for _, warning := range t.results.Checks.Warnings {
-		notes = append(notes, "Warning: "+harmless(warning.Message))
+		notes = append(notes, "Warning: "+Printable(warning.Message))
 	}
 	if text := t.progress(); text != "" {
 		notes = append(notes, text)
 	}
 	if n := len(t.results.Series); n > 0 {
-		notes = append(notes, fmt.Sprintf("The series has %d points: --csv and --json write them.", n))
+		notes = append(notes, fmt.Sprintf("The series has %d points; --csv and --json print them.", n))
 	}
 	t.listed(notes)
 }
@@ -118,14 +121,14 @@ func (t *reportTable) progress() string {
 	if p == nil || p.RequiredVisitors == nil || p.Progress == nil {
 		return ""
 	}
-	text := fmt.Sprintf("Sample: %s visitors are needed; these are %s of them", engine.Grouped(*p.RequiredVisitors), engine.Percent(*p.Progress, 0, false))
+	text := fmt.Sprintf("Sample: %s visitors are required; %s are there", engine.Grouped(*p.RequiredVisitors), engine.Percent(*p.Progress, 0, false))
 	if p.DaysRemaining != nil && *p.DaysRemaining > 0 {
-		text += fmt.Sprintf(", and the rest takes about %s days", engine.Grouped(*p.DaysRemaining))
+		text += fmt.Sprintf(", and the rest needs about %s days", engine.Grouped(*p.DaysRemaining))
 	}
 	return text + "."
 }
 
-// breakdown draws all values on one scale, and says which of them decide.
+// breakdown writes all values on one scale, and notes the conclusive ones.
 func (t *reportTable) breakdown() {
 	all := section{letters: t.letters()}
 	var notes []string
@@ -133,24 +136,24 @@ func (t *reportTable) breakdown() {
 		cell := &t.results.Breakdown[i]
 		all.add(cell.Value, &cell.Cell, t.metric())
 		if c := cell.Conclusion; c != nil && (c.VariationID != nil || c.Status == stats.StatusInvalid) {
-			notes = append(notes, harmless(cell.Value+": "+c.Text))
+			notes = append(notes, Printable(cell.Value+": "+c.Text))
 		}
 	}
 	t.line("")
 	t.line(t.paint(bold, "By "+string(*t.results.Dimension)))
 	if len(all.rows) == 0 {
 		t.line("")
-		t.line("There is no value yet.")
+		t.line("There are no values yet.")
 		return
 	}
 	t.draw(&all)
 	t.listed(notes)
 }
 
-// The codes by which a terminal draws a frame over the last one: what is held
-// back until it is whole does not flicker.
+// Escape sequences that replace the last frame on a terminal. Between holdFrame
+// and showFrame the terminal draws nothing, which avoids flicker.
 const (
-	clearScreen = "\x1b[2J"
+	ClearScreen = "\x1b[2J"
 	holdFrame   = "\x1b[?2026h"
 	showFrame   = "\x1b[?2026l"
 	toTheTop    = "\x1b[H"
@@ -158,11 +161,12 @@ const (
 	clearBelow  = "\x1b[J"
 )
 
-// frame draws a text and its foot over what stands on a terminal, cut to its
-// height: what scrolls away could not be drawn over.
-func frame(text, foot string, height int) string {
+// Frame returns the sequence that replaces the content of a terminal by a text
+// and a footer. It cuts the text to the height of the terminal, because lines
+// that scroll away could not be replaced by the next frame.
+func Frame(text, foot string, height int) string {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
-	const others = 3 // the foot, a line before it, and the one that the cursor is on
+	const others = 3 // the footer, a blank line before it, and the line of the cursor
 	if most := max(height-others, 1); len(lines) > most {
 		foot = fmt.Sprintf("%d more lines: a taller terminal shows them · %s", len(lines)-most, foot)
 		lines = lines[:most]
@@ -174,4 +178,17 @@ func frame(text, foot string, height int) string {
 	}
 	b.WriteString(clearBelow + showFrame)
 	return b.String()
+}
+
+// Printable replaces characters that could move the cursor of a terminal, since
+// texts come from whoever sends events. It keeps line feeds, and the joiner within
+// emoji.
+func Printable(text string) string {
+	const zeroWidthJoiner = '\u200d'
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != zeroWidthJoiner && !unicode.IsPrint(r) {
+			return '�'
+		}
+		return r
+	}, strings.ReplaceAll(text, "\r", ""))
 }

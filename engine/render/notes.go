@@ -1,4 +1,4 @@
-package main
+package render
 
 import (
 	"fmt"
@@ -9,12 +9,12 @@ import (
 	"lifthouse/stats"
 )
 
-// notes spell out the reasons, the sample and the shares.
+// notes writes the reasons, the shares of the traffic and the sample size.
 func (t *table) notes() {
 	var notes []string
 	notes = append(notes, t.reasons()...)
 	if t.answer.Methodology == stats.MethodologyFrequentist {
-		notes = append(notes, "p holds for one look at the planned end, the always-valid p however often one looks.")
+		notes = append(notes, "The p-value is valid for a single look at the planned end. The always-valid p-value is valid at every look.")
 	}
 	notes = append(notes, t.corrected()...)
 	if t.answer.Checks != nil {
@@ -24,14 +24,14 @@ func (t *table) notes() {
 	t.listed(notes)
 }
 
-// listed writes notes, each on lines of its own.
+// listed writes each note on its own lines.
 func (t *table) listed(notes []string) {
 	if len(notes) == 0 {
 		return
 	}
 	t.line("")
 	for _, note := range notes {
-		for i, line := range engine.Wrapped(note, t.width-len(gap)) {
+		for i, line := range engine.Wrapped(note, t.Width-len(gap)) {
 			if i > 0 {
 				line = gap + line
 			}
@@ -40,7 +40,7 @@ func (t *table) listed(notes []string) {
 	}
 }
 
-// reasons names each reason once, with the variations that it concerns.
+// reasons returns a note per reason, with the variations that it applies to.
 func (t *table) reasons() []string {
 	var order []stats.Reason
 	concerned := map[stats.Reason][]string{}
@@ -74,13 +74,13 @@ func (t *table) reasons() []string {
 	return notes
 }
 
-// corrected tells what several comparisons at once mean.
+// corrected returns a note on the correction for multiple comparisons.
 func (t *table) corrected() []string {
 	switch several := len(t.answer.Variations) > 2; {
 	case several && t.answer.Methodology == stats.MethodologyBayesian:
-		return []string{"Each comparison stands for itself: chances and intervals are not corrected for their number."}
+		return []string{"Chances and intervals are not corrected for the number of comparisons."}
 	case several:
-		return []string{"p-values and intervals of lifts hold for all comparisons together (p by Dunnett's method)."}
+		return []string{"p-values and intervals of lifts are corrected for the number of comparisons (Dunnett's method)."}
 	}
 	return nil
 }
@@ -94,31 +94,31 @@ func (t *table) shares() string {
 	for i := range check.Observed {
 		observed[i] = engine.Grouped(check.Observed[i])
 	}
-	verdict := "as they should"
+	verdict := "match the configured shares"
 	switch {
 	case check.Mismatch:
-		verdict = "not as they should, so that no comparison can be trusted"
+		verdict = "do not match the configured shares (sample ratio mismatch), so the comparison is not valid"
 	case check.PValue == nil:
-		return "Shares: not checked, for " + engine.Explain(check.Reason) + "."
+		return "Shares: not checked: " + engine.Explain(check.Reason) + "."
 	}
-	return fmt.Sprintf("Shares: visitors fell %s: %s, where %s were expected (p = %s).", verdict,
+	return fmt.Sprintf("Shares: the visitors %s: observed %s, expected %s (p = %s).", verdict,
 		strings.Join(observed, " : "), strings.Join(expected, " : "), engine.Probability(*check.PValue))
 }
 
-// sample tells how far the sample is.
+// sample returns a note on the required sample size.
 func (t *table) sample() string {
 	power := t.answer.Power
 	if power.RequiredVisitors == nil {
-		return "Sample: what it needs cannot be computed: " + engine.Explain(power.Reason) + "."
+		return "Sample: the required size cannot be computed: " + engine.Explain(power.Reason) + "."
 	}
 	progress := engine.Percent(*power.Progress, 0, false)
-	if few := 0.01; *power.Progress < few {
+	if onePercent := 0.01; *power.Progress < onePercent {
 		progress = "under 1 %"
 	}
-	text := fmt.Sprintf("Sample: finding a lift of %v %% with %d %% power takes %s visitors; these are %s of them",
+	text := fmt.Sprintf("Sample: detecting a lift of %v %% with %d %% power requires %s visitors; %s are there",
 		t.input.MDE, t.input.Power, engine.Grouped(*power.RequiredVisitors), progress)
 	if effect := power.MinimumDetectableEffect; effect != nil {
-		text += ", enough for a lift of " + engine.Percent(*effect, engine.PercentDecimals(*effect), false)
+		text += ", enough to detect a lift of " + engine.Percent(*effect, engine.PercentDecimals(*effect), false)
 	}
 	return text + "."
 }

@@ -1,21 +1,22 @@
-package main
+package render
 
 import (
 	"math"
 	"strings"
-	"unicode/utf8"
 
 	"lifthouse/engine"
+
+	"github.com/rivo/uniseg"
 )
 
-// scale places lifts on a row of so many columns.
+// scale maps lifts to terminal columns.
 type scale struct {
 	least, most float64
 	columns     int
 }
 
-// newScale spans zero, all observed lifts and all ends of their intervals, and
-// is false where there is nothing to draw.
+// newScale returns a scale that covers zero, all lifts and the ends of their
+// intervals. It returns false if there is no lift.
 func (t *table) newScale(columns int) (scale, bool) {
 	var lifts []float64
 	for _, v := range t.answer.Variations {
@@ -37,20 +38,20 @@ func (t *table) newScale(columns int) (scale, bool) {
 	return scale{least, most, columns}, ok
 }
 
-// column returns where a lift is drawn.
+// column returns the column of a lift, from 0.
 func (s scale) column(x float64) int {
 	at := math.Round((x - s.least) / (s.most - s.least) * float64(s.columns-1))
 	return int(math.Max(0, math.Min(at, float64(s.columns-1))))
 }
 
-// bars draws the lift of each variation with its interval on one scale.
+// bars writes the lift and the interval of each variation on a common scale.
 func (t *table) bars() {
 	indent := 0
 	for _, label := range t.labels {
-		indent = max(indent, utf8.RuneCountInString(label))
+		indent = max(indent, uniseg.StringWidth(label))
 	}
 	indent += len(gap)
-	s, ok := t.newScale(t.width - indent)
+	s, ok := t.newScale(t.Width - indent)
 	if !ok {
 		return
 	}
@@ -66,8 +67,8 @@ func (t *table) bars() {
 	t.line(strings.Repeat(" ", indent) + labels)
 }
 
-// bar draws one lift: its value, its interval, and the line of no lift. An
-// unbounded end is an arrow at the edge.
+// bar returns one lift as text: a dot for the lift, a line for its interval, and
+// the line of zero lift. An arrow marks an unbounded end.
 func (s scale) bar(e engine.Effect) string {
 	row := []rune(strings.Repeat(" ", s.columns))
 	zero := s.column(0)
@@ -94,16 +95,16 @@ func (s scale) bar(e engine.Effect) string {
 	return string(row)
 }
 
-// tickWidth is the room that a tick's label takes at least.
+// tickWidth is the minimum distance of two ticks, in columns.
 const tickWidth = 12
 
-// axis draws the scale's line and, below it, the labels of its ticks.
+// axis returns the line of the scale and the labels of its ticks.
 func (s scale) axis() (line, labels string) {
 	ruler := []rune(strings.Repeat("─", s.columns))
 	text := []rune(strings.Repeat(" ", s.columns))
 	step := engine.NiceStep((s.most - s.least) / math.Max(1, float64(s.columns/tickWidth)))
 	decimals := engine.StepDecimals(step)
-	free := 0 // the first column that a label may take
+	free := 0 // the first column without a label
 	for k := math.Ceil(s.least/step) + 0; k*step <= s.most; k++ {
 		at := s.column(k * step)
 		ruler[at] = '┴'

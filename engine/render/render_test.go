@@ -1,0 +1,168 @@
+package render
+
+import (
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"lifthouse/engine"
+
+	"github.com/rivo/uniseg"
+)
+
+const comparison = `{"metric":"binary","significanceLevel":95,"variations":[{"n":11927,"converted":716},{"n":12010,"converted":900}]}`
+
+// drawn returns the table of a line of the calculator.
+func drawn(t *testing.T, line string, s Screen) string {
+	t.Helper()
+	input, err := engine.ParseCalculatorInput([]byte(line))
+	if err != nil {
+		t.Fatalf("%s: %v", line, err)
+	}
+	return Comparison(input, input.Answer(), s)
+}
+
+func TestTableIsOneOnAWideScreen(t *testing.T) {
+	const want = `
+variation  visitors    rate     95 % interval     lift       95 % interval          p  always-valid p  verdict
+0 control    11,927  6.00 %  [5.59 %, 6.44 %]
+1            12,010  7.49 %  [7.04 %, 7.98 %]  +24.8 %  [+13.5 %, +37.2 %]  0.0000043         0.00021  better
+`
+	if got := drawn(t, comparison, Screen{Width: 120}); !strings.Contains(got, want) {
+		t.Errorf("%s\nwant in it\n%s", got, want)
+	}
+}
+
+// TestColoursSayNothingMore compares a coloured table without its colours with a
+// plain one.
+func TestColoursSayNothingMore(t *testing.T) {
+	coloured, plainly := drawn(t, comparison, Screen{Width: 80, Colour: true}), drawn(t, comparison, Screen{Width: 80})
+	if !strings.Contains(coloured, green+"better") {
+		t.Errorf("no colour in\n%s", coloured)
+	}
+	escapes := regexp.MustCompile(`\x1b\[\d+m`)
+	spaces := regexp.MustCompile(` +\n`)
+	if got := spaces.ReplaceAllString(escapes.ReplaceAllString(coloured, ""), "\n"); got != plainly {
+		t.Errorf("%s\nwant\n%s", got, plainly)
+	}
+}
+
+// TestTableHoldsAnything checks that no line is wider than the screen, for random
+// inputs.
+func TestTableHoldsAnything(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	extreme := func() float64 {
+		if r.IntN(3) == 0 {
+			return math.Pow(10, 616*r.Float64()-308)
+		}
+		return 10 * r.Float64()
+	}
+	for range 300 {
+		metric := []string{"binary", "mean"}[r.IntN(2)]
+		variations := make([]map[string]any, 2+r.IntN(4))
+		for i := range variations {
+			n := int64(math.Pow(10, 12*r.Float64()))
+			v := map[string]any{"id": r.Int64() >> r.IntN(60), "n": n}
+			if metric == "binary" {
+				v["converted"] = int64(float64(n) * math.Pow(r.Float64(), float64(r.IntN(9))))
+			} else {
+				v["mean"], v["variance"] = extreme()*float64(r.IntN(3)-1), extreme()*float64(r.IntN(3))/3
+			}
+			variations[i] = v
+		}
+		line, err := json.Marshal(map[string]any{
+			"metric": metric, "variations": variations,
+			"significanceLevel": []int{80, 90, 95, 100}[r.IntN(4)], "methodology": []string{"frequentist", "bayesian"}[r.IntN(2)],
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, width := range []int{80, 120} {
+			for row := range strings.Lines(drawn(t, string(line), Screen{Width: width})) {
+				if n := uniseg.StringWidth(strings.TrimSuffix(row, "\n")); n > width || strings.Contains(row, "Inf") || strings.Contains(row, "NaN") {
+					t.Fatalf("%s\nhas a line of %d columns:\n%s", line, n, row)
+				}
+			}
+		}
+	}
+}
+
+// results returns a report by device.
+func results(t *testing.T) *engine.Results {
+	t.Helper()
+	text, err := os.ReadFile("../testdata/value_by_device/results.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r engine.Results
+	if err := json.Unmarshal(text, &r); err != nil {
+		t.Fatal(err)
+	}
+	return &r
+}
+
+// TestReportHoldsAnyName checks that names cannot move the cursor, and that no
+// line is wider than the screen.
+func TestReportHoldsAnyName(t *testing.T) {
+	r := results(t)
+	for _, odd := range []string{"\x1b[31mred\r\n" + strings.Repeat("wide ", 30), strings.Repeat("変化", 40), strings.Repeat("👩‍👩‍👧‍👦", 30)} {
+		r.Variations[1].Name, r.Breakdown[0].Value, r.Breakdown[0].Variations[1].Name, r.Goal.Name = odd, odd, odd, odd
+		r.Conclusion.Text = odd
+		for _, width := range []int{MinWidth, PlainWidth, MaxWidth} {
+			text := Report(r, Screen{Width: width})
+			for line := range strings.Lines(text) {
+				if n := uniseg.StringWidth(strings.TrimSuffix(line, "\n")); n > width && strings.Contains(line, " ") {
+					t.Errorf("a line of %d columns on a screen of %d: %q", n, width, line)
+				}
+			}
+			if strings.ContainsAny(text, "\x1b\r") {
+				t.Errorf("it moves the cursor: %q", text)
+			}
+		}
+	}
+	if text := Report(results(t), Screen{Width: PlainWidth, Colour: true}); !strings.Contains(text, bold+"By device"+plain) {
+		t.Errorf("no colour in\n%s", text)
+	}
+}
+
+// TestWideNamesAreAligned has a name whose characters take two columns each: the
+// next cell of each row ends in the same column.
+func TestWideNamesAreAligned(t *testing.T) {
+	r := results(t)
+	for _, name := range []string{"チェックアウト", "Größe 👍", "plain"} {
+		r.Variations[1].Name = name
+		ends := map[int]bool{}
+		for line := range strings.Lines(Report(r, Screen{Width: MaxWidth})) {
+			if at := regexp.MustCompile(`\[[^]]*\]`).FindStringIndex(line); at != nil && len(ends) < 2 {
+				ends[uniseg.StringWidth(line[:at[1]])] = true
+			}
+			if strings.HasPrefix(line, name) {
+				break
+			}
+		}
+		if len(ends) != 1 {
+			t.Errorf("%s: the intervals end in columns %v\n%s", name, ends, Report(r, Screen{Width: MaxWidth}))
+		}
+	}
+}
+
+// TestFrameFitsTheTerminal checks that a frame does not scroll, and clears each
+// line to its end.
+func TestFrameFitsTheTerminal(t *testing.T) {
+	for _, c := range []struct {
+		height int
+		want   string
+	}{
+		{24, holdFrame + toTheTop + "a" + clearLine + "\nb" + clearLine + "\nc" + clearLine + "\n" + clearLine + "\nfoot" + clearLine + "\n" + clearBelow + showFrame},
+		{5, holdFrame + toTheTop + "a" + clearLine + "\nb" + clearLine + "\n" + clearLine + "\n1 more lines: a taller terminal shows them · foot" + clearLine + "\n" + clearBelow + showFrame},
+	} {
+		got := Frame("a\nb\nc\n", "foot", c.height)
+		if got != c.want || strings.Count(got, "\n") >= c.height {
+			t.Errorf("of height %d: %q, want %q", c.height, got, c.want)
+		}
+	}
+}

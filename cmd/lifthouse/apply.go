@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"lifthouse/cmd/internal/app"
 	"lifthouse/schema/catalogue"
 
 	"github.com/spf13/cobra"
@@ -36,7 +37,7 @@ you agree, archived. Its events stay, and naming it again brings it back.`,
 			if file == "" {
 				return usageError{errors.New("apply: which file? lifthouse apply -f catalog.yaml")}
 			}
-			return p.withStoreMade(cmd.Context(), func(ctx context.Context, s *store) error {
+			return p.withStoreMade(cmd.Context(), func(ctx context.Context, s *app.Store) error {
 				return p.apply(ctx, s, file, how)
 			})
 		},
@@ -52,7 +53,7 @@ you agree, archived. Its events stay, and naming it again brings it back.`,
 // applying is how a file is applied.
 type applying struct{ dryRun, prune, yes, correctShares bool }
 
-func (p *program) apply(ctx context.Context, s *store, path string, how applying) error {
+func (p *program) apply(ctx context.Context, s *app.Store, path string, how applying) error {
 	if how.prune && !how.yes && !how.dryRun && path == "-" {
 		return usageError{errors.New("apply: the catalogue comes from standard input, where nobody can be asked: add --yes to --prune")}
 	}

@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"lifthouse/cmd/internal/app"
 	"lifthouse/engine/render"
 	"lifthouse/schema/catalogue"
 
@@ -44,7 +45,7 @@ func (p *program) auditCommand() *cobra.Command {
 			if from = time.Unix(0, 0); since > 0 {
 				from = time.Now().Add(-since)
 			}
-			return p.withStore(cmd.Context(), func(ctx context.Context, s *store) error {
+			return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
 				changes, err := s.Catalogue.Audit(ctx, account, from, limit)
 				if err != nil {
 					return err

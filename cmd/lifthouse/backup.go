@@ -25,7 +25,7 @@ func (p *program) backupCommand() *cobra.Command {
 goes on answering meanwhile; what comes in waits. 'lifthouse restore' reads it.`,
 		Args: oneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.withStore(cmd.Context(), func(ctx context.Context, s *store) error {
+			return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
 				if s.Dir == "" {
 					return errOnlyEmbedded
 				}

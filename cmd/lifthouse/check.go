@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -153,7 +152,7 @@ func (p *program) checkStore(ctx context.Context, f *findings) error {
 
 // checkedByHolder has the process that serves the store look at it.
 func (p *program) checkedByHolder(ctx context.Context, f *findings, locked *embedded.LockedError) error {
-	code, err := p.delegate(ctx, filepath.Join(locked.Dir, socketName))
+	code, err := p.forward(ctx, locked)
 	if err != nil {
 		f.wrong("store", fmt.Errorf("%w, and it takes no commands: %w", locked, err))
 		return nil
@@ -197,13 +196,13 @@ func (f *findings) tables(ctx context.Context, conn driver.Conn, manifest *schem
 	if f.deep {
 		f.rows(ctx, conn)
 	}
-	c, err := catalogue.Open(ctx, conn)
+	s, err := app.On(ctx, conn, app.Options{Limits: engine.DefaultLimits})
 	if err != nil {
 		f.wrong("catalogue", err)
 		return
 	}
-	f.catalogue(c.Snapshot())
-	f.rollups(ctx, engine.New(conn, c, engine.DefaultLimits))
+	f.catalogue(s.Catalogue.Snapshot())
+	f.rollups(ctx, s.Engine)
 }
 
 // mostVerified is how many subjects check compares the reports of, unless it

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"lifthouse/cmd/internal/app"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 
@@ -76,7 +77,7 @@ func (p *program) demo(ctx context.Context, reset bool) error {
 	if err != nil {
 		return errors.Join(err, s.Close())
 	}
-	ready := func(_ *store, url string) {
+	ready := func(_ *app.Store, url string) {
 		p.say("Lifthouse demo answers at %s/v1 (store %s). Ctrl-C stops it. Try:\n", url, schema.ShowAddress(p.address))
 		p.say("  curl -s -H 'Authorization: Bearer %s' '%s/v1/campaigns/%d/results'\n", token, url, demoCampaign)
 		p.say("Or look at %s/ in a browser, and sign in with the token.\n", url)
@@ -127,7 +128,7 @@ func (p *program) removeDemo(ctx context.Context, dir string) error {
 
 // makeDemo fills an empty store. The catalogue comes last: a store that has
 // it is complete.
-func (p *program) makeDemo(ctx context.Context, s *store) error {
+func (p *program) makeDemo(ctx context.Context, s *app.Store) error {
 	if len(s.Catalogue.Snapshot().Accounts()) > 0 {
 		return nil
 	}
@@ -142,7 +143,7 @@ func (p *program) makeDemo(ctx context.Context, s *store) error {
 }
 
 // renewDemoToken revokes the token of the last start and makes one for this.
-func renewDemoToken(ctx context.Context, s *store) (string, error) {
+func renewDemoToken(ctx context.Context, s *app.Store) (string, error) {
 	for _, token := range s.Catalogue.Snapshot().Tokens(demoAccount) {
 		if token.Name == demoTokenName {
 			if _, err := s.Catalogue.RevokeToken(ctx, demoAccount, token.ID); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"lifthouse/cmd/internal/app"
 	"lifthouse/engine/render"
 	"lifthouse/schema"
 	"lifthouse/schema/ingest"
@@ -49,7 +50,7 @@ func (p *program) eventsCommand() *cobra.Command {
 			if q.website < 0 {
 				return usageError{fmt.Errorf("--website %d: want the id of a website", q.website)}
 			}
-			err := p.withStore(cmd.Context(), func(ctx context.Context, s *store) error { return p.events(ctx, s, q) })
+			err := p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error { return p.events(ctx, s, q) })
 			if q.follow && cmd.Context().Err() != nil {
 				err = nil // so it is ended
 			}
@@ -171,7 +172,7 @@ func knownWebsite(id int64) string {
 	return strconv.FormatInt(id, 10)
 }
 
-func (p *program) events(ctx context.Context, s *store, q eventsQuery) error {
+func (p *program) events(ctx context.Context, s *app.Store, q eventsQuery) error {
 	if q.follow && p.running == nil && s.Dir != "" {
 		return errors.New("--follow: nothing arrives, since this store is not served; start 'lifthouse serve' first")
 	}

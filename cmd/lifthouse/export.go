@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"lifthouse/cmd/internal/app"
 
 	"github.com/spf13/cobra"
 )
@@ -15,7 +16,7 @@ reads: applied to this store it changes nothing, applied to an empty one it make
 are never in it, nor is what the shares were before they changed.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return p.withStore(cmd.Context(), func(ctx context.Context, s *store) error {
+			return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
 				if err := s.Catalogue.Refresh(ctx); err != nil {
 					return err
 				}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"lifthouse/cmd/internal/app"
 	"lifthouse/schema/ingest"
 
 	"github.com/spf13/cobra"
@@ -29,7 +30,7 @@ func (p *program) forgetCommand() *cobra.Command {
 			if len(visitors) == 0 {
 				return usageError{errors.New("--visitor: want the id of a visitor")}
 			}
-			return p.withStore(cmd.Context(), func(ctx context.Context, s *store) error {
+			return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
 				return p.forget(ctx, s.Writer, visitors, websites, yes)
 			})
 		},

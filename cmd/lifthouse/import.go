@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"lifthouse/cmd/internal/app"
 	"lifthouse/schema/ingest"
 
 	"github.com/schollz/progressbar/v3"
@@ -47,7 +48,7 @@ func (p *program) importCommand() *cobra.Command {
 		Long:  importHelp,
 		Args:  someArgs,
 		RunE: func(cmd *cobra.Command, files []string) error {
-			return p.withStore(cmd.Context(), func(ctx context.Context, s *store) error {
+			return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
 				options, err := p.importOptions(s, mapping, format)
 				if err != nil {
 					return err
@@ -101,7 +102,7 @@ func isFile(path string) bool {
 	return err == nil
 }
 
-func (p *program) importOptions(s *store, mapping, format string) (ingest.Options, error) {
+func (p *program) importOptions(s *app.Store, mapping, format string) (ingest.Options, error) {
 	options := ingest.Options{Format: format, Input: p.in, Times: p.timesOf(s), Rejects: s.Rejects, Owns: s.Owns}
 	if format != "" && !slices.Contains([]string{"csv", "ndjson", "parquet"}, format) {
 		return options, usageError{fmt.Errorf("--format %q: want csv, ndjson or parquet", format)}
@@ -122,8 +123,8 @@ func (p *program) importOptions(s *store, mapping, format string) (ingest.Option
 }
 
 // timesOf are the store's bounds of time, but where the command has its own.
-func (p *program) timesOf(s *store) ingest.Times {
-	times := s.times
+func (p *program) timesOf(s *app.Store) ingest.Times {
+	times := s.Times
 	for _, own := range p.settings {
 		switch {
 		case own.from == fromDefault:
@@ -143,7 +144,7 @@ type rejectedLine struct {
 	Reason string `json:"reason"`
 }
 
-func (p *program) importFiles(ctx context.Context, s *store, files []string, options ingest.Options, rejects io.Writer) error {
+func (p *program) importFiles(ctx context.Context, s *app.Store, files []string, options ingest.Options, rejects io.Writer) error {
 	var rejected int64
 	var unwritten error
 	keep := json.NewEncoder(rejects)
@@ -187,7 +188,7 @@ func (p *program) importFiles(ctx context.Context, s *store, files []string, opt
 			seconds, float64(report.Inserted+report.Duplicates)/seconds)
 	}
 	if !options.DryRun {
-		if _, err := s.Writer.Sweep(ctx, time.Now().Add(-sweepFar)); err != nil {
+		if err := s.SweepRecent(ctx); err != nil {
 			return err
 		}
 	}

@@ -13,8 +13,6 @@ import (
 	"lifthouse/api"
 	"lifthouse/cmd/internal/app"
 	"lifthouse/engine"
-	"lifthouse/schema/catalogue"
-	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -44,7 +42,7 @@ func atLength(t *testing.T) {
 type house struct {
 	input string // file that commands read; empty: nothing
 	t     *testing.T
-	store *store
+	store *app.Store
 	url   string
 	token string
 }
@@ -56,11 +54,10 @@ func newHouse(t *testing.T) *house {
 
 func houseOn(t *testing.T, conn driver.Conn) *house {
 	t.Helper()
-	c, err := catalogue.Open(t.Context(), conn)
+	s, err := app.On(t.Context(), conn, app.Options{Limits: engine.DefaultLimits})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &store{Store: &app.Store{Conn: conn, Catalogue: c, Writer: ingest.NewWriter(conn), Rejects: ingest.NewRejects(conn), Engine: engine.New(conn, c, engine.DefaultLimits)}}
 	server := httptest.NewServer(api.New(s.Engine, s.Catalogue, api.Intake{}, api.DefaultOptions))
 	t.Cleanup(server.Close)
 	return &house{t: t, store: s, url: server.URL}

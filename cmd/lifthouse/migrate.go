@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"lifthouse/cmd/internal/app"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -25,7 +26,7 @@ func (p *program) migrateCommand() *cobra.Command {
 			if err := p.inCluster(cluster); err != nil {
 				return err
 			}
-			return p.withStoreMade(cmd.Context(), func(context.Context, *store) error {
+			return p.withStoreMade(cmd.Context(), func(context.Context, *app.Store) error {
 				p.say("The tables are up to date.")
 				return nil
 			})

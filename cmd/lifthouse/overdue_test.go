@@ -9,6 +9,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"lifthouse/cmd/internal/app"
 	"lifthouse/schema/schematest"
 )
 
@@ -33,14 +34,14 @@ func TestAServerThatDoesNotStopIsCutOff(t *testing.T) {
 	out := capture(t)
 	p := &program{in: os.Stdin, out: out.write, err: out.write, dir: ".", getenv: func(string) string { return "" }, overdue: make(chan struct{}), stopMargin: 100 * time.Millisecond}
 	p.command() // sets what the flags have by default
-	p.serving.listen, p.serving.drain, p.serving.logLevel = "127.0.0.1:0", 50*time.Millisecond, "error"
+	p.serving.Listen, p.serving.DrainTimeout, p.serving.logLevel = "127.0.0.1:0", 50*time.Millisecond, "error"
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	began := make(chan time.Time, 1)
 	go func() {
-		ended <- p.serve(ctx, h.store, func(*store, string) {
+		ended <- p.serve(ctx, h.store, func(*app.Store, string) {
 			conn.deaf.Store(true)
-			<-time.After(2 * refreshEvery) // until the catalogue is being read
+			<-time.After(2 * 400*time.Millisecond) // until the catalogue is being read
 			began <- time.Now()
 			stop()
 		})

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/cmd/internal/remote"
 	"lifthouse/engine"
 )
 
@@ -191,7 +192,7 @@ func TestServeTakesCommandsOfOthersAndKeepsItsData(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	store := "--store=embedded:" + dir
 	p := start(t, "serve", store)
-	if info, err := os.Stat(filepath.Join(dir, socketName)); err != nil || info.Mode().Perm() != 0o600 {
+	if info, err := os.Stat(filepath.Join(dir, remote.SocketName)); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("socket: %v, %v; want mode 0600", info, err)
 	}
 

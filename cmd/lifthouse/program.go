@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"lifthouse/cmd/internal/app"
 	"lifthouse/engine"
 	"lifthouse/engine/render"
 	"lifthouse/schema"
@@ -34,7 +35,7 @@ type program struct {
 	args         []string
 	getenv       func(string) string
 	environ      []string      // all of the environment, to find misspelt names in
-	running      *store        // of this process, where it serves already
+	running      *app.Store    // of this process, where it serves already
 	overdue      chan struct{} // closed when a server should have stopped; nil: of another process
 	stopMargin   time.Duration // for that, beside the time that requests under way are given
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"lifthouse/cmd/internal/app"
 	"lifthouse/engine"
 	"lifthouse/engine/render"
 )
@@ -45,7 +46,7 @@ func (p *program) reportCommand() *cobra.Command {
 			if err := as.check(); err != nil {
 				return usageError{err}
 			}
-			err = p.withStore(cmd.Context(), func(ctx context.Context, s *store) error {
+			err = p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
 				request.AccountID = account
 				return p.report(ctx, s, request, as)
 			})
@@ -156,7 +157,7 @@ func (f *reportForm) check() error {
 	return errors.Join(faults...)
 }
 
-func (p *program) report(ctx context.Context, s *store, request engine.Request, as reportForm) error {
+func (p *program) report(ctx context.Context, s *app.Store, request engine.Request, as reportForm) error {
 	if request.AccountID == 0 {
 		account, err := onlyAccount(s.Catalogue.Snapshot())
 		if err != nil {
@@ -177,7 +178,7 @@ func (p *program) report(ctx context.Context, s *store, request engine.Request, 
 }
 
 // written computes a report and writes it as asked for.
-func (p *program) written(ctx context.Context, s *store, request engine.Request, as reportForm) (string, error) {
+func (p *program) written(ctx context.Context, s *app.Store, request engine.Request, as reportForm) (string, error) {
 	if as.sql {
 		return s.Engine.SQL(ctx, request)
 	}
@@ -204,7 +205,7 @@ func (p *program) written(ctx context.Context, s *store, request engine.Request,
 
 // watch writes the report anew until the context ends. A terminal is left as
 // it stands, with the last report on it.
-func (p *program) watch(ctx context.Context, s *store, request engine.Request, as reportForm) error {
+func (p *program) watch(ctx context.Context, s *app.Store, request engine.Request, as reportForm) error {
 	if p.running == nil && s.Dir != "" {
 		return errors.New("--watch: nothing changes, since this store is not served; start 'lifthouse serve' first")
 	}

@@ -3,11 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
-	"log/slog"
+	"lifthouse/cmd/internal/app"
 	"time"
-
-	"lifthouse/schema/catalogue"
-	"lifthouse/schema/ingest"
 
 	"github.com/spf13/cobra"
 )
@@ -30,7 +27,7 @@ func (p *program) retainCommand() *cobra.Command {
 			if days < 1 {
 				return usageError{fmt.Errorf("--days \"%d\": want 1 or more", days)}
 			}
-			return p.withStore(cmd.Context(), func(ctx context.Context, s *store) error {
+			return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
 				return p.retain(ctx, s, days, dryRun, yes)
 			})
 		},
@@ -41,15 +38,15 @@ func (p *program) retainCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) retain(ctx context.Context, s *store, days int, dryRun, yes bool) error {
-	found, err := s.expired(ctx, days, time.Now())
+func (p *program) retain(ctx context.Context, s *app.Store, days int, dryRun, yes bool) error {
+	found, err := s.Expired(ctx, days, time.Now())
 	if err != nil {
 		return err
 	}
 	var events uint64
 	for _, e := range found {
-		events += e.events
-		p.say("%s %d %q of website %d, ended %s: %d events", e.Subject, e.ID, e.Name, e.WebsiteID, e.EndDate.Format(time.DateOnly), e.events)
+		events += e.Events
+		p.say("%s %d %q of website %d, ended %s: %d events", e.Subject, e.ID, e.Name, e.WebsiteID, e.EndDate.Format(time.DateOnly), e.Events)
 	}
 	switch {
 	case len(found) == 0:
@@ -64,86 +61,9 @@ func (p *program) retain(ctx context.Context, s *store, days int, dryRun, yes bo
 			return err
 		}
 	}
-	if err := s.erase(ctx, found); err != nil {
+	if err := s.Erase(ctx, found); err != nil {
 		return err
 	}
 	p.say("%d events of %d subjects erased", events, len(found))
 	return nil
-}
-
-// expired is a subject that ended long ago and still has events.
-type expired struct {
-	catalogue.Ended
-	events uint64
-}
-
-func (e *expired) subject() ingest.SubjectID {
-	return ingest.SubjectID{WebsiteID: e.WebsiteID, Subject: e.Subject, ID: e.ID}
-}
-
-// expired returns the subjects that ended so many days ago or before, and of
-// which anything is stored, as the catalogue stands now: another server may
-// just have started one again.
-func (s *store) expired(ctx context.Context, days int, now time.Time) ([]expired, error) {
-	if err := s.Catalogue.Refresh(ctx); err != nil {
-		return nil, err
-	}
-	var ended []expired
-	var subjects []ingest.SubjectID
-	for _, e := range s.Catalogue.Snapshot().Ended(now.AddDate(0, 0, -days)) {
-		ended = append(ended, expired{Ended: e})
-		subjects = append(subjects, ended[len(ended)-1].subject())
-	}
-	if len(ended) == 0 {
-		return nil, nil
-	}
-	counts, err := s.Writer.CountSubjects(ctx, subjects)
-	if err != nil {
-		return nil, err
-	}
-	var found []expired
-	for _, e := range ended {
-		if events, stored := counts[e.subject()]; stored {
-			e.events = events
-			found = append(found, e)
-		}
-	}
-	return found, nil
-}
-
-func (s *store) erase(ctx context.Context, found []expired) error {
-	subjects := make([]ingest.SubjectID, len(found))
-	for i := range found {
-		subjects[i] = found[i].subject()
-	}
-	return s.Writer.DropSubjects(ctx, subjects)
-}
-
-// retainEvery is how often a server looks for what ended long ago.
-const retainEvery = 24 * time.Hour
-
-// followRetention erases what ended so many days ago, now and each day, until
-// the context ends.
-func (s *store) followRetention(ctx context.Context, days int) {
-	tick := time.NewTicker(retainEvery)
-	defer tick.Stop()
-	for {
-		found, err := s.expired(ctx, days, time.Now())
-		if err == nil && len(found) > 0 {
-			err = s.erase(ctx, found)
-		}
-		if err != nil && ctx.Err() == nil {
-			slog.WarnContext(ctx, "what ended long ago is not erased", "error", err)
-		}
-		for _, e := range found {
-			if err == nil {
-				slog.InfoContext(ctx, "erased, for it ended long ago", "subject", e.Subject, "id", e.ID, "website", e.WebsiteID, "ended", e.EndDate, "events", e.events)
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
 }

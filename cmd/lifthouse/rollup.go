@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"lifthouse/cmd/internal/app"
 	"lifthouse/engine"
 
 	"github.com/spf13/cobra"
@@ -25,7 +26,7 @@ func (p *program) rollupCommand() *cobra.Command {
 		Long:  rollupHelp,
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return p.withStore(cmd.Context(), func(ctx context.Context, s *store) error {
+			return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
 				if s.Refresher == nil {
 					return errors.New("only an embedded store is settled: reports of a server's are counted from its events")
 				}
@@ -41,7 +42,7 @@ func (p *program) rollupCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) rollup(ctx context.Context, s *store, rebuild bool) error {
+func (p *program) rollup(ctx context.Context, s *app.Store, rebuild bool) error {
 	if !rebuild {
 		if err := s.Refresher.RefreshAll(ctx); err != nil {
 			return err

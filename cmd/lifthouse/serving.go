@@ -12,25 +12,21 @@ import (
 	"time"
 
 	"lifthouse/api"
+	"lifthouse/cmd/internal/app"
 	"lifthouse/schema/ingest"
 
 	"github.com/spf13/cobra"
 )
 
-// serveOptions are how a command that serves does so.
+// serveOptions are the settings of commands that serve.
 type serveOptions struct {
-	listen, admin        string
-	tlsCert, tlsKey      string
-	logFormat, logLevel  string
-	headers, reads, idle time.Duration
-	drain, drainDelay    time.Duration
-	times                ingest.Times // of events
-	retention            int          // days
-	rollupInterval       time.Duration
-	api                  api.Options
+	app.ServerOptions
+	tlsCert, tlsKey     string // paths
+	logFormat, logLevel string
+	times               ingest.Times // allowed times of events
 }
 
-// defaultListen reaches this machine only.
+// defaultListen can be reached from this machine only.
 const defaultListen = "127.0.0.1:8080"
 
 // The values of --log-format.
@@ -39,62 +35,62 @@ const (
 	logJSON = "json"
 )
 
-// serveFlags gives a command the settings of serving.
+// serveFlags adds the settings of a server to a command.
 func (p *program) serveFlags(cmd *cobra.Command) {
 	o, flags, d := &p.serving, cmd.Flags(), api.DefaultOptions
-	flags.StringVar(&o.listen, "listen", defaultListen, "address to answer at")
-	flags.StringVar(&o.admin, "admin-address", "", "address of /metrics and /debug/pprof, which ask for no token, such as 127.0.0.1:8081; none: they are not served")
-	flags.StringVar(&o.tlsCert, "tls-cert", "", "PEM file with the certificate chain; with --tls-key")
-	flags.StringVar(&o.tlsKey, "tls-key", "", "PEM file with the certificate's key")
+	flags.StringVar(&o.Listen, "listen", defaultListen, "address of the API and the dashboard")
+	flags.StringVar(&o.Admin, "admin-address", "", "address of /metrics and /debug/pprof, such as 127.0.0.1:8081; they require no token; default: not served")
+	flags.StringVar(&o.tlsCert, "tls-cert", "", "PEM file with the certificate chain; requires --tls-key")
+	flags.StringVar(&o.tlsKey, "tls-key", "", "PEM file with the private key of the certificate")
 	flags.StringVar(&o.logFormat, "log-format", logText, "text or json")
 	flags.StringVar(&o.logLevel, "log-level", "info", "debug, info (each request), warn or error")
-	flags.DurationVar(&o.headers, "header-timeout", 10*time.Second, "how long a client may take to send its headers")
-	flags.DurationVar(&o.reads, "read-timeout", time.Minute, "how long a client may take to send a request")
-	flags.DurationVar(&o.idle, "idle-timeout", 2*time.Minute, "how long a connection is kept that sends nothing")
-	flags.DurationVar(&o.drain, "drain-timeout", 5*time.Second, "how long requests under way may take when the server is stopped")
-	flags.DurationVar(&o.drainDelay, "drain-delay", 0, "how long /readyz says 503 before a server that is stopped takes no more requests")
-	flags.StringSliceVar(&o.api.Origins, "cors-origin", nil, "origins whose pages may read answers, such as https://dash.example.com; *: any")
-	flags.Int64Var(&o.api.MaxBody, "max-body", d.MaxBody, "most bytes of a request's body; 0: no limit")
-	flags.Int64Var(&o.api.MaxEvents, "max-events-body", d.MaxEvents, "most bytes of a body of events, decompressed; 0: no limit")
-	flags.Int64Var(&o.api.WaitingEvents, "events-queue", d.WaitingEvents, "events that may wait to be written before senders are told to come back")
+	flags.DurationVar(&o.HeaderTimeout, "header-timeout", 10*time.Second, "maximum time for a client to send the request headers")
+	flags.DurationVar(&o.ReadTimeout, "read-timeout", time.Minute, "maximum time for a client to send a request")
+	flags.DurationVar(&o.IdleTimeout, "idle-timeout", 2*time.Minute, "time after which an idle connection is closed")
+	flags.DurationVar(&o.DrainTimeout, "drain-timeout", 5*time.Second, "time for running requests to finish when the server stops")
+	flags.DurationVar(&o.DrainDelay, "drain-delay", 0, "time for which /readyz returns 503 before the server stops accepting requests")
+	flags.StringSliceVar(&o.API.Origins, "cors-origin", nil, "origins that may read responses (CORS), such as https://dash.example.com; *: any")
+	flags.Int64Var(&o.API.MaxBody, "max-body", d.MaxBody, "maximum size of a request body in bytes; 0: no limit")
+	flags.Int64Var(&o.API.MaxEvents, "max-events-body", d.MaxEvents, "maximum size of a body of events after decompression, in bytes; 0: no limit")
+	flags.Int64Var(&o.API.WaitingEvents, "events-queue", d.WaitingEvents, "events that may wait to be written before POST /events returns 503")
 	p.timeFlags(cmd)
-	flags.IntVar(&o.retention, "retention-days", 0, "days after its end, once it is stopped, that a campaign or widget is erased with all its events, at start and each day; 0: never")
-	flags.DurationVar(&o.rollupInterval, "rollup-interval", time.Second, "how often the sums from which large reports are answered take up new events, an embedded store's; 0: never, reports count the events")
-	flags.DurationVar(&o.api.ResultsAge, "results-age", d.ResultsAge, "how long results are good for while nothing changes; 0: they are computed for every request")
-	flags.Int64Var(&o.api.ResultsMemory, "results-memory", d.ResultsMemory, "bytes that kept results may take; 0: none are kept")
-	flags.Float64Var(&o.api.TokenRate, "rate-limit", d.TokenRate, "requests a second of one token, and twice as many at once; 0: no limit")
-	flags.IntVar(&o.api.AuthFailures, "auth-failures", d.AuthFailures, "unknown tokens a minute from one address before it gets 429; valid tokens are never refused; 0: no limit")
-	flags.IntVar(&o.api.StoreSlots, "store-concurrency", d.StoreSlots, "requests that ask the store at the same time; 0: no limit")
-	flags.IntVar(&o.api.StoreQueue, "store-queue", d.StoreQueue, "requests that may wait for the store")
-	flags.DurationVar(&o.api.StoreWait, "store-wait", d.StoreWait, "how long one of them waits before it is refused")
+	flags.IntVar(&o.RetentionDays, "retention-days", 0, "days after which the events of a stopped campaign or widget are deleted, at start and every day; 0: never")
+	flags.DurationVar(&o.RollupInterval, "rollup-interval", time.Second, "interval of the rollup refresh (embedded stores only); 0: no rollups, reports count the events")
+	flags.DurationVar(&o.API.ResultsAge, "results-age", d.ResultsAge, "maximum age of a cached result while the data do not change; 0: no cache")
+	flags.Int64Var(&o.API.ResultsMemory, "results-memory", d.ResultsMemory, "memory for cached results in bytes; 0: no cache")
+	flags.Float64Var(&o.API.TokenRate, "rate-limit", d.TokenRate, "requests per second of a token, with bursts of twice as many; 0: no limit")
+	flags.IntVar(&o.API.AuthFailures, "auth-failures", d.AuthFailures, "unknown tokens per minute from one address before it gets 429; valid tokens are never refused; 0: no limit")
+	flags.IntVar(&o.API.StoreSlots, "store-concurrency", d.StoreSlots, "requests that may query the store at the same time; 0: no limit")
+	flags.IntVar(&o.API.StoreQueue, "store-queue", d.StoreQueue, "requests that may wait for a free slot of --store-concurrency")
+	flags.DurationVar(&o.API.StoreWait, "store-wait", d.StoreWait, "maximum time that a request waits for a slot before it gets 503")
 }
 
-// The names of the settings that say which times events may have.
+// The names of the settings for the allowed times of events.
 const (
 	maxEventAge  = "max-event-age"
 	maxEventSkew = "max-event-skew"
 )
 
-// timeFlags are of every command that takes events.
+// timeFlags adds the settings for the allowed times of events to a command.
 func (p *program) timeFlags(cmd *cobra.Command) {
 	p.serving.times = ingest.DefaultTimes
-	cmd.Flags().DurationVar(&p.serving.times.MaxAge, maxEventAge, ingest.DefaultTimes.MaxAge, "how long ago events may be, such as 2160h; 0: any time since 1971")
-	cmd.Flags().DurationVar(&p.serving.times.MaxSkew, maxEventSkew, ingest.DefaultTimes.MaxSkew, "how far ahead of the clock events may be")
+	cmd.Flags().DurationVar(&p.serving.times.MaxAge, maxEventAge, ingest.DefaultTimes.MaxAge, "maximum age of an event, such as 2160h; 0: any time since 1971")
+	cmd.Flags().DurationVar(&p.serving.times.MaxSkew, maxEventSkew, ingest.DefaultTimes.MaxSkew, "how far in the future the time of an event may be")
 }
 
-// faults are all that is wrong with the settings, by their names.
+// faults returns all invalid settings, sorted by name.
 func (o *serveOptions) faults() []string {
 	var faults []string
 	fault := func(name string, value any, want string) {
-		faults = append(faults, fmt.Sprintf("%s %q: want %s", name, fmt.Sprint(value), want))
+		faults = append(faults, fmt.Sprintf("%s %q: must be %s", name, fmt.Sprint(value), want))
 	}
-	for name, address := range map[string]string{"listen": o.listen, "admin-address": o.admin} {
+	for name, address := range map[string]string{"listen": o.Listen, "admin-address": o.Admin} {
 		if _, _, err := net.SplitHostPort(address); err != nil && (address != "" || name == "listen") {
 			fault(name, address, "host:port, such as "+defaultListen)
 		}
 	}
 	if (o.tlsCert == "") != (o.tlsKey == "") {
-		faults = append(faults, "tls-cert, tls-key: want both or none")
+		faults = append(faults, "tls-cert, tls-key: both are required")
 	}
 	if o.logFormat != logText && o.logFormat != logJSON {
 		fault("log-format", o.logFormat, logText+" or "+logJSON)
@@ -102,52 +98,52 @@ func (o *serveOptions) faults() []string {
 	if err := new(slog.Level).UnmarshalText([]byte(o.logLevel)); err != nil {
 		fault("log-level", o.logLevel, "debug, info, warn or error")
 	}
-	for _, origin := range o.api.Origins {
+	for _, origin := range o.API.Origins {
 		if u, err := url.Parse(origin); origin != "*" && (err != nil || u.Scheme == "" || u.Host == "" || origin != u.Scheme+"://"+u.Host) {
 			fault("cors-origin", origin, "scheme://host or scheme://host:port, or *")
 		}
 	}
 	for name, value := range map[string]time.Duration{
-		"header-timeout": o.headers, "read-timeout": o.reads, "idle-timeout": o.idle, "drain-timeout": o.drain,
-		"drain-delay": o.drainDelay, "results-age": o.api.ResultsAge, "store-wait": o.api.StoreWait,
-		"rollup-interval": o.rollupInterval, maxEventAge: o.times.MaxAge, maxEventSkew: o.times.MaxSkew,
+		"header-timeout": o.HeaderTimeout, "read-timeout": o.ReadTimeout, "idle-timeout": o.IdleTimeout, "drain-timeout": o.DrainTimeout,
+		"drain-delay": o.DrainDelay, "results-age": o.API.ResultsAge, "store-wait": o.API.StoreWait,
+		"rollup-interval": o.RollupInterval, maxEventAge: o.times.MaxAge, maxEventSkew: o.times.MaxSkew,
 	} {
 		if value < 0 {
 			fault(name, value, "0 or more")
 		}
 	}
 	for name, value := range map[string]float64{
-		"max-body": float64(o.api.MaxBody), "max-events-body": float64(o.api.MaxEvents), "results-memory": float64(o.api.ResultsMemory), "rate-limit": o.api.TokenRate,
-		"store-concurrency": float64(o.api.StoreSlots), "store-queue": float64(o.api.StoreQueue),
-		"retention-days": float64(o.retention), "auth-failures": float64(o.api.AuthFailures),
+		"max-body": float64(o.API.MaxBody), "max-events-body": float64(o.API.MaxEvents), "results-memory": float64(o.API.ResultsMemory), "rate-limit": o.API.TokenRate,
+		"store-concurrency": float64(o.API.StoreSlots), "store-queue": float64(o.API.StoreQueue),
+		"retention-days": float64(o.RetentionDays), "auth-failures": float64(o.API.AuthFailures),
 	} {
 		if !(value >= 0) || math.IsInf(value, 0) {
 			fault(name, value, "a number from 0")
 		}
 	}
-	if o.api.WaitingEvents < 1 {
-		fault("events-queue", o.api.WaitingEvents, "1 or more")
+	if o.API.WaitingEvents < 1 {
+		fault("events-queue", o.API.WaitingEvents, "1 or more")
 	}
 	slices.Sort(faults)
 	return faults
 }
 
-// limitFaults are those of the settings that every command has.
+// limitFaults returns the invalid settings that every command has.
 func (p *program) limitFaults() []string {
 	var faults []string
 	if p.limits.Time < 0 {
-		faults = append(faults, fmt.Sprintf("query-timeout %q: want 0 or more", p.limits.Time))
+		faults = append(faults, fmt.Sprintf("query-timeout %q: must be 0 or more", p.limits.Time))
 	}
 	if p.limits.Memory < 0 {
-		faults = append(faults, fmt.Sprintf("query-memory \"%d\": want 0 or more", p.limits.Memory))
+		faults = append(faults, fmt.Sprintf("query-memory \"%d\": must be 0 or more", p.limits.Memory))
 	}
 	return faults
 }
 
-// logger writes to the file as the settings say.
+// logger returns a logger with the configured format and level.
 func (o *serveOptions) logger(to *os.File) *slog.Logger {
 	var level slog.Level
-	_ = level.UnmarshalText([]byte(o.logLevel)) // was checked
+	_ = level.UnmarshalText([]byte(o.logLevel)) // validated by faults
 	options := &slog.HandlerOptions{Level: level}
 	if o.logFormat == logJSON {
 		return slog.New(slog.NewJSONHandler(to, options))
@@ -155,7 +151,7 @@ func (o *serveOptions) logger(to *os.File) *slog.Logger {
 	return slog.New(slog.NewTextHandler(to, options))
 }
 
-// certificate is nil where the server has none.
+// certificate returns the TLS configuration, or nil if TLS is off.
 func (p *program) certificate() (*tls.Config, error) {
 	if p.serving.tlsCert == "" {
 		return nil, nil
@@ -167,7 +163,7 @@ func (p *program) certificate() (*tls.Config, error) {
 	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
 }
 
-// local says whether only this machine reaches the address.
+// local reports whether the address can be reached from this machine only.
 func local(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -177,15 +173,15 @@ func local(address string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// exposures warn of addresses that reach further than they should.
+// exposures returns warnings about addresses that other machines can reach.
 func (o *serveOptions) exposures() []string {
 	var warnings []string
-	if !local(o.listen) && o.tlsCert == "" {
-		warnings = append(warnings, "listen "+o.listen+" is reached from elsewhere, without TLS: whoever is on the way reads the tokens. "+
-			"Give --tls-cert and --tls-key, or listen at "+defaultListen+" behind a proxy that has them")
+	if !local(o.Listen) && o.tlsCert == "" {
+		warnings = append(warnings, "listen "+o.Listen+" can be reached from other machines without TLS, so tokens are sent in clear text; "+
+			"set --tls-cert and --tls-key, or listen at "+defaultListen+" behind a proxy with TLS")
 	}
-	if o.admin != "" && !local(o.admin) {
-		warnings = append(warnings, "admin-address "+o.admin+" is reached from elsewhere, and asks for no token")
+	if o.Admin != "" && !local(o.Admin) {
+		warnings = append(warnings, "admin-address "+o.Admin+" can be reached from other machines and requires no token")
 	}
 	return warnings
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/cmd/internal/remote"
 	"lifthouse/schema/schematest"
 )
 
@@ -173,7 +174,7 @@ func TestServersThatDoNotAnswerAreGivenUp(t *testing.T) {
 		code, _, said := other(t, nil, args...)
 		results <- result{name, said, want, code, time.Since(began)}
 	}
-	go give("a server that stands still", filepath.Join(dir, socketName)+" does not answer", "report", "campaign", "1", store)
+	go give("a server that stands still", filepath.Join(dir, remote.SocketName)+" does not answer", "report", "campaign", "1", store)
 	go give("an address", "no answer from "+silent.Addr().String(), "report", "campaign", "1", "--store=clickhouse://"+silent.Addr().String()+"/x?dial_timeout=60s")
 	for range 2 {
 		if r := <-results; r.code != exitFailed || !strings.Contains(r.said, r.want) || r.took > 12*time.Second {

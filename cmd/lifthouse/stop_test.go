@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"lifthouse/cmd/internal/remote"
 	"net"
 	"os"
 	"os/exec"
@@ -62,7 +63,7 @@ func TestServeEndsWhileACommandWaits(t *testing.T) {
 		"silent connection": func(t *testing.T, dir, _ string) {
 			t.Helper()
 			var dialer net.Dialer
-			conn, err := dialer.DialContext(t.Context(), "unix", filepath.Join(dir, socketName))
+			conn, err := dialer.DialContext(t.Context(), "unix", filepath.Join(dir, remote.SocketName))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -8,19 +8,13 @@ import (
 	"path/filepath"
 
 	"lifthouse/cmd/internal/app"
+	"lifthouse/cmd/internal/remote"
 	"lifthouse/engine/embedded"
 	"lifthouse/schema"
-	"lifthouse/schema/ingest"
 )
 
-// store is an open store, and what this program was told about it.
-type store struct {
-	*app.Store
-	times ingest.Times // that events may have
-}
-
 // openStore opens a store and brings its tables up to date.
-func (p *program) openStore(ctx context.Context) (*store, error) {
+func (p *program) openStore(ctx context.Context) (*app.Store, error) {
 	address, err := schema.ParseAddress(p.address, p.getenv)
 	if err != nil {
 		return nil, usageError{err}
@@ -28,16 +22,14 @@ func (p *program) openStore(ctx context.Context) (*store, error) {
 	if address.Dir != "" {
 		address.Dir = p.path(address.Dir)
 	}
-	s, err := app.Open(ctx, address, app.Options{Fsync: p.fsync, Limits: p.limits, Concurrency: p.serving.api.StoreSlots, Complain: p.complain})
-	if err != nil {
-		return nil, err
-	}
-	return &store{s, p.serving.times}, nil
+	return app.Open(ctx, address, app.Options{
+		Fsync: p.fsync, Limits: p.limits, Concurrency: p.serving.API.StoreSlots, Times: p.serving.times, Complain: p.complain,
+	})
 }
 
 // withStore is withStoreMade for what makes no sense on a store that is not
 // there, such as one whose folder is misspelt.
-func (p *program) withStore(ctx context.Context, work func(context.Context, *store) error) error {
+func (p *program) withStore(ctx context.Context, work func(context.Context, *app.Store) error) error {
 	if address, err := schema.ParseAddress(p.address, p.getenv); err == nil && address.Dir != "" && p.running == nil && isEmpty(p.path(address.Dir)) {
 		return fmt.Errorf("there is no store at %s: is --store right? lifthouse apply makes one, and serve", p.path(address.Dir))
 	}
@@ -52,14 +44,14 @@ func isEmpty(dir string) bool {
 
 // withStoreMade carries out a command's work on the store: this process's own, or
 // if another process holds it, that process does the whole command.
-func (p *program) withStoreMade(ctx context.Context, work func(context.Context, *store) error) error {
+func (p *program) withStoreMade(ctx context.Context, work func(context.Context, *app.Store) error) error {
 	if p.running != nil {
 		return work(ctx, p.running)
 	}
 	s, err := p.openStore(ctx)
 	var locked *embedded.LockedError
 	if errors.As(err, &locked) {
-		code, delegateErr := p.delegate(ctx, filepath.Join(locked.Dir, socketName))
+		code, delegateErr := p.forward(ctx, locked)
 		if delegateErr != nil {
 			return fmt.Errorf("%w (and it takes no commands: %w)", err, delegateErr)
 		}
@@ -72,4 +64,14 @@ func (p *program) withStoreMade(ctx context.Context, work func(context.Context, 
 		return err
 	}
 	return errors.Join(work(ctx, s), s.Close())
+}
+
+// forward executes this command line in the process that holds the store, and
+// returns its exit code.
+func (p *program) forward(ctx context.Context, holder *embedded.LockedError) (int, error) {
+	c := remote.Command{Dir: p.dir, Args: p.args, Env: map[string]string{}, In: p.in, Out: p.out, Err: p.err}
+	for _, name := range remote.Env {
+		c.Env[name] = p.getenv(name)
+	}
+	return remote.Run(ctx, filepath.Join(holder.Dir, remote.SocketName), c)
 }

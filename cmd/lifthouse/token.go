@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"lifthouse/cmd/internal/app"
 	"lifthouse/schema/catalogue"
 
 	"github.com/spf13/cobra"
@@ -46,7 +47,7 @@ func (p *program) tokenCreateCommand() *cobra.Command {
 				at := time.Now().UTC().Add(expires).Truncate(time.Second)
 				token.ExpiresAt = &at
 			}
-			return p.withStore(cmd.Context(), func(ctx context.Context, s *store) error {
+			return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
 				return p.createToken(ctx, s, token)
 			})
 		},
@@ -60,7 +61,7 @@ func (p *program) tokenCreateCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) createToken(ctx context.Context, s *store, token catalogue.Token) error {
+func (p *program) createToken(ctx context.Context, s *app.Store, token catalogue.Token) error {
 	var err error
 	if token.AccountID, err = accountOr(token.AccountID, s.Catalogue.Snapshot()); err != nil {
 		return err
@@ -81,7 +82,7 @@ func (p *program) tokenListCommand() *cobra.Command {
 		Long:  "List shows an account's tokens, expired ones too; their secrets are kept nowhere.",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return p.withStore(cmd.Context(), func(_ context.Context, s *store) error {
+			return p.withStore(cmd.Context(), func(_ context.Context, s *app.Store) error {
 				return p.listTokens(s.Catalogue.Snapshot(), account)
 			})
 		},
@@ -138,7 +139,7 @@ func (p *program) tokenRevokeCommand() *cobra.Command {
 			if err != nil || id < 1 {
 				return usageError{fmt.Errorf("token revoke: id %q: want an integer from 1; lifthouse token list shows the ids", args[0])}
 			}
-			return p.withStore(cmd.Context(), func(ctx context.Context, s *store) error {
+			return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
 				return p.revokeToken(ctx, s, account, id)
 			})
 		},
@@ -147,7 +148,7 @@ func (p *program) tokenRevokeCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) revokeToken(ctx context.Context, s *store, account, id int64) error {
+func (p *program) revokeToken(ctx context.Context, s *app.Store, account, id int64) error {
 	account, err := accountOr(account, s.Catalogue.Snapshot())
 	if err != nil {
 		return err

@@ -1,5 +1,5 @@
-// Package opened opens a store with everything that works on one, for the
-// programs under cmd.
+// Package app wires the parts of Lifthouse: a store, the components that work on
+// it, and the server. It is the only place where they are put together.
 package app
 
 import (
@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"lifthouse/api"
 	"lifthouse/engine"
 	"lifthouse/engine/embedded"
 	"lifthouse/engine/rollup"
@@ -26,70 +27,138 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// Store is everything that works on one store.
+// Store is an open store with the components that work on it.
 type Store struct {
-	Dir       string // of an embedded store
+	Dir       string // directory of an embedded store; empty: servers
 	Conn      driver.Conn
 	Catalogue *catalogue.Catalogue
 	Writer    *ingest.Writer
 	Rejects   *ingest.Rejects
 	Engine    *engine.Engine
-	Refresher *rollup.Refresher // of an embedded store, which has no other writers
-	Manifest  *schema.Manifest  // of an embedded store
+	Times     ingest.Times      // allowed times of events
+	Refresher *rollup.Refresher // nil: a store on servers has no rollups
+	Manifest  *schema.Manifest  // nil: only an embedded store has one
 
-	marked       bool // as open
+	marked       bool // the file OpenMark exists
 	embedded     *embedded.Engine
 	learning     sync.WaitGroup
 	stopLearning context.CancelFunc
 }
 
-// Options are how a store is opened.
+// Options configure a store.
 type Options struct {
-	Fsync       bool // of an embedded store
+	Fsync       bool // whether an embedded store syncs its files before it acknowledges events
 	Limits      engine.Limits
-	Concurrency int                              // requests that ask servers at the same time; 0: as the driver has it
-	Complain    func(format string, args ...any) // tells the operator what was found, and made good
+	Concurrency int                              // reports that query servers at the same time; 0: the driver's default
+	Times       ingest.Times                     // allowed times of events
+	Complain    func(format string, args ...any) // reports damage that was found and repaired
 }
 
-// Open opens the store at home, whose folder is absolute where it is embedded,
-// and brings its tables up to date. The error may be an embedded.LockedError.
-func Open(ctx context.Context, address schema.Address, options Options) (*Store, error) {
-	s := &Store{Dir: address.Dir}
+// Open opens the store at an address and brings its tables up to date. The
+// directory of an embedded store must be absolute. The error may be an
+// embedded.LockedError.
+func Open(ctx context.Context, address schema.Address, o Options) (*Store, error) {
+	var held *embedded.Engine
 	var err error
-	if s.Dir != "" {
-		if s.embedded, err = OpenEmbedded(ctx, s.Dir, options.Fsync, connections(options.Concurrency)); err != nil {
+	if address.Dir != "" {
+		if held, err = OpenEmbedded(ctx, address.Dir, o.Fsync, connections(o.Concurrency)); err != nil {
 			return nil, err
 		}
-		if address.Options, err = EmbeddedOptions(ctx, s.embedded); err != nil {
-			return nil, errors.Join(err, s.Close())
+		if address.Options, err = EmbeddedOptions(ctx, held); err != nil {
+			return nil, errors.Join(err, held.Close())
 		}
 	}
-	address.Concurrent(options.Concurrency)
+	address.Concurrent(o.Concurrency)
+	s := &Store{Dir: address.Dir, embedded: held}
 	if s.Conn, err = schema.Connect(ctx, address); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	if s.Dir != "" {
-		s.Manifest = schema.NewManifest(s.Conn, s.Dir, options.Fsync)
-		if err := s.checkIntegrity(ctx, options.Complain); err != nil {
-			return nil, errors.Join(err, s.Close())
-		}
+		err = s.openEmbedded(ctx, o)
+	} else {
+		err = s.openShared(ctx, o)
 	}
-	if err := s.wire(ctx, options.Limits); err != nil {
+	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
-// OpenEmbedded opens the engine of the store in a folder, whose files are looked
-// at first. 0 connections: as the engine has it.
+// openEmbedded wires a store that no other process can write to.
+func (s *Store) openEmbedded(ctx context.Context, o Options) error {
+	s.Manifest = schema.NewManifest(s.Conn, s.Dir, o.Fsync)
+	if err := s.checkIntegrity(ctx, o.Complain); err != nil {
+		return err
+	}
+	o.Limits.Scans = cmp.Or(o.Limits.Scans, runtime.GOMAXPROCS(0)) // the store uses the cores of this machine
+	if err := s.wire(ctx, o); err != nil {
+		return err
+	}
+	s.Catalogue.AfterWrite(func(ctx context.Context) { s.Manifest.Update(ctx, "catalogue", "audit") })
+	if err := s.Writer.Resume(ctx); err != nil {
+		return err
+	}
+	s.Writer.SetExclusive()
+	s.Writer.ListParts(s.Manifest)
+	s.learn(ctx)
+	s.Refresher = rollup.New(s.Conn, s.Writer, s.Engine)
+	s.Engine.SetRollupRefresh(s.Refresher.RefreshSubject)
+	return nil
+}
+
+// openShared wires a store on servers, which other processes may write to.
+func (s *Store) openShared(ctx context.Context, o Options) (err error) {
+	if o.Limits, err = withinProfile(ctx, s.Conn, o.Limits); err != nil {
+		return err
+	}
+	if err := s.wire(ctx, o); err != nil {
+		return err
+	}
+	return s.Writer.Share(ctx)
+}
+
+// On returns a store on an open connection, without checks of its integrity. The
+// writer is neither exclusive nor shared yet. The caller closes the connection.
+func On(ctx context.Context, conn driver.Conn, o Options) (*Store, error) {
+	s := &Store{Conn: conn}
+	return s, s.wire(ctx, o)
+}
+
+// wire makes the components of the store.
+func (s *Store) wire(ctx context.Context, o Options) (err error) {
+	if s.Catalogue, err = catalogue.Open(ctx, s.Conn); err != nil {
+		return err
+	}
+	s.Times = o.Times
+	s.Writer = ingest.NewWriter(s.Conn)
+	s.Rejects = ingest.NewRejects(s.Conn)
+	s.Engine = engine.New(s.Conn, s.Catalogue, o.Limits)
+	s.Writer.AfterWrite(func(ctx context.Context) {
+		if err := s.Engine.RefreshVersions(ctx); err != nil {
+			slog.WarnContext(ctx, "refresh data versions failed", "err", err)
+		}
+	})
+	return nil
+}
+
+// API returns the handler of the API. It accepts events until the context ends.
+func (s *Store) API(ctx context.Context, o api.Options) *api.API {
+	return api.New(s.Engine, s.Catalogue, api.Intake{
+		Collector: ingest.NewCollector(ctx, s.Writer, o.WaitingEvents), Deliveries: ingest.NewDeliveries(s.Conn),
+		Rejects: s.Rejects, Times: s.Times,
+	}, o)
+}
+
+// OpenEmbedded opens the engine of an embedded store after a check of its files.
+// 0 connections: the engine's default.
 func OpenEmbedded(ctx context.Context, dir string, fsync bool, connections int) (*embedded.Engine, error) {
 	return embedded.Open(ctx, dir, embedded.Options{
 		Fsync: fsync, Connections: connections, BeforeStart: func() error { return schema.CheckFiles(dir) },
 	})
 }
 
-// connections are those of an embedded store: of requests, and some for the
-// rest. 0 requests: as the engine has it.
+// connections returns the connections of an embedded store: one per concurrent
+// report and some for everything else. 0 reports: the engine's default.
 func connections(requests int) int {
 	if requests <= 0 {
 		return 0
@@ -97,9 +166,8 @@ func connections(requests int) int {
 	return requests + schema.SpareConns
 }
 
-// checkIntegrity refuses a store that lacks rows that were stored, and repairs
-// what a process that was killed, or a full disk, left behind. Then the
-// manifest lists what there is.
+// checkIntegrity returns an error if stored rows are missing. It repairs what a
+// killed process or a full disk left behind, and updates the manifest.
 func (s *Store) checkIntegrity(ctx context.Context, complain func(format string, args ...any)) error {
 	if err := s.checkDamage(ctx, complain); err != nil {
 		return err
@@ -123,7 +191,7 @@ func (s *Store) checkDamage(ctx context.Context, complain func(format string, ar
 	if errors.As(err, &damaged) {
 		repaired, failed := schema.RepairDamage(ctx, s.Conn, s.Manifest, damaged, boot != "" && string(last) == boot)
 		for _, part := range repaired {
-			complain("part %s was damaged, and is dropped: no event that was stored is lost", part)
+			complain("dropped the damaged part %s; no stored event is lost", part)
 		}
 		if failed != nil {
 			return failed
@@ -137,17 +205,18 @@ func (s *Store) checkDamage(ctx context.Context, complain func(format string, ar
 	}
 	if string(last) != boot {
 		if err := os.WriteFile(filepath.Join(s.Dir, bootMark), []byte(boot), 0o600); err != nil {
-			complain("%v", err) // what a full disk spoils will not be told from what a loss of power does
+			complain("%v", err) // the next check cannot distinguish a full disk from a loss of power
 		}
 	}
 	return nil
 }
 
-// bootMark is a file that says since which start of the machine the store was
-// opened last: its files are as they were written.
+// bootMark is a file with the id of the boot during which the store was last
+// opened. Within a boot, files have the content that was written.
 const bootMark = "lifthouse.boot"
 
-// thisBoot names the machine's current start; empty: it is not known.
+// thisBoot returns the id of the current boot of the machine, or "" if it is not
+// known.
 func thisBoot() string {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -156,81 +225,42 @@ func thisBoot() string {
 	return strings.TrimSpace(string(id))
 }
 
-// equip makes what works on the store.
-func (s *Store) wire(ctx context.Context, limits engine.Limits) error {
-	var err error
-	if s.Catalogue, err = catalogue.Open(ctx, s.Conn); err != nil {
-		return err
-	}
-	s.Catalogue.AfterWrite(func(ctx context.Context) { s.Manifest.Update(ctx, "catalogue", "audit") })
-	s.Writer = ingest.NewWriter(s.Conn)
-	s.Rejects = ingest.NewRejects(s.Conn)
-	if s.Dir != "" {
-		if err := s.Writer.Resume(ctx); err != nil {
-			return err
-		}
-		s.Writer.SetExclusive()
-		s.Writer.ListParts(s.Manifest)
-		s.learn(ctx)
-		limits.Scans = cmp.Or(limits.Scans, runtime.GOMAXPROCS(0)) // the cores are this machine's
-	} else {
-		if err := s.Writer.Share(ctx); err != nil { // no lock keeps other processes from the store
-			return err
-		}
-		if limits, err = withinProfile(ctx, s.Conn, limits); err != nil {
-			return err
-		}
-	}
-	s.Engine = engine.New(s.Conn, s.Catalogue, limits)
-	if s.Dir != "" {
-		s.Refresher = rollup.New(s.Conn, s.Writer, s.Engine)
-		s.Engine.SetRollupRefresh(s.Refresher.RefreshSubject)
-	}
-	s.Writer.AfterWrite(func(ctx context.Context) {
-		if err := s.Engine.RefreshVersions(ctx); err != nil {
-			slog.WarnContext(ctx, "versions of the data not read", "error", err)
-		}
-	})
-	return nil
-}
-
-// lowered are limits that the user's profile on servers allows. That of time is
-// the driver's, which sends the time that a request has left.
+// withinProfile lowers the memory limit to the maximum that the profile of the
+// user on the server allows. The driver sets the time limit of each query.
 func withinProfile(ctx context.Context, conn driver.Conn, limits engine.Limits) (engine.Limits, error) {
 	most, err := schema.SettingLimit(ctx, conn, "max_memory_usage")
 	if err != nil {
 		return limits, err
 	}
 	if most > 0 && (limits.Memory == 0 || limits.Memory > most) {
-		slog.WarnContext(ctx, "the user's profile allows a query less memory than --query-memory", "bytes", most)
+		slog.WarnContext(ctx, "the profile of the ClickHouse user allows less memory than --query-memory", "bytes", most)
 		limits.Memory = most
 	}
 	return limits, nil
 }
 
-// Owns says whether the catalogue has the website.
+// Owns reports whether the catalogue has the website.
 func (s *Store) Owns(website int64) bool {
 	_, known := s.Catalogue.Snapshot().AccountOfWebsite(website)
 	return known
 }
 
-// learn has the writer of an embedded store, which this process holds alone,
-// learn what is stored while everything else goes on.
+// learn reads the ids of the stored events in the background.
 func (s *Store) learn(ctx context.Context) {
 	ctx, s.stopLearning = context.WithCancel(context.WithoutCancel(ctx))
 	s.learning.Go(func() {
 		if err := s.Writer.Learn(ctx); err != nil && ctx.Err() == nil {
-			slog.WarnContext(ctx, "events are looked up one by one", "error", err)
+			slog.WarnContext(ctx, "read event ids failed; each event is looked up in the store", "err", err)
 		}
 	})
 }
 
-// Learned returns when the writer has learned what it can, which takes a core
-// for seconds after the start.
+// Learned returns when the writer has read the ids of the stored events. After a
+// start this takes one core for some seconds.
 func (s *Store) Learned() { s.learning.Wait() }
 
-// EmbeddedOptions are those of a client of the store's own database, which it
-// makes where there is none.
+// EmbeddedOptions creates the database of an embedded store if it does not exist,
+// and returns the options of a client.
 func EmbeddedOptions(ctx context.Context, e *embedded.Engine) (*clickhouse.Options, error) {
 	admin, err := clickhouse.Open(e.ClientOptions())
 	if err != nil {
@@ -244,12 +274,12 @@ func EmbeddedOptions(ctx context.Context, e *embedded.Engine) (*clickhouse.Optio
 	return options, admin.Close()
 }
 
-// OpenMark is a file that stands while an embedded store is open, and still
-// does when the process was killed.
+// OpenMark is a file that exists while an embedded store is open. It remains when
+// the process is killed.
 const OpenMark = "lifthouse.open"
 
-// repairAfterCrash makes good what a killed process may have left half done,
-// and notes that the store is open. The counters may have been repaired already.
+// repairAfterCrash repairs the counters if the last process was killed, unless
+// they were repaired already, and marks the store as open.
 func (s *Store) repairAfterCrash(ctx context.Context, repaired bool, complain func(format string, args ...any)) error {
 	mark := filepath.Join(s.Dir, OpenMark)
 	_, err := os.Stat(mark)
@@ -257,23 +287,22 @@ func (s *Store) repairAfterCrash(ctx context.Context, repaired bool, complain fu
 	case errors.Is(err, os.ErrNotExist):
 		err = os.WriteFile(mark, nil, 0o600)
 	case err == nil && !repaired:
-		complain("the last process on %s did not end cleanly; counting its events anew …", s.Dir)
+		complain("the last process on %s did not end cleanly; rebuilding the counters …", s.Dir)
 		var changed bool
 		changed, err = schema.RepairStats(ctx, s.Conn)
 		if changed {
-			complain("the live counters were wrong and are right again")
+			complain("repaired the live counters")
 		}
 	}
 	s.marked = err == nil
 	return err
 }
 
-// stopWriting is how long a write that is under way may take to end when the
-// store is closed. One that is cut off leaves the mark, so that the next start
-// makes good what it left half done.
+// stopWriting is the time for a running write to end when the store is closed. An
+// interrupted write keeps OpenMark, so that the next start repairs the counters.
 const stopWriting = time.Second
 
-// Close ends the connection and the engine.
+// Close stops the components and closes the connection and the engine.
 func (s *Store) Close() error {
 	var errs []error
 	ctx, cancel := context.WithTimeout(context.Background(), stopWriting)
@@ -284,7 +313,7 @@ func (s *Store) Close() error {
 		s.learning.Wait()
 	}
 	if s.Conn != nil {
-		if s.Engine != nil { // it was opened to the end
+		if s.Engine != nil { // the store was opened completely
 			s.Manifest.Update(ctx)
 		}
 		errs = append(errs, s.Conn.Close())
@@ -293,7 +322,7 @@ func (s *Store) Close() error {
 		return errors.Join(errs...)
 	}
 	mark := filepath.Join(s.Dir, OpenMark)
-	if s.marked && quiet { // before the folder is free for another process
+	if s.marked && quiet { // before another process can open the directory
 		errs = append(errs, os.Remove(mark))
 	}
 	if err := s.embedded.Close(); err != nil {

@@ -1,0 +1,101 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+	"strconv"
+	"sync"
+	"time"
+
+	"lifthouse/api"
+	"lifthouse/schema/ingest"
+)
+
+const (
+	// catalogueInterval is below the second within which every server must apply a
+	// change that another server made.
+	catalogueInterval = 400 * time.Millisecond
+	versionsInterval  = time.Second            // how often events of other writers are noticed
+	rejectsInterval   = 500 * time.Millisecond // how soon a rejected line can be looked up
+)
+
+// follow starts the background tasks of a server. They run until the context
+// ends.
+func (s *Store) follow(ctx context.Context, o *ServerOptions, handler *api.API, background *sync.WaitGroup) {
+	background.Go(func() { s.Catalogue.Follow(ctx, catalogueInterval) })
+	background.Go(func() { s.Engine.FollowVersions(ctx, versionsInterval) })
+	background.Go(func() { s.Rejects.Follow(ctx, rejectsInterval) })
+	if o.RollupInterval > 0 && s.Refresher != nil {
+		background.Go(func() { s.Refresher.Follow(ctx, o.RollupInterval) })
+	}
+	if o.RetentionDays > 0 {
+		background.Go(func() { s.followRetention(ctx, o.RetentionDays) })
+	}
+	background.Go(func() { s.followInbox(ctx, handler.CountInbox) })
+	if s.Dir == "" {
+		background.Go(func() { s.followCopies(ctx) })
+	}
+}
+
+// followInbox moves events that other ClickHouse clients inserted into
+// events_inbox. An embedded store has no other clients; its inbox has rows only
+// if it was restored from the backup of a server.
+func (s *Store) followInbox(ctx context.Context, moved func(ingest.Moved)) {
+	inbox := ingest.NewInbox(s.Conn, s.Writer)
+	inbox.Times, inbox.Moved = s.Times, moved
+	inbox.Reject = func(r ingest.InboxReject) {
+		website, _ := strconv.ParseInt(r.WebsiteID, 10, 64) // 0: the row has no valid website id
+		s.Rejects.Keep(ingest.Reject{WebsiteID: website, Way: ingest.WayInbox, Reason: r.Reason, Text: "event_id=" + r.EventID + " row_id=" + r.RowID})
+	}
+	inbox.Owns = func(ctx context.Context) (func(int64) bool, error) {
+		err := s.Catalogue.Refresh(ctx) // a website may have been declared just before its events
+		return s.Owns, err
+	}
+	if s.Dir == "" {
+		inbox.Follow(ctx, catalogueInterval)
+		return
+	}
+	if _, err := inbox.Move(ctx); err != nil && ctx.Err() == nil {
+		slog.WarnContext(ctx, "move events from events_inbox failed", "err", err)
+	}
+}
+
+// A server on a shared store regularly looks for copies of events that several
+// processes inserted. Copies are inserted within moments of each other, but a
+// process that was paused in between may be minutes late.
+const (
+	sweepInterval  = 10 * time.Second
+	sweepPeriod    = time.Minute // events accepted this long ago are checked
+	sweepsPerLong  = 60          // the first sweep and every 60th check longSweepPeriod
+	longSweepPeriod = time.Hour
+)
+
+// SweepRecent removes copies of events that were accepted in the last hour.
+func (s *Store) SweepRecent(ctx context.Context) error {
+	_, err := s.Writer.Sweep(ctx, time.Now().Add(-longSweepPeriod))
+	return err
+}
+
+// followCopies removes copies of events until the context ends.
+func (s *Store) followCopies(ctx context.Context) {
+	tick := time.NewTicker(sweepInterval)
+	defer tick.Stop()
+	for n := 0; ; n++ {
+		period := sweepPeriod
+		if n%sweepsPerLong == 0 {
+			period = longSweepPeriod
+		}
+		removed, err := s.Writer.Sweep(ctx, time.Now().Add(-period))
+		switch {
+		case err != nil && ctx.Err() == nil:
+			slog.WarnContext(ctx, "remove copies of events failed", "err", err)
+		case removed > 0:
+			slog.InfoContext(ctx, "removed copies of events that several processes inserted", "copies", removed)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}

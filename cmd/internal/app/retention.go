@@ -1,0 +1,88 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/ingest"
+)
+
+// Expired is a campaign or widget past its retention period, with the number of
+// its events.
+type Expired struct {
+	catalogue.Ended
+	Events uint64
+}
+
+func (e *Expired) subject() ingest.SubjectID {
+	return ingest.SubjectID{WebsiteID: e.WebsiteID, Subject: e.Subject, ID: e.ID}
+}
+
+// Expired returns the subjects that ended at least the given number of days ago
+// and still have events. It reads the catalogue first, since another server may
+// just have started a subject again.
+func (s *Store) Expired(ctx context.Context, days int, now time.Time) ([]Expired, error) {
+	if err := s.Catalogue.Refresh(ctx); err != nil {
+		return nil, err
+	}
+	var ended []Expired
+	var subjects []ingest.SubjectID
+	for _, e := range s.Catalogue.Snapshot().Ended(now.AddDate(0, 0, -days)) {
+		ended = append(ended, Expired{Ended: e})
+		subjects = append(subjects, ended[len(ended)-1].subject())
+	}
+	if len(ended) == 0 {
+		return nil, nil
+	}
+	counts, err := s.Writer.CountSubjects(ctx, subjects)
+	if err != nil {
+		return nil, err
+	}
+	var found []Expired
+	for _, e := range ended {
+		if events, stored := counts[e.subject()]; stored {
+			e.Events = events
+			found = append(found, e)
+		}
+	}
+	return found, nil
+}
+
+// Erase deletes the events of the subjects.
+func (s *Store) Erase(ctx context.Context, found []Expired) error {
+	subjects := make([]ingest.SubjectID, len(found))
+	for i := range found {
+		subjects[i] = found[i].subject()
+	}
+	return s.Writer.DropSubjects(ctx, subjects)
+}
+
+const retentionInterval = 24 * time.Hour
+
+// followRetention deletes the events of expired subjects at once and then every
+// day, until the context ends.
+func (s *Store) followRetention(ctx context.Context, days int) {
+	tick := time.NewTicker(retentionInterval)
+	defer tick.Stop()
+	for {
+		found, err := s.Expired(ctx, days, time.Now())
+		if err == nil && len(found) > 0 {
+			err = s.Erase(ctx, found)
+		}
+		if err != nil && ctx.Err() == nil {
+			slog.WarnContext(ctx, "delete events past their retention period failed", "err", err)
+		}
+		for _, e := range found {
+			if err == nil {
+				slog.InfoContext(ctx, "deleted events past their retention period", "subject", e.Subject, "id", e.ID, "website", e.WebsiteID, "ended", e.EndDate, "events", e.Events)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}

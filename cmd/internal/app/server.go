@@ -1,0 +1,142 @@
+package app
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"lifthouse/api"
+)
+
+// ServerOptions configure a server.
+type ServerOptions struct {
+	API            api.Options
+	Listen         string      // address of the API
+	Admin          string      // address of metrics and profiles; empty: they are not served
+	TLS            *tls.Config // nil: no TLS
+	HeaderTimeout  time.Duration
+	ReadTimeout    time.Duration
+	IdleTimeout    time.Duration
+	DrainTimeout   time.Duration // for running requests when the server stops
+	DrainDelay     time.Duration // from the failing readiness probe to the end of new requests
+	RollupInterval time.Duration // 0: no rollups
+	RetentionDays  int           // 0: no retention
+
+	Ready    func(url string)          // called when the API can be reached
+	Commands func(ctx context.Context) // executes forwarded commands until the context ends; may be nil
+	Stopping func()                    // called when the server begins to stop; may be nil
+}
+
+// Serve answers requests until the context ends, and keeps the store up to date
+// meanwhile.
+func (s *Store) Serve(ctx context.Context, o *ServerOptions) error {
+	listener, err := listen(ctx, "--listen", o.Listen)
+	if err != nil {
+		return err
+	}
+	var background sync.WaitGroup
+	defer background.Wait()
+	following, stop := context.WithCancel(context.WithoutCancel(ctx)) // ends after the last request
+	defer stop()
+	handler := s.API(following, o.API)
+	s.follow(following, o, handler, &background)
+	if o.Commands != nil {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		background.Go(func() { o.Commands(ctx) })
+	}
+	failed := make(chan error, 2)
+	if o.Admin != "" {
+		admin, err := serveAdmin(ctx, handler, o, &background, failed)
+		if err != nil {
+			return errors.Join(err, listener.Close())
+		}
+		defer func() { _ = admin.Close() }()
+	}
+	server := httpServer(handler, o)
+	url := "http://" + listener.Addr().String()
+	if o.TLS == nil {
+		background.Go(func() { failed <- server.Serve(listener) })
+	} else {
+		url = "https://" + listener.Addr().String()
+		server.TLSConfig = o.TLS
+		background.Go(func() { failed <- server.ServeTLS(listener, "", "") })
+	}
+	o.Ready(url)
+	select {
+	case err := <-failed:
+		return errors.Join(err, server.Close())
+	case <-ctx.Done():
+	}
+	if o.Stopping != nil {
+		o.Stopping()
+	}
+	return drain(ctx, handler, server, o)
+}
+
+func listen(ctx context.Context, flag, address string) (net.Listener, error) {
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listen: %w; choose another address with %s", err, flag)
+	}
+	return listener, nil
+}
+
+// httpServer limits the time of a client. The write timeout covers the request,
+// the query and a minute to send the response.
+func httpServer(handler http.Handler, o *ServerOptions) *http.Server {
+	server := &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: o.HeaderTimeout,
+		ReadTimeout:       o.ReadTimeout,
+		IdleTimeout:       o.IdleTimeout,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(slog.Default().Handler(), slog.LevelWarn),
+	}
+	if o.API.Timeout > 0 {
+		server.WriteTimeout = o.ReadTimeout + o.API.Timeout + time.Minute
+	}
+	return server
+}
+
+// serveAdmin serves metrics and profiles.
+func serveAdmin(ctx context.Context, handler *api.API, o *ServerOptions, background *sync.WaitGroup, failed chan<- error) (*http.Server, error) {
+	listener, err := listen(ctx, "--admin-address", o.Admin)
+	if err != nil {
+		return nil, err
+	}
+	server := &http.Server{
+		Handler: handler.Admin(), ReadHeaderTimeout: o.HeaderTimeout, IdleTimeout: o.IdleTimeout,
+		ErrorLog: slog.NewLogLogger(slog.Default().Handler(), slog.LevelWarn),
+	}
+	slog.InfoContext(ctx, "serving metrics and profiles", "url", "http://"+listener.Addr().String()+"/metrics")
+	background.Go(func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			failed <- err
+		}
+	})
+	return server, nil
+}
+
+// drain makes the readiness probe fail, stops accepting requests, and waits for
+// running ones.
+func drain(ctx context.Context, handler *api.API, server *http.Server, o *ServerOptions) error {
+	handler.Drain()
+	if o.DrainDelay > 0 {
+		<-time.After(o.DrainDelay)
+	}
+	deadline, stop := context.WithTimeout(context.WithoutCancel(ctx), o.DrainTimeout)
+	defer stop()
+	if err := server.Shutdown(deadline); err != nil {
+		slog.WarnContext(ctx, "running requests were cut off", "err", err)
+		return server.Close()
+	}
+	return nil
+}

@@ -1,0 +1,213 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	receiveTimeout = 10 * time.Second // for a command to arrive
+	stopTimeout    = time.Second      // for running commands to end
+)
+
+// Serve calls execute for each command that arrives, until the context ends. It
+// returns when all running commands have ended, at most a second later.
+func Serve(ctx context.Context, listener net.Listener, execute func(context.Context, Command) (code int)) {
+	stop := context.AfterFunc(ctx, func() { _ = listener.Close() })
+	defer stop()
+	var running sync.WaitGroup
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			if ctx.Err() == nil {
+				slog.ErrorContext(ctx, "command socket closed", "error", err)
+			}
+			break
+		}
+		running.Go(func() {
+			if err := handle(ctx, conn.(*net.UnixConn), execute); err != nil && ctx.Err() == nil {
+				slog.WarnContext(ctx, "forwarded command failed", "error", err)
+			}
+		})
+	}
+	<-ctx.Done()
+	ended := make(chan struct{})
+	go func() {
+		running.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(stopTimeout): // a read from a FIFO of the client may never return
+	}
+}
+
+// handle receives one command, executes it and sends its exit code.
+func handle(ctx context.Context, conn *net.UnixConn, execute func(context.Context, Command) int) error {
+	defer func() { _ = conn.Close() }()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	if err := conn.SetReadDeadline(time.Now().Add(receiveTimeout)); err != nil {
+		return err
+	}
+	if err := json.NewEncoder(conn).Encode(message{Ready: true}); err != nil {
+		return err
+	}
+	c, files, err := receive(conn)
+	closeFiles := func() {
+		for _, file := range files {
+			_ = file.Close()
+		}
+	}
+	defer closeFiles()
+	switch {
+	case errors.Is(err, io.EOF): // the client checked whether a process listens
+		return nil
+	case err != nil:
+		return err
+	}
+	defer context.AfterFunc(ctx, closeFiles)()
+	if err := conn.SetReadDeadline(time.Time{}); err != nil {
+		return err
+	}
+	go func() { // the client sends nothing more: the end of the stream means that it has exited
+		_, _ = io.Copy(io.Discard, conn)
+		cancel()
+	}()
+	c.In, c.Out, c.Err = files[0], files[1], files[2]
+	code := execute(ctx, c)
+	if ctx.Err() != nil {
+		return nil // the client has exited
+	}
+	return json.NewEncoder(conn).Encode(message{Code: code})
+}
+
+// receive reads a command and the files that are passed with it.
+func receive(conn *net.UnixConn) (Command, []*os.File, error) {
+	var text []byte
+	var files []*os.File
+	buffer, control := make([]byte, 64<<10), make([]byte, syscall.CmsgSpace(streams*4))
+	for !bytes.HasSuffix(text, []byte("\n")) {
+		n, controlled, _, _, err := conn.ReadMsgUnix(buffer, control)
+		if err != nil {
+			return Command{}, files, err
+		}
+		received, err := received(control[:controlled])
+		files = append(files, received...)
+		if err != nil {
+			return Command{}, files, err
+		}
+		if n == 0 || len(text)+n > maxCommand {
+			return Command{}, files, errors.New("not a command")
+		}
+		text = append(text, buffer[:n]...)
+	}
+	if len(files) != streams {
+		return Command{}, files, fmt.Errorf("received %d open files, want %d", len(files), streams)
+	}
+	for i, access := range [streams]int{os.O_RDONLY, os.O_WRONLY, os.O_WRONLY} {
+		files[i] = interruptible(files[i], access)
+	}
+	var c Command
+	return c, files, json.Unmarshal(text, &c)
+}
+
+// received returns the files in a control message.
+func received(control []byte) ([]*os.File, error) {
+	if len(control) == 0 {
+		return nil, nil
+	}
+	messages, err := syscall.ParseSocketControlMessage(control)
+	if err != nil {
+		return nil, err
+	}
+	var files []*os.File
+	for i := range messages {
+		descriptors, err := syscall.ParseUnixRights(&messages[i])
+		if err != nil {
+			return files, err
+		}
+		for _, descriptor := range descriptors {
+			syscall.CloseOnExec(descriptor)
+			files = append(files, os.NewFile(uintptr(descriptor), "of the client"))
+		}
+	}
+	return files, nil
+}
+
+// interruptible reopens a pipe or a terminal, so that closing it interrupts reads
+// and writes. The file must be non-blocking for that, and the received descriptor
+// shares this flag with the client and its shell. A file that cannot be reopened
+// is returned unchanged.
+func interruptible(file *os.File, access int) *os.File {
+	info, err := file.Stat()
+	if err != nil || info.Mode()&(os.ModeNamedPipe|os.ModeCharDevice) == 0 {
+		return file
+	}
+	raw, err := file.SyscallConn()
+	if err != nil {
+		return file
+	}
+	again := file
+	if err := raw.Control(func(fd uintptr) {
+		if opened, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", fd), access|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0); err == nil {
+			again = opened
+		}
+	}); err != nil || again == file {
+		return file
+	}
+	_ = file.Close()
+	return again
+}
+
+// socket is a listener that removes its path when it is closed.
+type socket struct {
+	net.Listener
+	path string
+}
+
+// Close removes the path and ends the listener.
+func (s *socket) Close() error {
+	return errors.Join(os.Remove(s.path), s.Listener.Close())
+}
+
+// maxPath is the maximum length of a socket's path in bytes.
+const maxPath = len(syscall.RawSockaddrUnix{}.Path) - 1
+
+// Listen opens the socket at a path, with mode 0600. It replaces the socket of a
+// process that has ended; the caller must hold the lock of the store. The socket
+// is created in a private directory and renamed, so that other users can never
+// connect.
+func Listen(ctx context.Context, path string) (net.Listener, error) {
+	if len(path) > maxPath {
+		return nil, fmt.Errorf("the socket path %s has %d bytes, the maximum is %d: use a shorter directory", path, len(path), maxPath)
+	}
+	dir, err := os.MkdirTemp(filepath.Dir(path), ".s*") // no longer than SocketName
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	created := filepath.Join(dir, "s")
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "unix", created)
+	if err != nil {
+		return nil, err
+	}
+	listener.(*net.UnixListener).SetUnlinkOnClose(false)
+	if err := errors.Join(os.Chmod(created, 0o600), os.Rename(created, path)); err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	return &socket{listener, path}, nil
+}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"lifthouse/loadgen/demo"
 	"lifthouse/schema"
 	"lifthouse/schema/schematest"
 )
@@ -28,10 +29,10 @@ func TestAClusterAnswersAsAnEmbeddedStore(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := h.store.Catalogue.Apply(t.Context(), demoCatalogue(start), false); err != nil {
+		if _, err := h.store.Catalogue.Apply(t.Context(), demo.Catalogue(start), false); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := h.store.Writer.Write(t.Context(), demoEvents(start)); err != nil {
+		if _, err := h.store.Writer.Write(t.Context(), demo.Events(start)); err != nil {
 			t.Fatal(err)
 		}
 		h.token = strings.TrimSpace(h.must("token", "create", "--account=1"))

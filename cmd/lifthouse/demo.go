@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"lifthouse/cmd/internal/app"
+	"lifthouse/loadgen/demo"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 
@@ -18,7 +19,6 @@ import (
 const (
 	demoStore     = "embedded:./demo"
 	demoTokenName = "demo"
-	demoName      = "Demo shop" // of its account
 )
 
 func (p *program) demoCommand() *cobra.Command {
@@ -79,7 +79,7 @@ func (p *program) demo(ctx context.Context, reset bool) error {
 	}
 	ready := func(_ *app.Store, url string) {
 		p.say("Lifthouse demo answers at %s/v1 (store %s). Ctrl-C stops it. Try:\n", url, schema.ShowAddress(p.address))
-		p.say("  curl -s -H 'Authorization: Bearer %s' '%s/v1/campaigns/%d/results'\n", token, url, demoCampaign)
+		p.say("  curl -s -H 'Authorization: Bearer %s' '%s/v1/campaigns/%d/results'\n", token, url, demo.Campaign)
 		p.say("Or look at %s/ in a browser, and sign in with the token.\n", url)
 		p.say("Other commands reach it from here with --store %s.", schema.ShowAddress(p.address))
 	}
@@ -88,7 +88,7 @@ func (p *program) demo(ctx context.Context, reset bool) error {
 
 // demosOnly says whether a catalogue is empty or a demo's.
 func demosOnly(accounts []*catalogue.Owned) bool {
-	return len(accounts) == 0 || len(accounts) == 1 && accounts[0].Name == demoName
+	return len(accounts) == 0 || len(accounts) == 1 && accounts[0].Name == demo.Name
 }
 
 // demoMark is a file that only a demo store has.
@@ -135,24 +135,24 @@ func (p *program) makeDemo(ctx context.Context, s *app.Store) error {
 	p.say("Making the demo store …")
 	today := time.Now().UTC().Truncate(24 * time.Hour)
 	start := today.AddDate(0, 0, -29)
-	if _, err := s.Writer.Write(ctx, demoEvents(start)); err != nil {
+	if _, err := s.Writer.Write(ctx, demo.Events(start)); err != nil {
 		return err
 	}
-	_, err := s.Catalogue.Apply(ctx, demoCatalogue(start), false)
+	_, err := s.Catalogue.Apply(ctx, demo.Catalogue(start), false)
 	return err
 }
 
 // renewDemoToken revokes the token of the last start and makes one for this.
 func renewDemoToken(ctx context.Context, s *app.Store) (string, error) {
-	for _, token := range s.Catalogue.Snapshot().Tokens(demoAccount) {
+	for _, token := range s.Catalogue.Snapshot().Tokens(demo.Account) {
 		if token.Name == demoTokenName {
-			if _, err := s.Catalogue.RevokeToken(ctx, demoAccount, token.ID); err != nil {
+			if _, err := s.Catalogue.RevokeToken(ctx, demo.Account, token.ID); err != nil {
 				return "", err
 			}
 		}
 	}
 	secret, _, err := s.Catalogue.CreateToken(ctx, catalogue.Token{
-		AccountID: demoAccount, Name: demoTokenName, Scopes: []catalogue.Scope{catalogue.ScopeWrite},
+		AccountID: demo.Account, Name: demoTokenName, Scopes: []catalogue.Scope{catalogue.ScopeWrite},
 	})
 	return secret, err
 }

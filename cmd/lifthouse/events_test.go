@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"lifthouse/cmd/internal/arrivals"
 )
 
 // TestEventsShowsWhatArrivesThroughTheSocket follows a served store while
@@ -27,7 +29,7 @@ func TestEventsShowsWhatArrivesThroughTheSocket(t *testing.T) {
 	follow := begin(t, nil, write, "events", "--follow", "--json", "--last", "1", store)
 	_ = write.Close()
 	lines := bufio.NewScanner(read)
-	next := func() (a arrival) {
+	next := func() (a arrivals.Arrival) {
 		if !lines.Scan() {
 			t.Fatalf("it ended: %v", lines.Err())
 		}
@@ -43,15 +45,11 @@ func TestEventsShowsWhatArrivesThroughTheSocket(t *testing.T) {
 	if !server.post(http.DefaultClient, strings.TrimSpace(token), line+"\n"+`{"visitor":"v\u001b[31m","password":"hunter2"}`) {
 		t.Fatal("the events are not taken")
 	}
-	var event *taken
-	var wrong *rejected
-	for range 2 {
-		if a := next(); a.Event != nil {
-			event = a.Event
-		} else {
-			wrong = a.Rejected
-		}
+	accepted, rejected := next(), next()
+	if accepted.Event == nil {
+		accepted, rejected = rejected, accepted
 	}
+	event, wrong := accepted.Event, rejected.Rejected
 	if event == nil || event.CampaignID != 1 || *event.VariationID != 1 || event.Device != "phone" || event.Country != "US" {
 		t.Errorf("the event is shown as %+v", event)
 	}
@@ -83,36 +81,12 @@ func TestEventsOfAStoreThatIsNotServed(t *testing.T) {
 		want string
 	}{
 		{[]string{"events"}, exitOK, "Nothing has arrived."},
-		{[]string{"events", "--follow"}, exitFailed, "nothing arrives, since this store is not served"},
-		{[]string{"events", "--last=-1"}, exitUsage, "--last -1: want a number from 0 to 10000"},
-		{[]string{"events", "--website=-1"}, exitUsage, "--website -1: want the id of a website"},
+		{[]string{"events", "--follow"}, exitFailed, "this store is not served, so no events can arrive"},
+		{[]string{"events", "--last=-1"}, exitUsage, "--last -1: must be from 0 to 10000"},
+		{[]string{"events", "--website=-1"}, exitUsage, "--website -1: must be the id of a website"},
 	} {
 		if code, out, complaints := other(t, nil, append(c.args, store)...); code != c.code || !strings.Contains(out+complaints, c.want) {
 			t.Errorf("%q: exit %d, %s%s; want %d and %s", c.args, code, out, complaints, c.code, c.want)
-		}
-	}
-}
-
-// TestFollowerPassesOverWhatNobodyReads: of more than it shows it shows the
-// last ones, in their order, and goes on after them.
-func TestFollowerPassesOverWhatNobodyReads(t *testing.T) {
-	h := newHouse(t)
-	h.must("apply", "-f", "testdata/thirty.catalog.yaml")
-	f := newFollower(h.store.Conn, eventsQuery{})
-	for round, shown := range []int{followMost, 0} {
-		if round == 0 {
-			file, text := filepath.Join(t.TempDir(), "e.ndjson"), ""
-			for visitor := range 2 * followMost {
-				text += visitorLines("v", visitor)
-			}
-			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			h.must("import", file)
-		}
-		more, err := f.more(t.Context())
-		if err != nil || len(more) != shown {
-			t.Fatalf("round %d: %d are shown, %v; want %d", round, len(more), err, shown)
 		}
 	}
 }

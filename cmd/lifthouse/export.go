@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+
 	"lifthouse/cmd/internal/app"
 
 	"github.com/spf13/cobra"

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"lifthouse/cmd/internal/app"
+	"lifthouse/cmd/internal/config"
 	"lifthouse/schema/ingest"
 
 	"github.com/schollz/progressbar/v3"
@@ -127,7 +128,7 @@ func (p *program) timesOf(s *app.Store) ingest.Times {
 	times := s.Times
 	for _, own := range p.settings {
 		switch {
-		case own.from == fromDefault:
+		case own.Source == config.FromDefault:
 		case own.Name == maxEventAge:
 			times.MaxAge, times.Now = p.serving.times.MaxAge, time.Now
 		case own.Name == maxEventSkew:

@@ -2,11 +2,12 @@ package main
 
 import (
 	"context"
-	"lifthouse/cmd/internal/app"
 	"os"
 	"strings"
 	"testing"
 	"time"
+
+	"lifthouse/cmd/internal/app"
 )
 
 // TestServeMovesTheInboxOn puts rows into the store as another client of it

@@ -3,8 +3,9 @@ package main
 import (
 	"context"
 	"errors"
-	"lifthouse/cmd/internal/app"
 	"strings"
+
+	"lifthouse/cmd/internal/app"
 
 	"github.com/spf13/cobra"
 )

@@ -41,7 +41,7 @@ func TestAServerThatDoesNotStopIsCutOff(t *testing.T) {
 	go func() {
 		ended <- p.serve(ctx, h.store, func(*app.Store, string) {
 			conn.deaf.Store(true)
-			<-time.After(2 * 400*time.Millisecond) // until the catalogue is being read
+			<-time.After(2 * 400 * time.Millisecond) // until the catalogue is being read
 			began <- time.Now()
 			stop()
 		})

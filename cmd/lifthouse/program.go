@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"lifthouse/cmd/internal/app"
+	"lifthouse/cmd/internal/config"
 	"lifthouse/engine"
 	"lifthouse/engine/render"
 	"lifthouse/schema"
@@ -44,7 +47,7 @@ type program struct {
 	limits   engine.Limits
 	fsync    bool // of an embedded store
 	serving  serveOptions
-	settings []*setting // as they were resolved
+	settings config.Settings // resolved
 }
 
 // exitError ends the program with a code; its text, if any, has been told.
@@ -129,7 +132,7 @@ func (p *program) command() *cobra.Command {
 	if address == "" {
 		address = schema.DefaultStore
 	}
-	root.PersistentFlags().StringVar(&p.config, "config", "", "YAML file with settings, by the names of flags ("+configVariable+")")
+	root.PersistentFlags().StringVar(&p.config, "config", "", "YAML file with settings, by the names of flags ("+config.FileVariable+")")
 	root.PersistentFlags().StringVar(&p.address, storeFlag, address,
 		"where the data are: embedded:DIR, clickhouse://user:pass@host:9000/db, http://… or https://… (LIFTHOUSE_STORE)")
 	root.PersistentFlags().Lookup(storeFlag).DefValue = schema.ShowAddress(address)
@@ -142,6 +145,30 @@ func (p *program) command() *cobra.Command {
 		p.backupCommand(), p.restoreCommand(), p.applyCommand(), p.exportCommand(), p.tokenCommand(), p.auditCommand(), p.migrateCommand(),
 		p.grantsCommand(), p.readyCommand(), p.rollupCommand(), p.reportCommand(), p.compareCommand())
 	return root
+}
+
+// configure resolves the settings, and returns all errors of the configuration.
+func (p *program) configure(cmd *cobra.Command) error {
+	p.settings = config.Of(cmd)
+	file := cmp.Or(p.config, p.getenv(config.FileVariable))
+	if file != "" {
+		file = p.path(file)
+	}
+	faults := p.settings.Resolve(file, p.getenv)
+	// A value that cannot be parsed leaves a valid default, so that each setting has at most one error.
+	faults = slices.Concat(faults, p.serving.faults(), p.limitFaults())
+	if len(faults) > 0 {
+		return usageError{fmt.Errorf("invalid configuration:\n  %s", strings.Join(faults, "\n  "))}
+	}
+	return nil
+}
+
+// shown returns the value of a setting without secrets.
+func shown(s *config.Setting) string {
+	if s.Name == storeFlag {
+		return schema.ShowAddress(s.Value.String())
+	}
+	return s.Value.String()
 }
 
 // noArgs, oneArg and someArgs check positional arguments and report them as usage

@@ -3,8 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
-	"lifthouse/cmd/internal/app"
 	"time"
+
+	"lifthouse/cmd/internal/app"
 
 	"github.com/spf13/cobra"
 )

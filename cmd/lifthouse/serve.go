@@ -77,7 +77,7 @@ func (p *program) openToServe(ctx context.Context) (*app.Store, error) {
 func (p *program) serve(ctx context.Context, s *app.Store, ready func(s *app.Store, url string)) error {
 	slog.SetDefault(p.serving.logger(p.err))
 	p.logSettings(ctx)
-	endTraces, err := p.trace(ctx)
+	endTraces, err := app.Trace(ctx, version(), p.getenv)
 	if err != nil {
 		return err
 	}
@@ -127,10 +127,10 @@ func (p *program) limitStop() {
 func (p *program) logSettings(ctx context.Context) {
 	var values []slog.Attr
 	for _, s := range p.settings {
-		values = append(values, slog.String(s.Name, s.shown()))
+		values = append(values, slog.String(s.Name, shown(s)))
 	}
 	slog.LogAttrs(ctx, slog.LevelInfo, "configuration", values...)
-	for _, warning := range append(p.serving.exposures(), p.unknownVariables()...) {
+	for _, warning := range append(p.serving.exposures(), p.settings.UnknownVariables(p.environ)...) {
 		slog.WarnContext(ctx, warning)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"lifthouse/cmd/internal/remote"
 	"net"
 	"os"
 	"os/exec"
@@ -13,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"lifthouse/cmd/internal/remote"
 )
 
 // serving is a served store with the catalogue of thirty events.

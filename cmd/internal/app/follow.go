@@ -64,9 +64,9 @@ func (s *Store) followInbox(ctx context.Context, moved func(ingest.Moved)) {
 // processes inserted. Copies are inserted within moments of each other, but a
 // process that was paused in between may be minutes late.
 const (
-	sweepInterval  = 10 * time.Second
-	sweepPeriod    = time.Minute // events accepted this long ago are checked
-	sweepsPerLong  = 60          // the first sweep and every 60th check longSweepPeriod
+	sweepInterval   = 10 * time.Second
+	sweepPeriod     = time.Minute // events accepted this long ago are checked
+	sweepsPerLong   = 60          // the first sweep and every 60th check longSweepPeriod
 	longSweepPeriod = time.Hour
 )
 

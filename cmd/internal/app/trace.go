@@ -1,9 +1,10 @@
-package main
+package app
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -13,14 +14,14 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.37.0"
 )
 
-// tracesMayTake is for what is left of spans when the server stops.
-const tracesTimeout = 5 * time.Second
+// traceFlush is the time to send the remaining spans when the server stops.
+const traceFlush = 5 * time.Second
 
-// trace has spans sent by OTLP over HTTP where the environment names a
-// collector, by OpenTelemetry's own variables, which the exporter reads itself.
-// Without one nothing is traced. end sends what is left.
-func (p *program) trace(ctx context.Context) (end func(), err error) {
-	if p.getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" && p.getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" {
+// Trace exports spans by OTLP over HTTP if the environment names a collector in
+// one of OpenTelemetry's variables. Otherwise nothing is traced. end sends the
+// remaining spans.
+func Trace(ctx context.Context, release string, getenv func(string) string) (end func(), err error) {
+	if getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" && getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" {
 		return func() {}, nil
 	}
 	exporter, err := otlptracehttp.New(ctx)
@@ -28,17 +29,17 @@ func (p *program) trace(ctx context.Context) (end func(), err error) {
 		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_ENDPOINT: %w", err)
 	}
 	about, err := resource.New(ctx, resource.WithFromEnv(), resource.WithTelemetrySDK(),
-		resource.WithAttributes(semconv.ServiceName("lifthouse"), semconv.ServiceVersion(version())), resource.WithFromEnv())
+		resource.WithAttributes(semconv.ServiceName("lifthouse"), semconv.ServiceVersion(release)), resource.WithFromEnv())
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err), exporter.Shutdown(ctx))
 	}
 	provider := sdk.NewTracerProvider(sdk.WithBatcher(exporter), sdk.WithResource(about))
 	otel.SetTracerProvider(provider)
 	return func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tracesTimeout)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), traceFlush)
 		defer cancel()
 		if err := provider.Shutdown(ctx); err != nil {
-			p.complain("traces: what was left was not sent: %v", err)
+			slog.WarnContext(ctx, "send remaining spans failed", "err", err)
 		}
 	}, nil
 }

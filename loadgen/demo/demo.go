@@ -1,4 +1,5 @@
-package main
+// Package demo has the data of the demo store: a small shop with planted effects.
+package demo
 
 import (
 	"fmt"
@@ -11,33 +12,35 @@ import (
 	"lifthouse/schema/catalogue"
 )
 
-// What the demo's shop has. README quotes the first campaign's numbers.
+// Ids of the shop, and its name. The documentation quotes numbers of Campaign.
 const (
-	demoAccount    = 1
-	demoCampaign   = 12
-	demoWidget     = 7
-	demoExperiment = 2
-	purchase       = 3
-	signUp         = 4
+	Account  = 1
+	Name     = "Demo shop" // of the account
+	Campaign = 12
+
+	widget     = 7
+	experiment = 2
+	purchase   = 3
+	signUp     = 4
 )
 
-// demoEvents are all that happened in the shop.
-func demoEvents(start time.Time) (all []schema.Event) {
-	for _, population := range demoPopulations(start) {
+// Events returns all events of the shop, which opened at start.
+func Events(start time.Time) (all []schema.Event) {
+	for _, population := range populations(start) {
 		all = slices.AppendSeq(all, population.Events())
 	}
-	for _, subscribers := range demoSubscribers(start) {
+	for _, subscribers := range widgetPopulations(start) {
 		all = slices.AppendSeq(all, subscribers.events())
 	}
 	return all
 }
 
-// demoPopulations plant a better variation in the first campaign and in the
-// third, and none in the second.
-func demoPopulations(start time.Time) []loadgen.Population {
+// populations returns the visitors of the campaigns. The first and the third
+// campaign have a better variation, the second has no effect.
+func populations(start time.Time) []loadgen.Population {
 	return []loadgen.Population{
 		{
-			WebsiteID: 1, CampaignID: demoCampaign, GoalID: purchase, Visitors: 24_000, Start: start, Days: 28, Crossovers: 0.005, Seed: 12,
+			WebsiteID: 1, CampaignID: Campaign, GoalID: purchase, Visitors: 24_000, Start: start, Days: 28, Crossovers: 0.005, Seed: 12,
 			Variations: []loadgen.Variation{
 				{ID: 0, Share: 50, ConversionRate: 0.060, MeanValue: 54},
 				{ID: 1, Share: 50, ConversionRate: 0.075, MeanValue: 54},
@@ -62,20 +65,20 @@ func demoPopulations(start time.Time) []loadgen.Population {
 	}
 }
 
-// subscribers saw the widget: within an experiment, or 0 for its own variation.
+// subscribers are visitors who saw the widget.
 type subscribers struct {
-	experiment int64
+	experiment int64 // 0: the widget's own variation
 	loadgen.Population
 }
 
-func demoSubscribers(start time.Time) []subscribers {
+func widgetPopulations(start time.Time) []subscribers {
 	return []subscribers{
 		{0, loadgen.Population{
-			WebsiteID: 1, CampaignID: demoWidget, GoalID: signUp, Visitors: 600, Start: start, Days: 12, Seed: 7,
+			WebsiteID: 1, CampaignID: widget, GoalID: signUp, Visitors: 600, Start: start, Days: 12, Seed: 7,
 			Variations: []loadgen.Variation{{ID: 1, Share: 1, ConversionRate: 0.10, MeanValue: 5}},
 		}},
-		{demoExperiment, loadgen.Population{
-			WebsiteID: 1, CampaignID: demoWidget, GoalID: signUp, Visitors: 2_400, Start: start.AddDate(0, 0, 12), Days: 16, Crossovers: 0.005, Seed: 72,
+		{experiment, loadgen.Population{
+			WebsiteID: 1, CampaignID: widget, GoalID: signUp, Visitors: 2_400, Start: start.AddDate(0, 0, 12), Days: 16, Crossovers: 0.005, Seed: 72,
 			Variations: []loadgen.Variation{
 				{ID: 0, Share: 50, ConversionRate: 0.10, MeanValue: 5},
 				{ID: 5, Share: 50, ConversionRate: 0.13, MeanValue: 5},
@@ -84,11 +87,11 @@ func demoSubscribers(start time.Time) []subscribers {
 	}
 }
 
-// ofSignUp is what leads to the goal, and what it is to the widget.
+// ofSignUp are the events of a visitor who signs up, beside the goal.
 var ofSignUp = []schema.Kind{schema.KindClick, schema.KindSubmit, schema.KindCompletion, schema.KindConversion, schema.KindContact}
 
-// events are the population's as those of the widget. Whoever signs up does all
-// that a widget counts; of the others some click, and leave it.
+// events returns the events of the population on the widget. A visitor who signs
+// up has every kind of event; some of the others click.
 func (s *subscribers) events() iter.Seq[schema.Event] {
 	return func(yield func(schema.Event) bool) {
 		for e := range s.Events() {
@@ -115,49 +118,50 @@ func (s *subscribers) events() iter.Seq[schema.Event] {
 	}
 }
 
-func demoCatalogue(start time.Time) catalogue.File {
+// Catalogue declares the shop.
+func Catalogue(start time.Time) catalogue.File {
 	return catalogue.File{Accounts: []catalogue.Account{{
-		ID: demoAccount, Name: demoName,
+		ID: Account, Name: Name,
 		Websites: []catalogue.Website{{
 			ID: 1, Domain: "shop.example.com",
 			Goals:     []catalogue.Goal{{ID: purchase, WebsiteID: 1, Name: "Purchase", Default: true}, {ID: signUp, WebsiteID: 1, Name: "Newsletter sign-up"}},
-			Campaigns: demoCampaigns(start),
-			Widgets:   []catalogue.Widget{demoPopup(start)},
+			Campaigns: campaigns(start),
+			Widgets:   []catalogue.Widget{popup(start)},
 		}},
 	}}}
 }
 
-func demoCampaigns(start time.Time) []catalogue.Campaign {
-	experiment := func(c catalogue.Campaign, begun time.Time) catalogue.Campaign {
+func campaigns(start time.Time) []catalogue.Campaign {
+	started := func(c catalogue.Campaign, begun time.Time) catalogue.Campaign {
 		c.WebsiteID, c.Type, c.TargetMode, c.TrafficAllocation, c.PrimaryGoalID = 1, "experiment", "live", 100, purchase
 		c.SignificanceLevel, c.Power, c.MDE = 95, 80, 20
 		c.Active, c.StartDate, c.CreateDate = true, &catalogue.Date{Time: begun}, &catalogue.Date{Time: begun}
 		return c
 	}
 	return []catalogue.Campaign{
-		experiment(catalogue.Campaign{
-			ID: demoCampaign, Name: "Free delivery banner", Methodology: catalogue.Frequentist, ControlShare: 50, PlannedVisitors: 24_000,
+		started(catalogue.Campaign{
+			ID: Campaign, Name: "Free delivery banner", Methodology: catalogue.Frequentist, ControlShare: 50, PlannedVisitors: 24_000,
 			Variations: []catalogue.Variation{{ID: 1, Name: "Banner", Share: 50, Order: 1}},
 		}, start),
-		experiment(catalogue.Campaign{
+		started(catalogue.Campaign{
 			ID: 13, Name: "Colour of the buy button", Methodology: catalogue.Frequentist, ControlShare: 34, PlannedVisitors: 20_000,
 			Variations: []catalogue.Variation{{ID: 1, Name: "Green", Share: 33, Order: 1}, {ID: 2, Name: "Orange", Share: 33, Order: 2}},
 		}, start.AddDate(0, 0, 10)),
-		experiment(catalogue.Campaign{
+		started(catalogue.Campaign{
 			ID: 14, Name: "Checkout on one page", Methodology: catalogue.Bayesian, ControlShare: 34,
 			Variations: []catalogue.Variation{{ID: 1, Name: "One page", Share: 33, Order: 1}, {ID: 2, Name: "Two steps", Share: 33, Order: 2}},
 		}, start.AddDate(0, 0, 14)),
 	}
 }
 
-func demoPopup(start time.Time) catalogue.Widget {
+func popup(start time.Time) catalogue.Widget {
 	begun, tested := &catalogue.Date{Time: start}, &catalogue.Date{Time: start.AddDate(0, 0, 12)}
 	return catalogue.Widget{
-		ID: demoWidget, WebsiteID: 1, Name: "Newsletter", Type: "popup", PrimaryGoalID: signUp,
+		ID: widget, WebsiteID: 1, Name: "Newsletter", Type: "popup", PrimaryGoalID: signUp,
 		Initial:    catalogue.Initial{Active: true, CreateDate: begun, StartDate: begun},
 		Variations: []catalogue.WidgetVariation{{ID: 1, Name: "Plain", Share: 100}},
 		Experiments: []catalogue.Experiment{{
-			ID: demoExperiment, Name: "Shorter text", PrimaryMetric: "conversionRate", ControlShare: 50, Active: true, CreateDate: tested, StartDate: tested,
+			ID: experiment, Name: "Shorter text", PrimaryMetric: "conversionRate", ControlShare: 50, Active: true, CreateDate: tested, StartDate: tested,
 			Variations: []catalogue.WidgetVariation{{ID: 5, Name: "Short", Share: 50}},
 		}},
 	}

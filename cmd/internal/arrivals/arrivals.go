@@ -1,0 +1,139 @@
+// Package arrivals shows what a store receives: accepted events and rejected
+// lines.
+package arrivals
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"lifthouse/engine/render"
+	"lifthouse/schema"
+	"lifthouse/schema/ingest"
+)
+
+// Arrival is an accepted event or a rejected line.
+type Arrival struct {
+	At        time.Time `json:"at"`
+	WebsiteID int64     `json:"websiteId"`
+	Event     *event    `json:"event,omitempty"`
+	Rejected  *rejected `json:"rejected,omitempty"`
+}
+
+type event struct {
+	EventID      string          `json:"eventId"` // hash, in hexadecimal
+	Visitor      string          `json:"visitor"` // hash, in hexadecimal
+	Time         time.Time       `json:"time"`
+	Event        schema.Kind     `json:"event"`
+	CampaignID   int64           `json:"campaignId,omitempty"`
+	WidgetID     int64           `json:"widgetId,omitempty"`
+	ExperimentID int64           `json:"experimentId,omitempty"`
+	VariationID  *int64          `json:"variationId,omitempty"`
+	GoalID       int64           `json:"goalId,omitempty"`
+	Value        json.RawMessage `json:"value,omitempty"`
+	Device       string          `json:"device,omitempty"`
+	Country      string          `json:"country,omitempty"`
+}
+
+type rejected struct {
+	Way    ingest.Way `json:"way"`
+	File   string     `json:"file,omitempty"`
+	Line   int64      `json:"line,omitempty"`
+	Reason string     `json:"reason"`
+	Text   string     `json:"text,omitempty"`
+}
+
+func ofEvent(e ingest.Accepted) Arrival {
+	t := &event{
+		EventID: fmt.Sprintf("%016x", e.EventID), Visitor: fmt.Sprintf("%016x", e.VisitorID), Time: e.Time, Event: e.Kind,
+		ExperimentID: e.ExperimentID, GoalID: e.GoalID, Device: e.Device, Country: e.Country,
+	}
+	switch e.Subject {
+	case schema.SubjectCampaign:
+		t.CampaignID, t.VariationID = e.SubjectID, &e.VariationID
+	case schema.SubjectWidget:
+		t.WidgetID, t.VariationID = e.SubjectID, &e.VariationID
+	case schema.SubjectNone:
+	}
+	if e.Value != 0 {
+		t.Value = json.RawMessage(strconv.FormatFloat(float64(e.Value)/schema.MoneyScale, 'f', -1, 64))
+	}
+	return Arrival{At: e.At, WebsiteID: e.WebsiteID, Event: t}
+}
+
+func ofReject(r ingest.Reject) Arrival {
+	return Arrival{At: r.Time, WebsiteID: r.WebsiteID, Rejected: &rejected{r.Way, r.File, r.Line, r.Reason, r.Text}}
+}
+
+// key identifies an arrival that is read twice.
+func (a Arrival) key() string {
+	text, _ := json.Marshal(a) // texts and numbers can be encoded
+	return string(text)
+}
+
+// line returns the arrival as text.
+func (a Arrival) line() string {
+	at := a.At.UTC().Format("2006-01-02 15:04:05.000")
+	if r := a.Rejected; r != nil {
+		from := string(r.Way)
+		if r.File != "" {
+			from = r.File
+		}
+		if r.Line > 0 {
+			from += " line " + strconv.FormatInt(r.Line, 10)
+		}
+		text := fmt.Sprintf("%s  website %-3s REJECTED  %s: %s", at, knownWebsite(a.WebsiteID), from, r.Reason)
+		if r.Text != "" {
+			text += "\n" + strings.Repeat(" ", len(at)) + "  " + r.Text
+		}
+		return render.Printable(text)
+	}
+	e, saw := a.Event, "unattributed"
+	if e.VariationID != nil {
+		saw = fmt.Sprintf("campaign %d", e.CampaignID)
+		if e.WidgetID != 0 {
+			saw = fmt.Sprintf("widget %d", e.WidgetID)
+		}
+		if e.ExperimentID != 0 {
+			saw += fmt.Sprintf(" experiment %d", e.ExperimentID)
+		}
+		saw += fmt.Sprintf(" variation %d", *e.VariationID)
+	}
+	what := string(e.Event)
+	if e.GoalID != 0 {
+		what += " " + strconv.FormatInt(e.GoalID, 10)
+	}
+	text := fmt.Sprintf("%s  website %-3d %-10s %s  visitor %s  of %s", at, a.WebsiteID, what, saw, e.Visitor, e.Time.UTC().Format("2006-01-02 15:04:05"))
+	for _, more := range []string{string(e.Value), e.Device, e.Country} {
+		if more != "" {
+			text += "  " + more
+		}
+	}
+	return render.Printable(text)
+}
+
+func knownWebsite(id int64) string {
+	if id == 0 {
+		return "?"
+	}
+	return strconv.FormatInt(id, 10)
+}
+
+// Write prints arrivals in the order of their time: one line of text each, or one
+// JSON object per line.
+func Write(to io.Writer, all []Arrival, asJSON bool) {
+	encoder := json.NewEncoder(to)
+	encoder.SetEscapeHTML(false)
+	slices.SortStableFunc(all, func(a, b Arrival) int { return a.At.Compare(b.At) })
+	for _, a := range all {
+		if asJSON {
+			_ = encoder.Encode(a)
+			continue
+		}
+		_, _ = fmt.Fprintln(to, a.line())
+	}
+}

@@ -1,0 +1,125 @@
+package arrivals
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"lifthouse/schema/ingest"
+)
+
+const (
+	// Interval is the recommended time between calls of New.
+	Interval = 500 * time.Millisecond
+	// maxNew is the maximum number of events, and of rejected lines, that New
+	// returns. A person cannot read more.
+	maxNew = 200
+	// insertTime is the maximum time from the acceptance of an event until it is
+	// stored.
+	insertTime = 10 * time.Second
+)
+
+// Query selects arrivals.
+type Query struct {
+	Website      int64 // 0: all websites
+	Last         int   // maximum number of events, and of rejected lines, that Before returns
+	OnlyRejected bool
+}
+
+// Follower reads arrivals from a store.
+type Follower struct {
+	conn            driver.Conn
+	query           Query
+	events, rejects stream
+}
+
+// NewFollower returns a follower that starts now.
+func NewFollower(conn driver.Conn, q Query) *Follower {
+	now := time.Now()
+	return &Follower{conn: conn, query: q, events: stream{since: now}, rejects: stream{since: now}}
+}
+
+// Before returns the last arrivals before the follower was made.
+func (f *Follower) Before(ctx context.Context) ([]Arrival, error) {
+	most := f.query.Last
+	if most == 0 {
+		return nil, nil
+	}
+	var all []Arrival
+	if !f.query.OnlyRejected {
+		events, err := ingest.LastEvents(ctx, f.conn, f.query.Website, most)
+		if err != nil {
+			return nil, err
+		}
+		all = f.events.fresh(convert(events, ofEvent), most)
+	}
+	rejects, err := ingest.LastRejects(ctx, f.conn, f.query.Website, most)
+	if err != nil {
+		return nil, err
+	}
+	return append(all, f.rejects.fresh(convert(rejects, ofReject), most)...), nil
+}
+
+// New returns the arrivals since the last call.
+func (f *Follower) New(ctx context.Context) ([]Arrival, error) {
+	var all []Arrival
+	if !f.query.OnlyRejected {
+		events, err := ingest.EventsSince(ctx, f.conn, f.query.Website, f.events.since, maxNew)
+		if err != nil {
+			return nil, err
+		}
+		all = f.events.fresh(convert(events, ofEvent), maxNew)
+	}
+	rejects, err := ingest.RejectsSince(ctx, f.conn, f.query.Website, f.rejects.since, maxNew)
+	if err != nil {
+		return nil, err
+	}
+	return append(all, f.rejects.fresh(convert(rejects, ofReject), maxNew)...), nil
+}
+
+// stream keeps track of the events, or of the rejected lines, that were shown.
+// Recently accepted ones are read again, since they may have been stored late;
+// those that were shown are skipped.
+type stream struct {
+	since time.Time            // arrivals accepted from then on may be new
+	shown map[string]time.Time // acceptance times by key
+}
+
+// fresh returns the arrivals that were not shown, in the order of arrival. The
+// input is in reverse order. If it has the maximum length, older arrivals are
+// skipped.
+func (s *stream) fresh(read []Arrival, most int) []Arrival {
+	if s.shown == nil {
+		s.shown = map[string]time.Time{}
+	}
+	var fresh []Arrival
+	for _, a := range slices.Backward(read) {
+		if key := a.key(); s.shown[key].IsZero() {
+			s.shown[key] = a.At
+			fresh = append(fresh, a)
+		}
+	}
+	if len(read) == 0 {
+		return nil
+	}
+	next := read[0].At.Add(-insertTime)
+	if len(read) == most {
+		next = read[0].At
+	}
+	if next.After(s.since) {
+		s.since = next
+		maps.DeleteFunc(s.shown, func(_ string, at time.Time) bool { return at.Before(next) })
+	}
+	return fresh
+}
+
+func convert[T any](of []T, as func(T) Arrival) []Arrival {
+	all := make([]Arrival, len(of))
+	for i := range of {
+		all[i] = as(of[i])
+	}
+	return all
+}

@@ -1,0 +1,194 @@
+// Package config resolves the settings of a command. A setting is a flag whose
+// value can also come from the environment or a YAML file.
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/agnivade/levenshtein"
+	"github.com/goccy/go-yaml"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Source is where the value of a setting comes from. A flag overrides the
+// environment, which overrides the file.
+type Source string
+
+// The sources of values.
+const (
+	FromFlag        Source = "flag"
+	FromEnvironment Source = "environment"
+	FromFile        Source = "file"
+	FromDefault     Source = "default"
+)
+
+// Prefix is the prefix of the environment variables of settings.
+const Prefix = "LIFTHOUSE_"
+
+// FileVariable is the environment variable with the path of the file.
+const FileVariable = Prefix + "CONFIG"
+
+// otherVariables have the prefix but are not settings. They belong to this
+// program, the embedded engine and the tests.
+var otherVariables = []string{FileVariable, "LIFTHOUSE_LIBCHDB", "LIFTHOUSE_LONG", "LIFTHOUSE_TEST_RUN"}
+
+// Setting is a flag with the source of its value.
+type Setting struct {
+	*pflag.Flag
+	Source Source
+}
+
+// Variable returns the name of the setting in the environment.
+func (s *Setting) Variable() string {
+	return Prefix + strings.ToUpper(strings.ReplaceAll(s.Name, "-", "_"))
+}
+
+// set parses values. It returns a description of the error, or "".
+func (s *Setting) set(values []string, source Source) string {
+	var err error
+	if list, ok := s.Value.(pflag.SliceValue); ok {
+		err = list.Replace(values)
+	} else {
+		err = s.Value.Set(strings.Join(values, ","))
+	}
+	s.Source = source
+	if err == nil {
+		return ""
+	}
+	want := map[string]string{
+		"duration": "a duration such as 60s", "int": "an integer", "int64": "an integer", "float64": "a number",
+	}[s.Value.Type()]
+	return fmt.Sprintf("%q: must be %s", strings.Join(values, ","), cmp.Or(want, err.Error()))
+}
+
+// Settings are the settings of a command, sorted by name.
+type Settings []*Setting
+
+// Of returns the settings of a command: its own flags, the flags of every
+// command, and those of the command serve.
+func Of(cmd *cobra.Command) Settings {
+	var settings Settings
+	add := func(flag *pflag.Flag) {
+		if own := cmd.Flags().Lookup(flag.Name); own != nil {
+			flag = own
+		}
+		s := &Setting{Flag: flag, Source: FromDefault}
+		if flag.Changed {
+			s.Source = FromFlag
+		}
+		if flag.Name != "config" && flag.Name != "help" {
+			settings = append(settings, s)
+		}
+	}
+	cmd.Root().PersistentFlags().VisitAll(add)
+	serve, _, err := cmd.Root().Find([]string{"serve"})
+	if err == nil {
+		serve.LocalNonPersistentFlags().VisitAll(add)
+	}
+	slices.SortFunc(settings, func(a, b *Setting) int { return strings.Compare(a.Name, b.Name) })
+	return slices.CompactFunc(settings, func(a, b *Setting) bool { return a.Name == b.Name })
+}
+
+// Resolve sets the settings that are not flags of the command line from a file
+// and the environment. The file is optional. Resolve returns all errors.
+func (s Settings) Resolve(file string, getenv func(string) string) (faults []string) {
+	if file != "" {
+		faults = s.readFile(file)
+	}
+	for _, setting := range s {
+		text := getenv(setting.Variable())
+		if text == "" || setting.Source == FromFlag {
+			continue
+		}
+		values := []string{text}
+		if setting.Value.Type() == "stringSlice" {
+			values = strings.Split(text, ",")
+		}
+		if fault := setting.set(values, FromEnvironment); fault != "" {
+			faults = append(faults, setting.Variable()+" "+fault)
+		}
+	}
+	return faults
+}
+
+// readFile sets settings from a YAML file, and returns all errors.
+func (s Settings) readFile(path string) []string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return []string{"--config: " + err.Error()}
+	}
+	var entries yaml.MapSlice
+	if err := yaml.Unmarshal(text, &entries); err != nil {
+		return []string{fmt.Sprintf("%s: must have lines of the form name: value; %v", path, err)}
+	}
+	var faults []string
+	for _, entry := range entries {
+		name := fmt.Sprint(entry.Key)
+		at := slices.IndexFunc(s, func(s *Setting) bool { return s.Name == name })
+		if at < 0 {
+			faults = append(faults, fmt.Sprintf("%s: %s: unknown setting; did you mean %s?", path, name, s.nearest(name).Name))
+			continue
+		}
+		setting := s[at]
+		values, ok := scalars(entry.Value)
+		if _, list := setting.Value.(pflag.SliceValue); !ok || len(values) != 1 && !list {
+			faults = append(faults, fmt.Sprintf("%s: %s: must be one value", path, name))
+			continue
+		}
+		if setting.Source == FromFlag {
+			continue
+		}
+		if fault := setting.set(values, FromFile); fault != "" {
+			faults = append(faults, fmt.Sprintf("%s: %s %s", path, name, fault))
+		}
+	}
+	return faults
+}
+
+// scalars returns a scalar, or the scalars of a list, as text. It returns false
+// for other values.
+func scalars(value any) ([]string, bool) {
+	list, isList := value.([]any)
+	if !isList {
+		list = []any{value}
+	}
+	values := []string{}
+	for _, item := range list {
+		switch item.(type) {
+		case string, bool, int, int64, uint64, float64:
+			values = append(values, fmt.Sprint(item))
+		default:
+			return nil, false
+		}
+	}
+	return values, true
+}
+
+// nearest returns the setting with the most similar name.
+func (s Settings) nearest(name string) *Setting {
+	return slices.MinFunc(s, func(a, b *Setting) int {
+		return cmp.Compare(levenshtein.ComputeDistance(name, a.Name), levenshtein.ComputeDistance(name, b.Name))
+	})
+}
+
+// UnknownVariables returns warnings about environment variables with Prefix that
+// are not settings. They are not errors, because other programs may use the
+// prefix.
+func (s Settings) UnknownVariables(environ []string) []string {
+	var unknown []string
+	for _, entry := range environ {
+		name, _, _ := strings.Cut(entry, "=")
+		known := slices.Contains(otherVariables, name) || slices.ContainsFunc(s, func(s *Setting) bool { return s.Variable() == name })
+		if rest, ours := strings.CutPrefix(name, Prefix); ours && !known {
+			similar := s.nearest(strings.ToLower(strings.ReplaceAll(rest, "_", "-")))
+			unknown = append(unknown, fmt.Sprintf("%s is not a setting; did you mean %s?", name, similar.Variable()))
+		}
+	}
+	slices.Sort(unknown)
+	return unknown
+}

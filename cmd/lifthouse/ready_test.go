@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"lifthouse/loadgen/demo"
 	"lifthouse/schema/catalogue"
 )
 
@@ -39,10 +40,10 @@ func TestDemoLeavesOtherStoresAlone(t *testing.T) {
 		}
 		return accounts
 	}
-	if !demosOnly(nil) || !demosOnly(owned(demoName)) {
+	if !demosOnly(nil) || !demosOnly(owned(demo.Name)) {
 		t.Error("refuses its own")
 	}
-	if demosOnly(owned("My shop")) || demosOnly(owned(demoName, "My shop")) {
+	if demosOnly(owned("My shop")) || demosOnly(owned(demo.Name, "My shop")) {
 		t.Error("takes another's")
 	}
 }

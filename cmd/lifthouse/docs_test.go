@@ -293,3 +293,37 @@ func anchors(document string) []string {
 	}
 	return ids
 }
+
+// TestDocsSecurityNamesTests checks that the tests that SECURITY.md names exist.
+func TestDocsSecurityNamesTests(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(checkout, "SECURITY.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var declared strings.Builder
+	err = filepath.WalkDir(checkout, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && (entry.Name() == "node_modules" || entry.Name() == ".git"):
+			return filepath.SkipDir
+		case !strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		source, err := os.ReadFile(path)
+		for _, declaration := range testPattern.FindAll(source, -1) {
+			declared.Write(append(declaration, '\n'))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range regexp.MustCompile(`Test[A-Z]\w+`).FindAllString(string(text), -1) {
+		if !strings.Contains(declared.String(), "func "+name+"(") {
+			t.Errorf("SECURITY.md names %s, which is not declared", name)
+		}
+	}
+}
+
+var testPattern = regexp.MustCompile(`(?m)^func Test\w+\(`)

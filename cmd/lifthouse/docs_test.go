@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,6 +18,8 @@ import (
 	"unicode"
 
 	"lifthouse/engine/embedded"
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
 )
 
@@ -327,3 +330,55 @@ func TestDocsSecurityNamesTests(t *testing.T) {
 }
 
 var testPattern = regexp.MustCompile(`(?m)^func Test\w+\(`)
+
+// TestDocsListEverySetting checks that docs/operations.md has the settings of
+// serve, and docs/catalogue.md and docs/data-in.md the keys of their files.
+func TestDocsListEverySetting(t *testing.T) {
+	help, _ := succeed(t, nil, "serve", "--help")
+	var settings []string
+	for _, flag := range regexp.MustCompile(`(?m)^ +(?:-\w, )?--([a-z-]+)`).FindAllStringSubmatch(help, -1) {
+		if !slices.Contains([]string{"help", "config", "settle-every"}, flag[1]) {
+			settings = append(settings, flag[1])
+		}
+	}
+	for document, names := range map[string][]string{
+		"docs/operations.md": settings,
+		"docs/catalogue.md":  yamlKeys(reflect.TypeFor[catalogue.File]()),
+		"docs/data-in.md":    yamlKeys(reflect.TypeFor[ingest.Mapping]()),
+	} {
+		text, err := os.ReadFile(filepath.Join(checkout, document))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(names) < 5 {
+			t.Fatalf("%s: only %q to look for", document, names)
+		}
+		for _, name := range names {
+			if !regexp.MustCompile("[`.]" + name + "`").Match(text) {
+				t.Errorf("%s does not list `%s`", document, name)
+			}
+		}
+	}
+}
+
+// yamlKeys are the keys of a type that is read from YAML, and of those that it
+// contains.
+func yamlKeys(of reflect.Type) []string {
+	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice || of.Kind() == reflect.Map {
+		of = of.Elem()
+	}
+	if of.Kind() != reflect.Struct {
+		return nil
+	}
+	var keys []string
+	for field := range of.Fields() {
+		name, options, tagged := strings.Cut(field.Tag.Get("yaml"), ",")
+		if name != "" && name != "-" {
+			keys = append(keys, name)
+		}
+		if (tagged || name != "") && name != "-" || strings.Contains(options, "inline") {
+			keys = append(keys, yamlKeys(field.Type)...)
+		}
+	}
+	return keys
+}

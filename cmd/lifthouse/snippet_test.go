@@ -16,17 +16,17 @@ import (
 	"time"
 )
 
-// snippet is the README's, made for a server.
+// snippet is the one of docs/data-in.md, made for a server.
 func snippet(t *testing.T, url, token string) string {
 	t.Helper()
-	text, err := os.ReadFile("../../README.md")
+	text, err := os.ReadFile("../../docs/data-in.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, rest, found := strings.Cut(string(text), "```html\n")
 	script, _, _ := strings.Cut(rest, "```")
 	if lines := strings.Count(script, "\n"); !found || lines > 20 {
-		t.Fatalf("the README's snippet has %d lines, want 1 to 20", lines)
+		t.Fatalf("the snippet of docs/data-in.md has %d lines, want 1 to 20", lines)
 	}
 	own := strings.NewReplacer("https://results.example.com", url, "lh_…", token, "campaignId: 12,", "campaignId: 1,", "// track(", "track(", "goalId: 3,", "goalId: 1,")
 	return own.Replace(script)
@@ -37,7 +37,7 @@ func browse(t *testing.T, url string) {
 	t.Helper()
 	chromium, err := exec.LookPath("chromium")
 	if err != nil {
-		t.Skip("SKIP: chromium is not installed: the README's snippet is not tested")
+		t.Skip("SKIP: chromium is not installed: the snippet of docs/data-in.md is not tested")
 	}
 	profile, err := os.MkdirTemp("", "lifthouse-browser-") //nolint:usetesting // what the browser started may write there while it dies
 	if err != nil {
@@ -55,10 +55,10 @@ func browse(t *testing.T, url string) {
 	})
 }
 
-// TestTheSnippetOfTheREADMEInABrowser: a page of an allowed origin sends a view
+// TestTheSnippetOfTheDocumentationInABrowser: a page of an allowed origin sends a view
 // and a goal and is left at once; the next one sends both again, as another
 // visit of the same visitor. A page of another origin sends in vain.
-func TestTheSnippetOfTheREADMEInABrowser(t *testing.T) {
+func TestTheSnippetOfTheDocumentationInABrowser(t *testing.T) {
 	var page atomic.Value // the snippet
 	refused := make(chan string, 1)
 	stranger := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

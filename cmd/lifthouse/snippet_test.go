@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"lifthouse/cmd/internal/arrivals"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -104,7 +105,7 @@ func TestTheSnippetOfTheDocumentationInABrowser(t *testing.T) {
 		if !lines.Scan() {
 			t.Fatalf("it ended: %v", lines.Err())
 		}
-		var a arrival
+		var a arrivals.Arrival
 		if err := json.Unmarshal(lines.Bytes(), &a); err != nil || a.Event == nil {
 			t.Fatalf("%s: %v; want an event", lines.Text(), err)
 		}

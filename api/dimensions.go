@@ -25,7 +25,7 @@ func (s *server) dimension(operation engine.Operation) func(*gin.Context) (any, 
 		err := p.Err()
 		attribute := c.Param(attributeName)
 		if all := engine.Attributes(); !slices.Contains(all, attribute) {
-			err = joined(err, engine.Fault{Name: attributeName, Value: attribute, Detail: "want one of " + strings.Join(all, ", ")})
+			err = joined(err, engine.Fault{Name: attributeName, Value: attribute, Detail: "must be one of " + strings.Join(all, ", ")})
 		}
 		request.SubjectID, err = pathID(c, pathIDName, err)
 		if operation == engine.ExperimentResults {

@@ -122,7 +122,7 @@ func eventFaults(c *gin.Context) []fault {
 		faults = append(faults, fault{"query", name, strings.Join(values, ","), "unknown parameter; there are none"})
 	}
 	if keys := c.Request.Header.Values(keyHeader); len(keys) > 1 || len(keys) == 1 && !keyPattern.MatchString(keys[0]) {
-		faults = append(faults, fault{"header", keyHeader, strings.Join(keys, ", "), "want one key of 1 to 128 visible ASCII characters"})
+		faults = append(faults, fault{"header", keyHeader, strings.Join(keys, ", "), "must be one key of 1 to 128 visible ASCII characters"})
 	}
 	slices.SortFunc(faults, func(a, b fault) int { return strings.Compare(a.Name, b.Name) })
 	return faults

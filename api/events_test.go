@@ -82,7 +82,7 @@ func TestEventsAreTaken(t *testing.T) {
 		{"the key again", ingest, withoutID, key("k1"), 200, `"duplicates":1`},
 		{"the key, compressed", ingest, gzipped(withoutID), http.Header{"Idempotency-Key": {"k1"}, "Content-Encoding": {"gzip"}}, 200, `"duplicates":1`},
 		{"the key for another body", ingest, withoutID + "\n" + withoutID, key("k1"), 422, "idempotency_key_reused"},
-		{"no id", ingest, withoutID, nil, 400, "want an id, or the header Idempotency-Key"},
+		{"no id", ingest, withoutID, nil, 400, "must be an id, or the header Idempotency-Key"},
 		{"a bad key", ingest, withoutID, key("a b"), 400, "1 to 128 visible ASCII"},
 		{"two keys", ingest, withoutID, key("a", "b"), 400, "want one key"},
 		{"another's website", ingest, strings.Replace(eventLine("e9", ""), `"websiteId":1`, `"websiteId":2`, 1), nil, 400, "unknown_website: websiteId 2 is not the token's"},

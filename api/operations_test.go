@@ -109,9 +109,9 @@ func TestEveryOperation(t *testing.T) {
 		if o.kind != "website" {
 			tests = append(
 				tests,
-				exchange{"misspelt", path(o.id) + "?websiteid=1", s.token, 400, "invalid_parameter", "the nearest known is websiteId"},
+				exchange{"misspelt", path(o.id) + "?websiteid=1", s.token, 400, "invalid_parameter", "the did you mean websiteId"},
 				exchange{"website is no number", path(o.id) + "?websiteId=one", s.token, 400, "invalid_parameter", "digits only"},
-				exchange{"website twice", path(o.id) + "?websiteId=1&websiteId=1", s.token, 400, "invalid_parameter", "want one value"},
+				exchange{"website twice", path(o.id) + "?websiteId=1&websiteId=1", s.token, 400, "invalid_parameter", "must be given once"},
 				exchange{"foreign website", path(o.id) + "?websiteId=9", s.token, 404, "not_found", "there is no website 9"},
 				exchange{"absent website", path(o.id) + "?websiteId=77", s.token, 404, "not_found", "there is no website 77"},
 				exchange{"website beyond 64 bits", path(o.id) + "?websiteId=99999999999999999999", s.token, 404, "not_found", "there is no such website"},

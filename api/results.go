@@ -222,6 +222,6 @@ func goalFault(owned *catalogue.Owned, website, id int64) error {
 		value = "0, or more digits than an id has"
 	}
 	return &engine.InvalidError{Code: engine.UnknownGoal, Faults: []engine.Fault{
-		{Name: "goal", Value: value, Detail: "want the id of a goal of the same website"},
+		{Name: "goal", Value: value, Detail: "must be the id of a goal of the same website"},
 	}}
 }

@@ -26,7 +26,7 @@ func pathID(c *gin.Context, name string, before error) (int64, error) {
 	if id, ok := engine.ParseID(text); ok {
 		return id, before
 	}
-	return 0, joined(before, engine.Fault{Name: name, Value: text, Detail: "want a number, digits only"})
+	return 0, joined(before, engine.Fault{Name: name, Value: text, Detail: "must be a number; digits only"})
 }
 
 // joined puts a fault of the path before those found before.

@@ -249,7 +249,7 @@ func TestObservedValuesOfAnAttribute(t *testing.T) {
 		status int
 		says   string
 	}{
-		"/v1/campaigns/12/dimensions/colour":             {400, `"in":"path","name":"name","value":"colour","detail":"want one of browser, channel`},
+		"/v1/campaigns/12/dimensions/colour":             {400, `"in":"path","name":"name","value":"colour","detail":"must be one of browser, channel`},
 		"/v1/campaigns/x/dimensions/Device?limit=0&a=1":  {400, `"in":"query","name":"limit"`},
 		"/v1/campaigns/99/dimensions/device":             {404, "there is no campaign 99"},
 		"/v1/campaigns/12/dimensions/device?websiteId=9": {404, "there is no website 9"},

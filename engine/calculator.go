@@ -2,54 +2,55 @@ package engine
 
 import "lifthouse/stats"
 
-// Question asks the calculator how variations compare on one metric. It holds
-// their sufficient statistics, so that no store is needed to answer it.
+// CalculatorInput holds the sufficient statistics of the variations of an
+// experiment, for a comparison without a store.
 type CalculatorInput struct {
 	Metric            CalculatorMetric
 	Variations        []CalculatorVariation
 	SignificanceLevel int // per cent
 	Methodology       stats.Methodology
 	Power             int     // per cent
-	MDE               float64 // the lift that must not be missed, per cent of control
-	PlannedVisitors   int64   // 0: none named
+	MDE               float64 // minimum detectable effect, per cent of control
+	PlannedVisitors   int64   // 0: default
 	NonNegative       bool    // no visitor's value is below zero
 }
 
-// QuestionMetric says what a visitor contributes to a question's metric.
+// CalculatorMetric is the kind of a metric: what one visitor contributes to it.
 type CalculatorMetric string
 
-// The metrics of questions: a visitor converts or does not, or has a value.
+// The kinds of metrics: each visitor converts or does not, or has a value.
 const (
 	MetricBinary CalculatorMetric = "binary"
 	MetricMean   CalculatorMetric = "mean"
 )
 
-// QuestionVariation is one variation's sufficient statistics. Exactly one
-// variation of a question is control, and all of them have a share or none.
+// CalculatorVariation holds the sufficient statistics of one variation. Exactly
+// one variation of an input is control. Either all variations have a share, or
+// none.
 type CalculatorVariation struct {
 	ID             int64
 	Control        bool
-	Share          *float64 // of the traffic, relative to the others'
+	Share          *float64 // of the traffic; a relative weight
 	Visitors       int64
 	Converted      int64   // of a binary metric
-	Mean, Variance float64 // of a mean; the variance of one visitor's value, with n - 1
+	Mean, Variance float64 // of a mean metric; sample variance (n - 1) of one visitor's value
 }
 
-// Answer is what the calculator says of a question. Its blocks are those of
-// Results; its fields are in the order in which they are written.
+// Answer is the output of the calculator. Its parts are those of Results; its
+// fields are in output order.
 type Answer struct {
-	Line              int64             `json:"line"` // of the input that asked
+	Line              int64             `json:"line"` // of the input
 	Metric            CalculatorMetric  `json:"metric"`
 	Methodology       stats.Methodology `json:"methodology"`
 	SignificanceLevel int               `json:"significanceLevel"`
-	Variations        []AnswerVariation `json:"variations"` // in the order of the question
+	Variations        []AnswerVariation `json:"variations"` // in the order of the input
 	Conclusion        Conclusion        `json:"conclusion"`
-	Checks            *AnswerChecks     `json:"checks,omitempty"` // where shares are given
+	Checks            *AnswerChecks     `json:"checks,omitempty"` // nil: no shares
 	Power             AnswerPower       `json:"power"`
 }
 
-// AnswerVariation is what is known of one variation: the metric's estimate and
-// the comparison with control.
+// AnswerVariation holds the estimate of one variation and its comparison with
+// control.
 type AnswerVariation struct {
 	ID       int64    `json:"id"`
 	Control  bool     `json:"control"`
@@ -59,14 +60,14 @@ type AnswerVariation struct {
 	Comparison *Comparison `json:"comparison"` // null for control
 }
 
-// AnswerChecks says whether the numbers can be trusted.
+// AnswerChecks reports whether the data are valid.
 type AnswerChecks struct {
 	SampleRatio SampleRatio `json:"sampleRatio"` // in the order of the variations
 }
 
-// AnswerPower is how far the experiment is towards the visitors that its power
-// and its minimum detectable effect require, all variations together. Progress,
-// effect and power are fractions.
+// AnswerPower compares the number of visitors, over all variations, with the
+// sample size that the power and the minimum detectable effect require.
+// Progress, effect and power are fractions.
 type AnswerPower struct {
 	RequiredVisitors        *int64       `json:"requiredVisitors"`
 	Progress                *float64     `json:"progress"`
@@ -76,21 +77,21 @@ type AnswerPower struct {
 	Reason                  stats.Reason `json:"reason,omitempty"`
 }
 
-// Refusal is the answer to a line that holds no question that can be answered.
+// Refusal is the output for an invalid line of input.
 type Refusal struct {
 	Line   int64             `json:"line"`
 	Error  string            `json:"error"`
 	Errors []CalculatorFault `json:"errors"`
 }
 
-// QuestionFault is one thing wrong with a question; its field is a path.
+// CalculatorFault is one error in an input. Field is a path.
 type CalculatorFault struct {
 	Field  string `json:"field"`
 	Value  string `json:"value"`
 	Detail string `json:"detail"`
 }
 
-// Refuse answers a line whose question is invalid.
+// RefuseInput returns the output for an invalid line.
 func RefuseInput(line int64, err *InvalidError) *Refusal {
 	refusal := &Refusal{Line: line, Error: err.Error(), Errors: []CalculatorFault{}}
 	for _, f := range err.Faults {
@@ -99,7 +100,7 @@ func RefuseInput(line int64, err *InvalidError) *Refusal {
 	return refusal
 }
 
-// Answer compares every variation of the question with control.
+// Answer compares every variation with control.
 func (q *CalculatorInput) Answer() *Answer {
 	order := q.controlFirst()
 	samples := make([]stats.Sample, len(order))
@@ -138,7 +139,7 @@ func (q *CalculatorInput) Answer() *Answer {
 	return answer
 }
 
-// controlFirst returns the indexes of the variations, that of control first.
+// controlFirst returns the indexes of the variations, control first.
 func (q *CalculatorInput) controlFirst() []int {
 	order := make([]int, 1, len(q.Variations))
 	for i, v := range q.Variations {
@@ -178,7 +179,8 @@ func estimateOf(sample stats.Sample, o stats.Options) Estimate {
 	return Estimate{}
 }
 
-// checks holds the visitors against the shares; nil where there are none.
+// checks compares the visitors with the shares. It returns nil if there are no
+// shares.
 func (q *CalculatorInput) checks(order []int) *AnswerChecks {
 	if q.Variations[0].Share == nil {
 		return nil
@@ -207,14 +209,14 @@ func (q *CalculatorInput) checks(order []int) *AnswerChecks {
 	return &AnswerChecks{SampleRatio: shown}
 }
 
-// power sizes the experiment by its shares, or where none are given by how the
-// visitors themselves are divided.
+// power computes the required sample size from the shares, or from the observed
+// split if there are no shares.
 func (q *CalculatorInput) power(order []int, control stats.Sample, o stats.Options) AnswerPower {
 	plan := stats.Plan{
 		Control:       control,
 		MinimumEffect: q.MDE / 100,
 		Power:         float64(q.Power) / 100,
-		// Any traffic will do: days are not told.
+		// Any positive number: the days are not part of the output.
 		VisitorsPerDay: 1,
 	}
 	for _, i := range order {

@@ -17,37 +17,38 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// MaxQuestion is the longest question in bytes.
+// MaxCalculatorInput is the maximum length of an input in bytes.
 const MaxCalculatorInput = 1 << 20
 
-// Bounds of a question.
+// Limits of an input.
 const (
 	leastVariations = 2
 	maxVariations   = 21 // control and the 20 that a campaign may have
-	// mostVisitors is as far as package stats tells rates apart.
+	// maxVisitors is the largest number for which package stats can distinguish
+	// rates.
 	maxVisitors = 1_000_000_000_000
-	// mostFaults and mostShown bound how much of a bad line is told.
+	// maxFaults and maxShown limit the length of error reports.
 	maxFaults = 100
 	maxShown  = 80 // bytes
 )
 
-// wholeLine is the field of a fault that concerns no field alone.
+// wholeLine is the field of an error that concerns the whole line.
 const wholeLine = "line"
 
-// The names of a question's fields, and of a variation's.
+// The field names of an input and of a variation.
 var (
 	inputFields     = []string{"metric", "variations", "significanceLevel", "methodology", "power", "mde", "plannedVisitors", "nonnegative"}
 	variationFields = []string{"id", "control", "share", "n", "converted", "mean", "variance"}
 )
 
-// ParseQuestion reads a question from a line of JSON. Unknown and repeated
-// fields are refused, null reads as absent, and a number is an integer when its
-// value is. The error is an InvalidError with all faults.
+// ParseCalculatorInput parses a line of JSON. It rejects unknown and repeated
+// fields. null means absent, and 5.0 is an integer. The error is an
+// InvalidError with all faults.
 func ParseCalculatorInput(line []byte) (*CalculatorInput, error) {
 	r := &inputReader{}
 	input := r.read(line)
 	if r.unlisted > 0 {
-		r.faults = append(r.faults, Fault{wholeLine, "", fmt.Sprintf("and %d more faults", r.unlisted)})
+		r.faults = append(r.faults, Fault{wholeLine, "", fmt.Sprintf("and %d more errors", r.unlisted)})
 	}
 	if len(r.faults) > 0 {
 		return nil, &InvalidError{Code: InvalidParameter, Faults: r.faults}
@@ -55,7 +56,7 @@ func ParseCalculatorInput(line []byte) (*CalculatorInput, error) {
 	return input, nil
 }
 
-// questionReader collects all that is wrong with a question.
+// inputReader collects all errors of an input.
 type inputReader struct {
 	faults   []Fault
 	unlisted int
@@ -69,7 +70,7 @@ func (r *inputReader) fault(field, value, detail string) {
 	r.faults = append(r.faults, Fault{abridged(field), abridged(value), detail})
 }
 
-// abridged keeps the start of a text that is too long to be shown.
+// abridged cuts a text that is too long for an error message.
 func abridged(text string) string {
 	if len(text) <= maxShown {
 		return text
@@ -82,14 +83,14 @@ func (r *inputReader) read(line []byte) *CalculatorInput {
 	var syntax *json.SyntaxError
 	switch err := json.Unmarshal(line, &text); {
 	case len(line) > MaxCalculatorInput:
-		r.fault(wholeLine, "", fmt.Sprintf("want at most %d bytes", MaxCalculatorInput))
+		r.fault(wholeLine, "", fmt.Sprintf("must have at most %d bytes", MaxCalculatorInput))
 		return nil
 	case !utf8.Valid(line):
-		r.fault(wholeLine, "", "want UTF-8")
+		r.fault(wholeLine, "", "must be UTF-8")
 		return nil
 	case errors.As(err, &syntax):
 		at := min(int(syntax.Offset), len(line))
-		r.fault(wholeLine, strings.ToValidUTF8(string(line[max(0, at-20):at]), ""), fmt.Sprintf("want one JSON object: %v, at byte %d", err, at))
+		r.fault(wholeLine, strings.ToValidUTF8(string(line[max(0, at-20):at]), ""), fmt.Sprintf("must be one JSON object: %v, at byte %d", err, at))
 		return nil
 	}
 	given, ok := r.object("", text, inputFields)
@@ -147,10 +148,10 @@ func (r *inputReader) variation(q *CalculatorInput, i int, given givenFields) {
 	v.ID, known = id.integer(0, math.MaxInt64)
 	for j, other := range q.Variations {
 		if known && other.ID == v.ID {
-			id.want(fmt.Sprintf("another id: variations[%d] has it", j))
+			id.want(fmt.Sprintf("unique: variations[%d] has the same id", j))
 		}
 		if other.Control && v.Control {
-			control.want(fmt.Sprintf("one control: variations[%d] is marked too", j))
+			control.want(fmt.Sprintf("false: variations[%d] is control already", j))
 		}
 	}
 	if !known {
@@ -163,7 +164,7 @@ func (r *inputReader) variation(q *CalculatorInput, i int, given givenFields) {
 	visitors, known := given.value("n").integer(0, maxVisitors)
 	v.Visitors = visitors
 	if !known {
-		visitors = maxVisitors // so that nothing else is held against it
+		visitors = maxVisitors // avoids further errors about this value
 	}
 	switch q.Metric {
 	case MetricBinary:
@@ -177,14 +178,14 @@ func (r *inputReader) variation(q *CalculatorInput, i int, given givenFields) {
 		given.refuse("converted", MetricBinary)
 		v.Mean, v.Variance = given.moments(visitors)
 		if q.NonNegative && v.Mean < 0 {
-			given.value("mean").want("at least 0, for the question is nonnegative")
+			given.value("mean").want("at least 0, because nonnegative is true")
 		}
 	}
 	q.Variations = append(q.Variations, v)
 }
 
-// moments reads what a mean needs: nobody has a mean, and nobody alone a
-// variance.
+// moments reads the mean and the variance. Without visitors there is no mean,
+// and with one visitor there is no variance.
 func (f givenFields) moments(visitors int64) (mean, variance float64) {
 	if m := f.value("mean"); visitors > 0 || m.text != nil {
 		mean = m.number(-math.MaxFloat64, math.MaxFloat64)
@@ -195,7 +196,7 @@ func (f givenFields) moments(visitors int64) (mean, variance float64) {
 	return mean, variance
 }
 
-// shares refuses shares that some variations lack, or that are all 0.
+// shares rejects shares that only some variations have, or that are all 0.
 func (r *inputReader) shares(q *CalculatorInput, path string) {
 	total, given := 0.0, 0
 	for _, v := range q.Variations {
@@ -205,28 +206,29 @@ func (r *inputReader) shares(q *CalculatorInput, path string) {
 		}
 	}
 	if given > 0 && total == 0 && len(r.faults) == 0 {
-		r.fault(path, "", "want a share above 0")
+		r.fault(path, "", "at least one share must be above 0")
 	}
 	for i, v := range q.Variations {
 		if given > 0 && v.Share == nil {
-			r.fault(fmt.Sprintf("%s[%d].share", path, i), "", "is missing: want a share for every variation, or for none")
+			r.fault(fmt.Sprintf("%s[%d].share", path, i), "", "is missing: either all variations must have a share, or none")
 		}
 	}
 }
 
-// givenFields are the fields of one object.
+// givenFields holds the fields of a JSON object.
 type givenFields struct {
 	reader *inputReader
 	path   string
 	values map[string]json.RawMessage
 }
 
-// object reads the fields of an object, and is false where the text is none.
+// object parses the fields of an object. It returns false if the text is not an
+// object.
 func (r *inputReader) object(path string, text json.RawMessage, names []string) (givenFields, bool) {
 	f := givenFields{r, path, map[string]json.RawMessage{}}
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	if token, err := decoder.Token(); err != nil || token != json.Delim('{') {
-		r.fault(cmp.Or(path, wholeLine), string(text), `want an object: {"`+names[0]+`": …}`)
+		r.fault(cmp.Or(path, wholeLine), string(text), `must be an object: {"`+names[0]+`": …}`)
 		return f, false
 	}
 	for decoder.More() {
@@ -237,23 +239,23 @@ func (r *inputReader) object(path string, text json.RawMessage, names []string) 
 			err = decoder.Decode(&value)
 		}
 		if err != nil {
-			r.fault(cmp.Or(path, wholeLine), "", "want one JSON object: "+err.Error())
+			r.fault(cmp.Or(path, wholeLine), "", "must be one JSON object: "+err.Error())
 			return f, false
 		}
 		_, repeated := f.values[name]
 		switch {
 		case repeated:
-			r.fault(f.at(name), string(value), "want it once")
+			r.fault(f.at(name), string(value), "must be given once")
 		case slices.Contains(names, name):
 			f.values[name] = value
 		default:
-			r.fault(f.at(name), string(value), "unknown field; the nearest known is "+nearestName(name, names))
+			r.fault(f.at(name), string(value), "unknown field; did you mean "+nearestName(name, names)+"?")
 		}
 	}
 	return f, true
 }
 
-// nearestName returns the name that a misspelt one most likely stands for.
+// nearestName returns the name that is most similar to a misspelt one.
 func nearestName(name string, names []string) string {
 	name = strings.ToLower(abridged(name))
 	return slices.MinFunc(names, func(a, b string) int {
@@ -268,10 +270,10 @@ func (f givenFields) at(name string) string {
 	return f.path + "." + name
 }
 
-// value returns a field's value, which has no text where the field is absent.
+// value returns the value of a field. The text is nil if the field is absent.
 func (f givenFields) value(name string) givenValue { return f.valueOr(name, "") }
 
-// valueOr returns a field's value, or where it is absent what stands for it.
+// valueOr returns the value of a field, or a default if the field is absent.
 func (f givenFields) valueOr(name, otherwise string) givenValue {
 	v := givenValue{reader: f.reader, path: f.at(name), text: f.values[name]}
 	if v.text == nil || string(v.text) == "null" {
@@ -283,36 +285,36 @@ func (f givenFields) valueOr(name, otherwise string) givenValue {
 	return v
 }
 
-// refuse faults a field that only another metric has.
+// refuse adds an error if a field is present that only another metric has.
 func (f givenFields) refuse(name string, metric CalculatorMetric) {
 	if v := f.value(name); v.text != nil {
-		f.reader.fault(v.path, v.shown(), fmt.Sprintf("is only of the metric %q", metric))
+		f.reader.fault(v.path, v.shown(), fmt.Sprintf("is only valid for the metric %q", metric))
 	}
 }
 
-// givenValue is the JSON text of one field; nil where it is absent.
+// givenValue is the JSON text of a field; nil if the field is absent.
 type givenValue struct {
 	reader *inputReader
 	path   string
 	text   json.RawMessage
-	unit   string // as a fault names it
+	unit   string // in error messages
 }
 
-// perCent makes faults name the unit: 20, never 0.2.
+// perCent adds the unit to error messages: 20, not 0.2.
 func (v givenValue) perCent() givenValue {
 	v.unit = " per cent"
 	return v
 }
 
 func (v givenValue) want(what string) {
-	what = "want " + what + v.unit
+	what = "must be " + what + v.unit
 	if v.text == nil {
 		what = "is missing: " + what
 	}
 	v.reader.fault(v.path, v.shown(), what)
 }
 
-// wantNumber hints at quotes, which a fault would not show.
+// wantNumber adds an error about a number, with a hint if the value has quotes.
 func (v givenValue) wantNumber(what string) {
 	if bytes.HasPrefix(v.text, []byte(`"`)) {
 		v.unit += ", without quotes"
@@ -320,7 +322,7 @@ func (v givenValue) wantNumber(what string) {
 	v.want(what)
 }
 
-// shown is the value as given, a string without its quotes.
+// shown returns the value as given; strings without their quotes.
 func (v givenValue) shown() string {
 	var text string
 	if json.Unmarshal(v.text, &text) == nil {
@@ -358,7 +360,8 @@ func (v givenValue) integerOf(allowed ...int64) int64 {
 	return n
 }
 
-// integer reads an integer within bounds, and is false where there is none.
+// integer parses an integer within bounds. It returns false if the value is
+// invalid or absent.
 func (v givenValue) integer(least, most int64) (int64, bool) {
 	n, ok := wholeNumber(v.text)
 	if !ok || n < least || n > most {
@@ -368,7 +371,8 @@ func (v givenValue) integer(least, most int64) (int64, bool) {
 	return n, true
 }
 
-// number reads a number within bounds, and 0 where there is none.
+// number parses a number within bounds. It returns 0 if the value is invalid or
+// absent.
 func (v givenValue) number(least, most float64) float64 {
 	x, err := strconv.ParseFloat(string(v.text), 64)
 	if err == nil && least <= x && x <= most {
@@ -385,8 +389,8 @@ func (v givenValue) number(least, most float64) float64 {
 	return 0
 }
 
-// wholeNumber reads a JSON number whose value is an integer: 5, 5.0 and 5e0 are
-// the same.
+// wholeNumber parses a JSON number whose value is an integer: 5, 5.0 and 5e0
+// are equal.
 func wholeNumber(text json.RawMessage) (int64, bool) {
 	if n, err := strconv.ParseInt(string(text), 10, 64); err == nil {
 		return n, true

@@ -81,76 +81,76 @@ func TestCalculatorNamesEveryFault(t *testing.T) {
 		{`{`, []Fault{{"line", "{", "unexpected end of JSON input, at byte 1"}}},
 		{`{"metric":NaN}`, []Fault{{"line", `{"metric":N`, "invalid character 'N'"}}},
 		{asking("binary") + ` {}`, []Fault{{"line", `","variations":[]} {`, "after top-level value"}}},
-		{"{\"metric\":\"\xff\"}", []Fault{{"line", "", "want UTF-8"}}},
+		{"{\"metric\":\"\xff\"}", []Fault{{"line", "", "must be UTF-8"}}},
 		{strings.Repeat("[", 20000), []Fault{{"line", strings.Repeat("[", 20), "exceeded max depth"}}},
 		{strings.Repeat(" ", MaxCalculatorInput+1), []Fault{{"line", "", "at most 1048576 bytes"}}},
-		{`[1]`, []Fault{{"line", "[1]", `want an object: {"metric": …}`}}},
-		{`null`, []Fault{{"line", "null", "want an object"}}},
-		{`{}`, []Fault{{"metric", "", "is missing: want one of binary, mean"}, {"variations", "", "is missing: want an array of 2 to 21"}}},
-		{more(`,"metric":"mean"`), []Fault{{"metric", `"mean"`, "want it once"}}},
-		{inVariation(`,"n":7`), []Fault{{"variations[1].n", "7", "want it once"}}},
+		{`[1]`, []Fault{{"line", "[1]", `must be an object: {"metric": …}`}}},
+		{`null`, []Fault{{"line", "null", "must be an object"}}},
+		{`{}`, []Fault{{"metric", "", "is missing: must be one of binary, mean"}, {"variations", "", "is missing: must be an array of 2 to 21"}}},
+		{more(`,"metric":"mean"`), []Fault{{"metric", `"mean"`, "must be given once"}}},
+		{inVariation(`,"n":7`), []Fault{{"variations[1].n", "7", "must be given once"}}},
 		{more(`,"Power":80,"significancelevel":95,"plannedVisitor":3`), []Fault{
-			{"Power", "80", "the nearest known is power"},
-			{"significancelevel", "95", "the nearest known is significanceLevel"},
-			{"plannedVisitor", "3", "the nearest known is plannedVisitors"},
+			{"Power", "80", "did you mean power"},
+			{"significancelevel", "95", "did you mean significanceLevel"},
+			{"plannedVisitor", "3", "did you mean plannedVisitors"},
 		}},
 		{inVariation(`,"conversions":5,"shares":5`), []Fault{
-			{"variations[1].conversions", "5", "the nearest known is converted"}, {"variations[1].shares", "5", "the nearest known is share"},
+			{"variations[1].conversions", "5", "did you mean converted"}, {"variations[1].shares", "5", "the did you mean share"},
 		}},
 		{more(`,"significanceLevel":0.95,"power":0.8,"mde":0.2,"plannedVisitors":0,"nonnegative":1,"methodology":"Bayesian"`), []Fault{
-			{"significanceLevel", "0.95", "want one of 80, 90, 95, 100 per cent"},
-			{"methodology", "Bayesian", "want one of frequentist, bayesian"},
-			{"mde", "0.2", "want a number from 1 to 100 per cent"},
-			{"nonnegative", "1", "want true or false"},
-			{"power", "0.8", "want an integer from 60 to 99 per cent"},
-			{"plannedVisitors", "0", "want an integer from 1 to 1000000000000"},
+			{"significanceLevel", "0.95", "must be one of 80, 90, 95, 100 per cent"},
+			{"methodology", "Bayesian", "must be one of frequentist, bayesian"},
+			{"mde", "0.2", "must be a number from 1 to 100 per cent"},
+			{"nonnegative", "1", "must be true or false"},
+			{"power", "0.8", "must be an integer from 60 to 99 per cent"},
+			{"plannedVisitors", "0", "must be an integer from 1 to 1000000000000"},
 		}},
 		{more(`,"mde":"20","power":"80","significanceLevel":"90"`), []Fault{
 			{"significanceLevel", "90", "per cent, without quotes"}, {"mde", "20", "per cent, without quotes"}, {"power", "80", "per cent, without quotes"},
 		}},
 		{asking("ratio", `{"n":1,"converted":2}`, `{"n":-1}`), []Fault{
-			{"metric", "ratio", "want one of binary, mean"}, {"variations[1].n", "-1", "want an integer from 0 to 1000000000000"},
+			{"metric", "ratio", "must be one of binary, mean"}, {"variations[1].n", "-1", "must be an integer from 0 to 1000000000000"},
 		}},
-		{`{"metric":"binary","variations":{}}`, []Fault{{"variations", "{}", "want an array of 2 to 21"}}},
+		{`{"metric":"binary","variations":{}}`, []Fault{{"variations", "{}", "must be an array of 2 to 21"}}},
 		{asking("binary"), []Fault{{"variations", "[]", "2 to 21 variations, have 0"}}},
 		{asking("binary", `{"n":1,"converted":3}`), []Fault{
-			{"variations", `[{"n":1,"converted":3}]`, "2 to 21 variations, have 1"}, {"variations[0].converted", "3", "want at most n, which is 1"},
+			{"variations", `[{"n":1,"converted":3}]`, "2 to 21 variations, have 1"}, {"variations[0].converted", "3", "must be at most n, which is 1"},
 		}},
 		{asking("binary", strings.Repeat(first+",", 21)+first), []Fault{
 			{"variations", ("[" + strings.Repeat(first+",", 21))[:maxShown] + "…", "2 to 21 variations, have 22"},
 		}},
 		{asking("binary", `7`, `{"n":1.5,"converted":1}`), []Fault{
-			{"variations[0]", "7", `want an object: {"id": …}`}, {"variations[1].n", "1.5", "want an integer"},
+			{"variations[0]", "7", `must be an object: {"id": …}`}, {"variations[1].n", "1.5", "must be an integer"},
 		}},
 		{asking("binary", first, `{"n":1000000000001,"converted":-1}`), []Fault{
-			{"variations[1].n", "1000000000001", "to 1000000000000"}, {"variations[1].converted", "-1", "want an integer from 0"},
+			{"variations[1].n", "1000000000001", "to 1000000000000"}, {"variations[1].converted", "-1", "must be an integer from 0"},
 		}},
 		{asking("mean", `{"n":5,"mean":1e999,"variance":-1}`, `{"n":2,"converted":1}`), []Fault{
-			{"variations[0].mean", "1e999", "want a number"},
-			{"variations[0].variance", "-1", "want a number from 0"},
-			{"variations[1].converted", "1", `is only of the metric "binary"`},
-			{"variations[1].mean", "", "is missing: want a number"},
-			{"variations[1].variance", "", "is missing: want a number from 0"},
+			{"variations[0].mean", "1e999", "must be a number"},
+			{"variations[0].variance", "-1", "must be a number from 0"},
+			{"variations[1].converted", "1", `is only valid for the metric "binary"`},
+			{"variations[1].mean", "", "is missing: must be a number"},
+			{"variations[1].variance", "", "is missing: must be a number from 0"},
 		}},
-		{inVariation(`,"mean":1`), []Fault{{"variations[1].mean", "1", `is only of the metric "mean"`}}},
-		{inVariation(`,"id":0`), []Fault{{"variations[1].id", "0", "want another id: variations[0] has it"}}},
-		{inVariation(`,"id":-3`), []Fault{{"variations[1].id", "-3", "want an integer from 0"}}},
-		{inVariation(`,"id":9223372036854775808`), []Fault{{"variations[1].id", "9223372036854775808", "want an integer from 0"}}},
+		{inVariation(`,"mean":1`), []Fault{{"variations[1].mean", "1", `is only valid for the metric "mean"`}}},
+		{inVariation(`,"id":0`), []Fault{{"variations[1].id", "0", "must be unique: variations[0] has the same id"}}},
+		{inVariation(`,"id":-3`), []Fault{{"variations[1].id", "-3", "must be an integer from 0"}}},
+		{inVariation(`,"id":9223372036854775808`), []Fault{{"variations[1].id", "9223372036854775808", "must be an integer from 0"}}},
 		{asking("binary", `{"n":1,"converted":1,"control":true}`, `{"n":1,"converted":1,"control":true}`), []Fault{
-			{"variations[1].control", "true", "want one control: variations[0] is marked too"},
+			{"variations[1].control", "true", "must be false: variations[0] is control already"},
 		}},
-		{inVariation(`,"share":50`), []Fault{{"variations[0].share", "", "want a share for every variation, or for none"}}},
+		{inVariation(`,"share":50`), []Fault{{"variations[0].share", "", "either all variations must have a share, or none"}}},
 		{inVariation(`,"share":101`), []Fault{
-			{"variations[1].share", "101", "want a number from 0 to 100 per cent"}, {"variations[0].share", "", "for every variation"},
+			{"variations[1].share", "101", "must be a number from 0 to 100 per cent"}, {"variations[0].share", "", "all variations must have a share"},
 		}},
-		{asking("binary", `{"n":1,"converted":1,"share":0}`, `{"n":1,"converted":1,"share":0}`), []Fault{{"variations", "", "want a share above 0"}}},
+		{asking("binary", `{"n":1,"converted":1,"share":0}`, `{"n":1,"converted":1,"share":0}`), []Fault{{"variations", "", "at least one share must be above 0"}}},
 		{`{"nonnegative":true,` + asking("mean", `{"n":5,"mean":-1,"variance":1}`, `{"n":5,"mean":1,"variance":1}`)[1:], []Fault{
-			{"variations[0].mean", "-1", "want at least 0"},
+			{"variations[0].mean", "-1", "must be at least 0"},
 		}},
 		{more(`,"` + strings.Repeat("x", 200) + `":"` + strings.Repeat("y", 200) + `"`), []Fault{
 			{strings.Repeat("x", maxShown) + "…", `"` + strings.Repeat("y", maxShown-1) + "…", "unknown field"},
 		}},
-		{more(many.String()), append(manyFaults, Fault{"line", "", "and 100 more faults"})},
+		{more(many.String()), append(manyFaults, Fault{"line", "", "and 100 more errors"})},
 	} {
 		_, err := ParseCalculatorInput([]byte(test.line))
 		var invalid *InvalidError
@@ -197,7 +197,7 @@ func TestCalculatorAnswersTheDemo(t *testing.T) {
 	if a.Variations[1].Comparison.Verdict != stats.VerdictBetter || a.Conclusion.Status != stats.StatusWinner || *a.Conclusion.VariationID != 1 {
 		t.Errorf("verdict %s, conclusion %+v", a.Variations[1].Comparison.Verdict, a.Conclusion)
 	}
-	const sentence = "Variation 1 is better than control: a lift of +24.8 % (95 % always-valid interval +7.2 % to +45.4 %), which holds however often one looks."
+	const sentence = "Variation 1 is better than control: a lift of +24.8 % (95 % always-valid interval +7.2 % to +45.4 %), which is valid at every look."
 	if a.Conclusion.Text != sentence {
 		t.Errorf("it says %q, want %q", a.Conclusion.Text, sentence)
 	}

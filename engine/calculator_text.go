@@ -9,7 +9,7 @@ import (
 	"lifthouse/stats"
 )
 
-// sentence says in plain words what the answer concludes.
+// sentence returns the conclusion as text.
 func (q *CalculatorInput) sentence(a *Answer) string {
 	s := &statement{
 		conclusion: &a.Conclusion, control: "control", rate: q.Metric == MetricBinary, level: a.SignificanceLevel, mde: q.MDE,
@@ -26,8 +26,8 @@ func (q *CalculatorInput) sentence(a *Answer) string {
 	return s.sentence()
 }
 
-// Explain says in words why a number is missing, or why a verdict is not
-// plainer.
+// Explain returns the text of a reason: why a number is null, or why there is
+// no verdict.
 func Explain(r stats.Reason) string {
 	if text, known := explanations[r]; known {
 		return text
@@ -38,27 +38,27 @@ func Explain(r stats.Reason) string {
 var explanations = map[stats.Reason]string{
 	stats.ReasonNoVisitors:                    "there are no visitors",
 	stats.ReasonTooFewVisitors:                "there are too few visitors (a verdict needs 100 in each variation)",
-	stats.ReasonTooFewConversions:             "too few visitors converted, or too few did not",
-	stats.ReasonTooFewNonzero:                 "too few visitors have a value other than 0 (a verdict needs 20 in each variation)",
-	stats.ReasonTooFewVariations:              "fewer than two variations have a share",
-	stats.ReasonZeroVariance:                  "all values are equal, so that their spread says nothing",
-	stats.ReasonBaselineZero:                  "control stands at 0, of which nothing is a percentage",
-	stats.ReasonBaselineNotDistinguishable:    "control cannot be told from 0, so that the lift over it has no bound",
-	stats.ReasonLevel100:                      "at significance level 100 nothing is ever significant and there are no intervals",
-	stats.ReasonUnbalancedSkew:                "an effect shows, but the variations are so uneven in size that skewed values could feign it",
-	stats.ReasonSharesChanged:                 "the shares changed meanwhile, so that the variations' visitors differ in more than the variation",
-	stats.ReasonTooEarly:                      "it is too early, as whoever looks often sees an effect by chance",
-	stats.ReasonLiftImpossible:                "a rate lifted so far would exceed 100 %",
-	stats.ReasonSampleRatioMismatch:           "visitors did not fall on the variations as their shares say",
-	stats.ReasonNotSignificantAcrossBreakdown: "among so many cells of the breakdown chance alone shows such an effect",
-	stats.ReasonNoTraffic:                     "control, or every other variation, gets no traffic",
-	reasonNotSignificant:                      "no variation differs by more than chance explains",
+	stats.ReasonTooFewConversions:             "there are too few conversions or too few visitors without one",
+	stats.ReasonTooFewNonzero:                 "too few visitors have a nonzero value (a verdict needs 20 in each variation)",
+	stats.ReasonTooFewVariations:              "fewer than two variations have a share of the traffic",
+	stats.ReasonZeroVariance:                  "all values are equal, so the variance is 0",
+	stats.ReasonBaselineZero:                  "the metric of control is 0, so there is no relative lift",
+	stats.ReasonBaselineNotDistinguishable:    "the metric of control is not distinguishable from 0, so the lift is unbounded",
+	stats.ReasonLevel100:                      "at significance level 100 no result is significant and there are no intervals",
+	stats.ReasonUnbalancedSkew:                "there is an effect, but the split is so uneven that skewed values could cause it",
+	stats.ReasonSharesChanged:                 "the shares changed during the experiment, so the visitors of the variations are not comparable",
+	stats.ReasonTooEarly:                      "it is too early: the result is not significant at repeated looks",
+	stats.ReasonLiftImpossible:                "the planned lift would exceed a rate of 100 %",
+	stats.ReasonSampleRatioMismatch:           "the split of the visitors does not match the configured shares (sample ratio mismatch)",
+	stats.ReasonNotSignificantAcrossBreakdown: "the effect is not significant after correction for the number of values in the breakdown",
+	stats.ReasonNoTraffic:                     "control or every other variation gets no traffic",
+	reasonNotSignificant:                      "no difference is statistically significant",
 	reasonNothingToCompare:                    "there is no second variation",
-	stats.ReasonInvalidData:                   "the numbers are beyond what can be computed",
+	stats.ReasonInvalidData:                   "the numbers are too large to compute",
 }
 
-// Decimals returns how many decimals show two digits of a spread, such as half
-// an interval.
+// Decimals returns the number of decimals that show two significant digits of a
+// spread, such as half the width of an interval.
 func Decimals(spread float64) int {
 	if !(spread > 0) || math.IsInf(spread, 1) {
 		return 2
@@ -66,8 +66,8 @@ func Decimals(spread float64) int {
 	return min(max(1-int(math.Floor(math.Log10(spread))), 0), 9)
 }
 
-// PercentDecimals is Decimals for a fraction that is written in per cent, where
-// it is at least one below 100 %.
+// PercentDecimals is like Decimals, for a fraction that is printed in per cent.
+// It is at least 1 for spreads below 100 %.
 func PercentDecimals(spread float64) int {
 	if decimals := Decimals(100 * spread); decimals > 0 || spread >= 1 {
 		return decimals
@@ -75,9 +75,9 @@ func PercentDecimals(spread float64) int {
 	return 1
 }
 
-// HalfWidth returns how far an interval reaches from its middle, or from the
-// value where one end is unbounded; without an interval as far as the value is
-// from 0.
+// HalfWidth returns half the width of an interval. If one end is unbounded, it
+// returns the distance of the other end from the value; without an interval,
+// the absolute value.
 func HalfWidth(value *float64, in *Bounds) float64 {
 	switch {
 	case in != nil && in[0] != nil && in[1] != nil:
@@ -92,7 +92,7 @@ func HalfWidth(value *float64, in *Bounds) float64 {
 	return math.Abs(*value)
 }
 
-// Percent writes a fraction in per cent: 7.49 %, or with its sign +24.8 %.
+// Percent formats a fraction in per cent: 7.49 %, or +24.8 % with the sign.
 func Percent(fraction float64, decimals int, sign bool) string {
 	x := math.Max(-math.MaxFloat64, math.Min(100*fraction, math.MaxFloat64))
 	if sign {
@@ -108,8 +108,8 @@ func signed(x float64, decimals int) string {
 	return Number(x, decimals)
 }
 
-// Number writes a number with groups of thousands, or with an exponent where it
-// would be too long.
+// Number formats a number with thousands separators, or with an exponent if it
+// is long.
 func Number(x float64, decimals int) string {
 	const longest = 1e9
 	if math.Abs(x) >= longest {
@@ -127,7 +127,7 @@ func Number(x float64, decimals int) string {
 	return minus + thousands(whole) + rest
 }
 
-// Grouped writes a count: 11,927.
+// Grouped formats a count: 11,927.
 func Grouped(n int64) string {
 	if n < 0 {
 		return "-" + thousands(strconv.FormatInt(n, 10)[1:])
@@ -142,13 +142,13 @@ func thousands(digits string) string {
 	return digits
 }
 
-// Probability writes a p-value: 0.0312, 0.0000043, 1.2e-13.
+// Probability formats a p-value: 0.0312, 0.0000043, 1.2e-13.
 func Probability(p float64) string {
 	const smallest = 0.001
 	switch {
 	case p >= smallest:
 		return strconv.FormatFloat(p, 'f', 4, 64)
-	case p == 0: // too small for a float
+	case p == 0: // underflow
 		return "0"
 	}
 	if decimals := 1 - int(math.Floor(math.Log10(p))); decimals <= 10 {
@@ -157,7 +157,7 @@ func Probability(p float64) string {
 	return strconv.FormatFloat(p, 'e', 1, 64)
 }
 
-// Chance writes a probability in per cent, never as certain.
+// Chance formats a probability in per cent. It never shows 0 % or 100 %.
 func Chance(p float64) string {
 	const rare = 0.0001
 	switch {

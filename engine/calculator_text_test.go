@@ -24,7 +24,7 @@ func TestCalculatorConcludesInOneSentence(t *testing.T) {
 	}{
 		{
 			rates(``, `"n":20000,"converted":1000`, `"n":20000,"converted":915`), stats.StatusLoser,
-			"Variation 1 is worse than control: a lift of -8.5 % (90 % interval -15.0 % to -1.5 %), on a full sample (12,848 visitors were needed).",
+			"Variation 1 is worse than control: a lift of -8.5 % (90 % interval -15.0 % to -1.5 %), with the full planned sample (12,848 visitors).",
 		},
 		{
 			rates(`"methodology":"bayesian",`, `"n":20000,"converted":1000`, `"n":20000,"converted":1200`), stats.StatusWinner,
@@ -33,39 +33,39 @@ func TestCalculatorConcludesInOneSentence(t *testing.T) {
 		{
 			rates(``, `"n":1000,"converted":0`, `"n":1000,"converted":50`), stats.StatusWinner,
 			"Variation 1 is better than control: a difference of +5.0 percentage points " +
-				"(90 % always-valid interval +3.4 percentage points to +7.4 percentage points), which holds however often one looks.",
+				"(90 % always-valid interval +3.4 percentage points to +7.4 percentage points), which is valid at every look.",
 		},
 		{
 			means(``, `"n":9000,"mean":0,"variance":4`, `"n":9000,"mean":1,"variance":4`), stats.StatusWinner,
-			"Variation 1 is better than control: a difference of +1.000 (90 % always-valid interval +0.915 to +1.085), which holds however often one looks.",
+			"Variation 1 is better than control: a difference of +1.000 (90 % always-valid interval +0.915 to +1.085), which is valid at every look.",
 		},
 		{
 			means(`"nonnegative":true,`, `"n":9000,"mean":0.01,"variance":4`, `"n":9000,"mean":1,"variance":4`), stats.StatusWinner,
-			"Variation 1 is better than control: a lift of +9,900 % (90 % always-valid interval from +1,324 % upward), which holds however often one looks.",
+			"Variation 1 is better than control: a lift of +9,900 % (90 % always-valid interval from +1,324 % upward), which is valid at every look.",
 		},
 		{
 			rates(``, `"n":2000,"converted":100`, `"n":2000,"converted":130`), stats.StatusInconclusive,
-			"It is too early to conclude: an effect shows, but whoever looks often sees one by chance; 8,848 more visitors are needed to find a lift of 20 %.",
+			"It is too early for a conclusion: the effect is not significant at repeated looks; 8,848 more visitors are needed to detect a lift of 20 %.",
 		},
 		{
 			rates(`"mde":50,`, `"n":2000,"converted":100`, `"n":2000,"converted":103`), stats.StatusInconclusive,
-			"No variation differs from control by more than chance explains, at 90 %; the sample suffices to find a lift of 50 %.",
+			"No variation differs significantly from control at the 90 % level; the sample is large enough to detect a lift of 50 %.",
 		},
 		{
 			rates(`"significanceLevel":100,`, `"n":2000,"converted":100`, `"n":2000,"converted":903`), stats.StatusInconclusive,
-			"Nothing can be concluded: at significance level 100 nothing is ever significant and there are no intervals.",
+			"No conclusion is possible: at significance level 100 no result is significant and there are no intervals.",
 		},
 		{
 			means(``, `"n":9900,"mean":10,"variance":900`, `"n":100,"mean":8,"variance":1`), stats.StatusInconclusive,
-			"Nothing is concluded yet: an effect shows, but the variations are so uneven in size that skewed values could feign it.",
+			"No conclusion yet: there is an effect, but the split is so uneven that skewed values could cause it.",
 		},
 		{
 			rates(``, `"n":20,"converted":1`, `"n":20,"converted":13`), stats.StatusInsufficientData,
-			"There are not enough data for a verdict: there are too few visitors (a verdict needs 100 in each variation).",
+			"Not enough data for a verdict: there are too few visitors (a verdict needs 100 in each variation).",
 		},
 		{
 			rates(``, `"n":2000,"converted":100,"share":50`, `"n":2400,"converted":903,"share":50`), stats.StatusInvalid,
-			"Nothing can be concluded: visitors did not fall on the variations as their shares say (p = 0.0000000016).",
+			"The results are not valid: the split of the visitors does not match the configured shares (sample ratio mismatch, p = 0.0000000016).",
 		},
 	} {
 		a := answer(t, test.line)

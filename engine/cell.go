@@ -6,22 +6,24 @@ import (
 	"lifthouse/stats"
 )
 
-// cell gathers the rows of all visitors, or of one value of the dimension.
+// cell holds the sums over all visitors, or over the visitors with one value of
+// the dimension.
 type cell struct {
-	counted       map[int64]Moments    // by variation, unknown ones too
+	counted       map[int64]Moments    // by variation, including unknown ones
 	firstViews    map[int64]firstViews // by first variation, before exclusion
 	multiExposed  int64
 	exposedBefore int64
 }
 
-// firstViews are the visitors whose first view was of one variation.
+// firstViews counts the visitors whose first view was of one variation.
 type firstViews struct {
 	visitors     int64
-	sinceShares  int64 // since the variations' shares hold
-	multiExposed int64 // who saw another variation too
+	sinceShares  int64 // first exposed since the current shares took effect
+	multiExposed int64 // multi-exposed visitors
 }
 
-// gather sums the rows; excluded crossovers stay out of what is counted.
+// sumRows adds up rows. If the rule excludes multi-exposed visitors, they are
+// not in the counted moments.
 func sumRows(rows []row, rule string) cell {
 	c := cell{counted: map[int64]Moments{}, firstViews: map[int64]firstViews{}}
 	for _, r := range rows {
@@ -45,7 +47,7 @@ func sumRows(rows []row, rule string) cell {
 	return c
 }
 
-// visitors counts everyone before exclusion.
+// visitors returns the number of visitors before exclusion.
 func (c *cell) visitors() int64 {
 	var n int64
 	for _, arrived := range c.firstViews {
@@ -54,13 +56,13 @@ func (c *cell) visitors() int64 {
 	return n
 }
 
-// judged is a cell with everything that is said of it but the conclusion.
+// cellResult is the result of a cell without the conclusion.
 type cellResult struct {
 	Cell
 	evidence stats.Evidence
 }
 
-// judge computes the cell's metrics, comparisons, power and checks.
+// evaluate computes the metrics, comparisons, power and checks of a cell.
 func (c *cell) evaluate(plan *Plan) cellResult {
 	j, control, total := c.compare(plan)
 	j.Checks, j.Totals = c.checks(plan), newCounts(&total)
@@ -74,8 +76,8 @@ func (c *cell) evaluate(plan *Plan) cellResult {
 	return j
 }
 
-// compare computes the variations' metrics and comparisons alone, and returns
-// the control's sample and the moments of all variations too.
+// compare computes the metrics and comparisons of the variations. It also
+// returns the sample of control and the moments over all variations.
 func (c *cell) compare(plan *Plan) (j cellResult, control stats.Sample, total Moments) {
 	j.Variations = []VariationResults{}
 	options := plan.options()
@@ -109,7 +111,7 @@ func (p *Plan) options() stats.Options {
 	}
 }
 
-// power is what the sample that the campaign needs follows from.
+// power returns the inputs of the power calculation.
 func (p *Plan) power(control stats.Sample, total *Moments) stats.Plan {
 	return stats.Plan{
 		Control:        control,
@@ -121,7 +123,7 @@ func (p *Plan) power(control stats.Sample, total *Moments) stats.Plan {
 	}
 }
 
-// actions are a widget's counters; a campaign has none.
+// actions returns the counters of a widget; nil for a campaign.
 func (p *Plan) actions(m *Moments) *Actions {
 	if p.Subject.Kind != schema.SubjectWidget {
 		return nil

@@ -20,33 +20,33 @@ func (c *cell) checks(plan *Plan) Checks {
 		checks.Warnings = append(checks.Warnings, Warning{code, fmt.Sprintf(format, args...)})
 	}
 	if plan.DataThrough.IsZero() {
-		warn("NO_EVENTS", "nothing is stored of it yet: events that name it will show here, and since when its data are there")
+		warn("NO_EVENTS", "no events are stored yet; check that tracking sends this id")
 	}
 	if plan.Rules.Compare {
 		checks.SampleRatio, checks.Leak = c.sampleRatio(plan), c.leak(plan)
 	}
 	if checks.SampleRatio != nil && checks.SampleRatio.Mismatch {
-		warn("SAMPLE_RATIO_MISMATCH", "visitors did not fall on the variations as their shares say (p = %s): "+
-			"something loses or adds visitors of one variation, and no comparison can be trusted", Probability(*checks.SampleRatio.PValue))
+		warn("SAMPLE_RATIO_MISMATCH", "sample ratio mismatch: the split of the visitors does not match the configured shares (p = %s); "+
+			"visitors of a variation are lost or added, so no comparison is valid", Probability(*checks.SampleRatio.PValue))
 	}
 	if len(checks.Leak) > 0 {
-		warn("LEAK", "visitors came to variations that should have none; what sends them there may skew the others too")
+		warn("LEAK", "variations without traffic have visitors; the assignment of visitors may be wrong")
 	}
 	m := checks.MultipleExposures
 	if m.Share > multipleExposuresWarning {
-		warn("MULTIPLE_EXPOSURES", "%.1f %% of the visitors saw more than one variation", 100*m.Share)
+		warn("MULTIPLE_EXPOSURES", "%.1f %% of the visitors were exposed to more than one variation", 100*m.Share)
 	}
 	if m.skewed {
-		warn("MULTIPLE_EXPOSURES_SKEWED", "visitors of some variations saw others more often than those of the rest (p = %s)", Probability(*m.PValue))
+		warn("MULTIPLE_EXPOSURES_SKEWED", "the share of multi-exposed visitors differs between variations (p = %s)", Probability(*m.PValue))
 	}
 	if len(checks.UnknownVariations) > 0 {
-		warn("UNKNOWN_VARIATIONS", "events name variations that the campaign does not have; their visitors are in no variation here")
+		warn("UNKNOWN_VARIATIONS", "events have variation ids that the catalogue does not declare; their visitors are not in the report")
 	}
 	if o := plan.Outliers; o != nil && o.Values < minValues {
-		warn("FEW_VALUES", "of %d goal values none can lie 5 standard deviations from their mean: a z-score says little here", o.Values)
+		warn("FEW_VALUES", "%d goal values are too few for a z-score: none can be 5 standard deviations from the mean", o.Values)
 	}
 	if plan.SharesSince.After(plan.from()) {
-		warn("SHARES_CHANGED", "the shares changed at %s: earlier visitors were divided differently", formatInstant(plan.SharesSince))
+		warn("SHARES_CHANGED", "the shares changed at %s; earlier visitors were split differently", formatInstant(plan.SharesSince))
 	}
 	return checks
 }
@@ -69,7 +69,7 @@ func (c *cell) sampleRatio(plan *Plan) *SampleRatio {
 	return &shown
 }
 
-// inOrderOf puts the visitors in the order of the report's variations.
+// inOrderOf sorts the visitors by the order of the variations in the report.
 func (s SampleRatio) inOrderOf(variations []Variation, ids []int64) SampleRatio {
 	expected, observed := make([]float64, 0, len(variations)), make([]int64, 0, len(variations))
 	for _, v := range variations {
@@ -83,8 +83,8 @@ func (s SampleRatio) inOrderOf(variations []Variation, ids []int64) SampleRatio 
 	return s
 }
 
-// warnCrossovers is the share of visitors of several variations above which a
-// reader is warned; GrowthBook warns there too.
+// multipleExposuresWarning is the share of multi-exposed visitors above which
+// there is a warning, as in GrowthBook.
 const multipleExposuresWarning = 0.01
 
 func (c *cell) multipleExposures(plan *Plan) MultipleExposures {
@@ -102,7 +102,7 @@ func (c *cell) multipleExposures(plan *Plan) MultipleExposures {
 	return m
 }
 
-// leak lists the variations that get visitors though they should get none.
+// leak returns the variations that have visitors but no share of the traffic.
 func (c *cell) leak(plan *Plan) []Leak {
 	expected := plan.expectedShares()
 	total := c.visitors()
@@ -119,7 +119,7 @@ func (c *cell) leak(plan *Plan) []Leak {
 	return leaks[:min(len(leaks), maxUnknown)]
 }
 
-// maxUnknown bounds how many variations a check lists.
+// maxUnknown is the maximum number of variations in a check.
 const maxUnknown = 50
 
 func (c *cell) unknownVariations(plan *Plan) []UnknownVariation {

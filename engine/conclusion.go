@@ -2,7 +2,7 @@ package engine
 
 import "lifthouse/stats"
 
-// conclude sets the conclusion and puts it into one sentence.
+// conclude sets the conclusion and its text.
 func (j *cellResult) conclude(plan *Plan, c stats.Conclusion) {
 	if !plan.Rules.Compare {
 		return
@@ -29,14 +29,15 @@ func (j *cellResult) conclude(plan *Plan, c stats.Conclusion) {
 	j.Conclusion.Text = s.sentence()
 }
 
-// The reasons of conclusions that name no variation, beside those of package
+// Reasons of conclusions without a variation, in addition to those of package
 // stats.
 const (
 	reasonNotSignificant   stats.Reason = "NOT_SIGNIFICANT"
 	reasonNothingToCompare stats.Reason = "NOTHING_TO_COMPARE"
 )
 
-// newConclusion has a reason wherever it names no variation.
+// newConclusion returns the conclusion for the results body. A conclusion
+// without a variation has a reason.
 func newConclusion(c stats.Conclusion) *Conclusion {
 	shown := &Conclusion{Status: c.Status, Reasons: append([]stats.Reason{}, c.Reasons...)}
 	if c.Index < 0 && len(shown.Reasons) == 0 {
@@ -50,7 +51,7 @@ func newConclusion(c stats.Conclusion) *Conclusion {
 	return shown
 }
 
-// metricInWords names a metric as a person would.
+// metricInWords maps a metric to its name in texts.
 var metricInWords = map[Metric]string{
 	GoalConversionRate:   "the goal conversion rate",
 	ConversionRate:       "the conversion rate",
@@ -60,5 +61,5 @@ var metricInWords = map[Metric]string{
 	ExtraValuePerVisitor: "extra value per visitor",
 }
 
-// isRate says which of them are shares of the visitors.
+// isRate has the metrics that are shares of the visitors.
 var isRate = map[Metric]bool{GoalConversionRate: true, ConversionRate: true, CompletionRate: true}

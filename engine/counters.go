@@ -8,21 +8,23 @@ import (
 	"lifthouse/schema/catalogue"
 )
 
-// Counters are what a campaign has gathered since it exists: all events, also
-// those that a report leaves out. Goals and value are of the primary goal.
+// Counters are the live counters of a campaign. They count all stored events,
+// including those that a report excludes. Goals and value are those of the
+// primary goal.
 type Counters struct {
 	Views, GoalsReached, Value int64
 }
 
-// WidgetCounters are as Counters, of a widget with its experiments. Goals and
-// values are of the primary goal, or of all goals where it has none.
+// WidgetCounters are the live counters of a widget and its experiments. Goals
+// and values are those of the primary goal, or of all goals if there is no
+// primary goal.
 type WidgetCounters struct {
 	Views, Clicks, Submits, Completions, Conversions, Contacts int64
 	GoalsReached, Value, ExtraValue                            int64
 }
 
-// Counters returns the counters of the given campaigns by id. A campaign
-// without events has none.
+// Counters returns the counters of campaigns by id. Campaigns without events
+// are absent.
 func (e *Engine) Counters(ctx context.Context, campaigns []catalogue.LiveCampaign) (map[int64]Counters, error) {
 	primary, websites := make(map[int64]int64, len(campaigns)), map[int64]bool{}
 	for _, c := range campaigns {
@@ -41,8 +43,8 @@ func (e *Engine) Counters(ctx context.Context, campaigns []catalogue.LiveCampaig
 	})
 }
 
-// WidgetCounters returns the counters of the given widgets by id. A widget
-// without events has none.
+// WidgetCounters returns the counters of widgets by id. Widgets without events
+// are absent.
 func (e *Engine) WidgetCounters(ctx context.Context, widgets []catalogue.LiveWidget) (map[int64]WidgetCounters, error) {
 	primary, websites := make(map[int64]int64, len(widgets)), map[int64]bool{}
 	for _, w := range widgets {
@@ -85,8 +87,8 @@ func (c *WidgetCounters) add(row *counter) {
 	}
 }
 
-// counted calls add for all that was stored of the websites' subjects. A
-// subject's experiments come one by one.
+// counted calls add for each counter of the subjects of the websites. The
+// experiments of a widget have separate counters.
 func (e *Engine) counted(ctx context.Context, of schema.Subject, websites map[int64]bool, add func(*counter)) error {
 	if len(websites) == 0 {
 		return nil
@@ -104,7 +106,7 @@ func (e *Engine) counted(ctx context.Context, of schema.Subject, websites map[in
 	return nil
 }
 
-// wholeMoney rounds an amount to whole units, halves away from zero.
+// wholeMoney rounds an amount to an integer, half away from zero.
 func wholeMoney(units *big.Int) int64 {
 	half := big.NewInt(schema.MoneyScale / 2)
 	if units.Sign() < 0 {

@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// csvColumn is one of the table that CSV writes: a place in the body, of the
-// report, the row's cell, its point or its variation.
+// csvColumn is a column of the CSV output: a path in the report, the cell, the
+// point or the variation of a row.
 type csvColumn struct {
 	name string
 	in   func(*csvRow) map[string]any
 	path []string
 }
 
-// csvRow is where its cells come from; a row of the whole report has an empty
-// cell and an empty point.
+// csvRow holds the JSON objects of a row. Rows of the whole report have no cell
+// and no point.
 type csvRow struct {
 	report, concluded, cell, point, variation map[string]any
 }
@@ -65,10 +65,10 @@ func variationPaths() []string {
 	return paths
 }
 
-// CSV writes the results as a table: a row for each variation of the report,
-// then of each value of the dimension, then of each time of the series. The
-// columns are always the same ones; names and numbers are those of the JSON,
-// of which the table is made.
+// CSV returns the results as CSV with a header: one row per variation of the
+// report, then per value of the dimension, then per point of the series. All
+// reports have the same columns. Names and numbers are those of the JSON
+// output.
 func (r *Results) CSV() ([]byte, error) {
 	body, err := json.Marshal(r)
 	if err != nil {
@@ -76,7 +76,7 @@ func (r *Results) CSV() ([]byte, error) {
 	}
 	report := map[string]any{}
 	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.UseNumber() // digits stay as they are
+	decoder.UseNumber() // keeps all digits
 	if err := decoder.Decode(&report); err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (r *Results) CSV() ([]byte, error) {
 	for i, c := range csvColumns {
 		record[i] = c.name
 	}
-	_ = table.Write(record) // into memory; an error shows when all is written
+	_ = table.Write(record) // in memory; Error reports failures
 	for _, row := range csvRows(report) {
 		for i, c := range csvColumns {
 			record[i] = csvCell(at(c.in(&row), c.path))
@@ -121,7 +121,8 @@ func csvRows(report map[string]any) []csvRow {
 	return rows
 }
 
-// at follows a path; the ends of an interval are called lower and upper.
+// at returns the value at a path. The ends of an interval are named lower and
+// upper.
 func at(from map[string]any, path []string) any {
 	var found any = from
 	for _, name := range path {
@@ -162,8 +163,8 @@ func csvCell(value any) string {
 	return ""
 }
 
-// disarmed keeps a spreadsheet from taking a text for a formula: names and
-// values of attributes are whatever somebody sent.
+// disarmed escapes a text that a spreadsheet would evaluate as a formula. Names
+// and attribute values come from outside.
 func disarmed(text string) string {
 	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
 		return "'" + text

@@ -5,20 +5,20 @@ import (
 	"strings"
 )
 
-// Fault is one thing wrong with a request.
+// Fault is one error in a request.
 type Fault struct {
-	Name   string // of the parameter
+	Name   string // parameter
 	Value  string // as given
 	Detail string // what is allowed
 }
 
-// InvalidError says all that is wrong with a request.
+// InvalidError has all errors of a request.
 type InvalidError struct {
-	Code   string // of the whole: invalid_parameter, unknown_goal
+	Code   string // invalid_parameter or unknown_goal
 	Faults []Fault
 }
 
-// Error lists the faults.
+// Error returns the faults as text.
 func (e *InvalidError) Error() string {
 	texts := make([]string, len(e.Faults))
 	for i, f := range e.Faults {
@@ -33,16 +33,16 @@ const (
 	UnknownGoal      = "unknown_goal"
 )
 
-// NotFoundError says that the account has no such resource.
+// NotFoundError reports that the account has no such resource.
 type NotFoundError struct {
 	Kind string // website, campaign
 	ID   int64
 }
 
-// Error names the resource.
+// Error returns the kind and the id of the resource.
 func (e *NotFoundError) Error() string {
 	if e.ID == NoID {
-		return "there is no such " + e.Kind
+		return "no such " + e.Kind
 	}
-	return fmt.Sprintf("there is no %s %d", e.Kind, e.ID)
+	return fmt.Sprintf("no %s %d", e.Kind, e.ID)
 }

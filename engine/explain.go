@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// SQL returns the statements that answer a request, each runnable as it
-// stands, with the plan and the parameters as comments. The engine itself
-// binds the parameters, and takes a quicker way to the same rows where there
-// is one.
+// SQL returns the statements that compute a report from the events, with the
+// plan and the parameters as comments. Each statement can be run as it is. The
+// engine itself binds the parameters, and may read the same rows from a faster
+// source.
 func (e *Engine) SQL(ctx context.Context, r Request) (string, error) {
 	plan, err := e.plan(ctx, r)
 	if err != nil {
@@ -30,12 +30,12 @@ func (e *Engine) SQL(ctx context.Context, r Request) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		b.WriteString("\n-- the series\n" + series.explained())
+		b.WriteString("\n-- series\n" + series.explained())
 	}
 	return b.String(), nil
 }
 
-// pathOf says where the engine takes the rows from.
+// pathOf returns the source of the rows, with details.
 func (e *Engine) pathOf(ctx context.Context, plan *Plan) string {
 	if state, err := e.rollupFor(ctx, plan); err == nil {
 		if cubes, expressible := plan.cubeSet(plan.windowed(state.newest)); expressible {
@@ -43,12 +43,13 @@ func (e *Engine) pathOf(ctx context.Context, plan *Plan) string {
 		}
 	}
 	if plan.path(e.store.limits) == PathInProcess {
-		return PathInProcess + ": the events, counted in the server"
+		return PathInProcess + ": the events, counted by the server process"
 	}
-	return PathReference + ": the events, counted in the store"
+	return PathReference + ": the events, counted by the store"
 }
 
-// explained lists the parameters and writes the statement with their values.
+// explained returns the parameters as comments, and the statement with their
+// values.
 func (q *Query) explained() string {
 	var b strings.Builder
 	for _, p := range q.Params {

@@ -2,6 +2,6 @@ package engine
 
 import "context"
 
-// StoreFailure makes the StoreError of what the driver said to somebody else
-// than the engine, such as the catalogue; nil of nil.
+// StoreFailure converts an error of the driver that occurred outside the
+// engine, such as in the catalogue, to a StoreError. It returns nil for nil.
 func StoreFailure(ctx context.Context, err error) error { return storeError(ctx, err) }

@@ -15,8 +15,7 @@ import (
 //go:embed forest.svg
 var forestSVG string
 
-// forestTemplate escapes every text: names come from whoever declares them or
-// sends events.
+// forestTemplate escapes every text, since names come from outside.
 var forestTemplate = template.Must(template.New("").Funcs(template.FuncMap{
 	"text": func(text string) (string, error) {
 		var b strings.Builder
@@ -26,7 +25,7 @@ var forestTemplate = template.Must(template.New("").Funcs(template.FuncMap{
 	"px": func(x float64) string { return fmt.Sprintf("%.1f", x) },
 }).Parse(forestSVG))
 
-// The sizes of a forest plot, in pixels, and of its texts, in letters.
+// The dimensions of a forest plot in pixels, and of its texts in characters.
 const (
 	forestWidth   = 960
 	forestIndent  = 20
@@ -38,14 +37,15 @@ const (
 	forestTicks   = 5
 )
 
-// The colours tell better from worse to the colour-blind too.
+// Colours that colour-blind readers can distinguish.
 const (
 	forestBetter = "#0072b2"
 	forestWorse  = "#b34700"
 	forestOther  = "#59636e"
 )
 
-// forest is a plot as its template writes it. Y of a text is its baseline.
+// forest holds the data of the template. The y coordinate of a text is its
+// baseline.
 type forest struct {
 	Summary, ValueHead          string
 	Width, Height               int
@@ -56,7 +56,7 @@ type forest struct {
 	Rows                        []forestDrawn
 	Legend                      []forestText
 	least, most                 float64
-	next                        int // y of what comes next
+	next                        int // y of the next element
 	results                     *Results
 	write                       func(float64) string
 }
@@ -90,19 +90,18 @@ type forestBar struct {
 	Colour              string
 }
 
-// effect is a row of the plot before it is drawn; one without an estimate is a
-// heading.
+// effect is a row of the plot. A row without an estimate is a heading.
 type effect struct {
 	label    string
 	visitors int64
 	estimate *Effect
-	always   *Bounds     // whose interval holds however often one looks
-	compared *Comparison // nil: with nothing
+	always   *Bounds     // always-valid interval
+	compared *Comparison // nil: no comparison
 }
 
-// ForestPlot draws the improvements of the report, and of each value of its
-// dimension, with their intervals, as SVG. Where nothing is compared it draws
-// the variations' goal conversion rates.
+// ForestPlot returns an SVG of the lifts and their intervals: of the report,
+// and of each value of its dimension. If nothing is compared, it shows the goal
+// conversion rates.
 func (r *Results) ForestPlot() ([]byte, error) {
 	effects := r.effects()
 	f := &forest{
@@ -131,15 +130,16 @@ func (r *Results) ForestPlot() ([]byte, error) {
 	return svg.Bytes(), err
 }
 
-// headline is the conclusion, or what the report is of.
+// headline returns the conclusion, or a description if nothing is compared.
 func (r *Results) headline() string {
 	if r.Conclusion != nil {
 		return r.Conclusion.Text
 	}
-	return fmt.Sprintf("What the variations of widget %d gathered; nothing is compared.", r.WidgetID)
+	return fmt.Sprintf("Totals of the variations of widget %d; nothing is compared.", r.WidgetID)
 }
 
-// Subtitle says in a line what the numbers are of.
+// Subtitle returns one line that describes the report: subject, goal, metric,
+// method, size and time.
 func (r *Results) Subtitle() string {
 	var parts []string
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
@@ -208,8 +208,8 @@ func (r *Results) effects() []effect {
 	return effects
 }
 
-// scale has all estimates and their fixed-horizon intervals; always-valid ones
-// may reach beyond.
+// scale covers all estimates and their fixed-horizon intervals. Always-valid
+// intervals may be wider.
 func (f *forest) scale(effects []effect) {
 	var ends []float64
 	spread := math.Inf(1)
@@ -281,7 +281,8 @@ func (f *forest) row(e effect) {
 	f.Rows = append(f.Rows, row)
 }
 
-// bar draws an interval; what is beyond the scale, or open, ends in an arrow.
+// bar adds an interval. An arrow marks an end that is unbounded or outside the
+// scale.
 func (f *forest) bar(row *forestDrawn, in *Bounds, thick int) {
 	if in == nil || in[0] == nil && in[1] == nil {
 		return
@@ -314,7 +315,7 @@ func (f *forest) legend() {
 		f.Legend = append(f.Legend, forestText{Text: text, Y: f.next, LineY: f.next - 4, Thick: thick})
 		f.next += 18
 	}
-	kind := "for one look at the planned end"
+	kind := "valid for a single look at the planned end"
 	if f.results.Methodology == string(stats.MethodologyBayesian) {
 		kind = "of the posterior"
 	}
@@ -323,6 +324,6 @@ func (f *forest) legend() {
 	}
 	add(5, fmt.Sprintf("%d %% interval %s", f.results.SignificanceLevel, kind))
 	if f.results.CompareMetric != nil && f.results.Methodology == string(stats.MethodologyFrequentist) {
-		add(1, fmt.Sprintf("%d %% interval that holds however often one looks; an arrow leads beyond the scale", f.results.SignificanceLevel))
+		add(1, fmt.Sprintf("%d %% always-valid interval; arrows point beyond the scale", f.results.SignificanceLevel))
 	}
 }

@@ -12,21 +12,22 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// FewEvents is how many events a subject may have to be counted here: the
-// store takes longer to understand a statement that counts them than to hand
-// them over. No sum over so many of a visitor's amounts overflows.
+// MaxInProcessEvents is the default maximum number of events of a subject that
+// are counted in process. For so few events, the store takes longer to plan a
+// query than to return the events. No sum over so many amounts of a visitor
+// overflows an int64.
 const MaxInProcessEvents uint64 = 100_000
 
-// fewSlots are what differs between reports in sql/in_process.sql.
+// inProcessSlots are the slots of sql/in_process.sql.
 type inProcessSlots struct {
 	slots
-	Shows     bool // whether it matters what the first view shows
-	AllEvents bool // whether it matters when events were that do not count
+	Shows     bool // whether attributes of the first view are needed
+	AllEvents bool // whether events that do not count are needed, for the window
 }
 
-// seen is one line of an answer of sql/in_process.sql.
+// eventRow is one row of sql/in_process.sql.
 type eventRow struct {
-	visitorIndex         int // its visitor's place among those counted
+	visitorIndex         int // index of the visitor
 	visitor              uint64
 	at                   int64 // milliseconds since 1970
 	eventID              uint64
@@ -37,8 +38,7 @@ type eventRow struct {
 	dimension            string
 }
 
-// The numbers that the kinds have in the table of events; 0 is an event that
-// does not count.
+// The values of the column event; 0 is an event that does not count.
 const (
 	viewKind uint8 = 1 + iota
 	clickKind
@@ -49,20 +49,20 @@ const (
 	goalKind
 )
 
-// few has the events of a subject, and what they say of each visitor.
+// inProcess holds the events of a subject and the totals of each visitor.
 type inProcess struct {
 	plan     *Plan
 	from, to int64
 	events   []eventRow
 	visitors []visitorTotals
-	indexOf  map[uint64]int // of the visitors
+	indexOf  map[uint64]int // by visitor id
 }
 
-// fews are some that were let go: what they hold is most of what a report of
-// few events takes.
+// inProcessPool keeps released values. Their slices are most of the allocations
+// of such a report.
 var inProcessPool = sync.Pool{New: func() any { return &inProcess{indexOf: map[uint64]int{}} }}
 
-// letGo has the next report use what this one holds.
+// release returns the value to the pool.
 func (f *inProcess) release() {
 	clear(f.events)
 	clear(f.indexOf)
@@ -71,10 +71,10 @@ func (f *inProcess) release() {
 	inProcessPool.Put(f)
 }
 
-// counting is what the events say of one visitor.
+// visitorTotals holds the totals of one visitor.
 type visitorTotals struct {
-	first        *eventRow // the least view in time, variation and id
-	variationID  int64     // of some view
+	first        *eventRow // first view: the minimum by time, variation and id
+	variationID  int64     // of any view
 	multiExposed bool
 	lastActive   int64 // before the window's end
 	views        int64
@@ -83,8 +83,8 @@ type visitorTotals struct {
 	value, profit, extra int64
 }
 
-// fewMoments reads the events themselves and counts them, to the same rows as
-// exactMoments.
+// inProcessMoments reads the events and counts them. It returns the same rows
+// as referenceMoments.
 func (p *Plan) inProcessMoments(ctx context.Context, from *store) ([]row, error) {
 	f, err := p.readInProcess(ctx, from)
 	if err != nil {
@@ -94,8 +94,8 @@ func (p *Plan) inProcessMoments(ctx context.Context, from *store) ([]row, error)
 	return f.rows(), nil
 }
 
-// readFew reads the events, and what they say of each visitor. The caller lets
-// it go.
+// readInProcess reads the events and computes the totals of each visitor. The
+// caller must release the result.
 func (p *Plan) readInProcess(ctx context.Context, from *store) (*inProcess, error) {
 	query, err := p.inProcessQuery()
 	if err != nil {
@@ -133,7 +133,8 @@ func (p *Plan) inProcessQuery() (*Query, error) {
 	return q, q.render("in_process.sql", inProcessSlots{slots: reference, Shows: p.needsAttributes(), AllEvents: !p.Filters.From.IsZero()})
 }
 
-// know gives each event its visitor. Most stand next to others of the same one.
+// groupByVisitor sets the visitor index of each event. Most events follow an
+// event of the same visitor.
 func (f *inProcess) groupByVisitor() {
 	for i := range f.events {
 		e := &f.events[i]
@@ -151,7 +152,7 @@ func (f *inProcess) groupByVisitor() {
 	}
 }
 
-// expose finds each visitor's first view.
+// findFirstViews finds the first view of each visitor, and counts the views.
 func (f *inProcess) findFirstViews() {
 	for i := range f.events {
 		e := &f.events[i]
@@ -175,8 +176,8 @@ func (f *inProcess) findFirstViews() {
 	}
 }
 
-// count adds up what each visitor did from the first view on, within the
-// window's end.
+// countEvents adds up the events of each visitor from the first view to the end
+// of the window.
 func (f *inProcess) countEvents() {
 	for i := range f.events {
 		e := &f.events[i]
@@ -187,13 +188,12 @@ func (f *inProcess) countEvents() {
 	}
 }
 
-// counts says whether an event that the report counts is one of the visitor
-// that it counts.
+// counts reports whether an event is within the counted period of its visitor.
 func (f *inProcess) counts(v *visitorTotals, e *eventRow) bool {
 	return v.first != nil && e.at >= v.first.at && e.at < f.to
 }
 
-// did counts an event in.
+// add adds an event.
 func (v *visitorTotals) add(e *eventRow) {
 	switch e.kind {
 	case viewKind:
@@ -216,14 +216,14 @@ func (v *visitorTotals) add(e *eventRow) {
 	}
 }
 
-// seenInWindow says whether the report has the visitor, or tells that it was
-// exposed before.
+// inReport reports whether the visitor is in the report, or was active in the
+// window but exposed before it.
 func (f *inProcess) inReport(v *visitorTotals) bool {
 	return v.first != nil && v.first.shows && v.first.at < f.to && v.lastActive >= f.from
 }
 
-// rows sums the visitors who are in the report, or were seen in its window but
-// first exposed before.
+// rows returns the sums over the visitors in the report, and over those that
+// were active in the window but exposed before it.
 func (f *inProcess) rows() []row {
 	type segment struct {
 		variationID                 int64
@@ -260,7 +260,7 @@ func noMoments() Moments {
 	return m
 }
 
-// add counts a visitor in.
+// add adds a visitor.
 func (m *Moments) add(v *visitorTotals) {
 	m.Visitors++
 	m.Views += v.views

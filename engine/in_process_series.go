@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// steps returns what each bucket adds to the report that ends with it, as
-// sql/series.sql does, in its order.
+// steps returns what each bucket adds to the cumulative report, in the order
+// and with the rows of sql/series.sql.
 func (f *inProcess) steps() []step {
 	type segment struct {
 		bucket, variationID int64
@@ -14,7 +14,7 @@ func (f *inProcess) steps() []step {
 	}
 	at := map[segment]int{}
 	var steps []step
-	then := make([]visitorTotals, len(f.visitors)) // each visitor, at the end of the buckets so far
+	then := make([]visitorTotals, len(f.visitors)) // totals of each visitor at the end of the previous bucket
 	events := f.countedEvents()
 	for len(events) > 0 {
 		of, bucket := events[0].visitorIndex, f.bucket(events[0])
@@ -44,8 +44,9 @@ func (f *inProcess) steps() []step {
 	return steps
 }
 
-// inTime returns the events that count of the visitors of the report, those of
-// a visitor together, in the order of time. The store gives most of them so.
+// countedEvents returns the counted events of the visitors in the report,
+// grouped by visitor and sorted by time. The store returns most of them in this
+// order.
 func (f *inProcess) countedEvents() []*eventRow {
 	events := make([]*eventRow, 0, len(f.events))
 	for i := range f.events {

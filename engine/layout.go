@@ -47,7 +47,8 @@ func Shortened(text string, width int) string {
 	return text[:end] + "…"
 }
 
-// NiceStep returns the least of 1, 2 and 5 times a power of ten from x on.
+// NiceStep returns the smallest number of the form 1, 2 or 5 times a power of
+// ten that is at least x.
 func NiceStep(x float64) float64 {
 	power := math.Pow(10, math.Floor(math.Log10(x)))
 	for _, times := range []float64{1, 2, 5} {
@@ -58,17 +59,16 @@ func NiceStep(x float64) float64 {
 	return 10 * power
 }
 
-// StepDecimals returns how many decimals tell multiples of a step, which is a
-// fraction, apart in per cent.
+// StepDecimals returns the number of decimals that distinguish multiples of a
+// step in per cent. The step is a fraction.
 func StepDecimals(step float64) int {
 	return min(max(0, -int(math.Floor(math.Log10(step)+1e-9))-2), 9)
 }
 
-// Span returns a scale that has all of these lifts, and 0, with some room at
-// either side; false where there is none.
+// Span returns a scale that covers the lifts and 0, with a margin at both ends.
+// It returns false if there are no lifts.
 func Span(lifts []float64) (least, most float64, ok bool) {
-	// Beyond largest nothing but the sign can be drawn, and the span overflows;
-	// below smallest no lift is worth drawing for.
+	// Beyond largest, the span overflows. Below smallest, the scale is fixed.
 	const smallest, largest, margin = 1e-12, 1e300, 0.04
 	for _, x := range lifts {
 		least, most = min(least, max(x, -largest)), max(most, min(x, largest))
@@ -80,8 +80,8 @@ func Span(lifts []float64) (least, most float64, ok bool) {
 	return least - space, most + space, len(lifts) > 0
 }
 
-// VerdictInWords says a verdict as a person would. One that no conclusion may
-// be drawn from yet reads as the present state of things.
+// VerdictInWords returns a verdict as text. A verdict that is not conclusive
+// reads as a preliminary result.
 func (c *Comparison) VerdictInWords() string {
 	switch v := c.Verdict; v {
 	case stats.VerdictBetter:
@@ -97,13 +97,13 @@ func (c *Comparison) VerdictInWords() string {
 	case stats.VerdictInconclusive:
 		return "inconclusive"
 	case stats.VerdictInsufficientData:
-		return "too few data"
+		return "not enough data"
 	}
 	return string(c.Verdict)
 }
 
-// Judged is the verdict if a conclusion may be drawn from it, for whoever gives
-// verdicts a colour; else VerdictInconclusive.
+// Judged returns the verdict if it is conclusive, and otherwise
+// VerdictInconclusive. It selects the colour of a verdict.
 func (c *Comparison) Judged() stats.Verdict {
 	if !c.isConclusive() {
 		return stats.VerdictInconclusive
@@ -111,10 +111,10 @@ func (c *Comparison) Judged() stats.Verdict {
 	return c.Verdict
 }
 
-// MetricInWords names a metric as a person would.
+// MetricInWords returns the name of a metric in texts.
 func MetricInWords(m Metric) string { return strings.TrimPrefix(metricInWords[m], "the ") }
 
-// RangeInWords writes an interval, of which an unbounded end is open; none is a
+// RangeInWords formats an interval. An unbounded end is open; no interval is a
 // dash.
 func RangeInWords(in *Bounds, write func(float64) string) string {
 	if in == nil || in[0] == nil && in[1] == nil {
@@ -152,5 +152,5 @@ func (m *Metrics) Of(metric Metric) Estimate {
 	return m.AverageValue
 }
 
-// IsRate says whether a metric is a share of the visitors.
+// IsRate reports whether a metric is a share of the visitors.
 func IsRate(m Metric) bool { return isRate[m] }

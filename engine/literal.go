@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// literal writes a parameter's value as SQL. It is the only place where a
-// value becomes text of a statement, and only of one that people are shown:
-// what the engine runs binds its parameters.
+// literal returns a parameter value as SQL. It is only used for statements that
+// are shown to people: the engine binds its parameters.
 func literal(value any) string {
 	switch v := value.(type) {
 	case string:
@@ -37,8 +36,8 @@ func list[T any](values []T, write func(T) string) string {
 	return "[" + strings.Join(texts, ", ") + "]"
 }
 
-// quote writes a string literal: quotes and backslashes escaped, and control
-// characters by their codes, so that it stays on one line.
+// quote returns a string literal on one line. It escapes quotes, backslashes
+// and control characters.
 func quote(text string) string {
 	var b strings.Builder
 	b.WriteByte('\'')
@@ -57,10 +56,10 @@ func quote(text string) string {
 	return b.String()
 }
 
-// placeholder finds {name:Type}, with what stands in its place.
+// placeholder matches {name:Type}.
 var placeholder = regexp.MustCompile(`\{(\w+):((?:[^{}])+)\}`)
 
-// inlined returns the statement with its values in place of its parameters.
+// inlined returns the statement with the values of its parameters.
 func (q *Query) inlined() string {
 	values := make(map[string]any, len(q.Params))
 	for _, p := range q.Params {

@@ -12,12 +12,12 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// Moments are sums over a set of visitors, exact, from which every number of
-// a report is computed. Money is in 1/schema.MoneyScale.
+// Moments are exact sums over a set of visitors. Every number of a report is
+// computed from them. Money is in 1/schema.MoneyScale.
 type Moments struct {
 	Visitors    int64
-	SinceShares int64 // visitors first exposed since the variations' shares hold
-	Recent      int64 // visitors first exposed in the full days before the report's now
+	SinceShares int64 // visitors first exposed since the current shares took effect
+	Recent      int64 // visitors first exposed in the last recentDays full days
 	Views       int64
 	Actions
 	Converted  int64 // visitors with at least one counted goal
@@ -30,7 +30,7 @@ type Moments struct {
 	ValueGoals *big.Int // sum over visitors of value times goals
 }
 
-// Actions count the events of a widget that are neither views nor goals.
+// Actions count the events of a widget other than views and goals.
 type Actions struct {
 	Clicks      int64 `json:"clicks"`
 	Submits     int64 `json:"submits"`
@@ -46,14 +46,14 @@ func (a Actions) merge(o Actions) Actions {
 	}
 }
 
-// Amounts are sums over visitors of each one's total of a money column.
+// Amounts are sums over visitors of the visitor's total of a money column.
 type Amounts struct {
 	stats.Sums
 	Nonzero  int64 // visitors whose total is not zero
 	Negative int64 // visitors whose total is below zero
 }
 
-// Merge returns the moments of both sets of visitors together.
+// Merge returns the moments of the union of two disjoint sets of visitors.
 func (m Moments) Merge(o Moments) Moments {
 	return Moments{
 		Visitors:    m.Visitors + o.Visitors,
@@ -72,7 +72,7 @@ func (m Moments) Merge(o Moments) Moments {
 	}
 }
 
-// takeAway leaves the moments of the visitors who are not in o, who are all in m.
+// takeAway subtracts the moments of a subset of the visitors.
 func (m *Moments) takeAway(o *Moments) {
 	m.Visitors -= o.Visitors
 	m.SinceShares -= o.SinceShares
@@ -108,13 +108,14 @@ func (a Amounts) merge(o Amounts) Amounts {
 	return Amounts{Sums: a.Merge(o.Sums), Nonzero: a.Nonzero + o.Nonzero, Negative: a.Negative + o.Negative}
 }
 
-// row is one line of an answer: sums over the visitors of one standing.
+// row holds the sums over the visitors of one segment: variation, dimension
+// value, and the flags below.
 type row struct {
 	variationID   int64
 	dimension     string
-	exposedBefore bool // seen in the window, first exposed before it
-	multiExposed  bool // saw more than one variation
-	others        bool // of all values of the dimension that are surely none of its top ones
+	exposedBefore bool // active in the window, but first exposed before it
+	multiExposed  bool // exposed to more than one variation
+	others        bool // all values of the dimension that cannot be among the most frequent
 	Moments
 }
 
@@ -136,8 +137,8 @@ func scanRows(ctx context.Context, from *store, q *Query) ([]row, error) {
 	return rows, err
 }
 
-// scanRow reads a row of sql/moments.sql or sql/series.sql whose first columns
-// go to the given places.
+// scanRow scans a row of sql/moments.sql or sql/series.sql. Its first columns
+// are scanned into first.
 func scanRow(found driver.Rows, first ...any) (row, error) {
 	var r row
 	var exposedBefore, multiExposed uint8
@@ -147,10 +148,10 @@ func scanRow(found driver.Rows, first ...any) (row, error) {
 	return r, err
 }
 
-// widgetCounts is how many columns a widget's sums have more.
+// widgetCounts is the number of additional columns of widgets.
 const widgetCounts = 7
 
-// scanMoments reads the sums of sql/sums.sql, after the first columns.
+// scanMoments scans the columns of sql/sums.sql after the first columns.
 func scanMoments(found driver.Rows, first ...any) (Moments, error) {
 	var (
 		visitors, sinceShares, recent, views, converted, goals, goalsSquares count
@@ -184,10 +185,10 @@ func scanMoments(found driver.Rows, first ...any) (Moments, error) {
 	}, nil
 }
 
-// count is an integer of a column that is signed or not.
+// count scans a signed or unsigned integer column.
 type count int64
 
-// Scan takes what the driver read.
+// Scan implements sql.Scanner.
 func (c *count) Scan(value any) error {
 	switch n := value.(type) {
 	case uint64:
@@ -215,8 +216,8 @@ func (a *scannedAmounts) amounts() Amounts {
 	}
 }
 
-// sample returns what the metric is compared by. AverageValue has none: it is
-// a ratio, estimated but not compared.
+// sample returns the sample of a metric for comparisons. AverageValue has none:
+// it is a ratio, which is estimated but not compared.
 func (m *Moments) sample(metric Metric) stats.Sample {
 	switch metric {
 	case GoalConversionRate:
@@ -246,7 +247,7 @@ func (a *Amounts) mean(visitors int64) stats.Mean {
 	return mean
 }
 
-// neverNegative says whether no visitor's value of the metric is below zero.
+// neverNegative reports whether no visitor has a negative value of the metric.
 func (m *Moments) neverNegative(metric Metric) bool {
 	switch metric {
 	case ValuePerVisitor:
@@ -260,7 +261,7 @@ func (m *Moments) neverNegative(metric Metric) bool {
 	return true
 }
 
-// average is AverageValue: a ratio of two sums over visitors.
+// average returns the ratio of AverageValue: value to goals reached.
 func (m *Moments) average() stats.Ratio {
 	return stats.Ratio{
 		Visitors: m.Visitors,
@@ -271,7 +272,7 @@ func (m *Moments) average() stats.Ratio {
 	}
 }
 
-// goalsReached counts the goal events.
+// goalsReached returns the number of goal events.
 func (m *Moments) goalsReached() int64 {
 	if m.Goals.Sum == nil {
 		return 0

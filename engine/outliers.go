@@ -12,26 +12,25 @@ import (
 	"lifthouse/schema/catalogue"
 )
 
-// Outliers are the bounds of the goal values that count, from one z-score for
-// the whole report.
+// Outliers are the bounds of the goal values that count. They follow from the
+// z-score of the whole report.
 type Outliers struct {
-	Values       int64   // goal events before any is left out
-	Lower, Upper float64 // in the sender's unit; a value on a bound counts; infinite where a float64 cannot hold it
+	Values       int64   // goal events before removal
+	Lower, Upper float64 // in the sender's unit, inclusive; infinite if a float64 overflows
 	least, most  int64   // the same in 1/schema.MoneyScale, rounded inwards
-	open         bool    // fewer than two values, or no deviation: nothing is left out
+	open         bool    // fewer than two values or no deviation: nothing is removed
 }
 
-// fewValues is the number of values below which no value can lie 5 standard
-// deviations (n-1) from the mean: (n-1)/sqrt(n) is the most.
+// minValues is the number of values below which no value can be 5 standard
+// deviations (n-1) from the mean: the maximum distance is (n-1)/sqrt(n).
 const minValues = 27
 
-// newOutliers returns the bounds mean ± z·sd of n values with the sum s and
-// the sum of squares ss, where sd is the standard deviation with n-1. A value v
-// counts if
+// newOutliers returns the bounds mean ± z·sd of n values with sum s and sum of
+// squares ss; sd is the standard deviation with n-1. A value v counts if
 //
 //	(n v - s)² (n - 1) <= z² n (n ss - s²)
 //
-// which is decided in exact arithmetic.
+// which is evaluated in exact arithmetic.
 func newOutliers(n int64, s, ss *big.Int, z float64) *Outliers {
 	o := &Outliers{Values: n}
 	count := big.NewInt(n)
@@ -65,10 +64,10 @@ func inUnits(x *big.Float) float64 {
 	return unit
 }
 
-// inward returns the outermost integer near the bound that counts, looking
-// from outside by step; the largest amount an event can have where the bound is
-// beyond it. Where no integer lies between the bounds it returns one inside the
-// wrong side, so that nothing is left between.
+// inward returns the outermost integer near the bound that counts. It searches
+// inwards by step, from the largest possible amount if the bound is beyond it.
+// If there is no integer between the bounds, it returns one beyond the opposite
+// bound, so that the range is empty.
 func inward(bound *big.Float, counts func(*big.Int) bool, step int64) int64 {
 	const most = schema.MaxMoney * schema.MoneyScale
 	v, _ := bound.Int(nil)
@@ -85,9 +84,9 @@ func inward(bound *big.Float, counts func(*big.Int) bool, step int64) int64 {
 	return near
 }
 
-// findOutliers sets the bounds that the request's z-score means.
+// findOutliers computes the bounds of the requested z-score.
 func (p *Plan) findOutliers(ctx context.Context, from *store) error {
-	p.Outliers = nil // bounds that stand would narrow what the new ones come from
+	p.Outliers = nil // old bounds would remove values from the calculation
 	query, err := p.outliersQuery()
 	if err != nil {
 		return err
@@ -113,10 +112,11 @@ func (p *Plan) outliersQuery() (*Query, error) {
 	return q, errors.Join(q.render("outliers.sql", slots), p.overShards(q, shardSlots{Of: "one row", Outliers: true}))
 }
 
-// noSpread says that there are no bounds: fewer than two values, or all alike.
+// noSpread is the reason why there are no bounds: fewer than two values, or all
+// values are equal.
 const noSpread = "NO_SPREAD"
 
-// check tells what was left out, given how many goal events counted.
+// check returns the number of removed goal events and the bounds.
 func (o *Outliers) check(counted int64) *OutliersCheck {
 	switch {
 	case o == nil:
@@ -127,7 +127,7 @@ func (o *Outliers) check(counted int64) *OutliersCheck {
 	return &OutliersCheck{Removed: o.Values - counted, Lower: finite(o.Lower), Upper: finite(o.Upper)}
 }
 
-// finite is nil for an infinite bound, which leaves nothing out.
+// finite returns nil for an infinite bound, which removes nothing.
 func finite(bound float64) *float64 {
 	if math.IsInf(bound, 0) {
 		return nil

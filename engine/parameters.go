@@ -13,38 +13,36 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// Bounds of a query: what a person or a dashboard writes is far below, and
-// what a program could send stays cheap to compile.
+// Limits of a query string. Requests of people and dashboards are far below.
 const (
 	maxQuery = 8 << 10 // bytes
-	maxValue = 512     // bytes of one value, as of an event's attribute
+	maxValue = 512     // bytes of a value, as for attributes of events
 )
 
-// Parameters reads the query of a request strictly and collects all that is
-// wrong with it.
+// Parameters parses a query string strictly and collects all errors.
 type Parameters struct {
 	values url.Values
 	known  func(name string) bool
-	names  []string // as a fault suggests them
+	names  []string // that errors may suggest
 	faults []Fault
 }
 
-// ReadParameters reads a query of which only the names are understood.
+// ReadParameters parses a query string. Only the given names are valid.
 func ReadParameters(rawQuery string, names ...string) *Parameters {
 	p := &Parameters{known: func(name string) bool { return slices.Contains(names, name) }, names: names}
 	p.read(rawQuery)
 	return p
 }
 
-// read parses the query and refuses names that are not known.
+// read parses the query string and rejects unknown names.
 func (p *Parameters) read(rawQuery string) {
 	if len(rawQuery) > maxQuery {
-		p.fault("query", rawQuery[:64]+"…", fmt.Sprintf("want at most %d bytes, have %d", maxQuery, len(rawQuery)))
+		p.fault("query", rawQuery[:64]+"…", fmt.Sprintf("must have at most %d bytes; it has %d", maxQuery, len(rawQuery)))
 		return
 	}
 	values, err := url.ParseQuery(rawQuery)
 	if err != nil {
-		p.fault("query", rawQuery, "cannot be read ("+err.Error()+"); join parameters by & and percent-encode the rest")
+		p.fault("query", rawQuery, "cannot be parsed ("+err.Error()+"); separate parameters by & and percent-encode special characters")
 		return
 	}
 	p.values = values
@@ -55,20 +53,20 @@ func (p *Parameters) read(rawQuery string) {
 	}
 }
 
-// unknown names the nearest of the names that would have been understood.
+// unknown adds an error that suggests the most similar valid name.
 func (p *Parameters) unknown(name string) {
 	if len(p.names) == 0 {
-		p.fault(name, p.values.Get(name), "unknown parameter; there is none here")
+		p.fault(name, p.values.Get(name), "unknown parameter; this operation has no parameters")
 		return
 	}
 	if name == "filters" || name == "filters[]" {
-		p.fault(name, p.values.Get(name), "unknown parameter; a filter is given as filters[name]=value")
+		p.fault(name, p.values.Get(name), "unknown parameter; write filters as filters[name]=value")
 		return
 	}
 	nearest := slices.MinFunc(p.names, func(a, b string) int {
 		return cmp.Compare(levenshtein.ComputeDistance(name, a), levenshtein.ComputeDistance(name, b))
 	})
-	p.fault(name, p.values.Get(name), "unknown parameter; the nearest known is "+nearest)
+	p.fault(name, p.values.Get(name), "unknown parameter; did you mean "+nearest+"?")
 }
 
 func (p *Parameters) fault(name, value, detail string) {
@@ -86,12 +84,12 @@ func (p *Parameters) Err() error {
 	return &InvalidError{Code: InvalidParameter, Faults: p.faults}
 }
 
-// One returns the parameter's only value, and false where it is absent or
-// cannot be used.
+// One returns the value of a parameter. It returns false if the parameter is
+// absent or invalid.
 func (p *Parameters) One(name string) (string, bool) {
 	given := p.values[name]
 	if len(given) > 1 {
-		p.fault(name, strings.Join(given, ", "), "want one value")
+		p.fault(name, strings.Join(given, ", "), "must be given once")
 		return "", false
 	}
 	if len(given) == 0 {
@@ -100,28 +98,28 @@ func (p *Parameters) One(name string) (string, bool) {
 	return given[0], p.clean(name, given[0])
 }
 
-// clean refuses what no attribute can hold.
+// clean rejects values that no attribute can have.
 func (p *Parameters) clean(name, value string) bool {
 	switch {
 	case len(value) > maxValue:
-		p.fault(name, value[:64]+"…", fmt.Sprintf("want at most %d bytes, have %d", maxValue, len(value)))
+		p.fault(name, value[:64]+"…", fmt.Sprintf("must have at most %d bytes; it has %d", maxValue, len(value)))
 	case !utf8.ValidString(value):
-		p.fault(name, value, "want UTF-8")
+		p.fault(name, value, "must be UTF-8")
 	default:
 		return true
 	}
 	return false
 }
 
-// OneOf returns the parameter's value, or "" where it is absent or not one of
-// the allowed.
+// OneOf returns the value of a parameter, or "" if it is absent or not one of
+// the allowed values.
 func (p *Parameters) OneOf(name string, allowed []string) string {
 	value, ok := p.One(name)
 	if !ok {
 		return ""
 	}
 	if !slices.Contains(allowed, value) {
-		p.fault(name, value, "want one of "+strings.Join(allowed, ", "))
+		p.fault(name, value, "must be one of "+strings.Join(allowed, ", "))
 		return ""
 	}
 	return value
@@ -129,11 +127,11 @@ func (p *Parameters) OneOf(name string, allowed []string) string {
 
 var digits = regexp.MustCompile(`^\d+$`)
 
-// NoID is what reads as an id and can be no resource's: 0, or beyond int64.
+// NoID is returned for a valid id that no resource can have: 0, or beyond
+// int64.
 const NoID = -1
 
-// ID returns the id that the parameter names, 0 where it is absent, NoID where
-// no resource can have it.
+// ID returns the id in a parameter, 0 if it is absent, or NoID.
 func (p *Parameters) ID(name string) int64 {
 	text, ok := p.One(name)
 	if !ok {
@@ -141,12 +139,12 @@ func (p *Parameters) ID(name string) int64 {
 	}
 	id, ok := ParseID(text)
 	if !ok {
-		p.fault(name, text, "want a number, digits only")
+		p.fault(name, text, "must be a number; digits only")
 	}
 	return id
 }
 
-// ParseID reads \d+, and is false where the text is something else.
+// ParseID parses \d+. It returns false for any other text.
 func ParseID(text string) (int64, bool) {
 	if !digits.MatchString(text) {
 		return 0, false
@@ -158,15 +156,15 @@ func ParseID(text string) (int64, bool) {
 	return id, true
 }
 
-// Integer returns the parameter's value, or the default where it is absent.
+// Integer returns the value of a parameter, or the default if it is absent.
 func (p *Parameters) Integer(name string, least, most, otherwise int) int {
 	text, ok := p.One(name)
 	if !ok {
 		return otherwise
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil || !digits.MatchString(text) || n < least || n > most { // Atoi takes a sign
-		p.fault(name, text, fmt.Sprintf("want an integer from %d to %d", least, most))
+	if err != nil || !digits.MatchString(text) || n < least || n > most { // Atoi accepts a sign
+		p.fault(name, text, fmt.Sprintf("must be an integer from %d to %d", least, most))
 		return otherwise
 	}
 	return n

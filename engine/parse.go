@@ -13,10 +13,10 @@ import (
 	"lifthouse/schema"
 )
 
-// maxValues bounds one list filter.
+// maxValues is the maximum number of values of a list filter.
 const maxValues = 100
 
-// The parameters of a report beside its filters.
+// The parameters of a report other than filters.
 const (
 	paramWebsite   = "websiteId"
 	paramGoal      = "goal"
@@ -25,16 +25,16 @@ const (
 	paramInterval  = "interval"
 )
 
-// parametersOf are the parameters of an operation beside its filters.
+// parametersOf has the parameters of each operation other than filters.
 var parametersOf = map[Operation][]string{
 	CampaignResults:   {paramWebsite, paramGoal, paramDimension, paramMetric, paramInterval},
 	WidgetResults:     {paramWebsite, paramGoal, paramInterval},
 	ExperimentResults: {paramWebsite, paramGoal, paramMetric, paramInterval},
 }
 
-// ParseReport reads the query of an operation. Unknown parameters are refused;
-// the error is an InvalidError with all faults. A metric that is not named is
-// left empty where it depends on the subject.
+// ParseReport parses the query string of an operation. It rejects unknown
+// parameters. The error is an InvalidError with all faults. Metric is empty if
+// it is not given and depends on the subject.
 func ParseReport(operation Operation, rawQuery string) (Request, error) {
 	p := parser{Parameters: &Parameters{
 		known: func(name string) bool { return slices.Contains(parametersOf[operation], name) || isFilter(name) },
@@ -61,11 +61,11 @@ type parser struct {
 	request Request
 }
 
-// filterKey reads filters[name], filters[name][] and filters[name][7].
+// filterKey matches filters[name], filters[name][] and filters[name][7].
 var filterKey = regexp.MustCompile(`^filters\[([A-Za-z]+)\](\[\d{0,3}\])?$`)
 
 // filterOf returns the name of the filter that a parameter sets, and whether
-// the parameter is written as one of a list.
+// the parameter has a list index.
 func filterOf(parameter string) (name string, listed bool) {
 	key := filterKey.FindStringSubmatch(parameter)
 	if key == nil {
@@ -84,7 +84,7 @@ func isFilter(parameter string) bool {
 	return false
 }
 
-// filterParameters are the filters as a request spells them.
+// filterParameters returns the parameter names of the filters.
 func filterParameters() []string {
 	names := make([]string, len(filterTable))
 	for i, filter := range filterTable {
@@ -105,7 +105,7 @@ func (p *parser) filters() {
 		name := "filters[" + filter.name + "]"
 		for given := range p.values {
 			if of, listed := filterOf(given); listed && of == filter.name {
-				p.fault(given, p.values.Get(given), "want one value, as "+name)
+				p.fault(given, p.values.Get(given), "must be one value, written as "+name)
 			}
 		}
 		text, ok := p.One(name)
@@ -130,11 +130,11 @@ func (p *parser) filters() {
 	}
 	f := &p.request.Filters
 	if !f.From.IsZero() && !f.To.IsZero() && !f.From.Before(f.To) {
-		p.fault("filters[dateTo]", p.values.Get("filters[dateTo]"), "want an instant after dateFrom, "+formatInstant(f.From))
+		p.fault("filters[dateTo]", p.values.Get("filters[dateTo]"), "must be after dateFrom, "+formatInstant(f.From))
 	}
 }
 
-// list collects every spelling of a list filter, sorted and without repeats.
+// list parses a list filter. The values are sorted and unique.
 func (p *parser) list(name string) {
 	var all []string
 	for given, texts := range p.values {
@@ -152,14 +152,14 @@ func (p *parser) list(name string) {
 	slices.Sort(all)
 	all = slices.Compact(all)
 	if len(all) > maxValues {
-		p.fault("filters["+name+"][]", fmt.Sprintf("%d values", len(all)), fmt.Sprintf("want at most %d", maxValues))
+		p.fault("filters["+name+"][]", fmt.Sprintf("%d values", len(all)), fmt.Sprintf("must have at most %d values", maxValues))
 	}
 	p.request.Filters.Lists = append(p.request.Filters.Lists, ListFilter{name, all})
 }
 
 var countryCode = regexp.MustCompile(`^([A-Z]{2})?$`)
 
-// normalised writes a value as events hold it.
+// normalised returns a value in the form of stored attributes.
 func (p *parser) normalised(given, name, text string) string {
 	switch name {
 	case "device", "browser", "os":
@@ -167,19 +167,19 @@ func (p *parser) normalised(given, name, text string) string {
 	case "country":
 		upper := strings.ToUpper(text)
 		if !countryCode.MatchString(upper) {
-			p.fault(given, text, "want two letters, as in ISO 3166, or nothing for unknown")
+			p.fault(given, text, "must be two letters (ISO 3166), or empty for unknown")
 		}
 		return upper
 	}
 	return text
 }
 
-// instant reads RFC 3339 with an offset, or a date, which stands for its
-// start in UTC, or as the end of a window for the whole day.
+// instant parses RFC 3339 with an offset, or a date. A date means its start in
+// UTC, or the end of the day if it ends the window.
 func (p *parser) instant(name, text string, end bool) {
 	t, ok := parseInstant(text, end)
 	if !ok {
-		p.fault(name, text, "want a date (2026-05-01) or RFC 3339 with an offset (2026-05-01T00:00:00Z)")
+		p.fault(name, text, "must be a date (2026-05-01) or RFC 3339 with an offset (2026-05-01T00:00:00Z)")
 		return
 	}
 	if end {
@@ -196,32 +196,32 @@ func parseInstant(text string, end bool) (time.Time, bool) {
 		}
 		return day, storable(day)
 	}
-	// A + that was not percent-encoded arrives as a space.
+	// A plus sign that is not percent-encoded arrives as a space.
 	t, err := schema.ParseTime(strings.Replace(text, " ", "+", 1))
 	if cubes := t.Truncate(time.Millisecond); cubes.Before(t) {
-		t = cubes.Add(time.Millisecond) // events lie on whole milliseconds: the same ones are in the window
+		t = cubes.Add(time.Millisecond) // event times are whole milliseconds, so the window has the same events
 	}
 	return t.UTC(), err == nil && storable(t)
 }
 
-// storable: what the time column can hold, and a parameter of its type.
+// storable reports whether the time column can store a time.
 func storable(t time.Time) bool { return t.Year() >= 1970 && t.Year() <= 2199 }
 
 func formatInstant(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.999Z07:00") }
 
-// decimal is a number as people and programs write it; not NaN, Inf or
-// hexadecimal, which the standard parsers also take.
+// decimal matches a decimal number, but not NaN, Inf or hexadecimal numbers,
+// which the standard parsers accept.
 var decimal = regexp.MustCompile(`^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?$`)
 
 func (p *parser) amount(name, text string) {
 	amount := new(big.Rat)
-	near, err := strconv.ParseFloat(text, 64) // no answer can repeat what it cannot hold
+	near, err := strconv.ParseFloat(text, 64) // the response repeats the value as a float64
 	ok := err == nil && decimal.MatchString(text)
 	if ok {
 		amount, ok = amount.SetString(text)
 	}
 	if !ok || near == 0 && amount.Sign() != 0 {
-		p.fault(name, text, "want a number")
+		p.fault(name, text, "must be a number")
 		return
 	}
 	p.request.Filters.GoalValue = amount
@@ -230,7 +230,7 @@ func (p *parser) amount(name, text string) {
 func (p *parser) deviation(name, text string) {
 	z, err := strconv.ParseFloat(text, 64)
 	if err != nil || !decimal.MatchString(text) || z <= 0 {
-		p.fault(name, text, "want a number above 0")
+		p.fault(name, text, "must be a number above 0")
 		return
 	}
 	p.request.Filters.ZScore = z

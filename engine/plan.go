@@ -11,28 +11,28 @@ import (
 	"lifthouse/stats"
 )
 
-// Plan is a request whose meaning is settled against the catalogue: what is
-// counted, for whom, and who is compared with whom. It names no table.
+// Plan is a request resolved against the catalogue: what is counted, for which
+// visitors, and which variations are compared. It has no table names.
 type Plan struct {
 	Request
 	Subject           Subject
 	Rules             Rules
 	Goal              *catalogue.Goal // nil: all goals count
 	Variations        []Variation     // control first
-	MultipleExposures string          // catalogue.ExcludeCrossovers or FirstVariation
-	SharesSince       time.Time       // since when the variations' shares hold
-	DataThrough       time.Time       // the report's now: acceptance of the subject's last event; zero: it has none
-	Outliers          *Outliers       // bounds of the values that count, where the request asks for a z-score
+	MultipleExposures string          // catalogue.ExcludeMultiExposed or FirstVariation
+	SharesSince       time.Time       // when the current shares took effect
+	DataThrough       time.Time       // acceptance time of the last event of the subject; zero: no events
+	Outliers          *Outliers       // bounds of goal values; nil: no z-score
 
 	shards       *shards   // nil: one server
-	newest       time.Time // event; zero: there is none
-	events       uint64    // how many are stored of the subject, about
-	top          int       // how many values of the dimension stand alone
+	newest       time.Time // latest event time; zero: no events
+	events       uint64    // approximate number of stored events of the subject
+	top          int       // number of dimension values with separate cells
 	primaryGoal  int64
 	controlShare int
 }
 
-// Variation is one alternative of the report.
+// Variation is a variation of the report.
 type Variation struct {
 	ID      int64
 	Name    string
@@ -40,15 +40,15 @@ type Variation struct {
 	Share   int // relative weight
 }
 
-// openFrom and openTo stand for the open ends of a window: the ends of what
-// the time column holds.
+// openFrom and openTo replace the open ends of a window. They are the limits of
+// the time column.
 var (
 	openFrom = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)
 	openTo   = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
-// NewPlan resolves a request against what its account owns. The error is an
-// InvalidError or a NotFoundError.
+// NewPlan resolves a request against the resources of its account. The error is
+// an InvalidError or a NotFoundError.
 func NewPlan(r Request, owned *catalogue.Owned) (*Plan, error) {
 	if _, known := owned.Goals[r.GoalID]; r.GoalID != 0 && !known {
 		return nil, unknownGoal(r.GoalID)
@@ -63,10 +63,10 @@ func NewPlan(r Request, owned *catalogue.Owned) (*Plan, error) {
 func unknownGoal(id int64) error {
 	value := fmt.Sprint(id)
 	if id == NoID {
-		value = "0, or more digits than an id has"
+		value = "0, or larger than any id"
 	}
 	return &InvalidError{Code: UnknownGoal, Faults: []Fault{
-		{paramGoal, value, "want the id of a goal of the same website"},
+		{paramGoal, value, "must be the id of a goal of the same website"},
 	}}
 }
 
@@ -83,12 +83,13 @@ func (p *Plan) resolveGoal(owned *catalogue.Owned) error {
 	return nil
 }
 
-// equalShares is how far two shares may lie apart to mean the same: whole
-// percentages cannot say thirds.
+// equalShares is the maximum difference of shares that count as equal: thirds
+// are written as 34, 33 and 33 per cent.
 const equalShares = 0.015
 
-// defaultCrossovers excludes visitors of several variations where the expected
-// shares are equal; elsewhere exclusion would bias the comparison.
+// defaultMultipleExposures returns the rule for multi-exposed visitors: exclude
+// if the expected shares are equal. With unequal shares, exclusion would bias
+// the comparison.
 func (p *Plan) defaultMultipleExposures() string {
 	taken := slices.DeleteFunc(p.expectedShares(), func(share float64) bool { return share == 0 })
 	if len(taken) > 0 && slices.Max(taken)-slices.Min(taken) <= equalShares {
@@ -97,8 +98,8 @@ func (p *Plan) defaultMultipleExposures() string {
 	return catalogue.FirstVariation
 }
 
-// split returns how the traffic is meant to be divided, and the ids in its
-// order: variation 0 first, whether or not it is in the report.
+// split returns the configured split of the traffic and its variation ids.
+// Variation 0 is first, even if it is not in the report.
 func (p *Plan) split() (stats.Split, []int64) {
 	split, ids := stats.Split{Control: float64(p.controlShare)}, []int64{0}
 	for _, v := range p.Variations {
@@ -110,8 +111,8 @@ func (p *Plan) split() (stats.Split, []int64) {
 	return split, ids
 }
 
-// expectedShares are the shares of the traffic that the variations should
-// get, in their order; all 0 where the catalogue's make no sense.
+// expectedShares returns the expected share of the traffic of each variation.
+// All shares are 0 if the configured shares are invalid.
 func (p *Plan) expectedShares() []float64 {
 	split, ids := p.split()
 	expected := split.Expected()
@@ -124,17 +125,17 @@ func (p *Plan) expectedShares() []float64 {
 	return shares
 }
 
-// recentDays are the full days before DataThrough that tell how fast visitors
-// come in: a week, because days of the week differ.
+// recentDays is the number of full days before DataThrough from which the
+// visitors per day are estimated. A week covers all days of the week.
 const recentDays = 7
 
-// recent returns the span of those days.
+// recent returns the period of recentDays.
 func (p *Plan) recent() (from, to time.Time) {
 	to = orElse(p.DataThrough, openFrom).UTC().Truncate(24 * time.Hour)
 	return to.AddDate(0, 0, -recentDays), to
 }
 
-// from returns the window's start, and to its end, which is outside.
+// from returns the start of the window.
 func (p *Plan) from() time.Time { return orElse(p.Filters.From, openFrom) }
 
 func (p *Plan) to() time.Time { return orElse(p.Filters.To, openTo) }
@@ -146,7 +147,7 @@ func orElse(t, instead time.Time) time.Time {
 	return t
 }
 
-// String prints the plan for people and for golden files.
+// String returns the plan as text, for people and for golden files.
 func (p *Plan) String() string {
 	var b strings.Builder
 	line := func(name, format string, args ...any) {
@@ -161,7 +162,7 @@ func (p *Plan) String() string {
 	} else {
 		line("goal", "%d %q", p.Goal.ID, p.Goal.Name)
 	}
-	line("metric", "%s", cmp.Or(string(p.Metric), "none is compared"))
+	line("metric", "%s", cmp.Or(string(p.Metric), "none"))
 	line("dimension", "%s", cmp.Or(string(p.Dimension), "none"))
 	line("interval", "%s", cmp.Or(string(p.Interval), "none"))
 	line("population", "first exposed in [%s, %s)", formatInstant(p.from()), formatInstant(p.to()))
@@ -177,7 +178,7 @@ func (p *Plan) String() string {
 	if p.Filters.ZScore != 0 {
 		line("filter", "goal value within %v standard deviations of the mean", p.Filters.ZScore)
 	}
-	line("crossovers", "%s", p.MultipleExposures)
+	line("exposures", "%s", p.MultipleExposures)
 	for _, v := range p.Variations {
 		role := ""
 		if v.Control {

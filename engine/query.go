@@ -18,12 +18,12 @@ var sqlFiles embed.FS
 
 var sqlTemplates = template.Must(template.New("").Option("missingkey=error").ParseFS(sqlFiles, "sql/*.sql"))
 
-// Query is a statement and the values it is bound to.
+// Query is a statement with its parameters.
 type Query struct {
 	SQL    string
 	Params []Param
 
-	events uint64 // how many it may have to read
+	events uint64 // number of events that the query may read
 }
 
 // Param is the value of {Name:Type} in a statement.
@@ -32,9 +32,9 @@ type Param struct {
 	Value any
 }
 
-// instantFormat is how an instant is bound: as text, of which the statement
-// makes a DateTime64. Bound as one, it would reach shards as a number of
-// seconds, of which they cannot read those before 2001 (code 41).
+// instantFormat is the format of bound times. A time is bound as text, because
+// a bound DateTime64 reaches shards as a number of seconds, which they cannot
+// parse before 2001 (code 41).
 const instantFormat = "2006-01-02 15:04:05.000"
 
 func (q *Query) args() []any {
@@ -49,23 +49,23 @@ func (q *Query) args() []any {
 	return args
 }
 
-// expr is trusted SQL: only this file makes one, of constants and the names
-// of parameters. A user's text is never part of one.
+// expr is trusted SQL. It is only made in this package, of constants and
+// parameter names, and never has user input.
 type expr string
 
-// slots are what differs between reports in the files under sql/.
+// slots are the variable parts of the files in sql/.
 type slots struct {
-	Widget    bool // count clicks, submits, completions, conversions and contacts too
-	Dimension expr // of a view: the value it is broken down by
+	Widget    bool // also count clicks, submits, completions, conversions and contacts
+	Dimension expr // of a view: the value of the dimension
 	Filters   expr // of a view: whether its visitor is in the report
 	Goals     expr // of an event: whether it is a goal that counts
-	Counts    expr // of an event: whether it is one that counts, views apart
-	Visitors  expr // of an event: whether its visitor is asked for
-	Events    expr // the table that has them
-	ViewTimes expr // of a visitor: when its views were, of series.sql alone
+	Counts    expr // of an event other than a view: whether it counts
+	Visitors  expr // of an event: whether its visitor is selected
+	Events    expr // table of events
+	ViewTimes expr // of a visitor: times of the views (series.sql only)
 }
 
-// columns says where the attributes are.
+// columns maps attributes to columns.
 var columns = map[string]expr{
 	"device":         "device",
 	"browser":        "browser",
@@ -84,7 +84,8 @@ var columns = map[string]expr{
 	"visitorType":    "visitor_type",
 }
 
-// exact returns the parameters and slots that all reports of a plan share.
+// referenceQuery returns the parameters and slots that all queries of a plan
+// share.
 func (p *Plan) referenceQuery() (*Query, slots) {
 	q := &Query{Params: append(p.subjectParams(), Param{"from", p.from()}, Param{"to", p.to()}), events: p.events}
 	s := slots{Dimension: "''", Filters: "true", Goals: "event = 'goal'", Events: p.eventsTable(), Visitors: "true", ViewTimes: "CAST([], 'Array(DateTime64(3, \\'UTC\\'))')"}
@@ -137,8 +138,7 @@ func (q *Query) goalFilters(p *Plan, s *slots) {
 	}
 }
 
-// leastUnits is the least amount, in 1/schema.MoneyScale, that is not below
-// the given one.
+// leastUnits rounds an amount up to 1/schema.MoneyScale.
 func leastUnits(amount *big.Rat) int64 {
 	const most = schema.MaxMoney*schema.MoneyScale + 1
 	units := new(big.Rat).Mul(amount, new(big.Rat).SetInt64(schema.MoneyScale))
@@ -158,15 +158,15 @@ func (p *Plan) sumsParams() []Param {
 	return []Param{{"shares_since", p.SharesSince.UnixMilli()}, {"recent_from", recentFrom.UnixMilli()}, {"recent_to", recentTo.UnixMilli()}}
 }
 
-// momentsQuery compiles the plan into the one statement that answers it.
+// momentsQuery compiles the plan into the reference query.
 func (p *Plan) momentsQuery() (*Query, error) {
 	q, s := p.referenceQuery()
 	q.Params = append(q.Params, p.sumsParams()...)
 	return q, errors.Join(q.render("moments.sql", s), p.overShards(q, momentsOfShards))
 }
 
-// seriesQuery compiles the plan into the statement that tells what each bucket
-// of its interval adds.
+// seriesQuery compiles the plan into the query that returns what each bucket of
+// the interval adds.
 func (p *Plan) seriesQuery() (*Query, error) {
 	q, s := p.referenceQuery()
 	s.ViewTimes = "groupArrayIf(time, event = 'view' AND time < toDateTime64({to:String}, 3, 'UTC'))"
@@ -175,7 +175,7 @@ func (p *Plan) seriesQuery() (*Query, error) {
 	return q, errors.Join(q.render("series.sql", s), p.overShards(q, seriesOfShards))
 }
 
-// recountQuery is momentsQuery for some visitors only.
+// recountQuery is momentsQuery for the given visitors.
 func (p *Plan) recountQuery(visitors []uint64) (*Query, error) {
 	q, s := p.referenceQuery()
 	s.Visitors = "visitor_id IN {visitor_ids:Array(UInt64)}"
@@ -183,7 +183,8 @@ func (p *Plan) recountQuery(visitors []uint64) (*Query, error) {
 	return q, errors.Join(q.render("moments.sql", s), p.overShards(q, momentsOfShards))
 }
 
-// freshnessQuery asks what is stored of the subject.
+// freshnessQuery returns the number of stored events of the subject, and their
+// last times.
 func (p *Plan) freshnessQuery(counters string) (*Query, error) {
 	q := &Query{Params: append(p.subjectParams(), Param{"counters", counters})}
 	return q, q.render("freshness.sql", struct{}{})
@@ -209,5 +210,5 @@ func (q *Query) render(file string, slots any) error {
 
 var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`, `*`, `%`)
 
-// likePattern writes a filter's pattern as LIKE reads it.
+// likePattern converts the pattern of a filter to a LIKE pattern.
 func likePattern(pattern string) string { return likeEscaper.Replace(pattern) }

@@ -9,7 +9,7 @@ import (
 	"lifthouse/schema"
 )
 
-// Ready returns nil when the store answers and has the tables of this release.
+// Ready returns nil if the store answers and its tables are up to date.
 func (e *Engine) Ready(ctx context.Context) error {
 	if err := e.store.Ping(ctx); err != nil {
 		return fmt.Errorf("the store does not answer: %w", err)
@@ -19,11 +19,11 @@ func (e *Engine) Ready(ctx context.Context) error {
 		return err
 	}
 	if len(pending) > 0 {
-		return fmt.Errorf("the store lacks the migrations %s", strings.Join(pending, ", "))
+		return fmt.Errorf("pending migrations: %s", strings.Join(pending, ", "))
 	}
 	return nil
 }
 
-// Observe has each query's time and error told. It is called before the
-// first of them.
+// Observe sets a function that is called with the duration and the error of
+// each query. It must be called before the first query.
 func (e *Engine) Observe(report func(elapsed time.Duration, err error)) { e.store.observe = report }

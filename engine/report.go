@@ -17,24 +17,24 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Engine answers requests for reports from a store.
+// Engine computes reports from a store.
 type Engine struct {
 	store         *store
 	catalogue     *catalogue.Catalogue
 	stats         statsCache
-	observePath   func(string) // told of each report
+	observePath   func(string) // called with the source of each report
 	refreshRollup func(context.Context, Subject) error
 }
 
-// The paths to a report's rows.
+// The sources of the rows of a report.
 const (
-	PathInProcess = "in-process" // the server counts the few events of the subject itself
-	PathRollup    = "rollup"     // from the rollups
+	PathInProcess = "in-process" // the server counts the events; for subjects with few events
+	PathRollup    = "rollup"     // cubes of the rollup
 	PathReference = "reference"  // the store counts the events
 )
 
-// ObservePath has the path of each report told. It is called before the first
-// of them.
+// ObservePath sets a function that is called with the source of each report. It
+// must be called before the first report.
 func (e *Engine) ObservePath(report func(path string)) { e.observePath = report }
 
 func (e *Engine) recordPath(path string) {
@@ -43,7 +43,7 @@ func (e *Engine) recordPath(path string) {
 	}
 }
 
-// path is the one to rows that are not settled.
+// path returns the source of rows that are not in a rollup.
 func (p *Plan) path(limits Limits) string {
 	if p.events <= limits.inProcessEvents() {
 		return PathInProcess
@@ -60,8 +60,8 @@ func New(conn driver.Conn, c *catalogue.Catalogue, limits Limits) *Engine {
 	return &Engine{store: s, catalogue: c}
 }
 
-// Report answers a request. The error is an InvalidError, a NotFoundError, a
-// StoreError, or the end of the context.
+// Report computes a report from the cheapest source. The error is an
+// InvalidError, a NotFoundError, a StoreError, or that of the context.
 func (e *Engine) Report(ctx context.Context, r Request) (*Results, error) {
 	plan, err := e.plan(ctx, r)
 	if err != nil {
@@ -77,7 +77,7 @@ func (e *Engine) Report(ctx context.Context, r Request) (*Results, error) {
 	return plan.fromEvents(ctx, e.store)
 }
 
-// Exact answers a request from the events, whatever is settled.
+// Reference computes a report from the events.
 func (e *Engine) Reference(ctx context.Context, r Request) (*Results, error) {
 	plan, err := e.plan(ctx, r)
 	if err != nil {
@@ -98,8 +98,8 @@ func (p *Plan) fromEvents(ctx context.Context, from *store) (*Results, error) {
 	return results, nil
 }
 
-// settledFor returns how far the plan's subject is settled, if the plan may be
-// answered as of then. The error is errUnsettled where it may not.
+// rollupFor returns the state of the rollup of the subject if it can serve the
+// plan. Otherwise the error is errNoRollup.
 func (e *Engine) rollupFor(ctx context.Context, plan *Plan) (rollupState, error) {
 	if plan.events <= e.store.limits.inProcessEvents() || !plan.fitsRollup() {
 		return rollupState{}, errNoRollup
@@ -116,7 +116,8 @@ func (e *Engine) rollupFor(ctx context.Context, plan *Plan) (rollupState, error)
 	return state, nil
 }
 
-// settled answers the plan from what is settled, if that does.
+// fromRollup computes the report from the rollup. The error is errNoRollup if
+// that is not possible.
 func (e *Engine) fromRollup(ctx context.Context, plan *Plan) (*rollupAnswer, error) {
 	state, err := e.rollupFor(ctx, plan)
 	if err != nil {
@@ -130,8 +131,8 @@ func (e *Engine) fromRollup(ctx context.Context, plan *Plan) (*rollupAnswer, err
 	return answer, err
 }
 
-// SharesSince is since when the shares of a subject hold. False: the catalogue
-// does not have it.
+// SharesSince returns when the current shares of a subject took effect. It
+// returns false if the subject is not in the catalogue.
 func (e *Engine) SharesSince(of Subject) (time.Time, bool) {
 	snapshot := e.catalogue.Snapshot()
 	account, known := snapshot.AccountOfWebsite(of.WebsiteID)
@@ -145,8 +146,8 @@ func (e *Engine) SharesSince(of Subject) (time.Time, bool) {
 	return plan.SharesSince, true
 }
 
-// plan settles what a request means, with what only the store can tell: how fresh
-// its data are, and which values are outliers.
+// plan resolves a request, and reads from the store how fresh the data are and
+// which values are outliers.
 func (e *Engine) plan(ctx context.Context, r Request) (plan *Plan, err error) {
 	ctx, span := tracer.Start(ctx, "plan")
 	defer func() { endSpan(span, err) }()
@@ -166,9 +167,10 @@ func (e *Engine) plan(ctx context.Context, r Request) (plan *Plan, err error) {
 	return plan, nil
 }
 
-// freshness sets DataThrough, the newest event and how many there are, before
-// the events are read, so that they never claim more than the answer holds.
-// What a server remembers is a moment older, and as good.
+// freshness sets DataThrough, the newest event time and the number of events.
+// It is called before the events are read, so that the report has at least the
+// events up to DataThrough. Values that a server remembers are slightly older
+// and also valid.
 func (e *Engine) freshness(ctx context.Context, p *Plan) error {
 	if last := e.stats.last.Load(); last != nil && time.Since(last.readAt) < statsMaxAge {
 		p.setFreshness(last.events[p.Subject])
@@ -193,8 +195,9 @@ func (p *Plan) setFreshness(now subjectTotals) {
 	}
 }
 
-// newResults makes the body of rows, of which those of the whole are others
-// only where a breakdown does not tell everything of them.
+// newResults computes the body from rows. whole are the rows of the whole
+// report; they differ from rows only if the rows of the breakdown are
+// incomplete.
 func newResults(plan *Plan, rows, whole []row) *Results {
 	all := sumRows(whole, plan.MultipleExposures)
 	result := all.evaluate(plan)
@@ -236,8 +239,8 @@ func given(t time.Time) *time.Time {
 	return &t
 }
 
-// echo returns the filters in their canonical form: encoding/json writes a
-// map's keys in order.
+// echo returns the filters in canonical form; encoding/json sorts the keys of a
+// map.
 func (f *Filters) echo() map[string]any {
 	echo := map[string]any{}
 	for _, filter := range f.Lists {
@@ -256,18 +259,18 @@ func (f *Filters) echo() map[string]any {
 	return echo
 }
 
-// maxBreakdown is how many values of a dimension stand alone.
+// maxBreakdown is the maximum number of dimension values with separate cells.
 const maxBreakdown = 50
 
-// The names of the values that are none; a real value spelt so, with any
-// backslashes before it, gets one more.
+// The names of cells without a value. A real value with such a name, possibly
+// after backslashes, gets another backslash.
 const (
 	otherValues = "(other)"
 	noValue     = "(none)"
 )
 
-// breakdown computes a cell for each of the most visited values of the
-// dimension, and one for all others together.
+// breakdown computes a cell for each of the most frequent values of the
+// dimension, and one for all others.
 func breakdown(plan *Plan, rows []row) []BreakdownCell {
 	byValue := map[string][]row{}
 	visitors := map[string]int64{}
@@ -303,14 +306,15 @@ func breakdown(plan *Plan, rows []row) []BreakdownCell {
 	return concluded(plan, names, cells)
 }
 
-// mostVisited returns the values, those with the most visitors first.
+// mostVisited returns the values sorted by visitors, descending.
 func mostVisited(visitors map[string]int64) []string {
 	return slices.SortedFunc(maps.Keys(visitors), func(a, b string) int {
 		return cmp.Or(cmp.Compare(visitors[b], visitors[a]), cmp.Compare(a, b))
 	})
 }
 
-// concluded draws the cells' conclusions, which are adjusted to each other.
+// concluded adds the conclusions to the cells. They are corrected for the
+// number of cells.
 func concluded(plan *Plan, names []string, cells []cellResult) []BreakdownCell {
 	evidence := make([]stats.Evidence, len(cells))
 	for i := range cells {

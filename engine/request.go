@@ -5,37 +5,37 @@ import (
 	"time"
 )
 
-// Operation is which results a request asks for.
+// Operation is the kind of results that a request asks for.
 type Operation int
 
-// The operations, by their numbers in the API contract: results of a campaign
-// (7), of a widget (10), of an experiment of a widget (11).
+// The operations, with their numbers in the API contract: results of a campaign
+// (7), of a widget (10), and of an experiment of a widget (11).
 const (
 	CampaignResults Operation = iota
 	WidgetResults
 	ExperimentResults
 )
 
-// Request asks for a report. It names nothing of tables or columns.
+// Request describes a report in terms of the API.
 type Request struct {
 	Operation    Operation
 	AccountID    int64
 	WebsiteID    int64 // 0: any website of the account
 	SubjectID    int64 // the campaign or the widget
-	ExperimentID int64 // of ExperimentResults
-	GoalID       int64 // 0: the subject's primary goal; of a widget's own results all goals
+	ExperimentID int64 // only for ExperimentResults
+	GoalID       int64 // 0: the primary goal of the subject, or all goals for WidgetResults
 	Metric       Metric
 	Dimension    Dimension // empty: no breakdown
 	Interval     Interval  // empty: no series
 	Filters      Filters
-	Fresh        bool `json:",omitempty"` // with every event that is stored, not only those that are settled
+	Fresh        bool `json:",omitempty"` // include all stored events, not only those in the rollup
 }
 
-// Metric is what variations are compared on.
+// Metric is a metric on which variations are compared.
 type Metric string
 
-// The metrics. All but AverageValue are per visitor; a rate is a share of the
-// visitors.
+// The metrics. All except AverageValue are per visitor. A rate is a share of
+// the visitors.
 const (
 	GoalConversionRate   Metric = "goalConversionRate"
 	ConversionRate       Metric = "conversionRate"
@@ -47,7 +47,7 @@ const (
 	AverageValue         Metric = "averageValue" // value per goal event
 )
 
-// comparable are the metrics that a request may compare, by operation.
+// comparable has the metrics that a request may compare, by operation.
 var comparable = map[Operation][]string{
 	CampaignResults: {string(GoalConversionRate), string(ValuePerVisitor), string(ProfitPerVisitor)},
 	ExperimentResults: {
@@ -56,7 +56,8 @@ var comparable = map[Operation][]string{
 	},
 }
 
-// experimentMetric maps an experiment's primary metric to what is compared.
+// experimentMetric maps the primary metric of a widget's experiment to a
+// metric.
 var experimentMetric = map[string]Metric{
 	"":             ConversionRate,
 	"conversions":  ConversionRate,
@@ -67,7 +68,7 @@ var experimentMetric = map[string]Metric{
 	"extraValue":   ExtraValuePerVisitor,
 }
 
-// Dimension breaks a report down by an attribute of each visitor's first view.
+// Dimension is an attribute of the first view by which a report is broken down.
 type Dimension string
 
 // The dimensions.
@@ -80,8 +81,8 @@ const (
 
 var dimensions = []string{string(ByDevice), string(ByCountry), string(ByChannel), string(ByReferrer)}
 
-// Interval is the width of the buckets of a series. They lie on UTC's grid;
-// weeks start on Monday.
+// Interval is the width of the buckets of a series. Buckets are aligned to UTC.
+// Weeks start on Monday.
 type Interval string
 
 // The intervals.
@@ -93,46 +94,47 @@ const (
 
 var intervals = []string{string(Hourly), string(Daily), string(Weekly)}
 
-// grid returns the width of the buckets, and how far before 1970 one starts.
+// grid returns the width of the buckets, and the offset of the bucket start
+// before 1970.
 func (i Interval) grid() (width, shift time.Duration) {
 	const day = 24 * time.Hour
 	switch i {
 	case Hourly:
 		return time.Hour, 0
 	case Weekly:
-		return 7 * day, 3 * day // 1970 began on a Thursday
+		return 7 * day, 3 * day // January 1, 1970 was a Thursday
 	case Daily:
 	}
 	return day, 0
 }
 
-// Filters narrow a report. From, Lists and Texts choose visitors by their
-// first view; To also ends the events that count. GoalValue and ZScore choose
-// goal events; a visitor whose goals are all left out stays, unconverted.
+// Filters restrict a report. From, To, Lists and Texts select visitors by their
+// first view. To also ends the counted events. GoalValue and ZScore select goal
+// events; a visitor without remaining goals counts as not converted.
 type Filters struct {
 	From      time.Time // zero: open
-	To        time.Time // zero: open; itself outside the window
+	To        time.Time // exclusive; zero: open
 	Lists     []ListFilter
 	Texts     []TextFilter
-	GoalValue *big.Rat // least value of a goal event, in the sender's unit; nil: none
-	ZScore    float64  // most standard deviations from the mean value; 0: none
+	GoalValue *big.Rat // minimum value of a goal event, in the sender's unit; nil: none
+	ZScore    float64  // maximum distance from the mean in standard deviations; 0: none
 }
 
-// ListFilter keeps visitors whose attribute is one of the values; an empty
-// value stands for an attribute that is not set.
+// ListFilter selects visitors whose attribute is one of the values. An empty
+// value means not set.
 type ListFilter struct {
 	Attribute string // one of device, browser, os, country, region, city
 	Values    []string
 }
 
-// TextFilter keeps visitors whose attribute equals the pattern, in which *
-// stands for any text; an empty pattern for an attribute that is not set.
+// TextFilter selects visitors whose attribute matches the pattern. * matches
+// any text. An empty pattern means not set.
 type TextFilter struct {
 	Attribute string // one of the utm…, referrer, firstVisitPage, visitorType
 	Pattern   string
 }
 
-// filterKind is how a filter's value is written in a request.
+// filterKind is the syntax of a filter in a request.
 type filterKind int
 
 const (
@@ -144,8 +146,7 @@ const (
 	oneDeviation
 )
 
-// filterTable is every filter of the API, in the order in which they are
-// read.
+// filterTable has all filters of the API in parse order.
 var filterTable = []struct {
 	name string
 	kind filterKind

@@ -10,8 +10,7 @@ import (
 	"lifthouse/stats"
 )
 
-// Results is the body that answers a report's request. Its fields are in the
-// order in which they are written.
+// Results is the response body of a report. Fields are in output order.
 type Results struct {
 	CampaignID        int64          `json:"campaignId,omitzero"`
 	WidgetID          int64          `json:"widgetId,omitzero"`
@@ -33,61 +32,62 @@ type Results struct {
 	Series    []Point         `json:"series,omitzero"`    // only with an interval
 }
 
-// Point is the report as it would have been with the window's end at Time.
+// Point is the report of a window that ends at Time.
 type Point struct {
 	Time       time.Time          `json:"time"`
 	Variations []VariationResults `json:"variations"`
 }
 
-// GoalName says which goal is in force.
+// GoalName is the goal of the report.
 type GoalName struct {
 	ID   int64  `json:"id"`
 	Name string `json:"name"`
 }
 
-// Window is the half-open span of first views; null is an open end.
+// Window is the half-open period of first views. null is an open end.
 type Window struct {
 	From *time.Time `json:"from"`
 	To   *time.Time `json:"to"`
 }
 
-// Cell is the report of all visitors, or of those with one value of the
-// dimension.
+// Cell has the results of all visitors, or of the visitors with one value of
+// the dimension.
 type Cell struct {
 	Totals     Counts             `json:"totals"`
 	Variations []VariationResults `json:"variations"`
 	Conclusion *Conclusion        `json:"conclusion"` // null: nothing is compared
 	Checks     Checks             `json:"checks"`
-	Power      *Power             `json:"power,omitempty"` // of the whole report only
+	Power      *Power             `json:"power,omitempty"` // null in cells of a breakdown
 }
 
-// Conclusion is what the report says in the end.
+// Conclusion is the overall result of the comparison.
 type Conclusion struct {
 	Status      stats.Status   `json:"status"`
-	VariationID *int64         `json:"variationId"` // of the winner or the loser
+	VariationID *int64         `json:"variationId"` // winner or loser
 	Reasons     []stats.Reason `json:"reasons"`
-	Text        string         `json:"text"` // one sentence for people
+	Text        string         `json:"text"` // one sentence
 }
 
-// Power is how far the experiment is on its way to the sample it needs.
-// Visitors are of all variations together.
+// Power compares the number of visitors, over all variations, with the required
+// sample size.
 type Power struct {
 	RequiredVisitors        *int64       `json:"requiredVisitors"`
-	Progress                *float64     `json:"progress"` // share of them, may exceed 1
+	Progress                *float64     `json:"progress"` // visitors / requiredVisitors; may exceed 1
 	RemainingVisitors       *int64       `json:"remainingVisitors"`
 	DaysRemaining           *int64       `json:"daysRemaining"`
 	MinimumDetectableEffect *float64     `json:"minimumDetectableEffect"` // a lift, as a fraction
-	Power                   *float64     `json:"power"`                   // chance to see the planned lift with the visitors so far
+	Power                   *float64     `json:"power"`                   // power to detect the planned lift with the current visitors
 	Reason                  stats.Reason `json:"reason,omitempty"`
 }
 
-// BreakdownCell is the report of the visitors with one value of the dimension.
+// BreakdownCell has the results of the visitors with one value of the
+// dimension.
 type BreakdownCell struct {
 	Value string `json:"value"`
 	Cell
 }
 
-// Counts are sums over visitors and their counted events.
+// Counts are sums over the visitors and their counted events.
 type Counts struct {
 	Visitors          int64 `json:"visitors"`
 	Views             int64 `json:"views"`
@@ -98,16 +98,16 @@ type Counts struct {
 	ExtraValue        Money `json:"extraValue"`
 }
 
-// VariationResults is what is known of one variation.
+// VariationResults has the results of one variation.
 type VariationResults struct {
 	ID      int64  `json:"id"`
 	Name    string `json:"name"`
 	Control bool   `json:"control"`
 	Share   int    `json:"share"`
 	Counts
-	*Actions               // of a widget
+	*Actions               // only for widgets
 	Metrics    Metrics     `json:"metrics"`
-	Comparison *Comparison `json:"comparison"` // null for control, and where nothing is compared
+	Comparison *Comparison `json:"comparison"` // null for control, and if nothing is compared
 }
 
 // Metrics are all metrics of a variation.
@@ -122,8 +122,8 @@ type Metrics struct {
 	AverageValue         Estimate `json:"averageValue"`
 }
 
-// Estimate is a metric's value with its uncertainty. What cannot be had is
-// null, with the reason.
+// Estimate is the value of a metric with its standard error and interval.
+// Values that cannot be computed are null, with a reason.
 type Estimate struct {
 	Value         *float64     `json:"value"`
 	StandardError *float64     `json:"standardError"`
@@ -131,17 +131,17 @@ type Estimate struct {
 	Reason        stats.Reason `json:"reason,omitempty"`
 }
 
-// Bounds are an interval's ends, written [lower, upper]; null is unbounded.
+// Bounds are the ends of an interval, [lower, upper]. null is unbounded.
 type Bounds [2]*float64
 
-// Effect is a difference or an improvement with its interval.
+// Effect is a difference or a lift with its interval.
 type Effect struct {
 	Value    *float64     `json:"value"`
 	Interval *Bounds      `json:"interval"`
 	Reason   stats.Reason `json:"reason,omitempty"`
 }
 
-// Comparison is one variation against control, on the report's metric.
+// Comparison compares a variation with control on the metric of the report.
 type Comparison struct {
 	Difference  Effect         `json:"difference"`
 	Improvement Effect         `json:"improvement"`
@@ -150,25 +150,25 @@ type Comparison struct {
 	Bayesian    *Bayesian      `json:"bayesian,omitempty"`
 	Significant bool           `json:"significant"`
 	Verdict     stats.Verdict  `json:"verdict"`
-	Conclusive  *bool          `json:"conclusive,omitempty"` // the verdict may be acted on; nil in a series, whose points carry no conclusion
+	Conclusive  *bool          `json:"conclusive,omitempty"` // whether the verdict is final; nil in a series, whose points have no conclusion
 	Reasons     []stats.Reason `json:"reasons"`
 }
 
-// isConclusive says whether a conclusion may name the verdict.
+// isConclusive reports whether the verdict is final.
 func (c *Comparison) isConclusive() bool { return c.Conclusive == nil || *c.Conclusive }
 
-// Frequentist is the fixed-horizon test.
+// Frequentist is the result of the fixed-horizon test.
 type Frequentist struct {
 	Test             stats.Test       `json:"test"`
 	Statistic        *float64         `json:"statistic"`
-	DegreesOfFreedom *float64         `json:"degreesOfFreedom,omitempty"` // of Welch's test
+	DegreesOfFreedom *float64         `json:"degreesOfFreedom,omitempty"` // only Welch's test
 	PValue           *float64         `json:"pValue"`
 	AdjustedPValue   *float64         `json:"adjustedPValue"`
 	Correction       stats.Correction `json:"correction"`
 	Reason           stats.Reason     `json:"reason,omitempty"`
 }
 
-// Sequential is the answer that holds however often one looks.
+// Sequential is the always-valid result, which is valid at every look.
 type Sequential struct {
 	PValue            *float64     `json:"pValue"`
 	Difference        *Bounds      `json:"difference"`
@@ -178,7 +178,7 @@ type Sequential struct {
 	ImprovementReason stats.Reason `json:"improvementReason,omitempty"`
 }
 
-// Bayesian is the posterior's answer.
+// Bayesian is the result of the Bayesian comparison.
 type Bayesian struct {
 	ChanceToBeatControl *float64     `json:"chanceToBeatControl"`
 	ChanceToBeBest      *float64     `json:"chanceToBeBest"`
@@ -187,18 +187,18 @@ type Bayesian struct {
 	Reason              stats.Reason `json:"reason,omitempty"`
 }
 
-// Checks say whether the numbers can be trusted.
+// Checks report whether the data are valid.
 type Checks struct {
 	SampleRatio       *SampleRatio       `json:"sampleRatio"` // null: nothing is compared
 	Leak              []Leak             `json:"leak"`
 	MultipleExposures MultipleExposures  `json:"multipleExposures"`
 	UnknownVariations []UnknownVariation `json:"unknownVariations"`
-	Outliers          *OutliersCheck     `json:"outliers"` // null: the request asks for no z-score
+	Outliers          *OutliersCheck     `json:"outliers"` // null: no z-score
 	Window            WindowCheck        `json:"window"`
 	Warnings          []Warning          `json:"warnings"`
 }
 
-// SampleRatio compares how visitors fell on the variations with their shares.
+// SampleRatio compares the split of the visitors with the configured shares.
 type SampleRatio struct {
 	PValue   *float64     `json:"pValue"`
 	Expected []float64    `json:"expected"` // visitors, in the order of the variations
@@ -207,57 +207,60 @@ type SampleRatio struct {
 	Reason   stats.Reason `json:"reason,omitempty"`
 }
 
-// MultipleExposures are the visitors who saw more than one variation.
+// MultipleExposures counts the visitors who were exposed to more than one
+// variation.
 type MultipleExposures struct {
 	Rule     string       `json:"rule"` // exclude or first
 	Visitors int64        `json:"visitors"`
-	Share    float64      `json:"share"`  // of the visitors before any is excluded
-	PValue   *float64     `json:"pValue"` // of equal shares in all variations
+	Share    float64      `json:"share"`  // of the visitors before exclusion
+	PValue   *float64     `json:"pValue"` // of the hypothesis that the share is equal in all variations
 	Reason   stats.Reason `json:"reason,omitempty"`
 	Warning  bool         `json:"warning"`
 
 	skewed bool
 }
 
-// Leak is a variation that should get no visitors and does.
+// Leak is a variation that has visitors but no share of the traffic.
 type Leak struct {
 	VariationID int64 `json:"variationId"`
 	Visitors    int64 `json:"visitors"`
 }
 
-// UnknownVariation is one that events name and the catalogue does not.
+// UnknownVariation is a variation of events that the catalogue does not
+// declare.
 type UnknownVariation struct {
 	VariationID int64 `json:"variationId"`
 	Visitors    int64 `json:"visitors"`
 	Events      int64 `json:"events"` // counted views and goals
 }
 
-// OutliersCheck tells what the z-score left out.
+// OutliersCheck reports the goal events that the z-score removed.
 type OutliersCheck struct {
 	Removed int64    `json:"removed"` // goal events
-	Lower   *float64 `json:"lower"`   // least value that counts
-	Upper   *float64 `json:"upper"`   // greatest value that counts
+	Lower   *float64 `json:"lower"`   // minimum counted value
+	Upper   *float64 `json:"upper"`   // maximum counted value
 	Reason  string   `json:"reason,omitempty"`
 }
 
-// WindowCheck tells whom the window leaves out.
+// WindowCheck counts the visitors that the window excludes.
 type WindowCheck struct {
-	EarlierVisitors int64 `json:"earlierVisitors"` // seen in the window, first exposed before it
+	EarlierVisitors int64 `json:"earlierVisitors"` // active in the window, but first exposed before it
 }
 
-// Warning is something a reader should know.
+// Warning is a message about the validity of the results.
 type Warning struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
 }
 
-// Money is an exact sum, in 1/schema.MoneyScale, written as a decimal number.
+// Money is an exact sum in 1/schema.MoneyScale. It is encoded as a decimal
+// number.
 type Money struct{ Units *big.Int }
 
-// MarshalJSON writes all decimals there are.
+// MarshalJSON writes all decimals.
 func (m Money) MarshalJSON() ([]byte, error) { return []byte(m.String()), nil }
 
-// UnmarshalJSON reads what MarshalJSON writes; digits beyond the scale are an
+// UnmarshalJSON parses the output of MarshalJSON. More than 4 decimals are an
 // error.
 func (m *Money) UnmarshalJSON(text []byte) error {
 	amount, ok := new(big.Rat).SetString(string(text))
@@ -272,7 +275,7 @@ func (m *Money) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// String writes the amount in the sender's unit: 470.56.
+// String formats the amount in the sender's unit: 470.56.
 func (m Money) String() string {
 	if m.Units == nil {
 		return "0"

@@ -9,15 +9,15 @@ import (
 	"lifthouse/schema"
 )
 
-// errUnsettled says that a report cannot be had from what is settled, now or
-// ever: the events have to be counted.
-var errNoRollup = errors.New("not settled")
+// errNoRollup reports that a rollup cannot serve a report. The report is
+// counted from the events.
+var errNoRollup = errors.New("no usable rollup")
 
-// settledHolds is for how long reports are given as of the last settlement
-// while none follows; after it they are counted from the events.
+// rollupMaxAge is the maximum age of the last refresh while newer events wait.
+// After it, reports are counted from the events.
 const rollupMaxAge = 5 * time.Second
 
-// settledState is what the state of a generation says.
+// rollupState is the state of a generation of a rollup.
 type rollupState struct {
 	generation      uint64
 	sharesSince     int64
@@ -25,27 +25,28 @@ type rollupState struct {
 	through, newest time.Time
 }
 
-// settledSlots are what differs between reports in sql/rollup.sql.
+// rollupSlots are the slots of sql/rollup.sql.
 type rollupSlots struct {
 	slots
-	Steps  bool // a facet's days are put into buckets
+	Steps  bool // group the days of a cube into buckets
 	Window bool
-	Top    bool // only some values of the dimension
-	Shares bool // some visitors came before the shares hold
+	Top    bool // select some values of the dimension
+	Shares bool // some visitors were exposed before the current shares took effect
 }
 
-// settledColumn is where an attribute is.
+// cubeColumn returns the column of an attribute.
 func cubeColumn(attribute string) string { return string(columns[attribute]) }
 
-// cut are the facets that an answer is read from. Two of them may be one.
+// cubeSet has the cubes from which a report is read. They may coincide.
 type cubeSet struct {
 	whole *schema.Cube
-	cells *schema.Cube // of the breakdown; nil: there is none
-	steps *schema.Cube // of the series; nil: there is none
+	cells *schema.Cube // for the breakdown; nil: no breakdown
+	steps *schema.Cube // for the series; nil: no series
 }
 
-// cut returns the cheapest facets that tell what the report asks for: of the
-// visitors' attributes, and of its window by both days.
+// cubeSet returns the cheapest cubes with the filtered attributes, the
+// dimension and the days that the report needs. It returns false if there are
+// none.
 func (p *Plan) cubeSet(byDays bool) (cubeSet, bool) {
 	filtered := p.filteredColumns()
 	c := cubeSet{whole: cheapestCube(filtered, func(f *schema.Cube) bool { return f.FirstDay && f.Day == byDays })}
@@ -72,11 +73,12 @@ func (c *cubeSet) names() []string {
 	return names
 }
 
-// facetFor returns the first facet that keeps the columns and will do; nil: none.
-func cheapestCube(needed []string, does func(*schema.Cube) bool) *schema.Cube {
+// cheapestCube returns the first cube with the columns for which suits is true,
+// or nil.
+func cheapestCube(needed []string, suits func(*schema.Cube) bool) *schema.Cube {
 	for i := range schema.Cubes {
 		f := &schema.Cubes[i]
-		if !f.Rank && does(f) && !slices.ContainsFunc(needed, func(column string) bool { return !f.Keeps(column) }) {
+		if !f.Rank && suits(f) && !slices.ContainsFunc(needed, func(column string) bool { return !f.Keeps(column) }) {
 			return f
 		}
 	}
@@ -94,13 +96,14 @@ func (p *Plan) filteredColumns() []string {
 	return needed
 }
 
-// windowed says whether the window may leave something out of what was settled
-// through the newest event.
+// windowed reports whether the window may exclude visitors or events before the
+// newest event.
 func (p *Plan) windowed(newest time.Time) bool {
 	return !p.Filters.From.IsZero() || !p.Filters.To.IsZero() && !p.Filters.To.After(newest)
 }
 
-// canSettle says whether the sums can express the report at all.
+// fitsRollup reports whether cubes can express the report: no filter on goal
+// values, whole days, and no hourly series.
 func (p *Plan) fitsRollup() bool {
 	wholeDays := func(t time.Time) bool { return t.IsZero() || t.Equal(t.UTC().Truncate(24*time.Hour)) }
 	return p.Filters.GoalValue == nil && p.Filters.ZScore == 0 &&
@@ -108,18 +111,17 @@ func (p *Plan) fitsRollup() bool {
 		p.Interval != Hourly
 }
 
-// settledAnswer is what the sums say: the rows of the whole, those of the
-// breakdown, and the steps of the series.
+// rollupAnswer has the rows of the whole report, of the breakdown, and the
+// steps of the series.
 type rollupAnswer struct {
 	whole, cells []row
 	steps        []step
 }
 
-// settled answers the plan from the sums of a generation, of which the state
-// was read before, and sets how far the data go. The error is errUnsettled
-// where the sums do not do.
+// fromRollup reads the report from a generation with the given state, and sets
+// the freshness of the plan. The error is errNoRollup if that is not possible.
 func (p *Plan) fromRollup(ctx context.Context, from *store, state rollupState) (*rollupAnswer, error) {
-	const tries = 3 // a settlement may come between two statements
+	const tries = 3 // a refresh may run between two statements
 	for range tries {
 		p.DataThrough, p.newest = state.through, state.newest
 		byDays := p.windowed(state.newest)
@@ -140,7 +142,7 @@ func (p *Plan) fromRollup(ctx context.Context, from *store, state rollupState) (
 	return nil, errNoRollup
 }
 
-// results makes the body.
+// results computes the body.
 func (a *rollupAnswer) results(ctx context.Context, p *Plan, from *store) (*Results, error) {
 	_, span := tracer.Start(ctx, "stats")
 	results := newResults(p, a.cells, a.whole)
@@ -152,6 +154,6 @@ func (a *rollupAnswer) results(ctx context.Context, p *Plan, from *store) (*Resu
 	return results, err
 }
 
-// Few is how many events a subject may have whose reports are counted from
-// them rather than from what is settled.
+// InProcessEvents returns the maximum number of events of a subject that are
+// counted in process. Larger subjects have rollups.
 func (e *Engine) InProcessEvents() uint64 { return e.store.limits.inProcessEvents() }

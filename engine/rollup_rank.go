@@ -10,38 +10,39 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// mostRanked is how many of a dimension's values are remembered, the most
-// visited first: many more than are shown, so that they do for a long time.
+// maxRanked is the number of values in a ranking. It is much larger than the
+// number of values in a report, so that a ranking remains useful while events
+// are added.
 const maxRanked = 1_000
 
-// ranks are the most visited values of dimensions that have very many, by
-// subject. They are as many as there are settled subjects.
+// ranks has the rankings of dimensions with very many values, by subject.
 type ranks struct {
 	access sync.Mutex
 	of     map[ranked]*ranking
 }
 
-// ranked is what a ranking is of.
+// ranked is the key of a ranking.
 type ranked struct {
 	Subject
 	cube string
 }
 
-// ranking is the order of the values as of some settled events. It does not change.
+// ranking has the most frequent values of a dimension at some number of events.
+// It is immutable.
 type ranking struct {
 	generation uint64
-	events     uint64 // that were settled then
+	events     uint64 // in the rollup when the ranking was read
 	values     []string
 	visitors   []int64
-	frequent   map[string]bool // those that lie apart in the generation
+	frequent   map[string]bool // values of the frequent cube of the generation
 }
 
-// candidates returns those that may be among the top most visited values after
-// more events were settled. False: others may be, too, or too many.
+// candidates returns the values that may be among the most frequent ones after
+// a refresh. It returns false if other values may be, too.
 //
-// An event moves one visitor at most to a value, or from it. So after d events
-// more a value among the top has at least as many visitors as the last of the
-// top had, less d; and had at least that, less d once more.
+// One event moves at most one visitor to a value or away from it. After d more
+// events, the values at the top have at least as many visitors as the last of
+// the previous top had minus d. So they had at least that number minus 2 d.
 func (r *ranking) candidates(state rollupState, top int) ([]string, bool) {
 	if r.generation != state.generation || r.events > state.events {
 		return nil, false
@@ -64,13 +65,12 @@ func (r *ranking) candidates(state rollupState, top int) ([]string, bool) {
 	return r.values[:among], true
 }
 
-// mayBeTop sets which values of the report's dimension may be among the most
-// visited, and which facets have them, where it has so many that they are
-// ranked. The error is errUnsettled where too many are as visited as the last
-// of the top.
+// findTop finds the values of the dimension that may be among the most frequent
+// ones, and the cubes that have them. It only applies to dimensions with a
+// ranked cube. The error is errNoRollup if there are too many candidates.
 //
-// Its statement need not see the state: it saw that or a later one, of which the
-// same holds.
+// Its query may see a later state than the report. The bound of candidates
+// holds for later states.
 func (q *rollupQuery) findTop(ctx context.Context, from *store) error {
 	cube := q.rankedCube()
 	if cube == nil {
@@ -95,7 +95,7 @@ func (q *rollupQuery) findTop(ctx context.Context, from *store) error {
 	return nil
 }
 
-// facets are those that have the cells of the values.
+// cubes returns the names of the cubes with the cells of the values.
 func (r *ranking) cubes(of *schema.Cube, values []string) []string {
 	apart := 0
 	for _, value := range values {
@@ -112,7 +112,7 @@ func (r *ranking) cubes(of *schema.Cube, values []string) []string {
 	return []string{of.Name, schema.FrequentCube(of.Name)}
 }
 
-// rankedFacet is the one that ranks the dimension's values; nil: there is none.
+// rankedCube returns the cube that ranks the values of the dimension, or nil.
 func (q *rollupQuery) rankedCube() *schema.Cube {
 	if q.cubes.cells == nil {
 		return nil
@@ -124,8 +124,7 @@ func (q *rollupQuery) rankedCube() *schema.Cube {
 	return &schema.Cubes[at]
 }
 
-// rank reads the order of the values. last is the order before; nil: there is
-// none.
+// rank reads a new ranking. last is the previous ranking, or nil.
 func (q *rollupQuery) rank(ctx context.Context, from *store, cube *schema.Cube, last *ranking) (*ranking, error) {
 	query := &Query{Params: []Param{{"partition", q.generation().Partition()}, {"cube", cube.Name}, {"most", uint32(maxRanked)}}}
 	if err := query.render("rollup_top.sql", slots{Dimension: columns[string(q.plan.Dimension)]}); err != nil {

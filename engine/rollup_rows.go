@@ -13,19 +13,20 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// settledQuery reads one generation, and notices when it moved meanwhile.
+// rollupQuery reads a report from one generation, and detects a refresh between
+// its statements.
 type rollupQuery struct {
 	plan   *Plan
 	cubes  cubeSet
 	state  rollupState
-	byDays bool // the window leaves something out
+	byDays bool // the window excludes visitors or events
 	moved  bool
 
-	top           []string // the dimension's values that may be the most visited; nil: all are read
-	frequentCubes []string // facets that have them; nil: that of the cut
+	top           []string // values that may be among the most frequent; nil: all values are read
+	frequentCubes []string // cubes that have them; nil: the cube of the set
 }
 
-// settledRow is one line of an answer of sql/rollup.sql.
+// rollupRow is one row of sql/rollup.sql.
 type rollupRow struct {
 	rollupKey
 	kind                                                  schema.Kind
@@ -33,7 +34,7 @@ type rollupRow struct {
 	squares, valueTimesGoals, value, profit, extra, signs big.Int
 }
 
-// settledKey is where the sums of a row belong.
+// rollupKey is the key of the sums of a row.
 type rollupKey struct {
 	cube                        string
 	bucket                      int64
@@ -42,10 +43,11 @@ type rollupKey struct {
 	multiExposed, exposedBefore bool
 }
 
-// kindSeen is a visitor on a later day: what tells who was active in a window.
+// kindActive is the event of a visitor who is active on a later day. It
+// identifies the visitors who are active in a window.
 const kindActive schema.Kind = "active"
 
-// answer makes the statements of one answer.
+// answer runs the statements of a report.
 func (q *rollupQuery) answer(ctx context.Context, from *store) (*rollupAnswer, error) {
 	var err error
 	if err = q.findTop(ctx, from); err != nil {
@@ -73,7 +75,7 @@ func (q *rollupQuery) answer(ctx context.Context, from *store) (*rollupAnswer, e
 	return &answer, nil
 }
 
-// cells are the facets that the breakdown's cells are in.
+// cellCubes returns the names of the cubes with the cells of the breakdown.
 func (q *rollupQuery) cellCubes() []string {
 	if q.frequentCubes != nil {
 		return q.frequentCubes
@@ -81,7 +83,7 @@ func (q *rollupQuery) cellCubes() []string {
 	return []string{q.cubes.cells.Name}
 }
 
-// facets are all that are read.
+// cubeNames returns the names of all cubes that are read.
 func (q *rollupQuery) cubeNames() []string {
 	if q.frequentCubes == nil {
 		return q.cubes.names()
@@ -90,7 +92,7 @@ func (q *rollupQuery) cubeNames() []string {
 	return append(names, q.frequentCubes...)
 }
 
-// generation is what is read.
+// generation returns the identity of the generation.
 func (q *rollupQuery) generation() *schema.RollupState {
 	s := q.plan.Subject
 	return &schema.RollupState{WebsiteID: s.WebsiteID, Subject: s.Kind, SubjectID: s.ID, ExperimentID: s.ExperimentID, Generation: q.state.generation}
@@ -124,10 +126,10 @@ func (q *rollupQuery) compile() (*Query, error) {
 	return query, query.render("rollup.sql", s)
 }
 
-// dateOf is the parameter of a day.
+// dateOf formats a day as a parameter.
 func dateOf(day time.Time) string { return day.UTC().Format(time.DateOnly) }
 
-// kinds are those of the rows to read, goals apart.
+// kinds returns the kinds of events to read, except goals.
 func (q *rollupQuery) kinds() []string {
 	kinds := []string{string(schema.KindView)}
 	if q.plan.Subject.Kind == schema.SubjectWidget {
@@ -152,13 +154,13 @@ func (q *rollupQuery) read(ctx context.Context, from *store, query *Query, sums 
 			return err
 		}
 		if r.cube == schema.StateCube {
-			if r.visitors == 1 { // it is complete
+			if r.visitors == 1 { // the generation is complete
 				state = &rollupState{q.state.generation, r.value.Int64(), uint64(r.events), time.UnixMilli(r.squares.Int64()).UTC(), time.UnixMilli(r.valueTimesGoals.Int64()).UTC()}
 			}
 			return nil
 		}
 		if r.events == 0 {
-			return nil // all that was in the cell is gone
+			return nil // no events are left in the cell
 		}
 		r.cube = schema.WholeCube(r.cube)
 		r.kind, r.multiExposed = schema.Kind(kind), multiExposed == 1
@@ -176,7 +178,7 @@ func (q *rollupQuery) read(ctx context.Context, from *store, query *Query, sums 
 	return q.checkState(state)
 }
 
-// sees compares the state that a statement saw with the one before it.
+// checkState compares the state that a statement read with the expected state.
 func (q *rollupQuery) checkState(state *rollupState) error {
 	switch {
 	case state == nil || state.sharesSince != q.plan.SharesSince.UnixMilli():
@@ -216,8 +218,8 @@ func (r *rollupRow) addTo(m *Moments) {
 	}
 }
 
-// merged adds up the sums of a facet whose keys are the same without what is
-// dropped of them.
+// merged adds up the sums of a cube over the parts of the key that drop
+// removes.
 func merged(sums map[rollupKey]*Moments, of *schema.Cube, drop func(*rollupKey)) map[rollupKey]Moments {
 	all := map[rollupKey]Moments{}
 	for key, m := range sums {
@@ -254,8 +256,8 @@ func stepsOf(sums map[rollupKey]Moments) []step {
 	return steps
 }
 
-// topOf keeps the rows of the most visited values of the dimension, and adds
-// those of the others: what the whole has more.
+// topOf returns the rows of the most frequent values, and rows for all others:
+// the difference to the whole report.
 func topOf(cells, whole []row, top int) []row {
 	visitors := map[string]int64{}
 	for i := range cells {
@@ -266,7 +268,7 @@ func topOf(cells, whole []row, top int) []row {
 	cells = slices.DeleteFunc(cells, func(r row) bool { return !slices.Contains(values, r.dimension) })
 	kept := len(cells)
 	for _, others := range whole {
-		others.others, others.Moments = true, others.Merge(noMoments()) // the whole stays as it is
+		others.others, others.Moments = true, others.Merge(noMoments()) // whole must not change
 		others.Recent = 0
 		for i := range cells[:kept] {
 			if r := &cells[i]; r.variationID == others.variationID && r.multiExposed == others.multiExposed {

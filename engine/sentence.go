@@ -8,13 +8,13 @@ import (
 	"lifthouse/stats"
 )
 
-// statement is what a conclusion's sentence is made of.
+// statement has the inputs for the text of a conclusion.
 type statement struct {
 	conclusion  *Conclusion
 	control     string      // name
-	decides     string      // name of the variation that the conclusion is about
+	decides     string      // name of the winner or loser
 	comparison  *Comparison // of that variation
-	metric      string      // in words; empty: not named
+	metric      string      // name in the text; empty: omitted
 	rate        bool        // the metric is a share of the visitors
 	level       int
 	mde         float64 // per cent
@@ -23,7 +23,7 @@ type statement struct {
 	remaining   *int64 // visitors
 }
 
-// sentence says in plain words what is concluded.
+// sentence returns the text of the conclusion.
 func (s *statement) sentence() string {
 	switch s.conclusion.Status {
 	case stats.StatusWinner:
@@ -31,27 +31,27 @@ func (s *statement) sentence() string {
 	case stats.StatusLoser:
 		return s.decided("worse")
 	case stats.StatusInvalid:
-		return fmt.Sprintf("Nothing can be concluded: visitors did not fall on the variations as their shares say (p = %s).",
+		return fmt.Sprintf("The results are not valid: the split of the visitors does not match the configured shares (sample ratio mismatch, p = %s).",
 			Probability(*s.sampleRatio.PValue))
 	case stats.StatusInsufficientData:
 		if slices.Contains(s.conclusion.Reasons, reasonNothingToCompare) {
-			return "There is nothing to compare: there is no second variation."
+			return "There is nothing to compare: there is only one variation."
 		}
-		return "There are not enough data for a verdict: " + explainAll(s.conclusion.Reasons) + "."
+		return "Not enough data for a verdict: " + explainAll(s.conclusion.Reasons) + "."
 	case stats.StatusInconclusive:
 	}
 	switch reasons := s.conclusion.Reasons; {
 	case slices.Contains(reasons, stats.ReasonTooEarly):
-		return "It is too early to conclude: an effect shows, but whoever looks often sees one by chance" + s.stillNeeded() + "."
+		return "It is too early for a conclusion: the effect is not significant at repeated looks" + s.stillNeeded() + "."
 	case slices.Contains(reasons, stats.ReasonLevel100):
-		return "Nothing can be concluded: " + Explain(stats.ReasonLevel100) + "."
+		return "No conclusion is possible: " + Explain(stats.ReasonLevel100) + "."
 	case slices.Contains(reasons, stats.ReasonUnbalancedSkew):
-		return "Nothing is concluded yet: " + Explain(stats.ReasonUnbalancedSkew) + "."
+		return "No conclusion yet: " + Explain(stats.ReasonUnbalancedSkew) + "."
 	}
-	return fmt.Sprintf("No variation differs from %s by more than chance explains, at %d %%%s.", s.control, s.level, s.stillNeeded())
+	return fmt.Sprintf("No variation differs significantly from %s at the %d %% level%s.", s.control, s.level, s.stillNeeded())
 }
 
-// decided tells of the variation that the conclusion names.
+// decided returns the text about the winner or loser.
 func (s *statement) decided(verdict string) string {
 	text := fmt.Sprintf("%s is %s than %s: ", s.decides, verdict, s.control)
 	if s.metric != "" {
@@ -76,19 +76,19 @@ func (s *statement) decided(verdict string) string {
 	case c.Bayesian != nil:
 		return text + fmt.Sprintf(", with a chance of %s to beat %s.", Chance(*c.Bayesian.ChanceToBeatControl), s.control)
 	case c.isAlwaysValid():
-		return text + ", which holds however often one looks."
+		return text + ", which is valid at every look."
 	}
-	return text + fmt.Sprintf(", on a full sample (%s visitors were needed).", Grouped(*s.required))
+	return text + fmt.Sprintf(", with the full planned sample (%s visitors).", Grouped(*s.required))
 }
 
-// isAlwaysValid says whether the claim holds however often one looks.
+// isAlwaysValid reports whether the verdict is valid at every look.
 func (c *Comparison) isAlwaysValid() bool {
 	return c.Bayesian == nil && c.Sequential != nil && c.Sequential.Significant
 }
 
-// carrying returns the lift and the difference with the intervals that carry
-// the claim of the conclusion, and what these intervals are called: an
-// always-valid claim has the always-valid ones.
+// carrying returns the lift and the difference with the intervals that support
+// the verdict, and the name of these intervals: the always-valid ones for an
+// always-valid verdict.
 func (c *Comparison) carrying() (lift, difference Effect, kind string) {
 	if !c.isAlwaysValid() {
 		return c.Improvement, c.Difference, "interval"
@@ -98,8 +98,7 @@ func (c *Comparison) carrying() (lift, difference Effect, kind string) {
 	return lift, difference, "always-valid interval"
 }
 
-// withInterval writes an effect and its interval, of the given kind: 5 (95 %
-// interval 2 to 8).
+// withInterval formats an effect and its interval: 5 (95 % interval 2 to 8).
 func withInterval(e Effect, level int, kind string, precision func(spread float64) int, write func(x float64, decimals int) string) string {
 	decimals := precision(HalfWidth(e.Value, e.Interval))
 	text := write(*e.Value, decimals)
@@ -117,15 +116,16 @@ func withInterval(e Effect, level int, kind string, precision func(spread float6
 	return text
 }
 
-// stillNeeded tells how far the sample is from what was planned.
+// stillNeeded returns the text about the missing visitors of the planned
+// sample.
 func (s *statement) stillNeeded() string {
 	switch {
 	case s.remaining == nil:
 		return ""
 	case *s.remaining == 0:
-		return fmt.Sprintf("; the sample suffices to find a lift of %v %%", s.mde)
+		return fmt.Sprintf("; the sample is large enough to detect a lift of %v %%", s.mde)
 	default:
-		return fmt.Sprintf("; %s more visitors are needed to find a lift of %v %%", Grouped(*s.remaining), s.mde)
+		return fmt.Sprintf("; %s more visitors are needed to detect a lift of %v %%", Grouped(*s.remaining), s.mde)
 	}
 }
 

@@ -13,21 +13,20 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// Bounds of a series: more points are no curve a person could read, and with a
-// z-score each of them is a report of its own.
+// Limits of a series. With a z-score, each point is a separate report.
 const (
 	maxPoints       = 1000
 	maxZScorePoints = 100
 )
 
-// step is what one bucket adds.
+// step is what one bucket adds to a cumulative report.
 type step struct {
 	bucket int64
 	row
 }
 
-// answer returns the rows of the report, and the points of its series where one
-// is asked for. Few events are read once for both.
+// answer returns the rows of the report and the points of its series. In
+// process, the events are read once for both.
 func (p *Plan) answer(ctx context.Context, from *store) ([]row, []Point, error) {
 	if p.Interval != "" && p.Filters.ZScore == 0 && p.events <= from.limits.inProcessEvents() {
 		f, err := p.readInProcess(ctx, from)
@@ -46,11 +45,11 @@ func (p *Plan) answer(ctx context.Context, from *store) ([]row, []Point, error) 
 	return rows, points, err
 }
 
-// series answers the plan at the end of each bucket from the first visitor's
-// to that of the last event that counts. The last point is the report.
+// series returns a point at the end of each bucket, from the first visitor to
+// the last counted event. The last point equals the report.
 func (p *Plan) series(ctx context.Context, from *store) ([]Point, error) {
 	plain := *p
-	plain.Outliers = nil // each point has its own
+	plain.Outliers = nil // each point has its own bounds
 	steps, err := plain.steps(ctx, from)
 	if err != nil {
 		return nil, err
@@ -58,7 +57,7 @@ func (p *Plan) series(ctx context.Context, from *store) ([]Point, error) {
 	return p.points(ctx, from, steps)
 }
 
-// points makes a point of each bucket, also where it adds nothing.
+// points returns a point for each bucket, including empty ones.
 func (p *Plan) points(ctx context.Context, from *store, steps []step) ([]Point, error) {
 	if len(steps) == 0 {
 		return []Point{}, nil
@@ -70,7 +69,7 @@ func (p *Plan) points(ctx context.Context, from *store, steps []step) ([]Point, 
 	}
 	if n := last - first + 1; n > most {
 		return nil, &InvalidError{Code: InvalidParameter, Faults: []Fault{
-			{paramInterval, string(p.Interval), fmt.Sprintf("would give %d points, want at most %d: choose a longer interval or a shorter window", n, most)},
+			{paramInterval, string(p.Interval), fmt.Sprintf("would return %d points, the maximum is %d: choose a longer interval or a shorter window", n, most)},
 		}}
 	}
 	if p.Filters.ZScore != 0 {
@@ -95,7 +94,7 @@ func (p *Plan) steps(ctx context.Context, from *store) ([]step, error) {
 	return steps, err
 }
 
-// cumulated adds up the steps, bucket by bucket.
+// cumulated returns the running sums of the steps as points.
 func (p *Plan) cumulated(steps []step) []Point {
 	first, last := steps[0].bucket, steps[len(steps)-1].bucket
 	through := make([]cell, last-first+1)
@@ -118,7 +117,7 @@ func (p *Plan) cumulated(steps []step) []Point {
 	return points
 }
 
-// onAllCores calls do once for each number below n, in no order.
+// onAllCores calls do for each number below n, concurrently.
 func onAllCores(n int, do func(i int)) {
 	var running sync.WaitGroup
 	var next atomic.Int64
@@ -132,7 +131,7 @@ func onAllCores(n int, do func(i int)) {
 	running.Wait()
 }
 
-// pointReports runs the report once for each point.
+// pointReports computes a separate report for each point.
 func (p *Plan) pointReports(ctx context.Context, from *store, first, last int64) ([]Point, error) {
 	var points []Point
 	for bucket := first; bucket <= last; bucket++ {
@@ -156,7 +155,7 @@ func (p *Plan) point(bucket int64, through *cell) Point {
 	return Point{Time: p.endOf(bucket), Variations: j.Variations}
 }
 
-// endOf returns the end of a bucket, or of the window where that comes first.
+// endOf returns the end of a bucket or of the window, whichever is earlier.
 func (p *Plan) endOf(bucket int64) time.Time {
 	width, shift := p.Interval.grid()
 	end := time.UnixMilli((bucket+1)*width.Milliseconds() - shift.Milliseconds()).UTC()

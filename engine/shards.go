@@ -8,15 +8,15 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// shards are those of a store on a cluster. What a report computes per visitor
-// is computed on the shard that has the visitor, by the statement that one
-// server would be given, and only sums travel.
+// shards describes the shards of a cluster. All events of a visitor are on one
+// shard. The per-visitor part of a report runs on the shards, with the
+// statement for one server, and only sums are transferred.
 type shards struct {
-	events expr                        // what a shard's part of the events is called there
-	each   func(statement string) expr // the rows that a statement has on each of them
+	events expr                        // name of the table of events on a shard
+	each   func(statement string) expr // the rows of a statement on each shard
 }
 
-// shardsOf are the shards behind a connection; nil: there is one server.
+// shardsOf returns the shards of a connection, or nil for one server.
 func shardsOf(conn driver.Conn) *shards {
 	cluster, database := schema.Cluster(conn)
 	if cluster == "" {
@@ -34,21 +34,22 @@ func clusterShards(cluster, database string) *shards {
 	}
 }
 
-// shardSlots are what differs between the statements that add up what shards
-// found, in sql/shards.sql.
+// shardSlots are the slots of sql/shards.sql, which adds up the rows of the
+// shards.
 type shardSlots struct {
-	Of       string   // what a row is of
-	Keys     []string // columns that rows are added up by
-	Recount  bool     // of the quick form
+	Of       string   // meaning of a row
+	Keys     []string // columns to group by
+	Recount  bool     // with the columns of the single pass
 	Outliers bool
 	Widget   bool
 	Shards   expr
 }
 
-// List is the keys as they stand in GROUP BY.
+// List returns the keys for GROUP BY.
 func (s shardSlots) List() string { return strings.Join(s.Keys, ", ") }
 
-// eventsTable is what a statement that may go to the shards reads.
+// eventsTable returns the table of events for statements that may run on
+// shards.
 func (p *Plan) eventsTable() expr {
 	if p.shards == nil {
 		return "events"
@@ -56,8 +57,8 @@ func (p *Plan) eventsTable() expr {
 	return p.shards.events
 }
 
-// overShards has a statement about visitors answered by all shards, and adds
-// up. Where there are none it leaves the statement.
+// overShards changes a query so that it runs on all shards and adds up their
+// rows. On one server it changes nothing.
 func (p *Plan) overShards(q *Query, s shardSlots) error {
 	if p.shards == nil {
 		return nil

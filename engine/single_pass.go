@@ -8,28 +8,30 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// mostRecounted is how many visitors are counted again by their ids; beyond
-// it the exact form counts everyone, which is then no slower.
+// maxRecounted is the maximum number of visitors that are recounted by their
+// ids. For more, the reference counts all visitors, which is not slower.
 const maxRecounted = 20_000
 
-// mostNamed is how many values of a dimension are looked up by a visitor each;
-// beyond it, which needs as many values with about equally few visitors, the
-// exact form reads them all.
+// maxNamed is the maximum number of dimension values that are looked up, one
+// visitor each. More values are only needed if very many have about equally few
+// visitors; then the reference reads all of them.
 const maxNamed = 20_000
 
-// mostRanks is how many variations the quick form can number: one bit of 64
-// each, but the first and that of the unknown ones.
+// maxRanks is the maximum number of variations: one of 64 bits each, except the
+// first bit and that of unknown variations.
 const maxRanks = 62
 
-// standing of a visitor, as sql/single_pass.sql packs it: the rank of the first
-// variation above these bits, the lowest of which says that it is recounted.
+// The segment of a visitor as packed by sql/single_pass.sql: the rank of the
+// first variation, and below it these bits. The lowest bit marks visitors to
+// recount.
 const (
 	multiExposedBit  = 2
 	exposedBeforeBit = 4
 	segmentBits      = 3
 )
 
-// rankedIDs are the variations' ids in the order of their ranks, from 1 on.
+// rankedIDs returns the ids of the variations in the order of their ranks. The
+// first rank is 1.
 func (p *Plan) rankedIDs() []int64 {
 	ids := make([]int64, len(p.Variations))
 	for i, v := range p.Variations {
@@ -39,32 +41,33 @@ func (p *Plan) rankedIDs() []int64 {
 	return ids
 }
 
-// quickSlots are what differs between reports in sql/single_pass.sql.
+// singlePassSlots are the slots of sql/single_pass.sql.
 type singlePassSlots struct {
 	slots
-	Shows         bool // whether it matters what the first view shows
+	Shows         bool // whether attributes of the first view are needed
 	ByDimension   bool
-	DimensionHash expr // of a view: 64 bits that tell its value of the dimension
-	InTime        expr // of an event: whether it is before the window's end; true where that is open
+	DimensionHash expr // of a view: 64-bit hash of the dimension value
+	InTime        expr // of an event: whether it is before the end of the window
 	From          bool // whether the window has a start
 }
 
-// quickRow is one line of an answer of sql/single_pass.sql.
+// singlePassRow is one row of sql/single_pass.sql.
 type singlePassRow struct {
 	row
-	example []uint64 // a visitor with the row's value of the dimension, if one is sure
-	kept    bool     // the value may be one of the top ones
-	recount []uint64 // visitors who are left to the exact form
+	example []uint64 // a visitor with the dimension value of the row, if known
+	kept    bool     // the value may be among the most frequent
+	recount []uint64 // visitors that the reference must count
 }
 
-// moments counts few events here. Of many it runs the quick form, and the exact
-// one for the visitors that it leaves; the values of the dimension that are
-// surely none of its top ones then come as others.
+// moments reads the rows of the report from the events: in process if there are
+// few, and otherwise in a single pass, with the reference for the remaining
+// visitors. Dimension values that cannot be among the most frequent are merged
+// into others.
 func (p *Plan) moments(ctx context.Context, from *store) ([]row, error) {
 	if p.events <= from.limits.inProcessEvents() {
 		return p.inProcessMoments(ctx, from)
 	}
-	if n := len(p.Variations); n == 0 || n > maxRanks || p.shards != nil && p.Dimension != "" { // a shard does not know which values are top ones
+	if n := len(p.Variations); n == 0 || n > maxRanks || p.shards != nil && p.Dimension != "" { // a shard does not know the most frequent values
 		return p.referenceMoments(ctx, from)
 	}
 	found, err := p.singlePassRows(ctx, from)
@@ -90,9 +93,8 @@ func (p *Plan) moments(ctx context.Context, from *store) ([]row, error) {
 	return named(found, names, again), nil
 }
 
-// named puts the values' names on the quick rows, and adds the rows of the
-// visitors who were counted again: under the names that stand alone, or with
-// the others where there are any.
+// named sets the dimension values of the rows, and adds the recounted rows: to
+// their value if it has a separate cell, otherwise to the others.
 func named(found []singlePassRow, names map[uint64]string, again []row) []row {
 	var rows []row
 	var others bool
@@ -141,7 +143,7 @@ func (p *Plan) singlePassRows(ctx context.Context, from *store) ([]singlePassRow
 	return rows, err
 }
 
-// names returns what the first views of the visitors show.
+// names returns the dimension value of the first view of each visitor.
 func (p *Plan) names(ctx context.Context, from *store, visitors []uint64) (map[uint64]string, error) {
 	if len(visitors) == 0 {
 		return nil, nil
@@ -173,8 +175,8 @@ func (p *Plan) recounted(ctx context.Context, from *store, visitors []uint64) ([
 	return scanRows(ctx, from, query)
 }
 
-// quickQuery compiles the plan into one pass, which leaves some visitors to
-// recountQuery.
+// singlePassQuery compiles the plan into one pass over the events. It leaves
+// some visitors to recountQuery.
 func (p *Plan) singlePassQuery() (*Query, error) {
 	q, reference := p.referenceQuery()
 	s := singlePassSlots{slots: reference, ByDimension: p.Dimension != "", DimensionHash: "toUInt64(0)", InTime: "true", From: !p.Filters.From.IsZero()}

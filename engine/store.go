@@ -15,24 +15,24 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Limits bound each query of a report.
+// Limits are the limits of each query of a report.
 type Limits struct {
-	Time            time.Duration // whole seconds; 0: none
-	Memory          int64         // bytes; 0: none. From half of it on, aggregation goes to disk.
-	InProcessEvents uint64        // most events of a subject that are counted here instead; 0: FewEvents
-	// Scans is how many statements that read more events than that run at once; 0:
-	// no bound. Each keeps all cores busy: more of them at once are not done
-	// sooner, and leave less to writes.
+	Time            time.Duration // whole seconds; 0: no limit
+	Memory          int64         // bytes; 0: no limit. Aggregations above half of it spill to disk.
+	InProcessEvents uint64        // maximum number of events of a subject to count in process; 0: MaxInProcessEvents
+	// Scans is the maximum number of concurrent statements that read more
+	// events than InProcessEvents; 0: no limit. Each such statement uses all
+	// cores.
 	Scans int
 }
 
 func (l Limits) inProcessEvents() uint64 { return cmp.Or(l.InProcessEvents, MaxInProcessEvents) }
 
-// DefaultLimits let a report of a hundred million events through on a small
-// machine, and end one that would take the machine with it.
+// DefaultLimits allow a report over a hundred million events on a small
+// machine.
 var DefaultLimits = Limits{Time: 60 * time.Second, Memory: 8 << 30}
 
-// context gives the query its limits.
+// context returns a context with the limits as query settings.
 func (l Limits) context(ctx context.Context) context.Context {
 	settings := clickhouse.Settings{}
 	if l.Time > 0 {
@@ -45,52 +45,52 @@ func (l Limits) context(ctx context.Context) context.Context {
 	return clickhouse.Context(ctx, clickhouse.WithSettings(settings))
 }
 
-// StoreFault is why the store did not answer.
+// StoreFault is the reason why the store did not answer.
 type StoreFault string
 
-// The faults, and what a reader can do about them.
+// The faults, with the remedy.
 const (
 	TooSlow  StoreFault = "too_slow"  // narrow the request
 	TooLarge StoreFault = "too_large" // narrow the request
 	Busy     StoreFault = "busy"      // try again
 	Down     StoreFault = "down"      // try again later
-	Full     StoreFault = "full"      // make room on its disk
+	Full     StoreFault = "full"      // free disk space
 	Damaged  StoreFault = "damaged"   // restore a backup
-	Bug      StoreFault = "bug"       // ours
+	Bug      StoreFault = "bug"       // a bug in Lifthouse
 )
 
-// StoreError is a query that the store did not answer. Its text is for
-// readers; what the store said is underneath.
+// StoreError is the error of a failed query. Its text is for API clients;
+// Unwrap returns the error of the store.
 type StoreError struct {
 	Fault StoreFault
 	cause error
 }
 
-// Error says what to do.
+// Error returns the fault and the remedy.
 func (e *StoreError) Error() string {
 	switch e.Fault {
 	case TooSlow:
-		return "the store took longer than allowed: try again in a moment; if it is a report, narrow the window (filters[dateFrom], filters[dateTo]) or leave the dimension out"
+		return "the query exceeded the time limit: retry, or narrow a report by a shorter window (filters[dateFrom], filters[dateTo]) or without a dimension"
 	case TooLarge:
-		return "the report needs more memory than allowed: narrow the window (filters[dateFrom], filters[dateTo]) or leave the dimension out"
+		return "the query exceeded the memory limit: narrow the report by a shorter window (filters[dateFrom], filters[dateTo]) or without a dimension"
 	case Busy:
-		return "the store has too much to do: try again in a moment"
+		return "the store is overloaded: retry in a moment"
 	case Down:
-		return "the store cannot be reached: try again later"
+		return "the store cannot be reached: retry later"
 	case Full:
-		return "the store's disk is full: make room on it and do the same again; what is stored stays, and counts once"
+		return "the disk of the store is full: free space and retry; stored events are kept and counted once"
 	case Damaged:
-		return "stored data are damaged: stop the server and start it again, which puts right what a full disk spoils; if they still are, lifthouse check --data says where, and a backup has them"
+		return "stored data are damaged: restart the server, which repairs damage from a full disk; if that fails, find the damage with lifthouse check --data and restore a backup"
 	case Bug:
 	}
-	return "the store refused the query, which is our fault"
+	return "the store rejected the query; this is a bug"
 }
 
-// Unwrap returns what the store said.
+// Unwrap returns the error of the store.
 func (e *StoreError) Unwrap() error { return e.cause }
 
-// storeError makes a StoreError of what the driver returned. What ended the
-// reader's own request stays what it is, but for its deadline.
+// storeError converts an error of the driver to a StoreError. It keeps the
+// error of a cancelled request, except a deadline.
 func storeError(ctx context.Context, err error) error {
 	var known *StoreError
 	switch cause := context.Cause(ctx); {
@@ -106,8 +106,7 @@ func storeError(ctx context.Context, err error) error {
 	return &StoreError{Fault: faultOf(err), cause: err}
 }
 
-// faultsOf are the faults behind codes of ClickHouse's exceptions (its
-// ErrorCodes.cpp).
+// faultsOf maps exception codes of ClickHouse (ErrorCodes.cpp) to faults.
 var faultsOf = map[int32]StoreFault{
 	159: TooSlow,  // TIMEOUT_EXCEEDED
 	160: TooSlow,  // TOO_SLOW
@@ -115,12 +114,12 @@ var faultsOf = map[int32]StoreFault{
 	173: TooLarge, // CANNOT_ALLOCATE_MEMORY
 	202: Busy,     // TOO_MANY_SIMULTANEOUS_QUERIES
 	252: Busy,     // TOO_MANY_PARTS
-	32:  Down,     // ATTEMPT_TO_READ_AFTER_EOF: of another server, as the next ones
+	32:  Down,     // ATTEMPT_TO_READ_AFTER_EOF: of another server, like the following
 	198: Down,     // DNS_ERROR
 	209: Down,     // SOCKET_TIMEOUT
 	210: Down,     // NETWORK_ERROR
 	225: Down,     // NO_ZOOKEEPER
-	236: Down,     // ABORTED: the server stops
+	236: Down,     // ABORTED: the server is stopping
 	242: Down,     // TABLE_IS_READ_ONLY: the server has lost Keeper
 	279: Down,     // ALL_CONNECTION_TRIES_FAILED
 	285: Down,     // TOO_FEW_LIVE_REPLICAS
@@ -137,11 +136,11 @@ var faultsOf = map[int32]StoreFault{
 	228: Damaged,  // BAD_SIZE_OF_FILE_IN_DATA_PART
 	246: Damaged,  // CORRUPTED_DATA
 	271: Damaged,  // CANNOT_DECOMPRESS
-	432: Damaged,  // UNKNOWN_CODEC: the first byte of a block is none's
+	432: Damaged,  // UNKNOWN_CODEC: invalid first byte of a block
 }
 
-// noSpace is what the operating system says of a full disk, which ClickHouse
-// passes on under the code of what it was doing.
+// noSpace is the error of the operating system for a full disk. ClickHouse
+// returns it under the code of the failed operation.
 const noSpace = "No space left on device"
 
 func faultOf(err error) StoreFault {
@@ -167,13 +166,13 @@ func faultOf(err error) StoreFault {
 type store struct {
 	driver.Conn
 	limits  Limits
-	scans   *semaphore.Weighted // nil: no bound
+	scans   *semaphore.Weighted // nil: no limit
 	shards  *shards             // nil: one server
 	observe func(elapsed time.Duration, err error)
 	ranks   ranks
 }
 
-// each runs the query and calls scan for each row of its answer.
+// each runs a query and calls scan for each row.
 func (s *store) each(ctx context.Context, q *Query, scan func(driver.Rows) error) error {
 	if s.scans != nil && q.events > s.limits.inProcessEvents() {
 		if err := s.scans.Acquire(ctx, 1); err != nil {

@@ -9,15 +9,15 @@ import (
 	"lifthouse/schema/catalogue"
 )
 
-// Subject is whose events a report is of.
+// Subject identifies a campaign, a widget or an experiment of a widget.
 type Subject struct {
 	WebsiteID    int64
 	Kind         schema.Subject
 	ID           int64
-	ExperimentID int64 // of a widget; 0: the widget's own variations
+	ExperimentID int64 // 0: the widget's own variations
 }
 
-// String names the subject for people.
+// String returns the subject as text.
 func (s Subject) String() string {
 	if s.ExperimentID != 0 {
 		return fmt.Sprintf("experiment %d of %s %d of website %d", s.ExperimentID, s.Kind, s.ID, s.WebsiteID)
@@ -25,12 +25,12 @@ func (s Subject) String() string {
 	return fmt.Sprintf("%s %d of website %d", s.Kind, s.ID, s.WebsiteID)
 }
 
-// SubjectOf is whose sums a generation has.
+// SubjectOf returns the subject of a rollup.
 func SubjectOf(s *schema.RollupState) Subject {
 	return Subject{s.WebsiteID, s.Subject, s.SubjectID, s.ExperimentID}
 }
 
-// request asks for the subject's results.
+// request returns a request for the results of the subject.
 func (s Subject) request(account int64) Request {
 	r := Request{AccountID: account, WebsiteID: s.WebsiteID, SubjectID: s.ID, ExperimentID: s.ExperimentID}
 	switch {
@@ -43,7 +43,8 @@ func (s Subject) request(account int64) Request {
 	return r
 }
 
-// Rules are how variations are judged. A widget's own results are not.
+// Rules are the statistical settings of a subject. The own variations of a
+// widget are not compared.
 type Rules struct {
 	Compare           bool
 	Methodology       string
@@ -53,14 +54,14 @@ type Rules struct {
 	PlannedVisitors   int64
 }
 
-// experimentRules are those of a widget's experiment, which declares none.
+// experimentRules are the rules of a widget's experiment, which cannot declare
+// any.
 var experimentRules = Rules{Compare: true, Methodology: catalogue.Frequentist, SignificanceLevel: 95, Power: 80, MDE: 20}
 
-// widgetRules give a widget's own results their intervals.
+// widgetRules are the rules for the intervals of a widget's own results.
 var widgetRules = Rules{Methodology: catalogue.Frequentist, SignificanceLevel: 95}
 
-// resolve fills in what the operation's subject says. The error is a
-// NotFoundError.
+// resolve sets the subject and its variations. The error is a NotFoundError.
 func (p *Plan) resolve(owned *catalogue.Owned) error {
 	if _, known := owned.Websites[p.WebsiteID]; p.WebsiteID != 0 && !known {
 		return &NotFoundError{"website", p.WebsiteID}
@@ -111,8 +112,8 @@ func (p *Plan) ofCampaign(c *catalogue.LiveCampaign) {
 	}
 }
 
-// ofWidget describes a widget's own variations; nobody is left out and nobody
-// is control.
+// ofWidget sets the own variations of a widget. No visitor is excluded, and
+// there is no control.
 func (p *Plan) ofWidget(w *catalogue.LiveWidget) {
 	p.Rules = widgetRules
 	p.MultipleExposures = catalogue.FirstVariation
@@ -142,9 +143,8 @@ func widgetVariations(declared []catalogue.WidgetVariation) []catalogue.WidgetVa
 	})
 }
 
-// divide settles control and the shares. Control is variation 0 if it has a
-// share of the traffic or ever had; else the first of the others stands in
-// for it.
+// divide determines control and the shares. Control is variation 0 if it has or
+// had a share of the traffic, and otherwise the first variation.
 func (p *Plan) divide(controlShare int, history []catalogue.SharesSince) {
 	p.controlShare = controlShare
 	hadControl := controlShare > 0 || slices.ContainsFunc(history, func(s catalogue.SharesSince) bool { return s.Shares[0] > 0 })

@@ -16,29 +16,31 @@ import (
 	"lifthouse/schema"
 )
 
-// memory is what all subjects have gathered, as last read.
+// statsCache holds the last read statistics of all subjects.
 type statsCache struct {
 	reading       sync.Mutex
 	last          atomic.Pointer[subjectStats]
 	failure       atomic.Pointer[failure]
 	rollups       atomic.Pointer[rollupStates]
-	withoutRollup sync.Map // subjects that cannot be settled
-	// followed says whether somebody settles what comes.
+	withoutRollup sync.Map // subjects that cannot have a rollup
+	// rollupsFollowed reports whether a refresher adds new events to the
+	// rollups.
 	rollupsFollowed atomic.Bool
 }
 
-// gathered does not change.
+// subjectStats has the number of events and the counters of all subjects. It is
+// immutable.
 type subjectStats struct {
 	readAt   time.Time
-	versions map[Subject]uint64 // a subject without events has none, which is 0
+	versions map[Subject]uint64 // 0: no events
 	events   map[Subject]subjectTotals
 	counts   map[collection][]counter
 }
 
-// stored is what a subject has in all.
+// subjectTotals has the totals of a subject.
 type subjectTotals struct {
 	events           uint64
-	ingested, newest time.Time // of the last event to be accepted, and of the latest
+	ingested, newest time.Time // last acceptance time and latest event time
 }
 
 func (s subjectTotals) with(events uint64, ingested, newest time.Time) subjectTotals {
@@ -52,19 +54,19 @@ func (s subjectTotals) with(events uint64, ingested, newest time.Time) subjectTo
 	return s
 }
 
-// failure is when and why it could not be read.
+// failure records a failed read.
 type failure struct {
 	startedAt, failedAt time.Time
 	err                 error
 }
 
-// collection are the campaigns or the widgets of a website.
+// collection identifies the campaigns or the widgets of a website.
 type collection struct {
 	website int64
 	of      schema.Subject
 }
 
-// counted is what was ever stored of a subject, of one event and goal.
+// counter has the totals of a subject for one event kind and goal.
 type counter struct {
 	subject           int64
 	event             schema.Kind
@@ -74,15 +76,16 @@ type counter struct {
 }
 
 const (
-	// gatheredHolds is how long what was read is good for: whoever wants to keep
-	// to a second has it read each second.
+	// statsMaxAge is the maximum age of the statistics. A server reads them
+	// every second.
 	statsMaxAge = 2 * time.Second
-	// gatherMayTake is how long reading may keep an answer waiting, and how long
-	// a store that failed is left alone.
+	// statsTimeout is the maximum duration of a read, and the pause after a
+	// failed one.
 	statsTimeout = time.Second
 )
 
-// gathered returns what was read, or reads it where that is too long ago.
+// subjectStats returns the cached statistics, or reads them if they are too
+// old.
 func (e *Engine) subjectStats(ctx context.Context) (*subjectStats, error) {
 	m := &e.stats
 	if last := m.last.Load(); last != nil && time.Since(last.readAt) < statsMaxAge {
@@ -97,10 +100,9 @@ func (e *Engine) subjectStats(ctx context.Context) (*subjectStats, error) {
 	return m.last.Load(), nil
 }
 
-// Version is a number that changes whenever what is stored of the subject
-// changes: of the same version there is the same report. Versions agree
-// between servers of a store. False stands for one that is not known, for the
-// store does not say.
+// Version returns a number that changes whenever the results of the subject may
+// change. Versions agree between servers of a store. It returns false if the
+// version is not known because the store does not answer.
 func (e *Engine) Version(ctx context.Context, subject Subject) (uint64, bool) {
 	now, err := e.subjectStats(ctx)
 	if err != nil {
@@ -112,10 +114,9 @@ func (e *Engine) Version(ctx context.Context, subject Subject) (uint64, bool) {
 	return now.versions[subject], true
 }
 
-// RefreshVersions reads versions and counters as they stand now. Writers of
-// this process call it when they have written, so that nobody is told the old
-// ones after they were told that it is done.
-// It returns when the context ends at the latest.
+// RefreshVersions reads the current versions and counters. Writers of this
+// process call it after a write, so that clients do not get old values after
+// the acknowledgement. It returns when the context ends at the latest.
 func (e *Engine) RefreshVersions(ctx context.Context) error {
 	asked := time.Now()
 	done := make(chan error, 1)
@@ -128,14 +129,14 @@ func (e *Engine) RefreshVersions(ctx context.Context) error {
 	}
 }
 
-// readVersions reads them unless somebody else began to after they were asked
-// for.
+// readVersions reads the statistics unless another goroutine started a read
+// after asked.
 func (e *Engine) readVersions(ctx context.Context, asked time.Time) error {
 	m := &e.stats
 	m.reading.Lock()
 	defer m.reading.Unlock()
 	if last := m.last.Load(); last != nil && last.readAt.After(asked) {
-		return nil // somebody else began after we asked
+		return nil // another goroutine started a read later
 	}
 	if failed := m.failure.Load(); failed != nil && failed.startedAt.After(asked) {
 		return failed.err
@@ -156,20 +157,20 @@ func (e *Engine) readVersions(ctx context.Context, asked time.Time) error {
 	return nil
 }
 
-// settlements are how far the subjects are settled, as last read.
+// rollupStates has the last read states of all rollups.
 type rollupStates struct {
 	readAt       time.Time
 	of           map[Subject]rollupProgress
-	missingSince map[Subject]time.Time // since when those that should be settled, and are not yet, were seen to wait
+	missingSince map[Subject]time.Time // when subjects without their rollup were first noticed
 }
 
 type rollupProgress struct {
 	rollupState
-	changedAt   time.Time // when the state was last seen to change
-	behindSince time.Time // since when events were seen to wait; zero: none do
+	changedAt   time.Time // when the last change of the state was noticed
+	behindSince time.Time // since when events wait for a refresh; zero: none
 }
 
-// RefreshSettled reads how far the subjects are settled now.
+// RefreshRollupStates reads the states of all rollups.
 func (e *Engine) RefreshRollupStates(ctx context.Context) error {
 	all, err := schema.RollupStates(ctx, e.store.Conn)
 	if err != nil {
@@ -207,7 +208,7 @@ func (e *Engine) RefreshRollupStates(ctx context.Context) error {
 	return nil
 }
 
-// unsettled are the subjects that are large enough to be settled, and are not.
+// missingRollups returns the subjects that should have a rollup and have none.
 func (e *Engine) missingRollups(now *rollupStates) []Subject {
 	stored := e.stats.last.Load()
 	if stored == nil || !e.stats.rollupsFollowed.Load() {
@@ -225,29 +226,31 @@ func (e *Engine) missingRollups(now *rollupStates) []Subject {
 	return some
 }
 
-// Followed notes that somebody settles what comes, so that it can be behind.
+// RollupsFollowed records that a refresher runs, so that RollupLag can be
+// measured.
 func (e *Engine) RollupsFollowed() { e.stats.rollupsFollowed.Store(true) }
 
-// Refuse notes a subject that cannot be settled.
+// MarkWithoutRollup records that a subject cannot have a rollup.
 func (e *Engine) MarkWithoutRollup(subject Subject) { e.stats.withoutRollup.Store(subject, true) }
 
-// Refused says whether a subject cannot be settled.
+// WithoutRollup reports whether a subject cannot have a rollup.
 func (e *Engine) WithoutRollup(subject Subject) bool {
 	_, is := e.stats.withoutRollup.Load(subject)
 	return is
 }
 
-// SettleBy has settle called where an answer has to have every event.
+// SetRollupRefresh sets the function that brings the rollup of a subject up to
+// date.
 func (e *Engine) SetRollupRefresh(refresh func(context.Context, Subject) error) {
 	e.refreshRollup = refresh
 }
 
-// Freshen has the next report of the subject hold every event that is stored
-// now: it settles what is not, and says whether all is. Where it is not, the
-// report has to be counted from the events.
+// BringUpToDate refreshes the rollup of the subject so that the next report
+// includes every stored event. It reports whether it succeeded; otherwise the
+// report must be counted from the events.
 func (e *Engine) BringUpToDate(ctx context.Context, subject Subject) bool {
 	if err := e.RefreshVersions(ctx); err != nil {
-		return false // it shows in the version
+		return false // Version reports it
 	}
 	if e.upToDate(subject) || e.refreshRollup == nil {
 		return e.upToDate(subject)
@@ -255,13 +258,13 @@ func (e *Engine) BringUpToDate(ctx context.Context, subject Subject) bool {
 	refreshing, cancel := halfDeadline(ctx)
 	defer cancel()
 	if err := e.refreshRollup(refreshing, subject); err != nil {
-		slog.WarnContext(ctx, "not settled", "error", err)
+		slog.WarnContext(ctx, "refresh rollup failed", "err", err)
 	}
 	return e.upToDate(subject)
 }
 
-// halfOf is a context that ends when half the time that is left has gone by: the
-// rest is for what follows.
+// halfDeadline returns a context that ends after half of the remaining time,
+// which leaves time for the following work.
 func halfDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	end, bounded := ctx.Deadline()
 	if !bounded {
@@ -270,7 +273,8 @@ func halfDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, time.Until(end)/2)
 }
 
-// upToDate says whether all of a subject is settled, or none of it is.
+// upToDate reports whether the rollup of a subject has all events, or there is
+// no rollup.
 func (e *Engine) upToDate(subject Subject) bool {
 	last, rollups := e.stats.last.Load(), e.stats.rollups.Load()
 	if last == nil || rollups == nil {
@@ -280,8 +284,8 @@ func (e *Engine) upToDate(subject Subject) bool {
 	return !known || !state.through.Before(last.events[subject].ingested)
 }
 
-// Behind is for how long events have been waiting to be settled, of the
-// subject that waits longest.
+// RollupLag returns the longest time that events of a subject have been waiting
+// for a refresh.
 func (e *Engine) RollupLag() time.Duration {
 	var most time.Duration
 	if now := e.stats.rollups.Load(); now != nil {
@@ -297,8 +301,8 @@ func (e *Engine) RollupLag() time.Duration {
 	return most
 }
 
-// settlement returns how far a subject is settled, and whether a report may be
-// given as of then: when nothing came since, or not for long.
+// usableRollup returns the state of the rollup of a subject, and whether
+// reports may use it: if it has all events, or was refreshed recently.
 func (e *Engine) usableRollup(subject Subject, ingested time.Time) (rollupState, bool) {
 	now := e.stats.rollups.Load()
 	if now == nil {
@@ -308,8 +312,7 @@ func (e *Engine) usableRollup(subject Subject, ingested time.Time) (rollupState,
 	return s.rollupState, known && (!s.through.Before(ingested) || time.Since(s.changedAt) < rollupMaxAge)
 }
 
-// add counts a row in. Rows come in one order, so that a version is the same
-// on every server.
+// add adds a row. Rows are sorted, so that versions agree between servers.
 func (g *subjectStats) add(row driver.Rows) error {
 	var at Subject
 	var of, event string
@@ -327,14 +330,14 @@ func (g *subjectStats) add(row driver.Rows) error {
 	return nil
 }
 
-// FollowVersions reads versions and counters at the given interval until the
-// context ends.
+// FollowVersions reads versions, counters and rollup states at the given
+// interval until the context ends.
 func (e *Engine) FollowVersions(ctx context.Context, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
 		if err := errors.Join(e.RefreshRollupStates(ctx), e.RefreshVersions(ctx)); err != nil && ctx.Err() == nil {
-			slog.WarnContext(ctx, "versions of the data not read", "error", err)
+			slog.WarnContext(ctx, "refresh data versions failed", "err", err)
 		}
 		select {
 		case <-ctx.Done():

@@ -11,12 +11,13 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// tracer makes the spans of a report: plan, query for each statement, stats.
-// They go nowhere unless the program says where.
+// tracer makes the spans of a report: plan, query (one per statement) and
+// stats. They are dropped unless the program configures an exporter.
 var tracer = otel.Tracer("lifthouse/engine")
 
-// querySpan begins the span of a statement. What the store logs of it has the
-// span's ids as its query id. The statement has no values, which are bound.
+// querySpan starts the span of a statement. The ids of the span are the query
+// id in the logs of the store. The statement in the span has no parameter
+// values.
 func querySpan(ctx context.Context, q *Query) (context.Context, trace.Span) {
 	ctx, span := tracer.Start(ctx, "query", trace.WithSpanKind(trace.SpanKindClient))
 	if !span.IsRecording() {
@@ -30,7 +31,7 @@ func querySpan(ctx context.Context, q *Query) (context.Context, trace.Span) {
 	return clickhouse.Context(ctx, clickhouse.WithQueryID(id)), span
 }
 
-// endSpan ends a span, which failed if there is an error.
+// endSpan ends a span and records an error.
 func endSpan(span trace.Span, err error) {
 	if err != nil {
 		span.RecordError(err)

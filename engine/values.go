@@ -9,12 +9,12 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// Attributes are the names of all attributes of a first view, in order.
+// Attributes returns the names of all attributes of a first view, sorted.
 func Attributes() []string { return slices.Sorted(maps.Keys(columns)) }
 
-// Values are what an attribute was seen to be, most visited first. Visitors are
-// all who saw the subject, also those whom a report leaves out; each has the
-// value that the first view shows.
+// Values has the observed values of an attribute, the most frequent first.
+// Visitors counts all visitors of the subject, including those that a report
+// excludes, by the attribute of their first view.
 type Values struct {
 	CampaignID     int64           `json:"campaignId,omitzero"`
 	WidgetID       int64           `json:"widgetId,omitzero"`
@@ -26,14 +26,15 @@ type Values struct {
 	Values         []ObservedValue `json:"values"`
 }
 
-// ObservedValue is spelt as a filter takes it; an empty one is "not set".
+// ObservedValue is a value in the form of a filter. An empty value means not
+// set.
 type ObservedValue struct {
 	Value    string `json:"value"`
 	Visitors int64  `json:"visitors"`
 }
 
-// Values looks up at most so many values of an attribute among the visitors of
-// the request's subject; what else the request asks for does not matter.
+// Values returns the most frequent values of an attribute for the subject of
+// the request, at most the given number. It ignores the filters of the request.
 func (e *Engine) Values(ctx context.Context, r Request, attribute string, most int) (*Values, error) {
 	plan, err := NewPlan(r, e.catalogue.Snapshot().Account(r.AccountID))
 	if err != nil {
@@ -61,7 +62,7 @@ func (e *Engine) Values(ctx context.Context, r Request, attribute string, most i
 	return found, err
 }
 
-// valuesQuery asks for the values of an attribute.
+// valuesQuery compiles the query for the values of an attribute.
 func (p *Plan) valuesQuery(attribute string, most int) (*Query, error) {
 	q := &Query{Params: append(p.subjectParams(), Param{"limit", uint32(most)}), events: p.events} //nolint:gosec // a bound of ours
 	return q, q.render("values.sql", slots{Dimension: "toString(" + columns[attribute] + ")"})

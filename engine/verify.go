@@ -11,19 +11,18 @@ import (
 	"time"
 )
 
-// DiffersError is a report that what is settled tells otherwise than the
-// events do.
+// DiffersError reports that a rollup and the events give different results.
 type DiffersError struct {
 	Subject           Subject
 	Rollup, Reference string
 }
 
-// Error says what to do.
+// Error returns the subject and the remedy.
 func (e *DiffersError) Error() string {
-	return fmt.Sprintf("%s: what is settled differs from the events; lifthouse rollup --rebuild makes it anew, and the difference is our fault", e.Subject)
+	return fmt.Sprintf("%s: the rollup differs from the events; this is a bug; rebuild it with lifthouse rollup --rebuild", e.Subject)
 }
 
-// Settled returns the subjects of which there is a settlement, in their order.
+// RollupSubjects returns the subjects with a rollup, sorted.
 func (e *Engine) RollupSubjects(ctx context.Context) ([]Subject, error) {
 	if err := e.RefreshRollupStates(ctx); err != nil {
 		return nil, storeError(ctx, err)
@@ -36,9 +35,9 @@ func (e *Engine) RollupSubjects(ctx context.Context) ([]Subject, error) {
 	return subjects, nil
 }
 
-// Verify makes reports of the subject from what is settled and from the
-// events, and returns how many it compared: none where events that are not
-// settled come all the time. The error is a DiffersError if any differ.
+// Verify compares reports of the subject from the rollup with reports from the
+// events, and returns the number of compared reports. It is 0 if new events
+// keep arriving. The error is a DiffersError if a report differs.
 func (e *Engine) Verify(ctx context.Context, subject Subject) (int, error) {
 	account, known := e.catalogue.Snapshot().AccountOfWebsite(subject.WebsiteID)
 	if !known {
@@ -94,11 +93,11 @@ func (e *Engine) verifyOne(ctx context.Context, r Request) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if err := e.RefreshVersions(ctx); err != nil { // the events are read after it is known how far they go
+		if err := e.RefreshVersions(ctx); err != nil { // the events are read after their freshness
 			return false, storeError(ctx, err)
 		}
 		if stored := e.stats.last.Load().events[plan.Subject]; reference.DataThrough == nil || !reference.DataThrough.Equal(through) || !stored.ingested.Equal(through) {
-			continue // events came meanwhile
+			continue // new events arrived
 		}
 		return true, differs(plan.Subject, got, reference)
 	}

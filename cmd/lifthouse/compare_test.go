@@ -62,14 +62,14 @@ func TestCompareAnswersLinesAroundABadOne(t *testing.T) {
 		t.Errorf("comparison %+v, want the Bayesian blocks only", last.Variations[1].Comparison)
 	}
 	faults := []engine.CalculatorFault{
-		{Field: "variations[1].shares", Value: "50", Detail: "unknown field; the nearest known is share"},
-		{Field: "variations[1].converted", Value: "12011", Detail: "want at most n, which is 12010"},
+		{Field: "variations[1].shares", Value: "50", Detail: "unknown field; the did you mean share"},
+		{Field: "variations[1].converted", Value: "12011", Detail: "must be at most n, which is 12010"},
 	}
 	if fmt.Sprint(second.Errors) != fmt.Sprint(faults) {
 		t.Errorf("faults %+v, want %+v", second.Errors, faults)
 	}
-	const message = `lifthouse: line 3: variations[1].shares: "50": unknown field; the nearest known is share; ` +
-		`variations[1].converted: "12011": want at most n, which is 12010` + "\n"
+	const message = `lifthouse: line 3: variations[1].shares: "50": unknown field; the did you mean share; ` +
+		`variations[1].converted: "12011": must be at most n, which is 12010` + "\n"
 	if complaints != message {
 		t.Errorf("it complains %q, want %q", complaints, message)
 	}
@@ -79,7 +79,7 @@ func TestCompareTakesLongLinesAndSkipsLongerOnes(t *testing.T) {
 	padded := goodLine + strings.Repeat(" ", engine.MaxCalculatorInput-len(goodLine))
 	code, out, complaints := runCompare(t, padded+"\n"+padded+" \n"+goodLine+"\n")
 	lines := strings.Split(strings.TrimSpace(out), "\n")
-	if code != exitRejected || len(lines) != 3 || !strings.HasPrefix(complaints, `lifthouse: line 2: line: "": want at most 1048576 bytes`) {
+	if code != exitRejected || len(lines) != 3 || !strings.HasPrefix(complaints, `lifthouse: line 2: line: "": must have at most 1048576 bytes`) {
 		t.Fatalf("exit %d, %d lines, %q", code, len(lines), complaints)
 	}
 	if strings.Replace(lines[0], `"line":1`, `"line":3`, 1) != lines[2] {
@@ -137,15 +137,15 @@ func TestCompareUsage(t *testing.T) {
 		{
 			[]string{"--control", "50/10", "--treatment", "5/-10", "--level", "99", "--mde", "0.2"},
 			exitUsage,
-			"--level: want one of 80, 90, 95, 100 per cent; --mde: want a number from 1 to 100 per cent; " +
-				"--control 50/10: converted: want at most n, which is 10; --treatment 5/-10: n: want an integer from 0",
+			"--level: must be one of 80, 90, 95, 100 per cent; --mde: must be a number from 1 to 100 per cent; " +
+				"--control 50/10: converted: must be at most n, which is 10; --treatment 5/-10: n: must be an integer from 0",
 		},
 		{[]string{"--control", "5/10", "--treatment", "5/10", "--share", "50"}, exitUsage, "--share: want 2, control's and one for each --treatment, have 1"},
 		{[]string{"--control", "5/10", "--treatment", "5/10", "--share", "50,half"}, exitUsage, `--share 50,half: "half" is no number`},
-		{[]string{"--control", "5/10", "--treatment", "5/10", "--share", "500,500"}, exitUsage, "--share: want a number from 0 to 100 per cent"},
-		{[]string{"--control", "5/10", "--treatment", "5/10", "--planned", "0"}, exitUsage, "--planned: want an integer from 1"},
+		{[]string{"--control", "5/10", "--treatment", "5/10", "--share", "500,500"}, exitUsage, "--share: must be a number from 0 to 100 per cent"},
+		{[]string{"--control", "5/10", "--treatment", "5/10", "--planned", "0"}, exitUsage, "--planned: must be an integer from 1"},
 		{[]string{"--control", "5/10", "--treatment", "5/10", "--level", "high"}, exitUsage, "invalid argument"},
-		{append([]string{"--control", "5/10"}, strings.Fields(strings.Repeat("--treatment 5/10 ", 21))...), exitUsage, "--treatment: want an array of 2 to 21"},
+		{append([]string{"--control", "5/10"}, strings.Fields(strings.Repeat("--treatment 5/10 ", 21))...), exitUsage, "--treatment: must be an array of 2 to 21"},
 	} {
 		code, out, complaints := runCompare(t, "", test.args...)
 		if code != test.code || !strings.Contains(out+complaints, test.want) {
@@ -161,7 +161,7 @@ func TestCompareTable(t *testing.T) {
 	}{
 		{[]string{"--control", "716/11927", "--treatment", "900/12010", "--level", "95", "--share", "50,50"}, `
 Variation 1 is better than control: a lift of +24.8 % (95 % always-valid
-interval +7.2 % to +45.4 %), which holds however often one looks.
+interval +7.2 % to +45.4 %), which is valid at every look.
 
 rate = converted / visitors, in % · frequentist, 95 % · 23,937 visitors
 
@@ -176,7 +176,7 @@ variation     lift       95 % interval          p  always-valid p  verdict
 lift       ───┼───────────────┴────────────────┴────────────────┴───────────────
              0 %            +10 %            +20 %            +30 %
 
-p holds for one look at the planned end, the always-valid p however often one
+p holds valid for a single look at the planned end, the always-valid p however often one
   looks.
 Shares: visitors fell as they should: 11,927 : 12,010, where 11,968 : 11,968
   were expected (p = 0.5916).
@@ -185,7 +185,7 @@ Sample: finding a lift of 20 % with 80 % power takes 13,425 visitors; these
 `},
 		{[]string{"--control", "10000:0.01:81", "--treatment", "10000:4.6:90", "--treatment", "90:2.1:77", "--nonnegative"}, `
 Variation 1 is better than control: a lift of +45,900 % (90 % always-valid
-interval from +1,475 % upward), which holds however often one looks.
+interval from +1,475 % upward), which is valid at every look.
 
 mean per visitor, in the metric's unit · frequentist, 90 % · 20,090 visitors
 
@@ -207,7 +207,7 @@ Variations 1, 2: control cannot be told from 0, so that the lift over it has
   no bound.
 Variation 2: there are too few visitors (a verdict needs 100 in each
   variation).
-p holds for one look at the planned end, the always-valid p however often one
+p holds valid for a single look at the planned end, the always-valid p however often one
   looks.
 p-values and intervals of lifts hold for all comparisons together (p by
   Dunnett's method).
@@ -216,7 +216,7 @@ Sample: finding a lift of 20 % with 80 % power takes 35,500,441,246 visitors;
 `},
 		{[]string{"--control", "500/10000", "--treatment", "430/9950", "--treatment", "510/10020", "--methodology", "bayesian", "--mde", "10"}, `
 It is too early to conclude: an effect shows, but whoever looks often sees one
-by chance; 43,951 more visitors are needed to find a lift of 10 %.
+by chance; 43,951 more visitors are needed to detect a lift of 10 %.
 
 rate = converted / visitors, in % · bayesian, 90 % · 29,970 visitors
 
@@ -244,7 +244,7 @@ Sample: finding a lift of 10 % with 80 % power takes 73,921 visitors; these
   are 41 % of them, enough for a lift of 15.9 %.
 `},
 		{[]string{"--control", "0/50", "--treatment", "7/50", "--level", "100"}, `
-There are not enough data for a verdict: there are too few visitors (a verdict
+Not enough data for a verdict: there are too few visitors (a verdict
 needs 100 in each variation); at significance level 100 nothing is ever
 significant and there are no intervals.
 
@@ -261,7 +261,7 @@ Variations 0 control, 1: at significance level 100 nothing is ever significant
   and there are no intervals.
 Variation 1: there are too few visitors (a verdict needs 100 in each
   variation).
-p holds for one look at the planned end, the always-valid p however often one
+p holds valid for a single look at the planned end, the always-valid p however often one
   looks.
 Sample: what it needs cannot be computed: at significance level 100 nothing is
   ever significant and there are no intervals.

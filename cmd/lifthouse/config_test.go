@@ -72,9 +72,9 @@ func TestAWrongConfigurationIsRefusedWithAllItsFaults(t *testing.T) {
 		t.Errorf("exit %d", code)
 	}
 	for _, want := range []string{
-		"lisen: unknown; the nearest known is listen", `query-timeout "soon": want a duration such as 60s`, "store-queue: want one value",
-		"results-age: want one value", `LIFTHOUSE_QUERY_MEMORY "much": want a whole number`,
-		`log-level "loud": want debug`, `listen "here": want host:port`,
+		"lisen: unknown; the did you mean listen", `query-timeout "soon": must be a duration such as 60s`, "store-queue: must be given once",
+		"results-age: must be given once", `LIFTHOUSE_QUERY_MEMORY "much": must be a whole number`,
+		`log-level "loud": want debug`, `listen "here": must be host:port`,
 	} {
 		if strings.Count(out, want) != 1 {
 			t.Errorf("lacks %q:\n%s", want, out)
@@ -87,7 +87,7 @@ func TestAWrongConfigurationIsRefusedWithAllItsFaults(t *testing.T) {
 			t.Errorf("exit %d, lacks %q:\n%s", code, want, out)
 		}
 	}
-	for text, want := range map[string]string{"- a\n": "want lines of name: value", "rate-limit: .inf\n": `rate-limit "+Inf": want a number from 0`, "listen: a:1\nlisten: b:2\n": "listen"} {
+	for text, want := range map[string]string{"- a\n": "want lines of name: value", "rate-limit: .inf\n": `rate-limit "+Inf": must be a number from 0`, "listen: a:1\nlisten: b:2\n": "listen"} {
 		if code, out := withEnv(t, nil, "serve", "--config", file(t, "c.yaml", text)); code != exitUsage || !strings.Contains(out, want) {
 			t.Errorf("%q: exit %d\n%s", text, code, out)
 		}

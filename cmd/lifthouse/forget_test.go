@@ -17,7 +17,7 @@ func TestForgetAsksAndErases(t *testing.T) {
 		code int
 		want string
 	}{
-		{nil, "", exitUsage, "--visitor: want the id of a visitor"},
+		{nil, "", exitUsage, "--visitor: must be the id of a visitor"},
 		{[]string{"--visitor=c1"}, "n\n", exitFailed, "nothing was erased"},
 		{[]string{"--visitor=c1"}, "y\n", exitOK, "events of 1 subjects erased"},
 		{[]string{"--visitor=c1", "--yes"}, "", exitOK, "0 events of 0 subjects erased"},

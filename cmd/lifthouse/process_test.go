@@ -370,7 +370,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"serve", "--store", "postgres://x"}, exitUsage, "want embedded:DIR"},
 		{[]string{"apply"}, exitUsage, "which file?"},
 		{[]string{"token", "revoke"}, exitUsage, "want one id"},
-		{[]string{"token", "revoke", "first"}, exitUsage, `id "first": want an integer`},
+		{[]string{"token", "revoke", "first"}, exitUsage, `id "first": must be an integer`},
 	} {
 		code, out, complaints := other(t, nil, test.args...)
 		if code != test.code || !strings.Contains(out+complaints, test.want) {

@@ -24,7 +24,7 @@ var acceptedAt = regexp.MustCompile(`data through \S+ \S+`)
 
 func TestReportTable(t *testing.T) {
 	const want = `
-There are not enough data for a verdict: there are too few visitors (a verdict
+Not enough data for a verdict: there are too few visitors (a verdict
 needs 100 in each variation).
 
 Campaign 1 · goal Purchase · goal conversion rate · frequentist, 95 % · 10
@@ -43,7 +43,7 @@ lift     ──────┼──────────────┴─�
 
 Variation New: there are too few visitors (a verdict needs 100 in each
   variation).
-p holds for one look at the planned end, the always-valid p however often one
+p holds valid for a single look at the planned end, the always-valid p however often one
   looks.
 Warning: 15.4 % of the visitors saw more than one variation
 Warning: events name variations that the campaign does not have; their
@@ -107,9 +107,9 @@ func TestReportForms(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"--csv", "--json"}, exitUsage, "--json and --csv: want one of them"},
-		{[]string{"--csv", "--watch", "--every=10ms"}, exitUsage, "--watch shows a table or JSON, not --csv or --sql\nreport: --every 10ms: want at least 1s"},
-		{[]string{"--dimension=colour"}, exitUsage, "want one of device"},
+		{[]string{"--csv", "--json"}, exitUsage, "--json and --csv: must be one of them"},
+		{[]string{"--csv", "--watch", "--every=10ms"}, exitUsage, "--watch shows a table or JSON, not --csv or --sql\nreport: --every 10ms: must be at least 1s"},
+		{[]string{"--dimension=colour"}, exitUsage, "must be one of device"},
 	} {
 		if code, out, complaints := h.run(append([]string{"report", "campaign", "1"}, c.args...)...); code != c.code || !strings.Contains(complaints, c.want) {
 			t.Errorf("%q: exit %d, %s%s; want %d and %s", c.args, code, out, complaints, c.code, c.want)

@@ -72,7 +72,7 @@ func TestRetentionErasesWhatEndedLongAgo(t *testing.T) {
 	for look := time.NewTicker(20 * time.Millisecond); views(p) != "[{2} {0} {0}]"; <-look.C {
 	}
 	p.interrupt()
-	if code, out := run("", "serve", "--retention-days=-1"); code != exitUsage || !strings.Contains(out, `retention-days "-1": want a number from 0`) {
+	if code, out := run("", "serve", "--retention-days=-1"); code != exitUsage || !strings.Contains(out, `retention-days "-1": must be a number from 0`) {
 		t.Errorf("exit %d, %s", code, out)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"lifthouse/cmd/internal/arrivals"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -15,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"lifthouse/cmd/internal/arrivals"
 )
 
 // snippet is the one of docs/data-in.md, made for a server.

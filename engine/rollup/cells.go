@@ -12,23 +12,24 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// mostKept is the most attributes that a facet keeps.
+// maxAttributes is the maximum number of attributes of a cube.
 const maxAttributes = 2
 
-// cell is a row of settled, but for the sums.
+// cell is the key of a row of the table rollups.
 type cell struct {
 	place
-	cube         int  // of schema.Facets
-	frequent     bool // in that facet's frequent values
+	cube         int  // index in schema.Cubes
+	frequent     bool // whether the row is in the frequent cube
 	variation    int64
 	multiExposed bool
-	attributes   [maxAttributes]string // of the facet's attributes, in their order
+	attributes   [maxAttributes]string // values of the attributes of the cube
 }
 
-// cells are what changes.
+// cells has the changes of sums by cell.
 type cells map[cell]*sums
 
-// keptAt are the places of a facet's attributes among schema.SettledAttributes.
+// newAttributeIndexes returns, for each cube, the indexes of its attributes in
+// schema.CubeAttributes.
 func newAttributeIndexes() [][]int {
 	at := make([][]int, len(schema.Cubes))
 	for i := range schema.Cubes {
@@ -41,7 +42,7 @@ func newAttributeIndexes() [][]int {
 
 var attributeIndexes = newAttributeIndexes()
 
-// name is what the facet is called.
+// name returns the name of the cube.
 func (c *cell) name() string {
 	if c.frequent {
 		return schema.FrequentCube(schema.Cubes[c.cube].Name)
@@ -49,7 +50,7 @@ func (c *cell) name() string {
 	return schema.Cubes[c.cube].Name
 }
 
-// add puts a visitor's sums in, or takes them out where sign is -1.
+// add adds the sums of a visitor, or subtracts them if sign is -1.
 func (c cells) add(p *visitorTotals, sign int64, frequent map[string]bool) {
 	if p == nil {
 		return
@@ -89,7 +90,7 @@ const insertRollups = `INSERT INTO rollups (website_id, subject, subject_id, exp
 	variation_id, multi_exposed, first_day, day, visitors, since_shares, events, events_squares,
 	value, value_times_goals, profit, extra_value, signs)`
 
-// insert stores the rows that change, and how far they go, as one block.
+// insert inserts the changed rows and the new state as one block.
 func (c cells) insert(ctx context.Context, conn driver.Conn, d *backlog, state *schema.RollupState) error {
 	order := make([]cell, 0, len(c))
 	for at, s := range c {
@@ -113,7 +114,7 @@ func (c cells) insert(ctx context.Context, conn driver.Conn, d *backlog, state *
 	return nil
 }
 
-// column is a value of each cell, and last that of the state.
+// column returns a value for each cell, followed by the value of the state.
 func column[T any](order []cell, of func(*cell) T, state T) []T {
 	values := make([]T, 0, len(order)+1)
 	for i := range order {

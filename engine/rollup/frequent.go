@@ -11,17 +11,17 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
-// frequents are the values that lie apart in a generation: what a breakdown
-// shows of the many values of an attribute is then side by side.
+// frequentValues are the values in the frequent cube of a generation. Their
+// rows are adjacent, so a breakdown reads few granules.
 type frequentValues struct {
 	generation uint64
 	values     map[string]bool
 }
 
-// apart is the facet of which they do.
+// frequentCube is the cube that has a frequent cube.
 var frequentCube = &schema.Cubes[slices.IndexFunc(schema.Cubes, func(f schema.Cube) bool { return f.Frequent })]
 
-// choose returns the values that will lie apart in a generation to be made.
+// chooseFrequent returns the values for the frequent cube of a new generation.
 func (s *Refresher) chooseFrequent(ctx context.Context, d *backlog, through time.Time) ([]string, error) {
 	values, err := schema.Names(ctx, s.conn, frequentQuery, append(d.untilParams(through), clickhouse.Named("most", uint32(s.maxFrequent)))...) //nolint:gosec // few
 	if err != nil {
@@ -30,8 +30,8 @@ func (s *Refresher) chooseFrequent(ctx context.Context, d *backlog, through time
 	return values, nil
 }
 
-// chosen returns the values that lie apart in the subject's generation. Those of
-// the chosen that no visitor came with first do not.
+// frequentOf returns the values in the frequent cube of the current generation.
+// Chosen values without a first view are not in it.
 func (s *Refresher) frequentOf(ctx context.Context, d *backlog) (map[string]bool, error) {
 	if known := s.frequent[d.subject]; known.generation == d.state.Generation {
 		return known.values, nil

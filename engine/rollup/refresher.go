@@ -1,15 +1,15 @@
-// Package settle keeps the table settled up to date: sums over visitors, from
-// which the engine answers without a look at the events. It follows the
-// events at a small distance.
+// Package rollup maintains the table rollups: sums over visitors by cube, from
+// which the engine reads reports without the events. A refresher adds new
+// events at short intervals.
 //
-// A step takes the visitors of whom events came since the last one, takes out
-// what they had in the sums, and puts in what they have now; both from their
-// events, so that nothing drifts. It is one insert of one block, whole or not
-// at all, with the state that says how far it got: a process that dies leaves
-// nothing to repair. A rebuild makes a new generation of a subject's sums in
-// several inserts, and then says in one that it stands in place of the last.
-// It is cheaper where many events came, and the answer to anything that
-// changed the past: see schema.DropSettled.
+// A step takes the visitors with new events, subtracts their old amounts and
+// adds their new ones. Both are computed from the events, so errors cannot
+// accumulate. A step inserts one block, atomically, with the new state: a
+// killed process leaves nothing to repair.
+//
+// A rebuild computes a new generation of a subject in several inserts, and
+// publishes it with one more. It is cheaper than steps after many new events.
+// It also follows every change of past events; see schema.DropRollups.
 package rollup
 
 import (
@@ -47,77 +47,79 @@ var extent string
 var storedEvents string
 
 const (
-	// laneEvents is how many events a rebuild takes at once, about: what they
-	// are turned into is held in memory, some 300 bytes an event.
+	// rangeEvents is the approximate number of events that a rebuild reads at
+	// once. It needs about 300 bytes of memory per event.
 	rangeEvents = 3_000_000
-	// stepEvents is the most that a step takes at once. Its visitors have
-	// earlier events too, which it reads as well.
+	// stepEvents is the maximum number of new events of a step. A step also
+	// reads the earlier events of their visitors.
 	stepEvents = 500_000
-	// mostAmount bounds what one visitor's amounts may add up to, in
-	// 1/schema.MoneyScale: a hundred of the largest events. The squares of
-	// 10^8 such visitors still fit 128 bits.
+	// maxAmount is the maximum sum of a visitor's absolute amounts, in
+	// 1/schema.MoneyScale: a hundred of the largest events. The sum of squares
+	// of 10^8 such visitors fits into 128 bits.
 	maxAmount = 1_000_000_000_000_000
-	// pouring is how many events a second, of all subjects, are an import rather
-	// than visitors: it is over sooner if it has the machine for itself, and one
-	// rebuild after it is cheaper than steps on its way.
+	// bulkRate is the number of new events per second, over all subjects, above
+	// which an import is assumed. The refresher defers large backlogs during an
+	// import: the import ends sooner, and one rebuild after it is cheaper than
+	// many steps.
 	bulkRate = 5_000
-	// patience bounds for how long it is waited for.
+	// maxDeferral is the maximum time for which a backlog is deferred.
 	maxDeferral = 5 * time.Minute
-	// mostFrequent is how many values lie apart: four times those that a report
-	// shows, so that these are among them for long after others rose.
+	// maxFrequent is the number of values in a frequent cube: four times the
+	// number in a report, so that the values of a report remain among them for
+	// long.
 	maxFrequent = 200
-	// rests is how many times as long as it worked the settler rests, so that it
-	// takes a tenth of the machine from those who write and ask, but not longer
-	// than longestRest: what waits is also what is answered slowly.
+	// idleFactor is the pause after a refresh, as a multiple of its duration.
+	// The pause is at most maxIdle. So the refresher uses about a tenth of the
+	// capacity, and the rest is left for reads and writes.
 	idleFactor = 9
 	maxIdle    = 5 * time.Second
-	// settleMayWait is how long a report waits for a refresh that is under way:
-	// longer than a step takes, shorter than a rebuild, beside which it is counted
-	// from the events.
+	// refreshWait is the maximum time that a report waits for a running
+	// refresh: longer than a step, shorter than a rebuild. After it, the report
+	// is counted from the events.
 	refreshWait = time.Second
 )
 
-// Settler settles the subjects of a store that no other process writes to.
+// Refresher maintains the rollups of a store that no other process writes to.
 type Refresher struct {
 	conn       driver.Conn
 	writer     *ingest.Writer
 	engine     *engine.Engine
-	refreshing chan struct{}                  // held by who refreshes
-	lastLook   time.Time                      // at what is due
-	observed   map[engine.Subject]observation // then
+	refreshing chan struct{}                  // holds a token while a refresh runs
+	lastLook   time.Time                      // time of the last look at the backlogs
+	observed   map[engine.Subject]observation // at the last look
 
 	maxFrequent int
 	frequent    map[engine.Subject]frequentValues
 }
 
-// sighting is how much was stored of a subject when it was looked at last.
+// observation has the number of stored events of a subject at the last look.
 type observation struct {
 	stored        uint64
-	deferredSince time.Time // since then for an import to come to its end; zero: it does not
+	deferredSince time.Time // zero: not deferred
 }
 
-// New returns the settler of a store.
+// New returns the refresher of a store.
 func New(conn driver.Conn, writer *ingest.Writer, e *engine.Engine) *Refresher {
 	return &Refresher{conn: conn, writer: writer, engine: e, refreshing: make(chan struct{}, 1), observed: map[engine.Subject]observation{}, maxFrequent: maxFrequent, frequent: map[engine.Subject]frequentValues{}}
 }
 
-// due is a subject of whom events are not settled.
+// backlog is a subject with events that are not in its rollup.
 type backlog struct {
 	subject     engine.Subject
 	stored      uint64    // events
-	ingested    time.Time // the last
+	ingested    time.Time // last acceptance time
 	state       *schema.RollupState
 	sharesSince int64
 }
 
-// Follow settles at the given interval until the context ends, and lets
-// imports come to their end first.
+// Follow refreshes the rollups at the given interval until the context ends. It
+// defers large backlogs during imports.
 func (s *Refresher) Follow(ctx context.Context, every time.Duration) {
 	s.engine.RollupsFollowed()
 	for {
 		began := time.Now()
 		if err := s.refreshChosen(ctx, s.ready); err != nil && ctx.Err() == nil && !errors.Is(err, ingest.ErrRemoving) {
-			slog.WarnContext(ctx, "not settled", "error", err)
+			slog.WarnContext(ctx, "refresh rollups failed", "err", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -127,24 +129,24 @@ func (s *Refresher) Follow(ctx context.Context, every time.Duration) {
 	}
 }
 
-// refresh does the work, one at a time, while no event is removed. It waits for
-// its turn until the first context ends, and works until the second does.
+// exclusively runs work while no other refresh runs and no event is removed. It
+// waits until the context waiting ends; the work runs until ctx ends.
 func (s *Refresher) exclusively(waiting, ctx context.Context, work func(context.Context) error) error {
 	select {
 	case s.refreshing <- struct{}{}:
 		defer func() { <-s.refreshing }()
 		return s.writer.Refresh(ctx, work)
 	case <-waiting.Done():
-		return fmt.Errorf("wait for a refresh that is under way: %w", context.Cause(waiting))
+		return fmt.Errorf("wait for a running refresh: %w", context.Cause(waiting))
 	}
 }
 
-// Round settles what is due of all subjects.
+// RefreshAll refreshes the rollups of all subjects.
 func (s *Refresher) RefreshAll(ctx context.Context) error {
 	return s.refreshChosen(ctx, func(all []backlog) []backlog { return all })
 }
 
-// round settles those of the due subjects that are chosen.
+// refreshChosen refreshes the backlogs that the function selects.
 func (s *Refresher) refreshChosen(ctx context.Context, chosen func([]backlog) []backlog) error {
 	return s.exclusively(ctx, ctx, func(ctx context.Context) error { return s.refreshBacklogs(ctx, chosen) })
 }
@@ -173,8 +175,8 @@ func (s *Refresher) refreshBacklogs(ctx context.Context, chosen func([]backlog) 
 	return errors.Join(errs...)
 }
 
-// Settle settles one subject through everything that is written, unless that
-// would take a rebuild, or one is under way.
+// RefreshSubject adds all written events to the rollup of a subject. It does
+// nothing if a rebuild is necessary or runs.
 func (s *Refresher) RefreshSubject(ctx context.Context, subject engine.Subject) error {
 	waiting, cancel := context.WithTimeout(ctx, refreshWait)
 	defer cancel()
@@ -195,7 +197,7 @@ func (s *Refresher) refreshOne(ctx context.Context, subject engine.Subject) erro
 	return nil
 }
 
-// Rebuild makes the sums of all subjects anew, and calls done for each.
+// Rebuild rebuilds the rollups of all subjects, and calls done for each.
 func (s *Refresher) Rebuild(ctx context.Context, done func(engine.Subject, time.Duration, error)) error {
 	return s.exclusively(ctx, ctx, func(ctx context.Context) error { return s.rebuildAll(ctx, done) })
 }
@@ -217,19 +219,19 @@ func (s *Refresher) rebuildAll(ctx context.Context, done func(engine.Subject, ti
 	return nil
 }
 
-// told notes a subject that cannot be settled, and has the engine know of one
-// that is.
+// recordOutcome updates the engine after a refresh. It marks a subject that
+// cannot have a rollup.
 func (s *Refresher) recordOutcome(ctx context.Context, subject engine.Subject, err error) error {
 	var exception *clickhouse.Exception
 	const throwIf = 395 // FUNCTION_THROW_IF_VALUE_IS_NON_ZERO
 	switch {
 	case errors.Is(err, errTooLarge), errors.As(err, &exception) && exception.Code == throwIf:
 		s.engine.MarkWithoutRollup(subject)
-		slog.WarnContext(ctx, "a subject is not settled; its reports are counted event by event", "subject", subject,
-			"reason", "a visitor's amounts are so large that their squares do not fit, or an attribute has the byte 0")
+		slog.WarnContext(ctx, "subject cannot have a rollup; its reports are counted from the events", "subject", subject,
+			"reason", "the squares of a visitor's amounts overflow, or an attribute contains a NUL byte")
 		return nil
 	case err != nil:
-		return fmt.Errorf("settle %s: %w", subject, err)
+		return fmt.Errorf("refresh the rollup of %s: %w", subject, err)
 	}
 	s.writer.ListRollups(ctx)
 	return s.engine.RefreshRollupStates(ctx)
@@ -239,7 +241,7 @@ func (d *backlog) mustRebuild() bool {
 	return d.state == nil || d.state.SharesSince != d.sharesSince
 }
 
-// tail is how many events are not settled.
+// size returns the number of events that are not in the rollup.
 func (d *backlog) size() uint64 {
 	if d.state == nil {
 		return d.stored
@@ -247,9 +249,9 @@ func (d *backlog) size() uint64 {
 	return d.stored - min(d.stored, d.state.Events)
 }
 
-// ready returns those of the subjects that need not wait for an import to come
-// to its end: all of which no more events wait than a step takes, or have
-// waited for long.
+// ready returns the backlogs that are not deferred: those that one step can
+// process, those that have waited for maxDeferral, and all of them if no import
+// runs.
 func (s *Refresher) ready(all []backlog) []backlog {
 	now := time.Now()
 	var came uint64
@@ -268,7 +270,7 @@ func (s *Refresher) ready(all []backlog) []backlog {
 	})
 }
 
-// due returns the subjects that something came of since they were settled.
+// backlogs returns the subjects with events after the last refresh.
 func (s *Refresher) backlogs(ctx context.Context, through time.Time) ([]backlog, error) {
 	all, err := s.candidates(ctx)
 	var backlogs []backlog
@@ -280,8 +282,8 @@ func (s *Refresher) backlogs(ctx context.Context, through time.Time) ([]backlog,
 	return backlogs, err
 }
 
-// all returns the subjects that are worth it: those of the catalogue of which
-// many events are stored.
+// candidates returns the subjects of the catalogue with enough events for a
+// rollup.
 func (s *Refresher) candidates(ctx context.Context) ([]backlog, error) {
 	states, err := schema.RollupStates(ctx, s.conn)
 	if err != nil {
@@ -291,13 +293,13 @@ func (s *Refresher) candidates(ctx context.Context) ([]backlog, error) {
 	for i := range states {
 		state := &states[i]
 		of := engine.SubjectOf(state)
-		if state.Complete && rollup[of] == nil { // the later ones come first
+		if state.Complete && rollup[of] == nil { // later generations are first
 			rollup[of] = state
 		}
 	}
 	rows, err := s.conn.Query(ctx, storedEvents, clickhouse.Named("least", s.engine.InProcessEvents()+1))
 	if err != nil {
-		return nil, fmt.Errorf("read what is stored: %w", err)
+		return nil, fmt.Errorf("read stored events: %w", err)
 	}
 	defer func() { _ = rows.Close() }()
 	var all []backlog
@@ -305,7 +307,7 @@ func (s *Refresher) candidates(ctx context.Context) ([]backlog, error) {
 		var d backlog
 		var of string
 		if err := rows.Scan(&d.subject.WebsiteID, &of, &d.subject.ID, &d.subject.ExperimentID, &d.stored, &d.ingested); err != nil {
-			return nil, fmt.Errorf("read what is stored: %w", err)
+			return nil, fmt.Errorf("read stored events: %w", err)
 		}
 		d.subject.Kind = schema.Subject(of)
 		since, known := s.engine.SharesSince(d.subject)
@@ -320,7 +322,7 @@ func (s *Refresher) candidates(ctx context.Context) ([]backlog, error) {
 func mustRender(file string, slots any) string {
 	var text strings.Builder
 	if err := sqlTemplates.ExecuteTemplate(&text, file, slots); err != nil {
-		panic(err) // the files are part of the program
+		panic(err) // the files are embedded
 	}
 	return text.String()
 }

@@ -17,13 +17,13 @@ import (
 // expr is trusted SQL, made of constants only.
 type expr string
 
-// slots are what differs between the statements that sql/rebuild.sql makes.
+// slots are the slots of sql/rebuild.sql and sql/frequent.sql.
 type slots struct {
 	Attributes expr
-	Columns    []expr // of a visitor: each attribute of the first view
-	Shown      expr   // of a view: its attributes in one string
+	Columns    []expr // attributes of the first view of a visitor
+	Shown      expr   // attributes of a view in one string
 	Sets       []expr
-	Ranked     expr // the attribute whose values are ranked
+	Ranked     expr // attribute of the ranked cube
 }
 
 var (
@@ -35,7 +35,8 @@ var (
 	}{schema.CubeAttributes, threads})
 )
 
-// threads is how many a step has: others have the machine.
+// threads is the number of threads of a step. The other cores are left for
+// reports and writes.
 const threads = 1
 
 func newSlots() slots {
@@ -57,8 +58,9 @@ func newSlots() slots {
 	return s
 }
 
-// masks are what the function grouping says of each facet: of the columns, a
-// bit for each that it does not keep, the first the highest.
+// masks returns the result of the SQL function grouping for each cube: one bit
+// per column that is not a dimension of the cube, the first column in the
+// highest bit.
 func masks() (masks []uint64, names []string) {
 	columns := slices.Concat([]string{"first_day", "day", "variation_id", "multi_exposed"}, schema.CubeAttributes)
 	for i := range schema.Cubes {
@@ -75,8 +77,9 @@ func masks() (masks []uint64, names []string) {
 	return masks, names
 }
 
-// until names the events of the subject that were accepted until then, and
-// since those that are not settled of them.
+// untilParams returns the parameters for the events of the subject accepted up
+// to through. sinceParams restricts them to the events that are not in the
+// rollup.
 func (d *backlog) untilParams(through time.Time) []any {
 	return []any{
 		clickhouse.Named("website_id", d.subject.WebsiteID), clickhouse.Named("subject", string(d.subject.Kind)),
@@ -89,7 +92,7 @@ func (d *backlog) sinceParams(through time.Time) []any {
 	return append(d.untilParams(through), clickhouse.DateNamed("since", d.state.Through, clickhouse.MilliSeconds))
 }
 
-// lane is what a rebuild settles at once: a range of visitors.
+// rangeParams returns the parameters of a rebuild of a range of visitors.
 func (d *backlog) rangeParams(generation uint64, through time.Time, frequent []string, visitors [2]uint64) []any {
 	masks, names := masks()
 	return append(d.untilParams(through),
@@ -104,7 +107,7 @@ func (d *backlog) rangeParams(generation uint64, through time.Time, frequent []s
 		clickhouse.Named("frequent", frequent))
 }
 
-// catchUp settles in steps of bounded size.
+// catchUp refreshes in steps of limited size.
 func (s *Refresher) catchUp(ctx context.Context, d *backlog, through time.Time) error {
 	if d.size() <= stepEvents {
 		return s.step(ctx, d, through)
@@ -136,7 +139,7 @@ func (s *Refresher) catchUp(ctx context.Context, d *backlog, through time.Time) 
 	return nil
 }
 
-// step settles the events accepted since the last step, until through.
+// step adds the events accepted since the last step, up to through.
 func (s *Refresher) step(ctx context.Context, d *backlog, through time.Time) error {
 	state := schema.RollupState{Generation: d.state.Generation, Through: d.state.Through, Newest: d.state.Newest}
 	frequent, err := s.frequentOf(ctx, d)
@@ -171,8 +174,7 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// settle takes out what the visitor had before the fresh events, and puts in
-// what there is with them.
+// update subtracts the old amounts of a visitor and adds the new ones.
 func (c cells) update(events []eventRow, sharesSince int64, frequent map[string]bool) error {
 	var amounts float64
 	for i := range events {
@@ -194,11 +196,10 @@ func (c cells) update(events []eventRow, sharesSince int64, frequent map[string]
 	return nil
 }
 
-// errTooLarge is a visitor whose amounts have squares that do not fit.
+// errTooLarge reports a visitor whose squared amounts overflow.
 var errTooLarge = errors.New("no rollup: the squares of the amounts overflow")
 
-// touched hands over the events of each visitor of whom any came since the last
-// step.
+// touched calls update with all events of each visitor that has new events.
 func (s *Refresher) touched(ctx context.Context, d *backlog, through time.Time, update func([]eventRow) error) error {
 	rows, err := s.conn.Query(ctx, touchedQuery, d.sinceParams(through)...)
 	if err != nil {
@@ -232,7 +233,7 @@ func (s *Refresher) touched(ctx context.Context, d *backlog, through time.Time, 
 	return update(events)
 }
 
-// rebuild makes a new generation, and puts it in the place of those before.
+// rebuild computes a new generation, which replaces the previous ones.
 func (s *Refresher) rebuild(ctx context.Context, d *backlog, through time.Time) error {
 	next := schema.RollupState{
 		WebsiteID: d.subject.WebsiteID, Subject: d.subject.Kind, SubjectID: d.subject.ID, ExperimentID: d.subject.ExperimentID,
@@ -245,7 +246,7 @@ func (s *Refresher) rebuild(ctx context.Context, d *backlog, through time.Time) 
 	if err := row.Scan(&next.Events, &next.Through, &next.Newest); err != nil {
 		return err
 	}
-	if next.Events == 0 { // they went, and the counters do not know yet
+	if next.Events == 0 { // the events were removed, but the counters are not updated yet
 		return nil
 	}
 	frequent, err := s.chooseFrequent(ctx, d, through)
@@ -269,8 +270,8 @@ func (s *Refresher) rebuild(ctx context.Context, d *backlog, through time.Time) 
 	return err
 }
 
-// lanes divides all visitors into ranges of their ids, hashes, of about
-// laneEvents events each.
+// visitorRanges divides the visitors into ranges of their hashed ids, with
+// about rangeEvents events each.
 func visitorRanges(events uint64) [][2]uint64 {
 	n := 1 + events/rangeEvents
 	width := math.MaxUint64/n + 1

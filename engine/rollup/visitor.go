@@ -7,15 +7,14 @@ import (
 	"time"
 )
 
-// The numbers that the kinds of event have in the tables; seen is of settled
-// alone.
+// The values of the column event. active exists only in rollups.
 const (
 	activeKind int8 = 0
 	viewKind   int8 = 1
 	goalKind   int8 = 7
 )
 
-// event is what counts of a row.
+// eventRow is a row of the events.
 type eventRow struct {
 	at         int64 // milliseconds since 1970
 	id         uint64
@@ -25,18 +24,17 @@ type eventRow struct {
 	amounts    [3]int64 // value, profit, extra value
 	accepted   int64    // milliseconds since 1970
 	fresh      bool     // accepted since the last step
-	attributes []string // of a view: schema.SettledAttributes
+	attributes []string // of a view: schema.CubeAttributes
 }
 
-// place is where a part of a visitor's sums belongs, but for what the facets
-// keep of the first view.
+// place is the key of a part of a visitor's sums, without the attributes.
 type place struct {
 	kind          int8
 	goal          int64
 	firstDay, day int32 // since 1970
 }
 
-// sums are the measures of a row of settled.
+// sums are the measures of a row of the table rollups.
 type sums struct {
 	visitors, sinceShares, events int64
 	eventsSquares                 big.Int
@@ -49,7 +47,7 @@ type amounts struct {
 	nonzero, negative int64
 }
 
-// totals are what a visitor has of one kind of event by the end of a day.
+// totals are a visitor's totals for one kind of event at the end of a day.
 type totals struct {
 	events  int64
 	amounts [3]int64
@@ -61,15 +59,15 @@ type part struct {
 	sums
 }
 
-// person is one visitor as the events tell, before or after a step.
+// visitorTotals has the sums of one visitor, before or after a step.
 type visitorTotals struct {
-	first        *eventRow // the least view in time, variation and id
+	first        *eventRow // first view: the minimum by time, variation and id
 	multiExposed bool
 	parts        []part
 }
 
-// settlePerson adds up a visitor's events; nil stands for one without a view.
-// The same sums are in sql/rebuild.sql.
+// totalsOf adds up the events of a visitor. It returns nil for a visitor
+// without a view. sql/rebuild.sql computes the same sums.
 func totalsOf(events []eventRow, sharesSince int64) *visitorTotals {
 	var p visitorTotals
 	for i := range events {
@@ -116,7 +114,8 @@ func count(days map[place]totals, at place, e *eventRow) {
 
 func dayOf(at int64) int32 { return int32(at / (24 * time.Hour).Milliseconds()) } //nolint:gosec // until 2299
 
-// addSeen notes each day after the first, with the one before it.
+// addActiveDays adds each active day after the first, with the previous active
+// day.
 func (p *visitorTotals) addActiveDays(days []int32) {
 	slices.Sort(days)
 	days = slices.Compact(days)
@@ -125,7 +124,7 @@ func (p *visitorTotals) addActiveDays(days []int32) {
 	}
 }
 
-// addDays notes what each day adds to the sums as they stood before it.
+// addDays adds what each day adds to the sums at the end of the previous day.
 func (p *visitorTotals) addDays(days map[place]totals, sharesSince int64) {
 	order := make([]place, 0, len(days))
 	for at := range days {
@@ -157,8 +156,8 @@ func (t totals) with(more totals) totals {
 	return t
 }
 
-// change is the sums of a visitor with the later totals, less those with the
-// earlier ones.
+// change returns the sums with the later totals minus the sums with the earlier
+// ones.
 func change(before, after totals) sums {
 	s := sums{visitors: one(before.events == 0), events: after.events - before.events}
 	product(&s.eventsSquares, after.events, after.events, before.events, before.events)
@@ -189,7 +188,7 @@ func one(is bool) int64 {
 	return 0
 }
 
-// add counts other sums in, or out where sign is -1.
+// add adds other sums, or subtracts them if sign is -1.
 func (s *sums) add(o *sums, sign int64) {
 	s.visitors += sign * o.visitors
 	s.sinceShares += sign * o.sinceShares

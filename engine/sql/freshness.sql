@@ -1,4 +1,4 @@
--- one row: what is stored of the subject, and since when
+-- one row: number of stored events of the subject, last acceptance time and latest event time
 SELECT
     sum(rows)          AS events,
     max(last_ingested) AS last_ingested,

@@ -1,4 +1,4 @@
--- one row per event that matters to the report, of a subject that has few: they are counted in Go
+-- one row per event that the report needs, for subjects with few events
 SELECT
     visitor_id,
     toUnixTimestamp64Milli(time)                               AS at,

@@ -1,4 +1,4 @@
-{{- /* the sums of sums.sql, over cells c */}}
+{{- /* the sums of sums.sql over cells c */}}
     sum(c.visitors)              AS visitors,
     sum(c.visitors_since_shares) AS visitors_since_shares,
     sum(c.visitors_recent)       AS visitors_recent,

@@ -1,6 +1,6 @@
 WITH
     {{template "reference_visitors.sql" .}},
-    cells AS (  -- one row per variation, dimension value, and segment of the visitor in the report
+    cells AS (  -- one row per variation, dimension value and segment
         SELECT
             c.variation_id                                     AS variation_id,
             c.dimension                                        AS dimension,

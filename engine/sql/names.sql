@@ -1,4 +1,4 @@
--- one row per visitor asked for: the value that the first view shows
+-- one row per given visitor: the dimension value of the first view
 SELECT
     visitor_id,
     argMin({{.Dimension}}, (time, variation_id, event_id)) AS dimension

@@ -1,6 +1,6 @@
 WITH
     {{template "reference_visitors.sql" .}}
--- one row: the values of the goal events that count in the report, all variations together
+-- one row: sums of the counted goal values over all variations
 SELECT
     sum(length(c.goals))                                                              AS goals_reached,
     sum(arraySum(goal -> goal.3, c.goals))                                            AS value,

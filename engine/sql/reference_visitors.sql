@@ -1,4 +1,4 @@
-visitors AS (  -- one row per visitor with a view: the first of them, and everything that may count
+visitors AS (  -- one row per visitor with a view: the first view and the events that may count
         SELECT
             visitor_id,
             argMinIf(
@@ -23,7 +23,7 @@ visitors AS (  -- one row per visitor with a view: the first of them, and everyt
         GROUP BY visitor_id
         HAVING countIf(event = 'view') > 0
     ),
-    counted AS (  -- one row per visitor of the report, or seen in its window but first exposed before: its cell and its sums
+    counted AS (  -- one row per visitor in the report, or active in the window but first exposed before it: segment and sums
         SELECT
             visitor_id,
             first_view.1                                                 AS exposed_at,

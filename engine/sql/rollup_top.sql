@@ -1,4 +1,4 @@
--- one row per value of the dimension, those with the most visitors first
+-- one row per value of the dimension, by visitors in descending order
 SELECT
     any({{.Dimension}}) AS value,
     sum(visitors)       AS of_value

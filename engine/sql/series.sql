@@ -1,6 +1,6 @@
 WITH
     {{template "reference_visitors.sql" .}},
-    steps AS (  -- one row per visitor of the report and bucket of time in which anything of it counts
+    steps AS (  -- one row per visitor in the report and bucket with a counted event
         SELECT
             variation_id,
             dimension,
@@ -26,7 +26,7 @@ WITH
         FROM counted
         WHERE NOT exposed_before
     )
--- one row per bucket, variation and segment: what the bucket adds to the sums of the report that ends with it
+-- one row per bucket, variation and segment: what the bucket adds to the cumulative sums
 SELECT
     s.bucket                                                                              AS bucket,
     s.variation_id                                                                        AS variation_id,

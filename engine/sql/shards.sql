@@ -1,4 +1,4 @@
--- {{.Of}}: what the shards found, added up. A visitor's events lie on one shard: no one is there twice
+-- {{.Of}}: sums over all shards. All events of a visitor are on one shard, so no visitor is counted twice
 SELECT
 {{- range .Keys}}
     c.{{.}} AS {{.}},

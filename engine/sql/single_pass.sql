@@ -1,9 +1,8 @@
--- The same rows as moments.sql, in one pass without lists of events. It cannot tell the visitors apart who need the lists:
--- those with something that counts before their first view, with a view of an unknown variation, with first views that only
--- the event id puts in order, or with so many goals that a sum might overflow. It names them in recount, and moments.sql
--- counts them.
+-- The rows of moments.sql in one pass without lists of events. Some visitors need the lists: those with a counted event
+-- before the first view, with a view of an unknown variation, with first views that differ only in the event id, or with so
+-- many goals that a sum could overflow. Column recount has their ids, and moments.sql counts them.
 WITH
-    ranked AS (  -- one row per event: its time and its variation as numbers, and what it is
+    ranked AS (  -- one row per event: time and variation as numbers, and its kind
         SELECT
             visitor_id,
             event,
@@ -28,7 +27,7 @@ WITH
             AND subject_id = {subject_id:Int64}
             AND experiment_id = {experiment_id:Int64}
     ),
-    counted AS (  -- one row per visitor of the report, seen in its window but first exposed before, or to be counted again; the first view is the least in time and variation
+    counted AS (  -- one row per visitor in the report, active in the window but exposed before it, or to be recounted; the first view is the minimum by time and variation
         SELECT
             visitor_id,
 {{- if .Shows}}
@@ -55,8 +54,8 @@ WITH
             sumIf(amount, is_reached)                                 AS value,
             sumIf(amount_of_profit, is_reached)                       AS profit,
             sumIf(amount_of_extra, is_reached)                        AS extra_value,
-            bitTest(seen, 63){{if .Shows}} OR tied{{end}}             AS doubtful,
-            doubtful
+            bitTest(seen, 63){{if .Shows}} OR tied{{end}}             AS needs_recount,
+            needs_recount
                 OR first_counted BETWEEN 1 AND first_at - 1
                 OR goals_reached > 900000                             AS recount,
             toUInt16(
@@ -81,42 +80,42 @@ WITH
 {{- end}}
             )
     ),
-    cells AS (  -- one row per segment{{if .ByDimension}} and value of the dimension{{end}}; example is a visitor by whom to find the value
+    cells AS (  -- one row per segment{{if .ByDimension}} and value of the dimension{{end}}; example is a visitor with the value
         SELECT
             c.segment                                         AS segment,
             groupArrayIf(c.visitor_id, c.recount)              AS recount,
 {{- if .ByDimension}}
-            groupArrayIf(1)(c.visitor_id, NOT c.doubtful)      AS example,
+            groupArrayIf(1)(c.visitor_id, NOT c.needs_recount)  AS example,
             c.dimension_hash                                   AS dimension_hash,
             count()                                            AS visitors_at_most,
-            countIf(c.doubtful)                                AS doubtful_visitors,
+            countIf(c.needs_recount)                            AS needs_recount_visitors,
 {{- end}}
 {{- template "sums.sql" .}}        FROM counted AS c
         GROUP BY segment{{if .ByDimension}}, c.dimension_hash{{end}}
     )
 {{- if .ByDimension}},
-    valued AS (  -- the same rows: with how many visitors of the report their value has, surely and at most
+    valued AS (  -- the same rows with the minimum and maximum number of visitors of the value
         SELECT
             *,
             sum(if(bitTest(segment, 2), 0, visitors)) OVER (PARTITION BY dimension_hash)            AS of_value,
             sum(if(bitAnd(segment, 5) = 4, 0, visitors_at_most)) OVER (PARTITION BY dimension_hash) AS of_value_at_most
         FROM cells
     ),
-    placed AS (  -- the same rows: with the place of their value among all
+    placed AS (  -- the same rows with the rank of the value
         SELECT
             *,
             dense_rank() OVER (ORDER BY of_value DESC, dimension_hash) AS place,
-            sum(doubtful_visitors) OVER ()                             AS doubtful_in_all
+            sum(needs_recount_visitors) OVER ()                         AS needs_recount_in_all
         FROM valued
     ),
-    chosen AS (  -- the same rows: kept if their value may be one of the top values, whatever the doubtful ones have
+    chosen AS (  -- the same rows; kept if the value may be among the most frequent, for any result of the recount
         SELECT
             *,
             max(if(place = {top:UInt32}, of_value, 0)) OVER ()           AS least_of_top,
-            of_value_at_most + doubtful_in_all >= least_of_top           AS kept
+            of_value_at_most + needs_recount_in_all >= least_of_top       AS kept
         FROM placed
     )
--- one row per segment and value that may be a top one, and per segment for all the others
+-- one row per segment and value that may be among the most frequent, and one per segment for all other values
 SELECT
     c.segment                     AS segment,
     groupArrayArray(c.recount)     AS recount,

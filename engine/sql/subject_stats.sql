@@ -1,4 +1,4 @@
--- one row per subject, event and goal: what was ever stored
+-- one row per subject, event and goal: totals of all stored events
 SELECT
     website_id,
     subject,

@@ -1,4 +1,4 @@
-{{- /* what is summed over the visitors of c: the columns that scanRow reads; first_at is in milliseconds since 1970 */}}
+{{- /* sums over the visitors in c: the columns that scanMoments reads; first_at is in milliseconds since 1970 */}}
             countIf(NOT c.recount)                             AS visitors,
             countIf(c.first_at >= {shares_since:Int64})      AS visitors_since_shares,
             countIf(c.first_at >= {recent_from:Int64} AND c.first_at < {recent_to:Int64}) AS visitors_recent,

@@ -1,5 +1,5 @@
 WITH
-    first_views AS (  -- one row per visitor with a view: the value that the first of them shows
+    first_views AS (  -- one row per visitor with a view: the attribute of the first view
         SELECT
             visitor_id,
             argMin({{.Dimension}}, (time, variation_id, event_id)) AS value
@@ -11,7 +11,7 @@ WITH
             AND event = 'view'
         GROUP BY visitor_id
     )
--- one row per value, most visited first: its visitors, those of all values, and how many values there are
+-- one row per value, by visitors in descending order: its visitors, the visitors of all values, and the number of values
 SELECT
     value,
     toInt64(count())             AS visitors,

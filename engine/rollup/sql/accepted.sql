@@ -1,4 +1,4 @@
--- One row per insert whose events are not in the rollup, in their order.
+-- One row per acceptance time of events that are not in the rollup, in ascending order.
 SELECT
     ingested_at,
     count() AS events

@@ -1,4 +1,4 @@
--- One row per campaign, widget or experiment of which at least so many events are stored.
+-- One row per campaign, widget or experiment with at least the given number of stored events.
 SELECT
     website_id,
     toString(subject)  AS of,

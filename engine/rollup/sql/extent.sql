@@ -1,4 +1,4 @@
--- One row: how many events were accepted until then, and the last of them.
+-- One row: number of events accepted up to a time, last acceptance time and latest event time.
 SELECT
     count()          AS events,
     max(ingested_at) AS through,

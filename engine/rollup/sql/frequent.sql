@@ -1,4 +1,4 @@
--- One row per value of the attribute that is ranked, those of the most views first.
+-- One row per value of the ranked attribute, by views in descending order.
 SELECT {{.Ranked}}
 FROM events
 WHERE website_id = {website_id:Int64}

@@ -8,7 +8,7 @@ INSERT INTO rollups
 WITH
     toInt256('340282366920938463463374607431768211456') AS above_squares,  -- 2^128
     toInt256(1099511627776) AS next_sign,  -- 2^40
-    told AS (  -- one row per event of the visitors to settle: its place in time as one number, and what it shows as one text
+    keyed AS (  -- one row per event of the visitors in the range: sort key as one number, attributes as one string
         SELECT
             *,
             toUInt256(toUnixTimestamp64Milli(time)) AS at,
@@ -25,7 +25,7 @@ WITH
             AND ingested_at <= {through:DateTime64(3, 'UTC')}
             AND visitor_id BETWEEN {first_visitor:UInt64} AND {last_visitor:UInt64}
     ),
-    visitors AS (  -- one row per visitor with a view: the first view, the least in time, variation and id, and everything else
+    visitors AS (  -- one row per visitor with a view: the first view (minimum by time, variation and id), and all events
         SELECT
             argMinIf(shows, place, event = 'view')                                                             AS first_shows,
             minIf(place, event = 'view')                                                                       AS first_place,
@@ -33,16 +33,16 @@ WITH
             arraySort(groupArrayIf(toDate32(time), event = 'view'))                                            AS view_days,
             arraySort(groupUniqArray(toDate32(time)))                                                          AS days,
             groupArrayIf((event, goal_id, toUnixTimestamp64Milli(time), value, profit, extra_value), event != 'view') AS others
-        FROM told
+        FROM keyed
         GROUP BY visitor_id
         HAVING countIf(event = 'view') > 0
     ),
-    exposed AS (  -- the same rows: what counts from the first view on, of goals once more for all goals together
+    exposed AS (  -- the same rows: events from the first view on; goals twice, once for all goals together
         SELECT
             multi_exposed,
             view_days,
             splitByChar('\0', first_shows)                                                                     AS shown,
-            throwIf(length(shown) != {attributes:UInt8}, 'no rollup: an attribute contains a NUL byte')           AS is_told_apart,
+            throwIf(length(shown) != {attributes:UInt8}, 'no rollup: an attribute contains a NUL byte')           AS is_splittable,
             toInt64(bitShiftRight(first_place, 128))                                                           AS first_at,
             reinterpretAsInt64(toUInt64(bitAnd(bitShiftRight(first_place, 64), toUInt256(18446744073709551615))) + 9223372036854775808) AS variation_id,
             toDate32(fromUnixTimestamp64Milli(first_at, 'UTC'))                                                AS first_day,
@@ -53,7 +53,7 @@ WITH
             throwIf(arraySum(e -> abs(e.4) + abs(e.5) + abs(e.6), counted) > {most:Int128}, 'no rollup: the squares of the amounts overflow') AS is_exact
         FROM visitors
     ),
-    placed AS (  -- one row per visitor, event, goal and day: how often, and how much, before that day and with it
+    placed AS (  -- one row per visitor, event, goal and day: number and amounts before the day and including it
         SELECT
             multi_exposed,
             shown,
@@ -79,9 +79,9 @@ WITH
                         arraySum(e -> e.6, before), arraySum(e -> e.6, until)),
                     arrayDistinct(arrayMap(e -> (e.1, e.2, e.3), reached))))) AS p
         FROM exposed
-        WHERE is_told_apart = 0 AND is_exact = 0
+        WHERE is_splittable = 0 AND is_exact = 0
     ),
-    changes AS (  -- the same rows: what the day adds
+    changes AS (  -- the same rows: differences
         SELECT
             multi_exposed,
             variation_id,
@@ -109,7 +109,7 @@ WITH
             upper_signs * next_sign + toInt64(p.8 != 0) - (p.7 != 0)           AS signs
         FROM placed
     )
--- one row per cube and cell: the sums over its visitors
+-- one row per cube and cell: sums over its visitors
 SELECT
     {website_id:Int64}, {subject:String}, {subject_id:Int64}, {experiment_id:Int64}, {generation:UInt64},
     if(

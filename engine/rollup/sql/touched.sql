@@ -1,4 +1,4 @@
--- One row per event of the visitors of whom events came since: all that they have, and when it came.
+-- One row per event of the visitors with new events: all events of these visitors.
 SELECT
     visitor_id,
     toUnixTimestamp64Milli(time)                     AS at,

@@ -5,7 +5,7 @@
 -- from                 1970-01-01 00:00:00 +0000 UTC
 -- to                   2200-01-01 00:00:00 +0000 UTC
 -- goal_id              2
--- one row per event that matters to the report, of a subject that has few: they are counted in Go
+-- one row per event that the report needs, for subjects with few events
 SELECT
     visitor_id,
     toUnixTimestamp64Milli(time)                               AS at,

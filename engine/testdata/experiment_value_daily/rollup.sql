@@ -7,7 +7,7 @@
 -- steps                all by day
 -- width                86400000
 -- shift                0
--- one row per cube, cell and kind of event: the sums in the rollups table; and one row of the cube state: the progress of the refresh
+-- one row per cube, cell and kind of event: its sums; and one row for the cube state: the state of the generation
 SELECT
     cube_name,
     if(cube_name = {steps:String}, intDiv(toInt64(toInt32(day)) * 86400000 + {shift:Int64}, {width:Int64}), 0) AS bucket,

@@ -9,7 +9,7 @@
 -- recent_from          1776988800000
 -- recent_to            1777593600000
 WITH
-    visitors AS (  -- one row per visitor with a view: the first of them, and everything that may count
+    visitors AS (  -- one row per visitor with a view: the first view and the events that may count
         SELECT
             visitor_id,
             argMinIf(
@@ -34,7 +34,7 @@ WITH
         GROUP BY visitor_id
         HAVING countIf(event = 'view') > 0
     ),
-    counted AS (  -- one row per visitor of the report, or seen in its window but first exposed before: its cell and its sums
+    counted AS (  -- one row per visitor in the report, or active in the window but first exposed before it: segment and sums
         SELECT
             visitor_id,
             first_view.1                                                 AS exposed_at,
@@ -63,7 +63,7 @@ WITH
             AND last_seen >= toDateTime64({from:String}, 3, 'UTC')
     )
 ,
-    cells AS (  -- one row per variation, dimension value, and segment of the visitor in the report
+    cells AS (  -- one row per variation, dimension value and segment
         SELECT
             c.variation_id                                     AS variation_id,
             c.dimension                                        AS dimension,

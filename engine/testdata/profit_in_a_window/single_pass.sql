@@ -12,12 +12,11 @@
 -- ranks                [1 2 3]
 -- from_at              1777608000000
 -- to_at                1777636800000
--- The same rows as moments.sql, in one pass without lists of events. It cannot tell the visitors apart who need the lists:
--- those with something that counts before their first view, with a view of an unknown variation, with first views that only
--- the event id puts in order, or with so many goals that a sum might overflow. It names them in recount, and moments.sql
--- counts them.
+-- The rows of moments.sql in one pass without lists of events. Some visitors need the lists: those with a counted event
+-- before the first view, with a view of an unknown variation, with first views that differ only in the event id, or with so
+-- many goals that a sum could overflow. Column recount has their ids, and moments.sql counts them.
 WITH
-    ranked AS (  -- one row per event: its time and its variation as numbers, and what it is
+    ranked AS (  -- one row per event: time and variation as numbers, and its kind
         SELECT
             visitor_id,
             event,
@@ -37,7 +36,7 @@ WITH
             AND subject_id = {subject_id:Int64}
             AND experiment_id = {experiment_id:Int64}
     ),
-    counted AS (  -- one row per visitor of the report, seen in its window but first exposed before, or to be counted again; the first view is the least in time and variation
+    counted AS (  -- one row per visitor in the report, active in the window but exposed before it, or to be recounted; the first view is the minimum by time and variation
         SELECT
             visitor_id,
             minIf(place, is_view)                                     AS first_view,
@@ -49,8 +48,8 @@ WITH
             sumIf(amount, is_reached)                                 AS value,
             sumIf(amount_of_profit, is_reached)                       AS profit,
             sumIf(amount_of_extra, is_reached)                        AS extra_value,
-            bitTest(seen, 63)             AS doubtful,
-            doubtful
+            bitTest(seen, 63)             AS needs_recount,
+            needs_recount
                 OR first_counted BETWEEN 1 AND first_at - 1
                 OR goals_reached > 900000                             AS recount,
             toUInt16(
@@ -68,7 +67,7 @@ WITH
                 AND maxIf(at, in_time) >= {from_at:Int64}
             )
     ),
-    cells AS (  -- one row per segment; example is a visitor by whom to find the value
+    cells AS (  -- one row per segment; example is a visitor with the value
         SELECT
             c.segment                                         AS segment,
             groupArrayIf(c.visitor_id, c.recount)              AS recount,

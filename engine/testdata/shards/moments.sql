@@ -1,4 +1,4 @@
--- one row per variation, dimension value, and segment: what the shards found, added up. A visitor's events lie on one shard: no one is there twice
+-- one row per variation, dimension value, and segment: sums over all shards. All events of a visitor are on one shard, so no visitor is counted twice
 SELECT
     c.variation_id AS variation_id,
     c.dimension AS dimension,
@@ -27,7 +27,7 @@ SELECT
 
 FROM cluster('lift', view(
 WITH
-    visitors AS (  -- one row per visitor with a view: the first of them, and everything that may count
+    visitors AS (  -- one row per visitor with a view: the first view and the events that may count
         SELECT
             visitor_id,
             argMinIf(
@@ -52,7 +52,7 @@ WITH
         GROUP BY visitor_id
         HAVING countIf(event = 'view') > 0
     ),
-    counted AS (  -- one row per visitor of the report, or seen in its window but first exposed before: its cell and its sums
+    counted AS (  -- one row per visitor in the report, or active in the window but first exposed before it: segment and sums
         SELECT
             visitor_id,
             first_view.1                                                 AS exposed_at,
@@ -81,7 +81,7 @@ WITH
             AND last_seen >= toDateTime64({from:String}, 3, 'UTC')
     )
 ,
-    cells AS (  -- one row per variation, dimension value, and segment of the visitor in the report
+    cells AS (  -- one row per variation, dimension value and segment
         SELECT
             c.variation_id                                     AS variation_id,
             c.dimension                                        AS dimension,

@@ -1,11 +1,11 @@
--- one row: what the shards found, added up. A visitor's events lie on one shard: no one is there twice
+-- one row: sums over all shards. All events of a visitor are on one shard, so no visitor is counted twice
 SELECT
     sum(c.goals_reached)         AS goals_reached,
     sum(c.value)                 AS value,
     sum(c.value_squares)         AS value_squares
 FROM cluster('lift', view(
 WITH
-    visitors AS (  -- one row per visitor with a view: the first of them, and everything that may count
+    visitors AS (  -- one row per visitor with a view: the first view and the events that may count
         SELECT
             visitor_id,
             argMinIf(
@@ -30,7 +30,7 @@ WITH
         GROUP BY visitor_id
         HAVING countIf(event = 'view') > 0
     ),
-    counted AS (  -- one row per visitor of the report, or seen in its window but first exposed before: its cell and its sums
+    counted AS (  -- one row per visitor in the report, or active in the window but first exposed before it: segment and sums
         SELECT
             visitor_id,
             first_view.1                                                 AS exposed_at,
@@ -59,7 +59,7 @@ WITH
             AND last_seen >= toDateTime64({from:String}, 3, 'UTC')
     )
 
--- one row: the values of the goal events that count in the report, all variations together
+-- one row: sums of the counted goal values over all variations
 SELECT
     sum(length(c.goals))                                                              AS goals_reached,
     sum(arraySum(goal -> goal.3, c.goals))                                            AS value,

@@ -1,4 +1,4 @@
--- one row per bucket, variation and segment: what the shards found, added up. A visitor's events lie on one shard: no one is there twice
+-- one row per bucket, variation and segment: sums over all shards. All events of a visitor are on one shard, so no visitor is counted twice
 SELECT
     c.bucket AS bucket,
     c.variation_id AS variation_id,
@@ -28,7 +28,7 @@ SELECT
 
 FROM cluster('lift', view(
 WITH
-    visitors AS (  -- one row per visitor with a view: the first of them, and everything that may count
+    visitors AS (  -- one row per visitor with a view: the first view and the events that may count
         SELECT
             visitor_id,
             argMinIf(
@@ -53,7 +53,7 @@ WITH
         GROUP BY visitor_id
         HAVING countIf(event = 'view') > 0
     ),
-    counted AS (  -- one row per visitor of the report, or seen in its window but first exposed before: its cell and its sums
+    counted AS (  -- one row per visitor in the report, or active in the window but first exposed before it: segment and sums
         SELECT
             visitor_id,
             first_view.1                                                 AS exposed_at,
@@ -82,7 +82,7 @@ WITH
             AND last_seen >= toDateTime64({from:String}, 3, 'UTC')
     )
 ,
-    steps AS (  -- one row per visitor of the report and bucket of time in which anything of it counts
+    steps AS (  -- one row per visitor in the report and bucket with a counted event
         SELECT
             variation_id,
             dimension,
@@ -108,7 +108,7 @@ WITH
         FROM counted
         WHERE NOT exposed_before
     )
--- one row per bucket, variation and segment: what the bucket adds to the sums of the report that ends with it
+-- one row per bucket, variation and segment: what the bucket adds to the cumulative sums
 SELECT
     s.bucket                                                                              AS bucket,
     s.variation_id                                                                        AS variation_id,

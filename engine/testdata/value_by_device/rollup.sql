@@ -5,7 +5,7 @@
 -- goal_id              1
 -- recent_from          2026-04-24
 -- recent_to            2026-05-01
--- one row per cube, cell and kind of event: the sums in the rollups table; and one row of the cube state: the progress of the refresh
+-- one row per cube, cell and kind of event: its sums; and one row for the cube state: the state of the generation
 SELECT
     cube_name,
     toInt64(0) AS bucket,

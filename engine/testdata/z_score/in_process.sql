@@ -7,7 +7,7 @@
 -- goal_id              1
 -- outlier_least        -6163136164965
 -- outlier_most         4311284471503
--- one row per event that matters to the report, of a subject that has few: they are counted in Go
+-- one row per event that the report needs, for subjects with few events
 SELECT
     visitor_id,
     toUnixTimestamp64Milli(time)                               AS at,

@@ -10,17 +10,17 @@ import (
 	"lifthouse/schema/catalogue"
 )
 
-// record is what the log and the metrics say of a request. It holds no path
-// and no query: those are the client's, and may hold a secret.
+// record holds what logs and metrics show of a request. It has no path and no
+// query string, since they may contain secrets of the client.
 type record struct {
 	route     string // template
 	requestID string
-	token     catalogue.Token // zero before it is known
+	token     catalogue.Token // zero before authentication
 }
 
 type recordKey struct{}
 
-// recordOf returns the record of a request under way, which its handlers fill.
+// recordOf returns the record of a running request. Handlers set its fields.
 func recordOf(ctx context.Context) *record {
 	if r, ok := ctx.Value(recordKey{}).(*record); ok {
 		return r
@@ -28,10 +28,10 @@ func recordOf(ctx context.Context) *record {
 	return &record{}
 }
 
-// noRoute stands for all paths that are none.
+// noRoute is the route of unknown paths.
 const noRoute = "none"
 
-// observed logs and counts what the handler answers, as it leaves the server.
+// accessLog logs and counts the responses of a handler, as sent.
 func (s *server) accessLog(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		started := time.Now()
@@ -54,7 +54,7 @@ func (s *server) record(request *http.Request, r *record, sent *sentWriter, elap
 		status = http.StatusOK
 	}
 	if status == statusClientClosed && s.draining.Load() {
-		status = http.StatusServiceUnavailable // it was us who went away
+		status = http.StatusServiceUnavailable // the server is stopping
 	}
 	s.metrics.requests.WithLabelValues(knownMethod(request.Method), r.route, strconv.Itoa(status)).Observe(elapsed.Seconds())
 	slog.LogAttrs(request.Context(), slog.LevelInfo, "request",
@@ -63,7 +63,7 @@ func (s *server) record(request *http.Request, r *record, sent *sentWriter, elap
 		slog.String("requestId", r.requestID), slog.Int64("account", r.token.AccountID), slog.Int64("token", r.token.ID))
 }
 
-// knownMethod keeps what a client makes up out of labels.
+// knownMethod returns a standard method, so that clients cannot create labels.
 func knownMethod(method string) string {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
@@ -72,14 +72,14 @@ func knownMethod(method string) string {
 	return "other"
 }
 
-// sentWriter counts what is sent.
+// sentWriter counts the bytes of a response.
 type sentWriter struct {
 	http.ResponseWriter
 	status int
 	bytes  int64
 }
 
-// WriteHeader notes the status.
+// WriteHeader records the status.
 func (w *sentWriter) WriteHeader(status int) {
 	if w.status == 0 {
 		w.status = status
@@ -97,5 +97,5 @@ func (w *sentWriter) Write(body []byte) (int, error) {
 	return n, err
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap supports http.ResponseController.
 func (w *sentWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -11,18 +11,20 @@ import (
 	"lifthouse/engine"
 )
 
-// gate lets so many requests at the store at the same time, has a few more
-// wait for a moment, and turns away the rest: what waits for long is asked
-// again by its client, and then there is twice as much to do.
+// admission limits the number of requests that use the store at the same time.
+// A limited number of requests waits for a slot for a short time; all others
+// are rejected. Clients repeat requests that wait for long, which would double
+// the load.
 type admission struct {
-	slots   chan struct{} // nil: no bound
+	slots   chan struct{} // nil: no limit
 	waiting atomic.Int64
 	queue   int64
 	wait    time.Duration
 	shed    prometheus.Counter
 }
 
-// newGate returns a gate of so many slots; 0: no bound.
+// newAdmission returns an admission with the given number of slots; 0: no
+// limit.
 func newAdmission(slots int, o *Options, shed prometheus.Counter) *admission {
 	g := &admission{queue: int64(o.StoreQueue), wait: o.StoreWait, shed: shed}
 	if slots > 0 {
@@ -31,8 +33,8 @@ func newAdmission(slots int, o *Options, shed prometheus.Counter) *admission {
 	return g
 }
 
-// enter waits for a turn; leave ends it. The error is a StoreError, or the end
-// of the context.
+// enter waits for a slot, which leave releases. The error is a StoreError or
+// that of the context.
 func (g *admission) enter(ctx context.Context) (leave func(), err error) {
 	if g.slots == nil {
 		return func() {}, nil
@@ -61,11 +63,11 @@ func (g *admission) enter(ctx context.Context) (leave func(), err error) {
 	}
 }
 
-// changeSlots is how many starts and stops are carried out at once: each takes
+// changeSlots is the number of concurrent starts and stops. Each takes
 // milliseconds.
 const changeSlots = 2
 
-// stored is for operations that change the store. They have a gate of their own
+// stored wraps operations that change the store. They have a separate admission
 // and never wait behind reports.
 func (s *server) stored(handle func(*gin.Context) (any, error)) func(*gin.Context) (any, error) {
 	return func(c *gin.Context) (any, error) {

@@ -1,5 +1,5 @@
-// Package api is the HTTP API under /v1: authentication, parameters, bodies
-// and problems. What is computed comes from the engine.
+// Package api implements the HTTP API under /v1: authentication, parameters,
+// bodies and problems. The engine computes the results.
 package api
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/klauspost/compress/gzhttp"
 )
 
-// server answers requests from one engine and one catalogue.
+// server has the handlers of the API.
 type server struct {
 	engine      *engine.Engine
 	catalogue   *catalogue.Catalogue
@@ -28,20 +28,20 @@ type server struct {
 	draining    atomic.Bool
 	resultCache *resultCache
 	flights     flightGroup
-	rates       *rates[catalogue.Digest] // nil: no bound
-	failures    *rates[netip.Prefix]     // of authentication, by address; nil: no bound
+	rates       *rates[catalogue.Digest] // nil: no limit
+	failures    *rates[netip.Prefix]     // failed authentications by address; nil: no limit
 	gate        *admission               // of reports
 	changes     *admission
 	bodies      *bodies
 }
 
-// API is the handler of the whole API.
+// API is the handler of the API.
 type API struct {
 	http.Handler
 	server *server
 }
 
-// New returns the API of an engine; events go into the intake.
+// New returns the API of an engine. Events go to the intake.
 func New(e *engine.Engine, c *catalogue.Catalogue, in Intake, o Options) *API {
 	s := &server{engine: e, catalogue: c, intake: in, options: o, metrics: newMetrics()}
 	s.resultCache = newResultCache(o.ResultsMemory, s.metrics)
@@ -60,11 +60,11 @@ func New(e *engine.Engine, c *catalogue.Catalogue, in Intake, o Options) *API {
 	return &API{Handler: s.accessLog(compressed(s.router())), server: s}
 }
 
-// compressFrom is how large a body is worth the work, in bytes.
+// compressFrom is the minimum size of a compressed body in bytes.
 const compressFrom = 1 << 10
 
-// Drain has the server say that it is about to stop: no new requests should be
-// sent to it, and those that come are answered still.
+// Drain makes the readiness probe fail before the server stops. Requests are
+// still answered.
 func (a *API) Drain() { a.server.draining.Store(true) }
 
 func (s *server) router() http.Handler {
@@ -72,10 +72,10 @@ func (s *server) router() http.Handler {
 	router := gin.New()
 	router.HandleMethodNotAllowed = true
 	router.RedirectTrailingSlash = false
-	router.UseRawPath = true // an encoded slash is part of an id, and of no route
+	router.UseRawPath = true // an encoded slash is part of an id
 	router.Use(requestID, recovered, s.cors, s.limitSize)
 	router.NoRoute(func(c *gin.Context) {
-		writeProblem(c, notFound("there is nothing at "+c.Request.URL.Path))
+		writeProblem(c, notFound("no resource at "+c.Request.URL.Path))
 	})
 	router.NoMethod(func(c *gin.Context) {
 		allow := c.Writer.Header().Get("Allow") + ", " + http.MethodOptions
@@ -84,13 +84,13 @@ func (s *server) router() http.Handler {
 			s.optionsOf(c, allow)
 			return
 		}
-		writeProblem(c, &problem{Status: http.StatusMethodNotAllowed, Code: "method_not_allowed", Detail: "allowed here: " + allow})
+		writeProblem(c, &problem{Status: http.StatusMethodNotAllowed, Code: "method_not_allowed", Detail: "allowed methods: " + allow})
 	})
 	s.routes(router)
 	return router
 }
 
-// routes has every operation; each GET answers HEAD too.
+// routes adds every operation. Each GET route also answers HEAD.
 func (s *server) routes(router *gin.Engine) {
 	getOf := func(group gin.IRoutes) func(string, func(*gin.Context) (any, error), ...string) {
 		return func(path string, handle func(*gin.Context) (any, error), types ...string) {
@@ -130,8 +130,8 @@ func (s *server) routes(router *gin.Engine) {
 // plain is a body that is not JSON.
 type plain struct{ kind, text string }
 
-// answer writes what the handler returns: a body, or a problem. Of the types
-// that it can give, JSON where none is named, the request chooses.
+// answer sends the result of a handler: a body or a problem. The Accept header
+// selects one of the types; the default is JSON.
 func answer(handle func(*gin.Context) (any, error), types ...string) gin.HandlerFunc {
 	if len(types) == 0 {
 		types = []string{typeJSON}
@@ -155,8 +155,8 @@ func answer(handle func(*gin.Context) (any, error), types ...string) gin.Handler
 	}
 }
 
-// replyOf makes a reply of what a handler returned. The tag of one that is not
-// made already is of its bytes, and of who asked for what.
+// replyOf converts the result of a handler to a reply. The entity tag covers
+// the body, the token and the request.
 func replyOf(c *gin.Context, body any) (reply, error) {
 	r := reply{kind: typeJSON, keep: revalidated}
 	switch b := body.(type) {
@@ -171,7 +171,7 @@ func replyOf(c *gin.Context, body any) (reply, error) {
 		}
 	}
 	if c.Request.Method != http.MethodGet && c.Request.Method != http.MethodHead {
-		r.keep = notKept // what a change answers is of that moment
+		r.keep = notKept // responses to changes must not be cached
 		return r, nil
 	}
 	account := recordOf(c.Request.Context()).token.AccountID
@@ -179,8 +179,8 @@ func replyOf(c *gin.Context, body any) (reply, error) {
 	return r, nil
 }
 
-// encode writes JSON for people to read too: < and > stay as they are. It is
-// whole before any of it is sent, so that an error can still be told.
+// encode returns JSON without HTML escapes. It is complete before the response
+// starts, so that an error can still be sent.
 func encode(body any) ([]byte, error) {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)

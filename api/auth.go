@@ -16,14 +16,14 @@ const tokenKey = "token"
 
 const realm = `Bearer realm="lifthouse"`
 
-// authenticated lets a request pass whose token carries the scope (RFC 6750).
+// authenticated accepts requests with a token that has the scope (RFC 6750).
 func (s *server) authenticated(scope catalogue.Scope) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		c.Writer.Header().Add("Vary", varies)
 		scheme, secret, _ := strings.Cut(c.GetHeader("Authorization"), " ")
 		if !strings.EqualFold(scheme, "Bearer") || secret == "" {
 			c.Header("WWW-Authenticate", realm)
-			writeProblem(c, &problem{Status: http.StatusUnauthorized, Code: "unauthenticated", Detail: "send the header Authorization: Bearer <token>; lifthouse token create makes one"})
+			writeProblem(c, &problem{Status: http.StatusUnauthorized, Code: "unauthenticated", Detail: "send the header Authorization: Bearer <token>; create a token with lifthouse token create"})
 			return
 		}
 		token, known := s.catalogue.Snapshot().Token(catalogue.DigestOf(strings.TrimSpace(secret)), time.Now())
@@ -53,14 +53,15 @@ func (s *server) authenticated(scope catalogue.Scope) gin.HandlerFunc {
 	}
 }
 
-// owned returns what the token's account owns, and the website that the token
-// is bound to, 0 for none.
+// owned returns the resources of the token's account, and the website of a
+// token that is bound to one (otherwise 0).
 func (s *server) owned(c *gin.Context) (*catalogue.Owned, int64) {
 	token := c.MustGet(tokenKey).(catalogue.Token)
 	return s.catalogue.Snapshot().Account(token.AccountID), token.WebsiteID
 }
 
-// byToken is the request's context, with its token as who changes something.
+// byToken returns the context of the request with its token as the author of
+// changes.
 func byToken(c *gin.Context) context.Context {
 	token := c.MustGet(tokenKey).(catalogue.Token) //nolint:forcetypeassert // authenticated sets it
 	return catalogue.By(c.Request.Context(), strings.TrimSpace(fmt.Sprintf("token %d %s", token.ID, token.Name)))

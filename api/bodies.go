@@ -16,42 +16,44 @@ import (
 	"lifthouse/engine"
 )
 
-// Bounds of what bodies of events take in memory, all of them together.
+// Limits of the memory for all bodies of events together.
 const (
-	// smallBody is how many bytes of a body may be read before it counts as
-	// large. Most senders never get there.
+	// smallBody is the size in bytes above which a body is large. Most bodies
+	// are small.
 	smallBody = 1 << 20
-	// smallBodies is how many bytes small bodies may have together.
+	// smallBodies is the total size of all small bodies in bytes.
 	smallBodies = 64 << 20
-	// largeBodies is how many large bodies may be there at once: each may become
-	// as large as Options.MaxEvents.
+	// largeBodies is the number of concurrent large bodies. Each can have
+	// Options.MaxEvents bytes.
 	largeBodies = 2
-	// chunkLines is how many lines are events at once, of one body.
+	// chunkLines is the number of lines of a body that are parsed into events
+	// at once.
 	chunkLines = 20_000
-	// chunks is how many such parts of bodies are there at once.
+	// chunks is the number of such parts in memory at once.
 	chunks = 4
 )
 
-// bodies bounds what bodies of events take. A kilobyte of gzip may be a
-// megabyte of events, and a megabyte of events some ten in memory.
+// bodies limits the memory of bodies of events. A kilobyte of gzip can contain
+// a megabyte of events, which takes about ten megabytes in memory.
 type bodies struct {
 	small *semaphore.Weighted // bytes
 	large *semaphore.Weighted // bodies
-	lines *semaphore.Weighted // that are events
-	wait  time.Duration       // the longest that a large body waits for others to end
+	lines *semaphore.Weighted // lines parsed into events
+	wait  time.Duration       // maximum time that a large body waits for others
 }
 
 func newBodies(wait time.Duration) *bodies {
 	return &bodies{semaphore.NewWeighted(smallBodies), semaphore.NewWeighted(largeBodies), semaphore.NewWeighted(chunks * chunkLines), wait}
 }
 
-// body is one that is being read and written; release gives its room back.
+// body is a body that is being processed. release returns its share of the
+// limits.
 type body struct {
 	of      *bodies
 	text    []byte
-	small   int64 // bytes held
+	small   int64 // acquired bytes
 	isLarge bool
-	lines   int64 // held
+	lines   int64 // acquired lines
 }
 
 func (b *body) release() {
@@ -63,8 +65,8 @@ func (b *body) release() {
 	*b = body{of: b.of}
 }
 
-// grow makes room for a text of the size, or refuses it. A body that turns out
-// to be large waits a while for another one to end, with what was read of it.
+// grow acquires memory for a text of the given size. A body that becomes large
+// waits for other large bodies, and keeps what was read.
 func (b *body) grow(ctx context.Context, size int64) error {
 	switch {
 	case b.isLarge || size <= b.small:
@@ -89,8 +91,8 @@ func (b *body) grow(ctx context.Context, size int64) error {
 	return nil
 }
 
-// holdLines makes room for so many lines at once, of which release gives up
-// those that were held before.
+// holdLines acquires the given number of lines, in addition to those that are
+// held.
 func (b *body) holdLines(lines int64) error {
 	if !b.of.lines.TryAcquire(lines) {
 		return bodiesBusy()
@@ -99,21 +101,21 @@ func (b *body) holdLines(lines int64) error {
 	return nil
 }
 
-// bodiesBusy is the answer to a body for which there is no room.
+// bodiesBusy returns the problem for a body that exceeds the limits.
 func bodiesBusy() error {
 	return &problemError{&problem{
 		Status: http.StatusServiceUnavailable, Code: string(engine.Busy), retryAfter: retryAfter,
-		Detail: "too many large bodies of events are being taken: send the same again in a moment, or fewer events at once",
+		Detail: "too many large bodies of events at the same time: retry in a moment, or send fewer events per request",
 	}}
 }
 
-// firstRead is how much of a compressed body, or one of unknown length, is
-// decoded before more room is asked for; it doubles from then on.
+// firstRead is the size of the first buffer for a compressed body or a body of
+// unknown length. The buffer doubles as needed.
 const firstRead = 64 << 10
 
-// readBody reads a body of events, decompressed, and makes room for it first.
-// It ends where the client goes. After an error too it is released by the
-// caller, who may look at what was read.
+// readBody reads and decompresses a body of events within the limits. It stops
+// if the client disconnects. The caller must release the body, also after an
+// error, and may use the part that was read.
 func (s *server) readBody(request *http.Request, b *body) error {
 	plain, closePlain, err := decoded(request)
 	if err != nil {
@@ -123,7 +125,7 @@ func (s *server) readBody(request *http.Request, b *body) error {
 	most := s.options.MaxEvents
 	room := int64(firstRead)
 	if known := request.ContentLength; known >= 0 && plain == io.Reader(request.Body) {
-		room = known + 1 // one more, to see the end
+		room = known + 1 // one more byte, to detect the end
 	}
 	for {
 		if most > 0 {
@@ -133,7 +135,7 @@ func (s *server) readBody(request *http.Request, b *body) error {
 			return err
 		}
 		if b.isLarge && most > 0 {
-			room = most + 1 // at once: what is copied as it grows is there twice
+			room = most + 1 // at once: while a buffer grows, two copies exist
 		}
 		switch err := b.fill(request.Context(), plain, room); {
 		case err != nil && !errors.Is(err, io.EOF):
@@ -147,7 +149,7 @@ func (s *server) readBody(request *http.Request, b *body) error {
 	}
 }
 
-// fill reads until the text has so many bytes. The error is io.EOF at the end.
+// fill reads until the text has the given size. The error is io.EOF at the end.
 func (b *body) fill(ctx context.Context, from io.Reader, size int64) error {
 	if int64(cap(b.text)) < size {
 		text := make([]byte, len(b.text), size)
@@ -167,10 +169,10 @@ func (b *body) fill(ctx context.Context, from io.Reader, size int64) error {
 	return nil
 }
 
-// zstdMemory bounds the window that a body's frame may ask for.
+// zstdMemory is the maximum window size of a zstd frame.
 const zstdMemory = 32 << 20
 
-// decoded returns the body's bytes as they were before they were compressed.
+// decoded returns a reader of the decompressed body.
 func decoded(request *http.Request) (plain io.Reader, closePlain func(), err error) {
 	nothing := func() {}
 	switch encoding := strings.ToLower(strings.TrimSpace(request.Header.Get("Content-Encoding"))); encoding {
@@ -189,15 +191,15 @@ func decoded(request *http.Request) (plain io.Reader, closePlain func(), err err
 		}
 		return decoder, decoder.Close, nil
 	default:
-		return nil, nil, &problemError{&problem{Status: http.StatusUnsupportedMediaType, Code: "unsupported_encoding", Detail: fmt.Sprintf("Content-Encoding %q: want gzip, zstd or none", encoding)}}
+		return nil, nil, &problemError{&problem{Status: http.StatusUnsupportedMediaType, Code: "unsupported_encoding", Detail: fmt.Sprintf("Content-Encoding %q: must be gzip, zstd or none", encoding)}}
 	}
 }
 
 func tooLong(most int64) error {
-	return &problemError{&problem{Status: http.StatusRequestEntityTooLarge, Code: "body_too_large", Detail: fmt.Sprintf("the body: want at most %d bytes; send fewer events at once", most)}}
+	return &problemError{&problem{Status: http.StatusRequestEntityTooLarge, Code: "body_too_large", Detail: fmt.Sprintf("the body must have at most %d bytes; send fewer events per request", most)}}
 }
 
-// bodyProblem refuses a body that cannot be read to its end.
+// bodyProblem returns the problem for a body that cannot be read to its end.
 func bodyProblem(err error) error {
 	var long *http.MaxBytesError
 	switch {
@@ -207,7 +209,7 @@ func bodyProblem(err error) error {
 		return err
 	}
 	return &problemError{&problem{
-		Status: http.StatusBadRequest, Code: "invalid_body", Detail: "the body cannot be read; nothing of it was stored",
+		Status: http.StatusBadRequest, Code: "invalid_body", Detail: "the body cannot be read; no event was stored",
 		Errors: []fault{{"body", "", "", err.Error()}},
 	}}
 }

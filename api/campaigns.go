@@ -11,7 +11,7 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// campaign is an item of the list.
+// campaign is an item of the list of campaigns.
 type campaign struct {
 	ID                int64      `json:"id"`
 	Name              string     `json:"name"`
@@ -104,7 +104,7 @@ func (s *server) getCampaign(c *gin.Context) (any, error) {
 	return detail, nil
 }
 
-// switchCampaign starts or stops a campaign. A body is not read.
+// switchCampaign starts or stops a campaign. It ignores the body.
 func (s *server) switchCampaign(active bool) func(*gin.Context) (any, error) {
 	return func(c *gin.Context) (any, error) {
 		p, err := s.place(c)
@@ -128,10 +128,10 @@ func (s *server) switchCampaign(active bool) func(*gin.Context) (any, error) {
 	}
 }
 
-// changeError is why the catalogue could not be changed.
+// changeError returns the problem of a failed change of the catalogue.
 func changeError(c *gin.Context, err error) error {
 	if errors.Is(err, catalogue.ErrContested) {
 		return &problemError{&problem{Status: http.StatusServiceUnavailable, Code: "contested", Detail: err.Error(), retryAfter: retryAfter, cause: err}}
 	}
-	return untimely(engine.StoreFailure(c.Request.Context(), err), "the store did not answer in time; the change may still be made: repeat the request, a second one changes nothing")
+	return untimely(engine.StoreFailure(c.Request.Context(), err), "the store did not answer in time and the change may still be made: repeat the request, which is idempotent")
 }

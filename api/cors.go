@@ -7,17 +7,15 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// What a page of an allowed origin may send beside the plainest headers, and
-// read of an answer beside its body.
+// Headers that a page of an allowed origin may send and read.
 const (
 	sentByPages = "Authorization, Accept, Cache-Control, Content-Encoding, Content-Type, Idempotency-Key, If-None-Match, X-Request-Id"
 	readByPages = "Content-Disposition, ETag, Link, Retry-After, Warning, WWW-Authenticate, X-Request-Id, X-Total-Count"
 )
 
-// shared lets pages of the configured origins read answers (CORS). Others get
-// their answers too, without the leave to read them: a browser keeps the page
-// from it, and clients that are none do not care. Credentials are never
-// allowed: a token travels in a header that the page sets itself.
+// cors lets pages of the configured origins read responses. Other origins get
+// responses without the CORS headers, so browsers hide them from the page.
+// Credentials are never allowed: a page sets the token in a header.
 func (s *server) cors(c *gin.Context) {
 	if len(s.options.Origins) == 0 {
 		return
@@ -36,8 +34,7 @@ func (s *server) cors(c *gin.Context) {
 	c.Header("Access-Control-Expose-Headers", readByPages)
 }
 
-// options answers OPTIONS of a path that has other methods, a browser's
-// question before a request too.
+// optionsOf answers OPTIONS requests, including CORS preflight requests.
 func (s *server) optionsOf(c *gin.Context, allow string) {
 	if c.Writer.Header().Get("Access-Control-Allow-Origin") != "" && c.GetHeader("Access-Control-Request-Method") != "" {
 		c.Header("Access-Control-Allow-Methods", allow)

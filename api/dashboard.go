@@ -6,7 +6,8 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// servePage routes the dashboard: the page at /, its files beneath /dashboard.
+// servePage adds the routes of the dashboard: the page at / and its files under
+// /dashboard.
 func servePage(router *gin.Engine) {
 	for _, f := range dashboard.Files() {
 		path := "/dashboard/" + f.Name

@@ -9,8 +9,9 @@ import (
 	"lifthouse/engine"
 )
 
-// limitTime gives a request until the end of Options.Timeout. Whatever waits
-// then, or works for it in the store, ends with a StoreError of TooSlow.
+// limitTime sets the deadline of a request from Options.Timeout. At the
+// deadline, everything that waits or runs for the request ends with the
+// StoreError TooSlow.
 func (s *server) limitTime(c *gin.Context) {
 	ctx, cancel := s.withDeadline(c.Request.Context())
 	defer cancel()
@@ -25,8 +26,8 @@ func (s *server) withDeadline(ctx context.Context) (context.Context, context.Can
 	return context.WithTimeoutCause(ctx, s.options.Timeout, &engine.StoreError{Fault: engine.TooSlow})
 }
 
-// within returns what work returns, or the context's error once it ends: work
-// that changes the store may have to be finished, and then goes on alone.
+// within returns the error of work, or that of the context when it ends. Work
+// that changes the store continues then, because it may have to be completed.
 func within(ctx context.Context, work func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- work() }()
@@ -38,8 +39,8 @@ func within(ctx context.Context, work func() error) error {
 	}
 }
 
-// untimely explains a change that did not end in time, for which the advice on
-// reports is none.
+// untimely replaces the text of a timeout of a change, because the text of the
+// engine is about reports.
 func untimely(err error, detail string) error {
 	var store *engine.StoreError
 	if !errors.As(err, &store) || store.Fault != engine.TooSlow {

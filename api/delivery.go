@@ -9,22 +9,23 @@ import (
 	"lifthouse/schema/ingest"
 )
 
-// delivery is a body of events that is written, in parts of chunkLines lines
-// where it has more.
+// delivery is a body of events that is being written, in parts of chunkLines
+// lines.
 type delivery struct {
 	server   *server
 	body     ingest.Body
 	held     *body
-	lines    int           // of the body
-	whole    []ingest.Line // all of them, of a body of one part; else nil
+	lines    int           // in the body
+	whole    []ingest.Line // all lines, if the body has one part; otherwise nil
 	received Received
 }
 
-// surveyEvery is after how many lines it is looked whether the client has gone.
+// surveyEvery is the number of lines between two checks whether the client is
+// still connected.
 const surveyEvery = 1 << 10
 
-// survey reads the body to its end before anything of it is stored, and keeps
-// the lines that are wrong among the rejects. The error is a problem.
+// survey parses the whole body before any event is stored, and records rejected
+// lines. The error is a problem.
 func (d *delivery) survey(ctx context.Context) error {
 	d.received.Lines = []LineVerdict{}
 	most := min(int64(bytes.Count(d.held.text, []byte("\n")))+1, chunkLines)
@@ -60,8 +61,7 @@ func (d *delivery) reject(line *ingest.Line) {
 	d.received.list(line.Number, verdictRejected, line.Fault.Error())
 }
 
-// store writes the lines that are right, in their order, and says what became
-// of each line.
+// store writes the valid lines in order, and sets the verdict of each line.
 func (d *delivery) store(ctx context.Context) error {
 	d.received = Received{Lines: []LineVerdict{}}
 	if d.whole != nil {
@@ -83,8 +83,8 @@ func (d *delivery) store(ctx context.Context) error {
 	return d.storePart(ctx, part)
 }
 
-// storePart writes some lines together. A line of several rows is stored if any
-// of them is.
+// storePart writes some lines together. A line with several rows is stored if
+// one of its rows is.
 func (d *delivery) storePart(ctx context.Context, lines []ingest.Line) error {
 	var events []schema.Event
 	for i := range lines {
@@ -105,7 +105,7 @@ func (d *delivery) storePart(ctx context.Context, lines []ingest.Line) error {
 		switch {
 		case slices.Contains(own, ingest.Conflict):
 			d.received.Duplicates++
-			d.received.list(line.Number, verdictConflict, "stored before with other content, which stands")
+			d.received.list(line.Number, verdictConflict, "stored before with different content, which is kept")
 		case slices.Contains(own, ingest.Stored):
 			d.received.Stored++
 		default:

@@ -3,7 +3,7 @@ package api
 import (
 	"bytes"
 	"crypto/sha256"
-	_ "embed" // the document, its page and the page's style
+	_ "embed" // the document, the template and the style of its page
 	"encoding/base64"
 	"fmt"
 	"html/template"
@@ -23,16 +23,16 @@ var docsPage string
 //go:embed docs.css
 var docsStyle string
 
-// document is a page of the description of the API, made when it is first
-// asked for.
+// document is a representation of the API description. It is built on first
+// use.
 type document struct {
 	kind string
 	body func() ([]byte, error)
 	csp  string
 }
 
-// describe routes the description of the API: as it is written, as JSON, and
-// as a page for people.
+// describe adds the routes of the API description: YAML, JSON, and an HTML
+// page.
 func (s *server) describe(router *gin.Engine) {
 	style := sha256.Sum256([]byte(docsStyle))
 	for path, d := range map[string]document{
@@ -69,8 +69,8 @@ func (d document) serve(c *gin.Context) {
 	c.Data(http.StatusOK, d.kind, body)
 }
 
-// renderDocs writes the document as a page that needs no script and loads
-// nothing.
+// renderDocs returns the API description as an HTML page without scripts or
+// external resources.
 func renderDocs() ([]byte, error) {
 	root, err := readNode(openapiYAML)
 	if err != nil {

@@ -12,12 +12,12 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// node is a value of the document, with its maps in the order in which they
-// are written. The value of a reference is what it refers to.
+// node is a value in the document. Maps keep their order, and references are
+// resolved.
 type node struct {
 	root, value any
-	key         string // that it is written under
-	name        string // of what a reference led to, else the key
+	key         string // key in the parent
+	name        string // name of the referenced value, or the key
 }
 
 func readNode(text []byte) (node, error) {
@@ -26,7 +26,7 @@ func readNode(text []byte) (node, error) {
 	return node{root: value, value: value}, err
 }
 
-// at follows the keys; where there is nothing, the node is empty.
+// at follows keys. It returns an empty node if there is no such value.
 func (n node) at(keys ...string) node {
 	for _, key := range keys {
 		fields, _ := n.value.(yaml.MapSlice)
@@ -51,7 +51,7 @@ func (n node) resolved() node {
 	return n
 }
 
-// pairs are the fields of a map, or the items of a list.
+// pairs returns the fields of a map or the items of a list.
 func (n node) pairs() []node {
 	var found []node
 	switch value := n.value.(type) {
@@ -68,7 +68,7 @@ func (n node) pairs() []node {
 	return found
 }
 
-// Text is the node's scalar.
+// Text returns the scalar value.
 func (n node) Text() string {
 	if n.value == nil {
 		return ""
@@ -76,13 +76,13 @@ func (n node) Text() string {
 	return fmt.Sprint(n.value)
 }
 
-// Key is what the node is written under.
+// Key returns the key in the parent.
 func (n node) Key() string { return n.key }
 
-// At is at for the page.
+// At is used by the template.
 func (n node) At(keys ...string) node { return n.at(keys...) }
 
-// JSON is the value as people read it.
+// JSON returns the value as indented JSON.
 func (n node) JSON() (string, error) {
 	if text, ok := n.value.(string); ok {
 		return text, nil
@@ -95,7 +95,7 @@ func (n node) JSON() (string, error) {
 	return string(pretty), err
 }
 
-// Type says in a few words what a schema allows.
+// Type returns a short description of a schema.
 func (n node) Type() string {
 	var words []string
 	kind := n.at("type")
@@ -142,7 +142,7 @@ func (n node) Type() string {
 	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), ", ")
 }
 
-// shortType names a schema of the document, and describes any other.
+// shortType returns the name of a named schema, or a description.
 func (n node) shortType() string {
 	if n.at("properties").value != nil && n.name != n.key {
 		return n.name
@@ -155,7 +155,7 @@ var (
 	boldMark = regexp.MustCompile(`\*\*([^*]+)\*\*`)
 )
 
-// prose writes a description's paragraphs, `code` and **bold**.
+// prose converts a description to HTML: paragraphs, `code` and **bold**.
 func prose(text string) template.HTML {
 	var out strings.Builder
 	for paragraph := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
@@ -165,5 +165,5 @@ func prose(text string) template.HTML {
 	return template.HTML(out.String()) //nolint:gosec // escaped above
 }
 
-// Pairs is pairs for the page.
+// Pairs is used by the template.
 func (n node) Pairs() []node { return n.pairs() }

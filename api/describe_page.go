@@ -2,7 +2,7 @@ package api
 
 import "strings"
 
-// What the page shows of the document.
+// The data of the page.
 
 type docTag struct {
 	Name, Description string
@@ -18,7 +18,7 @@ type docOperation struct {
 
 type docResponse struct {
 	node
-	Shared   string // the name of the refusal that it is; empty: it is this operation's own
+	Shared   string // name of a shared response; empty: specific to the operation
 	Contents []docContent
 }
 
@@ -60,7 +60,7 @@ func operationsByTag(root node) []docTag {
 	return tags
 }
 
-// scopeOf is what a token has to be allowed.
+// scopeOf returns the scope that an operation requires.
 func scopeOf(operation node) string {
 	given := operation.at("security")
 	if given.value == nil {

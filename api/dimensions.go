@@ -11,12 +11,12 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// ofValues bounds the values of an attribute that one answer has.
+// ofValues has the maximum and the default number of values in a response.
 var ofValues = bounds{1000, 100}
 
 const attributeName = "name"
 
-// dimension answers with the observed values of an attribute.
+// dimension returns the observed values of an attribute.
 func (s *server) dimension(operation engine.Operation) func(*gin.Context) (any, error) {
 	return func(c *gin.Context) (any, error) {
 		p := engine.ReadParameters(c.Request.URL.RawQuery, websiteIDName, "limit")

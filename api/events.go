@@ -17,25 +17,24 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// Intake is where events go.
+// Intake stores events.
 type Intake struct {
 	Collector  *ingest.Collector
 	Deliveries *ingest.Deliveries
-	Times      ingest.Times // that events may have
+	Times      ingest.Times // allowed times of events
 	Rejects    *ingest.Rejects
 }
 
-// Received says what became of the events of a request.
+// Received has the outcome of a request with events.
 type Received struct {
 	Stored     int           `json:"stored"`     // lines
-	Duplicates int           `json:"duplicates"` // lines that were stored before, or stand twice
+	Duplicates int           `json:"duplicates"` // lines that were stored before or are repeated
 	Rejected   int           `json:"rejected"`   // lines
-	Lines      []LineVerdict `json:"lines"`      // those that were not stored, the first of them
-	More       int           `json:"more"`       // those that were not stored and are not listed
+	Lines      []LineVerdict `json:"lines"`      // first lines that were not stored
+	More       int           `json:"more"`       // further lines that were not stored
 }
 
-// mostVerdicts is how many lines an answer lists: who sends so many wrong ones
-// learns no more from the rest.
+// maxVerdicts is the maximum number of lines in a response.
 const maxVerdicts = 1000
 
 func (r *Received) list(line int64, verdict, detail string) {
@@ -46,38 +45,38 @@ func (r *Received) list(line int64, verdict, detail string) {
 	r.Lines = append(r.Lines, LineVerdict{line, verdict, detail})
 }
 
-// LineVerdict is what became of one line, or of one place of an array.
+// LineVerdict has the outcome of a line or an array element.
 type LineVerdict struct {
 	Line    int64  `json:"line"` // from 1
 	Verdict string `json:"verdict"`
 	Detail  string `json:"detail,omitempty"`
 }
 
-// The verdicts of lines that were not stored.
+// Verdicts of lines that were not stored.
 const (
 	verdictRejected  = "rejected"
 	verdictDuplicate = "duplicate"
-	verdictConflict  = "duplicateConflict" // a duplicate with other content; the first to arrive stands
+	verdictConflict  = "duplicateConflict" // a duplicate with different content; the first arrival is kept
 )
 
 const keyHeader = "Idempotency-Key"
 
-// keyPattern is what an idempotency key may be.
+// keyPattern matches idempotency keys.
 var keyPattern = regexp.MustCompile(`^[\x21-\x7e]{1,128}$`)
 
-// eventTypes are the content types that a body of events may say it has.
-// text/plain is what a page sends without a question before.
+// eventTypes has the valid content types of bodies with events. A page can send
+// text/plain without a CORS preflight request.
 var eventTypes = []string{"application/json", "application/x-ndjson", "text/plain"}
 
-// takeEvents stores the events of a body and answers once they are stored.
+// takeEvents stores the events of a body. It returns after they are stored.
 func (s *server) takeEvents(c *gin.Context) (any, error) {
 	token := c.MustGet(tokenKey).(catalogue.Token)
 	events := ingest.Body{WebsiteID: token.WebsiteID, Key: c.GetHeader(keyHeader), Times: s.intake.Times}
 	if faults := eventFaults(c); len(faults) > 0 {
-		return nil, &problemError{&problem{Status: http.StatusBadRequest, Code: "invalid_parameter", Detail: "the request cannot be understood as it stands; nothing was done", Errors: faults}}
+		return nil, &problemError{&problem{Status: http.StatusBadRequest, Code: "invalid_parameter", Detail: "the request is invalid; nothing was changed", Errors: faults}}
 	}
 	if !isEvents(c.Request.Header.Values("Content-Type")) {
-		return nil, &problemError{&problem{Status: http.StatusUnsupportedMediaType, Code: "unsupported_media_type", Detail: "Content-Type: want application/x-ndjson, one JSON object a line, or application/json, an array of them"}}
+		return nil, &problemError{&problem{Status: http.StatusUnsupportedMediaType, Code: "unsupported_media_type", Detail: "Content-Type must be application/x-ndjson (one JSON object per line) or application/json (an array of objects)"}}
 	}
 	held := &body{of: s.bodies}
 	defer held.release()
@@ -91,7 +90,7 @@ func (s *server) takeEvents(c *gin.Context) (any, error) {
 	if d.received.Rejected == d.lines {
 		return nil, noneTaken(&d.received)
 	}
-	ctx, cancel := s.withDeadline(c.Request.Context()) // the body is here: a slow client is another matter
+	ctx, cancel := s.withDeadline(c.Request.Context()) // starts after the body was received from the client
 	defer cancel()
 	if events.Key != "" {
 		digest := sha256.Sum256(held.text)
@@ -106,7 +105,8 @@ func (s *server) takeEvents(c *gin.Context) (any, error) {
 	return d.received, nil
 }
 
-// isEvents says whether a body of this type, or of none, may hold events.
+// isEvents reports whether bodies of these types can have events. No type is
+// valid.
 func isEvents(types []string) bool {
 	if len(types) == 0 || len(types) == 1 && types[0] == "" {
 		return true
@@ -115,11 +115,11 @@ func isEvents(types []string) bool {
 	return err == nil && len(types) == 1 && slices.Contains(eventTypes, kind)
 }
 
-// eventFaults are what is wrong with the request beside its body.
+// eventFaults returns the errors of the query and the headers.
 func eventFaults(c *gin.Context) []fault {
 	var faults []fault
 	for name, values := range c.Request.URL.Query() {
-		faults = append(faults, fault{"query", name, strings.Join(values, ","), "unknown parameter; there are none"})
+		faults = append(faults, fault{"query", name, strings.Join(values, ","), "unknown parameter; this operation has no parameters"})
 	}
 	if keys := c.Request.Header.Values(keyHeader); len(keys) > 1 || len(keys) == 1 && !keyPattern.MatchString(keys[0]) {
 		faults = append(faults, fault{"header", keyHeader, strings.Join(keys, ", "), "must be one key of 1 to 128 visible ASCII characters"})
@@ -128,8 +128,8 @@ func eventFaults(c *gin.Context) []fault {
 	return faults
 }
 
-// unread keeps a body that cannot be read among the rejects, with what was
-// read of it, and returns what is wrong with it.
+// unread records the beginning of a body that cannot be read as rejected, and
+// returns the problem.
 func (s *server) unread(websiteID int64, text []byte, err error) error {
 	var wrong *problemError
 	if !errors.As(err, &wrong) {
@@ -147,29 +147,30 @@ func (s *server) unread(websiteID int64, text []byte, err error) error {
 	return err
 }
 
-// keptOfBody is more of a body than is kept with the rejects, in bytes.
+// keptOfBody is the maximum size of the recorded beginning in bytes, before it
+// is shortened.
 const keptOfBody = 4 << 10
 
-// noneTaken refuses a body of which no line is right.
+// noneTaken returns the problem for a body without a valid line.
 func noneTaken(r *Received) error {
-	p := &problem{Status: http.StatusBadRequest, Code: "events_rejected", Detail: "no event can be taken; nothing was stored", More: r.More}
+	p := &problem{Status: http.StatusBadRequest, Code: "events_rejected", Detail: "no event is valid; nothing was stored", More: r.More}
 	for _, line := range r.Lines {
 		p.Errors = append(p.Errors, fault{"body", "line " + strconv.FormatInt(line.Line, 10), "", line.Detail})
 	}
 	return &problemError{p}
 }
 
-// intakeProblem says why events were not taken, and when to come back.
+// intakeProblem returns the problem for events that could not be stored.
 func (s *server) intakeProblem(c *gin.Context, err error) error {
 	switch {
 	case errors.Is(err, ingest.ErrFull):
 		s.metrics.shed.Inc()
-		return &problemError{&problem{Status: http.StatusServiceUnavailable, Code: string(engine.Busy), Detail: "too many events wait to be written: send the same again in a moment", retryAfter: 1}}
+		return &problemError{&problem{Status: http.StatusServiceUnavailable, Code: string(engine.Busy), Detail: "too many events are waiting to be written: retry in a moment", retryAfter: 1}}
 	case errors.Is(err, ingest.ErrKeyReused):
 		return &problemError{&problem{
 			Status: http.StatusUnprocessableEntity, Code: "idempotency_key_reused", Detail: "nothing was stored",
-			Errors: []fault{{"header", keyHeader, c.GetHeader(keyHeader), "another body came under this key before; take a new key for a new body"}},
+			Errors: []fault{{"header", keyHeader, c.GetHeader(keyHeader), "was used for a different body; use a new key for each body"}},
 		}}
 	}
-	return untimely(engine.StoreFailure(c.Request.Context(), err), "the events were not stored in time, or it is not known that they were: send the same again, each counts once")
+	return untimely(engine.StoreFailure(c.Request.Context(), err), "the events were not stored in time, or their status is unknown: send the same events again; each event counts once")
 }

@@ -10,10 +10,9 @@ import (
 	"lifthouse/schema/catalogue"
 )
 
-// flights are computations that several requests wait for, by what they
-// compute. golang.org/x/sync/singleflight would not do: it cannot end a
-// computation that nobody waits for any more, and a panic in one of its
-// channels' computations ends the process.
+// flightGroup shares running computations between requests with equal keys.
+// golang.org/x/sync/singleflight cannot cancel a computation for which no
+// request waits any more, and a panic in DoChan ends the process.
 type flightGroup struct {
 	mu    sync.Mutex
 	under map[string]*flight
@@ -27,9 +26,9 @@ type flight struct {
 	err     error
 }
 
-// join waits for the computation under way of this key, or begins it, and
-// says whether it was under way. It goes on when who began it leaves, and ends
-// when the last one does.
+// join waits for the running computation of the key, or starts it, and reports
+// whether it was running. A computation continues when the request that started
+// it leaves, and is cancelled when the last one leaves.
 func (f *flightGroup) join(ctx context.Context, key string, compute func(context.Context) ([]byte, error)) (body []byte, joined bool, err error) {
 	f.mu.Lock()
 	if f.under == nil {
@@ -73,12 +72,12 @@ func (f *flightGroup) leave(key string, run *flight) {
 	defer f.mu.Unlock()
 	run.waiting--
 	if run.waiting == 0 {
-		f.forget(key, run) // in one step with the count: nobody joins what is ending
+		f.forget(key, run) // under the same lock as the count, so that no request joins a cancelled computation
 		run.cancel()
 	}
 }
 
-// forget lets the next request begin anew. It is called with the lock held.
+// forget removes a computation. The caller must hold the lock.
 func (f *flightGroup) forget(key string, run *flight) {
 	if f.under[key] == run {
 		delete(f.under, key)

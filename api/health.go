@@ -9,21 +9,20 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// healthy is the answer of both probes when all is well. It is of that moment:
-// no client may keep it, nor ask whether it still holds.
+// healthy is the successful response of both probes. It must not be cached.
 var healthy = reply{kind: typeJSON, keep: notKept, body: []byte(`{"status":"ok"}` + "\n")}
 
-// healthz says that the process answers.
+// healthz is the liveness probe.
 func healthz(*gin.Context) (any, error) { return healthy, nil }
 
-// readyz says whether requests should be sent here: not while the server
-// drains, nor while the store is away or has other tables than this release's.
+// readyz is the readiness probe. It fails while the server drains, the store is
+// away, or its tables are not up to date.
 func (s *server) readyz(c *gin.Context) (any, error) {
 	if s.draining.Load() {
-		return nil, &problemError{&problem{Status: http.StatusServiceUnavailable, Code: "draining", Detail: "the server is about to stop"}}
+		return nil, &problemError{&problem{Status: http.StatusServiceUnavailable, Code: "draining", Detail: "the server is stopping"}}
 	}
 	if err := s.ready.ask(c.Request.Context(), s.engine.Ready); err != nil {
-		return nil, &problemError{&problem{Status: http.StatusServiceUnavailable, Code: "not_ready", Detail: "the store is not ready; lifthouse check says why", cause: err}}
+		return nil, &problemError{&problem{Status: http.StatusServiceUnavailable, Code: "not_ready", Detail: "the store is not ready; run lifthouse check for details", cause: err}}
 	}
 	return healthy, nil
 }
@@ -33,8 +32,8 @@ const (
 	readyMaxAge  = time.Second
 )
 
-// readiness remembers for a moment what the store said: anybody may ask, and
-// must not keep the store busy by it.
+// readiness caches the state of the store for a moment, so that unauthenticated
+// probes cannot overload it.
 type readiness struct {
 	mu    sync.Mutex
 	asked time.Time

@@ -7,17 +7,16 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// Bounds of a request beside its body. net/http has one of its own for line
-// and headers together (http.Server.MaxHeaderBytes), above these, and answers
-// beyond it with a plain 431.
+// Limits of the parts of a request other than the body. They are below
+// http.Server.MaxHeaderBytes, above which net/http answers with a plain 431.
 const (
 	maxPath    = 1 << 10
 	maxQuery   = 8 << 10
 	maxHeaders = 32 << 10
 )
 
-// bounded refuses what is larger than any honest request. Where there is
-// nothing, or not by this method, that is the answer whatever the size.
+// limitSize rejects requests that are too large. An unknown path or method
+// takes precedence.
 func (s *server) limitSize(c *gin.Context) {
 	if c.FullPath() == "" {
 		return
@@ -43,6 +42,6 @@ func (s *server) limitSize(c *gin.Context) {
 }
 
 func tooLarge(c *gin.Context, status int, code, what string, want, have int64) {
-	c.Header("Connection", "close") // what else it sends is not read
-	writeProblem(c, &problem{Status: status, Code: code, Detail: fmt.Sprintf("the %s: want at most %d bytes, have %d", what, want, have)})
+	c.Header("Connection", "close") // the rest of the request is not read
+	writeProblem(c, &problem{Status: status, Code: code, Detail: fmt.Sprintf("the %s must have at most %d bytes; it has %d", what, want, have)})
 }

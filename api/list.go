@@ -10,7 +10,7 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// bounds are those of a list's limit.
+// bounds has the maximum and the default limit of a list.
 type bounds struct{ most, otherwise int }
 
 var (
@@ -18,10 +18,10 @@ var (
 	ofOthers   = bounds{1000, 500} // goals and targets
 )
 
-// mostOffset is more than any list has.
+// maxOffset is larger than any list.
 const maxOffset = 1<<31 - 1
 
-// listing is a list that is asked for, of one website.
+// listing has the parameters of a list of a website.
 type listing struct {
 	owned         *catalogue.Owned
 	website       int64
@@ -29,8 +29,8 @@ type listing struct {
 	active, kind  string // empty: any
 }
 
-// listing reads the parameters of a list; types are those that its filter
-// takes, nil where the list has no filters.
+// listing parses the parameters of a list. types are the valid values of the
+// type filter; nil: the list has no filters.
 func (s *server) listing(c *gin.Context, of bounds, types []string) (listing, error) {
 	names := []string{websiteIDName, "offset", "limit"}
 	if types != nil {
@@ -52,27 +52,28 @@ func (s *server) listing(c *gin.Context, of bounds, types []string) (listing, er
 	return l, err
 }
 
-// has says whether a campaign or a widget belongs to the list.
+// has reports whether a campaign or a widget matches the filters.
 func (l *listing) has(website int64, active bool, kind string) bool {
 	return website == l.website && (l.active == "" || l.active == strconv.FormatBool(active)) && (l.kind == "" || l.kind == kind)
 }
 
-// pageOf returns the part of the list that is asked for, in the order of the
-// ids, and sets the headers that lead to the others.
+// pageOf returns the requested page of the list, sorted by id, and sets the
+// pagination headers.
 func pageOf[R any](c *gin.Context, l listing, all map[int64]R, has func(R) bool) []R {
 	found := slices.DeleteFunc(catalogue.ByID(all), func(r R) bool { return !has(r) })
 	paginate(c, l.offset, l.limit, len(found))
 	return found[min(l.offset, len(found)):min(l.offset+l.limit, len(found))]
 }
 
-// place is a resource that is asked for by its id: on one website, or 0 for
-// any of the account.
+// place identifies a resource by id, on a website or on any website of the
+// account (0).
 type place struct {
 	owned       *catalogue.Owned
 	website, id int64
 }
 
-// place reads the parameters of an operation that has none but the website.
+// place parses the parameters of an operation whose only parameter is the
+// website.
 func (s *server) place(c *gin.Context) (place, error) {
 	p := engine.ReadParameters(c.Request.URL.RawQuery, websiteIDName)
 	asked := p.ID(websiteIDName)
@@ -85,5 +86,5 @@ func (s *server) place(c *gin.Context) (place, error) {
 	return place{owned, website, id}, err
 }
 
-// has says whether a resource of the website can be what is asked for.
+// has reports whether a resource of the website can be the requested one.
 func (p *place) has(website int64) bool { return p.website == 0 || p.website == website }

@@ -14,8 +14,8 @@ import (
 	"lifthouse/schema/ingest"
 )
 
-// metrics are what the server tells Prometheus about itself. Labels have few
-// values, all of them ours.
+// metrics are the Prometheus metrics of the server. Clients cannot create label
+// values.
 type metrics struct {
 	registry     *prometheus.Registry
 	requests     *prometheus.HistogramVec
@@ -32,38 +32,39 @@ type metrics struct {
 	reports      *prometheus.CounterVec
 }
 
-// seconds are bounds from an answer out of memory to a report that is cut off.
+// seconds are histogram buckets from cached responses to reports at the time
+// limit.
 var seconds = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}
 
 func newMetrics() *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "http_request_duration_seconds", Help: "Time from a request's header to its answer.", Buckets: seconds,
+			Name: "http_request_duration_seconds", Help: "Duration of a request from its header to the end of its response.", Buckets: seconds,
 		}, []string{"method", "route", "status"}),
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "http_requests_in_flight", Help: "Requests that are being answered.",
+			Name: "http_requests_in_flight", Help: "Requests that are being processed.",
 		}),
 		storeQueries: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "lifthouse_store_query_seconds", Help: "Time of a query for an answer, until its last row.", Buckets: seconds,
+			Name: "lifthouse_store_query_seconds", Help: "Duration of a store query until its last row.", Buckets: seconds,
 		}, []string{"outcome"}),
 		results: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "lifthouse_results_total", Help: "Answers with results: not_modified, hit (kept), shared (computed for another), miss (computed), stale (the store failed).",
+			Name: "lifthouse_results_total", Help: "Responses with results: not_modified, hit (cached), shared (computed for another request), miss (computed), stale (the store failed).",
 		}, []string{"outcome"}),
 		evictions: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "lifthouse_results_evictions_total", Help: "Kept answers dropped for want of room.",
+			Name: "lifthouse_results_evictions_total", Help: "Cached results that were evicted.",
 		}),
 		keptBytes: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "lifthouse_results_kept_bytes", Help: "What kept answers take.",
+			Name: "lifthouse_results_kept_bytes", Help: "Memory of cached results.",
 		}),
 		keptAnswers: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "lifthouse_results_kept", Help: "Kept answers.",
+			Name: "lifthouse_results_kept", Help: "Cached results.",
 		}),
 		rateLimited: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "lifthouse_rate_limited_total", Help: "Requests refused because their token asks too often, or because too many unknown tokens came from their address.",
+			Name: "lifthouse_rate_limited_total", Help: "Requests rejected because of the rate limit of their token, or because of too many unknown tokens from their address.",
 		}),
 		shed: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "lifthouse_shed_total", Help: "Turns at the store that were refused since it has too much to do.",
+			Name: "lifthouse_shed_total", Help: "Requests rejected because too many requests use the store.",
 		}),
 	}
 	m.events = prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -73,7 +74,7 @@ func newMetrics() *metrics {
 		Name: "lifthouse_inbox_rows_total", Help: "Rows moved out of events_inbox: stored, duplicate, rejected.",
 	}, []string{"verdict"})
 	m.reports = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "lifthouse_reports_total", Help: "Reports that were computed, by where their sums come from: settled, few (events counted here), exact (events counted in the store).",
+		Name: "lifthouse_reports_total", Help: "Computed reports by source: rollup, in-process (events counted by the server), reference (events counted by the store).",
 	}, []string{"path"})
 	m.registry.MustRegister(
 		m.reports, m.events, m.inbox,
@@ -90,7 +91,7 @@ func (m *metrics) received(r *Received) {
 	m.events.WithLabelValues("rejected").Add(float64(r.Rejected))
 }
 
-// CountInbox counts rows that were moved out of events_inbox.
+// CountInbox counts rows moved from events_inbox.
 func (a *API) CountInbox(moved ingest.Moved) {
 	rows := a.server.metrics.inbox
 	rows.WithLabelValues("stored").Add(float64(moved.Stored))
@@ -98,14 +99,14 @@ func (a *API) CountInbox(moved ingest.Moved) {
 	rows.WithLabelValues("rejected").Add(float64(moved.Rejected))
 }
 
-// behind tells how far settlement is behind the events.
+// rollupLag exports the lag of the rollup refresh.
 func (m *metrics) rollupLag(of *engine.Engine) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "lifthouse_rollup_lag_seconds", Help: "For how long events have been waiting to be settled; 0: none do.",
+		Name: "lifthouse_rollup_lag_seconds", Help: "Longest time that events have been waiting for a rollup refresh; 0: no events are waiting.",
 	}, func() float64 { return of.RollupLag().Seconds() }))
 }
 
-// queried takes the time of a store query.
+// queried observes the duration of a store query.
 func (m *metrics) queried(elapsed time.Duration, err error) {
 	outcome := "ok"
 	var store *engine.StoreError
@@ -118,8 +119,8 @@ func (m *metrics) queried(elapsed time.Duration, err error) {
 	m.storeQueries.WithLabelValues(outcome).Observe(elapsed.Seconds())
 }
 
-// Admin returns the handler for operators: metrics and profiles. It asks for
-// no token, so that its place is an address that only operators reach.
+// Admin returns the handler of metrics and profiles. It requires no token, so
+// it must be served at an address that only operators can reach.
 func (a *API) Admin() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(a.server.metrics.registry, promhttp.HandlerOpts{}))

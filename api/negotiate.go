@@ -9,10 +9,10 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// typeKey is where the type that a request is answered in stands.
+// typeKey is the context key of the negotiated content type.
 const typeKey = "type"
 
-// negotiated settles the type of the answer before anything is done for it.
+// negotiated selects the content type of the response.
 func negotiated(c *gin.Context, offers []string) error {
 	kind := preferred(c.Request.Header.Values("Accept"), offers)
 	if kind == "" {
@@ -22,8 +22,9 @@ func negotiated(c *gin.Context, offers []string) error {
 	return nil
 }
 
-// preferred returns the offer that the Accept header likes best, of equals the
-// first; none where it admits none (RFC 9110, 12.5.1). No header admits all.
+// preferred returns the offer with the highest quality in the Accept header
+// (RFC 9110, 12.5.1), the first of equals, or "" if none is acceptable. Without
+// the header, all are acceptable.
 func preferred(accept, offers []string) string {
 	header := strings.Join(accept, ",")
 	if strings.Trim(header, " ,") == "" {
@@ -44,7 +45,7 @@ type mediaRange struct {
 	quality float64
 }
 
-// mediaRanges reads what can be read of the header.
+// mediaRanges parses the valid media ranges of the header.
 func mediaRanges(header string) []mediaRange {
 	var ranges []mediaRange
 	for part := range strings.SplitSeq(header, ",") {
@@ -63,7 +64,8 @@ func mediaRanges(header string) []mediaRange {
 	return ranges
 }
 
-// qualityOf is that of the most specific range that the offer is in.
+// qualityOf returns the quality of the most specific range that matches the
+// offer.
 func qualityOf(offer string, ranges []mediaRange) float64 {
 	family, _, _ := strings.Cut(offer, "/")
 	for _, name := range []string{offer, family + "/*", "*/*"} {

@@ -109,26 +109,26 @@ func TestEveryOperation(t *testing.T) {
 		if o.kind != "website" {
 			tests = append(
 				tests,
-				exchange{"misspelt", path(o.id) + "?websiteid=1", s.token, 400, "invalid_parameter", "the did you mean websiteId"},
+				exchange{"misspelt", path(o.id) + "?websiteid=1", s.token, 400, "invalid_parameter", "did you mean websiteId?"},
 				exchange{"website is no number", path(o.id) + "?websiteId=one", s.token, 400, "invalid_parameter", "digits only"},
 				exchange{"website twice", path(o.id) + "?websiteId=1&websiteId=1", s.token, 400, "invalid_parameter", "must be given once"},
-				exchange{"foreign website", path(o.id) + "?websiteId=9", s.token, 404, "not_found", "there is no website 9"},
-				exchange{"absent website", path(o.id) + "?websiteId=77", s.token, 404, "not_found", "there is no website 77"},
-				exchange{"website beyond 64 bits", path(o.id) + "?websiteId=99999999999999999999", s.token, 404, "not_found", "there is no such website"},
+				exchange{"foreign website", path(o.id) + "?websiteId=9", s.token, 404, "not_found", "website 9 not found"},
+				exchange{"absent website", path(o.id) + "?websiteId=77", s.token, 404, "not_found", "website 77 not found"},
+				exchange{"website beyond 64 bits", path(o.id) + "?websiteId=99999999999999999999", s.token, 404, "not_found", "website not found"},
 			)
 		} else {
-			tests = append(tests, exchange{"no parameters at all", path(0) + "?limit=1", s.token, 400, "invalid_parameter", "there is none here"})
+			tests = append(tests, exchange{"no parameters at all", path(0) + "?limit=1", s.token, 400, "invalid_parameter", "this operation has no parameters"})
 		}
 		if !o.list {
 			tests = append(
 				tests,
 				exchange{"id is no number", path("1x"), s.token, 400, "invalid_parameter", `"in":"path","name":"id","value":"1x"`},
 				exchange{"id and parameter at once", path("x") + "?colour=red", s.token, 400, "invalid_parameter", `"name":"colour"`},
-				exchange{"absent", path(98), s.token, 404, "not_found", "there is no " + o.kind + " 98"},
-				exchange{"another account's", path(99), s.token, 404, "not_found", "there is no " + o.kind + " 99"},
-				exchange{"beyond 64 bits", path("99999999999999999999"), s.token, 404, "not_found", "there is no such " + o.kind},
+				exchange{"absent", path(98), s.token, 404, "not_found", o.kind + " 98 not found"},
+				exchange{"another account's", path(99), s.token, 404, "not_found", o.kind + " 99 not found"},
+				exchange{"beyond 64 bits", path("99999999999999999999"), s.token, 404, "not_found", o.kind + " not found"},
 				exchange{"0", path(0), s.token, 404, "not_found", ""},
-				exchange{"on another website", path(o.id) + "?websiteId=2", s.token, 404, "not_found", "there is no " + o.kind},
+				exchange{"on another website", path(o.id) + "?websiteId=2", s.token, 404, "not_found", o.kind + " "},
 			)
 		}
 		if o.method == "POST" {
@@ -140,7 +140,7 @@ func TestEveryOperation(t *testing.T) {
 				exchange{"goal before website", path(o.id) + "?websiteId=9&goal=77", s.token, 400, "unknown_goal", ""},
 				exchange{"goal before what is absent", path(98) + "?goal=99", s.token, 400, "unknown_goal", ""},
 				exchange{"goal of another website", path(98) + "?websiteId=1&goal=30", s.token, 400, "unknown_goal", ""},
-				exchange{"goal known, website not", path(o.id) + "?websiteId=9&goal=3", s.token, 404, "not_found", "there is no website 9"},
+				exchange{"goal known, website not", path(o.id) + "?websiteId=9&goal=3", s.token, 404, "not_found", "website 9 not found"},
 			)
 		}
 		if o.list && o.kind != "website" {

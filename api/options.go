@@ -6,30 +6,29 @@ import (
 	"lifthouse/engine"
 )
 
-// Options are how the API behaves towards its clients. The zero value of a
-// bound is none.
+// Options configure the API. The zero value of a limit means no limit.
 type Options struct {
-	Release string   // of the program: another one may answer otherwise
+	Release string   // version of the program; part of entity tags
 	Origins []string // whose pages may read answers; "*": any
 	MaxBody int64    // bytes of a request's body
 
-	MaxEvents     int64 // bytes of a body of events, decompressed
+	MaxEvents     int64 // bytes of a body of events after decompression
 	WaitingEvents int64 // events that may wait to be written, at least 1
 
-	ResultsAge    time.Duration // how long results are good for while the data are the same; 0: they are always computed
-	ResultsMemory int64         // bytes that kept results may take; 0: none are kept
+	ResultsAge    time.Duration // maximum age of cached results of unchanged data; 0: no cache
+	ResultsMemory int64         // bytes of cached results; 0: no cache
 
-	Timeout time.Duration // of a request, from when it needs the store, waiting included; 0: none
+	Timeout time.Duration // of a request, from its first use of the store, including waits; 0: no limit
 
-	TokenRate float64 // requests a second of one token, and twice as many at once
-	// AuthFailures is how many unknown tokens a minute may come from one address.
+	TokenRate float64 // requests per second of a token; bursts may be twice as large
+	// AuthFailures is the number of unknown tokens per minute from one address.
 	AuthFailures int
-	StoreSlots   int           // requests that ask the store at the same time
-	StoreQueue   int           // requests that wait for their turn
-	StoreWait    time.Duration // the longest that one waits
+	StoreSlots   int           // concurrent requests to the store
+	StoreQueue   int           // waiting requests
+	StoreWait    time.Duration // maximum wait
 }
 
-// DefaultOptions suit a dashboard and a script or two.
+// DefaultOptions are suitable for dashboards and some scripts.
 var DefaultOptions = Options{
 	MaxBody:       16 << 20,
 	MaxEvents:     64 << 20,
@@ -38,7 +37,7 @@ var DefaultOptions = Options{
 	ResultsMemory: 64 << 20,
 	Timeout:       engine.DefaultLimits.Time,
 	TokenRate:     500,
-	AuthFailures:  20, // more than a person mistypes, too few to fill a log or to look tokens up for nothing
+	AuthFailures:  20, // more than typing errors, too few to guess tokens or to fill a log
 	StoreSlots:    8,  // connections for requests; schema.SpareConns more are for the rest
 	StoreQueue:    64,
 	StoreWait:     2 * time.Second,

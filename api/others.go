@@ -87,7 +87,7 @@ type website struct {
 	Domain string `json:"domain"`
 }
 
-// listWebsites has all websites that the token may see, on one page.
+// listWebsites returns all websites that the token may read, on one page.
 func (s *server) listWebsites(c *gin.Context) (any, error) {
 	if err := engine.ReadParameters(c.Request.URL.RawQuery).Err(); err != nil {
 		return nil, err

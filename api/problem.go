@@ -16,7 +16,7 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// problem is the body of every refusal (RFC 9457).
+// problem is the body of an error response (RFC 9457).
 type problem struct {
 	Type      string  `json:"type"`
 	Title     string  `json:"title"`
@@ -26,13 +26,13 @@ type problem struct {
 	Code      string  `json:"code"`
 	RequestID string  `json:"requestId"`
 	Errors    []fault `json:"errors,omitempty"`
-	More      int     `json:"more,omitempty"` // errors that are not listed
+	More      int     `json:"more,omitempty"` // further errors
 
-	retryAfter int   // seconds; 0: not said
+	retryAfter int   // seconds; 0: no header
 	cause      error // for the log
 }
 
-// fault is one thing wrong with the request.
+// fault is one error of a request.
 type fault struct {
 	In     string `json:"in"`
 	Name   string `json:"name"`
@@ -40,15 +40,16 @@ type fault struct {
 	Detail string `json:"detail"`
 }
 
-// statusClientClosed is what the log says of a client that went away (nginx's
-// number; no client sees it).
+// statusClientClosed is logged if the client disconnected, as in nginx. No
+// client receives it.
 const statusClientClosed = 499
 
 func notFound(detail string) *problem {
 	return &problem{Status: http.StatusNotFound, Code: "not_found", Detail: detail}
 }
 
-// problemOf is the one place where an error becomes a status.
+// problemOf maps an error to a problem. It is the only place that determines
+// the status.
 func problemOf(err error) *problem {
 	var invalid *engine.InvalidError
 	var missing *engine.NotFoundError
@@ -66,14 +67,14 @@ func problemOf(err error) *problem {
 	case errors.Is(err, context.Canceled):
 		return &problem{Status: statusClientClosed, Code: "client_closed_request", cause: err}
 	}
-	return &problem{Status: http.StatusInternalServerError, Code: "internal_error", Detail: "this is our fault; the log has the cause under the request id", cause: err}
+	return &problem{Status: http.StatusInternalServerError, Code: "internal_error", Detail: "internal error; this is a bug; the log has the cause under the request id", cause: err}
 }
 
-// retryAfter is how many seconds a busy store is left alone.
+// retryAfter is the Retry-After of an overloaded store in seconds.
 const retryAfter = 2
 
-// retryAfterFull is how many seconds a full one is left alone: somebody has to
-// make room.
+// retryAfterFull is the Retry-After of a full disk in seconds; an operator must
+// free space.
 const retryAfterFull = 60
 
 func storeProblem(err *engine.StoreError) *problem {
@@ -93,7 +94,7 @@ func storeProblem(err *engine.StoreError) *problem {
 }
 
 func invalidProblem(invalid *engine.InvalidError) *problem {
-	p := &problem{Status: http.StatusBadRequest, Code: invalid.Code, Detail: "the request cannot be understood as it stands; nothing was done"}
+	p := &problem{Status: http.StatusBadRequest, Code: invalid.Code, Detail: "the request is invalid; nothing was changed"}
 	for _, f := range invalid.Faults {
 		in := "query"
 		if f.Name == pathIDName || f.Name == experimentIDName || f.Name == attributeName {
@@ -104,17 +105,17 @@ func invalidProblem(invalid *engine.InvalidError) *problem {
 	return p
 }
 
-// problemError lets a handler return a problem.
+// problemError lets a handler return a problem as an error.
 type problemError struct{ *problem }
 
-// Error is the problem's detail.
+// Error returns the detail.
 func (p *problemError) Error() string { return p.Detail }
 
-// refuse ends the request with a problem. A token that stands where it does
-// not belong is not repeated.
+// writeProblem sends a problem and ends the request. It masks tokens in wrong
+// places, such as the query string.
 func writeProblem(c *gin.Context, p *problem) {
 	if p.Status == statusClientClosed && c.Request.Context().Err() == nil {
-		p = problemOf(errors.New("given up, and not by the client: " + p.cause.Error()))
+		p = problemOf(errors.New("cancelled, but not by the client: " + p.cause.Error()))
 	}
 	p.Type = "about:blank"
 	p.Title = http.StatusText(p.Status)
@@ -122,7 +123,7 @@ func writeProblem(c *gin.Context, p *problem) {
 	p.RequestID = c.GetString(requestIDKey)
 	if p.Status >= http.StatusInternalServerError {
 		slog.ErrorContext(c.Request.Context(), "request failed", "requestId", p.RequestID, "route", c.FullPath(), "status", p.Status,
-			"code", p.Code, "error", catalogue.Conceal(fmt.Sprint(p.cause)))
+			"code", p.Code, "err", catalogue.Conceal(fmt.Sprint(p.cause)))
 	}
 	c.Header("Cache-Control", "no-store")
 	if p.retryAfter > 0 {
@@ -136,7 +137,7 @@ func writeProblem(c *gin.Context, p *problem) {
 	c.Data(p.Status, "application/problem+json", []byte(catalogue.Conceal(string(body))))
 }
 
-// recovered turns a panic into a problem and logs its stack.
+// recovered converts a panic to a problem and logs its stack.
 func recovered(c *gin.Context) {
 	defer func() {
 		cause := recover()
@@ -144,7 +145,7 @@ func recovered(c *gin.Context) {
 			return
 		}
 		if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
-			panic(cause) // net/http's own way to cut a connection off
+			panic(cause) // net/http aborts the connection
 		}
 		slog.ErrorContext(c.Request.Context(), "panic", "requestId", c.GetString(requestIDKey), "route", c.FullPath(),
 			"panic", catalogue.Conceal(fmt.Sprint(cause)), "stack", string(debug.Stack()))

@@ -15,8 +15,8 @@ import (
 	"lifthouse/schema/catalogue"
 )
 
-// rates bounds how often something may be done by each of many, such as
-// tokens. It knows those that did it last; one that was forgotten starts anew.
+// rates limits the rate of an action per key, such as a token. It remembers
+// recently used keys; a forgotten key starts without history.
 type rates[K comparable] struct {
 	perSecond rate.Limit
 	burst     int
@@ -26,22 +26,22 @@ type rates[K comparable] struct {
 type limiter struct {
 	*rate.Limiter
 	mu      sync.Mutex
-	refused bool // since it was idle last
+	refused bool // since the key was last idle
 }
 
-// mostLimited are more than do something at the same time.
+// maxLimited is the number of remembered keys.
 const maxLimited = 10_000
 
 func newRates[K comparable](perSecond rate.Limit, burst int) *rates[K] {
 	limiters, err := lru.New[K, *limiter](maxLimited)
 	if err != nil {
-		panic(err) // for a size below 1 only
+		panic(err) // only for a size below 1
 	}
 	return &rates[K]{perSecond, burst, limiters}
 }
 
-// take counts one in. Where it is one too many, it returns how long to wait,
-// and whether it is the first that is refused since the key was idle.
+// take counts an action. If it exceeds the rate, take returns the wait, and
+// whether it is the first rejection since the key was idle.
 func (r *rates[K]) take(key K, now time.Time) (wait time.Duration, first bool) {
 	l, known := r.limiters.Get(key)
 	if !known {
@@ -68,7 +68,7 @@ func rateLimited(wait time.Duration, detail string) *problem {
 	return &problem{Status: http.StatusTooManyRequests, Code: "rate_limited", retryAfter: int(math.Ceil(wait.Seconds())), Detail: detail}
 }
 
-// newTokenRates returns nil where there is no bound.
+// newTokenRates returns nil if there is no limit.
 func newTokenRates(perSecond float64) *rates[catalogue.Digest] {
 	if perSecond <= 0 {
 		return nil
@@ -76,8 +76,8 @@ func newTokenRates(perSecond float64) *rates[catalogue.Digest] {
 	return newRates[catalogue.Digest](rate.Limit(perSecond), max(1, int(2*perSecond)))
 }
 
-// limited refuses a token that asks too often. Events have a bound of their
-// own: how many wait to be written.
+// limited rejects a token that exceeds its rate. It does not apply to events,
+// which are limited by the queue of the writer.
 func (s *server) limited(token *catalogue.Token, scope catalogue.Scope) *problem {
 	if scope == catalogue.ScopeIngest || s.rates == nil {
 		return nil
@@ -86,10 +86,10 @@ func (s *server) limited(token *catalogue.Token, scope catalogue.Scope) *problem
 	if wait == 0 {
 		return nil
 	}
-	return rateLimited(wait, fmt.Sprintf("the token may ask %g times a second, and %d times at once", float64(s.rates.perSecond), s.rates.burst))
+	return rateLimited(wait, fmt.Sprintf("the limit of the token is %g requests per second, with bursts of %d", float64(s.rates.perSecond), s.rates.burst))
 }
 
-// newFailureRates returns nil where there is no bound.
+// newFailureRates returns nil if there is no limit.
 func newFailureRates(perMinute int) *rates[netip.Prefix] {
 	if perMinute <= 0 {
 		return nil
@@ -97,9 +97,9 @@ func newFailureRates(perMinute int) *rates[netip.Prefix] {
 	return newRates[netip.Prefix](rate.Limit(float64(perMinute)/60), perMinute)
 }
 
-// failed refuses an address that presented too many unknown tokens, and logs
-// that once. It is asked only about a token that is unknown: a valid one is
-// never refused, whatever others behind the same proxy present.
+// failed rejects an address that sent too many unknown tokens, and logs this
+// once. It is only called for unknown tokens: valid tokens are never rejected,
+// even behind the same proxy.
 func (s *server) failed(request *http.Request) *problem {
 	if s.failures == nil {
 		return nil
@@ -112,11 +112,11 @@ func (s *server) failed(request *http.Request) *problem {
 	if first {
 		slog.WarnContext(request.Context(), "too many unknown tokens from one address", "address", address.String())
 	}
-	return rateLimited(wait, fmt.Sprintf("more than %d unknown, expired or revoked tokens a minute came from this address", s.failures.burst))
+	return rateLimited(wait, fmt.Sprintf("more than %d unknown, expired or revoked tokens per minute from this address", s.failures.burst))
 }
 
-// addressOf returns the client's address; of IPv6 the network of 64 bits, all
-// of which one client may have.
+// addressOf returns the address of the client. For IPv6 it is the /64 network,
+// since one client may use all of it.
 func addressOf(request *http.Request) netip.Prefix {
 	at, err := netip.ParseAddrPort(request.RemoteAddr)
 	if err != nil {

@@ -11,30 +11,30 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// reply is a body that is ready to be sent.
+// reply is a complete response body.
 type reply struct {
 	kind  string
 	body  []byte
-	tag   string // entity tag; empty: it is not to be asked for again
+	tag   string // entity tag; empty: no conditional requests
 	keep  string // Cache-Control
 	stale bool
 }
 
-// How long a client may use an answer without asking whether it still holds.
+// Values of Cache-Control.
 const (
-	// revalidated is of what a start, a stop or an apply changes at once.
+	// revalidated is for data that a start, a stop or an apply changes at once.
 	revalidated = "private, no-cache"
-	// briefly is of results: their data are looked at once a second.
+	// briefly is for results, whose data are refreshed every second.
 	briefly = "private, max-age=1"
-	// notKept is of what is out of date already, or will be.
+	// notKept is for responses that must not be cached.
 	notKept = "no-store"
 )
 
-// varies are the headers that choose the answer. A browser keeps answers by
-// their URL, and may be given another account's token.
+// varies lists the headers that determine a response. Browsers cache by URL and
+// may use different tokens.
 const varies = "Accept, Authorization"
 
-// send answers with the reply, or with 304 where the client has it.
+// send sends the reply, or 304 if the client has it.
 func send(c *gin.Context, r reply) {
 	c.Header("Cache-Control", r.keep)
 	if r.tag != "" {
@@ -55,8 +55,8 @@ func notModified(c *gin.Context) {
 	c.Writer.WriteHeaderNow()
 }
 
-// tagOf makes a weak entity tag of all that decides an answer. It is weak for
-// the same report is told with another generatedAt.
+// tagOf returns a weak entity tag of everything that determines a response. It
+// is weak because generatedAt may differ.
 func tagOf(parts ...string) string {
 	digest := sha256.New()
 	for _, part := range parts {
@@ -65,7 +65,7 @@ func tagOf(parts ...string) string {
 	return `W/"` + base64.RawURLEncoding.EncodeToString(digest.Sum(nil)[:16]) + `"`
 }
 
-// matches says whether the client has the answer with this tag (RFC 9110,
+// matches reports whether the client has the response with this tag (RFC 9110,
 // 13.1.2).
 func matches(request *http.Request, tag string) bool {
 	if request.Method != http.MethodGet && request.Method != http.MethodHead {
@@ -81,7 +81,7 @@ func matches(request *http.Request, tag string) bool {
 	return false
 }
 
-// wantsNew says whether the client asks for an answer that is computed for it.
+// wantsNew reports whether the client requests a newly computed response.
 func wantsNew(request *http.Request) bool {
 	for directive := range strings.SplitSeq(strings.Join(request.Header.Values("Cache-Control"), ","), ",") {
 		if strings.EqualFold(strings.TrimSpace(directive), "no-cache") {

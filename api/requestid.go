@@ -14,11 +14,11 @@ const (
 	requestIDHeader = "X-Request-Id"
 )
 
-// safeRequestID are the ids that can stand in any log.
+// safeRequestID matches ids that are safe in logs.
 var safeRequestID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
 
-// identify gives the request the id that its answer, its problem and the log
-// carry: the sender's, if it is a safe one.
+// requestID sets the id of a request in its response, its problem and the log:
+// the id of the client if it is safe, or a new one.
 func requestID(c *gin.Context) {
 	id := c.GetHeader(requestIDHeader)
 	if !safeRequestID.MatchString(id) || catalogue.Conceal(id) != id {

@@ -7,7 +7,8 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// version is of all that an answer depends on. Not known is equal to nothing.
+// version identifies the data of a response. An unknown version equals no
+// other.
 type version struct {
 	catalogue, data uint64
 	known           bool
@@ -15,16 +16,16 @@ type version struct {
 
 func (v version) same(as version) bool { return v.known && v == as }
 
-// kept is the last good answer to a question.
+// entry is the last successful response to a query.
 type entry struct {
 	body    []byte
 	version version
 	at      time.Time
 }
 
-// answers keeps the last good answer to each question, the most recently used
-// of them, within a bound of bytes. An answer that is out of date is kept too:
-// it is better than none when the store is away.
+// resultCache keeps the last successful response to each query, up to a total
+// size; least recently used entries are evicted. It also keeps outdated
+// responses, which are served when the store is away.
 type resultCache struct {
 	mu      sync.Mutex
 	lru     *simplelru.LRU[string, entry]
@@ -33,14 +34,15 @@ type resultCache struct {
 	metrics *metrics
 }
 
-// overhead is about what an entry takes beside its key and body.
+// overhead is the approximate memory of an entry without its key and body, in
+// bytes.
 const overhead = 256
 
 func newResultCache(limit int64, m *metrics) *resultCache {
 	a := &resultCache{limit: limit, metrics: m}
 	lru, err := simplelru.NewLRU(1<<30, func(key string, k entry) { a.bytes -= sizeOf(key, k) })
 	if err != nil {
-		panic(err) // for a size below 1 only
+		panic(err) // only for a size below 1
 	}
 	a.lru = lru
 	return a
@@ -48,20 +50,19 @@ func newResultCache(limit int64, m *metrics) *resultCache {
 
 func sizeOf(key string, k entry) int64 { return int64(len(key)+len(k.body)) + overhead }
 
-// get returns the last good answer.
+// get returns the last successful response.
 func (a *resultCache) get(key string) (entry, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.lru.Get(key)
 }
 
-// add keeps an answer in place of the one before, and drops those that were
-// asked for longest ago.
+// add replaces the response of a query, and evicts least recently used entries.
 func (a *resultCache) add(key string, k entry) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.lru.Remove(key)
-	if size := sizeOf(key, k); size <= a.limit/4 { // one answer does not drive out the rest
+	if size := sizeOf(key, k); size <= a.limit/4 { // a large response must not evict all others
 		a.lru.Add(key, k)
 		a.bytes += size
 	}

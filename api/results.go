@@ -16,7 +16,7 @@ import (
 	"lifthouse/schema/catalogue"
 )
 
-// The types that results can be had in.
+// Content types of results.
 const (
 	typeJSON = "application/json"
 	typeSQL  = "application/sql"
@@ -26,7 +26,7 @@ const (
 
 var resultTypes = []string{typeJSON, typeSQL, typeCSV, typeSVG}
 
-// results answers one of the operations that ask for a report.
+// results returns the handler of an operation that returns a report.
 func (s *server) results(operation engine.Operation) func(*gin.Context) (any, error) {
 	return func(c *gin.Context) (any, error) {
 		_, span := tracer.Start(c.Request.Context(), "parse")
@@ -60,17 +60,17 @@ func (s *server) results(operation engine.Operation) func(*gin.Context) (any, er
 	}
 }
 
-// question is a request for results in its canonical form.
+// resultsQuery is a request for results in canonical form.
 type resultsQuery struct {
 	request   engine.Request
-	kind      string // type of the answer
+	kind      string // content type
 	subject   engine.Subject
-	catalogue uint64 // version of what the account owns
-	key       string // of all that the client decides; the account is in it
+	catalogue uint64 // version of the account's resources
+	key       string // everything in the request, including the account
 	render    func(context.Context) ([]byte, error)
 }
 
-// newQuestion refuses what the catalogue does not have.
+// newResultsQuery returns an error for resources that are not in the catalogue.
 func newResultsQuery(request engine.Request, owned *catalogue.Owned, kind string) (*resultsQuery, error) {
 	plan, err := engine.NewPlan(request, owned)
 	if err != nil {
@@ -80,10 +80,10 @@ func newResultsQuery(request engine.Request, owned *catalogue.Owned, kind string
 	return &resultsQuery{request: request, kind: kind, subject: plan.Subject, catalogue: owned.Version, key: kind + " " + string(canonical)}, err
 }
 
-// answered is the straight line of a request for results: what the client has
-// is not sent again, what is kept is not computed again, what is being
-// computed is waited for; and when the store fails, the last good answer is
-// given for what it is.
+// answered processes a request for results: 304 if the client has the current
+// response; the cached response if it is current; the result of a running
+// computation; or a new computation. If the store fails, it returns the last
+// successful response, marked as stale.
 func (s *server) answered(c *gin.Context, q *resultsQuery) (reply, error) {
 	ctx := c.Request.Context()
 	anew := wantsNew(c.Request)
@@ -109,7 +109,7 @@ func (s *server) answered(c *gin.Context, q *resultsQuery) (reply, error) {
 	}
 	key := fmt.Sprint(is, " ", q.key)
 	if q.request.Fresh {
-		key = rand.Text() // what was begun before may lack what its version does not tell of
+		key = rand.Text() // a running computation may lack events that its version does not show
 	}
 	body, joined, err := s.flights.join(ctx, key, func(ctx context.Context) ([]byte, error) { return s.compute(ctx, q, is) })
 	if err != nil {
@@ -124,10 +124,10 @@ func (s *server) answered(c *gin.Context, q *resultsQuery) (reply, error) {
 	return answer, nil
 }
 
-// compute asks the store and keeps the answer. The version was read before
-// the data: an answer may hold more than its version says, never less.
+// compute computes the response and caches it. The version was read before the
+// data, so a response may include newer data than its version, but never older.
 func (s *server) compute(ctx context.Context, q *resultsQuery, is version) ([]byte, error) {
-	ctx, cancel := s.withDeadline(ctx) // of its own: whoever began it may leave, and others wait
+	ctx, cancel := s.withDeadline(ctx) // independent of the request that started it, since others may wait
 	defer cancel()
 	leave, err := s.gate.enter(ctx)
 	if err != nil {
@@ -163,11 +163,11 @@ func (s *server) render(ctx context.Context, q *resultsQuery) ([]byte, error) {
 	return encode(report)
 }
 
-// extensions are those of the types that are kept as files.
+// extensions has the file extensions of downloads.
 var extensions = map[string]string{typeCSV: "csv", typeSVG: "svg"}
 
-// present names an answer that is kept as a file, and takes from a picture
-// what a document that is opened by itself could do.
+// present sets the file name of a download, and a policy that disables scripts
+// in an SVG that is opened directly.
 func (q *resultsQuery) present(c *gin.Context) {
 	extension := extensions[q.kind]
 	if extension == "" {
@@ -185,9 +185,9 @@ func (q *resultsQuery) present(c *gin.Context) {
 	c.Header("Content-Disposition", fmt.Sprintf(`%s; filename="%s-results.%s"`, how, name, extension))
 }
 
-// lastGood is the last good answer, marked as stale, where the store failed
-// and there is one. It has no entity tag: nobody may be told later that it
-// still holds.
+// lastGood returns the last successful response, marked as stale, if the store
+// failed. It has no entity tag, so that it cannot be confirmed by a conditional
+// request.
 func (s *server) lastGood(q *resultsQuery, err error) (reply, error) {
 	var store *engine.StoreError
 	last, found := s.resultCache.get(q.key)
@@ -198,20 +198,21 @@ func (s *server) lastGood(q *resultsQuery, err error) (reply, error) {
 	return reply{kind: q.kind, body: markStale(q.kind, last.body), keep: notKept, stale: true}, nil
 }
 
-// markStale makes a body say that it is stale. In JSON the first such field is
-// the report's own: quotes in texts before it are escaped.
+// markStale sets the field stale in a body. In JSON the first such field is
+// that of the report, since quotes in texts before it are escaped.
 func markStale(kind string, body []byte) []byte {
 	switch kind {
 	case typeSQL:
 		return append([]byte("-- stale: the store does not answer\n"), body...)
 	case typeCSV, typeSVG:
-		return body // the Warning says it
+		return body // the Warning header reports it
 	}
 	return bytes.Replace(body, []byte(`"stale":false`), []byte(`"stale":true`), 1)
 }
 
-// goalFault refuses a goal that the account does not have on the website, if
-// one is known, before anything that may not be found: the goal is a parameter.
+// goalFault returns an error for a goal that does not exist on the website. It
+// is checked before resources are looked up, because 400 takes precedence over
+// 404.
 func goalFault(owned *catalogue.Owned, website, id int64) error {
 	goal, known := owned.Goals[id]
 	if _, ours := owned.Websites[website]; id == 0 || known && (!ours || goal.WebsiteID == website) {
@@ -219,7 +220,7 @@ func goalFault(owned *catalogue.Owned, website, id int64) error {
 	}
 	value := fmt.Sprint(id)
 	if id == engine.NoID {
-		value = "0, or more digits than an id has"
+		value = "0, or larger than any id"
 	}
 	return &engine.InvalidError{Code: engine.UnknownGoal, Faults: []engine.Fault{
 		{Name: "goal", Value: value, Detail: "must be the id of a goal of the same website"},

@@ -19,8 +19,7 @@ const (
 	experimentIDName = "experimentId"
 )
 
-// pathID reads an id of the path; where it is none, its fault joins those
-// found before.
+// pathID parses an id in the path. An error is combined with earlier errors.
 func pathID(c *gin.Context, name string, before error) (int64, error) {
 	text := c.Param(name)
 	if id, ok := engine.ParseID(text); ok {
@@ -29,7 +28,7 @@ func pathID(c *gin.Context, name string, before error) (int64, error) {
 	return 0, joined(before, engine.Fault{Name: name, Value: text, Detail: "must be a number; digits only"})
 }
 
-// joined puts a fault of the path before those found before.
+// joined inserts an error of the path before earlier errors.
 func joined(before error, fault engine.Fault) error {
 	faults := []engine.Fault{fault}
 	var invalid *engine.InvalidError
@@ -39,9 +38,8 @@ func joined(before error, fault engine.Fault) error {
 	return &engine.InvalidError{Code: engine.InvalidParameter, Faults: faults}
 }
 
-// searchedWebsite settles where an operation by id looks: on the website
-// asked for or the one that the token is bound to; 0 stands for all of the
-// account.
+// searchedWebsite returns the website on which an operation by id looks: the
+// requested one, that of the token, or 0 for all of the account.
 func searchedWebsite(owned *catalogue.Owned, bound, asked int64) (int64, error) {
 	if asked == 0 {
 		return bound, nil
@@ -52,8 +50,8 @@ func searchedWebsite(owned *catalogue.Owned, bound, asked int64) (int64, error) 
 	return asked, nil
 }
 
-// listedWebsite settles which website a list is of: as searchedWebsite, but
-// where none is named the account has to have only one.
+// listedWebsite returns the website of a list. It is like searchedWebsite, but
+// an account with several websites must name one.
 func listedWebsite(owned *catalogue.Owned, bound, asked int64) (int64, error) {
 	website, err := searchedWebsite(owned, bound, asked)
 	if err != nil || website != 0 {
@@ -71,11 +69,11 @@ func listedWebsite(owned *catalogue.Owned, bound, asked int64) (int64, error) {
 		ids[i] = strconv.FormatInt(w.ID, 10)
 	}
 	return 0, &engine.InvalidError{Code: "website_required", Faults: []engine.Fault{
-		{Name: websiteIDName, Detail: fmt.Sprintf("the account has %d websites, name one of them: %s", len(ids), strings.Join(ids, ", "))},
+		{Name: websiteIDName, Detail: fmt.Sprintf("the account has %d websites; name one of them: %s", len(ids), strings.Join(ids, ", "))},
 	}}
 }
 
-// paginate sets the headers that lead through a list (RFC 8288).
+// paginate sets the pagination headers (RFC 8288).
 func paginate(c *gin.Context, offset, limit, total int) {
 	c.Header("X-Total-Count", strconv.Itoa(total))
 	query := c.Request.URL.Query()

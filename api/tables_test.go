@@ -195,10 +195,10 @@ func TestNoTextOfACSVIsAFormula(t *testing.T) {
 func TestForestPlotIsAPictureThatDoesNothing(t *testing.T) {
 	s := newOddServer(t)
 	for path, has := range map[string][]string{
-		"/v1/campaigns/12/results":                             {"=1+1 &lt;script&gt;&amp;", "improvement", "however often"},
+		"/v1/campaigns/12/results":                             {"=1+1 &lt;script&gt;&amp;", "improvement", "always-valid"},
 		"/v1/campaigns/12/results?dimension=device":            {"+phone", "(none)", "All visitors"},
 		"/v1/widgets/7/results":                                {"-Plain", "goal conversion rate", "nothing is compared"},
-		"/v1/campaigns/12/results?filters%5Bdevice%5D=nothing": {"=1+1", "too few data", "–"},
+		"/v1/campaigns/12/results?filters%5Bdevice%5D=nothing": {"=1+1", "not enough data", "–"},
 	} {
 		response, text := s.as("image/svg+xml", path)
 		if response.Get("Content-Security-Policy") != "sandbox" || response.Get("X-Content-Type-Options") != "nosniff" ||
@@ -251,9 +251,9 @@ func TestObservedValuesOfAnAttribute(t *testing.T) {
 	}{
 		"/v1/campaigns/12/dimensions/colour":             {400, `"in":"path","name":"name","value":"colour","detail":"must be one of browser, channel`},
 		"/v1/campaigns/x/dimensions/Device?limit=0&a=1":  {400, `"in":"query","name":"limit"`},
-		"/v1/campaigns/99/dimensions/device":             {404, "there is no campaign 99"},
-		"/v1/campaigns/12/dimensions/device?websiteId=9": {404, "there is no website 9"},
-		"/v1/widgets/7/experiments/5/dimensions/device":  {404, "there is no experiment 5"},
+		"/v1/campaigns/99/dimensions/device":             {404, "campaign 99 not found"},
+		"/v1/campaigns/12/dimensions/device?websiteId=9": {404, "website 9 not found"},
+		"/v1/widgets/7/experiments/5/dimensions/device":  {404, "experiment 5 not found"},
 	} {
 		response, body, text := s.do("GET", path, s.token)
 		if response.status != want.status || !strings.Contains(text, want.says) {

@@ -10,20 +10,20 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// tracer makes the spans of requests, which go nowhere unless the program says
-// where.
+// tracer makes the spans of requests. They are dropped unless the program
+// configures an exporter.
 var tracer = otel.Tracer("lifthouse/api")
 
-// traced begins the span of a request, as part of the client's trace if it
-// sends one (W3C Trace Context).
+// traced starts the span of a request, within the trace of the client if there
+// is one (W3C Trace Context).
 func traced(request *http.Request) (*http.Request, trace.Span) {
 	ctx := propagation.TraceContext{}.Extract(request.Context(), propagation.HeaderCarrier(request.Header))
 	ctx, span := tracer.Start(ctx, "request", trace.WithSpanKind(trace.SpanKindServer))
 	return request.WithContext(ctx), span
 }
 
-// endTrace names the span by the route's template and ends it: neither the path
-// nor the query is in it.
+// endTrace ends the span and names it by the route template. It has neither
+// path nor query string.
 func endTrace(span trace.Span, request *http.Request, r *record, status int) {
 	if status == 0 {
 		status = http.StatusOK

@@ -9,7 +9,7 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// widget is an item of the list.
+// widget is an item of the list of widgets.
 type widget struct {
 	ID            int64      `json:"id"`
 	Name          string     `json:"name"`
@@ -31,8 +31,8 @@ type widget struct {
 	PrimaryGoalID int64      `json:"primaryGoalId,omitempty"`
 }
 
-// widgetDetail is a single widget. Variations of an experiment are under it,
-// and nowhere else.
+// widgetDetail is a single widget. The variations of an experiment are only
+// listed in the experiment.
 type widgetDetail struct {
 	widget
 	Variations  []widgetVariation  `json:"variations"`
@@ -76,8 +76,8 @@ func newWidgetVariations(declared []catalogue.WidgetVariation) []widgetVariation
 	return shown
 }
 
-// newExperiment dates an experiment by what was declared, and else by the
-// shares it has had: from the first on it existed, the last changed it.
+// newExperiment returns an experiment. Its dates are the declared ones, or
+// those of the first and last change of its shares.
 func newExperiment(e *catalogue.Experiment, history []catalogue.SharesSince) widgetExperiment {
 	shown := widgetExperiment{
 		ID: e.ID, Name: e.Name, PrimaryMetric: e.PrimaryMetric, ControlShare: e.ControlShare, Active: e.Active,
@@ -147,7 +147,7 @@ func (s *server) getWidget(c *gin.Context) (any, error) {
 	return detail, nil
 }
 
-// switchWidget starts or stops a widget. A body is not read.
+// switchWidget starts or stops a widget. It ignores the body.
 func (s *server) switchWidget(active bool) func(*gin.Context) (any, error) {
 	return func(c *gin.Context) (any, error) {
 		p, err := s.place(c)

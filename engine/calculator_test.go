@@ -95,7 +95,7 @@ func TestCalculatorNamesEveryFault(t *testing.T) {
 			{"plannedVisitor", "3", "did you mean plannedVisitors"},
 		}},
 		{inVariation(`,"conversions":5,"shares":5`), []Fault{
-			{"variations[1].conversions", "5", "did you mean converted"}, {"variations[1].shares", "5", "the did you mean share"},
+			{"variations[1].conversions", "5", "did you mean converted"}, {"variations[1].shares", "5", "did you mean share"},
 		}},
 		{more(`,"significanceLevel":0.95,"power":0.8,"mde":0.2,"plannedVisitors":0,"nonnegative":1,"methodology":"Bayesian"`), []Fault{
 			{"significanceLevel", "0.95", "must be one of 80, 90, 95, 100 per cent"},

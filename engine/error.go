@@ -42,7 +42,7 @@ type NotFoundError struct {
 // Error returns the kind and the id of the resource.
 func (e *NotFoundError) Error() string {
 	if e.ID == NoID {
-		return "no such " + e.Kind
+		return e.Kind + " not found"
 	}
-	return fmt.Sprintf("no %s %d", e.Kind, e.ID)
+	return fmt.Sprintf("%s %d not found", e.Kind, e.ID)
 }

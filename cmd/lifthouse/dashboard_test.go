@@ -195,7 +195,7 @@ func (v *viewer) filtersWriteTheAddress() {
 	v.shows("compareMetric is size")
 	v.shows("filters[country][]")
 	v.open("/?campaign=99")
-	v.shows("there is no campaign 99")
+	v.shows("campaign 99 not found")
 	v.open("/?campaign=12")
 	v.until(allThere)
 }

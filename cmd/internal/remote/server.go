@@ -31,13 +31,13 @@ func Serve(ctx context.Context, listener net.Listener, execute func(context.Cont
 		conn, err := listener.Accept()
 		if err != nil {
 			if ctx.Err() == nil {
-				slog.ErrorContext(ctx, "command socket closed", "error", err)
+				slog.ErrorContext(ctx, "command socket closed", "err", err)
 			}
 			break
 		}
 		running.Go(func() {
 			if err := handle(ctx, conn.(*net.UnixConn), execute); err != nil && ctx.Err() == nil {
-				slog.WarnContext(ctx, "forwarded command failed", "error", err)
+				slog.WarnContext(ctx, "forwarded command failed", "err", err)
 			}
 		})
 	}

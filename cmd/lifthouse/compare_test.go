@@ -176,12 +176,12 @@ variation     lift       95 % interval          p  always-valid p  verdict
 lift       ───┼───────────────┴────────────────┴────────────────┴───────────────
              0 %            +10 %            +20 %            +30 %
 
-p holds valid for a single look at the planned end, the always-valid p however often one
-  looks.
-Shares: visitors fell as they should: 11,927 : 12,010, where 11,968 : 11,968
-  were expected (p = 0.5916).
-Sample: finding a lift of 20 % with 80 % power takes 13,425 visitors; these
-  are 178 % of them, enough for a lift of 14.8 %.
+The p-value is valid for a single look at the planned end. The always-valid
+  p-value is valid at every look.
+Shares: the visitors match the configured shares: observed 11,927 : 12,010,
+  expected 11,968 : 11,968 (p = 0.5916).
+Sample: detecting a lift of 20 % with 80 % power requires 13,425 visitors;
+  178 % are there, enough to detect a lift of 14.8 %.
 `},
 		{[]string{"--control", "10000:0.01:81", "--treatment", "10000:4.6:90", "--treatment", "90:2.1:77", "--nonnegative"}, `
 Variation 1 is better than control: a lift of +45,900 % (90 % always-valid
@@ -196,27 +196,27 @@ variation  visitors  mean  90 % interval
 
 variation       lift  90 % interval  adjusted p  always-valid p  verdict
 1          +45,900 %  [+2,380 %, ∞)    1.2e-261        4.9e-259  better
-2          +20,900 %    [+421 %, ∞)      0.0531          0.8568  too few data
+2          +20,900 %    [+421 %, ∞)      0.0531          0.8568  not enough data
 
 1             │  ├──────────────────────────────────────────────────────────●──▶
 2             ├───────────────────────────●────────────────────────────────────▶
 lift       ───┼────────────┴─────────────┴─────────────┴────────────┴───────────
              0 %       +10,000 %     +20,000 %     +30,000 %    +40,000 %
 
-Variations 1, 2: control cannot be told from 0, so that the lift over it has
-  no bound.
+Variations 1, 2: the metric of control is not distinguishable from 0, so the
+  lift is unbounded.
 Variation 2: there are too few visitors (a verdict needs 100 in each
   variation).
-p holds valid for a single look at the planned end, the always-valid p however often one
-  looks.
-p-values and intervals of lifts hold for all comparisons together (p by
-  Dunnett's method).
-Sample: finding a lift of 20 % with 80 % power takes 35,500,441,246 visitors;
-  these are under 1 % of them, enough for a lift of 26,586 %.
+The p-value is valid for a single look at the planned end. The always-valid
+  p-value is valid at every look.
+p-values and intervals of lifts are corrected for the number of comparisons
+  (Dunnett's method).
+Sample: detecting a lift of 20 % with 80 % power requires 35,500,441,246
+  visitors; under 1 % are there, enough to detect a lift of 26,586 %.
 `},
 		{[]string{"--control", "500/10000", "--treatment", "430/9950", "--treatment", "510/10020", "--methodology", "bayesian", "--mde", "10"}, `
-It is too early to conclude: an effect shows, but whoever looks often sees one
-by chance; 43,951 more visitors are needed to detect a lift of 10 %.
+It is too early for a conclusion: the effect is not significant at repeated
+looks; 43,951 more visitors are needed to detect a lift of 10 %.
 
 rate = converted / visitors, in % · bayesian, 90 % · 29,970 visitors
 
@@ -238,15 +238,14 @@ variation  verdict
 lift       ───────┴─────────────────┴─────────────────┼─────────────────┴───────
                 -20 %             -10 %              0 %              +10 %
 
-Each comparison stands for itself: chances and intervals are not corrected for
-  their number.
-Sample: finding a lift of 10 % with 80 % power takes 73,921 visitors; these
-  are 41 % of them, enough for a lift of 15.9 %.
+Chances and intervals are not corrected for the number of comparisons.
+Sample: detecting a lift of 10 % with 80 % power requires 73,921 visitors;
+  41 % are there, enough to detect a lift of 15.9 %.
 `},
 		{[]string{"--control", "0/50", "--treatment", "7/50", "--level", "100"}, `
-Not enough data for a verdict: there are too few visitors (a verdict
-needs 100 in each variation); at significance level 100 nothing is ever
-significant and there are no intervals.
+Not enough data for a verdict: there are too few visitors (a verdict needs 100
+in each variation); at significance level 100 no result is significant and there
+are no intervals.
 
 rate = converted / visitors, in % · frequentist, 100 % · 100 visitors
 
@@ -255,16 +254,16 @@ variation  visitors    rate  100 % interval
 1                50  14.0 %               –
 
 variation  lift  100 % interval       p  always-valid p  verdict
-1             –               –  0.0063               –  too few data
+1             –               –  0.0063               –  not enough data
 
-Variations 0 control, 1: at significance level 100 nothing is ever significant
+Variations 0 control, 1: at significance level 100 no result is significant
   and there are no intervals.
 Variation 1: there are too few visitors (a verdict needs 100 in each
   variation).
-p holds valid for a single look at the planned end, the always-valid p however often one
-  looks.
-Sample: what it needs cannot be computed: at significance level 100 nothing is
-  ever significant and there are no intervals.
+The p-value is valid for a single look at the planned end. The always-valid
+  p-value is valid at every look.
+Sample: the required size cannot be computed: at significance level 100 no
+  result is significant and there are no intervals.
 `},
 	} {
 		code, out, complaints := runCompare(t, "", test.args...)

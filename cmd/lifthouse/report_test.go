@@ -24,8 +24,8 @@ var acceptedAt = regexp.MustCompile(`data through \S+ \S+`)
 
 func TestReportTable(t *testing.T) {
 	const want = `
-Not enough data for a verdict: there are too few visitors (a verdict
-needs 100 in each variation).
+Not enough data for a verdict: there are too few visitors (a verdict needs 100
+in each variation).
 
 Campaign 1 · goal Purchase · goal conversion rate · frequentist, 95 % · 10
 visitors · data through T
@@ -35,7 +35,7 @@ Control           6          2  33.3 %   [9.7 %, 70.0 %]
 New               4          3  75.0 %  [30.1 %, 95.4 %]
 
 variation    lift    95 % interval       p  always-valid p  verdict
-New        +125 %  [-39 %, +786 %]  0.2207          0.9962  too few data
+New        +125 %  [-39 %, +786 %]  0.2207          0.9962  not enough data
 
 New         ├──┼────────●───────────────────────────────────────────────────┤
 lift     ──────┼──────────────┴───────────────┴───────────────┴───────────────┴─
@@ -43,12 +43,12 @@ lift     ──────┼──────────────┴─�
 
 Variation New: there are too few visitors (a verdict needs 100 in each
   variation).
-p holds valid for a single look at the planned end, the always-valid p however often one
-  looks.
-Warning: 15.4 % of the visitors saw more than one variation
-Warning: events name variations that the campaign does not have; their
-  visitors are in no variation here
-Sample: 1,633 visitors are needed; these are 1 % of them.
+The p-value is valid for a single look at the planned end. The always-valid
+  p-value is valid at every look.
+Warning: 15.4 % of the visitors were exposed to more than one variation
+Warning: events have variation ids that the catalogue does not declare; their
+  visitors are not in the report
+Sample: 1,633 visitors are required; 1 % are there.
 
 By device
 
@@ -58,9 +58,13 @@ mobile · New              3          2   66.7 %   [20.8 %, 93.9 %]
 desktop · Control         2          0    0.0 %    [0.0 %, 65.8 %]
 desktop · New             1          1  100.0 %  [20.7 %, 100.0 %]
 
-variation           lift    95 % interval       p  always-valid p  verdict
-mobile · New       +33 %  [-69 %, +455 %]  0.6831          1.0000  too few data
-desktop · New          –       [-48 %, ∞)  0.1573          0.9976  too few data
+variation           lift    95 % interval       p  always-valid p
+mobile · New       +33 %  [-69 %, +455 %]  0.6831          1.0000
+desktop · New          –       [-48 %, ∞)  0.1573          0.9976
+
+variation          verdict
+mobile · New       not enough data
+desktop · New      not enough data
 
 mobile · New         ├───────┼──●────────────────────────────────────────────┤
 desktop · New          ├─────┼─────────────────────────────────────────────────▶

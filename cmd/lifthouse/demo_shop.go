@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"lifthouse/loadgen"
+	"lifthouse/loadgen/population"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 )
@@ -23,8 +23,8 @@ const (
 
 // demoEvents are all that happened in the shop.
 func demoEvents(start time.Time) (all []schema.Event) {
-	for _, population := range demoPopulations(start) {
-		all = slices.AppendSeq(all, population.Events())
+	for _, simulated := range demoPopulations(start) {
+		all = slices.AppendSeq(all, simulated.Events())
 	}
 	for _, subscribers := range demoSubscribers(start) {
 		all = slices.AppendSeq(all, subscribers.events())
@@ -34,26 +34,26 @@ func demoEvents(start time.Time) (all []schema.Event) {
 
 // demoPopulations plant a better variation in the first campaign and in the
 // third, and none in the second.
-func demoPopulations(start time.Time) []loadgen.Population {
-	return []loadgen.Population{
+func demoPopulations(start time.Time) []population.SimpleCampaign {
+	return []population.SimpleCampaign{
 		{
-			WebsiteID: 1, CampaignID: demoCampaign, GoalID: purchase, Visitors: 24_000, Start: start, Days: 28, Crossovers: 0.005, Seed: 12,
-			Variations: []loadgen.Variation{
+			WebsiteID: 1, CampaignID: demoCampaign, GoalID: purchase, Visitors: 24_000, Start: start, Days: 28, MultipleExposures: 0.005, Seed: 12,
+			Variations: []population.SimpleVariation{
 				{ID: 0, Share: 50, ConversionRate: 0.060, MeanValue: 54},
 				{ID: 1, Share: 50, ConversionRate: 0.075, MeanValue: 54},
 			},
 		},
 		{
-			WebsiteID: 1, CampaignID: 13, GoalID: purchase, Visitors: 9_000, Start: start.AddDate(0, 0, 10), Days: 18, Crossovers: 0.005, Seed: 13,
-			Variations: []loadgen.Variation{
+			WebsiteID: 1, CampaignID: 13, GoalID: purchase, Visitors: 9_000, Start: start.AddDate(0, 0, 10), Days: 18, MultipleExposures: 0.005, Seed: 13,
+			Variations: []population.SimpleVariation{
 				{ID: 0, Share: 34, ConversionRate: 0.060, MeanValue: 54},
 				{ID: 1, Share: 33, ConversionRate: 0.060, MeanValue: 54},
 				{ID: 2, Share: 33, ConversionRate: 0.060, MeanValue: 54},
 			},
 		},
 		{
-			WebsiteID: 1, CampaignID: 14, GoalID: purchase, Visitors: 3_000, Start: start.AddDate(0, 0, 14), Days: 14, Crossovers: 0.005, Seed: 14,
-			Variations: []loadgen.Variation{
+			WebsiteID: 1, CampaignID: 14, GoalID: purchase, Visitors: 3_000, Start: start.AddDate(0, 0, 14), Days: 14, MultipleExposures: 0.005, Seed: 14,
+			Variations: []population.SimpleVariation{
 				{ID: 0, Share: 34, ConversionRate: 0.060, MeanValue: 54},
 				{ID: 1, Share: 33, ConversionRate: 0.090, MeanValue: 54},
 				{ID: 2, Share: 33, ConversionRate: 0.070, MeanValue: 54},
@@ -65,18 +65,18 @@ func demoPopulations(start time.Time) []loadgen.Population {
 // subscribers saw the widget: within an experiment, or 0 for its own variation.
 type subscribers struct {
 	experiment int64
-	loadgen.Population
+	population.SimpleCampaign
 }
 
 func demoSubscribers(start time.Time) []subscribers {
 	return []subscribers{
-		{0, loadgen.Population{
+		{0, population.SimpleCampaign{
 			WebsiteID: 1, CampaignID: demoWidget, GoalID: signUp, Visitors: 600, Start: start, Days: 12, Seed: 7,
-			Variations: []loadgen.Variation{{ID: 1, Share: 1, ConversionRate: 0.10, MeanValue: 5}},
+			Variations: []population.SimpleVariation{{ID: 1, Share: 1, ConversionRate: 0.10, MeanValue: 5}},
 		}},
-		{demoExperiment, loadgen.Population{
-			WebsiteID: 1, CampaignID: demoWidget, GoalID: signUp, Visitors: 2_400, Start: start.AddDate(0, 0, 12), Days: 16, Crossovers: 0.005, Seed: 72,
-			Variations: []loadgen.Variation{
+		{demoExperiment, population.SimpleCampaign{
+			WebsiteID: 1, CampaignID: demoWidget, GoalID: signUp, Visitors: 2_400, Start: start.AddDate(0, 0, 12), Days: 16, MultipleExposures: 0.005, Seed: 72,
+			Variations: []population.SimpleVariation{
 				{ID: 0, Share: 50, ConversionRate: 0.10, MeanValue: 5},
 				{ID: 5, Share: 50, ConversionRate: 0.13, MeanValue: 5},
 			},

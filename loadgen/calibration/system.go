@@ -11,7 +11,7 @@ import (
 	"github.com/valyala/fastjson"
 	"golang.org/x/sync/errgroup"
 
-	"lifthouse/loadgen"
+	"lifthouse/loadgen/send"
 	"lifthouse/schema/catalogue"
 )
 
@@ -67,7 +67,7 @@ func (s *System) send(ctx context.Context, all []experiment, o *Options, p *prog
 
 // post stores the lines, all of them new.
 func (s *System) post(ctx context.Context, body []byte, lines int) error {
-	answer, err := loadgen.PostEvents(ctx, s.HTTP, s.URL, s.tokens.Ingest, body)
+	answer, err := send.PostEvents(ctx, s.HTTP, s.URL, s.tokens.Ingest, body)
 	if err != nil {
 		return err
 	}

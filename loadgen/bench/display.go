@@ -36,7 +36,7 @@ func (d *Display) Progress(p Progress) {
 		if d.ProgressOut != nil {
 			out = d.ProgressOut
 		}
-		_, _ = fmt.Fprintf(out, "%s: %d succeeded, p50 %.1f ms, p99 %.1f ms, %d failed or not sent\n", head, f.Succeeded, f.Latency.P50, f.Latency.P99, f.failures())
+		_, _ = fmt.Fprintf(out, "%s: %d succeeded, p50 %.1f ms, p99 %.1f ms, %d failed or not sent\n", head, f.Succeeded, f.Latency.P50, f.Latency.P99, f.Failures())
 		return
 	}
 	d.erase()
@@ -90,7 +90,7 @@ func tableOf(figures []Figures) string {
 	for _, f := range figures {
 		l := f.Latency
 		_, _ = fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t\n",
-			f.name(), f.Succeeded, f.failures()-f.NotSent, f.NotSent, l.P50, l.P90, l.P95, l.P99, l.P999, l.Max)
+			f.name(), f.Succeeded, f.Failures()-f.NotSent, f.NotSent, l.P50, l.P90, l.P95, l.P99, l.P999, l.Max)
 	}
 	_ = table.Flush()
 	return text.String()

@@ -39,9 +39,9 @@ func (f *Figures) FailedShare() float64 {
 	return 1 - float64(f.Succeeded)/float64(f.Scheduled)
 }
 
-// failures returns the number of requests that failed or were not sent.
+// Failures returns the number of requests that failed or were not sent.
 // Requests in flight do not count.
-func (f *Figures) failures() int64 {
+func (f Figures) Failures() int64 {
 	completed := int64(0)
 	for _, n := range f.Statuses {
 		completed += int64(n)

@@ -15,7 +15,7 @@ import (
 var reportPage string
 
 var reportTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
-	"failures": func(f Figures) int64 { return f.failures() },
+	"failures": func(f Figures) int64 { return f.Failures() },
 	"name":     func(f Figures) string { return f.name() },
 	"figures":  func(s Step) []Figures { return append(slices.Clone(s.Kinds), s.All) },
 	"mib":      func(bytes float64) string { return fmt.Sprintf("%.0f", bytes/(1<<20)) },
@@ -88,6 +88,12 @@ func gradient(i, n int) string {
 	return fmt.Sprintf("#%02x%02x%02x", uint8(40+170*share), 90, uint8(200-160*share))
 }
 
+// Names of lines in LadderChart.
+const (
+	P99Line    = "p99"
+	TargetLine = "target p99"
+)
+
 // LadderChart draws the p50 and p99 latencies of the steps of a ladder by rate.
 func (r *Result) LadderChart(title string) *chart.Lines {
 	var p50, p99, target []chart.Point
@@ -102,8 +108,8 @@ func (r *Result) LadderChart(title string) *chart.Lines {
 		Y:     chart.Axis{Label: "latency in ms", Log: true},
 		Lines: []chart.Line{
 			{Name: "p50", Color: chart.Blue, Dots: true, Points: p50},
-			{Name: "p99", Color: chart.Orange, Dots: true, Points: p99},
-			{Name: "target p99", Color: chart.Gray, Dashed: true, Points: target},
+			{Name: P99Line, Color: chart.Orange, Dots: true, Points: p99},
+			{Name: TargetLine, Color: chart.Gray, Dashed: true, Points: target},
 		},
 	}
 }

@@ -43,7 +43,7 @@ func TestPercentiles(t *testing.T) {
 			t.Errorf("%s = %g, want %g", name, pair[0], pair[1])
 		}
 	}
-	if !s.Met || s.All.Scheduled != 1001 || s.All.failures() != 1 { // one failure in 1,000 requests is allowed
+	if !s.Met || s.All.Scheduled != 1001 || s.All.Failures() != 1 { // one failure in 1,000 requests is allowed
 		t.Errorf("%+v", s.All)
 	}
 	if last := s.Curve[len(s.Curve)-1]; s.Curve[0].Share != 0 || last.Share < 0.999 || math.Abs(last.Milliseconds-40) > 0.1 {

@@ -72,6 +72,13 @@ type Row struct {
 	RollupCPURatio float64      `json:"rollupCpuRatio"` // to the report from the rollups
 }
 
+// Lifthouse reports whether the computation is a Lifthouse report.
+func (r Row) Lifthouse() bool { return r.System == lifthouse || r.FromRollup() }
+
+// FromRollup reports whether the computation is a Lifthouse report from the
+// rollups.
+func (r Row) FromRollup() bool { return r.System == lifthouseRollup }
+
 // WarmUps is the recommended number of rounds that are not measured. The store
 // compiles an expression when it is used for the third time, and the operating
 // system caches files.

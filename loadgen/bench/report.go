@@ -60,8 +60,13 @@ const minMilliseconds = 0.001
 
 // percentileTicks label the axis 1/(1-share).
 var percentileTicks = []chart.Tick{
-	{Value: 1, Label: "0"}, {Value: 2, Label: "50 %"}, {Value: 10, Label: "90 %"}, {Value: 100, Label: "99 %"},
-	{Value: 1e3, Label: "99.9 %"}, {Value: 1e4, Label: "99.99 %"}, {Value: 1e5, Label: "99.999 %"},
+	{Value: 1, Label: "0"},
+	{Value: 2, Label: "50 %"},
+	{Value: 10, Label: "90 %"},
+	{Value: 100, Label: "99 %"},
+	{Value: 1e3, Label: "99.9 %"},
+	{Value: 1e4, Label: "99.99 %"},
+	{Value: 1e5, Label: "99.999 %"},
 }
 
 // latencyCurves draws the latency of each step by percentile. The axis of the

@@ -104,9 +104,9 @@ const (
 	extraValueExpr  expr = "toFloat64(extra_value)"
 )
 
-// sumOf fills the slots for the sum of value per dimension.
-func sumOf(value, dimension expr) slots {
-	return slots{Dimension: dimension, Value: value, Aggregate: "sum", Filter: "true"}
+// sumOf fills the slots for the sum of value.
+func sumOf(value expr) slots {
+	return slots{Dimension: noDimension, Value: value, Aggregate: "sum", Filter: "true"}
 }
 
 // computations returns all computations of all questions. The first computation
@@ -152,7 +152,7 @@ func peerComputations(question Question) []peerComputation {
 		return peerComputation{computation{system: system, totals: totals}, file, s}
 	}
 	const growthBookFile, postHogFile = "growthbook.sql", "posthog_mean.sql"
-	filtered := sumOf(valueExpr, noDimension)
+	filtered := sumOf(valueExpr)
 	switch question {
 	case ConversionRate:
 		return []peerComputation{
@@ -164,7 +164,7 @@ func peerComputations(question Question) []peerComputation {
 		return []peerComputation{
 			peer(growthBook, "growthbook_four.sql", totals, slots{}),
 			peer(postHog, postHogFile, totals, // PostHog runs one query per metric
-				sumOf(oneExpr, noDimension), sumOf(valueExpr, noDimension), sumOf(profitExpr, noDimension), sumOf(extraValueExpr, noDimension)),
+				sumOf(oneExpr), sumOf(valueExpr), sumOf(profitExpr), sumOf(extraValueExpr)),
 		}
 	case ByDevice:
 		filtered.Dimension = deviceDimension

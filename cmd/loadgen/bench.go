@@ -52,7 +52,7 @@ func (p *program) benchCommand() *cobra.Command {
 	flags.StringVar(&o.IngestToken, "ingest-token", "", "token with scope ingest; without it no events are sent")
 	flags.StringVar(&o.AdminURL, "admin-url", "", "URL of the admin listener with /metrics, such as http://127.0.0.1:8081; without it the server's metrics are not reported")
 	flags.StringVar(&mix, "mix", mix, "preset, or kinds with weights")
-	flags.Int64SliceVar(&o.Campaigns, "campaign", nil, "ids of the campaigns to request (default all)")
+	flags.Int64SliceVar(&o.Campaigns, "campaign", nil, "ids of the campaigns to request; without it, all")
 	flags.Int64Var(&o.IngestCampaign, "ingest-campaign", 0, "id of the campaign that events are sent to (default the smallest)")
 	flags.Float64Var(&o.Rate, "rate", o.Rate, "requests per second; with --ladder, of the first step")
 	flags.DurationVar(&o.Duration, "duration", o.Duration, "duration of each step")

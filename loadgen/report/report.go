@@ -51,6 +51,7 @@ var templates = template.Must(template.New("").Option("missingkey=error").Funcs(
 	"decimal":  func(figure float64) string { return fmt.Sprintf("%.1f", figure) },
 	"decimals": func(figure float64) string { return fmt.Sprintf("%.2f", figure) },
 	"rate":     func(figure float64) string { return fmt.Sprintf("%.4f", figure) },
+	"requests": func(rate float64) string { return fmt.Sprintf("%.4g", rate) },
 	"grouped":  grouped,
 }).ParseFS(files, "*.md.tmpl"))
 

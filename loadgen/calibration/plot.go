@@ -9,9 +9,11 @@ import (
 // Plot draws the difference between the observed and the nominal rate of each
 // tested cell, with its acceptance band. Plot returns an SVG file.
 func (r *Result) Plot() ([]byte, error) {
+	nominal := 0.0
 	c := chart.Rows{
-		Title: "Observed minus nominal rate, with acceptance bands",
-		X:     chart.Axis{Label: "observed minus nominal"},
+		Title:     "Observed minus nominal rate, with acceptance bands",
+		X:         chart.Axis{Label: "observed minus nominal"},
+		Reference: &nominal,
 		Legend: []chart.LegendEntry{
 			{Name: "acceptance band", Color: chart.Pale}, {Name: "inside", Color: chart.Blue}, {Name: "outside", Color: chart.Red},
 		},

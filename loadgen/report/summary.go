@@ -67,7 +67,10 @@ func (b *Benchmarks) peersChart() *chart.Rows {
 	for i, name := range columns {
 		c.Legend = append(c.Legend, chart.LegendEntry{Name: name, Color: colors[i%len(colors)]})
 	}
-	for _, q := range b.Questions() {
+	for n, q := range b.Questions() {
+		if n > 0 {
+			c.Rows = append(c.Rows, chart.Row{}) // space between the questions
+		}
 		for i, ratio := range q.Ratios {
 			if ratio == 0 {
 				continue

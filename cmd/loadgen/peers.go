@@ -18,7 +18,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const peersHelp = `Peers compares Lifthouse's reports with GrowthBook's and PostHog's queries (our own wording, in
+const peersHelp = `Peers compares Lifthouse's reports with GrowthBook's and PostHog's queries (reimplemented in
 loadgen/peers/sql) on the same store and data. Each round runs each computation once, in turn. The
 peers' queries run on the events table and on a copy ordered by time, which is created and dropped.
 Lifthouse's reports are computed from the events, and also from the rollups if the campaign has any.

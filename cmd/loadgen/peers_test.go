@@ -13,7 +13,8 @@ import (
 )
 
 // TestPeers compares numbers on a small standard data set, where all numbers must
-// be equal, and with reports in which some counts are wrong by 1.
+// be equal. The second comparison uses reports in which some counts are wrong
+// by 1.
 func TestPeers(t *testing.T) {
 	store := "embedded:" + filepath.Join(t.TempDir(), "store")
 	run(t, "standard", "--store", store, "--scale", "0.0006").wantOK(t)

@@ -43,7 +43,7 @@ type load struct {
 
 // step sends requests for the given duration and waits for the last response.
 // Arrivals are a Poisson process, as of independent users. The latency of a
-// request counts from its scheduled start, so that a stall of the server
+// request counts from its scheduled start. A stall of the server therefore
 // lengthens the latency of all requests that are scheduled during the stall.
 func (l *load) step(ctx context.Context, phase string, rate float64, duration time.Duration) (Step, error) {
 	r := newRecorder()

@@ -1,6 +1,6 @@
 // Package calibration measures the error rates of the whole system. It sends
-// the events of many synthetic experiments with known effects to a server,
-// reads their results over HTTP, and compares error rates and interval coverage
+// the events of many synthetic experiments with known effects to a server and
+// reads their results over HTTP. It compares error rates and interval coverage
 // with their nominal levels.
 package calibration
 

@@ -73,7 +73,7 @@ type legendEntry struct {
 const sampleWidth = 22
 
 // placeLegend places the entries in lines of at most the given width, starting
-// at x and y, and returns the y coordinate below the last line.
+// at x and y. It returns the y coordinate below the last line.
 func placeLegend(entries []legendEntry, x, y, width float64) float64 {
 	if len(entries) == 0 {
 		return y

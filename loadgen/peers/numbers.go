@@ -36,37 +36,37 @@ func (r *runner) query(ctx context.Context, text string) (peerAnswer, error) {
 	return answer, rows.Err()
 }
 
-// compare compares a peer's numbers with ours. The definitions agree on the
-// visitors who saw exactly one variation and on the sums over their goals after
-// the first view. These numbers are integers and must be equal.
-func (r *runner) compare(c *computation, answers []peerAnswer, ours []Counts) {
-	ourRows := map[string]*Counts{}
-	for i := range ours {
-		ourRows[rowName(strconv.FormatInt(ours[i].VariationID, 10), ours[i].Dimension)] = &ours[i]
+// compare compares a peer's numbers with the Lifthouse report. The definitions
+// agree on the visitors who saw exactly one variation and on the sums over their
+// goals after the first view. These numbers are integers and must be equal.
+func (r *runner) compare(c *computation, answers []peerAnswer, expected []Counts) {
+	expectedRows := map[string]*Counts{}
+	for i := range expected {
+		expectedRows[rowName(strconv.FormatInt(expected[i].VariationID, 10), expected[i].Dimension)] = &expected[i]
 	}
 	firstTotal := 0 // index in c.totals of the answer's first total
 	for _, answer := range answers {
 		rows, width := 0, 0
-		for _, theirs := range answer {
-			if strings.Contains(theirs.variation, "multiple") {
+		for _, row := range answer {
+			if strings.Contains(row.variation, "multiple") {
 				continue
 			}
 			rows++
-			width = len(theirs.totals)
-			name := rowName(theirs.variation, theirs.dimension)
-			our := ourRows[name]
-			if our == nil {
+			width = len(row.totals)
+			name := rowName(row.variation, row.dimension)
+			want := expectedRows[name]
+			if want == nil {
 				r.addDifference(c, "%s: missing in the Lifthouse report", name)
 				continue
 			}
-			r.compareNumber(c, name+" visitors", float64(theirs.visitors), our.Visitors)
-			for i, total := range theirs.totals {
-				r.compareNumber(c, fmt.Sprintf("%s total %d", name, firstTotal+i+1), total, c.totals[firstTotal+i](our))
+			r.compareNumber(c, name+" visitors", float64(row.visitors), want.Visitors)
+			for i, total := range row.totals {
+				r.compareNumber(c, fmt.Sprintf("%s total %d", name, firstTotal+i+1), total, c.totals[firstTotal+i](want))
 			}
 		}
 		firstTotal += width
-		if rows != len(ours) {
-			r.addDifference(c, "%d rows; the Lifthouse report has %d", rows, len(ours))
+		if rows != len(expected) {
+			r.addDifference(c, "%d rows; the Lifthouse report has %d", rows, len(expected))
 		}
 	}
 }
@@ -78,10 +78,10 @@ func rowName(variation, dimension string) string {
 	return "variation " + variation + " " + dimension
 }
 
-func (r *runner) compareNumber(c *computation, name string, theirs float64, ours int64) {
+func (r *runner) compareNumber(c *computation, name string, got float64, want int64) {
 	r.result.Compared++
-	if theirs != float64(ours) {
-		r.addDifference(c, "%s: %.0f; the Lifthouse report has %d", name, theirs, ours)
+	if got != float64(want) {
+		r.addDifference(c, "%s: %.0f; the Lifthouse report has %d", name, got, want)
 	}
 }
 

@@ -1,6 +1,6 @@
 // Package peers compares Lifthouse's reports with the queries that GrowthBook
 // and PostHog run for the same questions: their cost and their numbers. The
-// queries in sql are our own wording of the published computations.
+// queries in sql reimplement the published computations.
 package peers
 
 import (

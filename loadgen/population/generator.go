@@ -26,8 +26,8 @@ func (e *Event) appendID(b []byte) []byte {
 }
 
 // generator generates visitors one by one. The random numbers of a visitor
-// depend only on the scenario's seed, the subject and the visitor's number, so
-// that visitors can be generated in any order.
+// depend only on the scenario's seed, the subject and the visitor's number.
+// Visitors can therefore be generated in any order.
 type generator struct {
 	*subject
 	source *rand.PCG

@@ -122,9 +122,9 @@ func (c *checker) breakdown(name, dimension string, outcome *population.OutcomeT
 	}
 }
 
-// minConverted is the number of converted visitors from which on a rate, or a
-// mean of log-normal values, is close enough to normal to compare it by its
-// standard error.
+// minConverted is the minimum number of converted visitors for a comparison.
+// With fewer visitors, the distribution of a rate or of a mean of log-normal
+// values is not close enough to normal.
 const minConverted = 100
 
 func (c *checker) cell(name string, outcome *population.OutcomeTruth, truth *population.SegmentTruth, variations []engine.VariationResults) {

@@ -81,7 +81,7 @@ func grouped(n any) string {
 // Write writes the page, and the tables and charts to the directory details.
 // Write creates the directory if it does not exist.
 func (b *Benchmarks) Write(page, details string) error {
-	if err := os.MkdirAll(details, 0o750); err != nil {
+	if err := os.MkdirAll(details, 0o755); err != nil {
 		return err
 	}
 	relative, err := relativePath(page, details)

@@ -1,4 +1,4 @@
--- GrowthBook's computation of one metric, in our own wording. One row is a variation and a value of the dimension.
+-- GrowthBook's computation of one metric, reimplemented. One row is a variation and a value of the dimension.
 -- A mean metric sums the values of a visitor. A proportion takes the maximum of the constant 1.
 WITH
     exposures AS (  -- one row is a view of the campaign

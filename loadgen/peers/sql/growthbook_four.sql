@@ -1,4 +1,4 @@
--- GrowthBook's computation of four metrics over the same events in one query, in our own wording. One row is a
+-- GrowthBook's computation of four metrics over the same events in one query, reimplemented. One row is a
 -- variation.
 WITH
     exposures AS (  -- one row is a view of the campaign

@@ -1,4 +1,4 @@
--- PostHog's computation of a mean metric, in our own wording. One row is a variation and a value of the dimension.
+-- PostHog's computation of a mean metric, reimplemented. One row is a variation and a value of the dimension.
 WITH
     exposures AS (  -- one row is a visitor
         SELECT

@@ -1,4 +1,4 @@
--- PostHog's computation of a proportion, in our own wording. One row is a variation. The query scans the events once
+-- PostHog's computation of a proportion, reimplemented. One row is a variation. The query scans the events once
 -- and evaluates a funnel of two steps per visitor: the view, then the goal.
 WITH
     per_visitor AS (  -- one row is a visitor

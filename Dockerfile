@@ -6,7 +6,9 @@ WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-RUN CGO_ENABLED=0 go build -trimpath -ldflags="-s -w" -o /out/lifthouse ./cmd/lifthouse
+# The version that the program reports; empty: unknown, because the build context has no repository.
+ARG VERSION=
+RUN CGO_ENABLED=0 go build -tags nomsgpack -trimpath -ldflags="-s -w -X main.release=$VERSION" -o /out/lifthouse ./cmd/lifthouse
 RUN mkdir -p /out/data
 
 FROM node:22.19.0-bookworm-slim AS engine

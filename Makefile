@@ -7,6 +7,10 @@ GOBIN := $(CURDIR)/bin
 GOLANGCI_LINT_VERSION := v2.15.0
 GOVULNCHECK_VERSION := v1.8.0
 
+# Flags of released programs, also in Dockerfile and .ci/release: no MessagePack codec of gin, no symbol table, no paths of
+# the build machine. Build information, and with it the version, remains.
+BUILD_FLAGS := -tags nomsgpack -trimpath -ldflags "-s -w"
+
 # npm ci leaves this file; it is newer than the lock once the library is there.
 ENGINE := node_modules/.package-lock.json
 
@@ -18,7 +22,7 @@ run: build ## build, make the demo store if need be, and serve it
 
 build: engine ## bin/lifthouse and bin/loadgen
 	@mkdir -p $(GOBIN)
-	go build -o $(GOBIN) ./cmd/lifthouse ./cmd/loadgen
+	go build $(BUILD_FLAGS) -o $(GOBIN) ./cmd/lifthouse ./cmd/loadgen
 
 engine: $(ENGINE) ## the embedded ClickHouse library and the dashboard's tools, from npm
 
@@ -70,7 +74,7 @@ fuzz: engine ## each fuzz target for a few seconds times FACTOR
 bench: engine ## benchmarks of statistics, engine and requests
 	go test -run '^$$' -bench . -benchmem ./...
 
-benchmarks: build ## BENCHMARKS.md, from the standard data set times SCALE, on a quiet machine
+benchmarks: build ## BENCHMARKS.md and docs/benchmarks, from the standard data set times SCALE, on an idle machine
 	@SCALE=$(SCALE) bash .ci/benchmarks
 
 release: ## dist/: archives for linux and macOS with the engine library, and their checksums; VERSION names it

@@ -12,18 +12,18 @@ import (
 	"time"
 
 	"lifthouse/api"
-	"lifthouse/loadgen"
+	"lifthouse/loadgen/population"
 )
 
 // BenchmarkResults times a request for results of a million events over HTTP,
 // from the client's side. engine's BenchmarkReport says where the time goes.
 func BenchmarkResults(b *testing.B) {
 	s := newServer(b)
-	population := loadgen.Population{
-		WebsiteID: 1, CampaignID: 12, GoalID: 3, Visitors: 330_000, Start: time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC), Days: 28, Crossovers: 0.01, Seed: 1,
-		Variations: []loadgen.Variation{{ID: 0, Share: 50, ConversionRate: 0.06, MeanValue: 50}, {ID: 1, Share: 50, ConversionRate: 0.066, MeanValue: 50}},
+	simulated := population.SimpleCampaign{
+		WebsiteID: 1, CampaignID: 12, GoalID: 3, Visitors: 330_000, Start: time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC), Days: 28, MultipleExposures: 0.01, Seed: 1,
+		Variations: []population.SimpleVariation{{ID: 0, Share: 50, ConversionRate: 0.06, MeanValue: 50}, {ID: 1, Share: 50, ConversionRate: 0.066, MeanValue: 50}},
 	}
-	for part := range slices.Chunk(slices.Collect(population.Events()), 100_000) {
+	for part := range slices.Chunk(slices.Collect(simulated.Events()), 100_000) {
 		if _, err := s.writer.Write(b.Context(), part); err != nil {
 			b.Fatal(err)
 		}
@@ -75,11 +75,11 @@ func listening(b *testing.B) (*server, func(path string, headers ...string) int)
 
 func (s *server) plantOne(b *testing.B) {
 	b.Helper()
-	population := loadgen.Population{
+	simulated := population.SimpleCampaign{
 		WebsiteID: 1, CampaignID: 12, GoalID: 3, Visitors: 20_000, Start: time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC), Days: 14, Seed: 1,
-		Variations: []loadgen.Variation{{ID: 0, Share: 50, ConversionRate: 0.06, MeanValue: 50}, {ID: 1, Share: 50, ConversionRate: 0.066, MeanValue: 50}},
+		Variations: []population.SimpleVariation{{ID: 0, Share: 50, ConversionRate: 0.06, MeanValue: 50}, {ID: 1, Share: 50, ConversionRate: 0.066, MeanValue: 50}},
 	}
-	if _, err := s.writer.Write(b.Context(), slices.Collect(population.Events())); err != nil {
+	if _, err := s.writer.Write(b.Context(), slices.Collect(simulated.Events())); err != nil {
 		b.Fatal(err)
 	}
 }

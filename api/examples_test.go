@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"lifthouse/loadgen"
+	"lifthouse/loadgen/population"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 
@@ -64,12 +64,12 @@ func newExampleServer(t *testing.T) *server {
 	s.apply(exampleShop)
 	s.token = s.newToken(1, 0, catalogue.ScopeWrite)
 	start := time.Date(2025, 5, 1, 0, 0, 0, 0, time.UTC)
-	population := loadgen.Population{
-		WebsiteID: 1, CampaignID: 12, GoalID: 3, Visitors: 4000, Start: start, Days: 14, Crossovers: 0.005, Seed: 12,
-		Variations: []loadgen.Variation{{ID: 0, Share: 50, ConversionRate: 0.06, MeanValue: 50}, {ID: 1, Share: 50, ConversionRate: 0.1, MeanValue: 50}},
+	simulated := population.SimpleCampaign{
+		WebsiteID: 1, CampaignID: 12, GoalID: 3, Visitors: 4000, Start: start, Days: 14, MultipleExposures: 0.005, Seed: 12,
+		Variations: []population.SimpleVariation{{ID: 0, Share: 50, ConversionRate: 0.06, MeanValue: 50}, {ID: 1, Share: 50, ConversionRate: 0.1, MeanValue: 50}},
 	}
 	var events []schema.Event
-	for e := range population.Events() {
+	for e := range simulated.Events() {
 		events = append(events, e)
 	}
 	kinds := []schema.Kind{schema.KindView, schema.KindClick, schema.KindSubmit, schema.KindCompletion, schema.KindConversion, schema.KindContact, schema.KindGoal}

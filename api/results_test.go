@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"lifthouse/engine"
-	"lifthouse/loadgen"
+	"lifthouse/loadgen/population"
 	"lifthouse/schema/catalogue"
 	"lifthouse/stats"
 )
@@ -47,15 +47,15 @@ func (s *server) apply(text string) {
 func (s *server) plant() {
 	s.t.Helper()
 	for campaign := int64(22); campaign <= 26; campaign++ {
-		population := loadgen.Population{
+		simulated := population.SimpleCampaign{
 			WebsiteID: 1, CampaignID: campaign, GoalID: 3, Visitors: 12_000, Start: time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -8), Days: 8, Seed: 7,
-			Variations: []loadgen.Variation{
+			Variations: []population.SimpleVariation{
 				{ID: 0, Share: 1, ConversionRate: 0.10, MeanValue: 50},
 				{ID: 1, Share: 1, ConversionRate: 0.10, MeanValue: 50},
 				{ID: 2, Share: 1, ConversionRate: 0.16, MeanValue: 50},
 			},
 		}
-		if _, err := s.writer.Write(s.t.Context(), slices.Collect(population.Events())); err != nil {
+		if _, err := s.writer.Write(s.t.Context(), slices.Collect(simulated.Events())); err != nil {
 			s.t.Fatal(err)
 		}
 	}

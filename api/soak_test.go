@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"lifthouse/api"
-	"lifthouse/loadgen"
+	"lifthouse/loadgen/population"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
@@ -159,12 +159,12 @@ func (s *soaking) keepWriting(ctx context.Context, t *testing.T) {
 	tick := time.NewTicker(300 * time.Millisecond)
 	defer tick.Stop()
 	for batch := range 1_000_000 {
-		population := loadgen.Population{
+		simulated := population.SimpleCampaign{
 			WebsiteID: 1, CampaignID: 12, GoalID: 3, Visitors: 20, Start: time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC), Days: 14, Seed: uint64(batch),
-			Variations: []loadgen.Variation{{ID: 0, Share: 50, ConversionRate: 0.1, MeanValue: 50}, {ID: 1, Share: 50, ConversionRate: 0.1, MeanValue: 50}},
+			Variations: []population.SimpleVariation{{ID: 0, Share: 50, ConversionRate: 0.1, MeanValue: 50}, {ID: 1, Share: 50, ConversionRate: 0.1, MeanValue: 50}},
 		}
 		var events []schema.Event
-		for e := range population.Events() {
+		for e := range simulated.Events() {
 			e.VisitorID = schema.Hash(fmt.Sprint(batch, " ", e.VisitorID))
 			e.EventID = schema.Hash(fmt.Sprint(batch, " ", e.EventID))
 			events = append(events, e)

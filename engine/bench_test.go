@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"lifthouse/loadgen"
+	"lifthouse/loadgen/population"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
@@ -25,11 +25,11 @@ func benchEngine(b *testing.B) *Engine {
 	conn := schematest.Open(b)
 	writer := ingest.NewWriter(conn)
 	for campaign, visitors := range map[int64]int{largeCampaign: largeVisitors, smallCampaign: smallVisitors} {
-		population := loadgen.Population{
-			WebsiteID: 1, CampaignID: campaign, GoalID: 3, Visitors: visitors, Start: start, Days: 28, Crossovers: 0.01, Seed: 1,
-			Variations: []loadgen.Variation{{ID: 0, Share: 50, ConversionRate: 0.06, MeanValue: 50}, {ID: 1, Share: 50, ConversionRate: 0.066, MeanValue: 50}},
+		simulated := population.SimpleCampaign{
+			WebsiteID: 1, CampaignID: campaign, GoalID: 3, Visitors: visitors, Start: start, Days: 28, MultipleExposures: 0.01, Seed: 1,
+			Variations: []population.SimpleVariation{{ID: 0, Share: 50, ConversionRate: 0.06, MeanValue: 50}, {ID: 1, Share: 50, ConversionRate: 0.066, MeanValue: 50}},
 		}
-		events := slices.Collect(population.Events())
+		events := slices.Collect(simulated.Events())
 		for part := range slices.Chunk(events, 100_000) {
 			if _, err := writer.Write(b.Context(), part); err != nil {
 				b.Fatal(err)
@@ -113,11 +113,11 @@ func benchReport(b *testing.B, e *Engine, r Request) {
 
 // BenchmarkWriter times the one way in: look-up of duplicates and insertion.
 func BenchmarkWriter(b *testing.B) {
-	population := loadgen.Population{
+	simulated := population.SimpleCampaign{
 		WebsiteID: 1, CampaignID: 12, GoalID: 3, Visitors: 30_000, Start: start, Days: 28, Seed: 1,
-		Variations: []loadgen.Variation{{ID: 0, Share: 1, ConversionRate: 0.06, MeanValue: 50}},
+		Variations: []population.SimpleVariation{{ID: 0, Share: 1, ConversionRate: 0.06, MeanValue: 50}},
 	}
-	events := slices.Collect(population.Events())
+	events := slices.Collect(simulated.Events())
 	written := 0
 	conn := schematest.Open(b)
 	writer := ingest.NewWriter(conn)

@@ -17,44 +17,45 @@ import (
 	"lifthouse/loadgen/calibration"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
-	"lifthouse/schema/ingest"
 
 	"github.com/spf13/cobra"
 )
 
-const calibrateHelp = `Calibrate makes many experiments whose truth is known, sends their events to a server of its own over HTTP, reads their
-reports by every methodology and level, and holds how often they are wrong against what they say: false positives, with a
-look each day too, power, wrong signs, and how often the intervals cover the truth.
+const calibrateHelp = `Calibrate generates synthetic experiments with known effects, sends their events over HTTP to a server
+that it starts, and reads the reports with each methodology and significance level. It compares false
+positive rates, power, wrong signs and interval coverage with their nominal levels, for one look at the
+end and for daily looks.
 
-The bands hold with 99.9 % over the whole table. "=" is judged on both sides, "≈" too, with a fifth more or less of the
-error allowed to an asymptotic method; "≤" and "≥" on one. What is shown is not judged: the fixed-horizon answer read every
-day, numbers that the report itself does not trust (there the verdict is judged), and Bayesian reports of several
-variations, which know no family.`
+The acceptance bands hold simultaneously with 99.9 % confidence. "=" marks exact rates, "≈" rates of
+asymptotic methods, whose error rates may differ by a fifth, and "≤" and "≥" one-sided bounds. Not
+tested are fixed-horizon answers that are read daily, numbers that the report itself restricts (there
+the verdict is tested), and Bayesian reports of several variations, which do not control the
+family-wise error rate. The exit status is 1 if a tested rate is outside its band.`
 
 func (p *program) calibrateCommand() *cobra.Command {
 	o := calibration.Defaults
 	var store, jsonFile, plotFile string
 	cmd := &cobra.Command{
 		Use:   "calibrate",
-		Short: "Hold how often the whole system is wrong against what it says",
+		Short: "Measure error rates and interval coverage against their nominal levels",
 		Long:  calibrateHelp,
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.Fault(); err != nil {
+			if err := o.Validate(); err != nil {
 				return usageError{err}
 			}
 			return p.calibrate(cmd.Context(), &o, store, jsonFile, plotFile)
 		},
 	}
 	flags := cmd.Flags()
-	flags.IntVar(&o.Null, "experiments-aa", o.Null, "experiments without an effect")
-	flags.IntVar(&o.Effect, "experiments-ab", o.Effect, "experiments with one")
-	flags.IntVar(&o.Visitors, "visitors", o.Visitors, "of an experiment in two even groups; others have up to three times as many")
-	flags.Uint64Var(&o.Seed, "seed", o.Seed, "of everything: the same gives the same table")
-	flags.IntVar(&o.Parallel, "parallel", o.Parallel, "requests at once")
-	flags.StringVar(&store, "store", "", "an empty folder for the store; none: a temporary one")
-	flags.StringVar(&jsonFile, "json", "", "file for the table as JSON")
-	flags.StringVar(&plotFile, "plot", "", "file for a picture of what is judged, SVG")
+	flags.IntVar(&o.Null, "experiments-aa", o.Null, "number of experiments without an effect")
+	flags.IntVar(&o.Effect, "experiments-ab", o.Effect, "number of experiments with an effect")
+	flags.IntVar(&o.Visitors, "visitors", o.Visitors, "visitors of an experiment with two equal groups; other experiments have up to three times as many")
+	flags.Uint64Var(&o.Seed, "seed", o.Seed, "seed of all random numbers; equal seeds give equal tables")
+	flags.IntVar(&o.Parallel, "parallel", o.Parallel, "number of concurrent requests")
+	flags.StringVar(&store, "store", "", "empty directory for the store (default a temporary directory)")
+	flags.StringVar(&jsonFile, "json", "", "write the result to this JSON file")
+	flags.StringVar(&plotFile, "plot", "", "write a chart of the tested rates to this SVG file")
 	return cmd
 }
 
@@ -64,42 +65,45 @@ func (p *program) calibrate(ctx context.Context, o *calibration.Options, store, 
 			return err
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(store)) }()
-	} else if found, readErr := os.ReadDir(store); readErr == nil && len(found) > 0 {
-		return usageError{fmt.Errorf("--store %q: want an empty folder, or one that is not there", store)}
+	} else if entries, readErr := os.ReadDir(store); readErr == nil && len(entries) > 0 {
+		return usageError{fmt.Errorf("invalid --store %q: must be an empty or missing directory", store)}
 	}
 	if store, err = filepath.Abs(store); err != nil {
 		return err
 	}
 	slog.SetDefault(slog.New(slog.NewTextHandler(p.err, &slog.HandlerOptions{Level: slog.LevelWarn})))
-	s, err := app.Open(ctx, schema.Address{Dir: store}, app.Options{Limits: engine.DefaultLimits, Complain: p.complain})
+	s, err := app.Open(ctx, schema.Address{Dir: store}, app.Options{Limits: engine.DefaultLimits, Complain: p.logf})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	system, stop, err := serveForCalibration(ctx, s)
+	system, stop, err := startServer(ctx, s)
 	if err != nil {
 		return err
 	}
 	defer stop()
-	o.Progress = p.phases()
+	o.Progress = p.phaseProgress()
 	result, err := calibration.Run(ctx, system, o)
 	if err != nil {
 		return err
 	}
 	result.Write(p.out)
 	if jsonFile != "" {
-		err = writeJSON(jsonFile, result)
+		err = errors.Join(err, writeJSON(jsonFile, result))
 	}
 	if plotFile != "" {
-		picture, drawErr := result.Plot()
-		err = errors.Join(err, drawErr, writeDrawn(plotFile, picture))
+		plot, plotErr := result.Plot()
+		if plotErr == nil {
+			plotErr = os.WriteFile(plotFile, plot, 0o600)
+		}
+		err = errors.Join(err, plotErr)
 	}
 	return errors.Join(err, result.Err())
 }
 
-// serveForCalibration serves the store on a port of its own. Reports are
-// computed for each request: none is asked for twice.
-func serveForCalibration(ctx context.Context, s *app.Store) (*calibration.System, func(), error) {
+// startServer serves the store on a free port. The server does not cache
+// results, because no report is requested twice.
+func startServer(ctx context.Context, s *app.Store) (system *calibration.System, stop func(), err error) {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -107,18 +111,14 @@ func serveForCalibration(ctx context.Context, s *app.Store) (*calibration.System
 	}
 	options := api.DefaultOptions
 	options.TokenRate, options.ResultsAge, options.ResultsMemory = 0, 0, 0
-	following, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	in := api.Intake{
-		Collector: ingest.NewCollector(following, s.Writer, options.WaitingEvents), Deliveries: ingest.NewDeliveries(s.Conn),
-		Rejects: s.Rejects, Times: ingest.DefaultTimes,
-	}
-	server := &http.Server{Handler: api.New(s.Engine, s.Catalogue, in, options), ReadHeaderTimeout: time.Minute}
-	ended := make(chan struct{})
+	collectorCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	server := &http.Server{Handler: s.API(collectorCtx, options), ReadHeaderTimeout: time.Minute}
+	done := make(chan struct{})
 	go func() {
-		defer close(ended)
-		_ = server.Serve(listener) // until it is closed
+		defer close(done)
+		_ = server.Serve(listener) // returns http.ErrServerClosed after Close
 	}()
-	system := &calibration.System{
+	system = &calibration.System{
 		URL:  "http://" + listener.Addr().String(),
 		HTTP: &http.Client{},
 		Apply: func(ctx context.Context, file catalogue.File) error {
@@ -133,7 +133,7 @@ func serveForCalibration(ctx context.Context, s *app.Store) (*calibration.System
 	}
 	return system, func() {
 		_ = server.Close()
-		<-ended
+		<-done
 		cancel()
 	}, nil
 }

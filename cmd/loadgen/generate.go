@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,39 +10,38 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"lifthouse/cmd/internal/app"
-	"lifthouse/engine"
-	"lifthouse/engine/embedded"
-	"lifthouse/loadgen"
+	"lifthouse/loadgen/population"
+	"lifthouse/loadgen/send"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 
 	"github.com/spf13/cobra"
 )
 
-const generateHelp = `Generate makes visitors, their events and the truth about them. The same population and seed give
-the same bytes, whatever the number of cores. Events go to one place:
+const generateHelp = `Generate generates synthetic visitors and their events. Equal scenarios and seeds generate the same
+events, byte for byte, on any number of cores. Events go to one destination:
 
-  -o FILE          JSON lines (.gz and .zst are compressed) or .parquet; - is standard output
-  --store STORE    straight into a store that no process holds; the catalogue is applied too
-  --url URL        POST to a running server, with a --token of the scope ingest
+  -o FILE          JSON lines (compressed if FILE ends in .gz or .zst) or .parquet; - is standard output
+  --store STORE    a store that no other process has open; the catalogue is applied too
+  --url URL        a running server, with a --token with scope ingest
 
-The truth, JSON of the rates, means and lifts that were planted, is computed from the population's
-parameters; it goes to --truth FILE, or to standard output unless events go there.
+The truth has the true rates, means and lifts of the scenario as JSON. It is computed from the
+parameters of the scenario, not from the events. The truth goes to --truth FILE, or to standard output
+unless the events go there.
 
-Without -f the population is a small shop; with -f it is what the YAML file says:
+Without -f the scenario is a small shop. With -f it is read from a YAML file:
 
   seed: 1
   start: 2026-03-01
   days: 28
-  traffic: {views: 3, returning: 0.3, crossovers: 0.01, sourceChanges: 0.3, late: 0.01, duplicates: 0.005}
+  traffic: {views: 3, returning: 0.3, multipleExposures: 0.01, sourceChanges: 0.3, late: 0.01, duplicates: 0.005}
   websites:
     - id: 1
       domain: shop.example.com
-      goals:                                  # rate: share of the visitors; again: chance of one more
+      goals:                                  # rate: share of visitors who reach the goal; again: probability of another event
         - {id: 3, name: Purchase, rate: 0.06, again: 0.15, value: 54, spread: 0.9, margin: 0.25, noise: 0.2, extra: 0.08}
       campaigns:
         - id: 12
@@ -52,7 +50,7 @@ Without -f the population is a small shop; with -f it is what the YAML file says
           visitors: 60000
           controlShare: 50
           variations: [{id: 1, name: Banner, share: 100}]
-          effects:                            # all that hold multiply
+          effects:                            # the factors of all matching effects are multiplied
             - {variation: 1, goal: 3, rate: 1.1}
             - {variation: 1, goal: 3, when: {device: mobile}, rate: 1.3, value: 0.95}
       widgets:
@@ -67,82 +65,82 @@ Without -f the population is a small shop; with -f it is what the YAML file says
               variations: [{id: 2, name: New, share: 100}]
               effects: [{variation: 2, event: conversion, rate: 1.25}]`
 
-// generation is what the command's flags say.
-type generation struct {
-	file      string // of the population
-	visitors  int
-	days      int
-	start     string
-	seed      uint64
-	out       string
-	store     string
-	url       string
-	tokens    []string
-	truth     string
-	catalogue string
+// generateOptions has the flags of the command.
+type generateOptions struct {
+	scenarioFile string
+	visitors     int
+	days         int
+	start        string
+	seed         uint64
+	output       string
+	store        string
+	url          string
+	tokens       []string
+	truth        string
+	catalogue    string
 }
 
 func (p *program) generateCommand() *cobra.Command {
-	var g generation
+	var o generateOptions
 	cmd := &cobra.Command{
 		Use:   "generate",
-		Short: "Make events whose truth is known",
+		Short: "Generate events with known effects",
 		Long:  generateHelp,
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := g.scenario(cmd)
+			s, err := o.scenario(cmd)
 			if err != nil {
 				return err
 			}
-			return p.generate(cmd.Context(), &g, s)
+			return p.generate(cmd.Context(), &o, s)
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&g.file, "file", "f", "", "YAML file with the population")
-	flags.IntVar(&g.visitors, "visitors", 0, "how many in all, divided as the population has them")
-	flags.IntVar(&g.days, "days", 0, "on which visitors come first")
-	flags.StringVar(&g.start, "start", "", "the first of the days, such as 2026-03-01")
-	flags.Uint64Var(&g.seed, "seed", 0, "chooses the draws")
-	flags.StringVarP(&g.out, "output", "o", "", "file for the events; - is standard output")
-	flags.StringVar(&g.store, "store", "", "store for the events, such as embedded:./data")
-	flags.StringVar(&g.url, "url", "", "server for the events, such as http://127.0.0.1:8080")
-	flags.StringArrayVar(&g.tokens, "token", nil, "for --url, of the scope ingest; with several websites WEBSITE=TOKEN for each")
-	flags.StringVar(&g.truth, "truth", "", "file for the truth")
-	flags.StringVar(&g.catalogue, "catalogue", "", "file for the catalogue that lifthouse apply reads")
+	flags.StringVarP(&o.scenarioFile, "file", "f", "", "YAML file with the scenario (default a small shop)")
+	flags.IntVar(&o.visitors, "visitors", 0, "total number of visitors (default as in the scenario)")
+	flags.IntVar(&o.days, "days", 0, "number of days with first visits (default as in the scenario)")
+	flags.StringVar(&o.start, "start", "", "first day, such as 2026-03-01 (default as in the scenario)")
+	flags.Uint64Var(&o.seed, "seed", 0, "seed of the random numbers (default as in the scenario)")
+	flags.StringVarP(&o.output, "output", "o", "", "write the events to this file; - is standard output")
+	flags.StringVar(&o.store, "store", "", "insert the events into this store, such as embedded:./data")
+	flags.StringVar(&o.url, "url", "", "post the events to this server, such as http://127.0.0.1:8080")
+	flags.StringArrayVar(&o.tokens, "token", nil, "token with scope ingest for --url; with several websites, one WEBSITE=TOKEN per website")
+	flags.StringVar(&o.truth, "truth", "", "write the truth to this JSON file")
+	flags.StringVar(&o.catalogue, "catalogue", "", "write the catalogue to this file, for lifthouse apply")
 	return cmd
 }
 
-// scenario is the population of the file, or the small shop, changed by the
-// flags that were given.
-func (g *generation) scenario(cmd *cobra.Command) (*loadgen.Scenario, error) {
-	s := loadgen.DefaultScenario()
-	if g.file != "" {
-		file, err := os.Open(g.file)
+// scenario returns the scenario of the file, or the default scenario, with the
+// values of the flags.
+func (o *generateOptions) scenario(cmd *cobra.Command) (*population.Scenario, error) {
+	s := population.DefaultScenario()
+	if o.scenarioFile != "" {
+		file, err := os.Open(o.scenarioFile)
 		if err != nil {
 			return nil, err
 		}
 		defer func() { _ = file.Close() }()
-		if s, err = loadgen.ReadScenario(file); err != nil {
-			return nil, usageError{fmt.Errorf("%s:\n%w", g.file, err)}
+		if s, err = population.ReadScenario(file); err != nil {
+			return nil, usageError{fmt.Errorf("%s:\n%w", o.scenarioFile, err)}
 		}
 	}
 	changed := cmd.Flags().Changed
 	if changed("visitors") {
-		if g.visitors < 1 {
-			return nil, usageError{fmt.Errorf("--visitors %d: want at least 1", g.visitors)}
+		if o.visitors < 1 {
+			return nil, usageError{fmt.Errorf("invalid --visitors %d: must be at least 1", o.visitors)}
 		}
-		s.SetVisitors(g.visitors)
+		s.SetVisitors(o.visitors)
 	}
 	if changed("days") {
-		s.Days = g.days
+		s.Days = o.days
 	}
 	if changed("seed") {
-		s.Seed = g.seed
+		s.Seed = o.seed
 	}
 	if changed("start") {
-		start, err := time.Parse(time.DateOnly, g.start)
+		start, err := time.Parse(time.DateOnly, o.start)
 		if err != nil {
-			return nil, usageError{fmt.Errorf("--start %q: want a day such as 2026-03-01", g.start)}
+			return nil, usageError{fmt.Errorf("invalid --start %q: must be a day such as 2026-03-01", o.start)}
 		}
 		s.Start = catalogue.Date{Time: start}
 	}
@@ -152,164 +150,113 @@ func (g *generation) scenario(cmd *cobra.Command) (*loadgen.Scenario, error) {
 	return &s, nil
 }
 
-func (p *program) generate(ctx context.Context, g *generation, s *loadgen.Scenario) error {
-	if err := g.check(s); err != nil {
+func (p *program) generate(ctx context.Context, o *generateOptions, s *population.Scenario) error {
+	if err := o.checkDestination(s); err != nil {
 		return usageError{err}
 	}
-	if g.catalogue != "" {
-		if err := writeFile(g.catalogue, s.Catalogue().Write); err != nil {
+	if o.catalogue != "" {
+		if err := writeFile(o.catalogue, s.Catalogue().Write); err != nil {
 			return err
 		}
 	}
 	started := time.Now()
-	sent, to, err := p.send(ctx, g, s)
+	sent, destination, err := p.send(ctx, o, s)
 	if err != nil {
 		return err
 	}
-	if to != "" {
+	if destination != "" {
 		seconds := time.Since(started).Seconds()
-		p.complain("%s: %d events of %d visitors, %.1f s, %.0f events/s", to, sent.Events, sent.Visitors, seconds, float64(sent.Events)/seconds)
+		p.logf("%s: %d events of %d visitors in %.1f s (%.0f events/s)", destination, sent.Events, sent.Visitors, seconds, float64(sent.Events)/seconds)
 	}
-	return p.tellTruth(g, s)
+	return p.writeTruth(o, s)
 }
 
-// check is what is wrong with where the events are to go.
-func (g *generation) check(s *loadgen.Scenario) error {
+// checkDestination checks the flags that select the destination of the events.
+func (o *generateOptions) checkDestination(s *population.Scenario) error {
 	var errs []error
-	places := 0
-	for _, place := range []string{g.out, g.store, g.url} {
-		if place != "" {
-			places++
+	destinations := 0
+	for _, destination := range []string{o.output, o.store, o.url} {
+		if destination != "" {
+			destinations++
 		}
 	}
-	if places > 1 {
-		errs = append(errs, errors.New("-o, --store and --url: want one of them"))
+	if destinations > 1 {
+		errs = append(errs, errors.New("--output, --store and --url are mutually exclusive"))
 	}
-	if places == 0 && g.truth == "" && g.catalogue == "" {
-		errs = append(errs, errors.New("where do the events go? -o FILE, --store STORE or --url URL; or only --truth FILE, --catalogue FILE"))
+	if destinations == 0 && o.truth == "" && o.catalogue == "" {
+		errs = append(errs, errors.New("missing destination: set --output, --store or --url, or only --truth or --catalogue"))
 	}
-	if g.url == "" && len(g.tokens) > 0 {
-		errs = append(errs, errors.New("--token: goes with --url"))
+	if o.url == "" && len(o.tokens) > 0 {
+		errs = append(errs, errors.New("--token needs --url"))
 	}
-	if g.url != "" {
-		_, err := g.receiver(s)
+	if o.url != "" {
+		_, err := o.server(s)
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
 
-// receiver is the server with a token for each website.
-func (g *generation) receiver(s *loadgen.Scenario) (*loadgen.Receiver, error) {
-	r := &loadgen.Receiver{URL: strings.TrimRight(g.url, "/"), Tokens: map[int64]string{}, Client: &http.Client{Timeout: time.Minute}}
-	for _, given := range g.tokens {
-		website, token, several := strings.Cut(given, "=")
-		if !several && len(s.Websites) == 1 {
-			r.Tokens[s.Websites[0].ID] = given
+// server returns the server of --url with a token for each website.
+func (o *generateOptions) server(s *population.Scenario) (*send.Server, error) {
+	server := &send.Server{URL: strings.TrimRight(o.url, "/"), Tokens: map[int64]string{}, Client: &http.Client{Timeout: time.Minute}}
+	for _, value := range o.tokens {
+		website, token, hasWebsite := strings.Cut(value, "=")
+		if !hasWebsite && len(s.Websites) == 1 {
+			server.Tokens[s.Websites[0].ID] = value
 			continue
 		}
 		id, err := strconv.ParseInt(website, 10, 64)
-		if err != nil || !several {
-			return nil, errors.New("--token: the population has several websites; want WEBSITE=TOKEN, such as 1=lh_…")
+		if err != nil || !hasWebsite {
+			return nil, errors.New("invalid --token: the scenario has several websites, so it must be WEBSITE=TOKEN, such as 1=lh_…")
 		}
-		r.Tokens[id] = token
+		server.Tokens[id] = token
 	}
 	var errs []error
 	for i := range s.Websites {
-		if id := s.Websites[i].ID; r.Tokens[id] == "" {
-			errs = append(errs, fmt.Errorf("--token: want one of the scope ingest for website %d: lifthouse token create --scope ingest --website %d", id, id))
+		if id := s.Websites[i].ID; server.Tokens[id] == "" {
+			errs = append(errs, fmt.Errorf("missing --token with scope ingest for website %d: create one with lifthouse token create --scope ingest --website %d", id, id))
 		}
 	}
-	return r, errors.Join(errs...)
+	return server, errors.Join(errs...)
 }
 
-// send makes the events and sends them where they are to go.
-func (p *program) send(ctx context.Context, g *generation, s *loadgen.Scenario) (sent loadgen.Progress, to string, err error) {
+// send sends the events to their destination and returns its name, or "" if
+// there is no destination.
+func (p *program) send(ctx context.Context, o *generateOptions, s *population.Scenario) (sent send.Progress, destination string, err error) {
 	switch {
-	case g.out != "":
-		show := p.progress(g.out, s.Visitors())
-		out := bufio.NewWriterSize(p.out, 1<<20)
-		sent, err = loadgen.WriteFile(ctx, s, g.out, out, show.update)
-		show.clear()
-		return sent, g.out, errors.Join(err, out.Flush())
-	case g.url != "":
-		receiver, err := g.receiver(s)
+	case o.output != "":
+		progress := p.sendProgress(o.output, s.Visitors())
+		stdout := bufio.NewWriterSize(p.out, 1<<20)
+		sent, err = send.WriteFile(ctx, s, o.output, stdout, progress.update)
+		progress.clear()
+		return sent, o.output, errors.Join(err, stdout.Flush())
+	case o.url != "":
+		server, err := o.server(s)
 		if err != nil {
 			return sent, "", err
 		}
-		show := p.progress(g.url, s.Visitors())
-		sent, err = receiver.Post(ctx, s, show.update)
-		show.clear()
-		return sent, g.url, err
-	case g.store != "":
-		err = p.withStore(ctx, g.store, func(store *app.Store) error {
-			sent, err = p.fill(ctx, store, s)
+		progress := p.sendProgress(o.url, s.Visitors())
+		sent, err = server.Post(ctx, s, progress.update)
+		progress.clear()
+		return sent, o.url, err
+	case o.store != "":
+		err = p.withStore(ctx, o.store, func(store *app.Store) error {
+			sent, err = p.insert(ctx, store, s)
 			return err
 		})
-		return sent, schema.ShowAddress(g.store), err
+		return sent, schema.ShowAddress(o.store), err
 	}
 	return sent, "", nil
 }
 
-// fill writes a scenario into a store, and then declares it.
-func (p *program) fill(ctx context.Context, store *app.Store, s *loadgen.Scenario) (loadgen.Progress, error) {
-	show := p.progress("store", s.Visitors())
-	sent, outcome, err := loadgen.Store(ctx, s, store.Writer, show.update)
-	show.clear()
-	if err != nil {
-		return sent, err
-	}
-	p.complain("%d rows stored, %d stood already or came twice (%d of them differ)", outcome.Inserted, outcome.Duplicates, outcome.Conflicts)
-	_, err = store.Catalogue.Apply(ctx, s.Catalogue(), false)
-	return sent, err
-}
-
-// withStore does the work on a store, which no other process may hold.
-func (p *program) withStore(ctx context.Context, address string, work func(*app.Store) error) error {
-	home, err := schema.ParseAddress(address, os.Getenv)
-	if err != nil {
-		return usageError{err}
-	}
-	store, err := app.Open(ctx, home, app.Options{Limits: engine.DefaultLimits, Complain: p.complain})
-	var locked *embedded.LockedError
-	if errors.As(err, &locked) {
-		return fmt.Errorf("%w; a server that holds it takes events over HTTP: loadgen generate --url", err)
-	}
-	if err != nil {
-		return err
-	}
-	return errors.Join(work(store), store.Close())
-}
-
-// serving does the work on a store as a server has it: it remembers what is
-// stored of each subject, and looks each second.
-func serving(ctx context.Context, s *app.Store, work func() error) error {
-	following, stop := context.WithCancel(ctx)
-	var background sync.WaitGroup
-	background.Go(func() { s.Engine.FollowVersions(following, time.Second) })
-	defer background.Wait()
-	defer stop()
-	return work()
-}
-
-func (p *program) tellTruth(g *generation, s *loadgen.Scenario) error {
-	write := func(w io.Writer) error {
-		encoder := json.NewEncoder(w)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(s.Truth())
-	}
+// writeTruth writes the truth to --truth or to standard output.
+func (p *program) writeTruth(o *generateOptions, s *population.Scenario) error {
+	write := func(w io.Writer) error { return encodeJSON(w, s.Truth()) }
 	switch {
-	case g.truth != "":
-		return writeFile(g.truth, write)
-	case g.out != "-" && g.out+g.store+g.url != "":
+	case o.truth != "":
+		return writeFile(o.truth, write)
+	case o.output != "-" && o.output+o.store+o.url != "":
 		return write(p.out)
 	}
 	return nil
-}
-
-func writeFile(path string, write func(io.Writer) error) error {
-	file, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(write(file), file.Close())
 }

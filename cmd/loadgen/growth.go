@@ -2,116 +2,108 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/engine"
-	"lifthouse/loadgen"
-	"lifthouse/schema"
+	"lifthouse/loadgen/measure"
+	"lifthouse/loadgen/population"
 	"lifthouse/schema/catalogue"
 
 	"github.com/spf13/cobra"
 )
 
-const growthHelp = `Growth shows what reports cost by the number of visitors: it adds campaigns of 50,000 to 1,580,000
-visitors to a store with the standard data set, brings the sums behind large reports up to date, and
-asks every campaign the same questions. All but the first, which is counted from the events, are
-answered from those sums; if one is not, the exit status is 1.`
+const growthHelp = `Growth measures the cost of reports by campaign size. It adds campaigns with 50,000 to 1,580,000
+visitors to a store with the standard data set, refreshes the rollups, and computes the same reports
+for each campaign. The first report is computed from the events. All other reports must be computed
+from rollups; otherwise the exit status is 1.`
 
-// settledRounds and countedRounds are how often a report is made from the sums,
-// and from the events, which takes a hundred times as long.
+// Measured rounds per report. A report from the events takes about a hundred
+// times as long as a report from rollups.
 const (
-	settledRounds = 21
-	countedRounds = 3
+	rollupRounds = 21
+	eventRounds  = 3
 )
 
 func (p *program) growthCommand() *cobra.Command {
-	var store, toFile string
+	var store, jsonFile string
 	var scale float64
 	cmd := &cobra.Command{
 		Use:   "growth",
-		Short: "Show what reports cost by the number of visitors",
+		Short: "Measure the cost of reports by campaign size",
 		Long:  growthHelp,
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var errs []error
-			if home, err := schema.ParseAddress(store, os.Getenv); err != nil || home.Dir == "" {
-				errs = append(errs, fmt.Errorf("--store %q: want an embedded store, whose cost this process can tell, such as embedded:./standard", store))
-			}
-			if !(scale > 0 && scale <= 100) {
-				errs = append(errs, fmt.Errorf("--scale %v: want more than 0, at most 100", scale))
-			}
-			if err := errors.Join(errs...); err != nil {
+			if err := errors.Join(checkEmbedded(store), checkScale(scale)); err != nil {
 				return usageError{err}
 			}
-			return p.withStore(cmd.Context(), store, func(s *app.Store) error { return p.growth(cmd.Context(), s, scale, toFile) })
+			return p.withStore(cmd.Context(), store, func(s *app.Store) error { return p.growth(cmd.Context(), s, scale, jsonFile) })
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&store, "store", "", "store that has the standard data set, such as embedded:./standard")
-	flags.Float64Var(&scale, "scale", 1, "of the numbers of visitors, as the standard data set was made")
-	flags.StringVar(&toFile, "json", "", "file for the figures")
+	flags.StringVar(&store, "store", "", "address of a store with the standard data set, such as embedded:./standard (required)")
+	flags.Float64Var(&scale, "scale", 1, "factor of all numbers of visitors, as in loadgen standard")
+	flags.StringVar(&jsonFile, "json", "", "write the result to this JSON file")
 	return cmd
 }
 
-func (p *program) growth(ctx context.Context, s *app.Store, scale float64, toFile string) error {
-	account, large := findCampaign(s.Catalogue.Snapshot(), loadgen.StandardCampaign)
+func (p *program) growth(ctx context.Context, s *app.Store, scale float64, jsonFile string) error {
+	account, large := findCampaign(s.Catalogue.Snapshot(), population.StandardCampaign)
 	if large == nil {
-		return errors.New("--store: it has no standard data set: make one with loadgen standard")
+		return errors.New("the store does not have the standard data set: create one with loadgen standard")
 	}
-	campaigns := loadgen.GrowingCampaigns()
-	if _, grown := findCampaign(s.Catalogue.Snapshot(), campaigns[0]); grown == nil {
-		growing := loadgen.Growing(scale, 1)
-		if _, err := p.fill(ctx, s, &growing); err != nil {
+	campaigns := population.GrowingCampaigns()
+	if _, existing := findCampaign(s.Catalogue.Snapshot(), campaigns[0]); existing == nil {
+		growing := population.Growing(scale, 1)
+		if _, err := p.insert(ctx, s, &growing); err != nil {
 			return err
 		}
-		if err := loadgen.Merge(ctx, s.Conn); err != nil {
+		if err := measure.MergeParts(ctx, s.Conn); err != nil {
 			return err
 		}
 	}
-	if _, err := p.settled(ctx, s, engine.Subject{}); err != nil {
+	if err := p.refreshRollups(ctx, s); err != nil {
 		return err
 	}
-	if err := calm(ctx, s); err != nil {
+	if err := waitUntilIdle(ctx, s); err != nil {
 		return err
 	}
-	asker := &asker{engine: s.Engine, snapshot: s.Catalogue.Snapshot(), account: account}
-	s.Engine.ObservePath(func(path string) { asker.path = path })
-	visitors, err := asker.visitors(ctx, campaigns)
+	r := &reporter{engine: s.Engine, snapshot: s.Catalogue.Snapshot(), account: account}
+	s.Engine.ObservePath(func(path string) { r.path = path })
+	visitors, err := r.visitors(ctx, campaigns)
 	if err != nil {
 		return err
 	}
-	var measured *loadgen.Growth
-	if err := serving(ctx, s, func() (err error) {
-		measured, err = loadgen.MeasureGrowth(ctx, visitors, campaigns, asker.questions())
+	var growth *measure.Growth
+	if err := whileFollowing(ctx, s, func() (err error) {
+		growth, err = measure.GrowthOf(ctx, visitors, campaigns, r.queries())
 		return err
 	}); err != nil {
 		return err
 	}
-	if toFile != "" {
-		if err := writeFile(toFile, func(w io.Writer) error { return json.NewEncoder(w).Encode(measured) }); err != nil {
+	if jsonFile != "" {
+		if err := writeJSON(jsonFile, growth); err != nil {
 			return err
 		}
 	}
-	return measured.Write(p.out)
+	return growth.Write(p.out)
 }
 
-// asker asks for reports, and notices how they were made.
-type asker struct {
+// reporter computes reports and records the path by which the engine computed
+// the last report.
+type reporter struct {
 	engine   *engine.Engine
 	snapshot *catalogue.Snapshot
 	account  int64
 	path     string
 }
 
-func (a *asker) visitors(ctx context.Context, campaigns []int64) ([]int64, error) {
+// visitors returns the number of visitors of each campaign.
+func (r *reporter) visitors(ctx context.Context, campaigns []int64) ([]int64, error) {
 	var all []int64
 	for _, id := range campaigns {
-		results, err := a.engine.Report(ctx, engine.Request{Operation: engine.CampaignResults, AccountID: a.account, SubjectID: id})
+		results, err := r.engine.Report(ctx, engine.Request{Operation: engine.CampaignResults, AccountID: r.account, SubjectID: id})
 		if err != nil {
 			return nil, err
 		}
@@ -120,59 +112,62 @@ func (a *asker) visitors(ctx context.Context, campaigns []int64) ([]int64, error
 	return all, nil
 }
 
-// questions are those that the sums answer.
-func (a *asker) questions() []loadgen.Question {
-	lists := func(r *engine.Request, attributes ...string) {
+// queries returns the measured queries. All queries except the first must be
+// answered from rollups.
+func (r *reporter) queries() []measure.Query {
+	filter := func(request *engine.Request, attributes ...string) {
 		values := map[string][]string{"device": {"mobile"}, "country": {"DE", "FR"}}
 		for _, attribute := range attributes {
-			r.Filters.Lists = append(r.Filters.Lists, engine.ListFilter{Attribute: attribute, Values: values[attribute]})
+			request.Filters.Lists = append(request.Filters.Lists, engine.ListFilter{Attribute: attribute, Values: values[attribute]})
 		}
 	}
-	questions := []loadgen.Question{
-		{Text: "counted from the events", Rounds: countedRounds, Ask: a.counted},
-		a.question("unfiltered", func(*engine.Request) {}),
+	queries := []measure.Query{
+		{Name: "from the events", Rounds: eventRounds, Run: r.fromEvents},
+		r.query("unfiltered", func(*engine.Request) {}),
 	}
 	for goal := range int64(4) {
-		questions = append(questions, a.question(fmt.Sprintf("goal %d", goal+2), func(r *engine.Request) { r.GoalID += goal + 1 }))
+		queries = append(queries, r.query(fmt.Sprintf("goal %d", goal+2), func(request *engine.Request) { request.GoalID += goal + 1 }))
 	}
 	for _, dimension := range []engine.Dimension{engine.ByDevice, engine.ByCountry, engine.ByChannel, engine.ByReferrer} {
-		questions = append(questions, a.question("by "+string(dimension), func(r *engine.Request) { r.Dimension = dimension }))
+		queries = append(queries, r.query("by "+string(dimension), func(request *engine.Request) { request.Dimension = dimension }))
 	}
-	return append(questions,
-		a.question("mobile", func(r *engine.Request) { lists(r, "device") }),
-		a.question("mobile in DE, FR", func(r *engine.Request) { lists(r, "device", "country") }),
-		a.question("a point a day", func(r *engine.Request) { r.Interval = engine.Daily }),
+	return append(queries,
+		r.query("mobile", func(request *engine.Request) { filter(request, "device") }),
+		r.query("mobile in DE, FR", func(request *engine.Request) { filter(request, "device", "country") }),
+		r.query("by day", func(request *engine.Request) { request.Interval = engine.Daily }),
 	)
 }
 
-func (a *asker) request(campaign int64) (engine.Request, error) {
-	_, c := findCampaign(a.snapshot, campaign)
+func (r *reporter) request(campaign int64) (engine.Request, error) {
+	_, c := findCampaign(r.snapshot, campaign)
 	if c == nil {
 		return engine.Request{}, fmt.Errorf("the catalogue has no campaign %d", campaign)
 	}
-	return engine.Request{Operation: engine.CampaignResults, AccountID: a.account, SubjectID: campaign, GoalID: c.PrimaryGoalID, Metric: engine.ValuePerVisitor}, nil
+	return engine.Request{Operation: engine.CampaignResults, AccountID: r.account, SubjectID: campaign, GoalID: c.PrimaryGoalID, Metric: engine.ValuePerVisitor}, nil
 }
 
-func (a *asker) counted(ctx context.Context, campaign int64) error {
-	r, err := a.request(campaign)
+func (r *reporter) fromEvents(ctx context.Context, campaign int64) error {
+	request, err := r.request(campaign)
 	if err == nil {
-		_, err = a.engine.Reference(ctx, r)
+		_, err = r.engine.Reference(ctx, request)
 	}
 	return err
 }
 
-func (a *asker) question(text string, change func(*engine.Request)) loadgen.Question {
-	return loadgen.Question{Text: text, Rounds: settledRounds, Ask: func(ctx context.Context, campaign int64) error {
-		r, err := a.request(campaign)
+// query returns a query whose report must be computed from rollups. The
+// function change modifies the unfiltered request.
+func (r *reporter) query(name string, change func(*engine.Request)) measure.Query {
+	return measure.Query{Name: name, Rounds: rollupRounds, Run: func(ctx context.Context, campaign int64) error {
+		request, err := r.request(campaign)
 		if err != nil {
 			return err
 		}
-		change(&r)
-		if _, err := a.engine.Report(ctx, r); err != nil {
+		change(&request)
+		if _, err := r.engine.Report(ctx, request); err != nil {
 			return err
 		}
-		if a.path != engine.PathRollup {
-			return fmt.Errorf("it was answered another way: %s", a.path)
+		if r.path != engine.PathRollup {
+			return fmt.Errorf("the report was not computed from rollups but by path %q", r.path)
 		}
 		return nil
 	}}

@@ -1,6 +1,5 @@
-// Command loadgen makes events of visitors whose behaviour is known, and load,
-// so that anyone can see on their own machine whether Lifthouse's answers are
-// right and how fast they come.
+// Command loadgen generates events with known effects, load-tests servers, and
+// measures the accuracy and the cost of Lifthouse's reports.
 package main
 
 import (
@@ -17,30 +16,30 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Exit codes: what a script can tell apart.
+// Exit statuses.
 const (
 	exitOK     = 0
-	exitFailed = 1 // also: a measurement is outside its bounds
-	exitUsage  = 2
+	exitFailed = 1 // the command failed, or a measurement is outside its limits
+	exitUsage  = 2 // the command line is invalid
 )
 
-// program is one invocation.
+// program is one invocation of loadgen.
 type program struct {
 	in       io.Reader
 	out, err io.Writer
 }
 
-// usageError is a command line that cannot be carried out as it stands.
+// usageError is an error in the command line.
 type usageError struct{ error }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second one kills
+	context.AfterFunc(ctx, stop) // a second signal terminates the process
 	p := &program{in: os.Stdin, out: os.Stdout, err: os.Stderr}
 	code := p.run(ctx, os.Args[1:])
 	stop()
 	if err := embedded.Shutdown(); err != nil {
-		p.complain("%v", err)
+		p.logf("%v", err)
 		code = max(code, exitFailed)
 	}
 	os.Exit(code)
@@ -58,28 +57,30 @@ func (p *program) run(ctx context.Context, args []string) int {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &usage):
-		p.complain("%v\nRun 'loadgen --help' for the commands and their flags.", err)
+		p.logf("%v\nRun 'loadgen --help' for a list of commands.", err)
 		return exitUsage
 	case ctx.Err() != nil:
-		p.complain("interrupted")
+		p.logf("interrupted")
 		return exitFailed
 	}
-	p.complain("%v", err)
+	p.logf("%v", err)
 	return exitFailed
 }
 
-func (p *program) complain(format string, args ...any) {
+// logf writes a line to standard error.
+func (p *program) logf(format string, args ...any) {
 	_, _ = fmt.Fprintf(p.err, "loadgen: "+format+"\n", args...)
 }
 
-const longHelp = `Loadgen makes visitors whose behaviour is known, and load, for a Lifthouse store or server.
+const longHelp = `Loadgen generates events with known effects for a Lifthouse store or server, load-tests servers, and
+measures the accuracy and the cost of reports.
 
-Exit status: 0 done, 1 failed or outside its bounds, 2 the command line is wrong.`
+Exit status: 0 success, 1 failure or a measurement outside its limits, 2 invalid command line.`
 
 func (p *program) command() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "loadgen",
-		Short:         "Events with a known truth, and load",
+		Short:         "Generate events with known effects, load-test servers and measure reports",
 		Long:          longHelp,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -96,10 +97,18 @@ func (p *program) command() *cobra.Command {
 	return root
 }
 
-// noArgs refuses arguments of a command that has only flags.
+// noArgs returns an error if a command has arguments.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usageError{fmt.Errorf("%s: unexpected %q", cmd.CommandPath(), args[0])}
+		return usageError{fmt.Errorf("%s: unexpected argument %q", cmd.CommandPath(), args[0])}
+	}
+	return nil
+}
+
+// checkScale checks the --scale flag.
+func checkScale(scale float64) error {
+	if !(scale > 0 && scale <= 100) {
+		return fmt.Errorf("invalid --scale %v: must be above 0 and at most 100", scale)
 	}
 	return nil
 }

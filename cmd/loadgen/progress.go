@@ -6,72 +6,72 @@ import (
 	"os"
 	"time"
 
-	"lifthouse/loadgen"
+	"lifthouse/loadgen/send"
 
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 )
 
-// progress shows how many visitors are made: a bar on a terminal, else a line
-// now and then.
-type progress struct {
+// sendProgress shows how many visitors have been sent: a progress bar on a
+// terminal, otherwise a line from time to time.
+type sendProgress struct {
 	program  *program
-	what     string
+	name     string
 	visitors int
 	bar      *progressbar.ProgressBar
-	told     time.Time
+	lastLine time.Time
 }
 
-// tellEvery is the pace of plain progress lines.
-const tellEvery = 5 * time.Second
+// sendLinePeriod is the time between two progress lines.
+const sendLinePeriod = 5 * time.Second
 
-func (p *program) progress(what string, visitors int) *progress {
-	return &progress{program: p, what: what, visitors: visitors, told: time.Now()}
+func (p *program) sendProgress(name string, visitors int) *sendProgress {
+	return &sendProgress{program: p, name: name, visitors: visitors, lastLine: time.Now()}
 }
 
-func (s *progress) update(now loadgen.Progress) {
+func (s *sendProgress) update(now send.Progress) {
 	if isTerminal(s.program.err) {
 		if s.bar == nil {
-			s.bar = s.program.bar(s.what, s.visitors, progressbar.OptionShowCount())
+			s.bar = s.program.bar(s.name, s.visitors, progressbar.OptionShowCount())
 		}
 		_ = s.bar.Set(now.Visitors)
 		return
 	}
-	if time.Since(s.told) >= tellEvery {
-		s.told = time.Now()
-		s.program.complain("%s: %d of %d visitors, %d events", s.what, now.Visitors, s.visitors, now.Events)
+	if time.Since(s.lastLine) >= sendLinePeriod {
+		s.lastLine = time.Now()
+		s.program.logf("%s: %d of %d visitors, %d events", s.name, now.Visitors, s.visitors, now.Events)
 	}
 }
 
-func (p *program) bar(what string, of int, more ...progressbar.Option) *progressbar.ProgressBar {
-	return progressbar.NewOptions(of, append(more, progressbar.OptionSetWriter(p.err), progressbar.OptionSetDescription(what),
-		progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())...)
-}
-
-func (s *progress) clear() {
+func (s *sendProgress) clear() {
 	if s.bar != nil {
 		_ = s.bar.Clear()
 	}
 }
 
-// progressEvery is how often a line tells of a phase where no bar can.
-const progressEvery = 10 * time.Second
+func (p *program) bar(name string, total int, options ...progressbar.Option) *progressbar.ProgressBar {
+	return progressbar.NewOptions(total, append(options, progressbar.OptionSetWriter(p.err), progressbar.OptionSetDescription(name),
+		progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())...)
+}
 
-// phases shows how far a phase is: a bar on a terminal, and elsewhere a line
-// now and then.
-func (p *program) phases() func(phase string, done, of int) {
+// phaseLinePeriod is the time between two lines of phaseProgress.
+const phaseLinePeriod = 10 * time.Second
+
+// phaseProgress returns a function that shows the progress of a phase: a
+// progress bar on a terminal, otherwise a line from time to time.
+func (p *program) phaseProgress() func(phase string, done, total int) {
 	var bar *progressbar.ProgressBar
-	terminal, current, last := isTerminal(p.err), "", time.Now()
-	return func(phase string, done, of int) {
+	terminal, current, lastLine := isTerminal(p.err), "", time.Now()
+	return func(phase string, done, total int) {
 		switch {
 		case terminal && phase != current:
-			bar = p.bar(phase, of)
+			bar = p.bar(phase, total)
 			fallthrough
 		case terminal:
 			_ = bar.Set(done)
-		case done == of || time.Since(last) > progressEvery:
-			last = time.Now()
-			_, _ = fmt.Fprintf(p.err, "%s: %d of %d\n", phase, done, of)
+		case done == total || time.Since(lastLine) > phaseLinePeriod:
+			lastLine = time.Now()
+			_, _ = fmt.Fprintf(p.err, "%s: %d of %d\n", phase, done, total)
 		}
 		current = phase
 	}

@@ -8,63 +8,94 @@ import (
 	"strings"
 	"time"
 
-	"lifthouse/loadgen"
+	"lifthouse/loadgen/measure"
+	"lifthouse/loadgen/report"
 
 	"github.com/spf13/cobra"
 )
 
-const reportHelp = `Report assembles a page of benchmarks, Markdown, from what other commands measured on this machine:
-the --json of standard, peers and growth, and for anything else --section "TITLE=FILE", whose text is
-shown as it is. make benchmarks runs all of it.`
+const reportHelp = `Report writes the benchmark report in Markdown from the results of other commands: one page with
+summaries, and a directory with the full tables and charts. The inputs are the --json files of
+standard, peers, growth, bench --ladder and calibrate, and texts with --section.
+
+make benchmarks runs all measurements and writes the report.`
+
+// reportOptions has the flags of the command.
+type reportOptions struct {
+	standard, peers, growth, calibration string
+	loads, sections                      []string
+	command, revision                    string
+	page, details                        string
+}
 
 func (p *program) reportCommand() *cobra.Command {
-	var standard, peers, growth, command, revision, out string
-	var sections []string
+	var o reportOptions
 	cmd := &cobra.Command{
 		Use:   "report",
-		Short: "Assemble BENCHMARKS.md from what was measured",
+		Short: "Write BENCHMARKS.md from the results of other commands",
 		Long:  reportHelp,
 		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			page := loadgen.Benchmarks{Command: command, Date: time.Now().UTC().Format(time.DateOnly), Machine: loadgen.ThisMachine()}
-			if revision != "" {
-				page.Machine.Revision = revision
-			}
-			errs := []error{
-				readJSON("--standard", standard, &page.Standard),
-				readJSON("--peers", peers, &page.Peers),
-			}
-			if growth != "" {
-				errs = append(errs, readJSON("--growth", growth, &page.Growth))
-			}
-			for _, given := range sections {
-				section, err := readSection(given)
-				page.Sections, errs = append(page.Sections, section), append(errs, err)
-			}
-			if out == "" {
-				errs = append(errs, usageError{errors.New("-o: want the file to be written, such as BENCHMARKS.md")})
-			}
-			if err := errors.Join(errs...); err != nil {
+			b, err := o.benchmarks()
+			if err != nil {
 				return err
 			}
-			return writeFile(out, page.Write)
+			return b.Write(o.page, o.details)
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&standard, "standard", "", "file that loadgen standard --json wrote")
-	flags.StringVar(&peers, "peers", "", "file that loadgen peers --json wrote")
-	flags.StringVar(&growth, "growth", "", "file that loadgen growth --json wrote; none: it is left out")
-	flags.StringArrayVar(&sections, "section", nil, "TITLE=FILE of a text to be shown, in the order given")
-	flags.StringVar(&command, "command", "make benchmarks", "that makes the page anew")
-	flags.StringVar(&revision, "revision", "", "of this program, where it does not know its own")
-	flags.StringVarP(&out, "output", "o", "", "file for the page")
+	flags.StringVar(&o.standard, "standard", "", "JSON file of loadgen standard (required)")
+	flags.StringVar(&o.peers, "peers", "", "JSON file of loadgen peers (required)")
+	flags.StringVar(&o.growth, "growth", "", "JSON file of loadgen growth")
+	flags.StringVar(&o.calibration, "calibration", "", "JSON file of loadgen calibrate")
+	flags.StringArrayVar(&o.loads, "load", nil, "TITLE=FILE: JSON file of loadgen bench --ladder; can be repeated")
+	flags.StringArrayVar(&o.sections, "section", nil, "TITLE=FILE: text file to include as is; can be repeated")
+	flags.StringVar(&o.command, "command", "make benchmarks", "command that generates the report, named on the page")
+	flags.StringVar(&o.revision, "revision", "", "revision named on the page (default from the build information)")
+	flags.StringVarP(&o.page, "output", "o", "", "file for the page, such as BENCHMARKS.md (required)")
+	flags.StringVar(&o.details, "details", "docs/benchmarks", "directory for the full tables and the charts")
 	return cmd
 }
 
-// readJSON reads a file that another command wrote.
+// benchmarks reads all inputs. The error lists all problems.
+func (o *reportOptions) benchmarks() (*report.Benchmarks, error) {
+	b := &report.Benchmarks{Command: o.command, Date: time.Now().UTC().Format(time.DateOnly), Machine: measure.ThisMachine()}
+	if o.revision != "" {
+		b.Machine.Revision = o.revision
+	}
+	errs := []error{
+		readJSON("--standard", o.standard, &b.Insertion),
+		readJSON("--peers", o.peers, &b.Peers),
+	}
+	if o.growth != "" {
+		errs = append(errs, readJSON("--growth", o.growth, &b.Growth))
+	}
+	if o.calibration != "" {
+		errs = append(errs, readJSON("--calibration", o.calibration, &b.Calibration))
+	}
+	for _, value := range o.loads {
+		var load report.Load
+		title, path, err := titleAndFile("--load", value)
+		if err == nil {
+			load.Title = title
+			err = readJSON("--load", path, &load.Result)
+		}
+		b.Loads, errs = append(b.Loads, load), append(errs, err)
+	}
+	for _, value := range o.sections {
+		section, err := readSection(value)
+		b.Sections, errs = append(b.Sections, section), append(errs, err)
+	}
+	if o.page == "" {
+		errs = append(errs, usageError{errors.New("missing --output: must be a file such as BENCHMARKS.md")})
+	}
+	return b, errors.Join(errs...)
+}
+
+// readJSON reads a JSON file that another command wrote.
 func readJSON(flag, path string, into any) error {
 	if path == "" {
-		return usageError{fmt.Errorf("%s: want a file", flag)}
+		return usageError{fmt.Errorf("missing %s: must be a JSON file", flag)}
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -76,14 +107,23 @@ func readJSON(flag, path string, into any) error {
 	return nil
 }
 
-func readSection(given string) (loadgen.Section, error) {
-	title, path, found := strings.Cut(given, "=")
+// titleAndFile splits a value of the form TITLE=FILE.
+func titleAndFile(flag, value string) (title, path string, err error) {
+	title, path, found := strings.Cut(value, "=")
 	if !found || title == "" || path == "" {
-		return loadgen.Section{}, usageError{fmt.Errorf("--section %q: want TITLE=FILE", given)}
+		return "", "", usageError{fmt.Errorf("invalid %s %q: must be TITLE=FILE", flag, value)}
+	}
+	return title, path, nil
+}
+
+func readSection(value string) (report.Section, error) {
+	title, path, err := titleAndFile("--section", value)
+	if err != nil {
+		return report.Section{}, err
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return loadgen.Section{}, fmt.Errorf("--section: %w", err)
+		return report.Section{}, fmt.Errorf("--section: %w", err)
 	}
-	return loadgen.Section{Title: title, Text: strings.TrimRight(string(text), "\n")}, nil
+	return report.Section{Title: title, Text: strings.TrimRight(string(text), "\n")}, nil
 }

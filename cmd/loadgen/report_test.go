@@ -5,43 +5,115 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"lifthouse/loadgen/bench"
+	"lifthouse/loadgen/calibration"
+	"lifthouse/loadgen/measure"
+	"lifthouse/loadgen/peers"
 )
 
-func TestReport(t *testing.T) {
-	dir := t.TempDir()
-	write := func(name, text string) string {
+// reportFiles writes the inputs of a report and returns its arguments.
+func reportFiles(t *testing.T, dir string) []string {
+	t.Helper()
+	write := func(name string, value any) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		if err := writeJSON(path, value); err != nil {
 			t.Fatal(err)
 		}
 		return path
 	}
-	standard := write("standard.json", `{"scale":0.5,"visitors":10,"events":57,"seconds":2,"eventsPerSecond":28.5}`)
-	peers := write("peers.json", `{"visitors":7,"events":40,"rounds":5,"engine":"26.7","compared":148,"differences":[],"rows":[
-		{"question":"mean value","who":"Lifthouse","table":"as stored","cost":{"wallMs":10,"cpuMs":20,"peakMB":5},"wallRatio":1,"cpuRatio":1,"memoryRatio":1},
-		{"question":"mean value","who":"PostHog","table":"by time","cost":{"wallMs":33,"cpuMs":40,"peakMB":0},"wallRatio":3.3,"cpuRatio":2,"memoryRatio":0,"settledCpuRatio":240}]}`)
+	text := filepath.Join(dir, "import.txt")
+	if err := os.WriteFile(text, []byte("import: 12 s\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	step := bench.Step{Rate: 2531, Met: true, All: bench.Figures{Scheduled: 9, Succeeded: 9, Latency: bench.Latency{P50: 0.7, P99: 2.8}}}
+	missed := step
+	missed.Rate, missed.Met, missed.Miss, missed.All.Latency.P99 = 3797, false, "p99 122.9 ms", 122.9
+	return []string{
+		"report",
+		"--standard", write("standard.json", measure.Insertion{Scale: 0.5, Visitors: 10, Events: 5700, Seconds: 2, EventsPerSecond: 2850}),
+		"--peers", write("peers.json", peers.Result{Visitors: 7, Events: 40, Rounds: 5, ClickHouse: "26.7", Compared: 148, Rows: []peers.Row{
+			{Question: peers.MeanValue, System: "Lifthouse", Table: "as stored", Cost: measure.Cost{WallMS: 10, CPUMS: 20, PeakMB: 5}, WallRatio: 1, CPURatio: 1, MemoryRatio: 1},
+			{Question: peers.MeanValue, System: "Lifthouse, rollups", Table: "as stored", Cost: measure.Cost{WallMS: 2, CPUMS: 1}},
+			{Question: peers.MeanValue, System: "PostHog", Table: "by time", Cost: measure.Cost{WallMS: 33, CPUMS: 40}, WallRatio: 3.3, CPURatio: 2, RollupCPURatio: 240},
+			{Question: peers.Mobile, System: "Lifthouse", Table: "as stored", Cost: measure.Cost{WallMS: 8}},
+		}}),
+		"--growth", write("growth.json", measure.Growth{Visitors: []int64{50, 5000}, Rows: []measure.GrowthRow{
+			{Name: "from the events", WallMS: []float64{9, 900}, CPUMS: []float64{10, 1500}},
+			{Name: "unfiltered", WallMS: []float64{8, 8.5}, CPUMS: []float64{9, 9.9}},
+		}}),
+		"--load", "Polling dashboards=" + write("load.json", bench.Result{Mix: "dashboard=80", TargetP99: 5, Saturation: 2531, Steps: []bench.Step{step, missed}}),
+		"--calibration", write("calibration.json", calibration.Result{Null: 2000, Effect: 1000, Reports: 64, Tested: 1, Cells: []calibration.Cell{
+			{Measure: "false positives", Methodology: "frequentist", Level: 95, Metric: "goalConversionRate", Shape: "even", Nominal: 0.05, Sense: calibration.Exact, Count: 102, Experiments: 2000, Observed: 0.051, Lower: 0.03, Upper: 0.07},
+		}}),
+		"--section", "Import=" + text,
+		"--command", "make benchmarks SCALE=0.5", "--revision", "abc123",
+	}
+}
+
+func TestReport(t *testing.T) {
+	dir := t.TempDir()
+	page, details := filepath.Join(dir, "B.md"), filepath.Join(dir, "docs", "benchmarks")
+	run(t, append(reportFiles(t, dir), "-o", page, "--details", details)...).wantOK(t)
+	for file, wants := range map[string][]string{ // in this order
+		page: {
+			"`make benchmarks SCALE=0.5`", "[docs/benchmarks](docs/benchmarks)", "| ClickHouse | 26.7, embedded |", "abc123", "148 numbers", "| Question | PostHog, by time | Lifthouse",
+			"| mean value | 3.3 × | 10 | 2 |", "| mean value, mobile | – | 8 | – |", "](docs/benchmarks/peers.svg)", "](docs/benchmarks/growth.svg)",
+			"| Polling dashboards | 5 | 2531 | 0.7 | 2.8 |", "5,700 events of 10 visitors", "## Import\n\n```\nimport: 12 s\n```",
+			"2,000 experiments without an effect", "| False positives | 1 | 0 |",
+		},
+		filepath.Join(details, "peers.md"): {
+			"| mean value | PostHog | by time | 3.3 × | 2.0 × | – | 240.0 × |", "| mean value | Lifthouse | as stored | 10 | 20 | 5 |",
+		},
+		filepath.Join(details, "peers.svg"):  {">mean value<", ">3.3 ×<"},
+		filepath.Join(details, "growth.md"):  {"| Report | 50 | 5,000 | CPU ms | Ratio |\n|---|--:|--:|--:|--:|\n", "\n| unfiltered | 8.0 | 8.5 | 9.9 | 1.10 |\n"},
+		filepath.Join(details, "growth.svg"): {"computed from the events"},
+		filepath.Join(details, "load.md"):    {"| 2531 | 0.7 |", "| met |", "missed: p99 122.9 ms"},
+		filepath.Join(details, "load.svg"):   {"Polling dashboards", "target 5 ms"},
+		filepath.Join(details, "calibration.md"): {
+			"## False positives", "| frequentist | 95 | goalConversionRate | even | 2000 | = 0.05 | 0.0510 | 0.0300–0.0700 | ok |",
+		},
+		filepath.Join(details, "calibration.svg"): {"frequentist 95"},
+	} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := -1
+		for _, want := range wants {
+			next := strings.Index(string(text), want)
+			if next <= at {
+				t.Errorf("%s: %q is missing or in the wrong place:\n%s", filepath.Base(file), want, text)
+			}
+			at = max(at, next)
+		}
+	}
+}
+
+func TestReportWithoutOptionalInputs(t *testing.T) {
+	dir := t.TempDir()
 	page := filepath.Join(dir, "B.md")
-	run(t, "report", "--standard", standard, "--peers", peers, "--section", "Over HTTP="+write("bench.txt", "p99 4 ms\n"),
-		"--command", "make benchmarks SCALE=0.5", "--revision", "abc123", "-o", page).wantOK(t)
+	run(t, append(reportFiles(t, dir)[:5], "-o", page, "--details", dir)...).wantOK(t)
 	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := -1
-	for _, want := range []string{ // in this order: ratios first
-		"`make benchmarks SCALE=0.5`", "abc123", "148 numbers", "| mean value | PostHog | by time | 3.3 × | 2.0 × | – | 240.0 × |",
-		"| mean value | Lifthouse | as stored | 10 | 20 | 5 |", "57 events of 10 visitors", "## Over HTTP\n\n```\np99 4 ms\n```",
-	} {
-		next := strings.Index(string(text), want)
-		if next <= at {
-			t.Errorf("%q is not where it should be:\n%s", want, text)
+	for _, unwanted := range []string{"growth", "load.md", "calibration", "Error rates"} {
+		if strings.Contains(string(text), unwanted) {
+			t.Errorf("the page contains %q:\n%s", unwanted, text)
 		}
-		at = next
 	}
+}
+
+func TestReportUsageErrors(t *testing.T) {
+	dir := t.TempDir()
+	required := reportFiles(t, dir)[:5]
+	page := filepath.Join(dir, "B.md")
 	for want, args := range map[string][]string{
-		"--peers: want a file":    {"report", "--standard", standard, "-o", page},
-		`--section "x": want`:     {"report", "--standard", standard, "--peers", peers, "--section", "x", "-o", page},
-		"-o: want the file to be": {"report", "--standard", standard, "--peers", peers},
+		"missing --peers: must be a JSON file":      append(required[:3:3], "-o", page),
+		`invalid --section "x": must be TITLE=FILE`: append(required[:5:5], "--section", "x", "-o", page),
+		`invalid --load "=y": must be TITLE=FILE`:   append(required[:5:5], "--load", "=y", "-o", page),
+		"missing --output":                          required,
 	} {
 		if r := run(t, args...); r.code != exitUsage || !strings.Contains(r.err, want) {
 			t.Errorf("%v: exit %d, %s; want %q", args, r.code, r.err, want)

@@ -9,10 +9,10 @@ import (
 func TestStandard(t *testing.T) {
 	store := "embedded:" + filepath.Join(t.TempDir(), "store")
 	r := run(t, "standard", "--store", store, "--scale", "0.0005", "--optimize").wantOK(t)
-	if !strings.HasPrefix(r.out, "lh_") || !strings.Contains(r.err, "parts merged") {
-		t.Errorf("printed %q, %q", r.out, r.err)
+	if !strings.HasPrefix(r.out, "lh_") || !strings.Contains(r.err, "merged parts") {
+		t.Errorf("standard output %q, standard error %q", r.out, r.err)
 	}
 	if again := run(t, "standard", "--store", store, "--scale", "0.0005"); again.code != exitFailed || !strings.Contains(again.err, "in use") {
-		t.Errorf("a second time: exit %d, %s", again.code, again.err)
+		t.Errorf("inserting again: exit %d, %s", again.code, again.err)
 	}
 }

@@ -15,23 +15,23 @@ import (
 	"time"
 )
 
-// client asks one server, like many pages and scripts at once.
+// client sends requests to one server. It is safe for concurrent use.
 type client struct {
-	url         string // without a slash at its end
+	url         string // without a trailing slash
 	token       string
 	ingestToken string
 	http        *http.Client
-	tags        sync.Map // the last ETag of each path that is polled
+	etags       sync.Map // last ETag by path
 }
 
-// mostOfAnswer is more than any answer has that we read to understand it.
-const mostOfAnswer = 64 << 20
+// maxResponseBytes limits the responses that the client decodes.
+const maxResponseBytes = 64 << 20
 
 func newClient(o *Options) *client {
 	transport := &http.Transport{
-		MaxIdleConnsPerHost: o.MostUnderWay, // a connection that is closed and opened again would be measured
+		MaxIdleConnsPerHost: o.MaxInFlight, // new connections would add to the latencies
 		IdleConnTimeout:     time.Minute,
-		DisableCompression:  true, // answers come compressed, as to browsers, and are not unpacked
+		DisableCompression:  true, // send sets Accept-Encoding itself and does not decompress responses
 	}
 	return &client{
 		url: strings.TrimRight(o.URL, "/"), token: o.Token, ingestToken: o.IngestToken,
@@ -39,71 +39,71 @@ func newClient(o *Options) *client {
 	}
 }
 
-// task is one request to be sent.
+// task is a request to send.
 type task struct {
 	kind        Kind
-	path        string // with its query
-	events      []byte // to be posted; nil: a GET
-	conditional bool   // names the ETag that it has
-	fresh       bool   // wants to be computed anew
+	path        string // with query
+	events      []byte // body of a POST; nil: a GET
+	conditional bool   // send If-None-Match with the last ETag
+	noCache     bool   // send Cache-Control: no-cache
 }
 
-// answered is what became of a task: a status, or why there was none.
-type answered struct {
+// outcome is the result of a task: a status or a transport error.
+type outcome struct {
 	status int
-	fault  string
+	err    string // short name of a transport error
 }
 
-func (a answered) ok() bool {
-	return a.status >= 200 && a.status < 300 || a.status == http.StatusNotModified
+func (o outcome) ok() bool {
+	return o.status >= 200 && o.status < 300 || o.status == http.StatusNotModified
 }
 
-// name is what failures are counted by.
-func (a answered) name() string {
-	if a.fault != "" {
-		return a.fault
+// name is the key by which outcomes are counted.
+func (o outcome) name() string {
+	if o.err != "" {
+		return o.err
 	}
-	return strconv.Itoa(a.status)
+	return strconv.Itoa(o.status)
 }
 
-// send sends the task and reads the answer to its end.
-func (c *client) send(ctx context.Context, t *task) answered {
+// send sends a request and reads the whole response.
+func (c *client) send(ctx context.Context, t *task) outcome {
 	method, body, token := http.MethodGet, io.Reader(http.NoBody), c.token
 	if t.events != nil {
 		method, body, token = http.MethodPost, bytes.NewReader(t.events), c.ingestToken
 	}
 	request, err := http.NewRequestWithContext(ctx, method, c.url+t.path, body)
 	if err != nil {
-		return answered{fault: err.Error()}
+		return outcome{err: err.Error()}
 	}
 	request.Header.Set("Authorization", "Bearer "+token)
 	request.Header.Set("Accept-Encoding", "gzip")
 	if t.events != nil {
 		request.Header.Set("Content-Type", "application/x-ndjson")
 	}
-	if t.fresh {
+	if t.noCache {
 		request.Header.Set("Cache-Control", "no-cache")
 	}
-	if tag, known := c.tags.Load(t.path); t.conditional && known {
-		request.Header.Set("If-None-Match", tag.(string))
+	if etag, known := c.etags.Load(t.path); t.conditional && known {
+		request.Header.Set("If-None-Match", etag.(string))
 	}
 	response, err := c.http.Do(request)
 	if err != nil {
-		return answered{fault: faultOf(err)}
+		return outcome{err: errorName(err)}
 	}
 	defer func() { _ = response.Body.Close() }()
 	if _, err := io.Copy(io.Discard, response.Body); err != nil {
-		return answered{fault: faultOf(err)}
+		return outcome{err: errorName(err)}
 	}
-	if tag := response.Header.Get("ETag"); t.conditional && tag != "" {
-		c.tags.Store(t.path, tag)
+	if etag := response.Header.Get("ETag"); t.conditional && etag != "" {
+		c.etags.Store(t.path, etag)
 	}
-	return answered{status: response.StatusCode}
+	return outcome{status: response.StatusCode}
 }
 
-// faultOf names an error of the transport in few words, so that a thousand of
-// them are one line.
-func faultOf(err error) string {
+// errorName returns a short name of a transport error, so that equal errors are
+// counted together.
+func errorName(err error) string {
 	var timeout net.Error
 	var op *net.OpError
 	switch {
@@ -112,13 +112,13 @@ func faultOf(err error) string {
 	case errors.As(err, &op):
 		return op.Op + " failed"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return "cut off"
+		return "connection closed"
 	}
-	return "transport"
+	return "transport error"
 }
 
-// read asks for a path and decodes the answer.
-func (c *client) read(ctx context.Context, path string, into any) error {
+// get requests a path and decodes the JSON response.
+func (c *client) get(ctx context.Context, path string, into any) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url+path, http.NoBody)
 	if err != nil {
 		return err
@@ -129,7 +129,7 @@ func (c *client) read(ctx context.Context, path string, into any) error {
 		return err
 	}
 	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(response.Body, mostOfAnswer))
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxResponseBytes))
 	if err != nil {
 		return err
 	}

@@ -9,107 +9,102 @@ import (
 	"time"
 )
 
-// Display shows a run as it goes on: one table that is drawn again and again
-// on a terminal, and elsewhere a line now and then.
+// Display shows the progress and the results of a load test as text. On a
+// terminal it redraws one table. Otherwise it writes lines.
 type Display struct {
-	To       io.Writer
-	Progress io.Writer // of what goes on, where To is no terminal; nil: To as well
-	Terminal bool
+	Out         io.Writer
+	ProgressOut io.Writer // progress lines if Out is not a terminal; nil: Out
+	Terminal    bool      // Out is a terminal
 
-	drawn int // lines of the table that stands
+	drawnLines int // lines of the table on the terminal
 }
 
-// Every is how often the display wants to be told.
-func (d *Display) Every() time.Duration {
+// Period returns the time between two calls of Progress.
+func (d *Display) Period() time.Duration {
 	if d.Terminal {
 		return 500 * time.Millisecond
 	}
 	return 5 * time.Second
 }
 
-// Live shows what is known so far.
-func (d *Display) Live(l Live) {
-	head := fmt.Sprintf("%s at %.4g/s, %s of %s", l.Phase, l.Rate, l.Elapsed.Round(time.Second), l.Of)
+// Progress shows the figures of a running step.
+func (d *Display) Progress(p Progress) {
+	head := fmt.Sprintf("%s at %.4g/s, %s of %s", p.Phase, p.Rate, p.Elapsed.Round(time.Second), p.Of)
 	if !d.Terminal {
-		f := &l.All
-		to := d.To
-		if d.Progress != nil {
-			to = d.Progress
+		f := &p.All
+		out := d.Out
+		if d.ProgressOut != nil {
+			out = d.ProgressOut
 		}
-		_, _ = fmt.Fprintf(to, "%s: %d answered, p50 %.1f ms, p99 %.1f ms, %d failed or not sent\n", head, f.Answered, f.Latency.P50, f.Latency.P99, failures(f))
+		_, _ = fmt.Fprintf(out, "%s: %d succeeded, p50 %.1f ms, p99 %.1f ms, %d failed or not sent\n", head, f.Succeeded, f.Latency.P50, f.Latency.P99, f.Failures())
 		return
 	}
 	d.erase()
-	table := head + "\n" + tableOf(append(slices.Clone(l.Kinds), l.All))
-	d.write("\x1b[?7l%s\x1b[?7h", table) // cut off by a narrow terminal, not broken into more lines
-	d.drawn = strings.Count(table, "\n")
+	table := head + "\n" + tableOf(append(slices.Clone(p.Kinds), p.All))
+	d.write("\x1b[?7l%s\x1b[?7h", table) // no line wrap: a wrapped table has more lines than erase expects
+	d.drawnLines = strings.Count(table, "\n")
 }
 
-// Step shows what a step measured: all of it, or of a ladder a line.
+// Step shows the result of a step: one line for a ladder, otherwise a table.
 func (d *Display) Step(s Step, ladder bool) {
 	d.erase()
 	if !ladder {
-		d.write("%.4g requests a second were due, %.4g were answered well.\n%s", s.Rate, s.Achieved, tableOf(append(slices.Clone(s.Kinds), s.All)))
-		d.write("%s%s", failuresOf(&s.All), s.Server.text())
+		d.write("scheduled %.4g requests/s, succeeded %.4g requests/s\n%s", s.Rate, s.Achieved, tableOf(append(slices.Clone(s.Kinds), s.All)))
+		d.write("%s%s", statusText(&s.All), s.Server.text())
 		return
 	}
 	verdict := "meets the target"
 	if !s.Met {
-		verdict = "misses it: " + s.Why
+		verdict = "misses the target: " + s.Miss
 	}
 	d.write("%8.4g/s   p50 %7.1f   p95 %7.1f   p99 %7.1f   max %7.1f ms   %s\n", s.Rate, s.All.Latency.P50, s.All.Latency.P95, s.All.Latency.P99, s.All.Latency.Max, verdict)
 }
 
-// End shows what the whole run says.
+// End shows the saturation rate and the notes.
 func (d *Display) End(r *Result) {
-	if r.ladder() && r.Saturation > 0 {
-		d.write("Saturation: %.4g requests a second, p99 at most %g ms (mix %s).\n", r.Saturation, r.TargetP99, r.Mix)
+	if r.isLadder() && r.Saturation > 0 {
+		d.write("Saturation: %.4g requests/s with a p99 of at most %g ms (mix %s).\n", r.Saturation, r.TargetP99, r.Mix)
 	}
 	for _, note := range r.Notes {
 		d.write("Note: %s.\n", note)
 	}
 }
 
-// erase goes back to where the table that stands begins.
+// erase erases the table on the terminal.
 func (d *Display) erase() {
-	if d.drawn > 0 {
-		d.write("\x1b[%dA\x1b[J", d.drawn)
+	if d.drawnLines > 0 {
+		d.write("\x1b[%dA\x1b[J", d.drawnLines)
 	}
-	d.drawn = 0
+	d.drawnLines = 0
 }
 
 func (d *Display) write(format string, args ...any) {
-	_, _ = fmt.Fprintf(d.To, format, args...)
+	_, _ = fmt.Fprintf(d.Out, format, args...)
 }
 
-// tableOf is a line for each kind, latencies in milliseconds.
+// tableOf formats figures as a table with latencies in milliseconds.
 func tableOf(figures []Figures) string {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)
-	_, _ = fmt.Fprintln(table, "kind\tanswered\tfailed\tnot sent\tp50\tp90\tp95\tp99\tp99.9\tmax ms\t")
+	_, _ = fmt.Fprintln(table, "kind\tsucceeded\tfailed\tnot sent\tp50\tp90\tp95\tp99\tp99.9\tmax ms\t")
 	for _, f := range figures {
-		name, l := string(f.Kind), f.Latency
-		if name == "" {
-			name = "all"
-		}
+		l := f.Latency
 		_, _ = fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t\n",
-			name, f.Answered, failures(&f)-f.NotSent, f.NotSent, l.P50, l.P90, l.P95, l.P99, l.P999, l.Max)
+			f.name(), f.Succeeded, f.Failures()-f.NotSent, f.NotSent, l.P50, l.P90, l.P95, l.P99, l.P999, l.Max)
 	}
 	_ = table.Flush()
 	return text.String()
 }
 
-// failures are the requests that ended otherwise than well, and those not
-// sent. Those under way are neither.
-func failures(f *Figures) int64 {
-	ended := int64(0)
-	for _, n := range f.Statuses {
-		ended += int64(n)
+// name returns the kind, or "all".
+func (f *Figures) name() string {
+	if f.Kind == "" {
+		return "all"
 	}
-	return ended - f.Answered + f.NotSent
+	return string(f.Kind)
 }
 
-func failuresOf(f *Figures) string {
+func statusText(f *Figures) string {
 	var parts []string
 	for name, n := range f.Statuses {
 		parts = append(parts, fmt.Sprintf("%s: %d", name, n))
@@ -118,7 +113,7 @@ func failuresOf(f *Figures) string {
 	return "by status: " + strings.Join(parts, ", ") + "\n"
 }
 
-// text says what the server told of itself.
+// text formats the server's metrics, or returns "" if s is nil.
 func (s *Server) text() string {
 	if s == nil {
 		return ""

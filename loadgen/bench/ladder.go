@@ -7,34 +7,36 @@ import (
 )
 
 const (
-	growth     = 1.5   // of the rate from step to step
-	fine       = 1.05  // ratio of a rate that misses to one that meets the target at which the search ends
-	mostUnwell = 0.001 // share of failures that a step may have
-	mostLadder = 40    // steps up: enough for a millionfold rate
+	rateFactor         = 1.5   // ratio of the rates of successive steps up
+	searchPrecision    = 1.05  // the search ends when the lowest failing rate is within this factor of the best rate
+	maxStepFailedShare = 0.001 // share of failed requests above which a step misses the target
+	maxStepsUp         = 40    // 1.5 to the 40th power is about 10 million
 )
 
-type measuring func(ctx context.Context, phase string, rate float64) (Step, error)
+// measureFunc measures one step.
+type measureFunc func(ctx context.Context, phase string, rate float64) (Step, error)
 
-// climb finds the highest rate that meets the target: up in steps until one
-// misses it twice (a single hiccup shall not end the search), then by halves
-// between the last that met it and the first that did not.
-func climb(ctx context.Context, o *Options, measure measuring) (steps []Step, best float64, err error) {
+// climb finds the highest rate that meets the target. It raises the rate until
+// a step misses the target twice, so that a single slow step does not end the
+// search. It then bisects between the highest rate that met the target and the
+// lowest rate that missed it.
+func climb(ctx context.Context, o *Options, measure measureFunc) (steps []Step, best float64, err error) {
 	meets := func(phase string, rate float64) (bool, error) {
 		step, err := measure(ctx, phase, rate)
 		if err != nil {
 			return false, err
 		}
-		step.Why = missed(&step, o.TargetP99)
-		step.Met = step.Why == ""
+		step.Miss = missReason(&step, o.TargetP99)
+		step.Met = step.Miss == ""
 		steps = append(steps, step)
-		o.done(&step)
+		o.stepDone(&step)
 		return step.Met, nil
 	}
-	missing := 0.0
-	for rate, n := o.Rate, 0; missing == 0 && n < mostLadder; rate, n = rate*growth, n+1 {
-		met, err := meets("up", rate)
+	missed := 0.0
+	for rate, n := o.Rate, 0; missed == 0 && n < maxStepsUp; rate, n = rate*rateFactor, n+1 {
+		met, err := meets("step up", rate)
 		if err == nil && !met {
-			met, err = meets("once more", rate)
+			met, err = meets("repeat", rate)
 		}
 		switch {
 		case err != nil:
@@ -42,31 +44,32 @@ func climb(ctx context.Context, o *Options, measure measuring) (steps []Step, be
 		case met:
 			best = rate
 		default:
-			missing = rate
+			missed = rate
 		}
 	}
-	for best > 0 && missing > 0 && missing/best > fine {
-		rate := (best + missing) / 2
-		met, err := meets("between", rate)
+	for best > 0 && missed > 0 && missed/best > searchPrecision {
+		rate := (best + missed) / 2
+		met, err := meets("bisect", rate)
 		switch {
 		case err != nil:
 			return steps, best, err
 		case met:
 			best = rate
 		default:
-			missing = rate
+			missed = rate
 		}
 	}
 	return steps, best, nil
 }
 
-// missed says why a step misses the target; empty: it does not.
-func missed(s *Step, target time.Duration) string {
-	most := float64(target.Microseconds()) / 1000
+// missReason returns the reason why a step misses the target, or "" if it meets
+// the target.
+func missReason(s *Step, target time.Duration) string {
+	maxP99 := float64(target.Microseconds()) / 1000
 	switch {
-	case s.All.Failed() > mostUnwell:
-		return fmt.Sprintf("%.2f %% failed or not sent", 100*s.All.Failed())
-	case s.All.Latency.P99 > most:
+	case s.All.FailedShare() > maxStepFailedShare:
+		return fmt.Sprintf("%.2f %% failed or not sent", 100*s.All.FailedShare())
+	case s.All.Latency.P99 > maxP99:
 		return fmt.Sprintf("p99 %.1f ms", s.All.Latency.P99)
 	}
 	return ""

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// newLoad asks a handler for lists.
+// newLoad returns a load of list requests to a server with the handler.
 func newLoad(t *testing.T, o Options, handler http.HandlerFunc) *load {
 	t.Helper()
 	server := httptest.NewServer(handler)
@@ -21,28 +21,29 @@ func newLoad(t *testing.T, o Options, handler http.HandlerFunc) *load {
 	o.URL = server.URL
 	return &load{
 		client:   newClient(&o),
-		workload: newWorkload(&Options{Mix: Mix{List: 1}, Seed: 1}, &subjects{lists: []string{"/"}}),
+		workload: newWorkload(&Options{Mix: Mix{List: 1}, Seed: 1}, &targets{lists: []string{"/"}}),
 		random:   rand.New(rand.NewPCG(o.Seed, 0)),
-		underWay: make(chan struct{}, o.MostUnderWay),
+		inFlight: make(chan struct{}, o.MaxInFlight),
 	}
 }
 
-// TestAStallIsChargedInFull has the server answer nobody until so many have
-// asked: a generator that waits for answers would never get that far, and one
-// that counts from the sending would call the waiting short.
-func TestAStallIsChargedInFull(t *testing.T) {
-	const together, rate = 60, 400
+// TestStallLengthensLatencies uses a server that responds to no request until
+// the 60th request has arrived. A closed-loop generator would never send that
+// many requests. Latencies that count from the actual start of a request would
+// be too short.
+func TestStallLengthensLatencies(t *testing.T) {
+	const stalled, rate = 60, 400
 	var arrived sync.WaitGroup
-	arrived.Add(together)
-	var first sync.Mutex
+	arrived.Add(stalled)
+	var mutex sync.Mutex
 	seen := 0
 	o := Defaults
 	l := newLoad(t, o, func(http.ResponseWriter, *http.Request) {
-		first.Lock()
+		mutex.Lock()
 		seen++
-		mine := seen <= together
-		first.Unlock()
-		if mine {
+		waits := seen <= stalled
+		mutex.Unlock()
+		if waits {
 			arrived.Done()
 			arrived.Wait()
 		}
@@ -52,59 +53,59 @@ func TestAStallIsChargedInFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	same := &load{random: rand.New(rand.NewPCG(o.Seed, 0))}
-	var due [together]time.Duration
+	var scheduled [stalled]time.Duration
 	at := time.Duration(0)
-	for i := range due {
-		at += same.gap(rate)
-		due[i] = at
+	for i := range scheduled {
+		at += same.drawGap(rate)
+		scheduled[i] = at
 	}
-	least := float64((due[together-1] - due[together/2]).Microseconds()) / 1000 // half of them waited longer
+	least := float64((scheduled[stalled-1] - scheduled[stalled/2]).Microseconds()) / 1000 // half of the requests wait longer
 	waited := 0
 	for _, point := range step.Curve {
 		if point.Milliseconds >= 0.99*least {
-			waited = int(math.Round((1 - point.Share) * float64(step.All.Answered)))
+			waited = int(math.Round((1 - point.Share) * float64(step.All.Succeeded)))
 			break
 		}
 	}
-	if step.All.Failed() != 0 || waited < together/3 || step.All.Latency.Max < 0.99*float64((due[together-1]-due[0]).Microseconds())/1000 {
-		t.Errorf("%d answers took %.0f ms or more, want some %d: %+v", waited, least, together/2, step.All)
+	if step.All.FailedShare() != 0 || waited < stalled/3 || step.All.Latency.Max < 0.99*float64((scheduled[stalled-1]-scheduled[0]).Microseconds())/1000 {
+		t.Errorf("%d requests took %.0f ms or more, want about %d: %+v", waited, least, stalled/2, step.All)
 	}
 }
 
-func TestWhatCannotBeSentIsCounted(t *testing.T) {
+func TestRequestsNotSentAreCounted(t *testing.T) {
 	o := Defaults
-	o.MostUnderWay, o.Timeout = 2, 20*time.Millisecond
+	o.MaxInFlight, o.Timeout = 2, 20*time.Millisecond
 	l := newLoad(t, o, func(_ http.ResponseWriter, request *http.Request) { <-request.Context().Done() })
 	step, err := l.step(t.Context(), "", 500, 200*time.Millisecond)
 	f := step.All
-	if err != nil || f.Answered != 0 || f.NotSent == 0 || f.Statuses["timeout"] == 0 || f.Asked != f.NotSent+int64(f.Statuses["timeout"]) || f.Failed() != 1 {
+	if err != nil || f.Succeeded != 0 || f.NotSent == 0 || f.Statuses["timeout"] == 0 || f.Scheduled != f.NotSent+int64(f.Statuses["timeout"]) || f.FailedShare() != 1 {
 		t.Errorf("%v: %+v", err, f)
 	}
 	if err := (&Result{Steps: []Step{step}}).Err(); err == nil {
-		t.Error("all failed, and that is no failure")
+		t.Error("no error although all requests failed")
 	}
 }
 
-func TestRefusalsAreCountedByStatusAndMakeNothingLookQuick(t *testing.T) {
+func TestFailuresHaveNoLatency(t *testing.T) {
 	l := newLoad(t, Defaults, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
 	step, err := l.step(t.Context(), "", 500, 100*time.Millisecond)
-	if f := step.All; err != nil || f.Statuses["503"] != int(f.Asked) || f.Answered != 0 || f.Latency.Max != 0 || len(step.Curve) != 0 {
+	if f := step.All; err != nil || f.Statuses["503"] != int(f.Scheduled) || f.Succeeded != 0 || f.Latency.Max != 0 || len(step.Curve) != 0 {
 		t.Errorf("%v: %+v", err, f)
 	}
 }
 
-func TestTheMixHasItsShares(t *testing.T) {
+func TestMixShares(t *testing.T) {
 	mix, err := ParseMix("dashboard=70, list=28,uncached=2,series=0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	small := campaign{ID: 7}
-	found := &subjects{campaigns: []campaign{small}, small: []campaign{small}, polled: []string{"/polled"}, lists: []string{"/list"}}
+	found := &targets{campaigns: []campaign{small}, small: []campaign{small}, results: []string{"/results"}, lists: []string{"/list"}}
 	w, same := newWorkload(&Options{Mix: mix, Seed: 3}, found), newWorkload(&Options{Mix: mix, Seed: 3}, found)
 	drawn := map[Kind]int{}
 	for range 20_000 {
 		a, b := w.next(), same.next()
-		if a.kind != b.kind || a.path != b.path || a.conditional != (a.kind == Dashboard) || a.fresh != (a.kind == Uncached) {
+		if a.kind != b.kind || a.path != b.path || a.conditional != (a.kind == Dashboard) || a.noCache != (a.kind == Uncached) {
 			t.Fatalf("%+v, %+v", a, b)
 		}
 		drawn[a.kind]++
@@ -117,44 +118,45 @@ func TestTheMixHasItsShares(t *testing.T) {
 	}
 }
 
-func TestMixFaultsComeAtOnce(t *testing.T) {
+func TestParseMixReportsAllProblems(t *testing.T) {
 	_, err := ParseMix("dashbord=1,list,list=-1,series=2,series=3")
-	for _, says := range []string{`"dashbord=1"`, `"list"`, `"list=-1"`, "series stands twice"} {
-		if err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%v does not tell of %s", err, says)
+	for _, want := range []string{`"dashbord=1"`, `"list"`, `"list=-1"`, "series is repeated"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v does not contain %s", err, want)
 		}
 	}
 	if _, err := ParseMix("list=0"); err == nil {
-		t.Error("a mix of nothing")
+		t.Error("no error for a mix without requests")
 	}
 }
 
-func TestOptionFaultsComeAtOnce(t *testing.T) {
+func TestValidateReportsAllProblems(t *testing.T) {
 	o := Options{URL: "localhost", AdminURL: "x", Rate: math.NaN(), WarmUp: -1, Ladder: true}
-	err := o.Fault()
-	for _, name := range []string{"url", "admin-url", "token", "rate", "duration", "warm-up", "timeout", "most-under-way", "target-p99"} {
+	err := o.Validate()
+	for _, name := range []string{"url", "admin-url", "token", "rate", "duration", "warm-up", "timeout", "max-in-flight", "target-p99"} {
 		if err == nil || !strings.Contains(err.Error(), name+" ") {
-			t.Errorf("%v does not tell of %s", err, name)
+			t.Errorf("error %v does not contain %s", err, name)
 		}
 	}
 	good := Defaults
 	good.Token = "lh_x"
-	if err := good.Fault(); err != nil {
+	if err := good.Validate(); err != nil {
 		t.Error(err)
 	}
 }
 
-// capable is a server that meets the target up to a rate, but for one hiccup.
-func capable(capacity float64, hiccupAt int) measuring {
+// withCapacity simulates a server that meets the target up to a rate, except in
+// one slow step.
+func withCapacity(capacity float64, slowStep int) measureFunc {
 	n := 0
 	return func(_ context.Context, _ string, rate float64) (Step, error) {
 		n++
-		s := Step{Rate: rate, All: Figures{Asked: 1000, Answered: 1000, Latency: Latency{P99: 10}}}
+		s := Step{Rate: rate, All: Figures{Scheduled: 1000, Succeeded: 1000, Latency: Latency{P99: 10}}}
 		switch {
-		case n == hiccupAt:
+		case n == slowStep:
 			s.All.Latency.P99 = 500
 		case rate > 2*capacity:
-			s.All.Answered = 900
+			s.All.Succeeded = 900
 		case rate > capacity:
 			s.All.Latency.P99 = 51
 		}
@@ -162,31 +164,31 @@ func capable(capacity float64, hiccupAt int) measuring {
 	}
 }
 
-func TestTheLadderFindsTheCapacity(t *testing.T) {
+func TestClimbFindsTheCapacity(t *testing.T) {
 	for _, capacity := range []float64{10, 137, 1000, 54_321} {
-		for _, hiccup := range []int{0, 1, 2} {
+		for _, slowStep := range []int{0, 1, 2} {
 			o := Defaults
 			o.Rate, o.Ladder = 10, true
-			steps, best, err := climb(t.Context(), &o, capable(capacity, hiccup))
-			if err != nil || best > capacity || best < capacity/fine {
+			steps, best, err := climb(t.Context(), &o, withCapacity(capacity, slowStep))
+			if err != nil || best > capacity || best < capacity/searchPrecision {
 				t.Errorf("capacity %g: %g, %v", capacity, best, err)
 			}
 			for i, s := range steps {
-				if s.Met != (s.Rate <= capacity && i+1 != hiccup) || s.Met != (s.Why == "") {
-					t.Errorf("capacity %g, step %d at %g: met %t, %q", capacity, i, s.Rate, s.Met, s.Why)
+				if s.Met != (s.Rate <= capacity && i+1 != slowStep) || s.Met != (s.Miss == "") {
+					t.Errorf("capacity %g, step %d at %g: met %t, %q", capacity, i, s.Rate, s.Met, s.Miss)
 				}
 			}
 		}
 	}
 	o := Defaults
 	o.Ladder = true
-	steps, best, err := climb(t.Context(), &o, capable(o.Rate/2, 0))
+	steps, best, err := climb(t.Context(), &o, withCapacity(o.Rate/2, 0))
 	if r := (&Result{TargetP99: 50, Saturation: best, Steps: steps}); err != nil || best != 0 || len(steps) != 2 || r.Err() == nil {
-		t.Errorf("nothing meets the target: %g after %d steps, %v", best, len(steps), r.Err())
+		t.Errorf("no rate meets the target: best %g after %d steps, error %v", best, len(steps), r.Err())
 	}
 }
 
-func TestALadderThatIsInterruptedKeepsItsSteps(t *testing.T) {
+func TestClimbKeepsStepsWhenInterrupted(t *testing.T) {
 	stop := errors.New("stop")
 	n := 0
 	steps, best, err := climb(t.Context(), &Options{Rate: 1, TargetP99: time.Second}, func(context.Context, string, float64) (Step, error) {

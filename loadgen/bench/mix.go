@@ -2,6 +2,7 @@ package bench
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -11,25 +12,25 @@ import (
 // Kind is a kind of request.
 type Kind string
 
-// The kinds. They are measured apart, since a mean over them says nothing.
+// The kinds. Each kind is measured separately.
 const (
-	Dashboard Kind = "dashboard" // the same results again and again, by a page that has them already
-	Opened    Kind = "opened"    // the same, by a page that was just opened and has nothing
-	Uncached  Kind = "uncached"  // results of small campaigns, to be computed anew
-	Filtered  Kind = "filtered"  // an analyst's question that is seldom asked twice
-	Breakdown Kind = "breakdown"
-	Series    Kind = "series"
-	List      Kind = "list"
-	Ingest    Kind = "ingest" // a small batch of events
+	Dashboard Kind = "dashboard" // polls the same results with If-None-Match
+	Opened    Kind = "opened"    // requests the same results without If-None-Match, as a newly opened dashboard
+	Uncached  Kind = "uncached"  // results of small campaigns that bypass the cache
+	Filtered  Kind = "filtered"  // results with filters that rarely repeat
+	Breakdown Kind = "breakdown" // results by dimension
+	Series    Kind = "series"    // results by day or week
+	List      Kind = "list"      // lists of campaigns, widgets and goals
+	Ingest    Kind = "ingest"    // small batches of events
 )
 
-// Kinds are all kinds, in the order in which they are shown.
+// Kinds lists all kinds in display order.
 var Kinds = []Kind{Dashboard, Opened, Uncached, Filtered, Breakdown, Series, List, Ingest}
 
-// Mix is how often each kind is asked, relative to the others.
+// Mix has the relative frequency of each kind.
 type Mix map[Kind]int
 
-// Presets are mixes with a name.
+// Presets are the named mixes.
 var Presets = map[string]Mix{
 	"cached":   {Dashboard: 80, Opened: 20},
 	"uncached": {Uncached: 100},
@@ -37,39 +38,39 @@ var Presets = map[string]Mix{
 	"mixed":    {Dashboard: 70, Filtered: 10, Breakdown: 8, Series: 2, List: 8, Ingest: 2},
 }
 
-// ParseMix reads a preset's name, or kinds with weights: dashboard=70,list=30.
-// All faults are told at once.
+// ParseMix parses the name of a preset, or kinds with weights such as
+// dashboard=70,list=30. The error lists all problems.
 func ParseMix(text string) (Mix, error) {
 	if preset, ok := Presets[text]; ok {
 		return preset, nil
 	}
 	mix, total := Mix{}, 0
-	var faults []string
+	var problems []string
 	for part := range strings.SplitSeq(text, ",") {
 		name, number, _ := strings.Cut(strings.TrimSpace(part), "=")
 		weight, err := strconv.Atoi(number)
-		switch _, twice := mix[Kind(name)]; {
+		switch _, repeated := mix[Kind(name)]; {
 		case !slices.Contains(Kinds, Kind(name)):
-			faults = append(faults, fmt.Sprintf("%q: want one of %v with its weight, or cached, uncached, analyst or mixed", part, Kinds))
+			problems = append(problems, fmt.Sprintf("%q: must be a preset (cached, uncached, analyst, mixed) or KIND=WEIGHT with a kind of %v", part, Kinds))
 		case err != nil || weight < 0 || weight > 1_000_000:
-			faults = append(faults, fmt.Sprintf("%q: want a weight from 0 to 1000000, as in %s=10", part, name))
-		case twice:
-			faults = append(faults, fmt.Sprintf("%q: %s stands twice", part, name))
+			problems = append(problems, fmt.Sprintf("%q: weight must be an integer from 0 to 1000000, as in %s=10", part, name))
+		case repeated:
+			problems = append(problems, fmt.Sprintf("%q: %s is repeated", part, name))
 		default:
 			mix[Kind(name)] = weight
 			total += weight
 		}
 	}
-	if len(faults) == 0 && total == 0 {
-		faults = append(faults, fmt.Sprintf("%q: want a weight above 0", text))
+	if len(problems) == 0 && total == 0 {
+		problems = append(problems, fmt.Sprintf("%q: at least one weight must be positive", text))
 	}
-	if len(faults) > 0 {
-		return nil, fmt.Errorf("mix: %s", strings.Join(faults, "; "))
+	if len(problems) > 0 {
+		return nil, fmt.Errorf("invalid mix: %s", strings.Join(problems, "; "))
 	}
 	return mix, nil
 }
 
-// String writes the mix as ParseMix reads it.
+// String formats the mix as ParseMix parses it.
 func (m Mix) String() string {
 	var parts []string
 	for _, kind := range Kinds {
@@ -80,6 +81,13 @@ func (m Mix) String() string {
 	return strings.Join(parts, ",")
 }
 
+// without returns a copy of the mix without a kind.
+func (m Mix) without(kind Kind) Mix {
+	rest := maps.Clone(m)
+	delete(rest, kind)
+	return rest
+}
+
 func (m Mix) total() int {
 	total := 0
 	for _, weight := range m {
@@ -88,13 +96,13 @@ func (m Mix) total() int {
 	return total
 }
 
-// pick draws a kind.
-func (m Mix) pick(random *rand.Rand) Kind {
-	at := random.IntN(m.total())
+// draw draws a kind.
+func (m Mix) draw(random *rand.Rand) Kind {
+	n := random.IntN(m.total())
 	for _, kind := range Kinds {
-		if at -= m[kind]; at < 0 {
+		if n -= m[kind]; n < 0 {
 			return kind
 		}
 	}
-	panic("unreachable: the weights add up to the total")
+	panic("unreachable: n is less than the sum of the weights")
 }

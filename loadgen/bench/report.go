@@ -6,135 +6,115 @@ import (
 	_ "embed"
 	"fmt"
 	"html/template"
-	"image/color"
 	"slices"
 
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/plotutil"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgsvg"
+	"lifthouse/loadgen/chart"
 )
 
 //go:embed report.html
 var reportPage string
 
 var reportTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
-	"failures": func(f Figures) int64 { return failures(&f) },
-	"name": func(f Figures) Kind {
-		if f.Kind == "" {
-			return "all"
-		}
-		return f.Kind
-	},
-	"kinds": func(s Step) []Figures { return append(slices.Clone(s.Kinds), s.All) },
-	"mib":   func(bytes float64) string { return fmt.Sprintf("%.0f", bytes/(1<<20)) },
+	"failures": func(f Figures) int64 { return f.Failures() },
+	"name":     func(f Figures) string { return f.name() },
+	"figures":  func(s Step) []Figures { return append(slices.Clone(s.Kinds), s.All) },
+	"mib":      func(bytes float64) string { return fmt.Sprintf("%.0f", bytes/(1<<20)) },
 }).Parse(reportPage))
 
-// Report is a page for people that needs nothing but itself.
+// Report returns an HTML page with the figures and charts. The page has no
+// external references.
 func (r *Result) Report() ([]byte, error) {
-	curves, err := r.curves()
-	if err != nil {
-		return nil, err
-	}
 	page := struct {
 		*Result
 		Curves, Ladder template.HTML
-	}{Result: r, Curves: curves}
-	if r.ladder() {
-		if page.Ladder, err = r.ladderPlot(); err != nil {
+	}{Result: r}
+	steps := r.stepsByRate()
+	if len(steps) > 0 {
+		svg, err := latencyCurves(steps).SVG()
+		if err != nil {
 			return nil, err
+		}
+		page.Curves = template.HTML(svg) //nolint:gosec // chart escapes texts
+		if r.isLadder() {
+			if svg, err = r.LadderChart("Latency by request rate").SVG(); err != nil {
+				return nil, err
+			}
+			page.Ladder = template.HTML(svg) //nolint:gosec // chart escapes texts
 		}
 	}
 	var text bytes.Buffer
-	err = reportTemplate.Execute(&text, page)
+	err := reportTemplate.Execute(&text, page)
 	return text.Bytes(), err
 }
 
-// curves shows the latency of each step at shares ever closer to all, by their
-// distance from it, and both on logarithmic scales: the tail is what matters.
-func (r *Result) curves() (template.HTML, error) {
-	p := plot.New()
-	p.X.Label.Text, p.Y.Label.Text = "share of the answers", "latency, ms"
-	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
-	p.X.Tick.Marker, p.Y.Tick.Marker = plot.ConstantTicks(nines), plot.LogTicks{Prec: -1}
-	steps := r.drawn()
-	for i, s := range steps {
-		points := make(plotter.XYs, len(s.Curve))
-		for at, q := range s.Curve {
-			points[at] = plotter.XY{X: 1 / (1 - q.Share), Y: max(q.Milliseconds, 0.001)}
-		}
-		line, err := plotter.NewLine(points)
-		if err != nil {
-			return "", err
-		}
-		line.Color = between(i, len(steps))
-		p.Add(line)
-		p.Legend.Add(fmt.Sprintf("%.4g/s", s.Rate), line)
-	}
-	if len(steps) == 0 {
-		return "", nil
-	}
-	return svg(p)
-}
-
-// drawn are the steps that have answers, by their rates.
-func (r *Result) drawn() []Step {
-	steps := slices.DeleteFunc(slices.Clone(r.Steps), func(s Step) bool { return s.All.Answered == 0 })
+// stepsByRate returns the steps with successful requests in the order of their
+// rates.
+func (r *Result) stepsByRate() []Step {
+	steps := slices.DeleteFunc(slices.Clone(r.Steps), func(s Step) bool { return s.All.Succeeded == 0 })
 	slices.SortStableFunc(steps, func(a, b Step) int { return cmp.Compare(a.Rate, b.Rate) })
 	return steps
 }
 
-// between is the color of one of several rates: from blue for the least to red
-// for the greatest.
-func between(i, of int) color.Color {
-	share := float64(i) / float64(max(of-1, 1))
-	return color.RGBA{R: uint8(40 + 170*share), G: 90, B: uint8(200 - 160*share), A: 255}
+// minMilliseconds replaces smaller latencies on logarithmic axes.
+const minMilliseconds = 0.001
+
+// percentileTicks label the axis 1/(1-share).
+var percentileTicks = []chart.Tick{
+	{Value: 1, Label: "0"},
+	{Value: 2, Label: "50 %"},
+	{Value: 10, Label: "90 %"},
+	{Value: 100, Label: "99 %"},
+	{Value: 1e3, Label: "99.9 %"},
+	{Value: 1e4, Label: "99.99 %"},
+	{Value: 1e5, Label: "99.999 %"},
 }
 
-// nines are the shares that people speak of.
-var nines = []plot.Tick{{Value: 1, Label: "0"}, {Value: 2, Label: "50 %"}, {Value: 10, Label: "90 %"}, {Value: 100, Label: "99 %"}, {Value: 1e3, Label: "99.9 %"}, {Value: 1e4, Label: "99.99 %"}, {Value: 1e5, Label: "99.999 %"}}
-
-// ladderPlot shows p50 and p99 against the rate.
-func (r *Result) ladderPlot() (template.HTML, error) {
-	steps := r.drawn()
-	if len(steps) == 0 {
-		return "", nil
+// latencyCurves draws the latency of each step by percentile. The axis of the
+// percentiles is logarithmic in 1/(1-share), so that the tail is visible.
+func latencyCurves(steps []Step) *chart.Lines {
+	c := &chart.Lines{
+		Title: "Latency by percentile",
+		X:     chart.Axis{Label: "share of successful requests", Log: true, Ticks: percentileTicks},
+		Y:     chart.Axis{Label: "latency in ms", Log: true},
 	}
-	p := plot.New()
-	p.X.Label.Text, p.Y.Label.Text = "requests a second", "latency, ms"
-	p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
-	var p50, p99, target plotter.XYs
-	for _, s := range steps {
-		p50 = append(p50, plotter.XY{X: s.Rate, Y: max(s.All.Latency.P50, 0.001)})
-		p99 = append(p99, plotter.XY{X: s.Rate, Y: max(s.All.Latency.P99, 0.001)})
-		target = append(target, plotter.XY{X: s.Rate, Y: r.TargetP99})
+	for i, s := range steps {
+		line := chart.Line{Name: fmt.Sprintf("%.4g/s", s.Rate), Color: gradient(i, len(steps))}
+		for _, q := range s.Curve {
+			line.Points = append(line.Points, chart.Point{X: 1 / (1 - q.Share), Y: max(q.Milliseconds, minMilliseconds)})
+		}
+		c.Lines = append(c.Lines, line)
 	}
-	if err := plotutil.AddLinePoints(p, "p50", p50, "p99", p99); err != nil {
-		return "", err
-	}
-	line, err := plotter.NewLine(target)
-	if err != nil {
-		return "", err
-	}
-	line.Color, line.Dashes = color.Gray{128}, []vg.Length{vg.Points(4), vg.Points(3)}
-	p.Add(line)
-	p.Legend.Add("target of p99", line)
-	p.Y.Max *= 3 // room for the legend
-	p.Legend.Left, p.Legend.Top = true, true
-	return svg(p)
+	return c
 }
 
-// svg draws a plot as an element of a page.
-func svg(p *plot.Plot) (template.HTML, error) {
-	p.Add(plotter.NewGrid())
-	canvas := vgsvg.New(18*vg.Centimeter, 10*vg.Centimeter)
-	p.Draw(draw.New(canvas))
-	var text bytes.Buffer
-	if _, err := canvas.WriteTo(&text); err != nil {
-		return "", err
+// gradient returns color i of n, from blue to red.
+func gradient(i, n int) string {
+	share := float64(i) / float64(max(n-1, 1))
+	return fmt.Sprintf("#%02x%02x%02x", uint8(40+170*share), 90, uint8(200-160*share))
+}
+
+// Names of lines in LadderChart.
+const (
+	P99Line    = "p99"
+	TargetLine = "target p99"
+)
+
+// LadderChart draws the p50 and p99 latencies of the steps of a ladder by rate.
+func (r *Result) LadderChart(title string) *chart.Lines {
+	var p50, p99, target []chart.Point
+	for _, s := range r.stepsByRate() {
+		p50 = append(p50, chart.Point{X: s.Rate, Y: max(s.All.Latency.P50, minMilliseconds)})
+		p99 = append(p99, chart.Point{X: s.Rate, Y: max(s.All.Latency.P99, minMilliseconds)})
+		target = append(target, chart.Point{X: s.Rate, Y: r.TargetP99})
 	}
-	at := bytes.Index(text.Bytes(), []byte("<svg"))
-	return template.HTML(text.Bytes()[at:]), nil //nolint:gosec // it is our own
+	return &chart.Lines{
+		Title: title,
+		X:     chart.Axis{Label: "requests per second", Zero: true},
+		Y:     chart.Axis{Label: "latency in ms", Log: true},
+		Lines: []chart.Line{
+			{Name: "p50", Color: chart.Blue, Dots: true, Points: p50},
+			{Name: P99Line, Color: chart.Orange, Dots: true, Points: p99},
+			{Name: TargetLine, Color: chart.Gray, Dashed: true, Points: target},
+		},
+	}
 }

@@ -12,22 +12,22 @@ import (
 	"time"
 )
 
-// climbed is a ladder of three steps.
-func climbed() *Result {
+// ladderResult returns the result of a ladder of three steps.
+func ladderResult() *Result {
 	r := &Result{URL: "http://127.0.0.1:8080", Mix: "dashboard=70,filtered=30", TargetP99: 50, Saturation: 15, Notes: []string{"a <note>"}, Generator: map[string]any{"cpus": 2, "os": "linux/amd64"}}
 	for i, rate := range []float64{10, 15, 22.5} {
-		m := newMeasured()
+		rec := newRecorder()
 		start := time.Now()
 		for n := range 1000 {
 			took := time.Duration((n+1)*(i+1)) * 40 * time.Microsecond
-			m.due(Dashboard, 0)
-			m.ended(Dashboard, answered{status: 200}, start, start.Add(took/4), start.Add(took))
+			rec.schedule(Dashboard, 0)
+			rec.complete(Dashboard, outcome{status: 200}, start, start.Add(took/4), start.Add(took))
 		}
-		m.due(Filtered, 0)
-		m.ended(Filtered, answered{status: 503}, start, start, start)
-		s := m.step(start, rate, time.Second)
+		rec.schedule(Filtered, 0)
+		rec.complete(Filtered, outcome{status: 503}, start, start, start)
+		s := rec.step(start, rate, time.Second)
 		s.Server = &Server{Cores: 1.5, ResidentBytes: 1 << 30, Results: map[string]float64{"hit": 3}}
-		if s.Why = missed(&s, 50*time.Millisecond); s.Why == "" {
+		if s.Miss = missReason(&s, 50*time.Millisecond); s.Miss == "" {
 			s.Met = true
 		}
 		r.Steps = append(r.Steps, s)
@@ -36,14 +36,14 @@ func climbed() *Result {
 }
 
 func TestPercentiles(t *testing.T) {
-	s := climbed().Steps[0] // 40 µs, 80 µs, … 40 ms
+	s := ladderResult().Steps[0] // 40 µs, 80 µs, … 40 ms
 	l := s.All.Latency
 	for name, pair := range map[string][2]float64{"p50": {l.P50, 20}, "p90": {l.P90, 36}, "p95": {l.P95, 38}, "p99": {l.P99, 39.6}, "p99.9": {l.P999, 39.96}, "max": {l.Max, 40}, "mean": {l.Mean, 20.02}, "service": {s.All.Service.P50, 15}} {
 		if math.Abs(pair[0]-pair[1]) > 0.002*pair[1] {
 			t.Errorf("%s = %g, want %g", name, pair[0], pair[1])
 		}
 	}
-	if !s.Met || s.All.Asked != 1001 || failures(&s.All) != 1 { // one failure in a thousand is allowed
+	if !s.Met || s.All.Scheduled != 1001 || s.All.Failures() != 1 { // one failure in 1,000 requests is allowed
 		t.Errorf("%+v", s.All)
 	}
 	if last := s.Curve[len(s.Curve)-1]; s.Curve[0].Share != 0 || last.Share < 0.999 || math.Abs(last.Milliseconds-40) > 0.1 {
@@ -53,27 +53,27 @@ func TestPercentiles(t *testing.T) {
 
 var external = regexp.MustCompile(`(?i)<script|<link|<img|<iframe|@import|url\(['"]?[^#'"]|(src|href|srcset|action)\s*=\s*['"]?[^#'"]`)
 
-func TestTheReportNeedsNothingElse(t *testing.T) {
-	page, err := climbed().Report()
+func TestReportHasNoExternalReferences(t *testing.T) {
+	page, err := ladderResult().Report()
 	if err != nil {
 		t.Fatal(err)
 	}
 	text := string(page)
 	if found := external.FindString(text); found != "" {
-		t.Errorf("the page refers to something outside: %q", found)
+		t.Errorf("the page has an external reference: %q", found)
 	}
-	for _, says := range []string{"Saturation: 15 requests", "a &lt;note&gt;", "(p99 118.", "22.5 requests a second", "99.9 %", "target of p99", "1.50 cores, 1024 MiB", "503: 1"} {
-		if !strings.Contains(text, says) {
-			t.Errorf("the page does not say %q", says)
+	for _, want := range []string{"Saturation: 15 requests per second", "a &lt;note&gt;", "(p99 118.", "22.5 requests per second", "99.9 %", "target p99", "1.50 cores, 1024 MiB", "503: 1"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page does not contain %q", want)
 		}
 	}
 	if n := strings.Count(text, "<svg"); n != 2 {
-		t.Errorf("%d pictures, want the curves and the ladder", n)
+		t.Errorf("%d charts, want 2", n)
 	}
 	for rest := text; strings.Contains(rest, "<svg"); {
 		_, rest, _ = strings.Cut(rest, "<svg")
-		picture, after, _ := strings.Cut(rest, "</svg>")
-		decoder := xml.NewDecoder(strings.NewReader("<svg" + picture + "</svg>"))
+		chart, after, _ := strings.Cut(rest, "</svg>")
+		decoder := xml.NewDecoder(strings.NewReader("<svg" + chart + "</svg>"))
 		for {
 			if _, err := decoder.Token(); errors.Is(err, io.EOF) {
 				break
@@ -85,41 +85,41 @@ func TestTheReportNeedsNothingElse(t *testing.T) {
 	}
 }
 
-func TestAReportOfNothingAnswered(t *testing.T) {
-	r := &Result{Steps: []Step{{Rate: 1, Why: "100.00 % failed or not sent"}}, TargetP99: 50}
+func TestReportWithoutSuccessfulRequests(t *testing.T) {
+	r := &Result{Steps: []Step{{Rate: 1, Miss: "100.00 % failed or not sent"}}, TargetP99: 50}
 	page, err := r.Report()
-	if err != nil || strings.Contains(string(page), "<svg") || !strings.Contains(string(page), "No rate meets the target") {
+	if err != nil || strings.Contains(string(page), "<svg") || !strings.Contains(string(page), "No rate met the target") {
 		t.Errorf("%v\n%s", err, page)
 	}
 }
 
 func TestDisplay(t *testing.T) {
-	r := climbed()
-	live := Live{Phase: "up", Rate: 15, Elapsed: time.Second, Of: time.Minute, All: r.Steps[0].All, Kinds: r.Steps[0].Kinds}
+	r := ladderResult()
+	progress := Progress{Phase: "up", Rate: 15, Elapsed: time.Second, Of: time.Minute, All: r.Steps[0].All, Kinds: r.Steps[0].Kinds}
 	var plain, terminal strings.Builder
-	d := &Display{To: &plain}
-	d.Live(live)
+	d := &Display{Out: &plain}
+	d.Progress(progress)
 	d.Step(r.Steps[2], true)
 	d.Step(r.Steps[0], false)
 	d.End(r)
-	if strings.Contains(plain.String(), "\x1b") || strings.Count(strings.SplitN(plain.String(), "misses it", 2)[0], "\n") != 1 || !strings.Contains(plain.String(), "Saturation: 15 ") {
+	if strings.Contains(plain.String(), "\x1b") || strings.Count(strings.SplitN(plain.String(), "misses the target", 2)[0], "\n") != 1 || !strings.Contains(plain.String(), "Saturation: 15 ") {
 		t.Errorf("not on a terminal:\n%s", plain.String())
 	}
-	d = &Display{To: &terminal, Terminal: true}
-	d.Live(live)
+	d = &Display{Out: &terminal, Terminal: true}
+	d.Progress(progress)
 	first := terminal.Len()
 	if strings.Contains(terminal.String(), "\x1b[J") {
-		t.Error("the first table erases what stood before it")
+		t.Error("the first table erases earlier text")
 	}
-	d.Live(live)
-	want := "\x1b[5A\x1b[J" // a title, a head, two kinds and all
+	d.Progress(progress)
+	want := "\x1b[5A\x1b[J" // lines: title, header, two kinds and all
 	if again := terminal.String()[first:]; !strings.HasPrefix(again, want) || strings.TrimPrefix(again, want) != terminal.String()[:first] {
-		t.Errorf("it is not drawn over: %q", again)
+		t.Errorf("the table is not redrawn: %q", again)
 	}
 }
 
-func TestTheFiguresAreJSON(t *testing.T) {
-	r := climbed()
+func TestResultJSON(t *testing.T) {
+	r := ladderResult()
 	text, err := json.Marshal(r)
 	var back Result
 	if err == nil {

@@ -1,133 +1,176 @@
+// Package bench load-tests a running server. The load is open-loop: requests
+// are sent at scheduled times, whether or not earlier requests have been
+// answered, as independent users do.
 package bench
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math/rand/v2"
-	"sync"
+	"net/url"
+	"runtime"
+	"slices"
+	"strings"
 	"time"
 )
 
-// Step is a load at one rate, and what was measured.
-type Step struct {
-	Rate     float64    `json:"rate"`     // requests a second that were due
-	Achieved float64    `json:"achieved"` // that were answered well, until the last answer came
-	Seconds  float64    `json:"seconds"`
-	All      Figures    `json:"all"`
-	Kinds    []Figures  `json:"kinds"`
-	Late     Latency    `json:"late"`  // how long after their intended start requests were sent: the generator's own delay
-	Curve    []Quantile `json:"curve"` // of all latencies
-	Server   *Server    `json:"server,omitempty"`
-	Met      bool       `json:"met"`           // of a ladder: the target
-	Why      string     `json:"why,omitempty"` // it was missed
+// Options configure a load test.
+type Options struct {
+	URL, Token     string
+	IngestToken    string // empty: no events are sent
+	AdminURL       string // of /metrics; empty: the server's metrics are not read
+	Mix            Mix
+	Campaigns      []int64 // campaigns to request reports of; empty: all
+	IngestCampaign int64   // campaign that events are sent to; 0: the smallest
+	Seed           uint64
+
+	Rate        float64       // requests per second; with Ladder, of the first step
+	Duration    time.Duration // of each step
+	WarmUp      time.Duration // at Rate, before the first measured step
+	Timeout     time.Duration // of a request
+	MaxInFlight int           // requests in flight; further requests are not sent
+
+	Ladder    bool          // search the highest rate that meets TargetP99
+	TargetP99 time.Duration // of a ladder
+
+	Progress      func(Progress) // called every ProgressEvery while a step runs; nil: never
+	ProgressEvery time.Duration
+	StepDone      func(Step) // called after each measured step; nil: never
 }
 
-// Live is what is known while a step runs.
-type Live struct {
-	Phase   string // such as "warm-up"
-	Rate    float64
-	Elapsed time.Duration
-	Of      time.Duration
-	All     Figures
-	Kinds   []Figures
+// Defaults has the default options.
+var Defaults = Options{
+	URL: "http://127.0.0.1:8080", Seed: 1, Rate: 100, Duration: 15 * time.Second, WarmUp: 3 * time.Second,
+	Timeout: 30 * time.Second, MaxInFlight: 1000, TargetP99: 50 * time.Millisecond,
 }
 
-// load sends tasks at a rate, whether or not the answers come.
-type load struct {
-	client   *client
-	workload *workload
-	random   *rand.Rand // of arrivals
-	underWay chan struct{}
-	show     func(Live)
-	every    time.Duration
+// Result is the result of a load test.
+type Result struct {
+	URL        string         `json:"url"`
+	At         time.Time      `json:"at"`
+	Generator  map[string]any `json:"generator"` // the machine that sent the requests
+	Mix        string         `json:"mix"`
+	Seed       uint64         `json:"seed"`
+	Notes      []string       `json:"notes"`
+	TargetP99  float64        `json:"targetP99,omitempty"`  // of a ladder, in milliseconds
+	Saturation float64        `json:"saturation,omitempty"` // highest rate that met TargetP99; 0: none
+	Steps      []Step         `json:"steps"`                // in the order of measurement
 }
 
-// step sends for as long as said and waits for the last answer. Arrivals are a
-// Poisson process: independent users. Each request has its intended start,
-// from which its latency counts, so that a server that stalls is charged for
-// all who would have asked meanwhile.
-func (l *load) step(ctx context.Context, phase string, rate float64, lasting time.Duration) (Step, error) {
-	m := newMeasured()
-	start := time.Now()
-	defer l.watch(ctx, m, Live{Phase: phase, Rate: rate, Of: lasting}, start)()
-	var sent sync.WaitGroup
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for at := l.gap(rate); at < lasting; at += l.gap(rate) {
-		due := start.Add(at)
-		if !until(ctx, timer, due) {
-			break
+// Validate returns an error that lists all invalid options, or nil.
+func (o *Options) Validate() error {
+	var problems []string
+	check := func(valid bool, name string, value any, rule string) {
+		if !valid {
+			problems = append(problems, fmt.Sprintf("invalid %s %q: must be %s", name, fmt.Sprint(value), rule))
 		}
-		t := l.workload.next()
-		m.due(t.kind, time.Since(due))
-		select {
-		case l.underWay <- struct{}{}:
-		default:
-			m.notSent(t.kind)
-			continue
+	}
+	for name, address := range map[string]string{"url": o.URL, "admin-url": o.AdminURL} {
+		u, err := url.Parse(address)
+		absent := address == "" && name != "url"
+		check(absent || err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "", name, address, "a URL such as http://127.0.0.1:8080")
+	}
+	check(o.Token != "", "token", "", "a token with scope read")
+	check(o.Rate > 0 && o.Rate <= 1e6, "rate", o.Rate, "requests per second, above 0 and at most 1000000")
+	check(o.Duration > 0, "duration", o.Duration, "positive")
+	check(o.WarmUp >= 0, "warm-up", o.WarmUp, "0 or positive")
+	check(o.Timeout > 0, "timeout", o.Timeout, "positive")
+	check(o.MaxInFlight >= 1, "max-in-flight", o.MaxInFlight, "at least 1")
+	check(!o.Ladder || o.TargetP99 > 0, "target-p99", o.TargetP99, "positive")
+	if len(problems) == 0 {
+		return nil
+	}
+	slices.Sort(problems)
+	return errors.New(strings.Join(problems, "; "))
+}
+
+// Run runs a load test. If Run is interrupted, it returns the measured steps
+// with the error.
+func Run(ctx context.Context, o Options) (*Result, error) {
+	r := &Result{URL: o.URL, At: time.Now().UTC().Truncate(time.Second), Seed: o.Seed, Notes: []string{}, Generator: map[string]any{"cpus": runtime.NumCPU(), "go": runtime.Version(), "os": runtime.GOOS + "/" + runtime.GOARCH}}
+	if o.Mix[Ingest] > 0 && o.IngestToken == "" {
+		r.Notes = append(r.Notes, fmt.Sprintf("ingest=%d is left out because there is no ingest token", o.Mix[Ingest]))
+		if o.Mix = o.Mix.without(Ingest); o.Mix.total() == 0 {
+			return r, errors.New("the mix has only ingest requests: set --ingest-token")
 		}
-		sent.Go(func() {
-			defer func() { <-l.underWay }()
-			sending := time.Now()
-			a := l.client.send(ctx, &t)
-			m.ended(t.kind, a, due, sending, time.Now())
-		})
 	}
-	sent.Wait()
-	return m.step(start, rate, lasting), ctx.Err()
-}
-
-// gap is the time to the next arrival.
-func (l *load) gap(rate float64) time.Duration {
-	return time.Duration(l.random.ExpFloat64() / rate * float64(time.Second))
-}
-
-// until waits for an instant; false: the context ended first.
-func until(ctx context.Context, timer *time.Timer, at time.Time) bool {
-	wait := time.Until(at)
-	if wait <= 0 {
-		return ctx.Err() == nil
+	r.Mix = o.Mix.String()
+	c := newClient(&o)
+	defer c.http.CloseIdleConnections()
+	found, err := c.findTargets(ctx, &o)
+	if err != nil {
+		return r, err
 	}
-	timer.Reset(wait)
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
+	l := &load{
+		client: c, workload: newWorkload(&o, found), random: rand.New(rand.NewPCG(o.Seed, 0)),
+		inFlight: make(chan struct{}, o.MaxInFlight), progress: o.Progress, every: o.ProgressEvery,
 	}
-}
-
-// watch shows what is known so far, again and again until it is stopped.
-func (l *load) watch(ctx context.Context, m *measured, live Live, start time.Time) (stop func()) {
-	if l.show == nil {
-		return func() {}
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	var watching sync.WaitGroup
-	watching.Go(func() {
-		ticker := time.NewTicker(l.every)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ticker.C:
-				kinds, all := m.figures()
-				live.Elapsed, live.Kinds, live.All = time.Since(start), kinds, all.figures("")
-				l.show(live)
-			case <-ctx.Done():
-				return
-			}
+	if o.WarmUp > 0 {
+		if _, err := l.step(ctx, "warm-up", o.Rate, o.WarmUp); err != nil {
+			return r, err
 		}
-	})
-	return func() {
-		cancel()
-		watching.Wait()
+	}
+	measure := func(ctx context.Context, phase string, rate float64) (Step, error) {
+		return l.stepWithMetrics(ctx, &o, phase, rate)
+	}
+	if o.Ladder {
+		r.TargetP99 = float64(o.TargetP99.Microseconds()) / 1000
+		r.Steps, r.Saturation, err = climb(ctx, &o, measure)
+	} else {
+		var s Step
+		if s, err = measure(ctx, "load", o.Rate); err == nil {
+			r.Steps = []Step{s}
+			o.stepDone(&s)
+		}
+	}
+	r.addNotes()
+	return r, err
+}
+
+func (o *Options) stepDone(s *Step) {
+	if o.StepDone != nil {
+		o.StepDone(*s)
 	}
 }
 
-func (m *measured) step(start time.Time, rate float64, lasting time.Duration) Step {
-	kinds, all := m.figures()
-	took := max(lasting, m.last.Sub(start))
-	return Step{
-		Rate: rate, Achieved: float64(all.answered) / took.Seconds(), Seconds: took.Seconds(),
-		All: all.figures(""), Kinds: kinds, Late: latencyOf(m.late), Curve: curve(all.latency),
+// maxSendDelay is the p99 send delay, in milliseconds, above which a result has
+// a note.
+const maxSendDelay = 5
+
+// addNotes adds notes about conditions that limit what the figures mean.
+func (r *Result) addNotes() {
+	note := func(applies bool, text string) {
+		if applies && !slices.Contains(r.Notes, text) {
+			r.Notes = append(r.Notes, text)
+		}
 	}
+	for _, s := range r.Steps {
+		note(s.All.Statuses["429"] > 0, "status 429: the request rate exceeds the server's --rate-limit per token; start the server with --rate-limit 0 to measure higher rates")
+		note(s.All.NotSent > 0 && !r.isLadder(), fmt.Sprintf("%d requests were not sent because too many were in flight; the latencies do not include them", s.All.NotSent))
+		note(s.SendDelay.P99 > maxSendDelay, fmt.Sprintf("the p99 send delay exceeds %d ms: the machine of the load generator is too busy, and the latencies include the delay", maxSendDelay))
+	}
+}
+
+func (r *Result) isLadder() bool { return r.TargetP99 > 0 }
+
+// maxFailedShare is the share of failed requests above which a test at one rate
+// fails.
+const maxFailedShare = 0.01
+
+// Err returns an error if no rate of a ladder met the target, or if too many
+// requests of a test at one rate failed.
+func (r *Result) Err() error {
+	if r.isLadder() {
+		if r.Saturation == 0 {
+			return fmt.Errorf("no rate met the target p99 of %g ms", r.TargetP99)
+		}
+		return nil
+	}
+	for _, s := range r.Steps {
+		if s.All.FailedShare() > maxFailedShare {
+			return fmt.Errorf("%.1f %% of the requests failed or were not sent; at most %g %% are allowed", 100*s.All.FailedShare(), 100*maxFailedShare)
+		}
+	}
+	return nil
 }

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"lifthouse/loadgen"
 	"lifthouse/loadgen/bench"
 	"lifthouse/loadgen/loadgentest"
+	"lifthouse/loadgen/population"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
@@ -18,8 +18,8 @@ func TestMain(m *testing.M) {
 	schematest.Main(m)
 }
 
-// newShop is a server with a campaign that has visitors, one that has none,
-// and a widget with an experiment.
+// newShop starts a server with a campaign with visitors, a campaign without
+// visitors, and a widget with an experiment.
 func newShop(t *testing.T) *loadgentest.Server {
 	t.Helper()
 	start := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -10)
@@ -39,12 +39,12 @@ func newShop(t *testing.T) *loadgentest.Server {
 		ID: 1, Domain: "shop.example.com", Goals: []catalogue.Goal{{ID: 3, WebsiteID: 1, Name: "Purchase"}},
 		Campaigns: []catalogue.Campaign{campaign(12), campaign(13)}, Widgets: []catalogue.Widget{widget},
 	}}}}})
-	population := loadgen.Population{
+	simulated := population.SimpleCampaign{
 		WebsiteID: 1, CampaignID: 12, GoalID: 3, Visitors: 400, Start: start, Days: 9, Seed: 1,
-		Variations: []loadgen.Variation{{ID: 0, Share: 50, ConversionRate: 0.1, MeanValue: 50}, {ID: 1, Share: 50, ConversionRate: 0.1, MeanValue: 50}},
+		Variations: []population.SimpleVariation{{ID: 0, Share: 50, ConversionRate: 0.1, MeanValue: 50}, {ID: 1, Share: 50, ConversionRate: 0.1, MeanValue: 50}},
 	}
 	var events []schema.Event
-	for e := range population.Events() {
+	for e := range simulated.Events() {
 		events = append(events, e)
 	}
 	if _, err := s.Writer.Write(t.Context(), events); err != nil {
@@ -53,7 +53,7 @@ func newShop(t *testing.T) *loadgentest.Server {
 	return s
 }
 
-func TestTheServerAnswersEveryKindWell(t *testing.T) {
+func TestRunSendsAllKinds(t *testing.T) {
 	s := newShop(t)
 	o := bench.Defaults
 	o.URL, o.AdminURL, o.Token, o.IngestToken = s.URL, s.AdminURL, s.Read, s.Ingest
@@ -61,40 +61,40 @@ func TestTheServerAnswersEveryKindWell(t *testing.T) {
 	for _, kind := range bench.Kinds {
 		o.Mix[kind] = 1
 	}
-	o.Rate, o.Duration, o.WarmUp = 200, 500*time.Millisecond, 300*time.Millisecond // arrivals are seeded: as many on any machine
+	o.Rate, o.Duration, o.WarmUp = 200, 500*time.Millisecond, 300*time.Millisecond // the number of requests depends only on the seed
 	r, err := bench.Run(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	step := r.Steps[0]
-	if err := r.Err(); err != nil || step.All.Failed() != 0 || len(step.Kinds) != len(bench.Kinds) {
+	if err := r.Err(); err != nil || step.All.FailedShare() != 0 || len(step.Kinds) != len(bench.Kinds) {
 		t.Fatalf("%v; %+v; notes %q", err, step.All, r.Notes)
 	}
 	for _, f := range step.Kinds {
-		if f.Answered < 5 || f.Latency.P50 <= 0 || f.Latency.Max < f.Latency.P50 || f.Latency.Max < f.Service.P50 {
+		if f.Succeeded < 5 || f.Latency.P50 <= 0 || f.Latency.Max < f.Latency.P50 || f.Latency.Max < f.Service.P50 {
 			t.Errorf("%+v", f)
 		}
 		if notModified := f.Statuses["304"]; (f.Kind == bench.Dashboard) != (notModified > 0) {
-			t.Errorf("%s: %d times 304; an ETag is sent by a dashboard, and by nobody else", f.Kind, notModified)
+			t.Errorf("%s: %d responses with status 304; only dashboard requests are conditional", f.Kind, notModified)
 		}
 	}
 	server := step.Server
 	if server.CPUSeconds <= 0 || server.ResidentBytes <= 0 || server.StoreQueries <= 0 || server.Results["not_modified"] <= 0 || server.Results["miss"] <= 0 || server.Events["stored"] <= 0 {
-		t.Errorf("the server says %+v", server)
+		t.Errorf("server metrics: %+v", server)
 	}
 }
 
-func TestWithoutATokenForEventsNoneAreSent(t *testing.T) {
+func TestIngestNeedsToken(t *testing.T) {
 	s := newShop(t)
 	o := bench.Defaults
 	o.URL, o.Token, o.Mix = s.URL, s.Read, bench.Mix{bench.List: 1, bench.Ingest: 9}
 	o.Rate, o.Duration, o.WarmUp, o.Campaigns = 100, 200*time.Millisecond, 0, []int64{13}
 	r, err := bench.Run(t.Context(), o)
-	if err != nil || r.Mix != "list=1" || len(r.Notes) == 0 || r.Notes[0] != "ingest=9 is left out: there is no ingest token" || len(r.Steps[0].Kinds) != 1 {
+	if err != nil || r.Mix != "list=1" || len(r.Notes) == 0 || r.Notes[0] != "ingest=9 is left out because there is no ingest token" || len(r.Steps[0].Kinds) != 1 {
 		t.Errorf("%v: %+v", err, r)
 	}
 	o.Campaigns = []int64{99}
 	if _, err := bench.Run(t.Context(), o); err == nil {
-		t.Error("there is no campaign 99, and no complaint")
+		t.Error("no error for an unknown campaign")
 	}
 }

@@ -11,25 +11,25 @@ import (
 	"time"
 )
 
-// workload makes one task after the other. The same seed gives the same tasks,
-// but for the ids of events, which are each run's own.
+// workload generates tasks. Equal seeds generate equal tasks, except for the
+// ids of events, which are unique to a run.
 type workload struct {
 	mix      Mix
-	subjects *subjects
+	targets  *targets
 	random   *rand.Rand
-	run      string // begins the ids of this run's visitors and events
+	runID    string // prefix of the ids of visitors and events
 	now      func() time.Time
 	visitors int
-	weights  []float64 // of campaigns, cumulated
+	weights  []float64 // cumulative weights of the campaigns
 }
 
-func newWorkload(o *Options, s *subjects) *workload {
+func newWorkload(o *Options, t *targets) *workload {
 	w := &workload{
-		mix: o.Mix, subjects: s, random: rand.New(rand.NewPCG(o.Seed, 1)),
-		run: "bench-" + strconv.FormatInt(time.Now().UnixNano(), 36), now: time.Now,
+		mix: o.Mix, targets: t, random: rand.New(rand.NewPCG(o.Seed, 1)),
+		runID: "bench-" + strconv.FormatInt(time.Now().UnixNano(), 36), now: time.Now,
 	}
 	sum := 0.0
-	for _, f := range s.campaigns {
+	for _, f := range t.campaigns {
 		sum += math.Sqrt(float64(f.Views + 1))
 		w.weights = append(w.weights, sum)
 	}
@@ -37,60 +37,60 @@ func newWorkload(o *Options, s *subjects) *workload {
 }
 
 func (w *workload) next() task {
-	t := task{kind: w.mix.pick(w.random)}
+	t := task{kind: w.mix.draw(w.random)}
 	switch t.kind {
 	case Dashboard:
-		t.path, t.conditional = one(w.random, w.subjects.polled), true
+		t.path, t.conditional = drawFrom(w.random, w.targets.results), true
 	case Opened:
-		t.path = one(w.random, w.subjects.polled)
+		t.path = drawFrom(w.random, w.targets.results)
 	case Uncached:
-		small := one(w.random, w.subjects.small)
-		t.path, t.fresh = small.results(""), true
+		small := drawFrom(w.random, w.targets.small)
+		t.path, t.noCache = small.resultsPath(""), true
 	case Filtered:
-		t.path = w.filtered()
+		t.path = w.filteredPath()
 	case Breakdown:
-		f := w.campaign()
-		t.path = f.results("dimension=" + one(w.random, []string{"device", "country", "channel", "referrer"}) + "&" + w.metric())
+		f := w.drawCampaign()
+		t.path = f.resultsPath("dimension=" + drawFrom(w.random, []string{"device", "country", "channel", "referrer"}) + "&" + w.drawMetric())
 	case Series:
-		f := w.campaign()
-		t.path = f.results("interval=" + one(w.random, []string{"day", "week"}) + "&" + w.metric())
+		f := w.drawCampaign()
+		t.path = f.resultsPath("interval=" + drawFrom(w.random, []string{"day", "week"}) + "&" + w.drawMetric())
 	case List:
-		t.path = one(w.random, w.subjects.lists)
+		t.path = drawFrom(w.random, w.targets.lists)
 	case Ingest:
 		t.path, t.events = "/events", w.batch()
 	}
 	return t
 }
 
-// campaign draws one: the larger, the likelier, by the square root of its
-// views, so that neither one large campaign nor many small ones are all there is.
-func (w *workload) campaign() *campaign {
-	at := w.random.Float64() * w.weights[len(w.weights)-1]
-	for i, upTo := range w.weights {
-		if at < upTo {
-			return &w.subjects.campaigns[i]
+// drawCampaign draws a campaign with a probability proportional to the square
+// root of its views, so that both large and small campaigns occur often.
+func (w *workload) drawCampaign() *campaign {
+	x := w.random.Float64() * w.weights[len(w.weights)-1]
+	for i, cumulative := range w.weights {
+		if x < cumulative {
+			return &w.targets.campaigns[i]
 		}
 	}
-	panic("unreachable: the last weight is the sum")
+	panic("unreachable: x is less than the last cumulative weight")
 }
 
-func (w *workload) metric() string {
-	return "compareMetric=" + one(w.random, []string{"goalConversionRate", "valuePerVisitor", "profitPerVisitor"})
+func (w *workload) drawMetric() string {
+	return "compareMetric=" + drawFrom(w.random, []string{"goalConversionRate", "valuePerVisitor", "profitPerVisitor"})
 }
 
-// filtered asks about some of a campaign's visitors, as an analyst does: by
-// one or two attributes, often in a window, sometimes by value.
-func (w *workload) filtered() string {
-	f, query := w.campaign(), url.Values{}
+// filteredPath returns a path of results with filters: one or two attributes,
+// often a window, sometimes a goal value or a z-score.
+func (w *workload) filteredPath() string {
+	f, query := w.drawCampaign(), url.Values{}
 	for range 1 + w.random.IntN(2) {
-		name := one(w.random, []string{"device", "country", "referrer", "visitorType"})
-		values := w.subjects.values[name]
+		name := drawFrom(w.random, []string{"device", "country", "referrer", "visitorType"})
+		values := w.targets.values[name]
 		switch {
 		case len(values) == 0:
 		case name == "device" || name == "country":
-			query.Set("filters["+name+"][]", one(w.random, values))
+			query.Set("filters["+name+"][]", drawFrom(w.random, values))
 		default:
-			query.Set("filters["+name+"]", one(w.random, values))
+			query.Set("filters["+name+"]", drawFrom(w.random, values))
 		}
 	}
 	start := f.CreateDate
@@ -106,13 +106,13 @@ func (w *workload) filtered() string {
 	case 0:
 		query.Set("filters[goalValue]", strconv.Itoa(5+w.random.IntN(100)))
 	case 1:
-		query.Set("filters[zScore]", one(w.random, []string{"3", "4", "5"}))
+		query.Set("filters[zScore]", drawFrom(w.random, []string{"3", "4", "5"}))
 	}
-	return f.results(w.metric() + "&" + query.Encode())
+	return f.resultsPath(w.drawMetric() + "&" + query.Encode())
 }
 
-// sentEvent is an event as senders write it.
-type sentEvent struct {
+// ingestEvent is an event in the server's own event format.
+type ingestEvent struct {
 	EventID     string  `json:"eventId"`
 	Time        int64   `json:"time"`
 	WebsiteID   int64   `json:"websiteId"`
@@ -127,36 +127,36 @@ type sentEvent struct {
 	VisitorType string  `json:"visitorType,omitempty"`
 }
 
-// batch is the events of one to three new visitors, a line each.
+// batch returns the events of one to three new visitors as JSON lines.
 func (w *workload) batch() []byte {
 	var lines bytes.Buffer
 	encoder := json.NewEncoder(&lines)
-	into := w.subjects.into
+	campaign := w.targets.ingest
 	for range 1 + w.random.IntN(3) {
 		w.visitors++
-		e := sentEvent{
-			Time: w.now().UnixMilli(), WebsiteID: into.websiteID, Visitor: fmt.Sprintf("%s-%d", w.run, w.visitors), CampaignID: into.ID,
-			VisitorType: one(w.random, w.subjects.values["visitorType"]),
+		e := ingestEvent{
+			Time: w.now().UnixMilli(), WebsiteID: campaign.websiteID, Visitor: fmt.Sprintf("%s-%d", w.runID, w.visitors), CampaignID: campaign.ID,
+			VisitorType: drawFrom(w.random, w.targets.values["visitorType"]),
 		}
-		if at := w.random.IntN(1 + len(into.Variations)); at > 0 {
-			e.VariationID = into.Variations[at-1].ID
+		if n := w.random.IntN(1 + len(campaign.Variations)); n > 0 {
+			e.VariationID = campaign.Variations[n-1].ID
 		}
-		if devices := w.subjects.values["device"]; len(devices) > 0 {
-			e.Device = one(w.random, devices)
+		if devices := w.targets.values["device"]; len(devices) > 0 {
+			e.Device = drawFrom(w.random, devices)
 		}
-		if countries := w.subjects.values["country"]; len(countries) > 0 {
-			e.Country = one(w.random, countries)
+		if countries := w.targets.values["country"]; len(countries) > 0 {
+			e.Country = drawFrom(w.random, countries)
 		}
 		for view := range 1 + w.random.IntN(3) {
 			e.EventID, e.Event = fmt.Sprintf("%s/%d", e.Visitor, view), "view"
-			_ = encoder.Encode(e) // into memory, of numbers and texts: it cannot fail
+			_ = encoder.Encode(e) // numbers and texts in memory: no error is possible
 		}
-		if into.PrimaryGoalID != 0 && w.random.IntN(10) == 0 {
-			e.EventID, e.Event, e.GoalID, e.Value = e.Visitor+"/goal", "goal", into.PrimaryGoalID, float64(100+w.random.IntN(20_000))/100
+		if campaign.PrimaryGoalID != 0 && w.random.IntN(10) == 0 {
+			e.EventID, e.Event, e.GoalID, e.Value = e.Visitor+"/goal", "goal", campaign.PrimaryGoalID, float64(100+w.random.IntN(20_000))/100
 			_ = encoder.Encode(e)
 		}
 	}
 	return lines.Bytes()
 }
 
-func one[T any](random *rand.Rand, of []T) T { return of[random.IntN(len(of))] }
+func drawFrom[T any](random *rand.Rand, values []T) T { return values[random.IntN(len(values))] }

@@ -8,23 +8,23 @@ import (
 	"lifthouse/schema/catalogue"
 )
 
-// Sense is what a nominal rate means for the one that is observed.
+// Sense is the relation between the nominal and the true rate of a cell.
 type Sense string
 
-// The senses. Bands of the first two are two-sided.
+// The senses. The acceptance bands of Exact and Approximate are two-sided.
 const (
-	Exact       Sense = "exact"
-	Approximate Sense = "approximate" // an asymptotic method: a fifth more or less of the error is allowed
+	Exact       Sense = "exact"       // the true rate equals the nominal rate
+	Approximate Sense = "approximate" // the method is asymptotic: the true error rate may differ from the nominal one by a fifth
 	AtMost      Sense = "at most"
 	AtLeast     Sense = "at least"
-	Shown       Sense = "shown" // and not judged
+	Untested    Sense = "not tested" // reported without an acceptance band
 )
 
-// tolerated is the share of the nominal error by which an approximate method
-// may miss it.
-const tolerated = 0.2
+// tolerance is the share of the nominal error rate by which the error rate of
+// an asymptotic method may differ.
+const tolerance = 0.2
 
-// Cell is one rate, as it should be and as it was.
+// Cell is an observed rate with its nominal rate and acceptance band.
 type Cell struct {
 	Measure     string  `json:"measure"`
 	Methodology string  `json:"methodology"`
@@ -35,43 +35,44 @@ type Cell struct {
 	Sense       Sense   `json:"sense"`
 	Count       int     `json:"count"`
 	Experiments int     `json:"experiments"`
-	Observed    float64 `json:"observed"`
-	Lower       float64 `json:"lower"` // of the band; of a cell that is judged
-	Upper       float64 `json:"upper"`
-	Outside     bool    `json:"outside"`
+	Observed    float64 `json:"observed"` // Count / Experiments
+	Lower       float64 `json:"lower"`    // of the acceptance band; 0 if not tested
+	Upper       float64 `json:"upper"`    // of the acceptance band; 0 if not tested
+	Outside     bool    `json:"outside"`  // Observed is outside the acceptance band
 
-	least, most float64 // rates that are right
+	least, most float64 // acceptable true rates, if most is positive
 }
 
-// The measures.
+// The measures. A verdict is "better" or "worse". Measures "at any look" and
+// "at all looks" use daily looks.
 const (
-	falsePositives     = "false positives"
-	falseVerdicts      = "false verdicts"            // better or worse, though there is no effect
-	peeking            = "false positives, any look" // of the fixed-horizon answer
-	peekingVerdicts    = "false verdicts, any look"
-	alwaysValid        = "sequential false positives" // at any look
-	alwaysValidVerdict = "sequential false verdicts"  // at any look, of verdicts that are significant for the sequential answer too
-	power              = "power"
-	powerVerdicts      = "power, verdicts"
-	wrongSigns         = "wrong signs"
-	differences        = "coverage of difference"
-	improvements       = "coverage of improvement"
-	sequenceDifference = "sequential coverage of difference"  // at every look
-	sequenceImprove    = "sequential coverage of improvement" // at every look
+	falsePositives       = "false positives"
+	falseVerdicts        = "false verdicts"
+	peeking              = "false positives, any look" // of the fixed-horizon answer
+	peekingVerdicts      = "false verdicts, any look"
+	alwaysValid          = "sequential false positives" // at any look
+	alwaysValidVerdicts  = "sequential false verdicts"  // at any look: verdicts that are also sequentially significant
+	power                = "power"
+	powerVerdicts        = "power, verdicts"
+	wrongSigns           = "wrong signs"
+	differenceCoverage   = "coverage of difference"
+	improvementCoverage  = "coverage of improvement"
+	sequentialDifference = "sequential coverage of difference"  // at all looks
+	sequentialImprove    = "sequential coverage of improvement" // at all looks
 )
 
-// cellsOf makes cells of all tallies: by measure, so that like stands with like.
-func cellsOf(tallies map[cellKey]*tally, o *Options) []Cell {
+// cellsOf returns the cells of all tallies, grouped by measure.
+func cellsOf(tallies map[tallyKey]*tally, o *Options) []Cell {
 	groups := map[string][]Cell{}
 	var order []string
 	for _, r := range o.rules {
 		for _, metric := range metrics {
 			for i := range shapes {
-				t := tallies[cellKey{r, metric, shapes[i].name}]
+				t := tallies[tallyKey{r, metric, shapes[i].name}]
 				if t == nil {
 					continue
 				}
-				for _, c := range cellsOfOne(t, r, metric, &shapes[i], o) {
+				for _, c := range tallyCells(t, r, metric, &shapes[i], o) {
 					if c.Experiments == 0 {
 						continue
 					}
@@ -92,14 +93,15 @@ func cellsOf(tallies map[cellKey]*tally, o *Options) []Cell {
 	return cells
 }
 
-// cellsOfOne says what each count of a tally should be.
+// tallyCells returns the cells of a tally with their nominal rates.
 //
-// A fixed-horizon error is meant to be alpha. It is exactly so for rates in
-// even groups, and about so where the method is asymptotic and the report
-// trusts it; where the report guards its own number (a mean of few buyers, or
-// against a small control), the verdict is judged and the number is shown.
-// Bayesian reports know no family: of several variations they are shown.
-func cellsOfOne(t *tally, r rule, metric string, s *shape, o *Options) []Cell {
+// The nominal rate of a fixed-horizon error is alpha. It is exact for
+// conversion rates in equal groups, and approximate if the method is asymptotic
+// and the report does not restrict its number. A report restricts a mean with
+// few converted visitors, or against a small control: then only its verdict is
+// tested. Bayesian reports of several variations do not control the family-wise
+// error rate and are not tested.
+func tallyCells(t *tally, r rule, metric string, s *shape, o *Options) []Cell {
 	alpha, null, effect, all := r.alpha(), &t.null, &t.effect, &t.all
 	if r.level == 100 {
 		return []Cell{
@@ -108,78 +110,80 @@ func cellsOfOne(t *tally, r rule, metric string, s *shape, o *Options) []Cell {
 		}
 	}
 	bayesian, family := r.methodology == catalogue.Bayesian, len(s.shares) > 2
-	trusted := metric == goalConversionRate || s.balanced && s.frequent
-	errs := Approximate
+	unrestricted := metric == goalConversionRate || s.balanced && s.frequent
+	sense := Approximate
 	switch {
-	case bayesian && family, !trusted:
-		errs = Shown
+	case bayesian && family, !unrestricted:
+		sense = Untested
 	case !bayesian && metric == goalConversionRate && s.balanced && s.frequent:
-		errs = Exact
+		sense = Exact
 	}
 	verdicts := Cell{Measure: falseVerdicts, Nominal: alpha, Sense: AtMost, Count: null.decided, Experiments: null.experiments}
 	switch {
 	case bayesian && family:
-		verdicts.Sense = Shown
-	case errs != Exact:
-		verdicts.most = alpha * (1 + tolerated)
+		verdicts.Sense = Untested
+	case sense != Exact:
+		verdicts.most = alpha * (1 + tolerance)
 	}
 	cells := []Cell{
-		{Measure: falsePositives, Nominal: alpha, Sense: errs, Count: null.significant, Experiments: null.experiments},
+		{Measure: falsePositives, Nominal: alpha, Sense: sense, Count: null.significant, Experiments: null.experiments},
 		verdicts,
-		{Measure: peeking, Nominal: alpha, Sense: Shown, Count: null.anyLook, Experiments: null.looked},
-		{Measure: peekingVerdicts, Nominal: alpha, Sense: Shown, Count: null.anyDecided, Experiments: null.looked},
-		{Measure: differences, Nominal: 1 - alpha, Sense: errs, Count: all.difference, Experiments: all.experiments},
-		{Measure: improvements, Nominal: 1 - alpha, Sense: errs, Count: all.improvement, Experiments: all.experiments},
+		{Measure: peeking, Nominal: alpha, Sense: Untested, Count: null.anyLook, Experiments: null.withLooks},
+		{Measure: peekingVerdicts, Nominal: alpha, Sense: Untested, Count: null.anyLookDecided, Experiments: null.withLooks},
+		{Measure: differenceCoverage, Nominal: 1 - alpha, Sense: sense, Count: all.difference, Experiments: all.experiments},
+		{Measure: improvementCoverage, Nominal: 1 - alpha, Sense: sense, Count: all.improvement, Experiments: all.experiments},
 		powerCell(r, metric, s, effect.significant, effect.experiments, o),
-		{Measure: powerVerdicts, Sense: Shown, Count: effect.decided, Experiments: effect.experiments},
+		{Measure: powerVerdicts, Sense: Untested, Count: effect.decided, Experiments: effect.experiments},
 		{Measure: wrongSigns, Nominal: alpha / 2, Sense: AtMost, Count: effect.wrongSign, Experiments: effect.experiments},
 	}
 	if bayesian {
 		return cells
 	}
-	valid, sequence := AtMost, AtLeast
-	if !trusted {
-		valid, sequence = Shown, Shown
+	sequentialErrors, sequentialCoverage := AtMost, AtLeast
+	if !unrestricted {
+		sequentialErrors, sequentialCoverage = Untested, Untested
 	}
 	return append(
 		cells,
-		Cell{Measure: alwaysValid, Nominal: alpha, Sense: valid, Count: null.sequential, Experiments: null.looked},
-		Cell{Measure: alwaysValidVerdict, Nominal: alpha, Sense: AtMost, Count: null.sequentialRule, Experiments: null.looked},
-		Cell{Measure: sequenceDifference, Nominal: 1 - alpha, Sense: sequence, Count: all.sequentialDifference, Experiments: all.looked},
-		Cell{Measure: sequenceImprove, Nominal: 1 - alpha, Sense: sequence, Count: all.sequentialImprovement, Experiments: all.looked},
+		Cell{Measure: alwaysValid, Nominal: alpha, Sense: sequentialErrors, Count: null.sequential, Experiments: null.withLooks},
+		Cell{Measure: alwaysValidVerdicts, Nominal: alpha, Sense: AtMost, Count: null.sequentialAndDecided, Experiments: null.withLooks},
+		Cell{Measure: sequentialDifference, Nominal: 1 - alpha, Sense: sequentialCoverage, Count: all.sequentialDifference, Experiments: all.withLooks},
+		Cell{Measure: sequentialImprove, Nominal: 1 - alpha, Sense: sequentialCoverage, Count: all.sequentialImprovement, Experiments: all.withLooks},
 	)
 }
 
-// powerLoose is by how much power may differ from the normal approximation.
-const powerLoose = 0.1
+// powerTolerance is the allowed difference between the power and its normal
+// approximation.
+const powerTolerance = 0.1
 
-// powerCell holds power against the normal approximation, loosely, for rates
-// of two even groups; the rest is shown beside it.
+// powerCell returns a cell that compares the power with its normal
+// approximation. Power is tested only for frequentist conversion rates of two
+// equal groups.
 func powerCell(r rule, metric string, s *shape, count, experiments int, o *Options) Cell {
 	e := experiment{effect: true, shape: s}
 	n := float64(o.Visitors) * s.scale / 100
 	variance := func(p float64) float64 {
-		if metric == valuePerVisitor { // E x² - (E x)², x = 0 for those who do not buy
+		if metric == valuePerVisitor { // E x² - (E x)², where x = 0 for visitors who do not convert
 			return meanValue * meanValue * (p*math.Exp(spread*spread) - p*p)
 		}
 		return p * (1 - p)
 	}
 	d, _ := e.truth(metric, 1)
-	pc, pt := e.rateOf(0), e.rateOf(1)
+	pc, pt := e.conversionRate(0), e.conversionRate(1)
 	se := math.Sqrt(variance(pc)/(n*float64(s.shares[0])) + variance(pt)/(n*float64(s.shares[1])))
 	z := distuv.UnitNormal.Quantile(1 - r.alpha()/2)
-	theory := distuv.UnitNormal.CDF(d/se-z) + distuv.UnitNormal.CDF(-d/se-z)
-	c := Cell{Measure: power, Nominal: theory, Sense: Shown, Count: count, Experiments: experiments}
+	approximation := distuv.UnitNormal.CDF(d/se-z) + distuv.UnitNormal.CDF(-d/se-z)
+	c := Cell{Measure: power, Nominal: approximation, Sense: Untested, Count: count, Experiments: experiments}
 	if metric == goalConversionRate && s.balanced && s.frequent && len(s.shares) == 2 && r.methodology == catalogue.Frequentist {
-		c.Sense, c.least, c.most = Approximate, max(0, theory-powerLoose), min(1, theory+powerLoose)
+		c.Sense, c.least, c.most = Approximate, max(0, approximation-powerTolerance), min(1, approximation+powerTolerance)
 	}
 	return c
 }
 
-// right are the rates that are so in the cell's sense.
-func (c *Cell) right() (least, most float64) {
+// acceptable returns the range of acceptable true rates.
+func (c *Cell) acceptable() (least, most float64) {
 	least, most = c.Nominal, c.Nominal
-	slack := tolerated * min(c.Nominal, 1-c.Nominal)
+	slack := tolerance * min(c.Nominal, 1-c.Nominal)
 	switch {
 	case c.most > 0:
 		return c.least, c.most
@@ -193,30 +197,32 @@ func (c *Cell) right() (least, most float64) {
 	return least, most
 }
 
-// confidence is that of the bands over the whole table.
+// confidence is the simultaneous confidence level of all acceptance bands.
 const confidence = 0.999
 
-// judge gives each judged cell its band, such that all of them together hold
-// with the confidence if everything is right, and says which lie outside.
-func judge(r *Result) {
-	r.Judged, r.Outside = 0, 0
+// testCells computes the acceptance bands of all tested cells and marks cells
+// outside their bands. By Bonferroni's inequality all observed rates of a
+// correct system are inside their bands with a probability of at least
+// confidence.
+func testCells(r *Result) {
+	r.Tested, r.Outside = 0, 0
 	for i := range r.Cells {
-		if r.Cells[i].Sense != Shown {
-			r.Judged++
+		if r.Cells[i].Sense != Untested {
+			r.Tested++
 		}
 	}
 	for i := range r.Cells {
 		c := &r.Cells[i]
-		if c.Sense == Shown {
+		if c.Sense == Untested {
 			continue
 		}
-		tail := (1 - confidence) / float64(r.Judged)
+		tail := (1 - confidence) / float64(r.Tested)
 		if c.Sense == Exact || c.Sense == Approximate {
 			tail /= 2
 		}
-		least, most := c.right()
+		least, most := c.acceptable()
 		n := float64(c.Experiments)
-		c.Lower, c.Upper = float64(lowest(c.Experiments, least, tail))/n, float64(highest(c.Experiments, most, tail))/n
+		c.Lower, c.Upper = float64(lowerQuantile(c.Experiments, least, tail))/n, float64(upperQuantile(c.Experiments, most, tail))/n
 		if c.Sense == AtMost {
 			c.Lower = 0
 		}
@@ -224,13 +230,13 @@ func judge(r *Result) {
 			c.Upper = 1
 		}
 		c.Outside = c.Observed < c.Lower || c.Observed > c.Upper
-		tick(&r.Outside, c.Outside)
+		countIf(&r.Outside, c.Outside)
 	}
 }
 
-// highest is the least k that a binomial count exceeds with a probability of
-// at most tail.
-func highest(n int, p, tail float64) int {
+// upperQuantile returns the smallest k with P(X > k) <= tail for a binomial X
+// with n trials and probability p.
+func upperQuantile(n int, p, tail float64) int {
 	if p <= 0 {
 		return 0
 	}
@@ -238,7 +244,7 @@ func highest(n int, p, tail float64) int {
 		return n
 	}
 	b := distuv.Binomial{N: float64(n), P: p}
-	low, high := -1, n // exceeding low is likelier than tail, exceeding high is not
+	low, high := -1, n // P(X > low) > tail >= P(X > high)
 	for high-low > 1 {
 		if middle := (low + high) / 2; b.Survival(float64(middle)) > tail {
 			low = middle
@@ -249,6 +255,6 @@ func highest(n int, p, tail float64) int {
 	return high
 }
 
-// lowest is the greatest k that a binomial count falls short of with a
-// probability of at most tail.
-func lowest(n int, p, tail float64) int { return n - highest(n, 1-p, tail) }
+// lowerQuantile returns the largest k with P(X < k) <= tail for a binomial X
+// with n trials and probability p.
+func lowerQuantile(n int, p, tail float64) int { return n - upperQuantile(n, 1-p, tail) }

@@ -1,76 +1,42 @@
 package calibration
 
 import (
-	"bytes"
 	"fmt"
-	"image/color"
 
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgsvg"
+	"lifthouse/loadgen/chart"
 )
 
-var (
-	bandColor    = color.RGBA{R: 0x9e, G: 0xb8, B: 0xd6, A: 0xff}
-	insideColor  = color.RGBA{R: 0x1c, G: 0x4e, B: 0x80, A: 0xff}
-	outsideColor = color.RGBA{R: 0xc0, A: 0xff}
-)
-
-const rowHeight = 0.4 * vg.Centimeter
-
-// Plot draws the judged cells, a row each: how far the observed rate is from
-// the nominal one, within its band. It is an SVG file.
+// Plot draws the difference between the observed and the nominal rate of each
+// tested cell, with its acceptance band. Plot returns an SVG file.
 func (r *Result) Plot() ([]byte, error) {
-	p := plot.New()
-	p.X.Label.Text = "observed minus nominal"
-	var inside, outside plotter.XYs
-	var names []string
-	row := float64(r.Judged)
+	nominal := 0.0
+	c := chart.Rows{
+		Title:     "Observed minus nominal rate, with acceptance bands",
+		X:         chart.Axis{Label: "observed minus nominal"},
+		Reference: &nominal,
+		Legend: []chart.LegendEntry{
+			{Name: "acceptance band", Color: chart.Pale}, {Name: "inside", Color: chart.Blue}, {Name: "outside", Color: chart.Red},
+		},
+	}
+	measure := ""
 	for i := range r.Cells {
-		c := &r.Cells[i]
-		if c.Sense == Shown {
+		cell := &r.Cells[i]
+		if cell.Sense == Untested {
 			continue
 		}
-		row--
-		names = append(names, fmt.Sprintf("%s, %s %d, %s, %s", c.Measure, c.Methodology, c.Level, c.Metric, c.Shape))
-		band, err := plotter.NewLine(plotter.XYs{{X: c.Lower - c.Nominal, Y: row}, {X: c.Upper - c.Nominal, Y: row}})
-		if err != nil {
-			return nil, err
+		if cell.Measure != measure {
+			measure = cell.Measure
+			c.Rows = append(c.Rows, chart.Row{Label: measure})
 		}
-		band.Color, band.Width = bandColor, vg.Points(4)
-		p.Add(band)
-		at := plotter.XY{X: c.Observed - c.Nominal, Y: row}
-		if c.Outside {
-			outside = append(outside, at)
-		} else {
-			inside = append(inside, at)
+		color := chart.Blue
+		if cell.Outside {
+			color = chart.Red
 		}
+		c.Rows = append(c.Rows, chart.Row{
+			Label: fmt.Sprintf("%s %d, %s, %s", cell.Methodology, cell.Level, cell.Metric, cell.Shape),
+			Bar:   &chart.Bar{From: cell.Lower - cell.Nominal, To: cell.Upper - cell.Nominal, Color: chart.Pale},
+			Point: &chart.Dot{At: cell.Observed - cell.Nominal, Color: color},
+		})
 	}
-	for _, group := range []struct {
-		points plotter.XYs
-		color  color.Color
-	}{{inside, insideColor}, {outside, outsideColor}} {
-		if len(group.points) == 0 {
-			continue
-		}
-		dots, err := plotter.NewScatter(group.points)
-		if err != nil {
-			return nil, err
-		}
-		dots.GlyphStyle = draw.GlyphStyle{Color: group.color, Radius: vg.Points(2.5), Shape: draw.CircleGlyph{}}
-		p.Add(dots)
-	}
-	ticks := make([]plot.Tick, len(names))
-	for i, name := range names {
-		ticks[i] = plot.Tick{Value: float64(len(names) - 1 - i), Label: name}
-	}
-	p.Y.Tick.Marker = plot.ConstantTicks(ticks)
-	p.Add(plotter.NewGrid())
-	canvas := vgsvg.New(28*vg.Centimeter, 2*vg.Centimeter+vg.Length(len(names))*rowHeight)
-	p.Draw(draw.New(canvas))
-	var text bytes.Buffer
-	_, err := canvas.WriteTo(&text)
-	return text.Bytes(), err
+	return c.SVG()
 }

@@ -1,6 +1,7 @@
-// Package calibration runs many experiments whose truth is known through the
-// whole system, events in and results out over HTTP, and counts how often the
-// answers are wrong: as often as they say, or not.
+// Package calibration measures the error rates of the whole system. It sends
+// the events of many synthetic experiments with known effects to a server and
+// reads their results over HTTP. It compares error rates and interval coverage
+// with their nominal levels.
 package calibration
 
 import (
@@ -14,39 +15,39 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Options are how many experiments there are, and of what size.
+// Options configure a calibration.
 type Options struct {
-	Null     int // experiments without an effect
-	Effect   int // experiments with one
-	Visitors int // of an experiment of two even groups
+	Null     int // experiments without an effect (A/A)
+	Effect   int // experiments with an effect (A/B)
+	Visitors int // visitors of an experiment with two equal groups
 	Seed     uint64
-	Parallel int // requests at once
+	Parallel int // concurrent requests
 
-	Progress func(phase string, done, of int) // nil, or told of what is done
+	Progress func(phase string, done, total int) // called repeatedly; nil: never
 
 	rules []rule
 }
 
-// Defaults of the options.
+// Defaults has the default options.
 var Defaults = Options{Null: 2000, Effect: 1000, Visitors: 1000, Seed: 1, Parallel: 4, rules: allRules}
 
-// Fault says what is wrong with the options, all of it, or nothing.
-func (o *Options) Fault() error {
-	var faults []error
-	fault := func(name string, value, least, most int) {
+// Validate returns an error that lists all invalid options, or nil.
+func (o *Options) Validate() error {
+	var errs []error
+	check := func(name string, value, least, most int) {
 		if value < least || value > most {
-			faults = append(faults, fmt.Errorf("%s %d: want %d to %d", name, value, least, most))
+			errs = append(errs, fmt.Errorf("invalid %s %d: must be from %d to %d", name, value, least, most))
 		}
 	}
-	fault("experiments-aa", o.Null, 0, 100_000)
-	fault("experiments-ab", o.Effect, 0, 100_000)
-	fault("experiments-aa and experiments-ab together", o.Null+o.Effect, len(shapes), 200_000)
-	fault("visitors", o.Visitors, 100, 15_000)
-	fault("parallel", o.Parallel, 1, 64)
-	return errors.Join(faults...)
+	check("experiments-aa", o.Null, 0, 100_000)
+	check("experiments-ab", o.Effect, 0, 100_000)
+	check("sum of experiments-aa and experiments-ab", o.Null+o.Effect, len(shapes), 200_000)
+	check("visitors", o.Visitors, 100, 15_000)
+	check("parallel", o.Parallel, 1, 64)
+	return errors.Join(errs...)
 }
 
-// Result is what was counted, and judged.
+// Result is the result of a calibration.
 type Result struct {
 	Null     int     `json:"experimentsAA"`
 	Effect   int     `json:"experimentsAB"`
@@ -54,25 +55,25 @@ type Result struct {
 	Seed     uint64  `json:"seed"`
 	Reports  int     `json:"reports"`
 	Seconds  float64 `json:"seconds"`
-	Judged   int     `json:"judged"` // cells that a verdict is passed on
-	Outside  int     `json:"outside"`
+	Tested   int     `json:"tested"`  // cells with an acceptance band
+	Outside  int     `json:"outside"` // tested cells outside their bands
 	Cells    []Cell  `json:"cells"`
 }
 
-// Err says that cells lie outside their bands, or nothing.
+// Err returns an error if cells are outside their acceptance bands.
 func (r *Result) Err() error {
 	if r.Outside > 0 {
-		return fmt.Errorf("%d of %d judged cells lie outside their bands", r.Outside, r.Judged)
+		return fmt.Errorf("%d of %d tested cells are outside their acceptance bands", r.Outside, r.Tested)
 	}
 	return nil
 }
 
-// neverSignificant is how many experiments are read at level 100: enough to
-// see whether any is significant.
-const neverSignificant = 100
+// level100Experiments is the number of experiments whose reports are read at
+// level 100. Few are enough, because no report may be significant.
+const level100Experiments = 100
 
-// Run sends the events of all experiments, has the system report each by every
-// rule, and judges what it said.
+// Run sends the events of all experiments to the system, reads the report of
+// each experiment under each rule, and tests the observed rates.
 func Run(ctx context.Context, s *System, o *Options) (*Result, error) {
 	started := time.Now()
 	all := experimentsOf(o)
@@ -83,36 +84,37 @@ func Run(ctx context.Context, s *System, o *Options) (*Result, error) {
 	if s.tokens, err = s.Tokens(ctx); err != nil {
 		return nil, err
 	}
-	p := &progress{tell: o.Progress}
+	p := &progress{report: o.Progress}
 	p.start("events", len(all))
 	if err := s.send(ctx, all, o, p); err != nil {
 		return nil, err
 	}
-	tallies, reports := map[cellKey]*tally{}, 0
+	tallies, reports := map[tallyKey]*tally{}, 0
 	for _, r := range o.rules {
 		if err := s.Apply(ctx, catalogueOf(all, o, r)); err != nil {
 			return nil, err
 		}
-		read := all
+		subset := all
 		if r.level == 100 {
-			read = all[:min(len(all), neverSignificant)]
+			subset = all[:min(len(all), level100Experiments)]
 		}
-		p.start(fmt.Sprintf("%s %d", r.methodology, r.level), len(read)*len(metrics))
-		if err := s.readAll(ctx, read, r, o.Parallel, tallies, p); err != nil {
+		p.start(fmt.Sprintf("%s %d", r.methodology, r.level), len(subset)*len(metrics))
+		if err := s.readReports(ctx, subset, r, o.Parallel, tallies, p); err != nil {
 			return nil, err
 		}
-		reports += len(read) * len(metrics)
+		reports += len(subset) * len(metrics)
 	}
 	result := &Result{Null: o.Null, Effect: o.Effect, Visitors: o.Visitors, Seed: o.Seed, Reports: reports, Cells: cellsOf(tallies, o)}
-	judge(result)
+	testCells(result)
 	result.Seconds = time.Since(started).Seconds()
 	return result, nil
 }
 
-// readAll reads the experiments' reports by one rule, and counts them.
-func (s *System) readAll(ctx context.Context, all []experiment, r rule, parallel int, tallies map[cellKey]*tally, p *progress) error {
+// readReports reads the reports of the experiments under one rule and adds them
+// to the tallies.
+func (s *System) readReports(ctx context.Context, all []experiment, r rule, parallel int, tallies map[tallyKey]*tally, p *progress) error {
 	readers, ctx := errgroup.WithContext(ctx)
-	var counting sync.Mutex
+	var mutex sync.Mutex // protects tallies
 	next := make(chan *experiment)
 	readers.Go(func() error {
 		defer close(next)
@@ -130,17 +132,17 @@ func (s *System) readAll(ctx context.Context, all []experiment, r rule, parallel
 			var parser fastjson.Parser
 			for e := range next {
 				for _, metric := range metrics {
-					report, err := s.report(ctx, &parser, e, metric, r.looksAt(e))
+					report, err := s.report(ctx, &parser, e, metric, r.readsLooks(e))
 					if err != nil {
 						return err
 					}
-					counting.Lock()
-					key := cellKey{r, metric, e.shape.name}
+					mutex.Lock()
+					key := tallyKey{r, metric, e.shape.name}
 					if tallies[key] == nil {
 						tallies[key] = &tally{}
 					}
-					tallies[key].count(e, metric, report)
-					counting.Unlock()
+					tallies[key].add(e, metric, report)
+					mutex.Unlock()
 					p.add(1)
 				}
 			}
@@ -150,25 +152,25 @@ func (s *System) readAll(ctx context.Context, all []experiment, r rule, parallel
 	return readers.Wait()
 }
 
-// progress tells how far a run is.
+// progress counts the completed work of a phase. It is safe for concurrent use.
 type progress struct {
 	sync.Mutex
-	tell     func(phase string, done, of int)
-	phase    string
-	done, of int
+	report      func(phase string, done, total int)
+	phase       string
+	done, total int
 }
 
-func (p *progress) start(phase string, of int) {
+func (p *progress) start(phase string, total int) {
 	p.Lock()
 	defer p.Unlock()
-	p.phase, p.done, p.of = phase, 0, of
+	p.phase, p.done, p.total = phase, 0, total
 }
 
-func (p *progress) add(more int) {
+func (p *progress) add(n int) {
 	p.Lock()
 	defer p.Unlock()
-	p.done += more
-	if p.tell != nil {
-		p.tell(p.phase, p.done, p.of)
+	p.done += n
+	if p.report != nil {
+		p.report(p.phase, p.done, p.total)
 	}
 }

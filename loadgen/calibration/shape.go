@@ -15,18 +15,20 @@ import (
 type shape struct {
 	name   string
 	shares []int     // per cent, control first
-	rate   float64   // share of control's visitors who buy
-	lifts  []float64 // of the buyers' share where there is an effect, by variation, control's 0
-	scale  float64   // of the visitors: small groups need more of them
+	rate   float64   // conversion rate of control
+	lifts  []float64 // lift of the conversion rate with an effect, by variation; 0 for control
+	scale  float64   // multiplies the number of visitors; small groups need more visitors
 
 	// balanced: control is as large as each variation, so that the skewness of
-	// its mean cancels against theirs. frequent: enough visitors buy for a mean
-	// to be near normal. A report gives no verdict, or guards it, where they do
-	// not hold (stats: insufficientData, UNBALANCED_SKEW).
+	// the means cancels in their difference. frequent: enough visitors convert
+	// for the distribution of a mean to be close to normal. Otherwise a report
+	// withholds or restricts its verdict (stats: insufficientData,
+	// UNBALANCED_SKEW).
 	balanced, frequent bool
 }
 
-// shapes are those that the experiments take in turn.
+// shapes are the shapes of the experiments. Experiment i has shape i modulo
+// len(shapes).
 var shapes = []shape{
 	{name: "even", shares: []int{50, 50}, rate: 0.10, lifts: []float64{0, 0.5}, scale: 1, balanced: true, frequent: true},
 	{name: "uneven", shares: []int{5, 95}, rate: 0.10, lifts: []float64{0, 0.7}, scale: 3, frequent: true},
@@ -36,26 +38,25 @@ var shapes = []shape{
 
 const (
 	goalID = 1
-	days   = 20 // of an experiment, each with a look at its end
+	days   = 20 // duration of an experiment; a look is at the end of each day
 
-	// spread is the sigma of the log-normal values of orders, and meanValue
-	// their mean.
+	// spread is the sigma of the log-normal order values. meanValue is their mean.
 	spread    = 0.9
 	meanValue = 50
 )
 
-// begin is when every experiment does: any time that is past will do.
-var begin = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
+// startTime is the start of all experiments. Any time in the past is valid.
+var startTime = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// experiment is one of many.
+// experiment is a synthetic experiment.
 type experiment struct {
 	id     int64 // of its campaign
 	effect bool
 	shape  *shape
 }
 
-// experimentsOf lists the experiments without an effect, then those with one,
-// each in all shapes.
+// experimentsOf returns the experiments without an effect, followed by the
+// experiments with an effect. Both include all shapes.
 func experimentsOf(o *Options) []experiment {
 	all := make([]experiment, 0, o.Null+o.Effect)
 	for i := range o.Null {
@@ -71,17 +72,18 @@ func (e *experiment) visitors(o *Options) int {
 	return int(math.Round(float64(o.Visitors) * e.shape.scale))
 }
 
-// rateOf is the planted share of buyers.
-func (e *experiment) rateOf(variation int) float64 {
+// conversionRate returns the true conversion rate of a variation.
+func (e *experiment) conversionRate(variation int) float64 {
 	if !e.effect {
 		return e.shape.rate
 	}
 	return e.shape.rate * (1 + e.shape.lifts[variation])
 }
 
-// truth is the planted difference and improvement of a variation.
+// truth returns the true difference and relative improvement of a variation
+// against control.
 func (e *experiment) truth(metric string, variation int) (difference, improvement float64) {
-	control, treatment := e.rateOf(0), e.rateOf(variation)
+	control, treatment := e.conversionRate(0), e.conversionRate(variation)
 	unit := 1.0
 	if metric == valuePerVisitor {
 		unit = meanValue
@@ -89,21 +91,21 @@ func (e *experiment) truth(metric string, variation int) (difference, improvemen
 	return unit * (treatment - control), treatment/control - 1
 }
 
-// events appends the experiment's events, a line each. They depend on nothing
-// but the seed and the experiment.
-func (e *experiment) events(to *bytes.Buffer, o *Options) int {
+// writeEvents writes the events of the experiment as JSON lines and returns the
+// number of lines. Events depend only on the seed and the experiment.
+func (e *experiment) writeEvents(to *bytes.Buffer, o *Options) int {
 	random := rand.New(rand.NewPCG(o.Seed, uint64(e.id)))
 	lines := 0
 	for n := range e.visitors(o) {
-		variation := e.draw(random)
-		at := begin.Add(time.Duration(random.Int64N(int64(days * 24 * time.Hour)))).UnixMilli()
-		line := func(kind string, at int64, more string) {
+		variation := e.drawVariation(random)
+		at := startTime.Add(time.Duration(random.Int64N(int64(days * 24 * time.Hour)))).UnixMilli()
+		line := func(kind string, at int64, fields string) {
 			lines++
 			fmt.Fprintf(to, `{"eventId":"%d-%d-%s","time":%d,"websiteId":%d,"visitor":"%d-%d","event":"%s","campaignId":%d,"variationId":%d%s}`+"\n",
-				e.id, n, kind, at, WebsiteID, e.id, n, kind, e.id, variation, more)
+				e.id, n, kind, at, WebsiteID, e.id, n, kind, e.id, variation, fields)
 		}
 		line("view", at, "")
-		if random.Float64() < e.rateOf(variation) {
+		if random.Float64() < e.conversionRate(variation) {
 			value := meanValue * math.Exp(spread*random.NormFloat64()-spread*spread/2)
 			line("goal", at+1, fmt.Sprintf(`,"goalId":%d,"value":%s`, goalID, strconv.FormatFloat(value, 'f', 4, 64)))
 		}
@@ -111,35 +113,36 @@ func (e *experiment) events(to *bytes.Buffer, o *Options) int {
 	return lines
 }
 
-// draw gives a visitor a variation, by the shares.
-func (e *experiment) draw(random *rand.Rand) int {
-	at := random.IntN(100)
+// drawVariation draws a variation according to the shares.
+func (e *experiment) drawVariation(random *rand.Rand) int {
+	n := random.IntN(100)
 	for variation, share := range e.shape.shares {
-		if at -= share; at < 0 {
+		if n -= share; n < 0 {
 			return variation
 		}
 	}
-	panic("unreachable: the shares add up to 100")
+	panic("unreachable: n is less than the sum of the shares")
 }
 
-// rule is how the reports of all campaigns decide, and how often they are
-// looked at each day: of all experiments, in shapes once over, each so-manieth
-// time; 0 is never. A series takes the store ten times as long as a report, so
-// that what is judged most is looked at most.
+// rule is a methodology and significance level of all campaigns. Daily looks
+// are read for one of lookEvery rounds of shapes, and never if lookEvery is 0.
+// A time series costs about ten times as much as a report, so that rules with
+// many tested cells have more looks than other rules.
 type rule struct {
 	methodology string
 	level       int
-	looks       int
+	lookEvery   int
 }
 
 func (r rule) alpha() float64 { return float64(100-r.level) / 100 }
 
-func (r rule) looksAt(e *experiment) bool {
-	return r.looks > 0 && int(e.id-1)/len(shapes)%r.looks == 0
+// readsLooks reports whether the daily looks of the experiment are read.
+func (r rule) readsLooks(e *experiment) bool {
+	return r.lookEvery > 0 && int(e.id-1)/len(shapes)%r.lookEvery == 0
 }
 
-// allRules are all that are judged. At level 100 nothing is ever significant,
-// whatever the data.
+// allRules are the rules of a calibration. At level 100 no report may be
+// significant.
 var allRules = []rule{
 	{catalogue.Frequentist, 80, 2},
 	{catalogue.Frequentist, 90, 2},
@@ -151,7 +154,7 @@ var allRules = []rule{
 	{catalogue.Bayesian, 100, 0},
 }
 
-// catalogueOf declares a campaign for each experiment.
+// catalogueOf returns a catalogue with a campaign for each experiment.
 func catalogueOf(all []experiment, o *Options, r rule) catalogue.File {
 	site := catalogue.Website{ID: WebsiteID, Domain: "calibration.example.com", Goals: []catalogue.Goal{{ID: goalID, WebsiteID: WebsiteID, Name: "Purchase"}}}
 	for i := range all {
@@ -160,7 +163,7 @@ func catalogueOf(all []experiment, o *Options, r rule) catalogue.File {
 			ID: e.id, WebsiteID: WebsiteID, Name: fmt.Sprintf("%s %d", e.shape.name, e.id), Type: "experiment", TargetMode: "live",
 			ControlShare: e.shape.shares[0], TrafficAllocation: 100, PrimaryGoalID: goalID,
 			Methodology: r.methodology, SignificanceLevel: r.level, Power: 80, MDE: 20, PlannedVisitors: int64(e.visitors(o)),
-			Initial: catalogue.Initial{Active: true, CreateDate: &catalogue.Date{Time: begin}, StartDate: &catalogue.Date{Time: begin}},
+			Initial: catalogue.Initial{Active: true, CreateDate: &catalogue.Date{Time: startTime}, StartDate: &catalogue.Date{Time: startTime}},
 		}
 		for id, share := range e.shape.shares[1:] {
 			c.Variations = append(c.Variations, catalogue.Variation{ID: int64(id + 1), Name: fmt.Sprintf("Variation %d", id+1), Share: share, Order: id + 1})

@@ -11,50 +11,52 @@ import (
 	"github.com/valyala/fastjson"
 	"golang.org/x/sync/errgroup"
 
-	"lifthouse/loadgen"
+	"lifthouse/loadgen/send"
 	"lifthouse/schema/catalogue"
 )
 
-// System is what is judged: events go in and results come out over HTTP.
+// System is the system under test. Events are sent and results are read over
+// HTTP.
 type System struct {
 	URL    string
 	HTTP   *http.Client
 	Apply  func(context.Context, catalogue.File) error
-	Tokens func(context.Context) (Tokens, error) // called once the account and its website are declared
+	Tokens func(context.Context) (Tokens, error) // called after the catalogue has been applied
 
 	tokens Tokens
 }
 
-// Tokens are secrets of the account, to read, and of its website, to send.
+// Tokens are the secrets of an account token with scope read and a website
+// token with scope ingest.
 type Tokens struct{ Read, Ingest string }
 
-// The account and the website that the catalogue declares.
+// Account and website of the catalogue.
 const (
 	AccountID = 1
 	WebsiteID = 1
 )
 
-// bodySize is about how many bytes of events are sent at once.
-const bodySize = 2 << 20
+// targetBodyBytes is the size from which on a request body is sent.
+const targetBodyBytes = 2 << 20
 
-// send sends the events of all experiments, several at once.
+// send sends the events of all experiments with o.Parallel concurrent requests.
 func (s *System) send(ctx context.Context, all []experiment, o *Options, p *progress) error {
-	var senders errgroup.Group
-	senders.SetLimit(o.Parallel)
-	failing, cancel := context.WithCancelCause(ctx)
+	var requests errgroup.Group
+	requests.SetLimit(o.Parallel)
+	requestCtx, cancel := context.WithCancelCause(ctx) // canceled when a request fails
 	defer cancel(nil)
 	for next := 0; next < len(all); {
 		var body bytes.Buffer
 		lines, first := 0, next
-		for ; next < len(all) && body.Len() < bodySize; next++ {
-			lines += all[next].events(&body, o)
+		for ; next < len(all) && body.Len() < targetBodyBytes; next++ {
+			lines += all[next].writeEvents(&body, o)
 		}
-		if failing.Err() != nil {
+		if requestCtx.Err() != nil {
 			break
 		}
 		count := next - first
-		senders.Go(func() error {
-			err := s.post(failing, body.Bytes(), lines)
+		requests.Go(func() error {
+			err := s.post(requestCtx, body.Bytes(), lines)
 			if err != nil {
 				cancel(err)
 			}
@@ -62,23 +64,24 @@ func (s *System) send(ctx context.Context, all []experiment, o *Options, p *prog
 			return err
 		})
 	}
-	return errors.Join(senders.Wait(), ctx.Err())
+	return errors.Join(requests.Wait(), ctx.Err())
 }
 
-// post stores the lines, all of them new.
+// post sends the lines. It returns an error unless all events are new.
 func (s *System) post(ctx context.Context, body []byte, lines int) error {
-	answer, err := loadgen.PostEvents(ctx, s.HTTP, s.URL, s.tokens.Ingest, body)
+	answer, err := send.PostEvents(ctx, s.HTTP, s.URL, s.tokens.Ingest, body)
 	if err != nil {
 		return err
 	}
 	if stored := fastjson.GetInt(answer, "stored"); stored != lines {
-		return fmt.Errorf("%d of %d events were stored; want a store that has none of them yet: %.300s", stored, lines, answer)
+		return fmt.Errorf("%d of %d events were stored; the store must not contain any of the events: %.300s", stored, lines, answer)
 	}
 	return nil
 }
 
-// report asks for an experiment's results, with a look at the end of each day.
-func (s *System) report(ctx context.Context, parser *fastjson.Parser, e *experiment, metric string, looks bool) (*reading, error) {
+// report reads the results of an experiment. If looks is set, the results
+// include a look at the end of each day.
+func (s *System) report(ctx context.Context, parser *fastjson.Parser, e *experiment, metric string, looks bool) (*results, error) {
 	path := fmt.Sprintf("/v1/campaigns/%d/results?compareMetric=%s", e.id, metric)
 	if looks {
 		path += "&interval=day"
@@ -91,7 +94,7 @@ func (s *System) report(ctx context.Context, parser *fastjson.Parser, e *experim
 	if err != nil {
 		return nil, fmt.Errorf("GET %s: %w", path, err)
 	}
-	r := &reading{final: comparisonsOf(body.GetArray("variations"))}
+	r := &results{final: comparisonsOf(body.GetArray("variations"))}
 	for _, point := range body.GetArray("series") {
 		r.looks = append(r.looks, comparisonsOf(point.GetArray("variations")))
 	}
@@ -107,7 +110,7 @@ func (s *System) get(ctx context.Context, path string) ([]byte, error) {
 		return nil, err
 	}
 	request.Header.Set("Authorization", "Bearer "+s.tokens.Read)
-	request.Header.Set("Accept-Encoding", "identity") // from memory to memory
+	request.Header.Set("Accept-Encoding", "identity") // compression costs more than it saves on the same machine
 	response, err := s.HTTP.Do(request)
 	if err != nil {
 		return nil, err
@@ -120,23 +123,23 @@ func (s *System) get(ctx context.Context, path string) ([]byte, error) {
 	return answer, err
 }
 
-// reading is what one report says.
-type reading struct {
+// results has the comparisons of one report.
+type results struct {
 	final []comparison   // by variation
-	looks [][]comparison // by day
+	looks [][]comparison // by day and variation
 }
 
-// comparison is what a report says of one variation against control.
+// comparison is the comparison of one variation against control.
 type comparison struct {
 	variation                                   int
 	value                                       *float64 // difference
-	significant, decided                        bool     // decided: the verdict is better or worse
+	significant, decided                        bool     // decided: the verdict is "better" or "worse"
 	difference, improvement                     bounds
 	sequential                                  bool
 	sequentialDifference, sequentialImprovement bounds
 }
 
-// bounds are an interval's ends; nil is unbounded, and covers.
+// bounds are the bounds of an interval. A nil bound is infinite.
 type bounds [2]*float64
 
 func (b bounds) covers(truth float64) bool {

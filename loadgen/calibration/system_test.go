@@ -21,14 +21,15 @@ func TestMain(m *testing.M) {
 	schematest.Main(m)
 }
 
-// newSystem is the real one, whose answers come through the transport.
-func newSystem(t *testing.T, through http.RoundTripper) *System {
+// newSystem starts a server and returns a system that sends its requests
+// through the transport.
+func newSystem(t *testing.T, transport http.RoundTripper) *System {
 	t.Helper()
 	s := loadgentest.Start(t, catalogue.File{Accounts: []catalogue.Account{{
 		ID: AccountID, Name: "Calibration", Websites: []catalogue.Website{{ID: WebsiteID, Domain: "calibration.example.com"}},
 	}}})
 	return &System{
-		URL: s.URL, HTTP: &http.Client{Transport: through},
+		URL: s.URL, HTTP: &http.Client{Transport: transport},
 		Apply: func(ctx context.Context, file catalogue.File) error {
 			_, err := s.Catalogue.Apply(ctx, file, false)
 			return err
@@ -37,11 +38,12 @@ func newSystem(t *testing.T, through http.RoundTripper) *System {
 	}
 }
 
-// dividing is a system whose p-values are too small by a factor.
-type dividing float64
+// pValueDivider is a transport that divides all p-values by a factor and
+// changes the significance accordingly.
+type pValueDivider float64
 
-// RoundTrip alters what reports say.
-func (by dividing) RoundTrip(request *http.Request) (*http.Response, error) {
+// RoundTrip changes the p-values in results.
+func (divisor pValueDivider) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := http.DefaultTransport.RoundTrip(request)
 	if err != nil || !strings.HasSuffix(request.URL.Path, "/results") {
 		return response, err
@@ -55,7 +57,7 @@ func (by dividing) RoundTrip(request *http.Request) (*http.Response, error) {
 	for _, v := range body["variations"].([]any) {
 		if c, ok := v.(map[string]any)["comparison"].(map[string]any); ok && c["frequentist"] != nil {
 			if p, ok := c["frequentist"].(map[string]any)["adjustedPValue"].(float64); ok {
-				c["significant"] = p/float64(by) < alpha
+				c["significant"] = p/float64(divisor) < alpha
 			}
 		}
 	}
@@ -64,31 +66,31 @@ func (by dividing) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// small is as much as the first tier has time for.
-func small() *Options {
+// smallOptions returns options for short tests.
+func smallOptions() *Options {
 	o := Defaults
 	o.Null, o.Effect, o.Visitors = 40, 20, 200
 	o.rules = []rule{{catalogue.Frequentist, 80, 12}, {catalogue.Bayesian, 100, 0}}
 	return &o
 }
 
-func TestTheSystemIsCalibrated(t *testing.T) {
-	o := small()
-	told := map[string]int{}
-	o.Progress = func(phase string, done, of int) { told[phase] = of - done }
+func TestRun(t *testing.T) {
+	o := smallOptions()
+	left := map[string]int{}
+	o.Progress = func(phase string, done, of int) { left[phase] = of - done }
 	r, err := Run(t.Context(), newSystem(t, nil), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Err() != nil || r.Judged == 0 || r.Reports != 240 {
+	if r.Err() != nil || r.Tested == 0 || r.Reports != 240 {
 		t.Errorf("%v, %d reports\n%s", r.Err(), r.Reports, text(r))
 	}
-	if want := map[string]int{"events": 0, "frequentist 80": 0, "bayesian 100": 0}; !reflect.DeepEqual(told, want) {
-		t.Errorf("left to do: %v", told)
+	if want := map[string]int{"events": 0, "frequentist 80": 0, "bayesian 100": 0}; !reflect.DeepEqual(left, want) {
+		t.Errorf("remaining work: %v, want none", left)
 	}
 	for _, measure := range []string{
-		falsePositives, falseVerdicts, peeking, peekingVerdicts, power, powerVerdicts, wrongSigns, differences, improvements,
-		alwaysValid, alwaysValidVerdict, sequenceDifference, sequenceImprove,
+		falsePositives, falseVerdicts, peeking, peekingVerdicts, power, powerVerdicts, wrongSigns, differenceCoverage, improvementCoverage,
+		alwaysValid, alwaysValidVerdicts, sequentialDifference, sequentialImprove,
 	} {
 		if !strings.Contains(text(r), "\n"+measure+"\n") {
 			t.Errorf("the table has no %s", measure)
@@ -96,38 +98,38 @@ func TestTheSystemIsCalibrated(t *testing.T) {
 	}
 }
 
-func TestABrokenStatisticIsCaught(t *testing.T) {
-	o := small()
+func TestWrongPValuesAreDetected(t *testing.T) {
+	o := smallOptions()
 	o.Effect, o.rules = 0, []rule{{catalogue.Frequentist, 80, 0}}
-	r, err := Run(t.Context(), newSystem(t, dividing(10)), o)
+	r, err := Run(t.Context(), newSystem(t, pValueDivider(10)), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if r.Err() == nil || r.Outside == 0 {
-		t.Errorf("p-values are a tenth of what they should be, and nothing lies outside\n%s", text(r))
+		t.Errorf("p-values divided by 10: no cell is outside its band\n%s", text(r))
 	}
 	for i := range r.Cells {
 		if c := &r.Cells[i]; c.Outside && c.Measure != falsePositives {
-			t.Errorf("outside: %+v", c)
+			t.Errorf("outside its band: %+v", c)
 		}
 	}
 }
 
-func TestAStoreThatHasTheEventsAlreadyIsRefused(t *testing.T) {
-	o := small()
+func TestRunNeedsNewEvents(t *testing.T) {
+	o := smallOptions()
 	o.Null, o.Effect, o.Visitors, o.rules = 4, 0, 100, []rule{{catalogue.Bayesian, 100, 0}}
 	s := newSystem(t, nil)
 	if _, err := Run(t.Context(), s, o); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Run(t.Context(), s, o); err == nil || !strings.Contains(err.Error(), "want a store that has none of them yet") {
+	if _, err := Run(t.Context(), s, o); err == nil || !strings.Contains(err.Error(), "the store must not contain any of the events") {
 		t.Error(err)
 	}
 }
 
-func TestTheSystemIsCalibratedAtLength(t *testing.T) {
+func TestRunLong(t *testing.T) {
 	if !schematest.Long() {
-		t.Skip("some minutes; LIFTHOUSE_LONG=1 runs it")
+		t.Skip("takes several minutes; set LIFTHOUSE_LONG=1")
 	}
 	o := Defaults
 	o.Null, o.Effect = 400, 200
@@ -139,9 +141,9 @@ func TestTheSystemIsCalibratedAtLength(t *testing.T) {
 		t.Fatalf("%v\n%s", r.Err(), text(r))
 	}
 	o.Effect, o.rules = 0, []rule{{catalogue.Frequentist, 80, 0}, {catalogue.Frequentist, 90, 0}}
-	r, err = Run(t.Context(), newSystem(t, dividing(2)), &o)
+	r, err = Run(t.Context(), newSystem(t, pValueDivider(2)), &o)
 	if err != nil || r.Err() == nil {
-		t.Errorf("%v: p-values are half of what they should be, and nothing lies outside\n%s", err, text(r))
+		t.Errorf("error %v; p-values divided by 2: no cell is outside its band\n%s", err, text(r))
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"text/tabwriter"
 )
 
-// Write writes the table: a line for each cell, those outside marked.
+// Write writes a table with a line for each cell.
 func (r *Result) Write(to io.Writer) {
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	measure := ""
@@ -14,16 +14,17 @@ func (r *Result) Write(to io.Writer) {
 		c := &r.Cells[i]
 		if c.Measure != measure {
 			measure = c.Measure
-			_, _ = fmt.Fprintf(table, "\n%s\n  methodology\tlevel\tmetric\tshape\tof\tnominal\tobserved\tband\t\n", measure)
+			_, _ = fmt.Fprintf(table, "\n%s\n  methodology\tlevel\tmetric\tshape\texperiments\tnominal\tobserved\tband\t\n", measure)
 		}
-		_, _ = fmt.Fprintf(table, "  %s\t%d\t%s\t%s\t%d\t%s\t%.4f\t%s\t%s\n", c.Methodology, c.Level, c.Metric, c.Shape, c.Experiments, c.nominal(), c.Observed, c.band(), c.verdict())
+		_, _ = fmt.Fprintf(table, "  %s\t%d\t%s\t%s\t%d\t%s\t%.4f\t%s\t%s\n", c.Methodology, c.Level, c.Metric, c.Shape, c.Experiments, c.NominalText(), c.Observed, c.BandText(), c.Verdict())
 	}
 	_ = table.Flush()
-	_, _ = fmt.Fprintf(to, "\n%d experiments without and %d with an effect, %d reports, %.0f s. %d cells judged, %d outside their bands\n(%g %% over the whole table; at random one table in a thousand has one).\n",
-		r.Null, r.Effect, r.Reports, r.Seconds, r.Judged, r.Outside, 100*confidence)
+	_, _ = fmt.Fprintf(to, "\n%d experiments without an effect, %d experiments with an effect, %d reports, %.0f s.\n%d cells tested, %d outside their acceptance bands. The bands hold simultaneously with %g %% confidence.\n",
+		r.Null, r.Effect, r.Reports, r.Seconds, r.Tested, r.Outside, 100*confidence)
 }
 
-func (c *Cell) nominal() string {
+// NominalText formats the nominal rate with its sense.
+func (c Cell) NominalText() string {
 	switch c.Sense {
 	case Exact:
 		return fmt.Sprintf("= %.3g", c.Nominal)
@@ -32,24 +33,26 @@ func (c *Cell) nominal() string {
 	case AtLeast:
 		return fmt.Sprintf("≥ %.3g", c.Nominal)
 	default:
-		if c.Measure == powerVerdicts { // no theory has it
+		if c.Measure == powerVerdicts { // has no nominal value
 			return ""
 		}
 		return fmt.Sprintf("≈ %.3g", c.Nominal)
 	}
 }
 
-func (c *Cell) band() string {
-	if c.Sense == Shown {
+// BandText formats the acceptance band, or returns "" for an untested cell.
+func (c Cell) BandText() string {
+	if c.Sense == Untested {
 		return ""
 	}
 	return fmt.Sprintf("%.4f–%.4f", c.Lower, c.Upper)
 }
 
-func (c *Cell) verdict() string {
+// Verdict returns "ok", "OUTSIDE" or "not tested".
+func (c Cell) Verdict() string {
 	switch {
-	case c.Sense == Shown:
-		return "shown"
+	case c.Sense == Untested:
+		return "not tested"
 	case c.Outside:
 		return "OUTSIDE"
 	}

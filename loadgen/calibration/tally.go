@@ -2,7 +2,7 @@ package calibration
 
 import "slices"
 
-// The metrics that experiments are compared on.
+// The compared metrics.
 const (
 	goalConversionRate = "goalConversionRate"
 	valuePerVisitor    = "valuePerVisitor"
@@ -10,98 +10,94 @@ const (
 
 var metrics = []string{goalConversionRate, valuePerVisitor}
 
-// cellKey is what is counted together.
-type cellKey struct {
+// tallyKey identifies a tally.
+type tallyKey struct {
 	rule   rule
 	metric string
 	shape  string
 }
 
-// tally counts experiments, of which each is one draw: a report with several
-// variations errs when it errs in any of them.
+// tally counts experiments. An experiment with several variations has an error
+// if any of its variations has the error.
 type tally struct {
+	// Experiments without an effect: errors in any variation, and at any look.
 	null struct {
-		experiments, significant, decided                       int // in any variation
-		looked, anyLook, anyDecided, sequential, sequentialRule int // at any look
+		experiments, significant, decided                                    int
+		withLooks, anyLook, anyLookDecided, sequential, sequentialAndDecided int
 	}
+	// Experiments with an effect.
 	effect struct {
 		experiments, significant, decided, wrongSign int
 	}
-	all struct { // with and without an effect, whose intervals cover in every variation
-		experiments, difference, improvement                int
-		looked, sequentialDifference, sequentialImprovement int // at every look
+	// All experiments: intervals that cover the truth in all variations, and at
+	// all looks.
+	all struct {
+		experiments, difference, improvement                   int
+		withLooks, sequentialDifference, sequentialImprovement int
 	}
 }
 
-// count adds what a report said of an experiment.
-func (t *tally) count(e *experiment, metric string, r *reading) {
-	cover := func(of []comparison, difference, improvement func(*comparison) bounds) (differences, improvements bool) {
+// add adds the results of an experiment.
+func (t *tally) add(e *experiment, metric string, r *results) {
+	cover := func(comparisons []comparison, difference, improvement func(*comparison) bounds) (differences, improvements bool) {
 		differences, improvements = true, true
-		for i := range of {
-			d, up := e.truth(metric, of[i].variation)
-			differences = differences && difference(&of[i]).covers(d)
-			improvements = improvements && improvement(&of[i]).covers(up)
+		for i := range comparisons {
+			c := &comparisons[i]
+			trueDifference, trueImprovement := e.truth(metric, c.variation)
+			differences = differences && difference(c).covers(trueDifference)
+			improvements = improvements && improvement(c).covers(trueImprovement)
 		}
 		return differences, improvements
 	}
 	t.all.experiments++
 	differences, improvements := cover(r.final,
 		func(c *comparison) bounds { return c.difference }, func(c *comparison) bounds { return c.improvement })
-	tick(&t.all.difference, differences)
-	tick(&t.all.improvement, improvements)
+	countIf(&t.all.difference, differences)
+	countIf(&t.all.improvement, improvements)
 	if len(r.looks) > 0 {
-		t.all.looked++
+		t.all.withLooks++
 		differences, improvements = cover(slices.Concat(r.looks...),
 			func(c *comparison) bounds { return c.sequentialDifference }, func(c *comparison) bounds { return c.sequentialImprovement })
-		tick(&t.all.sequentialDifference, differences)
-		tick(&t.all.sequentialImprovement, improvements)
+		countIf(&t.all.sequentialDifference, differences)
+		countIf(&t.all.sequentialImprovement, improvements)
 	}
 	if e.effect {
-		t.countEffect(e, r)
+		t.addEffect(e, r)
 	} else {
-		t.countNull(r)
+		t.addNull(r)
 	}
 }
 
-func (t *tally) countNull(r *reading) {
+func (t *tally) addNull(r *results) {
 	n := &t.null
 	n.experiments++
-	tick(&n.significant, anyOf(r.final, func(c comparison) bool { return c.significant }))
-	tick(&n.decided, anyOf(r.final, func(c comparison) bool { return c.decided }))
+	countIf(&n.significant, slices.ContainsFunc(r.final, func(c comparison) bool { return c.significant }))
+	countIf(&n.decided, slices.ContainsFunc(r.final, func(c comparison) bool { return c.decided }))
 	if len(r.looks) == 0 {
 		return
 	}
-	n.looked++
+	n.withLooks++
 	looks := slices.Concat(r.looks...)
-	tick(&n.anyLook, anyOf(looks, func(c comparison) bool { return c.significant }))
-	tick(&n.anyDecided, anyOf(looks, func(c comparison) bool { return c.decided }))
-	tick(&n.sequential, anyOf(looks, func(c comparison) bool { return c.sequential }))
-	tick(&n.sequentialRule, anyOf(looks, func(c comparison) bool { return c.sequential && c.decided }))
+	countIf(&n.anyLook, slices.ContainsFunc(looks, func(c comparison) bool { return c.significant }))
+	countIf(&n.anyLookDecided, slices.ContainsFunc(looks, func(c comparison) bool { return c.decided }))
+	countIf(&n.sequential, slices.ContainsFunc(looks, func(c comparison) bool { return c.sequential }))
+	countIf(&n.sequentialAndDecided, slices.ContainsFunc(looks, func(c comparison) bool { return c.sequential && c.decided }))
 }
 
-// countEffect judges the variations that have one.
-func (t *tally) countEffect(e *experiment, r *reading) {
+// addEffect counts the variations with an effect.
+func (t *tally) addEffect(e *experiment, r *results) {
 	n := &t.effect
 	n.experiments++
 	affected := func(c comparison) bool { return e.shape.lifts[c.variation] != 0 }
-	tick(&n.significant, anyOf(r.final, func(c comparison) bool { return affected(c) && c.significant }))
-	tick(&n.decided, anyOf(r.final, func(c comparison) bool { return affected(c) && c.decided }))
-	tick(&n.wrongSign, anyOf(r.final, func(c comparison) bool {
+	countIf(&n.significant, slices.ContainsFunc(r.final, func(c comparison) bool { return affected(c) && c.significant }))
+	countIf(&n.decided, slices.ContainsFunc(r.final, func(c comparison) bool { return affected(c) && c.decided }))
+	countIf(&n.wrongSign, slices.ContainsFunc(r.final, func(c comparison) bool {
 		return affected(c) && c.significant && c.value != nil && *c.value*e.shape.lifts[c.variation] < 0
 	}))
 }
 
-func anyOf(of []comparison, is func(comparison) bool) bool {
-	for _, c := range of {
-		if is(c) {
-			return true
-		}
-	}
-	return false
-}
-
-func tick(count *int, when bool) {
-	if when {
+func countIf(count *int, condition bool) {
+	if condition {
 		*count++
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"lifthouse/loadgen"
+	"lifthouse/loadgen/population"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 )
@@ -37,26 +37,26 @@ func Events(start time.Time) (all []schema.Event) {
 
 // populations returns the visitors of the campaigns. The first and the third
 // campaign have a better variation, the second has no effect.
-func populations(start time.Time) []loadgen.Population {
-	return []loadgen.Population{
+func populations(start time.Time) []population.SimpleCampaign {
+	return []population.SimpleCampaign{
 		{
-			WebsiteID: 1, CampaignID: Campaign, GoalID: purchase, Visitors: 24_000, Start: start, Days: 28, Crossovers: 0.005, Seed: 12,
-			Variations: []loadgen.Variation{
+			WebsiteID: 1, CampaignID: Campaign, GoalID: purchase, Visitors: 24_000, Start: start, Days: 28, MultipleExposures: 0.005, Seed: 12,
+			Variations: []population.SimpleVariation{
 				{ID: 0, Share: 50, ConversionRate: 0.060, MeanValue: 54},
 				{ID: 1, Share: 50, ConversionRate: 0.075, MeanValue: 54},
 			},
 		},
 		{
-			WebsiteID: 1, CampaignID: 13, GoalID: purchase, Visitors: 9_000, Start: start.AddDate(0, 0, 10), Days: 18, Crossovers: 0.005, Seed: 13,
-			Variations: []loadgen.Variation{
+			WebsiteID: 1, CampaignID: 13, GoalID: purchase, Visitors: 9_000, Start: start.AddDate(0, 0, 10), Days: 18, MultipleExposures: 0.005, Seed: 13,
+			Variations: []population.SimpleVariation{
 				{ID: 0, Share: 34, ConversionRate: 0.060, MeanValue: 54},
 				{ID: 1, Share: 33, ConversionRate: 0.060, MeanValue: 54},
 				{ID: 2, Share: 33, ConversionRate: 0.060, MeanValue: 54},
 			},
 		},
 		{
-			WebsiteID: 1, CampaignID: 14, GoalID: purchase, Visitors: 3_000, Start: start.AddDate(0, 0, 14), Days: 14, Crossovers: 0.005, Seed: 14,
-			Variations: []loadgen.Variation{
+			WebsiteID: 1, CampaignID: 14, GoalID: purchase, Visitors: 3_000, Start: start.AddDate(0, 0, 14), Days: 14, MultipleExposures: 0.005, Seed: 14,
+			Variations: []population.SimpleVariation{
 				{ID: 0, Share: 34, ConversionRate: 0.060, MeanValue: 54},
 				{ID: 1, Share: 33, ConversionRate: 0.090, MeanValue: 54},
 				{ID: 2, Share: 33, ConversionRate: 0.070, MeanValue: 54},
@@ -68,18 +68,18 @@ func populations(start time.Time) []loadgen.Population {
 // subscribers are visitors who saw the widget.
 type subscribers struct {
 	experiment int64 // 0: the widget's own variation
-	loadgen.Population
+	population.SimpleCampaign
 }
 
 func widgetPopulations(start time.Time) []subscribers {
 	return []subscribers{
-		{0, loadgen.Population{
+		{0, population.SimpleCampaign{
 			WebsiteID: 1, CampaignID: widget, GoalID: signUp, Visitors: 600, Start: start, Days: 12, Seed: 7,
-			Variations: []loadgen.Variation{{ID: 1, Share: 1, ConversionRate: 0.10, MeanValue: 5}},
+			Variations: []population.SimpleVariation{{ID: 1, Share: 1, ConversionRate: 0.10, MeanValue: 5}},
 		}},
-		{experiment, loadgen.Population{
-			WebsiteID: 1, CampaignID: widget, GoalID: signUp, Visitors: 2_400, Start: start.AddDate(0, 0, 12), Days: 16, Crossovers: 0.005, Seed: 72,
-			Variations: []loadgen.Variation{
+		{experiment, population.SimpleCampaign{
+			WebsiteID: 1, CampaignID: widget, GoalID: signUp, Visitors: 2_400, Start: start.AddDate(0, 0, 12), Days: 16, MultipleExposures: 0.005, Seed: 72,
+			Variations: []population.SimpleVariation{
 				{ID: 0, Share: 50, ConversionRate: 0.10, MeanValue: 5},
 				{ID: 5, Share: 50, ConversionRate: 0.13, MeanValue: 5},
 			},

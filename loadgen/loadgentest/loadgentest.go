@@ -1,5 +1,5 @@
-// Package loadgentest gives tests of load a server of the real API, on a store
-// of its own.
+// Package loadgentest starts servers of the real API for tests of load
+// generation.
 package loadgentest
 
 import (
@@ -15,17 +15,17 @@ import (
 	"lifthouse/schema/schematest"
 )
 
-// Server is a server of the API.
+// Server is a server with its own store.
 type Server struct {
 	URL, AdminURL       string
-	Read, Ingest, Write string // tokens of the first account and website
+	Read, Ingest, Write string // tokens of the first account and its first website
 	Writer              *ingest.Writer
 	Catalogue           *catalogue.Catalogue
 }
 
-// Start serves a new store with the catalogue, whose first account has the
-// first website, until the test ends. The package's TestMain calls
-// schematest.Main.
+// Start serves a new store with the catalogue until the test ends. The first
+// account must have a website. The TestMain function of the calling package
+// must call schematest.Main.
 func Start(tb testing.TB, file catalogue.File) *Server {
 	tb.Helper()
 	conn := schematest.Open(tb)
@@ -41,7 +41,7 @@ func Start(tb testing.TB, file catalogue.File) *Server {
 	w.AfterWrite(func(ctx context.Context) { _ = e.RefreshVersions(ctx) })
 	options := api.DefaultOptions
 	options.TokenRate = 0
-	options.StoreQueue, options.StoreWait = 1<<20, time.Hour // a slow machine refuses nothing
+	options.StoreQueue, options.StoreWait = 1<<20, time.Hour // no request is rejected on slow machines
 	collector := ingest.NewCollector(tb.Context(), w, options.WaitingEvents)
 	handler := api.New(e, c, api.Intake{Collector: collector, Deliveries: ingest.NewDeliveries(conn), Rejects: ingest.NewRejects(conn), Times: ingest.DefaultTimes}, options)
 	served, admin := httptest.NewServer(handler), httptest.NewServer(handler.Admin())

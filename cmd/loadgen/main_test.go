@@ -1,0 +1,106 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"lifthouse/engine/embedded"
+	"lifthouse/loadgen/calibration"
+)
+
+// asLoadgen is an environment variable that makes the test binary run loadgen. A
+// process can open only one store, which other tests use.
+const asLoadgen = "LIFTHOUSE_TEST_LOADGEN"
+
+func init() {
+	if os.Getenv(asLoadgen) != "" {
+		main() // exits
+	}
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if err := embedded.Shutdown(); err != nil {
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// result is the result of a command.
+type result struct {
+	code     int
+	out, err string
+}
+
+// run runs a command.
+func run(t *testing.T, args ...string) result {
+	t.Helper()
+	var out, err bytes.Buffer
+	p := &program{in: strings.NewReader(""), out: &out, err: &err}
+	code := p.run(t.Context(), args)
+	return result{code, out.String(), err.String()}
+}
+
+// wantOK fails the test unless the command succeeded.
+func (r result) wantOK(t *testing.T) result {
+	t.Helper()
+	if r.code != exitOK {
+		t.Fatalf("exit %d: %s", r.code, r.err)
+	}
+	return r
+}
+
+func TestInvalidCommandLines(t *testing.T) {
+	notEmpty := t.TempDir()
+	if err := os.WriteFile(filepath.Join(notEmpty, "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for line, wants := range map[string][]string{
+		"bench": {"token"},
+		"bench --token t --mix dash=1 --rate 0 --url nowhere":         {"mix:", "rate", "url"},
+		"bench --token t --ladder --target-p99 -1s --max-in-flight 0": {"target-p99", "max-in-flight"},
+		"bench x": {`unexpected argument "x"`},
+		"calibrate --experiments-aa 1 --experiments-ab 1 --visitors 1": {"sum of", "visitors 1"},
+		"calibrate --store " + notEmpty:                                {"must be an empty or missing directory"},
+		"calibrate --level 95":                                         {"--level"},
+	} {
+		r := run(t, strings.Fields(line)...)
+		for _, want := range wants {
+			if r.code != exitUsage || !strings.Contains(r.err, want) {
+				t.Errorf("loadgen %s: exit %d, %q does not contain %s", line, r.code, r.err, want)
+			}
+		}
+	}
+}
+
+func TestUnreachableServer(t *testing.T) {
+	r := run(t, strings.Fields("bench --token t --url http://127.0.0.1:1")...)
+	if r.code != exitFailed || !strings.Contains(r.err, "127.0.0.1:1") {
+		t.Errorf("exit %d, %s", r.code, r.err)
+	}
+}
+
+func TestCalibrate(t *testing.T) {
+	dir := t.TempDir()
+	jsonFile, plotFile := filepath.Join(dir, "result.json"), filepath.Join(dir, "plot.svg")
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "calibrate", "--experiments-aa", "4", "--experiments-ab", "0", "--visitors", "100",
+		"--store", filepath.Join(dir, "store"), "--json", jsonFile, "--plot", plotFile)
+	cmd.Env = append(os.Environ(), asLoadgen+"=1")
+	text, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(text), "0 outside their acceptance bands") || !strings.Contains(string(text), "events: 4 of 4\n") {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	var result calibration.Result
+	written, err := os.ReadFile(jsonFile)
+	if err == nil {
+		err = json.Unmarshal(written, &result)
+	}
+	if plot, _ := os.ReadFile(plotFile); err != nil || result.Null != 4 || result.Reports != 64 || len(result.Cells) < 100 || !bytes.Contains(plot, []byte("<svg")) {
+		t.Errorf("%v: %d experiments, %d reports, %d cells", err, result.Null, result.Reports, len(result.Cells))
+	}
+}

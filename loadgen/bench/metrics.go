@@ -1,0 +1,106 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+)
+
+// Server has the server's own metrics over a step.
+type Server struct {
+	CPUSeconds    float64            `json:"cpuSeconds"`
+	Cores         float64            `json:"cores"`         // CPU seconds per second
+	ResidentBytes float64            `json:"residentBytes"` // at the end of the step
+	StoreQueries  float64            `json:"storeQueries"`
+	StoreMean     float64            `json:"storeMean"` // milliseconds per store query
+	Results       map[string]float64 `json:"results"`   // by cache outcome: hit, miss, shared, not_modified, stale
+	Events        map[string]float64 `json:"events"`    // by verdict
+	Shed          float64            `json:"shed"`      // requests rejected because the server was overloaded
+	RateLimited   float64            `json:"rateLimited"`
+}
+
+// scrape has the sum of each metric by name, and by name and label value.
+type scrape map[string]float64
+
+// scrapeMetrics reads the server's metrics.
+func (c *client) scrapeMetrics(ctx context.Context, admin string) (scrape, error) {
+	address := strings.TrimSuffix(strings.TrimRight(admin, "/"), "/metrics") + "/metrics"
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("GET %s: %s", address, response.Status)
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(response.Body)
+	if err != nil {
+		return nil, fmt.Errorf("GET %s: %w", address, err)
+	}
+	s := scrape{}
+	for name, family := range families {
+		for _, metric := range family.GetMetric() {
+			value := metric.GetCounter().GetValue() + metric.GetGauge().GetValue()
+			s[name] += value
+			for _, label := range metric.GetLabel() {
+				s[name+" "+label.GetValue()] += value
+			}
+			s[name+"_count"] += float64(metric.GetHistogram().GetSampleCount())
+			s[name+"_sum"] += metric.GetHistogram().GetSampleSum()
+		}
+	}
+	return s, nil
+}
+
+// stepWithMetrics measures a step with the server's metrics if o.AdminURL is
+// set.
+func (l *load) stepWithMetrics(ctx context.Context, o *Options, phase string, rate float64) (Step, error) {
+	if o.AdminURL == "" {
+		return l.step(ctx, phase, rate, o.Duration)
+	}
+	before, err := l.client.scrapeMetrics(ctx, o.AdminURL)
+	if err != nil {
+		return Step{}, err
+	}
+	step, err := l.step(ctx, phase, rate, o.Duration)
+	if err != nil {
+		return step, err
+	}
+	after, err := l.client.scrapeMetrics(ctx, o.AdminURL)
+	if err != nil {
+		return step, err
+	}
+	step.Server = serverMetrics(before, after, step.Seconds)
+	return step, nil
+}
+
+// serverMetrics returns the metrics over the interval between two scrapes.
+func serverMetrics(before, after scrape, seconds float64) *Server {
+	increase := func(name string) float64 { return after[name] - before[name] }
+	const cpu, store = "process_cpu_seconds_total", "lifthouse_store_query_seconds"
+	s := &Server{
+		CPUSeconds: increase(cpu), Cores: increase(cpu) / seconds, ResidentBytes: after["process_resident_memory_bytes"],
+		StoreQueries: increase(store + "_count"), Shed: increase("lifthouse_shed_total"), RateLimited: increase("lifthouse_rate_limited_total"),
+		Results: map[string]float64{}, Events: map[string]float64{},
+	}
+	if s.StoreQueries > 0 {
+		s.StoreMean = 1000 * increase(store+"_sum") / s.StoreQueries
+	}
+	for prefix, into := range map[string]map[string]float64{"lifthouse_results_total ": s.Results, "lifthouse_events_total ": s.Events} {
+		for name := range after {
+			if label, ok := strings.CutPrefix(name, prefix); ok && increase(name) > 0 {
+				into[label] = increase(name)
+			}
+		}
+	}
+	return s
+}

@@ -1,0 +1,182 @@
+package bench
+
+import (
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// Latency is the distribution of latencies, in milliseconds.
+type Latency struct {
+	Mean float64 `json:"mean"`
+	P50  float64 `json:"p50"`
+	P90  float64 `json:"p90"`
+	P95  float64 `json:"p95"`
+	P99  float64 `json:"p99"`
+	P999 float64 `json:"p99.9"`
+	Max  float64 `json:"max"`
+}
+
+// Figures has the figures of the requests of one kind, or of all requests. A
+// request succeeds if its status is 2xx or 304.
+type Figures struct {
+	Kind      Kind           `json:"kind,omitempty"` // empty: all kinds
+	Scheduled int64          `json:"scheduled"`
+	Succeeded int64          `json:"succeeded"`
+	NotSent   int64          `json:"notSent"`  // because too many requests were in flight
+	Statuses  map[string]int `json:"statuses"` // completed requests by status or error
+	Latency   Latency        `json:"latency"`  // of successful requests, from the scheduled start to the end of the response
+	Service   Latency        `json:"service"`  // of successful requests, from the actual start to the end of the response
+}
+
+// FailedShare returns the share of scheduled requests that did not succeed.
+func (f *Figures) FailedShare() float64 {
+	if f.Scheduled == 0 {
+		return 0
+	}
+	return 1 - float64(f.Succeeded)/float64(f.Scheduled)
+}
+
+// Failures returns the number of requests that failed or were not sent.
+// Requests in flight do not count.
+func (f Figures) Failures() int64 {
+	completed := int64(0)
+	for _, n := range f.Statuses {
+		completed += int64(n)
+	}
+	return completed - f.Succeeded + f.NotSent
+}
+
+// Quantile is a point of a latency curve.
+type Quantile struct {
+	Share        float64 `json:"share"` // of the successful requests
+	Milliseconds float64 `json:"ms"`
+}
+
+// Range and precision of the histograms.
+const (
+	minMicroseconds = 1
+	maxMicroseconds = int64(10 * time.Minute / time.Microsecond)
+	digits          = 3
+)
+
+func newHistogram() *hdrhistogram.Histogram {
+	return hdrhistogram.New(minMicroseconds, maxMicroseconds, digits)
+}
+
+func record(h *hdrhistogram.Histogram, d time.Duration) {
+	_ = h.RecordValue(min(max(d.Microseconds(), minMicroseconds), maxMicroseconds)) // fails only outside the range
+}
+
+func latencyOf(h *hdrhistogram.Histogram) Latency {
+	at := func(percent float64) float64 { return float64(h.ValueAtQuantile(percent)) / 1000 }
+	return Latency{Mean: h.Mean() / 1000, P50: at(50), P90: at(90), P95: at(95), P99: at(99), P999: at(99.9), Max: float64(h.Max()) / 1000}
+}
+
+// counts has the counts and latencies of one kind.
+type counts struct {
+	scheduled, succeeded, notSent int64
+	statuses                      map[string]int
+	latency, service              *hdrhistogram.Histogram
+}
+
+func newCounts() *counts {
+	return &counts{statuses: map[string]int{}, latency: newHistogram(), service: newHistogram()}
+}
+
+func (c *counts) figures(kind Kind) Figures {
+	return Figures{
+		Kind: kind, Scheduled: c.scheduled, Succeeded: c.succeeded, NotSent: c.notSent, Statuses: maps.Clone(c.statuses),
+		Latency: latencyOf(c.latency), Service: latencyOf(c.service),
+	}
+}
+
+func (c *counts) add(other *counts) {
+	c.scheduled += other.scheduled
+	c.succeeded += other.succeeded
+	c.notSent += other.notSent
+	for name, n := range other.statuses {
+		c.statuses[name] += n
+	}
+	c.latency.Merge(other.latency)
+	c.service.Merge(other.service)
+}
+
+// recorder records the requests of one step. It is safe for concurrent use.
+type recorder struct {
+	sync.Mutex
+	kinds     map[Kind]*counts
+	sendDelay *hdrhistogram.Histogram
+	last      time.Time // of a response
+}
+
+func newRecorder() *recorder {
+	return &recorder{kinds: map[Kind]*counts{}, sendDelay: newHistogram()}
+}
+
+func (r *recorder) of(kind Kind) *counts {
+	if r.kinds[kind] == nil {
+		r.kinds[kind] = newCounts()
+	}
+	return r.kinds[kind]
+}
+
+// schedule records a scheduled request and the time since its scheduled start.
+func (r *recorder) schedule(kind Kind, delay time.Duration) {
+	r.Lock()
+	defer r.Unlock()
+	r.of(kind).scheduled++
+	record(r.sendDelay, delay)
+}
+
+func (r *recorder) notSent(kind Kind) {
+	r.Lock()
+	defer r.Unlock()
+	r.of(kind).notSent++
+}
+
+// complete records the outcome of a request. Only successful requests have a
+// latency, because fast error responses would lower the percentiles.
+func (r *recorder) complete(kind Kind, o outcome, scheduled, sent, now time.Time) {
+	r.Lock()
+	defer r.Unlock()
+	c := r.of(kind)
+	c.statuses[o.name()]++
+	if now.After(r.last) {
+		r.last = now
+	}
+	if !o.ok() {
+		return
+	}
+	c.succeeded++
+	record(c.latency, now.Sub(scheduled))
+	record(c.service, now.Sub(sent))
+}
+
+// figures returns the figures of each kind and the counts of all kinds.
+func (r *recorder) figures() (kinds []Figures, all *counts) {
+	r.Lock()
+	defer r.Unlock()
+	all = newCounts()
+	for _, kind := range Kinds {
+		if c := r.kinds[kind]; c != nil {
+			kinds = append(kinds, c.figures(kind))
+			all.add(c)
+		}
+	}
+	return kinds, all
+}
+
+// curve returns the latencies at shares that approach 1.
+func curve(h *hdrhistogram.Histogram) []Quantile {
+	var points []Quantile
+	if h.TotalCount() == 0 {
+		return points
+	}
+	for rest := 1.0; rest*float64(h.TotalCount()) >= 0.5; rest *= 0.8 {
+		points = append(points, Quantile{1 - rest, float64(h.ValueAtQuantile(100*(1-rest))) / 1000})
+	}
+	return points
+}

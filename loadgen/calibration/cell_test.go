@@ -1,0 +1,213 @@
+package calibration
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"lifthouse/schema/catalogue"
+)
+
+func TestQuantiles(t *testing.T) {
+	for _, test := range []struct {
+		n               int
+		p, tail         float64
+		lowest, highest int
+	}{
+		{10, 0.5, 0.011, 2, 8}, // P(X > 8) = 11/1024
+		{10, 0.5, 0.0107, 1, 9},
+		{10, 0, 1e-6, 0, 0},
+		{10, 1, 1e-6, 10, 10},
+		{3, 0.5, 1e-9, 0, 3},
+		{1_000_000, 0.05, 1e-6, 48964, 51043}, // about 4.75 standard deviations of 217.9
+	} {
+		if low, high := lowerQuantile(test.n, test.p, test.tail), upperQuantile(test.n, test.p, test.tail); max(low-test.lowest, test.lowest-low, high-test.highest, test.highest-high) > test.n/100_000 {
+			t.Errorf("n=%d p=%g tail=%g: %d to %d, want %d to %d", test.n, test.p, test.tail, low, high, test.lowest, test.highest)
+		}
+	}
+}
+
+// drawTallies draws the tallies of a full run. The error rates are factor times
+// the nominal rates. Coverage and power are nominal.
+func drawTallies(o *Options, factor float64) map[tallyKey]*tally {
+	random := rand.New(rand.NewPCG(5, 5))
+	draw := func(n int, p float64) int {
+		count := 0
+		for range n {
+			countIf(&count, random.Float64() < p)
+		}
+		return count
+	}
+	tallies := map[tallyKey]*tally{}
+	for _, r := range o.rules {
+		for _, metric := range metrics {
+			for i := range shapes {
+				t := &tally{}
+				null, effect, alpha := o.Null/len(shapes), o.Effect/len(shapes), r.alpha()
+				nominalPower := powerCell(r, metric, &shapes[i], 0, 1, o).Nominal
+				t.null.experiments, t.null.withLooks = null, null
+				t.null.significant = draw(null, min(1, factor*alpha))
+				t.null.decided = t.null.significant / 2
+				t.effect.experiments = effect
+				t.effect.significant = draw(effect, nominalPower)
+				t.all.experiments, t.all.withLooks = null+effect, null+effect
+				t.all.difference, t.all.improvement = draw(null+effect, 1-alpha), draw(null+effect, 1-alpha)
+				t.all.sequentialDifference, t.all.sequentialImprovement = null+effect, null+effect
+				tallies[tallyKey{r, metric, shapes[i].name}] = t
+			}
+		}
+	}
+	return tallies
+}
+
+func TestWrongErrorRatesAreDetected(t *testing.T) {
+	o := Defaults
+	for _, test := range []struct {
+		factor  float64
+		outside bool
+	}{{1, false}, {2, true}, {0.3, true}} {
+		r := &Result{Cells: cellsOf(drawTallies(&o, test.factor), &o)}
+		testCells(r)
+		if (r.Outside > 0) != test.outside || (r.Err() != nil) != test.outside || r.Tested < 150 {
+			t.Errorf("error rates multiplied by %g: %d of %d cells outside\n%s", test.factor, r.Outside, r.Tested, text(r))
+		}
+	}
+}
+
+func TestLevel100AllowsNoSignificance(t *testing.T) {
+	o := Defaults
+	o.rules = []rule{{catalogue.Frequentist, 100, 0}}
+	tallies := drawTallies(&o, 1)
+	tallies[tallyKey{o.rules[0], valuePerVisitor, "low"}].null.significant = 1
+	r := &Result{Cells: cellsOf(tallies, &o)}
+	if testCells(r); r.Outside != 1 {
+		t.Errorf("one significant report: %d cells outside, want 1\n%s", r.Outside, text(r))
+	}
+}
+
+// newComparison returns a comparison whose intervals are all equal.
+func newComparison(value, low, high float64, significant bool) comparison {
+	b := bounds{&low, &high}
+	return comparison{variation: 1, value: &value, significant: significant, decided: significant, difference: b, improvement: b, sequentialDifference: b, sequentialImprovement: b}
+}
+
+func TestTally(t *testing.T) {
+	even := &shapes[0] // with an effect: difference 0.05, improvement 0.5
+	var n tally
+	early := newComparison(0.1, 0.01, 0.2, true)
+	n.add(&experiment{shape: even}, goalConversionRate, &results{
+		final: []comparison{newComparison(0, -1, 1, false)}, looks: [][]comparison{{}, {early}, {newComparison(0, -1, 1, false)}},
+	})
+	if n.null.significant != 0 || n.null.anyLook != 1 || n.null.anyLookDecided != 1 || n.null.sequential != 0 || n.all.difference != 1 || n.all.sequentialDifference != 0 {
+		t.Errorf("significant at one look only: %+v", n)
+	}
+	early.sequential, early.decided = true, false
+	n.add(&experiment{shape: even}, goalConversionRate, &results{final: []comparison{early}, looks: [][]comparison{{early}}})
+	if n.null.sequential != 1 || n.null.sequentialAndDecided != 0 || n.null.significant != 1 || n.null.decided != 0 {
+		t.Errorf("significant without a verdict: %+v", n)
+	}
+	n = tally{}
+	n.add(&experiment{shape: even, effect: true}, goalConversionRate, &results{final: []comparison{newComparison(-0.05, 0.04, 0.06, true)}})
+	if n.effect.wrongSign != 1 || n.effect.significant != 1 || n.all.difference != 1 || n.all.improvement != 0 || n.all.withLooks != 0 || n.null.experiments != 0 {
+		t.Errorf("wrong sign: %+v", n)
+	}
+	three := &shapes[2] // its second variation has no effect
+	second := newComparison(-0.01, -1, 1, true)
+	second.variation = 2
+	n = tally{}
+	n.add(&experiment{shape: three, effect: true}, valuePerVisitor, &results{final: []comparison{newComparison(2, 2, 3, false), second}})
+	if n.effect.significant != 0 || n.effect.wrongSign != 0 || n.all.difference != 1 || n.all.improvement != 0 {
+		t.Errorf("variation without effect: %+v, want no power and no wrong sign", n)
+	}
+	if open := (bounds{nil, new(float64)}); !open.covers(-1e9) || open.covers(1) || !(bounds{}).covers(7) {
+		t.Error("an infinite bound does not limit the interval")
+	}
+}
+
+func TestEventsMatchTheTruth(t *testing.T) {
+	o := Defaults
+	o.Visitors = 15_000
+	for i := range shapes {
+		e := &experiment{id: int64(i + 1), effect: true, shape: &shapes[i]}
+		var first, again bytes.Buffer
+		lines := e.writeEvents(&first, &o)
+		if e.writeEvents(&again, &o); !bytes.Equal(first.Bytes(), again.Bytes()) || lines != strings.Count(first.String(), "\n") {
+			t.Fatal("equal seeds generate different events")
+		}
+		visitors, buyers, value := map[int]float64{}, map[int]float64{}, map[int]float64{}
+		for line := range strings.Lines(first.String()) {
+			var event struct {
+				Event       string
+				VariationID int
+				Value       float64
+			}
+			if err := json.Unmarshal([]byte(line), &event); err != nil {
+				t.Fatal(err)
+			}
+			if event.Event == "view" {
+				visitors[event.VariationID]++
+			} else {
+				buyers[event.VariationID]++
+				value[event.VariationID] += event.Value
+			}
+		}
+		for v, share := range e.shape.shares {
+			all, p := float64(e.visitors(&o)), e.conversionRate(v)
+			near(t, e.shape.name+" visitors", visitors[v], all*float64(share)/100, math.Sqrt(all*float64(share)/100))
+			near(t, e.shape.name+" buyers", buyers[v], visitors[v]*p, math.Sqrt(visitors[v]*p))
+			difference, _ := e.truth(valuePerVisitor, v)
+			near(t, e.shape.name+" value", value[v]/visitors[v], difference+meanValue*e.conversionRate(0), meanValue*math.Sqrt(p*math.Exp(spread*spread)/visitors[v]))
+		}
+		o.Seed++
+		if e.writeEvents(&again, &o); bytes.HasSuffix(again.Bytes(), first.Bytes()) {
+			t.Error("another seed gives the same events")
+		}
+	}
+}
+
+func near(t *testing.T, what string, got, want, deviation float64) {
+	t.Helper()
+	if math.Abs(got-want) > 4.5*deviation {
+		t.Errorf("%s: %g, want %g, a deviation is %g", what, got, want, deviation)
+	}
+}
+
+func TestPowerCell(t *testing.T) {
+	o := Defaults
+	c := powerCell(rule{catalogue.Frequentist, 95, 1}, goalConversionRate, &shapes[0], 0, 1, &o)
+	if math.Abs(c.Nominal-0.669) > 0.001 || c.Sense != Approximate { // 10 % against 15 % with 500 visitors each: z = 2.397
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestValidateReportsAllProblems(t *testing.T) {
+	o := Options{Null: -1}
+	for _, name := range []string{"experiments-aa -1", "sum of", "visitors 0", "parallel 0"} {
+		if err := o.Validate(); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("error %v does not contain %s", err, name)
+		}
+	}
+	o = Defaults
+	if err := o.Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPlotHasAllTestedCells(t *testing.T) {
+	o := Defaults
+	r := &Result{Cells: cellsOf(drawTallies(&o, 2), &o)}
+	testCells(r)
+	plot, err := r.Plot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := bytes.Count(plot, []byte(", goalConversionRate, ")) + bytes.Count(plot, []byte(", valuePerVisitor, ")); n != r.Tested {
+		t.Errorf("%d rows, want %d", n, r.Tested)
+	}
+	if bytes.Count(plot, []byte(`fill="#c00000"`)) == 0 {
+		t.Error("the plot does not mark cells outside their bands")
+	}
+}

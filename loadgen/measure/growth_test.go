@@ -1,0 +1,53 @@
+package measure_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"lifthouse/loadgen/measure"
+)
+
+func TestGrowthWrite(t *testing.T) {
+	g := measure.Growth{Visitors: []int64{50, 5000}, Rows: []measure.GrowthRow{
+		{Name: "from the events", WallMS: []float64{9, 900}, CPUMS: []float64{10, 1500}},
+		{Name: "unfiltered", WallMS: []float64{8, 8.5}, CPUMS: []float64{9, 9.9}},
+	}}
+	var table strings.Builder
+	if err := g.Write(&table); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"50", "5000", "8.0", "8.5", "9.9", "1.10", "150.00"} {
+		if !strings.Contains(table.String(), want) {
+			t.Errorf("the table does not contain %s:\n%s", want, table.String())
+		}
+	}
+}
+
+func TestGrowthOf(t *testing.T) {
+	var calls []int64
+	query := measure.Query{Name: "unfiltered", Rounds: 3, Run: func(_ context.Context, campaign int64) error {
+		calls = append(calls, campaign)
+		return nil
+	}}
+	g, err := measure.GrowthOf(t.Context(), []int64{10, 20}, []int64{7, 8}, []measure.Query{query})
+	if err != nil || len(g.Rows) != 1 || len(g.Rows[0].WallMS) != 2 || len(g.Rows[0].CPUMS) != 2 {
+		t.Fatalf("%+v, error %v", g, err)
+	}
+	if len(calls) != 10 || calls[4] != 7 || calls[5] != 8 { // 3 measured rounds and 2 warm-up rounds per campaign
+		t.Errorf("campaigns of the calls: %v", calls)
+	}
+	failure := errors.New("failure")
+	query.Run = func(context.Context, int64) error { return failure }
+	if _, err := measure.GrowthOf(t.Context(), []int64{10}, []int64{7}, []measure.Query{query}); !errors.Is(err, failure) || !strings.Contains(err.Error(), "campaign 7") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestMedian(t *testing.T) {
+	got := measure.Median([]measure.Cost{{WallMS: 3, CPUMS: 1, PeakMB: 5}, {WallMS: 1, CPUMS: 9, PeakMB: 4}, {WallMS: 2, CPUMS: 2, PeakMB: 6}})
+	if want := (measure.Cost{WallMS: 2, CPUMS: 2, PeakMB: 5}); got != want {
+		t.Errorf("Median = %+v, want %+v", got, want)
+	}
+}

@@ -1,0 +1,91 @@
+package peers
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// peerRow is a row of a peer's query: one variation, or its visitors with one
+// value of a dimension.
+type peerRow struct {
+	variation string
+	dimension string
+	visitors  uint64
+	totals    []float64 // integers below 2^53, so that they are exact
+	squares   []float64
+}
+
+type peerAnswer []peerRow
+
+func (r *runner) query(ctx context.Context, text string) (peerAnswer, error) {
+	rows, err := r.Conn.Query(ctx, text, r.queryParameters()...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	var answer peerAnswer
+	for rows.Next() {
+		var row peerRow
+		if err := rows.Scan(&row.variation, &row.dimension, &row.visitors, &row.totals, &row.squares); err != nil {
+			return nil, err
+		}
+		answer = append(answer, row)
+	}
+	return answer, rows.Err()
+}
+
+// compare compares a peer's numbers with the Lifthouse report. The definitions
+// agree on the visitors who saw exactly one variation and on the sums over their
+// goals after the first view. These numbers are integers and must be equal.
+func (r *runner) compare(c *computation, answers []peerAnswer, expected []Counts) {
+	expectedRows := map[string]*Counts{}
+	for i := range expected {
+		expectedRows[rowName(strconv.FormatInt(expected[i].VariationID, 10), expected[i].Dimension)] = &expected[i]
+	}
+	firstTotal := 0 // index in c.totals of the answer's first total
+	for _, answer := range answers {
+		rows, width := 0, 0
+		for _, row := range answer {
+			if strings.Contains(row.variation, "multiple") {
+				continue
+			}
+			rows++
+			width = len(row.totals)
+			name := rowName(row.variation, row.dimension)
+			want := expectedRows[name]
+			if want == nil {
+				r.addDifference(c, "%s: missing in the Lifthouse report", name)
+				continue
+			}
+			r.compareNumber(c, name+" visitors", float64(row.visitors), want.Visitors)
+			for i, total := range row.totals {
+				r.compareNumber(c, fmt.Sprintf("%s total %d", name, firstTotal+i+1), total, c.totals[firstTotal+i](want))
+			}
+		}
+		firstTotal += width
+		if rows != len(expected) {
+			r.addDifference(c, "%d rows; the Lifthouse report has %d", rows, len(expected))
+		}
+	}
+}
+
+func rowName(variation, dimension string) string {
+	if dimension == "" {
+		return "variation " + variation
+	}
+	return "variation " + variation + " " + dimension
+}
+
+func (r *runner) compareNumber(c *computation, name string, got float64, want int64) {
+	r.result.Compared++
+	if got != float64(want) {
+		r.addDifference(c, "%s: %.0f; the Lifthouse report has %d", name, got, want)
+	}
+}
+
+func (r *runner) addDifference(c *computation, format string, args ...any) {
+	prefix := fmt.Sprintf("%s, %s, %s: ", c.system, c.question, tableNames[c.table])
+	r.result.Differences = append(r.result.Differences, prefix+fmt.Sprintf(format, args...))
+}

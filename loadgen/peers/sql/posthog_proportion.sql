@@ -1,0 +1,27 @@
+-- PostHog's computation of a proportion, reimplemented. One row is a variation. The query scans the events once
+-- and evaluates a funnel of two steps per visitor: the view, then the goal.
+WITH
+    per_visitor AS (  -- one row is a visitor
+        SELECT
+            visitor_id,
+            if(uniqExactIf(variation_id, event = 'view') > 1, '$multiple', anyIf(toString(variation_id), event = 'view')) AS variation,
+            windowFunnel({{.Span}})(toUInt64(toUnixTimestamp64Milli(time)), event = 'view', event = 'goal') = 2 AS converted
+        FROM {{.Table}}
+        WHERE website_id = {website_id:Int64}
+            AND subject = 'campaign'
+            AND subject_id = {campaign_id:Int64}
+            AND (event = 'view' OR (event = 'goal' AND goal_id = {goal_id:Int64}))
+            AND time >= {from:DateTime64(3, 'UTC')}
+            AND time < {to:DateTime64(3, 'UTC')}
+        GROUP BY visitor_id
+        HAVING countIf(event = 'view') > 0
+    )
+SELECT
+    variation,
+    '' AS dimension,
+    count() AS visitors,
+    [toFloat64(sum(converted))] AS totals,
+    [toFloat64(sum(converted))] AS squares
+FROM per_visitor
+GROUP BY variation
+ORDER BY variation

@@ -1,0 +1,13 @@
+package population_test
+
+import (
+	"log/slog"
+	"testing"
+
+	"lifthouse/schema/schematest"
+)
+
+func TestMain(m *testing.M) {
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // discard request logs
+	schematest.Main(m)
+}

@@ -1,0 +1,81 @@
+package population
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sort"
+)
+
+// weightedTable draws rows at random in proportion to their weights.
+type weightedTable[R any] struct {
+	rows       []R
+	shares     []float64 // weights divided by their sum
+	cumulative []float64 // running sums of shares
+}
+
+func newWeightedTable[R any](rows []R, weight func(R) float64) weightedTable[R] {
+	t := weightedTable[R]{rows: rows}
+	total := 0.0
+	for _, row := range rows {
+		total += weight(row)
+	}
+	sum := 0.0
+	for _, row := range rows {
+		sum += weight(row)
+		t.shares = append(t.shares, weight(row)/total)
+		t.cumulative = append(t.cumulative, sum/total)
+	}
+	return t
+}
+
+func (t *weightedTable[R]) draw(random *rand.Rand) *R {
+	i := sort.SearchFloat64s(t.cumulative, random.Float64())
+	return &t.rows[min(i, len(t.rows)-1)]
+}
+
+// weightedValue is a text and its integer weight.
+type weightedValue struct {
+	value  string
+	weight int
+}
+
+// drawValue draws one of the values in proportion to the weights.
+func drawValue(random *rand.Rand, values []weightedValue) string {
+	total := 0
+	for _, v := range values {
+		total += v.weight
+	}
+	n := random.IntN(total)
+	for _, v := range values {
+		if n -= v.weight; n < 0 {
+			return v.value
+		}
+	}
+	panic("unreachable: n is less than the sum of the weights")
+}
+
+// harmonicShare returns the share of item i of n when the shares are
+// proportional to 1, 1/2, 1/3 and so on.
+func harmonicShare(i, n int) float64 {
+	total := 0.0
+	for k := range n {
+		total += 1 / float64(k+1)
+	}
+	return 1 / float64(i+1) / total
+}
+
+// drawZipf draws an integer from 0 to n-1. The probability of k is about
+// proportional to 1/(k+1), as for referring sites and search terms.
+func drawZipf(random *rand.Rand, n int) int64 {
+	return int64(math.Pow(float64(n+1), random.Float64())) - 1
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}

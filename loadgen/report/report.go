@@ -1,0 +1,153 @@
+// Package report writes the benchmark report: one page with summaries and
+// charts, and pages with the full tables.
+package report
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/template"
+
+	"lifthouse/loadgen/bench"
+	"lifthouse/loadgen/calibration"
+	"lifthouse/loadgen/measure"
+	"lifthouse/loadgen/peers"
+)
+
+// Benchmarks has the measurements of a report.
+type Benchmarks struct {
+	Command     string // command that generates the report
+	Date        string
+	Machine     measure.Machine
+	Insertion   measure.Insertion
+	Peers       peers.Result
+	Growth      *measure.Growth     // nil: not measured
+	Loads       []Load              // load tests
+	Calibration *calibration.Result // nil: not measured
+	Sections    []Section           // texts that other commands printed
+
+	Details string // path from the page to the directory with the tables and charts; set by Write
+}
+
+// Load is a load test with a ladder.
+type Load struct {
+	Title  string
+	Result bench.Result
+}
+
+// Section is a text with a title.
+type Section struct{ Title, Text string }
+
+//go:embed *.md.tmpl
+var files embed.FS
+
+var templates = template.Must(template.New("").Option("missingkey=error").Funcs(template.FuncMap{
+	"times":    func(ratio float64) string { return formatUnlessZero("%.1f ×", ratio) },
+	"integer":  func(figure float64) string { return formatUnlessZero("%.0f", figure) },
+	"decimal":  func(figure float64) string { return fmt.Sprintf("%.1f", figure) },
+	"decimals": func(figure float64) string { return fmt.Sprintf("%.2f", figure) },
+	"rate":     func(figure float64) string { return fmt.Sprintf("%.4f", figure) },
+	"requests": func(rate float64) string { return fmt.Sprintf("%.4g", rate) },
+	"grouped":  grouped,
+}).ParseFS(files, "*.md.tmpl"))
+
+// formatUnlessZero formats a figure. A figure of 0 is unknown and becomes a
+// dash.
+func formatUnlessZero(format string, figure float64) string {
+	if figure == 0 {
+		return "–"
+	}
+	return fmt.Sprintf(format, figure)
+}
+
+// grouped formats an integer that is not negative, with commas between groups
+// of three digits.
+func grouped(n any) string {
+	digits := fmt.Sprint(n)
+	var b strings.Builder
+	for i, d := range digits {
+		if i > 0 && (len(digits)-i)%3 == 0 {
+			b.WriteByte(',')
+		}
+		b.WriteRune(d)
+	}
+	return b.String()
+}
+
+// Write writes the page, and the tables and charts to the directory details.
+// Write creates the directory if it does not exist.
+func (b *Benchmarks) Write(page, details string) error {
+	if err := os.MkdirAll(details, 0o755); err != nil {
+		return err
+	}
+	relative, err := relativePath(page, details)
+	if err != nil {
+		return err
+	}
+	b.Details = relative
+	outputs := []output{{page, b.template("page.md.tmpl")}}
+	add := func(name string, content func() ([]byte, error)) {
+		outputs = append(outputs, output{filepath.Join(details, name), content})
+	}
+	add("peers.md", b.template("peers.md.tmpl"))
+	add("peers.svg", b.peersChart().SVG)
+	if b.Growth != nil {
+		add("growth.md", b.template("growth.md.tmpl"))
+		add("growth.svg", b.growthChart().SVG)
+	}
+	if len(b.Loads) > 0 {
+		add("load.md", b.template("load.md.tmpl"))
+		add("load.svg", b.loadChart().SVG)
+	}
+	if b.Calibration != nil {
+		add("calibration.md", b.template("calibration.md.tmpl"))
+		add("calibration.svg", b.Calibration.Plot)
+	}
+	var errs []error
+	for _, o := range outputs {
+		errs = append(errs, o.write())
+	}
+	return errors.Join(errs...)
+}
+
+// output is a file of the report.
+type output struct {
+	path    string
+	content func() ([]byte, error)
+}
+
+func (o *output) write() error {
+	content, err := o.content()
+	if err != nil {
+		return fmt.Errorf("%s: %w", o.path, err)
+	}
+	return os.WriteFile(o.path, content, 0o644) //nolint:gosec // documentation is readable by everyone
+}
+
+// template returns a function that executes a template.
+func (b *Benchmarks) template(name string) func() ([]byte, error) {
+	return func() ([]byte, error) {
+		var text bytes.Buffer
+		err := templates.ExecuteTemplate(&text, name, b)
+		return text.Bytes(), err
+	}
+}
+
+// relativePath returns the path of a directory relative to the directory of a
+// page, with slashes.
+func relativePath(page, directory string) (string, error) {
+	from, err := filepath.Abs(filepath.Dir(page))
+	if err != nil {
+		return "", err
+	}
+	to, err := filepath.Abs(directory)
+	if err != nil {
+		return "", err
+	}
+	relative, err := filepath.Rel(from, to)
+	return filepath.ToSlash(relative), err
+}

@@ -1,0 +1,48 @@
+package send
+
+import (
+	"context"
+
+	"lifthouse/loadgen/population"
+	"lifthouse/schema"
+	"lifthouse/schema/ingest"
+)
+
+// insertRows is the maximum number of rows per insert.
+const insertRows = 200_000
+
+// Insert writes all events to a store.
+func Insert(ctx context.Context, s *population.Scenario, w *ingest.Writer, report Report) (Progress, ingest.Outcome, error) {
+	var p Progress
+	var total ingest.Outcome
+	rows := make([]schema.Event, 0, insertRows)
+	write := func() error {
+		outcome, err := w.Write(ctx, rows)
+		total.Add(outcome)
+		rows = rows[:0]
+		report(p)
+		return err
+	}
+	err := population.Generate(ctx, s, storedEvents, func(batch population.Batch[[]schema.Event]) error {
+		if len(rows)+len(batch.Data) > insertRows {
+			if err := write(); err != nil {
+				return err
+			}
+		}
+		rows = append(rows, batch.Data...)
+		p.add(batch.Visitors, batch.Events, 0)
+		return nil
+	})
+	if err != nil {
+		return p, total, err
+	}
+	return p, total, write()
+}
+
+func storedEvents(events []population.Event) []schema.Event {
+	rows := make([]schema.Event, len(events))
+	for i := range events {
+		rows[i] = events[i].Event
+	}
+	return rows
+}

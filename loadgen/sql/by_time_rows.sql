@@ -1,7 +1,0 @@
--- One row is an event of the campaign.
-INSERT INTO {{.Table}}
-SELECT *
-FROM events
-WHERE website_id = {website_id:Int64}
-    AND subject = 'campaign'
-    AND subject_id = {campaign_id:Int64}

@@ -17,6 +17,7 @@ import (
 	"lifthouse/loadgen/calibration"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/ingest"
 
 	"github.com/spf13/cobra"
 )
@@ -72,7 +73,7 @@ func (p *program) calibrate(ctx context.Context, o *calibration.Options, store, 
 		return err
 	}
 	slog.SetDefault(slog.New(slog.NewTextHandler(p.err, &slog.HandlerOptions{Level: slog.LevelWarn})))
-	s, err := app.Open(ctx, schema.Address{Dir: store}, app.Options{Limits: engine.DefaultLimits, Complain: p.logf})
+	s, err := app.Open(ctx, schema.Address{Dir: store}, app.Options{Limits: engine.DefaultLimits, Times: ingest.DefaultTimes, Complain: p.logf})
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 	"lifthouse/loadgen/send"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/ingest"
 )
 
 // withStore opens a store that no other process has open, and calls work.
@@ -26,7 +27,7 @@ func (p *program) withStore(ctx context.Context, address string, work func(*app.
 	if err != nil {
 		return usageError{err}
 	}
-	store, err := app.Open(ctx, home, app.Options{Limits: engine.DefaultLimits, Complain: p.logf})
+	store, err := app.Open(ctx, home, app.Options{Limits: engine.DefaultLimits, Times: ingest.DefaultTimes, Complain: p.logf})
 	var locked *embedded.LockedError
 	if errors.As(err, &locked) {
 		return fmt.Errorf("%w; to send events to a running server, use loadgen generate --url", err)

@@ -33,7 +33,7 @@ func TestTruthAndReportsAgree(t *testing.T) {
 	s.Traffic.Late, s.Traffic.Duplicates, s.Traffic.MultipleExposures = 0.1, 0.2, 0.05
 	conn := schematest.Open(t)
 	writer := ingest.NewWriter(conn)
-	writer.Alone()
+	writer.SetExclusive()
 	if err := writer.Learn(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"lifthouse/cmd/internal/app"
 	"lifthouse/engine"
 	"lifthouse/schema"
+	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
 )
 
@@ -29,7 +30,7 @@ func TestSeveralProcessesOpenANewStoreOnAServer(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			stores[i], err = app.Open(t.Context(), home, app.Options{Limits: engine.DefaultLimits, Concurrency: 3, Complain: t.Logf})
+			stores[i], err = app.Open(t.Context(), home, app.Options{Limits: engine.DefaultLimits, Concurrency: 3, Times: ingest.DefaultTimes, Complain: t.Logf})
 			if err != nil {
 				return err
 			}

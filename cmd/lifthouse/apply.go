@@ -22,40 +22,40 @@ func (p *program) applyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "apply -f catalog.yaml",
 		Short: "Declare accounts, websites, goals, targets, campaigns and widgets",
-		Long: `Apply makes the catalogue say what the file says. The file is checked whole before anything
-is changed. What it does not name stays; whether a campaign runs, and since when, is not changed
-for one that exists.
+		Long: `Apply creates and updates the resources in a YAML file. The whole file is validated first; if it has
+errors, nothing is changed. Resources that are not in the file are kept. The state of an existing
+campaign or widget (active, start and end dates) is not changed.
 
-Shares that divide the traffic otherwise than before count as changed from now on, and the check
-of the sample ratio looks at the visitors since then. Where the shares on record were a mistake
-and the traffic never followed them, --correct-shares makes the file's hold from the beginning.
+Changed shares take effect now: the check of the sample ratio only counts visitors from now on. If
+the recorded shares were a mistake and the traffic never followed them, --correct-shares applies
+the shares in the file from the beginning.
 
-With --prune the file names all there is: what it does not name, accounts too, is listed and, once
-you agree, archived. Its events stay, and naming it again brings it back.`,
+With --prune, resources that are not in the file, including accounts, are listed and archived after
+confirmation. Their events are kept. Declaring a resource again restores it.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if file == "" {
-				return usageError{errors.New("apply: which file? lifthouse apply -f catalog.yaml")}
+				return usageError{errors.New("apply: no file given: lifthouse apply -f catalog.yaml")}
 			}
 			return p.withStoreMade(cmd.Context(), func(ctx context.Context, s *app.Store) error {
 				return p.apply(ctx, s, file, how)
 			})
 		},
 	}
-	cmd.Flags().StringVarP(&file, "file", "f", "", "the catalogue, YAML; - for standard input")
-	cmd.Flags().BoolVar(&how.dryRun, "dry-run", false, "show what would change and change nothing")
-	cmd.Flags().BoolVar(&how.prune, "prune", false, "archive what the file does not name, after asking")
-	cmd.Flags().BoolVar(&how.yes, "yes", false, "do not ask")
-	cmd.Flags().BoolVar(&how.correctShares, "correct-shares", false, "the shares in the file correct a mistake: forget the history of shares of what it names")
+	cmd.Flags().StringVarP(&file, "file", "f", "", "catalogue as YAML; - for standard input")
+	cmd.Flags().BoolVar(&how.dryRun, "dry-run", false, "print the changes without making them")
+	cmd.Flags().BoolVar(&how.prune, "prune", false, "archive resources that are not in the file, after confirmation")
+	cmd.Flags().BoolVar(&how.yes, "yes", false, "do not ask for confirmation")
+	cmd.Flags().BoolVar(&how.correctShares, "correct-shares", false, "apply the shares in the file from the beginning, and discard their history")
 	return cmd
 }
 
-// applying is how a file is applied.
+// applying has the options of the command.
 type applying struct{ dryRun, prune, yes, correctShares bool }
 
 func (p *program) apply(ctx context.Context, s *app.Store, path string, how applying) error {
 	if how.prune && !how.yes && !how.dryRun && path == "-" {
-		return usageError{errors.New("apply: the catalogue comes from standard input, where nobody can be asked: add --yes to --prune")}
+		return usageError{errors.New("apply: --prune requires --yes if the catalogue is read from standard input")}
 	}
 	declared, err := p.readCatalogue(ctx, path)
 	if err != nil {
@@ -101,7 +101,7 @@ func (p *program) readCatalogue(ctx context.Context, path string) (catalogue.Fil
 	return declared, nil
 }
 
-// agreed lists what would be archived, and asks.
+// agreed lists the resources that would be archived, and asks for confirmation.
 func (p *program) agreed(change func(dryRun bool) ([]catalogue.Change, error)) (bool, error) {
 	changes, err := change(true)
 	if err != nil {
@@ -114,7 +114,7 @@ func (p *program) agreed(change func(dryRun bool) ([]catalogue.Change, error)) (
 	for _, change := range archived {
 		p.sayChange(change)
 	}
-	_, _ = fmt.Fprintf(p.out, "Archive %d that the file does not name? Their events stay. [y/N] ", len(archived))
+	_, _ = fmt.Fprintf(p.out, "Archive %d resources that are not in the file? Their events are kept. [y/N] ", len(archived))
 	answer, err := bufio.NewReader(p.in).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return false, err
@@ -132,9 +132,9 @@ func (p *program) sayChanges(changes []catalogue.Change, dryRun bool) {
 	}
 	switch {
 	case len(changes) == 0:
-		p.say("Nothing to change: the catalogue says this already.")
+		p.say("No changes: the catalogue is up to date.")
 	case dryRun:
-		p.say("%d would change; nothing was changed (dry run).", len(changes))
+		p.say("%d changes; nothing was changed (dry run).", len(changes))
 	default:
 		p.say("%d changed.", len(changes))
 	}

@@ -32,7 +32,7 @@ func TestExportApplyAndPruneThroughARunningServer(t *testing.T) {
 
 	save(strings.Replace(exported, "- id: 2\n            name: Signup", "- id: 4\n            name: Other", 1))
 	for _, answer := range []string{"n\n", ""} {
-		if out := run(answer, exitOK, "apply", "-f", file, "--prune"); !strings.Contains(out, `- goal 2 "Signup" (archived)`) || !strings.Contains(out, "Archive 1 that") || !strings.Contains(out, "Nothing was changed.") {
+		if out := run(answer, exitOK, "apply", "-f", file, "--prune"); !strings.Contains(out, `- goal 2 "Signup" (archived)`) || !strings.Contains(out, "Archive 1 that") || !strings.Contains(out, "There are no changes.") {
 			t.Errorf("answered %q, it says %q", answer, out)
 		}
 	}

@@ -14,12 +14,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const auditHelp = `Audit shows who changed what of the catalogue, the last changes first: definitions and tokens that were
-created, changed, archived or revoked, and campaigns and widgets that became active or inactive. A change
-was made by a token of the API, by its number and name, or by a command and the user who gave it.
-The log is kept for good.`
+const auditHelp = `Audit prints the changes of the catalogue, the latest first: definitions and tokens that were created,
+changed, archived or revoked, and campaigns and widgets that were started or stopped. The author is a token of the API (its
+number and name), or a command and its user. The log is never deleted.`
 
-// mostAudited bounds --limit: what a terminal or a pipe takes at once.
+// maxAudited is the maximum of --limit.
 const maxAudited = 1_000_000
 
 func (p *program) auditCommand() *cobra.Command {
@@ -29,17 +28,17 @@ func (p *program) auditCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "audit",
-		Short: "Show who changed what of the catalogue",
+		Short: "Print the changes of the catalogue and their authors",
 		Long:  auditHelp,
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case limit < 1 || limit > maxAudited:
-				return usageError{fmt.Errorf("--limit %d: want 1 to %d", limit, maxAudited)}
+				return usageError{fmt.Errorf("--limit %d: must be from 1 to %d", limit, maxAudited)}
 			case since < 0:
-				return usageError{fmt.Errorf("--since %s: want a time back, such as 720h", since)}
+				return usageError{fmt.Errorf("--since %s: must be a positive duration, such as 720h", since)}
 			case account < 0:
-				return usageError{fmt.Errorf("--account %d: want an account's id, or 0 for all", account)}
+				return usageError{fmt.Errorf("--account %d: must be the id of an account, or 0 for all", account)}
 			}
 			var from time.Time
 			if from = time.Unix(0, 0); since > 0 {
@@ -57,16 +56,16 @@ func (p *program) auditCommand() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().Int64Var(&account, "account", 0, "whose changes; 0: of all accounts")
-	cmd.Flags().DurationVar(&since, "since", 0, "how far back, such as 720h; 0: all")
-	cmd.Flags().IntVar(&limit, "limit", 100, "most changes to show")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON, with what each change made of the definition or the state")
+	cmd.Flags().Int64Var(&account, "account", 0, "id of the account; 0: all accounts")
+	cmd.Flags().DurationVar(&since, "since", 0, "maximum age of the changes, such as 720h; 0: all")
+	cmd.Flags().IntVar(&limit, "limit", 100, "maximum number of changes")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with the definition or state after each change")
 	return cmd
 }
 
 func (p *program) showAudit(changes []catalogue.Audited) error {
 	if len(changes) == 0 {
-		p.say("Nothing was changed.")
+		p.say("There are no changes.")
 		return nil
 	}
 	table := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)

@@ -13,16 +13,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// errOnlyEmbedded: a ClickHouse server writes where its own configuration
-// allows.
-var errOnlyEmbedded = usageError{errors.New("--store: want embedded:DIR; a ClickHouse server has BACKUP and RESTORE of its own")}
+// errOnlyEmbedded reports that backups are only supported for embedded stores.
+var errOnlyEmbedded = usageError{errors.New("--store: must be embedded:DIR; use BACKUP and RESTORE of ClickHouse on servers")}
 
 func (p *program) backupCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "backup DIR",
-		Short: "Write the whole store into a new folder",
-		Long: `Backup writes all events, the catalogue and the tokens' digests into the new folder DIR. A store that is served
-goes on answering meanwhile; what comes in waits. 'lifthouse restore' reads it.`,
+		Short: "Write a backup of the store to a new directory",
+		Long: `Backup writes all events, the catalogue and the digests of the tokens to the new directory DIR. A running server
+continues to answer requests; new events wait until the backup is complete. 'lifthouse restore' restores it.`,
 		Args: oneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
@@ -36,7 +35,7 @@ goes on answering meanwhile; what comes in waits. 'lifthouse restore' reads it.`
 				if err := s.Writer.Exclusively(ctx, func() error { return schema.Backup(ctx, s.Conn, dir) }); err != nil {
 					return err
 				}
-				p.say("backed up into %s", args[0])
+				p.say("wrote the backup to %s", args[0])
 				return nil
 			})
 		},
@@ -46,8 +45,8 @@ goes on answering meanwhile; what comes in waits. 'lifthouse restore' reads it.`
 func (p *program) restoreCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "restore DIR",
-		Short: "Make a store of a backup",
-		Long:  "Restore fills the store that --store names, a new one, from the folder that 'lifthouse backup' wrote.",
+		Short: "Create a store from a backup",
+		Long:  "Restore creates the store that --store names from a directory written by 'lifthouse backup'. The store must not exist.",
 		Args:  oneArg,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			address, err := schema.ParseAddress(p.address, p.getenv)
@@ -89,7 +88,7 @@ func restore(ctx context.Context, dir, from string) (err error) {
 		return err
 	}
 	if _, err := schema.Migrate(ctx, conn); err != nil {
-		return fmt.Errorf("bring the restored tables up to date: %w", err)
+		return fmt.Errorf("migrate the restored tables: %w", err)
 	}
 	return nil
 }

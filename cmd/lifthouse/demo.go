@@ -25,14 +25,14 @@ func (p *program) demoCommand() *cobra.Command {
 	var reset bool
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Serve made-up data, to look around",
-		Long: `Demo serves a small shop's made-up experiments. The first start makes the store, ` + demoStore + `
-unless --store says otherwise, which may also name an empty database on a server; later ones use it again. Each start makes a new token, revokes the
-last one and prints a request to paste.`,
+		Short: "Serve a store with synthetic data",
+		Long: `Demo serves synthetic experiments of a small shop. The first start creates the store ` + demoStore + `, or the
+one that --store names, which may also be an empty database on a server. Later starts use it again. Each start creates a new
+token, revokes the previous one, and prints a request to paste.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if p.running != nil {
-				return usageError{errors.New("the store is being served already")}
+				return usageError{errors.New("a server is already running on this store")}
 			}
 			if !cmd.Flags().Changed("store") {
 				p.address = demoStore
@@ -41,7 +41,7 @@ last one and prints a request to paste.`,
 		},
 	}
 	p.serveFlags(cmd)
-	cmd.Flags().BoolVar(&reset, "reset", false, "throw the demo store away and make it anew")
+	cmd.Flags().BoolVar(&reset, "reset", false, "delete the demo store and create it again")
 	return cmd
 }
 
@@ -68,7 +68,7 @@ func (p *program) demo(ctx context.Context, reset bool) error {
 		return err
 	}
 	if address.Dir == "" && !demosOnly(s.Catalogue.Snapshot().Accounts()) {
-		return errors.Join(errors.New("the store has accounts of its own, so demo leaves it alone: name an empty database"), s.Close())
+		return errors.Join(errors.New("the store has other accounts and is not a demo store: name an empty database"), s.Close())
 	}
 	if err := p.makeDemo(ctx, s); err != nil {
 		return errors.Join(err, s.Close())
@@ -81,21 +81,21 @@ func (p *program) demo(ctx context.Context, reset bool) error {
 		p.say("Lifthouse demo answers at %s/v1 (store %s). Ctrl-C stops it. Try:\n", url, schema.ShowAddress(p.address))
 		p.say("  curl -s -H 'Authorization: Bearer %s' '%s/v1/campaigns/%d/results'\n", token, url, demo.Campaign)
 		p.say("Or look at %s/ in a browser, and sign in with the token.\n", url)
-		p.say("Other commands reach it from here with --store %s.", schema.ShowAddress(p.address))
+		p.say("Use it in other commands with --store %s.", schema.ShowAddress(p.address))
 	}
 	return errors.Join(p.serve(ctx, s, ready), s.Close())
 }
 
-// demosOnly says whether a catalogue is empty or a demo's.
+// demosOnly reports whether a catalogue is empty or that of the demo.
 func demosOnly(accounts []*catalogue.Owned) bool {
 	return len(accounts) == 0 || len(accounts) == 1 && accounts[0].Name == demo.Name
 }
 
-// demoMark is a file that only a demo store has.
+// demoMark is a file that marks a demo store.
 const demoMark = "lifthouse.demo"
 
-// claimDemo marks a new folder as a demo store, and refuses one that holds
-// anything else.
+// claimDemo marks a new directory as a demo store. It returns an error if the
+// directory has other content.
 func claimDemo(dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, demoMark)); err == nil {
 		return nil
@@ -103,7 +103,7 @@ func claimDemo(dir string) error {
 	if found, err := os.ReadDir(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	} else if len(found) > 0 {
-		return fmt.Errorf("%s is no demo store, so demo leaves it alone: name an empty folder with --store, or serve this one with lifthouse serve", dir)
+		return fmt.Errorf("%s is not a demo store: name an empty directory with --store, or serve this store with lifthouse serve", dir)
 	}
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return err
@@ -111,28 +111,28 @@ func claimDemo(dir string) error {
 	return os.WriteFile(filepath.Join(dir, demoMark), nil, 0o600)
 }
 
-// removeDemo removes a demo store that no process holds, and nothing else.
+// removeDemo deletes a demo store that no process holds.
 func (p *program) removeDemo(ctx context.Context, dir string) error {
 	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	if _, err := os.Stat(filepath.Join(dir, demoMark)); err != nil {
-		return fmt.Errorf("%s is no demo store, so --reset leaves it alone", dir)
+		return fmt.Errorf("%s is not a demo store; --reset only deletes demo stores", dir)
 	}
-	s, err := p.openStore(ctx) // takes the lock
+	s, err := p.openStore(ctx) // acquires the lock
 	if err != nil {
 		return err
 	}
 	return errors.Join(s.Close(), os.RemoveAll(dir))
 }
 
-// makeDemo fills an empty store. The catalogue comes last: a store that has
-// it is complete.
+// makeDemo fills an empty store. It adds the catalogue last, which marks the
+// store as complete.
 func (p *program) makeDemo(ctx context.Context, s *app.Store) error {
 	if len(s.Catalogue.Snapshot().Accounts()) > 0 {
 		return nil
 	}
-	p.say("Making the demo store …")
+	p.say("Creating the demo store …")
 	today := time.Now().UTC().Truncate(24 * time.Hour)
 	start := today.AddDate(0, 0, -29)
 	if _, err := s.Writer.Write(ctx, demo.Events(start)); err != nil {
@@ -142,7 +142,7 @@ func (p *program) makeDemo(ctx context.Context, s *app.Store) error {
 	return err
 }
 
-// renewDemoToken revokes the token of the last start and makes one for this.
+// renewDemoToken revokes the token of the last start and creates a new one.
 func renewDemoToken(ctx context.Context, s *app.Store) (string, error) {
 	for _, token := range s.Catalogue.Snapshot().Tokens(demo.Account) {
 		if token.Name == demoTokenName {

@@ -11,10 +11,10 @@ import (
 func (p *program) exportCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "export",
-		Short: "Write the catalogue as the file that apply reads",
-		Long: `Export prints accounts, websites, goals, targets, campaigns and widgets as the file that apply
-reads: applied to this store it changes nothing, applied to an empty one it makes the same. Tokens
-are never in it, nor is what the shares were before they changed.`,
+		Short: "Print the catalogue as a file for apply",
+		Long: `Export prints accounts, websites, goals, targets, campaigns and widgets as a YAML file for apply.
+Applying the file to this store changes nothing; applying it to an empty store creates the same
+catalogue. The file has no tokens and no history of shares.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {

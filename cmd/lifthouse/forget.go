@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const forgetHelp = `Forget erases all events of visitors, given by their ids as they were sent, from the store and from
-its disk; reports and counters follow. It tells how many there are and asks first. Repeating it is
-harmless, and finishes what was cut off.`
+const forgetHelp = `Forget deletes all events of visitors from the store and its disk, and updates reports and counters. Visitors are
+given by their ids as sent in events. Forget prints the number of events and asks for confirmation. It can be repeated; a
+repetition completes an interrupted deletion.`
 
 func (p *program) forgetCommand() *cobra.Command {
 	var visitors []string
@@ -23,21 +23,21 @@ func (p *program) forgetCommand() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "forget --visitor ID…",
-		Short: "Erase visitors",
+		Short: "Delete all events of visitors",
 		Long:  forgetHelp,
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if len(visitors) == 0 {
-				return usageError{errors.New("--visitor: want the id of a visitor")}
+				return usageError{errors.New("--visitor: must be the id of a visitor")}
 			}
 			return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
 				return p.forget(ctx, s.Writer, visitors, websites, yes)
 			})
 		},
 	}
-	cmd.Flags().StringArrayVar(&visitors, "visitor", nil, "id of a visitor, as events give it; may be repeated")
-	cmd.Flags().Int64SliceVar(&websites, "website", nil, "erase on these websites only")
-	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	cmd.Flags().StringArrayVar(&visitors, "visitor", nil, "id of a visitor as in events; can be repeated")
+	cmd.Flags().Int64SliceVar(&websites, "website", nil, "ids of websites; default: all websites")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation")
 	return cmd
 }
 
@@ -47,7 +47,7 @@ func (p *program) forget(ctx context.Context, w *ingest.Writer, visitors []strin
 		if err != nil {
 			return err
 		}
-		p.say("%d events of %d subjects are stored. Erase them for good? [y/N]", found.Events, found.Subjects)
+		p.say("%d events of %d subjects are stored. Delete them permanently? [y/N]", found.Events, found.Subjects)
 		if err := p.consent(); err != nil {
 			return err
 		}
@@ -56,15 +56,15 @@ func (p *program) forget(ctx context.Context, w *ingest.Writer, visitors []strin
 	if err != nil {
 		return err
 	}
-	p.say("%d events of %d subjects erased", erased.Events, erased.Subjects)
+	p.say("deleted %d events of %d subjects", erased.Events, erased.Subjects)
 	return nil
 }
 
-// consent reads the answer to a question that was asked.
+// consent reads the answer to a question. It returns an error unless it is yes.
 func (p *program) consent() error {
 	answer, _ := bufio.NewReader(p.in).ReadString('\n')
 	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
-		return fmt.Errorf("nothing was erased; answer y, or give --yes")
+		return fmt.Errorf("nothing was deleted; answer y or use --yes")
 	}
 	return nil
 }

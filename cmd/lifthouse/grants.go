@@ -14,13 +14,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const grantsHelp = `Grants prints the statements that make, on the ClickHouse servers that --store names, the database and two users with
-the least that they need: one that serves, and one that migrates. --apply carries them out, by the address's own user, who
-has to be allowed to; otherwise nothing is asked. It may be done again.
+const grantsHelp = `Grants prints SQL statements that create the database and two users with minimal privileges on the ClickHouse servers
+that --store names: one user for serving and one for migrations. --apply executes the statements as the user in the address,
+who must have the privileges to create users. The statements can be repeated.
 
-Passwords are read from files, and made up where none is named; those are shown once. The statements hold digests.`
+Passwords are read from files, or generated and printed once. The statements have digests of the passwords only.`
 
-// userFlags are how a user is given.
+// userFlags has the flags of a user.
 type userFlags struct{ name, passwordFile string }
 
 func (p *program) grantsCommand() *cobra.Command {
@@ -28,7 +28,7 @@ func (p *program) grantsCommand() *cobra.Command {
 	var apply bool
 	cmd := &cobra.Command{
 		Use:   "grants",
-		Short: "Print, or make, the ClickHouse users that Lifthouse needs",
+		Short: "Print or create the ClickHouse users that Lifthouse needs",
 		Long:  grantsHelp,
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -40,17 +40,17 @@ func (p *program) grantsCommand() *cobra.Command {
 				return usageError{errors.New("--store: an embedded store has no users; name ClickHouse servers, clickhouse://host:9000/db")}
 			}
 			if serving.name == migrating.name || serving.name == "" || migrating.name == "" {
-				return usageError{fmt.Errorf("--serving-user %q, --migrating-user %q: want two names", serving.name, migrating.name)}
+				return usageError{fmt.Errorf("--serving-user %q, --migrating-user %q: must be two different names", serving.name, migrating.name)}
 			}
 			return p.grants(cmd.Context(), address, apply, serving, migrating)
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&apply, "apply", false, "carry the statements out")
-	flags.StringVar(&serving.name, "serving-user", "lifthouse", "user of serve and of every command but migrate")
-	flags.StringVar(&serving.passwordFile, "serving-password-file", "", "file with its password")
-	flags.StringVar(&migrating.name, "migrating-user", "lifthouse_migrating", "user of migrate")
-	flags.StringVar(&migrating.passwordFile, "migrating-password-file", "", "file with its password")
+	flags.BoolVar(&apply, "apply", false, "execute the statements")
+	flags.StringVar(&serving.name, "serving-user", "lifthouse", "user for serve and all commands except migrate")
+	flags.StringVar(&serving.passwordFile, "serving-password-file", "", "file with the password")
+	flags.StringVar(&migrating.name, "migrating-user", "lifthouse_migrating", "user for migrate")
+	flags.StringVar(&migrating.passwordFile, "migrating-password-file", "", "file with the password")
 	return cmd
 }
 
@@ -73,7 +73,7 @@ func (p *program) grants(ctx context.Context, address schema.Address, apply bool
 		p.say("%s;", strings.Join(statements, ";\n\n"))
 		return nil
 	}
-	address.Options.Auth.Database, address.Cluster = "", "" // is about to be made; and the statements say their cluster
+	address.Options.Auth.Database, address.Cluster = "", "" // does not exist yet; the statements name the cluster
 	conn, err := schema.Reach(ctx, address)
 	if err != nil {
 		return err
@@ -83,15 +83,15 @@ func (p *program) grants(ctx context.Context, address schema.Address, apply bool
 			return errors.Join(fmt.Errorf("%s: %w", statement, err), conn.Close())
 		}
 	}
-	p.say("The users %s and %s are there.", serving.name, migrating.name)
+	p.say("The users %s and %s exist.", serving.name, migrating.name)
 	return conn.Close()
 }
 
-// user reads a user's password, or makes one up and tells it.
+// user reads the password of a user, or generates and prints one.
 func (p *program) user(given userFlags) (schema.User, error) {
 	if given.passwordFile == "" {
 		password := rand.Text()
-		p.complain("the password of %s, which is not shown again: %s", given.name, password)
+		p.complain("password of %s (not shown again): %s", given.name, password)
 		return schema.User{Name: given.name, Password: password}, nil
 	}
 	text, err := os.ReadFile(p.path(given.passwordFile))

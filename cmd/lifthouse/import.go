@@ -20,23 +20,21 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const importHelp = `Import brings the events of files into the store: one JSON object a line, CSV with a header, or
-Parquet; lines and CSV plain, gzip or zstd. The file - is standard input, taken as JSON lines unless --format says csv.
-Without a mapping the fields are our own:
+const importHelp = `Import reads events from files: one JSON object per line (NDJSON), CSV with a header, or Parquet. NDJSON and
+CSV can be compressed with gzip or zstd. The file - is standard input, which is NDJSON unless --format is csv. Without a
+mapping, lines have these fields:
 
   {"eventId":"e1","time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"v1","event":"view","campaignId":12,"variationId":1,"device":"mobile"}
   {"eventId":"e2","time":"2026-05-01T12:05:00Z","websiteId":1,"visitor":"v1","event":"goal","goalId":3,"value":19.9,"campaignId":12,"variationId":1}
 
-A mapping file says how other columns become these fields; the README has an example.
+A mapping file maps other columns to these fields; see docs/data-in.md.
 
-An event counts once: importing a file again, or resuming one that was cut off by importing it
-again, adds only what is missing. The ids of lines without an eventId come from the file's content
-and the line, so a file that was changed or appended to is a new file: give eventId where files
-grow. A line that is wrong in anything is left out and reported by its
-number; the exit status is then 3. A server that holds the store judges times of events by its own
-settings, unless the command gives them.`
+An event counts once: importing a file again, for example after an interruption, only adds missing events. A line without
+an eventId gets an id from the content of the file and the line number. So a changed file is a new file: use eventId if files
+grow. An invalid line is rejected and reported with its number and the reason; the exit status is then 3. If a server holds
+the store, its settings for the times of events apply unless the command has flags for them.`
 
-// shownRejects is how many rejected lines are printed in full.
+// shownRejects is the maximum number of rejected lines to print.
 const shownRejects = 20
 
 func (p *program) importCommand() *cobra.Command {
@@ -45,7 +43,7 @@ func (p *program) importCommand() *cobra.Command {
 	var maxErrors int64
 	cmd := &cobra.Command{
 		Use:   "import FILE…",
-		Short: "Bring events in from files",
+		Short: "Import events from files",
 		Long:  importHelp,
 		Args:  someArgs,
 		RunE: func(cmd *cobra.Command, files []string) error {
@@ -69,17 +67,17 @@ func (p *program) importCommand() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVarP(&mapping, "mapping", "m", "", "YAML file that maps the columns to the fields of events")
-	cmd.Flags().StringVar(&format, "format", "", "csv, ndjson or parquet; else the mapping's, else by the file's name")
-	cmd.Flags().StringVar(&rejects, "rejects", "", "file that takes every line left out, as JSON lines of file, line and reason")
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "read and check everything, store nothing")
-	cmd.Flags().Int64Var(&maxErrors, "max-errors", 0, "give up once so many lines are left out; 0: never")
+	cmd.Flags().StringVarP(&mapping, "mapping", "m", "", "YAML file that maps columns to fields of events")
+	cmd.Flags().StringVar(&format, "format", "", "csv, ndjson or parquet; default: from the mapping or the file name")
+	cmd.Flags().StringVar(&rejects, "rejects", "", "file for all rejected lines, as JSON lines with file, line and reason")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "validate the files without storing events")
+	cmd.Flags().Int64Var(&maxErrors, "max-errors", 0, "stop after this number of rejected lines; 0: never")
 	p.timeFlags(cmd)
 	return cmd
 }
 
-// globbed returns the files that the arguments name: a pattern that the shell
-// left as it is names all that match.
+// globbed returns the files that the arguments name. It expands patterns that the
+// shell did not expand.
 func (p *program) globbed(arguments []string) ([]string, error) {
 	var files []string
 	for _, argument := range arguments {
@@ -106,7 +104,7 @@ func isFile(path string) bool {
 func (p *program) importOptions(s *app.Store, mapping, format string) (ingest.Options, error) {
 	options := ingest.Options{Format: format, Input: p.in, Times: p.timesOf(s), Rejects: s.Rejects, Owns: s.Owns}
 	if format != "" && !slices.Contains([]string{"csv", "ndjson", "parquet"}, format) {
-		return options, usageError{fmt.Errorf("--format %q: want csv, ndjson or parquet", format)}
+		return options, usageError{fmt.Errorf("--format %q: must be csv, ndjson or parquet", format)}
 	}
 	if mapping == "" {
 		return options, nil
@@ -123,7 +121,8 @@ func (p *program) importOptions(s *app.Store, mapping, format string) (ingest.Op
 	return options, nil
 }
 
-// timesOf are the store's bounds of time, but where the command has its own.
+// timesOf returns the allowed times of events: those of the store, or of flags of
+// this command.
 func (p *program) timesOf(s *app.Store) ingest.Times {
 	times := s.Times
 	for _, own := range p.settings {
@@ -169,7 +168,7 @@ func (p *program) importFiles(ctx context.Context, s *app.Store, files []string,
 		report, err := ingest.Import(ctx, s.Writer, path, options)
 		show.clear()
 		if errors.Is(err, ingest.ErrTooManyRejected) {
-			p.complain("%v (--max-errors %d); %d rows were stored before", err, options.MaxErrors, report.Inserted)
+			p.complain("%v (--max-errors %d); %d rows were stored", err, options.MaxErrors, report.Inserted)
 			return &exitError{exitRejected}
 		}
 		if err != nil {
@@ -177,14 +176,14 @@ func (p *program) importFiles(ctx context.Context, s *app.Store, files []string,
 		}
 		seconds := time.Since(started).Seconds()
 		if options.DryRun {
-			p.say("%s: %d rows could be stored, %d of %d lines are wrong; nothing was stored", file, report.Inserted, report.Rejected, report.Lines)
+			p.say("%s: %d valid rows, %d of %d lines are invalid; nothing was stored (dry run)", file, report.Inserted, report.Rejected, report.Lines)
 			continue
 		}
 		attributed := ""
 		if report.Attributed > 0 {
-			attributed = fmt.Sprintf(" (and %d for what the visitors of goals without exposures saw)", report.Attributed)
+			attributed = fmt.Sprintf(" (and %d attributed from goals without exposures)", report.Attributed)
 		}
-		p.say("%s: %d rows stored%s, %d stood already (%d of them differ), %d of %d lines rejected, %.1f s, %.0f rows/s",
+		p.say("%s: %d rows stored%s, %d duplicates (%d with different content), %d of %d lines rejected, %.1f s, %.0f rows/s",
 			file, report.Inserted, attributed, report.Duplicates, report.Conflicts, report.Rejected, report.Lines,
 			seconds, float64(report.Inserted+report.Duplicates)/seconds)
 	}
@@ -197,7 +196,7 @@ func (p *program) importFiles(ctx context.Context, s *app.Store, files []string,
 		return fmt.Errorf("--rejects: %w", unwritten)
 	}
 	if rejected > shownRejects {
-		p.complain("and %d more lines rejected", rejected-shownRejects)
+		p.complain("%d more lines were rejected", rejected-shownRejects)
 	}
 	if rejected > 0 {
 		return &exitError{exitRejected}
@@ -205,8 +204,8 @@ func (p *program) importFiles(ctx context.Context, s *app.Store, files []string,
 	return nil
 }
 
-// progress shows how far an import is: a bar on a terminal, else a line now
-// and then.
+// progress shows the progress of an import: a bar on a terminal, otherwise a line
+// every progressInterval.
 type progress struct {
 	program    *program
 	file       string
@@ -214,7 +213,6 @@ type progress struct {
 	reportedAt time.Time
 }
 
-// tellEvery is the pace of plain progress lines.
 const progressInterval = 5 * time.Second
 
 func (p *program) progress(file string) *progress {

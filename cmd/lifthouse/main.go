@@ -1,5 +1,4 @@
-// Command lifthouse is the results engine: it serves the API and does
-// everything else that an operator does with a store.
+// Command lifthouse serves the API and the dashboard, and administers a store.
 package main
 
 import (
@@ -12,13 +11,13 @@ import (
 	"lifthouse/engine/embedded"
 )
 
-// stopMargin is for what a server does in the background, and to close the
-// store: with the end of the process 5 s.
+// stopMargin is the time to stop background tasks and to close the store. With
+// the end of the process it is 5 s.
 const stopMargin = 4500 * time.Millisecond
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second one kills
+	context.AfterFunc(ctx, stop) // a second signal kills the process
 	dir, err := os.Getwd()
 	if err != nil {
 		dir = "."
@@ -32,12 +31,12 @@ func main() {
 		stop()
 		os.Exit(code)
 	case <-p.overdue:
-		p.complain("something in the store does not stop; it is cut off, and the next start checks what it left")
+		p.complain("the store does not stop in time; the process ends now, and the next start checks the store")
 		os.Exit(exitOK)
 	}
 }
 
-// finish carries out the command and joins the library's threads.
+// finish executes the command and waits for the threads of the embedded engine.
 func (p *program) finish(ctx context.Context) int {
 	code := p.run(ctx)
 	if err := embedded.Shutdown(); err != nil {

@@ -10,17 +10,17 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const migrateHelp = `Migrate runs the migrations that a store has not had. Every command that opens a store does so too, and several may
-do it at once.
+const migrateHelp = `Migrate runs pending migrations. Every command that opens a store does the same. Several processes can migrate a store
+at the same time.
 
-A cluster's tables have another form: --cluster NAME, or cluster=NAME in the address, which every other command then
-needs too. NAME is the cluster's in the servers' remote_servers.`
+The tables of a cluster have a different form: use --cluster NAME, or cluster=NAME in the address, which all other commands
+then need, too. NAME is the name of the cluster in remote_servers of the servers.`
 
 func (p *program) migrateCommand() *cobra.Command {
 	var cluster string
 	cmd := &cobra.Command{
 		Use:   "migrate",
-		Short: "Bring the store's tables up to date",
+		Short: "Run pending migrations of the tables",
 		Long:  migrateHelp,
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -33,11 +33,11 @@ func (p *program) migrateCommand() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&cluster, "cluster", "", "cluster of ClickHouse servers that shares the store")
+	cmd.Flags().StringVar(&cluster, "cluster", "", "name of the ClickHouse cluster of the store")
 	return cmd
 }
 
-// inCluster writes a cluster's name into the store's address.
+// inCluster adds the name of a cluster to the address of the store.
 func (p *program) inCluster(cluster string) error {
 	switch {
 	case cluster == "":
@@ -45,7 +45,7 @@ func (p *program) inCluster(cluster string) error {
 	case strings.HasPrefix(p.address, "embedded:"):
 		return usageError{errors.New("--cluster: an embedded store has no cluster; --store names ClickHouse servers")}
 	case strings.Contains(p.address, "cluster="):
-		return usageError{errors.New("--cluster: --store names one too")}
+		return usageError{errors.New("--cluster: --store has a cluster already")}
 	case strings.Contains(p.address, "?"):
 		p.address += "&cluster=" + cluster
 	default:

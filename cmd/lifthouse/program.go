@@ -22,25 +22,25 @@ import (
 	"lifthouse/schema/catalogue"
 )
 
-// Exit codes: what a script can tell apart.
+// Exit codes.
 const (
 	exitOK       = 0
 	exitFailed   = 1
 	exitUsage    = 2
-	exitRejected = 3 // done, but some of the input was not taken
+	exitRejected = 3 // done, but some input was rejected
 )
 
-// program is one invocation: by a shell, or by another process through the
-// socket of the one that holds the store.
+// program is one invocation of a command: by a shell, or forwarded by another
+// process to the process that holds the store.
 type program struct {
 	in, out, err *os.File
-	dir          string // that relative paths start at
+	dir          string // base of relative paths
 	args         []string
 	getenv       func(string) string
-	environ      []string      // all of the environment, to find misspelt names in
-	running      *app.Store    // of this process, where it serves already
-	overdue      chan struct{} // closed when a server should have stopped; nil: of another process
-	stopMargin   time.Duration // for that, beside the time that requests under way are given
+	environ      []string      // complete environment, to find misspelt variables
+	running      *app.Store    // store of the running server; nil: not forwarded
+	overdue      chan struct{} // closed when a server did not stop in time; nil: forwarded
+	stopMargin   time.Duration // additional time to stop after running requests
 
 	config   string // file
 	address  string // of the store
@@ -50,13 +50,13 @@ type program struct {
 	settings config.Settings // resolved
 }
 
-// exitError ends the program with a code; its text, if any, has been told.
+// exitError ends the program with a code. Its cause has been printed.
 type exitError struct{ code int }
 
-// Error is for callers that do not know the code.
+// Error returns the code as text.
 func (e *exitError) Error() string { return fmt.Sprintf("exit status %d", e.code) }
 
-// usageError is a command line that cannot be carried out as it stands.
+// usageError is an invalid command line or configuration.
 type usageError struct{ error }
 
 func (p *program) run(ctx context.Context) int {
@@ -98,14 +98,14 @@ func (p *program) say(format string, args ...any) {
 
 const storeFlag = "store"
 
-const longHelp = `Lifthouse tells which variation of an on-site experiment is better, and how sure that is.
+const longHelp = `Lifthouse computes the results of on-site experiments: which variation is better, by how much, and with what certainty.
 
-It keeps events in ClickHouse, in this process or on a server, and answers over HTTP under /v1.
-First steps: 'lifthouse demo' serves made-up data; 'lifthouse serve' your own.
+It stores events in ClickHouse, within this process or on servers, and serves results over HTTP under /v1.
+First steps: 'lifthouse demo' serves synthetic data; 'lifthouse serve' serves your own.
 
-A store has one process. While one serves, other commands given the same store are carried out by it.
+One process at a time can hold an embedded store. Commands for the same store are forwarded to the running server.
 
-Exit status: 0 done, 1 failed, 2 the command line is wrong, 3 done but some input was not taken.`
+Exit status: 0 success, 1 failure, 2 invalid command line or configuration, 3 success with rejected input.`
 
 func (p *program) command() *cobra.Command {
 	root := &cobra.Command{
@@ -132,14 +132,14 @@ func (p *program) command() *cobra.Command {
 	if address == "" {
 		address = schema.DefaultStore
 	}
-	root.PersistentFlags().StringVar(&p.config, "config", "", "YAML file with settings, by the names of flags ("+config.FileVariable+")")
+	root.PersistentFlags().StringVar(&p.config, "config", "", "YAML file with settings, named like the flags ("+config.FileVariable+")")
 	root.PersistentFlags().StringVar(&p.address, storeFlag, address,
-		"where the data are: embedded:DIR, clickhouse://user:pass@host:9000/db, http://… or https://… (LIFTHOUSE_STORE)")
+		"address of the store: embedded:DIR, clickhouse://user:pass@host:9000/db, http://… or https://… (LIFTHOUSE_STORE)")
 	root.PersistentFlags().Lookup(storeFlag).DefValue = schema.ShowAddress(address)
-	root.PersistentFlags().BoolVar(&p.fsync, "fsync", false, "an embedded store writes to the disk itself before it says that events are stored, so that they outlive a loss of power; slower")
+	root.PersistentFlags().BoolVar(&p.fsync, "fsync", false, "sync files of an embedded store before events are acknowledged, so that they survive a loss of power; slower")
 	p.limits = engine.DefaultLimits
-	root.PersistentFlags().DurationVar(&p.limits.Time, "query-timeout", p.limits.Time, "most time that a query may take, and that a request may, waiting included; 0: no limit")
-	root.PersistentFlags().Int64Var(&p.limits.Memory, "query-memory", p.limits.Memory, "most memory that one query of a report may take, in bytes; from half of it on it goes to disk; 0: no limit")
+	root.PersistentFlags().DurationVar(&p.limits.Time, "query-timeout", p.limits.Time, "maximum duration of a query, and of a request including waits; 0: no limit")
+	root.PersistentFlags().Int64Var(&p.limits.Memory, "query-memory", p.limits.Memory, "maximum memory of a query in bytes; aggregations above half of it spill to disk; 0: no limit")
 	root.AddCommand(
 		p.serveCommand(), p.checkCommand(), p.demoCommand(), p.importCommand(), p.eventsCommand(), p.forgetCommand(), p.retainCommand(),
 		p.backupCommand(), p.restoreCommand(), p.applyCommand(), p.exportCommand(), p.tokenCommand(), p.auditCommand(), p.migrateCommand(),
@@ -175,26 +175,26 @@ func shown(s *config.Setting) string {
 // errors.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usageError{fmt.Errorf("%s takes no argument, have %q", cmd.CommandPath(), args)}
+		return usageError{fmt.Errorf("%s takes no arguments, got %q", cmd.CommandPath(), args)}
 	}
 	return nil
 }
 
 func oneArg(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return usageError{fmt.Errorf("%s takes one argument, have %q; %s", cmd.CommandPath(), args, cmd.UseLine())}
+		return usageError{fmt.Errorf("%s takes one argument, got %q; usage: %s", cmd.CommandPath(), args, cmd.UseLine())}
 	}
 	return nil
 }
 
 func someArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return usageError{fmt.Errorf("%s: which file? %s", cmd.CommandPath(), cmd.UseLine())}
+		return usageError{fmt.Errorf("%s: no file given; usage: %s", cmd.CommandPath(), cmd.UseLine())}
 	}
 	return nil
 }
 
-// path makes a path of the command line absolute.
+// path returns a path of the command line as an absolute path.
 func (p *program) path(path string) string {
 	if filepath.IsAbs(path) {
 		return path

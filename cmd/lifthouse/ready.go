@@ -9,21 +9,21 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// readyTimeout is less than a container's health check waits.
+// readyTimeout is shorter than the timeout of a container's health check.
 const readyTimeout = 3 * time.Second
 
 func (p *program) readyCommand() *cobra.Command {
 	var url string
 	cmd := &cobra.Command{
 		Use:   "ready",
-		Short: "Say whether a server is ready, for health checks",
-		Long:  "Ready asks a server's /readyz. Its exit status is 0 when the server answers requests, and 1 when it does not.",
+		Short: "Check whether a server is ready, for health checks",
+		Long:  "Ready requests /readyz of a server. The exit status is 0 if the server is ready, and 1 otherwise.",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.ready(cmd.Context(), url+"/readyz")
 		},
 	}
-	cmd.Flags().StringVar(&url, "url", "http://"+defaultListen, "of the server")
+	cmd.Flags().StringVar(&url, "url", "http://"+defaultListen, "URL of the server")
 	return cmd
 }
 

@@ -16,11 +16,10 @@ import (
 	"lifthouse/engine/render"
 )
 
-const reportHelp = `Report prints the results of a campaign, of a widget, or of an experiment of a widget, as the API
-gives them. On a terminal they are a table, with the lifts and their intervals as bars; into a pipe or a
-file JSON, unless a flag says otherwise. --sql prints the SQL that they come from, runnable as it stands.
---watch looks again and again, until interrupted: the table is drawn over the last one, and into a pipe
-goes a line of JSON each time. NO_COLOR keeps colours away.
+const reportHelp = `Report prints the results of a campaign, a widget, or an experiment of a widget. On a terminal it prints a table
+with the lifts and their intervals as bars; otherwise it prints the JSON of the API. Flags select another format. --sql
+prints the SQL that computes the results from the events. --watch repeats the report until interrupted: it updates the table
+on a terminal, or prints one line of JSON each time. NO_COLOR disables colours.
 
   lifthouse report campaign 12 --dimension device --filter country=US --filter country=CA
   lifthouse report campaign 12 --metric valuePerVisitor --filter dateFrom=2026-05-01 --filter dateTo=2026-05-31
@@ -51,28 +50,28 @@ func (p *program) reportCommand() *cobra.Command {
 				return p.report(ctx, s, request, as)
 			})
 			if as.watch && cmd.Context().Err() != nil {
-				err = nil // so it is ended
+				err = nil // the user ended it
 			}
 			return err
 		},
 	}
 	flags := cmd.Flags()
-	flags.Int64Var(&account, "account", 0, "account it is of; may be left out where there is only one")
-	flags.StringVar(&q.goal, "goal", "", "id of the goal; else the primary one")
-	flags.StringVar(&q.metric, "metric", "", "what the variations are compared on, as compareMetric of the API")
+	flags.Int64Var(&account, "account", 0, "id of the account; required if there are several")
+	flags.StringVar(&q.goal, "goal", "", "id of the goal; default: the primary goal")
+	flags.StringVar(&q.metric, "metric", "", "metric to compare (compareMetric of the API)")
 	flags.StringVar(&q.dimension, "dimension", "", "device, country, channel or referrer")
-	flags.StringVar(&q.interval, "interval", "", "hour, day or week: adds a series")
-	flags.StringArrayVar(&q.filters, "filter", nil, "name=value, as filters[name] of the API; again for more values or filters")
-	flags.BoolVar(&as.table, "table", false, "a table, also into a pipe")
-	flags.BoolVar(&as.json, "json", false, "JSON, also on a terminal")
-	flags.BoolVar(&as.csv, "csv", false, "CSV, as Accept: text/csv of the API")
-	flags.BoolVar(&as.sql, "sql", false, "the SQL in place of the results")
-	flags.BoolVar(&as.watch, "watch", false, "again and again, until interrupted")
-	flags.DurationVar(&as.every, "every", defaultEvery, "how often --watch looks")
+	flags.StringVar(&q.interval, "interval", "", "hour, day or week: add a series")
+	flags.StringArrayVar(&q.filters, "filter", nil, "name=value (filters[name] of the API); can be repeated")
+	flags.BoolVar(&as.table, "table", false, "print a table, also into a pipe")
+	flags.BoolVar(&as.json, "json", false, "print JSON, also on a terminal")
+	flags.BoolVar(&as.csv, "csv", false, "print CSV")
+	flags.BoolVar(&as.sql, "sql", false, "print the SQL instead of the results")
+	flags.BoolVar(&as.watch, "watch", false, "repeat the report until interrupted")
+	flags.DurationVar(&as.every, "every", defaultEvery, "interval of --watch")
 	return cmd
 }
 
-// reportQuery is a request as the flags say it.
+// reportQuery has the flags of a request.
 type reportQuery struct {
 	goal, metric, dimension, interval string
 	filters                           []string
@@ -82,14 +81,14 @@ var reportOperations = map[string]engine.Operation{
 	"campaign": engine.CampaignResults, "widget": engine.WidgetResults, "experiment": engine.ExperimentResults,
 }
 
-// request reads the flags as the API reads its query.
+// request parses the flags with the parser of the API.
 func (q *reportQuery) request(args []string) (engine.Request, error) {
 	if len(args) != 2 {
-		return engine.Request{}, errors.New("report: of what? campaign ID, widget ID or experiment WIDGET/ID")
+		return engine.Request{}, errors.New("report: must be followed by campaign ID, widget ID or experiment WIDGET/ID")
 	}
 	operation, known := reportOperations[args[0]]
 	if !known {
-		return engine.Request{}, fmt.Errorf("report: %q: want campaign, widget or experiment", args[0])
+		return engine.Request{}, fmt.Errorf("report: %q: must be campaign, widget or experiment", args[0])
 	}
 	values := url.Values{}
 	for name, value := range map[string]string{"goal": q.goal, "compareMetric": q.metric, "dimension": q.dimension, "interval": q.interval} {
@@ -100,7 +99,7 @@ func (q *reportQuery) request(args []string) (engine.Request, error) {
 	for _, filter := range q.filters {
 		name, value, ok := strings.Cut(filter, "=")
 		if !ok {
-			return engine.Request{}, fmt.Errorf("report: --filter %q: want name=value", filter)
+			return engine.Request{}, fmt.Errorf("report: --filter %q: must be name=value", filter)
 		}
 		values.Add("filters["+name+"]", value)
 	}
@@ -116,12 +115,12 @@ func (q *reportQuery) request(args []string) (engine.Request, error) {
 		ok = ok && both
 	}
 	if !ok || nested != (operation == engine.ExperimentResults) {
-		return request, fmt.Errorf("report: %q: want the id of a %s", args[1], args[0])
+		return request, fmt.Errorf("report: %q: must be the id of a %s", args[1], args[0])
 	}
 	return request, nil
 }
 
-// reportForm is how a report is written, and how often.
+// reportForm has the format of a report and its repetition.
 type reportForm struct {
 	table, json, csv, sql bool
 	watch                 bool
@@ -130,10 +129,10 @@ type reportForm struct {
 
 const (
 	defaultEvery  = 5 * time.Second
-	shortestEvery = time.Second // the data are looked at no more often
+	shortestEvery = time.Second // the data are refreshed every second
 )
 
-// check refuses what does not go together.
+// check rejects invalid combinations.
 func (f *reportForm) check() error {
 	var asked []string
 	for _, form := range []struct {
@@ -146,13 +145,13 @@ func (f *reportForm) check() error {
 	}
 	var faults []error
 	if len(asked) > 1 {
-		faults = append(faults, fmt.Errorf("report: %s: want one of them", strings.Join(asked, " and ")))
+		faults = append(faults, fmt.Errorf("report: %s: must be only one of them", strings.Join(asked, " and ")))
 	}
 	if f.watch && (f.csv || f.sql) {
-		faults = append(faults, errors.New("report: --watch shows a table or JSON, not --csv or --sql"))
+		faults = append(faults, errors.New("report: --watch prints a table or JSON, not --csv or --sql"))
 	}
 	if f.every < shortestEvery {
-		faults = append(faults, fmt.Errorf("report: --every %s: want at least %s", f.every, shortestEvery))
+		faults = append(faults, fmt.Errorf("report: --every %s: must be at least %s", f.every, shortestEvery))
 	}
 	return errors.Join(faults...)
 }
@@ -177,7 +176,7 @@ func (p *program) report(ctx context.Context, s *app.Store, request engine.Reque
 	return err
 }
 
-// written computes a report and writes it as asked for.
+// written computes a report and returns it in the selected format.
 func (p *program) written(ctx context.Context, s *app.Store, request engine.Request, as reportForm) (string, error) {
 	if as.sql {
 		return s.Engine.SQL(ctx, request)
@@ -203,11 +202,11 @@ func (p *program) written(ctx context.Context, s *app.Store, request engine.Requ
 	return text.String(), err
 }
 
-// watch writes the report anew until the context ends. A terminal is left as
-// it stands, with the last report on it.
+// watch repeats the report until the context ends. The last report remains on the
+// terminal.
 func (p *program) watch(ctx context.Context, s *app.Store, request engine.Request, as reportForm) error {
 	if p.running == nil && s.Dir != "" {
-		return errors.New("--watch: nothing changes, since this store is not served; start 'lifthouse serve' first")
+		return errors.New("--watch: this store is not served, so nothing can change; start 'lifthouse serve' first")
 	}
 	over := as.table && isTerminal(p.out)
 	if over {

@@ -10,32 +10,32 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const retainHelp = `Retain erases the events of campaigns and of widgets, with their experiments, that ended at least so many
-days ago; reports and counters follow. A subject has ended when it was stopped, or declared inactive, and
-its end date has passed; one that is active, or archived, stays whatever its dates say. A subject goes whole or not
-at all, so that no visitor's history in it is cut; goals without exposures stay, and so does what the catalogue
-says. It lists what would go and asks first. 'lifthouse serve --retention-days N' does the same each day.`
+const retainHelp = `Retain deletes the events of campaigns and widgets, with their experiments, that ended at least the given number of
+days ago, and updates reports and counters. A campaign or widget has ended if it is stopped, or declared inactive, and its
+end date has passed. Active and archived ones are kept. All events of a campaign or widget are deleted together, so that no
+visitor's history is cut. Unattributed goals and the catalogue are kept. Retain lists what it would delete and asks for
+confirmation. 'lifthouse serve --retention-days N' does the same every day.`
 
 func (p *program) retainCommand() *cobra.Command {
 	var days int
 	var dryRun, yes bool
 	cmd := &cobra.Command{
 		Use:   "retain --days N",
-		Short: "Erase what ended long ago",
+		Short: "Delete events past their retention period",
 		Long:  retainHelp,
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if days < 1 {
-				return usageError{fmt.Errorf("--days \"%d\": want 1 or more", days)}
+				return usageError{fmt.Errorf("--days \"%d\": must be 1 or more", days)}
 			}
 			return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
 				return p.retain(ctx, s, days, dryRun, yes)
 			})
 		},
 	}
-	cmd.Flags().IntVar(&days, "days", 0, "how many days ago it ended, at least")
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "list what would go, erase nothing")
-	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	cmd.Flags().IntVar(&days, "days", 0, "retention period in days after the end")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "list what would be deleted without deleting it")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation")
 	return cmd
 }
 
@@ -51,13 +51,13 @@ func (p *program) retain(ctx context.Context, s *app.Store, days int, dryRun, ye
 	}
 	switch {
 	case len(found) == 0:
-		p.say("Nothing is stored of what ended %d days ago or before.", days)
+		p.say("No events are past the retention period of %d days.", days)
 		return nil
 	case dryRun:
-		p.say("%d events of %d subjects would be erased; nothing was (dry run).", events, len(found))
+		p.say("%d events of %d subjects would be deleted; nothing was deleted (dry run).", events, len(found))
 		return nil
 	case !yes:
-		p.say("Erase %d events of %d subjects for good? [y/N]", events, len(found))
+		p.say("Delete %d events of %d subjects permanently? [y/N]", events, len(found))
 		if err := p.consent(); err != nil {
 			return err
 		}
@@ -65,6 +65,6 @@ func (p *program) retain(ctx context.Context, s *app.Store, days int, dryRun, ye
 	if err := s.Erase(ctx, found); err != nil {
 		return err
 	}
-	p.say("%d events of %d subjects erased", events, len(found))
+	p.say("deleted %d events of %d subjects", events, len(found))
 	return nil
 }

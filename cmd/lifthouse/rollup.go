@@ -12,23 +12,23 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const rollupHelp = `Settle takes up new events in the sums from which reports of large campaigns and widgets are answered. A server does
-so each second (--rollup-interval); this is for stores that none serves, and for doubts.
+const rollupHelp = `Rollup refreshes the rollups, from which reports of large campaigns and widgets are computed. A server refreshes them
+every second (--rollup-interval); use this command for a store without a server, and to verify rollups.
 
---rebuild makes the sums anew from the events. --verify then makes some reports both ways, from the sums and from the
-events, of every subject that is settled, and exits with 1 if any differ.`
+--rebuild rebuilds all rollups from the events. --verify then compares reports from the rollup of every campaign and widget
+with reports counted from the events, and exits with 1 if any differ.`
 
 func (p *program) rollupCommand() *cobra.Command {
 	var rebuild, verify bool
 	cmd := &cobra.Command{
 		Use:   "rollup",
-		Short: "Bring the sums behind large reports up to date, or make them anew",
+		Short: "Refresh, rebuild or verify the rollups of an embedded store",
 		Long:  rollupHelp,
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
 				if s.Refresher == nil {
-					return errors.New("only an embedded store is settled: reports of a server's are counted from its events")
+					return errors.New("only embedded stores have rollups; reports of a store on servers are counted from the events")
 				}
 				if err := p.rollup(ctx, s, rebuild); err != nil || !verify {
 					return err
@@ -37,8 +37,8 @@ func (p *program) rollupCommand() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&rebuild, "rebuild", false, "make the sums anew from the events")
-	cmd.Flags().BoolVar(&verify, "verify", false, "compare reports from the sums with those counted from the events")
+	cmd.Flags().BoolVar(&rebuild, "rebuild", false, "rebuild all rollups from the events")
+	cmd.Flags().BoolVar(&verify, "verify", false, "compare reports from rollups with reports from the events")
 	return cmd
 }
 
@@ -47,7 +47,7 @@ func (p *program) rollup(ctx context.Context, s *app.Store, rebuild bool) error 
 		if err := s.Refresher.RefreshAll(ctx); err != nil {
 			return err
 		}
-		p.say("Settled.")
+		p.say("Rollups are up to date.")
 		return nil
 	}
 	n := 0
@@ -57,15 +57,15 @@ func (p *program) rollup(ctx context.Context, s *app.Store, rebuild bool) error 
 			return
 		}
 		n++
-		p.say("%s: settled anew in %s", of, elapsed.Round(time.Millisecond))
+		p.say("%s: rebuilt in %s", of, elapsed.Round(time.Millisecond))
 	})
 	if err == nil && n == 0 {
-		p.say("Nothing to settle: reports of at most %d events are counted from them.", s.Engine.InProcessEvents())
+		p.say("There are no rollups: campaigns and widgets with at most %d events do not need them.", s.Engine.InProcessEvents())
 	}
 	return err
 }
 
-// verifySettled compares reports of every subject that is settled.
+// verifyRollups compares reports of every subject with a rollup.
 func (p *program) verifyRollups(ctx context.Context, e *engine.Engine) error {
 	subjects, err := e.RollupSubjects(ctx)
 	if err != nil {
@@ -81,13 +81,13 @@ func (p *program) verifyRollups(ctx context.Context, e *engine.Engine) error {
 		case err != nil:
 			return err
 		case compared == 0:
-			p.say("%s: not compared, for events come all the time", of)
+			p.say("%s: not compared, because new events keep arriving", of)
 		default:
-			p.say("%s: %d reports are the same", of, compared)
+			p.say("%s: %d reports are equal", of, compared)
 		}
 	}
 	if len(wrong) > 0 {
-		return fmt.Errorf("of %d subjects %d differ: %w", len(subjects), len(wrong), errors.Join(wrong...))
+		return fmt.Errorf("%[2]d of %[1]d subjects differ: %[3]w", len(subjects), len(wrong), errors.Join(wrong...))
 	}
 	return nil
 }

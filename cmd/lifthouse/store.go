@@ -27,23 +27,23 @@ func (p *program) openStore(ctx context.Context) (*app.Store, error) {
 	})
 }
 
-// withStore is withStoreMade for what makes no sense on a store that is not
-// there, such as one whose folder is misspelt.
+// withStore runs work on an existing store. It returns an error if the store does
+// not exist, for example because its directory is misspelt.
 func (p *program) withStore(ctx context.Context, work func(context.Context, *app.Store) error) error {
 	if address, err := schema.ParseAddress(p.address, p.getenv); err == nil && address.Dir != "" && p.running == nil && isEmpty(p.path(address.Dir)) {
-		return fmt.Errorf("there is no store at %s: is --store right? lifthouse apply makes one, and serve", p.path(address.Dir))
+		return fmt.Errorf("there is no store at %s: check --store; lifthouse apply and lifthouse serve create one", p.path(address.Dir))
 	}
 	return p.withStoreMade(ctx, work)
 }
 
-// isEmpty says whether nothing is in a folder, or there is none.
+// isEmpty reports whether a directory is empty or does not exist.
 func isEmpty(dir string) bool {
 	entries, err := os.ReadDir(dir)
 	return errors.Is(err, os.ErrNotExist) || err == nil && len(entries) == 0
 }
 
-// withStoreMade carries out a command's work on the store: this process's own, or
-// if another process holds it, that process does the whole command.
+// withStoreMade runs work on the store, which is created if necessary. If another
+// process holds the store, the command is forwarded to it.
 func (p *program) withStoreMade(ctx context.Context, work func(context.Context, *app.Store) error) error {
 	if p.running != nil {
 		return work(ctx, p.running)
@@ -53,7 +53,7 @@ func (p *program) withStoreMade(ctx context.Context, work func(context.Context, 
 	if errors.As(err, &locked) {
 		code, delegateErr := p.forward(ctx, locked)
 		if delegateErr != nil {
-			return fmt.Errorf("%w (and it takes no commands: %w)", err, delegateErr)
+			return fmt.Errorf("%w (and it accepts no commands: %w)", err, delegateErr)
 		}
 		if code != exitOK {
 			return &exitError{code}

@@ -19,7 +19,7 @@ import (
 func (p *program) tokenCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "token",
-		Short: "Make, list and revoke the keys that API requests carry",
+		Short: "Create, list and revoke API tokens",
 		Args:  noArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -33,15 +33,15 @@ func (p *program) tokenCreateCommand() *cobra.Command {
 	var expires time.Duration
 	cmd := &cobra.Command{
 		Use:   "create",
-		Short: "Make a token and print it, once",
-		Long:  "Create prints a new token. Only its digest is kept: it cannot be shown again.",
+		Short: "Create a token and print it",
+		Long:  "Create prints a new token. Only a digest is stored, so the token cannot be shown again.",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, scope := range scopes {
 				token.Scopes = append(token.Scopes, catalogue.Scope(scope))
 			}
 			if expires < 0 {
-				return usageError{errors.New("--expires: want a duration such as 720h")}
+				return usageError{errors.New("--expires: must be a duration such as 720h")}
 			}
 			if expires > 0 {
 				at := time.Now().UTC().Add(expires).Truncate(time.Second)
@@ -54,10 +54,10 @@ func (p *program) tokenCreateCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	accountFlag(cmd, &token.AccountID)
-	flags.StringSliceVar(&scopes, "scope", []string{string(catalogue.ScopeRead)}, "what it may do: read, write (and read), or ingest")
-	flags.Int64Var(&token.WebsiteID, "website", 0, "the only website it may see; required for ingest")
-	flags.StringVar(&token.Name, "name", "", "what it is for")
-	flags.DurationVar(&expires, "expires", 0, "how long it is good for, such as 720h; 0: until it is revoked")
+	flags.StringSliceVar(&scopes, "scope", []string{string(catalogue.ScopeRead)}, "scopes: read, write (includes read), or ingest")
+	flags.Int64Var(&token.WebsiteID, "website", 0, "id of the only website that it may access; required for ingest")
+	flags.StringVar(&token.Name, "name", "", "name that describes its use")
+	flags.DurationVar(&expires, "expires", 0, "lifetime, such as 720h; 0: until it is revoked")
 	return cmd
 }
 
@@ -78,8 +78,8 @@ func (p *program) tokenListCommand() *cobra.Command {
 	var account int64
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "Show an account's tokens",
-		Long:  "List shows an account's tokens, expired ones too; their secrets are kept nowhere.",
+		Short: "List the tokens of an account",
+		Long:  "List prints the tokens of an account, including expired ones, without their secrets.",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.withStore(cmd.Context(), func(_ context.Context, s *app.Store) error {
@@ -98,7 +98,7 @@ func (p *program) listTokens(s *catalogue.Snapshot, account int64) error {
 	}
 	tokens := s.Tokens(account)
 	if len(tokens) == 0 {
-		p.say("Account %d has no token; lifthouse token create makes one.", account)
+		p.say("Account %d has no token; create one with lifthouse token create.", account)
 		return nil
 	}
 	table := tabwriter.NewWriter(p.out, 0, 0, 3, ' ', 0)
@@ -128,16 +128,16 @@ func (p *program) tokenRevokeCommand() *cobra.Command {
 	var account int64
 	cmd := &cobra.Command{
 		Use:   "revoke ID",
-		Short: "End a token at once",
-		Long:  "Revoke ends a token: requests that carry it are refused from now on. Its id is what list shows.",
+		Short: "Revoke a token",
+		Long:  "Revoke invalidates a token at once. ID is the number in the output of token list.",
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usageError{fmt.Errorf("token revoke: want one id, have %q; lifthouse token list shows the ids", args)}
+				return usageError{fmt.Errorf("token revoke: takes one id, got %q; lifthouse token list prints the ids", args)}
 			}
 			id, err := strconv.ParseInt(args[0], 10, 64)
 			if err != nil || id < 1 {
-				return usageError{fmt.Errorf("token revoke: id %q: want an integer from 1; lifthouse token list shows the ids", args[0])}
+				return usageError{fmt.Errorf("token revoke: id %q: must be an integer from 1; lifthouse token list prints the ids", args[0])}
 			}
 			return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
 				return p.revokeToken(ctx, s, account, id)
@@ -158,23 +158,23 @@ func (p *program) revokeToken(ctx context.Context, s *app.Store, account, id int
 		return err
 	}
 	if !revoked {
-		return fmt.Errorf("account %d has no token %d; lifthouse token list shows those it has", account, id)
+		return fmt.Errorf("account %d has no token %d; lifthouse token list prints its tokens", account, id)
 	}
 	p.say("Token %d of account %d is revoked.", id, account)
 	return nil
 }
 
 func accountFlag(cmd *cobra.Command, account *int64) {
-	cmd.Flags().Int64Var(account, "account", 0, "account it is of; may be left out where there is only one")
+	cmd.Flags().Int64Var(account, "account", 0, "id of the account; required if there are several")
 }
 
-// accountOr is the account given, or the only one where none is.
+// accountOr returns the given account, or the only one if none is given.
 func accountOr(given int64, s *catalogue.Snapshot) (int64, error) {
 	if given == 0 {
 		return onlyAccount(s)
 	}
 	if !slices.ContainsFunc(s.Accounts(), func(a *catalogue.Owned) bool { return a.ID == given }) {
-		return 0, fmt.Errorf("--account %d: there is no such account", given)
+		return 0, fmt.Errorf("--account %d: no such account", given)
 	}
 	return given, nil
 }
@@ -191,5 +191,5 @@ func onlyAccount(s *catalogue.Snapshot) (int64, error) {
 	for _, a := range accounts {
 		names = append(names, fmt.Sprintf("%d (%s)", a.ID, a.Name))
 	}
-	return 0, usageError{fmt.Errorf("--account: which of %s?", strings.Join(names, ", "))}
+	return 0, usageError{fmt.Errorf("--account is required, one of %s", strings.Join(names, ", "))}
 }

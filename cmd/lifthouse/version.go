@@ -2,11 +2,11 @@ package main
 
 import "runtime/debug"
 
-// release is its name, where make release stamped one.
+// release is the version, set by make release.
 var release string
 
-// version is the release's, the module's, or the commit the program was built
-// from.
+// version returns the version of the release, of the module, or the commit that
+// the program was built from.
 func version() string {
 	if release != "" {
 		return release

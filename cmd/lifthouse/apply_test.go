@@ -26,17 +26,17 @@ func TestExportApplyAndPruneThroughARunningServer(t *testing.T) {
 		}
 	}
 	save(exported)
-	if out := run("", exitOK, "apply", "-f", file, "--prune"); !strings.Contains(out, "Nothing to change") {
+	if out := run("", exitOK, "apply", "-f", file, "--prune"); !strings.Contains(out, "No changes") {
 		t.Errorf("applying what was exported says %q", out)
 	}
 
 	save(strings.Replace(exported, "- id: 2\n            name: Signup", "- id: 4\n            name: Other", 1))
 	for _, answer := range []string{"n\n", ""} {
-		if out := run(answer, exitOK, "apply", "-f", file, "--prune"); !strings.Contains(out, `- goal 2 "Signup" (archived)`) || !strings.Contains(out, "Archive 1 that") || !strings.Contains(out, "There are no changes.") {
+		if out := run(answer, exitOK, "apply", "-f", file, "--prune"); !strings.Contains(out, `- goal 2 "Signup" (archived)`) || !strings.Contains(out, "Archive 1 resources") || !strings.Contains(out, "Nothing was changed.") {
 			t.Errorf("answered %q, it says %q", answer, out)
 		}
 	}
-	if out := run("", exitOK, "apply", "-f", file, "--prune", "--dry-run"); !strings.Contains(out, "2 would change; nothing was changed (dry run).") {
+	if out := run("", exitOK, "apply", "-f", file, "--prune", "--dry-run"); !strings.Contains(out, "2 changes; nothing was changed (dry run).") {
 		t.Errorf("the dry run says %q", out)
 	}
 	if again := run("", exitOK, "export"); again != exported {
@@ -48,7 +48,7 @@ func TestExportApplyAndPruneThroughARunningServer(t *testing.T) {
 	if again := run("", exitOK, "export"); strings.Contains(again, "Signup") || !strings.Contains(again, "Other") {
 		t.Errorf("pruned, and yet:\n%s", again)
 	}
-	if out := run(exported, exitUsage, "apply", "-f", "-", "--prune"); !strings.Contains(out, "add --yes") {
+	if out := run(exported, exitUsage, "apply", "-f", "-", "--prune"); !strings.Contains(out, "--prune requires --yes") {
 		t.Errorf("nobody to ask: %q", out)
 	}
 	if out := run(exported, exitOK, "apply", "-f", "-", "--prune", "--yes"); !strings.Contains(out, `- goal 4 "Other" (archived)`) {

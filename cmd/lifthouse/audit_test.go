@@ -11,7 +11,7 @@ import (
 
 func TestAuditSaysWhoChangedWhat(t *testing.T) {
 	h := newHouse(t)
-	if out := h.must("audit"); !strings.Contains(out, "Nothing was changed") {
+	if out := h.must("audit"); !strings.Contains(out, "There are no changes") {
 		t.Errorf("of an empty store: %q", out)
 	}
 	h.must("apply", "-f", "testdata/thirty.catalog.yaml")
@@ -40,9 +40,9 @@ func TestAuditSaysWhoChangedWhat(t *testing.T) {
 		t.Errorf("the table:\n%s", table)
 	}
 	for want, args := range map[string][]string{
-		"--limit 0: want 1":  {"audit", "--limit", "0"},
+		"--limit 0: must be from 1":  {"audit", "--limit", "0"},
 		"--since -1h0m0s":    {"audit", "--since", "-1h"},
-		"--account -1: want": {"audit", "--account", "-1"},
+		"--account -1: must be": {"audit", "--account", "-1"},
 	} {
 		if code, out, complaints := h.run(args...); code != exitUsage || !strings.Contains(out+complaints, want) {
 			t.Errorf("%v: exit %d, %s", args, code, out+complaints)

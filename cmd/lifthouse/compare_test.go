@@ -62,13 +62,13 @@ func TestCompareAnswersLinesAroundABadOne(t *testing.T) {
 		t.Errorf("comparison %+v, want the Bayesian blocks only", last.Variations[1].Comparison)
 	}
 	faults := []engine.CalculatorFault{
-		{Field: "variations[1].shares", Value: "50", Detail: "unknown field; the did you mean share"},
+		{Field: "variations[1].shares", Value: "50", Detail: "unknown field; did you mean share?"},
 		{Field: "variations[1].converted", Value: "12011", Detail: "must be at most n, which is 12010"},
 	}
 	if fmt.Sprint(second.Errors) != fmt.Sprint(faults) {
 		t.Errorf("faults %+v, want %+v", second.Errors, faults)
 	}
-	const message = `lifthouse: line 3: variations[1].shares: "50": unknown field; the did you mean share; ` +
+	const message = `lifthouse: line 3: variations[1].shares: "50": unknown field; did you mean share?; ` +
 		`variations[1].converted: "12011": must be at most n, which is 12010` + "\n"
 	if complaints != message {
 		t.Errorf("it complains %q, want %q", complaints, message)
@@ -126,22 +126,22 @@ func TestCompareUsage(t *testing.T) {
 		{[]string{}, exitOK, ""},
 		{[]string{"questions.ndjson"}, exitUsage, "takes no argument"},
 		{[]string{"--treatments", "5/10"}, exitUsage, "unknown flag: --treatments"},
-		{[]string{"--level", "95"}, exitUsage, "--level goes with --control and --treatment; a line of standard input brings its own significanceLevel"},
-		{[]string{"--control", "5/10"}, exitUsage, "want --control once and --treatment at least once"},
-		{[]string{"--treatment", "5/10"}, exitUsage, "want --control once"},
-		{[]string{"--control", "5 %", "--treatment", "5/10"}, exitUsage, "--control 5 %: want converted/visitors (500/10000) or visitors:mean:variance"},
-		{[]string{"--control", "5/10", "--treatment", "5/10:3"}, exitUsage, "--treatment 5/10:3: want converted/visitors"},
-		{[]string{"--control", "5/10", "--treatment", "1,000/10000"}, exitUsage, `"1,000" is no number`},
-		{[]string{"--control", "5/10", "--treatment", "10:3:nan"}, exitUsage, `"nan" is no number`},
-		{[]string{"--control", "5/10", "--treatment", "10:3:1"}, exitUsage, "--treatment 10:3:1: want the form of --control 5/10"},
+		{[]string{"--level", "95"}, exitUsage, "--level requires --control and --treatment; a line of standard input has its own significanceLevel"},
+		{[]string{"--control", "5/10"}, exitUsage, "--control and at least one --treatment are required"},
+		{[]string{"--treatment", "5/10"}, exitUsage, "--control and at least one --treatment are required"},
+		{[]string{"--control", "5 %", "--treatment", "5/10"}, exitUsage, "--control 5 %: must be converted/visitors (500/10000) or visitors:mean:variance"},
+		{[]string{"--control", "5/10", "--treatment", "5/10:3"}, exitUsage, "--treatment 5/10:3: must be converted/visitors"},
+		{[]string{"--control", "5/10", "--treatment", "1,000/10000"}, exitUsage, `"1,000" is not a number`},
+		{[]string{"--control", "5/10", "--treatment", "10:3:nan"}, exitUsage, `"nan" is not a number`},
+		{[]string{"--control", "5/10", "--treatment", "10:3:1"}, exitUsage, "--treatment 10:3:1: must have the form of --control 5/10"},
 		{
 			[]string{"--control", "50/10", "--treatment", "5/-10", "--level", "99", "--mde", "0.2"},
 			exitUsage,
 			"--level: must be one of 80, 90, 95, 100 per cent; --mde: must be a number from 1 to 100 per cent; " +
 				"--control 50/10: converted: must be at most n, which is 10; --treatment 5/-10: n: must be an integer from 0",
 		},
-		{[]string{"--control", "5/10", "--treatment", "5/10", "--share", "50"}, exitUsage, "--share: want 2, control's and one for each --treatment, have 1"},
-		{[]string{"--control", "5/10", "--treatment", "5/10", "--share", "50,half"}, exitUsage, `--share 50,half: "half" is no number`},
+		{[]string{"--control", "5/10", "--treatment", "5/10", "--share", "50"}, exitUsage, "--share: must have 2 values, one for control and one per --treatment; it has 1"},
+		{[]string{"--control", "5/10", "--treatment", "5/10", "--share", "50,half"}, exitUsage, `--share 50,half: "half" is not a number`},
 		{[]string{"--control", "5/10", "--treatment", "5/10", "--share", "500,500"}, exitUsage, "--share: must be a number from 0 to 100 per cent"},
 		{[]string{"--control", "5/10", "--treatment", "5/10", "--planned", "0"}, exitUsage, "--planned: must be an integer from 1"},
 		{[]string{"--control", "5/10", "--treatment", "5/10", "--level", "high"}, exitUsage, "invalid argument"},

@@ -57,7 +57,7 @@ cors-origin: [https://a.example.com, https://b.example.com]
 	for _, want := range []string{
 		`listen +127.0.0.1:3333 +\(flag\)`, `query-timeout +40s +\(environment\)`, `results-age +5s +\(file\)`, `store-queue +7 +\(file\)`,
 		`rate-limit +2.5 +\(file\)`, `cors-origin +\[https://a.example.com,https://b.example.com\] +\(file\)`, `idle-timeout +2m0s +\(default\)`,
-		`LIFTHOUSE_RESLTS_AGE is no setting; the nearest is LIFTHOUSE_RESULTS_AGE`, `store +note +there is none at`,
+		`LIFTHOUSE_RESLTS_AGE is not a setting; did you mean LIFTHOUSE_RESULTS_AGE`, `store +note +.* does not exist yet`,
 	} {
 		if !regexp.MustCompile(want).MatchString(out) {
 			t.Errorf("lacks %s:\n%s", want, out)
@@ -72,9 +72,9 @@ func TestAWrongConfigurationIsRefusedWithAllItsFaults(t *testing.T) {
 		t.Errorf("exit %d", code)
 	}
 	for _, want := range []string{
-		"lisen: unknown; the did you mean listen", `query-timeout "soon": must be a duration such as 60s`, "store-queue: must be given once",
-		"results-age: must be given once", `LIFTHOUSE_QUERY_MEMORY "much": must be a whole number`,
-		`log-level "loud": want debug`, `listen "here": must be host:port`,
+		"lisen: unknown setting; did you mean listen?", `query-timeout "soon": must be a duration such as 60s`, "store-queue: must be one value",
+		"results-age: must be one value", `LIFTHOUSE_QUERY_MEMORY "much": must be an integer`,
+		`log-level "loud": must be debug`, `listen "here": must be host:port`,
 	} {
 		if strings.Count(out, want) != 1 {
 			t.Errorf("lacks %q:\n%s", want, out)
@@ -87,7 +87,7 @@ func TestAWrongConfigurationIsRefusedWithAllItsFaults(t *testing.T) {
 			t.Errorf("exit %d, lacks %q:\n%s", code, want, out)
 		}
 	}
-	for text, want := range map[string]string{"- a\n": "want lines of name: value", "rate-limit: .inf\n": `rate-limit "+Inf": must be a number from 0`, "listen: a:1\nlisten: b:2\n": "listen"} {
+	for text, want := range map[string]string{"- a\n": "must have lines of the form name: value", "rate-limit: .inf\n": `rate-limit "+Inf": must be a number from 0`, "listen: a:1\nlisten: b:2\n": "listen"} {
 		if code, out := withEnv(t, nil, "serve", "--config", file(t, "c.yaml", text)); code != exitUsage || !strings.Contains(out, want) {
 			t.Errorf("%q: exit %d\n%s", text, code, out)
 		}
@@ -109,7 +109,7 @@ func TestCheckSaysWhatIsWrong(t *testing.T) {
 			}
 		}
 	}
-	check(exitOK, []string{"there is none at .*data yet"}, store)
+	check(exitOK, []string{"data does not exist yet"}, store)
 	if _, err := os.Stat(dir); err == nil {
 		t.Error("check made the store")
 	}
@@ -127,7 +127,7 @@ func TestCheckSaysWhatIsWrong(t *testing.T) {
 	}
 	check(exitUsage, []string{"want embedded:DIR"}, "--store=postgres://x")
 	check(exitFailed, []string{"server +WRONG .*absent.pem", "schema +ok"}, store, "--tls-cert=absent.pem", "--tls-key=absent.pem")
-	check(exitOK, []string{"server +note +listen 0.0.0.0:8080 is reached from elsewhere, without TLS", "admin-address :8081 is reached"}, store, "--listen=0.0.0.0:8080", "--admin-address=:8081")
+	check(exitOK, []string{"server +note +listen 0.0.0.0:8080 can be reached from other machines without TLS", "admin-address :8081 can be reached"}, store, "--listen=0.0.0.0:8080", "--admin-address=:8081")
 
 	p := start(t, "serve", store)
 	check(exitOK, []string{"listen +127", "store +ok", "schema +ok", "catalogue +ok +account 1"}, store)
@@ -145,7 +145,7 @@ func TestCheckOfTablesOfAnotherRelease(t *testing.T) {
 	if err := h.store.Conn.Exec(t.Context(), "TRUNCATE TABLE migrations"); err != nil {
 		t.Fatal(err)
 	}
-	if code, out, _ := h.run("check"); code != exitOK || !strings.Contains(out, "to be migrated: 0001_catalogue.sql, ") {
+	if code, out, _ := h.run("check"); code != exitOK || !strings.Contains(out, "pending migrations: 0001_catalogue.sql, ") {
 		t.Errorf("older: exit %d\n%s", code, out)
 	}
 }
@@ -171,7 +171,7 @@ func TestCheckOfACatalogueThatApplyWouldRefuse(t *testing.T) {
 	for _, want := range []string{
 		`catalogue +WRONG +accounts\[0\]\.websites\[0\]\.campaigns\[0\]\.power: "59": want 60 to 99`,
 		`catalogue +WRONG +account 1, campaign 77, websiteId: "5": no such website`,
-		`catalogue +note +the faults are in what lifthouse export writes`,
+		`catalogue +note +lifthouse export writes the catalogue`,
 	} {
 		if code != exitFailed || !regexp.MustCompile(want).MatchString(out) {
 			t.Errorf("exit %d, want %d and %s:\n%s", code, exitFailed, want, out)

@@ -18,9 +18,9 @@ func TestForgetAsksAndErases(t *testing.T) {
 		want string
 	}{
 		{nil, "", exitUsage, "--visitor: must be the id of a visitor"},
-		{[]string{"--visitor=c1"}, "n\n", exitFailed, "nothing was erased"},
-		{[]string{"--visitor=c1"}, "y\n", exitOK, "events of 1 subjects erased"},
-		{[]string{"--visitor=c1", "--yes"}, "", exitOK, "0 events of 0 subjects erased"},
+		{[]string{"--visitor=c1"}, "n\n", exitFailed, "nothing was deleted"},
+		{[]string{"--visitor=c1"}, "y\n", exitOK, "deleted 2 events of 1 subjects"},
+		{[]string{"--visitor=c1", "--yes"}, "", exitOK, "deleted 0 events of 0 subjects"},
 	} {
 		h.input = filepath.Join(t.TempDir(), "in")
 		if err := os.WriteFile(h.input, []byte(c.in), 0o600); err != nil {

@@ -23,7 +23,7 @@ func TestImportKeepsEveryRejectedLine(t *testing.T) {
 	if len(lines) != 2*shownRejects || !strings.HasSuffix(lines[0], `"}`) || !strings.Contains(lines[39], `"line":40,"reason":"visitor: missing`) {
 		t.Errorf("%d lines are kept, the last %q", len(lines), lines[len(lines)-1])
 	}
-	if shown := strings.Count(complaints, ": line "); shown != shownRejects || !strings.Contains(complaints, "and 20 more") {
+	if shown := strings.Count(complaints, ": line "); shown != shownRejects || !strings.Contains(complaints, "20 more lines were rejected") {
 		t.Errorf("%d lines are shown: %s", shown, complaints)
 	}
 }
@@ -49,10 +49,10 @@ func TestImportTriesGivesUpAndTakesPatterns(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"testdata/thirty.ndjson", "--dry-run"}, exitOK, "30 rows could be stored, 0 of 30 lines are wrong; nothing was stored"},
-		{[]string{filepath.Join(dir, "wrong.ndjson"), filepath.Join(dir, "a.ndjson"), "--max-errors=9"}, exitRejected, "too many lines are rejected: 9 lines (--max-errors 9); 0 rows were stored before"},
+		{[]string{"testdata/thirty.ndjson", "--dry-run"}, exitOK, "30 valid rows, 0 of 30 lines are invalid; nothing was stored"},
+		{[]string{filepath.Join(dir, "wrong.ndjson"), filepath.Join(dir, "a.ndjson"), "--max-errors=9"}, exitRejected, "too many lines are rejected: 9 lines (--max-errors 9); 0 rows were stored"},
 		{[]string{filepath.Join(dir, "?.ndjson")}, exitOK, "a.ndjson: 10 rows stored"},
-		{[]string{filepath.Join(dir, "b*")}, exitOK, "b.ndjson: 0 rows stored, 20 stood already"},
+		{[]string{filepath.Join(dir, "b*")}, exitOK, "b.ndjson: 0 rows stored, 20 duplicates"},
 		{[]string{filepath.Join(dir, "c*")}, exitUsage, "c*: no file matches"},
 	} {
 		code, out, complaints := h.run(append([]string{"import"}, c.args...)...)
@@ -79,7 +79,7 @@ func TestImportThroughTheSocketReadsTheClientsInput(t *testing.T) {
 	}{
 		{"/dev/stdin", exitFailed, "or - for standard input"},
 		{"/proc/self/fd/0", exitFailed, "or - for standard input"},
-		{"-", exitOK, "-: 29 rows stored, 1 stood already"},
+		{"-", exitOK, "-: 29 rows stored, 1 duplicates"},
 	} {
 		code, out, complaints := other(t, strings.NewReader(string(events)), "import", test.path, store)
 		if code != test.code || !strings.Contains(out+complaints, test.want) {

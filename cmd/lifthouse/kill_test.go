@@ -185,8 +185,8 @@ func TestAKilledServerLosesAndDoublesNothing(t *testing.T) {
 	}
 	must("import", file)
 	compareAll(t, p.results(reads), o.next, fromFile)
-	if out := must("rollup", "--verify"); !strings.Contains(out, "campaign 1 of website 1: 3 reports are the same") {
-		t.Errorf("settled and not: %s", out)
+	if out := must("rollup", "--verify"); !strings.Contains(out, "campaign 1 of website 1: 3 reports are equal") {
+		t.Errorf("rollup --verify: %s", out)
 	}
 	p.interrupt()
 }

@@ -232,7 +232,7 @@ func TestServeTakesCommandsOfOthersAndKeepsItsData(t *testing.T) {
 		{[]string{"token", "list", "--account", "7"}, exitFailed, "no such account"},
 		{[]string{"serve"}, exitFailed, "is in use by process"},
 		{[]string{"apply", "-f", "absent.yaml"}, exitFailed, "absent.yaml"},
-		{[]string{"import"}, exitUsage, "which file?"},
+		{[]string{"import"}, exitUsage, "no file given"},
 		{[]string{"token", "create", "--scope", "admin"}, exitFailed, `scope "admin"`},
 	} {
 		code, _, complaints := other(t, nil, append(test.args, store)...)
@@ -300,12 +300,12 @@ func TestDemoIsMadeOnceAndServesWhatItPlanted(t *testing.T) {
 		t.Errorf("the planted effect is %q, want better", verdict)
 	}
 	p.interrupt()
-	if strings.Contains(p.said.String(), "curl") && !strings.Contains(p.said.String(), "Making the demo store") {
+	if strings.Contains(p.said.String(), "curl") && !strings.Contains(p.said.String(), "Creating the demo store") {
 		t.Error("the first start did not make the store")
 	}
 
 	p = start(t, "demo", store)
-	if strings.Contains(p.said.String(), "Making the demo store") {
+	if strings.Contains(p.said.String(), "Creating the demo store") {
 		t.Error("the second start made the store again")
 	}
 	second, again := ask(p)
@@ -337,7 +337,7 @@ func TestDemoResetLeavesOtherFoldersAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, _, complaints := other(t, nil, "demo", "--reset", "--store=embedded:"+dir)
-	if _, err := os.Stat(kept); err != nil || code != exitFailed || !strings.Contains(complaints, "no demo store") {
+	if _, err := os.Stat(kept); err != nil || code != exitFailed || !strings.Contains(complaints, "not a demo store") {
 		t.Errorf("exit %d, %q, %v; want a refusal", code, complaints, err)
 	}
 }
@@ -349,7 +349,7 @@ func TestDemoLeavesARealStoreAlone(t *testing.T) {
 		t.Fatal(complaints)
 	}
 	code, out, complaints := other(t, nil, "demo", store)
-	if code != exitFailed || !strings.Contains(complaints, "is no demo store") {
+	if code != exitFailed || !strings.Contains(complaints, "is not a demo store") {
 		t.Errorf("demo: exit %d, %q, %q; want a refusal", code, out, complaints)
 	}
 	if _, out, _ := other(t, nil, "token", "list", store); !strings.Contains(out, "has no token") {
@@ -363,13 +363,13 @@ func TestUsage(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"--help"}, exitOK, "Exit status: 0 done"},
+		{[]string{"--help"}, exitOK, "Exit status: 0 success"},
 		{[]string{"import", "--help"}, exitOK, "An event counts once"},
 		{[]string{"nonsense"}, exitUsage, `unknown command "nonsense"`},
 		{[]string{"serve", "--lisen", "x"}, exitUsage, "unknown flag: --lisen"},
 		{[]string{"serve", "--store", "postgres://x"}, exitUsage, "want embedded:DIR"},
-		{[]string{"apply"}, exitUsage, "which file?"},
-		{[]string{"token", "revoke"}, exitUsage, "want one id"},
+		{[]string{"apply"}, exitUsage, "no file given"},
+		{[]string{"token", "revoke"}, exitUsage, "takes one id"},
 		{[]string{"token", "revoke", "first"}, exitUsage, `id "first": must be an integer`},
 	} {
 		code, out, complaints := other(t, nil, test.args...)

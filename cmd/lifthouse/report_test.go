@@ -111,8 +111,8 @@ func TestReportForms(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"--csv", "--json"}, exitUsage, "--json and --csv: must be one of them"},
-		{[]string{"--csv", "--watch", "--every=10ms"}, exitUsage, "--watch shows a table or JSON, not --csv or --sql\nreport: --every 10ms: must be at least 1s"},
+		{[]string{"--csv", "--json"}, exitUsage, "--json and --csv: must be only one of them"},
+		{[]string{"--csv", "--watch", "--every=10ms"}, exitUsage, "--watch prints a table or JSON, not --csv or --sql\nreport: --every 10ms: must be at least 1s"},
 		{[]string{"--dimension=colour"}, exitUsage, "must be one of device"},
 	} {
 		if code, out, complaints := h.run(append([]string{"report", "campaign", "1"}, c.args...)...); code != c.code || !strings.Contains(complaints, c.want) {
@@ -133,7 +133,7 @@ func TestWidgetTableComparesNothing(t *testing.T) {
 	if !strings.Contains(text, "nothing is compared") || !strings.Contains(text, "Plain") || strings.Contains(text, "lift") {
 		t.Errorf("%s", text)
 	}
-	if text := h.must("report", "experiment", "7/2", "--table"); !strings.Contains(text, "Widget 7, experiment 2") || !strings.Contains(text, "too few data") {
+	if text := h.must("report", "experiment", "7/2", "--table"); !strings.Contains(text, "Widget 7, experiment 2") || !strings.Contains(text, "not enough data") {
 		t.Errorf("%s", text)
 	}
 }

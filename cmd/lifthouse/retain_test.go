@@ -52,12 +52,12 @@ func TestRetentionErasesWhatEndedLongAgo(t *testing.T) {
 		want string
 		left string
 	}{
-		{nil, "", exitUsage, `--days "0": want 1 or more`, "[{2} {2} {2}]"},
-		{[]string{"--days=41"}, "", exitOK, "Nothing is stored", "[{2} {2} {2}]"},
-		{[]string{"--days=39", "--dry-run"}, "", exitOK, "2 events of 1 subjects would be erased; nothing was", "[{2} {2} {2}]"},
-		{[]string{"--days=39"}, "n\n", exitFailed, "nothing was erased", "[{2} {2} {2}]"},
-		{[]string{"--days=39"}, "y\n", exitOK, "2 events of 1 subjects erased", "[{2} {0} {2}]"},
-		{[]string{"--days=39", "--yes"}, "", exitOK, "Nothing is stored", "[{2} {0} {2}]"},
+		{nil, "", exitUsage, `--days "0": must be 1 or more`, "[{2} {2} {2}]"},
+		{[]string{"--days=41"}, "", exitOK, "No events are past", "[{2} {2} {2}]"},
+		{[]string{"--days=39", "--dry-run"}, "", exitOK, "2 events of 1 subjects would be deleted; nothing was", "[{2} {2} {2}]"},
+		{[]string{"--days=39"}, "n\n", exitFailed, "nothing was deleted", "[{2} {2} {2}]"},
+		{[]string{"--days=39"}, "y\n", exitOK, "deleted 2 events of 1 subjects", "[{2} {0} {2}]"},
+		{[]string{"--days=39", "--yes"}, "", exitOK, "No events are past", "[{2} {0} {2}]"},
 	} {
 		code, out := run(c.in, append([]string{"retain"}, c.args...)...)
 		if code != c.code || !strings.Contains(out, c.want) || strings.Contains(out, "1 subjects") != strings.Contains(out, old) {

@@ -121,7 +121,7 @@ func TestServeWaitsForAnImport(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = server.Process.Kill() }()
-	for !strings.Contains(log.String(), "waiting for it, for 1m0s at most") {
+	for !strings.Contains(log.String(), "waiting for it for at most 1m0s") {
 		<-time.After(5 * time.Millisecond)
 	}
 	events, err := os.ReadFile("testdata/thirty.ndjson")

@@ -97,7 +97,7 @@ var (
 )
 
 // settled writes the instants of this run as one of long ago.
-func settled(body string, since time.Time) string {
+func withFixedTimes(body string, since time.Time) string {
 	body = aMinute.ReplaceAllString(body, "2025-06-01 09:00")
 	return anInstant.ReplaceAllStringFunc(body, func(text string) string {
 		if at, err := time.Parse(time.RFC3339Nano, text); err == nil && at.After(since) {
@@ -125,7 +125,7 @@ func TestExamplesAreRealAnswers(t *testing.T) {
 			header.Set("Accept", part[5])
 		}
 		response, _, text := s.with(part[2], part[3], token, header)
-		text = strings.TrimSpace(settled(text, since))
+		text = strings.TrimSpace(withFixedTimes(text, since))
 		if !strings.Contains(response.Get("Content-Type"), "json") {
 			text = strconv.Quote(text)
 		}

@@ -59,8 +59,8 @@ func TestResultsAreKeptWhileNothingChanges(t *testing.T) {
 	if again := s.poll(bannerResults); again.text != first.text {
 		t.Errorf("computed again though nothing changed:\n%s\n%s", first.text, again.text)
 	}
-	if anew := s.poll(bannerResults, "Cache-Control", "max-age=0, No-Cache"); !anew.GeneratedAt.After(first.GeneratedAt) || anew.Get("ETag") != first.Get("ETag") {
-		t.Errorf("no-cache: generated at %v as before, or another tag of the same data", anew.GeneratedAt)
+	if newer := s.poll(bannerResults, "Cache-Control", "max-age=0, No-Cache"); !newer.GeneratedAt.After(first.GeneratedAt) || newer.Get("ETag") != first.Get("ETag") {
+		t.Errorf("no-cache: generated at %v as before, or another tag of the same data", newer.GeneratedAt)
 	}
 	if other := s.poll(bannerResults + "?compareMetric=valuePerVisitor"); other.Get("ETag") == first.Get("ETag") || other.text == first.text {
 		t.Error("another question gets the same answer")

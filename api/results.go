@@ -86,8 +86,8 @@ func newResultsQuery(request engine.Request, owned *catalogue.Owned, kind string
 // successful response, marked as stale.
 func (s *server) answered(c *gin.Context, q *resultsQuery) (reply, error) {
 	ctx := c.Request.Context()
-	anew := wantsNew(c.Request)
-	if anew {
+	wantsNewResult := wantsNew(c.Request)
+	if wantsNewResult {
 		q.request.Fresh = !s.engine.BringUpToDate(ctx, q.subject)
 	}
 	is := version{catalogue: q.catalogue}
@@ -96,7 +96,7 @@ func (s *server) answered(c *gin.Context, q *resultsQuery) (reply, error) {
 	if is.known {
 		answer.tag = tagOf(s.options.Release, q.key, fmt.Sprint(is))
 	}
-	if !anew {
+	if !wantsNewResult {
 		if is.known && matches(c.Request, answer.tag) {
 			s.metrics.results.WithLabelValues("not_modified").Inc()
 			return answer, nil

@@ -93,7 +93,7 @@ func (c *cell) multipleExposures(plan *Plan) MultipleExposures {
 		arrived := c.firstViews[v.ID]
 		rule[i], visitors[i] = arrived.multiExposed, arrived.visitors
 	}
-	skew := stats.CrossoverSkew(rule, visitors)
+	skew := stats.MultipleExposureSkew(rule, visitors)
 	m := MultipleExposures{Rule: plan.MultipleExposures, Visitors: c.multiExposed, PValue: skew.PValue, Reason: skew.Reason, skewed: skew.Skewed}
 	if n := c.visitors(); n > 0 {
 		m.Share = float64(c.multiExposed) / float64(n)

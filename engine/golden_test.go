@@ -96,11 +96,11 @@ func goldenStages(t *testing.T, e *Engine, r Request, dir, query string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	quick, err := plan.singlePassQuery()
+	singlePass, err := plan.singlePassQuery()
 	if err != nil {
 		t.Fatal(err)
 	}
-	few, err := plan.inProcessQuery()
+	inProcess, err := plan.inProcessQuery()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,16 +120,16 @@ func goldenStages(t *testing.T, e *Engine, r Request, dir, query string) {
 	golden(t, dir, "request.txt", fmt.Sprintf("%s\n", query))
 	golden(t, dir, "plan.txt", plan.String())
 	golden(t, dir, "moments.sql", parameters(reference)+reference.SQL)
-	golden(t, dir, "single_pass.sql", parameters(quick)+quick.SQL)
-	golden(t, dir, "in_process.sql", parameters(few)+few.SQL)
-	golden(t, dir, "rollup.sql", settledText(t, e, plan))
+	golden(t, dir, "single_pass.sql", parameters(singlePass)+singlePass.SQL)
+	golden(t, dir, "in_process.sql", parameters(inProcess)+inProcess.SQL)
+	golden(t, dir, "rollup.sql", rollupText(t, e, plan))
 	golden(t, dir, "rows.txt", rowsText(rows))
 	golden(t, dir, "results.json", string(text)+"\n")
 }
 
 // settledText is the statement that sums what is settled, run once; or that
 // there is none.
-func settledText(t *testing.T, e *Engine, plan *Plan) string {
+func rollupText(t *testing.T, e *Engine, plan *Plan) string {
 	t.Helper()
 	byDays := plan.windowed(plan.newest)
 	cubes, expressible := plan.cubeSet(byDays)

@@ -257,19 +257,19 @@ func compareWithFold(t *testing.T, from *store, owned *catalogue.Owned, events [
 		fatal(t, err)
 	}
 	compareRows(t, plan, reference, events)
-	few, err := plan.inProcessMoments(t.Context(), from)
+	inProcess, err := plan.inProcessMoments(t.Context(), from)
 	if err != nil {
 		fatal(t, err)
 	}
-	compareRows(t, plan, few, events)
+	compareRows(t, plan, inProcess, events)
 	plan.events = MaxInProcessEvents + 1
-	quick, err := plan.moments(t.Context(), from)
+	singlePass, err := plan.moments(t.Context(), from)
 	if err != nil {
 		fatal(t, err)
 	}
-	compareRows(t, plan, quick, events)
+	compareRows(t, plan, singlePass, events)
 	compareTop(t, from, *plan, reference)
-	results := newResults(plan, quick, quick)
+	results := newResults(plan, singlePass, singlePass)
 	compareStatistics(t, plan, results, fold(plan, events))
 	if _, err := json.Marshal(results); err != nil {
 		t.Errorf("results are no JSON: %v\n%s", err, plan)
@@ -288,11 +288,11 @@ func compareTop(t *testing.T, from *store, plan Plan, reference []row) {
 		return
 	}
 	plan.top = 1 + len(reference)%3
-	quick, err := plan.moments(t.Context(), from)
+	singlePass, err := plan.moments(t.Context(), from)
 	if err != nil {
 		fatal(t, err)
 	}
-	got, err := json.Marshal(breakdown(&plan, quick))
+	got, err := json.Marshal(breakdown(&plan, singlePass))
 	if err != nil {
 		fatal(t, err)
 	}
@@ -315,12 +315,12 @@ func compareSeries(t *testing.T, from *store, plan *Plan, whole *Results) {
 	}
 	counted := *plan
 	counted.events = 0
-	rows, few, err := counted.answer(t.Context(), from)
+	rows, inProcess, err := counted.answer(t.Context(), from)
 	if err != nil {
 		fatal(t, err)
 	}
 	compareVariations(t, plan.String()+"counted here", newResults(plan, rows, rows).Variations, whole.Variations)
-	if g, w := written(t, few), written(t, points); g != w {
+	if g, w := written(t, inProcess), written(t, points); g != w {
 		t.Errorf("%s\ncounted here %s\nby the store %s", plan, g, w)
 	}
 	if len(points) == 0 {

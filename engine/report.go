@@ -287,9 +287,9 @@ func breakdown(plan *Plan, rows []row) []BreakdownCell {
 	}
 	values := mostVisited(visitors)
 	var names []string
-	var gathered []cell
+	var all []cell
 	add := func(name string, rows []row) {
-		names, gathered = append(names, name), append(gathered, sumRows(rows, plan.MultipleExposures))
+		names, all = append(names, name), append(all, sumRows(rows, plan.MultipleExposures))
 	}
 	for _, value := range values[:min(len(values), plan.top)] {
 		add(shownValue(value), byValue[value])
@@ -301,8 +301,8 @@ func breakdown(plan *Plan, rows []row) []BreakdownCell {
 		}
 		add(otherValues, others)
 	}
-	cells := make([]cellResult, len(gathered))
-	onAllCores(len(cells), func(i int) { cells[i] = gathered[i].evaluate(plan) })
+	cells := make([]cellResult, len(all))
+	onAllCores(len(cells), func(i int) { cells[i] = all[i].evaluate(plan) })
 	return concluded(plan, names, cells)
 }
 

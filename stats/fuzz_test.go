@@ -44,7 +44,7 @@ func FuzzCompareRates(f *testing.F) {
 		mustSound(t, control, []Sample{one}, o)
 		mustSound(t, control, []Sample{one, two}, o)
 		mustFinite(t, EstimateRate(control, o))
-		mustFinite(t, CrossoverSkew([]int64{x0, x1, x2}, []int64{n0, n1, n2}))
+		mustFinite(t, MultipleExposureSkew([]int64{x0, x1, x2}, []int64{n0, n1, n2}))
 		mustFinite(t, SampleRatio([]int64{n0, n1, n2}, Split{Control: float64(x0 % 100), Variations: []float64{float64(x1), float64(x2)}}))
 		mustFinite(t, Power(Plan{
 			Control: control, Shares: []float64{float64(x1), float64(x2)}, Visitors: n1,

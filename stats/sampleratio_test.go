@@ -107,14 +107,14 @@ func TestCrossoverSkew(t *testing.T) {
 		{"everybody", []int64{80, 90}, []int64{80, 90}, false, true, ReasonTooFewVisitors},
 	}
 	for _, test := range tests {
-		got := CrossoverSkew(test.crossovers, test.visitors)
+		got := MultipleExposureSkew(test.crossovers, test.visitors)
 		if got.Skewed != test.skewed || got.Warning != test.warning || got.Reason != test.reason || (got.PValue == nil) != (test.reason != "") {
 			t.Errorf("%s: %+v", test.name, got)
 		}
 		mustFinite(t, got)
 	}
 	// chi² = 2 (30 - 60)² / (60 (1 - .006)), whose tail is erfc(sqrt(chi²/2)).
-	if got := *CrossoverSkew([]int64{30, 90}, []int64{10000, 10000}).PValue; !near(got, 3.9352851e-08, 1e-7) {
+	if got := *MultipleExposureSkew([]int64{30, 90}, []int64{10000, 10000}).PValue; !near(got, 3.9352851e-08, 1e-7) {
 		t.Errorf("p = %v", got)
 	}
 }

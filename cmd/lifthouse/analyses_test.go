@@ -60,8 +60,8 @@ func compareSums(t *testing.T, got []engine.VariationResults, want reference, na
 	t.Helper()
 	for i, name := range names {
 		for _, metric := range []string{"spend", "REVENUE"} {
-			worth, told := want.Metrics[metric].Arms[name]
-			if value, err := strconv.ParseFloat(got[i].Value.String(), 64); told && (err != nil || math.Abs(value-worth.Sum) > 1e-6) {
+			worth, known := want.Metrics[metric].Arms[name]
+			if value, err := strconv.ParseFloat(got[i].Value.String(), 64); known && (err != nil || math.Abs(value-worth.Sum) > 1e-6) {
 				t.Errorf("%s, %s: %v, %v; want %v", metric, name, value, err, worth.Sum)
 			}
 		}

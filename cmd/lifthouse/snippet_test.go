@@ -112,8 +112,8 @@ func TestTheSnippetOfTheDocumentationInABrowser(t *testing.T) {
 		}
 		visitors[a.Event.Visitor] = true
 	}
-	if told := <-refused; told != "refused" || len(visitors) != 1 {
-		t.Errorf("the other page was %s; %d visitors, want one", told, len(visitors))
+	if known := <-refused; known != "refused" || len(visitors) != 1 {
+		t.Errorf("the other page was %s; %d visitors, want one", known, len(visitors))
 	}
 	_, out, _ := other(t, nil, "report", "campaign", "1", store)
 	var r struct {

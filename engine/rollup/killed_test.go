@@ -18,7 +18,7 @@ func TestAKilledSettlerLeavesNothingWrong(t *testing.T) {
 	s := newShop(t, 3)
 	paths := map[string]int{}
 	s.more(60)
-	s.settle()
+	s.refresh()
 	for statements := 1; ; statements++ {
 		s.more(3)
 		if rebuilds && statements%2 == 0 {
@@ -28,7 +28,7 @@ func TestAKilledSettlerLeavesNothingWrong(t *testing.T) {
 		dies := rollup.New(schematest.Dying{Conn: s.conn, Left: &left}, s.writer, s.engine)
 		err := dies.RefreshAll(t.Context())
 		s.compare(schematest.Tier(1, 1, 3), paths)
-		s.settle()
+		s.refresh()
 		s.compare(schematest.Tier(1, 1, 3), paths)
 		if err == nil && (statements%2 == 0 || !rebuilds) {
 			break
@@ -49,11 +49,11 @@ func TestAKilledEraserLeavesNothingWrong(t *testing.T) {
 	for statements := 1; ; statements++ {
 		s := newShop(t, 4)
 		s.more(80)
-		s.settle()
+		s.refresh()
 		left := statements
 		err := ingest.NewWriter(schematest.Dying{Conn: s.conn, Left: &left}).DropSubjects(t.Context(), []ingest.SubjectID{{WebsiteID: 1, Subject: schema.SubjectCampaign, ID: 12}})
 		s.compare(schematest.Tier(1, 1, 3), paths)
-		s.settle()
+		s.refresh()
 		s.compare(schematest.Tier(1, 1, 3), paths)
 		if err == nil {
 			return

@@ -34,7 +34,7 @@ type shop struct {
 	conn      driver.Conn
 	writer    *ingest.Writer
 	engine    *engine.Engine
-	settler   *rollup.Refresher
+	refresher   *rollup.Refresher
 	catalogue *catalogue.Catalogue
 	*rand.Rand
 	sent []schema.Event
@@ -63,7 +63,7 @@ func newShop(t *testing.T, seed uint64) *shop {
 	s.engine = engine.New(s.conn, c, engine.Limits{InProcessEvents: 5})
 	s.writer = ingest.NewWriter(s.conn)
 	s.writer.SetExclusive()
-	s.settler = rollup.New(s.conn, s.writer, s.engine)
+	s.refresher = rollup.New(s.conn, s.writer, s.engine)
 	return s
 }
 
@@ -141,9 +141,9 @@ func (s *shop) more(n int) {
 	s.write(events...)
 }
 
-func (s *shop) settle() {
+func (s *shop) refresh() {
 	s.t.Helper()
-	if err := s.settler.RefreshAll(s.t.Context()); err != nil {
+	if err := s.refresher.RefreshAll(s.t.Context()); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -161,7 +161,7 @@ func (s *shop) request() engine.Request {
 	if s.IntN(5) == 0 {
 		s.anything(&r)
 	} else {
-		s.ofFacet(&r, &schema.Cubes[s.IntN(len(schema.Cubes))])
+		s.ofCube(&r, &schema.Cubes[s.IntN(len(schema.Cubes))])
 	}
 	return r
 }
@@ -180,7 +180,7 @@ var (
 )
 
 // ofFacet asks for what the facet can tell.
-func (s *shop) ofFacet(r *engine.Request, f *schema.Cube) {
+func (s *shop) ofCube(r *engine.Request, f *schema.Cube) {
 	for _, column := range f.By {
 		attribute := attributes[column]
 		dimensions := []string{"device", "country", "channel", "referrer"}
@@ -271,11 +271,11 @@ func (s *shop) compare(reports int, paths map[string]int) {
 		if path != engine.PathRollup {
 			continue
 		}
-		var told struct{ DataThrough time.Time }
-		if err := json.Unmarshal(got, &told); err != nil {
+		var body struct{ DataThrough time.Time }
+		if err := json.Unmarshal(got, &body); err != nil {
 			s.t.Fatal(err)
 		}
-		if want := s.exact(r, told.DataThrough); !bytes.Equal(got, want) {
+		if want := s.exact(r, body.DataThrough); !bytes.Equal(got, want) {
 			at := 0 // the first byte that differs
 			for at < min(len(got), len(want)) && got[at] == want[at] {
 				at++
@@ -347,7 +347,7 @@ func TestSettledEqualsExact(t *testing.T) {
 			case 2:
 				s.loseParts()
 			}
-			s.settle()
+			s.refresh()
 			s.compareCounters()
 			if s.IntN(2) == 0 {
 				s.rebuild()
@@ -364,8 +364,8 @@ func TestSettledEqualsExact(t *testing.T) {
 // rebuild makes new generations, of which other values lie apart.
 func (s *shop) rebuild() {
 	s.t.Helper()
-	s.settler.MostFrequent(pick(s, 0, 3, 30, 200))
-	if err := s.settler.Rebuild(s.t.Context(), func(engine.Subject, time.Duration, error) {}); err != nil {
+	s.refresher.MostFrequent(pick(s, 0, 3, 30, 200))
+	if err := s.refresher.Rebuild(s.t.Context(), func(engine.Subject, time.Duration, error) {}); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -374,9 +374,9 @@ func (s *shop) rebuild() {
 // and with all that came since.
 func TestFreshReportsHaveEveryEvent(t *testing.T) {
 	s := newShop(t, 7)
-	s.engine.SetRollupRefresh(s.settler.RefreshSubject)
+	s.engine.SetRollupRefresh(s.refresher.RefreshSubject)
 	s.more(100)
-	s.settle()
+	s.refresh()
 	if err := s.engine.RefreshVersions(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -404,11 +404,11 @@ func TestFreshReportsHaveEveryEvent(t *testing.T) {
 		t.Errorf("%s: a fresh report is as of the last settlement", path)
 	}
 	r.Fresh = !s.engine.BringUpToDate(t.Context(), subject)
-	settled, path := s.body(r)
-	if path != engine.PathRollup || !bytes.Equal(settled, counted) || version() == before {
-		t.Errorf("%s: settled for a fresh report\n got %.800s\nwant %.800s", path, settled, counted)
+	fromRollup, path := s.body(r)
+	if path != engine.PathRollup || !bytes.Equal(fromRollup, counted) || version() == before {
+		t.Errorf("%s: settled for a fresh report\n got %.800s\nwant %.800s", path, fromRollup, counted)
 	}
-	s.settle()
+	s.refresh()
 	for _, of := range []engine.Subject{subject, {WebsiteID: 1, Kind: schema.SubjectWidget, ID: 3, ExperimentID: 5}} {
 		if n, err := s.engine.Verify(t.Context(), of); n == 0 || err != nil {
 			t.Errorf("%s: %d compared, %v", of, n, err)
@@ -420,7 +420,7 @@ func TestFreshReportsHaveEveryEvent(t *testing.T) {
 func TestVerifyFindsWhatDiffers(t *testing.T) {
 	s := newShop(t, 8)
 	s.more(100)
-	s.settle()
+	s.refresh()
 	if err := s.conn.Exec(t.Context(), "INSERT INTO rollups SELECT * REPLACE (1 AS visitors) FROM rollups WHERE cube_name = 'all by first day' AND event = 'view' AND subject = 'campaign' LIMIT 1"); err != nil {
 		t.Fatal(err)
 	}
@@ -429,7 +429,7 @@ func TestVerifyFindsWhatDiffers(t *testing.T) {
 	if !errors.As(err, &differs) {
 		t.Fatalf("spoilt sums pass: %v", err)
 	}
-	if err := s.settler.Rebuild(t.Context(), func(engine.Subject, time.Duration, error) {}); err != nil {
+	if err := s.refresher.Rebuild(t.Context(), func(engine.Subject, time.Duration, error) {}); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := s.engine.Verify(t.Context(), engine.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12}); n == 0 || err != nil {
@@ -450,9 +450,9 @@ func TestWhatCannotBeSettledIsCounted(t *testing.T) {
 		events = append(events, e)
 	}
 	s.write(events...)
-	s.settle()
+	s.refresh()
 	s.more(10)
-	s.settle()
+	s.refresh()
 	if _, path := s.body(engine.Request{AccountID: 1, SubjectID: 12, Metric: engine.ValuePerVisitor}); path != engine.PathReference {
 		t.Errorf("the report is %s", path)
 	}

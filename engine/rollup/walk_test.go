@@ -97,9 +97,9 @@ func TestLossOfPartsRetiresTheSums(t *testing.T) {
 	s := newShop(t, 11)
 	paths := map[string]int{}
 	s.more(100)
-	s.settle()
+	s.refresh()
 	s.loseParts()
-	s.settle()
+	s.refresh()
 	s.compareCounters()
 	s.compare(3, paths)
 	if paths[engine.PathRollup] == 0 {
@@ -143,12 +143,12 @@ func TestNothingIsRefreshedDuringARemoval(t *testing.T) {
 			halt := &halting{Conn: s.conn, before: remove.before, arrived: make(chan struct{}), proceed: make(chan struct{})}
 			s.useConn(halt)
 			s.more(60)
-			s.settle()
+			s.refresh()
 			ended := make(chan error, 1)
 			go func() { ended <- remove.carry(s, s.writer) }()
 			<-halt.arrived
-			rebuilt := s.settler.Rebuild(t.Context(), func(engine.Subject, time.Duration, error) {})
-			refreshed := s.settler.RefreshAll(t.Context())
+			rebuilt := s.refresher.Rebuild(t.Context(), func(engine.Subject, time.Duration, error) {})
+			refreshed := s.refresher.RefreshAll(t.Context())
 			close(halt.proceed)
 			if err := <-ended; err != nil {
 				t.Fatal(err)
@@ -157,7 +157,7 @@ func TestNothingIsRefreshedDuringARemoval(t *testing.T) {
 				t.Errorf("refreshes during the removal: %v, %v", rebuilt, refreshed)
 			}
 			s.compareCounters()
-			s.settle()
+			s.refresh()
 			paths := map[string]int{}
 			s.compare(2, paths)
 			s.verifyAll()
@@ -170,7 +170,7 @@ func (s *shop) useConn(conn driver.Conn) {
 	s.engine = engine.New(conn, s.catalogue, engine.Limits{InProcessEvents: 5})
 	s.writer = ingest.NewWriter(conn)
 	s.writer.SetExclusive()
-	s.settler = rollup.New(conn, s.writer, s.engine)
+	s.refresher = rollup.New(conn, s.writer, s.engine)
 }
 
 // verifyAll compares reports of every settled subject from the sums and from the events.
@@ -194,7 +194,7 @@ func TestARemovalEndsARefreshThatRuns(t *testing.T) {
 	s.useConn(halt)
 	s.more(60)
 	ended := make(chan error, 1)
-	go func() { ended <- s.settler.RefreshAll(t.Context()) }()
+	go func() { ended <- s.refresher.RefreshAll(t.Context()) }()
 	<-halt.arrived
 	forgotten := make(chan error, 1)
 	go func() {
@@ -213,7 +213,7 @@ func TestARemovalEndsARefreshThatRuns(t *testing.T) {
 	if states, err := schema.RollupStates(t.Context(), s.conn); err != nil || len(states) > 0 {
 		t.Errorf("published: %v, %v", states, err)
 	}
-	s.settle()
+	s.refresh()
 	s.compareCounters()
 	s.verifyAll()
 }

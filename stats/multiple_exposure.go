@@ -10,7 +10,7 @@ const crossoverShare = 0.01
 // visitors, in [0, 1]; PValue that of equal shares in all variations, nil for the
 // Reason. Warning is set above 1 %, and where the shares differ at p < 0.001, in
 // which case Skewed is too.
-type Crossovers struct {
+type MultipleExposures struct {
 	Share   *float64
 	PValue  *float64
 	Skewed  bool
@@ -26,27 +26,27 @@ type Crossovers struct {
 // over the variations with visitors, with one degree of freedom less than those.
 // crossovers and visitors are counted by each visitor's first variation, the
 // latter with the former. Expected counts below 5 give no p-value.
-func CrossoverSkew(crossovers, visitors []int64) Crossovers {
-	if len(crossovers) != len(visitors) {
-		return Crossovers{Reason: ReasonInvalidData}
+func MultipleExposureSkew(multiExposed, visitors []int64) MultipleExposures {
+	if len(multiExposed) != len(visitors) {
+		return MultipleExposures{Reason: ReasonInvalidData}
 	}
 	crossed, total, cells, smallest := 0.0, 0.0, 0, math.Inf(1)
 	for i, n := range visitors {
-		if crossovers[i] < 0 || crossovers[i] > n {
-			return Crossovers{Reason: ReasonInvalidData}
+		if multiExposed[i] < 0 || multiExposed[i] > n {
+			return MultipleExposures{Reason: ReasonInvalidData}
 		}
 		if n > 0 {
 			cells++
-			crossed += float64(crossovers[i])
+			crossed += float64(multiExposed[i])
 			total += float64(n)
 			smallest = math.Min(smallest, float64(n))
 		}
 	}
 	if total == 0 {
-		return Crossovers{Reason: ReasonNoVisitors}
+		return MultipleExposures{Reason: ReasonNoVisitors}
 	}
 	p := crossed / total
-	out := Crossovers{Share: &p, Warning: p > crossoverShare}
+	out := MultipleExposures{Share: &p, Warning: p > crossoverShare}
 	switch {
 	case cells < 2:
 		out.Reason = ReasonTooFewVariations
@@ -58,7 +58,7 @@ func CrossoverSkew(crossovers, visitors []int64) Crossovers {
 	chi2 := 0.0
 	for i, n := range visitors {
 		if n > 0 {
-			d := float64(crossovers[i]) - float64(n)*p
+			d := float64(multiExposed[i]) - float64(n)*p
 			chi2 += d / (float64(n) * p * (1 - p)) * d
 		}
 	}

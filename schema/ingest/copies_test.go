@@ -57,7 +57,7 @@ func TestASweepRemovesWhatAStoppedWriterLeft(t *testing.T) {
 	stored, swept := 0, 0
 	for statements := 1; ; statements++ {
 		left := 1_000
-		dying := schematest.Dying{Conn: conn, Left: &left}
+		dying := schematest.KilledConn{Conn: conn, Left: &left}
 		events := views(10*statements, 3)
 		late := ingest.NewWriter(between{dying, func() {
 			w := ingest.NewWriter(conn)
@@ -87,7 +87,7 @@ func TestSweepsAtTheSameTimeRemoveEachCopyOnce(t *testing.T) {
 	conn := schematest.Server(t).Open(t)
 	events := views(0, 2_500)
 	for i, writer := range []string{"a", "b", "c"} {
-		if err := schema.InsertEventsOf(t.Context(), conn, writer, events, time.Now().Add(time.Duration(i)*time.Millisecond)); err != nil {
+		if err := schema.InsertEventsByWriter(t.Context(), conn, writer, events, time.Now().Add(time.Duration(i)*time.Millisecond)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -108,12 +108,12 @@ func TestAnUnfinishedRemovalIsNotCountedOffTwice(t *testing.T) {
 	conn := schematest.Server(t).Open(t)
 	events := views(0, 3)
 	for i, writer := range []string{"a", "b"} {
-		if err := schema.InsertEventsOf(t.Context(), conn, writer, events, time.Now().Add(time.Duration(i)*time.Millisecond)); err != nil {
+		if err := schema.InsertEventsByWriter(t.Context(), conn, writer, events, time.Now().Add(time.Duration(i)*time.Millisecond)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	left := 1_000
-	dying := ingest.NewWriter(schematest.Dying{Conn: conn, Left: &left})
+	dying := ingest.NewWriter(schematest.KilledConn{Conn: conn, Left: &left})
 	share(t, dying)
 	left = 3 // the look for copies, the record, and the statement that removes
 	if _, err := dying.Sweep(t.Context(), time.Now().Add(-time.Hour)); err == nil {
@@ -181,7 +181,7 @@ func TestForgottenVisitorsLeaveTheRecordOfCopies(t *testing.T) {
 		events[i].VisitorID = schema.Hash(fmt.Sprint("v", i))
 	}
 	for i, writer := range []string{"a", "b"} {
-		if err := schema.InsertEventsOf(t.Context(), conn, writer, events, time.Now().Add(time.Duration(i)*time.Millisecond)); err != nil {
+		if err := schema.InsertEventsByWriter(t.Context(), conn, writer, events, time.Now().Add(time.Duration(i)*time.Millisecond)); err != nil {
 			t.Fatal(err)
 		}
 	}

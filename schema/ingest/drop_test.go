@@ -69,7 +69,7 @@ func TestDropSubjectsEndsWhatACrashLeft(t *testing.T) {
 	}
 	subject := ingest.SubjectID{WebsiteID: 1, Subject: schema.SubjectCampaign, ID: 12}
 	left := 2 // what is settled is looked up first
-	if err := ingest.NewWriter(schematest.Dying{Conn: conn, Left: &left}).DropSubjects(t.Context(), []ingest.SubjectID{subject}); err == nil {
+	if err := ingest.NewWriter(schematest.KilledConn{Conn: conn, Left: &left}).DropSubjects(t.Context(), []ingest.SubjectID{subject}); err == nil {
 		t.Fatal("nobody died")
 	}
 	w := ingest.NewWriter(conn)

@@ -121,7 +121,7 @@ func TestInboxLosesAndDoublesNothingWhenKilled(t *testing.T) {
 			exec(t, conn, inboxView+fmt.Sprintf("('', '2026-05-01 12:00:00', 1, 'v', 'view', %d, 0)", 1+n/2))
 		}
 		left := statements
-		mortal := schematest.Dying{Conn: conn, Left: &left}
+		mortal := schematest.KilledConn{Conn: conn, Left: &left}
 		_, err := ingest.NewInbox(mortal, ingest.NewWriter(mortal)).Move(t.Context())
 		if err == nil {
 			if statements < 5 { // parts, look-up of goals, rows, insert, drop

@@ -47,7 +47,7 @@ const sharedTables = `SELECT countIf(name = {local:String} OR position(engine_fu
 // one process goes without: it is 9 % of what an event takes on the disk.
 func (w *Writer) Share(ctx context.Context) error {
 	var kept bool
-	if err := w.conn.QueryRow(ctx, sharedTables, clickhouse.Named("local", schema.Local("events"))).Scan(&kept); err != nil {
+	if err := w.conn.QueryRow(ctx, sharedTables, clickhouse.Named("local", schema.LocalTable("events"))).Scan(&kept); err != nil {
 		return fmt.Errorf("share the store: %w", err)
 	}
 	if !kept {
@@ -106,7 +106,7 @@ func (w *Writer) insertShared(ctx context.Context, rows []schema.Event, judge fu
 // insert stores events and returns when they were accepted.
 func (w *Writer) insert(ctx context.Context, events []schema.Event) (accepted time.Time, err error) {
 	accepted = w.accept()
-	return accepted, schema.InsertEventsOf(ctx, w.conn, w.name, events, accepted)
+	return accepted, schema.InsertEventsByWriter(ctx, w.conn, w.name, events, accepted)
 }
 
 // judgeLost says of the events that came second what they are duplicates of,

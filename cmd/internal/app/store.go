@@ -68,7 +68,7 @@ func Open(ctx context.Context, address schema.Address, o Options) (*Store, error
 			return nil, errors.Join(err, held.Close())
 		}
 	}
-	address.Concurrent(o.Concurrency)
+	address.SetConcurrency(o.Concurrency)
 	s := &Store{Dir: address.Dir, embedded: held}
 	if s.Conn, err = schema.Connect(ctx, address); err != nil {
 		return nil, errors.Join(err, s.Close())

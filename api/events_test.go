@@ -150,7 +150,7 @@ func TestEventsShowInReports(t *testing.T) {
 func BenchmarkEvents(b *testing.B) {
 	s := newServer(b)
 	s.writer.SetExclusive()
-	if err := s.writer.Learn(b.Context()); err != nil { // as the writer of an embedded store is
+	if err := s.writer.LoadIDs(b.Context()); err != nil { // as the writer of an embedded store is
 		b.Fatal(err)
 	}
 	token := s.newToken(1, 1, catalogue.ScopeIngest)

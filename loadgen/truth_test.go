@@ -32,7 +32,7 @@ func TestTruthAndReportsAgree(t *testing.T) {
 	conn := schematest.Open(t)
 	writer := ingest.NewWriter(conn)
 	writer.SetExclusive()
-	if err := writer.Learn(t.Context()); err != nil {
+	if err := writer.LoadIDs(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := loadgen.Store(t.Context(), &s, writer, quiet); err != nil {

@@ -15,7 +15,7 @@ import (
 
 // errOnlyEmbedded: a ClickHouse server writes where its own configuration
 // allows.
-var errOnlyEmbedded = usageError{errors.New("--store: want embedded:DIR; a ClickHouse server has BACKUP and RESTORE of its own")}
+var errOnlyEmbedded = usageError{errors.New("--store: must be embedded:DIR; a ClickHouse server has BACKUP and RESTORE of its own")}
 
 func (p *program) backupCommand() *cobra.Command {
 	return &cobra.Command{

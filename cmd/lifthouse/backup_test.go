@@ -45,9 +45,9 @@ func TestABackupAnswersAsTheStoreDid(t *testing.T) {
 	}
 	must("apply", "-f", "testdata/thirty.catalog.yaml", "--store=embedded:"+filepath.Join(at, "third"))
 	for _, c := range []struct{ name, dir, store, want string }{
-		{"backup", backup, "third", "is there already"},
+		{"backup", backup, "third", "exists already"},
 		{"restore", backup, "third", "has tables already"},
-		{"restore", at, "fourth", "is no backup"},
+		{"restore", at, "fourth", "is not a backup"},
 	} {
 		code, _, complaints := other(t, nil, c.name, c.dir, "--store=embedded:"+filepath.Join(at, c.store))
 		if code != exitFailed || !strings.Contains(complaints, c.want) {

@@ -367,7 +367,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"import", "--help"}, exitOK, "An event counts once"},
 		{[]string{"nonsense"}, exitUsage, `unknown command "nonsense"`},
 		{[]string{"serve", "--lisen", "x"}, exitUsage, "unknown flag: --lisen"},
-		{[]string{"serve", "--store", "postgres://x"}, exitUsage, "want embedded:DIR"},
+		{[]string{"serve", "--store", "postgres://x"}, exitUsage, "must be embedded:DIR"},
 		{[]string{"apply"}, exitUsage, "which file?"},
 		{[]string{"token", "revoke"}, exitUsage, "want one id"},
 		{[]string{"token", "revoke", "first"}, exitUsage, `id "first": want an integer`},

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"lifthouse/cmd/internal/arrivals"
 )
 
 // snippet is the one of docs/data-in.md, made for a server.
@@ -104,7 +106,7 @@ func TestTheSnippetOfTheDocumentationInABrowser(t *testing.T) {
 		if !lines.Scan() {
 			t.Fatalf("it ended: %v", lines.Err())
 		}
-		var a arrival
+		var a arrivals.Arrival
 		if err := json.Unmarshal(lines.Bytes(), &a); err != nil || a.Event == nil {
 			t.Fatalf("%s: %v; want an event", lines.Text(), err)
 		}

@@ -91,7 +91,7 @@ func TestGenerateRefusals(t *testing.T) {
 		"of the scope ingest for website 1":  {"generate", "--url", "http://127.0.0.1:1"},
 		`unexpected "x"`:                     {"generate", "x"},
 		"unknown flag: --visitor":            {"generate", "--visitor", "1"},
-		"store \"x\": want embedded:DIR":     {"generate", "--store", "x"},
+		"store \"x\": must be embedded:DIR":  {"generate", "--store", "x"},
 		"--scale 0: want more than 0":        {"standard", "--store", "embedded:x", "--scale", "0"},
 		"--store: want the store to be made": {"standard"},
 	} {

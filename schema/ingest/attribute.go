@@ -47,10 +47,10 @@ func (v firstView) compare(o firstView) int {
 	return cmp.Or(v.time.Compare(o.time), cmp.Compare(v.variationID, o.variationID), cmp.Compare(v.eventID, o.eventID))
 }
 
-// sights are first views by visitor and subject.
-type sights map[uint64]map[subject]firstView
+// firstViewIndex are first views by visitor and subject.
+type firstViewIndex map[uint64]map[subject]firstView
 
-func (s sights) add(visitor uint64, of subject, v firstView) {
+func (s firstViewIndex) add(visitor uint64, of subject, v firstView) {
 	if s[visitor] == nil {
 		s[visitor] = map[subject]firstView{}
 	}
@@ -117,7 +117,7 @@ func (w *Writer) attributed(ctx context.Context, events []schema.Event, verdicts
 
 // derive appends the rows that the arrivals give rise to, one after the other.
 // goals and seen hold what was stored before.
-func (b *websiteBatch) derive(derived []derivation, goals map[uint64][]*schema.Event, seen sights) []derivation {
+func (b *websiteBatch) derive(derived []derivation, goals map[uint64][]*schema.Event, seen firstViewIndex) []derivation {
 	for i := range b.arrivals {
 		a := &b.arrivals[i]
 		e := a.event
@@ -195,8 +195,8 @@ func (w *Writer) unattributedGoals(ctx context.Context, batch *websiteBatch) (ma
 		return goals, err
 	}
 	stored := map[identity]schema.Event{}
-	for some := range slices.Chunk(batch.visitors(schema.KindView), lookupSize) {
-		if err := w.find(ctx, stored, unattributedGoals, clickhouse.Named("website_id", batch.websiteID), clickhouse.Named("visitor_ids", some)); err != nil {
+	for chunk := range slices.Chunk(batch.visitors(schema.KindView), lookupSize) {
+		if err := w.find(ctx, stored, unattributedGoals, clickhouse.Named("website_id", batch.websiteID), clickhouse.Named("visitor_ids", chunk)); err != nil {
 			return nil, err
 		}
 	}
@@ -239,18 +239,18 @@ func (w *Writer) noteUnattributed(fresh []schema.Event) {
 }
 
 // firstViews returns the stored first views of the visitors.
-func (w *Writer) firstViews(ctx context.Context, websiteID int64, visitors []uint64) (sights, error) {
+func (w *Writer) firstViews(ctx context.Context, websiteID int64, visitors []uint64) (firstViewIndex, error) {
 	slices.Sort(visitors) // the order of the key
-	seen := sights{}
-	for some := range slices.Chunk(slices.Compact(visitors), lookupSize) {
-		if err := w.addFirstViews(ctx, seen, websiteID, some); err != nil {
+	seen := firstViewIndex{}
+	for chunk := range slices.Chunk(slices.Compact(visitors), lookupSize) {
+		if err := w.addFirstViews(ctx, seen, websiteID, chunk); err != nil {
 			return nil, fmt.Errorf("look up first views: %w", err)
 		}
 	}
 	return seen, nil
 }
 
-func (w *Writer) addFirstViews(ctx context.Context, seen sights, websiteID int64, visitors []uint64) error {
+func (w *Writer) addFirstViews(ctx context.Context, seen firstViewIndex, websiteID int64, visitors []uint64) error {
 	rows, err := w.conn.Query(ctx, firstViews, clickhouse.Named("website_id", websiteID), clickhouse.Named("visitor_ids", visitors))
 	if err != nil {
 		return err

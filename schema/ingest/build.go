@@ -26,7 +26,7 @@ type builder struct {
 func build(rows []schema.Event, in *fields, fallbackID string, times Times) ([]schema.Event, error) {
 	b := builder{in: in, times: times}
 	event := b.event(fallbackID)
-	built := b.exposed(rows, &event)
+	built := b.rows(rows, &event)
 	if len(b.faults) > 0 {
 		return rows, fmt.Errorf("%s", strings.Join(b.faults, "; "))
 	}
@@ -176,7 +176,7 @@ func (b *builder) attributes() schema.Attributes {
 }
 
 // exposed appends the event, once for each subject that its visitor saw.
-func (b *builder) exposed(rows []schema.Event, event *schema.Event) []schema.Event {
+func (b *builder) rows(rows []schema.Event, event *schema.Event) []schema.Event {
 	v := &b.in.values
 	single := exposure{v[fieldCampaignID], v[fieldWidgetID], v[fieldExperimentID], v[fieldVariationID]}
 	switch {
@@ -184,7 +184,7 @@ func (b *builder) exposed(rows []schema.Event, event *schema.Event) []schema.Eve
 		b.fault(exposuresName, fmt.Sprintf("%d of them", len(b.in.exposures)), "give these, or campaignId, widgetId and variationId, not both")
 		return rows
 	case b.in.exposures != nil:
-		return b.exposedToAll(rows, event)
+		return b.addExposures(rows, event)
 	case single != exposure{}:
 		rows = append(rows, *event)
 		b.exposure("", single, &rows[len(rows)-1])
@@ -197,7 +197,7 @@ func (b *builder) exposed(rows []schema.Event, event *schema.Event) []schema.Eve
 	return rows
 }
 
-func (b *builder) exposedToAll(rows []schema.Event, event *schema.Event) []schema.Event {
+func (b *builder) addExposures(rows []schema.Event, event *schema.Event) []schema.Event {
 	seen := make(map[subject]bool, len(b.in.exposures))
 	for i, e := range b.in.exposures {
 		prefix := fmt.Sprintf("exposures[%d].", i)

@@ -42,8 +42,8 @@ func newCSVLines(r io.Reader, m *Mapping, compiled *mapper) (*csvLines, error) {
 	return l, err
 }
 
-// absent is nil: a header that lacks a column is refused when it is read.
-func (l *csvLines) absent() error { return nil }
+// missingColumns is nil: a header that lacks a column is refused when it is read.
+func (l *csvLines) missingColumns() error { return nil }
 
 // headerMapper maps columns named as our fields to those fields.
 func headerMapper(header []string) (*mapper, error) {

@@ -71,7 +71,7 @@ func BenchmarkImport(b *testing.B) {
 			exportHistory(b, path, events)
 			w := ingest.NewWriter(schematest.Open(b))
 			w.SetExclusive()
-			if err := w.Learn(b.Context()); err != nil {
+			if err := w.LoadIDs(b.Context()); err != nil {
 				b.Fatal(err)
 			}
 			started := time.Now()

@@ -59,7 +59,7 @@ type Source struct {
 	RowNumber bool          `yaml:"rowNumber"` // the number of the line, 1 for the first after a header
 	Lookup    *Lookup       `yaml:"lookup"`    // replaces the column's value
 	Map       map[text]text `yaml:"map"`       // replaces the value; one that is not in it is refused
-	Default   *text         `yaml:"default"`   // for what Lookup or Map does not know, and where the column is empty or, in JSON, absent
+	Default   *text         `yaml:"default"`   // for what Lookup or Map does not know, and where the column is empty or, in JSON, missingColumns
 	Format    string        `yaml:"format"`    // of a time: a Go layout, unix or unixMilliseconds
 	Zone      string        `yaml:"zone"`      // of a time whose format says none; empty: UTC
 }

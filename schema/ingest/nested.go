@@ -45,7 +45,7 @@ const maxReason = 150
 
 // begins splits a name at the first dot before which it is one that there is.
 // Names may have dots in them.
-func begins(name string, there func(beginning string) bool) (beginning, rest string, found bool) {
+func splitName(name string, there func(beginning string) bool) (beginning, rest string, found bool) {
 	for at := range len(name) {
 		if name[at] == '.' && there(name[:at]) {
 			return name[:at], name[at+1:], true
@@ -67,7 +67,7 @@ func places(m *mapper, header []string) ([]place, error) {
 		column, inner := name, ""
 		if !slices.Contains(header, name) {
 			var ok bool
-			if column, inner, ok = begins(name, func(b string) bool { return slices.Contains(header, b) }); !ok {
+			if column, inner, ok = splitName(name, func(b string) bool { return slices.Contains(header, b) }); !ok {
 				return nil, fmt.Errorf("there is no column %q; have %s", name, strings.Join(header, ", "))
 			}
 		}
@@ -102,27 +102,27 @@ func (n *nested) read(text string) (*fastjson.Object, error) {
 // reach returns what the name stands for: the key that is called so, or else
 // the rest of the name within the object that its beginning stands for; nil
 // where there is nothing.
-func (r *jsonReader) reach(object *fastjson.Object, name string) (*fastjson.Value, error) {
+func (r *jsonReader) find(object *fastjson.Object, name string) (*fastjson.Value, error) {
 	if v := object.Get(name); v != nil {
 		return v, nil
 	}
-	beginning, rest, found := begins(name, func(b string) bool { return object.Get(b) != nil })
+	beginning, rest, found := splitName(name, func(b string) bool { return object.Get(b) != nil })
 	if !found {
 		return nil, nil
 	}
-	inner, err := r.within(object.Get(beginning))
+	inner, err := r.objectOf(object.Get(beginning))
 	if err != nil {
 		return nil, fmt.Errorf("in %s: %w", beginning, err)
 	}
 	if inner == nil {
 		return nil, nil
 	}
-	return r.reach(inner, rest)
+	return r.find(inner, rest)
 }
 
 // within returns the object that a value is, or holds as a text; nil of null
 // and of the empty text.
-func (r *jsonReader) within(v *fastjson.Value) (*fastjson.Object, error) {
+func (r *jsonReader) objectOf(v *fastjson.Value) (*fastjson.Object, error) {
 	switch v.Type() {
 	case fastjson.TypeObject:
 		return v.Object()
@@ -148,7 +148,7 @@ func (r *jsonReader) cell(cell, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	value, err := r.reach(object, name)
+	value, err := r.find(object, name)
 	if err != nil {
 		return "", err
 	}

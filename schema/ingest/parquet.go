@@ -19,22 +19,22 @@ import (
 // parquetLines gives the rows of a Parquet file as lines, from 1 on. Times
 // read as RFC 3339, in UTC.
 type parquetLines struct {
-	ctx    context.Context
-	passed func(rows int64) // tells how far it has read
-	groups []parquet.RowGroup
-	rows   parquet.Rows
-	buffer []parquet.Row
-	mapper *mapper
-	places []place // of the mapper's columns, by leaf columns of the file
-	texts  []func(parquet.Value) (string, error)
-	number int64
+	ctx        context.Context
+	reportRead func(rows int64) // tells how far it has read
+	groups     []parquet.RowGroup
+	rows       parquet.Rows
+	buffer     []parquet.Row
+	mapper     *mapper
+	places     []place // of the mapper's columns, by leaf columns of the file
+	texts      []func(parquet.Value) (string, error)
+	number     int64
 }
 
 // parquetRows is how many rows are read at once.
 const parquetRows = 256
 
 func newParquetLines(ctx context.Context, file *os.File, counted *contextReader, m *mapper) (l *parquetLines, err error) {
-	defer unbroken(&err)
+	defer recoverError(&err)
 	info, err := file.Stat()
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func newParquetLines(ctx context.Context, file *os.File, counted *contextReader,
 		}
 	}
 	l = &parquetLines{ctx: ctx, groups: opened.RowGroups(), mapper: m, buffer: make([]parquet.Row, parquetRows)}
-	l.passed = func(rows int64) {
+	l.reportRead = func(rows int64) {
 		counted.n.Store(int64(float64(info.Size()) * float64(rows) / float64(max(opened.NumRows(), 1))))
 	}
 	if l.places, err = places(m, header); err != nil {
@@ -71,8 +71,8 @@ func newParquetLines(ctx context.Context, file *os.File, counted *contextReader,
 	return l, nil
 }
 
-// unbroken makes an error of a panic: the library meets some broken files so.
-func unbroken(err *error) {
+// recoverError makes an error of a panic: the library meets some broken files so.
+func recoverError(err *error) {
 	if cause := recover(); cause != nil {
 		*err = fmt.Errorf("the Parquet file is broken: %v", cause)
 	}
@@ -88,8 +88,8 @@ func leavesOf(c *parquet.Column, leaves []*parquet.Column) []*parquet.Column {
 	return leaves
 }
 
-// absent is nil: a file that lacks a column is refused when it is opened.
-func (l *parquetLines) absent() error { return nil }
+// missingColumns is nil: a file that lacks a column is refused when it is opened.
+func (l *parquetLines) missingColumns() error { return nil }
 
 func (l *parquetLines) part() (parse, error) {
 	rows := newRows(l.mapper, l.places)
@@ -103,7 +103,7 @@ func (l *parquetLines) part() (parse, error) {
 
 // read reads some more rows. The error is io.EOF after the last.
 func (l *parquetLines) read(rows *rows) (err error) {
-	defer unbroken(&err)
+	defer recoverError(&err)
 	if err := l.ctx.Err(); err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (l *parquetLines) read(rows *rows) (err error) {
 		l.number++
 		l.cells(rows, row)
 	}
-	l.passed(l.number)
+	l.reportRead(l.number)
 	if errors.Is(err, io.EOF) {
 		err = nil
 		if n == 0 {

@@ -103,8 +103,8 @@ type lines interface {
 	// part returns the next lines. With an error, which is io.EOF at the end,
 	// they are the last.
 	part() (parse, error)
-	// absent is an error where the lines that were parsed had none of what the mapping reads.
-	absent() error
+	// missingColumns is an error where the lines that were parsed had none of what the mapping reads.
+	missingColumns() error
 }
 
 // partSize is about how many bytes of text are parsed at once, and partRows how
@@ -126,7 +126,7 @@ func openLines(r io.Reader, format string, m *Mapping, compiled *mapper) (lines,
 	}
 	l := &jsonLines{text: plain, mapper: compiled, keys: map[string]bool{}}
 	if compiled != nil {
-		l.had = make([]atomic.Bool, len(compiled.columns))
+		l.present = make([]atomic.Bool, len(compiled.columns))
 	}
 	return l, nil
 }
@@ -138,9 +138,9 @@ type jsonLines struct {
 
 	readers sync.Pool // of *jsonReader
 	buffers sync.Pool // of *[]byte: the text of a part
-	noting  sync.Mutex
+	mu      sync.Mutex
 	keys    map[string]bool // that lines have had, some of them
-	had     []atomic.Bool   // which of the mapper's columns lines have had
+	present []atomic.Bool   // which of the mapper's columns lines have had
 }
 
 // part ends after a line that is too long, which is its last.
@@ -220,13 +220,13 @@ func (l *jsonLines) events(reader *jsonReader, number int64, text []byte) ([]fie
 		return nil, err
 	}
 	if l.mapper == nil {
-		reader.own[0], err = reader.fields(object)
-		return reader.own[:], err
+		reader.single[0], err = reader.fields(object)
+		return reader.single[:], err
 	}
-	l.note(object)
+	l.recordKeys(object)
 	cells := make([]string, len(l.mapper.columns))
 	for i, column := range l.mapper.columns {
-		value, err := reader.reach(object, column)
+		value, err := reader.find(object, column)
 		if err == nil {
 			cells[i], err = reader.scalar(value)
 		}
@@ -234,7 +234,7 @@ func (l *jsonLines) events(reader *jsonReader, number int64, text []byte) ([]fie
 			return nil, fmt.Errorf("%s: %w", column, err)
 		}
 		if value != nil {
-			l.had[i].Store(true)
+			l.present[i].Store(true)
 		}
 	}
 	return l.mapper.lineEvents(number, cells)
@@ -242,18 +242,18 @@ func (l *jsonLines) events(reader *jsonReader, number int64, text []byte) ([]fie
 
 // jsonReader reads JSON objects, one after the other.
 type jsonReader struct {
-	parser fastjson.Parser
-	own    [1]fields // of a line in our own fields
-	texts  texts
-	number []byte
-	nested nested
+	parser   fastjson.Parser
+	single   [1]fields // of a line in our own fields
+	interned internTable
+	number   []byte
+	nested   nested
 }
 
-// texts are strings that were read before. Most values of an event are as
+// interned are strings that were read before. Most values of an event are as
 // those of others, and need no copy.
-type texts [1024]string
+type internTable [1024]string
 
-func (t *texts) of(text []byte) string {
+func (t *internTable) intern(text []byte) string {
 	if len(text) > maxText {
 		return string(text) // is refused soon: not to be held
 	}
@@ -267,9 +267,9 @@ func (t *texts) of(text []byte) string {
 // maxKeys is how many keys of a file a message may tell.
 const maxKeys = 100
 
-func (l *jsonLines) note(object *fastjson.Object) {
-	l.noting.Lock()
-	defer l.noting.Unlock()
+func (l *jsonLines) recordKeys(object *fastjson.Object) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	object.Visit(func(key []byte, _ *fastjson.Value) {
 		if !l.keys[string(key)] && len(l.keys) < maxKeys {
 			l.keys[string(key)] = true
@@ -277,22 +277,22 @@ func (l *jsonLines) note(object *fastjson.Object) {
 	})
 }
 
-func (l *jsonLines) absent() error {
-	l.noting.Lock()
-	defer l.noting.Unlock()
+func (l *jsonLines) missingColumns() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.mapper == nil || len(l.keys) == 0 {
 		return nil
 	}
 	for _, column := range l.mapper.needed {
-		if !l.had[slices.Index(l.mapper.columns, column)].Load() {
-			return fmt.Errorf("no line has the key %q; have %s; give the field a default where the key may be absent", column, strings.Join(slices.Sorted(maps.Keys(l.keys)), ", "))
+		if !l.present[slices.Index(l.mapper.columns, column)].Load() {
+			return fmt.Errorf("no line has the key %q; have %s; give the field a default where the key may be missingColumns", column, strings.Join(slices.Sorted(maps.Keys(l.keys)), ", "))
 		}
 	}
 	return nil
 }
 
 // scalar returns the text of a JSON string, number or boolean; of null and of
-// an absent value the empty text.
+// an missingColumns value the empty text.
 func (r *jsonReader) scalar(v *fastjson.Value) (string, error) {
 	if v == nil {
 		return "", nil
@@ -302,10 +302,10 @@ func (r *jsonReader) scalar(v *fastjson.Value) (string, error) {
 		return "", nil
 	case fastjson.TypeString:
 		text, err := v.StringBytes()
-		return r.texts.of(text), err
+		return r.interned.intern(text), err
 	case fastjson.TypeNumber, fastjson.TypeTrue, fastjson.TypeFalse:
 		r.number = v.MarshalTo(r.number[:0])
-		return r.texts.of(r.number), nil
+		return r.interned.intern(r.number), nil
 	case fastjson.TypeObject, fastjson.TypeArray:
 	}
 	return "", errors.New("want a text or a number")

@@ -61,7 +61,7 @@ func (r *Rejects) Keep(rejects ...Reject) {
 		if reject.Time.IsZero() {
 			reject.Time = time.Now()
 		}
-		reject.Reason, reject.Text = concealSecrets(beginning(reject.Reason)), withoutSecrets(beginning(reject.Text))
+		reject.Reason, reject.Text = redactReason(beginning(reject.Reason)), redactLine(beginning(reject.Text))
 		r.pending = append(r.pending, reject)
 	}
 }
@@ -128,14 +128,14 @@ var (
 	afterColon = regexp.MustCompile(secretName + `:\s*)(?:` + quoted + `)`)
 )
 
-// withoutSecrets leaves out of a line what looks like one.
-func withoutSecrets(line string) string {
+// redactLine leaves out of a line what looks like one.
+func redactLine(line string) string {
 	return inLines.ReplaceAllString(tokens.ReplaceAllString(line, "${1}…"), "${1}…")
 }
 
 // toldWithoutSecrets does so with a reason, in which a name is followed by what
 // is wrong with it: only quoted values are the line's.
-func concealSecrets(reason string) string {
+func redactReason(reason string) string {
 	reason = afterEqual.ReplaceAllString(tokens.ReplaceAllString(reason, "${1}…"), "${1}…")
 	return afterColon.ReplaceAllString(reason, "${1}…")
 }

@@ -14,8 +14,8 @@ import (
 // computed from them for longer than a report.
 var ErrRemoving = errors.New("events are being removed")
 
-// everyRefresh is more than the refreshes that run at once.
-const everyRefresh = 1 << 20
+// maxRefreshes is more than the refreshes that run at once.
+const maxRefreshes = 1 << 20
 
 // refreshes are computations whose results outlive the events that they read:
 // the settled sums. A removal ends those that run and keeps others out until
@@ -29,7 +29,7 @@ type refreshes struct {
 }
 
 func newRefreshes() *refreshes {
-	return &refreshes{running: semaphore.NewWeighted(everyRefresh), cancels: map[int]context.CancelCauseFunc{}}
+	return &refreshes{running: semaphore.NewWeighted(maxRefreshes), cancels: map[int]context.CancelCauseFunc{}}
 }
 
 // enter lets a refresh begin unless a removal is under way or waits. A removal
@@ -61,10 +61,10 @@ func (r *refreshes) stop(ctx context.Context) (resume func(), err error) {
 		cancel(ErrRemoving)
 	}
 	r.mu.Unlock()
-	if err := r.running.Acquire(ctx, everyRefresh); err != nil {
+	if err := r.running.Acquire(ctx, maxRefreshes); err != nil {
 		return nil, context.Cause(ctx)
 	}
-	return func() { r.running.Release(everyRefresh) }, nil
+	return func() { r.running.Release(maxRefreshes) }, nil
 }
 
 // Refresh calls work, which computes something from the events and stores it,
@@ -88,7 +88,7 @@ func (w *Writer) Refresh(ctx context.Context, work func(context.Context) error) 
 }
 
 // ListSettled has the manifest list the parts that a refresh made.
-func (w *Writer) ListRollups(ctx context.Context) { w.manifest.Update(ctx, "rollups") }
+func (w *Writer) UpdateRollupManifest(ctx context.Context) { w.manifest.Update(ctx, "rollups") }
 
 // Exclusively calls work while nothing is written and nothing is refreshed.
 func (w *Writer) Exclusively(ctx context.Context, work func() error) error {
@@ -115,7 +115,7 @@ func (w *Writer) remove(ctx context.Context, work func(context.Context) error) e
 			return err
 		}
 		w.unfinished.Store(false)
-		w.wrote(ctx)
+		w.afterWrite(ctx)
 		return w.manifest.EndRemoval(ctx)
 	})
 }

@@ -20,7 +20,7 @@ func TestAloneAWriterDoesAsAnother(t *testing.T) {
 		knows := NewWriter(alone)
 		if round%3 > 0 {
 			knows.SetExclusive()
-			if err := knows.Learn(t.Context()); err != nil {
+			if err := knows.LoadIDs(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			if !knows.idFilter.complete {
@@ -64,7 +64,7 @@ func TestAloneAWriterDoesAsAnother(t *testing.T) {
 
 func TestKnownIDsAreFewBesideTheirEvents(t *testing.T) {
 	var k idFilter
-	k.open()
+	k.reset()
 	k.complete = true
 	const stored = 200_000
 	for id := range uint64(stored) {
@@ -74,23 +74,23 @@ func TestKnownIDsAreFewBesideTheirEvents(t *testing.T) {
 	for id := range uint64(2 * stored) {
 		events = append(events, schema.Event{EventID: schema.Hash(string(rune(id)))})
 	}
-	if maybe := k.maybe(events, make([]Verdict, len(events))); len(maybe) < stored || len(maybe) > stored+stored/50 {
+	if maybe := k.possiblyStored(events, make([]Verdict, len(events))); len(maybe) < stored || len(maybe) > stored+stored/50 {
 		t.Errorf("%d of %d may be stored; %d are", len(maybe), len(events), stored)
 	}
 }
 
 func TestKnownIDsGrowAndGiveUp(t *testing.T) {
 	var k idFilter
-	k.open()
+	k.reset()
 	k.complete = true
 	k.add(1)
 	for k.free = 0; len(k.filters) > 0; k.free = 0 {
-		if !k.has(1) {
-			t.Fatal("an id is forgotten")
+		if !k.contains(1) {
+			t.Fatal("an id is visitorEvents")
 		}
 		k.add(2)
 	}
-	if k.room <= maxFilterIDs || k.complete || len(k.maybe(make([]schema.Event, 3), make([]Verdict, 3))) != 3 {
-		t.Errorf("%d ids fit, complete %v; want it to give up beyond %d", k.room, k.complete, maxFilterIDs)
+	if k.capacity <= maxFilterIDs || k.complete || len(k.possiblyStored(make([]schema.Event, 3), make([]Verdict, 3))) != 3 {
+		t.Errorf("%d ids fit, complete %v; want it to give up beyond %d", k.capacity, k.complete, maxFilterIDs)
 	}
 }

@@ -250,17 +250,17 @@ func TestARejectedRepeatDerivesNothing(t *testing.T) {
 	}
 }
 
-// TestArrivalOrderHoldsWithinACall: a goal without exposures and then the same one lastAccepted for a campaign.
+// TestArrivalOrderHoldsWithinACall: a goal without exposures and then the same one attributed for a campaign.
 func TestArrivalOrderHoldsWithinACall(t *testing.T) {
 	at := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	first := schema.Event{WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1, VisitorID: 7, Kind: schema.KindView, EventID: 1, Time: at}
 	second := first
 	second.SubjectID, second.EventID = 2, 2
 	goal := schema.Event{WebsiteID: 1, Subject: schema.SubjectNone, VisitorID: 7, Kind: schema.KindGoal, GoalID: 3, EventID: 3, Time: at, Value: 7_0000}
-	lastAccepted := goal
-	lastAccepted.Subject, lastAccepted.SubjectID, lastAccepted.Value = schema.SubjectCampaign, 1, 5_0000
+	attributed := goal
+	attributed.Subject, attributed.SubjectID, attributed.Value = schema.SubjectCampaign, 1, 5_0000
 	for name, set := range writers {
-		for _, calls := range [][][]schema.Event{{{first, second, goal, lastAccepted}}, {{first}, {second}, {goal}, {lastAccepted}}} {
+		for _, calls := range [][][]schema.Event{{{first, second, goal, attributed}}, {{first}, {second}, {goal}, {attributed}}} {
 			conn := schematest.Open(t)
 			w := ingest.NewWriter(conn)
 			set(t, w)

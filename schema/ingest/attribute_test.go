@@ -124,8 +124,8 @@ func TestGoalsWithoutExposuresInAnyOrder(t *testing.T) {
 func TestGoalsWithoutExposuresAreMadeGood(t *testing.T) {
 	const itsRows, all = "subject != 'none' AND event = 'goal'", "event = 'goal'"
 	for _, c := range []struct {
-		name, cut        string
-		duplicateVerdict int // events sent again: the view, or both
+		name, cut string
+		resent    int // events sent again: the view, or both
 	}{{"its rows, both sent again", itsRows, 2}, {"its rows, the view sent again", itsRows, 1}, {"all, both sent again", all, 2}} {
 		t.Run(c.name, func(t *testing.T) {
 			conn := schematest.Open(t)
@@ -140,7 +140,7 @@ func TestGoalsWithoutExposuresAreMadeGood(t *testing.T) {
 			if err := conn.Exec(t.Context(), "ALTER TABLE events DELETE WHERE "+c.cut+" SETTINGS mutations_sync = 1"); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := w.Write(t.Context(), events[:c.duplicateVerdict]); err != nil {
+			if _, err := w.Write(t.Context(), events[:c.resent]); err != nil {
 				t.Fatal(err)
 			}
 			if got, want := storedGoals(t, conn)[seen.VisitorID], wantGoals(events); !slices.Equal(got, want) {

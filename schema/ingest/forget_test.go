@@ -30,14 +30,14 @@ func digests(t *testing.T, conn driver.Conn) (events, counters uint64) {
 // with one that never knew the visitor.
 func TestForgetLeavesWhatOthersDid(t *testing.T) {
 	var others, own []schema.Event
-	for i, visitor := range []string{"a", "b", "c", "visitorEvents"} {
+	for i, visitor := range []string{"a", "b", "c", "forgotten"} {
 		for website := range int64(2) {
 			seen := view("e"+visitor, 12)
 			seen.VisitorID, seen.WebsiteID = schema.Hash(visitor), 1+website
 			goal := seen
 			goal.Kind, goal.GoalID, goal.Value, goal.EventID = schema.KindGoal, 3, int64(i+1), 7
 			goal.Subject, goal.SubjectID, goal.Time = schema.SubjectNone, 0, seen.Time.Add(40*24*time.Hour)
-			if visitor == "visitorEvents" && website == 1 {
+			if visitor == "forgotten" && website == 1 {
 				own = append(own, seen, goal)
 			} else {
 				others = append(others, seen, goal)
@@ -55,7 +55,7 @@ func TestForgetLeavesWhatOthersDid(t *testing.T) {
 		}
 	}
 	for _, want := range []ingest.Erased{{Events: 3, Subjects: 2}, {}} {
-		if got, err := w.Forget(t.Context(), []string{"visitorEvents"}, []int64{2}); err != nil || got != want {
+		if got, err := w.Forget(t.Context(), []string{"forgotten"}, []int64{2}); err != nil || got != want {
 			t.Errorf("erased %+v, %v; want %+v", got, err, want)
 		}
 	}
@@ -63,7 +63,7 @@ func TestForgetLeavesWhatOthersDid(t *testing.T) {
 	if events, counters := digests(t, knew); events != wantEvents || counters != wantCounters {
 		t.Errorf("events %d, counters %d; want %d, %d", events, counters, wantEvents, wantCounters)
 	}
-	if got, err := w.Forget(t.Context(), []string{"visitorEvents", "a"}, nil); err != nil || got.Events != 9 {
+	if got, err := w.Forget(t.Context(), []string{"forgotten", "a"}, nil); err != nil || got.Events != 9 {
 		t.Errorf("on all websites erased %+v, %v; want 9 events", got, err)
 	}
 }

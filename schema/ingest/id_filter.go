@@ -12,46 +12,48 @@ import (
 	"lifthouse/schema"
 )
 
-// The ids that a process keeps in mind. At 10 bits each, one unknown id in a
-// hundred is looked up for nothing. The first filter takes 20 MB; the next ones
-// are twice as large, until all together have room for mostKnownIDs in 100 MB:
-// beyond that nothing is kept.
+// The sizes of the Bloom filters. They use 10 bits per id for a false positive
+// rate of 1 %. The first filter uses 20 MB, and each further filter has twice the
+// capacity of all earlier ones. If the total capacity would exceed maxFilterIDs,
+// about 100 MB, the filters are discarded.
 const (
 	falsePositives = 0.01
 	firstCapacity  = 16 << 20
 	maxFilterIDs   = 80 << 20
 )
 
-// known remembers the ids of all stored events, so that one with another id is
-// surely new and needs no look-up. That holds where nobody else writes to the
-// store.
+// idFilter contains the ids of all stored events. An event whose id is not in the
+// filter is new and needs no look-up. The filter is only valid if no other
+// process writes to the store.
 type idFilter struct {
 	mu       sync.Mutex
-	filters  []*bloom.BloomFilter // the last takes new ids; none: none are kept
-	free     int                  // room left in the last
+	filters  []*bloom.BloomFilter // new ids are added to the last one; empty: the filter is disabled
+	free     int                  // remaining capacity of the last filter
 	capacity int                  // of all
-	complete bool                 // they have the ids that were stored before
+	complete bool                 // the ids of all earlier events have been added
 }
 
-// Alone says, before the first write, that nobody else writes to the store.
+// SetExclusive declares that no other process writes to the store. It must be
+// called before the first write.
 func (w *Writer) SetExclusive() {
 	w.exclusive, w.unattributed = true, map[int64]bool{}
 	w.idFilter.reset()
 }
 
-// Resume reads, before the first write, when the last stored event was
-// accepted: what comes is accepted later.
+// LoadLastAccepted reads the acceptance time of the last stored event, so that
+// new events get later acceptance times. It must be called before the first
+// write.
 func (w *Writer) LoadLastAccepted(ctx context.Context) error {
 	if err := w.conn.QueryRow(ctx, newestEvent, clickhouse.Named("website_id", int64(0))).Scan(&w.lastAccepted); err != nil {
-		return fmt.Errorf("read when the last event was accepted: %w", err)
+		return fmt.Errorf("read the acceptance time of the last event: %w", err)
 	}
 	w.through.Store(w.lastAccepted.UnixMilli())
 	return nil
 }
 
-// Learn reads the ids of what a writer that is alone finds stored, while it
-// writes already: until it has them, it looks every event up. The error is the
-// store's; without the ids everything goes on, more slowly.
+// LoadIDs reads the ids of all stored events into the filter of an exclusive
+// writer, which may write meanwhile. Until LoadIDs returns without an error, and
+// also afterwards if it fails, every event is looked up.
 func (w *Writer) LoadIDs(ctx context.Context) error {
 	rows, err := w.conn.Query(ctx, "SELECT event_id FROM events")
 	if err != nil {
@@ -74,6 +76,7 @@ func (w *Writer) LoadIDs(ctx context.Context) error {
 	return nil
 }
 
+// reset discards all ids and enables the filter.
 func (f *idFilter) reset() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -81,24 +84,24 @@ func (f *idFilter) reset() {
 	f.grow()
 }
 
-// grow makes room for more ids, or gives up.
+// grow adds capacity, or disables the filter if the maximum is exceeded.
 func (f *idFilter) grow() {
-	room := max(firstCapacity, 2*f.capacity)
-	if f.capacity += room; f.capacity > maxFilterIDs {
+	capacity := max(firstCapacity, 2*f.capacity)
+	if f.capacity += capacity; f.capacity > maxFilterIDs {
 		f.filters, f.complete = nil, false
 		return
 	}
-	f.filters, f.free = append(f.filters, bloom.NewWithEstimates(uint(room), falsePositives)), room
+	f.filters, f.free = append(f.filters, bloom.NewWithEstimates(uint(capacity), falsePositives)), capacity
 }
 
-// close says that all ids that were stored before open are in.
+// markComplete declares that the ids of all earlier events have been added.
 func (f *idFilter) markComplete() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.complete = len(f.filters) > 0
 }
 
-// add remembers an id.
+// add adds an id. The caller must hold the lock.
 func (f *idFilter) add(id uint64) {
 	if f.free == 0 && len(f.filters) > 0 {
 		f.grow()
@@ -110,7 +113,8 @@ func (f *idFilter) add(id uint64) {
 	}
 }
 
-// learn adds an id that was stored before; false stands for no room.
+// addStored adds the id of an earlier event, and reports whether the filter is
+// enabled.
 func (f *idFilter) addStored(id uint64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -126,7 +130,8 @@ func (f *idFilter) addAll(events []schema.Event) {
 	}
 }
 
-// maybe returns those of the events that stand and may be stored.
+// possiblyStored returns the events with the verdict Stored that may already be
+// in the store.
 func (f *idFilter) possiblyStored(events []schema.Event, verdicts []Verdict) []schema.Event {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -142,6 +147,7 @@ func (f *idFilter) possiblyStored(events []schema.Event, verdicts []Verdict) []s
 	return selected
 }
 
+// contains reports whether the filter may contain the id.
 func (f *idFilter) contains(id uint64) bool {
 	locations := bloom.Locations(binary.LittleEndian.AppendUint64(nil, id), f.filters[0].K())
 	for _, filter := range f.filters {

@@ -86,7 +86,7 @@ func TestKnownIDsGrowAndGiveUp(t *testing.T) {
 	k.add(1)
 	for k.free = 0; len(k.filters) > 0; k.free = 0 {
 		if !k.contains(1) {
-			t.Fatal("an id is visitorEvents")
+			t.Fatal("the filter lacks an id")
 		}
 		k.add(2)
 	}

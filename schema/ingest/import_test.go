@@ -187,8 +187,8 @@ func TestImportFailsOnWhatIsNoFileOfEvents(t *testing.T) {
 			t.Errorf("%s: error = %v, want %q", test.name, err, test.want)
 		}
 	}
-	if _, err := ingest.Import(t.Context(), w, "missingColumns.ndjson", ingest.Options{}); !os.IsNotExist(err) {
-		t.Errorf("an missingColumns file gives %v", err)
+	if _, err := ingest.Import(t.Context(), w, "absent.ndjson", ingest.Options{}); !os.IsNotExist(err) {
+		t.Errorf("Import of a missing file: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -213,15 +213,15 @@ func TestInboxIsNotMergedWhileItIsMoved(t *testing.T) {
 
 func TestForgetErasesInTheInboxToo(t *testing.T) {
 	conn := schematest.Open(t)
-	for _, visitor := range []string{"a", "visitorEvents"} {
+	for _, visitor := range []string{"a", "forgotten"} {
 		exec(t, conn, inboxView+fmt.Sprintf("('e', '2026-05-01 12:00:00', 1, '%s', 'view', 12, 0)", visitor))
 	}
 	w := ingest.NewWriter(conn)
-	if _, err := w.Forget(t.Context(), []string{"visitorEvents"}, nil); err != nil {
+	if _, err := w.Forget(t.Context(), []string{"forgotten"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	move(t, ingest.NewInbox(conn, w), ingest.Moved{Stored: 1})
-	if known := number(t, conn, fmt.Sprintf("SELECT count() FROM events WHERE visitor_id = %d", schema.Hash("visitorEvents"))); known != 0 {
-		t.Error("a visitorEvents visitor comes back out of the inbox")
+	if known := number(t, conn, fmt.Sprintf("SELECT count() FROM events WHERE visitor_id = %d", schema.Hash("forgotten"))); known != 0 {
+		t.Error("a forgotten visitor comes back out of the inbox")
 	}
 }

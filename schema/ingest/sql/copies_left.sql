@@ -1,4 +1,4 @@
--- One row: how many of the lookup copies are still there.
+-- One row: the number of copies in lookup that are still stored.
 SELECT count()
 FROM events
 WHERE (website_id, subject, subject_id, experiment_id, visitor_id) IN (

@@ -1,6 +1,5 @@
--- One row per lookup event of which this insert has a copy that is not the first one. The first copy is the one with
--- the smallest (_block_number, writer, ingested_at): whoever compares copies, and whichever of them are visible by then,
--- never removes that one.
+-- One row per event in lookup of which this insert has a copy that is not the first one. The first copy is the one with
+-- the smallest (_block_number, writer, ingested_at). No process ever removes the first copy, whichever copies it sees.
 SELECT
     website_id,
     subject,

@@ -1,4 +1,4 @@
--- The stored rows that share visitor, subject and event id with a row of lookup, looked up by key.
+-- The stored rows whose subject, visitor and event id are in lookup.
 SELECT
     website_id,
     subject,

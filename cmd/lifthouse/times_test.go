@@ -44,7 +44,7 @@ func TestEventsAreHeldAgainstTheClock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const old, early = "want at most 24h0m0s before now", "want at most 1h0m0s after now"
+	const old, early = "must be at most 24h0m0s before now", "must be at most 1h0m0s after now"
 	if text := string(answer); !strings.HasPrefix(text, `{"stored":1,"duplicates":0,"rejected":2,`) || !strings.Contains(text, old) || !strings.Contains(text, early) {
 		t.Errorf("POST /events: %s", text)
 	}
@@ -73,7 +73,7 @@ func TestEventsAreHeldAgainstTheClock(t *testing.T) {
 		t.Errorf("a negative skew: exit %d, %s", code, out)
 	}
 	t.Setenv("LIFTHOUSE_MAX_EVENT_AGE", "1h")
-	if code, out := run(events("j"), "import", "-"); code != exitRejected || !strings.Contains(out, "want at most 1h0m0s before now") {
+	if code, out := run(events("j"), "import", "-"); code != exitRejected || !strings.Contains(out, "must be at most 1h0m0s before now") {
 		t.Errorf("with an age in the environment: exit %d, %s", code, out)
 	}
 }

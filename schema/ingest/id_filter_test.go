@@ -9,10 +9,10 @@ import (
 	"lifthouse/schema/schematest"
 )
 
-// TestAloneAWriterDoesAsAnother sends the same events, some of them again and
-// again, through a writer that looks every one up and through writers that are
-// alone with their store, each after a restart.
-func TestAloneAWriterDoesAsAnother(t *testing.T) {
+// TestExclusiveWriterEqualsOther writes the same events, many of them several
+// times, with a writer that looks up every event and with exclusive writers that
+// are restarted repeatedly.
+func TestExclusiveWriterEqualsOther(t *testing.T) {
 	plain, alone := schematest.Open(t), schematest.Open(t)
 	random := rand.New(rand.NewPCG(6, 9)) //nolint:gosec // reproducible
 	looks := NewWriter(plain)
@@ -24,7 +24,7 @@ func TestAloneAWriterDoesAsAnother(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !knows.idFilter.complete {
-				t.Fatal("it has not learnt what is stored")
+				t.Fatal("the filter is not complete")
 			}
 		}
 		for range 3 {
@@ -35,7 +35,7 @@ func TestAloneAWriterDoesAsAnother(t *testing.T) {
 					EventID: schema.Hash(string(rune(id))), VisitorID: id % 700, Time: time.UnixMilli(1_777_777_777_000 + int64(id)).UTC(), WebsiteID: 1 + int64(id%2), //nolint:gosec // small
 					Subject: schema.SubjectCampaign, SubjectID: 1 + int64(random.IntN(3)), Kind: schema.KindView, VariationID: int64(random.IntN(50) / 49),
 				}
-				if id%10 == 9 { // a goal without exposures, of a website that has none for a while
+				if id%10 == 9 { // an unattributed goal
 					events[i].Subject, events[i].SubjectID, events[i].Kind, events[i].GoalID, events[i].WebsiteID = schema.SubjectNone, 0, schema.KindGoal, 1, 1
 					if round > 5 {
 						events[i].WebsiteID = 2
@@ -62,7 +62,7 @@ func TestAloneAWriterDoesAsAnother(t *testing.T) {
 	}
 }
 
-func TestKnownIDsAreFewBesideTheirEvents(t *testing.T) {
+func TestIDFilterFalsePositives(t *testing.T) {
 	var k idFilter
 	k.reset()
 	k.complete = true
@@ -79,7 +79,7 @@ func TestKnownIDsAreFewBesideTheirEvents(t *testing.T) {
 	}
 }
 
-func TestKnownIDsGrowAndGiveUp(t *testing.T) {
+func TestIDFilterCapacity(t *testing.T) {
 	var k idFilter
 	k.reset()
 	k.complete = true
@@ -91,6 +91,6 @@ func TestKnownIDsGrowAndGiveUp(t *testing.T) {
 		k.add(2)
 	}
 	if k.capacity <= maxFilterIDs || k.complete || len(k.possiblyStored(make([]schema.Event, 3), make([]Verdict, 3))) != 3 {
-		t.Errorf("%d ids fit, complete %v; want it to give up beyond %d", k.capacity, k.complete, maxFilterIDs)
+		t.Errorf("capacity %d, complete %v; want it to be disabled above %d", k.capacity, k.complete, maxFilterIDs)
 	}
 }

@@ -27,8 +27,8 @@ const DefaultStore = embeddedPrefix + "./data"
 // Address is the parsed address of a store: a directory for an embedded store,
 // which this process opens, or ClickHouse servers.
 type Address struct {
-	Dir     string              // of an embedded store; empty for servers
-	Options *clickhouse.Options // of servers; nil for an embedded store that is not open
+	Dir     string              // directory of an embedded store; empty for servers
+	Options *clickhouse.Options // connection options; nil for an embedded store that is not open
 	Cluster string              // name of the cluster; empty: one server, or replicas that are not managed by ON CLUSTER
 }
 

@@ -95,7 +95,7 @@ func (e *DamagedError) isDetached(missing *DamagedPart) bool {
 // events, so that they can be rebuilt.
 func (p *DamagedPart) isRebuilt() bool {
 	switch p.Table {
-	case "rollups", "subject_stats", "settled": // settled: a table of earlier releases, which a migration drops
+	case "rollups", "subject_stats", "settled": // earlier releases have the table settled, which a migration drops
 		return true
 	}
 	return false

@@ -57,7 +57,7 @@ type Event struct {
 	VariationID  int64 // 0: control
 	VisitorID    uint64
 	Kind         Kind
-	GoalID       int64 // 0 unless Kind is goal
+	GoalID       int64 // 0 unless Kind is KindGoal
 	Value        int64 // in 1/MoneyScale
 	Profit       int64 // in 1/MoneyScale
 	ExtraValue   int64 // in 1/MoneyScale

@@ -86,7 +86,7 @@ func (m *Manifest) Update(ctx context.Context, tables ...string) {
 func (m *Manifest) update(ctx context.Context, tables []string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(m.tables) == 0 { // the first list is of all tables
+	if len(m.tables) == 0 { // the first update lists all tables
 		tables = nil
 	}
 	var parts []listedPart

@@ -148,12 +148,12 @@ func RollupStates(ctx context.Context, conn driver.Conn) ([]RollupState, error) 
 	var all []RollupState
 	for rows.Next() {
 		var s RollupState
-		var of string
+		var subjectName string
 		var complete int64
-		if err := rows.Scan(&s.WebsiteID, &of, &s.SubjectID, &s.ExperimentID, &s.Generation, &complete, &s.SharesSince, &s.Events, &s.Through, &s.Newest); err != nil {
+		if err := rows.Scan(&s.WebsiteID, &subjectName, &s.SubjectID, &s.ExperimentID, &s.Generation, &complete, &s.SharesSince, &s.Events, &s.Through, &s.Newest); err != nil {
 			return nil, fmt.Errorf("read rollup states: %w", err)
 		}
-		s.Subject, s.Complete, s.Through, s.Newest = Subject(of), complete == 1, s.Through.UTC(), s.Newest.UTC()
+		s.Subject, s.Complete, s.Through, s.Newest = Subject(subjectName), complete == 1, s.Through.UTC(), s.Newest.UTC()
 		all = append(all, s)
 	}
 	return all, rows.Err()

@@ -40,7 +40,7 @@ func TestABackupAnswersAsTheStoreDid(t *testing.T) {
 	if got, want := again.results(token), served.results(token); fmt.Sprint(got.Totals) != fmt.Sprint(want.Totals) || got.Totals.Visitors == 0 {
 		t.Errorf("totals %+v, want %+v", got.Totals, want.Totals)
 	}
-	if out := must("import", "testdata/thirty.ndjson", restored); !strings.Contains(out, "0 rows stored") {
+	if out := must("import", "testdata/thirty.ndjson", restored); !strings.Contains(out, "0 rows inserted") {
 		t.Errorf("the same events come in again: %s", out)
 	}
 	must("apply", "-f", "testdata/thirty.catalog.yaml", "--store=embedded:"+filepath.Join(at, "third"))

@@ -250,7 +250,7 @@ func TestServeTakesCommandsOfOthersAndKeepsItsData(t *testing.T) {
 	}
 	p.interrupt()
 
-	if out := must(nil, "import", "testdata/thirty.ndjson"); !strings.Contains(out, ": 0 rows stored") {
+	if out := must(nil, "import", "testdata/thirty.ndjson"); !strings.Contains(out, ": 0 rows inserted") {
 		t.Errorf("without a server, importing again says %q", out)
 	}
 }

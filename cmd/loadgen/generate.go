@@ -258,7 +258,7 @@ func (p *program) fill(ctx context.Context, store *app.Store, s *loadgen.Scenari
 	if err != nil {
 		return sent, err
 	}
-	p.complain("%d rows stored, %d stood already or came twice (%d of them differ)", outcome.Inserted, outcome.Duplicates, outcome.Conflicts)
+	p.complain("%d rows inserted, %d duplicates (%d conflicting)", outcome.Inserted, outcome.Duplicates, outcome.Conflicts)
 	_, err = store.Catalogue.Apply(ctx, s.Catalogue(), false)
 	return sent, err
 }

@@ -261,13 +261,13 @@ func (w *Writer) addFirstViews(ctx context.Context, seen firstViewIndex, website
 	defer func() { _ = rows.Close() }()
 	for rows.Next() {
 		at := subject{websiteID: websiteID}
-		var of string
+		var subjectName string
 		var visitor uint64
 		var view firstView
-		if err := rows.Scan(&of, &at.subjectID, &at.experimentID, &visitor, &view.time, &view.variationID, &view.eventID); err != nil {
+		if err := rows.Scan(&subjectName, &at.subjectID, &at.experimentID, &visitor, &view.time, &view.variationID, &view.eventID); err != nil {
 			return err
 		}
-		at.subject, view.time = schema.Subject(of), view.time.UTC()
+		at.subject, view.time = schema.Subject(subjectName), view.time.UTC()
 		seen.add(visitor, at, view)
 	}
 	return rows.Err()

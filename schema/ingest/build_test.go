@@ -117,7 +117,7 @@ func exactMoney(text string) (int64, bool) {
 	if !valid || new(big.Rat).Abs(exact).Cmp(big.NewRat(schema.MaxMoney, 1)) > 0 {
 		return 0, false
 	}
-	units, _ := new(big.Int).SetString(exact.Mul(exact, big.NewRat(schema.MoneyScale, 1)).FloatString(0), 10) // rounds half away from zero
+	units, _ := new(big.Int).SetString(exact.Mul(exact, big.NewRat(schema.MoneyScale, 1)).FloatString(0), 10) // FloatString rounds half away from zero
 	return units.Int64(), true
 }
 

@@ -209,12 +209,12 @@ func (w *Writer) copiesOf(ctx context.Context, query string, params ...any) ([]s
 	var copies []storedCopy
 	for rows.Next() {
 		var c storedCopy
-		var of, kind string
-		if err := rows.Scan(&c.WebsiteID, &of, &c.SubjectID, &c.ExperimentID, &c.VisitorID, &c.EventID, &c.writer, &c.ingestedAt,
+		var subjectName, kind string
+		if err := rows.Scan(&c.WebsiteID, &subjectName, &c.SubjectID, &c.ExperimentID, &c.VisitorID, &c.EventID, &c.writer, &c.ingestedAt,
 			&kind, &c.GoalID, &c.Value, &c.ExtraValue); err != nil {
 			return nil, fmt.Errorf("look for copies of events: %w", err)
 		}
-		c.Subject, c.Kind = schema.Subject(of), schema.Kind(kind)
+		c.Subject, c.Kind = schema.Subject(subjectName), schema.Kind(kind)
 		copies = append(copies, c)
 	}
 	if err := rows.Err(); err != nil {

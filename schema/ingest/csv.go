@@ -111,7 +111,7 @@ const maxSpan = 100
 func badRecord(bad *csv.ParseError, ended int) error {
 	switch {
 	case ended-bad.StartLine > maxSpan:
-		return fmt.Errorf("line %d: an unclosed quote extends the record to line %d: %w", bad.StartLine, ended, bad.Err)
+		return fmt.Errorf("line %d: a quote extends the record to line %d, check for an unclosed quote: %w", bad.StartLine, ended, bad.Err)
 	case ended > bad.StartLine:
 		return lineError{fmt.Errorf("a quote extends the record to line %d: %w", ended, bad.Err)}
 	}

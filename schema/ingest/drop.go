@@ -41,12 +41,12 @@ func (w *Writer) CountSubjects(ctx context.Context, subjects []SubjectID) (map[S
 	counts := map[SubjectID]uint64{}
 	for rows.Next() {
 		var s SubjectID
-		var of string
+		var subjectName string
 		var events uint64
-		if err := rows.Scan(&s.WebsiteID, &of, &s.ID, &events); err != nil {
+		if err := rows.Scan(&s.WebsiteID, &subjectName, &s.ID, &events); err != nil {
 			return nil, fmt.Errorf("count events of subjects: %w", err)
 		}
-		s.Subject = schema.Subject(of)
+		s.Subject = schema.Subject(subjectName)
 		counts[s] = events
 	}
 	return counts, rows.Err()

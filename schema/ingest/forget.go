@@ -60,12 +60,12 @@ func (w *Writer) eventsOf(ctx context.Context, visitors []string, websites []int
 	events := map[subject]uint64{}
 	for rows.Next() {
 		var s subject
-		var of string
+		var subjectName string
 		var n uint64
-		if err := rows.Scan(&s.websiteID, &of, &s.subjectID, &s.experimentID, &n); err != nil {
+		if err := rows.Scan(&s.websiteID, &subjectName, &s.subjectID, &s.experimentID, &n); err != nil {
 			return nil, fmt.Errorf("look up visitors: %w", err)
 		}
-		s.subject = schema.Subject(of)
+		s.subject = schema.Subject(subjectName)
 		events[s] = n
 	}
 	if err := rows.Err(); err != nil {

@@ -29,7 +29,7 @@ type idFilter struct {
 	mu       sync.Mutex
 	filters  []*bloom.BloomFilter // new ids are added to the last one; empty: the filter is disabled
 	free     int                  // remaining capacity of the last filter
-	capacity int                  // of all
+	capacity int                  // total capacity of the filters
 	complete bool                 // the ids of all earlier events have been added
 }
 

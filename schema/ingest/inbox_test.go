@@ -123,7 +123,7 @@ func TestInboxKilled(t *testing.T) {
 		mortal := schematest.KilledConn{Conn: conn, Left: &left}
 		_, err := ingest.NewInbox(mortal, ingest.NewWriter(mortal)).Move(t.Context())
 		if err == nil {
-			if statements < 5 { // parts, look-up of goals, rows, insert, drop
+			if statements < 5 { // the queries for parts, goals and rows, the insert and the drop
 				t.Errorf("a move has only %d statements", statements)
 			}
 			return

@@ -175,11 +175,11 @@ func (w *Writer) findLater(ctx context.Context, rows []schema.Event, accepted ti
 	isLater := map[identity]bool{}
 	for found.Next() {
 		var id identity
-		var of string
-		if err := found.Scan(&id.websiteID, &of, &id.subjectID, &id.experimentID, &id.visitorID, &id.eventID); err != nil {
+		var subjectName string
+		if err := found.Scan(&id.websiteID, &subjectName, &id.subjectID, &id.experimentID, &id.visitorID, &id.eventID); err != nil {
 			return nil, fmt.Errorf("look for copies of other servers: %w", err)
 		}
-		id.subject.subject = schema.Subject(of)
+		id.subject.subject = schema.Subject(subjectName)
 		isLater[id] = true
 	}
 	if err := found.Err(); err != nil {

@@ -141,7 +141,7 @@ type jsonLines struct {
 	readers sync.Pool // of *jsonReader
 	buffers sync.Pool // of *[]byte: buffers for the text of parts
 	mu      sync.Mutex
-	keys    map[string]bool // that lines have had, some of them
+	keys    map[string]bool // keys of the lines, at most maxKeys
 	present []atomic.Bool   // which of the mapper's columns lines have had
 }
 

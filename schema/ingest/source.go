@@ -13,7 +13,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// standardInput is the path that stands for Options.Input.
+// standardInput is the path of Options.Input.
 const standardInput = "-"
 
 // checkPath returns an error for paths of open files of a process. A server that

@@ -31,9 +31,9 @@ ORDER BY name`
 
 // Migrate runs the pending migrations: the embedded statements that are not
 // recorded in the store, in the order of their names. It records each migration
-// with its checksum and returns the names of those it ran. It returns an error
-// and runs nothing if a file was changed after it ran, or if a recorded migration
-// is unknown because the store belongs to a newer release.
+// with its checksum and returns the names of those it ran. If a file was changed
+// after it ran, Migrate returns an error and runs nothing. The same applies if a
+// recorded migration is unknown, because the store belongs to a newer release.
 func Migrate(ctx context.Context, conn driver.Conn) ([]string, error) {
 	return migrate(ctx, conn, migrations)
 }

@@ -63,8 +63,8 @@ func validDomain(domain string) bool {
 }
 
 // validate returns nil or Faults. It checks all constraints of the API contract,
-// missing and duplicate ids, ids that another account or website owns, and
-// references to resources that are neither in the file nor in the store.
+// and that ids are set and unique. Ids must not belong to another account or
+// website. References must name resources of the file or of the store.
 func (f *File) validate(known *Snapshot) error {
 	c := checker{known: known, prune: f.Prune}
 	if len(f.Accounts) == 0 {

@@ -146,9 +146,10 @@ func (w *Writer) awaitRemoval(ctx context.Context, copies []storedCopy) error {
 }
 
 // Sweep removes the copies of events that several processes inserted at the same
-// time and that none of them removed, because a process stopped or did not see
-// the other copy. It examines the events accepted since a time, finishes removals
-// that other processes began, and returns the number of removed copies.
+// time and that none of them removed. A copy remains if a process stopped or did
+// not see the other copy. Sweep examines the events accepted since a time and
+// finishes removals that other processes began. It returns the number of removed
+// copies.
 //
 // Several processes may sweep at the same time. A store with one writer has no
 // copies.

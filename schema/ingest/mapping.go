@@ -16,8 +16,8 @@ import (
 
 // Mapping defines how the columns of a file, or the keys of its JSON lines, are
 // converted to events. A name such as properties.plan selects a value in a nested
-// object, or in a string that contains a JSON object, unless a column has the
-// whole name.
+// object, or in a string that contains a JSON object. A column with the whole
+// name takes precedence.
 type Mapping struct {
 	Format    string            `yaml:"format"`    // csv, ndjson or parquet; empty: the format of the file name
 	Separator string            `yaml:"separator"` // separator of CSV; empty: a comma

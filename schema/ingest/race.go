@@ -15,8 +15,8 @@ import (
 
 // If two processes receive the same event at the same time, neither may find it
 // stored, and both insert it. A writer of a shared store therefore looks for
-// copies of its rows after the insert, and removes its own row if another copy
-// has a smaller block number. The first copy of an event is never removed.
+// copies of its rows after the insert. It removes its own row if another copy has
+// a smaller block number. The first copy of an event is never removed.
 //
 // A single server numbers inserts in the order in which they become visible, so
 // the later writer always sees the earlier copy. Replicas number inserts before

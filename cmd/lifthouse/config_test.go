@@ -169,7 +169,7 @@ func TestCheckOfACatalogueThatApplyWouldRefuse(t *testing.T) {
 	}
 	code, out, _ := h.run("check")
 	for _, want := range []string{
-		`catalogue +WRONG +accounts\[0\]\.websites\[0\]\.campaigns\[0\]\.power: "59": want 60 to 99`,
+		`catalogue +WRONG +accounts\[0\]\.websites\[0\]\.campaigns\[0\]\.power: "59": must be from 60 to 99`,
 		`catalogue +WRONG +account 1, campaign 77, websiteId: "5": the account has no such website`,
 		`catalogue +note +the faults are in what lifthouse export writes`,
 	} {

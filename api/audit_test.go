@@ -19,7 +19,7 @@ func TestStartAndStopAreInTheAuditLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	byToken := slices.DeleteFunc(changes, func(c catalogue.Audited) bool { return c.By != "token 1" })
+	byToken := slices.DeleteFunc(changes, func(c catalogue.AuditEntry) bool { return c.By != "token 1" })
 	want := []string{"widget active", "campaign inactive", "campaign active"} // stopping what is stopped changes nothing
 	if len(byToken) != len(want) {
 		t.Fatalf("%d changes by the token, want %d: %+v", len(byToken), len(want), changes)

@@ -43,7 +43,7 @@ func (s *server) authenticated(scope catalogue.Scope) gin.HandlerFunc {
 			writeProblem(c, p)
 			return
 		}
-		if !token.May(scope) {
+		if !token.Allows(scope) {
 			c.Header("WWW-Authenticate", realm+`, error="insufficient_scope", scope="`+string(scope)+`"`)
 			writeProblem(c, &problem{Status: http.StatusForbidden, Code: "insufficient_scope", Detail: "the token lacks the scope " + string(scope)})
 			return
@@ -64,5 +64,5 @@ func (s *server) owned(c *gin.Context) (*catalogue.Owned, int64) {
 // changes.
 func byToken(c *gin.Context) context.Context {
 	token := c.MustGet(tokenKey).(catalogue.Token) //nolint:forcetypeassert // authenticated sets it
-	return catalogue.By(c.Request.Context(), strings.TrimSpace(fmt.Sprintf("token %d %s", token.ID, token.Name)))
+	return catalogue.WithAuthor(c.Request.Context(), strings.TrimSpace(fmt.Sprintf("token %d %s", token.ID, token.Name)))
 }

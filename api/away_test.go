@@ -12,7 +12,7 @@ import (
 // that ends to the client who is told when to ask again.
 func TestAStoreThatIsAwayIsSaidSo(t *testing.T) {
 	server := schematest.Server(t)
-	store := schematest.Between(t, server.Native.Address(), nil)
+	store := schematest.NewProxy(t, server.Native.Address(), nil)
 	s := newServerOn(t, schematest.Reach(t, "clickhouse://admin:secret@"+store.Address()+"/"+server.Migrated(t)+"?dial_timeout=1s"))
 	s.apply(twoAccounts)
 	read := s.newToken(1, 0, catalogue.ScopeRead)

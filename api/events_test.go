@@ -82,11 +82,11 @@ func TestEventsAreTaken(t *testing.T) {
 		{"the key again", ingest, withoutID, key("k1"), 200, `"duplicates":1`},
 		{"the key, compressed", ingest, gzipped(withoutID), http.Header{"Idempotency-Key": {"k1"}, "Content-Encoding": {"gzip"}}, 200, `"duplicates":1`},
 		{"the key for another body", ingest, withoutID + "\n" + withoutID, key("k1"), 422, "idempotency_key_reused"},
-		{"no id", ingest, withoutID, nil, 400, "or the header Idempotency-Key"},
+		{"no id", ingest, withoutID, nil, 400, "must be an id that is the same in every retry, unless the request has the header Idempotency-Key"},
 		{"a bad key", ingest, withoutID, key("a b"), 400, "1 to 128 visible ASCII"},
 		{"two keys", ingest, withoutID, key("a", "b"), 400, "must be one key"},
-		{"another's website", ingest, strings.Replace(eventLine("e9", ""), `"websiteId":1`, `"websiteId":2`, 1), nil, 400, "unknown_website: websiteId 2 is not the token's"},
-		{"a website that is nowhere", ingest, strings.Replace(eventLine("e9", ""), `"websiteId":1`, `"websiteId":77`, 1), nil, 400, "unknown_website: websiteId 77 is not the token's"},
+		{"another's website", ingest, strings.Replace(eventLine("e9", ""), `"websiteId":1`, `"websiteId":2`, 1), nil, 400, "unknown_website: websiteId 2 is not the website of the token"},
+		{"a website that is nowhere", ingest, strings.Replace(eventLine("e9", ""), `"websiteId":1`, `"websiteId":77`, 1), nil, 400, "unknown_website: websiteId 77 is not the website of the token"},
 		{"nothing", ingest, "", nil, 400, "no event"},
 		{"no JSON", ingest, "[", nil, 400, "invalid_body"},
 		{"not gzip", ingest, eventLine("e9", ""), encoded("gzip"), 400, "invalid_body"},
@@ -150,7 +150,7 @@ func TestEventsShowInReports(t *testing.T) {
 func BenchmarkEvents(b *testing.B) {
 	s := newServer(b)
 	s.writer.SetExclusive()
-	if err := s.writer.Learn(b.Context()); err != nil { // as the writer of an embedded store is
+	if err := s.writer.LoadIDs(b.Context()); err != nil { // as the writer of an embedded store is
 		b.Fatal(err)
 	}
 	token := s.newToken(1, 1, catalogue.ScopeIngest)

@@ -123,7 +123,7 @@ func writeProblem(c *gin.Context, p *problem) {
 	p.RequestID = c.GetString(requestIDKey)
 	if p.Status >= http.StatusInternalServerError {
 		slog.ErrorContext(c.Request.Context(), "request failed", "requestId", p.RequestID, "route", c.FullPath(), "status", p.Status,
-			"code", p.Code, "err", catalogue.Conceal(fmt.Sprint(p.cause)))
+			"code", p.Code, "err", catalogue.RedactTokens(fmt.Sprint(p.cause)))
 	}
 	c.Header("Cache-Control", "no-store")
 	if p.retryAfter > 0 {
@@ -134,7 +134,7 @@ func writeProblem(c *gin.Context, p *problem) {
 		body = []byte(`{"status":500,"code":"internal_error"}`)
 	}
 	c.Abort()
-	c.Data(p.Status, "application/problem+json", []byte(catalogue.Conceal(string(body))))
+	c.Data(p.Status, "application/problem+json", []byte(catalogue.RedactTokens(string(body))))
 }
 
 // recovered converts a panic to a problem and logs its stack.
@@ -148,7 +148,7 @@ func recovered(c *gin.Context) {
 			panic(cause) // net/http aborts the connection
 		}
 		slog.ErrorContext(c.Request.Context(), "panic", "requestId", c.GetString(requestIDKey), "route", c.FullPath(),
-			"panic", catalogue.Conceal(fmt.Sprint(cause)), "stack", string(debug.Stack()))
+			"panic", catalogue.RedactTokens(fmt.Sprint(cause)), "stack", string(debug.Stack()))
 		if !c.Writer.Written() {
 			writeProblem(c, problemOf(errors.New("panic")))
 		}

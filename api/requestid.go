@@ -21,7 +21,7 @@ var safeRequestID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
 // the id of the client if it is safe, or a new one.
 func requestID(c *gin.Context) {
 	id := c.GetHeader(requestIDHeader)
-	if !safeRequestID.MatchString(id) || catalogue.Conceal(id) != id {
+	if !safeRequestID.MatchString(id) || catalogue.RedactTokens(id) != id {
 		id = rand.Text()
 	}
 	r := recordOf(c.Request.Context())

@@ -15,9 +15,9 @@ func TestReportsOfAClickHouseServer(t *testing.T) {
 	if err := admin.Exec(t.Context(), "CREATE DATABASE "+schematest.Granted); err != nil {
 		t.Fatal(err)
 	}
-	migrating := schematest.Reach(t, server.As(schematest.Migrating))
+	migrating := schematest.Reach(t, server.UserAddress(schematest.Migrating))
 	if _, err := schema.Migrate(t.Context(), migrating); err != nil {
 		t.Fatal(err)
 	}
-	holdAgainstFold(t, schematest.Reach(t, server.As(schematest.Serving)))
+	holdAgainstFold(t, schematest.Reach(t, server.UserAddress(schematest.Serving)))
 }

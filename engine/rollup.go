@@ -78,7 +78,7 @@ func (c *cubeSet) names() []string {
 func cheapestCube(needed []string, suits func(*schema.Cube) bool) *schema.Cube {
 	for i := range schema.Cubes {
 		f := &schema.Cubes[i]
-		if !f.Rank && suits(f) && !slices.ContainsFunc(needed, func(column string) bool { return !f.Keeps(column) }) {
+		if !f.Rank && suits(f) && !slices.ContainsFunc(needed, func(column string) bool { return !f.HasAttribute(column) }) {
 			return f
 		}
 	}

@@ -162,7 +162,7 @@ func (q *rollupQuery) read(ctx context.Context, from *store, query *Query, sums 
 		if r.events == 0 {
 			return nil // no events are left in the cell
 		}
-		r.cube = schema.WholeCube(r.cube)
+		r.cube = schema.BaseCube(r.cube)
 		r.kind, r.multiExposed = schema.Kind(kind), multiExposed == 1
 		r.exposedBefore = r.kind == kindActive
 		if sums[r.rollupKey] == nil {

@@ -27,7 +27,7 @@ func shardsOf(conn driver.Conn) *shards {
 
 func clusterShards(cluster, database string) *shards {
 	return &shards{
-		events: expr("`" + database + "`." + schema.Local("events")),
+		events: expr("`" + database + "`." + schema.LocalTable("events")),
 		each: func(statement string) expr {
 			return expr("cluster(" + literal(cluster) + ", view(\n" + statement + "\n))")
 		},

@@ -88,7 +88,7 @@ func TestFaultOf(t *testing.T) {
 		{&clickhouse.Exception{Code: 62}, Bug},
 		{clickhouse.ErrAcquireConnTimeout, Busy},
 		{&net.OpError{Op: "dial", Err: errors.New("refused")}, Down},
-		{schema.ErrAway, Down},
+		{schema.ErrUnavailable, Down},
 		{errors.New("anything"), Bug},
 	} {
 		if got := faultOf(test.err); got != test.want {

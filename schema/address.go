@@ -20,44 +20,44 @@ import (
 
 const embeddedPrefix = "embedded:"
 
-// DefaultStore is the store of a first start: in this process, below the
-// working directory.
+// DefaultStore is the default address: an embedded store below the working
+// directory.
 const DefaultStore = embeddedPrefix + "./data"
 
-// Home says where a store lives: in a directory of this machine, held by this
-// process, or on ClickHouse servers.
+// Address is the parsed address of a store: a directory for an embedded store,
+// which this process opens, or ClickHouse servers.
 type Address struct {
-	Dir     string              // of an embedded store; empty for servers
-	Options *clickhouse.Options // of servers; nil for an embedded store that is not open
-	Cluster string              // whose servers share the store; empty: one server, or replicas that are made alike by other means
+	Dir     string              // directory of an embedded store; empty for servers
+	Options *clickhouse.Options // connection options; nil for an embedded store that is not open
+	Cluster string              // name of the cluster; empty: one server, or replicas that are not managed by ON CLUSTER
 }
 
-// SpareConns are the connections beside those of reports, so that nothing else
-// waits for one: writes and their look-ups, starts and stops, rejected lines,
-// and what a process does by itself each second.
+// SpareConns is the number of connections that are opened in addition to those of
+// reports. They serve writes and their look-ups, changes of the catalogue,
+// rejected lines and background tasks, so that none of these waits for a report.
 const SpareConns = 6
 
-// Concurrent has servers asked by so many requests at the same time, unless the
-// address says how many connections there are.
-func (h *Address) Concurrent(requests int) {
-	if h.Dir != "" || h.Options.MaxOpenConns > 0 || requests <= 0 {
+// SetConcurrency sets the maximum number of connections to servers: the number of
+// concurrent requests plus SpareConns. It has no effect on an embedded store, on
+// an address that sets max_open_conns, and if requests is not positive.
+func (a *Address) SetConcurrency(requests int) {
+	if a.Dir != "" || a.Options.MaxOpenConns > 0 || requests <= 0 {
 		return
 	}
-	h.Options.MaxOpenConns = requests + SpareConns
-	h.Options.MaxIdleConns = requests + SpareConns
+	a.Options.MaxOpenConns = requests + SpareConns
+	a.Options.MaxIdleConns = requests + SpareConns
 }
 
-// The times that hold where an address says nothing. A statement that sends
-// nothing for that long is given up; a query over the native protocol sends its
-// progress all the time.
+// The default times. A statement fails if the server sends nothing for the read
+// timeout; a query over the native protocol sends its progress continuously.
 const (
-	dialTimeout       = 3 * time.Second // of one host
+	dialTimeout       = 3 * time.Second // per host
 	nativeReadTimeout = 90 * time.Second
 	httpReadTimeout   = 5 * time.Minute
-	connLifetime      = 5 * time.Minute // after which the first of several hosts is tried again
+	connLifetime      = 5 * time.Minute // new connections try the first host again
 )
 
-// What the environment may say, so that an address can do without secrets.
+// Environment variables, which keep secrets out of the address.
 const (
 	userVariable         = "CLICKHOUSE_USER"
 	passwordVariable     = "CLICKHOUSE_PASSWORD"
@@ -67,9 +67,9 @@ const (
 	keyVariable          = "CLICKHOUSE_KEY"
 )
 
-// split cuts a server's address into scheme, user and password, hosts and the
-// rest, which url.Parse does not do where there are several hosts.
-func split(address string) (scheme, user, hosts, rest string, ok bool) {
+// splitAddress splits the address of a server into scheme, user and password,
+// hosts and the rest. url.Parse cannot parse an address with several hosts.
+func splitAddress(address string) (scheme, user, hosts, rest string, ok bool) {
 	scheme, address, ok = strings.Cut(address, "://")
 	if at := strings.IndexAny(address, "/?#"); at >= 0 {
 		address, rest = address[:at], address[at:]
@@ -80,13 +80,14 @@ func split(address string) (scheme, user, hosts, rest string, ok bool) {
 	return scheme, user, address, rest, ok
 }
 
-// ShowAddress is the address without what may be secret: scheme, hosts and
-// path, but no user, password or query.
+// ShowAddress returns the address without secrets: scheme, hosts and path,
+// without user, password and query. Parts that may contain a secret are replaced
+// by "…".
 func ShowAddress(address string) string {
 	if strings.HasPrefix(address, embeddedPrefix) {
 		return address
 	}
-	scheme, user, hosts, rest, ok := split(address)
+	scheme, user, hosts, rest, ok := splitAddress(address)
 	if !ok {
 		if strings.Contains(address, "@") {
 			return "…"
@@ -100,7 +101,7 @@ func ShowAddress(address string) string {
 	return scheme + "://" + hosts + u.EscapedPath()
 }
 
-// schemes are those of servers' addresses, with the ports that they mean.
+// schemes are the schemes of servers' addresses and their default ports.
 var schemes = map[string]struct {
 	dsn    string
 	port   string
@@ -112,33 +113,34 @@ var schemes = map[string]struct {
 	"https":       {"https", "8443", true},
 }
 
-// ParseHome reads a store's address: embedded:DIR, clickhouse://…,
-// clickhouses://…, http://… or https://…. What the address leaves open, the
-// environment may say. The error tells all faults.
+// ParseAddress parses the address of a store: embedded:DIR, clickhouse://…,
+// clickhouses://…, http://… or https://…. Environment variables supply the user,
+// the password and the certificates that the address omits. All errors are
+// reported together.
 func ParseAddress(address string, getenv func(string) string) (Address, error) {
 	if dir, ok := strings.CutPrefix(address, embeddedPrefix); ok {
 		if dir == "" {
-			return Address{}, errors.New(`store "embedded:": the directory is missing; write embedded:DIR`)
+			return Address{}, errors.New(`store "embedded:": the directory is missing: use embedded:DIR`)
 		}
 		return Address{Dir: dir}, nil
 	}
-	name, user, hosts, rest, _ := split(address)
+	name, user, hosts, rest, _ := splitAddress(address)
 	scheme, known := schemes[name]
 	if !known {
-		return Address{}, fmt.Errorf("store %q: want embedded:DIR, clickhouse://user:pass@host:9000/db, clickhouses://…, http://… or https://…", ShowAddress(address))
+		return Address{}, fmt.Errorf("store %q: must be embedded:DIR, clickhouse://user:pass@host:9000/db, clickhouses://…, http://… or https://…", ShowAddress(address))
 	}
 	if user != "" {
 		user += "@"
 	}
 	u, err := url.Parse("x://" + user + "h" + rest)
-	if err != nil || strings.Contains(u.Path, "@") { // which may quote the password
-		return Address{}, fmt.Errorf("store %s: want %s://user:pass@host:port/db, with special characters of the password percent-encoded", ShowAddress(address), name)
+	if err != nil || strings.Contains(u.Path, "@") { // err is not wrapped: it may contain the password
+		return Address{}, fmt.Errorf("store %s: must be %s://user:pass@host:port/db, with special characters of the password percent-encoded", ShowAddress(address), name)
 	}
 	p := addressParser{query: u.Query(), getenv: getenv, secure: scheme.secure}
 	return p.address(u, name, scheme.dsn, scheme.port, hosts, ShowAddress(address))
 }
 
-// parsed is an address while it is read.
+// addressParser parses the address of a server and collects the errors.
 type addressParser struct {
 	query  url.Values
 	getenv func(string) string
@@ -146,7 +148,7 @@ type addressParser struct {
 	faults []string
 }
 
-func (p *addressParser) fault(format string, args ...any) {
+func (p *addressParser) errorf(format string, args ...any) {
 	p.faults = append(p.faults, fmt.Sprintf(format, args...))
 }
 
@@ -163,10 +165,10 @@ func (p *addressParser) address(u *url.URL, name, dsn, port, hosts, shown string
 	certificates := p.certificates()
 	cluster := p.take("cluster")
 	if cluster != "" && !identifierForm.MatchString(cluster) {
-		p.fault("cluster=%q: want a name of letters, digits, _ and -", cluster)
+		p.errorf("cluster=%q: must be a name of letters, digits, _ and -", cluster)
 	}
 	if database := strings.TrimPrefix(u.Path, "/"); database != "" && !identifierForm.MatchString(database) {
-		p.fault("database %q: want a name of letters, digits, _ and -", database)
+		p.errorf("database %q: must be a name of letters, digits, _ and -", database)
 	}
 	password := p.password()
 	if len(p.faults) > 0 {
@@ -211,7 +213,8 @@ func setTimes(o *clickhouse.Options) {
 	}
 }
 
-// take returns a parameter that is ours and not the driver's.
+// take returns a parameter and removes it from the query, because the driver does
+// not know it.
 func (p *addressParser) take(name string) string {
 	value := p.query.Get(name)
 	p.query.Del(name)
@@ -230,21 +233,21 @@ func (p *addressParser) hosts(list, port string) []string {
 		n, err := strconv.Atoi(given)
 		switch {
 		case host == "":
-			p.fault("host %q: want host:port, several of them with commas between", one)
+			p.errorf("host %q: must be host:port; separate several hosts with commas", one)
 		case err != nil || n < 1 || n > 65535:
-			p.fault("host %q: want a port from 1 to 65535", one)
+			p.errorf("host %q: the port must be from 1 to 65535", one)
 		}
 		addresses = append(addresses, net.JoinHostPort(host, given))
 	}
 	return addresses
 }
 
-// The parameters of an address. Others are settings of ClickHouse, which it
-// judges itself.
+// The types of the parameters of an address. Other parameters are settings of
+// ClickHouse, which ClickHouse validates.
 const (
-	aText     = "text"
+	aText     = "a non-empty text"
 	aDuration = "a duration such as 5s"
-	aNumber   = "a whole number from 1"
+	aNumber   = "an integer of at least 1"
 	aBool     = "true or false"
 )
 
@@ -257,7 +260,9 @@ var parameters = map[string]string{
 	"ca": aText, "cert": aText, "key": aText, "cluster": aText,
 }
 
-func fits(value, want string) bool {
+// validParameter reports whether the value of a parameter has the type, or is in
+// the list of values.
+func validParameter(value, want string) bool {
 	var err error
 	switch want {
 	case aText:
@@ -277,8 +282,9 @@ func fits(value, want string) bool {
 	return slices.Contains(strings.FieldsFunc(want, func(r rune) bool { return r == ',' || r == ' ' }), value) && value != "or"
 }
 
-// misspelt is how many letters may differ for a name to be taken for another.
-const misspelt = 2
+// maxTypos is the maximum edit distance at which an unknown parameter is taken
+// for a misspelt one.
+const maxTypos = 2
 
 func (p *addressParser) checkParameters(scheme string) {
 	names := make([]string, 0, len(p.query))
@@ -292,31 +298,32 @@ func (p *addressParser) checkParameters(scheme string) {
 		switch {
 		case !known:
 			for other := range parameters {
-				if len(name) > misspelt+1 && levenshtein.ComputeDistance(name, other) <= misspelt {
-					p.fault("%s: unknown; the nearest is %s", name, other)
+				if len(name) > maxTypos+1 && levenshtein.ComputeDistance(name, other) <= maxTypos {
+					p.errorf("%s: unknown parameter; did you mean %s?", name, other)
 				}
 			}
 		case len(values) > 1:
-			p.fault("%s: is there %d times; want one", name, len(values))
-		case !fits(values[0], want) && name == "password":
-			p.fault("password: want %s", want)
-		case !fits(values[0], want):
-			p.fault("%s=%q: want %s", name, values[0], want)
+			p.errorf("%s: must be given once, is given %d times", name, len(values))
+		case !validParameter(values[0], want) && name == "password":
+			p.errorf("password: must be %s", want)
+		case !validParameter(values[0], want):
+			p.errorf("%s=%q: must be %s", name, values[0], want)
 		}
 	}
 	if secure, err := strconv.ParseBool(p.query.Get("secure")); err == nil && (secure && scheme == "http" || !secure && schemes[scheme].secure) {
-		p.fault("secure=%v: %s:// says otherwise", secure, scheme)
+		p.errorf("secure=%v: contradicts %s://", secure, scheme)
 	}
 }
 
-// certificates reads the files that TLS needs.
+// certificates returns the TLS configuration with the certificates of the
+// address, or else of the environment.
 func (p *addressParser) certificates() *tls.Config {
 	given := map[string]string{}
 	for name, variable := range map[string]string{"ca": caVariable, "cert": certVariable, "key": keyVariable} {
 		given[name] = p.take(name)
 		switch {
 		case given[name] != "" && !p.secure:
-			p.fault("%s: is for TLS only; write clickhouses:// or https://", name)
+			p.errorf("%s: requires TLS; use clickhouses:// or https://", name)
 		case given[name] == "" && p.secure:
 			given[name] = p.getenv(variable)
 		}
@@ -330,24 +337,25 @@ func (p *addressParser) certificates() *tls.Config {
 		text, err := os.ReadFile(file)
 		config.RootCAs = x509.NewCertPool()
 		if err != nil {
-			p.fault("ca: %v", err)
+			p.errorf("ca: %v", err)
 		} else if !config.RootCAs.AppendCertsFromPEM(text) {
-			p.fault("ca: %s has no certificate in PEM", file)
+			p.errorf("ca: %s contains no PEM certificate", file)
 		}
 	}
 	if (given["cert"] == "") != (given["key"] == "") {
-		p.fault("cert, key: want both, or neither")
+		p.errorf("cert, key: must be given together")
 	} else if given["cert"] != "" {
 		pair, err := tls.LoadX509KeyPair(given["cert"], given["key"])
 		if err != nil {
-			p.fault("cert, key: %v", err)
+			p.errorf("cert, key: %v", err)
 		}
 		config.Certificates = []tls.Certificate{pair}
 	}
 	return config
 }
 
-// password is that of the environment, or of the file that it names.
+// password returns the password of the environment, or of the file that the
+// environment names.
 func (p *addressParser) password() string {
 	file := p.getenv(passwordFileVariable)
 	if password := p.getenv(passwordVariable); password != "" || file == "" {
@@ -355,7 +363,7 @@ func (p *addressParser) password() string {
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
-		p.fault("%s: %v", passwordFileVariable, err)
+		p.errorf("%s: %v", passwordFileVariable, err)
 	}
 	return strings.TrimRight(string(text), "\r\n")
 }

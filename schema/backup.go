@@ -11,31 +11,31 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// backedUp is the database's name in a backup, whatever it is called in the
-// store.
-const backedUp = "lifthouse"
+// backupDatabase is the name of the database in a backup, independent of its name
+// in the store.
+const backupDatabase = "lifthouse"
 
-// Backup writes all tables of the store into a new folder dir, an absolute
-// path. Nothing may write meanwhile: what came in between two tables would be
-// in one of them only.
+// Backup writes all tables of the store to a new folder dir, an absolute path.
+// Nothing may write to the store meanwhile, because the tables are copied one
+// after the other.
 func Backup(ctx context.Context, conn driver.Conn, dir string) error {
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("back up: %s is there already; name a folder that is not", dir)
+		return fmt.Errorf("back up: %s exists already; use a new folder", dir)
 	}
 	database, err := currentDatabase(ctx, conn)
 	if err != nil {
 		return err
 	}
-	if err := conn.Exec(ctx, fmt.Sprintf("BACKUP DATABASE %s AS %s TO File(%s)", identifier(database), backedUp, quoted(dir))); err != nil {
+	if err := conn.Exec(ctx, fmt.Sprintf("BACKUP DATABASE %s AS %s TO File(%s)", identifier(database), backupDatabase, quoted(dir))); err != nil {
 		return fmt.Errorf("back up: %w", err)
 	}
 	return nil
 }
 
-// Restore fills a store that has no tables yet from a backup.
+// Restore restores the tables of a backup into a store without tables.
 func Restore(ctx context.Context, conn driver.Conn, dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, "metadata")); err != nil {
-		return fmt.Errorf("restore: %s is no backup: %w", dir, err)
+		return fmt.Errorf("restore: %s is not a backup: %w", dir, err)
 	}
 	database, err := currentDatabase(ctx, conn)
 	if err != nil {
@@ -46,9 +46,9 @@ func Restore(ctx context.Context, conn driver.Conn, dir string) error {
 		return fmt.Errorf("restore: %w", err)
 	}
 	if tables > 0 {
-		return errors.New("restore: the store has tables already; name a new one with --store")
+		return errors.New("restore: the store has tables already; use a new store, --store")
 	}
-	if err := conn.Exec(ctx, fmt.Sprintf("RESTORE DATABASE %s AS %s FROM File(%s)", backedUp, identifier(database), quoted(dir))); err != nil {
+	if err := conn.Exec(ctx, fmt.Sprintf("RESTORE DATABASE %s AS %s FROM File(%s)", backupDatabase, identifier(database), quoted(dir))); err != nil {
 		return fmt.Errorf("restore: %w", err)
 	}
 	return nil

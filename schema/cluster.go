@@ -10,27 +10,27 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// A cluster has the tables of one server in another form. Those that grow with
-// events lie in parts, NAME_local, on the shards, and NAME is a Distributed
-// table over them; a visitor's events lie on one shard, so that what is
-// computed per visitor is computed there. The others are small, and every
-// server has all of them.
+// A cluster has the same tables as a single server, in another form. The large
+// tables are sharded: each shard has a local table, NAME_local, and NAME is a
+// Distributed table over the local tables. All events of a visitor are on one
+// shard, which computes everything that is aggregated per visitor. The other
+// tables are small, and every server has a full replica.
 //
-// The texts of statements are the same. What makes or changes tables is
-// rewritten here, on its way to the servers.
+// The statements are the same for both forms: clustered.Exec rewrites
+// statements that create or change tables.
 
-// Local is what a part of a sharded table is called on its server.
-func Local(table string) string { return table + "_local" }
+// LocalTable returns the name of the local table of a sharded table.
+func LocalTable(table string) string { return table + "_local" }
 
-// shardedBy are the tables that lie in parts, and what says which. Counters may
-// lie anywhere: they are added up.
+// shardingKeys are the sharding keys of the sharded tables. The rows of a counter
+// may be on any shard, because they are summed.
 var shardingKeys = map[string]string{
 	"events":        "visitor_id",
 	"subject_stats": "cityHash64(website_id, subject_id)",
 }
 
-// sharedSettings are those of the parts of a table that several processes
-// write to, which a single server's table is given when it is shared.
+// sharedSettings are the settings of local tables that several processes write
+// to. A table of a single server gets them from ingest.Writer.Share.
 const sharedSettings = "enable_block_number_column = 1"
 
 // clustered is a connection to a cluster.
@@ -39,7 +39,7 @@ type clustered struct {
 	cluster, database string
 }
 
-// Exec is driver.Conn's.
+// Exec implements driver.Conn. It rewrites the statement by OnCluster.
 func (c clustered) Exec(ctx context.Context, query string, args ...any) error {
 	for _, statement := range OnCluster(c.cluster, query) {
 		if err := c.Conn.Exec(ctx, statement, args...); err != nil {
@@ -49,21 +49,22 @@ func (c clustered) Exec(ctx context.Context, query string, args ...any) error {
 	return nil
 }
 
-// inReplicatedDatabase says whether one server was named whose database
-// replicates its definitions, with the engine Replicated. Its tables replicate
-// their rows, and meet in Keeper where the database says.
+// inReplicatedDatabase reports whether the connection leads to a single server
+// whose database has the engine Replicated. Such a database replicates its
+// definitions and sets the Keeper paths of its tables.
 func inReplicatedDatabase(ctx context.Context, conn driver.Conn) (replicated bool, err error) {
 	if cluster, _ := Cluster(conn); cluster != "" {
 		return false, nil
 	}
 	const query = "SELECT countIf(engine = 'Replicated') > 0 FROM system.databases WHERE name = currentDatabase()"
 	if err := conn.QueryRow(ctx, query).Scan(&replicated); err != nil {
-		return false, fmt.Errorf("look at the database: %w", err)
+		return false, fmt.Errorf("read the engine of the database: %w", err)
 	}
 	return replicated, nil
 }
 
-// replicatedEngine makes the table that a statement creates a replicated one.
+// replicatedEngine returns a CREATE TABLE statement with the Replicated variant
+// of its engine, and any other statement unchanged.
 func replicatedEngine(statement string) string {
 	comment, text := comments(statement)
 	if m := createTable.FindStringSubmatchIndex(text); m != nil {
@@ -73,16 +74,15 @@ func replicatedEngine(statement string) string {
 	return statement
 }
 
-// Cluster is the cluster behind a connection that Reach made, and the database
-// there; empty: there is none.
+// Cluster returns the cluster and the database of a connection that Reach opened,
+// or empty strings if the connection does not lead to a cluster.
 func Cluster(conn driver.Conn) (cluster, database string) {
 	c, _ := conn.(clustered)
 	return c.cluster, c.database
 }
 
-// SyncReplica has the server that a connection leads to fetch what other
-// replicas of a table that every server has are known to have. One server alone
-// has everything.
+// SyncReplica waits until the connected server has fetched the known rows of
+// other replicas of an unsharded table. It does nothing on a single server.
 func SyncReplica(ctx context.Context, conn driver.Conn, table string) error {
 	if cluster, _ := Cluster(conn); cluster == "" {
 		return nil
@@ -90,29 +90,29 @@ func SyncReplica(ctx context.Context, conn driver.Conn, table string) error {
 	ctx, cancel := context.WithTimeout(ctx, ServerTimeout)
 	defer cancel()
 	if err := conn.Exec(ctx, "SYSTEM SYNC REPLICA "+identifier(table)+" LIGHTWEIGHT"); err != nil {
-		return fmt.Errorf("fetch what other replicas have of %s: %w", table, err)
+		return fmt.Errorf("synchronize replicas of %s: %w", table, err)
 	}
 	return nil
 }
 
-// SyncReplicas has all servers of a cluster that are there fetch what others
-// have of the tables that lie in parts, so that they can be compared.
+// SyncReplicas waits until all active servers of a cluster have fetched the rows
+// of other replicas of the sharded tables, so that the tables can be compared.
 func SyncReplicas(ctx context.Context, conn driver.Conn) error {
 	cluster, database := Cluster(conn)
 	if cluster == "" {
 		return nil
 	}
 	for table := range shardingKeys {
-		if err := conn.Exec(ctx, "SYSTEM SYNC REPLICA ON CLUSTER "+identifier(cluster)+" "+identifier(database)+"."+identifier(Local(table))); err != nil {
-			return fmt.Errorf("fetch what other replicas have of %s: %w", table, err)
+		if err := conn.Exec(ctx, "SYSTEM SYNC REPLICA ON CLUSTER "+identifier(cluster)+" "+identifier(database)+"."+identifier(LocalTable(table))); err != nil {
+			return fmt.Errorf("synchronize replicas of %s: %w", table, err)
 		}
 	}
 	return SyncReplica(ctx, conn, "removed_copies")
 }
 
-// CountersTable is the table or view that has the live counters of a store: of
-// servers, which several processes write to, the view that subtracts the copies
-// that were removed. An embedded store has none, and does without the view.
+// CountersTable returns the name of the table or view of the live counters. On
+// servers, several processes may write, and the view subtracts the rows of
+// removed duplicates. An embedded store has one writer and needs no view.
 func CountersTable(conn driver.Conn) string {
 	switch conn.(type) {
 	case *guarded, clustered:
@@ -129,8 +129,9 @@ var (
 	alterTable    = regexp.MustCompile(`(?s)^ALTER TABLE (\w+)\s+(.*)$`)
 )
 
-// OnCluster returns a statement as a cluster needs it: one that makes or
-// changes tables as one or more statements, any other as it is.
+// OnCluster returns the statements that are equivalent on a cluster. A statement
+// that creates or changes tables becomes one or more ON CLUSTER statements; any
+// other is returned unchanged.
 func OnCluster(cluster, statement string) []string {
 	comment, text := comments(statement)
 	on := " ON CLUSTER " + identifier(cluster)
@@ -138,14 +139,14 @@ func OnCluster(cluster, statement string) []string {
 	if m := createTable.FindStringSubmatch(text); m != nil {
 		statements = create(cluster, on, m[1], m[2], m[3], m[4], strings.TrimSpace(m[5]))
 	} else if m := createView.FindStringSubmatch(text); m != nil {
-		statements = []string{"CREATE MATERIALIZED VIEW IF NOT EXISTS " + m[1] + on + " TO " + localTable(m[2]) + " AS" + m[3] + "\nFROM " + localTable(m[4]) + m[5]}
+		statements = []string{"CREATE MATERIALIZED VIEW IF NOT EXISTS " + m[1] + on + " TO " + physicalTable(m[2]) + " AS" + m[3] + "\nFROM " + physicalTable(m[4]) + m[5]}
 	} else if m := plainView.FindStringSubmatch(text); m != nil {
 		statements = []string{"CREATE VIEW IF NOT EXISTS " + m[1] + on + " AS" + m[2]}
 	} else if m := dropStatement.FindStringSubmatch(strings.TrimSpace(text)); m != nil {
 		statements = []string{"DROP TABLE IF EXISTS " + m[1] + on + " SYNC"}
 	} else if m := alterTable.FindStringSubmatch(text); m != nil && shardingKeys[m[1]] != "" {
 		statements = alter(on, m[1], m[2])
-	} else if m != nil && strings.HasPrefix(m[2], "MODIFY SETTING ") { // which replicas do not pass on
+	} else if m != nil && strings.HasPrefix(m[2], "MODIFY SETTING ") { // ClickHouse does not replicate settings
 		statements = []string{"ALTER TABLE " + m[1] + on + " " + m[2]}
 	} else {
 		return []string{statement}
@@ -154,15 +155,16 @@ func OnCluster(cluster, statement string) []string {
 	return statements
 }
 
-// part is the table that a server has of its own of one that may be sharded.
-func localTable(table string) string {
+// physicalTable returns the local table of a sharded table, and any other table
+// unchanged.
+func physicalTable(table string) string {
 	if shardingKeys[table] == "" {
 		return table
 	}
-	return Local(table)
+	return LocalTable(table)
 }
 
-// comments are the lines before the statement proper.
+// comments splits a statement into its leading comment lines and the rest.
 func comments(statement string) (comment, text string) {
 	text = strings.TrimLeft(statement, "\n")
 	for strings.HasPrefix(text, "--") {
@@ -172,16 +174,16 @@ func comments(statement string) (comment, text string) {
 	return comment, text
 }
 
-// replicasPath is where the replicas of a table meet in Keeper. The server fills
-// in {uuid}, which ON CLUSTER gives all servers' tables alike and no table that
-// was dropped before, and its own {shard} and {replica}.
+// replicasPath is the Keeper path of a table's replicas. The server replaces
+// {uuid}, {shard} and {replica}. ON CLUSTER gives the tables of all servers the
+// same UUID, which no earlier table had.
 const replicasPath = "/clickhouse/lifthouse/{uuid}/"
 
 func create(cluster, on, table, columns, engine, arguments, rest string) []string {
 	name, path, replica := table, replicasPath+"all", "{shard}-{replica}"
 	key, sharded := shardingKeys[table]
 	if sharded {
-		name, path, replica = Local(table), replicasPath+"{shard}", "{replica}"
+		name, path, replica = LocalTable(table), replicasPath+"{shard}", "{replica}"
 		rest = withSetting(rest, sharedSettings)
 	}
 	if arguments != "" {
@@ -197,7 +199,7 @@ func create(cluster, on, table, columns, engine, arguments, rest string) []strin
 
 func distributed(cluster, on, table, key string) string {
 	return fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s%s AS %s\nENGINE = Distributed(%s, currentDatabase(), %s, %s)\n",
-		table, on, Local(table), quoted(cluster), quoted(Local(table)), key)
+		table, on, LocalTable(table), quoted(cluster), quoted(LocalTable(table)), key)
 }
 
 func withSetting(rest, setting string) string {
@@ -207,9 +209,10 @@ func withSetting(rest, setting string) string {
 	return rest + "\nSETTINGS " + setting
 }
 
-// alter changes the parts, and of the table over them the columns.
+// alter changes the local tables. Added and dropped columns are also changed in
+// the Distributed table.
 func alter(on, table, clauses string) []string {
-	statements := []string{"ALTER TABLE " + Local(table) + on + " " + clauses}
+	statements := []string{"ALTER TABLE " + LocalTable(table) + on + " " + clauses}
 	each := strings.Split(clauses, ",\n")
 	each = slices.DeleteFunc(each, func(clause string) bool {
 		clause = strings.TrimSpace(clause)

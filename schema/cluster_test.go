@@ -15,8 +15,8 @@ import (
 	"lifthouse/schema/schematest"
 )
 
-// clusterForm is all that makes a cluster's tables.
-func clusterForm(t *testing.T) []string {
+// clusterStatements returns the statements that create the tables of a cluster.
+func clusterStatements(t *testing.T) []string {
 	t.Helper()
 	statements, err := schema.Statements()
 	if err != nil {
@@ -29,17 +29,18 @@ func clusterForm(t *testing.T) []string {
 	return all
 }
 
-// TestAClustersTablesAreAsRecorded, and ClickHouse understands each statement.
-func TestAClustersTablesAreAsRecorded(t *testing.T) {
+// TestClusterStatementsEqualGoldenFile also checks that ClickHouse can parse the
+// statements.
+func TestClusterStatementsEqualGoldenFile(t *testing.T) {
 	conn := schematest.Empty(t)
 	var got strings.Builder
-	for _, statement := range clusterForm(t) {
+	for _, statement := range clusterStatements(t) {
 		var formatted string
 		if err := conn.QueryRow(t.Context(), "SELECT formatQuery({q:String})", clickhouse.Named("q", statement)).Scan(&formatted); err != nil {
 			t.Errorf("%v\n%s", err, statement)
 		}
-		if !strings.Contains(formatted, " ON CLUSTER `lift-1`") && !strings.HasPrefix(formatted, "ALTER TABLE catalogue") && !strings.HasPrefix(formatted, "ALTER TABLE events_inbox") { // whose replicas pass it on
-			t.Errorf("is for one server only:\n%s", formatted)
+		if !strings.Contains(formatted, " ON CLUSTER `lift-1`") && !strings.HasPrefix(formatted, "ALTER TABLE catalogue") && !strings.HasPrefix(formatted, "ALTER TABLE events_inbox") { // replicated
+			t.Errorf("ON CLUSTER is missing:\n%s", formatted)
 		}
 		got.WriteString(formatted + "\n\n")
 	}
@@ -64,11 +65,12 @@ var (
 	distributed = regexp.MustCompile(`Distributed\('[^']+', currentDatabase\(\), '(\w+)', [^\n]+\)`)
 )
 
-// TestAClustersTablesAreThoseOfOneServer has one server make them, as far as it
-// can be a cluster: without replicas, and with Merge in place of Distributed.
-func TestAClustersTablesAreThoseOfOneServer(t *testing.T) {
+// TestClusterTablesHaveSameColumns creates the tables of a cluster on a single
+// server, without replicas and with Merge instead of Distributed tables. It
+// compares their columns with the tables of a single server.
+func TestClusterTablesHaveSameColumns(t *testing.T) {
 	one, cluster := schematest.Open(t), schematest.Empty(t)
-	for _, statement := range clusterForm(t) {
+	for _, statement := range clusterStatements(t) {
 		statement = onCluster.ReplaceAllString(statement, "")
 		statement = replicated.ReplaceAllString(statement, "$1($2)")
 		statement = distributed.ReplaceAllString(statement, "Merge(currentDatabase(), '^$1$$')")
@@ -82,8 +84,8 @@ func TestAClustersTablesAreThoseOfOneServer(t *testing.T) {
 			t.Errorf("%s is\n%s\nwant\n%s", table, got, want)
 		}
 	}
-	if got, want := columnsOf(t, cluster, schema.Local("events")), columnsOf(t, one, "events"); got != want {
-		t.Errorf("a part of events is\n%s\nwant\n%s", got, want)
+	if got, want := columnsOf(t, cluster, schema.LocalTable("events")), columnsOf(t, one, "events"); got != want {
+		t.Errorf("events_local is\n%s\nwant\n%s", got, want)
 	}
 	if err := cluster.Exec(t.Context(), "INSERT INTO events_local (website_id, event, visitor_id) SELECT 1, 'view', number FROM numbers(3)"); err != nil {
 		t.Fatal(err)
@@ -104,12 +106,13 @@ func columnsOf(t *testing.T, conn driver.Conn, table string) string {
 	return columns
 }
 
-// TestChangesGoToTheParts and not to the table over them, which has no rows.
-func TestChangesGoToTheParts(t *testing.T) {
+// TestOnClusterAlter checks that ALTER statements change the local tables, and
+// that only changes of columns also change the Distributed table.
+func TestOnClusterAlter(t *testing.T) {
 	for statement, want := range map[string]string{
 		"-- why\nALTER TABLE events DELETE\nWHERE x = 1":                 "-- why\nALTER TABLE events_local ON CLUSTER `c` DELETE\nWHERE x = 1",
 		"ALTER TABLE subject_stats DELETE WHERE x = 1":                   "ALTER TABLE subject_stats_local ON CLUSTER `c` DELETE WHERE x = 1",
-		"ALTER TABLE events_inbox DROP PART {p:String}":                  "ALTER TABLE events_inbox DROP PART {p:String}", // its replicas follow
+		"ALTER TABLE events_inbox DROP PART {p:String}":                  "ALTER TABLE events_inbox DROP PART {p:String}", // replicated
 		"INSERT INTO events SELECT 1":                                    "INSERT INTO events SELECT 1",
 		"ALTER TABLE events ADD COLUMN a Int8,\n    MODIFY ORDER BY (a)": "ALTER TABLE events_local ON CLUSTER `c` ADD COLUMN a Int8,\n    MODIFY ORDER BY (a); ALTER TABLE events ON CLUSTER `c` ADD COLUMN a Int8",
 	} {
@@ -119,8 +122,9 @@ func TestChangesGoToTheParts(t *testing.T) {
 	}
 }
 
-// TestSeveralProcessesMigrateAtOnce, as those that are started together do.
-func TestSeveralProcessesMigrateAtOnce(t *testing.T) {
+// TestConcurrentMigrate runs migrations at the same time, as several processes
+// that start together do.
+func TestConcurrentMigrate(t *testing.T) {
 	together, alone := schematest.Empty(t), schematest.Open(t)
 	var group errgroup.Group
 	for range 8 {
@@ -142,13 +146,12 @@ func TestSeveralProcessesMigrateAtOnce(t *testing.T) {
 	}
 }
 
-// TestAnAddressHasToSayTheForm of the tables: rows would go where nobody looks.
-func TestAnAddressHasToSayTheForm(t *testing.T) {
+func TestCheckTableForm(t *testing.T) {
 	conn := schematest.Open(t)
 	if err := schema.CheckTableForm(t.Context(), conn); err != nil {
 		t.Error(err)
 	}
-	if err := schema.CheckTableForm(t.Context(), schema.Clustered(conn, "c")); err == nil || !strings.Contains(err.Error(), "leave cluster=c out") {
+	if err := schema.CheckTableForm(t.Context(), schema.Clustered(conn, "c")); err == nil || !strings.Contains(err.Error(), "remove cluster=c from the address") {
 		t.Errorf("error = %v", err)
 	}
 	if err := schema.CheckTableForm(t.Context(), schema.Clustered(schematest.Empty(t), "c")); err != nil {
@@ -156,9 +159,9 @@ func TestAnAddressHasToSayTheForm(t *testing.T) {
 	}
 }
 
-// TestTablesOfAReplicatedDatabaseReplicate without a path, which the database
-// gives.
-func TestTablesOfAReplicatedDatabaseReplicate(t *testing.T) {
+// TestReplicatedEngine checks that only the engine changes. The database sets the
+// Keeper path.
+func TestReplicatedEngine(t *testing.T) {
 	files, err := filepath.Glob("migrations/*.sql")
 	if err != nil {
 		t.Fatal(err)
@@ -179,6 +182,6 @@ func TestTablesOfAReplicatedDatabaseReplicate(t *testing.T) {
 		}
 	}
 	if created < 5 {
-		t.Errorf("%d tables are made, want more", created)
+		t.Errorf("%d statements create tables, want at least 5", created)
 	}
 }

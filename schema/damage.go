@@ -13,26 +13,26 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// DamagedPart is a part of a table that the store could not read when it
-// opened and set aside, or that the manifest lists and the store lacks.
+// DamagedPart is a part of a table that ClickHouse detached as broken when the
+// store opened, or that the manifest lists and the store lacks.
 type DamagedPart struct {
 	Table, Name, Path string
 	Partition         string
-	First, Last       int64 // numbers of the inserts whose rows it has
+	First, Last       int64 // first and last block number
 	Bytes             uint64
-	Inserted          bool   // by one insert; else it was merged
-	Continued         bool   // the ends of what it was made of are there
-	Missing           bool   `ch:"-"` // its folder is not there
-	Rows              uint64 `ch:"-"` // of a missing part
+	Inserted          bool   // the part was written by one insert, not by a merge
+	Continued         bool   // active parts contain the first and the last block
+	Missing           bool   `ch:"-"` // the folder of the part does not exist
+	Rows              uint64 `ch:"-"` // number of rows of a missing part
 }
 
-// DamagedError says that a store lacks rows that it once had, or may lack some.
+// DamagedError means that a store lacks rows, or may lack rows.
 type DamagedError struct {
 	Parts    []DamagedPart
-	Manifest error // the manifest cannot be read
+	Manifest error // error of a manifest that cannot be read, or nil
 }
 
-// Error names the parts, and what can be done.
+// Error names the damaged and missing parts and the possible remedies.
 func (e *DamagedError) Error() string {
 	var found []string
 	list := func(what string, is func(*DamagedPart) bool, size func(*DamagedPart) string) {
@@ -46,20 +46,20 @@ func (e *DamagedError) Error() string {
 			found = append(found, what+": "+strings.Join(parts, ", "))
 		}
 	}
-	list("damaged parts, which were set aside", func(p *DamagedPart) bool { return !p.Missing }, func(p *DamagedPart) string { return fmt.Sprintf("%d bytes", p.Bytes) })
-	list("missing parts, whose folders disappeared", func(p *DamagedPart) bool { return p.Missing }, func(p *DamagedPart) string { return fmt.Sprintf("%d rows", p.Rows) })
+	list("damaged parts, which are detached", func(p *DamagedPart) bool { return !p.Missing }, func(p *DamagedPart) string { return fmt.Sprintf("%d bytes", p.Bytes) })
+	list("missing parts, whose folders do not exist", func(p *DamagedPart) bool { return p.Missing }, func(p *DamagedPart) string { return fmt.Sprintf("%d rows", p.Rows) })
 	if e.Manifest != nil {
 		found = append(found, e.Manifest.Error())
 	}
-	return "the store is not whole, so reports would lack rows; " + strings.Join(found, "; ") +
+	return "the store is damaged, so reports would lack rows; " + strings.Join(found, "; ") +
 		"; restore a backup (lifthouse restore), or accept the loss with lifthouse check --drop-damaged and send the lost events again"
 }
 
 //go:embed damaged_parts.sql
 var damagedParts string
 
-// CheckDamage returns a *DamagedError where the store has set parts aside,
-// lacks parts that the manifest lists, or has no readable manifest.
+// CheckDamage returns a *DamagedError if the store has broken detached parts,
+// lacks parts that the manifest lists, or has an unreadable manifest.
 func CheckDamage(ctx context.Context, conn driver.Conn, m *Manifest) error {
 	var damaged DamagedError
 	if err := conn.Select(ctx, &damaged.Parts, damagedParts); err != nil {
@@ -73,7 +73,7 @@ func CheckDamage(ctx context.Context, conn driver.Conn, m *Manifest) error {
 		return err
 	}
 	for _, p := range missing {
-		if !damaged.hasSetAside(&p) {
+		if !damaged.isDetached(&p) {
 			damaged.Parts = append(damaged.Parts, p)
 		}
 	}
@@ -83,40 +83,42 @@ func CheckDamage(ctx context.Context, conn driver.Conn, m *Manifest) error {
 	return &damaged
 }
 
-// hasSetAside says whether what a missing part had is in a part that was set
-// aside, which is reported already.
-func (e *DamagedError) hasSetAside(missing *DamagedPart) bool {
+// isDetached reports whether the blocks of a missing part are in a detached part,
+// which is reported already.
+func (e *DamagedError) isDetached(missing *DamagedPart) bool {
 	return slices.ContainsFunc(e.Parts, func(p DamagedPart) bool {
 		return !p.Missing && p.Table == missing.Table && p.Partition == missing.Partition && p.First <= missing.First && missing.Last <= p.Last
 	})
 }
 
-// isRebuilt says whether the rows of the part's table are computed from the
-// events, so that no loss of them is final.
+// isRebuilt reports whether the rows of the part's table are computed from the
+// events, so that they can be rebuilt.
 func (p *DamagedPart) isRebuilt() bool {
 	switch p.Table {
-	case "rollups", "subject_stats", "settled": // settled: a table of earlier releases, which a migration drops
+	case "rollups", "subject_stats", "settled": // earlier releases have the table settled, which a migration drops
 		return true
 	}
 	return false
 }
 
-// RepairDamage repairs what can be repaired without a loss, makes the counters
-// agree, and returns the parts that it gave up; damaged keeps the others.
+// RepairDamage repairs the damage that loses no rows and corrects the counters.
+// It returns the parts that it repaired, as "NAME of TABLE"; damaged keeps the
+// other parts. It repairs:
 //
-//   - Parts of tables that are computed from the events: what was computed is
-//     removed and computed again.
-//   - A merged part whose files are empty, as a full disk leaves them. What it
-//     was made of is kept for some minutes (old_parts_lifetime), and is loaded
-//     in its place when the store opens. It is dropped where both ends of that
-//     are there and, unless sameBoot, the counters know of no event that is
-//     missing.
-//   - One of an insert that failed, and was not acknowledged. It is dropped if
-//     the list of its files, which is written last, is empty. After a loss of
-//     power an acknowledged one may look the same: so only if sameBoot, which
-//     says that there was none since it was written.
+//   - Parts of tables that are computed from the events. The computed rows are
+//     dropped, to be rebuilt.
+//   - Merged parts with empty files, which a full disk leaves. ClickHouse keeps
+//     the source parts of a merge for some minutes (old_parts_lifetime) and
+//     loads them when the store opens. The merged part is dropped if active
+//     parts contain its first and last block. Unless sameBoot, the counters must
+//     also show that no event is missing.
+//   - Parts of inserts that failed and were not acknowledged. Such a part is
+//     dropped if its list of files, which is written last, is empty. After a
+//     power failure an acknowledged part may look the same, so these parts are
+//     only dropped if sameBoot.
 //
-// The store must be in this process, and nothing may write meanwhile.
+// sameBoot means that the machine has not restarted since the store was last
+// open. The store must be embedded, and nothing may write to it meanwhile.
 func RepairDamage(ctx context.Context, conn driver.Conn, m *Manifest, damaged *DamagedError, sameBoot bool) (repaired []string, err error) {
 	var missing uint64
 	if err := conn.QueryRow(ctx, "SELECT count() FROM (\n"+wrongCounters+"\n) WHERE reinterpretAsInt64(missing_rows) < 0").Scan(&missing); err != nil {
@@ -132,14 +134,14 @@ func RepairDamage(ctx context.Context, conn driver.Conn, m *Manifest, damaged *D
 			lost = append(lost, p)
 			continue
 		}
-		retired := true
+		dropped := true
 		if isLost {
-			retired, err = p.retire(ctx, conn)
+			dropped, err = p.dropRollups(ctx, conn)
 		}
 		if err = errors.Join(err, p.drop(ctx, conn)); err != nil {
 			return repaired, err
 		}
-		if retired || !p.Missing { // else it was removed on purpose, by a process that was killed before it listed what was left
+		if dropped || !p.Missing { // otherwise a process dropped the part and was killed before it updated the manifest
 			repaired = append(repaired, p.Name+" of "+p.Table)
 		}
 	}
@@ -153,9 +155,9 @@ func RepairDamage(ctx context.Context, conn driver.Conn, m *Manifest, damaged *D
 	return repaired, err
 }
 
-// retire removes the settled sums that a part was one of, and says whether
-// there were any; counters are repaired by the caller.
-func (p *DamagedPart) retire(ctx context.Context, conn driver.Conn) (bool, error) {
+// dropRollups drops the rollups that the part belongs to, and reports whether
+// there were any. The caller repairs the counters.
+func (p *DamagedPart) dropRollups(ctx context.Context, conn driver.Conn) (bool, error) {
 	switch p.Table {
 	case "subject_stats":
 		return true, nil
@@ -165,13 +167,13 @@ func (p *DamagedPart) retire(ctx context.Context, conn driver.Conn) (bool, error
 	return DropRollups(ctx, conn, func(s *RollupState) bool { return s.Partition() == p.Partition })
 }
 
-// isUnfinished says whether the list of the part's files is empty.
+// isUnfinished reports whether the part's list of files is empty or missing.
 func (p *DamagedPart) isUnfinished() bool {
 	list, err := os.Stat(filepath.Join(p.Path, "checksums.txt"))
 	return err == nil && list.Size() == 0 || errors.Is(err, os.ErrNotExist)
 }
 
-// drop removes a part that was set aside.
+// drop removes a detached part. It does nothing if the part is missing.
 func (p *DamagedPart) drop(ctx context.Context, conn driver.Conn) error {
 	if p.Missing {
 		return nil
@@ -183,9 +185,9 @@ func (p *DamagedPart) drop(ctx context.Context, conn driver.Conn) error {
 	return nil
 }
 
-// DropDamaged accepts the loss of the damaged parts' rows. What was computed
-// from them goes too: settled sums, so that they are computed again, and what
-// the counters have too much. Nothing may write meanwhile.
+// DropDamaged drops the damaged parts and accepts the loss of their rows. It also
+// drops all rollups, which are rebuilt, and corrects the counters. Nothing may
+// write to the store meanwhile.
 func DropDamaged(ctx context.Context, conn driver.Conn, m *Manifest, damaged *DamagedError) error {
 	if _, err := DropRollups(ctx, conn, func(*RollupState) bool { return true }); err != nil {
 		return err
@@ -208,12 +210,12 @@ FROM system.tables
 WHERE database = currentDatabase() AND engine LIKE '%MergeTree'
 ORDER BY name`
 
-// CheckData reads every part of every table and names those whose content is
-// not what was once written. It takes about a second for a gigabyte.
+// CheckData verifies the checksums of all parts of all tables and returns a
+// message per damaged part. It takes about a second per gigabyte.
 func CheckData(ctx context.Context, conn driver.Conn) (faults []string, err error) {
-	tables, err := Names(ctx, conn, tablesWithParts)
+	tables, err := QueryNames(ctx, conn, tablesWithParts)
 	if err != nil {
-		return nil, fmt.Errorf("check the data: %w", err)
+		return nil, fmt.Errorf("list tables: %w", err)
 	}
 	for _, table := range tables {
 		var parts []struct {
@@ -233,8 +235,8 @@ func CheckData(ctx context.Context, conn driver.Conn) (faults []string, err erro
 	return faults, nil
 }
 
-// Names returns the names that a query gives, one a row.
-func Names(ctx context.Context, conn driver.Conn, query string, args ...any) (names []string, err error) {
+// QueryNames returns the values of a query with one string column.
+func QueryNames(ctx context.Context, conn driver.Conn, query string, args ...any) (names []string, err error) {
 	rows, err := conn.Query(ctx, query, args...)
 	if err != nil {
 		return nil, err

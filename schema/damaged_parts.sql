@@ -1,5 +1,4 @@
--- One row per part that could not be read and was set aside. Level 1 is what one insert gives a table that adds up rows of
--- equal keys.
+-- One row per detached part that is broken. An insert into a table that sums rows with equal keys creates a part of level 1.
 SELECT
     d.table             AS Table,
     d.name              AS Name,

@@ -18,23 +18,24 @@ var (
 	derivedWrong string
 )
 
-// checkRowsTries is how often a fault is looked for again: of a store that is
-// written to, an event may be there a moment before all that follows from it.
+// checkRowsTries is the number of attempts of each check. While events are being
+// written, an event may be visible shortly before the rows that are derived from
+// it.
 const checkRowsTries = 3
 
-// CheckRows reads every event and returns what does not follow from them as it
-// should: events that are stored twice, goals that name no exposure and do not
-// count where they should or count with other content, live counters that are
-// wrong. It takes some seconds for each ten million events.
+// CheckRows reads all events and returns the inconsistencies that it finds:
+// duplicate events, unattributed goals whose rows for a subject are missing or
+// have other values, and wrong live counters. It takes some seconds per ten
+// million events.
 func CheckRows(ctx context.Context, conn driver.Conn) (faults []string, err error) {
-	if cluster, _ := Cluster(conn); cluster != "" { // a visitor's events lie on one shard
+	if cluster, _ := Cluster(conn); cluster != "" { // all events of a visitor are on one shard
 		ctx = clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"distributed_product_mode": "local"}))
 	}
 	for _, check := range []struct{ query, fault string }{
-		{rowsTwice, "%d rows are copies of others, and count twice; on servers lifthouse check --remove-copies removes them"},
-		{goalsUncounted, "%d goals that name no exposure do not count for a campaign or widget whose visitor saw it before; this is our fault"},
-		{derivedWrong, "%d rows of goals that name no exposure differ from the stored goal or precede the views they count for; this is our fault"},
-		{"SELECT count() FROM (\n" + wrongCounters + "\n)", "%d live counters differ from the events, as after a process that was killed; lifthouse check --rebuild-counters makes them right while nothing writes"},
+		{rowsTwice, "%d rows are duplicates and count twice; on servers, lifthouse check --remove-copies removes them"},
+		{goalsUncounted, "%d unattributed goals do not count for a campaign or widget that their visitor saw before; this is a bug"},
+		{derivedWrong, "%d rows of unattributed goals differ from the stored goal or precede the view they are attributed to; this is a bug"},
+		{"SELECT count() FROM (\n" + wrongCounters + "\n)", "%d live counters differ from the events, for example after a process was killed; stop all writers and run lifthouse check --rebuild-counters"},
 	} {
 		var wrong uint64
 		for range checkRowsTries {
@@ -52,18 +53,18 @@ func CheckRows(ctx context.Context, conn driver.Conn) (faults []string, err erro
 	return faults, nil
 }
 
-// Room is how much of a disk of the store is free, in bytes.
-type Room struct {
+// DiskSpace is the free and total space of a disk of the store, in bytes.
+type DiskSpace struct {
 	Disk        string `ch:"name"`
 	Free, Total uint64
 }
 
-// Disks returns the room on each disk that the server, or this process, keeps
-// tables on.
-func Disks(ctx context.Context, conn driver.Conn) (disks []Room, err error) {
+// Disks returns the space of each disk on which the server, or the embedded
+// engine, stores tables.
+func Disks(ctx context.Context, conn driver.Conn) (disks []DiskSpace, err error) {
 	err = conn.Select(ctx, &disks, "SELECT name, free_space AS Free, total_space AS Total FROM system.disks ORDER BY name")
 	if err != nil {
-		return nil, fmt.Errorf("look at the disks: %w", err)
+		return nil, fmt.Errorf("read the disks: %w", err)
 	}
 	return disks, nil
 }

@@ -9,14 +9,14 @@ import (
 	"lifthouse/schema/schematest"
 )
 
-func TestCheckRowsFindsWhatDoesNotFollowFromTheEvents(t *testing.T) {
+func TestCheckRows(t *testing.T) {
 	conn := schematest.Open(t)
 	at := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	view := schema.Event{EventID: 1, Time: at, WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 12, VisitorID: 7, Kind: schema.KindView}
-	bare := schema.Event{EventID: 2, Time: at.Add(time.Hour), WebsiteID: 1, Subject: schema.SubjectNone, VisitorID: 7, Kind: schema.KindGoal, GoalID: 3}
-	early := bare
+	unattributed := schema.Event{EventID: 2, Time: at.Add(time.Hour), WebsiteID: 1, Subject: schema.SubjectNone, VisitorID: 7, Kind: schema.KindGoal, GoalID: 3}
+	early := unattributed
 	early.EventID, early.Time = 4, at.Add(-time.Hour)
-	counted := bare
+	counted := unattributed
 	counted.Subject, counted.SubjectID = schema.SubjectCampaign, 12
 	insert := func(events ...schema.Event) {
 		t.Helper()
@@ -24,7 +24,7 @@ func TestCheckRowsFindsWhatDoesNotFollowFromTheEvents(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	says := func(want ...string) {
+	check := func(want ...string) {
 		t.Helper()
 		faults, err := schema.CheckRows(t.Context(), conn)
 		if err != nil || len(faults) != len(want) {
@@ -36,21 +36,21 @@ func TestCheckRowsFindsWhatDoesNotFollowFromTheEvents(t *testing.T) {
 			}
 		}
 	}
-	if err := conn.Exec(t.Context(), "SYSTEM STOP MERGES"); err != nil { // which drop copies
+	if err := conn.Exec(t.Context(), "SYSTEM STOP MERGES"); err != nil { // merges drop duplicates
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Exec(t.Context(), "SYSTEM START MERGES") }()
-	says()
-	insert(view, bare, early)
-	says("1 goals that name no exposure")
+	check()
+	insert(view, unattributed, early)
+	check("1 unattributed goals do not count")
 	insert(counted)
-	says()
+	check()
 	insert(view)
-	says("1 rows are copies")
+	check("1 rows are duplicates")
 	if err := conn.Exec(t.Context(), "TRUNCATE TABLE subject_stats"); err != nil {
 		t.Fatal(err)
 	}
-	says("1 rows are copies", "3 live counters")
+	check("1 rows are duplicates", "3 live counters")
 }
 
 func TestCheckRowsComparesDerivedRowsWithTheirGoal(t *testing.T) {
@@ -60,11 +60,11 @@ func TestCheckRowsComparesDerivedRowsWithTheirGoal(t *testing.T) {
 	row := goal
 	row.Subject, row.SubjectID, row.Derived = schema.SubjectCampaign, 12, true
 	for name, wrong := range map[string]func(goal, row *schema.Event){
-		"":                             func(*schema.Event, *schema.Event) {},
-		"another value":                func(_, row *schema.Event) { row.Value = 7 },
-		"another device":               func(_, row *schema.Event) { row.Device = "mobile" },
-		"before the view":              func(goal, row *schema.Event) { goal.Time = at.Add(-time.Hour); row.Time = goal.Time },
-		"stamped by the sender: right": func(_, row *schema.Event) { row.Value, row.Derived = 7, false },
+		"":                                func(*schema.Event, *schema.Event) {},
+		"another value":                   func(_, row *schema.Event) { row.Value = 7 },
+		"another device":                  func(_, row *schema.Event) { row.Device = "mobile" },
+		"before the view":                 func(goal, row *schema.Event) { goal.Time = at.Add(-time.Hour); row.Time = goal.Time },
+		"attributed by the sender: right": func(_, row *schema.Event) { row.Value, row.Derived = 7, false },
 	} {
 		conn := schematest.Open(t)
 		goal, row := goal, row
@@ -74,7 +74,7 @@ func TestCheckRowsComparesDerivedRowsWithTheirGoal(t *testing.T) {
 		}
 		faults, err := schema.CheckRows(t.Context(), conn)
 		want := name != "" && !strings.HasSuffix(name, "right")
-		if err != nil || (len(faults) == 1 && strings.HasPrefix(faults[0], "1 rows of goals that name no exposure differ")) != want || len(faults) > 1 {
+		if err != nil || (len(faults) == 1 && strings.HasPrefix(faults[0], "1 rows of unattributed goals differ")) != want || len(faults) > 1 {
 			t.Errorf("%s: %q, %v", name, faults, err)
 		}
 	}

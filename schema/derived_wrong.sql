@@ -1,7 +1,7 @@
--- One row: how many derived rows differ from the stored goal that they were made of, or precede every view that their
--- visitor has of the subject.
+-- One row: the number of derived rows that differ from their unattributed goal or precede the visitor's first view of the
+-- subject.
 WITH
-    derived_rows AS -- a row that was made of a goal that names no exposure
+    derived_rows AS -- one row per derived row
     (
         SELECT
             website_id, subject, subject_id, experiment_id, visitor_id, event_id, time,
@@ -10,7 +10,7 @@ WITH
         FROM events
         WHERE derived
     ),
-    goals AS -- a goal that names no exposure
+    goals AS -- one row per unattributed goal
     (
         SELECT
             website_id, visitor_id, event_id,
@@ -19,7 +19,7 @@ WITH
         FROM events
         WHERE subject = 'none' AND event = 'goal'
     ),
-    exposures AS -- a subject that one of their visitors has seen
+    exposures AS -- one row per visitor and subject
     (
         SELECT website_id, subject, subject_id, experiment_id, visitor_id, min(time) AS first_view
         FROM events

@@ -1,6 +1,8 @@
-// Package schema holds the tables: migrations, the connection that all
-// commands share, the event row, and its one writer's insert.
+// Package schema defines the tables of a store: migrations, connections to
+// embedded stores and to ClickHouse servers, the event row, rollup states, and
+// the integrity checks of stored data.
 //
-// Subpackages: catalogue (who may ask and what is measured), ingest (files of
-// events to rows, exactly once) and schematest (a migrated store for tests).
+// Subpackages: catalogue (websites, campaigns, widgets and API tokens), ingest
+// (validates events and stores each one exactly once) and schematest (migrated
+// stores for tests).
 package schema

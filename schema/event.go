@@ -15,28 +15,27 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// MoneyScale is how many stored units make one unit of the sender's money:
-// value, profit and extra value keep four decimals.
+// MoneyScale is the number of stored units per currency unit: value, profit and
+// extra value have four decimals.
 const MoneyScale = 10_000
 
-// MaxMoney is the largest amount, of either sign, that one event may carry, in
-// the sender's unit.
+// MaxMoney is the maximum absolute amount of one event, in currency units.
 const MaxMoney = 1_000_000_000
 
-// Subject is what an event belongs to.
+// Subject is the kind of subject that an event belongs to.
 type Subject string
 
-// The subjects. SubjectNone is a goal that named no exposure.
+// The kinds of subjects. SubjectNone marks an unattributed goal.
 const (
 	SubjectNone     Subject = "none"
 	SubjectCampaign Subject = "campaign"
 	SubjectWidget   Subject = "widget"
 )
 
-// Kind is what happened.
+// Kind is the type of an event.
 type Kind string
 
-// The kinds of event.
+// The types of events.
 const (
 	KindView       Kind = "view"
 	KindClick      Kind = "click"
@@ -54,15 +53,15 @@ type Event struct {
 	WebsiteID    int64
 	Subject      Subject
 	SubjectID    int64
-	ExperimentID int64 // of a widget; 0: none
+	ExperimentID int64 // experiment of a widget; 0: none
 	VariationID  int64 // 0: control
 	VisitorID    uint64
 	Kind         Kind
-	GoalID       int64 // 0 unless Kind is goal
+	GoalID       int64 // 0 unless Kind is KindGoal
 	Value        int64 // in 1/MoneyScale
 	Profit       int64 // in 1/MoneyScale
 	ExtraValue   int64 // in 1/MoneyScale
-	Derived      bool  // made of a goal without exposures, for a subject that its visitor saw
+	Derived      bool  // the row attributes an unattributed goal to a subject that the visitor saw
 	Attributes
 }
 
@@ -74,33 +73,34 @@ type Attributes struct {
 	VisitorType                                                   string // new, returning or empty
 }
 
-// Hash is how a visitor or an event id, any string, becomes its column:
-// 64 bits, the same that ClickHouse's xxHash64 gives.
+// Hash returns the 64-bit hash of a visitor id or an event id, which is what the
+// tables store. It equals ClickHouse's xxHash64.
 func Hash(id string) uint64 { return xxhash.Sum64String(id) }
 
 const insertEvents = `INSERT INTO events (website_id, subject, subject_id, experiment_id, visitor_id, time, event_id,
 	variation_id, event, goal_id, value, profit, extra_value, device, browser, os, country, region, city, channel,
 	referrer, utm_source, utm_medium, utm_campaign, utm_content, utm_term, first_visit_page, visitor_type, derived, ingested_at`
 
-// distinctRows spares the store the search for equal keys among the rows of an
-// insert: they have been looked through.
-var distinctRows = clickhouse.Settings{"optimize_on_insert": 0, "insert_deduplicate": 0}
+// distinctRowSettings disable the search for equal keys within an insert: the
+// caller has already removed duplicates.
+var distinctRowSettings = clickhouse.Settings{"optimize_on_insert": 0, "insert_deduplicate": 0}
 
-// InsertEvents stores the rows, all accepted at one instant; it returns when
-// they are stored. It does not look for duplicates: ingest.Writer does, and is
-// the one caller.
+// InsertEvents inserts the rows, all accepted at one time, and returns when they
+// are stored. It does not check for duplicates; ingest.Writer does.
 func InsertEvents(ctx context.Context, conn driver.Conn, events []Event, acceptedAt time.Time) error {
-	return InsertEventsOf(ctx, conn, "", events, acceptedAt)
+	return InsertEventsByWriter(ctx, conn, "", events, acceptedAt)
 }
 
-// InsertEventsOf is InsertEvents for a store of several writers, of which this
-// is the one with the name.
-func InsertEventsOf(ctx context.Context, conn driver.Conn, writer string, events []Event, acceptedAt time.Time) error {
+// InsertEventsByWriter is like InsertEvents, for a store with several writers.
+// The rows carry the name of the writer. If the connection breaks, the insert is
+// sent once more with the same deduplication token, so that the rows are stored
+// once.
+func InsertEventsByWriter(ctx context.Context, conn driver.Conn, writer string, events []Event, acceptedAt time.Time) error {
 	statement, columns := insertEvents+")", eventColumns(events, acceptedAt)
 	if writer != "" {
 		statement, columns = insertEvents+", writer)", append(columns, column(events, func(*Event) string { return writer }))
 	}
-	settings := maps.Clone(distinctRows)
+	settings := maps.Clone(distinctRowSettings)
 	if writer == "" {
 		return insert(ctx, conn, settings, statement, columns)
 	}
@@ -108,7 +108,7 @@ func InsertEventsOf(ctx context.Context, conn driver.Conn, writer string, events
 	settings["insert_deduplication_token"] = rand.Text()
 	settings["deduplicate_blocks_in_dependent_materialized_views"] = 1
 	err := insert(ctx, conn, settings, statement, columns)
-	if Unreachable(err) && !errors.Is(err, ErrAway) && ctx.Err() == nil { // perhaps they are stored: their token tells
+	if Unreachable(err) && !errors.Is(err, ErrUnavailable) && ctx.Err() == nil { // the rows may be stored; the token prevents duplicates
 		err = insert(ctx, conn, settings, statement, columns)
 	}
 	return err
@@ -121,7 +121,7 @@ func insert(ctx context.Context, conn driver.Conn, settings clickhouse.Settings,
 		return fmt.Errorf("insert events: %w", err)
 	}
 	defer func() { _ = batch.Close() }()
-	var appending errgroup.Group // a column is all that its append touches
+	var appending errgroup.Group // appends to different columns are independent
 	appending.SetLimit(runtime.GOMAXPROCS(0))
 	for i, column := range columns {
 		appending.Go(func() error {

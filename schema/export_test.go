@@ -9,8 +9,8 @@ import (
 // MigrateFrom is Migrate with other files.
 var MigrateFrom = migrate
 
-// Statements are the migrations in their order, with the table that records
-// them first.
+// Statements returns the statement that creates the migrations table, and the
+// migrations in order.
 func Statements() ([]string, error) {
 	names, err := fs.Glob(migrations, "migrations/*.sql")
 	statements := []string{createMigrations}
@@ -24,14 +24,15 @@ func Statements() ([]string, error) {
 	return statements, err
 }
 
-// Guarded is a connection as to servers.
+// Guarded returns a connection that is guarded like a connection to servers.
 func Guarded(conn driver.Conn) driver.Conn { return guard(conn, 1) }
 
-// Clustered is a connection as to a cluster.
+// Clustered returns a connection that rewrites statements like a connection to a
+// cluster.
 func Clustered(conn driver.Conn, cluster string) driver.Conn {
 	return clustered{conn, cluster, "default"}
 }
 
-// ReplicatedEngine is the statement as a database of the engine Replicated is
-// given it.
+// ReplicatedEngine returns the statement for a database with the engine
+// Replicated.
 var ReplicatedEngine = replicatedEngine

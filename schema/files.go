@@ -10,21 +10,21 @@ import (
 	"slices"
 )
 
-// CheckFiles looks whether the files of an embedded store in dir can be read,
-// before the engine opens them: the engine would say so in its own words, or
-// make a new database where the old one's definition is gone. A folder that is
-// not there, or empty, is a new store.
+// CheckFiles returns an error if files of the embedded store in dir cannot be
+// read. It runs before the engine opens the store, because the engine reports
+// such files less clearly, and creates a new database if the database definition
+// is missing. A missing or empty folder is a new store.
 func CheckFiles(dir string) error {
 	text, err := os.ReadFile(filepath.Join(dir, manifestFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return errors.Join(checkDefinitions(dir, nil), checkParts(dir))
 	}
 	if err != nil {
-		return unreadable("the list of the store's parts", filepath.Join(dir, manifestFile), err)
+		return unreadable("the manifest of the store", filepath.Join(dir, manifestFile), err)
 	}
 	listed, err := decodeManifest(text)
 	if err != nil {
-		return errors.Join(checkDefinitions(dir, nil), checkParts(dir)) // it is reported with what else is damaged
+		return errors.Join(checkDefinitions(dir, nil), checkParts(dir)) // CheckDamage reports the damaged manifest
 	}
 	tables := []string{}
 	for _, p := range listed {
@@ -35,16 +35,16 @@ func CheckFiles(dir string) error {
 	return errors.Join(checkDefinitions(dir, tables), checkParts(dir))
 }
 
-// EmbeddedDatabase holds the tables of an embedded store. The engine's default
-// database would look for a table that it does not have as a file.
+// EmbeddedDatabase is the database of an embedded store. The engine's database
+// "default" treats the names of missing tables as files.
 const EmbeddedDatabase = "lifthouse"
 
-// metadataDir holds the definition of the database, a file, and those of its
-// tables, in a folder of that name.
+// metadataDir contains the definition of the database, DATABASE.sql, and the
+// definitions of its tables, DATABASE/TABLE.sql.
 const metadataDir = "metadata"
 
-// checkDefinitions reads the definitions of the database and its tables, of
-// which the given ones must be there.
+// checkDefinitions reads the definitions of the database and its tables. The
+// definitions of the given tables must exist.
 func checkDefinitions(dir string, tables []string) error {
 	var paths []string
 	if tables != nil {
@@ -74,7 +74,7 @@ func checkDefinitions(dir string, tables []string) error {
 	return errors.Join(wrong...)
 }
 
-// checkParts looks into the folder of every part.
+// checkParts reads the folder of every part.
 func checkParts(dir string) error {
 	parts, err := filepath.Glob(filepath.Join(dir, "store", "*", "*", "*_*_*_*"))
 	if err != nil {

@@ -1,4 +1,4 @@
--- One row per frequent value of a cube: those chosen when the generation was made.
+-- One row per frequent value of a cube. The frequent values are determined when a generation is created.
 SELECT DISTINCT %s AS value
 FROM rollups
 WHERE _partition_id = {partition:String}

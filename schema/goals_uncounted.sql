@@ -1,27 +1,28 @@
--- Goals that name no exposure and lack a row for a subject whose first view by the visitor came before them.
+-- One row: the number of derived rows that are missing. An unattributed goal needs a row for each subject that its visitor
+-- saw before it.
 WITH
-    bare AS -- a goal that names no exposure
+    unattributed AS -- one row per unattributed goal
     (
         SELECT website_id, visitor_id, event_id, time
         FROM events
         WHERE subject = 'none' AND event = 'goal'
     ),
-    exposed AS -- a subject that one of their visitors has seen
+    exposed AS -- one row per visitor and subject
     (
         SELECT website_id, subject, subject_id, experiment_id, visitor_id, min(time) AS first_view
         FROM events
-        WHERE subject != 'none' AND event = 'view' AND (website_id, visitor_id) IN (SELECT website_id, visitor_id FROM bare)
+        WHERE subject != 'none' AND event = 'view' AND (website_id, visitor_id) IN (SELECT website_id, visitor_id FROM unattributed)
         GROUP BY website_id, subject, subject_id, experiment_id, visitor_id
     ),
-    counted AS -- a goal that counts for a subject
+    counted AS -- one row per goal and subject
     (
         SELECT website_id, subject, subject_id, experiment_id, visitor_id, event_id
         FROM events
-        WHERE subject != 'none' AND event = 'goal' AND (website_id, visitor_id, event_id) IN (SELECT website_id, visitor_id, event_id FROM bare)
+        WHERE subject != 'none' AND event = 'goal' AND (website_id, visitor_id, event_id) IN (SELECT website_id, visitor_id, event_id FROM unattributed)
     )
 SELECT count() AS uncounted
-FROM bare
-INNER JOIN exposed ON bare.website_id = exposed.website_id AND bare.visitor_id = exposed.visitor_id
-LEFT ANTI JOIN counted ON bare.website_id = counted.website_id AND bare.visitor_id = counted.visitor_id AND bare.event_id = counted.event_id
+FROM unattributed
+INNER JOIN exposed ON unattributed.website_id = exposed.website_id AND unattributed.visitor_id = exposed.visitor_id
+LEFT ANTI JOIN counted ON unattributed.website_id = counted.website_id AND unattributed.visitor_id = counted.visitor_id AND unattributed.event_id = counted.event_id
     AND exposed.subject = counted.subject AND exposed.subject_id = counted.subject_id AND exposed.experiment_id = counted.experiment_id
-WHERE exposed.first_view <= bare.time
+WHERE exposed.first_view <= unattributed.time

@@ -13,22 +13,24 @@ var grantsText string
 
 var grantsTemplate = template.Must(template.New("grants").Parse(grantsText))
 
-// User is one of ClickHouse.
+// User is a ClickHouse user.
 type User struct{ Name, Password string }
 
-// Grants are the least that Lifthouse's users need on servers.
+// Grants describes the database and its two users, with the least privileges that
+// Lifthouse needs.
 type Grants struct {
 	Database  string
 	Cluster   string // empty: one server
-	Serving   User   // of lifthouse serve, and of every command but migrate
-	Migrating User   // of lifthouse migrate, before a new release serves
+	Serving   User   // user of lifthouse serve, and of all commands except migrate
+	Migrating User   // user of lifthouse migrate
 }
 
-// engines are those of our tables.
+// engines are the engines of the tables.
 var engines = []string{"MergeTree", "ReplacingMergeTree", "AggregatingMergeTree"}
 
-// Statements make the database and the users, each with a comment that says
-// why. They hold no password, but its digest.
+// Statements returns the statements that create the database and the users. Each
+// has a comment that explains it. They contain the SHA-256 digests of the
+// passwords, not the passwords.
 func (g Grants) Statements() ([]string, error) {
 	slots := struct {
 		Database, On, Serving, ServingHash, Migrating, MigratingHash string

@@ -1,14 +1,15 @@
--- The database, a user that serves and a user that migrates. Both may be run again: what is there stays, but the passwords.
+-- The database, a serving user and a migrating user. The statements can be run again: existing objects are kept, and the
+-- passwords are replaced.
 CREATE DATABASE IF NOT EXISTS {{.Database}}{{.On}};
 
--- Who serves reads and writes rows, and erases those of visitors and subjects; it makes no table and changes none.
+-- The serving user reads, inserts and deletes rows. It cannot create or alter tables.
 CREATE USER IF NOT EXISTS {{.Serving}}{{.On}} DEFAULT DATABASE {{.Database}};
 
 ALTER USER {{.Serving}}{{.On}} IDENTIFIED WITH sha256_hash BY {{.ServingHash}};
 
 GRANT{{.On}} SELECT, INSERT, ALTER DELETE, CHECK ON {{.Database}}.* TO {{.Serving}};
 
--- What is sought is sent along with a query, as a temporary table.
+-- Queries send the ids that they look up as a temporary table.
 GRANT{{.On}} CREATE TEMPORARY TABLE ON *.* TO {{.Serving}};
 
 GRANT{{.On}} SELECT ON system.tables TO {{.Serving}};
@@ -21,14 +22,15 @@ GRANT{{.On}} SELECT ON system.mutations TO {{.Serving}};
 
 GRANT{{.On}} SELECT ON system.disks TO {{.Serving}};
 
--- Who migrates makes and changes tables too. It stays: the view that counts events inserts in its name.
+-- The migrating user also creates and alters tables. Do not drop it: the materialized view that counts events inserts as
+-- this user.
 CREATE USER IF NOT EXISTS {{.Migrating}}{{.On}} DEFAULT DATABASE {{.Database}};
 
 ALTER USER {{.Migrating}}{{.On}} IDENTIFIED WITH sha256_hash BY {{.MigratingHash}};
 
 GRANT{{.On}} SELECT, INSERT, CREATE TABLE, CREATE VIEW, ALTER TABLE, ALTER VIEW ON {{.Database}}.* TO {{.Migrating}};
 
--- A migration drops this table of earlier releases.
+-- A migration drops this table, which earlier releases used.
 GRANT{{.On}} DROP TABLE ON {{.Database}}.settled TO {{.Migrating}};
 
 GRANT{{.On}} CREATE TEMPORARY TABLE ON *.* TO {{.Migrating}};
@@ -40,10 +42,10 @@ GRANT{{$.On}} TABLE ENGINE ON {{.}} TO {{$.Migrating}};
 {{- end}}
 {{- if .On}}
 
--- Who opens the store reads what other servers were told last.
+-- Commands wait for the latest rows of other replicas when they open the store.
 GRANT{{.On}} SYSTEM SYNC REPLICA ON {{.Database}}.* TO {{.Serving}}, {{.Migrating}};
 
--- A cluster's statements go from server to server.
+-- Statements on a cluster are forwarded from server to server.
 GRANT{{.On}} CLUSTER, REMOTE ON *.* TO {{.Serving}}, {{.Migrating}};
 
 GRANT{{.On}} SELECT ON system.clusters TO {{.Serving}}, {{.Migrating}};

@@ -12,9 +12,9 @@ import (
 	"lifthouse/schema/schematest"
 )
 
-// TestGrantsAreAsRecorded, and ClickHouse understands each of them. The
-// embedded engine has no users to give them to.
-func TestGrantsAreAsRecorded(t *testing.T) {
+// TestGrantsEqualGoldenFile also checks that ClickHouse can parse the statements.
+// The embedded engine has no users, so it cannot execute them.
+func TestGrantsEqualGoldenFile(t *testing.T) {
 	conn := schematest.Empty(t)
 	for name, cluster := range map[string]string{"grants.sql": "", "grants.cluster.sql": "lift"} {
 		statements, err := schema.Grants{
@@ -30,12 +30,12 @@ func TestGrantsAreAsRecorded(t *testing.T) {
 				t.Errorf("%v\n%s", err, statement)
 			}
 			if strings.Contains(formatted, " ON CLUSTER lift") != (cluster != "") {
-				t.Errorf("is not for all servers, or for more than one:\n%s", formatted)
+				t.Errorf("ON CLUSTER is missing, or is not expected:\n%s", formatted)
 			}
 		}
 		got := strings.Join(statements, ";\n\n") + ";\n"
 		if strings.Contains(got, "-secret") {
-			t.Errorf("tells a password:\n%s", got)
+			t.Errorf("contains a password:\n%s", got)
 		}
 		golden := filepath.Join("testdata", name)
 		if *update {
@@ -50,15 +50,15 @@ func TestGrantsAreAsRecorded(t *testing.T) {
 	}
 }
 
-// TestWhoServesMakesNoTable: a store that is up to date is opened without a
-// statement that its user may not give.
-func TestWhoServesMakesNoTable(t *testing.T) {
+// TestMigrateOfCurrentStoreChangesNothing checks that the serving user, who may
+// not create tables, can open a store without pending migrations.
+func TestMigrateOfCurrentStoreChangesNothing(t *testing.T) {
 	conn := schematest.Open(t)
-	left := 1 // it asks for what was recorded; the next statement would be one that changes something
-	if _, err := schema.Migrate(t.Context(), schematest.Dying{Conn: conn, Left: &left}); err != nil {
+	left := 1 // one query, of the recorded migrations
+	if _, err := schema.Migrate(t.Context(), schematest.KilledConn{Conn: conn, Left: &left}); err != nil {
 		t.Error(err)
 	}
 	if left != 1 {
-		t.Errorf("%d statements that change something, want none", 1-left)
+		t.Errorf("Migrate executed %d statements that change the store, want none", 1-left)
 	}
 }

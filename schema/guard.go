@@ -18,62 +18,65 @@ import (
 	"github.com/sony/gobreaker/v2"
 )
 
-// ErrAway says that servers were not asked, since they have just failed.
-var ErrAway = errors.New("the store is away, and is asked again in a moment")
+// ErrUnavailable means that no server was contacted, because recent connections
+// failed.
+var ErrUnavailable = errors.New("the store is unavailable; connections are retried every 2 seconds")
 
-// unreachedError is a connection that could not be made: nothing was sent.
-type unreachedError struct{ error }
+// dialError is a failure to connect: nothing was sent.
+type dialError struct{ error }
 
-// Unwrap returns why.
-func (e *unreachedError) Unwrap() error { return e.error }
+// Unwrap returns the cause.
+func (e *dialError) Unwrap() error { return e.error }
 
-// Unreachable says whether an error is the way to a server and not its answer.
+// Unreachable reports whether an error is a failure of the connection, not an
+// error that a server returned.
 func Unreachable(err error) bool {
 	var exception *clickhouse.Exception
 	if err == nil || errors.As(err, &exception) || errors.Is(err, context.Canceled) {
 		return false
 	}
 	var network net.Error
-	var unreached *unreachedError
-	return errors.Is(err, ErrAway) || errors.As(err, &unreached) || errors.As(err, &network) || errors.Is(err, net.ErrClosed) ||
+	var dial *dialError
+	return errors.Is(err, ErrUnavailable) || errors.As(err, &dial) || errors.As(err, &network) || errors.Is(err, net.ErrClosed) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, clickhouse.ErrConnectionClosed)
 }
 
-// away is how long servers that failed are left alone; then one statement tries
-// them.
-const away = 2 * time.Second
+// breakerTimeout is the time without connections after failures. Then one
+// statement is tried.
+const breakerTimeout = 2 * time.Second
 
-// most failures of connections that work in a row, until all are left alone.
+// maxFailures is the number of consecutive connection failures that opens the
+// circuit breaker of the store.
 const maxFailures = 3
 
 func newBreaker[T any](name string, failures uint32) *gobreaker.CircuitBreaker[T] {
 	return gobreaker.NewCircuitBreaker[T](gobreaker.Settings{
-		Name: name, Timeout: away,
+		Name: name, Timeout: breakerTimeout,
 		ReadyToTrip:  func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= failures },
 		IsSuccessful: func(err error) bool { return !Unreachable(err) },
 	})
 }
 
-// held makes ErrAway of a breaker's refusal.
-func held(err error) error {
+// unavailable replaces the errors of an open circuit breaker by ErrUnavailable.
+func unavailable(err error) error {
 	if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
-		return ErrAway
+		return ErrUnavailable
 	}
 	return err
 }
 
-// hosts are servers that have the same data. A host that cannot be reached is
-// passed over for a while, so that it costs one timeout and not each request
-// one.
+// hosts are servers with the same data. A host that cannot be reached is skipped
+// for breakerTimeout, so that only one request waits for its timeout.
 type hosts struct {
 	addresses []string
 	breakers  map[string]*gobreaker.CircuitBreaker[clickhouse.DialResult]
-	timeout   time.Duration // of one host
+	timeout   time.Duration // per host
 	strategy  clickhouse.ConnOpenStrategy
-	turn      atomic.Int64
+	next      atomic.Int64
 }
 
-// newHosts makes the driver wait for all hosts as long as for one each.
+// newHosts returns the hosts and raises the driver's dial timeout to the sum of
+// the timeouts of all hosts.
 func newHosts(o *clickhouse.Options) *hosts {
 	h := &hosts{addresses: o.Addr, breakers: map[string]*gobreaker.CircuitBreaker[clickhouse.DialResult]{}, timeout: o.DialTimeout, strategy: o.ConnOpenStrategy}
 	for _, address := range o.Addr {
@@ -83,12 +86,12 @@ func newHosts(o *clickhouse.Options) *hosts {
 	return h
 }
 
-// inTurn are the hosts in the order in which they are tried.
-func (h *hosts) inTurn() []string {
+// dialOrder returns the hosts in the order in which they are tried.
+func (h *hosts) dialOrder() []string {
 	first := 0
 	switch h.strategy {
 	case clickhouse.ConnOpenRoundRobin:
-		first = int(h.turn.Add(1)) % len(h.addresses)
+		first = int(h.next.Add(1)) % len(h.addresses)
 	case clickhouse.ConnOpenRandom:
 		first = rand.N(len(h.addresses)) //nolint:gosec // no secret
 	case clickhouse.ConnOpenInOrder:
@@ -96,47 +99,47 @@ func (h *hosts) inTurn() []string {
 	return slices.Concat(h.addresses[first:], h.addresses[:first])
 }
 
-// dial is the driver's DialStrategy.
+// dial implements the driver's DialStrategy.
 func (h *hosts) dial(ctx context.Context, _ int, o *clickhouse.Options, dial clickhouse.Dial) (clickhouse.DialResult, error) {
 	with := *o
 	with.DialTimeout = h.timeout
 	var errs []error
-	for _, address := range h.inTurn() {
+	for _, address := range h.dialOrder() {
 		result, err := h.breakers[address].Execute(func() (clickhouse.DialResult, error) {
 			one, cancel := context.WithTimeout(ctx, h.timeout)
 			defer cancel()
 			result, err := dial(one, address, &with)
-			return result, unreached(ctx, address, err)
+			return result, wrapDialError(ctx, address, err)
 		})
 		if err == nil {
 			return result, nil
 		}
-		errs = append(errs, held(err))
-		if !Unreachable(held(err)) { // such as a wrong password, which is wrong everywhere
+		errs = append(errs, unavailable(err))
+		if !Unreachable(unavailable(err)) { // for example a wrong password, which is wrong on all hosts
 			break
 		}
 	}
 	return clickhouse.DialResult{}, errors.Join(errs...)
 }
 
-func unreached(ctx context.Context, address string, err error) error {
+func wrapDialError(ctx context.Context, address string, err error) error {
 	var exception *clickhouse.Exception
 	var certificate *tls.CertificateVerificationError
 	switch {
 	case err == nil || ctx.Err() != nil || errors.As(err, &exception):
 		return err
 	case errors.As(err, &certificate):
-		return &unreachedError{fmt.Errorf("%s: its certificate is not trusted; is ca= right? %w", address, err)}
+		return &dialError{fmt.Errorf("%s: the certificate is not trusted; check ca=: %w", address, err)}
 	}
-	return &unreachedError{fmt.Errorf("%s: %w", address, err)}
+	return &dialError{fmt.Errorf("%s: %w", address, err)}
 }
 
-// guarded asks servers again where that is safe, and leaves them alone when
-// they are away.
+// guarded retries statements where a retry is safe, and stops contacting servers
+// that fail.
 //
-// A query is read only, and is asked again when its connection breaks before
-// the first row came. What changes something is asked again only when nothing
-// was sent.
+// Query, QueryRow, Ping and PrepareBatch are retried if the connection breaks
+// before the first row. Statements that may change data are retried only if
+// nothing was sent.
 type guarded struct {
 	driver.Conn
 	breaker  *gobreaker.CircuitBreaker[any]
@@ -147,29 +150,30 @@ func guard(conn driver.Conn, hosts int) *guarded {
 	return &guarded{Conn: conn, breaker: newBreaker[any]("store", maxFailures), attempts: hosts + 1}
 }
 
-// ask does something until it succeeds, again while again says that it may.
-func ask[T any](ctx context.Context, g *guarded, again func(error) bool, do func() (T, error)) (T, error) {
+// retry calls do until it succeeds, as long as retryable reports true, at most
+// attempts times.
+func retry[T any](ctx context.Context, g *guarded, retryable func(error) bool, do func() (T, error)) (T, error) {
 	var result T
 	_, err := g.breaker.Execute(func() (any, error) {
 		var last error
 		for attempt := 1; ; attempt++ {
 			var err error
 			result, err = do()
-			if last != nil && errors.Is(err, ErrAway) {
-				err = last // says more
+			if last != nil && errors.Is(err, ErrUnavailable) {
+				err = last // last names the cause
 			}
 			last = err
-			if attempt >= g.attempts || !again(err) || errors.Is(err, ErrAway) || ctx.Err() != nil {
-				return nil, endOf(ctx, err)
+			if attempt >= g.attempts || !retryable(err) || errors.Is(err, ErrUnavailable) || ctx.Err() != nil {
+				return nil, markCanceled(ctx, err)
 			}
 		}
 	})
-	return result, held(err)
+	return result, unavailable(err)
 }
 
-// endOf says of an error that came with the end of the request that it is no
-// fault of the servers.
-func endOf(ctx context.Context, err error) error {
+// markCanceled marks an error as context.Canceled if the request was canceled, so
+// that it does not count as a failure of the servers.
+func markCanceled(ctx context.Context, err error) error {
 	if err != nil && errors.Is(ctx.Err(), context.Canceled) {
 		return fmt.Errorf("%w: %w", context.Canceled, err)
 	}
@@ -177,62 +181,62 @@ func endOf(ctx context.Context, err error) error {
 }
 
 func nothingSent(err error) bool {
-	var unreached *unreachedError
-	return errors.As(err, &unreached)
+	var dial *dialError
+	return errors.As(err, &dial)
 }
 
-// Query is driver.Conn's.
+// Query implements driver.Conn.
 func (g *guarded) Query(ctx context.Context, query string, args ...any) (driver.Rows, error) {
-	return ask(ctx, g, Unreachable, func() (driver.Rows, error) { return g.Conn.Query(ctx, query, args...) })
+	return retry(ctx, g, Unreachable, func() (driver.Rows, error) { return g.Conn.Query(ctx, query, args...) })
 }
 
-// QueryRow is driver.Conn's.
+// QueryRow implements driver.Conn.
 func (g *guarded) QueryRow(ctx context.Context, query string, args ...any) driver.Row {
-	row, err := ask(ctx, g, Unreachable, func() (driver.Row, error) {
+	row, err := retry(ctx, g, Unreachable, func() (driver.Row, error) {
 		row := g.Conn.QueryRow(ctx, query, args...)
 		return row, row.Err()
 	})
 	if row == nil {
-		return noRow{err}
+		return errRow{err}
 	}
 	return row
 }
 
-// Select is driver.Conn's.
+// Select implements driver.Conn.
 func (g *guarded) Select(ctx context.Context, dest any, query string, args ...any) error {
-	_, err := ask(ctx, g, nothingSent, func() (any, error) { return nil, g.Conn.Select(ctx, dest, query, args...) })
+	_, err := retry(ctx, g, nothingSent, func() (any, error) { return nil, g.Conn.Select(ctx, dest, query, args...) })
 	return err
 }
 
-// Ping is driver.Conn's.
+// Ping implements driver.Conn.
 func (g *guarded) Ping(ctx context.Context) error {
-	_, err := ask(ctx, g, Unreachable, func() (any, error) { return nil, g.Conn.Ping(ctx) })
+	_, err := retry(ctx, g, Unreachable, func() (any, error) { return nil, g.Conn.Ping(ctx) })
 	return err
 }
 
-// mostChange is how long a change of stored data may take, which sends no
-// progress.
+// changeTimeout is the maximum duration of a statement that changes stored data.
+// Such a statement sends no progress.
 const changeTimeout = time.Hour
 
-// Exec is driver.Conn's.
+// Exec implements driver.Conn.
 func (g *guarded) Exec(ctx context.Context, query string, args ...any) error {
 	long, cancel := context.WithTimeout(ctx, changeTimeout)
 	defer cancel()
-	_, err := ask(ctx, g, nothingSent, func() (any, error) { return nil, g.Conn.Exec(long, query, args...) })
+	_, err := retry(ctx, g, nothingSent, func() (any, error) { return nil, g.Conn.Exec(long, query, args...) })
 	return err
 }
 
-// PrepareBatch is driver.Conn's. It sends no rows.
+// PrepareBatch implements driver.Conn. It sends no rows, so it can be retried.
 func (g *guarded) PrepareBatch(ctx context.Context, query string, opts ...driver.PrepareBatchOption) (driver.Batch, error) {
-	return ask(ctx, g, Unreachable, func() (driver.Batch, error) { return g.Conn.PrepareBatch(ctx, query, opts...) })
+	return retry(ctx, g, Unreachable, func() (driver.Batch, error) { return g.Conn.PrepareBatch(ctx, query, opts...) })
 }
 
-// mostClose is how long the driver is waited for when it is closed. It may
-// never come back where it drops old connections at the same moment
-// (clickhouse-go's issue 1990, of 2.50.0); nothing is under way then.
+// closeTimeout is the maximum time to wait for the driver to close. clickhouse-go
+// 2.50.0 may deadlock in Close while it drops old connections (issue 1990). No
+// statement is running then.
 const closeTimeout = time.Second
 
-// Close is driver.Conn's.
+// Close implements driver.Conn.
 func (g *guarded) Close() error {
 	closed := make(chan error, 1)
 	go func() { closed <- g.Conn.Close() }()
@@ -240,19 +244,19 @@ func (g *guarded) Close() error {
 	case err := <-closed:
 		return err
 	case <-time.After(closeTimeout):
-		slog.Warn("the driver does not close its connections; they end with this process")
+		slog.Warn("close of store connections timed out", "timeout", closeTimeout)
 		return nil
 	}
 }
 
-// noRow is the answer of servers that were not asked.
-type noRow struct{ err error }
+// errRow is a row that returns an error.
+type errRow struct{ err error }
 
-// Err is driver.Row's.
-func (r noRow) Err() error { return r.err }
+// Err implements driver.Row.
+func (r errRow) Err() error { return r.err }
 
-// Scan is driver.Row's.
-func (r noRow) Scan(...any) error { return r.err }
+// Scan implements driver.Row.
+func (r errRow) Scan(...any) error { return r.err }
 
-// ScanStruct is driver.Row's.
-func (r noRow) ScanStruct(any) error { return r.err }
+// ScanStruct implements driver.Row.
+func (r errRow) ScanStruct(any) error { return r.err }

@@ -28,8 +28,9 @@ import (
 	"lifthouse/schema/schematest"
 )
 
-// taken accepts connections, does with each what it is told, and counts them.
-func taken(t *testing.T, do func(net.Conn)) (address string, count *atomic.Int64) {
+// listen accepts connections until the test ends, calls do for each, and counts
+// them.
+func listen(t *testing.T, do func(net.Conn)) (address string, count *atomic.Int64) {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -50,9 +51,10 @@ func taken(t *testing.T, do func(net.Conn)) (address string, count *atomic.Int64
 	return listener.Addr().String(), count
 }
 
-func hang(conn net.Conn)  { _, _ = io.Copy(io.Discard, conn) }
-func clash(conn net.Conn) { _ = conn.Close() }
+func hang(conn net.Conn)      { _, _ = io.Copy(io.Discard, conn) }
+func closeConn(conn net.Conn) { _ = conn.Close() }
 
+// refusing returns an address at which nothing listens.
 func refusing(t *testing.T) string {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -76,11 +78,11 @@ func reach(t *testing.T, address string) (driver.Conn, error) {
 	return conn, err
 }
 
-// TestStoresThatAreAway are told as such, whatever they do to a connection.
-func TestStoresThatAreAway(t *testing.T) {
-	hanging, _ := taken(t, hang)
-	clashing, _ := taken(t, clash)
-	for name, host := range map[string]string{"hangs": hanging, "closes": clashing, "refuses": refusing(t)} {
+// TestUnreachable connects to servers that fail in different ways.
+func TestUnreachable(t *testing.T) {
+	hanging, _ := listen(t, hang)
+	closing, _ := listen(t, closeConn)
+	for name, host := range map[string]string{"hangs": hanging, "closes": closing, "refuses": refusing(t)} {
 		for _, scheme := range []string{"clickhouse", "http"} {
 			_, err := reach(t, scheme+"://"+host+"/db?dial_timeout=100ms&read_timeout=100ms")
 			if !schema.Unreachable(err) || !strings.Contains(err.Error(), host) {
@@ -90,8 +92,8 @@ func TestStoresThatAreAway(t *testing.T) {
 	}
 }
 
-// served is a store behind HTTP servers, of which handler makes each.
-func served(t *testing.T, wrap func(http.Handler) http.Handler) (server *httptest.Server, database string) {
+// serve returns an HTTP server for a migrated store. Its handler is wrapped.
+func serve(t *testing.T, wrap func(http.Handler) http.Handler) (server *httptest.Server, database string) {
 	t.Helper()
 	of := schematest.Server(t)
 	server = httptest.NewServer(wrap(of.Handler()))
@@ -99,11 +101,12 @@ func served(t *testing.T, wrap func(http.Handler) http.Handler) (server *httptes
 	return server, of.Migrated(t)
 }
 
-func plain(h http.Handler) http.Handler { return h }
+func unchanged(h http.Handler) http.Handler { return h }
 
-// TestADeadStoreIsNotAsked once it has failed: what would ask it fails at once.
-func TestADeadStoreIsNotAsked(t *testing.T) {
-	server, database := served(t, plain)
+// TestFailedStoreIsNotContacted checks that statements fail immediately, without
+// a connection, after connections have failed.
+func TestFailedStoreIsNotContacted(t *testing.T) {
+	server, database := serve(t, unchanged)
 	conn, err := reach(t, server.URL+"/"+database)
 	if err != nil {
 		t.Fatal(err)
@@ -115,14 +118,14 @@ func TestADeadStoreIsNotAsked(t *testing.T) {
 		t.Skipf("the port is taken by another process: %v", err)
 	}
 	defer func() { _ = listener.Close() }()
-	var asked atomic.Int64
+	var requests atomic.Int64
 	go func() {
 		for {
 			broken, err := listener.Accept()
 			if err != nil {
 				return
 			}
-			asked.Add(1)
+			requests.Add(1)
 			_ = broken.Close()
 		}
 	}()
@@ -131,23 +134,23 @@ func TestADeadStoreIsNotAsked(t *testing.T) {
 			t.Fatalf("error = %v", err)
 		}
 	}
-	before, started := asked.Load(), time.Now()
+	before, started := requests.Load(), time.Now()
 	for range 100 {
 		err := conn.Exec(t.Context(), "SELECT 1")
-		if time.Since(started) < time.Second && !errors.Is(err, schema.ErrAway) { // it is tried again after two
+		if time.Since(started) < time.Second && !errors.Is(err, schema.ErrUnavailable) { // connections are retried after 2 s
 			t.Fatalf("error = %v", err)
 		}
 	}
-	if now := asked.Load(); before == 0 || time.Since(started) < time.Second && now != before {
+	if now := requests.Load(); before == 0 || time.Since(started) < time.Second && now != before {
 		t.Errorf("connections: %d, and %d after 100 more statements", before, now)
 	}
 }
 
-// TestFailover has the next host answer where the first does not.
+// TestFailover has a first host that does not respond.
 func TestFailover(t *testing.T) {
 	server := schematest.Server(t)
 	for scheme, host := range map[string]string{"http": server.HTTP.Address(), "clickhouse": server.Native.Address()} {
-		hanging, tried := taken(t, hang)
+		hanging, tried := listen(t, hang)
 		for _, first := range []string{refusing(t), hanging} {
 			conn, err := reach(t, scheme+"://"+first+","+host+"/default?dial_timeout=100ms&conn_max_lifetime=1ms")
 			if err != nil {
@@ -161,28 +164,29 @@ func TestFailover(t *testing.T) {
 			}
 		}
 		if tried.Load() == 0 || tried.Load() > 5 {
-			t.Errorf("%s: the host that hangs was tried %d times, want once in a while", scheme, tried.Load())
+			t.Errorf("%s: %d connections to the host that hangs, want 1 to 5", scheme, tried.Load())
 		}
 	}
 }
 
-// breaking cuts off the answers that it is told to, done or not.
-type breaking struct {
+// faultyHandler closes the connection instead of sending a response, for the next
+// requests whose statement contains a text.
+type faultyHandler struct {
 	http.Handler
-	text  string // of the statement
-	done  bool
-	left  atomic.Int64
-	asked atomic.Int64
+	text     string
+	done     bool         // execute the statement first
+	left     atomic.Int64 // number of requests that fail
+	requests atomic.Int64
 }
 
-func (b *breaking) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (b *faultyHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	if !strings.Contains(r.URL.RawQuery+string(body), b.text) {
 		b.Handler.ServeHTTP(w, r)
 		return
 	}
-	b.asked.Add(1)
+	b.requests.Add(1)
 	if b.left.Add(-1) >= 0 {
 		if b.done {
 			b.Handler.ServeHTTP(httptest.NewRecorder(), r)
@@ -192,33 +196,34 @@ func (b *breaking) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b.Handler.ServeHTTP(w, r)
 }
 
-// TestReadsAreAskedAgainAndChangesAreNot when a connection breaks.
-func TestReadsAreAskedAgainAndChangesAreNot(t *testing.T) {
-	var b *breaking
-	server, database := served(t, func(h http.Handler) http.Handler { b = &breaking{Handler: h, text: "marked"}; return b })
+// TestOnlyReadsAreRetried breaks connections after the request was sent.
+func TestOnlyReadsAreRetried(t *testing.T) {
+	var b *faultyHandler
+	server, database := serve(t, func(h http.Handler) http.Handler { b = &faultyHandler{Handler: h, text: "marked"}; return b })
 	conn, err := reach(t, server.URL+"/"+database)
 	if err != nil {
 		t.Fatal(err)
 	}
 	b.left.Store(1)
 	var one uint8
-	if err := conn.QueryRow(t.Context(), "SELECT 1 /* marked */").Scan(&one); err != nil || one != 1 || b.asked.Load() != 2 {
-		t.Errorf("a read: %d, %v, asked %d times", one, err, b.asked.Load())
+	if err := conn.QueryRow(t.Context(), "SELECT 1 /* marked */").Scan(&one); err != nil || one != 1 || b.requests.Load() != 2 {
+		t.Errorf("a read: %d, %v, %d requests", one, err, b.requests.Load())
 	}
 	b.left.Store(1)
-	b.asked.Store(0)
-	if err := conn.Exec(t.Context(), "INSERT INTO rejects (reason) SELECT 'marked'"); !schema.Unreachable(err) || b.asked.Load() != 1 {
-		t.Errorf("a change: %v, asked %d times", err, b.asked.Load())
+	b.requests.Store(0)
+	if err := conn.Exec(t.Context(), "INSERT INTO rejects (reason) SELECT 'marked'"); !schema.Unreachable(err) || b.requests.Load() != 1 {
+		t.Errorf("a change: %v, %d requests", err, b.requests.Load())
 	}
 }
 
-// TestAnInsertIsSentAgainUnderItsToken, and what was stored without an answer
-// counts once.
-func TestAnInsertIsSentAgainUnderItsToken(t *testing.T) {
+// TestInsertRetryIsIdempotent breaks the connection of an insert before or after
+// the insert is executed. The retry has the same token, so the event is stored
+// once.
+func TestInsertRetryIsIdempotent(t *testing.T) {
 	for _, done := range []bool{false, true} {
-		var b *breaking
-		server, database := served(t, func(h http.Handler) http.Handler {
-			b = &breaking{Handler: h, text: "INSERT+INTO+events", done: done}
+		var b *faultyHandler
+		server, database := serve(t, func(h http.Handler) http.Handler {
+			b = &faultyHandler{Handler: h, text: "INSERT+INTO+events", done: done}
 			return b
 		})
 		conn, err := reach(t, server.URL+"/"+database)
@@ -235,31 +240,31 @@ func TestAnInsertIsSentAgainUnderItsToken(t *testing.T) {
 		}
 		b.left.Store(1)
 		event := schema.Event{EventID: 1, Time: time.UnixMilli(1_800_000_000_000), WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1, VisitorID: 7, Kind: schema.KindView}
-		if err := schema.InsertEventsOf(t.Context(), conn, "writer", []schema.Event{event}, time.Now()); err != nil {
+		if err := schema.InsertEventsByWriter(t.Context(), conn, "writer", []schema.Event{event}, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 		var events, counted uint64
 		if err := conn.QueryRow(t.Context(), "SELECT (SELECT count() FROM events), (SELECT sum(rows) FROM subject_stats)").Scan(&events, &counted); err != nil {
 			t.Fatal(err)
 		}
-		if events != 1 || counted != 1 || b.asked.Load() < 2 {
-			t.Errorf("done %v: %d events, %d counted, asked %d times", done, events, counted, b.asked.Load())
+		if events != 1 || counted != 1 || b.requests.Load() < 2 {
+			t.Errorf("done %v: %d events, %d counted, %d requests", done, events, counted, b.requests.Load())
 		}
 	}
 }
 
-// TestTheEndOfARequestIsNoFault of the store: clients that go away do not have
-// it left alone.
-func TestTheEndOfARequestIsNoFault(t *testing.T) {
-	server, database := served(t, plain)
+// TestCanceledRequestsAreNotFailures checks that canceled requests do not open
+// the circuit breaker.
+func TestCanceledRequestsAreNotFailures(t *testing.T) {
+	server, database := serve(t, unchanged)
 	conn, err := reach(t, server.URL+"/"+database)
 	if err != nil {
 		t.Fatal(err)
 	}
-	gone, cancel := context.WithCancel(t.Context())
+	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 10 {
-		if err := conn.Exec(gone, "SELECT 1"); err == nil {
+		if err := conn.Exec(canceled, "SELECT 1"); err == nil {
 			t.Fatal("no error")
 		}
 	}
@@ -268,7 +273,7 @@ func TestTheEndOfARequestIsNoFault(t *testing.T) {
 	}
 }
 
-// keyPair writes a certificate that signed itself, and its key.
+// keyPair writes a self-signed certificate and its key.
 func keyPair(t *testing.T) (certFile, keyFile string, parsed *x509.Certificate) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -300,7 +305,7 @@ func keyPair(t *testing.T) (certFile, keyFile string, parsed *x509.Certificate) 
 	return certFile, keyFile, parsed
 }
 
-// TestTLS has both sides show who they are.
+// TestTLS connects with certificates of the server and the client.
 func TestTLS(t *testing.T) {
 	certFile, keyFile, certificate := keyPair(t)
 	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
@@ -322,30 +327,31 @@ func TestTLS(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := reach(t, address+"ca="+certFile); !schema.Unreachable(err) {
-		t.Errorf("without a client's certificate: %v", err)
+		t.Errorf("without a client certificate: %v", err)
 	}
-	if _, err := reach(t, address); err == nil || !strings.Contains(err.Error(), "is ca= right?") {
-		t.Errorf("without the authority: %v", err)
+	if _, err := reach(t, address); err == nil || !strings.Contains(err.Error(), "check ca=") {
+		t.Errorf("without the certificate authority: %v", err)
 	}
-	native := strings.Replace(address, "https", "clickhouses", 1) // whose greeting HTTP closes
-	if _, err := reach(t, native); err == nil || !strings.Contains(err.Error(), "is ca= right?") {
-		t.Errorf("the native protocol without the authority: %v", err)
+	native := strings.Replace(address, "https", "clickhouses", 1) // the HTTP server has the certificate, and closes the connection
+	if _, err := reach(t, native); err == nil || !strings.Contains(err.Error(), "check ca=") {
+		t.Errorf("the native protocol without the certificate authority: %v", err)
 	}
 }
 
+// unclosing is a connection whose Close does not return before until is closed.
 type unclosing struct {
 	driver.Conn
 	until chan struct{}
 }
 
-// Close is driver.Conn's.
+// Close implements driver.Conn.
 func (c unclosing) Close() error {
 	<-c.until
 	return nil
 }
 
-// TestClosingEnds where the driver does not.
-func TestClosingEnds(t *testing.T) {
+// TestCloseReturns has a driver whose Close does not return.
+func TestCloseReturns(t *testing.T) {
 	until := make(chan struct{})
 	defer close(until)
 	closed := make(chan error, 1)
@@ -356,6 +362,6 @@ func TestClosingEnds(t *testing.T) {
 			t.Error(err)
 		}
 	case <-time.After(10 * time.Second):
-		t.Error("it waits for the driver")
+		t.Error("Close did not return")
 	}
 }

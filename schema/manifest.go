@@ -18,19 +18,19 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// Manifest lists the parts of an embedded store's tables in a file beside
-// them. ClickHouse takes the parts that it finds for all there are, so a part
-// whose folder vanished is noticed only by comparing with this list.
+// Manifest lists the parts of an embedded store's tables in a file. ClickHouse
+// does not notice that the folder of a part is missing; a comparison with this
+// list does.
 //
-// A merge replaces parts by one that covers their block numbers. So a listed
-// part is there as long as active parts cover its first and its last block,
-// and the list needs to be written after inserts and removals only.
+// A merge replaces parts by one part that contains their block numbers. A listed
+// part therefore exists as long as active parts contain its first and its last
+// block. The manifest needs an update only after inserts and deletions.
 //
-// A nil Manifest is that of a store on a server and does nothing.
+// A nil Manifest belongs to a store on a server, and its methods do nothing.
 type Manifest struct {
 	conn driver.Conn
 	dir  string
-	sync bool // write through to the disk
+	sync bool // flush the file to disk
 
 	mu     sync.Mutex
 	tables map[string][]listedPart
@@ -45,17 +45,18 @@ type listedPart struct {
 
 const (
 	manifestFile = "lifthouse.parts"
-	// removalFile exists while events are being removed. A process that starts
-	// with it finishes the removal before it trusts counters and manifest.
+	// removalFile exists while events are being deleted. If it exists when the
+	// store opens, the deletion is finished before the counters and the manifest
+	// are used.
 	removalFile = "lifthouse.removal"
 )
 
-// passing are tables whose parts disappear by themselves: their rows expire, or
-// are moved on by whole parts.
-var passing = []string{"deliveries", "events_inbox", "rejects"}
+// transient are tables whose parts disappear without a deletion: their rows
+// expire, or whole parts are processed and dropped.
+var transient = []string{"deliveries", "events_inbox", "rejects"}
 
-// NewManifest returns the manifest of the embedded store in dir. If sync is
-// set, it is written through to the disk before a write returns.
+// NewManifest returns the manifest of the embedded store in dir. If sync is true,
+// every update is flushed to disk.
 func NewManifest(conn driver.Conn, dir string, sync bool) *Manifest {
 	return &Manifest{conn: conn, dir: dir, sync: sync, tables: map[string][]listedPart{}}
 }
@@ -67,29 +68,29 @@ WHERE database = currentDatabase()
     AND active
     AND rows > 0
     AND (empty({tables:Array(String)}) OR table IN {tables:Array(String)})
-    AND table NOT IN {passing:Array(String)}
+    AND table NOT IN {transient:Array(String)}
 ORDER BY table, name`
 
-// Update lists the parts that the tables have now, of all tables if none is
-// named. A list that cannot be written is logged and stays as it was: it
-// then names no part that vanished since.
+// Update writes the active parts of the given tables, or of all tables if none is
+// given. If the file cannot be written, Update logs a warning and the file keeps
+// the earlier list.
 func (m *Manifest) Update(ctx context.Context, tables ...string) {
 	if m == nil {
 		return
 	}
 	if err := m.update(ctx, tables); err != nil && ctx.Err() == nil {
-		slog.WarnContext(ctx, "list of parts not written", "file", manifestFile, "error", err)
+		slog.WarnContext(ctx, "update manifest failed", "file", manifestFile, "err", err)
 	}
 }
 
 func (m *Manifest) update(ctx context.Context, tables []string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(m.tables) == 0 { // the first list is of all tables
+	if len(m.tables) == 0 { // the first update lists all tables
 		tables = nil
 	}
 	var parts []listedPart
-	if err := m.conn.Select(ctx, &parts, partsOfTables, clickhouse.Named("tables", slices.Concat([]string{}, tables)), clickhouse.Named("passing", passing)); err != nil {
+	if err := m.conn.Select(ctx, &parts, partsOfTables, clickhouse.Named("tables", slices.Concat([]string{}, tables)), clickhouse.Named("transient", transient)); err != nil {
 		return err
 	}
 	next := map[string][]listedPart{}
@@ -107,8 +108,8 @@ func (m *Manifest) update(ctx context.Context, tables []string) error {
 	return nil
 }
 
-// encodeManifest writes a line for each part and a last one with a checksum,
-// without which the list was cut off.
+// encodeManifest returns a line per part, and a last line with a checksum that
+// detects a truncated file.
 func encodeManifest(tables map[string][]listedPart) []byte {
 	var text []byte
 	for _, table := range slices.Sorted(maps.Keys(tables)) {
@@ -119,8 +120,8 @@ func encodeManifest(tables map[string][]listedPart) []byte {
 	return fmt.Appendf(text, "end %016x\n", xxhash.Sum64(text))
 }
 
-// errManifest is a manifest that was cut off or altered.
-var errManifest = errors.New("the list of its parts, " + manifestFile + ", is damaged, so that nobody knows whether some are missing")
+// errManifest means that the manifest is truncated or altered.
+var errManifest = errors.New("the manifest, " + manifestFile + ", is damaged, so missing parts cannot be detected")
 
 func decodeManifest(text []byte) ([]listedPart, error) {
 	body := text[:strings.LastIndexByte(strings.TrimSuffix(string(text), "\n"), '\n')+1]
@@ -142,8 +143,7 @@ func decodeManifest(text []byte) ([]listedPart, error) {
 	return parts, nil
 }
 
-// replaceFile puts a file with the content in the place of the one that is
-// there, whole or not at all.
+// replaceFile replaces a file atomically.
 func replaceFile(path string, content []byte, sync bool) (err error) {
 	temporary := path + ".new"
 	file, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
@@ -160,9 +160,9 @@ func replaceFile(path string, content []byte, sync bool) (err error) {
 	return os.Rename(temporary, path)
 }
 
-// missing returns the listed parts that the tables lack: of all tables, or
-// while a removal is unfinished, which takes parts away, of those that it
-// leaves alone. A store without a list is one of an earlier release.
+// missing returns the listed parts that the store lacks. While a deletion is
+// unfinished, parts of the tables that lose rows are not reported. A store
+// without a manifest was created by an earlier release.
 func (m *Manifest) missing(ctx context.Context) ([]DamagedPart, error) {
 	if m == nil {
 		return nil, nil
@@ -172,7 +172,7 @@ func (m *Manifest) missing(ctx context.Context) ([]DamagedPart, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the list of parts: %w", err)
+		return nil, fmt.Errorf("read the manifest: %w", err)
 	}
 	listed, err := decodeManifest(text)
 	if err != nil {
@@ -188,7 +188,7 @@ func (m *Manifest) missing(ctx context.Context) ([]DamagedPart, error) {
 		if !ok {
 			return nil, errManifest
 		}
-		if m.removing() && slices.Contains(tablesOfRemovals, p.Table) || active.cover(p.Table, blocks) {
+		if m.removalPending() && slices.Contains(removalTables, p.Table) || active.covers(p.Table, blocks) {
 			continue
 		}
 		missing = append(missing, DamagedPart{
@@ -198,14 +198,15 @@ func (m *Manifest) missing(ctx context.Context) ([]DamagedPart, error) {
 	return missing, nil
 }
 
-// blocks are the numbers of the inserts that a part has, from first to last.
+// blocks are the partition and the range of block numbers of a part.
 type blocks struct {
 	partition   string
 	first, last int64
 }
 
-// parsePart reads the name of a part, PARTITION_FIRST_LAST_LEVEL or
-// PARTITION_FIRST_LAST_LEVEL_MUTATION.
+// parsePart parses the name of a part, PARTITION_FIRST_LAST_LEVEL or
+// PARTITION_FIRST_LAST_LEVEL_MUTATION. It returns false if the name has another
+// form.
 func parsePart(name string) (blocks, bool) {
 	fields := strings.Split(name, "_")
 	if len(fields) != 4 && len(fields) != 5 {
@@ -216,13 +217,14 @@ func parsePart(name string) (blocks, bool) {
 	return blocks{fields[0], first, last}, errors.Join(err1, err2) == nil
 }
 
-// partition names a partition of a table.
+// partition identifies a partition of a table.
 type partition struct{ table, id string }
 
-// coverage has the blocks of active parts.
+// coverage are the blocks of the active parts.
 type coverage map[partition][]blocks
 
-func (c coverage) cover(table string, b blocks) bool {
+// covers reports whether active parts contain the first and the last block.
+func (c coverage) covers(table string, b blocks) bool {
 	has := func(block int64) bool {
 		return slices.ContainsFunc(c[partition{table, b.partition}], func(a blocks) bool { return a.first <= block && block <= a.last })
 	}

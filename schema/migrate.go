@@ -29,11 +29,11 @@ CREATE TABLE IF NOT EXISTS migrations
 ENGINE = ReplacingMergeTree
 ORDER BY name`
 
-// Migrate brings the tables up to date: it runs, in the order of their names,
-// the embedded statements that were not run before, records each with its
-// checksum, and returns the names of those it ran. A file that was changed
-// after it ran, or that is recorded but unknown (the store belongs to a newer
-// release), is an error before anything is run.
+// Migrate runs the pending migrations: the embedded statements that are not
+// recorded in the store, in the order of their names. It records each migration
+// with its checksum and returns the names of those it ran. If a file was changed
+// after it ran, Migrate returns an error and runs nothing. The same applies if a
+// recorded migration is unknown, because the store belongs to a newer release.
 func Migrate(ctx context.Context, conn driver.Conn) ([]string, error) {
 	return migrate(ctx, conn, migrations)
 }
@@ -53,7 +53,7 @@ func migrate(ctx context.Context, conn driver.Conn, files fs.FS) ([]string, erro
 		}
 		return retryConcurrent(ctx, func() error { return conn.Exec(ctx, statement) })
 	}
-	if !exists { // else a user who may make no tables may be here
+	if !exists { // the serving user may not create tables
 		if err := allServers(ctx, conn); err != nil {
 			return nil, err
 		}
@@ -74,7 +74,7 @@ func migrate(ctx context.Context, conn driver.Conn, files fs.FS) ([]string, erro
 		}
 		if err := run(m.statement); err != nil {
 			if recorded, failed := recordedChecksums(ctx, conn); failed == nil && recorded[m.name] == m.checksum {
-				continue // another process ran it, and may have dropped the table with a later migration
+				continue // another process ran it; a later migration may have dropped the table
 			}
 			return applied, fmt.Errorf("migration %s: %w", m.name, err)
 		}
@@ -87,10 +87,10 @@ func migrate(ctx context.Context, conn driver.Conn, files fs.FS) ([]string, erro
 	return applied, nil
 }
 
-// allServers is an error where a server of a cluster is away. A replica that was
-// away while its tables were made and changed cannot make them later: Keeper
-// has the definitions as they were changed. Later changes reach it when it is
-// back.
+// allServers returns an error if a server of a cluster is inactive. All servers
+// must be active when the tables are created: a replica that was inactive cannot
+// create tables later, because Keeper has the altered definitions. Later changes
+// reach an inactive replica when it is active again.
 func allServers(ctx context.Context, conn driver.Conn) error {
 	cluster, _ := Cluster(conn)
 	if cluster == "" {
@@ -98,13 +98,13 @@ func allServers(ctx context.Context, conn driver.Conn) error {
 	}
 	var servers uint64
 	if err := conn.QueryRow(ctx, "SELECT count() FROM clusterAllReplicas("+quoted(cluster)+", system.one)").Scan(&servers); err != nil {
-		return fmt.Errorf("the tables of a cluster are made while all its servers are there: start them, and migrate again: %w", err)
+		return fmt.Errorf("all servers of a cluster must run while its tables are created: start them, and migrate again: %w", err)
 	}
 	return nil
 }
 
-// Pending returns the names of the migrations that Migrate would run, in their
-// order, and changes nothing. Its errors are Migrate's.
+// Pending returns the names of the migrations that Migrate would run, in order,
+// and changes nothing. It returns the same errors as Migrate.
 func Pending(ctx context.Context, conn driver.Conn) ([]string, error) {
 	exists, err := hasMigrations(ctx, conn)
 	if err != nil {
@@ -133,12 +133,11 @@ func hasMigrations(ctx context.Context, conn driver.Conn) (bool, error) {
 	return exists == 1, nil
 }
 
-// Several processes may bring a store up to date at once. Every migration may
-// run twice, and at the same time: it says IF NOT EXISTS, or what a second run
-// does not change. But while another one's is under way a server may refuse
-// it, for a moment, with one of these codes (ErrorCodes.cpp).
+// concurrentCodes are the error codes (ErrorCodes.cpp) with which a server may
+// reject a migration while another process runs the same one. Several processes
+// may migrate a store at the same time: every migration is idempotent.
 var concurrentCodes = []int32{
-	57,  // TABLE_ALREADY_EXISTS: and is not whole yet
+	57,  // TABLE_ALREADY_EXISTS: the table is not complete yet
 	253, // REPLICA_ALREADY_EXISTS
 	517, // CANNOT_ASSIGN_ALTER
 	529, // NOT_A_LEADER
@@ -150,7 +149,8 @@ const (
 	concurrentLastWait  = 3 * time.Second
 )
 
-// again does what another process may be doing too.
+// retryConcurrent retries a statement that fails because another process runs it
+// at the same time.
 func retryConcurrent(ctx context.Context, do func() error) error {
 	for wait := concurrentFirstWait; ; wait *= 2 {
 		err := do()
@@ -168,18 +168,18 @@ func retryConcurrent(ctx context.Context, do func() error) error {
 
 type migration struct {
 	name, checksum, statement string
-	replaces                  string // table that an edited version of the file made; empty: none did
+	replaces                  string // table that an earlier version of the file created; empty: none
 }
 
-// edited is a file that was changed after stores had run it, and what it made:
-// a table that is computed from the events, and may be made again. A file is
-// never edited; this one was, for two hours of 2026-11-21.
-type edited struct {
+// editedFile is a migration that was edited after stores had run it, which is
+// otherwise forbidden. Its table is computed from the events, so it is dropped
+// and created again.
+type editedFile struct {
 	table     string
-	checksums []string // of the versions that were run
+	checksums []string // checksums of the earlier versions
 }
 
-var editedFiles = map[string]edited{
+var editedFiles = map[string]editedFile{
 	"0012_settled.sql": {"settled", []string{
 		"ec8f6ee8255fab4af4422b12e801ce53bacc2e954e5f2f45ff411654df0700f5",
 		"2e06b41af39cce7fd43480abd44fcdf3bcd92ac008ddaf91c5ddd782109c57b4",
@@ -190,7 +190,7 @@ var editedFiles = map[string]edited{
 }
 
 func dropTable(ctx context.Context, conn driver.Conn, table string) error {
-	return conn.Exec(ctx, "DROP TABLE IF EXISTS "+table+" SYNC") // on all servers of a cluster: OnCluster
+	return conn.Exec(ctx, "DROP TABLE IF EXISTS "+table+" SYNC")
 }
 
 func pendingMigrations(ctx context.Context, conn driver.Conn, files fs.FS) ([]migration, error) {
@@ -217,12 +217,12 @@ func pendingMigrations(ctx context.Context, conn driver.Conn, files fs.FS) ([]mi
 			m.replaces = editedFiles[m.name].table
 			pending = append(pending, m)
 		case was != m.checksum:
-			return nil, fmt.Errorf("migration %s was changed after it ran: a migration is never edited; add a new file", m.name)
+			return nil, fmt.Errorf("migration %s was changed after it ran: restore the file and add a new migration", m.name)
 		}
 		delete(recorded, m.name)
 	}
 	for name := range recorded {
-		return nil, fmt.Errorf("the store has migration %s, which this release does not know: start a release at least as new as the one that made it", name)
+		return nil, fmt.Errorf("the store has migration %s, which this release does not know: use the release that ran it, or a newer one", name)
 	}
 	return pending, nil
 }

@@ -15,7 +15,7 @@ import (
 	"lifthouse/schema/schematest"
 )
 
-var update = flag.Bool("update", false, "write golden files anew")
+var update = flag.Bool("update", false, "write golden files")
 
 func TestMain(m *testing.M) { schematest.Main(m) }
 
@@ -33,7 +33,7 @@ func TestMigrateRunsEachFileOnce(t *testing.T) {
 
 func file(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
 
-func TestMigrateRefusesWhatItCannotTrust(t *testing.T) {
+func TestMigrateErrors(t *testing.T) {
 	const create = "CREATE TABLE IF NOT EXISTS a (x UInt8) ENGINE = MergeTree ORDER BY x"
 	ran := fstest.MapFS{"migrations/0001_a.sql": file(create)}
 	for _, test := range []struct {
@@ -52,7 +52,7 @@ func TestMigrateRefusesWhatItCannotTrust(t *testing.T) {
 			}
 			_, err := schema.MigrateFrom(t.Context(), conn, test.files)
 			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("error = %v, want one that says %q", err, test.want)
+				t.Errorf("error = %v, want %q", err, test.want)
 			}
 		})
 	}
@@ -62,7 +62,7 @@ func TestMigrateResumesAfterAFailure(t *testing.T) {
 	conn := schematest.Empty(t)
 	good := file("CREATE TABLE IF NOT EXISTS a (x UInt8) ENGINE = MergeTree ORDER BY x")
 	if _, err := schema.MigrateFrom(t.Context(), conn, fstest.MapFS{"migrations/0001_a.sql": good, "migrations/0002_b.sql": file("NONSENSE")}); err == nil {
-		t.Fatal("a broken migration passed")
+		t.Fatal("a broken migration succeeded")
 	}
 	fixed := file("CREATE TABLE IF NOT EXISTS b (x UInt8) ENGINE = MergeTree ORDER BY x")
 	applied, err := schema.MigrateFrom(t.Context(), conn, fstest.MapFS{"migrations/0001_a.sql": good, "migrations/0002_b.sql": fixed})
@@ -71,9 +71,9 @@ func TestMigrateResumesAfterAFailure(t *testing.T) {
 	}
 }
 
-// TestTablesAreAsRecorded catches a migration that says something else than
-// was meant, and a release of ClickHouse that understands it differently.
-func TestTablesAreAsRecorded(t *testing.T) {
+// TestTablesEqualGoldenFile detects unintended changes of the tables, by a
+// migration or by a release of ClickHouse.
+func TestTablesEqualGoldenFile(t *testing.T) {
 	conn := schematest.Open(t)
 	rows, err := conn.Query(t.Context(), "SELECT name, create_table_query FROM system.tables WHERE database = currentDatabase() ORDER BY name")
 	if err != nil {
@@ -112,8 +112,9 @@ func TestTablesAreAsRecorded(t *testing.T) {
 	}
 }
 
-// TestHashIsClickHouses lets people find a visitor with SQL of their own.
-func TestHashIsClickHouses(t *testing.T) {
+// TestHashEqualsXXHash64 checks that SQL can look up a visitor by
+// xxHash64('ID').
+func TestHashEqualsXXHash64(t *testing.T) {
 	conn := schematest.Empty(t)
 	for _, id := range []string{"", "v1", "ü", strings.Repeat("long", 200)} {
 		var want uint64
@@ -121,14 +122,15 @@ func TestHashIsClickHouses(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := schema.Hash(id); got != want {
-			t.Errorf("Hash(%q) = %d, xxHash64 says %d", id, got, want)
+			t.Errorf("Hash(%q) = %d, xxHash64 returns %d", id, got, want)
 		}
 	}
 }
 
-// TestStoresOfAnEditedMigrationAreBroughtUpToDate: for two hours 0012 was another file. Its table is computed from the
-// events, and is made again.
-func TestStoresOfAnEditedMigrationAreBroughtUpToDate(t *testing.T) {
+// TestMigrateReplacesEditedMigration migrates stores that ran an earlier version
+// of 0012. Its table is computed from the events, so it is dropped and created
+// again.
+func TestMigrateReplacesEditedMigration(t *testing.T) {
 	for _, checksum := range []string{"ec8f6ee8255fab4af4422b12e801ce53bacc2e954e5f2f45ff411654df0700f5", "f418452b3b9726c6e49fa91b94497050a269d675594165d21f201cd9a0ec403f"} {
 		today, conn := schematest.Open(t), schematest.Open(t)
 		for _, statement := range []string{
@@ -156,7 +158,7 @@ func TestStoresOfAnEditedMigrationAreBroughtUpToDate(t *testing.T) {
 			t.Errorf("%v\n got %s\nwant %s", err, got, want)
 		}
 		if ran, err := schema.Migrate(t.Context(), conn); err != nil || len(ran) > 0 {
-			t.Errorf("once more: %q, %v", ran, err)
+			t.Errorf("second Migrate: %q, %v", ran, err)
 		}
 	}
 }

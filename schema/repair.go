@@ -11,7 +11,7 @@ import (
 //go:embed wrong_counters.sql
 var wrongCounters string
 
-// repairStats adds to the counters what makes them right.
+// repairStats inserts the differences between the events and the counters.
 var repairStats = "INSERT INTO subject_stats\n    (website_id, subject, subject_id, experiment_id, event, goal_id, rows, value, extra_value, last_ingested, newest_event)\n" + wrongCounters
 
 const statsDigest = `
@@ -24,9 +24,9 @@ FROM
     GROUP BY website_id, subject, subject_id, experiment_id, event, goal_id
 )`
 
-// RepairStats makes subject_stats agree with events, of which it reads all,
-// and says whether it did not. A process that was killed between the two
-// leaves them apart; nothing may write meanwhile.
+// RepairStats reads all events and corrects subject_stats. It reports whether
+// subject_stats was wrong: a process that is killed between the inserts into both
+// tables leaves them inconsistent. Nothing may write to the store meanwhile.
 func RepairStats(ctx context.Context, conn driver.Conn) (changed bool, err error) {
 	var before, after uint64
 	if err := conn.QueryRow(ctx, statsDigest).Scan(&before); err != nil {

@@ -43,7 +43,7 @@ func TestRepairStats(t *testing.T) {
 	whole := read()
 	repair(false)
 	for _, damage := range []string{
-		// a correction that takes rows away, one that adds some, and the loss of all
+		// too few rows, too many rows, no rows
 		`INSERT INTO subject_stats SELECT website_id, subject, subject_id, experiment_id, event, goal_id, toUInt64(-3), -7, 7, last_ingested, newest_event FROM subject_stats WHERE event = 'goal' LIMIT 1`,
 		`INSERT INTO subject_stats SELECT website_id, subject, subject_id, experiment_id, event, goal_id, 5, 1, 1, last_ingested, newest_event FROM subject_stats LIMIT 1`,
 		`TRUNCATE TABLE subject_stats`,

@@ -13,60 +13,62 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// SettledLayout is the version of what the rows of settled mean: of another
-// one there is nothing to read. It changes with Facets.
+// RollupLayout is the version of the layout of the table rollups. Rollups of
+// another layout are not read. It must change whenever Cubes changes.
 const RollupLayout = 2
 
-// SettledState is the facet that says how far a generation is settled.
+// StateCube is the name of the cube that stores the state of a generation.
 const StateCube = "state"
 
-// Facet is one way of cutting the visitors of a subject into cells, of which
-// the table settled keeps the sums.
+// Cube is one way to group the visitors of a subject into cells. The table
+// rollups stores the sums of each cell.
 type Cube struct {
 	Name     string
-	By       []string // columns of the first view's attributes
-	FirstDay bool     // also by the day of the first view
-	Day      bool     // also by the day of the event
-	Frequent bool     // the values that were the most frequent when the generation was made lie apart, see FrequentFacet
-	Rank     bool     // of views alone, and of all variations together, with the hash of the value for a goal: it tells which values have the most visitors
+	By       []string // attributes of the first view to group by
+	FirstDay bool     // also group by the day of the first view
+	Day      bool     // also group by the day of the event
+	Frequent bool     // store the most frequent values separately, see FrequentCube
+	Rank     bool     // count views of all variations together, with the hash of the value as the goal id, to find the most frequent values
 }
 
-// Columns are those that the facet's cells tell, the kind of event and the
-// goal apart.
-func (f *Cube) Columns() []string {
-	columns := slices.Clone(f.By)
-	if !f.Rank {
+// Columns returns the columns that identify the cube's cells, except the event
+// and the goal.
+func (c *Cube) Columns() []string {
+	columns := slices.Clone(c.By)
+	if !c.Rank {
 		columns = append(columns, "variation_id", "multi_exposed")
 	}
-	if f.FirstDay {
+	if c.FirstDay {
 		columns = append(columns, "first_day")
 	}
-	if f.Day {
+	if c.Day {
 		columns = append(columns, "day")
 	}
 	return columns
 }
 
-// Keeps says whether the facet's cells tell the attribute.
-func (f *Cube) Keeps(column string) bool { return slices.Contains(f.By, column) }
+// HasAttribute reports whether the cube groups by the attribute.
+func (c *Cube) HasAttribute(column string) bool { return slices.Contains(c.By, column) }
 
-// frequentSuffix ends the name of the facet of a ranked facet's frequent values.
+// frequentSuffix is appended to the name of a cube to form the name of its
+// FrequentCube.
 const frequentSuffix = ", frequent"
 
-// FrequentFacet is the facet that has the cells of the values that were the
-// most frequent when a generation was made, side by side, instead of the facet
-// of that name, which has them among all others. A value stays where it is as
-// long as the generation does, and has at least one row in it.
+// FrequentCube returns the name of the cube that stores the most frequent values
+// of the named cube next to each other. The most frequent values are determined
+// when a generation is created. They stay the same throughout the generation, and
+// each has at least one row.
 func FrequentCube(name string) string { return name + frequentSuffix }
 
-// WholeFacet is FrequentFacet's inverse; any other name stays.
-func WholeCube(name string) string { return strings.TrimSuffix(name, frequentSuffix) }
+// BaseCube is the inverse of FrequentCube. It returns any other name unchanged.
+func BaseCube(name string) string { return strings.TrimSuffix(name, frequentSuffix) }
 
-// Facets are all of them, the cheaper of two that could serve first. A filter
-// needs its attribute and a breakdown its own; a window needs both days, a
-// series the event's, and the whole of a report the day of the first view, for
-// how fast visitors come in. Referrers are too many to be kept by day, and so
-// are most pairs. There is one ranked facet.
+// Cubes are all cubes. Of two cubes that can serve a query, the cheaper one is
+// first. A filter or a breakdown needs its attribute; a window needs both days; a
+// time series needs the day of the event. A report without a window needs the day
+// of the first view, for the rate of new visitors. Referrers and most pairs of
+// attributes have too many values to be stored by day. Exactly one cube has Rank
+// set.
 var Cubes = []Cube{
 	{Name: "country", By: []string{"country"}},
 	{Name: "all by first day", FirstDay: true},
@@ -96,46 +98,47 @@ var Cubes = []Cube{
 	{Name: "referrer, ranked", By: []string{"referrer"}, Rank: true},
 }
 
-// SettledAttributes are the columns that facets are made of.
+// CubeAttributes are the columns that cubes group by.
 var CubeAttributes = []string{
 	"device", "country", "channel", "browser", "os", "visitor_type", "referrer", "utm_source", "utm_medium", "utm_campaign",
 }
 
-// Settlement says how far one generation of one subject is settled.
+// RollupState is the state of one generation of one subject's rollups.
 type RollupState struct {
 	WebsiteID    int64
 	Subject      Subject
 	SubjectID    int64
 	ExperimentID int64
 	Generation   uint64
-	Complete     bool      // all that was stored through Through is in it, and it may be read
-	SharesSince  int64     // the shares that it was made for hold since then, in milliseconds since 1970
-	Events       uint64    // how many are in it
-	Through      time.Time // acceptance of the last one
-	Newest       time.Time // the latest time of one
+	Complete     bool      // contains all events accepted until Through, and may be read
+	SharesSince  int64     // start of the traffic shares that apply to it, in Unix milliseconds
+	Events       uint64    // number of events in it
+	Through      time.Time // acceptance time of the last event
+	Newest       time.Time // maximum event time
 }
 
-// SameSubject says whether both generations are of one subject.
+// SameSubject reports whether two generations belong to the same subject.
 func (s *RollupState) SameSubject(o *RollupState) bool {
 	return s.WebsiteID == o.WebsiteID && s.Subject == o.Subject && s.SubjectID == o.SubjectID && s.ExperimentID == o.ExperimentID
 }
 
-// subjectsOf are the kinds of subjects by their numbers in the tables.
+// subjectsOf are the kinds of subjects by their enum values in the tables.
 var subjectsOf = []Subject{SubjectNone, SubjectCampaign, SubjectWidget}
 
-// Partition is the id of the generation's partition of settled.
+// Partition returns the id of the generation's partition in the table rollups.
 func (s *RollupState) Partition() string {
 	return fmt.Sprintf(rollupPartition, s.WebsiteID, slices.Index(subjectsOf, s.Subject), s.SubjectID, s.ExperimentID, s.Generation)
 }
 
-// partitionOfSettled is how the engine writes a key of whole numbers.
+// rollupPartition is the format that ClickHouse uses for the id of a partition
+// whose key consists of integers.
 const rollupPartition = "%d-%d-%d-%d-%d"
 
 //go:embed rollup_states.sql
 var rollupStates string
 
-// Settlements returns all generations of this layout, of a subject the later
-// ones first.
+// RollupStates returns the states of all generations of the current layout. The
+// generations of a subject are in descending order.
 func RollupStates(ctx context.Context, conn driver.Conn) ([]RollupState, error) {
 	rows, err := conn.Query(ctx, rollupStates, clickhouse.Named("layout", int64(RollupLayout)))
 	if err != nil {
@@ -145,18 +148,18 @@ func RollupStates(ctx context.Context, conn driver.Conn) ([]RollupState, error) 
 	var all []RollupState
 	for rows.Next() {
 		var s RollupState
-		var of string
+		var subjectName string
 		var complete int64
-		if err := rows.Scan(&s.WebsiteID, &of, &s.SubjectID, &s.ExperimentID, &s.Generation, &complete, &s.SharesSince, &s.Events, &s.Through, &s.Newest); err != nil {
+		if err := rows.Scan(&s.WebsiteID, &subjectName, &s.SubjectID, &s.ExperimentID, &s.Generation, &complete, &s.SharesSince, &s.Events, &s.Through, &s.Newest); err != nil {
 			return nil, fmt.Errorf("read rollup states: %w", err)
 		}
-		s.Subject, s.Complete, s.Through, s.Newest = Subject(of), complete == 1, s.Through.UTC(), s.Newest.UTC()
+		s.Subject, s.Complete, s.Through, s.Newest = Subject(subjectName), complete == 1, s.Through.UTC(), s.Newest.UTC()
 		all = append(all, s)
 	}
 	return all, rows.Err()
 }
 
-// InsertSettlement says that a generation is complete, and how far it goes.
+// InsertRollupState marks a generation as complete and stores its state.
 func InsertRollupState(ctx context.Context, conn driver.Conn, s *RollupState) error {
 	batch, err := conn.PrepareBatch(ctx, `INSERT INTO rollups (website_id, subject, subject_id, experiment_id, generation, cube_name, event, goal_id,
 		visitors, value, events, events_squares, value_times_goals)`)
@@ -174,10 +177,11 @@ func InsertRollupState(ctx context.Context, conn driver.Conn, s *RollupState) er
 	return nil
 }
 
-// The packing of several sums into one number: they add up as the number does.
+// Several sums are packed into one integer. The sum of packed integers is the
+// packed integer of the sums.
 const (
-	squaresBits = 128 // of an amount: the sum of squares, below the sum
-	signBits    = 40  // of each of the numbers of visitors in signs: more than there are people
+	squaresBits = 128 // bits of the sum of squares, below the sum
+	signBits    = 40  // bits of each number of visitors
 )
 
 // PackAmounts returns sum · 2^128 + squares.
@@ -186,9 +190,9 @@ func PackAmounts(sum, squares *big.Int) *big.Int {
 	return packed.Add(packed, squares)
 }
 
-// UnpackAmounts returns what PackAmounts was given. Squares may be negative, of
-// what a day adds: of a visitor whose amounts of that day take away from those
-// before. They are less than 2^127 either way.
+// UnpackAmounts is the inverse of PackAmounts. The squares must be from -2^127 to
+// 2^127 - 1. The squares of a single day may be negative: a visitor's amounts of
+// a day may reduce the absolute sum of the earlier days.
 func UnpackAmounts(packed *big.Int) (sum, squares *big.Int) {
 	sum = new(big.Int).Add(packed, halfSquares)
 	sum.Rsh(sum, squaresBits) // rounds down
@@ -196,10 +200,11 @@ func UnpackAmounts(packed *big.Int) (sum, squares *big.Int) {
 	return sum, squares.Sub(packed, squares)
 }
 
-// halfSquares makes squares from -2^127 to 2^127 - 1 not negative when added.
+// halfSquares is added to make the squares nonnegative.
 var halfSquares = new(big.Int).Lsh(big.NewInt(1), squaresBits-1)
 
-// PackSigns puts numbers of visitors into one, the first the lowest.
+// PackSigns packs six numbers of visitors into one integer. The first number has
+// the lowest bits.
 func PackSigns(counts [6]int64) *big.Int {
 	packed := new(big.Int)
 	for i := len(counts) - 1; i >= 0; i-- {
@@ -208,8 +213,8 @@ func PackSigns(counts [6]int64) *big.Int {
 	return packed
 }
 
-// UnpackSigns returns what PackSigns was given, of which any may be negative:
-// what a day adds may make an amount 0 again.
+// UnpackSigns is the inverse of PackSigns. The numbers may be negative: the
+// events of a day may change the sign of a visitor's amount.
 func UnpackSigns(packed *big.Int) (counts [6]int64) {
 	if packed.Sign() == 0 {
 		return counts
@@ -226,22 +231,23 @@ func UnpackSigns(packed *big.Int) (counts [6]int64) {
 	return counts
 }
 
-// halfSigns makes each of the numbers of visitors in signs, which are from
-// -halfSign to halfSign - 1, not negative when added.
+// halfSign limits the packed numbers of visitors, which must be from -halfSign to
+// halfSign - 1.
 const halfSign = 1 << (signBits - 1)
 
+// halfSigns is added to make all numbers nonnegative.
 var halfSigns = PackSigns([6]int64{halfSign, halfSign, halfSign, halfSign, halfSign, halfSign})
 
 //go:embed frequent_values.sql
 var frequentValues string
 
-// FrequentValues returns the values of the facet's attribute that lie apart in
-// a complete generation.
-func FrequentValues(ctx context.Context, conn driver.Conn, s *RollupState, f *Cube) (map[string]bool, error) {
-	values, err := Names(ctx, conn, fmt.Sprintf(frequentValues, identifier(f.By[0])),
-		clickhouse.Named("partition", s.Partition()), clickhouse.Named("cube", FrequentCube(f.Name)))
+// FrequentValues returns the frequent values of the cube's attribute in a
+// complete generation.
+func FrequentValues(ctx context.Context, conn driver.Conn, s *RollupState, c *Cube) (map[string]bool, error) {
+	values, err := QueryNames(ctx, conn, fmt.Sprintf(frequentValues, identifier(c.By[0])),
+		clickhouse.Named("partition", s.Partition()), clickhouse.Named("cube", FrequentCube(c.Name)))
 	if err != nil {
-		return nil, fmt.Errorf("read which values are frequent: %w", err)
+		return nil, fmt.Errorf("read frequent values: %w", err)
 	}
 	frequent := make(map[string]bool, len(values))
 	for _, value := range values {
@@ -250,8 +256,8 @@ func FrequentValues(ctx context.Context, conn driver.Conn, s *RollupState, f *Cu
 	return frequent, nil
 }
 
-// Generations returns all of which there are rows, complete or not, by the ids
-// of their partitions.
+// Generations returns all stored generations, complete or not, by partition id.
+// Only the fields of the partition key are set.
 func Generations(ctx context.Context, conn driver.Conn) (map[string]RollupState, error) {
 	rows, err := conn.Query(ctx, "SELECT DISTINCT partition_id FROM system.parts WHERE database = currentDatabase() AND table = 'rollups' AND active AND rows > 0")
 	if err != nil {
@@ -275,10 +281,10 @@ func Generations(ctx context.Context, conn driver.Conn) (map[string]RollupState,
 	return all, rows.Err()
 }
 
-// DropSettled removes all generations for which of is true, each at once: who
-// reads one has all of it, or finds that it has no state. Whoever takes events
-// out of the store calls it before, for sums keep what is gone. It says whether
-// there was any.
+// DropRollups drops all generations for which of returns true, and reports
+// whether there were any. Each generation is dropped atomically, so a concurrent
+// reader sees all of it or no state. It must be called before events are deleted,
+// because rollups include deleted events.
 func DropRollups(ctx context.Context, conn driver.Conn, of func(*RollupState) bool) (bool, error) {
 	all, err := Generations(ctx, conn)
 	if err != nil {
@@ -297,7 +303,7 @@ func DropRollups(ctx context.Context, conn driver.Conn, of func(*RollupState) bo
 	return dropped, nil
 }
 
-// MergeSettled merges the parts of a generation, which makes it quick to read.
+// MergeRollup merges the parts of a generation, which makes it faster to read.
 func MergeRollup(ctx context.Context, conn driver.Conn, s *RollupState) error {
 	return conn.Exec(ctx, "OPTIMIZE TABLE rollups PARTITION ID {id:String} FINAL", clickhouse.Named("id", s.Partition()))
 }

@@ -1,4 +1,4 @@
--- One row per subject and generation: the progress of its refresh.
+-- One row per subject and generation: the state of the rollup.
 SELECT
     website_id,
     subject,

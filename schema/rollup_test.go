@@ -8,9 +8,9 @@ import (
 	"lifthouse/schema"
 )
 
-// TestPackedSumsAddUp packs parts of either sign, adds them up, and finds their
-// sums again.
-func TestPackedSumsAddUp(t *testing.T) {
+// TestSumOfPackedNumbers packs random numbers of either sign, adds the packed
+// numbers, and compares the unpacked sums.
+func TestSumOfPackedNumbers(t *testing.T) {
 	r := rand.New(rand.NewPCG(40, 128))
 	number := func(bits int) *big.Int {
 		n := new(big.Int).Rsh(new(big.Int).SetUint64(r.Uint64()), uint(64-r.IntN(min(bits, 63))-1)) //nolint:gosec // under 64

@@ -1,8 +1,8 @@
--- Rows that an event has too many: an event of a visitor has one row for each subject and experiment.
+-- One row: the number of duplicate rows. An event must have one row per subject and experiment.
 SELECT toUInt64(sum(rows - events)) AS too_many
 FROM
 (
-    -- a visitor of a subject
+    -- one row per visitor and subject
     SELECT count() AS rows, uniqExact(event_id) AS events
     FROM events
     GROUP BY website_id, subject, subject_id, experiment_id, visitor_id

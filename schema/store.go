@@ -14,27 +14,29 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// writeSettings hold for every statement of ours. ClickHouse 26 buffers
-// inserts by default, which would acknowledge rows that are not yet stored; and
-// a file may span more months than the 100 partitions a block may have. Where
-// a table knows its last inserts, an equal one would be dropped: only what
-// carries a token of its own may be.
+// writeSettings returns the settings of every statement. ClickHouse 26 buffers
+// inserts by default (async_insert), which acknowledges rows before they are
+// stored. insert_deduplicate is off because it drops an insert that equals a
+// recent one; only inserts with a deduplication token of their own enable it. An
+// import may span more months than the default maximum of 100 partitions per
+// block.
 func writeSettings() clickhouse.Settings {
 	return clickhouse.Settings{"async_insert": 0, "insert_deduplicate": 0, "max_partitions_per_insert_block": 0}
 }
 
-// serverSettings hold for every statement to servers. A look-up that other
-// replicas help with, or are asked instead where one is slow, may miss rows that
-// have just been stored.
+// serverSettings returns the additional settings of every statement to a server.
+// Hedged requests and parallel replicas are off: a replica may lack rows that
+// were just stored.
 func serverSettings() clickhouse.Settings {
 	return clickhouse.Settings{"use_hedged_requests": 0, "enable_parallel_replicas": 0}
 }
 
-// clusterSettings hold for every statement to a cluster. Its tables are asked
-// through Distributed ones: an insert is acknowledged by the shards and not by
-// a queue, a look-up of visitors goes to their shards only, and all processes
-// prefer the same replica of a shard, so that they see each other's rows.
-// Statements that change tables wait for the replicas that are there.
+// clusterSettings returns the additional settings of every statement to a
+// cluster, whose tables are read and written through Distributed tables. An
+// insert is acknowledged by the shards, not by a queue. A query by visitor is
+// sent only to the shards of these visitors. All processes prefer the same
+// replica of a shard, so that they read each other's rows. ALTER and ON CLUSTER
+// statements wait for the active replicas.
 func clusterSettings() clickhouse.Settings {
 	return clickhouse.Settings{
 		"distributed_foreground_insert":              1,
@@ -47,8 +49,7 @@ func clusterSettings() clickhouse.Settings {
 	}
 }
 
-// Connect opens the store, checks that it answers and brings its tables up to
-// date.
+// Connect opens a store, checks that it responds, and runs pending migrations.
 func Connect(ctx context.Context, address Address) (driver.Conn, error) {
 	conn, err := Reach(ctx, address)
 	if err != nil {
@@ -63,28 +64,28 @@ func Connect(ctx context.Context, address Address) (driver.Conn, error) {
 	return conn, nil
 }
 
-// SameForm refuses a store whose tables are in the other form than its address
-// says.
+// CheckTableForm returns an error if the tables of the store are those of a
+// cluster and the address has no cluster, or the other way round.
 func CheckTableForm(ctx context.Context, conn driver.Conn) error {
 	var of []struct {
 		Engine string `ch:"engine"`
 	}
 	if err := conn.Select(ctx, &of, "SELECT engine FROM system.tables WHERE database = currentDatabase() AND name = 'events'"); err != nil {
-		return fmt.Errorf("look at the tables: %w", err)
+		return fmt.Errorf("read the tables: %w", err)
 	}
 	cluster, _ := Cluster(conn)
 	switch {
 	case len(of) == 0:
 		return nil
 	case of[0].Engine == "Distributed" && cluster == "":
-		return errors.New("the store has the tables of a cluster: write its name into the address, ?cluster=NAME")
+		return errors.New("the store has the tables of a cluster: add the cluster to the address, ?cluster=NAME")
 	case of[0].Engine != "Distributed" && cluster != "":
-		return fmt.Errorf("the store has the tables of one server: leave cluster=%s out of the address, or name a new database", cluster)
+		return fmt.Errorf("the store has the tables of one server: remove cluster=%s from the address, or use a new database", cluster)
 	}
 	return nil
 }
 
-// Reach opens the store and checks that it answers.
+// Reach opens a store and checks that it responds. It does not run migrations.
 func Reach(ctx context.Context, address Address) (driver.Conn, error) {
 	settings := writeSettings()
 	if address.Dir == "" {
@@ -111,15 +112,15 @@ func Reach(ctx context.Context, address Address) (driver.Conn, error) {
 	}
 	switch err := ping(ctx, conn); {
 	case ctx.Err() == nil && isTimeout(err):
-		return nil, errors.Join(fmt.Errorf("reach store: no answer from %s (%w)", strings.Join(with.Addr, ", "), err), conn.Close())
+		return nil, errors.Join(fmt.Errorf("connect to the store: no answer from %s (%w)", strings.Join(with.Addr, ", "), err), conn.Close())
 	case err != nil:
-		return nil, errors.Join(fmt.Errorf("reach store: %w", err), conn.Close())
+		return nil, errors.Join(fmt.Errorf("connect to the store: %w", err), conn.Close())
 	}
 	return conn, nil
 }
 
-// ping waits for an answer for ServerMayTake. The driver itself shakes hands for
-// as long as its dial timeout, whatever the context says.
+// ping waits for a response for at most ServerTimeout. The driver's handshake
+// ignores the context and lasts up to the dial timeout.
 func ping(ctx context.Context, conn driver.Conn) error {
 	ctx, cancel := context.WithTimeout(ctx, ServerTimeout)
 	defer cancel()
@@ -133,23 +134,23 @@ func ping(ctx context.Context, conn driver.Conn) error {
 	}
 }
 
-// isTimeout says whether a server was waited for in vain.
+// isTimeout reports whether a server did not respond in time.
 func isTimeout(err error) bool {
 	var timeout net.Error
 	return errors.As(err, &timeout) && timeout.Timeout() || errors.Is(err, clickhouse.ErrAcquireConnTimeout)
 }
 
-// MostOf is the most that the user's profile on servers allows a setting to be;
-// 0: it has no bound. A setting that is beyond has statements refused.
+// SettingLimit returns the maximum that the user's profile allows for a setting,
+// or 0 if there is no maximum. The server rejects statements that exceed it.
 func SettingLimit(ctx context.Context, conn driver.Conn, setting string) (most int64, err error) {
 	const query = `SELECT toInt64OrZero(ifNull(if(readonly != 0, value, max), ''))
 		FROM system.settings
 		WHERE name = {name:String}`
 	if err := conn.QueryRow(ctx, query, clickhouse.Named("name", setting)).Scan(&most); err != nil {
-		return 0, fmt.Errorf("look at the bounds of settings: %w", err)
+		return 0, fmt.Errorf("read the limits of settings: %w", err)
 	}
 	return most, nil
 }
 
-// ServerMayTake is how long a server may take to answer at all.
+// ServerTimeout is the maximum time for a server to respond to a simple request.
 const ServerTimeout = 10 * time.Second

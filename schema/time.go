@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// ParseTime reads an instant in the form of RFC 3339, with any number of
-// decimals of a second. As section 5.6 of RFC 3339 allows, T and Z may be
-// lower case.
+// ParseTime parses an RFC 3339 time with any number of decimals. T and Z may be
+// lower case, as section 5.6 of RFC 3339 allows.
 func ParseTime(text string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"lifthouse/schema"
 )
 
-func TestParseTimeTakesLowerCase(t *testing.T) {
+func TestParseTimeAcceptsLowerCase(t *testing.T) {
 	want := time.Date(2025, 3, 2, 0, 0, 0, 500_000_000, time.UTC)
 	for _, text := range []string{"2025-03-02T00:00:00.5Z", "2025-03-02t00:00:00.5z", "2025-03-02t02:00:00.50+02:00", "2025-03-02T00:00:00.5z"} {
 		if got, err := schema.ParseTime(text); err != nil || !got.Equal(want) {

@@ -1,5 +1,5 @@
--- What subject_stats lacks, or has too much, against events: one row a counter that is wrong.
--- rows is a UInt64 that wraps: adding 2^64 - n takes n away.
+-- One row per wrong counter: the difference between events and subject_stats.
+-- rows is a UInt64 that wraps around: adding 2^64 - n subtracts n.
 SELECT
     website_id, subject, subject_id, experiment_id, event, goal_id,
     toUInt64(sumIf(n, stored) - sumIf(n, NOT stored))                     AS missing_rows,

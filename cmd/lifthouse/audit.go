@@ -63,7 +63,7 @@ func (p *program) auditCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) showAudit(changes []catalogue.Audited) error {
+func (p *program) showAudit(changes []catalogue.AuditEntry) error {
 	if len(changes) == 0 {
 		p.say("There are no changes.")
 		return nil

@@ -17,7 +17,7 @@ func TestAuditSaysWhoChangedWhat(t *testing.T) {
 	h.must("apply", "-f", "testdata/thirty.catalog.yaml")
 	h.must("token", "create", "--scope", "read", "--name", "\x1b[2Jevil")
 	h.must("token", "revoke", "--account", "1", "1")
-	var changes []catalogue.Audited
+	var changes []catalogue.AuditEntry
 	if err := json.Unmarshal([]byte(h.must("audit", "--json")), &changes); err != nil {
 		t.Fatal(err)
 	}

@@ -40,14 +40,14 @@ func TestABackupAnswersAsTheStoreDid(t *testing.T) {
 	if got, want := again.results(token), served.results(token); fmt.Sprint(got.Totals) != fmt.Sprint(want.Totals) || got.Totals.Visitors == 0 {
 		t.Errorf("totals %+v, want %+v", got.Totals, want.Totals)
 	}
-	if out := must("import", "testdata/thirty.ndjson", restored); !strings.Contains(out, "0 rows stored") {
+	if out := must("import", "testdata/thirty.ndjson", restored); !strings.Contains(out, "0 rows inserted") {
 		t.Errorf("the same events come in again: %s", out)
 	}
 	must("apply", "-f", "testdata/thirty.catalog.yaml", "--store=embedded:"+filepath.Join(at, "third"))
 	for _, c := range []struct{ name, dir, store, want string }{
-		{"backup", backup, "third", "is there already"},
+		{"backup", backup, "third", "exists already"},
 		{"restore", backup, "third", "has tables already"},
-		{"restore", at, "fourth", "is no backup"},
+		{"restore", at, "fourth", "is not a backup"},
 	} {
 		code, _, complaints := other(t, nil, c.name, c.dir, "--store=embedded:"+filepath.Join(at, c.store))
 		if code != exitFailed || !strings.Contains(complaints, c.want) {

@@ -154,7 +154,7 @@ func (w *world) losePart(r *rand.Rand, p *process, restart func() *process) *pro
 		w.t.Fatal(err)
 	}
 	if code, out, complaints := other(w.t, nil, "check", w.store); code != exitOK {
-		if said := out + complaints; !strings.Contains(said, "the store is not whole") {
+		if said := out + complaints; !strings.Contains(said, "the store is damaged") {
 			w.t.Errorf("a lost part: %s", said)
 		}
 		w.must("check", "--drop-damaged")

@@ -268,14 +268,14 @@ type slowNetwork struct {
 // before returns the address at which the network leads to another.
 func (n *slowNetwork) before(t *testing.T, address string) string {
 	t.Helper()
-	proxy := schematest.Between(t, address, n.fate)
+	proxy := schematest.NewProxy(t, address, n.fate)
 	n.proxies = append(n.proxies, proxy)
 	return proxy.Address()
 }
 
 func (n *slowNetwork) away(is bool) {
 	for _, proxy := range n.proxies {
-		proxy.Away.Store(is)
+		proxy.Down.Store(is)
 	}
 }
 

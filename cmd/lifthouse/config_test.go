@@ -125,7 +125,7 @@ func TestCheckSaysWhatIsWrong(t *testing.T) {
 	if _, out, complaints := other(t, nil, "check", "--store=clickhouse://user:secret@127.0.0.1:1/db"); strings.Contains(out+complaints, "secret") {
 		t.Errorf("the password is shown:\n%s%s", out, complaints)
 	}
-	check(exitUsage, []string{"want embedded:DIR"}, "--store=postgres://x")
+	check(exitUsage, []string{"must be embedded:DIR"}, "--store=postgres://x")
 	check(exitFailed, []string{"server +WRONG .*absent.pem", "schema +ok"}, store, "--tls-cert=absent.pem", "--tls-key=absent.pem")
 	check(exitOK, []string{"server +note +listen 0.0.0.0:8080 can be reached from other machines without TLS", "admin-address :8081 can be reached"}, store, "--listen=0.0.0.0:8080", "--admin-address=:8081")
 
@@ -139,7 +139,7 @@ func TestCheckOfTablesOfAnotherRelease(t *testing.T) {
 	if err := h.store.Conn.Exec(t.Context(), "INSERT INTO migrations (name, checksum) VALUES ('9999_newer.sql', '')"); err != nil {
 		t.Fatal(err)
 	}
-	if code, out, _ := h.run("check"); code != exitFailed || !strings.Contains(out, "9999_newer.sql, which this release does not know: start a release at least as new") {
+	if code, out, _ := h.run("check"); code != exitFailed || !strings.Contains(out, "9999_newer.sql, which this release does not know: use the release that ran it, or a newer one") {
 		t.Errorf("newer: exit %d\n%s", code, out)
 	}
 	if err := h.store.Conn.Exec(t.Context(), "TRUNCATE TABLE migrations"); err != nil {
@@ -169,8 +169,8 @@ func TestCheckOfACatalogueThatApplyWouldRefuse(t *testing.T) {
 	}
 	code, out, _ := h.run("check")
 	for _, want := range []string{
-		`catalogue +WRONG +accounts\[0\]\.websites\[0\]\.campaigns\[0\]\.power: "59": want 60 to 99`,
-		`catalogue +WRONG +account 1, campaign 77, websiteId: "5": no such website`,
+		`catalogue +WRONG +accounts\[0\]\.websites\[0\]\.campaigns\[0\]\.power: "59": must be from 60 to 99`,
+		`catalogue +WRONG +account 1, campaign 77, websiteId: "5": the account has no such website`,
 		`catalogue +note +lifthouse export writes the catalogue`,
 	} {
 		if code != exitFailed || !regexp.MustCompile(want).MatchString(out) {

@@ -105,7 +105,7 @@ func TestDamagedPartsAreNeverPassedOver(t *testing.T) {
 	}
 	says(do(exitFailed, "check"), "WRONG", "damaged parts")
 	says(do(exitOK, "check", "--drop-damaged"), "dropped 1 damaged part")
-	says(do(exitOK, "import", events), fmt.Sprintf("%d rows stored", views))
+	says(do(exitOK, "import", events), fmt.Sprintf("%d rows inserted", views))
 	var r engine.Results
 	if err := json.Unmarshal([]byte(do(exitOK, "report", "campaign", "1")), &r); err != nil || r.Totals.Visitors != views {
 		t.Errorf("%d visitors after all is sent again, %v; want %d", r.Totals.Visitors, err, views)

@@ -43,7 +43,7 @@ func (p *program) forgetCommand() *cobra.Command {
 
 func (p *program) forget(ctx context.Context, w *ingest.Writer, visitors []string, websites []int64, yes bool) error {
 	if !yes {
-		found, err := w.Find(ctx, visitors, websites)
+		found, err := w.CountVisitors(ctx, visitors, websites)
 		if err != nil {
 			return err
 		}

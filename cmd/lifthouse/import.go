@@ -168,7 +168,7 @@ func (p *program) importFiles(ctx context.Context, s *app.Store, files []string,
 		report, err := ingest.Import(ctx, s.Writer, path, options)
 		show.clear()
 		if errors.Is(err, ingest.ErrTooManyRejected) {
-			p.complain("%v (--max-errors %d); %d rows were stored", err, options.MaxErrors, report.Inserted)
+			p.complain("%v (--max-errors %d); %d rows were inserted before", err, options.MaxErrors, report.Inserted)
 			return &exitError{exitRejected}
 		}
 		if err != nil {
@@ -176,14 +176,14 @@ func (p *program) importFiles(ctx context.Context, s *app.Store, files []string,
 		}
 		seconds := time.Since(started).Seconds()
 		if options.DryRun {
-			p.say("%s: %d valid rows, %d of %d lines are invalid; nothing was stored (dry run)", file, report.Inserted, report.Rejected, report.Lines)
+			p.say("%s: dry run: %d valid rows, %d of %d lines rejected; nothing was inserted", file, report.Inserted, report.Rejected, report.Lines)
 			continue
 		}
 		attributed := ""
 		if report.Attributed > 0 {
-			attributed = fmt.Sprintf(" (and %d attributed from goals without exposures)", report.Attributed)
+			attributed = fmt.Sprintf(" (and %d derived rows of unattributed goals)", report.Attributed)
 		}
-		p.say("%s: %d rows stored%s, %d duplicates (%d with different content), %d of %d lines rejected, %.1f s, %.0f rows/s",
+		p.say("%s: %d rows inserted%s, %d duplicates (%d conflicting), %d of %d lines rejected, %.1f s, %.0f rows/s",
 			file, report.Inserted, attributed, report.Duplicates, report.Conflicts, report.Rejected, report.Lines,
 			seconds, float64(report.Inserted+report.Duplicates)/seconds)
 	}

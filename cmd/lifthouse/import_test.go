@@ -49,10 +49,10 @@ func TestImportTriesGivesUpAndTakesPatterns(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"testdata/thirty.ndjson", "--dry-run"}, exitOK, "30 valid rows, 0 of 30 lines are invalid; nothing was stored"},
-		{[]string{filepath.Join(dir, "wrong.ndjson"), filepath.Join(dir, "a.ndjson"), "--max-errors=9"}, exitRejected, "too many lines are rejected: 9 lines (--max-errors 9); 0 rows were stored"},
-		{[]string{filepath.Join(dir, "?.ndjson")}, exitOK, "a.ndjson: 10 rows stored"},
-		{[]string{filepath.Join(dir, "b*")}, exitOK, "b.ndjson: 0 rows stored, 20 duplicates"},
+		{[]string{"testdata/thirty.ndjson", "--dry-run"}, exitOK, "dry run: 30 valid rows, 0 of 30 lines rejected; nothing was inserted"},
+		{[]string{filepath.Join(dir, "wrong.ndjson"), filepath.Join(dir, "a.ndjson"), "--max-errors=9"}, exitRejected, "too many lines are rejected: 9 lines (--max-errors 9); 0 rows were inserted before"},
+		{[]string{filepath.Join(dir, "?.ndjson")}, exitOK, "a.ndjson: 10 rows inserted"},
+		{[]string{filepath.Join(dir, "b*")}, exitOK, "b.ndjson: 0 rows inserted, 20 duplicates"},
 		{[]string{filepath.Join(dir, "c*")}, exitUsage, "c*: no file matches"},
 	} {
 		code, out, complaints := h.run(append([]string{"import"}, c.args...)...)
@@ -79,7 +79,7 @@ func TestImportThroughTheSocketReadsTheClientsInput(t *testing.T) {
 	}{
 		{"/dev/stdin", exitFailed, "or - for standard input"},
 		{"/proc/self/fd/0", exitFailed, "or - for standard input"},
-		{"-", exitOK, "-: 29 rows stored, 1 duplicates"},
+		{"-", exitOK, "-: 29 rows inserted, 1 duplicates"},
 	} {
 		code, out, complaints := other(t, strings.NewReader(string(events)), "import", test.path, store)
 		if code != test.code || !strings.Contains(out+complaints, test.want) {

@@ -250,7 +250,7 @@ func TestServeTakesCommandsOfOthersAndKeepsItsData(t *testing.T) {
 	}
 	p.interrupt()
 
-	if out := must(nil, "import", "testdata/thirty.ndjson"); !strings.Contains(out, ": 0 rows stored") {
+	if out := must(nil, "import", "testdata/thirty.ndjson"); !strings.Contains(out, ": 0 rows inserted") {
 		t.Errorf("without a server, importing again says %q", out)
 	}
 }
@@ -367,7 +367,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"import", "--help"}, exitOK, "An event counts once"},
 		{[]string{"nonsense"}, exitUsage, `unknown command "nonsense"`},
 		{[]string{"serve", "--lisen", "x"}, exitUsage, "unknown flag: --lisen"},
-		{[]string{"serve", "--store", "postgres://x"}, exitUsage, "want embedded:DIR"},
+		{[]string{"serve", "--store", "postgres://x"}, exitUsage, "must be embedded:DIR"},
 		{[]string{"apply"}, exitUsage, "no file given"},
 		{[]string{"token", "revoke"}, exitUsage, "takes one id"},
 		{[]string{"token", "revoke", "first"}, exitUsage, `id "first": must be an integer`},

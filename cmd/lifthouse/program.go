@@ -122,7 +122,7 @@ func (p *program) command() *cobra.Command {
 			return nil
 		},
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			cmd.SetContext(catalogue.By(cmd.Context(), strings.TrimSpace(cmd.CommandPath()+" "+p.getenv("USER"))))
+			cmd.SetContext(catalogue.WithAuthor(cmd.Context(), strings.TrimSpace(cmd.CommandPath()+" "+p.getenv("USER"))))
 			return p.configure(cmd)
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },

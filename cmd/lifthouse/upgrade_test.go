@@ -51,7 +51,7 @@ func TestStoresOfEarlierSchemasAreBroughtUpToDate(t *testing.T) {
 				}
 			}
 			h := houseOn(t, conn)
-			if out := h.must("import", "testdata/thirty.ndjson"); !strings.Contains(out, ": 0 rows stored") {
+			if out := h.must("import", "testdata/thirty.ndjson"); !strings.Contains(out, ": 0 rows inserted") {
 				t.Errorf("imported again: %s", out)
 			}
 			var got engine.Results

@@ -15,11 +15,11 @@ func TestTheServingUserMayDoAllItNeeds(t *testing.T) {
 	if err := admin.Exec(t.Context(), "CREATE DATABASE "+schematest.Granted); err != nil {
 		t.Fatal(err)
 	}
-	serving := "--store=" + server.As(schematest.Serving)
+	serving := "--store=" + server.UserAddress(schematest.Serving)
 	if code, _, complaints := other(t, nil, "migrate", serving); code != exitFailed || !strings.Contains(complaints, "privileges") {
 		t.Errorf("the serving user migrates: exit %d, %s", code, complaints)
 	}
-	if code, _, complaints := other(t, nil, "migrate", "--store="+server.As(schematest.Migrating)); code != exitOK {
+	if code, _, complaints := other(t, nil, "migrate", "--store="+server.UserAddress(schematest.Migrating)); code != exitOK {
 		t.Fatal(complaints)
 	}
 	for _, args := range []string{
@@ -34,7 +34,7 @@ func TestTheServingUserMayDoAllItNeeds(t *testing.T) {
 	p := start(t, "serve", serving)
 	p.interrupt()
 	for _, forbidden := range []string{"DROP TABLE events", "CREATE TABLE other (x Int8) ENGINE = MergeTree ORDER BY x", "ALTER TABLE events ADD COLUMN x Int8"} {
-		if err := schematest.Reach(t, server.As(schematest.Serving)).Exec(t.Context(), forbidden); err == nil || !strings.Contains(err.Error(), "privileges") {
+		if err := schematest.Reach(t, server.UserAddress(schematest.Serving)).Exec(t.Context(), forbidden); err == nil || !strings.Contains(err.Error(), "privileges") {
 			t.Errorf("%s: %v", forbidden, err)
 		}
 	}

@@ -23,7 +23,7 @@ var frequentCube = &schema.Cubes[slices.IndexFunc(schema.Cubes, func(f schema.Cu
 
 // chooseFrequent returns the values for the frequent cube of a new generation.
 func (s *Refresher) chooseFrequent(ctx context.Context, d *backlog, through time.Time) ([]string, error) {
-	values, err := schema.Names(ctx, s.conn, frequentQuery, append(d.untilParams(through), clickhouse.Named("most", uint32(s.maxFrequent)))...) //nolint:gosec // few
+	values, err := schema.QueryNames(ctx, s.conn, frequentQuery, append(d.untilParams(through), clickhouse.Named("most", uint32(s.maxFrequent)))...) //nolint:gosec // few
 	if err != nil {
 		return nil, fmt.Errorf("choose frequent values: %w", err)
 	}

@@ -25,7 +25,7 @@ func TestAKilledSettlerLeavesNothingWrong(t *testing.T) {
 			s.retire()
 		}
 		left := statements
-		dies := rollup.New(schematest.Dying{Conn: s.conn, Left: &left}, s.writer, s.engine)
+		dies := rollup.New(schematest.KilledConn{Conn: s.conn, Left: &left}, s.writer, s.engine)
 		err := dies.RefreshAll(t.Context())
 		s.compare(schematest.Tier(1, 1, 3), paths)
 		s.refresh()
@@ -51,7 +51,7 @@ func TestAKilledEraserLeavesNothingWrong(t *testing.T) {
 		s.more(80)
 		s.refresh()
 		left := statements
-		err := ingest.NewWriter(schematest.Dying{Conn: s.conn, Left: &left}).DropSubjects(t.Context(), []ingest.SubjectID{{WebsiteID: 1, Subject: schema.SubjectCampaign, ID: 12}})
+		err := ingest.NewWriter(schematest.KilledConn{Conn: s.conn, Left: &left}).DropSubjects(t.Context(), []ingest.SubjectID{{WebsiteID: 1, Subject: schema.SubjectCampaign, ID: 12}})
 		s.compare(schematest.Tier(1, 1, 3), paths)
 		s.refresh()
 		s.compare(schematest.Tier(1, 1, 3), paths)

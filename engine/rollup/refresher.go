@@ -233,7 +233,7 @@ func (s *Refresher) recordOutcome(ctx context.Context, subject engine.Subject, e
 	case err != nil:
 		return fmt.Errorf("refresh the rollup of %s: %w", subject, err)
 	}
-	s.writer.ListRollups(ctx)
+	s.writer.UpdateRollupManifest(ctx)
 	return s.engine.RefreshRollupStates(ctx)
 }
 

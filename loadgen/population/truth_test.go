@@ -34,7 +34,7 @@ func TestTruthAndReportsAgree(t *testing.T) {
 	conn := schematest.Open(t)
 	writer := ingest.NewWriter(conn)
 	writer.SetExclusive()
-	if err := writer.Learn(t.Context()); err != nil {
+	if err := writer.LoadIDs(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := send.Insert(t.Context(), &s, writer, noReport); err != nil {

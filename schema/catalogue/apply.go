@@ -9,33 +9,33 @@ import (
 	"time"
 )
 
-// Change is what applying a file does, or would do, to one resource.
+// Change is a change of one resource that applying a file causes, or would cause.
 type Change struct {
 	AccountID int64
 	Kind      string
 	ID        int64
 	Name      string
 	Created   bool
-	Archived  bool          // no longer named, and so hidden
-	Fields    []FieldChange // of a resource that stood before
-	Shares    []NamedShare  // resolved to fractions of all traffic in the test; campaigns only
+	Archived  bool          // the file does not name the resource
+	Fields    []FieldChange // changed fields of an existing resource
+	Shares    []NamedShare  // fractions of the campaign's traffic; nil for other resources
 }
 
-// FieldChange is one field of a definition, before and after, as JSON; empty
-// where it was or is absent.
+// FieldChange is a changed field of a definition, before and after the change, as
+// JSON. A missing value is empty.
 type FieldChange struct{ Field, Before, After string }
 
-// NamedShare is the fraction of a campaign's visitors a variation is given.
+// NamedShare is the fraction of a campaign's visitors that see a variation.
 type NamedShare struct {
 	Name  string
 	Share float64
 }
 
-// Apply makes the store's catalogue say what the file says, in one insert:
-// all of it or nothing. What the file does not name stays; the state of a
-// resource that stands already (active, dates) stays too. It returns what
-// changes, and with dryRun changes nothing. A file that breaks a constraint
-// gives Faults.
+// Apply changes the store's catalogue to what the file declares, in one atomic
+// insert. Resources that the file does not name remain, unless file.Prune. The
+// state of existing resources (active, dates) does not change. Apply returns the
+// changes. If dryRun is true, it changes nothing. If the file violates a
+// constraint, the error is of type Faults.
 func (c *Catalogue) Apply(ctx context.Context, file File, dryRun bool) ([]Change, error) {
 	var changes []Change
 	now := time.Now().UTC().Truncate(time.Millisecond)
@@ -57,7 +57,7 @@ func (c *Catalogue) Apply(ctx context.Context, file File, dryRun bool) ([]Change
 		if file.Prune {
 			a.prune(current)
 		}
-		if changes == nil { // after a race the rest is done already
+		if changes == nil { // on a retry after a conflict, some changes are already stored
 			changes = a.changes
 		}
 		if dryRun {
@@ -71,9 +71,9 @@ func (c *Catalogue) Apply(ctx context.Context, file File, dryRun bool) ([]Change
 type applier struct {
 	now     time.Time
 	known   *Snapshot
-	correct bool // shares correct a mistake
+	correct bool // File.CorrectShares
 	current map[key]row
-	named   map[key]bool // what the file declares
+	named   map[key]bool // the rows that the file declares
 	rows    []row
 	changes []Change
 }
@@ -129,7 +129,7 @@ func (a *applier) website(account int64, site *Website) error {
 	return nil
 }
 
-// target keeps a state for its dates alone.
+// target applies a target. Its state contains only dates.
 func (a *applier) target(account int64, target *Target) error {
 	changed, err := a.define(account, kindTarget, target.ID, target.Name, target)
 	if err != nil {
@@ -149,8 +149,8 @@ func (a *applier) campaign(account int64, campaign *Campaign) error {
 	return a.state(account, kindCampaign, campaign.ID, campaign.Name, changed, campaign.Initial, map[int64]Shares{0: campaign.Shares()})
 }
 
-// namedShares resolves the shares: control gets its percentage, the others
-// divide the rest by their weights.
+// namedShares returns the fractions of the variations: control gets its
+// percentage, the others divide the rest by their weights.
 func (c *Campaign) namedShares() []NamedShare {
 	weights := 0
 	for _, v := range c.Variations {
@@ -164,8 +164,8 @@ func (c *Campaign) namedShares() []NamedShare {
 	return shares
 }
 
-// define notes the definition's row if it is new or differs from the one that
-// stands, and says whether it did.
+// define adds the row of a definition that is new or has changed, and reports
+// whether it did.
 func (a *applier) define(account int64, k kind, id int64, name string, definition any) (bool, error) {
 	body, err := encode(definition)
 	if err != nil {
@@ -173,15 +173,15 @@ func (a *applier) define(account int64, k kind, id int64, name string, definitio
 	}
 	at := key{account, k, id, partDefinition}
 	a.named[at] = true
-	before, stood := a.current[at]
-	if stood && !before.Archived && before.Body == body {
+	before, exists := a.current[at]
+	if exists && !before.Archived && before.Body == body {
 		return false, nil
 	}
 	fields, err := fieldChanges(before.Body, body)
 	if err != nil {
 		return false, err
 	}
-	change := Change{AccountID: account, Kind: string(k), ID: id, Name: name, Created: !stood || before.Archived, Fields: fields}
+	change := Change{AccountID: account, Kind: string(k), ID: id, Name: name, Created: !exists || before.Archived, Fields: fields}
 	if change.Created {
 		change.Fields = nil
 	}
@@ -190,12 +190,12 @@ func (a *applier) define(account int64, k kind, id int64, name string, definitio
 	return true, nil
 }
 
-// state notes the first state of a resource, or the change of its date and
-// shares when its definition changed or its shares are corrected.
+// state adds the first state of a resource, or the changed state if its
+// definition changed or its shares are corrected.
 func (a *applier) state(account int64, k kind, id int64, name string, changed bool, initial Initial, shares map[int64]Shares) error {
 	at := key{account, k, id, partState}
 	a.named[at] = true
-	before, stood := a.current[at]
+	before, exists := a.current[at]
 	state := State{Active: initial.Active, CreateDate: a.now, StartDate: utc(initial.StartDate), EndDate: utc(initial.EndDate)}
 	if initial.CreateDate != nil {
 		state.CreateDate = *utc(initial.CreateDate)
@@ -203,7 +203,7 @@ func (a *applier) state(account int64, k kind, id int64, name string, changed bo
 	if state.Active && state.StartDate == nil {
 		state.StartDate = &a.now
 	}
-	if stood {
+	if exists {
 		if err := json.Unmarshal([]byte(before.Body), &state); err != nil {
 			return fmt.Errorf("state of %s %d: %w", k, id, err)
 		}
@@ -212,9 +212,9 @@ func (a *applier) state(account int64, k kind, id int64, name string, changed bo
 	if err != nil {
 		return err
 	}
-	// Shares may differ though the definition does not: they are corrected, or
-	// another server's row won over the one that had them.
-	if recorded := state.record(shares, a.now, a.correct); stood && !changed {
+	// The shares may differ although the definition does not: they are corrected,
+	// or the row of another server has replaced the one that recorded them.
+	if recorded := state.record(shares, a.now, a.correct); exists && !changed {
 		if !recorded {
 			return nil
 		}
@@ -241,8 +241,8 @@ func utc(d *Date) *time.Time {
 	return &u
 }
 
-// fieldChanges compares two JSON objects field by field, in the order of
-// their names.
+// fieldChanges returns the differences of two JSON objects, ordered by field
+// name.
 func fieldChanges(before, after string) ([]FieldChange, error) {
 	var was, is map[string]json.RawMessage
 	if before != "" {

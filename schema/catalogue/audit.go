@@ -10,12 +10,12 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
-// author is the key of who changes something.
+// author is the context key of the author.
 type author struct{}
 
-// By has changes under the context noted as made by who: a token, or a command
-// and its user.
-func By(ctx context.Context, who string) context.Context {
+// WithAuthor returns a context in which changes are attributed to an author: a
+// token, or a command and its user.
+func WithAuthor(ctx context.Context, who string) context.Context {
 	return context.WithValue(ctx, author{}, who)
 }
 
@@ -24,14 +24,14 @@ func authorOf(ctx context.Context) string {
 	return who
 }
 
-// Audited is a change that was made.
-type Audited struct {
+// AuditEntry is a stored change of the catalogue.
+type AuditEntry struct {
 	AccountID int64           `json:"accountId"`
 	At        time.Time       `json:"at"`
 	By        string          `json:"by"`
 	Kind      string          `json:"kind"` // account, token, website, goal, target, campaign or widget
 	ID        int64           `json:"id"`
-	Change    string          `json:"change"` // created, changed, archived or revoked; of a state, active or inactive
+	Change    string          `json:"change"` // created, changed, archived or revoked; for a state, active or inactive
 	Version   uint64          `json:"version"`
 	After     json.RawMessage `json:"after"` // the definition or the state
 }
@@ -39,18 +39,18 @@ type Audited struct {
 //go:embed audit.sql
 var auditQuery string
 
-// Audit returns the changes since a time, the last ones first, at most so many;
-// of account 0 those of all accounts.
-func (c *Catalogue) Audit(ctx context.Context, account int64, since time.Time, most int) ([]Audited, error) {
+// Audit returns the changes of an account, or of all accounts if account is 0,
+// since a time. It returns at most limit changes, the latest first.
+func (c *Catalogue) Audit(ctx context.Context, account int64, since time.Time, limit int) ([]AuditEntry, error) {
 	rows, err := c.conn.Query(ctx, auditQuery, clickhouse.Named("account", account), clickhouse.DateNamed("since", since, clickhouse.MilliSeconds),
-		clickhouse.Named("most", uint32(most))) //nolint:gosec // bounded by the flag
+		clickhouse.Named("limit", uint32(limit))) //nolint:gosec // bounded by the flag
 	if err != nil {
 		return nil, fmt.Errorf("read the audit log: %w", err)
 	}
 	defer func() { _ = rows.Close() }()
-	all := []Audited{}
+	all := []AuditEntry{}
 	for rows.Next() {
-		var a Audited
+		var a AuditEntry
 		var of, body string
 		var archived bool
 		if err := rows.Scan(&a.AccountID, &a.At, &a.By, &a.Kind, &a.ID, &of, &a.Version, &archived, &body); err != nil {
@@ -65,8 +65,8 @@ func (c *Catalogue) Audit(ctx context.Context, account int64, since time.Time, m
 	return all, rows.Err()
 }
 
-// changeOf says in a word what a change was.
-func changeOf(a *Audited, of part, archived bool) (string, error) {
+// changeOf returns the value of AuditEntry.Change.
+func changeOf(a *AuditEntry, of part, archived bool) (string, error) {
 	switch {
 	case of == partState:
 		var state State

@@ -1,4 +1,4 @@
--- One row per change of what an account, or all accounts, declare, the last ones first.
+-- One row per change of the catalogue of one account or of all accounts, the latest first.
 SELECT
     account_id,
     changed_at,
@@ -13,4 +13,4 @@ FROM audit
 WHERE {account:Int64} IN (0, account_id)
     AND changed_at >= {since:DateTime64(3, 'UTC')}
 ORDER BY changed_at DESC, account_id, kind, id, facet, version
-LIMIT {most:UInt32}
+LIMIT {limit:UInt32}

@@ -8,13 +8,13 @@ import (
 	"lifthouse/schema/catalogue"
 )
 
-// TestBoundsOfTheContract applies each field at its bounds and beyond them.
-func TestBoundsOfTheContract(t *testing.T) {
+// TestBounds applies each field at its bounds and beyond them.
+func TestBounds(t *testing.T) {
 	c := open(t)
 	name := func(n int) string { return strings.Repeat("é", n) }
 	types := strings.Join(catalogue.CampaignTypes, " ")
 	for _, test := range []struct {
-		field          string // of the resource
+		field          string // field of the resource
 		set            func(site *catalogue.Website, to any)
 		right, refused []any
 	}{
@@ -54,12 +54,12 @@ func TestBoundsOfTheContract(t *testing.T) {
 		}
 		for _, to := range test.right {
 			if err := try(to); err != nil {
-				t.Errorf("%s: %.40v is refused: %v", test.field, to, err)
+				t.Errorf("%s: %.40v is rejected: %v", test.field, to, err)
 			}
 		}
 		for _, to := range test.refused {
 			if err := try(to); err == nil || !strings.Contains(err.Error(), "accounts[0].websites[0]."+test.field+": ") {
-				t.Errorf("%s: %.40v gives %.200v, want it refused", test.field, fmt.Sprint(to), err)
+				t.Errorf("%s: %.40v gives %.200v, want an error", test.field, fmt.Sprint(to), err)
 			}
 		}
 	}

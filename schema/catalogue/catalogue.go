@@ -14,37 +14,37 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// Catalogue keeps a Snapshot of the store's catalogue in memory and changes
-// the store.
+// Catalogue holds a Snapshot of the store's catalogue in memory and changes the
+// stored catalogue.
 type Catalogue struct {
-	conn     driver.Conn
-	writer   string // names this process in the rows it writes
-	snapshot atomic.Pointer[Snapshot]
-	wrote    func(context.Context)
+	conn       driver.Conn
+	writer     string // identifies the rows of this process
+	snapshot   atomic.Pointer[Snapshot]
+	afterWrite func(context.Context)
 
-	changing sync.Mutex // held by whoever reads rows in order to change them
+	changing sync.Mutex // held from reading rows until they are changed
 
 	refreshing sync.Mutex
-	digest     uint64 // of the rows the snapshot was made of
+	digest     uint64 // digest of the rows of the snapshot
 }
 
-// Open reads the catalogue.
+// Open reads the catalogue of a store.
 func Open(ctx context.Context, conn driver.Conn) (*Catalogue, error) {
-	c := &Catalogue{conn: conn, writer: rand.Text(), wrote: func(context.Context) {}}
-	if err := schema.SyncReplica(ctx, conn, "catalogue"); err != nil { // as where Keeper is away: what is here is read
-		slog.WarnContext(ctx, "the catalogue may be behind", "error", err)
+	c := &Catalogue{conn: conn, writer: rand.Text(), afterWrite: func(context.Context) {}}
+	if err := schema.SyncReplica(ctx, conn, "catalogue"); err != nil { // for example if Keeper is unavailable; the local rows are used
+		slog.WarnContext(ctx, "synchronize catalogue failed", "err", err)
 	}
 	return c, c.Refresh(ctx)
 }
 
-// AfterWrite has wrote called whenever a change is stored. It is set before the
-// first change.
-func (c *Catalogue) AfterWrite(wrote func(context.Context)) { c.wrote = wrote }
+// AfterWrite sets a function that is called after each stored change. It must be
+// called before the first change.
+func (c *Catalogue) AfterWrite(f func(context.Context)) { c.afterWrite = f }
 
-// Snapshot returns the catalogue as last read.
+// Snapshot returns the catalogue that was last read.
 func (c *Catalogue) Snapshot() *Snapshot { return c.snapshot.Load() }
 
-// Refresh reads the catalogue again if the store's has changed.
+// Refresh reads the catalogue if the stored one has changed.
 func (c *Catalogue) Refresh(ctx context.Context) error {
 	c.refreshing.Lock()
 	defer c.refreshing.Unlock()
@@ -68,8 +68,8 @@ func (c *Catalogue) Refresh(ctx context.Context) error {
 	return nil
 }
 
-// Follow refreshes at the given interval until the context ends. A store that
-// does not answer leaves the last snapshot in force.
+// Follow calls Refresh at the given interval until the context ends. If Refresh
+// fails, the last snapshot remains in use.
 func (c *Catalogue) Follow(ctx context.Context, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -79,7 +79,7 @@ func (c *Catalogue) Follow(ctx context.Context, every time.Duration) {
 			return
 		case <-tick.C:
 			if err := c.Refresh(ctx); err != nil && ctx.Err() == nil {
-				slog.WarnContext(ctx, "catalogue not refreshed", "error", err)
+				slog.WarnContext(ctx, "refresh catalogue failed", "err", err)
 			}
 		}
 	}

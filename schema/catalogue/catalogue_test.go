@@ -70,14 +70,14 @@ func mustApply(t *testing.T, c *catalogue.Catalogue, text string) []catalogue.Ch
 
 var valid = strings.Replace(shop, "submits", "goalsReached", 1)
 
-func TestApplyCreatesChangesAndKeeps(t *testing.T) {
+func TestApply(t *testing.T) {
 	c := open(t)
 	if changes := mustApply(t, c, valid); len(changes) != 6 {
 		t.Errorf("%d changes, want 6: %+v", len(changes), changes)
 	}
 	campaign := c.Snapshot().Account(1).Campaigns[12]
 	if campaign.Type != "personalization" || campaign.SignificanceLevel != 90 || campaign.MDE != 20 || campaign.Power != 80 {
-		t.Errorf("defaults are not the contract's: %+v", campaign.Campaign)
+		t.Errorf("defaults differ from the contract: %+v", campaign.Campaign)
 	}
 	if !campaign.Active || campaign.StartDate == nil || campaign.Current(0)[0] != 50 {
 		t.Errorf("state = %+v, want active, started, shares recorded", campaign.State)
@@ -97,7 +97,7 @@ func TestApplyCreatesChangesAndKeeps(t *testing.T) {
 	}
 }
 
-func TestSharesChangeOnlyWithTheDivision(t *testing.T) {
+func TestShareHistory(t *testing.T) {
 	c := open(t)
 	shares := func(correct bool, control int, weights string) int {
 		t.Helper()
@@ -132,7 +132,7 @@ accounts:
 		{false, 50, other, 1, 3},
 		{true, 34, halves, 1, 1},
 		{false, 34, other, 1, 2},
-		{true, 34, other, 1, 1}, // its definition stands already
+		{true, 34, other, 1, 1}, // its definition is already stored
 		{true, 34, other, 0, 1},
 	} {
 		changes := shares(step.correct, step.control, step.weights)
@@ -146,7 +146,7 @@ accounts:
 	}
 }
 
-func TestApplyLeavesWhatTheFileDoesNotName(t *testing.T) {
+func TestApplyKeepsOtherResources(t *testing.T) {
 	c := open(t)
 	mustApply(t, c, valid)
 	mustApply(t, c, `
@@ -164,27 +164,27 @@ accounts:
 	}
 }
 
-func TestApplyRefusesAllFaultsAtOnceAndChangesNothing(t *testing.T) {
+func TestApplyReportsAllFaultsAndChangesNothing(t *testing.T) {
 	c := open(t)
 	mustApply(t, c, valid)
 	for _, test := range []struct {
 		name, from, to string
 		want           []string
 	}{
-		{"several", "name: Banner", "name: \"\"\n            power: 12\n            mde: 0.5\n            significanceLevel: 91", []string{"campaigns[0].name", "power: \"12\"", "mde: \"0.5\"", "significanceLevel: \"91\": want one of 80, 90, 95, 100"}},
+		{"several", "name: Banner", "name: \"\"\n            power: 12\n            mde: 0.5\n            significanceLevel: 91", []string{"campaigns[0].name", "power: \"12\"", "mde: \"0.5\"", "significanceLevel: \"91\": must be one of 80, 90, 95, 100"}},
 		{"domain", "shop.example.com", "Shop_1", []string{"domain"}},
 		{"long label", "shop.example.com", strings.Repeat("a", 64) + ".com", []string{"domain"}},
-		{"reference", "primaryGoalId: 3", "primaryGoalId: 4", []string{"primaryGoalId: \"4\": no such goal"}},
+		{"reference", "primaryGoalId: 3", "primaryGoalId: 4", []string{"primaryGoalId: \"4\": the website has no such goal"}},
 		{"control declared", "variations: [{id: 1, name: New", "variations: [{id: 0, name: New", []string{"variations[0].id: \"0\""}},
-		{"twice", "name: New, share: 100}", "name: New, share: 100}, {id: 1, name: Newer, share: 1}", []string{"variations[1].id: \"1\": given twice"}},
-		{"metric", "goalsReached", "submits", []string{"primaryMetric: \"submits\": want one of conversions"}},
-		{"fraction", "controlShare: 50", "controlShare: 33.3", []string{"controlShare: \"33.3\": want a whole number"}},
-		{"end before start", "active: true", "startDate: 2026-05-02\n            endDate: 2026-05-01T12:00:00+02:00", []string{"campaigns[0].endDate: \"2026-05-01T10:00:00Z\": want startDate"}},
-		{"date out of range", "active: true", "createDate: 1969-12-31", []string{"createDate: \"1969-12-31T00:00:00Z\": want a year"}},
+		{"twice", "name: New, share: 100}", "name: New, share: 100}, {id: 1, name: Newer, share: 1}", []string{"variations[1].id: \"1\": is not unique"}},
+		{"metric", "goalsReached", "submits", []string{"primaryMetric: \"submits\": must be one of conversions"}},
+		{"fraction", "controlShare: 50", "controlShare: 33.3", []string{"controlShare: \"33.3\": must be an integer"}},
+		{"end before start", "active: true", "startDate: 2026-05-02\n            endDate: 2026-05-01T12:00:00+02:00", []string{"campaigns[0].endDate: \"2026-05-01T10:00:00Z\": must not be before startDate"}},
+		{"date out of range", "active: true", "createDate: 1969-12-31", []string{"createDate: \"1969-12-31T00:00:00Z\": must be in a year"}},
 		{"another account's website", "- id: 1\n    name: Shop", "- id: 2\n    name: Thief", []string{"belongs to another account"}},
 		{"another website", "- id: 1\n        domain: shop", "- id: 2\n        domain: shop", []string{"belongs to website 1; a resource cannot move"}},
 		{"unknown field", "controlShare: 50", "controlshare: 50", []string{"unknown field \"controlshare\""}},
-		{"name too long", "name: Banner", "name: " + strings.Repeat("é", 256), []string{"want 1 to 255 characters, have 256"}},
+		{"name too long", "name: Banner", "name: " + strings.Repeat("é", 256), []string{"must have 1 to 255 characters, has 256"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := apply(t, c, strings.Replace(valid, test.from, test.to, 1))
@@ -225,24 +225,24 @@ func TestTokens(t *testing.T) {
 		t.Fatalf("CreateToken = %q, %v", secret, err)
 	}
 	found, known := c.Snapshot().Token(catalogue.DigestOf(secret), now)
-	if !known || found.AccountID != 1 || !found.May(catalogue.ScopeRead) || found.May(catalogue.ScopeIngest) {
-		t.Errorf("Token = %+v, %v; want one of account 1 that may read and write", found, known)
+	if !known || found.AccountID != 1 || !found.Allows(catalogue.ScopeRead) || found.Allows(catalogue.ScopeIngest) {
+		t.Errorf("Token = %+v, %v; want a token of account 1 with the scopes read and write", found, known)
 	}
 	if _, known := c.Snapshot().Token(catalogue.DigestOf(secret+"x"), now); known {
-		t.Error("a wrong token is known")
+		t.Error("a wrong token is accepted")
 	}
 	expired, _, err := c.CreateToken(t.Context(), catalogue.Token{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeRead}, ExpiresAt: &past})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, known := c.Snapshot().Token(catalogue.DigestOf(expired), now); known {
-		t.Error("an expired token is known")
+		t.Error("an expired token is accepted")
 	}
 	if revoked, err := c.RevokeToken(t.Context(), 1, token.ID); !revoked || err != nil {
 		t.Errorf("RevokeToken = %v, %v", revoked, err)
 	}
 	if _, known := c.Snapshot().Token(catalogue.DigestOf(secret), now); known {
-		t.Error("a revoked token is known")
+		t.Error("a revoked token is accepted")
 	}
 	for _, wrong := range []catalogue.Token{
 		{AccountID: 2, Scopes: []catalogue.Scope{catalogue.ScopeRead}},
@@ -252,13 +252,13 @@ func TestTokens(t *testing.T) {
 		{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeRead}, WebsiteID: 9},
 	} {
 		if _, _, err := c.CreateToken(t.Context(), wrong); err == nil {
-			t.Errorf("CreateToken(%+v) passed", wrong)
+			t.Errorf("CreateToken(%+v) gives no error", wrong)
 		}
 	}
 }
 
-// TestRefreshSeesAnotherProcess has two catalogues over one store.
-func TestRefreshSeesAnotherProcess(t *testing.T) {
+// TestRefresh has two catalogues of one store.
+func TestRefresh(t *testing.T) {
 	conn := schematest.Open(t)
 	one, err := catalogue.Open(t.Context(), conn)
 	if err != nil {
@@ -273,14 +273,14 @@ func TestRefreshSeesAnotherProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(other.Snapshot().Account(1).Campaigns) != 1 {
-		t.Error("the other catalogue does not see the campaign")
+		t.Error("the other catalogue does not have the campaign")
 	}
 }
 
-func TestReadRefusesWhatIsNoCatalogue(t *testing.T) {
+func TestReadErrors(t *testing.T) {
 	for _, text := range []string{"accounts: 5", "accounts:\n  - id: one", "{", "accounts: [{id: 1, id: 2}]"} {
 		if _, err := catalogue.Read(strings.NewReader(text)); err == nil {
-			t.Errorf("Read(%q) passed", text)
+			t.Errorf("Read(%q) gives no error", text)
 		}
 	}
 	file, err := catalogue.Read(strings.NewReader(""))

@@ -11,42 +11,43 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// Several servers may write one store, which has no lock that they share. A
-// change reads what stands, appends its rows one version higher, and reads
-// back. Where another writer's row stands beside or above its own, it may be
-// that neither knew of the other: the change is made again on top of that row,
-// and nobody builds on two rows that stand at once before their writers have
-// settled it. The store keeps each writer's last row of a key, so that a merge
-// hides no race. So no change is lost, and what a change answered stood when it
-// was answered.
+// Several servers may change the catalogue of a store, without a shared lock. A
+// change reads the current rows, inserts its rows with the next version, and
+// reads the rows again. If another writer has inserted a row of the same or a
+// higher version, neither may have seen the other: the change is repeated on top
+// of that row. A new change waits while two different rows have the same highest
+// version. The table keeps the last row of each writer for a key, so that a merge
+// hides no conflict. So no change is lost, and the result of a change was current
+// when change returned.
 
-// mostRaces bounds how often a change starts over. Waits grow at random, so
-// that two writers do not keep step.
+// maxRaces is the maximum number of attempts of a change. The waits between
+// attempts are random, so that two writers do not conflict repeatedly.
 const maxRaces = 24
 
-// changeMayTake is for a change once it has begun to write: a client that goes
-// away must not leave a race behind.
+// changeTimeout is the timeout of a change after its first insert. A canceled
+// request does not end the change, because that would leave a conflict.
 const changeTimeout = 10 * time.Second
 
-// ErrContested says that other servers were faster each time.
-var ErrContested = errors.New("the catalogue is being changed by too many at once; try again")
+// ErrContested means that every attempt of a change conflicted with another
+// server.
+var ErrContested = errors.New("the catalogue is being changed by other servers: try again")
 
-// resource is what a change is confined to.
+// resource identifies the resource to which a change is confined.
 type resource struct {
 	account int64
 	kind    kind
 	id      int64
 }
 
-// versions are rows of the store by their keys, the one that stands first.
+// versions are the stored rows by key, the current one first.
 type versions map[key][]row
 
-// readVersions reads the rows of one resource, or all where it is nil.
+// readVersions reads the rows of a resource, or of all resources if of is nil.
 func readVersions(ctx context.Context, conn driver.Conn, of *resource) (versions, error) {
 	var rows []row
 	var err error
 	if of == nil {
-		rows, err = queryRows(ctx, conn, everyRow)
+		rows, err = queryRows(ctx, conn, allRows)
 	} else {
 		rows, err = queryRows(ctx, conn, rowsOf, clickhouse.Named("account", of.account), clickhouse.Named("kind", string(of.kind)), clickhouse.Named("id", of.id))
 	}
@@ -60,7 +61,7 @@ func readVersions(ctx context.Context, conn driver.Conn, of *resource) (versions
 	return all, nil
 }
 
-// standing are the rows that stand, in the order of their keys.
+// current returns the current rows, ordered by key.
 func (v versions) current() []row {
 	rows := make([]row, 0, len(v))
 	for _, of := range v {
@@ -70,47 +71,47 @@ func (v versions) current() []row {
 	return rows
 }
 
-// tied says whether rows of two writers stand at once.
+// tied reports whether different rows of two writers have the highest version.
 func (v versions) tied(at key) bool {
 	of := v[at]
-	return len(of) > 1 && of[1].Version == of[0].Version && !of[1].says(of[0])
+	return len(of) > 1 && of[1].Version == of[0].Version && !of[1].equal(of[0])
 }
 
-// rivals returns, for each of the rows written beside or above which another
-// writer's stands, that row.
-func (v versions) rivals(written []row) []row {
+// conflicts returns the rows of other writers that have the same or a higher
+// version than one of the written rows.
+func (v versions) conflicts(written []row) []row {
 	var found []row
 	for _, mine := range written {
 		of := v[mine.key]
-		rival := of[0]
-		if rival.Writer == mine.Writer && v.tied(mine.key) {
-			rival = of[1]
+		conflict := of[0]
+		if conflict.Writer == mine.Writer && v.tied(mine.key) {
+			conflict = of[1]
 		}
-		if rival.Writer != mine.Writer && (rival.Version != mine.Version || !rival.says(mine)) {
-			found = append(found, rival)
+		if conflict.Writer != mine.Writer && (conflict.Version != mine.Version || !conflict.equal(mine)) {
+			found = append(found, conflict)
 		}
 	}
 	return found
 }
 
-// change stores the rows that compute makes of those that stand, and returns
-// when they stood. compute is called again after a race, and has to make the
-// same change of whatever it is given: the rows of one resource, or all where
-// it is nil.
+// change inserts the rows that compute returns for the current rows, and returns
+// when they are the current ones. compute is called again after a conflict, and
+// must make the same change to any given rows: those of a resource, or all if of
+// is nil.
 func (c *Catalogue) change(ctx context.Context, of *resource, compute func(current []row) ([]row, error)) error {
 	c.changing.Lock()
 	defer c.changing.Unlock()
-	all, err := c.settled(ctx, of)
+	all, err := c.readResolved(ctx, of)
 	if err != nil {
 		return err
 	}
-	var rivals []row
+	var conflicts []row
 	for attempt := range maxRaces {
-		rows, err := compute(replaced(all.current(), rivals))
+		rows, err := compute(replaced(all.current(), conflicts))
 		if err != nil {
 			return err
 		}
-		rows = all.settle(rows, rivals)
+		rows = all.resolve(rows, conflicts)
 		if len(rows) == 0 {
 			return c.Refresh(ctx)
 		}
@@ -125,27 +126,27 @@ func (c *Catalogue) change(ctx context.Context, of *resource, compute func(curre
 		if err := insertRows(ctx, c.conn, rows); err != nil {
 			return err
 		}
-		c.wrote(ctx)
+		c.afterWrite(ctx)
 		if all, err = readVersions(ctx, c.conn, of); err != nil {
 			return err
 		}
-		if len(all.rivals(rows)) == 0 {
+		if len(all.conflicts(rows)) == 0 {
 			return c.Refresh(ctx)
 		}
-		if all, err = c.later(ctx, of, attempt); err != nil {
+		if all, err = c.readLater(ctx, of, attempt); err != nil {
 			return err
 		}
-		rivals = all.rivals(rows)
+		conflicts = all.conflicts(rows)
 	}
 	return ErrContested
 }
 
-// settled reads the store when no race is open. One that stays open was left
-// by a writer that died, and what stands of it holds.
-func (c *Catalogue) settled(ctx context.Context, of *resource) (versions, error) {
+// readResolved reads the rows and waits until no key is tied. A tie that remains
+// was left by a writer that died, and the first row is the current one.
+func (c *Catalogue) readResolved(ctx context.Context, of *resource) (versions, error) {
 	all, err := readVersions(ctx, c.conn, of)
 	for attempt := 0; err == nil && attempt < maxRaces && all.anyTied(); attempt++ {
-		all, err = c.later(ctx, of, attempt)
+		all, err = c.readLater(ctx, of, attempt)
 	}
 	return all, err
 }
@@ -159,33 +160,34 @@ func (v versions) anyTied() bool {
 	return false
 }
 
-// later reads the store after up to 2 ms, at later attempts after up to 64.
-func (c *Catalogue) later(ctx context.Context, of *resource, attempt int) (versions, error) {
-	most := 2 * time.Millisecond << min(attempt, 5)
+// readLater reads the rows after a random wait of up to 2 ms, or up to 64 ms for
+// later attempts.
+func (c *Catalogue) readLater(ctx context.Context, of *resource, attempt int) (versions, error) {
+	maxWait := 2 * time.Millisecond << min(attempt, 5)
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()
-	case <-time.After(rand.N(most)):
+	case <-time.After(rand.N(maxWait)):
 		return readVersions(ctx, c.conn, of)
 	}
 }
 
-// replaced puts the rivals in the place of the rows of their keys.
-func replaced(current, rivals []row) []row {
-	for _, rival := range rivals {
-		at := slices.IndexFunc(current, func(r row) bool { return r.key == rival.key })
-		current[at] = rival
+// replaced replaces the rows of the conflicts' keys by the conflicts.
+func replaced(current, conflicts []row) []row {
+	for _, conflict := range conflicts {
+		at := slices.IndexFunc(current, func(r row) bool { return r.key == conflict.key })
+		current[at] = conflict
 	}
 	return current
 }
 
-// settle adds what ends a race about a key that the change itself leaves
-// alone now: the rival's row anew, above both.
-func (v versions) settle(rows, rivals []row) []row {
-	for _, rival := range rivals {
-		if v.tied(rival.key) && !slices.ContainsFunc(rows, func(r row) bool { return r.key == rival.key }) {
-			rival.Version++
-			rows = append(rows, rival)
+// resolve adds rows that resolve ties of keys that the change does not write: the
+// conflicting row with the next version.
+func (v versions) resolve(rows, conflicts []row) []row {
+	for _, conflict := range conflicts {
+		if v.tied(conflict.key) && !slices.ContainsFunc(rows, func(r row) bool { return r.key == conflict.key }) {
+			conflict.Version++
+			rows = append(rows, conflict)
 		}
 	}
 	return rows

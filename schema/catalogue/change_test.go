@@ -12,7 +12,7 @@ import (
 	"lifthouse/schema/schematest"
 )
 
-func TestPruneArchivesWhatTheFileDoesNotName(t *testing.T) {
+func TestPrune(t *testing.T) {
 	c := open(t)
 	mustApply(t, c, whole)
 	if _, _, err := c.CreateToken(t.Context(), catalogue.Token{AccountID: 9, Scopes: []catalogue.Scope{catalogue.ScopeRead}}); err != nil {
@@ -29,8 +29,8 @@ func TestPruneArchivesWhatTheFileDoesNotName(t *testing.T) {
 	site.Campaigns, site.Targets = site.Campaigns[:1], nil
 	file.Accounts[0].Websites = file.Accounts[0].Websites[:1]
 	_, err = c.Apply(t.Context(), file, false)
-	if err == nil || !strings.Contains(err.Error(), `campaigns[0].targetId: "5": no such target`) {
-		t.Fatalf("a reference to what is pruned gives %v", err)
+	if err == nil || !strings.Contains(err.Error(), `campaigns[0].targetId: "5": the website has no such target`) {
+		t.Fatalf("a reference to a pruned resource gives %v", err)
 	}
 	site.Campaigns[0].TargetID, site.Campaigns[0].Variations[0].TargetID = 0, 0
 
@@ -54,11 +54,11 @@ func TestPruneArchivesWhatTheFileDoesNotName(t *testing.T) {
 		t.Errorf("left: %+v", owned)
 	}
 	if _, known := c.Snapshot().Token(catalogue.DigestOf(kept), now()); !known {
-		t.Error("the token of an account that is named went")
+		t.Error("the token of a named account was archived")
 	}
 
 	if _, err := apply(t, c, "accounts: [{id: 5, name: Thief, websites: [{id: 2, domain: empty.example.com}]}]"); err == nil || !strings.Contains(err.Error(), "belongs to another account") {
-		t.Errorf("another account takes an archived website, whose events stay: %v", err)
+		t.Errorf("another account takes an archived website: %v", err)
 	}
 	changes := mustApply(t, c, whole)
 	if again := c.Snapshot().Account(1).Campaigns[13]; !slices.ContainsFunc(changes, func(c catalogue.Change) bool { return c.Created && c.ID == 13 }) || again.CreateDate.IsZero() {
@@ -66,7 +66,7 @@ func TestPruneArchivesWhatTheFileDoesNotName(t *testing.T) {
 	}
 }
 
-func TestSwitchIsIdempotentAndKeepsTheFirstStart(t *testing.T) {
+func TestSwitchIsIdempotent(t *testing.T) {
 	c := open(t)
 	mustApply(t, c, whole)
 	change := func(active bool) catalogue.State {
@@ -76,7 +76,7 @@ func TestSwitchIsIdempotentAndKeepsTheFirstStart(t *testing.T) {
 			t.Fatalf("switch to %v: %+v, %v, %v", active, live, found, err)
 		}
 		if is := c.Snapshot().Account(1).Campaigns[13].State; is.Active != active || !is.UpdateDate.Equal(live.UpdateDate) {
-			t.Fatalf("switched to %v, in memory stands %+v", active, is)
+			t.Fatalf("switched to %v, the snapshot has %+v", active, is)
 		}
 		return live.State
 	}
@@ -107,10 +107,10 @@ func TestSwitchIsIdempotentAndKeepsTheFirstStart(t *testing.T) {
 	}
 }
 
-// TestRacesOfTwoServersLoseNothing has two catalogues over one store, each
-// with clients that start and stop, apply other shares and names, and make
-// tokens, all at once.
-func TestRacesOfTwoServersLoseNothing(t *testing.T) {
+// TestConcurrentChanges has two catalogues of one store, each with clients that
+// start and stop campaigns, apply shares and names, and create tokens
+// concurrently.
+func TestConcurrentChanges(t *testing.T) {
 	conn := schematest.Open(t)
 	var servers []*catalogue.Catalogue
 	for range 2 {
@@ -163,10 +163,10 @@ func TestRacesOfTwoServersLoseNothing(t *testing.T) {
 	}
 	is := servers[0].Snapshot().Account(1).Campaigns[12]
 	if other := servers[1].Snapshot().Account(1).Campaigns[12]; fmt.Sprint(is) != fmt.Sprint(other) && is.UpdateDate != other.UpdateDate {
-		t.Errorf("the servers see\n%+v and\n%+v", is, other)
+		t.Errorf("the servers have\n%+v and\n%+v", is, other)
 	}
 	if is.Current(0)[0] != is.ControlShare || !applied[is.ControlShare] {
-		t.Errorf("control share %d, in force %v: one of %v was asked for last", is.ControlShare, is.Current(0), applied)
+		t.Errorf("control share %d, current %v: want one of %v", is.ControlShare, is.Current(0), applied)
 	}
 	recorded := map[int]bool{}
 	for _, since := range is.ShareHistory[0] {
@@ -174,12 +174,12 @@ func TestRacesOfTwoServersLoseNothing(t *testing.T) {
 	}
 	for share := range applied {
 		if !recorded[share] {
-			t.Errorf("share %d was applied and left no trace in the history", share)
+			t.Errorf("share %d was applied and is not in the history", share)
 		}
 	}
 	for _, secret := range secrets {
 		if _, known := servers[0].Snapshot().Token(catalogue.DigestOf(secret), now()); !known {
-			t.Error("a token that was made is unknown")
+			t.Error("a created token is not accepted")
 		}
 	}
 }

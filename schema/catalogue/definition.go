@@ -1,15 +1,14 @@
 package catalogue
 
-// File is what `lifthouse apply` reads.
+// File is a catalogue file, the input of `lifthouse apply`.
 type File struct {
 	Accounts []Account `yaml:"accounts"`
 
-	// CorrectShares says that the shares correct a mistake: they hold from the
-	// beginning, in place of those recorded so far.
+	// CorrectShares replaces the recorded history of shares: the shares of the file
+	// apply from the beginning.
 	CorrectShares bool `yaml:"-"`
 
-	// Prune says that the file names all there is: what it does not name is
-	// archived.
+	// Prune archives the resources that the file does not name.
 	Prune bool `yaml:"-"`
 }
 
@@ -20,8 +19,8 @@ type Account struct {
 	Websites []Website `yaml:"websites,omitempty" json:"-"`
 }
 
-// Website owns goals, targets, campaigns and widgets. Its id is unique over
-// all accounts, because events carry it alone.
+// Website owns goals, targets, campaigns and widgets. Its id is unique across all
+// accounts, because events contain only the website id.
 type Website struct {
 	ID        int64      `yaml:"id" json:"id"`
 	Domain    string     `yaml:"domain" json:"domain"`
@@ -31,7 +30,7 @@ type Website struct {
 	Widgets   []Widget   `yaml:"widgets,omitempty" json:"-"`
 }
 
-// Goal is something a visitor may reach.
+// Goal is an action that a visitor may complete.
 type Goal struct {
 	ID        int64  `yaml:"id" json:"id"`
 	WebsiteID int64  `yaml:"-" json:"websiteId"`
@@ -48,10 +47,10 @@ type Target struct {
 	WebsiteID int64  `yaml:"-" json:"websiteId"`
 	Name      string `yaml:"name" json:"name"`
 
-	CreateDate *Date `yaml:"createDate,omitempty" json:"-"` // of a new one; a target that exists keeps its own
+	CreateDate *Date `yaml:"createDate,omitempty" json:"-"` // only for a new target
 }
 
-// Campaign is a personalization or an experiment with a split of traffic.
+// Campaign is a personalization or an experiment with a split of the traffic.
 type Campaign struct {
 	ID                int64       `yaml:"id" json:"id"`
 	WebsiteID         int64       `yaml:"-" json:"websiteId"`
@@ -73,8 +72,8 @@ type Campaign struct {
 	Initial           `yaml:",inline" json:"-"`
 }
 
-// Initial is the state a campaign or a widget is created with; applying the
-// file again does not touch it.
+// Initial is the initial state of a campaign or a widget. Applying the file again
+// does not change the state.
 type Initial struct {
 	Active     bool  `yaml:"active,omitempty"`
 	CreateDate *Date `yaml:"createDate,omitempty"`
@@ -82,7 +81,7 @@ type Initial struct {
 	EndDate    *Date `yaml:"endDate,omitempty"`
 }
 
-// Variation is one alternative of a campaign; control is not declared.
+// Variation is a variation of a campaign, except control, which is not declared.
 type Variation struct {
 	ID       int64  `yaml:"id" json:"id"`
 	Name     string `yaml:"name" json:"name"`
@@ -103,7 +102,7 @@ type Widget struct {
 	Initial       `yaml:",inline" json:"-"`
 }
 
-// WidgetVariation is one alternative of a widget or of one of its experiments.
+// WidgetVariation is a variation of a widget or of one of its experiments.
 type WidgetVariation struct {
 	ID    int64  `yaml:"id" json:"id"`
 	Name  string `yaml:"name" json:"name"`
@@ -129,14 +128,14 @@ const (
 	Bayesian    = "bayesian"
 )
 
-// The values of Campaign.MultipleExposures: what becomes of a visitor who saw
-// more than one variation. Empty lets the report choose by the shares.
+// The values of Campaign.MultipleExposures: how multi-exposed visitors are
+// counted. If it is empty, the report chooses by the shares.
 const (
 	ExcludeMultiExposed = "exclude"
 	FirstVariation      = "first"
 )
 
-// UnmarshalYAML fills in the documented defaults of what is not given.
+// UnmarshalYAML decodes a campaign and sets the documented defaults.
 func (c *Campaign) UnmarshalYAML(decode func(any) error) error {
 	type fields Campaign
 	f := fields{
@@ -150,7 +149,7 @@ func (c *Campaign) UnmarshalYAML(decode func(any) error) error {
 	return nil
 }
 
-// UnmarshalYAML fills in the documented default of the share.
+// UnmarshalYAML decodes a variation and sets the documented default of the share.
 func (v *WidgetVariation) UnmarshalYAML(decode func(any) error) error {
 	type fields WidgetVariation
 	f := fields{Share: 100}
@@ -161,8 +160,8 @@ func (v *WidgetVariation) UnmarshalYAML(decode func(any) error) error {
 	return nil
 }
 
-// Shares are control's percentage (0) and the weights by which the variations
-// divide the rest; they need not add up to 100.
+// Shares returns the percentage of control, with key 0, and the weights by which
+// the variations divide the rest. The weights need not add up to 100.
 func (c *Campaign) Shares() Shares {
 	shares := Shares{0: c.ControlShare}
 	for _, v := range c.Variations {
@@ -171,7 +170,7 @@ func (c *Campaign) Shares() Shares {
 	return shares
 }
 
-// Shares are as a campaign's.
+// Shares is like Campaign.Shares.
 func (e *Experiment) Shares() Shares {
 	shares := Shares{0: e.ControlShare}
 	for _, v := range e.Variations {

@@ -1,8 +1,8 @@
-// Package catalogue is the small config table: accounts, their tokens, and
-// per website the goals, targets, campaigns and widgets.
+// Package catalogue stores the configuration of a store: accounts, API tokens,
+// and for each website its goals, targets, campaigns and widgets.
 //
-// A definition is what a catalogue file declares; a state is what happens to
-// it (active, dates, the shares as they changed). They are separate rows, so
-// that neither overwrites the other. Servers read a Snapshot from memory,
-// which Catalogue refreshes from the store.
+// A definition is declared by a catalogue file. A state changes at run time:
+// active, dates and the history of shares. Definition and state are separate
+// rows, so that neither overwrites the other. Servers read a Snapshot from
+// memory, which Catalogue refreshes from the store.
 package catalogue

@@ -11,13 +11,13 @@ import (
 	"github.com/dlclark/regexp2"
 )
 
-// contractDomain is the API contract's expression, anchored.
+// contractDomain is the anchored regular expression of the API contract.
 var contractDomain = regexp2.MustCompile(`^(?:((?=[a-z0-9-]{1,63}\.)(xn--)?[a-z0-9]+(-[a-z0-9]+)*\.)+[a-z]{2,63})$`, regexp2.None)
 
-// TestDomainsAreThoseOfTheContract compares our check, whose time is linear,
-// with the expression as the contract writes it, which needs a look-ahead. A
-// name that the DNS cannot carry is refused beside it.
-func TestDomainsAreThoseOfTheContract(t *testing.T) {
+// TestDomainsEqualContract compares validDomain, which takes linear time, with
+// the contract's expression, which needs a look-ahead. Names that are too long
+// for the DNS must be rejected too.
+func TestDomainsEqualContract(t *testing.T) {
 	contractDomain.MatchTimeout = 10 * time.Second
 	random := rand.New(rand.NewPCG(1, 2))
 	domains := []string{
@@ -43,20 +43,20 @@ func TestDomainsAreThoseOfTheContract(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// .NET's $ allows a line's end behind it, which the contract's dialect does not.
+		// $ of .NET matches before a final newline; $ of the contract's dialect does not.
 		want = want && len(domain) <= 253 && !strings.HasSuffix(domain, "\n")
 		if got := catalogue.ValidDomain(domain); got != want {
-			t.Errorf("%q: %v, the contract's expression says %v", domain, got, want)
+			t.Errorf("%q: %v, want %v", domain, got, want)
 		}
 		if want {
 			allowed++
 		}
 	}
 	if allowed < 100 {
-		t.Errorf("only %d of %d domains are right: the comparison says little", allowed, len(domains))
+		t.Errorf("only %d of %d domains are valid, which are too few for the comparison", allowed, len(domains))
 	}
-	long := strings.Repeat("a.", 126) + "aa" // 254 bytes, which the expression allows
+	long := strings.Repeat("a.", 126) + "aa" // 254 bytes, which the contract's expression allows
 	if catalogue.ValidDomain(long) || catalogue.ValidDomain(strings.Repeat("a-", 10_000_000)) {
-		t.Error("a domain that is too long is allowed")
+		t.Error("a domain that is too long is accepted")
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"lifthouse/schema"
 )
 
-// Ended is a campaign or a widget, with its experiments, that is over.
+// Ended is a campaign, or a widget with its experiments, that has ended.
 type Ended struct {
 	WebsiteID int64
 	Subject   schema.Subject
@@ -15,10 +15,9 @@ type Ended struct {
 	EndDate   time.Time
 }
 
-// Ended returns what ended at the instant or before: it is not active now, and
-// its end is the one that its last stop, or its declaration, gave it. What is
-// active has no end, whatever its dates say; neither has what never ran, nor
-// what is archived and may come back.
+// Ended returns the campaigns and widgets that are inactive and whose end date is
+// not later than at. Resources that are active, archived or without an end date
+// are not included.
 func (s *Snapshot) Ended(at time.Time) []Ended {
 	var ended []Ended
 	add := func(of schema.Subject, website, id int64, name string, state State) {

@@ -11,9 +11,9 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// File returns the catalogue as a file that, applied to the same store,
-// changes nothing, and makes an empty one say the same. Tokens and the history
-// of shares are not in it.
+// File returns the catalogue as a file. Applying the file to the same store
+// changes nothing; applying it to an empty store creates the same catalogue. The
+// file contains no tokens and no history of shares.
 func (s *Snapshot) File() File {
 	var file File
 	for _, owned := range s.Accounts() {
@@ -53,8 +53,9 @@ func (o *Owned) website(site Website) Website {
 	return site
 }
 
-// initial is the state as a file declares it. One that was stopped before the
-// start it was planned for has no end that a file could declare.
+// initial returns the state as a file declares it. A resource that was stopped
+// before its planned start has an end before its start, which a file cannot
+// declare, so the end is omitted.
 func (s *State) initial() Initial {
 	initial := Initial{Active: s.Active, CreateDate: dateOf(&s.CreateDate), StartDate: dateOf(s.StartDate), EndDate: dateOf(s.EndDate)}
 	if s.StartDate != nil && s.EndDate != nil && s.EndDate.Before(*s.StartDate) {
@@ -70,17 +71,17 @@ func dateOf(t *time.Time) *Date {
 	return &Date{*t}
 }
 
-// MarshalYAML writes the date as parseDate reads it, all milliseconds kept.
+// MarshalYAML returns the date in RFC 3339 with milliseconds.
 func (d Date) MarshalYAML() (any, error) {
 	return d.UTC().Format(time.RFC3339Nano), nil
 }
 
-// plainText is what YAML can only take for text on one line; its own words,
-// such as false, have five letters at most.
+// plainText matches text that needs no quotes in YAML. The keywords of YAML, such
+// as false, have at most five letters.
 var plainText = regexp.MustCompile(`^[A-Za-z]{6,}( [A-Za-z]+)*$`)
 
-// quoted writes a text so that it reads as the same text: the encoder's own
-// choice loses line breaks and what YAML reads as something else.
+// quoted encodes a text so that it is decoded unchanged. The encoder's default
+// loses line breaks and leaves text unquoted that YAML decodes as another type.
 func quoted(text string) ([]byte, error) {
 	if plainText.MatchString(text) {
 		return []byte(text), nil
@@ -88,12 +89,12 @@ func quoted(text string) ([]byte, error) {
 	return json.Marshal(text)
 }
 
-// Write writes the file as Read reads it.
+// Write writes the file as YAML that Read can read.
 func (f File) Write(w io.Writer) error {
 	text, err := yaml.MarshalWithOptions(f, yaml.IndentSequence(true), yaml.CustomMarshaler(quoted))
 	if err != nil {
 		return fmt.Errorf("write catalogue: %w", err)
 	}
-	_, err = w.Write(slices.Concat([]byte("# The whole catalogue but its tokens; lifthouse apply reads it.\n"), text))
+	_, err = w.Write(slices.Concat([]byte("# The whole catalogue except tokens, for lifthouse apply.\n"), text))
 	return err
 }

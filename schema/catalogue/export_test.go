@@ -63,7 +63,7 @@ func export(t *testing.T, c *catalogue.Catalogue) string {
 	return text.String()
 }
 
-func TestExportIsWhatApplyReads(t *testing.T) {
+func TestApplyOfExportChangesNothing(t *testing.T) {
 	c, empty := open(t), open(t)
 	mustApply(t, c, whole)
 	text := export(t, c)
@@ -79,11 +79,11 @@ func TestExportIsWhatApplyReads(t *testing.T) {
 	}
 	mustApply(t, empty, text)
 	if again := export(t, empty); again != text {
-		t.Errorf("exported from a store made of it:\n%s\nwant\n%s", again, text)
+		t.Errorf("the export of the new store is:\n%s\nwant\n%s", again, text)
 	}
 }
 
-// TestExportKeepsNames has names that YAML would take for something else.
+// TestExportKeepsNames has names that YAML would decode as another type.
 func TestExportKeepsNames(t *testing.T) {
 	c := open(t)
 	names := []string{
@@ -107,7 +107,7 @@ func TestExportKeepsNames(t *testing.T) {
 	}
 	for i, goal := range again.Accounts[0].Websites[0].Goals {
 		if goal.Name != names[i] || goal.Action != names[i] {
-			t.Errorf("%q comes back as %q and %q", names[i], goal.Name, goal.Action)
+			t.Errorf("%q is exported as %q and %q", names[i], goal.Name, goal.Action)
 		}
 	}
 	if changes, err := c.Apply(t.Context(), again, true); err != nil || len(changes) != 0 {

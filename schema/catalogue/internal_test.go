@@ -1,4 +1,4 @@
 package catalogue
 
-// ValidDomain is what apply asks of a website.
+// ValidDomain reports whether a website may have the domain.
 var ValidDomain = validDomain

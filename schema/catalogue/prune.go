@@ -1,7 +1,7 @@
 package catalogue
 
-// prune archives what stands and is not named by the file. The tokens of an
-// account go with it.
+// prune archives the current resources that the file does not name. The tokens of
+// an archived account are archived too.
 func (a *applier) prune(current []row) {
 	for _, r := range current {
 		account := key{r.AccountID, kindAccount, r.AccountID, partDefinition}
@@ -15,7 +15,7 @@ func (a *applier) prune(current []row) {
 	}
 }
 
-// nameOf is what people call the resource of the row.
+// nameOf returns the name of the row's resource, or the domain of a website.
 func (s *Snapshot) nameOf(r row) string {
 	owned := s.Account(r.AccountID)
 	switch r.Kind {

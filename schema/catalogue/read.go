@@ -11,21 +11,22 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// maxFile bounds a catalogue file: 500 campaigns of 20 variations are 1 MB.
+// maxFile is the maximum size of a catalogue file in bytes. 500 campaigns with 20
+// variations take 1 MB.
 const maxFile = 16 << 20
 
-// Read decodes a catalogue file: unknown fields, values of the wrong type and
-// duplicate keys are refused with their line. What the values may be is
-// checked by Apply, which knows what the file may refer to.
+// Read decodes a catalogue file. Unknown fields, values of the wrong type and
+// duplicate keys are errors with their line. Apply checks the values and
+// references.
 func Read(r io.Reader) (File, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 	if err != nil {
 		return File{}, fmt.Errorf("read catalogue: %w", err)
 	}
 	if len(text) > maxFile {
-		return File{}, fmt.Errorf("read catalogue: larger than %d MiB", maxFile>>20)
+		return File{}, fmt.Errorf("read catalogue: the file is larger than %d MiB", maxFile>>20)
 	}
-	if err := refuseMisread(text); err != nil {
+	if err := checkScalars(text); err != nil {
 		return File{}, err
 	}
 	var file File
@@ -57,9 +58,9 @@ func (f *File) setWebsites() {
 	}
 }
 
-// refuseMisread finds what the decoder would take for something else, or not
-// read at all, without a word.
-func refuseMisread(text []byte) error {
+// checkScalars returns Faults for scalars that the decoder would convert
+// silently, and an error for further documents, which the decoder would ignore.
+func checkScalars(text []byte) error {
 	tree, err := parser.ParseBytes(text, 0)
 	if err != nil {
 		return fmt.Errorf("read catalogue: %w", err)
@@ -71,7 +72,7 @@ func refuseMisread(text []byte) error {
 			continue
 		}
 		if documents++; documents > 1 {
-			return fmt.Errorf("read catalogue: line %d: more than one document; want one", doc.Body.GetToken().Position.Line)
+			return fmt.Errorf("read catalogue: line %d: the file has several documents: must have one", doc.Body.GetToken().Position.Line)
 		}
 		ast.Walk(&found, doc.Body)
 	}

@@ -8,26 +8,26 @@ import (
 	"lifthouse/schema/catalogue"
 )
 
-func TestReadTakesNoValueForAnother(t *testing.T) {
+func TestReadConvertsNoScalars(t *testing.T) {
 	for _, test := range []struct{ field, want string }{
-		{"startDate: yesterday", `line 3, startDate: "yesterday": want RFC 3339`},
-		{"endDate: 2026-02-30", `line 3, endDate: "2026-02-30": want RFC 3339`},
+		{"startDate: yesterday", `line 3, startDate: "yesterday": must be RFC 3339`},
+		{"endDate: 2026-02-30", `line 3, endDate: "2026-02-30": must be RFC 3339`},
 		{"createDate: 01/05/2026", `createDate: "01/05/2026"`},
 		{"startDate: 2026-05-01 12:00:00 +0200", `startDate: "2026-05-01 12:00:00 +0200"`},
 		{"startDate: 2026", `startDate: "2026"`},
-		{"targetId: 010", `targetId: "010": want a whole number`},
+		{"targetId: 010", `targetId: "010": must be an integer`},
 		{"targetId: 0x10", `targetId: "0x10"`},
 		{`targetId: "010"`, `targetId: "010"`},
 		{"targetId: 1_000", `targetId: "1_000"`},
-		{"name: 0123", `name: "0123": want text; quote it`},
-		{"name: 1.10", `name: "1.10": want text; quote it`},
-		{`"name": 1.10`, `name: "1.10": want text; quote it`},
+		{"name: 0123", `name: "0123": must be a string: add quotes`},
+		{"name: 1.10", `name: "1.10": must be a string: add quotes`},
+		{`"name": 1.10`, `name: "1.10": must be a string: add quotes`},
 		{"name: true", `name: "true"`},
-		{"power: &p 80.5", `power: "80.5": want a whole number`},
-		{"mde: &p 8.5\n        power: *p", `line 4, power: "8.5": want a whole number`},
+		{"power: &p 80.5", `power: "80.5": must be an integer`},
+		{"mde: &p 8.5\n        power: *p", `line 4, power: "8.5": must be an integer`},
 		{"power: !!int 80.5", "power: "},
 		{"mde: 010.5", `mde: "010.5"`},
-		{"active: 1", `active: "1": want true or false`},
+		{"active: 1", `active: "1": must be true or false`},
 	} {
 		_, err := catalogue.Read(strings.NewReader(campaignWith(test.field)))
 		if err == nil || !strings.Contains(err.Error(), test.want) {
@@ -35,7 +35,7 @@ func TestReadTakesNoValueForAnother(t *testing.T) {
 		}
 	}
 	for _, second := range []string{"---\naccounts: []\n", "---\n5\n"} {
-		if _, err := catalogue.Read(strings.NewReader(campaignWith("mde: 5") + "\n" + second)); err == nil || !strings.Contains(err.Error(), "more than one document") {
+		if _, err := catalogue.Read(strings.NewReader(campaignWith("mde: 5") + "\n" + second)); err == nil || !strings.Contains(err.Error(), "the file has several documents") {
 			t.Errorf("a second document gives %v", err)
 		}
 	}
@@ -45,7 +45,7 @@ func campaignWith(fields string) string {
 	return "accounts:\n- websites:\n  - campaigns: [{" + strings.ReplaceAll(fields, "\n", ",\n") + "}]"
 }
 
-func TestReadTakesPlainValues(t *testing.T) {
+func TestReadScalars(t *testing.T) {
 	file, err := catalogue.Read(strings.NewReader(`%YAML 1.2
 ---
 accounts:

@@ -37,24 +37,24 @@ type key struct {
 
 type row struct {
 	key
-	Writer   string `ch:"writer"` // the process that wrote it
+	Writer   string `ch:"writer"` // the process that wrote the row
 	Version  uint64 `ch:"version"`
 	Body     string `ch:"body"`
 	Archived bool   `ch:"archived"`
-	By       string `ch:"changed_by"` // of rows to be written
+	By       string `ch:"changed_by"` // author of the change; only set in rows to be written
 }
 
-// says compares what two rows of one key say.
-func (r row) says(other row) bool { return r.Body == other.Body && r.Archived == other.Archived }
+// equal reports whether two rows of the same key have the same content.
+func (r row) equal(other row) bool { return r.Body == other.Body && r.Archived == other.Archived }
 
-// archive is the row that hides this one.
+// archive returns the next version of the row, archived.
 func (r row) archive() row {
 	r.Archived = true
 	r.Version++
 	return r
 }
 
-// compare orders rows by key, as the store does.
+// compare orders rows by key, like the table.
 func (r row) compare(other key) int {
 	return cmp.Or(
 		cmp.Compare(r.AccountID, other.AccountID), cmp.Compare(r.Kind, other.Kind),
@@ -62,17 +62,19 @@ func (r row) compare(other key) int {
 	)
 }
 
-// digestQuery changes whenever a row that stands changes. The engine dropping
-// an outdated row changes it too, which costs one needless refresh.
+// digestQuery selects a digest that changes whenever a current row changes. It
+// also changes when the engine drops an outdated row, which causes one
+// unnecessary refresh.
 const digestQuery = `
 SELECT sum(cityHash64(account_id, kind, id, facet, version, body, archived))
 FROM catalogue`
 
-// everyRow has the row that stands first for each key; between rows of one
-// version, which only a race leaves, the later stands.
+// allRows and rowsOf select the versions of each key, the current one first. If
+// several rows have the same version, after concurrent changes, the latest one is
+// the current one.
 const (
-	everyRow = selectRows + inOrder
-	rowsOf   = selectRows + `WHERE account_id = {account:Int64} AND kind = {kind:String} AND id = {id:Int64}` + inOrder
+	allRows = selectRows + inOrder
+	rowsOf  = selectRows + `WHERE account_id = {account:Int64} AND kind = {kind:String} AND id = {id:Int64}` + inOrder
 
 	selectRows = `
 SELECT account_id, kind, id, facet, writer, version, body, archived
@@ -82,7 +84,7 @@ FROM catalogue
 ORDER BY account_id, kind, id, facet, version DESC, changed_at DESC, writer`
 )
 
-const currentRows = everyRow + `
+const currentRows = allRows + `
 LIMIT 1 BY account_id, kind, id, facet`
 
 func readRows(ctx context.Context, conn driver.Conn) ([]row, error) {
@@ -111,7 +113,7 @@ func queryRows(ctx context.Context, conn driver.Conn, query string, args ...any)
 	return rows, nil
 }
 
-// insertRows stores the rows in one block: all of them or none.
+// insertRows inserts the rows in one block, which is atomic.
 func insertRows(ctx context.Context, conn driver.Conn, rows []row) error {
 	if len(rows) == 0 {
 		return nil

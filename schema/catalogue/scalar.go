@@ -12,11 +12,11 @@ import (
 	"lifthouse/schema"
 )
 
-// Date is an instant of a catalogue file: RFC 3339, or a day, which stands for
-// its first instant in UTC.
+// Date is a time in a catalogue file: RFC 3339, or a day, which means its start
+// in UTC.
 type Date struct{ time.Time }
 
-const wantDate = "want RFC 3339 such as 2026-05-01T12:00:00Z, or a day such as 2026-05-01"
+const dateFormat = "must be RFC 3339 such as 2026-05-01T12:00:00Z, or a day such as 2026-05-01"
 
 func parseDate(text string) (Date, error) {
 	for _, parse := range []func(string) (time.Time, error){schema.ParseTime, func(text string) (time.Time, error) { return time.Parse(time.DateOnly, text) }} {
@@ -24,10 +24,10 @@ func parseDate(text string) (Date, error) {
 			return Date{t.UTC()}, nil
 		}
 	}
-	return Date{}, fmt.Errorf("%q: %s", text, wantDate)
+	return Date{}, fmt.Errorf("%q: %s", text, dateFormat)
 }
 
-// UnmarshalYAML reads the text as it stands in the file.
+// UnmarshalYAML parses a date.
 func (d *Date) UnmarshalYAML(decode func(any) error) error {
 	var text string
 	if err := decode(&text); err != nil {
@@ -38,8 +38,8 @@ func (d *Date) UnmarshalYAML(decode func(any) error) error {
 	return err
 }
 
-// scalarTypes are the fields of a catalogue file that hold one value, by
-// their names; a name means the same in every resource.
+// scalarTypes are the types of the scalar fields of a catalogue file by name. A
+// name has the same type in all resources.
 var scalarTypes = func() map[string]reflect.Type {
 	types := map[string]reflect.Type{}
 	addScalars(types, reflect.TypeFor[File]())
@@ -63,22 +63,23 @@ func addScalars(types map[string]reflect.Type, t reflect.Type) {
 	}
 }
 
-// scalarFinder notes values that the decoder would take for something else:
-// 33.3 for 33, 010 for 8, the name 1.10 for 1.1.
+// scalarFinder finds scalars that the YAML decoder would convert: 33.3 to 33, 010
+// to 8, the name 1.10 to 1.1.
 type scalarFinder struct {
 	anchors map[string]ast.Node
 	faults  Faults
 }
 
-// Visit checks the pair's value if it is a scalar's.
+// Visit implements ast.Visitor. It checks the value of a pair if the field is a
+// scalar.
 func (f *scalarFinder) Visit(node ast.Node) ast.Visitor {
 	switch node := node.(type) {
 	case *ast.AnchorNode:
 		f.anchors[node.Name.GetToken().Value] = node.Value
 	case *ast.MappingValueNode:
 		name := keyOf(node)
-		value := f.behind(node.Value)
-		if detail := misread(scalarTypes[name], value); detail != "" {
+		value := f.resolve(node.Value)
+		if detail := typeError(scalarTypes[name], value); detail != "" {
 			f.faults = append(f.faults, Fault{
 				Path:   fmt.Sprintf("line %d, %s", node.Value.GetToken().Position.Line, name),
 				Value:  strings.TrimSpace(value.GetToken().Value),
@@ -96,9 +97,9 @@ func keyOf(pair *ast.MappingValueNode) string {
 	return pair.Key.GetToken().Value
 }
 
-// behind is the node that an anchor names or an alias stands for.
-func (f *scalarFinder) behind(node ast.Node) ast.Node {
-	for range 100 { // an alias cannot lead to itself; a bound needs no proof
+// resolve returns the node of an anchor or an alias.
+func (f *scalarFinder) resolve(node ast.Node) ast.Node {
+	for range 100 { // the limit guards against cycles
 		switch n := node.(type) {
 		case *ast.AnchorNode:
 			f.anchors[n.Name.GetToken().Value] = n.Value
@@ -106,7 +107,7 @@ func (f *scalarFinder) behind(node ast.Node) ast.Node {
 		case *ast.AliasNode:
 			target, known := f.anchors[n.Value.GetToken().Value]
 			if !known {
-				return node // the decoder refuses it
+				return node // the decoder returns an error
 			}
 			node = target
 		default:
@@ -121,9 +122,9 @@ var (
 	number      = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?$`)
 )
 
-// misread says what is allowed where the node is not plainly a value of the
-// type; empty where it is. A null is no value, so the default holds.
-func misread(want reflect.Type, node ast.Node) string {
+// typeError returns what is allowed if the node is not literally a value of the
+// type, and an empty string otherwise. A null is allowed and means the default.
+func typeError(want reflect.Type, node ast.Node) string {
 	if want == nil || node.Type() == ast.NullType {
 		return ""
 	}
@@ -132,23 +133,23 @@ func misread(want reflect.Type, node ast.Node) string {
 	switch want.Kind() {
 	case reflect.String:
 		if !quoted {
-			return "want text; quote it"
+			return "must be a string: add quotes"
 		}
 	case reflect.Bool:
 		if node.Type() != ast.BoolType {
-			return "want true or false"
+			return "must be true or false"
 		}
 	case reflect.Struct:
 		if _, err := parseDate(text); !quoted || err != nil {
-			return wantDate
+			return dateFormat
 		}
 	case reflect.Float64:
 		if quoted || !number.MatchString(text) {
-			return "want a number in decimal digits, without quotes or leading zeros"
+			return "must be a number in decimal digits, without quotes or leading zeros"
 		}
 	default:
 		if quoted || !wholeNumber.MatchString(text) {
-			return "want a whole number in decimal digits, without quotes or leading zeros"
+			return "must be an integer in decimal digits, without quotes or leading zeros"
 		}
 	}
 	return ""

@@ -11,19 +11,19 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// Snapshot is the whole catalogue at one moment. It does not change.
+// Snapshot is an immutable copy of the whole catalogue.
 type Snapshot struct {
 	accounts map[int64]*Owned
-	websites map[int64]int64 // website to account
-	archived map[int64]int64 // website to the account that its events belong to
+	websites map[int64]int64 // account by website
+	archived map[int64]int64 // account by archived website
 	tokens   map[Digest]Token
 }
 
-// Owned is all that one account has.
+// Owned are an account and all resources that it owns.
 type Owned struct {
 	Account
-	// Version changes whenever anything of the account does, tokens apart. It
-	// never comes back, and agrees between servers of a store.
+	// Version changes whenever the account or a resource changes, except tokens. A
+	// value never recurs, and all servers of a store have the same value.
 	Version   uint64 `json:"-"`
 	Websites  map[int64]Website
 	Goals     map[int64]Goal
@@ -32,25 +32,25 @@ type Owned struct {
 	Widgets   map[int64]LiveWidget
 }
 
-// LiveCampaign is a campaign's definition and its state.
+// LiveCampaign is the definition and the state of a campaign.
 type LiveCampaign struct {
 	Campaign
 	State
 }
 
-// LiveWidget is a widget's definition and its state.
+// LiveWidget is the definition and the state of a widget.
 type LiveWidget struct {
 	Widget
 	State
 }
 
-// LiveTarget is a target's definition and its dates.
+// LiveTarget is the definition and the dates of a target.
 type LiveTarget struct {
 	Target
 	State
 }
 
-// ByID returns the resources in the order of their ids.
+// ByID returns the resources ordered by id.
 func ByID[R any](resources map[int64]R) []R {
 	list := make([]R, 0, len(resources))
 	for _, id := range slices.Sorted(maps.Keys(resources)) {
@@ -59,8 +59,8 @@ func ByID[R any](resources map[int64]R) []R {
 	return list
 }
 
-// Account returns what the account owns; nothing where there is no such
-// account.
+// Account returns the account and its resources, or an empty Owned if there is no
+// such account.
 func (s *Snapshot) Account(id int64) *Owned {
 	if owned, ok := s.accounts[id]; ok {
 		return owned
@@ -68,24 +68,24 @@ func (s *Snapshot) Account(id int64) *Owned {
 	return &Owned{}
 }
 
-// Accounts returns the accounts in the order of their ids.
+// Accounts returns the accounts ordered by id.
 func (s *Snapshot) Accounts() []*Owned { return ByID(s.accounts) }
 
-// AccountOfWebsite returns the account that owns the website, false where
-// none does.
+// AccountOfWebsite returns the account that owns the website, and false if there
+// is none.
 func (s *Snapshot) AccountOfWebsite(id int64) (int64, bool) {
 	account, ok := s.websites[id]
 	return account, ok
 }
 
-// ownerOf returns the account whose events the website has, also where the
-// website is archived; 0 where there is none.
+// ownerOf returns the account that owns the website, which may be archived, or 0
+// if there is none.
 func (s *Snapshot) ownerOf(website int64) int64 {
 	return cmp.Or(s.websites[website], s.archived[website])
 }
 
-// Token returns the token with this digest, unless it was revoked or has
-// expired at the given time.
+// Token returns the token with the digest. It returns false if the token does not
+// exist, was revoked, or has expired at now.
 func (s *Snapshot) Token(digest Digest, now time.Time) (Token, bool) {
 	token, ok := s.tokens[digest]
 	if !ok || token.ExpiresAt != nil && !now.Before(*token.ExpiresAt) {
@@ -94,7 +94,7 @@ func (s *Snapshot) Token(digest Digest, now time.Time) (Token, bool) {
 	return token, true
 }
 
-// Tokens returns an account's tokens in the order of their ids.
+// Tokens returns the tokens of an account ordered by id, including expired ones.
 func (s *Snapshot) Tokens(account int64) []Token {
 	var tokens []Token
 	for _, token := range s.tokens {
@@ -158,8 +158,8 @@ func (s *Snapshot) owned(account int64) *Owned {
 	return o
 }
 
-// identity is a number of the row in this version: rows are never changed, but
-// followed by a next version.
+// identity returns a hash of the row. Rows are immutable: a change inserts the
+// next version.
 func (r *row) identity() uint64 {
 	return xxhash.Sum64String(fmt.Sprint(r.Kind, " ", r.ID, " ", r.Part, " ", r.Version, " ", r.Archived, " ", r.Body))
 }

@@ -2,29 +2,30 @@ package catalogue
 
 import "time"
 
-// State is what happened to a campaign or a widget since it was created.
+// State is the mutable state of a campaign, a widget or a target.
 type State struct {
 	Active     bool       `json:"active"`
 	CreateDate time.Time  `json:"createDate"`
 	UpdateDate time.Time  `json:"updateDate"`
 	StartDate  *time.Time `json:"startDate,omitempty"`
 	EndDate    *time.Time `json:"endDate,omitempty"`
-	// ShareHistory are the shares as they changed, of a campaign under 0, of a
-	// widget's experiments under their ids.
+	// ShareHistory is the history of the shares by experiment id. The key is 0 for
+	// a campaign.
 	ShareHistory map[int64][]SharesSince `json:"shareHistory,omitempty"`
 }
 
-// Shares give each variation's weight; under 0 stands control's percentage.
+// Shares are the weights of the variations by id. Key 0 is the percentage of
+// control.
 type Shares map[int64]int
 
-// SharesSince are the shares from an instant on.
+// SharesSince are shares with the time from which they apply.
 type SharesSince struct {
 	Since  time.Time `json:"since"`
 	Shares Shares    `json:"shares"`
 }
 
-// Current are the shares that hold now for a campaign (0) or an experiment; nil
-// where none were recorded.
+// Current returns the current shares of an experiment, or of a campaign if
+// experiment is 0. It returns nil if no shares are recorded.
 func (s *State) Current(experiment int64) Shares {
 	history := s.ShareHistory[experiment]
 	if len(history) == 0 {
@@ -33,9 +34,9 @@ func (s *State) Current(experiment int64) Shares {
 	return history[len(history)-1].Shares
 }
 
-// record notes shares that divide the traffic otherwise than the current ones,
-// as a change or, where they correct, in place of the whole history. It says
-// whether the history is another one.
+// record appends the shares to the history if they divide the traffic differently
+// from the current ones. If correct, they replace the whole history. It reports
+// whether the history changed.
 func (s *State) record(shares map[int64]Shares, now time.Time, correct bool) bool {
 	recorded := false
 	for experiment, given := range shares {
@@ -57,8 +58,8 @@ func (s *State) record(shares map[int64]Shares, now time.Time, correct bool) boo
 	return recorded
 }
 
-// divideAs says whether both give every variation the same fraction of the
-// visitors: weights of 33 and 33 divide as 50 and 50 do.
+// divideAs reports whether both shares give every variation the same fraction of
+// the visitors. For example, weights of 33 and 33 are equivalent to 50 and 50.
 func (s Shares) divideAs(other Shares) bool {
 	if s[0] != other[0] {
 		return false
@@ -77,7 +78,7 @@ func (s Shares) divideAs(other Shares) bool {
 	return true
 }
 
-// weights is what the variations' weights add up to.
+// weights returns the sum of the weights of the variations without control.
 func (s Shares) weights() int {
 	sum := -s[0]
 	for _, weight := range s {

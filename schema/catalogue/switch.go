@@ -6,9 +6,10 @@ import (
 	"time"
 )
 
-// SwitchCampaign starts or stops a campaign of the account, on the given
-// website if that is not 0, and returns it as it stood then; false where there
-// is none. One that is so already stays as it is.
+// SwitchCampaign starts or stops a campaign of the account and returns it with
+// its new state. If website is not 0, the campaign must belong to this website.
+// found is false if there is no such campaign. If the campaign already has the
+// state, nothing changes.
 func (c *Catalogue) SwitchCampaign(ctx context.Context, account, website, id int64, active bool) (live LiveCampaign, found bool, err error) {
 	err = c.change(ctx, &resource{account, kindCampaign, id}, func(current []row) ([]row, error) {
 		known, err := newSnapshot(current)
@@ -25,7 +26,7 @@ func (c *Catalogue) SwitchCampaign(ctx context.Context, account, website, id int
 	return live, found, err
 }
 
-// SwitchWidget is as SwitchCampaign, for a widget.
+// SwitchWidget is like SwitchCampaign, for a widget.
 func (c *Catalogue) SwitchWidget(ctx context.Context, account, website, id int64, active bool) (live LiveWidget, found bool, err error) {
 	err = c.change(ctx, &resource{account, kindWidget, id}, func(current []row) ([]row, error) {
 		known, err := newSnapshot(current)
@@ -42,7 +43,7 @@ func (c *Catalogue) SwitchWidget(ctx context.Context, account, website, id int64
 	return live, found, err
 }
 
-// switchRow changes the state, if it is another, and returns its row.
+// switchRow changes the state, if it differs, and returns its row.
 func switchRow(current []row, at key, state *State, active bool) ([]row, error) {
 	if state.Active == active {
 		return nil, nil

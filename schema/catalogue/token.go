@@ -13,36 +13,36 @@ import (
 	"time"
 )
 
-// Scope is what a token may do.
+// Scope is a permission of a token.
 type Scope string
 
-// The scopes. Write implies read; ingest is bound to one website and reads
-// nothing.
+// The scopes. Write implies read. Ingest is bound to one website and does not
+// include read.
 const (
 	ScopeRead   Scope = "read"
 	ScopeWrite  Scope = "write"
 	ScopeIngest Scope = "ingest"
 )
 
-// Digest is the SHA-256 of a token, which is all that is kept of it.
+// Digest is the SHA-256 digest of a token. The token itself is not stored.
 type Digest [sha256.Size]byte
 
-// MarshalText writes the digest in hexadecimal.
+// MarshalText returns the digest in hexadecimal.
 func (d Digest) MarshalText() ([]byte, error) { return []byte(hex.EncodeToString(d[:])), nil }
 
-// UnmarshalText reads what MarshalText writes.
+// UnmarshalText parses the output of MarshalText.
 func (d *Digest) UnmarshalText(text []byte) error {
 	n, err := hex.Decode(d[:], text)
 	if err == nil && n != len(d) {
-		err = fmt.Errorf("token digest of %d bytes", n)
+		err = fmt.Errorf("invalid token digest: must have %d bytes, has %d", len(d), n)
 	}
 	return err
 }
 
-// DigestOf returns the digest of a token as presented.
+// DigestOf returns the digest of a token.
 func DigestOf(secret string) Digest { return sha256.Sum256([]byte(secret)) }
 
-// Token is a key to one account.
+// Token gives access to one account.
 type Token struct {
 	ID        int64      `json:"-"`
 	AccountID int64      `json:"-"`
@@ -54,28 +54,28 @@ type Token struct {
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 }
 
-// May says whether the token carries the scope.
-func (t *Token) May(scope Scope) bool {
+// Allows reports whether the token has the scope.
+func (t *Token) Allows(scope Scope) bool {
 	return slices.Contains(t.Scopes, scope) || scope == ScopeRead && slices.Contains(t.Scopes, ScopeWrite)
 }
 
-// tokenPrefix lets scanners of leaked secrets recognise ours.
+// tokenPrefix lets secret scanners recognize tokens.
 const tokenPrefix = "lh_"
 
-// likeToken is what a token looks like, or one that was cut off.
+// likeToken matches a token, or the beginning of a token.
 var likeToken = regexp.MustCompile(tokenPrefix + `[A-Za-z0-9_-]{16,}`)
 
-// Conceal returns the text without the tokens in it: they may stand where
-// they do not belong, and are not repeated in answers or logs.
-func Conceal(text string) string {
+// RedactTokens replaces tokens in a text, so that they do not appear in responses
+// and logs.
+func RedactTokens(text string) string {
 	if !strings.Contains(text, tokenPrefix) {
 		return text
 	}
 	return likeToken.ReplaceAllString(text, tokenPrefix+"…")
 }
 
-// CreateToken makes a token of the account and returns its secret, 256 random
-// bits, which is kept nowhere.
+// CreateToken creates a token and returns its secret, which has 256 random bits
+// and is not stored. The error states which field of the token is invalid.
 func (c *Catalogue) CreateToken(ctx context.Context, token Token) (string, Token, error) {
 	random := make([]byte, 32)
 	if _, err := rand.Read(random); err != nil {
@@ -94,7 +94,7 @@ func (c *Catalogue) CreateToken(ctx context.Context, token Token) (string, Token
 		}
 		token.ID = 1
 		for _, r := range current {
-			if r.Body == body { // by this change, before another server's got in its way
+			if r.Body == body { // this call has inserted the token before a conflicting change
 				token.ID = r.ID
 				return nil, nil
 			}
@@ -109,16 +109,16 @@ func (c *Catalogue) CreateToken(ctx context.Context, token Token) (string, Token
 
 func checkToken(rows []row, token Token) error {
 	if len(token.Scopes) == 0 {
-		return fmt.Errorf("token: want at least one scope of %s, %s, %s", ScopeRead, ScopeWrite, ScopeIngest)
+		return fmt.Errorf("token: must have at least one scope of %s, %s, %s", ScopeRead, ScopeWrite, ScopeIngest)
 	}
 	for _, scope := range token.Scopes {
 		if scope != ScopeRead && scope != ScopeWrite && scope != ScopeIngest {
-			return fmt.Errorf("token: scope %q: want %s, %s or %s", scope, ScopeRead, ScopeWrite, ScopeIngest)
+			return fmt.Errorf("token: scope %q: must be %s, %s or %s", scope, ScopeRead, ScopeWrite, ScopeIngest)
 		}
 	}
 	ingests := slices.Contains(token.Scopes, ScopeIngest)
 	if ingests && (len(token.Scopes) > 1 || token.WebsiteID == 0) {
-		return fmt.Errorf("token: scope %s stands alone and is bound to one website", ScopeIngest)
+		return fmt.Errorf("token: scope %s must be the only scope and requires a website", ScopeIngest)
 	}
 	account, website := false, token.WebsiteID == 0
 	for _, r := range rows {
@@ -128,7 +128,7 @@ func checkToken(rows []row, token Token) error {
 		}
 	}
 	if !account {
-		return fmt.Errorf("token: there is no account %d; apply a catalogue first", token.AccountID)
+		return fmt.Errorf("token: account %d does not exist: apply a catalogue with it first", token.AccountID)
 	}
 	if !website {
 		return fmt.Errorf("token: account %d has no website %d", token.AccountID, token.WebsiteID)
@@ -136,7 +136,7 @@ func checkToken(rows []row, token Token) error {
 	return nil
 }
 
-// RevokeToken ends a token; false where the account has no such token.
+// RevokeToken revokes a token. It returns false if the account has no such token.
 func (c *Catalogue) RevokeToken(ctx context.Context, account, id int64) (bool, error) {
 	revoked := false
 	err := c.change(ctx, nil, func(current []row) ([]row, error) {

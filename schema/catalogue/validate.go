@@ -9,17 +9,17 @@ import (
 	"unicode/utf8"
 )
 
-// Fault is one thing wrong with a catalogue file.
+// Fault is an error in a catalogue file.
 type Fault struct {
 	Path   string // accounts[0].websites[0].campaigns[2].power
-	Value  string // as given
+	Value  string // the invalid value
 	Detail string // what is allowed
 }
 
-// Faults are all that is wrong with a catalogue file.
+// Faults are all errors in a catalogue file.
 type Faults []Fault
 
-// Error lists the faults, a line each.
+// Error returns the faults, one per line.
 func (f Faults) Error() string {
 	lines := make([]string, len(f))
 	for i, fault := range f {
@@ -28,7 +28,7 @@ func (f Faults) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// CampaignTypes are the types a campaign may have.
+// CampaignTypes are the types of campaigns.
 var CampaignTypes = []string{
 	"personalization", "themePersonalization", "productPersonalization", "shippingPersonalization",
 	"urlSplitPersonalization", "fullStackPersonalization", "templatePersonalization",
@@ -36,11 +36,11 @@ var CampaignTypes = []string{
 	"urlSplitExperiment", "fullStackExperiment", "templateExperiment",
 }
 
-// WidgetTypes are the types a widget may have.
+// WidgetTypes are the types of widgets.
 var WidgetTypes = []string{"popup", "callout", "bar", "embedded"}
 
-// ExperimentMetrics are the values of Experiment.PrimaryMetric; empty stands
-// for conversionRate.
+// ExperimentMetrics are the values of Experiment.PrimaryMetric. Empty means
+// conversionRate.
 var ExperimentMetrics = []string{
 	"conversions", "completions", "goalsReached", "value", "profit", "extraValue",
 	"conversionRate", "completionRate", "goalConversionRate", "valuePerVisitor", "profitPerVisitor", "extraValuePerVisitor",
@@ -48,11 +48,11 @@ var ExperimentMetrics = []string{
 
 var significanceLevels = []string{"80", "90", "95", "100"}
 
-// domainPattern is the contract's expression without its look-ahead, which
-// only bounds a label to 63 characters: validDomain does that.
+// domainPattern is the pattern of the API contract without its look-ahead, which
+// only limits labels to 63 characters. validDomain checks this limit.
 var domainPattern = regexp.MustCompile(`^((xn--)?[a-z0-9]+(-[a-z0-9]+)*\.)+[a-z]{2,63}$`)
 
-// maxDomain is the longest name the DNS carries (RFC 1035, section 2.3.4).
+// maxDomain is the maximum length of a domain name (RFC 1035, section 2.3.4).
 const maxDomain = 253
 
 func validDomain(domain string) bool {
@@ -62,14 +62,13 @@ func validDomain(domain string) bool {
 	return !slices.ContainsFunc(strings.Split(domain, "."), func(label string) bool { return len(label) > 63 })
 }
 
-// validate returns nil or Faults: every constraint of the API contract, ids
-// that are missing or given twice, resources that another account or website
-// owns already, and references that lead nowhere, neither in the file nor in
-// the store.
+// validate returns nil or Faults. It checks all constraints of the API contract,
+// and that ids are set and unique. Ids must not belong to another account or
+// website. References must name resources of the file or of the store.
 func (f *File) validate(known *Snapshot) error {
-	c := checker{known: known, whole: f.Prune}
+	c := checker{known: known, prune: f.Prune}
 	if len(f.Accounts) == 0 {
-		c.fault("accounts", "", "want at least one account")
+		c.fault("accounts", "", "must have at least one account")
 	}
 	accounts, websites := ids{}, ids{}
 	for a := range f.Accounts {
@@ -97,7 +96,7 @@ type ids map[int64]bool
 
 type checker struct {
 	known  *Snapshot
-	whole  bool // what the file does not name goes, so nothing may refer to it
+	prune  bool // resources that the file does not name are archived, so the file must not refer to them
 	faults Faults
 }
 
@@ -108,44 +107,44 @@ func (c *checker) fault(path string, value any, detail string) {
 func (c *checker) id(path string, id int64, taken ids) {
 	switch {
 	case id < 1:
-		c.fault(path+".id", id, "want an integer from 1")
+		c.fault(path+".id", id, "must be an integer from 1")
 	case taken[id]:
-		c.fault(path+".id", id, "given twice")
+		c.fault(path+".id", id, "is not unique")
 	}
 	taken[id] = true
 }
 
-func (c *checker) text(path, value string, least, most int) {
-	if n := utf8.RuneCountInString(value); n < least || n > most {
-		c.fault(path, value, fmt.Sprintf("want %d to %d characters, have %d", least, most, n))
+func (c *checker) text(path, value string, minimum, maximum int) {
+	if n := utf8.RuneCountInString(value); n < minimum || n > maximum {
+		c.fault(path, value, fmt.Sprintf("must have %d to %d characters, has %d", minimum, maximum, n))
 	}
 	if !utf8.ValidString(value) {
-		c.fault(path, value, "want UTF-8")
+		c.fault(path, value, "must be UTF-8")
 	}
 }
 
 func (c *checker) name(path, name string) { c.text(path+".name", name, 1, 255) }
 
-func (c *checker) within(path string, value, least, most float64) {
-	if !(value >= least && value <= most) {
-		c.fault(path, value, fmt.Sprintf("want %v to %v", least, most))
+func (c *checker) within(path string, value, minimum, maximum float64) {
+	if !(value >= minimum && value <= maximum) {
+		c.fault(path, value, fmt.Sprintf("must be from %v to %v", minimum, maximum))
 	}
 }
 
 func (c *checker) oneOf(path, value string, allowed []string) {
 	if !slices.Contains(allowed, value) {
-		c.fault(path, value, "want one of "+strings.Join(allowed, ", "))
+		c.fault(path, value, "must be one of "+strings.Join(allowed, ", "))
 	}
 }
 
 func (c *checker) refers(path string, id int64, known ids, kind string) {
 	if id != 0 && !known[id] {
-		c.fault(path, id, "no such "+kind+" on this website")
+		c.fault(path, id, "the website has no such "+kind)
 	}
 }
 
-// owned refuses an id that stands on another website of the account: its
-// events would stay behind.
+// owned rejects an id that belongs to another website of the account, because the
+// events of the resource cannot move.
 func (c *checker) owned(path string, id, website, wants int64) {
 	if website != 0 && website != wants {
 		c.fault(path+".id", id, fmt.Sprintf("belongs to website %d; a resource cannot move", website))
@@ -158,21 +157,21 @@ func (c *checker) dates(path string, initial Initial) {
 		given *Date
 	}{{"createDate", initial.CreateDate}, {"startDate", initial.StartDate}, {"endDate", initial.EndDate}} {
 		if date.given != nil && (date.given.UTC().Year() < 1970 || date.given.UTC().Year() > 2199) {
-			c.fault(path+"."+date.field, date.given.Format(time.RFC3339), "want a year from 1970 to 2199")
+			c.fault(path+"."+date.field, date.given.Format(time.RFC3339), "must be in a year from 1970 to 2199")
 		}
 	}
 	if start, end := initial.StartDate, initial.EndDate; start != nil && end != nil && end.Before(start.Time) {
-		c.fault(path+".endDate", end.Format(time.RFC3339), "want startDate ("+start.Format(time.RFC3339)+") or later")
+		c.fault(path+".endDate", end.Format(time.RFC3339), "must not be before startDate, "+start.Format(time.RFC3339))
 	}
 }
 
 func (c *checker) website(path string, account int64, site *Website, taken map[string]ids) {
 	owner := c.known.Account(account)
 	if !validDomain(site.Domain) {
-		c.fault(path+".domain", site.Domain, "want a lower-case domain name such as shop.example.com")
+		c.fault(path+".domain", site.Domain, "must be a lower-case domain name such as shop.example.com")
 	}
 	goals, targets := ids{}, ids{}
-	if !c.whole {
+	if !c.prune {
 		goals, targets = owner.goalsOf(site.ID), owner.targetsOf(site.ID)
 	}
 	for i, goal := range site.Goals {
@@ -216,7 +215,7 @@ func (c *checker) campaign(path string, campaign *Campaign, goals, targets ids) 
 	c.within(path+".power", float64(campaign.Power), 60, 99)
 	c.within(path+".mde", campaign.MDE, 1, 100)
 	if campaign.PlannedVisitors < 0 {
-		c.fault(path+".plannedVisitors", campaign.PlannedVisitors, "want an integer from 1, or 0 for none")
+		c.fault(path+".plannedVisitors", campaign.PlannedVisitors, "must be an integer from 1, or 0 for none")
 	}
 	if campaign.MultipleExposures != "" {
 		c.oneOf(path+".multipleExposures", campaign.MultipleExposures, []string{ExcludeMultiExposed, FirstVariation})
@@ -233,7 +232,7 @@ func (c *checker) campaign(path string, campaign *Campaign, goals, targets ids) 
 }
 
 func (c *checker) variation(path string, id int64, name string, share int, taken ids) {
-	c.id(path, id, taken) // 0 is control, which is never declared
+	c.id(path, id, taken) // 0 is control, which must not be declared
 	c.name(path, name)
 	c.within(path+".share", float64(share), 0, 100)
 }

@@ -14,14 +14,14 @@ import (
 	"lifthouse/schema/schematest"
 )
 
-// shelf is the independent definition of what is stored: it takes events one by one.
-type shelf map[string]schema.Event
+// model is a reference implementation of the store, which adds events one by one.
+type model map[string]schema.Event
 
-func (s shelf) identity(e *schema.Event) string {
+func (s model) identity(e *schema.Event) string {
 	return fmt.Sprint(e.VisitorID, " ", place(*e, e.EventID))
 }
 
-func (s shelf) put(e schema.Event) ingest.Verdict {
+func (s model) put(e schema.Event) ingest.Verdict {
 	earlier, known := s[s.identity(&e)]
 	if !known {
 		s[s.identity(&e)] = e
@@ -35,7 +35,7 @@ func (s shelf) put(e schema.Event) ingest.Verdict {
 }
 
 // firstView returns the visitor's first view of the subject.
-func (s shelf) firstView(visitor uint64, subject string) (first schema.Event, found bool) {
+func (s model) firstView(visitor uint64, subject string) (first schema.Event, found bool) {
 	for _, e := range s {
 		if e.Kind != schema.KindView || e.VisitorID != visitor || place(e, 0) != subject {
 			continue
@@ -49,8 +49,8 @@ func (s shelf) firstView(visitor uint64, subject string) (first schema.Event, fo
 	return first, found
 }
 
-// arrive stores the event if it is not stored, and then every row that follows from what is stored.
-func (s shelf) arrive(e schema.Event) ingest.Verdict {
+// arrive stores the event if it is not stored, and all derived rows that follow.
+func (s model) arrive(e schema.Event) ingest.Verdict {
 	verdict := s.put(e)
 	if verdict != ingest.Stored {
 		return verdict
@@ -81,8 +81,9 @@ func (s shelf) arrive(e schema.Event) ingest.Verdict {
 	return verdict
 }
 
-// arrivals draws the events of a visitor: views of two subjects, goals without exposures and goals that name one, few ids
-// so that later ones repeat earlier ones, often with other content.
+// arrivals returns random events of a visitor: views of two subjects, goals with
+// and without exposures. There are few different ids, so many events are
+// duplicates, often with other content.
 func arrivals(r *rand.Rand, visitor uint64) []schema.Event {
 	events := make([]schema.Event, 3+r.IntN(7))
 	for i := range events {
@@ -102,15 +103,16 @@ func arrivals(r *rand.Rand, visitor uint64) []schema.Event {
 	return events
 }
 
-// writers are the two kinds of writer of a store.
+// writers are the two modes of a writer.
 var writers = map[string]func(*testing.T, *ingest.Writer){
 	"alone":  func(_ *testing.T, w *ingest.Writer) { w.SetExclusive() },
 	"shared": share,
 }
 
-// TestCallsOfAnySizeStoreWhatSingleEventsDo writes the same arrivals in calls of every size: stored rows and verdicts are
-// those of events that arrive one by one, repeats with other content and goals of both kinds among them.
-func TestCallsOfAnySizeStoreWhatSingleEventsDo(t *testing.T) {
+// TestWriterEqualsModel writes the same events in calls of different sizes. The
+// stored rows and the verdicts must equal those of the model, which adds events
+// one by one.
+func TestWriterEqualsModel(t *testing.T) {
 	visitors := 3000
 	if testing.Short() {
 		visitors = 500
@@ -121,11 +123,11 @@ func TestCallsOfAnySizeStoreWhatSingleEventsDo(t *testing.T) {
 			w := ingest.NewWriter(conn)
 			set(t, w)
 			r := rand.New(rand.NewPCG(16, 6))
-			want := shelf{}
+			want := model{}
 			var calls [5][]schema.Event
 			var verdicts [5][]ingest.Verdict
 			for visitor := range uint64(visitors) {
-				call, sticks := 0, 1+r.IntN(8) // some visitors' events travel together, some come one by one
+				call, sticks := 0, 1+r.IntN(8) // calls have one or more events of a visitor
 				for _, e := range arrivals(r, visitor) {
 					calls[call] = append(calls[call], e)
 					verdicts[call] = append(verdicts[call], want.arriveOf(e))
@@ -154,9 +156,10 @@ func TestCallsOfAnySizeStoreWhatSingleEventsDo(t *testing.T) {
 	}
 }
 
-// arriveOf is arrive among the rows of the same visitor only, which is faster.
-func (s shelf) arriveOf(e schema.Event) ingest.Verdict {
-	own := shelf{}
+// arriveOf is like arrive, restricted to the rows of the event's visitor, which
+// is faster.
+func (s model) arriveOf(e schema.Event) ingest.Verdict {
+	own := model{}
 	for subjectID := range int64(3) { // 0: none
 		for id := range uint64(5) {
 			at := schema.Event{WebsiteID: e.WebsiteID, Subject: schema.SubjectCampaign, SubjectID: subjectID, VisitorID: e.VisitorID, EventID: id}
@@ -175,7 +178,7 @@ func (s shelf) arriveOf(e schema.Event) ingest.Verdict {
 	return verdict
 }
 
-func compareRows(t *testing.T, got, want shelf) {
+func compareRows(t *testing.T, got, want model) {
 	t.Helper()
 	var different []string
 	for key, row := range want {
@@ -193,8 +196,8 @@ func compareRows(t *testing.T, got, want shelf) {
 	}
 }
 
-// storedRows reads what the arrivals of a test may have stored.
-func storedRows(t *testing.T, conn driver.Conn) shelf {
+// storedRows returns the stored rows of the test's visitors.
+func storedRows(t *testing.T, conn driver.Conn) model {
 	t.Helper()
 	rows, err := conn.Query(t.Context(), `SELECT website_id, toString(subject), subject_id, experiment_id, visitor_id, event_id, time, variation_id,
 		toString(event), goal_id, value, derived FROM events`)
@@ -202,7 +205,7 @@ func storedRows(t *testing.T, conn driver.Conn) shelf {
 		t.Fatal(err)
 	}
 	defer func() { _ = rows.Close() }()
-	stored := shelf{}
+	stored := model{}
 	for rows.Next() {
 		var e schema.Event
 		var of, kind string
@@ -221,8 +224,9 @@ func storedRows(t *testing.T, conn driver.Conn) shelf {
 	return stored
 }
 
-// TestARejectedRepeatDerivesNothing: the stored content of a goal or a view decides, whatever a repeat says.
-func TestARejectedRepeatDerivesNothing(t *testing.T) {
+// TestConflictDerivesNothing checks that derived rows are built from the stored
+// content of a goal or a view, not from a duplicate with other content.
+func TestConflictDerivesNothing(t *testing.T) {
 	at := func(minute int) time.Time { return time.Date(2026, 5, 1, 12, minute, 0, 0, time.UTC) }
 	seen := schema.Event{WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 12, VisitorID: 7, Kind: schema.KindView, EventID: 1, Time: at(10)}
 	goal := schema.Event{WebsiteID: 1, Subject: schema.SubjectNone, VisitorID: 7, Kind: schema.KindGoal, GoalID: 3, EventID: 2, Time: at(5), Value: 7_0000}
@@ -244,23 +248,24 @@ func TestARejectedRepeatDerivesNothing(t *testing.T) {
 				t.Errorf("%s, %s: %v, %+v, %v", name, repeat, verdicts, outcome, err)
 			}
 			if n := number(t, conn, "SELECT sum(rows) FROM subject_stats WHERE subject != 'none'"); n != 1 {
-				t.Errorf("%s, %s: %d events are counted, want the view", name, repeat, n)
+				t.Errorf("%s, %s: %d events are counted, want only the view", name, repeat, n)
 			}
 		}
 	}
 }
 
-// TestArrivalOrderHoldsWithinACall: a goal without exposures and then the same one stamped for a campaign.
-func TestArrivalOrderHoldsWithinACall(t *testing.T) {
+// TestOrderWithinCall sends an unattributed goal, and then the same goal with an
+// exposure.
+func TestOrderWithinCall(t *testing.T) {
 	at := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	first := schema.Event{WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1, VisitorID: 7, Kind: schema.KindView, EventID: 1, Time: at}
 	second := first
 	second.SubjectID, second.EventID = 2, 2
 	goal := schema.Event{WebsiteID: 1, Subject: schema.SubjectNone, VisitorID: 7, Kind: schema.KindGoal, GoalID: 3, EventID: 3, Time: at, Value: 7_0000}
-	stamped := goal
-	stamped.Subject, stamped.SubjectID, stamped.Value = schema.SubjectCampaign, 1, 5_0000
+	attributed := goal
+	attributed.Subject, attributed.SubjectID, attributed.Value = schema.SubjectCampaign, 1, 5_0000
 	for name, set := range writers {
-		for _, calls := range [][][]schema.Event{{{first, second, goal, stamped}}, {{first}, {second}, {goal}, {stamped}}} {
+		for _, calls := range [][][]schema.Event{{{first, second, goal, attributed}}, {{first}, {second}, {goal}, {attributed}}} {
 			conn := schematest.Open(t)
 			w := ingest.NewWriter(conn)
 			set(t, w)
@@ -270,7 +275,7 @@ func TestArrivalOrderHoldsWithinACall(t *testing.T) {
 				}
 			}
 			if n := number(t, conn, "SELECT sum(value) FROM events WHERE subject_id = 1"); n != 7_0000 {
-				t.Errorf("%s, %d calls: campaign 1 has %d, want that of the goal that came first", name, len(calls), n)
+				t.Errorf("%s, %d calls: campaign 1 has %d, want the value of the first goal", name, len(calls), n)
 			}
 		}
 	}

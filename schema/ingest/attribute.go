@@ -23,20 +23,22 @@ var unattributedGoals string
 //go:embed sql/has_unattributed_goals.sql
 var hasUnattributedGoals string
 
-// lookupSize is how many visitors are looked up with one statement: their ids
-// travel as parameters, and a server's HTTP interface takes 1 MiB of them.
+// lookupSize is the maximum number of visitors per look-up. Their ids are query
+// parameters, and the HTTP interface of a server accepts at most 1 MiB of
+// parameters.
 const lookupSize = 16_384
 
-// A goal without exposures counts for every subject of its website that its
-// visitor saw first at or before its time. It is stored as it came, and once
-// more for each of those subjects, whichever of the goal and the view arrives
-// first: a goal looks for earlier first views, a view that is its visitor's
-// first for later goals. These derived rows are made of the stored content of
-// the goal and the view, never of a rejected repeat. A repetition finds the
-// same rows again, so that what a crash cut off is made good when the events
-// are sent once more.
+// An unattributed goal counts for every subject of its website whose first view
+// by the visitor is not later than the goal. The goal is stored unchanged, and a
+// derived row is stored for each of these subjects. Goal and view may arrive in
+// either order: for a goal, the writer looks up earlier first views; for a
+// visitor's first view, it looks up later goals. Derived rows are built from the
+// stored content of the goal and the view, never from a rejected duplicate. A
+// retry derives the same rows, so rows that are missing after a crash are added
+// when the events are sent again.
 
-// firstView is the least of a visitor's views of a subject.
+// firstView is the minimum of a visitor's views of a subject, in the order of
+// compare.
 type firstView struct {
 	time        time.Time
 	variationID int64
@@ -47,10 +49,10 @@ func (v firstView) compare(o firstView) int {
 	return cmp.Or(v.time.Compare(o.time), cmp.Compare(v.variationID, o.variationID), cmp.Compare(v.eventID, o.eventID))
 }
 
-// sights are first views by visitor and subject.
-type sights map[uint64]map[subject]firstView
+// firstViewIndex contains first views by visitor and subject.
+type firstViewIndex map[uint64]map[subject]firstView
 
-func (s sights) add(visitor uint64, of subject, v firstView) {
+func (s firstViewIndex) add(visitor uint64, of subject, v firstView) {
 	if s[visitor] == nil {
 		s[visitor] = map[subject]firstView{}
 	}
@@ -59,27 +61,29 @@ func (s sights) add(visitor uint64, of subject, v firstView) {
 	}
 }
 
-// derivation is a derived row and the event of the batch that gave rise to it:
-// the goal or the view, whichever arrived later.
+// derivation is a derived row and its cause: the goal or the view of the batch,
+// whichever arrived later.
 type derivation struct {
-	cause int // index of the event
+	cause int // index of the cause in the batch
 	row   schema.Event
 }
 
-// arrival is a view or a goal without exposures of a batch, as it is stored.
+// arrival is a view or an unattributed goal of a batch, with the content that is
+// stored.
 type arrival struct {
 	at    int // index in the batch
 	event *schema.Event
 }
 
-// websiteBatch is what a batch has of one website, in the order of arrival.
+// websiteBatch are the arrivals of one website in a batch, in the order of
+// arrival.
 type websiteBatch struct {
 	websiteID    int64
 	arrivals     []arrival
 	views, goals int
 }
 
-// visitors returns the visitors with an arrival of the kind, in order.
+// visitors returns the sorted ids of the visitors with an arrival of the kind.
 func (b *websiteBatch) visitors(kind schema.Kind) []uint64 {
 	var visitors []uint64
 	for i := range b.arrivals {
@@ -91,10 +95,9 @@ func (b *websiteBatch) visitors(kind schema.Kind) []uint64 {
 	return slices.Compact(visitors)
 }
 
-// attributed returns the rows that goals without exposures have for the
-// subjects that their visitors saw, in the order in which they would arise if
-// the events arrived one by one. stored has the stored content of events that
-// are repeats.
+// attributed returns the derived rows of the batch, in the order in which they
+// would be derived if the events arrived one by one. stored contains the stored
+// content of duplicates.
 func (w *Writer) attributed(ctx context.Context, events []schema.Event, verdicts []Verdict, stored map[identity]schema.Event) ([]derivation, error) {
 	var derived []derivation
 	for _, batch := range websiteBatches(events, verdicts, stored) {
@@ -115,9 +118,9 @@ func (w *Writer) attributed(ctx context.Context, events []schema.Event, verdicts
 	return derived, nil
 }
 
-// derive appends the rows that the arrivals give rise to, one after the other.
-// goals and seen hold what was stored before.
-func (b *websiteBatch) derive(derived []derivation, goals map[uint64][]*schema.Event, seen sights) []derivation {
+// derive appends the derived rows of the arrivals. goals and seen contain the
+// earlier unattributed goals and first views; derive updates them.
+func (b *websiteBatch) derive(derived []derivation, goals map[uint64][]*schema.Event, seen firstViewIndex) []derivation {
 	for i := range b.arrivals {
 		a := &b.arrivals[i]
 		e := a.event
@@ -140,7 +143,8 @@ func (b *websiteBatch) derive(derived []derivation, goals map[uint64][]*schema.E
 	return derived
 }
 
-// appendGoal appends the goal's row for a subject, if the view was not later.
+// appendGoal appends the goal's derived row for a subject, unless the view is
+// later than the goal.
 func appendGoal(derived []derivation, cause int, goal *schema.Event, of subject, view firstView) []derivation {
 	if view.time.After(goal.Time) {
 		return derived
@@ -151,12 +155,12 @@ func appendGoal(derived []derivation, cause int, goal *schema.Event, of subject,
 	return append(derived, derivation{cause, row})
 }
 
-// websiteBatches splits the views and the goals without exposures of a batch
-// by website, in the order of their ids. Of a repeat it takes the stored
-// content; a repeat of an event of the same batch it leaves out.
+// websiteBatches groups the views and the unattributed goals of a batch by
+// website, ordered by website id. For a duplicate of a stored event it uses the
+// stored content. It omits duplicates of events of the same batch.
 func websiteBatches(events []schema.Event, verdicts []Verdict, stored map[identity]schema.Event) []*websiteBatch {
 	byWebsite := map[int64]*websiteBatch{}
-	var b *websiteBatch // of the event before
+	var b *websiteBatch // of the preceding event
 	for i := range events {
 		e := &events[i]
 		if e.Subject != schema.SubjectNone && e.Kind != schema.KindView && verdicts[i] == Stored {
@@ -185,9 +189,8 @@ func websiteBatches(events []schema.Event, verdicts []Verdict, stored map[identi
 	return slices.SortedFunc(maps.Values(byWebsite), func(a, b *websiteBatch) int { return cmp.Compare(a.websiteID, b.websiteID) })
 }
 
-// unattributedGoals returns the stored goals without exposures of the visitors
-// of whom the batch has views, by visitor. The map is empty where the website
-// has no such goal.
+// unattributedGoals returns the stored unattributed goals, by visitor, of the
+// visitors with views in the batch.
 func (w *Writer) unattributedGoals(ctx context.Context, batch *websiteBatch) (map[uint64][]*schema.Event, error) {
 	goals := map[uint64][]*schema.Event{}
 	has, err := w.hasUnattributedGoals(ctx, batch)
@@ -195,8 +198,8 @@ func (w *Writer) unattributedGoals(ctx context.Context, batch *websiteBatch) (ma
 		return goals, err
 	}
 	stored := map[identity]schema.Event{}
-	for some := range slices.Chunk(batch.visitors(schema.KindView), lookupSize) {
-		if err := w.find(ctx, stored, unattributedGoals, clickhouse.Named("website_id", batch.websiteID), clickhouse.Named("visitor_ids", some)); err != nil {
+	for chunk := range slices.Chunk(batch.visitors(schema.KindView), lookupSize) {
+		if err := w.find(ctx, stored, unattributedGoals, clickhouse.Named("website_id", batch.websiteID), clickhouse.Named("visitor_ids", chunk)); err != nil {
 			return nil, err
 		}
 	}
@@ -206,8 +209,8 @@ func (w *Writer) unattributedGoals(ctx context.Context, batch *websiteBatch) (ma
 	return goals, nil
 }
 
-// hasBareGoals says whether the website may have stored goals without exposures
-// of visitors whose views the batch has.
+// hasUnattributedGoals reports whether the batch has views and the website may
+// have stored unattributed goals.
 func (w *Writer) hasUnattributedGoals(ctx context.Context, batch *websiteBatch) (bool, error) {
 	if batch.views == 0 {
 		return false, nil
@@ -217,7 +220,7 @@ func (w *Writer) hasUnattributedGoals(ctx context.Context, batch *websiteBatch) 
 	}
 	var rows uint64
 	if err := w.conn.QueryRow(ctx, hasUnattributedGoals, clickhouse.Named("website_id", batch.websiteID)).Scan(&rows); err != nil {
-		return false, fmt.Errorf("look up goals without exposures: %w", err)
+		return false, fmt.Errorf("look up unattributed goals: %w", err)
 	}
 	if w.exclusive {
 		w.unattributed[batch.websiteID] = rows > 0
@@ -225,8 +228,8 @@ func (w *Writer) hasUnattributedGoals(ctx context.Context, batch *websiteBatch) 
 	return rows > 0, nil
 }
 
-// noteBare keeps in mind which websites are about to have goals without
-// exposures.
+// noteUnattributed records the websites that are about to have unattributed
+// goals.
 func (w *Writer) noteUnattributed(fresh []schema.Event) {
 	if !w.exclusive {
 		return
@@ -239,18 +242,18 @@ func (w *Writer) noteUnattributed(fresh []schema.Event) {
 }
 
 // firstViews returns the stored first views of the visitors.
-func (w *Writer) firstViews(ctx context.Context, websiteID int64, visitors []uint64) (sights, error) {
-	slices.Sort(visitors) // the order of the key
-	seen := sights{}
-	for some := range slices.Chunk(slices.Compact(visitors), lookupSize) {
-		if err := w.addFirstViews(ctx, seen, websiteID, some); err != nil {
+func (w *Writer) firstViews(ctx context.Context, websiteID int64, visitors []uint64) (firstViewIndex, error) {
+	slices.Sort(visitors) // the order of the table's key
+	seen := firstViewIndex{}
+	for chunk := range slices.Chunk(slices.Compact(visitors), lookupSize) {
+		if err := w.addFirstViews(ctx, seen, websiteID, chunk); err != nil {
 			return nil, fmt.Errorf("look up first views: %w", err)
 		}
 	}
 	return seen, nil
 }
 
-func (w *Writer) addFirstViews(ctx context.Context, seen sights, websiteID int64, visitors []uint64) error {
+func (w *Writer) addFirstViews(ctx context.Context, seen firstViewIndex, websiteID int64, visitors []uint64) error {
 	rows, err := w.conn.Query(ctx, firstViews, clickhouse.Named("website_id", websiteID), clickhouse.Named("visitor_ids", visitors))
 	if err != nil {
 		return err
@@ -258,13 +261,13 @@ func (w *Writer) addFirstViews(ctx context.Context, seen sights, websiteID int64
 	defer func() { _ = rows.Close() }()
 	for rows.Next() {
 		at := subject{websiteID: websiteID}
-		var of string
+		var subjectName string
 		var visitor uint64
 		var view firstView
-		if err := rows.Scan(&of, &at.subjectID, &at.experimentID, &visitor, &view.time, &view.variationID, &view.eventID); err != nil {
+		if err := rows.Scan(&subjectName, &at.subjectID, &at.experimentID, &visitor, &view.time, &view.variationID, &view.eventID); err != nil {
 			return err
 		}
-		at.subject, view.time = schema.Subject(of), view.time.UTC()
+		at.subject, view.time = schema.Subject(subjectName), view.time.UTC()
 		seen.add(visitor, at, view)
 	}
 	return rows.Err()

@@ -15,8 +15,9 @@ import (
 	"lifthouse/schema/schematest"
 )
 
-// stream draws the few events of one visitor: views of few subjects and goals
-// without exposures at few instants, so that they tie.
+// stream returns random events of one visitor: views of few subjects and
+// unattributed goals, at few different times, so that many events have equal
+// times.
 func stream(r *rand.Rand) []schema.Event {
 	subjects := []schema.Event{
 		{Subject: schema.SubjectCampaign, SubjectID: 1},
@@ -32,14 +33,14 @@ func stream(r *rand.Rand) []schema.Event {
 			e = schema.Event{Subject: schema.SubjectNone, Kind: schema.KindGoal, GoalID: 3, Value: r.Int64N(100)}
 		}
 		e.WebsiteID, e.EventID = 1+r.Int64N(5)/4, r.Uint64()
-		e.Time = time.Date(2026, 4, 30, 20+r.IntN(8), 0, 0, 0, time.UTC) // of two months
+		e.Time = time.Date(2026, 4, 30, 20+r.IntN(8), 0, 0, 0, time.UTC) // in two months
 		events[i] = e
 	}
 	return events
 }
 
-// wantGoals are the goals by the definition: as they came, and for each
-// subject of the website that was seen at or before them.
+// wantGoals returns the goal rows that must be stored: each goal, and a derived
+// row for each subject that was seen not later than the goal.
 func wantGoals(events []schema.Event) []string {
 	want := map[string]bool{}
 	for _, goal := range events {
@@ -73,10 +74,9 @@ func permutations(n int) [][]int {
 	return all
 }
 
-// TestGoalsWithoutExposuresInAnyOrder gives each order of arrival of a stream
-// to a visitor of its own, in calls of one event or several each; all visitors'
-// events of a call travel together.
-func TestGoalsWithoutExposuresInAnyOrder(t *testing.T) {
+// TestUnattributedGoalsInAnyOrder uses a separate visitor for each order of
+// arrival of a stream. A call has one or more events of each visitor.
+func TestUnattributedGoalsInAnyOrder(t *testing.T) {
 	conn := schematest.Open(t)
 	w := ingest.NewWriter(conn)
 	r := rand.New(rand.NewPCG(6, 6))
@@ -96,7 +96,7 @@ func TestGoalsWithoutExposuresInAnyOrder(t *testing.T) {
 				e := events[at]
 				e.VisitorID = visitor
 				calls[call] = append(calls[call], e)
-				if r.IntN(10) == 0 { // sent once more, now or later
+				if r.IntN(10) == 0 { // send the event again, immediately or later
 					again := call + r.IntN(len(calls)-call)
 					calls[again] = append(calls[again], e)
 				}
@@ -119,13 +119,13 @@ func TestGoalsWithoutExposuresInAnyOrder(t *testing.T) {
 	}
 }
 
-// TestGoalsWithoutExposuresAreMadeGood: what a crash cut off comes back when
-// the sender, who got no answer, repeats.
-func TestGoalsWithoutExposuresAreMadeGood(t *testing.T) {
+// TestMissingDerivedRowsAreAdded checks that a retry adds derived rows that are
+// missing after a crash.
+func TestMissingDerivedRowsAreAdded(t *testing.T) {
 	const itsRows, all = "subject != 'none' AND event = 'goal'", "event = 'goal'"
 	for _, c := range []struct {
 		name, cut string
-		repeated  int // events sent again: the view, or both
+		resent    int // events sent again: the view, or both
 	}{{"its rows, both sent again", itsRows, 2}, {"its rows, the view sent again", itsRows, 1}, {"all, both sent again", all, 2}} {
 		t.Run(c.name, func(t *testing.T) {
 			conn := schematest.Open(t)
@@ -140,7 +140,7 @@ func TestGoalsWithoutExposuresAreMadeGood(t *testing.T) {
 			if err := conn.Exec(t.Context(), "ALTER TABLE events DELETE WHERE "+c.cut+" SETTINGS mutations_sync = 1"); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := w.Write(t.Context(), events[:c.repeated]); err != nil {
+			if _, err := w.Write(t.Context(), events[:c.resent]); err != nil {
 				t.Fatal(err)
 			}
 			if got, want := storedGoals(t, conn)[seen.VisitorID], wantGoals(events); !slices.Equal(got, want) {
@@ -148,13 +148,13 @@ func TestGoalsWithoutExposuresAreMadeGood(t *testing.T) {
 			}
 			outcome, err = w.Write(t.Context(), events)
 			if want := (ingest.Outcome{Duplicates: 2}); err != nil || outcome != want {
-				t.Errorf("once more: %+v, %v; want %+v", outcome, err, want)
+				t.Errorf("second retry: %+v, %v; want %+v", outcome, err, want)
 			}
 		})
 	}
 }
 
-// storedGoals returns where each visitor's goals are stored.
+// storedGoals returns the stored goal rows by visitor.
 func storedGoals(t *testing.T, conn driver.Conn) map[uint64][]string {
 	t.Helper()
 	rows, err := conn.Query(t.Context(), "SELECT visitor_id, website_id, subject, subject_id, experiment_id, event_id FROM events WHERE event = 'goal'")

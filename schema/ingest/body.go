@@ -11,30 +11,31 @@ import (
 	"lifthouse/schema"
 )
 
-// Line is what stands on one line of a body, or in one place of its array.
+// Line is the result of a line of a request body, or of an element of its array.
 type Line struct {
-	Number int64          // from 1
-	Events []schema.Event // one for each exposure; none where the line is wrong
-	Fault  error          // names each field that is wrong, its value and what is allowed
-	Text   string         // the beginning of a line that is wrong
+	Number int64          // line number or position in the array, from 1
+	Events []schema.Event // one row per exposure; empty if the line is invalid
+	Fault  error          // names each invalid field, its value and what is allowed; nil if the line is valid
+	Text   string         // the beginning of an invalid line
 }
 
-// BodyError is a body that cannot be read to its end: nothing of it is taken.
+// BodyError is a request body that is not valid NDJSON or JSON.
 type BodyError struct{ error }
 
-// Unwrap returns what is wrong.
+// Unwrap returns the cause.
 func (e *BodyError) Unwrap() error { return e.error }
 
-// Body says how the events of a body are read.
+// Body contains the options for the events of a request body.
 type Body struct {
-	WebsiteID int64  // whose events these are; others are refused
-	Key       string // with the line's number the id of events without one; empty: each needs its own
-	Times     Times  // that are taken
+	WebsiteID int64  // events of other websites are rejected
+	Key       string // idempotency key: with the line number, the id of events without eventId; empty: eventId is required
+	Times     Times  // accepted times
 }
 
-// Each reads the events of a body, one JSON object a line or one array of
-// them, and calls take for each line or each place of the array. It keeps none
-// of them. The error is a *BodyError, or that of take, which ends it.
+// Each parses a body of one JSON event per line, or of one array of events, and
+// calls take for each line or element. It returns a *BodyError, or the first
+// error of take. After a *BodyError the events that take received must be
+// discarded.
 func (b Body) Each(text []byte, take func(Line) error) error {
 	text = bytes.TrimPrefix(text, byteOrder)
 	if bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("[")) {
@@ -43,7 +44,7 @@ func (b Body) Each(text []byte, take func(Line) error) error {
 	return b.eachLine(text, take)
 }
 
-var errNoEvent = &BodyError{errors.New("no event: want one JSON object a line, or an array of them")}
+var errNoEvent = &BodyError{errors.New("no event: the body must have one JSON object per line, or an array of objects")}
 
 func (b Body) eachLine(text []byte, take func(Line) error) error {
 	var reader jsonReader
@@ -65,8 +66,8 @@ func (b Body) eachLine(text []byte, take func(Line) error) error {
 	return nil
 }
 
-// eachOfArray takes one element after the other: the tree of a large array
-// would be many times its size.
+// eachOfArray decodes one element at a time. The tree of a large array would need
+// many times its size in memory.
 func (b Body) eachOfArray(text []byte, take func(Line) error) error {
 	var reader jsonReader
 	decoder := json.NewDecoder(bytes.NewReader(text))
@@ -88,7 +89,7 @@ func (b Body) eachOfArray(text []byte, take func(Line) error) error {
 		return notJSON(err)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return &BodyError{errors.New("not JSON: something follows the array")}
+		return &BodyError{errors.New("not JSON: data after the array")}
 	}
 	if number == 0 {
 		return errNoEvent
@@ -96,6 +97,8 @@ func (b Body) eachOfArray(text []byte, take func(Line) error) error {
 	return nil
 }
 
+// notJSON returns a *BodyError. It replaces io.EOF, which callers may treat as
+// success.
 func notJSON(err error) error {
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
@@ -103,12 +106,12 @@ func notJSON(err error) error {
 	return &BodyError{fmt.Errorf("not JSON: %w", err)}
 }
 
-// parse makes rows of a line.
+// parse parses and validates the event of a line.
 func (b Body) parse(reader *jsonReader, number int64, text []byte) Line {
 	var fault error
 	var event fields
 	if len(text) > maxLine {
-		fault = fmt.Errorf("longer than %d bytes: want one JSON event a line", maxLine)
+		fault = fmt.Errorf("longer than %d bytes: the body must have one JSON event per line", maxLine)
 	} else {
 		event, fault = reader.event(text)
 	}
@@ -127,7 +130,7 @@ func (r *jsonReader) event(text []byte) (fields, error) {
 	return r.fields(object)
 }
 
-// line makes rows of an event's fields, if all of them are right.
+// line validates the fields of an event and builds its rows.
 func (b Body) line(number int64, event *fields, fault error) Line {
 	line := Line{Number: number, Fault: fault}
 	if fault != nil {
@@ -142,9 +145,9 @@ func (b Body) line(number int64, event *fields, fault error) Line {
 	case err != nil:
 		line.Fault = err
 	case event.values[fieldEventID] == "" && fallback == "":
-		line.Fault = errors.New("eventId: missing: want an id, or the header Idempotency-Key, so that a repetition counts once")
+		line.Fault = errors.New("eventId: missing: must be an id that is the same in every retry, unless the request has the header Idempotency-Key")
 	case rows[0].WebsiteID != b.WebsiteID:
-		line.Fault = fmt.Errorf("unknown_website: websiteId %d is not the token's", rows[0].WebsiteID)
+		line.Fault = fmt.Errorf("unknown_website: websiteId %d is not the website of the token", rows[0].WebsiteID)
 	default:
 		line.Events = rows
 	}

@@ -9,7 +9,7 @@ import (
 	"lifthouse/schema/ingest"
 )
 
-func TestBodyRead(t *testing.T) {
+func TestBodyEach(t *testing.T) {
 	event := func(more string) string {
 		return `{"time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"v","event":"view","campaignId":1,"variationId":0` + more + `}`
 	}
@@ -19,17 +19,17 @@ func TestBodyRead(t *testing.T) {
 		{"a byte order mark", "", "\ufeff" + event(id), "1: 1 rows; "},
 		{"an array", "", " [" + event(id) + ",\n" + event(id) + "]", "1: 1 rows; 2: 1 rows; "},
 		{"several exposures", "", strings.Replace(event(id), `"campaignId":1,"variationId":0`, `"exposures":[{"campaignId":1,"variationId":0},{"widgetId":1,"variationId":0}]`, 1), "1: 2 rows; "},
-		{"no id", "", event(""), "1: eventId: missing: want an id, or the header Idempotency-Key, so that a repetition counts once; "},
+		{"no id", "", event(""), "1: eventId: missing: must be an id that is the same in every retry, unless the request has the header Idempotency-Key; "},
 		{"no id under a key", "k", event(""), "1: 1 rows; "},
-		{"another's website", "", strings.Replace(event(id), `"websiteId":1`, `"websiteId":2`, 1), "1: unknown_website: websiteId 2 is not the token's; "},
+		{"another's website", "", strings.Replace(event(id), `"websiteId":1`, `"websiteId":2`, 1), "1: unknown_website: websiteId 2 is not the website of the token; "},
 		{"a wrong line among others", "", event(id) + "\nnonsense\n" + event(id), "1: 1 rows; 2: not JSON: "},
-		{"a wrong place of an array", "", "[" + event(id) + ",7]", "1: 1 rows; 2: want a JSON object; "},
+		{"a wrong place of an array", "", "[" + event(id) + ",7]", "1: 1 rows; 2: must be a JSON object; "},
 		{"a key twice", "", event(id + id), "1: eventId: given twice; "},
-		{"a huge number", "", strings.Replace(event(id), `"websiteId":1`, `"websiteId":1e400`, 1), `1: websiteId: "1e400": want an integer from 1; `},
-		{"not UTF-8", "", strings.Replace(event(id), `"v"`, "\"\xff\"", 1), `1: visitor: "�": want UTF-8`},
-		{"a long line", "", event(`,"city":"` + strings.Repeat("x", 1<<20) + `"`), "1: longer than 1048576 bytes: want one JSON event a line; "},
-		{"nothing", "", " \n", "no event: want one JSON object a line, or an array of them"},
-		{"an empty array", "", "[]", "no event: want one JSON object a line, or an array of them"},
+		{"a huge number", "", strings.Replace(event(id), `"websiteId":1`, `"websiteId":1e400`, 1), `1: websiteId: "1e400": must be an integer from 1; `},
+		{"not UTF-8", "", strings.Replace(event(id), `"v"`, "\"\xff\"", 1), `1: visitor: "�": must be UTF-8`},
+		{"a long line", "", event(`,"city":"` + strings.Repeat("x", 1<<20) + `"`), "1: longer than 1048576 bytes: the body must have one JSON event per line; "},
+		{"nothing", "", " \n", "no event: the body must have one JSON object per line, or an array of objects"},
+		{"an empty array", "", "[]", "no event: the body must have one JSON object per line, or an array of objects"},
 		{"an unclosed array", "", "[" + event(id), "not JSON: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -10,23 +10,23 @@ import (
 	"lifthouse/schema"
 )
 
-// maxText bounds every string of an event, in bytes.
+// maxText is the maximum size of every string of an event, in bytes.
 const maxText = 512
 
-// builder makes rows of one event's fields and notes all that is wrong with
-// them.
+// builder builds rows from the fields of an event and collects the errors.
 type builder struct {
 	in     *fields
 	times  Times
 	faults []string
 }
 
-// build appends one row for each exposure of the event. The error names each
-// field that is wrong, its value and what is allowed.
+// build validates the fields of an event and appends one row per exposure. The
+// error names each invalid field, its value and what is allowed. fallbackID is
+// the id of an event without eventId.
 func build(rows []schema.Event, in *fields, fallbackID string, times Times) ([]schema.Event, error) {
 	b := builder{in: in, times: times}
 	event := b.event(fallbackID)
-	built := b.exposed(rows, &event)
+	built := b.rows(rows, &event)
 	if len(b.faults) > 0 {
 		return rows, fmt.Errorf("%s", strings.Join(b.faults, "; "))
 	}
@@ -41,7 +41,7 @@ func (b *builder) fault(name, value, detail string) {
 	b.faults = append(b.faults, fmt.Sprintf("%s: %q: %s", name, clipped(value), detail))
 }
 
-// clipped is as much of a text as a message may repeat.
+// clipped returns the beginning of a text for an error message.
 func clipped(text string) string {
 	if len(text) > 64 {
 		return strings.ToValidUTF8(text[:64], "�") + "…"
@@ -56,7 +56,7 @@ func (b *builder) event(fallbackID string) schema.Event {
 	}
 	visitor := b.text(fieldVisitor)
 	if visitor == "" {
-		b.fault("visitor", "", "want the visitor's id")
+		b.fault("visitor", "", "must be the id of the visitor")
 	}
 	return schema.Event{
 		EventID:    schema.Hash(id),
@@ -75,10 +75,10 @@ func (b *builder) event(fallbackID string) schema.Event {
 func (b *builder) text(f field) string {
 	value := b.in.values[f]
 	if len(value) > maxText {
-		b.fault(fieldNames[f], value, fmt.Sprintf("want at most %d bytes, have %d", maxText, len(value)))
+		b.fault(fieldNames[f], value, fmt.Sprintf("must have at most %d bytes, has %d", maxText, len(value)))
 	}
 	if !utf8.ValidString(value) {
-		b.fault(fieldNames[f], strings.ToValidUTF8(value, "�"), "want UTF-8")
+		b.fault(fieldNames[f], strings.ToValidUTF8(value, "�"), "must be UTF-8")
 	}
 	return value
 }
@@ -86,7 +86,7 @@ func (b *builder) text(f field) string {
 func (b *builder) id(name, value string, least int64) int64 {
 	id, err := strconv.ParseInt(value, 10, 64)
 	if err != nil || id < least {
-		b.fault(name, value, fmt.Sprintf("want an integer from %d", least))
+		b.fault(name, value, fmt.Sprintf("must be an integer from %d", least))
 	}
 	return id
 }
@@ -95,7 +95,7 @@ func (b *builder) time() time.Time {
 	value := b.in.values[fieldTime]
 	t, err := parseTime(value)
 	if err != nil {
-		b.fault("time", value, "want RFC 3339 (2026-05-01T12:00:00Z) or Unix milliseconds")
+		b.fault("time", value, "must be RFC 3339 (2026-05-01T12:00:00Z) or Unix milliseconds")
 		return earliest
 	}
 	if fault := b.times.fault(t); fault != "" {
@@ -105,7 +105,7 @@ func (b *builder) time() time.Time {
 }
 
 func parseTime(value string) (time.Time, error) {
-	if strings.LastIndexByte(value, '-') <= 0 { // RFC 3339 has one in its date
+	if strings.LastIndexByte(value, '-') <= 0 { // an RFC 3339 date contains "-"
 		if ms, err := strconv.ParseInt(value, 10, 64); err == nil {
 			return time.UnixMilli(ms).UTC(), nil
 		}
@@ -120,7 +120,7 @@ func (b *builder) kind() schema.Kind {
 	case schema.KindView, schema.KindClick, schema.KindSubmit, schema.KindCompletion,
 		schema.KindConversion, schema.KindContact, schema.KindGoal:
 	default:
-		b.fault("event", string(kind), "want view, click, submit, completion, conversion, contact or goal")
+		b.fault("event", string(kind), "must be view, click, submit, completion, conversion, contact or goal")
 	}
 	return kind
 }
@@ -131,7 +131,7 @@ func (b *builder) goal() int64 {
 		return b.id("goalId", value, 1)
 	}
 	if value != "" {
-		b.fault("goalId", value, "only an event \"goal\" has one")
+		b.fault("goalId", value, "is only allowed for the event \"goal\"")
 	}
 	return 0
 }
@@ -143,7 +143,7 @@ func (b *builder) money(f field) int64 {
 	}
 	amount, ok := parseMoney(value)
 	if !ok {
-		b.fault(fieldNames[f], value, fmt.Sprintf("want an amount of at most %d, as a decimal number such as 12.5", schema.MaxMoney))
+		b.fault(fieldNames[f], value, fmt.Sprintf("must be a decimal number such as 12.5, with an absolute value of at most %d", schema.MaxMoney))
 	}
 	return amount
 }
@@ -167,37 +167,38 @@ func (b *builder) attributes() schema.Attributes {
 		VisitorType:    b.in.values[fieldVisitorType],
 	}
 	if c := a.Country; c != "" && (len(c) != 2 || c[0] < 'A' || c[0] > 'Z' || c[1] < 'A' || c[1] > 'Z') {
-		b.fault("country", b.in.values[fieldCountry], "want two letters, as in ISO 3166")
+		b.fault("country", b.in.values[fieldCountry], "must be two letters, as in ISO 3166")
 	}
 	if a.VisitorType != "" && a.VisitorType != "new" && a.VisitorType != "returning" {
-		b.fault("visitorType", a.VisitorType, "want new or returning")
+		b.fault("visitorType", a.VisitorType, "must be new or returning")
 	}
 	return a
 }
 
-// exposed appends the event, once for each subject that its visitor saw.
-func (b *builder) exposed(rows []schema.Event, event *schema.Event) []schema.Event {
+// rows appends the event once per exposure, or once if it is an unattributed
+// goal.
+func (b *builder) rows(rows []schema.Event, event *schema.Event) []schema.Event {
 	v := &b.in.values
 	single := exposure{v[fieldCampaignID], v[fieldWidgetID], v[fieldExperimentID], v[fieldVariationID]}
 	switch {
 	case b.in.exposures != nil && single != exposure{}:
-		b.fault(exposuresName, fmt.Sprintf("%d of them", len(b.in.exposures)), "give these, or campaignId, widgetId and variationId, not both")
+		b.fault(exposuresName, fmt.Sprintf("%d elements", len(b.in.exposures)), "must not be combined with campaignId, widgetId, experimentId or variationId")
 		return rows
 	case b.in.exposures != nil:
-		return b.exposedToAll(rows, event)
+		return b.addExposures(rows, event)
 	case single != exposure{}:
 		rows = append(rows, *event)
 		b.exposure("", single, &rows[len(rows)-1])
 		return rows
 	case event.Kind == schema.KindGoal:
-		event.Subject = schema.SubjectNone // it counts for all that its visitor saw
+		event.Subject = schema.SubjectNone // attributed to all subjects that the visitor saw
 		return append(rows, *event)
 	}
-	b.fault("campaignId", "", "want the campaignId or widgetId, and the variationId, that the visitor saw; only goals need none")
+	b.fault("campaignId", "", "must be the campaignId or widgetId, and the variationId, that the visitor saw; only goals may omit them")
 	return rows
 }
 
-func (b *builder) exposedToAll(rows []schema.Event, event *schema.Event) []schema.Event {
+func (b *builder) addExposures(rows []schema.Event, event *schema.Event) []schema.Event {
 	seen := make(map[subject]bool, len(b.in.exposures))
 	for i, e := range b.in.exposures {
 		prefix := fmt.Sprintf("exposures[%d].", i)
@@ -205,24 +206,25 @@ func (b *builder) exposedToAll(rows []schema.Event, event *schema.Event) []schem
 		row := &rows[len(rows)-1]
 		b.exposure(prefix, e, row)
 		if seen[subjectOf(row)] {
-			b.fault(prefix+"campaignId", e.campaignID+e.widgetID, "given twice in one event")
+			b.fault(prefix+"campaignId", e.campaignID+e.widgetID, "the event has two exposures of this subject")
 		}
 		seen[subjectOf(row)] = true
 	}
 	return rows
 }
 
-// exposure sets what the event belongs to.
+// exposure validates an exposure and sets the subject and the variation of the
+// row.
 func (b *builder) exposure(prefix string, e exposure, event *schema.Event) {
 	event.VariationID = b.id(prefix+"variationId", e.variationID, 0)
 	switch {
 	case (e.campaignID == "") == (e.widgetID == ""):
-		b.fault(prefix+"campaignId", e.campaignID, "want either a campaignId or a widgetId")
+		b.fault(prefix+"campaignId", e.campaignID, "either campaignId or widgetId must be set")
 	case e.campaignID != "":
 		event.Subject = schema.SubjectCampaign
 		event.SubjectID = b.id(prefix+"campaignId", e.campaignID, 1)
 		if e.experimentID != "" {
-			b.fault(prefix+"experimentId", e.experimentID, "only a widget has experiments")
+			b.fault(prefix+"experimentId", e.experimentID, "is only allowed with widgetId")
 		}
 	default:
 		event.Subject = schema.SubjectWidget

@@ -39,7 +39,7 @@ func event(changes ...string) *fields {
 	return f
 }
 
-func TestBuildMakesARow(t *testing.T) {
+func TestBuild(t *testing.T) {
 	rows, err := build(nil, event("time=2026-05-01t12:00:00.123z", "device=Mobile", "country=fr", "city= Lyon", "event=goal", "goalId=3", "value=19.9", "profit=-0.0001"), "unused", Times{})
 	if err != nil || len(rows) != 1 {
 		t.Fatalf("build = %v, %v", rows, err)
@@ -55,34 +55,34 @@ func TestBuildMakesARow(t *testing.T) {
 	}
 }
 
-func TestBuildNamesEveryFault(t *testing.T) {
+func TestBuildErrors(t *testing.T) {
 	for _, test := range []struct {
 		change string
 		want   string
 	}{
 		{"visitor=", "visitor: missing"},
-		{"time=yesterday", `time: "yesterday": want RFC 3339`},
-		{"time=9999-01-01T00:00:00Z", "want a time from 1971 to 2099"},
-		{"time=1970-12-31T23:59:59Z", "want a time from 1971 to 2099"},
-		{"time=1777777777", "want a time from 1971 to 2099; integers are Unix milliseconds"},
-		{"websiteId=x", `websiteId: "x": want an integer from 1`},
-		{"websiteId=0", "want an integer from 1"},
-		{"websiteId=99999999999999999999", "want an integer from 1"},
-		{"event=buy", "want view, click"},
+		{"time=yesterday", `time: "yesterday": must be RFC 3339`},
+		{"time=9999-01-01T00:00:00Z", "must be a time from 1971 to 2099"},
+		{"time=1970-12-31T23:59:59Z", "must be a time from 1971 to 2099"},
+		{"time=1777777777", "must be a time from 1971 to 2099; integers are Unix milliseconds"},
+		{"websiteId=x", `websiteId: "x": must be an integer from 1`},
+		{"websiteId=0", "must be an integer from 1"},
+		{"websiteId=99999999999999999999", "must be an integer from 1"},
+		{"event=buy", "must be view, click"},
 		{"event=goal", "goalId: missing"},
-		{"goalId=3", `only an event "goal" has one`},
+		{"goalId=3", `is only allowed for the event "goal"`},
 		{"value=1000000000.0000001", "at most 1000000000"},
 		{"value=1000000000.0001", "at most 1000000000"},
-		{"value=NaN", "want an amount"},
-		{"country=FRA", "want two letters"},
-		{"visitorType=old", "want new or returning"},
-		{"device=" + strings.Repeat("x", 513), "want at most 512 bytes, have 513"},
-		{"city=\xff", "want UTF-8"},
-		{"campaignId=", "want either a campaignId or a widgetId"},
-		{"widgetId=4", "want either a campaignId or a widgetId"},
-		{"experimentId=4", "only a widget has experiments"},
+		{"value=NaN", "must be a decimal number"},
+		{"country=FRA", "must be two letters"},
+		{"visitorType=old", "must be new or returning"},
+		{"device=" + strings.Repeat("x", 513), "must have at most 512 bytes, has 513"},
+		{"city=\xff", "must be UTF-8"},
+		{"campaignId=", "either campaignId or widgetId must be set"},
+		{"widgetId=4", "either campaignId or widgetId must be set"},
+		{"experimentId=4", "is only allowed with widgetId"},
 		{"variationId=", "variationId: missing"},
-		{"variationId=-1", "want an integer from 0"},
+		{"variationId=-1", "must be an integer from 0"},
 	} {
 		if _, err := build(nil, event(test.change), "id", Times{}); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%.40s: error = %v, want %q", test.change, err, test.want)
@@ -90,11 +90,11 @@ func TestBuildNamesEveryFault(t *testing.T) {
 	}
 	_, err := build(nil, event("visitor=", "time=x", "event=x", "country=x"), "id", Times{})
 	if n := strings.Count(fmt.Sprint(err), ";"); n != 3 {
-		t.Errorf("four faults are told as %v", err)
+		t.Errorf("an event with four errors gives %v", err)
 	}
 }
 
-func TestBuildRepeatsAnEventForEachExposure(t *testing.T) {
+func TestBuildExposures(t *testing.T) {
 	f := event("campaignId=", "variationId=")
 	f.exposures = []exposure{{campaignID: "12", variationID: "1"}, {widgetID: "7", experimentID: "2", variationID: "0"}}
 	rows, err := build(nil, f, "id", Times{})
@@ -102,27 +102,27 @@ func TestBuildRepeatsAnEventForEachExposure(t *testing.T) {
 		t.Errorf("build = %+v, %v", rows, err)
 	}
 	f.exposures[1] = f.exposures[0]
-	if _, err := build(nil, f, "id", Times{}); err == nil || !strings.Contains(err.Error(), "given twice") {
+	if _, err := build(nil, f, "id", Times{}); err == nil || !strings.Contains(err.Error(), "two exposures of this subject") {
 		t.Errorf("the same exposure twice gives %v", err)
 	}
 	f.values[fieldCampaignID] = "12"
-	if _, err := build(nil, f, "id", Times{}); err == nil || !strings.Contains(err.Error(), "not both") {
+	if _, err := build(nil, f, "id", Times{}); err == nil || !strings.Contains(err.Error(), "must not be combined") {
 		t.Errorf("exposures and campaignId give %v", err)
 	}
 }
 
-// exactMoney is what parseMoney must return, by big.Rat.
+// exactMoney is a reference implementation of parseMoney with big.Rat.
 func exactMoney(text string) (int64, bool) {
 	exact, valid := new(big.Rat).SetString(text)
 	if !valid || new(big.Rat).Abs(exact).Cmp(big.NewRat(schema.MaxMoney, 1)) > 0 {
 		return 0, false
 	}
-	units, _ := new(big.Int).SetString(exact.Mul(exact, big.NewRat(schema.MoneyScale, 1)).FloatString(0), 10) // rounds half away from zero
+	units, _ := new(big.Int).SetString(exact.Mul(exact, big.NewRat(schema.MoneyScale, 1)).FloatString(0), 10) // FloatString rounds half away from zero
 	return units.Int64(), true
 }
 
-// TestParseMoneyEqualsExactArithmetic compares it with big.Rat, also for what floating-point arithmetic in a browser
-// makes of amounts of money.
+// TestParseMoneyEqualsExactArithmetic compares parseMoney with big.Rat, also for
+// the results of floating-point arithmetic.
 func TestParseMoneyEqualsExactArithmetic(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	texts := []string{

@@ -11,32 +11,32 @@ import (
 	"lifthouse/schema"
 )
 
-// groupSize is about how many events are written with one look-up and one
-// insert.
+// groupSize is the approximate number of events that are written with one look-up
+// and one insert.
 const groupSize = batchSize
 
-// ErrFull says that so much waits to be written that a sender should come
-// back in a moment.
+// ErrFull means that too many events wait to be written, or that the collector
+// has stopped. The sender can retry shortly.
 var ErrFull = errors.New("too many events wait to be written")
 
-// linger is how long a group waits for senders who come back after the last
-// one: without it they would take turns in two halves. A lone sender waits for
-// nobody.
-const linger = 8 * time.Millisecond
+// groupWait is the time that a group waits for further senders, if the last group
+// had several. Without the wait, senders that resend immediately would split into
+// two alternating groups.
+const groupWait = 8 * time.Millisecond
 
-// Collector writes the events of many senders together: while one group is
-// being written the next one gathers, so that many small senders cost little
-// more than a large one.
+// Collector writes the events of concurrent senders in groups. While one group is
+// written, the next one forms, so that many small requests cost little more than
+// a large one.
 type Collector struct {
-	writer *Writer
-	most   int64 // events that may wait
-	room   *semaphore.Weighted
-	queue  chan *delivery
-	ended  chan struct{}
-	many   bool // the last group was of several senders
+	writer     *Writer
+	maxWaiting int64 // events that may wait
+	capacity   *semaphore.Weighted
+	queue      chan *delivery
+	ended      chan struct{}
+	grouped    bool // the last group was of several senders
 }
 
-// delivery is what one sender waits for.
+// delivery is the pending request of one sender.
 type delivery struct {
 	ctx      context.Context // ends when its sender has left
 	events   []schema.Event
@@ -46,32 +46,32 @@ type delivery struct {
 	done     chan struct{}
 }
 
-// NewCollector returns a collector that writes until the context ends; what it
-// has taken by then it still writes. Where more than so many events would wait
-// to be written, senders are told to come back.
+// NewCollector returns a collector that accepts events until the context ends and
+// then writes the events that it has accepted. maxWaiting is the maximum number
+// of events that wait to be written.
 func NewCollector(ctx context.Context, w *Writer, maxWaiting int64) *Collector {
-	c := &Collector{writer: w, most: maxWaiting, room: semaphore.NewWeighted(maxWaiting), queue: make(chan *delivery), ended: make(chan struct{})}
+	c := &Collector{writer: w, maxWaiting: maxWaiting, capacity: semaphore.NewWeighted(maxWaiting), queue: make(chan *delivery), ended: make(chan struct{})}
 	go c.run(ctx)
 	return c
 }
 
-// Write stores the events that are not stored yet, tells what became of each,
-// and returns when they are stored. The error is ErrFull, the end of the
-// context, or the store's: then it is unknown what is stored, and writing the
-// events again is safe.
+// Write stores the events that are not stored yet. It returns a verdict per event
+// after they are stored. The error is ErrFull, the cause of the context's end, or
+// an error of the store. After other errors than ErrFull, some events may be
+// stored; writing them again is safe.
 func (c *Collector) Write(ctx context.Context, events []schema.Event) ([]Verdict, error) {
-	weight := min(int64(len(events)), c.most)
-	if !c.room.TryAcquire(weight) {
+	weight := min(int64(len(events)), c.maxWaiting)
+	if !c.capacity.TryAcquire(weight) {
 		return nil, ErrFull
 	}
 	d := &delivery{ctx: ctx, events: events, weight: weight, done: make(chan struct{})}
 	select {
 	case c.queue <- d:
 	case <-c.ended:
-		c.room.Release(weight)
+		c.capacity.Release(weight)
 		return nil, ErrFull
 	case <-ctx.Done():
-		c.room.Release(weight)
+		c.capacity.Release(weight)
 		return nil, context.Cause(ctx)
 	}
 	select {
@@ -82,7 +82,7 @@ func (c *Collector) Write(ctx context.Context, events []schema.Event) ([]Verdict
 	}
 }
 
-// run writes group after group.
+// run writes one group after the other.
 func (c *Collector) run(ctx context.Context) {
 	defer close(c.ended)
 	for {
@@ -95,8 +95,8 @@ func (c *Collector) run(ctx context.Context) {
 	}
 }
 
-// gather adds to the first delivery those that wait already, and among many
-// senders those that are about to come.
+// gather adds the waiting deliveries to the first one. If the last group had
+// several senders, gather also waits for further deliveries.
 func (c *Collector) gather(first *delivery) []*delivery {
 	group, size := []*delivery{first}, len(first.events)
 	var ended <-chan time.Time
@@ -107,11 +107,11 @@ func (c *Collector) gather(first *delivery) []*delivery {
 			continue
 		default:
 		}
-		if len(group) == 1 && !c.many {
+		if len(group) == 1 && !c.grouped {
 			break
 		}
 		if ended == nil {
-			ended = time.After(linger)
+			ended = time.After(groupWait)
 		}
 		select {
 		case d := <-c.queue:
@@ -121,18 +121,18 @@ func (c *Collector) gather(first *delivery) []*delivery {
 		}
 		break
 	}
-	c.many = len(group) > 1
+	c.grouped = len(group) > 1
 	return group
 }
 
-// dropAbandoned says whether the sender has left, who then waits for nothing:
-// what it sent is not written.
+// dropAbandoned reports whether the sender has left. In that case it completes
+// the delivery, whose events are not written.
 func (c *Collector) dropAbandoned(d *delivery) bool {
 	if d.ctx.Err() == nil {
 		return false
 	}
 	d.err = context.Cause(d.ctx)
-	c.room.Release(d.weight)
+	c.capacity.Release(d.weight)
 	close(d.done)
 	return true
 }
@@ -154,7 +154,7 @@ func (c *Collector) writeGroup(ctx context.Context, group []*delivery) {
 		if d.err = err; err == nil {
 			d.verdicts, verdicts = verdicts[:len(d.events)], verdicts[len(d.events):]
 		}
-		c.room.Release(d.weight)
+		c.capacity.Release(d.weight)
 		close(d.done)
 	}
 }

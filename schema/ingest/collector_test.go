@@ -14,9 +14,9 @@ import (
 	"lifthouse/schema/schematest"
 )
 
-// TestCollectorTellsEachSenderItsOwn has senders give overlapping events at
-// the same time: each event is stored once, by one of those who sent it.
-func TestCollectorTellsEachSenderItsOwn(t *testing.T) {
+// TestCollectorVerdicts has concurrent senders of overlapping events. Each event
+// must be stored once, and exactly one of its senders gets the verdict Stored.
+func TestCollectorVerdicts(t *testing.T) {
 	conn := schematest.Open(t)
 	c := ingest.NewCollector(t.Context(), ingest.NewWriter(conn), 1000)
 	const senders, calls, own, shared = 16, 10, 5, 5
@@ -58,19 +58,19 @@ func TestCollectorTellsEachSenderItsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := uint64(senders*calls*own + calls*shared); rows != want || ids != want || len(stored) != int(want) {
-		t.Errorf("%d rows of %d ids, %d told stored; want %d", rows, ids, len(stored), want)
+		t.Errorf("%d rows of %d ids, %d verdicts Stored; want %d", rows, ids, len(stored), want)
 	}
 	for id, times := range stored {
 		if times != 1 {
-			t.Errorf("event %d was told stored %d times", id, times)
+			t.Errorf("event %d has %d verdicts Stored", id, times)
 		}
 	}
 }
 
-func TestCollectorSendsBackWhatIsTooMuch(t *testing.T) {
+func TestCollectorFull(t *testing.T) {
 	w := ingest.NewWriter(schematest.Open(t))
-	if !w.Stop(t.Context()) { // nothing is written any more
-		t.Fatal("a write is under way")
+	if !w.Stop(t.Context()) { // block writes
+		t.Fatal("a write is running")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -87,7 +87,7 @@ func TestCollectorSendsBackWhatIsTooMuch(t *testing.T) {
 		_, err := c.Write(short, []schema.Event{view("e", 12)})
 		stop()
 		if errors.Is(err, ingest.ErrFull) {
-			return // both of the others wait
+			return // both other senders wait
 		}
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatal(err)
@@ -95,7 +95,7 @@ func TestCollectorSendsBackWhatIsTooMuch(t *testing.T) {
 	}
 }
 
-func TestCollectorEnds(t *testing.T) {
+func TestCollectorStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	c := ingest.NewCollector(ctx, ingest.NewWriter(schematest.Open(t)), 10)
 	cancel()

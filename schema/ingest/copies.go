@@ -3,7 +3,6 @@ package ingest
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"time"
 
@@ -14,8 +13,8 @@ import (
 )
 
 var (
-	//go:embed sql/raced.sql
-	raced string
+	//go:embed sql/own_later_copies.sql
+	ownLaterCopies string
 	//go:embed sql/recent_writers.sql
 	recentWriters string
 	//go:embed sql/later_copies.sql
@@ -28,25 +27,25 @@ var (
 	copiesLeft string
 )
 
-// storedCopy is one of several rows that have the same event. Its writer and
-// its time of acceptance tell it from the others.
+// storedCopy is one of several rows of the same event. The writer and the
+// acceptance time distinguish the copies.
 type storedCopy struct {
-	schema.Event // what identifies and counts it
+	schema.Event // only the fields of the key and of the counters are set
 	writer       string
 	ingestedAt   time.Time
 }
 
-// statementSize is how long the lists of a statement that removes copies may
-// get: the servers of a cluster read at most 256 KiB of a statement that is
-// passed on to them (max_query_size).
+// statementSize is the maximum size of the lists of a statement that removes
+// copies, in bytes. The servers of a cluster accept at most 256 KiB of a
+// forwarded statement (max_query_size).
 const statementSize = 200 << 10
 
-// size is what a copy takes in a statement.
+// size returns the size of a copy in a statement, in bytes.
 func (c *storedCopy) size() int {
 	return len(fmt.Sprint(c.WebsiteID, c.SubjectID, c.ExperimentID, c.VisitorID, c.EventID)) + len(c.Subject) + len(",,,,,''")
 }
 
-// statements divides copies so that each part fits in a statement.
+// statements splits copies into chunks that fit into a statement.
 func statements(copies []storedCopy) [][]storedCopy {
 	var parts [][]storedCopy
 	size := statementSize
@@ -61,9 +60,9 @@ func statements(copies []storedCopy) [][]storedCopy {
 	return parts
 }
 
-// removeCopies removes copies from the events and from the counters. It may be
-// called for the same copies again, also by several processes at the same
-// time, and after a call that was cut off.
+// removeCopies removes copies from the events and from the counters. It is
+// idempotent: it may be repeated, after a failure or by several processes at the
+// same time.
 func (w *Writer) removeCopies(ctx context.Context, copies []storedCopy) error {
 	if len(copies) == 0 {
 		return nil
@@ -77,8 +76,8 @@ func (w *Writer) removeCopies(ctx context.Context, copies []storedCopy) error {
 		byInsert[of] = append(byInsert[of], c)
 	}
 	for of, all := range byInsert {
-		for _, some := range statements(all) {
-			if err := w.conn.Exec(ctx, removeCopies, of.named(some)...); err != nil {
+		for _, chunk := range statements(all) {
+			if err := w.conn.Exec(ctx, removeCopies, of.params(chunk)...); err != nil {
 				return fmt.Errorf("remove copies of events: %w", err)
 			}
 		}
@@ -86,11 +85,12 @@ func (w *Writer) removeCopies(ctx context.Context, copies []storedCopy) error {
 	if err := w.awaitRemoval(ctx, copies); err != nil {
 		return err
 	}
-	// Last: whoever has seen the counters change finds the copies gone.
+	// The counters change last, when the copies are no longer found.
 	return w.recordRemoval(ctx, copies, true)
 }
 
-// recordRemoval notes that the copies are about to be removed, or are gone.
+// recordRemoval records that the copies are about to be removed, or, if done,
+// that they are removed.
 func (w *Writer) recordRemoval(ctx context.Context, copies []storedCopy, done bool) error {
 	batch, err := w.conn.PrepareBatch(ctx, `INSERT INTO removed_copies (website_id, subject, subject_id, experiment_id, visitor_id, event_id, writer, ingested_at,
 		done, event, goal_id, value, extra_value)`)
@@ -111,32 +111,31 @@ func (w *Writer) recordRemoval(ctx context.Context, copies []storedCopy, done bo
 	return nil
 }
 
-// Removing copies is a matter of milliseconds, for they are in new and small
-// parts.
+// The copies are in new and small parts, so their removal takes milliseconds.
 const (
-	goneFirstWait = 2 * time.Millisecond
-	goneMaxWait   = time.Second // between two looks
-	goneTimeout   = 30 * time.Second
+	removalFirstWait = 2 * time.Millisecond
+	removalMaxWait   = time.Second
+	removalTimeout   = 30 * time.Second
 )
 
-// gone waits until the copies are not found any more. Waiting for the statement
-// that removes them would be waiting for every merge of old parts, too.
+// awaitRemoval waits until the copies are not found any more. Waiting for the
+// mutation would include merges of old parts.
 func (w *Writer) awaitRemoval(ctx context.Context, copies []storedCopy) error {
-	sought, err := soughtCopies(copies)
+	lookup, err := copiesTable(copies)
 	if err != nil {
 		return err
 	}
-	deadline := time.Now().Add(goneTimeout)
-	for wait := goneFirstWait; ; wait = min(2*wait, goneMaxWait) {
+	deadline := time.Now().Add(removalTimeout)
+	for wait := removalFirstWait; ; wait = min(2*wait, removalMaxWait) {
 		var left uint64
-		err := w.conn.QueryRow(clickhouse.Context(ctx, clickhouse.WithExternalTable(sought)), copiesLeft).Scan(&left)
+		err := w.conn.QueryRow(clickhouse.Context(ctx, clickhouse.WithExternalTable(lookup)), copiesLeft).Scan(&left)
 		switch {
 		case err != nil:
 			return fmt.Errorf("look for removed copies: %w", err)
 		case left == 0:
 			return nil
 		case time.Now().After(deadline):
-			return errors.New("remove copies of events: the store does not get to it")
+			return fmt.Errorf("remove copies of events: %d are still stored after %v", left, removalTimeout)
 		}
 		select {
 		case <-time.After(wait):
@@ -146,12 +145,13 @@ func (w *Writer) awaitRemoval(ctx context.Context, copies []storedCopy) error {
 	}
 }
 
-// Sweep removes the copies of events that several processes stored at the same
-// time and none of them removed: as when one of them stopped, or could not see
-// the other's yet. It looks at the events accepted since a time, and finishes
-// what others began; it returns how many copies it removed.
+// Sweep removes the copies of events that several processes inserted at the same
+// time and that none of them removed. A copy remains if a process stopped or did
+// not see the other copy. Sweep examines the events accepted since a time and
+// finishes removals that other processes began. It returns the number of removed
+// copies.
 //
-// Several processes may sweep at the same time. A store of one process has no
+// Several processes may sweep at the same time. A store with one writer has no
 // copies.
 func (w *Writer) Sweep(ctx context.Context, since time.Time) (removed int, err error) {
 	if w.name == "" {
@@ -161,9 +161,9 @@ func (w *Writer) Sweep(ctx context.Context, since time.Time) (removed int, err e
 	if err := w.conn.QueryRow(ctx, recentWriters, sinceNamed(since)).Scan(&rows, &writers); err != nil {
 		return 0, fmt.Errorf("look for copies of events: %w", err)
 	}
-	slices := 1 + rows/rowsOfSlice
+	slices := 1 + rows/rowsPerSlice
 	if writers < 2 {
-		slices = 0 // one process stores no event twice
+		slices = 0 // a single writer inserts no event twice
 	}
 	for slice := range slices {
 		copies, err := w.copiesOf(ctx, laterCopies, sinceNamed(since), clickhouse.Named("slices", slices), clickhouse.Named("slice", slice))
@@ -177,13 +177,13 @@ func (w *Writer) Sweep(ctx context.Context, since time.Time) (removed int, err e
 	}
 	unfinished, err := w.finishRemovals(ctx, since)
 	if removed += unfinished; removed > 0 {
-		w.wrote(ctx)
+		w.afterWrite(ctx)
 	}
 	return removed, err
 }
 
-// finishRemovals removes the copies that a process was about to remove and is
-// not known to have, of events accepted since a time.
+// finishRemovals removes the copies whose removal was recorded as begun and not
+// as done, of events accepted since a time.
 func (w *Writer) finishRemovals(ctx context.Context, since time.Time) (removed int, err error) {
 	copies, err := w.copiesOf(ctx, unfinishedCopies, sinceNamed(since))
 	if err != nil {
@@ -192,14 +192,15 @@ func (w *Writer) finishRemovals(ctx context.Context, since time.Time) (removed i
 	return len(copies), w.removeCopies(ctx, copies)
 }
 
-// rowsOfSlice is how many events a sweep groups at a time: some 2 GB of memory.
-const rowsOfSlice = 20_000_000
+// rowsPerSlice is the number of events that a sweep groups at a time, with about
+// 2 GB of memory.
+const rowsPerSlice = 20_000_000
 
 func sinceNamed(since time.Time) any {
 	return clickhouse.DateNamed("since", since, clickhouse.MilliSeconds)
 }
 
-// copiesOf returns the copies that a query finds.
+// copiesOf returns the copies that a query selects.
 func (w *Writer) copiesOf(ctx context.Context, query string, params ...any) ([]storedCopy, error) {
 	rows, err := w.conn.Query(ctx, query, params...)
 	if err != nil {
@@ -209,12 +210,12 @@ func (w *Writer) copiesOf(ctx context.Context, query string, params ...any) ([]s
 	var copies []storedCopy
 	for rows.Next() {
 		var c storedCopy
-		var of, kind string
-		if err := rows.Scan(&c.WebsiteID, &of, &c.SubjectID, &c.ExperimentID, &c.VisitorID, &c.EventID, &c.writer, &c.ingestedAt,
+		var subjectName, kind string
+		if err := rows.Scan(&c.WebsiteID, &subjectName, &c.SubjectID, &c.ExperimentID, &c.VisitorID, &c.EventID, &c.writer, &c.ingestedAt,
 			&kind, &c.GoalID, &c.Value, &c.ExtraValue); err != nil {
 			return nil, fmt.Errorf("look for copies of events: %w", err)
 		}
-		c.Subject, c.Kind = schema.Subject(of), schema.Kind(kind)
+		c.Subject, c.Kind = schema.Subject(subjectName), schema.Kind(kind)
 		copies = append(copies, c)
 	}
 	if err := rows.Err(); err != nil {
@@ -223,21 +224,21 @@ func (w *Writer) copiesOf(ctx context.Context, query string, params ...any) ([]s
 	return copies, nil
 }
 
-func soughtCopies(copies []storedCopy) (*ext.Table, error) {
-	return soughtWith(copies, func(c *storedCopy) *schema.Event { return &c.Event },
-		soughtColumn{"writer", "String", each(copies, func(c *storedCopy) string { return c.writer })},
-		soughtColumn{"ingested_at", "DateTime64(3, 'UTC')", each(copies, func(c *storedCopy) time.Time { return c.ingestedAt })})
+func copiesTable(copies []storedCopy) (*ext.Table, error) {
+	return newLookupTable(copies, func(c *storedCopy) *schema.Event { return &c.Event },
+		lookupColumn{"writer", "String", each(copies, func(c *storedCopy) string { return c.writer })},
+		lookupColumn{"ingested_at", "DateTime64(3, 'UTC')", each(copies, func(c *storedCopy) time.Time { return c.ingestedAt })})
 }
 
-// insertion is one insert into events.
+// insertion identifies one insert into events.
 type insertion struct {
 	writer     string
 	ingestedAt int64 // Unix milliseconds
 }
 
-// named are the parameters of the statement that removes copies that came with
-// the insert.
-func (i insertion) named(copies []storedCopy) []any {
+// params returns the parameters of the statement that removes copies of the
+// insert.
+func (i insertion) params(copies []storedCopy) []any {
 	return []any{
 		clickhouse.Named("writer", i.writer), clickhouse.Named("ingested_at", i.ingestedAt),
 		clickhouse.Named("website_ids", each(copies, func(c *storedCopy) int64 { return c.WebsiteID })),

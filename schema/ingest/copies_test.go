@@ -25,7 +25,7 @@ func views(from, n int) []schema.Event {
 }
 
 // storedOnce checks that each event is stored and counted once, and that no
-// sweep finds more to do.
+// further sweep removes copies.
 func storedOnce(t *testing.T, conn driver.Conn, events int) {
 	t.Helper()
 	if n, distinct := number(t, conn, "SELECT count() FROM events"), number(t, conn, "SELECT uniqExact(visitor_id, event_id) FROM events"); int(n) != events || int(distinct) != events {
@@ -35,7 +35,7 @@ func storedOnce(t *testing.T, conn driver.Conn, events int) {
 		t.Errorf("faults %q, %v", faults, err)
 	}
 	if removed := sweep(t, conn); removed != 0 {
-		t.Errorf("a sweep after the sweep removes %d", removed)
+		t.Errorf("a second sweep removes %d", removed)
 	}
 }
 
@@ -50,14 +50,14 @@ func sweep(t *testing.T, conn driver.Conn) int {
 	return removed
 }
 
-// TestASweepRemovesWhatAStoppedWriterLeft has the later of two writers stop
-// after each of its statements.
-func TestASweepRemovesWhatAStoppedWriterLeft(t *testing.T) {
+// TestSweepAfterStoppedWriter stops the later of two writers after each of its
+// statements.
+func TestSweepAfterStoppedWriter(t *testing.T) {
 	conn := schematest.Server(t).Open(t)
 	stored, swept := 0, 0
 	for statements := 1; ; statements++ {
 		left := 1_000
-		dying := schematest.Dying{Conn: conn, Left: &left}
+		dying := schematest.KilledConn{Conn: conn, Left: &left}
 		events := views(10*statements, 3)
 		late := ingest.NewWriter(between{dying, func() {
 			w := ingest.NewWriter(conn)
@@ -77,17 +77,16 @@ func TestASweepRemovesWhatAStoppedWriterLeft(t *testing.T) {
 		}
 	}
 	if swept == 0 {
-		t.Error("no writer left anything")
+		t.Error("no stopped writer left copies")
 	}
 }
 
-// TestSweepsAtTheSameTimeRemoveEachCopyOnce sweeps more copies than one
-// statement removes.
-func TestSweepsAtTheSameTimeRemoveEachCopyOnce(t *testing.T) {
+// TestConcurrentSweeps has more copies than one statement removes.
+func TestConcurrentSweeps(t *testing.T) {
 	conn := schematest.Server(t).Open(t)
 	events := views(0, 2_500)
 	for i, writer := range []string{"a", "b", "c"} {
-		if err := schema.InsertEventsOf(t.Context(), conn, writer, events, time.Now().Add(time.Duration(i)*time.Millisecond)); err != nil {
+		if err := schema.InsertEventsByWriter(t.Context(), conn, writer, events, time.Now().Add(time.Duration(i)*time.Millisecond)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -98,24 +97,24 @@ func TestSweepsAtTheSameTimeRemoveEachCopyOnce(t *testing.T) {
 	sweeping.Wait()
 	storedOnce(t, conn, len(events))
 	if left := number(t, conn, "SELECT uniqExact(writer) FROM events"); left != 1 {
-		t.Errorf("copies of %d writers are left, want those of the first", left)
+		t.Errorf("rows of %d writers remain, want those of the first", left)
 	}
 }
 
-// TestAnUnfinishedRemovalIsNotCountedOffTwice: its copy is gone, the record says
-// that it is about to go, and counters are repaired in between.
-func TestAnUnfinishedRemovalIsNotCountedOffTwice(t *testing.T) {
+// TestUnfinishedRemovalIsSubtractedOnce repairs the counters after a copy was
+// removed and before its removal is recorded as done.
+func TestUnfinishedRemovalIsSubtractedOnce(t *testing.T) {
 	conn := schematest.Server(t).Open(t)
 	events := views(0, 3)
 	for i, writer := range []string{"a", "b"} {
-		if err := schema.InsertEventsOf(t.Context(), conn, writer, events, time.Now().Add(time.Duration(i)*time.Millisecond)); err != nil {
+		if err := schema.InsertEventsByWriter(t.Context(), conn, writer, events, time.Now().Add(time.Duration(i)*time.Millisecond)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	left := 1_000
-	dying := ingest.NewWriter(schematest.Dying{Conn: conn, Left: &left})
+	dying := ingest.NewWriter(schematest.KilledConn{Conn: conn, Left: &left})
 	share(t, dying)
-	left = 3 // the look for copies, the record, and the statement that removes
+	left = 3 // the query for copies, the record and the statement that removes them
 	if _, err := dying.Sweep(t.Context(), time.Now().Add(-time.Hour)); err == nil {
 		t.Fatal("it was not killed")
 	}
@@ -136,8 +135,9 @@ func TestAnUnfinishedRemovalIsNotCountedOffTwice(t *testing.T) {
 	storedOnce(t, conn, 3)
 }
 
-// blind does not see the copies of others, as a writer does not that comes
-// before an insert with a smaller number is visible.
+// blind is a connection on which copies of other writers are not found. A writer
+// does not find copies if an insert with a smaller block number becomes visible
+// later.
 type blind struct{ driver.Conn }
 
 func (c blind) Query(ctx context.Context, query string, args ...any) (driver.Rows, error) {
@@ -147,9 +147,9 @@ func (c blind) Query(ctx context.Context, query string, args ...any) (driver.Row
 	return c.Conn.Query(ctx, query, args...)
 }
 
-// TestASweepRemovesWhatNoWriterCouldSee has an insert that was numbered before
-// another become visible after the other's look.
-func TestASweepRemovesWhatNoWriterCouldSee(t *testing.T) {
+// TestSweepRemovesInvisibleCopies has an insert with a smaller block number that
+// becomes visible after the other writer has checked for copies.
+func TestSweepRemovesInvisibleCopies(t *testing.T) {
 	conn := schematest.Server(t).Open(t)
 	first, second := view("e", 12), view("e", 12)
 	second.VariationID = 1
@@ -169,19 +169,19 @@ func TestASweepRemovesWhatNoWriterCouldSee(t *testing.T) {
 	}
 	storedOnce(t, conn, 1)
 	if variation := number(t, conn, "SELECT toUInt64(variation_id) FROM events"); variation != 0 {
-		t.Error("the first event is gone")
+		t.Error("the first copy was removed")
 	}
 }
 
-// TestForgottenVisitorsLeaveTheRecordOfCopies too, and counters stay right.
-func TestForgottenVisitorsLeaveTheRecordOfCopies(t *testing.T) {
+// TestForgetDeletesRecordsOfCopies checks that the counters remain correct.
+func TestForgetDeletesRecordsOfCopies(t *testing.T) {
 	conn := schematest.Server(t).Open(t)
 	events := views(0, 2)
 	for i := range events {
 		events[i].VisitorID = schema.Hash(fmt.Sprint("v", i))
 	}
 	for i, writer := range []string{"a", "b"} {
-		if err := schema.InsertEventsOf(t.Context(), conn, writer, events, time.Now().Add(time.Duration(i)*time.Millisecond)); err != nil {
+		if err := schema.InsertEventsByWriter(t.Context(), conn, writer, events, time.Now().Add(time.Duration(i)*time.Millisecond)); err != nil {
 			t.Fatal(err)
 		}
 	}

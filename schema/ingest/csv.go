@@ -13,9 +13,9 @@ type csvLines struct {
 	records *csv.Reader
 	bounded *boundedReader
 	mapper  *mapper
-	places  []place // of the mapper's columns
+	places  []place // columns of the file for the mapper's columns
 	record  int64
-	ended   int // the line at which the last record ended
+	ended   int // the line on which the last record ended
 }
 
 func newCSVLines(r io.Reader, m *Mapping, compiled *mapper) (*csvLines, error) {
@@ -27,7 +27,7 @@ func newCSVLines(r io.Reader, m *Mapping, compiled *mapper) (*csvLines, error) {
 	}
 	header, err := records.Read()
 	if errors.Is(err, io.EOF) {
-		return nil, errors.New("the file is empty; want a header, the names of the columns")
+		return nil, errors.New("the file is empty: must have a header with the names of the columns")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read header: %w", err)
@@ -42,15 +42,16 @@ func newCSVLines(r io.Reader, m *Mapping, compiled *mapper) (*csvLines, error) {
 	return l, err
 }
 
-// absent is nil: a header that lacks a column is refused when it is read.
-func (l *csvLines) absent() error { return nil }
+// missingColumns implements lines. It returns nil, because missing columns are
+// detected when the header is read.
+func (l *csvLines) missingColumns() error { return nil }
 
-// headerMapper maps columns named as our fields to those fields.
+// headerMapper returns a mapper for columns with Lifthouse's field names.
 func headerMapper(header []string) (*mapper, error) {
 	m := &Mapping{Fields: map[string]Source{}, Events: []EventMapping{{}}}
 	for _, column := range header {
 		if _, known := fieldByName(column); !known {
-			return nil, fmt.Errorf("column %q is no field of an event; have %s, or give a mapping file", column, strings.Join(fieldNames[:], ", "))
+			return nil, fmt.Errorf("column %q is not a field of an event: must be one of %s; for other names use a mapping file", column, strings.Join(fieldNames[:], ", "))
 		}
 		m.Fields[column] = Source{Column: column}
 	}
@@ -67,7 +68,7 @@ func (l *csvLines) part() (parse, error) {
 	return rows.parse, nil
 }
 
-// read reads one more record. The error is io.EOF after the last.
+// read reads one record. It returns io.EOF after the last record.
 func (l *csvLines) read(rows *rows) error {
 	l.bounded.left = maxLine
 	record, err := l.records.Read()
@@ -88,7 +89,7 @@ func (l *csvLines) read(rows *rows) error {
 		return err
 	}
 	if errors.Is(err, errLongRecord) {
-		return fmt.Errorf("line %d: %w: is a quote in it not closed?", l.ended+1, err)
+		return fmt.Errorf("line %d: %w: check for an unclosed quote", l.ended+1, err)
 	}
 	if err != nil {
 		return err
@@ -103,30 +104,30 @@ func (l *csvLines) read(rows *rows) error {
 	return nil
 }
 
-// maxSpan is how many lines a record may go on that cannot be read, before
-// it is taken for the rest of the file behind a quote that is not closed.
+// maxSpan is the maximum number of lines of an invalid record that is rejected. A
+// longer one means an unclosed quote, which ends the import.
 const maxSpan = 100
 
 func badRecord(bad *csv.ParseError, ended int) error {
 	switch {
 	case ended-bad.StartLine > maxSpan:
-		return fmt.Errorf("line %d: a quote opened in it joins it with the lines up to %d: %w", bad.StartLine, ended, bad.Err)
+		return fmt.Errorf("line %d: a quote extends the record to line %d, check for an unclosed quote: %w", bad.StartLine, ended, bad.Err)
 	case ended > bad.StartLine:
-		return lineError{fmt.Errorf("with the lines up to %d, which a quote joins to it: %w", ended, bad.Err)}
+		return lineError{fmt.Errorf("a quote extends the record to line %d: %w", ended, bad.Err)}
 	}
 	return lineError{bad.Err}
 }
 
 var errLongRecord = fmt.Errorf("the record is longer than %d bytes", maxLine)
 
-// boundedReader fails where a record goes on for too long, which would else
-// be held in memory.
+// boundedReader returns an error if a record is too long, because the CSV reader
+// holds a record in memory.
 type boundedReader struct {
 	r    io.Reader
-	left int // to be read for this record
+	left int // bytes that remain for the current record
 }
 
-// Read reads no more than is left.
+// Read implements io.Reader.
 func (b *boundedReader) Read(p []byte) (int, error) {
 	if b.left <= 0 {
 		return 0, errLongRecord

@@ -20,37 +20,39 @@ import (
 //go:embed sql/delivered.sql
 var delivered string
 
-// ErrKeyReused says that another body came under the same key before.
-var ErrKeyReused = errors.New("another body came under this key before")
+// ErrKeyReused means that the idempotency key was used before with another body.
+var ErrKeyReused = errors.New("the idempotency key was used before with another body")
 
-// Deliveries remembers which body came under which idempotency key.
+// Deliveries stores the digest of the request body for each idempotency key.
 type Deliveries struct {
 	conn  driver.Conn
-	turns [64]sync.Mutex // by key: two bodies under one key do not pass together
+	locks [64]sync.Mutex // by hash of the key, to serialize requests with the same key
 }
 
-// NewDeliveries returns what a store remembers.
+// NewDeliveries returns the deliveries of a store.
 func NewDeliveries(conn driver.Conn) *Deliveries { return &Deliveries{conn: conn} }
 
-// Bind binds the key to the body, before any of the body's events is written.
-// It returns ErrKeyReused where the key is bound to another body. Two servers
-// that are given one key with two bodies within the same moment may take both.
+// Bind binds the key to the digest of a body, and must be called before the
+// events of the body are written. It returns ErrKeyReused if the key is bound to
+// another body. If two servers receive the same key with different bodies at the
+// same time, both may accept it.
 func (d *Deliveries) Bind(ctx context.Context, websiteID int64, key string, body [sha256.Size]byte) error {
-	turn := &d.turns[schema.Hash(strconv.FormatInt(websiteID, 10)+":"+key)%uint64(len(d.turns))]
-	turn.Lock()
-	defer turn.Unlock()
-	if bound, err := d.check(ctx, websiteID, key, body); bound || err != nil {
+	lock := &d.locks[schema.Hash(strconv.FormatInt(websiteID, 10)+":"+key)%uint64(len(d.locks))]
+	lock.Lock()
+	defer lock.Unlock()
+	if bound, err := d.isBound(ctx, websiteID, key, body); bound || err != nil {
 		return err
 	}
 	if err := d.insert(context.WithoutCancel(ctx), websiteID, key, body); err != nil {
 		return fmt.Errorf("bind idempotency key: %w", err)
 	}
-	_, err := d.check(ctx, websiteID, key, body)
+	_, err := d.isBound(ctx, websiteID, key, body)
 	return err
 }
 
-// check says whether the key is bound; it is an error if it is to another body.
-func (d *Deliveries) check(ctx context.Context, websiteID int64, key string, body [sha256.Size]byte) (bool, error) {
+// isBound reports whether the key is bound to the body. It returns ErrKeyReused
+// if the key is bound to another body.
+func (d *Deliveries) isBound(ctx context.Context, websiteID int64, key string, body [sha256.Size]byte) (bool, error) {
 	var digest string
 	err := d.conn.QueryRow(ctx, delivered, clickhouse.Named("website_id", websiteID), clickhouse.Named("key", key)).Scan(&digest)
 	switch {

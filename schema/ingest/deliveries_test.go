@@ -28,14 +28,14 @@ func TestDeliveriesBindKeys(t *testing.T) {
 		{1, "K'\\\t{x:String}", b, nil},
 		{1, "K'\\\t{x:String}", a, ingest.ErrKeyReused},
 	} {
-		d := ingest.NewDeliveries(conn) // as after a restart
+		d := ingest.NewDeliveries(conn) // like after a restart
 		if err := d.Bind(t.Context(), c.website, c.key, c.body); !errors.Is(err, c.want) {
 			t.Errorf("case %d: %v, want %v", i, err, c.want)
 		}
 	}
 }
 
-func TestDeliveriesTakeOneOfManyBodies(t *testing.T) {
+func TestConcurrentBodiesWithOneKey(t *testing.T) {
 	d := ingest.NewDeliveries(schematest.Open(t))
 	var taken atomic.Int64
 	var senders sync.WaitGroup
@@ -51,6 +51,6 @@ func TestDeliveriesTakeOneOfManyBodies(t *testing.T) {
 	}
 	senders.Wait()
 	if taken.Load() != 1 {
-		t.Errorf("%d bodies taken under one key", taken.Load())
+		t.Errorf("%d bodies were accepted with one key", taken.Load())
 	}
 }

@@ -1,13 +1,14 @@
-// Package ingest turns what arrives into rows of the events table, each event
-// exactly once.
+// Package ingest validates events and stores each one exactly once in the events
+// table.
 //
-//  1. a reader (NDJSON, CSV; gzip and zstd) gives lines with their numbers;
-//  2. a Mapping, where the file is not in our own fields, turns a line into
-//     one or more sets of fields;
-//  3. build checks every field and makes one row per exposure;
-//  4. Writer removes what is stored already and inserts the rest.
+//  1. A reader (NDJSON, CSV or Parquet; gzip or zstd) returns lines with their numbers.
+//  2. A Mapping converts lines that do not have Lifthouse's field names into the
+//     fields of one or more events.
+//  3. build validates the fields and returns one row per exposure.
+//  4. Writer skips rows that are already stored and inserts the others.
 //
-// Import runs the four on a file, Inbox the last two on what other clients of
-// the store left in events_inbox. Where several processes write to a store,
-// Writer looks once more after it inserted, and takes back what came second.
+// Import applies all steps to a file. Inbox applies the last two to the rows that
+// other clients inserted into events_inbox. If several processes write to a
+// store, Writer checks for duplicates again after the insert and removes its own
+// later copies.
 package ingest

@@ -23,15 +23,15 @@ var dropStats string
 //go:embed sql/drop_copies.sql
 var dropCopies string
 
-// SubjectID names a campaign, or a widget with its experiments.
+// SubjectID identifies a campaign, or a widget including its experiments.
 type SubjectID struct {
 	WebsiteID int64
 	Subject   schema.Subject
 	ID        int64
 }
 
-// CountSubjects returns how many events are stored of those subjects of which
-// anything is.
+// CountSubjects returns the number of stored events of each subject. Subjects
+// without stored events and counters are not in the map.
 func (w *Writer) CountSubjects(ctx context.Context, subjects []SubjectID) (map[SubjectID]uint64, error) {
 	rows, err := w.conn.Query(ctx, subjectsStored, namedSubjects(subjects)...)
 	if err != nil {
@@ -41,21 +41,21 @@ func (w *Writer) CountSubjects(ctx context.Context, subjects []SubjectID) (map[S
 	counts := map[SubjectID]uint64{}
 	for rows.Next() {
 		var s SubjectID
-		var of string
+		var subjectName string
 		var events uint64
-		if err := rows.Scan(&s.WebsiteID, &of, &s.ID, &events); err != nil {
+		if err := rows.Scan(&s.WebsiteID, &subjectName, &s.ID, &events); err != nil {
 			return nil, fmt.Errorf("count events of subjects: %w", err)
 		}
-		s.Subject = schema.Subject(of)
+		s.Subject = schema.Subject(subjectName)
 		counts[s] = events
 	}
 	return counts, rows.Err()
 }
 
-// DropSubjects erases all events of the subjects, and their counters. Goals
-// without exposures stay, for they are their website's. Nothing is written or
-// refreshed meanwhile. What a crash cut off is finished when the store opens,
-// or by dropping them again.
+// DropSubjects deletes all events of the subjects, and their counters.
+// Unattributed goals remain, because they belong to the website. Writes and
+// refreshes wait meanwhile. An interrupted deletion is finished when the store
+// opens, or by calling DropSubjects again.
 func (w *Writer) DropSubjects(ctx context.Context, subjects []SubjectID) error {
 	return w.remove(ctx, func(ctx context.Context) error {
 		if err := w.dropRollups(ctx, func(s *schema.RollupState) bool {

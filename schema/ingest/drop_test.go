@@ -11,9 +11,9 @@ import (
 	"lifthouse/schema/schematest"
 )
 
-// TestDropSubjectsLeavesTheOthersWhole compares the store after dropping
-// subjects with one that never knew them.
-func TestDropSubjectsLeavesTheOthersWhole(t *testing.T) {
+// TestDropSubjects compares the store after dropping subjects with a store that
+// never had their events.
+func TestDropSubjects(t *testing.T) {
 	never, knew := schematest.Open(t), schematest.Open(t)
 	var others, own []schema.Event
 	for _, visitor := range []string{"a", "b"} {
@@ -27,7 +27,7 @@ func TestDropSubjectsLeavesTheOthersWhole(t *testing.T) {
 			widget.Subject, experiment.Subject, experiment.ExperimentID, other.SubjectID = schema.SubjectWidget, schema.SubjectWidget, 4, 13
 			others = append(others, goal, other)
 			if website == 1 {
-				own = append(own, seen, widget, experiment) // and a goal derived for each
+				own = append(own, seen, widget, experiment) // each has a derived row of the goal
 			} else {
 				others = append(others, seen, widget, experiment)
 			}
@@ -42,8 +42,8 @@ func TestDropSubjectsLeavesTheOthersWhole(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	told := 0
-	w.AfterWrite(func(context.Context) { told++ })
+	calls := 0
+	w.AfterWrite(func(context.Context) { calls++ })
 	campaign, widget := ingest.SubjectID{WebsiteID: 2, Subject: schema.SubjectCampaign, ID: 12}, ingest.SubjectID{WebsiteID: 2, Subject: schema.SubjectWidget, ID: 12}
 	subjects := []ingest.SubjectID{campaign, widget, {WebsiteID: 9, Subject: schema.SubjectCampaign, ID: 12}}
 	for _, want := range []map[ingest.SubjectID]uint64{{campaign: 4, widget: 8}, {}} {
@@ -55,22 +55,22 @@ func TestDropSubjectsLeavesTheOthersWhole(t *testing.T) {
 		}
 	}
 	wantEvents, wantCounters := digests(t, never)
-	if events, counters := digests(t, knew); events != wantEvents || counters != wantCounters || told != 2 {
-		t.Errorf("events %d, counters %d, told %d times; want %d, %d, 2", events, counters, told, wantEvents, wantCounters)
+	if events, counters := digests(t, knew); events != wantEvents || counters != wantCounters || calls != 2 {
+		t.Errorf("events %d, counters %d, %d calls of AfterWrite; want %d, %d, 2", events, counters, calls, wantEvents, wantCounters)
 	}
 }
 
-// TestDropSubjectsEndsWhatACrashLeft has a process die between the events and
-// the counters.
-func TestDropSubjectsEndsWhatACrashLeft(t *testing.T) {
+// TestDropSubjectsAfterCrash kills a process between the deletion of the events
+// and the deletion of the counters.
+func TestDropSubjectsAfterCrash(t *testing.T) {
 	conn := schematest.Open(t)
 	if _, err := ingest.NewWriter(conn).Write(t.Context(), []schema.Event{view("e", 12)}); err != nil {
 		t.Fatal(err)
 	}
 	subject := ingest.SubjectID{WebsiteID: 1, Subject: schema.SubjectCampaign, ID: 12}
-	left := 2 // what is settled is looked up first
-	if err := ingest.NewWriter(schematest.Dying{Conn: conn, Left: &left}).DropSubjects(t.Context(), []ingest.SubjectID{subject}); err == nil {
-		t.Fatal("nobody died")
+	left := 2 // the query for rollups and the deletion of the events
+	if err := ingest.NewWriter(schematest.KilledConn{Conn: conn, Left: &left}).DropSubjects(t.Context(), []ingest.SubjectID{subject}); err == nil {
+		t.Fatal("the process was not killed")
 	}
 	w := ingest.NewWriter(conn)
 	if got, err := w.CountSubjects(t.Context(), []ingest.SubjectID{subject}); err != nil || !maps.Equal(got, map[ingest.SubjectID]uint64{subject: 0}) {
@@ -80,6 +80,6 @@ func TestDropSubjectsEndsWhatACrashLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	if counted := number(t, conn, "SELECT count() FROM subject_stats"); counted != 0 {
-		t.Errorf("%d rows of counters are left", counted)
+		t.Errorf("%d rows of counters remain", counted)
 	}
 }

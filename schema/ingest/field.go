@@ -1,6 +1,6 @@
 package ingest
 
-// field is one field of an event as it arrives.
+// field is a field of an incoming event, except exposures.
 type field int
 
 const (
@@ -41,7 +41,7 @@ var fieldNames = [fieldCount]string{
 	"referrer", "utmSource", "utmMedium", "utmCampaign", "utmContent", "utmTerm", "firstVisitPage", "visitorType",
 }
 
-// exposuresName is the one field that holds a list.
+// exposuresName is the name of the field that contains a list.
 const exposuresName = "exposures"
 
 var fieldsByName = func() map[string]field {
@@ -57,11 +57,12 @@ func fieldByName(name string) (field, bool) {
 	return f, known
 }
 
-// fields are the values of an event as they arrived; empty means not given.
+// fields are the values of an incoming event as text. An empty text means that
+// the field is not set.
 type fields struct {
 	values    [fieldCount]string
-	exposures []exposure // where the event names several
+	exposures []exposure // the list of exposures, or nil
 }
 
-// exposure is what a visitor saw, as it arrived.
+// exposure is an exposure of an incoming event.
 type exposure struct{ campaignID, widgetID, experimentID, variationID string }

@@ -14,8 +14,8 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
-//go:embed sql/forgotten.sql
-var forgotten string
+//go:embed sql/visitor_events.sql
+var visitorEvents string
 
 //go:embed sql/forget.sql
 var forget string
@@ -29,15 +29,15 @@ var forgetInbox string
 //go:embed sql/forget_rejects.sql
 var forgetRejects string
 
-// Erased is what is stored of visitors, or was.
+// Erased counts the stored data of visitors.
 type Erased struct {
-	Events   uint64 // rows
-	Subjects uint64 // campaigns, widgets and experiments that they are of
+	Events   uint64 // number of rows
+	Subjects uint64 // number of campaigns, widgets and experiments with such rows
 }
 
-// Find counts what is stored of the visitors, given by their ids as sent; no
-// websites are all of them.
-func (w *Writer) Find(ctx context.Context, visitors []string, websites []int64) (Erased, error) {
+// CountVisitors counts the stored data of visitors. visitors are their ids as
+// sent. If websites is empty, all websites are included.
+func (w *Writer) CountVisitors(ctx context.Context, visitors []string, websites []int64) (Erased, error) {
 	found, err := w.eventsOf(ctx, visitors, websites)
 	return erasedOf(found), err
 }
@@ -50,9 +50,9 @@ func erasedOf(events map[subject]uint64) Erased {
 	return erased
 }
 
-// eventsOf counts the events of the visitors, subject by subject.
+// eventsOf returns the number of the visitors' events by subject.
 func (w *Writer) eventsOf(ctx context.Context, visitors []string, websites []int64) (map[subject]uint64, error) {
-	rows, err := w.conn.Query(ctx, forgotten, namedVisitors(visitors, websites)...)
+	rows, err := w.conn.Query(ctx, visitorEvents, namedVisitors(visitors, websites)...)
 	if err != nil {
 		return nil, fmt.Errorf("look up visitors: %w", err)
 	}
@@ -60,12 +60,12 @@ func (w *Writer) eventsOf(ctx context.Context, visitors []string, websites []int
 	events := map[subject]uint64{}
 	for rows.Next() {
 		var s subject
-		var of string
+		var subjectName string
 		var n uint64
-		if err := rows.Scan(&s.websiteID, &of, &s.subjectID, &s.experimentID, &n); err != nil {
+		if err := rows.Scan(&s.websiteID, &subjectName, &s.subjectID, &s.experimentID, &n); err != nil {
 			return nil, fmt.Errorf("look up visitors: %w", err)
 		}
-		s.subject = schema.Subject(of)
+		s.subject = schema.Subject(subjectName)
 		events[s] = n
 	}
 	if err := rows.Err(); err != nil {
@@ -74,10 +74,10 @@ func (w *Writer) eventsOf(ctx context.Context, visitors []string, websites []int
 	return events, nil
 }
 
-// Forget erases the visitors from the store: their rows are gone from the
-// disk when it returns, and the counters follow. Nothing is written or
-// refreshed meanwhile. What a crash cut off is finished when the store opens,
-// or by forgetting them again.
+// Forget deletes all data of the visitors. When it returns, their rows are
+// removed from disk and the counters are corrected. Writes and refreshes wait
+// meanwhile. An interrupted deletion is finished when the store opens, or by
+// calling Forget again.
 func (w *Writer) Forget(ctx context.Context, visitors []string, websites []int64) (Erased, error) {
 	var found map[subject]uint64
 	err := w.remove(ctx, func(ctx context.Context) (err error) {
@@ -97,10 +97,10 @@ func (w *Writer) forget(ctx context.Context, found map[subject]uint64, visitors 
 		return fmt.Errorf("erase rejected lines: %w", err)
 	}
 	if len(found) > 0 {
-		theirs := func(s *schema.RollupState) bool {
+		isConcerned := func(s *schema.RollupState) bool {
 			return found[subject{s.WebsiteID, s.Subject, s.SubjectID, s.ExperimentID}] > 0
 		}
-		if err := w.dropRollups(ctx, theirs); err != nil {
+		if err := w.dropRollups(ctx, isConcerned); err != nil {
 			return err
 		}
 		if err := w.erase(ctx, forget, namedVisitors(visitors, websites)...); err != nil {
@@ -111,7 +111,7 @@ func (w *Writer) forget(ctx context.Context, found map[subject]uint64, visitors 
 		if err := w.erase(ctx, forgetCopies, namedVisitors(visitors, websites)...); err != nil {
 			return fmt.Errorf("erase visitors: %w", err)
 		}
-		if _, err := w.finishRemovals(ctx, time.UnixMilli(0)); err != nil { // or a copy would be counted off twice
+		if _, err := w.finishRemovals(ctx, time.UnixMilli(0)); err != nil { // otherwise a copy would be subtracted from the counters twice
 			return err
 		}
 	}
@@ -119,8 +119,8 @@ func (w *Writer) forget(ctx context.Context, found map[subject]uint64, visitors 
 	return err
 }
 
-// erase carries out a statement that removes rows, and returns when they are
-// gone from all replicas that are there.
+// erase executes a DELETE mutation and waits until all active replicas have
+// executed it.
 func (w *Writer) erase(ctx context.Context, statement string, params ...any) error {
 	if err := w.conn.Exec(ctx, statement, params...); err != nil {
 		return err
@@ -128,16 +128,16 @@ func (w *Writer) erase(ctx context.Context, statement string, params ...any) err
 	return schema.AwaitDeletions(ctx, w.conn)
 }
 
-// dropSettled removes what is settled of subjects that are about to lose events.
+// dropRollups drops the rollups of subjects that are about to lose events.
 func (w *Writer) dropRollups(ctx context.Context, of func(*schema.RollupState) bool) error {
 	changed, err := schema.DropRollups(ctx, w.conn, of)
 	if changed {
-		w.wrote(ctx)
+		w.afterWrite(ctx)
 	}
 	return err
 }
 
-// spellings are the ids as they were sent and as JSON may write them.
+// spellings returns the ids as they were sent and as JSON may encode them.
 func spellings(visitors []string) []string {
 	var all []string
 	for _, visitor := range visitors {

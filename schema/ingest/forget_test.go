@@ -11,7 +11,7 @@ import (
 	"lifthouse/schema/schematest"
 )
 
-// digests of all that is stored, and of the counters.
+// digests returns hashes of all events and of the counters.
 func digests(t *testing.T, conn driver.Conn) (events, counters uint64) {
 	t.Helper()
 	if err := conn.QueryRow(t.Context(), "SELECT sum(cityHash64(* EXCEPT ingested_at)) FROM events").Scan(&events); err != nil {
@@ -26,9 +26,9 @@ func digests(t *testing.T, conn driver.Conn) (events, counters uint64) {
 	return events, counters
 }
 
-// TestForgetLeavesWhatOthersDid compares the store after forgetting a visitor
-// with one that never knew the visitor.
-func TestForgetLeavesWhatOthersDid(t *testing.T) {
+// TestForget compares the store after forgetting a visitor with a store that never
+// had the visitor's events.
+func TestForget(t *testing.T) {
 	var others, own []schema.Event
 	for i, visitor := range []string{"a", "b", "c", "forgotten"} {
 		for website := range int64(2) {

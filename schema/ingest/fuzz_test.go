@@ -11,14 +11,14 @@ import (
 	"testing"
 )
 
-// verdict is what a reader gives for a line: its events, or a fault.
+// verdict is the result of parsing a line: its events, or an error.
 type verdict struct {
 	number int64
 	events []fields
 	fault  error
 }
 
-// verdicts reads a file whole, as an import does.
+// verdicts parses a whole file in the same way as an import.
 func verdicts(t *testing.T, text []byte, format string) ([]verdict, error) {
 	t.Helper()
 	lines, err := openLines(bytes.NewReader(text), format, nil, nil)
@@ -40,7 +40,7 @@ func verdicts(t *testing.T, text []byte, format string) ([]verdict, error) {
 	}
 }
 
-// written is an event as a line of our own format.
+// written returns an event as a JSON line with Lifthouse's field names.
 func written(t *testing.T, event *fields) []byte {
 	t.Helper()
 	object := map[string]any{}
@@ -63,8 +63,8 @@ func written(t *testing.T, event *fields) []byte {
 	return line
 }
 
-// survives fails where an event that is accepted is another one when it is
-// written and read again.
+// survives fails if an accepted event differs after it is written and parsed
+// again.
 func survives(t *testing.T, v verdict) {
 	t.Helper()
 	if v.fault != nil {
@@ -112,12 +112,12 @@ func FuzzImportOfLines(f *testing.F) {
 		for _, v := range all {
 			got = append(got, v.number)
 			if v.fault == nil && len(v.events) != 1 {
-				t.Errorf("line %d: %d events and no fault", v.number, len(v.events))
+				t.Errorf("line %d: %d events and no error", v.number, len(v.events))
 			}
 			survives(t, v)
 		}
 		if err != nil || !slices.Equal(got, want) {
-			t.Errorf("verdicts on the lines %v, want %v; %v", got, want, err)
+			t.Errorf("lines %v, want %v; %v", got, want, err)
 		}
 	})
 }
@@ -142,7 +142,7 @@ func FuzzImportOfCSV(f *testing.F) {
 			count++
 		}
 		if err == nil && len(all) != count {
-			t.Errorf("%d verdicts on %d records", len(all), count)
+			t.Errorf("%d verdicts for %d records", len(all), count)
 		}
 		last := int64(1)
 		for _, v := range all {

@@ -12,47 +12,49 @@ import (
 	"lifthouse/schema"
 )
 
-// The ids that a process keeps in mind. At 10 bits each, one unknown id in a
-// hundred is looked up for nothing. The first filter takes 20 MB; the next ones
-// are twice as large, until all together have room for mostKnownIDs in 100 MB:
-// beyond that nothing is kept.
+// The sizes of the Bloom filters. They use 10 bits per id for a false positive
+// rate of 1 %. The first filter uses 20 MB, and each further filter has twice the
+// capacity of all earlier ones. If the total capacity would exceed maxFilterIDs,
+// about 100 MB, the filters are discarded.
 const (
 	falsePositives = 0.01
 	firstCapacity  = 16 << 20
 	maxFilterIDs   = 80 << 20
 )
 
-// known remembers the ids of all stored events, so that one with another id is
-// surely new and needs no look-up. That holds where nobody else writes to the
-// store.
+// idFilter contains the ids of all stored events. An event whose id is not in the
+// filter is new and needs no look-up. The filter is only valid if no other
+// process writes to the store.
 type idFilter struct {
 	mu       sync.Mutex
-	filters  []*bloom.BloomFilter // the last takes new ids; none: none are kept
-	free     int                  // room left in the last
-	room     int                  // of all
-	complete bool                 // they have the ids that were stored before
+	filters  []*bloom.BloomFilter // new ids are added to the last one; empty: the filter is disabled
+	free     int                  // remaining capacity of the last filter
+	capacity int                  // total capacity of the filters
+	complete bool                 // the ids of all earlier events have been added
 }
 
-// Alone says, before the first write, that nobody else writes to the store.
+// SetExclusive declares that no other process writes to the store. It must be
+// called before the first write.
 func (w *Writer) SetExclusive() {
 	w.exclusive, w.unattributed = true, map[int64]bool{}
-	w.idFilter.open()
+	w.idFilter.reset()
 }
 
-// Resume reads, before the first write, when the last stored event was
-// accepted: what comes is accepted later.
-func (w *Writer) Resume(ctx context.Context) error {
-	if err := w.conn.QueryRow(ctx, newestEvent, clickhouse.Named("website_id", int64(0))).Scan(&w.stamped); err != nil {
-		return fmt.Errorf("read when the last event was accepted: %w", err)
+// LoadLastAccepted reads the acceptance time of the last stored event, so that
+// new events get later acceptance times. It must be called before the first
+// write.
+func (w *Writer) LoadLastAccepted(ctx context.Context) error {
+	if err := w.conn.QueryRow(ctx, newestEvent, clickhouse.Named("website_id", int64(0))).Scan(&w.lastAccepted); err != nil {
+		return fmt.Errorf("read the acceptance time of the last event: %w", err)
 	}
-	w.through.Store(w.stamped.UnixMilli())
+	w.through.Store(w.lastAccepted.UnixMilli())
 	return nil
 }
 
-// Learn reads the ids of what a writer that is alone finds stored, while it
-// writes already: until it has them, it looks every event up. The error is the
-// store's; without the ids everything goes on, more slowly.
-func (w *Writer) Learn(ctx context.Context) error {
+// LoadIDs reads the ids of all stored events into the filter of an exclusive
+// writer, which may write meanwhile. Until LoadIDs returns without an error, and
+// also afterwards if it fails, every event is looked up.
+func (w *Writer) LoadIDs(ctx context.Context) error {
 	rows, err := w.conn.Query(ctx, "SELECT event_id FROM events")
 	if err != nil {
 		return fmt.Errorf("read the ids of the events: %w", err)
@@ -63,88 +65,92 @@ func (w *Writer) Learn(ctx context.Context) error {
 		if err := rows.Scan(&id); err != nil {
 			return fmt.Errorf("read the ids of the events: %w", err)
 		}
-		if !w.idFilter.learn(id) {
+		if !w.idFilter.addStored(id) {
 			return nil
 		}
 	}
 	if err := rows.Err(); err != nil {
 		return fmt.Errorf("read the ids of the events: %w", err)
 	}
-	w.idFilter.close()
+	w.idFilter.markComplete()
 	return nil
 }
 
-func (k *idFilter) open() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.filters, k.free, k.room, k.complete = nil, 0, 0, false
-	k.grow()
+// reset discards all ids and enables the filter.
+func (f *idFilter) reset() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.filters, f.free, f.capacity, f.complete = nil, 0, 0, false
+	f.grow()
 }
 
-// grow makes room for more ids, or gives up.
-func (k *idFilter) grow() {
-	room := max(firstCapacity, 2*k.room)
-	if k.room += room; k.room > maxFilterIDs {
-		k.filters, k.complete = nil, false
+// grow adds capacity, or disables the filter if the maximum is exceeded.
+func (f *idFilter) grow() {
+	capacity := max(firstCapacity, 2*f.capacity)
+	if f.capacity += capacity; f.capacity > maxFilterIDs {
+		f.filters, f.complete = nil, false
 		return
 	}
-	k.filters, k.free = append(k.filters, bloom.NewWithEstimates(uint(room), falsePositives)), room
+	f.filters, f.free = append(f.filters, bloom.NewWithEstimates(uint(capacity), falsePositives)), capacity
 }
 
-// close says that all ids that were stored before open are in.
-func (k *idFilter) close() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.complete = len(k.filters) > 0
+// markComplete declares that the ids of all earlier events have been added.
+func (f *idFilter) markComplete() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.complete = len(f.filters) > 0
 }
 
-// add remembers an id.
-func (k *idFilter) add(id uint64) {
-	if k.free == 0 && len(k.filters) > 0 {
-		k.grow()
+// add adds an id. The caller must hold the lock.
+func (f *idFilter) add(id uint64) {
+	if f.free == 0 && len(f.filters) > 0 {
+		f.grow()
 	}
-	if len(k.filters) > 0 {
-		last := k.filters[len(k.filters)-1]
+	if len(f.filters) > 0 {
+		last := f.filters[len(f.filters)-1]
 		last.Add(binary.LittleEndian.AppendUint64(nil, id))
-		k.free--
+		f.free--
 	}
 }
 
-// learn adds an id that was stored before; false stands for no room.
-func (k *idFilter) learn(id uint64) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.add(id)
-	return len(k.filters) > 0
+// addStored adds the id of an earlier event, and reports whether the filter is
+// enabled.
+func (f *idFilter) addStored(id uint64) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.add(id)
+	return len(f.filters) > 0
 }
 
-func (k *idFilter) addAll(events []schema.Event) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
+func (f *idFilter) addAll(events []schema.Event) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	for i := range events {
-		k.add(events[i].EventID)
+		f.add(events[i].EventID)
 	}
 }
 
-// maybe returns those of the events that stand and may be stored.
-func (k *idFilter) maybe(events []schema.Event, verdicts []Verdict) []schema.Event {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if !k.complete {
-		return chosen(events, verdicts)
+// possiblyStored returns the events with the verdict Stored that may already be
+// in the store.
+func (f *idFilter) possiblyStored(events []schema.Event, verdicts []Verdict) []schema.Event {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.complete {
+		return selectStored(events, verdicts)
 	}
-	var some []schema.Event
+	var selected []schema.Event
 	for i := range events {
-		if verdicts[i] == Stored && k.has(events[i].EventID) {
-			some = append(some, events[i])
+		if verdicts[i] == Stored && f.contains(events[i].EventID) {
+			selected = append(selected, events[i])
 		}
 	}
-	return some
+	return selected
 }
 
-func (k *idFilter) has(id uint64) bool {
-	locations := bloom.Locations(binary.LittleEndian.AppendUint64(nil, id), k.filters[0].K())
-	for _, filter := range k.filters {
+// contains reports whether the filter may contain the id.
+func (f *idFilter) contains(id uint64) bool {
+	locations := bloom.Locations(binary.LittleEndian.AppendUint64(nil, id), f.filters[0].K())
+	for _, filter := range f.filters {
 		if filter.TestLocations(locations) {
 			return true
 		}

@@ -15,56 +15,56 @@ import (
 	"lifthouse/schema"
 )
 
-// batchSize is how many rows are written with one insert: large enough that a
-// part costs little per row, small enough to report progress and hold few rows
-// in memory.
+// batchSize is the number of rows per insert: large enough for a small cost per
+// row, small enough for frequent progress reports and low memory.
 const batchSize = 100_000
 
-// batchesAhead is how many batches wait to be written: the store merges from
-// time to time, and parsing goes on meanwhile.
+// batchesAhead is the number of parsed batches that wait to be written, so that
+// parsing continues while the store merges.
 const batchesAhead = 1
 
-// Options of an import.
+// Options are the options of Import.
 type Options struct {
-	Format  string    // csv, ndjson or parquet; empty: the mapping's, else by the file's name
-	Mapping *Mapping  // nil: the file is in our own fields
-	Dir     string    // where the mapping's look-up files are
-	Input   io.Reader // what the path - means
-	Times   Times     // that are taken
-	// Owns says whether events of the website may come in; nil takes every one.
+	Format  string    // csv, ndjson or parquet; empty: the format of the mapping or of the file name
+	Mapping *Mapping  // nil: the file has Lifthouse's field names
+	Dir     string    // directory of the mapping's look-up files
+	Input   io.Reader // the file for the path -
+	Times   Times     // accepted times
+	// Owns reports whether events of the website are accepted. If nil, all are.
 	Owns func(websiteID int64) bool
-	// DryRun stores nothing: Inserted then counts the rows that are right.
+	// DryRun stores nothing. Report.Inserted counts the valid rows.
 	DryRun bool
-	// MaxErrors is how many rejected lines end the import; 0: none do.
+	// MaxErrors is the number of rejected lines that ends the import; 0: no limit.
 	MaxErrors int64
-	// Progress, if set, is called after every batch.
+	// Progress, if not nil, is called after every batch.
 	Progress func(Report)
-	// Rejects, if set, keeps the first lines of each batch that are not taken.
+	// Rejects, if not nil, stores the first rejected lines of each batch.
 	Rejects *Rejects
-	// Reject, if set, is called for every line that is not taken.
+	// Reject, if not nil, is called for every rejected line.
 	Reject func(line int64, reason string)
 }
 
-// Report is how far an import came.
+// Report is the progress of an import.
 type Report struct {
 	Outcome
-	Lines      int64 // with events in them
-	Rejected   int64 // lines not taken
-	Bytes      int64 // of the file read, as it is on disk
-	TotalBytes int64
+	Lines      int64 // lines that were parsed, without empty lines
+	Rejected   int64 // rejected lines
+	Bytes      int64 // bytes read of the file, before decompression
+	TotalBytes int64 // size of the file
 }
 
-// ErrTooManyRejected ends an import: it is likely the wrong file, or mapping.
+// ErrTooManyRejected ends an import, probably of a wrong file or with a wrong
+// mapping.
 var ErrTooManyRejected = errors.New("too many lines are rejected")
 
-// Import writes the events of a file, or with the path - those of
-// Options.Input. A line that is wrong in anything is left out whole and
-// reported; the others are written.
+// Import writes the events of a file, or of Options.Input for the path -. A line
+// with any invalid value is rejected as a whole and reported; the other lines are
+// written.
 //
-// An event without an id gets one from the file's content, as it is without
-// compression, and its line. So importing the same file again changes nothing,
-// and an import that was cut off is resumed by repeating it; but a file that
-// was changed or appended to is a new file: give eventId where files grow.
+// The id of an event without eventId is derived from the digest of the file's
+// decompressed content and the line number. So repeating an import changes
+// nothing, and an interrupted import is resumed by repeating it. A file that was
+// changed or appended to is a new file: set eventId if files grow.
 func Import(ctx context.Context, w *Writer, path string, o Options) (Report, error) {
 	file, err := o.openSource(ctx, path)
 	if err != nil {
@@ -74,13 +74,13 @@ func Import(ctx context.Context, w *Writer, path string, o Options) (Report, err
 	i := importer{options: o, name: filepath.Base(path), first: true}
 	err = i.file(ctx, w, path, file)
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		err = fmt.Errorf("the file is cut short: %w", err)
+		err = fmt.Errorf("the file is truncated: %w", err)
 	}
 	switch {
 	case err == nil:
 		return i.report, nil
 	case i.report.Inserted > 0:
-		return i.report, fmt.Errorf("%s: %w (%d rows were stored before)", path, err, i.report.Inserted)
+		return i.report, fmt.Errorf("%s: %w (%d rows were inserted before)", path, err, i.report.Inserted)
 	}
 	return i.report, fmt.Errorf("%s: %w", path, err)
 }
@@ -101,7 +101,7 @@ func (i *importer) file(ctx context.Context, w *Writer, path string, file *os.Fi
 	return i.run(ctx, w)
 }
 
-// open chooses the reader of a file, which is at its start; counted reads the
+// open returns the reader of a file, which is at its start. counted reads the
 // same file.
 func (o *Options) open(ctx context.Context, path string, file *os.File, counted *contextReader) (lines, error) {
 	kind := o.Format
@@ -121,7 +121,7 @@ func (o *Options) open(ctx context.Context, path string, file *os.File, counted 
 	return openLines(counted, kind, o.Mapping, compiled)
 }
 
-// mapper is nil where there is no mapping.
+// mapper returns the compiled mapping, or nil if there is none.
 func (o *Options) mapper() (*mapper, error) {
 	if o.Mapping == nil {
 		return nil, nil
@@ -136,29 +136,29 @@ func (o *Options) mapper() (*mapper, error) {
 
 type importer struct {
 	options Options
-	name    string // of the file
+	name    string // file name
 	read    *contextReader
 	lines   lines
-	digest  func() (uint64, error) // of the file's content
-	first   bool                   // nothing is written yet
+	digest  func() (uint64, error) // digest of the file's content
+	first   bool                   // no batch was written yet
 	report  Report
-	parsed  sync.Pool // of *[]schema.Event: of parts
+	parsed  sync.Pool // of *[]schema.Event: buffers for the events of parts
 }
 
-// batch is what becomes of some lines.
+// batch is the result of parsing some lines.
 type batch struct {
 	events   []schema.Event
-	repeats  []Verdict // on those events, of what is stored nothing known
+	verdicts []Verdict // duplicates within the batch
 	lines    int64
 	rejected []rejected
-	bytes    int64 // of the file, read until their end
-	err      error // the file cannot be read on; io.EOF: it has ended
+	bytes    int64 // bytes of the file up to the last line
+	err      error // why no further lines can be read; io.EOF at the end of the file
 }
 
 type rejected struct {
 	line    int64
 	reason  string
-	text    string // of the first ones: its beginning
+	text    string // the beginning of the line; only of the first rejected lines
 	website int64
 }
 
@@ -171,8 +171,8 @@ func (b *batch) append(o batch) {
 	b.bytes, b.err = o.bytes, o.err
 }
 
-// run reads lines, parses them in parallel, and writes their events in the
-// order of the file, all at the same time.
+// run reads lines, parses them in parallel, and writes the events in the order of
+// the file, all concurrently.
 func (i *importer) run(ctx context.Context, w *Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -181,7 +181,7 @@ func (i *importer) run(ctx context.Context, w *Writer) error {
 	batches, written := make(chan batch, batchesAhead), make(chan []schema.Event, 1)
 	go i.gather(ctx, parts, batches, written)
 	for b := range batches {
-		if err := i.take(ctx, w, b); err != nil {
+		if err := i.writeBatch(ctx, w, b); err != nil {
 			return err
 		}
 		select {
@@ -192,7 +192,7 @@ func (i *importer) run(ctx context.Context, w *Writer) error {
 	return ctx.Err()
 }
 
-// readAll reads the file and has its parts parsed, as many at once as the
+// readAll reads the file and parses its parts concurrently, as many as the
 // channel holds.
 func (i *importer) readAll(ctx context.Context, parts chan<- chan batch) {
 	defer close(parts)
@@ -212,8 +212,8 @@ func (i *importer) readAll(ctx context.Context, parts chan<- chan batch) {
 	}
 }
 
-// gather makes batches to write of parts in their order, while those
-// before are being written. The room of written ones it uses again.
+// gather combines parts, in order, into batches, while earlier batches are
+// written. It reuses the buffers of written batches.
 func (i *importer) gather(ctx context.Context, parts <-chan chan batch, batches chan<- batch, written <-chan []schema.Event) {
 	defer close(batches)
 	var pending batch
@@ -223,7 +223,7 @@ func (i *importer) gather(ctx context.Context, parts <-chan chan batch, batches 
 		next.events = next.events[:0]
 		i.parsed.Put(&next.events)
 		if pending.full() || pending.err != nil {
-			pending.repeats = judgeRepeats(pending.events)
+			pending.verdicts = batchVerdicts(pending.events)
 			select {
 			case batches <- pending:
 			case <-ctx.Done():
@@ -239,11 +239,11 @@ func (i *importer) gather(ctx context.Context, parts <-chan chan batch, batches 
 	}
 }
 
-// take writes a batch and counts it in.
-func (i *importer) take(ctx context.Context, w *Writer, b batch) error {
+// writeBatch writes a batch and adds it to the report.
+func (i *importer) writeBatch(ctx context.Context, w *Writer, b batch) error {
 	if i.first {
 		i.first = false
-		if err := i.lines.absent(); err != nil {
+		if err := i.lines.missingColumns(); err != nil {
 			return err
 		}
 	}
@@ -268,7 +268,7 @@ func (i *importer) take(ctx context.Context, w *Writer, b batch) error {
 	return b.err
 }
 
-// tell tells of lines that are not taken.
+// reportRejected reports and stores rejected lines.
 func (i *importer) reportRejected(ctx context.Context, lines []rejected) {
 	keep := i.options.Rejects
 	for n, r := range lines {
@@ -282,26 +282,26 @@ func (i *importer) reportRejected(ctx context.Context, lines []rejected) {
 	if keep == nil {
 		return
 	}
-	if err := keep.Write(ctx); err != nil { // they have been told: nothing is lost
-		slog.WarnContext(ctx, "rejected lines are not kept", "error", err)
+	if err := keep.Write(ctx); err != nil { // not returned: the lines were passed to Reject
+		slog.WarnContext(ctx, "store rejected lines failed", "err", err)
 	}
 }
 
-// tooMany says whether the batch's rejected lines end the import: then nothing
-// of the batch is stored.
+// tooMany reports whether the rejected lines of the batch end the import. In that
+// case no row of the batch is stored.
 func (i *importer) tooMany(b batch) bool {
-	most := i.options.MaxErrors
-	return most > 0 && i.report.Rejected+int64(len(b.rejected)) >= most
+	limit := i.options.MaxErrors
+	return limit > 0 && i.report.Rejected+int64(len(b.rejected)) >= limit
 }
 
 func (i *importer) write(ctx context.Context, w *Writer, b *batch) (Outcome, error) {
 	if i.options.DryRun {
 		return Outcome{Inserted: len(b.events)}, nil
 	}
-	return w.write(ctx, b.events, b.repeats)
+	return w.write(ctx, b.events, b.verdicts)
 }
 
-// batch parses and checks the lines of a part.
+// batch parses and validates the lines of a part.
 func (i *importer) batch(parse parse, read int64, err error) batch {
 	b := batch{bytes: read, err: err}
 	if room, known := i.parsed.Get().(*[]schema.Event); known {
@@ -331,12 +331,12 @@ func (b *batch) reject(line origin, events []fields, err error) {
 		r.text = line.beginning()
 	}
 	if len(events) > 0 {
-		r.website, _ = strconv.ParseInt(events[0].values[fieldWebsiteID], 10, 64) // 0: it says none
+		r.website, _ = strconv.ParseInt(events[0].values[fieldWebsiteID], 10, 64) // 0 if missing or invalid
 	}
 	b.rejected = append(b.rejected, r)
 }
 
-// event appends the rows of an event, which is one of its line's.
+// event validates an event of a line and appends its rows.
 func (i *importer) event(b *batch, line int64, at int, event *fields) error {
 	fallback := ""
 	if event.values[fieldEventID] == "" {
@@ -353,7 +353,7 @@ func (i *importer) event(b *batch, line int64, at int, event *fields) error {
 		return err
 	}
 	if owns := i.options.Owns; owns != nil && !owns(rows[before].WebsiteID) {
-		return fmt.Errorf("unknown_website: websiteId %d is in no catalogue; apply one first", rows[before].WebsiteID)
+		return fmt.Errorf("unknown_website: websiteId %d is not in the catalogue: apply a catalogue with it first", rows[before].WebsiteID)
 	}
 	b.events = rows
 	return nil

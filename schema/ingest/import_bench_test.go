@@ -18,7 +18,7 @@ import (
 	"lifthouse/schema/schematest"
 )
 
-// exported is an event as a history of them is exported, in the order of time.
+// exported is an event of an exported history.
 type exported struct {
 	EventID     string `parquet:"eventId"`
 	Time        string `parquet:"time"`
@@ -36,8 +36,8 @@ type exported struct {
 	Referrer    string `parquet:"referrer"`
 }
 
-// history gives events of a month: each visitor, about a third as many as
-// events, comes back within days, and one event in ten is a purchase.
+// history generates the events of a month in the order of time. Each visitor has
+// about three events within days, and one event in ten is a purchase.
 func history(events int, yield func(*exported)) {
 	random := rand.New(rand.NewPCG(6, uint64(events))) //nolint:gosec // reproducible
 	start := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
@@ -57,9 +57,9 @@ func history(events int, yield func(*exported)) {
 	}
 }
 
-// BenchmarkImport imports a file of IMPORT_EVENTS events, 300,000 without it,
-// into an empty store, and tells how many a second and the most memory that
-// the process ever had, with the store in it.
+// BenchmarkImport imports a file of IMPORT_EVENTS events, by default 300,000,
+// into an empty store. It reports events per second and the peak memory of the
+// process, including the embedded store.
 func BenchmarkImport(b *testing.B) {
 	events := 300_000
 	if n, err := strconv.Atoi(os.Getenv("IMPORT_EVENTS")); err == nil {
@@ -71,7 +71,7 @@ func BenchmarkImport(b *testing.B) {
 			exportHistory(b, path, events)
 			w := ingest.NewWriter(schematest.Open(b))
 			w.SetExclusive()
-			if err := w.Learn(b.Context()); err != nil {
+			if err := w.LoadIDs(b.Context()); err != nil {
 				b.Fatal(err)
 			}
 			started := time.Now()
@@ -79,7 +79,7 @@ func BenchmarkImport(b *testing.B) {
 			if err != nil || report.Inserted != events {
 				b.Fatalf("%+v, %v", report, err)
 			}
-			b.ReportMetric(0, "ns/op") // it is one import, whatever b.N
+			b.ReportMetric(0, "ns/op") // there is one import for any b.N
 			b.ReportMetric(float64(events)/time.Since(started).Seconds(), "events/s")
 			b.ReportMetric(residentPeak(b), "peak-MiB")
 		})
@@ -129,7 +129,7 @@ func exportHistory(b *testing.B, path string, events int) {
 	}
 }
 
-// residentPeak is the most memory the process had, in MiB.
+// residentPeak returns the peak memory of the process in MiB.
 func residentPeak(b *testing.B) float64 {
 	b.Helper()
 	status, err := os.ReadFile("/proc/self/status")

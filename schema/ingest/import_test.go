@@ -40,7 +40,7 @@ func count(t *testing.T, conn driver.Conn) (rows uint64) {
 	return rows
 }
 
-func TestImportCountsAnEventOnce(t *testing.T) {
+func TestImportSkipsDuplicates(t *testing.T) {
 	conn := schematest.Open(t)
 	w := ingest.NewWriter(conn)
 	run := func(text string) ingest.Report {
@@ -79,9 +79,8 @@ func TestImportCountsAnEventOnce(t *testing.T) {
 	}
 }
 
-// TestWriterStoresManyBatchesOfOneSubjectOnce crosses the bounds of batches
-// and look-ups.
-func TestWriterStoresManyBatchesOfOneSubjectOnce(t *testing.T) {
+// TestImportOfSeveralBatches has more events than a batch and a look-up.
+func TestImportOfSeveralBatches(t *testing.T) {
 	var text strings.Builder
 	const events = 120_000
 	for i := range events {
@@ -91,10 +90,10 @@ func TestWriterStoresManyBatchesOfOneSubjectOnce(t *testing.T) {
 	w := ingest.NewWriter(conn)
 	path := write(t, "many.ndjson", text.String())
 	for round, want := range []ingest.Outcome{{Inserted: events}, {Duplicates: events}} {
-		var told []ingest.Report
-		report, err := ingest.Import(t.Context(), w, path, ingest.Options{Progress: func(r ingest.Report) { told = append(told, r) }})
-		if len(told) != 2 || told[0].Bytes >= report.TotalBytes || told[1].Bytes != report.TotalBytes {
-			t.Errorf("told %+v; want the end only with the last batch", told)
+		var reports []ingest.Report
+		report, err := ingest.Import(t.Context(), w, path, ingest.Options{Progress: func(r ingest.Report) { reports = append(reports, r) }})
+		if len(reports) != 2 || reports[0].Bytes >= report.TotalBytes || reports[1].Bytes != report.TotalBytes {
+			t.Errorf("reports %+v; want TotalBytes only after the last batch", reports)
 		}
 		if err != nil || report.Outcome != want {
 			t.Errorf("round %d: %+v, %v; want %+v", round, report.Outcome, err, want)
@@ -126,7 +125,7 @@ func TestImportRejectsLinesByNumber(t *testing.T) {
 	if err != nil || report.Inserted != 3 || report.Rejected != 12 || report.Lines != 15 {
 		t.Errorf("report = %+v, %v; want 3 inserted, 12 of 15 lines rejected", report, err)
 	}
-	for i, want := range []string{"4 not JSON", "5 websiteId: missing", "6 colour: unknown field", "7 visitor: given twice", "8 want a JSON object", `9 exposures: [0]: unknown field "arm"`, "10 exposures: [0]: campaignId: given twice", "11 not JSON", "12 not JSON", "13 not JSON", "14 longer than 1048576 bytes", "15 not JSON"} {
+	for i, want := range []string{"4 not JSON", "5 websiteId: missing", "6 colour: unknown field", "7 visitor: given twice", "8 must be a JSON object", `9 exposures: [0]: unknown field "arm"`, "10 exposures: [0]: campaignId: given twice", "11 not JSON", "12 not JSON", "13 not JSON", "14 longer than 1048576 bytes", "15 not JSON"} {
 		number, detail, _ := strings.Cut(want, " ")
 		if i >= len(lines) || !strings.HasPrefix(lines[i], number+" ") || !strings.Contains(lines[i], detail) {
 			t.Errorf("rejects = %q, want line %s with %q", lines, number, detail)
@@ -134,7 +133,7 @@ func TestImportRejectsLinesByNumber(t *testing.T) {
 	}
 }
 
-func TestImportTakesOnlyOwnedWebsites(t *testing.T) {
+func TestImportRejectsUnknownWebsites(t *testing.T) {
 	report, err := ingest.Import(t.Context(), ingest.NewWriter(schematest.Open(t)), write(t, "e.ndjson", twoEvents), ingest.Options{
 		Owns: func(website int64) bool { return website == 2 },
 	})
@@ -171,14 +170,14 @@ func TestImportReadsCompressedFilesAndCSV(t *testing.T) {
 	}
 }
 
-func TestImportFailsOnWhatIsNoFileOfEvents(t *testing.T) {
+func TestImportErrors(t *testing.T) {
 	w := ingest.NewWriter(schematest.Open(t))
 	for _, test := range []struct{ name, text, want string }{
-		{"e.csv", "colour,size\nred,1\n", `column "colour" is no field`},
-		{"e.csv", "", "the file is empty; want a header"},
-		{"e.csv", "visitor,city\nv,x\nv,\"Paris\n" + strings.Repeat("v,x\n", 200), "line 3: a quote opened in it joins it with the lines up to 203"},
-		{"e.csv", "visitor,city\nv,x\nv,\"Paris\n" + strings.Repeat("v,x\n", 200) + "\",1\n", "line 3: a quote opened in it"},
-		{"e.csv", "visitor,city\n\"v\n2\",\"x\ny\"\nv,\"Paris\n" + strings.Repeat("v,xxxxxxxxxx\n", 200_000), "line 5: the record is longer than 1048576 bytes: is a quote in it not closed?"},
+		{"e.csv", "colour,size\nred,1\n", `column "colour" is not a field of an event`},
+		{"e.csv", "", "the file is empty: must have a header"},
+		{"e.csv", "visitor,city\nv,x\nv,\"Paris\n" + strings.Repeat("v,x\n", 200), "line 3: a quote extends the record to line 203"},
+		{"e.csv", "visitor,city\nv,x\nv,\"Paris\n" + strings.Repeat("v,x\n", 200) + "\",1\n", "line 3: a quote extends the record"},
+		{"e.csv", "visitor,city\n\"v\n2\",\"x\ny\"\nv,\"Paris\n" + strings.Repeat("v,xxxxxxxxxx\n", 200_000), "line 5: the record is longer than 1048576 bytes: check for an unclosed quote"},
 		{"e.csv", "visitor,city,visitor\n", `several columns "visitor"`},
 		{"e.ndjson.gz", "\x1f\x8bnot really", "gzip"},
 	} {
@@ -188,12 +187,12 @@ func TestImportFailsOnWhatIsNoFileOfEvents(t *testing.T) {
 		}
 	}
 	if _, err := ingest.Import(t.Context(), w, "absent.ndjson", ingest.Options{}); !os.IsNotExist(err) {
-		t.Errorf("an absent file gives %v", err)
+		t.Errorf("Import of a missing file: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := ingest.Import(ctx, w, write(t, "e.ndjson", twoEvents), ingest.Options{}); err == nil {
-		t.Error("an ended context gives no error")
+		t.Error("a canceled context gives no error")
 	}
 }
 
@@ -218,7 +217,7 @@ events:
     fields: {event: {value: goal}, goalId: {value: 3}, value: spent}
 `
 
-func TestMappingMakesEventsOfRows(t *testing.T) {
+func TestMappingOfRows(t *testing.T) {
 	m, err := ingest.ReadMapping(strings.NewReader(mapping))
 	if err != nil {
 		t.Fatal(err)
@@ -270,7 +269,7 @@ fields:
 	}
 }
 
-func TestImportRefusesAMisspeltKeyBeforeItStores(t *testing.T) {
+func TestImportOfMissingKeyStoresNothing(t *testing.T) {
 	m, err := ingest.ReadMapping(strings.NewReader("fields: {websiteId: websiteId, visitor: visitor, time: time, event: event, campaignId: campaignId, variationId: variationId, country: contry}"))
 	if err != nil {
 		t.Fatal(err)
@@ -278,7 +277,7 @@ func TestImportRefusesAMisspeltKeyBeforeItStores(t *testing.T) {
 	conn := schematest.Open(t)
 	line := `{"time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"v1","event":"view","campaignId":12,"variationId":1,"%s":"FR"}` + "\n"
 	_, err = ingest.Import(t.Context(), ingest.NewWriter(conn), write(t, "e.ndjson", fmt.Sprintf(line, "country")), ingest.Options{Mapping: m})
-	if err == nil || !strings.Contains(err.Error(), `no line has the key "contry"; have campaignId, country, `) || count(t, conn) != 0 {
+	if err == nil || !strings.Contains(err.Error(), `no line has the key "contry"; the lines have campaignId, country, `) || count(t, conn) != 0 {
 		t.Errorf("%v, %d rows", err, count(t, conn))
 	}
 	text := fmt.Sprintf(line, "contry") + fmt.Sprintf(line, "city")
@@ -287,7 +286,7 @@ func TestImportRefusesAMisspeltKeyBeforeItStores(t *testing.T) {
 	}
 }
 
-func TestAFailedImportTellsHowFarItCame(t *testing.T) {
+func TestFailedImportReportsProgress(t *testing.T) {
 	text := "eventId,time,websiteId,visitor,event,campaignId,variationId\n"
 	var lines strings.Builder
 	for i := range 50_000 {
@@ -295,12 +294,12 @@ func TestAFailedImportTellsHowFarItCame(t *testing.T) {
 	}
 	text += lines.String() + "\"x\n" + strings.Repeat("1\n", 200)
 	report, err := ingest.Import(t.Context(), ingest.NewWriter(schematest.Open(t)), write(t, "e.csv", text), ingest.Options{})
-	if err == nil || !strings.Contains(err.Error(), "line 50002: a quote") || !strings.Contains(err.Error(), "(50000 rows were stored before)") {
+	if err == nil || !strings.Contains(err.Error(), "line 50002: a quote extends") || !strings.Contains(err.Error(), "(50000 rows were inserted before)") {
 		t.Errorf("%+v, %v", report, err)
 	}
 }
 
-func TestReadMappingRefusesAllFaultsAtOnce(t *testing.T) {
+func TestReadMappingReportsAllErrors(t *testing.T) {
 	_, err := ingest.ReadMapping(strings.NewReader(`
 format: xml
 separator: ";;"
@@ -312,7 +311,7 @@ fields:
 events:
   - when: {column: a}
 `))
-	for _, want := range []string{`format "xml"`, `separator ";;"`, "fields.visitors: unknown field", "fields.visitor: want one of column, value, rowNumber", "only time has", "fields.country.zone", "fields.city.lookup", "events[0].when"} {
+	for _, want := range []string{`format "xml"`, `separator ";;"`, "fields.visitors: unknown field", "fields.visitor: must have one of column, value, rowNumber", "format and zone are only allowed for time", "fields.country.zone", "fields.city.lookup", "events[0].when"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error lacks %q: %v", want, err)
 		}
@@ -322,7 +321,7 @@ events:
 	}
 }
 
-func TestReadMappingRefusesOneIDForSeveralEvents(t *testing.T) {
+func TestReadMappingRejectsOneIDForSeveralEvents(t *testing.T) {
 	for text, refused := range map[string]bool{
 		"fields: {eventId: id}\nevents: [{}, {}]":                  true,
 		"fields: {eventId: id}\nevents: [{}]":                      false,
@@ -331,7 +330,7 @@ func TestReadMappingRefusesOneIDForSeveralEvents(t *testing.T) {
 	} {
 		_, err := ingest.ReadMapping(strings.NewReader(text))
 		if refused != (err != nil && strings.Contains(err.Error(), "fields.eventId: ")) {
-			t.Errorf("%s: %v; want it refused: %v", text, err, refused)
+			t.Errorf("%s: %v; want an error: %v", text, err, refused)
 		}
 	}
 }

@@ -23,30 +23,31 @@ var inboxParts string
 //go:embed sql/inbox_rows.sql
 var inboxRows string
 
-// Inbox moves the rows of events_inbox on: it writes what is right of some
-// parts of that table and then drops the parts. Whatever happens in between,
-// the rows are still there, and moving them again stores nothing twice.
+// Inbox moves rows of events_inbox to events: it validates and writes the rows of
+// some parts of the table, and then drops the parts. If it is interrupted, the
+// rows remain in events_inbox, and moving them again stores no duplicates.
 type Inbox struct {
 	conn   driver.Conn
 	writer *Writer
-	// Times are those that events may have.
+	// Times are the accepted times.
 	Times Times
-	// Owns says which websites' events may come in, as of now; nil takes all.
+	// Owns returns a function that reports whether events of a website are
+	// accepted. If nil, all are.
 	Owns func(ctx context.Context) (func(websiteID int64) bool, error)
-	// Reject, if set, is called for every row that is not taken. After a crash
-	// it may be called for the row again.
+	// Reject, if not nil, is called for every rejected row. After a crash it may
+	// be called again for the same row.
 	Reject func(InboxReject)
-	// Moved, if set, is called with what became of some rows.
+	// Moved, if not nil, is called after each page of rows.
 	Moved func(Moved)
 }
 
-// InboxReject is a row that is not taken.
+// InboxReject is a rejected row of events_inbox.
 type InboxReject struct {
-	RowID, WebsiteID, EventID string // as they stand in the row
+	RowID, WebsiteID, EventID string // unchanged values of the row
 	Reason                    string
 }
 
-// Moved is what became of rows of the inbox.
+// Moved counts rows of events_inbox by outcome.
 type Moved struct {
 	Stored     int64
 	Duplicates int64
@@ -59,16 +60,16 @@ func (m *Moved) add(o Moved) {
 	m.Rejected += o.Rejected
 }
 
-// NewInbox returns the inbox of a store, whose rows the writer writes.
+// NewInbox returns the inbox of a store. Its rows are written by w.
 func NewInbox(conn driver.Conn, w *Writer) *Inbox { return &Inbox{conn: conn, writer: w} }
 
-// Follow moves rows until the context ends. It looks for them at intervals of
-// about the given length, which differ, so that several servers of a store
-// seldom take the same rows.
+// Follow calls Move at random intervals, with a mean of about every, until the
+// context ends. The intervals are random so that several servers of a store
+// seldom read the same rows.
 func (i *Inbox) Follow(ctx context.Context, every time.Duration) {
 	for {
 		if _, err := i.Move(ctx); err != nil && ctx.Err() == nil {
-			slog.WarnContext(ctx, "events_inbox is not moved", "error", err)
+			slog.WarnContext(ctx, "move rows of events_inbox failed", "err", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -78,7 +79,7 @@ func (i *Inbox) Follow(ctx context.Context, every time.Duration) {
 	}
 }
 
-// Move moves the rows that are there.
+// Move moves the current rows of events_inbox.
 func (i *Inbox) Move(ctx context.Context) (Moved, error) {
 	var moved Moved
 	parts, err := i.parts(ctx)
@@ -92,9 +93,9 @@ func (i *Inbox) Move(ctx context.Context) (Moved, error) {
 		}
 	}
 	for len(parts) > 0 {
-		next := portion(parts)
-		some, err := i.movePortion(ctx, parts[:next], owns)
-		moved.add(some)
+		next := nextParts(parts)
+		result, err := i.moveParts(ctx, parts[:next], owns)
+		moved.add(result)
 		if err != nil {
 			return moved, err
 		}
@@ -103,8 +104,8 @@ func (i *Inbox) Move(ctx context.Context) (Moved, error) {
 	return moved, nil
 }
 
-// inboxPart is a part of the table. It does not change: it is replaced, when it
-// is merged, by one of another name.
+// inboxPart is a part of the table. Parts are immutable: a merge creates a part
+// with another name.
 type inboxPart struct {
 	name        string
 	rows, bytes uint64
@@ -113,41 +114,40 @@ type inboxPart struct {
 func (i *Inbox) parts(ctx context.Context) ([]inboxPart, error) {
 	rows, err := i.conn.Query(ctx, inboxParts)
 	if err != nil {
-		return nil, fmt.Errorf("look into events_inbox: %w", err)
+		return nil, fmt.Errorf("list parts of events_inbox: %w", err)
 	}
 	defer func() { _ = rows.Close() }()
 	var parts []inboxPart
 	for rows.Next() {
 		var p inboxPart
 		if err := rows.Scan(&p.name, &p.rows, &p.bytes); err != nil {
-			return nil, fmt.Errorf("look into events_inbox: %w", err)
+			return nil, fmt.Errorf("list parts of events_inbox: %w", err)
 		}
 		parts = append(parts, p)
 	}
 	return parts, rows.Err()
 }
 
-// What is read at once is bounded by rows and by bytes: a foreign client's
-// texts may be of any length.
+// The maximum sizes of one read. Other clients may insert strings of any length.
 const (
-	portionRows  = 50_000
-	portionBytes = 32 << 20
+	maxReadRows  = 50_000
+	maxReadBytes = 32 << 20
 )
 
-// portion is how many of the parts are moved together: one at least.
-func portion(parts []inboxPart) int {
+// nextParts returns the number of parts that are moved together, at least one.
+func nextParts(parts []inboxPart) int {
 	var rows, bytes uint64
 	for n, p := range parts {
 		rows, bytes = rows+p.rows, bytes+p.bytes
-		if n > 0 && (rows > portionRows || bytes > portionBytes) {
+		if n > 0 && (rows > maxReadRows || bytes > maxReadBytes) {
 			return n
 		}
 	}
 	return len(parts)
 }
 
-// movePortion moves some parts together, or one page by page.
-func (i *Inbox) movePortion(ctx context.Context, parts []inboxPart, owns func(int64) bool) (Moved, error) {
+// moveParts moves several parts together, or one large part page by page.
+func (i *Inbox) moveParts(ctx context.Context, parts []inboxPart, owns func(int64) bool) (Moved, error) {
 	var moved Moved
 	names, most, all := make([]string, len(parts)), uint64(0), int64(0)
 	for n, p := range parts {
@@ -155,27 +155,28 @@ func (i *Inbox) movePortion(ctx context.Context, parts []inboxPart, owns func(in
 	}
 	page := most
 	if len(parts) == 1 {
-		page = min(most, portionRows, max(1, most*portionBytes/max(1, parts[0].bytes)))
+		page = min(most, maxReadRows, max(1, most*maxReadBytes/max(1, parts[0].bytes)))
 	}
 	for from := uint64(0); from < most; from += page {
-		some, err := i.movePage(ctx, names, from, from+page, owns)
+		result, err := i.movePage(ctx, names, from, from+page, owns)
 		if err != nil {
 			return moved, err
 		}
-		moved.add(some)
+		moved.add(result)
 		if i.Moved != nil {
-			i.Moved(some)
+			i.Moved(result)
 		}
 	}
-	// A server of several may not have a part yet that another one named: nothing
-	// is dropped that was not read.
+	// A replica may lack parts that another one has listed. Parts that were not
+	// read completely are not dropped.
 	if moved.Stored+moved.Duplicates+moved.Rejected < all {
 		return moved, nil
 	}
 	return moved, i.drop(ctx, names)
 }
 
-// movePage writes what is right of some rows.
+// movePage validates and writes the rows of some parts with offsets from from to
+// until-1.
 func (i *Inbox) movePage(ctx context.Context, parts []string, from, until uint64, owns func(int64) bool) (Moved, error) {
 	var moved Moved
 	var events []schema.Event
@@ -208,19 +209,19 @@ func (i *Inbox) movePage(ctx context.Context, parts []string, from, until uint64
 		}
 	}
 	if moved.Rejected > 0 {
-		slog.WarnContext(ctx, "rows of events_inbox are rejected", "rows", moved.Rejected, "of", moved.Rejected+int64(len(events)), "first", reason)
+		slog.WarnContext(ctx, "rows of events_inbox rejected", "rejected", moved.Rejected, "rows", moved.Rejected+int64(len(events)), "firstReason", reason)
 	}
 	return moved, nil
 }
 
-// event makes a row of the events table of one of the inbox.
+// event validates a row of the inbox and returns a row of the events table.
 func (i *Inbox) event(id string, row *fields, owns func(int64) bool) (schema.Event, error) {
 	rows, err := build(nil, row, "inbox:"+id, i.Times)
 	if err != nil {
 		return schema.Event{}, err
 	}
 	if !owns(rows[0].WebsiteID) {
-		return schema.Event{}, fmt.Errorf("unknown_website: websiteId %d is in no catalogue; apply one first", rows[0].WebsiteID)
+		return schema.Event{}, fmt.Errorf("unknown_website: websiteId %d is not in the catalogue: apply a catalogue with it first", rows[0].WebsiteID)
 	}
 	return rows[0], nil
 }
@@ -249,34 +250,35 @@ func (i *Inbox) read(ctx context.Context, parts []string, from, until uint64, ta
 	return rows.Err()
 }
 
-// noSuchPart is ClickHouse's code for a part that was merged or dropped.
+// noSuchPart is the ClickHouse error code NO_SUCH_DATA_PART: the part was merged
+// or dropped.
 const noSuchPart = 232
 
-// drop removes parts. Those that another server dropped are gone; the rows of
-// those that were merged are moved once more.
+// drop drops parts. It ignores parts that do not exist: another server has
+// dropped them, or they were merged and their rows are moved again.
 func (i *Inbox) drop(ctx context.Context, parts []string) error {
-	for some := range slices.Chunk(parts, 100) {
-		err := i.dropAll(ctx, some)
-		if isGone(err) && len(some) > 1 {
-			for _, one := range some {
-				if err = i.dropAll(ctx, []string{one}); err != nil && !isGone(err) {
+	for chunk := range slices.Chunk(parts, 100) {
+		err := i.dropParts(ctx, chunk)
+		if isMissingPart(err) && len(chunk) > 1 {
+			for _, one := range chunk {
+				if err = i.dropParts(ctx, []string{one}); err != nil && !isMissingPart(err) {
 					break
 				}
 			}
 		}
-		if err != nil && !isGone(err) {
+		if err != nil && !isMissingPart(err) {
 			return fmt.Errorf("drop moved rows of events_inbox: %w", err)
 		}
 	}
 	return nil
 }
 
-func isGone(err error) bool {
+func isMissingPart(err error) bool {
 	var exception *clickhouse.Exception
 	return errors.As(err, &exception) && exception.Code == noSuchPart
 }
 
-func (i *Inbox) dropAll(ctx context.Context, parts []string) error {
+func (i *Inbox) dropParts(ctx context.Context, parts []string) error {
 	drops, values := make([]string, len(parts)), make([]any, len(parts))
 	for n, part := range parts {
 		name := fmt.Sprintf("part%d", n)

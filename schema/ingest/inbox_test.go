@@ -40,9 +40,8 @@ func move(t *testing.T, i *ingest.Inbox, want ingest.Moved) {
 
 const inboxView = `INSERT INTO events_inbox (event_id, time, website_id, visitor, event, campaign_id, variation_id) VALUES `
 
-// TestInboxRowsAreEventsAsThoseOfLines gives the same events as rows and as
-// lines.
-func TestInboxRowsAreEventsAsThoseOfLines(t *testing.T) {
+// TestInboxRowsEqualLines stores the same events from rows and from lines.
+func TestInboxRowsEqualLines(t *testing.T) {
 	byRow, byLine := schematest.Open(t), schematest.Open(t)
 	exec(t, byRow, `INSERT INTO events_inbox (event_id, time, website_id, visitor, event, campaign_id, variation_id, device, browser, os, country, region,
 		city, channel, referrer, utm_source, utm_medium, utm_campaign, utm_content, utm_term, first_visit_page, visitor_type)
@@ -69,7 +68,7 @@ func TestInboxRowsAreEventsAsThoseOfLines(t *testing.T) {
 	}
 }
 
-func TestInboxRejectsWhatIsWrong(t *testing.T) {
+func TestInboxRejectsInvalidRows(t *testing.T) {
 	conn := schematest.Open(t)
 	for _, row := range []string{
 		`('', '2026-05-01 12:00:00', 1, 'right', 'view', 12, 0)`,
@@ -86,19 +85,19 @@ func TestInboxRejectsWhatIsWrong(t *testing.T) {
 	inbox.Times = ingest.Times{Now: func() time.Time { return time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC) }}
 	inbox.Owns = func(context.Context) (func(int64) bool, error) { return func(id int64) bool { return id == 1 }, nil }
 	inbox.Reject = func(r ingest.InboxReject) { reasons[r.EventID] = r.WebsiteID + " " + r.Reason }
-	var told ingest.Moved
-	inbox.Moved = func(m ingest.Moved) { told = m }
+	var moved ingest.Moved
+	inbox.Moved = func(m ingest.Moved) { moved = m }
 	want := ingest.Moved{Stored: 1, Rejected: 5}
 	move(t, inbox, want)
-	if told != want {
-		t.Errorf("told of %+v, want %+v", told, want)
+	if moved != want {
+		t.Errorf("Moved was called with %+v, want %+v", moved, want)
 	}
 	for id, wants := range map[string][]string{
-		"late":     {`1 time: "2026-05-02T12:00:00.000Z": want at most 0s after now`},
-		"foreign":  {"9 unknown_website: websiteId 9 is in no catalogue"},
-		"several":  {"visitor: missing", "time: missing", `event: "looked": want view`, "campaignId: missing"},
-		"unvaried": {"variationId: missing: want an integer from 0"},
-		"large":    {`value: "2000000000": want an amount of at most`},
+		"late":     {`1 time: "2026-05-02T12:00:00.000Z": must be at most 0s after now`},
+		"foreign":  {"9 unknown_website: websiteId 9 is not in the catalogue"},
+		"several":  {"visitor: missing", "time: missing", `event: "looked": must be view`, "campaignId: missing"},
+		"unvaried": {"variationId: missing: must be an integer from 0"},
+		"large":    {`value: "2000000000": must be a decimal number`},
 	} {
 		for _, want := range wants {
 			if !strings.Contains(reasons[id], want) {
@@ -111,21 +110,21 @@ func TestInboxRejectsWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestInboxLosesAndDoublesNothingWhenKilled has a mover die after each of its
-// statements, and another one go on.
-func TestInboxLosesAndDoublesNothingWhenKilled(t *testing.T) {
+// TestInboxKilled kills a process after each of its statements, and moves the
+// rows with another one.
+func TestInboxKilled(t *testing.T) {
 	const rows = 5
 	for statements := range 100 {
 		conn := schematest.Open(t)
-		for n := range rows { // without ids: rows that are equal are several events
+		for n := range rows { // without ids, so equal rows are different events
 			exec(t, conn, inboxView+fmt.Sprintf("('', '2026-05-01 12:00:00', 1, 'v', 'view', %d, 0)", 1+n/2))
 		}
 		left := statements
-		mortal := schematest.Dying{Conn: conn, Left: &left}
+		mortal := schematest.KilledConn{Conn: conn, Left: &left}
 		_, err := ingest.NewInbox(mortal, ingest.NewWriter(mortal)).Move(t.Context())
 		if err == nil {
-			if statements < 5 { // parts, look-up of goals, rows, insert, drop
-				t.Errorf("a move was done with %d statements", statements)
+			if statements < 5 { // the queries for parts, goals and rows, the insert and the drop
+				t.Errorf("a move has only %d statements", statements)
 			}
 			return
 		}
@@ -140,10 +139,10 @@ func TestInboxLosesAndDoublesNothingWhenKilled(t *testing.T) {
 			t.Errorf("killed after %d statements: %d stored, %d counted, %d left; want %d, %d, 0", statements, stored, counted, left2, rows, rows)
 		}
 	}
-	t.Error("a move is never done")
+	t.Error("no move was completed")
 }
 
-// merging merges the inbox while its rows are written.
+// merging is a connection that merges events_inbox while its rows are written.
 type merging struct{ driver.Conn }
 
 func (c merging) PrepareBatch(ctx context.Context, query string, opts ...driver.PrepareBatchOption) (driver.Batch, error) {
@@ -153,9 +152,9 @@ func (c merging) PrepareBatch(ctx context.Context, query string, opts ...driver.
 	return c.Conn.PrepareBatch(ctx, query, opts...)
 }
 
-// TestInboxDropsOnlyWhatItMoved has rows arrive, and parts merged, while rows
-// are moved.
-func TestInboxDropsOnlyWhatItMoved(t *testing.T) {
+// TestInboxDropsOnlyMovedParts inserts rows and merges parts while rows are
+// moved.
+func TestInboxDropsOnlyMovedParts(t *testing.T) {
 	conn := schematest.Open(t)
 	w := ingest.NewWriter(merging{conn})
 	inbox := ingest.NewInbox(conn, w)
@@ -165,7 +164,7 @@ func TestInboxDropsOnlyWhatItMoved(t *testing.T) {
 	exec(t, conn, inboxView+`('a', '2026-05-01 12:00:00', 1, 'v', 'view', 12, 0)`)
 	exec(t, conn, inboxView+`('b', '2026-05-01 12:00:00', 1, 'v', 'view', 12, 0)`)
 	move(t, inbox, ingest.Moved{Stored: 2})
-	if left := number(t, conn, "SELECT count() FROM events_inbox"); left != 3 { // of another part now
+	if left := number(t, conn, "SELECT count() FROM events_inbox"); left != 3 { // in the merged part
 		t.Errorf("%d rows are left, want 3", left)
 	}
 	move(t, inbox, ingest.Moved{Stored: 1, Duplicates: 2})
@@ -178,9 +177,9 @@ func TestInboxDropsOnlyWhatItMoved(t *testing.T) {
 	}
 }
 
-// TestInboxMovesALargePartByPages also shows that the first row of an identity
-// stands, for rows are moved in their order.
-func TestInboxMovesALargePartByPages(t *testing.T) {
+// TestInboxPages also checks that the first row of an identity is kept, because
+// rows are moved in order.
+func TestInboxPages(t *testing.T) {
 	const rows = 120_000
 	conn := schematest.Open(t)
 	exec(t, conn, fmt.Sprintf(`INSERT INTO events_inbox (event_id, time, website_id, visitor, event, campaign_id, variation_id)
@@ -193,13 +192,13 @@ func TestInboxMovesALargePartByPages(t *testing.T) {
 		t.Errorf("pages %+v, want %+v", pages, want)
 	}
 	if later := number(t, conn, "SELECT sum(variation_id) FROM events"); later != 0 {
-		t.Errorf("%d later rows took the place of the first", later)
+		t.Errorf("%d later rows replaced the first one", later)
 	}
 }
 
-// TestInboxIsNotMergedWhileItIsMoved tells why parts may be dropped: only where
-// very many lie there are they merged.
-func TestInboxIsNotMergedWhileItIsMoved(t *testing.T) {
+// TestInboxIsRarelyMerged checks that parts are only merged if there are very
+// many of them, so that moved parts can usually be dropped.
+func TestInboxIsRarelyMerged(t *testing.T) {
 	conn := schematest.Open(t)
 	const inserts = 40
 	for n := range inserts {
@@ -211,7 +210,7 @@ func TestInboxIsNotMergedWhileItIsMoved(t *testing.T) {
 	move(t, ingest.NewInbox(conn, ingest.NewWriter(conn)), ingest.Moved{Stored: inserts})
 }
 
-func TestForgetErasesInTheInboxToo(t *testing.T) {
+func TestForgetDeletesInboxRows(t *testing.T) {
 	conn := schematest.Open(t)
 	for _, visitor := range []string{"a", "forgotten"} {
 		exec(t, conn, inboxView+fmt.Sprintf("('e', '2026-05-01 12:00:00', 1, '%s', 'view', 12, 0)", visitor))
@@ -222,6 +221,6 @@ func TestForgetErasesInTheInboxToo(t *testing.T) {
 	}
 	move(t, ingest.NewInbox(conn, w), ingest.Moved{Stored: 1})
 	if known := number(t, conn, fmt.Sprintf("SELECT count() FROM events WHERE visitor_id = %d", schema.Hash("forgotten"))); known != 0 {
-		t.Error("a forgotten visitor comes back out of the inbox")
+		t.Error("a forgotten visitor was moved from the inbox")
 	}
 }

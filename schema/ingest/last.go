@@ -21,39 +21,39 @@ var lastRejects string
 //go:embed sql/newest_event.sql
 var newestEvent string
 
-// Accepted is an event with the time at which it was taken.
+// Accepted is an event with its acceptance time.
 type Accepted struct {
 	At time.Time
 	schema.Event
 }
 
-// lookBack is how far before the newest event the last ones are looked for:
-// each step reads little more than the one before, and mostly the first will do.
+// lookBack are the windows before the newest event that are searched for the last
+// events, one after the other. The first window usually suffices.
 var lookBack = []time.Duration{time.Second, time.Minute, time.Hour, 24 * time.Hour, 30 * 24 * time.Hour}
 
-// beforeAll is before anything was accepted.
+// beforeAll precedes every acceptance time.
 var beforeAll = time.UnixMilli(0).UTC()
 
-// LastEvents returns the last so many events that were taken, of a website or,
-// with 0, of all; the last one first. Of those, not all fields are read.
-func LastEvents(ctx context.Context, conn driver.Conn, website int64, most int) ([]Accepted, error) {
+// LastEvents returns the limit most recently accepted events of a website, or of
+// all websites if website is 0, in descending order. Only some fields of the
+// events are set.
+func LastEvents(ctx context.Context, conn driver.Conn, website int64, limit int) ([]Accepted, error) {
 	var newest time.Time
 	if err := conn.QueryRow(ctx, newestEvent, clickhouse.Named("website_id", website)).Scan(&newest); err != nil {
-		return nil, fmt.Errorf("find the last events: %w", err)
+		return nil, fmt.Errorf("read the last events: %w", err)
 	}
 	for _, back := range lookBack {
-		events, err := EventsSince(ctx, conn, website, newest.Add(-back), most)
-		if err != nil || len(events) == most {
+		events, err := EventsSince(ctx, conn, website, newest.Add(-back), limit)
+		if err != nil || len(events) == limit {
 			return events, err
 		}
 	}
-	return EventsSince(ctx, conn, website, beforeAll, most)
+	return EventsSince(ctx, conn, website, beforeAll, limit)
 }
 
-// EventsSince returns the last so many of the events that were taken at the
-// time or later.
-func EventsSince(ctx context.Context, conn driver.Conn, website int64, since time.Time, most int) ([]Accepted, error) {
-	rows, err := conn.Query(ctx, lastEvents, lastOf(website, since, most)...)
+// EventsSince is like LastEvents, for events accepted at or after a time.
+func EventsSince(ctx context.Context, conn driver.Conn, website int64, since time.Time, limit int) ([]Accepted, error) {
+	rows, err := conn.Query(ctx, lastEvents, lastOf(website, since, limit)...)
 	if err != nil {
 		return nil, fmt.Errorf("read the last events: %w", err)
 	}
@@ -72,17 +72,16 @@ func EventsSince(ctx context.Context, conn driver.Conn, website int64, since tim
 	return events, rows.Err()
 }
 
-// LastRejects returns the last so many lines that were rejected, of a website
-// or, with 0, of all; the last one first. Those of unknown websites are among
-// them.
-func LastRejects(ctx context.Context, conn driver.Conn, website int64, most int) ([]Reject, error) {
-	return RejectsSince(ctx, conn, website, beforeAll, most)
+// LastRejects returns the limit most recently rejected lines of a website, or of
+// all websites if website is 0, in descending order. Lines of unknown websites
+// are always included.
+func LastRejects(ctx context.Context, conn driver.Conn, website int64, limit int) ([]Reject, error) {
+	return RejectsSince(ctx, conn, website, beforeAll, limit)
 }
 
-// RejectsSince returns the last so many of the lines that were rejected at the
-// time or later.
-func RejectsSince(ctx context.Context, conn driver.Conn, website int64, since time.Time, most int) ([]Reject, error) {
-	rows, err := conn.Query(ctx, lastRejects, lastOf(website, since, most)...)
+// RejectsSince is like LastRejects, for lines rejected at or after a time.
+func RejectsSince(ctx context.Context, conn driver.Conn, website int64, since time.Time, limit int) ([]Reject, error) {
+	rows, err := conn.Query(ctx, lastRejects, lastOf(website, since, limit)...)
 	if err != nil {
 		return nil, fmt.Errorf("read the last rejects: %w", err)
 	}
@@ -100,10 +99,10 @@ func RejectsSince(ctx context.Context, conn driver.Conn, website int64, since ti
 	return rejects, rows.Err()
 }
 
-func lastOf(website int64, since time.Time, most int) []any {
+func lastOf(website int64, since time.Time, limit int) []any {
 	return []any{
 		clickhouse.Named("website_id", website),
 		clickhouse.DateNamed("since", since, clickhouse.MilliSeconds),
-		clickhouse.Named("most", most),
+		clickhouse.Named("limit", limit),
 	}
 }

@@ -11,11 +11,10 @@ import (
 	"time"
 )
 
-// mapper is a Mapping made ready for a file: columns by number, look-up files
-// in memory.
+// mapper is a compiled Mapping, with the look-up files in memory.
 type mapper struct {
-	columns []string // in the order of the cells that a line has
-	needed  []string // those of them that some line has to have
+	columns []string // names of the columns, in the order of a line's cells
+	needed  []string // columns that at least one line must have
 	events  []mappedEvent
 }
 
@@ -37,8 +36,7 @@ type mappedField struct {
 	lookup map[string]string
 }
 
-// newMapper reads the look-up files with open. The error of an unreadable one
-// names it.
+// newMapper compiles a mapping. It reads the look-up files with open.
 func newMapper(m *Mapping, open func(file string) (io.ReadCloser, error)) (*mapper, error) {
 	compiled := &mapper{}
 	lookups := map[Lookup]map[string]string{}
@@ -115,7 +113,7 @@ func readLookup(l Lookup, open func(string) (io.ReadCloser, error)) (map[string]
 	}
 	key, value := slices.Index(header, l.Key), slices.Index(header, l.Column)
 	if key < 0 || value < 0 {
-		return nil, fmt.Errorf("want columns %q and %q, have %q", l.Key, l.Column, header)
+		return nil, fmt.Errorf("the file must have the columns %q and %q, has %q", l.Key, l.Column, header)
 	}
 	found := map[string]string{}
 	for {
@@ -130,7 +128,7 @@ func readLookup(l Lookup, open func(string) (io.ReadCloser, error)) (map[string]
 	}
 }
 
-// lineEvents returns the fields of each event that the line gives.
+// lineEvents returns the fields of each event of a line.
 func (m *mapper) lineEvents(record int64, cells []string) ([]fields, error) {
 	var events []fields
 	for i := range m.events {
@@ -179,13 +177,13 @@ func (f *mappedField) value(record int64, cells []string) (string, error) {
 	var err error
 	if f.lookup != nil {
 		found, known := f.lookup[value]
-		if value, err = f.replaced(value, text(found), known, "is not in "+s.Lookup.File); err != nil {
+		if value, err = f.replaced(value, text(found), known, s.Lookup.File); err != nil {
 			return "", err
 		}
 	}
 	if s.Map != nil {
 		found, known := s.Map[text(value)]
-		if value, err = f.replaced(value, found, known, "is not in the map"); err != nil {
+		if value, err = f.replaced(value, found, known, "the map"); err != nil {
 			return "", err
 		}
 	}
@@ -195,17 +193,19 @@ func (f *mappedField) value(record int64, cells []string) (string, error) {
 	return value, nil
 }
 
-func (f *mappedField) replaced(value string, by text, known bool, complaint string) (string, error) {
+// replaced returns the replacement of a value, or the default of the field. It
+// returns an error if the value is unknown and the field has no default.
+func (f *mappedField) replaced(value string, by text, known bool, in string) (string, error) {
 	if known {
 		return string(by), nil
 	}
 	if f.source.Default != nil {
 		return string(*f.source.Default), nil
 	}
-	return "", fmt.Errorf("%s: column %s: %q %s; give it there, or a default", fieldNames[f.field], f.source.Column, clipped(value), complaint)
+	return "", fmt.Errorf("%s: column %s: %q is not in %s: add the value, or set a default", fieldNames[f.field], f.source.Column, clipped(value), in)
 }
 
-// The formats of a time beside Go's layouts.
+// Formats of times, in addition to Go's layouts.
 const (
 	formatUnix             = "unix"
 	formatUnixMilliseconds = "unixMilliseconds"
@@ -224,5 +224,5 @@ func (f *mappedField) time(value string) (string, error) {
 			return strconv.FormatInt(t.UnixMilli(), 10), nil
 		}
 	}
-	return "", fmt.Errorf("time: column %s: %q: want the format %s", f.source.Column, clipped(value), f.source.Format)
+	return "", fmt.Errorf("time: column %s: %q: must have the format %s", f.source.Column, clipped(value), f.source.Format)
 }

@@ -14,25 +14,26 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// Mapping says how the columns of a file, or the keys of its JSON lines, become
-// events. A name such as properties.plan reaches into an object of a line, or
-// into a text or a cell that holds one, where nothing has the whole name.
+// Mapping defines how the columns of a file, or the keys of its JSON lines, are
+// converted to events. A name such as properties.plan selects a value in a nested
+// object, or in a string that contains a JSON object. A column with the whole
+// name takes precedence.
 type Mapping struct {
-	Format    string            `yaml:"format"`    // csv, ndjson or parquet; empty: by the file's name
-	Separator string            `yaml:"separator"` // of CSV; empty: a comma
-	Fields    map[string]Source `yaml:"fields"`    // of every event of a line
-	Events    []EventMapping    `yaml:"events"`    // the events a line gives; empty: one
+	Format    string            `yaml:"format"`    // csv, ndjson or parquet; empty: the format of the file name
+	Separator string            `yaml:"separator"` // separator of CSV; empty: a comma
+	Fields    map[string]Source `yaml:"fields"`    // fields of every event of a line
+	Events    []EventMapping    `yaml:"events"`    // the events of a line; empty: one event
 }
 
-// EventMapping is one event that a line gives, when all its conditions hold.
-// Its fields go before those of the whole line.
+// EventMapping defines one event of a line. The line has the event if all
+// conditions are true. Fields override Mapping.Fields.
 type EventMapping struct {
-	When   conditions        `yaml:"when"` // in YAML one, or a list
+	When   conditions        `yaml:"when"` // in YAML one condition or a list
 	Fields map[string]Source `yaml:"fields"`
 }
 
-// Condition holds for a line whose column equals, differs from, or as a
-// number exceeds a value; an empty cell exceeds nothing.
+// Condition compares the value of a column: it equals a value, differs from it,
+// or is a number above it. An empty value is not above any number.
 type Condition struct {
 	Column string   `yaml:"column"`
 	Equals *text    `yaml:"equals"`
@@ -42,7 +43,7 @@ type Condition struct {
 
 type conditions []Condition
 
-// UnmarshalYAML reads one condition or a list of them.
+// UnmarshalYAML decodes one condition or a list of conditions.
 func (c *conditions) UnmarshalYAML(node ast.Node) error {
 	if node.Type() != ast.SequenceType {
 		*c = make(conditions, 1)
@@ -51,23 +52,23 @@ func (c *conditions) UnmarshalYAML(node ast.Node) error {
 	return yaml.NodeToValue(node, (*[]Condition)(c), yaml.Strict())
 }
 
-// Source is where a field's value comes from. In YAML a bare text is the name
-// of a column.
+// Source defines the value of a field. In YAML, a plain string is the name of a
+// column.
 type Source struct {
 	Column    string        `yaml:"column"`
 	Value     text          `yaml:"value"`     // a constant
-	RowNumber bool          `yaml:"rowNumber"` // the number of the line, 1 for the first after a header
+	RowNumber bool          `yaml:"rowNumber"` // the number of the record, from 1, without the header
 	Lookup    *Lookup       `yaml:"lookup"`    // replaces the column's value
-	Map       map[text]text `yaml:"map"`       // replaces the value; one that is not in it is refused
-	Default   *text         `yaml:"default"`   // for what Lookup or Map does not know, and where the column is empty or, in JSON, absent
-	Format    string        `yaml:"format"`    // of a time: a Go layout, unix or unixMilliseconds
-	Zone      string        `yaml:"zone"`      // of a time whose format says none; empty: UTC
+	Map       map[text]text `yaml:"map"`       // replaces the value; other values are rejected
+	Default   *text         `yaml:"default"`   // the value if the column is empty or missing, or if Lookup or Map lacks its value
+	Format    string        `yaml:"format"`    // format of a time: a Go layout, unix or unixMilliseconds
+	Zone      string        `yaml:"zone"`      // time zone of times without offset; empty: UTC
 }
 
-// text is a scalar of YAML as it is written, so that 010 is not 8.
+// text is the literal text of a YAML scalar: 010 is not decoded as a number.
 type text string
 
-// UnmarshalYAML refuses what is no scalar.
+// UnmarshalYAML decodes a scalar. It returns an error for other nodes.
 func (t *text) UnmarshalYAML(node ast.Node) error {
 	switch node := node.(type) {
 	case *ast.LiteralNode:
@@ -78,41 +79,42 @@ func (t *text) UnmarshalYAML(node ast.Node) error {
 		*t = text(node.GetToken().Value)
 	default:
 		at := node.GetToken().Position
-		return fmt.Errorf("[%d:%d] %s: want a text or a number", at.Line, at.Column, node)
+		return fmt.Errorf("[%d:%d] %s: must be a string, a number or a boolean", at.Line, at.Column, node)
 	}
 	return nil
 }
 
-// Lookup finds a value in another file: the Column of the row whose Key
-// column has the value.
+// Lookup replaces a value by the Column of the row of a CSV file whose Key column
+// equals the value.
 type Lookup struct {
-	File   string `yaml:"file"` // beside the mapping file unless absolute
+	File   string `yaml:"file"` // relative to the mapping file
 	Key    string `yaml:"key"`
 	Column string `yaml:"column"`
 }
 
-// UnmarshalYAML reads a column's name or a whole source.
+// UnmarshalYAML decodes the name of a column, or an object.
 func (s *Source) UnmarshalYAML(decode func(any) error) error {
 	var column text
 	if decode(&column) == nil {
 		s.Column = string(column)
 		return nil
 	}
-	type whole Source
-	return decode((*whole)(s))
+	type object Source
+	return decode((*object)(s))
 }
 
-// maxMapping bounds a mapping file, in bytes.
+// maxMapping is the maximum size of a mapping file, in bytes.
 const maxMapping = 16 << 20
 
-// ReadMapping reads a mapping file; unknown keys are refused with their line.
+// ReadMapping parses and validates a mapping file. The error of an unknown key
+// includes its line.
 func ReadMapping(r io.Reader) (*Mapping, error) {
 	content, err := io.ReadAll(io.LimitReader(r, maxMapping+1))
 	if err != nil {
 		return nil, fmt.Errorf("read mapping: %w", err)
 	}
 	if len(content) > maxMapping {
-		return nil, fmt.Errorf("read mapping: longer than %d bytes", maxMapping)
+		return nil, fmt.Errorf("read mapping: the file is longer than %d bytes", maxMapping)
 	}
 	var m Mapping
 	decoder := yaml.NewDecoder(bytes.NewReader(content), yaml.Strict())
@@ -120,7 +122,7 @@ func ReadMapping(r io.Reader) (*Mapping, error) {
 		return nil, fmt.Errorf("read mapping: %w", err)
 	}
 	if err := decoder.Decode(new(any)); !errors.Is(err, io.EOF) {
-		return nil, errors.New("read mapping: more than one document; want one")
+		return nil, errors.New("read mapping: the file has several documents: must have one")
 	}
 	if len(m.Events) == 0 {
 		m.Events = []EventMapping{{}}
@@ -131,21 +133,21 @@ func ReadMapping(r io.Reader) (*Mapping, error) {
 func (m *Mapping) check() error {
 	var faults []error
 	if m.Format != "" && m.Format != formatCSV && m.Format != formatNDJSON && m.Format != formatParquet {
-		faults = append(faults, fmt.Errorf("format %q: want csv, ndjson or parquet", m.Format))
+		faults = append(faults, fmt.Errorf("format %q: must be csv, ndjson or parquet", m.Format))
 	}
 	if len([]rune(m.Separator)) > 1 {
-		faults = append(faults, fmt.Errorf("separator %q: want one character", m.Separator))
+		faults = append(faults, fmt.Errorf("separator %q: must be one character", m.Separator))
 	}
 	faults = append(faults, checkSources("fields", m.Fields)...)
 	if _, shared := m.Fields[fieldNames[fieldEventID]]; shared && len(m.Events) > 1 {
-		faults = append(faults, fmt.Errorf("fields.eventId: the %d events of a row would have one id and count once: give it in the fields of each event, or not at all", len(m.Events)))
+		faults = append(faults, fmt.Errorf("fields.eventId: the %d events of a line would have the same id and count once: set eventId in the fields of each event, or not at all", len(m.Events)))
 	}
 	for i, event := range m.Events {
 		at := fmt.Sprintf("events[%d]", i)
 		faults = append(faults, checkSources(at+".fields", event.Fields)...)
 		for _, w := range event.When {
 			if w.Column == "" || count(w.Equals != nil, w.Not != nil, w.Above != nil) != 1 {
-				faults = append(faults, fmt.Errorf("%s.when: want a column and one of equals, not, above, or a list of such", at))
+				faults = append(faults, fmt.Errorf("%s.when: must have column and one of equals, not, above, or be a list of such conditions", at))
 			}
 		}
 	}
@@ -160,25 +162,25 @@ func checkSources(path string, sources map[string]Source) []error {
 	for _, name := range slices.Sorted(maps.Keys(sources)) {
 		s, at := sources[name], path+"."+name
 		if _, known := fieldByName(name); !known {
-			faults = append(faults, fmt.Errorf("%s: unknown field; have %v", at, fieldNames))
+			faults = append(faults, fmt.Errorf("%s: unknown field; must be one of %v", at, fieldNames))
 		}
 		if count(s.Column != "", s.Value != "", s.RowNumber) != 1 {
-			faults = append(faults, fmt.Errorf("%s: want one of column, value, rowNumber", at))
+			faults = append(faults, fmt.Errorf("%s: must have one of column, value, rowNumber", at))
 		}
 		if s.Default != nil && s.Column == "" {
-			faults = append(faults, fmt.Errorf("%s.default: only a column has one", at))
+			faults = append(faults, fmt.Errorf("%s.default: requires a column", at))
 		}
 		if s.Column == "" && (s.Map != nil || s.Format != "") {
-			faults = append(faults, fmt.Errorf("%s: only a column has a map and a format", at))
+			faults = append(faults, fmt.Errorf("%s: map and format require a column", at))
 		}
 		if (s.Format != "" || s.Zone != "") && name != fieldNames[fieldTime] {
-			faults = append(faults, fmt.Errorf("%s: only time has a format and a zone", at))
+			faults = append(faults, fmt.Errorf("%s: format and zone are only allowed for time", at))
 		}
 		if _, err := time.LoadLocation(s.Zone); err != nil {
-			faults = append(faults, fmt.Errorf("%s.zone %q: want a name such as Europe/Paris", at, s.Zone))
+			faults = append(faults, fmt.Errorf("%s.zone %q: must be a name such as Europe/Paris", at, s.Zone))
 		}
 		if l := s.Lookup; l != nil && (l.File == "" || l.Key == "" || l.Column == "" || s.Column == "") {
-			faults = append(faults, fmt.Errorf("%s.lookup: want file, key and column, and the column to look up", at))
+			faults = append(faults, fmt.Errorf("%s.lookup: must have file, key and column, and requires a column to look up", at))
 		}
 	}
 	return faults
@@ -194,7 +196,8 @@ func count(conditions ...bool) int {
 	return n
 }
 
-// holds says whether the condition is true of the column's value.
+// holds reports whether the value of the column satisfies the condition. It
+// returns an error if the value must be a number and is not.
 func (c *Condition) holds(value string) (bool, error) {
 	switch {
 	case c.Equals != nil:
@@ -207,7 +210,7 @@ func (c *Condition) holds(value string) (bool, error) {
 	}
 	number, err := strconv.ParseFloat(value, 64)
 	if err != nil {
-		return false, fmt.Errorf("%s: %q: want a number, for the condition", c.Column, clipped(value))
+		return false, fmt.Errorf("%s: %q: must be a number, because a condition compares it", c.Column, clipped(value))
 	}
 	return number > *c.Above, nil
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestMappingTakesScalarsAsTheyAreWritten(t *testing.T) {
+func TestMappingScalarsAreLiteral(t *testing.T) {
 	m, err := ReadMapping(strings.NewReader(`
 fields:
   visitor: 007
@@ -39,20 +39,20 @@ events:
 		".50":        string(*m.Events[1].When[0].Not),
 	} {
 		if want != have {
-			t.Errorf("%q is read as %q", want, have)
+			t.Errorf("%q is decoded as %q", want, have)
 		}
 	}
 	if region := f["region"].Value; region != "007" {
-		t.Errorf("a quoted \"007\" is read as %q", region)
+		t.Errorf("a quoted \"007\" is decoded as %q", region)
 	}
-	if _, err := ReadMapping(strings.NewReader("fields: {websiteId: {value: [1]}}")); err == nil || !strings.Contains(err.Error(), "want a text or a number") {
+	if _, err := ReadMapping(strings.NewReader("fields: {websiteId: {value: [1]}}")); err == nil || !strings.Contains(err.Error(), "must be a string, a number or a boolean") {
 		t.Errorf("a list for a value: %v", err)
 	}
 }
 
-func TestReadMappingReadsOneWholeDocument(t *testing.T) {
+func TestReadMappingDocuments(t *testing.T) {
 	for content, want := range map[string]string{
-		"fields: {visitor: a}\n---\nfields: {visitor: b}\n":               "more than one document",
+		"fields: {visitor: a}\n---\nfields: {visitor: b}\n":               "the file has several documents",
 		"fields: {visitor: a}\n" + strings.Repeat("# and so on\n", 1<<21): "longer than 16777216 bytes",
 	} {
 		if _, err := ReadMapping(strings.NewReader(content)); err == nil || !strings.Contains(err.Error(), want) {
@@ -61,34 +61,34 @@ func TestReadMappingReadsOneWholeDocument(t *testing.T) {
 	}
 	long := "fields: {\n" + strings.Repeat("# and so on\n", 100_000) + "visitors: a}"
 	if _, err := ReadMapping(strings.NewReader(long)); err == nil || !strings.Contains(err.Error(), "fields.visitors") {
-		t.Errorf("a fault after 1 MiB gives %.200v", err)
+		t.Errorf("an error after 1 MiB gives %.200v", err)
 	}
 	if _, err := ReadMapping(strings.NewReader("---\nfields: {visitor: a}\n...\n")); err != nil {
-		t.Errorf("one document between its marks: %v", err)
+		t.Errorf("one document between document markers: %v", err)
 	}
 }
 
-func TestReadMappingRefusesWhatWouldBeIgnored(t *testing.T) {
+func TestReadMappingRejectsIneffectiveKeys(t *testing.T) {
 	_, err := ReadMapping(strings.NewReader(`
 fields:
   city: {value: c, default: x}
   region: {value: r, map: {a: b}}
   time: {value: "1", format: unix}
 `))
-	for _, want := range []string{"fields.city.default: only a column has one", "fields.region: only a column has", "fields.time: only a column has"} {
+	for _, want := range []string{"fields.city.default: requires a column", "fields.region: map and format require a column", "fields.time: map and format require a column"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error lacks %q: %v", want, err)
 		}
 	}
 }
 
-func TestAnEmptyCellIsAboveNothing(t *testing.T) {
+func TestEmptyCellIsNotAbove(t *testing.T) {
 	limit := -1.0
 	c := Condition{Column: "c", Above: &limit}
 	if holds, err := c.holds(""); holds || err != nil {
 		t.Errorf("an empty cell: %v, %v", holds, err)
 	}
 	if _, err := c.holds("x"); err == nil {
-		t.Error("a text is taken for a number")
+		t.Error("a text is accepted as a number")
 	}
 }

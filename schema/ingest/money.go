@@ -8,7 +8,8 @@ import (
 	"lifthouse/schema"
 )
 
-// moneyDecimals is how many decimals schema.MoneyScale keeps.
+// moneyDecimals is the number of decimals of a stored amount,
+// log10(schema.MoneyScale).
 const moneyDecimals = 4
 
 // parseMoney reads a decimal number ("12.5", "-3", "1.2e3", "18.990000000000002") and returns it in units of
@@ -47,8 +48,8 @@ func parseMoney(text string) (int64, bool) {
 		amount = 10*amount + int64(digit-'0')
 	}
 	rest := digits[kept:]
-	const most = schema.MaxMoney * schema.MoneyScale
-	if amount > most || amount == most && strings.Trim(rest, "0") != "" {
+	const limit = schema.MaxMoney * schema.MoneyScale
+	if amount > limit || amount == limit && strings.Trim(rest, "0") != "" {
 		return 0, false
 	}
 	if rest != "" && rest[0] >= '5' {

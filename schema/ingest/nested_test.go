@@ -9,8 +9,8 @@ import (
 	"lifthouse/schema/schematest"
 )
 
-// TestMappingReachesIntoObjects maps one name, a.b.c, to the region of a view.
-func TestMappingReachesIntoObjects(t *testing.T) {
+// TestMappingOfNestedObjects maps the name a.b.c to the region of a view.
+func TestMappingOfNestedObjects(t *testing.T) {
 	m, err := ingest.ReadMapping(strings.NewReader(`
 fields: {websiteId: {value: 1}, campaignId: {value: 12}, variationId: {value: 0}, event: {value: view}, time: {value: "2026-05-01T12:00:00Z"}, visitor: {rowNumber: true},
   region: {column: a.b.c, default: "(none)"}}`))
@@ -29,16 +29,16 @@ fields: {websiteId: {value: 1}, campaignId: {value: 12}, variationId: {value: 0}
 		{"e.ndjson", `{"a":null}`, "(none)"},
 		{"e.ndjson", `{"a":""}`, "(none)"},
 		{"e.ndjson", `{"a":{"b":{}}}`, "(none)"},
-		{"e.ndjson", `{"a":7}`, "1: a.b.c: in a: want a JSON object"},
+		{"e.ndjson", `{"a":7}`, "1: a.b.c: in a: must be a JSON object"},
 		{"e.ndjson", `{"a":"b"}`, "1: a.b.c: in a: not JSON"},
-		{"e.ndjson", `{"a":{"b":{"c":[]}}}`, "1: a.b.c: want a text or a number"},
+		{"e.ndjson", `{"a":{"b":{"c":[]}}}`, "1: a.b.c: must be a string, a number or a boolean"},
 		{"e.csv", "a\n" + `"{""b"":{""c"":""x""}}"`, "x"},
 		{"e.csv", "a.b\n" + `"{""c"":""x""}"`, "x"},
 		{"e.csv", "a,a.b.c\n{},whole", "whole"},
 		{"e.csv", "a,k\n,1", "(none)"},
 		{"e.csv", "a\n{", "2: a.b.c: not JSON"},
-		{"e.csv", "a\n[1]", "2: a.b.c: want a JSON object"},
-		{"e.csv", "b\nx", `there is no column "a.b.c"; have b`},
+		{"e.csv", "a\n[1]", "2: a.b.c: must be a JSON object"},
+		{"e.csv", "b\nx", `the file has no column "a.b.c"; the columns are b`},
 	} {
 		got := ""
 		report, err := ingest.Import(t.Context(), w, write(t, c.file, c.text+"\n"), ingest.Options{Mapping: m, Reject: func(line int64, reason string) { got = fmt.Sprintf("%d: %s", line, reason) }})

@@ -11,9 +11,10 @@ import (
 	"lifthouse/schema/schematest"
 )
 
-// TestFloatNoiseIsRoundedInEveryWayIn sends amounts that JavaScript computes (3*6.33, 0.1+0.2) and halves of the last
-// kept decimal, as a body, CSV, Parquet and inbox rows.
-func TestFloatNoiseIsRoundedInEveryWayIn(t *testing.T) {
+// TestFloatNoiseIsRounded sends amounts that JavaScript computes (3*6.33,
+// 0.1+0.2) and half units of the last stored decimal, as a body, CSV, Parquet and
+// inbox rows.
+func TestFloatNoiseIsRounded(t *testing.T) {
 	conn := schematest.Open(t)
 	w := ingest.NewWriter(conn)
 	imported := func(name, text string) {

@@ -16,25 +16,25 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// parquetLines gives the rows of a Parquet file as lines, from 1 on. Times
-// read as RFC 3339, in UTC.
+// parquetLines reads the rows of a Parquet file as lines, numbered from 1.
+// Timestamps are converted to RFC 3339 in UTC.
 type parquetLines struct {
-	ctx    context.Context
-	passed func(rows int64) // tells how far it has read
-	groups []parquet.RowGroup
-	rows   parquet.Rows
-	buffer []parquet.Row
-	mapper *mapper
-	places []place // of the mapper's columns, by leaf columns of the file
-	texts  []func(parquet.Value) (string, error)
-	number int64
+	ctx        context.Context
+	reportRead func(rows int64) // sets the number of bytes read
+	groups     []parquet.RowGroup
+	rows       parquet.Rows
+	buffer     []parquet.Row
+	mapper     *mapper
+	places     []place // leaf columns of the file for the mapper's columns
+	texts      []func(parquet.Value) (string, error)
+	number     int64
 }
 
-// parquetRows is how many rows are read at once.
+// parquetRows is the number of rows per read.
 const parquetRows = 256
 
 func newParquetLines(ctx context.Context, file *os.File, counted *contextReader, m *mapper) (l *parquetLines, err error) {
-	defer unbroken(&err)
+	defer recoverError(&err)
 	info, err := file.Stat()
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func newParquetLines(ctx context.Context, file *os.File, counted *contextReader,
 		}
 	}
 	l = &parquetLines{ctx: ctx, groups: opened.RowGroups(), mapper: m, buffer: make([]parquet.Row, parquetRows)}
-	l.passed = func(rows int64) {
+	l.reportRead = func(rows int64) {
 		counted.n.Store(int64(float64(info.Size()) * float64(rows) / float64(max(opened.NumRows(), 1))))
 	}
 	if l.places, err = places(m, header); err != nil {
@@ -63,7 +63,7 @@ func newParquetLines(ctx context.Context, file *os.File, counted *contextReader,
 	for i, place := range l.places {
 		leaf := leaves[place.column]
 		if leaf.MaxRepetitionLevel() > 0 {
-			return nil, fmt.Errorf("column %q holds lists; want one value a row", m.columns[i])
+			return nil, fmt.Errorf("column %q contains lists: must have one value per row", m.columns[i])
 		}
 		l.places[i].column = leaf.Index()
 		l.texts = append(l.texts, textOf(leaf.Type()))
@@ -71,10 +71,11 @@ func newParquetLines(ctx context.Context, file *os.File, counted *contextReader,
 	return l, nil
 }
 
-// unbroken makes an error of a panic: the library meets some broken files so.
-func unbroken(err *error) {
+// recoverError converts a panic to an error. The Parquet library panics on some
+// invalid files.
+func recoverError(err *error) {
 	if cause := recover(); cause != nil {
-		*err = fmt.Errorf("the Parquet file is broken: %v", cause)
+		*err = fmt.Errorf("the Parquet file is invalid: %v", cause)
 	}
 }
 
@@ -88,8 +89,9 @@ func leavesOf(c *parquet.Column, leaves []*parquet.Column) []*parquet.Column {
 	return leaves
 }
 
-// absent is nil: a file that lacks a column is refused when it is opened.
-func (l *parquetLines) absent() error { return nil }
+// missingColumns implements lines. It returns nil, because missing columns are
+// detected when the file is opened.
+func (l *parquetLines) missingColumns() error { return nil }
 
 func (l *parquetLines) part() (parse, error) {
 	rows := newRows(l.mapper, l.places)
@@ -101,9 +103,9 @@ func (l *parquetLines) part() (parse, error) {
 	return rows.parse, nil
 }
 
-// read reads some more rows. The error is io.EOF after the last.
+// read reads up to parquetRows rows. It returns io.EOF after the last row.
 func (l *parquetLines) read(rows *rows) (err error) {
-	defer unbroken(&err)
+	defer recoverError(&err)
 	if err := l.ctx.Err(); err != nil {
 		return err
 	}
@@ -118,7 +120,7 @@ func (l *parquetLines) read(rows *rows) (err error) {
 		l.number++
 		l.cells(rows, row)
 	}
-	l.passed(l.number)
+	l.reportRead(l.number)
 	if errors.Is(err, io.EOF) {
 		err = nil
 		if n == 0 {
@@ -145,7 +147,7 @@ func (l *parquetLines) cells(rows *rows, of parquet.Row) {
 	}
 }
 
-// textOf returns how values of the type are written in our own fields.
+// textOf returns the function that converts values of the type to text.
 func textOf(of parquet.Type) func(parquet.Value) (string, error) {
 	if logical := of.LogicalType(); logical != nil {
 		switch t := logical.Value.(type) {
@@ -183,12 +185,13 @@ func timestampText(t *format.TimestampType, n int64) (string, error) {
 	case *format.NanoSeconds:
 		at = time.Unix(0, n)
 	default:
-		return "", errors.New("a time in an unknown unit")
+		return "", errors.New("the timestamp has an unknown unit")
 	}
 	return at.UTC().Format(time.RFC3339Nano), nil
 }
 
-// decimalText writes an integer of the scale, in two's complement.
+// decimalText returns the text of a decimal, stored as an integer in two's
+// complement.
 func decimalText(v parquet.Value, scale int32) string {
 	var units *big.Int
 	switch v.Kind() {
@@ -222,5 +225,5 @@ func plainText(v parquet.Value) (string, error) {
 		return string(v.ByteArray()), nil
 	case parquet.Int96:
 	}
-	return "", fmt.Errorf("a value of the type %s", v.Kind())
+	return "", fmt.Errorf("the type %s is not supported", v.Kind())
 }

@@ -42,7 +42,7 @@ func parquetBytes(t *testing.T, events []parquetEvent) string {
 	return file.String()
 }
 
-// TestImportParquet compares a Parquet file with the same events as lines.
+// TestImportParquet compares a Parquet file with NDJSON lines of the same events.
 func TestImportParquet(t *testing.T) {
 	at := time.Date(2026, 5, 1, 12, 0, 0, 7_000_000, time.UTC)
 	goal, country := int64(3), "FR"
@@ -51,7 +51,7 @@ func TestImportParquet(t *testing.T) {
 		{"e2", at.Add(time.Minute), 1, "v1", "goal", 12, 1, &goal, -1990, 0.0001, nil},
 		{"e3", at, 1, "", "view", 12, 1, nil, 0, 0, nil},
 	}
-	for range 600 { // more than are read at once
+	for range 600 { // more rows than one read
 		events = append(events, events[0])
 	}
 	const lines = `{"eventId":"e1","time":"2026-05-01T12:00:00.007Z","websiteId":1,"visitor":"v1","event":"view","campaignId":12,"variationId":1,"country":"FR"}
@@ -72,9 +72,9 @@ func TestImportParquet(t *testing.T) {
 	}
 }
 
-// TestImportBrokenParquet cuts a file off at many places and turns bytes of it: an
-// error, or other events, and no panic.
-func TestImportBrokenParquet(t *testing.T) {
+// TestImportInvalidParquet truncates a file at many places and inverts bytes. The
+// result must be an error or other events, but no panic.
+func TestImportInvalidParquet(t *testing.T) {
 	path := parquetFile(t, []parquetEvent{{EventID: "e", Time: time.Unix(1e9, 0), WebsiteID: 1, Visitor: "v", Event: "view", CampaignID: 1}})
 	whole, err := os.ReadFile(path)
 	if err != nil {
@@ -101,6 +101,6 @@ func TestImportBrokenParquet(t *testing.T) {
 		try(turned)
 	}
 	if failed < len(whole)/step {
-		t.Errorf("%d of %d broken files failed", failed, 2*len(whole)/step)
+		t.Errorf("%d of %d invalid files failed", failed, 2*len(whole)/step)
 	}
 }

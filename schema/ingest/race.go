@@ -13,41 +13,43 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
-// Of two processes that are given one event in the same moment, neither may
-// find it stored, and both insert it. So a writer of a shared store looks for
-// copies of its rows once they are in, and removes its own where another one
-// is first: the store numbers inserts. Of all copies that ever are there, the
-// first one is never removed.
+// If two processes receive the same event at the same time, neither may find it
+// stored, and both insert it. A writer of a shared store therefore looks for
+// copies of its rows after the insert. It removes its own row if another copy has
+// a smaller block number. The first copy of an event is never removed.
 //
-// One server numbers inserts in the order in which they become visible, so that
-// whoever comes later sees the earlier copy. Replicas number them before that,
-// and a process may stop between its insert and the look: what remains then,
-// a sweep removes.
+// A single server numbers inserts in the order in which they become visible, so
+// the later writer always sees the earlier copy. Replicas number inserts before
+// they become visible, and a process may stop between its insert and the check.
+// Sweep removes the copies that remain in these cases.
 //
-// The same holds for a goal and the view that it counts for, which neither
-// writer may have seen of the other: whoever came later sees both.
+// The same applies to an unattributed goal and the view that it is attributed
+// to, if two processes store them at the same time: the later writer sees both.
 
-// shareTables has rows keep the number of their insert, and the last inserts
-// be known by their tokens, so that one whose answer was lost is sent again.
+// shareTables are the statements that prepare the tables of a single server for
+// several writers. Rows keep their block number through merges. The recent
+// inserts are deduplicated by their tokens, so that an insert without a response
+// can be sent again.
 var shareTables = []string{
 	"ALTER TABLE subject_stats MODIFY SETTING non_replicated_deduplication_window = 1000",
 	"ALTER TABLE events MODIFY SETTING enable_block_number_column = 1, non_replicated_deduplication_window = 1000",
 }
 
-// sharedTables is one row: whether they are so. A cluster's are made so.
+// sharedTables selects whether the tables are prepared for several writers. The
+// tables of a cluster always are.
 const sharedTables = `SELECT countIf(name = {local:String} OR position(engine_full, 'enable_block_number_column = 1') > 0
 		AND position(engine_full, 'non_replicated_deduplication_window = 1000') > 0) > 0
 	FROM system.tables
 	WHERE database = currentDatabase() AND name IN ('events', {local:String})`
 
-// Share says that other processes write to the store too. It is called before
-// the first write.
+// Share prepares the store and the writer for several writing processes. It must
+// be called before the first write.
 //
-// From then on rows keep the number of their insert through merges. A store of
-// one process goes without: it is 9 % of what an event takes on the disk.
+// The block numbers that rows keep take 9 % of the disk space of an event, so a
+// store with one writer does not have them.
 func (w *Writer) Share(ctx context.Context) error {
 	var kept bool
-	if err := w.conn.QueryRow(ctx, sharedTables, clickhouse.Named("local", schema.Local("events"))).Scan(&kept); err != nil {
+	if err := w.conn.QueryRow(ctx, sharedTables, clickhouse.Named("local", schema.LocalTable("events"))).Scan(&kept); err != nil {
 		return fmt.Errorf("share the store: %w", err)
 	}
 	if !kept {
@@ -61,33 +63,33 @@ func (w *Writer) Share(ctx context.Context) error {
 	return nil
 }
 
-// writeShared inserts the fresh events into a store that others write to too,
-// takes back those that came second, and changes the verdicts on them. Only
-// then does it insert derived rows: those that were due when the events were
-// looked up, unless an event they follow from is taken back, and those that
-// are due since, with what other writers stored.
+// writeShared inserts the new events into a shared store, removes those of which
+// another process inserted a copy first, and changes their verdicts. Then it
+// inserts the derived rows: those that were derived before the insert, unless an
+// event was removed, and those that follow from the events that other writers
+// have stored since.
 func (w *Writer) writeShared(ctx context.Context, events []schema.Event, verdicts []Verdict, stored map[identity]schema.Event, fresh, due []schema.Event) (Outcome, error) {
-	ctx = context.WithoutCancel(ctx) // what is inserted twice has to go
-	stayed, err := w.insertShared(ctx, fresh, func(lost map[identity]bool) error { return w.judgeLost(ctx, events, verdicts, stored, lost) })
+	ctx = context.WithoutCancel(ctx) // later copies must be removed
+	kept, err := w.insertShared(ctx, fresh, func(lost map[identity]bool) error { return w.markLost(ctx, events, verdicts, stored, lost) })
 	if err != nil {
 		return Outcome{}, err
 	}
-	if stayed < len(fresh) {
+	if kept < len(fresh) {
 		due = nil
 	}
 	outcome := outcomeOf(verdicts)
-	late, err := w.derived(ctx, events, slices.Clone(verdicts), stored) // events that are stored stay so
+	late, err := w.derived(ctx, events, slices.Clone(verdicts), stored) // the clone keeps the verdicts of stored events
 	if err != nil {
 		return Outcome{}, err
 	}
 	due = slices.Concat(due, late)
-	due = chosen(due, judgeRepeats(due))
+	due = selectStored(due, batchVerdicts(due))
 	outcome.Attributed, err = w.insertShared(ctx, due, func(map[identity]bool) error { return nil })
 	return outcome, err
 }
 
-// insertShared inserts rows, takes back those that came second, hands over
-// their identities, and returns how many stayed.
+// insertShared inserts rows, removes those that are later copies, calls judge
+// with their identities, and returns the number of the remaining rows.
 func (w *Writer) insertShared(ctx context.Context, rows []schema.Event, judge func(lost map[identity]bool) error) (int, error) {
 	if len(rows) == 0 {
 		return 0, nil
@@ -96,32 +98,32 @@ func (w *Writer) insertShared(ctx context.Context, rows []schema.Event, judge fu
 	if err != nil {
 		return 0, err
 	}
-	lost, err := w.takeBack(ctx, rows, accepted)
+	lost, err := w.removeLater(ctx, rows, accepted)
 	if err != nil {
 		return 0, err
 	}
 	return len(rows) - len(lost), judge(lost)
 }
 
-// insert stores events and returns when they were accepted.
+// insert inserts rows and returns their acceptance time.
 func (w *Writer) insert(ctx context.Context, events []schema.Event) (accepted time.Time, err error) {
 	accepted = w.accept()
-	return accepted, schema.InsertEventsOf(ctx, w.conn, w.name, events, accepted)
+	return accepted, schema.InsertEventsByWriter(ctx, w.conn, w.name, events, accepted)
 }
 
-// judgeLost says of the events that came second what they are duplicates of,
-// and adds that to the stored ones.
-func (w *Writer) judgeLost(ctx context.Context, events []schema.Event, verdicts []Verdict, stored map[identity]schema.Event, lost map[identity]bool) error {
+// markLost changes the verdicts of events that were later copies to Duplicate or
+// Conflict, and adds the first copies to stored.
+func (w *Writer) markLost(ctx context.Context, events []schema.Event, verdicts []Verdict, stored map[identity]schema.Event, lost map[identity]bool) error {
 	if len(lost) == 0 {
 		return nil
 	}
-	var second []schema.Event
+	var later []schema.Event
 	for i := range events {
 		if verdicts[i] == Stored && lost[identityOf(&events[i])] {
-			second = append(second, events[i])
+			later = append(later, events[i])
 		}
 	}
-	first, err := w.stored(ctx, second, make([]Verdict, len(second)))
+	first, err := w.stored(ctx, later, make([]Verdict, len(later)))
 	if err != nil {
 		return err
 	}
@@ -129,7 +131,7 @@ func (w *Writer) judgeLost(ctx context.Context, events []schema.Event, verdicts 
 		if e := &events[i]; lost[identityOf(e)] {
 			verdicts[i] = Duplicate
 			if earlier, known := first[identityOf(e)]; known {
-				verdicts[i] = repeated(&earlier, e)
+				verdicts[i] = duplicateVerdict(&earlier, e)
 				stored[identityOf(e)] = earlier
 			}
 		}
@@ -137,51 +139,51 @@ func (w *Writer) judgeLost(ctx context.Context, events []schema.Event, verdicts 
 	return nil
 }
 
-// soughtSize is how many events are looked up at once.
-const soughtSize = 8_192
+// copyLookupSize is the maximum number of events per look-up.
+const copyLookupSize = 8_192
 
-// takeBack removes those of the rows, which this writer inserted, of which
-// another copy is first, and returns them.
-func (w *Writer) takeBack(ctx context.Context, rows []schema.Event, accepted time.Time) (map[identity]bool, error) {
+// removeLater removes the rows of this writer's insert that are later copies, and
+// returns their identities.
+func (w *Writer) removeLater(ctx context.Context, rows []schema.Event, accepted time.Time) (map[identity]bool, error) {
 	lost := map[identity]bool{}
 	var copies []storedCopy
-	for some := range slices.Chunk(rows, soughtSize) {
-		second, err := w.second(ctx, some, accepted)
+	for chunk := range slices.Chunk(rows, copyLookupSize) {
+		later, err := w.findLater(ctx, chunk, accepted)
 		if err != nil {
 			return nil, err
 		}
-		for i := range second {
-			copies = append(copies, storedCopy{second[i], w.name, accepted})
-			lost[identityOf(&second[i])] = true
+		for i := range later {
+			copies = append(copies, storedCopy{later[i], w.name, accepted})
+			lost[identityOf(&later[i])] = true
 		}
 	}
 	return lost, w.removeCopies(ctx, copies)
 }
 
-// second returns those of the rows of which another copy is first.
-func (w *Writer) second(ctx context.Context, rows []schema.Event, accepted time.Time) ([]schema.Event, error) {
-	sought, err := soughtTable(rows)
+// findLater returns the rows of this writer's insert that are later copies.
+func (w *Writer) findLater(ctx context.Context, rows []schema.Event, accepted time.Time) ([]schema.Event, error) {
+	lookup, err := lookupTable(rows)
 	if err != nil {
 		return nil, err
 	}
-	found, err := w.conn.Query(clickhouse.Context(ctx, clickhouse.WithExternalTable(sought)), raced,
+	found, err := w.conn.Query(clickhouse.Context(ctx, clickhouse.WithExternalTable(lookup)), ownLaterCopies,
 		clickhouse.Named("writer", w.name), clickhouse.DateNamed("ingested_at", accepted, clickhouse.MilliSeconds))
 	if err != nil {
 		return nil, fmt.Errorf("look for copies of other servers: %w", err)
 	}
 	defer func() { _ = found.Close() }()
-	raced := map[identity]bool{}
+	isLater := map[identity]bool{}
 	for found.Next() {
 		var id identity
-		var of string
-		if err := found.Scan(&id.websiteID, &of, &id.subjectID, &id.experimentID, &id.visitorID, &id.eventID); err != nil {
+		var subjectName string
+		if err := found.Scan(&id.websiteID, &subjectName, &id.subjectID, &id.experimentID, &id.visitorID, &id.eventID); err != nil {
 			return nil, fmt.Errorf("look for copies of other servers: %w", err)
 		}
-		id.subject.subject = schema.Subject(of)
-		raced[id] = true
+		id.subject.subject = schema.Subject(subjectName)
+		isLater[id] = true
 	}
 	if err := found.Err(); err != nil {
 		return nil, fmt.Errorf("look for copies of other servers: %w", err)
 	}
-	return slices.DeleteFunc(slices.Clone(rows), func(e schema.Event) bool { return !raced[identityOf(&e)] }), nil
+	return slices.DeleteFunc(slices.Clone(rows), func(e schema.Event) bool { return !isLater[identityOf(&e)] }), nil
 }

@@ -18,17 +18,17 @@ import (
 	"lifthouse/schema/schematest"
 )
 
-// meeting has writers wait for each other before they insert, so that none
-// finds what the other is about to store.
-type meeting struct {
+// barrier makes writers wait for each other before they insert, so that none
+// finds the rows that the others are about to store.
+type barrier struct {
 	mutex   sync.Mutex
 	missing int
 	met     chan struct{}
 }
 
-func meetingOf(writers int) *meeting { return &meeting{missing: writers, met: make(chan struct{})} }
+func newBarrier(writers int) *barrier { return &barrier{missing: writers, met: make(chan struct{})} }
 
-func (m *meeting) arrive() {
+func (m *barrier) arrive() {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	if m.missing--; m.missing == 0 {
@@ -36,14 +36,15 @@ func (m *meeting) arrive() {
 	}
 }
 
-// racer is a writer's connection.
-type racer struct {
+// racingConn is the connection of a writer that waits at a barrier before it
+// inserts.
+type racingConn struct {
 	driver.Conn
-	at      *meeting
+	at      *barrier
 	arrived bool
 }
 
-func (r *racer) PrepareBatch(ctx context.Context, query string, opts ...driver.PrepareBatchOption) (driver.Batch, error) {
+func (r *racingConn) PrepareBatch(ctx context.Context, query string, opts ...driver.PrepareBatchOption) (driver.Batch, error) {
 	if strings.Contains(query, "INTO events ") {
 		r.arrive()
 		<-r.at.met
@@ -51,7 +52,7 @@ func (r *racer) PrepareBatch(ctx context.Context, query string, opts ...driver.P
 	return r.Conn.PrepareBatch(ctx, query, opts...)
 }
 
-func (r *racer) arrive() {
+func (r *racingConn) arrive() {
 	if !r.arrived {
 		r.arrived = true
 		r.at.arrive()
@@ -65,17 +66,17 @@ func share(t *testing.T, w *ingest.Writer) {
 	}
 }
 
-// next has the writer come to another meeting.
-func (r *racer) next(m *meeting) { r.at, r.arrived = m, false }
+// next sets another barrier.
+func (r *racingConn) next(m *barrier) { r.at, r.arrived = m, false }
 
-// written is what several writers were told.
-type written struct {
+// results are the combined results of several writers.
+type results struct {
 	sync.Mutex
 	outcome ingest.Outcome
-	stored  []schema.Event // by their verdicts
+	stored  []schema.Event // the events with the verdict Stored
 }
 
-func (w *written) add(events []schema.Event, verdicts []ingest.Verdict, o ingest.Outcome) {
+func (w *results) add(events []schema.Event, verdicts []ingest.Verdict, o ingest.Outcome) {
 	w.Lock()
 	defer w.Unlock()
 	w.outcome.Add(o)
@@ -86,8 +87,8 @@ func (w *written) add(events []schema.Event, verdicts []ingest.Verdict, o ingest
 	}
 }
 
-// copies draws events of few identities. Clicks with one identity may differ in
-// time, also by a month, and in content; views and goals do not.
+// copies returns random events with few identities. Clicks with one identity may
+// differ in content and in time, also by a month; views and goals do not.
 func copies(r *rand.Rand) []schema.Event {
 	events := make([]schema.Event, 1+r.IntN(30))
 	for i := range events {
@@ -111,8 +112,8 @@ func identityText(e *schema.Event) string {
 	return fmt.Sprint(e.WebsiteID, e.Subject, e.SubjectID, e.ExperimentID, e.VisitorID, " ", e.EventID)
 }
 
-// TestWritersOfOneStoreCountEachEventOnce races two writers, batch by batch.
-func TestWritersOfOneStoreCountEachEventOnce(t *testing.T) {
+// TestConcurrentWriters has two writers that insert each batch at the same time.
+func TestConcurrentWriters(t *testing.T) {
 	rounds, batches := 6, 4
 	if testing.Short() {
 		rounds = 3
@@ -122,17 +123,17 @@ func TestWritersOfOneStoreCountEachEventOnce(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(3, uint64(round)))
 			conn := schematest.Server(t).Open(t)
-			racers := [2]*racer{{Conn: conn}, {Conn: conn}}
+			racers := [2]*racingConn{{Conn: conn}, {Conn: conn}}
 			var writers [2]*ingest.Writer
 			for i := range writers {
 				writers[i] = ingest.NewWriter(racers[i])
 				share(t, writers[i])
 			}
-			var told written
+			var reported results
 			var all []schema.Event
 			for range batches {
 				var running sync.WaitGroup
-				m := meetingOf(len(writers))
+				m := newBarrier(len(writers))
 				for i := range writers {
 					events := copies(r)
 					all = append(all, events...)
@@ -143,19 +144,19 @@ func TestWritersOfOneStoreCountEachEventOnce(t *testing.T) {
 						if err != nil {
 							t.Error(err)
 						}
-						told.add(events, verdicts, outcome)
+						reported.add(events, verdicts, outcome)
 					})
 				}
 				running.Wait()
 			}
-			checkFold(t, conn, all, &told)
+			checkFold(t, conn, all, &reported)
 		})
 	}
 }
 
-// checkFold compares what is stored with the events by the definition, and
-// with what the writers were told.
-func checkFold(t *testing.T, conn driver.Conn, all []schema.Event, told *written) {
+// checkFold compares the stored rows with the expected rows, and with the results
+// of the writers.
+func checkFold(t *testing.T, conn driver.Conn, all []schema.Event, reported *results) {
 	t.Helper()
 	distinct, derived, goals := map[string]bool{}, 0, map[uint64][]schema.Event{}
 	for i := range all {
@@ -176,14 +177,14 @@ func checkFold(t *testing.T, conn driver.Conn, all []schema.Event, told *written
 		t.Errorf("goals\n got %q\nwant %q", got, want)
 	}
 	rows := number(t, conn, "SELECT count() FROM events")
-	if int(rows) != len(distinct)+derived || told.outcome.Inserted != len(distinct) || told.outcome.Attributed != derived {
-		t.Errorf("%d rows, told of %+v; want %d distinct and %d derived", rows, told.outcome, len(distinct), derived)
+	if int(rows) != len(distinct)+derived || reported.outcome.Inserted != len(distinct) || reported.outcome.Attributed != derived {
+		t.Errorf("%d rows, reported %+v; want %d distinct and %d derived", rows, reported.outcome, len(distinct), derived)
 	}
-	for i := range told.stored {
-		e := &told.stored[i]
+	for i := range reported.stored {
+		e := &reported.stored[i]
 		if found := number(t, conn, fmt.Sprintf(`SELECT count() FROM events WHERE event_id = %d AND visitor_id = %d AND subject = '%s' AND subject_id = %d
 			AND value = %d AND toUnixTimestamp64Milli(time) = %d`, e.EventID, e.VisitorID, e.Subject, e.SubjectID, e.Value, e.Time.UnixMilli())); found != 1 {
-			t.Errorf("%+v is told to be stored, and found %d times", *e, found)
+			t.Errorf("%+v has the verdict Stored, and is found %d times", *e, found)
 		}
 	}
 	if changed, err := schema.RepairStats(t.Context(), conn); changed || err != nil {
@@ -191,16 +192,16 @@ func checkFold(t *testing.T, conn driver.Conn, all []schema.Event, told *written
 	}
 }
 
-// TestTheLaterInsertGivesWay has one writer do all its work between another's
-// look-up and insert: only the other can know that there are two copies. Names
-// of writers are drawn, so that it is tried often, and merges hide which came
-// first.
-func TestTheLaterInsertGivesWay(t *testing.T) {
+// TestLaterInsertIsRemoved has one writer write completely between the look-up
+// and the insert of another one, so that only the latter can detect the copies.
+// The test is repeated because the names of writers are random. Merges change the
+// order of the rows.
+func TestLaterInsertIsRemoved(t *testing.T) {
 	conn := schematest.Server(t).Open(t)
 	for n := range 8 {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			first, second := view(fmt.Sprint(n), 12), view(fmt.Sprint(n), 12)
-			first.Time = first.Time.Add(time.Hour) // so that they are merged into the other order
+			first.Time = first.Time.Add(time.Hour) // merges reverse the order
 			second.VariationID = 1
 			late := ingest.NewWriter(between{optimizing{conn}, func() {
 				w := ingest.NewWriter(conn)
@@ -215,7 +216,7 @@ func TestTheLaterInsertGivesWay(t *testing.T) {
 				t.Errorf("second: %v, %+v, %v; want a conflict", verdicts, outcome, err)
 			}
 			if outcome, err := ingest.NewWriter(conn).Write(t.Context(), []schema.Event{first}); err != nil || outcome != (ingest.Outcome{Duplicates: 1}) {
-				t.Errorf("first again: %+v, %v; want it to stand", outcome, err)
+				t.Errorf("first again: %+v, %v; want a duplicate", outcome, err)
 			}
 		})
 	}
@@ -224,7 +225,8 @@ func TestTheLaterInsertGivesWay(t *testing.T) {
 	}
 }
 
-// between does something between a writer's look-up and its insert.
+// between is a connection that calls a function between a writer's look-up and
+// its insert.
 type between struct {
 	driver.Conn
 	work func()
@@ -237,15 +239,15 @@ func (c between) PrepareBatch(ctx context.Context, query string, opts ...driver.
 	return c.Conn.PrepareBatch(ctx, query, opts...)
 }
 
-// TestRacedCopiesOutliveMerges merges between the inserts of two writers and
-// their look at what the other did.
-func TestRacedCopiesOutliveMerges(t *testing.T) {
+// TestCopiesAreFoundAfterMerges merges between the inserts of two writers and
+// their checks for copies.
+func TestCopiesAreFoundAfterMerges(t *testing.T) {
 	conn := schematest.Server(t).Open(t)
-	var told written
-	m := meetingOf(2)
+	var reported results
+	m := newBarrier(2)
 	var running sync.WaitGroup
 	for range 2 {
-		r := &racer{Conn: optimizing{conn}, at: m}
+		r := &racingConn{Conn: optimizing{conn}, at: m}
 		w := ingest.NewWriter(r)
 		share(t, w)
 		running.Go(func() {
@@ -253,17 +255,17 @@ func TestRacedCopiesOutliveMerges(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-			told.add([]schema.Event{view("e", 12)}, verdicts, outcome)
+			reported.add([]schema.Event{view("e", 12)}, verdicts, outcome)
 		})
 	}
 	running.Wait()
-	checkFold(t, conn, []schema.Event{view("e", 12)}, &told)
-	if want := (ingest.Outcome{Inserted: 1, Duplicates: 1}); told.outcome != want {
-		t.Errorf("told of %+v, want %+v", told.outcome, want)
+	checkFold(t, conn, []schema.Event{view("e", 12)}, &reported)
+	if want := (ingest.Outcome{Inserted: 1, Duplicates: 1}); reported.outcome != want {
+		t.Errorf("reported %+v, want %+v", reported.outcome, want)
 	}
 }
 
-// optimizing merges all events before it looks for copies.
+// optimizing is a connection that merges all events before a query for copies.
 type optimizing struct{ driver.Conn }
 
 func (c optimizing) Query(ctx context.Context, query string, args ...any) (driver.Rows, error) {
@@ -275,24 +277,24 @@ func (c optimizing) Query(ctx context.Context, query string, args ...any) (drive
 	return c.Conn.Query(ctx, query, args...)
 }
 
-// TestTwoMoversMoveEachRowOnce has two servers move the same rows at the same
-// moment, many enough that they are taken back in several statements.
-func TestTwoMoversMoveEachRowOnce(t *testing.T) {
+// TestConcurrentMove has two servers that move the same rows at the same time. The
+// copies are removed by several statements.
+func TestConcurrentMove(t *testing.T) {
 	const rows = 20_000
 	conn := schematest.Server(t).Open(t)
 	for n := range 2 {
 		exec(t, conn, fmt.Sprintf(`INSERT INTO events_inbox (time, website_id, visitor, event, campaign_id, variation_id)
 			SELECT '2026-05-01 12:00:00', 1, toString(number), 'view', 12, %d FROM numbers(%d)`, n, rows/2))
 	}
-	m := meetingOf(2)
-	var told [2]ingest.Moved
+	m := newBarrier(2)
+	var reported [2]ingest.Moved
 	var running sync.WaitGroup
-	for i := range told {
-		w := ingest.NewWriter(&racer{Conn: conn, at: m})
+	for i := range reported {
+		w := ingest.NewWriter(&racingConn{Conn: conn, at: m})
 		share(t, w)
 		running.Go(func() {
 			var err error
-			if told[i], err = ingest.NewInbox(conn, w).Move(t.Context()); err != nil {
+			if reported[i], err = ingest.NewInbox(conn, w).Move(t.Context()); err != nil {
 				t.Error(err)
 			}
 		})
@@ -302,7 +304,7 @@ func TestTwoMoversMoveEachRowOnce(t *testing.T) {
 	if stored != rows || counted != rows || left != 0 {
 		t.Errorf("%d stored, %d counted, %d left; want %d, %d, 0", stored, counted, left, rows, rows)
 	}
-	if told[0].Stored+told[1].Stored != rows || told[0].Duplicates+told[1].Duplicates != rows {
-		t.Errorf("told of %+v, want %d stored and as many duplicates", told, rows)
+	if reported[0].Stored+reported[1].Stored != rows || reported[0].Duplicates+reported[1].Duplicates != rows {
+		t.Errorf("reported %+v, want %d stored and as many duplicates", reported, rows)
 	}
 }

@@ -26,12 +26,12 @@ const (
 	formatParquet = "parquet"
 )
 
-// maxLine bounds a line of NDJSON and a record of CSV, in bytes; a longer one
-// is not an event.
+// maxLine is the maximum size of a line of NDJSON and of a record of CSV, in
+// bytes.
 const maxLine = 1 << 20
 
-// maxWindow is how much memory a zstd frame may ask for: what the zstd command
-// takes unless told otherwise.
+// maxWindow is the maximum window size of a zstd frame, in bytes. It is the
+// default maximum of the zstd command.
 const maxWindow = 128 << 20
 
 var (
@@ -40,8 +40,8 @@ var (
 	byteOrder = []byte{0xef, 0xbb, 0xbf}
 )
 
-// decompress reads gzip and zstd, known by their first bytes, and drops a
-// byte order mark.
+// decompress detects gzip and zstd by their first bytes and decompresses them. It
+// removes a byte order mark.
 func decompress(r io.Reader) (*bufio.Reader, error) {
 	buffered := bufio.NewReaderSize(r, maxLine)
 	start, err := buffered.Peek(len(zstdMagic))
@@ -68,22 +68,24 @@ func decompress(r io.Reader) (*bufio.Reader, error) {
 	return buffered, nil
 }
 
-// lineError is a line that cannot be read, after which the next one can.
+// lineError is an error that concerns one line. The following lines can be read.
 type lineError struct{ error }
 
-// parse makes the events of some lines and hands them over line by line, until
-// the next one is parsed. It is called once. An error concerns that line alone.
+// parse parses some lines and calls take for each. The arguments of take are
+// valid until the next call. parse must be called once. An error concerns only
+// its line.
 type parse func(take func(line origin, events []fields, err error))
 
-// origin is a line, or the record that begins on it.
+// origin is a line, or the record that begins on the line.
 type origin struct {
 	number  int64
-	text    []byte   // of a JSON line, until the next one is parsed
-	columns []string // of a record: those that are mapped
+	text    []byte   // the text of a JSON line, valid until the next line is parsed
+	columns []string // the mapped columns of a record
 	cells   []string
 }
 
-// beginning is what is told of a line that is not taken.
+// beginning returns the beginning of the line, as it is stored for a rejected
+// line.
 func (o origin) beginning() string {
 	if o.cells == nil {
 		return string(o.text[:min(len(o.text), maxRejectText)])
@@ -97,25 +99,25 @@ func (o origin) beginning() string {
 	return beginning(strings.TrimSpace(text.String()))
 }
 
-// lines reads a file part by part. Parsing a part is left to whoever wants it
-// parsed, so that several can be at once.
+// lines reads a file part by part. Parsing is separate from reading, so that
+// parts can be parsed concurrently.
 type lines interface {
-	// part returns the next lines. With an error, which is io.EOF at the end,
-	// they are the last.
+	// part returns the next lines. If it also returns an error, which is io.EOF at
+	// the end of the file, these lines are the last ones.
 	part() (parse, error)
-	// absent is an error where the lines that were parsed had none of what the mapping reads.
-	absent() error
+	// missingColumns returns an error if none of the parsed lines has a column that the mapping requires.
+	missingColumns() error
 }
 
-// partSize is about how many bytes of text are parsed at once, and partRows how
-// many rows of cells: enough that handing them over costs nothing, few enough
-// that those under way are little memory.
+// partSize is the approximate size of a part in bytes, and partRows the maximum
+// number of rows of a part: large enough for a low overhead, small enough for
+// low memory.
 const (
 	partSize = 1 << 20
 	partRows = 4096
 )
 
-// openLines chooses the reader of a file.
+// openLines returns the reader of an NDJSON or CSV file.
 func openLines(r io.Reader, format string, m *Mapping, compiled *mapper) (lines, error) {
 	plain, err := decompress(r)
 	if err != nil {
@@ -126,24 +128,24 @@ func openLines(r io.Reader, format string, m *Mapping, compiled *mapper) (lines,
 	}
 	l := &jsonLines{text: plain, mapper: compiled, keys: map[string]bool{}}
 	if compiled != nil {
-		l.had = make([]atomic.Bool, len(compiled.columns))
+		l.present = make([]atomic.Bool, len(compiled.columns))
 	}
 	return l, nil
 }
 
 type jsonLines struct {
 	text   *bufio.Reader
-	mapper *mapper // nil: the lines are in our own fields
+	mapper *mapper // nil: the lines have Lifthouse's field names
 	number int64
 
 	readers sync.Pool // of *jsonReader
-	buffers sync.Pool // of *[]byte: the text of a part
-	noting  sync.Mutex
-	keys    map[string]bool // that lines have had, some of them
-	had     []atomic.Bool   // which of the mapper's columns lines have had
+	buffers sync.Pool // of *[]byte: buffers for the text of parts
+	mu      sync.Mutex
+	keys    map[string]bool // keys of the lines, at most maxKeys
+	present []atomic.Bool   // which of the mapper's columns lines have had
 }
 
-// part ends after a line that is too long, which is its last.
+// part implements lines. A part ends after a line that is too long.
 func (l *jsonLines) part() (parse, error) {
 	first := l.number + 1
 	text, known := l.buffers.Get().(*[]byte)
@@ -174,7 +176,8 @@ func (l *jsonLines) part() (parse, error) {
 	return parse, nil
 }
 
-// line reads the next line. One that is too long it passes over.
+// line reads the next line. If the line is too long, line skips it and returns a
+// lineError.
 func (l *jsonLines) line() ([]byte, error) {
 	line, err := l.text.ReadSlice('\n')
 	if len(line) > 0 {
@@ -187,7 +190,7 @@ func (l *jsonLines) line() ([]byte, error) {
 		return line, nil
 	}
 	if !errors.Is(err, bufio.ErrBufferFull) {
-		return nil, err // with half a line, which is nobody's fault
+		return nil, err // an incomplete line is not reported as a rejected line
 	}
 	for errors.Is(err, bufio.ErrBufferFull) {
 		_, err = l.text.ReadSlice('\n')
@@ -195,10 +198,10 @@ func (l *jsonLines) line() ([]byte, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	return nil, lineError{fmt.Errorf("longer than %d bytes: is this a file of one JSON event a line?", maxLine)}
+	return nil, lineError{fmt.Errorf("longer than %d bytes: the file must have one JSON event per line", maxLine)}
 }
 
-// parse parses whole lines, the first of the given number.
+// parse parses complete lines. number is the number of the first line.
 func (l *jsonLines) parse(text []byte, number int64, take func(origin, []fields, error)) {
 	reader, known := l.readers.Get().(*jsonReader)
 	if !known {
@@ -220,13 +223,13 @@ func (l *jsonLines) events(reader *jsonReader, number int64, text []byte) ([]fie
 		return nil, err
 	}
 	if l.mapper == nil {
-		reader.own[0], err = reader.fields(object)
-		return reader.own[:], err
+		reader.single[0], err = reader.fields(object)
+		return reader.single[:], err
 	}
-	l.note(object)
+	l.recordKeys(object)
 	cells := make([]string, len(l.mapper.columns))
 	for i, column := range l.mapper.columns {
-		value, err := reader.reach(object, column)
+		value, err := reader.find(object, column)
 		if err == nil {
 			cells[i], err = reader.scalar(value)
 		}
@@ -234,28 +237,28 @@ func (l *jsonLines) events(reader *jsonReader, number int64, text []byte) ([]fie
 			return nil, fmt.Errorf("%s: %w", column, err)
 		}
 		if value != nil {
-			l.had[i].Store(true)
+			l.present[i].Store(true)
 		}
 	}
 	return l.mapper.lineEvents(number, cells)
 }
 
-// jsonReader reads JSON objects, one after the other.
+// jsonReader parses JSON objects, one at a time. It is not safe for concurrent
+// use.
 type jsonReader struct {
-	parser fastjson.Parser
-	own    [1]fields // of a line in our own fields
-	texts  texts
-	number []byte
-	nested nested
+	parser   fastjson.Parser
+	single   [1]fields // of a line in our own fields
+	interned internTable
+	number   []byte
+	nested   nested
 }
 
-// texts are strings that were read before. Most values of an event are as
-// those of others, and need no copy.
-type texts [1024]string
+// internTable caches strings, because most values occur in many events.
+type internTable [1024]string
 
-func (t *texts) of(text []byte) string {
+func (t *internTable) intern(text []byte) string {
 	if len(text) > maxText {
-		return string(text) // is refused soon: not to be held
+		return string(text) // too long for a field, so it is rejected
 	}
 	known := &t[xxhash.Sum64(text)%uint64(len(t))]
 	if *known != string(text) {
@@ -264,12 +267,12 @@ func (t *texts) of(text []byte) string {
 	return *known
 }
 
-// maxKeys is how many keys of a file a message may tell.
+// maxKeys is the maximum number of keys of a file in an error message.
 const maxKeys = 100
 
-func (l *jsonLines) note(object *fastjson.Object) {
-	l.noting.Lock()
-	defer l.noting.Unlock()
+func (l *jsonLines) recordKeys(object *fastjson.Object) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	object.Visit(func(key []byte, _ *fastjson.Value) {
 		if !l.keys[string(key)] && len(l.keys) < maxKeys {
 			l.keys[string(key)] = true
@@ -277,22 +280,22 @@ func (l *jsonLines) note(object *fastjson.Object) {
 	})
 }
 
-func (l *jsonLines) absent() error {
-	l.noting.Lock()
-	defer l.noting.Unlock()
+func (l *jsonLines) missingColumns() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.mapper == nil || len(l.keys) == 0 {
 		return nil
 	}
 	for _, column := range l.mapper.needed {
-		if !l.had[slices.Index(l.mapper.columns, column)].Load() {
-			return fmt.Errorf("no line has the key %q; have %s; give the field a default where the key may be absent", column, strings.Join(slices.Sorted(maps.Keys(l.keys)), ", "))
+		if !l.present[slices.Index(l.mapper.columns, column)].Load() {
+			return fmt.Errorf("no line has the key %q; the lines have %s: correct the mapping, or set a default for the field", column, strings.Join(slices.Sorted(maps.Keys(l.keys)), ", "))
 		}
 	}
 	return nil
 }
 
-// scalar returns the text of a JSON string, number or boolean; of null and of
-// an absent value the empty text.
+// scalar returns a JSON string, number or boolean as text. It returns an empty
+// string for null and for a missing value.
 func (r *jsonReader) scalar(v *fastjson.Value) (string, error) {
 	if v == nil {
 		return "", nil
@@ -302,28 +305,27 @@ func (r *jsonReader) scalar(v *fastjson.Value) (string, error) {
 		return "", nil
 	case fastjson.TypeString:
 		text, err := v.StringBytes()
-		return r.texts.of(text), err
+		return r.interned.intern(text), err
 	case fastjson.TypeNumber, fastjson.TypeTrue, fastjson.TypeFalse:
 		r.number = v.MarshalTo(r.number[:0])
-		return r.texts.of(r.number), nil
+		return r.interned.intern(r.number), nil
 	case fastjson.TypeObject, fastjson.TypeArray:
 	}
-	return "", errors.New("want a text or a number")
+	return "", errors.New("must be a string, a number or a boolean")
 }
 
-// maxFaults is how many faults of its keys are told of a line: it may have
-// as many as it has bytes.
+// maxFaults is the maximum number of invalid keys in the error of a line.
 const maxFaults = 10
 
-// maxExposures is how many subjects one event may count for.
+// maxExposures is the maximum number of exposures of an event.
 const maxExposures = 100
 
-// fields reads an event in our own fields. An unknown field, one given
-// twice and one of the wrong type are errors, all of them named.
+// fields returns the fields of an event with Lifthouse's field names. The error
+// names all fields that are unknown, duplicate or of the wrong type.
 func (r *jsonReader) fields(object *fastjson.Object) (fields, error) {
 	var f fields
 	var faults []string
-	var seen [fieldCount + 1]bool // the exposures last
+	var seen [fieldCount + 1]bool // the last element is for exposures
 	object.Visit(func(key []byte, v *fastjson.Value) {
 		if len(faults) >= maxFaults {
 			return
@@ -334,7 +336,7 @@ func (r *jsonReader) fields(object *fastjson.Object) (fields, error) {
 		}
 		switch {
 		case !known:
-			faults = append(faults, fmt.Sprintf("%s: unknown field; have %s, %s", clipped(string(key)), strings.Join(fieldNames[:], ", "), exposuresName))
+			faults = append(faults, fmt.Sprintf("%s: unknown field; must be one of %s, %s", clipped(string(key)), strings.Join(fieldNames[:], ", "), exposuresName))
 		case seen[at]:
 			faults = append(faults, clipped(string(key))+": given twice")
 		default:
@@ -362,16 +364,16 @@ func (r *jsonReader) set(f *fields, at field, v *fastjson.Value) (err error) {
 func (r *jsonReader) exposures(v *fastjson.Value) ([]exposure, error) {
 	items, err := v.Array()
 	if err != nil || len(items) == 0 {
-		return nil, errors.New("want a list of {campaignId, variationId} or {widgetId, experimentId, variationId}")
+		return nil, errors.New("must be a list of {campaignId, variationId} or {widgetId, experimentId, variationId}")
 	}
 	if len(items) > maxExposures {
-		return nil, fmt.Errorf("want at most %d, have %d", maxExposures, len(items))
+		return nil, fmt.Errorf("must have at most %d elements, has %d", maxExposures, len(items))
 	}
 	list := make([]exposure, len(items))
 	for i, item := range items {
 		object, err := item.Object()
 		if err != nil {
-			return nil, fmt.Errorf("[%d]: want an object", i)
+			return nil, fmt.Errorf("[%d]: must be an object", i)
 		}
 		seen := map[string]bool{}
 		object.Visit(func(key []byte, v *fastjson.Value) {

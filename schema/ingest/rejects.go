@@ -12,37 +12,37 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// Way is how an event comes in.
+// Way is a way in which events arrive.
 type Way string
 
-// The ways in.
+// The ways in which events arrive.
 const (
 	WayImport Way = "import"
 	WayHTTP   Way = "http"
 	WayInbox  Way = "inbox"
 )
 
-// Reject is a line that was not taken.
+// Reject is a rejected line.
 type Reject struct {
-	Time      time.Time // when it came; zero: now
+	Time      time.Time // time of arrival; zero: now
 	WebsiteID int64     // 0: unknown
 	Way       Way
-	File      string // that was imported
-	Line      int64  // from 1; 0: all that came with it
+	File      string // name of the imported file
+	Line      int64  // line number from 1; 0: the whole request
 	Reason    string
-	Text      string // of the line; its beginning is kept
+	Text      string // the line, of which the beginning is stored
 }
 
-// Of the lines that are rejected between two writes so many are kept, and of
-// each so many bytes.
+// The maximum number of rejected lines that are stored per write, and the maximum
+// size of their texts in bytes.
 const (
 	maxRejects    = 300
 	maxRejectText = 1 << 10
 )
 
-// Rejects keeps the last lines that were not taken, for a week. What it is
-// given it holds in memory until it is told to write: a sender that is wrong
-// in every request costs a few inserts a second at most.
+// Rejects stores recently rejected lines, which expire after a week. Lines are
+// buffered in memory until Write, so that a sender of many invalid requests
+// causes few inserts.
 type Rejects struct {
 	conn    driver.Conn
 	mu      sync.Mutex
@@ -52,8 +52,8 @@ type Rejects struct {
 // NewRejects returns the rejects of a store.
 func NewRejects(conn driver.Conn) *Rejects { return &Rejects{conn: conn} }
 
-// Keep takes rejects, as long as there is room: the first ones tell what is
-// wrong.
+// Keep buffers rejects until the buffer is full; further ones are dropped. It
+// removes credentials from the reasons and texts.
 func (r *Rejects) Keep(rejects ...Reject) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -61,12 +61,12 @@ func (r *Rejects) Keep(rejects ...Reject) {
 		if reject.Time.IsZero() {
 			reject.Time = time.Now()
 		}
-		reject.Reason, reject.Text = concealSecrets(beginning(reject.Reason)), withoutSecrets(beginning(reject.Text))
+		reject.Reason, reject.Text = redactReason(beginning(reject.Reason)), redactLine(beginning(reject.Text))
 		r.pending = append(r.pending, reject)
 	}
 }
 
-// Write stores what was kept.
+// Write stores the buffered rejects.
 func (r *Rejects) Write(ctx context.Context) error {
 	r.mu.Lock()
 	rejects := r.pending
@@ -77,21 +77,22 @@ func (r *Rejects) Write(ctx context.Context) error {
 	}
 	batch, err := r.conn.PrepareBatch(ctx, "INSERT INTO rejects (rejected_at, website_id, way, file, line, reason, text)")
 	if err != nil {
-		return fmt.Errorf("keep rejects: %w", err)
+		return fmt.Errorf("store rejected lines: %w", err)
 	}
 	defer func() { _ = batch.Close() }()
 	for _, j := range rejects {
 		if err := batch.Append(j.Time.UTC(), j.WebsiteID, string(j.Way), j.File, j.Line, j.Reason, j.Text); err != nil {
-			return fmt.Errorf("keep rejects: %w", err)
+			return fmt.Errorf("store rejected lines: %w", err)
 		}
 	}
 	if err := batch.Send(); err != nil {
-		return fmt.Errorf("keep rejects: %w", err)
+		return fmt.Errorf("store rejected lines: %w", err)
 	}
 	return nil
 }
 
-// Follow writes at every interval until the context ends, and once more then.
+// Follow calls Write at every interval until the context ends, and once more
+// after that.
 func (r *Rejects) Follow(ctx context.Context, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -102,18 +103,18 @@ func (r *Rejects) Follow(ctx context.Context, every time.Duration) {
 			ended = true
 		}
 		if err := r.Write(context.WithoutCancel(ctx)); err != nil {
-			slog.WarnContext(ctx, "rejected lines are not kept", "error", err)
+			slog.WarnContext(ctx, "store rejected lines failed", "err", err)
 		}
 	}
 }
 
-// beginning is as much of a text as is kept.
+// beginning returns the beginning of a text, at most maxRejectText bytes.
 func beginning(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), maxRejectText)], "�")
 }
 
-// A name such as password in front of a value, as JSON, queries and headers
-// have it; and values, with quotes and without.
+// Patterns of a secret's name, such as password, before a value in JSON, queries
+// and headers, and of quoted and unquoted values.
 const (
 	secretName = `(?i)([a-z0-9_-]*(?:password|passwd|secret|token|authorization|cookie|credential|session_?id|api_?-?key)[a-z0-9_-]*\\?["']?\s*`
 	quoted     = `"(?:[^"\\]|\\.)*"?|\\"[^"]*"?`
@@ -121,21 +122,21 @@ const (
 )
 
 var (
-	// Tokens of ours, and those of headers.
+	// API tokens and credentials of headers.
 	tokens     = regexp.MustCompile(`\b(lh_|[Bb]earer +|[Bb]asic +)[A-Za-z0-9+/_=.~-]*`)
 	inLines    = regexp.MustCompile(secretName + `[:=]\s*)(?:` + quoted + `|` + unquoted + `)`)
 	afterEqual = regexp.MustCompile(secretName + `=\s*)` + unquoted)
 	afterColon = regexp.MustCompile(secretName + `:\s*)(?:` + quoted + `)`)
 )
 
-// withoutSecrets leaves out of a line what looks like one.
-func withoutSecrets(line string) string {
+// redactLine replaces credentials in a line by "…".
+func redactLine(line string) string {
 	return inLines.ReplaceAllString(tokens.ReplaceAllString(line, "${1}…"), "${1}…")
 }
 
-// toldWithoutSecrets does so with a reason, in which a name is followed by what
-// is wrong with it: only quoted values are the line's.
-func concealSecrets(reason string) string {
+// redactReason replaces credentials in a reason by "…". After a name and a colon
+// it only replaces quoted values, because other text is the error message.
+func redactReason(reason string) string {
 	reason = afterEqual.ReplaceAllString(tokens.ReplaceAllString(reason, "${1}…"), "${1}…")
 	return afterColon.ReplaceAllString(reason, "${1}…")
 }

@@ -9,14 +9,14 @@ import (
 	"lifthouse/schema/schematest"
 )
 
-func TestRejectsAreKeptWithinBounds(t *testing.T) {
+func TestRejectsAreLimited(t *testing.T) {
 	conn := schematest.Open(t)
 	r := ingest.NewRejects(conn)
 	many := make([]ingest.Reject, 1000)
 	for i := range many {
 		many[i] = ingest.Reject{WebsiteID: 1, Way: ingest.WayHTTP, Line: int64(i + 1), Reason: strings.Repeat("r", 2<<10), Text: strings.Repeat("é", 1<<10)}
 	}
-	for range 2 { // the second time there is no room
+	for range 2 { // the second time the buffer is full
 		r.Keep(many...)
 	}
 	if err := r.Write(t.Context()); err != nil {
@@ -40,7 +40,7 @@ func TestRejectsAreKeptWithinBounds(t *testing.T) {
 	}
 }
 
-func TestRejectsTellNoSecrets(t *testing.T) {
+func TestRejectsContainNoSecrets(t *testing.T) {
 	conn := schematest.Open(t)
 	r := ingest.NewRejects(conn)
 	for text, want := range map[string]string{
@@ -62,11 +62,11 @@ func TestRejectsTellNoSecrets(t *testing.T) {
 		}
 		reasons, err := ingest.LastRejects(t.Context(), conn, 2, 1)
 		if want := `apiKey: …: want none; city: "lh_… ?token=…&a"`; err != nil || reasons[0].Reason != want {
-			t.Errorf("a reason is kept as %q, %v; want %q", reasons[0].Reason, err, want)
+			t.Errorf("a reason is stored as %q, %v; want %q", reasons[0].Reason, err, want)
 		}
 		kept, err := ingest.LastRejects(t.Context(), conn, 1, 1)
 		if err != nil || kept[0].Text != want || strings.Contains(kept[0].Text, "hunter2") || strings.Contains(text, "unknown") && kept[0].Reason != text {
-			t.Errorf("%.80s is kept as %q, %v; want %q", text, kept[0].Text, err, want)
+			t.Errorf("%.80s is stored as %q, %v; want %q", text, kept[0].Text, err, want)
 		}
 		if err := conn.Exec(t.Context(), "TRUNCATE TABLE rejects"); err != nil {
 			t.Fatal(err)
@@ -74,7 +74,7 @@ func TestRejectsTellNoSecrets(t *testing.T) {
 	}
 }
 
-func TestImportKeepsItsRejectsAndForgetErasesThem(t *testing.T) {
+func TestForgetDeletesRejects(t *testing.T) {
 	conn := schematest.Open(t)
 	w := ingest.NewWriter(conn)
 	lines := `{"visitor":"jane \"j\" doe","websiteId":7}` + "\n" + twoEvents + "nonsense\n"
@@ -90,7 +90,7 @@ func TestImportKeepsItsRejectsAndForgetErasesThem(t *testing.T) {
 			t.Fatalf("dry %v: %d kept, %v", dry, len(kept), err)
 		}
 	}
-	told := func() (all []string) {
+	storedRejects := func() (all []string) {
 		kept, err := ingest.LastRejects(t.Context(), conn, 0, 10)
 		if err != nil {
 			t.Fatal(err)
@@ -100,7 +100,7 @@ func TestImportKeepsItsRejectsAndForgetErasesThem(t *testing.T) {
 		}
 		return all
 	}
-	got := strings.Join(told(), "\n")
+	got := strings.Join(storedRejects(), "\n")
 	for _, want := range []string{`7 import e.ndjson:1 time: m {"visitor":"jane \"j\" doe","websiteId":7}`, "0 import e.ndjson:4 not JSO nonsense", "8 import e.csv:2 time: m event=view visitor=jane websiteId=8"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("want %s among\n%s", want, got)
@@ -114,7 +114,7 @@ func TestImportKeepsItsRejectsAndForgetErasesThem(t *testing.T) {
 		if _, err := w.Forget(t.Context(), []string{c.visitor}, []int64{c.website}); err != nil {
 			t.Fatal(err)
 		}
-		if left := told(); len(left) != c.left {
+		if left := storedRejects(); len(left) != c.left {
 			t.Errorf("without %q on %d: %q, want %d", c.visitor, c.website, left, c.left)
 		}
 	}

@@ -10,18 +10,17 @@ import (
 	"lifthouse/schema"
 )
 
-// ErrRemoving says that events are being removed, so that nothing may be
-// computed from them for longer than a report.
-var ErrRemoving = errors.New("events are being removed")
+// ErrRemoving means that events are being deleted, so that a refresh cannot run.
+var ErrRemoving = errors.New("events are being deleted")
 
-// everyRefresh is more than the refreshes that run at once.
-const everyRefresh = 1 << 20
+// maxRefreshes exceeds the number of concurrent refreshes.
+const maxRefreshes = 1 << 20
 
-// refreshes are computations whose results outlive the events that they read:
-// the settled sums. A removal ends those that run and keeps others out until
-// the events are gone, or else what it removes would come back with them.
+// refreshes are running computations that store results computed from events,
+// such as rollups. A deletion cancels them and blocks new ones until the events
+// are deleted, because their results would include the deleted events.
 type refreshes struct {
-	running *semaphore.Weighted // all of it is held by a removal
+	running *semaphore.Weighted // a deletion acquires all of it
 
 	mu      sync.Mutex
 	nextID  int
@@ -29,11 +28,11 @@ type refreshes struct {
 }
 
 func newRefreshes() *refreshes {
-	return &refreshes{running: semaphore.NewWeighted(everyRefresh), cancels: map[int]context.CancelCauseFunc{}}
+	return &refreshes{running: semaphore.NewWeighted(maxRefreshes), cancels: map[int]context.CancelCauseFunc{}}
 }
 
-// enter lets a refresh begin unless a removal is under way or waits. A removal
-// that comes ends the returned context.
+// enter registers a refresh. It returns ErrRemoving if a deletion is running or
+// waiting. A later deletion cancels the returned context.
 func (r *refreshes) enter(ctx context.Context) (_ context.Context, leave func(), err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	r.mu.Lock()
@@ -54,22 +53,23 @@ func (r *refreshes) enter(ctx context.Context) (_ context.Context, leave func(),
 	}, nil
 }
 
-// stop ends the refreshes that run and keeps others out until resume is called.
+// stop cancels the running refreshes, waits for them, and blocks new ones until
+// resume is called.
 func (r *refreshes) stop(ctx context.Context) (resume func(), err error) {
 	r.mu.Lock()
 	for _, cancel := range r.cancels {
 		cancel(ErrRemoving)
 	}
 	r.mu.Unlock()
-	if err := r.running.Acquire(ctx, everyRefresh); err != nil {
+	if err := r.running.Acquire(ctx, maxRefreshes); err != nil {
 		return nil, context.Cause(ctx)
 	}
-	return func() { r.running.Release(everyRefresh) }, nil
+	return func() { r.running.Release(maxRefreshes) }, nil
 }
 
 // Refresh calls work, which computes something from the events and stores it,
-// while no event is removed. A removal that comes ends its context. The error
-// is ErrRemoving where a removal is under way, or one that failed is not
+// while no events are deleted. A deletion cancels the context of work. Refresh
+// returns ErrRemoving if a deletion is running, or if a failed one is not
 // finished.
 func (w *Writer) Refresh(ctx context.Context, work func(context.Context) error) error {
 	if err := w.resumeRemoval(ctx); err != nil {
@@ -87,10 +87,10 @@ func (w *Writer) Refresh(ctx context.Context, work func(context.Context) error) 
 	return err
 }
 
-// ListSettled has the manifest list the parts that a refresh made.
-func (w *Writer) ListRollups(ctx context.Context) { w.manifest.Update(ctx, "rollups") }
+// UpdateRollupManifest updates the manifest after a refresh of rollups.
+func (w *Writer) UpdateRollupManifest(ctx context.Context) { w.manifest.Update(ctx, "rollups") }
 
-// Exclusively calls work while nothing is written and nothing is refreshed.
+// Exclusively calls work while no write and no refresh is running.
 func (w *Writer) Exclusively(ctx context.Context, work func() error) error {
 	resume, err := w.refreshes.stop(ctx)
 	if err != nil {
@@ -100,28 +100,28 @@ func (w *Writer) Exclusively(ctx context.Context, work func() error) error {
 	return w.Pause(ctx, work)
 }
 
-// remove calls work, which removes events, while nothing is written and nothing
-// is refreshed. A process that is killed meanwhile leaves a note, by which the
-// next one finishes the removal. Of one that fails the store may still carry
-// out a part: until it has, nothing is refreshed.
+// remove calls work, which deletes events, while no write and no refresh is
+// running. If the process is killed meanwhile, the next one finishes the
+// deletion. If work fails, the store may still execute a part of the deletion,
+// and refreshes are blocked until the store has executed it.
 func (w *Writer) remove(ctx context.Context, work func(context.Context) error) error {
 	return w.Exclusively(ctx, func() error {
 		if err := w.manifest.BeginRemoval(); err != nil {
 			return err
 		}
-		ctx := context.WithoutCancel(ctx) // half done, the counters would be wrong
+		ctx := context.WithoutCancel(ctx) // a partial deletion would leave the counters wrong
 		if err := work(ctx); err != nil {
 			w.unfinished.Store(true)
 			return err
 		}
 		w.unfinished.Store(false)
-		w.wrote(ctx)
+		w.afterWrite(ctx)
 		return w.manifest.EndRemoval(ctx)
 	})
 }
 
-// resumeRemoval makes counters agree after a removal that failed, once the
-// store has carried out what it took on of it.
+// resumeRemoval corrects the counters after a failed deletion, once the store has
+// executed the mutations that it accepted. Until then it returns ErrRemoving.
 func (w *Writer) resumeRemoval(ctx context.Context) error {
 	if !w.unfinished.Load() {
 		return nil

@@ -2,7 +2,7 @@ package ingest
 
 import "fmt"
 
-// rows are lines whose cells are read, in the order of the mapper's columns.
+// rows are lines with their cells, in the order of the mapper's columns.
 type rows struct {
 	mapper *mapper
 	places []place
@@ -12,9 +12,9 @@ type rows struct {
 
 // row is a line, or the record that begins on it.
 type row struct {
-	number int64 // of the line
-	record int64
-	fault  error // why it has no cells
+	number int64 // line number
+	record int64 // record number
+	fault  error // the reason if the cells could not be read
 }
 
 func newRows(m *mapper, at []place) *rows {
@@ -23,7 +23,7 @@ func newRows(m *mapper, at []place) *rows {
 
 func (r *rows) count() int { return len(r.lines) }
 
-// add returns the cells of a new row, to be filled.
+// add appends a row and returns its cells, which the caller fills.
 func (r *rows) add(number, record int64) []string {
 	r.lines = append(r.lines, row{number: number, record: record})
 	from := len(r.cells)
@@ -31,7 +31,7 @@ func (r *rows) add(number, record int64) []string {
 	return r.cells[from:]
 }
 
-// fault says why the last row's cells could not be read.
+// fault sets the error of the last row.
 func (r *rows) fault(fault error) { r.lines[len(r.lines)-1].fault = fault }
 
 func (r *rows) parse(take func(line origin, events []fields, err error)) {
@@ -43,7 +43,7 @@ func (r *rows) parse(take func(line origin, events []fields, err error)) {
 			continue
 		}
 		cells := r.cells[i*columns : (i+1)*columns]
-		if err := r.reach(&reader, cells); err != nil {
+		if err := r.extractNested(&reader, cells); err != nil {
 			take(origin{number: line.number, columns: r.mapper.columns, cells: cells}, nil, err)
 			continue
 		}
@@ -52,8 +52,9 @@ func (r *rows) parse(take func(line origin, events []fields, err error)) {
 	}
 }
 
-// reach replaces the cells that hold an object by what is wanted of it.
-func (r *rows) reach(reader *jsonReader, cells []string) (err error) {
+// extractNested replaces cells that contain a JSON object by the requested value
+// in the object.
+func (r *rows) extractNested(reader *jsonReader, cells []string) (err error) {
 	for i, place := range r.places {
 		if place.inner == "" {
 			continue

@@ -13,36 +13,36 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// standardInput is the path that means Options.Input.
+// standardInput is the path of Options.Input.
 const standardInput = "-"
 
-// ofProcess refuses the paths that name open files of a process: a server
-// that carries out another's command would take its own. Files in shared
-// memory are files like others.
-func ofProcess(path string) error {
+// checkPath returns an error for paths of open files of a process. A server that
+// executes a forwarded command would open its own files. Shared memory, /dev/shm,
+// is allowed.
+func checkPath(path string) error {
 	path = filepath.Clean(path)
 	if strings.HasPrefix(path, "/dev/shm/") {
 		return nil
 	}
 	for _, root := range []string{"/dev/", "/proc/"} {
 		if strings.HasPrefix(path, root) {
-			return fmt.Errorf("%s: a path below %s is another file in the process that holds the store; want a file, or - for standard input", path, root)
+			return fmt.Errorf("%s: paths below %s belong to the process that executes the command: use a file, or - for standard input", path, root)
 		}
 	}
 	return nil
 }
 
-// Create makes or empties a file of the user who gives the command.
+// Create creates or truncates a file. The path must not be below /dev or /proc.
 func Create(path string) (*os.File, error) {
-	if err := ofProcess(path); err != nil {
+	if err := checkPath(path); err != nil {
 		return nil, err
 	}
 	return os.Create(path)
 }
 
-// Open opens a file of the user who gives the command.
+// Open opens a file. The path must not be a directory, nor below /dev or /proc.
 func Open(path string) (*os.File, error) {
-	if err := ofProcess(path); err != nil {
+	if err := checkPath(path); err != nil {
 		return nil, err
 	}
 	info, err := os.Stat(path)
@@ -50,13 +50,13 @@ func Open(path string) (*os.File, error) {
 		return nil, err
 	}
 	if info.IsDir() {
-		return nil, fmt.Errorf("%s: is a directory; want a file", path)
+		return nil, fmt.Errorf("%s: is a directory: must be a file", path)
 	}
 	return os.Open(path)
 }
 
-// openSource opens what is imported. It can be read twice: of what is no
-// regular file there is a copy.
+// openSource opens the file to import. The file can be read twice: if it is not a
+// regular file, openSource returns a copy.
 func (o *Options) openSource(ctx context.Context, path string) (*os.File, error) {
 	if path == standardInput {
 		if o.Input == nil {
@@ -70,9 +70,9 @@ func (o *Options) openSource(ctx context.Context, path string) (*os.File, error)
 	return spool(ctx, func() (io.ReadCloser, error) { return Open(path) })
 }
 
-// spool copies a stream into a file without a name, which is gone when it is
-// closed. Opening and reading a pipe may wait for ever, and then the context
-// ends the call, though not the wait.
+// spool copies a stream into an unlinked temporary file. Opening or reading a
+// pipe may block forever, so spool returns when the context ends, even though the
+// copying goroutine still blocks.
 func spool(ctx context.Context, open func() (io.ReadCloser, error)) (*os.File, error) {
 	file, err := os.CreateTemp("", "lifthouse-import-")
 	if err != nil {
@@ -104,7 +104,7 @@ func spool(ctx context.Context, open func() (io.ReadCloser, error)) (*os.File, e
 	return file, nil
 }
 
-// contentDigest identifies the content of a file, without compression.
+// contentDigest returns a hash of the decompressed content of a file.
 func contentDigest(ctx context.Context, file io.Reader) (uint64, error) {
 	plain, err := decompress(&contextReader{ctx: ctx, r: file})
 	if err != nil {
@@ -127,14 +127,15 @@ func formatOf(path string) string {
 	return formatNDJSON
 }
 
-// contextReader ends when its context does, and counts what it reads.
+// contextReader returns an error after its context has ended, and counts the
+// bytes that it reads.
 type contextReader struct {
 	ctx context.Context
 	r   io.Reader
 	n   atomic.Int64
 }
 
-// Read refuses to begin once the context has ended.
+// Read implements io.Reader.
 func (c *contextReader) Read(p []byte) (int, error) {
 	if err := c.ctx.Err(); err != nil {
 		return 0, err

@@ -17,7 +17,7 @@ import (
 	"lifthouse/schema/schematest"
 )
 
-func TestImportReadsWhatCanBeReadOnce(t *testing.T) {
+func TestImportOfStreams(t *testing.T) {
 	conn := schematest.Open(t)
 	w := ingest.NewWriter(conn)
 	pipe := filepath.Join(t.TempDir(), "pipe.ndjson")
@@ -42,7 +42,7 @@ func TestImportReadsWhatCanBeReadOnce(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	if _, err := ingest.Import(ctx, w, pipe, ingest.Options{}); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a pipe that nobody writes to: %v", err)
+		t.Errorf("a pipe without a writer: %v", err)
 	}
 	silent, end, err := os.Pipe()
 	if err != nil {
@@ -56,14 +56,14 @@ func TestImportReadsWhatCanBeReadOnce(t *testing.T) {
 	}
 }
 
-func TestImportRefusesPathsOfTheProcess(t *testing.T) {
+func TestImportRejectsPathsOfTheProcess(t *testing.T) {
 	w := ingest.NewWriter(schematest.Open(t))
 	for path, want := range map[string]string{
 		"/dev/stdin":        "or - for standard input",
 		"/dev/fd/0":         "or - for standard input",
 		"/tmp/../dev/fd/0":  "or - for standard input",
 		"/proc/self/fd/0":   "or - for standard input",
-		t.TempDir():         "is a directory; want a file",
+		t.TempDir():         "is a directory: must be a file",
 		"-":                 "there is no standard input",
 		"/dev/absent.jsonl": "or - for standard input",
 	} {
@@ -73,8 +73,8 @@ func TestImportRefusesPathsOfTheProcess(t *testing.T) {
 	}
 }
 
-// TestACompressedFileIsTheSameFile imports lines without ids.
-func TestACompressedFileIsTheSameFile(t *testing.T) {
+// TestCompressedFileHasSameIDs imports lines without ids.
+func TestCompressedFileHasSameIDs(t *testing.T) {
 	plain := strings.NewReplacer(`"eventId":"e1",`, "", `"eventId":"e2",`, "").Replace(twoEvents)
 	var zipped bytes.Buffer
 	z := gzip.NewWriter(&zipped)

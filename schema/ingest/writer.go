@@ -19,43 +19,44 @@ import (
 //go:embed sql/stored_events.sql
 var storedEvents string
 
-// Writer is the one way into the events table. It removes what is stored
-// already, so that an event counts once however often it arrives.
+// Writer writes events to the events table. It skips events that are already
+// stored, so that an event counts once however often it arrives.
 //
-// An event is known by its id, website, subject and experiment among its
-// visitor's events: only there is a stored id found by key.
+// The identity of an event is its id with its website, subject, experiment and
+// visitor. Only an identity with all of these can be looked up by key.
 type Writer struct {
 	conn          driver.Conn
-	writeLock     chan struct{} // held from look-up to insert
-	wrote         func(context.Context)
-	name          string // in the rows it writes to a store that others write to too; else empty
+	writeLock     chan struct{} // held from the look-up to the insert
+	afterWrite    func(context.Context)
+	name          string // identifies the rows of this writer in a shared store; empty if the store is not shared
 	idFilter      idFilter
-	exclusive     bool           // nobody else writes to the store
-	stamped       time.Time      // the last acceptance given; held by who has the turn
-	through       atomic.Int64   // the acceptance of the last insert that is done, in milliseconds
-	countersDirty bool           // an insert failed: it may have stored events and not counted them; held by who has the turn
-	unattributed  map[int64]bool // websites that are known to have goals without exposures, or none; kept where it is alone
+	exclusive     bool           // no other process writes to the store
+	lastAccepted  time.Time      // the latest acceptance time; guarded by writeLock
+	through       atomic.Int64   // the acceptance time of the last completed insert, in Unix milliseconds
+	countersDirty bool           // a failed insert may have stored events without counting them; guarded by writeLock
+	unattributed  map[int64]bool // whether a website has unattributed goals, if known; only used if exclusive
 
-	manifest   *schema.Manifest // of an embedded store
+	manifest   *schema.Manifest // nil for a store on servers
 	refreshes  *refreshes
-	unfinished atomic.Bool // a removal failed, and the store may still carry out a part of it
+	unfinished atomic.Bool // a deletion failed, and the store may still execute a part of it
 }
 
-// NewWriter returns the writer of a store. A process has one for each store.
+// NewWriter returns the writer of a store. A process must have only one writer
+// per store.
 func NewWriter(conn driver.Conn) *Writer {
-	return &Writer{conn: conn, writeLock: make(chan struct{}, 1), wrote: func(context.Context) {}, refreshes: newRefreshes()}
+	return &Writer{conn: conn, writeLock: make(chan struct{}, 1), afterWrite: func(context.Context) {}, refreshes: newRefreshes()}
 }
 
-// ListParts has the manifest list the parts that the writer makes, before
-// their events are acknowledged. It is set before the first write.
-func (w *Writer) ListParts(m *schema.Manifest) { w.manifest = m }
+// SetManifest sets the manifest that is updated after each insert, before the
+// events are acknowledged. It must be called before the first write.
+func (w *Writer) SetManifest(m *schema.Manifest) { w.manifest = m }
 
-// AfterWrite has wrote called whenever events were stored, before their writer
-// is told so. It is set before the first write.
-func (w *Writer) AfterWrite(wrote func(context.Context)) { w.wrote = wrote }
+// AfterWrite sets a function that is called after each insert, before the events
+// are acknowledged. It must be called before the first write.
+func (w *Writer) AfterWrite(f func(context.Context)) { w.afterWrite = f }
 
-// Stop waits until no write is under way and lets no other begin. It is false
-// where the context ends first: a write may then be cut off.
+// Stop waits for the current write and prevents further writes. It returns false
+// if the context ends first; a write may then be interrupted.
 func (w *Writer) Stop(ctx context.Context) bool {
 	select {
 	case w.writeLock <- struct{}{}:
@@ -65,7 +66,7 @@ func (w *Writer) Stop(ctx context.Context) bool {
 	}
 }
 
-// Pause calls work while nothing is written.
+// Pause calls work while no write is running.
 func (w *Writer) Pause(ctx context.Context, work func() error) error {
 	select {
 	case w.writeLock <- struct{}{}:
@@ -76,15 +77,15 @@ func (w *Writer) Pause(ctx context.Context, work func() error) error {
 	}
 }
 
-// Outcome is what became of the events of one call, or of many.
+// Outcome counts the rows of one or more writes by outcome.
 type Outcome struct {
-	Inserted   int // rows stored
-	Duplicates int // rows that were stored already, or stood earlier in the same call
-	Conflicts  int // duplicates with other content; the first to arrive stands
-	Attributed int // further rows stored, of goals without exposures, one for each subject that their visitors saw
+	Inserted   int // inserted rows
+	Duplicates int // rows that were already stored, or that occurred earlier in the same call
+	Conflicts  int // duplicates with other content; the first row is kept
+	Attributed int // derived rows that were inserted: one per unattributed goal and subject that its visitor saw
 }
 
-// Add counts another outcome in.
+// Add adds the counts of another outcome.
 func (o *Outcome) Add(other Outcome) {
 	o.Inserted += other.Inserted
 	o.Duplicates += other.Duplicates
@@ -109,26 +110,26 @@ func subjectOf(e *schema.Event) subject {
 
 func identityOf(e *schema.Event) identity { return identity{subjectOf(e), e.VisitorID, e.EventID} }
 
-// Verdict is what became of one event.
+// Verdict is the outcome of one event.
 type Verdict int
 
-// The verdicts.
+// The outcomes of an event.
 const (
 	Stored    Verdict = iota
-	Duplicate         // of a stored event, or of an earlier one of the same call
-	Conflict          // a duplicate with other content; the first to arrive stands
+	Duplicate         // duplicate of a stored event, or of an earlier event of the same call
+	Conflict          // duplicate with other content; the first event is kept
 )
 
-// Write stores the events that are not stored yet and returns when they are.
-// After an error it is unknown which were; writing them again is safe.
+// Write stores the events that are not stored yet and returns when they are
+// stored. After an error some events may be stored; writing them again is safe.
 func (w *Writer) Write(ctx context.Context, events []schema.Event) (Outcome, error) {
 	_, outcome, err := w.WriteEach(ctx, events)
 	return outcome, err
 }
 
-// WriteEach is Write, and tells what became of each event.
+// WriteEach is like Write and also returns a verdict per event.
 func (w *Writer) WriteEach(ctx context.Context, events []schema.Event) ([]Verdict, Outcome, error) {
-	verdicts := judgeRepeats(events)
+	verdicts := batchVerdicts(events)
 	outcome, err := w.write(ctx, events, verdicts)
 	if err != nil {
 		return nil, Outcome{}, err
@@ -136,8 +137,8 @@ func (w *Writer) WriteEach(ctx context.Context, events []schema.Event) ([]Verdic
 	return verdicts, outcome, nil
 }
 
-// write is WriteEach of events whose repeats among themselves are judged; it
-// judges them all.
+// write implements WriteEach. verdicts marks the duplicates within events; write
+// updates it with the final verdicts.
 func (w *Writer) write(ctx context.Context, events []schema.Event, verdicts []Verdict) (Outcome, error) {
 	if len(events) == 0 {
 		return Outcome{}, nil
@@ -151,7 +152,7 @@ func (w *Writer) write(ctx context.Context, events []schema.Event, verdicts []Ve
 	if err := w.repairCounters(ctx); err != nil {
 		return Outcome{}, err
 	}
-	stored, err := w.judgeStored(ctx, events, verdicts)
+	stored, err := w.compareStored(ctx, events, verdicts)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -159,7 +160,7 @@ func (w *Writer) write(ctx context.Context, events []schema.Event, verdicts []Ve
 	if err != nil {
 		return Outcome{}, err
 	}
-	fresh := chosen(events, verdicts)
+	fresh := selectStored(events, verdicts)
 	outcome := outcomeOf(verdicts)
 	if len(fresh)+len(derived) == 0 {
 		return outcome, nil
@@ -176,17 +177,17 @@ func (w *Writer) write(ctx context.Context, events []schema.Event, verdicts []Ve
 	if err != nil {
 		return Outcome{}, err
 	}
-	w.through.Store(w.stamped.UnixMilli())
-	w.wrote(ctx)
+	w.through.Store(w.lastAccepted.UnixMilli())
+	w.afterWrite(ctx)
 	return outcome, nil
 }
 
-// insertKnown inserts rows of a store that nobody else writes to.
+// insertExclusive inserts rows into a store that no other process writes to.
 func (w *Writer) insertExclusive(ctx context.Context, rows []schema.Event) error {
 	w.noteUnattributed(rows)
-	w.idFilter.addAll(rows) // before: of an insert that fails it is unknown what is stored
-	// ClickHouse commits the events' parts before the rows of the views on them: an insert that is cancelled in
-	// between leaves subject_stats short, since a repetition finds the events stored.
+	w.idFilter.addAll(rows) // before the insert, because a failed insert may have stored rows
+	// ClickHouse commits the parts of events before those of subject_stats. Cancellation in between would leave the
+	// counters too low, because a retry finds the events stored.
 	ctx = context.WithoutCancel(ctx)
 	_, err := w.insert(ctx, rows)
 	w.countersDirty = w.exclusive && err != nil
@@ -194,8 +195,8 @@ func (w *Writer) insertExclusive(ctx context.Context, rows []schema.Event) error
 	return err
 }
 
-// recount makes the counters right after an insert that failed, of a store that
-// nobody else writes to, before anybody is told that its events are stored.
+// repairCounters corrects the counters after a failed insert into a store that no
+// other process writes to. It runs before the next events are acknowledged.
 func (w *Writer) repairCounters(ctx context.Context) error {
 	if !w.countersDirty {
 		return nil
@@ -204,39 +205,41 @@ func (w *Writer) repairCounters(ctx context.Context) error {
 		return err
 	}
 	w.countersDirty = false
-	w.through.Store(w.stamped.UnixMilli())
-	w.wrote(ctx)
+	w.through.Store(w.lastAccepted.UnixMilli())
+	w.afterWrite(ctx)
 	return nil
 }
 
-// Through is the acceptance of the last insert of this writer that is done: of
-// a store that nobody else writes to, all rows accepted until then are there,
-// and none will come. Before the first insert it is that of the last stored.
+// Through returns the acceptance time of this writer's last completed insert, or
+// of the last stored event before the first insert. If no other process writes to
+// the store, all rows accepted until then are stored, and none will be added.
 func (w *Writer) Through() time.Time { return time.UnixMilli(w.through.Load()).UTC() }
 
-// accept returns the acceptance of the next insert: the time, and later than
-// the last one's, so that it tells which rows came in which order.
+// accept returns the acceptance time of the next insert: the current time, but
+// later than that of the last insert, so that acceptance times reflect the order
+// of the inserts.
 func (w *Writer) accept() time.Time {
 	now := time.Now().UTC().Truncate(time.Millisecond)
-	if !now.After(w.stamped) {
-		now = w.stamped.Add(time.Millisecond)
+	if !now.After(w.lastAccepted) {
+		now = w.lastAccepted.Add(time.Millisecond)
 	}
-	w.stamped = now
+	w.lastAccepted = now
 	return now
 }
 
-// chosen returns the events to store, which may be the given slice.
-func chosen(events []schema.Event, verdicts []Verdict) []schema.Event {
+// selectStored returns the events with the verdict Stored. The result may be the
+// given slice.
+func selectStored(events []schema.Event, verdicts []Verdict) []schema.Event {
 	if !slices.ContainsFunc(verdicts, func(v Verdict) bool { return v != Stored }) {
 		return events
 	}
-	some := make([]schema.Event, 0, len(events))
+	selected := make([]schema.Event, 0, len(events))
 	for i := range events {
 		if verdicts[i] == Stored {
-			some = append(some, events[i])
+			selected = append(selected, events[i])
 		}
 	}
-	return some
+	return selected
 }
 
 func outcomeOf(verdicts []Verdict) Outcome {
@@ -255,24 +258,26 @@ func outcomeOf(verdicts []Verdict) Outcome {
 	return o
 }
 
-// repeated judges an event whose identity another one has already.
-func repeated(earlier, later *schema.Event) Verdict {
+// duplicateVerdict returns the verdict on an event with the same identity as an
+// earlier one.
+func duplicateVerdict(earlier, later *schema.Event) Verdict {
 	same := *later
-	same.Derived = earlier.Derived // how a row came about is not its content
+	same.Derived = earlier.Derived // not part of the content
 	if *earlier != same {
 		return Conflict
 	}
 	return Duplicate
 }
 
-// judgeRepeats lets the first event of each identity stand.
-func judgeRepeats(events []schema.Event) []Verdict {
+// batchVerdicts returns a verdict per event. The first event of each identity is
+// Stored; the others are duplicates.
+func batchVerdicts(events []schema.Event) []Verdict {
 	verdicts := make([]Verdict, len(events))
 	first := make(map[identity]*schema.Event, len(events))
 	for i := range events {
 		e := &events[i]
 		if earlier, known := first[identityOf(e)]; known {
-			verdicts[i] = repeated(earlier, e)
+			verdicts[i] = duplicateVerdict(earlier, e)
 			continue
 		}
 		first[identityOf(e)] = e
@@ -280,9 +285,9 @@ func judgeRepeats(events []schema.Event) []Verdict {
 	return verdicts
 }
 
-// judgeStored lets those events stand that are not stored, and returns the
-// stored content of the others.
-func (w *Writer) judgeStored(ctx context.Context, events []schema.Event, verdicts []Verdict) (map[identity]schema.Event, error) {
+// compareStored changes the verdicts of events that are already stored, and
+// returns the stored rows.
+func (w *Writer) compareStored(ctx context.Context, events []schema.Event, verdicts []Verdict) (map[identity]schema.Event, error) {
 	stored, err := w.stored(ctx, events, verdicts)
 	if err != nil || len(stored) == 0 {
 		return stored, err
@@ -290,15 +295,15 @@ func (w *Writer) judgeStored(ctx context.Context, events []schema.Event, verdict
 	for i := range events {
 		e := &events[i]
 		if earlier, known := stored[identityOf(e)]; known {
-			verdicts[i] = repeated(&earlier, e)
+			verdicts[i] = duplicateVerdict(&earlier, e)
 		}
 	}
 	return stored, nil
 }
 
-// derived returns the derived rows that neither the batch nor the store has. An
-// event of the batch whose identity a derived row had before it arrived is
-// judged as that row's repeat.
+// derived returns the derived rows that are neither in the batch nor stored. If
+// an event of the batch has the identity of a derived row that precedes it, its
+// verdict is that of a duplicate of the row.
 func (w *Writer) derived(ctx context.Context, events []schema.Event, verdicts []Verdict, stored map[identity]schema.Event) ([]schema.Event, error) {
 	derived, err := w.attributed(ctx, events, verdicts, stored)
 	if err != nil || len(derived) == 0 {
@@ -322,7 +327,7 @@ func (w *Writer) derived(ctx context.Context, events []schema.Event, verdicts []
 		case isStored, verdicts[i] == Stored && d.cause >= i:
 			delete(first, id)
 		default:
-			verdicts[i] = repeated(&d.row, &events[i])
+			verdicts[i] = duplicateVerdict(&d.row, &events[i])
 		}
 	}
 	var rows []schema.Event
@@ -332,42 +337,42 @@ func (w *Writer) derived(ctx context.Context, events []schema.Event, verdicts []
 		}
 	}
 	fresh := make([]Verdict, len(rows))
-	if _, err := w.judgeStored(ctx, rows, fresh); err != nil {
+	if _, err := w.compareStored(ctx, rows, fresh); err != nil {
 		return nil, err
 	}
-	return chosen(rows, fresh), nil
+	return selectStored(rows, fresh), nil
 }
 
-// stored returns the stored events that have an identity of the given ones
-// that stand.
+// stored returns the stored rows of the events with the verdict Stored.
 func (w *Writer) stored(ctx context.Context, events []schema.Event, verdicts []Verdict) (map[identity]schema.Event, error) {
 	stored := map[identity]schema.Event{}
-	if events = w.idFilter.maybe(events, verdicts); len(events) == 0 {
+	if events = w.idFilter.possiblyStored(events, verdicts); len(events) == 0 {
 		return stored, nil
 	}
-	sought, err := soughtTable(events)
+	lookup, err := lookupTable(events)
 	if err != nil {
 		return nil, err
 	}
-	return stored, w.find(clickhouse.Context(ctx, clickhouse.WithExternalTable(sought)), stored, storedEvents)
+	return stored, w.find(clickhouse.Context(ctx, clickhouse.WithExternalTable(lookup)), stored, storedEvents)
 }
 
-// soughtTable holds the identities of events, for a look-up: many more than a
-// server takes as parameters.
-func soughtTable(events []schema.Event) (*ext.Table, error) {
-	return soughtWith(events, func(e *schema.Event) *schema.Event { return e })
+// lookupTable returns an external table with the identities of events. A server
+// accepts fewer as query parameters.
+func lookupTable(events []schema.Event) (*ext.Table, error) {
+	return newLookupTable(events, func(e *schema.Event) *schema.Event { return e })
 }
 
-// soughtColumn is a column beside the identity of what is looked up.
-type soughtColumn struct {
+// lookupColumn is an additional column of a look-up table.
+type lookupColumn struct {
 	name   string
 	of     column.Type
-	values any // a slice of a value for each row
+	values any // a slice with one value per row
 }
 
-// soughtWith holds the identities of the events of rows, and more columns.
-func soughtWith[T any](rows []T, event func(*T) *schema.Event, more ...soughtColumn) (*ext.Table, error) {
-	columns := append([]soughtColumn{
+// newLookupTable returns an external table with the identities of the events of
+// rows, and additional columns.
+func newLookupTable[T any](rows []T, event func(*T) *schema.Event, more ...lookupColumn) (*ext.Table, error) {
+	columns := append([]lookupColumn{
 		{"website_id", "Int64", each(rows, func(r *T) int64 { return event(r).WebsiteID })},
 		{"subject", "Enum8('none' = 0, 'campaign' = 1, 'widget' = 2)", each(rows, func(r *T) string { return string(event(r).Subject) })},
 		{"subject_id", "Int64", each(rows, func(r *T) int64 { return event(r).SubjectID })},
@@ -375,7 +380,7 @@ func soughtWith[T any](rows []T, event func(*T) *schema.Event, more ...soughtCol
 		{"visitor_id", "UInt64", each(rows, func(r *T) uint64 { return event(r).VisitorID })},
 		{"event_id", "UInt64", each(rows, func(r *T) uint64 { return event(r).EventID })},
 	}, more...)
-	table, err := ext.NewTable("sought", each(columns, func(c *soughtColumn) func(*ext.Table) error { return ext.Column(c.name, c.of) })...)
+	table, err := ext.NewTable("lookup", each(columns, func(c *lookupColumn) func(*ext.Table) error { return ext.Column(c.name, c.of) })...)
 	if err != nil {
 		return nil, err
 	}
@@ -395,7 +400,7 @@ func each[R, T any](rows []R, of func(*R) T) []T {
 	return values
 }
 
-// find adds the events that a look-up finds.
+// find adds the events that a query selects to stored.
 func (w *Writer) find(ctx context.Context, stored map[identity]schema.Event, query string, params ...any) error {
 	rows, err := w.conn.Query(ctx, query, params...)
 	if err != nil {
@@ -404,14 +409,14 @@ func (w *Writer) find(ctx context.Context, stored map[identity]schema.Event, que
 	defer func() { _ = rows.Close() }()
 	for rows.Next() {
 		var e schema.Event
-		var of, kind string
-		if err := rows.Scan(&e.WebsiteID, &of, &e.SubjectID, &e.ExperimentID, &e.VisitorID, &e.EventID, &e.Time, &e.VariationID, &kind, &e.GoalID,
+		var subjectName, kind string
+		if err := rows.Scan(&e.WebsiteID, &subjectName, &e.SubjectID, &e.ExperimentID, &e.VisitorID, &e.EventID, &e.Time, &e.VariationID, &kind, &e.GoalID,
 			&e.Value, &e.Profit, &e.ExtraValue, &e.Device, &e.Browser, &e.OS, &e.Country, &e.Region, &e.City,
 			&e.Channel, &e.Referrer, &e.UTMSource, &e.UTMMedium, &e.UTMCampaign, &e.UTMContent, &e.UTMTerm,
 			&e.FirstVisitPage, &e.VisitorType); err != nil {
 			return fmt.Errorf("look up stored events: %w", err)
 		}
-		e.Subject, e.Kind, e.Time = schema.Subject(of), schema.Kind(kind), e.Time.UTC()
+		e.Subject, e.Kind, e.Time = schema.Subject(subjectName), schema.Kind(kind), e.Time.UTC()
 		stored[identityOf(&e)] = e
 	}
 	if err := rows.Err(); err != nil {

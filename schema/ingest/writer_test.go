@@ -14,13 +14,13 @@ import (
 	"lifthouse/schema/schematest"
 )
 
-// cancelling ends the writer's context while it inserts.
+// cancelling is a connection that cancels the writer's context during an insert.
 type cancelling struct {
 	driver.Conn
 	cancel context.CancelFunc
 }
 
-// PrepareBatch is the first thing that an insert asks for.
+// PrepareBatch implements driver.Conn. It is the first call of an insert.
 func (c cancelling) PrepareBatch(ctx context.Context, query string, opts ...driver.PrepareBatchOption) (driver.Batch, error) {
 	c.cancel()
 	return c.Conn.PrepareBatch(ctx, query, opts...)
@@ -33,7 +33,7 @@ func view(eventID string, campaign int64) schema.Event {
 	}
 }
 
-func TestWriterEndsAnInsertThatItBegan(t *testing.T) {
+func TestWriterCompletesCanceledInsert(t *testing.T) {
 	conn := schematest.Open(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	w := ingest.NewWriter(cancelling{conn, cancel})
@@ -52,9 +52,9 @@ func TestWriterEndsAnInsertThatItBegan(t *testing.T) {
 	}
 }
 
-// TestWriterLooksUpManySubjectsAtOnce gives one visitor's id to many
-// subjects, so that a look-up that confuses subjects finds too much.
-func TestWriterLooksUpManySubjectsAtOnce(t *testing.T) {
+// TestWriterLooksUpManySubjects uses one visitor for many subjects, so that a
+// look-up that confuses subjects returns too many rows.
+func TestWriterLooksUpManySubjects(t *testing.T) {
 	const campaigns = 2_000
 	w := ingest.NewWriter(schematest.Open(t))
 	var events []schema.Event
@@ -78,7 +78,7 @@ func TestWriterLooksUpManySubjectsAtOnce(t *testing.T) {
 		if err != nil || outcome != round.want {
 			t.Errorf("%+v, %v; want %+v", outcome, err, round.want)
 		}
-		if took := time.Since(started); took > 5*time.Second { // a query a subject takes three times that, one query 0.1 s
+		if took := time.Since(started); took > 5*time.Second { // one query per subject takes 15 s, one query for all 0.1 s
 			t.Errorf("%d events took %v", len(round.events), took)
 		}
 	}
@@ -92,7 +92,7 @@ func TestStoppedWriterWritesNoMore(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if w.Stop(ctx) {
-		t.Error("a stopped writer is stopped again")
+		t.Error("a stopped writer can be stopped again")
 	}
 	if _, err := w.Write(ctx, []schema.Event{{EventID: 1}}); !errors.Is(err, context.Canceled) {
 		t.Errorf("a stopped writer writes: %v", err)

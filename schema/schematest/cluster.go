@@ -12,24 +12,25 @@ import (
 	"lifthouse/engine/embedded"
 )
 
-// clusterTool starts a cluster of two shards with two replicas each on this
-// machine. It lies beside the checkout.
+// clusterTool is the path of the tool that starts a cluster of two shards with
+// two replicas each on this machine. The path is relative to a parent of the
+// working directory.
 const clusterTool = "shared/cluster/cluster"
 
-// Cluster is one that runs until the test ends.
+// Cluster is a ClickHouse cluster that runs until the test ends.
 type Cluster struct {
-	Address string // of the store, with all servers
+	Address string // address of the store, with all servers
 
 	tb        testing.TB
 	tool, lib string
 	dir       string
 }
 
-// NewCluster starts a cluster, or skips the test where it cannot.
+// NewCluster starts a cluster. It skips the test if a required tool is missing.
 func NewCluster(tb testing.TB) *Cluster {
 	tb.Helper()
 	if !Long() {
-		tb.Skip("SKIP: one of the long tests, which starts a ClickHouse cluster: make test-long")
+		tb.Skip("SKIP: this test starts a ClickHouse cluster: run make test-long")
 	}
 	working, err := os.Getwd()
 	if err != nil {
@@ -42,7 +43,7 @@ func NewCluster(tb testing.TB) *Cluster {
 		}
 	}
 	if c.tool == "" {
-		tb.Skip("SKIP: the cluster tool is not beside the checkout (../" + clusterTool + ")")
+		tb.Skip("SKIP: the cluster tool does not exist (../" + clusterTool + ")")
 	}
 	for _, needed := range []string{"java", "gcc", "apt-get"} {
 		if _, err := exec.LookPath(needed); err != nil {
@@ -53,7 +54,7 @@ func NewCluster(tb testing.TB) *Cluster {
 		tb.Fatal(err)
 	}
 	if out, err := exec.CommandContext(tb.Context(), "apt-get", "-qq", "update").CombinedOutput(); err != nil {
-		tb.Skipf("SKIP: the packages of ZooKeeper cannot be looked up: %v\n%s", err, out)
+		tb.Skipf("SKIP: apt-get update failed, so ZooKeeper cannot be installed: %v\n%s", err, out)
 	}
 	tb.Cleanup(func() { _, _ = c.run(context.Background(), "stop", c.dir) })
 	out, err := c.run(tb.Context(), "start", c.dir, c.lib)
@@ -65,8 +66,8 @@ func NewCluster(tb testing.TB) *Cluster {
 	return c
 }
 
-// run carries out a command of the tool. Its output goes to a file: servers
-// inherit it, and a pipe would be waited for until they end.
+// run executes a command of the tool and returns its output. The output goes to a
+// file: the servers inherit it, so reading a pipe would block until they end.
 func (c *Cluster) run(ctx context.Context, args ...string) (string, error) {
 	out, err := os.CreateTemp("", "cluster-")
 	if err != nil {
@@ -80,7 +81,7 @@ func (c *Cluster) run(ctx context.Context, args ...string) (string, error) {
 	return string(text), err
 }
 
-// Kill ends the server of a replica.
+// Kill kills the server of a replica.
 func (c *Cluster) Kill(shard, replica int) {
 	c.tb.Helper()
 	if out, err := c.run(c.tb.Context(), "kill", c.dir, strconv.Itoa(shard), strconv.Itoa(replica)); err != nil {
@@ -88,7 +89,7 @@ func (c *Cluster) Kill(shard, replica int) {
 	}
 }
 
-// Restart starts the server of a replica again, on its data.
+// Restart restarts the server of a replica with its data.
 func (c *Cluster) Restart(shard, replica int) {
 	c.tb.Helper()
 	if out, err := c.run(c.tb.Context(), "node", c.dir, c.lib, strconv.Itoa(shard), strconv.Itoa(replica)); err != nil {

@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// Proxy passes connections on to a server. The server sees a client that
-// resets its connection, as one does that is killed, close it.
+// Proxy forwards connections to a server. If a client resets its connection, as a
+// killed client does, the server sees a closed connection.
 type Proxy struct {
-	Away atomic.Bool // connections are refused, and those that are there broken
+	Down atomic.Bool // new connections are closed; with a FaultFunc, existing ones are closed at the next piece
 
-	fate Fate
+	fault FaultFunc
 
 	listener net.Listener
 	upstream string
@@ -23,15 +23,15 @@ type Proxy struct {
 	clients  map[net.Conn]bool
 }
 
-// Fate is asked before each piece that a client sends or is sent: how long it
-// takes, and whether the connection breaks instead.
-type Fate func() (wait time.Duration, cut bool)
+// FaultFunc is called before each piece of data in either direction. It returns a
+// delay, and whether to close the connection instead.
+type FaultFunc func() (wait time.Duration, cut bool)
 
-// Between returns a proxy before an address, until the test ends. Without a
-// fate it passes on all.
-func Between(tb testing.TB, upstream string, fate Fate) *Proxy {
+// NewProxy returns a proxy for an address, which is closed when the test ends. If
+// fault is nil, the proxy forwards everything.
+func NewProxy(tb testing.TB, upstream string, fault FaultFunc) *Proxy {
 	tb.Helper()
-	p, err := listen(tb.Context(), upstream, fate)
+	p, err := listen(tb.Context(), upstream, fault)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -39,27 +39,27 @@ func Between(tb testing.TB, upstream string, fate Fate) *Proxy {
 	return p
 }
 
-func listen(ctx context.Context, upstream string, fate Fate) (*Proxy, error) {
+func listen(ctx context.Context, upstream string, fault FaultFunc) (*Proxy, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	p := &Proxy{fate: fate, listener: listener, upstream: upstream, clients: map[net.Conn]bool{}}
+	p := &Proxy{fault: fault, listener: listener, upstream: upstream, clients: map[net.Conn]bool{}}
 	go p.serve()
 	return p, nil
 }
 
-// Address is where it listens.
+// Address returns the address of the proxy.
 func (p *Proxy) Address() string { return p.listener.Addr().String() }
 
-// Close refuses connections, and breaks those that are there.
+// Close stops listening and closes the existing connections.
 func (p *Proxy) Close() error {
 	err := p.listener.Close()
 	p.Break()
 	return err
 }
 
-// Break breaks the connections that are there.
+// Break closes the existing connections.
 func (p *Proxy) Break() {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -75,7 +75,7 @@ func (p *Proxy) serve() {
 			return
 		}
 		server, err := new(net.Dialer).DialContext(context.Background(), "tcp", p.upstream)
-		if err != nil || p.Away.Load() {
+		if err != nil || p.Down.Load() {
 			_ = client.Close()
 			if err == nil {
 				_ = server.Close()
@@ -97,7 +97,7 @@ func (p *Proxy) pass(client net.Conn, server *net.TCPConn) {
 	}()
 	if p.copy(client, server) != nil {
 		_ = client.Close()
-		_, _ = io.Copy(io.Discard, server) // to leave what it sends unread would reset the connection
+		_, _ = io.Copy(io.Discard, server) // unread data would reset the connection
 	}
 	_ = client.Close()
 	_ = server.Close()
@@ -106,9 +106,9 @@ func (p *Proxy) pass(client net.Conn, server *net.TCPConn) {
 	p.mutex.Unlock()
 }
 
-// copy passes on what comes, piece by piece, with the fate of each.
+// copy forwards data in one direction.
 func (p *Proxy) copy(to, from net.Conn) error {
-	if p.fate == nil {
+	if p.fault == nil {
 		_, err := io.Copy(to, from)
 		return err
 	}
@@ -118,8 +118,8 @@ func (p *Proxy) copy(to, from net.Conn) error {
 		if err != nil {
 			return err
 		}
-		wait, cut := p.fate()
-		if cut || p.Away.Load() {
+		wait, cut := p.fault()
+		if cut || p.Down.Load() {
 			return net.ErrClosed
 		}
 		if wait > 0 {

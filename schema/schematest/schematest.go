@@ -1,4 +1,4 @@
-// Package schematest gives tests a migrated store on the real engine.
+// Package schematest provides migrated stores for tests, on the real engine.
 package schematest
 
 import (
@@ -16,16 +16,17 @@ import (
 )
 
 var (
-	folder    string              // of the process, for its stores
-	options   *clickhouse.Options // of the process's one engine
+	folder    string              // folder of the stores
+	options   *clickhouse.Options // of the embedded engine
 	databases atomic.Int64
 )
 
-// Main runs the tests of a package that calls Open: it holds the embedded
-// engine, of which a process has one, in a temporary directory. Without the
-// engine's library it fails: tests of a store are never skipped.
+// Main runs the tests of a package whose tests call Open. It opens the embedded
+// engine, one per process, in a temporary directory. If the engine's library is
+// missing, Main fails; the tests are not skipped.
 //
-// The binary is a server too, where Server starts it as one.
+// If Server has started the test binary as a ClickHouse server, Main runs the
+// server.
 func Main(m *testing.M) {
 	if configuration := os.Getenv(serverVariable); configuration != "" {
 		os.Exit(runServer(configuration))
@@ -47,8 +48,8 @@ func run(m *testing.M) int {
 	}
 	folder, options = dir, engine.ClientOptions()
 	code := m.Run()
-	if theServer.ClickHouse != nil {
-		theServer.stop()
+	if sharedServer.ClickHouse != nil {
+		sharedServer.stop()
 	}
 	if err := engine.Close(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -57,8 +58,8 @@ func run(m *testing.M) int {
 	return code
 }
 
-// Empty returns a connection to a new database without tables; it goes when
-// the test ends, unless the test failed.
+// Empty returns a connection to a new database without tables. The database is
+// dropped when the test ends, unless the test failed.
 func Empty(tb testing.TB) driver.Conn {
 	tb.Helper()
 	return connect(tb, newDatabase(tb, connect(tb, "default")))
@@ -95,7 +96,7 @@ func Open(tb testing.TB) driver.Conn {
 func connect(tb testing.TB, database string) driver.Conn {
 	tb.Helper()
 	if options == nil {
-		tb.Fatal("schematest.Main has not run: the package's TestMain calls it")
+		tb.Fatal("schematest.Main was not called: call it in TestMain")
 	}
 	with := *options
 	with.Auth.Database = database

@@ -26,12 +26,12 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// serverVariable makes a test binary a ClickHouse server, with the variable's
-// value for its configuration.
+// serverVariable is the environment variable that makes a test binary run as a
+// ClickHouse server. Its value is the path of the configuration.
 const serverVariable = "LIFTHOUSE_TEST_SERVER"
 
-// Granted is the database that the users Serving and Migrating of a Server may
-// work on, with the grants that lifthouse grants prints.
+// Granted is the database on which the users Serving and Migrating have the
+// privileges that lifthouse grants prints.
 const Granted = "granted"
 
 // The users of Granted.
@@ -42,59 +42,60 @@ var (
 
 const admin = "admin:secret@"
 
-// ClickHouse is a server on this machine.
+// ClickHouse is a ClickHouse server on this machine.
 type ClickHouse struct {
-	Native, HTTP *Proxy // its ports, through which it outlives clients that reset their connections
+	Native, HTTP *Proxy // proxies of the ports, which protect the server from connection resets
 
 	command *exec.Cmd
 	input   io.Closer
 	ended   chan struct{}
 }
 
-// theServer is the process's one.
-var theServer struct {
+// sharedServer is the server of the test process.
+var sharedServer struct {
 	sync.Mutex
 	*ClickHouse
 }
 
-// Server returns the ClickHouse server of the test process, which starts it
-// when the first test asks for it.
+// Server returns the ClickHouse server of the test process, and starts it on the
+// first call.
 func Server(tb testing.TB) *ClickHouse {
 	tb.Helper()
-	theServer.Lock()
-	defer theServer.Unlock()
-	if theServer.ClickHouse == nil {
+	sharedServer.Lock()
+	defer sharedServer.Unlock()
+	if sharedServer.ClickHouse == nil {
 		s, err := startServer(context.Background(), filepath.Join(folder, "server"))
 		if err != nil {
 			tb.Fatal(err)
 		}
-		theServer.ClickHouse = s
+		sharedServer.ClickHouse = s
 	}
-	return theServer.ClickHouse
+	return sharedServer.ClickHouse
 }
 
-// Address is that of a database, over the native protocol.
+// Address returns the address of a database, for the native protocol.
 func (s *ClickHouse) Address(database string) string {
 	return "clickhouse://" + admin + s.Native.Address() + "/" + database
 }
 
-// HTTPAddress is that of a database, over HTTP.
+// HTTPAddress returns the address of a database, for HTTP.
 func (s *ClickHouse) HTTPAddress(database string) string {
 	return "http://" + admin + s.HTTP.Address() + "/" + database
 }
 
-// Handler passes on requests of its HTTP interface, for what changes some.
+// Handler returns a handler that forwards requests to the server's HTTP
+// interface. Tests wrap it to cause faults.
 func (s *ClickHouse) Handler() http.Handler {
 	return httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: s.HTTP.Address()})
 }
 
-// As is the address of Granted for one of its users.
-func (s *ClickHouse) As(user schema.User) string {
+// UserAddress returns the address of the database Granted for one of its users.
+func (s *ClickHouse) UserAddress(user schema.User) string {
 	return "clickhouse://" + user.Name + ":" + user.Password + "@" + s.Native.Address() + "/" + Granted
 }
 
-// Database makes a database without tables; it goes when the test ends, unless
-// the test failed.
+// Database creates a database without tables and returns its name. The database
+// is dropped when the test ends, unless the test failed.
 func (s *ClickHouse) Database(tb testing.TB) string {
 	tb.Helper()
 	conn := Reach(tb, s.Address("default"))
@@ -108,7 +109,7 @@ func (s *ClickHouse) Open(tb testing.TB) driver.Conn {
 	return Reach(tb, s.Address(s.Migrated(tb)))
 }
 
-// Migrated makes a database with all tables.
+// Migrated creates a database with all tables and returns its name.
 func (s *ClickHouse) Migrated(tb testing.TB) string {
 	tb.Helper()
 	database := s.Database(tb)
@@ -121,11 +122,11 @@ func (s *ClickHouse) Migrated(tb testing.TB) string {
 // Reach connects to an address.
 func Reach(tb testing.TB, address string) driver.Conn {
 	tb.Helper()
-	home, err := schema.ParseAddress(address, func(string) string { return "" })
+	parsed, err := schema.ParseAddress(address, func(string) string { return "" })
 	if err != nil {
 		tb.Fatal(err)
 	}
-	conn, err := schema.Reach(tb.Context(), home)
+	conn, err := schema.Reach(tb.Context(), parsed)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -139,8 +140,8 @@ var serverXML string
 //go:embed users.xml
 var usersXML string
 
-// startServer starts this test binary again as a server that keeps its data in
-// a folder.
+// startServer starts this test binary as a ClickHouse server with its data in
+// dir.
 func startServer(ctx context.Context, dir string) (*ClickHouse, error) {
 	native, web, err := freePorts(ctx)
 	if err != nil {
@@ -150,7 +151,7 @@ func startServer(ctx context.Context, dir string) (*ClickHouse, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	grants, err := grantsOf(Serving, Migrating)
+	grants, err := grantedUsers(Serving, Migrating)
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +174,7 @@ func startServer(ctx context.Context, dir string) (*ClickHouse, error) {
 	if err := s.start(ctx, configuration, library, filepath.Join(dir, "output.txt")); err != nil {
 		return nil, err
 	}
-	if err := s.answers(ctx, native, web); err != nil {
+	if err := s.waitReady(ctx, native, web); err != nil {
 		return nil, err
 	}
 	if s.Native, err = listen(ctx, "127.0.0.1:"+native, nil); err == nil {
@@ -182,7 +183,7 @@ func startServer(ctx context.Context, dir string) (*ClickHouse, error) {
 	return s, err
 }
 
-// start runs the process, whose output goes to a file.
+// start starts the process. Its output goes to a file.
 func (s *ClickHouse) start(ctx context.Context, configuration, library, output string) error {
 	binary, err := os.Executable()
 	if err != nil {
@@ -209,12 +210,13 @@ func (s *ClickHouse) start(ctx context.Context, configuration, library, output s
 	return nil
 }
 
-// startTime is how long a server may take to answer, on a machine that is busy.
-const startTime = 30 * time.Second
+// startTimeout is the maximum time for a server to accept connections, on a busy
+// machine.
+const startTimeout = 30 * time.Second
 
-// answers waits until connections to the ports are taken.
-func (s *ClickHouse) answers(ctx context.Context, ports ...string) error {
-	deadline := time.After(startTime)
+// waitReady waits until the ports accept connections.
+func (s *ClickHouse) waitReady(ctx context.Context, ports ...string) error {
+	deadline := time.After(startTimeout)
 	for _, port := range ports {
 		for {
 			conn, err := new(net.Dialer).DialContext(ctx, "tcp", "127.0.0.1:"+port)
@@ -227,7 +229,7 @@ func (s *ClickHouse) answers(ctx context.Context, ports ...string) error {
 				text, _ := os.ReadFile(s.command.Stderr.(*os.File).Name())
 				return fmt.Errorf("the ClickHouse server ended: %s", text)
 			case <-deadline:
-				return errors.New("the ClickHouse server does not answer")
+				return errors.New("the ClickHouse server does not accept connections")
 			case <-time.After(5 * time.Millisecond):
 			}
 		}
@@ -243,7 +245,7 @@ func (s *ClickHouse) stop() {
 	<-s.ended
 }
 
-// freePorts are two that nobody listens at.
+// freePorts returns two free ports.
 func freePorts(ctx context.Context) (first, second string, err error) {
 	var ports [2]string
 	for i := range ports {
@@ -271,20 +273,20 @@ func writeTemplate(path, text string, slots any) error {
 	return os.WriteFile(path, []byte(b.String()), 0o600)
 }
 
-// granted is a user and what it is granted.
-type granted struct {
+// grantedUser is a user and its grants.
+type grantedUser struct {
 	schema.User
 	Grants []string
 }
 
-// grantsOf are what lifthouse grants prints, as a users.xml has them: this
-// server makes no users by statements.
-func grantsOf(serving, migrating schema.User) ([]granted, error) {
+// grantedUsers returns the users with the grants that lifthouse grants prints, for
+// users.xml. This server cannot create users by statements.
+func grantedUsers(serving, migrating schema.User) ([]grantedUser, error) {
 	statements, err := schema.Grants{Database: Granted, Serving: serving, Migrating: migrating}.Statements()
 	if err != nil {
 		return nil, err
 	}
-	users := []granted{{User: serving}, {User: migrating}}
+	users := []grantedUser{{User: serving}, {User: migrating}}
 	for _, statement := range statements {
 		at := strings.LastIndex(statement, "GRANT ")
 		if at < 0 {
@@ -299,7 +301,7 @@ func grantsOf(serving, migrating schema.User) ([]granted, error) {
 	return users, nil
 }
 
-// runServer is the process that start starts.
+// runServer runs the process as a ClickHouse server.
 func runServer(configuration string) int {
 	library, err := embedded.Locate("")
 	if err == nil {

@@ -5,10 +5,11 @@ import (
 	"testing"
 )
 
-// Long says whether the tests of make test-long are wanted.
+// Long reports whether the tests of make test-long are enabled.
 func Long() bool { return os.Getenv("LIFTHOUSE_LONG") != "" && !testing.Short() }
 
-// Tier is how much a test does: under -short, in make test, or in make test-long.
+// Tier returns the size of a test under -short, in make test, or in make
+// test-long.
 func Tier(short, usual, long int) int {
 	switch {
 	case testing.Short():

@@ -1,14 +1,15 @@
--- The database, a user that serves and a user that migrates. Both may be run again: what is there stays, but the passwords.
+-- The database, a serving user and a migrating user. The statements can be run again: existing objects are kept, and the
+-- passwords are replaced.
 CREATE DATABASE IF NOT EXISTS `lifthouse` ON CLUSTER `lift`;
 
--- Who serves reads and writes rows, and erases those of visitors and subjects; it makes no table and changes none.
+-- The serving user reads, inserts and deletes rows. It cannot create or alter tables.
 CREATE USER IF NOT EXISTS `o\`dd` ON CLUSTER `lift` DEFAULT DATABASE `lifthouse`;
 
 ALTER USER `o\`dd` ON CLUSTER `lift` IDENTIFIED WITH sha256_hash BY '3272e516b4f1f0de004bb07ba58e82bdfd27a11a77546f1f5caa7cd0587ad4ec';
 
 GRANT ON CLUSTER `lift` SELECT, INSERT, ALTER DELETE, CHECK ON `lifthouse`.* TO `o\`dd`;
 
--- What is sought is sent along with a query, as a temporary table.
+-- Queries send the ids that they look up as a temporary table.
 GRANT ON CLUSTER `lift` CREATE TEMPORARY TABLE ON *.* TO `o\`dd`;
 
 GRANT ON CLUSTER `lift` SELECT ON system.tables TO `o\`dd`;
@@ -21,14 +22,15 @@ GRANT ON CLUSTER `lift` SELECT ON system.mutations TO `o\`dd`;
 
 GRANT ON CLUSTER `lift` SELECT ON system.disks TO `o\`dd`;
 
--- Who migrates makes and changes tables too. It stays: the view that counts events inserts in its name.
+-- The migrating user also creates and alters tables. Do not drop it: the materialized view that counts events inserts as
+-- this user.
 CREATE USER IF NOT EXISTS `migrating` ON CLUSTER `lift` DEFAULT DATABASE `lifthouse`;
 
 ALTER USER `migrating` ON CLUSTER `lift` IDENTIFIED WITH sha256_hash BY '4389ade5743404cc7bff4dcc3cbfac681edfa2496fae6bd6ee5e2875f8ff6614';
 
 GRANT ON CLUSTER `lift` SELECT, INSERT, CREATE TABLE, CREATE VIEW, ALTER TABLE, ALTER VIEW ON `lifthouse`.* TO `migrating`;
 
--- A migration drops this table of earlier releases.
+-- A migration drops this table, which earlier releases used.
 GRANT ON CLUSTER `lift` DROP TABLE ON `lifthouse`.settled TO `migrating`;
 
 GRANT ON CLUSTER `lift` CREATE TEMPORARY TABLE ON *.* TO `migrating`;
@@ -43,10 +45,10 @@ GRANT ON CLUSTER `lift` TABLE ENGINE ON ReplicatedReplacingMergeTree TO `migrati
 
 GRANT ON CLUSTER `lift` TABLE ENGINE ON ReplicatedAggregatingMergeTree TO `migrating`;
 
--- Who opens the store reads what other servers were told last.
+-- Commands wait for the latest rows of other replicas when they open the store.
 GRANT ON CLUSTER `lift` SYSTEM SYNC REPLICA ON `lifthouse`.* TO `o\`dd`, `migrating`;
 
--- A cluster's statements go from server to server.
+-- Statements on a cluster are forwarded from server to server.
 GRANT ON CLUSTER `lift` CLUSTER, REMOTE ON *.* TO `o\`dd`, `migrating`;
 
 GRANT ON CLUSTER `lift` SELECT ON system.clusters TO `o\`dd`, `migrating`;

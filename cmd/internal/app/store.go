@@ -68,7 +68,7 @@ func Open(ctx context.Context, address schema.Address, o Options) (*Store, error
 			return nil, errors.Join(err, held.Close())
 		}
 	}
-	address.Concurrent(o.Concurrency)
+	address.SetConcurrency(o.Concurrency)
 	s := &Store{Dir: address.Dir, embedded: held}
 	if s.Conn, err = schema.Connect(ctx, address); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -95,11 +95,11 @@ func (s *Store) openEmbedded(ctx context.Context, o Options) error {
 		return err
 	}
 	s.Catalogue.AfterWrite(func(ctx context.Context) { s.Manifest.Update(ctx, "catalogue", "audit") })
-	if err := s.Writer.Resume(ctx); err != nil {
+	if err := s.Writer.LoadLastAccepted(ctx); err != nil {
 		return err
 	}
 	s.Writer.SetExclusive()
-	s.Writer.ListParts(s.Manifest)
+	s.Writer.SetManifest(s.Manifest)
 	s.learn(ctx)
 	s.Refresher = rollup.New(s.Conn, s.Writer, s.Engine)
 	s.Engine.SetRollupRefresh(s.Refresher.RefreshSubject)
@@ -249,7 +249,7 @@ func (s *Store) Owns(website int64) bool {
 func (s *Store) learn(ctx context.Context) {
 	ctx, s.stopLearning = context.WithCancel(context.WithoutCancel(ctx))
 	s.learning.Go(func() {
-		if err := s.Writer.Learn(ctx); err != nil && ctx.Err() == nil {
+		if err := s.Writer.LoadIDs(ctx); err != nil && ctx.Err() == nil {
 			slog.WarnContext(ctx, "read event ids failed; each event is looked up in the store", "err", err)
 		}
 	})

@@ -1,4 +1,4 @@
--- One row: what was first accepted under the key.
+-- At most one row: the digest of the first body that was accepted with the key.
 SELECT digest
 FROM deliveries
 WHERE website_id = {website_id:Int64}

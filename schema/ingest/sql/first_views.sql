@@ -1,4 +1,4 @@
--- One row per visitor asked for and subject of the website that the visitor saw: the first view.
+-- One row per visitor and subject of the website: the visitor's first view of the subject.
 SELECT
     subject,
     subject_id,

@@ -1,4 +1,4 @@
--- Rewrites the parts that have rows of the visitors, without them.
+-- Deletes the events of the visitors.
 ALTER TABLE events DELETE
 WHERE visitor_id IN {visitor_ids:Array(UInt64)}
     AND (website_id IN {website_ids:Array(Int64)} OR empty({website_ids:Array(Int64)}))

@@ -1,4 +1,4 @@
--- one row: how many goals without exposures the website has
+-- One row: the number of unattributed goals of the website.
 SELECT sum(rows)
 FROM subject_stats
 WHERE website_id = {website_id:Int64}

@@ -1,4 +1,4 @@
--- One row per part of the inbox, in the order of arrival.
+-- One row per part of events_inbox, in the order of arrival.
 SELECT
     name,
     rows,

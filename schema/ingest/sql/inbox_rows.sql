@@ -1,4 +1,4 @@
--- The rows of some parts of the inbox, or of a range of a part, as they came; what is not given is empty.
+-- The rows of some parts of events_inbox, or of a range of a part, as text. A value that is not set is empty.
 SELECT
     toString(row_id)                                                         AS row_id,
     event_id,

@@ -1,4 +1,4 @@
--- One row per event that was accepted since, the last ones first. The index on ingested_at leaves out the rest.
+-- One row per event accepted since a time, the latest first. The index on ingested_at skips earlier events.
 SELECT
     ingested_at,
     website_id,
@@ -18,4 +18,4 @@ FROM events
 WHERE ingested_at >= {since:DateTime64(3, 'UTC')}
     AND ({website_id:Int64} = 0 OR website_id = {website_id:Int64})
 ORDER BY ingested_at DESC, website_id, subject, subject_id, experiment_id, visitor_id, time, event_id
-LIMIT {most:UInt32}
+LIMIT {limit:UInt32}

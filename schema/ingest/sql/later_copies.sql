@@ -1,4 +1,4 @@
--- One row per copy of an event but the first, among the events accepted since a time: of the visitors of one slice.
+-- One row per copy of an event except the first copy, of events accepted since a time and of one slice of the visitors.
 SELECT
     website_id,
     toString(subject)   AS of,
@@ -14,7 +14,7 @@ SELECT
     copy.7              AS extra_value
 FROM
 (
-    -- one row per event that has several copies
+    -- one row per event with several copies
     SELECT
         website_id, subject, subject_id, experiment_id, visitor_id, event_id,
         arraySort(groupUniqArray((_block_number, writer, ingested_at, event, goal_id, value, extra_value))) AS copies

@@ -1,4 +1,4 @@
--- One row: how many events were accepted since a time, and by how many processes.
+-- One row: the number of events accepted since a time, and the number of processes that accepted them.
 SELECT
     count()            AS events,
     uniqExact(writer)  AS writers

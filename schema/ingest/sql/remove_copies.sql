@@ -1,4 +1,4 @@
--- Removes copies that came with one insert. It does not wait for parts that have none of them.
+-- Deletes copies of one insert. It does not wait for the mutation, which also covers parts without copies.
 ALTER TABLE events DELETE
 WHERE writer = {writer:String}
     AND ingested_at = fromUnixTimestamp64Milli({ingested_at:Int64}, 'UTC')

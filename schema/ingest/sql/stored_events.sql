@@ -1,4 +1,4 @@
--- The stored rows that share visitor, subject and event id with a row of sought, looked up by key.
+-- The stored rows whose subject, visitor and event id are in lookup.
 SELECT
     website_id,
     subject,
@@ -31,6 +31,6 @@ SELECT
 FROM events
 WHERE (website_id, subject, subject_id, experiment_id, visitor_id) IN (
         SELECT website_id, subject, subject_id, experiment_id, visitor_id
-        FROM sought
+        FROM lookup
     )
-    AND event_id IN (SELECT event_id FROM sought)
+    AND event_id IN (SELECT event_id FROM lookup)

@@ -1,5 +1,5 @@
--- One row per subject asked for of which anything is stored: how many events. Counters that a crash left behind are
--- something too, of 0 events.
+-- One row per subject with stored events or counters: the number of its events, which is 0 if only counters remain after
+-- a crash.
 SELECT
     website_id,
     toString(subject) AS of,

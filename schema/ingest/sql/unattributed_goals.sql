@@ -1,4 +1,4 @@
--- The website's stored goals without exposures, of the visitors asked for.
+-- The stored unattributed goals of the visitors.
 SELECT
     website_id,
     subject,

@@ -1,4 +1,4 @@
--- One row per copy that a process was about to remove and is not known to have.
+-- One row per copy whose removal was recorded as begun and not as done.
 SELECT
     website_id, toString(subject) AS of, subject_id, experiment_id, visitor_id, event_id, writer, ingested_at,
     toString(event) AS kind, goal_id, value, extra_value

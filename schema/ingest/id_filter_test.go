@@ -9,10 +9,10 @@ import (
 	"lifthouse/schema/schematest"
 )
 
-// TestAloneAWriterDoesAsAnother sends the same events, some of them again and
-// again, through a writer that looks every one up and through writers that are
-// alone with their store, each after a restart.
-func TestAloneAWriterDoesAsAnother(t *testing.T) {
+// TestExclusiveWriterEqualsOther writes the same events, many of them several
+// times, with a writer that looks up every event and with exclusive writers that
+// are restarted repeatedly.
+func TestExclusiveWriterEqualsOther(t *testing.T) {
 	plain, alone := schematest.Open(t), schematest.Open(t)
 	random := rand.New(rand.NewPCG(6, 9)) //nolint:gosec // reproducible
 	looks := NewWriter(plain)
@@ -20,11 +20,11 @@ func TestAloneAWriterDoesAsAnother(t *testing.T) {
 		knows := NewWriter(alone)
 		if round%3 > 0 {
 			knows.SetExclusive()
-			if err := knows.Learn(t.Context()); err != nil {
+			if err := knows.LoadIDs(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			if !knows.idFilter.complete {
-				t.Fatal("it has not learnt what is stored")
+				t.Fatal("the filter is not complete")
 			}
 		}
 		for range 3 {
@@ -35,7 +35,7 @@ func TestAloneAWriterDoesAsAnother(t *testing.T) {
 					EventID: schema.Hash(string(rune(id))), VisitorID: id % 700, Time: time.UnixMilli(1_777_777_777_000 + int64(id)).UTC(), WebsiteID: 1 + int64(id%2), //nolint:gosec // small
 					Subject: schema.SubjectCampaign, SubjectID: 1 + int64(random.IntN(3)), Kind: schema.KindView, VariationID: int64(random.IntN(50) / 49),
 				}
-				if id%10 == 9 { // a goal without exposures, of a website that has none for a while
+				if id%10 == 9 { // an unattributed goal
 					events[i].Subject, events[i].SubjectID, events[i].Kind, events[i].GoalID, events[i].WebsiteID = schema.SubjectNone, 0, schema.KindGoal, 1, 1
 					if round > 5 {
 						events[i].WebsiteID = 2
@@ -62,9 +62,9 @@ func TestAloneAWriterDoesAsAnother(t *testing.T) {
 	}
 }
 
-func TestKnownIDsAreFewBesideTheirEvents(t *testing.T) {
+func TestIDFilterFalsePositives(t *testing.T) {
 	var k idFilter
-	k.open()
+	k.reset()
 	k.complete = true
 	const stored = 200_000
 	for id := range uint64(stored) {
@@ -74,23 +74,23 @@ func TestKnownIDsAreFewBesideTheirEvents(t *testing.T) {
 	for id := range uint64(2 * stored) {
 		events = append(events, schema.Event{EventID: schema.Hash(string(rune(id)))})
 	}
-	if maybe := k.maybe(events, make([]Verdict, len(events))); len(maybe) < stored || len(maybe) > stored+stored/50 {
+	if maybe := k.possiblyStored(events, make([]Verdict, len(events))); len(maybe) < stored || len(maybe) > stored+stored/50 {
 		t.Errorf("%d of %d may be stored; %d are", len(maybe), len(events), stored)
 	}
 }
 
-func TestKnownIDsGrowAndGiveUp(t *testing.T) {
+func TestIDFilterCapacity(t *testing.T) {
 	var k idFilter
-	k.open()
+	k.reset()
 	k.complete = true
 	k.add(1)
 	for k.free = 0; len(k.filters) > 0; k.free = 0 {
-		if !k.has(1) {
-			t.Fatal("an id is forgotten")
+		if !k.contains(1) {
+			t.Fatal("the filter lacks an id")
 		}
 		k.add(2)
 	}
-	if k.room <= maxFilterIDs || k.complete || len(k.maybe(make([]schema.Event, 3), make([]Verdict, 3))) != 3 {
-		t.Errorf("%d ids fit, complete %v; want it to give up beyond %d", k.room, k.complete, maxFilterIDs)
+	if k.capacity <= maxFilterIDs || k.complete || len(k.possiblyStored(make([]schema.Event, 3), make([]Verdict, 3))) != 3 {
+		t.Errorf("capacity %d, complete %v; want it to be disabled above %d", k.capacity, k.complete, maxFilterIDs)
 	}
 }

@@ -13,13 +13,13 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// failing does what it is asked, and says that it failed.
+// failing is a connection whose inserts are executed and return an error.
 type failing struct {
 	driver.Conn
 	fails bool
 }
 
-// PrepareBatch is driver.Conn's.
+// PrepareBatch implements driver.Conn.
 func (c *failing) PrepareBatch(ctx context.Context, query string, opts ...driver.PrepareBatchOption) (driver.Batch, error) {
 	batch, err := c.Conn.PrepareBatch(ctx, query, opts...)
 	return failingBatch{batch, c.fails}, err
@@ -32,7 +32,7 @@ type failingBatch struct {
 
 var errFull = errors.New("no room for the counters")
 
-// Send is driver.Batch's.
+// Send implements driver.Batch.
 func (b failingBatch) Send() error {
 	if err := b.Batch.Send(); err != nil || !b.fails {
 		return err
@@ -40,9 +40,8 @@ func (b failingBatch) Send() error {
 	return errFull
 }
 
-// TestEventsOfAFailedInsertAreCounted where the disk had room for them and none
-// for the counters: before a sender who sends them again is told that they are
-// stored.
+// TestEventsOfAFailedInsertAreCounted fails after the events are stored and before
+// they are counted. The counters must be correct before a retry is acknowledged.
 func TestEventsOfAFailedInsertAreCounted(t *testing.T) {
 	conn := &failing{Conn: schematest.Open(t)}
 	var view string

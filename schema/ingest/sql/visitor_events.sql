@@ -1,4 +1,4 @@
--- One row per subject that the visitors have events of: how many.
+-- One row per subject: the number of the visitors' events.
 SELECT
     website_id,
     toString(subject) AS of,

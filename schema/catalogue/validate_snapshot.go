@@ -1,0 +1,52 @@
+package catalogue
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Validate returns nil or Faults. A stored catalogue may be invalid if another
+// program or an older release wrote it. The paths of the faults refer to the file
+// that Write writes.
+func (s *Snapshot) Validate() error {
+	if len(s.accounts) == 0 {
+		return nil // a new store; validate would require an account
+	}
+	file := s.File()
+	file.Prune = true // the file is the whole catalogue
+	faults := s.orphans()
+	if found, ok := file.validate(s).(Faults); ok { //nolint:errorlint // validate returns Faults or nil
+		faults = append(faults, found...)
+	}
+	if len(faults) == 0 {
+		return nil
+	}
+	return faults
+}
+
+// orphans returns a fault per resource whose website does not exist. File omits
+// these resources.
+func (s *Snapshot) orphans() (faults Faults) {
+	for _, account := range s.Accounts() {
+		check := func(kind kind, id, website int64) {
+			if _, ok := account.Websites[website]; !ok {
+				path := fmt.Sprintf("account %d, %s %d, websiteId", account.ID, kind, id)
+				faults = append(faults, Fault{path, fmt.Sprint(website), "the account has no such website"})
+			}
+		}
+		for _, id := range slices.Sorted(maps.Keys(account.Goals)) {
+			check(kindGoal, id, account.Goals[id].WebsiteID)
+		}
+		for _, id := range slices.Sorted(maps.Keys(account.Targets)) {
+			check(kindTarget, id, account.Targets[id].WebsiteID)
+		}
+		for _, id := range slices.Sorted(maps.Keys(account.Campaigns)) {
+			check(kindCampaign, id, account.Campaigns[id].WebsiteID)
+		}
+		for _, id := range slices.Sorted(maps.Keys(account.Widgets)) {
+			check(kindWidget, id, account.Widgets[id].WebsiteID)
+		}
+	}
+	return faults
+}

@@ -1,6 +1,6 @@
 # Lifthouse for a store on ClickHouse servers; with --target embedded, one that has the engine in it.
 #
-# Bases are pinned by version. Where a digest is wanted too, docker buildx imagetools inspect IMAGE tells it.
+# Bases are pinned by version. docker buildx imagetools inspect IMAGE prints the digest.
 FROM golang:1.26.0-trixie AS build
 WORKDIR /src
 COPY go.mod go.sum ./

@@ -53,8 +53,9 @@ assets-check: engine ## those that are committed are what the sources give
 vet:
 	go vet ./...
 
-lint: $(GOBIN)/golangci-lint assets-check ## the linters, which have nothing to say
+lint: $(GOBIN)/golangci-lint assets-check ## the linters, and the words of the project
 	$(GOBIN)/golangci-lint run ./...
+	@bash .ci/words
 
 format: $(GOBIN)/golangci-lint ## format in place
 	$(GOBIN)/golangci-lint fmt ./...

@@ -9,7 +9,7 @@ import (
 )
 
 // TestAStoreThatIsAwayIsSaidSo over the whole way, from a server of the store
-// that ends to the client who is told when to ask again.
+// that ends to the client which gets Retry-After.
 func TestAStoreThatIsAwayIsSaidSo(t *testing.T) {
 	server := schematest.Server(t)
 	store := schematest.NewProxy(t, server.Native.Address(), nil)

@@ -18,7 +18,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-var update = flag.Bool("update", false, "write the examples of openapi.yaml anew")
+var update = flag.Bool("update", false, "rewrite the examples of openapi.yaml")
 
 // exampleShop is the small store that the document's examples are of.
 const exampleShop = `
@@ -96,7 +96,7 @@ var (
 	aMinute     = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d`)
 )
 
-// settled writes the instants of this run as one of long ago.
+// withFixedTimes replaces the times of this run by a fixed time.
 func withFixedTimes(body string, since time.Time) string {
 	body = aMinute.ReplaceAllString(body, "2025-06-01 09:00")
 	return anInstant.ReplaceAllStringFunc(body, func(text string) string {

@@ -41,7 +41,7 @@ func TestAComputationOutlivesWhoBeganIt(t *testing.T) {
 	var clients sync.WaitGroup
 	clients.Go(func() {
 		if _, _, err := f.join(first, "k", compute); !errors.Is(err, context.Canceled) {
-			t.Errorf("who left is told %v", err)
+			t.Errorf("the client that left gets %v", err)
 		}
 	})
 	f.until(1)
@@ -75,8 +75,8 @@ func TestAComputationEndsWithTheLastWhoWaits(t *testing.T) {
 	leave()
 	<-ended
 	<-left
-	body, joined, err := f.join(t.Context(), "k", func(context.Context) ([]byte, error) { return []byte("anew"), nil })
-	if string(body) != "anew" || joined || err != nil {
+	body, joined, err := f.join(t.Context(), "k", func(context.Context) ([]byte, error) { return []byte("again"), nil })
+	if string(body) != "again" || joined || err != nil {
 		t.Errorf("the next: %q, joined %v, %v", body, joined, err)
 	}
 }

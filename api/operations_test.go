@@ -110,7 +110,7 @@ func TestEveryOperation(t *testing.T) {
 			tests = append(
 				tests,
 				exchange{"misspelt", path(o.id) + "?websiteid=1", s.token, 400, "invalid_parameter", "did you mean websiteId?"},
-				exchange{"website is no number", path(o.id) + "?websiteId=one", s.token, 400, "invalid_parameter", "digits only"},
+				exchange{"website is not a number", path(o.id) + "?websiteId=one", s.token, 400, "invalid_parameter", "digits only"},
 				exchange{"website twice", path(o.id) + "?websiteId=1&websiteId=1", s.token, 400, "invalid_parameter", "must be given once"},
 				exchange{"foreign website", path(o.id) + "?websiteId=9", s.token, 404, "not_found", "website 9 not found"},
 				exchange{"absent website", path(o.id) + "?websiteId=77", s.token, 404, "not_found", "website 77 not found"},
@@ -122,7 +122,7 @@ func TestEveryOperation(t *testing.T) {
 		if !o.list {
 			tests = append(
 				tests,
-				exchange{"id is no number", path("1x"), s.token, 400, "invalid_parameter", `"in":"path","name":"id","value":"1x"`},
+				exchange{"id is not a number", path("1x"), s.token, 400, "invalid_parameter", `"in":"path","name":"id","value":"1x"`},
 				exchange{"id and parameter at once", path("x") + "?colour=red", s.token, 400, "invalid_parameter", `"name":"colour"`},
 				exchange{"absent", path(98), s.token, 404, "not_found", o.kind + " 98 not found"},
 				exchange{"another account's", path(99), s.token, 404, "not_found", o.kind + " 99 not found"},

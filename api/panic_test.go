@@ -31,15 +31,15 @@ func TestPanicIsAProblemWhoseCauseIsInTheLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = response.Body.Close() }()
-	var told problem
-	if err := json.NewDecoder(response.Body).Decode(&told); err != nil {
+	var got problem
+	if err := json.NewDecoder(response.Body).Decode(&got); err != nil {
 		t.Fatal(err)
 	}
 	listening.Close()
-	if response.StatusCode != http.StatusInternalServerError || told.Code != "internal_error" || told.RequestID != response.Header.Get(requestIDHeader) {
-		t.Errorf("%s %+v", response.Status, told)
+	if response.StatusCode != http.StatusInternalServerError || got.Code != "internal_error" || got.RequestID != response.Header.Get(requestIDHeader) {
+		t.Errorf("%s %+v", response.Status, got)
 	}
-	for _, want := range []string{`"requestId":"` + told.RequestID, "TestPanicIsAProblemWhoseCauseIsInTheLog", `"route":"/wrong/:id"`, `"panic":"index of lh_…"`, `"status":500`} {
+	for _, want := range []string{`"requestId":"` + got.RequestID, "TestPanicIsAProblemWhoseCauseIsInTheLog", `"route":"/wrong/:id"`, `"panic":"index of lh_…"`, `"status":500`} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("the log lacks %s:\n%s", want, log.String())
 		}

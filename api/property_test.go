@@ -313,7 +313,7 @@ func TestNoRequestIsAnsweredOutsideTheDocument(t *testing.T) {
 		case unreadable:
 			err = fmt.Errorf("want a plain 400: it is no HTTP")
 		case response.status >= http.StatusInternalServerError:
-			err = fmt.Errorf("no request may be our fault")
+			err = fmt.Errorf("no request may cause a 500")
 		case asked.right && response.status != http.StatusOK:
 			err = fmt.Errorf("it is as the document allows: want 200")
 		default:

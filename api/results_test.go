@@ -42,7 +42,7 @@ func (s *server) apply(text string) {
 	}
 }
 
-// plant gives campaigns 22 to 26 the same visitors, of whom those of
+// plant gives campaigns 22 to 26 the same visitors, and those of
 // variation 2 buy more often.
 func (s *server) plant() {
 	s.t.Helper()

@@ -34,7 +34,7 @@ type soaking struct {
 	*server
 	writes   string // a token that may
 	client   *http.Client
-	visitors atomic.Int64 // that campaign 12 had when the writer was last told so
+	visitors atomic.Int64 // of campaign 12 after the last acknowledged write
 	polls    atomic.Int64
 	same     atomic.Int64 // answered with 304
 }

@@ -224,7 +224,7 @@ func TestForestPlotIsAPictureThatDoesNothing(t *testing.T) {
 			}
 		}
 		if strings.Contains(text, "NaN") || strings.Contains(text, "Inf") {
-			t.Errorf("%s: draws what is no number\n%s", path, text)
+			t.Errorf("%s: draws a value that is not a number\n%s", path, text)
 		}
 	}
 }

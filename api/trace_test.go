@@ -29,7 +29,7 @@ func TestATraceTellsWhatAReportTook(t *testing.T) {
 		for _, attribute := range span.Attributes {
 			text := attribute.Value.String()
 			if strings.Contains(text, "Secretville") || strings.Contains(text, s.token) || strings.Contains(text, "campaigns/12") {
-				t.Errorf("%s: %s tells what was asked: %s", span.Name, attribute.Key, text)
+				t.Errorf("%s: %s reveals the request: %s", span.Name, attribute.Key, text)
 			}
 			if attribute.Key == "db.clickhouse.query_id" && !strings.HasPrefix(text, trace+"-") {
 				t.Errorf("the query id is %s, want it by the span's ids", text)

@@ -16,10 +16,10 @@ import (
 const all = "\x00all"
 
 type folded struct {
-	values                       []int64 // of the goals that count, before outliers are left out
-	moments                      map[int64]Moments
-	visits                       map[int64][]map[Metric]int64 // of each variation's visitors: what the metrics are means of
-	visitors, crossover, earlier int64
+	values                                []int64 // of the goals that count, before outliers are left out
+	moments                               map[int64]Moments
+	visits                                map[int64][]map[Metric]int64 // of each variation's visitors: what the metrics are means of
+	visitors, multiExposed, exposedBefore int64
 }
 
 func fold(p *Plan, events []schema.Event) map[string]*folded {
@@ -60,13 +60,13 @@ func fold(p *Plan, events []schema.Event) map[string]*folded {
 func (c *folded) add(p *Plan, first schema.Event, views, own []schema.Event) {
 	if first.Time.Before(p.from()) {
 		if slices.ContainsFunc(own, func(e schema.Event) bool { return !e.Time.Before(p.from()) && e.Time.Before(p.to()) }) {
-			c.earlier++
+			c.exposedBefore++
 		}
 		return
 	}
 	c.visitors++
 	if slices.ContainsFunc(views, func(e schema.Event) bool { return e.VariationID != first.VariationID }) {
-		c.crossover++
+		c.multiExposed++
 		if p.MultipleExposures == catalogue.ExcludeMultiExposed {
 			return
 		}

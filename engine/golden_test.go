@@ -18,7 +18,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-var update = flag.Bool("update", false, "write golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 // scenarios are requests whose every stage lies in testdata, a folder each:
 // request.txt, plan.txt, moments.sql, single_pass.sql, in_process.sql, rollup.sql, rows.txt, results.json.
@@ -127,14 +127,14 @@ func goldenStages(t *testing.T, e *Engine, r Request, dir, query string) {
 	golden(t, dir, "results.json", string(text)+"\n")
 }
 
-// settledText is the statement that sums what is settled, run once; or that
-// there is none.
+// rollupText returns the query of the rollup after running it, or a comment if
+// the rollup cannot serve the plan.
 func rollupText(t *testing.T, e *Engine, plan *Plan) string {
 	t.Helper()
 	byDays := plan.windowed(plan.newest)
 	cubes, expressible := plan.cubeSet(byDays)
 	if !plan.fitsRollup() || !expressible {
-		return "-- not settled: counted from the events\n"
+		return "-- no rollup: counted from the events\n"
 	}
 	q := &rollupQuery{plan: plan, cubes: cubes, state: rollupState{generation: 1}, byDays: byDays}
 	if q.rankedCube() != nil {
@@ -165,7 +165,7 @@ func rowsText(rows []row) string {
 		if err != nil {
 			panic(err)
 		}
-		fmt.Fprintf(&b, "variation %d, dimension %q, earlier %v, crossover %v\n    %s\n", r.variationID, r.dimension, r.exposedBefore, r.multiExposed, text)
+		fmt.Fprintf(&b, "variation %d, dimension %q, exposed before %v, multi-exposed %v\n    %s\n", r.variationID, r.dimension, r.exposedBefore, r.multiExposed, text)
 	}
 	return b.String()
 }

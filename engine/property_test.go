@@ -21,7 +21,7 @@ import (
 func TestMain(m *testing.M) { schematest.Main(m) }
 
 // world draws catalogues, events and requests from so few values that they
-// meet: ties in time, crossovers, goals before views, events at the window's
+// occur: ties in time, multi-exposed visitors, goals before views, events at the window's
 // ends, empty and odd strings, huge and negative values.
 type world struct{ *rand.Rand }
 
@@ -420,9 +420,9 @@ func compareRows(t *testing.T, plan *Plan, rows []row, events []schema.Event) {
 	want := fold(plan, events)
 	for value, folded := range want {
 		got := sumRows(byValue[value], plan.MultipleExposures)
-		if got.visitors() != folded.visitors || got.multiExposed != folded.crossover || got.exposedBefore != folded.earlier {
-			t.Errorf("%q: %d visitors, %d crossovers, %d earlier; want %d, %d, %d\n%s", value,
-				got.visitors(), got.multiExposed, got.exposedBefore, folded.visitors, folded.crossover, folded.earlier, plan)
+		if got.visitors() != folded.visitors || got.multiExposed != folded.multiExposed || got.exposedBefore != folded.exposedBefore {
+			t.Errorf("%q: %d visitors, %d multi-exposed, %d exposed before; want %d, %d, %d\n%s", value,
+				got.visitors(), got.multiExposed, got.exposedBefore, folded.visitors, folded.multiExposed, folded.exposedBefore, plan)
 		}
 		if g, w := fmt.Sprintf("%+v", readable(got.counted)), fmt.Sprintf("%+v", readable(folded.moments)); g != w {
 			t.Errorf("%q:\n got %s\nwant %s\n%s", value, g, w, plan)

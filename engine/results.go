@@ -265,7 +265,7 @@ func (m Money) MarshalJSON() ([]byte, error) { return []byte(m.String()), nil }
 func (m *Money) UnmarshalJSON(text []byte) error {
 	amount, ok := new(big.Rat).SetString(string(text))
 	if !ok {
-		return fmt.Errorf("money: %q is no number", text)
+		return fmt.Errorf("money: %q is not a number", text)
 	}
 	amount.Mul(amount, new(big.Rat).SetInt64(schema.MoneyScale))
 	if !amount.IsInt() {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Whoever is among the most visited after some events, of which each moves a
+// A value that is among the most visited after some events, of which each moves a
 // visitor at most, is among the candidates of the ranking before them.
 func TestNoneOfTheMostVisitedIsMissingAmongTheCandidates(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 5))

@@ -63,7 +63,7 @@ func TestLongSizeOfScoreTest(t *testing.T) {
 	}
 }
 
-// shop draws visitors of whom some buy, for a log-normal value.
+// shop draws visitors some of which buy, for a log-normal value.
 type shop struct {
 	buyers, sigma, lift float64
 }

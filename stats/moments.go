@@ -18,7 +18,7 @@ type Sample interface {
 }
 
 // largestCount is the most visitors a rate may have: a hundred times mankind, and
-// as far as floats tell rates near 1 apart.
+// the largest for which floats distinguish rates near 1.
 const largestCount = 1_000_000_000_000
 
 // Rate is a count of visitors, at most 10¹², and of those among them who converted.

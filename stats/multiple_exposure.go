@@ -2,14 +2,14 @@ package stats
 
 import "math"
 
-// crossoverShare is the share of visitors with several variations above which a
+// multipleExposureShare is the share of visitors with several variations above which a
 // report warns: beyond it, excluding them moves results visibly.
-const crossoverShare = 0.01
+const multipleExposureShare = 0.01
 
-// Crossovers is how many visitors saw more than one variation. Share is of all
-// visitors, in [0, 1]; PValue that of equal shares in all variations, nil for the
-// Reason. Warning is set above 1 %, and where the shares differ at p < 0.001, in
-// which case Skewed is too.
+// MultipleExposures describes the visitors who were exposed to more than one
+// variation. Share is their share of all visitors, in [0, 1]. PValue is that of
+// equal shares in all variations, nil with a Reason. Skewed is true if the shares
+// differ at p < 0.001. Warning is true if Skewed is, or if Share is above 1 %.
 type MultipleExposures struct {
 	Share   *float64
 	PValue  *float64
@@ -18,14 +18,15 @@ type MultipleExposures struct {
 	Reason  Reason
 }
 
-// CrossoverSkew tests whether the share of crossovers differs between variations,
-// by the chi-square of homogeneity
+// MultipleExposureSkew tests whether the share of multi-exposed visitors differs
+// between variations, by the chi-square of homogeneity
 //
 //	chi² = Σ (x_i - n_i p)² / (n_i p (1-p)),  p = Σ x_i / Σ n_i
 //
 // over the variations with visitors, with one degree of freedom less than those.
-// crossovers and visitors are counted by each visitor's first variation, the
-// latter with the former. Expected counts below 5 give no p-value.
+// multiExposed and visitors are counted by the first variation of each visitor;
+// visitors includes the multi-exposed ones. There is no p-value if an expected
+// count is below 5.
 func MultipleExposureSkew(multiExposed, visitors []int64) MultipleExposures {
 	if len(multiExposed) != len(visitors) {
 		return MultipleExposures{Reason: ReasonInvalidData}
@@ -46,7 +47,7 @@ func MultipleExposureSkew(multiExposed, visitors []int64) MultipleExposures {
 		return MultipleExposures{Reason: ReasonNoVisitors}
 	}
 	p := crossed / total
-	out := MultipleExposures{Share: &p, Warning: p > crossoverShare}
+	out := MultipleExposures{Share: &p, Warning: p > multipleExposureShare}
 	switch {
 	case cells < 2:
 		out.Reason = ReasonTooFewVariations

@@ -160,7 +160,7 @@ func divisions(shares []float64) [][]float64 {
 	return found
 }
 
-// tolerance is how far a share may lie from what it stands for: half a point by
+// tolerance is how far a share may lie from its exact value: half a point by
 // rounding, a whole one where the remainder was given to one of several equals.
 func tolerance(shares []float64, i int) float64 {
 	const slack = 1e-9

@@ -88,12 +88,12 @@ func TestLeak(t *testing.T) {
 	}
 }
 
-func TestCrossoverSkew(t *testing.T) {
+func TestMultipleExposureSkew(t *testing.T) {
 	tests := []struct {
-		name                 string
-		crossovers, visitors []int64
-		skewed, warning      bool
-		reason               Reason
+		name                   string
+		multiExposed, visitors []int64
+		skewed, warning        bool
+		reason                 Reason
 	}{
 		{"none", []int64{0, 0}, []int64{500, 500}, false, false, ReasonTooFewVisitors},
 		{"few and even", []int64{50, 51}, []int64{10000, 10000}, false, false, ""},
@@ -107,7 +107,7 @@ func TestCrossoverSkew(t *testing.T) {
 		{"everybody", []int64{80, 90}, []int64{80, 90}, false, true, ReasonTooFewVisitors},
 	}
 	for _, test := range tests {
-		got := MultipleExposureSkew(test.crossovers, test.visitors)
+		got := MultipleExposureSkew(test.multiExposed, test.visitors)
 		if got.Skewed != test.skewed || got.Warning != test.warning || got.Reason != test.reason || (got.PValue == nil) != (test.reason != "") {
 			t.Errorf("%s: %+v", test.name, got)
 		}

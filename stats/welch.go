@@ -97,7 +97,7 @@ func nearZero(end, near float64, positive bool) float64 {
 //
 // for mc > 0, mirrored for mc < 0, so that a rise from a negative baseline is
 // positive. It is the equation of r = mt/mc with r = 1 + L, whose last term shows
-// that 0 is outside exactly when |d| > q SE. With g >= 1 control cannot be told
+// that 0 is outside exactly when |d| > q SE. With g >= 1 control cannot be distinguished
 // from 0 and the set is no interval; but where values are never negative, mc > 0
 // and mt² > q² st, the larger root is the lower end and the upper is unbounded.
 // Otherwise both ends are NaN. The baseline must not be 0.

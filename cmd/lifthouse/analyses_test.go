@@ -55,7 +55,7 @@ func TestPublishedAnalysesOfTheRealData(t *testing.T) {
 }
 
 // compareSums compares what the variations' visitors spent, where the analysis
-// tells it.
+// reports it.
 func compareSums(t *testing.T, got []engine.VariationResults, want reference, names []string) {
 	t.Helper()
 	for i, name := range names {
@@ -68,7 +68,7 @@ func compareSums(t *testing.T, got []engine.VariationResults, want reference, na
 	}
 }
 
-// TestUdacityWithTheFirstGroupOfEachVisitor declares the same campaign anew.
+// TestUdacityWithTheFirstGroupOfEachVisitor declares the same campaign again.
 func TestUdacityWithTheFirstGroupOfEachVisitor(t *testing.T) {
 	want := readReference(t, "udacity_ab", "first_group_by_time_any_conversion")
 	text, err := os.ReadFile("testdata/udacity.catalog.yaml")

@@ -37,7 +37,7 @@ func seedOf(t *testing.T) uint64 {
 }
 
 // settlesFrom is how many visitors have more events than are counted for each
-// report anew.
+// report again.
 const settlesFrom = 70_000
 
 // aDisk names the folder that a small disk is mounted at, in the process that
@@ -85,7 +85,7 @@ func TestAServerInChaos(t *testing.T) {
 		{"killed", func() { p.kill(); p = serve() }},
 		{"killed", func() { p.kill(); p = serve() }},
 		{"stopped", func() { p.interrupt(); p = serve() }},
-		{"stood still", func() { p.standStill(r) }},
+		{"paused", func() { p.standStill(r) }},
 		{"disk full", func() { fillDisk(t, disk, r) }},
 		{"import killed", func() { w.killedImport(r) }},
 		{"forget", func() { p = w.forget(r, p, serve) }},
@@ -104,7 +104,7 @@ func TestAServerInChaos(t *testing.T) {
 	for until := time.Now().Add(chaosFor() / 3); time.Now().Before(until); wait(r, 100, 1500) {
 		was := p
 		if r.IntN(3) > 0 {
-			trouble("stood still", func() { p.standStill(r) })
+			trouble("paused", func() { p.standStill(r) })
 		} else {
 			trouble("disk full", func() { fillDisk(t, disk, r) })
 		}
@@ -236,7 +236,7 @@ func TestServersInChaos(t *testing.T) {
 			servers[i].interrupt()
 			servers[i] = serve(i)
 		case 2:
-			troubles["stood still"]++
+			troubles["paused"]++
 			servers[i].standStill(r)
 		case 3:
 			troubles["store away"]++

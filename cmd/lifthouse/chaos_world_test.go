@@ -350,7 +350,7 @@ func (w *world) bounds(acked, begun, asked time.Time) (least, most [2]tally) {
 	return least, most
 }
 
-// wrongWith says what a report tells that cannot be.
+// wrongWith describes impossible values in a report.
 func wrongWith(got *engine.Results, least, most [2]tally) string {
 	var visitors int64
 	for i, v := range got.Variations {

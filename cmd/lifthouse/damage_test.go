@@ -224,7 +224,7 @@ func TestWhatAFullDiskSpoilsIsPutRight(t *testing.T) {
 		}
 	}
 	if said := do(exitOK, "check", "--deep"); strings.Contains(said, "damaged part") {
-		t.Errorf("it is told twice:\n%s", said)
+		t.Errorf("it is reported twice:\n%s", said)
 	}
 	var r engine.Results
 	if err := json.Unmarshal([]byte(do(exitOK, "report", "campaign", "1")), &r); err != nil || r.Totals.Visitors != views {

@@ -241,7 +241,7 @@ func (v *viewer) refreshesInPlace() {
 	v.imports(event)
 	v.until(fmt.Sprintf(`%s.value === String(%s + 1)`, visitors, was))
 	if !evaluated[bool](v, visitors+`.known === true && document.activeElement.name === "goal"`) {
-		v.Error("the refresh made the table anew, or took the focus")
+		v.Error("the refresh replaced the table, or moved the focus")
 	}
 	for _, request := range v.requests() {
 		if _, conditional := request.Headers["If-None-Match"]; conditional && strings.HasSuffix(request.URL, "/v1/campaigns/12/results") {

@@ -337,7 +337,7 @@ func TestDocsListEverySetting(t *testing.T) {
 	help, _ := succeed(t, nil, "serve", "--help")
 	var settings []string
 	for _, flag := range regexp.MustCompile(`(?m)^ +(?:-\w, )?--([a-z-]+)`).FindAllStringSubmatch(help, -1) {
-		if !slices.Contains([]string{"help", "config", "settle-every"}, flag[1]) {
+		if !slices.Contains([]string{"help", "config"}, flag[1]) {
 			settings = append(settings, flag[1])
 		}
 	}

@@ -181,7 +181,7 @@ func TestRequestsUnderWayAreAnsweredWhenTheServerStops(t *testing.T) {
 	}
 	running.Wait()
 	if under == 0 {
-		t.Error("they were all answered before the server was told to stop")
+		t.Error("all of them were answered before the server was stopped")
 	}
 	if err := <-p.done; err != nil {
 		t.Errorf("it ended with %v", err)

@@ -130,7 +130,7 @@ func (p *process) sendAll(o *outbox, token string, senders *sync.WaitGroup) {
 // TestAKilledServerLosesAndDoublesNothing kills a server with SIGKILL while
 // events arrive over HTTP and from a file. What was not acknowledged is sent
 // again, and half of what was. In the end each event counts once, and in what
-// is settled too.
+// has a rollup, too.
 func TestAKilledServerLosesAndDoublesNothing(t *testing.T) {
 	kills := schematest.Tier(1, 2, 30)
 	store := "--store=embedded:" + filepath.Join(t.TempDir(), "data")

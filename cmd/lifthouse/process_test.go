@@ -168,8 +168,8 @@ func (p *process) results(token string) (r engine.Results) {
 	return r
 }
 
-// get asks for what a path says now, with every event, not only those that are
-// settled.
+// get requests a path. The report includes every stored event, not only those in
+// the rollup.
 func (p *process) get(path, token string, into any) {
 	p.t.Helper()
 	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, p.url+path, http.NoBody)

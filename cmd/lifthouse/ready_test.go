@@ -31,7 +31,7 @@ func TestReadySaysWhatTheServerSays(t *testing.T) {
 	}
 }
 
-// TestDemoLeavesOtherStoresAlone also where no file tells them apart.
+// TestDemoLeavesOtherStoresAlone also checks stores without a mark file.
 func TestDemoLeavesOtherStoresAlone(t *testing.T) {
 	owned := func(names ...string) []*catalogue.Owned {
 		var accounts []*catalogue.Owned

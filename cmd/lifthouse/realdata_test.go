@@ -208,7 +208,7 @@ func TestRevenueWithoutItsOutlier(t *testing.T) {
 			t.Errorf("%q: %d visitors, %s of %d, p %v; want 2390, %s of %d, p %v", test.filter, c.Visitors, c.Value, c.ConvertedVisitors, p, test.value, test.converted, test.p)
 		}
 		if r.Checks.MultipleExposures.Visitors != 1541 {
-			t.Errorf("%d crossovers, want 1541", r.Checks.MultipleExposures.Visitors)
+			t.Errorf("%d multi-exposed visitors, want 1541", r.Checks.MultipleExposures.Visitors)
 		}
 		if o := r.Checks.Outliers; (o != nil) != (test.filter != "") || o != nil && o.Removed != 1 {
 			t.Errorf("outliers = %+v, want one removed", o)

@@ -74,7 +74,7 @@ func TestTheSnippetOfTheDocumentationInABrowser(t *testing.T) {
 		_, _ = fmt.Fprintf(w, `%s<script>
 			fetch(lifthouse.url, {method: "POST", headers: {Authorization: "Bearer " + lifthouse.token}, body: "{}"})
 				.then(() => "answered", (e) => "refused")
-				.then((told) => fetch("/told", {method: "POST", body: told}));
+				.then((outcome) => fetch("/outcome", {method: "POST", body: outcome}));
 		</script>`, script+"</script>")
 	}))
 	defer stranger.Close()

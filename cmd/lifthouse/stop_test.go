@@ -105,7 +105,7 @@ func TestServeEndsWhileACommandWaits(t *testing.T) {
 				t.Fatal(err)
 			}
 			begin(t, nil, write, "apply", "-f", file, store)
-			for done := false; !done; { // it is applied before it is told
+			for done := false; !done; { // the change is applied before the response is sent
 				code, _, _ := other(t, nil, "token", "create", "--account", "2", store)
 				done = code == exitOK
 			}
@@ -126,7 +126,7 @@ func TestServerLeavesTheStreamsOfAClientThatIsGone(t *testing.T) {
 	read, write := pipe(t)
 	its, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", read.Fd()))
 	if err != nil {
-		t.Skip("there is no /proc to see open files in, nor to open them anew")
+		t.Skip("there is no /proc to see open files in, nor to reopen them")
 	}
 	client := begin(t, read, nil, "apply", "-f", "-", store)
 	if _, err := io.WriteString(write, moreThanAPipe); err != nil {

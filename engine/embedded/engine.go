@@ -159,7 +159,7 @@ func (e *Engine) start(path string) error {
 
 // writeConfig writes the engine's configuration and returns its path. Without one
 // the library would read a config.xml of the working directory, of the user's
-// home or of the machine, whoever that is meant for.
+// home directory or of the machine, for other programs.
 //
 // On a terminal, and only there, the engine would write its log to standard
 // error: every insert as "current_thread contains invalid address", which is

@@ -14,7 +14,7 @@ import (
 
 // external is a table that comes with a statement and that only it sees: rows
 // too many for parameters. The library has none of its own; a temporary table
-// of the session stands for it.
+// of the session replaces it.
 type external struct {
 	name, structure, format string
 	rows                    []byte

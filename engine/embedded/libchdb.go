@@ -120,7 +120,7 @@ func openLibrary(path string) (*library, error) {
 	return lib, lib.quietSignals()
 }
 
-// quietSignals tells the library to install no signal handlers. That call
+// quietSignals prevents the library from installing signal handlers. That call
 // resets the handlers of the signals which the library takes for its own, and
 // without them the Go runtime can neither turn a nil dereference into a panic
 // nor preempt a goroutine: they are put back as they were.
@@ -309,7 +309,7 @@ func (i *insertion) err() error {
 }
 
 // append gives the engine the next bytes; false means that the insertion has
-// failed, for the reason that done tells.
+// failed, for the reason that done returns.
 func (i *insertion) append(data []byte) bool {
 	state := i.lib.insertAppend(i.handle, unsafe.Pointer(unsafe.SliceData(data)), uintptr(len(data)))
 	runtime.KeepAlive(data)

@@ -181,7 +181,7 @@ func Frame(text, foot string, height int) string {
 }
 
 // Printable replaces characters that could move the cursor of a terminal, since
-// texts come from whoever sends events. It keeps line feeds, and the joiner within
+// texts come from outside. It keeps line feeds, and the joiner within
 // emoji.
 func Printable(text string) string {
 	const zeroWidthJoiner = '\u200d'

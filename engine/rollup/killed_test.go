@@ -10,10 +10,10 @@ import (
 	"lifthouse/schema/schematest"
 )
 
-// TestAKilledSettlerLeavesNothingWrong has a settler die after each of its
-// statements, in steps and, where tests may be long, in rebuilds. Whatever is read then is right, and the
-// next settler goes on.
-func TestAKilledSettlerLeavesNothingWrong(t *testing.T) {
+// TestAKilledRefresherLeavesNothingWrong kills a refresher after each of its
+// statements, in steps and, in the long tier, in rebuilds. Reports are correct
+// after that, and the next refresher continues.
+func TestAKilledRefresherLeavesNothingWrong(t *testing.T) {
 	rebuilds := schematest.Long() // each takes a second to understand
 	s := newShop(t, 3)
 	paths := map[string]int{}
@@ -39,11 +39,11 @@ func TestAKilledSettlerLeavesNothingWrong(t *testing.T) {
 	}
 }
 
-// TestAKilledEraserLeavesNothingWrong has whoever drops events die after each
+// TestAKilledEraserLeavesNothingWrong kills a process that drops events after each
 // statement.
 func TestAKilledEraserLeavesNothingWrong(t *testing.T) {
 	if !schematest.Long() {
-		t.Skip("SKIP: one of the long tests, of which each store takes seconds to settle: make test-long")
+		t.Skip("SKIP: one of the long tests; each store takes seconds to roll up: make test-long")
 	}
 	paths := map[string]int{}
 	for statements := 1; ; statements++ {
@@ -61,7 +61,7 @@ func TestAKilledEraserLeavesNothingWrong(t *testing.T) {
 	}
 }
 
-// retire has the next settlement be a rebuild.
+// retire drops the rollups, so that the next refresh rebuilds them.
 func (s *shop) retire() {
 	s.t.Helper()
 	if _, err := schema.DropRollups(s.t.Context(), s.conn, func(*schema.RollupState) bool { return true }); err != nil {

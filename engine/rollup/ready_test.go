@@ -29,7 +29,7 @@ func TestLargeTailsWaitForImportsToEnd(t *testing.T) {
 	want := func(when string, got []int64, want ...int64) {
 		t.Helper()
 		if !slices.Equal(got, want) {
-			t.Fatalf("%s: %v are settled, want %v", when, got, want)
+			t.Fatalf("%s: refreshed %v, want %v", when, got, want)
 		}
 	}
 

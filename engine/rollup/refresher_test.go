@@ -28,13 +28,13 @@ func TestMain(m *testing.M) { schematest.Main(m) }
 var start = time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 
 // shop is a store with a campaign of three variations, one of them unknown to
-// the catalogue, a widget with an experiment, and a settler.
+// the catalogue, a widget with an experiment, and a refresher.
 type shop struct {
 	t         *testing.T
 	conn      driver.Conn
 	writer    *ingest.Writer
 	engine    *engine.Engine
-	refresher   *rollup.Refresher
+	refresher *rollup.Refresher
 	catalogue *catalogue.Catalogue
 	*rand.Rand
 	sent []schema.Event
@@ -166,7 +166,7 @@ func (s *shop) request() engine.Request {
 	return r
 }
 
-// attributes are the columns of facets by the API's names, and what to ask of
+// attributes are the columns of cubes by their names in the API, and values of
 // them.
 var (
 	attributes = map[string]string{
@@ -179,7 +179,7 @@ var (
 	}
 )
 
-// ofFacet asks for what the facet can tell.
+// ofCube sets a request that the cube can serve.
 func (s *shop) ofCube(r *engine.Request, f *schema.Cube) {
 	for _, column := range f.By {
 		attribute := attributes[column]
@@ -211,7 +211,7 @@ func (s *shop) filter(r *engine.Request, attribute string) {
 	}
 }
 
-// anything asks for what may be beyond every facet.
+// anything sets a request that may need the events.
 func (s *shop) anything(r *engine.Request) {
 	if r.Operation == engine.CampaignResults {
 		r.Dimension = pick(s, "", engine.ByDevice, engine.ByCountry, engine.ByChannel, engine.ByReferrer)
@@ -258,7 +258,7 @@ func (s *shop) body(r engine.Request) (text []byte, path string) {
 	return text, taken
 }
 
-// compare holds what is settled against the events.
+// compare compares reports from rollups with reports from the events.
 func (s *shop) compare(reports int, paths map[string]int) {
 	s.t.Helper()
 	for i := range reports {
@@ -370,8 +370,8 @@ func (s *shop) rebuild() {
 	}
 }
 
-// TestFreshReportsHaveEveryEvent asks between settlements: as of the last one,
-// and with all that came since.
+// TestFreshReportsHaveEveryEvent requests reports between two refreshes: as of the
+// last refresh, and with all later events.
 func TestFreshReportsHaveEveryEvent(t *testing.T) {
 	s := newShop(t, 7)
 	s.engine.SetRollupRefresh(s.refresher.RefreshSubject)
@@ -396,17 +396,17 @@ func TestFreshReportsHaveEveryEvent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if again, _ := s.body(r); path != engine.PathRollup || !bytes.Equal(first, again) || version() != before {
-		t.Errorf("%s: the report changed though nothing was settled", path)
+		t.Errorf("%s: the report changed without a refresh", path)
 	}
 	r.Fresh = true
 	counted, path := s.body(r)
 	if path != engine.PathReference || bytes.Equal(first, counted) {
-		t.Errorf("%s: a fresh report is as of the last settlement", path)
+		t.Errorf("%s: a fresh report lacks events after the last refresh", path)
 	}
 	r.Fresh = !s.engine.BringUpToDate(t.Context(), subject)
 	fromRollup, path := s.body(r)
 	if path != engine.PathRollup || !bytes.Equal(fromRollup, counted) || version() == before {
-		t.Errorf("%s: settled for a fresh report\n got %.800s\nwant %.800s", path, fromRollup, counted)
+		t.Errorf("%s: refreshed for a fresh report\n got %.800s\nwant %.800s", path, fromRollup, counted)
 	}
 	s.refresh()
 	for _, of := range []engine.Subject{subject, {WebsiteID: 1, Kind: schema.SubjectWidget, ID: 3, ExperimentID: 5}} {
@@ -433,7 +433,7 @@ func TestVerifyFindsWhatDiffers(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n, err := s.engine.Verify(t.Context(), engine.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12}); n == 0 || err != nil {
-		t.Errorf("made anew: %d compared, %v", n, err)
+		t.Errorf("after a rebuild: %d compared, %v", n, err)
 	}
 }
 

@@ -107,7 +107,7 @@ func TestLossOfPartsRetiresTheSums(t *testing.T) {
 	}
 }
 
-// halting stops before a statement until it is told to go on.
+// halting blocks before a statement until proceed is closed.
 type halting struct {
 	driver.Conn
 	before           string
@@ -165,7 +165,7 @@ func TestNothingIsRefreshedDuringARemoval(t *testing.T) {
 	}
 }
 
-// useConn has a writer, an engine and a settler of the same store work through another connection.
+// useConn replaces the connection of the writer, the engine and the refresher.
 func (s *shop) useConn(conn driver.Conn) {
 	s.engine = engine.New(conn, s.catalogue, engine.Limits{InProcessEvents: 5})
 	s.writer = ingest.NewWriter(conn)
@@ -173,12 +173,12 @@ func (s *shop) useConn(conn driver.Conn) {
 	s.refresher = rollup.New(conn, s.writer, s.engine)
 }
 
-// verifyAll compares reports of every settled subject from the sums and from the events.
+// verifyAll compares reports of every subject from its rollup with reports from the events.
 func (s *shop) verifyAll() {
 	s.t.Helper()
 	subjects, err := s.engine.RollupSubjects(s.t.Context())
 	if err != nil || len(subjects) == 0 {
-		s.t.Errorf("settled: %v, %v", subjects, err)
+		s.t.Errorf("rollups: %v, %v", subjects, err)
 	}
 	for _, of := range subjects {
 		if n, err := s.engine.Verify(s.t.Context(), of); n == 0 || err != nil {

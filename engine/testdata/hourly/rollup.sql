@@ -1,1 +1,1 @@
--- not settled: counted from the events
+-- no rollup: counted from the events

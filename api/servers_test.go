@@ -11,6 +11,7 @@ import (
 
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/tier"
 )
 
 // within polls until the condition holds, for at most a second.
@@ -66,7 +67,7 @@ func TestManyClientsStartStopAndApply(t *testing.T) {
 	if err := servers[1].catalogue.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	rounds := schematest.Tier(3, 5, 10)
+	rounds := tier.Of(3, 5, 10)
 	var clients sync.WaitGroup
 	for client := range 10 {
 		s := servers[client%2]

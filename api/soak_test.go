@@ -18,12 +18,12 @@ import (
 	"lifthouse/loadgen/population"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
-	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/tier"
 )
 
 // soak is how long many clients poll: a minute in make test-long.
 func soak() time.Duration {
-	return time.Duration(schematest.Tier(2, 2, 60)) * time.Second
+	return time.Duration(tier.Of(2, 2, 60)) * time.Second
 }
 
 // soakAge is how long results are good for in the soak.

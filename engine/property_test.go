@@ -16,6 +16,7 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/tier"
 )
 
 func TestMain(m *testing.M) { schematest.Main(m) }
@@ -175,7 +176,7 @@ func (w world) owned(ids ...int64) *catalogue.Owned {
 }
 
 func TestReportEqualsTheFold(t *testing.T) {
-	requests := schematest.Tier(60, 100, 4_000)
+	requests := tier.Of(60, 100, 4_000)
 	w := world{rand.New(rand.NewPCG(20261120, 1))}
 	s := &store{Conn: schematest.Open(t), limits: DefaultLimits}
 	var events []schema.Event

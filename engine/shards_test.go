@@ -9,6 +9,7 @@ import (
 
 	"lifthouse/schema"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/tier"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
@@ -57,7 +58,7 @@ func testShards(t *testing.T, events []schema.Event, shardOf func(*schema.Event)
 // one server are held against too.
 func TestShardsAnswerAsOneServer(t *testing.T) {
 	w := world{rand.New(rand.NewPCG(31, 7))}
-	size, requests := schematest.Tier(300, 300, 3_000), schematest.Tier(4, 4, 60)
+	size, requests := tier.Of(300, 300, 3_000), tier.Of(4, 4, 60)
 	var events []schema.Event
 	for range size {
 		events = append(events, w.event(1))

@@ -3,15 +3,16 @@ package stats
 import (
 	"math"
 	"math/rand/v2"
-	"os"
 	"testing"
+
+	"lifthouse/schema/schematest/tier"
 )
 
 // The calibration tests measure error rates. They take minutes.
 func long(t *testing.T) {
 	t.Helper()
-	if os.Getenv("LIFTHOUSE_LONG") != "1" {
-		t.Skip("LIFTHOUSE_LONG=1 runs it")
+	if !tier.Long() {
+		t.Skip("SKIP: one of the long tests: make test-long")
 	}
 }
 

@@ -3,19 +3,14 @@ package stats
 import (
 	"math"
 	"math/rand/v2"
-	"os"
 	"testing"
+
+	"lifthouse/schema/schematest/tier"
 )
 
 // rounds is how many random inputs a property is tried on.
 func rounds(full int) int {
-	if testing.Short() {
-		return full / 20
-	}
-	if os.Getenv("LIFTHOUSE_LONG") == "" {
-		return full / 3
-	}
-	return full
+	return tier.Of(full/20, full/3, full)
 }
 
 func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 20261)) }

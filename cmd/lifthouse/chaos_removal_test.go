@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/tier"
 )
 
 // oldCampaign ended long ago; its events are kept for its own sake.
@@ -181,7 +181,7 @@ func (w *world) losePart(r *rand.Rand, p *process, restart func() *process) *pro
 // check holds sums, counters, derived rows and copies against the events, in the long tests after every trouble.
 func (w *world) check() {
 	w.t.Helper()
-	if schematest.Long() {
+	if tier.Long() {
 		w.must("check", "--deep")
 	}
 }

@@ -14,12 +14,13 @@ import (
 	"time"
 
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/tier"
 )
 
 // chaosFor is how long each of the two tests of chaos goes on: together three
 // minutes, or as long as the short tests can wait.
 func chaosFor() time.Duration {
-	return time.Duration(schematest.Tier(2, 6, 90)) * time.Second
+	return time.Duration(tier.Of(2, 6, 90)) * time.Second
 }
 
 // seedOf is LIFTHOUSE_SEED, by which other worlds can be had, or always the same.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/tier"
 )
 
 // TestProcessesImportOneFileAtOnce into a ClickHouse server: four processes,
@@ -21,7 +22,7 @@ import (
 func TestProcessesImportOneFileAtOnce(t *testing.T) {
 	atLength(t)
 	server := schematest.Server(t)
-	importAtOnce(t, server.Address(server.Database(t)), schematest.Tier(1, 2, 20), schematest.Tier(200, 200, 1_000))
+	importAtOnce(t, server.Address(server.Database(t)), tier.Of(1, 2, 20), tier.Of(200, 200, 1_000))
 }
 
 // TestProcessesImportOneFileIntoAClusterAtOnce is the same for two shards of

@@ -20,7 +20,7 @@ import (
 	"lifthouse/engine/embedded"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
-	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/tier"
 )
 
 // checkout is the root of the repository, from this package's folder.
@@ -188,7 +188,7 @@ var offline = regexp.MustCompile(`ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|EN
 // TestDocsNetworkBlocksRun follows the README from git clone to a report of the
 // demo.
 func TestDocsNetworkBlocksRun(t *testing.T) {
-	if !schematest.Long() {
+	if !tier.Long() {
 		t.Skip("SKIP: one of the long tests, which downloads packages: make test-long")
 	}
 	root, err := filepath.Abs(checkout)

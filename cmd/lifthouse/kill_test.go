@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"lifthouse/engine"
-	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/tier"
 )
 
 // visitorLines are what a visitor of this number does: a view, and for two of
@@ -132,7 +132,7 @@ func (p *process) sendAll(o *outbox, token string, senders *sync.WaitGroup) {
 // again, and half of what was. In the end each event counts once, and in what
 // has a rollup, too.
 func TestAKilledServerLosesAndDoublesNothing(t *testing.T) {
-	kills := schematest.Tier(1, 2, 30)
+	kills := tier.Of(1, 2, 30)
 	store := "--store=embedded:" + filepath.Join(t.TempDir(), "data")
 	must := func(args ...string) string {
 		t.Helper()

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/tier"
 )
 
 const twoCampaigns = `accounts: [{id: 1, name: Shop, websites: [{id: 1, domain: shop.example.com, goals: [{id: 1, name: Purchase}], campaigns: [
@@ -80,7 +80,7 @@ func TestAKilledRemovalIsFinished(t *testing.T) {
 		after time.Duration
 		args  []string
 	}{{0, retain}, {5 * time.Millisecond, forget}, {15 * time.Millisecond, retain}, {60 * time.Millisecond, retain}, {200 * time.Millisecond, forget}}
-	for _, kill := range kills[:schematest.Tier(2, 2, len(kills))] {
+	for _, kill := range kills[:tier.Of(2, 2, len(kills))] {
 		after, args := kill.after, kill.args
 		r := &removals{t, filepath.Join(t.TempDir(), "data")}
 		if err := os.CopyFS(r.dir, os.DirFS(whole)); err != nil {

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"lifthouse/cmd/internal/remote"
-	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/tier"
 )
 
 // TestTooFewOpenFilesAreRefused with the number that is needed.
@@ -150,7 +150,7 @@ func TestServeWaitsForAnImport(t *testing.T) {
 // TestServersThatDoNotAnswerAreGivenUp: one that stands still, and one behind an address that takes connections and says
 // nothing.
 func TestServersThatDoNotAnswerAreGivenUp(t *testing.T) {
-	if !schematest.Long() {
+	if !tier.Long() {
 		t.Skip("SKIP: one of the long tests, which waits ten seconds: make test-long")
 	}
 	p, dir, store := serving(t)

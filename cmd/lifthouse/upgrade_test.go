@@ -11,6 +11,7 @@ import (
 	"lifthouse/engine"
 	"lifthouse/schema"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/tier"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
@@ -40,7 +41,7 @@ func TestStoresOfEarlierSchemasAreBroughtUpToDate(t *testing.T) {
 	}
 	for k := range len(files) - 1 {
 		last := filepath.Base(files[k])
-		if last < firstWithEvents || !schematest.Long() && k%3 != len(files)%3 {
+		if last < firstWithEvents || !tier.Long() && k%3 != len(files)%3 {
 			continue
 		}
 		t.Run(last, func(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
-	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/tier"
 )
 
 // viewer looks at the demo's dashboard in a browser without a window.
@@ -41,7 +41,7 @@ type viewer struct {
 // looked at.
 func newViewer(t *testing.T, arguments ...string) *viewer {
 	t.Helper()
-	if !schematest.Long() {
+	if !tier.Long() {
 		t.Skip("SKIP: LIFTHOUSE_LONG is not set: the dashboard is not looked at in a browser")
 	}
 	program, err := exec.LookPath("chromium")

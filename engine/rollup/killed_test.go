@@ -8,13 +8,14 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/tier"
 )
 
 // TestAKilledRefresherLeavesNothingWrong kills a refresher after each of its
 // statements, in steps and, in the long tier, in rebuilds. Reports are correct
 // after that, and the next refresher continues.
 func TestAKilledRefresherLeavesNothingWrong(t *testing.T) {
-	rebuilds := schematest.Long() // each takes a second to understand
+	rebuilds := tier.Long() // each takes a second to understand
 	s := newShop(t, 3)
 	paths := map[string]int{}
 	s.more(60)
@@ -27,9 +28,9 @@ func TestAKilledRefresherLeavesNothingWrong(t *testing.T) {
 		left := statements
 		dies := rollup.New(schematest.KilledConn{Conn: s.conn, Left: &left}, s.writer, s.engine)
 		err := dies.RefreshAll(t.Context())
-		s.compare(schematest.Tier(1, 1, 3), paths)
+		s.compare(tier.Of(1, 1, 3), paths)
 		s.refresh()
-		s.compare(schematest.Tier(1, 1, 3), paths)
+		s.compare(tier.Of(1, 1, 3), paths)
 		if err == nil && (statements%2 == 0 || !rebuilds) {
 			break
 		}
@@ -42,7 +43,7 @@ func TestAKilledRefresherLeavesNothingWrong(t *testing.T) {
 // TestAKilledEraserLeavesNothingWrong kills a process that drops events after each
 // statement.
 func TestAKilledEraserLeavesNothingWrong(t *testing.T) {
-	if !schematest.Long() {
+	if !tier.Long() {
 		t.Skip("SKIP: one of the long tests; each store takes seconds to roll up: make test-long")
 	}
 	paths := map[string]int{}
@@ -52,9 +53,9 @@ func TestAKilledEraserLeavesNothingWrong(t *testing.T) {
 		s.refresh()
 		left := statements
 		err := ingest.NewWriter(schematest.KilledConn{Conn: s.conn, Left: &left}).DropSubjects(t.Context(), []ingest.SubjectID{{WebsiteID: 1, Subject: schema.SubjectCampaign, ID: 12}})
-		s.compare(schematest.Tier(1, 1, 3), paths)
+		s.compare(tier.Of(1, 1, 3), paths)
 		s.refresh()
-		s.compare(schematest.Tier(1, 1, 3), paths)
+		s.compare(tier.Of(1, 1, 3), paths)
 		if err == nil {
 			return
 		}

@@ -18,6 +18,7 @@ import (
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/tier"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -332,7 +333,7 @@ func (s *shop) past(through time.Time) driver.Conn {
 }
 
 func TestSettledEqualsExact(t *testing.T) {
-	worlds, rounds := schematest.Tier(1, 1, 12), schematest.Tier(2, 3, 8)
+	worlds, rounds := tier.Of(1, 1, 12), tier.Of(2, 3, 8)
 	paths := map[string]int{}
 	for seed := range uint64(worlds) { //nolint:gosec // few
 		s := newShop(t, seed)

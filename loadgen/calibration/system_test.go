@@ -14,6 +14,7 @@ import (
 	"lifthouse/loadgen/loadgentest"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/tier"
 )
 
 func TestMain(m *testing.M) {
@@ -128,7 +129,7 @@ func TestRunNeedsNewEvents(t *testing.T) {
 }
 
 func TestRunLong(t *testing.T) {
-	if !schematest.Long() {
+	if !tier.Long() {
 		t.Skip("takes several minutes; set LIFTHOUSE_LONG=1")
 	}
 	o := Defaults

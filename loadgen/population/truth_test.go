@@ -11,6 +11,7 @@ import (
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/tier"
 )
 
 // maxZ is the largest allowed distance between a reported figure and the truth,
@@ -26,7 +27,7 @@ const maxZ = 4.5
 func TestTruthAndReportsAgree(t *testing.T) {
 	s := population.DefaultScenario()
 	s.SetVisitors(50_000)
-	long := schematest.Long()
+	long := tier.Long()
 	if long {
 		s.SetVisitors(1_000_000)
 	}

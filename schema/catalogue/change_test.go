@@ -10,6 +10,7 @@ import (
 
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/tier"
 )
 
 func TestPrune(t *testing.T) {
@@ -121,7 +122,7 @@ func TestConcurrentChanges(t *testing.T) {
 		servers = append(servers, c)
 	}
 	mustApply(t, servers[0], whole)
-	rounds := schematest.Tier(4, 6, 12)
+	rounds := tier.Of(4, 6, 12)
 	var clients sync.WaitGroup
 	var mu sync.Mutex
 	applied, secrets := map[int]bool{}, []string{}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"lifthouse/engine/embedded"
+	"lifthouse/schema/schematest/tier"
 )
 
 // clusterTool is the path of the tool that starts a cluster of two shards with
@@ -29,7 +30,7 @@ type Cluster struct {
 // NewCluster starts a cluster. It skips the test if a required tool is missing.
 func NewCluster(tb testing.TB) *Cluster {
 	tb.Helper()
-	if !Long() {
+	if !tier.Long() {
 		tb.Skip("SKIP: this test starts a ClickHouse cluster: run make test-long")
 	}
 	working, err := os.Getwd()

@@ -1,0 +1,25 @@
+// Package tier selects the size of tests. The environment variable LIFTHOUSE_LONG
+// enables the long tier, which make test-long runs.
+package tier
+
+import (
+	"os"
+	"testing"
+)
+
+// Variable is the environment variable that enables the long tier.
+const Variable = "LIFTHOUSE_LONG"
+
+// Long reports whether the tests of the long tier run.
+func Long() bool { return os.Getenv(Variable) != "" && !testing.Short() }
+
+// Of returns the size of a test: with -short, in make test, or in make test-long.
+func Of(short, usual, long int) int {
+	switch {
+	case testing.Short():
+		return short
+	case Long():
+		return long
+	}
+	return usual
+}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"lifthouse/cmd/internal/compare"
+	"lifthouse/cmd/internal/terminal"
 	"lifthouse/engine"
 	"lifthouse/engine/render"
 
@@ -97,16 +98,16 @@ func (p *program) compareFlags(f *compare.Flags, changed func(name string) bool,
 	if asJSON {
 		return p.writeJSON(answer)
 	}
-	_, err = io.WriteString(p.out, render.Comparison(input, answer, p.screen()))
+	_, err = io.WriteString(p.out, render.Comparison(input, answer, terminal.Screen(p.out, p.getenv)))
 	return err
 }
 
 // compareLines answers the inputs of standard input one by one.
 func (p *program) compareLines(ctx context.Context, forceJSON bool) error {
-	if isTerminal(p.in) {
+	if terminal.Is(p.in) {
 		p.complain("type an input as one line of JSON; Ctrl-D ends; 'lifthouse compare --help' describes the format")
 	}
-	inJSON := forceJSON || !isTerminal(p.out)
+	inJSON := forceJSON || !terminal.Is(p.out)
 	lines := make(chan compare.Line)
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -151,7 +152,7 @@ func (p *program) answerLine(line compare.Line, inJSON bool) (answered bool, err
 	if inJSON {
 		return true, p.writeJSON(answer)
 	}
-	_, err = fmt.Fprintf(p.out, "line %d\n\n%s\n", line.Number, render.Comparison(input, answer, p.screen()))
+	_, err = fmt.Fprintf(p.out, "line %d\n\n%s\n", line.Number, render.Comparison(input, answer, terminal.Screen(p.out, p.getenv)))
 	return true, err
 }
 

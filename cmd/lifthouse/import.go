@@ -14,9 +14,9 @@ import (
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/config"
+	"lifthouse/cmd/internal/terminal"
 	"lifthouse/schema/ingest"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 )
 
@@ -150,14 +150,18 @@ func (p *program) importFiles(ctx context.Context, s *app.Store, files []string,
 	keep := json.NewEncoder(rejects)
 	for _, file := range files {
 		started := time.Now()
-		show := p.progress(file)
-		options.Progress = show.update
+		show := terminal.NewProgress(p.err, filepath.Base(file), true)
+		options.Progress = func(r ingest.Report) {
+			show.Update(r.Bytes, r.TotalBytes, func() {
+				p.complain("%s: %d rows, %.0f %%", file, r.Inserted+r.Duplicates, 100*float64(r.Bytes)/float64(max(r.TotalBytes, 1)))
+			})
+		}
 		options.Reject = func(line int64, reason string) {
 			if unwritten == nil {
 				unwritten = keep.Encode(rejectedLine{file, line, reason})
 			}
 			if rejected++; rejected <= shownRejects {
-				show.clear()
+				show.Clear()
 				p.complain("%s: line %d: %s", file, line, reason)
 			}
 		}
@@ -166,7 +170,7 @@ func (p *program) importFiles(ctx context.Context, s *app.Store, files []string,
 			path = p.path(file)
 		}
 		report, err := ingest.Import(ctx, s.Writer, path, options)
-		show.clear()
+		show.Clear()
 		if errors.Is(err, ingest.ErrTooManyRejected) {
 			p.complain("%v (--max-errors %d); %d rows were inserted before", err, options.MaxErrors, report.Inserted)
 			return &exitError{exitRejected}
@@ -202,40 +206,4 @@ func (p *program) importFiles(ctx context.Context, s *app.Store, files []string,
 		return &exitError{exitRejected}
 	}
 	return nil
-}
-
-// progress shows the progress of an import: a bar on a terminal, otherwise a line
-// every progressInterval.
-type progress struct {
-	program    *program
-	file       string
-	bar        *progressbar.ProgressBar
-	reportedAt time.Time
-}
-
-const progressInterval = 5 * time.Second
-
-func (p *program) progress(file string) *progress {
-	return &progress{program: p, file: file, reportedAt: time.Now()}
-}
-
-func (s *progress) update(r ingest.Report) {
-	if isTerminal(s.program.err) {
-		if s.bar == nil {
-			s.bar = progressbar.NewOptions64(r.TotalBytes, progressbar.OptionSetWriter(s.program.err),
-				progressbar.OptionSetDescription(filepath.Base(s.file)), progressbar.OptionShowBytes(true), progressbar.OptionClearOnFinish())
-		}
-		_ = s.bar.Set64(r.Bytes)
-		return
-	}
-	if time.Since(s.reportedAt) >= progressInterval {
-		s.reportedAt = time.Now()
-		s.program.complain("%s: %d rows, %.0f %%", s.file, r.Inserted+r.Duplicates, 100*float64(r.Bytes)/float64(max(r.TotalBytes, 1)))
-	}
-}
-
-func (s *progress) clear() {
-	if s.bar != nil {
-		_ = s.bar.Clear()
-	}
 }

@@ -12,12 +12,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/config"
 	"lifthouse/engine"
-	"lifthouse/engine/render"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 )
@@ -200,37 +198,4 @@ func (p *program) path(path string) string {
 		return path
 	}
 	return filepath.Join(p.dir, path)
-}
-
-// plainHeight is the height of a terminal that does not report its size.
-const plainHeight = 24
-
-// screen describes standard output.
-func (p *program) screen() render.Screen {
-	if !isTerminal(p.out) {
-		return render.Screen{Width: render.PlainWidth}
-	}
-	// https://no-color.org
-	s := render.Screen{Width: render.PlainWidth, Height: plainHeight, Colour: p.getenv("NO_COLOR") == "" && p.getenv("TERM") != "dumb"}
-	raw, err := p.out.SyscallConn() // Fd would make the file blocking
-	if err != nil {
-		return s
-	}
-	_ = raw.Control(func(fd uintptr) {
-		if width, height, err := term.GetSize(int(fd)); err == nil && width > 0 {
-			s.Width, s.Height = min(max(width, render.MinWidth), render.MaxWidth), height
-		}
-	})
-	return s
-}
-
-// isTerminal does not use Fd, which would make the file blocking.
-func isTerminal(f *os.File) bool {
-	raw, err := f.SyscallConn()
-	if err != nil {
-		return false
-	}
-	var terminal bool
-	err = raw.Control(func(fd uintptr) { terminal = term.IsTerminal(int(fd)) })
-	return err == nil && terminal
 }

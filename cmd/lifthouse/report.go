@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"lifthouse/cmd/internal/app"
+	"lifthouse/cmd/internal/terminal"
 	"lifthouse/engine"
 	"lifthouse/engine/render"
 )
@@ -164,7 +165,7 @@ func (p *program) report(ctx context.Context, s *app.Store, request engine.Reque
 		}
 		request.AccountID = account
 	}
-	as.table = as.table || !as.json && !as.csv && !as.sql && isTerminal(p.out)
+	as.table = as.table || !as.json && !as.csv && !as.sql && terminal.Is(p.out)
 	if as.watch {
 		return p.watch(ctx, s, request, as)
 	}
@@ -190,7 +191,7 @@ func (p *program) written(ctx context.Context, s *app.Store, request engine.Requ
 		text, err := results.CSV()
 		return string(text), err
 	case as.table:
-		return render.Report(results, p.screen()), nil
+		return render.Report(results, terminal.Screen(p.out, p.getenv)), nil
 	}
 	var text strings.Builder
 	encoder := json.NewEncoder(&text)
@@ -208,7 +209,7 @@ func (p *program) watch(ctx context.Context, s *app.Store, request engine.Reques
 	if p.running == nil && s.Dir != "" {
 		return errors.New("--watch: this store is not served, so nothing can change; start 'lifthouse serve' first")
 	}
-	over := as.table && isTerminal(p.out)
+	over := as.table && terminal.Is(p.out)
 	if over {
 		_, _ = p.out.WriteString(render.ClearScreen)
 	}
@@ -221,7 +222,7 @@ func (p *program) watch(ctx context.Context, s *app.Store, request engine.Reques
 		}
 		if over {
 			foot := fmt.Sprintf("%s · every %s · Ctrl-C ends", time.Now().UTC().Format(time.TimeOnly+" UTC"), as.every)
-			text = render.Frame(text, foot, p.screen().Height)
+			text = render.Frame(text, foot, terminal.Screen(p.out, p.getenv).Height)
 		}
 		if _, err := p.out.WriteString(text); err != nil {
 			return err

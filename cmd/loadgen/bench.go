@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 
+	"lifthouse/cmd/internal/terminal"
 	"lifthouse/loadgen/bench"
 
 	"github.com/spf13/cobra"
@@ -70,7 +71,7 @@ func (p *program) benchCommand() *cobra.Command {
 // bench runs a load test and writes its result. If the test fails or is
 // interrupted after the first step, the result so far is written too.
 func (p *program) bench(ctx context.Context, o bench.Options, jsonFile, reportFile string) error {
-	display := &bench.Display{Out: p.out, ProgressOut: p.err, Terminal: isTerminal(p.out)}
+	display := &bench.Display{Out: p.out, ProgressOut: p.err, Terminal: terminal.Is(p.out)}
 	o.Progress, o.ProgressEvery = display.Progress, display.Period()
 	o.StepDone = func(s bench.Step) { display.Step(s, o.Ladder) }
 	result, err := bench.Run(ctx, o)

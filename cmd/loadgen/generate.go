@@ -225,19 +225,19 @@ func (o *generateOptions) server(s *population.Scenario) (*send.Server, error) {
 func (p *program) send(ctx context.Context, o *generateOptions, s *population.Scenario) (sent send.Progress, destination string, err error) {
 	switch {
 	case o.output != "":
-		progress := p.sendProgress(o.output, s.Visitors())
+		update, clearProgress := p.sendProgress(o.output, s.Visitors())
 		stdout := bufio.NewWriterSize(p.out, 1<<20)
-		sent, err = send.WriteFile(ctx, s, o.output, stdout, progress.update)
-		progress.clear()
+		sent, err = send.WriteFile(ctx, s, o.output, stdout, update)
+		clearProgress()
 		return sent, o.output, errors.Join(err, stdout.Flush())
 	case o.url != "":
 		server, err := o.server(s)
 		if err != nil {
 			return sent, "", err
 		}
-		progress := p.sendProgress(o.url, s.Visitors())
-		sent, err = server.Post(ctx, s, progress.update)
-		progress.clear()
+		update, clearProgress := p.sendProgress(o.url, s.Visitors())
+		sent, err = server.Post(ctx, s, update)
+		clearProgress()
 		return sent, o.url, err
 	case o.store != "":
 		err = p.withStore(ctx, o.store, func(store *app.Store) error {

@@ -58,7 +58,7 @@ func TestGenerateUsageErrors(t *testing.T) {
 		"missing --token with scope ingest for website 1": {"generate", "--url", "http://127.0.0.1:1"},
 		`unexpected argument "x"`:                         {"generate", "x"},
 		"unknown flag: --visitor":                         {"generate", "--visitor", "1"},
-		"store \"x\": must be embedded:DIR":                  {"generate", "--store", "x"},
+		"store \"x\": must be embedded:DIR":               {"generate", "--store", "x"},
 		"invalid --scale 0: must be above 0":              {"standard", "--store", "embedded:x", "--scale", "0"},
 		"missing --store: must be a new store":            {"standard"},
 	} {

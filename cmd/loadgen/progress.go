@@ -2,56 +2,23 @@ package main
 
 import (
 	"fmt"
-	"io"
-	"os"
 	"time"
 
+	"lifthouse/cmd/internal/terminal"
 	"lifthouse/loadgen/send"
 
 	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
 )
 
-// sendProgress shows how many visitors have been sent: a progress bar on a
-// terminal, otherwise a line from time to time.
-type sendProgress struct {
-	program  *program
-	name     string
-	visitors int
-	bar      *progressbar.ProgressBar
-	lastLine time.Time
-}
-
-// sendLinePeriod is the time between two progress lines.
-const sendLinePeriod = 5 * time.Second
-
-func (p *program) sendProgress(name string, visitors int) *sendProgress {
-	return &sendProgress{program: p, name: name, visitors: visitors, lastLine: time.Now()}
-}
-
-func (s *sendProgress) update(now send.Progress) {
-	if isTerminal(s.program.err) {
-		if s.bar == nil {
-			s.bar = s.program.bar(s.name, s.visitors, progressbar.OptionShowCount())
-		}
-		_ = s.bar.Set(now.Visitors)
-		return
-	}
-	if time.Since(s.lastLine) >= sendLinePeriod {
-		s.lastLine = time.Now()
-		s.program.logf("%s: %d of %d visitors, %d events", s.name, now.Visitors, s.visitors, now.Events)
-	}
-}
-
-func (s *sendProgress) clear() {
-	if s.bar != nil {
-		_ = s.bar.Clear()
-	}
-}
-
-func (p *program) bar(name string, total int, options ...progressbar.Option) *progressbar.ProgressBar {
-	return progressbar.NewOptions(total, append(options, progressbar.OptionSetWriter(p.err), progressbar.OptionSetDescription(name),
-		progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())...)
+// sendProgress returns a function that shows how many visitors have been sent,
+// and a function that clears it.
+func (p *program) sendProgress(name string, visitors int) (update func(send.Progress), clearProgress func()) {
+	show := terminal.NewProgress(p.err, name, false)
+	return func(now send.Progress) {
+		show.Update(int64(now.Visitors), int64(visitors), func() {
+			p.logf("%s: %d of %d visitors, %d events", name, now.Visitors, visitors, now.Events)
+		})
+	}, show.Clear
 }
 
 // phaseLinePeriod is the time between two lines of phaseProgress.
@@ -61,13 +28,13 @@ const phaseLinePeriod = 10 * time.Second
 // progress bar on a terminal, otherwise a line from time to time.
 func (p *program) phaseProgress() func(phase string, done, total int) {
 	var bar *progressbar.ProgressBar
-	terminal, current, lastLine := isTerminal(p.err), "", time.Now()
+	isTerminal, current, lastLine := terminal.Is(p.err), "", time.Now()
 	return func(phase string, done, total int) {
 		switch {
-		case terminal && phase != current:
-			bar = p.bar(phase, total)
+		case isTerminal && phase != current:
+			bar = terminal.Bar(p.err, phase, int64(total), false)
 			fallthrough
-		case terminal:
+		case isTerminal:
 			_ = bar.Set(done)
 		case done == total || time.Since(lastLine) > phaseLinePeriod:
 			lastLine = time.Now()
@@ -75,9 +42,4 @@ func (p *program) phaseProgress() func(phase string, done, total int) {
 		}
 		current = phase
 	}
-}
-
-func isTerminal(stream io.Writer) bool {
-	file, ok := stream.(*os.File)
-	return ok && term.IsTerminal(int(file.Fd()))
 }

@@ -50,13 +50,13 @@ func checkEmbedded(address string) error {
 // insert inserts the events of a scenario into a store and applies the
 // catalogue of the scenario.
 func (p *program) insert(ctx context.Context, store *app.Store, s *population.Scenario) (send.Progress, error) {
-	progress := p.sendProgress("store", s.Visitors())
-	sent, outcome, err := send.Insert(ctx, s, store.Writer, progress.update)
-	progress.clear()
+	update, clearProgress := p.sendProgress("store", s.Visitors())
+	sent, outcome, err := send.Insert(ctx, s, store.Writer, update)
+	clearProgress()
 	if err != nil {
 		return sent, err
 	}
-	p.logf("%d rows stored, %d duplicates (%d with different content)", outcome.Inserted, outcome.Duplicates, outcome.Conflicts)
+	p.logf("%d rows inserted, %d duplicates (%d conflicting)", outcome.Inserted, outcome.Duplicates, outcome.Conflicts)
 	_, err = store.Catalogue.Apply(ctx, s.Catalogue(), false)
 	return sent, err
 }

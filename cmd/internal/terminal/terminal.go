@@ -1,0 +1,97 @@
+// Package terminal detects terminals and shows progress on them.
+package terminal
+
+import (
+	"io"
+	"os"
+	"time"
+
+	"lifthouse/engine/render"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+)
+
+// Is reports whether a stream is a terminal. It does not use Fd, which would make
+// the file blocking.
+func Is(stream any) bool {
+	f, ok := stream.(*os.File)
+	if !ok {
+		return false
+	}
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return false
+	}
+	var terminal bool
+	err = raw.Control(func(fd uintptr) { terminal = term.IsTerminal(int(fd)) })
+	return err == nil && terminal
+}
+
+// plainHeight is the height of a terminal that does not report its size.
+const plainHeight = 24
+
+// Screen describes an output file for tables.
+func Screen(out *os.File, getenv func(string) string) render.Screen {
+	if !Is(out) {
+		return render.Screen{Width: render.PlainWidth}
+	}
+	// https://no-color.org
+	s := render.Screen{Width: render.PlainWidth, Height: plainHeight, Colour: getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"}
+	raw, err := out.SyscallConn() // Fd would make the file blocking
+	if err != nil {
+		return s
+	}
+	_ = raw.Control(func(fd uintptr) {
+		if width, height, err := term.GetSize(int(fd)); err == nil && width > 0 {
+			s.Width, s.Height = min(max(width, render.MinWidth), render.MaxWidth), height
+		}
+	})
+	return s
+}
+
+// Bar returns a progress bar. A bar of bytes also shows the speed.
+func Bar(out io.Writer, name string, total int64, bytes bool) *progressbar.ProgressBar {
+	return progressbar.NewOptions64(total, progressbar.OptionSetWriter(out), progressbar.OptionSetDescription(name),
+		progressbar.OptionShowBytes(bytes), progressbar.OptionShowCount(), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
+}
+
+// Progress shows the progress of a long operation: a bar on a terminal, otherwise
+// a line every 5 seconds.
+type Progress struct {
+	Out   io.Writer
+	Name  string
+	Bytes bool // whether amounts are bytes
+
+	bar      *progressbar.ProgressBar
+	lastLine time.Time
+}
+
+const linePeriod = 5 * time.Second
+
+// NewProgress returns a progress that prints its first line after 5 seconds.
+func NewProgress(out io.Writer, name string, bytes bool) *Progress {
+	return &Progress{Out: out, Name: name, Bytes: bytes, lastLine: time.Now()}
+}
+
+// Update shows the current amounts. line prints them as a line of text.
+func (p *Progress) Update(done, total int64, line func()) {
+	if Is(p.Out) {
+		if p.bar == nil {
+			p.bar = Bar(p.Out, p.Name, total, p.Bytes)
+		}
+		_ = p.bar.Set64(done)
+		return
+	}
+	if time.Since(p.lastLine) >= linePeriod {
+		p.lastLine = time.Now()
+		line()
+	}
+}
+
+// Clear removes the bar.
+func (p *Progress) Clear() {
+	if p.bar != nil {
+		_ = p.bar.Clear()
+	}
+}

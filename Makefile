@@ -43,7 +43,7 @@ test-long: engine ## soak, crash and calibration
 race: engine ## the short tests under the race detector
 	$(IN_MEMORY) go test -race -short ./...
 
-assets: engine ## the dashboard's script and style, from api/dashboard/src
+assets: engine ## the dashboard's script and style, from api/dashboard/web
 	@bash .ci/assets api/dashboard/assets
 
 assets-check: engine ## those that are committed are what the sources give

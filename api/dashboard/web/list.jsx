@@ -21,7 +21,7 @@ function Table({ show, items, link, go }) {
   return (
     <table class="cards" role="table" aria-label={show}>
       <thead role="rowgroup"><tr role="row">
-        {["Name", "State", "Type", "Since"].map((h) => <th key={h} role="columnheader" scope="col">{h}</th>)}
+        {["Name", "State", "Type", "Started"].map((h) => <th key={h} role="columnheader" scope="col">{h}</th>)}
         {[...(show === "campaigns" ? ["Traffic"] : []), ...counters[show].map(([, h]) => h)].map((h) => <th key={h} role="columnheader" scope="col" class="n">{h}</th>)}
       </tr></thead>
       <tbody role="rowgroup">{items.map((item) => (
@@ -29,7 +29,7 @@ function Table({ show, items, link, go }) {
           <th role="rowheader" scope="row"><a {...follow(go, link(item))}>{item.name}</a><small>id {item.id}</small></th>
           <td role="cell" data-label="State"><State {...item} /></td>
           <td role="cell" data-label="Type">{kind(item.type)}</td>
-          <td role="cell" data-label="Since">{day(item.startDate)}</td>
+          <td role="cell" data-label="Started">{day(item.startDate)}</td>
           {show === "campaigns" && <td role="cell" data-label="Traffic" class="n"><Num value={item.trafficAllocation}>{item.trafficAllocation} %</Num></td>}
           {counters[show].map(([name, text]) => <td key={name} role="cell" data-label={text} class="n"><Num value={item[name]}>{count(item[name])}</Num></td>)}
         </tr>
@@ -43,9 +43,9 @@ function Pages({ offset, total, route, go }) {
   const at = (n) => go(route.with("offset", n > 0 ? String(n) : ""));
   return (
     <nav class="buttons" aria-label="Pages">
-      <button type="button" disabled={offset === 0} onClick={() => at(offset - page)}>← Earlier</button>
-      <span>{offset + 1} to {Math.min(offset + page, total)} of {count(total)}</span>
-      <button type="button" disabled={offset + page >= total} onClick={() => at(offset + page)}>Later →</button>
+      <button type="button" disabled={offset === 0} onClick={() => at(offset - page)}>← Previous</button>
+      <span>{offset + 1}–{Math.min(offset + page, total)} of {count(total)}</span>
+      <button type="button" disabled={offset + page >= total} onClick={() => at(offset + page)}>Next →</button>
     </nav>
   );
 }
@@ -71,17 +71,17 @@ export function List({ route, go }) {
   return (
     <>
       <div class="title"><h1>{several ? "Websites" : websites.body?.[0]?.domain || "Results"}</h1></div>
-      <nav class="tabs" aria-label="Kinds">{["campaigns", "widgets"].map((name) => <a key={name} {...follow(go, other(name))} aria-current={show === name ? "page" : undefined}>{name[0].toUpperCase() + name.slice(1)}</a>)}</nav>
-      <section class="controls" aria-label="Which are shown"><div class="choices">
+      <nav class="tabs" aria-label="Lists">{["campaigns", "widgets"].map((name) => <a key={name} {...follow(go, other(name))} aria-current={show === name ? "page" : undefined}>{name[0].toUpperCase() + name.slice(1)}</a>)}</nav>
+      <section class="controls" aria-label="Filters"><div class="choices">
         {several && <label>Website <select name="websiteId" value={website} onChange={set("websiteId")}>{websites.body.map((w) => <option key={w.id} value={w.id}>{w.domain}</option>)}</select></label>}
         <label>Search <input type="search" name="search" value={route.get("search") || ""} onInput={set("search")} placeholder="name or id" /></label>
         <label>State <select name="active" value={route.get("active") || ""} onChange={set("active")}><option value="">any</option><option value="true">running</option><option value="false">not running</option></select></label>
         <label>Type <select name="type" value={route.get("type") || ""} onChange={set("type")}><option value="">any</option>{types[show].map((t) => <option key={t} value={t}>{kind(t)}</option>)}</select></label>
       </div></section>
       {[websites, found].filter(({ error }) => error).slice(0, 1).map(({ error, again }) => <Fault key="fault" error={error} again={again} />)}
-      {websites.body?.length === 0 && <Empty>There is no website yet. Declare one in a catalogue and apply it: <code>lifthouse apply -f catalog.yaml</code></Empty>}
+      {websites.body?.length === 0 && <Empty>No websites yet. Declare a website in a catalogue file and apply it: <code>lifthouse apply -f catalog.yaml</code></Empty>}
       {ready && !here && found.loading && <Loading what={show} />}
-      {items?.length === 0 && <Empty>{search || parameters.active || parameters.type ? `No ${show} like that.` : `This website has no ${show} yet.`}</Empty>}
+      {items?.length === 0 && <Empty>{search || parameters.active || parameters.type ? `No matching ${show}.` : `This website has no ${show} yet.`}</Empty>}
       {items?.length > 0 && <Table {...{ show, items, link, go }} />}
       {!search && <Pages {...{ offset, total: found.total, route, go }} />}
     </>

@@ -24,14 +24,14 @@ export function Posterior({ results }) {
   const scale = scaleOf([0, ...drawn.flatMap(({ v: { comparison: { improvement: { value, interval } } } }) => [2 * interval[0] - value, 2 * interval[1] - value])]);
   return (
     <section aria-labelledby="posterior">
-      <h2 id="posterior">What the data make likely</h2>
-      <p class="quiet">The posterior of each lift, sketched through its centre and its {results.significanceLevel} % credible interval. Right of the line the variation is better.</p>
+      <h2 id="posterior">Posterior distribution</h2>
+      <p class="quiet">The posterior distribution of each uplift, approximated from its centre and its {results.significanceLevel} % credible interval. Right of the line, the variation is better.</p>
       <div class="forest">
         {drawn.map(({ v, index }) => (
           <div class="row" key={v.id}>
             <span class="who"><Mark index={index} />{"\u00a0"}{v.name}</span>
             <svg class={"posterior " + hue(index)} viewBox="0 0 100 60" preserveAspectRatio="none" height="60" width="100%" role="img"
-              aria-label={`${v.name}: lift ${lift(v.comparison.improvement.value, v.comparison.improvement.interval)}, credible interval ${liftSpan(v.comparison.improvement.interval)}`}>
+              aria-label={`${v.name}: uplift ${lift(v.comparison.improvement.value, v.comparison.improvement.interval)}, credible interval ${liftSpan(v.comparison.improvement.interval)}`}>
               <path d={sketch(v.comparison.improvement, scale)} />
               <line class="zero" x1={scale.at(0)} x2={scale.at(0)} y1="0" y2="60" />
             </svg>
@@ -39,9 +39,9 @@ export function Posterior({ results }) {
         ))}
         {drawn.length > 0 && <div class="row"><span /><Axis scale={scale} write={tick} /></div>}
       </div>
-      <div class="scroll" tabIndex={0} role="region" aria-label="The posterior in numbers">
+      <div class="scroll" tabIndex={0} role="region" aria-label="Posterior distribution data">
         <table>
-          <thead><tr><th scope="col">Variation</th><th scope="col">Chance to beat control</th><th scope="col">Chance to be best</th><th scope="col">Expected loss: choosing it</th><th scope="col">Expected loss: keeping {results.variations[0].name}</th></tr></thead>
+          <thead><tr><th scope="col">Variation</th><th scope="col">Chance to beat control</th><th scope="col">Chance to be best</th><th scope="col">Expected loss if chosen</th><th scope="col">Expected loss if {results.variations[0].name} is kept</th></tr></thead>
           <tbody>{compared.map(({ v, c }) => (
             <tr key={v.id}>
               <th scope="row">{v.name}</th>
@@ -53,7 +53,7 @@ export function Posterior({ results }) {
           ))}</tbody>
         </table>
       </div>
-      <p class="quiet">The expected loss is how much {metrics[name].toLowerCase()} one gives up on average by that choice, should it be the wrong one{isRate(name) ? ", in percentage points" : ""}.</p>
+      <p class="quiet">The expected loss is the average loss of {metrics[name].toLowerCase()} if the choice is wrong{isRate(name) ? ", in percentage points" : ""}.</p>
     </section>
   );
 }

@@ -25,13 +25,13 @@ function SignIn({ done, said }) {
   return (
     <main class="sign-in" id="main">
       <h1>Lifthouse</h1>
-      <p>Sign in with a token. It stays in this tab and is forgotten when you close it.</p>
+      <p>Sign in with a token. This tab keeps the token until you close it.</p>
       <form onSubmit={enter}>
         <label>Token <input name="token" type="password" required autocomplete="off" spellcheck={false} autofocus placeholder="lh_…" /></label>
         <button type="submit" class="strong" disabled={busy}>Sign in</button>
       </form>
       {error && <Fault error={error} />}
-      <p class="quiet">None yet? <code>lifthouse token create --scope read</code> makes one, with <code>--scope write</code> one that may start and stop.</p>
+      <p class="quiet">No token yet? Create one with <code>lifthouse token create --scope read</code>. Use <code>--scope write</code> to start and stop campaigns and widgets.</p>
     </main>
   );
 }
@@ -50,7 +50,7 @@ function Page() {
   const subject = route.subject;
   return (
     <>
-      <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById("main").focus(); }}>Skip to the content</a>
+      <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById("main").focus(); }}>Skip to content</a>
       <div class="top"><a class="name" {...follow(go, "/")}>Lifthouse</a><span><a href="/docs">API</a> <button type="button" onClick={() => { say(undefined); leave(); }}>Sign out</button></span></div>
       <main id="main" tabIndex={-1}>{subject ? <Results key={subject.path} {...{ subject, route, go }} /> : <List {...{ route, go }} />}</main>
     </>

@@ -43,12 +43,12 @@ function NewFilter({ subject, route, go }) {
       <label>Filter by <select value={name} name="by" onChange={(e) => { setName(e.target.value); setValue(""); }}>{Object.entries(filters).map(([n, text]) => <option key={n} value={n}>{text}</option>)}</select></label>
       {picked ? (
         <label>Value <select name="value" required value={value} onChange={(e) => setValue(e.target.value)}>
-          <option value="">choose …</option>
+          <option value="">Select …</option>
           {values.filter((v) => v.value).map((v) => <option key={v.value} value={v.value}>{v.value} ({count(v.visitors)})</option>)}
         </select></label>
       ) : (
         <label>Value <input name="value" value={value} onInput={(e) => setValue(e.target.value)} required={!text.includes(name)} type={numeric.includes(name) ? "number" : "text"} step="any"
-          list="observed" placeholder={text.includes(name) ? "empty: not set; * any" : ""} autocomplete="off" /></label>
+          list="observed" placeholder={text.includes(name) ? "empty: not set, *: any" : ""} autocomplete="off" /></label>
       )}
       <datalist id="observed">{!picked && values?.map((v) => <option key={v.value} value={v.value}>{count(v.visitors)} visitors</option>)}</datalist>
       <button type="submit">Add filter</button>
@@ -62,13 +62,13 @@ export function Controls({ subject, route, go }) {
   const chips = route.filters.filter(([name]) => !dates.includes(name));
   const set = (name) => (e) => go(route.with(name, e.target.value));
   return (
-    <section class="controls" aria-label="What is asked">
+    <section class="controls" aria-label="Settings">
       <div class="choices">
         <Choice label="Goal" name="goal" route={route} go={go} options={[["", subject.kind === "widget" ? "all goals" : "primary goal"], ...(goals.body || []).map((g) => [String(g.id), g.name])]} />
-        {offered.length > 0 && <Choice label="Compare" name="compareMetric" route={route} go={go} options={[["", "as declared"], ...offered.map((m) => [m, metrics[m]])]} />}
-        {subject.kind === "campaign" && <Choice label="Break down by" name="dimension" route={route} go={go} options={[["", "nothing"], ...["device", "country", "channel", "referrer"].map((d) => [d, d])]} />}
+        {offered.length > 0 && <Choice label="Metric" name="compareMetric" route={route} go={go} options={[["", "default"], ...offered.map((m) => [m, metrics[m]])]} />}
+        {subject.kind === "campaign" && <Choice label="Break down by" name="dimension" route={route} go={go} options={[["", "none"], ...["device", "country", "channel", "referrer"].map((d) => [d, d])]} />}
         <label>From <input type="date" name="dateFrom" value={route.get(dates[0])?.slice(0, 10) || ""} onChange={set(dates[0])} /></label>
-        <label>To, inclusive <input type="date" name="dateTo" value={route.get(dates[1])?.slice(0, 10) || ""} onChange={set(dates[1])} /></label>
+        <label>To (inclusive) <input type="date" name="dateTo" value={route.get(dates[1])?.slice(0, 10) || ""} onChange={set(dates[1])} /></label>
       </div>
       <NewFilter subject={subject} route={route} go={go} />
       {chips.length > 0 && (

@@ -70,29 +70,29 @@ export function Forest({ results }) {
   const scale = liftScale(compared.map(({ v }) => v.comparison));
   const sequential = compared.some(({ v }) => v.comparison.sequential);
   const level = results.significanceLevel + "\u00a0%";
-  const name = results.methodology === "bayesian" ? "credible interval" : "fixed horizon";
+  const name = results.methodology === "bayesian" ? "credible interval" : "confidence interval";
   return (
     <section aria-labelledby="forest">
-      <h2 id="forest">Lift over {results.variations[0].name}</h2>
+      <h2 id="forest">Uplift over {results.variations[0].name}</h2>
       <p class="legend">
-        <span><span class="key thick" aria-hidden="true" />{level}, {name}</span>
-        {sequential && <span><span class="key thin" aria-hidden="true" />{level}, always valid: holds however often you look</span>}
+        <span><span class="key thick" aria-hidden="true" />{level} {name}</span>
+        {sequential && <span><span class="key thin" aria-hidden="true" />{level} always-valid confidence interval: valid at every look</span>}
       </p>
       <div class="forest">
         {compared.map(({ v, index }) => (
           <div class="row" key={v.id}>
             <span class="who"><Mark index={index} />{"\u00a0"}{v.name}</span>
             <ForestRow scale={scale} comparison={v.comparison} index={index}
-              label={`${v.name}: lift ${lift(v.comparison.improvement.value, v.comparison.improvement.interval)}, interval ${liftSpan(v.comparison.improvement.interval)}`} />
+              label={`${v.name}: uplift ${lift(v.comparison.improvement.value, v.comparison.improvement.interval)}, interval ${liftSpan(v.comparison.improvement.interval)}`} />
           </div>
         ))}
         <div class="row"><span /><Axis scale={scale} write={tick} /></div>
       </div>
       <details>
-        <summary>The numbers of this picture</summary>
-        <div class="scroll" tabIndex={0} role="region" aria-label="Lift in numbers">
+        <summary>Show data table</summary>
+        <div class="scroll" tabIndex={0} role="region" aria-label="Uplift data">
           <table id="forest-numbers">
-            <thead><tr><th scope="col">Variation</th><th scope="col">Lift</th><th scope="col">{level}, {name}</th>{sequential && <th scope="col">{level}, always valid</th>}</tr></thead>
+            <thead><tr><th scope="col">Variation</th><th scope="col">Uplift</th><th scope="col">{level} {name}</th>{sequential && <th scope="col">{level} always-valid interval</th>}</tr></thead>
             <tbody>{compared.map(({ v }) => {
               const { improvement, sequential: always } = v.comparison;
               return (

@@ -14,26 +14,26 @@ export function Breakdown({ results, narrow }) {
   return (
     <section aria-labelledby="breakdown">
       <h2 id="breakdown">By {results.dimension}</h2>
-      {cells.length === 0 && <Empty>No visitors, so nothing to break down.</Empty>}
+      {cells.length === 0 && <Empty>No visitors to break down.</Empty>}
       <ul class="multiples">
         {cells.map((cell) => (
           <li key={cell.value} data-value={cell.value}>
             <h3>{cell.value}</h3>
             <p class="quiet"><Num value={cell.totals.visitors}>{count(cell.totals.visitors)}</Num> visitors
-              {narrow(cell.value) && <> · <a {...narrow(cell.value)}>only these</a></>}</p>
+              {narrow(cell.value) && <> · <a {...narrow(cell.value)}>show only this</a></>}</p>
             {cell.variations.map((v, index) => (
               <div class="multiple" key={v.id}>
                 <span><Mark index={index} />{"\u00a0"}{v.name} <b><Num value={v.metrics[name].value}>{metric(name, v.metrics[name].value, v.metrics[name].interval)}</Num></b></span>
                 {v.comparison && <Verdict comparison={v.comparison} />}
                 {v.comparison && scale && <ForestRow scale={scale} comparison={v.comparison} index={index}
-                  label={`${cell.value}, ${v.name}: lift ${lift(v.comparison.improvement.value, v.comparison.improvement.interval)}, interval ${liftSpan(v.comparison.improvement.interval)}`} />}
+                  label={`${cell.value}, ${v.name}: uplift ${lift(v.comparison.improvement.value, v.comparison.improvement.interval)}, interval ${liftSpan(v.comparison.improvement.interval)}`} />}
               </div>
             ))}
             {scale && <Axis scale={scale} write={tick} />}
           </li>
         ))}
       </ul>
-      <p class="quiet">The numbers are {metrics[name].toLowerCase()}, the bars lift over {results.variations[0]?.name}; all share one scale.</p>
+      <p class="quiet">Numbers: {metrics[name].toLowerCase()}. Bars: uplift over {results.variations[0]?.name}, on a common scale.</p>
     </section>
   );
 }

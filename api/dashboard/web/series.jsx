@@ -56,7 +56,7 @@ function Chart({ points, lines, write, label }) {
     return () => { watch.disconnect(); drawn.current.destroy(); };
   }, [kept]);
   useEffect(() => { drawn.current.setData(data); }, [JSON.stringify(data)]);
-  return <div class="chart" ref={host} role="img" aria-label={label + ". The table below has its numbers."} />;
+  return <div class="chart" ref={host} role="img" aria-label={label + ". See the data table below."} />;
 }
 
 const Legend = ({ lines }) => (
@@ -68,7 +68,7 @@ const Legend = ({ lines }) => (
 function Numbers({ points, lines, span, write, title }) {
   return (
     <details>
-      <summary>The numbers of this picture</summary>
+      <summary>Show data table</summary>
       <div class="scroll tall" tabIndex={0} role="region" aria-label={title}>
         <table>
           <thead><tr><th scope="col">Until</th>{lines.map((l) => <th key={l.name} scope="col">{l.name}</th>)}</tr></thead>
@@ -88,7 +88,7 @@ const ofID = (point, id) => point.variations.find((v) => v.id === id);
 
 function Curves({ results }) {
   const points = results.series, name = results.compareMetric || "goalConversionRate";
-  if (!(points?.length > 1)) return <Empty>There is one point of time at most. Curves show from the second on; a shorter time for each may have more.</Empty>;
+  if (!(points?.length > 1)) return <Empty>Not enough data for a chart. A chart needs at least two points; a finer granularity can have more.</Empty>;
   const values = results.variations.map((v, index) => ({ index, name: v.name, of: (p) => ofID(p, v.id)?.metrics[name] }));
   const compared = results.variations.map((v, index) => ({ v, index })).filter(({ v }) => v.comparison);
   const fixed = compared.map(({ v, index }) => ({ index, name: v.name, of: (p) => ofID(p, v.id)?.comparison?.improvement }));
@@ -104,17 +104,17 @@ function Curves({ results }) {
     <>
       <div class="pair">
         <figure>
-          <figcaption>{metrics[name]} so far, with its {level} interval</figcaption>
+          <figcaption>{metrics[name]} (cumulative) with {level} interval</figcaption>
           <Chart points={points} lines={values} write={(x) => (isRate(name) ? Number((100 * x).toFixed(3)) + " %" : money(x))} label={metrics[name] + " over time"} />
           <Legend lines={values} />
-          <Numbers points={points} lines={values} write={(x, i) => metric(name, x, i)} span={(i) => metricSpan(name, i)} title={metrics[name] + " over time in numbers"} />
+          <Numbers points={points} lines={values} write={(x, i) => metric(name, x, i)} span={(i) => metricSpan(name, i)} title={metrics[name] + " over time: data"} />
         </figure>
         {points.some((p) => fixed.some((l) => l.of(p)?.value !== null && l.of(p)?.value !== undefined)) && (
           <figure>
-            <figcaption>Lift so far, with its {level} {always.length ? "interval that holds however often you look" : "interval"}</figcaption>
-            <Chart points={settled(points, always.length ? always : fixed)} lines={always.length ? always : fixed} write={tick} label="Lift over time" />
+            <figcaption>Uplift (cumulative) with {level} {always.length ? "always-valid confidence" : results.methodology === "bayesian" ? "credible" : "confidence"} interval</figcaption>
+            <Chart points={withoutWideStart(points, always.length ? always : fixed)} lines={always.length ? always : fixed} write={tick} label="Uplift over time" />
             <Legend lines={fixed} />
-            <Numbers points={points} lines={[...fixed, ...always]} write={lift} span={(i) => liftSpan(i)} title="Lift over time in numbers" />
+            <Numbers points={points} lines={[...fixed, ...always]} write={lift} span={(i) => liftSpan(i)} title="Uplift over time: data" />
           </figure>
         )}
       </div>
@@ -122,9 +122,9 @@ function Curves({ results }) {
   );
 }
 
-// settled leaves out the first points, whose bands are so wide that nothing
+// withoutWideStart leaves out the first points, whose bands are so wide that nothing
 // else could be seen; the table has them all.
-function settled(points, lines) {
+function withoutWideStart(points, lines) {
   const width = (p) => Math.max(...lines.map(({ of }) => { const i = of(p)?.interval; return i && i[0] !== null && i[1] !== null ? i[1] - i[0] : Infinity; }));
   const last = width(points[points.length - 1]);
   const from = points.findIndex((p) => width(p) <= 3 * last);
@@ -137,11 +137,11 @@ export function OverTime({ subject, route, go }) {
   return (
     <section aria-labelledby="overtime" aria-busy={loading}>
       <h2 id="overtime">Over time</h2>
-      <label class="inline">A point each <select value={interval} onChange={(e) => go(route.with("interval", e.target.value === "day" ? "" : e.target.value))}>
+      <label class="inline">Granularity <select value={interval} onChange={(e) => go(route.with("interval", e.target.value === "day" ? "" : e.target.value))}>
         {["hour", "day", "week"].map((i) => <option key={i} value={i}>{i}</option>)}
       </select></label>
       {error && <Fault error={error} again={again} />}
-      {body ? <><Curves results={body} />{body.series?.length > 1 && <p class="quiet">{count(body.series.length)} points, to {minute(body.dataThrough)}</p>}</> : loading && <Loading what="the curves" />}
+      {body ? <><Curves results={body} />{body.series?.length > 1 && <p class="quiet">{count(body.series.length)} points until {minute(body.dataThrough)}</p>}</> : loading && <Loading what="charts" />}
     </section>
   );
 }

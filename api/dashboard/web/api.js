@@ -13,7 +13,7 @@ export const session = {
 // seconds to ask again.
 export class Problem extends Error {
   constructor(status, body, wait = 0) {
-    super(body.detail || body.title || "The server answered " + status);
+    super(body.detail || body.title || "The server returned " + status);
     this.status = status;
     this.title = body.title;
     this.code = body.code;
@@ -31,7 +31,7 @@ export async function ask(path, { method = "GET", accept = "application/json", e
     response = await fetch(path, { method, headers, signal, credentials: "omit" });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Problem(0, { title: "No answer", detail: "The server does not answer. Is it running, and is there a connection?" });
+    throw new Problem(0, { title: "No response", detail: "The server does not respond. Check that it is running and that you are connected." });
   }
   if (response.status === 304) return { unchanged: true };
   if (!response.ok) {

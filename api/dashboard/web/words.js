@@ -32,7 +32,7 @@ export const conclusions = {
   loser: "Loser",
   inconclusive: "No decision yet",
   insufficientData: "Not enough data",
-  invalid: "Cannot be trusted",
+  invalid: "Not trustworthy",
 };
 
 const reasons = {
@@ -55,7 +55,7 @@ const reasons = {
   INVALID_DATA: "the numbers are too large to compute",
   NOT_SIGNIFICANT: "no difference is statistically significant",
   NOTHING_TO_COMPARE: "there is no second variation",
-  NO_SPREAD: "the values do not spread",
+  NO_SPREAD: "there are fewer than two values, or all values are equal",
 };
 
 export const why = (...codes) => codes.filter(Boolean).map((code) => reasons[code] || code).join("; ");
@@ -63,8 +63,8 @@ export const why = (...codes) => codes.filter(Boolean).map((code) => reasons[cod
 export const filters = {
   device: "Device", browser: "Browser", os: "Operating system", country: "Country", region: "Region", city: "City",
   utmSource: "UTM source", utmMedium: "UTM medium", utmCampaign: "UTM campaign", utmContent: "UTM content", utmTerm: "UTM term",
-  referrer: "Referrer", firstVisitPage: "First page", visitorType: "Visitor (new or returning)",
-  goalValue: "Goal value at least", zScore: "Standard deviations at most",
+  referrer: "Referrer", firstVisitPage: "First visit page", visitorType: "Visitor type",
+  goalValue: "Minimum goal value", zScore: "Maximum z-score",
 };
 
 // listed filters take several values.

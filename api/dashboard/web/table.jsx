@@ -54,7 +54,7 @@ export function Variations({ results, kind }) {
   const counts = kind === "widget" ? ofWidget : ["convertedVisitors", "goalsReached"];
   const title = (c) => ({ convertedVisitors: "Converted", ...words })[c];
   const proof = bayesian ? "Chance to beat control" : "p-value";
-  const heads = ["Variation", "Visitors", ...counts.map(title), "Value", metrics[name], ...(compared ? ["Lift", proof, "Verdict"] : [])];
+  const heads = ["Variation", "Visitors", ...counts.map(title), "Value", metrics[name], ...(compared ? ["Uplift", proof, "Verdict"] : [])];
   return (
     <section aria-labelledby="variations">
       <h2 id="variations">Variations</h2>
@@ -73,9 +73,9 @@ export function Variations({ results, kind }) {
                   <b><Num value={estimate.value}>{metric(name, estimate.value, estimate.interval)}</Num></b> {!empty && <small>{estimate.reason ? why(estimate.reason) : metricSpan(name, estimate.interval)}</small>}
                   <Bar scale={scale} estimate={estimate} index={index} name={name} />
                 </Cell>
-                {compared && !c && <><Cell label="Lift" class="none">–</Cell><Cell label={proof} class="none">–</Cell><Cell label="Verdict" class="none">–</Cell></>}
+                {compared && !c && <><Cell label="Uplift" class="none">–</Cell><Cell label={proof} class="none">–</Cell><Cell label="Verdict" class="none">–</Cell></>}
                 {c && <>
-                  <Cell label="Lift" class="two"><b><Num value={c.improvement.value}>{lift(c.improvement.value, c.improvement.interval)}</Num></b> <small>{c.improvement.reason ? why(c.improvement.reason) : liftSpan(c.improvement.interval)}</small></Cell>
+                  <Cell label="Uplift" class="two"><b><Num value={c.improvement.value}>{lift(c.improvement.value, c.improvement.interval)}</Num></b> <small>{c.improvement.reason ? why(c.improvement.reason) : liftSpan(c.improvement.interval)}</small></Cell>
                   <Proof comparison={c} label={proof} />
                   <Cell label="Verdict" class="two"><Verdict comparison={c} />{c.reasons.length > 0 && <small>{why(...c.reasons)}</small>}</Cell>
                 </>}
@@ -84,7 +84,7 @@ export function Variations({ results, kind }) {
           })}
         </tbody>
         <tfoot role="rowgroup"><tr role="row">
-          <th role="rowheader" scope="row">All</th>
+          <th role="rowheader" scope="row">Total</th>
           <Cell label="Visitors" class="n"><Num value={results.totals.visitors}>{count(results.totals.visitors)}</Num></Cell>
           {counts.map((n) => (results.totals[n] === undefined ? <td key={n} role="cell" /> : <Cell key={n} label={title(n)} class="n"><Num value={results.totals[n]}>{count(results.totals[n])}</Num></Cell>))}
           <Cell label="Value" class="n"><Num value={results.totals.value}>{money(results.totals.value)}</Num></Cell>

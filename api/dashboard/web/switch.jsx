@@ -17,7 +17,7 @@ export function Switch({ subject, body, done }) {
       dialog.close();
       done();
     } catch (refused) {
-      if (refused.status === 403) refused.message = "Your token may read and not change anything. Sign in with one of the scope write: lifthouse token create --scope write.";
+      if (refused.status === 403) refused.message = "This token is read-only. Sign in with a token that has the scope write: lifthouse token create --scope write";
       setError(refused);
     }
     setBusy(false);
@@ -27,9 +27,9 @@ export function Switch({ subject, body, done }) {
       <button type="button" id="switch" onClick={() => setAsking(true)}>{body.active ? "Stop" : "Start"} …</button>
       {asking && (
         <Dialog title={`${body.active ? "Stop" : "Start"} “${body.name}”?`} onClose={close}>
-          <p>{body.active ? "It ends now for everybody: its end is set to this moment. Its results stay." : "It runs from now on for everybody."}</p>
+          <p>{body.active ? "It ends now for all visitors. Its end date becomes the current time. Its results are kept." : "It becomes active now for all visitors."}</p>
           {error && <Fault error={error} />}
-          <p class="buttons"><button type="button" onClick={leave}>Leave it</button> <button type="button" id="confirm" class="strong" disabled={busy} onClick={act}>{body.active ? "Stop it" : "Start it"}</button></p>
+          <p class="buttons"><button type="button" onClick={leave}>Cancel</button> <button type="button" id="confirm" class="strong" disabled={busy} onClick={act}>{body.active ? "Stop" : "Start"}</button></p>
         </Dialog>
       )}
     </>

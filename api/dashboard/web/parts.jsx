@@ -5,30 +5,31 @@ export const Num = ({ value, children }) => (value === null || value === undefin
 
 // hint says what to do about a refusal.
 function hint({ status, wait }, retried) {
-  const soon = retried ? ` This page asks again by itself${wait > 1 ? ` in ${wait} seconds` : ""}; there is nothing to do.` : " Try again in a moment.";
-  if (status === 429) return "More was asked than this token may ask at once, perhaps in other tabs." + soon;
-  if (status === 503) return "The server is busy, or is just starting or stopping." + soon;
+  const soon = retried ? ` This page retries automatically${wait > 1 ? ` in ${wait} seconds` : ""}.` : " Try again in a moment.";
+  if (status === 429) return "This token has reached its rate limit. Other tabs count, too." + soon;
+  if (status === 503) return "The server is overloaded, starting or stopping." + soon;
   if (status === 0 || status > 500) return soon.trim();
-  if (status === 500) return "That is a fault of the server, whose log names this request." + soon;
+  if (status === 500) return "This is a bug in the server. Its log contains this request id." + soon;
   return undefined;
 }
 
-const titles = { 0: "No answer", 400: "That cannot be asked", 404: "Not found", 429: "Too many requests", 503: "The server cannot answer now" };
+const titles = { 0: "No response", 400: "Invalid request", 404: "Not found", 429: "Too many requests", 503: "Service unavailable" };
 
 // Fault shows a refusal. What was asked wrongly is never right the next time;
 // then reset leads back to what can be asked.
 export function Fault({ error, again, reset }) {
   const hopeless = error.status === 400 || error.status === 404;
+  const badFilter = error.status === 400 && error.faults?.length > 0 && error.faults.every((f) => f.name.startsWith("filters["));
   return (
     <div class="notice bad" role="alert">
-      <p><b>{titles[error.status] || error.title || "That did not work"}</b>: {error.message}</p>
+      <p><b>{badFilter ? "Invalid filter" : titles[error.status] || error.title || "Request failed"}</b>: {error.message}</p>
       {hint(error, again) && <p>{hint(error, again)}</p>}
       {error.faults?.length > 0 && (
         <ul>{error.faults.map((f) => <li key={f.name}><code>{f.name}</code> is <code>{f.value || "empty"}</code>: {f.detail}</li>)}</ul>
       )}
-      {error.requestId && <p class="quiet">Request {error.requestId}</p>}
-      {again && !hopeless && <button type="button" onClick={again}>Try now</button>}
-      {reset && error.status === 400 && <p><a {...reset}>Show it without filters and choices</a></p>}
+      {error.requestId && <p class="quiet">Request id: {error.requestId}</p>}
+      {again && !hopeless && <button type="button" onClick={again}>Retry now</button>}
+      {reset && error.status === 400 && <p><a {...reset}>Reset filters and settings</a></p>}
     </div>
   );
 }
@@ -59,7 +60,7 @@ export function Dialog({ title, onClose, children }) {
 
 export function Copied({ text, label }) {
   const [said, say] = useState("");
-  const copy = () => navigator.clipboard.writeText(text).then(() => say("Copied"), () => say("Mark it and copy it yourself"));
+  const copy = () => navigator.clipboard.writeText(text).then(() => say("Copied"), () => say("Copy failed. Select and copy the text."));
   return <p class="copy"><button type="button" onClick={copy}>{label}</button> <span role="status">{said}</span></p>;
 }
 

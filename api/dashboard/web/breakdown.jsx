@@ -1,15 +1,19 @@
+// @ts-check
 import { count, lift, liftSpan, metric } from "./format.js";
 import { Axis, ForestRow, liftScale, tick } from "./forest.jsx";
 import { Empty, Mark, Num } from "./parts.jsx";
 import { Verdict } from "./table.jsx";
 import { metrics } from "./words.js";
 
-// Breakdown has a small picture for each value, all on one scale.
+/** @import { Link, Results } from "./types.d.ts" */
+
+/** Breakdown shows a small chart for each value of the dimension, on a common scale.
+ * @param {{ results: Results, narrow: (value: string) => Link | undefined }} props */
 export function Breakdown({ results, narrow }) {
   const cells = results.breakdown;
   if (!cells) return null;
   const name = results.compareMetric || "goalConversionRate";
-  const comparisons = cells.flatMap((cell) => cell.variations.map((v) => v.comparison).filter((c) => c && (c.improvement.value !== null || c.improvement.interval)));
+  const comparisons = cells.flatMap((cell) => cell.variations.flatMap(({ comparison: c }) => (c && (c.improvement.value !== null || c.improvement.interval) ? [c] : [])));
   const scale = comparisons.length ? liftScale(comparisons, { wide: false }) : undefined;
   return (
     <section aria-labelledby="breakdown">

@@ -1,9 +1,14 @@
+// @ts-check
 import { count, minute, money, percent, probability } from "./format.js";
 import { Num } from "./parts.jsx";
 import { why } from "./words.js";
 
+/** @import { ComponentChildren } from "preact" */
+/** @import { Power, Results, SampleRatio as Ratio, Variation } from "./types.d.ts" */
+
 const signs = { fine: ["✓", ": OK"], bad: ["!", ": needs attention"], open: ["○", ": not available yet"] };
 
+/** @param {{ good?: boolean, open?: boolean, title: string, children: ComponentChildren }} props */
 function Check({ good, open, title, children }) {
   const state = open ? "open" : good ? "fine" : "bad";
   const [sign, words] = signs[state];
@@ -12,17 +17,20 @@ function Check({ good, open, title, children }) {
 
 const srm = "Sample ratio mismatch (SRM)";
 
+/** @param {{ check: Ratio | null, variations: Variation[] }} props */
 function SampleRatio({ check, variations }) {
   if (!check) return null;
   if (check.pValue === null) return <Check open title={srm}>Not available: {why(check.reason)}.</Check>;
   return (
     <Check good={!check.mismatch} title={srm}>
       {check.mismatch ? "The split of visitors does not match the configured shares. Some visitors are lost or counted twice, for example because of a redirect, a slow variation or bots. Do not trust these numbers until you find the cause. " : "The split of visitors matches the configured shares. "}
-      {variations.map((v, i) => `${v.name}: ${count(check.observed[i])} (${money(check.expected[i], 0)} expected)`).join("; ")}; <span class="at">p = <Num value={check.pValue}>{probability(check.pValue)}</Num></span>.
+      {variations.map((v, i) => `${v.name}: ${count(check.observed?.[i])} (${money(check.expected?.[i], 0)} expected)`).join("; ")}; <span class="at">p = <Num value={check.pValue}>{probability(check.pValue)}</Num></span>.
     </Check>
   );
 }
 
+/** Checks shows the data quality checks.
+ * @param {{ results: Results }} props */
 export function Checks({ results }) {
   const { checks } = results, several = checks.multipleExposures;
   const warnings = checks.warnings.filter((w) => w.code !== "SAMPLE_RATIO_MISMATCH"); // SampleRatio shows it
@@ -47,14 +55,16 @@ export function Checks({ results }) {
   );
 }
 
+/** Progress shows the progress towards the required sample size.
+ * @param {{ power?: Power }} props */
 export function Progress({ power }) {
   if (!power) return null;
   if (power.requiredVisitors === null) return <section aria-labelledby="progress"><h2 id="progress">Progress</h2><p>The required sample size cannot be computed: {why(power.reason)}.</p></section>;
-  const left = power.remainingVisitors > 0;
+  const left = power.remainingVisitors !== null && power.remainingVisitors > 0;
   return (
     <section aria-labelledby="progress">
       <h2 id="progress">Progress</h2>
-      <progress max="1" value={Math.min(power.progress, 1)} aria-label="Progress towards the required sample size" />
+      <progress max="1" value={Math.min(power.progress ?? 0, 1)} aria-label="Progress towards the required sample size" />
       <p><b><Num value={power.progress}>{percent(power.progress, 0)}</Num></b> of <Num value={power.requiredVisitors}>{count(power.requiredVisitors)}</Num> required visitors.{" "}
         {left ? <><Num value={power.remainingVisitors}>{count(power.remainingVisitors)}</Num> remaining{power.daysRemaining !== null && <>, about <b><Num value={power.daysRemaining}>{count(power.daysRemaining)}</Num> {power.daysRemaining === 1 ? "day" : "days"}</b> at last week's rate</>}.</> : "The required sample size is reached."}</p>
       <p class="quiet">{power.minimumDetectableEffect !== null && <>Minimum detectable uplift so far: {percent(power.minimumDetectableEffect)}. </>}

@@ -1,5 +1,6 @@
-// Numbers as the API gives them, written for people. Nothing is computed anew:
-// an interval only decides how many decimals are worth showing.
+// @ts-check
+// Formats of numbers, equal to those of the engine (calculator_text.go). The width
+// of an interval determines the number of decimals.
 
 const nothing = "–";
 

@@ -1,19 +1,49 @@
+// @ts-check
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ask } from "./api.js";
 
-const often = 5000; // milliseconds between two looks
+/** @import { Problem } from "./api.js" */
+/** @import { RequestOptions, Response } from "./types.d.ts" */
 
-// useAnswer keeps the answer to a request fresh, and asks again by itself
-// after a refusal that may pass, when the server says. What was answered last stays
-// until there is something else to show, so that nothing flickers; a refusal
-// stands beside it.
+/**
+ * @template T
+ * @typedef {object} State
+ * @property {T} [body]
+ * @property {boolean} loading
+ * @property {string} [path] path of body
+ * @property {Problem} [error]
+ * @property {boolean} [stale]
+ * @property {number} [total]
+ */
+
+/**
+ * @template T
+ * @typedef {State<T> & { again: () => unknown }} Answer again repeats the request
+ */
+
+const often = 5000; // milliseconds between two requests
+
+/**
+ * useAnswer requests a path repeatedly and returns the latest response. After a
+ * temporary error it retries when the server permits. The last response remains
+ * until a newer one replaces it, so that the page does not flicker. An error is
+ * returned in addition to it.
+ * @template [T=any]
+ * @param {string | undefined | false} path undefined or false: no request
+ * @param {{ request?: (path: string, options: RequestOptions) => Promise<Response<T>>, every?: number }} [options]
+ * @returns {Answer<T>}
+ */
 export function useAnswer(path, { request = ask, every = often } = {}) {
-  const [state, set] = useState({ loading: true });
-  const again = useRef(() => {});
+  const [state, set] = useState(/** @type {State<T>} */ ({ loading: true }));
+  const again = useRef(/** @type {() => unknown} */ (() => {}));
   useEffect(() => {
     if (!path) return undefined;
     const aborted = new AbortController();
-    let etag, timer, hopeless = false, wait = every;
+    /** @type {string | null | undefined} */
+    let etag;
+    /** @type {number | undefined} */
+    let timer;
+    let hopeless = false, wait = every;
     const look = async () => {
       clearTimeout(timer);
       [hopeless, wait] = [false, every];
@@ -21,11 +51,12 @@ export function useAnswer(path, { request = ask, every = often } = {}) {
         try {
           const answer = await request(path, { etag, signal: aborted.signal });
           if (!answer.unchanged) etag = answer.stale ? undefined : answer.etag;
-          set((was) => ({ ...(answer.unchanged ? was : answer), path, at: new Date(), loading: false, error: undefined }));
-        } catch (error) {
+          set((was) => ({ ...(answer.unchanged ? was : answer), path, loading: false, error: undefined }));
+        } catch (thrown) {
+          const error = /** @type {Problem} */ (thrown);
           if (aborted.signal.aborted) return;
           wait = Math.max(1000 * (error.wait || 0), Math.min(every, often));
-          hopeless = error.status === 400 || error.status === 404; // and will be the next time
+          hopeless = error.status === 400 || error.status === 404; // a retry cannot succeed
           set((was) => ({ ...was, loading: false, error, body: was.path === path ? was.body : undefined }));
         }
       }
@@ -45,7 +76,7 @@ export function useAnswer(path, { request = ask, every = often } = {}) {
   return { ...state, again: () => again.current() };
 }
 
-// useTheme says whether the page is dark, and follows the system.
+/** useTheme reports whether the system uses a dark theme. */
 export function useTheme() {
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const [theme, set] = useState(dark.matches);

@@ -1,12 +1,18 @@
+// @ts-check
 import { chance, isRate, lift, liftSpan, loss } from "./format.js";
 import { Axis, tick } from "./forest.jsx";
 import { Mark, Num, hue } from "./parts.jsx";
 import { scaleOf } from "./scale.js";
 import { metrics } from "./words.js";
 
-// sketch draws a bell through what the API tells of the posterior of the lift:
-// its centre and the ends of its interval. Each side has its own width.
-function sketch({ value, interval }, scale) {
+/** @import { Results, Scale } from "./types.d.ts" */
+
+/** sketch draws a bell curve through the centre and the ends of the interval of an
+ * uplift. The two sides can differ in width.
+ * @param {number} value
+ * @param {[number, number]} interval
+ * @param {Scale} scale */
+function sketch(value, interval, scale) {
   const steps = 120, path = [];
   for (let i = 0; i <= steps; i++) {
     const x = scale.low + ((scale.high - scale.low) * i) / steps;
@@ -16,23 +22,25 @@ function sketch({ value, interval }, scale) {
   return `M0 58L${path.join("L")}L100 58Z`;
 }
 
+/** Posterior shows the posterior distributions of a Bayesian report.
+ * @param {{ results: Results }} props */
 export function Posterior({ results }) {
-  const compared = results.variations.map((v, index) => ({ v, index, c: v.comparison?.bayesian })).filter(({ c }) => c);
+  const compared = results.variations.flatMap(({ id, name, comparison: c }, index) => (c?.bayesian ? [{ id, name, index, improvement: c.improvement, bayesian: c.bayesian }] : []));
   if (compared.length === 0) return null;
-  const name = results.compareMetric;
-  const drawn = compared.filter(({ v }) => v.comparison.improvement.value !== null && v.comparison.improvement.interval?.every((x) => x !== null));
-  const scale = scaleOf([0, ...drawn.flatMap(({ v: { comparison: { improvement: { value, interval } } } }) => [2 * interval[0] - value, 2 * interval[1] - value])]);
+  const name = results.compareMetric ?? "goalConversionRate";
+  const drawn = compared.flatMap(({ improvement: { value, interval }, ...v }) => (value !== null && interval?.every((x) => x !== null) ? [{ ...v, value, interval: /** @type {[number, number]} */ (interval) }] : []));
+  const scale = scaleOf([0, ...drawn.flatMap(({ value, interval }) => [2 * interval[0] - value, 2 * interval[1] - value])]);
   return (
     <section aria-labelledby="posterior">
       <h2 id="posterior">Posterior distribution</h2>
       <p class="quiet">The posterior distribution of each uplift, approximated from its centre and its {results.significanceLevel} % credible interval. Right of the line, the variation is better.</p>
       <div class="forest">
-        {drawn.map(({ v, index }) => (
+        {drawn.map((v) => (
           <div class="row" key={v.id}>
-            <span class="who"><Mark index={index} />{"\u00a0"}{v.name}</span>
-            <svg class={"posterior " + hue(index)} viewBox="0 0 100 60" preserveAspectRatio="none" height="60" width="100%" role="img"
-              aria-label={`${v.name}: uplift ${lift(v.comparison.improvement.value, v.comparison.improvement.interval)}, credible interval ${liftSpan(v.comparison.improvement.interval)}`}>
-              <path d={sketch(v.comparison.improvement, scale)} />
+            <span class="who"><Mark index={v.index} />{"\u00a0"}{v.name}</span>
+            <svg class={"posterior " + hue(v.index)} viewBox="0 0 100 60" preserveAspectRatio="none" height="60" width="100%" role="img"
+              aria-label={`${v.name}: uplift ${lift(v.value, v.interval)}, credible interval ${liftSpan(v.interval)}`}>
+              <path d={sketch(v.value, v.interval, scale)} />
               <line class="zero" x1={scale.at(0)} x2={scale.at(0)} y1="0" y2="60" />
             </svg>
           </div>
@@ -42,9 +50,9 @@ export function Posterior({ results }) {
       <div class="scroll" tabIndex={0} role="region" aria-label="Posterior distribution data">
         <table>
           <thead><tr><th scope="col">Variation</th><th scope="col">Chance to beat control</th><th scope="col">Chance to be best</th><th scope="col">Expected loss if chosen</th><th scope="col">Expected loss if {results.variations[0].name} is kept</th></tr></thead>
-          <tbody>{compared.map(({ v, c }) => (
-            <tr key={v.id}>
-              <th scope="row">{v.name}</th>
+          <tbody>{compared.map(({ id, name: variation, bayesian: c }) => (
+            <tr key={id}>
+              <th scope="row">{variation}</th>
               <td><Num value={c.chanceToBeatControl}>{chance(c.chanceToBeatControl)}</Num></td>
               <td><Num value={c.chanceToBeBest}>{chance(c.chanceToBeBest)}</Num></td>
               <td><Num value={c.expectedLoss}>{loss(name, c.expectedLoss)}</Num></td>

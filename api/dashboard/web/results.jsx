@@ -1,3 +1,4 @@
+// @ts-check
 import { useEffect, useState } from "preact/hooks";
 import { ask, query } from "./api.js";
 import { Breakdown } from "./breakdown.jsx";
@@ -14,6 +15,13 @@ import { Switch } from "./switch.jsx";
 import { Variations } from "./table.jsx";
 import { conclusions, kind } from "./words.js";
 
+/** @import { ComponentChildren } from "preact" */
+/** @import { Problem } from "./api.js" */
+/** @import { Answer } from "./hooks.js" */
+/** @import { Route } from "./route.js" */
+/** @import { Go, Item, Results as Report, Subject } from "./types.d.ts" */
+
+/** @param {{ results: Report }} props */
 function Conclusion({ results }) {
   const c = results.conclusion;
   if (!c) return <p class="conclusion plain">These are the widget's own variations. Only its experiments are compared with control.</p>;
@@ -25,9 +33,10 @@ function Conclusion({ results }) {
   );
 }
 
-// Request shows what was asked, for those who ask themselves.
+/** Request shows the API request and the SQL, and downloads the results as CSV.
+ * @param {{ path: string }} props */
 function Request({ path }) {
-  const [shown, show] = useState();
+  const [shown, show] = useState(/** @type {{ loading?: boolean, body?: string, saved?: string, error?: Problem } | undefined} */ (undefined));
   const text = `curl -sg -H "Authorization: Bearer $LIFTHOUSE_TOKEN" '${location.origin}${path.replaceAll("'", "%27")}'`;
   useEffect(() => show(undefined), [path]);
   const sql = () => { show({ loading: true }); return ask(path, { accept: "application/sql" }).then(({ body }) => show({ body }), (error) => show({ error })); };
@@ -46,6 +55,8 @@ function Request({ path }) {
   );
 }
 
+/** save downloads a text and returns the file name.
+ * @param {string} text @param {string} path */
 function save(text, path) {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
@@ -55,8 +66,9 @@ function save(text, path) {
   return link.download;
 }
 
+/** @param {{ widget: Item, go: Go }} props */
 function Experiments({ widget, go }) {
-  if (widget.experiments.length === 0) return null;
+  if (!widget.experiments?.length) return null;
   return (
     <section aria-labelledby="experiments">
       <h2 id="experiments">Experiments</h2>
@@ -67,20 +79,23 @@ function Experiments({ widget, go }) {
   );
 }
 
+/** @param {string} words */
 const capital = (words) => words[0].toUpperCase() + words.slice(1);
 
+/** @param {{ at: string }} props */
 const Stale = ({ at }) => (
   <div class="notice warn" role="status">
     <p><b>Not up to date</b>: the store is unavailable. These are the last available results, from {minute(at)}. This page retries automatically.</p>
   </div>
 );
 
+/** @param {{ subject: Subject, detail: Answer<Item>, route: Route, go: Go, fresh: ComponentChildren, said?: Problem }} props */
 function Header({ subject, detail, route, go, fresh, said }) {
   const { body, error } = detail;
   const experiment = body?.experiments?.find((e) => String(e.id) === subject.experiment);
   const name = experiment ? experiment.name || "Experiment " + experiment.id : body?.name;
   useEffect(() => { document.title = (name ? name + " · " : "") + "Lifthouse"; }, [name]);
-  const back = subject.kind === "experiment" ? to([["widget", route.get("widget")]]) : to([["websiteId", route.get("websiteId") || undefined], ...(subject.kind === "widget" ? [["show", "widgets"]] : [])]);
+  const back = subject.kind === "experiment" ? to([["widget", route.get("widget")]]) : to([["websiteId", route.get("websiteId") || undefined], ...(subject.kind === "widget" ? [/** @type {[string, string]} */ (["show", "widgets"])] : [])]);
   if (!body) return <header class="subject"><p><a {...follow(go, back)}>← Back</a></p>{error ? !said && <Fault error={error} again={detail.again} /> : <Loading what="details" />}</header>;
   const shown = experiment || body;
   return (
@@ -94,14 +109,20 @@ function Header({ subject, detail, route, go, fresh, said }) {
   );
 }
 
+/** Results shows a campaign, widget or experiment with its report.
+ * @param {{ subject: Subject, route: Route, go: Go }} props */
 export function Results({ subject, route, go }) {
   const place = query([["websiteId", route.get("websiteId")]]);
+  /** @type {Answer<Item>} */
   const detail = useAnswer(subject.home + place);
   const path = subject.path + "/results" + query(route.asked);
+  /** @type {Answer<Report>} */
   const { body: results, error, loading, stale, again } = useAnswer(path);
   const empty = results?.totals.visitors === 0;
+  /** narrow returns a link that filters by a value of the breakdown.
+   * @param {string} value */
   const narrow = (value) => {
-    const name = { device: "filters[device][]", country: "filters[country][]", referrer: "filters[referrer]" }[results.dimension];
+    const name = /** @type {Record<string, string>} */ ({ device: "filters[device][]", country: "filters[country][]", referrer: "filters[referrer]" })[results?.dimension ?? ""];
     const own = /^\((none|other)\)$/.test(value);
     return name && value !== "(other)" && !(own && value !== "(none)") ? follow(go, route.without("dimension").without(name).also(name, value === "(none)" ? "" : value).address) : undefined;
   };
@@ -110,7 +131,7 @@ export function Results({ subject, route, go }) {
     <>
       <Header {...{ subject, detail, route, go, fresh }} said={error} />
       {error && <Fault error={error} again={again} reset={follow(go, route.plain.address)} />}
-      {(stale || results?.stale) && <Stale at={results.generatedAt} />}
+      {results && (stale || results.stale) && <Stale at={results.generatedAt} />}
       {!results && loading && <div class="conclusion"><Loading what="results" /></div>}
       {results && <Conclusion results={results} />}
       <Controls {...{ subject, route, go }} />

@@ -1,9 +1,15 @@
+// @ts-check
 import { chance, count, isRate, lift, liftSpan, metric, metricSpan, money, percent, probability } from "./format.js";
 import { Axis } from "./forest.jsx";
 import { Mark, Num, hue } from "./parts.jsx";
 import { scaleOf } from "./scale.js";
 import { inconclusive, metrics, verdicts, why } from "./words.js";
 
+/** @import { ComponentChildren } from "preact" */
+/** @import { Comparison, Estimate, MetricName, Results, Scale, Subject } from "./types.d.ts" */
+
+/** Bar shows an estimate with its interval.
+ * @param {{ scale: Scale, estimate: Estimate, index: number, name: MetricName }} props */
 function Bar({ scale, estimate, index, name }) {
   if (!estimate.interval || estimate.value === null) return null;
   const [low, high] = [scale.clip(estimate.interval[0], -Infinity), scale.clip(estimate.interval[1], Infinity)];
@@ -15,14 +21,18 @@ function Bar({ scale, estimate, index, name }) {
   );
 }
 
+/** @param {{ comparison: Comparison }} props */
 export function Verdict({ comparison }) {
   const verdict = comparison.conclusive === false && inconclusive[comparison.verdict] || comparison.verdict;
   const [sign, word] = verdicts[verdict];
   return <span class={"verdict " + verdict}><span aria-hidden="true">{sign}</span> {word}</span>;
 }
 
+/** @param {{ label: string, children?: ComponentChildren, class?: string }} props */
 const Cell = ({ label, children, class: name }) => <td role="cell" data-label={label} class={name}>{children}</td>;
 
+/** Proof shows the chance to beat control or the p-values.
+ * @param {{ comparison: Comparison, label: string }} props */
 function Proof({ comparison, label }) {
   const { frequentist, sequential, bayesian } = comparison;
   if (bayesian) {
@@ -41,9 +51,14 @@ function Proof({ comparison, label }) {
   );
 }
 
-const ofWidget = ["views", "clicks", "submits", "completions", "conversions", "contacts", "goalsReached"];
-const words = { views: "Views", clicks: "Clicks", submits: "Submits", completions: "Completions", conversions: "Conversions", contacts: "Contacts", goalsReached: "Goals" };
+/** @typedef {"views" | "clicks" | "submits" | "completions" | "conversions" | "contacts" | "convertedVisitors" | "goalsReached"} Count */
 
+/** @type {Count[]} */
+const ofWidget = ["views", "clicks", "submits", "completions", "conversions", "contacts", "goalsReached"];
+const words = { convertedVisitors: "Converted", views: "Views", clicks: "Clicks", submits: "Submits", completions: "Completions", conversions: "Conversions", contacts: "Contacts", goalsReached: "Goals" };
+
+/** Variations is the table of variations.
+ * @param {{ results: Results, kind: Subject["kind"] }} props */
 export function Variations({ results, kind }) {
   const name = results.compareMetric || "goalConversionRate";
   const estimates = results.variations.map((v) => v.metrics[name]);
@@ -51,8 +66,10 @@ export function Variations({ results, kind }) {
   const empty = results.totals.visitors === 0;
   const compared = !empty && results.variations.some((v) => v.comparison);
   const bayesian = results.methodology === "bayesian";
+  /** @type {Count[]} */
   const counts = kind === "widget" ? ofWidget : ["convertedVisitors", "goalsReached"];
-  const title = (c) => ({ convertedVisitors: "Converted", ...words })[c];
+  /** @param {Count} c */
+  const title = (c) => words[c];
   const proof = bayesian ? "Chance to beat control" : "p-value";
   const heads = ["Variation", "Visitors", ...counts.map(title), "Value", metrics[name], ...(compared ? ["Uplift", proof, "Verdict"] : [])];
   return (

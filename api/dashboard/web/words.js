@@ -1,3 +1,6 @@
+// @ts-check
+/** @import { MetricName, Subject } from "./types.d.ts" */
+
 export const metrics = {
   goalConversionRate: "Goal conversion rate",
   conversionRate: "Conversion rate",
@@ -9,12 +12,16 @@ export const metrics = {
   averageValue: "Average value",
 };
 
+/** The metrics that variations can be compared on.
+ * @type {Record<Subject["kind"], MetricName[]>} */
 export const compareMetrics = {
   campaign: ["goalConversionRate", "valuePerVisitor", "profitPerVisitor"],
   experiment: ["conversionRate", "completionRate", "goalConversionRate", "valuePerVisitor", "profitPerVisitor", "extraValuePerVisitor"],
   widget: [],
 };
 
+/** The sign and the text of each verdict.
+ * @type {Record<string, [string, string]>} */
 export const verdicts = {
   better: ["▲", "better"],
   worse: ["▼", "worse"],
@@ -24,7 +31,8 @@ export const verdicts = {
   insufficientData: ["…", "not enough data"],
 };
 
-// inconclusive is how verdicts read that no conclusion may be drawn from yet.
+/** Replaces verdicts that are not conclusive yet.
+ * @type {Record<string, string>} */
 export const inconclusive = { better: "ahead", worse: "behind" };
 
 export const conclusions = {
@@ -35,6 +43,8 @@ export const conclusions = {
   invalid: "Not trustworthy",
 };
 
+/** The texts of reasons, equal to those of the engine.
+ * @type {Record<string, string>} */
 const reasons = {
   NO_VISITORS: "there are no visitors",
   TOO_FEW_VISITORS: "there are too few visitors (a verdict needs 100 in each variation)",
@@ -58,8 +68,12 @@ const reasons = {
   NO_SPREAD: "there are fewer than two values, or all values are equal",
 };
 
-export const why = (...codes) => codes.filter(Boolean).map((code) => reasons[code] || code).join("; ");
+/** why returns the texts of reasons.
+ * @param {...(string | undefined)} codes */
+export const why = (...codes) => codes.flatMap((code) => (code ? reasons[code] || code : [])).join("; ");
 
+/** The labels of filters.
+ * @type {Record<string, string>} */
 export const filters = {
   device: "Device", browser: "Browser", os: "Operating system", country: "Country", region: "Region", city: "City",
   utmSource: "UTM source", utmMedium: "UTM medium", utmCampaign: "UTM campaign", utmContent: "UTM content", utmTerm: "UTM term",
@@ -67,9 +81,11 @@ export const filters = {
   goalValue: "Minimum goal value", zScore: "Maximum z-score",
 };
 
-// listed filters take several values.
+/** Filters that accept several values. */
 export const listed = ["device", "browser", "os", "country", "region", "city"];
+/** Filters with a number. */
 export const numeric = ["goalValue", "zScore"];
 
-export const campaignTypes = { personalization: "personalization", experiment: "experiment" };
+/** kind writes the name of a type as words.
+ * @param {string} type */
 export const kind = (type) => type.replace(/([A-Z])/g, " $1").toLowerCase();

@@ -1,5 +1,5 @@
 // @ts-check
-import { count, lift, liftSpan, metric } from "./format.js";
+import { count, metric } from "./format.js";
 import { Axis, ForestRow, liftScale, tick } from "./forest.jsx";
 import { Empty, Mark, Num } from "./parts.jsx";
 import { Verdict } from "./table.jsx";
@@ -29,8 +29,7 @@ export function Breakdown({ results, narrow }) {
               <div class="multiple" key={v.id}>
                 <span><Mark index={index} />{"\u00a0"}{v.name} <b><Num value={v.metrics[name].value}>{metric(name, v.metrics[name].value, v.metrics[name].interval)}</Num></b></span>
                 {v.comparison && <Verdict comparison={v.comparison} />}
-                {v.comparison && scale && <ForestRow scale={scale} comparison={v.comparison} index={index}
-                  label={`${cell.value}, ${v.name}: uplift ${lift(v.comparison.improvement.value, v.comparison.improvement.interval)}, interval ${liftSpan(v.comparison.improvement.interval)}`} />}
+                {v.comparison && scale && <ForestRow scale={scale} comparison={v.comparison} index={index} name={`${cell.value}, ${v.name}`} />}
               </div>
             ))}
             {scale && <Axis scale={scale} write={tick} />}

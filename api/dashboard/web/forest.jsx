@@ -44,13 +44,13 @@ function Span({ scale, interval, y, thin }) {
 }
 
 /** ForestRow shows an uplift with its intervals.
- * @param {{ scale: Scale, comparison: Comparison, index: number, label: string }} props */
-export function ForestRow({ scale, comparison, index, label }) {
+ * @param {{ scale: Scale, comparison: Comparison, index: number, name: string }} props */
+export function ForestRow({ scale, comparison, index, name }) {
   const { value, interval } = comparison.improvement;
   const always = comparison.sequential?.improvement;
   const y = always ? 11 : 16;
   return (
-    <svg class={"forest-row " + hue(index)} height="32" width="100%" role="img" aria-label={label}>
+    <svg class={"forest-row " + hue(index)} height="32" width="100%" role="img" aria-label={`${name}: uplift ${lift(value, interval)}, interval ${liftSpan(interval)}`}>
       <line class="zero" x1={scale.at(0) + "%"} x2={scale.at(0) + "%"} y1="0" y2="32" />
       <Span scale={scale} interval={interval} y={y} />
       {value !== null && <circle cx={scale.clip(value) + "%"} cy={y} r="5" />}
@@ -101,8 +101,7 @@ export function Forest({ results }) {
         {compared.map((v) => (
           <div class="row" key={v.id}>
             <span class="who"><Mark index={v.index} />{"\u00a0"}{v.name}</span>
-            <ForestRow scale={scale} comparison={v.comparison} index={v.index}
-              label={`${v.name}: uplift ${lift(v.comparison.improvement.value, v.comparison.improvement.interval)}, interval ${liftSpan(v.comparison.improvement.interval)}`} />
+            <ForestRow scale={scale} comparison={v.comparison} index={v.index} name={v.name} />
           </div>
         ))}
         <div class="row"><span /><Axis scale={scale} write={tick} /></div>

@@ -12,7 +12,6 @@ import { kind } from "./words.js";
 /** @import { Route } from "./route.js" */
 /** @import { Go, Item, Website } from "./types.d.ts" */
 
-
 /** @typedef {"campaigns" | "widgets"} Show */
 
 const page = 50;

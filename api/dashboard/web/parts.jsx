@@ -29,12 +29,11 @@ const titles = { 0: "No response", 400: "Invalid request", 404: "Not found", 429
  * @param {{ error: Problem, again?: () => unknown, reset?: Link }} props */
 export function Fault({ error, again, reset }) {
   const hopeless = error.status === 400 || error.status === 404;
-  const badFilter = error.status === 400 && error.faults?.length > 0 && error.faults.every((f) => f.name.startsWith("filters["));
   return (
     <div class="notice bad" role="alert">
-      <p><b>{badFilter ? "Invalid filter" : titles[error.status] || error.title || "Request failed"}</b>: {error.message}</p>
+      <p><b>{error.faults[0]?.name.startsWith("filters[") ? "Invalid filter" : titles[error.status] || error.title || "Request failed"}</b>: {error.message}</p>
       {hint(error, Boolean(again)) && <p>{hint(error, Boolean(again))}</p>}
-      {error.faults?.length > 0 && (
+      {error.faults.length > 0 && (
         <ul>{error.faults.map((f) => <li key={f.name}><code>{f.name}</code> is <code>{f.value || "empty"}</code>: {f.detail}</li>)}</ul>
       )}
       {error.requestId && <p class="quiet">Request id: {error.requestId}</p>}

@@ -51,11 +51,9 @@ function Proof({ comparison, label }) {
   );
 }
 
-/** @typedef {"views" | "clicks" | "submits" | "completions" | "conversions" | "contacts" | "convertedVisitors" | "goalsReached"} Count */
-
-/** @type {Count[]} */
-const ofWidget = ["views", "clicks", "submits", "completions", "conversions", "contacts", "goalsReached"];
 const words = { convertedVisitors: "Converted", views: "Views", clicks: "Clicks", submits: "Submits", completions: "Completions", conversions: "Conversions", contacts: "Contacts", goalsReached: "Goals" };
+
+/** @typedef {keyof typeof words} Count */
 
 /** Variations is the table of variations.
  * @param {{ results: Results, kind: Subject["kind"] }} props */
@@ -67,11 +65,9 @@ export function Variations({ results, kind }) {
   const compared = !empty && results.variations.some((v) => v.comparison);
   const bayesian = results.methodology === "bayesian";
   /** @type {Count[]} */
-  const counts = kind === "widget" ? ofWidget : ["convertedVisitors", "goalsReached"];
-  /** @param {Count} c */
-  const title = (c) => words[c];
+  const counts = kind === "widget" ? /** @type {Count[]} */ (Object.keys(words).slice(1)) : ["convertedVisitors", "goalsReached"];
   const proof = bayesian ? "Chance to beat control" : "p-value";
-  const heads = ["Variation", "Visitors", ...counts.map(title), "Value", metrics[name], ...(compared ? ["Uplift", proof, "Verdict"] : [])];
+  const heads = ["Variation", "Visitors", ...counts.map((n) => words[n]), "Value", metrics[name], ...(compared ? ["Uplift", proof, "Verdict"] : [])];
   return (
     <section aria-labelledby="variations">
       <h2 id="variations">Variations</h2>
@@ -84,7 +80,7 @@ export function Variations({ results, kind }) {
               <tr key={v.id} role="row" data-variation={v.id}>
                 <th role="rowheader" scope="row"><Mark index={index} />{"\u00a0"}{v.name}{v.control && v.name.toLowerCase() !== "control" && <small>control</small>}</th>
                 <Cell label="Visitors" class="n"><Num value={v.visitors}>{count(v.visitors)}</Num></Cell>
-                {counts.map((n) => <Cell key={n} label={title(n)} class="n"><Num value={v[n]}>{count(v[n])}</Num></Cell>)}
+                {counts.map((n) => <Cell key={n} label={words[n]} class="n"><Num value={v[n]}>{count(v[n])}</Num></Cell>)}
                 <Cell label="Value" class="n"><Num value={v.value}>{money(v.value)}</Num></Cell>
                 <Cell label={metrics[name]} class="wide">
                   <b><Num value={estimate.value}>{metric(name, estimate.value, estimate.interval)}</Num></b> {!empty && <small>{estimate.reason ? why(estimate.reason) : metricSpan(name, estimate.interval)}</small>}
@@ -103,7 +99,7 @@ export function Variations({ results, kind }) {
         <tfoot role="rowgroup"><tr role="row">
           <th role="rowheader" scope="row">Total</th>
           <Cell label="Visitors" class="n"><Num value={results.totals.visitors}>{count(results.totals.visitors)}</Num></Cell>
-          {counts.map((n) => (results.totals[n] === undefined ? <td key={n} role="cell" /> : <Cell key={n} label={title(n)} class="n"><Num value={results.totals[n]}>{count(results.totals[n])}</Num></Cell>))}
+          {counts.map((n) => (results.totals[n] === undefined ? <td key={n} role="cell" /> : <Cell key={n} label={words[n]} class="n"><Num value={results.totals[n]}>{count(results.totals[n])}</Num></Cell>))}
           <Cell label="Value" class="n"><Num value={results.totals.value}>{money(results.totals.value)}</Num></Cell>
           <td role="cell" class="wide axis-cell"><Axis scale={scale} write={(x) => (isRate(name) ? percent(x, 1) : money(x))} /></td>
           {compared && <td role="cell" colSpan={3} />}

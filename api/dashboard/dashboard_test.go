@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"os"
+	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
@@ -131,5 +132,18 @@ func TestReasonTextsMatchEngine(t *testing.T) {
 	}
 	if compared < 19 {
 		t.Errorf("compared %d texts, want at least 19", compared)
+	}
+}
+
+// TestFormats runs the tests of the page's sources, which compare the formats of
+// numbers with those of the engine. It is skipped without Node.js.
+func TestFormats(t *testing.T) {
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Skip("node is not installed")
+	}
+	tests := exec.CommandContext(t.Context(), node, "--test", "web/format.test.js")
+	if out, err := tests.CombinedOutput(); err != nil {
+		t.Errorf("node --test: %v\n%s", err, out)
 	}
 }

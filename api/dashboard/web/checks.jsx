@@ -23,7 +23,7 @@ function SampleRatio({ check, variations }) {
   if (check.pValue === null) return <Check open title={srm}>Not available: {why(check.reason)}.</Check>;
   return (
     <Check good={!check.mismatch} title={srm}>
-      {check.mismatch ? "The split of visitors does not match the configured shares. Some visitors are lost or counted twice, for example because of a redirect, a slow variation or bots. Do not trust these numbers until you find the cause. " : "The split of visitors matches the configured shares. "}
+      {check.mismatch ? "The split of visitors does not match the configured shares. Some visitors are lost or counted twice, for example because of a redirect, a slow variation or bots. Do not trust these numbers until you find the cause. " : "No mismatch: the split of visitors matches the configured shares. "}
       {variations.map((v, i) => `${v.name}: ${count(check.observed?.[i])} (${money(check.expected?.[i], 0)} expected)`).join("; ")}; <span class="at">p = <Num value={check.pValue}>{probability(check.pValue)}</Num></span>.
     </Check>
   );

@@ -14,7 +14,7 @@ BUILD_FLAGS := -tags nomsgpack -trimpath -ldflags "-s -w"
 # npm ci leaves this file; it is newer than the lock once the library is there.
 ENGINE := node_modules/.package-lock.json
 
-.PHONY: run build engine test test-long race lint assets assets-check format format-check tidy-check vet vulnerabilities fuzz bench benchmarks release help
+.PHONY: run build engine test test-long race lint assets assets-check dashboard-check format format-check tidy-check vet vulnerabilities fuzz bench benchmarks release help
 
 # On a terminal Ctrl-C goes to the demo alone, in a job of its own, so that it ends in its own time and make with it.
 run: build ## build, make the demo store if need be, and serve it
@@ -43,17 +43,20 @@ test-long: engine ## soak, crash and calibration
 race: engine ## the short tests under the race detector
 	$(IN_MEMORY) go test -race -short ./...
 
-assets: engine ## the dashboard's script and style, from api/dashboard/src
+assets: engine ## build the dashboard's script and style from api/dashboard/web
 	@bash .ci/assets api/dashboard/assets
 
-assets-check: engine ## those that are committed are what the sources give
+assets-check: engine ## check that the committed assets are up to date
 	@built=$$(mktemp -d) && bash .ci/assets "$$built" && for f in app.js app.css; do \
-		cmp "$$built/$$f" "api/dashboard/assets/$$f" || { echo "make assets, and commit what it builds"; exit 1; }; done && rm -r "$$built"
+		cmp "$$built/$$f" "api/dashboard/assets/$$f" || { echo "$$f is out of date: run make assets and commit the result"; exit 1; }; done && rm -r "$$built"
 
 vet:
 	go vet ./...
 
-lint: $(GOBIN)/golangci-lint assets-check ## the linters, and the words of the project
+dashboard-check: engine ## check types, lint and test the dashboard's sources
+	@bash .ci/dashboard
+
+lint: $(GOBIN)/golangci-lint assets-check dashboard-check ## run all linters
 	$(GOBIN)/golangci-lint run ./...
 	@bash .ci/words
 

@@ -84,7 +84,7 @@ func renderDocs() ([]byte, error) {
 	err = page.Execute(&out, map[string]any{
 		"Style": template.CSS(docsStyle), //nolint:gosec // a file of ours
 		"Info":  root.at("info"), "Tags": operationsByTag(root),
-		"Refusals": responsesOf(root.at("components", "responses")), "Schemas": schemasOf(root),
+		"Errors": responsesOf(root.at("components", "responses")), "Schemas": schemasOf(root),
 		"Security": root.at("components", "securitySchemes", "bearer", "description"),
 	})
 	return out.Bytes(), err

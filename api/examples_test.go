@@ -33,7 +33,7 @@ accounts:
         campaigns:
           - id: 12
             name: Free delivery banner
-            description: Says above the fold that delivery is free.
+            description: Announces free delivery above the fold.
             type: experiment
             primaryGoalId: 3
             targetId: 5
@@ -96,8 +96,8 @@ var (
 	aMinute     = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d`)
 )
 
-// withFixedTimes replaces the times of this run by a fixed time.
-func withFixedTimes(body string, since time.Time) string {
+// fixTimes replaces the timestamps of this run with a constant.
+func fixTimes(body string, since time.Time) string {
 	body = aMinute.ReplaceAllString(body, "2025-06-01 09:00")
 	return anInstant.ReplaceAllStringFunc(body, func(text string) string {
 		if at, err := time.Parse(time.RFC3339Nano, text); err == nil && at.After(since) {
@@ -125,7 +125,7 @@ func TestExamplesAreRealAnswers(t *testing.T) {
 			header.Set("Accept", part[5])
 		}
 		response, _, text := s.with(part[2], part[3], token, header)
-		text = strings.TrimSpace(withFixedTimes(text, since))
+		text = strings.TrimSpace(fixTimes(text, since))
 		if !strings.Contains(response.Get("Content-Type"), "json") {
 			text = strconv.Quote(text)
 		}

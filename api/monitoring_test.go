@@ -17,11 +17,11 @@ var (
 	byLabels  = regexp.MustCompile(`by \(([^)]*)\)`)
 )
 
-// The dashboard and the alerts ask for metrics and labels that there are.
-func TestMonitoringAsksForWhatThereIs(t *testing.T) {
+// The Grafana dashboard and the alerts must use existing metrics and labels.
+func TestMonitoringUsesExistingMetrics(t *testing.T) {
 	s := newServer(t)
 	s.send(http.MethodGet, "/v1/campaigns/12/results", http.NoBody, s.withToken()...)
-	declared, err := os.ReadFile("metrics.go") // those of labels that were not met show nowhere else
+	declared, err := os.ReadFile("metrics.go") // metrics with labels have no value before their first use
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,18 +43,18 @@ func TestMonitoringAsksForWhatThereIs(t *testing.T) {
 				continue // Prometheus' own
 			}
 			if !isMetric(name) {
-				t.Errorf("there is no metric %s, which %s asks for", name, expression)
+				t.Errorf("the metric %s does not exist; %s uses it", name, expression)
 			}
 			for _, label := range labelName.FindAllStringSubmatch(m[2], -1) {
 				if !isLabel(label[1]) {
-					t.Errorf("no metric has the label %s, which %s asks for", label[1], expression)
+					t.Errorf("no metric has the label %s; %s uses it", label[1], expression)
 				}
 			}
 		}
 		for _, m := range byLabels.FindAllStringSubmatch(expression, -1) {
 			for label := range strings.SplitSeq(m[1], ", ") {
 				if !isLabel(label) {
-					t.Errorf("no metric has the label %s, which %s groups by", label, expression)
+					t.Errorf("no metric has the label %s; %s groups by it", label, expression)
 				}
 			}
 		}
@@ -79,7 +79,7 @@ func dashboardExpressions(t *testing.T) []string {
 	var all []string
 	for _, panel := range dashboard.Panels {
 		if panel.Title == "" || panel.Description == "" {
-			t.Errorf("a panel says not what it shows: %+v", panel)
+			t.Errorf("a panel has no title or no description: %+v", panel)
 		}
 		for _, target := range panel.Targets {
 			all = append(all, target.Expr)
@@ -113,7 +113,7 @@ func alertExpressions(t *testing.T) []string {
 	for _, group := range file.Groups {
 		for _, rule := range group.Rules {
 			if rule.Alert == "" || rule.Annotations.Summary == "" || rule.Annotations.Description == "" {
-				t.Errorf("an alert says not what to do: %+v", rule)
+				t.Errorf("an alert lacks a name, a summary or a description: %+v", rule)
 			}
 			all = append(all, rule.Expr)
 		}

@@ -1,6 +1,6 @@
 // Package dashboard is the page at /: results for those who would rather look
 // than read. The page asks the API as any other client does; here are only its
-// files, which the binary carries. Its script is built from src by make assets
+// files, which the binary carries. Its script is built from web by make assets
 // and kept built, so that go build needs no npm.
 package dashboard
 

@@ -4,16 +4,21 @@ import (
 	"bytes"
 	"compress/gzip"
 	"os"
+	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
 
 	"lifthouse/api/dashboard"
+	"lifthouse/engine"
+	"lifthouse/stats"
 
 	"github.com/goccy/go-yaml"
 )
 
-func TestThePageLoadsOnlyItsOwnAndNothingInline(t *testing.T) {
+// TestPageLoadsOnlyOwnFiles checks that the page has no inline script or style and
+// loads only embedded files.
+func TestPageLoadsOnlyOwnFiles(t *testing.T) {
 	files := map[string]string{}
 	for _, f := range dashboard.Files() {
 		files[f.Name] = string(f.Body)
@@ -34,20 +39,21 @@ func TestThePageLoadsOnlyItsOwnAndNothingInline(t *testing.T) {
 	}
 	loads := regexp.MustCompile(`(?:src|href)="(/dashboard/)?([^"]+)"`).FindAllStringSubmatch(page, -1)
 	if len(loads) < 3 {
-		t.Fatalf("it loads %q, want a script, a style and an icon", loads)
+		t.Fatalf("the page loads %q, want a script, a style and an icon", loads)
 	}
 	for _, load := range loads {
 		if _, there := files[load[2]]; !there && load[2] != "/docs" {
-			t.Errorf("the page names %s, which is not there", load[0])
+			t.Errorf("the page loads %s, which does not exist", load[0])
 		}
 	}
 	if strings.Contains(files["app.css"], "url(") || strings.Contains(files["app.css"], "@import") {
-		t.Error("the style loads something")
+		t.Error("the style loads another file")
 	}
 }
 
-// TestThePageIsSmall: the whole page compresses to less than 200 KB.
-func TestThePageIsSmall(t *testing.T) {
+// TestPageIsSmall checks that all files of the page together compress to at most
+// 200 KB.
+func TestPageIsSmall(t *testing.T) {
 	var packed bytes.Buffer
 	for _, f := range dashboard.Files() {
 		w := gzip.NewWriter(&packed)
@@ -63,9 +69,9 @@ func TestThePageIsSmall(t *testing.T) {
 	}
 }
 
-// TestThePageKnowsEveryReason: a code that the API may give has words on the
-// page.
-func TestThePageKnowsEveryReason(t *testing.T) {
+// TestPageHasTextForEveryCode checks that the page has a text for each code of
+// the API.
+func TestPageHasTextForEveryCode(t *testing.T) {
 	text, err := os.ReadFile("../openapi.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -80,11 +86,11 @@ func TestThePageKnowsEveryReason(t *testing.T) {
 	if err := yaml.Unmarshal(text, &document); err != nil {
 		t.Fatal(err)
 	}
-	words, err := os.ReadFile("src/words.js")
+	words, err := os.ReadFile("web/words.js")
 	if err != nil {
 		t.Fatal(err)
 	}
-	lists, err := os.ReadFile("src/list.jsx")
+	lists, err := os.ReadFile("web/list.jsx")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,12 +102,48 @@ func TestThePageKnowsEveryReason(t *testing.T) {
 	} {
 		codes := document.Components.Schemas[where.schema].Enum
 		if len(codes) == 0 {
-			t.Errorf("the document lists nothing for %s", where.schema)
+			t.Errorf("the API document has no values for %s", where.schema)
 		}
 		for _, code := range codes {
 			if !strings.Contains(where.in, strings.Replace(where.form, "%s", code, 1)) {
-				t.Errorf("the page has no words for %s, a %s", code, where.schema)
+				t.Errorf("the page has no text for %s, a %s", code, where.schema)
 			}
 		}
+	}
+}
+
+// TestReasonTextsMatchEngine checks that the page explains reasons with the same
+// texts as the engine.
+func TestReasonTextsMatchEngine(t *testing.T) {
+	words, err := os.ReadFile("web/words.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	compared := 0
+	for _, line := range regexp.MustCompile(`(?m)^  ([A-Z_0-9]+): "(.*)",$`).FindAllStringSubmatch(string(words), -1) {
+		want := engine.Explain(stats.Reason(line[1]))
+		if want == line[1] {
+			continue // the engine has no text for this code
+		}
+		compared++
+		if line[2] != want {
+			t.Errorf("%s is %q on the page, want %q", line[1], line[2], want)
+		}
+	}
+	if compared < 19 {
+		t.Errorf("compared %d texts, want at least 19", compared)
+	}
+}
+
+// TestFormats runs the tests of the page's sources, which compare the formats of
+// numbers with those of the engine. It is skipped without Node.js.
+func TestFormats(t *testing.T) {
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Skip("node is not installed")
+	}
+	tests := exec.CommandContext(t.Context(), node, "--test", "web/format.test.js")
+	if out, err := tests.CombinedOutput(); err != nil {
+		t.Errorf("node --test: %v\n%s", err, out)
 	}
 }

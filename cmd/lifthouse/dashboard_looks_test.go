@@ -47,7 +47,7 @@ func TestTheDashboardForEverybody(t *testing.T) {
 	v.until(allThere)
 	v.look("experiment")
 	v.open("/?campaign=13&filters[dateTo]=2001-01-01")
-	v.shows("No visitors yet, or none")
+	v.shows("No visitors yet, or no visitors")
 	v.look("empty")
 	v.open("/?campaign=12&dimension=size")
 	v.shows("dimension is size")

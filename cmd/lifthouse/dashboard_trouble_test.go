@@ -105,7 +105,7 @@ func TestTheDashboardWaitsWhereATokenAsksTooMuch(t *testing.T) {
 	})
 	v.open("/?campaign=12")
 	v.shows("Too many requests")
-	v.shows("This page asks again by itself")
+	v.shows("This page retries automatically")
 	v.picture("too-many")
 	leaves()
 	asking.Wait()
@@ -173,19 +173,19 @@ func TestTheDashboardWhileTheServerIsAway(t *testing.T) {
 	v.signIn(v.token)
 	v.until(allThere)
 	g.away.Store(true)
-	v.shows("The server cannot answer now")
-	v.shows("This page asks again by itself in 2 seconds; there is nothing to do.")
+	v.shows("Service unavailable")
+	v.shows("This page retries automatically in 2 seconds.")
 	v.until(allThere) // what was shown stays
 	v.open("/?campaign=12")
-	v.shows("The server cannot answer now")
+	v.shows("Service unavailable")
 	v.look("away")
 	g.away.Store(false)
 	v.until(allThere)
 	v.until(`!document.querySelector("[role=alert]")`)
 
 	g.stale.Store(true)
-	v.shows("Not up to date: the store does not answer at the moment.")
-	v.until(`document.querySelector("[aria-labelledby=health] .bad")?.innerText.includes("this is the last good answer")`)
+	v.shows("Not up to date: the store is unavailable.")
+	v.until(`document.querySelector("[aria-labelledby=health] .bad")?.innerText.includes("These are the last available results")`)
 	v.look("stale")
 	g.stale.Store(false)
 	v.until(`!document.body.innerText.includes("Not up to date") && !document.querySelector("[aria-labelledby=health] .bad")`)
@@ -213,23 +213,23 @@ func TestTheDashboardOfCampaignsInTrouble(t *testing.T) {
 
 	v.open("/?campaign=15")
 	v.signIn(v.token)
-	v.shows("CANNOT BE TRUSTED")
-	v.shows("Traffic split")
+	v.shows("NOT TRUSTWORTHY")
+	v.shows("Sample ratio mismatch (SRM)")
 	r := v.report("/v1/campaigns/15/results")
 	if !r.Checks.SampleRatio.Mismatch {
 		t.Fatalf("800 of 1800 is no mismatch: %+v", r.Checks.SampleRatio)
 	}
 	text := evaluated[string](v, `document.querySelector("[aria-labelledby=health] .bad").innerText`)
-	for _, want := range []string{"Something loses or doubles visitors of one of them", "Control 1,000 of 900 expected; Slow 800 of 900 expected", "look at this"} {
+	for _, want := range []string{"Some visitors are lost or counted twice", "Control: 1,000 (900 expected); Slow: 800 (900 expected)", "needs attention"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("health says %q, want %q in it", text, want)
 		}
 	}
-	v.shows("There is one point of time at most.")
+	v.shows("Not enough data for a chart.")
 	v.look("mismatch")
 
 	v.open("/?campaign=16")
-	v.shows("No visitors yet. Events that name it show here a few seconds after they come")
+	v.shows("Events appear here within seconds.")
 	v.until(`!document.querySelector(".loading, .uplot, [aria-labelledby=progress], [role=alert]")`)
 	v.look("no-events")
 	if len(v.problems) > 0 {

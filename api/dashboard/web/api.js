@@ -1,19 +1,27 @@
-// Requests to the API that this page was served by. The token stands in a
-// header and in the session storage of this tab, never in an address.
+// @ts-check
+/** @import { Pairs, ProblemBody, RequestOptions, Response } from "./types.d.ts" */
+
+// Requests to the API. The token is stored in the session storage of this tab and
+// sent in a header. It is never part of a URL.
 
 const key = "lifthouse.token";
 
 export const session = {
   get token() { return sessionStorage.getItem(key); },
+  /** @param {string} token */
   open(token) { sessionStorage.setItem(key, token); },
   close() { sessionStorage.removeItem(key); },
 };
 
-// Problem is an answer that refuses, or none at all. It says after how many
-// seconds to ask again.
+/** Problem is an error response, or a request without a response (status 0). */
 export class Problem extends Error {
+  /**
+   * @param {number} status
+   * @param {ProblemBody} body
+   * @param {number} [wait] seconds to wait before the next request
+   */
   constructor(status, body, wait = 0) {
-    super(body.detail || body.title || "The server answered " + status);
+    super(body.detail || body.title || "The server returned " + status);
     this.status = status;
     this.title = body.title;
     this.code = body.code;
@@ -23,20 +31,25 @@ export class Problem extends Error {
   }
 }
 
+/** ask sends a request.
+ * @param {string} path
+ * @param {RequestOptions} [options]
+ * @returns {Promise<Response<any>>} */
 export async function ask(path, { method = "GET", accept = "application/json", etag, signal, token = session.token } = {}) {
+  /** @type {Record<string, string>} */
   const headers = { Authorization: "Bearer " + token, Accept: accept + ", application/problem+json;q=0.5" };
   if (etag) headers["If-None-Match"] = etag;
   let response;
   try {
     response = await fetch(path, { method, headers, signal, credentials: "omit" });
   } catch (error) {
-    if (error.name === "AbortError") throw error;
-    throw new Problem(0, { title: "No answer", detail: "The server does not answer. Is it running, and is there a connection?" });
+    if (signal?.aborted) throw error;
+    throw new Problem(0, { title: "No response", detail: "The server does not respond. Check that it is running and that you are connected." });
   }
   if (response.status === 304) return { unchanged: true };
   if (!response.ok) {
     const problem = new Problem(response.status, await response.json().catch(() => ({ title: response.statusText })), Number(response.headers.get("Retry-After")) || 0);
-    // The token has ended meanwhile: the page asks for another.
+    // The token has expired or was revoked: the page shows the sign-in form.
     if (response.status === 401 && token === session.token) dispatchEvent(new CustomEvent("lifthouse:signed-out", { detail: problem }));
     throw problem;
   }
@@ -45,22 +58,27 @@ export async function ask(path, { method = "GET", accept = "application/json", e
   return { body, stale, etag: response.headers.get("ETag"), total: Number(response.headers.get("X-Total-Count")) };
 }
 
-// all asks for every page of a list.
+/** all requests all pages of a list.
+ * @param {string} path
+ * @param {Record<string, string | undefined>} parameters
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<Response<any[]>>} */
 export async function all(path, parameters, signal) {
   const found = [];
   for (;;) {
     const page = await ask(path + query({ ...parameters, offset: found.length, limit: 500 }), { signal });
     found.push(...page.body);
-    if (page.body.length === 0 || found.length >= page.total) return { body: found, total: found.length };
+    if (page.body.length === 0 || found.length >= (page.total ?? 0)) return { body: found, total: found.length };
   }
 }
 
-// query writes parameters; brackets stay readable, and those without a value
-// are left out.
+/** query encodes parameters as a query string with readable brackets. It omits
+ * parameters without a value.
+ * @param {Pairs | Record<string, string | number | undefined | null>} parameters */
 export function query(parameters) {
   const written = new URLSearchParams();
-  for (const [name, value] of parameters instanceof Array ? parameters : Object.entries(parameters)) {
-    if (value !== undefined && value !== null) written.append(name, value);
+  for (const [name, value] of Array.isArray(parameters) ? parameters : Object.entries(parameters)) {
+    if (value !== undefined && value !== null) written.append(name, String(value));
   }
   const text = written.toString().replaceAll("%5B", "[").replaceAll("%5D", "]");
   return text && "?" + text;

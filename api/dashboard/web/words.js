@@ -1,3 +1,6 @@
+// @ts-check
+/** @import { MetricName, Subject } from "./types.d.ts" */
+
 export const metrics = {
   goalConversionRate: "Goal conversion rate",
   conversionRate: "Conversion rate",
@@ -9,12 +12,16 @@ export const metrics = {
   averageValue: "Average value",
 };
 
+/** The metrics that variations can be compared on.
+ * @type {Record<Subject["kind"], MetricName[]>} */
 export const compareMetrics = {
   campaign: ["goalConversionRate", "valuePerVisitor", "profitPerVisitor"],
   experiment: ["conversionRate", "completionRate", "goalConversionRate", "valuePerVisitor", "profitPerVisitor", "extraValuePerVisitor"],
   widget: [],
 };
 
+/** The sign and the text of each verdict.
+ * @type {Record<string, [string, string]>} */
 export const verdicts = {
   better: ["▲", "better"],
   worse: ["▼", "worse"],
@@ -24,7 +31,8 @@ export const verdicts = {
   insufficientData: ["…", "not enough data"],
 };
 
-// inconclusive is how verdicts read that no conclusion may be drawn from yet.
+/** Replaces verdicts that are not conclusive yet.
+ * @type {Record<string, string>} */
 export const inconclusive = { better: "ahead", worse: "behind" };
 
 export const conclusions = {
@@ -32,9 +40,11 @@ export const conclusions = {
   loser: "Loser",
   inconclusive: "No decision yet",
   insufficientData: "Not enough data",
-  invalid: "Cannot be trusted",
+  invalid: "Not trustworthy",
 };
 
+/** The texts of reasons, equal to those of the engine.
+ * @type {Record<string, string>} */
 const reasons = {
   NO_VISITORS: "there are no visitors",
   TOO_FEW_VISITORS: "there are too few visitors (a verdict needs 100 in each variation)",
@@ -55,21 +65,27 @@ const reasons = {
   INVALID_DATA: "the numbers are too large to compute",
   NOT_SIGNIFICANT: "no difference is statistically significant",
   NOTHING_TO_COMPARE: "there is no second variation",
-  NO_SPREAD: "the values do not spread",
+  NO_SPREAD: "there are fewer than two values, or all values are equal",
 };
 
-export const why = (...codes) => codes.filter(Boolean).map((code) => reasons[code] || code).join("; ");
+/** why returns the texts of reasons.
+ * @param {...(string | undefined)} codes */
+export const why = (...codes) => codes.flatMap((code) => (code ? reasons[code] || code : [])).join("; ");
 
+/** The labels of filters.
+ * @type {Record<string, string>} */
 export const filters = {
   device: "Device", browser: "Browser", os: "Operating system", country: "Country", region: "Region", city: "City",
   utmSource: "UTM source", utmMedium: "UTM medium", utmCampaign: "UTM campaign", utmContent: "UTM content", utmTerm: "UTM term",
-  referrer: "Referrer", firstVisitPage: "First page", visitorType: "Visitor (new or returning)",
-  goalValue: "Goal value at least", zScore: "Standard deviations at most",
+  referrer: "Referrer", firstVisitPage: "First visit page", visitorType: "Visitor type",
+  goalValue: "Minimum goal value", zScore: "Maximum z-score",
 };
 
-// listed filters take several values.
+/** Filters that accept several values. */
 export const listed = ["device", "browser", "os", "country", "region", "city"];
+/** Filters with a number. */
 export const numeric = ["goalValue", "zScore"];
 
-export const campaignTypes = { personalization: "personalization", experiment: "experiment" };
+/** kind writes the name of a type as words.
+ * @param {string} type */
 export const kind = (type) => type.replace(/([A-Z])/g, " $1").toLowerCase();

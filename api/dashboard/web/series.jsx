@@ -1,17 +1,30 @@
+// @ts-check
 import uPlot from "uplot";
 import { useEffect, useRef } from "preact/hooks";
 import { query } from "./api.js";
 import { count, isRate, lift, liftSpan, metric, metricSpan, minute, money } from "./format.js";
 import { useAnswer, useTheme } from "./hooks.js";
-import { tick } from "./forest.jsx";
+import { comparedOf, tick } from "./forest.jsx";
 import { Empty, Fault, Loading, Num } from "./parts.jsx";
 import { metrics } from "./words.js";
 
+/** @import { Answer } from "./hooks.js" */
+/** @import { Route } from "./route.js" */
+/** @import { AlignedData, Band, Options, Series } from "uplot" */
+/** @import { Go, Interval, Line, Point, Results, Subject } from "./types.d.ts" */
+
+/** ink returns the colour of a CSS variable.
+ * @param {string} name */
 const ink = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+/** @type {number[][]} */
 const dashes = [[], [8, 4], [2, 3], [10, 3, 2, 3], [5, 5], [1, 2]];
 
-// lines are a value with its band, three columns of a chart each.
+/** columns returns the data of a chart: the times, then for each line its values and
+ * the ends of its intervals.
+ * @param {Point[]} points @param {Line[]} lines
+ * @returns {AlignedData} */
 function columns(points, lines) {
+  /** @type {[number[], ...(number | null)[][]]} */
   const data = [points.map((p) => Date.parse(p.time) / 1000)];
   for (const { of } of lines) {
     const found = points.map(of);
@@ -20,15 +33,22 @@ function columns(points, lines) {
   return data;
 }
 
-// instant is a tick of the axis of time, in UTC as all times are.
+/** instant formats a tick of the time axis in UTC.
+ * @param {number} seconds @param {number} apart seconds between ticks */
 const instant = (seconds, apart) => {
   const at = new Date(seconds * 1000);
   const day = at.toLocaleDateString("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
   return apart >= 86400 || seconds % 86400 === 0 ? day : at.toISOString().slice(11, 16);
 };
 
+/** plan returns the options of a chart.
+ * @param {Line[]} lines @param {(x: number) => string} write @param {number} width
+ * @returns {Options} */
 function plan(lines, write, width) {
-  const series = [{}], bands = [];
+  /** @type {Series[]} */
+  const series = [{}];
+  /** @type {Band[]} */
+  const bands = [];
   for (const { index } of lines) {
     const stroke = ink("--v" + (index % 6));
     const edge = { show: true, stroke: stroke + "80", width: 1, dash: dashes[index % 6], points: { show: false } };
@@ -43,32 +63,36 @@ function plan(lines, write, width) {
   };
 }
 
-// Chart draws into a canvas; the table of the same numbers is beside it.
+/** Chart draws lines on a canvas. A table below it has the same data.
+ * @param {{ points: Point[], lines: Line[], write: (x: number) => string, label: string }} props */
 function Chart({ points, lines, write, label }) {
-  const host = useRef(), drawn = useRef(), dark = useTheme();
+  const host = useRef(/** @type {HTMLDivElement | null} */ (null)), drawn = useRef(/** @type {uPlot | null} */ (null)), dark = useTheme();
   const kept = JSON.stringify([lines.map((l) => l.index), dark, label]);
   const data = columns(points, lines);
   useEffect(() => {
-    const room = host.current;
-    drawn.current = new uPlot(plan(lines, write, room.clientWidth), data, room);
-    const watch = new ResizeObserver(() => drawn.current.setSize({ width: room.clientWidth, height: 240 }));
+    const room = /** @type {HTMLDivElement} */ (host.current);
+    const chart = drawn.current = new uPlot(plan(lines, write, room.clientWidth), data, room);
+    const watch = new ResizeObserver(() => chart.setSize({ width: room.clientWidth, height: 240 }));
     watch.observe(room);
-    return () => { watch.disconnect(); drawn.current.destroy(); };
+    return () => { watch.disconnect(); chart.destroy(); };
   }, [kept]);
-  useEffect(() => { drawn.current.setData(data); }, [JSON.stringify(data)]);
-  return <div class="chart" ref={host} role="img" aria-label={label + ". The table below has its numbers."} />;
+  useEffect(() => { drawn.current?.setData(data); }, [JSON.stringify(data)]);
+  return <div class="chart" ref={host} role="img" aria-label={label + ". See the data table below."} />;
 }
 
+/** @param {{ lines: Line[] }} props */
 const Legend = ({ lines }) => (
   <p class="legend">{lines.map(({ index, name }) => (
     <span key={name} class={"of v" + (index % 6)}><svg width="30" height="10" aria-hidden="true"><line x1="0" x2="30" y1="5" y2="5" stroke-dasharray={dashes[index % 6].join(" ")} /></svg> {name}</span>
   ))}</p>
 );
 
+/** Numbers is the data table of a chart.
+ * @param {{ points: Point[], lines: Line[], span: (interval: Interval | null) => string, write: (value: number | null, interval: Interval | null) => string, title: string }} props */
 function Numbers({ points, lines, span, write, title }) {
   return (
     <details>
-      <summary>The numbers of this picture</summary>
+      <summary>Show data table</summary>
       <div class="scroll tall" tabIndex={0} role="region" aria-label={title}>
         <table>
           <thead><tr><th scope="col">Until</th>{lines.map((l) => <th key={l.name} scope="col">{l.name}</th>)}</tr></thead>
@@ -84,16 +108,21 @@ function Numbers({ points, lines, span, write, title }) {
   );
 }
 
+/** @param {Point} point @param {number} id */
 const ofID = (point, id) => point.variations.find((v) => v.id === id);
 
+/** @param {{ results: Results }} props */
 function Curves({ results }) {
   const points = results.series, name = results.compareMetric || "goalConversionRate";
-  if (!(points?.length > 1)) return <Empty>There is one point of time at most. Curves show from the second on; a shorter time for each may have more.</Empty>;
+  if (!points || points.length < 2) return <Empty>Not enough data for a chart. A chart needs at least two points; a finer granularity can have more.</Empty>;
+  /** @type {Line[]} */
   const values = results.variations.map((v, index) => ({ index, name: v.name, of: (p) => ofID(p, v.id)?.metrics[name] }));
-  const compared = results.variations.map((v, index) => ({ v, index })).filter(({ v }) => v.comparison);
-  const fixed = compared.map(({ v, index }) => ({ index, name: v.name, of: (p) => ofID(p, v.id)?.comparison?.improvement }));
-  const always = compared.filter(({ v }) => v.comparison.sequential).map(({ v, index }) => ({
-    index, name: v.name + ", always valid",
+  const compared = comparedOf(results);
+  /** @type {Line[]} */
+  const fixed = compared.map((v) => ({ index: v.index, name: v.name, of: (p) => ofID(p, v.id)?.comparison?.improvement }));
+  /** @type {Line[]} */
+  const always = compared.filter((v) => v.comparison.sequential).map((v) => ({
+    index: v.index, name: v.name + ", always valid",
     of: (p) => {
       const c = ofID(p, v.id)?.comparison;
       return c?.sequential && { value: c.improvement.value, interval: c.sequential.improvement };
@@ -104,17 +133,17 @@ function Curves({ results }) {
     <>
       <div class="pair">
         <figure>
-          <figcaption>{metrics[name]} so far, with its {level} interval</figcaption>
+          <figcaption>{metrics[name]} (cumulative) with {level} interval</figcaption>
           <Chart points={points} lines={values} write={(x) => (isRate(name) ? Number((100 * x).toFixed(3)) + " %" : money(x))} label={metrics[name] + " over time"} />
           <Legend lines={values} />
-          <Numbers points={points} lines={values} write={(x, i) => metric(name, x, i)} span={(i) => metricSpan(name, i)} title={metrics[name] + " over time in numbers"} />
+          <Numbers points={points} lines={values} write={(x, i) => metric(name, x, i)} span={(i) => metricSpan(name, i)} title={metrics[name] + " over time: data"} />
         </figure>
         {points.some((p) => fixed.some((l) => l.of(p)?.value !== null && l.of(p)?.value !== undefined)) && (
           <figure>
-            <figcaption>Lift so far, with its {level} {always.length ? "interval that holds however often you look" : "interval"}</figcaption>
-            <Chart points={settled(points, always.length ? always : fixed)} lines={always.length ? always : fixed} write={tick} label="Lift over time" />
+            <figcaption>Uplift (cumulative) with {level} {always.length ? "always-valid confidence" : results.methodology === "bayesian" ? "credible" : "confidence"} interval</figcaption>
+            <Chart points={withoutWideStart(points, always.length ? always : fixed)} lines={always.length ? always : fixed} write={tick} label="Uplift over time" />
             <Legend lines={fixed} />
-            <Numbers points={points} lines={[...fixed, ...always]} write={lift} span={(i) => liftSpan(i)} title="Lift over time in numbers" />
+            <Numbers points={points} lines={[...fixed, ...always]} write={lift} span={(i) => liftSpan(i)} title="Uplift over time: data" />
           </figure>
         )}
       </div>
@@ -122,26 +151,31 @@ function Curves({ results }) {
   );
 }
 
-// settled leaves out the first points, whose bands are so wide that nothing
-// else could be seen; the table has them all.
-function settled(points, lines) {
+/** withoutWideStart removes the first points, whose wide intervals would hide all
+ * others. The table has all points.
+ * @param {Point[]} points @param {Line[]} lines */
+function withoutWideStart(points, lines) {
+  /** @param {Point} p */
   const width = (p) => Math.max(...lines.map(({ of }) => { const i = of(p)?.interval; return i && i[0] !== null && i[1] !== null ? i[1] - i[0] : Infinity; }));
   const last = width(points[points.length - 1]);
   const from = points.findIndex((p) => width(p) <= 3 * last);
   return Number.isFinite(last) && from > 0 ? points.slice(from) : points;
 }
 
+/** OverTime shows charts of the series.
+ * @param {{ subject: Subject, route: Route, go: Go }} props */
 export function OverTime({ subject, route, go }) {
   const interval = route.get("interval") || "day";
+  /** @type {Answer<Results>} */
   const { body, error, loading, again } = useAnswer(subject.path + "/results" + query([...route.asked.filter(([n]) => n !== "dimension"), ["interval", interval]]), { every: 30000 });
   return (
     <section aria-labelledby="overtime" aria-busy={loading}>
       <h2 id="overtime">Over time</h2>
-      <label class="inline">A point each <select value={interval} onChange={(e) => go(route.with("interval", e.target.value === "day" ? "" : e.target.value))}>
+      <label class="inline">Granularity <select value={interval} onChange={(e) => go(route.with("interval", e.currentTarget.value === "day" ? "" : e.currentTarget.value))}>
         {["hour", "day", "week"].map((i) => <option key={i} value={i}>{i}</option>)}
       </select></label>
       {error && <Fault error={error} again={again} />}
-      {body ? <><Curves results={body} />{body.series?.length > 1 && <p class="quiet">{count(body.series.length)} points, to {minute(body.dataThrough)}</p>}</> : loading && <Loading what="the curves" />}
+      {body ? <><Curves results={body} />{body.series && body.series.length > 1 && <p class="quiet">{count(body.series.length)} points until {minute(body.dataThrough)}</p>}</> : loading && <Loading what="charts" />}
     </section>
   );
 }

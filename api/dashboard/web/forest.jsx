@@ -1,10 +1,16 @@
+// @ts-check
 import { lift, liftSpan } from "./format.js";
 import { Mark, Num, hue } from "./parts.jsx";
 import { scaleOf } from "./scale.js";
 
-// liftScale holds the fixed-horizon intervals; of the wider always-valid ones
-// what lies too far out is cut off, with an arrow.
+/** @import { Comparison, Interval, Results, Scale } from "./types.d.ts" */
+
+/** liftScale returns a scale that contains the fixed-horizon intervals. Wider
+ * always-valid intervals may exceed the scale; an arrow marks the cut end.
+ * @param {Comparison[]} comparisons
+ * @param {{ wide?: boolean }} [options] */
 export function liftScale(comparisons, { wide = true } = {}) {
+  /** @type {(number | null)[]} */
   const ends = [0];
   for (const c of comparisons) {
     const { value, interval } = c.improvement;
@@ -16,13 +22,15 @@ export function liftScale(comparisons, { wide = true } = {}) {
       ends.push(always[1] === null ? interval[1] + reach : Math.min(always[1], interval[1] + reach));
     }
   }
-  return scaleOf(ends.filter((x) => x !== null && x !== undefined), wide ? 6 : 4);
+  return scaleOf(ends, wide ? 6 : 4);
 }
 
+/** @param {{ scale: Scale, interval: Interval | null, y: number, thin?: boolean }} props */
 function Span({ scale, interval, y, thin }) {
   if (!interval) return null;
   const low = scale.clip(interval[0], -Infinity), high = scale.clip(interval[1], Infinity);
   const name = thin ? "thin" : "thick";
+  /** @param {number} x @param {boolean} cut */
   const end = (x, cut) => cut ? null : <line class={name} x1={x + "%"} x2={x + "%"} y1={y - 4} y2={y + 4} />;
   const cutLow = interval[0] === null || interval[0] < scale.low, cutHigh = interval[1] === null || interval[1] > scale.high;
   return (
@@ -35,12 +43,14 @@ function Span({ scale, interval, y, thin }) {
   );
 }
 
-export function ForestRow({ scale, comparison, index, label }) {
+/** ForestRow shows an uplift with its intervals.
+ * @param {{ scale: Scale, comparison: Comparison, index: number, name: string }} props */
+export function ForestRow({ scale, comparison, index, name }) {
   const { value, interval } = comparison.improvement;
   const always = comparison.sequential?.improvement;
   const y = always ? 11 : 16;
   return (
-    <svg class={"forest-row " + hue(index)} height="32" width="100%" role="img" aria-label={label}>
+    <svg class={"forest-row " + hue(index)} height="32" width="100%" role="img" aria-label={`${name}: uplift ${lift(value, interval)}, interval ${liftSpan(interval)}`}>
       <line class="zero" x1={scale.at(0) + "%"} x2={scale.at(0) + "%"} y1="0" y2="32" />
       <Span scale={scale} interval={interval} y={y} />
       {value !== null && <circle cx={scale.clip(value) + "%"} cy={y} r="5" />}
@@ -49,6 +59,7 @@ export function ForestRow({ scale, comparison, index, label }) {
   );
 }
 
+/** @param {{ scale: Scale, write: (x: number) => string }} props */
 export function Axis({ scale, write }) {
   return (
     <svg class="axis" height="22" width="100%" aria-hidden="true">
@@ -62,38 +73,45 @@ export function Axis({ scale, write }) {
   );
 }
 
+/** tick formats a fraction at an axis.
+ * @param {number} x */
 export const tick = (x) => (x > 0 ? "+" : "") + Number((100 * x).toFixed(3)) + "\u00a0%";
 
+/** comparedOf returns the variations that are compared with control.
+ * @param {Results} results */
+export const comparedOf = (results) => results.variations.flatMap(({ id, name, comparison }, index) => (comparison ? [{ id, name, comparison, index }] : []));
+
+/** Forest shows the uplifts of a report with their intervals.
+ * @param {{ results: Results }} props */
 export function Forest({ results }) {
-  const compared = results.variations.map((v, index) => ({ v, index })).filter(({ v }) => v.comparison);
-  if (compared.every(({ v }) => v.comparison.improvement.value === null && !v.comparison.improvement.interval)) return null;
-  const scale = liftScale(compared.map(({ v }) => v.comparison));
-  const sequential = compared.some(({ v }) => v.comparison.sequential);
+  const compared = comparedOf(results);
+  if (compared.every(({ comparison: c }) => c.improvement.value === null && !c.improvement.interval)) return null;
+  const scale = liftScale(compared.map((v) => v.comparison));
+  const sequential = compared.some((v) => v.comparison.sequential);
   const level = results.significanceLevel + "\u00a0%";
-  const name = results.methodology === "bayesian" ? "credible interval" : "fixed horizon";
+  const name = results.methodology === "bayesian" ? "credible interval" : "confidence interval";
   return (
     <section aria-labelledby="forest">
-      <h2 id="forest">Lift over {results.variations[0].name}</h2>
+      <h2 id="forest">Uplift over {results.variations[0].name}</h2>
       <p class="legend">
-        <span><span class="key thick" aria-hidden="true" />{level}, {name}</span>
-        {sequential && <span><span class="key thin" aria-hidden="true" />{level}, always valid: holds however often you look</span>}
+        <span><span class="key thick" aria-hidden="true" />{level} {name}</span>
+        {sequential && <span><span class="key thin" aria-hidden="true" />{level} always-valid confidence interval: valid at every look</span>}
       </p>
       <div class="forest">
-        {compared.map(({ v, index }) => (
+        {compared.map((v) => (
           <div class="row" key={v.id}>
-            <span class="who"><Mark index={index} />{"\u00a0"}{v.name}</span>
-            <ForestRow scale={scale} comparison={v.comparison} index={index}
-              label={`${v.name}: lift ${lift(v.comparison.improvement.value, v.comparison.improvement.interval)}, interval ${liftSpan(v.comparison.improvement.interval)}`} />
+            <span class="who"><Mark index={v.index} />{"\u00a0"}{v.name}</span>
+            <ForestRow scale={scale} comparison={v.comparison} index={v.index} name={v.name} />
           </div>
         ))}
         <div class="row"><span /><Axis scale={scale} write={tick} /></div>
       </div>
       <details>
-        <summary>The numbers of this picture</summary>
-        <div class="scroll" tabIndex={0} role="region" aria-label="Lift in numbers">
+        <summary>Show data table</summary>
+        <div class="scroll" tabIndex={0} role="region" aria-label="Uplift data">
           <table id="forest-numbers">
-            <thead><tr><th scope="col">Variation</th><th scope="col">Lift</th><th scope="col">{level}, {name}</th>{sequential && <th scope="col">{level}, always valid</th>}</tr></thead>
-            <tbody>{compared.map(({ v }) => {
+            <thead><tr><th scope="col">Variation</th><th scope="col">Uplift</th><th scope="col">{level} {name}</th>{sequential && <th scope="col">{level} always-valid interval</th>}</tr></thead>
+            <tbody>{compared.map((v) => {
               const { improvement, sequential: always } = v.comparison;
               return (
                 <tr key={v.id}>

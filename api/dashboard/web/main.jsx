@@ -1,3 +1,4 @@
+// @ts-check
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { ask, session } from "./api.js";
@@ -6,32 +7,37 @@ import { Fault } from "./parts.jsx";
 import { Results } from "./results.jsx";
 import { follow, useRoute } from "./route.js";
 
+/** @import { TargetedSubmitEvent } from "preact" */
+/** @import { Problem } from "./api.js" */
+
+/** @param {{ done: () => void, said?: Problem }} props */
 function SignIn({ done, said }) {
   const [error, setError] = useState(said);
   const [busy, setBusy] = useState(false);
+  /** @param {TargetedSubmitEvent<HTMLFormElement>} event */
   const enter = async (event) => {
     event.preventDefault();
-    const token = event.target.elements.token.value.trim();
+    const token = String(new FormData(event.currentTarget).get("token")).trim();
     setBusy(true);
     try {
       await ask("/v1/websites", { token });
       session.open(token);
       done();
     } catch (refused) {
-      setError(refused);
+      setError(/** @type {Problem} */ (refused));
       setBusy(false);
     }
   };
   return (
     <main class="sign-in" id="main">
       <h1>Lifthouse</h1>
-      <p>Sign in with a token. It stays in this tab and is forgotten when you close it.</p>
+      <p>Sign in with a token. This tab keeps the token until you close it.</p>
       <form onSubmit={enter}>
         <label>Token <input name="token" type="password" required autocomplete="off" spellcheck={false} autofocus placeholder="lh_…" /></label>
         <button type="submit" class="strong" disabled={busy}>Sign in</button>
       </form>
       {error && <Fault error={error} />}
-      <p class="quiet">None yet? <code>lifthouse token create --scope read</code> makes one, with <code>--scope write</code> one that may start and stop.</p>
+      <p class="quiet">No token yet? Create one with <code>lifthouse token create --scope read</code>. Use <code>--scope write</code> to start and stop campaigns and widgets.</p>
     </main>
   );
 }
@@ -39,9 +45,10 @@ function SignIn({ done, said }) {
 function Page() {
   const [route, go] = useRoute();
   const [open, setOpen] = useState(Boolean(session.token));
-  const [said, say] = useState();
+  const [said, say] = useState(/** @type {Problem | undefined} */ (undefined));
   useEffect(() => {
-    const refused = (event) => { say(event.detail); leave(); };
+    /** @param {Event} event */
+    const refused = (event) => { say(/** @type {CustomEvent} */ (event).detail); leave(); };
     addEventListener("lifthouse:signed-out", refused);
     return () => removeEventListener("lifthouse:signed-out", refused);
   }, []);
@@ -50,11 +57,11 @@ function Page() {
   const subject = route.subject;
   return (
     <>
-      <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById("main").focus(); }}>Skip to the content</a>
+      <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById("main")?.focus(); }}>Skip to content</a>
       <div class="top"><a class="name" {...follow(go, "/")}>Lifthouse</a><span><a href="/docs">API</a> <button type="button" onClick={() => { say(undefined); leave(); }}>Sign out</button></span></div>
       <main id="main" tabIndex={-1}>{subject ? <Results key={subject.path} {...{ subject, route, go }} /> : <List {...{ route, go }} />}</main>
     </>
   );
 }
 
-render(<Page />, document.getElementById("page"));
+render(<Page />, /** @type {HTMLElement} */ (document.getElementById("page")));

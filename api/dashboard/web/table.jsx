@@ -1,9 +1,15 @@
+// @ts-check
 import { chance, count, isRate, lift, liftSpan, metric, metricSpan, money, percent, probability } from "./format.js";
 import { Axis } from "./forest.jsx";
 import { Mark, Num, hue } from "./parts.jsx";
 import { scaleOf } from "./scale.js";
 import { inconclusive, metrics, verdicts, why } from "./words.js";
 
+/** @import { ComponentChildren } from "preact" */
+/** @import { Comparison, Estimate, MetricName, Results, Scale, Subject } from "./types.d.ts" */
+
+/** Bar shows an estimate with its interval.
+ * @param {{ scale: Scale, estimate: Estimate, index: number, name: MetricName }} props */
 function Bar({ scale, estimate, index, name }) {
   if (!estimate.interval || estimate.value === null) return null;
   const [low, high] = [scale.clip(estimate.interval[0], -Infinity), scale.clip(estimate.interval[1], Infinity)];
@@ -15,14 +21,18 @@ function Bar({ scale, estimate, index, name }) {
   );
 }
 
+/** @param {{ comparison: Comparison }} props */
 export function Verdict({ comparison }) {
   const verdict = comparison.conclusive === false && inconclusive[comparison.verdict] || comparison.verdict;
   const [sign, word] = verdicts[verdict];
   return <span class={"verdict " + verdict}><span aria-hidden="true">{sign}</span> {word}</span>;
 }
 
+/** @param {{ label: string, children?: ComponentChildren, class?: string }} props */
 const Cell = ({ label, children, class: name }) => <td role="cell" data-label={label} class={name}>{children}</td>;
 
+/** Proof shows the chance to beat control or the p-values.
+ * @param {{ comparison: Comparison, label: string }} props */
 function Proof({ comparison, label }) {
   const { frequentist, sequential, bayesian } = comparison;
   if (bayesian) {
@@ -41,9 +51,12 @@ function Proof({ comparison, label }) {
   );
 }
 
-const ofWidget = ["views", "clicks", "submits", "completions", "conversions", "contacts", "goalsReached"];
-const words = { views: "Views", clicks: "Clicks", submits: "Submits", completions: "Completions", conversions: "Conversions", contacts: "Contacts", goalsReached: "Goals" };
+const words = { convertedVisitors: "Converted", views: "Views", clicks: "Clicks", submits: "Submits", completions: "Completions", conversions: "Conversions", contacts: "Contacts", goalsReached: "Goals" };
 
+/** @typedef {keyof typeof words} Count */
+
+/** Variations is the table of variations.
+ * @param {{ results: Results, kind: Subject["kind"] }} props */
 export function Variations({ results, kind }) {
   const name = results.compareMetric || "goalConversionRate";
   const estimates = results.variations.map((v) => v.metrics[name]);
@@ -51,10 +64,10 @@ export function Variations({ results, kind }) {
   const empty = results.totals.visitors === 0;
   const compared = !empty && results.variations.some((v) => v.comparison);
   const bayesian = results.methodology === "bayesian";
-  const counts = kind === "widget" ? ofWidget : ["convertedVisitors", "goalsReached"];
-  const title = (c) => ({ convertedVisitors: "Converted", ...words })[c];
+  /** @type {Count[]} */
+  const counts = kind === "widget" ? /** @type {Count[]} */ (Object.keys(words).slice(1)) : ["convertedVisitors", "goalsReached"];
   const proof = bayesian ? "Chance to beat control" : "p-value";
-  const heads = ["Variation", "Visitors", ...counts.map(title), "Value", metrics[name], ...(compared ? ["Lift", proof, "Verdict"] : [])];
+  const heads = ["Variation", "Visitors", ...counts.map((n) => words[n]), "Value", metrics[name], ...(compared ? ["Uplift", proof, "Verdict"] : [])];
   return (
     <section aria-labelledby="variations">
       <h2 id="variations">Variations</h2>
@@ -67,15 +80,15 @@ export function Variations({ results, kind }) {
               <tr key={v.id} role="row" data-variation={v.id}>
                 <th role="rowheader" scope="row"><Mark index={index} />{"\u00a0"}{v.name}{v.control && v.name.toLowerCase() !== "control" && <small>control</small>}</th>
                 <Cell label="Visitors" class="n"><Num value={v.visitors}>{count(v.visitors)}</Num></Cell>
-                {counts.map((n) => <Cell key={n} label={title(n)} class="n"><Num value={v[n]}>{count(v[n])}</Num></Cell>)}
+                {counts.map((n) => <Cell key={n} label={words[n]} class="n"><Num value={v[n]}>{count(v[n])}</Num></Cell>)}
                 <Cell label="Value" class="n"><Num value={v.value}>{money(v.value)}</Num></Cell>
                 <Cell label={metrics[name]} class="wide">
                   <b><Num value={estimate.value}>{metric(name, estimate.value, estimate.interval)}</Num></b> {!empty && <small>{estimate.reason ? why(estimate.reason) : metricSpan(name, estimate.interval)}</small>}
                   <Bar scale={scale} estimate={estimate} index={index} name={name} />
                 </Cell>
-                {compared && !c && <><Cell label="Lift" class="none">–</Cell><Cell label={proof} class="none">–</Cell><Cell label="Verdict" class="none">–</Cell></>}
+                {compared && !c && <><Cell label="Uplift" class="none">–</Cell><Cell label={proof} class="none">–</Cell><Cell label="Verdict" class="none">–</Cell></>}
                 {c && <>
-                  <Cell label="Lift" class="two"><b><Num value={c.improvement.value}>{lift(c.improvement.value, c.improvement.interval)}</Num></b> <small>{c.improvement.reason ? why(c.improvement.reason) : liftSpan(c.improvement.interval)}</small></Cell>
+                  <Cell label="Uplift" class="two"><b><Num value={c.improvement.value}>{lift(c.improvement.value, c.improvement.interval)}</Num></b> <small>{c.improvement.reason ? why(c.improvement.reason) : liftSpan(c.improvement.interval)}</small></Cell>
                   <Proof comparison={c} label={proof} />
                   <Cell label="Verdict" class="two"><Verdict comparison={c} />{c.reasons.length > 0 && <small>{why(...c.reasons)}</small>}</Cell>
                 </>}
@@ -84,9 +97,9 @@ export function Variations({ results, kind }) {
           })}
         </tbody>
         <tfoot role="rowgroup"><tr role="row">
-          <th role="rowheader" scope="row">All</th>
+          <th role="rowheader" scope="row">Total</th>
           <Cell label="Visitors" class="n"><Num value={results.totals.visitors}>{count(results.totals.visitors)}</Num></Cell>
-          {counts.map((n) => (results.totals[n] === undefined ? <td key={n} role="cell" /> : <Cell key={n} label={title(n)} class="n"><Num value={results.totals[n]}>{count(results.totals[n])}</Num></Cell>))}
+          {counts.map((n) => (results.totals[n] === undefined ? <td key={n} role="cell" /> : <Cell key={n} label={words[n]} class="n"><Num value={results.totals[n]}>{count(results.totals[n])}</Num></Cell>))}
           <Cell label="Value" class="n"><Num value={results.totals.value}>{money(results.totals.value)}</Num></Cell>
           <td role="cell" class="wide axis-cell"><Axis scale={scale} write={(x) => (isRate(name) ? percent(x, 1) : money(x))} /></td>
           {compared && <td role="cell" colSpan={3} />}

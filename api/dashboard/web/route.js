@@ -1,41 +1,55 @@
+// @ts-check
 import { useEffect, useState } from "preact/hooks";
 import { query } from "./api.js";
 
-// Route is what the page's address says: which campaign, widget or experiment,
-// and in the API's own words what is asked about it.
+/** @import { Go, Link, Pairs, Subject } from "./types.d.ts" */
+
 const places = ["campaign", "widget", "experiment"];
 
+/** Route is the view that the URL of the page describes: a campaign, widget or
+ * experiment, and the parameters of the API request. */
 export class Route {
+  /** @param {string} search query string */
   constructor(search) { this.pairs = [...new URLSearchParams(search)]; }
 
+  /** @param {string} name */
   get(name) { return this.pairs.find(([n]) => n === name)?.[1]; }
-  all(name) { return this.pairs.filter(([n]) => n === name).map(([, value]) => value); }
   get address() { return "/" + query(this.pairs); }
 
-  // with has other values for a name; none removes it.
+  /** with returns a route with new values of a parameter. Without values it removes
+   * the parameter.
+   * @param {string} name
+   * @param {...(string | undefined)} values */
   with(name, ...values) {
     const route = new Route("");
-    const given = values.filter((v) => v !== undefined && v !== "").map((v) => [name, v]);
+    const given = values.flatMap((v) => (v ? [/** @type {[string, string]} */ ([name, v])] : []));
     const at = this.pairs.findIndex(([n]) => n === name);
     route.pairs = this.pairs.filter(([n]) => n !== name);
     route.pairs.splice(at < 0 ? route.pairs.length : at, 0, ...given);
     return route;
   }
 
-  // keeping has an empty value, too, which filters for what is not set.
+  /** also returns a route with another value of a parameter. An empty value filters
+   * by attributes that are not set.
+   * @param {string} name
+   * @param {string} value */
   also(name, value) {
     const route = new Route("");
     route.pairs = [...this.pairs, [name, value]];
     return route;
   }
 
+  /** without returns a route without a parameter, or without one of its values.
+   * @param {string} name
+   * @param {string} [value] */
   without(name, value) {
     const route = new Route("");
     route.pairs = this.pairs.filter(([n, v]) => n !== name || (value !== undefined && v !== value));
     return route;
   }
 
-  // subject is the path of what is looked at in the API; none: the lists.
+  /** subject is the campaign, widget or experiment. It is undefined for lists.
+   * @returns {Subject | undefined} */
   get subject() {
     const [campaign, widget, experiment] = places.map((name) => this.get(name));
     if (campaign) return { kind: "campaign", home: "/v1/campaigns/" + encodeURIComponent(campaign), path: "/v1/campaigns/" + encodeURIComponent(campaign) };
@@ -45,10 +59,10 @@ export class Route {
     return { kind: "experiment", home, path: home + "/experiments/" + encodeURIComponent(experiment), experiment };
   }
 
-  // asked are the parameters of the report, as the API takes them.
+  /** asked are the parameters of the API request. */
   get asked() { return this.pairs.filter(([name]) => !places.includes(name) && name !== "interval"); }
 
-  // plain is the same place with nothing asked about it.
+  /** plain is the same view without filters and settings. */
   get plain() {
     const route = new Route("");
     route.pairs = this.pairs.filter(([name]) => places.includes(name) || name === "websiteId");
@@ -58,8 +72,12 @@ export class Route {
   get filters() { return this.pairs.filter(([name]) => name.startsWith("filters[")); }
 }
 
+/** to returns the URL with the given parameters.
+ * @param {Pairs} pairs */
 export const to = (pairs) => "/" + query(pairs);
 
+/** useRoute returns the current route and a function that changes it.
+ * @returns {[Route, Go]} */
 export function useRoute() {
   const [route, set] = useState(() => new Route(location.search));
   useEffect(() => {
@@ -67,6 +85,7 @@ export function useRoute() {
     addEventListener("popstate", moved);
     return () => removeEventListener("popstate", moved);
   }, []);
+  /** @type {Go} */
   const go = (next, { replace } = {}) => {
     const address = typeof next === "string" ? next : next.address;
     history[replace ? "replaceState" : "pushState"](null, "", address);
@@ -75,7 +94,11 @@ export function useRoute() {
   return [route, go];
 }
 
-// Link moves within the page; with a modifier the browser opens it itself.
+/** follow returns the attributes of a link within the page. With a modifier key the
+ * browser handles the click.
+ * @param {Go} go
+ * @param {string} address
+ * @returns {Link} */
 export function follow(go, address) {
   return {
     href: address,
@@ -84,7 +107,7 @@ export function follow(go, address) {
       event.preventDefault();
       go(address);
       scrollTo(0, 0);
-      document.getElementById("main")?.focus({ preventScroll: true }); // what had the focus may be gone
+      document.getElementById("main")?.focus({ preventScroll: true }); // the focused element may no longer exist
     },
   };
 }

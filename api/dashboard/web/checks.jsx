@@ -1,0 +1,74 @@
+// @ts-check
+import { count, minute, money, percent, probability } from "./format.js";
+import { Num } from "./parts.jsx";
+import { why } from "./words.js";
+
+/** @import { ComponentChildren } from "preact" */
+/** @import { Power, Results, SampleRatio as Ratio, Variation } from "./types.d.ts" */
+
+const signs = { fine: ["✓", ": OK"], bad: ["!", ": needs attention"], open: ["○", ": not available yet"] };
+
+/** @param {{ good?: boolean, open?: boolean, title: string, children: ComponentChildren }} props */
+function Check({ good, open, title, children }) {
+  const state = open ? "open" : good ? "fine" : "bad";
+  const [sign, words] = signs[state];
+  return <li class={state}><b><span aria-hidden="true">{sign}</span> {title}<span class="hidden">{words}</span></b><p>{children}</p></li>;
+}
+
+const srm = "Sample ratio mismatch (SRM)";
+
+/** @param {{ check: Ratio | null, variations: Variation[] }} props */
+function SampleRatio({ check, variations }) {
+  if (!check) return null;
+  if (check.pValue === null) return <Check open title={srm}>Not available: {why(check.reason)}.</Check>;
+  return (
+    <Check good={!check.mismatch} title={srm}>
+      {check.mismatch ? "The split of visitors does not match the configured shares. Some visitors are lost or counted twice, for example because of a redirect, a slow variation or bots. Do not trust these numbers until you find the cause. " : "No mismatch: the split of visitors matches the configured shares. "}
+      {variations.map((v, i) => `${v.name}: ${count(check.observed?.[i])} (${money(check.expected?.[i], 0)} expected)`).join("; ")}; <span class="at">p = <Num value={check.pValue}>{probability(check.pValue)}</Num></span>.
+    </Check>
+  );
+}
+
+/** Checks shows the data quality checks.
+ * @param {{ results: Results }} props */
+export function Checks({ results }) {
+  const { checks } = results, several = checks.multipleExposures;
+  const warnings = checks.warnings.filter((w) => w.code !== "SAMPLE_RATIO_MISMATCH"); // SampleRatio shows it
+  return (
+    <section aria-labelledby="health">
+      <h2 id="health">Health</h2>
+      <ul class="checks">
+        <SampleRatio check={checks.sampleRatio} variations={results.variations} />
+        <Check good={!several.warning} title="Multi-exposed visitors">
+          {several.visitors === 0 ? "None." : <><Num value={several.visitors}>{count(several.visitors)}</Num> visitors ({percent(several.share, 2)}) saw more than one variation. {several.rule === "exclude" ? "They are excluded." : "They count for the first variation they saw."}</>}
+        </Check>
+        {checks.leak.length > 0 && <Check title="Unexpected visitors">{checks.leak.map((l) => `Variation ${l.variationId} has no share of the traffic but ${count(l.visitors)} visitors`).join("; ")}.</Check>}
+        {checks.unknownVariations.length > 0 && <Check title="Unknown variations">{checks.unknownVariations.map((u) => `Variation ${u.variationId} is not in the catalogue but has ${count(u.visitors)} visitors`).join("; ")}.</Check>}
+        {checks.outliers && <Check good title="Outliers">{count(checks.outliers.removed)} goal events are excluded.{checks.outliers.lower !== null && checks.outliers.upper !== null && ` Values from ${money(checks.outliers.lower)} to ${money(checks.outliers.upper)} count.`}{checks.outliers.reason && ` Reason: ${why(checks.outliers.reason)}.`}</Check>}
+        {checks.window.earlierVisitors > 0 && <Check good title="Exposed before the window">{count(checks.window.earlierVisitors)} visitors of the window were first exposed before it. They are excluded.</Check>}
+        <Check good={!results.stale} open={!results.dataThrough} title="Freshness">
+          {results.stale ? "The store is unavailable. These are the last available results. " : ""}{results.dataThrough ? <>Includes events accepted until <span class="at">{minute(results.dataThrough)}</span>. The newest event is of <span class="at">{minute(results.newestEvent)}</span>.</> : "No events yet."}
+        </Check>
+      </ul>
+      {warnings.length > 0 && <div class="notice warn"><b>Warnings</b><ul>{warnings.map((w) => <li key={w.code}>{w.message}</li>)}</ul></div>}
+    </section>
+  );
+}
+
+/** Progress shows the progress towards the required sample size.
+ * @param {{ power?: Power }} props */
+export function Progress({ power }) {
+  if (!power) return null;
+  if (power.requiredVisitors === null) return <section aria-labelledby="progress"><h2 id="progress">Progress</h2><p>The required sample size cannot be computed: {why(power.reason)}.</p></section>;
+  const left = power.remainingVisitors !== null && power.remainingVisitors > 0;
+  return (
+    <section aria-labelledby="progress">
+      <h2 id="progress">Progress</h2>
+      <progress max="1" value={Math.min(power.progress ?? 0, 1)} aria-label="Progress towards the required sample size" />
+      <p><b><Num value={power.progress}>{percent(power.progress, 0)}</Num></b> of <Num value={power.requiredVisitors}>{count(power.requiredVisitors)}</Num> required visitors.{" "}
+        {left ? <><Num value={power.remainingVisitors}>{count(power.remainingVisitors)}</Num> remaining{power.daysRemaining !== null && <>, about <b><Num value={power.daysRemaining}>{count(power.daysRemaining)}</Num> {power.daysRemaining === 1 ? "day" : "days"}</b> at last week's rate</>}.</> : "The required sample size is reached."}</p>
+      <p class="quiet">{power.minimumDetectableEffect !== null && <>Minimum detectable uplift so far: {percent(power.minimumDetectableEffect)}. </>}
+        {power.power !== null && <>Power for the planned uplift: {percent(power.power, 0)}. </>}{power.reason && `Reason: ${why(power.reason)}.`}</p>
+    </section>
+  );
+}

@@ -1,0 +1,139 @@
+// @ts-check
+// Formats of numbers, equal to those of the engine (calculator_text.go), except for
+// no-break spaces. engine/testdata/formats.json has examples.
+
+/** @import { Interval } from "./types.d.ts" */
+
+const nothing = "–";
+
+/** @typedef {number | null | undefined} Optional a missing number is shown as – */
+
+/** count formats an integer with thousands separators.
+ * @param {Optional} n */
+export const count = (n) => n?.toLocaleString("en-US") ?? nothing;
+
+/** halfEven changes a number that JavaScript rounded half up to one rounded half to
+ * even, as Go rounds.
+ * @param {string} rounded
+ * @param {string} exact the number with 30 more decimals */
+const halfEven = (rounded, exact) => (/[13579]$/.test(rounded) && /50{29}$/.test(exact) ? exact.slice(0, -30).replace(/\.$/, "") : rounded);
+
+/** fixed is like toFixed, rounded half to even.
+ * @param {number} x @param {number} d */
+const fixed = (x, d) => halfEven(x.toFixed(d), x.toFixed(d + 30));
+
+/** exponential formats a number with an exponent of at least two digits: 1.2e-13.
+ * @param {number} x @param {number} d */
+function exponential(x, d) {
+  const [digits, exponent] = x.toExponential(d).split("e"), [exact] = x.toExponential(d + 30).split("e");
+  return halfEven(digits, exact) + "e" + exponent.replace(/^(.)(.)$/, "$10$2");
+}
+
+/** number formats a number with thousands separators, or with an exponent if it is
+ * long.
+ * @param {number} x @param {number} d number of decimals */
+export function number(x, d) {
+  if (Math.abs(x) >= 1e9) return exponential(x, 3).replace(/\.?0*e/, "e");
+  const [whole, rest] = fixed(x, d).split(".");
+  return whole.replace(/\B(?=(\d{3})+$)/g, ",") + (rest ? "." + rest : "");
+}
+
+/** half returns half the width of a bounded interval.
+ * @param {Interval | null} [interval] */
+const half = (interval) => (interval && interval[0] !== null && interval[1] !== null ? interval[1] / 2 - interval[0] / 2 : undefined);
+
+/** decimals returns the number of decimals that show two digits of a spread.
+ * @param {number} [spread] */
+export function decimals(spread) {
+  return spread && spread > 0 && spread < Infinity ? Math.min(Math.max(1 - Math.floor(Math.log10(spread)), 0), 9) : 2;
+}
+
+/** percentDecimals is like decimals, for a fraction that is shown in percent.
+ * @param {number} [spread] */
+export function percentDecimals(spread) {
+  const d = decimals(spread && 100 * spread);
+  return d > 0 || (spread && spread >= 1) ? d : 1;
+}
+
+/** money formats an amount.
+ * @param {Optional} x @param {number} [d] */
+export const money = (x, d = 2) => (x === null || x === undefined ? nothing : number(x, d));
+
+/** percent formats a fraction in percent.
+ * @param {Optional} x @param {number} [d] */
+export const percent = (x, d = 1) => (x === null || x === undefined ? nothing : number(Math.max(-Number.MAX_VALUE, Math.min(100 * x, Number.MAX_VALUE)), d) + "\u00a0%");
+
+/** signedPercent is like percent, with the sign of positive numbers.
+ * @param {number} x @param {number} d */
+export const signedPercent = (x, d) => (x > 0 ? "+" : "") + percent(x, d);
+
+/** lift formats an uplift with the decimals that its interval permits.
+ * @param {Optional} x @param {Interval | null} [interval] */
+export const lift = (x, interval) => (x === null || x === undefined ? nothing : signedPercent(x, percentDecimals(half(interval))));
+
+/** span formats the ends of an interval.
+ * @param {Interval | null | undefined} interval @param {(x: number) => string} write */
+function span(interval, write) {
+  if (!interval) return nothing;
+  const [low, high] = interval;
+  return `${low === null ? "-∞" : write(low)} to ${high === null ? "+∞" : write(high)}`;
+}
+
+/** liftSpan formats the interval of an uplift.
+ * @param {Interval | null} [interval] */
+export const liftSpan = (interval) => span(interval, (x) => lift(x, interval));
+
+/** text keeps numbers and their units on one line.
+ * @param {string} words */
+export const text = (words) => words.replaceAll(" %", "\u00a0%");
+
+/** isRate reports whether a metric is a fraction.
+ * @param {string} metric */
+export const isRate = (metric) => metric.endsWith("Rate");
+
+/** metric formats the value of a metric with the decimals that its interval permits.
+ * @param {string} name @param {Optional} x @param {Interval | null} [interval] */
+export function metric(name, x, interval) {
+  return isRate(name) ? percent(x, percentDecimals(half(interval))) : money(x, decimals(half(interval)));
+}
+
+/** metricSpan formats the interval of a metric.
+ * @param {string} name @param {Interval | null} [interval] */
+export const metricSpan = (name, interval) => span(interval, (x) => metric(name, x, interval));
+
+/** loss formats an expected loss: percentage points for rates, otherwise the unit of
+ * the metric.
+ * @param {string} name @param {Optional} x */
+export function loss(name, x) {
+  if (x === null || x === undefined) return nothing;
+  const shown = isRate(name) ? 100 * x : x;
+  const text = shown > 0 && shown < 0.01 ? "under 0.01" : money(shown, Math.min(decimals(shown), 2));
+  return isRate(name) ? text + "\u00a0points" : text;
+}
+
+/** probability formats a p-value: 0.0312, 0.0000043, 1.2e-13.
+ * @param {Optional} p */
+export function probability(p) {
+  if (p === null || p === undefined) return nothing;
+  if (p >= 0.001) return fixed(p, 4);
+  if (p === 0) return "0"; // underflow
+  const d = 1 - Math.floor(Math.log10(p));
+  return d <= 10 ? fixed(p, d) : exponential(p, 1);
+}
+
+/** chance formats a probability in percent. It never shows 0 % or 100 %.
+ * @param {Optional} p */
+export function chance(p) {
+  if (p === null || p === undefined) return nothing;
+  if (p > 1 - 0.0001) return "over 99.99\u00a0%";
+  if (p < 0.0001) return "under 0.01\u00a0%";
+  return percent(p, 2);
+}
+
+/** day formats the date of a timestamp.
+ * @param {string | null} [time] */
+export const day = (time) => (time ? time.slice(0, 10) : nothing);
+
+/** minute formats a timestamp in UTC.
+ * @param {string | null} [time] */
+export const minute = (time) => (time ? time.slice(0, 16).replace("T", " ") + " UTC" : nothing);

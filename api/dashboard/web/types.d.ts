@@ -1,0 +1,212 @@
+// Types of the API's responses (see api/openapi.yaml) and of the page's own data.
+
+export type Interval = [number | null, number | null];
+
+export interface Estimate {
+  value: number | null;
+  standardError: number | null;
+  interval: Interval | null;
+  reason?: string;
+}
+
+export interface Effect {
+  value: number | null;
+  interval: Interval | null;
+  reason?: string;
+}
+
+export interface Comparison {
+  difference: Effect;
+  improvement: Effect;
+  frequentist?: { pValue: number | null; adjustedPValue: number | null; reason?: string };
+  sequential?: { pValue: number | null; difference: Interval | null; improvement: Interval | null; significant: boolean };
+  bayesian?: {
+    chanceToBeatControl: number | null;
+    chanceToBeBest: number | null;
+    expectedLoss: number | null;
+    expectedLossControl: number | null;
+    reason?: string;
+  };
+  significant: boolean;
+  verdict: "better" | "worse" | "inconclusive" | "insufficientData";
+  conclusive?: boolean;
+  reasons: string[];
+}
+
+export interface Counts {
+  visitors: number;
+  views: number;
+  convertedVisitors: number;
+  goalsReached: number;
+  value: number;
+  profit: number;
+  extraValue: number;
+  clicks?: number;
+  submits?: number;
+  completions?: number;
+  conversions?: number;
+  contacts?: number;
+}
+
+export type MetricName = keyof typeof import("./words.js").metrics;
+
+export interface Variation extends Counts {
+  id: number;
+  name: string;
+  control: boolean;
+  share: number;
+  metrics: Record<MetricName, Estimate>;
+  comparison: Comparison | null;
+}
+
+export interface SampleRatio {
+  pValue: number | null;
+  expected: number[] | null;
+  observed: number[] | null;
+  mismatch: boolean;
+  reason?: string;
+}
+
+export interface Checks {
+  sampleRatio: SampleRatio | null;
+  leak: { variationId: number; visitors: number }[];
+  multipleExposures: { rule: "exclude" | "first"; visitors: number; share: number; pValue: number | null; warning: boolean };
+  unknownVariations: { variationId: number; visitors: number; events: number }[];
+  outliers: { removed: number; lower: number | null; upper: number | null; reason?: string } | null;
+  window: { earlierVisitors: number };
+  warnings: { code: string; message: string }[];
+}
+
+export interface Power {
+  requiredVisitors: number | null;
+  progress: number | null;
+  remainingVisitors: number | null;
+  daysRemaining: number | null;
+  minimumDetectableEffect: number | null;
+  power: number | null;
+  reason?: string;
+}
+
+export interface Cell {
+  totals: Counts;
+  variations: Variation[];
+  conclusion: { status: "winner" | "loser" | "inconclusive" | "insufficientData" | "invalid"; variationId: number | null; reasons: string[]; text: string } | null;
+  checks: Checks;
+}
+
+export interface Point {
+  time: string;
+  variations: Variation[];
+}
+
+export interface Results extends Cell {
+  compareMetric: MetricName | null;
+  methodology: "frequentist" | "bayesian";
+  significanceLevel: number;
+  dimension: string | null;
+  generatedAt: string;
+  dataThrough: string | null;
+  newestEvent: string | null;
+  stale: boolean;
+  power?: Power;
+  breakdown?: (Cell & { value: string })[];
+  series?: Point[];
+}
+
+export interface Experiment {
+  id: number;
+  name?: string;
+  active: boolean;
+  startDate?: string;
+  endDate?: string;
+}
+
+// Item is a campaign or a widget.
+export interface Item extends Experiment {
+  name: string;
+  type: string;
+  views: number;
+  clicks?: number;
+  conversions?: number;
+  goalsReached: number;
+  value: number;
+  trafficAllocation?: number;
+  experiments?: Experiment[];
+}
+
+export interface Website {
+  id: number;
+  domain: string;
+}
+
+export interface Goal {
+  id: number;
+  name: string;
+}
+
+export interface ObservedValues {
+  dimension: string;
+  values: { value: string; visitors: number }[];
+}
+
+export interface Fault {
+  in: string;
+  name: string;
+  value: string;
+  detail: string;
+}
+
+// ProblemBody is the body of an error (RFC 9457).
+export interface ProblemBody {
+  title?: string;
+  detail?: string;
+  code?: string;
+  errors?: Fault[];
+  requestId?: string;
+}
+
+// Response is a successful response. If unchanged is true, body is not set.
+export interface Response<T> {
+  body?: T;
+  unchanged?: boolean;
+  stale?: boolean;
+  etag?: string | null;
+  total?: number;
+}
+
+export interface RequestOptions {
+  method?: string;
+  accept?: string;
+  etag?: string | null;
+  signal?: AbortSignal;
+  token?: string | null;
+}
+
+// Subject is a campaign, a widget or an experiment. home is the API path of the
+// campaign or widget, path the API path that results are requested from.
+export interface Subject {
+  kind: "campaign" | "widget" | "experiment";
+  home: string;
+  path: string;
+  experiment?: string;
+}
+
+export type Pairs = [string, string | number | undefined | null][];
+
+// Go shows another view of the page.
+export type Go = (next: string | import("./route.js").Route, options?: { replace?: boolean }) => void;
+
+// Link has the attributes of a link within the page.
+export interface Link {
+  href: string;
+  onClick: (event: MouseEvent) => void;
+}
+
+// Line is a curve of a chart. index is the index of its variation.
+export interface Line {
+  index: number;
+  name: string;
+  of: (point: Point) => Effect | undefined;
+}
+
+export type Scale = ReturnType<typeof import("./scale.js").scaleOf>;

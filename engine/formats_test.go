@@ -1,0 +1,72 @@
+package engine
+
+import (
+	"encoding/json"
+	"os"
+	"testing"
+)
+
+// formatExamples are in testdata/formats.json. The dashboard has the same formats
+// and tests them with the same file (api/dashboard/web/format.test.js).
+type formatExamples struct {
+	Percent, Number []struct {
+		X        float64 `json:"x"`
+		Decimals int     `json:"decimals"`
+		Sign     bool    `json:"sign"`
+		Text     string  `json:"text"`
+	}
+	Probability, Chance []struct {
+		P    float64 `json:"p"`
+		Text string  `json:"text"`
+	}
+	Grouped []struct {
+		N    int64  `json:"n"`
+		Text string `json:"text"`
+	}
+	Decimals []struct {
+		Spread          float64 `json:"spread"`
+		Decimals        int     `json:"decimals"`
+		PercentDecimals int     `json:"percentDecimals"`
+	}
+}
+
+func TestFormatsOfSharedExamples(t *testing.T) {
+	text, err := os.ReadFile("testdata/formats.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var examples formatExamples
+	if err := json.Unmarshal(text, &examples); err != nil {
+		t.Fatal(err)
+	}
+	count := 0
+	check := func(format string, input any, got, want any) {
+		t.Helper()
+		count++
+		if got != want {
+			t.Errorf("%s of %+v is %v, want %v", format, input, got, want)
+		}
+	}
+	for _, e := range examples.Percent {
+		check("Percent", e, Percent(e.X, e.Decimals, e.Sign), e.Text)
+	}
+	for _, e := range examples.Number {
+		check("Number", e, Number(e.X, e.Decimals), e.Text)
+	}
+	for _, e := range examples.Probability {
+		check("Probability", e, Probability(e.P), e.Text)
+	}
+	for _, e := range examples.Chance {
+		check("Chance", e, Chance(e.P), e.Text)
+	}
+	for _, e := range examples.Grouped {
+		check("Grouped", e, Grouped(e.N), e.Text)
+	}
+	for _, e := range examples.Decimals {
+		check("Decimals", e, Decimals(e.Spread), e.Decimals)
+		check("PercentDecimals", e, PercentDecimals(e.Spread), e.PercentDecimals)
+	}
+	if count < 150 {
+		t.Errorf("compared %d examples, want at least 150", count)
+	}
+}

@@ -1,0 +1,22 @@
+// The linter of the dashboard (api/dashboard/web): ESLint's recommended rules.
+import js from "@eslint/js";
+
+const names = (...all) => Object.fromEntries(all.map((name) => [name, "readonly"]));
+
+export default [
+  js.configs.recommended,
+  {
+    languageOptions: { parserOptions: { ecmaFeatures: { jsx: true } } },
+    linterOptions: { reportUnusedDisableDirectives: "error" },
+  },
+  {
+    files: ["api/dashboard/web/*.{js,jsx}"],
+    languageOptions: {
+      globals: names(
+        "AbortController", "Blob", "CustomEvent", "FormData", "ResizeObserver", "URL", "URLSearchParams",
+        "addEventListener", "clearTimeout", "dispatchEvent", "document", "fetch", "getComputedStyle", "history", "location",
+        "matchMedia", "navigator", "removeEventListener", "scrollTo", "sessionStorage", "setTimeout",
+      ),
+    },
+  },
+];

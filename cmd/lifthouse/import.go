@@ -178,18 +178,7 @@ func (p *program) importFiles(ctx context.Context, s *app.Store, files []string,
 		if err != nil {
 			return err
 		}
-		seconds := time.Since(started).Seconds()
-		if options.DryRun {
-			p.say("%s: dry run: %d valid rows, %d of %d lines rejected; nothing was inserted", file, report.Inserted, report.Rejected, report.Lines)
-			continue
-		}
-		attributed := ""
-		if report.Attributed > 0 {
-			attributed = fmt.Sprintf(" (and %d derived rows of unattributed goals)", report.Attributed)
-		}
-		p.say("%s: %d rows inserted%s, %d duplicates (%d conflicting), %d of %d lines rejected, %.1f s, %.0f rows/s",
-			file, report.Inserted, attributed, report.Duplicates, report.Conflicts, report.Rejected, report.Lines,
-			seconds, float64(report.Inserted+report.Duplicates)/seconds)
+		p.summarize(file, report, options.DryRun, time.Since(started).Seconds())
 	}
 	if !options.DryRun {
 		if err := s.SweepRecent(ctx); err != nil {
@@ -206,4 +195,18 @@ func (p *program) importFiles(ctx context.Context, s *app.Store, files []string,
 		return &exitError{exitRejected}
 	}
 	return nil
+}
+
+// summarize prints the result of importing a file.
+func (p *program) summarize(file string, r ingest.Report, dryRun bool, seconds float64) {
+	if dryRun {
+		p.say("%s: dry run: %d valid rows, %d of %d lines rejected; nothing was inserted", file, r.Inserted, r.Rejected, r.Lines)
+		return
+	}
+	attributed := ""
+	if r.Attributed > 0 {
+		attributed = fmt.Sprintf(" (and %d derived rows of unattributed goals)", r.Attributed)
+	}
+	p.say("%s: %d rows inserted%s, %d duplicates (%d conflicting), %d of %d lines rejected, %.1f s, %.0f rows/s",
+		file, r.Inserted, attributed, r.Duplicates, r.Conflicts, r.Rejected, r.Lines, seconds, float64(r.Inserted+r.Duplicates)/seconds)
 }

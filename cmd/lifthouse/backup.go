@@ -3,11 +3,9 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 
 	"lifthouse/cmd/internal/app"
-	"lifthouse/engine/embedded"
 	"lifthouse/schema"
 
 	"github.com/spf13/cobra"
@@ -60,35 +58,11 @@ func (p *program) restoreCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := restore(cmd.Context(), p.path(address.Dir), from); err != nil {
+			if err := app.Restore(cmd.Context(), p.path(address.Dir), from); err != nil {
 				return err
 			}
 			p.say("restored %s into %s", args[0], address.Dir)
 			return nil
 		},
 	}
-}
-
-func restore(ctx context.Context, dir, from string) (err error) {
-	e, err := embedded.Open(ctx, dir, embedded.Options{})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, e.Close()) }()
-	options, err := app.EmbeddedOptions(ctx, e)
-	if err != nil {
-		return err
-	}
-	conn, err := schema.Reach(ctx, schema.Address{Dir: dir, Options: options})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, conn.Close()) }()
-	if err := schema.Restore(ctx, conn, from); err != nil {
-		return err
-	}
-	if _, err := schema.Migrate(ctx, conn); err != nil {
-		return fmt.Errorf("migrate the restored tables: %w", err)
-	}
-	return nil
 }

@@ -74,7 +74,7 @@ func (p *program) checkServer(r *check.Report) {
 	if _, err := p.certificate(); err != nil {
 		r.Fault("server", err)
 	}
-	for _, warning := range append(p.serving.exposures(), p.settings.UnknownVariables(p.environ)...) {
+	for _, warning := range append(p.serving.Exposures(p.serving.tlsCert != ""), p.settings.UnknownVariables(p.environ)...) {
 		r.Note("server", "%s", warning)
 	}
 }

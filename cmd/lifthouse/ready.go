@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"lifthouse/cmd/internal/app"
 	"net/http"
 	"time"
 
@@ -23,7 +24,7 @@ func (p *program) readyCommand() *cobra.Command {
 			return p.ready(cmd.Context(), url+"/readyz")
 		},
 	}
-	cmd.Flags().StringVar(&url, "url", "http://"+defaultListen, "URL of the server")
+	cmd.Flags().StringVar(&url, "url", "http://"+app.DefaultListen, "URL of the server")
 	return cmd
 }
 

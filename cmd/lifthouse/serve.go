@@ -75,7 +75,7 @@ func (p *program) openToServe(ctx context.Context) (*app.Store, error) {
 // serve answers requests and executes forwarded commands until the context ends.
 // It calls ready with the URL once the API can be reached.
 func (p *program) serve(ctx context.Context, s *app.Store, ready func(s *app.Store, url string)) error {
-	slog.SetDefault(p.serving.logger(p.err))
+	slog.SetDefault(app.Logger(p.err, p.serving.logLevel, p.serving.logFormat == logJSON))
 	p.logSettings(ctx)
 	endTraces, err := app.Trace(ctx, version(), p.getenv)
 	if err != nil {
@@ -130,7 +130,7 @@ func (p *program) logSettings(ctx context.Context) {
 		values = append(values, slog.String(s.Name, shown(s)))
 	}
 	slog.LogAttrs(ctx, slog.LevelInfo, "configuration", values...)
-	for _, warning := range append(p.serving.exposures(), p.settings.UnknownVariables(p.environ)...) {
+	for _, warning := range append(p.serving.Exposures(p.serving.tlsCert != ""), p.settings.UnknownVariables(p.environ)...) {
 		slog.WarnContext(ctx, warning)
 	}
 }

@@ -4,10 +4,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"log/slog"
-	"math"
-	"net"
-	"net/url"
-	"os"
 	"slices"
 	"time"
 
@@ -26,9 +22,6 @@ type serveOptions struct {
 	times               ingest.Times // allowed times of events
 }
 
-// defaultListen can be reached from this machine only.
-const defaultListen = "127.0.0.1:8080"
-
 // The values of --log-format.
 const (
 	logText = "text"
@@ -38,7 +31,7 @@ const (
 // serveFlags adds the settings of a server to a command.
 func (p *program) serveFlags(cmd *cobra.Command) {
 	o, flags, d := &p.serving, cmd.Flags(), api.DefaultOptions
-	flags.StringVar(&o.Listen, "listen", defaultListen, "address of the API and the dashboard")
+	flags.StringVar(&o.Listen, "listen", app.DefaultListen, "address of the API and the dashboard")
 	flags.StringVar(&o.Admin, "admin-address", "", "address of /metrics and /debug/pprof, such as 127.0.0.1:8081; they require no token; default: not served")
 	flags.StringVar(&o.tlsCert, "tls-cert", "", "PEM file with the certificate chain; requires --tls-key")
 	flags.StringVar(&o.tlsKey, "tls-key", "", "PEM file with the private key of the certificate")
@@ -84,11 +77,6 @@ func (o *serveOptions) faults() []string {
 	fault := func(name string, value any, want string) {
 		faults = append(faults, fmt.Sprintf("%s %q: must be %s", name, fmt.Sprint(value), want))
 	}
-	for name, address := range map[string]string{"listen": o.Listen, "admin-address": o.Admin} {
-		if _, _, err := net.SplitHostPort(address); err != nil && (address != "" || name == "listen") {
-			fault(name, address, "host:port, such as "+defaultListen)
-		}
-	}
 	if (o.tlsCert == "") != (o.tlsKey == "") {
 		faults = append(faults, "tls-cert, tls-key: both are required")
 	}
@@ -98,32 +86,12 @@ func (o *serveOptions) faults() []string {
 	if err := new(slog.Level).UnmarshalText([]byte(o.logLevel)); err != nil {
 		fault("log-level", o.logLevel, "debug, info, warn or error")
 	}
-	for _, origin := range o.API.Origins {
-		if u, err := url.Parse(origin); origin != "*" && (err != nil || u.Scheme == "" || u.Host == "" || origin != u.Scheme+"://"+u.Host) {
-			fault("cors-origin", origin, "scheme://host or scheme://host:port, or *")
-		}
-	}
-	for name, value := range map[string]time.Duration{
-		"header-timeout": o.HeaderTimeout, "read-timeout": o.ReadTimeout, "idle-timeout": o.IdleTimeout, "drain-timeout": o.DrainTimeout,
-		"drain-delay": o.DrainDelay, "results-age": o.API.ResultsAge, "store-wait": o.API.StoreWait,
-		"rollup-interval": o.RollupInterval, maxEventAge: o.times.MaxAge, maxEventSkew: o.times.MaxSkew,
-	} {
+	for name, value := range map[string]time.Duration{maxEventAge: o.times.MaxAge, maxEventSkew: o.times.MaxSkew} {
 		if value < 0 {
 			fault(name, value, "0 or more")
 		}
 	}
-	for name, value := range map[string]float64{
-		"max-body": float64(o.API.MaxBody), "max-events-body": float64(o.API.MaxEvents), "results-memory": float64(o.API.ResultsMemory), "rate-limit": o.API.TokenRate,
-		"store-concurrency": float64(o.API.StoreSlots), "store-queue": float64(o.API.StoreQueue),
-		"retention-days": float64(o.RetentionDays), "auth-failures": float64(o.API.AuthFailures),
-	} {
-		if !(value >= 0) || math.IsInf(value, 0) {
-			fault(name, value, "a number from 0")
-		}
-	}
-	if o.API.WaitingEvents < 1 {
-		fault("events-queue", o.API.WaitingEvents, "1 or more")
-	}
+	faults = append(faults, o.Faults()...)
 	slices.Sort(faults)
 	return faults
 }
@@ -140,17 +108,6 @@ func (p *program) limitFaults() []string {
 	return faults
 }
 
-// logger returns a logger with the configured format and level.
-func (o *serveOptions) logger(to *os.File) *slog.Logger {
-	var level slog.Level
-	_ = level.UnmarshalText([]byte(o.logLevel)) // validated by faults
-	options := &slog.HandlerOptions{Level: level}
-	if o.logFormat == logJSON {
-		return slog.New(slog.NewJSONHandler(to, options))
-	}
-	return slog.New(slog.NewTextHandler(to, options))
-}
-
 // certificate returns the TLS configuration, or nil if TLS is off.
 func (p *program) certificate() (*tls.Config, error) {
 	if p.serving.tlsCert == "" {
@@ -161,27 +118,4 @@ func (p *program) certificate() (*tls.Config, error) {
 		return nil, fmt.Errorf("--tls-cert %s, --tls-key %s: %w", p.serving.tlsCert, p.serving.tlsKey, err)
 	}
 	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
-}
-
-// local reports whether the address can be reached from this machine only.
-func local(address string) bool {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return false
-	}
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
-}
-
-// exposures returns warnings about addresses that other machines can reach.
-func (o *serveOptions) exposures() []string {
-	var warnings []string
-	if !local(o.Listen) && o.tlsCert == "" {
-		warnings = append(warnings, "listen "+o.Listen+" can be reached from other machines without TLS, so tokens are sent in clear text; "+
-			"set --tls-cert and --tls-key, or listen at "+defaultListen+" behind a proxy with TLS")
-	}
-	if o.Admin != "" && !local(o.Admin) {
-		warnings = append(warnings, "admin-address "+o.Admin+" can be reached from other machines and requires no token")
-	}
-	return warnings
 }

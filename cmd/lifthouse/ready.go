@@ -3,9 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
-	"lifthouse/cmd/internal/app"
 	"net/http"
 	"time"
+
+	"lifthouse/cmd/internal/app"
 
 	"github.com/spf13/cobra"
 )

@@ -17,7 +17,7 @@ type OpenFilesError struct{ Limit, Need uint64 }
 
 // Error returns a message with the limit and the commands to raise it.
 func (e *OpenFilesError) Error() string {
-	return fmt.Sprintf("an embedded store needs %d open files, but the limit of this process is %d: raise the limit (ulimit -n %[1]d; systemd: LimitNOFILE=%[1]d; Docker: --ulimit nofile=%[1]d)", e.Need, e.Limit)
+	return fmt.Sprintf("an embedded store needs %d open files, and this process may have %d: raise the limit (ulimit -n %[1]d; systemd: LimitNOFILE=%[1]d; Docker: --ulimit nofile=%[1]d)", e.Need, e.Limit)
 }
 
 // checkOpenFiles returns an *OpenFilesError if the limit is too low. The Go

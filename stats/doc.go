@@ -18,8 +18,8 @@
 //
 // Every verdict, p-value, interval and threshold uses the same alpha. A
 // comparison is significant if p < alpha. The interval of the difference
-// excludes 0 exactly in that case. So does the interval of the lift, if the end
-// nearer to 0 is finite. Both intervals invert the same test. If rounding would
+// excludes 0 exactly in that case. So does the interval of the lift, if its end
+// on the side of 0 is finite. Both intervals invert the same test. If rounding would
 // move an end across 0, the p-value determines its side. At level 100 alpha is
 // 0: nothing is significant, and intervals are nil.
 //

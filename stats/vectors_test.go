@@ -10,7 +10,7 @@ import (
 
 const vectorsDir = "../../shared/vectors"
 
-// readVectors decodes a file of reference numbers, which lie outside the project.
+// readVectors decodes a file of reference numbers from outside the project.
 func readVectors(t *testing.T, name string, into any) {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(vectorsDir, name))
@@ -59,13 +59,14 @@ func (v vector) decode(t *testing.T, input, expected any) {
 	}
 }
 
-// worst keeps the largest relative error seen, for the log.
+// worst holds the largest relative error so far, for the log.
 type worst struct {
 	name string
 	err  float64
 }
 
-// check compares with a relative tolerance; below floor, an absolute one.
+// check compares two numbers with a relative tolerance, or with an absolute
+// tolerance below floor.
 func (w *worst) check(t *testing.T, what string, got, want, tolerance float64) {
 	t.Helper()
 	const floor = 1e-300
@@ -79,7 +80,8 @@ func (w *worst) check(t *testing.T, what string, got, want, tolerance float64) {
 	w.err = math.Max(w.err, err)
 }
 
-// checkEnds compares an interval with a pair of numbers, null being unbounded.
+// checkEnds compares an interval with a pair of numbers. A null number is an
+// unbounded end.
 func (w *worst) checkEnds(t *testing.T, what string, got bounds, want [2]*float64, tolerance float64) {
 	t.Helper()
 	ends := [2]float64{got.lower, got.upper}

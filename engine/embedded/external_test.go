@@ -37,7 +37,7 @@ func TestExternalTablesAreOfTheirStatementAlone(t *testing.T) {
 		})
 	}
 	all.Wait()
-	for range 20 { // each session that was used
+	for range 20 { // use each session of the pool
 		if err := conn.Exec(t.Context(), "SELECT * FROM sought"); err == nil {
 			t.Fatal("another statement sees the table")
 		}

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// process is a child of the test, from whose output lines are read.
+// process is a child process of the test. The test reads lines of its output.
 type process struct {
 	*osexec.Cmd
 	in    io.WriteCloser
@@ -63,7 +63,7 @@ func (p *process) line(t *testing.T) string {
 	return p.lines.Text()
 }
 
-// output lets the child end and returns the rest of its output.
+// output ends the child and returns the rest of its output.
 func (p *process) output(t *testing.T) string {
 	t.Helper()
 	if err := p.in.Close(); err != nil {
@@ -147,7 +147,7 @@ func TestLibraryBesideWorkingDirectory(t *testing.T) {
 	}
 }
 
-// Rows of every acknowledged insert survive a SIGKILL.
+// TestKill checks that the rows of every acknowledged insert survive a SIGKILL.
 func TestKill(t *testing.T) {
 	rounds := 3
 	if testing.Short() {
@@ -180,7 +180,7 @@ func TestKill(t *testing.T) {
 		if _, err := fmt.Sscan(got, &n, &distinct); err != nil {
 			t.Fatalf("%q: %v", got, err)
 		}
-		// One insert may have been under way, there or not.
+		// One insert may have been running; its rows may be stored or not.
 		if n != distinct || n%batchRows != 0 || n < acknowledged || n > acknowledged+batchRows {
 			t.Errorf("%d rows, %d different ones, of %d acknowledged", n, distinct, acknowledged)
 		}
@@ -224,7 +224,8 @@ opened again
 	}
 }
 
-// A configuration that lies about is not the engine's.
+// TestForeignConfiguration checks that the engine does not read another
+// program's configuration.
 func TestForeignConfiguration(t *testing.T) {
 	dir, home := t.TempDir(), t.TempDir()
 	const foreign = "<clickhouse><max_server_memory_usage>1000000</max_server_memory_usage></clickhouse>"
@@ -250,8 +251,8 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestFsync cannot take the power away; it looks whether an insert asked the
-// system to write to the disk.
+// TestFsync checks that an insert requests the system to write to the disk. It
+// cannot test a loss of power.
 func TestFsync(t *testing.T) {
 	for _, fsync := range []bool{false, true} {
 		got := start(t, "fsync", t.TempDir(), strconv.FormatBool(fsync)).output(t)

@@ -88,7 +88,8 @@ func TestBadSettings(t *testing.T) {
 	}
 }
 
-// What a statement leaves in its session must not reach the next statement.
+// TestStatementsShareNoState checks that the state of a statement's session
+// does not affect the next statement.
 func TestStatementsShareNoState(t *testing.T) {
 	conn := database(t, func(o *clickhouse.Options) { o.MaxOpenConns = 1 })
 	name := one[string](t, conn, "SELECT currentDatabase()")

@@ -65,7 +65,7 @@ func TestDegenerateComparisons(t *testing.T) {
 			}
 			has := c.Frequentist != nil && c.Frequentist.PValue != nil || c.Bayesian != nil && c.Bayesian.ChanceToBeatControl != nil
 			if has != test.p {
-				t.Errorf("%s, %s: has an answer: %v", test.name, methodology, has)
+				t.Errorf("%s, %s: has a result: %v", test.name, methodology, has)
 			}
 			o.SignificanceLevel = 100
 			mustSound(t, test.control, []Sample{test.treatment, test.treatment}, o)

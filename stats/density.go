@@ -17,8 +17,8 @@ type density interface {
 
 const (
 	// steepest is the maximum change of the logarithm of a density on one
-	// panel. widest is the maximum width of a panel, in standard deviations of
-	// the normal density that touches the density there.
+	// panel. The constant widest is the maximum width of a panel, in standard
+	// deviations of the normal density that touches the density there.
 	steepest = 4
 	widest   = 1.75
 	// deep is the depth for chances and losses. It includes all their mass even
@@ -30,10 +30,10 @@ const (
 // beta is the posterior of a rate under a uniform prior, Beta(1 + x, 1 + n -
 // x). Its mode is the observed rate x/n. Its logarithm relative to the mode is
 //
-//	x log1p(u / p) + (n - x) log1p(-u / (1 - p)),  p = x/n, u the distance from the mode,
+//	x log1p(u / p) + (n - x) log1p(-u / (1 - p)),  p = x/n, u the distance from the mode
 //
-// accurate to n = 10⁷ and beyond, where the incomplete beta function loses
-// digits.
+// This formula is accurate to n = 10⁷ and beyond, where the incomplete beta
+// function loses digits.
 type beta struct {
 	converted, rest float64
 	mode            float64

@@ -83,10 +83,13 @@
 //
 // # Verdicts
 //
-// The verdict is insufficientData if a variation has fewer than 100 visitors, a
-// pair has fewer than 5 converted or 5 unconverted visitors, or a variation has
-// fewer than 20 visitors with a value. Otherwise the verdict is better, worse
-// or inconclusive.
+// The verdict is insufficientData in three cases:
+//
+//   - a variation has fewer than 100 visitors,
+//   - a pair of rates has fewer than 5 converted or 5 unconverted visitors,
+//   - a variation of means has fewer than 20 visitors with a value.
+//
+// Otherwise the verdict is better, worse or inconclusive.
 //
 // If the smaller variation of two means has less than a quarter of the pair,
 // the pooled t must also be significant (UNBALANCED_SKEW). In an even split the

@@ -47,10 +47,11 @@ func EstimateRate(r Rate, o Options) Estimate {
 	return e
 }
 
-// EstimateMean returns the mean per visitor m with standard error sqrt(v/n) and
-// the interval m ± t sqrt(v/n), in the value's unit. t is the Student quantile
-// of alpha/2 with n - 1 degrees of freedom. With fewer than two visitors there
-// is only the value. If all values are equal, there is no interval.
+// EstimateMean returns the mean per visitor m, with standard error sqrt(v/n)
+// and the interval m ± t sqrt(v/n). All are in the value's unit. Here t is the
+// Student quantile of alpha/2 with n - 1 degrees of freedom. With fewer than
+// two visitors there is only the value. If all values are equal, there is no
+// interval.
 func EstimateMean(m Mean, o Options) Estimate {
 	if reason := m.check(); reason != "" {
 		return Estimate{Reason: reason}

@@ -9,9 +9,9 @@ import (
 )
 
 // TestBetaPosteriorAgainstIncompleteBeta compares chances and credible ends
-// with an independent computation of the same integral: adaptive quadrature of
-// the regularized incomplete beta function, which is accurate enough for small
-// counts.
+// with an independent computation of the same integral. It uses adaptive
+// quadrature of the regularized incomplete beta function, which is accurate
+// enough for small counts.
 func TestBetaPosteriorAgainstIncompleteBeta(t *testing.T) {
 	r := newRand(51)
 	rule := newRule()

@@ -40,11 +40,13 @@ type PowerReport struct {
 //	n = (z_{1-a/2} + z_power)² (vc/share_c + vt/share_t) / (mde mc)²
 //
 // for the treatment that needs the most visitors. Here a is the effective alpha
-// of the planned family (see Compare), and mc and vc are the mean and the
-// variance of control. vt is the variance of the lifted rate for rates, and vc
-// for means. The minimum detectable effect and the power solve the same
-// equation for mde and for z_power at the visitors so far. So they reach the
-// plan exactly when Progress reaches 1.
+// of the planned family (see Compare). mc and vc are the mean and the variance
+// of control. For rates, vt is the variance of the lifted rate; for means, vt
+// is vc.
+//
+// The minimum detectable effect and the power solve the same equation for mde
+// and for z_power at the visitors so far. So they reach the plan exactly when
+// Progress reaches 1.
 //
 // See Kohavi, Tang and Xu (2020), "Trustworthy Online Controlled Experiments",
 // chapter 17.
@@ -107,8 +109,8 @@ func (s sizing) require(plan Plan, out *PowerReport) Reason {
 }
 
 // sizing holds the terms of a plan's equation: the baseline and its variance,
-// both quantiles, the share of control, and the share of the smallest
-// treatment, which needs the most visitors.
+// both quantiles, and two shares. The shares are those of control and of the
+// smallest treatment, which needs the most visitors.
 type sizing struct {
 	rate            bool
 	mean, variance  float64

@@ -343,7 +343,7 @@ func nests(t *testing.T, inner, outer *Interval) {
 	t.Helper()
 	if inner == nil || outer == nil {
 		if inner == nil && outer != nil {
-			t.Error("an interval appears at a higher level")
+			t.Error("only the higher level has an interval")
 		}
 		return
 	}

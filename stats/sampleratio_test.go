@@ -72,7 +72,7 @@ func TestSampleRatio(t *testing.T) {
 	}
 	got := SampleRatio([]int64{1e6, 1e6, 1e6}, Split{Control: 34, Variations: []float64{33, 33}})
 	if !near(got.Expected[0], 1e6, 1e-12) {
-		t.Errorf("expected %v, not the division that p is of", got.Expected)
+		t.Errorf("expected %v, which is not the division of the p-value", got.Expected)
 	}
 }
 

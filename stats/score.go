@@ -94,9 +94,9 @@ func (t table) lowerDifference(q float64, positive bool) float64 {
 // size is unknown.
 const smallestEffect = 1e-3
 
-// sided returns an interval's end on the side of 0 that the p-value determines,
-// because rounding may have moved the end across 0. size is the size of the
-// effect.
+// sided returns an interval's end on the side of 0 that the p-value determines.
+// Rounding may have moved the end across 0. The size of the effect is given by
+// size.
 func sided(end, size float64, positive bool) float64 {
 	if positive {
 		return math.Max(end, 1e-12*size)

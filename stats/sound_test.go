@@ -29,7 +29,7 @@ func unsound(c Comparison, o Options) string {
 	}
 	alpha := o.Alpha()
 	if alpha == 0 && (c.Significant || c.Difference.Interval != nil || c.Lift.Interval != nil) {
-		return "level 100 says something"
+		return "significant or with an interval at level 100"
 	}
 	if (c.Bayesian == nil) == (c.Frequentist == nil) || (c.Sequential == nil) != (c.Frequentist == nil) {
 		return "both methodologies, or neither"
@@ -50,7 +50,7 @@ func unsoundEffect(e Effect) string {
 	}
 	lower, upper := ends(e.Interval)
 	if lower > upper {
-		return "interval upside down"
+		return "interval with lower above upper"
 	}
 	return ""
 }

@@ -36,7 +36,7 @@ func TestCancelQuery(t *testing.T) {
 			t.Errorf("a cancelled query returned after %v", took)
 		}
 		if n := running(t, watch, "cancelled"); n != 0 {
-			t.Errorf("%d queries run on", n)
+			t.Errorf("%d queries still run", n)
 		}
 		if got := one[uint8](t, conn, "SELECT 7"); got != 7 {
 			t.Errorf("the next statement returned %d", got)
@@ -129,7 +129,7 @@ func TestCancelInsert(t *testing.T) {
 		t.Errorf("a cancelled insert returned after %v", took)
 	}
 	if n := running(t, watch, "INSERT INTO t"); n != 0 {
-		t.Errorf("%d inserts run on", n)
+		t.Errorf("%d inserts still run", n)
 	}
 	if got := one[uint8](t, conn, "SELECT 7"); got != 7 {
 		t.Errorf("the next statement returned %d", got)
@@ -192,7 +192,7 @@ func TestInsertWhoseRowsFail(t *testing.T) {
 		}
 	}
 	if n := one[uint64](t, conn, "SELECT count() FROM t"); n != 0 {
-		t.Errorf("%d rows are there", n)
+		t.Errorf("%d rows are stored", n)
 	}
 }
 
@@ -243,7 +243,7 @@ func TestCancelAnywhere(t *testing.T) {
 	}
 	// An insert of one block is stored completely or not at all.
 	if n := one[uint64](t, conn, "SELECT toUInt64(countIf(name = 'x') % 1000 + countIf(name = 'y') % 20000) FROM t"); n != 0 {
-		t.Errorf("a part of a cancelled insert is there: %d rows", n)
+		t.Errorf("a part of a cancelled insert is stored: %d rows", n)
 	}
 }
 

@@ -54,7 +54,7 @@ func TestErrorInBatch(t *testing.T) {
 	}
 	exec(t, conn, "DROP TABLE t")
 	if err := conn.InsertFormat(t.Context(), "CSV", "INSERT INTO t", strings.NewReader("1,x")); code(err) != 60 {
-		t.Errorf("insert into a table that is gone: %v, want code 60 (UNKNOWN_TABLE)", err)
+		t.Errorf("insert into a dropped table: %v, want code 60 (UNKNOWN_TABLE)", err)
 	}
 	fillWhole(t)
 }

@@ -51,7 +51,7 @@ func TestExternalTablesOfAStatementThatFails(t *testing.T) {
 		t.Error("no error")
 	}
 	if err := conn.Exec(clickhouse.Context(t.Context(), clickhouse.WithExternalTable(numbers(t, "no name", 1))), "SELECT 1"); err == nil {
-		t.Error("a table without a proper name is taken")
+		t.Error("a table with an invalid name is accepted")
 	}
 	var rows uint64
 	empty := clickhouse.Context(t.Context(), clickhouse.WithExternalTable(numbers(t, "sought")))

@@ -88,13 +88,13 @@ func TestFolderInUse(t *testing.T) {
 	got := start(t, "open", dir).output(t)
 	want := (&LockedError{Dir: dir, PID: holder.Process.Pid}).Error()
 	if !strings.Contains(got, want) {
-		t.Errorf("opening a folder in use says %q, want %q", got, want)
+		t.Errorf("opening a folder in use returns %q, want %q", got, want)
 	}
 	if got := holder.output(t); got != "" {
-		t.Errorf("the holder said %q", got)
+		t.Errorf("the holder printed %q", got)
 	}
 	if got := start(t, "open", dir).output(t); got != "opened\n" {
-		t.Errorf("opening a folder that was given up says %q", got)
+		t.Errorf("opening a folder that was released returns %q", got)
 	}
 }
 
@@ -102,7 +102,7 @@ func TestLibraryMissing(t *testing.T) {
 	got := startIn(t, t.TempDir(), []string{libraryVariable + "="}, "open", t.TempDir()).output(t)
 	for _, want := range []string{"npm ci", "make engine", libraryVariable, filepath.Join("node_modules", "@chdb", npmPackage(), "libchdb.so")} {
 		if !strings.Contains(got, want) {
-			t.Errorf("without the library: %q, which does not name %q", got, want)
+			t.Errorf("without the library: %q, want it to contain %q", got, want)
 		}
 	}
 	missing := filepath.Join(t.TempDir(), "missing.so")
@@ -116,7 +116,7 @@ func TestLibraryMissing(t *testing.T) {
 	}
 	got = startIn(t, "", []string{libraryVariable + "=" + text}, "open", t.TempDir()).output(t)
 	if !strings.Contains(got, text) {
-		t.Errorf("with a library that is none: %q", got)
+		t.Errorf("with a file that is not a library: %q", got)
 	}
 }
 
@@ -239,7 +239,7 @@ func TestForeignConfiguration(t *testing.T) {
 	}
 	got := startIn(t, dir, []string{"HOME=" + home}, "options", t.TempDir(), "0", "0", "0").output(t)
 	if strings.Contains(got, "memory 1000000\n") || !strings.Contains(got, fmt.Sprintf("connections %d\n", defaultConnections)) {
-		t.Errorf("beside a foreign configuration: %q", got)
+		t.Errorf("with a foreign configuration: %q", got)
 	}
 }
 

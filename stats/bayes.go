@@ -2,8 +2,8 @@ package stats
 
 import "math"
 
-// compareBayesian judges every pair by its posterior, each by itself: there is no
-// correction for several treatments.
+// compareBayesian compares each pair by its posterior, independently of the
+// others. There is no correction for several treatments.
 func compareBayesian(comparisons []Comparison, pairs []pair, control Sample, treatments []Sample, o Options) {
 	r := newRule()
 	best := r.chancesToBeBest(append([]Sample{control}, treatments...))
@@ -48,15 +48,16 @@ func (c pair) bayesian(r *rule, o Options) Comparison {
 	}
 	c.conclude(&out, alpha, o)
 	if out.Significant && (p.above > p.below) != (c.statistic > 0) && out.Verdict != VerdictInsufficientData {
-		// A handful of conversions, outweighed by the prior.
+		// A few conversions, which the prior outweighs.
 		out.Verdict = VerdictInconclusive
 		out.Reasons = append(out.Reasons, ReasonTooFewConversions)
 	}
 	return out
 }
 
-// chancesToBeBest returns for every sample the chance that its rate or mean is the
-// largest; nil for samples without data, and for all where none varies.
+// chancesToBeBest returns for each sample the chance that its rate or mean is
+// the largest. It is nil for samples without data, and for all means if none
+// varies.
 func (r *rule) chancesToBeBest(samples []Sample) []*float64 {
 	chances := make([]*float64, len(samples))
 	var all []density
@@ -73,7 +74,7 @@ func (r *rule) chancesToBeBest(samples []Sample) []*float64 {
 			if s.Visitors < 2 || point == 0 {
 				continue
 			}
-			// A mean whose values are all equal is a point, or nearly one.
+			// A mean whose values are all equal is a point, or nearly a point.
 			sd := math.Max(math.Sqrt(s.varianceOfMean()), point)
 			all, places = append(all, gaussian{mean: s.Mean, sd: sd}), append(places, i)
 		}
@@ -84,7 +85,8 @@ func (r *rule) chancesToBeBest(samples []Sample) []*float64 {
 	return chances
 }
 
-// smallestError returns the smallest standard error above 0, 0 where there is none.
+// smallestError returns the smallest standard error above 0, or 0 if there is
+// none.
 func smallestError(samples []Sample) float64 {
 	smallest := math.Inf(1)
 	for _, s := range samples {

@@ -16,8 +16,8 @@ func long(t *testing.T) {
 	}
 }
 
-// atMost fails where a rate of events lies more than three standard errors above
-// limit.
+// atMost fails the test if a rate of events is more than three standard errors
+// above limit.
 func atMost(t *testing.T, what string, events, trials int, limit float64) {
 	t.Helper()
 	rate := float64(events) / float64(trials)
@@ -28,7 +28,8 @@ func atMost(t *testing.T, what string, events, trials int, limit float64) {
 	}
 }
 
-// The score test's size by enumeration of every table.
+// TestLongSizeOfScoreTest computes the size of the score test by enumeration of
+// all tables.
 func TestLongSizeOfScoreTest(t *testing.T) {
 	long(t)
 	binomial := func(n int64, p float64) []float64 {
@@ -64,7 +65,7 @@ func TestLongSizeOfScoreTest(t *testing.T) {
 	}
 }
 
-// shop draws visitors some of which buy, for a log-normal value.
+// shop draws visitors. Some of them buy, for a log-normal value.
 type shop struct {
 	buyers, sigma, lift float64
 }
@@ -91,7 +92,7 @@ func (s running) mean() Mean {
 	return Mean{Visitors: s.n, Mean: s.sum / n, Variance: math.Max(s.squares-s.sum*s.sum/n, 0) / (n - 1), Nonzero: s.nonzero}
 }
 
-// binomialDraw counts successes by the gaps between them.
+// binomialDraw counts successes by drawing the gaps between them.
 func binomialDraw(r *rand.Rand, n int64, p float64) int64 {
 	if p > 0.5 {
 		return n - binomialDraw(r, n, 1-p)
@@ -108,7 +109,8 @@ func verdictIsWrong(c Comparison) bool {
 	return c.Verdict == VerdictBetter || c.Verdict == VerdictWorse
 }
 
-// Verdicts of means where nothing differs, heavy-tailed and uneven.
+// TestLongVerdictErrorOfMeans measures the error rate of verdicts on means
+// without a difference, with heavy tails and uneven splits.
 func TestLongVerdictErrorOfMeans(t *testing.T) {
 	long(t)
 	tests := []struct {
@@ -116,7 +118,7 @@ func TestLongVerdictErrorOfMeans(t *testing.T) {
 		control, treatment int64
 		shop               shop
 		trials             int
-		nonzero            bool // whether the guard sees how many bought
+		nonzero            bool // whether the number of buyers is known
 		excess             float64
 	}{
 		{"even, 3 % buy, sigma 1", 10_000, 10_000, shop{0.03, 1, 0}, 8000, true, 0},
@@ -127,8 +129,8 @@ func TestLongVerdictErrorOfMeans(t *testing.T) {
 		{"5,000/95,000, 3 % buy, sigma 1.5", 5000, 95_000, shop{0.03, 1.5, 0}, 4000, true, 0},
 		{"95,000/5,000, 3 % buy, sigma 1.5", 95_000, 5000, shop{0.03, 1.5, 0}, 4000, true, 0},
 		{"24/76, 3 % buy, sigma 1.5", 4800, 15_200, shop{0.03, 1.5, 0}, 8000, true, 0},
-		// Known: just above the quarter from which the pooled t must agree, Welch's t of
-		// so heavy a tail errs a point more than it should.
+		// Known: this split is just above the quarter below which the pooled t must be
+		// significant. For this heavy tail the error rate of Welch's t is a point too high.
 		{"25/75, 3 % buy, sigma 1.5", 5000, 15_000, shop{0.03, 1.5, 0}, 8000, true, 0.01},
 		{"30/70, 3 % buy, sigma 1.5", 6000, 14_000, shop{0.03, 1.5, 0}, 8000, true, 0},
 	}
@@ -156,7 +158,8 @@ func TestLongVerdictErrorOfMeans(t *testing.T) {
 	}
 }
 
-// The lift's interval covers a true lift of 10 %; an unbounded end covers.
+// TestLongCoverageOfLift measures how often the lift's interval contains a true
+// lift of 10 %. An unbounded end contains the lift.
 func TestLongCoverageOfLift(t *testing.T) {
 	long(t)
 	o := Options{SignificanceLevel: 95, NonNegative: true}
@@ -201,7 +204,8 @@ func TestLongCoverageOfLift(t *testing.T) {
 	}
 }
 
-// The confidence sequence under 50 looks, for all treatments of a family together.
+// TestLongConfidenceSequence measures the error rate of the confidence sequence
+// at 50 looks, over all treatments of a family.
 func TestLongConfidenceSequence(t *testing.T) {
 	long(t)
 	const looks = 50
@@ -233,17 +237,17 @@ func TestLongConfidenceSequence(t *testing.T) {
 	}
 }
 
-// peeking is an experiment that is looked at all the time.
+// peeking is an experiment that is looked at repeatedly.
 type peeking struct {
 	name               string
-	control, treatment int64 // visitors a look
+	control, treatment int64 // visitors per look
 	treatments         int
-	shop               shop // sigma 0: a rate
+	shop               shop // sigma 0: the metric is a rate
 	trials             int
 }
 
-// crosses reports whether any always-valid answer is ever significant and would
-// be given: verdicts need enough data.
+// crosses reports whether any always-valid result is significant at any look
+// with enough data for a verdict.
 func (x peeking) crosses(r *rand.Rand, looks int, o Options) bool {
 	all := make([]running, x.treatments+1)
 	for range looks {
@@ -261,7 +265,7 @@ func (x peeking) crosses(r *rand.Rand, looks int, o Options) bool {
 	return false
 }
 
-// look adds visitors, without values where only the rate counts.
+// look adds visitors. If the metric is a rate, they have no values.
 func (s shop) look(r *rand.Rand, into *running, visitors int64) {
 	if s.sigma > 0 {
 		s.visit(r, into, visitors)
@@ -278,7 +282,8 @@ func (s shop) sample(x running) Sample {
 	return Rate{Visitors: x.n, Converted: x.nonzero}
 }
 
-// Any wrong verdict among three treatments, read once.
+// TestLongFamilyWiseError measures the probability of any wrong verdict among
+// three treatments, read once.
 func TestLongFamilyWiseError(t *testing.T) {
 	long(t)
 	o := Options{SignificanceLevel: 95, NonNegative: true}
@@ -309,8 +314,9 @@ func TestLongFamilyWiseError(t *testing.T) {
 	}
 }
 
-// A conclusion that something differs, drawn at any of 200 looks until the planned
-// sample is reached, where nothing does.
+// TestLongConclusionsUnderPeeking measures how often a report concludes that
+// there is a difference if there is none, at any of 200 looks before the
+// planned sample is reached.
 func TestLongConclusionsUnderPeeking(t *testing.T) {
 	long(t)
 	const looks = 200
@@ -336,8 +342,8 @@ func TestLongConclusionsUnderPeeking(t *testing.T) {
 	}
 }
 
-// concludes reports whether a report names a winner or a loser at any look up to
-// the planned sample, and whether a fixed-horizon verdict did.
+// concludes reports whether a report names a winner or a loser at any look up
+// to the planned sample, and whether a fixed-horizon verdict did.
 func (x peeking) concludes(r *rand.Rand, looks int, o Options) (concluded, significant bool) {
 	var control, treatment running
 	for look := range looks {

@@ -2,10 +2,11 @@ package stats
 
 import "math"
 
-// Compare judges every treatment against control, in the order given, as one
-// family at the one alpha of the options. All samples must be of one kind, Rate or
-// Mean; a treatment without data gets a comparison that says why, and leaves the
-// family. See the package documentation for the methods.
+// Compare compares every treatment with control and returns the comparisons in
+// the order of the treatments. The treatments form one family at the alpha of
+// the options. All samples must be of one kind, Rate or Mean. A treatment
+// without data gets a comparison with a Reason and is not part of the family.
+// See the package documentation for the methods.
 func Compare(control Sample, treatments []Sample, o Options) []Comparison {
 	pairs := make([]pair, len(treatments))
 	for i, treatment := range treatments {
@@ -20,8 +21,8 @@ func Compare(control Sample, treatments []Sample, o Options) []Comparison {
 	return comparisons
 }
 
-// pair is one treatment and control with their contrast. contrast is nil, and
-// reason says why, where no test can be had.
+// pair is a treatment and control with their contrast. If there is no test,
+// contrast is nil and reason is set.
 type pair struct {
 	control, treatment Sample
 	contrast           contrast
@@ -49,7 +50,7 @@ func compareFrequentist(comparisons []Comparison, pairs []pair, o Options) {
 	}
 }
 
-// frequentist judges one pair within its family.
+// frequentist returns the comparison of one pair within its family.
 func (c pair) frequentist(family family, o Options) Comparison {
 	if c.contrast == nil {
 		return c.withoutTest(o)
@@ -80,7 +81,7 @@ func (c pair) frequentist(family family, o Options) Comparison {
 }
 
 // effects returns the observed difference and lift with their intervals at
-// critical value q; without intervals where q is nil.
+// critical value q. If q is nil, there are no intervals.
 func (c pair) effects(q *float64, significant bool) (difference, lift Effect) {
 	difference.Value, lift.Value = number(c.contrast.difference()), number(c.contrast.lift())
 	if q == nil {
@@ -95,8 +96,9 @@ func (c pair) effects(q *float64, significant bool) (difference, lift Effect) {
 	return difference, lift
 }
 
-// shown returns an interval as results show it. The reason names a missing end;
-// numbers beyond floating point are missing for ReasonInvalidData.
+// shown returns the interval of a result. If an end is missing, the returned
+// reason is not empty. If an end exceeds the range of floating point, the
+// interval is nil and the reason is ReasonInvalidData.
 func shown(in bounds, reason Reason) (*Interval, Reason) {
 	interval := in.interval()
 	if reason == "" && (interval == nil || interval.Lower == nil || interval.Upper == nil) {
@@ -105,7 +107,7 @@ func shown(in bounds, reason Reason) (*Interval, Reason) {
 	return interval, reason
 }
 
-// withoutTest is the comparison of a pair of which no test can be had.
+// withoutTest returns the comparison of a pair without a test.
 func (c pair) withoutTest(o Options) Comparison {
 	out := Comparison{Verdict: VerdictInsufficientData}
 	out.Difference.Reason, out.Lift.Reason = c.reason, c.reason

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Status is what a report as a whole says.
+// Status is the conclusion of a report.
 type Status string
 
 // The statuses. The zero value is none of them.
@@ -17,33 +17,36 @@ const (
 	StatusInvalid          Status = "invalid"
 )
 
-// Evidence is what a conclusion is drawn from: all comparisons of one population,
-// the progress towards the planned sample (1 and above: reached; nil: unknown), and
-// whether the traffic was divided as it should have been.
+// Evidence is the data for a conclusion: all comparisons of one population, the
+// progress towards the planned sample, and whether the sample ratio is wrong.
+// Progress is a fraction: at 1 and above the planned sample is reached. Nil
+// means that the progress is unknown.
 type Evidence struct {
 	Comparisons         []Comparison
 	Progress            *float64
 	SampleRatioMismatch bool
 }
 
-// Conclusion names the comparison that decides, by its index, or -1.
+// Conclusion is the conclusion of a report. Index is the index of the deciding
+// comparison, or -1.
 type Conclusion struct {
 	Status  Status
 	Index   int
 	Reasons []Reason
-	// Conclusive says of each comparison whether its verdict is better or worse
-	// and may be acted on: a conclusion was drawn, and the verdict passes the rule
-	// by which that was done. Another verdict is only ahead or behind so far.
+	// Conclusive reports for each comparison whether its verdict may be acted
+	// on. The verdict must be better or worse, the report must have a
+	// conclusion, and the comparison must pass the same rule as the deciding
+	// one. Any other treatment is only ahead or behind so far.
 	Conclusive []bool
 }
 
 // Conclude draws the conclusion of a report. The winner is the better treatment
-// with the largest difference; with none better, the loser is the worse one with
-// the smallest. Either stands only if its always-valid answer is significant or
-// the planned sample is reached, under the Bayesian methodology only in the latter
-// case; else it is TOO_EARLY, because a test of fixed horizon read at 200 looks errs
-// six times out of ten. Traffic that was not divided as planned makes everything
-// invalid.
+// with the largest difference. If none is better, the loser is the worse
+// treatment with the smallest difference. A winner or loser requires that its
+// always-valid result is significant or that the planned sample is reached.
+// Under the Bayesian methodology the planned sample must be reached. Otherwise
+// the reason is TOO_EARLY: a fixed-horizon test that is read at 200 looks errs
+// six times out of ten. A sample ratio mismatch makes the report invalid.
 func Conclude(e Evidence, o Options) Conclusion {
 	c := e.conclude(o)
 	c.Conclusive = make([]bool, len(e.Comparisons))
@@ -83,8 +86,8 @@ func (e Evidence) conclude(o Options) Conclusion {
 	return c
 }
 
-// extreme returns the comparison of this verdict whose difference, times sign, is
-// the largest; -1 where there is none.
+// extreme returns the index of the comparison with this verdict whose
+// difference, times sign, is the largest. It returns -1 if there is none.
 func extreme(comparisons []Comparison, verdict Verdict, sign float64) int {
 	found, largest := -1, math.Inf(-1)
 	for i, c := range comparisons {
@@ -95,7 +98,7 @@ func extreme(comparisons []Comparison, verdict Verdict, sign float64) int {
 	return found
 }
 
-// decisive reports whether comparison i may be concluded from now.
+// decisive reports whether comparison i may decide the report now.
 func (e Evidence) decisive(i int, o Options) bool {
 	if e.Progress != nil && *e.Progress >= 1 {
 		return true
@@ -104,12 +107,13 @@ func (e Evidence) decisive(i int, o Options) bool {
 	return o.Methodology != MethodologyBayesian && s != nil && s.Significant
 }
 
-// ConcludeCells draws one conclusion for each cell of a breakdown, adjusted by Holm
-// across the cells: a cell's p-value is the smallest of its comparisons', and the
-// comparisons of a cell that passes are judged at alpha over its factor; their
-// always-valid answers likewise. Under the Bayesian methodology p is twice the
-// smaller of the chances to beat control and not to. What is no longer significant
-// counts as inconclusive, for NOT_SIGNIFICANT_ACROSS_BREAKDOWN.
+// ConcludeCells draws one conclusion for each cell of a breakdown, adjusted by
+// Holm across the cells. The p-value of a cell is the smallest p-value of its
+// comparisons. The comparisons of a cell that passes are tested at alpha
+// divided by the cell's factor. The always-valid results are adjusted likewise.
+// Under the Bayesian methodology p is twice the smaller of the chances to beat
+// control and not to beat control. A comparison that is no longer significant
+// is inconclusive, with the reason NOT_SIGNIFICANT_ACROSS_BREAKDOWN.
 func ConcludeCells(cells []Evidence, o Options) []Conclusion {
 	alpha := o.Alpha()
 	fixed, sequential := make([]float64, len(cells)), make([]float64, len(cells))
@@ -139,7 +143,8 @@ func smaller(a, b float64) float64 {
 	return a
 }
 
-// familyP is the p-value by which a comparison was judged, NaN for none.
+// familyP returns the p-value that decides the significance of a comparison, or
+// NaN if there is none.
 func (c Comparison) familyP() float64 {
 	switch {
 	case c.Frequentist != nil && c.Frequentist.AdjustedPValue != nil:
@@ -158,8 +163,8 @@ func (c Comparison) sequentialP() float64 {
 	return *c.Sequential.PValue
 }
 
-// weaken takes back what does not hold at alpha divided by the factors; a factor
-// of 0 takes back all.
+// weaken withdraws verdicts and significance that do not hold at alpha divided
+// by the factors. A factor of 0 withdraws all.
 func (c *Comparison) weaken(fixed, always, alpha float64) {
 	if !(fixed > 0 && c.familyP()*fixed < alpha) && (c.Verdict == VerdictBetter || c.Verdict == VerdictWorse) {
 		c.Verdict = VerdictInconclusive

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// said is a comparison reduced to what a conclusion reads.
+// said returns a comparison with the fields that Conclude reads.
 func said(verdict Verdict, difference, p, sequential float64) Comparison {
 	return Comparison{
 		Difference:  Effect{Value: &difference},
@@ -75,7 +75,7 @@ func TestConcludeCells(t *testing.T) {
 	if got := statuses(cell(0.04, 1)); got[0] != StatusWinner {
 		t.Errorf("a single cell: %v", got)
 	}
-	// Holm: .04 * 1, .01 * 3, .03 * 2 = .06 stops, and .04 with it.
+	// Holm: .04 * 1, .01 * 3, .03 * 2 = .06. The procedure stops at .06, before .04.
 	want := []Status{StatusInconclusive, StatusWinner, StatusInconclusive}
 	if got := statuses(cell(0.04, 1), cell(0.01, 1), cell(0.03, 1)); !slices.Equal(got, want) {
 		t.Errorf("three cells: %v, want %v", got, want)
@@ -88,7 +88,7 @@ func TestConcludeCells(t *testing.T) {
 	if !slices.Contains(got[0].Reasons, ReasonNotSignificantAcrossBreakdown) {
 		t.Errorf("reasons %v", got[0].Reasons)
 	}
-	// Before the end, the always-valid answer must pass as well.
+	// Before the end, the always-valid result must be significant as well.
 	early := cell(0.001, 0.03)
 	early.Progress = nil
 	if got := statuses(early, cell(0.5, 1)); got[0] != StatusInconclusive {

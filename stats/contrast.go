@@ -2,33 +2,37 @@ package stats
 
 import "math"
 
-// contrast is one treatment against control, by the test that suits the metric.
+// contrast compares one treatment with control, by the test for the metric's
+// kind.
 type contrast interface {
-	// test returns which test this is, its statistic (positive where the treatment
-	// is above control), its degrees of freedom (NaN for none) and p.
+	// test returns the test, its statistic (positive if the treatment is above
+	// control), its degrees of freedom (NaN if it has none) and its p-value.
 	test() (name Test, statistic, nu, p float64)
-	// quantile returns the critical value of the statistic with this upper tail.
+	// quantile returns the critical value of the statistic with the given upper
+	// tail.
 	quantile(tail float64) float64
-	// difference and lift are the observed effects, NaN where there is none.
+	// difference and lift return the observed effects, or NaN if there is none.
 	difference() float64
 	lift() float64
-	// differences and lifts return the intervals at critical value q, which exclude
-	// no effect as significant says; the reason says why lifts lacks an end.
+	// differences and lifts return the intervals at critical value q. They
+	// exclude 0 exactly if significant is true. The reason explains a missing
+	// end of lifts.
 	differences(q float64, significant bool) bounds
 	lifts(q float64, significant bool) (bounds, Reason)
-	// always is the contrast as it is judged at every look: the same for rates, for
-	// means without Student's correction.
+	// always returns the contrast for the always-valid result. It is the same
+	// for rates, and without Student's correction for means.
 	always() contrast
 	// z returns the statistic on the normal scale.
 	z() float64
-	// shared is the correlation of this contrast's z with that part of it that
-	// comes from control alone, lambda of the family.
+	// shared returns lambda of the family: the correlation of this contrast's z
+	// with the part of z that control contributes.
 	shared() float64
-	// visitors is how many there are in both variations together.
+	// visitors returns the number of visitors in both variations.
 	visitors() float64
 }
 
-// newContrast returns the contrast of two samples, or why there is none.
+// newContrast returns the contrast of two samples, or the reason why there is
+// none.
 func newContrast(control, treatment Sample, nonNegative bool) (contrast, Reason) {
 	if reason := checkSample(control); reason != "" {
 		return nil, reason
@@ -116,8 +120,9 @@ func (w welch) test() (name Test, statistic, nu, p float64) {
 	return TestWelch, t, w.student.nu, 2 * tail
 }
 
-// always widens unbalanced pairs: at a 5/95 split of skewed values Welch's
-// confidence sequence errs at .09, the widened one at less than alpha.
+// always widens unbalanced pairs. At a 5/95 split of skewed values Welch's
+// confidence sequence has an error rate of .09. The widened sequence has an
+// error rate below alpha.
 func (w welch) always() contrast {
 	w.means = w.widened()
 	return w

@@ -65,7 +65,7 @@ func TestDegenerateComparisons(t *testing.T) {
 			}
 			has := c.Frequentist != nil && c.Frequentist.PValue != nil || c.Bayesian != nil && c.Bayesian.ChanceToBeatControl != nil
 			if has != test.p {
-				t.Errorf("%s, %s: has an answer: %v", test.name, methodology, has)
+				t.Errorf("%s, %s: has a result: %v", test.name, methodology, has)
 			}
 			o.SignificanceLevel = 100
 			mustSound(t, test.control, []Sample{test.treatment, test.treatment}, o)
@@ -73,7 +73,8 @@ func TestDegenerateComparisons(t *testing.T) {
 	}
 }
 
-// Level 100 leaves no error to make: nothing is ever significant, however clear.
+// TestLevel100 checks that at level 100 nothing is significant, however large
+// the effect is.
 func TestLevel100(t *testing.T) {
 	pairs := [][2]Sample{
 		{Rate{Visitors: 1e6, Converted: 1e5}, Rate{Visitors: 1e6, Converted: 9e5}},
@@ -101,8 +102,8 @@ func TestLevel100(t *testing.T) {
 	}
 }
 
-// A treatment without a p-value leaves the family: the others are judged as if it
-// were not there.
+// TestEmptyTreatmentLeavesTheFamily checks that a treatment without a p-value
+// does not change the results of the other treatments.
 func TestEmptyTreatmentLeavesTheFamily(t *testing.T) {
 	control, treatment := Rate{Visitors: 1000, Converted: 100}, Rate{Visitors: 1000, Converted: 130}
 	o := Options{SignificanceLevel: 95}
@@ -119,7 +120,7 @@ func TestEmptyTreatmentLeavesTheFamily(t *testing.T) {
 
 func TestUnbalancedSkew(t *testing.T) {
 	o := Options{SignificanceLevel: 95}
-	// Welch says p < .001 from control's small variance, the pooled t does not.
+	// Welch's p is below .001 because of control's small variance. The pooled p is not.
 	control, treatment := mean(500, 1, 4), mean(9500, 1.4, 100)
 	c := mustSound(t, control, []Sample{treatment}, o)[0]
 	if !c.Significant || c.Verdict != VerdictInconclusive || !slices.Contains(c.Reasons, ReasonUnbalancedSkew) {
@@ -177,8 +178,9 @@ func TestEstimates(t *testing.T) {
 	}
 }
 
-// Visitors with value and goals (10, 1), (30, 2), (0, 0), (20, 1), by hand: R = 15,
-// residuals value - R goals = -5, 0, 0, 5, SE² = 50 n/((n-1) G²).
+// TestEstimateRatio compares with a computation by hand. Visitors with value
+// and goals (10, 1), (30, 2), (0, 0), (20, 1): R = 15, residuals value - R
+// goals = -5, 0, 0, 5, SE² = 50 n/((n-1) G²).
 func TestEstimateRatio(t *testing.T) {
 	sums := func(sum, squares int64) Sums { return Sums{Sum: big.NewInt(sum), Squares: big.NewInt(squares)} }
 	r := Ratio{Visitors: 4, Value: sums(600, 140000), Goals: sums(4, 6), Products: big.NewInt(900), Scale: 10}
@@ -187,7 +189,7 @@ func TestEstimateRatio(t *testing.T) {
 	if *e.Value != 15 || !near(*e.StandardError, want, 1e-15) {
 		t.Errorf("EstimateRatio = %v ± %v, want 15 ± %v", *e.Value, *e.StandardError, want)
 	}
-	// One goal each makes it the mean.
+	// With one goal per visitor the ratio is the mean.
 	ones := Ratio{Visitors: 4, Value: sums(600, 140000), Goals: sums(4, 4), Products: big.NewInt(600), Scale: 10}
 	e = EstimateRatio(ones, Options{SignificanceLevel: 90})
 	m := EstimateMean(sums(600, 140000).Mean(4, 10), Options{SignificanceLevel: 90})

@@ -9,29 +9,31 @@ import (
 type density interface {
 	// drop returns -ln(f(x) / f(mode)): 0 at the mode, +Inf outside the support.
 	drop(x float64) float64
-	// knots cuts the support into panels on which the density is nearly a
-	// polynomial, down to exp(-deepest) of its height.
+	// knots divides the support into panels on which the density is nearly a
+	// polynomial. The panels extend to where the density is exp(-deepest) of
+	// its maximum.
 	knots(deepest float64) []float64
 }
 
 const (
-	// steepest is how far the logarithm of a density may fall on one panel, and
-	// widest how wide it may be, in standard deviations of the normal that touches
-	// it there.
+	// steepest is the maximum change of the logarithm of a density on one
+	// panel. The constant widest is the maximum width of a panel, in standard
+	// deviations of the normal density that touches the density there.
 	steepest = 4
 	widest   = 1.75
-	// deep reaches what a chance or a loss is made of even where the posteriors lie
-	// far apart; shallow what an interval is.
+	// deep is the depth for chances and losses. It includes all their mass even
+	// if the posteriors are far apart. shallow is the depth for intervals.
 	deep    = 80
 	shallow = 26
 )
 
-// beta is the posterior of a rate under a uniform prior, Beta(1 + x, 1 + n - x).
-// Its mode is the observed rate x/n, around which its logarithm is
+// beta is the posterior of a rate under a uniform prior, Beta(1 + x, 1 + n -
+// x). Its mode is the observed rate x/n. Its logarithm relative to the mode is
 //
-//	x log1p(u / p) + (n - x) log1p(-u / (1 - p)),  p = x/n, u its distance,
+//	x log1p(u / p) + (n - x) log1p(-u / (1 - p)),  p = x/n, u the distance from the mode
 //
-// good to n = 10⁷ and beyond, where the incomplete beta function loses digits.
+// This formula is accurate to n = 10⁷ and beyond, where the incomplete beta
+// function loses digits.
 type beta struct {
 	converted, rest float64
 	mode            float64
@@ -79,14 +81,15 @@ func (b beta) knots(deepest float64) []float64 {
 	return cut(b, b.mode, bounds{lower: 0, upper: 1}, deepest, slopes)
 }
 
-// cut returns the panels of a density from its mode outwards, inside its support;
-// slopes are the first and second derivative of drop.
+// cut returns the panels of a density from its mode outwards, inside its
+// support. slopes returns the first and second derivative of drop.
 func cut(f density, mode float64, support bounds, deepest float64, slopes func(float64) (first, second float64)) []float64 {
 	points := []float64{mode}
 	for x := mode; x > support.lower && f.drop(x) < deepest; {
 		next := x - panelWidth(slopes, x)
-		// The boundary where the density is still high there, else halfway to it at
-		// most, so that a panel never reaches a pole.
+		// If the density is still high at the boundary, the panel may end there.
+		// Otherwise it ends at most halfway to the boundary, so that no panel
+		// reaches a pole.
 		switch {
 		case f.drop(support.lower) < deepest:
 			next = math.Max(next, support.lower)
@@ -139,7 +142,7 @@ func (g gaussian) knots(deepest float64) []float64 {
 	return cut(g, g.mean, bounds{lower: math.Inf(-1), upper: math.Inf(1)}, deepest, slopes)
 }
 
-// moved is the posterior of (X - shift) / scale, with its knots.
+// moved is the posterior of (X - shift) / scale. Its knots are moved likewise.
 type moved struct {
 	density
 	shift, scale float64
@@ -155,7 +158,7 @@ func (m moved) knots(deepest float64) []float64 {
 	return points
 }
 
-// cutBeta is a beta whose shallow knots are kept.
+// cutBeta is a beta with stored shallow knots.
 type cutBeta struct {
 	beta
 	points []float64

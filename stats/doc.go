@@ -1,6 +1,7 @@
-// Package stats turns exact sums per variation into comparisons that a person can
-// act on. It knows no campaign, no query and no clock; it draws no random number; weak
-// or impossible data give a Reason, never an error, a NaN or a panic.
+// Package stats compares the variations of an experiment from exact sums per
+// variation. It does not depend on campaigns, queries or clocks, and draws no
+// random numbers. Weak or invalid data give a Reason, never an error, a NaN or
+// a panic.
 //
 // # Notation
 //
@@ -15,81 +16,103 @@
 //
 // # One alpha, no contradictions
 //
-// Every verdict, p-value, interval and threshold comes from one alpha. Significance is
-// decided once, from p < alpha, and the interval of the difference excludes 0 exactly
-// then; so does the lift's wherever the deciding end is finite. Both are inversions of
-// the same test, and an end that rounding would put on the other side of "no effect"
-// follows p. At level 100 alpha is 0: nothing is significant, intervals are nil.
+// Every verdict, p-value, interval and threshold uses the same alpha. A
+// comparison is significant if p < alpha. The interval of the difference
+// excludes 0 exactly in that case. So does the interval of the lift, if its end
+// on the side of 0 is finite. Both intervals invert the same test. If rounding would
+// move an end across 0, the p-value determines its side. At level 100 alpha is
+// 0: nothing is significant, and intervals are nil.
 //
 // # Rates: the score test
 //
 //	z = d / sqrt(p (1-p) (1/nc + 1/nt) N/(N-1)),  N = nc + nt,  P = 2 Q(|z|)
 //
-// with p pooled. The intervals hold every δ = pt - pc, and every r = pt/pc, whose own z,
-// with both rates re-estimated under it, stays below the critical value. With a
-// multiplier the restricted estimates are quadratics (difference) and linear (ratio),
-// and z is monotone in it, so that the ends are found without the usual cubic.
-// Right at 0 and at n conversions too, where Wald-type tests give up or lie.
+// where p is the pooled rate. The interval of the difference contains every δ =
+// pt - pc whose z is below the critical value. Both rates are estimated again
+// under δ for this z. The interval of the lift does the same with r = pt/pc.
+// With a Lagrange multiplier, the restricted estimates are roots of quadratics
+// (difference) or linear (ratio). z is monotone in the multiplier, so the ends
+// are found without the usual cubic. The test is also valid at 0 and at n
+// conversions, where Wald-type tests fail or are wrong.
 //
 // # Means: Welch and Fieller
 //
 //	t = d / sqrt(sc + st),  nu = (sc + st)² / (sc²/(nc-1) + st²/(nt-1))
 //
-// on the absolute difference: the same statistic of the relative effect errs at .08 of
-// 1 % rates, all of it losses. The lift's interval is Fieller's, the L with
-// (d - L mc)² <= q² (st + (1+L)² sc), which is an interval while control differs from 0;
-// else nil, or open above where values cannot be negative. The variance is computed in
-// integers before any float, so that 10⁹ ± 2 keeps its digits.
+// The test uses the absolute difference. The same statistic of the relative
+// effect has an error rate of .08 for rates of 1 %, and all its errors are
+// losses. The interval of the lift is Fieller's: all L with (d - L mc)² <= q²
+// (st + (1+L)² sc). This set is an interval if control differs from 0.
+// Otherwise it is nil, or unbounded above if values cannot be negative. The
+// variance is computed in integers before any conversion to floating point, so
+// that 10⁹ ± 2 keeps its digits.
 //
 // # Families: Dunnett
 //
-// Several treatments share control, which correlates their z by λi λj. Adjusted p is
-// the chance that the largest |z| of the family is as large, by one-dimensional
-// quadrature over control's part; intervals are at the effective alpha of its critical
-// value, so that they agree with the adjusted p. Treatments without a p-value leave the
-// family. A variation's own interval is at the plain alpha.
+// Several treatments share one control, so that their z are correlated by λi
+// λj. The adjusted p is the probability that the largest |z| of the family is
+// at least as large. It is computed by one-dimensional quadrature over the part
+// of z that control contributes. Intervals use the effective alpha of the
+// family's critical value, so that they agree with the adjusted p. The family
+// excludes treatments without a p-value. The interval of a single variation
+// uses the plain alpha.
 //
 // # Peeking: the confidence sequence
 //
-// Beside the fixed-horizon answer stands one that holds at every look:
+// Each frequentist comparison also has an always-valid result, which holds at
+// every look:
 //
 //	k² = (N rho² + 1)/(N rho²) ln((N rho² + 1)/a²)
 //
-// bounds |z|, a being alpha over the number of treatments and rho² such that the bound is
-// tightest at the planned visitors. For rates z is the score z; for means Welch's, with
-// the pooled standard error where the split is unbalanced and that is larger. Any
-// conclusion before the planned end needs it.
+// is the bound of z². Here a is alpha divided by the number of treatments, and
+// rho² makes the bound tightest at the planned visitors. For rates z is the
+// score statistic. For means z is Welch's statistic. If the split is
+// unbalanced, the pooled standard error replaces Welch's where it is larger.
+// Any conclusion before the planned end requires the always-valid result to be
+// significant.
 //
 // # Bayesian
 //
-// Rates have uniform priors and exact posteriors Beta(1 + x, 1 + n - x); the chance to
-// beat control, the chance to be best, both expected losses and equal-tailed intervals
-// are integrals over panels around the modes. Means have normal posteriors under flat
-// priors. Significant is a chance above 1 - alpha/2 or below alpha/2. There is no
-// correction for several treatments: every chance is about one comparison, and the more
-// there are, the more of them mislead.
+// Rates have uniform priors and exact posteriors Beta(1 + x, 1 + n - x). The
+// chance to beat control, the chance to be best, both expected losses and the
+// equal-tailed intervals are integrals over panels around the modes. Means have
+// normal posteriors under flat priors. A comparison is significant if the
+// chance is above 1 - alpha/2 or below alpha/2. There is no correction for
+// several treatments. Each chance refers to one comparison, so more comparisons
+// yield more false positives.
 //
 // # Verdicts
 //
-// insufficientData below 100 visitors in a variation, 5 converted or 5 unconverted in a
-// pair, or 20 visitors with a value; else better, worse or inconclusive. Of means
-// whose smaller variation is under a quarter of the pair, the pooled t must agree
-// (UNBALANCED_SKEW): the skewness that cancels in an even split makes Welch's t err at
-// .19 when 1 % of 500 against 9,500 visitors buy. Conclude adds what a report needs before it names a
-// winner; ConcludeCells adjusts a breakdown's cells by Holm.
+// The verdict is insufficientData in three cases:
+//
+//   - a variation has fewer than 100 visitors,
+//   - a pair of rates has fewer than 5 converted or 5 unconverted visitors,
+//   - a variation of means has fewer than 20 visitors with a value.
+//
+// Otherwise the verdict is better, worse or inconclusive.
+//
+// If the smaller variation of two means has less than a quarter of the pair,
+// the pooled t must also be significant (UNBALANCED_SKEW). In an even split the
+// skewness of the two means cancels. In an uneven split it does not: Welch's t
+// has an error rate of .19 if 1 % of 500 against 9,500 visitors buy.
+//
+// Conclude adds the conditions under which a report names a winner.
+// ConcludeCells adjusts the cells of a breakdown by Holm.
 //
 // # Assumptions
 //
-// Visitors are independent and belong to one variation each; shares do not change
-// within a comparison; a mean is approximately normal, which the guards above stand for.
+// Visitors are independent, and each belongs to one variation. Shares do not
+// change within a comparison. A mean is approximately normal; the minimum
+// counts and the pooled t above guard this assumption.
 //
 // # Sources
 //
-// Miettinen and Nurminen (1985), Statistics in Medicine 4: score test and intervals.
-// Welch (1947), Biometrika 34. Fieller (1954), JRSS B 16. Wilson (1927), JASA 22.
-// Dunnett (1955), JASA 50. Holm (1979), Scandinavian Journal of Statistics 6.
-// Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas (2021), arXiv:2103.06476: confidence
-// sequences. Miller (2015): Bayesian A/B formulas. Deng, Knoblich and Lu (2018), KDD:
-// delta method. Fabijan et al. (2019), KDD: sample ratio mismatch. Kohavi, Tang and Xu
-// (2020), Trustworthy Online Controlled Experiments.
+// Miettinen and Nurminen (1985), Statistics in Medicine 4: score test and
+// intervals. Welch (1947), Biometrika 34. Fieller (1954), JRSS B 16. Wilson
+// (1927), JASA 22. Dunnett (1955), JASA 50. Holm (1979), Scandinavian Journal
+// of Statistics 6. Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas (2021),
+// arXiv:2103.06476: confidence sequences. Miller (2015): Bayesian A/B formulas.
+// Deng, Knoblich and Lu (2018), KDD: delta method. Fabijan et al. (2019), KDD:
+// sample ratio mismatch. Kohavi, Tang and Xu (2020), Trustworthy Online
+// Controlled Experiments.
 package stats

@@ -2,9 +2,9 @@ package stats
 
 import "math"
 
-// Estimate is one variation's own metric: its value, its standard error and its
-// interval at the plain alpha, none of them adjusted for a family. Reason is set
-// whenever one of them is nil.
+// Estimate is the metric of one variation: its value, its standard error and
+// its interval at the plain alpha. None of them is adjusted for a family.
+// Reason is set if any of them is nil.
 type Estimate struct {
 	Value         *float64
 	StandardError *float64
@@ -17,8 +17,8 @@ type Estimate struct {
 //
 //	(p + z²/2n ± z sqrt(p (1-p)/n + z²/4n²)) / (1 + z²/n)
 //
-// where z is the normal quantile of alpha/2. All are in [0, 1]; the interval
-// stands also where nobody converted or all did.
+// where z is the normal quantile of alpha/2. All values are in [0, 1]. The
+// interval is also valid if no visitor or every visitor converted.
 //
 // See Wilson (1927).
 func EstimateRate(r Rate, o Options) Estimate {
@@ -47,10 +47,11 @@ func EstimateRate(r Rate, o Options) Estimate {
 	return e
 }
 
-// EstimateMean returns the mean per visitor m with standard error sqrt(v/n) and
-// the interval m ± t sqrt(v/n), t the Student quantile of alpha/2 with n - 1
-// degrees of freedom, in the value's unit. Fewer than two visitors give the value
-// alone, values that are all equal no interval.
+// EstimateMean returns the mean per visitor m, with standard error sqrt(v/n)
+// and the interval m ± t sqrt(v/n). All are in the value's unit. Here t is the
+// Student quantile of alpha/2 with n - 1 degrees of freedom. With fewer than
+// two visitors there is only the value. If all values are equal, there is no
+// interval.
 func EstimateMean(m Mean, o Options) Estimate {
 	if reason := m.check(); reason != "" {
 		return Estimate{Reason: reason}
@@ -59,13 +60,14 @@ func EstimateMean(m Mean, o Options) Estimate {
 }
 
 // EstimateRatio returns R = S/G, value per goal, with the standard error of the
-// delta method, visitors being independent and goals not:
+// delta method, where visitors are independent and goals are not:
 //
 //	SE² = (ss - 2 R sn + R² nn) n / ((n-1) G²)
 //
-// where ss, sn and nn are the sums over visitors of value², value times goals and
-// goals². The interval is R ± t SE, t the Student quantile of alpha/2 with n - 1
-// degrees of freedom. No goals: BASELINE_ZERO.
+// where ss, sn and nn are the sums over visitors of value², value times goals
+// and goals². The interval is R ± t SE, where t is the Student quantile of
+// alpha/2 with n - 1 degrees of freedom. Without goals the reason is
+// BASELINE_ZERO.
 //
 // See Deng, Knoblich and Lu (2018), "Applying the Delta Method in Metric
 // Analytics".
@@ -105,7 +107,8 @@ func estimate(value, standardError float64, visitors int64, o Options) Estimate 
 	return e
 }
 
-// interval returns the bounds as they are shown, nil where they cannot be had.
+// interval returns the interval of a result, or nil if the bounds cannot be
+// computed.
 func (in bounds) interval() *Interval {
 	if math.IsNaN(in.lower) || math.IsNaN(in.upper) || math.IsInf(in.lower, 1) || math.IsInf(in.upper, -1) {
 		return nil
@@ -113,8 +116,8 @@ func (in bounds) interval() *Interval {
 	return &Interval{Lower: number(in.lower), Upper: number(in.upper)}
 }
 
-// number returns x as it is shown, nil where it is not a finite number. A
-// negative zero reads as zero.
+// number returns a pointer to x, or nil if x is not finite. A negative zero
+// becomes zero.
 func number(x float64) *float64 {
 	if !finite(x) {
 		return nil

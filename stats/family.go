@@ -5,21 +5,22 @@ import (
 	"slices"
 )
 
-// largestLoading keeps a control far noisier than its treatments from making the
-// family's correlation singular.
+// largestLoading is the maximum lambda. Without it, a control far noisier than
+// its treatments would make the family's correlation singular.
 const largestLoading = 1 - 1e-9
 
-// family is all comparisons with one control that have a p-value.
+// family is the set of all comparisons with one control that have a p-value.
 type family struct {
 	size       int
 	correction Correction
-	// tail is half the effective alpha: the one at which a single comparison is
-	// judged so that all of them together err with alpha.
+	// tail is half the effective alpha. If each comparison is tested at the
+	// effective alpha, the error rate of the whole family is alpha.
 	tail     float64
 	loadings []loading
 }
 
-// loading is how many comparisons share a lambda, and sqrt(1 - lambda²).
+// loading is a lambda, sigma = sqrt(1 - lambda²), and the number of comparisons
+// with this lambda.
 type loading struct {
 	lambda, sigma float64
 	count         float64
@@ -60,13 +61,13 @@ func newLoadings(lambdas []float64) []loading {
 	return loadings
 }
 
-// adjusted returns the p-value of a comparison within the family, between its own
-// p and that times the size of the family.
+// adjusted returns the p-value of a comparison within the family. It lies
+// between the comparison's own p and p times the size of the family.
 func (f family) adjusted(c pair) float64 {
 	if f.size < 2 {
 		return c.p
 	}
-	// A t becomes a z through its p-value.
+	// A t is converted to a z through its p-value.
 	z := math.Abs(c.statistic)
 	if c.test == TestWelch {
 		z = normalQuantile(c.p / 2)
@@ -75,16 +76,16 @@ func (f family) adjusted(c pair) float64 {
 	return math.Max(c.p, math.Min(p, math.Min(1, float64(f.size)*c.p)))
 }
 
-// exceedance returns the chance that, with no effect anywhere, the largest of the
-// family's |z| is above c:
+// exceedance returns the probability that the largest |z| of the family is
+// above c if there is no effect:
 //
 //	P(max|Z| > c) = ∫ φ(u) (1 - Π (1 - tail_i(u))) du
 //	tail_i(u) = Q((c + λ_i u) / σ_i) + Q((c - λ_i u) / σ_i),  σ_i = sqrt(1 - λ_i²)
 //
-// φ and Q being the density and survival function of the standard normal. u is the
-// part of every z that control brings: the z of i and j correlate by λ_i λ_j, with
-// λ_i² = sc / (sc + s_i) for means and n_i / (n_i + n_c) for rates. The relative
-// error is below 1e-10, in the far tail too.
+// where φ and Q are the density and survival function of the standard normal. u
+// is the part of every z that control contributes. The z of i and j have the
+// correlation λ_i λ_j, with λ_i² = sc / (sc + s_i) for means and n_i / (n_i +
+// n_c) for rates. The relative error is below 1e-10, also in the far tail.
 //
 // See Dunnett (1955).
 func (f family) exceedance(c float64) float64 {
@@ -95,8 +96,8 @@ func (f family) exceedance(c float64) float64 {
 	integrand := func(u float64) float64 {
 		return normalDensity(u) * f.anyBeyond(c, u)
 	}
-	// The integrand is even. Control's part that makes a crossing likeliest is
-	// λc, the one that makes it certain c/λ.
+	// The integrand is even. Exceeding c is likeliest at u = λc and certain at
+	// u = c/λ.
 	end := math.Sqrt(c*c + 84)
 	points, gap := []float64{0, end}, 0.25
 	for _, l := range f.loadings {
@@ -119,7 +120,7 @@ func (f family) exceedance(c float64) float64 {
 	return 2 * integrate(integrand, thinned(points, gap), 2e-10*single)
 }
 
-// thinned drops points too near their neighbour to deserve a panel of their own.
+// thinned removes the points that are too near their neighbor for a panel.
 func thinned(points []float64, gap float64) []float64 {
 	kept := points[:1]
 	last := points[len(points)-1]
@@ -131,7 +132,8 @@ func thinned(points []float64, gap float64) []float64 {
 	return kept
 }
 
-// anyBeyond returns the chance that some |z| is above c given control's part u.
+// anyBeyond returns the probability that any |z| is above c, given control's
+// part u.
 func (f family) anyBeyond(c, u float64) float64 {
 	within := 0.0
 	for _, l := range f.loadings {
@@ -144,8 +146,9 @@ func (f family) anyBeyond(c, u float64) float64 {
 	return -math.Expm1(within)
 }
 
-// critical returns the c that the largest |z| of the family exceeds with chance
-// alpha; between the single quantile and Bonferroni's.
+// critical returns the c that the largest |z| of the family exceeds with
+// probability alpha. It lies between the quantile of a single comparison and
+// Bonferroni's.
 func (f family) critical(alpha float64) float64 {
 	excess := func(c float64) float64 { return math.Log(f.exceedance(c) / alpha) }
 	lower, upper := normalQuantile(alpha/2), normalQuantile(alpha/2/float64(f.size))

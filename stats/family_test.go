@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Values by mpmath at 25 digits: the same integral, with panels of a half between
-// all of its steps.
+// TestExceedance compares with values by mpmath at 25 digits: the same
+// integral, with panels of a half between all of its steps.
 func TestExceedance(t *testing.T) {
 	tests := []struct {
 		c       float64
@@ -31,8 +31,9 @@ func TestExceedance(t *testing.T) {
 	}
 }
 
-// Dunnett's table II b (two-sided, alpha .05, infinite degrees of freedom) for
-// equal allocation, lambda² = 1/2: 1 to 9 treatments.
+// TestCriticalAgainstDunnettsTable compares with Dunnett's table II b
+// (two-sided, alpha .05, infinite degrees of freedom) for equal allocation,
+// lambda² = 1/2: 1 to 9 treatments.
 func TestCriticalAgainstDunnettsTable(t *testing.T) {
 	table := []float64{1.96, 2.21, 2.35, 2.44, 2.51, 2.57, 2.61, 2.65, 2.69}
 	for i, want := range table {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The fuzz targets find no NaN, no infinity, no panic and no contradiction.
+// The fuzz targets check that there is no NaN, infinity, panic or contradiction.
 
 func fuzzOptions(level int, flags uint8, planned int64) Options {
 	o := Options{SignificanceLevel: level, NonNegative: flags&1 > 0, SharesChanged: flags&2 > 0, PlannedVisitors: planned}
@@ -17,7 +17,7 @@ func fuzzOptions(level int, flags uint8, planned int64) Options {
 	return o
 }
 
-// possible folds any numbers into a rate that can be.
+// possible maps any numbers to a valid rate.
 func possible(r Rate) Rate {
 	n := r.Visitors % (largestCount + 1)
 	if n < 0 {

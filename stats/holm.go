@@ -5,13 +5,14 @@ import (
 	"slices"
 )
 
-// Holm returns the p-values adjusted for being read together, in the same order:
+// Holm returns the adjusted p-values of a family, in the same order:
 //
 //	adjusted(i) = max over j <= i of p(j) (m - j),  at most 1,
 //
-// with p(0) <= p(1) <= … the m p-values sorted. It bounds the chance of any false
-// alarm whatever their dependence. A p-value that is not in [0, 1] leaves the
-// family and reads as 1.
+// with p(0) <= p(1) <= … the m sorted p-values. The adjustment bounds the
+// probability of any false positive, whatever the dependence of the p-values. A
+// p-value that is not in [0, 1] is not part of the family, and its adjusted
+// value is 1.
 //
 // See Holm (1979).
 func Holm(p []float64) []float64 {
@@ -28,7 +29,7 @@ func Holm(p []float64) []float64 {
 	return adjusted
 }
 
-// ascending returns the places of the valid p-values, smallest first.
+// ascending returns the indexes of the valid p-values in ascending order of p.
 func ascending(p []float64) []int {
 	var order []int
 	for i, x := range p {
@@ -48,8 +49,9 @@ func ascending(p []float64) []int {
 	return order
 }
 
-// holmFactors returns what each p-value is multiplied by at its own step; 0 where
-// Holm's procedure has stopped before it at alpha.
+// holmFactors returns the factor of each p-value at its step of Holm's
+// procedure. The factor is 0 if the procedure stops at alpha before or at this
+// p-value.
 func holmFactors(p []float64, alpha float64) []float64 {
 	factors := make([]float64, len(p))
 	order := ascending(p)

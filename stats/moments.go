@@ -5,45 +5,48 @@ import (
 	"math/big"
 )
 
-// Sample is one variation's sufficient statistics of a metric: a Rate, where a
-// visitor converts or does not, or a Mean, where a visitor has a value.
+// Sample holds the sufficient statistics of a metric for one variation. It is a
+// Rate if each visitor converts or does not, or a Mean if each visitor has a
+// value.
 type Sample interface {
 	visitors() int64
-	// value is the observed rate or mean.
+	// value returns the observed rate or mean.
 	value() float64
-	// variance is that of one visitor's value.
+	// variance returns the variance of one visitor's value.
 	variance() float64
 	// check returns the reason why nothing can be computed, or "".
 	check() Reason
 }
 
-// largestCount is the most visitors a rate may have: a hundred times mankind, and
-// the largest for which floats distinguish rates near 1.
+// largestCount is the maximum number of visitors of a rate. It is a hundred
+// times the world's population, and the largest count for which floats
+// distinguish rates near 1.
 const largestCount = 1_000_000_000_000
 
-// Rate is a count of visitors, at most 10¹², and of those among them who converted.
+// Rate is a number of visitors, at most 10¹², and the number of them who
+// converted.
 type Rate struct {
 	Visitors, Converted int64
 }
 
 // Mean is the mean of a value over visitors and the variance of one visitor's
-// value (with n - 1). Nonzero counts the visitors whose value is not zero; -1
-// where that is unknown.
+// value (with n - 1). Nonzero is the number of visitors whose value is not
+// zero, or -1 if it is unknown.
 type Mean struct {
 	Visitors       int64
 	Mean, Variance float64
 	Nonzero        int64
 }
 
-// Sums are exact sums over visitors of a value and of its square, in integer
-// units of 1/scale and 1/scale² (scale 10000 for money, 1 for counts). Nil reads
-// as 0.
+// Sums are exact sums over visitors of a value and of its square. They are in
+// integer units of 1/scale and 1/scale² (scale 10000 for money, 1 for counts).
+// A nil sum is 0.
 type Sums struct {
 	Sum, Squares *big.Int
 }
 
-// Merge returns the sums over both sets of visitors. It is exact, so neither
-// order nor grouping changes the result.
+// Merge returns the sums over the union of two disjoint sets of visitors. The
+// sums are exact, so neither order nor grouping changes the result.
 func (s Sums) Merge(other Sums) Sums {
 	return Sums{
 		Sum:     new(big.Int).Add(integer(s.Sum), integer(other.Sum)),
@@ -56,12 +59,13 @@ func (s Sums) Merge(other Sums) Sums {
 //	m = s / n
 //	v = (n ss - s²) / (n (n - 1))
 //
-// where s is the sum and ss the sum of squares, both divided by scale and by
-// scale². The numerators are computed in integers, so that values of 10⁹ ± 2 keep
-// all their digits. Both are in the value's unit; the variance of fewer than two
-// visitors is 0, and so is the mean of none. Nonzero is set to -1.
+// where s is the sum divided by scale, and ss the sum of squares divided by
+// scale². The numerators are computed in integers, so that values of 10⁹ ± 2
+// keep all their digits. The mean is in the value's unit, the variance in its
+// square. The variance of fewer than two visitors is 0, and so is the mean of
+// no visitors. Nonzero is set to -1.
 //
-// See Chan, Golub and LeVeque (1983) on why floating sums lose them.
+// Floating-point sums lose these digits; see Chan, Golub and LeVeque (1983).
 func (s Sums) Mean(visitors, scale int64) Mean {
 	m := Mean{Visitors: visitors, Nonzero: -1}
 	if visitors < 1 || scale < 1 {
@@ -82,10 +86,10 @@ func (s Sums) Mean(visitors, scale int64) Mean {
 	return m
 }
 
-// Ratio holds exact sums over visitors of a value and of a count of goals, for
-// the metric S/G: value per goal, where visitors, not goals, are independent.
-// Value is in units of 1/Scale, Goals in ones; Products is the sum of value times
-// goals. Nil reads as 0.
+// Ratio holds exact sums over visitors of a value and of a number of goals. The
+// metric is S/G: value per goal. Visitors are independent, goals are not. Value
+// is in units of 1/Scale, Goals in units of 1. Products is the sum of value
+// times goals. A nil sum is 0.
 type Ratio struct {
 	Visitors     int64
 	Value, Goals Sums
@@ -120,7 +124,8 @@ func integer(x *big.Int) *big.Int {
 	return x
 }
 
-// quotient returns a/b rounded once to a float; ±Inf beyond its range.
+// quotient returns a/b rounded once to a float. It returns ±Inf beyond the
+// range of floats.
 func quotient(a, b *big.Int) float64 {
 	if a.IsInt64() && b.IsInt64() {
 		const exact = 1 << 53
@@ -171,7 +176,8 @@ func (m Mean) check() Reason {
 	return ""
 }
 
-// varianceOfMean is the square of the mean's standard error.
+// varianceOfMean returns the variance of the mean: the square of its standard
+// error.
 func (m Mean) varianceOfMean() float64 { return m.Variance / float64(m.Visitors) }
 
 func checkSample(s Sample) Reason {

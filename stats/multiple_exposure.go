@@ -2,14 +2,16 @@ package stats
 
 import "math"
 
-// multipleExposureShare is the share of visitors with several variations above which a
-// report warns: beyond it, excluding them moves results visibly.
+// multipleExposureShare is the share of multi-exposed visitors above which a
+// report has a warning. Above it, excluding these visitors changes results
+// visibly.
 const multipleExposureShare = 0.01
 
 // MultipleExposures describes the visitors who were exposed to more than one
-// variation. Share is their share of all visitors, in [0, 1]. PValue is that of
-// equal shares in all variations, nil with a Reason. Skewed is true if the shares
-// differ at p < 0.001. Warning is true if Skewed is, or if Share is above 1 %.
+// variation. Share is their share of all visitors, in [0, 1]. PValue is the
+// p-value of the hypothesis that the share is equal in all variations. It is
+// nil if Reason is set. Skewed is true if the shares differ at p < 0.001.
+// Warning is true if Skewed is true or Share is above 1 %.
 type MultipleExposures struct {
 	Share   *float64
 	PValue  *float64
@@ -18,15 +20,15 @@ type MultipleExposures struct {
 	Reason  Reason
 }
 
-// MultipleExposureSkew tests whether the share of multi-exposed visitors differs
-// between variations, by the chi-square of homogeneity
+// MultipleExposureSkew tests whether the share of multi-exposed visitors
+// differs between variations, by the chi-square of homogeneity
 //
 //	chi² = Σ (x_i - n_i p)² / (n_i p (1-p)),  p = Σ x_i / Σ n_i
 //
-// over the variations with visitors, with one degree of freedom less than those.
-// multiExposed and visitors are counted by the first variation of each visitor;
-// visitors includes the multi-exposed ones. There is no p-value if an expected
-// count is below 5.
+// over the variations with visitors. The degrees of freedom are the number of
+// these variations minus one. The arguments multiExposed and visitors are
+// counted by the first variation of each visitor, and visitors includes the
+// multi-exposed ones. If an expected count is below 5, there is no p-value.
 func MultipleExposureSkew(multiExposed, visitors []int64) MultipleExposures {
 	if len(multiExposed) != len(visitors) {
 		return MultipleExposures{Reason: ReasonInvalidData}

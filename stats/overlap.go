@@ -5,13 +5,14 @@ import (
 	"slices"
 )
 
-// order is the number of nodes on a panel. Eight integrate a normal density over
-// two of its standard deviations to 1e-11, and their partial integrals to 1e-7 with
-// an error orthogonal to what they are weighed by.
+// order is the number of nodes on a panel. Eight nodes integrate a normal
+// density over two of its standard deviations with an error of 1e-11. The error
+// of partial integrals is 1e-7, and orthogonal to their weights.
 const order = 8
 
-// rule is Gauss and Legendre's quadrature on [-1, 1] with its partial integrals:
-// partial[i][l] weighs the value at node l in the integral from -1 to node i.
+// rule is Gauss-Legendre quadrature on [-1, 1] with its partial integrals.
+// partial[i][l] is the weight of the value at node l in the integral from -1 to
+// node i.
 type rule struct {
 	nodes, weights [order]float64
 	partial        [order][order]float64
@@ -34,8 +35,8 @@ func newRule() *rule {
 			legendre[i][j+1] = ((2*k+1)*x*legendre[i][j] - k*legendre[i][j-1]) / (k + 1)
 		}
 	}
-	// The interpolating polynomial's Legendre coefficients, each integrated by
-	// ∫ P_j = (P_{j+1} - P_{j-1}) / (2j + 1).
+	// The sum integrates the Legendre expansion of the interpolating polynomial,
+	// by ∫ P_j = (P_{j+1} - P_{j-1}) / (2j + 1).
 	for i := range order {
 		for l := range order {
 			sum := 1 + r.nodes[i]
@@ -48,7 +49,7 @@ func newRule() *rule {
 	return r
 }
 
-// panels are the cuts of several densities together.
+// panels are the common panels of several densities.
 type panels struct {
 	rule   *rule
 	points []float64
@@ -73,13 +74,14 @@ func (p panels) node(panel, i int) (x, half float64) {
 	return a + half*(1+p.rule.nodes[i]), half
 }
 
-// curve is a normalised density at every node, with the mass on either side.
+// curve is a normalized density at every node, with the mass below and above
+// the node.
 type curve struct {
 	value, below, above []float64
 }
 
-// curve returns the density and its masses below and above every node, each
-// summed from its own end, so that it keeps its digits where it is small.
+// curve returns the density and its masses below and above every node. Each
+// mass is summed from its own end, so that small masses keep their digits.
 func (p panels) curve(f density) curve {
 	value, masses := p.values(f)
 	n := p.count() * order
@@ -112,8 +114,8 @@ func (p panels) curve(f density) curve {
 	return c
 }
 
-// values returns the density at every node and its mass on every panel, of total
-// mass 1.
+// values returns the density at every node and its mass on every panel. The
+// total mass is 1.
 func (p panels) values(f density) (value, masses []float64) {
 	value, masses = make([]float64, p.count()*order), make([]float64, p.count())
 	total := 0.0
@@ -152,7 +154,8 @@ type overlap struct {
 //
 //	P(X < Y) = ∫ F_X f_Y,  E[(Y-X)+] = ∫ F_X (1 - F_Y)
 //
-// and the mirror images, without a difference anywhere.
+// and likewise with X and Y exchanged. No integrand contains a difference that
+// could cancel.
 func (r *rule) overlap(x, y density) overlap {
 	p := r.panels(deep, x, y)
 	cx, cy := p.curve(x), p.curve(y)
@@ -170,11 +173,12 @@ func (r *rule) overlap(x, y density) overlap {
 	return o
 }
 
-// crossing is how far X lies below Y, and how that changes.
+// crossing holds P(X < Y), P(X > Y) and the derivatives of P(X < Y).
 type crossing struct {
 	below, above float64 // P(X < Y), P(X > Y)
-	// shift is ∫ f_X f_Y, the growth of P(X < Y) as X moves to the left; factor
-	// ∫ x f_X(x) f_Y(x) dx, its growth as X is divided, by the logarithm.
+	// shift is ∫ f_X f_Y, the derivative of P(X < Y) as X moves to the left.
+	// factor is ∫ x f_X(x) f_Y(x) dx, the derivative by the logarithm of a
+	// divisor of X.
 	shift, factor float64
 }
 
@@ -197,7 +201,8 @@ func (r *rule) crossing(x, y density) crossing {
 	return c
 }
 
-// best returns for each posterior the chance that it is the largest of all:
+// best returns for each posterior the probability that it is the largest of
+// all:
 //
 //	P_i = ∫ f_i Π_{j≠i} F_j
 func (r *rule) best(all []density) []float64 {

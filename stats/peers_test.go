@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// sumsInput is a variation as peers write it: float sums.
+// sumsInput is a variation in the format of the peers: floating-point sums.
 type sumsInput struct {
 	N          int64
 	Sum        float64
@@ -20,8 +20,8 @@ func (s sumsInput) mean() Mean {
 
 func (s sumsInput) rate() Rate { return Rate{Visitors: s.N, Converted: int64(s.Sum)} }
 
-// relativeDelta is the peers' test: Welch's on the relative effect by the delta
-// method. It is here only to show what ours differs from.
+// relativeDelta is the peers' test: Welch's test of the relative effect by the
+// delta method. It shows the difference from this package's test.
 func relativeDelta(m means) (effect, se, p float64) {
 	effect = (m.mt - m.mc) / m.mc
 	se = math.Sqrt(m.st/(m.mc*m.mc) + m.sc*m.mt*m.mt/(m.mc*m.mc*m.mc*m.mc))
@@ -77,7 +77,7 @@ func TestPeersChiSquare(t *testing.T) {
 		}
 		v.decode(t, &in, &want)
 		if len(in.Users) != len(in.Weights) {
-			continue // one variation missing: GrowthBook says p = 1, we INVALID_DATA
+			continue // a variation is missing: GrowthBook returns p = 1, this package INVALID_DATA
 		}
 		shares := Split{Variations: in.Weights}.Expected()[1:]
 		total := 0.0
@@ -154,8 +154,9 @@ func TestPeersMeans(t *testing.T) {
 	}
 }
 
-// The peers' p-value of a relative effect is reproduced, and ours is another:
-// GrowthBook's own example is significant by the difference and not by the lift.
+// TestPeersRelativeEffectDiffers reproduces the peers' p-value of a relative
+// effect, which differs from this package's. GrowthBook's own example is
+// significant by the difference and not by the lift.
 func TestPeersRelativeEffectDiffers(t *testing.T) {
 	for _, v := range peers(t, "welch_t_relative_delta") {
 		var in struct {
@@ -181,7 +182,7 @@ func TestPeersRelativeEffectDiffers(t *testing.T) {
 		effect, _, p := relativeDelta(newMeans(in.Control.mean(), in.Treatment.mean()))
 		v.close(t, "relative effect", effect, want.Expected)
 		if in.Metric == "proportion" {
-			v.Tolerance = 1e-4 // PostHog's variance is with n, ours with n - 1
+			v.Tolerance = 1e-4 // PostHog's variance uses n, this package's n - 1
 		}
 		v.close(t, "relative p", p, want.P)
 		v.close(t, "lift", *c.Lift.Value, want.Expected)
@@ -199,7 +200,7 @@ func TestPeersPooledZ(t *testing.T) {
 		}
 		v.decode(t, &in, &want)
 		table := newTable(in.Control.rate(), in.Treatment.rate())
-		// Miettinen and Nurminen's factor N/(N-1) is all that lies between them.
+		// The results differ only by Miettinen and Nurminen's factor N/(N-1).
 		z := table.z() * math.Sqrt(table.total()/(table.total()-1))
 		v.close(t, "p", 2*normalSurvival(math.Abs(z)), want.P)
 	}
@@ -239,7 +240,7 @@ func TestPeersSampleSize(t *testing.T) {
 			if in.Variants == 2 {
 				v.close(t, "n", n, want.N)
 			} else if single := size(s, 2, in.Alpha, in.Power, in.MDE) / 2; !(n < want.N && n > single) {
-				// Dunnett needs less than Bonferroni, and more than no correction.
+				// Dunnett needs fewer visitors than Bonferroni, and more than no correction.
 				t.Errorf("peer %d: n = %v, want between %v and Bonferroni's %v", v.ID, n, single, want.N)
 			}
 		}
@@ -300,8 +301,9 @@ type growthBookTest struct {
 	Error                string
 }
 
-// GrowthBook's numbers on random inputs: its absolute test of means is ours, its
-// rates go by Welch where ours go by the score test.
+// TestGrowthBook compares with GrowthBook's results on random inputs. Its
+// absolute test of means is the same as this package's. For rates it uses
+// Welch's test, and this package the score test.
 func TestGrowthBook(t *testing.T) {
 	var file struct{ Vectors []growthBookVector }
 	readVectors(t, "growthbook_random.json", &file)
@@ -329,7 +331,7 @@ func (v growthBookVector) checkRate(t *testing.T, betas *worst) {
 		t.Errorf("%d: pooled z = %v, want %v", v.Input.ID, z, v.Output.Check.Pooled.Z)
 	}
 	if v.Output.Frequentist.Absolute.Error != "" {
-		// gbstats gives up where one variation has no conversion: p = 1, chance .5.
+		// gbstats returns p = 1 and chance .5 if a variation has no conversion.
 		c := Compare(control, []Sample{treatment}, Options{SignificanceLevel: 95})[0]
 		if p := *c.Frequentist.PValue; table.z() != 0 && !(p < 1) {
 			t.Errorf("%d: p = %v of %v and %v", v.Input.ID, p, control, treatment)
@@ -355,7 +357,7 @@ func (v growthBookVector) checkMean(t *testing.T, w *worst) {
 		return
 	}
 	c := found.(welch)
-	// gbstats sums squares in floats, which costs it digits that we do not try to lose.
+	// gbstats sums squares in floats and loses digits that this package keeps.
 	const tolerance = 1e-6
 	want := v.Output.Frequentist.Absolute
 	q := c.quantile(v.Input.Alpha / 2)

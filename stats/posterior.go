@@ -2,19 +2,20 @@ package stats
 
 import "math"
 
-// posterior is what two independent posteriors say of treatment against control.
+// posterior compares treatment with control by two independent posteriors.
 type posterior struct {
 	below, above float64 // P(treatment < control), P(treatment > control)
-	// loss is E[(control - treatment)+], of shipping the treatment; lossControl
-	// E[(treatment - control)+], of keeping control.
+	// loss is E[(control - treatment)+], the expected loss from shipping the
+	// treatment. lossControl is E[(treatment - control)+], the expected loss
+	// from keeping control.
 	loss, lossControl float64
 	// differences and lifts are equal-tailed credible intervals.
 	differences, lifts bounds
 	liftReason         Reason
 }
 
-// betaPosterior compares two rates under uniform priors, exactly, by quadrature:
-// nothing is drawn at random. With alpha 0 there are no intervals.
+// betaPosterior compares two rates under uniform priors, exactly, by quadrature
+// without random numbers. With alpha 0 there are no intervals.
 //
 // See Miller (2015), "Formulas for Bayesian A/B Testing", for the integrals.
 func (r *rule) betaPosterior(control, treatment Rate, alpha float64) posterior {
@@ -43,14 +44,14 @@ func (r *rule) betaPosterior(control, treatment Rate, alpha float64) posterior {
 	return p
 }
 
-// upright returns the bounds in order, where an interval narrower than the last
-// digit of its ends may have come out upside down.
+// upright returns the bounds in ascending order. The ends of an interval
+// narrower than their last digit may be in descending order.
 func (in bounds) upright() bounds {
 	return bounds{lower: math.Min(in.lower, in.upper), upper: math.Max(in.lower, in.upper)}
 }
 
-// differenceQuantile returns δ with P(X - Y < δ) = P(Z < -z), or P(Z < z) where
-// upper, starting near start.
+// differenceQuantile returns δ with P(X - Y < δ) = P(Z < -z), or P(Z < z) if
+// upper is true. The search starts near start.
 func (r *rule) differenceQuantile(x, y cutBeta, z, start float64, upper bool) float64 {
 	in := bounds{lower: x.points[0] - y.points[len(y.points)-1], upper: x.points[len(x.points)-1] - y.points[0]}
 	return probitRoot(z, upper, start, in, func(shift float64) (below, above, slope float64) {
@@ -59,8 +60,8 @@ func (r *rule) differenceQuantile(x, y cutBeta, z, start float64, upper bool) fl
 	})
 }
 
-// ratioQuantile returns ln r with P(X / Y < r) = P(Z < -z), or P(Z < z) where
-// upper, starting near start.
+// ratioQuantile returns ln r with P(X / Y < r) = P(Z < -z), or P(Z < z) if
+// upper is true. The search starts near start.
 func (r *rule) ratioQuantile(x, y cutBeta, z, start float64, upper bool) float64 {
 	in := bounds{lower: math.Inf(-1), upper: math.Inf(1)}
 	return probitRoot(z, upper, start, in, func(logRatio float64) (below, above, slope float64) {
@@ -69,15 +70,16 @@ func (r *rule) ratioQuantile(x, y cutBeta, z, start float64, upper bool) float64
 	})
 }
 
-// probitRoot solves P(x) = P(Z < ∓z) for an increasing P given with its complement
-// and its derivative, by Newton's method on the normal quantile of P, which is
-// nearly linear; by bisection where a step does not halve the one before.
+// probitRoot solves P(x) = P(Z < ∓z) for an increasing P. f returns P, its
+// complement and its derivative. The method is Newton's on the normal quantile
+// of P, which is nearly linear. It uses bisection if a step is more than half
+// of the previous one.
 func probitRoot(z float64, upper bool, start float64, in bounds, f func(float64) (below, above, slope float64)) float64 {
 	target := -z
 	if upper {
 		target = z
 	}
-	// The first step may not exceed 1, a factor of e in a ratio.
+	// The first step must not exceed 1, a factor of e in a ratio.
 	x, last := start, 2.0
 	if !(x > in.lower && x < in.upper) {
 		x = halfway(in, x)
@@ -109,7 +111,8 @@ func probitRoot(z float64, upper bool, start float64, in bounds, f func(float64)
 	return x
 }
 
-// halfway returns a point between the bounds, or beyond x where one is infinite.
+// halfway returns a point between the bounds, or a point beyond x if a bound is
+// infinite.
 func halfway(in bounds, x float64) float64 {
 	switch {
 	case math.IsInf(in.upper, 1):
@@ -120,13 +123,13 @@ func halfway(in bounds, x float64) float64 {
 	return in.lower + (in.upper-in.lower)/2
 }
 
-// normalPosterior compares two means under flat priors, where the posterior of
-// the difference is normal with the observed difference d and its standard error:
+// normalPosterior compares two means under flat priors. The posterior of the
+// difference is normal with the observed difference d and its standard error:
 //
 //	chance = Φ(k),  k = d / SE
 //	loss   = SE φ(k) - d Φ(-k),  lossControl = SE φ(k) + d Φ(k)
 //
-// and the lift's interval Fieller's with the normal quantile.
+// The interval of the lift is Fieller's with the normal quantile.
 func normalPosterior(w welch, alpha float64) posterior {
 	d, se := w.difference(), w.standardError()
 	k := d / se

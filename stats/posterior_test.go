@@ -8,9 +8,10 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Chances and credible ends against an independent way to the same integral: the
-// regularised incomplete beta function, which is exact enough for small counts,
-// under adaptive quadrature.
+// TestBetaPosteriorAgainstIncompleteBeta compares chances and credible ends
+// with an independent computation of the same integral. It uses adaptive
+// quadrature of the regularized incomplete beta function, which is accurate
+// enough for small counts.
 func TestBetaPosteriorAgainstIncompleteBeta(t *testing.T) {
 	r := newRand(51)
 	rule := newRule()
@@ -60,8 +61,8 @@ func incomplete(r Rate) distuv.Beta {
 	return distuv.Beta{Alpha: float64(r.Converted) + 1, Beta: float64(r.Visitors-r.Converted) + 1}
 }
 
-// The chances to be best of any variations sum to one, and of two are the chance
-// to beat control.
+// TestChancesToBeBest checks that the chances to be best sum to one, and that
+// for two variations they are the chance to beat control.
 func TestChancesToBeBest(t *testing.T) {
 	r := newRand(52)
 	rule := newRule()
@@ -89,7 +90,7 @@ func TestChancesToBeBest(t *testing.T) {
 			}
 		}
 	}
-	// A constant mean is a point; without data there is no chance.
+	// A constant mean is a point. Without data there is no chance.
 	chances := rule.chancesToBeBest([]Sample{mean(100, 1, 0), mean(100, 1.1, 1), mean(1, 5, 0), nil, mean(100, 0.5, 0)})
 	if want := normalSurvival(1); math.Abs(*chances[0]-want) > 1e-6 || math.Abs(*chances[1]-(1-want)) > 1e-6 {
 		t.Errorf("against a point: %v and %v", *chances[0], *chances[1])
@@ -104,8 +105,8 @@ func TestChancesToBeBest(t *testing.T) {
 	}
 }
 
-// A prior outweighs a handful of conversions: the posterior says better where the
-// data say worse, and the verdict says neither.
+// TestPriorAgainstData checks a prior that outweighs a few conversions. The
+// posterior is better, the data are worse, and the verdict is neither.
 func TestPriorAgainstData(t *testing.T) {
 	o := Options{SignificanceLevel: 80, Methodology: MethodologyBayesian}
 	c := mustSound(t, Rate{Visitors: 100_000, Converted: 100}, []Sample{Rate{Visitors: 100}}, o)[0]

@@ -2,27 +2,29 @@ package stats
 
 import "math"
 
-// Plan is what the size of an experiment follows from.
+// Plan holds the values that determine the size of an experiment.
 type Plan struct {
-	// Control is what was observed of control: the baseline and its variance.
+	// Control is the observed sample of control: the baseline and its variance.
 	Control Sample
-	// Shares of traffic, control first, as relative weights.
+	// Shares are the traffic shares, control first, as relative weights.
 	Shares []float64
-	// Visitors so far, all variations together.
+	// Visitors is the number of visitors so far, over all variations.
 	Visitors int64
-	// MinimumEffect is the lift that must not be missed, a fraction above 0.
+	// MinimumEffect is the smallest lift that must be detected, a fraction
+	// above 0.
 	MinimumEffect float64
-	// Power is the chance to find it, in (0, 1).
+	// Power is the probability of detecting MinimumEffect, in (0, 1).
 	Power float64
-	// VisitorsPerDay is the recent traffic of all variations together.
+	// VisitorsPerDay is the recent traffic over all variations.
 	VisitorsPerDay float64
 }
 
-// PowerReport is how far an experiment is. Visitors are of all variations together,
-// Progress is their share of RequiredVisitors and may exceed 1,
-// MinimumDetectableEffect the smallest lift that the visitors so far show with the
-// planned power, Power the chance that they show the planned lift. Reason says why
-// the first of them is nil.
+// PowerReport is the progress of an experiment. Numbers of visitors are over
+// all variations. Progress is the ratio of the visitors so far to
+// RequiredVisitors, and may exceed 1. MinimumDetectableEffect is the smallest
+// lift that the visitors so far detect with the planned power. Power is the
+// probability that they detect the planned lift. Reason explains the first nil
+// field.
 type PowerReport struct {
 	RequiredVisitors        *int64
 	Progress                *float64
@@ -33,15 +35,18 @@ type PowerReport struct {
 	Reason                  Reason
 }
 
-// Power returns how many visitors a plan needs and how far it is:
+// Power returns the number of visitors that a plan needs and its progress:
 //
 //	n = (z_{1-a/2} + z_power)² (vc/share_c + vt/share_t) / (mde mc)²
 //
-// for the treatment that needs most, where a is the effective alpha of the planned
-// family (see Compare), mc and vc the mean and the variance of control, and vt that
-// of the lifted rate for rates, vc for means. The minimum detectable effect and the
-// power are the same equation solved for mde and for z_power at the visitors so
-// far, so that they reach the plan exactly when Progress reaches 1.
+// for the treatment that needs the most visitors. Here a is the effective alpha
+// of the planned family (see Compare). mc and vc are the mean and the variance
+// of control. For rates, vt is the variance of the lifted rate; for means, vt
+// is vc.
+//
+// The minimum detectable effect and the power solve the same equation for mde
+// and for z_power at the visitors so far. So they reach the plan exactly when
+// Progress reaches 1.
 //
 // See Kohavi, Tang and Xu (2020), "Trustworthy Online Controlled Experiments",
 // chapter 17.
@@ -70,7 +75,7 @@ func Power(plan Plan, o Options) PowerReport {
 	return out
 }
 
-// require fills in what follows from the number of visitors required.
+// require sets the fields that depend on the number of required visitors.
 func (s sizing) require(plan Plan, out *PowerReport) Reason {
 	vt, reason := s.lifted(plan.MinimumEffect)
 	if reason != "" {
@@ -103,9 +108,9 @@ func (s sizing) require(plan Plan, out *PowerReport) Reason {
 	return ""
 }
 
-// sizing is a plan reduced to what its equation needs: the baseline and its
-// variance, both quantiles, and the shares of control and of the smallest
-// treatment, which needs most.
+// sizing holds the terms of a plan's equation: the baseline and its variance,
+// both quantiles, and two shares. The shares are those of control and of the
+// smallest treatment, which needs the most visitors.
 type sizing struct {
 	rate            bool
 	mean, variance  float64
@@ -135,7 +140,7 @@ func newSizing(plan Plan, o Options) (sizing, Reason) {
 	return s, s.divide(plan.Shares, alpha, o.Methodology)
 }
 
-// divide sets the shares and the critical value of the family they make.
+// divide sets the shares and the critical value of their family.
 func (s *sizing) divide(shares []float64, alpha float64, methodology Methodology) Reason {
 	total := 0.0
 	for _, share := range shares {
@@ -165,10 +170,11 @@ func (s *sizing) divide(shares []float64, alpha float64, methodology Methodology
 	return ""
 }
 
-// spread is the variance of the difference, times the visitors in all.
+// spread returns the variance of the difference times the total number of
+// visitors.
 func (s sizing) spread(vt float64) float64 { return s.variance/s.control + vt/s.least }
 
-// lifted returns the variance of a treatment with this lift.
+// lifted returns the variance of a treatment with the given lift.
 func (s sizing) lifted(lift float64) (float64, Reason) {
 	if !s.rate {
 		return s.variance, ""
@@ -180,9 +186,10 @@ func (s sizing) lifted(lift float64) (float64, Reason) {
 	return rate * (1 - rate), ""
 }
 
-// detectable returns the lift that n visitors show with the planned power, NaN
-// where none does. For rates, whose variance moves with the lift, it is the larger
-// root of (pt - pc)² = z² (vc/nc + pt (1-pt)/nt).
+// detectable returns the lift that n visitors detect with the planned power, or
+// NaN if there is none. The variance of a rate depends on the lift. So for
+// rates the result is the larger root of (pt - pc)² = z² (vc/nc + pt
+// (1-pt)/nt).
 func (s sizing) detectable(n float64) (float64, Reason) {
 	z := math.Max(s.critical+s.power, 0)
 	if !s.rate {

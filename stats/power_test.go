@@ -40,7 +40,7 @@ func TestPowerVectors(t *testing.T) {
 		}
 		z := s.critical + s.power
 		w.check(t, "n", z*z*s.spread(vt)/(in.MDE*s.mean*in.MDE*s.mean), want, 1e-9)
-		// The equation solved for mde and for power leads back.
+		// The equation solved for mde and for power returns the plan's values.
 		mde, _ := s.detectable(want)
 		w.check(t, "mde", mde, in.MDE, 1e-9)
 		var out PowerReport
@@ -73,7 +73,7 @@ func TestPower(t *testing.T) {
 	}
 	three := Power(with(func(p *Plan) { p.Shares = []float64{1, 1, 1} }), o)
 	if *three.RequiredVisitors <= *got.RequiredVisitors*3/2 {
-		t.Errorf("two treatments need %d, which does not pay for the family", *three.RequiredVisitors)
+		t.Errorf("two treatments need %d, which is too few for the family", *three.RequiredVisitors)
 	}
 	bayes := Power(with(func(p *Plan) { p.Shares = []float64{1, 1, 1} }), Options{SignificanceLevel: 95, Methodology: MethodologyBayesian})
 	if *bayes.RequiredVisitors >= *three.RequiredVisitors {

@@ -8,7 +8,7 @@ import (
 	"lifthouse/schema/schematest/tier"
 )
 
-// rounds is how many random inputs a property is tried on.
+// rounds returns the number of random inputs for a property.
 func rounds(full int) int {
 	return tier.Of(full/20, full/3, full)
 }
@@ -17,8 +17,8 @@ func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 20261))
 
 var levels = []int{80, 90, 95, 99}
 
-// randomRate draws visitors log-uniformly up to 10⁷ and a rate of any size, often
-// at an edge.
+// randomRate draws visitors log-uniformly up to 10⁷ and a rate of any size,
+// often at an edge.
 func randomRate(r *rand.Rand) Rate {
 	n := int64(math.Exp(r.Float64()*16)) + r.Int64N(3)
 	n = max(n, 1)
@@ -36,7 +36,7 @@ func randomRate(r *rand.Rand) Rate {
 	return Rate{Visitors: n, Converted: int64(float64(n) * rate)}
 }
 
-// randomRival draws a rate not far from another, where p-values are of any size.
+// randomRival draws a rate near another, so that p-values of any size occur.
 func randomRival(r *rand.Rand, other Rate) Rate {
 	rival := randomRate(r)
 	if r.IntN(2) == 0 {
@@ -135,7 +135,8 @@ func TestPosteriorsAreDual(t *testing.T) {
 	}
 }
 
-// A p-value that misses alpha by a hair decides, and both intervals follow it.
+// TestEdgeOfSignificance checks that the p-value decides even if it is very
+// close to alpha, and that both intervals agree with it.
 func TestEdgeOfSignificance(t *testing.T) {
 	r := newRand(5)
 	for range rounds(20_000) {
@@ -150,7 +151,7 @@ func TestEdgeOfSignificance(t *testing.T) {
 		q := w.quantile(alpha / 2 * (1 + off))
 		treatment.Mean = control.Mean + math.Copysign(q*w.(welch).standardError(), r.NormFloat64())
 		c := mustSound(t, control, []Sample{treatment}, o)[0]
-		// The mean itself is rounded, so that p moves by as much.
+		// The mean is rounded, which changes p by the same relative amount.
 		blurred := math.Abs(control.Mean) > 1e6*w.(welch).standardError()
 		if math.Abs(off) == 1e-6 && !blurred && c.Significant != (off < 0) {
 			t.Errorf("p = %v at alpha %v (1%+g): significant %v", *c.Frequentist.PValue, alpha, off, c.Significant)
@@ -158,7 +159,8 @@ func TestEdgeOfSignificance(t *testing.T) {
 	}
 }
 
-// The edge for families: one treatment of several exactly at the critical value.
+// TestEdgeOfFamilies checks the edge for families: one of several treatments is
+// exactly at the critical value.
 func TestEdgeOfFamilies(t *testing.T) {
 	r := newRand(6)
 	for range rounds(600) {
@@ -230,7 +232,8 @@ func TestSwapMirrorsPosteriors(t *testing.T) {
 	}
 }
 
-// mirrored compares an interval with the image of another under a decreasing map.
+// mirrored compares an interval with the image of another under a decreasing
+// map.
 func mirrored(t *testing.T, what string, a, b *Interval, image func(float64) float64) {
 	t.Helper()
 	if a == nil || b == nil {
@@ -253,8 +256,9 @@ func near(a, b, tolerance float64) bool {
 	return a == b || math.Abs(a-b) <= tolerance*math.Max(math.Abs(a), math.Abs(b)) || math.Abs(a-b) < 1e-250
 }
 
-// Changing the unit of a value changes differences by that factor, and nothing
-// else; a power of two, so that rounding is the same.
+// TestScaleInvariance checks that a change of a value's unit changes
+// differences by that factor, and nothing else. The factor is a power of two,
+// so that rounding is the same.
 func TestScaleInvariance(t *testing.T) {
 	r := newRand(10)
 	for range rounds(10_000) {
@@ -297,7 +301,8 @@ func same(t *testing.T, a, b *Interval, unit float64) {
 	}
 }
 
-// A higher level gives an interval that contains the lower level's.
+// TestIntervalsNest checks that the interval of a higher level contains that of
+// a lower level.
 func TestIntervalsNest(t *testing.T) {
 	r := newRand(11)
 	for i := range rounds(20_000) {
@@ -332,13 +337,13 @@ func TestIntervalsNest(t *testing.T) {
 	}
 }
 
-// nests checks that outer contains inner but for rounding. An interval that is
-// lost on the way to a higher level contains everything.
+// nests checks that outer contains inner, except for rounding. A missing
+// interval at a higher level contains everything.
 func nests(t *testing.T, inner, outer *Interval) {
 	t.Helper()
 	if inner == nil || outer == nil {
 		if inner == nil && outer != nil {
-			t.Error("an interval appears at a higher level")
+			t.Error("only the higher level has an interval")
 		}
 		return
 	}
@@ -350,7 +355,8 @@ func nests(t *testing.T, inner, outer *Interval) {
 	}
 }
 
-// Every interval contains what was observed.
+// TestIntervalsContainTheObserved checks that every interval contains the
+// observed value.
 func TestIntervalsContainTheObserved(t *testing.T) {
 	r := newRand(12)
 	for i := range rounds(20_000) {

@@ -2,9 +2,10 @@ package stats
 
 import "math"
 
-// integrate returns the integral of f over the panels between consecutive points,
-// each halved until the 7 and 15 point rules of Gauss and Kronrod agree to within
-// tolerance, absolute. Points must ascend.
+// integrate returns the integral of f over the panels between consecutive
+// points. Each panel is halved until the 7 and 15 point rules of Gauss and
+// Kronrod agree within the absolute tolerance. Points must be in ascending
+// order.
 //
 // See Kronrod (1965); nodes and weights as in QUADPACK's qk15.
 func integrate(f func(float64) float64, points []float64, tolerance float64) float64 {
@@ -50,8 +51,9 @@ func kronrod(f func(float64) float64, a, b float64) (value, err float64) {
 			coarse += gauss[i/2] * y
 		}
 	}
-	// The difference of the two rules is the error of the coarse one; that of the
-	// fine one is about its square, for a smooth f.
+	// The difference of the two rules is the error of the coarse rule. For a
+	// smooth f the error of the fine rule is about the square of this
+	// difference.
 	difference := math.Abs(half * (fine - coarse))
 	scale := math.Abs(half*fine) + difference
 	if difference == 0 {
@@ -60,9 +62,9 @@ func kronrod(f func(float64) float64, a, b float64) (value, err float64) {
 	return half * fine, difference * math.Min(1, math.Pow(200*difference/scale, 0.5))
 }
 
-// findRoot returns x in [a, b] with f(x) = 0, for an f whose signs differ at the
-// ends (fa, fb), by the method of Chandrupatla: inverse quadratic interpolation
-// where it is safe, else bisection.
+// findRoot returns x in [a, b] with f(x) = 0, for an f with values of opposite
+// sign at the ends (fa, fb). It uses Chandrupatla's method: inverse quadratic
+// interpolation where it is safe, and bisection otherwise.
 //
 // See Chandrupatla (1997).
 func findRoot(f func(float64) float64, a, b, fa, fb, tolerance float64) float64 {

@@ -7,31 +7,32 @@ import (
 )
 
 const (
-	// mismatchAlpha is the p-value below which a sample ratio mismatch is alarmed:
-	// rare enough to be looked at on every report (Fabijan et al., KDD 2019).
+	// mismatchAlpha is the p-value below which a sample ratio mismatch is
+	// reported. It is small enough for a check on every report (Fabijan et al.,
+	// KDD 2019).
 	mismatchAlpha = 0.001
-	// minimumExpected is the expected count of a cell from which the chi-square
-	// distribution holds (Cochran, 1954).
+	// minimumExpected is the minimum expected count of a cell for which the
+	// chi-square distribution is valid (Cochran, 1954).
 	minimumExpected = 5
-	// largestParts is the finest equal division that shares written in integer
-	// percent may stand for.
+	// largestParts is the largest m of the divisions into multiples of 1/m that
+	// shares in integer percent may represent.
 	largestParts = 12
-	// leakVisitors and leakShare bound the traffic that stray requests may bring
-	// to a variation that should get none.
+	// leakVisitors and leakShare bound the traffic that stray requests may
+	// bring to a variation that must not get any.
 	leakVisitors = 5
 	leakShare    = 0.0001
 )
 
-// Split is how traffic is meant to be divided: Control percent to control, the
-// rest over the variations by their weights.
+// Split is the planned division of traffic: Control percent to control, and the
+// rest to the variations in proportion to their weights.
 type Split struct {
 	Control    float64
 	Variations []float64
 }
 
-// Expected returns the shares, control first, in [0, 1] with sum 1; nil where the
-// split makes no sense: a percentage outside 0..100, a negative weight, or a
-// remainder that no variation takes.
+// Expected returns the shares, control first, in [0, 1] with sum 1. It returns
+// nil if the split is invalid: a percentage outside 0..100, a negative weight,
+// or a remainder without a variation to take it.
 func (s Split) Expected() []float64 {
 	total := 0.0
 	for _, weight := range s.Variations {
@@ -55,10 +56,10 @@ func (s Split) Expected() []float64 {
 	return shares
 }
 
-// SampleRatioCheck compares the visitors that came with those that should have.
-// Expected are visitors, control first, by the division that fits best among
-// those the split may mean. PValue is nil, with the Reason, where it cannot be
-// trusted.
+// SampleRatioCheck compares the observed visitors with the expected ones.
+// Expected are numbers of visitors, control first, by the division that fits
+// best among those that the split may represent. If the p-value is not
+// reliable, PValue is nil and Reason is set.
 type SampleRatioCheck struct {
 	PValue   *float64
 	Expected []float64
@@ -71,14 +72,19 @@ type SampleRatioCheck struct {
 //
 //	chi² = Σ (observed - expected)² / expected
 //
-// over the variations with a share above 0, with one degree of freedom less than
-// those. Visitors must be counted before any exclusion, by their first variation.
-// Integer percentages cannot say thirds: the p-value is the largest over the
-// shares as given and over every split into multiples of 1/m, m <= 12, within half
-// a point of each given share, or within one point of a share that lies within 1.5
-// points of another; both of all traffic, and of the variations' part of it. A
-// p-value below 0.001 is a mismatch. Fewer than 100 visitors, or an expected count
-// below 5, give no p-value.
+// over the variations with a share above 0. The degrees of freedom are the
+// number of these variations minus one. Visitors must be counted before any
+// exclusion, by their first variation.
+//
+// Integer percentages cannot express thirds. So the p-value is the largest over
+// the given shares and over every split into multiples of 1/m, m <= 12, near
+// them. A split is near if each share is within half a percentage point of the
+// given one. If a given share lies within 1.5 points of another, its tolerance
+// is one point. Such splits are tried for all traffic, and for the traffic of
+// the variations without control.
+//
+// A p-value below 0.001 is a mismatch. With fewer than 100 visitors, or an
+// expected count below 5, there is no p-value.
 //
 // See Fabijan et al. (2019), "Diagnosing Sample Ratio Mismatch".
 func SampleRatio(observed []int64, split Split) SampleRatioCheck {
@@ -122,7 +128,7 @@ func SampleRatio(observed []int64, split Split) SampleRatioCheck {
 	return check
 }
 
-// meanings returns the shares as given and every division they may stand for.
+// meanings returns the given shares and every division that they may represent.
 func (s Split) meanings(shares []float64) [][]float64 {
 	all := append([][]float64{shares}, divisions(shares)...)
 	if s.Control <= 0 || s.Control >= 100 {
@@ -135,7 +141,7 @@ func (s Split) meanings(shares []float64) [][]float64 {
 	return all
 }
 
-// divisions returns the splits into multiples of 1/m near all of the shares.
+// divisions returns the splits into multiples of 1/m that are near all shares.
 func divisions(shares []float64) [][]float64 {
 	var found [][]float64
 	for parts := 2; parts <= largestParts; parts++ {
@@ -160,8 +166,10 @@ func divisions(shares []float64) [][]float64 {
 	return found
 }
 
-// tolerance is how far a share may lie from its exact value: half a point by
-// rounding, a whole one where the remainder was given to one of several equals.
+// tolerance returns the maximum distance of a share from its exact value. It is
+// half a percentage point because of rounding. It is a whole point if another
+// share is nearly equal, because one of several equal shares may include the
+// remainder.
 func tolerance(shares []float64, i int) float64 {
 	const slack = 1e-9
 	for j, other := range shares {
@@ -172,7 +180,8 @@ func tolerance(shares []float64, i int) float64 {
 	return 0.005 + slack
 }
 
-// goodnessOfFit returns the p-value of the chi-square over expected cells above 0.
+// goodnessOfFit returns the p-value of the chi-square over the cells whose
+// expected count is above 0.
 func goodnessOfFit(observed []int64, expected []float64) float64 {
 	chi2, cells := 0.0, 0
 	for i, e := range expected {
@@ -185,8 +194,8 @@ func goodnessOfFit(observed []int64, expected []float64) float64 {
 	return chiSquareSurvival(chi2, cells-1)
 }
 
-// chiSquareSurvival returns P(X > x) for a chi-square of so many degrees of
-// freedom.
+// chiSquareSurvival returns P(X > x) for a chi-square distribution with the
+// given degrees of freedom.
 func chiSquareSurvival(x float64, degrees int) float64 {
 	switch {
 	case x <= 0 || degrees < 1:
@@ -207,9 +216,9 @@ func scaled(shares []float64, by float64) []float64 {
 	return out
 }
 
-// Leak reports whether visitors of a variation with a share of 0, or of one that
-// the campaign does not know, are too many for stray requests: more than 5 and
-// more than 0.01 % of the total.
+// Leak reports whether a variation that must not get traffic has too many
+// visitors for stray requests: more than 5 and more than 0.01 % of the total.
+// Such a variation has a share of 0, or is unknown to the campaign.
 func Leak(visitors, total int64) bool {
 	return float64(visitors) > math.Max(leakVisitors, leakShare*float64(total))
 }

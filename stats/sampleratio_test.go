@@ -39,7 +39,7 @@ func TestSampleRatio(t *testing.T) {
 		reason   Reason
 		p        float64 // 0: not checked
 	}{
-		// The first two as in GrowthBook's tests; chi² of the share 0 is 100²/1900.
+		// The first two are from GrowthBook's tests. chi² of the share 0 is 100²/1900.
 		{"half and half", []int64{1000, 1200}, Split{Control: 50, Variations: []float64{100}}, true, "", 2.0079e-05},
 		{"close", []int64{135, 115}, Split{Control: 50, Variations: []float64{100}}, false, "", 0.205903211},
 		{"5/95 as planned", []int64{500, 9500}, Split{Control: 5, Variations: []float64{100}}, false, "", 1},
@@ -72,7 +72,7 @@ func TestSampleRatio(t *testing.T) {
 	}
 	got := SampleRatio([]int64{1e6, 1e6, 1e6}, Split{Control: 34, Variations: []float64{33, 33}})
 	if !near(got.Expected[0], 1e6, 1e-12) {
-		t.Errorf("expected %v, not the division that p is of", got.Expected)
+		t.Errorf("expected %v, which is not the division of the p-value", got.Expected)
 	}
 }
 

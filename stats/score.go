@@ -2,13 +2,14 @@ package stats
 
 import "math"
 
-// bounds is an interval inside the package: ±Inf is unbounded, NaN cannot be had.
+// bounds is an interval inside the package. ±Inf is an unbounded end. NaN is an
+// end that cannot be computed.
 type bounds struct {
 	lower, upper float64
 }
 
-// table is a two by two table: converted and all visitors of the treatment and of
-// control, as floats. Both counts of visitors are at least 1.
+// table is a two by two table: the converted visitors and all visitors of
+// treatment and control, as floats. Both numbers of visitors are at least 1.
 type table struct {
 	xt, nt, xc, nc float64
 }
@@ -31,14 +32,15 @@ func (t table) cross() float64 {
 
 func (t table) total() float64 { return t.nt + t.nc }
 
-// difference is the observed pt - pc.
+// difference returns the observed pt - pc.
 func (t table) difference() float64 { return t.cross() / (t.nt * t.nc) }
 
-// z returns Miettinen and Nurminen's score statistic of no difference:
+// z returns Miettinen and Nurminen's score statistic for the hypothesis of no
+// difference:
 //
 //	z = d / sqrt(p (1-p) (1/nc + 1/nt) N/(N-1))
 //
-// with d = pt - pc, p the pooled rate and N = nc + nt; 0 where every visitor
+// with d = pt - pc, p the pooled rate and N = nc + nt. It is 0 if every visitor
 // converted or none did.
 //
 // See Miettinen and Nurminen (1985), equation 6.
@@ -53,7 +55,8 @@ func (t table) z() float64 {
 }
 
 // differenceInterval returns all δ that the score test at critical value q does
-// not reject. Whether it contains 0 is decided by significant, not by rounding.
+// not reject. The interval contains 0 exactly if significant is false,
+// regardless of rounding.
 //
 // Under pt - pc = δ the restricted maximum likelihood estimates satisfy, with a
 // Lagrange multiplier λ,
@@ -61,9 +64,10 @@ func (t table) z() float64 {
 //	xt - nt pt =  λ pt (1-pt)
 //	xc - nc pc = -λ pc (1-pc)
 //
-// and z(δ)² = λ² (pt (1-pt)/nt + pc (1-pc)/nc) (N-1)/N. Both are quadratics in
-// closed form; λ is monotone in δ and z² in λ, so the ends are where z² = q², found
-// without the cubic of the literature and its cancellation. q = ∞ gives [-1, 1].
+// and z(δ)² = λ² (pt (1-pt)/nt + pc (1-pc)/nc) (N-1)/N. Both equations are
+// quadratics with closed-form solutions. λ is monotone in δ, and z² is monotone
+// in λ. So the ends are the solutions of z² = q². They do not need the cubic of
+// the literature and do not suffer from its cancellation. q = ∞ gives [-1, 1].
 //
 // See Miettinen and Nurminen (1985), equations 7 to 9.
 func (t table) differenceInterval(q float64, significant bool) bounds {
@@ -73,8 +77,8 @@ func (t table) differenceInterval(q float64, significant bool) bounds {
 	return bounds{lower: lower, upper: upper}
 }
 
-// lowerDifference returns the lower end of the difference's interval, above 0
-// exactly where that is asked for.
+// lowerDifference returns the lower end of the difference's interval. The end
+// is above 0 exactly if positive is true.
 func (t table) lowerDifference(q float64, positive bool) float64 {
 	if math.IsInf(q, 1) || (t.xt == 0 && t.xc == t.nc) {
 		return -1
@@ -86,12 +90,13 @@ func (t table) lowerDifference(q float64, positive bool) float64 {
 	return sided(r.pt-r.pc, t.difference(), positive)
 }
 
-// smallestEffect is the size of an effect in whose units sided works where it is
-// not known how large the effect is.
+// smallestEffect is the size of the effect that callers of sided pass if the
+// size is unknown.
 const smallestEffect = 1e-3
 
-// sided puts an end that rounding may have carried over no effect back on the
-// side that the p-value says. size is that of the effect it belongs to.
+// sided returns an interval's end on the side of 0 that the p-value determines.
+// Rounding may have moved the end across 0. The size of the effect is given by
+// size.
 func sided(end, size float64, positive bool) float64 {
 	if positive {
 		return math.Max(end, 1e-12*size)
@@ -99,8 +104,8 @@ func sided(end, size float64, positive bool) float64 {
 	return math.Min(end, 0)
 }
 
-// bracketDifference limits λ to the side of the pooled estimate, where δ = 0, on
-// which the end must lie.
+// bracketDifference returns the bounds of λ for an end. They lie on one side of
+// the pooled estimate, where δ = 0.
 func (t table) bracketDifference(positive bool) bounds {
 	n, x := t.total(), t.xt+t.xc
 	rest := (t.nt - t.xt) + (t.nc - t.xc)
@@ -114,7 +119,8 @@ func (t table) bracketDifference(positive bool) bounds {
 	return bounds{lower: 0, upper: math.Inf(1)}
 }
 
-// startDifference is a first guess of λ from the variance at the observed rates.
+// startDifference returns an initial value of λ from the variance at the
+// observed rates.
 func (t table) startDifference(q float64) float64 {
 	variance := t.xt*(t.nt-t.xt)/(t.nt*t.nt*t.nt) + t.xc*(t.nc-t.xc)/(t.nc*t.nc*t.nc)
 	if variance <= 0 {
@@ -129,8 +135,8 @@ type restricted struct {
 	pt, qt, pc, qc, st, sc float64
 }
 
-// restrictedDifference returns the restricted estimates for a λ > 0, each from
-// the form of its quadratic that does not cancel.
+// restrictedDifference returns the restricted estimates for a λ > 0. Each is
+// computed from the form of its quadratic that avoids cancellation.
 func (t table) restrictedDifference(lambda float64) restricted {
 	st := math.Sqrt((t.nt-lambda)*(t.nt-lambda) + 4*lambda*(t.nt-t.xt))
 	sc := math.Sqrt((t.nc-lambda)*(t.nc-lambda) + 4*lambda*t.xc)
@@ -160,10 +166,10 @@ func (t table) scoreDifference(lambda float64) (score, slope float64) {
 	return lambda * lambda * v, 1 + (vt/r.st+vc/r.sc)/v
 }
 
-// solveLogarithmic returns x with f(x) = target in the bracket, for an f that
-// increases from 0, by Newton's method on the logarithms; by bisection where a step
-// does not halve the one before. f returns its value and its logarithmic slope
-// x f'(x) / f(x).
+// solveLogarithmic returns x in the bracket with f(x) = target, for an f that
+// increases from 0. It uses Newton's method on the logarithms, and bisection if
+// a step is more than half of the previous one. f returns its value and its
+// logarithmic slope x f'(x) / f(x).
 func solveLogarithmic(target float64, in bounds, start float64, f func(float64) (value, slope float64)) float64 {
 	if target <= 0 {
 		return in.lower
@@ -182,7 +188,8 @@ func solveLogarithmic(target float64, in bounds, start float64, f func(float64) 
 		miss := math.Log(target / value)
 		step := miss / slope
 		next := x * math.Exp(step)
-		// A tiny step far from the target stands at a kink, where the slope is none.
+		// A tiny step far from the target indicates a kink, where the slope is
+		// undefined.
 		kink := math.Abs(step) < 1e-9 && math.Abs(miss) > 1e-6
 		if !(next > in.lower && next < in.upper) || math.Abs(step) > last/2 || kink {
 			next = between(in)
@@ -195,8 +202,8 @@ func solveLogarithmic(target float64, in bounds, start float64, f func(float64) 
 	return x
 }
 
-// between returns a point inside a bracket of positive numbers, the upper end of
-// which may be infinite.
+// between returns a point inside a bracket of positive numbers. The upper end
+// may be infinite.
 func between(in bounds) float64 {
 	lower, upper := in.lower, in.upper
 	switch {

@@ -6,7 +6,7 @@ import (
 )
 
 // bruteZ returns the score statistic of pt = r pc + δ by its definition: the
-// restricted likelihood is maximised over pc by bisection of its derivative.
+// restricted likelihood is maximized over pc by bisection of its derivative.
 func bruteZ(t table, r, delta float64) float64 {
 	lower, upper := math.Max(0, -delta/r), math.Min(1, (1-delta)/r)
 	derivative := func(pc float64) float64 {
@@ -41,8 +41,8 @@ func bruteZ(t table, r, delta float64) float64 {
 	return distance / math.Sqrt(variance)
 }
 
-// Every end of an interval is where the score statistic, by brute force, crosses
-// the critical value.
+// TestScoreIntervalsAgainstBruteForce checks that at every end of an interval
+// the score statistic, by brute force, crosses the critical value.
 func TestScoreIntervalsAgainstBruteForce(t *testing.T) {
 	r := newRand(21)
 	for range rounds(20_000) {
@@ -64,7 +64,7 @@ func TestScoreIntervalsAgainstBruteForce(t *testing.T) {
 	}
 }
 
-// crosses checks that z falls through q within width of x, unless x is the
+// crosses checks that z decreases through q within width of x, unless x is the
 // boundary of the parameter.
 func crosses(t *testing.T, table table, what string, x, width, q float64, z func(float64) float64) {
 	t.Helper()

@@ -3,16 +3,17 @@ package stats
 import "math"
 
 // liftInterval returns all lifts r - 1 that the score test of pt = r pc at
-// critical value q does not reject; the upper end is unbounded where control has
-// no conversion. Whether it contains 0 is decided by significant.
+// critical value q does not reject. The upper end is unbounded if control has
+// no conversion. The interval contains 0 exactly if significant is false.
 //
 // Under pt = r pc the restricted estimates are, with a multiplier μ,
 //
 //	pt = (xt - μ) / (nt - μ),  pc = (xc + μ) / (nc + μ)
 //	z² = μ² (qt/(xt-μ) + qc/(xc+μ)) (N-1)/N
 //
-// where qt and qc are the observed shares that did not convert. z² increases with
-// |μ|, and r falls as μ grows, so that the ends are roots of a cubic in μ.
+// where qt and qc are the observed shares that did not convert. z² increases
+// with |μ|, and r decreases as μ increases, so that the ends are roots of a
+// cubic in μ.
 //
 // See Miettinen and Nurminen (1985), equations 10 to 12.
 func (t table) liftInterval(q float64, significant bool) bounds {
@@ -26,8 +27,8 @@ func (t table) liftInterval(q float64, significant bool) bounds {
 	return bounds{lower: lower, upper: upper}
 }
 
-// lowerLift returns the lower end of the lift's interval, above 0 exactly where
-// that is asked for; -1 where the treatment has no conversion.
+// lowerLift returns the lower end of the lift's interval. The end is above 0
+// exactly if positive is true. It is -1 if the treatment has no conversion.
 func (t table) lowerLift(q float64, positive bool) float64 {
 	if t.xt == 0 || math.IsInf(q, 1) {
 		return -1
@@ -40,7 +41,8 @@ func (t table) lowerLift(q float64, positive bool) float64 {
 	return sided(t.liftAt(mu), smallestEffect, positive)
 }
 
-// liftAt returns pt/pc - 1 at μ without the cancellation of near rates.
+// liftAt returns pt/pc - 1 at μ without cancellation if the rates are nearly
+// equal.
 func (t table) liftAt(mu float64) float64 {
 	rest := (t.nt - t.xt) + (t.nc - t.xc)
 	return math.Max((t.cross()-mu*rest)/((t.nt-mu)*(t.xc+mu)), -1)
@@ -50,7 +52,8 @@ func (t table) liftAt(mu float64) float64 {
 //
 //	target (xt-μ)(xc+μ) = μ² (qt (xc+μ) + qc (xt-μ))
 //
-// for μ in (0, xt), on the side of the pooled estimate that positive says.
+// for μ in (0, xt). The argument positive selects the side of the pooled
+// estimate.
 func (t table) multiplier(target float64, positive bool) float64 {
 	qt, qc := (t.nt-t.xt)/t.nt, (t.nc-t.xc)/t.nc
 	if t.xc == 0 {
@@ -91,8 +94,8 @@ func (t table) multiplier(target float64, positive bool) float64 {
 	return mu
 }
 
-// lowerLiftAllConverted is lowerLift where every visitor of the treatment
-// converted: pt stays 1 until μ reaches nt, and then falls at a fixed pc.
+// lowerLiftAllConverted is lowerLift for a treatment whose visitors all
+// converted. pt remains 1 until μ reaches nt, and then decreases at a fixed pc.
 func (t table) lowerLiftAllConverted(target float64) float64 {
 	qc := (t.nc - t.xc) / t.nc
 	limit := t.nt * t.nt * qc / (t.xc + t.nt)

@@ -2,8 +2,8 @@ package stats
 
 import "math"
 
-// tuning returns rho², by which the confidence sequence is tightest once planned
-// visitors have been seen:
+// tuning returns rho², for which the confidence sequence is tightest at the
+// planned number of visitors:
 //
 //	rho² = (-2 ln a + ln(1 - 2 ln a)) / N*
 //
@@ -12,8 +12,8 @@ func tuning(a, planned float64) float64 {
 	return (-2*math.Log(a) + math.Log1p(-2*math.Log(a))) / planned
 }
 
-// alwaysValidP returns the p-value of a statistic z after n visitors that stays
-// right at every look:
+// alwaysValidP returns the p-value of a statistic z after n visitors. The
+// p-value is valid at every look:
 //
 //	p = min(1, sqrt(n rho² + 1) exp(-rho² n z² / (2 (n rho² + 1))))
 //
@@ -23,8 +23,8 @@ func alwaysValidP(z, n, rho2 float64) float64 {
 	return math.Min(1, math.Exp(0.5*math.Log1p(s)-0.5*s/(s+1)*z*z))
 }
 
-// alwaysValidCritical returns k, the bound that |z| crosses with probability a at
-// most, however often one looks:
+// alwaysValidCritical returns k, the bound that |z| crosses with probability at
+// most a, for any number of looks:
 //
 //	k² = ((n rho² + 1) / (n rho²)) ln((n rho² + 1) / a²)
 func alwaysValidCritical(n, rho2, a float64) float64 {
@@ -32,8 +32,9 @@ func alwaysValidCritical(n, rho2, a float64) float64 {
 	return math.Sqrt((s + 1) / s * (math.Log1p(s) - 2*math.Log(a)))
 }
 
-// sequential returns the always-valid answer of a pair within a family of this
-// size, at a = alpha/size (Bonferroni, as no look knows the others).
+// sequential returns the always-valid result of a pair within a family of the
+// given size. It uses a = alpha/size (Bonferroni), because each treatment is
+// looked at without the others.
 func (c pair) sequential(size int, o Options) *Sequential {
 	alpha := o.Alpha()
 	if alpha == 0 {

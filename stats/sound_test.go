@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// unsound returns the first law that a comparison breaks, or "".
+// unsound returns the first invariant that a comparison violates, or "".
 func unsound(c Comparison, o Options) string {
 	if path := notFinite(reflect.ValueOf(c), ""); path != "" {
 		return path + " is not finite"
@@ -29,7 +29,7 @@ func unsound(c Comparison, o Options) string {
 	}
 	alpha := o.Alpha()
 	if alpha == 0 && (c.Significant || c.Difference.Interval != nil || c.Lift.Interval != nil) {
-		return "level 100 says something"
+		return "significant or with an interval at level 100"
 	}
 	if (c.Bayesian == nil) == (c.Frequentist == nil) || (c.Sequential == nil) != (c.Frequentist == nil) {
 		return "both methodologies, or neither"
@@ -50,7 +50,7 @@ func unsoundEffect(e Effect) string {
 	}
 	lower, upper := ends(e.Interval)
 	if lower > upper {
-		return "interval upside down"
+		return "interval with lower above upper"
 	}
 	return ""
 }
@@ -102,8 +102,9 @@ func unsoundFrequentist(c Comparison, alpha float64) string {
 	return ""
 }
 
-// unsoundDuality checks that the intervals exclude no effect exactly when the
-// comparison is significant; the lift's wherever the deciding end is finite.
+// unsoundDuality checks that the intervals exclude 0 exactly if the comparison
+// is significant. The lift's interval is checked only if its end on the
+// side of 0 is finite.
 func unsoundDuality(significant bool, differences, lifts *Interval, d *float64, alpha float64) string {
 	if alpha == 0 || differences == nil || d == nil {
 		return ""
@@ -164,7 +165,7 @@ func notFinite(v reflect.Value, path string) string {
 	return ""
 }
 
-// mustSound fails the test where a comparison breaks a law.
+// mustSound fails the test if a comparison violates an invariant.
 func mustSound(tb testing.TB, control Sample, treatments []Sample, o Options) []Comparison {
 	tb.Helper()
 	comparisons := Compare(control, treatments, o)

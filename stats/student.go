@@ -6,13 +6,14 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// normalSurvival returns P(Z > z), exact far into the tail.
+// normalSurvival returns P(Z > z), accurate far into the tail.
 func normalSurvival(z float64) float64 { return 0.5 * math.Erfc(z/math.Sqrt2) }
 
 // normalDensity returns the density of the standard normal at z.
 func normalDensity(z float64) float64 { return math.Exp(-0.5*z*z) / math.Sqrt(2*math.Pi) }
 
-// normalQuantile returns z with P(Z > z) = tail; +Inf for a tail of 0.
+// normalQuantile returns z with P(Z > z) = tail. It returns +Inf for a tail of
+// 0.
 func normalQuantile(tail float64) float64 {
 	if tail <= 0 {
 		return math.Inf(1)
@@ -30,15 +31,16 @@ type student struct {
 	scale float64
 }
 
-// largestNu is where t and normal agree to the last bit.
+// largestNu is the number of degrees of freedom at which the t and normal
+// distributions agree to the last bit.
 const largestNu = 1e17
 
 func newStudent(nu float64) student {
 	return student{nu: nu, scale: gammaRatio(nu/2) / math.SqrtPi}
 }
 
-// gammaRatio returns Γ(a + 1/2) / Γ(a). Above 20 it is by the difference of two
-// Stirling series, where the difference of two Lgamma would cancel.
+// gammaRatio returns Γ(a + 1/2) / Γ(a). From a = 20 on it uses the difference
+// of two Stirling series, because the difference of two Lgamma would cancel.
 func gammaRatio(a float64) float64 {
 	if a < 20 {
 		above, _ := math.Lgamma(a + 0.5)
@@ -56,9 +58,9 @@ func gammaRatio(a float64) float64 {
 //
 //	P(T > t) = I_x(nu/2, 1/2) / 2,  x = nu / (nu + t²)
 //
-// by a series around the centre and a continued fraction in the tail, where the
-// regularised incomplete beta function as usually coded loses digits at a million
-// degrees of freedom.
+// It uses a series around the center and a continued fraction in the tail. The
+// usual implementations of the regularized incomplete beta function lose digits
+// at a million degrees of freedom.
 //
 // See DLMF 8.17.7 and 15.8.1.
 func (s student) survival(t float64) (tail, density float64) {
@@ -68,7 +70,8 @@ func (s student) survival(t float64) (tail, density float64) {
 	case s.nu > largestNu:
 		return normalSurvival(t), t * normalDensity(t)
 	}
-	// The ratio first: t² may overflow, where the tail is 0 but for tiny nu.
+	// The ratio is computed first, because t² may overflow. The tail is then 0,
+	// except for tiny nu.
 	h := t / math.Sqrt(s.nu)
 	logX := -2 * math.Log(h)
 	if h < 1e100 {
@@ -82,8 +85,8 @@ func (s student) survival(t float64) (tail, density float64) {
 	return density * tailFraction(s.nu/2+1, 1/(h*h)) / (s.nu * y), density
 }
 
-// betaSeries returns the sum of Π (a+b+j)/(a+1+j) y, all of whose terms are
-// positive: I_y(a, b) a B(a, b) / (y^a (1-y)^b).
+// betaSeries returns the sum of Π (a+b+j)/(a+1+j) y, which is I_y(a, b) a B(a,
+// b) / (y^a (1-y)^b). All its terms are positive.
 func betaSeries(a, b, y float64) float64 {
 	sum, term := 1.0, 1.0
 	for k := range 1000 {
@@ -97,9 +100,9 @@ func betaSeries(a, b, y float64) float64 {
 	return sum
 }
 
-// tailFraction returns 2F1(1/2, 1; c; -z) for c > 1 and z > 0 by Gauss's continued
-// fraction, all of whose terms are positive, so that nothing cancels however large
-// c and z are.
+// tailFraction returns 2F1(1/2, 1; c; -z) for c > 1 and z > 0 by Gauss's
+// continued fraction. All terms of the fraction are positive, so that nothing
+// cancels however large c and z are.
 //
 // See DLMF 15.7.5.
 func tailFraction(c, z float64) float64 {
@@ -123,9 +126,10 @@ func tailFraction(c, z float64) float64 {
 	return 1 / f
 }
 
-// quantile returns t with P(T > t) = tail, for a tail below one half; +Inf for a
-// tail of 0. It is Newton's method on the logarithms of both, where the survival
-// function is concave, so that every start converges.
+// quantile returns t with P(T > t) = tail, for a tail below one half. It
+// returns +Inf for a tail of 0. It uses Newton's method on the logarithms of t
+// and tail. The survival function is concave in them, so that every start
+// converges.
 func (s student) quantile(tail float64) float64 {
 	z := normalQuantile(tail)
 	if math.IsInf(z, 1) || s.nu > largestNu {
@@ -148,8 +152,8 @@ func (s student) quantile(tail float64) float64 {
 	return t
 }
 
-// start is a first guess of the quantile: Abramowitz and Stegun 26.7.5, or the
-// exact quantile of two degrees of freedom where that series fails.
+// start returns an initial value of the quantile: Abramowitz and Stegun 26.7.5,
+// or the exact quantile of two degrees of freedom where that series fails.
 func (s student) start(tail, z float64) float64 {
 	z2 := z * z
 	if s.nu < 5 || z2 > s.nu {

@@ -1,6 +1,7 @@
 package stats
 
-// Reason says why a number is missing, or why a verdict is not plainer.
+// Reason is a code that explains why a number is missing or why a verdict is
+// weak.
 type Reason string
 
 // The reasons, in the spelling that results show.
@@ -22,12 +23,12 @@ const (
 	ReasonNotSignificantAcrossBreakdown Reason = "NOT_SIGNIFICANT_ACROSS_BREAKDOWN"
 	ReasonNoTraffic                     Reason = "NO_TRAFFIC"
 	// ReasonInvalidData marks sums that contradict each other (more converted
-	// than visitors, a negative variance), mixed kinds of sample, and numbers
-	// beyond floating point.
+	// than visitors, a negative variance), samples of different kinds, and
+	// numbers beyond floating point.
 	ReasonInvalidData Reason = "INVALID_DATA"
 )
 
-// Verdict is what a comparison says of a treatment.
+// Verdict is the outcome of a comparison for a treatment.
 type Verdict string
 
 // The verdicts. The zero value is none of them.
@@ -38,7 +39,7 @@ const (
 	VerdictInsufficientData Verdict = "insufficientData"
 )
 
-// Methodology is the school a comparison is judged by.
+// Methodology is the statistical methodology of a comparison.
 type Methodology string
 
 // The methodologies. Options read any other value as frequentist.
@@ -57,7 +58,7 @@ const (
 	TestWelch Test = "welch"
 )
 
-// Correction names what the p-values of a family were adjusted by.
+// Correction names the adjustment of the p-values of a family.
 type Correction string
 
 // The corrections: none with a single p-value, else Dunnett's.
@@ -66,29 +67,31 @@ const (
 	CorrectionDunnett Correction = "dunnett"
 )
 
-// DefaultPlannedVisitors is the sample size at which the confidence sequence is
-// tightest where a campaign names none (N* in the documentation of Sequential).
+// DefaultPlannedVisitors is the number of visitors at which the confidence
+// sequence is tightest if a campaign does not plan one. It is N* in the
+// documentation of Sequential.
 const DefaultPlannedVisitors = 5000
 
-// Options are the decisions of a campaign that a comparison depends on.
+// Options are the settings of a campaign that affect a comparison.
 type Options struct {
-	// SignificanceLevel in percent; alpha = 1 - level/100. At 100, and at any
-	// value outside 1..99, nothing is significant and intervals are nil.
+	// SignificanceLevel is in percent; alpha = 1 - level/100. At 100, and at
+	// any value outside 1..99, nothing is significant and intervals are nil.
 	SignificanceLevel int
 	Methodology       Methodology
-	// NonNegative says that a visitor's value is never below zero, so that a
-	// lift from a baseline near zero keeps its lower end.
+	// NonNegative reports whether the values of visitors are never below zero.
+	// If so, the lift from a baseline near zero keeps its lower end.
 	NonNegative bool
-	// PlannedVisitors is N* of the confidence sequence, over the pair; 0 or
-	// less reads as DefaultPlannedVisitors. It must never derive from results.
+	// PlannedVisitors is N* of the confidence sequence, over both variations of
+	// the pair. A value of 0 or less means DefaultPlannedVisitors. It must
+	// never depend on results.
 	PlannedVisitors int64
-	// SharesChanged says that the traffic shares changed within the window; every
-	// comparison then carries ReasonSharesChanged.
+	// SharesChanged reports whether the traffic shares changed within the
+	// window. If so, every comparison has ReasonSharesChanged.
 	SharesChanged bool
 }
 
-// Alpha returns the accepted error, 1 - level/100, in [0, 0.99]; 0 means that
-// nothing is ever significant.
+// Alpha returns the accepted error rate, 1 - level/100, in [0, 0.99]. At 0
+// nothing is significant.
 func (o Options) Alpha() float64 {
 	if o.SignificanceLevel < 1 || o.SignificanceLevel > 99 {
 		return 0
@@ -103,8 +106,8 @@ func (o Options) plannedVisitors() float64 {
 	return float64(o.PlannedVisitors)
 }
 
-// Interval is a confidence or credible interval. A nil end is unbounded; an
-// interval that cannot be had is a nil *Interval beside a Reason.
+// Interval is a confidence or credible interval. A nil end is unbounded. An
+// interval that cannot be computed is a nil *Interval, and its Reason is set.
 type Interval struct {
 	Lower, Upper *float64
 }
@@ -117,21 +120,22 @@ func (i *Interval) Excludes(x float64) bool {
 	return (i.Lower != nil && x < *i.Lower) || (i.Upper != nil && x > *i.Upper)
 }
 
-// Effect is a treatment's distance from control: a difference in the metric's
-// unit, or a lift as a fraction of the control's size. Value is what was
-// observed. Reason is set whenever Value, Interval or one of its ends is nil.
+// Effect is the effect of a treatment relative to control: a difference in the
+// metric's unit, or a lift as a fraction of the control's absolute value. Value
+// is the observed effect. Reason is set if Value, Interval or an end of
+// Interval is nil.
 type Effect struct {
 	Value    *float64
 	Interval *Interval
 	Reason   Reason
 }
 
-// Comparison is what one treatment's data say against control.
+// Comparison is the result of comparing one treatment with control.
 type Comparison struct {
 	Difference Effect
 	Lift       Effect
-	// Frequentist and Sequential are nil under the Bayesian methodology,
-	// Bayesian under the frequentist one.
+	// Frequentist and Sequential are nil under the Bayesian methodology.
+	// Bayesian is nil under the frequentist methodology.
 	Frequentist *Frequentist
 	Sequential  *Sequential
 	Bayesian    *Bayesian
@@ -140,10 +144,11 @@ type Comparison struct {
 	Reasons     []Reason
 }
 
-// Frequentist is the fixed-horizon test: right when it is read once, at the
-// planned end. Statistic is z for TestScore and t for TestWelch, positive where
-// the treatment is above control; DegreesOfFreedom is nil for TestScore.
-// AdjustedPValue is the p-value within the family of all treatments.
+// Frequentist is the result of the fixed-horizon test. It is valid if it is
+// read once, at the planned end. Statistic is z for TestScore and t for
+// TestWelch, and is positive if the treatment is above control.
+// DegreesOfFreedom is nil for TestScore. AdjustedPValue is the p-value within
+// the family of all treatments.
 type Frequentist struct {
 	Test             Test
 	Statistic        *float64
@@ -154,9 +159,9 @@ type Frequentist struct {
 	Reason           Reason
 }
 
-// Sequential is the always-valid answer: right however often it is read.
-// Reason is set where PValue or Difference is nil, LiftReason where Lift or one
-// of its ends is.
+// Sequential is the always-valid result. It is valid no matter how often it is
+// read. Reason is set if PValue or Difference is nil. LiftReason is set if Lift
+// or an end of Lift is nil.
 type Sequential struct {
 	PValue      *float64
 	Difference  *Interval
@@ -166,10 +171,11 @@ type Sequential struct {
 	LiftReason  Reason
 }
 
-// Bayesian is the posterior's answer. Chances are in [0, 1]; the expected losses
-// are in the metric's unit: ExpectedLoss of shipping the treatment,
-// ExpectedLossControl of keeping control. ChanceToBeBest is over control and all
-// treatments together; ControlChanceToBeBest is control's own.
+// Bayesian is the result of the Bayesian methodology. Chances are in [0, 1].
+// Expected losses are in the metric's unit: ExpectedLoss is the loss from
+// shipping the treatment, ExpectedLossControl the loss from keeping control.
+// ChanceToBeBest is among control and all treatments. ControlChanceToBeBest is
+// the chance of control to be best.
 type Bayesian struct {
 	ChanceToBeatControl   *float64
 	ChanceToBeBest        *float64

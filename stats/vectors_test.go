@@ -10,7 +10,7 @@ import (
 
 const vectorsDir = "../../shared/vectors"
 
-// readVectors decodes a file of reference numbers, which lie outside the project.
+// readVectors decodes a file of reference numbers from outside the project.
 func readVectors(t *testing.T, name string, into any) {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(vectorsDir, name))
@@ -59,13 +59,14 @@ func (v vector) decode(t *testing.T, input, expected any) {
 	}
 }
 
-// worst keeps the largest relative error seen, for the log.
+// worst holds the largest relative error so far, for the log.
 type worst struct {
 	name string
 	err  float64
 }
 
-// check compares with a relative tolerance; below floor, an absolute one.
+// check compares two numbers with a relative tolerance, or with an absolute
+// tolerance below floor.
 func (w *worst) check(t *testing.T, what string, got, want, tolerance float64) {
 	t.Helper()
 	const floor = 1e-300
@@ -79,7 +80,8 @@ func (w *worst) check(t *testing.T, what string, got, want, tolerance float64) {
 	w.err = math.Max(w.err, err)
 }
 
-// checkEnds compares an interval with a pair of numbers, null being unbounded.
+// checkEnds compares an interval with a pair of numbers. A null number is an
+// unbounded end.
 func (w *worst) checkEnds(t *testing.T, what string, got bounds, want [2]*float64, tolerance float64) {
 	t.Helper()
 	ends := [2]float64{got.lower, got.upper}
@@ -145,9 +147,9 @@ func TestScoreVectors(t *testing.T) {
 	w.log(t, len(vectors))
 }
 
-// The Student quantile behind four of the Welch vectors is off by up to 2e-9
-// (found with mpmath at 30 digits, as in testdata/student.json), and Fieller's
-// ends amplify it.
+// The Student quantile of four Welch vectors is off by up to 2e-9, and
+// Fieller's ends amplify the error. It was found with mpmath at 30 digits, as
+// in testdata/student.json.
 const welchIntervalTolerance = 2e-8
 
 func TestWelchVectors(t *testing.T) {
@@ -186,8 +188,8 @@ func TestWelchVectors(t *testing.T) {
 			w.checkEnds(t, "difference interval", c.differences(q, p < in.Alpha), want.Differences, welchIntervalTolerance)
 			lifts, _ := c.lifts(q, p < in.Alpha)
 			if c.lift() < *orInf(want.Lifts[0]) {
-				// The vector with g = 0.96 gives the upper end for the lower one, an
-				// interval without the observed lift in it. With g < 1 there are two ends.
+				// The vector with g = 0.96 has the upper end in place of the lower one: an
+				// interval that excludes the observed lift. With g < 1 there are two ends.
 				w.check(t, "upper end", lifts.upper, *want.Lifts[0], v.Tolerance)
 				if !(lifts.lower > 0 && lifts.lower < c.lift()) {
 					t.Errorf("lower end = %v, want one in (0, %v)", lifts.lower, c.lift())
@@ -291,9 +293,9 @@ func (w *worst) checkPosterior(t *testing.T, p posterior, want posteriorExpected
 	}
 }
 
-// Three of the beta_binomial vectors are off by up to 3e-5: mpmath at 30 digits (the
-// convolution of the two densities, summed over 24 standard deviations) gives these
-// losses and this chance instead.
+// TestBetaAgainstHighPrecision checks three beta_binomial vectors that are off
+// by up to 3e-5. The losses and the chance below are by mpmath at 30 digits:
+// the convolution of the two densities, summed over 24 standard deviations.
 func TestBetaAgainstHighPrecision(t *testing.T) {
 	w := worst{name: "mpmath"}
 	posterior := func(xt, nt, xc, nc int64) posterior {
@@ -310,7 +312,8 @@ func TestBetaAgainstHighPrecision(t *testing.T) {
 	w.log(t, 3)
 }
 
-// offBeta are the visitors of those three vectors' treatments.
+// offBeta reports whether n and converted are the visitors of the treatment of
+// one of those three vectors.
 func offBeta(n, converted int64) bool {
 	return (n == 1e7 && (converted == 1003000 || converted == 5002000)) || n == 8857
 }

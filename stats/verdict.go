@@ -5,19 +5,20 @@ import (
 	"slices"
 )
 
-// What a verdict needs before it says anything.
+// The minimum data of a verdict.
 const (
-	// Under these counts a normal approximation, and a person's trust in it, fail.
+	// Below these counts a normal approximation is unreliable, and users should
+	// not trust it.
 	minimumVisitors    = 100
 	minimumConversions = 5  // converted and unconverted, both variations together
 	minimumNonzero     = 20 // visitors with a value, in each variation
-	// unbalancedShare is the smaller variation's share of a pair below which the
-	// skewness of one mean no longer cancels against the other's.
+	// unbalancedShare is the smaller variation's share of a pair below which
+	// the skewness of the two means does not cancel.
 	unbalancedShare = 0.25
 )
 
-// conclude sets the verdict and the reasons of a comparison whose numbers stand.
-// alpha is the effective one, within the family.
+// conclude sets the verdict and the reasons of a comparison after its numbers
+// are set. alpha is the effective alpha within the family.
 func (c pair) conclude(out *Comparison, alpha float64, o Options) {
 	out.Reasons = c.reasons(*out, o)
 	switch {
@@ -35,7 +36,8 @@ func (c pair) conclude(out *Comparison, alpha float64, o Options) {
 	}
 }
 
-// reasons lists why the verdict is weak and why numbers are missing, each once.
+// reasons returns why the verdict is weak and why numbers are missing, each
+// reason once.
 func (c pair) reasons(out Comparison, o Options) []Reason {
 	reasons := []Reason{}
 	add := func(more ...Reason) {
@@ -57,7 +59,7 @@ func (c pair) reasons(out Comparison, o Options) []Reason {
 	return reasons
 }
 
-// insufficient lists why the data allow no verdict at all.
+// insufficient returns why the data are insufficient for a verdict.
 func (c pair) insufficient() []Reason {
 	if checkSample(c.control) != "" || checkSample(c.treatment) != "" || !sameKind(c.control, c.treatment) {
 		return nil
@@ -85,10 +87,10 @@ func (c pair) insufficient() []Reason {
 
 func (m Mean) fewNonzero() bool { return m.Nonzero >= 0 && m.Nonzero < minimumNonzero }
 
-// skewed reports whether the pair is too uneven for Welch's t alone and the pooled
-// t does not agree at alpha. Welch weighs the small variation's own variance,
-// which a skewed value underestimates whenever it underestimates the mean; the
-// pooled variance does not follow it.
+// skewed reports whether the pair is too unbalanced for Welch's t alone and the
+// pooled t is not significant at alpha. Welch's t uses the small variation's
+// own variance. If values are skewed, a sample that underestimates the mean
+// also underestimates this variance. The pooled variance does not.
 func (c pair) skewed(alpha float64) bool {
 	w, ok := c.contrast.(welch)
 	if !ok || !w.unbalanced() {

@@ -2,8 +2,9 @@ package stats
 
 import "math"
 
-// means is a pair of independent means: of control and treatment the mean, the
-// variance of that mean, and the degrees of freedom of the variance.
+// means is a pair of independent means. For control and for treatment it holds
+// the mean, the variance of the mean, and the degrees of freedom of the
+// variance.
 type means struct {
 	mc, mt float64
 	sc, st float64
@@ -20,14 +21,15 @@ func newMeans(control, treatment Mean) means {
 
 func (m means) difference() float64 { return m.mt - m.mc }
 
-// standardError is that of the difference.
+// standardError returns the standard error of the difference.
 func (m means) standardError() float64 { return math.Sqrt(m.sc + m.st) }
 
 // degreesOfFreedom returns Satterthwaite's
 //
 //	nu = (sc + st)² / (sc²/(nc-1) + st²/(nt-1))
 //
-// where sc and st are the variances of the means. One of them must be positive.
+// where sc and st are the variances of the means. At least one of them must be
+// positive.
 //
 // See Welch (1947).
 func (m means) degreesOfFreedom() float64 {
@@ -35,23 +37,24 @@ func (m means) degreesOfFreedom() float64 {
 	return 1 / (wc*wc/m.fc + wt*wt/m.ft)
 }
 
-// pooled returns the standard error of the difference under equal variances, and
-// its degrees of freedom. Where the split is uneven and values are skewed it errs on
-// the other side of Welch's.
+// pooled returns the standard error of the difference under equal variances,
+// and its degrees of freedom. If the split is uneven and values are skewed, its
+// error is in the opposite direction of Welch's.
 func (m means) pooled() (standardError, nu float64) {
 	nu = m.fc + m.ft
 	spread := m.sc*((m.fc+1)*(m.fc/nu)) + m.st*((m.ft+1)*(m.ft/nu))
 	return math.Sqrt(spread * (1/(m.fc+1) + 1/(m.ft+1))), nu
 }
 
-// unbalanced reports whether the smaller variation is so small a part of the pair
-// that the skewness of its mean no longer cancels against the other's.
+// unbalanced reports whether the smaller variation is so small a part of the
+// pair that the skewness of the two means does not cancel.
 func (m means) unbalanced() bool {
 	return math.Min(m.fc+1, m.ft+1) < unbalancedShare*(m.fc+m.ft+2)
 }
 
-// widened returns the pair with both variances scaled so that the standard error is
-// the pooled one, where the split is unbalanced and that is larger.
+// widened returns the pair with a standard error not below the pooled one, if
+// the split is unbalanced. Both variances are scaled by the same factor. A
+// balanced pair is returned unchanged.
 func (m means) widened() means {
 	standardError, _ := m.pooled()
 	by := standardError / m.standardError()
@@ -68,8 +71,9 @@ func (m means) differenceInterval(q float64, significant bool) bounds {
 	return in.decided(significant, d)
 }
 
-// decided moves an end that lies within 1e-9 of the interval's size from 0 to the
-// side that the p-value says, observed being the effect inside the interval.
+// decided moves an end near 0 to the side of 0 that the p-value determines. An
+// end is near 0 if its distance is at most 1e-9 of the interval's size.
+// observed is the effect inside the interval.
 func (in bounds) decided(significant bool, observed float64) bounds {
 	near := 1e-9 * math.Max(math.Abs(observed), math.Min(observed-in.lower, in.upper-observed))
 	if observed >= 0 {
@@ -90,17 +94,19 @@ func nearZero(end, near float64, positive bool) float64 {
 	return end
 }
 
-// liftInterval returns Fieller's interval of the lift d/|mc| at quantile q: with
-// g = q² sc/mc² < 1 the lifts L between the roots of
+// liftInterval returns Fieller's interval of the lift d/|mc| at quantile q.
+// With g = q² sc/mc² < 1 it contains the lifts L between the roots of
 //
 //	(mc² - q² sc) L² - 2 (d mc + q² sc) L + d² - q² (sc + st) = 0
 //
-// for mc > 0, mirrored for mc < 0, so that a rise from a negative baseline is
-// positive. It is the equation of r = mt/mc with r = 1 + L, whose last term shows
-// that 0 is outside exactly when |d| > q SE. With g >= 1 control cannot be distinguished
-// from 0 and the set is no interval; but where values are never negative, mc > 0
-// and mt² > q² st, the larger root is the lower end and the upper is unbounded.
-// Otherwise both ends are NaN. The baseline must not be 0.
+// for mc > 0. For mc < 0 the interval is mirrored, so that a rise from a
+// negative baseline is positive. The equation is that of r = mt/mc with r = 1 +
+// L. Its last term shows that 0 is outside exactly if |d| > q SE.
+//
+// With g >= 1 control cannot be distinguished from 0, and the set is not an
+// interval. If values are never negative, mc > 0 and mt² > q² st, then the
+// larger root is the lower end and the upper end is unbounded. Otherwise both
+// ends are NaN. The baseline must not be 0.
 //
 // See Fieller (1954).
 func (m means) liftInterval(q float64, significant, nonNegative bool) (bounds, Reason) {
@@ -110,8 +116,8 @@ func (m means) liftInterval(q float64, significant, nonNegative bool) (bounds, R
 		in, reason := mirror.liftInterval(q, significant, false)
 		return bounds{lower: -in.upper, upper: -in.lower}, reason
 	}
-	// Everything is in units of the baseline, where squares cannot overflow
-	// before the interval itself is worthless.
+	// All values are in units of the baseline. In these units squares do not
+	// overflow as long as the interval is useful.
 	d := m.difference() / m.mc
 	g := q * q * (m.sc / m.mc / m.mc)
 	h := q * q * (m.st / m.mc / m.mc)

@@ -8,31 +8,32 @@ import (
 	"time"
 )
 
-// killGrace is how long a caller whose context has ended waits for its
-// statement to stop. Most stop within milliseconds, and the caller then finds
-// the engine free; after that the statement is left behind, still to be
-// killed, and its connection stays taken.
+// killGrace is the maximum time that a caller whose context has ended waits for
+// its statement to stop. Most statements stop within milliseconds, and the
+// caller then finds the engine free. After killGrace the caller returns, and
+// the statement is still killed in the background. Its connection remains in
+// use until then.
 const killGrace = time.Second
 
 var errAbandoned = errors.New("embedded: the answer was closed")
 
-// answer is the result of a statement as a response's body. The statement runs
-// one chunk ahead of the reader.
+// answer is the result of a statement as the body of a response. The statement
+// runs one chunk ahead of the reader.
 type answer struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	chunks chan *result
 	ended  chan struct{}
-	err    error // of the statement, once ended is closed
+	err    error // the statement's error; set before ended is closed
 
 	mu     sync.Mutex
-	chunk  *result // the chunk being read, of which rest is left
+	chunk  *result // the chunk being read; rest is its unread part
 	rest   []byte
 	final  error
 	closed bool
 }
 
-// emit gives a chunk to the reader; the statement's goroutine calls it.
+// emit passes a chunk to the reader. It is called by the statement's goroutine.
 func (a *answer) emit(r *result) error {
 	select {
 	case a.chunks <- r:
@@ -43,7 +44,7 @@ func (a *answer) emit(r *result) error {
 	}
 }
 
-// next waits for a chunk, or for the statement's end.
+// next waits for a chunk or for the end of the statement.
 func (a *answer) next() (*result, error) {
 	select {
 	case r := <-a.chunks:
@@ -67,8 +68,8 @@ func (a *answer) outcome() error {
 	return a.err
 }
 
-// start waits until the answer's first bytes are there. It returns io.EOF if
-// the statement ended without a result.
+// start waits for the first bytes of the answer. It returns io.EOF if the
+// statement ended without a result.
 func (a *answer) start() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -89,8 +90,8 @@ func (a *answer) advance() error {
 	return nil
 }
 
-// Read reads the result. It returns an error other than io.EOF if the
-// statement did not end well, so that a part never passes for the whole.
+// Read reads the result. It returns an error other than io.EOF if the statement
+// failed, so that a partial result is not taken for a complete one.
 func (a *answer) Read(p []byte) (int, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -118,9 +119,9 @@ func (a *answer) release() {
 	}
 }
 
-// Close stops the statement if it still runs.
+// Close stops the statement if it is still running.
 func (a *answer) Close() error {
-	a.cancel(errAbandoned) // before the lock: a Read that waits then returns
+	a.cancel(errAbandoned) // before the lock, so that a waiting Read returns
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.closed = true

@@ -22,7 +22,7 @@ func BenchmarkSelectOneParallel(b *testing.B) {
 	})
 }
 
-// Ten million rows through the driver, each scanned.
+// BenchmarkStream scans ten million rows through the driver.
 func BenchmarkStream(b *testing.B) {
 	const n = 10_000_000
 	conn := connect(b)
@@ -44,7 +44,8 @@ func BenchmarkStream(b *testing.B) {
 	}
 }
 
-// The same rows without the driver: what the transport itself does.
+// BenchmarkStreamBytes reads the same rows without the driver, to measure the
+// transport alone.
 func BenchmarkStreamBytes(b *testing.B) {
 	const n = 10_000_000
 	b.SetBytes(8 * n)
@@ -69,7 +70,7 @@ func BenchmarkStreamBytes(b *testing.B) {
 	}
 }
 
-// A million events in batches of 100,000 rows.
+// BenchmarkInsert inserts a million events in batches of 100,000 rows.
 func BenchmarkInsert(b *testing.B) {
 	const batches, size = 10, 100_000
 	conn := database(b)

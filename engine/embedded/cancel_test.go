@@ -13,7 +13,8 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
-// endless runs until it is stopped, and marks itself with a text.
+// endless returns a query that runs until it is stopped and contains the text
+// mark.
 func endless(mark string) string {
 	return "SELECT '" + mark + "', count() FROM system.numbers WHERE NOT ignore(sipHash64(number))"
 }
@@ -35,7 +36,7 @@ func TestCancelQuery(t *testing.T) {
 			t.Errorf("a cancelled query returned after %v", took)
 		}
 		if n := running(t, watch, "cancelled"); n != 0 {
-			t.Errorf("%d queries run on", n)
+			t.Errorf("%d queries still run", n)
 		}
 		if got := one[uint8](t, conn, "SELECT 7"); got != 7 {
 			t.Errorf("the next statement returned %d", got)
@@ -56,7 +57,8 @@ func TestDeadline(t *testing.T) {
 	eventually(t, "nothing runs", func() bool { return running(t, conn, "deadline") == 0 })
 }
 
-// A stream is cancelled between two chunks, while the reader rests.
+// TestCancelStream cancels a stream between two chunks, while the reader is
+// idle.
 func TestCancelStream(t *testing.T) {
 	conn := connect(t, func(o *clickhouse.Options) { o.MaxOpenConns = 1 })
 	watch := connect(t)
@@ -127,14 +129,15 @@ func TestCancelInsert(t *testing.T) {
 		t.Errorf("a cancelled insert returned after %v", took)
 	}
 	if n := running(t, watch, "INSERT INTO t"); n != 0 {
-		t.Errorf("%d inserts run on", n)
+		t.Errorf("%d inserts still run", n)
 	}
 	if got := one[uint8](t, conn, "SELECT 7"); got != 7 {
 		t.Errorf("the next statement returned %d", got)
 	}
 }
 
-// A statement that does not notice that it is killed must not hold its caller.
+// TestCancelWhatDoesNotStop checks that a statement that ignores its
+// cancellation does not block its caller.
 func TestCancelWhatDoesNotStop(t *testing.T) {
 	conn := connect(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -150,7 +153,8 @@ func TestCancelWhatDoesNotStop(t *testing.T) {
 	eventually(t, "the statement has ended", func() bool { return len(engine.pool.slots) == 0 })
 }
 
-// The rows of an insert come from a reader that gives no more.
+// TestCancelInsertThatWaitsForRows cancels an insert whose reader returns no
+// more rows.
 func TestCancelInsertThatWaitsForRows(t *testing.T) {
 	conn := database(t)
 	exec(t, conn, "CREATE TABLE t (id UInt64) ENGINE = MergeTree ORDER BY id")
@@ -174,7 +178,8 @@ func TestCancelInsertThatWaitsForRows(t *testing.T) {
 	}
 }
 
-// A reader's error must not commit the rows before it.
+// TestInsertWhoseRowsFail checks that a reader's error does not commit the rows
+// before it.
 func TestInsertWhoseRowsFail(t *testing.T) {
 	conn := database(t)
 	exec(t, conn, "CREATE TABLE t (id UInt64) ENGINE = MergeTree ORDER BY id")
@@ -187,7 +192,7 @@ func TestInsertWhoseRowsFail(t *testing.T) {
 		}
 	}
 	if n := one[uint64](t, conn, "SELECT count() FROM t"); n != 0 {
-		t.Errorf("%d rows are there", n)
+		t.Errorf("%d rows are stored", n)
 	}
 }
 
@@ -195,7 +200,8 @@ type failing struct{ error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.error }
 
-// Statements that are cancelled at any moment leave the engine whole.
+// TestCancelAnywhere checks that cancelling statements at any moment does not
+// damage the engine.
 func TestCancelAnywhere(t *testing.T) {
 	rounds := 200
 	if testing.Short() {
@@ -235,9 +241,9 @@ func TestCancelAnywhere(t *testing.T) {
 	if n := one[uint64](t, conn, "SELECT count() FROM system.processes"); n != 1 {
 		t.Errorf("%d statements run", n)
 	}
-	// An insert of one block is there as a whole or not at all.
+	// An insert of one block is stored completely or not at all.
 	if n := one[uint64](t, conn, "SELECT toUInt64(countIf(name = 'x') % 1000 + countIf(name = 'y') % 20000) FROM t"); n != 0 {
-		t.Errorf("a part of a cancelled insert is there: %d rows", n)
+		t.Errorf("a part of a cancelled insert is stored: %d rows", n)
 	}
 }
 

@@ -16,8 +16,8 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// children are the bodies of processes that tests start. They say on standard
-// output what came of it.
+// children are the bodies of the processes that tests start. They write their
+// results to standard output.
 var children = map[string]func(args []string){
 	"open":    openChild,
 	"hold":    holdChild,
@@ -65,8 +65,8 @@ func holdChild(args []string) {
 	must(e.Close())
 }
 
-// insertChild inserts batches until it is killed and says when each is
-// acknowledged.
+// insertChild inserts batches until it is killed, and reports each
+// acknowledgement.
 func insertChild(args []string) {
 	_, conn := mustOpen(args[0])
 	ctx := context.Background()
@@ -90,7 +90,7 @@ func countChild(args []string) {
 	say(n, distinct)
 }
 
-// signalsChild finds out whether the Go runtime still gets its signals.
+// signalsChild checks that the Go runtime receives its signals.
 func signalsChild(args []string) {
 	e, conn := mustOpen(args[0])
 	ctx := context.Background()
@@ -143,7 +143,7 @@ func preempt() {
 	stop.Store(true)
 }
 
-// closeChild closes an engine under running statements and opens others.
+// closeChild closes an engine while statements run, and opens others.
 func closeChild(args []string) {
 	e, conn := mustOpen(args[0])
 	ctx := context.Background()
@@ -173,7 +173,7 @@ func closeChild(args []string) {
 	say("opened again")
 }
 
-// optionsChild says how an engine runs with the options that it is given.
+// optionsChild reports the settings of an engine with the given options.
 func optionsChild(args []string) {
 	var numbers [3]int64
 	for i := range numbers {
@@ -200,8 +200,8 @@ func optionsChild(args []string) {
 	must(e.Close())
 }
 
-// fsyncChild says how tables of an engine are written that syncs, or does not,
-// and how often it did.
+// fsyncChild reports the fsync settings of tables, with or without
+// Options.Fsync, and the number of fsyncs.
 func fsyncChild(args []string) {
 	e, err := Open(context.Background(), args[0], Options{Fsync: args[1] == "true"})
 	must(err)
@@ -219,7 +219,7 @@ func fsyncChild(args []string) {
 	must(e.Close())
 }
 
-// endChild shuts the library down, which is for good.
+// endChild shuts the library down. The library cannot be started again.
 func endChild(args []string) {
 	e, _ := mustOpen(args[0])
 	if err := Shutdown(); err == nil {

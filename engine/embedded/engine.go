@@ -16,28 +16,30 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
-// ErrClosed is the error of statements on an Engine that was closed.
+// ErrClosed is the error of statements on a closed Engine.
 var ErrClosed = errors.New("embedded: the engine is closed")
 
-// defaultConnections is how many statements run at once unless Options say
-// otherwise: enough that a long query does not keep small ones waiting, and
-// few enough that they do not starve each other of memory.
+// defaultConnections is the default maximum number of concurrent statements. It
+// is large enough that a long query does not block short ones. It is small
+// enough that statements do not run out of memory because of each other.
 const defaultConnections = 8
 
-// closeTimeout bounds how long Close waits for statements it has cancelled.
+// closeTimeout is the maximum time for which Close waits for cancelled
+// statements.
 const closeTimeout = 10 * time.Second
 
-// Options say how the engine runs. The zero value is a good choice.
+// Options configure the engine. The zero value has suitable defaults.
 type Options struct {
-	Library     string       // path of libchdb; empty: see LibraryMissingError for where it is looked for
-	Connections int          // statements that run at once; 0: 8
+	Library     string       // path of libchdb; empty: see Locate for the searched places
+	Connections int          // maximum number of concurrent statements; 0: 8
 	Threads     int          // max_threads of a query; 0: the engine's default, one per core
-	MemoryLimit int64        // bytes for the whole engine; 0: half of the memory of the machine or its cgroup
-	BeforeStart func() error // is called when the folder is locked and its files are not open yet; its error ends Open
-	Fsync       bool         // an insert returns when its rows are on the disk itself, and outlive a loss of power
+	MemoryLimit int64        // memory limit of the whole engine in bytes; 0: half of the memory of the machine or its cgroup
+	BeforeStart func() error // called after the folder is locked and before its files are opened; Open returns its error
+	Fsync       bool         // an insert returns after its rows are synced to the disk, so that they survive a loss of power
 }
 
-// Engine is ClickHouse on a folder. Its methods may be called concurrently.
+// Engine is a ClickHouse engine on a folder. Its methods may be called
+// concurrently.
 type Engine struct {
 	dir     string
 	lib     *library
@@ -62,17 +64,17 @@ type Engine struct {
 	closed  bool
 	running sync.WaitGroup
 	closing sync.Once
-	failure error // of closing
+	failure error // returned by Close
 }
 
-// The library holds one storage path per process.
+// A process has at most one storage path in the library.
 var opened struct {
 	sync.Mutex
 	dir string
 }
 
-// Open starts the engine on the folder dir, which it makes if need be. It
-// returns a *LibraryMissingError if the library is not installed and a
+// Open starts the engine on the folder dir, which it creates if necessary. It
+// returns a *LibraryMissingError if the library is not installed, and a
 // *LockedError if another process has the folder open.
 func Open(ctx context.Context, dir string, o Options) (*Engine, error) {
 	if err := ctx.Err(); err != nil {
@@ -117,8 +119,8 @@ func Open(ctx context.Context, dir string, o Options) (*Engine, error) {
 	return e, nil
 }
 
-// start loads the library and opens the control session, which starts the
-// engine and keeps it running between statements.
+// start loads the library and opens the control session. This session starts
+// the engine and keeps it running between statements.
 func (e *Engine) start(path string) error {
 	lib, err := loadLibrary(path)
 	if err != nil {
@@ -134,7 +136,7 @@ func (e *Engine) start(path string) error {
 		"clickhouse",
 		"--path=" + e.dir,
 		"--config-file=" + config,
-		"--async_insert=0",    // an insert that has returned outlives the process
+		"--async_insert=0",    // rows survive the process after the insert has returned
 		"--implicit_select=0", // as on a server: "1 + 1" is a syntax error
 	}
 	if e.options.MemoryLimit > 0 {
@@ -157,15 +159,17 @@ func (e *Engine) start(path string) error {
 	return nil
 }
 
-// writeConfig writes the engine's configuration and returns its path. Without one
-// the library would read a config.xml of the working directory, of the user's
-// home directory or of the machine, for other programs.
+// writeConfig writes the engine's configuration and returns its path. Without a
+// configuration the library would read a config.xml of another program: in the
+// working directory, in the user's home directory, or of the machine.
 //
 // On a terminal, and only there, the engine would write its log to standard
-// error: every insert as "current_thread contains invalid address", which is
-// what it says of its own bookkeeping, and has no effect.
+// error. It would log every insert as "current_thread contains invalid
+// address". This message is about the engine's internal state and has no
+// effect.
 //
-// Backups may go anywhere: no statement but our own reaches the engine.
+// Backups may be written to any path, because only Lifthouse's own statements
+// reach the engine.
 func (e *Engine) writeConfig() (string, error) {
 	path := filepath.Join(e.dir, "lifthouse.xml")
 	durability := ""
@@ -189,8 +193,8 @@ const configuration = `<clickhouse>
 %s</clickhouse>
 `
 
-// fsynced are the settings of tables under Options.Fsync. Merges are synced
-// too: the parts that they replace are deleted.
+// fsynced are the settings of tables if Options.Fsync is set. Merges are synced
+// too, because the parts that they replace are deleted.
 const fsynced = `    <merge_tree>
         <fsync_after_insert>1</fsync_after_insert>
         <fsync_part_directory>1</fsync_part_directory>
@@ -198,7 +202,8 @@ const fsynced = `    <merge_tree>
     </merge_tree>
 `
 
-// introduce learns what the engine is and how a new session is set.
+// introduce reads the engine's version and time zone, and the settings of a new
+// session.
 func (e *Engine) introduce() error {
 	about, err := e.control.text("SELECT version(), timezone()")
 	if err != nil {
@@ -227,10 +232,10 @@ func (e *Engine) session() (*session, error) {
 	return &session{conn: c, mark: mark, database: defaultDatabase}, nil
 }
 
-// ClientOptions returns what clickhouse.Open needs to talk to the engine. The
-// caller may set Auth.Database, Settings and the like before using them.
-// Inserts are never asynchronous, whatever the settings say: one that has
-// returned outlives the process.
+// ClientOptions returns the options for clickhouse.Open to connect to the
+// engine. The caller may set Auth.Database, Settings and similar fields before
+// use. Inserts are never asynchronous, whatever the settings are: rows survive
+// the process after the insert has returned.
 func (e *Engine) ClientOptions() *clickhouse.Options {
 	return &clickhouse.Options{
 		Protocol: clickhouse.HTTP,
@@ -239,7 +244,7 @@ func (e *Engine) ClientOptions() *clickhouse.Options {
 		TransportFunc: func(*http.Transport) (http.RoundTripper, error) {
 			return &transport{engine: e}, nil
 		},
-		// A statement that waits for its turn waits as long as its context.
+		// A statement waits for a connection until its context ends.
 		DialTimeout:     time.Hour,
 		ReadTimeout:     24 * time.Hour,
 		ConnMaxLifetime: 24 * time.Hour,
@@ -248,7 +253,8 @@ func (e *Engine) ClientOptions() *clickhouse.Options {
 	}
 }
 
-// begin counts a statement in, unless the engine is closed.
+// begin adds a statement to the running ones. It returns ErrClosed if the
+// engine is closed.
 func (e *Engine) begin() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -259,12 +265,12 @@ func (e *Engine) begin() error {
 	return nil
 }
 
-// Close cancels the statements that run, stops the engine and frees the
-// folder, which can then be opened again, as can another one. Calls after the
-// first return its error.
+// Close cancels the running statements, stops the engine and unlocks the
+// folder. The process can then open the same folder again, or another one.
+// Calls after the first return the error of the first.
 //
-// It leaves the library's idle threads alone, so that the process can open an
-// engine again; Shutdown joins them.
+// Close does not end the library's idle threads, so that the process can open
+// an engine again. Shutdown joins these threads.
 func (e *Engine) Close() error {
 	e.closing.Do(func() { e.failure = e.close() })
 	return e.failure
@@ -296,8 +302,8 @@ func (e *Engine) close() error {
 // ErrShutDown is the error of Open after Shutdown.
 var ErrShutDown = errors.New("embedded: the library was shut down; a process cannot start it again")
 
-// Shutdown joins the library's threads. It is for the end of a process, after
-// the engine was closed: no engine can be opened after it.
+// Shutdown joins the library's threads. It must be called at the end of a
+// process, after the engine is closed. No engine can be opened after it.
 func Shutdown() error {
 	opened.Lock()
 	defer opened.Unlock()

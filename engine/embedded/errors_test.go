@@ -54,7 +54,7 @@ func TestErrorInBatch(t *testing.T) {
 	}
 	exec(t, conn, "DROP TABLE t")
 	if err := conn.InsertFormat(t.Context(), "CSV", "INSERT INTO t", strings.NewReader("1,x")); code(err) != 60 {
-		t.Errorf("insert into a table that is gone: %v, want code 60 (UNKNOWN_TABLE)", err)
+		t.Errorf("insert into a dropped table: %v, want code 60 (UNKNOWN_TABLE)", err)
 	}
 	fillWhole(t)
 }
@@ -69,7 +69,8 @@ func fillWhole(t *testing.T) {
 	}
 }
 
-// An error after rows were given must not end the rows as if they were all.
+// TestErrorInMidStream checks that after an error the rows already read do not
+// pass for the complete result.
 func TestErrorInMidStream(t *testing.T) {
 	conn := connect(t, func(o *clickhouse.Options) { o.MaxOpenConns = 1 })
 	for _, at := range []int{1, 100_000, 5_000_000, 9_999_999} {
@@ -94,14 +95,15 @@ func TestErrorInMidStream(t *testing.T) {
 			t.Errorf("the next statement returned %d", got)
 		}
 	}
-	// With wait_end_of_query the error comes before any row.
+	// With wait_end_of_query the error is returned before any row.
 	_, err := conn.Query(with(t.Context(), clickhouse.Settings{"wait_end_of_query": 1}), "SELECT throwIf(number = 500000) FROM numbers(1000000)")
 	if code(err) != 395 {
 		t.Errorf("with wait_end_of_query: %v", err)
 	}
 }
 
-// Rows may hold what the driver takes for the frame of an exception.
+// TestExceptionMarkerInRows reads a row with the marker of an exception that
+// the driver recognizes.
 func TestExceptionMarkerInRows(t *testing.T) {
 	conn := connect(t)
 	const marker = "\r\n__exception__\r\nCode: 60. DB::Exception: no"
@@ -110,7 +112,8 @@ func TestExceptionMarkerInRows(t *testing.T) {
 	}
 }
 
-// The driver sends no rows when it cannot encode them.
+// TestInsertWithoutRows checks an insert whose rows the driver cannot encode.
+// The driver then sends no rows.
 func TestInsertWithoutRows(t *testing.T) {
 	conn := database(t)
 	exec(t, conn, "CREATE TABLE t (id UInt64) ENGINE = MergeTree ORDER BY id")

@@ -7,7 +7,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
-// Codes of ClickHouse that this package gives or looks for itself.
+// Error codes of ClickHouse that this package returns or checks.
 const (
 	codeBadArguments   = 36
 	codeSyntaxError    = 62
@@ -20,7 +20,7 @@ var (
 	exceptionName  = regexp.MustCompile(`\(([A-Z][A-Z0-9_]+)\)(?: \(version [^)]*\))?\.?\s*$`)
 )
 
-// newException reads an error text of the engine, such as
+// newException parses an error text of the engine, such as
 //
 //	Code: 60. DB::Exception: Unknown table expression identifier 't'. (UNKNOWN_TABLE)
 //

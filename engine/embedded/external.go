@@ -12,20 +12,20 @@ import (
 	"net/url"
 )
 
-// external is a table that comes with a statement and that only it sees: rows
-// too many for parameters. The library has none of its own; a temporary table
-// of the session replaces it.
+// external is a table that is sent with a statement and visible only to that
+// statement. It holds rows too numerous for parameters. The library does not
+// support external tables, so a temporary table of the session replaces them.
 type external struct {
 	name, structure, format string
 	rows                    []byte
 }
 
-// statementField is the part of a form that is the statement; the others are
-// the external tables' rows.
+// statementField is the form field that contains the statement. The other
+// fields contain the rows of external tables.
 const statementField = "query"
 
-// readForm takes the statement and its external tables from a form, and what
-// describes them out of the URL's values.
+// readForm reads the statement and its external tables from a form. It removes
+// the descriptions of the tables from the URL's values.
 func (q *request) readForm(r *http.Request, values url.Values) error {
 	form, err := r.MultipartReader()
 	if err != nil {
@@ -65,8 +65,8 @@ func (q *request) readPart(part *multipart.Part, values url.Values) error {
 	return nil
 }
 
-// lay makes the statement's external tables. After an error the session must
-// be discarded, and they with it.
+// lay creates the statement's external tables. After an error the session must
+// be discarded, and the tables with it.
 func (e *Engine) lay(ctx context.Context, s *session, tables []external) error {
 	for _, table := range tables {
 		if err := s.exec("CREATE TEMPORARY TABLE " + quoteName(table.name) + " (" + table.structure + ") ENGINE = Memory"); err != nil {
@@ -83,8 +83,9 @@ func (e *Engine) lay(ctx context.Context, s *session, tables []external) error {
 	return nil
 }
 
-// empty says whether the table is a block without rows, which the library takes
-// for no insert at all. A block begins with the numbers of its columns and rows.
+// empty reports whether the table is a block without rows. The library does not
+// treat such a block as an insert. A block begins with the numbers of its
+// columns and rows.
 func (t *external) empty() bool {
 	_, n := binary.Uvarint(t.rows)
 	rows, _ := binary.Uvarint(t.rows[max(n, 0):])

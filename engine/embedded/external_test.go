@@ -37,7 +37,7 @@ func TestExternalTablesAreOfTheirStatementAlone(t *testing.T) {
 		})
 	}
 	all.Wait()
-	for range 20 { // each session that was used
+	for range 20 { // use each session of the pool
 		if err := conn.Exec(t.Context(), "SELECT * FROM sought"); err == nil {
 			t.Fatal("another statement sees the table")
 		}
@@ -51,7 +51,7 @@ func TestExternalTablesOfAStatementThatFails(t *testing.T) {
 		t.Error("no error")
 	}
 	if err := conn.Exec(clickhouse.Context(t.Context(), clickhouse.WithExternalTable(numbers(t, "no name", 1))), "SELECT 1"); err == nil {
-		t.Error("a table without a proper name is taken")
+		t.Error("a table with an invalid name is accepted")
 	}
 	var rows uint64
 	empty := clickhouse.Context(t.Context(), clickhouse.WithExternalTable(numbers(t, "sought")))

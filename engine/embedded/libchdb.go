@@ -12,15 +12,15 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// The handles below are addresses of the library's own objects. They are kept
-// as uintptr because they never point into Go memory.
+// The handles below are addresses of the library's own objects. They are of
+// type uintptr because they never point into Go memory.
 type (
 	handle       uintptr // chdb_connection*
 	resultHandle uintptr // chdb_result*
 	insertHandle uintptr // chdb_insert_stream
 )
 
-// library holds the C functions this package calls.
+// library holds the C functions that this package calls.
 type library struct {
 	connect     func(argc int32, argv unsafe.Pointer) handle
 	closeConn   func(handle)
@@ -51,12 +51,12 @@ var load struct {
 	sync.Mutex
 	path  string
 	lib   *library
-	ended bool // by Shutdown
+	ended bool // set by Shutdown
 }
 
-// loadLibrary opens the library at path, once per process: a process cannot
-// hold two copies of the engine, and the first one cannot be unloaded because
-// its threads outlive any call.
+// loadLibrary opens the library at path, once per process. A process cannot
+// hold two copies of the engine. The first copy cannot be unloaded, because its
+// threads continue to run after any call.
 func loadLibrary(path string) (*library, error) {
 	load.Lock()
 	defer load.Unlock()
@@ -120,10 +120,11 @@ func openLibrary(path string) (*library, error) {
 	return lib, lib.quietSignals()
 }
 
-// quietSignals prevents the library from installing signal handlers. That call
-// resets the handlers of the signals which the library takes for its own, and
-// without them the Go runtime can neither turn a nil dereference into a panic
-// nor preempt a goroutine: they are put back as they were.
+// quietSignals prevents the library from installing signal handlers. The call
+// that does so resets the handlers of the signals that the library uses.
+// Without its handlers the Go runtime can neither turn a nil dereference into a
+// panic nor preempt a goroutine. So quietSignals restores the previous
+// handlers.
 func (l *library) quietSignals() error {
 	var sigaction func(signal int32, action, old unsafe.Pointer) int32
 	address, err := purego.Dlsym(purego.RTLD_DEFAULT, "sigaction")
@@ -136,24 +137,24 @@ func (l *library) quietSignals() error {
 		syscall.SIGABRT, syscall.SIGBUS, syscall.SIGFPE, syscall.SIGILL,
 		syscall.SIGQUIT, syscall.SIGSEGV, syscall.SIGTRAP, syscall.SIGTSTP, syscall.SIGURG,
 	}
-	const size = 256 // more than any platform's struct sigaction
+	const size = 256 // larger than struct sigaction on any platform
 	saved := make([][size]byte, len(signals))
 	for i, s := range signals {
 		if sigaction(int32(s), nil, unsafe.Pointer(&saved[i])) != 0 {
-			return fmt.Errorf("read the handler of %v", s)
+			return fmt.Errorf("read the handler of signal %v", s)
 		}
 	}
 	l.setHandlers(0)
 	for i, s := range signals {
 		if sigaction(int32(s), unsafe.Pointer(&saved[i]), nil) != 0 {
-			return fmt.Errorf("put back the handler of %v", s)
+			return fmt.Errorf("restore the handler of signal %v", s)
 		}
 	}
 	return nil
 }
 
-// conn is a connection of the library. It runs one statement at a time, and
-// its methods must not be called concurrently.
+// conn is a connection of the library. It runs one statement at a time. Its
+// methods must not be called concurrently.
 type conn struct {
 	lib    *library
 	handle handle
@@ -165,7 +166,7 @@ func (l *library) open(arguments []string) (*conn, error) {
 	defer pin.Unpin()
 	for i, argument := range arguments {
 		if strings.IndexByte(argument, 0) >= 0 {
-			return nil, fmt.Errorf("embedded: NUL in the argument %q", argument)
+			return nil, fmt.Errorf("embedded: invalid argument %q: must not contain NUL", argument)
 		}
 		b := append([]byte(argument), 0)
 		pin.Pin(&b[0])
@@ -174,7 +175,7 @@ func (l *library) open(arguments []string) (*conn, error) {
 	h := l.connect(int32(len(arguments)), unsafe.Pointer(&argv[0]))
 	runtime.KeepAlive(argv)
 	if h == 0 {
-		return nil, errors.New("embedded: the engine refused a connection (it says why on standard error)")
+		return nil, errors.New("embedded: the engine refused a connection; see standard error for the reason")
 	}
 	return &conn{lib: l, handle: h}, nil
 }
@@ -186,16 +187,16 @@ func (c *conn) close() {
 	}
 }
 
-// value is what the C functions take where their header says chdb_connection:
-// the pointer that chdb_connect's answer points to.
+// value returns the argument of the C functions for parameters of type
+// chdb_connection: the pointer to which the result of chdb_connect points.
 func (c *conn) value() uintptr {
 	return **(**uintptr)(unsafe.Pointer(&c.handle))
 }
 
-// parameter is one value for a {name:Type} of a statement.
+// parameter is a value for a placeholder {name:Type} of a statement.
 type parameter struct{ name, value string }
 
-// vectors is a list of parameters as the C functions want it.
+// vectors is a list of parameters in the layout of the C functions.
 type vectors struct {
 	names, values       []unsafe.Pointer
 	nameLens, valueLens []uintptr
@@ -234,33 +235,34 @@ func (c *conn) call(
 	return &result{lib: c.lib, handle: h}
 }
 
-// query runs a statement to its end and returns its whole result.
+// query runs a statement to its end and returns its complete result.
 func (c *conn) query(sql, format string, parameters []parameter) *result {
 	return c.call(c.lib.query, sql, format, parameters)
 }
 
-// stream starts a statement whose result is fetched in chunks.
+// stream starts a statement. Its result is fetched in chunks.
 func (c *conn) stream(sql, format string, parameters []parameter) *result {
 	return c.call(c.lib.streamQuery, sql, format, parameters)
 }
 
-// fetch returns the next chunk of a stream, an empty one at its end.
+// fetch returns the next chunk of a stream. At the end of the stream the chunk
+// is empty.
 func (c *conn) fetch(stream *result) *result {
 	return &result{lib: c.lib, handle: c.lib.fetch(c.value(), stream.handle)}
 }
 
-// cancel ends a stream before its end.
+// cancel stops a stream before its end.
 func (c *conn) cancel(stream *result) {
 	c.lib.cancel(c.value(), stream.handle)
 }
 
-// result is an answer of the library, to be freed by its owner.
+// result is a result of the library. Its owner must free it.
 type result struct {
 	lib    *library
 	handle resultHandle
 }
 
-// bytes returns the answer's data, which is gone after free.
+// bytes returns the data of the result. The data is not valid after free.
 func (r *result) bytes() []byte {
 	n := r.lib.resultLength(r.handle)
 	if n == 0 {
@@ -271,7 +273,7 @@ func (r *result) bytes() []byte {
 
 func (r *result) err() error {
 	if r.handle == 0 {
-		return errors.New("embedded: the engine gave no answer")
+		return errors.New("embedded: the engine returned no result")
 	}
 	if text := r.lib.resultError(r.handle); text != "" {
 		return newException(text)
@@ -286,7 +288,7 @@ func (r *result) free() {
 	}
 }
 
-// insertion is an INSERT whose rows are appended as bytes of a format.
+// insertion is a running INSERT. Its rows are appended as bytes of a format.
 type insertion struct {
 	lib    *library
 	handle insertHandle
@@ -308,8 +310,8 @@ func (i *insertion) err() error {
 	return nil
 }
 
-// append gives the engine the next bytes; false means that the insertion has
-// failed, for the reason that done returns.
+// append passes the next bytes to the engine. It reports whether the insertion
+// can continue. If not, done returns the reason.
 func (i *insertion) append(data []byte) bool {
 	state := i.lib.insertAppend(i.handle, unsafe.Pointer(unsafe.SliceData(data)), uintptr(len(data)))
 	runtime.KeepAlive(data)
@@ -323,7 +325,7 @@ func (i *insertion) done() error {
 	return r.err()
 }
 
-// cancel drops the rows that are not committed yet.
+// cancel discards the rows that are not committed yet.
 func (i *insertion) cancel() { i.lib.insertCancel(i.handle) }
 
 func (i *insertion) free() { i.lib.insertDestroy(i.handle) }
@@ -335,8 +337,8 @@ type analysis struct {
 	_          [2]uint32
 }
 
-// statements counts the statements in a text; false means that it does not
-// parse.
+// statements returns the number of statements in a text. It returns false if
+// the text cannot be parsed.
 func (c *conn) statements(sql string) (int, bool) {
 	var v vectors
 	defer v.pin.Unpin()

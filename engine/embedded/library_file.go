@@ -9,8 +9,9 @@ import (
 	"runtime"
 )
 
-// checkLibrary looks whether the file has all that its header names: to use a
-// library that was cut off, as by a download, ends the process with a signal.
+// checkLibrary checks that the file contains all segments of its header. A
+// process that uses a truncated library, such as after an interrupted download,
+// is ended by a signal.
 func checkLibrary(path string) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -33,8 +34,8 @@ func checkLibrary(path string) error {
 		return err
 	}
 	for _, segment := range library.Progs {
-		if end := segment.Off + segment.Filesz; end > uint64(info.Size()) { //nolint:gosec // of a file
-			return fmt.Errorf("it is cut off: %d of at least %d bytes are there", info.Size(), end)
+		if end := segment.Off + segment.Filesz; end > uint64(info.Size()) { //nolint:gosec // a file size is not negative
+			return fmt.Errorf("it is cut off: it has %d of at least %d bytes", info.Size(), end)
 		}
 	}
 	return nil

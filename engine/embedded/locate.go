@@ -11,20 +11,21 @@ import (
 // libraryVariable names the environment variable with the library's path.
 const libraryVariable = "LIFTHOUSE_LIBCHDB"
 
-// LibraryMissingError says that the engine's library was found nowhere.
+// LibraryMissingError means that the engine's library was not found.
 type LibraryMissingError struct {
-	Looked []string // the places looked at, in order
+	Looked []string // the searched paths, in order
 }
 
 func (e *LibraryMissingError) Error() string {
-	return fmt.Sprintf("the ClickHouse library libchdb was not found: run `npm ci` in the checkout or `make engine`, or set %s to the path of the library (looked at: %s)",
+	return fmt.Sprintf("the ClickHouse library libchdb was not found: run `npm ci` in the checkout or `make engine`, or set %s to the path of the library (searched: %s)",
 		libraryVariable, strings.Join(e.Looked, ", "))
 }
 
-// Locate returns the path of the library: the option, the environment
-// variable, beside the executable, or the npm package in a node_modules
-// folder of the executable's or the working directory's ancestors. A path
-// that the caller names must exist; it is not replaced by another.
+// Locate returns the path of the library. It uses the first of the option, the
+// environment variable, the folder of the executable, and the npm package. The
+// npm package is searched in the node_modules folders of the ancestors of the
+// executable and of the working directory. A path from the option or the
+// environment variable must exist: no other place is searched.
 func Locate(option string) (string, error) {
 	for _, named := range []string{option, os.Getenv(libraryVariable)} {
 		if named == "" {
@@ -45,7 +46,7 @@ func Locate(option string) (string, error) {
 	return "", &LibraryMissingError{Looked: looked}
 }
 
-// places lists where the library may be when nobody names it.
+// places returns the paths to search if the caller names no path.
 func places() []string {
 	names := []string{"libchdb.so"}
 	if runtime.GOOS == "darwin" {
@@ -76,7 +77,7 @@ func places() []string {
 	return list
 }
 
-// npmPackage is the name that the library's npm package has on this platform.
+// npmPackage returns the name of the library's npm package on this platform.
 func npmPackage() string {
 	arch := runtime.GOARCH
 	if arch == "amd64" {

@@ -11,10 +11,10 @@ import (
 	"syscall"
 )
 
-// LockedError says that another process has the folder open.
+// LockedError means that another process has the folder open.
 type LockedError struct {
 	Dir string
-	PID int // 0 if the lock file names none
+	PID int // 0 if the lock file contains no process id
 }
 
 func (e *LockedError) Error() string {
@@ -25,8 +25,8 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("%s is in use by %s: stop that process, or open another folder; two processes can share data only through a ClickHouse server", e.Dir, holder)
 }
 
-// lockDir takes the lock of dir for this process. The lock ends when the file
-// is closed, and with the process, however that ends.
+// lockDir locks dir for this process. The lock is released when the file is
+// closed, and when the process ends for any reason.
 func lockDir(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, "lifthouse.lock"), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {

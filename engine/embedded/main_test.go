@@ -12,11 +12,11 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// engine is the one engine of the test process.
+// engine is the only engine of the test process.
 var engine *Engine
 
-// childVariable makes the test binary run one of children, with the variable's
-// value for its name, in place of the tests.
+// childVariable is an environment variable. If it is set, the test binary runs
+// the child with this name instead of the tests.
 const childVariable = "LIFTHOUSE_EMBEDDED_CHILD"
 
 func TestMain(m *testing.M) {
@@ -46,7 +46,7 @@ func run(m *testing.M) (code int, err error) {
 	return code, engine.Close()
 }
 
-// connect opens the driver on the engine.
+// connect opens a connection of the driver to the engine.
 func connect(tb testing.TB, change ...func(*clickhouse.Options)) driver.Conn {
 	tb.Helper()
 	options := engine.ClientOptions()
@@ -65,8 +65,8 @@ func connect(tb testing.TB, change ...func(*clickhouse.Options)) driver.Conn {
 	return conn
 }
 
-// database makes a database for the test, which stays if the test fails, and
-// opens the driver on it.
+// database creates a database for the test and opens a connection to it. If the
+// test fails, the database is not dropped.
 func database(tb testing.TB, change ...func(*clickhouse.Options)) driver.Conn {
 	tb.Helper()
 	name := fmt.Sprintf("test_%d", time.Now().UnixNano())
@@ -115,14 +115,14 @@ func eventually(tb testing.TB, what string, condition func() bool) {
 	}
 }
 
-// running counts the statements that the engine runs and whose text holds a
-// part, not counting the one that asks.
+// running returns the number of running statements whose text contains part,
+// without its own query.
 func running(tb testing.TB, conn driver.Conn, part string) uint64 {
 	tb.Helper()
 	return one[uint64](tb, conn, "SELECT count() FROM system.processes WHERE position(query, {part:String}) > 0 AND position(query, 'system.processes') = 0", clickhouse.Named("part", part))
 }
 
-// code returns the ClickHouse code of an error, 0 if it has none.
+// code returns the ClickHouse code of an error, or 0 if it has none.
 func code(err error) int32 {
 	var e *clickhouse.Exception
 	if errors.As(err, &e) {

@@ -11,8 +11,8 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// unusual are texts that some layer between the driver and the engine could
-// take for something else.
+// unusual returns texts that a layer between the driver and the engine could
+// misinterpret.
 func unusual() []string {
 	random := rand.New(rand.NewPCG(1, 2))
 	bytes := make([]byte, 512)
@@ -39,7 +39,7 @@ func TestStringParameters(t *testing.T) {
 
 func checkString(t *testing.T, conn driver.Conn, s string) {
 	t.Helper()
-	// Both a value that is read back and one that the engine compares.
+	// The value is both read back and compared by the engine.
 	var got string
 	var length uint64
 	err := conn.QueryRow(t.Context(), "SELECT {s:String}, length({s:String})", clickhouse.Named("s", s)).Scan(&got, &length)
@@ -52,7 +52,7 @@ func checkString(t *testing.T, conn driver.Conn, s string) {
 
 func TestArrayParameters(t *testing.T) {
 	conn := connect(t)
-	// The driver quotes the strings of an array itself, and none of these.
+	// The driver quotes the strings of an array, but not these.
 	want := []string{"", "a", "it's", `back\slash`, "a\tb\nc", `"`, "NULL", "日本語", "\x00"}
 	if got := one[[]string](t, conn, "SELECT {a:Array(String)}", clickhouse.Named("a", want)); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q, want %q", got, want)
@@ -80,7 +80,7 @@ func TestOtherParameters(t *testing.T) {
 	if got := one[string](t, conn, "SELECT s FROM {table:Identifier}", clickhouse.Named("table", "t")); got != "a\tb" {
 		t.Errorf("got %q", got)
 	}
-	// A parameter is its own statement's only.
+	// A parameter is visible only to its own statement.
 	err := conn.Exec(t.Context(), "SELECT {s:String}")
 	if code(err) != 456 {
 		t.Errorf("a statement without its parameter: %v, want code 456 (UNKNOWN_QUERY_PARAMETER)", err)

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// process is a child of the test, from whose output lines are read.
+// process is a child process of the test. The test reads lines of its output.
 type process struct {
 	*osexec.Cmd
 	in    io.WriteCloser
@@ -63,7 +63,7 @@ func (p *process) line(t *testing.T) string {
 	return p.lines.Text()
 }
 
-// output lets the child end and returns the rest of its output.
+// output ends the child and returns the rest of its output.
 func (p *process) output(t *testing.T) string {
 	t.Helper()
 	if err := p.in.Close(); err != nil {
@@ -88,13 +88,13 @@ func TestFolderInUse(t *testing.T) {
 	got := start(t, "open", dir).output(t)
 	want := (&LockedError{Dir: dir, PID: holder.Process.Pid}).Error()
 	if !strings.Contains(got, want) {
-		t.Errorf("opening a folder in use says %q, want %q", got, want)
+		t.Errorf("opening a folder in use returns %q, want %q", got, want)
 	}
 	if got := holder.output(t); got != "" {
-		t.Errorf("the holder said %q", got)
+		t.Errorf("the holder printed %q", got)
 	}
 	if got := start(t, "open", dir).output(t); got != "opened\n" {
-		t.Errorf("opening a folder that was given up says %q", got)
+		t.Errorf("opening a folder that was released returns %q", got)
 	}
 }
 
@@ -102,7 +102,7 @@ func TestLibraryMissing(t *testing.T) {
 	got := startIn(t, t.TempDir(), []string{libraryVariable + "="}, "open", t.TempDir()).output(t)
 	for _, want := range []string{"npm ci", "make engine", libraryVariable, filepath.Join("node_modules", "@chdb", npmPackage(), "libchdb.so")} {
 		if !strings.Contains(got, want) {
-			t.Errorf("without the library: %q, which does not name %q", got, want)
+			t.Errorf("without the library: %q, want it to contain %q", got, want)
 		}
 	}
 	missing := filepath.Join(t.TempDir(), "missing.so")
@@ -116,7 +116,7 @@ func TestLibraryMissing(t *testing.T) {
 	}
 	got = startIn(t, "", []string{libraryVariable + "=" + text}, "open", t.TempDir()).output(t)
 	if !strings.Contains(got, text) {
-		t.Errorf("with a library that is none: %q", got)
+		t.Errorf("with a file that is not a library: %q", got)
 	}
 }
 
@@ -147,7 +147,7 @@ func TestLibraryBesideWorkingDirectory(t *testing.T) {
 	}
 }
 
-// Rows of every acknowledged insert survive a SIGKILL.
+// TestKill checks that the rows of every acknowledged insert survive a SIGKILL.
 func TestKill(t *testing.T) {
 	rounds := 3
 	if testing.Short() {
@@ -180,7 +180,7 @@ func TestKill(t *testing.T) {
 		if _, err := fmt.Sscan(got, &n, &distinct); err != nil {
 			t.Fatalf("%q: %v", got, err)
 		}
-		// One insert may have been under way, there or not.
+		// One insert may have been running; its rows may be stored or not.
 		if n != distinct || n%batchRows != 0 || n < acknowledged || n > acknowledged+batchRows {
 			t.Errorf("%d rows, %d different ones, of %d acknowledged", n, distinct, acknowledged)
 		}
@@ -224,7 +224,8 @@ opened again
 	}
 }
 
-// A configuration that lies about is not the engine's.
+// TestForeignConfiguration checks that the engine does not read another
+// program's configuration.
 func TestForeignConfiguration(t *testing.T) {
 	dir, home := t.TempDir(), t.TempDir()
 	const foreign = "<clickhouse><max_server_memory_usage>1000000</max_server_memory_usage></clickhouse>"
@@ -238,7 +239,7 @@ func TestForeignConfiguration(t *testing.T) {
 	}
 	got := startIn(t, dir, []string{"HOME=" + home}, "options", t.TempDir(), "0", "0", "0").output(t)
 	if strings.Contains(got, "memory 1000000\n") || !strings.Contains(got, fmt.Sprintf("connections %d\n", defaultConnections)) {
-		t.Errorf("beside a foreign configuration: %q", got)
+		t.Errorf("with a foreign configuration: %q", got)
 	}
 }
 
@@ -250,8 +251,8 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestFsync cannot take the power away; it looks whether an insert asked the
-// system to write to the disk.
+// TestFsync checks that an insert requests the system to write to the disk. It
+// cannot test a loss of power.
 func TestFsync(t *testing.T) {
 	for _, fsync := range []bool{false, true} {
 		got := start(t, "fsync", t.TempDir(), strconv.FormatBool(fsync)).output(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
-// request is a statement as the driver sent it.
+// request is a statement as sent by the driver.
 type request struct {
 	sql        string
 	format     string
@@ -19,21 +19,22 @@ type request struct {
 	settings   map[string]string
 	parameters []parameter
 	external   []external
-	rows       io.ReadCloser // what an INSERT appends; nil if the statement is whole
-	whole      bool          // the answer starts when the statement has ended
+	rows       io.ReadCloser // the rows of an INSERT; nil if the statement contains all its data
+	whole      bool          // the answer starts after the statement has ended
 }
 
-// Values of a request's URL that are not settings.
+// notSettings are the parameters of a request's URL that are not settings.
 var notSettings = map[string]bool{
 	"database": true, "default_format": true, "client_protocol_version": true, "query": true,
 	"query_id": true, "quota_key": true, "wait_end_of_query": true, "buffer_size": true,
 	"user": true, "password": true, markSetting: true,
-	// An insert that has returned outlives the process, which is no less than
-	// waiting for an asynchronous one gives.
+	// Inserts are synchronous: rows survive the process after the insert has
+	// returned. An asynchronous insert with waiting would guarantee no more.
 	"async_insert": true, "wait_for_async_insert": true,
 }
 
-// Values of a request's URL that ask for what the library does not have.
+// refused are the parameters of a request's URL that need a feature that the
+// library does not have.
 var refused = map[string]string{
 	"compress":   "compression between driver and engine; leave Options.Compression empty",
 	"decompress": "compression between driver and engine; leave Options.Compression empty",
@@ -41,7 +42,7 @@ var refused = map[string]string{
 	"role":       "roles",
 }
 
-// insertFormat finds the format at the end of an INSERT.
+// insertFormat matches the format at the end of an INSERT.
 var insertFormat = regexp.MustCompile(`(?is)^(.*\S)\s+FORMAT\s+([A-Za-z][A-Za-z0-9_]*)\s*;?\s*$`)
 
 func newRequest(r *http.Request) (*request, error) {
@@ -80,12 +81,13 @@ func newRequest(r *http.Request) (*request, error) {
 	return q, q.readStatement(values.Get("query"), r.Body)
 }
 
-// readStatement takes the statement from the URL, where the driver puts it
-// when the body holds rows, or else from the body.
+// readStatement reads the statement from the URL, or from the body if the URL
+// has none. The driver puts the statement into the URL if the body contains
+// rows.
 func (q *request) readStatement(statement string, body io.ReadCloser) error {
 	if statement == "" {
 		if body == nil {
-			return badRequest("no statement")
+			return badRequest("the request contains no statement")
 		}
 		text, err := io.ReadAll(body)
 		if err != nil {
@@ -96,7 +98,7 @@ func (q *request) readStatement(statement string, body io.ReadCloser) error {
 	}
 	m := insertFormat.FindStringSubmatch(statement)
 	if m == nil {
-		return badRequest("a statement followed by rows must end with FORMAT and the format's name")
+		return badRequest("invalid statement: a statement with rows must end with FORMAT and the name of the format")
 	}
 	q.sql, q.format, q.rows = m[1], m[2], body
 	return nil

@@ -12,26 +12,26 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
-// session is a connection of the library and what its statements would see:
-// the library knows settings and a current database per connection only, so a
-// session is brought to those of its next statement when they differ.
+// session is a connection of the library with the state that its statements
+// see. The library has settings and a current database only per connection. So
+// a session changes them if those of its next statement differ.
 type session struct {
 	*conn
-	mark     string // value of markSetting, by which a running statement is found
+	mark     string // value of markSetting, which identifies the running statement
 	database string
 	settings map[string]string
 }
 
 // markSetting is a setting that has no effect without an HTTP server. Every
-// session has a value of its own, which system.processes shows.
+// session has a unique value of it. The value is visible in system.processes.
 const markSetting = "http_headers_progress_interval_ms"
 
 const defaultDatabase = "default"
 
-// identifier is what a setting's name may look like.
+// identifier matches a valid name of a setting.
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.]*$`)
 
-// adopt brings the session to a database and settings. After an error the
+// adopt sets the database and the settings of the session. After an error the
 // session must be discarded.
 func (s *session) adopt(database string, settings, initial map[string]string) error {
 	if database == "" {
@@ -54,8 +54,8 @@ func (s *session) adopt(database string, settings, initial map[string]string) er
 	return nil
 }
 
-// changes lists what SET must say for the session to have the settings, and
-// for all other settings their initial values.
+// changes returns the assignments for SET that give the session the settings,
+// and reset all other settings to their initial values.
 func (s *session) changes(settings, initial map[string]string) ([]string, error) {
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
@@ -82,7 +82,7 @@ func (s *session) changes(settings, initial map[string]string) ([]string, error)
 	return list, nil
 }
 
-// exec runs a statement without a result.
+// exec runs a statement and discards its result.
 func (s *session) exec(sql string) error {
 	r := s.query(sql, "Null", nil)
 	defer r.free()
@@ -105,10 +105,10 @@ func quoteText(s string) string { return "'" + textEscaper.Replace(s) + "'" }
 
 func quoteName(s string) string { return "`" + nameEscaper.Replace(s) + "`" }
 
-// pool lends sessions, each to one statement at a time.
+// pool lends sessions. A session is lent to one statement at a time.
 type pool struct {
 	open  func() (*session, error)
-	slots chan struct{} // one for each session lent
+	slots chan struct{} // one element per lent session
 
 	mu   sync.Mutex
 	idle []*session
@@ -118,7 +118,7 @@ func newPool(size int, open func() (*session, error)) *pool {
 	return &pool{open: open, slots: make(chan struct{}, size)}
 }
 
-// take waits for a session until ctx ends.
+// take returns a session. If all are lent, it waits for one until ctx ends.
 func (p *pool) take(ctx context.Context) (*session, error) {
 	select {
 	case p.slots <- struct{}{}:
@@ -140,7 +140,7 @@ func (p *pool) take(ctx context.Context) (*session, error) {
 	return s, err
 }
 
-// put takes a session back.
+// put returns a session to the pool.
 func (p *pool) put(s *session) {
 	p.mu.Lock()
 	p.idle = append(p.idle, s)
@@ -148,13 +148,14 @@ func (p *pool) put(s *session) {
 	<-p.slots
 }
 
-// discard closes a session whose state is not known.
+// discard closes a session whose state is unknown, instead of returning it to
+// the pool.
 func (p *pool) discard(s *session) {
 	s.close()
 	<-p.slots
 }
 
-// close closes the sessions that nobody has.
+// close closes the sessions that are not lent.
 func (p *pool) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -39,7 +39,7 @@ func TestSettingsAreOfOneStatement(t *testing.T) {
 			t.Errorf("max_block_size = %s with the option 4242", got)
 		}
 		if got := setting(t, t.Context(), plain, "max_block_size"); got == "4242" {
-			t.Error("a setting of one driver reached another")
+			t.Error("a setting of one driver affects another")
 		}
 	}
 }
@@ -83,12 +83,13 @@ func TestBadSettings(t *testing.T) {
 			t.Errorf("%v: %v, want code %d", tt.settings, err, tt.code)
 		}
 		if got := setting(t, t.Context(), conn, "max_block_size"); got == "7" {
-			t.Errorf("%v: a part of the settings stayed", tt.settings)
+			t.Errorf("%v: some of the settings remain", tt.settings)
 		}
 	}
 }
 
-// What a statement leaves in its session must not reach the next statement.
+// TestStatementsShareNoState checks that the state of a statement's session
+// does not affect the next statement.
 func TestStatementsShareNoState(t *testing.T) {
 	conn := database(t, func(o *clickhouse.Options) { o.MaxOpenConns = 1 })
 	name := one[string](t, conn, "SELECT currentDatabase()")
@@ -143,7 +144,7 @@ func TestOneStatementAtATime(t *testing.T) {
 		}
 	}
 	if n := one[uint64](t, conn, "SELECT count() FROM system.tables WHERE database = currentDatabase()"); n != 0 {
-		t.Errorf("%d tables were made", n)
+		t.Errorf("%d tables were created", n)
 	}
 	exec(t, conn, "CREATE TABLE a (s String) ENGINE = MergeTree ORDER BY s ;\n")
 	exec(t, conn, "INSERT INTO a VALUES ('a;b'), ('c')")

@@ -11,21 +11,22 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
-// appendSize is how much of an INSERT is given to the library at once.
+// appendSize is the maximum number of bytes of an INSERT that are passed to the
+// library at once.
 const appendSize = 1 << 20
 
-// run runs a statement on a session of the pool. It gives emit the chunks of
-// the result, which emit owns from then on.
+// run runs a statement on a session of the pool. It passes the chunks of the
+// result to emit, which then owns them.
 func (e *Engine) run(ctx context.Context, q *request, emit func(*result) error) error {
 	s, err := e.pool.take(ctx)
 	if err != nil {
 		return err
 	}
 	err = e.runOn(ctx, s, q, emit)
-	// A session is not used again after an error: the library gives rows that
-	// a failed statement had made to the connection's next statement, and
-	// keeps a cancelled insert in system.processes. Nor is one that a
-	// statement has changed.
+	// A session is not reused after an error. The library returns rows of a
+	// failed statement to the next statement of the connection, and keeps a
+	// cancelled insert in system.processes. A session is also not reused if the
+	// statement has changed it.
 	if err != nil || q.settings["readonly"] != "" || changesSession(q.sql) {
 		e.pool.discard(s)
 	} else {
@@ -68,7 +69,7 @@ func (e *Engine) answerTo(ctx context.Context, s *session, q *request, emit func
 	return e.whole(ctx, s, q, emit)
 }
 
-// stream runs a query and gives its result chunk by chunk.
+// stream runs a query and passes its result to emit chunk by chunk.
 func (e *Engine) stream(ctx context.Context, s *session, q *request, emit func(*result) error) error {
 	var stream *result
 	e.guard(ctx, s, func() { stream = s.stream(q.sql, q.format, q.parameters) })
@@ -94,7 +95,8 @@ func (e *Engine) stream(ctx context.Context, s *session, q *request, emit func(*
 	}
 }
 
-// whole runs a statement to its end and then gives its result.
+// whole runs a statement to its end and then passes its complete result to
+// emit.
 func (e *Engine) whole(ctx context.Context, s *session, q *request, emit func(*result) error) error {
 	if strings.Contains(strings.TrimRight(q.sql, "; \t\r\n"), ";") {
 		if n, ok := s.statements(q.sql); ok && n > 1 {
@@ -117,8 +119,8 @@ func (e *Engine) whole(ctx context.Context, s *session, q *request, emit func(*r
 	return emit(r)
 }
 
-// errRefused says that the engine takes no more rows of an INSERT.
-var errRefused = errors.New("embedded: the engine took only a part of the rows")
+// errRefused means that the engine does not accept more rows of an INSERT.
+var errRefused = errors.New("embedded: the engine accepted only some of the rows")
 
 // insert appends the rows of a request to a table.
 func (e *Engine) insert(ctx context.Context, s *session, q *request) error {
@@ -130,8 +132,8 @@ func (e *Engine) insert(ctx context.Context, s *session, q *request) error {
 	}
 	n, err := e.appendRows(ctx, s, q.rows, i)
 	if err == nil && n == 0 && q.format == "Native" {
-		// The driver sends no body when it fails to encode a block, and
-		// would take the success of such an insert for that of its rows.
+		// The driver sends no body if it fails to encode a block. Without this
+		// error it would report that the rows were inserted.
 		err = &clickhouse.Exception{Code: codeNoData, Name: "DB::Exception", CodeName: "NO_DATA_TO_INSERT", Message: "the driver sent no rows"}
 	}
 	if err != nil && !errors.Is(err, errRefused) {
@@ -149,7 +151,7 @@ func (e *Engine) insert(ctx context.Context, s *session, q *request) error {
 // appendRows appends all bytes of rows and returns their number. If it returns
 // errRefused, done returns the reason.
 func (e *Engine) appendRows(ctx context.Context, s *session, rows io.ReadCloser, i *insertion) (int64, error) {
-	unblock := context.AfterFunc(ctx, func() { _ = rows.Close() }) // a Read that waits for rows
+	unblock := context.AfterFunc(ctx, func() { _ = rows.Close() }) // ends a Read that waits for rows
 	defer unblock()
 	buffer := make([]byte, appendSize)
 	var total int64
@@ -176,7 +178,8 @@ func (e *Engine) appendRows(ctx context.Context, s *session, rows io.ReadCloser,
 }
 
 // readFull reads until the buffer is full. Unlike io.ReadFull it returns the
-// reader's own error: io.ErrUnexpectedEOF of a reader is not its end.
+// reader's own error, because io.ErrUnexpectedEOF from a reader does not mean
+// its end.
 func readFull(r io.Reader, buffer []byte) (n int, err error) {
 	for n < len(buffer) && err == nil {
 		var k int
@@ -186,10 +189,10 @@ func readFull(r io.Reader, buffer []byte) (n int, err error) {
 	return n, err
 }
 
-// guard makes a call of the library. From when ctx ends until the call returns
-// it kills the session's statement, again and again because a statement is not
-// always far enough to be found. When guard returns no kill is under way that
-// could hit the session's next statement.
+// guard calls the library. From the end of ctx until the call returns, guard
+// kills the session's statement repeatedly, because a statement may not be
+// visible to the first kill. After guard has returned, no kill is in progress
+// that could hit the session's next statement.
 func (e *Engine) guard(ctx context.Context, s *session, call func()) {
 	ended, quiet := make(chan struct{}), make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -215,27 +218,27 @@ func (e *Engine) guard(ctx context.Context, s *session, call func()) {
 	}
 }
 
-// kill asks the engine to stop what the session runs. Its error does not
-// matter: guard tries again.
+// kill requests the engine to stop the session's statement. Its error is
+// ignored because guard tries again.
 func (e *Engine) kill(s *session) {
 	e.control.Lock()
 	defer e.control.Unlock()
 	_ = e.control.exec("KILL QUERY WHERE Settings[" + quoteText(markSetting) + "] = " + quoteText(s.mark) + " ASYNC")
 }
 
-// Beginnings of statements, after comments.
+// Patterns of the beginning of a statement, after its comments.
 var (
 	selects = regexp.MustCompile(`(?is)^[\s(]*(SELECT|WITH|FROM)\b`)
 	changes = regexp.MustCompile(`(?is)^\s*(SET|USE|CREATE\s+(OR\s+REPLACE\s+)?TEMPORARY|REPLACE\s+TEMPORARY)\b`)
 	comment = regexp.MustCompile(`(?s)^\s*(--[^\n]*(\n|$)|#[ !][^\n]*(\n|$)|/\*.*?\*/)`)
 )
 
-// isSelect reports whether the library may be asked to stream the statement's
-// result, which it does for SELECT only.
+// isSelect reports whether the library can stream the statement's result. It
+// streams only SELECT.
 func isSelect(sql string) bool { return selects.MatchString(skipComments(sql)) }
 
-// changesSession reports whether a statement leaves something behind that the
-// session's next statement must not see.
+// changesSession reports whether a statement changes state that the session's
+// next statement must not see.
 func changesSession(sql string) bool { return changes.MatchString(skipComments(sql)) }
 
 func skipComments(sql string) string {
@@ -248,8 +251,8 @@ func skipComments(sql string) string {
 	}
 }
 
-// notStreamable reports that the library refused, before running it, to stream
-// a statement that only looked like a SELECT.
+// notStreamable reports whether the library refused to stream a statement that
+// only resembles a SELECT. The library refuses before it runs the statement.
 func notStreamable(err error) bool {
 	var e *clickhouse.Exception
 	return errors.As(err, &e) && e.Code == codeBadArguments && strings.HasPrefix(e.Message, "Streaming query is not supported")

@@ -134,7 +134,8 @@ func TestLargeBatchAndStream(t *testing.T) {
 	}
 }
 
-// INSERT with its rows in the text, more of them than the parser takes at once.
+// TestLongValues runs an INSERT with its rows in the text, more than the parser
+// reads at once.
 func TestLongValues(t *testing.T) {
 	conn := database(t)
 	exec(t, conn, "CREATE TABLE t (id UInt64) ENGINE = MergeTree ORDER BY id")
@@ -144,8 +145,8 @@ func TestLongValues(t *testing.T) {
 	}
 }
 
-// Queries and inserts at once, while the garbage collector moves and frees
-// what it can.
+// TestConcurrency runs queries and inserts concurrently, while the garbage
+// collector moves and frees memory.
 func TestConcurrency(t *testing.T) {
 	rounds := 30
 	if testing.Short() {

@@ -16,13 +16,13 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/proto"
 )
 
-// transport answers the requests of one connection of the driver.
+// transport serves the requests of one connection of the driver.
 type transport struct {
 	engine  *Engine
 	greeted atomic.Bool
 }
 
-// greeting is the driver's first question on a connection.
+// greeting is the first statement of the driver on a connection.
 const greeting = "SELECT displayName(), version(), revision(), timezone()"
 
 // RoundTrip runs the statement of a request.
@@ -36,7 +36,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	if !t.greeted.Load() {
 		if q.sql != greeting {
-			return nil, fmt.Errorf("embedded: this version of clickhouse-go opens a connection with %q; this package expects %q", q.sql, greeting)
+			return nil, fmt.Errorf("embedded: this version of clickhouse-go opens a connection with %q; must be %q", q.sql, greeting)
 		}
 		t.greeted.Store(true)
 		return t.greet(r)
@@ -56,9 +56,10 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// greet says who the engine is. It names revision 0, at which the driver then
-// reads all results of this connection; this one it reads at the revision it
-// asked for.
+// greet responds to the greeting with the engine's name, version, revision and
+// time zone. It returns revision 0, at which the driver then reads all results
+// of this connection. The driver reads this result at the revision that it
+// requested.
 func (t *transport) greet(r *http.Request) (*http.Response, error) {
 	revision, err := strconv.ParseUint(r.URL.Query().Get("client_protocol_version"), 10, 32)
 	if err != nil {
@@ -93,8 +94,8 @@ func response(r *http.Request, status int, body io.ReadCloser) *http.Response {
 	return resp
 }
 
-// failure answers with an exception of the engine; any other error is one of
-// the transport.
+// failure returns a response with an exception of the engine. It returns any
+// other error as an error of the transport.
 func failure(r *http.Request, err error) (*http.Response, error) {
 	var e *clickhouse.Exception
 	if !errors.As(err, &e) {
@@ -109,8 +110,8 @@ func failure(r *http.Request, err error) (*http.Response, error) {
 	return resp, nil
 }
 
-// answer starts a statement, which runs until its end, until ctx ends or until
-// the answer is closed.
+// answer starts a statement. The statement runs until it ends, until ctx ends,
+// or until the answer is closed.
 func (e *Engine) answer(ctx context.Context, q *request) (*answer, error) {
 	if err := e.begin(); err != nil {
 		return nil, err
@@ -119,8 +120,8 @@ func (e *Engine) answer(ctx context.Context, q *request) (*answer, error) {
 	unhook := context.AfterFunc(e.ctx, func() { cancel(ErrClosed) })
 	a := &answer{ctx: ctx, cancel: cancel, chunks: make(chan *result), ended: make(chan struct{})}
 	go func() {
-		// The engine keeps what it knows of a statement in its thread: all
-		// calls for one statement come from the same.
+		// The engine keeps the state of a statement in its thread, so all calls
+		// for one statement must come from the same thread.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		defer e.running.Done()

@@ -35,8 +35,8 @@ func (t text) Value() (driver.Value, error) { return string(t), nil }
 
 func ptr[T any](v T) *T { return &v }
 
-// everyType lists each type with values at its edges; the values go in through
-// a batch and must come out the same.
+// everyType returns each type with values at its edges. The values are inserted
+// by a batch and must be read back unchanged.
 func everyType() []struct {
 	name   string
 	values []any
@@ -136,7 +136,8 @@ func same(a, b any) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// A table of every type at once, in rows enough for several blocks.
+// TestWideTable inserts and reads a table with every type and enough rows for
+// several blocks.
 func TestWideTable(t *testing.T) {
 	conn := database(t)
 	create, query := "", ""

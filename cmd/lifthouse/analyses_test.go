@@ -11,8 +11,8 @@ import (
 	"lifthouse/engine"
 )
 
-// TestPublishedAnalysesOfTheRealData imports the same files in other ways: with
-// rows left out, rows as visitors, groups joined.
+// TestPublishedAnalysesOfTheRealData imports the same files with other
+// mappings: rows left out, rows as visitors, groups joined.
 func TestPublishedAnalysesOfTheRealData(t *testing.T) {
 	atLength(t)
 	udacity, hillstrom, revenue := realData+"/udacity_ab/ab_data.csv.gz", realData+"/hillstrom/hillstrom.csv.gz", realData+"/ab_test_revenue/AB_Test_Results.csv"
@@ -54,8 +54,8 @@ func TestPublishedAnalysesOfTheRealData(t *testing.T) {
 	}
 }
 
-// compareSums compares what the variations' visitors spent, where the analysis
-// reports it.
+// compareSums compares the sums of the values of the variations with the
+// published sums.
 func compareSums(t *testing.T, got []engine.VariationResults, want reference, names []string) {
 	t.Helper()
 	for i, name := range names {

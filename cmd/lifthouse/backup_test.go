@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestABackupAnswersAsTheStoreDid backs a served store up and compares what
-// the restored one says.
+// TestABackupAnswersAsTheStoreDid backs up a served store and compares the
+// reports of the restored store.
 func TestABackupAnswersAsTheStoreDid(t *testing.T) {
 	at := t.TempDir()
 	stored, restored := "--store=embedded:"+filepath.Join(at, "data"), "--store=embedded:"+filepath.Join(at, "restored")

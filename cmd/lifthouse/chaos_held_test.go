@@ -12,8 +12,8 @@ import (
 
 var adminAt = regexp.MustCompile(`http://[^" ]+/metrics`)
 
-// held is what the server holds: goroutines, and files but those by which the
-// store looks at its threads, of which it keeps a pool.
+// held returns the number of goroutines and of open files of the server. It
+// does not count the files of the store's thread pool.
 func (p *process) held() (held [2]int) {
 	p.t.Helper()
 	admin := ""
@@ -41,8 +41,8 @@ func (p *process) held() (held [2]int) {
 	return held
 }
 
-// heldAgain waits until the server holds no more than before, and says so if
-// it does not come to that.
+// heldAgain waits until the server holds at most as many goroutines and files
+// as before, and fails otherwise.
 func (p *process) heldAgain(base [2]int) {
 	p.t.Helper()
 	const aFew = 8 // connections of the test's own, parts that are being merged

@@ -11,7 +11,7 @@ import (
 	"lifthouse/schema/schematest/tier"
 )
 
-// oldCampaign ended long ago; its events are kept for its own sake.
+// oldCampaign is the catalogue of a campaign that ended long ago.
 const oldCampaign = `accounts: [{id: 1, name: Paper, websites: [{id: 1, domain: paper.example.com, campaigns: [
 	{id: 2, name: Old, startDate: 2026-01-01, endDate: 2026-02-01, controlShare: 50, variations: [{id: 1, name: New, share: 50}]}]}]}]`
 
@@ -25,8 +25,9 @@ func (w *world) declareOld() {
 	w.must("apply", "-f", file)
 }
 
-// forget erases a visitor whose events were acknowledged; at times the server is killed meanwhile, and the command given
-// again. restart starts the server.
+// forget deletes a visitor whose events were acknowledged. Sometimes the server
+// is killed during the deletion, and the command is repeated. restart starts
+// the server.
 func (w *world) forget(r *rand.Rand, p *process, restart func() *process) *process {
 	w.t.Helper()
 	l, n := w.leave(r)
@@ -49,7 +50,8 @@ func (w *world) forget(r *rand.Rand, p *process, restart func() *process) *proce
 	return p
 }
 
-// leave chooses who is forgotten: of a load that nobody sends. Nobody sends that visitor's events again.
+// leave chooses a visitor to forget, from a load that is not being sent. No
+// client sends the events of the visitor again.
 func (w *world) leave(r *rand.Rand) (*load, int) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -76,7 +78,7 @@ func (w *world) leave(r *rand.Rand) (*load, int) {
 	return nil, 0
 }
 
-// killedWhile kills the server a moment after a command was given to it.
+// killedWhile kills the server shortly after it received a command.
 func (w *world) killedWhile(r *rand.Rand, p *process, restart func() *process, args []string) *process {
 	w.t.Helper()
 	cmd := begin(w.t, nil, nil, args...)
@@ -86,7 +88,8 @@ func (w *world) killedWhile(r *rand.Rand, p *process, restart func() *process, a
 	return restart()
 }
 
-// retain imports events of the old campaign and has them deleted for their age; at times the server is killed meanwhile.
+// retain imports events of the old campaign and deletes them by the retention
+// period. Sometimes the server is killed during the deletion.
 func (w *world) retain(r *rand.Rand, p *process, restart func() *process) *process {
 	w.t.Helper()
 	var text strings.Builder
@@ -110,7 +113,8 @@ func (w *world) retain(r *rand.Rand, p *process, restart func() *process) *proce
 	return p
 }
 
-// agree holds the counter of the old campaign, to which nobody sends, against its report.
+// agree compares the counter of the old campaign with its report. No client
+// sends events of it.
 func (w *world) agree(p *process) int64 {
 	w.t.Helper()
 	var campaign struct{ Views int64 }
@@ -123,8 +127,9 @@ func (w *world) agree(p *process) int64 {
 	return campaign.Views
 }
 
-// losePart stops the server and takes a part of the events away, or spoils it. The store is refused until the loss is
-// accepted; then everything is sent again.
+// losePart stops the server and removes or damages a part of the events. The
+// store cannot be opened until the loss is accepted. Then all events are sent
+// again.
 func (w *world) losePart(r *rand.Rand, p *process, restart func() *process) *process {
 	w.t.Helper()
 	p.interrupt()
@@ -178,7 +183,8 @@ func (w *world) losePart(r *rand.Rand, p *process, restart func() *process) *pro
 	return p
 }
 
-// check holds sums, counters, derived rows and copies against the events, in the long tests after every trouble.
+// check compares rollups, counters, derived rows and copies with the events.
+// The long tests call it after every fault.
 func (w *world) check() {
 	w.t.Helper()
 	if tier.Long() {

@@ -17,13 +17,13 @@ import (
 	"lifthouse/schema/schematest/tier"
 )
 
-// chaosFor is how long each of the two tests of chaos goes on: together three
-// minutes, or as long as the short tests can wait.
+// chaosFor returns the duration of each of the two chaos tests: together three
+// minutes, or a few seconds in the short tier.
 func chaosFor() time.Duration {
 	return time.Duration(tier.Of(2, 6, 90)) * time.Second
 }
 
-// seedOf is LIFTHOUSE_SEED, by which other worlds can be had, or always the same.
+// seedOf returns the seed in LIFTHOUSE_SEED, or a fixed one.
 func seedOf(t *testing.T) uint64 {
 	t.Helper()
 	text := os.Getenv("LIFTHOUSE_SEED")
@@ -37,18 +37,17 @@ func seedOf(t *testing.T) uint64 {
 	return seed
 }
 
-// settlesFrom is how many visitors have more events than are counted for each
-// report again.
+// settlesFrom is a number of visitors whose events exceed the limit of
+// in-process reports, so that there is a rollup.
 const settlesFrom = 70_000
 
-// aDisk names the folder that a small disk is mounted at, in the process that
-// may mount one.
+// aDisk is the environment variable with the mount point of a small disk, in
+// the process that may mount one.
 const aDisk = "LIFTHOUSE_TEST_DISK"
 
-// TestAServerInChaos has people send events and read reports while the server
-// is killed, stopped and started, stands still, and finds its disk full. No
-// event that was acknowledged is lost, none counts twice, every answer was true
-// when it was given, and nothing leaks.
+// TestAServerInChaos sends events and reads reports while the server is killed,
+// restarted, paused, and its disk is full. Acknowledged events are counted
+// exactly once, every report is correct at its time, and nothing leaks.
 func TestAServerInChaos(t *testing.T) {
 	disk := os.Getenv(aDisk)
 	if disk == "" {
@@ -126,7 +125,7 @@ func TestAServerInChaos(t *testing.T) {
 	t.Logf("%v; %s", troubles, w)
 }
 
-// inAWorldOfItsOwn runs the test where it may mount a disk.
+// inAWorldOfItsOwn runs the test in a namespace in which it may mount a disk.
 func inAWorldOfItsOwn(t *testing.T) {
 	t.Helper()
 	needsADisk(t)
@@ -151,12 +150,12 @@ func inAWorldOfItsOwn(t *testing.T) {
 	}
 }
 
-// wait lets so many milliseconds go by, between the two.
+// wait waits for a random number of milliseconds between the bounds.
 func wait(r *rand.Rand, least, most int) {
 	<-time.After(time.Duration(least+r.IntN(most-least)) * time.Millisecond)
 }
 
-// kill ends the process as a power cut does for its neighbours.
+// kill ends the process with SIGKILL.
 func (p *process) kill() {
 	p.t.Helper()
 	if err := p.cmd.Process.Kill(); err != nil {
@@ -167,7 +166,7 @@ func (p *process) kill() {
 	}
 }
 
-// standStill has the process not run for a while, as a machine does that swaps.
+// standStill pauses the process for a while, like a machine that swaps.
 func (p *process) standStill(r *rand.Rand) {
 	p.t.Helper()
 	for _, signal := range []os.Signal{syscall.SIGSTOP, syscall.SIGCONT} {
@@ -180,7 +179,7 @@ func (p *process) standStill(r *rand.Rand) {
 	}
 }
 
-// fillDisk leaves no room on the disk for a while.
+// fillDisk fills the disk for a while.
 func fillDisk(t *testing.T, disk string, r *rand.Rand) {
 	t.Helper()
 	filler := filepath.Join(disk, "filler")
@@ -203,10 +202,10 @@ func fillDisk(t *testing.T, disk string, r *rand.Rand) {
 	}
 }
 
-// TestServersInChaos is the same for two servers on one store, a ClickHouse
-// server behind a network that is slow, cuts connections off before and after
-// what they asked is done, and at times is not there. One speaks the native
-// protocol, the other HTTP.
+// TestServersInChaos does the same with two servers on one store. The store is
+// a ClickHouse server behind a network that delays data, cuts connections
+// before and after a request is processed, and is sometimes down. One server
+// uses the native protocol, the other HTTP.
 func TestServersInChaos(t *testing.T) {
 	store := schematest.Server(t)
 	database := store.Database(t)
@@ -257,7 +256,7 @@ func TestServersInChaos(t *testing.T) {
 	t.Logf("%v; %d of %d pieces slow, %d connections cut off; %s", troubles, network.slow.Load(), network.pieces.Load(), network.cut.Load(), w)
 }
 
-// slowNetwork lies between servers and their store.
+// slowNetwork is a network between servers and their store.
 type slowNetwork struct {
 	quiet             atomic.Bool
 	pieces, slow, cut atomic.Int64
@@ -266,7 +265,8 @@ type slowNetwork struct {
 	proxies           []*schematest.Proxy
 }
 
-// before returns the address at which the network leads to another.
+// before returns an address whose connections go through the network to another
+// address.
 func (n *slowNetwork) before(t *testing.T, address string) string {
 	t.Helper()
 	proxy := schematest.NewProxy(t, address, n.fate)
@@ -286,8 +286,8 @@ func (n *slowNetwork) number(most int) int {
 	return n.random.IntN(most)
 }
 
-// fate is that of one piece of what is sent or answered; a request and its
-// answer are some four.
+// fate returns the fault of one piece of data. A request and its response have
+// about four pieces.
 func (n *slowNetwork) fate() (wait time.Duration, cut bool) {
 	n.pieces.Add(1)
 	if n.quiet.Load() {

@@ -19,7 +19,7 @@ import (
 	"lifthouse/engine"
 )
 
-// tally is what a report has to say of a variation.
+// tally has the expected counts of a variation.
 type tally struct{ visitors, views, converted, goals int64 }
 
 func (a tally) plus(b tally) tally {
@@ -32,8 +32,8 @@ func (a tally) within(least, most tally) bool {
 		between(least.converted, a.converted, most.converted) && between(least.goals, a.goals, most.goals)
 }
 
-// load is events that are sent together until they are acknowledged, and what
-// they add to each variation.
+// load has events that are sent together until they are acknowledged, and their
+// contribution to each variation.
 type load struct {
 	file, text   string // file: it is imported
 	adds         [2]tally
@@ -46,15 +46,15 @@ type load struct {
 	left            []leaving // who were
 }
 
-// leaving is what forgotten visitors took along, and when the last of it was
-// gone.
+// leaving has the contribution of forgotten visitors, and the time when their
+// deletion was complete.
 type leaving struct {
 	took [2]tally
 	gone time.Time
 }
 
-// loadOf makes what so many visitors from the first do. One comes an hour from
-// now and counts, another so far ahead that the event is refused.
+// loadOf returns the events of a number of visitors. One event is an hour in
+// the future and is accepted; another is too far in the future and is rejected.
 func loadOf(from string, first, visitors int) *load {
 	l := load{first: first, visitors: visitors}
 	var text strings.Builder
@@ -75,7 +75,7 @@ func loadOf(from string, first, visitors int) *load {
 	return &l
 }
 
-// tallyOf is what the visitor of a number adds to the variation.
+// tallyOf returns the contribution of a visitor to the variation.
 func tallyOf(n int) tally {
 	one := tally{visitors: 1, views: 1}
 	if n%3 > 0 {
@@ -88,8 +88,8 @@ func (a tally) minus(b tally) tally {
 	return tally{a.visitors - b.visitors, a.views - b.views, a.converted - b.converted, a.goals - b.goals}
 }
 
-// world is servers, people who send events to them and people who read their
-// reports, and what is true of the events.
+// world has servers, clients that send events, clients that read reports, and
+// the expected results.
 type world struct {
 	t             *testing.T
 	store         string
@@ -109,7 +109,7 @@ type world struct {
 	stored, unstored, read, fresh, unread atomic.Int64
 }
 
-// String says how much happened.
+// String returns the number of requests and their outcomes.
 func (w *world) String() string {
 	return fmt.Sprintf("%d bodies were acknowledged and %d not, %d reports were right, %d of them fresh, and %d were not to be had",
 		w.stored.Load(), w.unstored.Load(), w.read.Load(), w.fresh.Load(), w.unread.Load())
@@ -129,13 +129,13 @@ func (w *world) must(args ...string) string {
 	return strings.TrimSpace(out)
 }
 
-// serve starts the server of a number.
+// serve starts a server.
 func (w *world) serve(i int, args ...string) *process {
 	w.t.Helper()
 	return w.serveFrom(i, w.store, args...)
 }
 
-// serveFrom has it know the store by another address.
+// serveFrom starts a server with another address of the store.
 func (w *world) serveFrom(i int, store string, args ...string) *process {
 	w.t.Helper()
 	p := start(w.t, append(append([]string{"serve"}, args...), store)...)
@@ -143,7 +143,7 @@ func (w *world) serveFrom(i int, store string, args ...string) *process {
 	return p
 }
 
-// url is that of one of the servers.
+// url returns the URL of a random server.
 func (w *world) url(r *rand.Rand) string {
 	if second := w.urls[1].Load(); second != nil && r.IntN(2) == 0 {
 		return *second
@@ -151,7 +151,7 @@ func (w *world) url(r *rand.Rand) string {
 	return *w.urls[0].Load()
 }
 
-// begin has people send and read until the end.
+// begin starts the clients.
 func (w *world) begin() {
 	ctx, cancel := context.WithCancel(w.t.Context())
 	w.cancel = cancel
@@ -161,15 +161,15 @@ func (w *world) begin() {
 	}
 }
 
-// end has everybody finish what they do.
+// end stops the clients after their current request.
 func (w *world) end() {
 	w.cancel()
 	w.people.Wait()
 	w.client.CloseIdleConnections()
 }
 
-// take returns what was not acknowledged, or new events; at times, what was
-// acknowledged already.
+// take returns events that were not acknowledged, or new events. Sometimes it
+// returns events that were acknowledged already.
 func (w *world) take(r *rand.Rand) *load {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -209,7 +209,7 @@ func (w *world) send(ctx context.Context, r *rand.Rand) {
 	}
 }
 
-// sendOne says whether the events were acknowledged.
+// sendOne reports whether the events were acknowledged.
 func (w *world) sendOne(url string, l *load) bool {
 	status, text, err := w.do(http.MethodPost, url+"/events", w.writes, "", l.text)
 	switch {
@@ -231,7 +231,8 @@ func (w *world) sendOne(url string, l *load) bool {
 	return true
 }
 
-// mustSend gives a server that lives some time to find its store again.
+// mustSend retries for some time, so that a running server can reconnect to its
+// store.
 func (w *world) mustSend(url string, l *load) {
 	w.t.Helper()
 	for until := time.Now().Add(10 * time.Second); !w.sendOne(url, l); <-time.After(100 * time.Millisecond) {
@@ -241,7 +242,8 @@ func (w *world) mustSend(url string, l *load) {
 	}
 }
 
-// report gives a server that lives some time to find its store again.
+// report retries for some time, so that a running server can reconnect to its
+// store.
 func (w *world) report(url string) (got engine.Results) {
 	w.t.Helper()
 	for until := time.Now().Add(10 * time.Second); ; <-time.After(100 * time.Millisecond) {
@@ -273,7 +275,7 @@ func (w *world) do(method, url, token, cache, body string) (status int, text str
 	return response.StatusCode, string(answer), err
 }
 
-// ask reads reports and holds them against what is true.
+// ask reads reports and compares them with the expected results.
 func (w *world) ask(ctx context.Context, r *rand.Rand) {
 	for ; ctx.Err() == nil; wait(r, 20, 120) {
 		cache := []string{"", "no-cache"}[r.IntN(2)]
@@ -316,8 +318,8 @@ func (w *world) ask(ctx context.Context, r *rand.Rand) {
 	}
 }
 
-// isDamaged says whether an answer asks for a restart: the disk was full while
-// parts were merged.
+// isDamaged reports whether the server must be restarted because the disk was
+// full during a merge.
 func (w *world) isDamaged(status int, text string) bool {
 	if status == http.StatusInternalServerError && strings.Contains(text, `"code":"damaged"`) {
 		w.damaged.Store(true)
@@ -326,8 +328,9 @@ func (w *world) isDamaged(status int, text string) bool {
 	return false
 }
 
-// bounds are what must be in a report, for it was acknowledged before a time,
-// and what may be, for it was sent before another, or forgotten after a third.
+// bounds returns the minimum and the maximum of a report. Events acknowledged
+// before acked must be in it. Events sent before begun may be in it, unless
+// their visitor was forgotten before asked.
 func (w *world) bounds(acked, begun, asked time.Time) (least, most [2]tally) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -371,7 +374,7 @@ func wrongWith(got *engine.Results, least, most [2]tally) string {
 	return ""
 }
 
-// file makes a file of events of so many visitors, which are about to be
+// file writes a file with the events of a number of visitors, which will be
 // imported.
 func (w *world) file(visitors int) *load {
 	w.t.Helper()
@@ -386,7 +389,7 @@ func (w *world) file(visitors int) *load {
 	return l
 }
 
-// imported says that a file is.
+// imported records that a file was imported.
 func (w *world) imported(l *load) {
 	w.t.Helper()
 	if code, out, complaints := other(w.t, nil, "import", l.file, w.store); code != exitRejected {
@@ -397,7 +400,7 @@ func (w *world) imported(l *load) {
 	l.acked = time.Now()
 }
 
-// killedImport begins to import a file and kills the one who does.
+// killedImport starts to import a file and kills the importing process.
 func (w *world) killedImport(r *rand.Rand) {
 	w.t.Helper()
 	importing := begin(w.t, nil, nil, "import", w.file(3000).file, w.store)
@@ -406,8 +409,8 @@ func (w *world) killedImport(r *rand.Rand) {
 	_ = importing.Wait()
 }
 
-// allCounted sends what was not acknowledged once more, and holds a report
-// against all that was ever sent.
+// allCounted sends all unacknowledged events again, and compares a report with
+// all events that were ever sent.
 func (w *world) allCounted(p *process) {
 	w.t.Helper()
 	for _, l := range w.loads {

@@ -16,9 +16,10 @@ import (
 	"lifthouse/schema/schematest"
 )
 
-// TestAClusterAnswersAsAnEmbeddedStore has a cluster of two shards with two
-// replicas each give the reports of an embedded store, byte by byte, lose
-// replicas while events come in, and have its tables changed while one is away.
+// TestAClusterAnswersAsAnEmbeddedStore compares reports of a cluster with two
+// shards of two replicas with those of an embedded store, byte by byte. Then
+// replicas are lost while events arrive, and tables are changed while a replica
+// is away.
 func TestAClusterAnswersAsAnEmbeddedStore(t *testing.T) {
 	cluster := schematest.NewCluster(t)
 	start := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
@@ -65,7 +66,7 @@ func connectTo(t *testing.T, address string) driver.Conn {
 	return conn
 }
 
-// reportPaths are reports of every kind.
+// reportPaths returns reports of every kind.
 func reportPaths() []string {
 	var paths []string
 	for _, of := range []string{"campaigns/12", "campaigns/13", "campaigns/14", "widgets/7", "widgets/7/experiments/2"} {
@@ -83,11 +84,11 @@ func reportPaths() []string {
 	return paths
 }
 
-// madeAt matches the times of today, generatedAt and dataThrough: all others are
-// of the experiments. What a refusal has of its own is the request's id.
+// madeAt matches generatedAt, dataThrough and request ids. Times of the
+// experiments are on other days.
 var madeAt = regexp.MustCompile(time.Now().UTC().Format(time.DateOnly) + `T[\d:.]+Z|"requestId":"\w+"`)
 
-// raw is an answer without the times of its making.
+// raw returns a response without its times and its request id.
 func (h *house) raw(path, form string) string {
 	h.t.Helper()
 	request, err := http.NewRequestWithContext(h.t.Context(), http.MethodGet, h.url+path, http.NoBody)
@@ -108,8 +109,8 @@ func (h *house) raw(path, form string) string {
 	return fmt.Sprint(response.StatusCode) + "\n" + madeAt.ReplaceAllString(string(text), "")
 }
 
-// loseReplicas has senders send while each server in turn is away for a while.
-// All that was acknowledged counts once.
+// loseReplicas sends events while each server in turn is away for a while. All
+// acknowledged events are counted once.
 func loseReplicas(t *testing.T, cluster *schematest.Cluster) {
 	t.Helper()
 	address := strings.Replace(cluster.Address, "/lifthouse?", "/lost?", 1)
@@ -139,9 +140,9 @@ func loseReplicas(t *testing.T, cluster *schematest.Cluster) {
 	t.Log(w)
 }
 
-// changeWithoutReplica refuses to make tables while a server is away, changes
-// them while one is, and has that one answer for its shard alone when it is
-// back.
+// changeWithoutReplica checks that tables cannot be created while a server is
+// away, and can be changed. The returning server must then answer for its shard
+// alone.
 func changeWithoutReplica(t *testing.T, cluster *schematest.Cluster) {
 	t.Helper()
 	address := strings.Replace(cluster.Address, "/lifthouse?", "/away?", 1)

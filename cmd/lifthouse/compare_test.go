@@ -14,7 +14,7 @@ import (
 	"lifthouse/engine"
 )
 
-// runCompare runs the command without a store, with this standard input.
+// runCompare runs the command without a store.
 func runCompare(t *testing.T, stdin string, args ...string) (code int, out, complaints string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "stdin")

@@ -59,7 +59,7 @@ func TestComposeFileIsWhole(t *testing.T) {
 	}
 }
 
-// checkCommand has this program read the service's command line and store.
+// checkCommand parses the command line and the store of a service.
 func checkCommand(t *testing.T, name string, service types.ServiceConfig) {
 	t.Helper()
 	p := &program{getenv: func(string) string { return "" }}
@@ -83,7 +83,8 @@ func checkCommand(t *testing.T, name string, service types.ServiceConfig) {
 	}
 }
 
-// TestConfigurationsOfTheClusterAreXML, and name the cluster's own servers.
+// TestConfigurationsOfTheClusterAreXML checks that the configurations are valid
+// XML and name the servers of the cluster.
 func TestConfigurationsOfTheClusterAreXML(t *testing.T) {
 	project := composed(t, "cluster")
 	for _, name := range []string{"cluster", "keeper"} {
@@ -112,7 +113,7 @@ func TestConfigurationsOfTheClusterAreXML(t *testing.T) {
 	}
 }
 
-// TestDockerfile holds what a reader of the image relies on.
+// TestDockerfile checks the interface of the image.
 func TestDockerfile(t *testing.T) {
 	text, err := os.ReadFile("../../Dockerfile")
 	if err != nil {

@@ -28,7 +28,7 @@ func file(t *testing.T, name, text string) string {
 	return path
 }
 
-// withEnv runs a command in an environment.
+// withEnv runs a command with environment variables.
 func withEnv(t *testing.T, env []string, args ...string) (code int, text string) {
 	t.Helper()
 	cmd := lifthouse(t, args...)
@@ -150,8 +150,8 @@ func TestCheckOfTablesOfAnotherRelease(t *testing.T) {
 	}
 }
 
-// TestCheckOfACatalogueThatApplyWouldRefuse has rows that another program
-// wrote into the store.
+// TestCheckOfACatalogueThatApplyWouldRefuse checks rows that another program
+// inserted into the catalogue.
 func TestCheckOfACatalogueThatApplyWouldRefuse(t *testing.T) {
 	h := newHouse(t)
 	h.must("apply", "-f", "testdata/thirty.catalog.yaml")

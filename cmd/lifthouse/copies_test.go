@@ -17,22 +17,22 @@ import (
 	"lifthouse/schema/schematest/tier"
 )
 
-// TestProcessesImportOneFileAtOnce into a ClickHouse server: four processes,
-// of which one is killed in half of the rounds.
+// TestProcessesImportOneFileAtOnce imports files into a ClickHouse server with
+// four processes. In half of the rounds one process is killed.
 func TestProcessesImportOneFileAtOnce(t *testing.T) {
 	atLength(t)
 	server := schematest.Server(t)
 	importAtOnce(t, server.Address(server.Database(t)), tier.Of(1, 2, 20), tier.Of(200, 200, 1_000))
 }
 
-// TestProcessesImportOneFileIntoAClusterAtOnce is the same for two shards of
-// two replicas.
+// TestProcessesImportOneFileIntoAClusterAtOnce does the same with a cluster.
 func TestProcessesImportOneFileIntoAClusterAtOnce(t *testing.T) {
 	importAtOnce(t, schematest.NewCluster(t).Address, 20, 300)
 }
 
-// importAtOnce imports the same files into a store, by four processes at the
-// same time, and into an embedded one, and compares rows, counters and reports.
+// importAtOnce imports the same files into a store with four concurrent
+// processes, and into an embedded store, and compares rows, counters and
+// reports.
 func importAtOnce(t *testing.T, address string, rounds, visitors int) {
 	t.Helper()
 	shared, alone := "--store="+address, "--store=embedded:"+filepath.Join(t.TempDir(), "alone")
@@ -89,7 +89,8 @@ func importAtOnce(t *testing.T, address string, rounds, visitors int) {
 	t.Logf("%d rounds, %d processes were killed", rounds, killed)
 }
 
-// killedAfter starts a command and kills it; it says whether it was in time.
+// killedAfter starts a command and kills it after a time. It reports whether
+// the command was still running.
 func killedAfter(ctx context.Context, cmd *exec.Cmd, after time.Duration) bool {
 	if cmd.Start() != nil {
 		return false
@@ -100,7 +101,7 @@ func killedAfter(ctx context.Context, cmd *exec.Cmd, after time.Duration) bool {
 	return cmd.Wait() != nil
 }
 
-// timeless is a report without the times of its making.
+// timeless returns a report without generatedAt and dataThrough.
 func timeless(t *testing.T, report string) string {
 	t.Helper()
 	var body map[string]any
@@ -116,8 +117,9 @@ func timeless(t *testing.T, report string) string {
 	return string(text)
 }
 
-// exposedVisitors are the events of a round's visitors, in two months: each
-// sees a variation and most buy, half of those without naming what they saw.
+// exposedVisitors returns the events of the visitors of a round, within two
+// months. Each visitor sees a variation and most buy, half of them without
+// naming the variation.
 func exposedVisitors(round, visitors int) string {
 	var lines strings.Builder
 	for n := range visitors {

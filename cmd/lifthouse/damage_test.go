@@ -26,8 +26,8 @@ const oneCampaign = `accounts:
           - {id: 1, name: C, type: experiment, targetMode: live, primaryGoalId: 1, controlShare: 50, variations: [{id: 1, name: V, share: 50}]}
 `
 
-// writeHistory makes a file of so many views, a visitor each, and the catalogue
-// that goes with it.
+// writeHistory writes a file with a number of views, one per visitor, and the
+// matching catalogue.
 func writeHistory(t *testing.T, dir string, views int) (events, declared string) {
 	t.Helper()
 	var lines bytes.Buffer
@@ -44,8 +44,8 @@ func writeHistory(t *testing.T, dir string, views int) (events, declared string)
 	return events, declared
 }
 
-// ended runs another lifthouse, which has to end with that code, and returns what
-// it says.
+// ended runs lifthouse, which must exit with the given code, and returns its
+// output.
 func ended(t *testing.T, want int, args ...string) string {
 	t.Helper()
 	code, out, complaints := other(t, nil, args...)
@@ -112,7 +112,8 @@ func TestDamagedPartsAreNeverPassedOver(t *testing.T) {
 	}
 }
 
-// TestAMissingPartIsNoticed: ClickHouse takes the folders that it finds for all there ever were.
+// TestAMissingPartIsNoticed removes the directory of a part, which ClickHouse
+// itself does not notice.
 func TestAMissingPartIsNoticed(t *testing.T) {
 	dir := t.TempDir()
 	const views = 500
@@ -177,9 +178,10 @@ func TestAMissingPartIsNoticed(t *testing.T) {
 	}
 }
 
-// TestWhatAFullDiskSpoilsIsPutRight when the store opens: a merged part without
-// content, and one of an insert that was never acknowledged. After a loss of
-// power an acknowledged one may look the same, and is not passed over.
+// TestWhatAFullDiskSpoilsIsPutRight opens stores with an empty merged part and
+// with an empty part of an unacknowledged insert, as a full disk leaves them.
+// They are repaired. After a loss of power, an acknowledged part may look the
+// same and must not be dropped.
 func TestWhatAFullDiskSpoilsIsPutRight(t *testing.T) {
 	dir := t.TempDir()
 	const views = 500
@@ -239,7 +241,7 @@ func TestWhatAFullDiskSpoilsIsPutRight(t *testing.T) {
 	}
 }
 
-// needsADisk skips what mounts one where that may not be done.
+// needsADisk skips a test that mounts a disk if that is not possible.
 func needsADisk(t *testing.T) {
 	t.Helper()
 	if err := exec.CommandContext(t.Context(), "unshare", "-rm", "sh", "-c", `mount -t tmpfs none /mnt`).Run(); err != nil {
@@ -247,7 +249,8 @@ func needsADisk(t *testing.T) {
 	}
 }
 
-// fullDisk imports on a disk of 16 MB, makes it larger and imports again.
+// fullDisk is a script that imports on a disk of 16 MB, enlarges the disk and
+// imports again.
 const fullDisk = `
 mount -t tmpfs -o size=16m none "$DISK" || exit 99
 "$SELF" apply -f "$DECLARED" >/dev/null && "$SELF" import "$EVENTS" && exit 98

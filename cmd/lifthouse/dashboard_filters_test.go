@@ -17,9 +17,9 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestTheDashboardsFiltersArePickedFromWhatThereIs: a value that is picked
-// stands in the address and in every request, and the page and the CSV have
-// the API's numbers for it.
+// TestTheDashboardsFiltersArePickedFromWhatThereIs selects observed values as
+// filters. The URL, every request, the page and the CSV must agree with the
+// API.
 func TestTheDashboardsFiltersArePickedFromWhatThereIs(t *testing.T) {
 	v := newViewer(t)
 	v.open("/?campaign=12")
@@ -49,8 +49,8 @@ func TestTheDashboardsFiltersArePickedFromWhatThereIs(t *testing.T) {
 	}
 }
 
-// picks adds filters of an attribute, each of which says how many visitors it
-// has.
+// picks adds filters of an attribute. The page must show the number of visitors
+// of each value.
 func (v *viewer) picks(path, attribute string, values ...string) {
 	v.Helper()
 	var observed engine.Values
@@ -73,8 +73,8 @@ func (v *viewer) picks(path, attribute string, values ...string) {
 	}
 }
 
-// savesTheSame downloads the view as CSV: it is asked with the view's filters,
-// and has the visitors and the metric of its variations.
+// savesTheSame downloads the view as CSV and compares visitors and metrics with
+// the report.
 func (v *viewer) savesTheSame(address string, r *engine.Results) {
 	v.Helper()
 	rows := v.download()
@@ -101,7 +101,7 @@ func (v *viewer) savesTheSame(address string, r *engine.Results) {
 	}
 }
 
-// download clicks on CSV, and waits until the browser has it whole.
+// download clicks on CSV and waits until the download is complete.
 func (v *viewer) download() [][]string {
 	v.Helper()
 	folder, saved := v.TempDir(), make(chan string, 1)

@@ -13,9 +13,9 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestTheDashboardForEverybody: axe finds nothing serious, in either theme,
-// and nothing is wider than the screen. It leaves pictures for people in the
-// folder SCREENS, if that is set.
+// TestTheDashboardForEverybody checks accessibility with axe in both themes,
+// and that nothing is wider than the screen. It writes screenshots to the
+// directory in SCREENS, if that is set.
 func TestTheDashboardForEverybody(t *testing.T) {
 	v := newViewer(t)
 	v.open("/")
@@ -54,7 +54,7 @@ func TestTheDashboardForEverybody(t *testing.T) {
 	v.look("refused")
 }
 
-// look has axe look at the page in both themes and three widths, and sees that
+// look runs axe on the page in both themes and three widths, and checks that
 // nothing is wider than the screen.
 func (v *viewer) look(name string) {
 	v.Helper()
@@ -79,7 +79,8 @@ func (v *viewer) look(name string) {
 	}
 }
 
-// TestTheDashboardOfABayesianCampaign: the posterior's numbers are the API's.
+// TestTheDashboardOfABayesianCampaign compares the numbers of the posterior
+// with the API.
 func TestTheDashboardOfABayesianCampaign(t *testing.T) {
 	v := newViewer(t)
 	v.open("/?campaign=14")
@@ -105,17 +106,17 @@ func TestTheDashboardOfABayesianCampaign(t *testing.T) {
 	}
 }
 
-// watch notes when the table of variations and both curves are painted first,
-// in milliseconds since the page was asked for.
+// watch records when the table of variations and both charts are first painted,
+// in milliseconds since the navigation.
 const watch = `window.seen = {};
 new MutationObserver(() => requestAnimationFrame(() => {
 	const there = {table: document.querySelector("[aria-labelledby=variations] tbody tr"), curves: document.querySelectorAll(".uplot").length === 2};
 	for (const name in there) if (there[name]) window.seen[name] ??= performance.now();
 })).observe(document, {childList: true, subtree: true});`
 
-// TestTheDashboardsFirstResults says how long a person waits for results: the
-// browser has nothing of the page, the server has answered before. How long
-// depends on the machine, so that no bound can fail here.
+// TestTheDashboardsFirstResults measures the time to the first results with an
+// empty browser cache and a warm server. It depends on the machine, so the test
+// has no bound.
 func TestTheDashboardsFirstResults(t *testing.T) {
 	v := newViewer(t)
 	v.open("/?campaign=12")
@@ -135,7 +136,7 @@ func TestTheDashboardsFirstResults(t *testing.T) {
 	t.Logf("first results after %d ms (of five: %v), curves after %d ms", table[2], table, curves[2])
 }
 
-// picture leaves one for people in the folder SCREENS, if that is set.
+// picture writes a screenshot to the directory in SCREENS, if that is set.
 func (v *viewer) picture(name string) {
 	v.Helper()
 	folder := os.Getenv("SCREENS")

@@ -13,13 +13,13 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// curvesThere is true when a page has at least one curve and awaits nothing.
+// curvesThere is true if the page has a chart and loads nothing.
 const curvesThere = `document.querySelector(".uplot") && !document.querySelector(".loading, [aria-busy=true]")`
 
-// allThere is true when the results page has all its parts.
+// allThere is true if the results page has all its parts.
 const allThere = `document.querySelector("#conclusion") && document.querySelectorAll(".uplot").length === 2 && !document.querySelector(".loading, [aria-busy=true]")`
 
-// report is what the API says.
+// report returns the report of the API.
 func (v *viewer) report(address string) engine.Results {
 	v.Helper()
 	var results engine.Results
@@ -27,7 +27,7 @@ func (v *viewer) report(address string) engine.Results {
 	return results
 }
 
-// row is the numbers of a row of the page: as they are, and as they are shown.
+// row returns the numbers of a row of the page: raw values and shown texts.
 func (v *viewer) row(selector string) (values, shown []string) {
 	v.Helper()
 	found := evaluated[[][]string](v, fmt.Sprintf(`[...document.querySelectorAll(%q)].map((e) => [e.value, e.innerText.replaceAll("\u00a0", " ")])`, selector+" data"))
@@ -37,14 +37,14 @@ func (v *viewer) row(selector string) (values, shown []string) {
 	return values, shown
 }
 
-// same says whether a number of the page is one of the API, digit by digit.
+// same reports whether a number of the page equals one of the API exactly.
 func same(page string, number float64) bool {
 	x, err := strconv.ParseFloat(page, 64)
 	return err == nil && x == number
 }
 
-// TestTheDashboardFromSignInToStop goes through the page as a person does. The
-// steps are one test, since each is where the one before has led.
+// TestTheDashboardFromSignInToStop uses the page like a person. The steps are
+// one test, because each step starts where the previous one ended.
 func TestTheDashboardFromSignInToStop(t *testing.T) {
 	v := newViewer(t)
 	v.open("/?campaign=12")
@@ -82,8 +82,8 @@ func TestTheDashboardFromSignInToStop(t *testing.T) {
 	v.failures()
 }
 
-// numbersAreTheAPIs compares the conclusion, each variation and the progress.
-// Rates are shown with as many decimals as their intervals allow.
+// numbersAreTheAPIs compares the conclusion, each variation and the progress
+// with the API. Rates have as many decimals as their intervals justify.
 func (v *viewer) numbersAreTheAPIs(address, rate string) {
 	v.Helper()
 	r := v.report(address)
@@ -118,7 +118,7 @@ func (v *viewer) numbersAreTheAPIs(address, rate string) {
 	}
 }
 
-// compared is the rate of a report's variation that it compares.
+// compared returns the compared rate of a variation.
 func compared(r *engine.Results, i int) float64 {
 	if *r.CompareMetric == engine.ConversionRate {
 		return *r.Variations[i].Metrics.ConversionRate.Value
@@ -126,7 +126,7 @@ func compared(r *engine.Results, i int) float64 {
 	return *r.Variations[i].Metrics.GoalConversionRate.Value
 }
 
-// thousands writes a count as the page should.
+// thousands formats a count like the page.
 func thousands(n int64) string {
 	text := strconv.FormatInt(n, 10)
 	for i := len(text) - 3; i > 0; i -= 3 {
@@ -229,8 +229,8 @@ func (v *viewer) requestsCanBeTaken() {
 	}
 }
 
-// refreshesInPlace: what was there stays the same piece of the page, with the
-// focus where it was; only the number changes. What did not change is not sent.
+// refreshesInPlace checks that a refresh keeps the elements and the focus,
+// changes only numbers, and sends 304 for unchanged data.
 func (v *viewer) refreshesInPlace() {
 	v.Helper()
 	v.open("/?campaign=12")
@@ -275,8 +275,8 @@ func (v *viewer) stopsAndStarts() {
 	v.shows("● running")
 }
 
-// failures: a token that ends leads to the sign-in, and a server that is away
-// leaves what was shown, with a word about it.
+// failures checks that a revoked token leads to the sign-in, and that the page
+// keeps its data with a notice if the server is away.
 func (v *viewer) failures() {
 	v.Helper()
 	if code, _, complaints := other(v.T, nil, "token", "revoke", "2", v.store); code != exitOK {

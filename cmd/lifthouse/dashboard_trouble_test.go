@@ -22,8 +22,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// tabTo moves the focus with the Tab key until it is on an element, which then
-// shows that it has it.
+// tabTo presses Tab until an element has the focus, and checks that the focus
+// is visible.
 func (v *viewer) tabTo(selector string) {
 	v.Helper()
 	v.until("document.querySelector(" + strconv.Quote(selector) + ")")
@@ -44,8 +44,8 @@ func (v *viewer) press(keys string) {
 	v.do(chromedp.KeyEvent(keys))
 }
 
-// TestTheDashboardByKeyboardAlone signs in, opens a campaign, changes its
-// goal, and nearly stops it.
+// TestTheDashboardByKeyboardAlone signs in, opens a campaign, changes its goal,
+// and cancels a stop, with the keyboard only.
 func TestTheDashboardByKeyboardAlone(t *testing.T) {
 	v := newViewer(t)
 	v.open("/")
@@ -87,8 +87,8 @@ func TestTheDashboardByKeyboardAlone(t *testing.T) {
 	}
 }
 
-// TestTheDashboardWaitsWhereATokenAsksTooMuch: a server that is asked too much
-// says so on the page, which has its results by itself once it may ask again.
+// TestTheDashboardWaitsWhereATokenAsksTooMuch checks that the page reports the
+// rate limit, and shows results as soon as it may send requests again.
 func TestTheDashboardWaitsWhereATokenAsksTooMuch(t *testing.T) {
 	v := newViewer(t, "--rate-limit=10")
 	v.open("/")
@@ -114,7 +114,7 @@ func TestTheDashboardWaitsWhereATokenAsksTooMuch(t *testing.T) {
 	v.numbersAreTheAPIs("/v1/campaigns/12/results", "%.2f %%")
 }
 
-// gateway stands before the server, as a proxy does, and changes its answers.
+// gateway is a proxy that changes responses of the server.
 type gateway struct {
 	away, stale atomic.Bool
 }
@@ -143,7 +143,7 @@ func (g *gateway) before(t *testing.T, server string) string {
 	return proxy.URL
 }
 
-// aged makes answers those that the server gives while its store is away.
+// aged changes responses to those of a server whose store is away.
 func (g *gateway) aged(response *http.Response) error {
 	if !g.stale.Load() || !strings.Contains(response.Request.URL.Path, "/results") {
 		return nil
@@ -162,9 +162,9 @@ func (g *gateway) aged(response *http.Response) error {
 	return response.Body.Close()
 }
 
-// TestTheDashboardWhileTheServerIsAway: a page that was opened meanwhile says
-// what is the matter and has its results by itself later; one that shows
-// results keeps them.
+// TestTheDashboardWhileTheServerIsAway checks that a page opened while the
+// server is away reports the problem and shows results later, and that an open
+// page keeps its results.
 func TestTheDashboardWhileTheServerIsAway(t *testing.T) {
 	v := newViewer(t)
 	var g gateway
@@ -192,9 +192,9 @@ func TestTheDashboardWhileTheServerIsAway(t *testing.T) {
 	v.numbersAreTheAPIs("/v1/campaigns/12/results", "%.2f %%")
 }
 
-// TestTheDashboardOfCampaignsInTrouble: visitors that are lost on the way are
-// named and explained before any number, and a campaign without events says
-// how to get some.
+// TestTheDashboardOfCampaignsInTrouble checks that a sample ratio mismatch is
+// explained before any number, and that a campaign without events explains how
+// to send some.
 func TestTheDashboardOfCampaignsInTrouble(t *testing.T) {
 	v := newViewer(t)
 	v.declare(`          - {id: 15, name: Slow page, type: experiment, controlShare: 50, primaryGoalId: 3, variations: [{id: 1, name: Slow, share: 50}]}
@@ -237,7 +237,7 @@ func TestTheDashboardOfCampaignsInTrouble(t *testing.T) {
 	}
 }
 
-// declare adds campaigns to the demo's.
+// declare adds campaigns to the catalogue of the demo.
 func (v *viewer) declare(campaigns string) {
 	v.Helper()
 	_, declared, _ := other(v.T, nil, "export", v.store)
@@ -254,7 +254,7 @@ func (v *viewer) declare(campaigns string) {
 	}
 }
 
-// imports has the demo take events.
+// imports imports events into the demo.
 func (v *viewer) imports(lines string) {
 	v.Helper()
 	file := filepath.Join(v.TempDir(), "events.ndjson")

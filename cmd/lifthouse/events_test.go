@@ -13,7 +13,7 @@ import (
 )
 
 // TestEventsShowsWhatArrivesThroughTheSocket follows a served store while
-// events come in by two ways.
+// events arrive by import and over HTTP.
 func TestEventsShowsWhatArrivesThroughTheSocket(t *testing.T) {
 	server, _, store := serving(t)
 	if code, out, complaints := other(t, nil, "import", "testdata/thirty.ndjson", store); code != exitOK {

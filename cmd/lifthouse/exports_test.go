@@ -11,7 +11,7 @@ import (
 	"lifthouse/engine"
 )
 
-// reported are the counts of a report: visitors/converted/value of each variation.
+// reported returns visitors/converted/value of each variation in a report.
 func (h *house) reported(args ...string) string {
 	h.t.Helper()
 	var r engine.Results
@@ -25,9 +25,9 @@ func (h *house) reported(args ...string) string {
 	return strings.Join(counts, " ")
 }
 
-// TestExportsOfGrowthBook imports exposures and a metric in either order. Of
-// the orders one is before its visitor's exposure, one of a visitor who saw
-// nothing.
+// TestExportsOfGrowthBook imports exposures and a metric in either order. One
+// order is before the exposure of its visitor, and one is of a visitor without
+// an exposure.
 func TestExportsOfGrowthBook(t *testing.T) {
 	files := []string{"exposures", "orders"}
 	for _, order := range [][]int{{0, 1}, {1, 0}} {
@@ -52,8 +52,8 @@ func TestExportsOfGrowthBook(t *testing.T) {
 	}
 }
 
-// TestExportsOfPostHog imports the same events as JSON lines, as lines whose
-// properties are a text, and as CSV.
+// TestExportsOfPostHog imports the same events as JSON lines, as JSON lines
+// with properties as text, and as CSV.
 func TestExportsOfPostHog(t *testing.T) {
 	h := newHouse(t)
 	h.must("apply", "-f", "testdata/exports.catalog.yaml")

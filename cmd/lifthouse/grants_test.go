@@ -34,7 +34,8 @@ func TestGrants(t *testing.T) {
 	}
 }
 
-// TestAnEmbeddedStoreHasNoCluster says so before anything is made.
+// TestAnEmbeddedStoreHasNoCluster checks that the error is reported before
+// anything is created.
 func TestAnEmbeddedStoreHasNoCluster(t *testing.T) {
 	code, _, complaints := other(t, nil, "migrate", "--cluster=lift", "--store=embedded:"+t.TempDir())
 	if code != exitUsage || !strings.Contains(complaints, "an embedded store has no cluster") {

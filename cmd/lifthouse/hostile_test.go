@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// raw sends bytes as they are, and returns what comes back until the server
-// ends the connection, and how long that took.
+// raw sends bytes unchanged, and returns the response until the server closes
+// the connection, with the elapsed time.
 func (p *process) raw(text string, end bool) (string, time.Duration) {
 	p.t.Helper()
 	var dialer net.Dialer
@@ -188,7 +188,7 @@ func TestRequestsUnderWayAreAnsweredWhenTheServerStops(t *testing.T) {
 	}
 }
 
-// get asks with a token, if there is one.
+// get sends a request with a token, if there is one.
 func get(t *testing.T, url, token string) (status int, text string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)

@@ -10,8 +10,8 @@ import (
 	"lifthouse/cmd/internal/app"
 )
 
-// TestServeMovesTheInboxOn puts rows into the store as another client of it
-// does, and waits until they are in a report.
+// TestServeMovesTheInboxOn inserts rows into events_inbox like another
+// ClickHouse client, and waits until a report counts them.
 func TestServeMovesTheInboxOn(t *testing.T) {
 	h := newHouse(t)
 	h.must("apply", "-f", "testdata/thirty.catalog.yaml")

@@ -17,9 +17,9 @@ import (
 	"lifthouse/schema/schematest/tier"
 )
 
-// visitorLines are what a visitor of this number does: a view, and for two of
-// three a goal that names no exposure, of another month for some, of an amount
-// with the error of a binary float.
+// visitorLines returns the events of a visitor: a view, and for two of three
+// visitors an unattributed goal, sometimes in another month, with a value that
+// has the error of a binary float.
 func visitorLines(from string, n int) string {
 	lines := fmt.Sprintf(`{"eventId":"%[1]s-view%[2]d","time":"2026-05-%02[3]dT10:00:00Z","websiteId":1,"visitor":"%[1]s%[2]d","event":"view","campaignId":1,"variationId":%[4]d}`+"\n", from, n, 1+n%28, n%2)
 	if n%3 > 0 {
@@ -28,8 +28,8 @@ func visitorLines(from string, n int) string {
 	return lines
 }
 
-// compareAll holds a report against what so many visitors from HTTP and from
-// the file did.
+// compareAll compares a report with the events of the given numbers of visitors
+// over HTTP and from the file.
 func compareAll(t *testing.T, got engine.Results, counts ...int) {
 	t.Helper()
 	var want [2]engine.Counts
@@ -55,7 +55,7 @@ func compareAll(t *testing.T, got engine.Results, counts ...int) {
 	}
 }
 
-// outbox is what senders have still to send, and what was acknowledged.
+// outbox has the bodies to send and the acknowledged ones.
 type outbox struct {
 	mutex         sync.Mutex
 	next          int
@@ -64,7 +64,7 @@ type outbox struct {
 
 const visitorsOfBody = 20
 
-// take returns a body: one that was not acknowledged first, else a new one.
+// take returns a body that was not acknowledged, or a new one.
 func (o *outbox) take() string {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
@@ -91,7 +91,7 @@ func (o *outbox) give(body string, acknowledged bool) {
 	}
 }
 
-// post sends a body and says whether it was acknowledged.
+// post sends a body and reports whether it was acknowledged.
 func (p *process) post(client *http.Client, token, body string) bool {
 	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodPost, p.url+"/events", strings.NewReader(body))
 	if err != nil {
@@ -111,7 +111,8 @@ func (p *process) post(client *http.Client, token, body string) bool {
 	return err == nil && response.StatusCode == http.StatusOK
 }
 
-// sendAll has senders send what the outbox has until the process is dead.
+// sendAll sends the bodies of the outbox with several clients until the process
+// is dead.
 func (p *process) sendAll(o *outbox, token string, senders *sync.WaitGroup) {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 8}}
 	for range 4 {
@@ -128,9 +129,9 @@ func (p *process) sendAll(o *outbox, token string, senders *sync.WaitGroup) {
 }
 
 // TestAKilledServerLosesAndDoublesNothing kills a server with SIGKILL while
-// events arrive over HTTP and from a file. What was not acknowledged is sent
-// again, and half of what was. In the end each event counts once, and in what
-// has a rollup, too.
+// events arrive over HTTP and from a file. Unacknowledged bodies and half of
+// the acknowledged ones are sent again. In the end each event is counted once,
+// in the rollup too.
 func TestAKilledServerLosesAndDoublesNothing(t *testing.T) {
 	kills := tier.Of(1, 2, 30)
 	store := "--store=embedded:" + filepath.Join(t.TempDir(), "data")

@@ -18,7 +18,8 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// runAsProgram makes the test's own binary behave as lifthouse.
+// runAsProgram is the environment variable that makes the test binary behave
+// like lifthouse.
 const runAsProgram = "LIFTHOUSE_TEST_RUN"
 
 func TestMain(m *testing.M) {
@@ -29,8 +30,8 @@ func TestMain(m *testing.M) {
 	schematest.Main(m)
 }
 
-// atLength leaves out of the short tests what takes long under the race detector
-// and has one thread to look at.
+// atLength skips a test with -short that takes long under the race detector and
+// has only one goroutine.
 func atLength(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -38,7 +39,7 @@ func atLength(t *testing.T) {
 	}
 }
 
-// house is a store, its API, and commands carried out on it.
+// house is a store with its API, on which commands are executed.
 type house struct {
 	input string // file that commands read; empty: nothing
 	t     *testing.T
@@ -63,7 +64,7 @@ func houseOn(t *testing.T, conn driver.Conn) *house {
 	return &house{t: t, store: s, url: server.URL}
 }
 
-// run carries out a command line and returns its exit code and output.
+// run executes a command line and returns its exit code and output.
 func (h *house) run(args ...string) (code int, out, complaints string) {
 	h.t.Helper()
 	in, err := os.Open(cmp.Or(h.input, os.DevNull))
@@ -77,7 +78,7 @@ func (h *house) run(args ...string) (code int, out, complaints string) {
 	return code, stdout.text(), stderr.text()
 }
 
-// must carries out a command line that has to succeed.
+// must executes a command line that must succeed.
 func (h *house) must(args ...string) string {
 	h.t.Helper()
 	code, out, complaints := h.run(args...)
@@ -112,7 +113,7 @@ func (c *captured) text() string {
 	return <-c.done
 }
 
-// get asks the API and decodes the answer, which has to be 200, into body.
+// get sends a request and decodes the response, which must be 200, into body.
 func (h *house) get(path string, body any) {
 	h.t.Helper()
 	request, err := http.NewRequestWithContext(h.t.Context(), http.MethodGet, h.url+path, http.NoBody)

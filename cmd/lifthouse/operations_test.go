@@ -35,8 +35,8 @@ const operatedEvents = `{"eventId":"1","time":"2026-05-01T12:00:00Z","websiteId"
 {"eventId":"4","time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"c","event":"view","widgetId":7,"experimentId":2,"variationId":1}
 `
 
-// TestAllOperationsOfAStartedProgram asks a lifthouse of its own, over a
-// socket, through each of the 16 operations, as a stranger would.
+// TestAllOperationsOfAStartedProgram starts lifthouse and calls each of the 16
+// operations over HTTP.
 func TestAllOperationsOfAStartedProgram(t *testing.T) {
 	store := "--store=embedded:" + filepath.Join(t.TempDir(), "data")
 	p := start(t, "serve", store)

@@ -13,7 +13,7 @@ import (
 	"lifthouse/schema/schematest"
 )
 
-// deafStore answers when it is released, whatever becomes of the context.
+// deafStore answers when it is released and ignores the context.
 type deafStore struct {
 	driver.Conn
 	deaf     atomic.Bool
@@ -27,7 +27,8 @@ func (c *deafStore) QueryRow(ctx context.Context, query string, args ...any) dri
 	return c.Conn.QueryRow(ctx, query, args...)
 }
 
-// TestAServerThatDoesNotStopIsCutOff: something in the background does not heed that it should end.
+// TestAServerThatDoesNotStopIsCutOff has a background task that ignores the end
+// of its context.
 func TestAServerThatDoesNotStopIsCutOff(t *testing.T) {
 	conn := &deafStore{Conn: schematest.Open(t), released: make(chan struct{})}
 	h := houseOn(t, conn)

@@ -21,7 +21,7 @@ import (
 	"lifthouse/engine"
 )
 
-// process is a lifthouse of its own, started as an operator would.
+// process is a running lifthouse.
 type process struct {
 	t    *testing.T
 	cmd  *exec.Cmd
@@ -42,7 +42,7 @@ func lifthouse(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// safeBuffer is read while it is written.
+// safeBuffer can be read while it is written.
 type safeBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -62,8 +62,8 @@ func (b *safeBuffer) String() string {
 
 var answersAt = regexp.MustCompile(`answers at (https?://[^/]+)/v1`)
 
-// start runs a serving command until the test ends, and returns when it
-// answers.
+// start runs a command that serves until the test ends. It returns when the
+// server answers.
 func start(t *testing.T, args ...string) *process {
 	t.Helper()
 	p := &process{t: t, cmd: lifthouse(t, append(args, "--listen", "127.0.0.1:0")...), done: make(chan error, 1)}
@@ -109,7 +109,7 @@ func start(t *testing.T, args ...string) *process {
 	return p
 }
 
-// interrupt ends the process as Ctrl-C does and returns how long that took.
+// interrupt ends the process like Ctrl-C and returns the elapsed time.
 func (p *process) interrupt() time.Duration {
 	p.t.Helper()
 	started := time.Now()
@@ -122,7 +122,7 @@ func (p *process) interrupt() time.Duration {
 	return time.Since(started)
 }
 
-// other runs another lifthouse beside it.
+// other runs lifthouse to its end.
 func other(t *testing.T, stdin io.Reader, args ...string) (code int, out, complaints string) {
 	t.Helper()
 	cmd := lifthouse(t, args...)
@@ -136,7 +136,7 @@ func other(t *testing.T, stdin io.Reader, args ...string) (code int, out, compla
 	return cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()
 }
 
-// succeed runs another lifthouse beside it, which must exit with 0.
+// succeed runs lifthouse, which must exit with 0.
 func succeed(t *testing.T, stdin io.Reader, args ...string) (out, complaints string) {
 	t.Helper()
 	code, out, complaints := other(t, stdin, args...)
@@ -146,7 +146,7 @@ func succeed(t *testing.T, stdin io.Reader, args ...string) (out, complaints str
 	return out, complaints
 }
 
-// status is how the API answers a request for campaigns.
+// status returns the status of a request for the list of campaigns.
 func (p *process) status(token string) int {
 	p.t.Helper()
 	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, p.url+"/v1/campaigns", http.NoBody)

@@ -13,11 +13,11 @@ import (
 	"lifthouse/engine"
 )
 
-// realData is where the experiments lie that were published with answers.
+// realData is the directory of published experiments and their results.
 const realData = "../../../shared/data"
 
-// reference is the part of reference.json that is compared: an analysis, with
-// its segments.
+// reference is the compared part of reference.json: an analysis with its
+// segments.
 type reference struct {
 	SRM struct {
 		P float64 `json:"p"`
@@ -60,7 +60,7 @@ func readReference(t *testing.T, dataset, analysis string) reference {
 	return r
 }
 
-// near says whether two numbers agree to 1e-9 relative.
+// near reports whether two numbers agree to 1e-9 relative.
 func near(got *float64, want float64) bool {
 	return got != nil && math.Abs(*got-want) <= 1e-9*math.Abs(want)
 }
@@ -128,7 +128,7 @@ func compareSpend(t *testing.T, where string, got []engine.VariationResults, wan
 	}
 }
 
-// compareRates holds the score z against the pooled z: they differ by the
+// compareRates compares the score z with the pooled z. They differ by the
 // factor sqrt((N-1)/N).
 func compareRates(t *testing.T, metric string, got []engine.VariationResults, want reference, names []string) {
 	t.Helper()
@@ -184,7 +184,8 @@ func TestUdacityEqualsItsReference(t *testing.T) {
 	}
 }
 
-// TestRevenueWithoutItsOutlier: one order of 196.01 drives the mean.
+// TestRevenueWithoutItsOutlier removes an order of 196.01, which dominates the
+// mean.
 func TestRevenueWithoutItsOutlier(t *testing.T) {
 	all := readReference(t, "ab_test_revenue", "users_exclude_crossover")
 	h := newHouse(t)
@@ -226,7 +227,8 @@ func TestRevenueWithoutItsOutlier(t *testing.T) {
 	}
 }
 
-// sameThroughTheCommand holds the command's answer against the API's.
+// sameThroughTheCommand compares the output of the command with the response of
+// the API.
 func sameThroughTheCommand(t *testing.T, h *house, path string, args ...string) {
 	t.Helper()
 	var fromAPI, fromCommand engine.Results

@@ -16,7 +16,7 @@ const twoCampaigns = `accounts: [{id: 1, name: Shop, websites: [{id: 1, domain: 
 	{id: 1, name: Old, startDate: 2026-01-01, endDate: 2026-02-01, primaryGoalId: 1, controlShare: 50, variations: [{id: 1, name: V, share: 100}]},
 	{id: 2, name: Runs, active: true, primaryGoalId: 1, controlShare: 50, variations: [{id: 1, name: V, share: 100}]}]}]}]`
 
-// removals is a store of which some is about to be removed.
+// removals is a store with events to delete.
 type removals struct {
 	t   *testing.T
 	dir string
@@ -31,7 +31,8 @@ func (r *removals) run(stdin string, args ...string) string {
 	return strings.TrimSpace(out + complaints)
 }
 
-// killed starts a command and kills it so long after it noted that it removes events; it says whether it did.
+// killed starts a command and kills it some time after it recorded the start of
+// a deletion. It reports whether the command was still running.
 func (r *removals) killed(after time.Duration, args ...string) bool {
 	r.t.Helper()
 	cmd := begin(r.t, nil, nil, append(args, "--store=embedded:"+r.dir)...)
@@ -58,8 +59,9 @@ func (r *removals) killed(after time.Duration, args ...string) bool {
 	return failure != nil
 }
 
-// TestAKilledRemovalIsFinished kills retain and forget at several moments: when the store opens again, counters and
-// reports have the same events, and the command, given again, leaves none of them.
+// TestAKilledRemovalIsFinished kills retain and forget at several moments.
+// After the next start, counters and reports agree, and a repetition of the
+// command deletes the remaining events.
 func TestAKilledRemovalIsFinished(t *testing.T) {
 	atLength(t)
 	const visitors = 40_000
@@ -107,7 +109,7 @@ func TestAKilledRemovalIsFinished(t *testing.T) {
 	t.Logf("%d were killed in the midst", killed)
 }
 
-// agree holds the counters of both campaigns against their reports.
+// agree compares the counters of both campaigns with their reports.
 func (r *removals) agree(p *process, token string, most int64) (views [2]int64) {
 	r.t.Helper()
 	for i := range views {

@@ -78,8 +78,8 @@ lift               ──────────┼─────────�
 	}
 }
 
-// TestReportForms: into a pipe the answer is JSON, and CSV is what the API
-// gives.
+// TestReportForms checks that the output into a pipe is JSON, and that CSV
+// equals that of the API.
 func TestReportForms(t *testing.T) {
 	h := thirtyHouse(t)
 	h.token = strings.TrimSpace(h.must("token", "create"))
@@ -121,7 +121,7 @@ func TestReportForms(t *testing.T) {
 	}
 }
 
-// TestWidgetTableComparesNothing has a table without lifts.
+// TestWidgetTableComparesNothing checks a table without lifts.
 func TestWidgetTableComparesNothing(t *testing.T) {
 	h := newHouse(t)
 	file := t.TempDir() + "/catalog.yaml"
@@ -138,8 +138,8 @@ func TestWidgetTableComparesNothing(t *testing.T) {
 	}
 }
 
-// TestReportWatchesThroughTheSocket sees what a served store takes meanwhile,
-// and ends well when it is interrupted.
+// TestReportWatchesThroughTheSocket watches a served store while events arrive,
+// and interrupts the command.
 func TestReportWatchesThroughTheSocket(t *testing.T) {
 	server, _, store := serving(t)
 	read, write := pipe(t)

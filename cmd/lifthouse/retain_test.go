@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestRetentionErasesWhatEndedLongAgo has three campaigns of one visitor: one
-// that runs, and two that ended 40 and 10 days ago.
+// TestRetentionErasesWhatEndedLongAgo has three campaigns with one visitor
+// each: a running one, and two that ended 40 and 10 days ago.
 func TestRetentionErasesWhatEndedLongAgo(t *testing.T) {
 	store := "--store=embedded:" + filepath.Join(t.TempDir(), "data")
 	run := func(stdin string, args ...string) (int, string) {

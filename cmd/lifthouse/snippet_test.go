@@ -18,7 +18,8 @@ import (
 	"lifthouse/cmd/internal/arrivals"
 )
 
-// snippet is the one of docs/data-in.md, made for a server.
+// snippet returns the snippet of docs/data-in.md with the URL and the token of
+// a server.
 func snippet(t *testing.T, url, token string) string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/data-in.md")
@@ -34,7 +35,7 @@ func snippet(t *testing.T, url, token string) string {
 	return own.Replace(script)
 }
 
-// browse opens a page in a browser without a window, which ends with the test.
+// browse opens a page in a headless browser until the test ends.
 func browse(t *testing.T, url string) {
 	t.Helper()
 	chromium, err := exec.LookPath("chromium")
@@ -57,9 +58,10 @@ func browse(t *testing.T, url string) {
 	})
 }
 
-// TestTheSnippetOfTheDocumentationInABrowser: a page of an allowed origin sends a view
-// and a goal and is left at once; the next one sends both again, as another
-// visit of the same visitor. A page of another origin sends in vain.
+// TestTheSnippetOfTheDocumentationInABrowser opens a page of an allowed origin
+// that sends a view and a goal and is left at once, and a second page that
+// sends both again as another visit of the same visitor. A page of another
+// origin must be refused.
 func TestTheSnippetOfTheDocumentationInABrowser(t *testing.T) {
 	var page atomic.Value // the snippet
 	refused := make(chan string, 1)

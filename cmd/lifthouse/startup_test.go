@@ -15,7 +15,8 @@ import (
 	"lifthouse/schema/schematest/tier"
 )
 
-// TestTooFewOpenFilesAreRefused with the number that is needed.
+// TestTooFewOpenFilesAreRefused checks that the error names the required
+// number.
 func TestTooFewOpenFilesAreRefused(t *testing.T) {
 	program := lifthouse(t)
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", `ulimit -n 200 && exec "$0" apply -f testdata/thirty.catalog.yaml --store="$1"`, program.Path, "embedded:"+filepath.Join(t.TempDir(), "data"))
@@ -26,7 +27,8 @@ func TestTooFewOpenFilesAreRefused(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeReadIsNamed: one sentence says which file it is and what to do.
+// TestWhatCannotBeReadIsNamed checks that the error names the file and the
+// remedy.
 func TestWhatCannotBeReadIsNamed(t *testing.T) {
 	dir := t.TempDir()
 	address := filepath.Join(dir, "data")
@@ -82,7 +84,8 @@ func TestWhatCannotBeReadIsNamed(t *testing.T) {
 	ended(t, exitOK, "report", "campaign", "1", store)
 }
 
-// TestALibraryThatIsCutOffIsNamed: to use it would end the process with a signal.
+// TestALibraryThatIsCutOffIsNamed checks a truncated library, which would crash
+// the process.
 func TestALibraryThatIsCutOffIsNamed(t *testing.T) {
 	for name, content := range map[string]string{"text": "no library", "empty": "", "cut off": "\x7fELF\x02\x01\x01"} {
 		path := filepath.Join(t.TempDir(), "libchdb.so")
@@ -98,7 +101,8 @@ func TestALibraryThatIsCutOffIsNamed(t *testing.T) {
 	}
 }
 
-// TestServeWaitsForAnImport that holds the store, and says so.
+// TestServeWaitsForAnImport checks that serve waits for an import that holds
+// the store, and reports it.
 func TestServeWaitsForAnImport(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	store := "--store=embedded:" + dir
@@ -147,8 +151,8 @@ func TestServeWaitsForAnImport(t *testing.T) {
 	_ = server.Wait()
 }
 
-// TestServersThatDoNotAnswerAreGivenUp: one that stands still, and one behind an address that takes connections and says
-// nothing.
+// TestServersThatDoNotAnswerAreGivenUp has a paused server, and an address that
+// accepts connections and sends nothing.
 func TestServersThatDoNotAnswerAreGivenUp(t *testing.T) {
 	if !tier.Long() {
 		t.Skip("SKIP: one of the long tests, which waits ten seconds: make test-long")

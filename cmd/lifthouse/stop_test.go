@@ -16,7 +16,7 @@ import (
 	"lifthouse/cmd/internal/remote"
 )
 
-// serving is a served store with the catalogue of thirty events.
+// serving starts a server with the catalogue of the thirty events.
 func serving(t *testing.T, flags ...string) (p *process, dir, store string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "data")
@@ -28,7 +28,7 @@ func serving(t *testing.T, flags ...string) (p *process, dir, store string) {
 	return p, dir, store
 }
 
-// begin starts another lifthouse that will not end by itself.
+// begin starts lifthouse with a command that does not end by itself.
 func begin(t *testing.T, stdin, stdout *os.File, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := lifthouse(t, args...)
@@ -56,7 +56,7 @@ func pipe(t *testing.T) (read, write *os.File) {
 	return read, write
 }
 
-// moreThanAPipe is not held by a pipe: who wrote it knows that it is read.
+// moreThanAPipe exceeds the buffer of a pipe, so a completed write was read.
 var moreThanAPipe = strings.Repeat("# nothing\n", 20_000)
 
 func TestServeEndsWhileACommandWaits(t *testing.T) {
@@ -144,7 +144,7 @@ func TestServerLeavesTheStreamsOfAClientThatIsGone(t *testing.T) {
 	}
 }
 
-// holds says whether the process has the file open.
+// holds reports whether the process has the file open.
 func holds(t *testing.T, pid int, file string) bool {
 	t.Helper()
 	links, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))

@@ -95,8 +95,9 @@ func close12(got *float64, want float64) bool {
 	return got != nil && math.Abs(*got-want) <= 1e-12*math.Abs(want)
 }
 
-// checkThirtyWelch: control has 0, 0, 0, 0, 12.5, 15 and the new variation 0,
-// 5, 25, 40, so that the variances are 1531.25/30 and 4100/12.
+// checkThirtyWelch checks Welch's test. Control has the values 0, 0, 0, 0,
+// 12.5, 15 and the new variation 0, 5, 25, 40, with the variances 1531.25/30
+// and 4100/12.
 func checkThirtyWelch(t *testing.T, v []engine.VariationResults) {
 	t.Helper()
 	vc, vt := 1531.25/30/6, 4100.0/12/4
@@ -117,7 +118,8 @@ func checkThirtyWelch(t *testing.T, v []engine.VariationResults) {
 	}
 }
 
-// checkThirtyScore: 2 of 6 against 3 of 4, half of all ten, so that z² = 3/2.
+// checkThirtyScore checks the score test of 2 of 6 against 3 of 4. The pooled
+// rate is a half, so z² = 3/2.
 func checkThirtyScore(t *testing.T, h *house) {
 	t.Helper()
 	var r engine.Results

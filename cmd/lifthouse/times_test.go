@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestEventsAreHeldAgainstTheClock sends events of three times on each way
-// into a server that takes those of a day.
+// TestEventsAreHeldAgainstTheClock sends events with three times in every way
+// to a server that accepts events of the last day.
 func TestEventsAreHeldAgainstTheClock(t *testing.T) {
 	store := "--store=embedded:" + filepath.Join(t.TempDir(), "data")
 	p := start(t, "serve", store, "--max-event-age=24h", "--max-event-skew=1h")

@@ -16,14 +16,14 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// firstWithEvents is the first state of the tables that could keep events and
-// count them.
+// firstWithEvents is the first migration after which events can be stored and
+// counted.
 const firstWithEvents = "0004"
 
-// TestStoresOfEarlierSchemasAreBroughtUpToDate makes a store of each earlier
-// state of the tables (of each third in make test), with the columns and rows that it had then. Migrated, it
-// reports what a new store does, knows its events again and passes every
-// check; what was migrated twice is as it was.
+// TestStoresOfEarlierSchemasAreBroughtUpToDate creates stores with earlier
+// schemas (every third in make test) and their rows. After migrations, reports
+// equal those of a new store, events are duplicates, every check passes, and a
+// second migration changes nothing.
 func TestStoresOfEarlierSchemasAreBroughtUpToDate(t *testing.T) {
 	today := newHouse(t)
 	today.must("apply", "-f", "testdata/thirty.catalog.yaml")
@@ -67,8 +67,8 @@ func TestStoresOfEarlierSchemasAreBroughtUpToDate(t *testing.T) {
 	}
 }
 
-// earlierStore has the tables that some files make, and those rows of a store
-// of today that they can hold.
+// earlierStore returns a store with the tables of some migrations, and the rows
+// of a current store that fit.
 func earlierStore(t *testing.T, today driver.Conn, files []string) driver.Conn {
 	t.Helper()
 	conn := schematest.Empty(t)
@@ -101,7 +101,7 @@ func earlierStore(t *testing.T, today driver.Conn, files []string) driver.Conn {
 	return conn
 }
 
-// asText is a report but for when it was made.
+// asText returns a report without its time of generation.
 func asText(t *testing.T, r *engine.Results) string {
 	t.Helper()
 	r.GeneratedAt = time.Time{}

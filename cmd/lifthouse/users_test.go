@@ -7,8 +7,9 @@ import (
 	"lifthouse/schema/schematest"
 )
 
-// TestTheServingUserMayDoAllItNeeds on a ClickHouse server, with the grants
-// that lifthouse grants prints, and no more: it makes no table.
+// TestTheServingUserMayDoAllItNeeds runs the server with the grants of
+// lifthouse grants on a ClickHouse server, and checks that the user cannot
+// create tables.
 func TestTheServingUserMayDoAllItNeeds(t *testing.T) {
 	server := schematest.Server(t)
 	admin := schematest.Reach(t, server.Address("default"))
@@ -40,8 +41,8 @@ func TestTheServingUserMayDoAllItNeeds(t *testing.T) {
 	}
 }
 
-// TestLimitsAreLoweredToTheProfiles where it allows less than ours: statements
-// with more are refused as a whole.
+// TestLimitsAreLoweredToTheProfiles checks a profile with lower limits, which
+// rejects statements with higher ones.
 func TestLimitsAreLoweredToTheProfiles(t *testing.T) {
 	server := schematest.Server(t)
 	store := "--store=" + strings.Replace(server.Address(server.Database(t)), "admin:", "narrow:", 1)

@@ -23,7 +23,7 @@ import (
 	"lifthouse/schema/schematest/tier"
 )
 
-// viewer looks at the demo's dashboard in a browser without a window.
+// viewer shows the dashboard of the demo in a headless browser.
 type viewer struct {
 	*testing.T
 	ctx    context.Context
@@ -37,8 +37,7 @@ type viewer struct {
 	problems []string // what the browser complains of
 }
 
-// newViewer serves the demo and opens a browser, of which every request is
-// looked at.
+// newViewer serves the demo and opens a browser. It records every request.
 func newViewer(t *testing.T, arguments ...string) *viewer {
 	t.Helper()
 	if !tier.Long() {
@@ -78,7 +77,7 @@ func call[P, R any](v *viewer, command cdp.Command[P, R], parameters P) {
 	}
 }
 
-// saw keeps what the page asks for and what the browser complains of.
+// saw records requests of the page and errors of the browser.
 func (v *viewer) saw(event any) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -94,14 +93,14 @@ func (v *viewer) saw(event any) {
 	}
 }
 
-// requests are the page's so far.
+// requests returns the requests of the page.
 func (v *viewer) requests() []*network.Request {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return slices.Clone(v.asked)
 }
 
-// do carries out steps, or ends the test with what the page says.
+// do runs steps. If one fails, it ends the test with the text of the page.
 func (v *viewer) do(steps ...chromedp.Action[chromedp.Void]) {
 	v.Helper()
 	for i, step := range steps {
@@ -117,7 +116,7 @@ func (v *viewer) open(address string) {
 	v.do(chromedp.Navigate(v.site + address))
 }
 
-// until waits for what is true of the page in the end.
+// until waits until a condition is true on the page.
 func (v *viewer) until(condition string) {
 	v.Helper()
 	v.do(func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
@@ -146,7 +145,7 @@ func (v *viewer) enter(selector, text string) {
 	v.do(chromedp.SendKeys(chromedp.CSS(selector), text))
 }
 
-// choose sets a select or a date, as a person who picks from what it offers.
+// choose sets the value of a select or a date.
 func (v *viewer) choose(selector, value string) {
 	v.Helper()
 	v.until("document.querySelector(" + strconv.Quote(selector) + ")")
@@ -179,7 +178,7 @@ func (v *viewer) themed(theme string) {
 	call(v, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}}})
 }
 
-// newToken makes one at the command line.
+// newToken creates a token with the command.
 func (v *viewer) newToken(scope string) string {
 	v.Helper()
 	code, out, complaints := other(v.T, nil, "token", "create", "--scope", scope, v.store)

@@ -13,8 +13,8 @@ import (
 	"lifthouse/schema/schematest"
 )
 
-// The campaigns that benchmarks fill, 3.1 events a visitor: the large one has
-// a little over a million events.
+// Campaigns for benchmarks, with 3.1 events per visitor. The large one has
+// slightly more than a million events.
 const (
 	largeCampaign, largeVisitors = 12, 330_000
 	smallCampaign, smallVisitors = 13, 10_000
@@ -47,7 +47,7 @@ func benchEngine(b *testing.B) *Engine {
 	return New(conn, c, DefaultLimits)
 }
 
-// benchFile declares the campaigns that benchmarks fill.
+// benchFile declares the campaigns for benchmarks.
 func benchFile() catalogue.File {
 	campaign := func(id int64) catalogue.Campaign {
 		return catalogue.Campaign{
@@ -61,8 +61,9 @@ func benchFile() catalogue.File {
 	}}}}}
 }
 
-// BenchmarkReport times reports of a million events and of few, and says where the time
-// goes: per operation, plan and compilation, the store, statistics, encoding.
+// BenchmarkReport measures reports of a million events and of few events. It
+// reports the time per operation of planning and compilation, the store,
+// statistics and encoding.
 func BenchmarkReport(b *testing.B) {
 	e := benchEngine(b)
 	for name, r := range map[string]Request{
@@ -111,7 +112,7 @@ func benchReport(b *testing.B, e *Engine, r Request) {
 	}
 }
 
-// BenchmarkWriter times the one way in: look-up of duplicates and insertion.
+// BenchmarkWriter measures the writer: look-up of duplicates and insertion.
 func BenchmarkWriter(b *testing.B) {
 	simulated := population.SimpleCampaign{
 		WebsiteID: 1, CampaignID: 12, GoalID: 3, Visitors: 30_000, Start: start, Days: 28, Seed: 1,

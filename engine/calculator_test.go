@@ -38,7 +38,8 @@ func TestCalculatorReadsAQuestion(t *testing.T) {
 			},
 		},
 		{
-			// Nobody has a mean, one visitor alone no variance, and null is absent.
+			// Without visitors there is no mean, with one visitor no variance;
+			// null means absent.
 			`{"metric":"mean","mde":null,"variations":[{"n":0,"mean":null},{"n":1,"mean":-3}]}`,
 			CalculatorInput{
 				Metric: MetricMean, SignificanceLevel: 90, Methodology: stats.MethodologyFrequentist, Power: 80, MDE: 20,
@@ -53,7 +54,8 @@ func TestCalculatorReadsAQuestion(t *testing.T) {
 	}
 }
 
-// TestCalculatorNamesEveryFault: the details of the faults are parts of them.
+// TestCalculatorNamesEveryFault compares faults. The expected details are
+// substrings.
 func TestCalculatorNamesEveryFault(t *testing.T) {
 	const first, second = `{"n":100,"converted":5}`, `"n":90,"converted":6`
 	more := func(fields string) string {
@@ -174,7 +176,7 @@ func TestCalculatorTakesTheLongestLine(t *testing.T) {
 	}
 }
 
-// answer answers a question that is in order.
+// answer returns the answer to a valid input.
 func answer(tb testing.TB, line string) *Answer {
 	tb.Helper()
 	input, err := ParseCalculatorInput([]byte(line))
@@ -203,8 +205,8 @@ func TestCalculatorAnswersTheDemo(t *testing.T) {
 	}
 }
 
-// TestCalculatorSaysWhatStatsSays: control in the middle, and everything in the
-// order of the question.
+// TestCalculatorSaysWhatStatsSays has control in the middle, and compares the
+// answer, in the order of the input, with package stats.
 func TestCalculatorSaysWhatStatsSays(t *testing.T) {
 	for _, test := range []struct {
 		line    string
@@ -269,11 +271,11 @@ func TestCalculatorSaysWhatStatsSays(t *testing.T) {
 	}
 }
 
-// notNumbers are what no answer may hold, in a number's place or in words.
+// notNumbers matches values that no answer may contain.
 var notNumbers = regexp.MustCompile(`NaN|Inf`)
 
-// FuzzCalculator: no line panics, and what is answered is JSON without NaN or
-// infinities.
+// FuzzCalculator checks that no line panics, and that answers are JSON without
+// NaN and infinities.
 func FuzzCalculator(f *testing.F) {
 	for _, seed := range []string{
 		demo, `{}`, `[`, `{"metric":"binary","variations":[{"n":0,"converted":0},{"n":0,"converted":0}]}`,

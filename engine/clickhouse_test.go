@@ -7,8 +7,8 @@ import (
 	"lifthouse/schema/schematest"
 )
 
-// TestReportsOfAClickHouseServer holds migrations, grants, both protocols and
-// reports against the plain fold, on a server of its own process.
+// TestReportsOfAClickHouseServer checks migrations, grants, both protocols and
+// reports on a real ClickHouse server against the plain fold.
 func TestReportsOfAClickHouseServer(t *testing.T) {
 	server := schematest.Server(t)
 	admin := schematest.Reach(t, server.Address("default"))

@@ -9,10 +9,10 @@ import (
 	"lifthouse/schema/catalogue"
 )
 
-// fold computes what a report counts from the definitions alone: plain loops
-// over the events, one visitor at a time. It is what the engine is held
-// against. It returns, for each value of the dimension and of all together
-// (under the key all), the moments of each variation and the checks' counts.
+// fold computes the counts of a report directly from the definitions, with
+// plain loops over the events of each visitor. It is the oracle of the engine.
+// For each value of the dimension, and for all visitors (key all), it returns
+// the moments of each variation and the counts of the checks.
 const all = "\x00all"
 
 type folded struct {
@@ -158,7 +158,8 @@ func matches(p *Plan, e *schema.Event) bool {
 	return true
 }
 
-// wildcard says whether the text is the pattern, in which * is any text.
+// wildcard reports whether the text matches the pattern, in which * matches any
+// text.
 func wildcard(pattern, text string) bool {
 	switch {
 	case pattern == "":

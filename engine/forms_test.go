@@ -16,8 +16,8 @@ import (
 	"lifthouse/schema/schematest"
 )
 
-// checkForms has the table hold a row for each variation, and the picture be
-// XML of numbers.
+// checkForms checks that the CSV has a row for each variation, and that the SVG
+// is XML with valid numbers.
 func checkForms(t *testing.T, plan *Plan, results *Results) {
 	t.Helper()
 	table, err := results.CSV()
@@ -42,7 +42,8 @@ func checkForms(t *testing.T, plan *Plan, results *Results) {
 	}
 }
 
-// TestValuesAreThoseOfFirstViews holds every attribute against plain loops.
+// TestValuesAreThoseOfFirstViews compares the values of every attribute with
+// plain loops.
 func TestValuesAreThoseOfFirstViews(t *testing.T) {
 	w := world{rand.New(rand.NewPCG(9, 9))}
 	conn := schematest.Open(t)

@@ -20,8 +20,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// scenarios are requests whose every stage lies in testdata, a folder each:
-// request.txt, plan.txt, moments.sql, single_pass.sql, in_process.sql, rollup.sql, rows.txt, results.json.
+// scenarios are requests with a directory in testdata for every stage:
+// request.txt, plan.txt, moments.sql, single_pass.sql, in_process.sql,
+// rollup.sql, rows.txt, results.json.
 var scenarios = []struct {
 	name      string
 	operation Operation
@@ -170,7 +171,7 @@ func rowsText(rows []row) string {
 	return b.String()
 }
 
-// golden compares a stage with its file, or writes it.
+// golden compares a stage with its file, or writes the file.
 func golden(t *testing.T, dir, name, got string) {
 	t.Helper()
 	path := filepath.Join(dir, name)
@@ -191,8 +192,8 @@ func golden(t *testing.T, dir, name, got string) {
 	}
 }
 
-// TestSQLRunsAsItStands takes the statements that people are shown to the
-// store, without parameters, and compares their rows.
+// TestSQLRunsAsItStands runs the statements of Engine.SQL without parameters,
+// and compares their rows.
 func TestSQLRunsAsItStands(t *testing.T) {
 	w := world{rand.New(rand.NewPCG(5, 5))}
 	conn := schematest.Open(t)

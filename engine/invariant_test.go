@@ -13,9 +13,9 @@ import (
 	"lifthouse/schema/schematest"
 )
 
-// TestOrderAndRepetitionChangeNothing writes the same events twice: in order
-// and at once, and shuffled, in small batches, many of them sent again. Reports
-// have the same bytes, also when asked twice.
+// TestOrderAndRepetitionChangeNothing writes the same events to two stores: in
+// order and at once, and shuffled in small batches with repetitions. Reports
+// must be byte-identical, also when requested twice.
 func TestOrderAndRepetitionChangeNothing(t *testing.T) {
 	w := world{rand.New(rand.NewPCG(8, 8))}
 	var events []schema.Event
@@ -69,8 +69,8 @@ func TestOrderAndRepetitionChangeNothing(t *testing.T) {
 	}
 }
 
-// TestCellsMergeToTheTotal: whatever the dimension, its cells together are the
-// whole.
+// TestCellsMergeToTheTotal checks for every dimension that the cells add up to
+// the whole report.
 func TestCellsMergeToTheTotal(t *testing.T) {
 	w := world{rand.New(rand.NewPCG(9, 9))}
 	conn := schematest.Open(t)

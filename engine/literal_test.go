@@ -9,7 +9,7 @@ import (
 	"lifthouse/schema/schematest"
 )
 
-// FuzzLiteral has the store read every literal back.
+// FuzzLiteral checks that the store parses every literal to the same value.
 func FuzzLiteral(f *testing.F) {
 	for _, seed := range []string{"", "a", "'", `\`, `\'`, "a\x00b", "\n\r\t", "{x:String}", "--", "/*", "ü", "\xff", strings.Repeat("'", 512), `\x41`} {
 		f.Add(seed)
@@ -30,7 +30,7 @@ func FuzzLiteral(f *testing.F) {
 	})
 }
 
-// FuzzParameter has the store return every text that a parameter carries.
+// FuzzParameter checks that the store returns every bound text unchanged.
 func FuzzParameter(f *testing.F) {
 	for _, seed := range []string{"", "'", `\`, `\N`, "a\x00b", "\n\r\t", "{x:String}", "NULL", "[", "ü", strings.Repeat("\\", 512)} {
 		f.Add(seed)

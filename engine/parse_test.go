@@ -110,8 +110,8 @@ func manyCities(n int) string {
 	return values.Encode()
 }
 
-// FuzzParseReport: no query panics, and the compiled SQL is the same whatever
-// the values are.
+// FuzzParseReport checks that no query panics, and that the compiled SQL does
+// not depend on values.
 func FuzzParseReport(f *testing.F) {
 	for _, seed := range []string{
 		"", "goal=1", "filters[device][]=a&filters[device][]=b", "filters[city][]='; DROP TABLE events --", "filters[referrer]=*%25*",
@@ -158,8 +158,8 @@ func compile(tb testing.TB, r Request) *Query {
 	return q
 }
 
-// TestQueryNamesItsParameters: each {name:Type} has a value, each value a
-// {name:Type}.
+// TestQueryNamesItsParameters checks that each {name:Type} has a value, and
+// each value a {name:Type}.
 func TestQueryNamesItsParameters(t *testing.T) {
 	r, err := ParseReport(CampaignResults, "filters[city][]=q&filters[referrer]=q*&filters[utmTerm]=q&filters[visitorType]=new&dimension=referrer")
 	if err != nil {
@@ -179,8 +179,8 @@ func TestQueryNamesItsParameters(t *testing.T) {
 	}
 }
 
-// TestSlotsCannotHoldText: a slot is a bool, or of type expr, which no other
-// package can make and no request's text becomes.
+// TestSlotsCannotHoldText checks that each slot is a bool or of type expr,
+// which other packages cannot make and which never has user input.
 func TestSlotsCannotHoldText(t *testing.T) {
 	for _, of := range []reflect.Type{reflect.TypeFor[slots](), reflect.TypeFor[singlePassSlots](), reflect.TypeFor[inProcessSlots]()} {
 		for i := range of.NumField() {

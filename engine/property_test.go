@@ -21,9 +21,9 @@ import (
 
 func TestMain(m *testing.M) { schematest.Main(m) }
 
-// world draws catalogues, events and requests from so few values that they
-// occur: ties in time, multi-exposed visitors, goals before views, events at the window's
-// ends, empty and odd strings, huge and negative values.
+// world draws catalogues, events and requests from few values, so that edge
+// cases occur: ties in time, multi-exposed visitors, goals before views, events
+// at the ends of the window, empty and odd strings, huge and negative values.
 type world struct{ *rand.Rand }
 
 func (w world) oneOf(values ...string) string { return values[w.IntN(len(values))] }
@@ -36,7 +36,8 @@ var start = time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 
 func (w world) instant() time.Time { return start.Add(time.Duration(w.IntN(40)) * time.Hour / 2) }
 
-// event is of a campaign, or of the widget with the same id or its experiment.
+// event returns an event of a campaign, of the widget with the same id, or of
+// its experiment.
 func (w world) event(subject int64) schema.Event {
 	kind := schema.KindView
 	if w.IntN(2) == 0 {
@@ -153,10 +154,11 @@ func (w world) request(subject int64) Request {
 	return r
 }
 
-// subjectsOfWorld have a campaign and a widget each, in one store.
+// subjectsOfWorld is the number of campaigns, and of widgets, in one store.
 const subjectsOfWorld = 12
 
-// owned is what an account has that owns the world's subjects.
+// owned returns the resources of an account with the given campaigns and
+// widgets.
 func (w world) owned(ids ...int64) *catalogue.Owned {
 	o := &catalogue.Owned{
 		Websites:  map[int64]catalogue.Website{1: {ID: 1}},
@@ -205,7 +207,7 @@ func TestReportEqualsTheFold(t *testing.T) {
 	}
 }
 
-// FuzzReport makes a world of a seed, and holds a few reports of it against
+// FuzzReport makes a world from a seed, and compares some of its reports with
 // the fold.
 func FuzzReport(f *testing.F) {
 	for seed := range uint64(3) {
@@ -228,8 +230,8 @@ func FuzzReport(f *testing.F) {
 	})
 }
 
-// insert stores the events in several parts, so that rows of a visitor lie
-// apart.
+// insert stores the events in several parts, so that the rows of a visitor are
+// in different parts.
 func insert(t *testing.T, conn driver.Conn, events []schema.Event) {
 	t.Helper()
 	for part := range slices.Chunk(events, 1+len(events)/5) {
@@ -281,8 +283,8 @@ func compareWithFold(t *testing.T, from *store, owned *catalogue.Owned, events [
 	}
 }
 
-// compareTop holds the breakdown into few values and others, which the quick
-// form makes in the store, against the one made of the exact rows.
+// compareTop compares a breakdown into few values and others from the single
+// pass with the one from the reference.
 func compareTop(t *testing.T, from *store, plan Plan, reference []row) {
 	t.Helper()
 	if plan.Dimension == "" {
@@ -306,8 +308,8 @@ func compareTop(t *testing.T, from *store, plan Plan, reference []row) {
 	}
 }
 
-// compareSeries holds each point of a series against the report that ends
-// there, and the one that is counted here against the store's.
+// compareSeries compares each point of a series with the report of a window
+// that ends there, and the in-process series with that of the store.
 func compareSeries(t *testing.T, from *store, plan *Plan, whole *Results) {
 	t.Helper()
 	points, err := plan.series(t.Context(), from)
@@ -347,7 +349,8 @@ func compareSeries(t *testing.T, from *store, plan *Plan, whole *Results) {
 	compareVariations(t, plan.String()+"last point", points[len(points)-1].Variations, unconcluded(whole.Variations))
 }
 
-// unconcluded are the variations as a point of a series has them, which carries no conclusion.
+// unconcluded returns the variations in the form of a series, whose points have
+// no conclusion.
 func unconcluded(variations []VariationResults) []VariationResults {
 	variations = slices.Clone(variations)
 	for i := range variations {
@@ -376,8 +379,8 @@ func written(t *testing.T, value any) string {
 	return string(text)
 }
 
-// compareOutliers holds the bounds against the definition: a value counts if
-// it lies at most z standard deviations from the mean, in rational numbers.
+// compareOutliers compares the bounds with the definition: a value counts if it
+// is at most z standard deviations from the mean, in rational numbers.
 func compareOutliers(t *testing.T, plan *Plan, events []schema.Event) {
 	t.Helper()
 	before := *plan
@@ -434,7 +437,7 @@ func compareRows(t *testing.T, plan *Plan, rows []row, events []schema.Event) {
 	}
 }
 
-// fatal ends the test with what the store said.
+// fatal ends the test with the error of the store.
 func fatal(t *testing.T, err error) {
 	t.Helper()
 	var refused *StoreError
@@ -444,7 +447,7 @@ func fatal(t *testing.T, err error) {
 	t.Fatal(err)
 }
 
-// readable drops variations without visitors and writes big integers out.
+// readable omits variations without visitors and formats big integers.
 func readable(moments map[int64]Moments) map[int64]string {
 	texts := map[int64]string{}
 	for id, m := range moments {

@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// A value that is among the most visited after some events, of which each moves a
-// visitor at most, is among the candidates of the ranking before them.
+// TestNoneOfTheMostVisitedIsMissingAmongTheCandidates checks that the most
+// frequent values after some events are among the candidates of the previous
+// ranking. Each event moves at most one visitor.
 func TestNoneOfTheMostVisitedIsMissingAmongTheCandidates(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 5))
 	known := 0

@@ -16,12 +16,12 @@ import (
 	"lifthouse/schema"
 )
 
-// serverImages are the releases that reports are held against.
+// serverImages are the tested releases of ClickHouse.
 var serverImages = []string{"clickhouse/clickhouse-server:25.8", "clickhouse/clickhouse-server:latest"}
 
 const keeperImage = "clickhouse/clickhouse-keeper:25.8"
 
-// needDocker skips a test where no engine of containers runs.
+// needDocker skips a test if no container engine runs.
 func needDocker(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -50,7 +50,7 @@ func startServer(t *testing.T, image string, options ...testcontainers.Container
 	return container, address
 }
 
-// atServer makes the database and its tables, and connects to it.
+// atServer creates the database and its tables, and connects to it.
 func atServer(t *testing.T, hosts, query string) driver.Conn {
 	t.Helper()
 	none := func(string) string { return "" }
@@ -94,8 +94,8 @@ func atServer(t *testing.T, hosts, query string) driver.Conn {
 	return connect("serving", "s") // who may make no table, and need not
 }
 
-// holdAgainstFold inserts the events of a world and holds a few reports
-// against the plain fold over them.
+// holdAgainstFold inserts the events of a world and compares some reports with
+// the plain fold.
 func holdAgainstFold(t *testing.T, conn driver.Conn) {
 	t.Helper()
 	w := world{rand.New(rand.NewPCG(25, 8))}
@@ -114,8 +114,8 @@ func holdAgainstFold(t *testing.T, conn driver.Conn) {
 	}
 }
 
-// TestReportsOfAServer holds migrations, grants, the native protocol and
-// reports against servers of the releases that people run.
+// TestReportsOfAServer checks migrations, grants, the native protocol and
+// reports on servers of several releases.
 func TestReportsOfAServer(t *testing.T) {
 	needDocker(t)
 	for _, image := range serverImages {
@@ -126,7 +126,7 @@ func TestReportsOfAServer(t *testing.T) {
 	}
 }
 
-// TestAnotherServerTakesOver when the first of two is stopped.
+// TestAnotherServerTakesOver stops the first of two servers.
 func TestAnotherServerTakesOver(t *testing.T) {
 	needDocker(t)
 	first, one := startServer(t, serverImages[0])
@@ -174,8 +174,8 @@ func withFile(text, path string) testcontainers.ContainerCustomizer {
 	return testcontainers.WithFiles(testcontainers.ContainerFile{Reader: strings.NewReader(text), ContainerFilePath: path, FileMode: 0o644})
 }
 
-// TestReportsOfACluster holds those of two shards against the same fold as
-// those of one server, and sees that both shards have visitors.
+// TestReportsOfACluster compares reports of two shards with the plain fold, and
+// checks that both shards have visitors.
 func TestReportsOfACluster(t *testing.T) {
 	needDocker(t)
 	net, err := network.New(t.Context())
@@ -204,7 +204,7 @@ func TestReportsOfACluster(t *testing.T) {
 	}
 }
 
-// eventsOf counts those of one shard.
+// eventsOf returns the number of events on one shard.
 func eventsOf(t *testing.T, address string) (events uint64) {
 	t.Helper()
 	home, err := schema.ParseAddress("clickhouse://admin:secret@"+address+"/lifthouse", func(string) string { return "" })

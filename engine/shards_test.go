@@ -16,12 +16,12 @@ import (
 
 const shardsOfTest = 2
 
-// partOfShard stands in a statement for the events of each of them.
+// partOfShard is the table of events on each shard, in a statement.
 const partOfShard = "shard.events_local"
 
-// testShards are databases in place of servers: a visitor's events lie in one
-// of them, as a Distributed table would put them, and the conn's own table of
-// events is over all of them.
+// testShards uses databases instead of servers. All events of a visitor are in
+// one database, like with a Distributed table, and the table of events of conn
+// covers all of them.
 func testShards(t *testing.T, events []schema.Event, shardOf func(*schema.Event) uint64) (conn driver.Conn, s *shards) {
 	t.Helper()
 	conn = schematest.Empty(t)
@@ -53,9 +53,8 @@ func testShards(t *testing.T, events []schema.Event, shardOf func(*schema.Event)
 	}}
 }
 
-// TestShardsAnswerAsOneServer holds reports of a cluster, with every filter,
-// breakdown and series, against the plain fold over all events, which those of
-// one server are held against too.
+// TestShardsAnswerAsOneServer compares reports of shards, with every filter,
+// breakdown and series, with the plain fold over all events.
 func TestShardsAnswerAsOneServer(t *testing.T) {
 	w := world{rand.New(rand.NewPCG(31, 7))}
 	size, requests := tier.Of(300, 300, 3_000), tier.Of(4, 4, 60)
@@ -74,8 +73,8 @@ func TestShardsAnswerAsOneServer(t *testing.T) {
 	}
 }
 
-// TestAVisitorOnTwoShardsCountsTwice is why events are sharded by visitor, and
-// shows that visitors are counted on their shards.
+// TestAVisitorOnTwoShardsCountsTwice shows why events are sharded by visitor,
+// and that visitors are counted on their shards.
 func TestAVisitorOnTwoShardsCountsTwice(t *testing.T) {
 	view := schema.Event{EventID: 1, Time: start, WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1, VisitorID: 1, Kind: schema.KindView}
 	again := view
@@ -101,7 +100,8 @@ func TestAVisitorOnTwoShardsCountsTwice(t *testing.T) {
 	}
 }
 
-// TestStatementsToShards are as recorded, and ClickHouse understands them.
+// TestStatementsToShards compares the statements with golden files, and runs
+// them.
 func TestStatementsToShards(t *testing.T) {
 	conn := schematest.Empty(t)
 	w := world{rand.New(rand.NewPCG(1, 1))}

@@ -11,11 +11,11 @@ import (
 	"lifthouse/stats"
 )
 
-// tolerance is how far a statistic may lie from the oracle's, relatively.
+// tolerance is the maximum relative difference of a statistic from the oracle.
 const tolerance = 1e-9
 
-// spread is what a metric's statistics follow from, computed visitor by
-// visitor in rational numbers: the mean, and the variance with n - 1.
+// spread has the mean and the variance (n - 1) of a metric, computed visitor by
+// visitor in rational numbers.
 type spread struct {
 	n              float64
 	mean, variance *big.Rat
@@ -52,8 +52,8 @@ func float(r *big.Rat) float64 {
 	return f
 }
 
-// compareStatistics holds the metrics and the comparisons of a report and of
-// its breakdown against formulas over single visitors.
+// compareStatistics compares the metrics and the comparisons of a report and
+// its breakdown with formulas over single visitors.
 func compareStatistics(t *testing.T, plan *Plan, results *Results, want map[string]*folded) {
 	t.Helper()
 	compareCell(t, plan, &results.Cell, want[all])
@@ -120,8 +120,8 @@ func compareEstimate(t *testing.T, plan *Plan, metric Metric, got Estimate, s sp
 	near(t, plan, string(metric)+" upper", *got.Interval[1], mean+half, scale)
 }
 
-// compareComparison checks the effect and the fixed test: Welch's for means,
-// the score test for rates. What has no statistic must say why.
+// compareComparison checks the effect and the fixed-horizon test: Welch's test
+// for means, the score test for rates. A missing statistic must have a reason.
 func compareComparison(t *testing.T, plan *Plan, c *Comparison, control, own spread) {
 	t.Helper()
 	if control.n == 0 || own.n == 0 {

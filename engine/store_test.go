@@ -18,7 +18,7 @@ import (
 
 func ignore(driver.Rows) error { return nil }
 
-// TestLimitsEndQueries lets real queries run into each limit.
+// TestLimitsEndQueries runs queries that exceed each limit.
 func TestLimitsEndQueries(t *testing.T) {
 	conn := schematest.Empty(t)
 	const endless = "SELECT count() FROM system.numbers_mt WHERE sipHash64(number) = 1"
@@ -48,8 +48,8 @@ func TestLimitsEndQueries(t *testing.T) {
 	}
 }
 
-// TestEndedRequestStopsItsQuery looks for the query in the store after its
-// request has ended.
+// TestEndedRequestStopsItsQuery checks that the query of a cancelled request
+// ends in the store.
 func TestEndedRequestStopsItsQuery(t *testing.T) {
 	s := &store{Conn: schematest.Empty(t), limits: Limits{}}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -1,4 +1,5 @@
 package rollup
 
-// MostFrequent has so many values lie apart in generations to be made.
+// MostFrequent sets the number of values in the frequent cubes of new
+// generations.
 func (s *Refresher) MostFrequent(values int) { s.maxFrequent = values }

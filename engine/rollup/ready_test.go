@@ -9,8 +9,8 @@ import (
 	"lifthouse/schema"
 )
 
-// TestLargeTailsWaitForImportsToEnd has one campaign that was imported, one
-// that is being, and one that visitors come to meanwhile.
+// TestLargeTailsWaitForImportsToEnd has an imported campaign, one that is being
+// imported, and one with new visitors.
 func TestLargeTailsWaitForImportsToEnd(t *testing.T) {
 	s := New(nil, nil, nil)
 	of := func(campaign int64) engine.Subject { return engine.Subject{Kind: schema.SubjectCampaign, ID: campaign} }

@@ -70,8 +70,8 @@ func newShop(t *testing.T, seed uint64) *shop {
 
 func pick[T any](s *shop, from ...T) T { return from[s.IntN(len(from))] }
 
-// event is of one of few visitors in one of few days, so that much of it
-// collides.
+// event returns an event of one of few visitors on one of few days, so that
+// collisions are frequent.
 func (s *shop) event() schema.Event {
 	e := schema.Event{
 		EventID: s.Uint64() % 100_000, WebsiteID: 1, VisitorID: schema.Hash(visitorName(s.IntN(110))), VariationID: int64(s.IntN(2)),
@@ -125,7 +125,7 @@ func (s *shop) write(events ...schema.Event) {
 	s.sent = append(s.sent, events...)
 }
 
-// more sends new events, and some that were sent before.
+// more writes new events, and some events again.
 func (s *shop) more(n int) {
 	s.t.Helper()
 	var events []schema.Event
@@ -149,7 +149,7 @@ func (s *shop) refresh() {
 	}
 }
 
-// request asks for anything of one of the subjects.
+// request returns a random request for one of the subjects.
 func (s *shop) request() engine.Request {
 	r := engine.Request{AccountID: 1, SubjectID: 12, Metric: pick(s, engine.GoalConversionRate, engine.ValuePerVisitor, engine.ProfitPerVisitor)}
 	switch s.IntN(3) {
@@ -242,7 +242,7 @@ func (s *shop) bound() time.Time {
 	return at
 }
 
-// body is a report without what the path may change.
+// body returns a report without the fields that depend on the source.
 func (s *shop) body(r engine.Request) (text []byte, path string) {
 	s.t.Helper()
 	var taken string
@@ -287,7 +287,7 @@ func (s *shop) compare(reports int, paths map[string]int) {
 	}
 }
 
-// exact is the report counted from the events that were accepted until then.
+// exact returns the report counted from the events accepted up to a time.
 func (s *shop) exact(r engine.Request, through time.Time) []byte {
 	s.t.Helper()
 	conn := s.conn
@@ -306,7 +306,7 @@ func (s *shop) exact(r engine.Request, through time.Time) []byte {
 	return text
 }
 
-// lastAccepted is when the last event of the request's subject was.
+// lastAccepted returns the acceptance time of the last event of the subject.
 func (s *shop) lastAccepted(r engine.Request) time.Time {
 	s.t.Helper()
 	var at time.Time
@@ -317,7 +317,7 @@ func (s *shop) lastAccepted(r engine.Request) time.Time {
 	return at.UTC()
 }
 
-// past is a store that has the events that were accepted until then.
+// past returns a store with the events accepted up to a time.
 func (s *shop) past(through time.Time) driver.Conn {
 	s.t.Helper()
 	conn := schematest.Open(s.t)
@@ -362,7 +362,7 @@ func TestSettledEqualsExact(t *testing.T) {
 	}
 }
 
-// rebuild makes new generations, of which other values lie apart.
+// rebuild makes new generations with other frequent values.
 func (s *shop) rebuild() {
 	s.t.Helper()
 	s.refresher.MostFrequent(pick(s, 0, 3, 30, 200))
@@ -417,7 +417,7 @@ func TestFreshReportsHaveEveryEvent(t *testing.T) {
 	}
 }
 
-// TestVerifyFindsWhatDiffers has somebody spoil the sums.
+// TestVerifyFindsWhatDiffers inserts a wrong row into the rollups.
 func TestVerifyFindsWhatDiffers(t *testing.T) {
 	s := newShop(t, 8)
 	s.more(100)
@@ -438,8 +438,8 @@ func TestVerifyFindsWhatDiffers(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeSettledIsCounted has amounts whose squares do not fit.
-func TestWhatCannotBeSettledIsCounted(t *testing.T) {
+// TestOverflowIsCountedFromTheEvents has amounts whose squares overflow.
+func TestOverflowIsCountedFromTheEvents(t *testing.T) {
 	s := newShop(t, 9)
 	var events []schema.Event
 	for range 300 {

@@ -19,7 +19,7 @@ import (
 	"lifthouse/schema/ingest"
 )
 
-// noise sends a goal as a shop's page does whose sums have the errors of binary floats.
+// noise writes a goal whose value has the error of a binary float.
 func (s *shop) noise() {
 	s.t.Helper()
 	price := float64(s.IntN(10_000)) / 100
@@ -33,7 +33,7 @@ func (s *shop) noise() {
 	}
 }
 
-// retain drops the widget with its experiment.
+// retain deletes the events of the widget and its experiment.
 func (s *shop) retain() {
 	s.t.Helper()
 	if err := s.writer.DropSubjects(s.t.Context(), []ingest.SubjectID{{WebsiteID: 1, Subject: schema.SubjectWidget, ID: 3}}); err != nil {
@@ -42,7 +42,7 @@ func (s *shop) retain() {
 	s.sent = slices.DeleteFunc(s.sent, func(e schema.Event) bool { return e.Subject == schema.SubjectWidget })
 }
 
-// forget erases a visitor.
+// forget deletes the events of a visitor.
 func (s *shop) forget() {
 	s.t.Helper()
 	visitor := visitorName(s.IntN(110))
@@ -52,8 +52,8 @@ func (s *shop) forget() {
 	s.sent = slices.DeleteFunc(s.sent, func(e schema.Event) bool { return e.VisitorID == schema.Hash(visitor) })
 }
 
-// loseParts takes a part of the events away, as damage does or somebody who deletes its folder, accepts the loss, and
-// sends everything again.
+// loseParts removes a part of the events, accepts the loss, and writes all
+// events again.
 func (s *shop) loseParts() {
 	s.t.Helper()
 	var part, partition string
@@ -76,7 +76,7 @@ func (s *shop) loseParts() {
 	s.write(slices.Clone(s.sent)...)
 }
 
-// compareCounters holds counters, derived rows and copies against the events.
+// compareCounters compares counters, derived rows and copies with the events.
 func (s *shop) compareCounters() {
 	s.t.Helper()
 	if faults, err := schema.CheckRows(s.t.Context(), s.conn); err != nil || len(faults) > 0 {
@@ -84,7 +84,7 @@ func (s *shop) compareCounters() {
 	}
 }
 
-// wantCounters holds the counters alone against the events.
+// wantCounters compares the counters with the events.
 func (s *shop) wantCounters() {
 	s.t.Helper()
 	if changed, err := schema.RepairStats(s.t.Context(), s.conn); err != nil || changed {
@@ -92,7 +92,8 @@ func (s *shop) wantCounters() {
 	}
 }
 
-// TestLossOfPartsRetiresTheSums: what is lost is not in reports any more, and counts once when it is sent again.
+// TestLossOfPartsRetiresTheSums checks that lost events are not in reports, and
+// are counted once when they are sent again.
 func TestLossOfPartsRetiresTheSums(t *testing.T) {
 	s := newShop(t, 11)
 	paths := map[string]int{}
@@ -123,8 +124,9 @@ func (c *halting) Exec(ctx context.Context, query string, args ...any) error {
 	return c.Conn.Exec(ctx, query, args...)
 }
 
-// TestNothingIsRefreshedDuringARemoval: a rebuild that starts between the marking of an erasure and the end of its
-// delete would publish the erased visitors again, and so would one that runs when the erasure begins.
+// TestNothingIsRefreshedDuringARemoval checks that no refresh runs during a
+// deletion. A rebuild that starts between the start of a deletion and its end
+// would publish deleted visitors, like one that runs when the deletion starts.
 func TestNothingIsRefreshedDuringARemoval(t *testing.T) {
 	for name, remove := range map[string]struct {
 		before string
@@ -187,7 +189,8 @@ func (s *shop) verifyAll() {
 	}
 }
 
-// TestARemovalEndsARefreshThatRuns: it does not wait for a long rebuild, and nothing of the rebuild is published.
+// TestARemovalEndsARefreshThatRuns checks that a deletion cancels a running
+// rebuild, which must not be published.
 func TestARemovalEndsARefreshThatRuns(t *testing.T) {
 	s := newShop(t, 13)
 	halt := &halting{Conn: s.conn, before: "INSERT INTO rollups", arrived: make(chan struct{}), proceed: make(chan struct{})}

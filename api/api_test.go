@@ -58,8 +58,7 @@ type server struct {
 	token     string // of account 1
 }
 
-// newServer serves a new store, with other than the default options where
-// some are changed.
+// newServer serves a new store. change modifies the default options.
 func newServer(tb testing.TB, change ...func(*api.Options)) *server {
 	tb.Helper()
 	s := newEmptyServer(tb, change...)
@@ -68,13 +67,13 @@ func newServer(tb testing.TB, change ...func(*api.Options)) *server {
 	return s
 }
 
-// newEmptyServer has no account yet.
+// newEmptyServer serves a store without accounts.
 func newEmptyServer(tb testing.TB, change ...func(*api.Options)) *server {
 	tb.Helper()
 	return newServerOn(tb, schematest.Open(tb), change...)
 }
 
-// newServerOn is one more server of a store.
+// newServerOn serves an existing store.
 func newServerOn(tb testing.TB, conn driver.Conn, change ...func(*api.Options)) *server {
 	tb.Helper()
 	c, err := catalogue.Open(tb.Context(), conn)
@@ -105,19 +104,20 @@ func (s *server) newToken(account, website int64, scope catalogue.Scope) string 
 	return secret
 }
 
-// answer is a response that was read.
+// answer is a response without its body.
 type answer struct {
 	status int
 	http.Header
 }
 
-// do sends a request and returns the answer, its body as JSON and as text.
+// do sends a request and returns the response, and its body as JSON and as
+// text.
 func (s *server) do(method, path, token string) (answer, map[string]any, string) {
 	s.t.Helper()
 	return s.with(method, path, token, nil)
 }
 
-// with is do with more headers.
+// with is like do, with additional headers.
 func (s *server) with(method, path, token string, header http.Header) (answer, map[string]any, string) {
 	s.t.Helper()
 	request, err := http.NewRequestWithContext(s.t.Context(), method, s.URL+path, http.NoBody)
@@ -242,7 +242,7 @@ func TestCampaignList(t *testing.T) {
 	}
 }
 
-// at makes an event of campaign 12, minutes after the start.
+// at returns an event of campaign 12, minutes after the start.
 func at(minute int, visitor string, variation int64, kind schema.Kind, value int64) schema.Event {
 	e := schema.Event{
 		EventID: schema.Hash(visitor + string(rune(minute)) + string(kind)), Time: time.Date(2026, 5, 1, 0, minute, 0, 0, time.UTC),
@@ -303,7 +303,7 @@ func TestHeadAndRequestID(t *testing.T) {
 	}
 }
 
-// TestTokenOfOneWebsite sees only that website.
+// TestTokenOfOneWebsite checks that a token of one website cannot read others.
 func TestTokenOfOneWebsite(t *testing.T) {
 	s := newServer(t)
 	bound := s.newToken(2, 3, catalogue.ScopeRead)

@@ -8,8 +8,8 @@ import (
 	"lifthouse/schema/schematest"
 )
 
-// TestAStoreThatIsAwayIsSaidSo over the whole way, from a server of the store
-// that ends to the client which gets Retry-After.
+// TestAStoreThatIsAwayIsSaidSo stops the ClickHouse server of a store. Clients
+// must get 503 with Retry-After.
 func TestAStoreThatIsAwayIsSaidSo(t *testing.T) {
 	server := schematest.Server(t)
 	store := schematest.NewProxy(t, server.Native.Address(), nil)

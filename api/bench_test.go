@@ -15,8 +15,9 @@ import (
 	"lifthouse/loadgen/population"
 )
 
-// BenchmarkResults times a request for results of a million events over HTTP,
-// from the client's side. engine's BenchmarkReport says where the time goes.
+// BenchmarkResults measures requests for results of a million events over HTTP,
+// from the side of the client. BenchmarkReport of package engine shows the
+// parts.
 func BenchmarkResults(b *testing.B) {
 	s := newServer(b)
 	simulated := population.SimpleCampaign{
@@ -39,8 +40,8 @@ func BenchmarkResults(b *testing.B) {
 	}
 }
 
-// listening is a server of the default options with a client that keeps its
-// connections, and the log thrown away.
+// listening returns a server with default options and a client with persistent
+// connections. Logs are discarded.
 func listening(b *testing.B) (*server, func(path string, headers ...string) int) {
 	b.Helper()
 	s := newServer(b, func(o *api.Options) { o.TokenRate = 0 })
@@ -84,9 +85,9 @@ func (s *server) plantOne(b *testing.B) {
 	}
 }
 
-// BenchmarkCachedResultsOpenLoop sends 200 requests a second whether or not the
-// ones before are answered, and reports the time from when each was due. Run
-// it with -benchtime 4000x. The bar: p99 under 5 ms.
+// BenchmarkCachedResultsOpenLoop sends 200 requests per second without waiting
+// for responses, and reports the latency from the scheduled time. Run it with
+// -benchtime 4000x. The requirement is p99 below 5 ms.
 func BenchmarkCachedResultsOpenLoop(b *testing.B) {
 	s, get := listening(b)
 	s.plantOne(b)
@@ -109,7 +110,8 @@ func BenchmarkCachedResultsOpenLoop(b *testing.B) {
 	reportPercentiles(b, took)
 }
 
-// BenchmarkNotModified polls with what it has. The bar: under 1 ms.
+// BenchmarkNotModified sends conditional requests. The requirement is below 1
+// ms.
 func BenchmarkNotModified(b *testing.B) {
 	s, get := listening(b)
 	s.plantOne(b)
@@ -121,7 +123,7 @@ func BenchmarkNotModified(b *testing.B) {
 	})
 }
 
-// BenchmarkCampaignList lists 500 campaigns. The bar: under 5 ms.
+// BenchmarkCampaignList lists 500 campaigns. The requirement is below 5 ms.
 func BenchmarkCampaignList(b *testing.B) {
 	s, get := listening(b)
 	var campaigns strings.Builder

@@ -15,7 +15,7 @@ import (
 	"lifthouse/schema/catalogue"
 )
 
-// manyLines are so many events of few visitors, from a number on.
+// manyLines returns a number of events of few visitors.
 func manyLines(from, lines int) string {
 	var b strings.Builder
 	for i := from; i < from+lines; i++ {
@@ -42,7 +42,8 @@ func (s *server) received(want int, token, body string, header http.Header) (r r
 	return r
 }
 
-// TestALargeBodyIsTakenInParts, in their order, and its answer lists the first of many lines that were not stored.
+// TestALargeBodyIsTakenInParts checks that the parts of a body are stored in
+// order, and that the response lists the first lines that were not stored.
 func TestALargeBodyIsTakenInParts(t *testing.T) {
 	s := newServer(t)
 	token := s.newToken(1, 1, catalogue.ScopeIngest)
@@ -83,8 +84,9 @@ func TestALargeBodyIsTakenInParts(t *testing.T) {
 	}
 }
 
-// TestTwelveBombsTakeLittleMemory: bodies of a few hundred kilobytes that inflate to sixty megabytes each. Few are taken
-// at once, the others get 503 with Retry-After, and small ones are stored meanwhile.
+// TestTwelveBombsTakeLittleMemory sends bodies of a few hundred kilobytes that
+// inflate to sixty megabytes. Few are processed at a time, the others get 503
+// with Retry-After, and small bodies are stored meanwhile.
 func TestTwelveBombsTakeLittleMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIP: -short; make test has it")
@@ -138,7 +140,8 @@ func TestTwelveBombsTakeLittleMemory(t *testing.T) {
 	t.Logf("%v; the heap was %d MiB and grew to %d", taken, before.HeapInuse>>20, most>>20)
 }
 
-// TestABodyWhoseClientLeavesIsNotWritten.
+// TestABodyWhoseClientLeavesIsNotWritten checks that no event is stored if the
+// client disconnects.
 func TestABodyWhoseClientLeavesIsNotWritten(t *testing.T) {
 	s := newServer(t, func(o *api.Options) { o.Timeout = 0 })
 	token := s.newToken(1, 1, catalogue.ScopeIngest)

@@ -22,8 +22,8 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 )
 
-// contract is the OpenAPI document, against which every request of these tests
-// and every response to one is validated.
+// contract is the OpenAPI document. Every request and response of these tests
+// is validated against it.
 type contract struct {
 	doc   *openapi3.T
 	paths []documentedPath
@@ -48,8 +48,8 @@ func init() {
 
 const documentFile = "openapi.yaml"
 
-// theContract is the document as it is in the source; that the server gives
-// the same is a test of its own.
+// theContract is the document in the source. Another test checks that the
+// server returns it.
 var theContract = sync.OnceValues(func() (*contract, error) {
 	text, err := os.ReadFile(documentFile)
 	if err != nil {
@@ -80,7 +80,7 @@ func readContract(text []byte) (*contract, error) {
 	return c, nil
 }
 
-// compile has the look-ahead that the contract's domain expression needs.
+// compile supports look-ahead, which the expression for domains needs.
 func compile(expression string) (openapi3.RegexMatcher, error) {
 	compiled, err := regexp2.Compile(expression, regexp2.RE2)
 	if err != nil {
@@ -97,8 +97,8 @@ func (m matcher) MatchString(text string) bool {
 	return matched && err == nil
 }
 
-// route finds what the document says of a request. A path or a method that it
-// does not have may only be refused: known is false.
+// route returns the operation of a request. known is false for unknown paths
+// and methods, which must be refused.
 func (c *contract) route(method string, at *url.URL) (route *routers.Route, path map[string]string, known bool) {
 	refusal := func(name string, status int) *routers.Route {
 		responses := openapi3.NewResponses(openapi3.WithStatus(status, c.doc.Components.Responses[name]))
@@ -129,8 +129,8 @@ func (c *contract) route(method string, at *url.URL) (route *routers.Route, path
 	return refusal("NotFound", http.StatusNotFound), nil, false
 }
 
-// check returns what is wrong with an exchange: an answer that is not in the
-// document, or one of success to a request that is not.
+// check returns an error for a response that is not documented, and for a
+// successful response to an invalid request.
 func (c *contract) check(request *http.Request, response answer, body []byte) error {
 	route, path, known := c.route(request.Method, request.URL)
 	asked := &openapi3filter.RequestValidationInput{Request: request, PathParams: path, Route: route, Options: &openapi3filter.Options{
@@ -138,8 +138,8 @@ func (c *contract) check(request *http.Request, response answer, body []byte) er
 		AuthenticationFunc:      openapi3filter.NoopAuthenticationFunc,
 		SchemaValidationOptions: []openapi3.SchemaValidationOption{openapi3.SetSchemaRegexCompiler(compile)},
 	}}
-	// OPTIONS takes any id and parameters: a browser asks with those of the
-	// request to come, whose refusal the page is to read.
+	// OPTIONS accepts any id and parameters: a preflight request has those of
+	// the following request, whose error the page must be able to read.
 	if known && request.Method != http.MethodOptions && response.status < http.StatusBadRequest {
 		if err := errors.Join(openapi3filter.ValidateRequest(request.Context(), asked), undocumentedParameters(route, request)); err != nil {
 			return fmt.Errorf("a request that is not in the document is answered %d: %w", response.status, err)
@@ -190,8 +190,8 @@ func undocumentedParameters(route *routers.Route, request *http.Request) error {
 	return nil
 }
 
-// undocumentedFields finds fields that the schema does not name: the document
-// leaves them open, so that later releases may add some.
+// undocumentedFields returns an error for fields that are not in the schema.
+// The document allows additional fields for later releases.
 func undocumentedFields(schema *openapi3.Schema, value any, path string) error {
 	switch value := value.(type) {
 	case []any:
@@ -220,8 +220,8 @@ func undocumentedFields(schema *openapi3.Schema, value any, path string) error {
 	return nil
 }
 
-// fieldsOf collects the fields of a schema and of those it is made of, and
-// says whether it has others too.
+// fieldsOf collects the fields of a schema and its parts, and reports whether
+// it allows additional ones.
 func fieldsOf(schema *openapi3.Schema, fields map[string]*openapi3.Schema) (open bool) {
 	for name, field := range schema.Properties {
 		fields[name] = field.Value
@@ -232,8 +232,8 @@ func fieldsOf(schema *openapi3.Schema, fields map[string]*openapi3.Schema) (open
 	return open || schema.AdditionalProperties.Schema != nil || schema.Type.Is("object") && len(fields) == 0
 }
 
-// exchange sends the request and returns the response and its body. Every
-// request of these tests goes through it: both are held against the document.
+// exchange sends a request and returns the response and its body. It validates
+// both against the document.
 func exchange(tb testing.TB, request *http.Request) (answer, []byte) {
 	tb.Helper()
 	response, err := http.DefaultClient.Do(request)

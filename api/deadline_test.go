@@ -17,7 +17,8 @@ import (
 	"lifthouse/schema/schematest"
 )
 
-// stuckStore answers nothing while it is stuck. What is not given up by its context waits until the test ends.
+// stuckStore does not answer while it is stuck. Calls return when their context
+// ends, or the test.
 type stuckStore struct {
 	driver.Conn
 	stuck atomic.Bool
@@ -73,8 +74,9 @@ func (c *stuckStore) PrepareBatch(ctx context.Context, query string, opts ...dri
 	return c.Conn.PrepareBatch(ctx, query, opts...)
 }
 
-// TestNoRequestOutlivesItsTime: whatever the store does, every operation that needs it is answered within --query-timeout,
-// with 503 or 504 and when to come back, many at once too.
+// TestNoRequestOutlivesItsTime checks that every operation is answered within
+// --query-timeout with 503 or 504 and Retry-After if the store hangs, also with
+// many requests.
 func TestNoRequestOutlivesItsTime(t *testing.T) {
 	const timeout, late = 300 * time.Millisecond, time.Second // on a loaded machine
 	ended, end := context.WithCancel(context.Background())

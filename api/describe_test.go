@@ -96,8 +96,8 @@ func marshalled(t *testing.T, doc *openapi3.T) string {
 	return string(text)
 }
 
-// TestDocsPageHasEverythingAndLoadsNothing reads the page as a browser without
-// a network would.
+// TestDocsPageHasEverythingAndLoadsNothing checks that the page is complete and
+// needs no network.
 func TestDocsPageHasEverythingAndLoadsNothing(t *testing.T) {
 	s := newEmptyServer(t)
 	response, _, page := s.do("GET", "/docs", "")
@@ -156,7 +156,7 @@ func TestDocsPageHasEverythingAndLoadsNothing(t *testing.T) {
 	}
 }
 
-// TestTheContractCanRefuse holds wrong exchanges against the document.
+// TestTheContractCanRefuse validates wrong exchanges.
 func TestTheContractCanRefuse(t *testing.T) {
 	c, err := theContract()
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// eventLine is an event of website 1; more is more of its fields.
+// eventLine returns an event of website 1 with additional fields.
 func eventLine(id, more string) string {
 	return fmt.Sprintf(`{"eventId":%q,"time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"v","event":"view","campaignId":12,"variationId":1%s}`, id, more)
 }
@@ -119,8 +119,8 @@ func TestEventsAreTaken(t *testing.T) {
 	}
 }
 
-// TestAZstdBodyMayBeLongerThanItsWindow: of what is decompressed only the
-// bodies' own limit is the measure.
+// TestAZstdBodyMayBeLongerThanItsWindow checks that decompressed bodies are
+// only limited by MaxEvents.
 func TestAZstdBodyMayBeLongerThanItsWindow(t *testing.T) {
 	s := newServer(t)
 	body := zstandard(eventLine("e1", "") + strings.Repeat("\n", 40<<20))
@@ -129,7 +129,8 @@ func TestAZstdBodyMayBeLongerThanItsWindow(t *testing.T) {
 	}
 }
 
-// TestEventsShowInReports: what was answered is in the next report.
+// TestEventsShowInReports checks that acknowledged events are in the next
+// report.
 func TestEventsShowInReports(t *testing.T) {
 	s := newServer(t)
 	ingest := s.newToken(1, 1, catalogue.ScopeIngest)
@@ -145,8 +146,8 @@ func TestEventsShowInReports(t *testing.T) {
 	}
 }
 
-// BenchmarkEvents sends a hundred events a request from 32 senders, and single
-// events from one.
+// BenchmarkEvents sends a hundred events per request from 32 clients, and
+// single events from one client.
 func BenchmarkEvents(b *testing.B) {
 	s := newServer(b)
 	s.writer.SetExclusive()

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// until returns when so many wait for the only computation.
+// until returns when the given number of requests wait for the only
+// computation.
 func (f *flightGroup) until(waiting int) {
 	for {
 		f.mu.Lock()

@@ -12,7 +12,8 @@ import (
 	"lifthouse/schema"
 )
 
-// shopOfFewVisitors is a server with some views and goals of very different values.
+// shopOfFewVisitors returns a server with some views and goals with very
+// different values.
 func shopOfFewVisitors(tb testing.TB) *server {
 	tb.Helper()
 	s := newServer(tb, func(o *api.Options) { o.TokenRate, o.ResultsAge = 0, 0 })
@@ -30,11 +31,11 @@ func shopOfFewVisitors(tb testing.TB) *server {
 	return s
 }
 
-// reportForms are the types in which a report can be had.
+// reportForms are the content types of reports.
 var reportForms = []string{"application/json", "text/csv", "image/svg+xml", "application/sql"}
 
-// FuzzReportRequests sends report requests of any query: none is answered with a 5xx, or with a body that is no JSON where
-// JSON was asked for.
+// FuzzReportRequests sends requests with arbitrary query strings. No response
+// may be a 5xx, and JSON must be valid.
 func FuzzReportRequests(f *testing.F) {
 	for _, query := range []string{
 		"", "filters%5BzScore%5D=1e308", "filters[zScore]=1e308&interval=day", "filters[zScore]=5e-324&dimension=device", "filters[goalValue]=1e308", "filters[goalValue]=-1e308&filters[zScore]=3",
@@ -67,7 +68,7 @@ func FuzzReportRequests(f *testing.F) {
 	})
 }
 
-// TestAZScoreBeyondAllValuesHasOpenBounds in every form.
+// TestAZScoreBeyondAllValuesHasOpenBounds checks every content type.
 func TestAZScoreBeyondAllValuesHasOpenBounds(t *testing.T) {
 	s := shopOfFewVisitors(t)
 	type report struct {

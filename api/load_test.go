@@ -40,7 +40,8 @@ func TestEachTokenHasItsRate(t *testing.T) {
 	}
 }
 
-// TestAnAddressMayNotTryTokensForEver: an unknown token gets 429 once its address presented many; a valid one never does.
+// TestAnAddressMayNotTryTokensForEver checks that unknown tokens get 429 after
+// many failures from an address, and that valid tokens never do.
 func TestAnAddressMayNotTryTokensForEver(t *testing.T) {
 	var log bytes.Buffer // what is logged comes before its answer
 	before := slog.Default()

@@ -18,15 +18,15 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// send sends a request with headers, given as name and value in turn, and
-// returns the answer and its body.
+// send sends a request with headers, given as alternating names and values, and
+// returns the response and its body.
 func (s *server) send(method, path string, body io.Reader, headers ...string) (answer, string) {
 	s.t.Helper()
 	response, text := exchange(s.t, s.request(method, path, body, headers...))
 	return response, string(text)
 }
 
-// raw is send of an answer that is compressed.
+// raw is like send, for compressed responses.
 func (s *server) raw(method, path string, headers ...string) (answer, string) {
 	s.t.Helper()
 	response, err := http.DefaultClient.Do(s.request(method, path, http.NoBody, headers...))
@@ -54,7 +54,7 @@ func (s *server) request(method, path string, body io.Reader, headers ...string)
 	return request
 }
 
-// withToken are the headers of a request by account 1.
+// withToken returns headers with a token of account 1.
 func (s *server) withToken(headers ...string) []string {
 	return append([]string{"Authorization", "Bearer " + s.token}, headers...)
 }
@@ -69,7 +69,7 @@ func logged(t *testing.T) *bytes.Buffer {
 	return &log
 }
 
-// lines are the log's entries with the message.
+// lines returns the log entries with a message.
 func lines(t *testing.T, log, message string) []map[string]any {
 	t.Helper()
 	var found []map[string]any
@@ -279,7 +279,7 @@ func TestLogAndMetricsTellOfRequestsButNotTheirSecrets(t *testing.T) {
 	}
 }
 
-// metrics are what an operator reads.
+// metrics returns the metrics as text.
 func (s *server) metrics() string {
 	s.t.Helper()
 	admin := httptest.NewServer(s.api.Admin())

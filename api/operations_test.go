@@ -14,7 +14,8 @@ import (
 	"lifthouse/schema/catalogue"
 )
 
-// twoSites are an account with everything twice, and one with the same ids.
+// twoSites declares an account with two websites, and another account with the
+// same ids.
 const twoSites = `
 accounts:
   - id: 1
@@ -44,7 +45,7 @@ accounts:
       - {id: 9, domain: rival.example.com, goals: [{id: 99, name: Theirs}], targets: [{id: 99, name: Theirs}], campaigns: [{id: 99, name: Theirs}], widgets: [{id: 99, name: Theirs, type: popup, experiments: [{id: 1}]}]}
 `
 
-// operations are all 16 of the contract; %d is an id.
+// operations are the 16 operations of the contract; %d is an id.
 var operations = []struct {
 	method, path string
 	list         bool
@@ -77,8 +78,8 @@ func newTwoSites(t *testing.T, change ...func(*api.Options)) (s *server, ingests
 	return s, s.newToken(1, 1, catalogue.ScopeIngest)
 }
 
-// TestEveryOperation has each of them answer what it can, and refuse in the
-// order 401, 403, 400, 404.
+// TestEveryOperation checks the responses of each operation, and the order of
+// errors: 401, 403, 400, 404.
 func TestEveryOperation(t *testing.T) {
 	s, ingests := newTwoSites(t)
 	reader := s.newToken(1, 0, catalogue.ScopeRead)
@@ -211,7 +212,7 @@ func TestListsOfEveryKind(t *testing.T) {
 	}
 }
 
-// TestDefaultsOfTheLists has more than a page of each.
+// TestDefaultsOfTheLists has more than one page of each list.
 func TestDefaultsOfTheLists(t *testing.T) {
 	s := newEmptyServer(t)
 	site := catalogue.Website{ID: 1, Domain: "shop.example.com"}

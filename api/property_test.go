@@ -26,14 +26,14 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// asker makes requests from the document, right ones and wrong ones.
+// asker makes valid and invalid requests from the OpenAPI document.
 type asker struct {
 	*rand.Rand
 	contract *contract
 	tokens   []string // one that may everything first
 }
 
-// ask is a request as it goes over the wire. Of a right one success is known.
+// ask is a raw request. A valid one has an expected status.
 type ask struct {
 	text  string
 	right bool
@@ -43,7 +43,7 @@ func pick[T any](a *asker, from ...T) T { return from[a.IntN(len(from))] }
 
 func (a *asker) chance(percent int) bool { return a.IntN(100) < percent }
 
-// request makes a request; three of five have nothing wrong with them.
+// request returns a request; three of five are valid.
 func (a *asker) request() ask {
 	path := a.contract.paths[a.IntN(len(a.contract.paths))]
 	method := http.MethodGet
@@ -97,7 +97,8 @@ func (a *asker) request() ask {
 	return ask{method + " " + target + " HTTP/1.1\r\n" + strings.Join(headers, "\r\n") + "\r\n\r\n" + body, !wrong}
 }
 
-// events are lines of events of website 1, of few ids, so that they repeat.
+// events returns lines of events of website 1 with few ids, so that some
+// repeat.
 func (a *asker) events() string {
 	var lines strings.Builder
 	for range 1 + a.IntN(3) {
@@ -107,7 +108,7 @@ func (a *asker) events() string {
 	return lines.String()
 }
 
-// target is the path with ids of the store.
+// target returns the path with ids of the store.
 func (a *asker) target(path documentedPath) string {
 	name := ""
 	if p := path.item.Parameters.GetByInAndName(openapi3.ParameterInPath, "name"); p != nil {
@@ -128,7 +129,7 @@ func (a *asker) idOf(template string) string {
 	return pick(a, "5", "6")
 }
 
-// rightly gives a parameter values that its schema allows.
+// rightly returns valid values of a parameter.
 func (a *asker) rightly(p *openapi3.Parameter) []string {
 	name := url.QueryEscape(p.Name)
 	if a.chance(30) {
@@ -173,7 +174,7 @@ var wrongValues = []string{
 	"2026-02-30", "2026-05-01T00:00:00", "10000-01-01", "true", "TRUE", "%F0%9F%98%80", "a;b", strings.Repeat("z", 600), "..%2f..%2fetc", "<script>", "%0d%0aX: y",
 }
 
-// mutated spoils one thing.
+// mutated makes one part of a request invalid.
 func (a *asker) mutated(operation *openapi3.Operation, method, target string, query, headers []string) (_, _ string, _, _ []string) {
 	set := func(name, value string) {
 		headers = append(slices.DeleteFunc(headers, func(h string) bool { return strings.HasPrefix(h, name+":") }), name+": "+value)
@@ -331,8 +332,8 @@ func TestNoRequestIsAnsweredOutsideTheDocument(t *testing.T) {
 	t.Logf("answers by status: %v", answers)
 }
 
-// TestEachParameterWithEachWrongValue leaves nothing to chance: every
-// parameter that is more than a text gets every wrong value once.
+// TestEachParameterWithEachWrongValue sends every wrong value for every
+// parameter that is not a plain text.
 func TestEachParameterWithEachWrongValue(t *testing.T) {
 	s, _ := newTwoSites(t)
 	c, err := theContract()

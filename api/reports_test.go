@@ -28,7 +28,7 @@ accounts:
             experiments: [{id: 2, name: Wording, primaryMetric: completions, controlShare: 50, variations: [{id: 1, name: Short, share: 50}]}]
 `
 
-// shown makes an event of widget 7, of its experiment where it is not 0.
+// shown returns an event of widget 7, or of its experiment if that is not 0.
 func shown(minute int, visitor string, experiment, variation int64, kind schema.Kind) schema.Event {
 	e := at(minute, visitor, variation, kind, 70_000)
 	e.Subject, e.SubjectID, e.ExperimentID = schema.SubjectWidget, 7, experiment

@@ -19,7 +19,7 @@ import (
 
 const bannerResults = "/v1/campaigns/12/results"
 
-// polled is what a dashboard reads.
+// polled is the part of a response that a dashboard reads.
 type polled struct {
 	answer
 	text        string
@@ -142,7 +142,7 @@ func TestWhatTheClientHasIsNotSentAgain(t *testing.T) {
 	}
 }
 
-// must is a request that has to be answered with 200.
+// must sends a request that must return 200.
 func (s *server) must(path string, headers ...string) answer {
 	s.t.Helper()
 	response, text := s.send(http.MethodGet, path, http.NoBody, s.withToken(headers...)...)
@@ -192,7 +192,7 @@ func TestNoAccountGetsAnythingKeptOfAnother(t *testing.T) {
 	}
 }
 
-// counted is the value of a metric, 0 where it has none.
+// counted returns the value of a metric, or 0.
 func (s *server) counted(metric string) int {
 	s.t.Helper()
 	found := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(metric) + ` (\S+)$`).FindStringSubmatch(s.metrics())

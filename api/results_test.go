@@ -14,7 +14,8 @@ import (
 	"lifthouse/stats"
 )
 
-// judgedCampaigns are one planted population under each way of judging it.
+// judgedCampaigns declares campaigns with different methods for the same
+// visitors.
 const judgedCampaigns = `
 accounts:
   - id: 1
@@ -42,8 +43,8 @@ func (s *server) apply(text string) {
 	}
 }
 
-// plant gives campaigns 22 to 26 the same visitors, and those of
-// variation 2 buy more often.
+// plant writes the same visitors into campaigns 22 to 26. Visitors of variation
+// 2 buy more often.
 func (s *server) plant() {
 	s.t.Helper()
 	for campaign := int64(22); campaign <= 26; campaign++ {
@@ -124,7 +125,7 @@ func checkMethodologies(t *testing.T, s *server) {
 	}
 }
 
-// checkNulls walks the bodies of reports with and without data.
+// checkNulls checks the nulls in reports with and without data.
 func checkNulls(t *testing.T, s *server) {
 	t.Helper()
 	for _, path := range []string{"22/results", "23/results", "24/results?dimension=device", "26/results?compareMetric=profitPerVisitor", "22/results?filters%5Bcity%5D%5B%5D=none"} {
@@ -133,10 +134,9 @@ func checkNulls(t *testing.T, s *server) {
 	}
 }
 
-// mayBeNull are fields whose null is an answer, not a number that is missing:
-// control is compared with nothing, a request may name no goal, dimension,
-// z-score or end of the window. dataThrough and newestEvent are null with the
-// warning NO_EVENTS.
+// mayBeNull has fields that may be null without a reason: control has no
+// comparison, and a request may have no goal, dimension, z-score or window.
+// dataThrough and newestEvent are null with the warning NO_EVENTS.
 var mayBeNull = []string{"comparison", "outliers", "goal", "dimension", "from", "to"}
 
 func unexplained(t *testing.T, path string, value any) {

@@ -14,7 +14,7 @@ import (
 	"lifthouse/schema/schematest/tier"
 )
 
-// within polls until the condition holds, for at most a second.
+// within polls a condition until it is true, for at most a second.
 func within(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	until := time.Now().Add(time.Second)
@@ -26,8 +26,7 @@ func within(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// TestTwoServersOnOneStore have catalogues of their own, refreshed as serve
-// does it.
+// TestTwoServersOnOneStore has two catalogues that are refreshed as by serve.
 func TestTwoServersOnOneStore(t *testing.T) {
 	conn := schematest.Open(t)
 	one, other := newServerOn(t, conn), newServerOn(t, conn)
@@ -57,8 +56,8 @@ func TestTwoServersOnOneStore(t *testing.T) {
 	within(t, "a token revoked", func() bool { code, _ := status("/v1/websites"); return code == http.StatusUnauthorized })
 }
 
-// TestManyClientsStartStopAndApply has two servers take starts, stops and
-// applies of one campaign and one widget at once.
+// TestManyClientsStartStopAndApply sends starts, stops and applies of one
+// campaign and one widget to two servers concurrently.
 func TestManyClientsStartStopAndApply(t *testing.T) {
 	conn := schematest.Open(t)
 	servers := []*server{newServerOn(t, conn), newServerOn(t, conn)}
@@ -129,8 +128,7 @@ func TestManyClientsStartStopAndApply(t *testing.T) {
 	}
 }
 
-// TestAStoreThatIsAway has operations that need it say so, and not that they
-// failed.
+// TestAStoreThatIsAway checks that operations return 503 without a store.
 func TestAStoreThatIsAway(t *testing.T) {
 	conn := schematest.Open(t)
 	s := newServerOn(t, conn)

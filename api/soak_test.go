@@ -21,15 +21,15 @@ import (
 	"lifthouse/schema/schematest/tier"
 )
 
-// soak is how long many clients poll: a minute in make test-long.
+// soak returns the duration of the soak test: a minute in the long tier.
 func soak() time.Duration {
 	return time.Duration(tier.Of(2, 2, 60)) * time.Second
 }
 
-// soakAge is how long results are good for in the soak.
+// soakAge is the maximum age of cached results in the soak test.
 const soakAge = 2 * time.Second
 
-// soaking is what clients, writer and catalogue have in common.
+// soaking is the state that clients, writer and catalogue share.
 type soaking struct {
 	*server
 	writes   string // a token that may
@@ -91,7 +91,7 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// rest lets go of connections that nobody uses.
+// rest closes idle connections.
 func (s *soaking) rest() {
 	s.client.CloseIdleConnections()
 	http.DefaultClient.CloseIdleConnections()
@@ -105,8 +105,8 @@ func heapInUse() int64 {
 	return int64(stats.HeapInuse)
 }
 
-// pollOnce asks one of a few questions and holds the answer against what was
-// true when it was asked.
+// pollOnce sends one of a few requests, and compares the response with the
+// expected state at that time.
 func (s *soaking) pollOnce(t *testing.T, n int, tag *string) {
 	t.Helper()
 	paths := []string{bannerResults, bannerResults + "?dimension=device", bannerResults + "?compareMetric=valuePerVisitor", bannerResults + "?interval=day"}
@@ -153,7 +153,7 @@ func (s *soaking) pollOnce(t *testing.T, n int, tag *string) {
 	}
 }
 
-// keepWriting lets events arrive, a day's after the other.
+// keepWriting writes events, day by day.
 func (s *soaking) keepWriting(ctx context.Context, t *testing.T) {
 	t.Helper()
 	tick := time.NewTicker(300 * time.Millisecond)
@@ -186,7 +186,8 @@ func (s *soaking) keepWriting(ctx context.Context, t *testing.T) {
 	}
 }
 
-// keepApplying has campaigns start, stop and change, and tokens come and go.
+// keepApplying starts, stops and changes campaigns, and creates and revokes
+// tokens.
 func (s *soaking) keepApplying(ctx context.Context, t *testing.T) {
 	t.Helper()
 	tick := time.NewTicker(time.Second)

@@ -27,8 +27,8 @@ accounts:
         widgets: [{id: 7, name: Newsletter, type: popup, variations: [{id: 1, name: "-Plain"}]}]
 `
 
-// newOddServer has visitors of campaign 12 on devices of odd names; a visitor
-// is what the first view shows.
+// newOddServer has visitors of campaign 12 on devices with odd names. The
+// device is that of the first view.
 func newOddServer(t *testing.T) *server {
 	t.Helper()
 	s := newServer(t)
@@ -52,7 +52,7 @@ func newOddServer(t *testing.T) *server {
 	return s
 }
 
-// as asks for results in another type.
+// as requests results in another content type.
 func (s *server) as(kind, path string) (answer, string) {
 	s.t.Helper()
 	response, text := s.send(http.MethodGet, path, http.NoBody, s.withToken("Accept", kind)...)
@@ -62,7 +62,7 @@ func (s *server) as(kind, path string) (answer, string) {
 	return response, text
 }
 
-// table reads a CSV answer into a map for each row.
+// table parses a CSV response into a map per row.
 func table(t *testing.T, text string) []map[string]string {
 	t.Helper()
 	records, err := csv.NewReader(strings.NewReader(text)).ReadAll()
@@ -79,8 +79,7 @@ func table(t *testing.T, text string) []map[string]string {
 	return rows
 }
 
-// flat writes what a variation, or anything else of the JSON, has by the
-// columns' names.
+// flat writes the values of a JSON object into a map by column name.
 func flat(prefix string, value any, into map[string]string) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -105,8 +104,8 @@ func flat(prefix string, value any, into map[string]string) {
 	}
 }
 
-// TestCSVHasWhatTheJSONHas compares each field of each variation, of the whole
-// report, of each value and of each time.
+// TestCSVHasWhatTheJSONHas compares each field of each variation: of the whole
+// report, of each value, and of each point.
 func TestCSVHasWhatTheJSONHas(t *testing.T) {
 	s := newOddServer(t)
 	for path, name := range map[string]string{
@@ -172,7 +171,8 @@ func TestCSVHasWhatTheJSONHas(t *testing.T) {
 	}
 }
 
-// TestNoTextOfACSVIsAFormula: numbers stay numbers.
+// TestNoTextOfACSVIsAFormula checks that texts cannot be formulas, and that
+// numbers are unchanged.
 func TestNoTextOfACSVIsAFormula(t *testing.T) {
 	s := newOddServer(t)
 	_, text := s.as("text/csv", "/v1/campaigns/12/results?dimension=device")

@@ -1,6 +1,6 @@
-# Lifthouse for a store on ClickHouse servers; with --target embedded, one that has the engine in it.
+# Lifthouse for a store on ClickHouse servers. With --target embedded, the image includes the ClickHouse library.
 #
-# Bases are pinned by version. docker buildx imagetools inspect IMAGE prints the digest.
+# Base images are pinned by version. 'docker buildx imagetools inspect IMAGE' prints the digest.
 FROM golang:1.26.0-trixie AS build
 WORKDIR /src
 COPY go.mod go.sum ./
@@ -19,7 +19,7 @@ RUN npm ci --loglevel=error && mkdir -p /out && cp node_modules/@chdb/*/libchdb.
 FROM debian:12.11-slim AS base
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
 COPY --from=build /out/lifthouse /usr/local/bin/lifthouse
-# The numbers of nobody in particular: nothing in the image is theirs but the folder of an embedded store.
+# An unprivileged user and group, which own only the directory of an embedded store.
 COPY --from=build --chown=65532:65532 /out/data /data
 USER 65532:65532
 WORKDIR /data

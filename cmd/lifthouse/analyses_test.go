@@ -9,12 +9,13 @@ import (
 	"testing"
 
 	"lifthouse/engine"
+	"lifthouse/schema/schematest/tier"
 )
 
 // TestPublishedAnalysesOfTheRealData imports the same files with other
 // mappings: rows left out, rows as visitors, groups joined.
 func TestPublishedAnalysesOfTheRealData(t *testing.T) {
-	atLength(t)
+	tier.SkipShort(t)
 	udacity, hillstrom, revenue := realData+"/udacity_ab/ab_data.csv.gz", realData+"/hillstrom/hillstrom.csv.gz", realData+"/ab_test_revenue/AB_Test_Results.csv"
 	groups, mails := []string{"control", "treatment"}, []string{"Womens E-Mail", "Mens E-Mail"}
 	h, imported := (*house)(nil), ""

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -270,15 +269,6 @@ Sample: the required size cannot be computed: at significance level 100 no
 		if code != exitOK || out != test.want[1:] {
 			t.Errorf("lifthouse compare %q: exit %d\n%s%s\nwant\n%s", test.args, code, out, complaints, test.want[1:])
 		}
-	}
-}
-
-func TestCompareNeedsNoLibrary(t *testing.T) {
-	cmd := lifthouse(t, "compare", "--control", "716/11927", "--treatment", "900/12010", "--json")
-	cmd.Env = append(cmd.Env, "LIFTHOUSE_LIBCHDB=/absent/libchdb.so", "LIFTHOUSE_STORE=nonsense")
-	out, err := cmd.Output()
-	if err != nil || !bytes.HasPrefix(out, []byte(`{"line":1,"metric":"binary",`)) {
-		t.Errorf("%v, %s", err, out)
 	}
 }
 

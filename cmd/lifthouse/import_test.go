@@ -62,29 +62,15 @@ func TestImportTriesGivesUpAndTakesPatterns(t *testing.T) {
 	}
 }
 
-func TestImportThroughTheSocketReadsTheClientsInput(t *testing.T) {
-	store := "--store=embedded:" + filepath.Join(t.TempDir(), "data")
-	p := start(t, "serve", store)
-	if code, out, complaints := other(t, nil, "apply", "-f", "testdata/thirty.catalog.yaml", store); code != exitOK {
-		t.Fatalf("apply: exit %d\n%s%s", code, out, complaints)
-	}
-	events, err := os.ReadFile("testdata/thirty.ndjson")
-	if err != nil {
+func TestRejectedLinesTellByExitCode(t *testing.T) {
+	h := newHouse(t)
+	h.must("apply", "-f", "testdata/thirty.catalog.yaml")
+	file := filepath.Join(t.TempDir(), "bad.ndjson")
+	if err := os.WriteFile(file, []byte("{}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, test := range []struct {
-		path string
-		code int
-		want string
-	}{
-		{"/dev/stdin", exitFailed, "or - for standard input"},
-		{"/proc/self/fd/0", exitFailed, "or - for standard input"},
-		{"-", exitOK, "-: 29 rows inserted, 1 duplicates"},
-	} {
-		code, out, complaints := other(t, strings.NewReader(string(events)), "import", test.path, store)
-		if code != test.code || !strings.Contains(out+complaints, test.want) {
-			t.Errorf("import %s: exit %d, %q; want %d and %q", test.path, code, out+complaints, test.code, test.want)
-		}
+	code, _, complaints := h.run("import", file)
+	if code != exitRejected || !strings.Contains(complaints, "line 1: ") {
+		t.Errorf("exit %d, %q; want %d and the line", code, complaints, exitRejected)
 	}
-	p.interrupt()
 }

@@ -10,33 +10,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
 	"lifthouse/api"
 	"lifthouse/cmd/internal/app"
 	"lifthouse/engine"
 	"lifthouse/schema/schematest"
-
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// runAsProgram is the environment variable that makes the test binary behave
-// like lifthouse.
-const runAsProgram = "LIFTHOUSE_TEST_RUN"
-
 func TestMain(m *testing.M) {
-	if os.Getenv(runAsProgram) != "" {
-		main()
-		return
-	}
 	schematest.Main(m)
-}
-
-// atLength skips a test with -short that takes long under the race detector and
-// has only one goroutine.
-func atLength(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("SKIP: -short; make test has it")
-	}
 }
 
 // house is a store with its API, on which commands are executed.

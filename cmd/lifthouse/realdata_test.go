@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"lifthouse/engine"
+	"lifthouse/schema/schematest/tier"
 )
 
 // realData is the directory of published experiments and their results.
@@ -66,7 +67,7 @@ func near(got *float64, want float64) bool {
 }
 
 func TestHillstromEqualsItsReference(t *testing.T) {
-	atLength(t)
+	tier.SkipShort(t)
 	all := readReference(t, "hillstrom", "all")
 	h := newHouse(t)
 	h.must("apply", "-f", "testdata/hillstrom.catalog.yaml")
@@ -150,7 +151,7 @@ func compareRates(t *testing.T, metric string, got []engine.VariationResults, wa
 }
 
 func TestUdacityEqualsItsReference(t *testing.T) {
-	atLength(t)
+	tier.SkipShort(t)
 	want := readReference(t, "udacity_ab", "exclude_users_in_both_groups")
 	h := newHouse(t)
 	h.must("apply", "-f", "testdata/udacity.catalog.yaml")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,30 +26,38 @@ var (
 
 // Main runs the tests of a package whose tests call Open. It opens the embedded
 // engine, one per process, in a temporary directory. If the engine's library is
-// missing, Main fails; the tests are not skipped.
+// missing, Main fails; the tests are not skipped. Each function in setup runs
+// before the tests, with a directory that is deleted after them.
 //
 // If Server has started the test binary as a ClickHouse server, Main runs the
 // server.
-func Main(m *testing.M) {
+func Main(m *testing.M, setup ...func(dir string) error) {
 	if configuration := os.Getenv(serverVariable); configuration != "" {
 		os.Exit(runServer(configuration))
 	}
-	os.Exit(run(m))
+	os.Exit(run(m, setup))
 }
 
-func run(m *testing.M) int {
+func run(m *testing.M, setup []func(dir string) error) int {
 	dir, err := os.MkdirTemp("", "lifthouse-test-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	engine, err := embedded.Open(context.Background(), dir, embedded.Options{})
+	for _, prepare := range setup {
+		if err := prepare(dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
+	stores := filepath.Join(dir, "stores")
+	engine, err := embedded.Open(context.Background(), stores, embedded.Options{})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	folder, options = dir, engine.ClientOptions()
+	folder, options = stores, engine.ClientOptions()
 	code := m.Run()
 	if sharedServer.ClickHouse != nil {
 		sharedServer.stop()

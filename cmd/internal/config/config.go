@@ -35,7 +35,7 @@ const FileVariable = Prefix + "CONFIG"
 
 // otherVariables have the prefix but are not settings. They belong to this
 // program, the embedded engine and the tests.
-var otherVariables = []string{FileVariable, "LIFTHOUSE_LIBCHDB", "LIFTHOUSE_LONG", "LIFTHOUSE_TEST_RUN"}
+var otherVariables = []string{FileVariable, "LIFTHOUSE_LIBCHDB", "LIFTHOUSE_LONG"}
 
 // Setting is a flag with the source of its value.
 type Setting struct {

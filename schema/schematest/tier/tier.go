@@ -23,3 +23,12 @@ func Of(short, usual, long int) int {
 	}
 	return usual
 }
+
+// SkipShort skips a test with -short, because it takes long under the race
+// detector and has only one goroutine.
+func SkipShort(tb testing.TB) {
+	tb.Helper()
+	if testing.Short() {
+		tb.Skip("SKIP: -short; make test has it")
+	}
+}

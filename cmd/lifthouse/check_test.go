@@ -1,0 +1,53 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func TestCheckOfTablesOfAnotherRelease(t *testing.T) {
+	h := newHouse(t)
+	if err := h.store.Conn.Exec(t.Context(), "INSERT INTO migrations (name, checksum) VALUES ('9999_newer.sql', '')"); err != nil {
+		t.Fatal(err)
+	}
+	if code, out, _ := h.run("check"); code != exitFailed || !strings.Contains(out, "9999_newer.sql, which this release does not know: use the release that ran it, or a newer one") {
+		t.Errorf("newer: exit %d\n%s", code, out)
+	}
+	if err := h.store.Conn.Exec(t.Context(), "TRUNCATE TABLE migrations"); err != nil {
+		t.Fatal(err)
+	}
+	if code, out, _ := h.run("check"); code != exitOK || !strings.Contains(out, "pending migrations: 0001_catalogue.sql, ") {
+		t.Errorf("older: exit %d\n%s", code, out)
+	}
+}
+
+// TestCheckOfACatalogueThatApplyWouldRefuse checks rows that another program
+// inserted into the catalogue.
+func TestCheckOfACatalogueThatApplyWouldRefuse(t *testing.T) {
+	h := newHouse(t)
+	h.must("apply", "-f", "testdata/thirty.catalog.yaml")
+	if code, out, _ := h.run("check"); code != exitOK {
+		t.Fatalf("exit %d before anything is wrong\n%s", code, out)
+	}
+	insert := "INSERT INTO catalogue (account_id, kind, id, facet, version, body) SELECT account_id, kind, %d, facet, version + 1, replace(replace(body, '\"id\":1,\"w', '\"id\":%[1]d,\"w'), '%s', '%s') FROM catalogue WHERE kind = 'campaign' AND id = 1 AND facet = 'definition'"
+	for _, row := range []struct {
+		id           int
+		before, then string
+	}{{1, `"power":80`, `"power":59`}, {77, `"websiteId":1`, `"websiteId":5`}} {
+		if err := h.store.Conn.Exec(t.Context(), fmt.Sprintf(insert, row.id, row.before, row.then)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	code, out, _ := h.run("check")
+	for _, want := range []string{
+		`catalogue +WRONG +accounts\[0\]\.websites\[0\]\.campaigns\[0\]\.power: "59": must be from 60 to 99`,
+		`catalogue +WRONG +account 1, campaign 77, websiteId: "5": the account has no such website`,
+		`catalogue +note +lifthouse export writes the catalogue`,
+	} {
+		if code != exitFailed || !regexp.MustCompile(want).MatchString(out) {
+			t.Errorf("exit %d, want %d and %s:\n%s", code, exitFailed, want, out)
+		}
+	}
+}

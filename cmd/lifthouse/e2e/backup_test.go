@@ -1,0 +1,57 @@
+package e2e
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestABackupAnswersAsTheStoreDid backs up a served store and compares the
+// reports of the restored store.
+func TestABackupAnswersAsTheStoreDid(t *testing.T) {
+	at := t.TempDir()
+	stored, restored := "--store=embedded:"+filepath.Join(at, "data"), "--store=embedded:"+filepath.Join(at, "restored")
+	backup := filepath.Join(at, `a back'up \ here`)
+	must := func(args ...string) string {
+		t.Helper()
+		out, _ := succeed(t, nil, args...)
+		return out
+	}
+	must("apply", "-f", "../testdata/thirty.catalog.yaml", stored)
+	must("import", "../testdata/thirty.ndjson", stored)
+	token := strings.TrimSpace(must("token", "create", stored))
+	served := start(t, "serve", stored)
+	must("backup", backup, stored)
+	must("restore", backup, restored)
+	for _, args := range [][]string{
+		{"report", "campaign", "1", "--dimension=device"},
+		{"report", "campaign", "1", "--interval=day", "--metric=valuePerVisitor"},
+		{"export"},
+		{"token", "list"},
+	} {
+		generated := regexp.MustCompile(`"generatedAt": .*`)
+		if got, want := generated.ReplaceAllString(must(append(args, restored)...), ""), generated.ReplaceAllString(must(append(args, stored)...), ""); got != want {
+			t.Errorf("%q of the restored store:\n%.600s\nwant\n%.600s", args, got, want)
+		}
+	}
+	again := start(t, "serve", restored)
+	if got, want := again.results(token), served.results(token); fmt.Sprint(got.Totals) != fmt.Sprint(want.Totals) || got.Totals.Visitors == 0 {
+		t.Errorf("totals %+v, want %+v", got.Totals, want.Totals)
+	}
+	if out := must("import", "../testdata/thirty.ndjson", restored); !strings.Contains(out, "0 rows inserted") {
+		t.Errorf("the same events come in again: %s", out)
+	}
+	must("apply", "-f", "../testdata/thirty.catalog.yaml", "--store=embedded:"+filepath.Join(at, "third"))
+	for _, c := range []struct{ name, dir, store, want string }{
+		{"backup", backup, "third", "exists already"},
+		{"restore", backup, "third", "has tables already"},
+		{"restore", at, "fourth", "is not a backup"},
+	} {
+		code, _, complaints := other(t, nil, c.name, c.dir, "--store=embedded:"+filepath.Join(at, c.store))
+		if code != exitFailed || !strings.Contains(complaints, c.want) {
+			t.Errorf("%s %s: exit %d, %s; want %q", c.name, c.dir, code, complaints, c.want)
+		}
+	}
+}

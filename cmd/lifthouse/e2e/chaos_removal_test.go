@@ -1,0 +1,193 @@
+package e2e
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"lifthouse/schema/schematest/tier"
+)
+
+// oldCampaign is the catalogue of a campaign that ended long ago.
+const oldCampaign = `accounts: [{id: 1, name: Paper, websites: [{id: 1, domain: paper.example.com, campaigns: [
+	{id: 2, name: Old, startDate: 2026-01-01, endDate: 2026-02-01, controlShare: 50, variations: [{id: 1, name: New, share: 50}]}]}]}]`
+
+// declareOld adds the old campaign to the catalogue.
+func (w *world) declareOld() {
+	w.t.Helper()
+	file := filepath.Join(w.t.TempDir(), "old.yaml")
+	if err := os.WriteFile(file, []byte(oldCampaign), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	w.must("apply", "-f", file)
+}
+
+// forget deletes a visitor whose events were acknowledged. Sometimes the server
+// is killed during the deletion, and the command is repeated. restart starts
+// the server.
+func (w *world) forget(r *rand.Rand, p *process, restart func() *process) *process {
+	w.t.Helper()
+	l, n := w.leave(r)
+	if l == nil {
+		return p
+	}
+	visitor := fmt.Sprint("sent", n)
+	args := []string{"forget", "--yes", "--visitor=" + visitor, w.store}
+	if r.IntN(2) == 0 {
+		p = w.killedWhile(r, p, restart, args)
+	}
+	w.must(args[:len(args)-1]...)
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	l.left = append(l.left, leaving{l.leaving, time.Now()})
+	for i := range l.adds {
+		l.adds[i] = l.adds[i].minus(l.leaving[i])
+	}
+	l.leaving, l.frozen = [2]tally{}, false
+	return p
+}
+
+// leave chooses a visitor to forget, from a load that is not being sent. No
+// client sends the events of the visitor again.
+func (w *world) leave(r *rand.Rand) (*load, int) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	for range 20 {
+		if len(w.loads) == 0 {
+			return nil, 0
+		}
+		l := w.loads[r.IntN(len(w.loads))]
+		n := l.first + r.IntN(l.visitors)
+		mark := fmt.Sprintf(`"visitor":"sent%d"`, n)
+		if l.file != "" || l.acked.IsZero() || l.sending > 0 || !strings.Contains(l.text, mark) {
+			continue
+		}
+		var rest strings.Builder
+		for line := range strings.Lines(l.text) {
+			if !strings.Contains(line, mark) {
+				rest.WriteString(line)
+			}
+		}
+		l.text, l.frozen = rest.String(), true
+		l.leaving[n%2] = tallyOf(n)
+		return l, n
+	}
+	return nil, 0
+}
+
+// killedWhile kills the server shortly after it received a command.
+func (w *world) killedWhile(r *rand.Rand, p *process, restart func() *process, args []string) *process {
+	w.t.Helper()
+	cmd := begin(w.t, nil, nil, args...)
+	wait(r, 10, 250)
+	p.kill()
+	_ = cmd.Wait()
+	return restart()
+}
+
+// retain imports events of the old campaign and deletes them by the retention
+// period. Sometimes the server is killed during the deletion.
+func (w *world) retain(r *rand.Rand, p *process, restart func() *process) *process {
+	w.t.Helper()
+	var text strings.Builder
+	for n := range 3000 {
+		text.WriteString(strings.Replace(visitorLines("old", 3*n), `"campaignId":1`, `"campaignId":2`, 1))
+	}
+	file := filepath.Join(w.t.TempDir(), "old.ndjson")
+	if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	w.must("import", file)
+	args := []string{"retain", "--days=30", "--yes", w.store}
+	if r.IntN(2) == 0 {
+		p = w.killedWhile(r, p, restart, args)
+		w.agree(p)
+	}
+	w.must(args[:len(args)-1]...)
+	if views := w.agree(p); views != 0 {
+		w.t.Errorf("%d views are left of what was deleted", views)
+	}
+	return p
+}
+
+// agree compares the counter of the old campaign with its report. No client
+// sends events of it.
+func (w *world) agree(p *process) int64 {
+	w.t.Helper()
+	var campaign struct{ Views int64 }
+	var report struct{ Totals struct{ Views int64 } }
+	p.get("/v1/campaigns/2", w.reads, &campaign)
+	p.get("/v1/campaigns/2/results", w.reads, &report)
+	if campaign.Views != report.Totals.Views {
+		w.t.Errorf("%d views are counted, and the report has %d", campaign.Views, report.Totals.Views)
+	}
+	return campaign.Views
+}
+
+// losePart stops the server and removes or damages a part of the events. The
+// store cannot be opened until the loss is accepted. Then all events are sent
+// again.
+func (w *world) losePart(r *rand.Rand, p *process, restart func() *process) *process {
+	w.t.Helper()
+	p.interrupt()
+	dir := strings.TrimPrefix(w.store, "--store=embedded:")
+	list, err := os.ReadFile(filepath.Join(dir, "lifthouse.parts"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var parts []string
+	for line := range strings.Lines(string(list)) {
+		if name, found := strings.CutPrefix(line, "events "); found {
+			name, _, _ = strings.Cut(name, " ")
+			there, err := filepath.Glob(filepath.Join(dir, "store", "*", "*", name))
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			parts = append(parts, there...)
+		}
+	}
+	part := parts[r.IntN(len(parts))]
+	if r.IntN(2) == 0 {
+		err = os.RemoveAll(part)
+	} else {
+		err = os.Truncate(filepath.Join(part, "columns.txt"), 3)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if code, out, complaints := other(w.t, nil, "check", w.store); code != exitOK {
+		if said := out + complaints; !strings.Contains(said, "the store is damaged") {
+			w.t.Errorf("a lost part: %s", said)
+		}
+		w.must("check", "--drop-damaged")
+	} // else what it was merged of is still there
+	w.mutex.Lock()
+	for _, l := range w.loads {
+		if l.file == "" && !l.acked.IsZero() {
+			l.acked = time.Time{}
+			w.waiting = append(w.waiting, l)
+		} else if l.file != "" {
+			l.acked = time.Time{}
+		}
+	}
+	w.mutex.Unlock()
+	p = restart()
+	for _, l := range w.loads {
+		if l.file != "" {
+			w.imported(l)
+		}
+	}
+	return p
+}
+
+// check compares rollups, counters, derived rows and copies with the events.
+// The long tests call it after every fault.
+func (w *world) check() {
+	w.t.Helper()
+	if tier.Long() {
+		w.must("check", "--deep")
+	}
+}

@@ -1,0 +1,305 @@
+package e2e
+
+import (
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/tier"
+)
+
+// chaosFor returns the duration of each of the two chaos tests: together three
+// minutes, or a few seconds in the short tier.
+func chaosFor() time.Duration {
+	return time.Duration(tier.Of(2, 6, 90)) * time.Second
+}
+
+// seedOf returns the seed in LIFTHOUSE_SEED, or a fixed one.
+func seedOf(t *testing.T) uint64 {
+	t.Helper()
+	text := os.Getenv("LIFTHOUSE_SEED")
+	if text == "" {
+		return 10
+	}
+	seed, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("LIFTHOUSE_SEED: %v", err)
+	}
+	return seed
+}
+
+// settlesFrom is a number of visitors whose events exceed the limit of
+// in-process reports, so that there is a rollup.
+const settlesFrom = 70_000
+
+// aDisk is the environment variable with the mount point of a small disk, in
+// the process that may mount one.
+const aDisk = "LIFTHOUSE_TEST_DISK"
+
+// TestAServerInChaos sends events and reads reports while the server is killed,
+// restarted, paused, and its disk is full. Acknowledged events are counted
+// exactly once, every report is correct at its time, and nothing leaks.
+func TestAServerInChaos(t *testing.T) {
+	disk := os.Getenv(aDisk)
+	if disk == "" {
+		inAWorldOfItsOwn(t)
+		return
+	}
+	if err := syscall.Mount("none", disk, "tmpfs", 0, "size=1g"); err != nil {
+		t.Fatal(err)
+	}
+	seed := seedOf(t)
+	r := rand.New(rand.NewPCG(seed, 26))
+	w := newWorld(t, "--store=embedded:"+filepath.Join(disk, "data"))
+	serve := func() *process {
+		return w.serve(0, "--rollup-interval=50ms", "--admin-address=127.0.0.1:0", "--rate-limit=0")
+	}
+	w.declareOld()
+	p := serve()
+	w.imported(w.file(settlesFrom))
+	w.begin()
+	troubles := map[string]int{}
+	trouble := func(kind string, make func()) {
+		troubles[kind]++
+		make()
+		if w.damaged.Swap(false) {
+			troubles["damaged, and started again"]++
+			p.interrupt()
+			p = serve()
+		}
+		w.check()
+	}
+	kinds := []struct {
+		name string
+		make func()
+	}{
+		{"killed", func() { p.kill(); p = serve() }},
+		{"killed", func() { p.kill(); p = serve() }},
+		{"stopped", func() { p.interrupt(); p = serve() }},
+		{"paused", func() { p.standStill(r) }},
+		{"disk full", func() { fillDisk(t, disk, r) }},
+		{"import killed", func() { w.killedImport(r) }},
+		{"forget", func() { p = w.forget(r, p, serve) }},
+		{"retain", func() { p = w.retain(r, p, serve) }},
+		{"part lost", func() { p = w.losePart(r, p, serve) }},
+	}
+	order := r.Perm(len(kinds)) // each comes before one comes again
+	for until := time.Now().Add(chaosFor() * 2 / 3); time.Now().Before(until); wait(r, 100, 1500) {
+		if len(order) == 0 {
+			order = r.Perm(len(kinds))
+		}
+		trouble(kinds[order[0]].name, kinds[order[0]].make)
+		order = order[1:]
+	}
+	base := p.held()
+	for until := time.Now().Add(chaosFor() / 3); time.Now().Before(until); wait(r, 100, 1500) {
+		was := p
+		if r.IntN(3) > 0 {
+			trouble("paused", func() { p.standStill(r) })
+		} else {
+			trouble("disk full", func() { fillDisk(t, disk, r) })
+		}
+		if p != was {
+			base = p.held()
+		}
+	}
+	w.end()
+	p.heldAgain(base)
+	p.interrupt()
+	p = serve()
+	w.allCounted(p)
+	if out := w.must("rollup", "--verify"); !strings.Contains(out, "campaign 1 of website 1: 3 reports are equal") {
+		t.Errorf("rollup --verify: %s", out)
+	}
+	p.interrupt()
+	w.must("check", "--deep")
+	t.Logf("%v; %s", troubles, w)
+}
+
+// inAWorldOfItsOwn runs the test in a namespace in which it may mount a disk.
+func inAWorldOfItsOwn(t *testing.T) {
+	t.Helper()
+	needsADisk(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"-rm", self, "-test.run=^" + t.Name() + "$", "-test.v", "-test.timeout=10m"}
+	if testing.Short() {
+		args = append(args, "-test.short")
+	}
+	cmd := exec.CommandContext(t.Context(), "unshare", args...)
+	cmd.Env = append(os.Environ(), aDisk+"="+t.TempDir())
+	said, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(said), "--- PASS: "+t.Name()) {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	for line := range strings.Lines(string(said)) {
+		if strings.Contains(line, "chaos_test.go") {
+			t.Log(strings.TrimSpace(line))
+		}
+	}
+}
+
+// wait waits for a random number of milliseconds between the bounds.
+func wait(r *rand.Rand, least, most int) {
+	<-time.After(time.Duration(least+r.IntN(most-least)) * time.Millisecond)
+}
+
+// kill ends the process with SIGKILL.
+func (p *process) kill() {
+	p.t.Helper()
+	if err := p.cmd.Process.Kill(); err != nil {
+		p.t.Fatal(err)
+	}
+	if err := <-p.done; err == nil {
+		p.t.Fatal("it ended by itself")
+	}
+}
+
+// standStill pauses the process for a while, like a machine that swaps.
+func (p *process) standStill(r *rand.Rand) {
+	p.t.Helper()
+	for _, signal := range []os.Signal{syscall.SIGSTOP, syscall.SIGCONT} {
+		if err := p.cmd.Process.Signal(signal); err != nil {
+			p.t.Fatal(err)
+		}
+		if signal == syscall.SIGSTOP {
+			wait(r, 50, 1200)
+		}
+	}
+}
+
+// fillDisk fills the disk for a while.
+func fillDisk(t *testing.T, disk string, r *rand.Rand) {
+	t.Helper()
+	filler := filepath.Join(disk, "filler")
+	f, err := os.Create(filler)
+	if err != nil {
+		return // it is full already
+	}
+	var room syscall.Statfs_t
+	if err := syscall.Statfs(disk, &room); err != nil {
+		t.Fatal(err)
+	}
+	_ = syscall.Fallocate(int(f.Fd()), 0, 0, int64(room.Bavail)*room.Bsize) //nolint:gosec // of a small disk
+	for block := make([]byte, 4<<10); err == nil; {
+		_, err = f.Write(block)
+	}
+	wait(r, 200, 1500)
+	_ = f.Close()
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestServersInChaos does the same with two servers on one store. The store is
+// a ClickHouse server behind a network that delays data, cuts connections
+// before and after a request is processed, and is sometimes down. One server
+// uses the native protocol, the other HTTP.
+func TestServersInChaos(t *testing.T) {
+	store := schematest.Server(t)
+	database := store.Database(t)
+	network := slowNetwork{random: rand.New(rand.NewPCG(11, 26))}
+	stores := []string{
+		"--store=clickhouse://admin:secret@" + network.before(t, store.Native.Address()) + "/" + database,
+		"--store=http://admin:secret@" + network.before(t, store.HTTP.Address()) + "/" + database,
+	}
+	r := rand.New(rand.NewPCG(12, 26))
+	w := newWorld(t, "--store="+store.Address(database))
+	serve := func(i int) *process {
+		network.quiet.Store(true) // a server wants its store when it starts
+		defer network.quiet.Store(false)
+		return w.serveFrom(i, stores[i], "--rate-limit=0", "--log-level=warn", "--query-timeout=5s")
+	}
+	servers := []*process{serve(0), serve(1)}
+	w.begin()
+	troubles := map[string]int{}
+	for until := time.Now().Add(chaosFor()); time.Now().Before(until); wait(r, 200, 1500) {
+		i := r.IntN(len(servers))
+		switch r.IntN(4) {
+		case 0:
+			troubles["killed"]++
+			servers[i].kill()
+			servers[i] = serve(i)
+		case 1:
+			troubles["stopped"]++
+			servers[i].interrupt()
+			servers[i] = serve(i)
+		case 2:
+			troubles["paused"]++
+			servers[i].standStill(r)
+		case 3:
+			troubles["store away"]++
+			network.away(true)
+			wait(r, 300, 2500)
+			network.away(false)
+		}
+	}
+	network.quiet.Store(true)
+	w.end()
+	for _, p := range servers {
+		w.allCounted(p)
+		p.interrupt()
+	}
+	w.must("check", "--rebuild-counters") // a process that is killed between the two leaves them apart
+	w.must("check", "--deep")
+	t.Logf("%v; %d of %d pieces slow, %d connections cut off; %s", troubles, network.slow.Load(), network.pieces.Load(), network.cut.Load(), w)
+}
+
+// slowNetwork is a network between servers and their store.
+type slowNetwork struct {
+	quiet             atomic.Bool
+	pieces, slow, cut atomic.Int64
+	mutex             sync.Mutex
+	random            *rand.Rand
+	proxies           []*schematest.Proxy
+}
+
+// before returns an address whose connections go through the network to another
+// address.
+func (n *slowNetwork) before(t *testing.T, address string) string {
+	t.Helper()
+	proxy := schematest.NewProxy(t, address, n.fate)
+	n.proxies = append(n.proxies, proxy)
+	return proxy.Address()
+}
+
+func (n *slowNetwork) away(is bool) {
+	for _, proxy := range n.proxies {
+		proxy.Down.Store(is)
+	}
+}
+
+func (n *slowNetwork) number(most int) int {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	return n.random.IntN(most)
+}
+
+// fate returns the fault of one piece of data. A request and its response have
+// about four pieces.
+func (n *slowNetwork) fate() (wait time.Duration, cut bool) {
+	n.pieces.Add(1)
+	if n.quiet.Load() {
+		return 0, false
+	}
+	switch fate := n.number(100); {
+	case fate < 1:
+		n.cut.Add(1)
+		return 0, true
+	case fate < 6:
+		n.slow.Add(1)
+		return time.Duration(n.number(400)) * time.Millisecond, false
+	}
+	return 0, false
+}

@@ -1,0 +1,210 @@
+package e2e
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"lifthouse/api"
+	"lifthouse/cmd/internal/app"
+	"lifthouse/engine"
+	"lifthouse/loadgen/demo"
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest"
+)
+
+// TestAClusterAnswersAsAnEmbeddedStore compares reports of a cluster with two
+// shards of two replicas with those of an embedded store, byte by byte. Then
+// replicas are lost while events arrive, and tables are changed while a replica
+// is away.
+func TestAClusterAnswersAsAnEmbeddedStore(t *testing.T) {
+	cluster := schematest.NewCluster(t)
+	start := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	answers := func(conn driver.Conn) map[string]string {
+		store, err := app.On(t.Context(), conn, app.Options{Limits: engine.DefaultLimits})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if cluster, _ := schema.Cluster(conn); cluster != "" {
+			if err := store.Writer.Share(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := store.Catalogue.Apply(t.Context(), demo.Catalogue(start), false); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := store.Writer.Write(t.Context(), demo.Events(start)); err != nil {
+			t.Fatal(err)
+		}
+		token, _, err := store.Catalogue.CreateToken(t.Context(), catalogue.Token{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeRead}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		server := httptest.NewServer(api.New(store.Engine, store.Catalogue, api.Intake{}, api.DefaultOptions))
+		defer server.Close()
+		all := map[string]string{}
+		for _, path := range reportPaths() {
+			for _, form := range []string{"application/json", "text/csv", "image/svg+xml"} {
+				all[form+" "+path] = raw(t, server.URL+path, token, form)
+			}
+		}
+		return all
+	}
+	want, got := answers(schematest.Open(t)), answers(connectTo(t, cluster.Address))
+	for request, text := range want {
+		if got[request] != text {
+			t.Errorf("%s\n%.3000s\nwant\n%.3000s", request, got[request], text)
+		}
+	}
+	t.Logf("%d answers compared", len(want))
+	t.Run("replicas are lost and come back", func(t *testing.T) { loseReplicas(t, cluster) })
+	t.Run("tables change while a replica is away", func(t *testing.T) { changeWithoutReplica(t, cluster) })
+}
+
+// connectTo connects to a store and brings its tables up to date.
+func connectTo(t *testing.T, address string) driver.Conn {
+	t.Helper()
+	conn := schematest.Reach(t, address)
+	if _, err := schema.Migrate(t.Context(), conn); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+// reportPaths returns reports of every kind.
+func reportPaths() []string {
+	var paths []string
+	for _, of := range []string{"campaigns/12", "campaigns/13", "campaigns/14", "widgets/7", "widgets/7/experiments/2"} {
+		queries := []string{
+			"", "interval=day", "filters[zScore]=1.5", "filters[dateFrom]=2026-03-05&filters[dateTo]=2026-03-20", "filters[dateFrom]=1971-01-01",
+			"filters[device][]=mobile&filters[visitorType]=new", "filters[utmSource]=*&filters[goalValue]=20", "interval=week&filters[zScore]=2&filters[country][]=US",
+		}
+		if !strings.HasPrefix(of, "widgets/7") {
+			queries = append(queries, "dimension=device", "dimension=country&filters[zScore]=2", "compareMetric=valuePerVisitor&dimension=browser&interval=day")
+		}
+		for _, query := range queries {
+			paths = append(paths, "/v1/"+of+"/results?"+query)
+		}
+	}
+	return paths
+}
+
+// madeAt matches generatedAt, dataThrough and request ids. Times of the
+// experiments are on other days.
+var madeAt = regexp.MustCompile(time.Now().UTC().Format(time.DateOnly) + `T[\d:.]+Z|"requestId":"\w+"`)
+
+// raw returns a response without its times and its request id.
+func raw(t *testing.T, url, token, form string) string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	request.Header.Set("Accept", form)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode >= http.StatusInternalServerError {
+		t.Errorf("%s: %d %.500s %v", url, response.StatusCode, text, err)
+	}
+	return fmt.Sprint(response.StatusCode) + "\n" + madeAt.ReplaceAllString(string(text), "")
+}
+
+// loseReplicas sends events while each server in turn is away for a while. All
+// acknowledged events are counted once.
+func loseReplicas(t *testing.T, cluster *schematest.Cluster) {
+	t.Helper()
+	address := strings.Replace(cluster.Address, "/lifthouse?", "/lost?", 1)
+	admin := schematest.Reach(t, strings.Replace(cluster.Address, "/lifthouse?", "/default?", 1))
+	if err := admin.Exec(t.Context(), "CREATE DATABASE lost ON CLUSTER lift"); err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, "--store="+address)
+	w.lags = true // in the end nothing may be missing
+	servers := []*process{w.serve(0, "--rate-limit=0", "--log-level=warn", "--query-timeout=20s"), w.serve(1, "--rate-limit=0", "--log-level=warn", "--query-timeout=20s")}
+	w.begin()
+	for _, replica := range [][2]int{{1, 2}, {2, 1}, {1, 1}} {
+		<-time.After(2 * time.Second)
+		cluster.Kill(replica[0], replica[1])
+		<-time.After(4 * time.Second)
+		cluster.Restart(replica[0], replica[1])
+		<-time.After(6 * time.Second)
+	}
+	w.end()
+	for _, p := range servers {
+		w.allCounted(p)
+		p.interrupt()
+	}
+	w.must("check", "--remove-copies")
+	w.must("check", "--rebuild-counters") // a server that was killed during an insert may have stored its events without their counts
+	w.must("check", "--deep")
+	t.Log(w)
+}
+
+// changeWithoutReplica checks that tables cannot be created while a server is
+// away, and can be changed. The returning server must then answer for its shard
+// alone.
+func changeWithoutReplica(t *testing.T, cluster *schematest.Cluster) {
+	t.Helper()
+	address := strings.Replace(cluster.Address, "/lifthouse?", "/away?", 1)
+	admin := schematest.Reach(t, strings.Replace(cluster.Address, "/lifthouse?", "/default?", 1))
+	if err := admin.Exec(t.Context(), "CREATE DATABASE away ON CLUSTER lift"); err != nil {
+		t.Fatal(err)
+	}
+	must := func(args ...string) string {
+		t.Helper()
+		out, _ := succeed(t, nil, append(args, "--store="+address)...)
+		return out
+	}
+	cluster.Kill(2, 2)
+	if code, _, complaints := other(t, nil, "migrate", "--store="+address); code != exitFailed || !strings.Contains(complaints, "start them, and migrate again") {
+		t.Errorf("tables are made while a server is away: exit %d, %s", code, complaints)
+	}
+	cluster.Restart(2, 2)
+	waitFor(t, admin, "SELECT count() FROM clusterAllReplicas('lift', system.databases) WHERE name = 'away'")
+	must("migrate")
+	cluster.Kill(2, 2)
+	conn := connectTo(t, address)
+	if err := conn.Exec(t.Context(), "ALTER TABLE events ADD COLUMN IF NOT EXISTS later String"); err != nil {
+		t.Fatal(err)
+	}
+	must("apply", "-f", "../testdata/thirty.catalog.yaml")
+	must("import", "../testdata/thirty.ndjson")
+	must("forget", "--visitor=nobody", "--yes")
+	want := timeless(t, must("report", "campaign", "1", "--json"))
+	cluster.Restart(2, 2)
+	waitFor(t, admin, "SELECT count() FROM clusterAllReplicas('lift', system.columns) WHERE database = 'away' AND table = 'events_local' AND name = 'later'")
+	if err := schema.SyncReplicas(t.Context(), conn); err != nil {
+		t.Fatal(err)
+	}
+	cluster.Kill(2, 1)
+	if got := timeless(t, must("report", "campaign", "1", "--json")); got != want {
+		t.Errorf("from the server that was away:\n%s\nwant\n%s", got, want)
+	}
+	cluster.Restart(2, 1)
+}
+
+// waitFor waits until a query counts all four servers.
+func waitFor(t *testing.T, conn driver.Conn, query string) {
+	t.Helper()
+	var servers uint64
+	var err error
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); <-time.After(100 * time.Millisecond) {
+		if err = conn.QueryRow(t.Context(), query).Scan(&servers); err == nil && servers == 4 {
+			return
+		}
+	}
+	t.Fatalf("%s: %d servers, %v", query, servers, err)
+}

@@ -1,0 +1,153 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+)
+
+// TestTheDashboardForEverybody checks accessibility with axe in both themes,
+// and that nothing is wider than the screen. It writes screenshots to the
+// directory in SCREENS, if that is set.
+func TestTheDashboardForEverybody(t *testing.T) {
+	v := newViewer(t)
+	v.open("/")
+	v.until(`document.querySelector("[name=token]")`)
+	v.look("sign-in")
+	v.signIn(v.token)
+	v.shows("Free delivery banner")
+	v.look("list")
+	v.open("/?campaign=12&dimension=device")
+	v.until(allThere)
+	v.look("results")
+	v.open("/?campaign=13&filters[device][]=mobile&filters[device][]=tablet")
+	v.until(allThere)
+	v.click("[aria-labelledby=forest] summary")
+	v.click("[aria-labelledby=overtime] summary")
+	v.look("three")
+	v.click("#switch")
+	v.look("dialog")
+	v.open("/?campaign=14")
+	v.until(allThere)
+	v.look("bayesian")
+	v.open("/?show=widgets")
+	v.shows("Newsletter")
+	v.look("widgets")
+	v.open("/?widget=7")
+	v.until(curvesThere)
+	v.look("widget")
+	v.open("/?widget=7&experiment=2")
+	v.until(allThere)
+	v.look("experiment")
+	v.open("/?campaign=13&filters[dateTo]=2001-01-01")
+	v.shows("No visitors yet, or no visitors")
+	v.look("empty")
+	v.open("/?campaign=12&dimension=size")
+	v.shows("dimension is size")
+	v.look("refused")
+}
+
+// look runs axe on the page in both themes and three widths, and checks that
+// nothing is wider than the screen.
+func (v *viewer) look(name string) {
+	v.Helper()
+	axe, err := os.ReadFile("../../../node_modules/axe-core/axe.min.js")
+	if err != nil {
+		v.Fatal(err)
+	}
+	for _, theme := range []string{"light", "dark"} {
+		v.themed(theme)
+		for _, width := range []int64{360, 800, 1440} {
+			v.sized(width, 800)
+			evaluated[bool](v, `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`)
+			if wide := evaluated[int64](v, `document.documentElement.scrollWidth`); wide > width {
+				v.Errorf("%s at %d px is %d px wide", name, width, wide)
+			}
+			evaluated[bool](v, string(axe)+`; true`)
+			for _, finding := range evaluated[[]string](v, `axe.run().then((r) => r.passes.length < 10 ? ["it looked at nothing"] : r.violations.filter((f) => ["serious", "critical"].includes(f.impact)).map((f) => f.id + ": " + f.help + " " + f.nodes.map((n) => n.target.join(" ") + " " + n.failureSummary).join("; ")))`) {
+				v.Errorf("%s, %s, %d px: %s", name, theme, width, finding)
+			}
+			v.picture(fmt.Sprintf("%s-%s-%d", name, theme, width))
+		}
+	}
+}
+
+// TestTheDashboardOfABayesianCampaign compares the numbers of the posterior
+// with the API.
+func TestTheDashboardOfABayesianCampaign(t *testing.T) {
+	v := newViewer(t)
+	v.open("/?campaign=14")
+	v.signIn(v.token)
+	v.until(allThere)
+	r := v.report("/v1/campaigns/14/results")
+	values, shown := v.row("[aria-labelledby=posterior]")
+	var want []float64
+	for _, variation := range r.Variations[1:] {
+		b := variation.Comparison.Bayesian
+		want = append(want, *b.ChanceToBeatControl, *b.ChanceToBeBest, *b.ExpectedLoss, *b.ExpectedLossControl)
+	}
+	for i := range want {
+		if len(values) != len(want) || !same(values[i], want[i]) {
+			t.Fatalf("the posterior shows %q, want %v", values, want)
+		}
+	}
+	if !strings.HasSuffix(shown[2], " points") {
+		t.Errorf("the expected loss of a rate is shown as %q, want points of percentage", shown[2])
+	}
+	if len(v.problems) > 0 {
+		t.Errorf("the browser complains: %q", v.problems)
+	}
+}
+
+// watch records when the table of variations and both charts are first painted,
+// in milliseconds since the navigation.
+const watch = `window.seen = {};
+new MutationObserver(() => requestAnimationFrame(() => {
+	const there = {table: document.querySelector("[aria-labelledby=variations] tbody tr"), curves: document.querySelectorAll(".uplot").length === 2};
+	for (const name in there) if (there[name]) window.seen[name] ??= performance.now();
+})).observe(document, {childList: true, subtree: true});`
+
+// TestTheDashboardsFirstResults measures the time to the first results with an
+// empty browser cache and a warm server. It depends on the machine, so the test
+// has no bound.
+func TestTheDashboardsFirstResults(t *testing.T) {
+	v := newViewer(t)
+	v.open("/?campaign=12")
+	v.signIn(v.token)
+	v.until(allThere)
+	call(v, network.SetCacheDisabled, network.SetCacheDisabledParams{CacheDisabled: true})
+	call(v, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: watch})
+	var table, curves []int
+	for range 5 {
+		v.open("/?campaign=12")
+		v.until("window.seen?.table && window.seen.curves")
+		table = append(table, int(evaluated[float64](v, "window.seen.table")))
+		curves = append(curves, int(evaluated[float64](v, "window.seen.curves")))
+	}
+	slices.Sort(table)
+	slices.Sort(curves)
+	t.Logf("first results after %d ms (of five: %v), curves after %d ms", table[2], table, curves[2])
+}
+
+// picture writes a screenshot to the directory in SCREENS, if that is set.
+func (v *viewer) picture(name string) {
+	v.Helper()
+	folder := os.Getenv("SCREENS")
+	if folder == "" {
+		return
+	}
+	shot, err := chromedp.Run(v.ctx, chromedp.FullScreenshot(100))
+	if err != nil {
+		v.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, name+".png"), shot, 0o600); err != nil {
+		v.Fatal(err)
+	}
+}

@@ -1,0 +1,293 @@
+package e2e
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"lifthouse/engine"
+
+	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/chromedp"
+)
+
+// curvesThere is true if the page has a chart and loads nothing.
+const curvesThere = `document.querySelector(".uplot") && !document.querySelector(".loading, [aria-busy=true]")`
+
+// allThere is true if the results page has all its parts.
+const allThere = `document.querySelector("#conclusion") && document.querySelectorAll(".uplot").length === 2 && !document.querySelector(".loading, [aria-busy=true]")`
+
+// report returns the report of the API.
+func (v *viewer) report(address string) engine.Results {
+	v.Helper()
+	var results engine.Results
+	v.server.get(address, v.token, &results)
+	return results
+}
+
+// row returns the numbers of a row of the page: raw values and shown texts.
+func (v *viewer) row(selector string) (values, shown []string) {
+	v.Helper()
+	found := evaluated[[][]string](v, fmt.Sprintf(`[...document.querySelectorAll(%q)].map((e) => [e.value, e.innerText.replaceAll("\u00a0", " ")])`, selector+" data"))
+	for _, pair := range found {
+		values, shown = append(values, pair[0]), append(shown, pair[1])
+	}
+	return values, shown
+}
+
+// same reports whether a number of the page equals one of the API exactly.
+func same(page string, number float64) bool {
+	x, err := strconv.ParseFloat(page, 64)
+	return err == nil && x == number
+}
+
+// TestTheDashboardFromSignInToStop uses the page like a person. The steps are
+// one test, because each step starts where the previous one ended.
+func TestTheDashboardFromSignInToStop(t *testing.T) {
+	v := newViewer(t)
+	v.open("/?campaign=12")
+	v.enter("[name=token]", "lh_wrong")
+	v.click(".sign-in button")
+	v.shows("the token is unknown")
+	evaluated[string](v, `document.querySelector("[name=token]").value = ""`)
+	v.signIn(v.token)
+	v.until(allThere) // signing in leads to what was asked for
+	v.numbersAreTheAPIs("/v1/campaigns/12/results", "%.2f %%")
+
+	v.click(".name")
+	v.listAndItsFilters()
+	v.click(`[data-id="12"] a`)
+	v.until(allThere)
+	v.filtersWriteTheAddress()
+	v.open("/?campaign=12")
+	v.until(allThere)
+	v.requestsCanBeTaken()
+	v.refreshesInPlace()
+	v.stopsAndStarts()
+
+	for _, request := range v.requests() {
+		own := strings.HasPrefix(request.URL, v.server.url+"/") || strings.HasPrefix(request.URL, "blob:"+v.server.url)
+		if !own && !strings.HasPrefix(request.URL, "data:") { // the browser's own signs, in a field of a date
+			t.Errorf("the page asks %s", request.URL)
+		}
+		if strings.Contains(request.URL, "lh_") {
+			t.Errorf("a token is in %s", request.URL)
+		}
+	}
+	if len(v.problems) > 0 {
+		t.Errorf("the browser complains: %q", v.problems)
+	}
+	v.failures()
+}
+
+// numbersAreTheAPIs compares the conclusion, each variation and the progress
+// with the API. Rates have as many decimals as their intervals justify.
+func (v *viewer) numbersAreTheAPIs(address, rate string) {
+	v.Helper()
+	r := v.report(address)
+	if got := evaluated[string](v, `document.querySelector("#conclusion").innerText.replaceAll("\u00a0", " ")`); got != r.Conclusion.Text {
+		v.Errorf("the page concludes %q, the API %q", got, r.Conclusion.Text)
+	}
+	for i, variation := range r.Variations {
+		values, shown := v.row(fmt.Sprintf(`[data-variation="%d"]`, variation.ID))
+		value, err := strconv.ParseFloat(variation.Value.String(), 64)
+		if err != nil {
+			v.Fatal(err)
+		}
+		metric := compared(&r, i)
+		want := []float64{float64(variation.Visitors), float64(variation.ConvertedVisitors), float64(variation.GoalsReached), value, metric}
+		texts := []string{thousands(variation.Visitors), thousands(variation.ConvertedVisitors), thousands(variation.GoalsReached), "", fmt.Sprintf(rate, 100*metric)}
+		if c := variation.Comparison; c != nil {
+			want = append(want, *c.Improvement.Value, *c.Frequentist.AdjustedPValue, *c.Sequential.PValue)
+			texts = append(texts, fmt.Sprintf("%+.1f %%", 100**c.Improvement.Value), "", "")
+		}
+		if len(values) != len(want) {
+			v.Fatalf("%s has %d numbers %q, want %d", variation.Name, len(values), values, len(want))
+		}
+		for i := range want {
+			if !same(values[i], want[i]) || texts[i] != "" && texts[i] != shown[i] {
+				v.Errorf("%s, number %d: the page has %s and shows %q, the API has %v, want %q", variation.Name, i, values[i], shown[i], want[i], texts[i])
+			}
+		}
+	}
+	values, _ := v.row(`[aria-labelledby="progress"]`)
+	if len(values) == 0 || !same(values[0], *r.Power.Progress) {
+		v.Errorf("progress is %q, want %v", values, *r.Power.Progress)
+	}
+}
+
+// compared returns the compared rate of a variation.
+func compared(r *engine.Results, i int) float64 {
+	if *r.CompareMetric == engine.ConversionRate {
+		return *r.Variations[i].Metrics.ConversionRate.Value
+	}
+	return *r.Variations[i].Metrics.GoalConversionRate.Value
+}
+
+// thousands formats a count like the page.
+func thousands(n int64) string {
+	text := strconv.FormatInt(n, 10)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
+
+func (v *viewer) listAndItsFilters() {
+	v.Helper()
+	rows := func(n int) { v.until(fmt.Sprintf(`document.querySelectorAll("[data-id]").length === %d`, n)) }
+	rows(3)
+	v.enter("[name=search]", "colour")
+	rows(1)
+	v.until(`location.search === "?search=colour"`)
+	v.open("/?search=nothing+like+it")
+	v.shows("No matching campaigns.")
+	v.open("/")
+	v.choose("[name=active]", "false")
+	v.shows("No matching campaigns.")
+	v.until(`location.search === "?active=false"`)
+	v.choose("[name=active]", "true")
+	rows(3)
+	v.choose("[name=type]", "themeExperiment")
+	v.shows("No matching campaigns.")
+	v.open("/?show=widgets")
+	v.shows("Newsletter")
+	v.choose("[name=type]", "bar")
+	v.shows("No matching widgets.")
+	v.click(".tabs a")
+	rows(3)
+}
+
+func (v *viewer) filtersWriteTheAddress() {
+	v.Helper()
+	v.choose("[name=dimension]", "device")
+	v.until(`document.querySelectorAll(".multiples li").length === 3`)
+	r := v.report("/v1/campaigns/12/results?dimension=device")
+	for _, cell := range r.Breakdown {
+		values, _ := v.row(fmt.Sprintf(`.multiples [data-value=%q]`, cell.Value))
+		if len(values) != 1+len(cell.Variations) || !same(values[0], float64(cell.Totals.Visitors)) || !same(values[2], *cell.Variations[1].Metrics.GoalConversionRate.Value) {
+			v.Errorf("%s shows %q", cell.Value, values)
+		}
+	}
+	v.choose("[name=compareMetric]", "valuePerVisitor")
+	v.choose("[name=goal]", "3")
+	v.until(`document.querySelector(".filter [name=value] [value=mobile]")`)
+	v.choose(".filter [name=value]", "mobile")
+	v.click(".filter button")
+	v.until(`decodeURIComponent(location.search) === "?campaign=12&dimension=device&compareMetric=valuePerVisitor&goal=3&filters[device][]=mobile"`)
+	narrowed := v.report("/v1/campaigns/12/results?compareMetric=valuePerVisitor&goal=3&filters[device][]=mobile")
+	visitors := fmt.Sprintf(`document.querySelector("[aria-labelledby=variations] tfoot data")?.value === "%d"`, narrowed.Totals.Visitors)
+	v.until(visitors)
+	v.until(allThere)
+
+	v.do(chromedp.Reload()) // the address is all that it needs
+	v.until(visitors)
+	v.until(allThere)
+	v.click(`[aria-label="Remove Device mobile"]`)
+	v.until(fmt.Sprintf(`document.querySelector("[aria-labelledby=variations] tfoot data")?.value === "%d"`, r.Totals.Visitors))
+	v.do(chromedp.NavigateBack())
+	v.until(visitors)
+	v.choose(`[name=dateTo]`, "2001-01-01")
+	v.shows("No visitors yet, or no visitors match the filters.")
+	v.open("/?campaign=12&compareMetric=size&filters[country][]=nowhere")
+	v.shows("compareMetric is size")
+	v.shows("filters[country][]")
+	v.open("/?campaign=99")
+	v.shows("campaign 99 not found")
+	v.open("/?campaign=12")
+	v.until(allThere)
+}
+
+func (v *viewer) requestsCanBeTaken() {
+	v.Helper()
+	v.click(`[aria-labelledby=request] details summary`)
+	curl := evaluated[string](v, `document.querySelector("#curl").innerText`)
+	if want := v.server.url + "/v1/campaigns/12/results'"; !strings.HasSuffix(curl, want) || strings.Contains(curl, "lh_") {
+		v.Errorf("the request is %s, want one of %s and no token", curl, want)
+	}
+	v.click("#show-sql")
+	v.until(`document.querySelector("#sql")?.innerText.includes("SELECT")`)
+
+	folder := v.TempDir()
+	if _, err := chromedp.CallBrowser(v.ctx, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{Behavior: "allow", DownloadPath: folder}); err != nil {
+		v.Fatal(err)
+	}
+	v.click("#csv")
+	asked := func() bool {
+		for _, request := range v.requests() {
+			if accept, _ := request.Headers["Accept"].(string); strings.HasPrefix(accept, "text/csv") {
+				return true
+			}
+		}
+		return false
+	}
+	v.shows("Saved as campaigns-12-results.csv")
+	if !asked() {
+		v.Error("the page never asked for text/csv")
+	}
+}
+
+// refreshesInPlace checks that a refresh keeps the elements and the focus,
+// changes only numbers, and sends 304 for unchanged data.
+func (v *viewer) refreshesInPlace() {
+	v.Helper()
+	v.open("/?campaign=12")
+	v.until(allThere)
+	visitors := `document.querySelector("[aria-labelledby=variations] tfoot data")`
+	was := evaluated[string](v, `(() => { const e = `+visitors+`; e.known = true; document.querySelector("[name=goal]").focus(); return e.value })()`)
+	event := fmt.Sprintf(`{"eventId":"late","time":%d,"websiteId":1,"visitor":"late","event":"view","campaignId":12,"variationId":1}`, time.Now().UnixMilli())
+	v.imports(event)
+	v.until(fmt.Sprintf(`%s.value === String(%s + 1)`, visitors, was))
+	if !evaluated[bool](v, visitors+`.known === true && document.activeElement.name === "goal"`) {
+		v.Error("the refresh replaced the table, or moved the focus")
+	}
+	for _, request := range v.requests() {
+		if _, conditional := request.Headers["If-None-Match"]; conditional && strings.HasSuffix(request.URL, "/v1/campaigns/12/results") {
+			return
+		}
+	}
+	v.Error("no look at the results says what the page has already")
+}
+
+func (v *viewer) stopsAndStarts() {
+	v.Helper()
+	v.click("#switch")
+	v.shows("Stop “Free delivery banner”?")
+	v.do(chromedp.KeyEvent("\x1b")) // Escape leaves it
+	v.until(`!document.querySelector("dialog")`)
+	v.shows("● running")
+	v.click("#switch")
+	v.click("#confirm")
+	v.shows("■ stopped")
+	v.click("#switch")
+	v.shows("Start “Free delivery banner”?")
+	v.click("#confirm")
+	v.shows("● running")
+
+	v.click(".top button")
+	v.signIn(v.newToken("read"))
+	v.click("#switch")
+	v.click("#confirm")
+	v.shows("This token is read-only.")
+	v.click("dialog .buttons button")
+	v.shows("● running")
+}
+
+// failures checks that a revoked token leads to the sign-in, and that the page
+// keeps its data with a notice if the server is away.
+func (v *viewer) failures() {
+	v.Helper()
+	if code, _, complaints := other(v.T, nil, "token", "revoke", "2", v.store); code != exitOK {
+		v.Fatalf("revoke: exit %d, %s", code, complaints)
+	}
+	v.until(`document.querySelector(".sign-in")`)
+	v.shows("the token is unknown, expired or revoked")
+	v.signIn(v.token)
+	v.until(allThere)
+	v.server.interrupt()
+	v.shows("The server does not respond.")
+	v.shows("This page retries automatically")
+	v.until(allThere)
+}

@@ -1,0 +1,380 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unicode"
+
+	"lifthouse/engine/embedded"
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/ingest"
+	"lifthouse/schema/schematest/tier"
+)
+
+// checkout is the root of the repository, from this package's folder.
+const checkout = "../../.."
+
+// scriptedDocs are the documents whose marked blocks are run.
+var scriptedDocs = []string{"README.md", "docs/getting-started.md"}
+
+// docBlock is a fenced sh block of a document that a comment marks to be run:
+//
+//	<!-- run -->                    in make test
+//	<!-- run: network -->           in make test-long, because it downloads packages
+//	<!-- run: network, serves -->   as above; its last command runs until it is interrupted
+type docBlock struct {
+	line            int // of the marker
+	text            string
+	network, serves bool
+}
+
+var markerPattern = regexp.MustCompile(`^<!-- run(?:: ([a-z, ]+))? -->$`)
+
+// docBlocks returns the marked blocks of a document, in order.
+func docBlocks(t *testing.T, path string) []docBlock {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(checkout, path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(text), "\n")
+	var blocks []docBlock
+	for i, line := range lines {
+		if !strings.HasPrefix(line, "<!-- run") {
+			continue
+		}
+		marker := markerPattern.FindStringSubmatch(line)
+		if marker == nil || i+1 == len(lines) || lines[i+1] != "```sh" {
+			t.Fatalf("%s:%d: want <!-- run --> or <!-- run: network[, serves] -->, and then a block ```sh", path, i+1)
+		}
+		length := slices.Index(lines[i+2:], "```")
+		if length < 1 {
+			t.Fatalf("%s:%d: the block is empty or has no end", path, i+1)
+		}
+		block := docBlock{line: i + 1, text: strings.Join(lines[i+2:i+2+length], "\n")}
+		for option := range strings.SplitSeq(marker[1], ",") {
+			switch strings.TrimSpace(option) {
+			case "":
+			case "network":
+				block.network = true
+			case "serves":
+				block.serves = true
+			default:
+				t.Fatalf("%s:%d: unknown option %q: must be network or serves", path, i+1, option)
+			}
+		}
+		blocks = append(blocks, block)
+	}
+	return blocks
+}
+
+// docScript runs blocks one after the other in one bash, in an empty folder.
+type docScript struct {
+	path   string // of the document
+	blocks []docBlock
+	env    []string
+	// replace changes what a reader has to adapt.
+	replace *strings.Replacer
+	ready   string // URL that answers when a server is ready
+}
+
+// run returns the script's output and, if it failed, an error that names the
+// line of the block.
+func (s *docScript) run(t *testing.T, limit time.Duration) (string, error) {
+	t.Helper()
+	dir := t.TempDir()
+	at := filepath.Join(t.TempDir(), "block")
+	script := filepath.Join(t.TempDir(), "script")
+	var text strings.Builder
+	text.WriteString("set -euo pipefail\ntrap 'kill $(jobs -p) 2>/dev/null || true; wait' EXIT\n")
+	for _, block := range s.blocks {
+		fmt.Fprintf(&text, "echo %d >%s\n%s", block.line, at, s.replace.Replace(block.text))
+		if block.serves {
+			fmt.Fprintf(&text, " &\nuntil curl -sf %s >/dev/null; do kill -0 $!; sleep 0.2; done", s.ready)
+		}
+		text.WriteByte('\n')
+	}
+	if err := os.WriteFile(script, []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "bash", script)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), s.env...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // with every program that it starts
+	kill := func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.Cancel, cmd.WaitDelay = kill, 10*time.Second
+	out, err := cmd.CombinedOutput()
+	if cmd.Process != nil {
+		_ = kill()
+	}
+	if err != nil {
+		line, _ := os.ReadFile(at)
+		err = fmt.Errorf("%s:%s: the block failed: %w", s.path, strings.TrimSpace(string(line)), err)
+	}
+	return string(out), err
+}
+
+// freeAddress returns an address that no program listens on.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().String()
+}
+
+// defaultAddress is where the documents' servers listen.
+const defaultAddress = "127.0.0.1:8080"
+
+// TestDocsBlocksRun pastes the marked blocks of each document into a shell, with
+// lifthouse on the PATH.
+func TestDocsBlocksRun(t *testing.T) {
+	tier.SkipShort(t)
+	library, err := embedded.Locate("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range scriptedDocs {
+		t.Run(path, func(t *testing.T) {
+			bin := t.TempDir()
+			if err := os.Symlink(binary, filepath.Join(bin, "lifthouse")); err != nil {
+				t.Fatal(err)
+			}
+			address := freeAddress(t)
+			s := docScript{
+				path: path, replace: strings.NewReplacer(defaultAddress, address), ready: "http://" + address + "/readyz",
+				blocks: slices.DeleteFunc(docBlocks(t, path), func(b docBlock) bool { return b.network }),
+				env: []string{
+					"LIFTHOUSE_LISTEN=" + address, "LIFTHOUSE_LIBCHDB=" + library,
+					"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH"),
+				},
+			}
+			if len(s.blocks) == 0 {
+				t.Fatal("no block is marked <!-- run -->")
+			}
+			out, err := s.run(t, 2*time.Minute)
+			if err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			if want := "Banner is better than Control"; !strings.Contains(out, want) {
+				t.Errorf("no verdict: the output does not contain %q\n%s", want, out)
+			}
+		})
+	}
+}
+
+// offline matches what npm and go report without a network.
+var offline = regexp.MustCompile(`ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ENETUNREACH|ETIMEDOUT|dial tcp|no such host`)
+
+// TestDocsNetworkBlocksRun follows the README from git clone to a report of the
+// demo.
+func TestDocsNetworkBlocksRun(t *testing.T) {
+	if !tier.Long() {
+		t.Skip("SKIP: one of the long tests, which downloads packages: make test-long")
+	}
+	root, err := filepath.Abs(checkout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(root, ".git")); err != nil {
+		t.Skip("SKIP: the source is not a git checkout, so that it cannot be cloned")
+	}
+	for _, needed := range []string{"git", "make", "npm", "curl"} {
+		if _, err := exec.LookPath(needed); err != nil {
+			t.Skipf("SKIP: %s is not installed", needed)
+		}
+	}
+	address := freeAddress(t)
+	s := docScript{
+		path: "README.md", replace: strings.NewReplacer("<this repository>", root, defaultAddress, address), ready: "http://" + address + "/readyz",
+		blocks: slices.DeleteFunc(docBlocks(t, "README.md"), func(b docBlock) bool { return !b.network }),
+		env:    []string{"LIFTHOUSE_LISTEN=" + address, "LIFTHOUSE_LIBCHDB="},
+	}
+	out, err := s.run(t, 15*time.Minute)
+	switch {
+	case err != nil && offline.MatchString(out):
+		t.Skipf("SKIP: the network is unavailable: %v\n%s", err, out)
+	case err != nil:
+		t.Fatalf("%v\n%s", err, out)
+	case !strings.Contains(out, "Banner is better than Control"):
+		t.Errorf("no verdict of the demo\n%s", out)
+	}
+}
+
+// TestDocsReadmeIsShort bounds the README.
+func TestDocsReadmeIsShort(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(checkout, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Count(string(text), "\n"); lines > 150 {
+		t.Errorf("README.md has %d lines, want at most 150: move details to docs/", lines)
+	}
+}
+
+var (
+	linkPattern    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	headingPattern = regexp.MustCompile(`(?m)^#+ (.+)$`)
+	fencePattern   = regexp.MustCompile("(?ms)^```.*?^```$")
+)
+
+// TestDocsLinksResolve checks that files and headings to which documents link
+// exist.
+func TestDocsLinksResolve(t *testing.T) {
+	documents, err := filepath.Glob(filepath.Join(checkout, "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = filepath.WalkDir(filepath.Join(checkout, "docs"), func(path string, _ fs.DirEntry, err error) error {
+		if filepath.Ext(path) == ".md" {
+			documents = append(documents, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, document := range documents {
+		text, err := os.ReadFile(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, link := range linkPattern.FindAllStringSubmatch(fencePattern.ReplaceAllString(string(text), ""), -1) {
+			if strings.Contains(link[1], "://") {
+				continue
+			}
+			path, heading, _ := strings.Cut(link[1], "#")
+			target := filepath.Join(filepath.Dir(document), path)
+			if path == "" {
+				target = document
+			}
+			found, err := os.ReadFile(target)
+			if info, statErr := os.Stat(target); statErr == nil && info.IsDir() {
+				err = nil
+			}
+			if err != nil {
+				t.Errorf("%s: link %s: %v", document, link[1], err)
+			} else if heading != "" && !slices.Contains(anchors(string(found)), heading) {
+				t.Errorf("%s: link %s: %s has no such heading", document, link[1], target)
+			}
+		}
+	}
+}
+
+// anchors are the ids that the headings of a document have.
+func anchors(document string) []string {
+	var ids []string
+	for _, heading := range headingPattern.FindAllStringSubmatch(fencePattern.ReplaceAllString(document, ""), -1) {
+		ids = append(ids, strings.Map(func(r rune) rune {
+			switch {
+			case r == ' ':
+				return '-'
+			case r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r):
+				return unicode.ToLower(r)
+			}
+			return -1
+		}, heading[1]))
+	}
+	return ids
+}
+
+// TestDocsSecurityNamesTests checks that the tests that SECURITY.md names exist.
+func TestDocsSecurityNamesTests(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(checkout, "SECURITY.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var declared strings.Builder
+	err = filepath.WalkDir(checkout, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && (entry.Name() == "node_modules" || entry.Name() == ".git"):
+			return filepath.SkipDir
+		case !strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		source, err := os.ReadFile(path)
+		for _, declaration := range testPattern.FindAll(source, -1) {
+			declared.Write(append(declaration, '\n'))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range regexp.MustCompile(`Test[A-Z]\w+`).FindAllString(string(text), -1) {
+		if !strings.Contains(declared.String(), "func "+name+"(") {
+			t.Errorf("SECURITY.md names %s, which is not declared", name)
+		}
+	}
+}
+
+var testPattern = regexp.MustCompile(`(?m)^func Test\w+\(`)
+
+// TestDocsListEverySetting checks that docs/operations.md has the settings of
+// serve, and docs/catalogue.md and docs/data-in.md the keys of their files.
+func TestDocsListEverySetting(t *testing.T) {
+	help, _ := succeed(t, nil, "serve", "--help")
+	var settings []string
+	for _, flag := range regexp.MustCompile(`(?m)^ +(?:-\w, )?--([a-z-]+)`).FindAllStringSubmatch(help, -1) {
+		if !slices.Contains([]string{"help", "config"}, flag[1]) {
+			settings = append(settings, flag[1])
+		}
+	}
+	for document, names := range map[string][]string{
+		"docs/operations.md": settings,
+		"docs/catalogue.md":  yamlKeys(reflect.TypeFor[catalogue.File]()),
+		"docs/data-in.md":    yamlKeys(reflect.TypeFor[ingest.Mapping]()),
+	} {
+		text, err := os.ReadFile(filepath.Join(checkout, document))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(names) < 5 {
+			t.Fatalf("%s: only %q to look for", document, names)
+		}
+		for _, name := range names {
+			if !regexp.MustCompile("[`.]" + name + "`").Match(text) {
+				t.Errorf("%s does not list `%s`", document, name)
+			}
+		}
+	}
+}
+
+// yamlKeys are the keys of a type that is read from YAML, and of those that it
+// contains.
+func yamlKeys(of reflect.Type) []string {
+	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice || of.Kind() == reflect.Map {
+		of = of.Elem()
+	}
+	if of.Kind() != reflect.Struct {
+		return nil
+	}
+	var keys []string
+	for field := range of.Fields() {
+		name, options, tagged := strings.Cut(field.Tag.Get("yaml"), ",")
+		if name != "" && name != "-" {
+			keys = append(keys, name)
+		}
+		if (tagged || name != "") && name != "-" || strings.Contains(options, "inline") {
+			keys = append(keys, yamlKeys(field.Type)...)
+		}
+	}
+	return keys
+}

@@ -1,0 +1,92 @@
+package e2e
+
+import (
+	"bufio"
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"lifthouse/cmd/internal/arrivals"
+)
+
+// TestEventsShowsWhatArrivesThroughTheSocket follows a served store while
+// events arrive by import and over HTTP.
+func TestEventsShowsWhatArrivesThroughTheSocket(t *testing.T) {
+	server, _, store := serving(t)
+	if code, out, complaints := other(t, nil, "import", "../testdata/thirty.ndjson", store); code != exitOK {
+		t.Fatalf("import: exit %d\n%s%s", code, out, complaints)
+	}
+	_, token, _ := other(t, nil, "token", "create", "--scope", "ingest", "--website", "1", store)
+	code, out, complaints := other(t, nil, "events", "--last", "3", store)
+	if code != exitOK || strings.Count(out, "\n") != 3 || !strings.Contains(out, "website 1   ") {
+		t.Errorf("events: exit %d\n%s%s", code, out, complaints)
+	}
+
+	read, write := pipe(t)
+	follow := begin(t, nil, write, "events", "--follow", "--json", "--last", "1", store)
+	_ = write.Close()
+	lines := bufio.NewScanner(read)
+	next := func() (a arrivals.Arrival) {
+		if !lines.Scan() {
+			t.Fatalf("it ended: %v", lines.Err())
+		}
+		if err := json.Unmarshal(lines.Bytes(), &a); err != nil {
+			t.Fatalf("%s: %v", lines.Text(), err)
+		}
+		return a
+	}
+	if a := next(); a.Event == nil || a.WebsiteID != 1 {
+		t.Errorf("first %+v, want the last event", a)
+	}
+	line := `{"eventId":"new","time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"v\u001b[31m","event":"view","campaignId":1,"variationId":1,"device":"phone","country":"us"}`
+	if !server.post(http.DefaultClient, strings.TrimSpace(token), line+"\n"+`{"visitor":"v\u001b[31m","password":"hunter2"}`) {
+		t.Fatal("the events are not taken")
+	}
+	accepted, rejected := next(), next()
+	if accepted.Event == nil {
+		accepted, rejected = rejected, accepted
+	}
+	event, wrong := accepted.Event, rejected.Rejected
+	if event == nil || event.CampaignID != 1 || *event.VariationID != 1 || event.Device != "phone" || event.Country != "US" {
+		t.Errorf("the event is shown as %+v", event)
+	}
+	if wrong == nil || wrong.Way != "http" || wrong.Line != 2 || !strings.Contains(wrong.Reason, "password: unknown field") || !strings.Contains(wrong.Text, `"visitor"`) || strings.Contains(wrong.Text, "hunter2") {
+		t.Errorf("the rejected line is shown as %+v", wrong)
+	}
+	if err := follow.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := follow.Wait(); err != nil {
+		t.Errorf("interrupted, it ends with %v, want exit 0", err)
+	}
+
+	_, out, _ = other(t, nil, "events", "--rejects", store)
+	if !strings.Contains(out, "website 1   REJECTED  http line 2: ") || strings.Contains(out, "\x1b") || strings.Contains(out, "view") {
+		t.Errorf("events --rejects: %q", out)
+	}
+	server.interrupt()
+}
+
+func TestEventsOfAStoreThatIsNotServed(t *testing.T) {
+	store := "--store=embedded:" + filepath.Join(t.TempDir(), "data")
+	if code, _, complaints := other(t, nil, "apply", "-f", "../testdata/thirty.catalog.yaml", store); code != exitOK {
+		t.Fatal(complaints)
+	}
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"events"}, exitOK, "Nothing has arrived."},
+		{[]string{"events", "--follow"}, exitFailed, "this store is not served, so no events can arrive"},
+		{[]string{"events", "--last=-1"}, exitUsage, "--last -1: must be from 0 to 10000"},
+		{[]string{"events", "--website=-1"}, exitUsage, "--website -1: must be the id of a website"},
+	} {
+		if code, out, complaints := other(t, nil, append(c.args, store)...); code != c.code || !strings.Contains(out+complaints, c.want) {
+			t.Errorf("%q: exit %d, %s%s; want %d and %s", c.args, code, out, complaints, c.code, c.want)
+		}
+	}
+}

@@ -1,0 +1,258 @@
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// raw sends bytes unchanged, and returns the response until the server closes
+// the connection, with the elapsed time.
+func (p *process) raw(text string, end bool) (string, time.Duration) {
+	p.t.Helper()
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(p.t.Context(), "tcp", strings.TrimPrefix(p.url, "http://"))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	started := time.Now()
+	if err := conn.SetDeadline(started.Add(20 * time.Second)); err != nil {
+		p.t.Fatal(err)
+	}
+	_, _ = io.WriteString(conn, text) // the server may not want all of it
+	if end {
+		_ = conn.(*net.TCPConn).CloseWrite()
+	}
+	answer, err := io.ReadAll(conn)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		p.t.Fatalf("%.60q: the connection is never ended", text)
+	}
+	return string(answer), time.Since(started)
+}
+
+func TestHostileRequestsAreAnsweredOrCutOff(t *testing.T) {
+	store := "--store=embedded:" + filepath.Join(t.TempDir(), "data")
+	p := start(t, "serve", store, "--header-timeout=300ms", "--read-timeout=600ms", "--max-body=1000")
+	if code, _, complaints := other(t, nil, "apply", "-f", "../testdata/thirty.catalog.yaml", store); code != exitOK {
+		t.Fatal(complaints)
+	}
+	_, token, _ := other(t, nil, "token", "create", "--scope", "write", store)
+	token = strings.TrimSpace(token)
+	const host = " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+	auth := host + "Authorization: Bearer " + token + "\r\n"
+	var many strings.Builder
+	for i := range 10_000 {
+		fmt.Fprintf(&many, "&p%d=%d", i, i)
+	}
+	for _, test := range []struct {
+		name, request string
+		want          string // in the first line; empty: cut off without a word
+	}{
+		{"slow headers", "GET /v1/campaigns HTTP/1.1\r\nHost: x\r\nX-Slow: ", ""},
+		{"nothing", "", ""},
+		{"not HTTP", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", "400"},
+		{"slow body", "POST /v1/campaigns/1" + auth + "Content-Length: 900\r\n\r\nabc", "405"},
+		{"truncated chunks", "POST /v1/campaigns/1" + auth + "Transfer-Encoding: chunked\r\n\r\nffff\r\nabc", "405"},
+		{"large body", "GET /v1/campaigns" + auth + "Content-Length: 1001\r\n\r\n" + strings.Repeat("a", 1001), "413"},
+		{"endless header", "GET /v1/campaigns" + host + "X-Large: " + strings.Repeat("a", 1<<20), "431"},
+		{"large header", "GET /v1/campaigns" + host + "X-Large: " + strings.Repeat("a", 40_000) + "\r\n\r\n", "431"},
+		{"10,000 parameters", "GET /v1/campaigns?a=1" + many.String() + auth + "\r\n", "431"},
+		{"1,000 parameters", "GET /v1/campaigns?a=1" + many.String()[:8000] + auth + "\r\n", "400"},
+		{"long path", "GET /v1/campaigns/" + strings.Repeat("1", 5000) + auth + "\r\n", "414"},
+		{"long path to nowhere", "GET /v1/" + strings.Repeat("a/", 5000) + auth + "\r\n", "404"},
+		{"no UTF-8 in the path", "GET /v1/campaigns/%ff%fe" + auth + "\r\n", "400"},
+		{"raw bytes in the path", "GET /v1/campaigns/\xff\xfe" + auth + "\r\n", "400"},
+		{"no UTF-8 in the query", "GET /v1/campaigns/1/results?filters%5Bcity%5D%5B%5D=%ff" + auth + "\r\n", "400"},
+		{"zero bytes", "GET /v1/campaigns/1/results?filters%5Bcity%5D%5B%5D=%00" + auth + "\r\n", "200"},
+		{"up and away", "GET /v1/../../../etc/passwd" + auth + "\r\n", "404"},
+		{"up and away, encoded", "GET /v1/campaigns/..%2f..%2f..%2fetc%2fpasswd" + auth + "\r\n", "400"},
+		{"up and away, dots encoded", "GET /v1/%2e%2e/%2e%2e/etc/passwd" + auth + "\r\n", "404"},
+		{"two lengths", "POST /v1/campaigns" + auth + "Content-Length: 3\r\nContent-Length: 5\r\n\r\nabcde", "400"},
+		{"length and chunks", "POST /v1/campaigns" + auth + "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "40"},
+		{"bad escape", "GET /v1/campaigns/%zz" + auth + "\r\n", "400"},
+		{"split header", "GET /v1/campaigns" + host + "X-Request-Id: a\nSet-Cookie: b\r\n\r\n", "40"},
+		{"token of a megabyte", "GET /v1/campaigns" + host + "Authorization: Bearer " + strings.Repeat("x", 30_000) + "\r\n\r\n", "401"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			answer, elapsed := p.raw(test.request, false)
+			line, _, _ := strings.Cut(answer, "\r\n")
+			if test.want == "" && answer != "" && !strings.Contains(line, "408") || test.want != "" && !strings.Contains(line, " "+test.want) {
+				t.Errorf("%q, want %s", line, test.want)
+			}
+			if elapsed > 5*time.Second || len(answer) > 200_000 || strings.Contains(answer, "root:") || strings.Contains(answer, "Set-Cookie:") {
+				t.Errorf("after %v, %d bytes:\n%.500s", elapsed, len(answer), answer)
+			}
+		})
+	}
+	for name, text := range map[string]string{"half a request": "GET /v1/camp", "half a body": "POST /v1/campaigns/1" + auth + "Content-Length: 900\r\n\r\nabc"} {
+		if answer, elapsed := p.raw(text, true); elapsed > 5*time.Second {
+			t.Errorf("%s: %v, %q", name, elapsed, answer)
+		}
+	}
+	if status := p.status(token); status != http.StatusOK {
+		t.Errorf("afterwards %d", status)
+	}
+	if strings.Contains(p.log.String(), token[:20]) || strings.Contains(p.log.String(), `"panic"`) {
+		t.Errorf("the log has the token or a panic")
+	}
+	p.interrupt()
+}
+
+func TestServerSaysThatItIsAboutToStop(t *testing.T) {
+	p := start(t, "serve", "--store=embedded:"+filepath.Join(t.TempDir(), "data"), "--drain-delay=1s")
+	ready := func() int {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.url+"/readyz", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return 0
+		}
+		_ = response.Body.Close()
+		return response.StatusCode
+	}
+	if status := ready(); status != http.StatusOK {
+		t.Fatalf("ready: %d", status)
+	}
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	said := 0
+	for status := http.StatusOK; status != 0; status = ready() {
+		if status == http.StatusServiceUnavailable {
+			said++
+		}
+	}
+	if said == 0 {
+		t.Error("it never said that it is about to stop")
+	}
+	if err := <-p.done; err != nil {
+		t.Errorf("it ended with %v", err)
+	}
+}
+
+func TestRequestsUnderWayAreAnsweredWhenTheServerStops(t *testing.T) {
+	p, _, store := serving(t, "--store-concurrency=1", "--store-wait=20s", "--drain-timeout=20s", "--admin-address=127.0.0.1:0", "--log-format=json")
+	_, token, _ := other(t, nil, "token", "create", store)
+	admin := regexp.MustCompile(`"url":"(http://[^"]+/metrics)"`).FindStringSubmatch(p.log.String())
+	if admin == nil {
+		t.Fatal("no metrics")
+	}
+	metric := func(name string) int {
+		_, text := get(t, admin[1], "")
+		sum := 0
+		for _, found := range regexp.MustCompile(`(?m)^`+name+`(?:\{.*\})? (\d+)$`).FindAllStringSubmatch(text, -1) {
+			value, _ := strconv.Atoi(found[1])
+			sum += value
+		}
+		return sum
+	}
+	const clients = 40
+	before := metric("http_request_duration_seconds_count")
+	var running sync.WaitGroup
+	for i := range clients {
+		running.Go(func() {
+			status, text := get(t, fmt.Sprintf("%s/v1/campaigns/1/results?dimension=device&filters%%5BzScore%%5D=%d", p.url, i+2), strings.TrimSpace(token))
+			if status != http.StatusOK || !strings.HasSuffix(text, "}\n") {
+				t.Errorf("%d, %d bytes", status, len(text))
+			}
+		})
+	}
+	under, done := 0, 0
+	for under+done < clients { // until the server has them all
+		done = metric("http_request_duration_seconds_count") - before // first: none is counted twice
+		under = metric("http_requests_in_flight")
+	}
+	if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	running.Wait()
+	if under == 0 {
+		t.Error("all of them were answered before the server was stopped")
+	}
+	if err := <-p.done; err != nil {
+		t.Errorf("it ended with %v", err)
+	}
+}
+
+// get sends a request with a token, if there is one.
+func get(t *testing.T, url, token string) (status int, text string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+	if err != nil {
+		t.Error(err)
+		return 0, ""
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Error(err)
+		return 0, ""
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	return response.StatusCode, string(body)
+}
+
+func TestTokensTakeEffectWithinASecond(t *testing.T) {
+	p, _, store := serving(t)
+	create := func(args ...string) string {
+		t.Helper()
+		code, out, complaints := other(t, nil, append([]string{"token", "create", store}, args...)...)
+		if code != exitOK {
+			t.Fatal(complaints)
+		}
+		return strings.TrimSpace(out)
+	}
+	const lives = 4 * time.Second
+	token := create("--scope", "write", "--expires", lives.String())
+	created := time.Now()
+	if status := p.status(token); status != http.StatusOK {
+		t.Errorf("a new token gives %d", status)
+	}
+	ingests := create("--scope", "ingest", "--website", "1")
+	if status := p.status(ingests); status != http.StatusForbidden {
+		t.Errorf("a token that only ingests gives %d", status)
+	}
+	for want, args := range map[string][]string{
+		"requires a website": {"--scope", "ingest"}, "no website 77": {"--website", "77"}, "must be a duration": {"--expires=-1h"}, "must be the only scope": {"--scope", "ingest,read", "--website", "1"},
+	} {
+		if code, _, complaints := other(t, nil, append([]string{"token", "create", store}, args...)...); code == exitOK || !strings.Contains(complaints, want) {
+			t.Errorf("token create %q: exit %d, %q, want %q", args, code, complaints, want)
+		}
+	}
+	_, list, _ := other(t, nil, "token", "list", store)
+	if !regexp.MustCompile(`1 .*write +all`).MatchString(list) || !regexp.MustCompile(`2 .*ingest +1 `).MatchString(list) {
+		t.Errorf("token list:\n%s", list)
+	}
+	if code, _, complaints := other(t, nil, "token", "revoke", strconv.Itoa(2), store); code != exitOK {
+		t.Fatal(complaints)
+	}
+	if status := p.status(ingests); status != http.StatusUnauthorized {
+		t.Errorf("a revoked token gives %d", status)
+	}
+	for asked := time.Now(); p.status(token) != http.StatusUnauthorized; asked = time.Now() { // or 429, for asking so often
+		if asked.After(created.Add(lives + time.Second)) {
+			t.Fatal("the token does not expire")
+		}
+	}
+	p.interrupt()
+}

@@ -1,0 +1,35 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestImportThroughTheSocketReadsTheClientsInput(t *testing.T) {
+	store := "--store=embedded:" + filepath.Join(t.TempDir(), "data")
+	p := start(t, "serve", store)
+	if code, out, complaints := other(t, nil, "apply", "-f", "../testdata/thirty.catalog.yaml", store); code != exitOK {
+		t.Fatalf("apply: exit %d\n%s%s", code, out, complaints)
+	}
+	events, err := os.ReadFile("../testdata/thirty.ndjson")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		path string
+		code int
+		want string
+	}{
+		{"/dev/stdin", exitFailed, "or - for standard input"},
+		{"/proc/self/fd/0", exitFailed, "or - for standard input"},
+		{"-", exitOK, "-: 29 rows inserted, 1 duplicates"},
+	} {
+		code, out, complaints := other(t, strings.NewReader(string(events)), "import", test.path, store)
+		if code != test.code || !strings.Contains(out+complaints, test.want) {
+			t.Errorf("import %s: exit %d, %q; want %d and %q", test.path, code, out+complaints, test.code, test.want)
+		}
+	}
+	p.interrupt()
+}

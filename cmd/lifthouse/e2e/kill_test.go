@@ -1,0 +1,193 @@
+package e2e
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"lifthouse/engine"
+	"lifthouse/schema/schematest/tier"
+)
+
+// visitorLines returns the events of a visitor: a view, and for two of three
+// visitors an unattributed goal, sometimes in another month, with a value that
+// has the error of a binary float.
+func visitorLines(from string, n int) string {
+	lines := fmt.Sprintf(`{"eventId":"%[1]s-view%[2]d","time":"2026-05-%02[3]dT10:00:00Z","websiteId":1,"visitor":"%[1]s%[2]d","event":"view","campaignId":1,"variationId":%[4]d}`+"\n", from, n, 1+n%28, n%2)
+	if n%3 > 0 {
+		lines += fmt.Sprintf(`{"eventId":"%[1]s-goal%[2]d","time":"2026-0%[3]d-28T11:00:00Z","websiteId":1,"visitor":"%[1]s%[2]d","event":"goal","goalId":1,"value":%[4]d.500000000000002}`+"\n", from, n, 5+n%2, n%7)
+	}
+	return lines
+}
+
+// compareAll compares a report with the events of the given numbers of visitors
+// over HTTP and from the file.
+func compareAll(t *testing.T, got engine.Results, counts ...int) {
+	t.Helper()
+	var want [2]engine.Counts
+	var value [2]float64
+	for _, visitors := range counts {
+		for n := range visitors {
+			of := &want[n%2]
+			of.Visitors++
+			of.Views++
+			if n%3 > 0 {
+				of.ConvertedVisitors++
+				of.GoalsReached++
+				value[n%2] += float64(n%7) + 0.5
+			}
+		}
+	}
+	for i, v := range got.Variations {
+		own := v.Counts
+		if math.Abs(float64(own.Visitors)*(*v.Metrics.ValuePerVisitor.Value)-value[i]) > 1e-9*value[i] || own.Visitors != want[i].Visitors || own.Views != want[i].Views ||
+			own.ConvertedVisitors != want[i].ConvertedVisitors || own.GoalsReached != want[i].GoalsReached {
+			t.Errorf("variation %d: %+v; want %+v, value %v", i, own, want[i], value[i])
+		}
+	}
+}
+
+// outbox has the bodies to send and the acknowledged ones.
+type outbox struct {
+	mutex         sync.Mutex
+	next          int
+	waiting, done []string
+}
+
+const visitorsOfBody = 20
+
+// take returns a body that was not acknowledged, or a new one.
+func (o *outbox) take() string {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	if n := len(o.waiting); n > 0 {
+		body := o.waiting[n-1]
+		o.waiting = o.waiting[:n-1]
+		return body
+	}
+	var body strings.Builder
+	for range visitorsOfBody {
+		body.WriteString(visitorLines("sent", o.next))
+		o.next++
+	}
+	return body.String()
+}
+
+func (o *outbox) give(body string, acknowledged bool) {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	if acknowledged {
+		o.done = append(o.done, body)
+	} else {
+		o.waiting = append(o.waiting, body)
+	}
+}
+
+// post sends a body and reports whether it was acknowledged.
+func (p *process) post(client *http.Client, token, body string) bool {
+	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodPost, p.url+"/events", strings.NewReader(body))
+	if err != nil {
+		p.t.Error(err)
+		return false
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	response, err := client.Do(request)
+	if err != nil {
+		return false // it was killed
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		p.t.Errorf("%d %.300s", response.StatusCode, text)
+	}
+	return err == nil && response.StatusCode == http.StatusOK
+}
+
+// sendAll sends the bodies of the outbox with several clients until the process
+// is dead.
+func (p *process) sendAll(o *outbox, token string, senders *sync.WaitGroup) {
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 8}}
+	for range 4 {
+		senders.Go(func() {
+			for {
+				body := o.take()
+				acknowledged := p.post(client, token, body)
+				if o.give(body, acknowledged); !acknowledged {
+					return
+				}
+			}
+		})
+	}
+}
+
+// TestAKilledServerLosesAndDoublesNothing kills a server with SIGKILL while
+// events arrive over HTTP and from a file. Unacknowledged bodies and half of
+// the acknowledged ones are sent again. In the end each event is counted once,
+// in the rollup too.
+func TestAKilledServerLosesAndDoublesNothing(t *testing.T) {
+	kills := tier.Of(1, 2, 30)
+	store := "--store=embedded:" + filepath.Join(t.TempDir(), "data")
+	must := func(args ...string) string {
+		t.Helper()
+		out, _ := succeed(t, nil, append(args, store)...)
+		return strings.TrimSpace(out)
+	}
+	must("apply", "-f", "../testdata/thirty.catalog.yaml")
+	reads, writes := must("token", "create"), must("token", "create", "--scope=ingest", "--website=1")
+	const fromFile = 100_000
+	var lines strings.Builder
+	for n := range fromFile {
+		lines.WriteString(visitorLines("file", n))
+	}
+	file := filepath.Join(t.TempDir(), "events.ndjson")
+	if err := os.WriteFile(file, []byte(lines.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+
+	r := rand.New(rand.NewPCG(30, 9))
+	var o outbox
+	for range kills {
+		p := start(t, "serve", "--rollup-interval=10ms", store)
+		var senders sync.WaitGroup
+		p.sendAll(&o, writes, &senders)
+		importing := begin(t, nil, nil, "import", file, store)
+		<-time.After(time.Duration(50+r.IntN(600)) * time.Millisecond)
+		if err := p.cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-p.done; err == nil {
+			t.Fatal("it ended by itself")
+		}
+		senders.Wait()
+		_ = importing.Wait()
+		for _, body := range o.done {
+			if r.IntN(2) == 0 {
+				o.waiting = append(o.waiting, body)
+			}
+		}
+		o.done = nil
+	}
+	if o.next == 0 {
+		t.Fatal("nothing was sent before a kill")
+	}
+	p := start(t, "serve", store)
+	for _, body := range o.waiting {
+		if !p.post(http.DefaultClient, writes, body) {
+			t.Fatal("a server that lives took no events")
+		}
+	}
+	must("import", file)
+	compareAll(t, p.results(reads), o.next, fromFile)
+	if out := must("rollup", "--verify"); !strings.Contains(out, "campaign 1 of website 1: 3 reports are equal") {
+		t.Errorf("rollup --verify: %s", out)
+	}
+	p.interrupt()
+}

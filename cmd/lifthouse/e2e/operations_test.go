@@ -1,0 +1,103 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const operatedEvents = `{"eventId":"1","time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"a","event":"view","campaignId":12,"variationId":1}
+{"eventId":"2","time":"2026-05-01T12:01:00Z","websiteId":1,"visitor":"a","event":"goal","goalId":3,"value":19.9,"campaignId":12,"variationId":1}
+{"eventId":"3","time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"b","event":"view","widgetId":7,"variationId":1}
+{"eventId":"4","time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"c","event":"view","widgetId":7,"experimentId":2,"variationId":1}
+`
+
+// TestAllOperationsOfAStartedProgram starts lifthouse and calls each of the 16
+// operations over HTTP.
+func TestAllOperationsOfAStartedProgram(t *testing.T) {
+	store := "--store=embedded:" + filepath.Join(t.TempDir(), "data")
+	p := start(t, "serve", store)
+	must := func(stdin string, args ...string) string {
+		t.Helper()
+		out, _ := succeed(t, strings.NewReader(stdin), append(args, store)...)
+		return strings.TrimSpace(out)
+	}
+	must("", "apply", "-f", "../testdata/operated.catalog.yaml")
+	must(operatedEvents, "import", "-")
+	write, read := must("", "token", "create", "--scope", "write"), must("", "token", "create")
+	ask := func(method, path, token string) (int, string) {
+		t.Helper()
+		request, err := http.NewRequestWithContext(t.Context(), method, p.url+path, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Authorization", "Bearer "+token)
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = response.Body.Close() }()
+		body, err := io.ReadAll(response.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, body); err != nil {
+			t.Fatalf("%s %s = %d %s: %v", method, path, response.StatusCode, body, err)
+		}
+		return response.StatusCode, compact.String()
+	}
+	for _, test := range []struct{ method, path, says string }{
+		{"GET", "/v1/websites", `[{"id":1,"domain":"shop.example.com"}]`},
+		{"GET", "/v1/goals", `[{"id":3,"name":"Purchase","system":false,"default":false}]`},
+		{"GET", "/v1/goals/3", `{"id":3,"name":"Purchase","system":false,"default":false}`},
+		{"GET", "/v1/targets", `[{"id":5,"name":"Everyone",`},
+		{"GET", "/v1/targets/5", `{"id":5,"name":"Everyone",`},
+		{"GET", "/v1/campaigns", `"goalsReached":1,"views":1,"value":20,`},
+		{"GET", "/v1/campaigns/12", `"variations":[{"id":1,"name":"New","share":100,"order":0}]`},
+		{"POST", "/v1/campaigns/12/start", `"active":true`},
+		{"GET", "/v1/campaigns?active=true", `"id":12`},
+		{"POST", "/v1/campaigns/12/stop", `"active":false`},
+		{"GET", "/v1/campaigns?active=true", `[]`},
+		{"GET", "/v1/campaigns/12/results", `"totals":{"visitors":1,"views":1,"convertedVisitors":1,"goalsReached":1,"value":19.9,`},
+		{"GET", "/v1/widgets", `"name":"Newsletter","clicks":0,"views":2,`},
+		{"GET", "/v1/widgets/7", `"experiments":[{"id":2,"name":"Wording",`},
+		{"POST", "/v1/widgets/7/start", `"active":true`},
+		{"GET", "/v1/widgets?active=true&type=popup", `"id":7`},
+		{"POST", "/v1/widgets/7/stop", `"active":false`},
+		{"GET", "/v1/widgets/7/results", `"totals":{"visitors":1,`},
+		{"GET", "/v1/widgets/7/experiments/2/results", `"compareMetric":"conversionRate"`},
+	} {
+		if status, body := ask(test.method, test.path, write); status != http.StatusOK || !strings.Contains(body, test.says) {
+			t.Errorf("%s %s = %d %.800s, want %s", test.method, test.path, status, body, test.says)
+		}
+	}
+	for path, says := range map[string]string{"/v1/campaigns/12/start": "insufficient_scope", "/v1/widgets/7/stop": "insufficient_scope"} {
+		if status, body := ask("POST", path, read); status != http.StatusForbidden || !strings.Contains(body, says) {
+			t.Errorf("POST %s with a token to read = %d %s", path, status, body)
+		}
+	}
+	if status, body := ask("GET", "/v1/websites", "lh_nobody"); status != http.StatusUnauthorized {
+		t.Errorf("an unknown token gives %d %s", status, body)
+	}
+	if status, body := ask("GET", "/openapi.json", ""); status != http.StatusOK || !strings.HasPrefix(body, `{"openapi":"3.1.0"`) {
+		t.Errorf("/openapi.json = %d %.100s", status, body)
+	}
+
+	must("", "token", "revoke", "1")
+	if status, _ := ask("GET", "/v1/websites", write); status != http.StatusUnauthorized {
+		t.Errorf("a revoked token gives %d", status)
+	}
+	p.interrupt()
+	p = start(t, "serve", store)
+	if _, body := ask("GET", "/v1/campaigns/12", read); !strings.Contains(body, `"active":false`) || !strings.Contains(body, `"startDate"`) {
+		t.Errorf("after a second start: %s", body)
+	}
+	if out := must("", "export"); !strings.Contains(out, "startDate:") {
+		t.Errorf("the state is not in what is exported:\n%s", out)
+	}
+}

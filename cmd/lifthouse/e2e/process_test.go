@@ -1,0 +1,381 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"lifthouse/cmd/internal/remote"
+	"lifthouse/engine"
+)
+
+// process is a running lifthouse.
+type process struct {
+	t    *testing.T
+	cmd  *exec.Cmd
+	url  string
+	said bytes.Buffer // before it was ready
+	log  safeBuffer   // standard error
+	done chan error
+}
+
+func lifthouse(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), binary, args...)
+	cmd.Env = os.Environ()
+	return cmd
+}
+
+// safeBuffer can be read while it is written.
+type safeBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *safeBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *safeBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+var answersAt = regexp.MustCompile(`answers at (https?://[^/]+)/v1`)
+
+// start runs a command that serves until the test ends. It returns when the
+// server answers.
+func start(t *testing.T, args ...string) *process {
+	t.Helper()
+	p := &process{t: t, cmd: lifthouse(t, append(args, "--listen", "127.0.0.1:0")...), done: make(chan error, 1)}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.cmd.Stderr = &p.log
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = p.cmd.Process.Kill()
+		if t.Failed() {
+			t.Logf("its log:\n%s", p.log.String())
+		}
+	})
+	lines := bufio.NewScanner(out)
+	for p.url == "" && lines.Scan() {
+		p.said.WriteString(lines.Text() + "\n")
+		if found := answersAt.FindStringSubmatch(lines.Text()); found != nil {
+			p.url = found[1]
+		}
+	}
+	if p.url == "" {
+		t.Fatalf("it never answered; it said:\n%s", p.said.String())
+	}
+	rest := make(chan struct{})
+	go func() {
+		for lines.Scan() {
+			p.said.WriteString(lines.Text() + "\n")
+			if strings.Contains(lines.Text(), "curl") {
+				break
+			}
+		}
+		close(rest)
+		_, _ = io.Copy(io.Discard, out)
+		p.done <- p.cmd.Wait()
+	}()
+	if args[0] == "demo" {
+		<-rest
+	}
+	return p
+}
+
+// interrupt ends the process like Ctrl-C and returns the elapsed time.
+func (p *process) interrupt() time.Duration {
+	p.t.Helper()
+	started := time.Now()
+	if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
+		p.t.Fatal(err)
+	}
+	if err := <-p.done; err != nil {
+		p.t.Errorf("it ended with %v, want exit 0", err)
+	}
+	return time.Since(started)
+}
+
+// other runs lifthouse to its end.
+func other(t *testing.T, stdin io.Reader, args ...string) (code int, out, complaints string) {
+	t.Helper()
+	cmd := lifthouse(t, args...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &stdout, &stderr
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()
+}
+
+// succeed runs lifthouse, which must exit with 0.
+func succeed(t *testing.T, stdin io.Reader, args ...string) (out, complaints string) {
+	t.Helper()
+	code, out, complaints := other(t, stdin, args...)
+	if code != exitOK {
+		t.Fatalf("lifthouse %q: exit %d\n%s%s", args, code, out, complaints)
+	}
+	return out, complaints
+}
+
+// status returns the status of a request for the list of campaigns.
+func (p *process) status(token string) int {
+	p.t.Helper()
+	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, p.url+"/v1/campaigns", http.NoBody)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	return response.StatusCode
+}
+
+func (p *process) results(token string) (r engine.Results) {
+	p.t.Helper()
+	p.get("/v1/campaigns/1/results", token, &r)
+	return r
+}
+
+// get requests a path. The report includes every stored event, not only those in
+// the rollup.
+func (p *process) get(path, token string, into any) {
+	p.t.Helper()
+	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, p.url+path, http.NoBody)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	request.Header.Set("Cache-Control", "no-cache")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if err := json.NewDecoder(response.Body).Decode(into); err != nil || response.StatusCode != http.StatusOK {
+		p.t.Fatalf("%s: %s, %v", path, response.Status, err)
+	}
+}
+
+func TestServeTakesCommandsOfOthersAndKeepsItsData(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	store := "--store=embedded:" + dir
+	p := start(t, "serve", store)
+	if info, err := os.Stat(filepath.Join(dir, remote.SocketName)); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("socket: %v, %v; want mode 0600", info, err)
+	}
+
+	must := func(stdin io.Reader, args ...string) string {
+		t.Helper()
+		out, _ := succeed(t, stdin, append(args, store)...)
+		return out
+	}
+	catalog, err := os.ReadFile("../testdata/thirty.catalog.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out := must(bytes.NewReader(catalog), "apply", "-f", "-"); !strings.Contains(out, `+ campaign 1 "Thirty events"`) {
+		t.Errorf("apply from standard input says %q", out)
+	}
+	must(nil, "import", "../testdata/thirty.ndjson")
+	token := strings.TrimSpace(must(nil, "token", "create"))
+	if r := p.results(token); r.Totals.Visitors != 10 {
+		t.Errorf("%d visitors, want 10", r.Totals.Visitors)
+	}
+
+	spare := strings.TrimSpace(must(nil, "token", "create", "--name", "spare part", "--expires", "720h"))
+	if list := must(nil, "token", "list"); !strings.Contains(list, "spare part") || strings.Contains(list, spare) {
+		t.Errorf("token list says\n%s", list)
+	}
+	must(nil, "token", "revoke", "2")
+	if status := p.status(spare); status != http.StatusUnauthorized {
+		t.Errorf("a revoked token gives %d", status)
+	}
+
+	for _, test := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"token", "revoke", "2"}, exitFailed, "account 1 has no token 2"},
+		{[]string{"token", "list", "--account", "7"}, exitFailed, "no such account"},
+		{[]string{"serve"}, exitFailed, "is in use by process"},
+		{[]string{"apply", "-f", "absent.yaml"}, exitFailed, "absent.yaml"},
+		{[]string{"import"}, exitUsage, "no file given"},
+		{[]string{"token", "create", "--scope", "admin"}, exitFailed, `scope "admin"`},
+	} {
+		code, _, complaints := other(t, nil, append(test.args, store)...)
+		if code != test.code || !strings.Contains(complaints, test.want) {
+			t.Errorf("lifthouse %q: exit %d, %q; want %d and %q", test.args, code, complaints, test.code, test.want)
+		}
+	}
+
+	if elapsed := p.interrupt(); elapsed > 2*time.Second {
+		t.Errorf("it took %v to end", elapsed)
+	}
+	p = start(t, "serve", store)
+	if r := p.results(token); r.Totals.Visitors != 10 {
+		t.Errorf("after a second start: %d visitors, want 10", r.Totals.Visitors)
+	}
+	p.interrupt()
+
+	if out := must(nil, "import", "../testdata/thirty.ndjson"); !strings.Contains(out, ": 0 rows inserted") {
+		t.Errorf("without a server, importing again says %q", out)
+	}
+}
+
+func TestDemoIsMadeOnceAndServesWhatItPlanted(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "demo")
+	store := "--store=embedded:" + dir
+	request := regexp.MustCompile(`Bearer ([A-Za-z0-9_-]+)' '(http[^']+)'`)
+	ask := func(p *process) (string, engine.Results) {
+		t.Helper()
+		found := request.FindStringSubmatch(p.said.String())
+		if found == nil {
+			t.Fatalf("no request to paste in:\n%s", p.said.String())
+		}
+		ask, err := http.NewRequestWithContext(t.Context(), http.MethodGet, found[2], http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ask.Header.Set("Authorization", "Bearer "+found[1])
+		response, err := http.DefaultClient.Do(ask)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = response.Body.Close() }()
+		var r engine.Results
+		if err := json.NewDecoder(response.Body).Decode(&r); err != nil || response.StatusCode != http.StatusOK {
+			t.Fatalf("%s, %v", response.Status, err)
+		}
+		return found[1], r
+	}
+	p := start(t, "demo", store)
+	first, r := ask(p)
+	if verdict := r.Variations[1].Comparison.Verdict; verdict != "better" {
+		t.Errorf("the planted effect is %q, want better", verdict)
+	}
+	p.interrupt()
+	if strings.Contains(p.said.String(), "curl") && !strings.Contains(p.said.String(), "Creating the demo store") {
+		t.Error("the first start did not make the store")
+	}
+
+	p = start(t, "demo", store)
+	if strings.Contains(p.said.String(), "Creating the demo store") {
+		t.Error("the second start made the store again")
+	}
+	second, again := ask(p)
+	if second == first {
+		t.Error("the second start did not renew the token")
+	}
+	was, is := r.Totals, again.Totals
+	if is.Visitors != was.Visitors || is.Views != was.Views || is.GoalsReached != was.GoalsReached || is.Value.String() != was.Value.String() {
+		t.Errorf("second start: totals %+v, were %+v", is, was)
+	}
+	if status := p.status(first); status != http.StatusUnauthorized {
+		t.Errorf("the last start's token gives %d, want 401", status)
+	}
+	if code, _, complaints := other(t, nil, "demo", "--reset", store); code != exitFailed || !strings.Contains(complaints, "in use by process") {
+		t.Errorf("reset under a running demo: exit %d, %q", code, complaints)
+	}
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-p.done; err != nil {
+		t.Errorf("SIGTERM ended it with %v", err)
+	}
+}
+
+func TestDemoResetLeavesOtherFoldersAlone(t *testing.T) {
+	dir := t.TempDir()
+	kept := filepath.Join(dir, "kept")
+	if err := os.WriteFile(kept, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, _, complaints := other(t, nil, "demo", "--reset", "--store=embedded:"+dir)
+	if _, err := os.Stat(kept); err != nil || code != exitFailed || !strings.Contains(complaints, "not a demo store") {
+		t.Errorf("exit %d, %q, %v; want a refusal", code, complaints, err)
+	}
+}
+
+func TestDemoLeavesARealStoreAlone(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	store := "--store=embedded:" + dir
+	if code, _, complaints := other(t, nil, "apply", "-f", "../testdata/thirty.catalog.yaml", store); code != exitOK {
+		t.Fatal(complaints)
+	}
+	code, out, complaints := other(t, nil, "demo", store)
+	if code != exitFailed || !strings.Contains(complaints, "is not a demo store") {
+		t.Errorf("demo: exit %d, %q, %q; want a refusal", code, out, complaints)
+	}
+	if _, out, _ := other(t, nil, "token", "list", store); !strings.Contains(out, "has no token") {
+		t.Errorf("demo made a token: %q", out)
+	}
+}
+
+func TestUsage(t *testing.T) {
+	for _, test := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"--help"}, exitOK, "Exit status: 0 success"},
+		{[]string{"import", "--help"}, exitOK, "An event counts once"},
+		{[]string{"nonsense"}, exitUsage, `unknown command "nonsense"`},
+		{[]string{"serve", "--lisen", "x"}, exitUsage, "unknown flag: --lisen"},
+		{[]string{"serve", "--store", "postgres://x"}, exitUsage, "must be embedded:DIR"},
+		{[]string{"apply"}, exitUsage, "no file given"},
+		{[]string{"token", "revoke"}, exitUsage, "takes one id"},
+		{[]string{"token", "revoke", "first"}, exitUsage, `id "first": must be an integer`},
+	} {
+		code, out, complaints := other(t, nil, test.args...)
+		if code != test.code || !strings.Contains(out+complaints, test.want) {
+			t.Errorf("lifthouse %q: exit %d\n%s%s\nwant %d and %q", test.args, code, out, complaints, test.code, test.want)
+		}
+	}
+}
+
+func TestHelpHidesThePasswordOfTheStore(t *testing.T) {
+	cmd := lifthouse(t, "--help")
+	cmd.Env = append(cmd.Env, "LIFTHOUSE_STORE=clickhouse://u:secret@h:9000/db")
+	out, err := cmd.CombinedOutput()
+	if err != nil || strings.Contains(string(out), "secret") || !strings.Contains(string(out), "clickhouse://h:9000/db") {
+		t.Errorf("%v, %s", err, out)
+	}
+}
+
+func TestMissingLibraryTellsHowToInstallIt(t *testing.T) {
+	cmd := lifthouse(t, "serve", "--store=embedded:"+t.TempDir())
+	cmd.Env = append(cmd.Env, "LIFTHOUSE_LIBCHDB=/absent/libchdb.so")
+	out, err := cmd.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "npm ci") {
+		t.Errorf("%v, %q; want the command that installs it", err, out)
+	}
+}

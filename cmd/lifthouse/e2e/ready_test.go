@@ -1,0 +1,29 @@
+package e2e
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+)
+
+func TestReadySaysWhatTheServerSays(t *testing.T) {
+	var status atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/readyz" {
+			t.Errorf("asked for %s", r.URL.Path)
+		}
+		w.WriteHeader(int(status.Load()))
+	}))
+	defer server.Close()
+	for want, answer := range map[int]int32{exitOK: http.StatusOK, exitFailed: http.StatusServiceUnavailable} {
+		status.Store(answer)
+		if code, _, complaints := other(t, nil, "ready", "--url", server.URL); code != want {
+			t.Errorf("%d: exit %d\n%s", answer, code, complaints)
+		}
+	}
+	server.Close()
+	if code, _, _ := other(t, nil, "ready", "--url", server.URL); code != exitFailed {
+		t.Errorf("no server: exit %d", code)
+	}
+}

@@ -1,0 +1,53 @@
+package e2e
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"lifthouse/engine"
+)
+
+// TestReportWatchesThroughTheSocket watches a served store while events arrive,
+// and interrupts the command.
+func TestReportWatchesThroughTheSocket(t *testing.T) {
+	server, _, store := serving(t)
+	read, write := pipe(t)
+	watch := begin(t, nil, write, "report", "campaign", "1", "--watch", "--every=1s", store)
+	_ = write.Close()
+	lines := bufio.NewReader(read)
+	visitors := func() int64 {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			t.Fatalf("it ended: %v", err)
+		}
+		var r engine.Results
+		if err := json.Unmarshal(line, &r); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		return r.Totals.Visitors
+	}
+	if n := visitors(); n != 0 {
+		t.Errorf("%d visitors of an empty store", n)
+	}
+	if code, _, complaints := other(t, nil, "import", "../testdata/thirty.ndjson", store); code != exitOK {
+		t.Fatal(complaints)
+	}
+	for n := visitors(); n != 10; n = visitors() { // it may have looked before
+		if n != 0 {
+			t.Fatalf("%d visitors, want 10", n)
+		}
+	}
+	if err := watch.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := watch.Wait(); err != nil {
+		t.Errorf("interrupted, it ends with %v, want exit 0", err)
+	}
+	server.interrupt()
+	if code, _, complaints := other(t, nil, "report", "campaign", "1", "--watch", store); code != exitFailed || !strings.Contains(complaints, "this store is not served") {
+		t.Errorf("not served: exit %d, %s", code, complaints)
+	}
+}

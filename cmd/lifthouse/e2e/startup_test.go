@@ -1,0 +1,192 @@
+package e2e
+
+import (
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"lifthouse/cmd/internal/remote"
+	"lifthouse/schema/schematest/tier"
+)
+
+// TestTooFewOpenFilesAreRefused checks that the error names the required
+// number.
+func TestTooFewOpenFilesAreRefused(t *testing.T) {
+	program := lifthouse(t)
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", `ulimit -n 200 && exec "$0" apply -f ../testdata/thirty.catalog.yaml --store="$1"`, program.Path, "embedded:"+filepath.Join(t.TempDir(), "data"))
+	cmd.Env = program.Env
+	said, err := cmd.CombinedOutput()
+	if err == nil || !strings.Contains(string(said), "needs 4096 open files, and this process may have 200") || strings.Count(string(said), "\n") != 1 {
+		t.Errorf("%v: %s", err, said)
+	}
+}
+
+// TestWhatCannotBeReadIsNamed checks that the error names the file and the
+// remedy.
+func TestWhatCannotBeReadIsNamed(t *testing.T) {
+	dir := t.TempDir()
+	address := filepath.Join(dir, "data")
+	store := "--store=embedded:" + address
+	ended(t, exitOK, "apply", "-f", "../testdata/thirty.catalog.yaml", store)
+	ended(t, exitOK, "import", "../testdata/thirty.ndjson", store)
+	definition := filepath.Join(address, "metadata", "lifthouse", "events.sql")
+	parts, err := filepath.Glob(filepath.Join(address, "store", "*", "*", "2026*_*_*_*"))
+	if err != nil || len(parts) == 0 {
+		t.Fatalf("%q, %v", parts, err)
+	}
+	for name, c := range map[string]struct {
+		path  string
+		spoil func(path string) error
+		want  string
+	}{
+		"a definition that is empty":    {definition, func(path string) error { return os.WriteFile(path, nil, 0o600) }, "events.sql, is damaged: restore a backup"},
+		"a definition of something":     {definition, func(path string) error { return os.WriteFile(path, []byte("x"), 0o600) }, "events.sql, is damaged: restore a backup"},
+		"a definition that is gone":     {definition, os.Remove, "events.sql, is missing: put it back, or restore a backup"},
+		"the database's definition":     {filepath.Join(address, "metadata", "lifthouse.sql"), os.Remove, "lifthouse.sql, is missing: put it back"},
+		"a part that leads to itself":   {parts[0], func(path string) error { _ = os.Rename(path, path+".kept"); return os.Symlink(path, path) }, "too many levels of symbolic links"},
+		"a list of parts that is a dir": {filepath.Join(address, "lifthouse.parts"), func(path string) error { _ = os.Remove(path); return os.Mkdir(path, 0o700) }, "lifthouse.parts, cannot be read"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kept := filepath.Join(t.TempDir(), "kept")
+			if info, err := os.Stat(c.path); err != nil {
+				t.Fatal(err)
+			} else if info.Mode().IsRegular() {
+				text, err := os.ReadFile(c.path)
+				if err != nil || os.WriteFile(kept, text, 0o600) != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := c.spoil(c.path); err != nil {
+				t.Fatal(err)
+			}
+			code, out, said := other(t, nil, "report", "campaign", "1", store)
+			if code != exitFailed || !strings.Contains(said, c.want) || strings.Count(said, "\n") != 1 || out != "" {
+				t.Errorf("exit %d, %s%s; want %q", code, out, said, c.want)
+			}
+			if err := os.RemoveAll(c.path); err != nil {
+				t.Fatal(err)
+			}
+			from := kept
+			if _, err := os.Stat(kept); err != nil {
+				from = c.path + ".kept"
+			}
+			if err := os.Rename(from, c.path); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	ended(t, exitOK, "report", "campaign", "1", store)
+}
+
+// TestALibraryThatIsCutOffIsNamed checks a truncated library, which would crash
+// the process.
+func TestALibraryThatIsCutOffIsNamed(t *testing.T) {
+	for name, content := range map[string]string{"text": "no library", "empty": "", "cut off": "\x7fELF\x02\x01\x01"} {
+		path := filepath.Join(t.TempDir(), "libchdb.so")
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cmd := lifthouse(t, "apply", "-f", "../testdata/thirty.catalog.yaml", "--store=embedded:"+t.TempDir())
+		cmd.Env = append(cmd.Env, "LIFTHOUSE_LIBCHDB="+path)
+		said, err := cmd.CombinedOutput()
+		if err == nil || !strings.Contains(string(said), path+" cannot be loaded (it is no library, or cut off") || !strings.Contains(string(said), "npm ci") || strings.Count(string(said), "\n") != 1 {
+			t.Errorf("%s: %v: %s", name, err, said)
+		}
+	}
+}
+
+// TestServeWaitsForAnImport checks that serve waits for an import that holds
+// the store, and reports it.
+func TestServeWaitsForAnImport(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	store := "--store=embedded:" + dir
+	ended(t, exitOK, "apply", "-f", "../testdata/thirty.catalog.yaml", store)
+	read, write := pipe(t)
+	importing := begin(t, read, nil, "import", "-", store)
+	for { // until it has the store
+		if _, err := os.Stat(filepath.Join(dir, "lifthouse.open")); err == nil {
+			break
+		}
+	}
+	server := lifthouse(t, "serve", "--listen=127.0.0.1:0", store)
+	var log safeBuffer
+	server.Stderr = &log
+	out, err := server.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = server.Process.Kill() }()
+	for !strings.Contains(log.String(), "waiting for it for at most 1m0s") {
+		<-time.After(5 * time.Millisecond)
+	}
+	events, err := os.ReadFile("../testdata/thirty.ndjson")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := write.Write(events); err != nil {
+		t.Fatal(err)
+	}
+	_ = write.Close()
+	if err := importing.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	said := make([]byte, 1024)
+	n, err := io.ReadAtLeast(out, said, 20)
+	if err != nil || !answersAt.Match(said[:n]) {
+		t.Fatalf("it says %q, %v\n%s", said[:n], err, log.String())
+	}
+	if code, _, complaints := other(t, nil, "serve", "--listen=127.0.0.1:0", store); code != exitFailed || strings.Contains(complaints, "waiting") {
+		t.Errorf("a store that is served is waited for: exit %d, %s", code, complaints)
+	}
+	_ = server.Process.Signal(os.Interrupt)
+	_ = server.Wait()
+}
+
+// TestServersThatDoNotAnswerAreGivenUp has a paused server, and an address that
+// accepts connections and sends nothing.
+func TestServersThatDoNotAnswerAreGivenUp(t *testing.T) {
+	if !tier.Long() {
+		t.Skip("SKIP: one of the long tests, which waits ten seconds: make test-long")
+	}
+	p, dir, store := serving(t)
+	if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	var config net.ListenConfig
+	silent, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = silent.Close() }()
+	type result struct {
+		name, said, want string
+		code             int
+		took             time.Duration
+	}
+	results := make(chan result, 2)
+	give := func(name, want string, args ...string) {
+		began := time.Now()
+		code, _, said := other(t, nil, args...)
+		results <- result{name, said, want, code, time.Since(began)}
+	}
+	go give("a server that stands still", filepath.Join(dir, remote.SocketName)+" does not answer", "report", "campaign", "1", store)
+	go give("an address", "no answer from "+silent.Addr().String(), "report", "campaign", "1", "--store=clickhouse://"+silent.Addr().String()+"/x?dial_timeout=60s")
+	for range 2 {
+		if r := <-results; r.code != exitFailed || !strings.Contains(r.said, r.want) || r.took > 12*time.Second {
+			t.Errorf("%s: exit %d after %v: %s", r.name, r.code, r.took, r.said)
+		}
+	}
+	if err := p.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	p.interrupt()
+}

@@ -1,0 +1,79 @@
+package e2e
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestEventsAreHeldAgainstTheClock sends events with three times in every way
+// to a server that accepts events of the last day.
+func TestEventsAreHeldAgainstTheClock(t *testing.T) {
+	store := "--store=embedded:" + filepath.Join(t.TempDir(), "data")
+	p := start(t, "serve", store, "--max-event-age=24h", "--max-event-skew=1h")
+	run := func(stdin string, args ...string) (int, string) {
+		t.Helper()
+		code, out, complaints := other(t, strings.NewReader(stdin), append(args, store)...)
+		return code, out + complaints
+	}
+	if code, out := run("", "apply", "-f", "../testdata/thirty.catalog.yaml"); code != exitOK {
+		t.Fatal(out)
+	}
+	_, token := run("", "token", "create", "--scope=ingest", "--website=1")
+	line := func(id string, ago time.Duration) string {
+		return fmt.Sprintf(`{"eventId":%q,"time":%d,"websiteId":1,"visitor":"v","event":"view","campaignId":1,"variationId":0}`+"\n", id, time.Now().Add(-ago).UnixMilli())
+	}
+	const day = 24 * time.Hour
+	events := func(id string) string { return line(id+"1", 2*day) + line(id+"2", 0) + line(id+"3", -2*time.Hour) }
+
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.url+"/events", strings.NewReader(events("h")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+strings.TrimSpace(token))
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	answer, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const old, early = "must be at most 24h0m0s before now", "must be at most 1h0m0s after now"
+	if text := string(answer); !strings.HasPrefix(text, `{"stored":1,"duplicates":0,"rejected":2,`) || !strings.Contains(text, old) || !strings.Contains(text, early) {
+		t.Errorf("POST /events: %s", text)
+	}
+	for _, c := range []struct {
+		flags    []string
+		rejected int
+		want     []string
+	}{
+		{nil, 2, []string{old, early}},
+		{[]string{"--max-event-age=0"}, 1, []string{early}},
+		{[]string{"--max-event-skew=3h", "--max-event-age=72h"}, 0, nil},
+	} {
+		code, out := run(events("i"), append([]string{"import", "-"}, c.flags...)...)
+		if !strings.Contains(out, fmt.Sprintf("%d of 3 lines rejected", c.rejected)) || (code == exitRejected) != (c.rejected > 0) {
+			t.Errorf("import %q: exit %d, %s", c.flags, code, out)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(out, want) {
+				t.Errorf("import %q lacks %q: %s", c.flags, want, out)
+			}
+		}
+	}
+	p.interrupt()
+
+	if code, out := run(events("j"), "import", "-", "--max-event-skew=-1h"); code != exitUsage || !strings.Contains(out, `max-event-skew "-1h0m0s": must be 0 or more`) {
+		t.Errorf("a negative skew: exit %d, %s", code, out)
+	}
+	t.Setenv("LIFTHOUSE_MAX_EVENT_AGE", "1h")
+	if code, out := run(events("j"), "import", "-"); code != exitRejected || !strings.Contains(out, "must be at most 1h0m0s before now") {
+		t.Errorf("with an age in the environment: exit %d, %s", code, out)
+	}
+}

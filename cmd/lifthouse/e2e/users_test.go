@@ -1,0 +1,55 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	"lifthouse/schema/schematest"
+)
+
+// TestTheServingUserMayDoAllItNeeds runs the server with the grants of
+// lifthouse grants on a ClickHouse server, and checks that the user cannot
+// create tables.
+func TestTheServingUserMayDoAllItNeeds(t *testing.T) {
+	server := schematest.Server(t)
+	admin := schematest.Reach(t, server.Address("default"))
+	if err := admin.Exec(t.Context(), "CREATE DATABASE "+schematest.Granted); err != nil {
+		t.Fatal(err)
+	}
+	serving := "--store=" + server.UserAddress(schematest.Serving)
+	if code, _, complaints := other(t, nil, "migrate", serving); code != exitFailed || !strings.Contains(complaints, "privileges") {
+		t.Errorf("the serving user migrates: exit %d, %s", code, complaints)
+	}
+	if code, _, complaints := other(t, nil, "migrate", "--store="+server.UserAddress(schematest.Migrating)); code != exitOK {
+		t.Fatal(complaints)
+	}
+	for _, args := range []string{
+		"apply -f ../testdata/thirty.catalog.yaml", "import ../testdata/thirty.ndjson", "token create", "token list", "export", "audit", "events",
+		"report campaign 1 --filter zScore=2", "forget --visitor v1 --yes", "retain --days 30 --yes", "check --deep", "check --remove-copies", "check --rebuild-counters",
+	} {
+		code, out, complaints := other(t, nil, append(strings.Fields(args), serving)...)
+		if code != exitOK || strings.Contains(out, "WRONG") {
+			t.Errorf("%s: exit %d\n%s%s", args, code, out, complaints)
+		}
+	}
+	p := start(t, "serve", serving)
+	p.interrupt()
+	for _, forbidden := range []string{"DROP TABLE events", "CREATE TABLE other (x Int8) ENGINE = MergeTree ORDER BY x", "ALTER TABLE events ADD COLUMN x Int8"} {
+		if err := schematest.Reach(t, server.UserAddress(schematest.Serving)).Exec(t.Context(), forbidden); err == nil || !strings.Contains(err.Error(), "privileges") {
+			t.Errorf("%s: %v", forbidden, err)
+		}
+	}
+}
+
+// TestLimitsAreLoweredToTheProfiles checks a profile with lower limits, which
+// rejects statements with higher ones.
+func TestLimitsAreLoweredToTheProfiles(t *testing.T) {
+	server := schematest.Server(t)
+	store := "--store=" + strings.Replace(server.Address(server.Database(t)), "admin:", "narrow:", 1)
+	for _, args := range []string{"apply -f ../testdata/thirty.catalog.yaml", "import ../testdata/thirty.ndjson", "report campaign 1"} {
+		code, out, complaints := other(t, nil, append(strings.Fields(args), store)...)
+		if code != exitOK || !strings.Contains(complaints, "less memory than --query-memory") {
+			t.Errorf("%s: exit %d\n%s%s", args, code, out, complaints)
+		}
+	}
+}

@@ -1,0 +1,189 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+
+	"lifthouse/schema/schematest/tier"
+)
+
+// viewer shows the dashboard of the demo in a headless browser.
+type viewer struct {
+	*testing.T
+	ctx    context.Context
+	server *process
+	site   string // where the browser reaches it
+	store  string
+	token  string
+
+	mu       sync.Mutex
+	asked    []*network.Request
+	problems []string // what the browser complains of
+}
+
+// newViewer serves the demo and opens a browser. It records every request.
+func newViewer(t *testing.T, arguments ...string) *viewer {
+	t.Helper()
+	if !tier.Long() {
+		t.Skip("SKIP: LIFTHOUSE_LONG is not set: the dashboard is not looked at in a browser")
+	}
+	program, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Skip("SKIP: chromium is not installed: the dashboard is not looked at in a browser")
+	}
+	v := &viewer{T: t, store: "--store=embedded:" + filepath.Join(t.TempDir(), "demo")}
+	v.server = start(t, append([]string{"demo", v.store}, arguments...)...)
+	v.site = v.server.url
+	v.token = regexp.MustCompile(`lh_[\w-]+`).FindString(v.server.said.String())
+	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(program), chromedp.NoSandbox)
+	allocator, ended := chromedp.NewExecAllocator(context.WithoutCancel(t.Context()), options...)
+	t.Cleanup(ended)
+	tab, closed := chromedp.NewContext(allocator)
+	t.Cleanup(closed)
+	limited, late := context.WithTimeout(tab, 5*time.Minute)
+	t.Cleanup(late)
+	v.ctx = limited
+	if err := chromedp.Listen(v.ctx, v.saw); err != nil {
+		t.Fatal(err)
+	}
+	call(v, network.Enable, network.EnableParams{})
+	call(v, runtime.Enable, cdp.Empty{})
+	call(v, log.Enable, cdp.Empty{})
+	call(v, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
+	v.sized(1400, 900)
+	return v
+}
+
+func call[P, R any](v *viewer, command cdp.Command[P, R], parameters P) {
+	v.Helper()
+	if _, err := chromedp.Call(v.ctx, command, parameters); err != nil {
+		v.Fatal(err)
+	}
+}
+
+// saw records requests of the page and errors of the browser.
+func (v *viewer) saw(event any) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	switch e := event.(type) {
+	case *network.EventRequestWillBeSent:
+		v.asked = append(v.asked, e.Request)
+	case *runtime.EventExceptionThrown:
+		v.problems = append(v.problems, fmt.Sprint(e.ExceptionDetails.Text, e.ExceptionDetails.Exception.Description))
+	case *log.EventEntryAdded:
+		if e.Entry.Source != "network" { // which has refusals, too
+			v.problems = append(v.problems, e.Entry.Text)
+		}
+	}
+}
+
+// requests returns the requests of the page.
+func (v *viewer) requests() []*network.Request {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return slices.Clone(v.asked)
+}
+
+// do runs steps. If one fails, it ends the test with the text of the page.
+func (v *viewer) do(steps ...chromedp.Action[chromedp.Void]) {
+	v.Helper()
+	for i, step := range steps {
+		if err := chromedp.Do(v.ctx, step); err != nil {
+			text, _ := chromedp.Run(v.ctx, chromedp.Evaluate[string](`location.href + "\n" + document.body.innerText`))
+			v.Fatalf("step %d: %v; complaints %q; the page ends with\n%s", i+1, err, v.problems, text[max(len(text)-1500, 0):])
+		}
+	}
+}
+
+func (v *viewer) open(address string) {
+	v.Helper()
+	v.do(chromedp.Navigate(v.site + address))
+}
+
+// until waits until a condition is true on the page.
+func (v *viewer) until(condition string) {
+	v.Helper()
+	v.do(func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+		if _, err := chromedp.Poll[bool]("Boolean("+condition+")", chromedp.WithPollingTimeout(30*time.Second))(ctx, t); err != nil {
+			return chromedp.Void{}, fmt.Errorf("waiting for %s: %w", condition, err)
+		}
+		return chromedp.Void{}, nil
+	})
+}
+
+// shows waits until the page has a text.
+func (v *viewer) shows(text string) {
+	v.Helper()
+	v.until("document.body.innerText.replace(/\\s+/g, ' ').includes(" + strconv.Quote(text) + ")")
+}
+
+func (v *viewer) click(selector string) {
+	v.Helper()
+	v.until("document.querySelector(" + strconv.Quote(selector) + ")")
+	v.do(chromedp.Click(chromedp.CSS(selector)))
+}
+
+func (v *viewer) enter(selector, text string) {
+	v.Helper()
+	v.until("document.querySelector(" + strconv.Quote(selector) + ")")
+	v.do(chromedp.SendKeys(chromedp.CSS(selector), text))
+}
+
+// choose sets the value of a select or a date.
+func (v *viewer) choose(selector, value string) {
+	v.Helper()
+	v.until("document.querySelector(" + strconv.Quote(selector) + ")")
+	evaluated[bool](v, fmt.Sprintf(`(() => { const e = document.querySelector(%q); e.value = %q; e.dispatchEvent(new Event("change", {bubbles: true})); return e.value === %q })()`, selector, value, value))
+}
+
+func evaluated[T any](v *viewer, expression string) T {
+	v.Helper()
+	got, err := chromedp.Run(v.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	if err != nil {
+		v.Fatalf("%s: %v", strings.SplitN(expression, "\n", 2)[0], err)
+	}
+	return got
+}
+
+func (v *viewer) signIn(token string) {
+	v.Helper()
+	v.enter("[name=token]", token)
+	v.click(".sign-in button")
+	v.until("!document.querySelector('.sign-in')")
+}
+
+func (v *viewer) sized(width, height int64) {
+	v.Helper()
+	call(v, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: width, Height: height, DeviceScaleFactor: 1})
+}
+
+func (v *viewer) themed(theme string) {
+	v.Helper()
+	call(v, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}}})
+}
+
+// newToken creates a token with the command.
+func (v *viewer) newToken(scope string) string {
+	v.Helper()
+	code, out, complaints := other(v.T, nil, "token", "create", "--scope", scope, v.store)
+	if code != exitOK {
+		v.Fatalf("exit %d, %s", code, complaints)
+	}
+	return strings.TrimSpace(out)
+}

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -36,7 +37,7 @@ func build(dir string) error {
 	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
 		args = append(args, "-race")
 	}
-	command := exec.Command("go", append(args, "lifthouse/cmd/lifthouse")...)
+	command := exec.CommandContext(context.Background(), "go", append(args, "lifthouse/cmd/lifthouse")...)
 	command.Stderr = os.Stderr
 	if err := command.Run(); err != nil {
 		return fmt.Errorf("building lifthouse: %w", err)

@@ -235,7 +235,7 @@ func FuzzReport(f *testing.F) {
 func insert(t *testing.T, conn driver.Conn, events []schema.Event) {
 	t.Helper()
 	for part := range slices.Chunk(events, 1+len(events)/5) {
-		if err := schema.InsertEvents(t.Context(), conn, part, start); err != nil {
+		if err := schema.InsertEvents(t.Context(), conn, "", part, start); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -20,7 +20,7 @@ func TestCheckRows(t *testing.T) {
 	counted.Subject, counted.SubjectID = schema.SubjectCampaign, 12
 	insert := func(events ...schema.Event) {
 		t.Helper()
-		if err := schema.InsertEvents(t.Context(), conn, events, at.Add(2*time.Hour)); err != nil {
+		if err := schema.InsertEvents(t.Context(), conn, "", events, at.Add(2*time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -69,7 +69,7 @@ func TestCheckRowsComparesDerivedRowsWithTheirGoal(t *testing.T) {
 		conn := schematest.Open(t)
 		goal, row := goal, row
 		wrong(&goal, &row)
-		if err := schema.InsertEvents(t.Context(), conn, []schema.Event{view, goal, row}, at.Add(2*time.Hour)); err != nil {
+		if err := schema.InsertEvents(t.Context(), conn, "", []schema.Event{view, goal, row}, at.Add(2*time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 		faults, err := schema.CheckRows(t.Context(), conn)

@@ -86,16 +86,11 @@ const insertEvents = `INSERT INTO events (website_id, subject, subject_id, exper
 var distinctRowSettings = clickhouse.Settings{"optimize_on_insert": 0, "insert_deduplicate": 0}
 
 // InsertEvents inserts the rows, all accepted at one time, and returns when they
-// are stored. It does not check for duplicates; ingest.Writer does.
-func InsertEvents(ctx context.Context, conn driver.Conn, events []Event, acceptedAt time.Time) error {
-	return InsertEventsByWriter(ctx, conn, "", events, acceptedAt)
-}
-
-// InsertEventsByWriter is like InsertEvents, for a store with several writers.
-// The rows carry the name of the writer. If the connection breaks, the insert is
-// sent once more with the same deduplication token, so that the rows are stored
-// once.
-func InsertEventsByWriter(ctx context.Context, conn driver.Conn, writer string, events []Event, acceptedAt time.Time) error {
+// are stored. It does not check for duplicates; ingest.Writer does. In a store
+// with several writers, the rows carry the name of the writer, and if the
+// connection breaks, the insert is sent once more with the same deduplication
+// token, so that the rows are stored once.
+func InsertEvents(ctx context.Context, conn driver.Conn, writer string, events []Event, acceptedAt time.Time) error {
 	statement, columns := insertEvents+")", eventColumns(events, acceptedAt)
 	if writer != "" {
 		statement, columns = insertEvents+", writer)", append(columns, column(events, func(*Event) string { return writer }))

@@ -240,7 +240,7 @@ func TestInsertRetryIsIdempotent(t *testing.T) {
 		}
 		b.left.Store(1)
 		event := schema.Event{EventID: 1, Time: time.UnixMilli(1_800_000_000_000), WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1, VisitorID: 7, Kind: schema.KindView}
-		if err := schema.InsertEventsByWriter(t.Context(), conn, "writer", []schema.Event{event}, time.Now()); err != nil {
+		if err := schema.InsertEvents(t.Context(), conn, "writer", []schema.Event{event}, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 		var events, counted uint64

@@ -19,7 +19,7 @@ func TestRepairStats(t *testing.T) {
 			SubjectID: 12, VisitorID: i, Kind: kind, Value: int64(i), ExtraValue: -int64(i),
 		})
 	}
-	if err := schema.InsertEvents(t.Context(), conn, events, at.Add(time.Minute)); err != nil {
+	if err := schema.InsertEvents(t.Context(), conn, "", events, at.Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	type stats struct {

@@ -3,17 +3,15 @@ package send_test
 import (
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
 
-	"lifthouse/api"
-	"lifthouse/engine"
+	"lifthouse/loadgen/loadgentest"
 	"lifthouse/loadgen/population"
 	"lifthouse/loadgen/send"
-	"lifthouse/schema/catalogue"
-	"lifthouse/schema/ingest"
-	"lifthouse/schema/schematest"
 )
 
 // TestPost posts a scenario to a server that rejects the third request with
@@ -21,34 +19,22 @@ import (
 func TestPost(t *testing.T) {
 	s := population.DefaultScenario()
 	s.SetVisitors(2_500)
-	conn := schematest.Open(t)
-	c, err := catalogue.Open(t.Context(), conn)
+	served := loadgentest.Start(t, s.Catalogue())
+	address, err := url.Parse(served.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Apply(t.Context(), s.Catalogue(), false); err != nil {
-		t.Fatal(err)
-	}
-	token, _, err := c.CreateToken(t.Context(), catalogue.Token{AccountID: 1, WebsiteID: 1, Scopes: []catalogue.Scope{catalogue.ScopeIngest}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	writer := ingest.NewWriter(conn)
-	in := api.Intake{
-		Collector:  ingest.NewCollector(t.Context(), writer, api.DefaultOptions.WaitingEvents),
-		Deliveries: ingest.NewDeliveries(conn), Rejects: ingest.NewRejects(conn),
-	}
-	handler := api.New(engine.New(conn, c, engine.DefaultLimits), c, in, api.DefaultOptions)
+	proxy := httputil.NewSingleHostReverseProxy(address)
 	var requests atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if requests.Add(1) == 3 {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}
-		handler.ServeHTTP(w, r)
+		proxy.ServeHTTP(w, r)
 	}))
 	defer server.Close()
-	to := send.Server{URL: server.URL, Tokens: map[int64]string{1: token}, Client: server.Client()}
+	to := send.Server{URL: server.URL, Tokens: map[int64]string{1: served.Ingest}, Client: server.Client()}
 	sent, err := to.Post(t.Context(), &s, noReport)
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +42,7 @@ func TestPost(t *testing.T) {
 	if n := requests.Load(); n < 5 {
 		t.Errorf("%d requests, want at least 5", n)
 	}
-	_, stored, err := send.Insert(t.Context(), &s, writer, noReport)
+	_, stored, err := send.Insert(t.Context(), &s, served.Writer, noReport)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,7 +86,7 @@ func TestConcurrentSweeps(t *testing.T) {
 	conn := schematest.Server(t).Open(t)
 	events := views(0, 2_500)
 	for i, writer := range []string{"a", "b", "c"} {
-		if err := schema.InsertEventsByWriter(t.Context(), conn, writer, events, time.Now().Add(time.Duration(i)*time.Millisecond)); err != nil {
+		if err := schema.InsertEvents(t.Context(), conn, writer, events, time.Now().Add(time.Duration(i)*time.Millisecond)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -107,7 +107,7 @@ func TestUnfinishedRemovalIsSubtractedOnce(t *testing.T) {
 	conn := schematest.Server(t).Open(t)
 	events := views(0, 3)
 	for i, writer := range []string{"a", "b"} {
-		if err := schema.InsertEventsByWriter(t.Context(), conn, writer, events, time.Now().Add(time.Duration(i)*time.Millisecond)); err != nil {
+		if err := schema.InsertEvents(t.Context(), conn, writer, events, time.Now().Add(time.Duration(i)*time.Millisecond)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -181,7 +181,7 @@ func TestForgetDeletesRecordsOfCopies(t *testing.T) {
 		events[i].VisitorID = schema.Hash(fmt.Sprint("v", i))
 	}
 	for i, writer := range []string{"a", "b"} {
-		if err := schema.InsertEventsByWriter(t.Context(), conn, writer, events, time.Now().Add(time.Duration(i)*time.Millisecond)); err != nil {
+		if err := schema.InsertEvents(t.Context(), conn, writer, events, time.Now().Add(time.Duration(i)*time.Millisecond)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -108,7 +108,7 @@ func (w *Writer) insertShared(ctx context.Context, rows []schema.Event, judge fu
 // insert inserts rows and returns their acceptance time.
 func (w *Writer) insert(ctx context.Context, events []schema.Event) (accepted time.Time, err error) {
 	accepted = w.accept()
-	return accepted, schema.InsertEventsByWriter(ctx, w.conn, w.name, events, accepted)
+	return accepted, schema.InsertEvents(ctx, w.conn, w.name, events, accepted)
 }
 
 // markLost changes the verdicts of events that were later copies to Duplicate or

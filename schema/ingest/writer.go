@@ -16,6 +16,9 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
+//go:embed sql/event_columns.sql
+var eventColumns string
+
 //go:embed sql/stored_events.sql
 var storedEvents string
 
@@ -400,9 +403,9 @@ func each[R, T any](rows []R, of func(*R) T) []T {
 	return values
 }
 
-// find adds the events that a query selects to stored.
-func (w *Writer) find(ctx context.Context, stored map[identity]schema.Event, query string, params ...any) error {
-	rows, err := w.conn.Query(ctx, query, params...)
+// find adds the events that a WHERE clause selects to stored.
+func (w *Writer) find(ctx context.Context, stored map[identity]schema.Event, where string, params ...any) error {
+	rows, err := w.conn.Query(ctx, eventColumns+where, params...)
 	if err != nil {
 		return fmt.Errorf("look up stored events: %w", err)
 	}

@@ -8,6 +8,7 @@ import (
 )
 
 func TestExportApplyAndPruneThroughARunningServer(t *testing.T) {
+	t.Parallel()
 	_, _, store := serving(t)
 	run := func(stdin string, want int, args ...string) string {
 		t.Helper()

@@ -11,6 +11,7 @@ import (
 // TestABackupAnswersAsTheStoreDid backs up a served store and compares the
 // reports of the restored store.
 func TestABackupAnswersAsTheStoreDid(t *testing.T) {
+	t.Parallel()
 	at := t.TempDir()
 	stored, restored := "--store=embedded:"+filepath.Join(at, "data"), "--store=embedded:"+filepath.Join(at, "restored")
 	backup := filepath.Join(at, `a back'up \ here`)

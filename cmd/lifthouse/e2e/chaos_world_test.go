@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -258,21 +257,11 @@ func (w *world) report(url string) (got engine.Results) {
 }
 
 func (w *world) do(method, url, token, cache, body string) (status int, text string, err error) {
-	request, err := http.NewRequestWithContext(w.t.Context(), method, url, strings.NewReader(body))
-	if err != nil {
-		return 0, "", err
-	}
-	request.Header.Set("Authorization", "Bearer "+token)
+	var headers []string
 	if cache != "" {
-		request.Header.Set("Cache-Control", cache)
+		headers = []string{"Cache-Control", cache}
 	}
-	response, err := w.client.Do(request)
-	if err != nil {
-		return 0, "", err
-	}
-	defer func() { _ = response.Body.Close() }()
-	answer, err := io.ReadAll(response.Body)
-	return response.StatusCode, string(answer), err
+	return send(w.t.Context(), &w.client, method, url, token, body, headers...)
 }
 
 // ask reads reports and compares them with the expected results.

@@ -65,6 +65,7 @@ cors-origin: [https://a.example.com, https://b.example.com]
 }
 
 func TestAWrongConfigurationIsRefusedWithAllItsFaults(t *testing.T) {
+	t.Parallel()
 	config := file(t, "lifthouse.yaml", "lisen: x\nlog-level: loud\nquery-timeout: soon\nstore-queue: [1, 2]\nresults-age:\n")
 	code, out := withEnv(t, []string{"LIFTHOUSE_QUERY_MEMORY=much", "LIFTHOUSE_LISTEN=here"}, "serve", "--config", config)
 	if code != exitUsage {
@@ -97,6 +98,7 @@ func TestAWrongConfigurationIsRefusedWithAllItsFaults(t *testing.T) {
 }
 
 func TestCheckSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	store := "--store=embedded:" + dir
 	check := func(code int, wants []string, args ...string) {
@@ -160,22 +162,18 @@ func selfSigned(t *testing.T) (cert, key string, pool *x509.CertPool) {
 }
 
 func TestServeWithTLSAndAnAdminAddress(t *testing.T) {
+	t.Parallel()
 	cert, key, pool := selfSigned(t)
 	p := start(t, "serve", "--store=embedded:"+filepath.Join(t.TempDir(), "data"), "--tls-cert="+cert, "--tls-key="+key, "--admin-address=127.0.0.1:0", "--log-format=json")
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}}
 	defer client.CloseIdleConnections()
 	get := func(url string) int {
 		t.Helper()
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+		status, _, err := send(t.Context(), client, http.MethodGet, url, "", "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		response, err := client.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = response.Body.Close()
-		return response.StatusCode
+		return status
 	}
 	if !strings.HasPrefix(p.url, "https://") || get(p.url+"/readyz") != http.StatusOK {
 		t.Errorf("%s is not ready", p.url)

@@ -45,6 +45,44 @@ func writeHistory(t *testing.T, dir string, views int) (events, declared string)
 	return events, declared
 }
 
+// damagedStore is a store with one part of events, to be damaged.
+type damagedStore struct {
+	t                          *testing.T
+	dir, address, events, part string // events is the file that was imported; part is the folder of the part
+}
+
+// newDamagedStore returns a store with a number of views, one per visitor.
+func newDamagedStore(t *testing.T, views int) *damagedStore {
+	t.Helper()
+	s := &damagedStore{t: t, dir: t.TempDir()}
+	events, declared := writeHistory(t, s.dir, views)
+	s.events, s.address = events, filepath.Join(s.dir, "data")
+	s.do(exitOK, "apply", "-f", declared)
+	s.do(exitOK, "import", events)
+	parts, err := filepath.Glob(filepath.Join(s.address, "store", "*", "*", "202605_*"))
+	if err != nil || len(parts) != 1 {
+		t.Fatalf("parts %q, %v; want one", parts, err)
+	}
+	s.part = parts[0]
+	return s
+}
+
+// do runs a command on the store, which must exit with the given code, and
+// returns its output.
+func (s *damagedStore) do(want int, args ...string) string {
+	s.t.Helper()
+	return ended(s.t, want, append(args, "--store=embedded:"+s.address)...)
+}
+
+// reports checks the number of visitors in a report.
+func (s *damagedStore) reports(visitors int64) {
+	s.t.Helper()
+	var r engine.Results
+	if err := json.Unmarshal([]byte(s.do(exitOK, "report", "campaign", "1")), &r); err != nil || r.Totals.Visitors != visitors {
+		s.t.Errorf("the report counts %d visitors, %v; want %d", r.Totals.Visitors, err, visitors)
+	}
+}
+
 // ended runs lifthouse, which must exit with the given code, and returns its
 // output.
 func ended(t *testing.T, want int, args ...string) string {
@@ -57,14 +95,9 @@ func ended(t *testing.T, want int, args ...string) string {
 }
 
 func TestDamagedPartsAreNeverPassedOver(t *testing.T) {
-	dir := t.TempDir()
+	t.Parallel()
 	const views = 5000
-	events, declared := writeHistory(t, dir, views)
-	address := filepath.Join(dir, "data")
-	do := func(want int, args ...string) string {
-		t.Helper()
-		return ended(t, want, append(args, "--store=embedded:"+address)...)
-	}
+	store := newDamagedStore(t, views)
 	says := func(text string, parts ...string) {
 		t.Helper()
 		for _, part := range parts {
@@ -73,15 +106,9 @@ func TestDamagedPartsAreNeverPassedOver(t *testing.T) {
 			}
 		}
 	}
-	do(exitOK, "apply", "-f", declared)
-	do(exitOK, "import", events)
-	says(do(exitOK, "check", "--data"), "the checksums of all parts match")
-
-	parts, err := filepath.Glob(filepath.Join(address, "store", "*", "*", "202605_*", "data.bin"))
-	if err != nil || len(parts) != 1 {
-		t.Fatalf("%d parts, %v", len(parts), err)
-	}
-	whole, err := os.ReadFile(parts[0])
+	says(store.do(exitOK, "check", "--data"), "the checksums of all parts match")
+	data := filepath.Join(store.part, "data.bin")
+	whole, err := os.ReadFile(data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,43 +117,33 @@ func TestDamagedPartsAreNeverPassedOver(t *testing.T) {
 		damaged[i] ^= 0x55
 	}
 	replace := func(content []byte) {
-		if err := os.WriteFile(parts[0], content, 0o600); err != nil {
+		if err := os.WriteFile(data, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	replace(damaged)
-	says(do(exitFailed, "report", "campaign", "1"), "stored data are damaged", "check --data")
-	says(do(exitFailed, "check", "--data"), "WRONG", "202605")
+	says(store.do(exitFailed, "report", "campaign", "1"), "stored data are damaged", "check --data")
+	says(store.do(exitFailed, "check", "--data"), "WRONG", "202605")
 	replace(whole)
-	says(do(exitOK, "check", "--data"), "the checksums of all parts match")
+	says(store.do(exitOK, "check", "--data"), "the checksums of all parts match")
 
 	replace(whole[:len(whole)/2])
-	for _, args := range [][]string{{"report", "campaign", "1"}, {"import", events}, {"serve", "--listen=127.0.0.1:0"}} {
-		says(do(exitFailed, args...), "damaged parts", "of events", "restore a backup", "--drop-damaged")
+	for _, args := range [][]string{{"report", "campaign", "1"}, {"import", store.events}, {"serve", "--listen=127.0.0.1:0"}} {
+		says(store.do(exitFailed, args...), "damaged parts", "of events", "restore a backup", "--drop-damaged")
 	}
-	says(do(exitFailed, "check"), "WRONG", "damaged parts")
-	says(do(exitOK, "check", "--drop-damaged"), "dropped 1 damaged part")
-	says(do(exitOK, "import", events), fmt.Sprintf("%d rows inserted", views))
-	var r engine.Results
-	if err := json.Unmarshal([]byte(do(exitOK, "report", "campaign", "1")), &r); err != nil || r.Totals.Visitors != views {
-		t.Errorf("%d visitors after all is sent again, %v; want %d", r.Totals.Visitors, err, views)
-	}
+	says(store.do(exitFailed, "check"), "WRONG", "damaged parts")
+	says(store.do(exitOK, "check", "--drop-damaged"), "dropped 1 damaged part")
+	says(store.do(exitOK, "import", store.events), fmt.Sprintf("%d rows inserted", views))
+	store.reports(views)
 }
 
 // TestAMissingPartIsNoticed removes the directory of a part, which ClickHouse
 // itself does not notice.
 func TestAMissingPartIsNoticed(t *testing.T) {
-	dir := t.TempDir()
+	t.Parallel()
 	const views = 500
-	events, declared := writeHistory(t, dir, views)
-	address := filepath.Join(dir, "data")
-	do := func(want int, args ...string) string {
-		t.Helper()
-		return ended(t, want, append(args, "--store=embedded:"+address)...)
-	}
-	do(exitOK, "apply", "-f", declared)
-	do(exitOK, "import", events)
-	list := filepath.Join(address, "lifthouse.parts")
+	store := newDamagedStore(t, views)
+	list := filepath.Join(store.address, "lifthouse.parts")
 	whole, err := os.ReadFile(list)
 	if err != nil {
 		t.Fatal(err)
@@ -136,47 +153,37 @@ func TestAMissingPartIsNoticed(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, args := range [][]string{{"report", "campaign", "1"}, {"check"}} {
-			if said := do(exitFailed, args...); !strings.Contains(said, "lifthouse.parts, is damaged") || !strings.Contains(said, "--drop-damaged") {
+			if said := store.do(exitFailed, args...); !strings.Contains(said, "lifthouse.parts, is damaged") || !strings.Contains(said, "--drop-damaged") {
 				t.Errorf("a list of parts that is %s: %q says\n%s", name, args, said)
 			}
 		}
 	}
-	if said := do(exitOK, "check", "--drop-damaged"); !strings.Contains(said, "wrote a new manifest of the existing parts") {
+	if said := store.do(exitOK, "check", "--drop-damaged"); !strings.Contains(said, "wrote a new manifest of the existing parts") {
 		t.Errorf("it says\n%s", said)
 	}
-	do(exitOK, "report", "campaign", "1")
-
-	parts, err := filepath.Glob(filepath.Join(address, "store", "*", "*", "202605_*"))
-	if err != nil || len(parts) != 1 {
-		t.Fatalf("%q, %v", parts, err)
-	}
-	aside := filepath.Join(dir, "aside")
+	store.do(exitOK, "report", "campaign", "1")
+	aside := filepath.Join(store.dir, "aside")
 	move := func(from, to string) {
 		t.Helper()
 		if err := os.Rename(from, to); err != nil {
 			t.Fatal(err)
 		}
 	}
-	move(parts[0], aside)
-	name := filepath.Base(parts[0])
-	for _, args := range [][]string{{"report", "campaign", "1"}, {"import", events}, {"serve", "--listen=127.0.0.1:0"}, {"check"}} {
-		if said := do(exitFailed, args...); !strings.Contains(said, name+" of events (500 rows)") || !strings.Contains(said, "missing parts") {
+	move(store.part, aside)
+	name := filepath.Base(store.part)
+	for _, args := range [][]string{{"report", "campaign", "1"}, {"import", store.events}, {"serve", "--listen=127.0.0.1:0"}, {"check"}} {
+		if said := store.do(exitFailed, args...); !strings.Contains(said, name+" of events (500 rows)") || !strings.Contains(said, "missing parts") {
 			t.Errorf("%q says\n%s", args, said)
 		}
 	}
-	move(aside, parts[0])
-	do(exitOK, "report", "campaign", "1")
-	move(parts[0], aside)
-	do(exitOK, "check", "--drop-damaged")
-	var r engine.Results
-	if err := json.Unmarshal([]byte(do(exitOK, "report", "campaign", "1")), &r); err != nil || r.Totals.Visitors != 0 {
-		t.Errorf("%d visitors after the loss was accepted, %v", r.Totals.Visitors, err)
-	}
-	do(exitOK, "check", "--deep")
-	do(exitOK, "import", events)
-	if err := json.Unmarshal([]byte(do(exitOK, "report", "campaign", "1")), &r); err != nil || r.Totals.Visitors != views {
-		t.Errorf("%d visitors after all is sent again, %v; want %d", r.Totals.Visitors, err, views)
-	}
+	move(aside, store.part)
+	store.do(exitOK, "report", "campaign", "1")
+	move(store.part, aside)
+	store.do(exitOK, "check", "--drop-damaged")
+	store.reports(0)
+	store.do(exitOK, "check", "--deep")
+	store.do(exitOK, "import", store.events)
+	store.reports(views)
 }
 
 // TestWhatAFullDiskSpoilsIsPutRight opens stores with an empty merged part and
@@ -184,21 +191,10 @@ func TestAMissingPartIsNoticed(t *testing.T) {
 // They are repaired. After a loss of power, an acknowledged part may look the
 // same and must not be dropped.
 func TestWhatAFullDiskSpoilsIsPutRight(t *testing.T) {
-	dir := t.TempDir()
+	t.Parallel()
 	const views = 500
-	events, declared := writeHistory(t, dir, views)
-	address := filepath.Join(dir, "data")
-	do := func(want int, args ...string) string {
-		t.Helper()
-		return ended(t, want, append(args, "--store=embedded:"+address)...)
-	}
-	do(exitOK, "apply", "-f", declared)
-	do(exitOK, "import", events)
-	parts, err := filepath.Glob(filepath.Join(address, "store", "*", "*", "202605_*"))
-	if err != nil || len(parts) != 1 {
-		t.Fatalf("%q, %v", parts, err)
-	}
-	name := filepath.Base(parts[0])
+	store := newDamagedStore(t, views)
+	name := filepath.Base(store.part)
 	var first, last, level int
 	if _, err := fmt.Sscanf(name, "202605_%d_%d_%d", &first, &last, &level); err != nil {
 		t.Fatal(err)
@@ -206,8 +202,8 @@ func TestWhatAFullDiskSpoilsIsPutRight(t *testing.T) {
 	spoil := func(first, last, level int) string {
 		t.Helper()
 		name := fmt.Sprintf("202605_%d_%d_%d", first, last, level)
-		to := filepath.Join(filepath.Dir(parts[0]), name)
-		if err := os.CopyFS(to, os.DirFS(parts[0])); err != nil {
+		to := filepath.Join(filepath.Dir(store.part), name)
+		if err := os.CopyFS(to, os.DirFS(store.part)); err != nil {
 			t.Fatal(err)
 		}
 		files, err := filepath.Glob(filepath.Join(to, "*"))
@@ -220,24 +216,21 @@ func TestWhatAFullDiskSpoilsIsPutRight(t *testing.T) {
 		return name
 	}
 	unfinished, merged := spoil(last+90, last+90, 0), spoil(first, last, level+1)
-	said := do(exitOK, "report", "campaign", "1")
+	said := store.do(exitOK, "report", "campaign", "1")
 	for _, name := range []string{unfinished, merged} {
 		if !strings.Contains(said, name+" of events") {
 			t.Errorf("it says\n%s\nand nothing of %s", said, name)
 		}
 	}
-	if said := do(exitOK, "check", "--deep"); strings.Contains(said, "damaged part") {
+	if said := store.do(exitOK, "check", "--deep"); strings.Contains(said, "damaged part") {
 		t.Errorf("it is reported twice:\n%s", said)
 	}
-	var r engine.Results
-	if err := json.Unmarshal([]byte(do(exitOK, "report", "campaign", "1")), &r); err != nil || r.Totals.Visitors != views {
-		t.Errorf("%d visitors, %v; want %d", r.Totals.Visitors, err, views)
-	}
+	store.reports(views)
 	spoil(last+91, last+91, 0)
-	if err := os.WriteFile(filepath.Join(address, "lifthouse.boot"), []byte("another start of the machine"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(store.address, "lifthouse.boot"), []byte("another start of the machine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if said := do(exitFailed, "report", "campaign", "1"); !strings.Contains(said, "damaged parts") {
+	if said := store.do(exitFailed, "report", "campaign", "1"); !strings.Contains(said, "damaged parts") {
 		t.Errorf("after a loss of power it says\n%s", said)
 	}
 }
@@ -288,6 +281,7 @@ func TestAFullDiskLosesNothing(t *testing.T) {
 }
 
 func TestAFolderThatCannotBeWrittenIsNamed(t *testing.T) {
+	t.Parallel()
 	at := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(at, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -299,6 +293,7 @@ func TestAFolderThatCannotBeWrittenIsNamed(t *testing.T) {
 }
 
 func TestAMisspeltFolderIsNotMadeAStore(t *testing.T) {
+	t.Parallel()
 	at := filepath.Join(t.TempDir(), "dta")
 	for _, args := range [][]string{{"report", "campaign", "1"}, {"events"}, {"export"}, {"token", "list"}, {"import", "../testdata/thirty.ndjson"}, {"backup", at + "-backup"}} {
 		code, _, complaints := other(t, nil, append(args, "--store=embedded:"+at)...)

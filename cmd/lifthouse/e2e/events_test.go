@@ -15,6 +15,7 @@ import (
 // TestEventsShowsWhatArrivesThroughTheSocket follows a served store while
 // events arrive by import and over HTTP.
 func TestEventsShowsWhatArrivesThroughTheSocket(t *testing.T) {
+	t.Parallel()
 	server, _, store := serving(t)
 	if code, out, complaints := other(t, nil, "import", "../testdata/thirty.ndjson", store); code != exitOK {
 		t.Fatalf("import: exit %d\n%s%s", code, out, complaints)
@@ -71,6 +72,7 @@ func TestEventsShowsWhatArrivesThroughTheSocket(t *testing.T) {
 }
 
 func TestEventsOfAStoreThatIsNotServed(t *testing.T) {
+	t.Parallel()
 	store := "--store=embedded:" + filepath.Join(t.TempDir(), "data")
 	if code, _, complaints := other(t, nil, "apply", "-f", "../testdata/thirty.catalog.yaml", store); code != exitOK {
 		t.Fatal(complaints)

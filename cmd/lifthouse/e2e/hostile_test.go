@@ -43,6 +43,7 @@ func (p *process) raw(text string, end bool) (string, time.Duration) {
 }
 
 func TestHostileRequestsAreAnsweredOrCutOff(t *testing.T) {
+	t.Parallel()
 	store := "--store=embedded:" + filepath.Join(t.TempDir(), "data")
 	p := start(t, "serve", store, "--header-timeout=300ms", "--read-timeout=600ms", "--max-body=1000")
 	if code, _, complaints := other(t, nil, "apply", "-f", "../testdata/thirty.catalog.yaml", store); code != exitOK {
@@ -111,18 +112,14 @@ func TestHostileRequestsAreAnsweredOrCutOff(t *testing.T) {
 }
 
 func TestServerSaysThatItIsAboutToStop(t *testing.T) {
+	t.Parallel()
 	p := start(t, "serve", "--store=embedded:"+filepath.Join(t.TempDir(), "data"), "--drain-delay=1s")
 	ready := func() int {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.url+"/readyz", http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
-		response, err := http.DefaultClient.Do(request)
+		status, _, err := send(t.Context(), http.DefaultClient, http.MethodGet, p.url+"/readyz", "", "")
 		if err != nil {
 			return 0
 		}
-		_ = response.Body.Close()
-		return response.StatusCode
+		return status
 	}
 	if status := ready(); status != http.StatusOK {
 		t.Fatalf("ready: %d", status)
@@ -145,6 +142,7 @@ func TestServerSaysThatItIsAboutToStop(t *testing.T) {
 }
 
 func TestRequestsUnderWayAreAnsweredWhenTheServerStops(t *testing.T) {
+	t.Parallel()
 	p, _, store := serving(t, "--store-concurrency=1", "--store-wait=20s", "--drain-timeout=20s", "--admin-address=127.0.0.1:0", "--log-format=json")
 	_, token, _ := other(t, nil, "token", "create", store)
 	admin := regexp.MustCompile(`"url":"(http://[^"]+/metrics)"`).FindStringSubmatch(p.log.String())
@@ -188,31 +186,8 @@ func TestRequestsUnderWayAreAnsweredWhenTheServerStops(t *testing.T) {
 	}
 }
 
-// get sends a request with a token, if there is one.
-func get(t *testing.T, url, token string) (status int, text string) {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
-	if err != nil {
-		t.Error(err)
-		return 0, ""
-	}
-	if token != "" {
-		request.Header.Set("Authorization", "Bearer "+token)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Error(err)
-		return 0, ""
-	}
-	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Error(err)
-	}
-	return response.StatusCode, string(body)
-}
-
 func TestTokensTakeEffectWithinASecond(t *testing.T) {
+	t.Parallel()
 	p, _, store := serving(t)
 	create := func(args ...string) string {
 		t.Helper()

@@ -8,6 +8,7 @@ import (
 )
 
 func TestImportThroughTheSocketReadsTheClientsInput(t *testing.T) {
+	t.Parallel()
 	store := "--store=embedded:" + filepath.Join(t.TempDir(), "data")
 	p := start(t, "serve", store)
 	if code, out, complaints := other(t, nil, "apply", "-f", "../testdata/thirty.catalog.yaml", store); code != exitOK {

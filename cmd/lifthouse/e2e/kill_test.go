@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
 	"net/http"
@@ -93,22 +92,14 @@ func (o *outbox) give(body string, acknowledged bool) {
 
 // post sends a body and reports whether it was acknowledged.
 func (p *process) post(client *http.Client, token, body string) bool {
-	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodPost, p.url+"/events", strings.NewReader(body))
-	if err != nil {
-		p.t.Error(err)
-		return false
-	}
-	request.Header.Set("Authorization", "Bearer "+token)
-	response, err := client.Do(request)
+	status, text, err := send(p.t.Context(), client, http.MethodPost, p.url+"/events", token, body)
 	if err != nil {
 		return false // it was killed
 	}
-	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(response.Body)
-	if err == nil && response.StatusCode != http.StatusOK {
-		p.t.Errorf("%d %.300s", response.StatusCode, text)
+	if status != http.StatusOK {
+		p.t.Errorf("%d %.300s", status, text)
 	}
-	return err == nil && response.StatusCode == http.StatusOK
+	return status == http.StatusOK
 }
 
 // sendAll sends the bodies of the outbox with several clients until the process
@@ -133,6 +124,7 @@ func (p *process) sendAll(o *outbox, token string, senders *sync.WaitGroup) {
 // the acknowledged ones are sent again. In the end each event is counted once,
 // in the rollup too.
 func TestAKilledServerLosesAndDoublesNothing(t *testing.T) {
+	t.Parallel()
 	kills := tier.Of(1, 2, 30)
 	store := "--store=embedded:" + filepath.Join(t.TempDir(), "data")
 	must := func(args ...string) string {

@@ -3,7 +3,6 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
-	"io"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -19,6 +18,7 @@ const operatedEvents = `{"eventId":"1","time":"2026-05-01T12:00:00Z","websiteId"
 // TestAllOperationsOfAStartedProgram starts lifthouse and calls each of the 16
 // operations over HTTP.
 func TestAllOperationsOfAStartedProgram(t *testing.T) {
+	t.Parallel()
 	store := "--store=embedded:" + filepath.Join(t.TempDir(), "data")
 	p := start(t, "serve", store)
 	must := func(stdin string, args ...string) string {
@@ -31,25 +31,15 @@ func TestAllOperationsOfAStartedProgram(t *testing.T) {
 	write, read := must("", "token", "create", "--scope", "write"), must("", "token", "create")
 	ask := func(method, path, token string) (int, string) {
 		t.Helper()
-		request, err := http.NewRequestWithContext(t.Context(), method, p.url+path, http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
-		request.Header.Set("Authorization", "Bearer "+token)
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = response.Body.Close() }()
-		body, err := io.ReadAll(response.Body)
+		status, text, err := send(t.Context(), http.DefaultClient, method, p.url+path, token, "")
 		if err != nil {
 			t.Fatal(err)
 		}
 		var compact bytes.Buffer
-		if err := json.Compact(&compact, body); err != nil {
-			t.Fatalf("%s %s = %d %s: %v", method, path, response.StatusCode, body, err)
+		if err := json.Compact(&compact, []byte(text)); err != nil {
+			t.Fatalf("%s %s = %d %s: %v", method, path, status, text, err)
 		}
-		return response.StatusCode, compact.String()
+		return status, compact.String()
 	}
 	for _, test := range []struct{ method, path, says string }{
 		{"GET", "/v1/websites", `[{"id":1,"domain":"shop.example.com"}]`},

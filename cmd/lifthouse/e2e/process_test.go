@@ -3,6 +3,7 @@ package e2e
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -142,20 +144,43 @@ func succeed(t *testing.T, stdin io.Reader, args ...string) (out, complaints str
 	return out, complaints
 }
 
+// send sends a request with a token, if there is one, and further headers as
+// pairs of a name and a value.
+func send(ctx context.Context, client *http.Client, method, url, token, body string, headers ...string) (status int, text string, err error) {
+	request, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
+	if err != nil {
+		return 0, "", err
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	for pair := range slices.Chunk(headers, 2) {
+		request.Header.Set(pair[0], pair[1])
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return 0, "", err
+	}
+	defer func() { _ = response.Body.Close() }()
+	answer, err := io.ReadAll(response.Body)
+	return response.StatusCode, string(answer), err
+}
+
+// get requests a URL, with a token if there is one.
+func get(t *testing.T, url, token string, headers ...string) (status int, text string) {
+	t.Helper()
+	status, text, err := send(t.Context(), http.DefaultClient, http.MethodGet, url, token, "", headers...)
+	if err != nil {
+		t.Error(err)
+	}
+	return status, text
+}
+
 // status returns the status of a request for the list of campaigns.
 func (p *process) status(token string) int {
 	p.t.Helper()
-	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, p.url+"/v1/campaigns", http.NoBody)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	request.Header.Set("Authorization", "Bearer "+token)
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	_ = response.Body.Close()
-	return response.StatusCode
+	status, _ := get(p.t, p.url+"/v1/campaigns", token)
+	return status
 }
 
 func (p *process) results(token string) (r engine.Results) {
@@ -168,23 +193,14 @@ func (p *process) results(token string) (r engine.Results) {
 // the rollup.
 func (p *process) get(path, token string, into any) {
 	p.t.Helper()
-	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, p.url+path, http.NoBody)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	request.Header.Set("Authorization", "Bearer "+token)
-	request.Header.Set("Cache-Control", "no-cache")
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	if err := json.NewDecoder(response.Body).Decode(into); err != nil || response.StatusCode != http.StatusOK {
-		p.t.Fatalf("%s: %s, %v", path, response.Status, err)
+	status, text := get(p.t, p.url+path, token, "Cache-Control", "no-cache")
+	if err := json.Unmarshal([]byte(text), into); err != nil || status != http.StatusOK {
+		p.t.Fatalf("%s: %d, %v", path, status, err)
 	}
 }
 
 func TestServeTakesCommandsOfOthersAndKeepsItsData(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	store := "--store=embedded:" + dir
 	p := start(t, "serve", store)
@@ -252,6 +268,7 @@ func TestServeTakesCommandsOfOthersAndKeepsItsData(t *testing.T) {
 }
 
 func TestDemoIsMadeOnceAndServesWhatItPlanted(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "demo")
 	store := "--store=embedded:" + dir
 	request := regexp.MustCompile(`Bearer ([A-Za-z0-9_-]+)' '(http[^']+)'`)
@@ -261,19 +278,10 @@ func TestDemoIsMadeOnceAndServesWhatItPlanted(t *testing.T) {
 		if found == nil {
 			t.Fatalf("no request to paste in:\n%s", p.said.String())
 		}
-		ask, err := http.NewRequestWithContext(t.Context(), http.MethodGet, found[2], http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ask.Header.Set("Authorization", "Bearer "+found[1])
-		response, err := http.DefaultClient.Do(ask)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = response.Body.Close() }()
+		status, text := get(t, found[2], found[1])
 		var r engine.Results
-		if err := json.NewDecoder(response.Body).Decode(&r); err != nil || response.StatusCode != http.StatusOK {
-			t.Fatalf("%s, %v", response.Status, err)
+		if err := json.Unmarshal([]byte(text), &r); err != nil || status != http.StatusOK {
+			t.Fatalf("%d, %v", status, err)
 		}
 		return found[1], r
 	}
@@ -314,6 +322,7 @@ func TestDemoIsMadeOnceAndServesWhatItPlanted(t *testing.T) {
 }
 
 func TestDemoResetLeavesOtherFoldersAlone(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	kept := filepath.Join(dir, "kept")
 	if err := os.WriteFile(kept, nil, 0o600); err != nil {
@@ -326,6 +335,7 @@ func TestDemoResetLeavesOtherFoldersAlone(t *testing.T) {
 }
 
 func TestDemoLeavesARealStoreAlone(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	store := "--store=embedded:" + dir
 	if code, _, complaints := other(t, nil, "apply", "-f", "../testdata/thirty.catalog.yaml", store); code != exitOK {

@@ -13,6 +13,7 @@ import (
 // TestReportWatchesThroughTheSocket watches a served store while events arrive,
 // and interrupts the command.
 func TestReportWatchesThroughTheSocket(t *testing.T) {
+	t.Parallel()
 	server, _, store := serving(t)
 	read, write := pipe(t)
 	watch := begin(t, nil, write, "report", "campaign", "1", "--watch", "--every=1s", store)

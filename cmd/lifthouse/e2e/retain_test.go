@@ -11,6 +11,7 @@ import (
 // TestRetentionErasesWhatEndedLongAgo has three campaigns with one visitor
 // each: a running one, and two that ended 40 and 10 days ago.
 func TestRetentionErasesWhatEndedLongAgo(t *testing.T) {
+	t.Parallel()
 	store := "--store=embedded:" + filepath.Join(t.TempDir(), "data")
 	run := func(stdin string, args ...string) (int, string) {
 		t.Helper()

@@ -30,6 +30,7 @@ func TestTooFewOpenFilesAreRefused(t *testing.T) {
 // TestWhatCannotBeReadIsNamed checks that the error names the file and the
 // remedy.
 func TestWhatCannotBeReadIsNamed(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	address := filepath.Join(dir, "data")
 	store := "--store=embedded:" + address
@@ -104,6 +105,7 @@ func TestALibraryThatIsCutOffIsNamed(t *testing.T) {
 // TestServeWaitsForAnImport checks that serve waits for an import that holds
 // the store, and reports it.
 func TestServeWaitsForAnImport(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	store := "--store=embedded:" + dir
 	ended(t, exitOK, "apply", "-f", "../testdata/thirty.catalog.yaml", store)
@@ -154,6 +156,7 @@ func TestServeWaitsForAnImport(t *testing.T) {
 // TestServersThatDoNotAnswerAreGivenUp has a paused server, and an address that
 // accepts connections and sends nothing.
 func TestServersThatDoNotAnswerAreGivenUp(t *testing.T) {
+	t.Parallel()
 	if !tier.Long() {
 		t.Skip("SKIP: one of the long tests, which waits ten seconds: make test-long")
 	}

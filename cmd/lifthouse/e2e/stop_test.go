@@ -60,6 +60,7 @@ func pipe(t *testing.T) (read, write *os.File) {
 var moreThanAPipe = strings.Repeat("# nothing\n", 20_000)
 
 func TestServeEndsWhileACommandWaits(t *testing.T) {
+	t.Parallel()
 	for name, wait := range map[string]func(t *testing.T, dir, store string){
 		"silent connection": func(t *testing.T, dir, _ string) {
 			t.Helper()
@@ -122,6 +123,7 @@ func TestServeEndsWhileACommandWaits(t *testing.T) {
 }
 
 func TestServerLeavesTheStreamsOfAClientThatIsGone(t *testing.T) {
+	t.Parallel()
 	p, _, store := serving(t)
 	read, write := pipe(t)
 	its, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", read.Fd()))
@@ -160,6 +162,7 @@ func holds(t *testing.T, pid int, file string) bool {
 }
 
 func TestSecondInterruptKills(t *testing.T) {
+	t.Parallel()
 	read, write := pipe(t)
 	cmd := begin(t, read, nil, "apply", "-f", "-", "--store=embedded:"+t.TempDir())
 	if _, err := io.WriteString(write, moreThanAPipe); err != nil {
@@ -186,6 +189,7 @@ func TestSecondInterruptKills(t *testing.T) {
 }
 
 func TestSocketPathThatIsTooLong(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), strings.Repeat("d", 100))
 	cmd := lifthouse(t, "serve", "--listen=127.0.0.1:0", "--store=embedded:"+dir)
 	read, write := pipe(t)

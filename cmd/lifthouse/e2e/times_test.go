@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -30,23 +29,13 @@ func TestEventsAreHeldAgainstTheClock(t *testing.T) {
 	const day = 24 * time.Hour
 	events := func(id string) string { return line(id+"1", 2*day) + line(id+"2", 0) + line(id+"3", -2*time.Hour) }
 
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.url+"/events", strings.NewReader(events("h")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set("Authorization", "Bearer "+strings.TrimSpace(token))
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	answer, err := io.ReadAll(response.Body)
+	_, answer, err := send(t.Context(), http.DefaultClient, http.MethodPost, p.url+"/events", strings.TrimSpace(token), events("h"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	const old, early = "must be at most 24h0m0s before now", "must be at most 1h0m0s after now"
-	if text := string(answer); !strings.HasPrefix(text, `{"stored":1,"duplicates":0,"rejected":2,`) || !strings.Contains(text, old) || !strings.Contains(text, early) {
-		t.Errorf("POST /events: %s", text)
+	if !strings.HasPrefix(answer, `{"stored":1,"duplicates":0,"rejected":2,`) || !strings.Contains(answer, old) || !strings.Contains(answer, early) {
+		t.Errorf("POST /events: %s", answer)
 	}
 	for _, c := range []struct {
 		flags    []string

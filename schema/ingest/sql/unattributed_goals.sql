@@ -1,34 +1,4 @@
--- The stored unattributed goals of the visitors.
-SELECT
-    website_id,
-    subject,
-    subject_id,
-    experiment_id,
-    visitor_id,
-    event_id,
-    time,
-    variation_id,
-    event,
-    goal_id,
-    value,
-    profit,
-    extra_value,
-    device,
-    browser,
-    os,
-    country,
-    region,
-    city,
-    channel,
-    referrer,
-    utm_source,
-    utm_medium,
-    utm_campaign,
-    utm_content,
-    utm_term,
-    first_visit_page,
-    visitor_type
-FROM events
+-- The unattributed goals of the visitors.
 WHERE website_id = {website_id:Int64}
     AND subject = 'none'
     AND subject_id = 0

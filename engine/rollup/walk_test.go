@@ -92,9 +92,9 @@ func (s *shop) wantCounters() {
 	}
 }
 
-// TestLossOfPartsRetiresTheSums checks that lost events are not in reports, and
+// TestLossOfPartsRetiresTheRollups checks that lost events are not in reports, and
 // are counted once when they are sent again.
-func TestLossOfPartsRetiresTheSums(t *testing.T) {
+func TestLossOfPartsRetiresTheRollups(t *testing.T) {
 	s := newShop(t, 11)
 	paths := map[string]int{}
 	s.more(100)

@@ -45,11 +45,11 @@ func (p *process) held() (held [2]int) {
 // as before, and fails otherwise.
 func (p *process) heldAgain(base [2]int) {
 	p.t.Helper()
-	const aFew = 8 // connections of the test's own, parts that are being merged
+	const tolerance = 8 // connections of the test's own, parts that are being merged
 	until := time.Now().Add(20 * time.Second)
 	for {
 		now := p.held()
-		if now[0] <= base[0]+aFew && now[1] <= base[1]+aFew {
+		if now[0] <= base[0]+tolerance && now[1] <= base[1]+tolerance {
 			return
 		}
 		if time.Now().After(until) {

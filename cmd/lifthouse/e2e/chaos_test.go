@@ -20,7 +20,7 @@ import (
 // chaosFor returns the duration of each of the two chaos tests: together three
 // minutes, or a few seconds in the short tier.
 func chaosFor() time.Duration {
-	return time.Duration(tier.Of(2, 6, 90)) * time.Second
+	return time.Duration(tier.Of(2, 2, 90)) * time.Second
 }
 
 // seedOf returns the seed in LIFTHOUSE_SEED, or a fixed one.
@@ -37,9 +37,9 @@ func seedOf(t *testing.T) uint64 {
 	return seed
 }
 
-// settlesFrom is a number of visitors whose events exceed the limit of
+// rollupFrom is a number of visitors whose events exceed the limit of
 // in-process reports, so that there is a rollup.
-const settlesFrom = 70_000
+const rollupFrom = 70_000
 
 // aDisk is the environment variable with the mount point of a small disk, in
 // the process that may mount one.
@@ -65,7 +65,7 @@ func TestAServerInChaos(t *testing.T) {
 	}
 	w.declareOld()
 	p := serve()
-	w.imported(w.file(settlesFrom))
+	w.imported(w.file(rollupFrom))
 	w.begin()
 	troubles := map[string]int{}
 	trouble := func(kind string, make func()) {

@@ -22,7 +22,7 @@ import (
 func TestProcessesImportOneFileAtOnce(t *testing.T) {
 	tier.SkipShort(t)
 	server := schematest.Server(t)
-	importAtOnce(t, server.Address(server.Database(t)), tier.Of(1, 2, 20), tier.Of(200, 200, 1_000))
+	importAtOnce(t, server.Address(server.Database(t)), tier.Of(1, 1, 20), tier.Of(200, 200, 1_000))
 }
 
 // TestProcessesImportOneFileIntoAClusterAtOnce does the same with a cluster.

@@ -125,7 +125,7 @@ func (p *process) sendAll(o *outbox, token string, senders *sync.WaitGroup) {
 // in the rollup too.
 func TestAKilledServerLosesAndDoublesNothing(t *testing.T) {
 	t.Parallel()
-	kills := tier.Of(1, 2, 30)
+	kills := tier.Of(1, 1, 30)
 	store := "--store=embedded:" + filepath.Join(t.TempDir(), "data")
 	must := func(args ...string) string {
 		t.Helper()

@@ -13,6 +13,7 @@ import (
 
 	"lifthouse/api"
 	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/tier"
 )
 
 // manyLines returns a number of events of few visitors.
@@ -88,9 +89,7 @@ func TestALargeBodyIsTakenInParts(t *testing.T) {
 // inflate to sixty megabytes. Few are processed at a time, the others get 503
 // with Retry-After, and small bodies are stored meanwhile.
 func TestTwelveBombsTakeLittleMemory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIP: -short; make test has it")
-	}
+	tier.SkipShort(t)
 	s := newServer(t)
 	token := s.newToken(1, 1, catalogue.ScopeIngest)
 	bomb := gzipped(strings.Repeat(eventLine("bomb", "")+"\n", 400_000))

@@ -333,7 +333,7 @@ func TestNoRequestIsAnsweredOutsideTheDocument(t *testing.T) {
 }
 
 // TestEachParameterWithEachWrongValue sends every wrong value for every
-// parameter that is not a plain text.
+// parameter that is not a plain text, outside the long tier a third of them.
 func TestEachParameterWithEachWrongValue(t *testing.T) {
 	s, _ := newTwoSites(t)
 	c, err := theContract()
@@ -342,6 +342,7 @@ func TestEachParameterWithEachWrongValue(t *testing.T) {
 	}
 	a := &asker{Rand: rand.New(rand.NewPCG(5, 1)), contract: c}
 	w := &wire{address: s.Listener.Addr().String()}
+	sent := 0 // parameters
 	for _, path := range c.paths {
 		if path.item.Get == nil {
 			continue
@@ -352,7 +353,11 @@ func TestEachParameterWithEachWrongValue(t *testing.T) {
 			if of := p.Schema.Value; p.In != openapi3.ParameterInQuery || of.Type.Is("string") && of.Format == "" && of.Pattern == "" && len(of.Enum) == 0 {
 				continue
 			}
-			for _, value := range wrongValues {
+			sent++
+			for i, value := range wrongValues {
+				if !tier.Long() && (i+sent)%3 != 0 {
+					continue
+				}
 				text := "GET " + target + "?websiteId=1&" + p.Name + "=" + value + " HTTP/1.1\r\nHost: lifthouse\r\nAuthorization: Bearer " + s.token + "\r\n\r\n"
 				request, err := http.ReadRequest(bufio.NewReader(strings.NewReader(text)))
 				if err != nil {

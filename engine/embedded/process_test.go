@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"lifthouse/schema/schematest/tier"
 	"os"
 	osexec "os/exec"
 	"path/filepath"
@@ -149,10 +150,7 @@ func TestLibraryBesideWorkingDirectory(t *testing.T) {
 
 // TestKill checks that the rows of every acknowledged insert survive a SIGKILL.
 func TestKill(t *testing.T) {
-	rounds := 3
-	if testing.Short() {
-		rounds = 1
-	}
+	rounds := tier.Of(1, 3, 3)
 	for round := range rounds {
 		dir := t.TempDir()
 		p := start(t, "insert", dir)

@@ -3,6 +3,7 @@ package embedded
 import (
 	"fmt"
 	"io"
+	"lifthouse/schema/schematest/tier"
 	"runtime"
 	"strings"
 	"sync"
@@ -148,10 +149,7 @@ func TestLongValues(t *testing.T) {
 // TestConcurrency runs queries and inserts concurrently, while the garbage
 // collector moves and frees memory.
 func TestConcurrency(t *testing.T) {
-	rounds := 30
-	if testing.Short() {
-		rounds = 5
-	}
+	rounds := tier.Of(5, 10, 30)
 	conn := database(t)
 	exec(t, conn, "CREATE TABLE t (id UInt64, name String) ENGINE = MergeTree ORDER BY id")
 	stop := make(chan struct{})

@@ -12,6 +12,7 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/tier"
 )
 
 // model is a reference implementation of the store, which adds events one by one.
@@ -113,10 +114,7 @@ var writers = map[string]func(*testing.T, *ingest.Writer){
 // stored rows and the verdicts must equal those of the model, which adds events
 // one by one.
 func TestWriterEqualsModel(t *testing.T) {
-	visitors := 3000
-	if testing.Short() {
-		visitors = 500
-	}
+	visitors := tier.Of(500, 3000, 3000)
 	for name, set := range writers {
 		t.Run(name, func(t *testing.T) {
 			conn := schematest.Open(t)

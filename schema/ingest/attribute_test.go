@@ -13,6 +13,7 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/tier"
 )
 
 // stream returns random events of one visitor: views of few subjects and
@@ -82,10 +83,7 @@ func TestUnattributedGoalsInAnyOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 6))
 	want := map[uint64][]string{}
 	var calls [6][]schema.Event
-	streams := 25
-	if testing.Short() {
-		streams = 5
-	}
+	streams := tier.Of(5, 15, 25)
 	for s := range streams {
 		events := stream(r)
 		for i, order := range permutations(len(events)) {

@@ -14,6 +14,7 @@ import (
 
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/tier"
 )
 
 // viewLine returns an event with more fields, and without the fields of cut.
@@ -249,9 +250,7 @@ func TestDeeplyNestedBody(t *testing.T) {
 // of its memory. They are usually 51 and 13 MiB; a garbage collection empties the
 // pools of the decompressor and adds to them.
 func TestMemoryOfLongLine(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIP: skipped with -short; run make test")
-	}
+	tier.SkipShort(t)
 	const size = 1 << 30
 	w := ingest.NewWriter(schematest.Open(t))
 	for name, want := range map[string]string{

@@ -16,6 +16,7 @@ import (
 	"lifthouse/schema"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/tier"
 )
 
 // barrier makes writers wait for each other before they insert, so that none
@@ -114,10 +115,7 @@ func identityText(e *schema.Event) string {
 
 // TestConcurrentWriters has two writers that insert each batch at the same time.
 func TestConcurrentWriters(t *testing.T) {
-	rounds, batches := 6, 4
-	if testing.Short() {
-		rounds = 3
-	}
+	rounds, batches := tier.Of(3, 3, 6), 4
 	for round := range rounds {
 		t.Run(fmt.Sprint(round), func(t *testing.T) {
 			t.Parallel()

@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"io"
-	"lifthouse/schema/schematest/tier"
 	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"lifthouse/schema/schematest/tier"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 )

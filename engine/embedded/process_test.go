@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"lifthouse/schema/schematest/tier"
 	"os"
 	osexec "os/exec"
 	"path/filepath"
@@ -12,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"lifthouse/schema/schematest/tier"
 )
 
 // process is a child process of the test. The test reads lines of its output.

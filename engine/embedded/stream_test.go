@@ -3,11 +3,12 @@ package embedded
 import (
 	"fmt"
 	"io"
-	"lifthouse/schema/schematest/tier"
 	"runtime"
 	"strings"
 	"sync"
 	"testing"
+
+	"lifthouse/schema/schematest/tier"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"

@@ -69,7 +69,7 @@ func (p *program) compareCommand() *cobra.Command {
 	flags.StringArrayVar(&f.Treatments, "treatment", nil, "`numbers` of a variation, in the same form; repeat the flag for more variations")
 	flags.StringSliceVar(&f.Shares, "share", nil, "`shares` of the traffic, control first: 50,50 or 1,1")
 	flags.IntVar(&f.Level, "level", 90, "significance level in `percent`: 80, 90, 95 or 100")
-	flags.StringVar(&f.Methodology, "methodology", "frequentist", "`name`: frequentist or bayesian")
+	flags.StringVar(&f.Methodology, "methodology", "frequentist", "`name` of the methodology: frequentist or bayesian")
 	flags.IntVar(&f.Power, "power", 80, "statistical power in `percent`: 60 to 99")
 	flags.Float64Var(&f.MDE, "mde", 20, "minimum detectable effect in `percent` of control: 1 to 100")
 	flags.Int64Var(&f.Planned, "planned", 0, "planned sample size in `visitors`, for the always-valid interval (default 5000)")

@@ -179,8 +179,8 @@ The p-value is valid for a single look at the planned end. The always-valid
   p-value is valid at every look.
 Shares: the visitors match the configured shares: observed 11,927 : 12,010,
   expected 11,968 : 11,968 (p = 0.5916).
-Sample: detecting a lift of 20 % with 80 % power requires 13,425 visitors;
-  178 % are there, enough to detect a lift of 14.8 %.
+Sample: detecting a lift of 20 % with 80 % power requires 13,425 visitors; the
+  sample has 178 % of them and can detect a lift of 14.8 %.
 `},
 		{[]string{"--control", "10000:0.01:81", "--treatment", "10000:4.6:90", "--treatment", "90:2.1:77", "--nonnegative"}, `
 Variation 1 is better than control: a lift of +45,900 % (90 % always-valid
@@ -211,7 +211,7 @@ The p-value is valid for a single look at the planned end. The always-valid
 p-values and intervals of lifts are corrected for the number of comparisons
   (Dunnett's method).
 Sample: detecting a lift of 20 % with 80 % power requires 35,500,441,246
-  visitors; under 1 % are there, enough to detect a lift of 26,586 %.
+  visitors; the sample has under 1 % of them and can detect a lift of 26,586 %.
 `},
 		{[]string{"--control", "500/10000", "--treatment", "430/9950", "--treatment", "510/10020", "--methodology", "bayesian", "--mde", "10"}, `
 It is too early for a conclusion: the effect is not significant at repeated
@@ -238,8 +238,8 @@ lift       ───────┴───────────────
                 -20 %             -10 %              0 %              +10 %
 
 Chances and intervals are not corrected for the number of comparisons.
-Sample: detecting a lift of 10 % with 80 % power requires 73,921 visitors;
-  41 % are there, enough to detect a lift of 15.9 %.
+Sample: detecting a lift of 10 % with 80 % power requires 73,921 visitors; the
+  sample has 41 % of them and can detect a lift of 15.9 %.
 `},
 		{[]string{"--control", "0/50", "--treatment", "7/50", "--level", "100"}, `
 Not enough data for a verdict: there are too few visitors (a verdict needs 100

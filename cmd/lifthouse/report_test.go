@@ -47,7 +47,7 @@ The p-value is valid for a single look at the planned end. The always-valid
 Warning: 15.4 % of the visitors were exposed to more than one variation
 Warning: events have variation ids that the catalogue does not declare; their
   visitors are not in the report
-Sample: 1,633 visitors are required; 1 % are there.
+Sample: 1 % of the 1,633 required visitors.
 
 By device
 

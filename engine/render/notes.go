@@ -115,10 +115,10 @@ func (t *table) sample() string {
 	if onePercent := 0.01; *power.Progress < onePercent {
 		progress = "under 1 %"
 	}
-	text := fmt.Sprintf("Sample: detecting a lift of %v %% with %d %% power requires %s visitors; %s are there",
+	text := fmt.Sprintf("Sample: detecting a lift of %v %% with %d %% power requires %s visitors; the sample has %s of them",
 		t.input.MDE, t.input.Power, engine.Grouped(*power.RequiredVisitors), progress)
 	if effect := power.MinimumDetectableEffect; effect != nil {
-		text += ", enough to detect a lift of " + engine.Percent(*effect, engine.PercentDecimals(*effect), false)
+		text += " and can detect a lift of " + engine.Percent(*effect, engine.PercentDecimals(*effect), false)
 	}
 	return text + "."
 }

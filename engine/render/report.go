@@ -121,9 +121,9 @@ func (t *reportTable) progress() string {
 	if p == nil || p.RequiredVisitors == nil || p.Progress == nil {
 		return ""
 	}
-	text := fmt.Sprintf("Sample: %s visitors are required; %s are there", engine.Grouped(*p.RequiredVisitors), engine.Percent(*p.Progress, 0, false))
+	text := fmt.Sprintf("Sample: %s of the %s required visitors", engine.Percent(*p.Progress, 0, false), engine.Grouped(*p.RequiredVisitors))
 	if p.DaysRemaining != nil && *p.DaysRemaining > 0 {
-		text += fmt.Sprintf(", and the rest needs about %s days", engine.Grouped(*p.DaysRemaining))
+		text += fmt.Sprintf("; about %s days remain", engine.Grouped(*p.DaysRemaining))
 	}
 	return text + "."
 }

@@ -45,7 +45,7 @@ func (s *server) dimension(operation engine.Operation) func(*gin.Context) (any, 
 		}
 		asked.key = fmt.Sprintf("values of %s, %d, %s", attribute, most, asked.key)
 		asked.render = func(ctx context.Context) ([]byte, error) {
-			values, err := s.engine.Values(ctx, request, attribute, most)
+			values, err := s.engine.Values(ctx, asked.plan, attribute, most)
 			if err != nil {
 				return nil, err
 			}

@@ -74,8 +74,8 @@ func newMetrics() *metrics {
 		Name: "lifthouse_inbox_rows_total", Help: "Rows moved out of events_inbox: stored, duplicate, rejected.",
 	}, []string{"verdict"})
 	m.reports = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "lifthouse_reports_total", Help: "Computed reports by source: rollup, in-process (events counted by the server), reference (events counted by the store).",
-	}, []string{"path"})
+		Name: "lifthouse_reports_total", Help: "Computed reports by source: rollup, in-process (events counted by the server), single-pass and reference (events counted by the store).",
+	}, []string{"source"})
 	m.registry.MustRegister(
 		m.reports, m.events, m.inbox,
 		m.requests, m.inFlight, m.storeQueries, m.results, m.evictions, m.keptBytes, m.keptAnswers, m.rateLimited, m.shed,

@@ -62,9 +62,8 @@ func (s *server) results(operation engine.Operation) func(*gin.Context) (any, er
 
 // resultsQuery is a request for results in canonical form.
 type resultsQuery struct {
-	request   engine.Request
+	plan      *engine.Plan
 	kind      string // content type
-	subject   engine.Subject
 	catalogue uint64 // version of the account's resources
 	key       string // everything in the request, including the account
 	render    func(context.Context) ([]byte, error)
@@ -77,7 +76,7 @@ func newResultsQuery(request engine.Request, owned *catalogue.Owned, kind string
 		return nil, err
 	}
 	canonical, err := json.Marshal(request)
-	return &resultsQuery{request: request, kind: kind, subject: plan.Subject, catalogue: owned.Version, key: kind + " " + string(canonical)}, err
+	return &resultsQuery{plan: plan, kind: kind, catalogue: owned.Version, key: kind + " " + string(canonical)}, err
 }
 
 // answered processes a request for results: 304 if the client has the current
@@ -88,10 +87,12 @@ func (s *server) answered(c *gin.Context, q *resultsQuery) (reply, error) {
 	ctx := c.Request.Context()
 	wantsNewResult := wantsNew(c.Request)
 	if wantsNewResult {
-		q.request.Fresh = !s.engine.BringUpToDate(ctx, q.subject)
+		if !s.engine.BringUpToDate(ctx, q.plan.Subject) {
+			q.plan = q.plan.WithAllEvents()
+		}
 	}
 	is := version{catalogue: q.catalogue}
-	is.data, is.known = s.engine.Version(ctx, q.subject)
+	is.data, is.known = s.engine.Version(ctx, q.plan.Subject)
 	answer := reply{kind: q.kind, keep: briefly}
 	if is.known {
 		answer.tag = tagOf(s.options.Release, q.key, fmt.Sprint(is))
@@ -108,7 +109,7 @@ func (s *server) answered(c *gin.Context, q *resultsQuery) (reply, error) {
 		}
 	}
 	key := fmt.Sprint(is, " ", q.key)
-	if q.request.Fresh {
+	if q.plan.AllEvents {
 		key = rand.Text() // a running computation may lack events that its version does not show
 	}
 	body, joined, err := s.flights.join(ctx, key, func(ctx context.Context) ([]byte, error) { return s.compute(ctx, q, is) })
@@ -145,10 +146,10 @@ func (s *server) compute(ctx context.Context, q *resultsQuery, is version) ([]by
 
 func (s *server) render(ctx context.Context, q *resultsQuery) ([]byte, error) {
 	if q.kind == typeSQL {
-		text, err := s.engine.SQL(ctx, q.request)
+		text, err := s.engine.SQL(ctx, q.plan)
 		return []byte(text), err
 	}
-	report, err := s.engine.Report(ctx, q.request)
+	report, err := s.engine.Report(ctx, q.plan)
 	if err != nil {
 		return nil, err
 	}
@@ -173,9 +174,9 @@ func (q *resultsQuery) present(c *gin.Context) {
 	if extension == "" {
 		return
 	}
-	name := fmt.Sprintf("%s-%d", q.subject.Kind, q.subject.ID)
-	if q.subject.ExperimentID != 0 {
-		name += fmt.Sprintf("-experiment-%d", q.subject.ExperimentID)
+	name := fmt.Sprintf("%s-%d", q.plan.Subject.Kind, q.plan.Subject.ID)
+	if q.plan.Subject.ExperimentID != 0 {
+		name += fmt.Sprintf("-experiment-%d", q.plan.Subject.ExperimentID)
 	}
 	how := "attachment"
 	if q.kind == typeSVG {

@@ -93,17 +93,14 @@ func benchReport(b *testing.B, e *Engine, r Request) {
 			spent[step] += now.Sub(mark)
 			mark = now
 		}
-		plan, err := e.plan(b.Context(), r)
-		if err != nil {
-			b.Fatal(err)
-		}
+		x := executionOf(b, e, r)
 		lap(0)
-		rows, err := plan.moments(b.Context(), e.store)
+		found, _, err := x.read(b.Context(), x.state())
 		if err != nil {
 			b.Fatal(err)
 		}
 		lap(1)
-		results := newResults(plan, rows, rows)
+		results := newResults(x.Plan, found)
 		lap(2)
 		if _, err := json.Marshal(results); err != nil {
 			b.Fatal(err)

@@ -176,8 +176,8 @@ func TestCalculatorTakesTheLongestLine(t *testing.T) {
 	}
 }
 
-// answer returns the answer to a valid input.
-func answer(tb testing.TB, line string) *Answer {
+// answerTo returns the answer to a valid input.
+func answerTo(tb testing.TB, line string) *Answer {
 	tb.Helper()
 	input, err := ParseCalculatorInput([]byte(line))
 	if err != nil {
@@ -190,7 +190,7 @@ func answer(tb testing.TB, line string) *Answer {
 const demo = `{"metric":"binary","significanceLevel":95,"variations":[{"n":11927,"converted":716,"share":50},{"n":12010,"converted":900,"share":50}]}`
 
 func TestCalculatorAnswersTheDemo(t *testing.T) {
-	a := answer(t, demo)
+	a := answerTo(t, demo)
 	// Decision 1's z is 4.595550359; Python's math.erfc(z/sqrt(2)) is its p.
 	const want = 4.316085333069935e-06
 	if p := *a.Variations[1].Comparison.Frequentist.PValue; math.Abs(p-want) > 1e-9*want {
@@ -230,7 +230,7 @@ func TestCalculatorSaysWhatStatsSays(t *testing.T) {
 			stats.Options{SignificanceLevel: 80, Methodology: stats.MethodologyBayesian},
 		},
 	} {
-		a := answer(t, test.line)
+		a := answerTo(t, test.line)
 		comparisons := stats.Compare(test.samples[0], test.samples[1:], test.o)
 		power := stats.Power(stats.Plan{
 			Control: test.samples[0], Shares: []float64{2, 1, 1}, Visitors: 12050, MinimumEffect: 0.2, Power: 0.8, VisitorsPerDay: 1,

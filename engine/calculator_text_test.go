@@ -68,7 +68,7 @@ func TestCalculatorConcludesInOneSentence(t *testing.T) {
 			"The results are not valid: the split of the visitors does not match the configured shares (sample ratio mismatch, p = 0.0000000016).",
 		},
 	} {
-		a := answer(t, test.line)
+		a := answerTo(t, test.line)
 		if a.Conclusion.Status != test.status || a.Conclusion.Text != test.want {
 			t.Errorf("%s\n     %s: %s\nwant %s: %s", test.line, a.Conclusion.Status, a.Conclusion.Text, test.status, test.want)
 		}

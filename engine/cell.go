@@ -63,13 +63,13 @@ type cellResult struct {
 }
 
 // evaluate computes the metrics, comparisons, power and checks of a cell.
-func (c *cell) evaluate(plan *Plan) cellResult {
+func (c *cell) evaluate(plan *Plan, found *answer) cellResult {
 	j, control, total := c.compare(plan)
-	j.Checks, j.Totals = c.checks(plan), newCounts(&total)
+	j.Checks, j.Totals = c.checks(plan, found), newCounts(&total)
 	if len(j.Variations) == 0 || !plan.Rules.Compare {
 		return j
 	}
-	power := stats.Power(plan.power(control, &total), plan.options())
+	power := stats.Power(powerInput(plan, control, &total), options(plan))
 	j.Power = newPower(power)
 	j.evidence.Progress = power.Progress
 	j.evidence.SampleRatioMismatch = j.Checks.SampleRatio != nil && j.Checks.SampleRatio.Mismatch
@@ -80,7 +80,7 @@ func (c *cell) evaluate(plan *Plan) cellResult {
 // returns the sample of control and the moments over all variations.
 func (c *cell) compare(plan *Plan) (j cellResult, control stats.Sample, total Moments) {
 	j.Variations = []VariationResults{}
-	options := plan.options()
+	options := options(plan)
 	samples := make([]stats.Sample, 0, len(plan.Variations))
 	for _, v := range plan.Variations {
 		m := c.counted[v.ID]
@@ -88,7 +88,7 @@ func (c *cell) compare(plan *Plan) (j cellResult, control stats.Sample, total Mo
 		samples = append(samples, m.sample(plan.Metric))
 		j.Variations = append(j.Variations, VariationResults{
 			ID: v.ID, Name: v.Name, Control: v.Control, Share: v.Share,
-			Counts: newCounts(&m), Actions: plan.actions(&m), Metrics: newMetrics(&m, options),
+			Counts: newCounts(&m), Actions: actionsOf(plan, &m), Metrics: newMetrics(&m, options),
 		})
 	}
 	if len(samples) == 0 || !plan.Rules.Compare {
@@ -102,7 +102,7 @@ func (c *cell) compare(plan *Plan) (j cellResult, control stats.Sample, total Mo
 	return j, samples[0], total
 }
 
-func (p *Plan) options() stats.Options {
+func options(p *Plan) stats.Options {
 	return stats.Options{
 		SignificanceLevel: p.Rules.SignificanceLevel,
 		Methodology:       stats.Methodology(p.Rules.Methodology),
@@ -111,8 +111,8 @@ func (p *Plan) options() stats.Options {
 	}
 }
 
-// power returns the inputs of the power calculation.
-func (p *Plan) power(control stats.Sample, total *Moments) stats.Plan {
+// powerInput returns the inputs of the power calculation.
+func powerInput(p *Plan, control stats.Sample, total *Moments) stats.Plan {
 	return stats.Plan{
 		Control:        control,
 		Shares:         p.expectedShares(),
@@ -123,8 +123,8 @@ func (p *Plan) power(control stats.Sample, total *Moments) stats.Plan {
 	}
 }
 
-// actions returns the counters of a widget; nil for a campaign.
-func (p *Plan) actions(m *Moments) *Actions {
+// actionsOf returns the counters of a widget; nil for a campaign.
+func actionsOf(p *Plan, m *Moments) *Actions {
 	if p.Subject.Kind != schema.SubjectWidget {
 		return nil
 	}

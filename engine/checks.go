@@ -8,7 +8,7 @@ import (
 	"lifthouse/stats"
 )
 
-func (c *cell) checks(plan *Plan) Checks {
+func (c *cell) checks(plan *Plan, found *answer) Checks {
 	checks := Checks{
 		Leak:              []Leak{},
 		MultipleExposures: c.multipleExposures(plan),
@@ -19,7 +19,7 @@ func (c *cell) checks(plan *Plan) Checks {
 	warn := func(code, format string, args ...any) {
 		checks.Warnings = append(checks.Warnings, Warning{code, fmt.Sprintf(format, args...)})
 	}
-	if plan.DataThrough.IsZero() {
+	if found.through.IsZero() {
 		warn("NO_EVENTS", "no events are stored yet; check that tracking sends this id")
 	}
 	if plan.Rules.Compare {
@@ -42,7 +42,7 @@ func (c *cell) checks(plan *Plan) Checks {
 	if len(checks.UnknownVariations) > 0 {
 		warn("UNKNOWN_VARIATIONS", "events have variation ids that the catalogue does not declare; their visitors are not in the report")
 	}
-	if o := plan.Outliers; o != nil && o.Values < minValues {
+	if o := found.outliers; o != nil && o.Values < minValues {
 		warn("FEW_VALUES", "%d goal values are too few for a z-score: none can be 5 standard deviations from the mean", o.Values)
 	}
 	if plan.SharesSince.After(plan.from()) {

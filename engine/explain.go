@@ -7,45 +7,37 @@ import (
 )
 
 // SQL returns the statements that compute a report from the events, with the
-// plan and the parameters as comments. Each statement can be run as it is. The
-// engine itself binds the parameters, and may read the same rows from a faster
-// source.
-func (e *Engine) SQL(ctx context.Context, r Request) (string, error) {
-	plan, err := e.plan(ctx, r)
+// plan, the chosen source and the parameters as comments. Each statement can be
+// run as it is. The engine itself binds the parameters, and may read the same
+// rows from a faster source.
+func (e *Engine) SQL(ctx context.Context, p *Plan) (string, error) {
+	x, err := e.execution(ctx, p)
 	if err != nil {
 		return "", err
 	}
-	query, err := plan.momentsQuery()
+	s, err := e.state(ctx, x)
+	if err != nil {
+		return "", err
+	}
+	query, err := x.momentsQuery()
 	if err != nil {
 		return "", err
 	}
 	var b strings.Builder
-	for line := range strings.Lines(plan.String()) {
+	for line := range strings.Lines(p.String()) {
 		b.WriteString("-- " + line)
 	}
-	fmt.Fprintf(&b, "-- path        %s\n", e.pathOf(ctx, plan))
+	chosen, reason := choose(x, &s, e.store.limits)
+	fmt.Fprintf(&b, "-- source      %s: %s\n", chosen.name(), reason)
 	b.WriteString(query.explained())
-	if plan.Interval != "" {
-		series, err := plan.seriesQuery()
+	if p.Interval != "" {
+		series, err := x.seriesQuery()
 		if err != nil {
 			return "", err
 		}
 		b.WriteString("\n-- series\n" + series.explained())
 	}
 	return b.String(), nil
-}
-
-// pathOf returns the source of the rows, with details.
-func (e *Engine) pathOf(ctx context.Context, plan *Plan) string {
-	if state, err := e.rollupFor(ctx, plan); err == nil {
-		if cubes, expressible := plan.cubeSet(plan.windowed(state.newest)); expressible {
-			return fmt.Sprintf("%s: the table rollups, cubes %s", PathRollup, strings.Join(cubes.names(), "; "))
-		}
-	}
-	if plan.path(e.store.limits) == PathInProcess {
-		return PathInProcess + ": the events, counted by the server process"
-	}
-	return PathReference + ": the events, counted by the store"
 }
 
 // explained returns the parameters as comments, and the statement with their

@@ -22,7 +22,7 @@ type folded struct {
 	visitors, multiExposed, exposedBefore int64
 }
 
-func fold(p *Plan, events []schema.Event) map[string]*folded {
+func fold(p *execution, events []schema.Event) map[string]*folded {
 	byVisitor := map[uint64][]schema.Event{}
 	for _, e := range events {
 		if e.WebsiteID == p.Subject.WebsiteID && e.Subject == p.Subject.Kind && e.SubjectID == p.Subject.ID && e.ExperimentID == p.Subject.ExperimentID {
@@ -43,7 +43,7 @@ func fold(p *Plan, events []schema.Event) map[string]*folded {
 		first := slices.MinFunc(views, func(a, b schema.Event) int {
 			return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.VariationID, b.VariationID), cmp.Compare(a.EventID, b.EventID))
 		})
-		if !matches(p, &first) || !first.Time.Before(p.to()) {
+		if !matches(p.Plan, &first) || !first.Time.Before(p.to()) {
 			continue
 		}
 		value := attribute(string(p.Dimension), &first)
@@ -57,7 +57,7 @@ func fold(p *Plan, events []schema.Event) map[string]*folded {
 	return cells
 }
 
-func (c *folded) add(p *Plan, first schema.Event, views, own []schema.Event) {
+func (c *folded) add(p *execution, first schema.Event, views, own []schema.Event) {
 	if first.Time.Before(p.from()) {
 		if slices.ContainsFunc(own, func(e schema.Event) bool { return !e.Time.Before(p.from()) && e.Time.Before(p.to()) }) {
 			c.exposedBefore++
@@ -87,7 +87,7 @@ func (c *folded) add(p *Plan, first schema.Event, views, own []schema.Event) {
 			if slices.ContainsFunc(p.Variations, func(v Variation) bool { return v.ID == first.VariationID }) {
 				c.values = append(c.values, e.Value)
 			}
-			if outlying(p.Outliers, e.Value) {
+			if outlying(p.outliers, e.Value) {
 				continue
 			}
 			goals, value, profit, extra = goals+1, value+e.Value, profit+e.Profit, extra+e.ExtraValue
@@ -106,7 +106,7 @@ func (c *folded) add(p *Plan, first schema.Event, views, own []schema.Event) {
 	if !first.Time.Before(p.SharesSince) {
 		one.SinceShares = 1
 	}
-	if from, to := p.recent(); !first.Time.Before(from) && first.Time.Before(to) {
+	if from, to := recent(p.stored.ingested); !first.Time.Before(from) && first.Time.Before(to) {
 		one.Recent = 1
 	}
 	c.moments[first.VariationID] = c.moments[first.VariationID].Merge(one)

@@ -87,7 +87,7 @@ func TestValuesAreThoseOfFirstViews(t *testing.T) {
 			return cmp.Or(cmp.Compare(b.Visitors, a.Visitors), cmp.Compare(a.Value, b.Value))
 		})
 		for _, most := range []int{2, 1000} {
-			got, err := e.Values(t.Context(), Request{Operation: CampaignResults, AccountID: 1, SubjectID: 1}, name, most)
+			got, err := e.Values(t.Context(), planOf(t, e, Request{Operation: CampaignResults, AccountID: 1, SubjectID: 1}), name, most)
 			if err != nil {
 				fatal(t, err)
 			}

@@ -89,19 +89,16 @@ func TestGolden(t *testing.T) {
 
 func goldenStages(t *testing.T, e *Engine, r Request, dir, query string) {
 	t.Helper()
-	plan, err := e.plan(t.Context(), r)
-	if err != nil {
-		fatal(t, err)
-	}
-	reference, err := plan.momentsQuery()
+	x := executionOf(t, e, r)
+	reference, err := x.momentsQuery()
 	if err != nil {
 		t.Fatal(err)
 	}
-	singlePass, err := plan.singlePassQuery()
+	singlePass, err := singlePassSource{x}.query()
 	if err != nil {
 		t.Fatal(err)
 	}
-	inProcess, err := plan.inProcessQuery()
+	inProcess, err := inProcessSource{x}.query()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +106,7 @@ func goldenStages(t *testing.T, e *Engine, r Request, dir, query string) {
 	if err != nil {
 		fatal(t, err)
 	}
-	results, err := e.Report(t.Context(), r)
+	results, err := e.Report(t.Context(), x.Plan)
 	if err != nil {
 		fatal(t, err)
 	}
@@ -119,25 +116,24 @@ func goldenStages(t *testing.T, e *Engine, r Request, dir, query string) {
 		t.Fatal(err)
 	}
 	golden(t, dir, "request.txt", fmt.Sprintf("%s\n", query))
-	golden(t, dir, "plan.txt", plan.String())
+	golden(t, dir, "plan.txt", x.String())
 	golden(t, dir, "moments.sql", parameters(reference)+reference.SQL)
 	golden(t, dir, "single_pass.sql", parameters(singlePass)+singlePass.SQL)
 	golden(t, dir, "in_process.sql", parameters(inProcess)+inProcess.SQL)
-	golden(t, dir, "rollup.sql", rollupText(t, e, plan))
+	golden(t, dir, "rollup.sql", rollupText(t, x))
 	golden(t, dir, "rows.txt", rowsText(rows))
 	golden(t, dir, "results.json", string(text)+"\n")
 }
 
 // rollupText returns the query of the rollup after running it, or a comment if
 // the rollup cannot serve the plan.
-func rollupText(t *testing.T, e *Engine, plan *Plan) string {
+func rollupText(t *testing.T, x *execution) string {
 	t.Helper()
-	byDays := plan.windowed(plan.newest)
-	cubes, expressible := plan.cubeSet(byDays)
-	if !plan.fitsRollup() || !expressible {
+	current := rollupState{generation: 1, through: x.stored.ingested, newest: x.stored.newest}
+	if noRollup(x.Plan, &state{rollup: &current}) != "" {
 		return "-- no rollup: counted from the events\n"
 	}
-	q := &rollupQuery{plan: plan, cubes: cubes, state: rollupState{generation: 1}, byDays: byDays}
+	q, _ := newRollupQuery(x.Plan, current)
 	if q.rankedCube() != nil {
 		q.top = []string{"https://a.example/", ""}
 	}
@@ -145,10 +141,30 @@ func rollupText(t *testing.T, e *Engine, plan *Plan) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := e.store.each(t.Context(), query, func(driver.Rows) error { return nil }); err != nil {
+	if err := x.store.each(t.Context(), query, func(driver.Rows) error { return nil }); err != nil {
 		fatal(t, err)
 	}
 	return parameters(query) + query.SQL
+}
+
+// planOf resolves a request.
+func planOf(tb testing.TB, e *Engine, r Request) *Plan {
+	tb.Helper()
+	plan, err := e.Plan(r)
+	if err != nil {
+		fatal(tb, err)
+	}
+	return plan
+}
+
+// executionOf returns the execution of a request.
+func executionOf(tb testing.TB, e *Engine, r Request) *execution {
+	tb.Helper()
+	x, err := e.execution(tb.Context(), planOf(tb, e, r))
+	if err != nil {
+		fatal(tb, err)
+	}
+	return x
 }
 
 func parameters(q *Query) string {
@@ -217,11 +233,8 @@ func TestSQLRunsAsItStands(t *testing.T) {
 	for range 60 {
 		r := w.request(1)
 		r.Interval = ""
-		plan, err := e.plan(t.Context(), r)
-		if err != nil {
-			fatal(t, err)
-		}
-		text, err := e.SQL(t.Context(), r)
+		x := executionOf(t, e, r)
+		text, err := e.SQL(t.Context(), x.Plan)
 		if err != nil {
 			fatal(t, err)
 		}
@@ -230,7 +243,7 @@ func TestSQLRunsAsItStands(t *testing.T) {
 			t.Log(text)
 			fatal(t, err)
 		}
-		bound, err := plan.referenceMoments(t.Context(), e.store)
+		bound, err := referenceSource{x}.rows(t.Context())
 		if err != nil {
 			fatal(t, err)
 		}

@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"slices"
 	"sync"
+	"time"
 
 	"lifthouse/stats"
 
@@ -51,11 +52,12 @@ const (
 
 // inProcess holds the events of a subject and the totals of each visitor.
 type inProcess struct {
-	plan     *Plan
-	from, to int64
-	events   []eventRow
-	visitors []visitorTotals
-	indexOf  map[uint64]int // by visitor id
+	plan                 *Plan
+	from, to             int64
+	recentFrom, recentTo time.Time
+	events               []eventRow
+	visitors             []visitorTotals
+	indexOf              map[uint64]int // by visitor id
 }
 
 // inProcessPool keeps released values. Their slices are most of the allocations
@@ -83,33 +85,45 @@ type visitorTotals struct {
 	value, profit, extra int64
 }
 
-// inProcessMoments reads the events and counts them. It returns the same rows
-// as referenceMoments.
-func (p *Plan) inProcessMoments(ctx context.Context, from *store) ([]row, error) {
-	f, err := p.readInProcess(ctx, from)
+// inProcessSource counts the events in this process.
+type inProcessSource struct{ *execution }
+
+func (x inProcessSource) name() string { return SourceInProcess }
+
+// read reads the events once for the rows and the steps of the series.
+func (x inProcessSource) read(ctx context.Context) (*answer, string, error) {
+	f, err := x.events(ctx)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	defer f.release()
-	return f.rows(), nil
+	switch {
+	case x.Interval == "":
+		return x.answer(f.rows(), nil), "", nil
+	case x.outliers == nil:
+		return x.answer(f.rows(), f.steps()), "", nil
+	}
+	steps, err := x.steps(ctx)
+	return x.answer(f.rows(), steps), "", err
 }
 
-// readInProcess reads the events and computes the totals of each visitor. The
-// caller must release the result.
-func (p *Plan) readInProcess(ctx context.Context, from *store) (*inProcess, error) {
-	query, err := p.inProcessQuery()
+// events reads the events and computes the totals of each visitor. The caller
+// must release the result.
+func (x inProcessSource) events(ctx context.Context) (*inProcess, error) {
+	query, err := x.query()
 	if err != nil {
 		return nil, err
 	}
 	f := inProcessPool.Get().(*inProcess) //nolint:forcetypeassert // New
-	f.plan, f.from, f.to = p, p.from().UnixMilli(), p.to().UnixMilli()
-	f.events = slices.Grow(f.events, int(min(p.events, MaxInProcessEvents))) //nolint:gosec // few
+	f.plan, f.from, f.to = x.Plan, x.from().UnixMilli(), x.to().UnixMilli()
+	f.recentFrom, f.recentTo = recent(x.stored.ingested)
+	f.events = slices.Grow(f.events, int(min(x.stored.events, MaxInProcessEvents))) //nolint:gosec // few
 	e := eventRow{shows: true}
 	to := []any{&e.visitor, &e.at, &e.variationID, &e.kind, &e.value, &e.profit, &e.extra}
-	if p.needsAttributes() {
+	if needsAttributes(x.Plan) {
 		to = append(to, &e.eventID, &e.shows, &e.dimension)
 	}
-	err = from.each(ctx, query, func(found driver.Rows) error {
+	err = x.store.each(ctx, query, func(found driver.Rows) error {
 		err := found.Scan(to...)
 		f.events = append(f.events, e)
 		return err
@@ -124,13 +138,14 @@ func (p *Plan) readInProcess(ctx context.Context, from *store) (*inProcess, erro
 	return f, nil
 }
 
-func (p *Plan) needsAttributes() bool {
+// needsAttributes reports whether attributes of the first view are needed.
+func needsAttributes(p *Plan) bool {
 	return p.Dimension != "" || len(p.Filters.Lists)+len(p.Filters.Texts) > 0
 }
 
-func (p *Plan) inProcessQuery() (*Query, error) {
-	q, reference := p.referenceQuery()
-	return q, q.render("in_process.sql", inProcessSlots{slots: reference, Shows: p.needsAttributes(), AllEvents: !p.Filters.From.IsZero()})
+func (x inProcessSource) query() (*Query, error) {
+	q, reference := x.referenceQuery()
+	return q, q.render("in_process.sql", inProcessSlots{slots: reference, Shows: needsAttributes(x.Plan), AllEvents: !x.Filters.From.IsZero()})
 }
 
 // groupByVisitor sets the visitor index of each event. Most events follow an
@@ -232,7 +247,6 @@ func (f *inProcess) rows() []row {
 	}
 	at := map[segment]int{}
 	var rows []row
-	recentFrom, recentTo := f.plan.recent()
 	for i := range f.visitors {
 		v := &f.visitors[i]
 		if !f.inReport(v) {
@@ -247,7 +261,7 @@ func (f *inProcess) rows() []row {
 		m := &rows[place].Moments
 		m.add(v)
 		m.SinceShares += one(v.first.at >= f.plan.SharesSince.UnixMilli())
-		m.Recent += one(v.first.at >= recentFrom.UnixMilli() && v.first.at < recentTo.UnixMilli())
+		m.Recent += one(v.first.at >= f.recentFrom.UnixMilli() && v.first.at < f.recentTo.UnixMilli())
 	}
 	return rows
 }

@@ -49,7 +49,7 @@ func TestOrderAndRepetitionChangeNothing(t *testing.T) {
 	one, other := filled([][]schema.Event{events}), filled(slices.Collect(slices.Chunk(shuffled, 37)))
 	answer := func(e *Engine, r Request) string {
 		t.Helper()
-		results, err := e.Report(t.Context(), r)
+		results, err := e.Report(t.Context(), planOf(t, e, r))
 		if err != nil {
 			fatal(t, err)
 		}
@@ -92,7 +92,7 @@ func TestCellsMergeToTheTotal(t *testing.T) {
 	}
 	e := New(conn, c, DefaultLimits)
 	for _, dimension := range dimensions {
-		results, err := e.Report(t.Context(), Request{AccountID: 1, SubjectID: 1, Metric: ValuePerVisitor, Dimension: Dimension(dimension)})
+		results, err := e.Report(t.Context(), planOf(t, e, Request{AccountID: 1, SubjectID: 1, Metric: ValuePerVisitor, Dimension: Dimension(dimension)}))
 		if err != nil {
 			fatal(t, err)
 		}

@@ -119,14 +119,6 @@ type row struct {
 	Moments
 }
 
-func (p *Plan) referenceMoments(ctx context.Context, from *store) ([]row, error) {
-	query, err := p.momentsQuery()
-	if err != nil {
-		return nil, err
-	}
-	return scanRows(ctx, from, query)
-}
-
 func scanRows(ctx context.Context, from *store, q *Query) ([]row, error) {
 	var rows []row
 	err := from.each(ctx, q, func(found driver.Rows) error {

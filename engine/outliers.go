@@ -84,32 +84,35 @@ func inward(bound *big.Float, counts func(*big.Int) bool, step int64) int64 {
 	return near
 }
 
-// findOutliers computes the bounds of the requested z-score.
-func (p *Plan) findOutliers(ctx context.Context, from *store) error {
-	p.Outliers = nil // old bounds would remove values from the calculation
-	query, err := p.outliersQuery()
+// readOutliers returns the bounds of the requested z-score, or nil if there is
+// none.
+func (x *execution) readOutliers(ctx context.Context) (*Outliers, error) {
+	if x.Filters.ZScore == 0 {
+		return nil, nil
+	}
+	query, err := x.outliersQuery()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var n uint64
 	var s, ss big.Int
-	if err := from.each(ctx, query, func(row driver.Rows) error { return row.Scan(&n, &s, &ss) }); err != nil {
-		return err
+	if err := x.store.each(ctx, query, func(row driver.Rows) error { return row.Scan(&n, &s, &ss) }); err != nil {
+		return nil, err
 	}
-	p.Outliers = newOutliers(int64(n), &s, &ss, p.Filters.ZScore)
-	return nil
+	return newOutliers(int64(n), &s, &ss, x.Filters.ZScore), nil
 }
 
-func (p *Plan) outliersQuery() (*Query, error) {
-	ids := make([]int64, len(p.Variations))
-	for i, v := range p.Variations {
+// outliersQuery compiles the query of all goal values.
+func (x *execution) outliersQuery() (*Query, error) {
+	ids := make([]int64, len(x.Variations))
+	for i, v := range x.Variations {
 		ids[i] = v.ID
 	}
-	q, slots := p.referenceQuery()
+	q, slots := x.withoutOutliers().referenceQuery() // old bounds would remove values from the calculation
 	q.Params = append(q.Params,
-		Param{"with_multi_exposed", p.MultipleExposures == catalogue.FirstVariation},
+		Param{"with_multi_exposed", x.MultipleExposures == catalogue.FirstVariation},
 		Param{"variation_ids", ids})
-	return q, errors.Join(q.render("outliers.sql", slots), p.overShards(q, shardSlots{Of: "one row", Outliers: true}))
+	return q, errors.Join(q.render("outliers.sql", slots), x.overShards(q, shardSlots{Of: "one row", Outliers: true}))
 }
 
 // noSpread is the reason why there are no bounds: fewer than two values, or all

@@ -150,8 +150,7 @@ func neutral(r Request) Request {
 
 func compile(tb testing.TB, r Request) *Query {
 	tb.Helper()
-	plan := &Plan{Request: r, Goal: nil}
-	q, err := plan.momentsQuery()
+	q, err := (&execution{Plan: &Plan{Request: r}, store: &store{}}).momentsQuery()
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -12,7 +12,8 @@ import (
 )
 
 // Plan is a request resolved against the catalogue: what is counted, for which
-// visitors, and which variations are compared. It has no table names.
+// visitors, and which variations are compared. It is immutable, and knows
+// nothing of the stored events.
 type Plan struct {
 	Request
 	Subject           Subject
@@ -21,15 +22,11 @@ type Plan struct {
 	Variations        []Variation     // control first
 	MultipleExposures string          // catalogue.ExcludeMultiExposed or FirstVariation
 	SharesSince       time.Time       // when the current shares took effect
-	DataThrough       time.Time       // acceptance time of the last event of the subject; zero: no events
-	Outliers          *Outliers       // bounds of goal values; nil: no z-score
+	ControlShare      int             // relative weight of variation 0, which may not be in the report
+	Top               int             // number of dimension values with separate cells
+	AllEvents         bool            // include all stored events, not only those in the rollup
 
-	shards       *shards   // nil: one server
-	newest       time.Time // latest event time; zero: no events
-	events       uint64    // approximate number of stored events of the subject
-	top          int       // number of dimension values with separate cells
-	primaryGoal  int64
-	controlShare int
+	primaryGoal int64
 }
 
 // Variation is a variation of the report.
@@ -53,11 +50,11 @@ func NewPlan(r Request, owned *catalogue.Owned) (*Plan, error) {
 	if _, known := owned.Goals[r.GoalID]; r.GoalID != 0 && !known {
 		return nil, unknownGoal(r.GoalID)
 	}
-	plan := &Plan{Request: r, top: maxBreakdown}
-	if err := plan.resolve(owned); err != nil {
+	plan := &Plan{Request: r, Top: maxBreakdown}
+	if err := resolve(plan, owned); err != nil {
 		return nil, err
 	}
-	return plan, plan.resolveGoal(owned)
+	return plan, resolveGoal(plan, owned)
 }
 
 func unknownGoal(id int64) error {
@@ -70,7 +67,7 @@ func unknownGoal(id int64) error {
 	}}
 }
 
-func (p *Plan) resolveGoal(owned *catalogue.Owned) error {
+func resolveGoal(p *Plan, owned *catalogue.Owned) error {
 	id := cmp.Or(p.GoalID, p.primaryGoal)
 	if id == 0 {
 		return nil
@@ -90,7 +87,7 @@ const equalShares = 0.015
 // defaultMultipleExposures returns the rule for multi-exposed visitors: exclude
 // if the expected shares are equal. With unequal shares, exclusion would bias
 // the comparison.
-func (p *Plan) defaultMultipleExposures() string {
+func defaultMultipleExposures(p *Plan) string {
 	taken := slices.DeleteFunc(p.expectedShares(), func(share float64) bool { return share == 0 })
 	if len(taken) > 0 && slices.Max(taken)-slices.Min(taken) <= equalShares {
 		return catalogue.ExcludeMultiExposed
@@ -101,7 +98,7 @@ func (p *Plan) defaultMultipleExposures() string {
 // split returns the configured split of the traffic and its variation ids.
 // Variation 0 is first, even if it is not in the report.
 func (p *Plan) split() (stats.Split, []int64) {
-	split, ids := stats.Split{Control: float64(p.controlShare)}, []int64{0}
+	split, ids := stats.Split{Control: float64(p.ControlShare)}, []int64{0}
 	for _, v := range p.Variations {
 		if v.ID != 0 {
 			split.Variations = append(split.Variations, float64(v.Share))
@@ -125,14 +122,20 @@ func (p *Plan) expectedShares() []float64 {
 	return shares
 }
 
-// recentDays is the number of full days before DataThrough from which the
-// visitors per day are estimated. A week covers all days of the week.
-const recentDays = 7
+// Until returns the plan of the report with the window ending at the given time,
+// without a series.
+func (p *Plan) Until(end time.Time) *Plan {
+	until := *p
+	until.Filters.To, until.Interval = end, ""
+	return &until
+}
 
-// recent returns the period of recentDays.
-func (p *Plan) recent() (from, to time.Time) {
-	to = orElse(p.DataThrough, openFrom).UTC().Truncate(24 * time.Hour)
-	return to.AddDate(0, 0, -recentDays), to
+// WithAllEvents returns the plan of the report that includes all stored events,
+// not only those in the rollup.
+func (p *Plan) WithAllEvents() *Plan {
+	all := *p
+	all.AllEvents = true
+	return &all
 }
 
 // from returns the start of the window.

@@ -247,83 +247,85 @@ func compareWithFold(t *testing.T, from *store, owned *catalogue.Owned, events [
 	if err != nil {
 		fatal(t, err)
 	}
-	plan.shards = from.shards
-	plan.DataThrough = start.AddDate(0, 0, 1).Add(time.Hour) // the days before hold some of the events
+	x := &execution{Plan: plan, store: from, stored: subjectTotals{ingested: start.AddDate(0, 0, 1).Add(time.Hour)}} // the days before hold some of the events
 	if r.Filters.ZScore != 0 {
-		if err := plan.findOutliers(t.Context(), from); err != nil {
+		if x.outliers, err = x.readOutliers(t.Context()); err != nil {
 			fatal(t, err)
 		}
-		compareOutliers(t, plan, events)
+		compareOutliers(t, x, events)
 	}
-	reference, err := plan.referenceMoments(t.Context(), from)
+	reference, err := referenceSource{x}.rows(t.Context())
 	if err != nil {
 		fatal(t, err)
 	}
-	compareRows(t, plan, reference, events)
-	inProcess, err := plan.inProcessMoments(t.Context(), from)
-	if err != nil {
-		fatal(t, err)
-	}
-	compareRows(t, plan, inProcess, events)
-	plan.events = MaxInProcessEvents + 1
-	singlePass, err := plan.moments(t.Context(), from)
-	if err != nil {
-		fatal(t, err)
-	}
-	compareRows(t, plan, singlePass, events)
-	compareTop(t, from, *plan, reference)
-	results := newResults(plan, singlePass, singlePass)
-	compareStatistics(t, plan, results, fold(plan, events))
+	compareRows(t, x, reference, events)
+	inProcess := readFrom(t, x, 0)
+	compareRows(t, x, inProcess.whole, events)
+	singlePass := readFrom(t, x, MaxInProcessEvents+1)
+	compareRows(t, x, singlePass.whole, events)
+	compareTop(t, x, reference)
+	results := newResults(plan, singlePass)
+	compareStatistics(t, plan, results, fold(x, events))
 	if _, err := json.Marshal(results); err != nil {
 		t.Errorf("results are no JSON: %v\n%s", err, plan)
 	}
 	checkForms(t, plan, results)
 	if plan.Interval != "" {
-		compareSeries(t, from, plan, results)
+		compareSeries(t, x, results, inProcess, singlePass)
 	}
+}
+
+// readFrom reads the rows from the source for a number of events.
+func readFrom(t *testing.T, x *execution, events uint64) *answer {
+	t.Helper()
+	s := x.state()
+	s.events = events
+	found, _, err := x.read(t.Context(), s)
+	if err != nil {
+		fatal(t, err)
+	}
+	return found
 }
 
 // compareTop compares a breakdown into few values and others from the single
 // pass with the one from the reference.
-func compareTop(t *testing.T, from *store, plan Plan, reference []row) {
+func compareTop(t *testing.T, x *execution, reference []row) {
 	t.Helper()
-	if plan.Dimension == "" {
+	if x.Dimension == "" {
 		return
 	}
-	plan.top = 1 + len(reference)%3
-	singlePass, err := plan.moments(t.Context(), from)
+	plan := *x.Plan
+	plan.Top = 1 + len(reference)%3
+	few := *x
+	few.Plan = &plan
+	got, err := json.Marshal(breakdown(&plan, readFrom(t, &few, MaxInProcessEvents+1)))
 	if err != nil {
 		fatal(t, err)
 	}
-	got, err := json.Marshal(breakdown(&plan, singlePass))
-	if err != nil {
-		fatal(t, err)
-	}
-	want, err := json.Marshal(breakdown(&plan, reference))
+	want, err := json.Marshal(breakdown(&plan, x.answer(reference, nil)))
 	if err != nil {
 		fatal(t, err)
 	}
 	if string(got) != string(want) {
-		t.Errorf("top %d:\n got %.1500s\nwant %.1500s\n%s", plan.top, got, want, &plan)
+		t.Errorf("top %d:\n got %.1500s\nwant %.1500s\n%s", plan.Top, got, want, &plan)
 	}
 }
 
 // compareSeries compares each point of a series with the report of a window
 // that ends there, and the in-process series with that of the store.
-func compareSeries(t *testing.T, from *store, plan *Plan, whole *Results) {
+func compareSeries(t *testing.T, x *execution, whole *Results, inProcess, singlePass *answer) {
 	t.Helper()
-	points, err := plan.series(t.Context(), from)
+	plan := x.Plan
+	points, err := x.series(t.Context(), singlePass)
 	if err != nil {
 		fatal(t, err)
 	}
-	counted := *plan
-	counted.events = 0
-	rows, inProcess, err := counted.answer(t.Context(), from)
+	counted, err := x.series(t.Context(), inProcess)
 	if err != nil {
 		fatal(t, err)
 	}
-	compareVariations(t, plan.String()+"counted here", newResults(plan, rows, rows).Variations, whole.Variations)
-	if g, w := written(t, inProcess), written(t, points); g != w {
+	compareVariations(t, plan.String()+"counted here", newResults(plan, inProcess).Variations, whole.Variations)
+	if g, w := written(t, counted), written(t, points); g != w {
 		t.Errorf("%s\ncounted here %s\nby the store %s", plan, g, w)
 	}
 	if len(points) == 0 {
@@ -333,18 +335,15 @@ func compareSeries(t *testing.T, from *store, plan *Plan, whole *Results) {
 		return
 	}
 	for _, point := range points {
-		at := *plan
-		at.Filters.To = point.Time
-		if at.Filters.ZScore != 0 {
-			if err := at.findOutliers(t.Context(), from); err != nil {
-				fatal(t, err)
-			}
-		}
-		rows, err := at.referenceMoments(t.Context(), from)
+		at, err := x.until(t.Context(), point.Time)
 		if err != nil {
 			fatal(t, err)
 		}
-		compareVariations(t, fmt.Sprintf("%s\nat %s", plan, point.Time), point.Variations, unconcluded(newResults(&at, rows, rows).Variations))
+		rows, err := referenceSource{at}.rows(t.Context())
+		if err != nil {
+			fatal(t, err)
+		}
+		compareVariations(t, fmt.Sprintf("%s\nat %s", plan, point.Time), point.Variations, unconcluded(newResults(at.Plan, at.answer(rows, nil)).Variations))
 	}
 	compareVariations(t, plan.String()+"last point", points[len(points)-1].Variations, unconcluded(whole.Variations))
 }
@@ -381,13 +380,11 @@ func written(t *testing.T, value any) string {
 
 // compareOutliers compares the bounds with the definition: a value counts if it
 // is at most z standard deviations from the mean, in rational numbers.
-func compareOutliers(t *testing.T, plan *Plan, events []schema.Event) {
+func compareOutliers(t *testing.T, plan *execution, events []schema.Event) {
 	t.Helper()
-	before := *plan
-	before.Outliers = nil
-	values := fold(&before, events)[all].values
-	if plan.Outliers.Values != int64(len(values)) {
-		t.Errorf("%d goal values, want %d\n%s", plan.Outliers.Values, len(values), plan)
+	values := fold(plan.withoutOutliers(), events)[all].values
+	if plan.outliers.Values != int64(len(values)) {
+		t.Errorf("%d goal values, want %d\n%s", plan.outliers.Values, len(values), plan)
 	}
 	sum, n := new(big.Rat), new(big.Rat).SetInt64(int64(len(values)))
 	for _, v := range values {
@@ -409,13 +406,13 @@ func compareOutliers(t *testing.T, plan *Plan, events []schema.Event) {
 	limit := z.Mul(z, z).Mul(z, variance)
 	for _, v := range values {
 		counts := distance(v).Cmp(limit) <= 0 || variance.Sign() == 0
-		if counts == outlying(plan.Outliers, v) {
-			t.Errorf("value %d counts: %v, bounds %+v\n%s", v, counts, plan.Outliers, plan)
+		if counts == outlying(plan.outliers, v) {
+			t.Errorf("value %d counts: %v, bounds %+v\n%s", v, counts, plan.outliers, plan)
 		}
 	}
 }
 
-func compareRows(t *testing.T, plan *Plan, rows []row, events []schema.Event) {
+func compareRows(t *testing.T, plan *execution, rows []row, events []schema.Event) {
 	t.Helper()
 	byValue := map[string][]row{all: rows}
 	for _, r := range rows {
@@ -438,13 +435,13 @@ func compareRows(t *testing.T, plan *Plan, rows []row, events []schema.Event) {
 }
 
 // fatal ends the test with the error of the store.
-func fatal(t *testing.T, err error) {
-	t.Helper()
+func fatal(tb testing.TB, err error) {
+	tb.Helper()
 	var refused *StoreError
 	if errors.As(err, &refused) {
-		t.Fatalf("%v: %v", err, errors.Unwrap(err))
+		tb.Fatalf("%v: %v", err, errors.Unwrap(err))
 	}
-	t.Fatal(err)
+	tb.Fatal(err)
 }
 
 // readable omits variations without visitors and formats big integers.

@@ -86,9 +86,10 @@ var columns = map[string]expr{
 
 // referenceQuery returns the parameters and slots that all queries of a plan
 // share.
-func (p *Plan) referenceQuery() (*Query, slots) {
-	q := &Query{Params: append(p.subjectParams(), Param{"from", p.from()}, Param{"to", p.to()}), events: p.events}
-	s := slots{Dimension: "''", Filters: "true", Goals: "event = 'goal'", Events: p.eventsTable(), Visitors: "true", ViewTimes: "CAST([], 'Array(DateTime64(3, \\'UTC\\'))')"}
+func (x *execution) referenceQuery() (*Query, slots) {
+	p := x.Plan
+	q := &Query{Params: append(subjectParams(p.Subject), Param{"from", p.from()}, Param{"to", p.to()}), events: x.stored.events}
+	s := slots{Dimension: "''", Filters: "true", Goals: "event = 'goal'", Events: x.store.eventsTable(), Visitors: "true", ViewTimes: "CAST([], 'Array(DateTime64(3, \\'UTC\\'))')"}
 	if p.Dimension != "" {
 		s.Dimension = "toString(" + columns[string(p.Dimension)] + ")"
 	}
@@ -97,7 +98,7 @@ func (p *Plan) referenceQuery() (*Query, slots) {
 		s.Goals += " AND goal_id = {goal_id:Int64}"
 		q.Params = append(q.Params, Param{"goal_id", p.Goal.ID})
 	}
-	q.goalFilters(p, &s)
+	q.goalFilters(x, &s)
 	s.Counts = s.Goals
 	s.Widget = p.Subject.Kind == schema.SubjectWidget
 	if s.Widget {
@@ -127,12 +128,12 @@ func (q *Query) visitorFilters(filters *Filters, s *slots) {
 	}
 }
 
-func (q *Query) goalFilters(p *Plan, s *slots) {
-	if p.Filters.GoalValue != nil {
+func (q *Query) goalFilters(x *execution, s *slots) {
+	if x.Filters.GoalValue != nil {
 		s.Goals += " AND value >= {goal_value:Int64}"
-		q.Params = append(q.Params, Param{"goal_value", leastUnits(p.Filters.GoalValue)})
+		q.Params = append(q.Params, Param{"goal_value", leastUnits(x.Filters.GoalValue)})
 	}
-	if o := p.Outliers; o != nil && !o.open {
+	if o := x.outliers; o != nil && !o.open {
 		s.Goals += " AND value >= {outlier_least:Int64} AND value <= {outlier_most:Int64}"
 		q.Params = append(q.Params, Param{"outlier_least", o.least}, Param{"outlier_most", o.most})
 	}
@@ -153,49 +154,49 @@ func leastUnits(amount *big.Rat) int64 {
 	return up.Int64()
 }
 
-func (p *Plan) sumsParams() []Param {
-	recentFrom, recentTo := p.recent()
-	return []Param{{"shares_since", p.SharesSince.UnixMilli()}, {"recent_from", recentFrom.UnixMilli()}, {"recent_to", recentTo.UnixMilli()}}
+func (x *execution) sumsParams() []Param {
+	recentFrom, recentTo := recent(x.stored.ingested)
+	return []Param{{"shares_since", x.SharesSince.UnixMilli()}, {"recent_from", recentFrom.UnixMilli()}, {"recent_to", recentTo.UnixMilli()}}
 }
 
 // momentsQuery compiles the plan into the reference query.
-func (p *Plan) momentsQuery() (*Query, error) {
-	q, s := p.referenceQuery()
-	q.Params = append(q.Params, p.sumsParams()...)
-	return q, errors.Join(q.render("moments.sql", s), p.overShards(q, momentsOfShards))
+func (x *execution) momentsQuery() (*Query, error) {
+	q, s := x.referenceQuery()
+	q.Params = append(q.Params, x.sumsParams()...)
+	return q, errors.Join(q.render("moments.sql", s), x.overShards(q, momentsOfShards))
 }
 
 // seriesQuery compiles the plan into the query that returns what each bucket of
 // the interval adds.
-func (p *Plan) seriesQuery() (*Query, error) {
-	q, s := p.referenceQuery()
+func (x *execution) seriesQuery() (*Query, error) {
+	q, s := x.referenceQuery()
 	s.ViewTimes = "groupArrayIf(time, event = 'view' AND time < toDateTime64({to:String}, 3, 'UTC'))"
-	width, shift := p.Interval.grid()
+	width, shift := x.Interval.grid()
 	q.Params = append(q.Params, Param{"width", width.Milliseconds()}, Param{"shift", shift.Milliseconds()})
-	return q, errors.Join(q.render("series.sql", s), p.overShards(q, seriesOfShards))
+	return q, errors.Join(q.render("series.sql", s), x.overShards(q, seriesOfShards))
 }
 
 // recountQuery is momentsQuery for the given visitors.
-func (p *Plan) recountQuery(visitors []uint64) (*Query, error) {
-	q, s := p.referenceQuery()
+func (x *execution) recountQuery(visitors []uint64) (*Query, error) {
+	q, s := x.referenceQuery()
 	s.Visitors = "visitor_id IN {visitor_ids:Array(UInt64)}"
-	q.Params = append(append(q.Params, p.sumsParams()...), Param{"visitor_ids", visitors})
-	return q, errors.Join(q.render("moments.sql", s), p.overShards(q, momentsOfShards))
+	q.Params = append(append(q.Params, x.sumsParams()...), Param{"visitor_ids", visitors})
+	return q, errors.Join(q.render("moments.sql", s), x.overShards(q, momentsOfShards))
 }
 
 // freshnessQuery returns the number of stored events of the subject, and their
 // last times.
-func (p *Plan) freshnessQuery(counters string) (*Query, error) {
-	q := &Query{Params: append(p.subjectParams(), Param{"counters", counters})}
+func freshnessQuery(of Subject, counters string) (*Query, error) {
+	q := &Query{Params: append(subjectParams(of), Param{"counters", counters})}
 	return q, q.render("freshness.sql", struct{}{})
 }
 
-func (p *Plan) subjectParams() []Param {
+func subjectParams(s Subject) []Param {
 	return []Param{
-		{"website_id", p.Subject.WebsiteID},
-		{"subject", string(p.Subject.Kind)},
-		{"subject_id", p.Subject.ID},
-		{"experiment_id", p.Subject.ExperimentID},
+		{"website_id", s.WebsiteID},
+		{"subject", string(s.Kind)},
+		{"subject_id", s.ID},
+		{"experiment_id", s.ExperimentID},
 	}
 }
 

@@ -3,13 +3,11 @@ package engine
 import (
 	"cmp"
 	"context"
-	"errors"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
-	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/stats"
 
@@ -22,34 +20,13 @@ type Engine struct {
 	store         *store
 	catalogue     *catalogue.Catalogue
 	stats         statsCache
-	observePath   func(string) // called with the source of each report
+	observeSource func(string) // called with the source of each report
 	refreshRollup func(context.Context, Subject) error
 }
 
-// The sources of the rows of a report.
-const (
-	PathInProcess = "in-process" // the server counts the events; for subjects with few events
-	PathRollup    = "rollup"     // cubes of the rollup
-	PathReference = "reference"  // the store counts the events
-)
-
-// ObservePath sets a function that is called with the source of each report. It
-// must be called before the first report.
-func (e *Engine) ObservePath(report func(path string)) { e.observePath = report }
-
-func (e *Engine) recordPath(path string) {
-	if e.observePath != nil {
-		e.observePath(path)
-	}
-}
-
-// path returns the source of rows that are not in a rollup.
-func (p *Plan) path(limits Limits) string {
-	if p.events <= limits.inProcessEvents() {
-		return PathInProcess
-	}
-	return PathReference
-}
+// ObserveSource sets a function that is called with the source of each report.
+// It must be called before the first report.
+func (e *Engine) ObserveSource(report func(source string)) { e.observeSource = report }
 
 // New returns the engine of a store.
 func New(conn driver.Conn, c *catalogue.Catalogue, limits Limits) *Engine {
@@ -60,75 +37,72 @@ func New(conn driver.Conn, c *catalogue.Catalogue, limits Limits) *Engine {
 	return &Engine{store: s, catalogue: c}
 }
 
+// Plan resolves a request against the catalogue. The error is an InvalidError or
+// a NotFoundError.
+func (e *Engine) Plan(r Request) (*Plan, error) {
+	return NewPlan(r, e.catalogue.Snapshot().Account(r.AccountID))
+}
+
 // Report computes a report from the cheapest source. The error is an
-// InvalidError, a NotFoundError, a StoreError, or that of the context.
-func (e *Engine) Report(ctx context.Context, r Request) (*Results, error) {
-	plan, err := e.plan(ctx, r)
+// InvalidError, a StoreError, or that of the context.
+func (e *Engine) Report(ctx context.Context, p *Plan) (*Results, error) {
+	x, err := e.execution(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	if answer, err := e.fromRollup(ctx, plan); err == nil {
-		e.recordPath(PathRollup)
-		return answer.results(ctx, plan, e.store)
-	} else if !errors.Is(err, errNoRollup) {
+	s, err := e.state(ctx, x)
+	if err != nil {
 		return nil, err
 	}
-	e.recordPath(plan.path(e.store.limits))
-	return plan.fromEvents(ctx, e.store)
+	results, source, err := x.report(ctx, s)
+	if err == nil && e.observeSource != nil {
+		e.observeSource(source)
+	}
+	return results, err
 }
 
 // Reference computes a report from the events.
-func (e *Engine) Reference(ctx context.Context, r Request) (*Results, error) {
-	plan, err := e.plan(ctx, r)
+func (e *Engine) Reference(ctx context.Context, p *Plan) (*Results, error) {
+	x, err := e.execution(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	return plan.fromEvents(ctx, e.store)
+	results, _, err := x.report(ctx, x.state().withoutRollup())
+	return results, err
 }
 
-func (p *Plan) fromEvents(ctx context.Context, from *store) (*Results, error) {
-	rows, points, err := p.answer(ctx, from)
+// report computes the body from the cheapest source.
+func (x *execution) report(ctx context.Context, s state) (results *Results, source string, err error) {
+	found, source, err := x.read(ctx, s)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	_, span := tracer.Start(ctx, "stats")
-	results := newResults(p, rows, rows)
+	results = newResults(x.Plan, found)
 	span.End()
-	results.Series = points
-	return results, nil
+	if x.Interval != "" {
+		results.Series, err = x.series(ctx, found)
+	}
+	return results, source, err
 }
 
-// rollupFor returns the state of the rollup of the subject if it can serve the
-// plan. Otherwise the error is errNoRollup.
-func (e *Engine) rollupFor(ctx context.Context, plan *Plan) (rollupState, error) {
-	if plan.events <= e.store.limits.inProcessEvents() || !plan.fitsRollup() {
-		return rollupState{}, errNoRollup
-	}
+// state returns the state of a store without rollups.
+func (x *execution) state() state {
+	return state{events: x.stored.events, through: x.stored.ingested, sharded: x.store.shards != nil}
+}
+
+// state returns what the choice of a source depends on.
+func (e *Engine) state(ctx context.Context, x *execution) (state, error) {
+	s := x.state()
 	if now := e.stats.rollups.Load(); now == nil || time.Since(now.readAt) > statsMaxAge {
 		if err := e.RefreshRollupStates(ctx); err != nil {
-			return rollupState{}, storeError(ctx, err)
+			return s, storeError(ctx, err)
 		}
 	}
-	state, rollups := e.usableRollup(plan.Subject, plan.DataThrough)
-	if !rollups || plan.Fresh && state.through.Before(plan.DataThrough) {
-		return state, errNoRollup
+	if current, usable := e.usableRollup(x.Subject, s.through); usable {
+		s.rollup = &current
 	}
-	return state, nil
-}
-
-// fromRollup computes the report from the rollup. The error is errNoRollup if
-// that is not possible.
-func (e *Engine) fromRollup(ctx context.Context, plan *Plan) (*rollupAnswer, error) {
-	state, err := e.rollupFor(ctx, plan)
-	if err != nil {
-		return nil, err
-	}
-	at := *plan
-	answer, err := at.fromRollup(ctx, e.store, state)
-	if err == nil {
-		*plan = at
-	}
-	return answer, err
+	return s, nil
 }
 
 // SharesSince returns when the current shares of a subject took effect. It
@@ -146,63 +120,12 @@ func (e *Engine) SharesSince(of Subject) (time.Time, bool) {
 	return plan.SharesSince, true
 }
 
-// plan resolves a request, and reads from the store how fresh the data are and
-// which values are outliers.
-func (e *Engine) plan(ctx context.Context, r Request) (plan *Plan, err error) {
-	ctx, span := tracer.Start(ctx, "plan")
-	defer func() { endSpan(span, err) }()
-	plan, err = NewPlan(r, e.catalogue.Snapshot().Account(r.AccountID))
-	if err != nil {
-		return nil, err
-	}
-	plan.shards = e.store.shards
-	if err := e.freshness(ctx, plan); err != nil {
-		return nil, err
-	}
-	if plan.Filters.ZScore != 0 {
-		if err := plan.findOutliers(ctx, e.store); err != nil {
-			return nil, err
-		}
-	}
-	return plan, nil
-}
-
-// freshness sets DataThrough, the newest event time and the number of events.
-// It is called before the events are read, so that the report has at least the
-// events up to DataThrough. Values that a server remembers are slightly older
-// and also valid.
-func (e *Engine) freshness(ctx context.Context, p *Plan) error {
-	if last := e.stats.last.Load(); last != nil && time.Since(last.readAt) < statsMaxAge {
-		p.setFreshness(last.events[p.Subject])
-		return nil
-	}
-	query, err := p.freshnessQuery(schema.CountersTable(e.store.Conn))
-	if err != nil {
-		return err
-	}
-	var now subjectTotals
-	if err := e.store.each(ctx, query, func(row driver.Rows) error { return row.Scan(&now.events, &now.ingested, &now.newest) }); err != nil {
-		return err
-	}
-	p.setFreshness(now)
-	return nil
-}
-
-func (p *Plan) setFreshness(now subjectTotals) {
-	p.events = now.events
-	if now.events > 0 {
-		p.DataThrough, p.newest = now.ingested.UTC(), now.newest.UTC()
-	}
-}
-
-// newResults computes the body from rows. whole are the rows of the whole
-// report; they differ from rows only if the rows of the breakdown are
-// incomplete.
-func newResults(plan *Plan, rows, whole []row) *Results {
-	all := sumRows(whole, plan.MultipleExposures)
-	result := all.evaluate(plan)
-	result.Checks.Outliers = plan.Outliers.check(result.Totals.GoalsReached)
-	result.conclude(plan, stats.Conclude(result.evidence, plan.options()))
+// newResults computes the body from the rows, without the series.
+func newResults(plan *Plan, found *answer) *Results {
+	all := sumRows(found.whole, plan.MultipleExposures)
+	result := all.evaluate(plan, found)
+	result.Checks.Outliers = found.outliers.check(result.Totals.GoalsReached)
+	result.conclude(plan, stats.Conclude(result.evidence, options(plan)))
 	results := &Results{
 		Methodology:       plan.Rules.Methodology,
 		SignificanceLevel: plan.Rules.SignificanceLevel,
@@ -210,8 +133,8 @@ func newResults(plan *Plan, rows, whole []row) *Results {
 		Window:            Window{given(plan.Filters.From), given(plan.Filters.To)},
 		Population:        "firstExposedInWindow",
 		GeneratedAt:       time.Now().UTC().Truncate(time.Millisecond),
-		DataThrough:       given(plan.DataThrough),
-		NewestEvent:       given(plan.newest),
+		DataThrough:       given(found.through),
+		NewestEvent:       given(found.newest),
 		Cell:              result.Cell,
 	}
 	if plan.Operation == CampaignResults {
@@ -227,7 +150,7 @@ func newResults(plan *Plan, rows, whole []row) *Results {
 	}
 	if plan.Dimension != "" {
 		results.Dimension = &plan.Dimension
-		results.Breakdown = breakdown(plan, rows)
+		results.Breakdown = breakdown(plan, found)
 	}
 	return results
 }
@@ -271,11 +194,11 @@ const (
 
 // breakdown computes a cell for each of the most frequent values of the
 // dimension, and one for all others.
-func breakdown(plan *Plan, rows []row) []BreakdownCell {
+func breakdown(plan *Plan, found *answer) []BreakdownCell {
 	byValue := map[string][]row{}
 	visitors := map[string]int64{}
 	var others []row
-	for _, r := range rows {
+	for _, r := range found.cells {
 		if r.others {
 			others = append(others, r)
 			continue
@@ -291,18 +214,18 @@ func breakdown(plan *Plan, rows []row) []BreakdownCell {
 	add := func(name string, rows []row) {
 		names, all = append(names, name), append(all, sumRows(rows, plan.MultipleExposures))
 	}
-	for _, value := range values[:min(len(values), plan.top)] {
+	for _, value := range values[:min(len(values), plan.Top)] {
 		add(shownValue(value), byValue[value])
 		delete(byValue, value)
 	}
-	if len(values) > plan.top || len(others) > 0 {
+	if len(values) > plan.Top || len(others) > 0 {
 		for _, rows := range byValue {
 			others = append(others, rows...)
 		}
 		add(otherValues, others)
 	}
 	cells := make([]cellResult, len(all))
-	onAllCores(len(cells), func(i int) { cells[i] = all[i].evaluate(plan) })
+	onAllCores(len(cells), func(i int) { cells[i] = all[i].evaluate(plan, found) })
 	return concluded(plan, names, cells)
 }
 
@@ -321,7 +244,7 @@ func concluded(plan *Plan, names []string, cells []cellResult) []BreakdownCell {
 		evidence[i] = cells[i].evidence
 	}
 	shown := make([]BreakdownCell, len(cells))
-	for i, conclusion := range stats.ConcludeCells(evidence, plan.options()) {
+	for i, conclusion := range stats.ConcludeCells(evidence, options(plan)) {
 		cells[i].conclude(plan, conclusion)
 		cells[i].Power = nil
 		shown[i] = BreakdownCell{Value: names[i], Cell: cells[i].Cell}

@@ -28,7 +28,6 @@ type Request struct {
 	Dimension    Dimension // empty: no breakdown
 	Interval     Interval  // empty: no series
 	Filters      Filters
-	Fresh        bool `json:",omitempty"` // include all stored events, not only those in the rollup
 }
 
 // Metric is a metric on which variations are compared.

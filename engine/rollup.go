@@ -1,17 +1,11 @@
 package engine
 
 import (
-	"context"
-	"errors"
 	"slices"
 	"time"
 
 	"lifthouse/schema"
 )
-
-// errNoRollup reports that a rollup cannot serve a report. The report is
-// counted from the events.
-var errNoRollup = errors.New("no usable rollup")
 
 // rollupMaxAge is the maximum age of the last refresh while newer events wait.
 // After it, reports are counted from the events.
@@ -44,11 +38,11 @@ type cubeSet struct {
 	steps *schema.Cube // for the series; nil: no series
 }
 
-// cubeSet returns the cheapest cubes with the filtered attributes, the
+// cubesFor returns the cheapest cubes with the filtered attributes, the
 // dimension and the days that the report needs. It returns false if there are
 // none.
-func (p *Plan) cubeSet(byDays bool) (cubeSet, bool) {
-	filtered := p.filteredColumns()
+func cubesFor(p *Plan, byDays bool) (cubeSet, bool) {
+	filtered := filteredColumns(p)
 	c := cubeSet{whole: cheapestCube(filtered, func(f *schema.Cube) bool { return f.FirstDay && f.Day == byDays })}
 	found := c.whole != nil
 	if p.Dimension != "" {
@@ -85,7 +79,7 @@ func cheapestCube(needed []string, suits func(*schema.Cube) bool) *schema.Cube {
 	return nil
 }
 
-func (p *Plan) filteredColumns() []string {
+func filteredColumns(p *Plan) []string {
 	var needed []string
 	for _, filter := range p.Filters.Lists {
 		needed = append(needed, cubeColumn(filter.Attribute))
@@ -98,60 +92,8 @@ func (p *Plan) filteredColumns() []string {
 
 // windowed reports whether the window may exclude visitors or events before the
 // newest event.
-func (p *Plan) windowed(newest time.Time) bool {
+func windowed(p *Plan, newest time.Time) bool {
 	return !p.Filters.From.IsZero() || !p.Filters.To.IsZero() && !p.Filters.To.After(newest)
-}
-
-// fitsRollup reports whether cubes can express the report: no filter on goal
-// values, whole days, and no hourly series.
-func (p *Plan) fitsRollup() bool {
-	wholeDays := func(t time.Time) bool { return t.IsZero() || t.Equal(t.UTC().Truncate(24*time.Hour)) }
-	return p.Filters.GoalValue == nil && p.Filters.ZScore == 0 &&
-		wholeDays(p.Filters.From) && wholeDays(p.Filters.To) &&
-		p.Interval != Hourly
-}
-
-// rollupAnswer has the rows of the whole report, of the breakdown, and the
-// steps of the series.
-type rollupAnswer struct {
-	whole, cells []row
-	steps        []step
-}
-
-// fromRollup reads the report from a generation with the given state, and sets
-// the freshness of the plan. The error is errNoRollup if that is not possible.
-func (p *Plan) fromRollup(ctx context.Context, from *store, state rollupState) (*rollupAnswer, error) {
-	const tries = 3 // a refresh may run between two statements
-	for range tries {
-		p.DataThrough, p.newest = state.through, state.newest
-		byDays := p.windowed(state.newest)
-		cubes, expressible := p.cubeSet(byDays)
-		if !expressible {
-			return nil, errNoRollup
-		}
-		q := &rollupQuery{plan: p, cubes: cubes, state: state, byDays: byDays}
-		answer, err := q.answer(ctx, from)
-		if err != nil {
-			return nil, err
-		}
-		if !q.moved {
-			return answer, nil
-		}
-		state = q.state
-	}
-	return nil, errNoRollup
-}
-
-// results computes the body.
-func (a *rollupAnswer) results(ctx context.Context, p *Plan, from *store) (*Results, error) {
-	_, span := tracer.Start(ctx, "stats")
-	results := newResults(p, a.cells, a.whole)
-	span.End()
-	var err error
-	if p.Interval != "" {
-		results.Series, err = p.points(ctx, from, a.steps)
-	}
-	return results, err
 }
 
 // InProcessEvents returns the maximum number of events of a subject that are

@@ -67,32 +67,31 @@ func (r *ranking) candidates(state rollupState, top int) ([]string, bool) {
 
 // findTop finds the values of the dimension that may be among the most frequent
 // ones, and the cubes that have them. It only applies to dimensions with a
-// ranked cube. The error is errNoRollup if there are too many candidates.
+// ranked cube. declined says that there are too many candidates.
 //
 // Its query may see a later state than the report. The bound of candidates
 // holds for later states.
-func (q *rollupQuery) findTop(ctx context.Context, from *store) error {
+func (q *rollupQuery) findTop(ctx context.Context, from *store) (declined string, err error) {
 	cube := q.rankedCube()
 	if cube == nil {
-		return nil
+		return "", nil
 	}
 	key := ranked{q.plan.Subject, cube.Name}
 	order, known := from.ranks.get(key), false
 	if order != nil {
-		q.top, known = order.candidates(q.state, q.plan.top)
+		q.top, known = order.candidates(q.state, q.plan.Top)
 	}
 	if !known {
-		var err error
 		if order, err = q.rank(ctx, from, cube, order); err != nil {
-			return err
+			return "", err
 		}
 		from.ranks.set(key, order)
-		if q.top, known = order.candidates(q.state, q.plan.top); !known {
-			return errNoRollup
+		if q.top, known = order.candidates(q.state, q.plan.Top); !known {
+			return "too many values of the dimension have about equally many visitors", nil
 		}
 	}
 	q.frequentCubes = order.cubes(q.cubes.cells, q.top)
-	return nil
+	return "", nil
 }
 
 // cubes returns the names of the cubes with the cells of the values.

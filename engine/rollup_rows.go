@@ -13,6 +13,32 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
+// rollupSource reads a report from the cubes of one generation.
+type rollupSource struct {
+	*execution
+	state rollupState
+}
+
+func (x rollupSource) name() string { return SourceRollup }
+
+// read reads the report again if a refresh runs between its statements.
+func (x rollupSource) read(ctx context.Context) (*answer, string, error) {
+	const tries = 3
+	state := x.state
+	for range tries {
+		q, expressible := newRollupQuery(x.Plan, state)
+		if !expressible {
+			return nil, "no cube has the attributes and days", nil
+		}
+		found, declined, err := q.answer(ctx, x.store)
+		if err != nil || declined != "" || !q.moved {
+			return found, declined, err
+		}
+		state = q.state
+	}
+	return nil, "the rollup is refreshed all the time", nil
+}
+
 // rollupQuery reads a report from one generation, and detects a refresh between
 // its statements.
 type rollupQuery struct {
@@ -24,6 +50,13 @@ type rollupQuery struct {
 
 	top           []string // values that may be among the most frequent; nil: all values are read
 	frequentCubes []string // cubes that have them; nil: the cube of the set
+}
+
+// newRollupQuery returns false if the cubes cannot express the report.
+func newRollupQuery(p *Plan, state rollupState) (*rollupQuery, bool) {
+	byDays := windowed(p, state.newest)
+	cubes, expressible := cubesFor(p, byDays)
+	return &rollupQuery{plan: p, cubes: cubes, state: state, byDays: byDays}, expressible
 }
 
 // rollupRow is one row of sql/rollup.sql.
@@ -47,32 +80,32 @@ type rollupKey struct {
 // identifies the visitors who are active in a window.
 const kindActive schema.Kind = "active"
 
-// answer runs the statements of a report.
-func (q *rollupQuery) answer(ctx context.Context, from *store) (*rollupAnswer, error) {
-	var err error
-	if err = q.findTop(ctx, from); err != nil {
-		return nil, err
+// answer runs the statements of a report. declined is the reason why the rollup
+// cannot serve it.
+func (q *rollupQuery) answer(ctx context.Context, from *store) (found *answer, declined string, err error) {
+	if declined, err = q.findTop(ctx, from); err != nil || declined != "" {
+		return nil, declined, err
 	}
 	query, err := q.compile()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	sums := map[rollupKey]*Moments{}
-	if err := q.read(ctx, from, query, sums); err != nil {
-		return nil, err
+	if declined, err = q.read(ctx, from, query, sums); err != nil || declined != "" {
+		return nil, declined, err
 	}
-	var answer rollupAnswer
-	answer.whole = rowsOf(merged(sums, q.cubes.whole, func(k *rollupKey) { k.bucket, k.dimension = 0, "" }))
+	found = &answer{through: q.state.through, newest: q.state.newest}
+	found.whole = rowsOf(merged(sums, q.cubes.whole, func(k *rollupKey) { k.bucket, k.dimension = 0, "" }))
 	if q.cubes.cells != nil {
-		answer.cells = rowsOf(merged(sums, q.cubes.cells, func(k *rollupKey) { k.bucket = 0 }))
+		found.cells = rowsOf(merged(sums, q.cubes.cells, func(k *rollupKey) { k.bucket = 0 }))
 	}
 	if q.top != nil {
-		answer.cells = topOf(answer.cells, answer.whole, q.plan.top)
+		found.cells = topOf(found.cells, found.whole, q.plan.Top)
 	}
 	if q.cubes.steps != nil {
-		answer.steps = stepsOf(merged(sums, q.cubes.steps, func(k *rollupKey) { k.dimension = "" }))
+		found.steps = stepsOf(merged(sums, q.cubes.steps, func(k *rollupKey) { k.dimension = "" }))
 	}
-	return &answer, nil
+	return found, "", nil
 }
 
 // cellCubes returns the names of the cubes with the cells of the breakdown.
@@ -114,7 +147,7 @@ func (q *rollupQuery) compile() (*Query, error) {
 	if p.Goal != nil {
 		goal = p.Goal.ID
 	}
-	recentFrom, recentTo := p.recent()
+	recentFrom, recentTo := recent(q.state.through)
 	query.Params = append(query.Params, Param{"kinds", q.kinds()}, Param{"goal_id", goal}, Param{"recent_from", dateOf(recentFrom)}, Param{"recent_to", dateOf(recentTo)})
 	if s.Window {
 		query.Params = append(query.Params, Param{"from", dateOf(p.from())}, Param{"to", dateOf(p.to())})
@@ -141,9 +174,9 @@ func (q *rollupQuery) kinds() []string {
 	return kinds
 }
 
-func (q *rollupQuery) read(ctx context.Context, from *store, query *Query, sums map[rollupKey]*Moments) error {
+func (q *rollupQuery) read(ctx context.Context, from *store, query *Query, sums map[rollupKey]*Moments) (declined string, err error) {
 	var state *rollupState
-	err := from.each(ctx, query, func(found driver.Rows) error {
+	err = from.each(ctx, query, func(found driver.Rows) error {
 		var r rollupRow
 		var multiExposed uint8
 		var kind string
@@ -173,20 +206,23 @@ func (q *rollupQuery) read(ctx context.Context, from *store, query *Query, sums 
 		return nil
 	})
 	if err != nil {
-		return err
+		return "", err
 	}
-	return q.checkState(state)
+	return q.checkState(state), nil
 }
 
 // checkState compares the state that a statement read with the expected state.
-func (q *rollupQuery) checkState(state *rollupState) error {
+// It returns the reason why the generation cannot be read.
+func (q *rollupQuery) checkState(state *rollupState) (declined string) {
 	switch {
-	case state == nil || state.sharesSince != q.plan.SharesSince.UnixMilli():
-		return errNoRollup
+	case state == nil:
+		return "the generation of the rollup was replaced"
+	case state.sharesSince != q.plan.SharesSince.UnixMilli():
+		return "the shares changed after the rollup was built"
 	case *state != q.state:
 		q.state, q.moved = *state, true
 	}
-	return nil
+	return ""
 }
 
 func (r *rollupRow) addTo(m *Moments) {

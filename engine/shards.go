@@ -50,21 +50,21 @@ func (s shardSlots) List() string { return strings.Join(s.Keys, ", ") }
 
 // eventsTable returns the table of events for statements that may run on
 // shards.
-func (p *Plan) eventsTable() expr {
-	if p.shards == nil {
+func (s *store) eventsTable() expr {
+	if s.shards == nil {
 		return "events"
 	}
-	return p.shards.events
+	return s.shards.events
 }
 
 // overShards changes a query so that it runs on all shards and adds up their
 // rows. On one server it changes nothing.
-func (p *Plan) overShards(q *Query, s shardSlots) error {
-	if p.shards == nil {
+func (x *execution) overShards(q *Query, s shardSlots) error {
+	if x.store.shards == nil {
 		return nil
 	}
-	s.Shards = p.shards.each(strings.TrimSpace(q.SQL))
-	s.Widget = p.Subject.Kind == schema.SubjectWidget
+	s.Shards = x.store.shards.each(strings.TrimSpace(q.SQL))
+	s.Widget = x.Subject.Kind == schema.SubjectWidget
 	return q.render("shards.sql", s)
 }
 

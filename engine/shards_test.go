@@ -89,8 +89,8 @@ func TestAVisitorOnTwoShardsCountsTwice(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plan.shards, plan.DataThrough = shards, start.AddDate(0, 0, 1)
-		rows, err := plan.referenceMoments(t.Context(), &store{Conn: conn, limits: DefaultLimits})
+		x := &execution{Plan: plan, store: &store{Conn: conn, limits: DefaultLimits, shards: shards}, stored: subjectTotals{ingested: start.AddDate(0, 0, 1)}}
+		rows, err := referenceSource{x}.rows(t.Context())
 		if err != nil {
 			fatal(t, err)
 		}
@@ -107,12 +107,12 @@ func TestStatementsToShards(t *testing.T) {
 	w := world{rand.New(rand.NewPCG(1, 1))}
 	for _, test := range []struct {
 		name, query string
-		compile     func(*Plan) (*Query, error)
+		compile     func(*execution) (*Query, error)
 	}{
-		{"moments", "dimension=device", (*Plan).momentsQuery},
-		{"single_pass", "", (*Plan).singlePassQuery},
-		{"series", "interval=day", (*Plan).seriesQuery},
-		{"outliers", "filters[zScore]=2", (*Plan).outliersQuery},
+		{"moments", "dimension=device", (*execution).momentsQuery},
+		{"single_pass", "", func(x *execution) (*Query, error) { return singlePassSource{x}.query() }},
+		{"series", "interval=day", (*execution).seriesQuery},
+		{"outliers", "filters[zScore]=2", (*execution).outliersQuery},
 	} {
 		r, err := ParseReport(CampaignResults, test.query)
 		if err != nil {
@@ -123,9 +123,8 @@ func TestStatementsToShards(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plan.DataThrough = start
-		plan.shards = clusterShards("lift", "lifthouse")
-		query, err := test.compile(plan)
+		x := &execution{Plan: plan, store: &store{shards: clusterShards("lift", "lifthouse")}, stored: subjectTotals{ingested: start}}
+		query, err := test.compile(x)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
@@ -30,17 +29,6 @@ const (
 	segmentBits      = 3
 )
 
-// rankedIDs returns the ids of the variations in the order of their ranks. The
-// first rank is 1.
-func (p *Plan) rankedIDs() []int64 {
-	ids := make([]int64, len(p.Variations))
-	for i, v := range p.Variations {
-		ids[i] = v.ID
-	}
-	slices.Sort(ids)
-	return ids
-}
-
 // singlePassSlots are the slots of sql/single_pass.sql.
 type singlePassSlots struct {
 	slots
@@ -59,38 +47,47 @@ type singlePassRow struct {
 	recount []uint64 // visitors that the reference must count
 }
 
-// moments reads the rows of the report from the events: in process if there are
-// few, and otherwise in a single pass, with the reference for the remaining
-// visitors. Dimension values that cannot be among the most frequent are merged
-// into others.
-func (p *Plan) moments(ctx context.Context, from *store) ([]row, error) {
-	if p.events <= from.limits.inProcessEvents() {
-		return p.inProcessMoments(ctx, from)
+// singlePassSource counts the events in the store in a single pass, with the
+// reference for the visitors that need their lists of events. Dimension values
+// that cannot be among the most frequent are merged into others.
+type singlePassSource struct{ *execution }
+
+func (x singlePassSource) name() string { return SourceSinglePass }
+
+func (x singlePassSource) read(ctx context.Context) (*answer, string, error) {
+	rows, declined, err := x.rows(ctx)
+	if err != nil || declined != "" {
+		return nil, declined, err
 	}
-	if n := len(p.Variations); n == 0 || n > maxRanks || p.shards != nil && p.Dimension != "" { // a shard does not know the most frequent values
-		return p.referenceMoments(ctx, from)
-	}
-	found, err := p.singlePassRows(ctx, from)
+	steps, err := x.steps(ctx)
+	return x.answer(rows, steps), "", err
+}
+
+func (x singlePassSource) rows(ctx context.Context) (rows []row, declined string, err error) {
+	found, err := x.segments(ctx)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	var recount, examples []uint64
 	for _, r := range found {
 		recount = append(recount, r.recount...)
 		examples = append(examples, r.example...)
 	}
-	if len(recount) > maxRecounted || len(examples) > maxNamed {
-		return p.referenceMoments(ctx, from)
+	switch {
+	case len(recount) > maxRecounted:
+		return nil, "too many visitors need their lists of events", nil
+	case len(examples) > maxNamed:
+		return nil, "too many values of the dimension have about equally few visitors", nil
 	}
-	names, err := p.names(ctx, from, examples)
+	names, err := x.names(ctx, examples)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	again, err := p.recounted(ctx, from, recount)
+	again, err := x.recounted(ctx, recount)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return named(found, names, again), nil
+	return named(found, names, again), "", nil
 }
 
 // named sets the dimension values of the rows, and adds the recounted rows: to
@@ -117,18 +114,18 @@ func named(found []singlePassRow, names map[uint64]string, again []row) []row {
 	return rows
 }
 
-func (p *Plan) singlePassRows(ctx context.Context, from *store) ([]singlePassRow, error) {
-	query, err := p.singlePassQuery()
+func (x singlePassSource) segments(ctx context.Context) ([]singlePassRow, error) {
+	query, err := x.query()
 	if err != nil {
 		return nil, err
 	}
-	ids := p.rankedIDs()
+	ids := x.variationIDs()
 	var rows []singlePassRow
-	err = from.each(ctx, query, func(found driver.Rows) error {
+	err = x.store.each(ctx, query, func(found driver.Rows) error {
 		r := singlePassRow{kept: true}
 		var segment uint16
 		first := []any{&segment, &r.recount}
-		if p.Dimension != "" {
+		if x.Dimension != "" {
 			first = append(first, &r.example, &r.kept)
 		}
 		var err error
@@ -144,17 +141,17 @@ func (p *Plan) singlePassRows(ctx context.Context, from *store) ([]singlePassRow
 }
 
 // names returns the dimension value of the first view of each visitor.
-func (p *Plan) names(ctx context.Context, from *store, visitors []uint64) (map[uint64]string, error) {
+func (x singlePassSource) names(ctx context.Context, visitors []uint64) (map[uint64]string, error) {
 	if len(visitors) == 0 {
 		return nil, nil
 	}
-	q, s := p.referenceQuery()
-	q.Params = append(p.subjectParams(), Param{"visitor_ids", visitors})
+	q, s := x.referenceQuery()
+	q.Params = append(subjectParams(x.Subject), Param{"visitor_ids", visitors})
 	if err := q.render("names.sql", s); err != nil {
 		return nil, err
 	}
 	names := make(map[uint64]string, len(visitors))
-	err := from.each(ctx, q, func(found driver.Rows) error {
+	err := x.store.each(ctx, q, func(found driver.Rows) error {
 		var visitor uint64
 		var name string
 		err := found.Scan(&visitor, &name)
@@ -164,36 +161,36 @@ func (p *Plan) names(ctx context.Context, from *store, visitors []uint64) (map[u
 	return names, err
 }
 
-func (p *Plan) recounted(ctx context.Context, from *store, visitors []uint64) ([]row, error) {
+func (x singlePassSource) recounted(ctx context.Context, visitors []uint64) ([]row, error) {
 	if len(visitors) == 0 {
 		return nil, nil
 	}
-	query, err := p.recountQuery(visitors)
+	query, err := x.recountQuery(visitors)
 	if err != nil {
 		return nil, err
 	}
-	return scanRows(ctx, from, query)
+	return scanRows(ctx, x.store, query)
 }
 
-// singlePassQuery compiles the plan into one pass over the events. It leaves
-// some visitors to recountQuery.
-func (p *Plan) singlePassQuery() (*Query, error) {
-	q, reference := p.referenceQuery()
-	s := singlePassSlots{slots: reference, ByDimension: p.Dimension != "", DimensionHash: "toUInt64(0)", InTime: "true", From: !p.Filters.From.IsZero()}
-	s.Shows = p.needsAttributes()
-	ids := p.rankedIDs()
+// query compiles the plan into one pass over the events. It leaves some visitors
+// to recountQuery.
+func (x singlePassSource) query() (*Query, error) {
+	q, reference := x.referenceQuery()
+	s := singlePassSlots{slots: reference, ByDimension: x.Dimension != "", DimensionHash: "toUInt64(0)", InTime: "true", From: !x.Filters.From.IsZero()}
+	s.Shows = needsAttributes(x.Plan)
+	ids := x.variationIDs()
 	ranks := make([]uint16, len(ids))
 	for i := range ranks {
-		ranks[i] = uint16(i + 1) //nolint:gosec // at most mostRanks
+		ranks[i] = uint16(i + 1) //nolint:gosec // at most maxRanks
 	}
-	q.Params = append(append(q.Params, p.sumsParams()...), Param{"variation_ids", ids}, Param{"ranks", ranks},
-		Param{"from_at", p.from().UnixMilli()}, Param{"to_at", p.to().UnixMilli()})
+	q.Params = append(append(q.Params, x.sumsParams()...), Param{"variation_ids", ids}, Param{"ranks", ranks},
+		Param{"from_at", x.from().UnixMilli()}, Param{"to_at", x.to().UnixMilli()})
 	if s.ByDimension {
-		s.DimensionHash = "xxHash64(" + columns[string(p.Dimension)] + ")"
-		q.Params = append(q.Params, Param{"top", uint32(p.top)}) //nolint:gosec // maxBreakdown
+		s.DimensionHash = "xxHash64(" + columns[string(x.Dimension)] + ")"
+		q.Params = append(q.Params, Param{"top", uint32(x.Top)}) //nolint:gosec // maxBreakdown
 	}
-	if !p.Filters.To.IsZero() {
+	if !x.Filters.To.IsZero() {
 		s.InTime = "time < toDateTime64({to:String}, 3, 'UTC')"
 	}
-	return q, errors.Join(q.render("single_pass.sql", s), p.overShards(q, shardSlots{Of: "one row per segment", Keys: []string{"segment"}, Recount: true}))
+	return q, errors.Join(q.render("single_pass.sql", s), x.overShards(q, shardSlots{Of: "one row per segment", Keys: []string{"segment"}, Recount: true}))
 }

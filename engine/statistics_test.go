@@ -99,7 +99,7 @@ func compareEstimate(t *testing.T, plan *Plan, metric Metric, got Estimate, s sp
 	} else if s.n > 1 {
 		near(t, plan, string(metric)+" standard error", *got.StandardError, math.Sqrt(float(s.variance)/s.n), 0)
 	}
-	alpha := plan.options().Alpha()
+	alpha := options(plan).Alpha()
 	if got.Interval == nil {
 		if alpha > 0 && s.n > 1 && (isRate[metric] || s.variance.Sign() > 0) {
 			t.Errorf("%s has no interval: %q\n%s", metric, got.Reason, plan)

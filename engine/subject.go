@@ -62,7 +62,7 @@ var experimentRules = Rules{Compare: true, Methodology: catalogue.Frequentist, S
 var widgetRules = Rules{Methodology: catalogue.Frequentist, SignificanceLevel: 95}
 
 // resolve sets the subject and its variations. The error is a NotFoundError.
-func (p *Plan) resolve(owned *catalogue.Owned) error {
+func resolve(p *Plan, owned *catalogue.Owned) error {
 	if _, known := owned.Websites[p.WebsiteID]; p.WebsiteID != 0 && !known {
 		return &NotFoundError{"website", p.WebsiteID}
 	}
@@ -71,7 +71,7 @@ func (p *Plan) resolve(owned *catalogue.Owned) error {
 		if !known || p.WebsiteID != 0 && campaign.WebsiteID != p.WebsiteID {
 			return &NotFoundError{"campaign", p.SubjectID}
 		}
-		p.ofCampaign(&campaign)
+		ofCampaign(p, &campaign)
 		return nil
 	}
 	widget, known := owned.Widgets[p.SubjectID]
@@ -80,18 +80,18 @@ func (p *Plan) resolve(owned *catalogue.Owned) error {
 	}
 	p.Subject = Subject{WebsiteID: widget.WebsiteID, Kind: schema.SubjectWidget, ID: widget.ID}
 	if p.Operation == WidgetResults {
-		p.ofWidget(&widget)
+		ofWidget(p, &widget)
 		return nil
 	}
 	at := slices.IndexFunc(widget.Experiments, func(e catalogue.Experiment) bool { return e.ID == p.ExperimentID })
 	if at < 0 {
 		return &NotFoundError{"experiment", p.ExperimentID}
 	}
-	p.ofExperiment(&widget, &widget.Experiments[at])
+	ofExperiment(p, &widget, &widget.Experiments[at])
 	return nil
 }
 
-func (p *Plan) ofCampaign(c *catalogue.LiveCampaign) {
+func ofCampaign(p *Plan, c *catalogue.LiveCampaign) {
 	p.Subject = Subject{WebsiteID: c.WebsiteID, Kind: schema.SubjectCampaign, ID: c.ID}
 	p.Rules = Rules{
 		Compare: true, Methodology: c.Methodology, SignificanceLevel: c.SignificanceLevel,
@@ -105,16 +105,16 @@ func (p *Plan) ofCampaign(c *catalogue.LiveCampaign) {
 	for _, v := range declared {
 		p.Variations = append(p.Variations, Variation{ID: v.ID, Name: v.Name, Share: v.Share})
 	}
-	p.divide(c.ControlShare, c.ShareHistory[0])
+	divide(p, c.ControlShare, c.ShareHistory[0])
 	p.MultipleExposures = c.MultipleExposures
 	if p.MultipleExposures == "" {
-		p.MultipleExposures = p.defaultMultipleExposures()
+		p.MultipleExposures = defaultMultipleExposures(p)
 	}
 }
 
 // ofWidget sets the own variations of a widget. No visitor is excluded, and
 // there is no control.
-func (p *Plan) ofWidget(w *catalogue.LiveWidget) {
+func ofWidget(p *Plan, w *catalogue.LiveWidget) {
 	p.Rules = widgetRules
 	p.MultipleExposures = catalogue.FirstVariation
 	p.SharesSince = openFrom
@@ -123,7 +123,7 @@ func (p *Plan) ofWidget(w *catalogue.LiveWidget) {
 	}
 }
 
-func (p *Plan) ofExperiment(w *catalogue.LiveWidget, e *catalogue.Experiment) {
+func ofExperiment(p *Plan, w *catalogue.LiveWidget, e *catalogue.Experiment) {
 	p.Subject.ExperimentID = e.ID
 	p.Rules = experimentRules
 	p.primaryGoal = w.PrimaryGoalID
@@ -133,8 +133,8 @@ func (p *Plan) ofExperiment(w *catalogue.LiveWidget, e *catalogue.Experiment) {
 	for _, v := range widgetVariations(e.Variations) {
 		p.Variations = append(p.Variations, Variation{ID: v.ID, Name: v.Name, Share: v.Share})
 	}
-	p.divide(e.ControlShare, w.ShareHistory[e.ID])
-	p.MultipleExposures = p.defaultMultipleExposures()
+	divide(p, e.ControlShare, w.ShareHistory[e.ID])
+	p.MultipleExposures = defaultMultipleExposures(p)
 }
 
 func widgetVariations(declared []catalogue.WidgetVariation) []catalogue.WidgetVariation {
@@ -145,8 +145,8 @@ func widgetVariations(declared []catalogue.WidgetVariation) []catalogue.WidgetVa
 
 // divide determines control and the shares. Control is variation 0 if it has or
 // had a share of the traffic, and otherwise the first variation.
-func (p *Plan) divide(controlShare int, history []catalogue.SharesSince) {
-	p.controlShare = controlShare
+func divide(p *Plan, controlShare int, history []catalogue.SharesSince) {
+	p.ControlShare = controlShare
 	hadControl := controlShare > 0 || slices.ContainsFunc(history, func(s catalogue.SharesSince) bool { return s.Shares[0] > 0 })
 	if hadControl {
 		p.Variations = slices.Insert(p.Variations, 0, Variation{ID: 0, Name: "Control", Share: controlShare})

@@ -34,22 +34,19 @@ type ObservedValue struct {
 }
 
 // Values returns the most frequent values of an attribute for the subject of
-// the request, at most the given number. It ignores the filters of the request.
-func (e *Engine) Values(ctx context.Context, r Request, attribute string, most int) (*Values, error) {
-	plan, err := NewPlan(r, e.catalogue.Snapshot().Account(r.AccountID))
+// the plan, at most the given number. It ignores the filters of the plan.
+func (e *Engine) Values(ctx context.Context, plan *Plan, attribute string, most int) (*Values, error) {
+	stored, err := e.freshness(ctx, plan.Subject)
 	if err != nil {
 		return nil, err
 	}
-	if err := e.freshness(ctx, plan); err != nil {
-		return nil, err
-	}
-	found := &Values{Dimension: attribute, DataThrough: given(plan.DataThrough), Values: []ObservedValue{}}
+	found := &Values{Dimension: attribute, DataThrough: given(stored.ingested), Values: []ObservedValue{}}
 	if plan.Operation == CampaignResults {
 		found.CampaignID = plan.Subject.ID
 	} else {
 		found.WidgetID, found.ExperimentID = plan.Subject.ID, plan.Subject.ExperimentID
 	}
-	query, err := plan.valuesQuery(attribute, most)
+	query, err := valuesQuery(plan.Subject, stored.events, attribute, most)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +60,7 @@ func (e *Engine) Values(ctx context.Context, r Request, attribute string, most i
 }
 
 // valuesQuery compiles the query for the values of an attribute.
-func (p *Plan) valuesQuery(attribute string, most int) (*Query, error) {
-	q := &Query{Params: append(p.subjectParams(), Param{"limit", uint32(most)}), events: p.events} //nolint:gosec // a bound of ours
+func valuesQuery(of Subject, events uint64, attribute string, most int) (*Query, error) {
+	q := &Query{Params: append(subjectParams(of), Param{"limit", uint32(most)}), events: events} //nolint:gosec // a bound of ours
 	return q, q.render("values.sql", slots{Dimension: "toString(" + columns[attribute] + ")"})
 }

@@ -69,40 +69,45 @@ func (e *Engine) Verify(ctx context.Context, subject Subject) (int, error) {
 
 func (e *Engine) verifyOne(ctx context.Context, r Request) (bool, error) {
 	const tries = 3
+	plan, err := e.Plan(r)
+	if err != nil {
+		return false, err
+	}
 	for range tries {
 		if err := errors.Join(e.RefreshVersions(ctx), e.RefreshRollupStates(ctx)); err != nil {
 			return false, storeError(ctx, err)
 		}
-		plan, err := e.plan(ctx, r)
+		x, err := e.execution(ctx, plan)
 		if err != nil {
 			return false, err
 		}
-		through := plan.DataThrough
-		answer, err := e.fromRollup(ctx, plan)
-		if errors.Is(err, errNoRollup) || err == nil && !plan.DataThrough.Equal(through) {
+		s, err := e.state(ctx, x)
+		if err != nil {
+			return false, err
+		}
+		got, source, err := x.report(ctx, s)
+		if err != nil {
+			return false, err
+		}
+		if source != SourceRollup || !sameTime(got.DataThrough, x.stored.ingested) {
 			continue
 		}
-		if err != nil {
-			return false, err
-		}
-		got, err := answer.results(ctx, plan, e.store)
-		if err != nil {
-			return false, err
-		}
-		reference, err := e.Reference(ctx, r)
+		reference, _, err := x.report(ctx, s.withoutRollup())
 		if err != nil {
 			return false, err
 		}
 		if err := e.RefreshVersions(ctx); err != nil { // the events are read after their freshness
 			return false, storeError(ctx, err)
 		}
-		if stored := e.stats.last.Load().events[plan.Subject]; reference.DataThrough == nil || !reference.DataThrough.Equal(through) || !stored.ingested.Equal(through) {
+		if stored := e.stats.last.Load().events[plan.Subject]; !stored.ingested.Equal(x.stored.ingested) {
 			continue // new events arrived
 		}
 		return true, differs(plan.Subject, got, reference)
 	}
 	return false, nil
 }
+
+func sameTime(a *time.Time, b time.Time) bool { return a != nil && a.Equal(b) }
 
 func differs(subject Subject, rollups, reference *Results) error {
 	rollups.GeneratedAt, reference.GeneratedAt = time.Time{}, time.Time{}

@@ -179,10 +179,14 @@ func (p *program) report(ctx context.Context, s *app.Store, request engine.Reque
 
 // written computes a report and returns it in the selected format.
 func (p *program) written(ctx context.Context, s *app.Store, request engine.Request, as reportForm) (string, error) {
-	if as.sql {
-		return s.Engine.SQL(ctx, request)
+	plan, err := s.Engine.Plan(request)
+	if err != nil {
+		return "", err
 	}
-	results, err := s.Engine.Report(ctx, request)
+	if as.sql {
+		return s.Engine.SQL(ctx, plan)
+	}
+	results, err := s.Engine.Report(ctx, plan)
 	if err != nil {
 		return "", err
 	}

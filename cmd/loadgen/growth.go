@@ -70,7 +70,7 @@ func (p *program) growth(ctx context.Context, s *app.Store, scale float64, jsonF
 		return err
 	}
 	r := &reporter{engine: s.Engine, snapshot: s.Catalogue.Snapshot(), account: account}
-	s.Engine.ObservePath(func(path string) { r.path = path })
+	s.Engine.ObserveSource(func(source string) { r.source = source })
 	visitors, err := r.visitors(ctx, campaigns)
 	if err != nil {
 		return err
@@ -90,20 +90,23 @@ func (p *program) growth(ctx context.Context, s *app.Store, scale float64, jsonF
 	return growth.Write(p.out)
 }
 
-// reporter computes reports and records the path by which the engine computed
-// the last report.
+// reporter computes reports and records the source of the last report.
 type reporter struct {
 	engine   *engine.Engine
 	snapshot *catalogue.Snapshot
 	account  int64
-	path     string
+	source   string
 }
 
 // visitors returns the number of visitors of each campaign.
 func (r *reporter) visitors(ctx context.Context, campaigns []int64) ([]int64, error) {
 	var all []int64
 	for _, id := range campaigns {
-		results, err := r.engine.Report(ctx, engine.Request{Operation: engine.CampaignResults, AccountID: r.account, SubjectID: id})
+		plan, err := r.engine.Plan(engine.Request{Operation: engine.CampaignResults, AccountID: r.account, SubjectID: id})
+		if err != nil {
+			return nil, err
+		}
+		results, err := r.engine.Report(ctx, plan)
 		if err != nil {
 			return nil, err
 		}
@@ -138,18 +141,22 @@ func (r *reporter) queries() []measure.Query {
 	)
 }
 
-func (r *reporter) request(campaign int64) (engine.Request, error) {
+// plan returns the plan of a campaign's report. The function change modifies the
+// unfiltered request.
+func (r *reporter) plan(campaign int64, change func(*engine.Request)) (*engine.Plan, error) {
 	_, c := findCampaign(r.snapshot, campaign)
 	if c == nil {
-		return engine.Request{}, fmt.Errorf("the catalogue has no campaign %d", campaign)
+		return nil, fmt.Errorf("the catalogue has no campaign %d", campaign)
 	}
-	return engine.Request{Operation: engine.CampaignResults, AccountID: r.account, SubjectID: campaign, GoalID: c.PrimaryGoalID, Metric: engine.ValuePerVisitor}, nil
+	request := engine.Request{Operation: engine.CampaignResults, AccountID: r.account, SubjectID: campaign, GoalID: c.PrimaryGoalID, Metric: engine.ValuePerVisitor}
+	change(&request)
+	return r.engine.Plan(request)
 }
 
 func (r *reporter) fromEvents(ctx context.Context, campaign int64) error {
-	request, err := r.request(campaign)
+	plan, err := r.plan(campaign, func(*engine.Request) {})
 	if err == nil {
-		_, err = r.engine.Reference(ctx, request)
+		_, err = r.engine.Reference(ctx, plan)
 	}
 	return err
 }
@@ -158,16 +165,15 @@ func (r *reporter) fromEvents(ctx context.Context, campaign int64) error {
 // function change modifies the unfiltered request.
 func (r *reporter) query(name string, change func(*engine.Request)) measure.Query {
 	return measure.Query{Name: name, Rounds: rollupRounds, Run: func(ctx context.Context, campaign int64) error {
-		request, err := r.request(campaign)
+		plan, err := r.plan(campaign, change)
 		if err != nil {
 			return err
 		}
-		change(&request)
-		if _, err := r.engine.Report(ctx, request); err != nil {
+		if _, err := r.engine.Report(ctx, plan); err != nil {
 			return err
 		}
-		if r.path != engine.PathRollup {
-			return fmt.Errorf("the report was not computed from rollups but by path %q", r.path)
+		if r.source != engine.SourceRollup {
+			return fmt.Errorf("the source of the report was %q, not the rollup", r.source)
 		}
 		return nil
 	}}

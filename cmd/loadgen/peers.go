@@ -68,7 +68,7 @@ func (p *program) peers(ctx context.Context, s *app.Store, id int64, rounds int,
 	}
 	options := peers.Options{
 		Conn: s.Conn, WebsiteID: campaign.WebsiteID, CampaignID: id, GoalID: campaign.PrimaryGoalID,
-		WarmUps: peers.WarmUps, Rounds: rounds, FromEvents: campaignReport(s.Engine.Reference, account, id),
+		WarmUps: peers.WarmUps, Rounds: rounds, FromEvents: campaignReport(s.Engine, s.Engine.Reference, account, id),
 		Progress: func(text string) { p.logf("%s", text) },
 	}
 	if err := p.refreshRollups(ctx, s); err != nil {
@@ -79,7 +79,7 @@ func (p *program) peers(ctx context.Context, s *app.Store, id int64, rounds int,
 		return err
 	}
 	if slices.Contains(subjects, engine.Subject{WebsiteID: campaign.WebsiteID, Kind: schema.SubjectCampaign, ID: id}) {
-		options.FromRollup = campaignReport(s.Engine.Report, account, id)
+		options.FromRollup = campaignReport(s.Engine, s.Engine.Report, account, id)
 	}
 	if err := waitUntilIdle(ctx, s); err != nil {
 		return err
@@ -107,7 +107,7 @@ func (p *program) peers(ctx context.Context, s *app.Store, id int64, rounds int,
 
 // campaignReport returns a function that computes the report of the campaign
 // for a question.
-func campaignReport(report func(context.Context, engine.Request) (*engine.Results, error), account, id int64) peers.Report {
+func campaignReport(e *engine.Engine, report func(context.Context, *engine.Plan) (*engine.Results, error), account, id int64) peers.Report {
 	return func(ctx context.Context, question peers.Question) ([]peers.Counts, error) {
 		r := engine.Request{Operation: engine.CampaignResults, AccountID: account, SubjectID: id, Metric: engine.ValuePerVisitor}
 		mobile, countries := engine.ListFilter{Attribute: "device", Values: []string{"mobile"}}, engine.ListFilter{Attribute: "country", Values: []string{"DE", "FR"}}
@@ -120,7 +120,11 @@ func campaignReport(report func(context.Context, engine.Request) (*engine.Result
 			r.Filters.Lists = []engine.ListFilter{mobile, countries}
 		case peers.MeanValue, peers.ConversionRate, peers.FourMetrics:
 		}
-		results, err := report(ctx, r)
+		plan, err := e.Plan(r)
+		if err != nil {
+			return nil, err
+		}
+		results, err := report(ctx, plan)
 		if err != nil {
 			return nil, err
 		}

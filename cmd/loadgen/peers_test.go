@@ -21,7 +21,7 @@ func TestPeers(t *testing.T) {
 	var out, progress strings.Builder
 	p := &program{out: &out, err: &progress}
 	err := p.withStore(t.Context(), store, func(s *app.Store) error {
-		correct := campaignReport(s.Engine.Reference, 1, population.StandardCampaign)
+		correct := campaignReport(s.Engine, s.Engine.Reference, 1, population.StandardCampaign)
 		options := peers.Options{
 			Conn: s.Conn, WebsiteID: 1, CampaignID: population.StandardCampaign, GoalID: 1, Rounds: 1, FromEvents: correct, Progress: func(string) {},
 		}

@@ -35,7 +35,7 @@ func TestAKilledRefresherLeavesNothingWrong(t *testing.T) {
 			break
 		}
 	}
-	if paths[engine.PathRollup] == 0 {
+	if paths[engine.SourceRollup] == 0 {
 		t.Error(paths)
 	}
 }

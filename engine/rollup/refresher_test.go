@@ -243,13 +243,27 @@ func (s *shop) bound() time.Time {
 }
 
 // body returns a report without the fields that depend on the source.
-func (s *shop) body(r engine.Request) (text []byte, path string) {
+func (s *shop) body(r engine.Request) (text []byte, source string) {
 	s.t.Helper()
-	var taken string
-	s.engine.ObservePath(func(p string) { taken = p })
-	report, err := s.engine.Report(s.t.Context(), r)
+	return s.bodyOf(s.plan(r))
+}
+
+func (s *shop) plan(r engine.Request) *engine.Plan {
+	s.t.Helper()
+	plan, err := s.engine.Plan(r)
 	if err != nil {
 		s.t.Fatalf("%+v: %v", r, err)
+	}
+	return plan
+}
+
+func (s *shop) bodyOf(plan *engine.Plan) (text []byte, source string) {
+	s.t.Helper()
+	var taken string
+	s.engine.ObserveSource(func(source string) { taken = source })
+	report, err := s.engine.Report(s.t.Context(), plan)
+	if err != nil {
+		s.t.Fatalf("%s: %v", plan, err)
 	}
 	report.GeneratedAt = time.Time{}
 	text, err = json.Marshal(report)
@@ -269,7 +283,7 @@ func (s *shop) compare(reports int, paths map[string]int) {
 		}
 		got, path := s.body(r)
 		paths[path]++
-		if path != engine.PathRollup {
+		if path != engine.SourceRollup {
 			continue
 		}
 		var body struct{ DataThrough time.Time }
@@ -282,7 +296,7 @@ func (s *shop) compare(reports int, paths map[string]int) {
 				at++
 			}
 			at = max(0, at-1000)
-			s.t.Fatalf("%+v\nfrom byte %d\nsettled %.2000s\n  exact %.2000s", r, at, got[at:], want[at:])
+			s.t.Fatalf("%+v\nfrom byte %d\nrollup %.2000s\n  exact %.2000s", r, at, got[at:], want[at:])
 		}
 	}
 }
@@ -294,7 +308,7 @@ func (s *shop) exact(r engine.Request, through time.Time) []byte {
 	if !through.Equal(s.lastAccepted(r)) {
 		conn = s.past(through)
 	}
-	report, err := engine.New(conn, s.catalogue, engine.Limits{}).Report(s.t.Context(), r)
+	report, err := engine.New(conn, s.catalogue, engine.Limits{}).Report(s.t.Context(), s.plan(r))
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -357,7 +371,7 @@ func TestRollupEqualsReference(t *testing.T) {
 		}
 	}
 	t.Log(paths)
-	if paths[engine.PathRollup] < paths[engine.PathReference] {
+	if paths[engine.SourceRollup] < paths[engine.SourceSinglePass] {
 		t.Errorf("reports by path: %v", paths)
 	}
 }
@@ -396,17 +410,18 @@ func TestFreshReportsHaveEveryEvent(t *testing.T) {
 	if err := s.engine.RefreshVersions(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if again, _ := s.body(r); path != engine.PathRollup || !bytes.Equal(first, again) || version() != before {
+	if again, _ := s.body(r); path != engine.SourceRollup || !bytes.Equal(first, again) || version() != before {
 		t.Errorf("%s: the report changed without a refresh", path)
 	}
-	r.Fresh = true
-	counted, path := s.body(r)
-	if path != engine.PathReference || bytes.Equal(first, counted) {
+	counted, path := s.bodyOf(s.plan(r).WithAllEvents())
+	if path != engine.SourceSinglePass || bytes.Equal(first, counted) {
 		t.Errorf("%s: a fresh report lacks events after the last refresh", path)
 	}
-	r.Fresh = !s.engine.BringUpToDate(t.Context(), subject)
+	if !s.engine.BringUpToDate(t.Context(), subject) {
+		t.Error("the rollup was not brought up to date")
+	}
 	fromRollup, path := s.body(r)
-	if path != engine.PathRollup || !bytes.Equal(fromRollup, counted) || version() == before {
+	if path != engine.SourceRollup || !bytes.Equal(fromRollup, counted) || version() == before {
 		t.Errorf("%s: refreshed for a fresh report\n got %.800s\nwant %.800s", path, fromRollup, counted)
 	}
 	s.refresh()
@@ -454,7 +469,7 @@ func TestOverflowIsCountedFromTheEvents(t *testing.T) {
 	s.refresh()
 	s.more(10)
 	s.refresh()
-	if _, path := s.body(engine.Request{AccountID: 1, SubjectID: 12, Metric: engine.ValuePerVisitor}); path != engine.PathReference {
+	if _, path := s.body(engine.Request{AccountID: 1, SubjectID: 12, Metric: engine.ValuePerVisitor}); path != engine.SourceSinglePass {
 		t.Errorf("the report is %s", path)
 	}
 }

@@ -103,7 +103,7 @@ func TestLossOfPartsRetiresTheRollups(t *testing.T) {
 	s.refresh()
 	s.compareCounters()
 	s.compare(3, paths)
-	if paths[engine.PathRollup] == 0 {
+	if paths[engine.SourceRollup] == 0 {
 		t.Error(paths)
 	}
 }

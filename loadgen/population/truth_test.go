@@ -71,7 +71,11 @@ type checker struct {
 func (c *checker) report(r engine.Request) *engine.Results {
 	c.Helper()
 	r.AccountID = 1
-	results, err := c.engine.Report(c.Context(), r)
+	plan, err := c.engine.Plan(r)
+	if err != nil {
+		c.Fatal(err)
+	}
+	results, err := c.engine.Report(c.Context(), plan)
 	if err != nil {
 		c.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"lifthouse/engine/visit"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/stats"
@@ -9,8 +10,8 @@ import (
 // cell holds the sums over all visitors, or over the visitors with one value of
 // the dimension.
 type cell struct {
-	counted       map[int64]Moments    // by variation, including unknown ones
-	firstViews    map[int64]firstViews // by first variation, before exclusion
+	counted       map[int64]visit.Moments // by variation, including unknown ones
+	firstViews    map[int64]firstViews    // by first variation, before exclusion
 	multiExposed  int64
 	exposedBefore int64
 }
@@ -25,7 +26,7 @@ type firstViews struct {
 // sumRows adds up rows. If the rule excludes multi-exposed visitors, they are
 // not in the counted moments.
 func sumRows(rows []row, rule string) cell {
-	c := cell{counted: map[int64]Moments{}, firstViews: map[int64]firstViews{}}
+	c := cell{counted: map[int64]visit.Moments{}, firstViews: map[int64]firstViews{}}
 	for _, r := range rows {
 		if r.exposedBefore {
 			c.exposedBefore += r.Visitors
@@ -78,14 +79,14 @@ func (c *cell) evaluate(plan *Plan, found *answer) cellResult {
 
 // compare computes the metrics and comparisons of the variations. It also
 // returns the sample of control and the moments over all variations.
-func (c *cell) compare(plan *Plan) (j cellResult, control stats.Sample, total Moments) {
+func (c *cell) compare(plan *Plan) (j cellResult, control stats.Sample, total visit.Moments) {
 	j.Variations = []VariationResults{}
 	options := options(plan)
 	samples := make([]stats.Sample, 0, len(plan.Variations))
 	for _, v := range plan.Variations {
 		m := c.counted[v.ID]
 		total = total.Merge(m)
-		samples = append(samples, m.sample(plan.Metric))
+		samples = append(samples, sampleOf(&m, plan.Metric))
 		j.Variations = append(j.Variations, VariationResults{
 			ID: v.ID, Name: v.Name, Control: v.Control, Share: v.Share,
 			Counts: newCounts(&m), Actions: actionsOf(plan, &m), Metrics: newMetrics(&m, options),
@@ -94,7 +95,7 @@ func (c *cell) compare(plan *Plan) (j cellResult, control stats.Sample, total Mo
 	if len(samples) == 0 || !plan.Rules.Compare {
 		return j, control, total
 	}
-	options.NonNegative = total.neverNegative(plan.Metric)
+	options.NonNegative = neverNegative(&total, plan.Metric)
 	j.evidence.Comparisons = stats.Compare(samples[0], samples[1:], options)
 	for i, comparison := range j.evidence.Comparisons {
 		j.Variations[i+1].Comparison = newComparison(comparison)
@@ -112,7 +113,7 @@ func options(p *Plan) stats.Options {
 }
 
 // powerInput returns the inputs of the power calculation.
-func powerInput(p *Plan, control stats.Sample, total *Moments) stats.Plan {
+func powerInput(p *Plan, control stats.Sample, total *visit.Moments) stats.Plan {
 	return stats.Plan{
 		Control:        control,
 		Shares:         p.expectedShares(),
@@ -124,22 +125,22 @@ func powerInput(p *Plan, control stats.Sample, total *Moments) stats.Plan {
 }
 
 // actionsOf returns the counters of a widget; nil for a campaign.
-func actionsOf(p *Plan, m *Moments) *Actions {
+func actionsOf(p *Plan, m *visit.Moments) *visit.Actions {
 	if p.Subject.Kind != schema.SubjectWidget {
 		return nil
 	}
 	return &m.Actions
 }
 
-func newCounts(m *Moments) Counts {
+func newCounts(m *visit.Moments) Counts {
 	return Counts{
-		Visitors: m.Visitors, Views: m.Views, ConvertedVisitors: m.Converted, GoalsReached: m.goalsReached(),
+		Visitors: m.Visitors, Views: m.Views, ConvertedVisitors: m.Converted, GoalsReached: m.GoalsReached(),
 		Value: Money{m.Value.Sum}, Profit: Money{m.Profit.Sum}, ExtraValue: Money{m.ExtraValue.Sum},
 	}
 }
 
-func newMetrics(m *Moments, o stats.Options) Metrics {
-	money := func(a *Amounts) Estimate {
+func newMetrics(m *visit.Moments, o stats.Options) Metrics {
+	money := func(a *visit.Amounts) Estimate {
 		return newEstimate(stats.EstimateMean(a.Mean(m.Visitors, schema.MoneyScale), o))
 	}
 	rate := func(converted int64) Estimate {
@@ -153,6 +154,6 @@ func newMetrics(m *Moments, o stats.Options) Metrics {
 		ValuePerVisitor:      money(&m.Value),
 		ProfitPerVisitor:     money(&m.Profit),
 		ExtraValuePerVisitor: money(&m.ExtraValue),
-		AverageValue:         newEstimate(stats.EstimateRatio(m.average(), o)),
+		AverageValue:         newEstimate(stats.EstimateRatio(averageOf(m), o)),
 	}
 }

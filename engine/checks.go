@@ -126,7 +126,7 @@ func (c *cell) unknownVariations(plan *Plan) []UnknownVariation {
 	unknown := []UnknownVariation{}
 	for id, m := range c.counted {
 		if !slices.ContainsFunc(plan.Variations, func(v Variation) bool { return v.ID == id }) {
-			unknown = append(unknown, UnknownVariation{id, m.Visitors, m.Views + m.goalsReached()})
+			unknown = append(unknown, UnknownVariation{id, m.Visitors, m.Views + m.GoalsReached()})
 		}
 	}
 	slices.SortFunc(unknown, func(a, b UnknownVariation) int {

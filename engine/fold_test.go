@@ -5,6 +5,7 @@ import (
 	"math/big"
 	"slices"
 
+	"lifthouse/engine/visit"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 )
@@ -17,7 +18,7 @@ const all = "\x00all"
 
 type folded struct {
 	values                                []int64 // of the goals that count, before outliers are left out
-	moments                               map[int64]Moments
+	moments                               map[int64]visit.Moments
 	visits                                map[int64][]map[Metric]int64 // of each variation's visitors: what the metrics are means of
 	visitors, multiExposed, exposedBefore int64
 }
@@ -29,7 +30,7 @@ func fold(p *execution, events []schema.Event) map[string]*folded {
 			byVisitor[e.VisitorID] = append(byVisitor[e.VisitorID], e)
 		}
 	}
-	cells := map[string]*folded{all: {moments: map[int64]Moments{}, visits: map[int64][]map[Metric]int64{}}}
+	cells := map[string]*folded{all: {moments: map[int64]visit.Moments{}, visits: map[int64][]map[Metric]int64{}}}
 	for _, own := range byVisitor {
 		var views []schema.Event
 		for _, e := range own {
@@ -48,7 +49,7 @@ func fold(p *execution, events []schema.Event) map[string]*folded {
 		}
 		value := attribute(string(p.Dimension), &first)
 		if cells[value] == nil {
-			cells[value] = &folded{moments: map[int64]Moments{}, visits: map[int64][]map[Metric]int64{}}
+			cells[value] = &folded{moments: map[int64]visit.Moments{}, visits: map[int64][]map[Metric]int64{}}
 		}
 		for _, c := range []*folded{cells[all], cells[value]} {
 			c.add(p, first, views, own)
@@ -72,7 +73,7 @@ func (c *folded) add(p *execution, first schema.Event, views, own []schema.Event
 		}
 	}
 	var goals, value, profit, extra int64
-	one := Moments{Visitors: 1}
+	one := visit.Moments{Visitors: 1}
 	for _, e := range own {
 		if e.Time.Before(first.Time) || !e.Time.Before(p.to()) {
 			continue
@@ -124,7 +125,7 @@ func outlying(o *Outliers, units int64) bool {
 	return o != nil && !o.open && (units < o.least || units > o.most)
 }
 
-func countAction(m *Moments, kind schema.Kind) {
+func countAction(m *visit.Moments, kind schema.Kind) {
 	counter := map[schema.Kind]*int64{
 		schema.KindClick: &m.Clicks, schema.KindSubmit: &m.Submits, schema.KindCompletion: &m.Completions,
 		schema.KindConversion: &m.Conversions, schema.KindContact: &m.Contacts,
@@ -132,8 +133,8 @@ func countAction(m *Moments, kind schema.Kind) {
 	*counter++
 }
 
-func amounts(x int64) Amounts {
-	var a Amounts
+func amounts(x int64) visit.Amounts {
+	var a visit.Amounts
 	a.Sum, a.Squares = big.NewInt(x), new(big.Int).Mul(big.NewInt(x), big.NewInt(x))
 	if x != 0 {
 		a.Nonzero = 1

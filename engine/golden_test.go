@@ -98,7 +98,7 @@ func goldenStages(t *testing.T, e *Engine, r Request, dir, query string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	inProcess, err := inProcessSource{x}.query()
+	inProcess, err := x.inProcessQuery(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

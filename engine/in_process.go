@@ -1,14 +1,11 @@
 package engine
 
 import (
-	"cmp"
 	"context"
-	"math/big"
 	"slices"
 	"sync"
-	"time"
 
-	"lifthouse/stats"
+	"lifthouse/engine/visit"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
@@ -22,39 +19,25 @@ const MaxInProcessEvents uint64 = 100_000
 // inProcessSlots are the slots of sql/in_process.sql.
 type inProcessSlots struct {
 	slots
-	Shows     bool // whether attributes of the first view are needed
-	AllEvents bool // whether events that do not count are needed, for the window
+	Shows        bool // whether attributes of the first view are needed
+	AllEvents    bool // whether events that do not count are needed, for the window
+	SomeVisitors bool // only the events of some visitors, and a limited number
 }
 
 // eventRow is one row of sql/in_process.sql.
 type eventRow struct {
-	visitorIndex         int // index of the visitor
-	visitor              uint64
-	at                   int64 // milliseconds since 1970
-	eventID              uint64
-	variationID          int64
-	kind                 uint8
-	shows                bool
-	value, profit, extra int64
-	dimension            string
+	visit.Event
+	visitorIndex int // index of the visitor
+	visitor      uint64
+	shows        bool // of a view: whether its visitor is in the report
+	dimension    string
 }
-
-// The values of the column event; 0 is an event that does not count.
-const (
-	viewKind uint8 = 1 + iota
-	clickKind
-	submitKind
-	completionKind
-	conversionKind
-	contactKind
-	goalKind
-)
 
 // inProcess holds the events of a subject and the totals of each visitor.
 type inProcess struct {
 	plan                 *Plan
 	from, to             int64
-	recentFrom, recentTo time.Time
+	recentFrom, recentTo int64
 	events               []eventRow
 	visitors             []visitorTotals
 	indexOf              map[uint64]int // by visitor id
@@ -75,14 +58,9 @@ func (f *inProcess) release() {
 
 // visitorTotals holds the totals of one visitor.
 type visitorTotals struct {
-	first        *eventRow // first view: the minimum by time, variation and id
-	variationID  int64     // of any view
-	multiExposed bool
-	lastActive   int64 // before the window's end
-	views        int64
-	goals        int64
-	Actions
-	value, profit, extra int64
+	visit.Exposure
+	visit.Visitor
+	lastActive int64 // before the window's end
 }
 
 // inProcessSource counts the events in this process.
@@ -92,7 +70,7 @@ func (x inProcessSource) name() string { return SourceInProcess }
 
 // read reads the events once for the rows and the steps of the series.
 func (x inProcessSource) read(ctx context.Context) (*answer, string, error) {
-	f, err := x.events(ctx)
+	f, err := x.count(ctx, nil)
 	if err != nil {
 		return nil, "", err
 	}
@@ -107,21 +85,22 @@ func (x inProcessSource) read(ctx context.Context) (*answer, string, error) {
 	return x.answer(f.rows(), steps), "", err
 }
 
-// events reads the events and computes the totals of each visitor. The caller
-// must release the result.
-func (x inProcessSource) events(ctx context.Context) (*inProcess, error) {
-	query, err := x.query()
+// count reads the events of the given visitors, or of all if there are none, and
+// computes the totals of each visitor. The caller must release the result.
+func (x *execution) count(ctx context.Context, visitors []uint64) (*inProcess, error) {
+	query, err := x.inProcessQuery(visitors)
 	if err != nil {
 		return nil, err
 	}
 	f := inProcessPool.Get().(*inProcess) //nolint:forcetypeassert // New
 	f.plan, f.from, f.to = x.Plan, x.from().UnixMilli(), x.to().UnixMilli()
-	f.recentFrom, f.recentTo = recent(x.stored.ingested)
+	recentFrom, recentTo := recent(x.stored.ingested)
+	f.recentFrom, f.recentTo = recentFrom.UnixMilli(), recentTo.UnixMilli()
 	f.events = slices.Grow(f.events, int(min(x.stored.events, MaxInProcessEvents))) //nolint:gosec // few
 	e := eventRow{shows: true}
-	to := []any{&e.visitor, &e.at, &e.variationID, &e.kind, &e.value, &e.profit, &e.extra}
+	to := []any{&e.visitor, &e.At, &e.Variation, (*uint8)(&e.Kind), &e.Amounts[0], &e.Amounts[1], &e.Amounts[2]}
 	if needsAttributes(x.Plan) {
-		to = append(to, &e.eventID, &e.shows, &e.dimension)
+		to = append(to, &e.ID, &e.shows, &e.dimension)
 	}
 	err = x.store.each(ctx, query, func(found driver.Rows) error {
 		err := found.Scan(to...)
@@ -143,9 +122,14 @@ func needsAttributes(p *Plan) bool {
 	return p.Dimension != "" || len(p.Filters.Lists)+len(p.Filters.Texts) > 0
 }
 
-func (x inProcessSource) query() (*Query, error) {
+// inProcessQuery compiles the query of the events of the given visitors, or of
+// all if there are none.
+func (x *execution) inProcessQuery(visitors []uint64) (*Query, error) {
 	q, reference := x.referenceQuery()
-	return q, q.render("in_process.sql", inProcessSlots{slots: reference, Shows: needsAttributes(x.Plan), AllEvents: !x.Filters.From.IsZero()})
+	if visitors != nil {
+		q.Params = append(q.Params, Param{"visitor_ids", visitors}, Param{"limit", uint64(maxRecountedEvents + 1)})
+	}
+	return q, q.render("in_process.sql", inProcessSlots{slots: reference, Shows: needsAttributes(x.Plan), AllEvents: !x.Filters.From.IsZero(), SomeVisitors: visitors != nil})
 }
 
 // groupByVisitor sets the visitor index of each event. Most events follow an
@@ -172,139 +156,68 @@ func (f *inProcess) findFirstViews() {
 	for i := range f.events {
 		e := &f.events[i]
 		v := &f.visitors[e.visitorIndex]
-		if e.at < f.to {
-			v.lastActive = max(v.lastActive, e.at)
+		if e.At < f.to {
+			v.lastActive = max(v.lastActive, e.At)
 		}
-		if e.kind != viewKind {
+		if e.Kind != visit.View {
 			continue
 		}
-		switch {
-		case v.first == nil:
-			v.first, v.variationID = e, e.variationID
-		case cmp.Or(cmp.Compare(e.at, v.first.at), cmp.Compare(e.variationID, v.first.variationID), cmp.Compare(e.eventID, v.first.eventID)) < 0:
-			v.first = e
-		}
-		v.multiExposed = v.multiExposed || e.variationID != v.variationID
-		if e.at < f.to {
-			v.add(e)
+		v.See(&e.Event, i)
+		if e.At < f.to {
+			v.Add(&e.Event)
 		}
 	}
 }
 
-// countEvents adds up the events of each visitor from the first view to the end
-// of the window.
+// countEvents adds up the other events of each visitor.
 func (f *inProcess) countEvents() {
 	for i := range f.events {
 		e := &f.events[i]
 		v := &f.visitors[e.visitorIndex]
-		if e.kind > viewKind && f.counts(v, e) {
-			v.add(e)
+		if e.Kind > visit.View && f.counts(v, e) {
+			v.Add(&e.Event)
 		}
 	}
 }
 
-// counts reports whether an event is within the counted period of its visitor.
+// counts reports whether an event is part of the visitor's report and before the
+// end of the window.
 func (f *inProcess) counts(v *visitorTotals, e *eventRow) bool {
-	return v.first != nil && e.at >= v.first.at && e.at < f.to
-}
-
-// add adds an event.
-func (v *visitorTotals) add(e *eventRow) {
-	switch e.kind {
-	case viewKind:
-		v.views++
-	case goalKind:
-		v.goals++
-		v.value += e.value
-		v.profit += e.profit
-		v.extra += e.extra
-	case clickKind:
-		v.Clicks++
-	case submitKind:
-		v.Submits++
-	case completionKind:
-		v.Completions++
-	case conversionKind:
-		v.Conversions++
-	case contactKind:
-		v.Contacts++
-	}
+	return v.Counts(&e.Event) && e.At < f.to
 }
 
 // inReport reports whether the visitor is in the report, or was active in the
 // window but exposed before it.
 func (f *inProcess) inReport(v *visitorTotals) bool {
-	return v.first != nil && v.first.shows && v.first.at < f.to && v.lastActive >= f.from
+	return v.Exposed && f.events[v.Row].shows && v.First.At < f.to && v.lastActive >= f.from
 }
 
 // rows returns the sums over the visitors in the report, and over those that
 // were active in the window but exposed before it.
 func (f *inProcess) rows() []row {
-	type segment struct {
-		variationID                 int64
-		dimension                   string
-		exposedBefore, multiExposed bool
-	}
-	at := map[segment]int{}
-	var rows []row
+	at := map[segment]*visit.Cell{}
+	var order []segment
+	var none visit.Visitor
 	for i := range f.visitors {
 		v := &f.visitors[i]
 		if !f.inReport(v) {
 			continue
 		}
-		key := segment{v.first.variationID, v.first.dimension, v.first.at < f.from, v.multiExposed}
-		place, known := at[key]
-		if !known {
-			place, at[key] = len(rows), len(rows)
-			rows = append(rows, row{variationID: key.variationID, dimension: key.dimension, exposedBefore: key.exposedBefore, multiExposed: key.multiExposed, Moments: noMoments()})
+		key := segment{v.First.Variation, f.events[v.Row].dimension, v.First.At < f.from, v.MultiExposed}
+		c := at[key]
+		if c == nil {
+			c = new(visit.Cell)
+			at[key], order = c, append(order, key)
 		}
-		m := &rows[place].Moments
-		m.add(v)
-		m.SinceShares += one(v.first.at >= f.plan.SharesSince.UnixMilli())
-		m.Recent += one(v.first.at >= f.recentFrom.UnixMilli() && v.first.at < f.recentTo.UnixMilli())
+		c.Change(&none, &v.Visitor)
+		c.SinceShares += one(v.First.At >= f.plan.SharesSince.UnixMilli())
+		c.Recent += one(v.First.At >= f.recentFrom && v.First.At < f.recentTo)
+	}
+	rows := make([]row, len(order))
+	for i, key := range order {
+		rows[i] = row{segment: key, Moments: at[key].Moments()}
 	}
 	return rows
-}
-
-func noMoments() Moments {
-	m := Moments{ValueGoals: new(big.Int)}
-	for _, sums := range []*stats.Sums{&m.Goals, &m.Value.Sums, &m.Profit.Sums, &m.ExtraValue.Sums} {
-		sums.Sum, sums.Squares = new(big.Int), new(big.Int)
-	}
-	return m
-}
-
-// add adds a visitor.
-func (m *Moments) add(v *visitorTotals) {
-	m.Visitors++
-	m.Views += v.views
-	m.Actions = m.merge(v.Actions)
-	m.Converted += one(v.goals > 0)
-	m.Completed += one(v.Completions > 0)
-	m.Conversion += one(v.Conversions > 0)
-	if v.goals == 0 {
-		return
-	}
-	goals, value := big.NewInt(v.goals), big.NewInt(v.value)
-	addSums(&m.Goals, goals)
-	m.Value.add(value)
-	m.Profit.add(big.NewInt(v.profit))
-	m.ExtraValue.add(big.NewInt(v.extra))
-	m.ValueGoals.Add(m.ValueGoals, value.Mul(value, goals))
-}
-
-func (a *Amounts) add(amount *big.Int) {
-	if amount.Sign() == 0 {
-		return
-	}
-	a.Nonzero++
-	a.Negative += one(amount.Sign() < 0)
-	addSums(&a.Sums, amount)
-}
-
-func addSums(s *stats.Sums, amount *big.Int) {
-	s.Sum.Add(s.Sum, amount)
-	s.Squares.Add(s.Squares, new(big.Int).Mul(amount, amount))
 }
 
 func one(is bool) int64 {

@@ -3,40 +3,37 @@ package engine
 import (
 	"cmp"
 	"slices"
+
+	"lifthouse/engine/visit"
 )
 
 // steps returns what each bucket adds to the cumulative report, in the order
 // and with the rows of sql/series.sql.
 func (f *inProcess) steps() []step {
-	type segment struct {
-		bucket, variationID int64
-		multiExposed        bool
+	type place struct {
+		bucket int64
+		segment
 	}
-	at := map[segment]int{}
-	var steps []step
-	then := make([]visitorTotals, len(f.visitors)) // totals of each visitor at the end of the previous bucket
+	at := map[place]*visit.Cell{}
+	through := make([]visit.Visitor, len(f.visitors)) // totals of each visitor at the end of the previous bucket
 	events := f.countedEvents()
 	for len(events) > 0 {
 		of, bucket := events[0].visitorIndex, f.bucket(events[0])
-		v, before := &f.visitors[of], then[of]
-		now := &then[of]
+		v, now := &f.visitors[of], &through[of]
+		before := *now
 		for len(events) > 0 && events[0].visitorIndex == of && f.bucket(events[0]) == bucket {
-			now.add(events[0])
+			now.Add(&events[0].Event)
 			events = events[1:]
 		}
-		key := segment{bucket, v.first.variationID, v.multiExposed}
-		place, known := at[key]
-		if !known {
-			place, at[key] = len(steps), len(steps)
-			steps = append(steps, step{bucket: bucket, row: row{variationID: key.variationID, multiExposed: key.multiExposed, Moments: noMoments()}})
+		key := place{bucket, segment{variationID: v.First.Variation, multiExposed: v.MultiExposed}}
+		if at[key] == nil {
+			at[key] = new(visit.Cell)
 		}
-		m := &steps[place].Moments
-		m.add(now)
-		if before.views > 0 {
-			was := noMoments()
-			was.add(&before)
-			m.takeAway(&was)
-		}
+		at[key].Change(&before, now)
+	}
+	steps := make([]step, 0, len(at))
+	for key, c := range at {
+		steps = append(steps, step{bucket: key.bucket, row: row{segment: key.segment, Moments: c.Moments()}})
 	}
 	slices.SortFunc(steps, func(a, b step) int {
 		return cmp.Or(cmp.Compare(a.bucket, b.bucket), cmp.Compare(a.variationID, b.variationID), cmp.Compare(one(a.multiExposed), one(b.multiExposed)))
@@ -52,17 +49,17 @@ func (f *inProcess) countedEvents() []*eventRow {
 	for i := range f.events {
 		e := &f.events[i]
 		v := &f.visitors[e.visitorIndex]
-		if e.kind >= viewKind && f.inReport(v) && v.first.at >= f.from && f.counts(v, e) {
+		if e.Kind >= visit.View && f.inReport(v) && v.First.At >= f.from && f.counts(v, e) {
 			events = append(events, e)
 		}
 	}
 	slices.SortFunc(events, func(a, b *eventRow) int {
-		return cmp.Or(cmp.Compare(a.visitorIndex, b.visitorIndex), cmp.Compare(a.at, b.at))
+		return cmp.Or(cmp.Compare(a.visitorIndex, b.visitorIndex), cmp.Compare(a.At, b.At))
 	})
 	return events
 }
 
 func (f *inProcess) bucket(e *eventRow) int64 {
 	width, shift := f.plan.Interval.grid()
-	return (e.at + shift.Milliseconds()) / width.Milliseconds()
+	return (e.At + shift.Milliseconds()) / width.Milliseconds()
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"lifthouse/engine/visit"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
@@ -445,7 +446,7 @@ func fatal(tb testing.TB, err error) {
 }
 
 // readable omits variations without visitors and formats big integers.
-func readable(moments map[int64]Moments) map[int64]string {
+func readable(moments map[int64]visit.Moments) map[int64]string {
 	texts := map[int64]string{}
 	for id, m := range moments {
 		if m.Visitors > 0 {

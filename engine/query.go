@@ -60,7 +60,6 @@ type slots struct {
 	Filters   expr // of a view: whether its visitor is in the report
 	Goals     expr // of an event: whether it is a goal that counts
 	Counts    expr // of an event other than a view: whether it counts
-	Visitors  expr // of an event: whether its visitor is selected
 	Events    expr // table of events
 	ViewTimes expr // of a visitor: times of the views (series.sql only)
 }
@@ -89,7 +88,7 @@ var columns = map[string]expr{
 func (x *execution) referenceQuery() (*Query, slots) {
 	p := x.Plan
 	q := &Query{Params: append(subjectParams(p.Subject), Param{"from", p.from()}, Param{"to", p.to()}), events: x.stored.events}
-	s := slots{Dimension: "''", Filters: "true", Goals: "event = 'goal'", Events: x.store.eventsTable(), Visitors: "true", ViewTimes: "CAST([], 'Array(DateTime64(3, \\'UTC\\'))')"}
+	s := slots{Dimension: "''", Filters: "true", Goals: "event = 'goal'", Events: x.store.eventsTable(), ViewTimes: "CAST([], 'Array(DateTime64(3, \\'UTC\\'))')"}
 	if p.Dimension != "" {
 		s.Dimension = "toString(" + columns[string(p.Dimension)] + ")"
 	}
@@ -174,14 +173,6 @@ func (x *execution) seriesQuery() (*Query, error) {
 	width, shift := x.Interval.grid()
 	q.Params = append(q.Params, Param{"width", width.Milliseconds()}, Param{"shift", shift.Milliseconds()})
 	return q, errors.Join(q.render("series.sql", s), x.overShards(q, seriesOfShards))
-}
-
-// recountQuery is momentsQuery for the given visitors.
-func (x *execution) recountQuery(visitors []uint64) (*Query, error) {
-	q, s := x.referenceQuery()
-	s.Visitors = "visitor_id IN {visitor_ids:Array(UInt64)}"
-	q.Params = append(append(q.Params, x.sumsParams()...), Param{"visitor_ids", visitors})
-	return q, errors.Join(q.render("moments.sql", s), x.overShards(q, momentsOfShards))
 }
 
 // freshnessQuery returns the number of stored events of the subject, and their

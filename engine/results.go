@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"lifthouse/engine/visit"
 	"lifthouse/schema"
 	"lifthouse/stats"
 )
@@ -105,9 +106,9 @@ type VariationResults struct {
 	Control bool   `json:"control"`
 	Share   int    `json:"share"`
 	Counts
-	*Actions               // only for widgets
-	Metrics    Metrics     `json:"metrics"`
-	Comparison *Comparison `json:"comparison"` // null for control, and if nothing is compared
+	*visit.Actions             // only for widgets
+	Metrics        Metrics     `json:"metrics"`
+	Comparison     *Comparison `json:"comparison"` // null for control, and if nothing is compared
 }
 
 // Metrics are all metrics of a variation.

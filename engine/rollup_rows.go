@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"lifthouse/engine/visit"
 	"lifthouse/schema"
 	"lifthouse/stats"
 
@@ -69,11 +70,9 @@ type rollupRow struct {
 
 // rollupKey is the key of the sums of a row.
 type rollupKey struct {
-	cube                        string
-	bucket                      int64
-	dimension                   string
-	variationID                 int64
-	multiExposed, exposedBefore bool
+	cube   string
+	bucket int64
+	segment
 }
 
 // kindActive is the event of a visitor who is active on a later day. It
@@ -90,7 +89,7 @@ func (q *rollupQuery) answer(ctx context.Context, from *store) (found *answer, d
 	if err != nil {
 		return nil, "", err
 	}
-	sums := map[rollupKey]*Moments{}
+	sums := map[rollupKey]*visit.Moments{}
 	if declined, err = q.read(ctx, from, query, sums); err != nil || declined != "" {
 		return nil, declined, err
 	}
@@ -174,7 +173,7 @@ func (q *rollupQuery) kinds() []string {
 	return kinds
 }
 
-func (q *rollupQuery) read(ctx context.Context, from *store, query *Query, sums map[rollupKey]*Moments) (declined string, err error) {
+func (q *rollupQuery) read(ctx context.Context, from *store, query *Query, sums map[rollupKey]*visit.Moments) (declined string, err error) {
 	var state *rollupState
 	err = from.each(ctx, query, func(found driver.Rows) error {
 		var r rollupRow
@@ -199,7 +198,7 @@ func (q *rollupQuery) read(ctx context.Context, from *store, query *Query, sums 
 		r.kind, r.multiExposed = schema.Kind(kind), multiExposed == 1
 		r.exposedBefore = r.kind == kindActive
 		if sums[r.rollupKey] == nil {
-			m := noMoments()
+			m := visit.NoMoments()
 			sums[r.rollupKey] = &m
 		}
 		r.addTo(sums[r.rollupKey])
@@ -225,7 +224,7 @@ func (q *rollupQuery) checkState(state *rollupState) (declined string) {
 	return ""
 }
 
-func (r *rollupRow) addTo(m *Moments) {
+func (r *rollupRow) addTo(m *visit.Moments) {
 	visitors, events := int64(r.visitors), int64(r.events)
 	switch r.kind {
 	case schema.KindView:
@@ -246,7 +245,7 @@ func (r *rollupRow) addTo(m *Moments) {
 		m.Converted = visitors
 		m.Goals = stats.Sums{Sum: big.NewInt(events), Squares: &r.squares}
 		signs := schema.UnpackSigns(&r.signs)
-		for i, to := range []*Amounts{&m.Value, &m.Profit, &m.ExtraValue} {
+		for i, to := range []*visit.Amounts{&m.Value, &m.Profit, &m.ExtraValue} {
 			to.Sum, to.Squares = schema.UnpackAmounts([]*big.Int{&r.value, &r.profit, &r.extra}[i])
 			to.Nonzero, to.Negative = signs[2*i], signs[2*i+1]
 		}
@@ -256,8 +255,8 @@ func (r *rollupRow) addTo(m *Moments) {
 
 // merged adds up the sums of a cube over the parts of the key that drop
 // removes.
-func merged(sums map[rollupKey]*Moments, of *schema.Cube, drop func(*rollupKey)) map[rollupKey]Moments {
-	all := map[rollupKey]Moments{}
+func merged(sums map[rollupKey]*visit.Moments, of *schema.Cube, drop func(*rollupKey)) map[rollupKey]visit.Moments {
+	all := map[rollupKey]visit.Moments{}
 	for key, m := range sums {
 		if key.cube == of.Name {
 			drop(&key)
@@ -271,21 +270,21 @@ func merged(sums map[rollupKey]*Moments, of *schema.Cube, drop func(*rollupKey))
 	return all
 }
 
-func rowsOf(sums map[rollupKey]Moments) []row {
+func rowsOf(sums map[rollupKey]visit.Moments) []row {
 	rows := make([]row, 0, len(sums))
 	for key, m := range sums {
 		if m.Visitors != 0 {
-			rows = append(rows, row{variationID: key.variationID, dimension: key.dimension, exposedBefore: key.exposedBefore, multiExposed: key.multiExposed, Moments: m})
+			rows = append(rows, row{segment: key.segment, Moments: m})
 		}
 	}
 	return rows
 }
 
-func stepsOf(sums map[rollupKey]Moments) []step {
+func stepsOf(sums map[rollupKey]visit.Moments) []step {
 	steps := make([]step, 0, len(sums))
 	for key, m := range sums {
 		if !key.exposedBefore {
-			steps = append(steps, step{key.bucket, row{variationID: key.variationID, multiExposed: key.multiExposed, Moments: m}})
+			steps = append(steps, step{key.bucket, row{segment: key.segment, Moments: m}})
 		}
 	}
 	slices.SortFunc(steps, func(a, b step) int { return cmp.Compare(a.bucket, b.bucket) })
@@ -304,11 +303,11 @@ func topOf(cells, whole []row, top int) []row {
 	cells = slices.DeleteFunc(cells, func(r row) bool { return !slices.Contains(values, r.dimension) })
 	kept := len(cells)
 	for _, others := range whole {
-		others.others, others.Moments = true, others.Merge(noMoments()) // whole must not change
+		others.others, others.Moments = true, others.Merge(visit.NoMoments()) // whole must not change
 		others.Recent = 0
 		for i := range cells[:kept] {
 			if r := &cells[i]; r.variationID == others.variationID && r.multiExposed == others.multiExposed {
-				others.takeAway(&r.Moments)
+				others.Subtract(&r.Moments)
 			}
 		}
 		if others.Visitors != 0 {

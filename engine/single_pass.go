@@ -3,13 +3,18 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// maxRecounted is the maximum number of visitors that are recounted by their
-// ids. For more, the reference counts all visitors, which is not slower.
+// maxRecounted is the maximum number of visitors that are recounted. For more,
+// the reference counts all visitors, which is not slower.
 const maxRecounted = 20_000
+
+// maxRecountedEvents is the maximum number of events of the recounted visitors.
+// They are in memory, about 100 bytes each. No sum of so many amounts overflows.
+const maxRecountedEvents = 900_000
 
 // maxNamed is the maximum number of dimension values that are looked up, one
 // visitor each. More values are only needed if very many have about equally few
@@ -83,9 +88,9 @@ func (x singlePassSource) rows(ctx context.Context) (rows []row, declined string
 	if err != nil {
 		return nil, "", err
 	}
-	again, err := x.recounted(ctx, recount)
-	if err != nil {
-		return nil, "", err
+	again, declined, err := x.recounted(ctx, recount)
+	if err != nil || declined != "" {
+		return nil, declined, err
 	}
 	return named(found, names, again), "", nil
 }
@@ -161,19 +166,24 @@ func (x singlePassSource) names(ctx context.Context, visitors []uint64) (map[uin
 	return names, err
 }
 
-func (x singlePassSource) recounted(ctx context.Context, visitors []uint64) ([]row, error) {
+// recounted counts the events of the given visitors in this process.
+func (x singlePassSource) recounted(ctx context.Context, visitors []uint64) (rows []row, declined string, err error) {
 	if len(visitors) == 0 {
-		return nil, nil
+		return nil, "", nil
 	}
-	query, err := x.recountQuery(visitors)
+	f, err := x.count(ctx, visitors)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return scanRows(ctx, x.store, query)
+	defer f.release()
+	if len(f.events) > maxRecountedEvents {
+		return nil, fmt.Sprintf("visitors that need their lists of events have more than %d events", maxRecountedEvents), nil
+	}
+	return f.rows(), "", nil
 }
 
 // query compiles the plan into one pass over the events. It leaves some visitors
-// to recountQuery.
+// to recounted.
 func (x singlePassSource) query() (*Query, error) {
 	q, reference := x.referenceQuery()
 	s := singlePassSlots{slots: reference, ByDimension: x.Dimension != "", DimensionHash: "toUInt64(0)", InTime: "true", From: !x.Filters.From.IsZero()}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"lifthouse/engine/visit"
 	"lifthouse/schema"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -60,10 +61,10 @@ func (c cells) add(p *visitorTotals, sign int64, frequent map[string]bool) {
 		for f := range schema.Cubes {
 			cube := &schema.Cubes[f]
 			bothDays := cube.FirstDay && cube.Day
-			if part.kind == activeKind && !bothDays || cube.Rank && part.kind != viewKind {
+			if part.kind == visit.NoKind && !bothDays || cube.Rank && part.kind != visit.View {
 				continue
 			}
-			at := cell{place: part.place, cube: f, variation: p.first.variation, multiExposed: p.multiExposed}
+			at := cell{place: part.place, cube: f, variation: p.First.Variation, multiExposed: p.MultiExposed}
 			if !cube.FirstDay {
 				at.firstDay = 0
 			}
@@ -71,7 +72,7 @@ func (c cells) add(p *visitorTotals, sign int64, frequent map[string]bool) {
 				at.day = 0
 			}
 			for k, attribute := range attributeIndexes[f] {
-				at.attributes[k] = p.first.attributes[attribute]
+				at.attributes[k] = p.attributes[attribute]
 			}
 			at.frequent = cube.Frequent && frequent[at.attributes[0]]
 			if cube.Rank {
@@ -132,7 +133,7 @@ func (c cells) keyColumns(order []cell, d *backlog, state *schema.RollupState) [
 		same(order, d.subject.WebsiteID), same(order, string(d.subject.Kind)), same(order, d.subject.ID), same(order, d.subject.ExperimentID),
 		same(order, state.Generation),
 		column(order, (*cell).name, schema.StateCube),
-		column(order, func(c *cell) int8 { return c.kind }, activeKind),
+		column(order, func(c *cell) int8 { return int8(c.kind) }, int8(visit.NoKind)),
 		column(order, func(c *cell) int64 { return c.goal }, schema.RollupLayout),
 	}
 	for attribute := range schema.CubeAttributes {
@@ -145,7 +146,7 @@ func (c cells) keyColumns(order []cell, d *backlog, state *schema.RollupState) [
 	}
 	return append(columns,
 		column(order, func(c *cell) int64 { return c.variation }, 0),
-		column(order, func(c *cell) uint8 { return uint8(one(c.multiExposed)) }, 0), //nolint:gosec // 0 or 1
+		column(order, func(c *cell) uint8 { return flag(c.multiExposed) }, 0),
 		column(order, func(c *cell) time.Time { return dateOf(c.firstDay) }, dateOf(0)),
 		column(order, func(c *cell) time.Time { return dateOf(c.day) }, dateOf(0)))
 }
@@ -160,23 +161,30 @@ func (c cells) sumColumns(order []cell, d *backlog, state *schema.RollupState) [
 		return column(order, func(at *cell) *big.Int { return of(c[*at]) }, big.NewInt(state))
 	}
 	amounts := func(i int) any {
-		return large(func(s *sums) *big.Int { return schema.PackAmounts(&s.amounts[i].sum, &s.amounts[i].squares) }, 0)
+		return large(func(s *sums) *big.Int { return schema.PackAmounts(&s.Amounts[i].Sum, &s.Amounts[i].Squares) }, 0)
 	}
 	return []any{
-		number(func(s *sums) int64 { return s.visitors }, 0),
+		number(func(s *sums) int64 { return s.Visitors }, 0),
 		number(func(s *sums) int64 { return s.sinceShares }, 0),
-		number(func(s *sums) int64 { return s.events }, int64(state.Events)), //nolint:gosec // of events
-		large(func(s *sums) *big.Int { return &s.eventsSquares }, state.Through.Sub(d.state.Through).Milliseconds()),
+		number(func(s *sums) int64 { return s.Events }, int64(state.Events)), //nolint:gosec // of events
+		large(func(s *sums) *big.Int { return &s.EventsSquares }, state.Through.Sub(d.state.Through).Milliseconds()),
 		amounts(0),
-		large(func(s *sums) *big.Int { return &s.valueTimesGoals }, state.Newest.Sub(d.state.Newest).Milliseconds()),
+		large(func(s *sums) *big.Int { return &s.ValueTimesEvents }, state.Newest.Sub(d.state.Newest).Milliseconds()),
 		amounts(1), amounts(2),
 		large(func(s *sums) *big.Int { return schema.PackSigns(s.signs()) }, 0),
 	}
 }
 
 func (s *sums) signs() (counts [6]int64) {
-	for i := range s.amounts {
-		counts[2*i], counts[2*i+1] = s.amounts[i].nonzero, s.amounts[i].negative
+	for i := range s.Amounts {
+		counts[2*i], counts[2*i+1] = s.Amounts[i].Nonzero, s.Amounts[i].Negative
 	}
 	return counts
+}
+
+func flag(is bool) uint8 {
+	if is {
+		return 1
+	}
+	return 0
 }

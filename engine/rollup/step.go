@@ -152,7 +152,7 @@ func (s *Refresher) step(ctx context.Context, d *backlog, through time.Time) err
 			if e := &events[i]; e.fresh {
 				state.Events++
 				state.Through = later(state.Through, time.UnixMilli(e.accepted).UTC())
-				state.Newest = later(state.Newest, time.UnixMilli(e.at).UTC())
+				state.Newest = later(state.Newest, time.UnixMilli(e.At).UTC())
 			}
 		}
 		return changes.update(events, d.sharesSince, frequent)
@@ -178,7 +178,7 @@ func later(a, b time.Time) time.Time {
 func (c cells) update(events []eventRow, sharesSince int64, frequent map[string]bool) error {
 	var amounts float64
 	for i := range events {
-		for _, amount := range events[i].amounts {
+		for _, amount := range events[i].Amounts {
 			amounts += math.Abs(float64(amount))
 		}
 	}
@@ -211,7 +211,7 @@ func (s *Refresher) touched(ctx context.Context, d *backlog, through time.Time, 
 	since := d.state.Through.UnixMilli()
 	for rows.Next() {
 		e := eventRow{attributes: make([]string, len(schema.CubeAttributes))}
-		to := []any{&visitor, &e.at, &e.id, &e.variation, &e.kind, &e.goal, &e.amounts[0], &e.amounts[1], &e.amounts[2], &e.accepted}
+		to := []any{&visitor, &e.At, &e.ID, &e.Variation, (*uint8)(&e.Kind), &e.goal, &e.Amounts[0], &e.Amounts[1], &e.Amounts[2], &e.accepted}
 		for i := range e.attributes {
 			to = append(to, &e.attributes[i])
 		}

@@ -17,6 +17,12 @@ WHERE website_id = {website_id:Int64}
     AND subject = {subject:String}
     AND subject_id = {subject_id:Int64}
     AND experiment_id = {experiment_id:Int64}
+{{- if .SomeVisitors}}
+    AND visitor_id IN {visitor_ids:Array(UInt64)}
+{{- end}}
 {{- if not .AllEvents}}
     AND (event = 'view' OR {{.Counts}})
+{{- end}}
+{{- if .SomeVisitors}}
+LIMIT {limit:UInt64}
 {{- end}}

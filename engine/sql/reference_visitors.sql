@@ -19,7 +19,6 @@ visitors AS (  -- one row per visitor with a view: the first view and the events
             AND subject = {subject:String}
             AND subject_id = {subject_id:Int64}
             AND experiment_id = {experiment_id:Int64}
-            AND {{.Visitors}}
         GROUP BY visitor_id
         HAVING countIf(event = 'view') > 0
     ),

@@ -4,7 +4,7 @@ SELECT
     toUnixTimestamp64Milli(time)                     AS at,
     event_id,
     variation_id,
-    toInt8(event)                                    AS kind,
+    toUInt8(event)                                   AS kind,
     goal_id,
     value,
     profit,

@@ -29,7 +29,6 @@ WITH
             AND subject = {subject:String}
             AND subject_id = {subject_id:Int64}
             AND experiment_id = {experiment_id:Int64}
-            AND true
         GROUP BY visitor_id
         HAVING countIf(event = 'view') > 0
     ),

@@ -1,0 +1,63 @@
+package engine
+
+import (
+	"lifthouse/engine/visit"
+	"lifthouse/schema"
+	"lifthouse/stats"
+)
+
+// sampleOf returns the sample of a metric for comparisons. AverageValue has none:
+// it is a ratio, which is estimated but not compared.
+func sampleOf(m *visit.Moments, metric Metric) stats.Sample {
+	switch metric {
+	case GoalConversionRate:
+		return stats.Rate{Visitors: m.Visitors, Converted: m.Converted}
+	case ConversionRate:
+		return stats.Rate{Visitors: m.Visitors, Converted: m.Conversion}
+	case CompletionRate:
+		return stats.Rate{Visitors: m.Visitors, Converted: m.Completed}
+	case GoalsPerVisitor:
+		mean := m.Goals.Mean(m.Visitors, 1)
+		mean.Nonzero = m.Converted
+		return mean
+	case ValuePerVisitor:
+		return meanOf(&m.Value, m.Visitors)
+	case ProfitPerVisitor:
+		return meanOf(&m.Profit, m.Visitors)
+	case ExtraValuePerVisitor:
+		return meanOf(&m.ExtraValue, m.Visitors)
+	case AverageValue:
+	}
+	return nil
+}
+
+func meanOf(a *visit.Amounts, visitors int64) stats.Mean {
+	mean := a.Mean(visitors, schema.MoneyScale)
+	mean.Nonzero = a.Nonzero
+	return mean
+}
+
+// neverNegative reports whether no visitor has a negative value of the metric.
+func neverNegative(m *visit.Moments, metric Metric) bool {
+	switch metric {
+	case ValuePerVisitor:
+		return m.Value.Negative == 0
+	case ProfitPerVisitor:
+		return m.Profit.Negative == 0
+	case ExtraValuePerVisitor:
+		return m.ExtraValue.Negative == 0
+	case GoalConversionRate, ConversionRate, CompletionRate, GoalsPerVisitor, AverageValue:
+	}
+	return true
+}
+
+// averageOf returns the ratio of AverageValue: value to goals reached.
+func averageOf(m *visit.Moments) stats.Ratio {
+	return stats.Ratio{
+		Visitors: m.Visitors,
+		Value:    m.Value.Sums,
+		Goals:    m.Goals,
+		Products: m.ValueGoals,
+		Scale:    schema.MoneyScale,
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"lifthouse/engine"
+	"lifthouse/engine/query"
 	"lifthouse/schema/catalogue"
 
 	"github.com/gin-gonic/gin"
@@ -111,12 +112,12 @@ func (s *server) routes(router *gin.Engine) {
 	get("/targets", s.listTargets)
 	get("/targets/:id", s.getTarget)
 	get("/websites", s.listWebsites)
-	get("/campaigns/:id/results", s.results(engine.CampaignResults), resultTypes...)
-	get("/widgets/:id/results", s.results(engine.WidgetResults), resultTypes...)
-	get("/widgets/:id/experiments/:experimentId/results", s.results(engine.ExperimentResults), resultTypes...)
-	get("/campaigns/:id/dimensions/:name", s.dimension(engine.CampaignResults))
-	get("/widgets/:id/dimensions/:name", s.dimension(engine.WidgetResults))
-	get("/widgets/:id/experiments/:experimentId/dimensions/:name", s.dimension(engine.ExperimentResults))
+	get("/campaigns/:id/results", s.results(query.CampaignResults), resultTypes...)
+	get("/widgets/:id/results", s.results(query.WidgetResults), resultTypes...)
+	get("/widgets/:id/experiments/:experimentId/results", s.results(query.ExperimentResults), resultTypes...)
+	get("/campaigns/:id/dimensions/:name", s.dimension(query.CampaignResults))
+	get("/widgets/:id/dimensions/:name", s.dimension(query.WidgetResults))
+	get("/widgets/:id/experiments/:experimentId/dimensions/:name", s.dimension(query.ExperimentResults))
 	router.POST("/events", s.authenticated(catalogue.ScopeIngest), answer(s.takeEvents))
 	write := router.Group("/v1", s.authenticated(catalogue.ScopeWrite), s.limitTime)
 	write.POST("/campaigns/:id/start", answer(s.stored(s.switchCampaign(true))))

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lifthouse/engine"
+	"lifthouse/engine/query"
 	"lifthouse/schema/catalogue"
 
 	"github.com/gin-gonic/gin"
@@ -91,7 +92,7 @@ func (s *server) getCampaign(c *gin.Context) (any, error) {
 	}
 	found, known := p.owned.Campaigns[p.id]
 	if !known || !p.has(found.WebsiteID) {
-		return nil, &engine.NotFoundError{Kind: "campaign", ID: p.id}
+		return nil, &query.NotFoundError{Kind: "campaign", ID: p.id}
 	}
 	counted, err := s.countedCampaign(c, &found)
 	if err != nil {
@@ -122,7 +123,7 @@ func (s *server) switchCampaign(active bool) func(*gin.Context) (any, error) {
 			return nil, changeError(c, err)
 		}
 		if !found {
-			return nil, &engine.NotFoundError{Kind: "campaign", ID: p.id}
+			return nil, &query.NotFoundError{Kind: "campaign", ID: p.id}
 		}
 		return s.countedCampaign(c, &live)
 	}

@@ -87,7 +87,7 @@ func compile(expression string) (openapi3.RegexMatcher, error) {
 		return nil, err
 	}
 	compiled.MatchTimeout = time.Second
-	return matcher{compiled}, nil
+	return matcher{Regexp: compiled}, nil
 }
 
 type matcher struct{ *regexp2.Regexp }
@@ -245,7 +245,7 @@ func exchange(tb testing.TB, request *http.Request) (answer, []byte) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	answered := answer{response.StatusCode, response.Header}
+	answered := answer{status: response.StatusCode, Header: response.Header}
 	if request.GetBody != nil {
 		if request.Body, err = request.GetBody(); err != nil {
 			tb.Fatal(err)

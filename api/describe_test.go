@@ -195,7 +195,7 @@ func TestTheContractCanRefuse(t *testing.T) {
 		for name, values := range test.header {
 			header[name] = values
 		}
-		err = c.check(request, answer{test.status, header}, []byte(test.body))
+		err = c.check(request, answer{status: test.status, Header: header}, []byte(test.body))
 		if (err != nil) != test.wrong {
 			t.Errorf("%s: %v", test.name, err)
 		}

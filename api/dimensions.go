@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"lifthouse/engine"
+	"lifthouse/engine/query"
 
 	"github.com/gin-gonic/gin"
 )
@@ -17,18 +18,18 @@ var ofValues = bounds{1000, 100}
 const attributeName = "name"
 
 // dimension returns the observed values of an attribute.
-func (s *server) dimension(operation engine.Operation) func(*gin.Context) (any, error) {
+func (s *server) dimension(operation query.Operation) func(*gin.Context) (any, error) {
 	return func(c *gin.Context) (any, error) {
-		p := engine.ReadParameters(c.Request.URL.RawQuery, websiteIDName, "limit")
-		request := engine.Request{Operation: operation, WebsiteID: p.ID(websiteIDName)}
+		p := query.ReadParameters(c.Request.URL.RawQuery, websiteIDName, "limit")
+		request := query.Request{Operation: operation, WebsiteID: p.ID(websiteIDName)}
 		most := p.Integer("limit", 1, ofValues.most, ofValues.otherwise)
 		err := p.Err()
 		attribute := c.Param(attributeName)
 		if all := engine.Attributes(); !slices.Contains(all, attribute) {
-			err = joined(err, engine.Fault{Name: attributeName, Value: attribute, Detail: "must be one of " + strings.Join(all, ", ")})
+			err = joined(err, query.Fault{Name: attributeName, Value: attribute, Detail: "must be one of " + strings.Join(all, ", ")})
 		}
 		request.SubjectID, err = pathID(c, pathIDName, err)
-		if operation == engine.ExperimentResults {
+		if operation == query.ExperimentResults {
 			request.ExperimentID, err = pathID(c, experimentIDName, err)
 		}
 		if err != nil {

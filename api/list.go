@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strconv"
 
-	"lifthouse/engine"
+	"lifthouse/engine/query"
 	"lifthouse/schema/catalogue"
 
 	"github.com/gin-gonic/gin"
@@ -36,7 +36,7 @@ func (s *server) listing(c *gin.Context, of bounds, types []string) (listing, er
 	if types != nil {
 		names = append(names, "active", "type")
 	}
-	p := engine.ReadParameters(c.Request.URL.RawQuery, names...)
+	p := query.ReadParameters(c.Request.URL.RawQuery, names...)
 	asked := p.ID(websiteIDName)
 	l := listing{offset: p.Integer("offset", 0, maxOffset, 0), limit: p.Integer("limit", 1, of.most, of.otherwise)}
 	if types != nil {
@@ -75,7 +75,7 @@ type place struct {
 // place parses the parameters of an operation whose only parameter is the
 // website.
 func (s *server) place(c *gin.Context) (place, error) {
-	p := engine.ReadParameters(c.Request.URL.RawQuery, websiteIDName)
+	p := query.ReadParameters(c.Request.URL.RawQuery, websiteIDName)
 	asked := p.ID(websiteIDName)
 	id, err := pathID(c, pathIDName, p.Err())
 	if err != nil {

@@ -38,7 +38,7 @@ func (s *server) raw(method, path string, headers ...string) (answer, string) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return answer{response.StatusCode, response.Header}, string(text)
+	return answer{status: response.StatusCode, Header: response.Header}, string(text)
 }
 
 func (s *server) request(method, path string, body io.Reader, headers ...string) *http.Request {

@@ -100,52 +100,52 @@ func TestEveryOperation(t *testing.T) {
 			right += "?websiteId=1"
 		}
 		tests := []exchange{
-			{"right", right, s.token, 200, "", ""},
-			{"no token before everything else", path("x") + "?colour=red&websiteId=9", "", 401, "unauthenticated", ""},
-			{"unknown token", path(o.id), "lh_unknown", 401, "invalid_token", ""},
-			{"scope before parameters", path("x") + "?colour=red&websiteId=9", ingests, 403, "insufficient_scope", ""},
-			{"parameters before what is absent", path(98) + "?colour=red", s.token, 400, "invalid_parameter", `"in":"query","name":"colour","value":"red"`},
-			{"a semicolon", path(o.id) + "?a=1;b=2", s.token, 400, "invalid_parameter", ""},
+			{name: "right", path: right, token: s.token, status: 200, code: "", says: ""},
+			{name: "no token before everything else", path: path("x") + "?colour=red&websiteId=9", token: "", status: 401, code: "unauthenticated", says: ""},
+			{name: "unknown token", path: path(o.id), token: "lh_unknown", status: 401, code: "invalid_token", says: ""},
+			{name: "scope before parameters", path: path("x") + "?colour=red&websiteId=9", token: ingests, status: 403, code: "insufficient_scope", says: ""},
+			{name: "parameters before what is absent", path: path(98) + "?colour=red", token: s.token, status: 400, code: "invalid_parameter", says: `"in":"query","name":"colour","value":"red"`},
+			{name: "a semicolon", path: path(o.id) + "?a=1;b=2", token: s.token, status: 400, code: "invalid_parameter", says: ""},
 		}
 		if o.kind != "website" {
 			tests = append(
 				tests,
-				exchange{"misspelt", path(o.id) + "?websiteid=1", s.token, 400, "invalid_parameter", "did you mean websiteId?"},
-				exchange{"website is not a number", path(o.id) + "?websiteId=one", s.token, 400, "invalid_parameter", "digits only"},
-				exchange{"website twice", path(o.id) + "?websiteId=1&websiteId=1", s.token, 400, "invalid_parameter", "must be given once"},
-				exchange{"foreign website", path(o.id) + "?websiteId=9", s.token, 404, "not_found", "website 9 not found"},
-				exchange{"absent website", path(o.id) + "?websiteId=77", s.token, 404, "not_found", "website 77 not found"},
-				exchange{"website beyond 64 bits", path(o.id) + "?websiteId=99999999999999999999", s.token, 404, "not_found", "website not found"},
+				exchange{name: "misspelt", path: path(o.id) + "?websiteid=1", token: s.token, status: 400, code: "invalid_parameter", says: "did you mean websiteId?"},
+				exchange{name: "website is not a number", path: path(o.id) + "?websiteId=one", token: s.token, status: 400, code: "invalid_parameter", says: "digits only"},
+				exchange{name: "website twice", path: path(o.id) + "?websiteId=1&websiteId=1", token: s.token, status: 400, code: "invalid_parameter", says: "must be given once"},
+				exchange{name: "foreign website", path: path(o.id) + "?websiteId=9", token: s.token, status: 404, code: "not_found", says: "website 9 not found"},
+				exchange{name: "absent website", path: path(o.id) + "?websiteId=77", token: s.token, status: 404, code: "not_found", says: "website 77 not found"},
+				exchange{name: "website beyond 64 bits", path: path(o.id) + "?websiteId=99999999999999999999", token: s.token, status: 404, code: "not_found", says: "website not found"},
 			)
 		} else {
-			tests = append(tests, exchange{"no parameters at all", path(0) + "?limit=1", s.token, 400, "invalid_parameter", "this operation has no parameters"})
+			tests = append(tests, exchange{name: "no parameters at all", path: path(0) + "?limit=1", token: s.token, status: 400, code: "invalid_parameter", says: "this operation has no parameters"})
 		}
 		if !o.list {
 			tests = append(
 				tests,
-				exchange{"id is not a number", path("1x"), s.token, 400, "invalid_parameter", `"in":"path","name":"id","value":"1x"`},
-				exchange{"id and parameter at once", path("x") + "?colour=red", s.token, 400, "invalid_parameter", `"name":"colour"`},
-				exchange{"absent", path(98), s.token, 404, "not_found", o.kind + " 98 not found"},
-				exchange{"another account's", path(99), s.token, 404, "not_found", o.kind + " 99 not found"},
-				exchange{"beyond 64 bits", path("99999999999999999999"), s.token, 404, "not_found", o.kind + " not found"},
-				exchange{"0", path(0), s.token, 404, "not_found", ""},
-				exchange{"on another website", path(o.id) + "?websiteId=2", s.token, 404, "not_found", o.kind + " "},
+				exchange{name: "id is not a number", path: path("1x"), token: s.token, status: 400, code: "invalid_parameter", says: `"in":"path","name":"id","value":"1x"`},
+				exchange{name: "id and parameter at once", path: path("x") + "?colour=red", token: s.token, status: 400, code: "invalid_parameter", says: `"name":"colour"`},
+				exchange{name: "absent", path: path(98), token: s.token, status: 404, code: "not_found", says: o.kind + " 98 not found"},
+				exchange{name: "another account's", path: path(99), token: s.token, status: 404, code: "not_found", says: o.kind + " 99 not found"},
+				exchange{name: "beyond 64 bits", path: path("99999999999999999999"), token: s.token, status: 404, code: "not_found", says: o.kind + " not found"},
+				exchange{name: "0", path: path(0), token: s.token, status: 404, code: "not_found", says: ""},
+				exchange{name: "on another website", path: path(o.id) + "?websiteId=2", token: s.token, status: 404, code: "not_found", says: o.kind + " "},
 			)
 		}
 		if o.method == "POST" {
-			tests = append(tests, exchange{"read is not write", path("x") + "?colour=red", reader, 403, "insufficient_scope", "lacks the scope write"})
+			tests = append(tests, exchange{name: "read is not write", path: path("x") + "?colour=red", token: reader, status: 403, code: "insufficient_scope", says: "lacks the scope write"})
 		}
 		if strings.HasSuffix(o.path, "/results") {
 			tests = append(
 				tests,
-				exchange{"goal before website", path(o.id) + "?websiteId=9&goal=77", s.token, 400, "unknown_goal", ""},
-				exchange{"goal before what is absent", path(98) + "?goal=99", s.token, 400, "unknown_goal", ""},
-				exchange{"goal of another website", path(98) + "?websiteId=1&goal=30", s.token, 400, "unknown_goal", ""},
-				exchange{"goal known, website not", path(o.id) + "?websiteId=9&goal=3", s.token, 404, "not_found", "website 9 not found"},
+				exchange{name: "goal before website", path: path(o.id) + "?websiteId=9&goal=77", token: s.token, status: 400, code: "unknown_goal", says: ""},
+				exchange{name: "goal before what is absent", path: path(98) + "?goal=99", token: s.token, status: 400, code: "unknown_goal", says: ""},
+				exchange{name: "goal of another website", path: path(98) + "?websiteId=1&goal=30", token: s.token, status: 400, code: "unknown_goal", says: ""},
+				exchange{name: "goal known, website not", path: path(o.id) + "?websiteId=9&goal=3", token: s.token, status: 404, code: "not_found", says: "website 9 not found"},
 			)
 		}
 		if o.list && o.kind != "website" {
-			tests = append(tests, exchange{"which website?", path(0), s.token, 400, "website_required", "1, 2"})
+			tests = append(tests, exchange{name: "which website?", path: path(0), token: s.token, status: 400, code: "website_required", says: "1, 2"})
 		}
 		for _, test := range tests {
 			t.Run(o.method+" "+o.path+"/"+test.name, func(t *testing.T) {

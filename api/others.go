@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"time"
 
-	"lifthouse/engine"
+	"lifthouse/engine/query"
 	"lifthouse/schema/catalogue"
 
 	"github.com/gin-gonic/gin"
@@ -42,7 +42,7 @@ func (s *server) getGoal(c *gin.Context) (any, error) {
 	}
 	found, known := p.owned.Goals[p.id]
 	if !known || !p.has(found.WebsiteID) {
-		return nil, &engine.NotFoundError{Kind: "goal", ID: p.id}
+		return nil, &query.NotFoundError{Kind: "goal", ID: p.id}
 	}
 	return newGoal(&found), nil
 }
@@ -77,7 +77,7 @@ func (s *server) getTarget(c *gin.Context) (any, error) {
 	}
 	found, known := p.owned.Targets[p.id]
 	if !known || !p.has(found.WebsiteID) {
-		return nil, &engine.NotFoundError{Kind: "target", ID: p.id}
+		return nil, &query.NotFoundError{Kind: "target", ID: p.id}
 	}
 	return newTarget(&found), nil
 }
@@ -89,7 +89,7 @@ type website struct {
 
 // listWebsites returns all websites that the token may read, on one page.
 func (s *server) listWebsites(c *gin.Context) (any, error) {
-	if err := engine.ReadParameters(c.Request.URL.RawQuery).Err(); err != nil {
+	if err := query.ReadParameters(c.Request.URL.RawQuery).Err(); err != nil {
 		return nil, err
 	}
 	owned, bound := s.owned(c)

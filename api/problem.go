@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"lifthouse/engine"
+	"lifthouse/engine/query"
 	"lifthouse/schema/catalogue"
 
 	"github.com/gin-gonic/gin"
@@ -51,8 +52,8 @@ func notFound(detail string) *problem {
 // problemOf maps an error to a problem. It is the only place that determines
 // the status.
 func problemOf(err error) *problem {
-	var invalid *engine.InvalidError
-	var missing *engine.NotFoundError
+	var invalid *query.InvalidError
+	var missing *query.NotFoundError
 	var store *engine.StoreError
 	var refused *problemError
 	switch {
@@ -93,7 +94,7 @@ func storeProblem(err *engine.StoreError) *problem {
 	return p
 }
 
-func invalidProblem(invalid *engine.InvalidError) *problem {
+func invalidProblem(invalid *query.InvalidError) *problem {
 	p := &problem{Status: http.StatusBadRequest, Code: invalid.Code, Detail: "the request is invalid; nothing was changed"}
 	for _, f := range invalid.Faults {
 		in := "query"

@@ -94,7 +94,7 @@ func (a *asker) request() ask {
 	case method != http.MethodGet && method != http.MethodHead:
 		headers = append(headers, "Content-Length: 0")
 	}
-	return ask{method + " " + target + " HTTP/1.1\r\n" + strings.Join(headers, "\r\n") + "\r\n\r\n" + body, !wrong}
+	return ask{text: method + " " + target + " HTTP/1.1\r\n" + strings.Join(headers, "\r\n") + "\r\n\r\n" + body, right: !wrong}
 }
 
 // events returns lines of events of website 1 with few ids, so that some
@@ -260,7 +260,7 @@ func (w *wire) send(request *http.Request, text string) (answer, []byte, error) 
 	if response.Close || wrote != nil {
 		w.hangUp()
 	}
-	return answer{response.StatusCode, response.Header}, body, err
+	return answer{status: response.StatusCode, Header: response.Header}, body, err
 }
 
 func (w *wire) hangUp() {

@@ -13,6 +13,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"lifthouse/engine"
+	"lifthouse/engine/query"
 	"lifthouse/schema/catalogue"
 )
 
@@ -27,13 +28,13 @@ const (
 var resultTypes = []string{typeJSON, typeSQL, typeCSV, typeSVG}
 
 // results returns the handler of an operation that returns a report.
-func (s *server) results(operation engine.Operation) func(*gin.Context) (any, error) {
+func (s *server) results(operation query.Operation) func(*gin.Context) (any, error) {
 	return func(c *gin.Context) (any, error) {
 		_, span := tracer.Start(c.Request.Context(), "parse")
-		request, err := engine.ParseReport(operation, c.Request.URL.RawQuery)
+		request, err := query.ParseReport(operation, c.Request.URL.RawQuery)
 		span.End()
 		id, err := pathID(c, pathIDName, err)
-		if operation == engine.ExperimentResults {
+		if operation == query.ExperimentResults {
 			request.ExperimentID, err = pathID(c, experimentIDName, err)
 		}
 		if err != nil {
@@ -70,7 +71,7 @@ type resultsQuery struct {
 }
 
 // newResultsQuery returns an error for resources that are not in the catalogue.
-func newResultsQuery(request engine.Request, owned *catalogue.Owned, kind string) (*resultsQuery, error) {
+func newResultsQuery(request query.Request, owned *catalogue.Owned, kind string) (*resultsQuery, error) {
 	plan, err := engine.NewPlan(request, owned)
 	if err != nil {
 		return nil, err
@@ -220,10 +221,10 @@ func goalFault(owned *catalogue.Owned, website, id int64) error {
 		return nil
 	}
 	value := fmt.Sprint(id)
-	if id == engine.NoID {
+	if id == query.NoID {
 		value = "0, or larger than any id"
 	}
-	return &engine.InvalidError{Code: engine.UnknownGoal, Faults: []engine.Fault{
+	return &query.InvalidError{Code: query.UnknownGoal, Faults: []query.Fault{
 		{Name: "goal", Value: value, Detail: "must be the id of a goal of the same website"},
 	}}
 }

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"lifthouse/engine"
+	"lifthouse/engine/query"
 	"lifthouse/schema/catalogue"
 
 	"github.com/gin-gonic/gin"
@@ -22,20 +22,20 @@ const (
 // pathID parses an id in the path. An error is combined with earlier errors.
 func pathID(c *gin.Context, name string, before error) (int64, error) {
 	text := c.Param(name)
-	if id, ok := engine.ParseID(text); ok {
+	if id, ok := query.ParseID(text); ok {
 		return id, before
 	}
-	return 0, joined(before, engine.Fault{Name: name, Value: text, Detail: "must be a number; digits only"})
+	return 0, joined(before, query.Fault{Name: name, Value: text, Detail: "must be a number; digits only"})
 }
 
 // joined inserts an error of the path before earlier errors.
-func joined(before error, fault engine.Fault) error {
-	faults := []engine.Fault{fault}
-	var invalid *engine.InvalidError
+func joined(before error, fault query.Fault) error {
+	faults := []query.Fault{fault}
+	var invalid *query.InvalidError
 	if errors.As(before, &invalid) {
 		faults = append(faults, invalid.Faults...)
 	}
-	return &engine.InvalidError{Code: engine.InvalidParameter, Faults: faults}
+	return &query.InvalidError{Code: query.InvalidParameter, Faults: faults}
 }
 
 // searchedWebsite returns the website on which an operation by id looks: the
@@ -45,7 +45,7 @@ func searchedWebsite(owned *catalogue.Owned, bound, asked int64) (int64, error) 
 		return bound, nil
 	}
 	if _, known := owned.Websites[asked]; !known || bound != 0 && bound != asked {
-		return 0, &engine.NotFoundError{Kind: "website", ID: asked}
+		return 0, &query.NotFoundError{Kind: "website", ID: asked}
 	}
 	return asked, nil
 }
@@ -68,7 +68,7 @@ func listedWebsite(owned *catalogue.Owned, bound, asked int64) (int64, error) {
 	for i, w := range websites {
 		ids[i] = strconv.FormatInt(w.ID, 10)
 	}
-	return 0, &engine.InvalidError{Code: "website_required", Faults: []engine.Fault{
+	return 0, &query.InvalidError{Code: "website_required", Faults: []query.Fault{
 		{Name: websiteIDName, Detail: fmt.Sprintf("the account has %d websites; name one of them: %s", len(ids), strings.Join(ids, ", "))},
 	}}
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"lifthouse/engine"
+	"lifthouse/engine/query"
 	"lifthouse/schema/catalogue"
 
 	"github.com/gin-gonic/gin"
@@ -133,7 +134,7 @@ func (s *server) getWidget(c *gin.Context) (any, error) {
 	}
 	found, known := p.owned.Widgets[p.id]
 	if !known || !p.has(found.WebsiteID) {
-		return nil, &engine.NotFoundError{Kind: "widget", ID: p.id}
+		return nil, &query.NotFoundError{Kind: "widget", ID: p.id}
 	}
 	counted, err := s.countedWidget(c, &found)
 	if err != nil {
@@ -165,7 +166,7 @@ func (s *server) switchWidget(active bool) func(*gin.Context) (any, error) {
 			return nil, changeError(c, err)
 		}
 		if !found {
-			return nil, &engine.NotFoundError{Kind: "widget", ID: p.id}
+			return nil, &query.NotFoundError{Kind: "widget", ID: p.id}
 		}
 		return s.countedWidget(c, &live)
 	}

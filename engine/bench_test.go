@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/engine/query"
 	"lifthouse/loadgen/population"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
@@ -68,19 +69,19 @@ func BenchmarkReport(b *testing.B) {
 	e := benchEngine(b)
 	for _, report := range []struct {
 		name string
-		Request
+		query.Request
 	}{ // the first runs on a new store, so the order matters
-		{"all", Request{SubjectID: largeCampaign}},
-		{"byDevice", Request{SubjectID: largeCampaign, Dimension: ByDevice}},
-		{"small", Request{SubjectID: smallCampaign}},
-		{"smallByDevice", Request{SubjectID: smallCampaign, Dimension: ByDevice}},
+		{"all", query.Request{SubjectID: largeCampaign}},
+		{"byDevice", query.Request{SubjectID: largeCampaign, Dimension: query.ByDevice}},
+		{"small", query.Request{SubjectID: smallCampaign}},
+		{"smallByDevice", query.Request{SubjectID: smallCampaign, Dimension: query.ByDevice}},
 	} {
-		report.AccountID, report.Metric = 1, ValuePerVisitor
+		report.AccountID, report.Metric = 1, query.ValuePerVisitor
 		b.Run(report.name, func(b *testing.B) { benchReport(b, e, report.Request) })
 	}
 }
 
-func benchReport(b *testing.B, e *Engine, r Request) {
+func benchReport(b *testing.B, e *Engine, r query.Request) {
 	b.Helper()
 	ctx, cancel := context.WithCancel(b.Context())
 	defer cancel()

@@ -1,6 +1,9 @@
 package engine
 
-import "lifthouse/stats"
+import (
+	"lifthouse/engine/query"
+	"lifthouse/stats"
+)
 
 // CalculatorInput holds the sufficient statistics of the variations of an
 // experiment, for a comparison without a store.
@@ -92,7 +95,7 @@ type CalculatorFault struct {
 }
 
 // RefuseInput returns the output for an invalid line.
-func RefuseInput(line int64, err *InvalidError) *Refusal {
+func RefuseInput(line int64, err *query.InvalidError) *Refusal {
 	refusal := &Refusal{Line: line, Error: err.Error(), Errors: []CalculatorFault{}}
 	for _, f := range err.Faults {
 		refusal.Errors = append(refusal.Errors, CalculatorFault{Field: f.Name, Value: f.Value, Detail: f.Detail})

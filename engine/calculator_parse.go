@@ -12,6 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"lifthouse/engine/query"
 	"lifthouse/stats"
 
 	"github.com/agnivade/levenshtein"
@@ -48,17 +49,17 @@ func ParseCalculatorInput(line []byte) (*CalculatorInput, error) {
 	r := &inputReader{}
 	input := r.read(line)
 	if r.unlisted > 0 {
-		r.faults = append(r.faults, Fault{wholeLine, "", fmt.Sprintf("and %d more errors", r.unlisted)})
+		r.faults = append(r.faults, query.Fault{Name: wholeLine, Value: "", Detail: fmt.Sprintf("and %d more errors", r.unlisted)})
 	}
 	if len(r.faults) > 0 {
-		return nil, &InvalidError{Code: InvalidParameter, Faults: r.faults}
+		return nil, &query.InvalidError{Code: query.InvalidParameter, Faults: r.faults}
 	}
 	return input, nil
 }
 
 // inputReader collects all errors of an input.
 type inputReader struct {
-	faults   []Fault
+	faults   []query.Fault
 	unlisted int
 }
 
@@ -67,7 +68,7 @@ func (r *inputReader) fault(field, value, detail string) {
 		r.unlisted++
 		return
 	}
-	r.faults = append(r.faults, Fault{abridged(field), abridged(value), detail})
+	r.faults = append(r.faults, query.Fault{Name: abridged(field), Value: abridged(value), Detail: detail})
 }
 
 // abridged cuts a text that is too long for an error message.

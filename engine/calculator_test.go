@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"lifthouse/engine/query"
 	"lifthouse/stats"
 )
 
@@ -68,94 +69,94 @@ func TestCalculatorNamesEveryFault(t *testing.T) {
 		return `{"metric":"` + metric + `","variations":[` + strings.Join(variations, ",") + `]}`
 	}
 	var many strings.Builder
-	manyFaults := []Fault{}
+	manyFaults := []query.Fault{}
 	for i := range 2 * maxFaults {
 		fmt.Fprintf(&many, `,"x%d":0`, i)
 		if i < maxFaults {
-			manyFaults = append(manyFaults, Fault{fmt.Sprintf("x%d", i), "0", "unknown field"})
+			manyFaults = append(manyFaults, query.Fault{Name: fmt.Sprintf("x%d", i), Value: "0", Detail: "unknown field"})
 		}
 	}
 	for _, test := range []struct {
 		line string
-		want []Fault
+		want []query.Fault
 	}{
-		{``, []Fault{{"line", "", "unexpected end of JSON input"}}},
-		{`{`, []Fault{{"line", "{", "unexpected end of JSON input, at byte 1"}}},
-		{`{"metric":NaN}`, []Fault{{"line", `{"metric":N`, "invalid character 'N'"}}},
-		{asking("binary") + ` {}`, []Fault{{"line", `","variations":[]} {`, "after top-level value"}}},
-		{"{\"metric\":\"\xff\"}", []Fault{{"line", "", "must be UTF-8"}}},
-		{strings.Repeat("[", 20000), []Fault{{"line", strings.Repeat("[", 20), "exceeded max depth"}}},
-		{strings.Repeat(" ", MaxCalculatorInput+1), []Fault{{"line", "", "at most 1048576 bytes"}}},
-		{`[1]`, []Fault{{"line", "[1]", `must be an object: {"metric": …}`}}},
-		{`null`, []Fault{{"line", "null", "must be an object"}}},
-		{`{}`, []Fault{{"metric", "", "is missing: must be one of binary, mean"}, {"variations", "", "is missing: must be an array of 2 to 21"}}},
-		{more(`,"metric":"mean"`), []Fault{{"metric", `"mean"`, "must be given once"}}},
-		{inVariation(`,"n":7`), []Fault{{"variations[1].n", "7", "must be given once"}}},
-		{more(`,"Power":80,"significancelevel":95,"plannedVisitor":3`), []Fault{
-			{"Power", "80", "did you mean power"},
-			{"significancelevel", "95", "did you mean significanceLevel"},
-			{"plannedVisitor", "3", "did you mean plannedVisitors"},
+		{``, []query.Fault{{Name: "line", Value: "", Detail: "unexpected end of JSON input"}}},
+		{`{`, []query.Fault{{Name: "line", Value: "{", Detail: "unexpected end of JSON input, at byte 1"}}},
+		{`{"metric":NaN}`, []query.Fault{{Name: "line", Value: `{"metric":N`, Detail: "invalid character 'N'"}}},
+		{asking("binary") + ` {}`, []query.Fault{{Name: "line", Value: `","variations":[]} {`, Detail: "after top-level value"}}},
+		{"{\"metric\":\"\xff\"}", []query.Fault{{Name: "line", Value: "", Detail: "must be UTF-8"}}},
+		{strings.Repeat("[", 20000), []query.Fault{{Name: "line", Value: strings.Repeat("[", 20), Detail: "exceeded max depth"}}},
+		{strings.Repeat(" ", MaxCalculatorInput+1), []query.Fault{{Name: "line", Value: "", Detail: "at most 1048576 bytes"}}},
+		{`[1]`, []query.Fault{{Name: "line", Value: "[1]", Detail: `must be an object: {"metric": …}`}}},
+		{`null`, []query.Fault{{Name: "line", Value: "null", Detail: "must be an object"}}},
+		{`{}`, []query.Fault{{Name: "metric", Value: "", Detail: "is missing: must be one of binary, mean"}, {Name: "variations", Value: "", Detail: "is missing: must be an array of 2 to 21"}}},
+		{more(`,"metric":"mean"`), []query.Fault{{Name: "metric", Value: `"mean"`, Detail: "must be given once"}}},
+		{inVariation(`,"n":7`), []query.Fault{{Name: "variations[1].n", Value: "7", Detail: "must be given once"}}},
+		{more(`,"Power":80,"significancelevel":95,"plannedVisitor":3`), []query.Fault{
+			{Name: "Power", Value: "80", Detail: "did you mean power"},
+			{Name: "significancelevel", Value: "95", Detail: "did you mean significanceLevel"},
+			{Name: "plannedVisitor", Value: "3", Detail: "did you mean plannedVisitors"},
 		}},
-		{inVariation(`,"conversions":5,"shares":5`), []Fault{
-			{"variations[1].conversions", "5", "did you mean converted"}, {"variations[1].shares", "5", "did you mean share"},
+		{inVariation(`,"conversions":5,"shares":5`), []query.Fault{
+			{Name: "variations[1].conversions", Value: "5", Detail: "did you mean converted"}, {Name: "variations[1].shares", Value: "5", Detail: "did you mean share"},
 		}},
-		{more(`,"significanceLevel":0.95,"power":0.8,"mde":0.2,"plannedVisitors":0,"nonnegative":1,"methodology":"Bayesian"`), []Fault{
-			{"significanceLevel", "0.95", "must be one of 80, 90, 95, 100 per cent"},
-			{"methodology", "Bayesian", "must be one of frequentist, bayesian"},
-			{"mde", "0.2", "must be a number from 1 to 100 per cent"},
-			{"nonnegative", "1", "must be true or false"},
-			{"power", "0.8", "must be an integer from 60 to 99 per cent"},
-			{"plannedVisitors", "0", "must be an integer from 1 to 1000000000000"},
+		{more(`,"significanceLevel":0.95,"power":0.8,"mde":0.2,"plannedVisitors":0,"nonnegative":1,"methodology":"Bayesian"`), []query.Fault{
+			{Name: "significanceLevel", Value: "0.95", Detail: "must be one of 80, 90, 95, 100 per cent"},
+			{Name: "methodology", Value: "Bayesian", Detail: "must be one of frequentist, bayesian"},
+			{Name: "mde", Value: "0.2", Detail: "must be a number from 1 to 100 per cent"},
+			{Name: "nonnegative", Value: "1", Detail: "must be true or false"},
+			{Name: "power", Value: "0.8", Detail: "must be an integer from 60 to 99 per cent"},
+			{Name: "plannedVisitors", Value: "0", Detail: "must be an integer from 1 to 1000000000000"},
 		}},
-		{more(`,"mde":"20","power":"80","significanceLevel":"90"`), []Fault{
-			{"significanceLevel", "90", "per cent, without quotes"}, {"mde", "20", "per cent, without quotes"}, {"power", "80", "per cent, without quotes"},
+		{more(`,"mde":"20","power":"80","significanceLevel":"90"`), []query.Fault{
+			{Name: "significanceLevel", Value: "90", Detail: "per cent, without quotes"}, {Name: "mde", Value: "20", Detail: "per cent, without quotes"}, {Name: "power", Value: "80", Detail: "per cent, without quotes"},
 		}},
-		{asking("ratio", `{"n":1,"converted":2}`, `{"n":-1}`), []Fault{
-			{"metric", "ratio", "must be one of binary, mean"}, {"variations[1].n", "-1", "must be an integer from 0 to 1000000000000"},
+		{asking("ratio", `{"n":1,"converted":2}`, `{"n":-1}`), []query.Fault{
+			{Name: "metric", Value: "ratio", Detail: "must be one of binary, mean"}, {Name: "variations[1].n", Value: "-1", Detail: "must be an integer from 0 to 1000000000000"},
 		}},
-		{`{"metric":"binary","variations":{}}`, []Fault{{"variations", "{}", "must be an array of 2 to 21"}}},
-		{asking("binary"), []Fault{{"variations", "[]", "2 to 21 variations, have 0"}}},
-		{asking("binary", `{"n":1,"converted":3}`), []Fault{
-			{"variations", `[{"n":1,"converted":3}]`, "2 to 21 variations, have 1"}, {"variations[0].converted", "3", "must be at most n, which is 1"},
+		{`{"metric":"binary","variations":{}}`, []query.Fault{{Name: "variations", Value: "{}", Detail: "must be an array of 2 to 21"}}},
+		{asking("binary"), []query.Fault{{Name: "variations", Value: "[]", Detail: "2 to 21 variations, have 0"}}},
+		{asking("binary", `{"n":1,"converted":3}`), []query.Fault{
+			{Name: "variations", Value: `[{"n":1,"converted":3}]`, Detail: "2 to 21 variations, have 1"}, {Name: "variations[0].converted", Value: "3", Detail: "must be at most n, which is 1"},
 		}},
-		{asking("binary", strings.Repeat(first+",", 21)+first), []Fault{
-			{"variations", ("[" + strings.Repeat(first+",", 21))[:maxShown] + "…", "2 to 21 variations, have 22"},
+		{asking("binary", strings.Repeat(first+",", 21)+first), []query.Fault{
+			{Name: "variations", Value: ("[" + strings.Repeat(first+",", 21))[:maxShown] + "…", Detail: "2 to 21 variations, have 22"},
 		}},
-		{asking("binary", `7`, `{"n":1.5,"converted":1}`), []Fault{
-			{"variations[0]", "7", `must be an object: {"id": …}`}, {"variations[1].n", "1.5", "must be an integer"},
+		{asking("binary", `7`, `{"n":1.5,"converted":1}`), []query.Fault{
+			{Name: "variations[0]", Value: "7", Detail: `must be an object: {"id": …}`}, {Name: "variations[1].n", Value: "1.5", Detail: "must be an integer"},
 		}},
-		{asking("binary", first, `{"n":1000000000001,"converted":-1}`), []Fault{
-			{"variations[1].n", "1000000000001", "to 1000000000000"}, {"variations[1].converted", "-1", "must be an integer from 0"},
+		{asking("binary", first, `{"n":1000000000001,"converted":-1}`), []query.Fault{
+			{Name: "variations[1].n", Value: "1000000000001", Detail: "to 1000000000000"}, {Name: "variations[1].converted", Value: "-1", Detail: "must be an integer from 0"},
 		}},
-		{asking("mean", `{"n":5,"mean":1e999,"variance":-1}`, `{"n":2,"converted":1}`), []Fault{
-			{"variations[0].mean", "1e999", "must be a number"},
-			{"variations[0].variance", "-1", "must be a number from 0"},
-			{"variations[1].converted", "1", `is only valid for the metric "binary"`},
-			{"variations[1].mean", "", "is missing: must be a number"},
-			{"variations[1].variance", "", "is missing: must be a number from 0"},
+		{asking("mean", `{"n":5,"mean":1e999,"variance":-1}`, `{"n":2,"converted":1}`), []query.Fault{
+			{Name: "variations[0].mean", Value: "1e999", Detail: "must be a number"},
+			{Name: "variations[0].variance", Value: "-1", Detail: "must be a number from 0"},
+			{Name: "variations[1].converted", Value: "1", Detail: `is only valid for the metric "binary"`},
+			{Name: "variations[1].mean", Value: "", Detail: "is missing: must be a number"},
+			{Name: "variations[1].variance", Value: "", Detail: "is missing: must be a number from 0"},
 		}},
-		{inVariation(`,"mean":1`), []Fault{{"variations[1].mean", "1", `is only valid for the metric "mean"`}}},
-		{inVariation(`,"id":0`), []Fault{{"variations[1].id", "0", "must be unique: variations[0] has the same id"}}},
-		{inVariation(`,"id":-3`), []Fault{{"variations[1].id", "-3", "must be an integer from 0"}}},
-		{inVariation(`,"id":9223372036854775808`), []Fault{{"variations[1].id", "9223372036854775808", "must be an integer from 0"}}},
-		{asking("binary", `{"n":1,"converted":1,"control":true}`, `{"n":1,"converted":1,"control":true}`), []Fault{
-			{"variations[1].control", "true", "must be false: variations[0] is control already"},
+		{inVariation(`,"mean":1`), []query.Fault{{Name: "variations[1].mean", Value: "1", Detail: `is only valid for the metric "mean"`}}},
+		{inVariation(`,"id":0`), []query.Fault{{Name: "variations[1].id", Value: "0", Detail: "must be unique: variations[0] has the same id"}}},
+		{inVariation(`,"id":-3`), []query.Fault{{Name: "variations[1].id", Value: "-3", Detail: "must be an integer from 0"}}},
+		{inVariation(`,"id":9223372036854775808`), []query.Fault{{Name: "variations[1].id", Value: "9223372036854775808", Detail: "must be an integer from 0"}}},
+		{asking("binary", `{"n":1,"converted":1,"control":true}`, `{"n":1,"converted":1,"control":true}`), []query.Fault{
+			{Name: "variations[1].control", Value: "true", Detail: "must be false: variations[0] is control already"},
 		}},
-		{inVariation(`,"share":50`), []Fault{{"variations[0].share", "", "either all variations must have a share, or none"}}},
-		{inVariation(`,"share":101`), []Fault{
-			{"variations[1].share", "101", "must be a number from 0 to 100 per cent"}, {"variations[0].share", "", "all variations must have a share"},
+		{inVariation(`,"share":50`), []query.Fault{{Name: "variations[0].share", Value: "", Detail: "either all variations must have a share, or none"}}},
+		{inVariation(`,"share":101`), []query.Fault{
+			{Name: "variations[1].share", Value: "101", Detail: "must be a number from 0 to 100 per cent"}, {Name: "variations[0].share", Value: "", Detail: "all variations must have a share"},
 		}},
-		{asking("binary", `{"n":1,"converted":1,"share":0}`, `{"n":1,"converted":1,"share":0}`), []Fault{{"variations", "", "at least one share must be above 0"}}},
-		{`{"nonnegative":true,` + asking("mean", `{"n":5,"mean":-1,"variance":1}`, `{"n":5,"mean":1,"variance":1}`)[1:], []Fault{
-			{"variations[0].mean", "-1", "must be at least 0"},
+		{asking("binary", `{"n":1,"converted":1,"share":0}`, `{"n":1,"converted":1,"share":0}`), []query.Fault{{Name: "variations", Value: "", Detail: "at least one share must be above 0"}}},
+		{`{"nonnegative":true,` + asking("mean", `{"n":5,"mean":-1,"variance":1}`, `{"n":5,"mean":1,"variance":1}`)[1:], []query.Fault{
+			{Name: "variations[0].mean", Value: "-1", Detail: "must be at least 0"},
 		}},
-		{more(`,"` + strings.Repeat("x", 200) + `":"` + strings.Repeat("y", 200) + `"`), []Fault{
-			{strings.Repeat("x", maxShown) + "…", `"` + strings.Repeat("y", maxShown-1) + "…", "unknown field"},
+		{more(`,"` + strings.Repeat("x", 200) + `":"` + strings.Repeat("y", 200) + `"`), []query.Fault{
+			{Name: strings.Repeat("x", maxShown) + "…", Value: `"` + strings.Repeat("y", maxShown-1) + "…", Detail: "unknown field"},
 		}},
-		{more(many.String()), append(manyFaults, Fault{"line", "", "and 100 more errors"})},
+		{more(many.String()), append(manyFaults, query.Fault{Name: "line", Value: "", Detail: "and 100 more errors"})},
 	} {
 		_, err := ParseCalculatorInput([]byte(test.line))
-		var invalid *InvalidError
+		var invalid *query.InvalidError
 		if !errors.As(err, &invalid) || len(invalid.Faults) != len(test.want) {
 			t.Errorf("ParseQuestion(%.200s) error = %v, want %+v", test.line, err, test.want)
 			continue
@@ -290,7 +291,7 @@ func FuzzCalculator(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
 		input, err := ParseCalculatorInput(line)
-		var invalid *InvalidError
+		var invalid *query.InvalidError
 		if err != nil {
 			if !errors.As(err, &invalid) || len(invalid.Faults) == 0 {
 				t.Fatalf("ParseQuestion(%q) = %v, want faults", line, err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"lifthouse/engine/query"
 	"lifthouse/stats"
 )
 
@@ -46,7 +47,7 @@ func (c *cell) checks(plan *Plan, found *answer) Checks {
 		warn("FEW_VALUES", "%d goal values are too few for a z-score: none can be 5 standard deviations from the mean", o.Values)
 	}
 	if plan.SharesSince.After(plan.from()) {
-		warn("SHARES_CHANGED", "the shares changed at %s; earlier visitors were split differently", formatInstant(plan.SharesSince))
+		warn("SHARES_CHANGED", "the shares changed at %s; earlier visitors were split differently", query.FormatInstant(plan.SharesSince))
 	}
 	return checks
 }

@@ -1,6 +1,9 @@
 package engine
 
-import "lifthouse/stats"
+import (
+	"lifthouse/engine/query"
+	"lifthouse/stats"
+)
 
 // conclude sets the conclusion and its text.
 func (j *cellResult) conclude(plan *Plan, c stats.Conclusion) {
@@ -52,14 +55,14 @@ func newConclusion(c stats.Conclusion) *Conclusion {
 }
 
 // metricInWords maps a metric to its name in texts.
-var metricInWords = map[Metric]string{
-	GoalConversionRate:   "the goal conversion rate",
-	ConversionRate:       "the conversion rate",
-	CompletionRate:       "the completion rate",
-	ValuePerVisitor:      "value per visitor",
-	ProfitPerVisitor:     "profit per visitor",
-	ExtraValuePerVisitor: "extra value per visitor",
+var metricInWords = map[query.Metric]string{
+	query.GoalConversionRate:   "the goal conversion rate",
+	query.ConversionRate:       "the conversion rate",
+	query.CompletionRate:       "the completion rate",
+	query.ValuePerVisitor:      "value per visitor",
+	query.ProfitPerVisitor:     "profit per visitor",
+	query.ExtraValuePerVisitor: "extra value per visitor",
 }
 
 // isRate has the metrics that are shares of the visitors.
-var isRate = map[Metric]bool{GoalConversionRate: true, ConversionRate: true, CompletionRate: true}
+var isRate = map[query.Metric]bool{query.GoalConversionRate: true, query.ConversionRate: true, query.CompletionRate: true}

@@ -5,12 +5,13 @@ import (
 	"fmt"
 
 	"lifthouse/engine"
+	"lifthouse/engine/query"
 )
 
 // The query string of a report is parsed strictly.
 func ExampleParseReport() {
-	_, err := engine.ParseReport(engine.CampaignResults, "dimension=colour&filters[dateFrom]=yesterday")
-	var invalid *engine.InvalidError
+	_, err := query.ParseReport(query.CampaignResults, "dimension=colour&filters[dateFrom]=yesterday")
+	var invalid *query.InvalidError
 	if errors.As(err, &invalid) {
 		for _, fault := range invalid.Faults {
 			fmt.Printf("%s %q: %s\n", fault.Name, fault.Value, fault.Detail)

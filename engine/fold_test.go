@@ -5,6 +5,7 @@ import (
 	"math/big"
 	"slices"
 
+	"lifthouse/engine/query"
 	"lifthouse/engine/visit"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
@@ -19,7 +20,7 @@ const all = "\x00all"
 type folded struct {
 	values                                []int64 // of the goals that count, before outliers are left out
 	moments                               map[int64]visit.Moments
-	visits                                map[int64][]map[Metric]int64 // of each variation's visitors: what the metrics are means of
+	visits                                map[int64][]map[query.Metric]int64 // of each variation's visitors: what the metrics are means of
 	visitors, multiExposed, exposedBefore int64
 }
 
@@ -30,7 +31,7 @@ func fold(p *execution, events []schema.Event) map[string]*folded {
 			byVisitor[e.VisitorID] = append(byVisitor[e.VisitorID], e)
 		}
 	}
-	cells := map[string]*folded{all: {moments: map[int64]visit.Moments{}, visits: map[int64][]map[Metric]int64{}}}
+	cells := map[string]*folded{all: {moments: map[int64]visit.Moments{}, visits: map[int64][]map[query.Metric]int64{}}}
 	for _, own := range byVisitor {
 		var views []schema.Event
 		for _, e := range own {
@@ -49,7 +50,7 @@ func fold(p *execution, events []schema.Event) map[string]*folded {
 		}
 		value := attribute(string(p.Dimension), &first)
 		if cells[value] == nil {
-			cells[value] = &folded{moments: map[int64]visit.Moments{}, visits: map[int64][]map[Metric]int64{}}
+			cells[value] = &folded{moments: map[int64]visit.Moments{}, visits: map[int64][]map[query.Metric]int64{}}
 		}
 		for _, c := range []*folded{cells[all], cells[value]} {
 			c.add(p, first, views, own)
@@ -111,9 +112,9 @@ func (c *folded) add(p *execution, first schema.Event, views, own []schema.Event
 		one.Recent = 1
 	}
 	c.moments[first.VariationID] = c.moments[first.VariationID].Merge(one)
-	c.visits[first.VariationID] = append(c.visits[first.VariationID], map[Metric]int64{
-		GoalConversionRate: one.Converted, ConversionRate: one.Conversion, CompletionRate: one.Completed, GoalsPerVisitor: goals,
-		ValuePerVisitor: value, ProfitPerVisitor: profit, ExtraValuePerVisitor: extra,
+	c.visits[first.VariationID] = append(c.visits[first.VariationID], map[query.Metric]int64{
+		query.GoalConversionRate: one.Converted, query.ConversionRate: one.Conversion, query.CompletionRate: one.Completed, query.GoalsPerVisitor: goals,
+		query.ValuePerVisitor: value, query.ProfitPerVisitor: profit, query.ExtraValuePerVisitor: extra,
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"text/template"
 
+	"lifthouse/engine/query"
 	"lifthouse/stats"
 )
 
@@ -109,7 +110,7 @@ func (r *Results) ForestPlot() ([]byte, error) {
 		ValueHead: "improvement", Summary: r.headline(),
 	}
 	if r.CompareMetric == nil {
-		f.ValueHead = MetricInWords(GoalConversionRate)
+		f.ValueHead = MetricInWords(query.GoalConversionRate)
 	}
 	f.scale(effects)
 	f.texts()
@@ -163,10 +164,10 @@ func (r *Results) Subtitle() string {
 		add("filtered")
 	}
 	if r.Window.From != nil {
-		add("from %s", formatInstant(*r.Window.From))
+		add("from %s", query.FormatInstant(*r.Window.From))
 	}
 	if r.Window.To != nil {
-		add("until %s", formatInstant(*r.Window.To))
+		add("until %s", query.FormatInstant(*r.Window.To))
 	}
 	if r.DataThrough != nil {
 		add("data through %s", r.DataThrough.UTC().Format("2006-01-02 15:04"))

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"lifthouse/engine/query"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
@@ -87,7 +88,7 @@ func TestValuesAreThoseOfFirstViews(t *testing.T) {
 			return cmp.Or(cmp.Compare(b.Visitors, a.Visitors), cmp.Compare(a.Value, b.Value))
 		})
 		for _, most := range []int{2, 1000} {
-			got, err := e.Values(t.Context(), planOf(t, e, Request{Operation: CampaignResults, AccountID: 1, SubjectID: 1}), name, most)
+			got, err := e.Values(t.Context(), planOf(t, e, query.Request{Operation: query.CampaignResults, AccountID: 1, SubjectID: 1}), name, most)
 			if err != nil {
 				fatal(t, err)
 			}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/engine/query"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
@@ -25,22 +26,22 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // rollup.sql, rows.txt, results.json.
 var scenarios = []struct {
 	name      string
-	operation Operation
+	operation query.Operation
 	query     string
 }{
-	{"plain", CampaignResults, ""},
-	{"all_goals", CampaignResults, "goal=2"},
-	{"value_by_device", CampaignResults, "compareMetric=valuePerVisitor&dimension=device"},
-	{"profit_in_a_window", CampaignResults, "compareMetric=profitPerVisitor&filters[dateFrom]=2026-05-01T04:00:00Z&filters[dateTo]=2026-05-01T12:00:00Z"},
-	{"lists", CampaignResults, "filters[country][]=fr&filters[country][]=&filters[device][]=Mobile"},
-	{"texts", CampaignResults, "filters[referrer]=a*&filters[utmSource]=&filters[visitorType]=new"},
-	{"goal_value", CampaignResults, "filters[goalValue]=1.5&compareMetric=valuePerVisitor"},
-	{"z_score", CampaignResults, "filters[zScore]=1&compareMetric=valuePerVisitor"},
-	{"hourly", CampaignResults, "interval=hour"},
-	{"nobody", CampaignResults, "filters[city][]=Nowhere"},
-	{"widget", WidgetResults, ""},
-	{"experiment", ExperimentResults, ""},
-	{"experiment_value_daily", ExperimentResults, "compareMetric=extraValuePerVisitor&interval=day"},
+	{"plain", query.CampaignResults, ""},
+	{"all_goals", query.CampaignResults, "goal=2"},
+	{"value_by_device", query.CampaignResults, "compareMetric=valuePerVisitor&dimension=device"},
+	{"profit_in_a_window", query.CampaignResults, "compareMetric=profitPerVisitor&filters[dateFrom]=2026-05-01T04:00:00Z&filters[dateTo]=2026-05-01T12:00:00Z"},
+	{"lists", query.CampaignResults, "filters[country][]=fr&filters[country][]=&filters[device][]=Mobile"},
+	{"texts", query.CampaignResults, "filters[referrer]=a*&filters[utmSource]=&filters[visitorType]=new"},
+	{"goal_value", query.CampaignResults, "filters[goalValue]=1.5&compareMetric=valuePerVisitor"},
+	{"z_score", query.CampaignResults, "filters[zScore]=1&compareMetric=valuePerVisitor"},
+	{"hourly", query.CampaignResults, "interval=hour"},
+	{"nobody", query.CampaignResults, "filters[city][]=Nowhere"},
+	{"widget", query.WidgetResults, ""},
+	{"experiment", query.ExperimentResults, ""},
+	{"experiment_value_daily", query.ExperimentResults, "compareMetric=extraValuePerVisitor&interval=day"},
 }
 
 func TestGolden(t *testing.T) {
@@ -74,12 +75,12 @@ func TestGolden(t *testing.T) {
 	e := New(conn, c, DefaultLimits)
 	for _, s := range scenarios {
 		t.Run(s.name, func(t *testing.T) {
-			r, err := ParseReport(s.operation, s.query)
+			r, err := query.ParseReport(s.operation, s.query)
 			if err != nil {
 				t.Fatal(err)
 			}
 			r.AccountID, r.SubjectID = 1, 1
-			if s.operation == ExperimentResults {
+			if s.operation == query.ExperimentResults {
 				r.ExperimentID = 4
 			}
 			goldenStages(t, e, r, filepath.Join("testdata", s.name), s.query)
@@ -87,7 +88,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-func goldenStages(t *testing.T, e *Engine, r Request, dir, query string) {
+func goldenStages(t *testing.T, e *Engine, r query.Request, dir, query string) {
 	t.Helper()
 	x := executionOf(t, e, r)
 	reference, err := x.momentsQuery()
@@ -148,7 +149,7 @@ func rollupText(t *testing.T, x *execution) string {
 }
 
 // planOf resolves a request.
-func planOf(tb testing.TB, e *Engine, r Request) *Plan {
+func planOf(tb testing.TB, e *Engine, r query.Request) *Plan {
 	tb.Helper()
 	plan, err := e.Plan(r)
 	if err != nil {
@@ -158,7 +159,7 @@ func planOf(tb testing.TB, e *Engine, r Request) *Plan {
 }
 
 // executionOf returns the execution of a request.
-func executionOf(tb testing.TB, e *Engine, r Request) *execution {
+func executionOf(tb testing.TB, e *Engine, r query.Request) *execution {
 	tb.Helper()
 	x, err := e.execution(tb.Context(), planOf(tb, e, r))
 	if err != nil {

@@ -60,6 +60,6 @@ func (f *inProcess) countedEvents() []*eventRow {
 }
 
 func (f *inProcess) bucket(e *eventRow) int64 {
-	width, shift := f.plan.Interval.grid()
+	width, shift := f.plan.Interval.Grid()
 	return (e.At + shift.Milliseconds()) / width.Milliseconds()
 }

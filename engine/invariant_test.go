@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/engine/query"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
@@ -47,7 +48,7 @@ func TestOrderAndRepetitionChangeNothing(t *testing.T) {
 	shuffled := append(slices.Clone(events), events[100:300]...)
 	w.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
 	one, other := filled([][]schema.Event{events}), filled(slices.Collect(slices.Chunk(shuffled, 37)))
-	answer := func(e *Engine, r Request) string {
+	answer := func(e *Engine, r query.Request) string {
 		t.Helper()
 		results, err := e.Report(t.Context(), planOf(t, e, r))
 		if err != nil {
@@ -91,8 +92,8 @@ func TestCellsMergeToTheTotal(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := New(conn, c, DefaultLimits)
-	for _, dimension := range dimensions {
-		results, err := e.Report(t.Context(), planOf(t, e, Request{AccountID: 1, SubjectID: 1, Metric: ValuePerVisitor, Dimension: Dimension(dimension)}))
+	for _, dimension := range query.Dimensions {
+		results, err := e.Report(t.Context(), planOf(t, e, query.Request{AccountID: 1, SubjectID: 1, Metric: query.ValuePerVisitor, Dimension: query.Dimension(dimension)}))
 		if err != nil {
 			fatal(t, err)
 		}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"strings"
 
+	"lifthouse/engine/query"
 	"lifthouse/stats"
 
 	"github.com/rivo/uniseg"
@@ -112,7 +113,7 @@ func (c *Comparison) Judged() stats.Verdict {
 }
 
 // MetricInWords returns the name of a metric in texts.
-func MetricInWords(m Metric) string { return strings.TrimPrefix(metricInWords[m], "the ") }
+func MetricInWords(m query.Metric) string { return strings.TrimPrefix(metricInWords[m], "the ") }
 
 // RangeInWords formats an interval. An unbounded end is open; no interval is a
 // dash.
@@ -131,26 +132,26 @@ func RangeInWords(in *Bounds, write func(float64) string) string {
 }
 
 // Of returns the estimate of a metric.
-func (m *Metrics) Of(metric Metric) Estimate {
+func (m *Metrics) Of(metric query.Metric) Estimate {
 	switch metric {
-	case GoalConversionRate:
+	case query.GoalConversionRate:
 		return m.GoalConversionRate
-	case ConversionRate:
+	case query.ConversionRate:
 		return m.ConversionRate
-	case CompletionRate:
+	case query.CompletionRate:
 		return m.CompletionRate
-	case GoalsPerVisitor:
+	case query.GoalsPerVisitor:
 		return m.GoalsPerVisitor
-	case ValuePerVisitor:
+	case query.ValuePerVisitor:
 		return m.ValuePerVisitor
-	case ProfitPerVisitor:
+	case query.ProfitPerVisitor:
 		return m.ProfitPerVisitor
-	case ExtraValuePerVisitor:
+	case query.ExtraValuePerVisitor:
 		return m.ExtraValuePerVisitor
-	case AverageValue:
+	case query.AverageValue:
 	}
 	return m.AverageValue
 }
 
 // IsRate reports whether a metric is a share of the visitors.
-func IsRate(m Metric) bool { return isRate[m] }
+func IsRate(m query.Metric) bool { return isRate[m] }

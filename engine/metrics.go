@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"lifthouse/engine/query"
 	"lifthouse/engine/visit"
 	"lifthouse/schema"
 	"lifthouse/stats"
@@ -8,25 +9,25 @@ import (
 
 // sampleOf returns the sample of a metric for comparisons. AverageValue has none:
 // it is a ratio, which is estimated but not compared.
-func sampleOf(m *visit.Moments, metric Metric) stats.Sample {
+func sampleOf(m *visit.Moments, metric query.Metric) stats.Sample {
 	switch metric {
-	case GoalConversionRate:
+	case query.GoalConversionRate:
 		return stats.Rate{Visitors: m.Visitors, Converted: m.Converted}
-	case ConversionRate:
+	case query.ConversionRate:
 		return stats.Rate{Visitors: m.Visitors, Converted: m.Conversion}
-	case CompletionRate:
+	case query.CompletionRate:
 		return stats.Rate{Visitors: m.Visitors, Converted: m.Completed}
-	case GoalsPerVisitor:
+	case query.GoalsPerVisitor:
 		mean := m.Goals.Mean(m.Visitors, 1)
 		mean.Nonzero = m.Converted
 		return mean
-	case ValuePerVisitor:
+	case query.ValuePerVisitor:
 		return meanOf(&m.Value, m.Visitors)
-	case ProfitPerVisitor:
+	case query.ProfitPerVisitor:
 		return meanOf(&m.Profit, m.Visitors)
-	case ExtraValuePerVisitor:
+	case query.ExtraValuePerVisitor:
 		return meanOf(&m.ExtraValue, m.Visitors)
-	case AverageValue:
+	case query.AverageValue:
 	}
 	return nil
 }
@@ -38,15 +39,15 @@ func meanOf(a *visit.Amounts, visitors int64) stats.Mean {
 }
 
 // neverNegative reports whether no visitor has a negative value of the metric.
-func neverNegative(m *visit.Moments, metric Metric) bool {
+func neverNegative(m *visit.Moments, metric query.Metric) bool {
 	switch metric {
-	case ValuePerVisitor:
+	case query.ValuePerVisitor:
 		return m.Value.Negative == 0
-	case ProfitPerVisitor:
+	case query.ProfitPerVisitor:
 		return m.Profit.Negative == 0
-	case ExtraValuePerVisitor:
+	case query.ExtraValuePerVisitor:
 		return m.ExtraValue.Negative == 0
-	case GoalConversionRate, ConversionRate, CompletionRate, GoalsPerVisitor, AverageValue:
+	case query.GoalConversionRate, query.ConversionRate, query.CompletionRate, query.GoalsPerVisitor, query.AverageValue:
 	}
 	return true
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"lifthouse/engine/query"
 	"net/url"
 	"reflect"
 	"slices"
@@ -13,37 +14,41 @@ import (
 func may(day int) time.Time { return time.Date(2026, 5, day, 0, 0, 0, 0, time.UTC) }
 
 func TestParseReport(t *testing.T) {
-	plain := Request{Metric: GoalConversionRate}
-	with := func(change func(*Request)) Request {
+	plain := query.Request{Metric: query.GoalConversionRate}
+	with := func(change func(*query.Request)) query.Request {
 		r := plain
 		change(&r)
 		return r
 	}
-	lists := func(lists ...ListFilter) Request { return with(func(r *Request) { r.Filters.Lists = lists }) }
+	lists := func(lists ...query.ListFilter) query.Request {
+		return with(func(r *query.Request) { r.Filters.Lists = lists })
+	}
 	for _, test := range []struct {
 		query string
-		want  Request
+		want  query.Request
 	}{
 		{"", plain},
-		{"goal=3&websiteId=1&dimension=device&compareMetric=profitPerVisitor", Request{GoalID: 3, WebsiteID: 1, Dimension: ByDevice, Metric: ProfitPerVisitor}},
-		{"filters[device][]=b&filters[device][]=A", lists(ListFilter{"device", []string{"a", "b"}})},
-		{"filters%5Bdevice%5D%5B%5D=b&filters[device][7]=a&filters[device]=c&filters[device]=a", lists(ListFilter{"device", []string{"a", "b", "c"}})},
-		{"filters[country][]=uk&filters[country][]=", lists(ListFilter{"country", []string{"", "UK"}})},
-		{"filters[city][]=Paris, France", lists(ListFilter{"city", []string{"Paris, France"}})},
-		{"filters[referrer]=&filters[utmTerm]=a*b", with(func(r *Request) {
-			r.Filters.Texts = []TextFilter{{"utmTerm", "a*b"}, {"referrer", ""}}
+		{"goal=3&websiteId=1&dimension=device&compareMetric=profitPerVisitor", query.Request{GoalID: 3, WebsiteID: 1, Dimension: query.ByDevice, Metric: query.ProfitPerVisitor}},
+		{"filters[device][]=b&filters[device][]=A", lists(query.ListFilter{Attribute: "device", Values: []string{"a", "b"}})},
+		{"filters%5Bdevice%5D%5B%5D=b&filters[device][7]=a&filters[device]=c&filters[device]=a", lists(query.ListFilter{Attribute: "device", Values: []string{"a", "b", "c"}})},
+		{"filters[country][]=uk&filters[country][]=", lists(query.ListFilter{Attribute: "country", Values: []string{"", "UK"}})},
+		{"filters[city][]=Paris, France", lists(query.ListFilter{Attribute: "city", Values: []string{"Paris, France"}})},
+		{"filters[referrer]=&filters[utmTerm]=a*b", with(func(r *query.Request) {
+			r.Filters.Texts = []query.TextFilter{{Attribute: "utmTerm", Pattern: "a*b"}, {Attribute: "referrer", Pattern: ""}}
 		})},
-		{"filters[visitorType]=new", with(func(r *Request) { r.Filters.Texts = []TextFilter{{"visitorType", "new"}} })},
-		{"filters[dateFrom]=2026-05-01&filters[dateTo]=2026-05-01", with(func(r *Request) {
+		{"filters[visitorType]=new", with(func(r *query.Request) {
+			r.Filters.Texts = []query.TextFilter{{Attribute: "visitorType", Pattern: "new"}}
+		})},
+		{"filters[dateFrom]=2026-05-01&filters[dateTo]=2026-05-01", with(func(r *query.Request) {
 			r.Filters.From, r.Filters.To = may(1), may(2)
 		})},
-		{"filters[dateFrom]=2026-05-01T02:00:00%2B02:00&filters[dateTo]=2026-05-01T12:00:00.0005Z", with(func(r *Request) {
+		{"filters[dateFrom]=2026-05-01T02:00:00%2B02:00&filters[dateTo]=2026-05-01T12:00:00.0005Z", with(func(r *query.Request) {
 			r.Filters.From, r.Filters.To = may(1), time.Date(2026, 5, 1, 12, 0, 0, 1e6, time.UTC)
 		})},
-		{"filters[dateFrom]=2026-05-01t00:00:00z", with(func(r *Request) { r.Filters.From = may(1) })},
-		{"filters[dateTo]=2026-05-01T02:00:00+02:00", with(func(r *Request) { r.Filters.To = may(1) })},
+		{"filters[dateFrom]=2026-05-01t00:00:00z", with(func(r *query.Request) { r.Filters.From = may(1) })},
+		{"filters[dateTo]=2026-05-01T02:00:00+02:00", with(func(r *query.Request) { r.Filters.To = may(1) })},
 	} {
-		got, err := ParseReport(CampaignResults, test.query)
+		got, err := query.ParseReport(query.CampaignResults, test.query)
 		if err != nil || !reflect.DeepEqual(got, test.want) {
 			t.Errorf("ParseReport(%q) = %+v, %v; want %+v", test.query, got, err, test.want)
 		}
@@ -87,8 +92,8 @@ func TestParseReportNamesEveryFault(t *testing.T) {
 		{"goal=" + strings.Repeat("1", 9000), []string{"query: at most 8192 bytes"}},
 		{strings.Repeat("filters[city][]=a&", 3) + manyCities(101), []string{"filters[city][]: at most 100"}},
 	} {
-		_, err := ParseReport(CampaignResults, test.query)
-		var invalid *InvalidError
+		_, err := query.ParseReport(query.CampaignResults, test.query)
+		var invalid *query.InvalidError
 		if !errors.As(err, &invalid) || len(invalid.Faults) != len(test.want) {
 			t.Errorf("ParseReport(%.60q) error = %v, want %q", test.query, err, test.want)
 			continue
@@ -119,36 +124,36 @@ func FuzzParseReport(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
-	f.Fuzz(func(t *testing.T, query string) {
-		r, err := ParseReport(CampaignResults, query)
+	f.Fuzz(func(t *testing.T, text string) {
+		r, err := query.ParseReport(query.CampaignResults, text)
 		if err != nil {
 			return
 		}
 		if got, want := compile(t, r).SQL, compile(t, neutral(r)).SQL; got != want {
-			t.Errorf("the values of %q are in its SQL:\n%s", query, got)
+			t.Errorf("the values of %q are in its SQL:\n%s", text, got)
 		}
 	})
 }
 
 // neutral returns the request with other values for the same parameters.
-func neutral(r Request) Request {
+func neutral(r query.Request) query.Request {
 	n := r
 	n.Filters.From, n.Filters.To = time.Time{}, time.Time{}
 	n.Filters.Lists, n.Filters.Texts = nil, nil
 	for _, filter := range r.Filters.Lists {
-		n.Filters.Lists = append(n.Filters.Lists, ListFilter{filter.Attribute, []string{"x"}})
+		n.Filters.Lists = append(n.Filters.Lists, query.ListFilter{Attribute: filter.Attribute, Values: []string{"x"}})
 	}
 	for _, filter := range r.Filters.Texts {
 		pattern := "x"
 		if strings.Contains(filter.Pattern, "*") {
 			pattern = "*"
 		}
-		n.Filters.Texts = append(n.Filters.Texts, TextFilter{filter.Attribute, pattern})
+		n.Filters.Texts = append(n.Filters.Texts, query.TextFilter{Attribute: filter.Attribute, Pattern: pattern})
 	}
 	return n
 }
 
-func compile(tb testing.TB, r Request) *Query {
+func compile(tb testing.TB, r query.Request) *Query {
 	tb.Helper()
 	q, err := (&execution{Plan: &Plan{Request: r}, store: &store{}}).momentsQuery()
 	if err != nil {
@@ -160,7 +165,7 @@ func compile(tb testing.TB, r Request) *Query {
 // TestQueryNamesItsParameters checks that each {name:Type} has a value, and
 // each value a {name:Type}.
 func TestQueryNamesItsParameters(t *testing.T) {
-	r, err := ParseReport(CampaignResults, "filters[city][]=q&filters[referrer]=q*&filters[utmTerm]=q&filters[visitorType]=new&dimension=referrer")
+	r, err := query.ParseReport(query.CampaignResults, "filters[city][]=q&filters[referrer]=q*&filters[utmTerm]=q&filters[visitorType]=new&dimension=referrer")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"lifthouse/engine/query"
 	"lifthouse/schema/catalogue"
 	"lifthouse/stats"
 )
@@ -15,7 +16,7 @@ import (
 // visitors, and which variations are compared. It is immutable, and knows
 // nothing of the stored events.
 type Plan struct {
-	Request
+	query.Request
 	Subject           Subject
 	Rules             Rules
 	Goal              *catalogue.Goal // nil: all goals count
@@ -46,7 +47,7 @@ var (
 
 // NewPlan resolves a request against the resources of its account. The error is
 // an InvalidError or a NotFoundError.
-func NewPlan(r Request, owned *catalogue.Owned) (*Plan, error) {
+func NewPlan(r query.Request, owned *catalogue.Owned) (*Plan, error) {
 	if _, known := owned.Goals[r.GoalID]; r.GoalID != 0 && !known {
 		return nil, unknownGoal(r.GoalID)
 	}
@@ -59,11 +60,11 @@ func NewPlan(r Request, owned *catalogue.Owned) (*Plan, error) {
 
 func unknownGoal(id int64) error {
 	value := fmt.Sprint(id)
-	if id == NoID {
+	if id == query.NoID {
 		value = "0, or larger than any id"
 	}
-	return &InvalidError{Code: UnknownGoal, Faults: []Fault{
-		{paramGoal, value, "must be the id of a goal of the same website"},
+	return &query.InvalidError{Code: query.UnknownGoal, Faults: []query.Fault{
+		{Name: query.ParamGoal, Value: value, Detail: "must be the id of a goal of the same website"},
 	}}
 }
 
@@ -157,7 +158,7 @@ func (p *Plan) String() string {
 		fmt.Fprintf(&b, "%-11s %s\n", name, fmt.Sprintf(format, args...))
 	}
 	line("subject", "%s %d of website %d", p.Subject.Kind, p.Subject.ID, p.Subject.WebsiteID)
-	if p.Operation == ExperimentResults {
+	if p.Operation == query.ExperimentResults {
 		line("experiment", "%d", p.Subject.ExperimentID)
 	}
 	if p.Goal == nil {
@@ -168,7 +169,7 @@ func (p *Plan) String() string {
 	line("metric", "%s", cmp.Or(string(p.Metric), "none"))
 	line("dimension", "%s", cmp.Or(string(p.Dimension), "none"))
 	line("interval", "%s", cmp.Or(string(p.Interval), "none"))
-	line("population", "first exposed in [%s, %s)", formatInstant(p.from()), formatInstant(p.to()))
+	line("population", "first exposed in [%s, %s)", query.FormatInstant(p.from()), query.FormatInstant(p.to()))
 	for _, filter := range p.Filters.Lists {
 		line("filter", "%s in %q", filter.Attribute, filter.Values)
 	}

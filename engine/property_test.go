@@ -13,6 +13,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"lifthouse/engine/query"
 	"lifthouse/engine/visit"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
@@ -102,23 +103,23 @@ func (w world) widget(id int64) catalogue.Widget {
 	return widget
 }
 
-func (w world) request(subject int64) Request {
-	r := Request{
-		Operation: []Operation{CampaignResults, CampaignResults, WidgetResults, ExperimentResults}[w.IntN(4)],
+func (w world) request(subject int64) query.Request {
+	r := query.Request{
+		Operation: []query.Operation{query.CampaignResults, query.CampaignResults, query.WidgetResults, query.ExperimentResults}[w.IntN(4)],
 		AccountID: 1, SubjectID: subject, GoalID: []int64{0, 1, 2}[w.IntN(3)],
 	}
-	if metrics := comparable[r.Operation]; len(metrics) > 0 {
-		r.Metric = Metric(metrics[w.IntN(len(metrics))])
+	if metrics := query.Comparable[r.Operation]; len(metrics) > 0 {
+		r.Metric = query.Metric(metrics[w.IntN(len(metrics))])
 	}
 	switch r.Operation {
-	case CampaignResults:
-		r.Dimension = Dimension(w.oneOf("", "device", "country", "channel", "referrer"))
-	case ExperimentResults:
+	case query.CampaignResults:
+		r.Dimension = query.Dimension(w.oneOf("", "device", "country", "channel", "referrer"))
+	case query.ExperimentResults:
 		r.ExperimentID = 4
-	case WidgetResults:
+	case query.WidgetResults:
 	}
 	if w.IntN(10) == 0 {
-		r.Interval = Interval(intervals[w.IntN(len(intervals))])
+		r.Interval = query.Interval(query.Intervals[w.IntN(len(query.Intervals))])
 	}
 	if w.IntN(5) == 0 {
 		r.Filters.GoalValue = big.NewRat(w.Int64N(400_000)-100_000, 10_000)
@@ -137,7 +138,7 @@ func (w world) request(subject int64) Request {
 	}
 	list := func(name string, values ...string) {
 		if w.IntN(5) == 0 {
-			r.Filters.Lists = append(r.Filters.Lists, ListFilter{name, values})
+			r.Filters.Lists = append(r.Filters.Lists, query.ListFilter{Attribute: name, Values: values})
 		}
 	}
 	list("device", w.oneOf("mobile", ""))
@@ -146,7 +147,7 @@ func (w world) request(subject int64) Request {
 	list("city", w.odd(), w.odd(), w.odd(), w.odd())
 	text := func(name, pattern string) {
 		if w.IntN(6) == 0 {
-			r.Filters.Texts = append(r.Filters.Texts, TextFilter{name, pattern})
+			r.Filters.Texts = append(r.Filters.Texts, query.TextFilter{Attribute: name, Pattern: pattern})
 		}
 	}
 	text("referrer", w.oneOf(w.odd(), "*", "a*", "*b", "*a*", `*\*`, "*%*", "*_*"))
@@ -242,7 +243,7 @@ func insert(t *testing.T, conn driver.Conn, events []schema.Event) {
 	}
 }
 
-func compareWithFold(t *testing.T, from *store, owned *catalogue.Owned, events []schema.Event, r Request) {
+func compareWithFold(t *testing.T, from *store, owned *catalogue.Owned, events []schema.Event, r query.Request) {
 	t.Helper()
 	plan, err := NewPlan(r, owned)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"text/template"
 	"time"
 
+	"lifthouse/engine/query"
 	"lifthouse/schema"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -106,7 +107,7 @@ func (x *execution) referenceQuery() (*Query, slots) {
 	return q, s
 }
 
-func (q *Query) visitorFilters(filters *Filters, s *slots) {
+func (q *Query) visitorFilters(filters *query.Filters, s *slots) {
 	var conditions []string
 	for _, filter := range filters.Lists {
 		param := "filter_" + columns[filter.Attribute]
@@ -170,7 +171,7 @@ func (x *execution) momentsQuery() (*Query, error) {
 func (x *execution) seriesQuery() (*Query, error) {
 	q, s := x.referenceQuery()
 	s.ViewTimes = "groupArrayIf(time, event = 'view' AND time < toDateTime64({to:String}, 3, 'UTC'))"
-	width, shift := x.Interval.grid()
+	width, shift := x.Interval.Grid()
 	q.Params = append(q.Params, Param{"width", width.Milliseconds()}, Param{"shift", shift.Milliseconds()})
 	return q, errors.Join(q.render("series.sql", s), x.overShards(q, seriesOfShards))
 }

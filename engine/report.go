@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"lifthouse/engine/query"
 	"lifthouse/schema/catalogue"
 	"lifthouse/stats"
 
@@ -39,7 +40,7 @@ func New(conn driver.Conn, c *catalogue.Catalogue, limits Limits) *Engine {
 
 // Plan resolves a request against the catalogue. The error is an InvalidError or
 // a NotFoundError.
-func (e *Engine) Plan(r Request) (*Plan, error) {
+func (e *Engine) Plan(r query.Request) (*Plan, error) {
 	return NewPlan(r, e.catalogue.Snapshot().Account(r.AccountID))
 }
 
@@ -129,7 +130,7 @@ func newResults(plan *Plan, found *answer) *Results {
 	results := &Results{
 		Methodology:       plan.Rules.Methodology,
 		SignificanceLevel: plan.Rules.SignificanceLevel,
-		Filters:           plan.Filters.echo(),
+		Filters:           plan.Filters.Echo(),
 		Window:            Window{given(plan.Filters.From), given(plan.Filters.To)},
 		Population:        "firstExposedInWindow",
 		GeneratedAt:       time.Now().UTC().Truncate(time.Millisecond),
@@ -137,7 +138,7 @@ func newResults(plan *Plan, found *answer) *Results {
 		NewestEvent:       given(found.newest),
 		Cell:              result.Cell,
 	}
-	if plan.Operation == CampaignResults {
+	if plan.Operation == query.CampaignResults {
 		results.CampaignID = plan.Subject.ID
 	} else {
 		results.WidgetID, results.ExperimentID = plan.Subject.ID, plan.Subject.ExperimentID
@@ -160,26 +161,6 @@ func given(t time.Time) *time.Time {
 		return nil
 	}
 	return &t
-}
-
-// echo returns the filters in canonical form; encoding/json sorts the keys of a
-// map.
-func (f *Filters) echo() map[string]any {
-	echo := map[string]any{}
-	for _, filter := range f.Lists {
-		echo[filter.Attribute] = filter.Values
-	}
-	for _, filter := range f.Texts {
-		echo[filter.Attribute] = filter.Pattern
-	}
-	if f.GoalValue != nil {
-		value, _ := f.GoalValue.Float64()
-		echo["goalValue"] = value
-	}
-	if f.ZScore != 0 {
-		echo["zScore"] = f.ZScore
-	}
-	return echo
 }
 
 // maxBreakdown is the maximum number of dimension values with separate cells.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"lifthouse/engine/query"
 	"lifthouse/engine/visit"
 	"lifthouse/schema"
 	"lifthouse/stats"
@@ -13,21 +14,21 @@ import (
 
 // Results is the response body of a report. Fields are in output order.
 type Results struct {
-	CampaignID        int64          `json:"campaignId,omitzero"`
-	WidgetID          int64          `json:"widgetId,omitzero"`
-	ExperimentID      int64          `json:"experimentId,omitzero"`
-	Goal              *GoalName      `json:"goal"`          // null: all goals count
-	CompareMetric     *Metric        `json:"compareMetric"` // null: nothing is compared
-	Methodology       string         `json:"methodology"`
-	SignificanceLevel int            `json:"significanceLevel"`
-	Dimension         *Dimension     `json:"dimension"`
-	Filters           map[string]any `json:"filters"`
-	Window            Window         `json:"window"`
-	Population        string         `json:"population"`
-	GeneratedAt       time.Time      `json:"generatedAt"`
-	DataThrough       *time.Time     `json:"dataThrough"` // null: the subject has no events
-	NewestEvent       *time.Time     `json:"newestEvent"`
-	Stale             bool           `json:"stale"`
+	CampaignID        int64            `json:"campaignId,omitzero"`
+	WidgetID          int64            `json:"widgetId,omitzero"`
+	ExperimentID      int64            `json:"experimentId,omitzero"`
+	Goal              *GoalName        `json:"goal"`          // null: all goals count
+	CompareMetric     *query.Metric    `json:"compareMetric"` // null: nothing is compared
+	Methodology       string           `json:"methodology"`
+	SignificanceLevel int              `json:"significanceLevel"`
+	Dimension         *query.Dimension `json:"dimension"`
+	Filters           map[string]any   `json:"filters"`
+	Window            Window           `json:"window"`
+	Population        string           `json:"population"`
+	GeneratedAt       time.Time        `json:"generatedAt"`
+	DataThrough       *time.Time       `json:"dataThrough"` // null: the subject has no events
+	NewestEvent       *time.Time       `json:"newestEvent"`
+	Stale             bool             `json:"stale"`
 	Cell
 	Breakdown []BreakdownCell `json:"breakdown,omitzero"` // only with a dimension
 	Series    []Point         `json:"series,omitzero"`    // only with an interval

@@ -152,7 +152,7 @@ func (q *rollupQuery) compile() (*Query, error) {
 		query.Params = append(query.Params, Param{"from", dateOf(p.from())}, Param{"to", dateOf(p.to())})
 	}
 	if s.Steps {
-		width, shift := p.Interval.grid()
+		width, shift := p.Interval.Grid()
 		query.Params = append(query.Params, Param{"steps", q.cubes.steps.Name}, Param{"width", width.Milliseconds()}, Param{"shift", shift.Milliseconds()})
 	}
 	return query, query.render("rollup.sql", s)

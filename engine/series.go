@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"lifthouse/engine/query"
 	"maps"
 	"runtime"
 	"slices"
@@ -36,8 +37,8 @@ func (x *execution) series(ctx context.Context, found *answer) ([]Point, error) 
 		most = maxZScorePoints
 	}
 	if n := last - first + 1; n > most {
-		return nil, &InvalidError{Code: InvalidParameter, Faults: []Fault{
-			{paramInterval, string(x.Interval), fmt.Sprintf("would return %d points, the maximum is %d: choose a longer interval or a shorter window", n, most)},
+		return nil, &query.InvalidError{Code: query.InvalidParameter, Faults: []query.Fault{
+			{Name: query.ParamInterval, Value: string(x.Interval), Detail: fmt.Sprintf("would return %d points, the maximum is %d: choose a longer interval or a shorter window", n, most)},
 		}}
 	}
 	if x.Filters.ZScore != 0 {
@@ -108,7 +109,7 @@ func newPoint(p *Plan, bucket int64, through *cell) Point {
 
 // endOf returns the end of a bucket or of the window, whichever is earlier.
 func endOf(p *Plan, bucket int64) time.Time {
-	width, shift := p.Interval.grid()
+	width, shift := p.Interval.Grid()
 	end := time.UnixMilli((bucket+1)*width.Milliseconds() - shift.Milliseconds()).UTC()
 	if to := p.to(); to.Before(end) {
 		return to

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"lifthouse/engine/query"
 	"lifthouse/schema"
 	"lifthouse/schema/schematest"
 	"lifthouse/schema/schematest/tier"
@@ -85,7 +86,7 @@ func TestAVisitorOnTwoShardsCountsTwice(t *testing.T) {
 	} {
 		conn, shards := testShards(t, []schema.Event{view, again}, shardOf)
 		w := world{rand.New(rand.NewPCG(1, 1))}
-		plan, err := NewPlan(Request{AccountID: 1, Operation: CampaignResults, SubjectID: 1}, w.owned(1))
+		plan, err := NewPlan(query.Request{AccountID: 1, Operation: query.CampaignResults, SubjectID: 1}, w.owned(1))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +115,7 @@ func TestStatementsToShards(t *testing.T) {
 		{"series", "interval=day", (*execution).seriesQuery},
 		{"outliers", "filters[zScore]=2", (*execution).outliersQuery},
 	} {
-		r, err := ParseReport(CampaignResults, test.query)
+		r, err := query.ParseReport(query.CampaignResults, test.query)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"lifthouse/engine/query"
 	"slices"
 	"strings"
 	"time"
@@ -75,7 +76,7 @@ func noRollup(p *Plan, s *state) string {
 		return "rollups do not have the values of single goal events"
 	case !wholeDay(p.Filters.From) || !wholeDay(p.Filters.To):
 		return "rollups have whole days in UTC"
-	case p.Interval == Hourly:
+	case p.Interval == query.Hourly:
 		return "rollups do not have hours"
 	case s.rollup == nil:
 		return "there is no current rollup"

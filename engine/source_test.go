@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"lifthouse/engine/query"
 	"math/big"
 	"strings"
 	"testing"
@@ -14,7 +15,7 @@ func TestChoose(t *testing.T) {
 	rollup := &rollupState{generation: 1, through: day.Add(time.Hour), newest: day}
 	variations := []Variation{{ID: 0}, {ID: 1}}
 	plan := func(change func(*Plan)) *Plan {
-		p := &Plan{Request: Request{Metric: ValuePerVisitor}, Variations: variations, Top: maxBreakdown}
+		p := &Plan{Request: query.Request{Metric: query.ValuePerVisitor}, Variations: variations, Top: maxBreakdown}
 		change(p)
 		return p
 	}
@@ -26,18 +27,18 @@ func TestChoose(t *testing.T) {
 	}{
 		"few events":               {plan(same), state{events: MaxInProcessEvents, rollup: rollup}, SourceInProcess, "at most 100000"},
 		"a rollup":                 {plan(same), state{events: many, rollup: rollup}, SourceRollup, "all by first day"},
-		"a rollup by device":       {plan(func(p *Plan) { p.Dimension = ByDevice }), state{events: many, rollup: rollup}, SourceRollup, "device by first day"},
+		"a rollup by device":       {plan(func(p *Plan) { p.Dimension = query.ByDevice }), state{events: many, rollup: rollup}, SourceRollup, "device by first day"},
 		"no rollup":                {plan(same), state{events: many}, SourceSinglePass, "no current rollup"},
 		"goal values":              {plan(func(p *Plan) { p.Filters.GoalValue = big.NewRat(1, 1) }), state{events: many, rollup: rollup}, SourceSinglePass, "goal events"},
 		"a z-score":                {plan(func(p *Plan) { p.Filters.ZScore = 2 }), state{events: many, rollup: rollup}, SourceSinglePass, "goal events"},
 		"part of a day":            {plan(func(p *Plan) { p.Filters.From = day.Add(time.Minute) }), state{events: many, rollup: rollup}, SourceSinglePass, "whole days"},
-		"hours":                    {plan(func(p *Plan) { p.Interval = Hourly }), state{events: many, rollup: rollup}, SourceSinglePass, "hours"},
+		"hours":                    {plan(func(p *Plan) { p.Interval = query.Hourly }), state{events: many, rollup: rollup}, SourceSinglePass, "hours"},
 		"all events, and a rollup": {plan(same).WithAllEvents(), state{events: many, rollup: rollup, through: rollup.through}, SourceRollup, ""},
 		"all events, and an older rollup": {
 			plan(same).WithAllEvents(), state{events: many, rollup: rollup, through: rollup.through.Add(1)}, SourceSinglePass, "does not have all events",
 		},
 		"no cube": {
-			plan(func(p *Plan) { p.Filters.Texts = []TextFilter{{Attribute: "utmTerm", Pattern: "x"}} }), state{events: many, rollup: rollup}, SourceSinglePass, "no cube",
+			plan(func(p *Plan) { p.Filters.Texts = []query.TextFilter{{Attribute: "utmTerm", Pattern: "x"}} }), state{events: many, rollup: rollup}, SourceSinglePass, "no cube",
 		},
 		"a rollup that declined": {
 			plan(same), state{events: many, rollup: rollup}.without(SourceRollup, "the generation was replaced"), SourceSinglePass, "the generation was replaced",
@@ -50,7 +51,7 @@ func TestChoose(t *testing.T) {
 		},
 		"no variations":                  {plan(func(p *Plan) { p.Variations = nil }), state{events: many}, SourceReference, "1 to 62 variations"},
 		"too many variations":            {plan(func(p *Plan) { p.Variations = make([]Variation, maxRanks+1) }), state{events: many}, SourceReference, "1 to 62 variations"},
-		"a dimension on several shards":  {plan(func(p *Plan) { p.Dimension = ByDevice }), state{events: many, sharded: true}, SourceReference, "shard"},
+		"a dimension on several shards":  {plan(func(p *Plan) { p.Dimension = query.ByDevice }), state{events: many, sharded: true}, SourceReference, "shard"},
 		"no dimension on several shards": {plan(same), state{events: many, sharded: true}, SourceSinglePass, "no current rollup"},
 	} {
 		chosen, reason := choose(&execution{Plan: test.plan, store: &store{}}, &test.state, Limits{})

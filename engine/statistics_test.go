@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"lifthouse/engine/query"
 	"lifthouse/schema"
 	"lifthouse/stats"
 )
@@ -21,7 +22,7 @@ type spread struct {
 	mean, variance *big.Rat
 }
 
-func spreadOf(visits []map[Metric]int64, metric Metric) spread {
+func spreadOf(visits []map[query.Metric]int64, metric query.Metric) spread {
 	n := big.NewRat(int64(len(visits)), 1)
 	s := spread{n: float64(len(visits)), mean: new(big.Rat), variance: new(big.Rat)}
 	if len(visits) == 0 {
@@ -29,9 +30,9 @@ func spreadOf(visits []map[Metric]int64, metric Metric) spread {
 	}
 	scale := int64(1)
 	switch metric {
-	case ValuePerVisitor, ProfitPerVisitor, ExtraValuePerVisitor:
+	case query.ValuePerVisitor, query.ProfitPerVisitor, query.ExtraValuePerVisitor:
 		scale = schema.MoneyScale
-	case GoalConversionRate, ConversionRate, CompletionRate, GoalsPerVisitor, AverageValue:
+	case query.GoalConversionRate, query.ConversionRate, query.CompletionRate, query.GoalsPerVisitor, query.AverageValue:
 	}
 	for _, visit := range visits {
 		s.mean.Add(s.mean, big.NewRat(visit[metric], scale))
@@ -70,10 +71,10 @@ func compareCell(t *testing.T, plan *Plan, cell *Cell, want *folded) {
 	t.Helper()
 	for i := range cell.Variations {
 		v := &cell.Variations[i]
-		for metric, got := range map[Metric]Estimate{
-			GoalConversionRate: v.Metrics.GoalConversionRate, ConversionRate: v.Metrics.ConversionRate, CompletionRate: v.Metrics.CompletionRate,
-			GoalsPerVisitor: v.Metrics.GoalsPerVisitor, ValuePerVisitor: v.Metrics.ValuePerVisitor,
-			ProfitPerVisitor: v.Metrics.ProfitPerVisitor, ExtraValuePerVisitor: v.Metrics.ExtraValuePerVisitor,
+		for metric, got := range map[query.Metric]Estimate{
+			query.GoalConversionRate: v.Metrics.GoalConversionRate, query.ConversionRate: v.Metrics.ConversionRate, query.CompletionRate: v.Metrics.CompletionRate,
+			query.GoalsPerVisitor: v.Metrics.GoalsPerVisitor, query.ValuePerVisitor: v.Metrics.ValuePerVisitor,
+			query.ProfitPerVisitor: v.Metrics.ProfitPerVisitor, query.ExtraValuePerVisitor: v.Metrics.ExtraValuePerVisitor,
 		} {
 			compareEstimate(t, plan, metric, got, spreadOf(want.visits[v.ID], metric))
 		}
@@ -84,7 +85,7 @@ func compareCell(t *testing.T, plan *Plan, cell *Cell, want *folded) {
 	}
 }
 
-func compareEstimate(t *testing.T, plan *Plan, metric Metric, got Estimate, s spread) {
+func compareEstimate(t *testing.T, plan *Plan, metric query.Metric, got Estimate, s spread) {
 	t.Helper()
 	if s.n == 0 {
 		if got.Value != nil || got.Reason != stats.ReasonNoVisitors {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"lifthouse/engine/query"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 )
@@ -31,14 +32,14 @@ func SubjectOf(s *schema.RollupState) Subject {
 }
 
 // request returns a request for the results of the subject.
-func (s Subject) request(account int64) Request {
-	r := Request{AccountID: account, WebsiteID: s.WebsiteID, SubjectID: s.ID, ExperimentID: s.ExperimentID}
+func (s Subject) request(account int64) query.Request {
+	r := query.Request{AccountID: account, WebsiteID: s.WebsiteID, SubjectID: s.ID, ExperimentID: s.ExperimentID}
 	switch {
 	case s.Kind == schema.SubjectCampaign:
 	case s.ExperimentID == 0:
-		r.Operation = WidgetResults
+		r.Operation = query.WidgetResults
 	default:
-		r.Operation = ExperimentResults
+		r.Operation = query.ExperimentResults
 	}
 	return r
 }
@@ -64,28 +65,28 @@ var widgetRules = Rules{Methodology: catalogue.Frequentist, SignificanceLevel: 9
 // resolve sets the subject and its variations. The error is a NotFoundError.
 func resolve(p *Plan, owned *catalogue.Owned) error {
 	if _, known := owned.Websites[p.WebsiteID]; p.WebsiteID != 0 && !known {
-		return &NotFoundError{"website", p.WebsiteID}
+		return &query.NotFoundError{Kind: "website", ID: p.WebsiteID}
 	}
-	if p.Operation == CampaignResults {
+	if p.Operation == query.CampaignResults {
 		campaign, known := owned.Campaigns[p.SubjectID]
 		if !known || p.WebsiteID != 0 && campaign.WebsiteID != p.WebsiteID {
-			return &NotFoundError{"campaign", p.SubjectID}
+			return &query.NotFoundError{Kind: "campaign", ID: p.SubjectID}
 		}
 		ofCampaign(p, &campaign)
 		return nil
 	}
 	widget, known := owned.Widgets[p.SubjectID]
 	if !known || p.WebsiteID != 0 && widget.WebsiteID != p.WebsiteID {
-		return &NotFoundError{"widget", p.SubjectID}
+		return &query.NotFoundError{Kind: "widget", ID: p.SubjectID}
 	}
 	p.Subject = Subject{WebsiteID: widget.WebsiteID, Kind: schema.SubjectWidget, ID: widget.ID}
-	if p.Operation == WidgetResults {
+	if p.Operation == query.WidgetResults {
 		ofWidget(p, &widget)
 		return nil
 	}
 	at := slices.IndexFunc(widget.Experiments, func(e catalogue.Experiment) bool { return e.ID == p.ExperimentID })
 	if at < 0 {
-		return &NotFoundError{"experiment", p.ExperimentID}
+		return &query.NotFoundError{Kind: "experiment", ID: p.ExperimentID}
 	}
 	ofExperiment(p, &widget, &widget.Experiments[at])
 	return nil
@@ -128,7 +129,7 @@ func ofExperiment(p *Plan, w *catalogue.LiveWidget, e *catalogue.Experiment) {
 	p.Rules = experimentRules
 	p.primaryGoal = w.PrimaryGoalID
 	if p.Metric == "" {
-		p.Metric = cmp.Or(experimentMetric[e.PrimaryMetric], Metric(e.PrimaryMetric))
+		p.Metric = cmp.Or(query.ExperimentMetric[e.PrimaryMetric], query.Metric(e.PrimaryMetric))
 	}
 	for _, v := range widgetVariations(e.Variations) {
 		p.Variations = append(p.Variations, Variation{ID: v.ID, Name: v.Name, Share: v.Share})

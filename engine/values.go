@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"lifthouse/engine/query"
 	"maps"
 	"slices"
 	"time"
@@ -41,7 +42,7 @@ func (e *Engine) Values(ctx context.Context, plan *Plan, attribute string, most 
 		return nil, err
 	}
 	found := &Values{Dimension: attribute, DataThrough: given(stored.ingested), Values: []ObservedValue{}}
-	if plan.Operation == CampaignResults {
+	if plan.Operation == query.CampaignResults {
 		found.CampaignID = plan.Subject.ID
 	} else {
 		found.WidgetID, found.ExperimentID = plan.Subject.ID, plan.Subject.ExperimentID

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"lifthouse/engine/query"
 	"slices"
 	"strings"
 	"time"
@@ -44,14 +45,14 @@ func (e *Engine) Verify(ctx context.Context, subject Subject) (int, error) {
 		return 0, nil
 	}
 	r := subject.request(account)
-	if r.Operation != WidgetResults {
-		r.Metric = GoalConversionRate
+	if r.Operation != query.WidgetResults {
+		r.Metric = query.GoalConversionRate
 	}
 	byDay := r
-	byDay.Interval = Daily
-	requests := []Request{r, byDay}
-	if r.Operation == CampaignResults {
-		r.Dimension = ByDevice
+	byDay.Interval = query.Daily
+	requests := []query.Request{r, byDay}
+	if r.Operation == query.CampaignResults {
+		r.Dimension = query.ByDevice
 		requests = append(requests, r)
 	}
 	compared := 0
@@ -67,7 +68,7 @@ func (e *Engine) Verify(ctx context.Context, subject Subject) (int, error) {
 	return compared, nil
 }
 
-func (e *Engine) verifyOne(ctx context.Context, r Request) (bool, error) {
+func (e *Engine) verifyOne(ctx context.Context, r query.Request) (bool, error) {
 	const tries = 3
 	plan, err := e.Plan(r)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"lifthouse/cmd/internal/compare"
 	"lifthouse/cmd/internal/terminal"
 	"lifthouse/engine"
+	"lifthouse/engine/query"
 	"lifthouse/engine/render"
 
 	"github.com/spf13/cobra"
@@ -85,7 +86,7 @@ func (p *program) compareFlags(f *compare.Flags, changed func(name string) bool,
 		return usageError{fmt.Errorf("compare: %w", err)}
 	}
 	input, err := engine.ParseCalculatorInput(line)
-	var invalid *engine.InvalidError
+	var invalid *query.InvalidError
 	if errors.As(err, &invalid) {
 		faults := make([]string, len(invalid.Faults))
 		for i, fault := range invalid.Faults {
@@ -139,7 +140,7 @@ func (p *program) compareLines(ctx context.Context, forceJSON bool) error {
 // answerLine answers one line. It returns false if the line is invalid.
 func (p *program) answerLine(line compare.Line, inJSON bool) (answered bool, err error) {
 	input, err := engine.ParseCalculatorInput(line.Text)
-	var invalid *engine.InvalidError
+	var invalid *query.InvalidError
 	if errors.As(err, &invalid) {
 		p.complain("line %d: %v", line.Number, invalid)
 		if inJSON {

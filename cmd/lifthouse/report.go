@@ -13,7 +13,7 @@ import (
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/terminal"
-	"lifthouse/engine"
+	"lifthouse/engine/query"
 	"lifthouse/engine/render"
 )
 
@@ -78,18 +78,18 @@ type reportQuery struct {
 	filters                           []string
 }
 
-var reportOperations = map[string]engine.Operation{
-	"campaign": engine.CampaignResults, "widget": engine.WidgetResults, "experiment": engine.ExperimentResults,
+var reportOperations = map[string]query.Operation{
+	"campaign": query.CampaignResults, "widget": query.WidgetResults, "experiment": query.ExperimentResults,
 }
 
 // request parses the flags with the parser of the API.
-func (q *reportQuery) request(args []string) (engine.Request, error) {
+func (q *reportQuery) request(args []string) (query.Request, error) {
 	if len(args) != 2 {
-		return engine.Request{}, errors.New("report: must be followed by campaign ID, widget ID or experiment WIDGET/ID")
+		return query.Request{}, errors.New("report: must be followed by campaign ID, widget ID or experiment WIDGET/ID")
 	}
 	operation, known := reportOperations[args[0]]
 	if !known {
-		return engine.Request{}, fmt.Errorf("report: %q: must be campaign, widget or experiment", args[0])
+		return query.Request{}, fmt.Errorf("report: %q: must be campaign, widget or experiment", args[0])
 	}
 	values := url.Values{}
 	for name, value := range map[string]string{"goal": q.goal, "compareMetric": q.metric, "dimension": q.dimension, "interval": q.interval} {
@@ -100,22 +100,22 @@ func (q *reportQuery) request(args []string) (engine.Request, error) {
 	for _, filter := range q.filters {
 		name, value, ok := strings.Cut(filter, "=")
 		if !ok {
-			return engine.Request{}, fmt.Errorf("report: --filter %q: must be name=value", filter)
+			return query.Request{}, fmt.Errorf("report: --filter %q: must be name=value", filter)
 		}
 		values.Add("filters["+name+"]", value)
 	}
-	request, err := engine.ParseReport(operation, values.Encode())
+	request, err := query.ParseReport(operation, values.Encode())
 	if err != nil {
 		return request, err
 	}
 	id, experiment, nested := strings.Cut(args[1], "/")
 	var ok, both bool
-	request.SubjectID, ok = engine.ParseID(id)
-	if operation == engine.ExperimentResults {
-		request.ExperimentID, both = engine.ParseID(experiment)
+	request.SubjectID, ok = query.ParseID(id)
+	if operation == query.ExperimentResults {
+		request.ExperimentID, both = query.ParseID(experiment)
 		ok = ok && both
 	}
-	if !ok || nested != (operation == engine.ExperimentResults) {
+	if !ok || nested != (operation == query.ExperimentResults) {
 		return request, fmt.Errorf("report: %q: must be the id of a %s", args[1], args[0])
 	}
 	return request, nil
@@ -157,7 +157,7 @@ func (f *reportForm) check() error {
 	return errors.Join(faults...)
 }
 
-func (p *program) report(ctx context.Context, s *app.Store, request engine.Request, as reportForm) error {
+func (p *program) report(ctx context.Context, s *app.Store, request query.Request, as reportForm) error {
 	if request.AccountID == 0 {
 		account, err := onlyAccount(s.Catalogue.Snapshot())
 		if err != nil {
@@ -178,7 +178,7 @@ func (p *program) report(ctx context.Context, s *app.Store, request engine.Reque
 }
 
 // written computes a report and returns it in the selected format.
-func (p *program) written(ctx context.Context, s *app.Store, request engine.Request, as reportForm) (string, error) {
+func (p *program) written(ctx context.Context, s *app.Store, request query.Request, as reportForm) (string, error) {
 	plan, err := s.Engine.Plan(request)
 	if err != nil {
 		return "", err
@@ -209,7 +209,7 @@ func (p *program) written(ctx context.Context, s *app.Store, request engine.Requ
 
 // watch repeats the report until the context ends. The last report remains on the
 // terminal.
-func (p *program) watch(ctx context.Context, s *app.Store, request engine.Request, as reportForm) error {
+func (p *program) watch(ctx context.Context, s *app.Store, request query.Request, as reportForm) error {
 	if p.running == nil && s.Dir != "" {
 		return errors.New("--watch: this store is not served, so nothing can change; start 'lifthouse serve' first")
 	}

@@ -7,6 +7,7 @@ import (
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/engine"
+	"lifthouse/engine/query"
 	"lifthouse/loadgen/measure"
 	"lifthouse/loadgen/population"
 	"lifthouse/schema/catalogue"
@@ -102,7 +103,7 @@ type reporter struct {
 func (r *reporter) visitors(ctx context.Context, campaigns []int64) ([]int64, error) {
 	var all []int64
 	for _, id := range campaigns {
-		plan, err := r.engine.Plan(engine.Request{Operation: engine.CampaignResults, AccountID: r.account, SubjectID: id})
+		plan, err := r.engine.Plan(query.Request{Operation: query.CampaignResults, AccountID: r.account, SubjectID: id})
 		if err != nil {
 			return nil, err
 		}
@@ -118,43 +119,43 @@ func (r *reporter) visitors(ctx context.Context, campaigns []int64) ([]int64, er
 // queries returns the measured queries. All queries except the first must be
 // answered from rollups.
 func (r *reporter) queries() []measure.Query {
-	filter := func(request *engine.Request, attributes ...string) {
+	filter := func(request *query.Request, attributes ...string) {
 		values := map[string][]string{"device": {"mobile"}, "country": {"DE", "FR"}}
 		for _, attribute := range attributes {
-			request.Filters.Lists = append(request.Filters.Lists, engine.ListFilter{Attribute: attribute, Values: values[attribute]})
+			request.Filters.Lists = append(request.Filters.Lists, query.ListFilter{Attribute: attribute, Values: values[attribute]})
 		}
 	}
 	queries := []measure.Query{
 		{Name: "from the events", Rounds: eventRounds, Run: r.fromEvents},
-		r.query("unfiltered", func(*engine.Request) {}),
+		r.query("unfiltered", func(*query.Request) {}),
 	}
 	for goal := range int64(4) {
-		queries = append(queries, r.query(fmt.Sprintf("goal %d", goal+2), func(request *engine.Request) { request.GoalID += goal + 1 }))
+		queries = append(queries, r.query(fmt.Sprintf("goal %d", goal+2), func(request *query.Request) { request.GoalID += goal + 1 }))
 	}
-	for _, dimension := range []engine.Dimension{engine.ByDevice, engine.ByCountry, engine.ByChannel, engine.ByReferrer} {
-		queries = append(queries, r.query("by "+string(dimension), func(request *engine.Request) { request.Dimension = dimension }))
+	for _, dimension := range []query.Dimension{query.ByDevice, query.ByCountry, query.ByChannel, query.ByReferrer} {
+		queries = append(queries, r.query("by "+string(dimension), func(request *query.Request) { request.Dimension = dimension }))
 	}
 	return append(queries,
-		r.query("mobile", func(request *engine.Request) { filter(request, "device") }),
-		r.query("mobile in DE, FR", func(request *engine.Request) { filter(request, "device", "country") }),
-		r.query("by day", func(request *engine.Request) { request.Interval = engine.Daily }),
+		r.query("mobile", func(request *query.Request) { filter(request, "device") }),
+		r.query("mobile in DE, FR", func(request *query.Request) { filter(request, "device", "country") }),
+		r.query("by day", func(request *query.Request) { request.Interval = query.Daily }),
 	)
 }
 
 // plan returns the plan of a campaign's report. The function change modifies the
 // unfiltered request.
-func (r *reporter) plan(campaign int64, change func(*engine.Request)) (*engine.Plan, error) {
+func (r *reporter) plan(campaign int64, change func(*query.Request)) (*engine.Plan, error) {
 	_, c := findCampaign(r.snapshot, campaign)
 	if c == nil {
 		return nil, fmt.Errorf("the catalogue has no campaign %d", campaign)
 	}
-	request := engine.Request{Operation: engine.CampaignResults, AccountID: r.account, SubjectID: campaign, GoalID: c.PrimaryGoalID, Metric: engine.ValuePerVisitor}
+	request := query.Request{Operation: query.CampaignResults, AccountID: r.account, SubjectID: campaign, GoalID: c.PrimaryGoalID, Metric: query.ValuePerVisitor}
 	change(&request)
 	return r.engine.Plan(request)
 }
 
 func (r *reporter) fromEvents(ctx context.Context, campaign int64) error {
-	plan, err := r.plan(campaign, func(*engine.Request) {})
+	plan, err := r.plan(campaign, func(*query.Request) {})
 	if err == nil {
 		_, err = r.engine.Reference(ctx, plan)
 	}
@@ -163,7 +164,7 @@ func (r *reporter) fromEvents(ctx context.Context, campaign int64) error {
 
 // query returns a query whose report must be computed from rollups. The
 // function change modifies the unfiltered request.
-func (r *reporter) query(name string, change func(*engine.Request)) measure.Query {
+func (r *reporter) query(name string, change func(*query.Request)) measure.Query {
 	return measure.Query{Name: name, Rounds: rollupRounds, Run: func(ctx context.Context, campaign int64) error {
 		plan, err := r.plan(campaign, change)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/engine"
+	"lifthouse/engine/query"
 	"lifthouse/loadgen/peers"
 	"lifthouse/loadgen/population"
 	"lifthouse/schema"
@@ -109,15 +110,15 @@ func (p *program) peers(ctx context.Context, s *app.Store, id int64, rounds int,
 // for a question.
 func campaignReport(e *engine.Engine, report func(context.Context, *engine.Plan) (*engine.Results, error), account, id int64) peers.Report {
 	return func(ctx context.Context, question peers.Question) ([]peers.Counts, error) {
-		r := engine.Request{Operation: engine.CampaignResults, AccountID: account, SubjectID: id, Metric: engine.ValuePerVisitor}
-		mobile, countries := engine.ListFilter{Attribute: "device", Values: []string{"mobile"}}, engine.ListFilter{Attribute: "country", Values: []string{"DE", "FR"}}
+		r := query.Request{Operation: query.CampaignResults, AccountID: account, SubjectID: id, Metric: query.ValuePerVisitor}
+		mobile, countries := query.ListFilter{Attribute: "device", Values: []string{"mobile"}}, query.ListFilter{Attribute: "country", Values: []string{"DE", "FR"}}
 		switch question {
 		case peers.ByDevice:
-			r.Dimension = engine.ByDevice
+			r.Dimension = query.ByDevice
 		case peers.Mobile:
-			r.Filters.Lists = []engine.ListFilter{mobile}
+			r.Filters.Lists = []query.ListFilter{mobile}
 		case peers.MobileCountries:
-			r.Filters.Lists = []engine.ListFilter{mobile, countries}
+			r.Filters.Lists = []query.ListFilter{mobile, countries}
 		case peers.MeanValue, peers.ConversionRate, peers.FourMetrics:
 		}
 		plan, err := e.Plan(r)

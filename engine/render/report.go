@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"lifthouse/engine"
+	"lifthouse/engine/query"
 	"lifthouse/stats"
 )
 
@@ -52,9 +53,9 @@ func (t *reportTable) paragraph(colour, text string) {
 
 // metric returns the compared metric, or the goal conversion rate if nothing is
 // compared.
-func (t *reportTable) metric() engine.Metric {
+func (t *reportTable) metric() query.Metric {
 	if t.results.CompareMetric == nil {
-		return engine.GoalConversionRate
+		return query.GoalConversionRate
 	}
 	return *t.results.CompareMetric
 }
@@ -68,7 +69,7 @@ type section struct {
 }
 
 // add appends the variations of a cell to the section.
-func (s *section) add(value string, c *engine.Cell, metric engine.Metric) {
+func (s *section) add(value string, c *engine.Cell, metric query.Metric) {
 	for i := range c.Variations {
 		v := &c.Variations[i]
 		label := engine.Shortened(Printable(v.Name), s.letters)

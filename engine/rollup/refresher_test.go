@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"lifthouse/engine"
+	"lifthouse/engine/query"
 	"lifthouse/engine/rollup"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
@@ -150,13 +151,13 @@ func (s *shop) refresh() {
 }
 
 // request returns a random request for one of the subjects.
-func (s *shop) request() engine.Request {
-	r := engine.Request{AccountID: 1, SubjectID: 12, Metric: pick(s, engine.GoalConversionRate, engine.ValuePerVisitor, engine.ProfitPerVisitor)}
+func (s *shop) request() query.Request {
+	r := query.Request{AccountID: 1, SubjectID: 12, Metric: pick(s, query.GoalConversionRate, query.ValuePerVisitor, query.ProfitPerVisitor)}
 	switch s.IntN(3) {
 	case 0:
-		r.Operation, r.SubjectID = engine.WidgetResults, 3
+		r.Operation, r.SubjectID = query.WidgetResults, 3
 	case 1:
-		r.Operation, r.SubjectID, r.ExperimentID = engine.ExperimentResults, 3, 5
+		r.Operation, r.SubjectID, r.ExperimentID = query.ExperimentResults, 3, 5
 	}
 	r.GoalID = int64(s.IntN(3))
 	if s.IntN(5) == 0 {
@@ -181,19 +182,19 @@ var (
 )
 
 // ofCube sets a request that the cube can serve.
-func (s *shop) ofCube(r *engine.Request, f *schema.Cube) {
+func (s *shop) ofCube(r *query.Request, f *schema.Cube) {
 	for _, column := range f.By {
 		attribute := attributes[column]
 		dimensions := []string{"device", "country", "channel", "referrer"}
-		if r.Operation == engine.CampaignResults && r.Dimension == "" && slices.Contains(dimensions, attribute) && s.IntN(2) == 0 {
-			r.Dimension = engine.Dimension(attribute)
+		if r.Operation == query.CampaignResults && r.Dimension == "" && slices.Contains(dimensions, attribute) && s.IntN(2) == 0 {
+			r.Dimension = query.Dimension(attribute)
 			continue
 		}
 		s.filter(r, attribute)
 	}
 	if f.Day {
 		if s.IntN(2) == 0 {
-			r.Interval = pick(s, engine.Daily, engine.Weekly)
+			r.Interval = pick(s, query.Daily, query.Weekly)
 		}
 		if s.IntN(3) > 0 {
 			r.Filters.From = start.AddDate(0, 0, s.IntN(9)-1)
@@ -204,20 +205,20 @@ func (s *shop) ofCube(r *engine.Request, f *schema.Cube) {
 	}
 }
 
-func (s *shop) filter(r *engine.Request, attribute string) {
+func (s *shop) filter(r *query.Request, attribute string) {
 	if values, isList := lists[attribute]; isList {
-		r.Filters.Lists = append(r.Filters.Lists, engine.ListFilter{Attribute: attribute, Values: values})
+		r.Filters.Lists = append(r.Filters.Lists, query.ListFilter{Attribute: attribute, Values: values})
 	} else if patterns, isText := texts[attribute]; isText {
-		r.Filters.Texts = append(r.Filters.Texts, engine.TextFilter{Attribute: attribute, Pattern: pick(s, patterns...)})
+		r.Filters.Texts = append(r.Filters.Texts, query.TextFilter{Attribute: attribute, Pattern: pick(s, patterns...)})
 	}
 }
 
 // anything sets a request that may need the events.
-func (s *shop) anything(r *engine.Request) {
-	if r.Operation == engine.CampaignResults {
-		r.Dimension = pick(s, "", engine.ByDevice, engine.ByCountry, engine.ByChannel, engine.ByReferrer)
+func (s *shop) anything(r *query.Request) {
+	if r.Operation == query.CampaignResults {
+		r.Dimension = pick(s, "", query.ByDevice, query.ByCountry, query.ByChannel, query.ByReferrer)
 	}
-	r.Interval = pick(s, "", engine.Daily, engine.Weekly, engine.Hourly)
+	r.Interval = pick(s, "", query.Daily, query.Weekly, query.Hourly)
 	if s.IntN(3) == 0 {
 		r.Filters.From = s.bound()
 	}
@@ -243,12 +244,12 @@ func (s *shop) bound() time.Time {
 }
 
 // body returns a report without the fields that depend on the source.
-func (s *shop) body(r engine.Request) (text []byte, source string) {
+func (s *shop) body(r query.Request) (text []byte, source string) {
 	s.t.Helper()
 	return s.bodyOf(s.plan(r))
 }
 
-func (s *shop) plan(r engine.Request) *engine.Plan {
+func (s *shop) plan(r query.Request) *engine.Plan {
 	s.t.Helper()
 	plan, err := s.engine.Plan(r)
 	if err != nil {
@@ -279,7 +280,7 @@ func (s *shop) compare(reports int, paths map[string]int) {
 	for i := range reports {
 		r := s.request()
 		if i == 0 {
-			r = engine.Request{AccountID: 1, SubjectID: 12, Metric: engine.ValuePerVisitor, Dimension: engine.ByReferrer}
+			r = query.Request{AccountID: 1, SubjectID: 12, Metric: query.ValuePerVisitor, Dimension: query.ByReferrer}
 		}
 		got, path := s.body(r)
 		paths[path]++
@@ -302,7 +303,7 @@ func (s *shop) compare(reports int, paths map[string]int) {
 }
 
 // exact returns the report counted from the events accepted up to a time.
-func (s *shop) exact(r engine.Request, through time.Time) []byte {
+func (s *shop) exact(r query.Request, through time.Time) []byte {
 	s.t.Helper()
 	conn := s.conn
 	if !through.Equal(s.lastAccepted(r)) {
@@ -321,7 +322,7 @@ func (s *shop) exact(r engine.Request, through time.Time) []byte {
 }
 
 // lastAccepted returns the acceptance time of the last event of the subject.
-func (s *shop) lastAccepted(r engine.Request) time.Time {
+func (s *shop) lastAccepted(r query.Request) time.Time {
 	s.t.Helper()
 	var at time.Time
 	if err := s.conn.QueryRow(s.t.Context(), "SELECT max(ingested_at) FROM events WHERE subject_id = {id:Int64} AND experiment_id = {experiment:Int64}",
@@ -395,7 +396,7 @@ func TestFreshReportsHaveEveryEvent(t *testing.T) {
 	if err := s.engine.RefreshVersions(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	r := engine.Request{AccountID: 1, SubjectID: 12, Metric: engine.ValuePerVisitor}
+	r := query.Request{AccountID: 1, SubjectID: 12, Metric: query.ValuePerVisitor}
 	subject := engine.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12}
 	version := func() uint64 {
 		version, known := s.engine.Version(t.Context(), subject)
@@ -469,7 +470,7 @@ func TestOverflowIsCountedFromTheEvents(t *testing.T) {
 	s.refresh()
 	s.more(10)
 	s.refresh()
-	if _, path := s.body(engine.Request{AccountID: 1, SubjectID: 12, Metric: engine.ValuePerVisitor}); path != engine.SourceSinglePass {
+	if _, path := s.body(query.Request{AccountID: 1, SubjectID: 12, Metric: query.ValuePerVisitor}); path != engine.SourceSinglePass {
 		t.Errorf("the report is %s", path)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"lifthouse/engine"
+	"lifthouse/engine/query"
 	"lifthouse/loadgen/population"
 	"lifthouse/loadgen/send"
 	"lifthouse/schema/catalogue"
@@ -68,7 +69,7 @@ type checker struct {
 	at      string
 }
 
-func (c *checker) report(r engine.Request) *engine.Results {
+func (c *checker) report(r query.Request) *engine.Results {
 	c.Helper()
 	r.AccountID = 1
 	plan, err := c.engine.Plan(r)
@@ -83,9 +84,9 @@ func (c *checker) report(r engine.Request) *engine.Results {
 }
 
 func (c *checker) subject(truth *population.SubjectTruth) {
-	r := engine.Request{Operation: engine.CampaignResults, SubjectID: truth.CampaignID}
+	r := query.Request{Operation: query.CampaignResults, SubjectID: truth.CampaignID}
 	if truth.WidgetID != 0 {
-		r.Operation, r.SubjectID, r.ExperimentID = engine.ExperimentResults, truth.WidgetID, truth.ExperimentID
+		r.Operation, r.SubjectID, r.ExperimentID = query.ExperimentResults, truth.WidgetID, truth.ExperimentID
 	}
 	for _, outcome := range truth.Outcomes {
 		name := fmt.Sprintf("campaign %d widget %d %s %d", truth.CampaignID, truth.WidgetID, outcome.Event, outcome.GoalID)
@@ -102,7 +103,7 @@ func (c *checker) subject(truth *population.SubjectTruth) {
 		if truth.WidgetID != 0 || (!c.long && outcome.GoalID != truth.PrimaryGoalID) {
 			continue // reports of widgets have no breakdown
 		}
-		for _, dimension := range []engine.Dimension{engine.ByDevice, engine.ByCountry, engine.ByChannel} {
+		for _, dimension := range []query.Dimension{query.ByDevice, query.ByCountry, query.ByChannel} {
 			r := r
 			r.Dimension = dimension
 			c.breakdown(name, string(dimension), &outcome, c.report(r))

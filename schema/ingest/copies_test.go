@@ -59,7 +59,7 @@ func TestSweepAfterStoppedWriter(t *testing.T) {
 		left := 1_000
 		dying := schematest.KilledConn{Conn: conn, Left: &left}
 		events := views(10*statements, 3)
-		late := ingest.NewWriter(between{dying, func() {
+		late := ingest.NewWriter(between{Conn: dying, work: func() {
 			w := ingest.NewWriter(conn)
 			share(t, w)
 			if _, err := w.Write(t.Context(), events); err != nil {
@@ -153,7 +153,7 @@ func TestSweepRemovesInvisibleCopies(t *testing.T) {
 	conn := schematest.Server(t).Open(t)
 	first, second := view("e", 12), view("e", 12)
 	second.VariationID = 1
-	late := ingest.NewWriter(between{blind{conn}, func() {
+	late := ingest.NewWriter(between{Conn: blind{Conn: conn}, work: func() {
 		w := ingest.NewWriter(conn)
 		share(t, w)
 		if _, err := w.Write(t.Context(), []schema.Event{first}); err != nil {

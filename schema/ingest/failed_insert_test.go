@@ -22,7 +22,7 @@ type failing struct {
 // PrepareBatch implements driver.Conn.
 func (c *failing) PrepareBatch(ctx context.Context, query string, opts ...driver.PrepareBatchOption) (driver.Batch, error) {
 	batch, err := c.Conn.PrepareBatch(ctx, query, opts...)
-	return failingBatch{batch, c.fails}, err
+	return failingBatch{Batch: batch, fails: c.fails}, err
 }
 
 type failingBatch struct {

@@ -156,7 +156,7 @@ func (c merging) PrepareBatch(ctx context.Context, query string, opts ...driver.
 // moved.
 func TestInboxDropsOnlyMovedParts(t *testing.T) {
 	conn := schematest.Open(t)
-	w := ingest.NewWriter(merging{conn})
+	w := ingest.NewWriter(merging{Conn: conn})
 	inbox := ingest.NewInbox(conn, w)
 	w.AfterWrite(func(context.Context) {
 		exec(t, conn, inboxView+`('later', '2026-05-01 12:00:00', 1, 'v', 'view', 12, 0)`)

@@ -47,9 +47,9 @@ func TestImportParquet(t *testing.T) {
 	at := time.Date(2026, 5, 1, 12, 0, 0, 7_000_000, time.UTC)
 	goal, country := int64(3), "FR"
 	events := []parquetEvent{
-		{"e1", at, 1, "v1", "view", 12, 1, nil, 0, 0, &country},
-		{"e2", at.Add(time.Minute), 1, "v1", "goal", 12, 1, &goal, -1990, 0.0001, nil},
-		{"e3", at, 1, "", "view", 12, 1, nil, 0, 0, nil},
+		{EventID: "e1", Time: at, WebsiteID: 1, Visitor: "v1", Event: "view", CampaignID: 12, VariationID: 1, GoalID: nil, Value: 0, Profit: 0, Country: &country},
+		{EventID: "e2", Time: at.Add(time.Minute), WebsiteID: 1, Visitor: "v1", Event: "goal", CampaignID: 12, VariationID: 1, GoalID: &goal, Value: -1990, Profit: 0.0001, Country: nil},
+		{EventID: "e3", Time: at, WebsiteID: 1, Visitor: "", Event: "view", CampaignID: 12, VariationID: 1, GoalID: nil, Value: 0, Profit: 0, Country: nil},
 	}
 	for range 600 { // more rows than one read
 		events = append(events, events[0])

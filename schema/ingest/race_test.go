@@ -201,7 +201,7 @@ func TestLaterInsertIsRemoved(t *testing.T) {
 			first, second := view(fmt.Sprint(n), 12), view(fmt.Sprint(n), 12)
 			first.Time = first.Time.Add(time.Hour) // merges reverse the order
 			second.VariationID = 1
-			late := ingest.NewWriter(between{optimizing{conn}, func() {
+			late := ingest.NewWriter(between{Conn: optimizing{Conn: conn}, work: func() {
 				w := ingest.NewWriter(conn)
 				share(t, w)
 				if outcome, err := w.Write(t.Context(), []schema.Event{first}); err != nil || outcome.Inserted != 1 {
@@ -245,7 +245,7 @@ func TestCopiesAreFoundAfterMerges(t *testing.T) {
 	m := newBarrier(2)
 	var running sync.WaitGroup
 	for range 2 {
-		r := &racingConn{Conn: optimizing{conn}, at: m}
+		r := &racingConn{Conn: optimizing{Conn: conn}, at: m}
 		w := ingest.NewWriter(r)
 		share(t, w)
 		running.Go(func() {

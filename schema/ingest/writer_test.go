@@ -36,7 +36,7 @@ func view(eventID string, campaign int64) schema.Event {
 func TestWriterCompletesCanceledInsert(t *testing.T) {
 	conn := schematest.Open(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	w := ingest.NewWriter(cancelling{conn, cancel})
+	w := ingest.NewWriter(cancelling{Conn: conn, cancel: cancel})
 	if outcome, err := w.Write(ctx, []schema.Event{view("e", 12)}); err != nil || outcome.Inserted != 1 {
 		t.Fatalf("cancelled while inserting: %+v, %v; want 1 row stored", outcome, err)
 	}

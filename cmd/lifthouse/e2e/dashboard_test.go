@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lifthouse/engine"
+	"lifthouse/engine/query"
 
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/chromedp"
@@ -120,7 +121,7 @@ func (v *viewer) numbersAreTheAPIs(address, rate string) {
 
 // compared returns the compared rate of a variation.
 func compared(r *engine.Results, i int) float64 {
-	if *r.CompareMetric == engine.ConversionRate {
+	if *r.CompareMetric == query.ConversionRate {
 		return *r.Variations[i].Metrics.ConversionRate.Value
 	}
 	return *r.Variations[i].Metrics.GoalConversionRate.Value

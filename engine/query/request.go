@@ -1,4 +1,4 @@
-package engine
+package query
 
 import (
 	"math/big"
@@ -47,7 +47,7 @@ const (
 )
 
 // comparable has the metrics that a request may compare, by operation.
-var comparable = map[Operation][]string{
+var Comparable = map[Operation][]string{
 	CampaignResults: {string(GoalConversionRate), string(ValuePerVisitor), string(ProfitPerVisitor)},
 	ExperimentResults: {
 		string(ConversionRate), string(CompletionRate), string(GoalConversionRate),
@@ -57,7 +57,7 @@ var comparable = map[Operation][]string{
 
 // experimentMetric maps the primary metric of a widget's experiment to a
 // metric.
-var experimentMetric = map[string]Metric{
+var ExperimentMetric = map[string]Metric{
 	"":             ConversionRate,
 	"conversions":  ConversionRate,
 	"completions":  CompletionRate,
@@ -78,7 +78,7 @@ const (
 	ByReferrer Dimension = "referrer"
 )
 
-var dimensions = []string{string(ByDevice), string(ByCountry), string(ByChannel), string(ByReferrer)}
+var Dimensions = []string{string(ByDevice), string(ByCountry), string(ByChannel), string(ByReferrer)}
 
 // Interval is the width of the buckets of a series. Buckets are aligned to UTC.
 // Weeks start on Monday.
@@ -91,11 +91,11 @@ const (
 	Weekly Interval = "week"
 )
 
-var intervals = []string{string(Hourly), string(Daily), string(Weekly)}
+var Intervals = []string{string(Hourly), string(Daily), string(Weekly)}
 
 // grid returns the width of the buckets, and the offset of the bucket start
 // before 1970.
-func (i Interval) grid() (width, shift time.Duration) {
+func (i Interval) Grid() (width, shift time.Duration) {
 	const day = 24 * time.Hour
 	switch i {
 	case Hourly:
@@ -117,6 +117,26 @@ type Filters struct {
 	Texts     []TextFilter
 	GoalValue *big.Rat // minimum value of a goal event, in the sender's unit; nil: none
 	ZScore    float64  // maximum distance from the mean in standard deviations; 0: none
+}
+
+// Echo returns the filters in canonical form; encoding/json sorts the keys of a
+// map.
+func (f *Filters) Echo() map[string]any {
+	echo := map[string]any{}
+	for _, filter := range f.Lists {
+		echo[filter.Attribute] = filter.Values
+	}
+	for _, filter := range f.Texts {
+		echo[filter.Attribute] = filter.Pattern
+	}
+	if f.GoalValue != nil {
+		value, _ := f.GoalValue.Float64()
+		echo["goalValue"] = value
+	}
+	if f.ZScore != 0 {
+		echo["zScore"] = f.ZScore
+	}
+	return echo
 }
 
 // ListFilter selects visitors whose attribute is one of the values. An empty

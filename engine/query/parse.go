@@ -1,4 +1,4 @@
-package engine
+package query
 
 import (
 	"cmp"
@@ -19,17 +19,17 @@ const maxValues = 100
 // The parameters of a report other than filters.
 const (
 	paramWebsite   = "websiteId"
-	paramGoal      = "goal"
+	ParamGoal      = "goal"
 	paramDimension = "dimension"
 	paramMetric    = "compareMetric"
-	paramInterval  = "interval"
+	ParamInterval  = "interval"
 )
 
 // parametersOf has the parameters of each operation other than filters.
 var parametersOf = map[Operation][]string{
-	CampaignResults:   {paramWebsite, paramGoal, paramDimension, paramMetric, paramInterval},
-	WidgetResults:     {paramWebsite, paramGoal, paramInterval},
-	ExperimentResults: {paramWebsite, paramGoal, paramMetric, paramInterval},
+	CampaignResults:   {paramWebsite, ParamGoal, paramDimension, paramMetric, ParamInterval},
+	WidgetResults:     {paramWebsite, ParamGoal, ParamInterval},
+	ExperimentResults: {paramWebsite, ParamGoal, paramMetric, ParamInterval},
 }
 
 // ParseReport parses the query string of an operation. It rejects unknown
@@ -44,10 +44,10 @@ func ParseReport(operation Operation, rawQuery string) (Request, error) {
 	p.request = Request{
 		Operation: operation,
 		WebsiteID: p.ID(paramWebsite),
-		GoalID:    p.ID(paramGoal),
-		Dimension: Dimension(p.OneOf(paramDimension, dimensions)),
-		Metric:    Metric(p.OneOf(paramMetric, comparable[operation])),
-		Interval:  Interval(p.OneOf(paramInterval, intervals)),
+		GoalID:    p.ID(ParamGoal),
+		Dimension: Dimension(p.OneOf(paramDimension, Dimensions)),
+		Metric:    Metric(p.OneOf(paramMetric, Comparable[operation])),
+		Interval:  Interval(p.OneOf(ParamInterval, Intervals)),
 	}
 	if operation == CampaignResults {
 		p.request.Metric = cmp.Or(p.request.Metric, GoalConversionRate)
@@ -130,7 +130,7 @@ func (p *parser) filters() {
 	}
 	f := &p.request.Filters
 	if !f.From.IsZero() && !f.To.IsZero() && !f.From.Before(f.To) {
-		p.fault("filters[dateTo]", p.values.Get("filters[dateTo]"), "must be after dateFrom, "+formatInstant(f.From))
+		p.fault("filters[dateTo]", p.values.Get("filters[dateTo]"), "must be after dateFrom, "+FormatInstant(f.From))
 	}
 }
 
@@ -207,7 +207,7 @@ func parseInstant(text string, end bool) (time.Time, bool) {
 // storable reports whether the time column can store a time.
 func storable(t time.Time) bool { return t.Year() >= 1970 && t.Year() <= 2199 }
 
-func formatInstant(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.999Z07:00") }
+func FormatInstant(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.999Z07:00") }
 
 // decimal matches a decimal number, but not NaN, Inf or hexadecimal numbers,
 // which the standard parsers accept.

@@ -13,6 +13,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"lifthouse/engine"
+	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/schema/catalogue"
 )
@@ -63,7 +64,7 @@ func (s *server) results(operation query.Operation) func(*gin.Context) (any, err
 
 // resultsQuery is a request for results in canonical form.
 type resultsQuery struct {
-	plan      *engine.Plan
+	plan      *plan.Plan
 	kind      string // content type
 	catalogue uint64 // version of the account's resources
 	key       string // everything in the request, including the account
@@ -72,7 +73,7 @@ type resultsQuery struct {
 
 // newResultsQuery returns an error for resources that are not in the catalogue.
 func newResultsQuery(request query.Request, owned *catalogue.Owned, kind string) (*resultsQuery, error) {
-	plan, err := engine.NewPlan(request, owned)
+	plan, err := plan.New(request, owned)
 	if err != nil {
 		return nil, err
 	}

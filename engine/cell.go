@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"lifthouse/engine/plan"
 	"lifthouse/engine/visit"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
@@ -64,7 +65,7 @@ type cellResult struct {
 }
 
 // evaluate computes the metrics, comparisons, power and checks of a cell.
-func (c *cell) evaluate(plan *Plan, found *answer) cellResult {
+func (c *cell) evaluate(plan *plan.Plan, found *answer) cellResult {
 	j, control, total := c.compare(plan)
 	j.Checks, j.Totals = c.checks(plan, found), newCounts(&total)
 	if len(j.Variations) == 0 || !plan.Rules.Compare {
@@ -79,7 +80,7 @@ func (c *cell) evaluate(plan *Plan, found *answer) cellResult {
 
 // compare computes the metrics and comparisons of the variations. It also
 // returns the sample of control and the moments over all variations.
-func (c *cell) compare(plan *Plan) (j cellResult, control stats.Sample, total visit.Moments) {
+func (c *cell) compare(plan *plan.Plan) (j cellResult, control stats.Sample, total visit.Moments) {
 	j.Variations = []VariationResults{}
 	options := options(plan)
 	samples := make([]stats.Sample, 0, len(plan.Variations))
@@ -103,20 +104,20 @@ func (c *cell) compare(plan *Plan) (j cellResult, control stats.Sample, total vi
 	return j, samples[0], total
 }
 
-func options(p *Plan) stats.Options {
+func options(p *plan.Plan) stats.Options {
 	return stats.Options{
 		SignificanceLevel: p.Rules.SignificanceLevel,
 		Methodology:       stats.Methodology(p.Rules.Methodology),
 		PlannedVisitors:   p.Rules.PlannedVisitors,
-		SharesChanged:     p.SharesSince.After(p.from()),
+		SharesChanged:     p.SharesSince.After(p.From()),
 	}
 }
 
 // powerInput returns the inputs of the power calculation.
-func powerInput(p *Plan, control stats.Sample, total *visit.Moments) stats.Plan {
+func powerInput(p *plan.Plan, control stats.Sample, total *visit.Moments) stats.Plan {
 	return stats.Plan{
 		Control:        control,
-		Shares:         p.expectedShares(),
+		Shares:         p.ExpectedShares(),
 		Visitors:       total.Visitors,
 		MinimumEffect:  p.Rules.MDE / 100,
 		Power:          float64(p.Rules.Power) / 100,
@@ -125,7 +126,7 @@ func powerInput(p *Plan, control stats.Sample, total *visit.Moments) stats.Plan 
 }
 
 // actionsOf returns the counters of a widget; nil for a campaign.
-func actionsOf(p *Plan, m *visit.Moments) *visit.Actions {
+func actionsOf(p *plan.Plan, m *visit.Moments) *visit.Actions {
 	if p.Subject.Kind != schema.SubjectWidget {
 		return nil
 	}

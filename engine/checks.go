@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"slices"
 
+	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/stats"
 )
 
-func (c *cell) checks(plan *Plan, found *answer) Checks {
+func (c *cell) checks(plan *plan.Plan, found *answer) Checks {
 	checks := Checks{
 		Leak:              []Leak{},
 		MultipleExposures: c.multipleExposures(plan),
@@ -46,14 +47,14 @@ func (c *cell) checks(plan *Plan, found *answer) Checks {
 	if o := found.outliers; o != nil && o.Values < minValues {
 		warn("FEW_VALUES", "%d goal values are too few for a z-score: none can be 5 standard deviations from the mean", o.Values)
 	}
-	if plan.SharesSince.After(plan.from()) {
+	if plan.SharesSince.After(plan.From()) {
 		warn("SHARES_CHANGED", "the shares changed at %s; earlier visitors were split differently", query.FormatInstant(plan.SharesSince))
 	}
 	return checks
 }
 
-func (c *cell) sampleRatio(plan *Plan) *SampleRatio {
-	split, ids := plan.split()
+func (c *cell) sampleRatio(plan *plan.Plan) *SampleRatio {
+	split, ids := plan.Split()
 	observed := make([]int64, len(ids))
 	for i, id := range ids {
 		observed[i] = c.firstViews[id].sinceShares
@@ -71,7 +72,7 @@ func (c *cell) sampleRatio(plan *Plan) *SampleRatio {
 }
 
 // inOrderOf sorts the visitors by the order of the variations in the report.
-func (s SampleRatio) inOrderOf(variations []Variation, ids []int64) SampleRatio {
+func (s SampleRatio) inOrderOf(variations []plan.Variation, ids []int64) SampleRatio {
 	expected, observed := make([]float64, 0, len(variations)), make([]int64, 0, len(variations))
 	for _, v := range variations {
 		at := slices.Index(ids, v.ID)
@@ -88,7 +89,7 @@ func (s SampleRatio) inOrderOf(variations []Variation, ids []int64) SampleRatio 
 // there is a warning, as in GrowthBook.
 const multipleExposuresWarning = 0.01
 
-func (c *cell) multipleExposures(plan *Plan) MultipleExposures {
+func (c *cell) multipleExposures(plan *plan.Plan) MultipleExposures {
 	rule, visitors := make([]int64, len(plan.Variations)), make([]int64, len(plan.Variations))
 	for i, v := range plan.Variations {
 		arrived := c.firstViews[v.ID]
@@ -104,12 +105,12 @@ func (c *cell) multipleExposures(plan *Plan) MultipleExposures {
 }
 
 // leak returns the variations that have visitors but no share of the traffic.
-func (c *cell) leak(plan *Plan) []Leak {
-	expected := plan.expectedShares()
+func (c *cell) leak(p *plan.Plan) []Leak {
+	expected := p.ExpectedShares()
 	total := c.visitors()
 	leaks := []Leak{}
 	for id, arrived := range c.firstViews {
-		at := slices.IndexFunc(plan.Variations, func(v Variation) bool { return v.ID == id })
+		at := slices.IndexFunc(p.Variations, func(v plan.Variation) bool { return v.ID == id })
 		if (at < 0 || expected[at] == 0) && stats.Leak(arrived.visitors, total) {
 			leaks = append(leaks, Leak{id, arrived.visitors})
 		}
@@ -123,10 +124,10 @@ func (c *cell) leak(plan *Plan) []Leak {
 // maxUnknown is the maximum number of variations in a check.
 const maxUnknown = 50
 
-func (c *cell) unknownVariations(plan *Plan) []UnknownVariation {
+func (c *cell) unknownVariations(p *plan.Plan) []UnknownVariation {
 	unknown := []UnknownVariation{}
 	for id, m := range c.counted {
-		if !slices.ContainsFunc(plan.Variations, func(v Variation) bool { return v.ID == id }) {
+		if !slices.ContainsFunc(p.Variations, func(v plan.Variation) bool { return v.ID == id }) {
 			unknown = append(unknown, UnknownVariation{id, m.Visitors, m.Views + m.GoalsReached()})
 		}
 	}

@@ -1,12 +1,13 @@
 package engine
 
 import (
+	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/stats"
 )
 
 // conclude sets the conclusion and its text.
-func (j *cellResult) conclude(plan *Plan, c stats.Conclusion) {
+func (j *cellResult) conclude(plan *plan.Plan, c stats.Conclusion) {
 	if !plan.Rules.Compare {
 		return
 	}

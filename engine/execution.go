@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"lifthouse/engine/plan"
 	"lifthouse/schema"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -12,7 +13,7 @@ import (
 // execution is a plan on a store, with what the store has of the subject. It is
 // immutable.
 type execution struct {
-	*Plan
+	*plan.Plan
 	store    *store
 	stored   subjectTotals
 	outliers *Outliers // bounds of goal values; nil: no z-score
@@ -37,7 +38,7 @@ func (x *execution) until(ctx context.Context, end time.Time) (*execution, error
 
 // execution reads from the store how fresh the data are and which values are
 // outliers.
-func (e *Engine) execution(ctx context.Context, p *Plan) (x *execution, err error) {
+func (e *Engine) execution(ctx context.Context, p *plan.Plan) (x *execution, err error) {
 	ctx, span := tracer.Start(ctx, "plan")
 	defer func() { endSpan(span, err) }()
 	x = &execution{Plan: p, store: e.store}
@@ -52,7 +53,7 @@ func (e *Engine) execution(ctx context.Context, p *Plan) (x *execution, err erro
 // newest event, and the number of events of a subject. It is called before the
 // events are read, so that the report has at least these events. Values that a
 // server remembers are slightly older and also valid.
-func (e *Engine) freshness(ctx context.Context, of Subject) (subjectTotals, error) {
+func (e *Engine) freshness(ctx context.Context, of plan.Subject) (subjectTotals, error) {
 	if last := e.stats.last.Load(); last != nil && time.Since(last.readAt) < statsMaxAge {
 		return last.events[of].orNone(), nil
 	}
@@ -80,6 +81,9 @@ const recentDays = 7
 
 // recent returns the period of recentDays.
 func recent(through time.Time) (from, to time.Time) {
-	to = orElse(through, openFrom).UTC().Truncate(24 * time.Hour)
+	if through.IsZero() {
+		through = plan.OpenFrom
+	}
+	to = through.UTC().Truncate(24 * time.Hour)
 	return to.AddDate(0, 0, -recentDays), to
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"lifthouse/engine/plan"
 	"strings"
 )
 
@@ -10,7 +11,7 @@ import (
 // plan, the chosen source and the parameters as comments. Each statement can be
 // run as it is. The engine itself binds the parameters, and may read the same
 // rows from a faster source.
-func (e *Engine) SQL(ctx context.Context, p *Plan) (string, error) {
+func (e *Engine) SQL(ctx context.Context, p *plan.Plan) (string, error) {
 	x, err := e.execution(ctx, p)
 	if err != nil {
 		return "", err

@@ -5,6 +5,7 @@ import (
 	"math/big"
 	"slices"
 
+	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/visit"
 	"lifthouse/schema"
@@ -45,7 +46,7 @@ func fold(p *execution, events []schema.Event) map[string]*folded {
 		first := slices.MinFunc(views, func(a, b schema.Event) int {
 			return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.VariationID, b.VariationID), cmp.Compare(a.EventID, b.EventID))
 		})
-		if !matches(p.Plan, &first) || !first.Time.Before(p.to()) {
+		if !matches(p.Plan, &first) || !first.Time.Before(p.To()) {
 			continue
 		}
 		value := attribute(string(p.Dimension), &first)
@@ -60,8 +61,8 @@ func fold(p *execution, events []schema.Event) map[string]*folded {
 }
 
 func (c *folded) add(p *execution, first schema.Event, views, own []schema.Event) {
-	if first.Time.Before(p.from()) {
-		if slices.ContainsFunc(own, func(e schema.Event) bool { return !e.Time.Before(p.from()) && e.Time.Before(p.to()) }) {
+	if first.Time.Before(p.From()) {
+		if slices.ContainsFunc(own, func(e schema.Event) bool { return !e.Time.Before(p.From()) && e.Time.Before(p.To()) }) {
 			c.exposedBefore++
 		}
 		return
@@ -76,7 +77,7 @@ func (c *folded) add(p *execution, first schema.Event, views, own []schema.Event
 	var goals, value, profit, extra int64
 	one := visit.Moments{Visitors: 1}
 	for _, e := range own {
-		if e.Time.Before(first.Time) || !e.Time.Before(p.to()) {
+		if e.Time.Before(first.Time) || !e.Time.Before(p.To()) {
 			continue
 		}
 		switch e.Kind {
@@ -86,7 +87,7 @@ func (c *folded) add(p *execution, first schema.Event, views, own []schema.Event
 			if p.Goal != nil && e.GoalID != p.Goal.ID || below(e.Value, p.Filters.GoalValue) {
 				continue
 			}
-			if slices.ContainsFunc(p.Variations, func(v Variation) bool { return v.ID == first.VariationID }) {
+			if slices.ContainsFunc(p.Variations, func(v plan.Variation) bool { return v.ID == first.VariationID }) {
 				c.values = append(c.values, e.Value)
 			}
 			if outlying(p.outliers, e.Value) {
@@ -146,7 +147,7 @@ func amounts(x int64) visit.Amounts {
 	return a
 }
 
-func matches(p *Plan, e *schema.Event) bool {
+func matches(p *plan.Plan, e *schema.Event) bool {
 	for _, f := range p.Filters.Lists {
 		if !slices.Contains(f.Values, attribute(f.Attribute, e)) {
 			return false

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
@@ -19,7 +20,7 @@ import (
 
 // checkForms checks that the CSV has a row for each variation, and that the SVG
 // is XML with valid numbers.
-func checkForms(t *testing.T, plan *Plan, results *Results) {
+func checkForms(t *testing.T, plan *plan.Plan, results *Results) {
 	t.Helper()
 	table, err := results.CSV()
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
@@ -149,7 +150,7 @@ func rollupText(t *testing.T, x *execution) string {
 }
 
 // planOf resolves a request.
-func planOf(tb testing.TB, e *Engine, r query.Request) *Plan {
+func planOf(tb testing.TB, e *Engine, r query.Request) *plan.Plan {
 	tb.Helper()
 	plan, err := e.Plan(r)
 	if err != nil {

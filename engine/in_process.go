@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"lifthouse/engine/plan"
 	"lifthouse/engine/visit"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -35,7 +36,7 @@ type eventRow struct {
 
 // inProcess holds the events of a subject and the totals of each visitor.
 type inProcess struct {
-	plan                 *Plan
+	plan                 *plan.Plan
 	from, to             int64
 	recentFrom, recentTo int64
 	events               []eventRow
@@ -93,7 +94,7 @@ func (x *execution) count(ctx context.Context, visitors []uint64) (*inProcess, e
 		return nil, err
 	}
 	f := inProcessPool.Get().(*inProcess) //nolint:forcetypeassert // New
-	f.plan, f.from, f.to = x.Plan, x.from().UnixMilli(), x.to().UnixMilli()
+	f.plan, f.from, f.to = x.Plan, x.From().UnixMilli(), x.To().UnixMilli()
 	recentFrom, recentTo := recent(x.stored.ingested)
 	f.recentFrom, f.recentTo = recentFrom.UnixMilli(), recentTo.UnixMilli()
 	f.events = slices.Grow(f.events, int(min(x.stored.events, MaxInProcessEvents))) //nolint:gosec // few
@@ -118,7 +119,7 @@ func (x *execution) count(ctx context.Context, visitors []uint64) (*inProcess, e
 }
 
 // needsAttributes reports whether attributes of the first view are needed.
-func needsAttributes(p *Plan) bool {
+func needsAttributes(p *plan.Plan) bool {
 	return p.Dimension != "" || len(p.Filters.Lists)+len(p.Filters.Texts) > 0
 }
 

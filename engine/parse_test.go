@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"net/url"
 	"reflect"
@@ -155,7 +156,7 @@ func neutral(r query.Request) query.Request {
 
 func compile(tb testing.TB, r query.Request) *Query {
 	tb.Helper()
-	q, err := (&execution{Plan: &Plan{Request: r}, store: &store{}}).momentsQuery()
+	q, err := (&execution{Plan: &plan.Plan{Request: r}, store: &store{}}).momentsQuery()
 	if err != nil {
 		tb.Fatal(err)
 	}

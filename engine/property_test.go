@@ -13,6 +13,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/visit"
 	"lifthouse/schema"
@@ -245,7 +246,7 @@ func insert(t *testing.T, conn driver.Conn, events []schema.Event) {
 
 func compareWithFold(t *testing.T, from *store, owned *catalogue.Owned, events []schema.Event, r query.Request) {
 	t.Helper()
-	plan, err := NewPlan(r, owned)
+	plan, err := plan.New(r, owned)
 	if err != nil {
 		fatal(t, err)
 	}

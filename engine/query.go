@@ -8,6 +8,7 @@ import (
 	"text/template"
 	"time"
 
+	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/schema"
 
@@ -88,7 +89,7 @@ var columns = map[string]expr{
 // share.
 func (x *execution) referenceQuery() (*Query, slots) {
 	p := x.Plan
-	q := &Query{Params: append(subjectParams(p.Subject), Param{"from", p.from()}, Param{"to", p.to()}), events: x.stored.events}
+	q := &Query{Params: append(subjectParams(p.Subject), Param{"from", p.From()}, Param{"to", p.To()}), events: x.stored.events}
 	s := slots{Dimension: "''", Filters: "true", Goals: "event = 'goal'", Events: x.store.eventsTable(), ViewTimes: "CAST([], 'Array(DateTime64(3, \\'UTC\\'))')"}
 	if p.Dimension != "" {
 		s.Dimension = "toString(" + columns[string(p.Dimension)] + ")"
@@ -178,12 +179,12 @@ func (x *execution) seriesQuery() (*Query, error) {
 
 // freshnessQuery returns the number of stored events of the subject, and their
 // last times.
-func freshnessQuery(of Subject, counters string) (*Query, error) {
+func freshnessQuery(of plan.Subject, counters string) (*Query, error) {
 	q := &Query{Params: append(subjectParams(of), Param{"counters", counters})}
 	return q, q.render("freshness.sql", struct{}{})
 }
 
-func subjectParams(s Subject) []Param {
+func subjectParams(s plan.Subject) []Param {
 	return []Param{
 		{"website_id", s.WebsiteID},
 		{"subject", string(s.Kind)},

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/schema/catalogue"
 	"lifthouse/stats"
@@ -22,7 +23,7 @@ type Engine struct {
 	catalogue     *catalogue.Catalogue
 	stats         statsCache
 	observeSource func(string) // called with the source of each report
-	refreshRollup func(context.Context, Subject) error
+	refreshRollup func(context.Context, plan.Subject) error
 }
 
 // ObserveSource sets a function that is called with the source of each report.
@@ -40,13 +41,13 @@ func New(conn driver.Conn, c *catalogue.Catalogue, limits Limits) *Engine {
 
 // Plan resolves a request against the catalogue. The error is an InvalidError or
 // a NotFoundError.
-func (e *Engine) Plan(r query.Request) (*Plan, error) {
-	return NewPlan(r, e.catalogue.Snapshot().Account(r.AccountID))
+func (e *Engine) Plan(r query.Request) (*plan.Plan, error) {
+	return plan.New(r, e.catalogue.Snapshot().Account(r.AccountID))
 }
 
 // Report computes a report from the cheapest source. The error is an
 // InvalidError, a StoreError, or that of the context.
-func (e *Engine) Report(ctx context.Context, p *Plan) (*Results, error) {
+func (e *Engine) Report(ctx context.Context, p *plan.Plan) (*Results, error) {
 	x, err := e.execution(ctx, p)
 	if err != nil {
 		return nil, err
@@ -63,7 +64,7 @@ func (e *Engine) Report(ctx context.Context, p *Plan) (*Results, error) {
 }
 
 // Reference computes a report from the events.
-func (e *Engine) Reference(ctx context.Context, p *Plan) (*Results, error) {
+func (e *Engine) Reference(ctx context.Context, p *plan.Plan) (*Results, error) {
 	x, err := e.execution(ctx, p)
 	if err != nil {
 		return nil, err
@@ -108,13 +109,13 @@ func (e *Engine) state(ctx context.Context, x *execution) (state, error) {
 
 // SharesSince returns when the current shares of a subject took effect. It
 // returns false if the subject is not in the catalogue.
-func (e *Engine) SharesSince(of Subject) (time.Time, bool) {
+func (e *Engine) SharesSince(of plan.Subject) (time.Time, bool) {
 	snapshot := e.catalogue.Snapshot()
 	account, known := snapshot.AccountOfWebsite(of.WebsiteID)
 	if !known {
 		return time.Time{}, false
 	}
-	plan, err := NewPlan(of.request(account), snapshot.Account(account))
+	plan, err := plan.New(of.Request(account), snapshot.Account(account))
 	if err != nil {
 		return time.Time{}, false
 	}
@@ -122,7 +123,7 @@ func (e *Engine) SharesSince(of Subject) (time.Time, bool) {
 }
 
 // newResults computes the body from the rows, without the series.
-func newResults(plan *Plan, found *answer) *Results {
+func newResults(plan *plan.Plan, found *answer) *Results {
 	all := sumRows(found.whole, plan.MultipleExposures)
 	result := all.evaluate(plan, found)
 	result.Checks.Outliers = found.outliers.check(result.Totals.GoalsReached)
@@ -163,9 +164,6 @@ func given(t time.Time) *time.Time {
 	return &t
 }
 
-// maxBreakdown is the maximum number of dimension values with separate cells.
-const maxBreakdown = 50
-
 // The names of cells without a value. A real value with such a name, possibly
 // after backslashes, gets another backslash.
 const (
@@ -175,7 +173,7 @@ const (
 
 // breakdown computes a cell for each of the most frequent values of the
 // dimension, and one for all others.
-func breakdown(plan *Plan, found *answer) []BreakdownCell {
+func breakdown(plan *plan.Plan, found *answer) []BreakdownCell {
 	byValue := map[string][]row{}
 	visitors := map[string]int64{}
 	var others []row
@@ -219,7 +217,7 @@ func mostVisited(visitors map[string]int64) []string {
 
 // concluded adds the conclusions to the cells. They are corrected for the
 // number of cells.
-func concluded(plan *Plan, names []string, cells []cellResult) []BreakdownCell {
+func concluded(plan *plan.Plan, names []string, cells []cellResult) []BreakdownCell {
 	evidence := make([]stats.Evidence, len(cells))
 	for i := range cells {
 		evidence[i] = cells[i].evidence

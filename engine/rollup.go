@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"lifthouse/engine/plan"
 	"lifthouse/schema"
 )
 
@@ -41,7 +42,7 @@ type cubeSet struct {
 // cubesFor returns the cheapest cubes with the filtered attributes, the
 // dimension and the days that the report needs. It returns false if there are
 // none.
-func cubesFor(p *Plan, byDays bool) (cubeSet, bool) {
+func cubesFor(p *plan.Plan, byDays bool) (cubeSet, bool) {
 	filtered := filteredColumns(p)
 	c := cubeSet{whole: cheapestCube(filtered, func(f *schema.Cube) bool { return f.FirstDay && f.Day == byDays })}
 	found := c.whole != nil
@@ -79,7 +80,7 @@ func cheapestCube(needed []string, suits func(*schema.Cube) bool) *schema.Cube {
 	return nil
 }
 
-func filteredColumns(p *Plan) []string {
+func filteredColumns(p *plan.Plan) []string {
 	var needed []string
 	for _, filter := range p.Filters.Lists {
 		needed = append(needed, cubeColumn(filter.Attribute))
@@ -92,7 +93,7 @@ func filteredColumns(p *Plan) []string {
 
 // windowed reports whether the window may exclude visitors or events before the
 // newest event.
-func windowed(p *Plan, newest time.Time) bool {
+func windowed(p *plan.Plan, newest time.Time) bool {
 	return !p.Filters.From.IsZero() || !p.Filters.To.IsZero() && !p.Filters.To.After(newest)
 }
 

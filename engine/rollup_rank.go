@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"lifthouse/engine/plan"
 	"lifthouse/schema"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -23,7 +24,7 @@ type ranks struct {
 
 // ranked is the key of a ranking.
 type ranked struct {
-	Subject
+	plan.Subject
 	cube string
 }
 

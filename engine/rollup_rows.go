@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"lifthouse/engine/plan"
 	"lifthouse/engine/visit"
 	"lifthouse/schema"
 	"lifthouse/stats"
@@ -43,7 +44,7 @@ func (x rollupSource) read(ctx context.Context) (*answer, string, error) {
 // rollupQuery reads a report from one generation, and detects a refresh between
 // its statements.
 type rollupQuery struct {
-	plan   *Plan
+	plan   *plan.Plan
 	cubes  cubeSet
 	state  rollupState
 	byDays bool // the window excludes visitors or events
@@ -54,7 +55,7 @@ type rollupQuery struct {
 }
 
 // newRollupQuery returns false if the cubes cannot express the report.
-func newRollupQuery(p *Plan, state rollupState) (*rollupQuery, bool) {
+func newRollupQuery(p *plan.Plan, state rollupState) (*rollupQuery, bool) {
 	byDays := windowed(p, state.newest)
 	cubes, expressible := cubesFor(p, byDays)
 	return &rollupQuery{plan: p, cubes: cubes, state: state, byDays: byDays}, expressible
@@ -133,7 +134,7 @@ func (q *rollupQuery) generation() *schema.RollupState {
 func (q *rollupQuery) compile() (*Query, error) {
 	p := q.plan
 	query := &Query{Params: []Param{{"partition", q.generation().Partition()}, {"cubes", q.cubeNames()}}}
-	s := rollupSlots{slots: slots{Filters: "true"}, Steps: q.cubes.steps != nil, Window: q.byDays, Top: q.top != nil, Shares: p.SharesSince.After(openFrom)}
+	s := rollupSlots{slots: slots{Filters: "true"}, Steps: q.cubes.steps != nil, Window: q.byDays, Top: q.top != nil, Shares: p.SharesSince.After(plan.OpenFrom)}
 	query.visitorFilters(&p.Filters, &s.slots)
 	if q.cubes.cells != nil {
 		s.Dimension = columns[string(p.Dimension)]
@@ -149,7 +150,7 @@ func (q *rollupQuery) compile() (*Query, error) {
 	recentFrom, recentTo := recent(q.state.through)
 	query.Params = append(query.Params, Param{"kinds", q.kinds()}, Param{"goal_id", goal}, Param{"recent_from", dateOf(recentFrom)}, Param{"recent_to", dateOf(recentTo)})
 	if s.Window {
-		query.Params = append(query.Params, Param{"from", dateOf(p.from())}, Param{"to", dateOf(p.to())})
+		query.Params = append(query.Params, Param{"from", dateOf(p.From())}, Param{"to", dateOf(p.To())})
 	}
 	if s.Steps {
 		width, shift := p.Interval.Grid()

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"maps"
 	"runtime"
@@ -48,7 +49,7 @@ func (x *execution) series(ctx context.Context, found *answer) ([]Point, error) 
 }
 
 // cumulated returns the running sums of the steps as points.
-func cumulated(p *Plan, steps []step) []Point {
+func cumulated(p *plan.Plan, steps []step) []Point {
 	first, last := steps[0].bucket, steps[len(steps)-1].bucket
 	through := make([]cell, last-first+1)
 	sums := map[[2]int64]row{}
@@ -102,16 +103,16 @@ func (x *execution) pointReports(ctx context.Context, first, last int64) ([]Poin
 	return points, nil
 }
 
-func newPoint(p *Plan, bucket int64, through *cell) Point {
+func newPoint(p *plan.Plan, bucket int64, through *cell) Point {
 	j, _, _ := through.compare(p)
 	return Point{Time: endOf(p, bucket), Variations: j.Variations}
 }
 
 // endOf returns the end of a bucket or of the window, whichever is earlier.
-func endOf(p *Plan, bucket int64) time.Time {
+func endOf(p *plan.Plan, bucket int64) time.Time {
 	width, shift := p.Interval.Grid()
 	end := time.UnixMilli((bucket+1)*width.Milliseconds() - shift.Milliseconds()).UTC()
-	if to := p.to(); to.Before(end) {
+	if to := p.To(); to.Before(end) {
 		return to
 	}
 	return end

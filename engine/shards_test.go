@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/schema"
 	"lifthouse/schema/schematest"
@@ -86,7 +87,7 @@ func TestAVisitorOnTwoShardsCountsTwice(t *testing.T) {
 	} {
 		conn, shards := testShards(t, []schema.Event{view, again}, shardOf)
 		w := world{rand.New(rand.NewPCG(1, 1))}
-		plan, err := NewPlan(query.Request{AccountID: 1, Operation: query.CampaignResults, SubjectID: 1}, w.owned(1))
+		plan, err := plan.New(query.Request{AccountID: 1, Operation: query.CampaignResults, SubjectID: 1}, w.owned(1))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +121,7 @@ func TestStatementsToShards(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.AccountID, r.SubjectID = 1, 1
-		plan, err := NewPlan(r, w.owned(1))
+		plan, err := plan.New(r, w.owned(1))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -194,7 +194,7 @@ func (x singlePassSource) query() (*Query, error) {
 		ranks[i] = uint16(i + 1) //nolint:gosec // at most maxRanks
 	}
 	q.Params = append(append(q.Params, x.sumsParams()...), Param{"variation_ids", ids}, Param{"ranks", ranks},
-		Param{"from_at", x.from().UnixMilli()}, Param{"to_at", x.to().UnixMilli()})
+		Param{"from_at", x.From().UnixMilli()}, Param{"to_at", x.To().UnixMilli()})
 	if s.ByDimension {
 		s.DimensionHash = "xxHash64(" + columns[string(x.Dimension)] + ")"
 		q.Params = append(q.Params, Param{"top", uint32(x.Top)}) //nolint:gosec // maxBreakdown

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"slices"
 	"strings"
@@ -68,7 +69,7 @@ func choose(x *execution, s *state, limits Limits) (chosen source, reason string
 }
 
 // noRollup returns why the rollup cannot serve a report, or an empty text.
-func noRollup(p *Plan, s *state) string {
+func noRollup(p *plan.Plan, s *state) string {
 	switch {
 	case s.declined[SourceRollup] != "":
 		return s.declined[SourceRollup]
@@ -93,7 +94,7 @@ func wholeDay(t time.Time) bool { return t.IsZero() || t.Equal(t.UTC().Truncate(
 
 // noSinglePass returns why a single pass cannot serve a report, or an empty
 // text.
-func noSinglePass(p *Plan, s *state) string {
+func noSinglePass(p *plan.Plan, s *state) string {
 	switch n := len(p.Variations); {
 	case s.declined[SourceSinglePass] != "":
 		return s.declined[SourceSinglePass]

@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/schema"
 	"lifthouse/stats"
@@ -55,7 +56,7 @@ func float(r *big.Rat) float64 {
 
 // compareStatistics compares the metrics and the comparisons of a report and
 // its breakdown with formulas over single visitors.
-func compareStatistics(t *testing.T, plan *Plan, results *Results, want map[string]*folded) {
+func compareStatistics(t *testing.T, plan *plan.Plan, results *Results, want map[string]*folded) {
 	t.Helper()
 	compareCell(t, plan, &results.Cell, want[all])
 	for i := range results.Breakdown {
@@ -67,7 +68,7 @@ func compareStatistics(t *testing.T, plan *Plan, results *Results, want map[stri
 	}
 }
 
-func compareCell(t *testing.T, plan *Plan, cell *Cell, want *folded) {
+func compareCell(t *testing.T, plan *plan.Plan, cell *Cell, want *folded) {
 	t.Helper()
 	for i := range cell.Variations {
 		v := &cell.Variations[i]
@@ -85,7 +86,7 @@ func compareCell(t *testing.T, plan *Plan, cell *Cell, want *folded) {
 	}
 }
 
-func compareEstimate(t *testing.T, plan *Plan, metric query.Metric, got Estimate, s spread) {
+func compareEstimate(t *testing.T, plan *plan.Plan, metric query.Metric, got Estimate, s spread) {
 	t.Helper()
 	if s.n == 0 {
 		if got.Value != nil || got.Reason != stats.ReasonNoVisitors {
@@ -123,7 +124,7 @@ func compareEstimate(t *testing.T, plan *Plan, metric query.Metric, got Estimate
 
 // compareComparison checks the effect and the fixed-horizon test: Welch's test
 // for means, the score test for rates. A missing statistic must have a reason.
-func compareComparison(t *testing.T, plan *Plan, c *Comparison, control, own spread) {
+func compareComparison(t *testing.T, plan *plan.Plan, c *Comparison, control, own spread) {
 	t.Helper()
 	if control.n == 0 || own.n == 0 {
 		return
@@ -169,7 +170,7 @@ func compareComparison(t *testing.T, plan *Plan, c *Comparison, control, own spr
 	}
 }
 
-func near(t *testing.T, plan *Plan, what string, got, want, scale float64) {
+func near(t *testing.T, plan *plan.Plan, what string, got, want, scale float64) {
 	t.Helper()
 	if !(math.Abs(got-want) <= tolerance*math.Max(math.Abs(want), scale)) {
 		t.Errorf("%s is %v, want %v\n%s", what, got, want, plan)

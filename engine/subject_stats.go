@@ -13,6 +13,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/cespare/xxhash/v2"
 
+	"lifthouse/engine/plan"
 	"lifthouse/schema"
 )
 
@@ -32,8 +33,8 @@ type statsCache struct {
 // immutable.
 type subjectStats struct {
 	readAt   time.Time
-	versions map[Subject]uint64 // 0: no events
-	events   map[Subject]subjectTotals
+	versions map[plan.Subject]uint64 // 0: no events
+	events   map[plan.Subject]subjectTotals
 	counts   map[collection][]counter
 }
 
@@ -103,7 +104,7 @@ func (e *Engine) subjectStats(ctx context.Context) (*subjectStats, error) {
 // Version returns a number that changes whenever the results of the subject may
 // change. Versions agree between servers of a store. It returns false if the
 // version is not known because the store does not answer.
-func (e *Engine) Version(ctx context.Context, subject Subject) (uint64, bool) {
+func (e *Engine) Version(ctx context.Context, subject plan.Subject) (uint64, bool) {
 	now, err := e.subjectStats(ctx)
 	if err != nil {
 		return 0, false
@@ -143,7 +144,7 @@ func (e *Engine) readVersions(ctx context.Context, asked time.Time) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, statsTimeout)
 	defer cancel()
-	now := &subjectStats{readAt: time.Now(), versions: map[Subject]uint64{}, events: map[Subject]subjectTotals{}, counts: map[collection][]counter{}}
+	now := &subjectStats{readAt: time.Now(), versions: map[plan.Subject]uint64{}, events: map[plan.Subject]subjectTotals{}, counts: map[collection][]counter{}}
 	query := &Query{Params: []Param{{"counters", schema.CountersTable(e.store.Conn)}}}
 	err := query.render("subject_stats.sql", struct{}{})
 	if err == nil {
@@ -160,8 +161,8 @@ func (e *Engine) readVersions(ctx context.Context, asked time.Time) error {
 // rollupStates has the last read states of all rollups.
 type rollupStates struct {
 	readAt       time.Time
-	of           map[Subject]rollupProgress
-	missingSince map[Subject]time.Time // when subjects without their rollup were first noticed
+	of           map[plan.Subject]rollupProgress
+	missingSince map[plan.Subject]time.Time // when subjects without their rollup were first noticed
 }
 
 type rollupProgress struct {
@@ -176,14 +177,14 @@ func (e *Engine) RefreshRollupStates(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	now := &rollupStates{readAt: time.Now(), of: map[Subject]rollupProgress{}, missingSince: map[Subject]time.Time{}}
+	now := &rollupStates{readAt: time.Now(), of: map[plan.Subject]rollupProgress{}, missingSince: map[plan.Subject]time.Time{}}
 	var last rollupStates
 	if read := e.stats.rollups.Load(); read != nil {
 		last = *read
 	}
 	for i := range all {
 		s := &all[i]
-		of := SubjectOf(s)
+		of := plan.SubjectOf(s)
 		if _, later := now.of[of]; later || !s.Complete {
 			continue
 		}
@@ -209,12 +210,12 @@ func (e *Engine) RefreshRollupStates(ctx context.Context) error {
 }
 
 // missingRollups returns the subjects that should have a rollup and have none.
-func (e *Engine) missingRollups(now *rollupStates) []Subject {
+func (e *Engine) missingRollups(now *rollupStates) []plan.Subject {
 	stored := e.stats.last.Load()
 	if stored == nil || !e.stats.rollupsFollowed.Load() {
 		return nil
 	}
-	var some []Subject
+	var some []plan.Subject
 	for of, s := range stored.events {
 		if _, rollups := now.of[of]; rollups || s.events <= e.store.limits.inProcessEvents() || e.WithoutRollup(of) {
 			continue
@@ -231,24 +232,24 @@ func (e *Engine) missingRollups(now *rollupStates) []Subject {
 func (e *Engine) RollupsFollowed() { e.stats.rollupsFollowed.Store(true) }
 
 // MarkWithoutRollup records that a subject cannot have a rollup.
-func (e *Engine) MarkWithoutRollup(subject Subject) { e.stats.withoutRollup.Store(subject, true) }
+func (e *Engine) MarkWithoutRollup(subject plan.Subject) { e.stats.withoutRollup.Store(subject, true) }
 
 // WithoutRollup reports whether a subject cannot have a rollup.
-func (e *Engine) WithoutRollup(subject Subject) bool {
+func (e *Engine) WithoutRollup(subject plan.Subject) bool {
 	_, is := e.stats.withoutRollup.Load(subject)
 	return is
 }
 
 // SetRollupRefresh sets the function that brings the rollup of a subject up to
 // date.
-func (e *Engine) SetRollupRefresh(refresh func(context.Context, Subject) error) {
+func (e *Engine) SetRollupRefresh(refresh func(context.Context, plan.Subject) error) {
 	e.refreshRollup = refresh
 }
 
 // BringUpToDate refreshes the rollup of the subject so that the next report
 // includes every stored event. It reports whether it succeeded; otherwise the
 // report must be counted from the events.
-func (e *Engine) BringUpToDate(ctx context.Context, subject Subject) bool {
+func (e *Engine) BringUpToDate(ctx context.Context, subject plan.Subject) bool {
 	if err := e.RefreshVersions(ctx); err != nil {
 		return false // Version reports it
 	}
@@ -275,7 +276,7 @@ func halfDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // upToDate reports whether the rollup of a subject has all events, or there is
 // no rollup.
-func (e *Engine) upToDate(subject Subject) bool {
+func (e *Engine) upToDate(subject plan.Subject) bool {
 	last, rollups := e.stats.last.Load(), e.stats.rollups.Load()
 	if last == nil || rollups == nil {
 		return false
@@ -303,7 +304,7 @@ func (e *Engine) RollupLag() time.Duration {
 
 // usableRollup returns the state of the rollup of a subject, and whether
 // reports may use it: if it has all events, or was refreshed recently.
-func (e *Engine) usableRollup(subject Subject, ingested time.Time) (rollupState, bool) {
+func (e *Engine) usableRollup(subject plan.Subject, ingested time.Time) (rollupState, bool) {
 	now := e.stats.rollups.Load()
 	if now == nil {
 		return rollupState{}, false
@@ -314,7 +315,7 @@ func (e *Engine) usableRollup(subject Subject, ingested time.Time) (rollupState,
 
 // add adds a row. Rows are sorted, so that versions agree between servers.
 func (g *subjectStats) add(row driver.Rows) error {
-	var at Subject
+	var at plan.Subject
 	var of, event string
 	var events uint64
 	var ingested, newest time.Time

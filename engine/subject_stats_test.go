@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/engine/plan"
 	"lifthouse/schema"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
@@ -13,7 +14,7 @@ func TestVersionChangesWithTheSubjectsDataAlone(t *testing.T) {
 	conn := schematest.Open(t)
 	e := New(conn, nil, DefaultLimits)
 	writer := ingest.NewWriter(conn)
-	one, two := Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12}, Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 13}
+	one, two := plan.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12}, plan.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 13}
 	write := func(id uint64, campaign int64) {
 		t.Helper()
 		event := schema.Event{EventID: id, Time: time.Unix(1_700_000_000, 0), WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: campaign, VisitorID: id, Kind: schema.KindView}
@@ -21,7 +22,7 @@ func TestVersionChangesWithTheSubjectsDataAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	version := func(of Subject) uint64 {
+	version := func(of plan.Subject) uint64 {
 		t.Helper()
 		if err := e.RefreshVersions(t.Context()); err != nil {
 			t.Fatal(err)

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"maps"
 	"slices"
@@ -36,7 +37,7 @@ type ObservedValue struct {
 
 // Values returns the most frequent values of an attribute for the subject of
 // the plan, at most the given number. It ignores the filters of the plan.
-func (e *Engine) Values(ctx context.Context, plan *Plan, attribute string, most int) (*Values, error) {
+func (e *Engine) Values(ctx context.Context, plan *plan.Plan, attribute string, most int) (*Values, error) {
 	stored, err := e.freshness(ctx, plan.Subject)
 	if err != nil {
 		return nil, err
@@ -61,7 +62,7 @@ func (e *Engine) Values(ctx context.Context, plan *Plan, attribute string, most 
 }
 
 // valuesQuery compiles the query for the values of an attribute.
-func valuesQuery(of Subject, events uint64, attribute string, most int) (*Query, error) {
+func valuesQuery(of plan.Subject, events uint64, attribute string, most int) (*Query, error) {
 	q := &Query{Params: append(subjectParams(of), Param{"limit", uint32(most)}), events: events} //nolint:gosec // a bound of ours
 	return q, q.render("values.sql", slots{Dimension: "toString(" + columns[attribute] + ")"})
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"slices"
 	"strings"
@@ -14,7 +15,7 @@ import (
 
 // DiffersError reports that a rollup and the events give different results.
 type DiffersError struct {
-	Subject           Subject
+	Subject           plan.Subject
 	Rollup, Reference string
 }
 
@@ -24,27 +25,27 @@ func (e *DiffersError) Error() string {
 }
 
 // RollupSubjects returns the subjects with a rollup, sorted.
-func (e *Engine) RollupSubjects(ctx context.Context) ([]Subject, error) {
+func (e *Engine) RollupSubjects(ctx context.Context) ([]plan.Subject, error) {
 	if err := e.RefreshRollupStates(ctx); err != nil {
 		return nil, storeError(ctx, err)
 	}
-	var subjects []Subject
+	var subjects []plan.Subject
 	for subject := range e.stats.rollups.Load().of {
 		subjects = append(subjects, subject)
 	}
-	slices.SortFunc(subjects, func(a, b Subject) int { return strings.Compare(a.String(), b.String()) })
+	slices.SortFunc(subjects, func(a, b plan.Subject) int { return strings.Compare(a.String(), b.String()) })
 	return subjects, nil
 }
 
 // Verify compares reports of the subject from the rollup with reports from the
 // events, and returns the number of compared reports. It is 0 if new events
 // keep arriving. The error is a DiffersError if a report differs.
-func (e *Engine) Verify(ctx context.Context, subject Subject) (int, error) {
+func (e *Engine) Verify(ctx context.Context, subject plan.Subject) (int, error) {
 	account, known := e.catalogue.Snapshot().AccountOfWebsite(subject.WebsiteID)
 	if !known {
 		return 0, nil
 	}
-	r := subject.request(account)
+	r := subject.Request(account)
 	if r.Operation != query.WidgetResults {
 		r.Metric = query.GoalConversionRate
 	}
@@ -110,7 +111,7 @@ func (e *Engine) verifyOne(ctx context.Context, r query.Request) (bool, error) {
 
 func sameTime(a *time.Time, b time.Time) bool { return a != nil && a.Equal(b) }
 
-func differs(subject Subject, rollups, reference *Results) error {
+func differs(subject plan.Subject, rollups, reference *Results) error {
 	rollups.GeneratedAt, reference.GeneratedAt = time.Time{}, time.Time{}
 	got, err := json.Marshal(rollups)
 	if err != nil {

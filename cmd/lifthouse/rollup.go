@@ -8,6 +8,7 @@ import (
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/engine"
+	"lifthouse/engine/plan"
 
 	"github.com/spf13/cobra"
 )
@@ -51,7 +52,7 @@ func (p *program) rollup(ctx context.Context, s *app.Store, rebuild bool) error 
 		return nil
 	}
 	n := 0
-	err := s.Refresher.Rebuild(ctx, func(of engine.Subject, elapsed time.Duration, err error) {
+	err := s.Refresher.Rebuild(ctx, func(of plan.Subject, elapsed time.Duration, err error) {
 		if err != nil {
 			p.complain("%s: %v", of, err)
 			return

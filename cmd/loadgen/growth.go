@@ -7,6 +7,7 @@ import (
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/engine"
+	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/loadgen/measure"
 	"lifthouse/loadgen/population"
@@ -144,7 +145,7 @@ func (r *reporter) queries() []measure.Query {
 
 // plan returns the plan of a campaign's report. The function change modifies the
 // unfiltered request.
-func (r *reporter) plan(campaign int64, change func(*query.Request)) (*engine.Plan, error) {
+func (r *reporter) plan(campaign int64, change func(*query.Request)) (*plan.Plan, error) {
 	_, c := findCampaign(r.snapshot, campaign)
 	if c == nil {
 		return nil, fmt.Errorf("the catalogue has no campaign %d", campaign)

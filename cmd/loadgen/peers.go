@@ -10,6 +10,7 @@ import (
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/engine"
+	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/loadgen/peers"
 	"lifthouse/loadgen/population"
@@ -79,7 +80,7 @@ func (p *program) peers(ctx context.Context, s *app.Store, id int64, rounds int,
 	if err != nil {
 		return err
 	}
-	if slices.Contains(subjects, engine.Subject{WebsiteID: campaign.WebsiteID, Kind: schema.SubjectCampaign, ID: id}) {
+	if slices.Contains(subjects, plan.Subject{WebsiteID: campaign.WebsiteID, Kind: schema.SubjectCampaign, ID: id}) {
 		options.FromRollup = campaignReport(s.Engine, s.Engine.Report, account, id)
 	}
 	if err := waitUntilIdle(ctx, s); err != nil {
@@ -108,7 +109,7 @@ func (p *program) peers(ctx context.Context, s *app.Store, id int64, rounds int,
 
 // campaignReport returns a function that computes the report of the campaign
 // for a question.
-func campaignReport(e *engine.Engine, report func(context.Context, *engine.Plan) (*engine.Results, error), account, id int64) peers.Report {
+func campaignReport(e *engine.Engine, report func(context.Context, *plan.Plan) (*engine.Results, error), account, id int64) peers.Report {
 	return func(ctx context.Context, question peers.Question) ([]peers.Counts, error) {
 		r := query.Request{Operation: query.CampaignResults, AccountID: account, SubjectID: id, Metric: query.ValuePerVisitor}
 		mobile, countries := query.ListFilter{Attribute: "device", Values: []string{"mobile"}}, query.ListFilter{Attribute: "country", Values: []string{"DE", "FR"}}

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"lifthouse/engine"
+	"lifthouse/engine/plan"
 	"lifthouse/schema"
 )
 
@@ -13,7 +13,7 @@ import (
 // imported, and one with new visitors.
 func TestLargeTailsWaitForImportsToEnd(t *testing.T) {
 	s := New(nil, nil, nil)
-	of := func(campaign int64) engine.Subject { return engine.Subject{Kind: schema.SubjectCampaign, ID: campaign} }
+	of := func(campaign int64) plan.Subject { return plan.Subject{Kind: schema.SubjectCampaign, ID: campaign} }
 	imported := backlog{subject: of(1), stored: 3_000_000}
 	visited := backlog{subject: of(2), stored: 200_000, state: &schema.RollupState{Events: 199_000}}
 	importing := backlog{subject: of(3), stored: 1_000_000}

@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"lifthouse/engine"
+	"lifthouse/engine/plan"
 	"lifthouse/schema"
 	"lifthouse/schema/ingest"
 
@@ -84,12 +85,12 @@ type Refresher struct {
 	conn       driver.Conn
 	writer     *ingest.Writer
 	engine     *engine.Engine
-	refreshing chan struct{}                  // holds a token while a refresh runs
-	lastLook   time.Time                      // time of the last look at the backlogs
-	observed   map[engine.Subject]observation // at the last look
+	refreshing chan struct{}                // holds a token while a refresh runs
+	lastLook   time.Time                    // time of the last look at the backlogs
+	observed   map[plan.Subject]observation // at the last look
 
 	maxFrequent int
-	frequent    map[engine.Subject]frequentValues
+	frequent    map[plan.Subject]frequentValues
 }
 
 // observation has the number of stored events of a subject at the last look.
@@ -100,12 +101,12 @@ type observation struct {
 
 // New returns the refresher of a store.
 func New(conn driver.Conn, writer *ingest.Writer, e *engine.Engine) *Refresher {
-	return &Refresher{conn: conn, writer: writer, engine: e, refreshing: make(chan struct{}, 1), observed: map[engine.Subject]observation{}, maxFrequent: maxFrequent, frequent: map[engine.Subject]frequentValues{}}
+	return &Refresher{conn: conn, writer: writer, engine: e, refreshing: make(chan struct{}, 1), observed: map[plan.Subject]observation{}, maxFrequent: maxFrequent, frequent: map[plan.Subject]frequentValues{}}
 }
 
 // backlog is a subject with events that are not in its rollup.
 type backlog struct {
-	subject     engine.Subject
+	subject     plan.Subject
 	stored      uint64    // events
 	ingested    time.Time // last acceptance time
 	state       *schema.RollupState
@@ -177,13 +178,13 @@ func (s *Refresher) refreshBacklogs(ctx context.Context, chosen func([]backlog) 
 
 // RefreshSubject adds all written events to the rollup of a subject. It does
 // nothing if a rebuild is necessary or runs.
-func (s *Refresher) RefreshSubject(ctx context.Context, subject engine.Subject) error {
+func (s *Refresher) RefreshSubject(ctx context.Context, subject plan.Subject) error {
 	waiting, cancel := context.WithTimeout(ctx, refreshWait)
 	defer cancel()
 	return s.exclusively(waiting, ctx, func(ctx context.Context) error { return s.refreshOne(ctx, subject) })
 }
 
-func (s *Refresher) refreshOne(ctx context.Context, subject engine.Subject) error {
+func (s *Refresher) refreshOne(ctx context.Context, subject plan.Subject) error {
 	through := s.writer.Through()
 	all, err := s.backlogs(ctx, through)
 	if err != nil {
@@ -198,11 +199,11 @@ func (s *Refresher) refreshOne(ctx context.Context, subject engine.Subject) erro
 }
 
 // Rebuild rebuilds the rollups of all subjects, and calls done for each.
-func (s *Refresher) Rebuild(ctx context.Context, done func(engine.Subject, time.Duration, error)) error {
+func (s *Refresher) Rebuild(ctx context.Context, done func(plan.Subject, time.Duration, error)) error {
 	return s.exclusively(ctx, ctx, func(ctx context.Context) error { return s.rebuildAll(ctx, done) })
 }
 
-func (s *Refresher) rebuildAll(ctx context.Context, done func(engine.Subject, time.Duration, error)) error {
+func (s *Refresher) rebuildAll(ctx context.Context, done func(plan.Subject, time.Duration, error)) error {
 	through := s.writer.Through()
 	all, err := s.candidates(ctx)
 	if err != nil {
@@ -221,7 +222,7 @@ func (s *Refresher) rebuildAll(ctx context.Context, done func(engine.Subject, ti
 
 // recordOutcome updates the engine after a refresh. It marks a subject that
 // cannot have a rollup.
-func (s *Refresher) recordOutcome(ctx context.Context, subject engine.Subject, err error) error {
+func (s *Refresher) recordOutcome(ctx context.Context, subject plan.Subject, err error) error {
 	var exception *clickhouse.Exception
 	const throwIf = 395 // FUNCTION_THROW_IF_VALUE_IS_NON_ZERO
 	switch {
@@ -289,10 +290,10 @@ func (s *Refresher) candidates(ctx context.Context) ([]backlog, error) {
 	if err != nil {
 		return nil, err
 	}
-	rollup := map[engine.Subject]*schema.RollupState{}
+	rollup := map[plan.Subject]*schema.RollupState{}
 	for i := range states {
 		state := &states[i]
-		of := engine.SubjectOf(state)
+		of := plan.SubjectOf(state)
 		if state.Complete && rollup[of] == nil { // later generations are first
 			rollup[of] = state
 		}

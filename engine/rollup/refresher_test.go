@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"lifthouse/engine"
+	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/rollup"
 	"lifthouse/schema"
@@ -249,7 +250,7 @@ func (s *shop) body(r query.Request) (text []byte, source string) {
 	return s.bodyOf(s.plan(r))
 }
 
-func (s *shop) plan(r query.Request) *engine.Plan {
+func (s *shop) plan(r query.Request) *plan.Plan {
 	s.t.Helper()
 	plan, err := s.engine.Plan(r)
 	if err != nil {
@@ -258,7 +259,7 @@ func (s *shop) plan(r query.Request) *engine.Plan {
 	return plan
 }
 
-func (s *shop) bodyOf(plan *engine.Plan) (text []byte, source string) {
+func (s *shop) bodyOf(plan *plan.Plan) (text []byte, source string) {
 	s.t.Helper()
 	var taken string
 	s.engine.ObserveSource(func(source string) { taken = source })
@@ -381,7 +382,7 @@ func TestRollupEqualsReference(t *testing.T) {
 func (s *shop) rebuild() {
 	s.t.Helper()
 	s.refresher.MostFrequent(pick(s, 0, 3, 30, 200))
-	if err := s.refresher.Rebuild(s.t.Context(), func(engine.Subject, time.Duration, error) {}); err != nil {
+	if err := s.refresher.Rebuild(s.t.Context(), func(plan.Subject, time.Duration, error) {}); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -397,7 +398,7 @@ func TestFreshReportsHaveEveryEvent(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := query.Request{AccountID: 1, SubjectID: 12, Metric: query.ValuePerVisitor}
-	subject := engine.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12}
+	subject := plan.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12}
 	version := func() uint64 {
 		version, known := s.engine.Version(t.Context(), subject)
 		if !known {
@@ -426,7 +427,7 @@ func TestFreshReportsHaveEveryEvent(t *testing.T) {
 		t.Errorf("%s: refreshed for a fresh report\n got %.800s\nwant %.800s", path, fromRollup, counted)
 	}
 	s.refresh()
-	for _, of := range []engine.Subject{subject, {WebsiteID: 1, Kind: schema.SubjectWidget, ID: 3, ExperimentID: 5}} {
+	for _, of := range []plan.Subject{subject, {WebsiteID: 1, Kind: schema.SubjectWidget, ID: 3, ExperimentID: 5}} {
 		if n, err := s.engine.Verify(t.Context(), of); n == 0 || err != nil {
 			t.Errorf("%s: %d compared, %v", of, n, err)
 		}
@@ -441,15 +442,15 @@ func TestVerifyFindsWhatDiffers(t *testing.T) {
 	if err := s.conn.Exec(t.Context(), "INSERT INTO rollups SELECT * REPLACE (1 AS visitors) FROM rollups WHERE cube_name = 'all by first day' AND event = 'view' AND subject = 'campaign' LIMIT 1"); err != nil {
 		t.Fatal(err)
 	}
-	_, err := s.engine.Verify(t.Context(), engine.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12})
+	_, err := s.engine.Verify(t.Context(), plan.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12})
 	var differs *engine.DiffersError
 	if !errors.As(err, &differs) {
 		t.Fatalf("spoilt sums pass: %v", err)
 	}
-	if err := s.refresher.Rebuild(t.Context(), func(engine.Subject, time.Duration, error) {}); err != nil {
+	if err := s.refresher.Rebuild(t.Context(), func(plan.Subject, time.Duration, error) {}); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := s.engine.Verify(t.Context(), engine.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12}); n == 0 || err != nil {
+	if n, err := s.engine.Verify(t.Context(), plan.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12}); n == 0 || err != nil {
 		t.Errorf("after a rebuild: %d compared, %v", n, err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"lifthouse/engine"
+	"lifthouse/engine/plan"
 	"lifthouse/engine/rollup"
 	"lifthouse/schema"
 	"lifthouse/schema/ingest"
@@ -149,7 +150,7 @@ func TestNothingIsRefreshedDuringARemoval(t *testing.T) {
 			ended := make(chan error, 1)
 			go func() { ended <- remove.carry(s, s.writer) }()
 			<-halt.arrived
-			rebuilt := s.refresher.Rebuild(t.Context(), func(engine.Subject, time.Duration, error) {})
+			rebuilt := s.refresher.Rebuild(t.Context(), func(plan.Subject, time.Duration, error) {})
 			refreshed := s.refresher.RefreshAll(t.Context())
 			close(halt.proceed)
 			if err := <-ended; err != nil {

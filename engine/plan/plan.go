@@ -1,4 +1,4 @@
-package engine
+package plan
 
 import (
 	"cmp"
@@ -41,17 +41,20 @@ type Variation struct {
 // openFrom and openTo replace the open ends of a window. They are the limits of
 // the time column.
 var (
-	openFrom = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)
+	OpenFrom = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)
 	openTo   = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
+// maxBreakdown is the maximum number of dimension values with separate cells.
+const MaxBreakdown = 50
+
 // NewPlan resolves a request against the resources of its account. The error is
 // an InvalidError or a NotFoundError.
-func NewPlan(r query.Request, owned *catalogue.Owned) (*Plan, error) {
+func New(r query.Request, owned *catalogue.Owned) (*Plan, error) {
 	if _, known := owned.Goals[r.GoalID]; r.GoalID != 0 && !known {
 		return nil, unknownGoal(r.GoalID)
 	}
-	plan := &Plan{Request: r, Top: maxBreakdown}
+	plan := &Plan{Request: r, Top: MaxBreakdown}
 	if err := resolve(plan, owned); err != nil {
 		return nil, err
 	}
@@ -89,7 +92,7 @@ const equalShares = 0.015
 // if the expected shares are equal. With unequal shares, exclusion would bias
 // the comparison.
 func defaultMultipleExposures(p *Plan) string {
-	taken := slices.DeleteFunc(p.expectedShares(), func(share float64) bool { return share == 0 })
+	taken := slices.DeleteFunc(p.ExpectedShares(), func(share float64) bool { return share == 0 })
 	if len(taken) > 0 && slices.Max(taken)-slices.Min(taken) <= equalShares {
 		return catalogue.ExcludeMultiExposed
 	}
@@ -98,7 +101,7 @@ func defaultMultipleExposures(p *Plan) string {
 
 // split returns the configured split of the traffic and its variation ids.
 // Variation 0 is first, even if it is not in the report.
-func (p *Plan) split() (stats.Split, []int64) {
+func (p *Plan) Split() (stats.Split, []int64) {
 	split, ids := stats.Split{Control: float64(p.ControlShare)}, []int64{0}
 	for _, v := range p.Variations {
 		if v.ID != 0 {
@@ -111,8 +114,8 @@ func (p *Plan) split() (stats.Split, []int64) {
 
 // expectedShares returns the expected share of the traffic of each variation.
 // All shares are 0 if the configured shares are invalid.
-func (p *Plan) expectedShares() []float64 {
-	split, ids := p.split()
+func (p *Plan) ExpectedShares() []float64 {
+	split, ids := p.Split()
 	expected := split.Expected()
 	shares := make([]float64, len(p.Variations))
 	for i, v := range p.Variations {
@@ -140,9 +143,9 @@ func (p *Plan) WithAllEvents() *Plan {
 }
 
 // from returns the start of the window.
-func (p *Plan) from() time.Time { return orElse(p.Filters.From, openFrom) }
+func (p *Plan) From() time.Time { return orElse(p.Filters.From, OpenFrom) }
 
-func (p *Plan) to() time.Time { return orElse(p.Filters.To, openTo) }
+func (p *Plan) To() time.Time { return orElse(p.Filters.To, openTo) }
 
 func orElse(t, instead time.Time) time.Time {
 	if t.IsZero() {
@@ -169,7 +172,7 @@ func (p *Plan) String() string {
 	line("metric", "%s", cmp.Or(string(p.Metric), "none"))
 	line("dimension", "%s", cmp.Or(string(p.Dimension), "none"))
 	line("interval", "%s", cmp.Or(string(p.Interval), "none"))
-	line("population", "first exposed in [%s, %s)", query.FormatInstant(p.from()), query.FormatInstant(p.to()))
+	line("population", "first exposed in [%s, %s)", query.FormatInstant(p.From()), query.FormatInstant(p.To()))
 	for _, filter := range p.Filters.Lists {
 		line("filter", "%s in %q", filter.Attribute, filter.Values)
 	}

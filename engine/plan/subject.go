@@ -1,4 +1,4 @@
-package engine
+package plan
 
 import (
 	"cmp"
@@ -32,7 +32,7 @@ func SubjectOf(s *schema.RollupState) Subject {
 }
 
 // request returns a request for the results of the subject.
-func (s Subject) request(account int64) query.Request {
+func (s Subject) Request(account int64) query.Request {
 	r := query.Request{AccountID: account, WebsiteID: s.WebsiteID, SubjectID: s.ID, ExperimentID: s.ExperimentID}
 	switch {
 	case s.Kind == schema.SubjectCampaign:
@@ -118,7 +118,7 @@ func ofCampaign(p *Plan, c *catalogue.LiveCampaign) {
 func ofWidget(p *Plan, w *catalogue.LiveWidget) {
 	p.Rules = widgetRules
 	p.MultipleExposures = catalogue.FirstVariation
-	p.SharesSince = openFrom
+	p.SharesSince = OpenFrom
 	for _, v := range widgetVariations(w.Variations) {
 		p.Variations = append(p.Variations, Variation{ID: v.ID, Name: v.Name, Share: v.Share})
 	}
@@ -155,7 +155,7 @@ func divide(p *Plan, controlShare int, history []catalogue.SharesSince) {
 	if len(p.Variations) > 0 {
 		p.Variations[0].Control = true
 	}
-	p.SharesSince = openFrom
+	p.SharesSince = OpenFrom
 	if n := len(history); n > 1 {
 		p.SharesSince = history[n-1].Since
 	}

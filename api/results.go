@@ -159,9 +159,9 @@ func (s *server) render(ctx context.Context, q *resultsQuery) ([]byte, error) {
 	defer span.End()
 	switch q.kind {
 	case typeCSV:
-		return report.CSV()
+		return engine.CSV(report)
 	case typeSVG:
-		return report.ForestPlot()
+		return engine.ForestPlot(report)
 	}
 	return encode(report)
 }

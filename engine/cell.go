@@ -26,25 +26,25 @@ type firstViews struct {
 
 // sumRows adds up rows. If the rule excludes multi-exposed visitors, they are
 // not in the counted moments.
-func sumRows(rows []row, rule string) cell {
+func sumRows(rows []visit.Row, rule string) cell {
 	c := cell{counted: map[int64]visit.Moments{}, firstViews: map[int64]firstViews{}}
 	for _, r := range rows {
-		if r.exposedBefore {
+		if r.ExposedBefore {
 			c.exposedBefore += r.Visitors
 			continue
 		}
-		arrived := c.firstViews[r.variationID]
+		arrived := c.firstViews[r.VariationID]
 		arrived.visitors += r.Visitors
 		arrived.sinceShares += r.SinceShares
-		if r.multiExposed {
+		if r.MultiExposed {
 			c.multiExposed += r.Visitors
 			arrived.multiExposed += r.Visitors
 		}
-		c.firstViews[r.variationID] = arrived
-		if r.multiExposed && rule == catalogue.ExcludeMultiExposed {
+		c.firstViews[r.VariationID] = arrived
+		if r.MultiExposed && rule == catalogue.ExcludeMultiExposed {
 			continue
 		}
-		c.counted[r.variationID] = c.counted[r.variationID].Merge(r.Moments)
+		c.counted[r.VariationID] = c.counted[r.VariationID].Merge(r.Moments)
 	}
 	return c
 }
@@ -65,7 +65,7 @@ type cellResult struct {
 }
 
 // evaluate computes the metrics, comparisons, power and checks of a cell.
-func (c *cell) evaluate(plan *plan.Plan, found *answer) cellResult {
+func (c *cell) evaluate(plan *plan.Plan, found *visit.Rows) cellResult {
 	j, control, total := c.compare(plan)
 	j.Checks, j.Totals = c.checks(plan, found), newCounts(&total)
 	if len(j.Variations) == 0 || !plan.Rules.Compare {
@@ -121,7 +121,7 @@ func powerInput(p *plan.Plan, control stats.Sample, total *visit.Moments) stats.
 		Visitors:       total.Visitors,
 		MinimumEffect:  p.Rules.MDE / 100,
 		Power:          float64(p.Rules.Power) / 100,
-		VisitorsPerDay: float64(total.Recent) / recentDays,
+		VisitorsPerDay: float64(total.Recent) / plan.RecentDays,
 	}
 }
 

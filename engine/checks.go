@@ -3,14 +3,16 @@ package engine
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
+	"lifthouse/engine/visit"
 	"lifthouse/stats"
 )
 
-func (c *cell) checks(plan *plan.Plan, found *answer) Checks {
+func (c *cell) checks(plan *plan.Plan, found *visit.Rows) Checks {
 	checks := Checks{
 		Leak:              []Leak{},
 		MultipleExposures: c.multipleExposures(plan),
@@ -21,7 +23,7 @@ func (c *cell) checks(plan *plan.Plan, found *answer) Checks {
 	warn := func(code, format string, args ...any) {
 		checks.Warnings = append(checks.Warnings, Warning{code, fmt.Sprintf(format, args...)})
 	}
-	if found.through.IsZero() {
+	if found.Through.IsZero() {
 		warn("NO_EVENTS", "no events are stored yet; check that tracking sends this id")
 	}
 	if plan.Rules.Compare {
@@ -44,7 +46,7 @@ func (c *cell) checks(plan *plan.Plan, found *answer) Checks {
 	if len(checks.UnknownVariations) > 0 {
 		warn("UNKNOWN_VARIATIONS", "events have variation ids that the catalogue does not declare; their visitors are not in the report")
 	}
-	if o := found.outliers; o != nil && o.Values < minValues {
+	if o := found.Outliers; o != nil && o.Values < minValues {
 		warn("FEW_VALUES", "%d goal values are too few for a z-score: none can be 5 standard deviations from the mean", o.Values)
 	}
 	if plan.SharesSince.After(plan.From()) {
@@ -135,4 +137,31 @@ func (c *cell) unknownVariations(p *plan.Plan) []UnknownVariation {
 		return cmp.Or(cmp.Compare(b.Visitors, a.Visitors), cmp.Compare(a.VariationID, b.VariationID))
 	})
 	return unknown[:min(len(unknown), maxUnknown)]
+}
+
+// minValues is the number of values below which no value can be 5 standard
+// deviations (n-1) from the mean: the maximum distance is (n-1)/sqrt(n).
+const minValues = 27
+
+// noSpread is the reason why there are no bounds: fewer than two values, or all
+// values are equal.
+const noSpread = "NO_SPREAD"
+
+// outliersCheck returns the number of removed goal events and the bounds.
+func outliersCheck(o *visit.Outliers, counted int64) *OutliersCheck {
+	switch {
+	case o == nil:
+		return nil
+	case o.Open:
+		return &OutliersCheck{Reason: noSpread}
+	}
+	return &OutliersCheck{Removed: o.Values - counted, Lower: finite(o.Lower), Upper: finite(o.Upper)}
+}
+
+// finite returns nil for an infinite bound, which removes nothing.
+func finite(bound float64) *float64 {
+	if math.IsInf(bound, 0) {
+		return nil
+	}
+	return &bound
 }

@@ -69,7 +69,7 @@ func variationPaths() []string {
 // report, then per value of the dimension, then per point of the series. All
 // reports have the same columns. Names and numbers are those of the JSON
 // output.
-func (r *Results) CSV() ([]byte, error) {
+func CSV(r *Results) ([]byte, error) {
 	body, err := json.Marshal(r)
 	if err != nil {
 		return nil, err

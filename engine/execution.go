@@ -5,9 +5,7 @@ import (
 	"time"
 
 	"lifthouse/engine/plan"
-	"lifthouse/schema"
-
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"lifthouse/engine/visit"
 )
 
 // execution is a plan on a store, with what the store has of the subject. It is
@@ -16,7 +14,7 @@ type execution struct {
 	*plan.Plan
 	store    *store
 	stored   subjectTotals
-	outliers *Outliers // bounds of goal values; nil: no z-score
+	outliers *visit.Outliers // bounds of goal values; nil: no z-score
 }
 
 // withoutOutliers returns the execution without bounds of goal values.
@@ -36,34 +34,21 @@ func (x *execution) until(ctx context.Context, end time.Time) (*execution, error
 	return &until, err
 }
 
-// execution reads from the store how fresh the data are and which values are
-// outliers.
-func (e *Engine) execution(ctx context.Context, p *plan.Plan) (x *execution, err error) {
-	ctx, span := tracer.Start(ctx, "plan")
-	defer func() { endSpan(span, err) }()
-	x = &execution{Plan: p, store: e.store}
-	if x.stored, err = e.freshness(ctx, p.Subject); err != nil {
-		return nil, err
-	}
-	x.outliers, err = x.readOutliers(ctx)
-	return x, err
+// subjectTotals has the totals of a subject.
+type subjectTotals struct {
+	events           uint64
+	ingested, newest time.Time // last acceptance time and latest event time
 }
 
-// freshness returns the acceptance time of the last event, the time of the
-// newest event, and the number of events of a subject. It is called before the
-// events are read, so that the report has at least these events. Values that a
-// server remembers are slightly older and also valid.
-func (e *Engine) freshness(ctx context.Context, of plan.Subject) (subjectTotals, error) {
-	if last := e.stats.last.Load(); last != nil && time.Since(last.readAt) < statsMaxAge {
-		return last.events[of].orNone(), nil
+func (s subjectTotals) with(events uint64, ingested, newest time.Time) subjectTotals {
+	s.events += events
+	if ingested.After(s.ingested) {
+		s.ingested = ingested
 	}
-	query, err := freshnessQuery(of, schema.CountersTable(e.store.Conn))
-	if err != nil {
-		return subjectTotals{}, err
+	if newest.After(s.newest) {
+		s.newest = newest
 	}
-	var now subjectTotals
-	err = e.store.each(ctx, query, func(row driver.Rows) error { return row.Scan(&now.events, &now.ingested, &now.newest) })
-	return now.orNone(), err
+	return s
 }
 
 // orNone returns zero times for a subject without events.
@@ -73,17 +58,4 @@ func (s subjectTotals) orNone() subjectTotals {
 	}
 	s.ingested, s.newest = s.ingested.UTC(), s.newest.UTC()
 	return s
-}
-
-// recentDays is the number of full days before the last acceptance time from
-// which the visitors per day are estimated. A week covers all days of the week.
-const recentDays = 7
-
-// recent returns the period of recentDays.
-func recent(through time.Time) (from, to time.Time) {
-	if through.IsZero() {
-		through = plan.OpenFrom
-	}
-	to = through.UTC().Truncate(24 * time.Hour)
-	return to.AddDate(0, 0, -recentDays), to
 }

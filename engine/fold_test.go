@@ -109,7 +109,7 @@ func (c *folded) add(p *execution, first schema.Event, views, own []schema.Event
 	if !first.Time.Before(p.SharesSince) {
 		one.SinceShares = 1
 	}
-	if from, to := recent(p.stored.ingested); !first.Time.Before(from) && first.Time.Before(to) {
+	if from, to := plan.Recent(p.stored.ingested); !first.Time.Before(from) && first.Time.Before(to) {
 		one.Recent = 1
 	}
 	c.moments[first.VariationID] = c.moments[first.VariationID].Merge(one)
@@ -123,8 +123,8 @@ func below(units int64, least *big.Rat) bool {
 	return least != nil && big.NewRat(units, schema.MoneyScale).Cmp(least) < 0
 }
 
-func outlying(o *Outliers, units int64) bool {
-	return o != nil && !o.open && (units < o.least || units > o.most)
+func outlying(o *visit.Outliers, units int64) bool {
+	return o != nil && !o.Open && (units < o.Least || units > o.Most)
 }
 
 func countAction(m *visit.Moments, kind schema.Kind) {

@@ -103,11 +103,11 @@ type effect struct {
 // ForestPlot returns an SVG of the lifts and their intervals: of the report,
 // and of each value of its dimension. If nothing is compared, it shows the goal
 // conversion rates.
-func (r *Results) ForestPlot() ([]byte, error) {
-	effects := r.effects()
+func ForestPlot(r *Results) ([]byte, error) {
+	effects := effects(r)
 	f := &forest{
 		results: r, Width: forestWidth, VisitorsX: forestLeft - 20, ValueX: forestRight + 20, VerdictX: forestWidth - forestIndent,
-		ValueHead: "improvement", Summary: r.headline(),
+		ValueHead: "improvement", Summary: headline(r),
 	}
 	if r.CompareMetric == nil {
 		f.ValueHead = MetricInWords(query.GoalConversionRate)
@@ -132,7 +132,7 @@ func (r *Results) ForestPlot() ([]byte, error) {
 }
 
 // headline returns the conclusion, or a description if nothing is compared.
-func (r *Results) headline() string {
+func headline(r *Results) string {
 	if r.Conclusion != nil {
 		return r.Conclusion.Text
 	}
@@ -141,7 +141,7 @@ func (r *Results) headline() string {
 
 // Subtitle returns one line that describes the report: subject, goal, metric,
 // method, size and time.
-func (r *Results) Subtitle() string {
+func Subtitle(r *Results) string {
 	var parts []string
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
 	switch {
@@ -175,7 +175,7 @@ func (r *Results) Subtitle() string {
 	return strings.Join(parts, " · ")
 }
 
-func (r *Results) effects() []effect {
+func effects(r *Results) []effect {
 	var effects []effect
 	add := func(heading string, c *Cell) {
 		if heading != "" {
@@ -241,7 +241,7 @@ func (f *forest) texts() {
 		f.Lines = append(f.Lines, forestText{Text: line, Y: f.next, Bold: true})
 		f.next += 20
 	}
-	for _, line := range Wrapped(f.results.Subtitle(), forestLetters+forestLetters/7) {
+	for _, line := range Wrapped(Subtitle(f.results), forestLetters+forestLetters/7) {
 		f.Lines = append(f.Lines, forestText{Text: line, Y: f.next})
 		f.next += 18
 	}

@@ -22,7 +22,7 @@ import (
 // is XML with valid numbers.
 func checkForms(t *testing.T, plan *plan.Plan, results *Results) {
 	t.Helper()
-	table, err := results.CSV()
+	table, err := CSV(results)
 	if err != nil {
 		fatal(t, err)
 	}
@@ -31,7 +31,7 @@ func checkForms(t *testing.T, plan *plan.Plan, results *Results) {
 	if err != nil || len(records) != want {
 		t.Errorf("%d lines of CSV, %v; want %d\n%s", len(records), err, want, plan)
 	}
-	svg, err := results.ForestPlot()
+	svg, err := ForestPlot(results)
 	if err != nil {
 		fatal(t, err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
+	"lifthouse/engine/visit"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
@@ -177,14 +178,14 @@ func parameters(q *Query) string {
 	return b.String()
 }
 
-func rowsText(rows []row) string {
+func rowsText(rows []visit.Row) string {
 	var b strings.Builder
 	for _, r := range rows {
 		text, err := json.Marshal(r.Moments)
 		if err != nil {
 			panic(err)
 		}
-		fmt.Fprintf(&b, "variation %d, dimension %q, exposed before %v, multi-exposed %v\n    %s\n", r.variationID, r.dimension, r.exposedBefore, r.multiExposed, text)
+		fmt.Fprintf(&b, "variation %d, dimension %q, exposed before %v, multi-exposed %v\n    %s\n", r.VariationID, r.Dimension, r.ExposedBefore, r.MultiExposed, text)
 	}
 	return b.String()
 }

@@ -70,7 +70,7 @@ type inProcessSource struct{ *execution }
 func (x inProcessSource) name() string { return SourceInProcess }
 
 // read reads the events once for the rows and the steps of the series.
-func (x inProcessSource) read(ctx context.Context) (*answer, string, error) {
+func (x inProcessSource) read(ctx context.Context) (*visit.Rows, string, error) {
 	f, err := x.count(ctx, nil)
 	if err != nil {
 		return nil, "", err
@@ -95,7 +95,7 @@ func (x *execution) count(ctx context.Context, visitors []uint64) (*inProcess, e
 	}
 	f := inProcessPool.Get().(*inProcess) //nolint:forcetypeassert // New
 	f.plan, f.from, f.to = x.Plan, x.From().UnixMilli(), x.To().UnixMilli()
-	recentFrom, recentTo := recent(x.stored.ingested)
+	recentFrom, recentTo := plan.Recent(x.stored.ingested)
 	f.recentFrom, f.recentTo = recentFrom.UnixMilli(), recentTo.UnixMilli()
 	f.events = slices.Grow(f.events, int(min(x.stored.events, MaxInProcessEvents))) //nolint:gosec // few
 	e := eventRow{shows: true}
@@ -195,16 +195,16 @@ func (f *inProcess) inReport(v *visitorTotals) bool {
 
 // rows returns the sums over the visitors in the report, and over those that
 // were active in the window but exposed before it.
-func (f *inProcess) rows() []row {
-	at := map[segment]*visit.Cell{}
-	var order []segment
+func (f *inProcess) rows() []visit.Row {
+	at := map[visit.Segment]*visit.Cell{}
+	var order []visit.Segment
 	var none visit.Visitor
 	for i := range f.visitors {
 		v := &f.visitors[i]
 		if !f.inReport(v) {
 			continue
 		}
-		key := segment{v.First.Variation, f.events[v.Row].dimension, v.First.At < f.from, v.MultiExposed}
+		key := visit.Segment{VariationID: v.First.Variation, Dimension: f.events[v.Row].dimension, ExposedBefore: v.First.At < f.from, MultiExposed: v.MultiExposed}
 		c := at[key]
 		if c == nil {
 			c = new(visit.Cell)
@@ -214,9 +214,9 @@ func (f *inProcess) rows() []row {
 		c.SinceShares += one(v.First.At >= f.plan.SharesSince.UnixMilli())
 		c.Recent += one(v.First.At >= f.recentFrom && v.First.At < f.recentTo)
 	}
-	rows := make([]row, len(order))
+	rows := make([]visit.Row, len(order))
 	for i, key := range order {
-		rows[i] = row{segment: key, Moments: at[key].Moments()}
+		rows[i] = visit.Row{Segment: key, Moments: at[key].Moments()}
 	}
 	return rows
 }

@@ -9,10 +9,10 @@ import (
 
 // steps returns what each bucket adds to the cumulative report, in the order
 // and with the rows of sql/series.sql.
-func (f *inProcess) steps() []step {
+func (f *inProcess) steps() []visit.Step {
 	type place struct {
 		bucket int64
-		segment
+		visit.Segment
 	}
 	at := map[place]*visit.Cell{}
 	through := make([]visit.Visitor, len(f.visitors)) // totals of each visitor at the end of the previous bucket
@@ -25,18 +25,18 @@ func (f *inProcess) steps() []step {
 			now.Add(&events[0].Event)
 			events = events[1:]
 		}
-		key := place{bucket, segment{variationID: v.First.Variation, multiExposed: v.MultiExposed}}
+		key := place{bucket, visit.Segment{VariationID: v.First.Variation, MultiExposed: v.MultiExposed}}
 		if at[key] == nil {
 			at[key] = new(visit.Cell)
 		}
 		at[key].Change(&before, now)
 	}
-	steps := make([]step, 0, len(at))
+	steps := make([]visit.Step, 0, len(at))
 	for key, c := range at {
-		steps = append(steps, step{bucket: key.bucket, row: row{segment: key.segment, Moments: c.Moments()}})
+		steps = append(steps, visit.Step{Bucket: key.bucket, Row: visit.Row{Segment: key.Segment, Moments: c.Moments()}})
 	}
-	slices.SortFunc(steps, func(a, b step) int {
-		return cmp.Or(cmp.Compare(a.bucket, b.bucket), cmp.Compare(a.variationID, b.variationID), cmp.Compare(one(a.multiExposed), one(b.multiExposed)))
+	slices.SortFunc(steps, func(a, b visit.Step) int {
+		return cmp.Or(cmp.Compare(a.Bucket, b.Bucket), cmp.Compare(a.VariationID, b.VariationID), cmp.Compare(one(a.MultiExposed), one(b.MultiExposed)))
 	})
 	return steps
 }

@@ -4,9 +4,6 @@ import (
 	"math"
 	"strings"
 
-	"lifthouse/engine/query"
-	"lifthouse/stats"
-
 	"github.com/rivo/uniseg"
 )
 
@@ -80,78 +77,3 @@ func Span(lifts []float64) (least, most float64, ok bool) {
 	space := margin * (most - least)
 	return least - space, most + space, len(lifts) > 0
 }
-
-// VerdictInWords returns a verdict as text. A verdict that is not conclusive
-// reads as a preliminary result.
-func (c *Comparison) VerdictInWords() string {
-	switch v := c.Verdict; v {
-	case stats.VerdictBetter:
-		if !c.isConclusive() {
-			return "ahead, not conclusive"
-		}
-		return "better"
-	case stats.VerdictWorse:
-		if !c.isConclusive() {
-			return "behind, not conclusive"
-		}
-		return "worse"
-	case stats.VerdictInconclusive:
-		return "inconclusive"
-	case stats.VerdictInsufficientData:
-		return "not enough data"
-	}
-	return string(c.Verdict)
-}
-
-// Judged returns the verdict if it is conclusive, and otherwise
-// VerdictInconclusive. It selects the colour of a verdict.
-func (c *Comparison) Judged() stats.Verdict {
-	if !c.isConclusive() {
-		return stats.VerdictInconclusive
-	}
-	return c.Verdict
-}
-
-// MetricInWords returns the name of a metric in texts.
-func MetricInWords(m query.Metric) string { return strings.TrimPrefix(metricInWords[m], "the ") }
-
-// RangeInWords formats an interval. An unbounded end is open; no interval is a
-// dash.
-func RangeInWords(in *Bounds, write func(float64) string) string {
-	if in == nil || in[0] == nil && in[1] == nil {
-		return "–"
-	}
-	lower, upper := "(-∞", "∞)"
-	if in[0] != nil {
-		lower = "[" + write(*in[0])
-	}
-	if in[1] != nil {
-		upper = write(*in[1]) + "]"
-	}
-	return lower + ", " + upper
-}
-
-// Of returns the estimate of a metric.
-func (m *Metrics) Of(metric query.Metric) Estimate {
-	switch metric {
-	case query.GoalConversionRate:
-		return m.GoalConversionRate
-	case query.ConversionRate:
-		return m.ConversionRate
-	case query.CompletionRate:
-		return m.CompletionRate
-	case query.GoalsPerVisitor:
-		return m.GoalsPerVisitor
-	case query.ValuePerVisitor:
-		return m.ValuePerVisitor
-	case query.ProfitPerVisitor:
-		return m.ProfitPerVisitor
-	case query.ExtraValuePerVisitor:
-		return m.ExtraValuePerVisitor
-	case query.AverageValue:
-	}
-	return m.AverageValue
-}
-
-// IsRate reports whether a metric is a share of the visitors.
-func IsRate(m query.Metric) bool { return isRate[m] }

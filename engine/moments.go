@@ -12,23 +12,8 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// segment is the part of the visitors that a row counts.
-type segment struct {
-	variationID   int64
-	dimension     string
-	exposedBefore bool // active in the window, but first exposed before it
-	multiExposed  bool // exposed to more than one variation
-}
-
-// row holds the sums over the visitors of one segment.
-type row struct {
-	segment
-	others bool // all values of the dimension that cannot be among the most frequent
-	visit.Moments
-}
-
-func scanRows(ctx context.Context, from *store, q *Query) ([]row, error) {
-	var rows []row
+func scanRows(ctx context.Context, from *store, q *Query) ([]visit.Row, error) {
+	var rows []visit.Row
 	err := from.each(ctx, q, func(found driver.Rows) error {
 		r, err := scanRow(found)
 		rows = append(rows, r)
@@ -39,12 +24,12 @@ func scanRows(ctx context.Context, from *store, q *Query) ([]row, error) {
 
 // scanRow scans a row of sql/moments.sql or sql/series.sql. Its first columns
 // are scanned into first.
-func scanRow(found driver.Rows, first ...any) (row, error) {
-	var r row
+func scanRow(found driver.Rows, first ...any) (visit.Row, error) {
+	var r visit.Row
 	var exposedBefore, multiExposed uint8
 	var err error
-	r.Moments, err = scanMoments(found, slices.Concat(first, []any{&r.variationID, &r.dimension, &exposedBefore, &multiExposed})...)
-	r.exposedBefore, r.multiExposed = exposedBefore == 1, multiExposed == 1
+	r.Moments, err = scanMoments(found, slices.Concat(first, []any{&r.VariationID, &r.Dimension, &exposedBefore, &multiExposed})...)
+	r.ExposedBefore, r.MultiExposed = exposedBefore == 1, multiExposed == 1
 	return r, err
 }
 

@@ -263,9 +263,9 @@ func compareWithFold(t *testing.T, from *store, owned *catalogue.Owned, events [
 	}
 	compareRows(t, x, reference, events)
 	inProcess := readFrom(t, x, 0)
-	compareRows(t, x, inProcess.whole, events)
+	compareRows(t, x, inProcess.Whole, events)
 	singlePass := readFrom(t, x, MaxInProcessEvents+1)
-	compareRows(t, x, singlePass.whole, events)
+	compareRows(t, x, singlePass.Whole, events)
 	compareTop(t, x, reference)
 	results := newResults(plan, singlePass)
 	compareStatistics(t, plan, results, fold(x, events))
@@ -279,7 +279,7 @@ func compareWithFold(t *testing.T, from *store, owned *catalogue.Owned, events [
 }
 
 // readFrom reads the rows from the source for a number of events.
-func readFrom(t *testing.T, x *execution, events uint64) *answer {
+func readFrom(t *testing.T, x *execution, events uint64) *visit.Rows {
 	t.Helper()
 	s := x.state()
 	s.events = events
@@ -292,7 +292,7 @@ func readFrom(t *testing.T, x *execution, events uint64) *answer {
 
 // compareTop compares a breakdown into few values and others from the single
 // pass with the one from the reference.
-func compareTop(t *testing.T, x *execution, reference []row) {
+func compareTop(t *testing.T, x *execution, reference []visit.Row) {
 	t.Helper()
 	if x.Dimension == "" {
 		return
@@ -301,11 +301,11 @@ func compareTop(t *testing.T, x *execution, reference []row) {
 	plan.Top = 1 + len(reference)%3
 	few := *x
 	few.Plan = &plan
-	got, err := json.Marshal(breakdown(&plan, readFrom(t, &few, MaxInProcessEvents+1)))
+	got, err := json.Marshal(newResults(&plan, readFrom(t, &few, MaxInProcessEvents+1)).Breakdown)
 	if err != nil {
 		fatal(t, err)
 	}
-	want, err := json.Marshal(breakdown(&plan, x.answer(reference, nil)))
+	want, err := json.Marshal(newResults(&plan, x.answer(reference, nil)).Breakdown)
 	if err != nil {
 		fatal(t, err)
 	}
@@ -316,7 +316,7 @@ func compareTop(t *testing.T, x *execution, reference []row) {
 
 // compareSeries compares each point of a series with the report of a window
 // that ends there, and the in-process series with that of the store.
-func compareSeries(t *testing.T, x *execution, whole *Results, inProcess, singlePass *answer) {
+func compareSeries(t *testing.T, x *execution, whole *Results, inProcess, singlePass *visit.Rows) {
 	t.Helper()
 	plan := x.Plan
 	points, err := x.series(t.Context(), singlePass)
@@ -415,20 +415,39 @@ func compareOutliers(t *testing.T, plan *execution, events []schema.Event) {
 	}
 }
 
-func compareRows(t *testing.T, plan *execution, rows []row, events []schema.Event) {
-	t.Helper()
-	byValue := map[string][]row{all: rows}
+// sumOf adds up rows.
+func sumOf(rows []visit.Row, rule string) folded {
+	sum := folded{moments: map[int64]visit.Moments{}}
 	for _, r := range rows {
-		byValue[r.dimension] = append(byValue[r.dimension], r)
+		switch {
+		case r.ExposedBefore:
+			sum.exposedBefore += r.Visitors
+			continue
+		case r.MultiExposed:
+			sum.multiExposed += r.Visitors
+		}
+		sum.visitors += r.Visitors
+		if !r.MultiExposed || rule != catalogue.ExcludeMultiExposed {
+			sum.moments[r.VariationID] = sum.moments[r.VariationID].Merge(r.Moments)
+		}
+	}
+	return sum
+}
+
+func compareRows(t *testing.T, plan *execution, rows []visit.Row, events []schema.Event) {
+	t.Helper()
+	byValue := map[string][]visit.Row{all: rows}
+	for _, r := range rows {
+		byValue[r.Dimension] = append(byValue[r.Dimension], r)
 	}
 	want := fold(plan, events)
 	for value, folded := range want {
-		got := sumRows(byValue[value], plan.MultipleExposures)
-		if got.visitors() != folded.visitors || got.multiExposed != folded.multiExposed || got.exposedBefore != folded.exposedBefore {
+		got := sumOf(byValue[value], plan.MultipleExposures)
+		if got.visitors != folded.visitors || got.multiExposed != folded.multiExposed || got.exposedBefore != folded.exposedBefore {
 			t.Errorf("%q: %d visitors, %d multi-exposed, %d exposed before; want %d, %d, %d\n%s", value,
-				got.visitors(), got.multiExposed, got.exposedBefore, folded.visitors, folded.multiExposed, folded.exposedBefore, plan)
+				got.visitors, got.multiExposed, got.exposedBefore, folded.visitors, folded.multiExposed, folded.exposedBefore, plan)
 		}
-		if g, w := fmt.Sprintf("%+v", readable(got.counted)), fmt.Sprintf("%+v", readable(folded.moments)); g != w {
+		if g, w := fmt.Sprintf("%+v", readable(got.moments)), fmt.Sprintf("%+v", readable(folded.moments)); g != w {
 			t.Errorf("%q:\n got %s\nwant %s\n%s", value, g, w, plan)
 		}
 	}

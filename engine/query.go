@@ -134,9 +134,9 @@ func (q *Query) goalFilters(x *execution, s *slots) {
 		s.Goals += " AND value >= {goal_value:Int64}"
 		q.Params = append(q.Params, Param{"goal_value", leastUnits(x.Filters.GoalValue)})
 	}
-	if o := x.outliers; o != nil && !o.open {
+	if o := x.outliers; o != nil && !o.Open {
 		s.Goals += " AND value >= {outlier_least:Int64} AND value <= {outlier_most:Int64}"
-		q.Params = append(q.Params, Param{"outlier_least", o.least}, Param{"outlier_most", o.most})
+		q.Params = append(q.Params, Param{"outlier_least", o.Least}, Param{"outlier_most", o.Most})
 	}
 }
 
@@ -156,7 +156,7 @@ func leastUnits(amount *big.Rat) int64 {
 }
 
 func (x *execution) sumsParams() []Param {
-	recentFrom, recentTo := recent(x.stored.ingested)
+	recentFrom, recentTo := plan.Recent(x.stored.ingested)
 	return []Param{{"shares_since", x.SharesSince.UnixMilli()}, {"recent_from", recentFrom.UnixMilli()}, {"recent_to", recentTo.UnixMilli()}}
 }
 

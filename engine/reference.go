@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"lifthouse/engine/visit"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
@@ -12,7 +13,7 @@ type referenceSource struct{ *execution }
 
 func (x referenceSource) name() string { return SourceReference }
 
-func (x referenceSource) read(ctx context.Context) (*answer, string, error) {
+func (x referenceSource) read(ctx context.Context) (*visit.Rows, string, error) {
 	rows, err := x.rows(ctx)
 	if err != nil {
 		return nil, "", err
@@ -22,7 +23,7 @@ func (x referenceSource) read(ctx context.Context) (*answer, string, error) {
 }
 
 // rows returns one row per variation, dimension value and segment.
-func (x referenceSource) rows(ctx context.Context) ([]row, error) {
+func (x referenceSource) rows(ctx context.Context) ([]visit.Row, error) {
 	query, err := x.momentsQuery()
 	if err != nil {
 		return nil, err
@@ -30,12 +31,12 @@ func (x referenceSource) rows(ctx context.Context) ([]row, error) {
 	return scanRows(ctx, x.store, query)
 }
 
-func scanSteps(ctx context.Context, from *store, query *Query) ([]step, error) {
-	var steps []step
+func scanSteps(ctx context.Context, from *store, query *Query) ([]visit.Step, error) {
+	var steps []visit.Step
 	err := from.each(ctx, query, func(found driver.Rows) error {
-		var s step
+		var s visit.Step
 		var err error
-		s.row, err = scanRow(found, &s.bucket)
+		s.Row, err = scanRow(found, &s.Bucket)
 		steps = append(steps, s)
 		return err
 	})

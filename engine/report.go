@@ -1,17 +1,13 @@
 package engine
 
 import (
-	"cmp"
 	"context"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
+	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
-	"lifthouse/stats"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"golang.org/x/sync/semaphore"
@@ -88,6 +84,36 @@ func (x *execution) report(ctx context.Context, s state) (results *Results, sour
 	return results, source, err
 }
 
+// execution reads from the store how fresh the data are and which values are
+// outliers.
+func (e *Engine) execution(ctx context.Context, p *plan.Plan) (x *execution, err error) {
+	ctx, span := tracer.Start(ctx, "plan")
+	defer func() { endSpan(span, err) }()
+	x = &execution{Plan: p, store: e.store}
+	if x.stored, err = e.freshness(ctx, p.Subject); err != nil {
+		return nil, err
+	}
+	x.outliers, err = x.readOutliers(ctx)
+	return x, err
+}
+
+// freshness returns the acceptance time of the last event, the time of the
+// newest event, and the number of events of a subject. It is called before the
+// events are read, so that the report has at least these events. Values that a
+// server remembers are slightly older and also valid.
+func (e *Engine) freshness(ctx context.Context, of plan.Subject) (subjectTotals, error) {
+	if last := e.stats.last.Load(); last != nil && time.Since(last.readAt) < statsMaxAge {
+		return last.events[of].orNone(), nil
+	}
+	query, err := freshnessQuery(of, schema.CountersTable(e.store.Conn))
+	if err != nil {
+		return subjectTotals{}, err
+	}
+	var now subjectTotals
+	err = e.store.each(ctx, query, func(row driver.Rows) error { return row.Scan(&now.events, &now.ingested, &now.newest) })
+	return now.orNone(), err
+}
+
 // state returns the state of a store without rollups.
 func (x *execution) state() state {
 	return state{events: x.stored.events, through: x.stored.ingested, sharded: x.store.shards != nil}
@@ -120,125 +146,4 @@ func (e *Engine) SharesSince(of plan.Subject) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	return plan.SharesSince, true
-}
-
-// newResults computes the body from the rows, without the series.
-func newResults(plan *plan.Plan, found *answer) *Results {
-	all := sumRows(found.whole, plan.MultipleExposures)
-	result := all.evaluate(plan, found)
-	result.Checks.Outliers = found.outliers.check(result.Totals.GoalsReached)
-	result.conclude(plan, stats.Conclude(result.evidence, options(plan)))
-	results := &Results{
-		Methodology:       plan.Rules.Methodology,
-		SignificanceLevel: plan.Rules.SignificanceLevel,
-		Filters:           plan.Filters.Echo(),
-		Window:            Window{given(plan.Filters.From), given(plan.Filters.To)},
-		Population:        "firstExposedInWindow",
-		GeneratedAt:       time.Now().UTC().Truncate(time.Millisecond),
-		DataThrough:       given(found.through),
-		NewestEvent:       given(found.newest),
-		Cell:              result.Cell,
-	}
-	if plan.Operation == query.CampaignResults {
-		results.CampaignID = plan.Subject.ID
-	} else {
-		results.WidgetID, results.ExperimentID = plan.Subject.ID, plan.Subject.ExperimentID
-	}
-	if plan.Rules.Compare {
-		results.CompareMetric = &plan.Metric
-	}
-	if plan.Goal != nil {
-		results.Goal = &GoalName{plan.Goal.ID, plan.Goal.Name}
-	}
-	if plan.Dimension != "" {
-		results.Dimension = &plan.Dimension
-		results.Breakdown = breakdown(plan, found)
-	}
-	return results
-}
-
-func given(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &t
-}
-
-// The names of cells without a value. A real value with such a name, possibly
-// after backslashes, gets another backslash.
-const (
-	otherValues = "(other)"
-	noValue     = "(none)"
-)
-
-// breakdown computes a cell for each of the most frequent values of the
-// dimension, and one for all others.
-func breakdown(plan *plan.Plan, found *answer) []BreakdownCell {
-	byValue := map[string][]row{}
-	visitors := map[string]int64{}
-	var others []row
-	for _, r := range found.cells {
-		if r.others {
-			others = append(others, r)
-			continue
-		}
-		byValue[r.dimension] = append(byValue[r.dimension], r)
-		if !r.exposedBefore {
-			visitors[r.dimension] += r.Visitors
-		}
-	}
-	values := mostVisited(visitors)
-	var names []string
-	var all []cell
-	add := func(name string, rows []row) {
-		names, all = append(names, name), append(all, sumRows(rows, plan.MultipleExposures))
-	}
-	for _, value := range values[:min(len(values), plan.Top)] {
-		add(shownValue(value), byValue[value])
-		delete(byValue, value)
-	}
-	if len(values) > plan.Top || len(others) > 0 {
-		for _, rows := range byValue {
-			others = append(others, rows...)
-		}
-		add(otherValues, others)
-	}
-	cells := make([]cellResult, len(all))
-	onAllCores(len(cells), func(i int) { cells[i] = all[i].evaluate(plan, found) })
-	return concluded(plan, names, cells)
-}
-
-// mostVisited returns the values sorted by visitors, descending.
-func mostVisited(visitors map[string]int64) []string {
-	return slices.SortedFunc(maps.Keys(visitors), func(a, b string) int {
-		return cmp.Or(cmp.Compare(visitors[b], visitors[a]), cmp.Compare(a, b))
-	})
-}
-
-// concluded adds the conclusions to the cells. They are corrected for the
-// number of cells.
-func concluded(plan *plan.Plan, names []string, cells []cellResult) []BreakdownCell {
-	evidence := make([]stats.Evidence, len(cells))
-	for i := range cells {
-		evidence[i] = cells[i].evidence
-	}
-	shown := make([]BreakdownCell, len(cells))
-	for i, conclusion := range stats.ConcludeCells(evidence, options(plan)) {
-		cells[i].conclude(plan, conclusion)
-		cells[i].Power = nil
-		shown[i] = BreakdownCell{Value: names[i], Cell: cells[i].Cell}
-	}
-	return shown
-}
-
-func shownValue(value string) string {
-	switch strings.TrimLeft(value, `\`) {
-	case "":
-		if value == "" {
-			return noValue
-		}
-	case otherValues, noValue:
-		return `\` + value
-	}
-	return value
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"lifthouse/engine/visit"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -19,7 +20,7 @@ func TestNoneOfTheMostVisitedIsMissingAmongTheCandidates(t *testing.T) {
 			visitors[strconv.Itoa(value)] = 1 + random.Int64N(1+random.Int64N(4_000))
 		}
 		before := &ranking{events: 1_000}
-		for _, value := range mostVisited(visitors)[:min(maxRanked, len(visitors))] {
+		for _, value := range visit.MostVisited(visitors)[:min(maxRanked, len(visitors))] {
 			before.values, before.visitors = append(before.values, value), append(before.visitors, visitors[value])
 		}
 		events, top := random.IntN(60)*random.IntN(2), 1+random.IntN(80)
@@ -37,7 +38,7 @@ func TestNoneOfTheMostVisitedIsMissingAmongTheCandidates(t *testing.T) {
 			continue
 		}
 		known++
-		for _, value := range mostVisited(visitors)[:min(top, len(visitors))] {
+		for _, value := range visit.MostVisited(visitors)[:min(top, len(visitors))] {
 			if !slices.Contains(candidates, value) {
 				t.Fatalf("%q has %d visitors and is not among the candidates", value, visitors[value])
 			}

@@ -24,7 +24,7 @@ type rollupSource struct {
 func (x rollupSource) name() string { return SourceRollup }
 
 // read reads the report again if a refresh runs between its statements.
-func (x rollupSource) read(ctx context.Context) (*answer, string, error) {
+func (x rollupSource) read(ctx context.Context) (*visit.Rows, string, error) {
 	const tries = 3
 	state := x.state
 	for range tries {
@@ -73,7 +73,7 @@ type rollupRow struct {
 type rollupKey struct {
 	cube   string
 	bucket int64
-	segment
+	visit.Segment
 }
 
 // kindActive is the event of a visitor who is active on a later day. It
@@ -82,7 +82,7 @@ const kindActive schema.Kind = "active"
 
 // answer runs the statements of a report. declined is the reason why the rollup
 // cannot serve it.
-func (q *rollupQuery) answer(ctx context.Context, from *store) (found *answer, declined string, err error) {
+func (q *rollupQuery) answer(ctx context.Context, from *store) (found *visit.Rows, declined string, err error) {
 	if declined, err = q.findTop(ctx, from); err != nil || declined != "" {
 		return nil, declined, err
 	}
@@ -94,16 +94,16 @@ func (q *rollupQuery) answer(ctx context.Context, from *store) (found *answer, d
 	if declined, err = q.read(ctx, from, query, sums); err != nil || declined != "" {
 		return nil, declined, err
 	}
-	found = &answer{through: q.state.through, newest: q.state.newest}
-	found.whole = rowsOf(merged(sums, q.cubes.whole, func(k *rollupKey) { k.bucket, k.dimension = 0, "" }))
+	found = &visit.Rows{Through: q.state.through, Newest: q.state.newest}
+	found.Whole = rowsOf(merged(sums, q.cubes.whole, func(k *rollupKey) { k.bucket, k.Dimension = 0, "" }))
 	if q.cubes.cells != nil {
-		found.cells = rowsOf(merged(sums, q.cubes.cells, func(k *rollupKey) { k.bucket = 0 }))
+		found.Cells = rowsOf(merged(sums, q.cubes.cells, func(k *rollupKey) { k.bucket = 0 }))
 	}
 	if q.top != nil {
-		found.cells = topOf(found.cells, found.whole, q.plan.Top)
+		found.Cells = topOf(found.Cells, found.Whole, q.plan.Top)
 	}
 	if q.cubes.steps != nil {
-		found.steps = stepsOf(merged(sums, q.cubes.steps, func(k *rollupKey) { k.dimension = "" }))
+		found.Steps = stepsOf(merged(sums, q.cubes.steps, func(k *rollupKey) { k.Dimension = "" }))
 	}
 	return found, "", nil
 }
@@ -147,7 +147,7 @@ func (q *rollupQuery) compile() (*Query, error) {
 	if p.Goal != nil {
 		goal = p.Goal.ID
 	}
-	recentFrom, recentTo := recent(q.state.through)
+	recentFrom, recentTo := plan.Recent(q.state.through)
 	query.Params = append(query.Params, Param{"kinds", q.kinds()}, Param{"goal_id", goal}, Param{"recent_from", dateOf(recentFrom)}, Param{"recent_to", dateOf(recentTo)})
 	if s.Window {
 		query.Params = append(query.Params, Param{"from", dateOf(p.From())}, Param{"to", dateOf(p.To())})
@@ -181,7 +181,7 @@ func (q *rollupQuery) read(ctx context.Context, from *store, query *Query, sums 
 		var multiExposed uint8
 		var kind string
 		to := slices.Concat(
-			[]any{&r.cube, &r.bucket, &r.dimension, &r.variationID, &multiExposed, &kind, &r.visitors, &r.sinceShares, &r.recent, &r.events, &r.squares},
+			[]any{&r.cube, &r.bucket, &r.Dimension, &r.VariationID, &multiExposed, &kind, &r.visitors, &r.sinceShares, &r.recent, &r.events, &r.squares},
 			[]any{&r.value, &r.valueTimesGoals, &r.profit, &r.extra, &r.signs})
 		if err := found.Scan(to...); err != nil {
 			return err
@@ -196,8 +196,8 @@ func (q *rollupQuery) read(ctx context.Context, from *store, query *Query, sums 
 			return nil // no events are left in the cell
 		}
 		r.cube = schema.BaseCube(r.cube)
-		r.kind, r.multiExposed = schema.Kind(kind), multiExposed == 1
-		r.exposedBefore = r.kind == kindActive
+		r.kind, r.MultiExposed = schema.Kind(kind), multiExposed == 1
+		r.ExposedBefore = r.kind == kindActive
 		if sums[r.rollupKey] == nil {
 			m := visit.NoMoments()
 			sums[r.rollupKey] = &m
@@ -271,43 +271,43 @@ func merged(sums map[rollupKey]*visit.Moments, of *schema.Cube, drop func(*rollu
 	return all
 }
 
-func rowsOf(sums map[rollupKey]visit.Moments) []row {
-	rows := make([]row, 0, len(sums))
+func rowsOf(sums map[rollupKey]visit.Moments) []visit.Row {
+	rows := make([]visit.Row, 0, len(sums))
 	for key, m := range sums {
 		if m.Visitors != 0 {
-			rows = append(rows, row{segment: key.segment, Moments: m})
+			rows = append(rows, visit.Row{Segment: key.Segment, Moments: m})
 		}
 	}
 	return rows
 }
 
-func stepsOf(sums map[rollupKey]visit.Moments) []step {
-	steps := make([]step, 0, len(sums))
+func stepsOf(sums map[rollupKey]visit.Moments) []visit.Step {
+	steps := make([]visit.Step, 0, len(sums))
 	for key, m := range sums {
-		if !key.exposedBefore {
-			steps = append(steps, step{key.bucket, row{segment: key.segment, Moments: m}})
+		if !key.ExposedBefore {
+			steps = append(steps, visit.Step{Bucket: key.bucket, Row: visit.Row{Segment: key.Segment, Moments: m}})
 		}
 	}
-	slices.SortFunc(steps, func(a, b step) int { return cmp.Compare(a.bucket, b.bucket) })
+	slices.SortFunc(steps, func(a, b visit.Step) int { return cmp.Compare(a.Bucket, b.Bucket) })
 	return steps
 }
 
 // topOf returns the rows of the most frequent values, and rows for all others:
 // the difference to the whole report.
-func topOf(cells, whole []row, top int) []row {
+func topOf(cells, whole []visit.Row, top int) []visit.Row {
 	visitors := map[string]int64{}
 	for i := range cells {
-		visitors[cells[i].dimension] += cells[i].Visitors
+		visitors[cells[i].Dimension] += cells[i].Visitors
 	}
-	values := mostVisited(visitors)
+	values := visit.MostVisited(visitors)
 	values = values[:min(len(values), top)]
-	cells = slices.DeleteFunc(cells, func(r row) bool { return !slices.Contains(values, r.dimension) })
+	cells = slices.DeleteFunc(cells, func(r visit.Row) bool { return !slices.Contains(values, r.Dimension) })
 	kept := len(cells)
 	for _, others := range whole {
-		others.others, others.Moments = true, others.Merge(visit.NoMoments()) // whole must not change
+		others.Others, others.Moments = true, others.Merge(visit.NoMoments()) // whole must not change
 		others.Recent = 0
 		for i := range cells[:kept] {
-			if r := &cells[i]; r.variationID == others.variationID && r.multiExposed == others.multiExposed {
+			if r := &cells[i]; r.VariationID == others.VariationID && r.MultiExposed == others.MultiExposed {
 				others.Subtract(&r.Moments)
 			}
 		}

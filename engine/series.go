@@ -3,14 +3,8 @@ package engine
 import (
 	"context"
 	"fmt"
-	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
-	"maps"
-	"runtime"
-	"slices"
-	"sync"
-	"sync/atomic"
-	"time"
+	"lifthouse/engine/visit"
 )
 
 // Limits of a series. With a z-score, each point is a separate report.
@@ -19,20 +13,14 @@ const (
 	maxZScorePoints = 100
 )
 
-// step is what one bucket adds to a cumulative report.
-type step struct {
-	bucket int64
-	row
-}
-
 // series returns a point at the end of each bucket, including empty ones, from
 // the first visitor to the last counted event. The last point equals the report.
-func (x *execution) series(ctx context.Context, found *answer) ([]Point, error) {
-	steps := found.steps
+func (x *execution) series(ctx context.Context, found *visit.Rows) ([]Point, error) {
+	steps := found.Steps
 	if len(steps) == 0 {
 		return []Point{}, nil
 	}
-	first, last := steps[0].bucket, steps[len(steps)-1].bucket
+	first, last := steps[0].Bucket, steps[len(steps)-1].Bucket
 	most := int64(maxPoints)
 	if x.Filters.ZScore != 0 {
 		most = maxZScorePoints
@@ -48,43 +36,6 @@ func (x *execution) series(ctx context.Context, found *answer) ([]Point, error) 
 	return cumulated(x.Plan, steps), nil
 }
 
-// cumulated returns the running sums of the steps as points.
-func cumulated(p *plan.Plan, steps []step) []Point {
-	first, last := steps[0].bucket, steps[len(steps)-1].bucket
-	through := make([]cell, last-first+1)
-	sums := map[[2]int64]row{}
-	for bucket, i := first, 0; bucket <= last; bucket++ {
-		for ; i < len(steps) && steps[i].bucket == bucket; i++ {
-			key := [2]int64{steps[i].variationID}
-			if steps[i].multiExposed {
-				key[1] = 1
-			}
-			sum := sums[key]
-			sum.variationID, sum.multiExposed = steps[i].variationID, steps[i].multiExposed
-			sum.Moments = sum.Merge(steps[i].Moments)
-			sums[key] = sum
-		}
-		through[bucket-first] = sumRows(slices.Collect(maps.Values(sums)), p.MultipleExposures)
-	}
-	points := make([]Point, len(through))
-	onAllCores(len(points), func(i int) { points[i] = newPoint(p, first+int64(i), &through[i]) })
-	return points
-}
-
-// onAllCores calls do for each number below n, concurrently.
-func onAllCores(n int, do func(i int)) {
-	var running sync.WaitGroup
-	var next atomic.Int64
-	for range min(n, runtime.GOMAXPROCS(0)) {
-		running.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				do(i)
-			}
-		})
-	}
-	running.Wait()
-}
-
 // pointReports computes a separate report for each point.
 func (x *execution) pointReports(ctx context.Context, first, last int64) ([]Point, error) {
 	var points []Point
@@ -97,23 +48,7 @@ func (x *execution) pointReports(ctx context.Context, first, last int64) ([]Poin
 		if err != nil {
 			return nil, err
 		}
-		c := sumRows(found.whole, x.MultipleExposures)
-		points = append(points, newPoint(x.Plan, bucket, &c))
+		points = append(points, newPoint(x.Plan, bucket, found.Whole))
 	}
 	return points, nil
-}
-
-func newPoint(p *plan.Plan, bucket int64, through *cell) Point {
-	j, _, _ := through.compare(p)
-	return Point{Time: endOf(p, bucket), Variations: j.Variations}
-}
-
-// endOf returns the end of a bucket or of the window, whichever is earlier.
-func endOf(p *plan.Plan, bucket int64) time.Time {
-	width, shift := p.Interval.Grid()
-	end := time.UnixMilli((bucket+1)*width.Milliseconds() - shift.Milliseconds()).UTC()
-	if to := p.To(); to.Before(end) {
-		return to
-	}
-	return end
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"lifthouse/engine/visit"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
@@ -46,7 +47,7 @@ type singlePassSlots struct {
 
 // singlePassRow is one row of sql/single_pass.sql.
 type singlePassRow struct {
-	row
+	visit.Row
 	example []uint64 // a visitor with the dimension value of the row, if known
 	kept    bool     // the value may be among the most frequent
 	recount []uint64 // visitors that the reference must count
@@ -59,7 +60,7 @@ type singlePassSource struct{ *execution }
 
 func (x singlePassSource) name() string { return SourceSinglePass }
 
-func (x singlePassSource) read(ctx context.Context) (*answer, string, error) {
+func (x singlePassSource) read(ctx context.Context) (*visit.Rows, string, error) {
 	rows, declined, err := x.rows(ctx)
 	if err != nil || declined != "" {
 		return nil, declined, err
@@ -68,7 +69,7 @@ func (x singlePassSource) read(ctx context.Context) (*answer, string, error) {
 	return x.answer(rows, steps), "", err
 }
 
-func (x singlePassSource) rows(ctx context.Context) (rows []row, declined string, err error) {
+func (x singlePassSource) rows(ctx context.Context) (rows []visit.Row, declined string, err error) {
 	found, err := x.segments(ctx)
 	if err != nil {
 		return nil, "", err
@@ -97,23 +98,23 @@ func (x singlePassSource) rows(ctx context.Context) (rows []row, declined string
 
 // named sets the dimension values of the rows, and adds the recounted rows: to
 // their value if it has a separate cell, otherwise to the others.
-func named(found []singlePassRow, names map[uint64]string, again []row) []row {
-	var rows []row
+func named(found []singlePassRow, names map[uint64]string, again []visit.Row) []visit.Row {
+	var rows []visit.Row
 	var others bool
 	alone := map[string]bool{}
 	for _, r := range found {
-		r.others = !r.kept
-		others = others || r.others
+		r.Others = !r.kept
+		others = others || r.Others
 		for _, visitor := range r.example {
-			r.dimension = names[visitor]
-			alone[r.dimension] = true
+			r.Dimension = names[visitor]
+			alone[r.Dimension] = true
 		}
 		if r.Visitors > 0 {
-			rows = append(rows, r.row)
+			rows = append(rows, r.Row)
 		}
 	}
 	for _, r := range again {
-		r.others = others && !alone[r.dimension]
+		r.Others = others && !alone[r.Dimension]
 		rows = append(rows, r)
 	}
 	return rows
@@ -135,9 +136,9 @@ func (x singlePassSource) segments(ctx context.Context) ([]singlePassRow, error)
 		}
 		var err error
 		r.Moments, err = scanMoments(found, first...)
-		r.exposedBefore, r.multiExposed = segment&exposedBeforeBit != 0, segment&multiExposedBit != 0
+		r.ExposedBefore, r.MultiExposed = segment&exposedBeforeBit != 0, segment&multiExposedBit != 0
 		if rank := int(segment >> segmentBits); rank <= len(ids) {
-			r.variationID = ids[rank-1]
+			r.VariationID = ids[rank-1]
 		}
 		rows = append(rows, r)
 		return err
@@ -167,7 +168,7 @@ func (x singlePassSource) names(ctx context.Context, visitors []uint64) (map[uin
 }
 
 // recounted counts the events of the given visitors in this process.
-func (x singlePassSource) recounted(ctx context.Context, visitors []uint64) (rows []row, declined string, err error) {
+func (x singlePassSource) recounted(ctx context.Context, visitors []uint64) (rows []visit.Row, declined string, err error) {
 	if len(visitors) == 0 {
 		return nil, "", nil
 	}

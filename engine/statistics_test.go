@@ -95,22 +95,22 @@ func compareEstimate(t *testing.T, plan *plan.Plan, metric query.Metric, got Est
 		return
 	}
 	near(t, plan, string(metric), *got.Value, float(s.mean), 0)
-	if isRate[metric] {
+	if IsRate(metric) {
 		p := float(s.mean)
 		near(t, plan, string(metric)+" standard error", *got.StandardError, math.Sqrt(p*(1-p)/s.n), 0)
 	} else if s.n > 1 {
 		near(t, plan, string(metric)+" standard error", *got.StandardError, math.Sqrt(float(s.variance)/s.n), 0)
 	}
-	alpha := options(plan).Alpha()
+	alpha := stats.Options{SignificanceLevel: plan.Rules.SignificanceLevel}.Alpha()
 	if got.Interval == nil {
-		if alpha > 0 && s.n > 1 && (isRate[metric] || s.variance.Sign() > 0) {
+		if alpha > 0 && s.n > 1 && (IsRate(metric) || s.variance.Sign() > 0) {
 			t.Errorf("%s has no interval: %q\n%s", metric, got.Reason, plan)
 		}
 		return
 	}
 	mean, half := float(s.mean), 0.0
 	switch {
-	case isRate[metric]:
+	case IsRate(metric):
 		z := distuv.UnitNormal.Quantile(1 - alpha/2)
 		half = z * math.Sqrt(mean*(1-mean)/s.n+z*z/(4*s.n*s.n)) / (1 + z*z/s.n)
 		mean = (mean + z*z/(2*s.n)) / (1 + z*z/s.n)

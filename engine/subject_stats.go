@@ -38,23 +38,6 @@ type subjectStats struct {
 	counts   map[collection][]counter
 }
 
-// subjectTotals has the totals of a subject.
-type subjectTotals struct {
-	events           uint64
-	ingested, newest time.Time // last acceptance time and latest event time
-}
-
-func (s subjectTotals) with(events uint64, ingested, newest time.Time) subjectTotals {
-	s.events += events
-	if ingested.After(s.ingested) {
-		s.ingested = ingested
-	}
-	if newest.After(s.newest) {
-		s.newest = newest
-	}
-	return s
-}
-
 // failure records a failed read.
 type failure struct {
 	startedAt, failedAt time.Time

@@ -13,6 +13,7 @@ import (
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/terminal"
+	"lifthouse/engine"
 	"lifthouse/engine/query"
 	"lifthouse/engine/render"
 )
@@ -192,7 +193,7 @@ func (p *program) written(ctx context.Context, s *app.Store, request query.Reque
 	}
 	switch {
 	case as.csv:
-		text, err := results.CSV()
+		text, err := engine.CSV(results)
 		return string(text), err
 	case as.table:
 		return render.Report(results, terminal.Screen(p.out, p.getenv)), nil

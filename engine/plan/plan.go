@@ -45,7 +45,7 @@ var (
 	openTo   = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
-// maxBreakdown is the maximum number of dimension values with separate cells.
+// MaxBreakdown is the maximum number of dimension values with separate cells.
 const MaxBreakdown = 50
 
 // NewPlan resolves a request against the resources of its account. The error is
@@ -99,7 +99,7 @@ func defaultMultipleExposures(p *Plan) string {
 	return catalogue.FirstVariation
 }
 
-// split returns the configured split of the traffic and its variation ids.
+// Split returns the configured split of the traffic and its variation ids.
 // Variation 0 is first, even if it is not in the report.
 func (p *Plan) Split() (stats.Split, []int64) {
 	split, ids := stats.Split{Control: float64(p.ControlShare)}, []int64{0}
@@ -112,7 +112,7 @@ func (p *Plan) Split() (stats.Split, []int64) {
 	return split, ids
 }
 
-// expectedShares returns the expected share of the traffic of each variation.
+// ExpectedShares returns the expected share of the traffic of each variation.
 // All shares are 0 if the configured shares are invalid.
 func (p *Plan) ExpectedShares() []float64 {
 	split, ids := p.Split()
@@ -124,6 +124,19 @@ func (p *Plan) ExpectedShares() []float64 {
 		}
 	}
 	return shares
+}
+
+// RecentDays is the number of full days before the last acceptance time from
+// which the visitors per day are estimated. A week covers all days of the week.
+const RecentDays = 7
+
+// Recent returns the period of RecentDays before the last acceptance time.
+func Recent(through time.Time) (from, to time.Time) {
+	if through.IsZero() {
+		through = OpenFrom
+	}
+	to = through.UTC().Truncate(24 * time.Hour)
+	return to.AddDate(0, 0, -RecentDays), to
 }
 
 // Until returns the plan of the report with the window ending at the given time,
@@ -142,7 +155,7 @@ func (p *Plan) WithAllEvents() *Plan {
 	return &all
 }
 
-// from returns the start of the window.
+// From returns the start of the window.
 func (p *Plan) From() time.Time { return orElse(p.Filters.From, OpenFrom) }
 
 func (p *Plan) To() time.Time { return orElse(p.Filters.To, openTo) }

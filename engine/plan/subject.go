@@ -31,7 +31,7 @@ func SubjectOf(s *schema.RollupState) Subject {
 	return Subject{s.WebsiteID, s.Subject, s.SubjectID, s.ExperimentID}
 }
 
-// request returns a request for the results of the subject.
+// Request returns a request for the results of the subject.
 func (s Subject) Request(account int64) query.Request {
 	r := query.Request{AccountID: account, WebsiteID: s.WebsiteID, SubjectID: s.ID, ExperimentID: s.ExperimentID}
 	switch {

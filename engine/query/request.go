@@ -46,7 +46,7 @@ const (
 	AverageValue         Metric = "averageValue" // value per goal event
 )
 
-// comparable has the metrics that a request may compare, by operation.
+// Comparable has the metrics that a request may compare, by operation.
 var Comparable = map[Operation][]string{
 	CampaignResults: {string(GoalConversionRate), string(ValuePerVisitor), string(ProfitPerVisitor)},
 	ExperimentResults: {
@@ -55,7 +55,7 @@ var Comparable = map[Operation][]string{
 	},
 }
 
-// experimentMetric maps the primary metric of a widget's experiment to a
+// ExperimentMetric maps the primary metric of a widget's experiment to a
 // metric.
 var ExperimentMetric = map[string]Metric{
 	"":             ConversionRate,
@@ -93,7 +93,7 @@ const (
 
 var Intervals = []string{string(Hourly), string(Daily), string(Weekly)}
 
-// grid returns the width of the buckets, and the offset of the bucket start
+// Grid returns the width of the buckets, and the offset of the bucket start
 // before 1970.
 func (i Interval) Grid() (width, shift time.Duration) {
 	const day = 24 * time.Hour

@@ -36,7 +36,7 @@ func Report(r *engine.Results, s Screen) string {
 		t.paragraph(bold, "Totals per variation; nothing is compared.")
 	}
 	t.line("")
-	t.paragraph("", Printable(r.Subtitle()))
+	t.paragraph("", Printable(engine.Subtitle(r)))
 	t.draw(&whole)
 	t.notes()
 	if r.Dimension != nil {

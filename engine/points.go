@@ -1,0 +1,70 @@
+package engine
+
+import (
+	"lifthouse/engine/plan"
+	"lifthouse/engine/visit"
+	"maps"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// cumulated returns the running sums of the steps as points.
+func cumulated(p *plan.Plan, steps []visit.Step) []Point {
+	first, last := steps[0].Bucket, steps[len(steps)-1].Bucket
+	through := make([]cell, last-first+1)
+	sums := map[[2]int64]visit.Row{}
+	for bucket, i := first, 0; bucket <= last; bucket++ {
+		for ; i < len(steps) && steps[i].Bucket == bucket; i++ {
+			key := [2]int64{steps[i].VariationID}
+			if steps[i].MultiExposed {
+				key[1] = 1
+			}
+			sum := sums[key]
+			sum.VariationID, sum.MultiExposed = steps[i].VariationID, steps[i].MultiExposed
+			sum.Moments = sum.Merge(steps[i].Moments)
+			sums[key] = sum
+		}
+		through[bucket-first] = sumRows(slices.Collect(maps.Values(sums)), p.MultipleExposures)
+	}
+	points := make([]Point, len(through))
+	onAllCores(len(points), func(i int) { points[i] = pointOf(p, first+int64(i), &through[i]) })
+	return points
+}
+
+// onAllCores calls do for each number below n, concurrently.
+func onAllCores(n int, do func(i int)) {
+	var running sync.WaitGroup
+	var next atomic.Int64
+	for range min(n, runtime.GOMAXPROCS(0)) {
+		running.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				do(i)
+			}
+		})
+	}
+	running.Wait()
+}
+
+// newPoint returns the point at the end of a bucket, from the rows of its report.
+func newPoint(p *plan.Plan, bucket int64, rows []visit.Row) Point {
+	c := sumRows(rows, p.MultipleExposures)
+	return pointOf(p, bucket, &c)
+}
+
+func pointOf(p *plan.Plan, bucket int64, through *cell) Point {
+	j, _, _ := through.compare(p)
+	return Point{Time: endOf(p, bucket), Variations: j.Variations}
+}
+
+// endOf returns the end of a bucket or of the window, whichever is earlier.
+func endOf(p *plan.Plan, bucket int64) time.Time {
+	width, shift := p.Interval.Grid()
+	end := time.UnixMilli((bucket+1)*width.Milliseconds() - shift.Milliseconds()).UTC()
+	if to := p.To(); to.Before(end) {
+		return to
+	}
+	return end
+}

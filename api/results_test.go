@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"lifthouse/engine"
+	"lifthouse/engine/result"
 	"lifthouse/loadgen/population"
 	"lifthouse/schema/catalogue"
 	"lifthouse/stats"
@@ -62,7 +62,7 @@ func (s *server) plant() {
 	}
 }
 
-func (s *server) results(path string) (r engine.Results, raw map[string]any) {
+func (s *server) results(path string) (r result.Report, raw map[string]any) {
 	s.t.Helper()
 	response, body, text := s.do("GET", path, s.token)
 	if response.status != http.StatusOK {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lifthouse/engine/query"
+	"lifthouse/engine/result"
 	"lifthouse/loadgen/population"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
@@ -101,7 +102,7 @@ func benchReport(b *testing.B, e *Engine, r query.Request) {
 			b.Fatal(err)
 		}
 		lap(1)
-		results := newResults(x.Plan, found)
+		results := result.New(x.Plan, found)
 		lap(2)
 		if _, err := json.Marshal(results); err != nil {
 			b.Fatal(err)

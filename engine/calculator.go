@@ -2,6 +2,7 @@ package engine
 
 import (
 	"lifthouse/engine/query"
+	"lifthouse/engine/result"
 	"lifthouse/stats"
 )
 
@@ -47,7 +48,7 @@ type Answer struct {
 	Methodology       stats.Methodology `json:"methodology"`
 	SignificanceLevel int               `json:"significanceLevel"`
 	Variations        []AnswerVariation `json:"variations"` // in the order of the input
-	Conclusion        Conclusion        `json:"conclusion"`
+	Conclusion        result.Conclusion `json:"conclusion"`
 	Checks            *AnswerChecks     `json:"checks,omitempty"` // nil: no shares
 	Power             AnswerPower       `json:"power"`
 }
@@ -59,13 +60,13 @@ type AnswerVariation struct {
 	Control  bool     `json:"control"`
 	Share    *float64 `json:"share,omitempty"`
 	Visitors int64    `json:"n"`
-	Estimate
-	Comparison *Comparison `json:"comparison"` // null for control
+	result.Estimate
+	Comparison *result.Comparison `json:"comparison"` // null for control
 }
 
 // AnswerChecks reports whether the data are valid.
 type AnswerChecks struct {
-	SampleRatio SampleRatio `json:"sampleRatio"` // in the order of the variations
+	SampleRatio result.SampleRatio `json:"sampleRatio"` // in the order of the variations
 }
 
 // AnswerPower compares the number of visitors, over all variations, with the
@@ -122,7 +123,7 @@ func (q *CalculatorInput) Answer() *Answer {
 		v := q.Variations[i]
 		shown := AnswerVariation{ID: v.ID, Control: v.Control, Share: v.Share, Visitors: v.Visitors, Estimate: estimateOf(samples[place], options)}
 		if place > 0 {
-			shown.Comparison = newComparison(comparisons[place-1])
+			shown.Comparison = result.NewComparison(comparisons[place-1])
 		}
 		answer.Variations[i] = shown
 	}
@@ -131,7 +132,7 @@ func (q *CalculatorInput) Answer() *Answer {
 		Progress:            answer.Power.Progress,
 		SampleRatioMismatch: answer.Checks != nil && answer.Checks.SampleRatio.Mismatch,
 	}, options)
-	answer.Conclusion = *newConclusion(conclusion)
+	answer.Conclusion = *result.NewConclusion(conclusion)
 	for place, i := range order[1:] {
 		answer.Variations[i].Comparison.Conclusive = &conclusion.Conclusive[place]
 	}
@@ -172,14 +173,14 @@ func (q *CalculatorInput) options() stats.Options {
 	}
 }
 
-func estimateOf(sample stats.Sample, o stats.Options) Estimate {
+func estimateOf(sample stats.Sample, o stats.Options) result.Estimate {
 	switch s := sample.(type) {
 	case stats.Rate:
-		return newEstimate(stats.EstimateRate(s, o))
+		return result.NewEstimate(stats.EstimateRate(s, o))
 	case stats.Mean:
-		return newEstimate(stats.EstimateMean(s, o))
+		return result.NewEstimate(stats.EstimateMean(s, o))
 	}
-	return Estimate{}
+	return result.Estimate{}
 }
 
 // checks compares the visitors with the shares. It returns nil if there are no
@@ -199,7 +200,7 @@ func (q *CalculatorInput) checks(order []int) *AnswerChecks {
 	}
 	split.Control = 100 * (*q.Variations[order[0]].Share / total)
 	check := stats.SampleRatio(observed, split)
-	shown := SampleRatio{
+	shown := result.SampleRatio{
 		PValue: check.PValue, Expected: make([]float64, len(check.Expected)), Observed: make([]int64, len(order)),
 		Mismatch: check.Mismatch, Reason: check.Reason,
 	}

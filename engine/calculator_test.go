@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"lifthouse/engine/query"
+	"lifthouse/engine/result"
 	"lifthouse/stats"
 )
 
@@ -242,9 +243,9 @@ func TestCalculatorSaysWhatStatsSays(t *testing.T) {
 			if want := estimateOf(test.samples[place], test.o); !reflect.DeepEqual(v.Estimate, want) {
 				t.Errorf("variations[%d]: estimate %+v, want %+v", i, v.Estimate, want)
 			}
-			var want *Comparison
+			var want *result.Comparison
 			if place > 0 {
-				want = newComparison(comparisons[place-1])
+				want = result.NewComparison(comparisons[place-1])
 				want.Conclusive = &conclusion.Conclusive[place-1]
 			}
 			if !reflect.DeepEqual(v.Comparison, want) {
@@ -253,7 +254,7 @@ func TestCalculatorSaysWhatStatsSays(t *testing.T) {
 		}
 		shares := []int64{6100, 3000, 2950}
 		check := stats.SampleRatio(shares, stats.Split{Control: 50, Variations: []float64{1, 1}})
-		wantCheck := SampleRatio{
+		wantCheck := result.SampleRatio{
 			PValue: check.PValue, Expected: []float64{check.Expected[1], check.Expected[0], check.Expected[2]}, Observed: []int64{3000, 6100, 2950},
 		}
 		if got := a.Checks.SampleRatio; !reflect.DeepEqual(got, wantCheck) {
@@ -262,7 +263,7 @@ func TestCalculatorSaysWhatStatsSays(t *testing.T) {
 		if *a.Power.RequiredVisitors != *power.RequiredVisitors || *a.Power.MinimumDetectableEffect != *power.MinimumDetectableEffect || a.Power.Reason != "" {
 			t.Errorf("power %+v, want %+v", a.Power, power)
 		}
-		if a.Conclusion.Status != conclusion.Status || !reflect.DeepEqual(a.Conclusion.Reasons, newConclusion(conclusion).Reasons) {
+		if a.Conclusion.Status != conclusion.Status || !reflect.DeepEqual(a.Conclusion.Reasons, result.NewConclusion(conclusion).Reasons) {
 			t.Errorf("conclusion %+v, want %+v", a.Conclusion, conclusion)
 		}
 		ids := map[int]int64{-1: -1, 0: a.Variations[0].ID, 1: a.Variations[2].ID}

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"testing"
 
+	"lifthouse/engine/result"
 	"lifthouse/stats"
 )
 
@@ -85,7 +86,7 @@ func TestCalculatorExplainsEveryReason(t *testing.T) {
 		t.Fatalf("found %d reasons", len(reasons))
 	}
 	for _, reason := range reasons {
-		if Explain(stats.Reason(reason[1])) == reason[1] {
+		if result.Explain(stats.Reason(reason[1])) == reason[1] {
 			t.Errorf("%s has no words", reason[1])
 		}
 	}
@@ -93,25 +94,25 @@ func TestCalculatorExplainsEveryReason(t *testing.T) {
 
 func TestCalculatorWritesNumbers(t *testing.T) {
 	for _, test := range []struct{ got, want string }{
-		{Number(1234567.891, 2), "1,234,567.89"},
-		{Number(-1234.5, 1), "-1,234.5"},
-		{Number(-123, 0), "-123"},
-		{Number(3e12, 2), "3e+12"},
-		{Grouped(0), "0"},
-		{Grouped(-1234), "-1,234"},
-		{Grouped(math.MinInt64), "-9,223,372,036,854,775,808"},
-		{Percent(0.2483, PercentDecimals(0.119), true), "+24.8 %"},
-		{Percent(0.06003, PercentDecimals(0.0042), false), "6.00 %"},
-		{Percent(-12, PercentDecimals(3), true), "-1,200 %"},
-		{Percent(0, 1, true), "0.0 %"},
-		{Percent(math.MaxFloat64, 1, true), "+1.798e+308 %"},
-		{Probability(0.03125), "0.0312"},
-		{Probability(4.316e-6), "0.0000043"},
-		{Probability(0), "0"},
-		{Chance(1), "over 99.99 %"},
-		{Chance(0), "under 0.01 %"},
-		{Chance(0.97254), "97.25 %"},
-		{fmt.Sprint(Decimals(0), Decimals(0.176), Decimals(3.1), Decimals(311), Decimals(1e-300), Decimals(math.Inf(1))), "2 2 1 0 9 2"},
+		{result.Number(1234567.891, 2), "1,234,567.89"},
+		{result.Number(-1234.5, 1), "-1,234.5"},
+		{result.Number(-123, 0), "-123"},
+		{result.Number(3e12, 2), "3e+12"},
+		{result.Grouped(0), "0"},
+		{result.Grouped(-1234), "-1,234"},
+		{result.Grouped(math.MinInt64), "-9,223,372,036,854,775,808"},
+		{result.Percent(0.2483, result.PercentDecimals(0.119), true), "+24.8 %"},
+		{result.Percent(0.06003, result.PercentDecimals(0.0042), false), "6.00 %"},
+		{result.Percent(-12, result.PercentDecimals(3), true), "-1,200 %"},
+		{result.Percent(0, 1, true), "0.0 %"},
+		{result.Percent(math.MaxFloat64, 1, true), "+1.798e+308 %"},
+		{result.Probability(0.03125), "0.0312"},
+		{result.Probability(4.316e-6), "0.0000043"},
+		{result.Probability(0), "0"},
+		{result.Chance(1), "over 99.99 %"},
+		{result.Chance(0), "under 0.01 %"},
+		{result.Chance(0.97254), "97.25 %"},
+		{fmt.Sprint(result.Decimals(0), result.Decimals(0.176), result.Decimals(3.1), result.Decimals(311), result.Decimals(1e-300), result.Decimals(math.Inf(1))), "2 2 1 0 9 2"},
 	} {
 		if test.got != test.want {
 			t.Errorf("%q, want %q", test.got, test.want)

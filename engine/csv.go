@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
+	"lifthouse/engine/result"
 	"slices"
 	"strings"
 )
@@ -69,7 +70,7 @@ func variationPaths() []string {
 // report, then per value of the dimension, then per point of the series. All
 // reports have the same columns. Names and numbers are those of the JSON
 // output.
-func CSV(r *Results) ([]byte, error) {
+func CSV(r *result.Report) ([]byte, error) {
 	body, err := json.Marshal(r)
 	if err != nil {
 		return nil, err

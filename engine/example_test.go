@@ -6,6 +6,7 @@ import (
 
 	"lifthouse/engine"
 	"lifthouse/engine/query"
+	"lifthouse/engine/result"
 )
 
 // The query string of a report is parsed strictly.
@@ -36,7 +37,7 @@ func ExampleParseCalculatorInput() {
 
 // A fraction in per cent with the decimals that its uncertainty justifies.
 func ExamplePercent() {
-	fmt.Println(engine.Percent(0.2483, engine.PercentDecimals(0.12), true))
+	fmt.Println(result.Percent(0.2483, result.PercentDecimals(0.12), true))
 	// Output:
 	// +24.8 %
 }

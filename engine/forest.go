@@ -10,6 +10,7 @@ import (
 	"text/template"
 
 	"lifthouse/engine/query"
+	"lifthouse/engine/result"
 	"lifthouse/stats"
 )
 
@@ -58,7 +59,7 @@ type forest struct {
 	Legend                      []forestText
 	least, most                 float64
 	next                        int // y of the next element
-	results                     *Results
+	results                     *result.Report
 	write                       func(float64) string
 }
 
@@ -95,22 +96,22 @@ type forestBar struct {
 type effect struct {
 	label    string
 	visitors int64
-	estimate *Effect
-	always   *Bounds     // always-valid interval
-	compared *Comparison // nil: no comparison
+	estimate *result.Effect
+	always   *result.Bounds     // always-valid interval
+	compared *result.Comparison // nil: no comparison
 }
 
 // ForestPlot returns an SVG of the lifts and their intervals: of the report,
 // and of each value of its dimension. If nothing is compared, it shows the goal
 // conversion rates.
-func ForestPlot(r *Results) ([]byte, error) {
+func ForestPlot(r *result.Report) ([]byte, error) {
 	effects := effects(r)
 	f := &forest{
 		results: r, Width: forestWidth, VisitorsX: forestLeft - 20, ValueX: forestRight + 20, VerdictX: forestWidth - forestIndent,
 		ValueHead: "improvement", Summary: headline(r),
 	}
 	if r.CompareMetric == nil {
-		f.ValueHead = MetricInWords(query.GoalConversionRate)
+		f.ValueHead = result.MetricInWords(query.GoalConversionRate)
 	}
 	f.scale(effects)
 	f.texts()
@@ -132,7 +133,7 @@ func ForestPlot(r *Results) ([]byte, error) {
 }
 
 // headline returns the conclusion, or a description if nothing is compared.
-func headline(r *Results) string {
+func headline(r *result.Report) string {
 	if r.Conclusion != nil {
 		return r.Conclusion.Text
 	}
@@ -141,7 +142,7 @@ func headline(r *Results) string {
 
 // Subtitle returns one line that describes the report: subject, goal, metric,
 // method, size and time.
-func Subtitle(r *Results) string {
+func Subtitle(r *result.Report) string {
 	var parts []string
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
 	switch {
@@ -156,10 +157,10 @@ func Subtitle(r *Results) string {
 		add("goal %s", r.Goal.Name)
 	}
 	if r.CompareMetric != nil {
-		add("%s", MetricInWords(*r.CompareMetric))
+		add("%s", result.MetricInWords(*r.CompareMetric))
 	}
 	add("%s, %d %%", r.Methodology, r.SignificanceLevel)
-	add("%s visitors", Grouped(r.Totals.Visitors))
+	add("%s visitors", result.Grouped(r.Totals.Visitors))
 	if len(r.Filters) > 0 {
 		add("filtered")
 	}
@@ -175,9 +176,9 @@ func Subtitle(r *Results) string {
 	return strings.Join(parts, " · ")
 }
 
-func effects(r *Results) []effect {
+func effects(r *result.Report) []effect {
 	var effects []effect
-	add := func(heading string, c *Cell) {
+	add := func(heading string, c *result.Cell) {
 		if heading != "" {
 			effects = append(effects, effect{label: heading, visitors: c.Totals.Visitors})
 		}
@@ -186,7 +187,7 @@ func effects(r *Results) []effect {
 			e := effect{label: v.Name, visitors: v.Visitors}
 			switch rate := &v.Metrics.GoalConversionRate; {
 			case r.CompareMetric == nil:
-				e.estimate = &Effect{rate.Value, rate.Interval, rate.Reason}
+				e.estimate = &result.Effect{Value: rate.Value, Interval: rate.Interval, Reason: rate.Reason}
 			case v.Comparison == nil:
 				continue
 			default:
@@ -227,12 +228,14 @@ func (f *forest) scale(effects []effect) {
 				ends = append(ends, *x)
 			}
 		}
-		if half := HalfWidth(e.estimate.Value, e.estimate.Interval); half > 0 {
+		if half := result.HalfWidth(e.estimate.Value, e.estimate.Interval); half > 0 {
 			spread = min(spread, half)
 		}
 	}
 	f.least, f.most, _ = Span(ends)
-	f.write = func(x float64) string { return Percent(x, PercentDecimals(spread), f.results.CompareMetric != nil) }
+	f.write = func(x float64) string {
+		return result.Percent(x, result.PercentDecimals(spread), f.results.CompareMetric != nil)
+	}
 }
 
 func (f *forest) texts() {
@@ -250,7 +253,7 @@ func (f *forest) texts() {
 
 func (f *forest) row(e effect) {
 	row := forestDrawn{
-		Label: Shortened(e.label, forestLabel), Visitors: Grouped(e.visitors), Colour: forestOther,
+		Label: Shortened(e.label, forestLabel), Visitors: result.Grouped(e.visitors), Colour: forestOther,
 		Indent: forestIndent, Y: f.next + forestRow/2, TextY: f.next + forestRow/2 + 5,
 	}
 	f.next += forestRow
@@ -277,14 +280,14 @@ func (f *forest) row(e effect) {
 	row.Value = "–"
 	if e.estimate.Value != nil {
 		row.HasPoint, row.Point = true, f.x(*e.estimate.Value)
-		row.Value = f.write(*e.estimate.Value) + "  " + RangeInWords(e.estimate.Interval, f.write)
+		row.Value = f.write(*e.estimate.Value) + "  " + result.RangeInWords(e.estimate.Interval, f.write)
 	}
 	f.Rows = append(f.Rows, row)
 }
 
 // bar adds an interval. An arrow marks an end that is unbounded or outside the
 // scale.
-func (f *forest) bar(row *forestDrawn, in *Bounds, thick int) {
+func (f *forest) bar(row *forestDrawn, in *result.Bounds, thick int) {
 	if in == nil || in[0] == nil && in[1] == nil {
 		return
 	}
@@ -306,7 +309,7 @@ func (f *forest) x(value float64) float64 {
 func (f *forest) ticks() {
 	step := NiceStep((f.most - f.least) / forestTicks)
 	for k := math.Ceil(f.least/step) + 0; k*step <= f.most; k++ {
-		label := Percent(k*step, StepDecimals(step), k != 0 && f.results.CompareMetric != nil)
+		label := result.Percent(k*step, StepDecimals(step), k != 0 && f.results.CompareMetric != nil)
 		f.Ticks = append(f.Ticks, forestTick{X: f.x(k * step), Label: label, Zero: k == 0})
 	}
 }

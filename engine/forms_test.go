@@ -13,6 +13,7 @@ import (
 
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
+	"lifthouse/engine/result"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
@@ -20,7 +21,7 @@ import (
 
 // checkForms checks that the CSV has a row for each variation, and that the SVG
 // is XML with valid numbers.
-func checkForms(t *testing.T, plan *plan.Plan, results *Results) {
+func checkForms(t *testing.T, plan *plan.Plan, results *result.Report) {
 	t.Helper()
 	table, err := CSV(results)
 	if err != nil {

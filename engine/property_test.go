@@ -15,6 +15,7 @@ import (
 
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
+	"lifthouse/engine/result"
 	"lifthouse/engine/visit"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
@@ -267,7 +268,7 @@ func compareWithFold(t *testing.T, from *store, owned *catalogue.Owned, events [
 	singlePass := readFrom(t, x, MaxInProcessEvents+1)
 	compareRows(t, x, singlePass.Whole, events)
 	compareTop(t, x, reference)
-	results := newResults(plan, singlePass)
+	results := result.New(plan, singlePass)
 	compareStatistics(t, plan, results, fold(x, events))
 	if _, err := json.Marshal(results); err != nil {
 		t.Errorf("results are no JSON: %v\n%s", err, plan)
@@ -301,11 +302,11 @@ func compareTop(t *testing.T, x *execution, reference []visit.Row) {
 	plan.Top = 1 + len(reference)%3
 	few := *x
 	few.Plan = &plan
-	got, err := json.Marshal(newResults(&plan, readFrom(t, &few, MaxInProcessEvents+1)).Breakdown)
+	got, err := json.Marshal(result.New(&plan, readFrom(t, &few, MaxInProcessEvents+1)).Breakdown)
 	if err != nil {
 		fatal(t, err)
 	}
-	want, err := json.Marshal(newResults(&plan, x.answer(reference, nil)).Breakdown)
+	want, err := json.Marshal(result.New(&plan, x.answer(reference, nil)).Breakdown)
 	if err != nil {
 		fatal(t, err)
 	}
@@ -316,7 +317,7 @@ func compareTop(t *testing.T, x *execution, reference []visit.Row) {
 
 // compareSeries compares each point of a series with the report of a window
 // that ends there, and the in-process series with that of the store.
-func compareSeries(t *testing.T, x *execution, whole *Results, inProcess, singlePass *visit.Rows) {
+func compareSeries(t *testing.T, x *execution, whole *result.Report, inProcess, singlePass *visit.Rows) {
 	t.Helper()
 	plan := x.Plan
 	points, err := x.series(t.Context(), singlePass)
@@ -327,7 +328,7 @@ func compareSeries(t *testing.T, x *execution, whole *Results, inProcess, single
 	if err != nil {
 		fatal(t, err)
 	}
-	compareVariations(t, plan.String()+"counted here", newResults(plan, inProcess).Variations, whole.Variations)
+	compareVariations(t, plan.String()+"counted here", result.New(plan, inProcess).Variations, whole.Variations)
 	if g, w := written(t, counted), written(t, points); g != w {
 		t.Errorf("%s\ncounted here %s\nby the store %s", plan, g, w)
 	}
@@ -346,14 +347,14 @@ func compareSeries(t *testing.T, x *execution, whole *Results, inProcess, single
 		if err != nil {
 			fatal(t, err)
 		}
-		compareVariations(t, fmt.Sprintf("%s\nat %s", plan, point.Time), point.Variations, unconcluded(newResults(at.Plan, at.answer(rows, nil)).Variations))
+		compareVariations(t, fmt.Sprintf("%s\nat %s", plan, point.Time), point.Variations, unconcluded(result.New(at.Plan, at.answer(rows, nil)).Variations))
 	}
 	compareVariations(t, plan.String()+"last point", points[len(points)-1].Variations, unconcluded(whole.Variations))
 }
 
 // unconcluded returns the variations in the form of a series, whose points have
 // no conclusion.
-func unconcluded(variations []VariationResults) []VariationResults {
+func unconcluded(variations []result.VariationResults) []result.VariationResults {
 	variations = slices.Clone(variations)
 	for i := range variations {
 		if c := variations[i].Comparison; c != nil {
@@ -365,7 +366,7 @@ func unconcluded(variations []VariationResults) []VariationResults {
 	return variations
 }
 
-func compareVariations(t *testing.T, where string, got, want []VariationResults) {
+func compareVariations(t *testing.T, where string, got, want []result.VariationResults) {
 	t.Helper()
 	if g, w := written(t, got), written(t, want); g != w {
 		t.Errorf("%s\n got %s\nwant %s", where, g, w)

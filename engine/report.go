@@ -6,6 +6,7 @@ import (
 
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
+	"lifthouse/engine/result"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 
@@ -43,7 +44,7 @@ func (e *Engine) Plan(r query.Request) (*plan.Plan, error) {
 
 // Report computes a report from the cheapest source. The error is an
 // InvalidError, a StoreError, or that of the context.
-func (e *Engine) Report(ctx context.Context, p *plan.Plan) (*Results, error) {
+func (e *Engine) Report(ctx context.Context, p *plan.Plan) (*result.Report, error) {
 	x, err := e.execution(ctx, p)
 	if err != nil {
 		return nil, err
@@ -60,7 +61,7 @@ func (e *Engine) Report(ctx context.Context, p *plan.Plan) (*Results, error) {
 }
 
 // Reference computes a report from the events.
-func (e *Engine) Reference(ctx context.Context, p *plan.Plan) (*Results, error) {
+func (e *Engine) Reference(ctx context.Context, p *plan.Plan) (*result.Report, error) {
 	x, err := e.execution(ctx, p)
 	if err != nil {
 		return nil, err
@@ -70,13 +71,13 @@ func (e *Engine) Reference(ctx context.Context, p *plan.Plan) (*Results, error) 
 }
 
 // report computes the body from the cheapest source.
-func (x *execution) report(ctx context.Context, s state) (results *Results, source string, err error) {
+func (x *execution) report(ctx context.Context, s state) (results *result.Report, source string, err error) {
 	found, source, err := x.read(ctx, s)
 	if err != nil {
 		return nil, "", err
 	}
 	_, span := tracer.Start(ctx, "stats")
-	results = newResults(x.Plan, found)
+	results = result.New(x.Plan, found)
 	span.End()
 	if x.Interval != "" {
 		results.Series, err = x.series(ctx, found)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"lifthouse/engine/query"
+	"lifthouse/engine/result"
 	"lifthouse/engine/visit"
 )
 
@@ -15,10 +16,10 @@ const (
 
 // series returns a point at the end of each bucket, including empty ones, from
 // the first visitor to the last counted event. The last point equals the report.
-func (x *execution) series(ctx context.Context, found *visit.Rows) ([]Point, error) {
+func (x *execution) series(ctx context.Context, found *visit.Rows) ([]result.Point, error) {
 	steps := found.Steps
 	if len(steps) == 0 {
-		return []Point{}, nil
+		return []result.Point{}, nil
 	}
 	first, last := steps[0].Bucket, steps[len(steps)-1].Bucket
 	most := int64(maxPoints)
@@ -33,14 +34,14 @@ func (x *execution) series(ctx context.Context, found *visit.Rows) ([]Point, err
 	if x.Filters.ZScore != 0 {
 		return x.pointReports(ctx, first, last)
 	}
-	return cumulated(x.Plan, steps), nil
+	return result.Cumulated(x.Plan, steps), nil
 }
 
 // pointReports computes a separate report for each point.
-func (x *execution) pointReports(ctx context.Context, first, last int64) ([]Point, error) {
-	var points []Point
+func (x *execution) pointReports(ctx context.Context, first, last int64) ([]result.Point, error) {
+	var points []result.Point
 	for bucket := first; bucket <= last; bucket++ {
-		at, err := x.until(ctx, endOf(x.Plan, bucket))
+		at, err := x.until(ctx, result.EndOf(x.Plan, bucket))
 		if err != nil {
 			return nil, err
 		}
@@ -48,7 +49,7 @@ func (x *execution) pointReports(ctx context.Context, first, last int64) ([]Poin
 		if err != nil {
 			return nil, err
 		}
-		points = append(points, newPoint(x.Plan, bucket, found.Whole))
+		points = append(points, result.NewPoint(x.Plan, bucket, found.Whole))
 	}
 	return points, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
+	"lifthouse/engine/result"
 	"lifthouse/schema"
 	"lifthouse/stats"
 )
@@ -56,23 +57,23 @@ func float(r *big.Rat) float64 {
 
 // compareStatistics compares the metrics and the comparisons of a report and
 // its breakdown with formulas over single visitors.
-func compareStatistics(t *testing.T, plan *plan.Plan, results *Results, want map[string]*folded) {
+func compareStatistics(t *testing.T, plan *plan.Plan, results *result.Report, want map[string]*folded) {
 	t.Helper()
 	compareCell(t, plan, &results.Cell, want[all])
 	for i := range results.Breakdown {
 		for value, folded := range want {
-			if shownValue(value) == results.Breakdown[i].Value {
+			if result.ShownValue(value) == results.Breakdown[i].Value {
 				compareCell(t, plan, &results.Breakdown[i].Cell, folded)
 			}
 		}
 	}
 }
 
-func compareCell(t *testing.T, plan *plan.Plan, cell *Cell, want *folded) {
+func compareCell(t *testing.T, plan *plan.Plan, cell *result.Cell, want *folded) {
 	t.Helper()
 	for i := range cell.Variations {
 		v := &cell.Variations[i]
-		for metric, got := range map[query.Metric]Estimate{
+		for metric, got := range map[query.Metric]result.Estimate{
 			query.GoalConversionRate: v.Metrics.GoalConversionRate, query.ConversionRate: v.Metrics.ConversionRate, query.CompletionRate: v.Metrics.CompletionRate,
 			query.GoalsPerVisitor: v.Metrics.GoalsPerVisitor, query.ValuePerVisitor: v.Metrics.ValuePerVisitor,
 			query.ProfitPerVisitor: v.Metrics.ProfitPerVisitor, query.ExtraValuePerVisitor: v.Metrics.ExtraValuePerVisitor,
@@ -86,7 +87,7 @@ func compareCell(t *testing.T, plan *plan.Plan, cell *Cell, want *folded) {
 	}
 }
 
-func compareEstimate(t *testing.T, plan *plan.Plan, metric query.Metric, got Estimate, s spread) {
+func compareEstimate(t *testing.T, plan *plan.Plan, metric query.Metric, got result.Estimate, s spread) {
 	t.Helper()
 	if s.n == 0 {
 		if got.Value != nil || got.Reason != stats.ReasonNoVisitors {
@@ -95,7 +96,7 @@ func compareEstimate(t *testing.T, plan *plan.Plan, metric query.Metric, got Est
 		return
 	}
 	near(t, plan, string(metric), *got.Value, float(s.mean), 0)
-	if IsRate(metric) {
+	if result.IsRate(metric) {
 		p := float(s.mean)
 		near(t, plan, string(metric)+" standard error", *got.StandardError, math.Sqrt(p*(1-p)/s.n), 0)
 	} else if s.n > 1 {
@@ -103,14 +104,14 @@ func compareEstimate(t *testing.T, plan *plan.Plan, metric query.Metric, got Est
 	}
 	alpha := stats.Options{SignificanceLevel: plan.Rules.SignificanceLevel}.Alpha()
 	if got.Interval == nil {
-		if alpha > 0 && s.n > 1 && (IsRate(metric) || s.variance.Sign() > 0) {
+		if alpha > 0 && s.n > 1 && (result.IsRate(metric) || s.variance.Sign() > 0) {
 			t.Errorf("%s has no interval: %q\n%s", metric, got.Reason, plan)
 		}
 		return
 	}
 	mean, half := float(s.mean), 0.0
 	switch {
-	case IsRate(metric):
+	case result.IsRate(metric):
 		z := distuv.UnitNormal.Quantile(1 - alpha/2)
 		half = z * math.Sqrt(mean*(1-mean)/s.n+z*z/(4*s.n*s.n)) / (1 + z*z/s.n)
 		mean = (mean + z*z/(2*s.n)) / (1 + z*z/s.n)
@@ -124,7 +125,7 @@ func compareEstimate(t *testing.T, plan *plan.Plan, metric query.Metric, got Est
 
 // compareComparison checks the effect and the fixed-horizon test: Welch's test
 // for means, the score test for rates. A missing statistic must have a reason.
-func compareComparison(t *testing.T, plan *plan.Plan, c *Comparison, control, own spread) {
+func compareComparison(t *testing.T, plan *plan.Plan, c *result.Comparison, control, own spread) {
 	t.Helper()
 	if control.n == 0 || own.n == 0 {
 		return

@@ -42,7 +42,10 @@ func (e *Engine) Values(ctx context.Context, plan *plan.Plan, attribute string, 
 	if err != nil {
 		return nil, err
 	}
-	found := &Values{Dimension: attribute, DataThrough: given(stored.ingested), Values: []ObservedValue{}}
+	found := &Values{Dimension: attribute, Values: []ObservedValue{}}
+	if through := stored.ingested; !through.IsZero() {
+		found.DataThrough = &through
+	}
 	if plan.Operation == query.CampaignResults {
 		found.CampaignID = plan.Subject.ID
 	} else {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
+	"lifthouse/engine/result"
 	"slices"
 	"strings"
 	"time"
@@ -111,7 +112,7 @@ func (e *Engine) verifyOne(ctx context.Context, r query.Request) (bool, error) {
 
 func sameTime(a *time.Time, b time.Time) bool { return a != nil && a.Equal(b) }
 
-func differs(subject plan.Subject, rollups, reference *Results) error {
+func differs(subject plan.Subject, rollups, reference *result.Report) error {
 	rollups.GeneratedAt, reference.GeneratedAt = time.Time{}, time.Time{}
 	got, err := json.Marshal(rollups)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"lifthouse/api/dashboard"
-	"lifthouse/engine"
+	"lifthouse/engine/result"
 	"lifthouse/stats"
 
 	"github.com/goccy/go-yaml"
@@ -121,7 +121,7 @@ func TestReasonTextsMatchEngine(t *testing.T) {
 	}
 	compared := 0
 	for _, line := range regexp.MustCompile(`(?m)^  ([A-Z_0-9]+): "(.*)",$`).FindAllStringSubmatch(string(words), -1) {
-		want := engine.Explain(stats.Reason(line[1]))
+		want := result.Explain(stats.Reason(line[1]))
 		if want == line[1] {
 			continue // the engine has no text for this code
 		}

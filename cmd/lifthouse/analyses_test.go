@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"lifthouse/engine"
+	"lifthouse/engine/result"
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -40,7 +40,7 @@ func TestPublishedAnalysesOfTheRealData(t *testing.T) {
 			h.must("import", "-m", "testdata/"+a.mapping+".mapping.yaml", a.file)
 			h.token = strings.TrimSpace(h.must("token", "create"))
 		}
-		var r engine.Results
+		var r result.Report
 		h.get("/v1/campaigns/"+a.query, &r)
 		compareRates(t, a.metric, r.Variations, want, a.names)
 		if !strings.Contains(a.query, "goal=") {
@@ -57,7 +57,7 @@ func TestPublishedAnalysesOfTheRealData(t *testing.T) {
 
 // compareSums compares the sums of the values of the variations with the
 // published sums.
-func compareSums(t *testing.T, got []engine.VariationResults, want reference, names []string) {
+func compareSums(t *testing.T, got []result.VariationResults, want reference, names []string) {
 	t.Helper()
 	for i, name := range names {
 		for _, metric := range []string{"spend", "REVENUE"} {
@@ -84,7 +84,7 @@ func TestUdacityWithTheFirstGroupOfEachVisitor(t *testing.T) {
 	h.must("apply", "-f", first)
 	h.must("import", "-m", "testdata/udacity.mapping.yaml", realData+"/udacity_ab/ab_data.csv.gz")
 	h.token = strings.TrimSpace(h.must("token", "create"))
-	var r engine.Results
+	var r result.Report
 	h.get("/v1/campaigns/900/results", &r)
 	compareRates(t, "converted", r.Variations, want, []string{"control", "treatment"})
 	if m := r.Checks.MultipleExposures; m.Rule != "first" || m.Visitors != 1895 {

@@ -3,18 +3,17 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"lifthouse/engine/result"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"lifthouse/engine"
 )
 
 // reported returns visitors/converted/value of each variation in a report.
 func (h *house) reported(args ...string) string {
 	h.t.Helper()
-	var r engine.Results
+	var r result.Report
 	if err := json.Unmarshal([]byte(h.must(append([]string{"report"}, args...)...)), &r); err != nil {
 		h.t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"lifthouse/engine"
+	"lifthouse/engine/result"
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -75,8 +75,8 @@ func TestHillstromEqualsItsReference(t *testing.T) {
 	h.token = strings.TrimSpace(h.must("token", "create"))
 
 	names := []string{"No E-Mail", "Mens E-Mail", "Womens E-Mail"}
-	query := func(extra string) engine.Results {
-		var r engine.Results
+	query := func(extra string) result.Report {
+		var r result.Report
 		h.get("/v1/campaigns/800/results?"+extra, &r)
 		return r
 	}
@@ -111,7 +111,7 @@ func TestHillstromEqualsItsReference(t *testing.T) {
 		"campaign", "800", "--metric", "valuePerVisitor", "--dimension", "channel", "--filter", "region=Urban", "--filter", "region=Rural")
 }
 
-func compareSpend(t *testing.T, where string, got []engine.VariationResults, want reference, names []string) {
+func compareSpend(t *testing.T, where string, got []result.VariationResults, want reference, names []string) {
 	t.Helper()
 	spend := want.Metrics["spend"]
 	for i, name := range names {
@@ -131,7 +131,7 @@ func compareSpend(t *testing.T, where string, got []engine.VariationResults, wan
 
 // compareRates compares the score z with the pooled z. They differ by the
 // factor sqrt((N-1)/N).
-func compareRates(t *testing.T, metric string, got []engine.VariationResults, want reference, names []string) {
+func compareRates(t *testing.T, metric string, got []result.VariationResults, want reference, names []string) {
 	t.Helper()
 	rates := want.Metrics[metric]
 	for i, name := range names {
@@ -159,14 +159,14 @@ func TestUdacityEqualsItsReference(t *testing.T) {
 	h.token = strings.TrimSpace(h.must("token", "create"))
 
 	names := []string{"control", "treatment"}
-	var r engine.Results
+	var r result.Report
 	h.get("/v1/campaigns/900/results", &r)
 	compareRates(t, "converted", r.Variations, want, names)
 	if m := r.Checks.MultipleExposures; m.Visitors != 1895 || m.Rule != "exclude" {
 		t.Errorf("multipleExposures = %+v, want 1895 visitors excluded", m)
 	}
 	for country, segment := range want.Segments["country"] {
-		var filtered engine.Results
+		var filtered result.Report
 		h.get("/v1/campaigns/900/results?filters[country][]="+country, &filtered)
 		compareRates(t, "converted", filtered.Variations, segment, names)
 		if got, want := fmt.Sprint(filtered.Filters), "map[country:["+country+"]]"; got != want {
@@ -202,7 +202,7 @@ func TestRevenueWithoutItsOutlier(t *testing.T) {
 		{"", "470.56", 54, 0.161724},
 		{"&filters[zScore]=5", "274.55", 53, 0.176524},
 	} {
-		var r engine.Results
+		var r result.Report
 		h.get("/v1/campaigns/700/results?compareMetric=valuePerVisitor"+test.filter, &r)
 		c := r.Variations[0]
 		p := *r.Variations[1].Comparison.Frequentist.PValue
@@ -216,7 +216,7 @@ func TestRevenueWithoutItsOutlier(t *testing.T) {
 			t.Errorf("outliers = %+v, want one removed", o)
 		}
 	}
-	var r engine.Results
+	var r result.Report
 	h.get("/v1/campaigns/700/results?compareMetric=valuePerVisitor", &r)
 	if p, want := r.Variations[1].Comparison.Frequentist.PValue, all.Metrics["REVENUE"].Comparisons["variant vs control"].Welch.P; !near(p, want) {
 		t.Errorf("Welch p = %v, want %v", *p, want)
@@ -232,7 +232,7 @@ func TestRevenueWithoutItsOutlier(t *testing.T) {
 // the API.
 func sameThroughTheCommand(t *testing.T, h *house, path string, args ...string) {
 	t.Helper()
-	var fromAPI, fromCommand engine.Results
+	var fromAPI, fromCommand result.Report
 	h.get(path, &fromAPI)
 	if err := json.Unmarshal([]byte(h.must(append([]string{"report"}, args...)...)), &fromCommand); err != nil {
 		t.Fatal(err)

@@ -3,12 +3,11 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"lifthouse/engine/result"
 	"net/http"
 	"regexp"
 	"strings"
 	"testing"
-
-	"lifthouse/engine"
 )
 
 func thirtyHouse(t *testing.T) *house {
@@ -82,7 +81,7 @@ lift               ──────────┼─────────�
 func TestReportForms(t *testing.T) {
 	h := thirtyHouse(t)
 	h.token = strings.TrimSpace(h.must("token", "create"))
-	var r engine.Results
+	var r result.Report
 	for _, args := range [][]string{{}, {"--json"}} {
 		if err := json.Unmarshal([]byte(h.must(append([]string{"report", "campaign", "1"}, args...)...)), &r); err != nil || r.Totals.Visitors != 10 {
 			t.Errorf("%q: %d visitors, %v; want 10", args, r.Totals.Visitors, err)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"lifthouse/engine"
+	"lifthouse/engine/result"
 	"lifthouse/stats"
 )
 
@@ -28,7 +28,7 @@ type paper struct {
 	value                             string
 }
 
-func compareWithPaper(t *testing.T, where string, got []engine.VariationResults, want ...paper) {
+func compareWithPaper(t *testing.T, where string, got []result.VariationResults, want ...paper) {
 	t.Helper()
 	if len(got) != len(want) {
 		t.Fatalf("%s: %d variations, want %d", where, len(got), len(want))
@@ -48,7 +48,7 @@ func TestThirtyEventsByHand(t *testing.T) {
 		t.Errorf("import says %q", out)
 	}
 	h.token = strings.TrimSpace(h.must("token", "create"))
-	query := func(extra string) (r engine.Results) {
+	query := func(extra string) (r result.Report) {
 		t.Helper()
 		h.get(thirtyPath+extra, &r)
 		return r
@@ -64,7 +64,7 @@ func TestThirtyEventsByHand(t *testing.T) {
 	if c.MultipleExposures.Rule != "exclude" || c.MultipleExposures.Visitors != 2 || c.MultipleExposures.Share != 2.0/13 || !c.MultipleExposures.Warning {
 		t.Errorf("multipleExposures = %+v, want 2 of 13 excluded", c.MultipleExposures)
 	}
-	if len(c.UnknownVariations) != 1 || c.UnknownVariations[0] != (engine.UnknownVariation{VariationID: 7, Visitors: 1, Events: 2}) {
+	if len(c.UnknownVariations) != 1 || c.UnknownVariations[0] != (result.UnknownVariation{VariationID: 7, Visitors: 1, Events: 2}) {
 		t.Errorf("unknownVariations = %+v, want 1 visitor and 2 events of 7", c.UnknownVariations)
 	}
 	if s := c.SampleRatio; s.PValue != nil || s.Reason != stats.ReasonTooFewVisitors || s.Observed[0] != 8 || s.Observed[1] != 4 {
@@ -98,7 +98,7 @@ func close12(got *float64, want float64) bool {
 // checkThirtyWelch checks Welch's test. Control has the values 0, 0, 0, 0,
 // 12.5, 15 and the new variation 0, 5, 25, 40, with the variances 1531.25/30
 // and 4100/12.
-func checkThirtyWelch(t *testing.T, v []engine.VariationResults) {
+func checkThirtyWelch(t *testing.T, v []result.VariationResults) {
 	t.Helper()
 	vc, vt := 1531.25/30/6, 4100.0/12/4
 	m := v[0].Metrics.ValuePerVisitor
@@ -122,7 +122,7 @@ func checkThirtyWelch(t *testing.T, v []engine.VariationResults) {
 // rate is a half, so z² = 3/2.
 func checkThirtyScore(t *testing.T, h *house) {
 	t.Helper()
-	var r engine.Results
+	var r result.Report
 	h.get("/v1/campaigns/1/results", &r)
 	f := r.Variations[1].Comparison.Frequentist
 	if f.Test != stats.TestScore || !close12(f.Statistic, math.Sqrt(1.5)) || !close12(f.PValue, math.Erfc(math.Sqrt(0.75))) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"lifthouse/engine"
+	"lifthouse/engine/result"
 	"lifthouse/schema"
 	"lifthouse/schema/schematest"
 	"lifthouse/schema/schematest/tier"
@@ -28,8 +28,8 @@ func TestStoresOfEarlierSchemasAreBroughtUpToDate(t *testing.T) {
 	today := newHouse(t)
 	today.must("apply", "-f", "testdata/thirty.catalog.yaml")
 	today.must("import", "testdata/thirty.ndjson")
-	var want engine.Results
-	report := func(h *house, into *engine.Results) {
+	var want result.Report
+	report := func(h *house, into *result.Report) {
 		t.Helper()
 		h.token = strings.TrimSpace(h.must("token", "create"))
 		h.get("/v1/campaigns/1/results?dimension=device&interval=day", into)
@@ -55,7 +55,7 @@ func TestStoresOfEarlierSchemasAreBroughtUpToDate(t *testing.T) {
 			if out := h.must("import", "testdata/thirty.ndjson"); !strings.Contains(out, ": 0 rows inserted") {
 				t.Errorf("imported again: %s", out)
 			}
-			var got engine.Results
+			var got result.Report
 			report(h, &got)
 			if a, b := asText(t, &got), asText(t, &want); a != b {
 				t.Errorf("reports\n%s\nwant\n%s", a, b)
@@ -102,7 +102,7 @@ func earlierStore(t *testing.T, today driver.Conn, files []string) driver.Conn {
 }
 
 // asText returns a report without its time of generation.
-func asText(t *testing.T, r *engine.Results) string {
+func asText(t *testing.T, r *result.Report) string {
 	t.Helper()
 	r.GeneratedAt = time.Time{}
 	text, err := json.MarshalIndent(r, "", " ")

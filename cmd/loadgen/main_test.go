@@ -31,23 +31,23 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// result is the result of a command.
-type result struct {
+// outcome is the outcome of a command.
+type outcome struct {
 	code     int
 	out, err string
 }
 
 // run runs a command.
-func run(t *testing.T, args ...string) result {
+func run(t *testing.T, args ...string) outcome {
 	t.Helper()
 	var out, err bytes.Buffer
 	p := &program{in: strings.NewReader(""), out: &out, err: &err}
 	code := p.run(t.Context(), args)
-	return result{code, out.String(), err.String()}
+	return outcome{code, out.String(), err.String()}
 }
 
 // wantOK fails the test unless the command succeeded.
-func (r result) wantOK(t *testing.T) result {
+func (r outcome) wantOK(t *testing.T) outcome {
 	t.Helper()
 	if r.code != exitOK {
 		t.Fatalf("exit %d: %s", r.code, r.err)

@@ -12,6 +12,7 @@ import (
 	"lifthouse/engine"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
+	"lifthouse/engine/result"
 	"lifthouse/loadgen/peers"
 	"lifthouse/loadgen/population"
 	"lifthouse/schema"
@@ -109,7 +110,7 @@ func (p *program) peers(ctx context.Context, s *app.Store, id int64, rounds int,
 
 // campaignReport returns a function that computes the report of the campaign
 // for a question.
-func campaignReport(e *engine.Engine, report func(context.Context, *plan.Plan) (*engine.Results, error), account, id int64) peers.Report {
+func campaignReport(e *engine.Engine, report func(context.Context, *plan.Plan) (*result.Report, error), account, id int64) peers.Report {
 	return func(ctx context.Context, question peers.Question) ([]peers.Counts, error) {
 		r := query.Request{Operation: query.CampaignResults, AccountID: account, SubjectID: id, Metric: query.ValuePerVisitor}
 		mobile, countries := query.ListFilter{Attribute: "device", Values: []string{"mobile"}}, query.ListFilter{Attribute: "country", Values: []string{"DE", "FR"}}
@@ -135,12 +136,12 @@ func campaignReport(e *engine.Engine, report func(context.Context, *plan.Plan) (
 }
 
 // countsOf returns the counts of a report.
-func countsOf(r *engine.Results) ([]peers.Counts, error) {
+func countsOf(r *result.Report) ([]peers.Counts, error) {
 	if rule := r.Checks.MultipleExposures.Rule; rule != catalogue.ExcludeMultiExposed {
 		return nil, fmt.Errorf("invalid multipleExposures %q of the campaign: must be %q, because the peers exclude these visitors", rule, catalogue.ExcludeMultiExposed)
 	}
 	var all []peers.Counts
-	add := func(value string, variations []engine.VariationResults) {
+	add := func(value string, variations []result.VariationResults) {
 		for i := range variations {
 			v := &variations[i]
 			if v.Visitors == 0 {
@@ -166,7 +167,7 @@ func countsOf(r *engine.Results) ([]peers.Counts, error) {
 	return all, nil
 }
 
-func storedUnits(m engine.Money) int64 {
+func storedUnits(m result.Money) int64 {
 	if m.Units == nil {
 		return 0
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"lifthouse/engine"
+	"lifthouse/engine/result"
 
 	"github.com/rivo/uniseg"
 )
@@ -69,7 +70,7 @@ func (t *table) bars() {
 
 // bar returns one lift as text: a dot for the lift, a line for its interval, and
 // the line of zero lift. An arrow marks an unbounded end.
-func (s scale) bar(e engine.Effect) string {
+func (s scale) bar(e result.Effect) string {
 	row := []rune(strings.Repeat(" ", s.columns))
 	zero := s.column(0)
 	row[zero] = '│'
@@ -111,7 +112,7 @@ func (s scale) axis() (line, labels string) {
 		if k == 0 {
 			ruler[at] = '┼'
 		}
-		label := []rune(engine.Percent(k*step, decimals, k != 0))
+		label := []rune(result.Percent(k*step, decimals, k != 0))
 		start := max(0, min(at-len(label)/2, s.columns-len(label)))
 		if start >= free {
 			copy(text[start:], label)

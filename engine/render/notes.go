@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"lifthouse/engine"
+	"lifthouse/engine/result"
 	"lifthouse/stats"
 )
 
@@ -69,7 +70,7 @@ func (t *table) reasons() []string {
 		if len(concerned[reason]) > 1 {
 			who = "Variations "
 		}
-		notes[i] = who + strings.Join(concerned[reason], ", ") + ": " + engine.Explain(reason) + "."
+		notes[i] = who + strings.Join(concerned[reason], ", ") + ": " + result.Explain(reason) + "."
 	}
 	return notes
 }
@@ -89,36 +90,36 @@ func (t *table) shares() string {
 	check := t.answer.Checks.SampleRatio
 	expected, observed := make([]string, len(check.Expected)), make([]string, len(check.Observed))
 	for i := range check.Expected {
-		expected[i] = engine.Number(check.Expected[i], 0)
+		expected[i] = result.Number(check.Expected[i], 0)
 	}
 	for i := range check.Observed {
-		observed[i] = engine.Grouped(check.Observed[i])
+		observed[i] = result.Grouped(check.Observed[i])
 	}
 	verdict := "match the configured shares"
 	switch {
 	case check.Mismatch:
 		verdict = "do not match the configured shares (sample ratio mismatch), so the comparison is not valid"
 	case check.PValue == nil:
-		return "Shares: not checked: " + engine.Explain(check.Reason) + "."
+		return "Shares: not checked: " + result.Explain(check.Reason) + "."
 	}
 	return fmt.Sprintf("Shares: the visitors %s: observed %s, expected %s (p = %s).", verdict,
-		strings.Join(observed, " : "), strings.Join(expected, " : "), engine.Probability(*check.PValue))
+		strings.Join(observed, " : "), strings.Join(expected, " : "), result.Probability(*check.PValue))
 }
 
 // sample returns a note on the required sample size.
 func (t *table) sample() string {
 	power := t.answer.Power
 	if power.RequiredVisitors == nil {
-		return "Sample: the required size cannot be computed: " + engine.Explain(power.Reason) + "."
+		return "Sample: the required size cannot be computed: " + result.Explain(power.Reason) + "."
 	}
-	progress := engine.Percent(*power.Progress, 0, false)
+	progress := result.Percent(*power.Progress, 0, false)
 	if onePercent := 0.01; *power.Progress < onePercent {
 		progress = "under 1 %"
 	}
 	text := fmt.Sprintf("Sample: detecting a lift of %v %% with %d %% power requires %s visitors; the sample has %s of them",
-		t.input.MDE, t.input.Power, engine.Grouped(*power.RequiredVisitors), progress)
+		t.input.MDE, t.input.Power, result.Grouped(*power.RequiredVisitors), progress)
 	if effect := power.MinimumDetectableEffect; effect != nil {
-		text += " and can detect a lift of " + engine.Percent(*effect, engine.PercentDecimals(*effect), false)
+		text += " and can detect a lift of " + result.Percent(*effect, result.PercentDecimals(*effect), false)
 	}
 	return text + "."
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"lifthouse/engine"
+	"lifthouse/engine/result"
 
 	"github.com/rivo/uniseg"
 )
@@ -92,13 +93,13 @@ func TestTableHoldsAnything(t *testing.T) {
 }
 
 // results returns a report by device.
-func results(t *testing.T) *engine.Results {
+func results(t *testing.T) *result.Report {
 	t.Helper()
 	text, err := os.ReadFile("../testdata/value_by_device/results.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var r engine.Results
+	var r result.Report
 	if err := json.Unmarshal(text, &r); err != nil {
 		t.Fatal(err)
 	}

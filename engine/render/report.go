@@ -7,6 +7,7 @@ import (
 
 	"lifthouse/engine"
 	"lifthouse/engine/query"
+	"lifthouse/engine/result"
 	"lifthouse/stats"
 )
 
@@ -20,13 +21,13 @@ func (s Screen) letters() int {
 // reportTable writes a report.
 type reportTable struct {
 	*table
-	results *engine.Results
+	results *result.Report
 }
 
 // Report returns a report as text: the conclusion, one row per variation, the
 // lifts as bars, and notes. With a dimension, a second table has one row per
 // value and variation.
-func Report(r *engine.Results, s Screen) string {
+func Report(r *result.Report, s Screen) string {
 	t := &reportTable{&table{Screen: s}, r}
 	whole := section{letters: t.letters()}
 	whole.add("", &r.Cell, t.metric())
@@ -69,7 +70,7 @@ type section struct {
 }
 
 // add appends the variations of a cell to the section.
-func (s *section) add(value string, c *engine.Cell, metric query.Metric) {
+func (s *section) add(value string, c *result.Cell, metric query.Metric) {
 	for i := range c.Variations {
 		v := &c.Variations[i]
 		label := engine.Shortened(Printable(v.Name), s.letters)
@@ -84,7 +85,7 @@ func (s *section) add(value string, c *engine.Cell, metric query.Metric) {
 // draw writes a section in the form of the calculator's answer.
 func (t *reportTable) draw(s *section) {
 	metric := engine.MetricMean
-	if engine.IsRate(t.metric()) {
+	if result.IsRate(t.metric()) {
 		metric = engine.MetricBinary
 	}
 	t.input = &engine.CalculatorInput{Metric: metric}
@@ -122,9 +123,9 @@ func (t *reportTable) progress() string {
 	if p == nil || p.RequiredVisitors == nil || p.Progress == nil {
 		return ""
 	}
-	text := fmt.Sprintf("Sample: %s of the %s required visitors", engine.Percent(*p.Progress, 0, false), engine.Grouped(*p.RequiredVisitors))
+	text := fmt.Sprintf("Sample: %s of the %s required visitors", result.Percent(*p.Progress, 0, false), result.Grouped(*p.RequiredVisitors))
 	if p.DaysRemaining != nil && *p.DaysRemaining > 0 {
-		text += fmt.Sprintf("; about %s days remain", engine.Grouped(*p.DaysRemaining))
+		text += fmt.Sprintf("; about %s days remain", result.Grouped(*p.DaysRemaining))
 	}
 	return text + "."
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"lifthouse/engine"
+	"lifthouse/engine/result"
 	"lifthouse/stats"
 
 	"github.com/rivo/uniseg"
@@ -92,7 +93,7 @@ func (t *table) subtitle() string {
 	for _, v := range t.answer.Variations {
 		visitors += v.Visitors
 	}
-	return fmt.Sprintf("%s · %s, %d %% · %s visitors", what, t.answer.Methodology, t.answer.SignificanceLevel, engine.Grouped(visitors))
+	return fmt.Sprintf("%s · %s, %d %% · %s visitors", what, t.answer.Methodology, t.answer.SignificanceLevel, result.Grouped(visitors))
 }
 
 // column is a column of a table.
@@ -203,21 +204,21 @@ func (t *table) observed() []column {
 		if v.Interval == nil && v.StandardError != nil {
 			spread = narrower(spread, *v.StandardError)
 		} else {
-			spread = narrower(spread, engine.HalfWidth(v.Value, v.Interval))
+			spread = narrower(spread, result.HalfWidth(v.Value, v.Interval))
 		}
 	}
 	write := t.value(spread)
 	for _, v := range t.answer.Variations {
-		visitors.cells = append(visitors.cells, engine.Grouped(v.Visitors))
+		visitors.cells = append(visitors.cells, result.Grouped(v.Visitors))
 		value.cells = append(value.cells, optional(v.Value, write))
-		interval.cells = append(interval.cells, engine.RangeInWords(v.Interval, write))
+		interval.cells = append(interval.cells, result.RangeInWords(v.Interval, write))
 	}
 	if t.converted == nil {
 		return []column{visitors, value, interval}
 	}
 	converted := column{title: "converted"}
 	for _, n := range t.converted {
-		converted.cells = append(converted.cells, engine.Grouped(n))
+		converted.cells = append(converted.cells, result.Grouped(n))
 	}
 	return []column{visitors, converted, value, interval}
 }
@@ -226,9 +227,9 @@ func (t *table) observed() []column {
 // number. The spread, half the narrowest interval, determines the decimals.
 func (t *table) value(spread float64) func(float64) string {
 	if t.input.Metric == engine.MetricBinary {
-		return func(x float64) string { return engine.Percent(x, engine.PercentDecimals(spread), false) }
+		return func(x float64) string { return result.Percent(x, result.PercentDecimals(spread), false) }
 	}
-	return func(x float64) string { return engine.Number(x, engine.Decimals(spread)) }
+	return func(x float64) string { return result.Number(x, result.Decimals(spread)) }
 }
 
 func narrower(a, b float64) float64 {
@@ -244,10 +245,10 @@ func (t *table) lift() func(float64) string {
 	spread := math.Inf(1)
 	for _, v := range t.answer.Variations {
 		if v.Comparison != nil {
-			spread = narrower(spread, engine.HalfWidth(v.Comparison.Improvement.Value, v.Comparison.Improvement.Interval))
+			spread = narrower(spread, result.HalfWidth(v.Comparison.Improvement.Value, v.Comparison.Improvement.Interval))
 		}
 	}
-	return func(x float64) string { return engine.Percent(x, engine.PercentDecimals(spread), true) }
+	return func(x float64) string { return result.Percent(x, result.PercentDecimals(spread), true) }
 }
 
 // compared returns the columns that compare each variation with control.
@@ -264,7 +265,7 @@ func (t *table) compared() []column {
 			continue
 		}
 		lift.cells = append(lift.cells, optional(c.Improvement.Value, write))
-		interval.cells = append(interval.cells, engine.RangeInWords(c.Improvement.Interval, write))
+		interval.cells = append(interval.cells, result.RangeInWords(c.Improvement.Interval, write))
 		verdict.cells = append(verdict.cells, c.VerdictInWords())
 		verdict.colours = append(verdict.colours, verdictColours[c.Judged()])
 	}
@@ -281,16 +282,16 @@ func (t *table) evidence() []column {
 		var chanceCell, fixedCell, alwaysCell string
 		if v.Comparison != nil {
 			if b := v.Comparison.Bayesian; b != nil {
-				chanceCell = optional(b.ChanceToBeatControl, engine.Chance)
+				chanceCell = optional(b.ChanceToBeatControl, result.Chance)
 			}
 			if f := v.Comparison.Frequentist; f != nil {
-				fixedCell = optional(f.AdjustedPValue, engine.Probability)
+				fixedCell = optional(f.AdjustedPValue, result.Probability)
 				if f.Correction != stats.CorrectionNone {
 					fixed.title = "adjusted p"
 				}
 			}
 			if s := v.Comparison.Sequential; s != nil {
-				alwaysCell = optional(s.PValue, engine.Probability)
+				alwaysCell = optional(s.PValue, result.Probability)
 			}
 		}
 		chance.cells = append(chance.cells, chanceCell)

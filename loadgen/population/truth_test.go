@@ -7,6 +7,7 @@ import (
 
 	"lifthouse/engine"
 	"lifthouse/engine/query"
+	"lifthouse/engine/result"
 	"lifthouse/loadgen/population"
 	"lifthouse/loadgen/send"
 	"lifthouse/schema/catalogue"
@@ -69,7 +70,7 @@ type checker struct {
 	at      string
 }
 
-func (c *checker) report(r query.Request) *engine.Results {
+func (c *checker) report(r query.Request) *result.Report {
 	c.Helper()
 	r.AccountID = 1
 	plan, err := c.engine.Plan(r)
@@ -111,8 +112,8 @@ func (c *checker) subject(truth *population.SubjectTruth) {
 	}
 }
 
-func (c *checker) breakdown(name, dimension string, outcome *population.OutcomeTruth, results *engine.Results) {
-	cells := map[string][]engine.VariationResults{}
+func (c *checker) breakdown(name, dimension string, outcome *population.OutcomeTruth, results *result.Report) {
+	cells := map[string][]result.VariationResults{}
 	for _, cell := range results.Breakdown {
 		cells[cell.Value] = cell.Variations
 	}
@@ -133,7 +134,7 @@ func (c *checker) breakdown(name, dimension string, outcome *population.OutcomeT
 // values is not close enough to normal.
 const minConverted = 100
 
-func (c *checker) cell(name string, outcome *population.OutcomeTruth, truth *population.SegmentTruth, variations []engine.VariationResults) {
+func (c *checker) cell(name string, outcome *population.OutcomeTruth, truth *population.SegmentTruth, variations []result.VariationResults) {
 	if len(variations) != len(truth.Variations) {
 		c.Errorf("%s: %d variations, want %d", name, len(variations), len(truth.Variations))
 		return
@@ -163,7 +164,7 @@ func (c *checker) cell(name string, outcome *population.OutcomeTruth, truth *pop
 	}
 }
 
-func (c *checker) figure(at string, have engine.Estimate, want float64) {
+func (c *checker) figure(at string, have result.Estimate, want float64) {
 	if want == 0 && *have.Value == 0 {
 		return // the goal has no value
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"lifthouse/engine/result"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -14,8 +15,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"lifthouse/engine"
 )
 
 // tally has the expected counts of a variation.
@@ -243,7 +242,7 @@ func (w *world) mustSend(url string, l *load) {
 
 // report retries for some time, so that a running server can reconnect to its
 // store.
-func (w *world) report(url string) (got engine.Results) {
+func (w *world) report(url string) (got result.Report) {
 	w.t.Helper()
 	for until := time.Now().Add(10 * time.Second); ; <-time.After(100 * time.Millisecond) {
 		status, text, err := w.do(http.MethodGet, url+"/v1/campaigns/1/results", w.reads, "no-cache", "")
@@ -280,7 +279,7 @@ func (w *world) ask(ctx context.Context, r *rand.Rand) {
 			w.t.Errorf("%s: %d %.500s", path, status, text)
 			continue
 		}
-		var got engine.Results
+		var got result.Report
 		if err := json.Unmarshal([]byte(text), &got); err != nil {
 			w.t.Error(err)
 			continue
@@ -343,7 +342,7 @@ func (w *world) bounds(acked, begun, asked time.Time) (least, most [2]tally) {
 }
 
 // wrongWith describes impossible values in a report.
-func wrongWith(got *engine.Results, least, most [2]tally) string {
+func wrongWith(got *result.Report, least, most [2]tally) string {
 	var visitors int64
 	for i, v := range got.Variations {
 		own := tally{v.Visitors, v.Views, v.ConvertedVisitors, v.GoalsReached}

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"lifthouse/engine"
+	"lifthouse/engine/result"
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -77,7 +77,7 @@ func (s *damagedStore) do(want int, args ...string) string {
 // reports checks the number of visitors in a report.
 func (s *damagedStore) reports(visitors int64) {
 	s.t.Helper()
-	var r engine.Results
+	var r result.Report
 	if err := json.Unmarshal([]byte(s.do(exitOK, "report", "campaign", "1")), &r); err != nil || r.Totals.Visitors != visitors {
 		s.t.Errorf("the report counts %d visitors, %v; want %d", r.Totals.Visitors, err, visitors)
 	}
@@ -274,7 +274,7 @@ func TestAFullDiskLosesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var r engine.Results
+	var r result.Report
 	if err := json.Unmarshal(text, &r); err != nil || r.Totals.Visitors != views || r.Totals.Views != views {
 		t.Errorf("%+v, %v; want %d visitors\n%s", r.Totals, err, views, said)
 	}

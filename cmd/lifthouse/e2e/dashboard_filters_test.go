@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"lifthouse/engine"
+	"lifthouse/engine/result"
 
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/chromedp"
@@ -75,7 +76,7 @@ func (v *viewer) picks(path, attribute string, values ...string) {
 
 // savesTheSame downloads the view as CSV and compares visitors and metrics with
 // the report.
-func (v *viewer) savesTheSame(address string, r *engine.Results) {
+func (v *viewer) savesTheSame(address string, r *result.Report) {
 	v.Helper()
 	rows := v.download()
 	asked := false

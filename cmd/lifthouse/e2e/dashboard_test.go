@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"lifthouse/engine"
 	"lifthouse/engine/query"
+	"lifthouse/engine/result"
 
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/chromedp"
@@ -21,9 +21,9 @@ const curvesThere = `document.querySelector(".uplot") && !document.querySelector
 const allThere = `document.querySelector("#conclusion") && document.querySelectorAll(".uplot").length === 2 && !document.querySelector(".loading, [aria-busy=true]")`
 
 // report returns the report of the API.
-func (v *viewer) report(address string) engine.Results {
+func (v *viewer) report(address string) result.Report {
 	v.Helper()
-	var results engine.Results
+	var results result.Report
 	v.server.get(address, v.token, &results)
 	return results
 }
@@ -120,7 +120,7 @@ func (v *viewer) numbersAreTheAPIs(address, rate string) {
 }
 
 // compared returns the compared rate of a variation.
-func compared(r *engine.Results, i int) float64 {
+func compared(r *result.Report, i int) float64 {
 	if *r.CompareMetric == query.ConversionRate {
 		return *r.Variations[i].Metrics.ConversionRate.Value
 	}

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"lifthouse/engine"
+	"lifthouse/engine/result"
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -29,9 +29,9 @@ func visitorLines(from string, n int) string {
 
 // compareAll compares a report with the events of the given numbers of visitors
 // over HTTP and from the file.
-func compareAll(t *testing.T, got engine.Results, counts ...int) {
+func compareAll(t *testing.T, got result.Report, counts ...int) {
 	t.Helper()
-	var want [2]engine.Counts
+	var want [2]result.Counts
 	var value [2]float64
 	for _, visitors := range counts {
 		for n := range visitors {

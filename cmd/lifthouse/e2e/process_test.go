@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"lifthouse/cmd/internal/remote"
-	"lifthouse/engine"
+	"lifthouse/engine/result"
 )
 
 // process is a running lifthouse.
@@ -183,7 +183,7 @@ func (p *process) status(token string) int {
 	return status
 }
 
-func (p *process) results(token string) (r engine.Results) {
+func (p *process) results(token string) (r result.Report) {
 	p.t.Helper()
 	p.get("/v1/campaigns/1/results", token, &r)
 	return r
@@ -272,14 +272,14 @@ func TestDemoIsMadeOnceAndServesWhatItPlanted(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "demo")
 	store := "--store=embedded:" + dir
 	request := regexp.MustCompile(`Bearer ([A-Za-z0-9_-]+)' '(http[^']+)'`)
-	ask := func(p *process) (string, engine.Results) {
+	ask := func(p *process) (string, result.Report) {
 		t.Helper()
 		found := request.FindStringSubmatch(p.said.String())
 		if found == nil {
 			t.Fatalf("no request to paste in:\n%s", p.said.String())
 		}
 		status, text := get(t, found[2], found[1])
-		var r engine.Results
+		var r result.Report
 		if err := json.Unmarshal([]byte(text), &r); err != nil || status != http.StatusOK {
 			t.Fatalf("%d, %v", status, err)
 		}

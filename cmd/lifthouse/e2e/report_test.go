@@ -3,11 +3,10 @@ package e2e
 import (
 	"bufio"
 	"encoding/json"
+	"lifthouse/engine/result"
 	"os"
 	"strings"
 	"testing"
-
-	"lifthouse/engine"
 )
 
 // TestReportWatchesThroughTheSocket watches a served store while events arrive,
@@ -24,7 +23,7 @@ func TestReportWatchesThroughTheSocket(t *testing.T) {
 		if err != nil {
 			t.Fatalf("it ended: %v", err)
 		}
-		var r engine.Results
+		var r result.Report
 		if err := json.Unmarshal(line, &r); err != nil {
 			t.Fatalf("%s: %v", line, err)
 		}

@@ -1,4 +1,4 @@
-package engine
+package result
 
 import (
 	"lifthouse/engine/query"

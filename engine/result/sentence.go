@@ -1,4 +1,4 @@
-package engine
+package result
 
 import (
 	"fmt"
@@ -9,38 +9,38 @@ import (
 )
 
 // statement has the inputs for the text of a conclusion.
-type statement struct {
-	conclusion  *Conclusion
-	control     string      // name
-	decides     string      // name of the winner or loser
-	comparison  *Comparison // of that variation
+type Statement struct {
+	Conclusion  *Conclusion
+	Control     string      // name
+	Decides     string      // name of the winner or loser
+	Comparison  *Comparison // of that variation
 	metric      string      // name in the text; empty: omitted
-	rate        bool        // the metric is a share of the visitors
-	level       int
-	mde         float64 // per cent
-	sampleRatio *SampleRatio
-	required    *int64 // visitors
-	remaining   *int64 // visitors
+	Rate        bool        // the metric is a share of the visitors
+	Level       int
+	MDE         float64 // per cent
+	SampleRatio *SampleRatio
+	Required    *int64 // visitors
+	Remaining   *int64 // visitors
 }
 
 // sentence returns the text of the conclusion.
-func (s *statement) sentence() string {
-	switch s.conclusion.Status {
+func (s *Statement) Sentence() string {
+	switch s.Conclusion.Status {
 	case stats.StatusWinner:
 		return s.decided("better")
 	case stats.StatusLoser:
 		return s.decided("worse")
 	case stats.StatusInvalid:
 		return fmt.Sprintf("The results are not valid: the split of the visitors does not match the configured shares (sample ratio mismatch, p = %s).",
-			Probability(*s.sampleRatio.PValue))
+			Probability(*s.SampleRatio.PValue))
 	case stats.StatusInsufficientData:
-		if slices.Contains(s.conclusion.Reasons, reasonNothingToCompare) {
+		if slices.Contains(s.Conclusion.Reasons, reasonNothingToCompare) {
 			return "There is nothing to compare: there is only one variation."
 		}
-		return "Not enough data for a verdict: " + explainAll(s.conclusion.Reasons) + "."
+		return "Not enough data for a verdict: " + explainAll(s.Conclusion.Reasons) + "."
 	case stats.StatusInconclusive:
 	}
-	switch reasons := s.conclusion.Reasons; {
+	switch reasons := s.Conclusion.Reasons; {
 	case slices.Contains(reasons, stats.ReasonTooEarly):
 		return "It is too early for a conclusion: the effect is not significant at repeated looks" + s.stillNeeded() + "."
 	case slices.Contains(reasons, stats.ReasonLevel100):
@@ -48,37 +48,37 @@ func (s *statement) sentence() string {
 	case slices.Contains(reasons, stats.ReasonUnbalancedSkew):
 		return "No conclusion yet: " + Explain(stats.ReasonUnbalancedSkew) + "."
 	}
-	return fmt.Sprintf("No variation differs significantly from %s at the %d %% level%s.", s.control, s.level, s.stillNeeded())
+	return fmt.Sprintf("No variation differs significantly from %s at the %d %% level%s.", s.Control, s.Level, s.stillNeeded())
 }
 
 // decided returns the text about the winner or loser.
-func (s *statement) decided(verdict string) string {
-	text := fmt.Sprintf("%s is %s than %s: ", s.decides, verdict, s.control)
+func (s *Statement) decided(verdict string) string {
+	text := fmt.Sprintf("%s is %s than %s: ", s.Decides, verdict, s.Control)
 	if s.metric != "" {
 		text += s.metric + " has "
 	}
-	c := s.comparison
+	c := s.Comparison
 	lift, difference, kind := c.carrying()
 	if lift.Value != nil && lift.Interval != nil {
-		text += "a lift of " + withInterval(lift, s.level, kind, PercentDecimals, func(x float64, decimals int) string {
+		text += "a lift of " + withInterval(lift, s.Level, kind, PercentDecimals, func(x float64, decimals int) string {
 			return Percent(x, decimals, true)
 		})
 	} else {
 		decimals, unit, scale := Decimals, "", 1.0
-		if s.rate {
+		if s.Rate {
 			decimals, unit, scale = PercentDecimals, " percentage points", 100
 		}
-		text += "a difference of " + withInterval(difference, s.level, kind, decimals, func(x float64, decimals int) string {
+		text += "a difference of " + withInterval(difference, s.Level, kind, decimals, func(x float64, decimals int) string {
 			return signed(scale*x, decimals) + unit
 		})
 	}
 	switch {
 	case c.Bayesian != nil:
-		return text + fmt.Sprintf(", with a chance of %s to beat %s.", Chance(*c.Bayesian.ChanceToBeatControl), s.control)
+		return text + fmt.Sprintf(", with a chance of %s to beat %s.", Chance(*c.Bayesian.ChanceToBeatControl), s.Control)
 	case c.isAlwaysValid():
 		return text + ", which is valid at every look."
 	}
-	return text + fmt.Sprintf(", with the full planned sample (%s visitors).", Grouped(*s.required))
+	return text + fmt.Sprintf(", with the full planned sample (%s visitors).", Grouped(*s.Required))
 }
 
 // isAlwaysValid reports whether the verdict is valid at every look.
@@ -118,14 +118,14 @@ func withInterval(e Effect, level int, kind string, precision func(spread float6
 
 // stillNeeded returns the text about the missing visitors of the planned
 // sample.
-func (s *statement) stillNeeded() string {
+func (s *Statement) stillNeeded() string {
 	switch {
-	case s.remaining == nil:
+	case s.Remaining == nil:
 		return ""
-	case *s.remaining == 0:
-		return fmt.Sprintf("; the sample is large enough to detect a lift of %v %%", s.mde)
+	case *s.Remaining == 0:
+		return fmt.Sprintf("; the sample is large enough to detect a lift of %v %%", s.MDE)
 	default:
-		return fmt.Sprintf("; %s more visitors are needed to detect a lift of %v %%", Grouped(*s.remaining), s.mde)
+		return fmt.Sprintf("; %s more visitors are needed to detect a lift of %v %%", Grouped(*s.Remaining), s.MDE)
 	}
 }
 

@@ -1,4 +1,4 @@
-package engine
+package result
 
 import (
 	"lifthouse/engine/plan"
@@ -11,26 +11,26 @@ func (j *cellResult) conclude(plan *plan.Plan, c stats.Conclusion) {
 	if !plan.Rules.Compare {
 		return
 	}
-	j.Conclusion = newConclusion(c)
+	j.Conclusion = NewConclusion(c)
 	for i, conclusive := range c.Conclusive {
 		j.Variations[i+1].Comparison.Conclusive = &conclusive
 	}
-	s := &statement{
-		conclusion: j.Conclusion, metric: metricInWords[plan.Metric], rate: isRate[plan.Metric],
-		level: plan.Rules.SignificanceLevel, mde: plan.Rules.MDE, sampleRatio: j.Checks.SampleRatio,
+	s := &Statement{
+		Conclusion: j.Conclusion, metric: metricInWords[plan.Metric], Rate: isRate[plan.Metric],
+		Level: plan.Rules.SignificanceLevel, MDE: plan.Rules.MDE, SampleRatio: j.Checks.SampleRatio,
 	}
 	if len(j.Variations) > 0 {
-		s.control = j.Variations[0].Name
+		s.Control = j.Variations[0].Name
 	}
 	if j.Power != nil {
-		s.required, s.remaining = j.Power.RequiredVisitors, j.Power.RemainingVisitors
+		s.Required, s.Remaining = j.Power.RequiredVisitors, j.Power.RemainingVisitors
 	}
 	if c.Index >= 0 {
 		decides := &j.Variations[c.Index+1]
 		j.Conclusion.VariationID = &decides.ID
-		s.decides, s.comparison = decides.Name, decides.Comparison
+		s.Decides, s.Comparison = decides.Name, decides.Comparison
 	}
-	j.Conclusion.Text = s.sentence()
+	j.Conclusion.Text = s.Sentence()
 }
 
 // Reasons of conclusions without a variation, in addition to those of package
@@ -42,7 +42,7 @@ const (
 
 // newConclusion returns the conclusion for the results body. A conclusion
 // without a variation has a reason.
-func newConclusion(c stats.Conclusion) *Conclusion {
+func NewConclusion(c stats.Conclusion) *Conclusion {
 	shown := &Conclusion{Status: c.Status, Reasons: append([]stats.Reason{}, c.Reasons...)}
 	if c.Index < 0 && len(shown.Reasons) == 0 {
 		switch c.Status {

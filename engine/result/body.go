@@ -1,4 +1,4 @@
-package engine
+package result
 
 import (
 	"lifthouse/engine/plan"
@@ -10,12 +10,12 @@ import (
 )
 
 // newResults computes the body from the rows, without the series.
-func newResults(plan *plan.Plan, found *visit.Rows) *Results {
+func New(plan *plan.Plan, found *visit.Rows) *Report {
 	all := sumRows(found.Whole, plan.MultipleExposures)
 	result := all.evaluate(plan, found)
 	result.Checks.Outliers = outliersCheck(found.Outliers, result.Totals.GoalsReached)
 	result.conclude(plan, stats.Conclude(result.evidence, options(plan)))
-	results := &Results{
+	results := &Report{
 		Methodology:       plan.Rules.Methodology,
 		SignificanceLevel: plan.Rules.SignificanceLevel,
 		Filters:           plan.Filters.Echo(),
@@ -81,7 +81,7 @@ func breakdown(plan *plan.Plan, found *visit.Rows) []BreakdownCell {
 		names, all = append(names, name), append(all, sumRows(rows, plan.MultipleExposures))
 	}
 	for _, value := range values[:min(len(values), plan.Top)] {
-		add(shownValue(value), byValue[value])
+		add(ShownValue(value), byValue[value])
 		delete(byValue, value)
 	}
 	if len(values) > plan.Top || len(others) > 0 {
@@ -111,7 +111,7 @@ func concluded(plan *plan.Plan, names []string, cells []cellResult) []BreakdownC
 	return shown
 }
 
-func shownValue(value string) string {
+func ShownValue(value string) string {
 	switch strings.TrimLeft(value, `\`) {
 	case "":
 		if value == "" {

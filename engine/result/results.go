@@ -1,4 +1,4 @@
-package engine
+package result
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 )
 
 // Results is the response body of a report. Fields are in output order.
-type Results struct {
+type Report struct {
 	CampaignID        int64            `json:"campaignId,omitzero"`
 	WidgetID          int64            `json:"widgetId,omitzero"`
 	ExperimentID      int64            `json:"experimentId,omitzero"`
@@ -293,7 +293,7 @@ func newBounds(i *stats.Interval) *Bounds {
 	return &Bounds{i.Lower, i.Upper}
 }
 
-func newEstimate(e stats.Estimate) Estimate {
+func NewEstimate(e stats.Estimate) Estimate {
 	return Estimate{Value: e.Value, StandardError: e.StandardError, Interval: newBounds(e.Interval), Reason: e.Reason}
 }
 
@@ -301,7 +301,7 @@ func newEffect(e stats.Effect) Effect {
 	return Effect{Value: e.Value, Interval: newBounds(e.Interval), Reason: e.Reason}
 }
 
-func newComparison(c stats.Comparison) *Comparison {
+func NewComparison(c stats.Comparison) *Comparison {
 	shown := &Comparison{
 		Difference:  newEffect(c.Difference),
 		Improvement: newEffect(c.Lift),

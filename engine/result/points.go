@@ -1,4 +1,4 @@
-package engine
+package result
 
 import (
 	"lifthouse/engine/plan"
@@ -12,7 +12,7 @@ import (
 )
 
 // cumulated returns the running sums of the steps as points.
-func cumulated(p *plan.Plan, steps []visit.Step) []Point {
+func Cumulated(p *plan.Plan, steps []visit.Step) []Point {
 	first, last := steps[0].Bucket, steps[len(steps)-1].Bucket
 	through := make([]cell, last-first+1)
 	sums := map[[2]int64]visit.Row{}
@@ -49,18 +49,18 @@ func onAllCores(n int, do func(i int)) {
 }
 
 // newPoint returns the point at the end of a bucket, from the rows of its report.
-func newPoint(p *plan.Plan, bucket int64, rows []visit.Row) Point {
+func NewPoint(p *plan.Plan, bucket int64, rows []visit.Row) Point {
 	c := sumRows(rows, p.MultipleExposures)
 	return pointOf(p, bucket, &c)
 }
 
 func pointOf(p *plan.Plan, bucket int64, through *cell) Point {
 	j, _, _ := through.compare(p)
-	return Point{Time: endOf(p, bucket), Variations: j.Variations}
+	return Point{Time: EndOf(p, bucket), Variations: j.Variations}
 }
 
 // endOf returns the end of a bucket or of the window, whichever is earlier.
-func endOf(p *plan.Plan, bucket int64) time.Time {
+func EndOf(p *plan.Plan, bucket int64) time.Time {
 	width, shift := p.Interval.Grid()
 	end := time.UnixMilli((bucket+1)*width.Milliseconds() - shift.Milliseconds()).UTC()
 	if to := p.To(); to.Before(end) {

@@ -1,4 +1,4 @@
-package engine
+package result
 
 import (
 	"lifthouse/engine/plan"
@@ -99,7 +99,7 @@ func (c *cell) compare(plan *plan.Plan) (j cellResult, control stats.Sample, tot
 	options.NonNegative = neverNegative(&total, plan.Metric)
 	j.evidence.Comparisons = stats.Compare(samples[0], samples[1:], options)
 	for i, comparison := range j.evidence.Comparisons {
-		j.Variations[i+1].Comparison = newComparison(comparison)
+		j.Variations[i+1].Comparison = NewComparison(comparison)
 	}
 	return j, samples[0], total
 }
@@ -142,19 +142,19 @@ func newCounts(m *visit.Moments) Counts {
 
 func newMetrics(m *visit.Moments, o stats.Options) Metrics {
 	money := func(a *visit.Amounts) Estimate {
-		return newEstimate(stats.EstimateMean(a.Mean(m.Visitors, schema.MoneyScale), o))
+		return NewEstimate(stats.EstimateMean(a.Mean(m.Visitors, schema.MoneyScale), o))
 	}
 	rate := func(converted int64) Estimate {
-		return newEstimate(stats.EstimateRate(stats.Rate{Visitors: m.Visitors, Converted: converted}, o))
+		return NewEstimate(stats.EstimateRate(stats.Rate{Visitors: m.Visitors, Converted: converted}, o))
 	}
 	return Metrics{
 		GoalConversionRate:   rate(m.Converted),
 		ConversionRate:       rate(m.Conversion),
 		CompletionRate:       rate(m.Completed),
-		GoalsPerVisitor:      newEstimate(stats.EstimateMean(m.Goals.Mean(m.Visitors, 1), o)),
+		GoalsPerVisitor:      NewEstimate(stats.EstimateMean(m.Goals.Mean(m.Visitors, 1), o)),
 		ValuePerVisitor:      money(&m.Value),
 		ProfitPerVisitor:     money(&m.Profit),
 		ExtraValuePerVisitor: money(&m.ExtraValue),
-		AverageValue:         newEstimate(stats.EstimateRatio(averageOf(m), o)),
+		AverageValue:         NewEstimate(stats.EstimateRatio(averageOf(m), o)),
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"lifthouse/engine"
+	"lifthouse/engine/calculator"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 )
@@ -25,7 +25,7 @@ func ExampleParseReport() {
 
 // The calculator compares variations without a store.
 func ExampleParseCalculatorInput() {
-	input, err := engine.ParseCalculatorInput([]byte(`{"metric":"binary","variations":[{"n":10000,"converted":500},{"n":10000,"converted":600}]}`))
+	input, err := calculator.Parse([]byte(`{"metric":"binary","variations":[{"n":10000,"converted":500},{"n":10000,"converted":600}]}`))
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -10,7 +10,7 @@ import (
 
 	"lifthouse/cmd/internal/compare"
 	"lifthouse/cmd/internal/terminal"
-	"lifthouse/engine"
+	"lifthouse/engine/calculator"
 	"lifthouse/engine/query"
 	"lifthouse/engine/render"
 
@@ -85,7 +85,7 @@ func (p *program) compareFlags(f *compare.Flags, changed func(name string) bool,
 	if err != nil {
 		return usageError{fmt.Errorf("compare: %w", err)}
 	}
-	input, err := engine.ParseCalculatorInput(line)
+	input, err := calculator.Parse(line)
 	var invalid *query.InvalidError
 	if errors.As(err, &invalid) {
 		faults := make([]string, len(invalid.Faults))
@@ -139,12 +139,12 @@ func (p *program) compareLines(ctx context.Context, forceJSON bool) error {
 
 // answerLine answers one line. It returns false if the line is invalid.
 func (p *program) answerLine(line compare.Line, inJSON bool) (answered bool, err error) {
-	input, err := engine.ParseCalculatorInput(line.Text)
+	input, err := calculator.Parse(line.Text)
 	var invalid *query.InvalidError
 	if errors.As(err, &invalid) {
 		p.complain("line %d: %v", line.Number, invalid)
 		if inJSON {
-			return false, p.writeJSON(engine.RefuseInput(line.Number, invalid))
+			return false, p.writeJSON(calculator.Refuse(line.Number, invalid))
 		}
 		return false, nil
 	}

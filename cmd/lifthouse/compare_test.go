@@ -4,13 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"lifthouse/engine/calculator"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"lifthouse/engine"
 )
 
 // runCompare runs the command without a store.
@@ -43,8 +42,8 @@ func TestCompareAnswersLinesAroundABadOne(t *testing.T) {
 	if code != exitRejected || len(lines) != 3 {
 		t.Fatalf("exit %d, %d lines; want %d and 3\n%s%s", code, len(lines), exitRejected, out, complaints)
 	}
-	var first, last engine.Answer
-	var second engine.Refusal
+	var first, last calculator.Answer
+	var second calculator.Refusal
 	for i, body := range []any{&first, &second, &last} {
 		if err := json.Unmarshal([]byte(lines[i]), body); err != nil {
 			t.Fatalf("%s: %v", lines[i], err)
@@ -60,7 +59,7 @@ func TestCompareAnswersLinesAroundABadOne(t *testing.T) {
 	if last.Variations[1].Comparison.Bayesian == nil || last.Variations[1].Comparison.Frequentist != nil {
 		t.Errorf("comparison %+v, want the Bayesian blocks only", last.Variations[1].Comparison)
 	}
-	faults := []engine.CalculatorFault{
+	faults := []calculator.Fault{
 		{Field: "variations[1].shares", Value: "50", Detail: "unknown field; did you mean share?"},
 		{Field: "variations[1].converted", Value: "12011", Detail: "must be at most n, which is 12010"},
 	}
@@ -75,7 +74,7 @@ func TestCompareAnswersLinesAroundABadOne(t *testing.T) {
 }
 
 func TestCompareTakesLongLinesAndSkipsLongerOnes(t *testing.T) {
-	padded := goodLine + strings.Repeat(" ", engine.MaxCalculatorInput-len(goodLine))
+	padded := goodLine + strings.Repeat(" ", calculator.MaxInput-len(goodLine))
 	code, out, complaints := runCompare(t, padded+"\n"+padded+" \n"+goodLine+"\n")
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	if code != exitRejected || len(lines) != 3 || !strings.HasPrefix(complaints, `lifthouse: line 2: line: "": must have at most 1048576 bytes`) {

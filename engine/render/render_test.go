@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"lifthouse/engine"
+	"lifthouse/engine/calculator"
 	"lifthouse/engine/result"
 
 	"github.com/rivo/uniseg"
@@ -20,7 +20,7 @@ const comparison = `{"metric":"binary","significanceLevel":95,"variations":[{"n"
 // drawn returns the table of a line of the calculator.
 func drawn(t *testing.T, line string, s Screen) string {
 	t.Helper()
-	input, err := engine.ParseCalculatorInput([]byte(line))
+	input, err := calculator.Parse([]byte(line))
 	if err != nil {
 		t.Fatalf("%s: %v", line, err)
 	}

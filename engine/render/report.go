@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"lifthouse/engine"
+	"lifthouse/engine/calculator"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 	"lifthouse/stats"
@@ -66,7 +67,7 @@ type section struct {
 	letters   int // maximum width of a name, in columns
 	labels    []string
 	converted []int64
-	rows      []engine.AnswerVariation
+	rows      []calculator.AnswerVariation
 }
 
 // add appends the variations of a cell to the section.
@@ -78,18 +79,18 @@ func (s *section) add(value string, c *result.Cell, metric query.Metric) {
 			label = engine.Shortened(Printable(value), s.letters) + " · " + label
 		}
 		s.labels, s.converted = append(s.labels, label), append(s.converted, v.ConvertedVisitors)
-		s.rows = append(s.rows, engine.AnswerVariation{ID: v.ID, Control: v.Control, Visitors: v.Visitors, Estimate: v.Metrics.Of(metric), Comparison: v.Comparison})
+		s.rows = append(s.rows, calculator.AnswerVariation{ID: v.ID, Control: v.Control, Visitors: v.Visitors, Estimate: v.Metrics.Of(metric), Comparison: v.Comparison})
 	}
 }
 
 // draw writes a section in the form of the calculator's answer.
 func (t *reportTable) draw(s *section) {
-	metric := engine.MetricMean
+	metric := calculator.MetricMean
 	if result.IsRate(t.metric()) {
-		metric = engine.MetricBinary
+		metric = calculator.MetricBinary
 	}
-	t.input = &engine.CalculatorInput{Metric: metric}
-	t.answer = &engine.Answer{Methodology: stats.Methodology(t.results.Methodology), SignificanceLevel: t.results.SignificanceLevel, Variations: s.rows}
+	t.input = &calculator.Input{Metric: metric}
+	t.answer = &calculator.Answer{Methodology: stats.Methodology(t.results.Methodology), SignificanceLevel: t.results.SignificanceLevel, Variations: s.rows}
 	t.labels, t.converted = s.labels, s.converted
 	t.line("")
 	if t.results.CompareMetric == nil {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"lifthouse/engine"
+	"lifthouse/engine/calculator"
 	"lifthouse/engine/result"
 	"lifthouse/stats"
 
@@ -52,8 +53,8 @@ const none = "–"
 // table writes the answer of the calculator.
 type table struct {
 	Screen
-	input     *engine.CalculatorInput
-	answer    *engine.Answer
+	input     *calculator.Input
+	answer    *calculator.Answer
 	labels    []string // one per variation
 	converted []int64  // converted visitors per variation; nil: the column is omitted
 	out       strings.Builder
@@ -61,7 +62,7 @@ type table struct {
 
 // Comparison returns the calculator's answer as text: the conclusion, one row
 // per variation, the lifts as bars, and notes.
-func Comparison(input *engine.CalculatorInput, a *engine.Answer, s Screen) string {
+func Comparison(input *calculator.Input, a *calculator.Answer, s Screen) string {
 	t := &table{Screen: s, input: input, answer: a}
 	for _, v := range a.Variations {
 		label := strconv.FormatInt(v.ID, 10)
@@ -86,7 +87,7 @@ func (t *table) line(text string) { t.out.WriteString(strings.TrimRight(text, " 
 
 func (t *table) subtitle() string {
 	what := "rate = converted / visitors, in %"
-	if t.input.Metric == engine.MetricMean {
+	if t.input.Metric == calculator.MetricMean {
 		what = "mean per visitor, in the metric's unit"
 	}
 	var visitors int64
@@ -195,7 +196,7 @@ func (t *table) intervalTitle() string {
 func (t *table) observed() []column {
 	visitors := column{title: "visitors"}
 	value := column{title: "mean"}
-	if t.input.Metric == engine.MetricBinary {
+	if t.input.Metric == calculator.MetricBinary {
 		value.title = "rate"
 	}
 	interval := column{title: t.intervalTitle()}
@@ -226,7 +227,7 @@ func (t *table) observed() []column {
 // value returns a function that formats a value: a rate in per cent, a mean as a
 // number. The spread, half the narrowest interval, determines the decimals.
 func (t *table) value(spread float64) func(float64) string {
-	if t.input.Metric == engine.MetricBinary {
+	if t.input.Metric == calculator.MetricBinary {
 		return func(x float64) string { return result.Percent(x, result.PercentDecimals(spread), false) }
 	}
 	return func(x float64) string { return result.Number(x, result.Decimals(spread)) }

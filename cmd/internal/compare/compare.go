@@ -10,13 +10,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"lifthouse/engine/calculator"
 	"maps"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-
-	"lifthouse/engine"
 )
 
 // Flags are an input of the calculator as flags.
@@ -98,11 +97,11 @@ var (
 )
 
 // readSample parses the numbers of a variation.
-func readSample(text string) (engine.CalculatorMetric, map[string]any, error) {
-	metric, names := engine.MetricBinary, []string{"converted", "n"}
+func readSample(text string) (calculator.Metric, map[string]any, error) {
+	metric, names := calculator.MetricBinary, []string{"converted", "n"}
 	parts := rateForm.FindStringSubmatch(text)
 	if parts == nil {
-		metric, names = engine.MetricMean, []string{"n", "mean", "variance"}
+		metric, names = calculator.MetricMean, []string{"n", "mean", "variance"}
 		parts = meanForm.FindStringSubmatch(text)
 	}
 	if parts == nil {
@@ -177,7 +176,7 @@ func ReadLines(ctx context.Context, in io.Reader, lines chan<- Line) {
 // readLine reads a line without its end. It cuts a line that is too long, but
 // keeps enough for the parser to reject it.
 func readLine(reader *bufio.Reader) ([]byte, error) {
-	const enough = engine.MaxCalculatorInput + 2
+	const enough = calculator.MaxInput + 2
 	var line []byte
 	for {
 		part, err := reader.ReadSlice('\n')

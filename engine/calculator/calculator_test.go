@@ -1,4 +1,4 @@
-package engine
+package calculator
 
 import (
 	"encoding/json"
@@ -19,21 +19,21 @@ func TestCalculatorReadsAQuestion(t *testing.T) {
 	half := 50.0
 	for _, test := range []struct {
 		line string
-		want CalculatorInput
+		want Input
 	}{
 		{
 			`{"metric":"binary","variations":[{"n":100,"converted":5},{"n":90,"converted":6}]}`,
-			CalculatorInput{
+			Input{
 				Metric: MetricBinary, SignificanceLevel: 90, Methodology: stats.MethodologyFrequentist, Power: 80, MDE: 20,
-				Variations: []CalculatorVariation{{Control: true, Visitors: 100, Converted: 5}, {ID: 1, Visitors: 90, Converted: 6}},
+				Variations: []Variation{{Control: true, Visitors: 100, Converted: 5}, {ID: 1, Visitors: 90, Converted: 6}},
 			},
 		},
 		{
 			`{"metric":"mean","significanceLevel":100,"methodology":"bayesian","power":99,"mde":1.5,"plannedVisitors":1e4,"nonnegative":true,
 			  "variations":[{"id":7,"control":false,"share":50,"n":1e2,"mean":4.25,"variance":0},{"id":3.0,"control":true,"share":50,"n":90.0,"mean":0,"variance":1e-3}]}`,
-			CalculatorInput{
+			Input{
 				Metric: MetricMean, SignificanceLevel: 100, Methodology: stats.MethodologyBayesian, Power: 99, MDE: 1.5, PlannedVisitors: 10000, NonNegative: true,
-				Variations: []CalculatorVariation{
+				Variations: []Variation{
 					{ID: 7, Share: &half, Visitors: 100, Mean: 4.25},
 					{ID: 3, Control: true, Share: &half, Visitors: 90, Variance: 0.001},
 				},
@@ -43,13 +43,13 @@ func TestCalculatorReadsAQuestion(t *testing.T) {
 			// Without visitors there is no mean, with one visitor no variance;
 			// null means absent.
 			`{"metric":"mean","mde":null,"variations":[{"n":0,"mean":null},{"n":1,"mean":-3}]}`,
-			CalculatorInput{
+			Input{
 				Metric: MetricMean, SignificanceLevel: 90, Methodology: stats.MethodologyFrequentist, Power: 80, MDE: 20,
-				Variations: []CalculatorVariation{{Control: true}, {ID: 1, Visitors: 1, Mean: -3}},
+				Variations: []Variation{{Control: true}, {ID: 1, Visitors: 1, Mean: -3}},
 			},
 		},
 	} {
-		got, err := ParseCalculatorInput([]byte(test.line))
+		got, err := Parse([]byte(test.line))
 		if err != nil || !reflect.DeepEqual(*got, test.want) {
 			t.Errorf("ParseQuestion(%s) = %+v, %v; want %+v", test.line, got, err, test.want)
 		}
@@ -87,7 +87,7 @@ func TestCalculatorNamesEveryFault(t *testing.T) {
 		{asking("binary") + ` {}`, []query.Fault{{Name: "line", Value: `","variations":[]} {`, Detail: "after top-level value"}}},
 		{"{\"metric\":\"\xff\"}", []query.Fault{{Name: "line", Value: "", Detail: "must be UTF-8"}}},
 		{strings.Repeat("[", 20000), []query.Fault{{Name: "line", Value: strings.Repeat("[", 20), Detail: "exceeded max depth"}}},
-		{strings.Repeat(" ", MaxCalculatorInput+1), []query.Fault{{Name: "line", Value: "", Detail: "at most 1048576 bytes"}}},
+		{strings.Repeat(" ", MaxInput+1), []query.Fault{{Name: "line", Value: "", Detail: "at most 1048576 bytes"}}},
 		{`[1]`, []query.Fault{{Name: "line", Value: "[1]", Detail: `must be an object: {"metric": …}`}}},
 		{`null`, []query.Fault{{Name: "line", Value: "null", Detail: "must be an object"}}},
 		{`{}`, []query.Fault{{Name: "metric", Value: "", Detail: "is missing: must be one of binary, mean"}, {Name: "variations", Value: "", Detail: "is missing: must be an array of 2 to 21"}}},
@@ -156,7 +156,7 @@ func TestCalculatorNamesEveryFault(t *testing.T) {
 		}},
 		{more(many.String()), append(manyFaults, query.Fault{Name: "line", Value: "", Detail: "and 100 more errors"})},
 	} {
-		_, err := ParseCalculatorInput([]byte(test.line))
+		_, err := Parse([]byte(test.line))
 		var invalid *query.InvalidError
 		if !errors.As(err, &invalid) || len(invalid.Faults) != len(test.want) {
 			t.Errorf("ParseQuestion(%.200s) error = %v, want %+v", test.line, err, test.want)
@@ -172,8 +172,8 @@ func TestCalculatorNamesEveryFault(t *testing.T) {
 
 func TestCalculatorTakesTheLongestLine(t *testing.T) {
 	line := `{"metric":"binary","variations":[{"n":1,"converted":1},{"n":1,"converted":1}]}`
-	line += strings.Repeat(" ", MaxCalculatorInput-len(line))
-	if _, err := ParseCalculatorInput([]byte(line)); err != nil {
+	line += strings.Repeat(" ", MaxInput-len(line))
+	if _, err := Parse([]byte(line)); err != nil {
 		t.Error(err)
 	}
 }
@@ -181,7 +181,7 @@ func TestCalculatorTakesTheLongestLine(t *testing.T) {
 // answerTo returns the answer to a valid input.
 func answerTo(tb testing.TB, line string) *Answer {
 	tb.Helper()
-	input, err := ParseCalculatorInput([]byte(line))
+	input, err := Parse([]byte(line))
 	if err != nil {
 		tb.Fatalf("%s: %v", line, err)
 	}
@@ -291,13 +291,13 @@ func FuzzCalculator(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
-		input, err := ParseCalculatorInput(line)
+		input, err := Parse(line)
 		var invalid *query.InvalidError
 		if err != nil {
 			if !errors.As(err, &invalid) || len(invalid.Faults) == 0 {
 				t.Fatalf("ParseQuestion(%q) = %v, want faults", line, err)
 			}
-			if _, err := json.Marshal(RefuseInput(1, invalid)); err != nil {
+			if _, err := json.Marshal(Refuse(1, invalid)); err != nil {
 				t.Fatal(err)
 			}
 			return

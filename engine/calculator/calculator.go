@@ -1,4 +1,4 @@
-package engine
+package calculator
 
 import (
 	"lifthouse/engine/query"
@@ -8,9 +8,9 @@ import (
 
 // CalculatorInput holds the sufficient statistics of the variations of an
 // experiment, for a comparison without a store.
-type CalculatorInput struct {
-	Metric            CalculatorMetric
-	Variations        []CalculatorVariation
+type Input struct {
+	Metric            Metric
+	Variations        []Variation
 	SignificanceLevel int // per cent
 	Methodology       stats.Methodology
 	Power             int     // per cent
@@ -20,18 +20,18 @@ type CalculatorInput struct {
 }
 
 // CalculatorMetric is the kind of a metric: what one visitor contributes to it.
-type CalculatorMetric string
+type Metric string
 
 // The kinds of metrics: each visitor converts or does not, or has a value.
 const (
-	MetricBinary CalculatorMetric = "binary"
-	MetricMean   CalculatorMetric = "mean"
+	MetricBinary Metric = "binary"
+	MetricMean   Metric = "mean"
 )
 
 // CalculatorVariation holds the sufficient statistics of one variation. Exactly
 // one variation of an input is control. Either all variations have a share, or
 // none.
-type CalculatorVariation struct {
+type Variation struct {
 	ID             int64
 	Control        bool
 	Share          *float64 // of the traffic; a relative weight
@@ -44,7 +44,7 @@ type CalculatorVariation struct {
 // fields are in output order.
 type Answer struct {
 	Line              int64             `json:"line"` // of the input
-	Metric            CalculatorMetric  `json:"metric"`
+	Metric            Metric            `json:"metric"`
 	Methodology       stats.Methodology `json:"methodology"`
 	SignificanceLevel int               `json:"significanceLevel"`
 	Variations        []AnswerVariation `json:"variations"` // in the order of the input
@@ -83,29 +83,29 @@ type AnswerPower struct {
 
 // Refusal is the output for an invalid line of input.
 type Refusal struct {
-	Line   int64             `json:"line"`
-	Error  string            `json:"error"`
-	Errors []CalculatorFault `json:"errors"`
+	Line   int64   `json:"line"`
+	Error  string  `json:"error"`
+	Errors []Fault `json:"errors"`
 }
 
 // CalculatorFault is one error in an input. Field is a path.
-type CalculatorFault struct {
+type Fault struct {
 	Field  string `json:"field"`
 	Value  string `json:"value"`
 	Detail string `json:"detail"`
 }
 
 // RefuseInput returns the output for an invalid line.
-func RefuseInput(line int64, err *query.InvalidError) *Refusal {
-	refusal := &Refusal{Line: line, Error: err.Error(), Errors: []CalculatorFault{}}
+func Refuse(line int64, err *query.InvalidError) *Refusal {
+	refusal := &Refusal{Line: line, Error: err.Error(), Errors: []Fault{}}
 	for _, f := range err.Faults {
-		refusal.Errors = append(refusal.Errors, CalculatorFault{Field: f.Name, Value: f.Value, Detail: f.Detail})
+		refusal.Errors = append(refusal.Errors, Fault{Field: f.Name, Value: f.Value, Detail: f.Detail})
 	}
 	return refusal
 }
 
 // Answer compares every variation with control.
-func (q *CalculatorInput) Answer() *Answer {
+func (q *Input) Answer() *Answer {
 	order := q.controlFirst()
 	samples := make([]stats.Sample, len(order))
 	for place, i := range order {
@@ -144,7 +144,7 @@ func (q *CalculatorInput) Answer() *Answer {
 }
 
 // controlFirst returns the indexes of the variations, control first.
-func (q *CalculatorInput) controlFirst() []int {
+func (q *Input) controlFirst() []int {
 	order := make([]int, 1, len(q.Variations))
 	for i, v := range q.Variations {
 		if v.Control {
@@ -156,7 +156,7 @@ func (q *CalculatorInput) controlFirst() []int {
 	return order
 }
 
-func (q *CalculatorInput) sample(i int) stats.Sample {
+func (q *Input) sample(i int) stats.Sample {
 	v := q.Variations[i]
 	if q.Metric == MetricBinary {
 		return stats.Rate{Visitors: v.Visitors, Converted: v.Converted}
@@ -164,7 +164,7 @@ func (q *CalculatorInput) sample(i int) stats.Sample {
 	return stats.Mean{Visitors: v.Visitors, Mean: v.Mean, Variance: v.Variance, Nonzero: -1}
 }
 
-func (q *CalculatorInput) options() stats.Options {
+func (q *Input) options() stats.Options {
 	return stats.Options{
 		SignificanceLevel: q.SignificanceLevel,
 		Methodology:       q.Methodology,
@@ -185,7 +185,7 @@ func estimateOf(sample stats.Sample, o stats.Options) result.Estimate {
 
 // checks compares the visitors with the shares. It returns nil if there are no
 // shares.
-func (q *CalculatorInput) checks(order []int) *AnswerChecks {
+func (q *Input) checks(order []int) *AnswerChecks {
 	if q.Variations[0].Share == nil {
 		return nil
 	}
@@ -215,7 +215,7 @@ func (q *CalculatorInput) checks(order []int) *AnswerChecks {
 
 // power computes the required sample size from the shares, or from the observed
 // split if there are no shares.
-func (q *CalculatorInput) power(order []int, control stats.Sample, o stats.Options) AnswerPower {
+func (q *Input) power(order []int, control stats.Sample, o stats.Options) AnswerPower {
 	plan := stats.Plan{
 		Control:       control,
 		MinimumEffect: q.MDE / 100,

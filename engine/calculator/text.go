@@ -1,4 +1,4 @@
-package engine
+package calculator
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 )
 
 // sentence returns the conclusion as text.
-func (q *CalculatorInput) sentence(a *Answer) string {
+func (q *Input) sentence(a *Answer) string {
 	s := &result.Statement{
 		Conclusion: &a.Conclusion, Control: "control", Rate: q.Metric == MetricBinary, Level: a.SignificanceLevel, MDE: q.MDE,
 		Required: a.Power.RequiredVisitors, Remaining: a.Power.RemainingVisitors,

@@ -1,4 +1,4 @@
-package engine
+package calculator
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ import (
 )
 
 // MaxCalculatorInput is the maximum length of an input in bytes.
-const MaxCalculatorInput = 1 << 20
+const MaxInput = 1 << 20
 
 // Limits of an input.
 const (
@@ -45,7 +45,7 @@ var (
 // ParseCalculatorInput parses a line of JSON. It rejects unknown and repeated
 // fields. null means absent, and 5.0 is an integer. The error is an
 // InvalidError with all faults.
-func ParseCalculatorInput(line []byte) (*CalculatorInput, error) {
+func Parse(line []byte) (*Input, error) {
 	r := &inputReader{}
 	input := r.read(line)
 	if r.unlisted > 0 {
@@ -79,12 +79,12 @@ func abridged(text string) string {
 	return strings.ToValidUTF8(text[:maxShown], "") + "…"
 }
 
-func (r *inputReader) read(line []byte) *CalculatorInput {
+func (r *inputReader) read(line []byte) *Input {
 	var text json.RawMessage
 	var syntax *json.SyntaxError
 	switch err := json.Unmarshal(line, &text); {
-	case len(line) > MaxCalculatorInput:
-		r.fault(wholeLine, "", fmt.Sprintf("must have at most %d bytes", MaxCalculatorInput))
+	case len(line) > MaxInput:
+		r.fault(wholeLine, "", fmt.Sprintf("must have at most %d bytes", MaxInput))
 		return nil
 	case !utf8.Valid(line):
 		r.fault(wholeLine, "", "must be UTF-8")
@@ -98,8 +98,8 @@ func (r *inputReader) read(line []byte) *CalculatorInput {
 	if !ok {
 		return nil
 	}
-	q := &CalculatorInput{
-		Metric:            CalculatorMetric(given.value("metric").oneOf(string(MetricBinary), string(MetricMean))),
+	q := &Input{
+		Metric:            Metric(given.value("metric").oneOf(string(MetricBinary), string(MetricMean))),
 		SignificanceLevel: int(given.valueOr("significanceLevel", "90").perCent().integerOf(80, 90, 95, 100)),
 		Methodology:       stats.Methodology(given.valueOr("methodology", `"frequentist"`).oneOf(string(stats.MethodologyFrequentist), string(stats.MethodologyBayesian))),
 		MDE:               given.valueOr("mde", "20").perCent().number(1, 100),
@@ -114,7 +114,7 @@ func (r *inputReader) read(line []byte) *CalculatorInput {
 	return q
 }
 
-func (r *inputReader) variations(q *CalculatorInput, list givenValue) {
+func (r *inputReader) variations(q *Input, list givenValue) {
 	var texts []json.RawMessage
 	want := fmt.Sprintf("an array of %d to %d variations", leastVariations, maxVariations)
 	if list.text == nil || json.Unmarshal(list.text, &texts) != nil {
@@ -132,19 +132,19 @@ func (r *inputReader) variations(q *CalculatorInput, list givenValue) {
 			continue
 		}
 		whole = false
-		q.Variations = append(q.Variations, CalculatorVariation{ID: -1})
+		q.Variations = append(q.Variations, Variation{ID: -1})
 	}
 	if whole {
 		r.shares(q, list.path)
 	}
-	if !slices.ContainsFunc(q.Variations, func(v CalculatorVariation) bool { return v.Control }) && len(texts) > 0 {
+	if !slices.ContainsFunc(q.Variations, func(v Variation) bool { return v.Control }) && len(texts) > 0 {
 		q.Variations[0].Control = true
 	}
 }
 
-func (r *inputReader) variation(q *CalculatorInput, i int, given givenFields) {
+func (r *inputReader) variation(q *Input, i int, given givenFields) {
 	id, control := given.valueOr("id", strconv.Itoa(i)), given.valueOr("control", "false")
-	v := CalculatorVariation{Control: control.boolean()}
+	v := Variation{Control: control.boolean()}
 	var known bool
 	v.ID, known = id.integer(0, math.MaxInt64)
 	for j, other := range q.Variations {
@@ -198,7 +198,7 @@ func (f givenFields) moments(visitors int64) (mean, variance float64) {
 }
 
 // shares rejects shares that only some variations have, or that are all 0.
-func (r *inputReader) shares(q *CalculatorInput, path string) {
+func (r *inputReader) shares(q *Input, path string) {
 	total, given := 0.0, 0
 	for _, v := range q.Variations {
 		if v.Share != nil {
@@ -287,7 +287,7 @@ func (f givenFields) valueOr(name, otherwise string) givenValue {
 }
 
 // refuse adds an error if a field is present that only another metric has.
-func (f givenFields) refuse(name string, metric CalculatorMetric) {
+func (f givenFields) refuse(name string, metric Metric) {
 	if v := f.value(name); v.text != nil {
 		f.reader.fault(v.path, v.shown(), fmt.Sprintf("is only valid for the metric %q", metric))
 	}

@@ -15,6 +15,7 @@ import (
 	"lifthouse/engine"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
+	"lifthouse/engine/render"
 	"lifthouse/schema/catalogue"
 )
 
@@ -159,9 +160,9 @@ func (s *server) render(ctx context.Context, q *resultsQuery) ([]byte, error) {
 	defer span.End()
 	switch q.kind {
 	case typeCSV:
-		return engine.CSV(report)
+		return render.CSV(report)
 	case typeSVG:
-		return engine.ForestPlot(report)
+		return render.ForestPlot(report)
 	}
 	return encode(report)
 }

@@ -97,7 +97,7 @@ func benchReport(b *testing.B, e *Engine, r query.Request) {
 		}
 		x := executionOf(b, e, r)
 		lap(0)
-		found, _, err := x.read(b.Context(), x.state())
+		found, _, err := read(b.Context(), x, stateOf(x))
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -16,6 +16,7 @@ type state struct {
 	events   uint64       // approximate number of stored events of the subject
 	through  time.Time    // acceptance time of the last stored event
 	rollup   *rollupState // the current rollup; nil: none, or it is too old
+	ranks    *ranks       // rankings of the subjects' dimensions
 	sharded  bool         // the events are on several shards
 	declined map[string]string
 }
@@ -29,7 +30,7 @@ func choose(x *execution, s *state, limits Limits) (chosen source, reason string
 	reason = noRollup(x.Plan, s)
 	if reason == "" {
 		q, _ := newRollupQuery(x.Plan, *s.rollup)
-		return rollupSource{x, *s.rollup}, "the cubes " + strings.Join(q.cubes.names(), "; ")
+		return rollupSource{x, *s.rollup, s.ranks}, "the cubes " + strings.Join(q.cubes.names(), "; ")
 	}
 	if why := noSinglePass(x.Plan, s); why != "" {
 		return referenceSource{x}, reason + "; " + why
@@ -77,7 +78,7 @@ func noSinglePass(p *plan.Plan, s *state) string {
 
 // read returns the rows from the cheapest source that can serve the report, and
 // the name of the source.
-func (x *execution) read(ctx context.Context, s state) (found *visit.Rows, from string, err error) {
+func read(ctx context.Context, x *execution, s state) (found *visit.Rows, from string, err error) {
 	for {
 		chosen, _ := choose(x, &s, x.store.limits)
 		found, declined, err := chosen.read(ctx)

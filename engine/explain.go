@@ -30,20 +30,20 @@ func (e *Engine) SQL(ctx context.Context, p *plan.Plan) (string, error) {
 	}
 	chosen, reason := choose(x, &s, e.store.limits)
 	fmt.Fprintf(&b, "-- source      %s: %s\n", chosen.name(), reason)
-	b.WriteString(query.explained())
+	b.WriteString(explained(query))
 	if p.Interval != "" {
 		series, err := x.seriesQuery()
 		if err != nil {
 			return "", err
 		}
-		b.WriteString("\n-- series\n" + series.explained())
+		b.WriteString("\n-- series\n" + explained(series))
 	}
 	return b.String(), nil
 }
 
 // explained returns the parameters as comments, and the statement with their
 // values.
-func (q *Query) explained() string {
+func explained(q *Query) string {
 	var b strings.Builder
 	for _, p := range q.Params {
 		fmt.Fprintf(&b, "-- %-20s %s\n", p.Name, literal(p.Value))

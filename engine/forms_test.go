@@ -13,6 +13,7 @@ import (
 
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
+	"lifthouse/engine/render"
 	"lifthouse/engine/result"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
@@ -23,7 +24,7 @@ import (
 // is XML with valid numbers.
 func checkForms(t *testing.T, plan *plan.Plan, results *result.Report) {
 	t.Helper()
-	table, err := CSV(results)
+	table, err := render.CSV(results)
 	if err != nil {
 		fatal(t, err)
 	}
@@ -32,7 +33,7 @@ func checkForms(t *testing.T, plan *plan.Plan, results *result.Report) {
 	if err != nil || len(records) != want {
 		t.Errorf("%d lines of CSV, %v; want %d\n%s", len(records), err, want, plan)
 	}
-	svg, err := ForestPlot(results)
+	svg, err := render.ForestPlot(results)
 	if err != nil {
 		fatal(t, err)
 	}

@@ -19,7 +19,7 @@ func FuzzLiteral(f *testing.F) {
 		var got string
 		q := &Query{SQL: "SELECT " + quote(text)}
 		if err := s.each(t.Context(), q, func(row driver.Rows) error { return row.Scan(&got) }); err != nil {
-			fatal(t, err)
+			t.Fatal(err)
 		}
 		if got != text {
 			t.Errorf("%q reads back as %q", text, got)
@@ -40,7 +40,7 @@ func FuzzParameter(f *testing.F) {
 		var alone, listed string
 		q := &Query{SQL: "SELECT {text:String}, {texts:Array(String)}[1]", Params: []Param{{"text", text}, {"texts", []string{text, "'"}}}}
 		if err := s.each(t.Context(), q, func(row driver.Rows) error { return row.Scan(&alone, &listed) }); err != nil {
-			fatal(t, err)
+			t.Fatal(err)
 		}
 		if alone != text || listed != text {
 			t.Errorf("%q reads back as %q and %q", text, alone, listed)

@@ -282,9 +282,9 @@ func compareWithFold(t *testing.T, from *store, owned *catalogue.Owned, events [
 // readFrom reads the rows from the source for a number of events.
 func readFrom(t *testing.T, x *execution, events uint64) *visit.Rows {
 	t.Helper()
-	s := x.state()
+	s := stateOf(x)
 	s.events = events
-	found, _, err := x.read(t.Context(), s)
+	found, _, err := read(t.Context(), x, s)
 	if err != nil {
 		fatal(t, err)
 	}
@@ -320,11 +320,11 @@ func compareTop(t *testing.T, x *execution, reference []visit.Row) {
 func compareSeries(t *testing.T, x *execution, whole *result.Report, inProcess, singlePass *visit.Rows) {
 	t.Helper()
 	plan := x.Plan
-	points, err := x.series(t.Context(), singlePass)
+	points, err := series(t.Context(), x, singlePass)
 	if err != nil {
 		fatal(t, err)
 	}
-	counted, err := x.series(t.Context(), inProcess)
+	counted, err := series(t.Context(), x, inProcess)
 	if err != nil {
 		fatal(t, err)
 	}

@@ -19,13 +19,14 @@ type Engine struct {
 	store         *store
 	catalogue     *catalogue.Catalogue
 	stats         statsCache
+	ranks         ranks
 	observeSource func(string) // called with the source of each report
 	refreshRollup func(context.Context, plan.Subject) error
 }
 
 // ObserveSource sets a function that is called with the source of each report.
 // It must be called before the first report.
-func (e *Engine) ObserveSource(report func(source string)) { e.observeSource = report }
+func (e *Engine) ObserveSource(report func(name string)) { e.observeSource = report }
 
 // New returns the engine of a store.
 func New(conn driver.Conn, c *catalogue.Catalogue, limits Limits) *Engine {
@@ -53,9 +54,9 @@ func (e *Engine) Report(ctx context.Context, p *plan.Plan) (*result.Report, erro
 	if err != nil {
 		return nil, err
 	}
-	results, source, err := x.report(ctx, s)
+	results, from, err := reportOf(ctx, x, s)
 	if err == nil && e.observeSource != nil {
-		e.observeSource(source)
+		e.observeSource(from)
 	}
 	return results, err
 }
@@ -66,13 +67,13 @@ func (e *Engine) Reference(ctx context.Context, p *plan.Plan) (*result.Report, e
 	if err != nil {
 		return nil, err
 	}
-	results, _, err := x.report(ctx, x.state().withoutRollup())
+	results, _, err := reportOf(ctx, x, stateOf(x).withoutRollup())
 	return results, err
 }
 
 // report computes the body from the cheapest source.
-func (x *execution) report(ctx context.Context, s state) (results *result.Report, source string, err error) {
-	found, source, err := x.read(ctx, s)
+func reportOf(ctx context.Context, x *execution, s state) (results *result.Report, from string, err error) {
+	found, from, err := read(ctx, x, s)
 	if err != nil {
 		return nil, "", err
 	}
@@ -80,9 +81,9 @@ func (x *execution) report(ctx context.Context, s state) (results *result.Report
 	results = result.New(x.Plan, found)
 	span.End()
 	if x.Interval != "" {
-		results.Series, err = x.series(ctx, found)
+		results.Series, err = series(ctx, x, found)
 	}
-	return results, source, err
+	return results, from, err
 }
 
 // execution reads from the store how fresh the data are and which values are
@@ -116,20 +117,20 @@ func (e *Engine) freshness(ctx context.Context, of plan.Subject) (subjectTotals,
 }
 
 // state returns the state of a store without rollups.
-func (x *execution) state() state {
+func stateOf(x *execution) state {
 	return state{events: x.stored.events, through: x.stored.ingested, sharded: x.store.shards != nil}
 }
 
 // state returns what the choice of a source depends on.
 func (e *Engine) state(ctx context.Context, x *execution) (state, error) {
-	s := x.state()
+	s := stateOf(x)
 	if now := e.stats.rollups.Load(); now == nil || time.Since(now.readAt) > statsMaxAge {
 		if err := e.RefreshRollupStates(ctx); err != nil {
-			return s, storeError(ctx, err)
+			return s, StoreFailure(ctx, err)
 		}
 	}
 	if current, usable := e.usableRollup(x.Subject, s.through); usable {
-		s.rollup = &current
+		s.rollup, s.ranks = &current, &e.ranks
 	}
 	return s, nil
 }

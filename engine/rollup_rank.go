@@ -78,7 +78,7 @@ func (q *rollupQuery) findTop(ctx context.Context, from *store) (declined string
 		return "", nil
 	}
 	key := ranked{q.plan.Subject, cube.Name}
-	order, known := from.ranks.get(key), false
+	order, known := q.ranks.get(key), false
 	if order != nil {
 		q.top, known = order.candidates(q.state, q.plan.Top)
 	}
@@ -86,7 +86,7 @@ func (q *rollupQuery) findTop(ctx context.Context, from *store) (declined string
 		if order, err = q.rank(ctx, from, cube, order); err != nil {
 			return "", err
 		}
-		from.ranks.set(key, order)
+		q.ranks.set(key, order)
 		if q.top, known = order.candidates(q.state, q.plan.Top); !known {
 			return "too many values of the dimension have about equally many visitors", nil
 		}

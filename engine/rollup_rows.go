@@ -19,6 +19,7 @@ import (
 type rollupSource struct {
 	*execution
 	state rollupState
+	ranks *ranks
 }
 
 func (x rollupSource) name() string { return SourceRollup }
@@ -32,6 +33,7 @@ func (x rollupSource) read(ctx context.Context) (*visit.Rows, string, error) {
 		if !expressible {
 			return nil, "no cube has the attributes and days", nil
 		}
+		q.ranks = x.ranks
 		found, declined, err := q.answer(ctx, x.store)
 		if err != nil || declined != "" || !q.moved {
 			return found, declined, err
@@ -47,6 +49,7 @@ type rollupQuery struct {
 	plan   *plan.Plan
 	cubes  cubeSet
 	state  rollupState
+	ranks  *ranks
 	byDays bool // the window excludes visitors or events
 	moved  bool
 

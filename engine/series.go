@@ -16,7 +16,7 @@ const (
 
 // series returns a point at the end of each bucket, including empty ones, from
 // the first visitor to the last counted event. The last point equals the report.
-func (x *execution) series(ctx context.Context, found *visit.Rows) ([]result.Point, error) {
+func series(ctx context.Context, x *execution, found *visit.Rows) ([]result.Point, error) {
 	steps := found.Steps
 	if len(steps) == 0 {
 		return []result.Point{}, nil
@@ -32,20 +32,20 @@ func (x *execution) series(ctx context.Context, found *visit.Rows) ([]result.Poi
 		}}
 	}
 	if x.Filters.ZScore != 0 {
-		return x.pointReports(ctx, first, last)
+		return pointReports(ctx, x, first, last)
 	}
 	return result.Cumulated(x.Plan, steps), nil
 }
 
 // pointReports computes a separate report for each point.
-func (x *execution) pointReports(ctx context.Context, first, last int64) ([]result.Point, error) {
+func pointReports(ctx context.Context, x *execution, first, last int64) ([]result.Point, error) {
 	var points []result.Point
 	for bucket := first; bucket <= last; bucket++ {
 		at, err := x.until(ctx, result.EndOf(x.Plan, bucket))
 		if err != nil {
 			return nil, err
 		}
-		found, _, err := at.read(ctx, x.state().withoutRollup())
+		found, _, err := read(ctx, at, stateOf(x).withoutRollup())
 		if err != nil {
 			return nil, err
 		}

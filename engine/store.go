@@ -89,9 +89,9 @@ func (e *StoreError) Error() string {
 // Unwrap returns the error of the store.
 func (e *StoreError) Unwrap() error { return e.cause }
 
-// storeError converts an error of the driver to a StoreError. It keeps the
+// StoreFailure converts an error of the driver to a StoreError. It keeps the
 // error of a cancelled request, except a deadline.
-func storeError(ctx context.Context, err error) error {
+func StoreFailure(ctx context.Context, err error) error {
 	var known *StoreError
 	switch cause := context.Cause(ctx); {
 	case err == nil:
@@ -169,7 +169,6 @@ type store struct {
 	scans   *semaphore.Weighted // nil: no limit
 	shards  *shards             // nil: one server
 	observe func(elapsed time.Duration, err error)
-	ranks   ranks
 }
 
 // each runs a query and calls scan for each row.
@@ -194,13 +193,13 @@ func (s *store) scanned(ctx context.Context, q *Query, scan func(driver.Rows) er
 	limited := s.limits.context(ctx)
 	rows, err := s.Query(limited, q.SQL, q.args()...)
 	if err != nil {
-		return storeError(ctx, err)
+		return StoreFailure(ctx, err)
 	}
 	defer func() { _ = rows.Close() }()
 	for rows.Next() {
 		if err := scan(rows); err != nil {
-			return storeError(ctx, err)
+			return StoreFailure(ctx, err)
 		}
 	}
-	return storeError(ctx, rows.Err())
+	return StoreFailure(ctx, rows.Err())
 }

@@ -109,7 +109,7 @@ func (e *Engine) RefreshVersions(ctx context.Context) error {
 	case err := <-done:
 		return err
 	case <-ctx.Done():
-		return storeError(ctx, context.Cause(ctx))
+		return StoreFailure(ctx, context.Cause(ctx))
 	}
 }
 

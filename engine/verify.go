@@ -28,7 +28,7 @@ func (e *DiffersError) Error() string {
 // RollupSubjects returns the subjects with a rollup, sorted.
 func (e *Engine) RollupSubjects(ctx context.Context) ([]plan.Subject, error) {
 	if err := e.RefreshRollupStates(ctx); err != nil {
-		return nil, storeError(ctx, err)
+		return nil, StoreFailure(ctx, err)
 	}
 	var subjects []plan.Subject
 	for subject := range e.stats.rollups.Load().of {
@@ -78,7 +78,7 @@ func (e *Engine) verifyOne(ctx context.Context, r query.Request) (bool, error) {
 	}
 	for range tries {
 		if err := errors.Join(e.RefreshVersions(ctx), e.RefreshRollupStates(ctx)); err != nil {
-			return false, storeError(ctx, err)
+			return false, StoreFailure(ctx, err)
 		}
 		x, err := e.execution(ctx, plan)
 		if err != nil {
@@ -88,19 +88,19 @@ func (e *Engine) verifyOne(ctx context.Context, r query.Request) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		got, source, err := x.report(ctx, s)
+		got, from, err := reportOf(ctx, x, s)
 		if err != nil {
 			return false, err
 		}
-		if source != SourceRollup || !sameTime(got.DataThrough, x.stored.ingested) {
+		if from != SourceRollup || !sameTime(got.DataThrough, x.stored.ingested) {
 			continue
 		}
-		reference, _, err := x.report(ctx, s.withoutRollup())
+		reference, _, err := reportOf(ctx, x, s.withoutRollup())
 		if err != nil {
 			return false, err
 		}
 		if err := e.RefreshVersions(ctx); err != nil { // the events are read after their freshness
-			return false, storeError(ctx, err)
+			return false, StoreFailure(ctx, err)
 		}
 		if stored := e.stats.last.Load().events[plan.Subject]; !stored.ingested.Equal(x.stored.ingested) {
 			continue // new events arrived

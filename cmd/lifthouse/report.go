@@ -13,7 +13,6 @@ import (
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/terminal"
-	"lifthouse/engine"
 	"lifthouse/engine/query"
 	"lifthouse/engine/render"
 )
@@ -193,7 +192,7 @@ func (p *program) written(ctx context.Context, s *app.Store, request query.Reque
 	}
 	switch {
 	case as.csv:
-		text, err := engine.CSV(results)
+		text, err := render.CSV(results)
 		return string(text), err
 	case as.table:
 		return render.Report(results, terminal.Screen(p.out, p.getenv)), nil

@@ -77,7 +77,7 @@ func TestCalculatorConcludesInOneSentence(t *testing.T) {
 }
 
 func TestCalculatorExplainsEveryReason(t *testing.T) {
-	source, err := os.ReadFile("../stats/types.go")
+	source, err := os.ReadFile("../../stats/types.go")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"math"
 	"strings"
 
-	"lifthouse/engine"
 	"lifthouse/engine/result"
 
 	"github.com/rivo/uniseg"
@@ -35,7 +34,7 @@ func (t *table) newScale(columns int) (scale, bool) {
 			}
 		}
 	}
-	least, most, ok := engine.Span(lifts)
+	least, most, ok := Span(lifts)
 	return scale{least, most, columns}, ok
 }
 
@@ -103,8 +102,8 @@ const tickWidth = 12
 func (s scale) axis() (line, labels string) {
 	ruler := []rune(strings.Repeat("─", s.columns))
 	text := []rune(strings.Repeat(" ", s.columns))
-	step := engine.NiceStep((s.most - s.least) / math.Max(1, float64(s.columns/tickWidth)))
-	decimals := engine.StepDecimals(step)
+	step := NiceStep((s.most - s.least) / math.Max(1, float64(s.columns/tickWidth)))
+	decimals := StepDecimals(step)
 	free := 0 // the first column without a label
 	for k := math.Ceil(s.least/step) + 0; k*step <= s.most; k++ {
 		at := s.column(k * step)

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"lifthouse/engine"
 	"lifthouse/engine/result"
 	"lifthouse/stats"
 )
@@ -32,7 +31,7 @@ func (t *table) listed(notes []string) {
 	}
 	t.line("")
 	for _, note := range notes {
-		for i, line := range engine.Wrapped(note, t.Width-len(gap)) {
+		for i, line := range Wrapped(note, t.Width-len(gap)) {
 			if i > 0 {
 				line = gap + line
 			}

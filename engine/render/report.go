@@ -5,7 +5,6 @@ import (
 	"strings"
 	"unicode"
 
-	"lifthouse/engine"
 	"lifthouse/engine/calculator"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
@@ -38,7 +37,7 @@ func Report(r *result.Report, s Screen) string {
 		t.paragraph(bold, "Totals per variation; nothing is compared.")
 	}
 	t.line("")
-	t.paragraph("", Printable(engine.Subtitle(r)))
+	t.paragraph("", Printable(Subtitle(r)))
 	t.draw(&whole)
 	t.notes()
 	if r.Dimension != nil {
@@ -48,7 +47,7 @@ func Report(r *result.Report, s Screen) string {
 }
 
 func (t *reportTable) paragraph(colour, text string) {
-	for _, line := range engine.Wrapped(text, t.Width) {
+	for _, line := range Wrapped(text, t.Width) {
 		t.line(t.paint(colour, line))
 	}
 }
@@ -74,9 +73,9 @@ type section struct {
 func (s *section) add(value string, c *result.Cell, metric query.Metric) {
 	for i := range c.Variations {
 		v := &c.Variations[i]
-		label := engine.Shortened(Printable(v.Name), s.letters)
+		label := Shortened(Printable(v.Name), s.letters)
 		if value != "" {
-			label = engine.Shortened(Printable(value), s.letters) + " · " + label
+			label = Shortened(Printable(value), s.letters) + " · " + label
 		}
 		s.labels, s.converted = append(s.labels, label), append(s.converted, v.ConvertedVisitors)
 		s.rows = append(s.rows, calculator.AnswerVariation{ID: v.ID, Control: v.Control, Visitors: v.Visitors, Estimate: v.Metrics.Of(metric), Comparison: v.Comparison})

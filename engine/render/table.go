@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"lifthouse/engine"
 	"lifthouse/engine/calculator"
 	"lifthouse/engine/result"
 	"lifthouse/stats"
@@ -71,11 +70,11 @@ func Comparison(input *calculator.Input, a *calculator.Answer, s Screen) string 
 		}
 		t.labels = append(t.labels, label)
 	}
-	for _, line := range engine.Wrapped(t.answer.Conclusion.Text, t.Width) {
+	for _, line := range Wrapped(t.answer.Conclusion.Text, t.Width) {
 		t.line(t.paint(bold, line))
 	}
 	t.line("")
-	t.line(strings.Join(engine.Wrapped(t.subtitle(), t.Width), "\n"))
+	t.line(strings.Join(Wrapped(t.subtitle(), t.Width), "\n"))
 	t.line("")
 	t.rows()
 	t.bars()

@@ -1,8 +1,7 @@
-package engine
+package result
 
 import (
 	"encoding/json"
-	"lifthouse/engine/result"
 	"os"
 	"testing"
 )
@@ -32,7 +31,7 @@ type formatExamples struct {
 }
 
 func TestFormatsOfSharedExamples(t *testing.T) {
-	text, err := os.ReadFile("testdata/formats.json")
+	text, err := os.ReadFile("../testdata/formats.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,23 +48,23 @@ func TestFormatsOfSharedExamples(t *testing.T) {
 		}
 	}
 	for _, e := range examples.Percent {
-		check("Percent", e, result.Percent(e.X, e.Decimals, e.Sign), e.Text)
+		check("Percent", e, Percent(e.X, e.Decimals, e.Sign), e.Text)
 	}
 	for _, e := range examples.Number {
-		check("Number", e, result.Number(e.X, e.Decimals), e.Text)
+		check("Number", e, Number(e.X, e.Decimals), e.Text)
 	}
 	for _, e := range examples.Probability {
-		check("Probability", e, result.Probability(e.P), e.Text)
+		check("Probability", e, Probability(e.P), e.Text)
 	}
 	for _, e := range examples.Chance {
-		check("Chance", e, result.Chance(e.P), e.Text)
+		check("Chance", e, Chance(e.P), e.Text)
 	}
 	for _, e := range examples.Grouped {
-		check("Grouped", e, result.Grouped(e.N), e.Text)
+		check("Grouped", e, Grouped(e.N), e.Text)
 	}
 	for _, e := range examples.Decimals {
-		check("Decimals", e, result.Decimals(e.Spread), e.Decimals)
-		check("PercentDecimals", e, result.PercentDecimals(e.Spread), e.PercentDecimals)
+		check("Decimals", e, Decimals(e.Spread), e.Decimals)
+		check("PercentDecimals", e, PercentDecimals(e.Spread), e.PercentDecimals)
 	}
 	if count < 150 {
 		t.Errorf("compared %d examples, want at least 150", count)

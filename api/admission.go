@@ -2,13 +2,12 @@ package api
 
 import (
 	"context"
+	"lifthouse/engine/source"
 	"sync/atomic"
 	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
-
-	"lifthouse/engine"
 )
 
 // admission limits the number of requests that use the store at the same time.
@@ -48,7 +47,7 @@ func (g *admission) enter(ctx context.Context) (leave func(), err error) {
 	defer g.waiting.Add(-1)
 	if g.waiting.Add(1) > g.queue {
 		g.shed.Inc()
-		return nil, &engine.StoreError{Fault: engine.Busy}
+		return nil, &source.StoreError{Fault: source.Busy}
 	}
 	patience := time.NewTimer(g.wait)
 	defer patience.Stop()
@@ -57,7 +56,7 @@ func (g *admission) enter(ctx context.Context) (leave func(), err error) {
 		return leave, nil
 	case <-patience.C:
 		g.shed.Inc()
-		return nil, &engine.StoreError{Fault: engine.Busy}
+		return nil, &source.StoreError{Fault: source.Busy}
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"lifthouse/api"
 	"lifthouse/engine"
+	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
@@ -85,7 +86,7 @@ func newServerOn(tb testing.TB, conn driver.Conn, change ...func(*api.Options)) 
 	for _, set := range change {
 		set(&options)
 	}
-	e := engine.New(conn, c, engine.DefaultLimits)
+	e := engine.New(conn, c, source.DefaultLimits)
 	w := ingest.NewWriter(conn)
 	in := api.Intake{Collector: ingest.NewCollector(tb.Context(), w, options.WaitingEvents), Deliveries: ingest.NewDeliveries(conn), Rejects: ingest.NewRejects(conn)}
 	s := &server{t: tb, api: api.New(e, c, in, options), engine: e, catalogue: c, writer: w, conn: conn}

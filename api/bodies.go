@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"lifthouse/engine/source"
 	"net/http"
 	"strings"
 	"time"
@@ -12,8 +13,6 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 	"golang.org/x/sync/semaphore"
-
-	"lifthouse/engine"
 )
 
 // Limits of the memory for all bodies of events together.
@@ -104,7 +103,7 @@ func (b *body) holdLines(lines int64) error {
 // bodiesBusy returns the problem for a body that exceeds the limits.
 func bodiesBusy() error {
 	return &problemError{&problem{
-		Status: http.StatusServiceUnavailable, Code: string(engine.Busy), retryAfter: retryAfter,
+		Status: http.StatusServiceUnavailable, Code: string(source.Busy), retryAfter: retryAfter,
 		Detail: "too many large bodies of events at the same time: retry in a moment, or send fewer events per request",
 	}}
 }

@@ -7,6 +7,7 @@ import (
 
 	"lifthouse/engine"
 	"lifthouse/engine/query"
+	"lifthouse/engine/source"
 	"lifthouse/schema/catalogue"
 
 	"github.com/gin-gonic/gin"
@@ -134,5 +135,5 @@ func changeError(c *gin.Context, err error) error {
 	if errors.Is(err, catalogue.ErrContested) {
 		return &problemError{&problem{Status: http.StatusServiceUnavailable, Code: "contested", Detail: err.Error(), retryAfter: retryAfter, cause: err}}
 	}
-	return untimely(engine.StoreFailure(c.Request.Context(), err), "the store did not answer in time and the change may still be made: repeat the request, which is idempotent")
+	return untimely(source.StoreFailure(c.Request.Context(), err), "the store did not answer in time and the change may still be made: repeat the request, which is idempotent")
 }

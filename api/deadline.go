@@ -3,10 +3,9 @@ package api
 import (
 	"context"
 	"errors"
+	"lifthouse/engine/source"
 
 	"github.com/gin-gonic/gin"
-
-	"lifthouse/engine"
 )
 
 // limitTime sets the deadline of a request from Options.Timeout. At the
@@ -23,7 +22,7 @@ func (s *server) withDeadline(ctx context.Context) (context.Context, context.Can
 	if s.options.Timeout <= 0 {
 		return context.WithCancel(ctx)
 	}
-	return context.WithTimeoutCause(ctx, s.options.Timeout, &engine.StoreError{Fault: engine.TooSlow})
+	return context.WithTimeoutCause(ctx, s.options.Timeout, &source.StoreError{Fault: source.TooSlow})
 }
 
 // within returns the error of work, or that of the context when it ends. Work
@@ -42,8 +41,8 @@ func within(ctx context.Context, work func() error) error {
 // untimely replaces the text of a timeout of a change, because the text of the
 // engine is about reports.
 func untimely(err error, detail string) error {
-	var store *engine.StoreError
-	if !errors.As(err, &store) || store.Fault != engine.TooSlow {
+	var store *source.StoreError
+	if !errors.As(err, &store) || store.Fault != source.TooSlow {
 		return err
 	}
 	p := storeProblem(store)

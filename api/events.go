@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"lifthouse/engine"
+	"lifthouse/engine/source"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 
@@ -165,12 +165,12 @@ func (s *server) intakeProblem(c *gin.Context, err error) error {
 	switch {
 	case errors.Is(err, ingest.ErrFull):
 		s.metrics.shed.Inc()
-		return &problemError{&problem{Status: http.StatusServiceUnavailable, Code: string(engine.Busy), Detail: "too many events are waiting to be written: retry in a moment", retryAfter: 1}}
+		return &problemError{&problem{Status: http.StatusServiceUnavailable, Code: string(source.Busy), Detail: "too many events are waiting to be written: retry in a moment", retryAfter: 1}}
 	case errors.Is(err, ingest.ErrKeyReused):
 		return &problemError{&problem{
 			Status: http.StatusUnprocessableEntity, Code: "idempotency_key_reused", Detail: "nothing was stored",
 			Errors: []fault{{"header", keyHeader, c.GetHeader(keyHeader), "was used for a different body; use a new key for each body"}},
 		}}
 	}
-	return untimely(engine.StoreFailure(c.Request.Context(), err), "the events were not stored in time, or their status is unknown: send the same events again; each event counts once")
+	return untimely(source.StoreFailure(c.Request.Context(), err), "the events were not stored in time, or their status is unknown: send the same events again; each event counts once")
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"lifthouse/engine"
+	"lifthouse/engine/source"
 	"lifthouse/schema/ingest"
 )
 
@@ -109,7 +110,7 @@ func (m *metrics) rollupLag(of *engine.Engine) {
 // queried observes the duration of a store query.
 func (m *metrics) queried(elapsed time.Duration, err error) {
 	outcome := "ok"
-	var store *engine.StoreError
+	var store *source.StoreError
 	switch {
 	case errors.As(err, &store):
 		outcome = string(store.Fault)

@@ -1,9 +1,8 @@
 package api
 
 import (
+	"lifthouse/engine/source"
 	"time"
-
-	"lifthouse/engine"
 )
 
 // Options configure the API. The zero value of a limit means no limit.
@@ -35,7 +34,7 @@ var DefaultOptions = Options{
 	WaitingEvents: 500_000,
 	ResultsAge:    time.Minute,
 	ResultsMemory: 64 << 20,
-	Timeout:       engine.DefaultLimits.Time,
+	Timeout:       source.DefaultLimits.Time,
 	TokenRate:     500,
 	AuthFailures:  20, // more than typing errors, too few to guess tokens or to fill a log
 	StoreSlots:    8,  // connections for requests; schema.SpareConns more are for the rest

@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"strings"
 
-	"lifthouse/engine"
 	"lifthouse/engine/query"
+	"lifthouse/engine/source"
 	"lifthouse/schema/catalogue"
 
 	"github.com/gin-gonic/gin"
@@ -54,7 +54,7 @@ func notFound(detail string) *problem {
 func problemOf(err error) *problem {
 	var invalid *query.InvalidError
 	var missing *query.NotFoundError
-	var store *engine.StoreError
+	var store *source.StoreError
 	var refused *problemError
 	switch {
 	case errors.As(err, &refused):
@@ -78,18 +78,18 @@ const retryAfter = 2
 // free space.
 const retryAfterFull = 60
 
-func storeProblem(err *engine.StoreError) *problem {
+func storeProblem(err *source.StoreError) *problem {
 	p := &problem{Status: http.StatusServiceUnavailable, Code: string(err.Fault), Detail: err.Error(), retryAfter: retryAfter, cause: err.Unwrap()}
 	switch err.Fault {
-	case engine.TooSlow:
+	case source.TooSlow:
 		p.Status = http.StatusGatewayTimeout
-	case engine.Bug:
+	case source.Bug:
 		p.Status, p.retryAfter, p.Code = http.StatusInternalServerError, 0, "internal_error"
-	case engine.Damaged:
+	case source.Damaged:
 		p.Status, p.retryAfter = http.StatusInternalServerError, 0
-	case engine.Full:
+	case source.Full:
 		p.retryAfter = retryAfterFull
-	case engine.TooLarge, engine.Busy, engine.Down:
+	case source.TooLarge, source.Busy, source.Down:
 	}
 	return p
 }

@@ -12,10 +12,10 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"lifthouse/engine"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/render"
+	"lifthouse/engine/source"
 	"lifthouse/schema/catalogue"
 )
 
@@ -193,7 +193,7 @@ func (q *resultsQuery) present(c *gin.Context) {
 // failed. It has no entity tag, so that it cannot be confirmed by a conditional
 // request.
 func (s *server) lastGood(q *resultsQuery, err error) (reply, error) {
-	var store *engine.StoreError
+	var store *source.StoreError
 	last, found := s.resultCache.get(q.key)
 	if !found || !errors.As(err, &store) {
 		return reply{}, err

@@ -9,6 +9,7 @@ import (
 
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
+	"lifthouse/engine/source"
 	"lifthouse/loadgen/population"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
@@ -46,7 +47,7 @@ func benchEngine(b *testing.B) *Engine {
 	if _, err := c.Apply(b.Context(), benchFile(), false); err != nil {
 		b.Fatal(err)
 	}
-	return New(conn, c, DefaultLimits)
+	return New(conn, c, source.DefaultLimits)
 }
 
 // benchFile declares the campaigns for benchmarks.

@@ -8,6 +8,7 @@ import (
 
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
+	"lifthouse/engine/source"
 	"lifthouse/engine/visit"
 )
 
@@ -23,9 +24,9 @@ type state struct {
 
 // choose returns the cheapest source that can serve a report, and the reason of
 // the choice.
-func choose(x *execution, s *state, limits Limits) (chosen source, reason string) {
-	if few := limits.inProcessEvents(); s.events <= few {
-		return inProcessSource{x}, fmt.Sprintf("the server counts the events of a subject with at most %d of them", few)
+func choose(x *source.Execution, s *state, limits source.Limits) (chosen source.Source, reason string) {
+	if few := limits.MaxInProcess(); s.events <= few {
+		return source.InProcess{Execution: x}, fmt.Sprintf("the server counts the events of a subject with at most %d of them", few)
 	}
 	reason = noRollup(x.Plan, s)
 	if reason == "" {
@@ -33,16 +34,16 @@ func choose(x *execution, s *state, limits Limits) (chosen source, reason string
 		return rollupSource{x, *s.rollup, s.ranks}, "the cubes " + strings.Join(q.cubes.names(), "; ")
 	}
 	if why := noSinglePass(x.Plan, s); why != "" {
-		return referenceSource{x}, reason + "; " + why
+		return source.Reference{Execution: x}, reason + "; " + why
 	}
-	return singlePassSource{x}, reason
+	return source.SinglePass{Execution: x}, reason
 }
 
 // noRollup returns why the rollup cannot serve a report, or an empty text.
 func noRollup(p *plan.Plan, s *state) string {
 	switch {
-	case s.declined[SourceRollup] != "":
-		return s.declined[SourceRollup]
+	case s.declined[source.NameRollup] != "":
+		return s.declined[source.NameRollup]
 	case p.Filters.GoalValue != nil || p.Filters.ZScore != 0:
 		return "rollups do not have the values of single goal events"
 	case !wholeDay(p.Filters.From) || !wholeDay(p.Filters.To):
@@ -66,10 +67,10 @@ func wholeDay(t time.Time) bool { return t.IsZero() || t.Equal(t.UTC().Truncate(
 // text.
 func noSinglePass(p *plan.Plan, s *state) string {
 	switch n := len(p.Variations); {
-	case s.declined[SourceSinglePass] != "":
-		return s.declined[SourceSinglePass]
-	case n == 0 || n > maxRanks:
-		return fmt.Sprintf("a single pass requires 1 to %d variations", maxRanks)
+	case s.declined[source.NameSinglePass] != "":
+		return s.declined[source.NameSinglePass]
+	case n == 0 || n > source.MaxRanks:
+		return fmt.Sprintf("a single pass requires 1 to %d variations", source.MaxRanks)
 	case s.sharded && p.Dimension != "":
 		return "a shard does not know the most frequent values of the dimension"
 	}
@@ -78,14 +79,14 @@ func noSinglePass(p *plan.Plan, s *state) string {
 
 // read returns the rows from the cheapest source that can serve the report, and
 // the name of the source.
-func read(ctx context.Context, x *execution, s state) (found *visit.Rows, from string, err error) {
+func read(ctx context.Context, x *source.Execution, s state) (found *visit.Rows, from string, err error) {
 	for {
-		chosen, _ := choose(x, &s, x.store.limits)
-		found, declined, err := chosen.read(ctx)
+		chosen, _ := choose(x, &s, x.Store.Limits)
+		found, declined, err := chosen.Read(ctx)
 		if err != nil || declined == "" {
-			return found, chosen.name(), err
+			return found, chosen.Name(), err
 		}
-		s = s.without(chosen.name(), declined)
+		s = s.without(chosen.Name(), declined)
 	}
 }
 
@@ -101,5 +102,5 @@ func (s state) without(source, why string) state {
 
 // withoutRollup returns the state for a report that is counted from the events.
 func (s state) withoutRollup() state {
-	return s.without(SourceRollup, "the report is counted from the events on request")
+	return s.without(source.NameRollup, "the report is counted from the events on request")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"lifthouse/engine/plan"
+	"lifthouse/engine/source"
 	"strings"
 )
 
@@ -20,7 +21,7 @@ func (e *Engine) SQL(ctx context.Context, p *plan.Plan) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	query, err := x.momentsQuery()
+	query, err := x.MomentsQuery()
 	if err != nil {
 		return "", err
 	}
@@ -28,11 +29,11 @@ func (e *Engine) SQL(ctx context.Context, p *plan.Plan) (string, error) {
 	for line := range strings.Lines(p.String()) {
 		b.WriteString("-- " + line)
 	}
-	chosen, reason := choose(x, &s, e.store.limits)
-	fmt.Fprintf(&b, "-- source      %s: %s\n", chosen.name(), reason)
+	chosen, reason := choose(x, &s, e.store.Limits)
+	fmt.Fprintf(&b, "-- source      %s: %s\n", chosen.Name(), reason)
 	b.WriteString(explained(query))
 	if p.Interval != "" {
-		series, err := x.seriesQuery()
+		series, err := x.SeriesQuery()
 		if err != nil {
 			return "", err
 		}
@@ -43,11 +44,11 @@ func (e *Engine) SQL(ctx context.Context, p *plan.Plan) (string, error) {
 
 // explained returns the parameters as comments, and the statement with their
 // values.
-func explained(q *Query) string {
+func explained(q *source.Query) string {
 	var b strings.Builder
 	for _, p := range q.Params {
-		fmt.Fprintf(&b, "-- %-20s %s\n", p.Name, literal(p.Value))
+		fmt.Fprintf(&b, "-- %-20s %s\n", p.Name, source.Literal(p.Value))
 	}
-	b.WriteString(strings.TrimSpace(q.inlined()) + ";\n")
+	b.WriteString(strings.TrimSpace(q.Inlined()) + ";\n")
 	return b.String()
 }

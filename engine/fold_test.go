@@ -7,6 +7,7 @@ import (
 
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
+	"lifthouse/engine/source"
 	"lifthouse/engine/visit"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
@@ -25,7 +26,7 @@ type folded struct {
 	visitors, multiExposed, exposedBefore int64
 }
 
-func fold(p *execution, events []schema.Event) map[string]*folded {
+func fold(p *source.Execution, events []schema.Event) map[string]*folded {
 	byVisitor := map[uint64][]schema.Event{}
 	for _, e := range events {
 		if e.WebsiteID == p.Subject.WebsiteID && e.Subject == p.Subject.Kind && e.SubjectID == p.Subject.ID && e.ExperimentID == p.Subject.ExperimentID {
@@ -60,7 +61,7 @@ func fold(p *execution, events []schema.Event) map[string]*folded {
 	return cells
 }
 
-func (c *folded) add(p *execution, first schema.Event, views, own []schema.Event) {
+func (c *folded) add(p *source.Execution, first schema.Event, views, own []schema.Event) {
 	if first.Time.Before(p.From()) {
 		if slices.ContainsFunc(own, func(e schema.Event) bool { return !e.Time.Before(p.From()) && e.Time.Before(p.To()) }) {
 			c.exposedBefore++
@@ -90,7 +91,7 @@ func (c *folded) add(p *execution, first schema.Event, views, own []schema.Event
 			if slices.ContainsFunc(p.Variations, func(v plan.Variation) bool { return v.ID == first.VariationID }) {
 				c.values = append(c.values, e.Value)
 			}
-			if outlying(p.outliers, e.Value) {
+			if outlying(p.Outliers, e.Value) {
 				continue
 			}
 			goals, value, profit, extra = goals+1, value+e.Value, profit+e.Profit, extra+e.ExtraValue
@@ -109,7 +110,7 @@ func (c *folded) add(p *execution, first schema.Event, views, own []schema.Event
 	if !first.Time.Before(p.SharesSince) {
 		one.SinceShares = 1
 	}
-	if from, to := plan.Recent(p.stored.ingested); !first.Time.Before(from) && first.Time.Before(to) {
+	if from, to := plan.Recent(p.Stored.Ingested); !first.Time.Before(from) && first.Time.Before(to) {
 		one.Recent = 1
 	}
 	c.moments[first.VariationID] = c.moments[first.VariationID].Merge(one)

@@ -15,6 +15,7 @@ import (
 	"lifthouse/engine/query"
 	"lifthouse/engine/render"
 	"lifthouse/engine/result"
+	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
@@ -68,7 +69,7 @@ func TestValuesAreThoseOfFirstViews(t *testing.T) {
 	if _, err := c.Apply(t.Context(), catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}, false); err != nil {
 		t.Fatal(err)
 	}
-	e := New(conn, c, DefaultLimits)
+	e := New(conn, c, source.DefaultLimits)
 	first := map[uint64]schema.Event{}
 	for _, event := range events {
 		if event.Subject != schema.SubjectCampaign || event.Kind != schema.KindView {

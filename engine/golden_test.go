@@ -13,6 +13,7 @@ import (
 
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
+	"lifthouse/engine/source"
 	"lifthouse/engine/visit"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
@@ -74,7 +75,7 @@ func TestGolden(t *testing.T) {
 	if _, err := c.Apply(t.Context(), catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}, false); err != nil {
 		t.Fatal(err)
 	}
-	e := New(conn, c, DefaultLimits)
+	e := New(conn, c, source.DefaultLimits)
 	for _, s := range scenarios {
 		t.Run(s.name, func(t *testing.T) {
 			r, err := query.ParseReport(s.operation, s.query)
@@ -93,19 +94,19 @@ func TestGolden(t *testing.T) {
 func goldenStages(t *testing.T, e *Engine, r query.Request, dir, query string) {
 	t.Helper()
 	x := executionOf(t, e, r)
-	reference, err := x.momentsQuery()
+	reference, err := x.MomentsQuery()
 	if err != nil {
 		t.Fatal(err)
 	}
-	singlePass, err := singlePassSource{x}.query()
+	singlePass, err := source.SinglePass{Execution: x}.Query()
 	if err != nil {
 		t.Fatal(err)
 	}
-	inProcess, err := x.inProcessQuery(nil)
+	inProcess, err := x.InProcessQuery(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := scanRows(t.Context(), e.store, reference)
+	rows, err := source.ScanRows(t.Context(), e.store, reference)
 	if err != nil {
 		fatal(t, err)
 	}
@@ -130,9 +131,9 @@ func goldenStages(t *testing.T, e *Engine, r query.Request, dir, query string) {
 
 // rollupText returns the query of the rollup after running it, or a comment if
 // the rollup cannot serve the plan.
-func rollupText(t *testing.T, x *execution) string {
+func rollupText(t *testing.T, x *source.Execution) string {
 	t.Helper()
-	current := rollupState{generation: 1, through: x.stored.ingested, newest: x.stored.newest}
+	current := rollupState{generation: 1, through: x.Stored.Ingested, newest: x.Stored.Newest}
 	if noRollup(x.Plan, &state{rollup: &current}) != "" {
 		return "-- no rollup: counted from the events\n"
 	}
@@ -144,7 +145,7 @@ func rollupText(t *testing.T, x *execution) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := x.store.each(t.Context(), query, func(driver.Rows) error { return nil }); err != nil {
+	if err := x.Store.Each(t.Context(), query, func(driver.Rows) error { return nil }); err != nil {
 		fatal(t, err)
 	}
 	return parameters(query) + query.SQL
@@ -161,7 +162,7 @@ func planOf(tb testing.TB, e *Engine, r query.Request) *plan.Plan {
 }
 
 // executionOf returns the execution of a request.
-func executionOf(tb testing.TB, e *Engine, r query.Request) *execution {
+func executionOf(tb testing.TB, e *Engine, r query.Request) *source.Execution {
 	tb.Helper()
 	x, err := e.execution(tb.Context(), planOf(tb, e, r))
 	if err != nil {
@@ -170,7 +171,7 @@ func executionOf(tb testing.TB, e *Engine, r query.Request) *execution {
 	return x
 }
 
-func parameters(q *Query) string {
+func parameters(q *source.Query) string {
 	var b strings.Builder
 	for _, p := range q.Params {
 		fmt.Fprintf(&b, "-- %-20s %v\n", p.Name, p.Value)
@@ -232,7 +233,7 @@ func TestSQLRunsAsItStands(t *testing.T) {
 	if _, err := c.Apply(t.Context(), catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}, false); err != nil {
 		t.Fatal(err)
 	}
-	e := New(conn, c, DefaultLimits)
+	e := New(conn, c, source.DefaultLimits)
 	for range 60 {
 		r := w.request(1)
 		r.Interval = ""
@@ -241,12 +242,12 @@ func TestSQLRunsAsItStands(t *testing.T) {
 		if err != nil {
 			fatal(t, err)
 		}
-		shown, err := scanRows(t.Context(), e.store, &Query{SQL: strings.TrimSuffix(strings.TrimSpace(text), ";")})
+		shown, err := source.ScanRows(t.Context(), e.store, &source.Query{SQL: strings.TrimSuffix(strings.TrimSpace(text), ";")})
 		if err != nil {
 			t.Log(text)
 			fatal(t, err)
 		}
-		bound, err := referenceSource{x}.rows(t.Context())
+		bound, err := source.Reference{Execution: x}.Rows(t.Context())
 		if err != nil {
 			fatal(t, err)
 		}

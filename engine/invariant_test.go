@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lifthouse/engine/query"
+	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
@@ -43,7 +44,7 @@ func TestOrderAndRepetitionChangeNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		return New(conn, c, DefaultLimits)
+		return New(conn, c, source.DefaultLimits)
 	}
 	shuffled := append(slices.Clone(events), events[100:300]...)
 	w.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
@@ -91,7 +92,7 @@ func TestCellsMergeToTheTotal(t *testing.T) {
 	if _, err := c.Apply(t.Context(), catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}, false); err != nil {
 		t.Fatal(err)
 	}
-	e := New(conn, c, DefaultLimits)
+	e := New(conn, c, source.DefaultLimits)
 	for _, dimension := range query.Dimensions {
 		results, err := e.Report(t.Context(), planOf(t, e, query.Request{AccountID: 1, SubjectID: 1, Metric: query.ValuePerVisitor, Dimension: query.Dimension(dimension)}))
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
+	"lifthouse/engine/source"
 	"net/url"
 	"reflect"
 	"slices"
@@ -154,9 +155,9 @@ func neutral(r query.Request) query.Request {
 	return n
 }
 
-func compile(tb testing.TB, r query.Request) *Query {
+func compile(tb testing.TB, r query.Request) *source.Query {
 	tb.Helper()
-	q, err := (&execution{Plan: &plan.Plan{Request: r}, store: &store{}}).momentsQuery()
+	q, err := (&source.Execution{Plan: &plan.Plan{Request: r}, Store: &source.Store{}}).MomentsQuery()
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -178,7 +179,7 @@ func TestQueryNamesItsParameters(t *testing.T) {
 	}
 	for part := range strings.SplitSeq(q.SQL, "{") {
 		name, _, found := strings.Cut(part, ":")
-		if found && !strings.ContainsAny(name, " \n") && !slices.ContainsFunc(q.Params, func(p Param) bool { return p.Name == name }) {
+		if found && !strings.ContainsAny(name, " \n") && !slices.ContainsFunc(q.Params, func(p source.Param) bool { return p.Name == name }) {
 			t.Errorf("{%s:…} has no value", name)
 		}
 	}
@@ -187,10 +188,10 @@ func TestQueryNamesItsParameters(t *testing.T) {
 // TestSlotsCannotHoldText checks that each slot is a bool or of type expr,
 // which other packages cannot make and which never has user input.
 func TestSlotsCannotHoldText(t *testing.T) {
-	for _, of := range []reflect.Type{reflect.TypeFor[slots](), reflect.TypeFor[singlePassSlots](), reflect.TypeFor[inProcessSlots]()} {
+	for _, of := range []reflect.Type{reflect.TypeFor[source.Slots](), reflect.TypeFor[source.SinglePassSlots](), reflect.TypeFor[source.InProcessSlots]()} {
 		for i := range of.NumField() {
 			switch field := of.Field(i); field.Type {
-			case reflect.TypeFor[expr](), reflect.TypeFor[bool](), reflect.TypeFor[slots]():
+			case reflect.TypeFor[source.Expr](), reflect.TypeFor[bool](), reflect.TypeFor[source.Slots]():
 			default:
 				t.Errorf("slot %s is a %s", field.Name, field.Type)
 			}

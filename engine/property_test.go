@@ -16,6 +16,7 @@ import (
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
+	"lifthouse/engine/source"
 	"lifthouse/engine/visit"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
@@ -184,7 +185,7 @@ func (w world) owned(ids ...int64) *catalogue.Owned {
 func TestReportEqualsTheFold(t *testing.T) {
 	requests := tier.Of(60, 100, 4_000)
 	w := world{rand.New(rand.NewPCG(20261120, 1))}
-	s := &store{Conn: schematest.Open(t), limits: DefaultLimits}
+	s := &source.Store{Conn: schematest.Open(t), Limits: source.DefaultLimits}
 	var events []schema.Event
 	var ids []int64
 	for id := int64(1); id <= subjectsOfWorld; id++ {
@@ -217,7 +218,7 @@ func FuzzReport(f *testing.F) {
 	for seed := range uint64(3) {
 		f.Add(seed)
 	}
-	s := &store{Conn: schematest.Open(f), limits: DefaultLimits}
+	s := &source.Store{Conn: schematest.Open(f), Limits: source.DefaultLimits}
 	var subjects atomic.Int64
 	f.Fuzz(func(t *testing.T, seed uint64) {
 		w := world{rand.New(rand.NewPCG(seed, 0))}
@@ -245,27 +246,27 @@ func insert(t *testing.T, conn driver.Conn, events []schema.Event) {
 	}
 }
 
-func compareWithFold(t *testing.T, from *store, owned *catalogue.Owned, events []schema.Event, r query.Request) {
+func compareWithFold(t *testing.T, from *source.Store, owned *catalogue.Owned, events []schema.Event, r query.Request) {
 	t.Helper()
 	plan, err := plan.New(r, owned)
 	if err != nil {
 		fatal(t, err)
 	}
-	x := &execution{Plan: plan, store: from, stored: subjectTotals{ingested: start.AddDate(0, 0, 1).Add(time.Hour)}} // the days before hold some of the events
+	x := &source.Execution{Plan: plan, Store: from, Stored: source.Stored{Ingested: start.AddDate(0, 0, 1).Add(time.Hour)}} // the days before hold some of the events
 	if r.Filters.ZScore != 0 {
-		if x.outliers, err = x.readOutliers(t.Context()); err != nil {
+		if x.Outliers, err = x.ReadOutliers(t.Context()); err != nil {
 			fatal(t, err)
 		}
 		compareOutliers(t, x, events)
 	}
-	reference, err := referenceSource{x}.rows(t.Context())
+	reference, err := source.Reference{Execution: x}.Rows(t.Context())
 	if err != nil {
 		fatal(t, err)
 	}
 	compareRows(t, x, reference, events)
 	inProcess := readFrom(t, x, 0)
 	compareRows(t, x, inProcess.Whole, events)
-	singlePass := readFrom(t, x, MaxInProcessEvents+1)
+	singlePass := readFrom(t, x, source.MaxInProcessEvents+1)
 	compareRows(t, x, singlePass.Whole, events)
 	compareTop(t, x, reference)
 	results := result.New(plan, singlePass)
@@ -280,7 +281,7 @@ func compareWithFold(t *testing.T, from *store, owned *catalogue.Owned, events [
 }
 
 // readFrom reads the rows from the source for a number of events.
-func readFrom(t *testing.T, x *execution, events uint64) *visit.Rows {
+func readFrom(t *testing.T, x *source.Execution, events uint64) *visit.Rows {
 	t.Helper()
 	s := stateOf(x)
 	s.events = events
@@ -293,7 +294,7 @@ func readFrom(t *testing.T, x *execution, events uint64) *visit.Rows {
 
 // compareTop compares a breakdown into few values and others from the single
 // pass with the one from the reference.
-func compareTop(t *testing.T, x *execution, reference []visit.Row) {
+func compareTop(t *testing.T, x *source.Execution, reference []visit.Row) {
 	t.Helper()
 	if x.Dimension == "" {
 		return
@@ -302,11 +303,11 @@ func compareTop(t *testing.T, x *execution, reference []visit.Row) {
 	plan.Top = 1 + len(reference)%3
 	few := *x
 	few.Plan = &plan
-	got, err := json.Marshal(result.New(&plan, readFrom(t, &few, MaxInProcessEvents+1)).Breakdown)
+	got, err := json.Marshal(result.New(&plan, readFrom(t, &few, source.MaxInProcessEvents+1)).Breakdown)
 	if err != nil {
 		fatal(t, err)
 	}
-	want, err := json.Marshal(result.New(&plan, x.answer(reference, nil)).Breakdown)
+	want, err := json.Marshal(result.New(&plan, x.Answer(reference, nil)).Breakdown)
 	if err != nil {
 		fatal(t, err)
 	}
@@ -317,7 +318,7 @@ func compareTop(t *testing.T, x *execution, reference []visit.Row) {
 
 // compareSeries compares each point of a series with the report of a window
 // that ends there, and the in-process series with that of the store.
-func compareSeries(t *testing.T, x *execution, whole *result.Report, inProcess, singlePass *visit.Rows) {
+func compareSeries(t *testing.T, x *source.Execution, whole *result.Report, inProcess, singlePass *visit.Rows) {
 	t.Helper()
 	plan := x.Plan
 	points, err := series(t.Context(), x, singlePass)
@@ -339,15 +340,15 @@ func compareSeries(t *testing.T, x *execution, whole *result.Report, inProcess, 
 		return
 	}
 	for _, point := range points {
-		at, err := x.until(t.Context(), point.Time)
+		at, err := x.EndingAt(t.Context(), point.Time)
 		if err != nil {
 			fatal(t, err)
 		}
-		rows, err := referenceSource{at}.rows(t.Context())
+		rows, err := source.Reference{Execution: at}.Rows(t.Context())
 		if err != nil {
 			fatal(t, err)
 		}
-		compareVariations(t, fmt.Sprintf("%s\nat %s", plan, point.Time), point.Variations, unconcluded(result.New(at.Plan, at.answer(rows, nil)).Variations))
+		compareVariations(t, fmt.Sprintf("%s\nat %s", plan, point.Time), point.Variations, unconcluded(result.New(at.Plan, at.Answer(rows, nil)).Variations))
 	}
 	compareVariations(t, plan.String()+"last point", points[len(points)-1].Variations, unconcluded(whole.Variations))
 }
@@ -384,11 +385,11 @@ func written(t *testing.T, value any) string {
 
 // compareOutliers compares the bounds with the definition: a value counts if it
 // is at most z standard deviations from the mean, in rational numbers.
-func compareOutliers(t *testing.T, plan *execution, events []schema.Event) {
+func compareOutliers(t *testing.T, plan *source.Execution, events []schema.Event) {
 	t.Helper()
-	values := fold(plan.withoutOutliers(), events)[all].values
-	if plan.outliers.Values != int64(len(values)) {
-		t.Errorf("%d goal values, want %d\n%s", plan.outliers.Values, len(values), plan)
+	values := fold(plan.WithoutOutliers(), events)[all].values
+	if plan.Outliers.Values != int64(len(values)) {
+		t.Errorf("%d goal values, want %d\n%s", plan.Outliers.Values, len(values), plan)
 	}
 	sum, n := new(big.Rat), new(big.Rat).SetInt64(int64(len(values)))
 	for _, v := range values {
@@ -410,8 +411,8 @@ func compareOutliers(t *testing.T, plan *execution, events []schema.Event) {
 	limit := z.Mul(z, z).Mul(z, variance)
 	for _, v := range values {
 		counts := distance(v).Cmp(limit) <= 0 || variance.Sign() == 0
-		if counts == outlying(plan.outliers, v) {
-			t.Errorf("value %d counts: %v, bounds %+v\n%s", v, counts, plan.outliers, plan)
+		if counts == outlying(plan.Outliers, v) {
+			t.Errorf("value %d counts: %v, bounds %+v\n%s", v, counts, plan.Outliers, plan)
 		}
 	}
 }
@@ -435,7 +436,7 @@ func sumOf(rows []visit.Row, rule string) folded {
 	return sum
 }
 
-func compareRows(t *testing.T, plan *execution, rows []visit.Row, events []schema.Event) {
+func compareRows(t *testing.T, plan *source.Execution, rows []visit.Row, events []schema.Event) {
 	t.Helper()
 	byValue := map[string][]visit.Row{all: rows}
 	for _, r := range rows {
@@ -460,7 +461,7 @@ func compareRows(t *testing.T, plan *execution, rows []visit.Row, events []schem
 // fatal ends the test with the error of the store.
 func fatal(tb testing.TB, err error) {
 	tb.Helper()
-	var refused *StoreError
+	var refused *source.StoreError
 	if errors.As(err, &refused) {
 		tb.Fatalf("%v: %v", err, errors.Unwrap(err))
 	}

@@ -26,4 +26,4 @@ func (e *Engine) Ready(ctx context.Context) error {
 
 // Observe sets a function that is called with the duration and the error of
 // each query. It must be called before the first query.
-func (e *Engine) Observe(report func(elapsed time.Duration, err error)) { e.store.observe = report }
+func (e *Engine) Observe(report func(elapsed time.Duration, err error)) { e.store.Observe = report }

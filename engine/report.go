@@ -7,6 +7,7 @@ import (
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
+	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 
@@ -16,7 +17,7 @@ import (
 
 // Engine computes reports from a store.
 type Engine struct {
-	store         *store
+	store         *source.Store
 	catalogue     *catalogue.Catalogue
 	stats         statsCache
 	ranks         ranks
@@ -29,10 +30,10 @@ type Engine struct {
 func (e *Engine) ObserveSource(report func(name string)) { e.observeSource = report }
 
 // New returns the engine of a store.
-func New(conn driver.Conn, c *catalogue.Catalogue, limits Limits) *Engine {
-	s := &store{Conn: conn, limits: limits, shards: shardsOf(conn)}
+func New(conn driver.Conn, c *catalogue.Catalogue, limits source.Limits) *Engine {
+	s := &source.Store{Conn: conn, Limits: limits, Shards: source.ShardsOf(conn)}
 	if limits.Scans > 0 {
-		s.scans = semaphore.NewWeighted(int64(limits.Scans))
+		s.Scans = semaphore.NewWeighted(int64(limits.Scans))
 	}
 	return &Engine{store: s, catalogue: c}
 }
@@ -72,12 +73,12 @@ func (e *Engine) Reference(ctx context.Context, p *plan.Plan) (*result.Report, e
 }
 
 // report computes the body from the cheapest source.
-func reportOf(ctx context.Context, x *execution, s state) (results *result.Report, from string, err error) {
+func reportOf(ctx context.Context, x *source.Execution, s state) (results *result.Report, from string, err error) {
 	found, from, err := read(ctx, x, s)
 	if err != nil {
 		return nil, "", err
 	}
-	_, span := tracer.Start(ctx, "stats")
+	_, span := source.Tracer.Start(ctx, "stats")
 	results = result.New(x.Plan, found)
 	span.End()
 	if x.Interval != "" {
@@ -88,14 +89,14 @@ func reportOf(ctx context.Context, x *execution, s state) (results *result.Repor
 
 // execution reads from the store how fresh the data are and which values are
 // outliers.
-func (e *Engine) execution(ctx context.Context, p *plan.Plan) (x *execution, err error) {
-	ctx, span := tracer.Start(ctx, "plan")
-	defer func() { endSpan(span, err) }()
-	x = &execution{Plan: p, store: e.store}
-	if x.stored, err = e.freshness(ctx, p.Subject); err != nil {
+func (e *Engine) execution(ctx context.Context, p *plan.Plan) (x *source.Execution, err error) {
+	ctx, span := source.Tracer.Start(ctx, "plan")
+	defer func() { source.EndSpan(span, err) }()
+	x = &source.Execution{Plan: p, Store: e.store}
+	if x.Stored, err = e.freshness(ctx, p.Subject); err != nil {
 		return nil, err
 	}
-	x.outliers, err = x.readOutliers(ctx)
+	x.Outliers, err = x.ReadOutliers(ctx)
 	return x, err
 }
 
@@ -103,30 +104,30 @@ func (e *Engine) execution(ctx context.Context, p *plan.Plan) (x *execution, err
 // newest event, and the number of events of a subject. It is called before the
 // events are read, so that the report has at least these events. Values that a
 // server remembers are slightly older and also valid.
-func (e *Engine) freshness(ctx context.Context, of plan.Subject) (subjectTotals, error) {
+func (e *Engine) freshness(ctx context.Context, of plan.Subject) (source.Stored, error) {
 	if last := e.stats.last.Load(); last != nil && time.Since(last.readAt) < statsMaxAge {
-		return last.events[of].orNone(), nil
+		return last.events[of].OrNone(), nil
 	}
-	query, err := freshnessQuery(of, schema.CountersTable(e.store.Conn))
+	query, err := source.FreshnessQuery(of, schema.CountersTable(e.store.Conn))
 	if err != nil {
-		return subjectTotals{}, err
+		return source.Stored{}, err
 	}
-	var now subjectTotals
-	err = e.store.each(ctx, query, func(row driver.Rows) error { return row.Scan(&now.events, &now.ingested, &now.newest) })
-	return now.orNone(), err
+	var now source.Stored
+	err = e.store.Each(ctx, query, func(row driver.Rows) error { return row.Scan(&now.Events, &now.Ingested, &now.Newest) })
+	return now.OrNone(), err
 }
 
 // state returns the state of a store without rollups.
-func stateOf(x *execution) state {
-	return state{events: x.stored.events, through: x.stored.ingested, sharded: x.store.shards != nil}
+func stateOf(x *source.Execution) state {
+	return state{events: x.Stored.Events, through: x.Stored.Ingested, sharded: x.Store.Shards != nil}
 }
 
 // state returns what the choice of a source depends on.
-func (e *Engine) state(ctx context.Context, x *execution) (state, error) {
+func (e *Engine) state(ctx context.Context, x *source.Execution) (state, error) {
 	s := stateOf(x)
 	if now := e.stats.rollups.Load(); now == nil || time.Since(now.readAt) > statsMaxAge {
 		if err := e.RefreshRollupStates(ctx); err != nil {
-			return s, StoreFailure(ctx, err)
+			return s, source.StoreFailure(ctx, err)
 		}
 	}
 	if current, usable := e.usableRollup(x.Subject, s.through); usable {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"lifthouse/engine/plan"
+	"lifthouse/engine/source"
 	"lifthouse/schema"
 )
 
@@ -22,7 +23,7 @@ type rollupState struct {
 
 // rollupSlots are the slots of sql/rollup.sql.
 type rollupSlots struct {
-	slots
+	source.Slots
 	Steps  bool // group the days of a cube into buckets
 	Window bool
 	Top    bool // select some values of the dimension
@@ -30,7 +31,7 @@ type rollupSlots struct {
 }
 
 // cubeColumn returns the column of an attribute.
-func cubeColumn(attribute string) string { return string(columns[attribute]) }
+func cubeColumn(attribute string) string { return string(source.Columns[attribute]) }
 
 // cubeSet has the cubes from which a report is read. They may coincide.
 type cubeSet struct {
@@ -99,4 +100,4 @@ func windowed(p *plan.Plan, newest time.Time) bool {
 
 // InProcessEvents returns the maximum number of events of a subject that are
 // counted in process. Larger subjects have rollups.
-func (e *Engine) InProcessEvents() uint64 { return e.store.limits.inProcessEvents() }
+func (e *Engine) InProcessEvents() uint64 { return e.store.Limits.MaxInProcess() }

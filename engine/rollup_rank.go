@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"lifthouse/engine/plan"
+	"lifthouse/engine/source"
 	"lifthouse/schema"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -72,7 +73,7 @@ func (r *ranking) candidates(state rollupState, top int) ([]string, bool) {
 //
 // Its query may see a later state than the report. The bound of candidates
 // holds for later states.
-func (q *rollupQuery) findTop(ctx context.Context, from *store) (declined string, err error) {
+func (q *rollupQuery) findTop(ctx context.Context, from *source.Store) (declined string, err error) {
 	cube := q.rankedCube()
 	if cube == nil {
 		return "", nil
@@ -125,13 +126,13 @@ func (q *rollupQuery) rankedCube() *schema.Cube {
 }
 
 // rank reads a new ranking. last is the previous ranking, or nil.
-func (q *rollupQuery) rank(ctx context.Context, from *store, cube *schema.Cube, last *ranking) (*ranking, error) {
-	query := &Query{Params: []Param{{"partition", q.generation().Partition()}, {"cube", cube.Name}, {"most", uint32(maxRanked)}}}
-	if err := query.render("rollup_top.sql", slots{Dimension: columns[string(q.plan.Dimension)]}); err != nil {
+func (q *rollupQuery) rank(ctx context.Context, from *source.Store, cube *schema.Cube, last *ranking) (*ranking, error) {
+	query := &source.Query{Params: []source.Param{{Name: "partition", Value: q.generation().Partition()}, {Name: "cube", Value: cube.Name}, {Name: "most", Value: uint32(maxRanked)}}}
+	if err := query.Render("rollup_top.sql", source.Slots{Dimension: source.Columns[string(q.plan.Dimension)]}); err != nil {
 		return nil, err
 	}
 	r := &ranking{generation: q.state.generation, events: q.state.events, values: []string{}}
-	err := from.each(ctx, query, func(found driver.Rows) error {
+	err := from.Each(ctx, query, func(found driver.Rows) error {
 		var value string
 		var visitors int64
 		err := found.Scan(&value, &visitors)

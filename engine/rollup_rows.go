@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lifthouse/engine/plan"
+	"lifthouse/engine/source"
 	"lifthouse/engine/visit"
 	"lifthouse/schema"
 	"lifthouse/stats"
@@ -17,15 +18,15 @@ import (
 
 // rollupSource reads a report from the cubes of one generation.
 type rollupSource struct {
-	*execution
+	*source.Execution
 	state rollupState
 	ranks *ranks
 }
 
-func (x rollupSource) name() string { return SourceRollup }
+func (x rollupSource) Name() string { return source.NameRollup }
 
-// read reads the report again if a refresh runs between its statements.
-func (x rollupSource) read(ctx context.Context) (*visit.Rows, string, error) {
+// Read reads the report again if a refresh runs between its statements.
+func (x rollupSource) Read(ctx context.Context) (*visit.Rows, string, error) {
 	const tries = 3
 	state := x.state
 	for range tries {
@@ -34,7 +35,7 @@ func (x rollupSource) read(ctx context.Context) (*visit.Rows, string, error) {
 			return nil, "no cube has the attributes and days", nil
 		}
 		q.ranks = x.ranks
-		found, declined, err := q.answer(ctx, x.store)
+		found, declined, err := q.answer(ctx, x.Store)
 		if err != nil || declined != "" || !q.moved {
 			return found, declined, err
 		}
@@ -68,7 +69,7 @@ func newRollupQuery(p *plan.Plan, state rollupState) (*rollupQuery, bool) {
 type rollupRow struct {
 	rollupKey
 	kind                                                  schema.Kind
-	visitors, sinceShares, recent, events                 count
+	visitors, sinceShares, recent, events                 source.Count
 	squares, valueTimesGoals, value, profit, extra, signs big.Int
 }
 
@@ -85,7 +86,7 @@ const kindActive schema.Kind = "active"
 
 // answer runs the statements of a report. declined is the reason why the rollup
 // cannot serve it.
-func (q *rollupQuery) answer(ctx context.Context, from *store) (found *visit.Rows, declined string, err error) {
+func (q *rollupQuery) answer(ctx context.Context, from *source.Store) (found *visit.Rows, declined string, err error) {
 	if declined, err = q.findTop(ctx, from); err != nil || declined != "" {
 		return nil, declined, err
 	}
@@ -134,32 +135,32 @@ func (q *rollupQuery) generation() *schema.RollupState {
 	return &schema.RollupState{WebsiteID: s.WebsiteID, Subject: s.Kind, SubjectID: s.ID, ExperimentID: s.ExperimentID, Generation: q.state.generation}
 }
 
-func (q *rollupQuery) compile() (*Query, error) {
+func (q *rollupQuery) compile() (*source.Query, error) {
 	p := q.plan
-	query := &Query{Params: []Param{{"partition", q.generation().Partition()}, {"cubes", q.cubeNames()}}}
-	s := rollupSlots{slots: slots{Filters: "true"}, Steps: q.cubes.steps != nil, Window: q.byDays, Top: q.top != nil, Shares: p.SharesSince.After(plan.OpenFrom)}
-	query.visitorFilters(&p.Filters, &s.slots)
+	query := &source.Query{Params: []source.Param{{Name: "partition", Value: q.generation().Partition()}, {Name: "cubes", Value: q.cubeNames()}}}
+	s := rollupSlots{Slots: source.Slots{Filters: "true"}, Steps: q.cubes.steps != nil, Window: q.byDays, Top: q.top != nil, Shares: p.SharesSince.After(plan.OpenFrom)}
+	query.VisitorFilters(&p.Filters, &s.Slots)
 	if q.cubes.cells != nil {
-		s.Dimension = columns[string(p.Dimension)]
-		query.Params = append(query.Params, Param{"cells", q.cellCubes()})
+		s.Dimension = source.Columns[string(p.Dimension)]
+		query.Params = append(query.Params, source.Param{Name: "cells", Value: q.cellCubes()})
 	}
 	if s.Top {
-		query.Params = append(query.Params, Param{"top", q.top})
+		query.Params = append(query.Params, source.Param{Name: "top", Value: q.top})
 	}
 	var goal int64
 	if p.Goal != nil {
 		goal = p.Goal.ID
 	}
 	recentFrom, recentTo := plan.Recent(q.state.through)
-	query.Params = append(query.Params, Param{"kinds", q.kinds()}, Param{"goal_id", goal}, Param{"recent_from", dateOf(recentFrom)}, Param{"recent_to", dateOf(recentTo)})
+	query.Params = append(query.Params, source.Param{Name: "kinds", Value: q.kinds()}, source.Param{Name: "goal_id", Value: goal}, source.Param{Name: "recent_from", Value: dateOf(recentFrom)}, source.Param{Name: "recent_to", Value: dateOf(recentTo)})
 	if s.Window {
-		query.Params = append(query.Params, Param{"from", dateOf(p.From())}, Param{"to", dateOf(p.To())})
+		query.Params = append(query.Params, source.Param{Name: "from", Value: dateOf(p.From())}, source.Param{Name: "to", Value: dateOf(p.To())})
 	}
 	if s.Steps {
 		width, shift := p.Interval.Grid()
-		query.Params = append(query.Params, Param{"steps", q.cubes.steps.Name}, Param{"width", width.Milliseconds()}, Param{"shift", shift.Milliseconds()})
+		query.Params = append(query.Params, source.Param{Name: "steps", Value: q.cubes.steps.Name}, source.Param{Name: "width", Value: width.Milliseconds()}, source.Param{Name: "shift", Value: shift.Milliseconds()})
 	}
-	return query, query.render("rollup.sql", s)
+	return query, query.Render("rollup.sql", s)
 }
 
 // dateOf formats a day as a parameter.
@@ -177,9 +178,9 @@ func (q *rollupQuery) kinds() []string {
 	return kinds
 }
 
-func (q *rollupQuery) read(ctx context.Context, from *store, query *Query, sums map[rollupKey]*visit.Moments) (declined string, err error) {
+func (q *rollupQuery) read(ctx context.Context, from *source.Store, query *source.Query, sums map[rollupKey]*visit.Moments) (declined string, err error) {
 	var state *rollupState
-	err = from.each(ctx, query, func(found driver.Rows) error {
+	err = from.Each(ctx, query, func(found driver.Rows) error {
 		var r rollupRow
 		var multiExposed uint8
 		var kind string

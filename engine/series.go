@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
+	"lifthouse/engine/source"
 	"lifthouse/engine/visit"
 )
 
@@ -16,7 +17,7 @@ const (
 
 // series returns a point at the end of each bucket, including empty ones, from
 // the first visitor to the last counted event. The last point equals the report.
-func series(ctx context.Context, x *execution, found *visit.Rows) ([]result.Point, error) {
+func series(ctx context.Context, x *source.Execution, found *visit.Rows) ([]result.Point, error) {
 	steps := found.Steps
 	if len(steps) == 0 {
 		return []result.Point{}, nil
@@ -38,10 +39,10 @@ func series(ctx context.Context, x *execution, found *visit.Rows) ([]result.Poin
 }
 
 // pointReports computes a separate report for each point.
-func pointReports(ctx context.Context, x *execution, first, last int64) ([]result.Point, error) {
+func pointReports(ctx context.Context, x *source.Execution, first, last int64) ([]result.Point, error) {
 	var points []result.Point
 	for bucket := first; bucket <= last; bucket++ {
-		at, err := x.until(ctx, result.EndOf(x.Plan, bucket))
+		at, err := x.EndingAt(ctx, result.EndOf(x.Plan, bucket))
 		if err != nil {
 			return nil, err
 		}

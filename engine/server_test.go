@@ -13,6 +13,7 @@ import (
 	"github.com/testcontainers/testcontainers-go/network"
 	"github.com/testcontainers/testcontainers-go/wait"
 
+	"lifthouse/engine/source"
 	"lifthouse/schema"
 )
 
@@ -104,7 +105,7 @@ func holdAgainstFold(t *testing.T, conn driver.Conn) {
 		events = append(events, w.event(1))
 	}
 	insert(t, conn, events)
-	s := &store{Conn: conn, limits: DefaultLimits, shards: shardsOf(conn)}
+	s := &source.Store{Conn: conn, Limits: source.DefaultLimits, Shards: source.ShardsOf(conn)}
 	owned := w.owned(1)
 	for i := range 30 {
 		compareWithFold(t, s, owned, events, w.request(1))

@@ -9,6 +9,7 @@ import (
 
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
+	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/schematest"
 	"lifthouse/schema/schematest/tier"
@@ -24,7 +25,7 @@ const partOfShard = "shard.events_local"
 // testShards uses databases instead of servers. All events of a visitor are in
 // one database, like with a Distributed table, and the table of events of conn
 // covers all of them.
-func testShards(t *testing.T, events []schema.Event, shardOf func(*schema.Event) uint64) (conn driver.Conn, s *shards) {
+func testShards(t *testing.T, events []schema.Event, shardOf func(*schema.Event) uint64) (conn driver.Conn, s *source.Shards) {
 	t.Helper()
 	conn = schematest.Empty(t)
 	var databases []string
@@ -46,12 +47,12 @@ func testShards(t *testing.T, events []schema.Event, shardOf func(*schema.Event)
 	if err := conn.Exec(t.Context(), fmt.Sprintf("CREATE TABLE events AS %s.events ENGINE = Merge(REGEXP('^(%s)$'), '^events$')", databases[0], strings.Join(databases, "|"))); err != nil {
 		t.Fatal(err)
 	}
-	return conn, &shards{events: partOfShard, each: func(statement string) expr {
+	return conn, &source.Shards{Events: partOfShard, Each: func(statement string) source.Expr {
 		parts := make([]string, len(databases))
 		for i, database := range databases {
 			parts[i] = "SELECT * FROM remote('127.0.0.1', view(\n" + strings.ReplaceAll(statement, partOfShard, database+".events") + "\n))"
 		}
-		return expr("(" + strings.Join(parts, " UNION ALL ") + ")")
+		return source.Expr("(" + strings.Join(parts, " UNION ALL ") + ")")
 	}}
 }
 
@@ -65,7 +66,7 @@ func TestShardsAnswerAsOneServer(t *testing.T) {
 		events = append(events, w.event(1))
 	}
 	conn, shards := testShards(t, events, func(e *schema.Event) uint64 { return e.VisitorID })
-	s := &store{Conn: conn, limits: DefaultLimits, shards: shards}
+	s := &source.Store{Conn: conn, Limits: source.DefaultLimits, Shards: shards}
 	owned := w.owned(1)
 	for i := range requests {
 		compareWithFold(t, s, owned, events, w.request(1))
@@ -91,8 +92,8 @@ func TestAVisitorOnTwoShardsCountsTwice(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x := &execution{Plan: plan, store: &store{Conn: conn, limits: DefaultLimits, shards: shards}, stored: subjectTotals{ingested: start.AddDate(0, 0, 1)}}
-		rows, err := referenceSource{x}.rows(t.Context())
+		x := &source.Execution{Plan: plan, Store: &source.Store{Conn: conn, Limits: source.DefaultLimits, Shards: shards}, Stored: source.Stored{Ingested: start.AddDate(0, 0, 1)}}
+		rows, err := source.Reference{Execution: x}.Rows(t.Context())
 		if err != nil {
 			fatal(t, err)
 		}
@@ -109,12 +110,12 @@ func TestStatementsToShards(t *testing.T) {
 	w := world{rand.New(rand.NewPCG(1, 1))}
 	for _, test := range []struct {
 		name, query string
-		compile     func(*execution) (*Query, error)
+		compile     func(*source.Execution) (*source.Query, error)
 	}{
-		{"moments", "dimension=device", (*execution).momentsQuery},
-		{"single_pass", "", func(x *execution) (*Query, error) { return singlePassSource{x}.query() }},
-		{"series", "interval=day", (*execution).seriesQuery},
-		{"outliers", "filters[zScore]=2", (*execution).outliersQuery},
+		{"moments", "dimension=device", (*source.Execution).MomentsQuery},
+		{"single_pass", "", func(x *source.Execution) (*source.Query, error) { return source.SinglePass{Execution: x}.Query() }},
+		{"series", "interval=day", (*source.Execution).SeriesQuery},
+		{"outliers", "filters[zScore]=2", (*source.Execution).OutliersQuery},
 	} {
 		r, err := query.ParseReport(query.CampaignResults, test.query)
 		if err != nil {
@@ -125,13 +126,13 @@ func TestStatementsToShards(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x := &execution{Plan: plan, store: &store{shards: clusterShards("lift", "lifthouse")}, stored: subjectTotals{ingested: start}}
+		x := &source.Execution{Plan: plan, Store: &source.Store{Shards: source.ClusterShards("lift", "lifthouse")}, Stored: source.Stored{Ingested: start}}
 		query, err := test.compile(x)
 		if err != nil {
 			t.Fatal(err)
 		}
 		golden(t, filepath.Join("testdata", "shards"), test.name+".sql", query.SQL)
-		if err := conn.Exec(t.Context(), "EXPLAIN AST "+query.SQL, query.args()...); err != nil {
+		if err := conn.Exec(t.Context(), "EXPLAIN AST "+query.SQL, query.Args()...); err != nil {
 			t.Errorf("%s: %v", test.name, err)
 		}
 	}

@@ -3,6 +3,7 @@ package engine
 import (
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
+	"lifthouse/engine/source"
 	"math/big"
 	"strings"
 	"testing"
@@ -12,7 +13,7 @@ import (
 // TestChoose checks the chosen source and its reason.
 func TestChoose(t *testing.T) {
 	day := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
-	const many = MaxInProcessEvents + 1
+	const many = source.MaxInProcessEvents + 1
 	rollup := &rollupState{generation: 1, through: day.Add(time.Hour), newest: day}
 	variations := []plan.Variation{{ID: 0}, {ID: 1}}
 	p := func(change func(*plan.Plan)) *plan.Plan {
@@ -26,38 +27,38 @@ func TestChoose(t *testing.T) {
 		state        state
 		want, reason string
 	}{
-		"few events":               {p(same), state{events: MaxInProcessEvents, rollup: rollup}, SourceInProcess, "at most 100000"},
-		"a rollup":                 {p(same), state{events: many, rollup: rollup}, SourceRollup, "all by first day"},
-		"a rollup by device":       {p(func(p *plan.Plan) { p.Dimension = query.ByDevice }), state{events: many, rollup: rollup}, SourceRollup, "device by first day"},
-		"no rollup":                {p(same), state{events: many}, SourceSinglePass, "no current rollup"},
-		"goal values":              {p(func(p *plan.Plan) { p.Filters.GoalValue = big.NewRat(1, 1) }), state{events: many, rollup: rollup}, SourceSinglePass, "goal events"},
-		"a z-score":                {p(func(p *plan.Plan) { p.Filters.ZScore = 2 }), state{events: many, rollup: rollup}, SourceSinglePass, "goal events"},
-		"part of a day":            {p(func(p *plan.Plan) { p.Filters.From = day.Add(time.Minute) }), state{events: many, rollup: rollup}, SourceSinglePass, "whole days"},
-		"hours":                    {p(func(p *plan.Plan) { p.Interval = query.Hourly }), state{events: many, rollup: rollup}, SourceSinglePass, "hours"},
-		"all events, and a rollup": {p(same).WithAllEvents(), state{events: many, rollup: rollup, through: rollup.through}, SourceRollup, ""},
+		"few events":               {p(same), state{events: source.MaxInProcessEvents, rollup: rollup}, source.NameInProcess, "at most 100000"},
+		"a rollup":                 {p(same), state{events: many, rollup: rollup}, source.NameRollup, "all by first day"},
+		"a rollup by device":       {p(func(p *plan.Plan) { p.Dimension = query.ByDevice }), state{events: many, rollup: rollup}, source.NameRollup, "device by first day"},
+		"no rollup":                {p(same), state{events: many}, source.NameSinglePass, "no current rollup"},
+		"goal values":              {p(func(p *plan.Plan) { p.Filters.GoalValue = big.NewRat(1, 1) }), state{events: many, rollup: rollup}, source.NameSinglePass, "goal events"},
+		"a z-score":                {p(func(p *plan.Plan) { p.Filters.ZScore = 2 }), state{events: many, rollup: rollup}, source.NameSinglePass, "goal events"},
+		"part of a day":            {p(func(p *plan.Plan) { p.Filters.From = day.Add(time.Minute) }), state{events: many, rollup: rollup}, source.NameSinglePass, "whole days"},
+		"hours":                    {p(func(p *plan.Plan) { p.Interval = query.Hourly }), state{events: many, rollup: rollup}, source.NameSinglePass, "hours"},
+		"all events, and a rollup": {p(same).WithAllEvents(), state{events: many, rollup: rollup, through: rollup.through}, source.NameRollup, ""},
 		"all events, and an older rollup": {
-			p(same).WithAllEvents(), state{events: many, rollup: rollup, through: rollup.through.Add(1)}, SourceSinglePass, "does not have all events",
+			p(same).WithAllEvents(), state{events: many, rollup: rollup, through: rollup.through.Add(1)}, source.NameSinglePass, "does not have all events",
 		},
 		"no cube": {
-			p(func(p *plan.Plan) { p.Filters.Texts = []query.TextFilter{{Attribute: "utmTerm", Pattern: "x"}} }), state{events: many, rollup: rollup}, SourceSinglePass, "no cube",
+			p(func(p *plan.Plan) { p.Filters.Texts = []query.TextFilter{{Attribute: "utmTerm", Pattern: "x"}} }), state{events: many, rollup: rollup}, source.NameSinglePass, "no cube",
 		},
 		"a rollup that declined": {
-			p(same), state{events: many, rollup: rollup}.without(SourceRollup, "the generation was replaced"), SourceSinglePass, "the generation was replaced",
+			p(same), state{events: many, rollup: rollup}.without(source.NameRollup, "the generation was replaced"), source.NameSinglePass, "the generation was replaced",
 		},
 		"a single pass that declined": {
-			p(same), state{events: many}.without(SourceSinglePass, "too many visitors"), SourceReference, "no current rollup; too many visitors",
+			p(same), state{events: many}.without(source.NameSinglePass, "too many visitors"), source.NameReference, "no current rollup; too many visitors",
 		},
 		"both declined": {
-			p(same), state{events: many, rollup: rollup}.without(SourceRollup, "a").without(SourceSinglePass, "b"), SourceReference, "a; b",
+			p(same), state{events: many, rollup: rollup}.without(source.NameRollup, "a").without(source.NameSinglePass, "b"), source.NameReference, "a; b",
 		},
-		"no variations":                  {p(func(p *plan.Plan) { p.Variations = nil }), state{events: many}, SourceReference, "1 to 62 variations"},
-		"too many variations":            {p(func(p *plan.Plan) { p.Variations = make([]plan.Variation, maxRanks+1) }), state{events: many}, SourceReference, "1 to 62 variations"},
-		"a dimension on several shards":  {p(func(p *plan.Plan) { p.Dimension = query.ByDevice }), state{events: many, sharded: true}, SourceReference, "shard"},
-		"no dimension on several shards": {p(same), state{events: many, sharded: true}, SourceSinglePass, "no current rollup"},
+		"no variations":                  {p(func(p *plan.Plan) { p.Variations = nil }), state{events: many}, source.NameReference, "1 to 62 variations"},
+		"too many variations":            {p(func(p *plan.Plan) { p.Variations = make([]plan.Variation, source.MaxRanks+1) }), state{events: many}, source.NameReference, "1 to 62 variations"},
+		"a dimension on several shards":  {p(func(p *plan.Plan) { p.Dimension = query.ByDevice }), state{events: many, sharded: true}, source.NameReference, "shard"},
+		"no dimension on several shards": {p(same), state{events: many, sharded: true}, source.NameSinglePass, "no current rollup"},
 	} {
-		chosen, reason := choose(&execution{Plan: test.plan, store: &store{}}, &test.state, Limits{})
-		if chosen.name() != test.want || !strings.Contains(reason, test.reason) {
-			t.Errorf("%s: %s, because %q; want %s, because … %s", name, chosen.name(), reason, test.want, test.reason)
+		chosen, reason := choose(&source.Execution{Plan: test.plan, Store: &source.Store{}}, &test.state, source.Limits{})
+		if chosen.Name() != test.want || !strings.Contains(reason, test.reason) {
+			t.Errorf("%s: %s, because %q; want %s, because … %s", name, chosen.Name(), reason, test.want, test.reason)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"lifthouse/engine/plan"
+	"lifthouse/engine/source"
 	"lifthouse/schema"
 )
 
@@ -34,7 +35,7 @@ type statsCache struct {
 type subjectStats struct {
 	readAt   time.Time
 	versions map[plan.Subject]uint64 // 0: no events
-	events   map[plan.Subject]subjectTotals
+	events   map[plan.Subject]source.Stored
 	counts   map[collection][]counter
 }
 
@@ -92,7 +93,7 @@ func (e *Engine) Version(ctx context.Context, subject plan.Subject) (uint64, boo
 	if err != nil {
 		return 0, false
 	}
-	if state, rollups := e.usableRollup(subject, now.events[subject].ingested); rollups {
+	if state, rollups := e.usableRollup(subject, now.events[subject].Ingested); rollups {
 		return xxhash.Sum64String(fmt.Sprint(state.generation, state.through.UnixMilli())), true
 	}
 	return now.versions[subject], true
@@ -109,7 +110,7 @@ func (e *Engine) RefreshVersions(ctx context.Context) error {
 	case err := <-done:
 		return err
 	case <-ctx.Done():
-		return StoreFailure(ctx, context.Cause(ctx))
+		return source.StoreFailure(ctx, context.Cause(ctx))
 	}
 }
 
@@ -127,11 +128,11 @@ func (e *Engine) readVersions(ctx context.Context, asked time.Time) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, statsTimeout)
 	defer cancel()
-	now := &subjectStats{readAt: time.Now(), versions: map[plan.Subject]uint64{}, events: map[plan.Subject]subjectTotals{}, counts: map[collection][]counter{}}
-	query := &Query{Params: []Param{{"counters", schema.CountersTable(e.store.Conn)}}}
-	err := query.render("subject_stats.sql", struct{}{})
+	now := &subjectStats{readAt: time.Now(), versions: map[plan.Subject]uint64{}, events: map[plan.Subject]source.Stored{}, counts: map[collection][]counter{}}
+	query := &source.Query{Params: []source.Param{{Name: "counters", Value: schema.CountersTable(e.store.Conn)}}}
+	err := query.Render("subject_stats.sql", struct{}{})
 	if err == nil {
-		err = e.store.each(ctx, query, now.add)
+		err = e.store.Each(ctx, query, now.add)
 	}
 	if err != nil {
 		m.failure.Store(&failure{now.readAt, time.Now(), err})
@@ -176,7 +177,7 @@ func (e *Engine) RefreshRollupStates(ctx context.Context) error {
 			is.changedAt, is.behindSince = was.changedAt, was.behindSince
 		}
 		switch stored := e.stats.last.Load(); {
-		case stored == nil || !s.Through.Before(stored.events[of].ingested):
+		case stored == nil || !s.Through.Before(stored.events[of].Ingested):
 			is.behindSince = time.Time{}
 		case is.behindSince.IsZero():
 			is.behindSince = now.readAt
@@ -200,7 +201,7 @@ func (e *Engine) missingRollups(now *rollupStates) []plan.Subject {
 	}
 	var some []plan.Subject
 	for of, s := range stored.events {
-		if _, rollups := now.of[of]; rollups || s.events <= e.store.limits.inProcessEvents() || e.WithoutRollup(of) {
+		if _, rollups := now.of[of]; rollups || s.Events <= e.store.Limits.MaxInProcess() || e.WithoutRollup(of) {
 			continue
 		}
 		if _, known := e.SharesSince(of); known {
@@ -265,7 +266,7 @@ func (e *Engine) upToDate(subject plan.Subject) bool {
 		return false
 	}
 	state, known := rollups.of[subject]
-	return !known || !state.through.Before(last.events[subject].ingested)
+	return !known || !state.through.Before(last.events[subject].Ingested)
 }
 
 // RollupLag returns the longest time that events of a subject have been waiting
@@ -308,7 +309,7 @@ func (g *subjectStats) add(row driver.Rows) error {
 	}
 	at.Kind, c.subject, c.event, c.events = schema.Subject(of), at.ID, schema.Kind(event), int64(events)
 	g.versions[at] = xxhash.Sum64String(fmt.Sprint(g.versions[at], event, " ", c.goal, " ", events, " ", &c.value, " ", &c.extraValue, " ", ingested.UnixMilli()))
-	g.events[at] = g.events[at].with(events, ingested, newest)
+	g.events[at] = g.events[at].With(events, ingested, newest)
 	in := collection{at.WebsiteID, at.Kind}
 	g.counts[in] = append(g.counts[in], c)
 	return nil

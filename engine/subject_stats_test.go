@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"lifthouse/engine/plan"
+	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
@@ -12,7 +13,7 @@ import (
 
 func TestVersionChangesWithTheSubjectsDataAlone(t *testing.T) {
 	conn := schematest.Open(t)
-	e := New(conn, nil, DefaultLimits)
+	e := New(conn, nil, source.DefaultLimits)
 	writer := ingest.NewWriter(conn)
 	one, two := plan.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12}, plan.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 13}
 	write := func(id uint64, campaign int64) {
@@ -51,14 +52,14 @@ func TestVersionChangesWithTheSubjectsDataAlone(t *testing.T) {
 	if version(one) != second {
 		t.Error("a duplicate changed it")
 	}
-	again := New(conn, nil, DefaultLimits)
+	again := New(conn, nil, source.DefaultLimits)
 	if v, known := again.Version(t.Context(), one); !known || v != second {
 		t.Errorf("another server says %d, %v; want %d", v, known, second)
 	}
 	if err := conn.Exec(t.Context(), "RENAME TABLE subject_stats TO elsewhere"); err != nil {
 		t.Fatal(err)
 	}
-	if _, known := New(conn, nil, DefaultLimits).Version(t.Context(), one); known {
+	if _, known := New(conn, nil, source.DefaultLimits).Version(t.Context(), one); known {
 		t.Error("a store without its tables knows a version")
 	}
 }

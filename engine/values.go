@@ -4,6 +4,7 @@ import (
 	"context"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
+	"lifthouse/engine/source"
 	"maps"
 	"slices"
 	"time"
@@ -12,7 +13,7 @@ import (
 )
 
 // Attributes returns the names of all attributes of a first view, sorted.
-func Attributes() []string { return slices.Sorted(maps.Keys(columns)) }
+func Attributes() []string { return slices.Sorted(maps.Keys(source.Columns)) }
 
 // Values has the observed values of an attribute, the most frequent first.
 // Visitors counts all visitors of the subject, including those that a report
@@ -43,7 +44,7 @@ func (e *Engine) Values(ctx context.Context, plan *plan.Plan, attribute string, 
 		return nil, err
 	}
 	found := &Values{Dimension: attribute, Values: []ObservedValue{}}
-	if through := stored.ingested; !through.IsZero() {
+	if through := stored.Ingested; !through.IsZero() {
 		found.DataThrough = &through
 	}
 	if plan.Operation == query.CampaignResults {
@@ -51,11 +52,11 @@ func (e *Engine) Values(ctx context.Context, plan *plan.Plan, attribute string, 
 	} else {
 		found.WidgetID, found.ExperimentID = plan.Subject.ID, plan.Subject.ExperimentID
 	}
-	query, err := valuesQuery(plan.Subject, stored.events, attribute, most)
+	query, err := valuesQuery(plan.Subject, stored.Events, attribute, most)
 	if err != nil {
 		return nil, err
 	}
-	err = e.store.each(ctx, query, func(row driver.Rows) error {
+	err = e.store.Each(ctx, query, func(row driver.Rows) error {
 		var v ObservedValue
 		err := row.Scan(&v.Value, &v.Visitors, &found.Visitors, &found.DistinctValues)
 		found.Values = append(found.Values, v)
@@ -65,7 +66,7 @@ func (e *Engine) Values(ctx context.Context, plan *plan.Plan, attribute string, 
 }
 
 // valuesQuery compiles the query for the values of an attribute.
-func valuesQuery(of plan.Subject, events uint64, attribute string, most int) (*Query, error) {
-	q := &Query{Params: append(subjectParams(of), Param{"limit", uint32(most)}), events: events} //nolint:gosec // a bound of ours
-	return q, q.render("values.sql", slots{Dimension: "toString(" + columns[attribute] + ")"})
+func valuesQuery(of plan.Subject, events uint64, attribute string, most int) (*source.Query, error) {
+	q := &source.Query{Params: append(source.SubjectParams(of), source.Param{Name: "limit", Value: uint32(most)}), Events: events} //nolint:gosec // a bound of ours
+	return q, q.Render("values.sql", source.Slots{Dimension: "toString(" + source.Columns[attribute] + ")"})
 }

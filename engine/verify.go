@@ -9,6 +9,7 @@ import (
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
+	"lifthouse/engine/source"
 	"slices"
 	"strings"
 	"time"
@@ -28,7 +29,7 @@ func (e *DiffersError) Error() string {
 // RollupSubjects returns the subjects with a rollup, sorted.
 func (e *Engine) RollupSubjects(ctx context.Context) ([]plan.Subject, error) {
 	if err := e.RefreshRollupStates(ctx); err != nil {
-		return nil, StoreFailure(ctx, err)
+		return nil, source.StoreFailure(ctx, err)
 	}
 	var subjects []plan.Subject
 	for subject := range e.stats.rollups.Load().of {
@@ -78,7 +79,7 @@ func (e *Engine) verifyOne(ctx context.Context, r query.Request) (bool, error) {
 	}
 	for range tries {
 		if err := errors.Join(e.RefreshVersions(ctx), e.RefreshRollupStates(ctx)); err != nil {
-			return false, StoreFailure(ctx, err)
+			return false, source.StoreFailure(ctx, err)
 		}
 		x, err := e.execution(ctx, plan)
 		if err != nil {
@@ -92,7 +93,7 @@ func (e *Engine) verifyOne(ctx context.Context, r query.Request) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if from != SourceRollup || !sameTime(got.DataThrough, x.stored.ingested) {
+		if from != source.NameRollup || !sameTime(got.DataThrough, x.Stored.Ingested) {
 			continue
 		}
 		reference, _, err := reportOf(ctx, x, s.withoutRollup())
@@ -100,9 +101,9 @@ func (e *Engine) verifyOne(ctx context.Context, r query.Request) (bool, error) {
 			return false, err
 		}
 		if err := e.RefreshVersions(ctx); err != nil { // the events are read after their freshness
-			return false, StoreFailure(ctx, err)
+			return false, source.StoreFailure(ctx, err)
 		}
-		if stored := e.stats.last.Load().events[plan.Subject]; !stored.ingested.Equal(x.stored.ingested) {
+		if stored := e.stats.last.Load().events[plan.Subject]; !stored.Ingested.Equal(x.Stored.Ingested) {
 			continue // new events arrived
 		}
 		return true, differs(plan.Subject, got, reference)

@@ -14,7 +14,7 @@ import (
 
 	"lifthouse/api"
 	"lifthouse/cmd/internal/app"
-	"lifthouse/engine"
+	"lifthouse/engine/source"
 	"lifthouse/schema/schematest"
 )
 
@@ -38,7 +38,7 @@ func newHouse(t *testing.T) *house {
 
 func houseOn(t *testing.T, conn driver.Conn) *house {
 	t.Helper()
-	s, err := app.On(t.Context(), conn, app.Options{Limits: engine.DefaultLimits})
+	s, err := app.On(t.Context(), conn, app.Options{Limits: source.DefaultLimits})
 	if err != nil {
 		t.Fatal(err)
 	}

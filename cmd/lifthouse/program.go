@@ -15,7 +15,7 @@ import (
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/config"
-	"lifthouse/engine"
+	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 )
@@ -42,7 +42,7 @@ type program struct {
 
 	config   string // file
 	address  string // of the store
-	limits   engine.Limits
+	limits   source.Limits
 	fsync    bool // of an embedded store
 	serving  serveOptions
 	settings config.Settings // resolved
@@ -79,8 +79,8 @@ func (p *program) run(ctx context.Context) int {
 		return exitFailed
 	}
 	p.complain("%v", err)
-	var store *engine.StoreError
-	if errors.As(engine.StoreFailure(ctx, err), &store) && (store.Fault == engine.Full || store.Fault == engine.Damaged) && !strings.Contains(err.Error(), store.Error()) {
+	var store *source.StoreError
+	if errors.As(source.StoreFailure(ctx, err), &store) && (store.Fault == source.Full || store.Fault == source.Damaged) && !strings.Contains(err.Error(), store.Error()) {
 		p.complain("%v", store)
 	}
 	return exitFailed
@@ -135,7 +135,7 @@ func (p *program) command() *cobra.Command {
 		"address of the store: embedded:DIR, clickhouse://user:pass@host:9000/db, http://… or https://… (LIFTHOUSE_STORE)")
 	root.PersistentFlags().Lookup(storeFlag).DefValue = schema.ShowAddress(address)
 	root.PersistentFlags().BoolVar(&p.fsync, "fsync", false, "sync files of an embedded store before events are acknowledged, so that they survive a loss of power; slower")
-	p.limits = engine.DefaultLimits
+	p.limits = source.DefaultLimits
 	root.PersistentFlags().DurationVar(&p.limits.Time, "query-timeout", p.limits.Time, "maximum duration of a query, and of a request including waits; 0: no limit")
 	root.PersistentFlags().Int64Var(&p.limits.Memory, "query-memory", p.limits.Memory, "maximum memory of a query in bytes; aggregations above half of it spill to disk; 0: no limit")
 	root.AddCommand(

@@ -13,7 +13,7 @@ import (
 
 	"lifthouse/api"
 	"lifthouse/cmd/internal/app"
-	"lifthouse/engine"
+	"lifthouse/engine/source"
 	"lifthouse/loadgen/calibration"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
@@ -73,7 +73,7 @@ func (p *program) calibrate(ctx context.Context, o *calibration.Options, store, 
 		return err
 	}
 	slog.SetDefault(slog.New(slog.NewTextHandler(p.err, &slog.HandlerOptions{Level: slog.LevelWarn})))
-	s, err := app.Open(ctx, schema.Address{Dir: store}, app.Options{Limits: engine.DefaultLimits, Times: ingest.DefaultTimes, Complain: p.logf})
+	s, err := app.Open(ctx, schema.Address{Dir: store}, app.Options{Limits: source.DefaultLimits, Times: ingest.DefaultTimes, Complain: p.logf})
 	if err != nil {
 		return err
 	}

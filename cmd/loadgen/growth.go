@@ -9,6 +9,7 @@ import (
 	"lifthouse/engine"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
+	"lifthouse/engine/source"
 	"lifthouse/loadgen/measure"
 	"lifthouse/loadgen/population"
 	"lifthouse/schema/catalogue"
@@ -174,7 +175,7 @@ func (r *reporter) query(name string, change func(*query.Request)) measure.Query
 		if _, err := r.engine.Report(ctx, plan); err != nil {
 			return err
 		}
-		if r.source != engine.SourceRollup {
+		if r.source != source.NameRollup {
 			return fmt.Errorf("the source of the report was %q, not the rollup", r.source)
 		}
 		return nil

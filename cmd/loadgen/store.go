@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"lifthouse/cmd/internal/app"
-	"lifthouse/engine"
 	"lifthouse/engine/embedded"
+	"lifthouse/engine/source"
 	"lifthouse/loadgen/measure"
 	"lifthouse/loadgen/population"
 	"lifthouse/loadgen/send"
@@ -27,7 +27,7 @@ func (p *program) withStore(ctx context.Context, address string, work func(*app.
 	if err != nil {
 		return usageError{err}
 	}
-	store, err := app.Open(ctx, home, app.Options{Limits: engine.DefaultLimits, Times: ingest.DefaultTimes, Complain: p.logf})
+	store, err := app.Open(ctx, home, app.Options{Limits: source.DefaultLimits, Times: ingest.DefaultTimes, Complain: p.logf})
 	var locked *embedded.LockedError
 	if errors.As(err, &locked) {
 		return fmt.Errorf("%w; to send events to a running server, use loadgen generate --url", err)

@@ -3,8 +3,8 @@ package rollup_test
 import (
 	"testing"
 
-	"lifthouse/engine"
 	"lifthouse/engine/rollup"
+	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
@@ -35,7 +35,7 @@ func TestAKilledRefresherLeavesNothingWrong(t *testing.T) {
 			break
 		}
 	}
-	if paths[engine.SourceRollup] == 0 {
+	if paths[source.NameRollup] == 0 {
 		t.Error(paths)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/rollup"
+	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
@@ -63,7 +64,7 @@ func newShop(t *testing.T, seed uint64) *shop {
 		t.Fatal(err)
 	}
 	s.catalogue = c
-	s.engine = engine.New(s.conn, c, engine.Limits{InProcessEvents: 5})
+	s.engine = engine.New(s.conn, c, source.Limits{InProcessEvents: 5})
 	s.writer = ingest.NewWriter(s.conn)
 	s.writer.SetExclusive()
 	s.refresher = rollup.New(s.conn, s.writer, s.engine)
@@ -285,7 +286,7 @@ func (s *shop) compare(reports int, paths map[string]int) {
 		}
 		got, path := s.body(r)
 		paths[path]++
-		if path != engine.SourceRollup {
+		if path != source.NameRollup {
 			continue
 		}
 		var body struct{ DataThrough time.Time }
@@ -310,7 +311,7 @@ func (s *shop) exact(r query.Request, through time.Time) []byte {
 	if !through.Equal(s.lastAccepted(r)) {
 		conn = s.past(through)
 	}
-	report, err := engine.New(conn, s.catalogue, engine.Limits{}).Report(s.t.Context(), s.plan(r))
+	report, err := engine.New(conn, s.catalogue, source.Limits{}).Report(s.t.Context(), s.plan(r))
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -373,7 +374,7 @@ func TestRollupEqualsReference(t *testing.T) {
 		}
 	}
 	t.Log(paths)
-	if paths[engine.SourceRollup] < paths[engine.SourceSinglePass] {
+	if paths[source.NameRollup] < paths[source.NameSinglePass] {
 		t.Errorf("reports by path: %v", paths)
 	}
 }
@@ -412,18 +413,18 @@ func TestFreshReportsHaveEveryEvent(t *testing.T) {
 	if err := s.engine.RefreshVersions(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if again, _ := s.body(r); path != engine.SourceRollup || !bytes.Equal(first, again) || version() != before {
+	if again, _ := s.body(r); path != source.NameRollup || !bytes.Equal(first, again) || version() != before {
 		t.Errorf("%s: the report changed without a refresh", path)
 	}
 	counted, path := s.bodyOf(s.plan(r).WithAllEvents())
-	if path != engine.SourceSinglePass || bytes.Equal(first, counted) {
+	if path != source.NameSinglePass || bytes.Equal(first, counted) {
 		t.Errorf("%s: a fresh report lacks events after the last refresh", path)
 	}
 	if !s.engine.BringUpToDate(t.Context(), subject) {
 		t.Error("the rollup was not brought up to date")
 	}
 	fromRollup, path := s.body(r)
-	if path != engine.SourceRollup || !bytes.Equal(fromRollup, counted) || version() == before {
+	if path != source.NameRollup || !bytes.Equal(fromRollup, counted) || version() == before {
 		t.Errorf("%s: refreshed for a fresh report\n got %.800s\nwant %.800s", path, fromRollup, counted)
 	}
 	s.refresh()
@@ -471,7 +472,7 @@ func TestOverflowIsCountedFromTheEvents(t *testing.T) {
 	s.refresh()
 	s.more(10)
 	s.refresh()
-	if _, path := s.body(query.Request{AccountID: 1, SubjectID: 12, Metric: query.ValuePerVisitor}); path != engine.SourceSinglePass {
+	if _, path := s.body(query.Request{AccountID: 1, SubjectID: 12, Metric: query.ValuePerVisitor}); path != source.NameSinglePass {
 		t.Errorf("the report is %s", path)
 	}
 }

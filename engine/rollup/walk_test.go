@@ -16,6 +16,7 @@ import (
 	"lifthouse/engine"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/rollup"
+	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/ingest"
 )
@@ -104,7 +105,7 @@ func TestLossOfPartsRetiresTheRollups(t *testing.T) {
 	s.refresh()
 	s.compareCounters()
 	s.compare(3, paths)
-	if paths[engine.SourceRollup] == 0 {
+	if paths[source.NameRollup] == 0 {
 		t.Error(paths)
 	}
 }
@@ -170,7 +171,7 @@ func TestNothingIsRefreshedDuringARemoval(t *testing.T) {
 
 // useConn replaces the connection of the writer, the engine and the refresher.
 func (s *shop) useConn(conn driver.Conn) {
-	s.engine = engine.New(conn, s.catalogue, engine.Limits{InProcessEvents: 5})
+	s.engine = engine.New(conn, s.catalogue, source.Limits{InProcessEvents: 5})
 	s.writer = ingest.NewWriter(conn)
 	s.writer.SetExclusive()
 	s.refresher = rollup.New(conn, s.writer, s.engine)

@@ -10,6 +10,7 @@ import (
 
 	"lifthouse/api"
 	"lifthouse/engine"
+	"lifthouse/engine/source"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
@@ -36,7 +37,7 @@ func Start(tb testing.TB, file catalogue.File) *Server {
 	if _, err := c.Apply(tb.Context(), file, false); err != nil {
 		tb.Fatal(err)
 	}
-	e, w := engine.New(conn, c, engine.DefaultLimits), ingest.NewWriter(conn)
+	e, w := engine.New(conn, c, source.DefaultLimits), ingest.NewWriter(conn)
 	w.SetExclusive()
 	w.AfterWrite(func(ctx context.Context) { _ = e.RefreshVersions(ctx) })
 	options := api.DefaultOptions

@@ -8,6 +8,7 @@ import (
 	"lifthouse/engine"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
+	"lifthouse/engine/source"
 	"lifthouse/loadgen/population"
 	"lifthouse/loadgen/send"
 	"lifthouse/schema/catalogue"
@@ -50,7 +51,7 @@ func TestTruthAndReportsAgree(t *testing.T) {
 	if _, err := live.Apply(t.Context(), s.Catalogue(), false); err != nil {
 		t.Fatal(err)
 	}
-	c := checker{T: t, long: long, engine: engine.New(conn, live, engine.DefaultLimits)}
+	c := checker{T: t, long: long, engine: engine.New(conn, live, source.DefaultLimits)}
 	for _, subject := range s.Truth().Subjects {
 		c.subject(&subject)
 	}

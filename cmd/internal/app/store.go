@@ -19,6 +19,7 @@ import (
 	"lifthouse/engine"
 	"lifthouse/engine/embedded"
 	"lifthouse/engine/rollup"
+	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
@@ -48,7 +49,7 @@ type Store struct {
 // Options configure a store.
 type Options struct {
 	Fsync       bool // whether an embedded store syncs its files before it acknowledges events
-	Limits      engine.Limits
+	Limits      source.Limits
 	Concurrency int                              // reports that query servers at the same time; 0: the driver's default
 	Times       ingest.Times                     // allowed times of events
 	Complain    func(format string, args ...any) // reports damage that was found and repaired
@@ -227,7 +228,7 @@ func thisBoot() string {
 
 // withinProfile lowers the memory limit to the maximum that the profile of the
 // user on the server allows. The driver sets the time limit of each query.
-func withinProfile(ctx context.Context, conn driver.Conn, limits engine.Limits) (engine.Limits, error) {
+func withinProfile(ctx context.Context, conn driver.Conn, limits source.Limits) (source.Limits, error) {
 	most, err := schema.SettingLimit(ctx, conn, "max_memory_usage")
 	if err != nil {
 		return limits, err

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"lifthouse/cmd/internal/app"
-	"lifthouse/engine"
+	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
@@ -30,7 +30,7 @@ func TestSeveralProcessesOpenANewStoreOnAServer(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			stores[i], err = app.Open(t.Context(), home, app.Options{Limits: engine.DefaultLimits, Concurrency: 3, Times: ingest.DefaultTimes, Complain: t.Logf})
+			stores[i], err = app.Open(t.Context(), home, app.Options{Limits: source.DefaultLimits, Concurrency: 3, Times: ingest.DefaultTimes, Complain: t.Logf})
 			if err != nil {
 				return err
 			}

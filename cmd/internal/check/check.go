@@ -11,6 +11,7 @@ import (
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/engine"
+	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
@@ -78,7 +79,7 @@ func (r *Report) Store(ctx context.Context, conn driver.Conn, manifest *schema.M
 	if r.Deep {
 		r.rows(ctx, conn)
 	}
-	s, err := app.On(ctx, conn, app.Options{Limits: engine.DefaultLimits})
+	s, err := app.On(ctx, conn, app.Options{Limits: source.DefaultLimits})
 	if err != nil {
 		r.Fault("catalogue", err)
 		return

@@ -13,7 +13,7 @@ import (
 
 	"lifthouse/api"
 	"lifthouse/cmd/internal/app"
-	"lifthouse/engine"
+	"lifthouse/engine/source"
 	"lifthouse/loadgen/demo"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
@@ -28,7 +28,7 @@ func TestAClusterAnswersAsAnEmbeddedStore(t *testing.T) {
 	cluster := schematest.NewCluster(t)
 	start := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 	answers := func(conn driver.Conn) map[string]string {
-		store, err := app.On(t.Context(), conn, app.Options{Limits: engine.DefaultLimits})
+		store, err := app.On(t.Context(), conn, app.Options{Limits: source.DefaultLimits})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package engine
+package source
 
 import (
 	"strings"
@@ -8,28 +8,28 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// shards describes the shards of a cluster. All events of a visitor are on one
+// Shards describes the shards of a cluster. All events of a visitor are on one
 // shard. The per-visitor part of a report runs on the shards, with the
 // statement for one server, and only sums are transferred.
-type shards struct {
-	events expr                        // name of the table of events on a shard
-	each   func(statement string) expr // the rows of a statement on each shard
+type Shards struct {
+	Events Expr                        // name of the table of events on a shard
+	Each   func(statement string) Expr // the rows of a statement on each shard
 }
 
-// shardsOf returns the shards of a connection, or nil for one server.
-func shardsOf(conn driver.Conn) *shards {
+// ShardsOf returns the shards of a connection, or nil for one server.
+func ShardsOf(conn driver.Conn) *Shards {
 	cluster, database := schema.Cluster(conn)
 	if cluster == "" {
 		return nil
 	}
-	return clusterShards(cluster, database)
+	return ClusterShards(cluster, database)
 }
 
-func clusterShards(cluster, database string) *shards {
-	return &shards{
-		events: expr("`" + database + "`." + schema.LocalTable("events")),
-		each: func(statement string) expr {
-			return expr("cluster(" + literal(cluster) + ", view(\n" + statement + "\n))")
+func ClusterShards(cluster, database string) *Shards {
+	return &Shards{
+		Events: Expr("`" + database + "`." + schema.LocalTable("events")),
+		Each: func(statement string) Expr {
+			return Expr("cluster(" + Literal(cluster) + ", view(\n" + statement + "\n))")
 		},
 	}
 }
@@ -42,7 +42,7 @@ type shardSlots struct {
 	Recount  bool     // with the columns of the single pass
 	Outliers bool
 	Widget   bool
-	Shards   expr
+	Shards   Expr
 }
 
 // List returns the keys for GROUP BY.
@@ -50,22 +50,22 @@ func (s shardSlots) List() string { return strings.Join(s.Keys, ", ") }
 
 // eventsTable returns the table of events for statements that may run on
 // shards.
-func (s *store) eventsTable() expr {
-	if s.shards == nil {
+func (s *Store) eventsTable() Expr {
+	if s.Shards == nil {
 		return "events"
 	}
-	return s.shards.events
+	return s.Shards.Events
 }
 
 // overShards changes a query so that it runs on all shards and adds up their
 // rows. On one server it changes nothing.
-func (x *execution) overShards(q *Query, s shardSlots) error {
-	if x.store.shards == nil {
+func (x *Execution) overShards(q *Query, s shardSlots) error {
+	if x.Store.Shards == nil {
 		return nil
 	}
-	s.Shards = x.store.shards.each(strings.TrimSpace(q.SQL))
+	s.Shards = x.Store.Shards.Each(strings.TrimSpace(q.SQL))
 	s.Widget = x.Subject.Kind == schema.SubjectWidget
-	return q.render("shards.sql", s)
+	return q.Render("shards.sql", s)
 }
 
 var (

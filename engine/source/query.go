@@ -1,4 +1,4 @@
-package engine
+package source
 
 import (
 	"embed"
@@ -25,7 +25,7 @@ type Query struct {
 	SQL    string
 	Params []Param
 
-	events uint64 // number of events that the query may read
+	Events uint64 // number of events that the query may read
 }
 
 // Param is the value of {Name:Type} in a statement.
@@ -39,7 +39,7 @@ type Param struct {
 // parse before 2001 (code 41).
 const instantFormat = "2006-01-02 15:04:05.000"
 
-func (q *Query) args() []any {
+func (q *Query) Args() []any {
 	args := make([]any, len(q.Params))
 	for i, p := range q.Params {
 		if instant, ok := p.Value.(time.Time); ok {
@@ -51,23 +51,23 @@ func (q *Query) args() []any {
 	return args
 }
 
-// expr is trusted SQL. It is only made in this package, of constants and
+// Expr is trusted SQL. It is only made in this package, of constants and
 // parameter names, and never has user input.
-type expr string
+type Expr string
 
-// slots are the variable parts of the files in sql/.
-type slots struct {
+// Slots are the variable parts of the files in sql/.
+type Slots struct {
 	Widget    bool // also count clicks, submits, completions, conversions and contacts
-	Dimension expr // of a view: the value of the dimension
-	Filters   expr // of a view: whether its visitor is in the report
-	Goals     expr // of an event: whether it is a goal that counts
-	Counts    expr // of an event other than a view: whether it counts
-	Events    expr // table of events
-	ViewTimes expr // of a visitor: times of the views (series.sql only)
+	Dimension Expr // of a view: the value of the dimension
+	Filters   Expr // of a view: whether its visitor is in the report
+	Goals     Expr // of an event: whether it is a goal that counts
+	Counts    Expr // of an event other than a view: whether it counts
+	Events    Expr // table of events
+	ViewTimes Expr // of a visitor: times of the views (series.sql only)
 }
 
-// columns maps attributes to columns.
-var columns = map[string]expr{
+// Columns maps attributes to columns.
+var Columns = map[string]Expr{
 	"device":         "device",
 	"browser":        "browser",
 	"os":             "os",
@@ -87,14 +87,14 @@ var columns = map[string]expr{
 
 // referenceQuery returns the parameters and slots that all queries of a plan
 // share.
-func (x *execution) referenceQuery() (*Query, slots) {
+func (x *Execution) referenceQuery() (*Query, Slots) {
 	p := x.Plan
-	q := &Query{Params: append(subjectParams(p.Subject), Param{"from", p.From()}, Param{"to", p.To()}), events: x.stored.events}
-	s := slots{Dimension: "''", Filters: "true", Goals: "event = 'goal'", Events: x.store.eventsTable(), ViewTimes: "CAST([], 'Array(DateTime64(3, \\'UTC\\'))')"}
+	q := &Query{Params: append(SubjectParams(p.Subject), Param{"from", p.From()}, Param{"to", p.To()}), Events: x.Stored.Events}
+	s := Slots{Dimension: "''", Filters: "true", Goals: "event = 'goal'", Events: x.Store.eventsTable(), ViewTimes: "CAST([], 'Array(DateTime64(3, \\'UTC\\'))')"}
 	if p.Dimension != "" {
-		s.Dimension = "toString(" + columns[string(p.Dimension)] + ")"
+		s.Dimension = "toString(" + Columns[string(p.Dimension)] + ")"
 	}
-	q.visitorFilters(&p.Filters, &s)
+	q.VisitorFilters(&p.Filters, &s)
 	if p.Goal != nil {
 		s.Goals += " AND goal_id = {goal_id:Int64}"
 		q.Params = append(q.Params, Param{"goal_id", p.Goal.ID})
@@ -108,33 +108,33 @@ func (x *execution) referenceQuery() (*Query, slots) {
 	return q, s
 }
 
-func (q *Query) visitorFilters(filters *query.Filters, s *slots) {
+func (q *Query) VisitorFilters(filters *query.Filters, s *Slots) {
 	var conditions []string
 	for _, filter := range filters.Lists {
-		param := "filter_" + columns[filter.Attribute]
-		conditions = append(conditions, string(columns[filter.Attribute]+" IN {"+param+":Array(String)}"))
+		param := "filter_" + Columns[filter.Attribute]
+		conditions = append(conditions, string(Columns[filter.Attribute]+" IN {"+param+":Array(String)}"))
 		q.Params = append(q.Params, Param{string(param), filter.Values})
 	}
 	for _, filter := range filters.Texts {
-		param := "filter_" + columns[filter.Attribute]
-		operator, value := expr(" = "), filter.Pattern
+		param := "filter_" + Columns[filter.Attribute]
+		operator, value := Expr(" = "), filter.Pattern
 		if strings.Contains(value, "*") {
 			operator, value = " LIKE ", likePattern(value)
 		}
-		conditions = append(conditions, string(columns[filter.Attribute]+operator+"{"+param+":String}"))
+		conditions = append(conditions, string(Columns[filter.Attribute]+operator+"{"+param+":String}"))
 		q.Params = append(q.Params, Param{string(param), value})
 	}
 	if len(conditions) > 0 {
-		s.Filters = expr(strings.Join(conditions, " AND "))
+		s.Filters = Expr(strings.Join(conditions, " AND "))
 	}
 }
 
-func (q *Query) goalFilters(x *execution, s *slots) {
+func (q *Query) goalFilters(x *Execution, s *Slots) {
 	if x.Filters.GoalValue != nil {
 		s.Goals += " AND value >= {goal_value:Int64}"
 		q.Params = append(q.Params, Param{"goal_value", leastUnits(x.Filters.GoalValue)})
 	}
-	if o := x.outliers; o != nil && !o.Open {
+	if o := x.Outliers; o != nil && !o.Open {
 		s.Goals += " AND value >= {outlier_least:Int64} AND value <= {outlier_most:Int64}"
 		q.Params = append(q.Params, Param{"outlier_least", o.Least}, Param{"outlier_most", o.Most})
 	}
@@ -155,36 +155,36 @@ func leastUnits(amount *big.Rat) int64 {
 	return up.Int64()
 }
 
-func (x *execution) sumsParams() []Param {
-	recentFrom, recentTo := plan.Recent(x.stored.ingested)
+func (x *Execution) sumsParams() []Param {
+	recentFrom, recentTo := plan.Recent(x.Stored.Ingested)
 	return []Param{{"shares_since", x.SharesSince.UnixMilli()}, {"recent_from", recentFrom.UnixMilli()}, {"recent_to", recentTo.UnixMilli()}}
 }
 
-// momentsQuery compiles the plan into the reference query.
-func (x *execution) momentsQuery() (*Query, error) {
+// MomentsQuery compiles the plan into the reference query.
+func (x *Execution) MomentsQuery() (*Query, error) {
 	q, s := x.referenceQuery()
 	q.Params = append(q.Params, x.sumsParams()...)
-	return q, errors.Join(q.render("moments.sql", s), x.overShards(q, momentsOfShards))
+	return q, errors.Join(q.Render("moments.sql", s), x.overShards(q, momentsOfShards))
 }
 
-// seriesQuery compiles the plan into the query that returns what each bucket of
+// SeriesQuery compiles the plan into the query that returns what each bucket of
 // the interval adds.
-func (x *execution) seriesQuery() (*Query, error) {
+func (x *Execution) SeriesQuery() (*Query, error) {
 	q, s := x.referenceQuery()
 	s.ViewTimes = "groupArrayIf(time, event = 'view' AND time < toDateTime64({to:String}, 3, 'UTC'))"
 	width, shift := x.Interval.Grid()
 	q.Params = append(q.Params, Param{"width", width.Milliseconds()}, Param{"shift", shift.Milliseconds()})
-	return q, errors.Join(q.render("series.sql", s), x.overShards(q, seriesOfShards))
+	return q, errors.Join(q.Render("series.sql", s), x.overShards(q, seriesOfShards))
 }
 
-// freshnessQuery returns the number of stored events of the subject, and their
+// FreshnessQuery returns the number of stored events of the subject, and their
 // last times.
-func freshnessQuery(of plan.Subject, counters string) (*Query, error) {
-	q := &Query{Params: append(subjectParams(of), Param{"counters", counters})}
-	return q, q.render("freshness.sql", struct{}{})
+func FreshnessQuery(of plan.Subject, counters string) (*Query, error) {
+	q := &Query{Params: append(SubjectParams(of), Param{"counters", counters})}
+	return q, q.Render("freshness.sql", struct{}{})
 }
 
-func subjectParams(s plan.Subject) []Param {
+func SubjectParams(s plan.Subject) []Param {
 	return []Param{
 		{"website_id", s.WebsiteID},
 		{"subject", string(s.Kind)},
@@ -193,7 +193,7 @@ func subjectParams(s plan.Subject) []Param {
 	}
 }
 
-func (q *Query) render(file string, slots any) error {
+func (q *Query) Render(file string, slots any) error {
 	var text strings.Builder
 	if err := sqlTemplates.ExecuteTemplate(&text, file, slots); err != nil {
 		return err

@@ -1,4 +1,4 @@
-package engine
+package source
 
 import (
 	"context"
@@ -35,13 +35,13 @@ func TestLimitsEndQueries(t *testing.T) {
 		{"bug", Limits{}, "SELECT nonsense", Bug, "this is a bug"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := &store{Conn: conn, limits: test.limits}
-			err := s.each(t.Context(), &Query{SQL: test.sql}, ignore)
+			s := &Store{Conn: conn, Limits: test.limits}
+			err := s.Each(t.Context(), &Query{SQL: test.sql}, ignore)
 			var fault *StoreError
 			if !errors.As(err, &fault) || fault.Fault != test.want || !strings.Contains(err.Error(), test.says) {
 				t.Errorf("error = %v, want %s", err, test.want)
 			}
-			if err := s.each(t.Context(), &Query{SQL: "SELECT 1"}, ignore); err != nil {
+			if err := s.Each(t.Context(), &Query{SQL: "SELECT 1"}, ignore); err != nil {
 				t.Errorf("the next query: %v", err)
 			}
 		})
@@ -51,11 +51,11 @@ func TestLimitsEndQueries(t *testing.T) {
 // TestEndedRequestStopsItsQuery checks that the query of a cancelled request
 // ends in the store.
 func TestEndedRequestStopsItsQuery(t *testing.T) {
-	s := &store{Conn: schematest.Empty(t), limits: Limits{}}
+	s := &Store{Conn: schematest.Empty(t), Limits: Limits{}}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- s.each(ctx, &Query{SQL: "SELECT count() FROM system.numbers WHERE sipHash64(number, 'endedRequest') = 1"}, ignore)
+		ended <- s.Each(ctx, &Query{SQL: "SELECT count() FROM system.numbers WHERE sipHash64(number, 'endedRequest') = 1"}, ignore)
 	}()
 	running := func() (n uint64) {
 		t.Helper()

@@ -1,4 +1,4 @@
-package engine
+package source
 
 import (
 	"fmt"
@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// literal returns a parameter value as SQL. It is only used for statements that
+// Literal returns a parameter value as SQL. It is only used for statements that
 // are shown to people: the engine binds its parameters.
-func literal(value any) string {
+func Literal(value any) string {
 	switch v := value.(type) {
 	case string:
 		return quote(v)
@@ -59,14 +59,14 @@ func quote(text string) string {
 // placeholder matches {name:Type}.
 var placeholder = regexp.MustCompile(`\{(\w+):((?:[^{}])+)\}`)
 
-// inlined returns the statement with the values of its parameters.
-func (q *Query) inlined() string {
+// Inlined returns the statement with the values of its parameters.
+func (q *Query) Inlined() string {
 	values := make(map[string]any, len(q.Params))
 	for _, p := range q.Params {
 		values[p.Name] = p.Value
 	}
 	return placeholder.ReplaceAllStringFunc(q.SQL, func(found string) string {
 		name, _, _ := strings.Cut(found[1:], ":")
-		return literal(values[name])
+		return Literal(values[name])
 	})
 }

@@ -1,4 +1,4 @@
-package engine
+package source
 
 import (
 	"context"
@@ -17,9 +17,9 @@ import (
 // overflows an int64.
 const MaxInProcessEvents uint64 = 100_000
 
-// inProcessSlots are the slots of sql/in_process.sql.
-type inProcessSlots struct {
-	slots
+// InProcessSlots are the slots of sql/in_process.sql.
+type InProcessSlots struct {
+	Slots
 	Shows        bool // whether attributes of the first view are needed
 	AllEvents    bool // whether events that do not count are needed, for the window
 	SomeVisitors bool // only the events of some visitors, and a limited number
@@ -35,7 +35,7 @@ type eventRow struct {
 }
 
 // inProcess holds the events of a subject and the totals of each visitor.
-type inProcess struct {
+type counting struct {
 	plan                 *plan.Plan
 	from, to             int64
 	recentFrom, recentTo int64
@@ -46,10 +46,10 @@ type inProcess struct {
 
 // inProcessPool keeps released values. Their slices are most of the allocations
 // of such a report.
-var inProcessPool = sync.Pool{New: func() any { return &inProcess{indexOf: map[uint64]int{}} }}
+var inProcessPool = sync.Pool{New: func() any { return &counting{indexOf: map[uint64]int{}} }}
 
 // release returns the value to the pool.
-func (f *inProcess) release() {
+func (f *counting) release() {
 	clear(f.events)
 	clear(f.indexOf)
 	clear(f.visitors)
@@ -65,12 +65,12 @@ type visitorTotals struct {
 }
 
 // inProcessSource counts the events in this process.
-type inProcessSource struct{ *execution }
+type InProcess struct{ *Execution }
 
-func (x inProcessSource) name() string { return SourceInProcess }
+func (x InProcess) Name() string { return NameInProcess }
 
-// read reads the events once for the rows and the steps of the series.
-func (x inProcessSource) read(ctx context.Context) (*visit.Rows, string, error) {
+// Read reads the events once for the rows and the steps of the series.
+func (x InProcess) Read(ctx context.Context) (*visit.Rows, string, error) {
 	f, err := x.count(ctx, nil)
 	if err != nil {
 		return nil, "", err
@@ -78,32 +78,32 @@ func (x inProcessSource) read(ctx context.Context) (*visit.Rows, string, error) 
 	defer f.release()
 	switch {
 	case x.Interval == "":
-		return x.answer(f.rows(), nil), "", nil
-	case x.outliers == nil:
-		return x.answer(f.rows(), f.steps()), "", nil
+		return x.Answer(f.rows(), nil), "", nil
+	case x.Outliers == nil:
+		return x.Answer(f.rows(), f.steps()), "", nil
 	}
 	steps, err := x.steps(ctx)
-	return x.answer(f.rows(), steps), "", err
+	return x.Answer(f.rows(), steps), "", err
 }
 
 // count reads the events of the given visitors, or of all if there are none, and
 // computes the totals of each visitor. The caller must release the result.
-func (x *execution) count(ctx context.Context, visitors []uint64) (*inProcess, error) {
-	query, err := x.inProcessQuery(visitors)
+func (x *Execution) count(ctx context.Context, visitors []uint64) (*counting, error) {
+	query, err := x.InProcessQuery(visitors)
 	if err != nil {
 		return nil, err
 	}
-	f := inProcessPool.Get().(*inProcess) //nolint:forcetypeassert // New
+	f := inProcessPool.Get().(*counting) //nolint:forcetypeassert // New
 	f.plan, f.from, f.to = x.Plan, x.From().UnixMilli(), x.To().UnixMilli()
-	recentFrom, recentTo := plan.Recent(x.stored.ingested)
+	recentFrom, recentTo := plan.Recent(x.Stored.Ingested)
 	f.recentFrom, f.recentTo = recentFrom.UnixMilli(), recentTo.UnixMilli()
-	f.events = slices.Grow(f.events, int(min(x.stored.events, MaxInProcessEvents))) //nolint:gosec // few
+	f.events = slices.Grow(f.events, int(min(x.Stored.Events, MaxInProcessEvents))) //nolint:gosec // few
 	e := eventRow{shows: true}
 	to := []any{&e.visitor, &e.At, &e.Variation, (*uint8)(&e.Kind), &e.Amounts[0], &e.Amounts[1], &e.Amounts[2]}
 	if needsAttributes(x.Plan) {
 		to = append(to, &e.ID, &e.shows, &e.dimension)
 	}
-	err = x.store.each(ctx, query, func(found driver.Rows) error {
+	err = x.Store.Each(ctx, query, func(found driver.Rows) error {
 		err := found.Scan(to...)
 		f.events = append(f.events, e)
 		return err
@@ -123,19 +123,19 @@ func needsAttributes(p *plan.Plan) bool {
 	return p.Dimension != "" || len(p.Filters.Lists)+len(p.Filters.Texts) > 0
 }
 
-// inProcessQuery compiles the query of the events of the given visitors, or of
+// InProcessQuery compiles the query of the events of the given visitors, or of
 // all if there are none.
-func (x *execution) inProcessQuery(visitors []uint64) (*Query, error) {
+func (x *Execution) InProcessQuery(visitors []uint64) (*Query, error) {
 	q, reference := x.referenceQuery()
 	if visitors != nil {
 		q.Params = append(q.Params, Param{"visitor_ids", visitors}, Param{"limit", uint64(maxRecountedEvents + 1)})
 	}
-	return q, q.render("in_process.sql", inProcessSlots{slots: reference, Shows: needsAttributes(x.Plan), AllEvents: !x.Filters.From.IsZero(), SomeVisitors: visitors != nil})
+	return q, q.Render("in_process.sql", InProcessSlots{Slots: reference, Shows: needsAttributes(x.Plan), AllEvents: !x.Filters.From.IsZero(), SomeVisitors: visitors != nil})
 }
 
 // groupByVisitor sets the visitor index of each event. Most events follow an
 // event of the same visitor.
-func (f *inProcess) groupByVisitor() {
+func (f *counting) groupByVisitor() {
 	for i := range f.events {
 		e := &f.events[i]
 		if i > 0 && f.events[i-1].visitor == e.visitor {
@@ -153,7 +153,7 @@ func (f *inProcess) groupByVisitor() {
 }
 
 // findFirstViews finds the first view of each visitor, and counts the views.
-func (f *inProcess) findFirstViews() {
+func (f *counting) findFirstViews() {
 	for i := range f.events {
 		e := &f.events[i]
 		v := &f.visitors[e.visitorIndex]
@@ -171,7 +171,7 @@ func (f *inProcess) findFirstViews() {
 }
 
 // countEvents adds up the other events of each visitor.
-func (f *inProcess) countEvents() {
+func (f *counting) countEvents() {
 	for i := range f.events {
 		e := &f.events[i]
 		v := &f.visitors[e.visitorIndex]
@@ -183,19 +183,19 @@ func (f *inProcess) countEvents() {
 
 // counts reports whether an event is part of the visitor's report and before the
 // end of the window.
-func (f *inProcess) counts(v *visitorTotals, e *eventRow) bool {
+func (f *counting) counts(v *visitorTotals, e *eventRow) bool {
 	return v.Counts(&e.Event) && e.At < f.to
 }
 
 // inReport reports whether the visitor is in the report, or was active in the
 // window but exposed before it.
-func (f *inProcess) inReport(v *visitorTotals) bool {
+func (f *counting) inReport(v *visitorTotals) bool {
 	return v.Exposed && f.events[v.Row].shows && v.First.At < f.to && v.lastActive >= f.from
 }
 
 // rows returns the sums over the visitors in the report, and over those that
 // were active in the window but exposed before it.
-func (f *inProcess) rows() []visit.Row {
+func (f *counting) rows() []visit.Row {
 	at := map[visit.Segment]*visit.Cell{}
 	var order []visit.Segment
 	var none visit.Visitor

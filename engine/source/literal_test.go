@@ -1,4 +1,4 @@
-package engine
+package source
 
 import (
 	"strings"
@@ -14,11 +14,11 @@ func FuzzLiteral(f *testing.F) {
 	for _, seed := range []string{"", "a", "'", `\`, `\'`, "a\x00b", "\n\r\t", "{x:String}", "--", "/*", "ü", "\xff", strings.Repeat("'", 512), `\x41`} {
 		f.Add(seed)
 	}
-	s := &store{Conn: schematest.Empty(f), limits: Limits{}}
+	s := &Store{Conn: schematest.Empty(f), Limits: Limits{}}
 	f.Fuzz(func(t *testing.T, text string) {
 		var got string
 		q := &Query{SQL: "SELECT " + quote(text)}
-		if err := s.each(t.Context(), q, func(row driver.Rows) error { return row.Scan(&got) }); err != nil {
+		if err := s.Each(t.Context(), q, func(row driver.Rows) error { return row.Scan(&got) }); err != nil {
 			t.Fatal(err)
 		}
 		if got != text {
@@ -35,11 +35,11 @@ func FuzzParameter(f *testing.F) {
 	for _, seed := range []string{"", "'", `\`, `\N`, "a\x00b", "\n\r\t", "{x:String}", "NULL", "[", "ü", strings.Repeat("\\", 512)} {
 		f.Add(seed)
 	}
-	s := &store{Conn: schematest.Empty(f), limits: Limits{}}
+	s := &Store{Conn: schematest.Empty(f), Limits: Limits{}}
 	f.Fuzz(func(t *testing.T, text string) {
 		var alone, listed string
 		q := &Query{SQL: "SELECT {text:String}, {texts:Array(String)}[1]", Params: []Param{{"text", text}, {"texts", []string{text, "'"}}}}
-		if err := s.each(t.Context(), q, func(row driver.Rows) error { return row.Scan(&alone, &listed) }); err != nil {
+		if err := s.Each(t.Context(), q, func(row driver.Rows) error { return row.Scan(&alone, &listed) }); err != nil {
 			t.Fatal(err)
 		}
 		if alone != text || listed != text {

@@ -1,4 +1,4 @@
-package engine
+package source
 
 import (
 	"context"
@@ -11,15 +11,15 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// tracer makes the spans of a report: plan, query (one per statement) and
+// Tracer makes the spans of a report: plan, query (one per statement) and
 // stats. They are dropped unless the program configures an exporter.
-var tracer = otel.Tracer("lifthouse/engine")
+var Tracer = otel.Tracer("lifthouse/engine")
 
 // querySpan starts the span of a statement. The ids of the span are the query
 // id in the logs of the store. The statement in the span has no parameter
 // values.
 func querySpan(ctx context.Context, q *Query) (context.Context, trace.Span) {
-	ctx, span := tracer.Start(ctx, "query", trace.WithSpanKind(trace.SpanKindClient))
+	ctx, span := Tracer.Start(ctx, "query", trace.WithSpanKind(trace.SpanKindClient))
 	if !span.IsRecording() {
 		return ctx, span
 	}
@@ -31,8 +31,8 @@ func querySpan(ctx context.Context, q *Query) (context.Context, trace.Span) {
 	return clickhouse.Context(ctx, clickhouse.WithQueryID(id)), span
 }
 
-// endSpan ends a span and records an error.
-func endSpan(span trace.Span, err error) {
+// EndSpan ends a span and records an error.
+func EndSpan(span trace.Span, err error) {
 	if err != nil {
 		span.RecordError(err)
 		span.SetStatus(codes.Error, err.Error())

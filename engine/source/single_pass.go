@@ -1,4 +1,4 @@
-package engine
+package source
 
 import (
 	"context"
@@ -22,9 +22,9 @@ const maxRecountedEvents = 900_000
 // visitors; then the reference reads all of them.
 const maxNamed = 20_000
 
-// maxRanks is the maximum number of variations: one of 64 bits each, except the
+// MaxRanks is the maximum number of variations: one of 64 bits each, except the
 // first bit and that of unknown variations.
-const maxRanks = 62
+const MaxRanks = 62
 
 // The segment of a visitor as packed by sql/single_pass.sql: the rank of the
 // first variation, and below it these bits. The lowest bit marks visitors to
@@ -35,13 +35,13 @@ const (
 	segmentBits      = 3
 )
 
-// singlePassSlots are the slots of sql/single_pass.sql.
-type singlePassSlots struct {
-	slots
+// SinglePassSlots are the slots of sql/single_pass.sql.
+type SinglePassSlots struct {
+	Slots
 	Shows         bool // whether attributes of the first view are needed
 	ByDimension   bool
-	DimensionHash expr // of a view: 64-bit hash of the dimension value
-	InTime        expr // of an event: whether it is before the end of the window
+	DimensionHash Expr // of a view: 64-bit hash of the dimension value
+	InTime        Expr // of an event: whether it is before the end of the window
 	From          bool // whether the window has a start
 }
 
@@ -56,20 +56,20 @@ type singlePassRow struct {
 // singlePassSource counts the events in the store in a single pass, with the
 // reference for the visitors that need their lists of events. Dimension values
 // that cannot be among the most frequent are merged into others.
-type singlePassSource struct{ *execution }
+type SinglePass struct{ *Execution }
 
-func (x singlePassSource) name() string { return SourceSinglePass }
+func (x SinglePass) Name() string { return NameSinglePass }
 
-func (x singlePassSource) read(ctx context.Context) (*visit.Rows, string, error) {
+func (x SinglePass) Read(ctx context.Context) (*visit.Rows, string, error) {
 	rows, declined, err := x.rows(ctx)
 	if err != nil || declined != "" {
 		return nil, declined, err
 	}
 	steps, err := x.steps(ctx)
-	return x.answer(rows, steps), "", err
+	return x.Answer(rows, steps), "", err
 }
 
-func (x singlePassSource) rows(ctx context.Context) (rows []visit.Row, declined string, err error) {
+func (x SinglePass) rows(ctx context.Context) (rows []visit.Row, declined string, err error) {
 	found, err := x.segments(ctx)
 	if err != nil {
 		return nil, "", err
@@ -120,14 +120,14 @@ func named(found []singlePassRow, names map[uint64]string, again []visit.Row) []
 	return rows
 }
 
-func (x singlePassSource) segments(ctx context.Context) ([]singlePassRow, error) {
-	query, err := x.query()
+func (x SinglePass) segments(ctx context.Context) ([]singlePassRow, error) {
+	query, err := x.Query()
 	if err != nil {
 		return nil, err
 	}
 	ids := x.variationIDs()
 	var rows []singlePassRow
-	err = x.store.each(ctx, query, func(found driver.Rows) error {
+	err = x.Store.Each(ctx, query, func(found driver.Rows) error {
 		r := singlePassRow{kept: true}
 		var segment uint16
 		first := []any{&segment, &r.recount}
@@ -147,17 +147,17 @@ func (x singlePassSource) segments(ctx context.Context) ([]singlePassRow, error)
 }
 
 // names returns the dimension value of the first view of each visitor.
-func (x singlePassSource) names(ctx context.Context, visitors []uint64) (map[uint64]string, error) {
+func (x SinglePass) names(ctx context.Context, visitors []uint64) (map[uint64]string, error) {
 	if len(visitors) == 0 {
 		return nil, nil
 	}
 	q, s := x.referenceQuery()
-	q.Params = append(subjectParams(x.Subject), Param{"visitor_ids", visitors})
-	if err := q.render("names.sql", s); err != nil {
+	q.Params = append(SubjectParams(x.Subject), Param{"visitor_ids", visitors})
+	if err := q.Render("names.sql", s); err != nil {
 		return nil, err
 	}
 	names := make(map[uint64]string, len(visitors))
-	err := x.store.each(ctx, q, func(found driver.Rows) error {
+	err := x.Store.Each(ctx, q, func(found driver.Rows) error {
 		var visitor uint64
 		var name string
 		err := found.Scan(&visitor, &name)
@@ -168,7 +168,7 @@ func (x singlePassSource) names(ctx context.Context, visitors []uint64) (map[uin
 }
 
 // recounted counts the events of the given visitors in this process.
-func (x singlePassSource) recounted(ctx context.Context, visitors []uint64) (rows []visit.Row, declined string, err error) {
+func (x SinglePass) recounted(ctx context.Context, visitors []uint64) (rows []visit.Row, declined string, err error) {
 	if len(visitors) == 0 {
 		return nil, "", nil
 	}
@@ -183,11 +183,11 @@ func (x singlePassSource) recounted(ctx context.Context, visitors []uint64) (row
 	return f.rows(), "", nil
 }
 
-// query compiles the plan into one pass over the events. It leaves some visitors
+// Query compiles the plan into one pass over the events. It leaves some visitors
 // to recounted.
-func (x singlePassSource) query() (*Query, error) {
+func (x SinglePass) Query() (*Query, error) {
 	q, reference := x.referenceQuery()
-	s := singlePassSlots{slots: reference, ByDimension: x.Dimension != "", DimensionHash: "toUInt64(0)", InTime: "true", From: !x.Filters.From.IsZero()}
+	s := SinglePassSlots{Slots: reference, ByDimension: x.Dimension != "", DimensionHash: "toUInt64(0)", InTime: "true", From: !x.Filters.From.IsZero()}
 	s.Shows = needsAttributes(x.Plan)
 	ids := x.variationIDs()
 	ranks := make([]uint16, len(ids))
@@ -197,11 +197,11 @@ func (x singlePassSource) query() (*Query, error) {
 	q.Params = append(append(q.Params, x.sumsParams()...), Param{"variation_ids", ids}, Param{"ranks", ranks},
 		Param{"from_at", x.From().UnixMilli()}, Param{"to_at", x.To().UnixMilli()})
 	if s.ByDimension {
-		s.DimensionHash = "xxHash64(" + columns[string(x.Dimension)] + ")"
+		s.DimensionHash = "xxHash64(" + Columns[string(x.Dimension)] + ")"
 		q.Params = append(q.Params, Param{"top", uint32(x.Top)}) //nolint:gosec // maxBreakdown
 	}
 	if !x.Filters.To.IsZero() {
 		s.InTime = "time < toDateTime64({to:String}, 3, 'UTC')"
 	}
-	return q, errors.Join(q.render("single_pass.sql", s), x.overShards(q, shardSlots{Of: "one row per segment", Keys: []string{"segment"}, Recount: true}))
+	return q, errors.Join(q.Render("single_pass.sql", s), x.overShards(q, shardSlots{Of: "one row per segment", Keys: []string{"segment"}, Recount: true}))
 }

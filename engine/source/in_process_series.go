@@ -1,4 +1,4 @@
-package engine
+package source
 
 import (
 	"cmp"
@@ -9,7 +9,7 @@ import (
 
 // steps returns what each bucket adds to the cumulative report, in the order
 // and with the rows of sql/series.sql.
-func (f *inProcess) steps() []visit.Step {
+func (f *counting) steps() []visit.Step {
 	type place struct {
 		bucket int64
 		visit.Segment
@@ -44,7 +44,7 @@ func (f *inProcess) steps() []visit.Step {
 // countedEvents returns the counted events of the visitors in the report,
 // grouped by visitor and sorted by time. The store returns most of them in this
 // order.
-func (f *inProcess) countedEvents() []*eventRow {
+func (f *counting) countedEvents() []*eventRow {
 	events := make([]*eventRow, 0, len(f.events))
 	for i := range f.events {
 		e := &f.events[i]
@@ -59,7 +59,7 @@ func (f *inProcess) countedEvents() []*eventRow {
 	return events
 }
 
-func (f *inProcess) bucket(e *eventRow) int64 {
+func (f *counting) bucket(e *eventRow) int64 {
 	width, shift := f.plan.Interval.Grid()
 	return (e.At + shift.Milliseconds()) / width.Milliseconds()
 }

@@ -1,4 +1,4 @@
-package engine
+package source
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-func scanRows(ctx context.Context, from *store, q *Query) ([]visit.Row, error) {
+func ScanRows(ctx context.Context, from *Store, q *Query) ([]visit.Row, error) {
 	var rows []visit.Row
-	err := from.each(ctx, q, func(found driver.Rows) error {
+	err := from.Each(ctx, q, func(found driver.Rows) error {
 		r, err := scanRow(found)
 		rows = append(rows, r)
 		return err
@@ -39,8 +39,8 @@ const widgetCounts = 7
 // scanMoments scans the columns of sql/sums.sql after the first columns.
 func scanMoments(found driver.Rows, first ...any) (visit.Moments, error) {
 	var (
-		visitors, sinceShares, recent, views, converted, goals, goalsSquares count
-		widget                                                               [widgetCounts]count
+		visitors, sinceShares, recent, views, converted, goals, goalsSquares Count
+		widget                                                               [widgetCounts]Count
 		value, profit, extra                                                 scannedAmounts
 		valueGoals                                                           big.Int
 	)
@@ -70,16 +70,16 @@ func scanMoments(found driver.Rows, first ...any) (visit.Moments, error) {
 	}, nil
 }
 
-// count scans a signed or unsigned integer column.
-type count int64
+// Count scans a signed or unsigned integer column.
+type Count int64
 
 // Scan implements sql.Scanner.
-func (c *count) Scan(value any) error {
+func (c *Count) Scan(value any) error {
 	switch n := value.(type) {
 	case uint64:
-		*c = count(n) //nolint:gosec // of events
+		*c = Count(n) //nolint:gosec // of events
 	case int64:
-		*c = count(n)
+		*c = Count(n)
 	default:
 		return fmt.Errorf("%T is no count", value)
 	}
@@ -88,7 +88,7 @@ func (c *count) Scan(value any) error {
 
 type scannedAmounts struct {
 	sum, squares      big.Int
-	nonzero, negative count
+	nonzero, negative Count
 }
 
 func (a *scannedAmounts) targets() []any { return []any{&a.sum, &a.squares, &a.nonzero, &a.negative} }

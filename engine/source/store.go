@@ -1,4 +1,4 @@
-package engine
+package source
 
 import (
 	"cmp"
@@ -26,7 +26,7 @@ type Limits struct {
 	Scans int
 }
 
-func (l Limits) inProcessEvents() uint64 { return cmp.Or(l.InProcessEvents, MaxInProcessEvents) }
+func (l Limits) MaxInProcess() uint64 { return cmp.Or(l.InProcessEvents, MaxInProcessEvents) }
 
 // DefaultLimits allow a report over a hundred million events on a small
 // machine.
@@ -162,36 +162,36 @@ func faultOf(err error) StoreFault {
 	return Bug
 }
 
-// store runs queries within the limits.
-type store struct {
+// Store runs queries within the limits.
+type Store struct {
 	driver.Conn
-	limits  Limits
-	scans   *semaphore.Weighted // nil: no limit
-	shards  *shards             // nil: one server
-	observe func(elapsed time.Duration, err error)
+	Limits  Limits
+	Scans   *semaphore.Weighted // nil: no limit
+	Shards  *Shards             // nil: one server
+	Observe func(elapsed time.Duration, err error)
 }
 
-// each runs a query and calls scan for each row.
-func (s *store) each(ctx context.Context, q *Query, scan func(driver.Rows) error) error {
-	if s.scans != nil && q.events > s.limits.inProcessEvents() {
-		if err := s.scans.Acquire(ctx, 1); err != nil {
+// Each runs a query and calls scan for each row.
+func (s *Store) Each(ctx context.Context, q *Query, scan func(driver.Rows) error) error {
+	if s.Scans != nil && q.Events > s.Limits.MaxInProcess() {
+		if err := s.Scans.Acquire(ctx, 1); err != nil {
 			return context.Cause(ctx)
 		}
-		defer s.scans.Release(1)
+		defer s.Scans.Release(1)
 	}
 	started := time.Now()
 	ctx, span := querySpan(ctx, q)
 	err := s.scanned(ctx, q, scan)
-	endSpan(span, err)
-	if s.observe != nil {
-		s.observe(time.Since(started), err)
+	EndSpan(span, err)
+	if s.Observe != nil {
+		s.Observe(time.Since(started), err)
 	}
 	return err
 }
 
-func (s *store) scanned(ctx context.Context, q *Query, scan func(driver.Rows) error) error {
-	limited := s.limits.context(ctx)
-	rows, err := s.Query(limited, q.SQL, q.args()...)
+func (s *Store) scanned(ctx context.Context, q *Query, scan func(driver.Rows) error) error {
+	limited := s.Limits.context(ctx)
+	rows, err := s.Query(limited, q.SQL, q.Args()...)
 	if err != nil {
 		return StoreFailure(ctx, err)
 	}

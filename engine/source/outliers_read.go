@@ -1,0 +1,42 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"lifthouse/engine/visit"
+	"lifthouse/schema/catalogue"
+	"math/big"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// ReadOutliers returns the bounds of the requested z-score, or nil if there is
+// none.
+func (x *Execution) ReadOutliers(ctx context.Context) (*visit.Outliers, error) {
+	if x.Filters.ZScore == 0 {
+		return nil, nil
+	}
+	query, err := x.OutliersQuery()
+	if err != nil {
+		return nil, err
+	}
+	var n uint64
+	var s, ss big.Int
+	if err := x.Store.Each(ctx, query, func(row driver.Rows) error { return row.Scan(&n, &s, &ss) }); err != nil {
+		return nil, err
+	}
+	return visit.NewOutliers(int64(n), &s, &ss, x.Filters.ZScore), nil
+}
+
+// OutliersQuery compiles the query of all goal values.
+func (x *Execution) OutliersQuery() (*Query, error) {
+	ids := make([]int64, len(x.Variations))
+	for i, v := range x.Variations {
+		ids[i] = v.ID
+	}
+	q, slots := x.WithoutOutliers().referenceQuery() // old bounds would remove values from the calculation
+	q.Params = append(q.Params,
+		Param{"with_multi_exposed", x.MultipleExposures == catalogue.FirstVariation},
+		Param{"variation_ids", ids})
+	return q, errors.Join(q.Render("outliers.sql", slots), x.overShards(q, shardSlots{Of: "one row", Outliers: true}))
+}

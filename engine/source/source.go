@@ -1,0 +1,52 @@
+package source
+
+import (
+	"context"
+	"lifthouse/engine/visit"
+	"slices"
+)
+
+// The sources of the rows of a report.
+const (
+	NameInProcess  = "in-process"  // the server counts the events; for subjects with few events
+	NameRollup     = "rollup"      // cubes of the rollup
+	NameSinglePass = "single-pass" // the store counts the events in one pass
+	NameReference  = "reference"   // the store counts the events by lists per visitor
+)
+
+// Source returns the rows of a report.
+type Source interface {
+	// name is one of the names of sources.
+	Name() string
+	// read returns the rows. If the source turns out to be unable to serve the
+	// report, read returns the reason, and another source must serve it.
+	Read(ctx context.Context) (found *visit.Rows, declined string, err error)
+}
+
+// Answer returns rows that were read from the events.
+func (x *Execution) Answer(rows []visit.Row, steps []visit.Step) *visit.Rows {
+	return &visit.Rows{Whole: rows, Cells: rows, Steps: steps, Through: x.Stored.Ingested, Newest: x.Stored.Newest, Outliers: x.Outliers}
+}
+
+// steps returns what each bucket of the series adds, before the removal of
+// outliers; nil without a series.
+func (x *Execution) steps(ctx context.Context) ([]visit.Step, error) {
+	if x.Interval == "" {
+		return nil, nil
+	}
+	query, err := x.WithoutOutliers().SeriesQuery()
+	if err != nil {
+		return nil, err
+	}
+	return scanSteps(ctx, x.Store, query)
+}
+
+// variationIDs returns the ids of the variations in ascending order.
+func (x *Execution) variationIDs() []int64 {
+	ids := make([]int64, len(x.Variations))
+	for i, v := range x.Variations {
+		ids[i] = v.ID
+	}
+	slices.Sort(ids)
+	return ids
+}

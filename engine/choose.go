@@ -8,17 +8,17 @@ import (
 
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
+	"lifthouse/engine/rollup"
 	"lifthouse/engine/source"
 	"lifthouse/engine/visit"
 )
 
 // state is what the choice of a source depends on, besides the plan.
 type state struct {
-	events   uint64       // approximate number of stored events of the subject
-	through  time.Time    // acceptance time of the last stored event
-	rollup   *rollupState // the current rollup; nil: none, or it is too old
-	ranks    *ranks       // rankings of the subjects' dimensions
-	sharded  bool         // the events are on several shards
+	events   uint64          // approximate number of stored events of the subject
+	through  time.Time       // acceptance time of the last stored event
+	rollup   *rollup.Current // nil: there is none, or it is too old
+	sharded  bool            // the events are on several shards
 	declined map[string]string
 }
 
@@ -30,8 +30,7 @@ func choose(x *source.Execution, s *state, limits source.Limits) (chosen source.
 	}
 	reason = noRollup(x.Plan, s)
 	if reason == "" {
-		q, _ := newRollupQuery(x.Plan, *s.rollup)
-		return rollupSource{x, *s.rollup, s.ranks}, "the cubes " + strings.Join(q.cubes.names(), "; ")
+		return rollup.Source{Execution: x, Current: s.rollup}, "the cubes " + strings.Join(s.rollup.CubeNames(x.Plan), "; ")
 	}
 	if why := noSinglePass(x.Plan, s); why != "" {
 		return source.Reference{Execution: x}, reason + "; " + why
@@ -52,10 +51,9 @@ func noRollup(p *plan.Plan, s *state) string {
 		return "rollups do not have hours"
 	case s.rollup == nil:
 		return "there is no current rollup"
-	case p.AllEvents && s.rollup.through.Before(s.through):
+	case p.AllEvents && s.rollup.Through.Before(s.through):
 		return "the rollup does not have all events yet"
-	}
-	if _, expressible := newRollupQuery(p, *s.rollup); !expressible {
+	case s.rollup.CubeNames(p) == nil:
 		return "no cube has the attributes and days"
 	}
 	return ""

@@ -13,6 +13,7 @@ import (
 
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
+	"lifthouse/engine/rollup"
 	"lifthouse/engine/source"
 	"lifthouse/engine/visit"
 	"lifthouse/schema"
@@ -133,15 +134,11 @@ func goldenStages(t *testing.T, e *Engine, r query.Request, dir, query string) {
 // the rollup cannot serve the plan.
 func rollupText(t *testing.T, x *source.Execution) string {
 	t.Helper()
-	current := rollupState{generation: 1, through: x.Stored.Ingested, newest: x.Stored.Newest}
-	if noRollup(x.Plan, &state{rollup: &current}) != "" {
+	current := &rollup.Current{State: rollup.State{Generation: 1, Through: x.Stored.Ingested, Newest: x.Stored.Newest}}
+	if noRollup(x.Plan, &state{rollup: current}) != "" {
 		return "-- no rollup: counted from the events\n"
 	}
-	q, _ := newRollupQuery(x.Plan, current)
-	if q.rankedCube() != nil {
-		q.top = []string{"https://a.example/", ""}
-	}
-	query, err := q.compile()
+	query, err := current.Query(x.Plan, []string{"https://a.example/", ""})
 	if err != nil {
 		t.Fatal(err)
 	}

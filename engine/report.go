@@ -7,6 +7,7 @@ import (
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
+	"lifthouse/engine/rollup"
 	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
@@ -20,9 +21,8 @@ type Engine struct {
 	store         *source.Store
 	catalogue     *catalogue.Catalogue
 	stats         statsCache
-	ranks         ranks
+	rollups       *rollup.Index
 	observeSource func(string) // called with the source of each report
-	refreshRollup func(context.Context, plan.Subject) error
 }
 
 // ObserveSource sets a function that is called with the source of each report.
@@ -35,7 +35,20 @@ func New(conn driver.Conn, c *catalogue.Catalogue, limits source.Limits) *Engine
 	if limits.Scans > 0 {
 		s.Scans = semaphore.NewWeighted(int64(limits.Scans))
 	}
-	return &Engine{store: s, catalogue: c}
+	e := &Engine{store: s, catalogue: c}
+	e.rollups = rollup.NewIndex(conn, limits.MaxInProcess(), e.sharesSince, e.lastStored)
+	return e
+}
+
+// Rollups returns the index of the rollups.
+func (e *Engine) Rollups() *rollup.Index { return e.rollups }
+
+// lastStored returns the last read totals of the subjects, or nil.
+func (e *Engine) lastStored() map[plan.Subject]source.Stored {
+	if last := e.stats.last.Load(); last != nil {
+		return last.events
+	}
+	return nil
 }
 
 // Plan resolves a request against the catalogue. The error is an InvalidError or
@@ -125,20 +138,18 @@ func stateOf(x *source.Execution) state {
 // state returns what the choice of a source depends on.
 func (e *Engine) state(ctx context.Context, x *source.Execution) (state, error) {
 	s := stateOf(x)
-	if now := e.stats.rollups.Load(); now == nil || time.Since(now.readAt) > statsMaxAge {
-		if err := e.RefreshRollupStates(ctx); err != nil {
-			return s, source.StoreFailure(ctx, err)
-		}
+	if err := e.rollups.RefreshIfOld(ctx); err != nil {
+		return s, err
 	}
-	if current, usable := e.usableRollup(x.Subject, s.through); usable {
-		s.rollup, s.ranks = &current, &e.ranks
+	if current, usable := e.rollups.Current(x.Subject, s.through); usable {
+		s.rollup = current
 	}
 	return s, nil
 }
 
-// SharesSince returns when the current shares of a subject took effect. It
+// sharesSince returns when the current shares of a subject took effect. It
 // returns false if the subject is not in the catalogue.
-func (e *Engine) SharesSince(of plan.Subject) (time.Time, bool) {
+func (e *Engine) sharesSince(of plan.Subject) (time.Time, bool) {
 	snapshot := e.catalogue.Snapshot()
 	account, known := snapshot.AccountOfWebsite(of.WebsiteID)
 	if !known {

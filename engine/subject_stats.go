@@ -20,14 +20,9 @@ import (
 
 // statsCache holds the last read statistics of all subjects.
 type statsCache struct {
-	reading       sync.Mutex
-	last          atomic.Pointer[subjectStats]
-	failure       atomic.Pointer[failure]
-	rollups       atomic.Pointer[rollupStates]
-	withoutRollup sync.Map // subjects that cannot have a rollup
-	// rollupsFollowed reports whether a refresher adds new events to the
-	// rollups.
-	rollupsFollowed atomic.Bool
+	reading sync.Mutex
+	last    atomic.Pointer[subjectStats]
+	failure atomic.Pointer[failure]
 }
 
 // subjectStats has the number of events and the counters of all subjects. It is
@@ -93,8 +88,8 @@ func (e *Engine) Version(ctx context.Context, subject plan.Subject) (uint64, boo
 	if err != nil {
 		return 0, false
 	}
-	if state, rollups := e.usableRollup(subject, now.events[subject].Ingested); rollups {
-		return xxhash.Sum64String(fmt.Sprint(state.generation, state.through.UnixMilli())), true
+	if current, rollups := e.rollups.Current(subject, now.events[subject].Ingested); rollups {
+		return xxhash.Sum64String(fmt.Sprint(current.Generation, current.Through.UnixMilli())), true
 	}
 	return now.versions[subject], true
 }
@@ -142,94 +137,6 @@ func (e *Engine) readVersions(ctx context.Context, asked time.Time) error {
 	return nil
 }
 
-// rollupStates has the last read states of all rollups.
-type rollupStates struct {
-	readAt       time.Time
-	of           map[plan.Subject]rollupProgress
-	missingSince map[plan.Subject]time.Time // when subjects without their rollup were first noticed
-}
-
-type rollupProgress struct {
-	rollupState
-	changedAt   time.Time // when the last change of the state was noticed
-	behindSince time.Time // since when events wait for a refresh; zero: none
-}
-
-// RefreshRollupStates reads the states of all rollups.
-func (e *Engine) RefreshRollupStates(ctx context.Context) error {
-	all, err := schema.RollupStates(ctx, e.store.Conn)
-	if err != nil {
-		return err
-	}
-	now := &rollupStates{readAt: time.Now(), of: map[plan.Subject]rollupProgress{}, missingSince: map[plan.Subject]time.Time{}}
-	var last rollupStates
-	if read := e.stats.rollups.Load(); read != nil {
-		last = *read
-	}
-	for i := range all {
-		s := &all[i]
-		of := plan.SubjectOf(s)
-		if _, later := now.of[of]; later || !s.Complete {
-			continue
-		}
-		is, was := rollupProgress{rollupState: rollupState{s.Generation, s.SharesSince, s.Events, s.Through, s.Newest}, changedAt: now.readAt}, last.of[of]
-		if was.rollupState == is.rollupState {
-			is.changedAt, is.behindSince = was.changedAt, was.behindSince
-		}
-		switch stored := e.stats.last.Load(); {
-		case stored == nil || !s.Through.Before(stored.events[of].Ingested):
-			is.behindSince = time.Time{}
-		case is.behindSince.IsZero():
-			is.behindSince = now.readAt
-		}
-		now.of[of] = is
-	}
-	for _, of := range e.missingRollups(now) {
-		if now.missingSince[of] = last.missingSince[of]; now.missingSince[of].IsZero() {
-			now.missingSince[of] = now.readAt
-		}
-	}
-	e.stats.rollups.Store(now)
-	return nil
-}
-
-// missingRollups returns the subjects that should have a rollup and have none.
-func (e *Engine) missingRollups(now *rollupStates) []plan.Subject {
-	stored := e.stats.last.Load()
-	if stored == nil || !e.stats.rollupsFollowed.Load() {
-		return nil
-	}
-	var some []plan.Subject
-	for of, s := range stored.events {
-		if _, rollups := now.of[of]; rollups || s.Events <= e.store.Limits.MaxInProcess() || e.WithoutRollup(of) {
-			continue
-		}
-		if _, known := e.SharesSince(of); known {
-			some = append(some, of)
-		}
-	}
-	return some
-}
-
-// RollupsFollowed records that a refresher runs, so that RollupLag can be
-// measured.
-func (e *Engine) RollupsFollowed() { e.stats.rollupsFollowed.Store(true) }
-
-// MarkWithoutRollup records that a subject cannot have a rollup.
-func (e *Engine) MarkWithoutRollup(subject plan.Subject) { e.stats.withoutRollup.Store(subject, true) }
-
-// WithoutRollup reports whether a subject cannot have a rollup.
-func (e *Engine) WithoutRollup(subject plan.Subject) bool {
-	_, is := e.stats.withoutRollup.Load(subject)
-	return is
-}
-
-// SetRollupRefresh sets the function that brings the rollup of a subject up to
-// date.
-func (e *Engine) SetRollupRefresh(refresh func(context.Context, plan.Subject) error) {
-	e.refreshRollup = refresh
-}
-
 // BringUpToDate refreshes the rollup of the subject so that the next report
 // includes every stored event. It reports whether it succeeded; otherwise the
 // report must be counted from the events.
@@ -237,15 +144,20 @@ func (e *Engine) BringUpToDate(ctx context.Context, subject plan.Subject) bool {
 	if err := e.RefreshVersions(ctx); err != nil {
 		return false // Version reports it
 	}
-	if e.upToDate(subject) || e.refreshRollup == nil {
-		return e.upToDate(subject)
+	if e.rollupHasAll(subject) {
+		return true
 	}
 	refreshing, cancel := halfDeadline(ctx)
 	defer cancel()
-	if err := e.refreshRollup(refreshing, subject); err != nil {
+	if err := e.rollups.Update(refreshing, subject); err != nil {
 		slog.WarnContext(ctx, "refresh rollup failed", "err", err)
 	}
-	return e.upToDate(subject)
+	return e.rollupHasAll(subject)
+}
+
+func (e *Engine) rollupHasAll(subject plan.Subject) bool {
+	last := e.stats.last.Load()
+	return last != nil && e.rollups.HasAll(subject, last.events[subject].Ingested)
 }
 
 // halfDeadline returns a context that ends after half of the remaining time,
@@ -256,45 +168,6 @@ func halfDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 		return context.WithCancel(ctx)
 	}
 	return context.WithTimeout(ctx, time.Until(end)/2)
-}
-
-// upToDate reports whether the rollup of a subject has all events, or there is
-// no rollup.
-func (e *Engine) upToDate(subject plan.Subject) bool {
-	last, rollups := e.stats.last.Load(), e.stats.rollups.Load()
-	if last == nil || rollups == nil {
-		return false
-	}
-	state, known := rollups.of[subject]
-	return !known || !state.through.Before(last.events[subject].Ingested)
-}
-
-// RollupLag returns the longest time that events of a subject have been waiting
-// for a refresh.
-func (e *Engine) RollupLag() time.Duration {
-	var most time.Duration
-	if now := e.stats.rollups.Load(); now != nil {
-		for _, s := range now.of {
-			if !s.behindSince.IsZero() {
-				most = max(most, time.Since(s.behindSince))
-			}
-		}
-		for _, since := range now.missingSince {
-			most = max(most, time.Since(since))
-		}
-	}
-	return most
-}
-
-// usableRollup returns the state of the rollup of a subject, and whether
-// reports may use it: if it has all events, or was refreshed recently.
-func (e *Engine) usableRollup(subject plan.Subject, ingested time.Time) (rollupState, bool) {
-	now := e.stats.rollups.Load()
-	if now == nil {
-		return rollupState{}, false
-	}
-	s, known := now.of[subject]
-	return s.rollupState, known && (!s.through.Before(ingested) || time.Since(s.changedAt) < rollupMaxAge)
 }
 
 // add adds a row. Rows are sorted, so that versions agree between servers.
@@ -321,7 +194,7 @@ func (e *Engine) FollowVersions(ctx context.Context, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
-		if err := errors.Join(e.RefreshRollupStates(ctx), e.RefreshVersions(ctx)); err != nil && ctx.Err() == nil {
+		if err := errors.Join(e.rollups.Refresh(ctx), e.RefreshVersions(ctx)); err != nil && ctx.Err() == nil {
 			slog.WarnContext(ctx, "refresh data versions failed", "err", err)
 		}
 		select {

@@ -10,8 +10,6 @@ import (
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 	"lifthouse/engine/source"
-	"slices"
-	"strings"
 	"time"
 )
 
@@ -24,19 +22,6 @@ type DiffersError struct {
 // Error returns the subject and the remedy.
 func (e *DiffersError) Error() string {
 	return fmt.Sprintf("%s: the rollup differs from the events; this is a bug; rebuild it with lifthouse rollup --rebuild", e.Subject)
-}
-
-// RollupSubjects returns the subjects with a rollup, sorted.
-func (e *Engine) RollupSubjects(ctx context.Context) ([]plan.Subject, error) {
-	if err := e.RefreshRollupStates(ctx); err != nil {
-		return nil, source.StoreFailure(ctx, err)
-	}
-	var subjects []plan.Subject
-	for subject := range e.stats.rollups.Load().of {
-		subjects = append(subjects, subject)
-	}
-	slices.SortFunc(subjects, func(a, b plan.Subject) int { return strings.Compare(a.String(), b.String()) })
-	return subjects, nil
 }
 
 // Verify compares reports of the subject from the rollup with reports from the
@@ -78,7 +63,7 @@ func (e *Engine) verifyOne(ctx context.Context, r query.Request) (bool, error) {
 		return false, err
 	}
 	for range tries {
-		if err := errors.Join(e.RefreshVersions(ctx), e.RefreshRollupStates(ctx)); err != nil {
+		if err := errors.Join(e.RefreshVersions(ctx), e.rollups.Refresh(ctx)); err != nil {
 			return false, source.StoreFailure(ctx, err)
 		}
 		x, err := e.execution(ctx, plan)

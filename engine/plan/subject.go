@@ -26,11 +26,6 @@ func (s Subject) String() string {
 	return fmt.Sprintf("%s %d of website %d", s.Kind, s.ID, s.WebsiteID)
 }
 
-// SubjectOf returns the subject of a rollup.
-func SubjectOf(s *schema.RollupState) Subject {
-	return Subject{s.WebsiteID, s.Subject, s.SubjectID, s.ExperimentID}
-}
-
 // Request returns a request for the results of the subject.
 func (s Subject) Request(account int64) query.Request {
 	r := query.Request{AccountID: account, WebsiteID: s.WebsiteID, SubjectID: s.ID, ExperimentID: s.ExperimentID}

@@ -12,7 +12,7 @@ import (
 // TestLargeTailsWaitForImportsToEnd has an imported campaign, one that is being
 // imported, and one with new visitors.
 func TestLargeTailsWaitForImportsToEnd(t *testing.T) {
-	s := New(nil, nil, nil)
+	s := New(nil, nil, &Index{})
 	of := func(campaign int64) plan.Subject { return plan.Subject{Kind: schema.SubjectCampaign, ID: campaign} }
 	imported := backlog{subject: of(1), stored: 3_000_000}
 	visited := backlog{subject: of(2), stored: 200_000, state: &schema.RollupState{Events: 199_000}}

@@ -24,8 +24,8 @@ import (
 	"text/template"
 	"time"
 
-	"lifthouse/engine"
 	"lifthouse/engine/plan"
+	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/ingest"
 
@@ -33,7 +33,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-//go:embed sql/rebuild.sql sql/touched.sql sql/frequent.sql
+//go:embed sql/rebuild.sql sql/touched.sql sql/frequent.sql sql/rollup.sql sql/rollup_top.sql
 var sqlFiles embed.FS
 
 var sqlTemplates = template.Must(template.New("").Option("missingkey=error").ParseFS(sqlFiles, "sql/*.sql"))
@@ -84,7 +84,7 @@ const (
 type Refresher struct {
 	conn       driver.Conn
 	writer     *ingest.Writer
-	engine     *engine.Engine
+	index      *Index
 	refreshing chan struct{}                // holds a token while a refresh runs
 	lastLook   time.Time                    // time of the last look at the backlogs
 	observed   map[plan.Subject]observation // at the last look
@@ -99,9 +99,11 @@ type observation struct {
 	deferredSince time.Time // zero: not deferred
 }
 
-// New returns the refresher of a store.
-func New(conn driver.Conn, writer *ingest.Writer, e *engine.Engine) *Refresher {
-	return &Refresher{conn: conn, writer: writer, engine: e, refreshing: make(chan struct{}, 1), observed: map[plan.Subject]observation{}, maxFrequent: maxFrequent, frequent: map[plan.Subject]frequentValues{}}
+// New returns the refresher of a store, and sets it in the index.
+func New(conn driver.Conn, writer *ingest.Writer, index *Index) *Refresher {
+	s := &Refresher{conn: conn, writer: writer, index: index, refreshing: make(chan struct{}, 1), observed: map[plan.Subject]observation{}, maxFrequent: maxFrequent, frequent: map[plan.Subject]frequentValues{}}
+	index.updates = s
+	return s
 }
 
 // backlog is a subject with events that are not in its rollup.
@@ -116,7 +118,7 @@ type backlog struct {
 // Follow refreshes the rollups at the given interval until the context ends. It
 // defers large backlogs during imports.
 func (s *Refresher) Follow(ctx context.Context, every time.Duration) {
-	s.engine.RollupsFollowed()
+	s.index.followed.Store(true)
 	for {
 		began := time.Now()
 		if err := s.refreshChosen(ctx, s.ready); err != nil && ctx.Err() == nil && !errors.Is(err, ingest.ErrRemoving) {
@@ -227,7 +229,7 @@ func (s *Refresher) recordOutcome(ctx context.Context, subject plan.Subject, err
 	const throwIf = 395 // FUNCTION_THROW_IF_VALUE_IS_NON_ZERO
 	switch {
 	case errors.Is(err, errTooLarge), errors.As(err, &exception) && exception.Code == throwIf:
-		s.engine.MarkWithoutRollup(subject)
+		s.index.markWithout(subject)
 		slog.WarnContext(ctx, "subject cannot have a rollup; its reports are counted from the events", "subject", subject,
 			"reason", "the squares of a visitor's amounts overflow, or an attribute contains a NUL byte")
 		return nil
@@ -235,7 +237,7 @@ func (s *Refresher) recordOutcome(ctx context.Context, subject plan.Subject, err
 		return fmt.Errorf("refresh the rollup of %s: %w", subject, err)
 	}
 	s.writer.UpdateRollupManifest(ctx)
-	return s.engine.RefreshRollupStates(ctx)
+	return s.index.Refresh(ctx)
 }
 
 func (d *backlog) mustRebuild() bool {
@@ -276,7 +278,7 @@ func (s *Refresher) backlogs(ctx context.Context, through time.Time) ([]backlog,
 	all, err := s.candidates(ctx)
 	var backlogs []backlog
 	for _, d := range all {
-		if !s.engine.WithoutRollup(d.subject) && (d.mustRebuild() || d.state.Through.Before(d.ingested) && d.state.Through.Before(through)) {
+		if !s.index.isWithout(d.subject) && (d.mustRebuild() || d.state.Through.Before(d.ingested) && d.state.Through.Before(through)) {
 			backlogs = append(backlogs, d)
 		}
 	}
@@ -293,12 +295,12 @@ func (s *Refresher) candidates(ctx context.Context) ([]backlog, error) {
 	rollup := map[plan.Subject]*schema.RollupState{}
 	for i := range states {
 		state := &states[i]
-		of := plan.SubjectOf(state)
+		of := subjectOf(state)
 		if state.Complete && rollup[of] == nil { // later generations are first
 			rollup[of] = state
 		}
 	}
-	rows, err := s.conn.Query(ctx, storedEvents, clickhouse.Named("least", s.engine.InProcessEvents()+1))
+	rows, err := s.conn.Query(ctx, storedEvents, clickhouse.Named("least", s.index.leastEvents))
 	if err != nil {
 		return nil, fmt.Errorf("read stored events: %w", err)
 	}
@@ -311,7 +313,7 @@ func (s *Refresher) candidates(ctx context.Context) ([]backlog, error) {
 			return nil, fmt.Errorf("read stored events: %w", err)
 		}
 		d.subject.Kind = schema.Subject(of)
-		since, known := s.engine.SharesSince(d.subject)
+		since, known := s.index.sharesSince(d.subject)
 		if known {
 			d.sharesSince, d.state = since.UnixMilli(), rollup[d.subject]
 			all = append(all, d)
@@ -321,9 +323,19 @@ func (s *Refresher) candidates(ctx context.Context) ([]backlog, error) {
 }
 
 func mustRender(file string, slots any) string {
-	var text strings.Builder
-	if err := sqlTemplates.ExecuteTemplate(&text, file, slots); err != nil {
+	var q source.Query
+	if err := render(&q, file, slots); err != nil {
 		panic(err) // the files are embedded
 	}
-	return text.String()
+	return q.SQL
+}
+
+// render sets the text of a statement.
+func render(q *source.Query, file string, slots any) error {
+	var text strings.Builder
+	if err := sqlTemplates.ExecuteTemplate(&text, file, slots); err != nil {
+		return err
+	}
+	q.SQL = text.String()
+	return nil
 }

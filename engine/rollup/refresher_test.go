@@ -67,7 +67,7 @@ func newShop(t *testing.T, seed uint64) *shop {
 	s.engine = engine.New(s.conn, c, source.Limits{InProcessEvents: 5})
 	s.writer = ingest.NewWriter(s.conn)
 	s.writer.SetExclusive()
-	s.refresher = rollup.New(s.conn, s.writer, s.engine)
+	s.refresher = rollup.New(s.conn, s.writer, s.engine.Rollups())
 	return s
 }
 
@@ -392,7 +392,6 @@ func (s *shop) rebuild() {
 // last refresh, and with all later events.
 func TestFreshReportsHaveEveryEvent(t *testing.T) {
 	s := newShop(t, 7)
-	s.engine.SetRollupRefresh(s.refresher.RefreshSubject)
 	s.more(100)
 	s.refresh()
 	if err := s.engine.RefreshVersions(t.Context()); err != nil {

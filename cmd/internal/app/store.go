@@ -102,8 +102,7 @@ func (s *Store) openEmbedded(ctx context.Context, o Options) error {
 	s.Writer.SetExclusive()
 	s.Writer.SetManifest(s.Manifest)
 	s.learn(ctx)
-	s.Refresher = rollup.New(s.Conn, s.Writer, s.Engine)
-	s.Engine.SetRollupRefresh(s.Refresher.RefreshSubject)
+	s.Refresher = rollup.New(s.Conn, s.Writer, s.Engine.Rollups())
 	return nil
 }
 

@@ -3,6 +3,7 @@ package engine
 import (
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
+	"lifthouse/engine/rollup"
 	"lifthouse/engine/source"
 	"math/big"
 	"strings"
@@ -14,7 +15,7 @@ import (
 func TestChoose(t *testing.T) {
 	day := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 	const many = source.MaxInProcessEvents + 1
-	rollup := &rollupState{generation: 1, through: day.Add(time.Hour), newest: day}
+	current := &rollup.Current{State: rollup.State{Generation: 1, Through: day.Add(time.Hour), Newest: day}}
 	variations := []plan.Variation{{ID: 0}, {ID: 1}}
 	p := func(change func(*plan.Plan)) *plan.Plan {
 		p := &plan.Plan{Request: query.Request{Metric: query.ValuePerVisitor}, Variations: variations, Top: plan.MaxBreakdown}
@@ -27,29 +28,29 @@ func TestChoose(t *testing.T) {
 		state        state
 		want, reason string
 	}{
-		"few events":               {p(same), state{events: source.MaxInProcessEvents, rollup: rollup}, source.NameInProcess, "at most 100000"},
-		"a rollup":                 {p(same), state{events: many, rollup: rollup}, source.NameRollup, "all by first day"},
-		"a rollup by device":       {p(func(p *plan.Plan) { p.Dimension = query.ByDevice }), state{events: many, rollup: rollup}, source.NameRollup, "device by first day"},
+		"few events":               {p(same), state{events: source.MaxInProcessEvents, rollup: current}, source.NameInProcess, "at most 100000"},
+		"a rollup":                 {p(same), state{events: many, rollup: current}, source.NameRollup, "all by first day"},
+		"a rollup by device":       {p(func(p *plan.Plan) { p.Dimension = query.ByDevice }), state{events: many, rollup: current}, source.NameRollup, "device by first day"},
 		"no rollup":                {p(same), state{events: many}, source.NameSinglePass, "no current rollup"},
-		"goal values":              {p(func(p *plan.Plan) { p.Filters.GoalValue = big.NewRat(1, 1) }), state{events: many, rollup: rollup}, source.NameSinglePass, "goal events"},
-		"a z-score":                {p(func(p *plan.Plan) { p.Filters.ZScore = 2 }), state{events: many, rollup: rollup}, source.NameSinglePass, "goal events"},
-		"part of a day":            {p(func(p *plan.Plan) { p.Filters.From = day.Add(time.Minute) }), state{events: many, rollup: rollup}, source.NameSinglePass, "whole days"},
-		"hours":                    {p(func(p *plan.Plan) { p.Interval = query.Hourly }), state{events: many, rollup: rollup}, source.NameSinglePass, "hours"},
-		"all events, and a rollup": {p(same).WithAllEvents(), state{events: many, rollup: rollup, through: rollup.through}, source.NameRollup, ""},
+		"goal values":              {p(func(p *plan.Plan) { p.Filters.GoalValue = big.NewRat(1, 1) }), state{events: many, rollup: current}, source.NameSinglePass, "goal events"},
+		"a z-score":                {p(func(p *plan.Plan) { p.Filters.ZScore = 2 }), state{events: many, rollup: current}, source.NameSinglePass, "goal events"},
+		"part of a day":            {p(func(p *plan.Plan) { p.Filters.From = day.Add(time.Minute) }), state{events: many, rollup: current}, source.NameSinglePass, "whole days"},
+		"hours":                    {p(func(p *plan.Plan) { p.Interval = query.Hourly }), state{events: many, rollup: current}, source.NameSinglePass, "hours"},
+		"all events, and a rollup": {p(same).WithAllEvents(), state{events: many, rollup: current, through: current.Through}, source.NameRollup, ""},
 		"all events, and an older rollup": {
-			p(same).WithAllEvents(), state{events: many, rollup: rollup, through: rollup.through.Add(1)}, source.NameSinglePass, "does not have all events",
+			p(same).WithAllEvents(), state{events: many, rollup: current, through: current.Through.Add(1)}, source.NameSinglePass, "does not have all events",
 		},
 		"no cube": {
-			p(func(p *plan.Plan) { p.Filters.Texts = []query.TextFilter{{Attribute: "utmTerm", Pattern: "x"}} }), state{events: many, rollup: rollup}, source.NameSinglePass, "no cube",
+			p(func(p *plan.Plan) { p.Filters.Texts = []query.TextFilter{{Attribute: "utmTerm", Pattern: "x"}} }), state{events: many, rollup: current}, source.NameSinglePass, "no cube",
 		},
 		"a rollup that declined": {
-			p(same), state{events: many, rollup: rollup}.without(source.NameRollup, "the generation was replaced"), source.NameSinglePass, "the generation was replaced",
+			p(same), state{events: many, rollup: current}.without(source.NameRollup, "the generation was replaced"), source.NameSinglePass, "the generation was replaced",
 		},
 		"a single pass that declined": {
 			p(same), state{events: many}.without(source.NameSinglePass, "too many visitors"), source.NameReference, "no current rollup; too many visitors",
 		},
 		"both declined": {
-			p(same), state{events: many, rollup: rollup}.without(source.NameRollup, "a").without(source.NameSinglePass, "b"), source.NameReference, "a; b",
+			p(same), state{events: many, rollup: current}.without(source.NameRollup, "a").without(source.NameSinglePass, "b"), source.NameReference, "a; b",
 		},
 		"no variations":                  {p(func(p *plan.Plan) { p.Variations = nil }), state{events: many}, source.NameReference, "1 to 62 variations"},
 		"too many variations":            {p(func(p *plan.Plan) { p.Variations = make([]plan.Variation, source.MaxRanks+1) }), state{events: many}, source.NameReference, "1 to 62 variations"},

@@ -1,4 +1,4 @@
-package engine
+package rollup
 
 import (
 	"slices"
@@ -9,20 +9,8 @@ import (
 	"lifthouse/schema"
 )
 
-// rollupMaxAge is the maximum age of the last refresh while newer events wait.
-// After it, reports are counted from the events.
-const rollupMaxAge = 5 * time.Second
-
-// rollupState is the state of a generation of a rollup.
-type rollupState struct {
-	generation      uint64
-	sharesSince     int64
-	events          uint64
-	through, newest time.Time
-}
-
-// rollupSlots are the slots of sql/rollup.sql.
-type rollupSlots struct {
+// readSlots are the slots of sql/rollup.sql.
+type readSlots struct {
 	source.Slots
 	Steps  bool // group the days of a cube into buckets
 	Window bool
@@ -97,7 +85,3 @@ func filteredColumns(p *plan.Plan) []string {
 func windowed(p *plan.Plan, newest time.Time) bool {
 	return !p.Filters.From.IsZero() || !p.Filters.To.IsZero() && !p.Filters.To.After(newest)
 }
-
-// InProcessEvents returns the maximum number of events of a subject that are
-// counted in process. Larger subjects have rollups.
-func (e *Engine) InProcessEvents() uint64 { return e.store.Limits.MaxInProcess() }

@@ -1,4 +1,4 @@
-package engine
+package rollup
 
 import (
 	"cmp"
@@ -16,25 +16,54 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// rollupSource reads a report from the cubes of one generation.
-type rollupSource struct {
-	*source.Execution
-	state rollupState
+// Current is the current generation of a rollup.
+type Current struct {
+	State
 	ranks *ranks
 }
 
-func (x rollupSource) Name() string { return source.NameRollup }
+// CubeNames returns the cubes that have the report, or nil if there are none.
+func (c *Current) CubeNames(p *plan.Plan) []string {
+	q, expressible := newReading(p, c.State)
+	if !expressible {
+		return nil
+	}
+	return q.cubes.names()
+}
+
+// Query compiles the statement that reads a report. With a dimension of very many
+// values, the statement reads those of top. It returns nil if no cubes have the
+// report.
+func (c *Current) Query(p *plan.Plan, top []string) (*source.Query, error) {
+	q, expressible := newReading(p, c.State)
+	if !expressible {
+		return nil, nil
+	}
+	if q.rankedCube() != nil {
+		q.top = top
+	}
+	return q.compile()
+}
+
+// Source reads a report from the cubes of one generation.
+type Source struct {
+	*source.Execution
+	Current *Current
+}
+
+// Name returns the name of the source.
+func (x Source) Name() string { return source.NameRollup }
 
 // Read reads the report again if a refresh runs between its statements.
-func (x rollupSource) Read(ctx context.Context) (*visit.Rows, string, error) {
+func (x Source) Read(ctx context.Context) (*visit.Rows, string, error) {
 	const tries = 3
-	state := x.state
+	state := x.Current.State
 	for range tries {
-		q, expressible := newRollupQuery(x.Plan, state)
+		q, expressible := newReading(x.Plan, state)
 		if !expressible {
 			return nil, "no cube has the attributes and days", nil
 		}
-		q.ranks = x.ranks
+		q.ranks = x.Current.ranks
 		found, declined, err := q.answer(ctx, x.Store)
 		if err != nil || declined != "" || !q.moved {
 			return found, declined, err
@@ -44,12 +73,12 @@ func (x rollupSource) Read(ctx context.Context) (*visit.Rows, string, error) {
 	return nil, "the rollup is refreshed all the time", nil
 }
 
-// rollupQuery reads a report from one generation, and detects a refresh between
+// reading reads a report from one generation, and detects a refresh between
 // its statements.
-type rollupQuery struct {
+type reading struct {
 	plan   *plan.Plan
 	cubes  cubeSet
-	state  rollupState
+	state  State
 	ranks  *ranks
 	byDays bool // the window excludes visitors or events
 	moved  bool
@@ -58,23 +87,23 @@ type rollupQuery struct {
 	frequentCubes []string // cubes that have them; nil: the cube of the set
 }
 
-// newRollupQuery returns false if the cubes cannot express the report.
-func newRollupQuery(p *plan.Plan, state rollupState) (*rollupQuery, bool) {
-	byDays := windowed(p, state.newest)
+// newReading returns false if the cubes cannot express the report.
+func newReading(p *plan.Plan, state State) (*reading, bool) {
+	byDays := windowed(p, state.Newest)
 	cubes, expressible := cubesFor(p, byDays)
-	return &rollupQuery{plan: p, cubes: cubes, state: state, byDays: byDays}, expressible
+	return &reading{plan: p, cubes: cubes, state: state, byDays: byDays}, expressible
 }
 
-// rollupRow is one row of sql/rollup.sql.
-type rollupRow struct {
-	rollupKey
+// cellRow is one row of sql/rollup.sql.
+type cellRow struct {
+	cellKey
 	kind                                                  schema.Kind
 	visitors, sinceShares, recent, events                 source.Count
 	squares, valueTimesGoals, value, profit, extra, signs big.Int
 }
 
-// rollupKey is the key of the sums of a row.
-type rollupKey struct {
+// cellKey is the key of the sums of a row.
+type cellKey struct {
 	cube   string
 	bucket int64
 	visit.Segment
@@ -86,7 +115,7 @@ const kindActive schema.Kind = "active"
 
 // answer runs the statements of a report. declined is the reason why the rollup
 // cannot serve it.
-func (q *rollupQuery) answer(ctx context.Context, from *source.Store) (found *visit.Rows, declined string, err error) {
+func (q *reading) answer(ctx context.Context, from *source.Store) (found *visit.Rows, declined string, err error) {
 	if declined, err = q.findTop(ctx, from); err != nil || declined != "" {
 		return nil, declined, err
 	}
@@ -94,26 +123,26 @@ func (q *rollupQuery) answer(ctx context.Context, from *source.Store) (found *vi
 	if err != nil {
 		return nil, "", err
 	}
-	sums := map[rollupKey]*visit.Moments{}
+	sums := map[cellKey]*visit.Moments{}
 	if declined, err = q.read(ctx, from, query, sums); err != nil || declined != "" {
 		return nil, declined, err
 	}
-	found = &visit.Rows{Through: q.state.through, Newest: q.state.newest}
-	found.Whole = rowsOf(merged(sums, q.cubes.whole, func(k *rollupKey) { k.bucket, k.Dimension = 0, "" }))
+	found = &visit.Rows{Through: q.state.Through, Newest: q.state.Newest}
+	found.Whole = rowsOf(merged(sums, q.cubes.whole, func(k *cellKey) { k.bucket, k.Dimension = 0, "" }))
 	if q.cubes.cells != nil {
-		found.Cells = rowsOf(merged(sums, q.cubes.cells, func(k *rollupKey) { k.bucket = 0 }))
+		found.Cells = rowsOf(merged(sums, q.cubes.cells, func(k *cellKey) { k.bucket = 0 }))
 	}
 	if q.top != nil {
 		found.Cells = topOf(found.Cells, found.Whole, q.plan.Top)
 	}
 	if q.cubes.steps != nil {
-		found.Steps = stepsOf(merged(sums, q.cubes.steps, func(k *rollupKey) { k.Dimension = "" }))
+		found.Steps = stepsOf(merged(sums, q.cubes.steps, func(k *cellKey) { k.Dimension = "" }))
 	}
 	return found, "", nil
 }
 
 // cellCubes returns the names of the cubes with the cells of the breakdown.
-func (q *rollupQuery) cellCubes() []string {
+func (q *reading) cellCubes() []string {
 	if q.frequentCubes != nil {
 		return q.frequentCubes
 	}
@@ -121,7 +150,7 @@ func (q *rollupQuery) cellCubes() []string {
 }
 
 // cubeNames returns the names of all cubes that are read.
-func (q *rollupQuery) cubeNames() []string {
+func (q *reading) cubeNames() []string {
 	if q.frequentCubes == nil {
 		return q.cubes.names()
 	}
@@ -130,15 +159,15 @@ func (q *rollupQuery) cubeNames() []string {
 }
 
 // generation returns the identity of the generation.
-func (q *rollupQuery) generation() *schema.RollupState {
+func (q *reading) generation() *schema.RollupState {
 	s := q.plan.Subject
-	return &schema.RollupState{WebsiteID: s.WebsiteID, Subject: s.Kind, SubjectID: s.ID, ExperimentID: s.ExperimentID, Generation: q.state.generation}
+	return &schema.RollupState{WebsiteID: s.WebsiteID, Subject: s.Kind, SubjectID: s.ID, ExperimentID: s.ExperimentID, Generation: q.state.Generation}
 }
 
-func (q *rollupQuery) compile() (*source.Query, error) {
+func (q *reading) compile() (*source.Query, error) {
 	p := q.plan
 	query := &source.Query{Params: []source.Param{{Name: "partition", Value: q.generation().Partition()}, {Name: "cubes", Value: q.cubeNames()}}}
-	s := rollupSlots{Slots: source.Slots{Filters: "true"}, Steps: q.cubes.steps != nil, Window: q.byDays, Top: q.top != nil, Shares: p.SharesSince.After(plan.OpenFrom)}
+	s := readSlots{Slots: source.Slots{Filters: "true"}, Steps: q.cubes.steps != nil, Window: q.byDays, Top: q.top != nil, Shares: p.SharesSince.After(plan.OpenFrom)}
 	query.VisitorFilters(&p.Filters, &s.Slots)
 	if q.cubes.cells != nil {
 		s.Dimension = source.Columns[string(p.Dimension)]
@@ -151,23 +180,23 @@ func (q *rollupQuery) compile() (*source.Query, error) {
 	if p.Goal != nil {
 		goal = p.Goal.ID
 	}
-	recentFrom, recentTo := plan.Recent(q.state.through)
-	query.Params = append(query.Params, source.Param{Name: "kinds", Value: q.kinds()}, source.Param{Name: "goal_id", Value: goal}, source.Param{Name: "recent_from", Value: dateOf(recentFrom)}, source.Param{Name: "recent_to", Value: dateOf(recentTo)})
+	recentFrom, recentTo := plan.Recent(q.state.Through)
+	query.Params = append(query.Params, source.Param{Name: "kinds", Value: q.kinds()}, source.Param{Name: "goal_id", Value: goal}, source.Param{Name: "recent_from", Value: dayParameter(recentFrom)}, source.Param{Name: "recent_to", Value: dayParameter(recentTo)})
 	if s.Window {
-		query.Params = append(query.Params, source.Param{Name: "from", Value: dateOf(p.From())}, source.Param{Name: "to", Value: dateOf(p.To())})
+		query.Params = append(query.Params, source.Param{Name: "from", Value: dayParameter(p.From())}, source.Param{Name: "to", Value: dayParameter(p.To())})
 	}
 	if s.Steps {
 		width, shift := p.Interval.Grid()
 		query.Params = append(query.Params, source.Param{Name: "steps", Value: q.cubes.steps.Name}, source.Param{Name: "width", Value: width.Milliseconds()}, source.Param{Name: "shift", Value: shift.Milliseconds()})
 	}
-	return query, query.Render("rollup.sql", s)
+	return query, render(query, "rollup.sql", s)
 }
 
-// dateOf formats a day as a parameter.
-func dateOf(day time.Time) string { return day.UTC().Format(time.DateOnly) }
+// dayParameter formats a day as a parameter.
+func dayParameter(day time.Time) string { return day.UTC().Format(time.DateOnly) }
 
 // kinds returns the kinds of events to read, except goals.
-func (q *rollupQuery) kinds() []string {
+func (q *reading) kinds() []string {
 	kinds := []string{string(schema.KindView)}
 	if q.plan.Subject.Kind == schema.SubjectWidget {
 		kinds = append(kinds, string(schema.KindClick), string(schema.KindSubmit), string(schema.KindCompletion), string(schema.KindConversion), string(schema.KindContact))
@@ -178,10 +207,10 @@ func (q *rollupQuery) kinds() []string {
 	return kinds
 }
 
-func (q *rollupQuery) read(ctx context.Context, from *source.Store, query *source.Query, sums map[rollupKey]*visit.Moments) (declined string, err error) {
-	var state *rollupState
+func (q *reading) read(ctx context.Context, from *source.Store, query *source.Query, sums map[cellKey]*visit.Moments) (declined string, err error) {
+	var state *State
 	err = from.Each(ctx, query, func(found driver.Rows) error {
-		var r rollupRow
+		var r cellRow
 		var multiExposed uint8
 		var kind string
 		to := slices.Concat(
@@ -192,7 +221,7 @@ func (q *rollupQuery) read(ctx context.Context, from *source.Store, query *sourc
 		}
 		if r.cube == schema.StateCube {
 			if r.visitors == 1 { // the generation is complete
-				state = &rollupState{q.state.generation, r.value.Int64(), uint64(r.events), time.UnixMilli(r.squares.Int64()).UTC(), time.UnixMilli(r.valueTimesGoals.Int64()).UTC()}
+				state = &State{q.state.Generation, r.value.Int64(), uint64(r.events), time.UnixMilli(r.squares.Int64()).UTC(), time.UnixMilli(r.valueTimesGoals.Int64()).UTC()}
 			}
 			return nil
 		}
@@ -202,11 +231,11 @@ func (q *rollupQuery) read(ctx context.Context, from *source.Store, query *sourc
 		r.cube = schema.BaseCube(r.cube)
 		r.kind, r.MultiExposed = schema.Kind(kind), multiExposed == 1
 		r.ExposedBefore = r.kind == kindActive
-		if sums[r.rollupKey] == nil {
+		if sums[r.cellKey] == nil {
 			m := visit.NoMoments()
-			sums[r.rollupKey] = &m
+			sums[r.cellKey] = &m
 		}
-		r.addTo(sums[r.rollupKey])
+		r.addTo(sums[r.cellKey])
 		return nil
 	})
 	if err != nil {
@@ -217,11 +246,11 @@ func (q *rollupQuery) read(ctx context.Context, from *source.Store, query *sourc
 
 // checkState compares the state that a statement read with the expected state.
 // It returns the reason why the generation cannot be read.
-func (q *rollupQuery) checkState(state *rollupState) (declined string) {
+func (q *reading) checkState(state *State) (declined string) {
 	switch {
 	case state == nil:
 		return "the generation of the rollup was replaced"
-	case state.sharesSince != q.plan.SharesSince.UnixMilli():
+	case state.SharesSince != q.plan.SharesSince.UnixMilli():
 		return "the shares changed after the rollup was built"
 	case *state != q.state:
 		q.state, q.moved = *state, true
@@ -229,7 +258,7 @@ func (q *rollupQuery) checkState(state *rollupState) (declined string) {
 	return ""
 }
 
-func (r *rollupRow) addTo(m *visit.Moments) {
+func (r *cellRow) addTo(m *visit.Moments) {
 	visitors, events := int64(r.visitors), int64(r.events)
 	switch r.kind {
 	case schema.KindView:
@@ -260,8 +289,8 @@ func (r *rollupRow) addTo(m *visit.Moments) {
 
 // merged adds up the sums of a cube over the parts of the key that drop
 // removes.
-func merged(sums map[rollupKey]*visit.Moments, of *schema.Cube, drop func(*rollupKey)) map[rollupKey]visit.Moments {
-	all := map[rollupKey]visit.Moments{}
+func merged(sums map[cellKey]*visit.Moments, of *schema.Cube, drop func(*cellKey)) map[cellKey]visit.Moments {
+	all := map[cellKey]visit.Moments{}
 	for key, m := range sums {
 		if key.cube == of.Name {
 			drop(&key)
@@ -275,7 +304,7 @@ func merged(sums map[rollupKey]*visit.Moments, of *schema.Cube, drop func(*rollu
 	return all
 }
 
-func rowsOf(sums map[rollupKey]visit.Moments) []visit.Row {
+func rowsOf(sums map[cellKey]visit.Moments) []visit.Row {
 	rows := make([]visit.Row, 0, len(sums))
 	for key, m := range sums {
 		if m.Visitors != 0 {
@@ -285,7 +314,7 @@ func rowsOf(sums map[rollupKey]visit.Moments) []visit.Row {
 	return rows
 }
 
-func stepsOf(sums map[rollupKey]visit.Moments) []visit.Step {
+func stepsOf(sums map[cellKey]visit.Moments) []visit.Step {
 	steps := make([]visit.Step, 0, len(sums))
 	for key, m := range sums {
 		if !key.ExposedBefore {

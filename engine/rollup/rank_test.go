@@ -1,4 +1,4 @@
-package engine
+package rollup
 
 import (
 	"lifthouse/engine/visit"
@@ -33,7 +33,7 @@ func TestNoneOfTheMostVisitedIsMissingAmongTheCandidates(t *testing.T) {
 			visitors[last] -= min(1, visitors[last])
 			visitors[rise]++
 		}
-		candidates, is := before.candidates(rollupState{events: 1_000 + uint64(events)}, top) //nolint:gosec // it is positive
+		candidates, is := before.candidates(State{Events: 1_000 + uint64(events)}, top) //nolint:gosec // it is positive
 		if !is {
 			continue
 		}
@@ -51,12 +51,12 @@ func TestNoneOfTheMostVisitedIsMissingAmongTheCandidates(t *testing.T) {
 
 func TestARankingOfAnotherGenerationDoesNotDo(t *testing.T) {
 	r := &ranking{generation: 1, events: 10, values: []string{"a"}, visitors: []int64{3}}
-	for _, state := range []rollupState{{generation: 2, events: 10}, {generation: 1, events: 9}, {generation: 1, events: 11}} {
+	for _, state := range []State{{Generation: 2, Events: 10}, {Generation: 1, Events: 9}, {Generation: 1, Events: 11}} {
 		if values, is := r.candidates(state, 5); is {
 			t.Errorf("candidates(%+v) = %v, want none", state, values)
 		}
 	}
-	if values, is := r.candidates(rollupState{generation: 1, events: 10}, 5); !is || !slices.Equal(values, r.values) {
+	if values, is := r.candidates(State{Generation: 1, Events: 10}, 5); !is || !slices.Equal(values, r.values) {
 		t.Errorf("candidates = %v, %v, want all", values, is)
 	}
 }

@@ -1,4 +1,4 @@
-package engine
+package rollup
 
 import (
 	"context"
@@ -45,11 +45,11 @@ type ranking struct {
 // One event moves at most one visitor to a value or away from it. After d more
 // events, the values at the top have at least as many visitors as the last of
 // the previous top had minus d. So they had at least that number minus 2 d.
-func (r *ranking) candidates(state rollupState, top int) ([]string, bool) {
-	if r.generation != state.generation || r.events > state.events {
+func (r *ranking) candidates(state State, top int) ([]string, bool) {
+	if r.generation != state.Generation || r.events > state.Events {
 		return nil, false
 	}
-	since, others := int64(state.events-r.events), int64(0) //nolint:gosec // fewer than 2^62
+	since, others := int64(state.Events-r.events), int64(0) //nolint:gosec // fewer than 2^62
 	if len(r.values) == maxRanked {
 		others = r.visitors[maxRanked-1]
 	}
@@ -73,7 +73,7 @@ func (r *ranking) candidates(state rollupState, top int) ([]string, bool) {
 //
 // Its query may see a later state than the report. The bound of candidates
 // holds for later states.
-func (q *rollupQuery) findTop(ctx context.Context, from *source.Store) (declined string, err error) {
+func (q *reading) findTop(ctx context.Context, from *source.Store) (declined string, err error) {
 	cube := q.rankedCube()
 	if cube == nil {
 		return "", nil
@@ -114,7 +114,7 @@ func (r *ranking) cubes(of *schema.Cube, values []string) []string {
 }
 
 // rankedCube returns the cube that ranks the values of the dimension, or nil.
-func (q *rollupQuery) rankedCube() *schema.Cube {
+func (q *reading) rankedCube() *schema.Cube {
 	if q.cubes.cells == nil {
 		return nil
 	}
@@ -126,12 +126,12 @@ func (q *rollupQuery) rankedCube() *schema.Cube {
 }
 
 // rank reads a new ranking. last is the previous ranking, or nil.
-func (q *rollupQuery) rank(ctx context.Context, from *source.Store, cube *schema.Cube, last *ranking) (*ranking, error) {
+func (q *reading) rank(ctx context.Context, from *source.Store, cube *schema.Cube, last *ranking) (*ranking, error) {
 	query := &source.Query{Params: []source.Param{{Name: "partition", Value: q.generation().Partition()}, {Name: "cube", Value: cube.Name}, {Name: "most", Value: uint32(maxRanked)}}}
-	if err := query.Render("rollup_top.sql", source.Slots{Dimension: source.Columns[string(q.plan.Dimension)]}); err != nil {
+	if err := render(query, "rollup_top.sql", source.Slots{Dimension: source.Columns[string(q.plan.Dimension)]}); err != nil {
 		return nil, err
 	}
-	r := &ranking{generation: q.state.generation, events: q.state.events, values: []string{}}
+	r := &ranking{generation: q.state.Generation, events: q.state.Events, values: []string{}}
 	err := from.Each(ctx, query, func(found driver.Rows) error {
 		var value string
 		var visitors int64

@@ -1,0 +1,210 @@
+package rollup
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"lifthouse/engine/plan"
+	"lifthouse/engine/source"
+	"lifthouse/schema"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+const (
+	// maxAge is the maximum age of the last refresh while newer events wait.
+	// After it, reports are counted from the events.
+	maxAge = 5 * time.Second
+	// indexMaxAge is the maximum age of the states. A server reads them every
+	// second.
+	indexMaxAge = 2 * time.Second
+)
+
+// Index has the states of the rollups of a store, as last read.
+type Index struct {
+	conn        driver.Conn
+	sharesSince func(plan.Subject) (time.Time, bool)
+	stored      func() map[plan.Subject]source.Stored // nil: not read yet
+	leastEvents uint64                                // subjects with fewer events have no rollup
+
+	states   atomic.Pointer[states]
+	without  sync.Map    // subjects that cannot have a rollup
+	followed atomic.Bool // a refresher adds new events to the rollups
+	ranks    ranks
+	updates  *Refresher // nil: the rollups are not refreshed
+}
+
+// NewIndex returns the index of a store. Subjects with at most few events are
+// counted in process and have no rollup. sharesSince returns when the current
+// shares of a subject of the catalogue took effect. stored returns the last read
+// totals of the subjects, or nil.
+func NewIndex(conn driver.Conn, few uint64, sharesSince func(plan.Subject) (time.Time, bool), stored func() map[plan.Subject]source.Stored) *Index {
+	return &Index{conn: conn, leastEvents: few + 1, sharesSince: sharesSince, stored: stored}
+}
+
+// State is the state of a generation of a rollup.
+type State struct {
+	Generation      uint64
+	SharesSince     int64 // milliseconds since 1970
+	Events          uint64
+	Through, Newest time.Time // last acceptance time and latest event time
+}
+
+// states has the states of all rollups. It is immutable.
+type states struct {
+	readAt       time.Time
+	of           map[plan.Subject]progress
+	missingSince map[plan.Subject]time.Time // when subjects without their rollup were first noticed
+}
+
+type progress struct {
+	State
+	changedAt   time.Time // when the last change of the state was noticed
+	behindSince time.Time // since when events wait for a refresh; zero: none
+}
+
+// Current returns the rollup of a subject if it can serve a report: it has all
+// events accepted until ingested, or was refreshed recently.
+func (x *Index) Current(subject plan.Subject, ingested time.Time) (*Current, bool) {
+	now := x.states.Load()
+	if now == nil {
+		return nil, false
+	}
+	s, known := now.of[subject]
+	usable := known && (!s.Through.Before(ingested) || time.Since(s.changedAt) < maxAge)
+	return &Current{State: s.State, ranks: &x.ranks}, usable
+}
+
+// RefreshIfOld reads the states if they are too old.
+func (x *Index) RefreshIfOld(ctx context.Context) error {
+	if now := x.states.Load(); now != nil && time.Since(now.readAt) <= indexMaxAge {
+		return nil
+	}
+	return x.Refresh(ctx)
+}
+
+// Refresh reads the states.
+func (x *Index) Refresh(ctx context.Context) error {
+	all, err := schema.RollupStates(ctx, x.conn)
+	if err != nil {
+		return source.StoreFailure(ctx, err)
+	}
+	now := &states{readAt: time.Now(), of: map[plan.Subject]progress{}, missingSince: map[plan.Subject]time.Time{}}
+	var last states
+	if read := x.states.Load(); read != nil {
+		last = *read
+	}
+	stored := x.stored()
+	for i := range all {
+		s := &all[i]
+		of := subjectOf(s)
+		if _, later := now.of[of]; later || !s.Complete {
+			continue
+		}
+		is, was := progress{State: State{s.Generation, s.SharesSince, s.Events, s.Through, s.Newest}, changedAt: now.readAt}, last.of[of]
+		if was.State == is.State {
+			is.changedAt, is.behindSince = was.changedAt, was.behindSince
+		}
+		switch {
+		case stored == nil || !s.Through.Before(stored[of].Ingested):
+			is.behindSince = time.Time{}
+		case is.behindSince.IsZero():
+			is.behindSince = now.readAt
+		}
+		now.of[of] = is
+	}
+	for _, of := range x.missing(now, stored) {
+		if now.missingSince[of] = last.missingSince[of]; now.missingSince[of].IsZero() {
+			now.missingSince[of] = now.readAt
+		}
+	}
+	x.states.Store(now)
+	return nil
+}
+
+// missing returns the subjects that should have a rollup and have none.
+func (x *Index) missing(now *states, stored map[plan.Subject]source.Stored) []plan.Subject {
+	if !x.followed.Load() {
+		return nil
+	}
+	var some []plan.Subject
+	for of, s := range stored {
+		if _, rollups := now.of[of]; rollups || s.Events < x.leastEvents || x.isWithout(of) {
+			continue
+		}
+		if _, known := x.sharesSince(of); known {
+			some = append(some, of)
+		}
+	}
+	return some
+}
+
+// markWithout records that a subject cannot have a rollup.
+func (x *Index) markWithout(subject plan.Subject) { x.without.Store(subject, true) }
+
+func (x *Index) isWithout(subject plan.Subject) bool {
+	_, is := x.without.Load(subject)
+	return is
+}
+
+// HasAll reports whether the rollup of a subject has all events accepted until
+// ingested, or there is no rollup. It returns false if the states are not known.
+func (x *Index) HasAll(subject plan.Subject, ingested time.Time) bool {
+	now := x.states.Load()
+	if now == nil {
+		return false
+	}
+	state, known := now.of[subject]
+	return !known || !state.Through.Before(ingested)
+}
+
+// Subjects reads the states and returns the subjects with a rollup, sorted.
+func (x *Index) Subjects(ctx context.Context) ([]plan.Subject, error) {
+	if err := x.Refresh(ctx); err != nil {
+		return nil, err
+	}
+	var subjects []plan.Subject
+	for subject := range x.states.Load().of {
+		subjects = append(subjects, subject)
+	}
+	slices.SortFunc(subjects, func(a, b plan.Subject) int { return strings.Compare(a.String(), b.String()) })
+	return subjects, nil
+}
+
+// Lag returns the longest time that events of a subject have been waiting for a
+// refresh.
+func (x *Index) Lag() time.Duration {
+	var most time.Duration
+	if now := x.states.Load(); now != nil {
+		for _, s := range now.of {
+			if !s.behindSince.IsZero() {
+				most = max(most, time.Since(s.behindSince))
+			}
+		}
+		for _, since := range now.missingSince {
+			most = max(most, time.Since(since))
+		}
+	}
+	return most
+}
+
+// Update adds all written events to the rollup of a subject. It does nothing if
+// there is no refresher, or a rebuild is necessary or runs.
+func (x *Index) Update(ctx context.Context, subject plan.Subject) error {
+	if x.updates == nil {
+		return nil
+	}
+	return x.updates.RefreshSubject(ctx, subject)
+}
+
+// LeastEvents returns the minimum number of events of a subject with a rollup.
+func (x *Index) LeastEvents() uint64 { return x.leastEvents }
+
+// subjectOf returns the subject of a rollup.
+func subjectOf(s *schema.RollupState) plan.Subject {
+	return plan.Subject{WebsiteID: s.WebsiteID, Kind: s.Subject, ID: s.SubjectID, ExperimentID: s.ExperimentID}
+}

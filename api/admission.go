@@ -2,9 +2,10 @@ package api
 
 import (
 	"context"
-	"lifthouse/engine/source"
 	"sync/atomic"
 	"time"
+
+	"lifthouse/engine/source"
 
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"

@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"lifthouse/engine/source"
 	"net/http"
 	"strings"
 	"time"
+
+	"lifthouse/engine/source"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"

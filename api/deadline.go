@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+
 	"lifthouse/engine/source"
 
 	"github.com/gin-gonic/gin"

@@ -1,8 +1,9 @@
 package api
 
 import (
-	"lifthouse/engine/source"
 	"time"
+
+	"lifthouse/engine/source"
 )
 
 // Options configure the API. The zero value of a limit means no limit.

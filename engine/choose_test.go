@@ -1,14 +1,15 @@
 package engine
 
 import (
-	"lifthouse/engine/plan"
-	"lifthouse/engine/query"
-	"lifthouse/engine/rollup"
-	"lifthouse/engine/source"
 	"math/big"
 	"strings"
 	"testing"
 	"time"
+
+	"lifthouse/engine/plan"
+	"lifthouse/engine/query"
+	"lifthouse/engine/rollup"
+	"lifthouse/engine/source"
 )
 
 // TestChoose checks the chosen source and its reason.

@@ -3,9 +3,10 @@ package engine
 import (
 	"context"
 	"fmt"
+	"strings"
+
 	"lifthouse/engine/plan"
 	"lifthouse/engine/source"
-	"strings"
 )
 
 // SQL returns the statements that compute a report from the events, with the

@@ -2,15 +2,16 @@ package engine
 
 import (
 	"errors"
-	"lifthouse/engine/plan"
-	"lifthouse/engine/query"
-	"lifthouse/engine/source"
 	"net/url"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"lifthouse/engine/plan"
+	"lifthouse/engine/query"
+	"lifthouse/engine/source"
 )
 
 func may(day int) time.Time { return time.Date(2026, 5, day, 0, 0, 0, 0, time.UTC) }

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 	"lifthouse/engine/source"

@@ -2,12 +2,13 @@ package engine
 
 import (
 	"context"
-	"lifthouse/engine/plan"
-	"lifthouse/engine/query"
-	"lifthouse/engine/source"
 	"maps"
 	"slices"
 	"time"
+
+	"lifthouse/engine/plan"
+	"lifthouse/engine/query"
+	"lifthouse/engine/source"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )

@@ -4,12 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"lifthouse/engine/calculator"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"lifthouse/engine/calculator"
 )
 
 // runCompare runs the command without a store.

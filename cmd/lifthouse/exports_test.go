@@ -3,11 +3,12 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"lifthouse/engine/result"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"lifthouse/engine/result"
 )
 
 // reported returns visitors/converted/value of each variation in a report.

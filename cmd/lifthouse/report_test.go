@@ -3,11 +3,12 @@ package main
 import (
 	"bufio"
 	"encoding/json"
-	"lifthouse/engine/result"
 	"net/http"
 	"regexp"
 	"strings"
 	"testing"
+
+	"lifthouse/engine/result"
 )
 
 func thirtyHouse(t *testing.T) *house {

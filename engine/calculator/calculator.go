@@ -6,7 +6,7 @@ import (
 	"lifthouse/stats"
 )
 
-// CalculatorInput holds the sufficient statistics of the variations of an
+// Input holds the sufficient statistics of the variations of an
 // experiment, for a comparison without a store.
 type Input struct {
 	Metric            Metric
@@ -19,7 +19,7 @@ type Input struct {
 	NonNegative       bool    // no visitor's value is below zero
 }
 
-// CalculatorMetric is the kind of a metric: what one visitor contributes to it.
+// Metric is the kind of a metric: what one visitor contributes to it.
 type Metric string
 
 // The kinds of metrics: each visitor converts or does not, or has a value.
@@ -28,7 +28,7 @@ const (
 	MetricMean   Metric = "mean"
 )
 
-// CalculatorVariation holds the sufficient statistics of one variation. Exactly
+// Variation holds the sufficient statistics of one variation. Exactly
 // one variation of an input is control. Either all variations have a share, or
 // none.
 type Variation struct {
@@ -88,14 +88,14 @@ type Refusal struct {
 	Errors []Fault `json:"errors"`
 }
 
-// CalculatorFault is one error in an input. Field is a path.
+// Fault is one error in an input. Field is a path.
 type Fault struct {
 	Field  string `json:"field"`
 	Value  string `json:"value"`
 	Detail string `json:"detail"`
 }
 
-// RefuseInput returns the output for an invalid line.
+// Refuse returns the output for an invalid line.
 func Refuse(line int64, err *query.InvalidError) *Refusal {
 	refusal := &Refusal{Line: line, Error: err.Error(), Errors: []Fault{}}
 	for _, f := range err.Faults {

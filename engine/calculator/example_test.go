@@ -2,6 +2,7 @@ package calculator_test
 
 import (
 	"fmt"
+
 	"lifthouse/engine/calculator"
 )
 

@@ -18,7 +18,7 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// MaxCalculatorInput is the maximum length of an input in bytes.
+// MaxInput is the maximum length of an input in bytes.
 const MaxInput = 1 << 20
 
 // Limits of an input.
@@ -42,7 +42,7 @@ var (
 	variationFields = []string{"id", "control", "share", "n", "converted", "mean", "variance"}
 )
 
-// ParseCalculatorInput parses a line of JSON. It rejects unknown and repeated
+// Parse parses a line of JSON. It rejects unknown and repeated
 // fields. null means absent, and 5.0 is an integer. The error is an
 // InvalidError with all faults.
 func Parse(line []byte) (*Input, error) {

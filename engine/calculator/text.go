@@ -2,6 +2,7 @@ package calculator
 
 import (
 	"fmt"
+
 	"lifthouse/engine/result"
 )
 

@@ -48,7 +48,7 @@ var (
 // MaxBreakdown is the maximum number of dimension values with separate cells.
 const MaxBreakdown = 50
 
-// NewPlan resolves a request against the resources of its account. The error is
+// New resolves a request against the resources of its account. The error is
 // an InvalidError or a NotFoundError.
 func New(r query.Request, owned *catalogue.Owned) (*Plan, error) {
 	if _, known := owned.Goals[r.GoalID]; r.GoalID != 0 && !known {
@@ -158,6 +158,7 @@ func (p *Plan) WithAllEvents() *Plan {
 // From returns the start of the window.
 func (p *Plan) From() time.Time { return orElse(p.Filters.From, OpenFrom) }
 
+// To returns the end of the window.
 func (p *Plan) To() time.Time { return orElse(p.Filters.To, openTo) }
 
 func orElse(t, instead time.Time) time.Time {

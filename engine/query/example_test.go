@@ -3,6 +3,7 @@ package query_test
 import (
 	"errors"
 	"fmt"
+
 	"lifthouse/engine/query"
 )
 

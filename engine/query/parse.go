@@ -207,6 +207,7 @@ func parseInstant(text string, end bool) (time.Time, bool) {
 // storable reports whether the time column can store a time.
 func storable(t time.Time) bool { return t.Year() >= 1970 && t.Year() <= 2199 }
 
+// FormatInstant formats a time in UTC, with milliseconds if there are any.
 func FormatInstant(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.999Z07:00") }
 
 // decimal matches a decimal number, but not NaN, Inf or hexadecimal numbers,

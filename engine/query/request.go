@@ -78,6 +78,7 @@ const (
 	ByReferrer Dimension = "referrer"
 )
 
+// Dimensions are all dimensions.
 var Dimensions = []string{string(ByDevice), string(ByCountry), string(ByChannel), string(ByReferrer)}
 
 // Interval is the width of the buckets of a series. Buckets are aligned to UTC.
@@ -91,6 +92,7 @@ const (
 	Weekly Interval = "week"
 )
 
+// Intervals are all intervals.
 var Intervals = []string{string(Hourly), string(Daily), string(Weekly)}
 
 // Grid returns the width of the buckets, and the offset of the bucket start

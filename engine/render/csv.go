@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
-	"lifthouse/engine/result"
 	"slices"
 	"strings"
+
+	"lifthouse/engine/result"
 )
 
 // csvColumn is a column of the CSV output: a path in the report, the cell, the

@@ -1,15 +1,16 @@
 package result
 
 import (
+	"strings"
+	"time"
+
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/visit"
 	"lifthouse/stats"
-	"strings"
-	"time"
 )
 
-// newResults computes the body from the rows, without the series.
+// New computes the body from the rows, without the series.
 func New(plan *plan.Plan, found *visit.Rows) *Report {
 	all := sumRows(found.Whole, plan.MultipleExposures)
 	result := all.evaluate(plan, found)
@@ -111,6 +112,7 @@ func concluded(plan *plan.Plan, names []string, cells []cellResult) []BreakdownC
 	return shown
 }
 
+// ShownValue returns the name of the cell of a value of the dimension.
 func ShownValue(value string) string {
 	switch strings.TrimLeft(value, `\`) {
 	case "":

@@ -40,7 +40,7 @@ const (
 	reasonNothingToCompare stats.Reason = "NOTHING_TO_COMPARE"
 )
 
-// newConclusion returns the conclusion for the results body. A conclusion
+// NewConclusion returns the conclusion for the results body. A conclusion
 // without a variation has a reason.
 func NewConclusion(c stats.Conclusion) *Conclusion {
 	shown := &Conclusion{Status: c.Status, Reasons: append([]stats.Reason{}, c.Reasons...)}

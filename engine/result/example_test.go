@@ -2,6 +2,7 @@ package result_test
 
 import (
 	"fmt"
+
 	"lifthouse/engine/result"
 )
 

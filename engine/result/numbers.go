@@ -1,10 +1,11 @@
 package result
 
 import (
-	"lifthouse/stats"
 	"math"
 	"strconv"
 	"strings"
+
+	"lifthouse/stats"
 )
 
 // Explain returns the text of a reason: why a number is null, or why there is

@@ -1,17 +1,18 @@
 package result
 
 import (
-	"lifthouse/engine/plan"
-	"lifthouse/engine/visit"
 	"maps"
 	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"lifthouse/engine/plan"
+	"lifthouse/engine/visit"
 )
 
-// cumulated returns the running sums of the steps as points.
+// Cumulated returns the running sums of the steps as points.
 func Cumulated(p *plan.Plan, steps []visit.Step) []Point {
 	first, last := steps[0].Bucket, steps[len(steps)-1].Bucket
 	through := make([]cell, last-first+1)
@@ -48,7 +49,7 @@ func onAllCores(n int, do func(i int)) {
 	running.Wait()
 }
 
-// newPoint returns the point at the end of a bucket, from the rows of its report.
+// NewPoint returns the point at the end of a bucket, from the rows of its report.
 func NewPoint(p *plan.Plan, bucket int64, rows []visit.Row) Point {
 	c := sumRows(rows, p.MultipleExposures)
 	return pointOf(p, bucket, &c)
@@ -59,7 +60,7 @@ func pointOf(p *plan.Plan, bucket int64, through *cell) Point {
 	return Point{Time: EndOf(p, bucket), Variations: j.Variations}
 }
 
-// endOf returns the end of a bucket or of the window, whichever is earlier.
+// EndOf returns the end of a bucket or of the window, whichever is earlier.
 func EndOf(p *plan.Plan, bucket int64) time.Time {
 	width, shift := p.Interval.Grid()
 	end := time.UnixMilli((bucket+1)*width.Milliseconds() - shift.Milliseconds()).UTC()

@@ -8,7 +8,7 @@ import (
 	"lifthouse/stats"
 )
 
-// statement has the inputs for the text of a conclusion.
+// Statement has the inputs for the text of a conclusion.
 type Statement struct {
 	Conclusion  *Conclusion
 	Control     string      // name
@@ -23,7 +23,7 @@ type Statement struct {
 	Remaining   *int64 // visitors
 }
 
-// sentence returns the text of the conclusion.
+// Sentence returns the text of the conclusion.
 func (s *Statement) Sentence() string {
 	switch s.Conclusion.Status {
 	case stats.StatusWinner:

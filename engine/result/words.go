@@ -1,9 +1,10 @@
 package result
 
 import (
+	"strings"
+
 	"lifthouse/engine/query"
 	"lifthouse/stats"
-	"strings"
 )
 
 // VerdictInWords returns a verdict as text. A verdict that is not conclusive

@@ -1,11 +1,12 @@
 package rollup
 
 import (
-	"lifthouse/engine/visit"
 	"math/rand/v2"
 	"slices"
 	"strconv"
 	"testing"
+
+	"lifthouse/engine/visit"
 )
 
 // TestNoneOfTheMostVisitedIsMissingAmongTheCandidates checks that the most

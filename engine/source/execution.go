@@ -34,12 +34,13 @@ func (x *Execution) EndingAt(ctx context.Context, end time.Time) (*Execution, er
 	return &until, err
 }
 
-// subjectTotals has the totals of a subject.
+// Stored are the totals of the stored events of a subject.
 type Stored struct {
 	Events           uint64
 	Ingested, Newest time.Time // last acceptance time and latest event time
 }
 
+// With returns the totals with more events.
 func (s Stored) With(events uint64, ingested, newest time.Time) Stored {
 	s.Events += events
 	if ingested.After(s.Ingested) {

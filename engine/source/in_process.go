@@ -64,9 +64,10 @@ type visitorTotals struct {
 	lastActive int64 // before the window's end
 }
 
-// inProcessSource counts the events in this process.
+// InProcess counts the events in this process.
 type InProcess struct{ *Execution }
 
+// Name returns NameInProcess.
 func (x InProcess) Name() string { return NameInProcess }
 
 // Read reads the events once for the rows and the steps of the series.

@@ -12,6 +12,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
+// ScanRows runs a query whose rows are those of sql/moments.sql.
 func ScanRows(ctx context.Context, from *Store, q *Query) ([]visit.Row, error) {
 	var rows []visit.Row
 	err := from.Each(ctx, q, func(found driver.Rows) error {

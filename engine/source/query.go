@@ -39,6 +39,7 @@ type Param struct {
 // parse before 2001 (code 41).
 const instantFormat = "2006-01-02 15:04:05.000"
 
+// Args returns the parameters for the driver.
 func (q *Query) Args() []any {
 	args := make([]any, len(q.Params))
 	for i, p := range q.Params {
@@ -108,6 +109,8 @@ func (x *Execution) referenceQuery() (*Query, Slots) {
 	return q, s
 }
 
+// VisitorFilters sets the slot of the filters on first views, and adds their
+// parameters.
 func (q *Query) VisitorFilters(filters *query.Filters, s *Slots) {
 	var conditions []string
 	for _, filter := range filters.Lists {
@@ -184,6 +187,7 @@ func FreshnessQuery(of plan.Subject, counters string) (*Query, error) {
 	return q, q.Render("freshness.sql", struct{}{})
 }
 
+// SubjectParams returns the parameters that identify a subject.
 func SubjectParams(s plan.Subject) []Param {
 	return []Param{
 		{"website_id", s.WebsiteID},
@@ -193,6 +197,7 @@ func SubjectParams(s plan.Subject) []Param {
 	}
 }
 
+// Render sets the text of the query: a file of sql/ with its slots.
 func (q *Query) Render(file string, slots any) error {
 	var text strings.Builder
 	if err := sqlTemplates.ExecuteTemplate(&text, file, slots); err != nil {

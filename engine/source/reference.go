@@ -2,15 +2,17 @@ package source
 
 import (
 	"context"
+
 	"lifthouse/engine/visit"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// referenceSource counts the events in the store, by lists of the events of each
+// Reference counts the events in the store, by lists of the events of each
 // visitor. It serves every report.
 type Reference struct{ *Execution }
 
+// Name returns NameReference.
 func (x Reference) Name() string { return NameReference }
 
 func (x Reference) Read(ctx context.Context) (*visit.Rows, string, error) {

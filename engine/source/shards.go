@@ -25,6 +25,7 @@ func ShardsOf(conn driver.Conn) *Shards {
 	return ClusterShards(cluster, database)
 }
 
+// ClusterShards returns the shards of a cluster with a database.
 func ClusterShards(cluster, database string) *Shards {
 	return &Shards{
 		Events: Expr("`" + database + "`." + schema.LocalTable("events")),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
 	"lifthouse/engine/visit"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -53,11 +54,12 @@ type singlePassRow struct {
 	recount []uint64 // visitors that the reference must count
 }
 
-// singlePassSource counts the events in the store in a single pass, with the
+// SinglePass counts the events in the store in a single pass, with the
 // reference for the visitors that need their lists of events. Dimension values
 // that cannot be among the most frequent are merged into others.
 type SinglePass struct{ *Execution }
 
+// Name returns NameSinglePass.
 func (x SinglePass) Name() string { return NameSinglePass }
 
 func (x SinglePass) Read(ctx context.Context) (*visit.Rows, string, error) {

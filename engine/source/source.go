@@ -2,8 +2,9 @@ package source
 
 import (
 	"context"
-	"lifthouse/engine/visit"
 	"slices"
+
+	"lifthouse/engine/visit"
 )
 
 // The sources of the rows of a report.

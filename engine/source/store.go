@@ -26,6 +26,8 @@ type Limits struct {
 	Scans int
 }
 
+// MaxInProcess returns the maximum number of events of a subject to count in
+// process.
 func (l Limits) MaxInProcess() uint64 { return cmp.Or(l.InProcessEvents, MaxInProcessEvents) }
 
 // DefaultLimits allow a report over a hundred million events on a small

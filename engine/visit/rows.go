@@ -1,6 +1,9 @@
 package visit
 
 import (
+	"cmp"
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -33,4 +36,11 @@ type Rows struct {
 	Through  time.Time // acceptance time of the last event; zero: no events
 	Newest   time.Time // latest event time; zero: no events
 	Outliers *Outliers // bounds of goal values; nil: no z-score
+}
+
+// MostVisited returns the values sorted by visitors, descending.
+func MostVisited(visitors map[string]int64) []string {
+	return slices.SortedFunc(maps.Keys(visitors), func(a, b string) int {
+		return cmp.Or(cmp.Compare(visitors[b], visitors[a]), cmp.Compare(a, b))
+	})
 }

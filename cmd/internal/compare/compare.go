@@ -10,12 +10,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"lifthouse/engine/calculator"
 	"maps"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"lifthouse/engine/calculator"
 )
 
 // Flags are an input of the calculator as flags.

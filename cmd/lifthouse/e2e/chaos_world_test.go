@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"lifthouse/engine/result"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -15,6 +14,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"lifthouse/engine/result"
 )
 
 // tally has the expected counts of a variation.

@@ -3,10 +3,11 @@ package e2e
 import (
 	"bufio"
 	"encoding/json"
-	"lifthouse/engine/result"
 	"os"
 	"strings"
 	"testing"
+
+	"lifthouse/engine/result"
 )
 
 // TestReportWatchesThroughTheSocket watches a served store while events arrive,

@@ -3,9 +3,10 @@ package source
 import (
 	"context"
 	"errors"
+	"math/big"
+
 	"lifthouse/engine/visit"
 	"lifthouse/schema/catalogue"
-	"math/big"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )

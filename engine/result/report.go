@@ -12,7 +12,7 @@ import (
 	"lifthouse/stats"
 )
 
-// Results is the response body of a report. Fields are in output order.
+// Report is the response body of a report. Fields are in output order.
 type Report struct {
 	CampaignID        int64            `json:"campaignId,omitzero"`
 	WidgetID          int64            `json:"widgetId,omitzero"`
@@ -293,6 +293,7 @@ func newBounds(i *stats.Interval) *Bounds {
 	return &Bounds{i.Lower, i.Upper}
 }
 
+// NewEstimate returns the estimate for the response body.
 func NewEstimate(e stats.Estimate) Estimate {
 	return Estimate{Value: e.Value, StandardError: e.StandardError, Interval: newBounds(e.Interval), Reason: e.Reason}
 }
@@ -301,6 +302,7 @@ func newEffect(e stats.Effect) Effect {
 	return Effect{Value: e.Value, Interval: newBounds(e.Interval), Reason: e.Reason}
 }
 
+// NewComparison returns the comparison for the response body.
 func NewComparison(c stats.Comparison) *Comparison {
 	shown := &Comparison{
 		Difference:  newEffect(c.Difference),

@@ -51,8 +51,7 @@ func New(e *engine.Engine, c *catalogue.Catalogue, in Intake, o Options) *API {
 	s.gate = newAdmission(o.StoreSlots, &o, s.metrics.shed)
 	s.bodies = newBodies(o.StoreWait)
 	s.changes = newAdmission(changeSlots, &o, s.metrics.shed)
-	e.Observe(s.metrics.queried)
-	e.ObserveSource(func(source string) { s.metrics.reports.WithLabelValues(source).Inc() })
+	e.Observe(s.metrics.queried, func(source string) { s.metrics.reports.WithLabelValues(source).Inc() })
 	s.metrics.rollupLag(e)
 	compressed, err := gzhttp.NewWrapper(gzhttp.MinSize(compressFrom), gzhttp.EnableZstd(true))
 	if err != nil {

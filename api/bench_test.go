@@ -47,7 +47,7 @@ func listening(b *testing.B) (*server, func(path string, headers ...string) int)
 	s := newServer(b, func(o *api.Options) { o.TokenRate = 0 })
 	following, stop := context.WithCancel(b.Context())
 	var background sync.WaitGroup
-	background.Go(func() { s.engine.FollowVersions(following, time.Second) })
+	background.Go(func() { s.engine.Follow(following, time.Second) })
 	b.Cleanup(func() { stop(); background.Wait() })
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100}}
 	b.Cleanup(client.CloseIdleConnections)

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"lifthouse/engine"
+	"lifthouse/engine/live"
 	"lifthouse/engine/query"
 	"lifthouse/engine/source"
 	"lifthouse/schema/catalogue"
@@ -52,7 +52,7 @@ type campaignVariation struct {
 	Order    int    `json:"order"`
 }
 
-func newCampaign(c *catalogue.LiveCampaign, counters engine.Counters) campaign {
+func newCampaign(c *catalogue.LiveCampaign, counters live.Counters) campaign {
 	return campaign{
 		ID: c.ID, Name: c.Name, Description: c.Description, Type: c.Type,
 		GoalsReached: counters.GoalsReached, Views: counters.Views, Value: counters.Value,
@@ -69,7 +69,7 @@ func (s *server) listCampaigns(c *gin.Context) (any, error) {
 		return nil, err
 	}
 	page := pageOf(c, l, l.owned.Campaigns, func(c catalogue.LiveCampaign) bool { return l.has(c.WebsiteID, c.Active, c.Type) })
-	counters, err := s.engine.Counters(c.Request.Context(), page)
+	counters, err := s.engine.Totals.Counters(c.Request.Context(), page)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (s *server) listCampaigns(c *gin.Context) (any, error) {
 
 // countedCampaign returns a campaign with its counters.
 func (s *server) countedCampaign(c *gin.Context, live *catalogue.LiveCampaign) (campaign, error) {
-	counters, err := s.engine.Counters(c.Request.Context(), []catalogue.LiveCampaign{*live})
+	counters, err := s.engine.Totals.Counters(c.Request.Context(), []catalogue.LiveCampaign{*live})
 	return newCampaign(live, counters[live.ID]), err
 }
 

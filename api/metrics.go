@@ -104,7 +104,7 @@ func (a *API) CountInbox(moved ingest.Moved) {
 func (m *metrics) rollupLag(of *engine.Engine) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "lifthouse_rollup_lag_seconds", Help: "Longest time that events have been waiting for a rollup refresh; 0: no events are waiting.",
-	}, func() float64 { return of.Rollups().Lag().Seconds() }))
+	}, func() float64 { return of.Rollups.Lag().Seconds() }))
 }
 
 // queried observes the duration of a store query.

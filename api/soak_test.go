@@ -47,7 +47,7 @@ func TestSoak(t *testing.T) {
 	s.writes = s.newToken(1, 0, catalogue.ScopeWrite)
 	following, stop := context.WithCancel(t.Context())
 	var background sync.WaitGroup
-	background.Go(func() { s.engine.FollowVersions(following, time.Second) })
+	background.Go(func() { s.engine.Follow(following, time.Second) })
 	background.Go(func() { s.catalogue.Follow(following, 400*time.Millisecond) })
 	s.pollOnce(t, 0, new(string)) // what is made once is made
 	s.rest()

@@ -3,7 +3,7 @@ package api
 import (
 	"time"
 
-	"lifthouse/engine"
+	"lifthouse/engine/live"
 	"lifthouse/engine/query"
 	"lifthouse/schema/catalogue"
 
@@ -59,7 +59,7 @@ type widgetExperiment struct {
 	Variations    []widgetVariation `json:"variations"`
 }
 
-func newWidget(w *catalogue.LiveWidget, counters *engine.WidgetCounters) widget {
+func newWidget(w *catalogue.LiveWidget, counters *live.WidgetCounters) widget {
 	return widget{
 		ID: w.ID, Name: w.Name, Type: w.Type, PrimaryGoalID: w.PrimaryGoalID,
 		Views: counters.Views, Clicks: counters.Clicks, Submits: counters.Submits, Completions: counters.Completions,
@@ -108,7 +108,7 @@ func (s *server) listWidgets(c *gin.Context) (any, error) {
 		return nil, err
 	}
 	page := pageOf(c, l, l.owned.Widgets, func(w catalogue.LiveWidget) bool { return l.has(w.WebsiteID, w.Active, w.Type) })
-	counters, err := s.engine.WidgetCounters(c.Request.Context(), page)
+	counters, err := s.engine.Totals.WidgetCounters(c.Request.Context(), page)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (s *server) listWidgets(c *gin.Context) (any, error) {
 
 // countedWidget returns a widget with its counters.
 func (s *server) countedWidget(c *gin.Context, w *catalogue.LiveWidget) (widget, error) {
-	counters, err := s.engine.WidgetCounters(c.Request.Context(), []catalogue.LiveWidget{*w})
+	counters, err := s.engine.Totals.WidgetCounters(c.Request.Context(), []catalogue.LiveWidget{*w})
 	of := counters[w.ID]
 	return newWidget(w, &of), err
 }

@@ -87,7 +87,7 @@ func benchReport(b *testing.B, e *Engine, r query.Request) {
 	b.Helper()
 	ctx, cancel := context.WithCancel(b.Context())
 	defer cancel()
-	go e.FollowVersions(ctx, time.Second) // as a server does
+	go e.Follow(ctx, time.Second) // as a server does
 	var spent [4]time.Duration
 	for b.Loop() {
 		mark := time.Now()

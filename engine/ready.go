@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"lifthouse/schema"
 )
@@ -23,7 +22,3 @@ func (e *Engine) Ready(ctx context.Context) error {
 	}
 	return nil
 }
-
-// Observe sets a function that is called with the duration and the error of
-// each query. It must be called before the first query.
-func (e *Engine) Observe(report func(elapsed time.Duration, err error)) { e.store.Observe = report }

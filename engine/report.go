@@ -4,12 +4,12 @@ import (
 	"context"
 	"time"
 
+	"lifthouse/engine/live"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 	"lifthouse/engine/rollup"
 	"lifthouse/engine/source"
-	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -18,16 +18,20 @@ import (
 
 // Engine computes reports from a store.
 type Engine struct {
+	Totals  *live.Totals  // live totals of all subjects
+	Rollups *rollup.Index // rollups of the subjects
+
 	store         *source.Store
 	catalogue     *catalogue.Catalogue
-	stats         statsCache
-	rollups       *rollup.Index
 	observeSource func(string) // called with the source of each report
 }
 
-// ObserveSource sets a function that is called with the source of each report.
-// It must be called before the first report.
-func (e *Engine) ObserveSource(report func(name string)) { e.observeSource = report }
+// Observe sets a function that is called with the duration and the error of each
+// query, and one that is called with the source of each report. It must be called
+// before the first report.
+func (e *Engine) Observe(query func(elapsed time.Duration, err error), source func(name string)) {
+	e.store.Observe, e.observeSource = query, source
+}
 
 // New returns the engine of a store.
 func New(conn driver.Conn, c *catalogue.Catalogue, limits source.Limits) *Engine {
@@ -35,20 +39,9 @@ func New(conn driver.Conn, c *catalogue.Catalogue, limits source.Limits) *Engine
 	if limits.Scans > 0 {
 		s.Scans = semaphore.NewWeighted(int64(limits.Scans))
 	}
-	e := &Engine{store: s, catalogue: c}
-	e.rollups = rollup.NewIndex(conn, limits.MaxInProcess(), e.sharesSince, e.lastStored)
+	e := &Engine{store: s, catalogue: c, Totals: live.New(s)}
+	e.Rollups = rollup.NewIndex(conn, limits.MaxInProcess(), e.sharesSince, e.Totals.Last)
 	return e
-}
-
-// Rollups returns the index of the rollups.
-func (e *Engine) Rollups() *rollup.Index { return e.rollups }
-
-// lastStored returns the last read totals of the subjects, or nil.
-func (e *Engine) lastStored() map[plan.Subject]source.Stored {
-	if last := e.stats.last.Load(); last != nil {
-		return last.events
-	}
-	return nil
 }
 
 // Plan resolves a request against the catalogue. The error is an InvalidError or
@@ -106,28 +99,11 @@ func (e *Engine) execution(ctx context.Context, p *plan.Plan) (x *source.Executi
 	ctx, span := source.Tracer.Start(ctx, "plan")
 	defer func() { source.EndSpan(span, err) }()
 	x = &source.Execution{Plan: p, Store: e.store}
-	if x.Stored, err = e.freshness(ctx, p.Subject); err != nil {
+	if x.Stored, err = e.Totals.Stored(ctx, p.Subject); err != nil {
 		return nil, err
 	}
 	x.Outliers, err = x.ReadOutliers(ctx)
 	return x, err
-}
-
-// freshness returns the acceptance time of the last event, the time of the
-// newest event, and the number of events of a subject. It is called before the
-// events are read, so that the report has at least these events. Values that a
-// server remembers are slightly older and also valid.
-func (e *Engine) freshness(ctx context.Context, of plan.Subject) (source.Stored, error) {
-	if last := e.stats.last.Load(); last != nil && time.Since(last.readAt) < statsMaxAge {
-		return last.events[of].OrNone(), nil
-	}
-	query, err := source.FreshnessQuery(of, schema.CountersTable(e.store.Conn))
-	if err != nil {
-		return source.Stored{}, err
-	}
-	var now source.Stored
-	err = e.store.Each(ctx, query, func(row driver.Rows) error { return row.Scan(&now.Events, &now.Ingested, &now.Newest) })
-	return now.OrNone(), err
 }
 
 // state returns the state of a store without rollups.
@@ -138,10 +114,10 @@ func stateOf(x *source.Execution) state {
 // state returns what the choice of a source depends on.
 func (e *Engine) state(ctx context.Context, x *source.Execution) (state, error) {
 	s := stateOf(x)
-	if err := e.rollups.RefreshIfOld(ctx); err != nil {
+	if err := e.Rollups.RefreshIfOld(ctx); err != nil {
 		return s, err
 	}
-	if current, usable := e.rollups.Current(x.Subject, s.through); usable {
+	if current, usable := e.Rollups.Current(x.Subject, s.through); usable {
 		s.rollup = current
 	}
 	return s, nil

@@ -40,7 +40,7 @@ type ObservedValue struct {
 // Values returns the most frequent values of an attribute for the subject of
 // the plan, at most the given number. It ignores the filters of the plan.
 func (e *Engine) Values(ctx context.Context, plan *plan.Plan, attribute string, most int) (*Values, error) {
-	stored, err := e.freshness(ctx, plan.Subject)
+	stored, err := e.Totals.Stored(ctx, plan.Subject)
 	if err != nil {
 		return nil, err
 	}

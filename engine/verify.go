@@ -64,7 +64,7 @@ func (e *Engine) verifyOne(ctx context.Context, r query.Request) (bool, error) {
 		return false, err
 	}
 	for range tries {
-		if err := errors.Join(e.RefreshVersions(ctx), e.rollups.Refresh(ctx)); err != nil {
+		if err := errors.Join(e.Totals.Refresh(ctx), e.Rollups.Refresh(ctx)); err != nil {
 			return false, source.StoreFailure(ctx, err)
 		}
 		x, err := e.execution(ctx, plan)
@@ -86,10 +86,10 @@ func (e *Engine) verifyOne(ctx context.Context, r query.Request) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if err := e.RefreshVersions(ctx); err != nil { // the events are read after their freshness
+		if err := e.Totals.Refresh(ctx); err != nil { // the events are read after their freshness
 			return false, source.StoreFailure(ctx, err)
 		}
-		if stored := e.stats.last.Load().events[plan.Subject]; !stored.Ingested.Equal(x.Stored.Ingested) {
+		if stored := e.Totals.Last()[plan.Subject]; !stored.Ingested.Equal(x.Stored.Ingested) {
 			continue // new events arrived
 		}
 		return true, differs(plan.Subject, got, reference)

@@ -61,14 +61,14 @@ func (p *program) rollup(ctx context.Context, s *app.Store, rebuild bool) error 
 		p.say("%s: rebuilt in %s", of, elapsed.Round(time.Millisecond))
 	})
 	if err == nil && n == 0 {
-		p.say("There are no rollups: campaigns and widgets with fewer than %d events do not need them.", s.Engine.Rollups().LeastEvents())
+		p.say("There are no rollups: campaigns and widgets with fewer than %d events do not need them.", s.Engine.Rollups.LeastEvents())
 	}
 	return err
 }
 
 // verifyRollups compares reports of every subject with a rollup.
 func (p *program) verifyRollups(ctx context.Context, e *engine.Engine) error {
-	subjects, err := e.Rollups().Subjects(ctx)
+	subjects, err := e.Rollups.Subjects(ctx)
 	if err != nil {
 		return err
 	}

@@ -73,7 +73,7 @@ func (p *program) growth(ctx context.Context, s *app.Store, scale float64, jsonF
 		return err
 	}
 	r := &reporter{engine: s.Engine, snapshot: s.Catalogue.Snapshot(), account: account}
-	s.Engine.ObserveSource(func(source string) { r.source = source })
+	s.Engine.Observe(nil, func(source string) { r.source = source })
 	visitors, err := r.visitors(ctx, campaigns)
 	if err != nil {
 		return err

@@ -77,7 +77,7 @@ func (p *program) peers(ctx context.Context, s *app.Store, id int64, rounds int,
 	if err := p.refreshRollups(ctx, s); err != nil {
 		return err
 	}
-	subjects, err := s.Engine.Rollups().Subjects(ctx)
+	subjects, err := s.Engine.Rollups.Subjects(ctx)
 	if err != nil {
 		return err
 	}

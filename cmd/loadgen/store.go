@@ -66,7 +66,7 @@ func (p *program) insert(ctx context.Context, store *app.Store, s *population.Sc
 func whileFollowing(ctx context.Context, s *app.Store, work func() error) error {
 	followCtx, stop := context.WithCancel(ctx)
 	var background sync.WaitGroup
-	background.Go(func() { s.Engine.FollowVersions(followCtx, time.Second) })
+	background.Go(func() { s.Engine.Follow(followCtx, time.Second) })
 	defer background.Wait()
 	defer stop()
 	return work()

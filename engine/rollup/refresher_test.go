@@ -67,7 +67,7 @@ func newShop(t *testing.T, seed uint64) *shop {
 	s.engine = engine.New(s.conn, c, source.Limits{InProcessEvents: 5})
 	s.writer = ingest.NewWriter(s.conn)
 	s.writer.SetExclusive()
-	s.refresher = rollup.New(s.conn, s.writer, s.engine.Rollups())
+	s.refresher = rollup.New(s.conn, s.writer, s.engine.Rollups)
 	return s
 }
 
@@ -263,7 +263,7 @@ func (s *shop) plan(r query.Request) *plan.Plan {
 func (s *shop) bodyOf(plan *plan.Plan) (text []byte, source string) {
 	s.t.Helper()
 	var taken string
-	s.engine.ObserveSource(func(source string) { taken = source })
+	s.engine.Observe(nil, func(source string) { taken = source })
 	report, err := s.engine.Report(s.t.Context(), plan)
 	if err != nil {
 		s.t.Fatalf("%s: %v", plan, err)
@@ -394,7 +394,7 @@ func TestFreshReportsHaveEveryEvent(t *testing.T) {
 	s := newShop(t, 7)
 	s.more(100)
 	s.refresh()
-	if err := s.engine.RefreshVersions(t.Context()); err != nil {
+	if err := s.engine.Totals.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	r := query.Request{AccountID: 1, SubjectID: 12, Metric: query.ValuePerVisitor}
@@ -409,7 +409,7 @@ func TestFreshReportsHaveEveryEvent(t *testing.T) {
 	first, path := s.body(r)
 	before := version()
 	s.more(100)
-	if err := s.engine.RefreshVersions(t.Context()); err != nil {
+	if err := s.engine.Totals.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if again, _ := s.body(r); path != source.NameRollup || !bytes.Equal(first, again) || version() != before {

@@ -174,13 +174,13 @@ func (s *shop) useConn(conn driver.Conn) {
 	s.engine = engine.New(conn, s.catalogue, source.Limits{InProcessEvents: 5})
 	s.writer = ingest.NewWriter(conn)
 	s.writer.SetExclusive()
-	s.refresher = rollup.New(conn, s.writer, s.engine.Rollups())
+	s.refresher = rollup.New(conn, s.writer, s.engine.Rollups)
 }
 
 // verifyAll compares reports of every subject from its rollup with reports from the events.
 func (s *shop) verifyAll() {
 	s.t.Helper()
-	subjects, err := s.engine.Rollups().Subjects(s.t.Context())
+	subjects, err := s.engine.Rollups.Subjects(s.t.Context())
 	if err != nil || len(subjects) == 0 {
 		s.t.Errorf("rollups: %v, %v", subjects, err)
 	}

@@ -1,4 +1,4 @@
-// Compares the formats with those of the engine. engine/formats_test.go tests the
+// Compares the formats with those of the engine. engine/result/formats_test.go tests the
 // same examples. Run: node --test api/dashboard/web
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";

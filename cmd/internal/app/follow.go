@@ -23,7 +23,7 @@ const (
 // ends.
 func (s *Store) follow(ctx context.Context, o *ServerOptions, handler *api.API, background *sync.WaitGroup) {
 	background.Go(func() { s.Catalogue.Follow(ctx, catalogueInterval) })
-	background.Go(func() { s.Engine.FollowVersions(ctx, versionsInterval) })
+	background.Go(func() { s.Engine.Follow(ctx, versionsInterval) })
 	background.Go(func() { s.Rejects.Follow(ctx, rejectsInterval) })
 	if o.RollupInterval > 0 && s.Refresher != nil {
 		background.Go(func() { s.Refresher.Follow(ctx, o.RollupInterval) })

@@ -102,7 +102,7 @@ func (s *Store) openEmbedded(ctx context.Context, o Options) error {
 	s.Writer.SetExclusive()
 	s.Writer.SetManifest(s.Manifest)
 	s.learn(ctx)
-	s.Refresher = rollup.New(s.Conn, s.Writer, s.Engine.Rollups())
+	s.Refresher = rollup.New(s.Conn, s.Writer, s.Engine.Rollups)
 	return nil
 }
 
@@ -134,7 +134,7 @@ func (s *Store) wire(ctx context.Context, o Options) (err error) {
 	s.Rejects = ingest.NewRejects(s.Conn)
 	s.Engine = engine.New(s.Conn, s.Catalogue, o.Limits)
 	s.Writer.AfterWrite(func(ctx context.Context) {
-		if err := s.Engine.RefreshVersions(ctx); err != nil {
+		if err := s.Engine.Totals.Refresh(ctx); err != nil {
 			slog.WarnContext(ctx, "refresh data versions failed", "err", err)
 		}
 	})

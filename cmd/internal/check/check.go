@@ -114,7 +114,7 @@ const maxVerified = 3
 
 // rollups compares reports from rollups with reports from the events.
 func (r *Report) rollups(ctx context.Context, e *engine.Engine) {
-	subjects, err := e.Rollups().Subjects(ctx)
+	subjects, err := e.Rollups.Subjects(ctx)
 	if err != nil {
 		r.Fault("rollups", err)
 		return

@@ -1,4 +1,4 @@
-package engine
+package live
 
 import (
 	"context"
@@ -25,13 +25,13 @@ type WidgetCounters struct {
 
 // Counters returns the counters of campaigns by id. Campaigns without events
 // are absent.
-func (e *Engine) Counters(ctx context.Context, campaigns []catalogue.LiveCampaign) (map[int64]Counters, error) {
+func (t *Totals) Counters(ctx context.Context, campaigns []catalogue.LiveCampaign) (map[int64]Counters, error) {
 	primary, websites := make(map[int64]int64, len(campaigns)), map[int64]bool{}
 	for _, c := range campaigns {
 		primary[c.ID], websites[c.WebsiteID] = c.PrimaryGoalID, true
 	}
 	counters := map[int64]Counters{}
-	return counters, e.counted(ctx, schema.SubjectCampaign, websites, func(row *counter) {
+	return counters, t.counted(ctx, schema.SubjectCampaign, websites, func(row *counter) {
 		c := counters[row.subject]
 		switch {
 		case row.event == schema.KindView:
@@ -45,13 +45,13 @@ func (e *Engine) Counters(ctx context.Context, campaigns []catalogue.LiveCampaig
 
 // WidgetCounters returns the counters of widgets by id. Widgets without events
 // are absent.
-func (e *Engine) WidgetCounters(ctx context.Context, widgets []catalogue.LiveWidget) (map[int64]WidgetCounters, error) {
+func (t *Totals) WidgetCounters(ctx context.Context, widgets []catalogue.LiveWidget) (map[int64]WidgetCounters, error) {
 	primary, websites := make(map[int64]int64, len(widgets)), map[int64]bool{}
 	for _, w := range widgets {
 		primary[w.ID], websites[w.WebsiteID] = w.PrimaryGoalID, true
 	}
 	counters, sums := map[int64]WidgetCounters{}, map[int64]*[2]big.Int{}
-	err := e.counted(ctx, schema.SubjectWidget, websites, func(row *counter) {
+	err := t.counted(ctx, schema.SubjectWidget, websites, func(row *counter) {
 		c := counters[row.subject]
 		if row.event == schema.KindGoal && (primary[row.subject] == 0 || row.goal == primary[row.subject]) {
 			sum := sums[row.subject]
@@ -89,11 +89,11 @@ func (c *WidgetCounters) add(row *counter) {
 
 // counted calls add for each counter of the subjects of the websites. The
 // experiments of a widget have separate counters.
-func (e *Engine) counted(ctx context.Context, of schema.Subject, websites map[int64]bool, add func(*counter)) error {
+func (t *Totals) counted(ctx context.Context, of schema.Subject, websites map[int64]bool, add func(*counter)) error {
 	if len(websites) == 0 {
 		return nil
 	}
-	now, err := e.subjectStats(ctx)
+	now, err := t.current(ctx)
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ func TestVersionChangesWithTheSubjectsDataAlone(t *testing.T) {
 	}
 	version := func(of plan.Subject) uint64 {
 		t.Helper()
-		if err := e.RefreshVersions(t.Context()); err != nil {
+		if err := e.Totals.Refresh(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		v, known := e.Version(t.Context(), of)

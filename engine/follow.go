@@ -1,0 +1,77 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"lifthouse/engine/plan"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// Version returns a number that changes whenever the results of the subject may
+// change. Versions agree between servers of a store. It returns false if the
+// version is not known because the store does not answer.
+func (e *Engine) Version(ctx context.Context, subject plan.Subject) (uint64, bool) {
+	version, ingested, err := e.Totals.Version(ctx, subject)
+	if err != nil {
+		return 0, false
+	}
+	if current, rollups := e.Rollups.Current(subject, ingested); rollups {
+		return xxhash.Sum64String(fmt.Sprint(current.Generation, current.Through.UnixMilli())), true
+	}
+	return version, true
+}
+
+// BringUpToDate refreshes the rollup of the subject so that the next report
+// includes every stored event. It reports whether it succeeded; otherwise the
+// report must be counted from the events.
+func (e *Engine) BringUpToDate(ctx context.Context, subject plan.Subject) bool {
+	if err := e.Totals.Refresh(ctx); err != nil {
+		return false // Version reports it
+	}
+	if e.rollupHasAll(subject) {
+		return true
+	}
+	refreshing, cancel := halfDeadline(ctx)
+	defer cancel()
+	if err := e.Rollups.Update(refreshing, subject); err != nil {
+		slog.WarnContext(ctx, "refresh rollup failed", "err", err)
+	}
+	return e.rollupHasAll(subject)
+}
+
+func (e *Engine) rollupHasAll(subject plan.Subject) bool {
+	last := e.Totals.Last()
+	return last != nil && e.Rollups.HasAll(subject, last[subject].Ingested)
+}
+
+// halfDeadline returns a context that ends after half of the remaining time,
+// which leaves time for the following work.
+func halfDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
+	end, bounded := ctx.Deadline()
+	if !bounded {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, time.Until(end)/2)
+}
+
+// Follow reads the totals and the states of the rollups at the given
+// interval until the context ends.
+func (e *Engine) Follow(ctx context.Context, every time.Duration) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		if err := errors.Join(e.Rollups.Refresh(ctx), e.Totals.Refresh(ctx)); err != nil && ctx.Err() == nil {
+			slog.WarnContext(ctx, "refresh data versions failed", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}

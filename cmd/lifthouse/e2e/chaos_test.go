@@ -49,6 +49,7 @@ const aDisk = "LIFTHOUSE_TEST_DISK"
 // restarted, paused, and its disk is full. Acknowledged events are counted
 // exactly once, every report is correct at its time, and nothing leaks.
 func TestAServerInChaos(t *testing.T) {
+	tier.Parallel(t)
 	disk := os.Getenv(aDisk)
 	if disk == "" {
 		inAWorldOfItsOwn(t)
@@ -207,6 +208,7 @@ func fillDisk(t *testing.T, disk string, r *rand.Rand) {
 // before and after a request is processed, and is sometimes down. One server
 // uses the native protocol, the other HTTP.
 func TestServersInChaos(t *testing.T) {
+	tier.Parallel(t)
 	store := schematest.Server(t)
 	database := store.Database(t)
 	network := slowNetwork{random: rand.New(rand.NewPCG(11, 26))}

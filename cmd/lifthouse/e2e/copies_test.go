@@ -20,6 +20,7 @@ import (
 // TestProcessesImportOneFileAtOnce imports files into a ClickHouse server with
 // four processes. In half of the rounds one process is killed.
 func TestProcessesImportOneFileAtOnce(t *testing.T) {
+	tier.Parallel(t)
 	tier.SkipShort(t)
 	server := schematest.Server(t)
 	importAtOnce(t, server.Address(server.Database(t)), tier.Of(1, 1, 20), tier.Of(200, 200, 1_000))

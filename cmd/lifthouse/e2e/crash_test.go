@@ -13,6 +13,7 @@ import (
 )
 
 func TestCountersAreRightAfterACrash(t *testing.T) {
+	tier.Parallel(t)
 	tier.SkipShort(t)
 	const lines = 300_000
 	dir := filepath.Join(t.TempDir(), "data")

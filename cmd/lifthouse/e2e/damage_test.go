@@ -254,6 +254,7 @@ mount -o remount,size=400m "$DISK"
 `
 
 func TestAFullDiskLosesNothing(t *testing.T) {
+	tier.Parallel(t)
 	tier.SkipShort(t)
 	needsADisk(t)
 	dir := t.TempDir()

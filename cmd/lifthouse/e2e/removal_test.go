@@ -63,6 +63,7 @@ func (r *removals) killed(after time.Duration, args ...string) bool {
 // After the next start, counters and reports agree, and a repetition of the
 // command deletes the remaining events.
 func TestAKilledRemovalIsFinished(t *testing.T) {
+	tier.Parallel(t)
 	tier.SkipShort(t)
 	const visitors = 40_000
 	var events strings.Builder

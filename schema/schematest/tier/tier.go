@@ -24,6 +24,15 @@ func Of(short, usual, long int) int {
 	return usual
 }
 
+// Parallel lets a test run beside others, except in the long tier, where it
+// needs the machine for itself.
+func Parallel(t *testing.T) {
+	t.Helper()
+	if !Long() {
+		t.Parallel()
+	}
+}
+
 // SkipShort skips a test with -short, because it takes long under the race
 // detector and has only one goroutine.
 func SkipShort(tb testing.TB) {

@@ -78,7 +78,7 @@ func (e *Engine) Reference(ctx context.Context, p *plan.Plan) (*result.Report, e
 	return results, err
 }
 
-// report computes the body from the cheapest source.
+// reportOf computes a report, and returns the name of its source.
 func reportOf(ctx context.Context, x *source.Execution, s state) (results *result.Report, from string, err error) {
 	found, from, err := read(ctx, x, s)
 	if err != nil {
@@ -106,7 +106,7 @@ func (e *Engine) execution(ctx context.Context, p *plan.Plan) (x *source.Executi
 	return x, err
 }
 
-// state returns the state of a store without rollups.
+// stateOf returns the state of a store without rollups.
 func stateOf(x *source.Execution) state {
 	return state{events: x.Stored.Events, through: x.Stored.Ingested, sharded: x.Store.Shards != nil}
 }

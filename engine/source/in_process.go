@@ -34,7 +34,7 @@ type eventRow struct {
 	dimension    string
 }
 
-// inProcess holds the events of a subject and the totals of each visitor.
+// counting holds the events of a subject and the totals of each visitor.
 type counting struct {
 	plan                 *plan.Plan
 	from, to             int64
@@ -44,9 +44,9 @@ type counting struct {
 	indexOf              map[uint64]int // by visitor id
 }
 
-// inProcessPool keeps released values. Their slices are most of the allocations
+// countings keeps released values. Their slices are most of the allocations
 // of such a report.
-var inProcessPool = sync.Pool{New: func() any { return &counting{indexOf: map[uint64]int{}} }}
+var countings = sync.Pool{New: func() any { return &counting{indexOf: map[uint64]int{}} }}
 
 // release returns the value to the pool.
 func (f *counting) release() {
@@ -54,7 +54,7 @@ func (f *counting) release() {
 	clear(f.indexOf)
 	clear(f.visitors)
 	f.events, f.visitors = f.events[:0], f.visitors[:0]
-	inProcessPool.Put(f)
+	countings.Put(f)
 }
 
 // visitorTotals holds the totals of one visitor.
@@ -70,7 +70,8 @@ type InProcess struct{ *Execution }
 // Name returns NameInProcess.
 func (x InProcess) Name() string { return NameInProcess }
 
-// Read reads the events once for the rows and the steps of the series.
+// Read reads the events once for the rows and the steps of the series. With a
+// z-score, the steps have another query, without the removal of outliers.
 func (x InProcess) Read(ctx context.Context) (*visit.Rows, string, error) {
 	f, err := x.count(ctx, nil)
 	if err != nil {
@@ -94,7 +95,7 @@ func (x *Execution) count(ctx context.Context, visitors []uint64) (*counting, er
 	if err != nil {
 		return nil, err
 	}
-	f := inProcessPool.Get().(*counting) //nolint:forcetypeassert // New
+	f := countings.Get().(*counting) //nolint:forcetypeassert // New
 	f.plan, f.from, f.to = x.Plan, x.From().UnixMilli(), x.To().UnixMilli()
 	recentFrom, recentTo := plan.Recent(x.Stored.Ingested)
 	f.recentFrom, f.recentTo = recentFrom.UnixMilli(), recentTo.UnixMilli()

@@ -15,6 +15,7 @@ type Reference struct{ *Execution }
 // Name returns NameReference.
 func (x Reference) Name() string { return NameReference }
 
+// Read never declines.
 func (x Reference) Read(ctx context.Context) (*visit.Rows, string, error) {
 	rows, err := x.Rows(ctx)
 	if err != nil {

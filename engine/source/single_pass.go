@@ -51,17 +51,19 @@ type singlePassRow struct {
 	visit.Row
 	example []uint64 // a visitor with the dimension value of the row, if known
 	kept    bool     // the value may be among the most frequent
-	recount []uint64 // visitors that the reference must count
+	recount []uint64 // visitors that one pass cannot decide
 }
 
-// SinglePass counts the events in the store in a single pass, with the
-// reference for the visitors that need their lists of events. Dimension values
+// SinglePass counts the events in the store in a single pass. The events of
+// visitors that one pass cannot decide are counted in this process. Dimension values
 // that cannot be among the most frequent are merged into others.
 type SinglePass struct{ *Execution }
 
 // Name returns NameSinglePass.
 func (x SinglePass) Name() string { return NameSinglePass }
 
+// Read declines if too many visitors, or visitors with too many events, must be
+// counted in this process.
 func (x SinglePass) Read(ctx context.Context) (*visit.Rows, string, error) {
 	rows, declined, err := x.rows(ctx)
 	if err != nil || declined != "" {

@@ -17,10 +17,10 @@ const (
 
 // Source returns the rows of a report.
 type Source interface {
-	// name is one of the names of sources.
+	// Name is one of the names of sources.
 	Name() string
-	// read returns the rows. If the source turns out to be unable to serve the
-	// report, read returns the reason, and another source must serve it.
+	// Read returns the rows. If the source turns out to be unable to serve the
+	// report, Read returns the reason, and another source must serve it.
 	Read(ctx context.Context) (found *visit.Rows, declined string, err error)
 }
 

@@ -11,7 +11,7 @@ import (
 type Moments struct {
 	Visitors    int64
 	SinceShares int64 // visitors first exposed since the current shares took effect
-	Recent      int64 // visitors first exposed in the last recentDays full days
+	Recent      int64 // visitors first exposed in the last plan.RecentDays full days
 	Views       int64
 	Actions
 	Converted  int64 // visitors with at least one counted goal

@@ -13,7 +13,7 @@
 -- to_at                7258118400000
 -- The rows of moments.sql in one pass without lists of events. Some visitors need the lists: those with a counted event
 -- before the first view, with a view of an unknown variation, with first views that differ only in the event id, or with so
--- many goals that a sum could overflow. Column recount has their ids, and moments.sql counts them.
+-- many goals that a sum could overflow. Column recount has their ids, and package visit counts their events.
 WITH
     ranked AS (  -- one row per event: time and variation as numbers, and its kind
         SELECT

@@ -15,8 +15,9 @@ import (
 const maxRecounted = 20_000
 
 // maxRecountedEvents is the maximum number of events of the recounted visitors.
-// They are in memory, about 100 bytes each. No sum of so many amounts overflows.
-const maxRecountedEvents = 900_000
+// They are in memory, about 100 bytes each, for each report that runs. No sum of
+// so many amounts overflows.
+const maxRecountedEvents = 300_000
 
 // maxNamed is the maximum number of dimension values that are looked up, one
 // visitor each. More values are only needed if very many have about equally few

@@ -26,7 +26,7 @@ type state struct {
 // the choice.
 func choose(x *source.Execution, s *state, limits source.Limits) (chosen source.Source, reason string) {
 	if few := limits.MaxInProcess(); s.events <= few {
-		return source.InProcess{Execution: x}, fmt.Sprintf("the server counts the events of a subject with at most %d of them", few)
+		return source.InProcess{Execution: x}, fmt.Sprintf("the subject has at most %d events; the server counts them", few)
 	}
 	reason = noRollup(x.Plan, s)
 	if reason == "" {

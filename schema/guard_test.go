@@ -3,20 +3,13 @@ package schema_test
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -54,17 +47,6 @@ func listen(t *testing.T, do func(net.Conn)) (address string, count *atomic.Int6
 func hang(conn net.Conn)      { _, _ = io.Copy(io.Discard, conn) }
 func closeConn(conn net.Conn) { _ = conn.Close() }
 
-// refusing returns an address at which nothing listens.
-func refusing(t *testing.T) string {
-	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
-}
-
 func reach(t *testing.T, address string) (driver.Conn, error) {
 	t.Helper()
 	home, err := schema.ParseAddress(address, none)
@@ -82,7 +64,7 @@ func reach(t *testing.T, address string) (driver.Conn, error) {
 func TestUnreachable(t *testing.T) {
 	hanging, _ := listen(t, hang)
 	closing, _ := listen(t, closeConn)
-	for name, host := range map[string]string{"hangs": hanging, "closes": closing, "refuses": refusing(t)} {
+	for name, host := range map[string]string{"hangs": hanging, "closes": closing, "refuses": schematest.FreeAddress(t)} {
 		for _, scheme := range []string{"clickhouse", "http"} {
 			_, err := reach(t, scheme+"://"+host+"/db?dial_timeout=100ms&read_timeout=100ms")
 			if !schema.Unreachable(err) || !strings.Contains(err.Error(), host) {
@@ -151,7 +133,7 @@ func TestFailover(t *testing.T) {
 	server := schematest.Server(t)
 	for scheme, host := range map[string]string{"http": server.HTTP.Address(), "clickhouse": server.Native.Address()} {
 		hanging, tried := listen(t, hang)
-		for _, first := range []string{refusing(t), hanging} {
+		for _, first := range []string{schematest.FreeAddress(t), hanging} {
 			conn, err := reach(t, scheme+"://"+first+","+host+"/default?dial_timeout=100ms&conn_max_lifetime=1ms")
 			if err != nil {
 				t.Errorf("%s behind %s: %v", scheme, first, err)
@@ -273,41 +255,9 @@ func TestCanceledRequestsAreNotFailures(t *testing.T) {
 	}
 }
 
-// keyPair writes a self-signed certificate and its key.
-func keyPair(t *testing.T) (certFile, keyFile string, parsed *x509.Certificate) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if parsed, err = x509.ParseCertificate(der); err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	certFile, keyFile = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	for file, block := range map[string]*pem.Block{certFile: {Type: "CERTIFICATE", Bytes: der}, keyFile: {Type: "PRIVATE KEY", Bytes: secret}} {
-		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return certFile, keyFile, parsed
-}
-
 // TestTLS connects with certificates of the server and the client.
 func TestTLS(t *testing.T) {
-	certFile, keyFile, certificate := keyPair(t)
+	certFile, keyFile, certificate := schematest.Certificate(t)
 	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
 	if err != nil {
 		t.Fatal(err)

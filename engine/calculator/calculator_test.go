@@ -40,8 +40,8 @@ func TestCalculatorReadsAQuestion(t *testing.T) {
 			},
 		},
 		{
-			// Without visitors there is no mean, with one visitor no variance;
-			// null means absent.
+			// The mean without visitors and the variance of one visitor may be
+			// absent; null means absent.
 			`{"metric":"mean","mde":null,"variations":[{"n":0,"mean":null},{"n":1,"mean":-3}]}`,
 			Input{
 				Metric: MetricMean, SignificanceLevel: 90, Methodology: stats.MethodologyFrequentist, Power: 80, MDE: 20,

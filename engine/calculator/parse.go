@@ -185,8 +185,8 @@ func (r *inputReader) variation(q *Input, i int, given givenFields) {
 	q.Variations = append(q.Variations, v)
 }
 
-// moments reads the mean and the variance. Without visitors there is no mean,
-// and with one visitor there is no variance.
+// moments reads the mean and the variance. They are optional where they are
+// undefined: the mean without visitors, the variance with fewer than two.
 func (f givenFields) moments(visitors int64) (mean, variance float64) {
 	if m := f.value("mean"); visitors > 0 || m.text != nil {
 		mean = m.number(-math.MaxFloat64, math.MaxFloat64)

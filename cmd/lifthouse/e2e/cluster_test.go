@@ -78,6 +78,17 @@ func connectTo(t *testing.T, address string) driver.Conn {
 	return conn
 }
 
+// newDatabase creates a database on all servers of a cluster. It returns its
+// address and a connection to the database default.
+func newDatabase(t *testing.T, cluster *schematest.Cluster, name string) (address string, admin driver.Conn) {
+	t.Helper()
+	admin = schematest.Reach(t, strings.Replace(cluster.Address, "/lifthouse?", "/default?", 1))
+	if err := admin.Exec(t.Context(), "CREATE DATABASE "+name+" ON CLUSTER lift"); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Replace(cluster.Address, "/lifthouse?", "/"+name+"?", 1), admin
+}
+
 // reportPaths returns reports of every kind.
 func reportPaths() []string {
 	var paths []string
@@ -118,11 +129,7 @@ func raw(t *testing.T, url, token, form string) string {
 // acknowledged events are counted once.
 func loseReplicas(t *testing.T, cluster *schematest.Cluster) {
 	t.Helper()
-	address := strings.Replace(cluster.Address, "/lifthouse?", "/lost?", 1)
-	admin := schematest.Reach(t, strings.Replace(cluster.Address, "/lifthouse?", "/default?", 1))
-	if err := admin.Exec(t.Context(), "CREATE DATABASE lost ON CLUSTER lift"); err != nil {
-		t.Fatal(err)
-	}
+	address, _ := newDatabase(t, cluster, "lost")
 	w := newWorld(t, "--store="+address)
 	w.lags = true // in the end nothing may be missing
 	servers := []*process{w.serve(0, "--rate-limit=0", "--log-level=warn", "--query-timeout=20s"), w.serve(1, "--rate-limit=0", "--log-level=warn", "--query-timeout=20s")}
@@ -150,11 +157,7 @@ func loseReplicas(t *testing.T, cluster *schematest.Cluster) {
 // alone.
 func changeWithoutReplica(t *testing.T, cluster *schematest.Cluster) {
 	t.Helper()
-	address := strings.Replace(cluster.Address, "/lifthouse?", "/away?", 1)
-	admin := schematest.Reach(t, strings.Replace(cluster.Address, "/lifthouse?", "/default?", 1))
-	if err := admin.Exec(t.Context(), "CREATE DATABASE away ON CLUSTER lift"); err != nil {
-		t.Fatal(err)
-	}
+	address, admin := newDatabase(t, cluster, "away")
 	must := func(args ...string) string {
 		t.Helper()
 		out, _ := succeed(t, nil, append(args, "--store="+address)...)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +19,7 @@ import (
 	"lifthouse/engine/embedded"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
+	"lifthouse/schema/schematest"
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -127,17 +127,6 @@ func (s *docScript) run(t *testing.T, limit time.Duration) (string, error) {
 	return string(out), err
 }
 
-// freeAddress returns an address that no program listens on.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
-}
-
 // defaultAddress is where the documents' servers listen.
 const defaultAddress = "127.0.0.1:8080"
 
@@ -155,7 +144,7 @@ func TestDocsBlocksRun(t *testing.T) {
 			if err := os.Symlink(binary, filepath.Join(bin, "lifthouse")); err != nil {
 				t.Fatal(err)
 			}
-			address := freeAddress(t)
+			address := schematest.FreeAddress(t)
 			s := docScript{
 				path: path, replace: strings.NewReplacer(defaultAddress, address), ready: "http://" + address + "/readyz",
 				blocks: slices.DeleteFunc(docBlocks(t, path), func(b docBlock) bool { return b.network }),
@@ -199,7 +188,7 @@ func TestDocsNetworkBlocksRun(t *testing.T) {
 			t.Skipf("SKIP: %s is not installed", needed)
 		}
 	}
-	address := freeAddress(t)
+	address := schematest.FreeAddress(t)
 	s := docScript{
 		path: "README.md", replace: strings.NewReplacer("<this repository>", root, defaultAddress, address), ready: "http://" + address + "/readyz",
 		blocks: slices.DeleteFunc(docBlocks(t, "README.md"), func(b docBlock) bool { return !b.network }),

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -30,7 +31,10 @@ func choose(x *source.Execution, s *state, limits source.Limits) (chosen source.
 	}
 	reason = noRollup(x.Plan, s)
 	if reason == "" {
-		return rollup.Source{Execution: x, Current: s.rollup}, "the cubes " + strings.Join(s.rollup.CubeNames(x.Plan), "; ")
+		if cubes := s.rollup.CubeNames(x.Plan); cubes != nil {
+			return rollup.Source{Execution: x, Current: s.rollup}, "the cubes " + strings.Join(cubes, "; ")
+		}
+		reason = rollup.NoCubes
 	}
 	if why := noSinglePass(x.Plan, s); why != "" {
 		return source.Reference{Execution: x}, reason + "; " + why
@@ -38,7 +42,8 @@ func choose(x *source.Execution, s *state, limits source.Limits) (chosen source.
 	return source.SinglePass{Execution: x}, reason
 }
 
-// noRollup returns why the rollup cannot serve a report, or an empty text.
+// noRollup returns why the rollup cannot serve a report, or an empty text if it
+// can as far as there are cubes for it.
 func noRollup(p *plan.Plan, s *state) string {
 	switch {
 	case s.declined[source.NameRollup] != "":
@@ -53,8 +58,6 @@ func noRollup(p *plan.Plan, s *state) string {
 		return "there is no current rollup"
 	case p.AllEvents && s.rollup.Through.Before(s.through):
 		return "the rollup does not have all events yet"
-	case s.rollup.CubeNames(p) == nil:
-		return "no cube has the attributes and days"
 	}
 	return ""
 }
@@ -91,9 +94,7 @@ func read(ctx context.Context, x *source.Execution, s state) (found *visit.Rows,
 // without returns the state after a source has declined.
 func (s state) without(source, why string) state {
 	declined := map[string]string{source: why}
-	for other, why := range s.declined {
-		declined[other] = why
-	}
+	maps.Copy(declined, s.declined)
 	s.declined = declined
 	return s
 }

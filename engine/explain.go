@@ -14,11 +14,7 @@ import (
 // run as it is. The engine itself binds the parameters, and may read the same
 // rows from a faster source.
 func (e *Engine) SQL(ctx context.Context, p *plan.Plan) (string, error) {
-	x, err := e.execution(ctx, p)
-	if err != nil {
-		return "", err
-	}
-	s, err := e.state(ctx, x)
+	x, s, err := e.prepare(ctx, p)
 	if err != nil {
 		return "", err
 	}

@@ -33,7 +33,7 @@ func (e *Engine) BringUpToDate(ctx context.Context, subject plan.Subject) bool {
 	if err := e.Totals.Refresh(ctx); err != nil {
 		return false // Version reports it
 	}
-	if e.rollupHasAll(subject) {
+	if e.Rollups.HasAll(subject) {
 		return true
 	}
 	refreshing, cancel := halfDeadline(ctx)
@@ -41,12 +41,7 @@ func (e *Engine) BringUpToDate(ctx context.Context, subject plan.Subject) bool {
 	if err := e.Rollups.Update(refreshing, subject); err != nil {
 		slog.WarnContext(ctx, "refresh rollup failed", "err", err)
 	}
-	return e.rollupHasAll(subject)
-}
-
-func (e *Engine) rollupHasAll(subject plan.Subject) bool {
-	last := e.Totals.Last()
-	return last != nil && e.Rollups.HasAll(subject, last[subject].Ingested)
+	return e.Rollups.HasAll(subject)
 }
 
 // halfDeadline returns a context that ends after half of the remaining time,

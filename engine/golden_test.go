@@ -142,6 +142,9 @@ func rollupText(t *testing.T, x *source.Execution) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if query == nil {
+		return "-- no rollup: counted from the events\n"
+	}
 	if err := x.Store.Each(t.Context(), query, func(driver.Rows) error { return nil }); err != nil {
 		fatal(t, err)
 	}

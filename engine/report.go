@@ -40,7 +40,7 @@ func New(conn driver.Conn, c *catalogue.Catalogue, limits source.Limits) *Engine
 		s.Scans = semaphore.NewWeighted(int64(limits.Scans))
 	}
 	e := &Engine{store: s, catalogue: c, Totals: live.New(s)}
-	e.Rollups = rollup.NewIndex(conn, limits.MaxInProcess(), e.sharesSince, e.Totals.Last)
+	e.Rollups = rollup.NewIndex(conn, limits.MaxInProcess(), e.sharesSince, e.Totals)
 	return e
 }
 
@@ -53,11 +53,7 @@ func (e *Engine) Plan(r query.Request) (*plan.Plan, error) {
 // Report computes a report from the cheapest source. The error is an
 // InvalidError, a StoreError, or that of the context.
 func (e *Engine) Report(ctx context.Context, p *plan.Plan) (*result.Report, error) {
-	x, err := e.execution(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	s, err := e.state(ctx, x)
+	x, s, err := e.prepare(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -111,16 +107,24 @@ func stateOf(x *source.Execution) state {
 	return state{events: x.Stored.Events, through: x.Stored.Ingested, sharded: x.Store.Shards != nil}
 }
 
-// state returns what the choice of a source depends on.
-func (e *Engine) state(ctx context.Context, x *source.Execution) (state, error) {
+// prepare returns the execution of a plan, and what the choice of its source
+// depends on.
+func (e *Engine) prepare(ctx context.Context, p *plan.Plan) (*source.Execution, state, error) {
+	x, err := e.execution(ctx, p)
+	if err != nil {
+		return nil, state{}, err
+	}
 	s := stateOf(x)
+	if s.events < e.Rollups.LeastEvents() {
+		return x, s, nil
+	}
 	if err := e.Rollups.RefreshIfOld(ctx); err != nil {
-		return s, err
+		return nil, state{}, err
 	}
 	if current, usable := e.Rollups.Current(x.Subject, s.through); usable {
 		s.rollup = current
 	}
-	return s, nil
+	return x, s, nil
 }
 
 // sharesSince returns when the current shares of a subject took effect. It

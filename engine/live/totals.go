@@ -58,17 +58,16 @@ type counter struct {
 }
 
 const (
-	// maxAge is the maximum age of the totals. A server reads them
-	// every second.
-	maxAge = 2 * time.Second
-	// timeout is the maximum duration of a read, and the pause after a
-	// failed one.
+	// MaxAge is the maximum age of the totals, and of the states of the rollups. A
+	// server reads them every second.
+	MaxAge = 2 * time.Second
+	// timeout is the maximum duration of a read, and the pause after a failed one.
 	timeout = time.Second
 )
 
 // current returns the last read totals, or reads them if they are too old.
 func (t *Totals) current(ctx context.Context) (*totals, error) {
-	if last := t.last.Load(); last != nil && time.Since(last.readAt) < maxAge {
+	if last := t.last.Load(); last != nil && time.Since(last.readAt) < MaxAge {
 		return last, nil
 	}
 	if failed := t.failure.Load(); failed != nil && time.Since(failed.failedAt) < timeout {
@@ -103,7 +102,7 @@ func (t *Totals) Last() map[plan.Subject]source.Stored {
 // Stored returns the totals of a subject. They are read at once unless the last
 // ones are new enough.
 func (t *Totals) Stored(ctx context.Context, of plan.Subject) (source.Stored, error) {
-	if last := t.last.Load(); last != nil && time.Since(last.readAt) < maxAge {
+	if last := t.last.Load(); last != nil && time.Since(last.readAt) < MaxAge {
 		return last.events[of].OrNone(), nil
 	}
 	query, err := source.FreshnessQuery(of, schema.CountersTable(t.store.Conn))
@@ -115,9 +114,9 @@ func (t *Totals) Stored(ctx context.Context, of plan.Subject) (source.Stored, er
 	return now.OrNone(), err
 }
 
-// Refresh reads the current totals. Writers of this
-// process call it after a write, so that clients do not get old values after
-// the acknowledgement. It returns when the context ends at the latest.
+// Refresh reads the current totals. Writers of this process call it after a write,
+// so that clients do not get old values after the acknowledgement. It returns when
+// the context ends at the latest.
 func (t *Totals) Refresh(ctx context.Context) error {
 	asked := time.Now()
 	done := make(chan error, 1)
@@ -130,8 +129,7 @@ func (t *Totals) Refresh(ctx context.Context) error {
 	}
 }
 
-// read reads the totals unless another goroutine started a read
-// after asked.
+// read reads the totals unless another goroutine started a read after asked.
 func (t *Totals) read(ctx context.Context, asked time.Time) error {
 	t.reading.Lock()
 	defer t.reading.Unlock()

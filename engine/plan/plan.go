@@ -26,8 +26,6 @@ type Plan struct {
 	ControlShare      int             // relative weight of variation 0, which may not be in the report
 	Top               int             // number of dimension values with separate cells
 	AllEvents         bool            // include all stored events, not only those in the rollup
-
-	primaryGoal int64
 }
 
 // Variation is a variation of the report.
@@ -38,7 +36,7 @@ type Variation struct {
 	Share   int // relative weight
 }
 
-// openFrom and openTo replace the open ends of a window. They are the limits of
+// OpenFrom and openTo replace the open ends of a window. They are the limits of
 // the time column.
 var (
 	OpenFrom = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -55,10 +53,11 @@ func New(r query.Request, owned *catalogue.Owned) (*Plan, error) {
 		return nil, unknownGoal(r.GoalID)
 	}
 	plan := &Plan{Request: r, Top: MaxBreakdown}
-	if err := resolve(plan, owned); err != nil {
+	primaryGoal, err := resolve(plan, owned)
+	if err != nil {
 		return nil, err
 	}
-	return plan, resolveGoal(plan, owned)
+	return plan, resolveGoal(plan, primaryGoal, owned)
 }
 
 func unknownGoal(id int64) error {
@@ -71,8 +70,8 @@ func unknownGoal(id int64) error {
 	}}
 }
 
-func resolveGoal(p *Plan, owned *catalogue.Owned) error {
-	id := cmp.Or(p.GoalID, p.primaryGoal)
+func resolveGoal(p *Plan, primaryGoal int64, owned *catalogue.Owned) error {
+	id := cmp.Or(p.GoalID, primaryGoal)
 	if id == 0 {
 		return nil
 	}

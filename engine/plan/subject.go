@@ -57,34 +57,35 @@ var experimentRules = Rules{Compare: true, Methodology: catalogue.Frequentist, S
 // widgetRules are the rules for the intervals of a widget's own results.
 var widgetRules = Rules{Methodology: catalogue.Frequentist, SignificanceLevel: 95}
 
-// resolve sets the subject and its variations. The error is a NotFoundError.
-func resolve(p *Plan, owned *catalogue.Owned) error {
+// resolve sets the subject and its variations, and returns its primary goal. The
+// error is a NotFoundError.
+func resolve(p *Plan, owned *catalogue.Owned) (primaryGoal int64, err error) {
 	if _, known := owned.Websites[p.WebsiteID]; p.WebsiteID != 0 && !known {
-		return &query.NotFoundError{Kind: "website", ID: p.WebsiteID}
+		return 0, &query.NotFoundError{Kind: "website", ID: p.WebsiteID}
 	}
 	if p.Operation == query.CampaignResults {
 		campaign, known := owned.Campaigns[p.SubjectID]
 		if !known || p.WebsiteID != 0 && campaign.WebsiteID != p.WebsiteID {
-			return &query.NotFoundError{Kind: "campaign", ID: p.SubjectID}
+			return 0, &query.NotFoundError{Kind: "campaign", ID: p.SubjectID}
 		}
 		ofCampaign(p, &campaign)
-		return nil
+		return campaign.PrimaryGoalID, nil
 	}
 	widget, known := owned.Widgets[p.SubjectID]
 	if !known || p.WebsiteID != 0 && widget.WebsiteID != p.WebsiteID {
-		return &query.NotFoundError{Kind: "widget", ID: p.SubjectID}
+		return 0, &query.NotFoundError{Kind: "widget", ID: p.SubjectID}
 	}
 	p.Subject = Subject{WebsiteID: widget.WebsiteID, Kind: schema.SubjectWidget, ID: widget.ID}
 	if p.Operation == query.WidgetResults {
 		ofWidget(p, &widget)
-		return nil
+		return 0, nil
 	}
 	at := slices.IndexFunc(widget.Experiments, func(e catalogue.Experiment) bool { return e.ID == p.ExperimentID })
 	if at < 0 {
-		return &query.NotFoundError{Kind: "experiment", ID: p.ExperimentID}
+		return 0, &query.NotFoundError{Kind: "experiment", ID: p.ExperimentID}
 	}
 	ofExperiment(p, &widget, &widget.Experiments[at])
-	return nil
+	return widget.PrimaryGoalID, nil
 }
 
 func ofCampaign(p *Plan, c *catalogue.LiveCampaign) {
@@ -93,7 +94,6 @@ func ofCampaign(p *Plan, c *catalogue.LiveCampaign) {
 		Compare: true, Methodology: c.Methodology, SignificanceLevel: c.SignificanceLevel,
 		Power: c.Power, MDE: c.MDE, PlannedVisitors: c.PlannedVisitors,
 	}
-	p.primaryGoal = c.PrimaryGoalID
 	declared := slices.Clone(c.Variations)
 	slices.SortStableFunc(declared, func(a, b catalogue.Variation) int {
 		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.ID, b.ID))
@@ -122,7 +122,6 @@ func ofWidget(p *Plan, w *catalogue.LiveWidget) {
 func ofExperiment(p *Plan, w *catalogue.LiveWidget, e *catalogue.Experiment) {
 	p.Subject.ExperimentID = e.ID
 	p.Rules = experimentRules
-	p.primaryGoal = w.PrimaryGoalID
 	if p.Metric == "" {
 		p.Metric = cmp.Or(query.ExperimentMetric[e.PrimaryMetric], query.Metric(e.PrimaryMetric))
 	}

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"lifthouse/engine/live"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/source"
 	"lifthouse/schema"
@@ -15,21 +16,16 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-const (
-	// maxAge is the maximum age of the last refresh while newer events wait.
-	// After it, reports are counted from the events.
-	maxAge = 5 * time.Second
-	// indexMaxAge is the maximum age of the states. A server reads them every
-	// second.
-	indexMaxAge = 2 * time.Second
-)
+// maxAge is the maximum age of the last refresh while newer events wait. After
+// it, reports are counted from the events.
+const maxAge = 5 * time.Second
 
 // Index has the states of the rollups of a store, as last read.
 type Index struct {
 	conn        driver.Conn
 	sharesSince func(plan.Subject) (time.Time, bool)
-	stored      func() map[plan.Subject]source.Stored // nil: not read yet
-	leastEvents uint64                                // subjects with fewer events have no rollup
+	totals      *live.Totals
+	leastEvents uint64 // subjects with fewer events have no rollup
 
 	states   atomic.Pointer[states]
 	without  sync.Map    // subjects that cannot have a rollup
@@ -40,10 +36,9 @@ type Index struct {
 
 // NewIndex returns the index of a store. Subjects with at most few events are
 // counted in process and have no rollup. sharesSince returns when the current
-// shares of a subject of the catalogue took effect. stored returns the last read
-// totals of the subjects, or nil.
-func NewIndex(conn driver.Conn, few uint64, sharesSince func(plan.Subject) (time.Time, bool), stored func() map[plan.Subject]source.Stored) *Index {
-	return &Index{conn: conn, leastEvents: few + 1, sharesSince: sharesSince, stored: stored}
+// shares of a subject of the catalogue took effect.
+func NewIndex(conn driver.Conn, few uint64, sharesSince func(plan.Subject) (time.Time, bool), totals *live.Totals) *Index {
+	return &Index{conn: conn, leastEvents: few + 1, sharesSince: sharesSince, totals: totals}
 }
 
 // State is the state of a generation of a rollup.
@@ -81,7 +76,7 @@ func (x *Index) Current(subject plan.Subject, ingested time.Time) (*Current, boo
 
 // RefreshIfOld reads the states if they are too old.
 func (x *Index) RefreshIfOld(ctx context.Context) error {
-	if now := x.states.Load(); now != nil && time.Since(now.readAt) <= indexMaxAge {
+	if now := x.states.Load(); now != nil && time.Since(now.readAt) <= live.MaxAge {
 		return nil
 	}
 	return x.Refresh(ctx)
@@ -98,7 +93,7 @@ func (x *Index) Refresh(ctx context.Context) error {
 	if read := x.states.Load(); read != nil {
 		last = *read
 	}
-	stored := x.stored()
+	stored := x.totals.Last()
 	for i := range all {
 		s := &all[i]
 		of := subjectOf(s)
@@ -151,15 +146,16 @@ func (x *Index) isWithout(subject plan.Subject) bool {
 	return is
 }
 
-// HasAll reports whether the rollup of a subject has all events accepted until
-// ingested, or there is no rollup. It returns false if the states are not known.
-func (x *Index) HasAll(subject plan.Subject, ingested time.Time) bool {
-	now := x.states.Load()
-	if now == nil {
+// HasAll reports whether the rollup of a subject has all its events, or the
+// subject has no rollup. It returns false if the totals or the states were not
+// read yet.
+func (x *Index) HasAll(subject plan.Subject) bool {
+	stored, now := x.totals.Last(), x.states.Load()
+	if stored == nil || now == nil {
 		return false
 	}
 	state, known := now.of[subject]
-	return !known || !state.Through.Before(ingested)
+	return !known || !state.Through.Before(stored[subject].Ingested)
 }
 
 // Subjects reads the states and returns the subjects with a rollup, sorted.
@@ -192,8 +188,8 @@ func (x *Index) Lag() time.Duration {
 	return most
 }
 
-// Update adds all written events to the rollup of a subject. It does nothing if
-// there is no refresher, or a rebuild is necessary or runs.
+// Update adds all written events to the rollup of a subject. It does nothing
+// without a refresher, or if a rebuild is necessary or runs.
 func (x *Index) Update(ctx context.Context, subject plan.Subject) error {
 	if x.updates == nil {
 		return nil

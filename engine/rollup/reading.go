@@ -16,6 +16,10 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
+// NoCubes is the reason why a rollup cannot serve a report that its cubes do not
+// express.
+const NoCubes = "no cube has the attributes and days"
+
 // Current is the current generation of a rollup.
 type Current struct {
 	State
@@ -61,7 +65,7 @@ func (x Source) Read(ctx context.Context) (*visit.Rows, string, error) {
 	for range tries {
 		q, expressible := newReading(x.Plan, state)
 		if !expressible {
-			return nil, "no cube has the attributes and days", nil
+			return nil, NoCubes, nil
 		}
 		q.ranks = x.Current.ranks
 		found, declined, err := q.answer(ctx, x.Store)

@@ -213,19 +213,16 @@ func (f *counting) rows() []visit.Row {
 			at[key], order = c, append(order, key)
 		}
 		c.Change(&none, &v.Visitor)
-		c.SinceShares += one(v.First.At >= f.plan.SharesSince.UnixMilli())
-		c.Recent += one(v.First.At >= f.recentFrom && v.First.At < f.recentTo)
+		if v.First.At >= f.plan.SharesSince.UnixMilli() {
+			c.SinceShares++
+		}
+		if v.First.At >= f.recentFrom && v.First.At < f.recentTo {
+			c.Recent++
+		}
 	}
 	rows := make([]visit.Row, len(order))
 	for i, key := range order {
 		rows[i] = visit.Row{Segment: key, Moments: at[key].Moments()}
 	}
 	return rows
-}
-
-func one(is bool) int64 {
-	if is {
-		return 1
-	}
-	return 0
 }

@@ -7,8 +7,8 @@ import (
 	"lifthouse/engine/visit"
 )
 
-// steps returns what each bucket adds to the cumulative report, in the order
-// and with the rows of sql/series.sql.
+// steps returns what each bucket adds to the cumulative report, by bucket, with
+// the rows of sql/series.sql.
 func (f *counting) steps() []visit.Step {
 	type place struct {
 		bucket int64
@@ -35,9 +35,7 @@ func (f *counting) steps() []visit.Step {
 	for key, c := range at {
 		steps = append(steps, visit.Step{Bucket: key.bucket, Row: visit.Row{Segment: key.Segment, Moments: c.Moments()}})
 	}
-	slices.SortFunc(steps, func(a, b visit.Step) int {
-		return cmp.Or(cmp.Compare(a.Bucket, b.Bucket), cmp.Compare(a.VariationID, b.VariationID), cmp.Compare(one(a.MultiExposed), one(b.MultiExposed)))
-	})
+	slices.SortFunc(steps, func(a, b visit.Step) int { return cmp.Compare(a.Bucket, b.Bucket) })
 	return steps
 }
 

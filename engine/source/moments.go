@@ -82,7 +82,7 @@ func (c *Count) Scan(value any) error {
 	case int64:
 		*c = Count(n)
 	default:
-		return fmt.Errorf("%T is no count", value)
+		return fmt.Errorf("%T is not a count", value)
 	}
 	return nil
 }

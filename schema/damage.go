@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
@@ -136,7 +137,7 @@ func RepairDamage(ctx context.Context, conn driver.Conn, m *Manifest, damaged *D
 		}
 		dropped := true
 		if isLost {
-			dropped, err = p.dropRollups(ctx, conn)
+			dropped, err = p.dropRebuilt(ctx, conn)
 		}
 		if err = errors.Join(err, p.drop(ctx, conn)); err != nil {
 			return repaired, err
@@ -155,17 +156,33 @@ func RepairDamage(ctx context.Context, conn driver.Conn, m *Manifest, damaged *D
 	return repaired, err
 }
 
-// dropRollups drops the rollups that the part belongs to, and reports whether
-// there were any. The caller repairs the counters.
-func (p *DamagedPart) dropRollups(ctx context.Context, conn driver.Conn) (bool, error) {
+// dropRebuilt drops the rows of a table computed from the events that are
+// useless without the part: a rollup is a partition. It reports whether there
+// were any. The caller repairs the counters.
+func (p *DamagedPart) dropRebuilt(ctx context.Context, conn driver.Conn) (bool, error) {
 	switch p.Table {
 	case "subject_stats":
 		return true, nil
 	case "settled":
 		return false, nil
 	}
-	return DropRollups(ctx, conn, func(s *RollupState) bool { return s.Partition() == p.Partition })
+	var parts uint64
+	if err := conn.QueryRow(ctx, countParts, clickhouse.Named("table", p.Table), clickhouse.Named("partition", p.Partition)).Scan(&parts); err != nil {
+		return false, fmt.Errorf("look for the other parts of %s of %s: %w", p.Partition, p.Table, err)
+	}
+	if parts == 0 {
+		return false, nil
+	}
+	if err := conn.Exec(ctx, "ALTER TABLE "+identifier(p.Table)+" DROP PARTITION ID {id:String}", clickhouse.Named("id", p.Partition)); err != nil {
+		return false, fmt.Errorf("drop %s of %s: %w", p.Partition, p.Table, err)
+	}
+	return true, nil
 }
+
+const countParts = `
+SELECT count()
+FROM system.parts
+WHERE database = currentDatabase() AND table = {table:String} AND partition_id = {partition:String} AND active AND rows > 0`
 
 // isUnfinished reports whether the part's list of files is empty or missing.
 func (p *DamagedPart) isUnfinished() bool {
@@ -189,8 +206,8 @@ func (p *DamagedPart) drop(ctx context.Context, conn driver.Conn) error {
 // drops all rollups, which are rebuilt, and corrects the counters. Nothing may
 // write to the store meanwhile.
 func DropDamaged(ctx context.Context, conn driver.Conn, m *Manifest, damaged *DamagedError) error {
-	if _, err := DropRollups(ctx, conn, func(*RollupState) bool { return true }); err != nil {
-		return err
+	if err := conn.Exec(ctx, "TRUNCATE TABLE IF EXISTS rollups"); err != nil {
+		return fmt.Errorf("drop all rollups: %w", err)
 	}
 	for _, p := range damaged.Parts {
 		if err := p.drop(ctx, conn); err != nil {

@@ -187,6 +187,9 @@ var editedFiles = map[string]editedFile{
 		"e42a68ba75ccac33d35cf4074b6171ca74282c45a31c6fc734527f3c8e9f5413",
 		"f418452b3b9726c6e49fa91b94497050a269d675594165d21f201cd9a0ec403f",
 	}},
+	"0022_rollups.sql": {"rollups", []string{
+		"6ab42312750a15ded4f9c3aaa5da5488e00668bd7f399697047df882e8ec5244",
+	}},
 }
 
 func dropTable(ctx context.Context, conn driver.Conn, table string) error {

@@ -19,7 +19,7 @@ const maxAttributes = 2
 // cell is the key of a row of the table rollups.
 type cell struct {
 	place
-	cube         int  // index in schema.Cubes
+	cube         int  // index in cubes
 	frequent     bool // whether the row is in the frequent cube
 	variation    int64
 	multiExposed bool
@@ -30,12 +30,12 @@ type cell struct {
 type cells map[cell]*sums
 
 // newAttributeIndexes returns, for each cube, the indexes of its attributes in
-// schema.CubeAttributes.
+// attributeColumns.
 func newAttributeIndexes() [][]int {
-	at := make([][]int, len(schema.Cubes))
-	for i := range schema.Cubes {
-		for _, column := range schema.Cubes[i].By {
-			at[i] = append(at[i], slices.Index(schema.CubeAttributes, column))
+	at := make([][]int, len(cubes))
+	for i := range cubes {
+		for _, column := range cubes[i].by {
+			at[i] = append(at[i], slices.Index(attributeColumns, column))
 		}
 	}
 	return at
@@ -46,9 +46,9 @@ var attributeIndexes = newAttributeIndexes()
 // name returns the name of the cube.
 func (c *cell) name() string {
 	if c.frequent {
-		return schema.FrequentCube(schema.Cubes[c.cube].Name)
+		return cubes[c.cube].frequentName()
 	}
-	return schema.Cubes[c.cube].Name
+	return cubes[c.cube].name
 }
 
 // add adds the sums of a visitor, or subtracts them if sign is -1.
@@ -58,24 +58,24 @@ func (c cells) add(p *visitorTotals, sign int64, frequent map[string]bool) {
 	}
 	for i := range p.parts {
 		part := &p.parts[i]
-		for f := range schema.Cubes {
-			cube := &schema.Cubes[f]
-			bothDays := cube.FirstDay && cube.Day
-			if part.kind == visit.NoKind && !bothDays || cube.Rank && part.kind != visit.View {
+		for f := range cubes {
+			cube := &cubes[f]
+			bothDays := cube.firstDay && cube.day
+			if part.kind == visit.NoKind && !bothDays || cube.rank && part.kind != visit.View {
 				continue
 			}
 			at := cell{place: part.place, cube: f, variation: p.First.Variation, multiExposed: p.MultiExposed}
-			if !cube.FirstDay {
+			if !cube.firstDay {
 				at.firstDay = 0
 			}
-			if !cube.Day {
+			if !cube.day {
 				at.day = 0
 			}
 			for k, attribute := range attributeIndexes[f] {
 				at.attributes[k] = p.attributes[attribute]
 			}
-			at.frequent = cube.Frequent && frequent[at.attributes[0]]
-			if cube.Rank {
+			at.frequent = cube.frequent && frequent[at.attributes[0]]
+			if cube.rank {
 				at.variation, at.multiExposed, at.goal = 0, false, int64(schema.Hash(at.attributes[0])) //nolint:gosec // its bits
 			}
 			if c[at] == nil {
@@ -89,10 +89,12 @@ func (c cells) add(p *visitorTotals, sign int64, frequent map[string]bool) {
 const insertRollups = `INSERT INTO rollups (website_id, subject, subject_id, experiment_id, generation, cube_name, event, goal_id,
 	device, country, channel, browser, os, visitor_type, referrer, utm_source, utm_medium, utm_campaign,
 	variation_id, multi_exposed, first_day, day, visitors, since_shares, events, events_squares,
-	value, value_times_goals, profit, extra_value, signs)`
+	value, value_times_goals, profit, extra_value, signs,
+	state_shares_since, state_events, state_through, state_newest)`
 
-// insert inserts the changed rows and the new state as one block.
-func (c cells) insert(ctx context.Context, conn driver.Conn, d *backlog, state *schema.RollupState) error {
+// insert inserts the changed rows and the change of the state as one block. state
+// has the number of the events that are added.
+func (c cells) insert(ctx context.Context, conn driver.Conn, d *backlog, state *State) error {
 	order := make([]cell, 0, len(c))
 	for at, s := range c {
 		if !s.isZero() {
@@ -104,7 +106,7 @@ func (c cells) insert(ctx context.Context, conn driver.Conn, d *backlog, state *
 		return fmt.Errorf("insert rollups: %w", err)
 	}
 	defer func() { _ = batch.Close() }()
-	for i, column := range slices.Concat(c.keyColumns(order, d, state), c.sumColumns(order, d, state)) {
+	for i, column := range slices.Concat(c.keyColumns(order, d, state), c.sumColumns(order), stateColumns(order, state)) {
 		if err := batch.Column(i).Append(column); err != nil {
 			return fmt.Errorf("insert rollups: column %d: %w", i, err)
 		}
@@ -128,15 +130,15 @@ func same[T any](order []cell, value T) []T {
 	return column(order, func(*cell) T { return value }, value)
 }
 
-func (c cells) keyColumns(order []cell, d *backlog, state *schema.RollupState) []any {
+func (c cells) keyColumns(order []cell, d *backlog, state *State) []any {
 	columns := []any{
 		same(order, d.subject.WebsiteID), same(order, string(d.subject.Kind)), same(order, d.subject.ID), same(order, d.subject.ExperimentID),
 		same(order, state.Generation),
-		column(order, (*cell).name, schema.StateCube),
+		column(order, (*cell).name, stateName),
 		column(order, func(c *cell) int8 { return int8(c.kind) }, int8(visit.NoKind)),
-		column(order, func(c *cell) int64 { return c.goal }, schema.RollupLayout),
+		column(order, func(c *cell) int64 { return c.goal }, 0),
 	}
-	for attribute := range schema.CubeAttributes {
+	for attribute := range attributeColumns {
 		columns = append(columns, column(order, func(c *cell) string {
 			if k := slices.Index(attributeIndexes[c.cube], attribute); k >= 0 {
 				return c.attributes[k]
@@ -153,25 +155,37 @@ func (c cells) keyColumns(order []cell, d *backlog, state *schema.RollupState) [
 
 func dateOf(day int32) time.Time { return time.UnixMilli(0).UTC().AddDate(0, 0, int(day)) }
 
-func (c cells) sumColumns(order []cell, d *backlog, state *schema.RollupState) []any {
-	number := func(of func(*sums) int64, state int64) any {
-		return column(order, func(at *cell) int64 { return of(c[*at]) }, state)
+func (c cells) sumColumns(order []cell) []any {
+	number := func(of func(*sums) int64) any {
+		return column(order, func(at *cell) int64 { return of(c[*at]) }, 0)
 	}
-	large := func(of func(*sums) *big.Int, state int64) any {
-		return column(order, func(at *cell) *big.Int { return of(c[*at]) }, big.NewInt(state))
+	large := func(of func(*sums) *big.Int) any {
+		return column(order, func(at *cell) *big.Int { return of(c[*at]) }, new(big.Int))
 	}
 	amounts := func(i int) any {
-		return large(func(s *sums) *big.Int { return schema.PackAmounts(&s.Amounts[i].Sum, &s.Amounts[i].Squares) }, 0)
+		return large(func(s *sums) *big.Int { return packAmounts(&s.Amounts[i].Sum, &s.Amounts[i].Squares) })
 	}
 	return []any{
-		number(func(s *sums) int64 { return s.Visitors }, 0),
-		number(func(s *sums) int64 { return s.sinceShares }, 0),
-		number(func(s *sums) int64 { return s.Events }, int64(state.Events)), //nolint:gosec // of events
-		large(func(s *sums) *big.Int { return &s.EventsSquares }, state.Through.Sub(d.state.Through).Milliseconds()),
+		number(func(s *sums) int64 { return s.Visitors }),
+		number(func(s *sums) int64 { return s.sinceShares }),
+		number(func(s *sums) int64 { return s.Events }),
+		large(func(s *sums) *big.Int { return &s.EventsSquares }),
 		amounts(0),
-		large(func(s *sums) *big.Int { return &s.ValueTimesEvents }, state.Newest.Sub(d.state.Newest).Milliseconds()),
+		large(func(s *sums) *big.Int { return &s.ValueTimesEvents }),
 		amounts(1), amounts(2),
-		large(func(s *sums) *big.Int { return schema.PackSigns(s.signs()) }, 0),
+		large(func(s *sums) *big.Int { return packSigns(s.signs()) }),
+	}
+}
+
+// stateColumns are those of sql/complete.sql, except the layout. state has the
+// number of the events that are added.
+func stateColumns(order []cell, state *State) []any {
+	epoch := dateOf(0)
+	return []any{
+		column(order, func(*cell) int64 { return 0 }, state.SharesSince),
+		column(order, func(*cell) int64 { return 0 }, int64(state.Events)), //nolint:gosec // of events
+		column(order, func(*cell) time.Time { return epoch }, state.Through),
+		column(order, func(*cell) time.Time { return epoch }, state.Newest),
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 
 	"lifthouse/engine/plan"
 	"lifthouse/engine/source"
-	"lifthouse/schema"
 )
 
 // readSlots are the slots of sql/rollup.sql.
@@ -23,9 +22,9 @@ func cubeColumn(attribute string) string { return string(source.Columns[attribut
 
 // cubeSet has the cubes from which a report is read. They may coincide.
 type cubeSet struct {
-	whole *schema.Cube
-	cells *schema.Cube // for the breakdown; nil: no breakdown
-	steps *schema.Cube // for the series; nil: no series
+	whole *cube
+	cells *cube // for the breakdown; nil: no breakdown
+	steps *cube // for the series; nil: no series
 }
 
 // cubesFor returns the cheapest cubes with the filtered attributes, the
@@ -33,25 +32,25 @@ type cubeSet struct {
 // none.
 func cubesFor(p *plan.Plan, byDays bool) (cubeSet, bool) {
 	filtered := filteredColumns(p)
-	c := cubeSet{whole: cheapestCube(filtered, func(f *schema.Cube) bool { return f.FirstDay && f.Day == byDays })}
+	c := cubeSet{whole: cheapestCube(filtered, func(f *cube) bool { return f.firstDay && f.day == byDays })}
 	found := c.whole != nil
 	if p.Dimension != "" {
 		needed := append(slices.Clone(filtered), cubeColumn(string(p.Dimension)))
-		c.cells = cheapestCube(needed, func(f *schema.Cube) bool { return f.Day == byDays && (f.FirstDay || !byDays) })
+		c.cells = cheapestCube(needed, func(f *cube) bool { return f.day == byDays && (f.firstDay || !byDays) })
 		found = found && c.cells != nil
 	}
 	if p.Interval != "" {
-		c.steps = cheapestCube(filtered, func(f *schema.Cube) bool { return f.Day && (f.FirstDay || !byDays) })
+		c.steps = cheapestCube(filtered, func(f *cube) bool { return f.day && (f.firstDay || !byDays) })
 		found = found && c.steps != nil
 	}
 	return c, found
 }
 
 func (c *cubeSet) names() []string {
-	names := []string{schema.StateCube}
-	for _, f := range []*schema.Cube{c.whole, c.cells, c.steps} {
-		if f != nil && !slices.Contains(names, f.Name) {
-			names = append(names, f.Name)
+	names := []string{stateName}
+	for _, f := range []*cube{c.whole, c.cells, c.steps} {
+		if f != nil && !slices.Contains(names, f.name) {
+			names = append(names, f.name)
 		}
 	}
 	return names
@@ -59,10 +58,10 @@ func (c *cubeSet) names() []string {
 
 // cheapestCube returns the first cube with the columns for which suits is true,
 // or nil.
-func cheapestCube(needed []string, suits func(*schema.Cube) bool) *schema.Cube {
-	for i := range schema.Cubes {
-		f := &schema.Cubes[i]
-		if !f.Rank && suits(f) && !slices.ContainsFunc(needed, func(column string) bool { return !f.HasAttribute(column) }) {
+func cheapestCube(needed []string, suits func(*cube) bool) *cube {
+	for i := range cubes {
+		f := &cubes[i]
+		if !f.rank && suits(f) && f.has(needed) {
 			return f
 		}
 	}

@@ -19,7 +19,7 @@ type frequentValues struct {
 }
 
 // frequentCube is the cube that has a frequent cube.
-var frequentCube = &schema.Cubes[slices.IndexFunc(schema.Cubes, func(f schema.Cube) bool { return f.Frequent })]
+var frequentCube = &cubes[slices.IndexFunc(cubes, func(c cube) bool { return c.frequent })]
 
 // chooseFrequent returns the values for the frequent cube of a new generation.
 func (s *Refresher) chooseFrequent(ctx context.Context, d *backlog, through time.Time) ([]string, error) {
@@ -36,7 +36,7 @@ func (s *Refresher) frequentOf(ctx context.Context, d *backlog) (map[string]bool
 	if known := s.frequent[d.subject]; known.generation == d.state.Generation {
 		return known.values, nil
 	}
-	values, err := schema.FrequentValues(ctx, s.conn, d.state, frequentCube)
+	values, err := readFrequentValues(ctx, s.conn, generation{d.subject, d.state.Generation}, frequentCube)
 	if err == nil {
 		s.frequent[d.subject] = frequentValues{d.state.Generation, values}
 	}

@@ -11,7 +11,7 @@ import (
 	"lifthouse/engine/live"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/source"
-	"lifthouse/schema"
+	"lifthouse/schema/ingest"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
@@ -39,14 +39,6 @@ type Index struct {
 // shares of a subject of the catalogue took effect.
 func NewIndex(conn driver.Conn, few uint64, sharesSince func(plan.Subject) (time.Time, bool), totals *live.Totals) *Index {
 	return &Index{conn: conn, leastEvents: few + 1, sharesSince: sharesSince, totals: totals}
-}
-
-// State is the state of a generation of a rollup.
-type State struct {
-	Generation      uint64
-	SharesSince     int64 // milliseconds since 1970
-	Events          uint64
-	Through, Newest time.Time // last acceptance time and latest event time
 }
 
 // states has the states of all rollups. It is immutable.
@@ -84,7 +76,7 @@ func (x *Index) RefreshIfOld(ctx context.Context) error {
 
 // Refresh reads the states.
 func (x *Index) Refresh(ctx context.Context) error {
-	all, err := schema.RollupStates(ctx, x.conn)
+	all, err := readStates(ctx, x.conn)
 	if err != nil {
 		return source.StoreFailure(ctx, err)
 	}
@@ -94,13 +86,8 @@ func (x *Index) Refresh(ctx context.Context) error {
 		last = *read
 	}
 	stored := x.totals.Last()
-	for i := range all {
-		s := &all[i]
-		of := subjectOf(s)
-		if _, later := now.of[of]; later || !s.Complete {
-			continue
-		}
-		is, was := progress{State: State{s.Generation, s.SharesSince, s.Events, s.Through, s.Newest}, changedAt: now.readAt}, last.of[of]
+	for of, s := range all {
+		is, was := progress{State: s, changedAt: now.readAt}, last.of[of]
 		if was.State == is.State {
 			is.changedAt, is.behindSince = was.changedAt, was.behindSince
 		}
@@ -200,7 +187,9 @@ func (x *Index) Update(ctx context.Context, subject plan.Subject) error {
 // LeastEvents returns the minimum number of events of a subject with a rollup.
 func (x *Index) LeastEvents() uint64 { return x.leastEvents }
 
-// subjectOf returns the subject of a rollup.
-func subjectOf(s *schema.RollupState) plan.Subject {
-	return plan.Subject{WebsiteID: s.WebsiteID, Kind: s.Subject, ID: s.SubjectID, ExperimentID: s.ExperimentID}
+// Retire drops the rollups of the subjects for which of returns true, and reports
+// whether there were any. Rollups include events, so they must be dropped before
+// the events are deleted.
+func (x *Index) Retire(ctx context.Context, of func(ingest.Subject) bool) (any bool, err error) {
+	return drop(ctx, x.conn, func(g generation) bool { return of(ingest.Subject(g.Subject)) })
 }

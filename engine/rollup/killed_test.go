@@ -52,7 +52,10 @@ func TestAKilledEraserLeavesNothingWrong(t *testing.T) {
 		s.more(80)
 		s.refresh()
 		left := statements
-		err := ingest.NewWriter(schematest.KilledConn{Conn: s.conn, Left: &left}).DropSubjects(t.Context(), []ingest.SubjectID{{WebsiteID: 1, Subject: schema.SubjectCampaign, ID: 12}})
+		dying := schematest.KilledConn{Conn: s.conn, Left: &left}
+		w := ingest.NewWriter(dying)
+		w.SetRollups(rollup.NewIndex(dying, 0, nil, nil))
+		err := w.DropSubjects(t.Context(), []ingest.SubjectID{{WebsiteID: 1, Subject: schema.SubjectCampaign, ID: 12}})
 		s.compare(tier.Of(1, 1, 3), paths)
 		s.refresh()
 		s.compare(tier.Of(1, 1, 3), paths)
@@ -65,7 +68,7 @@ func TestAKilledEraserLeavesNothingWrong(t *testing.T) {
 // retire drops the rollups, so that the next refresh rebuilds them.
 func (s *shop) retire() {
 	s.t.Helper()
-	if _, err := schema.DropRollups(s.t.Context(), s.conn, func(*schema.RollupState) bool { return true }); err != nil {
+	if _, err := s.engine.Rollups.Retire(s.t.Context(), func(ingest.Subject) bool { return true }); err != nil {
 		s.t.Fatal(err)
 	}
 }

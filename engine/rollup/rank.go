@@ -7,7 +7,6 @@ import (
 
 	"lifthouse/engine/plan"
 	"lifthouse/engine/source"
-	"lifthouse/schema"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
@@ -78,7 +77,7 @@ func (q *reading) findTop(ctx context.Context, from *source.Store) (declined str
 	if cube == nil {
 		return "", nil
 	}
-	key := ranked{q.plan.Subject, cube.Name}
+	key := ranked{q.plan.Subject, cube.name}
 	order, known := q.ranks.get(key), false
 	if order != nil {
 		q.top, known = order.candidates(q.state, q.plan.Top)
@@ -92,12 +91,12 @@ func (q *reading) findTop(ctx context.Context, from *source.Store) (declined str
 			return "too many values of the dimension have about equally many visitors", nil
 		}
 	}
-	q.frequentCubes = order.cubes(q.cubes.cells, q.top)
+	q.cellNames = order.names(q.cubes.cells, q.top)
 	return "", nil
 }
 
-// cubes returns the names of the cubes with the cells of the values.
-func (r *ranking) cubes(of *schema.Cube, values []string) []string {
+// names returns the names under which the cells of the values are stored.
+func (r *ranking) names(of *cube, values []string) []string {
 	apart := 0
 	for _, value := range values {
 		if r.frequent[value] {
@@ -106,28 +105,28 @@ func (r *ranking) cubes(of *schema.Cube, values []string) []string {
 	}
 	switch apart {
 	case 0:
-		return []string{of.Name}
+		return []string{of.name}
 	case len(values):
-		return []string{schema.FrequentCube(of.Name)}
+		return []string{of.frequentName()}
 	}
-	return []string{of.Name, schema.FrequentCube(of.Name)}
+	return []string{of.name, of.frequentName()}
 }
 
 // rankedCube returns the cube that ranks the values of the dimension, or nil.
-func (q *reading) rankedCube() *schema.Cube {
+func (q *reading) rankedCube() *cube {
 	if q.cubes.cells == nil {
 		return nil
 	}
-	at := slices.IndexFunc(schema.Cubes, func(f schema.Cube) bool { return f.Rank && slices.Equal(f.By, q.cubes.cells.By) })
+	at := slices.IndexFunc(cubes, func(c cube) bool { return c.rank && slices.Equal(c.by, q.cubes.cells.by) })
 	if at < 0 {
 		return nil
 	}
-	return &schema.Cubes[at]
+	return &cubes[at]
 }
 
 // rank reads a new ranking. last is the previous ranking, or nil.
-func (q *reading) rank(ctx context.Context, from *source.Store, cube *schema.Cube, last *ranking) (*ranking, error) {
-	query := &source.Query{Params: []source.Param{{Name: "partition", Value: q.generation().Partition()}, {Name: "cube", Value: cube.Name}, {Name: "most", Value: uint32(maxRanked)}}}
+func (q *reading) rank(ctx context.Context, from *source.Store, cube *cube, last *ranking) (*ranking, error) {
+	query := &source.Query{Params: []source.Param{{Name: "partition", Value: q.generation().partition()}, {Name: "cube", Value: cube.name}, {Name: "most", Value: uint32(maxRanked)}}}
 	if err := render(query, "rollup_top.sql", source.Slots{Dimension: source.Columns[string(q.plan.Dimension)]}); err != nil {
 		return nil, err
 	}
@@ -146,7 +145,7 @@ func (q *reading) rank(ctx context.Context, from *source.Store, cube *schema.Cub
 		r.frequent = last.frequent
 		return r, nil
 	}
-	r.frequent, err = schema.FrequentValues(ctx, from, q.generation(), q.cubes.cells)
+	r.frequent, err = readFrequentValues(ctx, from, q.generation(), q.cubes.cells)
 	return r, err
 }
 

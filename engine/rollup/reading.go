@@ -87,8 +87,8 @@ type reading struct {
 	byDays bool // the window excludes visitors or events
 	moved  bool
 
-	top           []string // values that may be among the most frequent; nil: all values are read
-	frequentCubes []string // cubes that have them; nil: the cube of the set
+	top       []string // values that may be among the most frequent; nil: all values are read
+	cellNames []string // names under which their cells are stored; nil: that of the cube
 }
 
 // newReading returns false if the cubes cannot express the report.
@@ -108,7 +108,7 @@ type cellRow struct {
 
 // cellKey is the key of the sums of a row.
 type cellKey struct {
-	cube   string
+	cube   *cube
 	bucket int64
 	visit.Segment
 }
@@ -145,37 +145,34 @@ func (q *reading) answer(ctx context.Context, from *source.Store) (found *visit.
 	return found, "", nil
 }
 
-// cellCubes returns the names of the cubes with the cells of the breakdown.
-func (q *reading) cellCubes() []string {
-	if q.frequentCubes != nil {
-		return q.frequentCubes
+// namesOfCells returns the names under which the cells of the breakdown are
+// stored.
+func (q *reading) namesOfCells() []string {
+	if q.cellNames != nil {
+		return q.cellNames
 	}
-	return []string{q.cubes.cells.Name}
+	return []string{q.cubes.cells.name}
 }
 
-// cubeNames returns the names of all cubes that are read.
-func (q *reading) cubeNames() []string {
-	if q.frequentCubes == nil {
+// names returns the names of everything that is read.
+func (q *reading) names() []string {
+	if q.cellNames == nil {
 		return q.cubes.names()
 	}
-	names := slices.DeleteFunc(q.cubes.names(), func(name string) bool { return name == q.cubes.cells.Name })
-	return append(names, q.frequentCubes...)
+	names := slices.DeleteFunc(q.cubes.names(), func(name string) bool { return name == q.cubes.cells.name })
+	return append(names, q.cellNames...)
 }
 
-// generation returns the identity of the generation.
-func (q *reading) generation() *schema.RollupState {
-	s := q.plan.Subject
-	return &schema.RollupState{WebsiteID: s.WebsiteID, Subject: s.Kind, SubjectID: s.ID, ExperimentID: s.ExperimentID, Generation: q.state.Generation}
-}
+func (q *reading) generation() generation { return generation{q.plan.Subject, q.state.Generation} }
 
 func (q *reading) compile() (*source.Query, error) {
 	p := q.plan
-	query := &source.Query{Params: []source.Param{{Name: "partition", Value: q.generation().Partition()}, {Name: "cubes", Value: q.cubeNames()}}}
+	query := &source.Query{Params: []source.Param{{Name: "partition", Value: q.generation().partition()}, {Name: "cubes", Value: q.names()}}}
 	s := readSlots{Slots: source.Slots{Filters: "true"}, Steps: q.cubes.steps != nil, Window: q.byDays, Top: q.top != nil, Shares: p.SharesSince.After(plan.OpenFrom)}
 	query.VisitorFilters(&p.Filters, &s.Slots)
 	if q.cubes.cells != nil {
 		s.Dimension = source.Columns[string(p.Dimension)]
-		query.Params = append(query.Params, source.Param{Name: "cells", Value: q.cellCubes()})
+		query.Params = append(query.Params, source.Param{Name: "cells", Value: q.namesOfCells()})
 	}
 	if s.Top {
 		query.Params = append(query.Params, source.Param{Name: "top", Value: q.top})
@@ -191,7 +188,7 @@ func (q *reading) compile() (*source.Query, error) {
 	}
 	if s.Steps {
 		width, shift := p.Interval.Grid()
-		query.Params = append(query.Params, source.Param{Name: "steps", Value: q.cubes.steps.Name}, source.Param{Name: "width", Value: width.Milliseconds()}, source.Param{Name: "shift", Value: shift.Milliseconds()})
+		query.Params = append(query.Params, source.Param{Name: "steps", Value: q.cubes.steps.name}, source.Param{Name: "width", Value: width.Milliseconds()}, source.Param{Name: "shift", Value: shift.Milliseconds()})
 	}
 	return query, render(query, "rollup.sql", s)
 }
@@ -216,23 +213,26 @@ func (q *reading) read(ctx context.Context, from *source.Store, query *source.Qu
 	err = from.Each(ctx, query, func(found driver.Rows) error {
 		var r cellRow
 		var multiExposed uint8
-		var kind string
+		var name, kind string
+		var ofLayout uint32
+		now := State{Generation: q.state.Generation}
 		to := slices.Concat(
-			[]any{&r.cube, &r.bucket, &r.Dimension, &r.VariationID, &multiExposed, &kind, &r.visitors, &r.sinceShares, &r.recent, &r.events, &r.squares},
-			[]any{&r.value, &r.valueTimesGoals, &r.profit, &r.extra, &r.signs})
+			[]any{&name, &r.bucket, &r.Dimension, &r.VariationID, &multiExposed, &kind, &r.visitors, &r.sinceShares, &r.recent, &r.events, &r.squares},
+			[]any{&r.value, &r.valueTimesGoals, &r.profit, &r.extra, &r.signs},
+			[]any{&ofLayout, &now.SharesSince, &now.Events, &now.Through, &now.Newest})
 		if err := found.Scan(to...); err != nil {
 			return err
 		}
-		if r.cube == schema.StateCube {
-			if r.visitors == 1 { // the generation is complete
-				state = &State{q.state.Generation, r.value.Int64(), uint64(r.events), time.UnixMilli(r.squares.Int64()).UTC(), time.UnixMilli(r.valueTimesGoals.Int64()).UTC()}
+		if name == stateName {
+			if now.Through, now.Newest = now.Through.UTC(), now.Newest.UTC(); ofLayout == layout { // the generation is complete
+				state = &now
 			}
 			return nil
 		}
 		if r.events == 0 {
 			return nil // no events are left in the cell
 		}
-		r.cube = schema.BaseCube(r.cube)
+		r.cube = cubesByName[name]
 		r.kind, r.MultiExposed = schema.Kind(kind), multiExposed == 1
 		r.ExposedBefore = r.kind == kindActive
 		if sums[r.cellKey] == nil {
@@ -282,9 +282,9 @@ func (r *cellRow) addTo(m *visit.Moments) {
 	case schema.KindGoal:
 		m.Converted = visitors
 		m.Goals = stats.Sums{Sum: big.NewInt(events), Squares: &r.squares}
-		signs := schema.UnpackSigns(&r.signs)
+		signs := unpackSigns(&r.signs)
 		for i, to := range []*visit.Amounts{&m.Value, &m.Profit, &m.ExtraValue} {
-			to.Sum, to.Squares = schema.UnpackAmounts([]*big.Int{&r.value, &r.profit, &r.extra}[i])
+			to.Sum, to.Squares = unpackAmounts([]*big.Int{&r.value, &r.profit, &r.extra}[i])
 			to.Nonzero, to.Negative = signs[2*i], signs[2*i+1]
 		}
 		m.ValueGoals = &r.valueTimesGoals
@@ -293,10 +293,10 @@ func (r *cellRow) addTo(m *visit.Moments) {
 
 // merged adds up the sums of a cube over the parts of the key that drop
 // removes.
-func merged(sums map[cellKey]*visit.Moments, of *schema.Cube, drop func(*cellKey)) map[cellKey]visit.Moments {
+func merged(sums map[cellKey]*visit.Moments, of *cube, drop func(*cellKey)) map[cellKey]visit.Moments {
 	all := map[cellKey]visit.Moments{}
 	for key, m := range sums {
-		if key.cube == of.Name {
+		if key.cube == of {
 			drop(&key)
 			if had, another := all[key]; another {
 				all[key] = had.Merge(*m)

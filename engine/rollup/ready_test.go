@@ -15,7 +15,7 @@ func TestLargeTailsWaitForImportsToEnd(t *testing.T) {
 	s := New(nil, nil, &Index{})
 	of := func(campaign int64) plan.Subject { return plan.Subject{Kind: schema.SubjectCampaign, ID: campaign} }
 	imported := backlog{subject: of(1), stored: 3_000_000}
-	visited := backlog{subject: of(2), stored: 200_000, state: &schema.RollupState{Events: 199_000}}
+	visited := backlog{subject: of(2), stored: 200_000, state: &State{Events: 199_000}}
 	importing := backlog{subject: of(3), stored: 1_000_000}
 	look := func(seconds float64) (ready []int64) {
 		if !s.lastLook.IsZero() {

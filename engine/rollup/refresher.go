@@ -9,7 +9,7 @@
 //
 // A rebuild computes a new generation of a subject in several inserts, and
 // publishes it with one more. It is cheaper than steps after many new events.
-// It also follows every change of past events; see schema.DropRollups.
+// It also follows every change of past events; see Index.Retire.
 package rollup
 
 import (
@@ -111,7 +111,7 @@ type backlog struct {
 	subject     plan.Subject
 	stored      uint64    // events
 	ingested    time.Time // last acceptance time
-	state       *schema.RollupState
+	state       *State    // nil: no rollup
 	sharesSince int64
 }
 
@@ -288,17 +288,9 @@ func (s *Refresher) backlogs(ctx context.Context, through time.Time) ([]backlog,
 // candidates returns the subjects of the catalogue with enough events for a
 // rollup.
 func (s *Refresher) candidates(ctx context.Context) ([]backlog, error) {
-	states, err := schema.RollupStates(ctx, s.conn)
+	states, err := readStates(ctx, s.conn)
 	if err != nil {
 		return nil, err
-	}
-	rollup := map[plan.Subject]*schema.RollupState{}
-	for i := range states {
-		state := &states[i]
-		of := subjectOf(state)
-		if state.Complete && rollup[of] == nil { // later generations are first
-			rollup[of] = state
-		}
 	}
 	rows, err := s.conn.Query(ctx, storedEvents, clickhouse.Named("least", s.index.leastEvents))
 	if err != nil {
@@ -315,7 +307,10 @@ func (s *Refresher) candidates(ctx context.Context) ([]backlog, error) {
 		d.subject.Kind = schema.Subject(of)
 		since, known := s.index.sharesSince(d.subject)
 		if known {
-			d.sharesSince, d.state = since.UnixMilli(), rollup[d.subject]
+			d.sharesSince = since.UnixMilli()
+			if state, has := states[d.subject]; has {
+				d.state = &state
+			}
 			all = append(all, d)
 		}
 	}

@@ -67,6 +67,7 @@ func newShop(t *testing.T, seed uint64) *shop {
 	s.engine = engine.New(s.conn, c, source.Limits{InProcessEvents: 5})
 	s.writer = ingest.NewWriter(s.conn)
 	s.writer.SetExclusive()
+	s.writer.SetRollups(s.engine.Rollups)
 	s.refresher = rollup.New(s.conn, s.writer, s.engine.Rollups)
 	return s
 }
@@ -165,7 +166,8 @@ func (s *shop) request() query.Request {
 	if s.IntN(5) == 0 {
 		s.anything(&r)
 	} else {
-		s.ofCube(&r, &schema.Cubes[s.IntN(len(schema.Cubes))])
+		by, day := rollup.CubeAt(s.IntN(rollup.CubeCount))
+		s.ofCube(&r, by, day)
 	}
 	return r
 }
@@ -183,9 +185,10 @@ var (
 	}
 )
 
-// ofCube sets a request that the cube can serve.
-func (s *shop) ofCube(r *query.Request, f *schema.Cube) {
-	for _, column := range f.By {
+// ofCube sets a request that a cube with the columns and perhaps the day of the
+// event can serve.
+func (s *shop) ofCube(r *query.Request, by []string, day bool) {
+	for _, column := range by {
 		attribute := attributes[column]
 		dimensions := []string{"device", "country", "channel", "referrer"}
 		if r.Operation == query.CampaignResults && r.Dimension == "" && slices.Contains(dimensions, attribute) && s.IntN(2) == 0 {
@@ -194,7 +197,7 @@ func (s *shop) ofCube(r *query.Request, f *schema.Cube) {
 		}
 		s.filter(r, attribute)
 	}
-	if f.Day {
+	if day {
 		if s.IntN(2) == 0 {
 			r.Interval = pick(s, query.Daily, query.Weekly)
 		}

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"lifthouse/schema"
-
 	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
@@ -32,7 +30,7 @@ var (
 	touchedQuery  = mustRender("touched.sql", struct {
 		Columns []string
 		Threads int
-	}{schema.CubeAttributes, threads})
+	}{attributeColumns, threads})
 )
 
 // threads is the number of threads of a step. The other cores are left for
@@ -41,18 +39,18 @@ const threads = 1
 
 func newSlots() slots {
 	var s slots
-	shown := make([]string, 0, len(schema.CubeAttributes))
-	for i, column := range schema.CubeAttributes {
+	shown := make([]string, 0, len(attributeColumns))
+	for i, column := range attributeColumns {
 		s.Columns = append(s.Columns, expr(fmt.Sprintf("shown[%d] AS %s", i+1, column)))
 		shown = append(shown, column)
 	}
-	s.Attributes = expr(strings.Join(schema.CubeAttributes, ", "))
+	s.Attributes = expr(strings.Join(attributeColumns, ", "))
 	s.Shown = expr(strings.Join(shown, `, '\0', `))
-	for i := range schema.Cubes {
-		cube := &schema.Cubes[i]
-		s.Sets = append(s.Sets, expr(", "+strings.Join(cube.Columns(), ", ")))
-		if cube.Rank {
-			s.Ranked = expr(cube.By[0])
+	for i := range cubes {
+		cube := &cubes[i]
+		s.Sets = append(s.Sets, expr(", "+strings.Join(cube.columns(), ", ")))
+		if cube.rank {
+			s.Ranked = expr(cube.by[0])
 		}
 	}
 	return s
@@ -62,9 +60,9 @@ func newSlots() slots {
 // per column that is not a dimension of the cube, the first column in the
 // highest bit.
 func masks() (masks []uint64, names []string) {
-	columns := slices.Concat([]string{"first_day", "day", "variation_id", "multi_exposed"}, schema.CubeAttributes)
-	for i := range schema.Cubes {
-		kept := schema.Cubes[i].Columns()
+	columns := slices.Concat([]string{"first_day", "day", "variation_id", "multi_exposed"}, attributeColumns)
+	for i := range cubes {
+		kept := cubes[i].columns()
 		var mask uint64
 		for _, column := range columns {
 			mask <<= 1
@@ -72,7 +70,7 @@ func masks() (masks []uint64, names []string) {
 				mask |= 1
 			}
 		}
-		masks, names = append(masks, mask), append(names, schema.Cubes[i].Name)
+		masks, names = append(masks, mask), append(names, cubes[i].name)
 	}
 	return masks, names
 }
@@ -100,7 +98,7 @@ func (d *backlog) rangeParams(generation uint64, through time.Time, frequent []s
 		clickhouse.Named("last_visitor", visitors[1]),
 		clickhouse.Named("generation", generation),
 		clickhouse.Named("shares_since", d.sharesSince),
-		clickhouse.Named("attributes", uint8(len(schema.CubeAttributes))), //nolint:gosec // few
+		clickhouse.Named("attributes", uint8(len(attributeColumns))), //nolint:gosec // few
 		clickhouse.Named("most", int64(maxAmount)),
 		clickhouse.Named("masks", masks),
 		clickhouse.Named("cubes", names),
@@ -141,7 +139,7 @@ func (s *Refresher) catchUp(ctx context.Context, d *backlog, through time.Time) 
 
 // step adds the events accepted since the last step, up to through.
 func (s *Refresher) step(ctx context.Context, d *backlog, through time.Time) error {
-	state := schema.RollupState{Generation: d.state.Generation, Through: d.state.Through, Newest: d.state.Newest}
+	state := State{Generation: d.state.Generation, SharesSince: d.state.SharesSince, Through: d.state.Through, Newest: d.state.Newest}
 	frequent, err := s.frequentOf(ctx, d)
 	if err != nil {
 		return err
@@ -210,7 +208,7 @@ func (s *Refresher) touched(ctx context.Context, d *backlog, through time.Time, 
 	var visitor, last uint64
 	since := d.state.Through.UnixMilli()
 	for rows.Next() {
-		e := eventRow{attributes: make([]string, len(schema.CubeAttributes))}
+		e := eventRow{attributes: make([]string, len(attributeColumns))}
 		to := []any{&visitor, &e.At, &e.ID, &e.Variation, (*uint8)(&e.Kind), &e.goal, &e.Amounts[0], &e.Amounts[1], &e.Amounts[2], &e.accepted}
 		for i := range e.attributes {
 			to = append(to, &e.attributes[i])
@@ -235,10 +233,7 @@ func (s *Refresher) touched(ctx context.Context, d *backlog, through time.Time, 
 
 // rebuild computes a new generation, which replaces the previous ones.
 func (s *Refresher) rebuild(ctx context.Context, d *backlog, through time.Time) error {
-	next := schema.RollupState{
-		WebsiteID: d.subject.WebsiteID, Subject: d.subject.Kind, SubjectID: d.subject.ID, ExperimentID: d.subject.ExperimentID,
-		Generation: uint64(time.Now().UnixMilli()), SharesSince: d.sharesSince, //nolint:gosec // after 1970
-	}
+	next := State{Generation: uint64(time.Now().UnixMilli()), SharesSince: d.sharesSince} //nolint:gosec // after 1970
 	if d.state != nil {
 		next.Generation = max(next.Generation, d.state.Generation+1)
 	}
@@ -258,15 +253,13 @@ func (s *Refresher) rebuild(ctx context.Context, d *backlog, through time.Time) 
 			return err
 		}
 	}
-	if err := schema.MergeRollup(ctx, s.conn, &next); err != nil {
+	if err := merge(ctx, s.conn, generation{d.subject, next.Generation}); err != nil {
 		return err
 	}
-	if err := schema.InsertRollupState(ctx, s.conn, &next); err != nil {
+	if err := complete(ctx, s.conn, d.subject, &next); err != nil {
 		return err
 	}
-	_, err = schema.DropRollups(ctx, s.conn, func(g *schema.RollupState) bool {
-		return g.SameSubject(&next) && g.Generation < next.Generation
-	})
+	_, err = drop(ctx, s.conn, func(g generation) bool { return g.Subject == d.subject && g.number < next.Generation })
 	return err
 }
 

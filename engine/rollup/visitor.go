@@ -14,7 +14,7 @@ type eventRow struct {
 	goal       int64
 	accepted   int64    // milliseconds since 1970
 	fresh      bool     // accepted since the last step
-	attributes []string // of a view: schema.CubeAttributes
+	attributes []string // of a view: attributeColumns
 }
 
 // place is the key of a part of a visitor's sums, without the attributes.

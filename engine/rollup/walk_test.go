@@ -174,6 +174,7 @@ func (s *shop) useConn(conn driver.Conn) {
 	s.engine = engine.New(conn, s.catalogue, source.Limits{InProcessEvents: 5})
 	s.writer = ingest.NewWriter(conn)
 	s.writer.SetExclusive()
+	s.writer.SetRollups(s.engine.Rollups)
 	s.refresher = rollup.New(conn, s.writer, s.engine.Rollups)
 }
 
@@ -215,7 +216,7 @@ func TestARemovalEndsARefreshThatRuns(t *testing.T) {
 	if err := <-forgotten; err != nil {
 		t.Fatal(err)
 	}
-	if states, err := schema.RollupStates(t.Context(), s.conn); err != nil || len(states) > 0 {
+	if states, err := rollup.ReadStates(t.Context(), s.conn); err != nil || len(states) > 0 {
 		t.Errorf("published: %v, %v", states, err)
 	}
 	s.refresh()

@@ -50,11 +50,11 @@ func (v firstView) compare(o firstView) int {
 }
 
 // firstViewIndex contains first views by visitor and subject.
-type firstViewIndex map[uint64]map[subject]firstView
+type firstViewIndex map[uint64]map[Subject]firstView
 
-func (s firstViewIndex) add(visitor uint64, of subject, v firstView) {
+func (s firstViewIndex) add(visitor uint64, of Subject, v firstView) {
 	if s[visitor] == nil {
-		s[visitor] = map[subject]firstView{}
+		s[visitor] = map[Subject]firstView{}
 	}
 	if earlier, seen := s[visitor][of]; !seen || v.compare(earlier) < 0 {
 		s[visitor][of] = v
@@ -145,13 +145,13 @@ func (b *websiteBatch) derive(derived []derivation, goals map[uint64][]*schema.E
 
 // appendGoal appends the goal's derived row for a subject, unless the view is
 // later than the goal.
-func appendGoal(derived []derivation, cause int, goal *schema.Event, of subject, view firstView) []derivation {
+func appendGoal(derived []derivation, cause int, goal *schema.Event, of Subject, view firstView) []derivation {
 	if view.time.After(goal.Time) {
 		return derived
 	}
 	row := *goal
 	row.Derived = true
-	row.Subject, row.SubjectID, row.ExperimentID, row.VariationID = of.subject, of.subjectID, of.experimentID, view.variationID
+	row.Subject, row.SubjectID, row.ExperimentID, row.VariationID = of.Kind, of.ID, of.ExperimentID, view.variationID
 	return append(derived, derivation{cause, row})
 }
 
@@ -260,14 +260,14 @@ func (w *Writer) addFirstViews(ctx context.Context, seen firstViewIndex, website
 	}
 	defer func() { _ = rows.Close() }()
 	for rows.Next() {
-		at := subject{websiteID: websiteID}
+		at := Subject{WebsiteID: websiteID}
 		var subjectName string
 		var visitor uint64
 		var view firstView
-		if err := rows.Scan(&subjectName, &at.subjectID, &at.experimentID, &visitor, &view.time, &view.variationID, &view.eventID); err != nil {
+		if err := rows.Scan(&subjectName, &at.ID, &at.ExperimentID, &visitor, &view.time, &view.variationID, &view.eventID); err != nil {
 			return err
 		}
-		at.subject, view.time = schema.Subject(subjectName), view.time.UTC()
+		at.Kind, view.time = schema.Subject(subjectName), view.time.UTC()
 		seen.add(visitor, at, view)
 	}
 	return rows.Err()

@@ -199,7 +199,7 @@ func (b *builder) rows(rows []schema.Event, event *schema.Event) []schema.Event 
 }
 
 func (b *builder) addExposures(rows []schema.Event, event *schema.Event) []schema.Event {
-	seen := make(map[subject]bool, len(b.in.exposures))
+	seen := make(map[Subject]bool, len(b.in.exposures))
 	for i, e := range b.in.exposures {
 		prefix := fmt.Sprintf("exposures[%d].", i)
 		rows = append(rows, *event)

@@ -127,7 +127,7 @@ func TestUnfinishedRemovalIsSubtractedOnce(t *testing.T) {
 	if got := number(t, conn, "SELECT count() FROM removed_copies WHERE NOT done"); got != 3 {
 		t.Fatalf("%d removals are recorded, want 3", got)
 	}
-	w := ingest.NewWriter(conn)
+	w := newEraser(conn)
 	share(t, w)
 	if _, err := w.Forget(t.Context(), []string{"nobody"}, nil); err != nil {
 		t.Fatal(err)
@@ -188,7 +188,7 @@ func TestForgetDeletesRecordsOfCopies(t *testing.T) {
 	if removed := sweep(t, conn); removed != 2 {
 		t.Errorf("%d removed, want 2", removed)
 	}
-	w := ingest.NewWriter(conn)
+	w := newEraser(conn)
 	share(t, w)
 	if _, err := w.Forget(t.Context(), []string{"v1"}, nil); err != nil {
 		t.Fatal(err)

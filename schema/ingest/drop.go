@@ -58,8 +58,8 @@ func (w *Writer) CountSubjects(ctx context.Context, subjects []SubjectID) (map[S
 // opens, or by calling DropSubjects again.
 func (w *Writer) DropSubjects(ctx context.Context, subjects []SubjectID) error {
 	return w.remove(ctx, func(ctx context.Context) error {
-		if err := w.dropRollups(ctx, func(s *schema.RollupState) bool {
-			return slices.Contains(subjects, SubjectID{s.WebsiteID, s.Subject, s.SubjectID})
+		if err := w.retireRollups(ctx, func(s Subject) bool {
+			return slices.Contains(subjects, SubjectID{s.WebsiteID, s.Kind, s.ID})
 		}); err != nil {
 			return err
 		}

@@ -36,7 +36,7 @@ func TestDropSubjects(t *testing.T) {
 	if _, err := ingest.NewWriter(never).Write(t.Context(), others); err != nil {
 		t.Fatal(err)
 	}
-	w := ingest.NewWriter(knew)
+	w := newEraser(knew)
 	for _, events := range [][]schema.Event{others, own} {
 		if _, err := w.Write(t.Context(), events); err != nil {
 			t.Fatal(err)
@@ -69,10 +69,10 @@ func TestDropSubjectsAfterCrash(t *testing.T) {
 	}
 	subject := ingest.SubjectID{WebsiteID: 1, Subject: schema.SubjectCampaign, ID: 12}
 	left := 2 // the query for rollups and the deletion of the events
-	if err := ingest.NewWriter(schematest.KilledConn{Conn: conn, Left: &left}).DropSubjects(t.Context(), []ingest.SubjectID{subject}); err == nil {
+	if err := newEraser(schematest.KilledConn{Conn: conn, Left: &left}).DropSubjects(t.Context(), []ingest.SubjectID{subject}); err == nil {
 		t.Fatal("the process was not killed")
 	}
-	w := ingest.NewWriter(conn)
+	w := newEraser(conn)
 	if got, err := w.CountSubjects(t.Context(), []ingest.SubjectID{subject}); err != nil || !maps.Equal(got, map[ingest.SubjectID]uint64{subject: 0}) {
 		t.Fatalf("stored %v, %v; want counters without events", got, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -42,7 +43,7 @@ func (w *Writer) CountVisitors(ctx context.Context, visitors []string, websites 
 	return erasedOf(found), err
 }
 
-func erasedOf(events map[subject]uint64) Erased {
+func erasedOf(events map[Subject]uint64) Erased {
 	erased := Erased{Subjects: uint64(len(events))}
 	for _, n := range events {
 		erased.Events += n
@@ -51,21 +52,21 @@ func erasedOf(events map[subject]uint64) Erased {
 }
 
 // eventsOf returns the number of the visitors' events by subject.
-func (w *Writer) eventsOf(ctx context.Context, visitors []string, websites []int64) (map[subject]uint64, error) {
+func (w *Writer) eventsOf(ctx context.Context, visitors []string, websites []int64) (map[Subject]uint64, error) {
 	rows, err := w.conn.Query(ctx, visitorEvents, namedVisitors(visitors, websites)...)
 	if err != nil {
 		return nil, fmt.Errorf("look up visitors: %w", err)
 	}
 	defer func() { _ = rows.Close() }()
-	events := map[subject]uint64{}
+	events := map[Subject]uint64{}
 	for rows.Next() {
-		var s subject
+		var s Subject
 		var subjectName string
 		var n uint64
-		if err := rows.Scan(&s.websiteID, &subjectName, &s.subjectID, &s.experimentID, &n); err != nil {
+		if err := rows.Scan(&s.WebsiteID, &subjectName, &s.ID, &s.ExperimentID, &n); err != nil {
 			return nil, fmt.Errorf("look up visitors: %w", err)
 		}
-		s.subject = schema.Subject(subjectName)
+		s.Kind = schema.Subject(subjectName)
 		events[s] = n
 	}
 	if err := rows.Err(); err != nil {
@@ -79,7 +80,7 @@ func (w *Writer) eventsOf(ctx context.Context, visitors []string, websites []int
 // meanwhile. An interrupted deletion is finished when the store opens, or by
 // calling Forget again.
 func (w *Writer) Forget(ctx context.Context, visitors []string, websites []int64) (Erased, error) {
-	var found map[subject]uint64
+	var found map[Subject]uint64
 	err := w.remove(ctx, func(ctx context.Context) (err error) {
 		if found, err = w.eventsOf(ctx, visitors, websites); err != nil {
 			return err
@@ -89,7 +90,7 @@ func (w *Writer) Forget(ctx context.Context, visitors []string, websites []int64
 	return erasedOf(found), err
 }
 
-func (w *Writer) forget(ctx context.Context, found map[subject]uint64, visitors []string, websites []int64) error {
+func (w *Writer) forget(ctx context.Context, found map[Subject]uint64, visitors []string, websites []int64) error {
 	if err := w.erase(ctx, forgetInbox, namedVisitors(visitors, websites)...); err != nil {
 		return fmt.Errorf("erase visitors: %w", err)
 	}
@@ -97,10 +98,7 @@ func (w *Writer) forget(ctx context.Context, found map[subject]uint64, visitors 
 		return fmt.Errorf("erase rejected lines: %w", err)
 	}
 	if len(found) > 0 {
-		isConcerned := func(s *schema.RollupState) bool {
-			return found[subject{s.WebsiteID, s.Subject, s.SubjectID, s.ExperimentID}] > 0
-		}
-		if err := w.dropRollups(ctx, isConcerned); err != nil {
+		if err := w.retireRollups(ctx, func(s Subject) bool { return found[s] > 0 }); err != nil {
 			return err
 		}
 		if err := w.erase(ctx, forget, namedVisitors(visitors, websites)...); err != nil {
@@ -128,9 +126,12 @@ func (w *Writer) erase(ctx context.Context, statement string, params ...any) err
 	return schema.AwaitDeletions(ctx, w.conn)
 }
 
-// dropRollups drops the rollups of subjects that are about to lose events.
-func (w *Writer) dropRollups(ctx context.Context, of func(*schema.RollupState) bool) error {
-	changed, err := schema.DropRollups(ctx, w.conn, of)
+// retireRollups drops the rollups of subjects that are about to lose events.
+func (w *Writer) retireRollups(ctx context.Context, of func(Subject) bool) error {
+	if w.rollups == nil {
+		return errors.New("the writer does not know the rollups that include the events")
+	}
+	changed, err := w.rollups.Retire(ctx, of)
 	if changed {
 		w.afterWrite(ctx)
 	}

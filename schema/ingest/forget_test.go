@@ -6,10 +6,18 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"lifthouse/engine/rollup"
 	"lifthouse/schema"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
 )
+
+// newEraser returns a writer that can delete events.
+func newEraser(conn driver.Conn) *ingest.Writer {
+	w := ingest.NewWriter(conn)
+	w.SetRollups(rollup.NewIndex(conn, 0, nil, nil))
+	return w
+}
 
 // digests returns hashes of all events and of the counters.
 func digests(t *testing.T, conn driver.Conn) (events, counters uint64) {
@@ -48,7 +56,7 @@ func TestForget(t *testing.T) {
 	if _, err := ingest.NewWriter(never).Write(t.Context(), others); err != nil {
 		t.Fatal(err)
 	}
-	w := ingest.NewWriter(knew)
+	w := newEraser(knew)
 	for _, events := range [][]schema.Event{others, own} {
 		if _, err := w.Write(t.Context(), events); err != nil {
 			t.Fatal(err)

@@ -215,7 +215,7 @@ func TestForgetDeletesInboxRows(t *testing.T) {
 	for _, visitor := range []string{"a", "forgotten"} {
 		exec(t, conn, inboxView+fmt.Sprintf("('e', '2026-05-01 12:00:00', 1, '%s', 'view', 12, 0)", visitor))
 	}
-	w := ingest.NewWriter(conn)
+	w := newEraser(conn)
 	if _, err := w.Forget(t.Context(), []string{"forgotten"}, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -176,10 +176,10 @@ func (w *Writer) findLater(ctx context.Context, rows []schema.Event, accepted ti
 	for found.Next() {
 		var id identity
 		var subjectName string
-		if err := found.Scan(&id.websiteID, &subjectName, &id.subjectID, &id.experimentID, &id.visitorID, &id.eventID); err != nil {
+		if err := found.Scan(&id.WebsiteID, &subjectName, &id.ID, &id.ExperimentID, &id.visitorID, &id.eventID); err != nil {
 			return nil, fmt.Errorf("look for copies of other servers: %w", err)
 		}
-		id.subject.subject = schema.Subject(subjectName)
+		id.Kind = schema.Subject(subjectName)
 		isLater[id] = true
 	}
 	if err := found.Err(); err != nil {

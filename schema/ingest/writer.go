@@ -40,6 +40,7 @@ type Writer struct {
 	unattributed  map[int64]bool // whether a website has unattributed goals, if known; only used if exclusive
 
 	manifest   *schema.Manifest // nil for a store on servers
+	rollups    Rollups
 	refreshes  *refreshes
 	unfinished atomic.Bool // a deletion failed, and the store may still execute a part of it
 }
@@ -53,6 +54,18 @@ func NewWriter(conn driver.Conn) *Writer {
 // SetManifest sets the manifest that is updated after each insert, before the
 // events are acknowledged. It must be called before the first write.
 func (w *Writer) SetManifest(m *schema.Manifest) { w.manifest = m }
+
+// Rollups are sums over the events of a subject that are stored beside them.
+type Rollups interface {
+	// Retire drops the rollups of the subjects for which of returns true, and
+	// reports whether there were any. It is called before events are deleted,
+	// because rollups include the deleted events.
+	Retire(ctx context.Context, of func(Subject) bool) (any bool, err error)
+}
+
+// SetRollups sets the rollups of the store. Without them, the writer refuses to
+// delete events.
+func (w *Writer) SetRollups(r Rollups) { w.rollups = r }
 
 // AfterWrite sets a function that is called after each insert, before the events
 // are acknowledged. It must be called before the first write.
@@ -96,19 +109,22 @@ func (o *Outcome) Add(other Outcome) {
 	o.Attributed += other.Attributed
 }
 
-type subject struct {
-	websiteID               int64
-	subject                 schema.Subject
-	subjectID, experimentID int64
+// Subject identifies a campaign, a widget or an experiment of a widget. The zero
+// ID is that of unattributed goals.
+type Subject struct {
+	WebsiteID    int64
+	Kind         schema.Subject
+	ID           int64
+	ExperimentID int64 // 0: the widget's own variations
 }
 
 type identity struct {
-	subject
+	Subject
 	visitorID, eventID uint64
 }
 
-func subjectOf(e *schema.Event) subject {
-	return subject{e.WebsiteID, e.Subject, e.SubjectID, e.ExperimentID}
+func subjectOf(e *schema.Event) Subject {
+	return Subject{e.WebsiteID, e.Subject, e.SubjectID, e.ExperimentID}
 }
 
 func identityOf(e *schema.Event) identity { return identity{subjectOf(e), e.VisitorID, e.EventID} }

@@ -12,9 +12,8 @@
 -- then the previous active day. goal_id 0 of the event 'goal' means all goals. In a ranked cube, goal_id is the hash of
 -- the attribute, which serves as a number to group by.
 --
--- The cube 'state' describes a generation: visitors is 1 if the generation is complete; value is the start of the
--- shares that it was built for, in milliseconds; goal_id is the layout version; events is the number of events in it;
--- events_squares and value_times_goals are the last acceptance time and the latest event time, in milliseconds.
+-- The cube 'state' has the columns state_*, which describe a generation. The insert that completes a generation sets
+-- state_layout, so a generation without it must not be read.
 --
 -- Several amounts are packed into one column, because the cost of a query depends on the number of columns. A
 -- generation is a partition: it is dropped as a whole, and merged separately. A refresh inserts one block, atomically.
@@ -52,7 +51,12 @@ CREATE TABLE IF NOT EXISTS rollups
     value_times_goals    SimpleAggregateFunction(sum, Int128),
     profit               SimpleAggregateFunction(sum, Int256)  COMMENT 'packed like value',
     extra_value          SimpleAggregateFunction(sum, Int256)  COMMENT 'packed like value',
-    signs                SimpleAggregateFunction(sum, Int256)  COMMENT 'visitors with value != 0, + 2^40 · value < 0, + 2^80 · (the same for profit), + 2^160 · (for extra value)'
+    signs                SimpleAggregateFunction(sum, Int256)  COMMENT 'visitors with value != 0, + 2^40 · value < 0, + 2^80 · (the same for profit), + 2^160 · (for extra value)',
+    state_layout         SimpleAggregateFunction(max, UInt32)  COMMENT 'layout version of a complete generation; 0: incomplete',
+    state_shares_since   SimpleAggregateFunction(max, Int64)   COMMENT 'start of the shares that it was built for, in milliseconds',
+    state_events         SimpleAggregateFunction(sum, Int64)   COMMENT 'number of events in it',
+    state_through        SimpleAggregateFunction(max, DateTime64(3, 'UTC'))  COMMENT 'last acceptance time',
+    state_newest         SimpleAggregateFunction(max, DateTime64(3, 'UTC'))  COMMENT 'latest event time'
 )
 ENGINE = AggregatingMergeTree
 PARTITION BY (website_id, subject, subject_id, experiment_id, generation)

@@ -133,6 +133,7 @@ func (s *Store) wire(ctx context.Context, o Options) (err error) {
 	s.Writer = ingest.NewWriter(s.Conn)
 	s.Rejects = ingest.NewRejects(s.Conn)
 	s.Engine = engine.New(s.Conn, s.Catalogue, o.Limits)
+	s.Writer.SetRollups(s.Engine.Rollups)
 	s.Writer.AfterWrite(func(ctx context.Context) {
 		if err := s.Engine.Totals.Refresh(ctx); err != nil {
 			slog.WarnContext(ctx, "refresh data versions failed", "err", err)

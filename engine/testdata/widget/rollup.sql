@@ -21,7 +21,12 @@ SELECT
     sum(value_times_goals),
     sum(profit),
     sum(extra_value),
-    sum(signs)
+    sum(signs),
+    max(state_layout),
+    max(state_shares_since),
+    toUInt64(sum(state_events)),
+    max(state_through),
+    max(state_newest)
 FROM rollups
 WHERE _partition_id = {partition:String}
     AND cube_name IN {cubes:Array(String)}

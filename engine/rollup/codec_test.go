@@ -1,11 +1,9 @@
-package schema_test
+package rollup
 
 import (
 	"math/big"
 	"math/rand/v2"
 	"testing"
-
-	"lifthouse/schema"
 )
 
 // TestSumOfPackedNumbers packs random numbers of either sign, adds the packed
@@ -27,18 +25,18 @@ func TestSumOfPackedNumbers(t *testing.T) {
 			s, q := number(80), number(120)
 			sum.Add(&sum, s)
 			squares.Add(&squares, q)
-			packed.Add(&packed, schema.PackAmounts(s, q))
+			packed.Add(&packed, packAmounts(s, q))
 			var part [6]int64
 			for i := range part {
 				part[i] = r.Int64N(1<<34) - 1<<33
 				counts[i] += part[i]
 			}
-			signs.Add(&signs, schema.PackSigns(part))
+			signs.Add(&signs, packSigns(part))
 		}
-		if s, q := schema.UnpackAmounts(&packed); s.Cmp(&sum) != 0 || q.Cmp(&squares) != 0 {
+		if s, q := unpackAmounts(&packed); s.Cmp(&sum) != 0 || q.Cmp(&squares) != 0 {
 			t.Fatalf("%v, %v; want %v, %v", s, q, &sum, &squares)
 		}
-		if got := schema.UnpackSigns(&signs); got != counts {
+		if got := unpackSigns(&signs); got != counts {
 			t.Fatalf("%v; want %v", got, counts)
 		}
 	}

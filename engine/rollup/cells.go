@@ -89,11 +89,9 @@ func (c cells) add(p *visitorTotals, sign int64, frequent map[string]bool) {
 const insertRollups = `INSERT INTO rollups (website_id, subject, subject_id, experiment_id, generation, cube_name, event, goal_id,
 	device, country, channel, browser, os, visitor_type, referrer, utm_source, utm_medium, utm_campaign,
 	variation_id, multi_exposed, first_day, day, visitors, since_shares, events, events_squares,
-	value, value_times_goals, profit, extra_value, signs,
-	state_shares_since, state_events, state_through, state_newest)`
+	value, value_times_goals, profit, extra_value, signs, state)`
 
-// insert inserts the changed rows and the change of the state as one block. state
-// has the number of the events that are added.
+// insert inserts the changed rows and the new state as one block.
 func (c cells) insert(ctx context.Context, conn driver.Conn, d *backlog, state *State) error {
 	order := make([]cell, 0, len(c))
 	for at, s := range c {
@@ -106,7 +104,8 @@ func (c cells) insert(ctx context.Context, conn driver.Conn, d *backlog, state *
 		return fmt.Errorf("insert rollups: %w", err)
 	}
 	defer func() { _ = batch.Close() }()
-	for i, column := range slices.Concat(c.keyColumns(order, d, state), c.sumColumns(order), stateColumns(order, state)) {
+	states := column(order, func(*cell) map[string]int64 { return nil }, state.encoded())
+	for i, column := range append(slices.Concat(c.keyColumns(order, d, state), c.sumColumns(order)), states) {
 		if err := batch.Column(i).Append(column); err != nil {
 			return fmt.Errorf("insert rollups: column %d: %w", i, err)
 		}
@@ -174,18 +173,6 @@ func (c cells) sumColumns(order []cell) []any {
 		large(func(s *sums) *big.Int { return &s.ValueTimesEvents }),
 		amounts(1), amounts(2),
 		large(func(s *sums) *big.Int { return packSigns(s.signs()) }),
-	}
-}
-
-// stateColumns are those of sql/complete.sql, except the layout. state has the
-// number of the events that are added.
-func stateColumns(order []cell, state *State) []any {
-	epoch := dateOf(0)
-	return []any{
-		column(order, func(*cell) int64 { return 0 }, state.SharesSince),
-		column(order, func(*cell) int64 { return 0 }, int64(state.Events)), //nolint:gosec // of events
-		column(order, func(*cell) time.Time { return epoch }, state.Through),
-		column(order, func(*cell) time.Time { return epoch }, state.Newest),
 	}
 }
 

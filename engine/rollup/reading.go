@@ -214,17 +214,16 @@ func (q *reading) read(ctx context.Context, from *source.Store, query *source.Qu
 		var r cellRow
 		var multiExposed uint8
 		var name, kind string
-		var ofLayout uint32
-		now := State{Generation: q.state.Generation}
+		var encoded map[string]int64
 		to := slices.Concat(
 			[]any{&name, &r.bucket, &r.Dimension, &r.VariationID, &multiExposed, &kind, &r.visitors, &r.sinceShares, &r.recent, &r.events, &r.squares},
-			[]any{&r.value, &r.valueTimesGoals, &r.profit, &r.extra, &r.signs},
-			[]any{&ofLayout, &now.SharesSince, &now.Events, &now.Through, &now.Newest})
+			[]any{&r.value, &r.valueTimesGoals, &r.profit, &r.extra, &r.signs, &encoded})
 		if err := found.Scan(to...); err != nil {
 			return err
 		}
 		if name == stateName {
-			if now.Through, now.Newest = now.Through.UTC(), now.Newest.UTC(); ofLayout == layout { // the generation is complete
+			if encoded[layoutKey] == layout { // the generation is complete
+				now := decodedState(q.state.Generation, encoded)
 				state = &now
 			}
 			return nil

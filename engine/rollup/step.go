@@ -139,7 +139,7 @@ func (s *Refresher) catchUp(ctx context.Context, d *backlog, through time.Time) 
 
 // step adds the events accepted since the last step, up to through.
 func (s *Refresher) step(ctx context.Context, d *backlog, through time.Time) error {
-	state := State{Generation: d.state.Generation, SharesSince: d.state.SharesSince, Through: d.state.Through, Newest: d.state.Newest}
+	state := *d.state
 	frequent, err := s.frequentOf(ctx, d)
 	if err != nil {
 		return err
@@ -161,7 +161,7 @@ func (s *Refresher) step(ctx context.Context, d *backlog, through time.Time) err
 	if err := changes.insert(ctx, s.conn, d, &state); err != nil {
 		return err
 	}
-	d.state.Through, d.state.Newest = state.Through, state.Newest
+	*d.state = state
 	return nil
 }
 

@@ -26,6 +26,26 @@ type State struct {
 	Through, Newest time.Time // last acceptance time and latest event time
 }
 
+// layoutKey is the key of the layout in the column state. The row that completes
+// a generation has it.
+const layoutKey = "layout"
+
+// encoded returns the value of the column state without the layout. The state of
+// a generation is the maximum of each key over its rows.
+func (s *State) encoded() map[string]int64 {
+	return map[string]int64{
+		"shares_since": s.SharesSince, "events": int64(s.Events), //nolint:gosec // fewer than 2^63 events
+		"through": s.Through.UnixMilli(), "newest": s.Newest.UnixMilli(),
+	}
+}
+
+func decodedState(generation uint64, state map[string]int64) State {
+	return State{
+		Generation: generation, SharesSince: state["shares_since"], Events: uint64(state["events"]), //nolint:gosec // not negative
+		Through: time.UnixMilli(state["through"]).UTC(), Newest: time.UnixMilli(state["newest"]).UTC(),
+	}
+}
+
 // generation identifies a generation of a subject's rollup, which is a partition
 // of the table. Rows of different generations must not be added up.
 type generation struct {
@@ -51,7 +71,7 @@ var statesQuery string
 // readStates returns the state of the latest complete generation of each
 // subject.
 func readStates(ctx context.Context, conn driver.Conn) (map[plan.Subject]State, error) {
-	rows, err := conn.Query(ctx, statesQuery, clickhouse.Named("layout", uint32(layout)))
+	rows, err := conn.Query(ctx, statesQuery, clickhouse.Named("layout", int64(layout)))
 	if err != nil {
 		return nil, fmt.Errorf("read the states of rollups: %w", err)
 	}
@@ -60,28 +80,30 @@ func readStates(ctx context.Context, conn driver.Conn) (map[plan.Subject]State, 
 	for rows.Next() {
 		var of plan.Subject
 		var kind string
-		var s State
-		if err := rows.Scan(&of.WebsiteID, &kind, &of.ID, &of.ExperimentID, &s.Generation, &s.SharesSince, &s.Events, &s.Through, &s.Newest); err != nil {
+		var generation uint64
+		var state map[string]int64
+		if err := rows.Scan(&of.WebsiteID, &kind, &of.ID, &of.ExperimentID, &generation, &state); err != nil {
 			return nil, fmt.Errorf("read the states of rollups: %w", err)
 		}
-		of.Kind, s.Through, s.Newest = schema.Subject(kind), s.Through.UTC(), s.Newest.UTC()
-		states[of] = s
+		of.Kind = schema.Subject(kind)
+		states[of] = decodedState(generation, state)
 	}
 	return states, rows.Err()
 }
 
-//go:embed sql/complete.sql
-var completeQuery string
-
-// complete publishes a generation: it inserts its state.
+// complete publishes a generation: it inserts its state with the layout.
 func complete(ctx context.Context, conn driver.Conn, of plan.Subject, s *State) error {
-	err := conn.Exec(ctx, completeQuery,
-		clickhouse.Named("website_id", of.WebsiteID), clickhouse.Named("subject", string(of.Kind)),
-		clickhouse.Named("subject_id", of.ID), clickhouse.Named("experiment_id", of.ExperimentID),
-		clickhouse.Named("generation", s.Generation), clickhouse.Named("layout", uint32(layout)),
-		clickhouse.Named("shares_since", s.SharesSince), clickhouse.Named("events", int64(s.Events)),
-		clickhouse.DateNamed("through", s.Through, clickhouse.MilliSeconds), clickhouse.DateNamed("newest", s.Newest, clickhouse.MilliSeconds)) //nolint:gosec // fewer than 2^63 events
+	batch, err := conn.PrepareBatch(ctx, "INSERT INTO rollups (website_id, subject, subject_id, experiment_id, generation, cube_name, state)")
 	if err != nil {
+		return fmt.Errorf("complete a rollup: %w", err)
+	}
+	defer func() { _ = batch.Close() }()
+	state := s.encoded()
+	state[layoutKey] = layout
+	if err := batch.Append(of.WebsiteID, string(of.Kind), of.ID, of.ExperimentID, s.Generation, stateName, state); err != nil {
+		return fmt.Errorf("complete a rollup: %w", err)
+	}
+	if err := batch.Send(); err != nil {
 		return fmt.Errorf("complete a rollup: %w", err)
 	}
 	return nil

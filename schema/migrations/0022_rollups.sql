@@ -12,8 +12,10 @@
 -- then the previous active day. goal_id 0 of the event 'goal' means all goals. In a ranked cube, goal_id is the hash of
 -- the attribute, which serves as a number to group by.
 --
--- The cube 'state' has the columns state_*, which describe a generation. The insert that completes a generation sets
--- state_layout, so a generation without it must not be read.
+-- The cube 'state' has the state of a generation. 'layout' is the layout version: the insert that completes the
+-- generation sets it, so a generation without it must not be read. 'shares_since' is the start of the shares that it
+-- was built for; 'events' is the number of events in it; 'through' and 'newest' are the last acceptance time and the
+-- latest event time. Times are in milliseconds. It is one column, because five would make a report slower.
 --
 -- Several amounts are packed into one column, because the cost of a query depends on the number of columns. A
 -- generation is a partition: it is dropped as a whole, and merged separately. A refresh inserts one block, atomically.
@@ -52,11 +54,7 @@ CREATE TABLE IF NOT EXISTS rollups
     profit               SimpleAggregateFunction(sum, Int256)  COMMENT 'packed like value',
     extra_value          SimpleAggregateFunction(sum, Int256)  COMMENT 'packed like value',
     signs                SimpleAggregateFunction(sum, Int256)  COMMENT 'visitors with value != 0, + 2^40 · value < 0, + 2^80 · (the same for profit), + 2^160 · (for extra value)',
-    state_layout         SimpleAggregateFunction(max, UInt32)  COMMENT 'layout version of a complete generation; 0: incomplete',
-    state_shares_since   SimpleAggregateFunction(max, Int64)   COMMENT 'start of the shares that it was built for, in milliseconds',
-    state_events         SimpleAggregateFunction(sum, Int64)   COMMENT 'number of events in it',
-    state_through        SimpleAggregateFunction(max, DateTime64(3, 'UTC'))  COMMENT 'last acceptance time',
-    state_newest         SimpleAggregateFunction(max, DateTime64(3, 'UTC'))  COMMENT 'latest event time'
+    state                SimpleAggregateFunction(maxMap, Map(String, Int64))  COMMENT 'state of the generation; empty in other cubes'
 )
 ENGINE = AggregatingMergeTree
 PARTITION BY (website_id, subject, subject_id, experiment_id, generation)

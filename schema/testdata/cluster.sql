@@ -369,11 +369,7 @@ CREATE TABLE IF NOT EXISTS rollups ON CLUSTER `lift-1`
     `profit` SimpleAggregateFunction(sum, Int256) COMMENT 'packed like value',
     `extra_value` SimpleAggregateFunction(sum, Int256) COMMENT 'packed like value',
     `signs` SimpleAggregateFunction(sum, Int256) COMMENT 'visitors with value != 0, + 2^40 · value < 0, + 2^80 · (the same for profit), + 2^160 · (for extra value)',
-    `state_layout` SimpleAggregateFunction(max, UInt32) COMMENT 'layout version of a complete generation; 0: incomplete',
-    `state_shares_since` SimpleAggregateFunction(max, Int64) COMMENT 'start of the shares that it was built for, in milliseconds',
-    `state_events` SimpleAggregateFunction(sum, Int64) COMMENT 'number of events in it',
-    `state_through` SimpleAggregateFunction(max, DateTime64(3, 'UTC')) COMMENT 'last acceptance time',
-    `state_newest` SimpleAggregateFunction(max, DateTime64(3, 'UTC')) COMMENT 'latest event time'
+    `state` SimpleAggregateFunction(maxMap, Map(String, Int64)) COMMENT 'state of the generation; empty in other cubes'
 )
 ENGINE = ReplicatedAggregatingMergeTree('/clickhouse/lifthouse/{uuid}/all', '{shard}-{replica}')
 PARTITION BY (website_id, subject, subject_id, experiment_id, generation)

@@ -153,11 +153,7 @@ CREATE TABLE rollups (`website_id` Int64,
   `profit` SimpleAggregateFunction(sum, Int256) COMMENT 'packed like value',
   `extra_value` SimpleAggregateFunction(sum, Int256) COMMENT 'packed like value',
   `signs` SimpleAggregateFunction(sum, Int256) COMMENT 'visitors with value != 0, + 2^40 · value < 0, + 2^80 · (the same for profit), + 2^160 · (for extra value)',
-  `state_layout` SimpleAggregateFunction(max, UInt32) COMMENT 'layout version of a complete generation; 0: incomplete',
-  `state_shares_since` SimpleAggregateFunction(max, Int64) COMMENT 'start of the shares that it was built for, in milliseconds',
-  `state_events` SimpleAggregateFunction(sum, Int64) COMMENT 'number of events in it',
-  `state_through` SimpleAggregateFunction(max, DateTime64(3, 'UTC')) COMMENT 'last acceptance time',
-  `state_newest` SimpleAggregateFunction(max, DateTime64(3, 'UTC')) COMMENT 'latest event time') ENGINE = AggregatingMergeTree PARTITION BY (website_id, subject, subject_id, experiment_id, generation) PRIMARY KEY (website_id, subject, subject_id, experiment_id, generation, cube_name, event, goal_id, device, country, channel, browser, os, visitor_type, referrer) ORDER BY (website_id, subject, subject_id, experiment_id, generation, cube_name, event, goal_id, device, country, channel, browser, os, visitor_type, referrer, utm_source, utm_medium, utm_campaign, variation_id, multi_exposed, first_day, day) SETTINGS index_granularity = 256, min_compress_block_size = 2048, max_compress_block_size = 8192, min_bytes_for_wide_part = 1000000000000, min_rows_for_wide_part = 1000000000000
+  `state` SimpleAggregateFunction(maxMap, Map(String, Int64)) COMMENT 'state of the generation; empty in other cubes') ENGINE = AggregatingMergeTree PARTITION BY (website_id, subject, subject_id, experiment_id, generation) PRIMARY KEY (website_id, subject, subject_id, experiment_id, generation, cube_name, event, goal_id, device, country, channel, browser, os, visitor_type, referrer) ORDER BY (website_id, subject, subject_id, experiment_id, generation, cube_name, event, goal_id, device, country, channel, browser, os, visitor_type, referrer, utm_source, utm_medium, utm_campaign, variation_id, multi_exposed, first_day, day) SETTINGS index_granularity = 256, min_compress_block_size = 2048, max_compress_block_size = 8192, min_bytes_for_wide_part = 1000000000000, min_rows_for_wide_part = 1000000000000
 
 CREATE VIEW subject_counters (`website_id` Int64,
   `subject` Enum8('none' = 0, 'campaign' = 1, 'widget' = 2),

@@ -5,13 +5,10 @@ SELECT
     subject_id,
     experiment_id,
     generation,
-    max(state_shares_since),
-    toUInt64(sum(state_events)),
-    max(state_through),
-    max(state_newest)
+    maxMap(state) AS reached
 FROM rollups
 WHERE cube_name = 'state'
 GROUP BY website_id, subject, subject_id, experiment_id, generation
-HAVING max(state_layout) = {layout:UInt32}
+HAVING reached['layout'] = {layout:Int64}
 ORDER BY website_id, subject, subject_id, experiment_id, generation DESC
 LIMIT 1 BY website_id, subject, subject_id, experiment_id

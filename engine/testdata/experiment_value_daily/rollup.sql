@@ -25,11 +25,7 @@ SELECT
     sum(profit),
     sum(extra_value),
     sum(signs),
-    max(state_layout),
-    max(state_shares_since),
-    toUInt64(sum(state_events)),
-    max(state_through),
-    max(state_newest)
+    maxMap(state)
 FROM rollups
 WHERE _partition_id = {partition:String}
     AND cube_name IN {cubes:Array(String)}

@@ -123,8 +123,7 @@ func (s *server) routes(router *gin.Engine) {
 	write.POST("/campaigns/:id/stop", answer(s.stored(s.switchCampaign(false))))
 	write.POST("/widgets/:id/start", answer(s.stored(s.switchWidget(true))))
 	write.POST("/widgets/:id/stop", answer(s.stored(s.switchWidget(false))))
-	s.describe(router)
-	servePage(router)
+	pages(router)
 }
 
 // plain is a body that is not JSON.

@@ -46,7 +46,7 @@ func init() {
 	}
 }
 
-const documentFile = "openapi.yaml"
+const documentFile = "docs/openapi.yaml"
 
 // theContract is the document in the source. Another test checks that the
 // server returns it.

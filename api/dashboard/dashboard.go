@@ -1,7 +1,6 @@
-// Package dashboard is the page at /: results for those who would rather look
-// than read. The page asks the API as any other client does; here are only its
-// files, which the binary carries. Its script is built from web by make assets
-// and kept built, so that go build needs no npm.
+// Package dashboard has the files of the page at /, which shows results. The
+// page uses the API like any other client. make assets builds its script from
+// web; the built files are in the repository, so that go build needs no npm.
 package dashboard
 
 import (
@@ -12,25 +11,25 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// Index is the page itself, which has the others loaded.
+// Index is the name of the page, which loads the other files.
 const Index = "index.html"
 
-// Policy allows the page its own files and its own server, nothing else:
-// no script or style within the page, no other host, no frame around it.
+// Policy is the Content-Security-Policy of the page: its own files and its own
+// server only; no inline script or style, no other host, no frame around it.
 const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// File is one of the page's files.
+// File is a file of the page.
 type File struct {
 	Name, Kind string
 	Body       []byte
 }
 
-// Files are those of the page.
+// Files returns all files of the page.
 func Files() []File {
 	entries, err := assets.ReadDir("assets")
 	if err != nil {
-		panic(err) // they are in the binary
+		panic(err) // the files are embedded
 	}
 	files := make([]File, len(entries))
 	for i, entry := range entries {
@@ -40,13 +39,14 @@ func Files() []File {
 		}
 		files[i] = File{entry.Name(), kinds[path.Ext(entry.Name())], body}
 		if files[i].Kind == "" {
-			panic("no type is known of " + entry.Name())
+			panic("no content type is known for " + entry.Name())
 		}
 	}
 	return files
 }
 
-// kinds does without the machine's table of types, which may know others.
+// kinds are the content types by file extension. The table of the machine may
+// have others.
 var kinds = map[string]string{
 	".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml",
 }

@@ -72,7 +72,7 @@ func TestPageIsSmall(t *testing.T) {
 // TestPageHasTextForEveryCode checks that the page has a text for each code of
 // the API.
 func TestPageHasTextForEveryCode(t *testing.T) {
-	text, err := os.ReadFile("../openapi.yaml")
+	text, err := os.ReadFile("../docs/openapi.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

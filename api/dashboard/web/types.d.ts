@@ -1,4 +1,4 @@
-// Types of the API's responses (see api/openapi.yaml) and of the page's own data.
+// Types of the API's responses (see api/docs/openapi.yaml) and of the page's own data.
 
 export type Interval = [number | null, number | null];
 

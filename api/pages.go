@@ -1,0 +1,60 @@
+package api
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"net/http"
+
+	"lifthouse/api/dashboard"
+	"lifthouse/api/docs"
+
+	"github.com/gin-gonic/gin"
+)
+
+// pages adds the routes of the OpenAPI document, and of the dashboard: its page
+// at / and its files under /dashboard.
+func pages(router *gin.Engine) {
+	for _, d := range docs.All() {
+		addFile(router, d.Path, &file{d.Kind, d.Policy, d.Body})
+	}
+	for _, f := range dashboard.Files() {
+		path := "/dashboard/" + f.Name
+		if f.Name == dashboard.Index {
+			path = "/"
+		}
+		addFile(router, path, &file{f.Kind, dashboard.Policy, func() ([]byte, error) { return f.Body, nil }})
+	}
+}
+
+// file is a body that is the same for all clients.
+type file struct {
+	kind   string // content type
+	policy string // Content-Security-Policy; empty: none
+	body   func() ([]byte, error)
+}
+
+func addFile(router *gin.Engine, path string, f *file) {
+	router.GET(path, f.serve)
+	router.HEAD(path, f.serve)
+}
+
+func (f *file) serve(c *gin.Context) {
+	body, err := f.body()
+	if err != nil {
+		writeProblem(c, problemOf(err))
+		return
+	}
+	tag := fmt.Sprintf(`W/"%x"`, sha256.Sum256(body))
+	c.Header("ETag", tag)
+	c.Header("Cache-Control", "no-cache")
+	if f.policy != "" {
+		c.Header("Content-Security-Policy", f.policy)
+		c.Header("X-Content-Type-Options", "nosniff")
+		c.Header("Referrer-Policy", "no-referrer")
+	}
+	if matches(c.Request, tag) {
+		notModified(c)
+		return
+	}
+	c.Data(http.StatusOK, f.kind, body)
+}

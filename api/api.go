@@ -3,15 +3,15 @@
 package api
 
 import (
-	"bytes"
-	"encoding/json"
 	"net/http"
 	"net/netip"
 	"strconv"
 	"sync/atomic"
 
+	"lifthouse/api/results"
 	"lifthouse/engine"
 	"lifthouse/engine/query"
+	"lifthouse/engine/render"
 	"lifthouse/schema/catalogue"
 
 	"github.com/gin-gonic/gin"
@@ -20,20 +20,18 @@ import (
 
 // server has the handlers of the API.
 type server struct {
-	engine      *engine.Engine
-	catalogue   *catalogue.Catalogue
-	intake      Intake
-	options     Options
-	metrics     *metrics
-	ready       readiness
-	draining    atomic.Bool
-	resultCache *resultCache
-	flights     flightGroup
-	rates       *rates[catalogue.Digest] // nil: no limit
-	failures    *rates[netip.Prefix]     // failed authentications by address; nil: no limit
-	gate        *admission               // of reports
-	changes     *admission
-	bodies      *bodies
+	engine    *engine.Engine
+	catalogue *catalogue.Catalogue
+	intake    Intake
+	options   Options
+	metrics   *metrics
+	ready     readiness
+	draining  atomic.Bool
+	results   *results.Service
+	rates     *rates[catalogue.Digest] // nil: no limit
+	failures  *rates[netip.Prefix]     // failed authentications by address; nil: no limit
+	changes   *results.Admission
+	bodies    *bodies
 }
 
 // API is the handler of the API.
@@ -45,12 +43,13 @@ type API struct {
 // New returns the API of an engine. Events go to the intake.
 func New(e *engine.Engine, c *catalogue.Catalogue, in Intake, o Options) *API {
 	s := &server{engine: e, catalogue: c, intake: in, options: o, metrics: newMetrics()}
-	s.resultCache = newResultCache(o.ResultsMemory, s.metrics)
+	queue := results.Queue{Slots: o.StoreSlots, Length: o.StoreQueue, Wait: o.StoreWait}
+	s.results = results.New(e, results.Options{Age: o.ResultsAge, Memory: o.ResultsMemory, Timeout: o.Timeout, Queue: queue}, s.metrics.results)
+	queue.Slots = changeSlots
+	s.changes = results.NewAdmission(queue, s.metrics.results.Shed)
 	s.rates = newTokenRates(o.TokenRate)
 	s.failures = newFailureRates(o.AuthFailures)
-	s.gate = newAdmission(o.StoreSlots, &o, s.metrics.shed)
 	s.bodies = newBodies(o.StoreWait)
-	s.changes = newAdmission(changeSlots, &o, s.metrics.shed)
 	e.Observe(s.metrics.queried, func(source string) { s.metrics.reports.WithLabelValues(source).Inc() })
 	s.metrics.rollupLag(e)
 	compressed, err := gzhttp.NewWrapper(gzhttp.MinSize(compressFrom), gzhttp.EnableZstd(true))
@@ -111,9 +110,9 @@ func (s *server) routes(router *gin.Engine) {
 	get("/targets", s.listTargets)
 	get("/targets/:id", s.getTarget)
 	get("/websites", s.listWebsites)
-	get("/campaigns/:id/results", s.results(query.CampaignResults), resultTypes...)
-	get("/widgets/:id/results", s.results(query.WidgetResults), resultTypes...)
-	get("/widgets/:id/experiments/:experimentId/results", s.results(query.ExperimentResults), resultTypes...)
+	get("/campaigns/:id/results", s.report(query.CampaignResults), results.Kinds...)
+	get("/widgets/:id/results", s.report(query.WidgetResults), results.Kinds...)
+	get("/widgets/:id/experiments/:experimentId/results", s.report(query.ExperimentResults), results.Kinds...)
 	get("/campaigns/:id/dimensions/:name", s.dimension(query.CampaignResults))
 	get("/widgets/:id/dimensions/:name", s.dimension(query.WidgetResults))
 	get("/widgets/:id/experiments/:experimentId/dimensions/:name", s.dimension(query.ExperimentResults))
@@ -133,7 +132,7 @@ type plain struct{ kind, text string }
 // selects one of the types; the default is JSON.
 func answer(handle func(*gin.Context) (any, error), types ...string) gin.HandlerFunc {
 	if len(types) == 0 {
-		types = []string{typeJSON}
+		types = []string{results.JSON}
 	}
 	return func(c *gin.Context) {
 		if err := negotiated(c, types); err != nil {
@@ -157,7 +156,7 @@ func answer(handle func(*gin.Context) (any, error), types ...string) gin.Handler
 // replyOf converts the result of a handler to a reply. The entity tag covers
 // the body, the token and the request.
 func replyOf(c *gin.Context, body any) (reply, error) {
-	r := reply{kind: typeJSON, keep: revalidated}
+	r := reply{kind: results.JSON, keep: revalidated}
 	switch b := body.(type) {
 	case reply:
 		return b, nil
@@ -165,7 +164,7 @@ func replyOf(c *gin.Context, body any) (reply, error) {
 		r.kind, r.body = b.kind, []byte(b.text)
 	default:
 		var err error
-		if r.body, err = encode(body); err != nil {
+		if r.body, err = render.JSON(body); err != nil {
 			return reply{}, err
 		}
 	}
@@ -176,14 +175,4 @@ func replyOf(c *gin.Context, body any) (reply, error) {
 	account := recordOf(c.Request.Context()).token.AccountID
 	r.tag = tagOf(strconv.FormatInt(account, 10), c.Request.URL.RequestURI(), c.Writer.Header().Get("X-Total-Count"), r.kind, string(r.body))
 	return r, nil
-}
-
-// encode returns JSON without HTML escapes. It is complete before the response
-// starts, so that an error can still be sent.
-func encode(body any) ([]byte, error) {
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(body)
-	return text.Bytes(), err
 }

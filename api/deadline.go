@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"lifthouse/api/results"
 	"lifthouse/engine/source"
 
 	"github.com/gin-gonic/gin"
@@ -13,17 +14,27 @@ import (
 // deadline, everything that waits or runs for the request ends with the
 // StoreError TooSlow.
 func (s *server) limitTime(c *gin.Context) {
-	ctx, cancel := s.withDeadline(c.Request.Context())
+	ctx, cancel := results.WithDeadline(c.Request.Context(), s.options.Timeout)
 	defer cancel()
 	c.Request = c.Request.WithContext(ctx)
 	c.Next()
 }
 
-func (s *server) withDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
-	if s.options.Timeout <= 0 {
-		return context.WithCancel(ctx)
+// changeSlots is the number of concurrent starts and stops. Each takes
+// milliseconds.
+const changeSlots = 2
+
+// stored wraps operations that change the store. They have a separate admission
+// and never wait behind reports.
+func (s *server) stored(handle func(*gin.Context) (any, error)) func(*gin.Context) (any, error) {
+	return func(c *gin.Context) (any, error) {
+		leave, err := s.changes.Enter(c.Request.Context())
+		if err != nil {
+			return nil, err
+		}
+		defer leave()
+		return handle(c)
 	}
-	return context.WithTimeoutCause(ctx, s.options.Timeout, &source.StoreError{Fault: source.TooSlow})
 }
 
 // within returns the error of work, or that of the context when it ends. Work

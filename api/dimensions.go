@@ -1,8 +1,6 @@
 package api
 
 import (
-	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -40,17 +38,9 @@ func (s *server) dimension(operation query.Operation) func(*gin.Context) (any, e
 			return nil, err
 		}
 		request.AccountID = owned.ID
-		asked, err := newResultsQuery(request, owned, typeJSON)
+		asked, err := s.results.Values(request, owned, attribute, most)
 		if err != nil {
 			return nil, err
-		}
-		asked.key = fmt.Sprintf("values of %s, %d, %s", attribute, most, asked.key)
-		asked.render = func(ctx context.Context) ([]byte, error) {
-			values, err := s.engine.Values(ctx, asked.plan, attribute, most)
-			if err != nil {
-				return nil, err
-			}
-			return encode(values)
 		}
 		return s.answered(c, asked)
 	}

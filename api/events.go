@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"lifthouse/api/results"
 	"lifthouse/engine/source"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
@@ -90,7 +91,7 @@ func (s *server) takeEvents(c *gin.Context) (any, error) {
 	if d.received.Rejected == d.lines {
 		return nil, noneTaken(&d.received)
 	}
-	ctx, cancel := s.withDeadline(c.Request.Context()) // starts after the body was received from the client
+	ctx, cancel := results.WithDeadline(c.Request.Context(), s.options.Timeout) // starts after the body was received from the client
 	defer cancel()
 	if events.Key != "" {
 		digest := sha256.Sum256(held.text)
@@ -136,7 +137,7 @@ func (s *server) unread(websiteID int64, text []byte, err error) error {
 		return err
 	}
 	if wrong.Status == http.StatusServiceUnavailable {
-		s.metrics.shed.Inc()
+		s.metrics.results.Shed.Inc()
 	} else {
 		reason := wrong.Detail
 		for _, e := range wrong.Errors {
@@ -164,7 +165,7 @@ func noneTaken(r *Received) error {
 func (s *server) intakeProblem(c *gin.Context, err error) error {
 	switch {
 	case errors.Is(err, ingest.ErrFull):
-		s.metrics.shed.Inc()
+		s.metrics.results.Shed.Inc()
 		return &problemError{&problem{Status: http.StatusServiceUnavailable, Code: string(source.Busy), Detail: "too many events are waiting to be written: retry in a moment", retryAfter: 1}}
 	case errors.Is(err, ingest.ErrKeyReused):
 		return &problemError{&problem{

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"lifthouse/api/results"
 	"net/http"
 	"sync"
 	"time"
@@ -10,7 +11,7 @@ import (
 )
 
 // healthy is the successful response of both probes. It must not be cached.
-var healthy = reply{kind: typeJSON, keep: notKept, body: []byte(`{"status":"ok"}` + "\n")}
+var healthy = reply{kind: results.JSON, keep: notKept, body: []byte(`{"status":"ok"}` + "\n")}
 
 // healthz is the liveness probe.
 func healthz(*gin.Context) (any, error) { return healthy, nil }

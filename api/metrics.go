@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"lifthouse/api/results"
 	"lifthouse/engine"
 	"lifthouse/engine/source"
 	"lifthouse/schema/ingest"
@@ -22,12 +23,8 @@ type metrics struct {
 	requests     *prometheus.HistogramVec
 	inFlight     prometheus.Gauge
 	storeQueries *prometheus.HistogramVec
-	results      *prometheus.CounterVec
-	evictions    prometheus.Counter
-	keptBytes    prometheus.Gauge
-	keptAnswers  prometheus.Gauge
+	results      *results.Metrics
 	rateLimited  prometheus.Counter
-	shed         prometheus.Counter
 	events       *prometheus.CounterVec
 	inbox        *prometheus.CounterVec
 	reports      *prometheus.CounterVec
@@ -49,25 +46,11 @@ func newMetrics() *metrics {
 		storeQueries: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "lifthouse_store_query_seconds", Help: "Duration of a store query until its last row.", Buckets: seconds,
 		}, []string{"outcome"}),
-		results: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "lifthouse_results_total", Help: "Responses with results: not_modified, hit (cached), shared (computed for another request), miss (computed), stale (the store failed).",
-		}, []string{"outcome"}),
-		evictions: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "lifthouse_results_evictions_total", Help: "Cached results that were evicted.",
-		}),
-		keptBytes: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "lifthouse_results_kept_bytes", Help: "Memory of cached results.",
-		}),
-		keptAnswers: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "lifthouse_results_kept", Help: "Cached results.",
-		}),
 		rateLimited: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "lifthouse_rate_limited_total", Help: "Requests rejected because of the rate limit of their token, or because of too many unknown tokens from their address.",
 		}),
-		shed: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "lifthouse_shed_total", Help: "Requests rejected because too many requests use the store.",
-		}),
 	}
+	m.results = results.NewMetrics(m.registry)
 	m.events = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "lifthouse_events_total", Help: "Events received over HTTP: stored, duplicate, rejected.",
 	}, []string{"verdict"})
@@ -79,7 +62,7 @@ func newMetrics() *metrics {
 	}, []string{"source"})
 	m.registry.MustRegister(
 		m.reports, m.events, m.inbox,
-		m.requests, m.inFlight, m.storeQueries, m.results, m.evictions, m.keptBytes, m.keptAnswers, m.rateLimited, m.shed,
+		m.requests, m.inFlight, m.storeQueries, m.rateLimited,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	return m

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"lifthouse/engine/query"
+	"lifthouse/engine/render"
 	"lifthouse/engine/source"
 	"lifthouse/schema/catalogue"
 
@@ -130,7 +131,7 @@ func writeProblem(c *gin.Context, p *problem) {
 	if p.retryAfter > 0 {
 		c.Header("Retry-After", strconv.Itoa(p.retryAfter))
 	}
-	body, err := encode(p)
+	body, err := render.JSON(p)
 	if err != nil {
 		body = []byte(`{"status":500,"code":"internal_error"}`)
 	}

@@ -1,4 +1,4 @@
-package api
+package results
 
 import (
 	"context"
@@ -55,7 +55,7 @@ func (f *flightGroup) join(ctx context.Context, key string, compute func(context
 func (f *flightGroup) do(ctx context.Context, key string, run *flight, compute func(context.Context) ([]byte, error)) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			slog.ErrorContext(ctx, "panic", "requestId", recordOf(ctx).requestID, "panic", catalogue.RedactTokens(fmt.Sprint(cause)), "stack", string(debug.Stack()))
+			slog.ErrorContext(ctx, "panic", "panic", catalogue.RedactTokens(fmt.Sprint(cause)), "stack", string(debug.Stack()))
 			run.err = fmt.Errorf("panic: %v", cause)
 		}
 		run.cancel()

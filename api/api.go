@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"sync/atomic"
 
+	"lifthouse/api/negotiation"
+	"lifthouse/api/rates"
 	"lifthouse/api/results"
 	"lifthouse/engine"
 	"lifthouse/engine/query"
@@ -28,8 +30,8 @@ type server struct {
 	ready     readiness
 	draining  atomic.Bool
 	results   *results.Service
-	rates     *rates[catalogue.Digest] // nil: no limit
-	failures  *rates[netip.Prefix]     // failed authentications by address; nil: no limit
+	rates     *rates.Rates[catalogue.Digest] // nil: no limit
+	failures  *rates.Rates[netip.Prefix]     // failed authentications by address; nil: no limit
 	changes   *results.Admission
 	bodies    *bodies
 }
@@ -118,10 +120,10 @@ func (s *server) routes(router *gin.Engine) {
 	get("/widgets/:id/experiments/:experimentId/dimensions/:name", s.dimension(query.ExperimentResults))
 	router.POST("/events", s.authenticated(catalogue.ScopeIngest), answer(s.takeEvents))
 	write := router.Group("/v1", s.authenticated(catalogue.ScopeWrite), s.limitTime)
-	write.POST("/campaigns/:id/start", answer(s.stored(s.switchCampaign(true))))
-	write.POST("/campaigns/:id/stop", answer(s.stored(s.switchCampaign(false))))
-	write.POST("/widgets/:id/start", answer(s.stored(s.switchWidget(true))))
-	write.POST("/widgets/:id/stop", answer(s.stored(s.switchWidget(false))))
+	write.POST("/campaigns/:id/start", answer(s.switchCampaign(true)))
+	write.POST("/campaigns/:id/stop", answer(s.switchCampaign(false)))
+	write.POST("/widgets/:id/start", answer(s.switchWidget(true)))
+	write.POST("/widgets/:id/stop", answer(s.switchWidget(false)))
 	pages(router)
 }
 
@@ -173,6 +175,6 @@ func replyOf(c *gin.Context, body any) (reply, error) {
 		return r, nil
 	}
 	account := recordOf(c.Request.Context()).token.AccountID
-	r.tag = tagOf(strconv.FormatInt(account, 10), c.Request.URL.RequestURI(), c.Writer.Header().Get("X-Total-Count"), r.kind, string(r.body))
+	r.tag = negotiation.Tag(strconv.FormatInt(account, 10), c.Request.URL.RequestURI(), c.Writer.Header().Get("X-Total-Count"), r.kind, string(r.body))
 	return r, nil
 }

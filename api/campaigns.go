@@ -1,13 +1,9 @@
 package api
 
 import (
-	"errors"
-	"net/http"
 	"time"
 
 	"lifthouse/engine/live"
-	"lifthouse/engine/query"
-	"lifthouse/engine/source"
 	"lifthouse/schema/catalogue"
 
 	"github.com/gin-gonic/gin"
@@ -87,13 +83,9 @@ func (s *server) countedCampaign(c *gin.Context, live *catalogue.LiveCampaign) (
 }
 
 func (s *server) getCampaign(c *gin.Context) (any, error) {
-	p, err := s.place(c)
+	found, err := resource(s, c, "campaign", func(o *catalogue.Owned) map[int64]catalogue.LiveCampaign { return o.Campaigns }, func(c *catalogue.LiveCampaign) int64 { return c.WebsiteID })
 	if err != nil {
 		return nil, err
-	}
-	found, known := p.owned.Campaigns[p.id]
-	if !known || !p.has(found.WebsiteID) {
-		return nil, &query.NotFoundError{Kind: "campaign", ID: p.id}
 	}
 	counted, err := s.countedCampaign(c, &found)
 	if err != nil {
@@ -106,34 +98,13 @@ func (s *server) getCampaign(c *gin.Context) (any, error) {
 	return detail, nil
 }
 
-// switchCampaign starts or stops a campaign. It ignores the body.
+// switchCampaign starts or stops a campaign.
 func (s *server) switchCampaign(active bool) func(*gin.Context) (any, error) {
-	return func(c *gin.Context) (any, error) {
-		p, err := s.place(c)
+	return s.stored(func(c *gin.Context) (any, error) {
+		live, err := switched(s, c, "campaign", active, s.catalogue.SwitchCampaign)
 		if err != nil {
 			return nil, err
 		}
-		var live catalogue.LiveCampaign
-		var found bool
-		ctx := byToken(c)
-		err = within(ctx, func() (err error) {
-			live, found, err = s.catalogue.SwitchCampaign(ctx, p.owned.ID, p.website, p.id, active)
-			return err
-		})
-		if err != nil {
-			return nil, changeError(c, err)
-		}
-		if !found {
-			return nil, &query.NotFoundError{Kind: "campaign", ID: p.id}
-		}
 		return s.countedCampaign(c, &live)
-	}
-}
-
-// changeError returns the problem of a failed change of the catalogue.
-func changeError(c *gin.Context, err error) error {
-	if errors.Is(err, catalogue.ErrContested) {
-		return &problemError{&problem{Status: http.StatusServiceUnavailable, Code: "contested", Detail: err.Error(), retryAfter: retryAfter, cause: err}}
-	}
-	return untimely(source.StoreFailure(c.Request.Context(), err), "the store did not answer in time and the change may still be made: repeat the request, which is idempotent")
+	})
 }

@@ -20,23 +20,6 @@ func (s *server) limitTime(c *gin.Context) {
 	c.Next()
 }
 
-// changeSlots is the number of concurrent starts and stops. Each takes
-// milliseconds.
-const changeSlots = 2
-
-// stored wraps operations that change the store. They have a separate admission
-// and never wait behind reports.
-func (s *server) stored(handle func(*gin.Context) (any, error)) func(*gin.Context) (any, error) {
-	return func(c *gin.Context) (any, error) {
-		leave, err := s.changes.Enter(c.Request.Context())
-		if err != nil {
-			return nil, err
-		}
-		defer leave()
-		return handle(c)
-	}
-}
-
 // within returns the error of work, or that of the context when it ends. Work
 // that changes the store continues then, because it may have to be completed.
 func within(ctx context.Context, work func() error) error {

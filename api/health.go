@@ -2,10 +2,11 @@ package api
 
 import (
 	"context"
-	"lifthouse/api/results"
 	"net/http"
 	"sync"
 	"time"
+
+	"lifthouse/api/results"
 
 	"github.com/gin-gonic/gin"
 )

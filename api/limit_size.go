@@ -21,27 +21,32 @@ func (s *server) limitSize(c *gin.Context) {
 	if c.FullPath() == "" {
 		return
 	}
-	headers := 0
+	var headers int64
 	for name, values := range c.Request.Header {
 		for _, value := range values {
-			headers += len(name) + len(value)
+			headers += int64(len(name) + len(value))
 		}
 	}
+	path, query, body := int64(len(c.Request.URL.EscapedPath())), int64(len(c.Request.URL.RawQuery)), s.options.MaxBody
 	switch {
-	case len(c.Request.URL.RawQuery) > maxQuery:
-		tooLarge(c, http.StatusRequestURITooLong, "uri_too_long", "query", maxQuery, int64(len(c.Request.URL.RawQuery)))
-	case len(c.Request.URL.EscapedPath()) > maxPath:
-		tooLarge(c, http.StatusRequestURITooLong, "uri_too_long", "path", maxPath, int64(len(c.Request.URL.EscapedPath())))
+	case query > maxQuery:
+		tooLarge(c, http.StatusRequestURITooLong, "query", maxQuery, query)
+	case path > maxPath:
+		tooLarge(c, http.StatusRequestURITooLong, "path", maxPath, path)
 	case headers > maxHeaders:
-		tooLarge(c, http.StatusRequestHeaderFieldsTooLarge, "headers_too_large", "headers", maxHeaders, int64(headers))
-	case s.options.MaxBody > 0 && c.Request.ContentLength > s.options.MaxBody:
-		tooLarge(c, http.StatusRequestEntityTooLarge, "body_too_large", "body", s.options.MaxBody, c.Request.ContentLength)
-	case s.options.MaxBody > 0:
-		c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, s.options.MaxBody)
+		tooLarge(c, http.StatusRequestHeaderFieldsTooLarge, "headers", maxHeaders, headers)
+	case body > 0 && c.Request.ContentLength > body:
+		tooLarge(c, http.StatusRequestEntityTooLarge, "body", body, c.Request.ContentLength)
+	case body > 0:
+		c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, body)
 	}
 }
 
-func tooLarge(c *gin.Context, status int, code, what string, want, have int64) {
+var tooLargeCodes = map[int]string{
+	http.StatusRequestURITooLong: "uri_too_long", http.StatusRequestHeaderFieldsTooLarge: "headers_too_large", http.StatusRequestEntityTooLarge: "body_too_large",
+}
+
+func tooLarge(c *gin.Context, status int, what string, most, has int64) {
 	c.Header("Connection", "close") // the rest of the request is not read
-	writeProblem(c, &problem{Status: status, Code: code, Detail: fmt.Sprintf("the %s must have at most %d bytes; it has %d", what, want, have)})
+	writeProblem(c, &problem{Status: status, Code: tooLargeCodes[status], Detail: fmt.Sprintf("the %s must have at most %d bytes; it has %d", what, most, has)})
 }

@@ -86,5 +86,16 @@ func (s *server) place(c *gin.Context) (place, error) {
 	return place{owned, website, id}, err
 }
 
-// has reports whether a resource of the website can be the requested one.
-func (p *place) has(website int64) bool { return p.website == 0 || p.website == website }
+// resource returns the requested resource. The error is that of the parameters,
+// or a NotFoundError.
+func resource[R any](s *server, c *gin.Context, kind string, all func(*catalogue.Owned) map[int64]R, websiteOf func(*R) int64) (found R, err error) {
+	p, err := s.place(c)
+	if err != nil {
+		return found, err
+	}
+	found, known := all(p.owned)[p.id]
+	if !known || p.website != 0 && p.website != websiteOf(&found) {
+		return found, &query.NotFoundError{Kind: kind, ID: p.id}
+	}
+	return found, nil
+}

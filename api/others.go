@@ -36,13 +36,9 @@ func (s *server) listGoals(c *gin.Context) (any, error) {
 }
 
 func (s *server) getGoal(c *gin.Context) (any, error) {
-	p, err := s.place(c)
+	found, err := resource(s, c, "goal", func(o *catalogue.Owned) map[int64]catalogue.Goal { return o.Goals }, func(g *catalogue.Goal) int64 { return g.WebsiteID })
 	if err != nil {
 		return nil, err
-	}
-	found, known := p.owned.Goals[p.id]
-	if !known || !p.has(found.WebsiteID) {
-		return nil, &query.NotFoundError{Kind: "goal", ID: p.id}
 	}
 	return newGoal(&found), nil
 }
@@ -71,13 +67,9 @@ func (s *server) listTargets(c *gin.Context) (any, error) {
 }
 
 func (s *server) getTarget(c *gin.Context) (any, error) {
-	p, err := s.place(c)
+	found, err := resource(s, c, "target", func(o *catalogue.Owned) map[int64]catalogue.LiveTarget { return o.Targets }, func(t *catalogue.LiveTarget) int64 { return t.WebsiteID })
 	if err != nil {
 		return nil, err
-	}
-	found, known := p.owned.Targets[p.id]
-	if !known || !p.has(found.WebsiteID) {
-		return nil, &query.NotFoundError{Kind: "target", ID: p.id}
 	}
 	return newTarget(&found), nil
 }

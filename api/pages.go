@@ -7,6 +7,7 @@ import (
 
 	"lifthouse/api/dashboard"
 	"lifthouse/api/docs"
+	"lifthouse/api/negotiation"
 
 	"github.com/gin-gonic/gin"
 )
@@ -52,7 +53,7 @@ func (f *file) serve(c *gin.Context) {
 		c.Header("X-Content-Type-Options", "nosniff")
 		c.Header("Referrer-Policy", "no-referrer")
 	}
-	if matches(c.Request, tag) {
+	if negotiation.Matches(c.Request, tag) {
 		notModified(c)
 		return
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"lifthouse/api/negotiation"
 	"lifthouse/api/results"
 	"lifthouse/engine/query"
 	"lifthouse/schema/catalogue"
@@ -48,12 +49,12 @@ func (s *server) report(operation query.Operation) func(*gin.Context) (any, erro
 // response. A response of a failed store has no entity tag, so that it cannot be
 // confirmed by a conditional request.
 func (s *server) answered(c *gin.Context, q *results.Query) (reply, error) {
-	ctx, newest := c.Request.Context(), wantsNew(c.Request)
+	ctx, newest := c.Request.Context(), negotiation.WantsNew(c.Request)
 	is := s.results.Version(ctx, q, newest)
 	answer := reply{kind: q.Kind, keep: briefly}
 	if is.Known {
-		answer.tag = tagOf(s.options.Release, q.Key, is.String())
-		if !newest && matches(c.Request, answer.tag) {
+		answer.tag = negotiation.Tag(s.options.Release, q.Key, is.String())
+		if !newest && negotiation.Matches(c.Request, answer.tag) {
 			s.metrics.results.Count(results.NotModified)
 			return answer, nil
 		}

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"lifthouse/engine/live"
-	"lifthouse/engine/query"
 	"lifthouse/schema/catalogue"
 
 	"github.com/gin-gonic/gin"
@@ -128,13 +127,9 @@ func (s *server) countedWidget(c *gin.Context, w *catalogue.LiveWidget) (widget,
 }
 
 func (s *server) getWidget(c *gin.Context) (any, error) {
-	p, err := s.place(c)
+	found, err := resource(s, c, "widget", func(o *catalogue.Owned) map[int64]catalogue.LiveWidget { return o.Widgets }, func(w *catalogue.LiveWidget) int64 { return w.WebsiteID })
 	if err != nil {
 		return nil, err
-	}
-	found, known := p.owned.Widgets[p.id]
-	if !known || !p.has(found.WebsiteID) {
-		return nil, &query.NotFoundError{Kind: "widget", ID: p.id}
 	}
 	counted, err := s.countedWidget(c, &found)
 	if err != nil {
@@ -148,26 +143,13 @@ func (s *server) getWidget(c *gin.Context) (any, error) {
 	return detail, nil
 }
 
-// switchWidget starts or stops a widget. It ignores the body.
+// switchWidget starts or stops a widget.
 func (s *server) switchWidget(active bool) func(*gin.Context) (any, error) {
-	return func(c *gin.Context) (any, error) {
-		p, err := s.place(c)
+	return s.stored(func(c *gin.Context) (any, error) {
+		live, err := switched(s, c, "widget", active, s.catalogue.SwitchWidget)
 		if err != nil {
 			return nil, err
 		}
-		var live catalogue.LiveWidget
-		var found bool
-		ctx := byToken(c)
-		err = within(ctx, func() (err error) {
-			live, found, err = s.catalogue.SwitchWidget(ctx, p.owned.ID, p.website, p.id, active)
-			return err
-		})
-		if err != nil {
-			return nil, changeError(c, err)
-		}
-		if !found {
-			return nil, &query.NotFoundError{Kind: "widget", ID: p.id}
-		}
 		return s.countedWidget(c, &live)
-	}
+	})
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -158,7 +157,10 @@ func (p *program) answerLine(line compare.Line, inJSON bool) (answered bool, err
 }
 
 func (p *program) writeJSON(body any) error {
-	encoder := json.NewEncoder(p.out)
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(body)
+	text, err := render.JSON(body)
+	if err != nil {
+		return err
+	}
+	_, err = p.out.Write(text)
+	return err
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 
 	"lifthouse/cmd/internal/app"
@@ -59,7 +58,7 @@ func (p *program) demo(ctx context.Context, reset bool) error {
 		}
 	}
 	if address.Dir != "" {
-		if err := claimDemo(p.path(address.Dir)); err != nil {
+		if err := demo.Claim(p.path(address.Dir)); err != nil {
 			return err
 		}
 	}
@@ -91,32 +90,12 @@ func demosOnly(accounts []*catalogue.Owned) bool {
 	return len(accounts) == 0 || len(accounts) == 1 && accounts[0].Name == demo.Name
 }
 
-// demoMark is a file that marks a demo store.
-const demoMark = "lifthouse.demo"
-
-// claimDemo marks a new directory as a demo store. It returns an error if the
-// directory has other content.
-func claimDemo(dir string) error {
-	if _, err := os.Stat(filepath.Join(dir, demoMark)); err == nil {
-		return nil
-	}
-	if found, err := os.ReadDir(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	} else if len(found) > 0 {
-		return fmt.Errorf("%s is not a demo store: name an empty directory with --store, or serve this store with lifthouse serve", dir)
-	}
-	if err := os.MkdirAll(dir, 0o750); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(dir, demoMark), nil, 0o600)
-}
-
 // removeDemo deletes a demo store that no process holds.
 func (p *program) removeDemo(ctx context.Context, dir string) error {
 	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	if _, err := os.Stat(filepath.Join(dir, demoMark)); err != nil {
+	if !demo.Claimed(dir) {
 		return fmt.Errorf("%s is not a demo store; --reset only deletes demo stores", dir)
 	}
 	s, err := p.openStore(ctx) // acquires the lock

@@ -137,63 +137,79 @@ func (p *program) timesOf(s *app.Store) ingest.Times {
 	return times
 }
 
-// rejectedLine is a line of the --rejects file.
-type rejectedLine struct {
-	File   string `json:"file"`
-	Line   int64  `json:"line"`
-	Reason string `json:"reason"`
+// rejections are the rejected lines of all files.
+type rejections struct {
+	file  *json.Encoder // the --rejects file
+	count int64
+	err   error // of the file
+}
+
+// add writes a line to the --rejects file, and reports whether it is one of the
+// first, which are shown.
+func (r *rejections) add(file string, line int64, reason string) (shown bool) {
+	if r.err == nil {
+		r.err = r.file.Encode(struct {
+			File   string `json:"file"`
+			Line   int64  `json:"line"`
+			Reason string `json:"reason"`
+		}{file, line, reason})
+	}
+	r.count++
+	return r.count <= shownRejects
 }
 
 func (p *program) importFiles(ctx context.Context, s *app.Store, files []string, options ingest.Options, rejects io.Writer) error {
-	var rejected int64
-	var unwritten error
-	keep := json.NewEncoder(rejects)
+	rejected := rejections{file: json.NewEncoder(rejects)}
 	for _, file := range files {
-		started := time.Now()
-		show := terminal.NewProgress(p.err, filepath.Base(file), true)
-		options.Progress = func(r ingest.Report) {
-			show.Update(r.Bytes, r.TotalBytes, func() {
-				p.complain("%s: %d rows, %.0f %%", file, r.Inserted+r.Duplicates, 100*float64(r.Bytes)/float64(max(r.TotalBytes, 1)))
-			})
-		}
-		options.Reject = func(line int64, reason string) {
-			if unwritten == nil {
-				unwritten = keep.Encode(rejectedLine{file, line, reason})
-			}
-			if rejected++; rejected <= shownRejects {
-				show.Clear()
-				p.complain("%s: line %d: %s", file, line, reason)
-			}
-		}
-		path := file
-		if path != "-" {
-			path = p.path(file)
-		}
-		report, err := ingest.Import(ctx, s.Writer, path, options)
-		show.Clear()
-		if errors.Is(err, ingest.ErrTooManyRejected) {
-			p.complain("%v (--max-errors %d); %d rows were inserted before", err, options.MaxErrors, report.Inserted)
-			return &exitError{exitRejected}
-		}
-		if err != nil {
+		if err := p.importFile(ctx, s, file, options, &rejected); err != nil {
 			return err
 		}
-		p.summarize(file, report, options.DryRun, time.Since(started).Seconds())
 	}
 	if !options.DryRun {
 		if err := s.SweepRecent(ctx); err != nil {
 			return err
 		}
 	}
-	if unwritten != nil {
-		return fmt.Errorf("--rejects: %w", unwritten)
+	if rejected.err != nil {
+		return fmt.Errorf("--rejects: %w", rejected.err)
 	}
-	if rejected > shownRejects {
-		p.complain("%d more lines were rejected", rejected-shownRejects)
+	if rejected.count > shownRejects {
+		p.complain("%d more lines were rejected", rejected.count-shownRejects)
 	}
-	if rejected > 0 {
+	if rejected.count > 0 {
 		return &exitError{exitRejected}
 	}
+	return nil
+}
+
+func (p *program) importFile(ctx context.Context, s *app.Store, file string, options ingest.Options, rejected *rejections) error {
+	started := time.Now()
+	show := terminal.NewProgress(p.err, filepath.Base(file), true)
+	options.Progress = func(r ingest.Report) {
+		show.Update(r.Bytes, r.TotalBytes, func() {
+			p.complain("%s: %d rows, %.0f %%", file, r.Inserted+r.Duplicates, 100*float64(r.Bytes)/float64(max(r.TotalBytes, 1)))
+		})
+	}
+	options.Reject = func(line int64, reason string) {
+		if rejected.add(file, line, reason) {
+			show.Clear()
+			p.complain("%s: line %d: %s", file, line, reason)
+		}
+	}
+	path := file
+	if path != "-" {
+		path = p.path(file)
+	}
+	report, err := ingest.Import(ctx, s.Writer, path, options)
+	show.Clear()
+	if errors.Is(err, ingest.ErrTooManyRejected) {
+		p.complain("%v (--max-errors %d); %d rows were inserted before", err, options.MaxErrors, report.Inserted)
+		return &exitError{exitRejected}
+	}
+	if err != nil {
+		return err
+	}
+	p.summarize(file, report, options.DryRun, time.Since(started).Seconds())
 	return nil
 }
 

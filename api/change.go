@@ -1,0 +1,54 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"lifthouse/engine/query"
+	"lifthouse/engine/source"
+	"lifthouse/schema/catalogue"
+
+	"github.com/gin-gonic/gin"
+)
+
+// changeSlots is the number of concurrent starts and stops. Each takes
+// milliseconds.
+const changeSlots = 2
+
+// stored wraps operations that change the store. They have a separate admission
+// and never wait behind reports.
+func (s *server) stored(handle func(*gin.Context) (any, error)) func(*gin.Context) (any, error) {
+	return func(c *gin.Context) (any, error) {
+		leave, err := s.changes.Enter(c.Request.Context())
+		if err != nil {
+			return nil, err
+		}
+		defer leave()
+		return handle(c)
+	}
+}
+
+// switched starts or stops the requested resource, and returns it. It ignores the
+// body of the request.
+func switched[R any](s *server, c *gin.Context, kind string, active bool, change func(ctx context.Context, account, website, id int64, active bool) (R, bool, error)) (live R, err error) {
+	p, err := s.place(c)
+	if err != nil {
+		return live, err
+	}
+	var found bool
+	ctx := byToken(c)
+	err = within(ctx, func() (err error) {
+		live, found, err = change(ctx, p.owned.ID, p.website, p.id, active)
+		return err
+	})
+	switch {
+	case errors.Is(err, catalogue.ErrContested):
+		return live, &problemError{&problem{Status: http.StatusServiceUnavailable, Code: "contested", Detail: err.Error(), retryAfter: retryAfter, cause: err}}
+	case err != nil:
+		return live, untimely(source.StoreFailure(c.Request.Context(), err), "the store did not answer in time and the change may still be made: repeat the request, which is idempotent")
+	case !found:
+		return live, &query.NotFoundError{Kind: kind, ID: p.id}
+	}
+	return live, nil
+}

@@ -1,0 +1,100 @@
+// Package report has the flags of the command report.
+package report
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"lifthouse/engine/query"
+)
+
+// Flags are the flags of a request.
+type Flags struct {
+	Goal, Metric, Dimension, Interval string
+	Filters                           []string // name=value
+}
+
+var operations = map[string]query.Operation{
+	"campaign": query.CampaignResults, "widget": query.WidgetResults, "experiment": query.ExperimentResults,
+}
+
+// Request parses the arguments, such as campaign 12, and the flags with the parser
+// of the API. The error names the argument or the flag.
+func (q *Flags) Request(args []string) (query.Request, error) {
+	if len(args) != 2 {
+		return query.Request{}, errors.New("report: must be followed by campaign ID, widget ID or experiment WIDGET/ID")
+	}
+	operation, known := operations[args[0]]
+	if !known {
+		return query.Request{}, fmt.Errorf("report: %q: must be campaign, widget or experiment", args[0])
+	}
+	values := url.Values{}
+	for name, value := range map[string]string{"goal": q.Goal, "compareMetric": q.Metric, "dimension": q.Dimension, "interval": q.Interval} {
+		if value != "" {
+			values.Set(name, value)
+		}
+	}
+	for _, filter := range q.Filters {
+		name, value, ok := strings.Cut(filter, "=")
+		if !ok {
+			return query.Request{}, fmt.Errorf("report: --filter %q: must be name=value", filter)
+		}
+		values.Add("filters["+name+"]", value)
+	}
+	request, err := query.ParseReport(operation, values.Encode())
+	if err != nil {
+		return request, err
+	}
+	id, experiment, nested := strings.Cut(args[1], "/")
+	var ok, both bool
+	request.SubjectID, ok = query.ParseID(id)
+	if operation == query.ExperimentResults {
+		request.ExperimentID, both = query.ParseID(experiment)
+		ok = ok && both
+	}
+	if !ok || nested != (operation == query.ExperimentResults) {
+		return request, fmt.Errorf("report: %q: must be the id of a %s", args[1], args[0])
+	}
+	return request, nil
+}
+
+// Form has the format of a report and its repetition. At most one of the formats
+// is set.
+type Form struct {
+	Table, JSON, CSV, SQL bool
+	Watch                 bool
+	Every                 time.Duration
+}
+
+const (
+	// DefaultEvery is the default interval of a repeated report.
+	DefaultEvery  = 5 * time.Second
+	shortestEvery = time.Second // the data are refreshed every second
+)
+
+// Check rejects invalid combinations.
+func (f *Form) Check() error {
+	var asked []string
+	for _, form := range []struct {
+		name  string
+		asked bool
+	}{{"--table", f.Table}, {"--json", f.JSON}, {"--csv", f.CSV}, {"--sql", f.SQL}} {
+		if form.asked {
+			asked = append(asked, form.name)
+		}
+	}
+	var faults []error
+	if len(asked) > 1 {
+		faults = append(faults, fmt.Errorf("report: %s: must be only one of them", strings.Join(asked, " and ")))
+	}
+	if f.Watch && (f.CSV || f.SQL) {
+		faults = append(faults, errors.New("report: --watch prints a table or JSON, not --csv or --sql"))
+	}
+	if f.Every < shortestEvery {
+		faults = append(faults, fmt.Errorf("report: --every %s: must be at least %s", f.Every, shortestEvery))
+	}
+	return errors.Join(faults...)
+}

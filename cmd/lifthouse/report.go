@@ -73,12 +73,9 @@ func (p *program) reportCommand() *cobra.Command {
 }
 
 func (p *program) report(ctx context.Context, s *app.Store, request query.Request, as report.Form) error {
-	if request.AccountID == 0 {
-		account, err := onlyAccount(s.Catalogue.Snapshot())
-		if err != nil {
-			return err
-		}
-		request.AccountID = account
+	var err error
+	if request.AccountID, err = accountOr(request.AccountID, s.Catalogue.Snapshot()); err != nil {
+		return err
 	}
 	as.Table = as.Table || !as.JSON && !as.CSV && !as.SQL && terminal.Is(p.out)
 	if as.Watch {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -170,26 +169,19 @@ func accountFlag(cmd *cobra.Command, account *int64) {
 
 // accountOr returns the given account, or the only one if none is given.
 func accountOr(given int64, s *catalogue.Snapshot) (int64, error) {
-	if given == 0 {
-		return onlyAccount(s)
-	}
-	if !slices.ContainsFunc(s.Accounts(), func(a *catalogue.Owned) bool { return a.ID == given }) {
-		return 0, fmt.Errorf("--account %d: no such account", given)
-	}
-	return given, nil
-}
-
-func onlyAccount(s *catalogue.Snapshot) (int64, error) {
 	accounts := s.Accounts()
-	switch len(accounts) {
-	case 0:
-		return 0, errors.New("there is no account yet: declare one with lifthouse apply -f catalog.yaml")
-	case 1:
-		return accounts[0].ID, nil
-	}
 	var names []string
 	for _, a := range accounts {
+		if a.ID == given || given == 0 && len(accounts) == 1 {
+			return a.ID, nil
+		}
 		names = append(names, fmt.Sprintf("%d (%s)", a.ID, a.Name))
+	}
+	switch {
+	case len(accounts) == 0:
+		return 0, errors.New("there is no account yet: declare one with lifthouse apply -f catalog.yaml")
+	case given != 0:
+		return 0, usageError{fmt.Errorf("--account %d: must be one of %s", given, strings.Join(names, ", "))}
 	}
 	return 0, usageError{fmt.Errorf("--account is required, one of %s", strings.Join(names, ", "))}
 }

@@ -136,12 +136,16 @@ func ParseAddress(address string, getenv func(string) string) (Address, error) {
 	if err != nil || strings.Contains(u.Path, "@") { // err is not wrapped: it may contain the password
 		return Address{}, fmt.Errorf("store %s: must be %s://user:pass@host:port/db, with special characters of the password percent-encoded", ShowAddress(address), name)
 	}
-	p := addressParser{query: u.Query(), getenv: getenv, secure: scheme.secure}
-	return p.address(u, name, scheme.dsn, scheme.port, hosts, ShowAddress(address))
+	u.Scheme, u.Host = scheme.dsn, "h"
+	p := addressParser{shown: ShowAddress(address), scheme: name, port: scheme.port, query: u.Query(), getenv: getenv, secure: scheme.secure}
+	return p.address(u, hosts)
 }
 
 // addressParser parses the address of a server and collects the errors.
 type addressParser struct {
+	shown  string // the address without secrets
+	scheme string
+	port   string // default port
 	query  url.Values
 	getenv func(string) string
 	secure bool
@@ -152,16 +156,15 @@ func (p *addressParser) errorf(format string, args ...any) {
 	p.faults = append(p.faults, fmt.Sprintf(format, args...))
 }
 
-func (p *addressParser) address(u *url.URL, name, dsn, port, hosts, shown string) (Address, error) {
-	p.checkParameters(name)
-	if secure, err := strconv.ParseBool(p.query.Get("secure")); err == nil && name == "clickhouse" {
+func (p *addressParser) address(u *url.URL, hosts string) (Address, error) {
+	p.checkParameters(p.scheme)
+	if secure, err := strconv.ParseBool(p.query.Get("secure")); err == nil && p.scheme == "clickhouse" {
 		p.secure = secure
 		if secure {
-			port = schemes["clickhouses"].port
+			p.port = schemes["clickhouses"].port
 		}
 	}
-	u.Scheme, u.Host = dsn, "h"
-	addresses := p.hosts(hosts, port)
+	addresses := p.hosts(hosts, p.port)
 	certificates := p.certificates()
 	cluster := p.take("cluster")
 	if cluster != "" && !identifierForm.MatchString(cluster) {
@@ -172,7 +175,7 @@ func (p *addressParser) address(u *url.URL, name, dsn, port, hosts, shown string
 	}
 	password := p.password()
 	if len(p.faults) > 0 {
-		return Address{}, fmt.Errorf("store %s:\n  %s", shown, strings.Join(p.faults, "\n  "))
+		return Address{}, fmt.Errorf("store %s:\n  %s", p.shown, strings.Join(p.faults, "\n  "))
 	}
 	p.query.Del("secure")
 	if p.secure {
@@ -181,7 +184,7 @@ func (p *addressParser) address(u *url.URL, name, dsn, port, hosts, shown string
 	u.RawQuery = p.query.Encode()
 	options, err := clickhouse.ParseDSN(u.String())
 	if err != nil {
-		return Address{}, fmt.Errorf("store %s: %w", shown, err)
+		return Address{}, fmt.Errorf("store %s: %w", p.shown, err)
 	}
 	options.Addr = addresses
 	if options.Auth.Username == "" {

@@ -137,7 +137,7 @@ func OnCluster(cluster, statement string) []string {
 	on := " ON CLUSTER " + identifier(cluster)
 	var statements []string
 	if m := createTable.FindStringSubmatch(text); m != nil {
-		statements = create(cluster, on, m[1], m[2], m[3], m[4], strings.TrimSpace(m[5]))
+		statements = create(cluster, on, m)
 	} else if m := createView.FindStringSubmatch(text); m != nil {
 		statements = []string{"CREATE MATERIALIZED VIEW IF NOT EXISTS " + m[1] + on + " TO " + physicalTable(m[2]) + " AS" + m[3] + "\nFROM " + physicalTable(m[4]) + m[5]}
 	} else if m := plainView.FindStringSubmatch(text); m != nil {
@@ -179,7 +179,9 @@ func comments(statement string) (comment, text string) {
 // same UUID, which no earlier table had.
 const replicasPath = "/clickhouse/lifthouse/{uuid}/"
 
-func create(cluster, on, table, columns, engine, arguments, rest string) []string {
+// create returns the statements for a match of createTable.
+func create(cluster, on string, match []string) []string {
+	table, columns, engine, arguments, rest := match[1], match[2], match[3], match[4], strings.TrimSpace(match[5])
 	name, path, replica := table, replicasPath+"all", "{shard}-{replica}"
 	key, sharded := shardingKeys[table]
 	if sharded {

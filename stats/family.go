@@ -159,5 +159,5 @@ func (f family) critical(alpha float64) float64 {
 	if !(high < 0) {
 		return upper
 	}
-	return findRoot(excess, lower, upper, low, high, 1e-13)
+	return findRoot(excess, bracket{lower, upper, low, high}, 1e-13)
 }

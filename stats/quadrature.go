@@ -62,12 +62,16 @@ func kronrod(f func(float64) float64, a, b float64) (value, err float64) {
 	return half * fine, difference * math.Min(1, math.Pow(200*difference/scale, 0.5))
 }
 
-// findRoot returns x in [a, b] with f(x) = 0, for an f with values of opposite
-// sign at the ends (fa, fb). It uses Chandrupatla's method: inverse quadratic
+// bracket is an interval [a, b] at whose ends a function has values of opposite
+// sign, fa and fb.
+type bracket struct{ a, b, fa, fb float64 }
+
+// findRoot returns x in the bracket with f(x) = 0. It uses Chandrupatla's method: inverse quadratic
 // interpolation where it is safe, and bisection otherwise.
 //
 // See Chandrupatla (1997).
-func findRoot(f func(float64) float64, a, b, fa, fb, tolerance float64) float64 {
+func findRoot(f func(float64) float64, in bracket, tolerance float64) float64 {
+	a, b, fa, fb := in.a, in.b, in.fa, in.fb
 	var c, fc float64
 	step := 0.5
 	for range 200 {

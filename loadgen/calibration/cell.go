@@ -132,7 +132,7 @@ func tallyCells(t *tally, r rule, metric string, s *shape, o *Options) []Cell {
 		{Measure: peekingVerdicts, Nominal: alpha, Sense: Untested, Count: null.anyLookDecided, Experiments: null.withLooks},
 		{Measure: differenceCoverage, Nominal: 1 - alpha, Sense: sense, Count: all.difference, Experiments: all.experiments},
 		{Measure: improvementCoverage, Nominal: 1 - alpha, Sense: sense, Count: all.improvement, Experiments: all.experiments},
-		powerCell(r, metric, s, effect.significant, effect.experiments, o),
+		powerCell(t, r, metric, s, o),
 		{Measure: powerVerdicts, Sense: Untested, Count: effect.decided, Experiments: effect.experiments},
 		{Measure: wrongSigns, Nominal: alpha / 2, Sense: AtMost, Count: effect.wrongSign, Experiments: effect.experiments},
 	}
@@ -159,7 +159,7 @@ const powerTolerance = 0.1
 // powerCell returns a cell that compares the power with its normal
 // approximation. Power is tested only for frequentist conversion rates of two
 // equal groups.
-func powerCell(r rule, metric string, s *shape, count, experiments int, o *Options) Cell {
+func powerCell(t *tally, r rule, metric string, s *shape, o *Options) Cell {
 	e := experiment{effect: true, shape: s}
 	n := float64(o.Visitors) * s.scale / 100
 	variance := func(p float64) float64 {
@@ -173,7 +173,7 @@ func powerCell(r rule, metric string, s *shape, count, experiments int, o *Optio
 	se := math.Sqrt(variance(pc)/(n*float64(s.shares[0])) + variance(pt)/(n*float64(s.shares[1])))
 	z := distuv.UnitNormal.Quantile(1 - r.alpha()/2)
 	approximation := distuv.UnitNormal.CDF(d/se-z) + distuv.UnitNormal.CDF(-d/se-z)
-	c := Cell{Measure: power, Nominal: approximation, Sense: Untested, Count: count, Experiments: experiments}
+	c := Cell{Measure: power, Nominal: approximation, Sense: Untested, Count: t.effect.significant, Experiments: t.effect.experiments}
 	if metric == goalConversionRate && s.balanced && s.frequent && len(s.shares) == 2 && r.methodology == catalogue.Frequentist {
 		c.Sense, c.least, c.most = Approximate, max(0, approximation-powerTolerance), min(1, approximation+powerTolerance)
 	}

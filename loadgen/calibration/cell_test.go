@@ -47,7 +47,7 @@ func drawTallies(o *Options, factor float64) map[tallyKey]*tally {
 			for i := range shapes {
 				t := &tally{}
 				null, effect, alpha := o.Null/len(shapes), o.Effect/len(shapes), r.alpha()
-				nominalPower := powerCell(r, metric, &shapes[i], 0, 1, o).Nominal
+				nominalPower := powerCell(t, r, metric, &shapes[i], o).Nominal
 				t.null.experiments, t.null.withLooks = null, null
 				t.null.significant = draw(null, min(1, factor*alpha))
 				t.null.decided = t.null.significant / 2
@@ -177,7 +177,7 @@ func near(t *testing.T, what string, got, want, deviation float64) {
 
 func TestPowerCell(t *testing.T) {
 	o := Defaults
-	c := powerCell(rule{catalogue.Frequentist, 95, 1}, goalConversionRate, &shapes[0], 0, 1, &o)
+	c := powerCell(&tally{}, rule{catalogue.Frequentist, 95, 1}, goalConversionRate, &shapes[0], &o)
 	if math.Abs(c.Nominal-0.669) > 0.001 || c.Sense != Approximate { // 10 % against 15 % with 500 visitors each: z = 2.397
 		t.Errorf("%+v", c)
 	}

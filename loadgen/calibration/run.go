@@ -89,7 +89,8 @@ func Run(ctx context.Context, s *System, o *Options) (*Result, error) {
 	if err := s.send(ctx, all, o, p); err != nil {
 		return nil, err
 	}
-	tallies, reports := map[tallyKey]*tally{}, 0
+	reports := 0
+	reading := reader{System: s, parallel: o.Parallel, progress: p, tallies: map[tallyKey]*tally{}}
 	for _, r := range o.rules {
 		if err := s.Apply(ctx, catalogueOf(all, o, r)); err != nil {
 			return nil, err
@@ -99,22 +100,29 @@ func Run(ctx context.Context, s *System, o *Options) (*Result, error) {
 			subset = all[:min(len(all), level100Experiments)]
 		}
 		p.start(fmt.Sprintf("%s %d", r.methodology, r.level), len(subset)*len(metrics))
-		if err := s.readReports(ctx, subset, r, o.Parallel, tallies, p); err != nil {
+		if err := reading.reports(ctx, subset, r); err != nil {
 			return nil, err
 		}
 		reports += len(subset) * len(metrics)
 	}
-	result := &Result{Null: o.Null, Effect: o.Effect, Visitors: o.Visitors, Seed: o.Seed, Reports: reports, Cells: cellsOf(tallies, o)}
+	result := &Result{Null: o.Null, Effect: o.Effect, Visitors: o.Visitors, Seed: o.Seed, Reports: reports, Cells: cellsOf(reading.tallies, o)}
 	testCells(result)
 	result.Seconds = time.Since(started).Seconds()
 	return result, nil
 }
 
-// readReports reads the reports of the experiments under one rule and adds them
-// to the tallies.
-func (s *System) readReports(ctx context.Context, all []experiment, r rule, parallel int, tallies map[tallyKey]*tally, p *progress) error {
+// reader reads reports and adds them to the tallies.
+type reader struct {
+	*System
+	parallel int
+	progress *progress
+	mu       sync.Mutex // protects tallies
+	tallies  map[tallyKey]*tally
+}
+
+// reports reads the reports of the experiments under one rule.
+func (s *reader) reports(ctx context.Context, all []experiment, r rule) error {
 	readers, ctx := errgroup.WithContext(ctx)
-	var mutex sync.Mutex // protects tallies
 	next := make(chan *experiment)
 	readers.Go(func() error {
 		defer close(next)
@@ -127,7 +135,7 @@ func (s *System) readReports(ctx context.Context, all []experiment, r rule, para
 		}
 		return nil
 	})
-	for range parallel {
+	for range s.parallel {
 		readers.Go(func() error {
 			var parser fastjson.Parser
 			for e := range next {
@@ -136,14 +144,14 @@ func (s *System) readReports(ctx context.Context, all []experiment, r rule, para
 					if err != nil {
 						return err
 					}
-					mutex.Lock()
+					s.mu.Lock()
 					key := tallyKey{r, metric, e.shape.name}
-					if tallies[key] == nil {
-						tallies[key] = &tally{}
+					if s.tallies[key] == nil {
+						s.tallies[key] = &tally{}
 					}
-					tallies[key].add(e, metric, report)
-					mutex.Unlock()
-					p.add(1)
+					s.tallies[key].add(e, metric, report)
+					s.mu.Unlock()
+					s.progress.add(1)
 				}
 			}
 			return nil

@@ -122,7 +122,7 @@ func (a *applier) website(account int64, site *Website) error {
 		for i := range widget.Experiments {
 			shares[widget.Experiments[i].ID] = widget.Experiments[i].Shares()
 		}
-		if err := a.state(account, kindWidget, widget.ID, widget.Name, changed, widget.Initial, shares); err != nil {
+		if err := a.state(&declared{resource{account, kindWidget, widget.ID}, widget.Name, widget.Initial, shares}, changed); err != nil {
 			return err
 		}
 	}
@@ -135,7 +135,7 @@ func (a *applier) target(account int64, target *Target) error {
 	if err != nil {
 		return err
 	}
-	return a.state(account, kindTarget, target.ID, target.Name, changed, Initial{CreateDate: target.CreateDate}, nil)
+	return a.state(&declared{resource{account, kindTarget, target.ID}, target.Name, Initial{CreateDate: target.CreateDate}, nil}, changed)
 }
 
 func (a *applier) campaign(account int64, campaign *Campaign) error {
@@ -146,7 +146,7 @@ func (a *applier) campaign(account int64, campaign *Campaign) error {
 	if changed {
 		a.changes[len(a.changes)-1].Shares = campaign.namedShares()
 	}
-	return a.state(account, kindCampaign, campaign.ID, campaign.Name, changed, campaign.Initial, map[int64]Shares{0: campaign.Shares()})
+	return a.state(&declared{resource{account, kindCampaign, campaign.ID}, campaign.Name, campaign.Initial, map[int64]Shares{0: campaign.Shares()}}, changed)
 }
 
 // namedShares returns the fractions of the variations: control gets its
@@ -190,22 +190,30 @@ func (a *applier) define(account int64, k kind, id int64, name string, definitio
 	return true, nil
 }
 
+// declared is a resource of the file that has a state.
+type declared struct {
+	resource
+	name    string
+	initial Initial
+	shares  map[int64]Shares // by experiment
+}
+
 // state adds the first state of a resource, or the changed state if its
 // definition changed or its shares are corrected.
-func (a *applier) state(account int64, k kind, id int64, name string, changed bool, initial Initial, shares map[int64]Shares) error {
-	at := key{account, k, id, partState}
+func (a *applier) state(d *declared, changed bool) error {
+	at := key{d.account, d.kind, d.id, partState}
 	a.named[at] = true
 	before, exists := a.current[at]
-	state := State{Active: initial.Active, CreateDate: a.now, StartDate: utc(initial.StartDate), EndDate: utc(initial.EndDate)}
-	if initial.CreateDate != nil {
-		state.CreateDate = *utc(initial.CreateDate)
+	state := State{Active: d.initial.Active, CreateDate: a.now, StartDate: utc(d.initial.StartDate), EndDate: utc(d.initial.EndDate)}
+	if d.initial.CreateDate != nil {
+		state.CreateDate = *utc(d.initial.CreateDate)
 	}
 	if state.Active && state.StartDate == nil {
 		state.StartDate = &a.now
 	}
 	if exists {
 		if err := json.Unmarshal([]byte(before.Body), &state); err != nil {
-			return fmt.Errorf("state of %s %d: %w", k, id, err)
+			return fmt.Errorf("state of %s %d: %w", d.kind, d.id, err)
 		}
 	}
 	was, err := encode(state.ShareHistory)
@@ -214,7 +222,7 @@ func (a *applier) state(account int64, k kind, id int64, name string, changed bo
 	}
 	// The shares may differ although the definition does not: they are corrected,
 	// or the row of another server has replaced the one that recorded them.
-	if recorded := state.record(shares, a.now, a.correct); exists && !changed {
+	if recorded := state.record(d.shares, a.now, a.correct); exists && !changed {
 		if !recorded {
 			return nil
 		}
@@ -222,7 +230,7 @@ func (a *applier) state(account int64, k kind, id int64, name string, changed bo
 		if err != nil {
 			return err
 		}
-		a.changes = append(a.changes, Change{AccountID: account, Kind: string(k), ID: id, Name: name, Fields: []FieldChange{{"shareHistory", was, is}}})
+		a.changes = append(a.changes, Change{AccountID: d.account, Kind: string(d.kind), ID: d.id, Name: d.name, Fields: []FieldChange{{"shareHistory", was, is}}})
 	}
 	state.UpdateDate = a.now
 	body, err := encode(state)

@@ -68,7 +68,8 @@ func (w *Writer) Share(ctx context.Context) error {
 // inserts the derived rows: those that were derived before the insert, unless an
 // event was removed, and those that follow from the events that other writers
 // have stored since.
-func (w *Writer) writeShared(ctx context.Context, events []schema.Event, verdicts []Verdict, stored map[identity]schema.Event, fresh, due []schema.Event) (Outcome, error) {
+func (w *Writer) writeShared(ctx context.Context, events []schema.Event, verdicts []Verdict, stored map[identity]schema.Event, due []schema.Event) (Outcome, error) {
+	fresh := selectStored(events, verdicts)
 	ctx = context.WithoutCancel(ctx) // later copies must be removed
 	kept, err := w.insertShared(ctx, fresh, func(lost map[identity]bool) error { return w.markLost(ctx, events, verdicts, stored, lost) })
 	if err != nil {

@@ -191,7 +191,7 @@ func (w *Writer) write(ctx context.Context, events []schema.Event, verdicts []Ve
 		outcome.Attributed = len(derived)
 		err = w.insertExclusive(ctx, slices.Concat(fresh, derived))
 	} else {
-		outcome, err = w.writeShared(ctx, events, verdicts, stored, fresh, derived)
+		outcome, err = w.writeShared(ctx, events, verdicts, stored, derived)
 	}
 	if err != nil {
 		return Outcome{}, err

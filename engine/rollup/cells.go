@@ -2,11 +2,14 @@ package rollup
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math"
 	"math/big"
 	"slices"
 	"time"
 
+	"lifthouse/engine/plan"
 	"lifthouse/engine/visit"
 	"lifthouse/schema"
 
@@ -86,13 +89,38 @@ func (c cells) add(p *visitorTotals, sign int64, frequent map[string]bool) {
 	}
 }
 
+// update subtracts the old amounts of a visitor and adds the new ones.
+func (c cells) update(events []eventRow, sharesSince int64, frequent map[string]bool) error {
+	var amounts float64
+	for i := range events {
+		for _, amount := range events[i].Amounts {
+			amounts += math.Abs(float64(amount))
+		}
+	}
+	if amounts > maxAmount {
+		return errTooLarge
+	}
+	var before []eventRow
+	for i := range events {
+		if !events[i].fresh {
+			before = append(before, events[i])
+		}
+	}
+	c.add(totalsOf(before, sharesSince), -1, frequent)
+	c.add(totalsOf(events, sharesSince), 1, frequent)
+	return nil
+}
+
+// errTooLarge reports a visitor whose squared amounts overflow.
+var errTooLarge = errors.New("no rollup: the squares of the amounts overflow")
+
 const insertRollups = `INSERT INTO rollups (website_id, subject, subject_id, experiment_id, generation, cube_name, event, goal_id,
 	device, country, channel, browser, os, visitor_type, referrer, utm_source, utm_medium, utm_campaign,
 	variation_id, multi_exposed, first_day, day, visitors, since_shares, events, events_squares,
 	value, value_times_goals, profit, extra_value, signs, state)`
 
 // insert inserts the changed rows and the new state as one block.
-func (c cells) insert(ctx context.Context, conn driver.Conn, d *backlog, state *State) error {
+func (c cells) insert(ctx context.Context, conn driver.Conn, of plan.Subject, state *State) error {
 	order := make([]cell, 0, len(c))
 	for at, s := range c {
 		if !s.isZero() {
@@ -105,7 +133,7 @@ func (c cells) insert(ctx context.Context, conn driver.Conn, d *backlog, state *
 	}
 	defer func() { _ = batch.Close() }()
 	states := column(order, func(*cell) map[string]int64 { return nil }, state.encoded())
-	for i, column := range append(slices.Concat(c.keyColumns(order, d, state), c.sumColumns(order)), states) {
+	for i, column := range append(slices.Concat(c.keyColumns(order, of, state), c.sumColumns(order)), states) {
 		if err := batch.Column(i).Append(column); err != nil {
 			return fmt.Errorf("insert rollups: column %d: %w", i, err)
 		}
@@ -129,9 +157,9 @@ func same[T any](order []cell, value T) []T {
 	return column(order, func(*cell) T { return value }, value)
 }
 
-func (c cells) keyColumns(order []cell, d *backlog, state *State) []any {
+func (c cells) keyColumns(order []cell, of plan.Subject, state *State) []any {
 	columns := []any{
-		same(order, d.subject.WebsiteID), same(order, string(d.subject.Kind)), same(order, d.subject.ID), same(order, d.subject.ExperimentID),
+		same(order, of.WebsiteID), same(order, string(of.Kind)), same(order, of.ID), same(order, of.ExperimentID),
 		same(order, state.Generation),
 		column(order, (*cell).name, stateName),
 		column(order, func(c *cell) int8 { return int8(c.kind) }, int8(visit.NoKind)),

@@ -40,6 +40,16 @@ func (c *cube) has(columns []string) bool {
 // has at least one row.
 func (c *cube) frequentName() string { return c.name + ", frequent" }
 
+// ranked returns the cube that ranks the values of the cube's only attribute, or
+// nil.
+func (c *cube) ranked() *cube {
+	at := slices.IndexFunc(cubes, func(o cube) bool { return o.rank && slices.Equal(o.by, c.by) })
+	if at < 0 {
+		return nil
+	}
+	return &cubes[at]
+}
+
 // stateName is the name under which the state of a generation is stored.
 const stateName = "state"
 

@@ -31,7 +31,7 @@ type Index struct {
 	without  sync.Map    // subjects that cannot have a rollup
 	followed atomic.Bool // a refresher adds new events to the rollups
 	ranks    ranks
-	updates  *Refresher // nil: the rollups are not refreshed
+	update   func(context.Context, plan.Subject) error // adds all events of a subject; nil: the rollups are not refreshed
 }
 
 // NewIndex returns the index of a store. Subjects with at most few events are
@@ -178,10 +178,10 @@ func (x *Index) Lag() time.Duration {
 // Update adds all written events to the rollup of a subject. It does nothing
 // without a refresher, or if a rebuild is necessary or runs.
 func (x *Index) Update(ctx context.Context, subject plan.Subject) error {
-	if x.updates == nil {
+	if x.update == nil {
 		return nil
 	}
-	return x.updates.RefreshSubject(ctx, subject)
+	return x.update(ctx, subject)
 }
 
 // LeastEvents returns the minimum number of events of a subject with a rollup.

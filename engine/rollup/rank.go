@@ -66,35 +66,6 @@ func (r *ranking) candidates(state State, top int) ([]string, bool) {
 	return r.values[:among], true
 }
 
-// findTop finds the values of the dimension that may be among the most frequent
-// ones, and the cubes that have them. It only applies to dimensions with a
-// ranked cube. declined says that there are too many candidates.
-//
-// Its query may see a later state than the report. The bound of candidates
-// holds for later states.
-func (q *reading) findTop(ctx context.Context, from *source.Store) (declined string, err error) {
-	cube := q.rankedCube()
-	if cube == nil {
-		return "", nil
-	}
-	key := ranked{q.plan.Subject, cube.name}
-	order, known := q.ranks.get(key), false
-	if order != nil {
-		q.top, known = order.candidates(q.state, q.plan.Top)
-	}
-	if !known {
-		if order, err = q.rank(ctx, from, cube, order); err != nil {
-			return "", err
-		}
-		q.ranks.set(key, order)
-		if q.top, known = order.candidates(q.state, q.plan.Top); !known {
-			return "too many values of the dimension have about equally many visitors", nil
-		}
-	}
-	q.cellNames = order.names(q.cubes.cells, q.top)
-	return "", nil
-}
-
 // names returns the names under which the cells of the values are stored.
 func (r *ranking) names(of *cube, values []string) []string {
 	apart := 0
@@ -112,25 +83,14 @@ func (r *ranking) names(of *cube, values []string) []string {
 	return []string{of.name, of.frequentName()}
 }
 
-// rankedCube returns the cube that ranks the values of the dimension, or nil.
-func (q *reading) rankedCube() *cube {
-	if q.cubes.cells == nil {
-		return nil
-	}
-	at := slices.IndexFunc(cubes, func(c cube) bool { return c.rank && slices.Equal(c.by, q.cubes.cells.by) })
-	if at < 0 {
-		return nil
-	}
-	return &cubes[at]
-}
-
-// rank reads a new ranking. last is the previous ranking, or nil.
-func (q *reading) rank(ctx context.Context, from *source.Store, cube *cube, last *ranking) (*ranking, error) {
-	query := &source.Query{Params: []source.Param{{Name: "partition", Value: q.generation().partition()}, {Name: "cube", Value: cube.name}, {Name: "most", Value: uint32(maxRanked)}}}
-	if err := render(query, "rollup_top.sql", source.Slots{Dimension: source.Columns[string(q.plan.Dimension)]}); err != nil {
+// readRanking reads the most frequent values of the dimension of the cells' cube.
+// last is the previous ranking, or nil. The caller sets the number of events.
+func readRanking(ctx context.Context, from *source.Store, of generation, cells *cube, last *ranking) (*ranking, error) {
+	query := &source.Query{Params: []source.Param{{Name: "partition", Value: of.partition()}, {Name: "cube", Value: cells.ranked().name}, {Name: "most", Value: uint32(maxRanked)}}}
+	if err := render(query, "rollup_top.sql", source.Slots{Dimension: source.Expr(cells.by[0])}); err != nil {
 		return nil, err
 	}
-	r := &ranking{generation: q.state.Generation, events: q.state.Events, values: []string{}}
+	r := &ranking{generation: of.number, values: []string{}}
 	err := from.Each(ctx, query, func(found driver.Rows) error {
 		var value string
 		var visitors int64
@@ -145,7 +105,7 @@ func (q *reading) rank(ctx context.Context, from *source.Store, cube *cube, last
 		r.frequent = last.frequent
 		return r, nil
 	}
-	r.frequent, err = readFrequentValues(ctx, from, q.generation(), q.cubes.cells)
+	r.frequent, err = readFrequentValues(ctx, from, of, cells)
 	return r, err
 }
 

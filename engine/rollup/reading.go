@@ -1,9 +1,7 @@
 package rollup
 
 import (
-	"cmp"
 	"context"
-	"math/big"
 	"slices"
 	"time"
 
@@ -11,7 +9,6 @@ import (
 	"lifthouse/engine/source"
 	"lifthouse/engine/visit"
 	"lifthouse/schema"
-	"lifthouse/stats"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
@@ -43,7 +40,7 @@ func (c *Current) Query(p *plan.Plan, top []string) (*source.Query, error) {
 	if !expressible {
 		return nil, nil
 	}
-	if q.rankedCube() != nil {
+	if q.cubes.cells != nil && q.cubes.cells.ranked() != nil {
 		q.top = top
 	}
 	return q.compile()
@@ -98,25 +95,6 @@ func newReading(p *plan.Plan, state State) (*reading, bool) {
 	return &reading{plan: p, cubes: cubes, state: state, byDays: byDays}, expressible
 }
 
-// cellRow is one row of sql/rollup.sql.
-type cellRow struct {
-	cellKey
-	kind                                                  schema.Kind
-	visitors, sinceShares, recent, events                 source.Count
-	squares, valueTimesGoals, value, profit, extra, signs big.Int
-}
-
-// cellKey is the key of the sums of a row.
-type cellKey struct {
-	cube   *cube
-	bucket int64
-	visit.Segment
-}
-
-// kindActive is the event of a visitor who is active on a later day. It
-// identifies the visitors who are active in a window.
-const kindActive schema.Kind = "active"
-
 // answer runs the statements of a report. declined is the reason why the rollup
 // cannot serve it.
 func (q *reading) answer(ctx context.Context, from *source.Store) (found *visit.Rows, declined string, err error) {
@@ -143,6 +121,37 @@ func (q *reading) answer(ctx context.Context, from *source.Store) (found *visit.
 		found.Steps = stepsOf(merged(sums, q.cubes.steps, func(k *cellKey) { k.Dimension = "" }))
 	}
 	return found, "", nil
+}
+
+// findTop finds the values of the dimension that may be among the most frequent
+// ones, and the names under which their cells are stored. It only applies to
+// dimensions with a ranked cube. declined says that there are too many
+// candidates.
+//
+// Its query may see a later state than the report. The bound of candidates
+// holds for later states.
+func (q *reading) findTop(ctx context.Context, from *source.Store) (declined string, err error) {
+	cells := q.cubes.cells
+	if cells == nil || cells.ranked() == nil {
+		return "", nil
+	}
+	key := ranked{q.plan.Subject, cells.ranked().name}
+	order, known := q.ranks.get(key), false
+	if order != nil {
+		q.top, known = order.candidates(q.state, q.plan.Top)
+	}
+	if !known {
+		if order, err = readRanking(ctx, from, q.generation(), cells, order); err != nil {
+			return "", err
+		}
+		order.events = q.state.Events
+		q.ranks.set(key, order)
+		if q.top, known = order.candidates(q.state, q.plan.Top); !known {
+			return "too many values of the dimension have about equally many visitors", nil
+		}
+	}
+	q.cellNames = order.names(cells, q.top)
+	return "", nil
 }
 
 // namesOfCells returns the names under which the cells of the breakdown are
@@ -259,97 +268,4 @@ func (q *reading) checkState(state *State) (declined string) {
 		q.state, q.moved = *state, true
 	}
 	return ""
-}
-
-func (r *cellRow) addTo(m *visit.Moments) {
-	visitors, events := int64(r.visitors), int64(r.events)
-	switch r.kind {
-	case schema.KindView:
-		m.Visitors, m.SinceShares, m.Recent, m.Views = visitors, int64(r.sinceShares), int64(r.recent), events
-	case kindActive:
-		m.Visitors = visitors
-	case schema.KindClick:
-		m.Clicks = events
-	case schema.KindSubmit:
-		m.Submits = events
-	case schema.KindCompletion:
-		m.Completions, m.Completed = events, visitors
-	case schema.KindConversion:
-		m.Conversions, m.Conversion = events, visitors
-	case schema.KindContact:
-		m.Contacts = events
-	case schema.KindGoal:
-		m.Converted = visitors
-		m.Goals = stats.Sums{Sum: big.NewInt(events), Squares: &r.squares}
-		signs := unpackSigns(&r.signs)
-		for i, to := range []*visit.Amounts{&m.Value, &m.Profit, &m.ExtraValue} {
-			to.Sum, to.Squares = unpackAmounts([]*big.Int{&r.value, &r.profit, &r.extra}[i])
-			to.Nonzero, to.Negative = signs[2*i], signs[2*i+1]
-		}
-		m.ValueGoals = &r.valueTimesGoals
-	}
-}
-
-// merged adds up the sums of a cube over the parts of the key that drop
-// removes.
-func merged(sums map[cellKey]*visit.Moments, of *cube, drop func(*cellKey)) map[cellKey]visit.Moments {
-	all := map[cellKey]visit.Moments{}
-	for key, m := range sums {
-		if key.cube == of {
-			drop(&key)
-			if had, another := all[key]; another {
-				all[key] = had.Merge(*m)
-			} else {
-				all[key] = *m
-			}
-		}
-	}
-	return all
-}
-
-func rowsOf(sums map[cellKey]visit.Moments) []visit.Row {
-	rows := make([]visit.Row, 0, len(sums))
-	for key, m := range sums {
-		if m.Visitors != 0 {
-			rows = append(rows, visit.Row{Segment: key.Segment, Moments: m})
-		}
-	}
-	return rows
-}
-
-func stepsOf(sums map[cellKey]visit.Moments) []visit.Step {
-	steps := make([]visit.Step, 0, len(sums))
-	for key, m := range sums {
-		if !key.ExposedBefore {
-			steps = append(steps, visit.Step{Bucket: key.bucket, Row: visit.Row{Segment: key.Segment, Moments: m}})
-		}
-	}
-	slices.SortFunc(steps, func(a, b visit.Step) int { return cmp.Compare(a.Bucket, b.Bucket) })
-	return steps
-}
-
-// topOf returns the rows of the most frequent values, and rows for all others:
-// the difference to the whole report.
-func topOf(cells, whole []visit.Row, top int) []visit.Row {
-	visitors := map[string]int64{}
-	for i := range cells {
-		visitors[cells[i].Dimension] += cells[i].Visitors
-	}
-	values := visit.MostVisited(visitors)
-	values = values[:min(len(values), top)]
-	cells = slices.DeleteFunc(cells, func(r visit.Row) bool { return !slices.Contains(values, r.Dimension) })
-	kept := len(cells)
-	for _, others := range whole {
-		others.Others, others.Moments = true, others.Merge(visit.NoMoments()) // whole must not change
-		others.Recent = 0
-		for i := range cells[:kept] {
-			if r := &cells[i]; r.VariationID == others.VariationID && r.MultiExposed == others.MultiExposed {
-				others.Subtract(&r.Moments)
-			}
-		}
-		if others.Visitors != 0 {
-			cells = append(cells, others)
-		}
-	}
-	return cells
 }

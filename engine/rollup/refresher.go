@@ -15,17 +15,14 @@ package rollup
 import (
 	"cmp"
 	"context"
-	"embed"
+	_ "embed" // a statement
 	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
-	"text/template"
 	"time"
 
 	"lifthouse/engine/plan"
-	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/ingest"
 
@@ -33,31 +30,10 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-//go:embed sql/rebuild.sql sql/touched.sql sql/frequent.sql sql/rollup.sql sql/rollup_top.sql
-var sqlFiles embed.FS
-
-var sqlTemplates = template.Must(template.New("").Option("missingkey=error").ParseFS(sqlFiles, "sql/*.sql"))
-
-//go:embed sql/accepted.sql
-var accepted string
-
-//go:embed sql/extent.sql
-var extent string
-
 //go:embed sql/backlogs.sql
 var storedEvents string
 
 const (
-	// rangeEvents is the approximate number of events that a rebuild reads at
-	// once. It needs about 300 bytes of memory per event.
-	rangeEvents = 3_000_000
-	// stepEvents is the maximum number of new events of a step. A step also
-	// reads the earlier events of their visitors.
-	stepEvents = 500_000
-	// maxAmount is the maximum sum of a visitor's absolute amounts, in
-	// 1/schema.MoneyScale: a hundred of the largest events. The sum of squares
-	// of 10^8 such visitors fits into 128 bits.
-	maxAmount = 1_000_000_000_000_000
 	// bulkRate is the number of new events per second, over all subjects, above
 	// which an import is assumed. The refresher defers large backlogs during an
 	// import: the import ends sooner, and one rebuild after it is cheaper than
@@ -65,10 +41,6 @@ const (
 	bulkRate = 5_000
 	// maxDeferral is the maximum time for which a backlog is deferred.
 	maxDeferral = 5 * time.Minute
-	// maxFrequent is the number of values in a frequent cube: four times the
-	// number in a report, so that the values of a report remain among them for
-	// long.
-	maxFrequent = 200
 	// idleFactor is the pause after a refresh, as a multiple of its duration.
 	// The pause is at most maxIdle. So the refresher uses about a tenth of the
 	// capacity, and the rest is left for reads and writes.
@@ -82,15 +54,12 @@ const (
 
 // Refresher maintains the rollups of a store that no other process writes to.
 type Refresher struct {
-	conn       driver.Conn
+	*builder
 	writer     *ingest.Writer
 	index      *Index
 	refreshing chan struct{}                // holds a token while a refresh runs
 	lastLook   time.Time                    // time of the last look at the backlogs
 	observed   map[plan.Subject]observation // at the last look
-
-	maxFrequent int
-	frequent    map[plan.Subject]frequentValues
 }
 
 // observation has the number of stored events of a subject at the last look.
@@ -101,18 +70,9 @@ type observation struct {
 
 // New returns the refresher of a store, and sets it in the index.
 func New(conn driver.Conn, writer *ingest.Writer, index *Index) *Refresher {
-	s := &Refresher{conn: conn, writer: writer, index: index, refreshing: make(chan struct{}, 1), observed: map[plan.Subject]observation{}, maxFrequent: maxFrequent, frequent: map[plan.Subject]frequentValues{}}
-	index.updates = s
+	s := &Refresher{builder: newBuilder(conn), writer: writer, index: index, refreshing: make(chan struct{}, 1), observed: map[plan.Subject]observation{}}
+	index.update = s.RefreshSubject
 	return s
-}
-
-// backlog is a subject with events that are not in its rollup.
-type backlog struct {
-	subject     plan.Subject
-	stored      uint64    // events
-	ingested    time.Time // last acceptance time
-	state       *State    // nil: no rollup
-	sharesSince int64
 }
 
 // Follow refreshes the rollups at the given interval until the context ends. It
@@ -240,18 +200,6 @@ func (s *Refresher) recordOutcome(ctx context.Context, subject plan.Subject, err
 	return s.index.Refresh(ctx)
 }
 
-func (d *backlog) mustRebuild() bool {
-	return d.state == nil || d.state.SharesSince != d.sharesSince
-}
-
-// size returns the number of events that are not in the rollup.
-func (d *backlog) size() uint64 {
-	if d.state == nil {
-		return d.stored
-	}
-	return d.stored - min(d.stored, d.state.Events)
-}
-
 // ready returns the backlogs that are not deferred: those that one step can
 // process, those that have waited for maxDeferral, and all of them if no import
 // runs.
@@ -315,22 +263,4 @@ func (s *Refresher) candidates(ctx context.Context) ([]backlog, error) {
 		}
 	}
 	return all, rows.Err()
-}
-
-func mustRender(file string, slots any) string {
-	var q source.Query
-	if err := render(&q, file, slots); err != nil {
-		panic(err) // the files are embedded
-	}
-	return q.SQL
-}
-
-// render sets the text of a statement.
-func render(q *source.Query, file string, slots any) error {
-	var text strings.Builder
-	if err := sqlTemplates.ExecuteTemplate(&text, file, slots); err != nil {
-		return err
-	}
-	q.SQL = text.String()
-	return nil
 }

@@ -2,7 +2,6 @@ package rollup
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -75,21 +74,6 @@ func masks() (masks []uint64, names []string) {
 	return masks, names
 }
 
-// untilParams returns the parameters for the events of the subject accepted up
-// to through. sinceParams restricts them to the events that are not in the
-// rollup.
-func (d *backlog) untilParams(through time.Time) []any {
-	return []any{
-		clickhouse.Named("website_id", d.subject.WebsiteID), clickhouse.Named("subject", string(d.subject.Kind)),
-		clickhouse.Named("subject_id", d.subject.ID), clickhouse.Named("experiment_id", d.subject.ExperimentID),
-		clickhouse.DateNamed("through", through, clickhouse.MilliSeconds),
-	}
-}
-
-func (d *backlog) sinceParams(through time.Time) []any {
-	return append(d.untilParams(through), clickhouse.DateNamed("since", d.state.Through, clickhouse.MilliSeconds))
-}
-
 // rangeParams returns the parameters of a rebuild of a range of visitors.
 func (d *backlog) rangeParams(generation uint64, through time.Time, frequent []string, visitors [2]uint64) []any {
 	masks, names := masks()
@@ -105,134 +89,8 @@ func (d *backlog) rangeParams(generation uint64, through time.Time, frequent []s
 		clickhouse.Named("frequent", frequent))
 }
 
-// catchUp refreshes in steps of limited size.
-func (s *Refresher) catchUp(ctx context.Context, d *backlog, through time.Time) error {
-	if d.size() <= stepEvents {
-		return s.step(ctx, d, through)
-	}
-	rows, err := s.conn.Query(ctx, accepted, d.sinceParams(through)...)
-	if err != nil {
-		return err
-	}
-	var ends []time.Time
-	var taken uint64
-	for rows.Next() {
-		var at time.Time
-		var events uint64
-		if err := rows.Scan(&at, &events); err != nil {
-			return errors.Join(err, rows.Close())
-		}
-		if taken += events; taken >= stepEvents {
-			ends, taken = append(ends, at), 0
-		}
-	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-		return err
-	}
-	for _, end := range append(ends, through) {
-		if err := s.step(ctx, d, end); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// step adds the events accepted since the last step, up to through.
-func (s *Refresher) step(ctx context.Context, d *backlog, through time.Time) error {
-	state := *d.state
-	frequent, err := s.frequentOf(ctx, d)
-	if err != nil {
-		return err
-	}
-	changes := cells{}
-	err = s.touched(ctx, d, through, func(events []eventRow) error {
-		for i := range events {
-			if e := &events[i]; e.fresh {
-				state.Events++
-				state.Through = later(state.Through, time.UnixMilli(e.accepted).UTC())
-				state.Newest = later(state.Newest, time.UnixMilli(e.At).UTC())
-			}
-		}
-		return changes.update(events, d.sharesSince, frequent)
-	})
-	if err != nil {
-		return err
-	}
-	if err := changes.insert(ctx, s.conn, d, &state); err != nil {
-		return err
-	}
-	*d.state = state
-	return nil
-}
-
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
-}
-
-// update subtracts the old amounts of a visitor and adds the new ones.
-func (c cells) update(events []eventRow, sharesSince int64, frequent map[string]bool) error {
-	var amounts float64
-	for i := range events {
-		for _, amount := range events[i].Amounts {
-			amounts += math.Abs(float64(amount))
-		}
-	}
-	if amounts > maxAmount {
-		return errTooLarge
-	}
-	var before []eventRow
-	for i := range events {
-		if !events[i].fresh {
-			before = append(before, events[i])
-		}
-	}
-	c.add(totalsOf(before, sharesSince), -1, frequent)
-	c.add(totalsOf(events, sharesSince), 1, frequent)
-	return nil
-}
-
-// errTooLarge reports a visitor whose squared amounts overflow.
-var errTooLarge = errors.New("no rollup: the squares of the amounts overflow")
-
-// touched calls update with all events of each visitor that has new events.
-func (s *Refresher) touched(ctx context.Context, d *backlog, through time.Time, update func([]eventRow) error) error {
-	rows, err := s.conn.Query(ctx, touchedQuery, d.sinceParams(through)...)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = rows.Close() }()
-	var events []eventRow
-	var visitor, last uint64
-	since := d.state.Through.UnixMilli()
-	for rows.Next() {
-		e := eventRow{attributes: make([]string, len(attributeColumns))}
-		to := []any{&visitor, &e.At, &e.ID, &e.Variation, (*uint8)(&e.Kind), &e.goal, &e.Amounts[0], &e.Amounts[1], &e.Amounts[2], &e.accepted}
-		for i := range e.attributes {
-			to = append(to, &e.attributes[i])
-		}
-		if err := rows.Scan(to...); err != nil {
-			return err
-		}
-		if e.fresh = e.accepted > since; visitor != last && len(events) > 0 {
-			if err := update(events); err != nil {
-				return err
-			}
-			events = events[:0]
-		}
-		last = visitor
-		events = append(events, e)
-	}
-	if err := rows.Err(); err != nil || len(events) == 0 {
-		return err
-	}
-	return update(events)
-}
-
 // rebuild computes a new generation, which replaces the previous ones.
-func (s *Refresher) rebuild(ctx context.Context, d *backlog, through time.Time) error {
+func (s *builder) rebuild(ctx context.Context, d *backlog, through time.Time) error {
 	next := State{Generation: uint64(time.Now().UnixMilli()), SharesSince: d.sharesSince} //nolint:gosec // after 1970
 	if d.state != nil {
 		next.Generation = max(next.Generation, d.state.Generation+1)

@@ -1,0 +1,183 @@
+package rollup
+
+import (
+	"context"
+	_ "embed" // the statements
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"lifthouse/engine/plan"
+	"lifthouse/schema"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// builder computes the rollups of subjects from their events.
+type builder struct {
+	conn        driver.Conn
+	maxFrequent int
+	frequent    map[plan.Subject]frequentValues // of the current generations
+}
+
+func newBuilder(conn driver.Conn) *builder {
+	return &builder{conn: conn, maxFrequent: maxFrequent, frequent: map[plan.Subject]frequentValues{}}
+}
+
+const (
+	// rangeEvents is the approximate number of events that a rebuild reads at
+	// once. It needs about 300 bytes of memory per event.
+	rangeEvents = 3_000_000
+	// stepEvents is the maximum number of new events of a step. A step also
+	// reads the earlier events of their visitors.
+	stepEvents = 500_000
+	// maxAmount is the maximum sum of a visitor's absolute amounts, in
+	// 1/schema.MoneyScale: a hundred of the largest events. The sum of squares
+	// of 10^8 such visitors fits into 128 bits.
+	maxAmount = 1_000_000_000_000_000
+	// maxFrequent is the number of values in a frequent cube: four times the
+	// number in a report, so that the values of a report remain among them for
+	// long.
+	maxFrequent = 200
+)
+
+//go:embed sql/accepted.sql
+var accepted string
+
+//go:embed sql/extent.sql
+var extent string
+
+// frequentValues are the values in the frequent cube of a generation. Their
+// rows are adjacent, so a breakdown reads few granules.
+type frequentValues struct {
+	generation uint64
+	values     map[string]bool
+}
+
+// frequentCube is the cube that has a frequent cube.
+var frequentCube = &cubes[slices.IndexFunc(cubes, func(c cube) bool { return c.frequent })]
+
+// chooseFrequent returns the values for the frequent cube of a new generation.
+func (s *builder) chooseFrequent(ctx context.Context, d *backlog, through time.Time) ([]string, error) {
+	values, err := schema.QueryNames(ctx, s.conn, frequentQuery, append(d.untilParams(through), clickhouse.Named("most", uint32(s.maxFrequent)))...) //nolint:gosec // few
+	if err != nil {
+		return nil, fmt.Errorf("choose frequent values: %w", err)
+	}
+	return values, nil
+}
+
+// frequentOf returns the values in the frequent cube of the current generation.
+// Chosen values without a first view are not in it.
+func (s *builder) frequentOf(ctx context.Context, d *backlog) (map[string]bool, error) {
+	if known := s.frequent[d.subject]; known.generation == d.state.Generation {
+		return known.values, nil
+	}
+	values, err := readFrequentValues(ctx, s.conn, generation{d.subject, d.state.Generation}, frequentCube)
+	if err == nil {
+		s.frequent[d.subject] = frequentValues{d.state.Generation, values}
+	}
+	return values, err
+}
+
+// catchUp refreshes in steps of limited size.
+func (s *builder) catchUp(ctx context.Context, d *backlog, through time.Time) error {
+	if d.size() <= stepEvents {
+		return s.step(ctx, d, through)
+	}
+	rows, err := s.conn.Query(ctx, accepted, d.sinceParams(through)...)
+	if err != nil {
+		return err
+	}
+	var ends []time.Time
+	var taken uint64
+	for rows.Next() {
+		var at time.Time
+		var events uint64
+		if err := rows.Scan(&at, &events); err != nil {
+			return errors.Join(err, rows.Close())
+		}
+		if taken += events; taken >= stepEvents {
+			ends, taken = append(ends, at), 0
+		}
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return err
+	}
+	for _, end := range append(ends, through) {
+		if err := s.step(ctx, d, end); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// step adds the events accepted since the last step, up to through.
+func (s *builder) step(ctx context.Context, d *backlog, through time.Time) error {
+	state := *d.state
+	frequent, err := s.frequentOf(ctx, d)
+	if err != nil {
+		return err
+	}
+	changes := cells{}
+	err = s.touched(ctx, d, through, func(events []eventRow) error {
+		for i := range events {
+			if e := &events[i]; e.fresh {
+				state.Events++
+				state.Through = later(state.Through, time.UnixMilli(e.accepted).UTC())
+				state.Newest = later(state.Newest, time.UnixMilli(e.At).UTC())
+			}
+		}
+		return changes.update(events, d.sharesSince, frequent)
+	})
+	if err != nil {
+		return err
+	}
+	if err := changes.insert(ctx, s.conn, d.subject, &state); err != nil {
+		return err
+	}
+	*d.state = state
+	return nil
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// touched calls update with all events of each visitor that has new events.
+func (s *builder) touched(ctx context.Context, d *backlog, through time.Time, update func([]eventRow) error) error {
+	rows, err := s.conn.Query(ctx, touchedQuery, d.sinceParams(through)...)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rows.Close() }()
+	var events []eventRow
+	var visitor, last uint64
+	since := d.state.Through.UnixMilli()
+	for rows.Next() {
+		e := eventRow{attributes: make([]string, len(attributeColumns))}
+		to := []any{&visitor, &e.At, &e.ID, &e.Variation, (*uint8)(&e.Kind), &e.goal, &e.Amounts[0], &e.Amounts[1], &e.Amounts[2], &e.accepted}
+		for i := range e.attributes {
+			to = append(to, &e.attributes[i])
+		}
+		if err := rows.Scan(to...); err != nil {
+			return err
+		}
+		if e.fresh = e.accepted > since; visitor != last && len(events) > 0 {
+			if err := update(events); err != nil {
+				return err
+			}
+			events = events[:0]
+		}
+		last = visitor
+		events = append(events, e)
+	}
+	if err := rows.Err(); err != nil || len(events) == 0 {
+		return err
+	}
+	return update(events)
+}

@@ -181,7 +181,7 @@ func accountOr(given int64, s *catalogue.Snapshot) (int64, error) {
 	case len(accounts) == 0:
 		return 0, errors.New("there is no account yet: declare one with lifthouse apply -f catalog.yaml")
 	case given != 0:
-		return 0, usageError{fmt.Errorf("--account %d: must be one of %s", given, strings.Join(names, ", "))}
+		return 0, fmt.Errorf("--account %d: no such account; it must be one of %s", given, strings.Join(names, ", "))
 	}
 	return 0, usageError{fmt.Errorf("--account is required, one of %s", strings.Join(names, ", "))}
 }

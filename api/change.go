@@ -31,24 +31,25 @@ func (s *server) stored(handle func(*gin.Context) (any, error)) func(*gin.Contex
 
 // switched starts or stops the requested resource, and returns it. It ignores the
 // body of the request.
-func switched[R any](s *server, c *gin.Context, kind string, active bool, change func(ctx context.Context, account, website, id int64, active bool) (R, bool, error)) (live R, err error) {
+func switched[R any](s *server, c *gin.Context, kind string, active bool, change func(ctx context.Context, account, website, id int64, active bool) (R, bool, error)) (R, error) {
+	var none, live R
+	var found bool
 	p, err := s.place(c)
 	if err != nil {
-		return live, err
+		return none, err
 	}
-	var found bool
 	ctx := byToken(c)
 	err = within(ctx, func() (err error) {
 		live, found, err = change(ctx, p.owned.ID, p.website, p.id, active)
 		return err
 	})
-	switch {
+	switch { // after an error, the change may still run and set live and found
 	case errors.Is(err, catalogue.ErrContested):
-		return live, &problemError{&problem{Status: http.StatusServiceUnavailable, Code: "contested", Detail: err.Error(), retryAfter: retryAfter, cause: err}}
+		return none, &problemError{&problem{Status: http.StatusServiceUnavailable, Code: "contested", Detail: err.Error(), retryAfter: retryAfter, cause: err}}
 	case err != nil:
-		return live, untimely(source.StoreFailure(c.Request.Context(), err), "the store did not answer in time and the change may still be made: repeat the request, which is idempotent")
+		return none, untimely(source.StoreFailure(c.Request.Context(), err), "the store did not answer in time and the change may still be made: repeat the request, which is idempotent")
 	case !found:
-		return live, &query.NotFoundError{Kind: kind, ID: p.id}
+		return none, &query.NotFoundError{Kind: kind, ID: p.id}
 	}
 	return live, nil
 }

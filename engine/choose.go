@@ -12,6 +12,7 @@ import (
 	"lifthouse/engine/rollup"
 	"lifthouse/engine/source"
 	"lifthouse/engine/visit"
+	"lifthouse/engine/visitors"
 )
 
 // state is what the choice of a source depends on, besides the plan.
@@ -29,12 +30,15 @@ func choose(x *source.Execution, s *state, limits source.Limits) (chosen source.
 	if few := limits.MaxInProcess(); s.events <= few {
 		return source.InProcess{Execution: x}, fmt.Sprintf("the subject has at most %d events; the server counts them", few)
 	}
-	reason = noRollup(x.Plan, s)
-	if reason == "" {
-		if cubes := s.rollup.CubeNames(x.Plan); cubes != nil {
-			return rollup.Source{Execution: x, Current: s.rollup}, "the cubes " + strings.Join(cubes, "; ")
+	if reason = noRollup(x.Plan, s); reason == "" {
+		if reason = noCubes(x.Plan, s); reason == "" {
+			return rollup.Source{Execution: x, Current: s.rollup}, "the cubes " + strings.Join(s.rollup.CubeNames(x.Plan), "; ")
 		}
-		reason = rollup.NoCubes
+		why := noVisitors(x.Plan, s)
+		if why == "" {
+			return visitors.Source{Execution: x, Generation: &s.rollup.Visitors, Through: s.rollup.Through, Newest: s.rollup.Newest}, reason
+		}
+		reason += "; " + why
 	}
 	if why := noSinglePass(x.Plan, s); why != "" {
 		return source.Reference{Execution: x}, reason + "; " + why
@@ -42,22 +46,43 @@ func choose(x *source.Execution, s *state, limits source.Limits) (chosen source.
 	return source.SinglePass{Execution: x}, reason
 }
 
-// noRollup returns why the rollup cannot serve a report, or an empty text if it
-// can as far as there are cubes for it.
+// noRollup returns why the rollup does not have the data of a report, or an empty
+// text.
 func noRollup(p *plan.Plan, s *state) string {
 	switch {
-	case s.declined[source.NameRollup] != "":
-		return s.declined[source.NameRollup]
-	case p.Filters.GoalValue != nil || p.Filters.ZScore != 0:
-		return "rollups do not have the values of single goal events"
-	case !wholeDay(p.Filters.From) || !wholeDay(p.Filters.To):
-		return "rollups have whole days in UTC"
-	case p.Interval == query.Hourly:
-		return "rollups do not have hours"
 	case s.rollup == nil:
 		return "there is no current rollup"
 	case p.AllEvents && s.rollup.Through.Before(s.through):
 		return "the rollup does not have all events yet"
+	}
+	return ""
+}
+
+// noVisitors returns why the rows of visitors cannot serve a report, or an empty
+// text.
+func noVisitors(p *plan.Plan, s *state) string {
+	switch {
+	case s.declined[source.NameVisitors] != "":
+		return s.declined[source.NameVisitors]
+	case s.rollup.Visitors.Number == 0:
+		return fmt.Sprintf("rows of visitors have at most %d variations", visitors.MaxVariations)
+	}
+	return visitors.Declines(p)
+}
+
+// noCubes returns why the cubes cannot serve a report, or an empty text.
+func noCubes(p *plan.Plan, s *state) string {
+	switch {
+	case s.declined[source.NameRollup] != "":
+		return s.declined[source.NameRollup]
+	case p.Filters.GoalValue != nil || p.Filters.ZScore != 0:
+		return "cubes do not have the values of single goal events"
+	case !wholeDay(p.Filters.From) || !wholeDay(p.Filters.To):
+		return "cubes have whole days in UTC"
+	case p.Interval == query.Hourly:
+		return "cubes do not have hours"
+	case s.rollup.CubeNames(p) == nil:
+		return rollup.NoCubes
 	}
 	return ""
 }
@@ -101,5 +126,6 @@ func (s state) without(source, why string) state {
 
 // withoutRollup returns the state for a report that is counted from the events.
 func (s state) withoutRollup() state {
-	return s.without(source.NameRollup, "the report is counted from the events on request")
+	s.rollup = nil
+	return s
 }

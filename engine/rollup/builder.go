@@ -5,10 +5,12 @@ import (
 	_ "embed" // the statements
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	"lifthouse/engine/plan"
+	"lifthouse/engine/visitors"
 	"lifthouse/schema"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -20,10 +22,24 @@ type builder struct {
 	conn        driver.Conn
 	maxFrequent int
 	frequent    map[plan.Subject]frequentValues // of the current generations
+	epochs      map[plan.Subject]epoch          // of the refreshes of rows of visitors
+	last        uint64                          // the last generation or epoch
+}
+
+// epoch is a sequence of refreshes of rows of visitors. A failed refresh ends it,
+// because its rows may be stored.
+type epoch struct {
+	generation, number uint64
+}
+
+// next returns a number that no generation or epoch has.
+func (s *builder) next() uint64 {
+	s.last = max(s.last+1, uint64(time.Now().UnixMilli())) //nolint:gosec // after 1970
+	return s.last
 }
 
 func newBuilder(conn driver.Conn) *builder {
-	return &builder{conn: conn, maxFrequent: maxFrequent, frequent: map[plan.Subject]frequentValues{}}
+	return &builder{conn: conn, maxFrequent: maxFrequent, frequent: map[plan.Subject]frequentValues{}, epochs: map[plan.Subject]epoch{}}
 }
 
 const (
@@ -121,7 +137,8 @@ func (s *builder) step(ctx context.Context, d *backlog, through time.Time) error
 		return err
 	}
 	changes := cells{}
-	err = s.touched(ctx, d, through, func(events []eventRow) error {
+	rows := visitors.NewChanges(&state.Visitors)
+	err = s.touched(ctx, d, through, func(visitor uint64, events []eventRow) error {
 		for i := range events {
 			if e := &events[i]; e.fresh {
 				state.Events++
@@ -129,16 +146,46 @@ func (s *builder) step(ctx context.Context, d *backlog, through time.Time) error
 				state.Newest = later(state.Newest, time.UnixMilli(e.At).UTC())
 			}
 		}
+		rows.Update(visitor, eventsOf(earlier(events)), eventsOf(events))
 		return changes.update(events, d.sharesSince, frequent)
 	})
 	if err != nil {
 		return err
 	}
-	if err := changes.insert(ctx, s.conn, d.subject, &state); err != nil {
+	if rows.Full() {
+		return s.rebuild(ctx, d, through)
+	}
+	if err := s.insert(ctx, d.subject, rows, changes, &state); err != nil {
+		delete(s.epochs, d.subject)
 		return err
 	}
 	*d.state = state
 	return nil
+}
+
+// insert inserts the rows of visitors, then the cells with the new state.
+func (s *builder) insert(ctx context.Context, of plan.Subject, rows *visitors.Changes, changes cells, state *State) error {
+	if g := &state.Visitors; g.Number != 0 {
+		current := s.epochs[of]
+		if current.generation != g.Number || g.Refreshes[current.number] == visitors.MaxRefreshes {
+			current = epoch{g.Number, s.next()}
+			s.epochs[of] = current
+		}
+		g.Refreshes = maps.Clone(g.Refreshes)
+		g.Refreshes[current.number]++
+		if err := rows.Insert(ctx, s.conn, current.number, g.Refreshes[current.number]); err != nil {
+			return err
+		}
+	}
+	return changes.insert(ctx, s.conn, of, state)
+}
+
+func eventsOf(rows []eventRow) []visitors.Event {
+	events := make([]visitors.Event, len(rows))
+	for i := range rows {
+		events[i] = rows[i].Event
+	}
+	return events
 }
 
 func later(a, b time.Time) time.Time {
@@ -149,7 +196,7 @@ func later(a, b time.Time) time.Time {
 }
 
 // touched calls update with all events of each visitor that has new events.
-func (s *builder) touched(ctx context.Context, d *backlog, through time.Time, update func([]eventRow) error) error {
+func (s *builder) touched(ctx context.Context, d *backlog, through time.Time, update func(visitor uint64, events []eventRow) error) error {
 	rows, err := s.conn.Query(ctx, touchedQuery, d.sinceParams(through)...)
 	if err != nil {
 		return err
@@ -159,16 +206,16 @@ func (s *builder) touched(ctx context.Context, d *backlog, through time.Time, up
 	var visitor, last uint64
 	since := d.state.Through.UnixMilli()
 	for rows.Next() {
-		e := eventRow{attributes: make([]string, len(attributeColumns))}
-		to := []any{&visitor, &e.At, &e.ID, &e.Variation, (*uint8)(&e.Kind), &e.goal, &e.Amounts[0], &e.Amounts[1], &e.Amounts[2], &e.accepted}
-		for i := range e.attributes {
-			to = append(to, &e.attributes[i])
+		e := eventRow{Event: visitors.Event{Attributes: make([]string, len(visitors.Attributes))}}
+		to := []any{&visitor, &e.At, &e.ID, &e.Variation, (*uint8)(&e.Kind), &e.Goal, &e.Amounts[0], &e.Amounts[1], &e.Amounts[2], &e.accepted}
+		for i := range e.Attributes {
+			to = append(to, &e.Attributes[i])
 		}
 		if err := rows.Scan(to...); err != nil {
 			return err
 		}
 		if e.fresh = e.accepted > since; visitor != last && len(events) > 0 {
-			if err := update(events); err != nil {
+			if err := update(last, events); err != nil {
 				return err
 			}
 			events = events[:0]
@@ -179,5 +226,5 @@ func (s *builder) touched(ctx context.Context, d *backlog, through time.Time, up
 	if err := rows.Err(); err != nil || len(events) == 0 {
 		return err
 	}
-	return update(events)
+	return update(last, events)
 }

@@ -100,15 +100,14 @@ func (c cells) update(events []eventRow, sharesSince int64, frequent map[string]
 	if amounts > maxAmount {
 		return errTooLarge
 	}
-	var before []eventRow
-	for i := range events {
-		if !events[i].fresh {
-			before = append(before, events[i])
-		}
-	}
-	c.add(totalsOf(before, sharesSince), -1, frequent)
+	c.add(totalsOf(earlier(events), sharesSince), -1, frequent)
 	c.add(totalsOf(events, sharesSince), 1, frequent)
 	return nil
+}
+
+// earlier returns the events before the last step.
+func earlier(events []eventRow) []eventRow {
+	return slices.DeleteFunc(slices.Clone(events), func(e eventRow) bool { return e.fresh })
 }
 
 // errTooLarge reports a visitor whose squared amounts overflow.

@@ -88,7 +88,7 @@ func (x *Index) Refresh(ctx context.Context) error {
 	stored := x.totals.Last()
 	for of, s := range all {
 		is, was := progress{State: s, changedAt: now.readAt}, last.of[of]
-		if was.State == is.State {
+		if was.State.same(&is.State) {
 			is.changedAt, is.behindSince = was.changedAt, was.behindSince
 		}
 		switch {
@@ -191,5 +191,9 @@ func (x *Index) LeastEvents() uint64 { return x.leastEvents }
 // whether there were any. Rollups include events, so they must be dropped before
 // the events are deleted.
 func (x *Index) Retire(ctx context.Context, of func(ingest.Subject) bool) (any bool, err error) {
-	return drop(ctx, x.conn, func(g generation) bool { return of(ingest.Subject(g.Subject)) })
+	dropped, err := drop(ctx, x.conn, func(g generation) bool { return of(ingest.Subject(g.Subject)) })
+	if err != nil || !dropped {
+		return dropped, err
+	}
+	return true, sweep(ctx, x.conn)
 }

@@ -96,29 +96,3 @@ func stepsOf(sums map[cellKey]visit.Moments) []visit.Step {
 	slices.SortFunc(steps, func(a, b visit.Step) int { return cmp.Compare(a.Bucket, b.Bucket) })
 	return steps
 }
-
-// topOf returns the rows of the most frequent values, and rows for all others:
-// the difference to the whole report.
-func topOf(cells, whole []visit.Row, top int) []visit.Row {
-	visitors := map[string]int64{}
-	for i := range cells {
-		visitors[cells[i].Dimension] += cells[i].Visitors
-	}
-	values := visit.MostVisited(visitors)
-	values = values[:min(len(values), top)]
-	cells = slices.DeleteFunc(cells, func(r visit.Row) bool { return !slices.Contains(values, r.Dimension) })
-	kept := len(cells)
-	for _, others := range whole {
-		others.Others, others.Moments = true, others.Merge(visit.NoMoments()) // whole must not change
-		others.Recent = 0
-		for i := range cells[:kept] {
-			if r := &cells[i]; r.VariationID == others.VariationID && r.MultiExposed == others.MultiExposed {
-				others.Subtract(&r.Moments)
-			}
-		}
-		if others.Visitors != 0 {
-			cells = append(cells, others)
-		}
-	}
-	return cells
-}

@@ -115,7 +115,7 @@ func (q *reading) answer(ctx context.Context, from *source.Store) (found *visit.
 		found.Cells = rowsOf(merged(sums, q.cubes.cells, func(k *cellKey) { k.bucket = 0 }))
 	}
 	if q.top != nil {
-		found.Cells = topOf(found.Cells, found.Whole, q.plan.Top)
+		found.Cells = visit.WithOthers(found.Cells, found.Whole, q.plan.Top)
 	}
 	if q.cubes.steps != nil {
 		found.Steps = stepsOf(merged(sums, q.cubes.steps, func(k *cellKey) { k.Dimension = "" }))
@@ -264,7 +264,7 @@ func (q *reading) checkState(state *State) (declined string) {
 		return "the generation of the rollup was replaced"
 	case state.SharesSince != q.plan.SharesSince.UnixMilli():
 		return "the shares changed after the rollup was built"
-	case *state != q.state:
+	case !state.same(&q.state):
 		q.state, q.moved = *state, true
 	}
 	return ""

@@ -3,6 +3,7 @@ package rollup
 import (
 	"context"
 	"fmt"
+	"lifthouse/engine/visitors"
 	"math"
 	"slices"
 	"strings"
@@ -29,7 +30,7 @@ var (
 	touchedQuery  = mustRender("touched.sql", struct {
 		Columns []string
 		Threads int
-	}{attributeColumns, threads})
+	}{visitors.Attributes, threads})
 )
 
 // threads is the number of threads of a step. The other cores are left for
@@ -74,12 +75,19 @@ func masks() (masks []uint64, names []string) {
 	return masks, names
 }
 
+// largeEvents is the number of events from which the rows of visitors have a
+// bucket of their own.
+const largeEvents = 2_000_000
+
+// visitorParams returns the parameters for the events of a range of visitors.
+func (d *backlog) visitorParams(through time.Time, bounds [2]uint64) []any {
+	return append(d.untilParams(through), clickhouse.Named("first_visitor", bounds[0]), clickhouse.Named("last_visitor", bounds[1]))
+}
+
 // rangeParams returns the parameters of a rebuild of a range of visitors.
-func (d *backlog) rangeParams(generation uint64, through time.Time, frequent []string, visitors [2]uint64) []any {
+func (d *backlog) rangeParams(generation uint64, through time.Time, frequent []string, bounds [2]uint64) []any {
 	masks, names := masks()
-	return append(d.untilParams(through),
-		clickhouse.Named("first_visitor", visitors[0]),
-		clickhouse.Named("last_visitor", visitors[1]),
+	return append(d.visitorParams(through, bounds),
 		clickhouse.Named("generation", generation),
 		clickhouse.Named("shares_since", d.sharesSince),
 		clickhouse.Named("attributes", uint8(len(attributeColumns))), //nolint:gosec // few
@@ -91,12 +99,10 @@ func (d *backlog) rangeParams(generation uint64, through time.Time, frequent []s
 
 // rebuild computes a new generation, which replaces the previous ones.
 func (s *builder) rebuild(ctx context.Context, d *backlog, through time.Time) error {
-	next := State{Generation: uint64(time.Now().UnixMilli()), SharesSince: d.sharesSince} //nolint:gosec // after 1970
-	if d.state != nil {
-		next.Generation = max(next.Generation, d.state.Generation+1)
-	}
+	next := State{Generation: s.next(), SharesSince: d.sharesSince}
+	var variations []int64
 	row := s.conn.QueryRow(ctx, extent, d.untilParams(through)...)
-	if err := row.Scan(&next.Events, &next.Through, &next.Newest); err != nil {
+	if err := row.Scan(&next.Events, &next.Through, &next.Newest, &variations); err != nil {
 		return err
 	}
 	if next.Events == 0 { // the events were removed, but the counters are not updated yet
@@ -106,9 +112,20 @@ func (s *builder) rebuild(ctx context.Context, d *backlog, through time.Time) er
 	if err != nil {
 		return err
 	}
-	for _, visitors := range visitorRanges(next.Events) {
-		if err := s.conn.Exec(ctx, rebuildQuery, d.rangeParams(next.Generation, through, frequent, visitors)...); err != nil {
+	if len(variations) <= visitors.MaxVariations {
+		if next.Visitors, err = visitors.New(ctx, s.conn, next.Generation, variations, next.Events >= largeEvents); err != nil {
 			return err
+		}
+	}
+	for i, bounds := range visitorRanges(next.Events) {
+		if err := s.conn.Exec(ctx, rebuildQuery, d.rangeParams(next.Generation, through, frequent, bounds)...); err != nil {
+			return err
+		}
+		if g := &next.Visitors; g.Number != 0 {
+			g.Refreshes[g.Number] = uint32(i) + 1 //nolint:gosec // few
+			if err := g.Rebuild(ctx, s.conn, g.Number, g.Refreshes[g.Number], d.visitorParams(through, bounds)); err != nil {
+				return err
+			}
 		}
 	}
 	if err := merge(ctx, s.conn, generation{d.subject, next.Generation}); err != nil {
@@ -117,8 +134,10 @@ func (s *builder) rebuild(ctx context.Context, d *backlog, through time.Time) er
 	if err := complete(ctx, s.conn, d.subject, &next); err != nil {
 		return err
 	}
-	_, err = drop(ctx, s.conn, func(g generation) bool { return g.Subject == d.subject && g.number < next.Generation })
-	return err
+	if _, err = drop(ctx, s.conn, func(g generation) bool { return g.Subject == d.subject && g.number < next.Generation }); err != nil {
+		return err
+	}
+	return sweep(ctx, s.conn)
 }
 
 // visitorRanges divides the visitors into ranges of their hashed ids, with

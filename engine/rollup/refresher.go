@@ -245,6 +245,9 @@ func (s *Refresher) candidates(ctx context.Context) ([]backlog, error) {
 		return nil, fmt.Errorf("read stored events: %w", err)
 	}
 	defer func() { _ = rows.Close() }()
+	for _, state := range states {
+		s.last = max(s.last, state.Generation, state.Visitors.LastEpoch())
+	}
 	var all []backlog
 	for rows.Next() {
 		var d backlog

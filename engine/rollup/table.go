@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lifthouse/engine/plan"
+	"lifthouse/engine/visitors"
 	"lifthouse/schema"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -24,6 +25,13 @@ type State struct {
 	SharesSince     int64 // start of the traffic shares that apply to it, in Unix milliseconds
 	Events          uint64
 	Through, Newest time.Time // last acceptance time and latest event time
+	Visitors        visitors.Generation
+}
+
+// same reports whether the states are equal.
+func (s *State) same(o *State) bool {
+	return s.Generation == o.Generation && s.SharesSince == o.SharesSince && s.Events == o.Events &&
+		s.Through.Equal(o.Through) && s.Newest.Equal(o.Newest) && s.Visitors.Equal(&o.Visitors)
 }
 
 // layoutKey is the key of the layout in the column state. The row that completes
@@ -33,16 +41,19 @@ const layoutKey = "layout"
 // encoded returns the value of the column state without the layout. The state of
 // a generation is the maximum of each key over its rows.
 func (s *State) encoded() map[string]int64 {
-	return map[string]int64{
+	state := map[string]int64{
 		"shares_since": s.SharesSince, "events": int64(s.Events), //nolint:gosec // fewer than 2^63 events
 		"through": s.Through.UnixMilli(), "newest": s.Newest.UnixMilli(),
 	}
+	s.Visitors.Encode(state)
+	return state
 }
 
 func decodedState(generation uint64, state map[string]int64) State {
 	return State{
 		Generation: generation, SharesSince: state["shares_since"], Events: uint64(state["events"]), //nolint:gosec // not negative
 		Through: time.UnixMilli(state["through"]).UTC(), Newest: time.UnixMilli(state["newest"]).UTC(),
+		Visitors: visitors.Decode(state),
 	}
 }
 
@@ -168,4 +179,17 @@ func drop(ctx context.Context, conn driver.Conn, of func(generation) bool) (drop
 // merge merges the parts of a generation, which makes it faster to read.
 func merge(ctx context.Context, conn driver.Conn, g generation) error {
 	return conn.Exec(ctx, "OPTIMIZE TABLE rollups PARTITION ID {id:String} FINAL", clickhouse.Named("id", g.partition()))
+}
+
+// sweep deletes the rows of visitors that belong to no current generation.
+func sweep(ctx context.Context, conn driver.Conn) error {
+	states, err := readStates(ctx, conn)
+	if err != nil {
+		return err
+	}
+	var live []visitors.Generation
+	for _, s := range states {
+		live = append(live, s.Visitors)
+	}
+	return visitors.Sweep(ctx, conn, live)
 }

@@ -6,15 +6,14 @@ import (
 	"time"
 
 	"lifthouse/engine/visit"
+	"lifthouse/engine/visitors"
 )
 
 // eventRow is a row of the events.
 type eventRow struct {
-	visit.Event
-	goal       int64
-	accepted   int64    // milliseconds since 1970
-	fresh      bool     // accepted since the last step
-	attributes []string // of a view: attributeColumns
+	visitors.Event
+	accepted int64 // milliseconds since 1970
+	fresh    bool  // accepted since the last step
 }
 
 // place is the key of a part of a visitor's sums, without the attributes.
@@ -39,7 +38,7 @@ type part struct {
 // visitorTotals has the sums of one visitor, before or after a step.
 type visitorTotals struct {
 	visit.Exposure
-	attributes []string // of the first view
+	attributes []string // of the first view: visitors.Attributes
 	parts      []part
 }
 
@@ -49,24 +48,24 @@ func totalsOf(events []eventRow, sharesSince int64) *visitorTotals {
 	var p visitorTotals
 	for i := range events {
 		if e := &events[i]; e.Kind == visit.View {
-			p.See(&e.Event, i)
+			p.See(&e.Event.Event, i)
 		}
 	}
 	if !p.Exposed {
 		return nil
 	}
-	p.attributes = events[p.Row].attributes
+	p.attributes = events[p.Row].Attributes
 	firstDay := dayOf(p.First.At)
 	days := map[place]visit.Totals{}
 	var active []int32
 	for i := range events {
 		e := &events[i]
-		if !p.Counts(&e.Event) {
+		if !p.Counts(&e.Event.Event) {
 			continue
 		}
 		day := dayOf(e.At)
 		active = append(active, day)
-		count(days, place{e.Kind, e.goal, firstDay, day}, e)
+		count(days, place{e.Kind, e.Goal, firstDay, day}, e)
 		if e.Kind == visit.Goal {
 			count(days, place{e.Kind, 0, firstDay, day}, e)
 		}
@@ -78,7 +77,7 @@ func totalsOf(events []eventRow, sharesSince int64) *visitorTotals {
 
 func count(days map[place]visit.Totals, at place, e *eventRow) {
 	t := days[at]
-	t.Add(&e.Event)
+	t.Add(&e.Event.Event)
 	days[at] = t
 }
 

@@ -100,7 +100,7 @@ func (x *Execution) referenceQuery() (*Query, Slots) {
 		s.Goals += " AND goal_id = {goal_id:Int64}"
 		q.Params = append(q.Params, Param{"goal_id", p.Goal.ID})
 	}
-	q.goalFilters(x, &s)
+	q.ValueFilters(x, &s)
 	s.Counts = s.Goals
 	s.Widget = p.Subject.Kind == schema.SubjectWidget
 	if s.Widget {
@@ -132,7 +132,9 @@ func (q *Query) VisitorFilters(filters *query.Filters, s *Slots) {
 	}
 }
 
-func (q *Query) goalFilters(x *Execution, s *Slots) {
+// ValueFilters adds the filters on the values of goal events to the slot of goals,
+// and their parameters.
+func (q *Query) ValueFilters(x *Execution, s *Slots) {
 	if x.Filters.GoalValue != nil {
 		s.Goals += " AND value >= {goal_value:Int64}"
 		q.Params = append(q.Params, Param{"goal_value", leastUnits(x.Filters.GoalValue)})

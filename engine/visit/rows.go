@@ -44,3 +44,30 @@ func MostVisited(visitors map[string]int64) []string {
 		return cmp.Or(cmp.Compare(visitors[b], visitors[a]), cmp.Compare(a, b))
 	})
 }
+
+// WithOthers returns the rows of the most frequent values of the dimension, and
+// rows for all other values: the difference to the whole report. top is the
+// maximum number of values.
+func WithOthers(cells, whole []Row, top int) []Row {
+	visitors := map[string]int64{}
+	for i := range cells {
+		visitors[cells[i].Dimension] += cells[i].Visitors
+	}
+	values := MostVisited(visitors)
+	values = values[:min(len(values), top)]
+	cells = slices.DeleteFunc(cells, func(r Row) bool { return !slices.Contains(values, r.Dimension) })
+	kept := len(cells)
+	for _, others := range whole {
+		others.Others, others.Moments = true, others.Merge(NoMoments()) // whole must not change
+		others.Recent = 0
+		for i := range cells[:kept] {
+			if r := &cells[i]; r.VariationID == others.VariationID && r.MultiExposed == others.MultiExposed && r.ExposedBefore == others.ExposedBefore {
+				others.Subtract(&r.Moments)
+			}
+		}
+		if others.Visitors != 0 {
+			cells = append(cells, others)
+		}
+	}
+	return cells
+}

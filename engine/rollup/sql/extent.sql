@@ -1,8 +1,10 @@
--- One row: number of events accepted up to a time, last acceptance time and latest event time.
+-- One row: number of events accepted up to a time, last acceptance time, latest event time, and variations of views (at
+-- most 63).
 SELECT
     count()          AS events,
     max(ingested_at) AS through,
-    max(time)        AS newest
+    max(time)        AS newest,
+    groupUniqArrayIf(63)(variation_id, event = 'view') AS variations
 FROM events
 WHERE website_id = {website_id:Int64}
     AND subject = {subject:String}

@@ -1,0 +1,91 @@
+package visitors
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"strings"
+	"text/template"
+
+	"lifthouse/engine/source"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+//go:embed sql/*.sql
+var sqlFiles embed.FS
+
+var sqlTemplates = template.Must(template.New("").Option("missingkey=error").ParseFS(sqlFiles, "sql/*.sql"))
+
+// expr is trusted SQL, made of constants only.
+type expr string
+
+// rebuildSlots are the slots of sql/rebuild_exposures.sql and
+// sql/rebuild_conversions.sql.
+type rebuildSlots struct {
+	Attributes expr
+	Shown      []expr // attributes of the first view of a visitor
+	AsOne      expr   // attributes of a view in one string
+	Events     expr   // of a visitor: events that may count
+}
+
+const (
+	allEvents  = "groupArray((toUnixTimestamp64Milli(time), toUInt8(event), keyed.variation_id))"
+	goalEvents = "groupArrayIf((goal_id, toUnixTimestamp64Milli(time), event_id, value, profit, extra_value), event = 'goal')"
+)
+
+var (
+	rebuildExposures   = mustRender("rebuild_exposures.sql", newRebuildSlots(allEvents))
+	rebuildConversions = mustRender("rebuild_conversions.sql", newRebuildSlots(goalEvents))
+
+	insertExposures = "INSERT INTO exposures (bucket, generation, refresh, segment, " + strings.Join(Attributes, ", ") +
+		", first_time, multi_exposed_at, views, clicks, submits, completions, conversions, contacts, later_ms, later_kinds)"
+	insertConversions = "INSERT INTO conversions (bucket, generation, refresh, segment, goal_id, " + strings.Join(Attributes, ", ") +
+		", first_time, visitor_id, time, number, value, profit, extra_value, value_before, profit_before, extra_value_before)"
+)
+
+func newRebuildSlots(events expr) rebuildSlots {
+	s := rebuildSlots{Attributes: expr(strings.Join(Attributes, ", ")), AsOne: expr(strings.Join(Attributes, `, '\0', `)), Events: events}
+	for i := range Attributes {
+		s.Shown = append(s.Shown, expr(fmt.Sprintf("shown[%d]", i+1)))
+	}
+	return s
+}
+
+func mustRender(file string, slots any) string {
+	var text strings.Builder
+	if err := sqlTemplates.ExecuteTemplate(&text, file, slots); err != nil {
+		panic(err) // the files are embedded
+	}
+	return text.String()
+}
+
+// New returns an empty generation. large is whether it has a bucket of its own.
+func New(ctx context.Context, conn driver.Conn, number uint64, variations []int64, large bool) (Generation, error) {
+	bucket, err := freeBucket(ctx, conn, number, large)
+	return Generation{Number: number, Bucket: bucket, Refreshes: map[uint64]uint32{}, Variations: variations}, err
+}
+
+// Rebuild inserts the rows of a range of visitors, as a refresh of an epoch. The
+// parameters are those of the subject, of the events and of the range.
+func (g *Generation) Rebuild(ctx context.Context, conn driver.Conn, epoch uint64, number uint32, params []any) error {
+	params = append(params, clickhouse.Named("bucket", g.Bucket), clickhouse.Named("generation", g.Number),
+		clickhouse.Named("refresh", epoch<<numberBits|uint64(number)), clickhouse.Named("variations", g.Variations))
+	for i, statement := range []string{rebuildExposures, rebuildConversions} {
+		if err := conn.Exec(ctx, statement, params...); err != nil {
+			return fmt.Errorf("rebuild %s: %w", tables[i], err)
+		}
+	}
+	return nil
+}
+
+// render sets the text of a statement.
+func render(q *source.Query, file string, slots any) error {
+	var text strings.Builder
+	if err := sqlTemplates.ExecuteTemplate(&text, file, slots); err != nil {
+		return err
+	}
+	q.SQL = text.String()
+	return nil
+}

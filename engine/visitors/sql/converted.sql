@@ -1,0 +1,34 @@
+WITH
+    converted AS (  -- one row per visitor with events that count: number and amounts of these events; and the markers
+        SELECT
+            visitor_id,
+            if(segment = 255, 255, bitAnd(segment, 254))    AS of_segment,
+            {{.Dimension}}                                  AS dimension,
+            sum(sign)                                       AS n,
+            sum(sign * value)                               AS value,
+            sum(sign * profit)                              AS profit,
+            sum(sign * extra_value)                         AS extra_value
+        FROM (
+            SELECT *, if(segment != 255 AND bitAnd(segment, 1) = 1, -1, 1) AS sign
+            FROM conversions
+            WHERE bucket = {bucket:UInt16}
+                AND generation = {generation:UInt64}
+                AND ({{.Committed}})
+                AND (segment = 255 OR ({{.Goals}}) AND ({{.Filters}}){{.Window}})
+        )
+        GROUP BY visitor_id, of_segment, dimension
+        HAVING n != 0
+    )
+-- one row per segment and dimension value: sums over its visitors; and one row for the markers
+SELECT
+    of_segment,
+    dimension,
+    toInt64(count()),
+    toInt64(sum(n)),
+    toInt64(sum(n * n)),
+    sum(toInt128(value)), sum(toInt128(value) * value), toInt64(countIf(value != 0)), toInt64(countIf(value < 0)),
+    sum(toInt128(value) * n),
+    sum(toInt128(profit)), sum(toInt128(profit) * profit), toInt64(countIf(profit != 0)), toInt64(countIf(profit < 0)),
+    sum(toInt128(extra_value)), sum(toInt128(extra_value) * extra_value), toInt64(countIf(extra_value != 0)), toInt64(countIf(extra_value < 0))
+FROM converted
+GROUP BY of_segment, dimension

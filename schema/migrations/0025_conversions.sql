@@ -1,0 +1,42 @@
+-- One row per counted goal event of a visitor: a goal event since the visitor's first view. Its upkeep is that of
+-- exposures; see there for bucket, generation, refresh and segment.
+--
+-- A row has the sums of the visitor's earlier events of the same goal, so that sums of squares over visitors need no
+-- grouping by visitor: an event with amount v after a sum b adds (b + v)² - b². This holds for any number of first
+-- events, and so for a window that ends early.
+CREATE TABLE IF NOT EXISTS conversions
+(
+    bucket            UInt16,
+    generation        UInt64,
+    refresh           UInt64,
+    segment           UInt8,
+    goal_id           Int64,
+    device            LowCardinality(String),
+    country           LowCardinality(String),
+    channel           LowCardinality(String),
+    browser           LowCardinality(String),
+    os                LowCardinality(String),
+    visitor_type      LowCardinality(String),
+    referrer          String                  CODEC(ZSTD(1)),
+    utm_source        String                  CODEC(ZSTD(1)),
+    utm_medium        String                  CODEC(ZSTD(1)),
+    utm_campaign      String                  CODEC(ZSTD(1)),
+    region            String                  CODEC(ZSTD(1)),
+    city              String                  CODEC(ZSTD(1)),
+    utm_content       String                  CODEC(ZSTD(1)),
+    utm_term          String                  CODEC(ZSTD(1)),
+    first_visit_page  String                  CODEC(ZSTD(1)),
+    first_time        DateTime64(3, 'UTC')    COMMENT 'time of the first view' CODEC(Delta, ZSTD(1)),
+    visitor_id        UInt64,
+    time              DateTime64(3, 'UTC')    COMMENT 'time of the event' CODEC(Delta, ZSTD(1)),
+    number            UInt32                  COMMENT '1 for the first event of the goal by the visitor, 2 for the second, ...',
+    value             Int64                   COMMENT 'in 1/10000, like all amounts',
+    profit            Int64,
+    extra_value       Int64,
+    value_before      Int64                   COMMENT 'sum over the earlier events of the goal by the visitor',
+    profit_before     Int64,
+    extra_value_before Int64
+)
+ENGINE = MergeTree
+PARTITION BY bucket
+ORDER BY (generation, goal_id, device, country, channel, browser, visitor_id)

@@ -108,6 +108,12 @@ func noSinglePass(p *plan.Plan, s *state) string {
 func read(ctx context.Context, x *source.Execution, s state) (found *visit.Rows, from string, err error) {
 	for {
 		chosen, _ := choose(x, &s, x.Store.Limits)
+		if chosen.Name() != source.NameVisitors { // which has its own bounds
+			if x, err = x.WithOutliers(ctx); err != nil {
+				return nil, "", err
+			}
+			chosen, _ = choose(x, &s, x.Store.Limits)
+		}
 		found, declined, err := chosen.Read(ctx)
 		if err != nil || declined == "" {
 			return found, chosen.Name(), err

@@ -18,6 +18,9 @@ func (e *Engine) SQL(ctx context.Context, p *plan.Plan) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if x, err = x.WithOutliers(ctx); err != nil {
+		return "", err
+	}
 	query, err := x.MomentsQuery()
 	if err != nil {
 		return "", err

@@ -321,11 +321,11 @@ func compareTop(t *testing.T, x *source.Execution, reference []visit.Row) {
 func compareSeries(t *testing.T, x *source.Execution, whole *result.Report, inProcess, singlePass *visit.Rows) {
 	t.Helper()
 	plan := x.Plan
-	points, err := series(t.Context(), x, singlePass)
+	points, err := series(t.Context(), x, stateOf(x), singlePass)
 	if err != nil {
 		fatal(t, err)
 	}
-	counted, err := series(t.Context(), x, inProcess)
+	counted, err := series(t.Context(), x, stateOf(x), inProcess)
 	if err != nil {
 		fatal(t, err)
 	}
@@ -340,7 +340,7 @@ func compareSeries(t *testing.T, x *source.Execution, whole *result.Report, inPr
 		return
 	}
 	for _, point := range points {
-		at, err := x.EndingAt(t.Context(), point.Time)
+		at, err := x.EndingAt(point.Time).WithOutliers(t.Context())
 		if err != nil {
 			fatal(t, err)
 		}

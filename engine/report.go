@@ -84,21 +84,17 @@ func reportOf(ctx context.Context, x *source.Execution, s state) (results *resul
 	results = result.New(x.Plan, found)
 	span.End()
 	if x.Interval != "" {
-		results.Series, err = series(ctx, x, found)
+		results.Series, err = series(ctx, x, s, found)
 	}
 	return results, from, err
 }
 
-// execution reads from the store how fresh the data are and which values are
-// outliers.
+// execution reads from the store how fresh the data are.
 func (e *Engine) execution(ctx context.Context, p *plan.Plan) (x *source.Execution, err error) {
 	ctx, span := source.Tracer.Start(ctx, "plan")
 	defer func() { source.EndSpan(span, err) }()
 	x = &source.Execution{Plan: p, Store: e.store}
-	if x.Stored, err = e.Totals.Stored(ctx, p.Subject); err != nil {
-		return nil, err
-	}
-	x.Outliers, err = x.ReadOutliers(ctx)
+	x.Stored, err = e.Totals.Stored(ctx, p.Subject)
 	return x, err
 }
 

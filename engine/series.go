@@ -18,7 +18,7 @@ const (
 
 // series returns a point at the end of each bucket, including empty ones, from
 // the first visitor to the last counted event. The last point equals the report.
-func series(ctx context.Context, x *source.Execution, found *visit.Rows) ([]result.Point, error) {
+func series(ctx context.Context, x *source.Execution, s state, found *visit.Rows) ([]result.Point, error) {
 	steps := found.Steps
 	if len(steps) == 0 {
 		return []result.Point{}, nil
@@ -34,20 +34,16 @@ func series(ctx context.Context, x *source.Execution, found *visit.Rows) ([]resu
 		}}
 	}
 	if x.Filters.ZScore != 0 {
-		return pointReports(ctx, x, first, last)
+		return pointReports(ctx, x, s, first, last)
 	}
 	return result.Cumulated(x.Plan, steps), nil
 }
 
 // pointReports computes a separate report for each point.
-func pointReports(ctx context.Context, x *source.Execution, first, last int64) ([]result.Point, error) {
+func pointReports(ctx context.Context, x *source.Execution, s state, first, last int64) ([]result.Point, error) {
 	var points []result.Point
 	for bucket := first; bucket <= last; bucket++ {
-		at, err := x.EndingAt(ctx, result.EndOf(x.Plan, bucket))
-		if err != nil {
-			return nil, err
-		}
-		found, _, err := read(ctx, at, stateOf(x).withoutRollup())
+		found, _, err := read(ctx, x.EndingAt(result.EndOf(x.Plan, bucket)), s)
 		if err != nil {
 			return nil, err
 		}

@@ -287,23 +287,30 @@ func (s *shop) compare(reports int, paths map[string]int) {
 		if i == 0 {
 			r = query.Request{AccountID: 1, SubjectID: 12, Metric: query.ValuePerVisitor, Dimension: query.ByReferrer}
 		}
-		got, path := s.body(r)
-		paths[path]++
-		if path != source.NameRollup && path != source.NameVisitors {
-			continue
+		s.compareOne(&r, paths)
+	}
+}
+
+// compareOne compares a report from the cubes or the rows of visitors with one
+// from the events.
+func (s *shop) compareOne(r *query.Request, paths map[string]int) {
+	s.t.Helper()
+	got, path := s.body(*r)
+	paths[path]++
+	if path != source.NameRollup && path != source.NameVisitors {
+		return
+	}
+	var body struct{ DataThrough time.Time }
+	if err := json.Unmarshal(got, &body); err != nil {
+		s.t.Fatal(err)
+	}
+	if want := s.exact(*r, body.DataThrough); !bytes.Equal(got, want) {
+		at := 0 // the first byte that differs
+		for at < min(len(got), len(want)) && got[at] == want[at] {
+			at++
 		}
-		var body struct{ DataThrough time.Time }
-		if err := json.Unmarshal(got, &body); err != nil {
-			s.t.Fatal(err)
-		}
-		if want := s.exact(r, body.DataThrough); !bytes.Equal(got, want) {
-			at := 0 // the first byte that differs
-			for at < min(len(got), len(want)) && got[at] == want[at] {
-				at++
-			}
-			at = max(0, at-1000)
-			s.t.Fatalf("%+v\nfrom byte %d of %s\n   rows %.2000s\n  exact %.2000s", r, at, path, got[at:], want[at:])
-		}
+		at = max(0, at-1000)
+		s.t.Fatalf("%+v\nfrom byte %d of %s\n   rows %.2000s\n  exact %.2000s", *r, at, path, got[at:], want[at:])
 	}
 }
 
@@ -379,6 +386,32 @@ func TestRollupEqualsReference(t *testing.T) {
 	t.Log(paths)
 	if paths[source.NameRollup] < paths[source.NameSinglePass] {
 		t.Errorf("reports by path: %v", paths)
+	}
+}
+
+// TestVisitorsEqualReference requests reports that no cube expresses, also after
+// late events, whose visitors have other first views then.
+func TestVisitorsEqualReference(t *testing.T) {
+	worlds, rounds := tier.Of(1, 1, 12), tier.Of(2, 2, 6)
+	paths := map[string]int{}
+	for seed := range uint64(worlds) { //nolint:gosec // few
+		s := newShop(t, 100+seed)
+		for range rounds {
+			s.more(200)
+			s.refresh()
+			for range 25 {
+				r := query.Request{AccountID: 1, SubjectID: 12, Metric: pick(s, query.GoalConversionRate, query.ValuePerVisitor), GoalID: int64(s.IntN(3))}
+				if s.IntN(3) == 0 {
+					r.Operation, r.SubjectID, r.ExperimentID = query.ExperimentResults, 3, 5
+				}
+				s.anything(&r)
+				s.compareOne(&r, paths)
+			}
+		}
+	}
+	t.Log(paths)
+	if n := paths[source.NameVisitors]; 10*n < 3*worlds*rounds*25 {
+		t.Errorf("reports by source: %v; want at least 30 %% of %d from the rows of visitors", paths, worlds*rounds*25)
 	}
 }
 

@@ -26,12 +26,22 @@ func (x *Execution) WithoutOutliers() *Execution {
 
 // EndingAt returns the execution of the report with the window ending at the given
 // time, without a series.
-func (x *Execution) EndingAt(ctx context.Context, end time.Time) (*Execution, error) {
+func (x *Execution) EndingAt(end time.Time) *Execution {
 	until := *x
-	until.Plan = x.Until(end)
+	until.Plan, until.Outliers = x.Until(end), nil
+	return &until
+}
+
+// WithOutliers returns the execution with the bounds of goal values of its
+// z-score, if it has one. They are counted from the events.
+func (x *Execution) WithOutliers(ctx context.Context) (*Execution, error) {
+	if x.Filters.ZScore == 0 || x.Outliers != nil {
+		return x, nil
+	}
+	with := *x
 	var err error
-	until.Outliers, err = until.ReadOutliers(ctx)
-	return &until, err
+	with.Outliers, err = x.ReadOutliers(ctx)
+	return &with, err
 }
 
 // Stored are the totals of the stored events of a subject.

@@ -111,6 +111,11 @@ func NoMoments() Moments {
 	return m
 }
 
+// IsEmpty reports whether there are neither visitors nor events.
+func (m *Moments) IsEmpty() bool {
+	return m.Visitors == 0 && m.Views == 0 && m.Actions == (Actions{}) && m.GoalsReached() == 0
+}
+
 // GoalsReached returns the number of goal events.
 func (m *Moments) GoalsReached() int64 {
 	if m.Goals.Sum == nil {

@@ -3,6 +3,7 @@ package visitors
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math/big"
@@ -14,6 +15,7 @@ import (
 	"lifthouse/engine/source"
 	"lifthouse/engine/visit"
 	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
 	"lifthouse/stats"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -40,57 +42,112 @@ type slots struct {
 	Views      source.Expr
 	Actions    []source.Expr
 	Completed  source.Expr
+	Bucket     source.Expr // of a conversion: bucket of the series
+	Numbered   bool        // number the counted events of each visitor anew
 	Conversion source.Expr
 }
 
 // Declines returns why the rows cannot tell a report, or an empty text.
 func Declines(p *plan.Plan) string {
 	switch {
-	case p.Interval != "":
-		return "the rows of visitors do not serve series yet"
-	case p.Filters.ZScore != 0:
-		return "the rows of visitors do not serve z-scores yet"
 	}
 	return ""
 }
 
 // Read declines if its snapshot lacks rows of a complete refresh.
 func (x Source) Read(ctx context.Context) (found *visit.Rows, declined string, err error) {
-	r := &reading{Source: x, sums: map[visit.Segment]*visit.Moments{}}
-	if err := r.segments(ctx, "", nil); err != nil || r.torn {
-		return nil, torn(r.torn), err
-	}
-	found = &visit.Rows{Through: x.Through, Newest: x.Newest, Outliers: x.Outliers}
-	found.Whole = r.rows()
-	found.Cells = found.Whole
-	if x.Dimension == "" {
-		return found, "", nil
-	}
-	column := source.Columns[string(x.Dimension)]
-	top, err := r.top(ctx, column)
-	if err != nil {
+	execution := *x.Execution
+	x.Execution = &execution
+	if x.Outliers, err = x.readOutliers(ctx); err != nil {
 		return nil, "", err
 	}
-	cells := &reading{Source: x, sums: map[visit.Segment]*visit.Moments{}}
-	if err := cells.segments(ctx, column, top); err != nil || cells.torn {
-		return nil, torn(cells.torn), err
+	found = &visit.Rows{Through: x.Through, Newest: x.Newest, Outliers: x.Outliers}
+	whole := x.reading()
+	err = whole.segments(ctx, "", nil)
+	found.Whole = whole.rows()
+	found.Cells = found.Whole
+	if err == nil && x.Dimension != "" {
+		found.Cells, err = x.cells(ctx, found.Whole)
 	}
-	found.Cells = visit.WithOthers(cells.rows(), found.Whole, x.Top)
-	return found, "", nil
+	if err == nil && x.Interval != "" {
+		found.Steps, err = x.steps(ctx)
+	}
+	if errors.Is(err, errTorn) {
+		return nil, err.Error(), nil
+	}
+	return found, "", err
 }
 
-func torn(is bool) string {
-	if is {
-		return "the rows of visitors are being replaced"
+// errTorn means that a statement did not see all complete refreshes.
+var errTorn = errors.New("the rows of visitors are being replaced")
+
+// cells returns the rows of the breakdown.
+func (x Source) cells(ctx context.Context, whole []visit.Row) ([]visit.Row, error) {
+	column := source.Columns[string(x.Dimension)]
+	top, err := x.top(ctx, column)
+	if err != nil {
+		return nil, err
 	}
-	return ""
+	cells := x.reading()
+	if err := cells.segments(ctx, column, top); err != nil {
+		return nil, err
+	}
+	return visit.WithOthers(cells.rows(), whole, x.Top), nil
+}
+
+// steps returns what each bucket of the series adds, before the removal of
+// outliers.
+func (x Source) steps(ctx context.Context) ([]visit.Step, error) {
+	x.Execution = x.WithoutOutliers()
+	r := x.reading()
+	query, err := x.exposureStepsQuery()
+	if err != nil {
+		return nil, err
+	}
+	if err := r.each(ctx, query, r.addExposureSteps); err != nil {
+		return nil, err
+	}
+	if query, err = x.conversionStepsQuery(); err != nil {
+		return nil, err
+	}
+	if err := r.each(ctx, query, r.addConversions); err != nil {
+		return nil, err
+	}
+	var steps []visit.Step
+	for at, m := range r.sums {
+		if !m.IsEmpty() {
+			steps = append(steps, visit.Step{Bucket: at.bucket, Row: visit.Row{Segment: at.Segment, Moments: *m}})
+		}
+	}
+	slices.SortFunc(steps, func(a, b visit.Step) int { return cmp.Compare(a.Bucket, b.Bucket) })
+	return steps, nil
 }
 
 // reading adds up the rows of a report.
 type reading struct {
 	Source
-	sums map[visit.Segment]*visit.Moments
-	torn bool // a statement did not see all complete refreshes
+	sums    map[key]*visit.Moments
+	markers int64 // seen by the current statement
+}
+
+// key is the key of sums.
+type key struct {
+	bucket int64
+	visit.Segment
+}
+
+func (x Source) reading() *reading { return &reading{Source: x, sums: map[key]*visit.Moments{}} }
+
+// each runs a statement and calls add for each row. The error may be errTorn.
+func (r *reading) each(ctx context.Context, q *source.Query, add func(driver.Rows) error) error {
+	r.markers = 0
+	if err := r.Store.Each(ctx, q, add); err != nil {
+		return err
+	}
+	if r.markers != r.Generation.markers() {
+		return errTorn
+	}
+	return nil
 }
 
 // segments reads both tables. With a dimension, it reads only the given values.
@@ -99,68 +156,87 @@ func (r *reading) segments(ctx context.Context, dimension source.Expr, values []
 	if err != nil {
 		return err
 	}
-	if err := r.Store.Each(ctx, query, r.addExposures); err != nil {
+	if err := r.each(ctx, query, r.addExposures); err != nil {
 		return err
 	}
 	if query, err = r.conversionsQuery(dimension, values); err != nil {
 		return err
 	}
-	return r.Store.Each(ctx, query, r.addConversions)
+	return r.each(ctx, query, r.addConversions)
 }
 
-// at returns the sums of a segment. It returns nil for markers, whose number it
-// checks.
-func (r *reading) at(segment uint8, dimension string, exposedBefore bool, rows int64) (sums *visit.Moments, cancels bool) {
+// add adds the moments of a segment, or subtracts them. rows is the number of
+// markers if they are one.
+func (r *reading) add(segment uint8, at key, m *visit.Moments, rows int64) {
 	if segment == marker {
-		r.torn = r.torn || rows != r.Generation.markers()
-		return nil, false
+		r.markers += rows
+		return
 	}
-	key := visit.Segment{
-		VariationID: r.Generation.Variations[segment>>segmentBits], Dimension: dimension,
-		ExposedBefore: exposedBefore, MultiExposed: segment&multiExposedBit != 0,
+	at.VariationID, at.MultiExposed = r.Generation.Variations[segment>>segmentBits], segment&multiExposedBit != 0
+	if r.sums[at] == nil {
+		none := visit.NoMoments()
+		r.sums[at] = &none
 	}
-	if r.sums[key] == nil {
-		m := visit.NoMoments()
-		r.sums[key] = &m
-	}
-	return r.sums[key], segment&cancelsBit != 0
-}
-
-// add adds moments, or subtracts them.
-func (r *reading) add(to *visit.Moments, m *visit.Moments, cancels bool) {
-	switch {
-	case to == nil:
-	case cancels:
-		to.Subtract(m)
-	default:
-		*to = to.Merge(*m)
+	if segment&cancelsBit != 0 {
+		r.sums[at].Subtract(m)
+	} else {
+		*r.sums[at] = r.sums[at].Merge(*m)
 	}
 }
 
 func (r *reading) addExposures(row driver.Rows) error {
 	var segment, exposedBefore uint8
-	var dimension string
+	var at key
 	var visitors, sinceShares, recent, views source.Count
-	var actions [7]source.Count
-	to := []any{&segment, &dimension, &exposedBefore, &visitors, &sinceShares, &recent, &views}
-	for i := range len(row.Columns()) - len(to) {
-		to = append(to, &actions[i])
-	}
-	if err := row.Scan(to...); err != nil {
+	var actions actionCounts
+	to := []any{&segment, &at.Dimension, &exposedBefore, &visitors, &sinceShares, &recent, &views}
+	if err := row.Scan(append(to, actions.targets()[:len(row.Columns())-len(to)]...)...); err != nil {
 		return err
 	}
 	m := visit.NoMoments()
 	m.Visitors, m.SinceShares, m.Recent, m.Views = int64(visitors), int64(sinceShares), int64(recent), int64(views)
-	m.Actions = visit.Actions{Clicks: int64(actions[0]), Submits: int64(actions[1]), Completions: int64(actions[2]), Conversions: int64(actions[3]), Contacts: int64(actions[4])}
-	m.Completed, m.Conversion = int64(actions[5]), int64(actions[6])
-	sums, cancels := r.at(segment, dimension, exposedBefore == 1, m.Visitors)
-	r.add(sums, &m, cancels)
+	actions.addTo(&m)
+	at.ExposedBefore = exposedBefore == 1
+	r.add(segment, at, &m, m.Visitors)
 	return nil
+}
+
+func (r *reading) addExposureSteps(row driver.Rows) error {
+	var at key
+	var segment uint8
+	var visitors, views source.Count
+	var actions actionCounts
+	if err := row.Scan(append([]any{&at.bucket, &segment, &visitors, &views}, actions.targets()...)...); err != nil {
+		return err
+	}
+	m := visit.NoMoments()
+	m.Visitors, m.Views = int64(visitors), int64(views)
+	actions.addTo(&m)
+	r.add(segment, at, &m, m.Visitors)
+	return nil
+}
+
+// actionCounts are the columns of the events of widgets: clicks, submits,
+// completions, conversions, contacts, and visitors with completions and with
+// conversions.
+type actionCounts [7]source.Count
+
+func (a *actionCounts) targets() []any {
+	to := make([]any, len(a))
+	for i := range a {
+		to[i] = &a[i]
+	}
+	return to
+}
+
+func (a *actionCounts) addTo(m *visit.Moments) {
+	m.Actions = visit.Actions{Clicks: int64(a[0]), Submits: int64(a[1]), Completions: int64(a[2]), Conversions: int64(a[3]), Contacts: int64(a[4])}
+	m.Completed, m.Conversion = int64(a[5]), int64(a[6])
 }
 
 func (r *reading) addConversions(row driver.Rows) error {
 	var segment uint8
-	var dimension string
+	var at key
 	var converted, goals, goalsSquares int64
 	var amounts [3]struct {
 		sum, squares      big.Int
@@ -168,7 +244,7 @@ func (r *reading) addConversions(row driver.Rows) error {
 	}
 	var valueGoals big.Int
 	v, p, e := &amounts[0], &amounts[1], &amounts[2]
-	if err := row.Scan(&segment, &dimension, &converted, &goals, &goalsSquares, &v.sum, &v.squares, &v.nonzero, &v.negative, &valueGoals,
+	if err := row.Scan(&at.bucket, &segment, &at.Dimension, &converted, &goals, &goalsSquares, &v.sum, &v.squares, &v.nonzero, &v.negative, &valueGoals,
 		&p.sum, &p.squares, &p.nonzero, &p.negative, &e.sum, &e.squares, &e.nonzero, &e.negative); err != nil {
 		return err
 	}
@@ -179,17 +255,16 @@ func (r *reading) addConversions(row driver.Rows) error {
 		*to = visit.Amounts{Sums: stats.Sums{Sum: &a.sum, Squares: &a.squares}, Nonzero: a.nonzero, Negative: a.negative}
 	}
 	m.ValueGoals = &valueGoals
-	sums, cancels := r.at(segment, dimension, false, goals)
-	r.add(sums, &m, cancels)
+	r.add(segment, at, &m, goals)
 	return nil
 }
 
 // rows returns the segments with visitors.
 func (r *reading) rows() []visit.Row {
 	var rows []visit.Row
-	for segment, m := range r.sums {
+	for at, m := range r.sums {
 		if m.Visitors != 0 {
-			rows = append(rows, visit.Row{Segment: segment, Moments: *m})
+			rows = append(rows, visit.Row{Segment: at.Segment, Moments: *m})
 		}
 	}
 	slices.SortFunc(rows, func(a, b visit.Row) int {
@@ -199,15 +274,15 @@ func (r *reading) rows() []visit.Row {
 }
 
 // top returns the most frequent values of a dimension.
-func (r *reading) top(ctx context.Context, dimension source.Expr) ([]string, error) {
-	query, s := r.query()
+func (x Source) top(ctx context.Context, dimension source.Expr) ([]string, error) {
+	query, s := x.query()
 	s.Dimension = dimension
-	query.Params = append(query.Params, source.Param{Name: "most", Value: uint32(r.Top)}) //nolint:gosec // few
+	query.Params = append(query.Params, source.Param{Name: "most", Value: uint32(x.Top)}) //nolint:gosec // few
 	if err := render(query, "top.sql", s); err != nil {
 		return nil, err
 	}
 	values := []string{}
-	return values, r.Store.Each(ctx, query, func(row driver.Rows) error {
+	return values, x.Store.Each(ctx, query, func(row driver.Rows) error {
 		var value string
 		var visitors int64
 		err := row.Scan(&value, &visitors)
@@ -230,6 +305,9 @@ func (x Source) query() (*source.Query, slots) {
 		committed = append(committed, fmt.Sprintf("refresh BETWEEN {first_%d:UInt64} AND {last_%d:UInt64}", i, i))
 	}
 	s.Committed = source.Expr(strings.Join(committed, " OR "))
+	if p.Goal != nil {
+		q.Params = append(q.Params, source.Param{Name: "goal_id", Value: p.Goal.ID})
+	}
 	if s.From {
 		q.Params = append(q.Params, source.Param{Name: "from", Value: p.From()})
 		s.Window += " AND first_time >= toDateTime64({from:String}, 3, 'UTC')"
@@ -283,16 +361,84 @@ func (x Source) exposuresQuery(dimension source.Expr, values []string) (*source.
 func (x Source) conversionsQuery(dimension source.Expr, values []string) (*source.Query, error) {
 	q, s := x.query()
 	dimensioned(q, &s, dimension, values)
-	if x.Goal != nil {
-		q.Params = append(q.Params, source.Param{Name: "goal_id", Value: x.Goal.ID})
-	}
-	if x.Goal != nil && x.Filters.GoalValue == nil && x.Outliers == nil {
+	s.Bucket = "toInt64(0)"
+	if x.isEveryEvent() {
 		return q, render(q, "conversions.sql", s)
 	}
+	x.countedGoals(q, &s)
+	return q, render(q, "converted.sql", s)
+}
+
+// isEveryEvent reports whether every event of one goal counts, so that the sums in
+// the rows are those of the report.
+func (x Source) isEveryEvent() bool {
+	return x.Goal != nil && x.Filters.GoalValue == nil && x.Outliers == nil
+}
+
+// countedGoals sets the slot of the events that count.
+func (x Source) countedGoals(q *source.Query, s *slots) {
 	s.Goals = "true"
 	if x.Goal != nil {
 		s.Goals = "goal_id = {goal_id:Int64}"
 	}
 	q.ValueFilters(x.Execution, &s.Slots)
-	return q, render(q, "converted.sql", s)
+}
+
+// stepParams adds the parameters of the grid of the series.
+func (x Source) stepParams(q *source.Query) {
+	width, shift := x.Interval.Grid()
+	q.Params = append(q.Params, source.Param{Name: "width", Value: width.Milliseconds()}, source.Param{Name: "shift", Value: shift.Milliseconds()})
+}
+
+func (x Source) exposureStepsQuery() (*source.Query, error) {
+	q, s := x.query()
+	x.stepParams(q)
+	return q, render(q, "exposure_steps.sql", s)
+}
+
+func (x Source) conversionStepsQuery() (*source.Query, error) {
+	q, s := x.query()
+	x.stepParams(q)
+	s.Bucket = "intDiv(toUnixTimestamp64Milli(time) + {shift:Int64}, {width:Int64})"
+	if s.Numbered = !x.isEveryEvent(); s.Numbered {
+		x.countedGoals(q, &s)
+	}
+	return q, render(q, "conversions.sql", s)
+}
+
+// readOutliers returns the bounds of the requested z-score, or nil if there is
+// none. The error may be errTorn.
+func (x Source) readOutliers(ctx context.Context) (*visit.Outliers, error) {
+	if x.Filters.ZScore == 0 {
+		return nil, nil
+	}
+	x.Execution = x.WithoutOutliers()
+	q, s := x.query()
+	x.countedGoals(q, &s)
+	var segments []uint8
+	for i, id := range x.Generation.Variations {
+		if slices.ContainsFunc(x.Variations, func(v plan.Variation) bool { return v.ID == id }) {
+			segments = append(segments, uint8(i)<<segmentBits) //nolint:gosec // at most MaxVariations
+			if x.MultipleExposures == catalogue.FirstVariation {
+				segments = append(segments, uint8(i)<<segmentBits|multiExposedBit) //nolint:gosec // at most MaxVariations
+			}
+		}
+	}
+	ids := make([]uint16, len(segments)) // the driver binds []uint8 as text
+	for i, segment := range segments {
+		ids[i] = uint16(segment)
+	}
+	q.Params = append(q.Params, source.Param{Name: "segments", Value: ids})
+	if err := render(q, "outliers.sql", s); err != nil {
+		return nil, err
+	}
+	var n, markers int64
+	var sum, squares big.Int
+	if err := x.Store.Each(ctx, q, func(row driver.Rows) error { return row.Scan(&n, &sum, &squares, &markers) }); err != nil {
+		return nil, err
+	}
+	if markers != x.Generation.markers() {
+		return nil, errTorn
+	}
+	return visit.NewOutliers(n, &sum, &squares, x.Filters.ZScore), nil
 }

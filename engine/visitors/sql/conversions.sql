@@ -1,18 +1,21 @@
--- one row per segment and dimension value: sums over visitors with a counted event of the goal; and one row for the
--- markers
+{{if .Numbered}}WITH
+    {{template "numbered.sql" .}}
+{{end}}-- one row per bucket, segment and dimension value: what the counted events of the goal add to sums over visitors; and
+-- one row for the markers
 SELECT
+    {{.Bucket}}                                             AS at,
     segment,
     {{.Dimension}}                                          AS dimension,
     toInt64(countIf(number = 1))                            AS converted_visitors,
-    toInt64(count())                                        AS goals_reached,
+    toInt64({{if .Numbered}}sum(copies){{else}}count(){{end}}) AS goals_reached,
     sum(2 * toInt64(number) - 1)                            AS goals_reached_squares,
     {{template "amounts.sql" "value"}},
     sum(toInt128(value_before + value) * number - toInt128(value_before) * (number - 1)) AS value_times_goals,
     {{template "amounts.sql" "profit"}},
     {{template "amounts.sql" "extra_value"}}
-FROM conversions
+FROM {{if .Numbered}}numbered{{else}}conversions
 WHERE bucket = {bucket:UInt16}
     AND generation = {generation:UInt64}
     AND ({{.Committed}})
-    AND (segment = 255 OR goal_id = {goal_id:Int64} AND ({{.Filters}}){{.Window}})
-GROUP BY segment, dimension
+    AND (segment = 255 OR goal_id = {goal_id:Int64} AND ({{.Filters}}){{.Window}}){{end}}
+GROUP BY at, segment, dimension

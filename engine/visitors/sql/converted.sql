@@ -21,6 +21,7 @@ WITH
     )
 -- one row per segment and dimension value: sums over its visitors; and one row for the markers
 SELECT
+    toInt64(0)                                              AS at,
     of_segment,
     dimension,
     toInt64(count()),

@@ -10,5 +10,5 @@ FROM (
     WHERE bucket = {bucket:UInt16}
         AND generation = {generation:UInt64}
         AND ({{.Committed}})
-        AND (segment = 255 OR ({{.Goals}}) AND ({{.Filters}}) AND bitAnd(segment, 254) IN {segments:Array(UInt8)}{{.Window}})
+        AND (segment = 255 OR ({{.Goals}}) AND ({{.Filters}}) AND bitAnd(segment, 254) IN {segments:Array(UInt16)}{{.Window}})
 )

@@ -10,6 +10,7 @@ import (
 	"lifthouse/engine/query"
 	"lifthouse/engine/rollup"
 	"lifthouse/engine/source"
+	"lifthouse/engine/visitors"
 )
 
 // TestChoose checks the chosen source and its reason.
@@ -17,6 +18,8 @@ func TestChoose(t *testing.T) {
 	day := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 	const many = source.MaxInProcessEvents + 1
 	current := &rollup.Current{State: rollup.State{Generation: 1, Through: day.Add(time.Hour), Newest: day}}
+	withVisitors := &rollup.Current{State: current.State}
+	withVisitors.Visitors = visitors.Generation{Number: 1}
 	variations := []plan.Variation{{ID: 0}, {ID: 1}}
 	p := func(change func(*plan.Plan)) *plan.Plan {
 		p := &plan.Plan{Request: query.Request{Metric: query.ValuePerVisitor}, Variations: variations, Top: plan.MaxBreakdown}
@@ -35,6 +38,9 @@ func TestChoose(t *testing.T) {
 		"no rollup":                {p(same), state{events: many}, source.NameSinglePass, "no current rollup"},
 		"goal values":              {p(func(p *plan.Plan) { p.Filters.GoalValue = big.NewRat(1, 1) }), state{events: many, rollup: current}, source.NameSinglePass, "goal events"},
 		"a z-score":                {p(func(p *plan.Plan) { p.Filters.ZScore = 2 }), state{events: many, rollup: current}, source.NameSinglePass, "goal events"},
+		"a z-score of visitors":    {p(func(p *plan.Plan) { p.Filters.ZScore = 2 }), state{events: many, rollup: withVisitors}, source.NameVisitors, "goal events"},
+		"hours of visitors":        {p(func(p *plan.Plan) { p.Interval = query.Hourly }), state{events: many, rollup: withVisitors}, source.NameVisitors, "hours"},
+		"visitors are not needed":  {p(same), state{events: many, rollup: withVisitors}, source.NameRollup, "all by first day"},
 		"part of a day":            {p(func(p *plan.Plan) { p.Filters.From = day.Add(time.Minute) }), state{events: many, rollup: current}, source.NameSinglePass, "whole days"},
 		"hours":                    {p(func(p *plan.Plan) { p.Interval = query.Hourly }), state{events: many, rollup: current}, source.NameSinglePass, "hours"},
 		"all events, and a rollup": {p(same).WithAllEvents(), state{events: many, rollup: current, through: current.Through}, source.NameRollup, ""},
@@ -47,11 +53,14 @@ func TestChoose(t *testing.T) {
 		"a rollup that declined": {
 			p(same), state{events: many, rollup: current}.without(source.NameRollup, "the generation was replaced"), source.NameSinglePass, "the generation was replaced",
 		},
+		"visitors that declined": {
+			p(func(p *plan.Plan) { p.Filters.ZScore = 2 }), state{events: many, rollup: withVisitors}.without(source.NameVisitors, "being replaced"), source.NameSinglePass, "being replaced",
+		},
 		"a single pass that declined": {
 			p(same), state{events: many}.without(source.NameSinglePass, "too many visitors"), source.NameReference, "no current rollup; too many visitors",
 		},
 		"both declined": {
-			p(same), state{events: many, rollup: current}.without(source.NameRollup, "a").without(source.NameSinglePass, "b"), source.NameReference, "a; b",
+			p(same), state{events: many, rollup: current}.without(source.NameRollup, "a").without(source.NameSinglePass, "b"), source.NameReference, "a; rows of visitors have at most 62 variations; b",
 		},
 		"no variations":                  {p(func(p *plan.Plan) { p.Variations = nil }), state{events: many}, source.NameReference, "1 to 62 variations"},
 		"too many variations":            {p(func(p *plan.Plan) { p.Variations = make([]plan.Variation, source.MaxRanks+1) }), state{events: many}, source.NameReference, "1 to 62 variations"},

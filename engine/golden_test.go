@@ -135,7 +135,7 @@ func goldenStages(t *testing.T, e *Engine, r query.Request, dir, query string) {
 func rollupText(t *testing.T, x *source.Execution) string {
 	t.Helper()
 	current := &rollup.Current{State: rollup.State{Generation: 1, Through: x.Stored.Ingested, Newest: x.Stored.Newest}}
-	if noRollup(x.Plan, &state{rollup: current}) != "" {
+	if noCubes(x.Plan, &state{rollup: current}) != "" {
 		return "-- no rollup: counted from the events\n"
 	}
 	query, err := current.Query(x.Plan, []string{"https://a.example/", ""})
@@ -165,6 +165,9 @@ func planOf(tb testing.TB, e *Engine, r query.Request) *plan.Plan {
 func executionOf(tb testing.TB, e *Engine, r query.Request) *source.Execution {
 	tb.Helper()
 	x, err := e.execution(tb.Context(), planOf(tb, e, r))
+	if err == nil {
+		x, err = x.WithOutliers(tb.Context())
+	}
 	if err != nil {
 		fatal(tb, err)
 	}

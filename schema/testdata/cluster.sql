@@ -379,3 +379,77 @@ SETTINGS index_granularity = 256, min_compress_block_size = 2048, max_compress_b
 
 DROP TABLE IF EXISTS settled ON CLUSTER `lift-1` SYNC
 
+CREATE TABLE IF NOT EXISTS exposures ON CLUSTER `lift-1`
+(
+    `bucket` UInt16 COMMENT 'large generations have a bucket of their own; the others share some',
+    `generation` UInt64 COMMENT 'rows of different generations must not be added up',
+    `refresh` UInt64 COMMENT 'epoch · 2^20 + number',
+    `segment` UInt8 COMMENT '4 · index of the variation of the first view + 2 if multi-exposed + 1 if the row cancels another one; 255: marker',
+    `device` LowCardinality(String),
+    `country` LowCardinality(String),
+    `channel` LowCardinality(String),
+    `browser` LowCardinality(String),
+    `os` LowCardinality(String),
+    `visitor_type` LowCardinality(String),
+    `referrer` String CODEC(ZSTD(1)),
+    `utm_source` String CODEC(ZSTD(1)),
+    `utm_medium` String CODEC(ZSTD(1)),
+    `utm_campaign` String CODEC(ZSTD(1)),
+    `region` String CODEC(ZSTD(1)),
+    `city` String CODEC(ZSTD(1)),
+    `utm_content` String CODEC(ZSTD(1)),
+    `utm_term` String CODEC(ZSTD(1)),
+    `first_visit_page` String CODEC(ZSTD(1)),
+    `first_time` DateTime64(3, 'UTC') COMMENT 'time of the first view' CODEC(Delta, ZSTD(1)),
+    `multi_exposed_at` DateTime64(3, 'UTC') COMMENT 'time of the first view of another variation; 1970: none' CODEC(ZSTD(1)),
+    `views` UInt32,
+    `clicks` UInt32,
+    `submits` UInt32,
+    `completions` UInt32,
+    `conversions` UInt32,
+    `contacts` UInt32,
+    `later_ms` Array(UInt64) COMMENT 'times of the other events since the first view, in milliseconds after it, ascending' CODEC(ZSTD(1)),
+    `later_kinds` Array(UInt8) COMMENT 'their kinds, as in the column event of events' CODEC(ZSTD(1)),
+    `last_ms` UInt64 MATERIALIZED later_ms[-1] COMMENT 'time of the last event, in milliseconds after the first view' CODEC(ZSTD(1))
+)
+ENGINE = ReplicatedMergeTree('/clickhouse/lifthouse/{uuid}/all', '{shard}-{replica}')
+PARTITION BY bucket
+ORDER BY (generation, device, country, channel, browser, first_time)
+
+CREATE TABLE IF NOT EXISTS conversions ON CLUSTER `lift-1`
+(
+    `bucket` UInt16,
+    `generation` UInt64,
+    `refresh` UInt64,
+    `segment` UInt8,
+    `goal_id` Int64,
+    `device` LowCardinality(String),
+    `country` LowCardinality(String),
+    `channel` LowCardinality(String),
+    `browser` LowCardinality(String),
+    `os` LowCardinality(String),
+    `visitor_type` LowCardinality(String),
+    `referrer` String CODEC(ZSTD(1)),
+    `utm_source` String CODEC(ZSTD(1)),
+    `utm_medium` String CODEC(ZSTD(1)),
+    `utm_campaign` String CODEC(ZSTD(1)),
+    `region` String CODEC(ZSTD(1)),
+    `city` String CODEC(ZSTD(1)),
+    `utm_content` String CODEC(ZSTD(1)),
+    `utm_term` String CODEC(ZSTD(1)),
+    `first_visit_page` String CODEC(ZSTD(1)),
+    `first_time` DateTime64(3, 'UTC') COMMENT 'time of the first view' CODEC(Delta, ZSTD(1)),
+    `visitor_id` UInt64,
+    `time` DateTime64(3, 'UTC') COMMENT 'time of the event' CODEC(Delta, ZSTD(1)),
+    `number` UInt32 COMMENT '1 for the first event of the goal by the visitor, 2 for the second, ...',
+    `value` Int64 COMMENT 'in 1/10000, like all amounts',
+    `profit` Int64,
+    `extra_value` Int64,
+    `value_before` Int64 COMMENT 'sum over the earlier events of the goal by the visitor',
+    `profit_before` Int64,
+    `extra_value_before` Int64
+)
+ENGINE = ReplicatedMergeTree('/clickhouse/lifthouse/{uuid}/all', '{shard}-{replica}')
+PARTITION BY bucket
+ORDER BY (generation, goal_id, device, country, channel, browser, visitor_id)
+

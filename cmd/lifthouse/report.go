@@ -60,7 +60,7 @@ func (p *program) reportCommand() *cobra.Command {
 	flags.Int64Var(&account, "account", 0, "id of the account; required if there are several")
 	flags.StringVar(&q.Goal, "goal", "", "id of the goal; default: the primary goal")
 	flags.StringVar(&q.Metric, "metric", "", "metric to compare (compareMetric of the API)")
-	flags.StringVar(&q.Dimension, "dimension", "", "device, country, channel or referrer")
+	flags.StringVar(&q.Dimension, "dimension", "", "attribute of the first view, such as device, country or utmSource (dimension of the API)")
 	flags.StringVar(&q.Interval, "interval", "", "hour, day or week: add a series")
 	flags.StringArrayVar(&q.Filters, "filter", nil, "name=value (filters[name] of the API); can be repeated")
 	flags.BoolVar(&as.Table, "table", false, "print a table, also into a pipe")

@@ -29,7 +29,7 @@ const (
 var parametersOf = map[Operation][]string{
 	CampaignResults:   {paramWebsite, ParamGoal, paramDimension, paramMetric, ParamInterval},
 	WidgetResults:     {paramWebsite, ParamGoal, ParamInterval},
-	ExperimentResults: {paramWebsite, ParamGoal, paramMetric, ParamInterval},
+	ExperimentResults: {paramWebsite, ParamGoal, paramDimension, paramMetric, ParamInterval},
 }
 
 // ParseReport parses the query string of an operation. It rejects unknown

@@ -70,7 +70,7 @@ var ExperimentMetric = map[string]Metric{
 // Dimension is an attribute of the first view by which a report is broken down.
 type Dimension string
 
-// The dimensions.
+// Some dimensions.
 const (
 	ByDevice   Dimension = "device"
 	ByCountry  Dimension = "country"
@@ -78,8 +78,11 @@ const (
 	ByReferrer Dimension = "referrer"
 )
 
-// Dimensions are all dimensions.
-var Dimensions = []string{string(ByDevice), string(ByCountry), string(ByChannel), string(ByReferrer)}
+// Dimensions are all dimensions: all attributes of a first view.
+var Dimensions = []string{
+	"browser", "channel", "city", "country", "device", "firstVisitPage", "os", "referrer", "region",
+	"utmCampaign", "utmContent", "utmMedium", "utmSource", "utmTerm", "visitorType",
+}
 
 // Interval is the width of the buckets of a series. Buckets are aligned to UTC.
 // Weeks start on Monday.

@@ -220,8 +220,8 @@ func (s *shop) filter(r *query.Request, attribute string) {
 
 // anything sets a request that may need the events.
 func (s *shop) anything(r *query.Request) {
-	if r.Operation == query.CampaignResults {
-		r.Dimension = pick(s, "", query.ByDevice, query.ByCountry, query.ByChannel, query.ByReferrer)
+	if r.Operation != query.WidgetResults {
+		r.Dimension = pick(s, "", query.ByDevice, query.ByCountry, query.ByReferrer, "browser", "city", "utmSource", "visitorType", "utmTerm")
 	}
 	r.Interval = pick(s, "", query.Daily, query.Weekly, query.Hourly)
 	if s.IntN(3) == 0 {

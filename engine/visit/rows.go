@@ -69,5 +69,8 @@ func WithOthers(cells, whole []Row, top int) []Row {
 			cells = append(cells, others)
 		}
 	}
+	if !slices.ContainsFunc(cells[kept:], func(r Row) bool { return !r.ExposedBefore }) {
+		return cells[:kept] // no other value has visitors of the window
+	}
 	return cells
 }

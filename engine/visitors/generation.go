@@ -61,10 +61,11 @@ func (g *Generation) markers() (n int64) {
 	return n
 }
 
-// The keys of a generation in the column state of rollups.
+// The keys of a generation in the column state of rollups. The state has the
+// maximum of each key, so the keys of a generation contain its number.
 const (
 	numberKey       = "visitors"
-	bucketKey       = "bucket"
+	bucketPrefix    = "bucket "
 	refreshPrefix   = "refresh "
 	variationPrefix = "variation "
 )
@@ -74,26 +75,28 @@ func (g *Generation) Encode(state map[string]int64) {
 	if g.Number == 0 {
 		return
 	}
-	state[numberKey], state[bucketKey] = int64(g.Number), int64(g.Bucket) //nolint:gosec // milliseconds
+	state[numberKey] = int64(g.Number) //nolint:gosec // milliseconds
+	state[fmt.Sprint(bucketPrefix, g.Number)] = int64(g.Bucket)
 	for epoch, last := range g.Refreshes {
-		state[refreshPrefix+strconv.FormatUint(epoch, 10)] = int64(last)
+		state[fmt.Sprint(refreshPrefix, g.Number, " ", epoch)] = int64(last)
 	}
 	for i, id := range g.Variations {
-		state[variationPrefix+strconv.Itoa(i)] = id
+		state[fmt.Sprint(variationPrefix, i)] = id
 	}
 }
 
-// Decode returns the generation in the column state of rollups.
+// Decode returns the current generation in the column state of rollups.
 func Decode(state map[string]int64) Generation {
-	g := Generation{Number: uint64(state[numberKey]), Bucket: uint16(state[bucketKey]), Refreshes: map[uint64]uint32{}} //nolint:gosec // as encoded
+	g := Generation{Number: uint64(state[numberKey]), Refreshes: map[uint64]uint32{}} //nolint:gosec // as encoded
+	g.Bucket = uint16(state[fmt.Sprint(bucketPrefix, g.Number)])                      //nolint:gosec // as encoded
 	for key, value := range state {
-		if epoch, is := strings.CutPrefix(key, refreshPrefix); is {
+		if epoch, is := strings.CutPrefix(key, fmt.Sprint(refreshPrefix, g.Number, " ")); is {
 			n, _ := strconv.ParseUint(epoch, 10, 64)
 			g.Refreshes[n] = uint32(value) //nolint:gosec // as encoded
 		}
 	}
 	for i := 0; ; i++ {
-		id, has := state[variationPrefix+strconv.Itoa(i)]
+		id, has := state[fmt.Sprint(variationPrefix, i)]
 		if !has {
 			return g
 		}

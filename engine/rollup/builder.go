@@ -24,6 +24,7 @@ type builder struct {
 	frequent    map[plan.Subject]frequentValues // of the current generations
 	epochs      map[plan.Subject]epoch          // of the refreshes of rows of visitors
 	last        uint64                          // the last generation or epoch
+	replaced    map[uint64]replacedRows         // generations of rows that reports may still read
 }
 
 // epoch is a sequence of refreshes of rows of visitors. A failed refresh ends it,
@@ -39,7 +40,7 @@ func (s *builder) next() uint64 {
 }
 
 func newBuilder(conn driver.Conn) *builder {
-	return &builder{conn: conn, maxFrequent: maxFrequent, frequent: map[plan.Subject]frequentValues{}, epochs: map[plan.Subject]epoch{}}
+	return &builder{conn: conn, maxFrequent: maxFrequent, frequent: map[plan.Subject]frequentValues{}, epochs: map[plan.Subject]epoch{}, replaced: map[uint64]replacedRows{}}
 }
 
 const (
@@ -160,7 +161,7 @@ func (s *builder) step(ctx context.Context, d *backlog, through time.Time) error
 		return err
 	}
 	*d.state = state
-	return nil
+	return s.compactIfSparse(ctx, d)
 }
 
 // insert inserts the rows of visitors, then the cells with the new state.

@@ -195,5 +195,5 @@ func (x *Index) Retire(ctx context.Context, of func(ingest.Subject) bool) (any b
 	if err != nil || !dropped {
 		return dropped, err
 	}
-	return true, sweep(ctx, x.conn)
+	return true, sweep(ctx, x.conn, nil)
 }

@@ -112,21 +112,14 @@ func (s *builder) rebuild(ctx context.Context, d *backlog, through time.Time) er
 	if err != nil {
 		return err
 	}
-	if len(variations) <= visitors.MaxVariations {
-		if next.Visitors, err = visitors.New(ctx, s.conn, next.Generation, variations, next.Events >= largeEvents); err != nil {
-			return err
-		}
-	}
-	for i, bounds := range visitorRanges(next.Events) {
+	next.Visitors.Variations = variations
+	for _, bounds := range visitorRanges(next.Events) {
 		if err := s.conn.Exec(ctx, rebuildQuery, d.rangeParams(next.Generation, through, frequent, bounds)...); err != nil {
 			return err
 		}
-		if g := &next.Visitors; g.Number != 0 {
-			g.Refreshes[g.Number] = uint32(i) + 1 //nolint:gosec // few
-			if err := g.Rebuild(ctx, s.conn, g.Number, g.Refreshes[g.Number], d.visitorParams(through, bounds)); err != nil {
-				return err
-			}
-		}
+	}
+	if err := s.rebuildRows(ctx, d, &next, through); err != nil {
+		return err
 	}
 	if err := merge(ctx, s.conn, generation{d.subject, next.Generation}); err != nil {
 		return err
@@ -137,7 +130,7 @@ func (s *builder) rebuild(ctx context.Context, d *backlog, through time.Time) er
 	if _, err = drop(ctx, s.conn, func(g generation) bool { return g.Subject == d.subject && g.number < next.Generation }); err != nil {
 		return err
 	}
-	return sweep(ctx, s.conn)
+	return s.sweep(ctx)
 }
 
 // visitorRanges divides the visitors into ranges of their hashed ids, with

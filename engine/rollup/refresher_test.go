@@ -392,13 +392,20 @@ func TestRollupEqualsReference(t *testing.T) {
 // TestVisitorsEqualReference requests reports that no cube expresses, also after
 // late events, whose visitors have other first views then.
 func TestVisitorsEqualReference(t *testing.T) {
-	worlds, rounds := tier.Of(1, 1, 12), tier.Of(2, 2, 6)
+	worlds, rounds := tier.Of(1, 1, 12), tier.Of(3, 3, 6)
 	paths := map[string]int{}
 	for seed := range uint64(worlds) { //nolint:gosec // few
 		s := newShop(t, 100+seed)
 		for range rounds {
 			s.more(200)
 			s.refresh()
+			if s.IntN(2) == 0 {
+				if err := s.refresher.Compact(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				s.more(20)
+				s.refresh()
+			}
 			for range 25 {
 				r := query.Request{AccountID: 1, SubjectID: 12, Metric: pick(s, query.GoalConversionRate, query.ValuePerVisitor), GoalID: int64(s.IntN(3))}
 				if s.IntN(3) == 0 {

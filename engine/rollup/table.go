@@ -181,15 +181,15 @@ func merge(ctx context.Context, conn driver.Conn, g generation) error {
 	return conn.Exec(ctx, "OPTIMIZE TABLE rollups PARTITION ID {id:String} FINAL", clickhouse.Named("id", g.partition()))
 }
 
-// sweep deletes the rows of visitors that belong to no current generation.
-func sweep(ctx context.Context, conn driver.Conn) error {
+// sweep deletes the rows of visitors that belong neither to a current generation
+// nor to one of those that are kept.
+func sweep(ctx context.Context, conn driver.Conn, kept []visitors.Generation) error {
 	states, err := readStates(ctx, conn)
 	if err != nil {
 		return err
 	}
-	var live []visitors.Generation
 	for _, s := range states {
-		live = append(live, s.Visitors)
+		kept = append(kept, s.Visitors)
 	}
-	return visitors.Sweep(ctx, conn, live)
+	return visitors.Sweep(ctx, conn, kept)
 }

@@ -177,3 +177,13 @@ func sweepBucket(ctx context.Context, conn driver.Conn, table string, bucket uin
 	return conn.Exec(ctx, "ALTER TABLE "+table+" DELETE IN PARTITION ID {bucket:String} WHERE generation NOT IN {kept:Array(UInt64)} SETTINGS mutations_sync = 1",
 		id, clickhouse.Named("kept", kept))
 }
+
+// Cancelling returns the share of the rows of exposures that cancel others.
+func (g *Generation) Cancelling(ctx context.Context, conn driver.Conn) (share float64, err error) {
+	row := conn.QueryRow(ctx, "SELECT countIf(segment != 255 AND segment % 2 = 1) / count() FROM exposures WHERE bucket = {bucket:UInt16} AND generation = {generation:UInt64}",
+		clickhouse.Named("bucket", g.Bucket), clickhouse.Named("generation", g.Number))
+	if err := row.Scan(&share); err != nil {
+		return 0, fmt.Errorf("count the rows that cancel others: %w", err)
+	}
+	return share, nil
+}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/big"
 	"time"
 
 	"lifthouse/engine/plan"
@@ -44,6 +45,10 @@ func (e *Engine) Verify(ctx context.Context, subject plan.Subject) (int, error) 
 		r.Dimension = query.ByDevice
 		requests = append(requests, r)
 	}
+	fromInstant, goalValue := r, r // no cube has these
+	fromInstant.Filters.From = plan.OpenFrom.Add(time.Millisecond)
+	goalValue.Filters.GoalValue = big.NewRat(1, 1)
+	requests = append(requests, fromInstant, goalValue)
 	compared := 0
 	for _, r := range requests {
 		is, err := e.verifyOne(ctx, r)
@@ -71,14 +76,14 @@ func (e *Engine) verifyOne(ctx context.Context, r query.Request) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if chosen, _ := choose(x, &s, e.store.Limits); chosen.Name() != source.NameRollup {
+		if chosen, _ := choose(x, &s, e.store.Limits); !isKept(chosen.Name()) {
 			continue
 		}
 		got, from, err := reportOf(ctx, x, s)
 		if err != nil {
 			return false, err
 		}
-		if from != source.NameRollup || !sameTime(got.DataThrough, x.Stored.Ingested) {
+		if !isKept(from) || !sameTime(got.DataThrough, x.Stored.Ingested) {
 			continue
 		}
 		reference, _, err := reportOf(ctx, x, s.withoutRollup())
@@ -95,6 +100,9 @@ func (e *Engine) verifyOne(ctx context.Context, r query.Request) (bool, error) {
 	}
 	return false, nil
 }
+
+// isKept reports whether a source reads what the rollup refresh keeps.
+func isKept(name string) bool { return name == source.NameRollup || name == source.NameVisitors }
 
 func sameTime(a *time.Time, b time.Time) bool { return a != nil && a.Equal(b) }
 

@@ -118,7 +118,7 @@ func TestAServerInChaos(t *testing.T) {
 	p.interrupt()
 	p = serve()
 	w.allCounted(p)
-	if out := w.must("rollup", "--verify"); !strings.Contains(out, "campaign 1 of website 1: 3 reports are equal") {
+	if out := w.must("rollup", "--verify"); !strings.Contains(out, "campaign 1 of website 1: 5 reports are equal") {
 		t.Errorf("rollup --verify: %s", out)
 	}
 	p.interrupt()

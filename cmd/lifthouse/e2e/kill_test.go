@@ -178,7 +178,7 @@ func TestAKilledServerLosesAndDoublesNothing(t *testing.T) {
 	}
 	must("import", file)
 	compareAll(t, p.results(reads), o.next, fromFile)
-	if out := must("rollup", "--verify"); !strings.Contains(out, "campaign 1 of website 1: 3 reports are equal") {
+	if out := must("rollup", "--verify"); !strings.Contains(out, "campaign 1 of website 1: 5 reports are equal") {
 		t.Errorf("rollup --verify: %s", out)
 	}
 	p.interrupt()

@@ -96,7 +96,7 @@ func (e *DamagedError) isDetached(missing *DamagedPart) bool {
 // events, so that they can be rebuilt.
 func (p *DamagedPart) isRebuilt() bool {
 	switch p.Table {
-	case "rollups", "subject_stats", "settled": // earlier releases have the table settled, which a migration drops
+	case "rollups", "exposures", "conversions", "subject_stats", "settled": // earlier releases have the table settled, which a migration drops
 		return true
 	}
 	return false
@@ -157,14 +157,17 @@ func RepairDamage(ctx context.Context, conn driver.Conn, m *Manifest, damaged *D
 }
 
 // dropRebuilt drops the rows of a table computed from the events that are
-// useless without the part: a rollup is a partition. It reports whether there
-// were any. The caller repairs the counters.
+// useless without the part: a rollup is a partition, and all rollups refer to the
+// rows of visitors. It reports whether there were any. The caller repairs the
+// counters.
 func (p *DamagedPart) dropRebuilt(ctx context.Context, conn driver.Conn) (bool, error) {
 	switch p.Table {
 	case "subject_stats":
 		return true, nil
 	case "settled":
 		return false, nil
+	case "exposures", "conversions":
+		return true, dropAllRollups(ctx, conn)
 	}
 	var parts uint64
 	if err := conn.QueryRow(ctx, countParts, clickhouse.Named("table", p.Table), clickhouse.Named("partition", p.Partition)).Scan(&parts); err != nil {
@@ -177,6 +180,17 @@ func (p *DamagedPart) dropRebuilt(ctx context.Context, conn driver.Conn) (bool, 
 		return false, fmt.Errorf("drop %s of %s: %w", p.Partition, p.Table, err)
 	}
 	return true, nil
+}
+
+// dropAllRollups drops everything that the rollup refresh keeps. The states are
+// dropped first.
+func dropAllRollups(ctx context.Context, conn driver.Conn) error {
+	for _, table := range []string{"rollups", "exposures", "conversions"} {
+		if err := conn.Exec(ctx, "TRUNCATE TABLE IF EXISTS "+table); err != nil {
+			return fmt.Errorf("drop all rollups: %w", err)
+		}
+	}
+	return nil
 }
 
 const countParts = `
@@ -206,8 +220,8 @@ func (p *DamagedPart) drop(ctx context.Context, conn driver.Conn) error {
 // drops all rollups, which are rebuilt, and corrects the counters. Nothing may
 // write to the store meanwhile.
 func DropDamaged(ctx context.Context, conn driver.Conn, m *Manifest, damaged *DamagedError) error {
-	if err := conn.Exec(ctx, "TRUNCATE TABLE IF EXISTS rollups"); err != nil {
-		return fmt.Errorf("drop all rollups: %w", err)
+	if err := dropAllRollups(ctx, conn); err != nil {
+		return err
 	}
 	for _, p := range damaged.Parts {
 		if err := p.drop(ctx, conn); err != nil {

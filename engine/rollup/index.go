@@ -192,8 +192,8 @@ func (x *Index) LeastEvents() uint64 { return x.leastEvents }
 // the events are deleted.
 func (x *Index) Retire(ctx context.Context, of func(ingest.Subject) bool) (any bool, err error) {
 	dropped, err := drop(ctx, x.conn, func(g generation) bool { return of(ingest.Subject(g.Subject)) })
-	if err != nil || !dropped {
+	if err != nil {
 		return dropped, err
 	}
-	return true, sweep(ctx, x.conn, nil)
+	return dropped, sweep(ctx, x.conn, nil) // also after a Retire that was interrupted
 }

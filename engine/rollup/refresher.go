@@ -58,6 +58,7 @@ type Refresher struct {
 	writer     *ingest.Writer
 	index      *Index
 	refreshing chan struct{}                // holds a token while a refresh runs
+	swept      bool                         // rows that no state lists were deleted
 	lastLook   time.Time                    // time of the last look at the backlogs
 	observed   map[plan.Subject]observation // at the last look
 }
@@ -115,6 +116,12 @@ func (s *Refresher) refreshChosen(ctx context.Context, chosen func([]backlog) []
 }
 
 func (s *Refresher) refreshBacklogs(ctx context.Context, chosen func([]backlog) []backlog) error {
+	if !s.swept { // an earlier process may have left rows
+		if err := s.sweep(ctx); err != nil {
+			return err
+		}
+		s.swept = true
+	}
 	through := s.writer.Through()
 	all, err := s.backlogs(ctx, through)
 	if err != nil {

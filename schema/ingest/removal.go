@@ -88,7 +88,9 @@ func (w *Writer) Refresh(ctx context.Context, work func(context.Context) error) 
 }
 
 // UpdateRollupManifest updates the manifest after a refresh of rollups.
-func (w *Writer) UpdateRollupManifest(ctx context.Context) { w.manifest.Update(ctx, "rollups") }
+func (w *Writer) UpdateRollupManifest(ctx context.Context) {
+	w.manifest.Update(ctx, "rollups", "exposures", "conversions")
+}
 
 // Exclusively calls work while no write and no refresh is running.
 func (w *Writer) Exclusively(ctx context.Context, work func() error) error {

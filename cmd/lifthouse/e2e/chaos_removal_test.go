@@ -183,6 +183,15 @@ func (w *world) losePart(r *rand.Rand, p *process, restart func() *process) *pro
 	return p
 }
 
+// notice looks for a part that a full disk has broken, and that no report has read
+// yet. A restart repairs it.
+func (w *world) notice() {
+	w.t.Helper()
+	if code, out, complaints := other(w.t, nil, "check", w.store); code != exitOK && strings.Contains(out+complaints, "stored data are damaged: restart") {
+		w.damaged.Store(true)
+	}
+}
+
 // check compares rollups, counters, derived rows and copies with the events.
 // The long tests call it after every fault.
 func (w *world) check() {

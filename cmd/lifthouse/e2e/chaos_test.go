@@ -45,6 +45,8 @@ const rollupFrom = 70_000
 // the process that may mount one.
 const aDisk = "LIFTHOUSE_TEST_DISK"
 
+const diskFull = "disk full"
+
 // TestAServerInChaos sends events and reads reports while the server is killed,
 // restarted, paused, and its disk is full. Acknowledged events are counted
 // exactly once, every report is correct at its time, and nothing leaks.
@@ -72,6 +74,9 @@ func TestAServerInChaos(t *testing.T) {
 	trouble := func(kind string, make func()) {
 		troubles[kind]++
 		make()
+		if kind == diskFull {
+			w.notice()
+		}
 		if w.damaged.Swap(false) {
 			troubles["damaged, and started again"]++
 			p.interrupt()
@@ -87,7 +92,7 @@ func TestAServerInChaos(t *testing.T) {
 		{"killed", func() { p.kill(); p = serve() }},
 		{"stopped", func() { p.interrupt(); p = serve() }},
 		{"paused", func() { p.standStill(r) }},
-		{"disk full", func() { fillDisk(t, disk, r) }},
+		{diskFull, func() { fillDisk(t, disk, r) }},
 		{"import killed", func() { w.killedImport(r) }},
 		{"forget", func() { p = w.forget(r, p, serve) }},
 		{"retain", func() { p = w.retain(r, p, serve) }},
@@ -107,7 +112,7 @@ func TestAServerInChaos(t *testing.T) {
 		if r.IntN(3) > 0 {
 			trouble("paused", func() { p.standStill(r) })
 		} else {
-			trouble("disk full", func() { fillDisk(t, disk, r) })
+			trouble(diskFull, func() { fillDisk(t, disk, r) })
 		}
 		if p != was {
 			base = p.held()

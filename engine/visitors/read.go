@@ -34,17 +34,19 @@ func (x Source) Name() string { return source.NameVisitors }
 // slots are the slots of the files of sql/ that read.
 type slots struct {
 	source.Slots
-	Committed  source.Expr // of a row: whether its refresh is complete
-	From, To   bool        // whether the window starts, and ends before the newest event
-	Shares     bool        // some visitors were exposed before the current shares took effect
-	Seen       source.Expr // of an exposure: whether the visitor is active in the window
-	Window     source.Expr // of a conversion: whether it is in the window
-	Views      source.Expr
-	Actions    []source.Expr
-	Completed  source.Expr
-	Bucket     source.Expr // of a conversion: bucket of the series
-	Numbered   bool        // number the counted events of each visitor anew
-	Conversion source.Expr
+	Committed   source.Expr // of a row: whether its refresh is complete
+	From, To    bool        // whether the window starts, and ends before the newest event
+	Shares      bool        // some visitors were exposed before the current shares took effect
+	Seen        source.Expr // of an exposure: whether the visitor is active in the window
+	Window      source.Expr // of a conversion: whether it is in the window
+	Views       source.Expr
+	Actions     []source.Expr
+	Completed   source.Expr
+	Bucket      source.Expr // of a conversion: bucket of the series
+	Series      bool        // group by bucket
+	ByDimension bool        // group by the dimension
+	Numbered    bool        // number the counted events of each visitor anew
+	Conversion  source.Expr
 }
 
 // Declines returns why the rows cannot tell a report, or an empty text.
@@ -324,7 +326,7 @@ func dimensioned(q *source.Query, s *slots, dimension source.Expr, values []stri
 	if dimension == "" {
 		return
 	}
-	s.Dimension = "toString(" + dimension + ")"
+	s.ByDimension, s.Dimension = true, "toString("+dimension+")"
 	s.Filters += " AND " + dimension + " IN {top:Array(String)}"
 	q.Params = append(q.Params, source.Param{Name: "top", Value: values})
 }
@@ -335,7 +337,7 @@ func (x Source) exposuresQuery(dimension source.Expr, values []string) (*source.
 	q, s := x.query()
 	dimensioned(q, &s, dimension, values)
 	recentFrom, recentTo := plan.Recent(x.Through)
-	q.Params = append(q.Params, source.Param{Name: "recent_from", Value: recentFrom}, source.Param{Name: "recent_to", Value: recentTo})
+	q.Params = append(q.Params, source.Param{Name: "recent_from", Value: recentFrom.Format(time.DateOnly)}, source.Param{Name: "recent_to", Value: recentTo.Format(time.DateOnly)})
 	if s.Shares {
 		q.Params = append(q.Params, source.Param{Name: "shares_since", Value: x.SharesSince.UnixMilli()})
 	}
@@ -399,7 +401,7 @@ func (x Source) exposureStepsQuery() (*source.Query, error) {
 func (x Source) conversionStepsQuery() (*source.Query, error) {
 	q, s := x.query()
 	x.stepParams(q)
-	s.Bucket = "intDiv(toUnixTimestamp64Milli(time) + {shift:Int64}, {width:Int64})"
+	s.Series, s.Bucket = true, "intDiv(toUnixTimestamp64Milli(time) + {shift:Int64}, {width:Int64})"
 	if s.Numbered = !x.isEveryEvent(); s.Numbered {
 		x.countedGoals(q, &s)
 	}

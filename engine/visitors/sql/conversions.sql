@@ -18,4 +18,4 @@ WHERE bucket = {bucket:UInt16}
     AND generation = {generation:UInt64}
     AND ({{.Committed}})
     AND (segment = 255 OR goal_id = {goal_id:Int64} AND ({{.Filters}}){{.Window}}){{end}}
-GROUP BY at, segment, dimension
+GROUP BY segment{{if .Series}}, at{{end}}{{if .ByDimension}}, dimension{{end}}

@@ -16,14 +16,14 @@ WITH
                 AND ({{.Committed}})
                 AND (segment = 255 OR ({{.Goals}}) AND ({{.Filters}}){{.Window}})
         )
-        GROUP BY visitor_id, of_segment, dimension
+        GROUP BY visitor_id, of_segment{{if .ByDimension}}, dimension{{end}}
         HAVING n != 0
     )
 -- one row per segment and dimension value: sums over its visitors; and one row for the markers
 SELECT
     toInt64(0)                                              AS at,
     of_segment,
-    dimension,
+    {{if .ByDimension}}dimension{{else}}''{{end}}             AS of_dimension,
     toInt64(count()),
     toInt64(sum(n)),
     toInt64(sum(n * n)),
@@ -32,4 +32,4 @@ SELECT
     sum(toInt128(profit)), sum(toInt128(profit) * profit), toInt64(countIf(profit != 0)), toInt64(countIf(profit < 0)),
     sum(toInt128(extra_value)), sum(toInt128(extra_value) * extra_value), toInt64(countIf(extra_value != 0)), toInt64(countIf(extra_value < 0))
 FROM converted
-GROUP BY of_segment, dimension
+GROUP BY of_segment{{if .ByDimension}}, dimension{{end}}

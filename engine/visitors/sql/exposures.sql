@@ -5,7 +5,7 @@ SELECT
     {{if .From}}first_time < toDateTime64({from:String}, 3, 'UTC'){{else}}toUInt8(0){{end}} AS exposed_before,
     count()                                                 AS visitors,
     {{if .Shares}}countIf(first_time >= fromUnixTimestamp64Milli({shares_since:Int64}, 'UTC')){{else}}count(){{end}} AS visitors_since_shares,
-    countIf(first_time >= toDateTime64({recent_from:String}, 3, 'UTC') AND first_time < toDateTime64({recent_to:String}, 3, 'UTC')) AS visitors_recent,
+    countIf(first_day >= {recent_from:Date32} AND first_day < {recent_to:Date32}) AS visitors_recent,
     {{.Views}}                                              AS all_views
 {{- if .Widget}},
     {{range $i, $kind := .Actions}}{{if $i}}
@@ -18,4 +18,4 @@ WHERE bucket = {bucket:UInt16}
     AND generation = {generation:UInt64}
     AND ({{.Committed}})
     AND (segment = 255 OR ({{.Filters}}){{if .To}} AND first_time < toDateTime64({to:String}, 3, 'UTC'){{end}}{{if .From}} AND {{.Seen}}{{end}})
-GROUP BY segment, dimension, exposed_before
+GROUP BY segment{{if .ByDimension}}, dimension{{end}}{{if .From}}, exposed_before{{end}}

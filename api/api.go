@@ -32,6 +32,7 @@ type server struct {
 	results   *results.Service
 	rates     *rates.Rates[catalogue.Digest] // nil: no limit
 	failures  *rates.Rates[netip.Prefix]     // failed authentications by address; nil: no limit
+	gate      *results.Admission             // of reports
 	changes   *results.Admission
 	bodies    *bodies
 }
@@ -46,7 +47,8 @@ type API struct {
 func New(e *engine.Engine, c *catalogue.Catalogue, in Intake, o Options) *API {
 	s := &server{engine: e, catalogue: c, intake: in, options: o, metrics: newMetrics()}
 	queue := results.Queue{Slots: o.StoreSlots, Length: o.StoreQueue, Wait: o.StoreWait}
-	s.results = results.New(e, results.Options{Age: o.ResultsAge, Memory: o.ResultsMemory, Timeout: o.Timeout, Queue: queue}, s.metrics.results)
+	s.gate = results.NewAdmission(queue, s.metrics.results.Shed)
+	s.results = results.New(e, s.gate, results.Options{Age: o.ResultsAge, Memory: o.ResultsMemory, Timeout: o.Timeout}, s.metrics.results)
 	queue.Slots = changeSlots
 	s.changes = results.NewAdmission(queue, s.metrics.results.Shed)
 	s.rates = newTokenRates(o.TokenRate)

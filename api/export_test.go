@@ -11,8 +11,8 @@ func Routes() gin.RoutesInfo { return (&server{}).router().(*gin.Engine).Routes(
 
 // Occupy holds a slot of the admission until release is called.
 func (a *API) Occupy(ctx context.Context) (release func(), err error) {
-	return a.server.results.Admission().Enter(ctx)
+	return a.server.gate.Enter(ctx)
 }
 
 // Waiting returns the number of requests that wait for a slot.
-func (a *API) Waiting() int64 { return a.server.results.Admission().Waiting() }
+func (a *API) Waiting() int64 { return a.server.gate.Waiting() }

@@ -1,8 +1,6 @@
 package api
 
 import (
-	"crypto/sha256"
-	"fmt"
 	"net/http"
 
 	"lifthouse/api/dashboard"
@@ -45,7 +43,7 @@ func (f *file) serve(c *gin.Context) {
 		writeProblem(c, problemOf(err))
 		return
 	}
-	tag := fmt.Sprintf(`W/"%x"`, sha256.Sum256(body))
+	tag := negotiation.Tag(string(body))
 	c.Header("ETag", tag)
 	c.Header("Cache-Control", "no-cache")
 	if f.policy != "" {

@@ -157,14 +157,14 @@ func (p *addressParser) errorf(format string, args ...any) {
 }
 
 func (p *addressParser) address(u *url.URL, hosts string) (Address, error) {
-	p.checkParameters(p.scheme)
+	p.checkParameters()
 	if secure, err := strconv.ParseBool(p.query.Get("secure")); err == nil && p.scheme == "clickhouse" {
 		p.secure = secure
 		if secure {
 			p.port = schemes["clickhouses"].port
 		}
 	}
-	addresses := p.hosts(hosts, p.port)
+	addresses := p.hosts(hosts)
 	certificates := p.certificates()
 	cluster := p.take("cluster")
 	if cluster != "" && !identifierForm.MatchString(cluster) {
@@ -226,12 +226,12 @@ func (p *addressParser) take(name string) string {
 
 var identifierForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
 
-func (p *addressParser) hosts(list, port string) []string {
+func (p *addressParser) hosts(list string) []string {
 	var addresses []string
 	for one := range strings.SplitSeq(list, ",") {
 		host, given, err := net.SplitHostPort(one)
 		if err != nil { // no port
-			host, given = strings.Trim(one, "[]"), port
+			host, given = strings.Trim(one, "[]"), p.port
 		}
 		n, err := strconv.Atoi(given)
 		switch {
@@ -289,7 +289,7 @@ func validParameter(value, want string) bool {
 // for a misspelt one.
 const maxTypos = 2
 
-func (p *addressParser) checkParameters(scheme string) {
+func (p *addressParser) checkParameters() {
 	names := make([]string, 0, len(p.query))
 	for name := range p.query {
 		names = append(names, name)
@@ -313,8 +313,8 @@ func (p *addressParser) checkParameters(scheme string) {
 			p.errorf("%s=%q: must be %s", name, values[0], want)
 		}
 	}
-	if secure, err := strconv.ParseBool(p.query.Get("secure")); err == nil && (secure && scheme == "http" || !secure && schemes[scheme].secure) {
-		p.errorf("secure=%v: contradicts %s://", secure, scheme)
+	if secure, err := strconv.ParseBool(p.query.Get("secure")); err == nil && (secure && p.scheme == "http" || !secure && schemes[p.scheme].secure) {
+		p.errorf("secure=%v: contradicts %s://", secure, p.scheme)
 	}
 }
 

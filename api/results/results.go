@@ -24,7 +24,6 @@ type Options struct {
 	Age     time.Duration // maximum age of cached bodies of unchanged data; 0: no cache
 	Memory  int64         // bytes of cached bodies; 0: no cache
 	Timeout time.Duration // of a computation, including its wait for a slot
-	Queue   Queue
 }
 
 // Service answers requests for results.
@@ -37,13 +36,10 @@ type Service struct {
 	gate    *Admission
 }
 
-// New returns the service of an engine.
-func New(e *engine.Engine, o Options, m *Metrics) *Service {
-	return &Service{engine: e, options: o, metrics: m, cache: newCache(o.Memory, m), gate: NewAdmission(o.Queue, m.Shed)}
+// New returns the service of an engine. The gate admits computations.
+func New(e *engine.Engine, gate *Admission, o Options, m *Metrics) *Service {
+	return &Service{engine: e, options: o, metrics: m, cache: newCache(o.Memory, m), gate: gate}
 }
-
-// Admission returns the admission of computations.
-func (s *Service) Admission() *Admission { return s.gate }
 
 // Query is a request for results in canonical form.
 type Query struct {

@@ -190,8 +190,8 @@ func (x *Index) LeastEvents() uint64 { return x.leastEvents }
 // Retire drops the rollups of the subjects for which of returns true, and reports
 // whether there were any. Rollups include events, so they must be dropped before
 // the events are deleted.
-func (x *Index) Retire(ctx context.Context, of func(ingest.Subject) bool) (any bool, err error) {
-	dropped, err := drop(ctx, x.conn, func(g generation) bool { return of(ingest.Subject(g.Subject)) })
+func (x *Index) Retire(ctx context.Context, of func(ingest.Subject) bool) (dropped bool, err error) {
+	dropped, err = drop(ctx, x.conn, func(g generation) bool { return of(ingest.Subject(g.Subject)) })
 	if err != nil {
 		return dropped, err
 	}

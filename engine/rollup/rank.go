@@ -87,7 +87,7 @@ func (r *ranking) names(of *cube, values []string) []string {
 // last is the previous ranking, or nil. The caller sets the number of events.
 func readRanking(ctx context.Context, from *source.Store, of generation, cells *cube, last *ranking) (*ranking, error) {
 	query := &source.Query{Params: []source.Param{{Name: "partition", Value: of.partition()}, {Name: "cube", Value: cells.ranked().name}, {Name: "most", Value: uint32(maxRanked)}}}
-	if err := render(query, "rollup_top.sql", source.Slots{Dimension: source.Expr(cells.by[0])}); err != nil {
+	if err := query.RenderFrom(sqlTemplates, "rollup_top.sql", source.Slots{Dimension: source.Expr(cells.by[0])}); err != nil {
 		return nil, err
 	}
 	r := &ranking{generation: of.number, values: []string{}}

@@ -199,7 +199,7 @@ func (q *reading) compile() (*source.Query, error) {
 		width, shift := p.Interval.Grid()
 		query.Params = append(query.Params, source.Param{Name: "steps", Value: q.cubes.steps.name}, source.Param{Name: "width", Value: width.Milliseconds()}, source.Param{Name: "shift", Value: shift.Milliseconds()})
 	}
-	return query, render(query, "rollup.sql", s)
+	return query, query.RenderFrom(sqlTemplates, "rollup.sql", s)
 }
 
 // dayParameter formats a day as a parameter.

@@ -2,7 +2,6 @@ package rollup
 
 import (
 	"embed"
-	"strings"
 	"text/template"
 
 	"lifthouse/engine/source"
@@ -15,18 +14,8 @@ var sqlTemplates = template.Must(template.New("").Option("missingkey=error").Par
 
 func mustRender(file string, slots any) string {
 	var q source.Query
-	if err := render(&q, file, slots); err != nil {
+	if err := q.RenderFrom(sqlTemplates, file, slots); err != nil {
 		panic(err) // the files are embedded
 	}
 	return q.SQL
-}
-
-// render sets the text of a statement.
-func render(q *source.Query, file string, slots any) error {
-	var text strings.Builder
-	if err := sqlTemplates.ExecuteTemplate(&text, file, slots); err != nil {
-		return err
-	}
-	q.SQL = text.String()
-	return nil
 }

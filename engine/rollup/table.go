@@ -91,13 +91,13 @@ func readStates(ctx context.Context, conn driver.Conn) (map[plan.Subject]State, 
 	for rows.Next() {
 		var of plan.Subject
 		var kind string
-		var generation uint64
+		var number uint64
 		var state map[string]int64
-		if err := rows.Scan(&of.WebsiteID, &kind, &of.ID, &of.ExperimentID, &generation, &state); err != nil {
+		if err := rows.Scan(&of.WebsiteID, &kind, &of.ID, &of.ExperimentID, &number, &state); err != nil {
 			return nil, fmt.Errorf("read the states of rollups: %w", err)
 		}
 		of.Kind = schema.Subject(kind)
-		states[of] = decodedState(generation, state)
+		states[of] = decodedState(number, state)
 	}
 	return states, rows.Err()
 }

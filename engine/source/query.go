@@ -200,9 +200,12 @@ func SubjectParams(s plan.Subject) []Param {
 }
 
 // Render sets the text of the query: a file of sql/ with its slots.
-func (q *Query) Render(file string, slots any) error {
+func (q *Query) Render(file string, slots any) error { return q.RenderFrom(sqlTemplates, file, slots) }
+
+// RenderFrom sets the text of the query: one of the files with its slots.
+func (q *Query) RenderFrom(files *template.Template, file string, slots any) error {
 	var text strings.Builder
-	if err := sqlTemplates.ExecuteTemplate(&text, file, slots); err != nil {
+	if err := files.ExecuteTemplate(&text, file, slots); err != nil {
 		return err
 	}
 	q.SQL = text.String()

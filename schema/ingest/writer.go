@@ -60,7 +60,7 @@ type Rollups interface {
 	// Retire drops the rollups of the subjects for which of returns true, and
 	// reports whether there were any. It is called before events are deleted,
 	// because rollups include the deleted events.
-	Retire(ctx context.Context, of func(Subject) bool) (any bool, err error)
+	Retire(ctx context.Context, of func(Subject) bool) (dropped bool, err error)
 }
 
 // SetRollups sets the rollups of the store. Without them, the writer refuses to

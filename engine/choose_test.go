@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/engine/generation"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/rollup"
@@ -17,9 +18,9 @@ import (
 func TestChoose(t *testing.T) {
 	day := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 	const many = source.MaxInProcessEvents + 1
-	current := &rollup.Current{State: rollup.State{Generation: 1, Through: day.Add(time.Hour), Newest: day}}
+	current := &rollup.Current{State: rollup.State{Generation: generation.ID{Number: 1}, Through: day.Add(time.Hour), Newest: day}}
 	withVisitors := &rollup.Current{State: current.State}
-	withVisitors.Visitors = visitors.Generation{Number: 1}
+	withVisitors.Visitors = visitors.Generation{ID: generation.ID{Number: 1}}
 	variations := []plan.Variation{{ID: 0}, {ID: 1}}
 	p := func(change func(*plan.Plan)) *plan.Plan {
 		p := &plan.Plan{Request: query.Request{Metric: query.ValuePerVisitor}, Variations: variations, Top: plan.MaxBreakdown}

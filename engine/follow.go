@@ -30,7 +30,7 @@ func (e *Engine) Version(ctx context.Context, subject plan.Subject) (uint64, boo
 // includes every stored event. It reports whether it succeeded; otherwise the
 // report must be counted from the events.
 func (e *Engine) BringUpToDate(ctx context.Context, subject plan.Subject) bool {
-	if err := e.Totals.Refresh(ctx); err != nil {
+	if err := e.Totals.Poll(ctx); err != nil {
 		return false // Version reports it
 	}
 	if e.Rollups.HasAll(subject) {
@@ -54,13 +54,27 @@ func halfDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, time.Until(end)/2)
 }
 
-// Follow reads the totals and the states of the rollups at the given
-// interval until the context ends.
+// Written updates the totals after a write of this process that changed the
+// events of the given subjects; nil: of any subject.
+func (e *Engine) Written(ctx context.Context, subjects []plan.Subject) error {
+	if err := e.Totals.RefreshSubjects(ctx, subjects); err != nil {
+		e.Rollups.LookAgain()
+		return err
+	}
+	if subjects == nil {
+		e.Rollups.LookAgain()
+	}
+	e.Rollups.Wait(subjects)
+	return nil
+}
+
+// Follow reads the totals of a store that other processes write to at the given
+// interval until the context ends. It retries failed reads of any store.
 func (e *Engine) Follow(ctx context.Context, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
-		if err := errors.Join(e.Rollups.Refresh(ctx), e.Totals.Refresh(ctx)); err != nil && ctx.Err() == nil {
+		if err := errors.Join(e.Rollups.Load(ctx), e.Totals.Poll(ctx)); err != nil && ctx.Err() == nil {
 			slog.WarnContext(ctx, "refresh data versions failed", "err", err)
 		}
 		select {

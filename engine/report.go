@@ -40,7 +40,7 @@ func New(conn driver.Conn, c *catalogue.Catalogue, limits source.Limits) *Engine
 		s.Scans = semaphore.NewWeighted(int64(limits.Scans))
 	}
 	e := &Engine{store: s, catalogue: c, Totals: live.New(s)}
-	e.Rollups = rollup.NewIndex(conn, limits.MaxInProcess(), e.sharesSince, e.Totals)
+	e.Rollups = rollup.NewIndex(conn, limits.MaxInProcess(), c, e.Totals)
 	return e
 }
 
@@ -114,26 +114,11 @@ func (e *Engine) prepare(ctx context.Context, p *plan.Plan) (*source.Execution, 
 	if s.events < e.Rollups.LeastEvents() {
 		return x, s, nil
 	}
-	if err := e.Rollups.RefreshIfOld(ctx); err != nil {
+	if err := e.Rollups.Load(ctx); err != nil {
 		return nil, state{}, err
 	}
 	if current, usable := e.Rollups.Current(x.Subject, s.through); usable {
 		s.rollup = current
 	}
 	return x, s, nil
-}
-
-// sharesSince returns when the current shares of a subject took effect. It
-// returns false if the subject is not in the catalogue.
-func (e *Engine) sharesSince(of plan.Subject) (time.Time, bool) {
-	snapshot := e.catalogue.Snapshot()
-	account, known := snapshot.AccountOfWebsite(of.WebsiteID)
-	if !known {
-		return time.Time{}, false
-	}
-	plan, err := plan.New(of.Request(account), snapshot.Account(account))
-	if err != nil {
-		return time.Time{}, false
-	}
-	return plan.SharesSince, true
 }

@@ -69,7 +69,7 @@ func (e *Engine) verifyOne(ctx context.Context, r query.Request) (bool, error) {
 		return false, err
 	}
 	for range tries {
-		if err := errors.Join(e.Totals.Refresh(ctx), e.Rollups.Refresh(ctx)); err != nil {
+		if err := errors.Join(e.Totals.Refresh(ctx), e.Rollups.Reload(ctx)); err != nil {
 			return false, source.StoreFailure(ctx, err)
 		}
 		x, s, err := e.prepare(ctx, plan)
@@ -93,7 +93,7 @@ func (e *Engine) verifyOne(ctx context.Context, r query.Request) (bool, error) {
 		if err := e.Totals.Refresh(ctx); err != nil { // the events are read after their freshness
 			return false, source.StoreFailure(ctx, err)
 		}
-		if stored := e.Totals.Last()[plan.Subject]; !stored.Ingested.Equal(x.Stored.Ingested) {
+		if stored, _ := e.Totals.Last(plan.Subject); !stored.Ingested.Equal(x.Stored.Ingested) {
 			continue // new events arrived
 		}
 		return true, differs(plan.Subject, got, reference)

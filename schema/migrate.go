@@ -189,6 +189,7 @@ var editedFiles = map[string]editedFile{
 	}},
 	"0022_rollups.sql": {"rollups", []string{
 		"6ab42312750a15ded4f9c3aaa5da5488e00668bd7f399697047df882e8ec5244",
+		"4d5ce7a78545a961eb201d55c5b526feeaac8e8b9458532f5b56d6d565992d0d",
 	}},
 }
 

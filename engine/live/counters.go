@@ -93,14 +93,16 @@ func (t *Totals) counted(ctx context.Context, of schema.Subject, websites map[in
 	if len(websites) == 0 {
 		return nil
 	}
-	now, err := t.current(ctx)
-	if err != nil {
+	if err := t.RefreshIfOld(ctx); err != nil {
 		return err
 	}
+	t.mu.RLock()
+	defer t.mu.RUnlock()
 	for website := range websites {
-		counts := now.counts[collection{website, of}]
-		for i := range counts {
-			add(&counts[i])
+		for _, now := range t.of[collection{website, of}] {
+			for i := range now.counters {
+				add(&now.counters[i])
+			}
 		}
 	}
 	return nil

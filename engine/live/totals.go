@@ -3,6 +3,7 @@ package live
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/big"
 	"sync"
 	"sync/atomic"
@@ -16,24 +17,31 @@ import (
 	"lifthouse/schema"
 )
 
-// Totals has the last read totals of all subjects of a store.
+// Totals has the totals of all subjects of a store, as last read.
 type Totals struct {
 	store   *source.Store
-	reading sync.Mutex
-	last    atomic.Pointer[totals]
+	own     atomic.Bool // see SetOwn
+	reading sync.Mutex  // held while totals are read from the store
 	failure atomic.Pointer[failure]
+
+	mu     sync.RWMutex // guards the rest
+	readAt time.Time    // when all totals were last read; zero: they must be read
+	of     map[collection]map[plan.Subject]*total
 }
 
 // New returns the totals of a store. They are read when they are first needed.
 func New(store *source.Store) *Totals { return &Totals{store: store} }
 
-// totals has the number of events and the counters of all subjects. It is
-// immutable.
-type totals struct {
-	readAt   time.Time
-	versions map[plan.Subject]uint64 // 0: no events
-	events   map[plan.Subject]source.Stored
-	counts   map[collection][]counter
+// SetOwn sets that only this process writes to the store, and that it calls
+// Refresh or RefreshSubjects after each write. The totals are then read only after
+// writes.
+func (t *Totals) SetOwn() { t.own.Store(true) }
+
+// total has the totals of a subject. It is immutable once it is in Totals.
+type total struct {
+	version  uint64
+	stored   source.Stored
+	counters []counter
 }
 
 // failure records a failed read.
@@ -58,52 +66,87 @@ type counter struct {
 }
 
 const (
-	// MaxAge is the maximum age of the totals, and of the states of the rollups. A
-	// server reads them every second.
+	// MaxAge is the maximum age of the totals of a store that other processes write
+	// to. A server reads them every second.
 	MaxAge = 2 * time.Second
 	// timeout is the maximum duration of a read, and the pause after a failed one.
 	timeout = time.Second
 )
 
-// current returns the last read totals, or reads them if they are too old.
-func (t *Totals) current(ctx context.Context) (*totals, error) {
-	if last := t.last.Load(); last != nil && time.Since(last.readAt) < MaxAge {
-		return last, nil
+// isNew reports whether all totals were read recently, or after the last write.
+func (t *Totals) isNew() bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return !t.readAt.IsZero() && (t.own.Load() || time.Since(t.readAt) < MaxAge)
+}
+
+// RefreshIfOld reads the totals if they are too old.
+func (t *Totals) RefreshIfOld(ctx context.Context) error {
+	if t.isNew() {
+		return nil
 	}
 	if failed := t.failure.Load(); failed != nil && time.Since(failed.failedAt) < timeout {
-		return nil, failed.err
+		return failed.err
 	}
-	if err := t.Refresh(ctx); err != nil {
-		return nil, err
+	return t.Refresh(ctx)
+}
+
+// Poll reads what other processes may have changed.
+func (t *Totals) Poll(ctx context.Context) error {
+	if t.own.Load() {
+		return t.RefreshIfOld(ctx)
 	}
-	return t.last.Load(), nil
+	return t.Refresh(ctx)
 }
 
 // Version returns a number that changes whenever the stored events of the
 // subject change, and the acceptance time of its last event. Versions agree
 // between servers of a store.
 func (t *Totals) Version(ctx context.Context, subject plan.Subject) (version uint64, ingested time.Time, err error) {
-	now, err := t.current(ctx)
-	if err != nil {
+	if err := t.RefreshIfOld(ctx); err != nil {
 		return 0, time.Time{}, err
 	}
-	return now.versions[subject], now.events[subject].Ingested, nil
+	now := t.last(subject)
+	return now.version, now.stored.Ingested, nil
 }
 
-// Last returns the last read totals by subject, or nil if they were not read
-// yet.
-func (t *Totals) Last() map[plan.Subject]source.Stored {
-	if last := t.last.Load(); last != nil {
-		return last.events
+// last returns the last read totals of a subject.
+func (t *Totals) last(of plan.Subject) total {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if found := t.of[collection{of.WebsiteID, of.Kind}][of]; found != nil {
+		return *found
 	}
-	return nil
+	return total{}
+}
+
+// Last returns the last read totals of a subject. It returns false if no totals
+// were read yet.
+func (t *Totals) Last(of plan.Subject) (source.Stored, bool) {
+	t.mu.RLock()
+	read := t.of != nil
+	t.mu.RUnlock()
+	return t.last(of).stored, read
+}
+
+// All returns the last read totals by subject.
+func (t *Totals) All() map[plan.Subject]source.Stored {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	all := map[plan.Subject]source.Stored{}
+	for _, subjects := range t.of {
+		for subject, now := range subjects {
+			all[subject] = now.stored
+		}
+	}
+	return all
 }
 
 // Stored returns the totals of a subject. They are read at once unless the last
 // ones are new enough.
 func (t *Totals) Stored(ctx context.Context, of plan.Subject) (source.Stored, error) {
-	if last := t.last.Load(); last != nil && time.Since(last.readAt) < MaxAge {
-		return last.events[of].OrNone(), nil
+	if t.isNew() {
+		return t.last(of).stored.OrNone(), nil
 	}
 	query, err := source.FreshnessQuery(of, schema.CountersTable(t.store.Conn))
 	if err != nil {
@@ -117,10 +160,15 @@ func (t *Totals) Stored(ctx context.Context, of plan.Subject) (source.Stored, er
 // Refresh reads the current totals. Writers of this process call it after a write,
 // so that clients do not get old values after the acknowledgement. It returns when
 // the context ends at the latest.
-func (t *Totals) Refresh(ctx context.Context) error {
+func (t *Totals) Refresh(ctx context.Context) error { return t.RefreshSubjects(ctx, nil) }
+
+// RefreshSubjects reads the totals of the given subjects after a write that
+// changed only these; nil: of all subjects. It returns when the context ends at the
+// latest.
+func (t *Totals) RefreshSubjects(ctx context.Context, subjects []plan.Subject) error {
 	asked := time.Now()
 	done := make(chan error, 1)
-	go func() { done <- t.read(context.WithoutCancel(ctx), asked) }()
+	go func() { done <- t.read(context.WithoutCancel(ctx), asked, subjects) }()
 	select {
 	case err := <-done:
 		return err
@@ -129,34 +177,65 @@ func (t *Totals) Refresh(ctx context.Context) error {
 	}
 }
 
-// read reads the totals unless another goroutine started a read after asked.
-func (t *Totals) read(ctx context.Context, asked time.Time) error {
+// read reads totals unless another goroutine started a read of all totals after
+// asked.
+func (t *Totals) read(ctx context.Context, asked time.Time, subjects []plan.Subject) error {
 	t.reading.Lock()
 	defer t.reading.Unlock()
-	if last := t.last.Load(); last != nil && last.readAt.After(asked) {
+	t.mu.RLock()
+	readAt := t.readAt
+	t.mu.RUnlock()
+	if readAt.After(asked) {
 		return nil // another goroutine started a read later
 	}
 	if failed := t.failure.Load(); failed != nil && failed.startedAt.After(asked) {
 		return failed.err
 	}
+	if readAt.IsZero() {
+		subjects = nil
+	}
+	started := time.Now()
+	found, err := t.stored(ctx, subjects)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case err != nil:
+		t.failure.Store(&failure{started, time.Now(), err})
+		t.readAt = time.Time{}
+	case subjects == nil:
+		t.of, t.readAt = found, started
+	default:
+		for in, changed := range found {
+			if t.of[in] == nil {
+				t.of[in] = map[plan.Subject]*total{}
+			}
+			maps.Copy(t.of[in], changed)
+		}
+	}
+	return err
+}
+
+// stored reads the totals of some subjects and maybe others; nil: of all subjects.
+func (t *Totals) stored(ctx context.Context, subjects []plan.Subject) (map[collection]map[plan.Subject]*total, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	now := &totals{readAt: time.Now(), versions: map[plan.Subject]uint64{}, events: map[plan.Subject]source.Stored{}, counts: map[collection][]counter{}}
 	query := &source.Query{Params: []source.Param{{Name: "counters", Value: schema.CountersTable(t.store.Conn)}}}
-	err := query.Render("subject_stats.sql", struct{}{})
-	if err == nil {
-		err = t.store.Each(ctx, query, now.add)
+	if subjects != nil {
+		var websites, ids []int64
+		for _, subject := range subjects {
+			websites, ids = append(websites, subject.WebsiteID), append(ids, subject.ID)
+		}
+		query.Params = append(query.Params, source.Param{Name: "websites", Value: websites}, source.Param{Name: "ids", Value: ids})
 	}
-	if err != nil {
-		t.failure.Store(&failure{now.readAt, time.Now(), err})
-		return err
+	if err := query.Render("subject_stats.sql", struct{ Some bool }{subjects != nil}); err != nil {
+		return nil, err
 	}
-	t.last.Store(now)
-	return nil
+	found := map[collection]map[plan.Subject]*total{}
+	return found, t.store.Each(ctx, query, func(row driver.Rows) error { return add(found, row) })
 }
 
 // add adds a row. Rows are sorted, so that versions agree between servers.
-func (g *totals) add(row driver.Rows) error {
+func add(to map[collection]map[plan.Subject]*total, row driver.Rows) error {
 	var at plan.Subject
 	var of, event string
 	var events uint64
@@ -166,9 +245,17 @@ func (g *totals) add(row driver.Rows) error {
 		return err
 	}
 	at.Kind, c.subject, c.event, c.events = schema.Subject(of), at.ID, schema.Kind(event), int64(events)
-	g.versions[at] = xxhash.Sum64String(fmt.Sprint(g.versions[at], event, " ", c.goal, " ", events, " ", &c.value, " ", &c.extraValue, " ", ingested.UnixMilli()))
-	g.events[at] = g.events[at].With(events, ingested, newest)
 	in := collection{at.WebsiteID, at.Kind}
-	g.counts[in] = append(g.counts[in], c)
+	if to[in] == nil {
+		to[in] = map[plan.Subject]*total{}
+	}
+	now := to[in][at]
+	if now == nil {
+		now = &total{}
+		to[in][at] = now
+	}
+	now.version = xxhash.Sum64String(fmt.Sprint(now.version, event, " ", c.goal, " ", events, " ", &c.value, " ", &c.extraValue, " ", ingested.UnixMilli()))
+	now.stored = now.stored.With(events, ingested, newest)
+	now.counters = append(now.counters, c)
 	return nil
 }

@@ -24,7 +24,8 @@ type builder struct {
 	frequent    map[plan.Subject]frequentValues // of the current generations
 	epochs      map[plan.Subject]epoch          // of the refreshes of rows of visitors
 	last        uint64                          // the last generation or epoch
-	replaced    map[uint64]replacedRows         // generations of rows that reports may still read
+	replaced    []replaced                      // generations that reports may still read, oldest first
+	sweptAt     time.Time                       // zero: rows of an earlier process may be left
 }
 
 // epoch is a sequence of refreshes of rows of visitors. A failed refresh ends it,
@@ -40,7 +41,7 @@ func (s *builder) next() uint64 {
 }
 
 func newBuilder(conn driver.Conn) *builder {
-	return &builder{conn: conn, maxFrequent: maxFrequent, frequent: map[plan.Subject]frequentValues{}, epochs: map[plan.Subject]epoch{}, replaced: map[uint64]replacedRows{}}
+	return &builder{conn: conn, maxFrequent: maxFrequent, frequent: map[plan.Subject]frequentValues{}, epochs: map[plan.Subject]epoch{}}
 }
 
 const (
@@ -88,12 +89,12 @@ func (s *builder) chooseFrequent(ctx context.Context, d *backlog, through time.T
 // frequentOf returns the values in the frequent cube of the current generation.
 // Chosen values without a first view are not in it.
 func (s *builder) frequentOf(ctx context.Context, d *backlog) (map[string]bool, error) {
-	if known := s.frequent[d.subject]; known.generation == d.state.Generation {
+	if known := s.frequent[d.subject]; known.generation == d.state.Generation.Number {
 		return known.values, nil
 	}
-	values, err := readFrequentValues(ctx, s.conn, generation{d.subject, d.state.Generation}, frequentCube)
+	values, err := readFrequentValues(ctx, s.conn, d.state.Generation, frequentCube)
 	if err == nil {
-		s.frequent[d.subject] = frequentValues{d.state.Generation, values}
+		s.frequent[d.subject] = frequentValues{d.state.Generation.Number, values}
 	}
 	return values, err
 }

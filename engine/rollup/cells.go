@@ -113,7 +113,7 @@ func earlier(events []eventRow) []eventRow {
 // errTooLarge reports a visitor whose squared amounts overflow.
 var errTooLarge = errors.New("no rollup: the squares of the amounts overflow")
 
-const insertRollups = `INSERT INTO rollups (website_id, subject, subject_id, experiment_id, generation, cube_name, event, goal_id,
+const insertRollups = `INSERT INTO rollups (bucket, generation, website_id, subject, subject_id, experiment_id, is_cell, cube_name, event, goal_id,
 	device, country, channel, browser, os, visitor_type, referrer, utm_source, utm_medium, utm_campaign,
 	variation_id, multi_exposed, first_day, day, visitors, since_shares, events, events_squares,
 	value, value_times_goals, profit, extra_value, signs, state)`
@@ -131,6 +131,7 @@ func (c cells) insert(ctx context.Context, conn driver.Conn, of plan.Subject, st
 		return fmt.Errorf("insert rollups: %w", err)
 	}
 	defer func() { _ = batch.Close() }()
+	state.Inserts++
 	states := column(order, func(*cell) map[string]int64 { return nil }, state.encoded())
 	for i, column := range append(slices.Concat(c.keyColumns(order, of, state), c.sumColumns(order)), states) {
 		if err := batch.Column(i).Append(column); err != nil {
@@ -158,8 +159,9 @@ func same[T any](order []cell, value T) []T {
 
 func (c cells) keyColumns(order []cell, of plan.Subject, state *State) []any {
 	columns := []any{
+		same(order, state.Generation.Bucket), same(order, state.Generation.Number),
 		same(order, of.WebsiteID), same(order, string(of.Kind)), same(order, of.ID), same(order, of.ExperimentID),
-		same(order, state.Generation),
+		column(order, func(*cell) uint8 { return 1 }, 0),
 		column(order, (*cell).name, stateName),
 		column(order, func(c *cell) int8 { return int8(c.kind) }, int8(visit.NoKind)),
 		column(order, func(c *cell) int64 { return c.goal }, 0),
@@ -192,7 +194,7 @@ func (c cells) sumColumns(order []cell) []any {
 		return large(func(s *sums) *big.Int { return packAmounts(&s.Amounts[i].Sum, &s.Amounts[i].Squares) })
 	}
 	return []any{
-		number(func(s *sums) int64 { return s.Visitors }),
+		column(order, func(at *cell) int64 { return c[*at].Visitors }, 1),
 		number(func(s *sums) int64 { return s.sinceShares }),
 		number(func(s *sums) int64 { return s.Events }),
 		large(func(s *sums) *big.Int { return &s.EventsSquares }),

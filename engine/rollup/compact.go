@@ -2,8 +2,10 @@ package rollup
 
 import (
 	"context"
+	"slices"
 	"time"
 
+	"lifthouse/engine/generation"
 	"lifthouse/engine/visitors"
 )
 
@@ -18,11 +20,14 @@ const (
 	// has several statements. A report that takes longer is counted from the
 	// events.
 	replacedAge = time.Minute
+	// sweepInterval is the time between two deletions of replaced rows, because a
+	// deletion in a shared bucket writes the whole bucket anew.
+	sweepInterval = 5 * time.Minute
 )
 
-// replacedRows is a generation of rows that a newer one has replaced.
-type replacedRows struct {
-	visitors.Generation
+// replaced is a generation that a newer one has replaced.
+type replaced struct {
+	generation.ID
 	at time.Time
 }
 
@@ -49,9 +54,9 @@ func (s *builder) compact(ctx context.Context, d *backlog) error {
 	if err := complete(ctx, s.conn, d.subject, &next); err != nil {
 		return err
 	}
-	s.replaced[d.state.Visitors.Number] = replacedRows{d.state.Visitors, time.Now()}
+	s.replace(d.state.Visitors.ID)
 	*d.state = next
-	return s.sweep(ctx)
+	return nil
 }
 
 // rebuildRows writes a new generation of rows of visitors from the events, and
@@ -62,10 +67,11 @@ func (s *builder) rebuildRows(ctx context.Context, d *backlog, next *State, thro
 	if len(known) > visitors.MaxVariations {
 		return nil
 	}
-	g, err := visitors.New(ctx, s.conn, s.next(), known, next.Events >= largeEvents)
+	id, err := generation.New(ctx, s.conn, s.next(), next.Events >= largeEvents)
 	if err != nil {
 		return err
 	}
+	g := visitors.New(id, known)
 	for i, bounds := range visitorRanges(next.Events) {
 		g.Refreshes[g.Number] = uint32(i) + 1 //nolint:gosec // few
 		if err := g.Rebuild(ctx, s.conn, g.Number, g.Refreshes[g.Number], d.visitorParams(through, bounds)); err != nil {
@@ -76,15 +82,37 @@ func (s *builder) rebuildRows(ctx context.Context, d *backlog, next *State, thro
 	return nil
 }
 
-// sweep deletes rows that no report reads any more.
-func (s *builder) sweep(ctx context.Context) error {
-	var kept []visitors.Generation
-	for number, rows := range s.replaced {
-		if time.Since(rows.at) > replacedAge {
-			delete(s.replaced, number)
-			continue
+// replace records that newer generations have replaced some.
+func (s *builder) replace(some ...generation.ID) {
+	for _, id := range some {
+		if id.Number != 0 {
+			s.replaced = append(s.replaced, replaced{id, time.Now()})
 		}
-		kept = append(kept, rows.Generation)
 	}
-	return sweep(ctx, s.conn, kept)
+}
+
+// sweepIfDue deletes rows that no report reads any more: what an earlier process
+// left, and replaced generations.
+func (s *builder) sweepIfDue(ctx context.Context) error {
+	switch {
+	case s.sweptAt.IsZero():
+	case len(s.replaced) == 0 || time.Since(s.replaced[0].at) < replacedAge:
+		return nil
+	case !s.replaced[0].HasOwnBucket() && time.Since(s.sweptAt) < sweepInterval:
+		return nil
+	}
+	states, err := readStates(ctx, s.conn)
+	if err != nil {
+		return err
+	}
+	var kept []generation.ID
+	s.replaced = slices.DeleteFunc(s.replaced, func(r replaced) bool { return time.Since(r.at) >= replacedAge })
+	for _, r := range s.replaced {
+		kept = append(kept, r.ID)
+	}
+	if err := sweep(ctx, s.conn, states, kept); err != nil {
+		return err
+	}
+	s.sweptAt = time.Now()
+	return nil
 }

@@ -2,7 +2,7 @@ package rollup
 
 import (
 	"context"
-	"errors"
+	"time"
 )
 
 // MostFrequent sets the number of values in the frequent cubes of new
@@ -22,12 +22,18 @@ var ReadStates = readStates
 // Compact writes the rows of visitors of all subjects anew.
 func (s *Refresher) Compact(ctx context.Context) error {
 	return s.exclusively(ctx, ctx, func(ctx context.Context) error {
-		all, err := s.candidates(ctx)
-		for i := range all {
-			if d := &all[i]; err == nil && !d.mustRebuild() {
-				err = s.compact(ctx, d)
+		err := s.readAll(ctx)
+		for _, d := range s.index.candidates() {
+			if err == nil && !d.mustRebuild() {
+				err = s.recordOutcome(ctx, &d, s.compact(ctx, &d))
 			}
 		}
-		return errors.Join(err, s.index.Refresh(ctx))
+		return err
 	})
+}
+
+// Swept makes all replaced generations due for deletion.
+func (s *Refresher) Swept(ctx context.Context) error {
+	s.replaced, s.sweptAt = nil, time.Time{}
+	return s.exclusively(ctx, ctx, s.sweepIfDue)
 }

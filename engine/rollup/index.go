@@ -8,9 +8,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"lifthouse/engine/generation"
 	"lifthouse/engine/live"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/source"
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -20,138 +23,265 @@ import (
 // it, reports are counted from the events.
 const maxAge = 5 * time.Second
 
-// Index has the states of the rollups of a store, as last read.
+// Index has the states of the rollups of a store, and the subjects whose rollups
+// may lack events. The states are read once, because no other process changes
+// them.
 type Index struct {
 	conn        driver.Conn
-	sharesSince func(plan.Subject) (time.Time, bool)
+	catalogue   *catalogue.Catalogue
 	totals      *live.Totals
 	leastEvents uint64 // subjects with fewer events have no rollup
 
-	states   atomic.Pointer[states]
-	without  sync.Map    // subjects that cannot have a rollup
-	followed atomic.Bool // a refresher adds new events to the rollups
-	ranks    ranks
-	update   func(context.Context, plan.Subject) error // adds all events of a subject; nil: the rollups are not refreshed
+	loading   sync.Mutex  // held while the states are read from the store
+	unsure    atomic.Bool // the stored states may differ, because a report or a refresh failed
+	lookDue   atomic.Bool // the totals may have changed in a way that waiting does not record
+	refreshes atomic.Bool // a refresher adds new events to the rollups
+	ranks     ranks
+	update    func(context.Context, plan.Subject) error // adds all events of a subject; nil: the rollups are not refreshed
+
+	mu      sync.RWMutex // guards the rest
+	of      map[plan.Subject]progress
+	waiting map[plan.Subject]time.Time // subjects with events that their rollups may lack, since when
+	without map[plan.Subject]bool      // subjects that cannot have a rollup
+}
+
+// progress is a state, and when it was stored or read.
+type progress struct {
+	State
+	at time.Time
 }
 
 // NewIndex returns the index of a store. Subjects with at most few events are
-// counted in process and have no rollup. sharesSince returns when the current
-// shares of a subject of the catalogue took effect.
-func NewIndex(conn driver.Conn, few uint64, sharesSince func(plan.Subject) (time.Time, bool), totals *live.Totals) *Index {
-	return &Index{conn: conn, leastEvents: few + 1, sharesSince: sharesSince, totals: totals}
-}
-
-// states has the states of all rollups. It is immutable.
-type states struct {
-	readAt       time.Time
-	of           map[plan.Subject]progress
-	missingSince map[plan.Subject]time.Time // when subjects without their rollup were first noticed
-}
-
-type progress struct {
-	State
-	changedAt   time.Time // when the last change of the state was noticed
-	behindSince time.Time // since when events wait for a refresh; zero: none
+// counted in process and have no rollup.
+func NewIndex(conn driver.Conn, few uint64, c *catalogue.Catalogue, totals *live.Totals) *Index {
+	return &Index{
+		conn: conn, leastEvents: few + 1, catalogue: c, totals: totals,
+		waiting: map[plan.Subject]time.Time{}, without: map[plan.Subject]bool{},
+	}
 }
 
 // Current returns the rollup of a subject if it can serve a report: it has all
 // events accepted until ingested, or was refreshed recently.
 func (x *Index) Current(subject plan.Subject, ingested time.Time) (*Current, bool) {
-	now := x.states.Load()
-	if now == nil {
-		return nil, false
-	}
-	s, known := now.of[subject]
-	usable := known && (!s.Through.Before(ingested) || time.Since(s.changedAt) < maxAge)
-	return &Current{State: s.State, ranks: &x.ranks}, usable
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	s, known := x.of[subject]
+	usable := known && (!s.Through.Before(ingested) || time.Since(s.at) < maxAge)
+	return &Current{State: s.State, index: x}, usable
 }
 
-// RefreshIfOld reads the states if they are too old.
-func (x *Index) RefreshIfOld(ctx context.Context) error {
-	if now := x.states.Load(); now != nil && time.Since(now.readAt) <= live.MaxAge {
+// Load reads the states, unless they were read already.
+func (x *Index) Load(ctx context.Context) error {
+	x.mu.RLock()
+	loaded := x.of != nil && !x.unsure.Load()
+	x.mu.RUnlock()
+	if loaded {
 		return nil
 	}
-	return x.Refresh(ctx)
+	return x.Reload(ctx)
 }
 
-// Refresh reads the states.
-func (x *Index) Refresh(ctx context.Context) error {
-	all, err := readStates(ctx, x.conn)
+// Reload reads the states again.
+func (x *Index) Reload(ctx context.Context) error {
+	x.loading.Lock()
+	defer x.loading.Unlock()
+	x.unsure.Store(false)
+	states, err := readStates(ctx, x.conn)
 	if err != nil {
+		x.unsure.Store(true)
 		return source.StoreFailure(ctx, err)
 	}
-	now := &states{readAt: time.Now(), of: map[plan.Subject]progress{}, missingSince: map[plan.Subject]time.Time{}}
-	var last states
-	if read := x.states.Load(); read != nil {
-		last = *read
-	}
-	stored := x.totals.Last()
-	for of, s := range all {
-		is, was := progress{State: s, changedAt: now.readAt}, last.of[of]
-		if was.State.same(&is.State) {
-			is.changedAt, is.behindSince = was.changedAt, was.behindSince
+	x.replace(states)
+	return x.LookAtAll(ctx)
+}
+
+// replace sets all states.
+func (x *Index) replace(states map[plan.Subject]State) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	now, last := time.Now(), x.of
+	x.of = make(map[plan.Subject]progress, len(states))
+	for subject, s := range states {
+		is := progress{s, now}
+		if was := last[subject]; was.same(&s) {
+			is.at = was.at
 		}
-		switch {
-		case stored == nil || !s.Through.Before(stored[of].Ingested):
-			is.behindSince = time.Time{}
-		case is.behindSince.IsZero():
-			is.behindSince = now.readAt
-		}
-		now.of[of] = is
+		x.of[subject] = is
 	}
-	for _, of := range x.missing(now, stored) {
-		if now.missingSince[of] = last.missingSince[of]; now.missingSince[of].IsZero() {
-			now.missingSince[of] = now.readAt
-		}
+}
+
+// set sets the state of a subject after a refresh.
+func (x *Index) set(subject plan.Subject, s *State) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.of == nil {
+		return // Load reads it
 	}
-	x.states.Store(now)
+	x.of[subject] = progress{*s, time.Now()}
+	stored, _ := x.totals.Last(subject) // after the lock: a writer updates the totals before it calls Wait
+	if s.Through.Before(stored.Ingested) {
+		x.waiting[subject] = time.Now()
+	} else {
+		delete(x.waiting, subject)
+	}
+}
+
+// Wait records that events of the subjects were stored or deleted, so that their
+// rollups must be refreshed.
+func (x *Index) Wait(subjects []plan.Subject) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, subject := range subjects {
+		x.wait(subject)
+	}
+}
+
+func (x *Index) wait(subject plan.Subject) {
+	if x.waiting[subject].IsZero() && !x.without[subject] {
+		x.waiting[subject] = time.Now()
+	}
+}
+
+// LookAtAll looks for rollups that lack events, or were built for other traffic
+// shares than the current ones.
+func (x *Index) LookAtAll(ctx context.Context) error {
+	if x.update == nil {
+		return nil // nothing would be done about them
+	}
+	if err := x.totals.RefreshIfOld(ctx); err != nil {
+		return err
+	}
+	for subject, stored := range x.totals.All() {
+		state, known := x.State(subject)
+		if stored.Events < x.leastEvents || known && !state.Through.Before(stored.Ingested) && !x.sharesChanged(subject, &state) {
+			continue
+		}
+		x.mu.Lock()
+		x.wait(subject)
+		x.mu.Unlock()
+	}
 	return nil
 }
 
-// missing returns the subjects that should have a rollup and have none.
-func (x *Index) missing(now *states, stored map[plan.Subject]source.Stored) []plan.Subject {
-	if !x.followed.Load() {
-		return nil
+// sharesSince returns when the current shares of a subject took effect. It
+// returns false if the subject is not in the catalogue.
+func (x *Index) sharesSince(of plan.Subject) (time.Time, bool) {
+	if of.Kind == schema.SubjectNone {
+		return time.Time{}, false
 	}
-	var some []plan.Subject
-	for of, s := range stored {
-		if _, rollups := now.of[of]; rollups || s.Events < x.leastEvents || x.isWithout(of) {
+	snapshot := x.catalogue.Snapshot()
+	account, known := snapshot.AccountOfWebsite(of.WebsiteID)
+	if !known {
+		return time.Time{}, false
+	}
+	p, err := plan.New(of.Request(account), snapshot.Account(account))
+	if err != nil {
+		return time.Time{}, false
+	}
+	return p.SharesSince, true
+}
+
+// LookAgain records that events of any subject may have changed.
+func (x *Index) LookAgain() { x.lookDue.Store(true) }
+
+func (x *Index) sharesChanged(subject plan.Subject, s *State) bool {
+	since, known := x.sharesSince(subject)
+	return known && since.UnixMilli() != s.SharesSince
+}
+
+// State returns the state of the rollup of a subject. It returns false if there is
+// none.
+func (x *Index) State(subject plan.Subject) (State, bool) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	s, known := x.of[subject]
+	return s.State, known
+}
+
+// backlogs returns the subjects of the catalogue whose rollups lack events, or
+// were built for other shares, sorted.
+func (x *Index) backlogs() []backlog {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var all []backlog
+	for subject := range x.waiting {
+		d := x.candidate(subject)
+		if d == nil || x.without[subject] || !d.mustRebuild() && !d.state.Through.Before(d.ingested) {
+			delete(x.waiting, subject)
 			continue
 		}
-		if _, known := x.sharesSince(of); known {
-			some = append(some, of)
+		all = append(all, *d)
+	}
+	sortBacklogs(all)
+	return all
+}
+
+// candidates returns the subjects of the catalogue with enough events for a
+// rollup, sorted.
+func (x *Index) candidates() []backlog {
+	stored := x.totals.All()
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	var all []backlog
+	for subject := range stored {
+		if d := x.candidate(subject); d != nil {
+			all = append(all, *d)
 		}
 	}
-	return some
+	sortBacklogs(all)
+	return all
+}
+
+// candidate returns nil if the subject is not in the catalogue or has few events.
+// The caller holds the lock.
+func (x *Index) candidate(subject plan.Subject) *backlog {
+	since, known := x.sharesSince(subject)
+	stored, _ := x.totals.Last(subject)
+	if !known || stored.Events < x.leastEvents {
+		return nil
+	}
+	d := &backlog{subject: subject, sharesSince: since.UnixMilli(), stored: stored.Events, ingested: stored.Ingested}
+	if s, has := x.of[subject]; has {
+		d.state = &s.State
+	}
+	return d
+}
+
+func sortBacklogs(all []backlog) {
+	slices.SortFunc(all, func(a, b backlog) int { return strings.Compare(a.subject.String(), b.subject.String()) })
 }
 
 // markWithout records that a subject cannot have a rollup.
-func (x *Index) markWithout(subject plan.Subject) { x.without.Store(subject, true) }
-
-func (x *Index) isWithout(subject plan.Subject) bool {
-	_, is := x.without.Load(subject)
-	return is
+func (x *Index) markWithout(subject plan.Subject) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.without[subject] = true
+	delete(x.waiting, subject)
 }
 
 // HasAll reports whether the rollup of a subject has all its events, or the
 // subject has no rollup. It returns false if the totals or the states were not
 // read yet.
 func (x *Index) HasAll(subject plan.Subject) bool {
-	stored, now := x.totals.Last(), x.states.Load()
-	if stored == nil || now == nil {
+	stored, read := x.totals.Last(subject)
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if !read || x.of == nil {
 		return false
 	}
-	state, known := now.of[subject]
-	return !known || !state.Through.Before(stored[subject].Ingested)
+	state, known := x.of[subject]
+	return !known || !state.Through.Before(stored.Ingested)
 }
 
 // Subjects reads the states and returns the subjects with a rollup, sorted.
 func (x *Index) Subjects(ctx context.Context) ([]plan.Subject, error) {
-	if err := x.Refresh(ctx); err != nil {
+	if err := x.Reload(ctx); err != nil {
 		return nil, err
 	}
-	var subjects []plan.Subject
-	for subject := range x.states.Load().of {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	subjects := make([]plan.Subject, 0, len(x.of))
+	for subject := range x.of {
 		subjects = append(subjects, subject)
 	}
 	slices.SortFunc(subjects, func(a, b plan.Subject) int { return strings.Compare(a.String(), b.String()) })
@@ -162,15 +292,13 @@ func (x *Index) Subjects(ctx context.Context) ([]plan.Subject, error) {
 // refresh.
 func (x *Index) Lag() time.Duration {
 	var most time.Duration
-	if now := x.states.Load(); now != nil {
-		for _, s := range now.of {
-			if !s.behindSince.IsZero() {
-				most = max(most, time.Since(s.behindSince))
-			}
-		}
-		for _, since := range now.missingSince {
-			most = max(most, time.Since(since))
-		}
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if !x.refreshes.Load() {
+		return 0
+	}
+	for _, since := range x.waiting {
+		most = max(most, time.Since(since))
 	}
 	return most
 }
@@ -187,13 +315,41 @@ func (x *Index) Update(ctx context.Context, subject plan.Subject) error {
 // LeastEvents returns the minimum number of events of a subject with a rollup.
 func (x *Index) LeastEvents() uint64 { return x.leastEvents }
 
-// Retire drops the rollups of the subjects for which of returns true, and reports
-// whether there were any. Rollups include events, so they must be dropped before
-// the events are deleted.
-func (x *Index) Retire(ctx context.Context, of func(ingest.Subject) bool) (dropped bool, err error) {
-	dropped, err = drop(ctx, x.conn, func(g generation) bool { return of(ingest.Subject(g.Subject)) })
+// Retire deletes the rollups of the subjects for which of returns true, and reports
+// whether there were any. Rollups include events, so they must be deleted before
+// the events are. When it returns, their rows are removed from disk.
+func (x *Index) Retire(ctx context.Context, of func(ingest.Subject) bool) (retired bool, err error) {
+	states, err := readStates(ctx, x.conn)
 	if err != nil {
-		return dropped, err
+		return false, err
 	}
-	return dropped, sweep(ctx, x.conn, nil) // also after a Retire that was interrupted
+	for subject := range states {
+		if of(ingest.Subject(subject)) {
+			delete(states, subject)
+			retired = true
+		}
+	}
+	x.forget(states)
+	return retired, sweep(ctx, x.conn, states, nil)
+}
+
+// forget removes the states that are not among the given ones.
+func (x *Index) forget(kept map[plan.Subject]State) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for subject := range x.of {
+		if _, keep := kept[subject]; !keep {
+			delete(x.of, subject)
+			x.wait(subject)
+		}
+	}
+	clear(x.without)
+}
+
+// sweep deletes all rows except those of the states and of the given generations.
+func sweep(ctx context.Context, conn driver.Conn, states map[plan.Subject]State, kept []generation.ID) error {
+	for _, s := range states {
+		kept = append(kept, s.Generation, s.Visitors.ID)
+	}
+	return generation.Sweep(ctx, conn, kept)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"lifthouse/engine/generation"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/source"
 
@@ -45,7 +46,7 @@ type ranking struct {
 // events, the values at the top have at least as many visitors as the last of
 // the previous top had minus d. So they had at least that number minus 2 d.
 func (r *ranking) candidates(state State, top int) ([]string, bool) {
-	if r.generation != state.Generation || r.events > state.Events {
+	if r.generation != state.Generation.Number || r.events > state.Events {
 		return nil, false
 	}
 	since, others := int64(state.Events-r.events), int64(0) //nolint:gosec // fewer than 2^62
@@ -85,12 +86,12 @@ func (r *ranking) names(of *cube, values []string) []string {
 
 // readRanking reads the most frequent values of the dimension of the cells' cube.
 // last is the previous ranking, or nil. The caller sets the number of events.
-func readRanking(ctx context.Context, from *source.Store, of generation, cells *cube, last *ranking) (*ranking, error) {
-	query := &source.Query{Params: []source.Param{{Name: "partition", Value: of.partition()}, {Name: "cube", Value: cells.ranked().name}, {Name: "most", Value: uint32(maxRanked)}}}
+func readRanking(ctx context.Context, from *source.Store, of generation.ID, cells *cube, last *ranking) (*ranking, error) {
+	query := &source.Query{Params: []source.Param{{Name: "bucket", Value: of.Bucket}, {Name: "generation", Value: of.Number}, {Name: "cube", Value: cells.ranked().name}, {Name: "most", Value: uint32(maxRanked)}}}
 	if err := query.RenderFrom(sqlTemplates, "rollup_top.sql", source.Slots{Dimension: source.Expr(cells.by[0])}); err != nil {
 		return nil, err
 	}
-	r := &ranking{generation: of.number, values: []string{}}
+	r := &ranking{generation: of.Number, values: []string{}}
 	err := from.Each(ctx, query, func(found driver.Rows) error {
 		var value string
 		var visitors int64

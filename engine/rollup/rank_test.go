@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"testing"
 
+	"lifthouse/engine/generation"
 	"lifthouse/engine/visit"
 )
 
@@ -52,12 +53,12 @@ func TestNoneOfTheMostVisitedIsMissingAmongTheCandidates(t *testing.T) {
 
 func TestARankingOfAnotherGenerationDoesNotDo(t *testing.T) {
 	r := &ranking{generation: 1, events: 10, values: []string{"a"}, visitors: []int64{3}}
-	for _, state := range []State{{Generation: 2, Events: 10}, {Generation: 1, Events: 9}, {Generation: 1, Events: 11}} {
+	for _, state := range []State{{Generation: generation.ID{Number: 2}, Events: 10}, {Generation: generation.ID{Number: 1}, Events: 9}, {Generation: generation.ID{Number: 1}, Events: 11}} {
 		if values, is := r.candidates(state, 5); is {
 			t.Errorf("candidates(%+v) = %v, want none", state, values)
 		}
 	}
-	if values, is := r.candidates(State{Generation: 1, Events: 10}, 5); !is || !slices.Equal(values, r.values) {
+	if values, is := r.candidates(State{Generation: generation.ID{Number: 1}, Events: 10}, 5); !is || !slices.Equal(values, r.values) {
 		t.Errorf("candidates = %v, %v, want all", values, is)
 	}
 }

@@ -17,10 +17,14 @@ import (
 // express.
 const NoCubes = "no cube has the attributes and days"
 
+// isDeleted is the reason why a report cannot be read while the rows of the
+// generation are deleted.
+const isDeleted = "the rows of the rollup are being deleted"
+
 // Current is the current generation of a rollup.
 type Current struct {
 	State
-	ranks *ranks
+	index *Index
 }
 
 // CubeNames returns the cubes that have the report, or nil if there are none.
@@ -64,8 +68,11 @@ func (x Source) Read(ctx context.Context) (*visit.Rows, string, error) {
 		if !expressible {
 			return nil, NoCubes, nil
 		}
-		q.ranks = x.Current.ranks
+		q.ranks = &x.Current.index.ranks
 		found, declined, err := q.answer(ctx, x.Store)
+		if declined == isDeleted {
+			x.Current.index.unsure.Store(true)
+		}
 		if err != nil || declined != "" || !q.moved {
 			return found, declined, err
 		}
@@ -141,7 +148,7 @@ func (q *reading) findTop(ctx context.Context, from *source.Store) (declined str
 		q.top, known = order.candidates(q.state, q.plan.Top)
 	}
 	if !known {
-		if order, err = readRanking(ctx, from, q.generation(), cells, order); err != nil {
+		if order, err = readRanking(ctx, from, q.state.Generation, cells, order); err != nil {
 			return "", err
 		}
 		order.events = q.state.Events
@@ -172,11 +179,9 @@ func (q *reading) names() []string {
 	return append(names, q.cellNames...)
 }
 
-func (q *reading) generation() generation { return generation{q.plan.Subject, q.state.Generation} }
-
 func (q *reading) compile() (*source.Query, error) {
 	p := q.plan
-	query := &source.Query{Params: []source.Param{{Name: "partition", Value: q.generation().partition()}, {Name: "cubes", Value: q.names()}}}
+	query := &source.Query{Params: []source.Param{{Name: "bucket", Value: q.state.Generation.Bucket}, {Name: "generation", Value: q.state.Generation.Number}, {Name: "cubes", Value: q.names()}}}
 	s := readSlots{Slots: source.Slots{Filters: "true"}, Steps: q.cubes.steps != nil, Window: q.byDays, Top: q.top != nil, Shares: p.SharesSince.After(plan.OpenFrom)}
 	query.VisitorFilters(&p.Filters, &s.Slots)
 	if q.cubes.cells != nil {
@@ -231,8 +236,8 @@ func (q *reading) read(ctx context.Context, from *source.Store, query *source.Qu
 			return err
 		}
 		if name == stateName {
-			if encoded[layoutKey] == layout { // the generation is complete
-				now := decodedState(q.state.Generation, encoded)
+			now := decodedState(q.state.Generation, encoded)
+			if encoded[layoutKey] == layout && now.Inserts == uint64(r.visitors) { //nolint:gosec // not negative
 				state = &now
 			}
 			return nil
@@ -261,7 +266,7 @@ func (q *reading) read(ctx context.Context, from *source.Store, query *source.Qu
 func (q *reading) checkState(state *State) (declined string) {
 	switch {
 	case state == nil:
-		return "the generation of the rollup was replaced"
+		return isDeleted
 	case state.SharesSince != q.plan.SharesSince.UnixMilli():
 		return "the shares changed after the rollup was built"
 	case !state.same(&q.state):

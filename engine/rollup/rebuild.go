@@ -3,11 +3,13 @@ package rollup
 import (
 	"context"
 	"fmt"
-	"lifthouse/engine/visitors"
 	"math"
 	"slices"
 	"strings"
 	"time"
+
+	"lifthouse/engine/generation"
+	"lifthouse/engine/visitors"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 )
@@ -75,8 +77,8 @@ func masks() (masks []uint64, names []string) {
 	return masks, names
 }
 
-// largeEvents is the number of events from which the rows of visitors have a
-// bucket of their own.
+// largeEvents is the number of events from which generations have a bucket of
+// their own.
 const largeEvents = 2_000_000
 
 // visitorParams returns the parameters for the events of a range of visitors.
@@ -85,10 +87,11 @@ func (d *backlog) visitorParams(through time.Time, bounds [2]uint64) []any {
 }
 
 // rangeParams returns the parameters of a rebuild of a range of visitors.
-func (d *backlog) rangeParams(generation uint64, through time.Time, frequent []string, bounds [2]uint64) []any {
+func (d *backlog) rangeParams(of generation.ID, through time.Time, frequent []string, bounds [2]uint64) []any {
 	masks, names := masks()
 	return append(d.visitorParams(through, bounds),
-		clickhouse.Named("generation", generation),
+		clickhouse.Named("bucket", of.Bucket),
+		clickhouse.Named("generation", of.Number),
 		clickhouse.Named("shares_since", d.sharesSince),
 		clickhouse.Named("attributes", uint8(len(attributeColumns))), //nolint:gosec // few
 		clickhouse.Named("most", int64(maxAmount)),
@@ -99,7 +102,7 @@ func (d *backlog) rangeParams(generation uint64, through time.Time, frequent []s
 
 // rebuild computes a new generation, which replaces the previous ones.
 func (s *builder) rebuild(ctx context.Context, d *backlog, through time.Time) error {
-	next := State{Generation: s.next(), SharesSince: d.sharesSince}
+	next := State{SharesSince: d.sharesSince}
 	var variations []int64
 	row := s.conn.QueryRow(ctx, extent, d.untilParams(through)...)
 	if err := row.Scan(&next.Events, &next.Through, &next.Newest, &variations); err != nil {
@@ -112,8 +115,12 @@ func (s *builder) rebuild(ctx context.Context, d *backlog, through time.Time) er
 	if err != nil {
 		return err
 	}
+	if next.Generation, err = generation.New(ctx, s.conn, s.next(), next.Events >= largeEvents); err != nil {
+		return err
+	}
 	next.Visitors.Variations = variations
 	for _, bounds := range visitorRanges(next.Events) {
+		next.Inserts++
 		if err := s.conn.Exec(ctx, rebuildQuery, d.rangeParams(next.Generation, through, frequent, bounds)...); err != nil {
 			return err
 		}
@@ -121,16 +128,17 @@ func (s *builder) rebuild(ctx context.Context, d *backlog, through time.Time) er
 	if err := s.rebuildRows(ctx, d, &next, through); err != nil {
 		return err
 	}
-	if err := merge(ctx, s.conn, generation{d.subject, next.Generation}); err != nil {
+	if err := merge(ctx, s.conn, next.Generation); err != nil {
 		return err
 	}
 	if err := complete(ctx, s.conn, d.subject, &next); err != nil {
 		return err
 	}
-	if _, err = drop(ctx, s.conn, func(g generation) bool { return g.Subject == d.subject && g.number < next.Generation }); err != nil {
-		return err
+	if d.state != nil {
+		s.replace(d.state.Generation, d.state.Visitors.ID)
 	}
-	return s.sweep(ctx)
+	d.state = &next
+	return nil
 }
 
 // visitorRanges divides the visitors into ranges of their hashed ids, with

@@ -23,15 +23,12 @@ import (
 	"time"
 
 	"lifthouse/engine/plan"
-	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
-
-//go:embed sql/backlogs.sql
-var storedEvents string
 
 const (
 	// bulkRate is the number of new events per second, over all subjects, above
@@ -58,7 +55,7 @@ type Refresher struct {
 	writer     *ingest.Writer
 	index      *Index
 	refreshing chan struct{}                // holds a token while a refresh runs
-	swept      bool                         // rows that no state lists were deleted
+	snapshot   *catalogue.Snapshot          // for which all rollups were looked at
 	lastLook   time.Time                    // time of the last look at the backlogs
 	observed   map[plan.Subject]observation // at the last look
 }
@@ -79,7 +76,7 @@ func New(conn driver.Conn, writer *ingest.Writer, index *Index) *Refresher {
 // Follow refreshes the rollups at the given interval until the context ends. It
 // defers large backlogs during imports.
 func (s *Refresher) Follow(ctx context.Context, every time.Duration) {
-	s.index.followed.Store(true)
+	s.index.refreshes.Store(true)
 	for {
 		began := time.Now()
 		if err := s.refreshChosen(ctx, s.ready); err != nil && ctx.Err() == nil && !errors.Is(err, ingest.ErrRemoving) {
@@ -107,40 +104,59 @@ func (s *Refresher) exclusively(waiting, ctx context.Context, work func(context.
 
 // RefreshAll refreshes the rollups of all subjects.
 func (s *Refresher) RefreshAll(ctx context.Context) error {
-	return s.refreshChosen(ctx, func(all []backlog) []backlog { return all })
+	return s.exclusively(ctx, ctx, func(ctx context.Context) error {
+		if err := s.readAll(ctx); err != nil {
+			return err
+		}
+		return s.refreshBacklogs(ctx, func(all []backlog) []backlog { return all })
+	})
+}
+
+// readAll reads what is stored. It is for processes that do not follow the writes.
+func (s *Refresher) readAll(ctx context.Context) error {
+	if err := s.index.totals.Refresh(ctx); err != nil {
+		return err
+	}
+	return s.index.Reload(ctx)
 }
 
 // refreshChosen refreshes the backlogs that the function selects.
 func (s *Refresher) refreshChosen(ctx context.Context, chosen func([]backlog) []backlog) error {
-	return s.exclusively(ctx, ctx, func(ctx context.Context) error { return s.refreshBacklogs(ctx, chosen) })
+	return s.exclusively(ctx, ctx, func(ctx context.Context) error {
+		if err := s.index.Load(ctx); err != nil {
+			return err
+		}
+		if snapshot := s.index.catalogue.Snapshot(); s.index.lookDue.Swap(false) || snapshot != s.snapshot {
+			if err := s.index.LookAtAll(ctx); err != nil {
+				s.index.LookAgain()
+				return err
+			}
+			s.snapshot = snapshot
+		}
+		return s.refreshBacklogs(ctx, chosen)
+	})
 }
 
 func (s *Refresher) refreshBacklogs(ctx context.Context, chosen func([]backlog) []backlog) error {
-	if !s.swept { // an earlier process may have left rows
-		if err := s.sweep(ctx); err != nil {
-			return err
-		}
-		s.swept = true
-	}
-	through := s.writer.Through()
-	all, err := s.backlogs(ctx, through)
-	if err != nil {
+	if err := s.sweepIfDue(ctx); err != nil {
 		return err
 	}
-	all = chosen(all)
+	through := s.writer.Through()
+	all := chosen(s.index.backlogs())
 	var errs []error
 	for i := range all {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		d := &all[i]
+		var err error
 		switch {
 		case d.mustRebuild() || d.size() > max(stepEvents, d.state.Events/2):
 			err = s.rebuild(ctx, d, through)
 		default:
 			err = s.catchUp(ctx, d, through)
 		}
-		errs = append(errs, s.recordOutcome(ctx, d.subject, err))
+		errs = append(errs, s.recordOutcome(ctx, d, err))
 	}
 	return errors.Join(errs...)
 }
@@ -154,14 +170,14 @@ func (s *Refresher) RefreshSubject(ctx context.Context, subject plan.Subject) er
 }
 
 func (s *Refresher) refreshOne(ctx context.Context, subject plan.Subject) error {
-	through := s.writer.Through()
-	all, err := s.backlogs(ctx, through)
-	if err != nil {
+	if err := s.index.Load(ctx); err != nil {
 		return err
 	}
-	for i := range all {
-		if d := &all[i]; d.subject == subject && !d.mustRebuild() && d.size() <= stepEvents {
-			return s.recordOutcome(ctx, subject, s.step(ctx, d, through))
+	through := s.writer.Through()
+	s.index.Wait([]plan.Subject{subject})
+	for _, d := range s.index.backlogs() {
+		if d.subject == subject && !d.mustRebuild() && d.size() <= stepEvents {
+			return s.recordOutcome(ctx, &d, s.step(ctx, &d, through))
 		}
 	}
 	return nil
@@ -173,14 +189,17 @@ func (s *Refresher) Rebuild(ctx context.Context, done func(plan.Subject, time.Du
 }
 
 func (s *Refresher) rebuildAll(ctx context.Context, done func(plan.Subject, time.Duration, error)) error {
-	through := s.writer.Through()
-	all, err := s.candidates(ctx)
-	if err != nil {
+	if err := s.readAll(ctx); err != nil {
 		return err
 	}
+	if err := s.sweepIfDue(ctx); err != nil {
+		return err
+	}
+	through := s.writer.Through()
+	all := s.index.candidates()
 	for i := range all {
 		began := time.Now()
-		err := s.recordOutcome(ctx, all[i].subject, s.rebuild(ctx, &all[i], through))
+		err := s.recordOutcome(ctx, &all[i], s.rebuild(ctx, &all[i], through))
 		done(all[i].subject, time.Since(began), err)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -189,22 +208,26 @@ func (s *Refresher) rebuildAll(ctx context.Context, done func(plan.Subject, time
 	return nil
 }
 
-// recordOutcome updates the engine after a refresh. It marks a subject that
-// cannot have a rollup.
-func (s *Refresher) recordOutcome(ctx context.Context, subject plan.Subject, err error) error {
+// recordOutcome updates the index after a refresh. It marks a subject that cannot
+// have a rollup.
+func (s *Refresher) recordOutcome(ctx context.Context, d *backlog, err error) error {
 	var exception *clickhouse.Exception
 	const throwIf = 395 // FUNCTION_THROW_IF_VALUE_IS_NON_ZERO
 	switch {
 	case errors.Is(err, errTooLarge), errors.As(err, &exception) && exception.Code == throwIf:
-		s.index.markWithout(subject)
-		slog.WarnContext(ctx, "subject cannot have a rollup; its reports are counted from the events", "subject", subject,
+		s.index.markWithout(d.subject)
+		slog.WarnContext(ctx, "subject cannot have a rollup; its reports are counted from the events", "subject", d.subject,
 			"reason", "the squares of a visitor's amounts overflow, or an attribute contains a NUL byte")
 		return nil
 	case err != nil:
-		return fmt.Errorf("refresh the rollup of %s: %w", subject, err)
+		s.index.unsure.Store(true)
+		return fmt.Errorf("refresh the rollup of %s: %w", d.subject, err)
 	}
 	s.writer.UpdateRollupManifest(ctx)
-	return s.index.Refresh(ctx)
+	if d.state != nil {
+		s.index.set(d.subject, d.state)
+	}
+	return nil
 }
 
 // ready returns the backlogs that are not deferred: those that one step can
@@ -214,7 +237,11 @@ func (s *Refresher) ready(all []backlog) []backlog {
 	now := time.Now()
 	var came uint64
 	for i := range all {
-		came += all[i].stored - min(all[i].stored, s.observed[all[i].subject].stored)
+		if last, known := s.observed[all[i].subject]; known {
+			came += all[i].stored - min(all[i].stored, last.stored)
+		} else {
+			came += all[i].size()
+		}
 	}
 	bulk := !s.lastLook.IsZero() && float64(came) > bulkRate*now.Sub(s.lastLook).Seconds()
 	s.lastLook = now
@@ -226,51 +253,4 @@ func (s *Refresher) ready(all []backlog) []backlog {
 		s.observed[d.subject] = next
 		return !next.deferredSince.IsZero() && now.Sub(next.deferredSince) < maxDeferral
 	})
-}
-
-// backlogs returns the subjects with events after the last refresh.
-func (s *Refresher) backlogs(ctx context.Context, through time.Time) ([]backlog, error) {
-	all, err := s.candidates(ctx)
-	var backlogs []backlog
-	for _, d := range all {
-		if !s.index.isWithout(d.subject) && (d.mustRebuild() || d.state.Through.Before(d.ingested) && d.state.Through.Before(through)) {
-			backlogs = append(backlogs, d)
-		}
-	}
-	return backlogs, err
-}
-
-// candidates returns the subjects of the catalogue with enough events for a
-// rollup.
-func (s *Refresher) candidates(ctx context.Context) ([]backlog, error) {
-	states, err := readStates(ctx, s.conn)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := s.conn.Query(ctx, storedEvents, clickhouse.Named("least", s.index.leastEvents))
-	if err != nil {
-		return nil, fmt.Errorf("read stored events: %w", err)
-	}
-	defer func() { _ = rows.Close() }()
-	for _, state := range states {
-		s.last = max(s.last, state.Generation, state.Visitors.LastEpoch())
-	}
-	var all []backlog
-	for rows.Next() {
-		var d backlog
-		var of string
-		if err := rows.Scan(&d.subject.WebsiteID, &of, &d.subject.ID, &d.subject.ExperimentID, &d.stored, &d.ingested); err != nil {
-			return nil, fmt.Errorf("read stored events: %w", err)
-		}
-		d.subject.Kind = schema.Subject(of)
-		since, known := s.index.sharesSince(d.subject)
-		if known {
-			d.sharesSince = since.UnixMilli()
-			if state, has := states[d.subject]; has {
-				d.state = &state
-			}
-			all = append(all, d)
-		}
-	}
-	return all, rows.Err()
 }

@@ -4,9 +4,10 @@ import (
 	"context"
 	_ "embed" // the statements
 	"fmt"
-	"slices"
+	"strconv"
 	"time"
 
+	"lifthouse/engine/generation"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/visitors"
 	"lifthouse/schema"
@@ -17,11 +18,12 @@ import (
 
 // layout is the version of the layout of the table rollups. Generations of
 // another layout are not read. It must change whenever cubes changes.
-const layout = 3
+const layout = 4
 
 // State is the state of a generation.
 type State struct {
-	Generation      uint64
+	Generation      generation.ID
+	Inserts         uint64
 	SharesSince     int64 // start of the traffic shares that apply to it, in Unix milliseconds
 	Events          uint64
 	Through, Newest time.Time // last acceptance time and latest event time
@@ -30,7 +32,7 @@ type State struct {
 
 // same reports whether the states are equal.
 func (s *State) same(o *State) bool {
-	return s.Generation == o.Generation && s.SharesSince == o.SharesSince && s.Events == o.Events &&
+	return s.Generation == o.Generation && s.Inserts == o.Inserts && s.SharesSince == o.SharesSince && s.Events == o.Events &&
 		s.Through.Equal(o.Through) && s.Newest.Equal(o.Newest) && s.Visitors.Equal(&o.Visitors)
 }
 
@@ -42,45 +44,27 @@ const layoutKey = "layout"
 // a generation is the maximum of each key over its rows.
 func (s *State) encoded() map[string]int64 {
 	state := map[string]int64{
-		"shares_since": s.SharesSince, "events": int64(s.Events), //nolint:gosec // fewer than 2^63 events
+		"inserts": int64(s.Inserts), "shares_since": s.SharesSince, "events": int64(s.Events), //nolint:gosec // fewer than 2^63
 		"through": s.Through.UnixMilli(), "newest": s.Newest.UnixMilli(),
 	}
 	s.Visitors.Encode(state)
 	return state
 }
 
-func decodedState(generation uint64, state map[string]int64) State {
+func decodedState(of generation.ID, state map[string]int64) State {
 	return State{
-		Generation: generation, SharesSince: state["shares_since"], Events: uint64(state["events"]), //nolint:gosec // not negative
+		Generation: of, Inserts: uint64(state["inserts"]), SharesSince: state["shares_since"], Events: uint64(state["events"]), //nolint:gosec // not negative
 		Through: time.UnixMilli(state["through"]).UTC(), Newest: time.UnixMilli(state["newest"]).UTC(),
 		Visitors: visitors.Decode(state),
 	}
-}
-
-// generation identifies a generation of a subject's rollup, which is a partition
-// of the table. Rows of different generations must not be added up.
-type generation struct {
-	plan.Subject
-	number uint64
-}
-
-// kindsOfSubjects are the kinds of subjects by their enum values in the table.
-var kindsOfSubjects = []schema.Subject{schema.SubjectNone, schema.SubjectCampaign, schema.SubjectWidget}
-
-// partitionFormat is the format that ClickHouse uses for the id of a partition
-// whose key consists of integers.
-const partitionFormat = "%d-%d-%d-%d-%d"
-
-// partition returns the id of the partition.
-func (g generation) partition() string {
-	return fmt.Sprintf(partitionFormat, g.WebsiteID, slices.Index(kindsOfSubjects, g.Kind), g.ID, g.ExperimentID, g.number)
 }
 
 //go:embed sql/states.sql
 var statesQuery string
 
 // readStates returns the state of the latest complete generation of each
-// subject.
+// subject. Subjects whose latest generation lacks rows, or has rows of a failed
+// insert, are absent.
 func readStates(ctx context.Context, conn driver.Conn) (map[plan.Subject]State, error) {
 	rows, err := conn.Query(ctx, statesQuery, clickhouse.Named("layout", int64(layout)))
 	if err != nil {
@@ -91,27 +75,31 @@ func readStates(ctx context.Context, conn driver.Conn) (map[plan.Subject]State, 
 	for rows.Next() {
 		var of plan.Subject
 		var kind string
-		var number uint64
+		var id generation.ID
 		var state map[string]int64
-		if err := rows.Scan(&of.WebsiteID, &kind, &of.ID, &of.ExperimentID, &number, &state); err != nil {
+		var inserts int64
+		if err := rows.Scan(&of.WebsiteID, &kind, &of.ID, &of.ExperimentID, &id.Bucket, &id.Number, &state, &inserts); err != nil {
 			return nil, fmt.Errorf("read the states of rollups: %w", err)
 		}
 		of.Kind = schema.Subject(kind)
-		states[of] = decodedState(number, state)
+		if s := decodedState(id, state); s.Inserts == uint64(inserts) { //nolint:gosec // not negative
+			states[of] = s
+		}
 	}
 	return states, rows.Err()
 }
 
 // complete publishes a generation: it inserts its state with the layout.
 func complete(ctx context.Context, conn driver.Conn, of plan.Subject, s *State) error {
-	batch, err := conn.PrepareBatch(ctx, "INSERT INTO rollups (website_id, subject, subject_id, experiment_id, generation, cube_name, state)")
+	batch, err := conn.PrepareBatch(ctx, "INSERT INTO rollups (bucket, generation, website_id, subject, subject_id, experiment_id, is_cell, cube_name, visitors, state)")
 	if err != nil {
 		return fmt.Errorf("complete a rollup: %w", err)
 	}
 	defer func() { _ = batch.Close() }()
+	s.Inserts++
 	state := s.encoded()
 	state[layoutKey] = layout
-	if err := batch.Append(of.WebsiteID, string(of.Kind), of.ID, of.ExperimentID, s.Generation, stateName, state); err != nil {
+	if err := batch.Append(s.Generation.Bucket, s.Generation.Number, of.WebsiteID, string(of.Kind), of.ID, of.ExperimentID, false, stateName, int64(1), state); err != nil {
 		return fmt.Errorf("complete a rollup: %w", err)
 	}
 	if err := batch.Send(); err != nil {
@@ -125,9 +113,9 @@ var frequentValuesQuery string
 
 // readFrequentValues returns the frequent values of the cube in a complete
 // generation.
-func readFrequentValues(ctx context.Context, conn driver.Conn, g generation, c *cube) (map[string]bool, error) {
+func readFrequentValues(ctx context.Context, conn driver.Conn, of generation.ID, c *cube) (map[string]bool, error) {
 	values, err := schema.QueryNames(ctx, conn, fmt.Sprintf(frequentValuesQuery, c.by[0]),
-		clickhouse.Named("partition", g.partition()), clickhouse.Named("cube", c.frequentName()))
+		clickhouse.Named("bucket", of.Bucket), clickhouse.Named("generation", of.Number), clickhouse.Named("cube", c.frequentName()))
 	if err != nil {
 		return nil, fmt.Errorf("read frequent values: %w", err)
 	}
@@ -138,58 +126,11 @@ func readFrequentValues(ctx context.Context, conn driver.Conn, g generation, c *
 	return frequent, nil
 }
 
-// generations returns all stored generations, complete or not.
-func generations(ctx context.Context, conn driver.Conn) ([]generation, error) {
-	partitions, err := schema.QueryNames(ctx, conn, "SELECT DISTINCT partition_id FROM system.parts WHERE database = currentDatabase() AND table = 'rollups' AND active AND rows > 0")
-	if err != nil {
-		return nil, fmt.Errorf("list rollups: %w", err)
+// merge merges the parts of a generation with a bucket of its own, which makes it
+// faster to read.
+func merge(ctx context.Context, conn driver.Conn, of generation.ID) error {
+	if !of.HasOwnBucket() {
+		return nil
 	}
-	all := make([]generation, len(partitions))
-	for i, partition := range partitions {
-		g := &all[i]
-		var kind int
-		if _, err := fmt.Sscanf(partition, partitionFormat, &g.WebsiteID, &kind, &g.ID, &g.ExperimentID, &g.number); err != nil {
-			return nil, fmt.Errorf("list rollups: partition %q: %w", partition, err)
-		}
-		g.Kind = kindsOfSubjects[kind]
-	}
-	return all, nil
-}
-
-// drop drops the generations for which of returns true, and reports whether there
-// were any. Each generation is dropped atomically, so a concurrent reader sees
-// all of it or no state.
-func drop(ctx context.Context, conn driver.Conn, of func(generation) bool) (dropped bool, err error) {
-	all, err := generations(ctx, conn)
-	if err != nil {
-		return false, err
-	}
-	for _, g := range all {
-		if !of(g) {
-			continue
-		}
-		dropped = true
-		if err := conn.Exec(ctx, "ALTER TABLE rollups DROP PARTITION ID {id:String}", clickhouse.Named("id", g.partition())); err != nil {
-			return true, fmt.Errorf("drop rollups: %w", err)
-		}
-	}
-	return dropped, nil
-}
-
-// merge merges the parts of a generation, which makes it faster to read.
-func merge(ctx context.Context, conn driver.Conn, g generation) error {
-	return conn.Exec(ctx, "OPTIMIZE TABLE rollups PARTITION ID {id:String} FINAL", clickhouse.Named("id", g.partition()))
-}
-
-// sweep deletes the rows of visitors that belong neither to a current generation
-// nor to one of those that are kept.
-func sweep(ctx context.Context, conn driver.Conn, kept []visitors.Generation) error {
-	states, err := readStates(ctx, conn)
-	if err != nil {
-		return err
-	}
-	for _, s := range states {
-		kept = append(kept, s.Visitors)
-	}
-	return visitors.Sweep(ctx, conn, kept)
+	return conn.Exec(ctx, "OPTIMIZE TABLE rollups PARTITION ID {bucket:String} FINAL", clickhouse.Named("bucket", strconv.Itoa(int(of.Bucket))))
 }

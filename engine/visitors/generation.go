@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"lifthouse/schema"
+	"lifthouse/engine/generation"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -16,8 +16,7 @@ import (
 
 // Generation identifies the rows of a subject, and lists what may be read.
 type Generation struct {
-	Number     uint64 // 0: the subject has no rows
-	Bucket     uint16
+	generation.ID
 	Refreshes  map[uint64]uint32 // by epoch: number of complete refreshes
 	Variations []int64           // by index in segments
 }
@@ -50,7 +49,7 @@ const numberBits = 20
 
 // Equal reports whether the generations have the same rows.
 func (g *Generation) Equal(o *Generation) bool {
-	return g.Number == o.Number && g.Bucket == o.Bucket && maps.Equal(g.Refreshes, o.Refreshes) && slices.Equal(g.Variations, o.Variations)
+	return g.ID == o.ID && maps.Equal(g.Refreshes, o.Refreshes) && slices.Equal(g.Variations, o.Variations)
 }
 
 // markers returns the number of complete refreshes.
@@ -87,8 +86,9 @@ func (g *Generation) Encode(state map[string]int64) {
 
 // Decode returns the current generation in the column state of rollups.
 func Decode(state map[string]int64) Generation {
-	g := Generation{Number: uint64(state[numberKey]), Refreshes: map[uint64]uint32{}} //nolint:gosec // as encoded
-	g.Bucket = uint16(state[fmt.Sprint(bucketPrefix, g.Number)])                      //nolint:gosec // as encoded
+	g := Generation{Refreshes: map[uint64]uint32{}}
+	g.Number = uint64(state[numberKey])                          //nolint:gosec // as encoded
+	g.Bucket = uint16(state[fmt.Sprint(bucketPrefix, g.Number)]) //nolint:gosec // as encoded
 	for key, value := range state {
 		if epoch, is := strings.CutPrefix(key, fmt.Sprint(refreshPrefix, g.Number, " ")); is {
 			n, _ := strconv.ParseUint(epoch, 10, 64)
@@ -102,80 +102,6 @@ func Decode(state map[string]int64) Generation {
 		}
 		g.Variations = append(g.Variations, id)
 	}
-}
-
-// sharedBuckets is the number of buckets that small generations share.
-const sharedBuckets = 64
-
-// tables are the tables of the package.
-var tables = []string{"exposures", "conversions"}
-
-// freeBucket returns the bucket of a new generation: one of its own if it is
-// large.
-func freeBucket(ctx context.Context, conn driver.Conn, number uint64, large bool) (uint16, error) {
-	if !large {
-		return uint16(number % sharedBuckets), nil
-	}
-	used, err := buckets(ctx, conn)
-	for bucket := uint16(sharedBuckets); ; bucket++ {
-		if !slices.Contains(used, bucket) {
-			return bucket, err
-		}
-	}
-}
-
-// buckets returns the buckets with rows.
-func buckets(ctx context.Context, conn driver.Conn) ([]uint16, error) {
-	partitions, err := schema.QueryNames(ctx, conn, "SELECT DISTINCT partition FROM system.parts WHERE database = currentDatabase() AND table IN ('exposures', 'conversions') AND active AND rows > 0")
-	if err != nil {
-		return nil, fmt.Errorf("list the buckets of visitors: %w", err)
-	}
-	used := make([]uint16, len(partitions))
-	for i, text := range partitions {
-		n, err := strconv.ParseUint(text, 10, 16)
-		if err != nil {
-			return nil, fmt.Errorf("list the buckets of visitors: %w", err)
-		}
-		used[i] = uint16(n)
-	}
-	return used, nil
-}
-
-// Sweep deletes all rows except those of the given generations. When it returns,
-// they are removed from disk.
-func Sweep(ctx context.Context, conn driver.Conn, live []Generation) error {
-	used, err := buckets(ctx, conn)
-	if err != nil {
-		return err
-	}
-	for _, bucket := range used {
-		var kept []uint64
-		for i := range live {
-			if live[i].Bucket == bucket {
-				kept = append(kept, live[i].Number)
-			}
-		}
-		for _, table := range tables {
-			if err := sweepBucket(ctx, conn, table, bucket, kept); err != nil {
-				return fmt.Errorf("delete rows of %s: %w", table, err)
-			}
-		}
-	}
-	return nil
-}
-
-func sweepBucket(ctx context.Context, conn driver.Conn, table string, bucket uint16, kept []uint64) error {
-	id := clickhouse.Named("bucket", strconv.Itoa(int(bucket)))
-	if len(kept) == 0 {
-		return conn.Exec(ctx, "ALTER TABLE "+table+" DROP PARTITION ID {bucket:String}", id)
-	}
-	var dead uint64
-	row := conn.QueryRow(ctx, "SELECT count() FROM "+table+" WHERE bucket = {n:UInt16} AND generation NOT IN {kept:Array(UInt64)}", clickhouse.Named("n", bucket), clickhouse.Named("kept", kept))
-	if err := row.Scan(&dead); err != nil || dead == 0 {
-		return err
-	}
-	return conn.Exec(ctx, "ALTER TABLE "+table+" DELETE IN PARTITION ID {bucket:String} WHERE generation NOT IN {kept:Array(UInt64)} SETTINGS mutations_sync = 1",
-		id, clickhouse.Named("kept", kept))
 }
 
 // Cancelling returns the share of the rows of exposures that cancel others.

@@ -280,7 +280,7 @@ func (x Source) top(ctx context.Context, dimension source.Expr) ([]string, error
 	query, s := x.query()
 	s.Dimension = dimension
 	query.Params = append(query.Params, source.Param{Name: "most", Value: uint32(x.Top)}) //nolint:gosec // few
-	if err := render(query, "top.sql", s); err != nil {
+	if err := query.RenderFrom(sqlTemplates, "top.sql", s); err != nil {
 		return nil, err
 	}
 	values := []string{}
@@ -357,7 +357,7 @@ func (x Source) exposuresQuery(dimension source.Expr, values []string) (*source.
 		s.Completed, s.Conversion = "countIf("+of(visit.Completion)+" > 0)", "countIf("+of(visit.Conversion)+" > 0)"
 		s.Seen = source.Expr("(first_time >= toDateTime64({from:String}, 3, 'UTC') OR arrayExists(t -> t >= dateDiff('millisecond', first_time, toDateTime64({from:String}, 3, 'UTC')) AND " + within + ", later_ms))")
 	}
-	return q, render(q, "exposures.sql", s)
+	return q, q.RenderFrom(sqlTemplates, "exposures.sql", s)
 }
 
 func (x Source) conversionsQuery(dimension source.Expr, values []string) (*source.Query, error) {
@@ -365,10 +365,10 @@ func (x Source) conversionsQuery(dimension source.Expr, values []string) (*sourc
 	dimensioned(q, &s, dimension, values)
 	s.Bucket = "toInt64(0)"
 	if x.isEveryEvent() {
-		return q, render(q, "conversions.sql", s)
+		return q, q.RenderFrom(sqlTemplates, "conversions.sql", s)
 	}
 	x.countedGoals(q, &s)
-	return q, render(q, "converted.sql", s)
+	return q, q.RenderFrom(sqlTemplates, "converted.sql", s)
 }
 
 // isEveryEvent reports whether every event of one goal counts, so that the sums in
@@ -395,7 +395,7 @@ func (x Source) stepParams(q *source.Query) {
 func (x Source) exposureStepsQuery() (*source.Query, error) {
 	q, s := x.query()
 	x.stepParams(q)
-	return q, render(q, "exposure_steps.sql", s)
+	return q, q.RenderFrom(sqlTemplates, "exposure_steps.sql", s)
 }
 
 func (x Source) conversionStepsQuery() (*source.Query, error) {
@@ -405,7 +405,7 @@ func (x Source) conversionStepsQuery() (*source.Query, error) {
 	if s.Numbered = !x.isEveryEvent(); s.Numbered {
 		x.countedGoals(q, &s)
 	}
-	return q, render(q, "conversions.sql", s)
+	return q, q.RenderFrom(sqlTemplates, "conversions.sql", s)
 }
 
 // readOutliers returns the bounds of the requested z-score, or nil if there is
@@ -431,7 +431,7 @@ func (x Source) readOutliers(ctx context.Context) (*visit.Outliers, error) {
 		ids[i] = uint16(segment)
 	}
 	q.Params = append(q.Params, source.Param{Name: "segments", Value: ids})
-	if err := render(q, "outliers.sql", s); err != nil {
+	if err := q.RenderFrom(sqlTemplates, "outliers.sql", s); err != nil {
 		return nil, err
 	}
 	var n, markers int64

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"text/template"
 
+	"lifthouse/engine/generation"
 	"lifthouse/engine/source"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -54,17 +55,16 @@ func newRebuildSlots(events expr) rebuildSlots {
 }
 
 func mustRender(file string, slots any) string {
-	var text strings.Builder
-	if err := sqlTemplates.ExecuteTemplate(&text, file, slots); err != nil {
+	var q source.Query
+	if err := q.RenderFrom(sqlTemplates, file, slots); err != nil {
 		panic(err) // the files are embedded
 	}
-	return text.String()
+	return q.SQL
 }
 
-// New returns an empty generation. large is whether it has a bucket of its own.
-func New(ctx context.Context, conn driver.Conn, number uint64, variations []int64, large bool) (Generation, error) {
-	bucket, err := freeBucket(ctx, conn, number, large)
-	return Generation{Number: number, Bucket: bucket, Refreshes: map[uint64]uint32{}, Variations: variations}, err
+// New returns an empty generation.
+func New(id generation.ID, variations []int64) Generation {
+	return Generation{ID: id, Refreshes: map[uint64]uint32{}, Variations: variations}
 }
 
 // Rebuild inserts the rows of a range of visitors, as a refresh of an epoch. The
@@ -72,20 +72,11 @@ func New(ctx context.Context, conn driver.Conn, number uint64, variations []int6
 func (g *Generation) Rebuild(ctx context.Context, conn driver.Conn, epoch uint64, number uint32, params []any) error {
 	params = append(params, clickhouse.Named("bucket", g.Bucket), clickhouse.Named("generation", g.Number),
 		clickhouse.Named("refresh", epoch<<numberBits|uint64(number)), clickhouse.Named("variations", g.Variations))
-	for i, statement := range []string{rebuildExposures, rebuildConversions} {
-		if err := conn.Exec(ctx, statement, params...); err != nil {
-			return fmt.Errorf("rebuild %s: %w", tables[i], err)
-		}
+	if err := conn.Exec(ctx, rebuildExposures, params...); err != nil {
+		return fmt.Errorf("rebuild exposures: %w", err)
 	}
-	return nil
-}
-
-// render sets the text of a statement.
-func render(q *source.Query, file string, slots any) error {
-	var text strings.Builder
-	if err := sqlTemplates.ExecuteTemplate(&text, file, slots); err != nil {
-		return err
+	if err := conn.Exec(ctx, rebuildConversions, params...); err != nil {
+		return fmt.Errorf("rebuild conversions: %w", err)
 	}
-	q.SQL = text.String()
 	return nil
 }

@@ -177,7 +177,7 @@ func (w *Writer) Sweep(ctx context.Context, since time.Time) (removed int, err e
 	}
 	unfinished, err := w.finishRemovals(ctx, since)
 	if removed += unfinished; removed > 0 {
-		w.afterWrite(ctx)
+		w.afterWrite(ctx, nil)
 	}
 	return removed, err
 }

@@ -117,7 +117,7 @@ func (w *Writer) remove(ctx context.Context, work func(context.Context) error) e
 			return err
 		}
 		w.unfinished.Store(false)
-		w.afterWrite(ctx)
+		w.afterWrite(ctx, nil)
 		return w.manifest.EndRemoval(ctx)
 	})
 }

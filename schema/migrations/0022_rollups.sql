@@ -15,19 +15,24 @@
 -- The cube 'state' has the state of a generation. 'layout' is the layout version: the insert that completes the
 -- generation sets it, so a generation without it must not be read. 'shares_since' is the start of the shares that it
 -- was built for; 'events' is the number of events in it; 'through' and 'newest' are the last acceptance time and the
--- latest event time. Times are in milliseconds. It is one column, because five would make a report slower.
+-- latest event time. Times are in milliseconds. It is one column, because five would make a report slower. 'inserts' is
+-- the number of inserts. Each insert adds one to the column visitors of the cube 'state': if the numbers differ, the
+-- query sees a part of the rows only, because the generation is being deleted.
 --
--- Several amounts are packed into one column, because the cost of a query depends on the number of columns. A
--- generation is a partition: it is dropped as a whole, and merged separately. A refresh inserts one block, atomically.
--- Queries must use sum(), and must read the state in the same statement. A query reads few granules of nearly all
--- columns; hence the small granules and compressed blocks, and one file for all columns of a part.
+-- Several amounts are packed into one column, because the cost of a query depends on the number of columns. A refresh
+-- inserts one block, atomically. Queries must use sum(), and must read the state in the same statement. A query reads
+-- few granules of nearly all columns; hence the small granules and compressed blocks, and one file for all columns of a
+-- part. States are first in the key, so that the states of many generations are in few granules. The columns of the
+-- subject are not in the key, because a generation belongs to one subject.
 CREATE TABLE IF NOT EXISTS rollups
 (
-    website_id           Int64,
-    subject              Enum8('none' = 0, 'campaign' = 1, 'widget' = 2),
-    subject_id           Int64,
-    experiment_id        Int64,
+    bucket               UInt16                  COMMENT 'large generations have a bucket of their own; the others share some',
     generation           UInt64                  COMMENT 'rows of different generations must not be added up',
+    website_id           SimpleAggregateFunction(any, Int64),
+    subject              SimpleAggregateFunction(any, Enum8('none' = 0, 'campaign' = 1, 'widget' = 2)),
+    subject_id           SimpleAggregateFunction(any, Int64),
+    experiment_id        SimpleAggregateFunction(any, Int64),
+    is_cell              UInt8                   COMMENT '0: state',
     cube_name            LowCardinality(String)  COMMENT 'which of the following columns are dimensions',
     event                Enum8('active' = 0, 'view' = 1, 'click' = 2, 'submit' = 3, 'completion' = 4, 'conversion' = 5, 'contact' = 6, 'goal' = 7),
     goal_id              Int64,
@@ -57,10 +62,9 @@ CREATE TABLE IF NOT EXISTS rollups
     state                SimpleAggregateFunction(maxMap, Map(String, Int64))  COMMENT 'state of the generation; empty in other cubes'
 )
 ENGINE = AggregatingMergeTree
-PARTITION BY (website_id, subject, subject_id, experiment_id, generation)
-PRIMARY KEY (website_id, subject, subject_id, experiment_id, generation, cube_name, event, goal_id, device, country, channel, browser, os,
-    visitor_type, referrer)
-ORDER BY (website_id, subject, subject_id, experiment_id, generation, cube_name, event, goal_id, device, country, channel, browser, os,
-    visitor_type, referrer, utm_source, utm_medium, utm_campaign, variation_id, multi_exposed, first_day, day)
+PARTITION BY bucket
+PRIMARY KEY (is_cell, generation, cube_name, event, goal_id, device, country, channel, browser, os, visitor_type, referrer)
+ORDER BY (is_cell, generation, cube_name, event, goal_id, device, country, channel, browser, os, visitor_type, referrer,
+    utm_source, utm_medium, utm_campaign, variation_id, multi_exposed, first_day, day)
 SETTINGS index_granularity = 256, min_compress_block_size = 2048, max_compress_block_size = 8192,
     min_bytes_for_wide_part = 1000000000000, min_rows_for_wide_part = 1000000000000

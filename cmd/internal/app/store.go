@@ -18,6 +18,7 @@ import (
 	"lifthouse/api"
 	"lifthouse/engine"
 	"lifthouse/engine/embedded"
+	"lifthouse/engine/plan"
 	"lifthouse/engine/rollup"
 	"lifthouse/engine/source"
 	"lifthouse/schema"
@@ -100,6 +101,7 @@ func (s *Store) openEmbedded(ctx context.Context, o Options) error {
 		return err
 	}
 	s.Writer.SetExclusive()
+	s.Engine.Totals.SetOwn()
 	s.Writer.SetManifest(s.Manifest)
 	s.learn(ctx)
 	s.Refresher = rollup.New(s.Conn, s.Writer, s.Engine.Rollups)
@@ -134,8 +136,12 @@ func (s *Store) wire(ctx context.Context, o Options) (err error) {
 	s.Rejects = ingest.NewRejects(s.Conn)
 	s.Engine = engine.New(s.Conn, s.Catalogue, o.Limits)
 	s.Writer.SetRollups(s.Engine.Rollups)
-	s.Writer.AfterWrite(func(ctx context.Context) {
-		if err := s.Engine.Totals.Refresh(ctx); err != nil {
+	s.Writer.AfterWrite(func(ctx context.Context, subjects []ingest.Subject) {
+		var changed []plan.Subject
+		for _, subject := range subjects {
+			changed = append(changed, plan.Subject(subject))
+		}
+		if err := s.Engine.Written(ctx, changed); err != nil {
 			slog.WarnContext(ctx, "refresh data versions failed", "err", err)
 		}
 	})

@@ -1,6 +1,6 @@
 INSERT INTO rollups
 (
-    website_id, subject, subject_id, experiment_id, generation, cube_name, event, goal_id,
+    bucket, generation, website_id, subject, subject_id, experiment_id, is_cell, cube_name, event, goal_id,
     {{.Attributes}}, variation_id, multi_exposed, first_day, day,
     visitors, since_shares, events, events_squares,
     value, value_times_goals, profit, extra_value, signs
@@ -111,7 +111,7 @@ WITH
     )
 -- one row per cube and cell: sums over its visitors
 SELECT
-    {website_id:Int64}, {subject:String}, {subject_id:Int64}, {experiment_id:Int64}, {generation:UInt64},
+    {bucket:UInt16}, {generation:UInt64}, {website_id:Int64}, {subject:String}, {subject_id:Int64}, {experiment_id:Int64}, 1,
     if(
         (transform(grouping(first_day, day, variation_id, multi_exposed, {{.Attributes}}), {masks:Array(UInt64)}, {cubes:Array(String)}, '') AS whole_cube)
             = '{{.Ranked}}' AND {{.Ranked}} IN {frequent:Array(String)},
@@ -135,4 +135,13 @@ GROUP BY GROUPING SETS ({{range $i, $set := .Sets}}{{if $i}},{{end}}
 )
 HAVING (event != 'active' OR endsWith(cube_name, ' by both days'))
     AND (event = 'view' OR NOT endsWith(cube_name, ', ranked'))
+UNION ALL
+-- one row: one insert of the cube 'state'
+SELECT
+    {bucket:UInt16}, {generation:UInt64}, {website_id:Int64}, {subject:String}, {subject_id:Int64}, {experiment_id:Int64}, 0,
+    'state', 'active', 0,
+{{- range .Columns}}
+    '',
+{{- end}}
+    0, 0, toDate32(0), toDate32(0), 1, 0, 0, 0, 0, 0, 0, 0, 0
 SETTINGS max_insert_threads = 1, min_insert_block_size_rows = 4000000000, min_insert_block_size_bytes = 4000000000000, async_insert = 0

@@ -1,7 +1,7 @@
 -- one row per cube, cell and kind of event: its sums; and one row for the cube state: the state of the generation
 SELECT
     cube_name,
-    {{if .Steps}}if(cube_name = {steps:String}, intDiv(toInt64(toInt32(day)) * 86400000 + {shift:Int64}, {width:Int64}), 0){{else}}toInt64(0){{end}} AS bucket,
+    {{if .Steps}}if(cube_name = {steps:String}, intDiv(toInt64(toInt32(day)) * 86400000 + {shift:Int64}, {width:Int64}), 0){{else}}toInt64(0){{end}} AS step,
     {{if .Dimension}}if(cube_name IN {cells:Array(String)}, {{.Dimension}}, ''){{else}}''{{end}} AS dimension,
     variation_id,
     multi_exposed,
@@ -18,11 +18,13 @@ SELECT
     sum(signs),
     maxMap(state)
 FROM rollups
-WHERE _partition_id = {partition:String}
-    AND cube_name IN {cubes:Array(String)}
+WHERE bucket = {bucket:UInt16}
+    AND generation = {generation:UInt64}
     AND (
-        cube_name = 'state'
-        OR (event IN {kinds:Array(String)} AND goal_id = 0 OR event = 'goal' AND goal_id = {goal_id:Int64})
+        is_cell = 0
+        OR is_cell = 1
+            AND cube_name IN {cubes:Array(String)}
+            AND (event IN {kinds:Array(String)} AND goal_id = 0 OR event = 'goal' AND goal_id = {goal_id:Int64})
             AND ({{.Filters}})
 {{- if .Top}}
             AND (cube_name NOT IN {cells:Array(String)} OR {{.Dimension}} IN {top:Array(String)})
@@ -33,4 +35,4 @@ WHERE _partition_id = {partition:String}
             AND (event != 'active' OR day >= {from:Date32})
 {{- end}}
     )
-GROUP BY cube_name, bucket, dimension, variation_id, multi_exposed, event
+GROUP BY cube_name, step, dimension, variation_id, multi_exposed, event

@@ -3,7 +3,9 @@ SELECT
     any({{.Dimension}}) AS value,
     sum(visitors)       AS of_value
 FROM rollups
-WHERE _partition_id = {partition:String}
+WHERE bucket = {bucket:UInt16}
+    AND is_cell = 1
+    AND generation = {generation:UInt64}
     AND cube_name = {cube:String}
     AND event = 'view'
 GROUP BY goal_id

@@ -4,11 +4,13 @@ SELECT
     subject,
     subject_id,
     experiment_id,
+    bucket,
     generation,
-    maxMap(state) AS reached
+    maxMap(state) AS reached,
+    sum(visitors) AS inserts
 FROM rollups
-WHERE cube_name = 'state'
-GROUP BY website_id, subject, subject_id, experiment_id, generation
+WHERE is_cell = 0
+GROUP BY website_id, subject, subject_id, experiment_id, bucket, generation
 HAVING reached['layout'] = {layout:Int64}
 ORDER BY website_id, subject, subject_id, experiment_id, generation DESC
 LIMIT 1 BY website_id, subject, subject_id, experiment_id

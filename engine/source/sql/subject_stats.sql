@@ -12,5 +12,9 @@ SELECT
     max(last_ingested) AS last_ingested,
     max(newest_event)  AS newest_event
 FROM {counters:Identifier}
+{{- if .Some}}
+WHERE website_id IN {websites:Array(Int64)}
+    AND subject_id IN {ids:Array(Int64)}
+{{- end}}
 GROUP BY website_id, subject, subject_id, experiment_id, event, goal_id
 ORDER BY website_id, subject, subject_id, experiment_id, event, goal_id

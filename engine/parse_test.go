@@ -69,7 +69,7 @@ func TestParseReportNamesEveryFault(t *testing.T) {
 		{"filters[]=x", []string{"filters[]: unknown parameter"}},
 		{"filters[device=x", []string{"filters[device: unknown parameter"}},
 		{"filters[device][1000]=x", []string{"filters[device][1000]: unknown parameter"}},
-		{"goal=x&dimension=os&compareMetric=money&websiteId=-1", []string{"compareMetric: must be one of goalConversionRate", "dimension: must be one of device", "goal: digits only", "websiteId: digits only"}},
+		{"goal=x&dimension=colour&compareMetric=money&websiteId=-1", []string{"compareMetric: must be one of goalConversionRate", "dimension: must be one of browser", "goal: digits only", "websiteId: digits only"}},
 		{"goal=1&goal=2", []string{"goal: must be given once"}},
 		{"filters[referrer]=a&filters[referrer]=b", []string{"filters[referrer]: must be given once"}},
 		{"filters[referrer][]=a", []string{"filters[referrer][]: must be one value, written as filters[referrer]"}},

@@ -112,7 +112,7 @@ func TestReportForms(t *testing.T) {
 	}{
 		{[]string{"--csv", "--json"}, exitUsage, "--json and --csv: must be only one of them"},
 		{[]string{"--csv", "--watch", "--every=10ms"}, exitUsage, "--watch prints a table or JSON, not --csv or --sql\nreport: --every 10ms: must be at least 1s"},
-		{[]string{"--dimension=colour"}, exitUsage, "must be one of device"},
+		{[]string{"--dimension=colour"}, exitUsage, "must be one of browser"},
 	} {
 		if code, out, complaints := h.run(append([]string{"report", "campaign", "1"}, c.args...)...); code != c.code || !strings.Contains(complaints, c.want) {
 			t.Errorf("%q: exit %d, %s%s; want %d and %s", c.args, code, out, complaints, c.code, c.want)

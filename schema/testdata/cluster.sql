@@ -338,11 +338,13 @@ FROM
 
 CREATE TABLE IF NOT EXISTS rollups ON CLUSTER `lift-1`
 (
-    `website_id` Int64,
-    `subject` Enum8('none' = 0, 'campaign' = 1, 'widget' = 2),
-    `subject_id` Int64,
-    `experiment_id` Int64,
+    `bucket` UInt16 COMMENT 'large generations have a bucket of their own; the others share some',
     `generation` UInt64 COMMENT 'rows of different generations must not be added up',
+    `website_id` SimpleAggregateFunction(any, Int64),
+    `subject` SimpleAggregateFunction(any, Enum8('none' = 0, 'campaign' = 1, 'widget' = 2)),
+    `subject_id` SimpleAggregateFunction(any, Int64),
+    `experiment_id` SimpleAggregateFunction(any, Int64),
+    `is_cell` UInt8 COMMENT '0: state',
     `cube_name` LowCardinality(String) COMMENT 'which of the following columns are dimensions',
     `event` Enum8('active' = 0, 'view' = 1, 'click' = 2, 'submit' = 3, 'completion' = 4, 'conversion' = 5, 'contact' = 6, 'goal' = 7),
     `goal_id` Int64,
@@ -372,9 +374,9 @@ CREATE TABLE IF NOT EXISTS rollups ON CLUSTER `lift-1`
     `state` SimpleAggregateFunction(maxMap, Map(String, Int64)) COMMENT 'state of the generation; empty in other cubes'
 )
 ENGINE = ReplicatedAggregatingMergeTree('/clickhouse/lifthouse/{uuid}/all', '{shard}-{replica}')
-PARTITION BY (website_id, subject, subject_id, experiment_id, generation)
-PRIMARY KEY (website_id, subject, subject_id, experiment_id, generation, cube_name, event, goal_id, device, country, channel, browser, os, visitor_type, referrer)
-ORDER BY (website_id, subject, subject_id, experiment_id, generation, cube_name, event, goal_id, device, country, channel, browser, os, visitor_type, referrer, utm_source, utm_medium, utm_campaign, variation_id, multi_exposed, first_day, day)
+PARTITION BY bucket
+PRIMARY KEY (is_cell, generation, cube_name, event, goal_id, device, country, channel, browser, os, visitor_type, referrer)
+ORDER BY (is_cell, generation, cube_name, event, goal_id, device, country, channel, browser, os, visitor_type, referrer, utm_source, utm_medium, utm_campaign, variation_id, multi_exposed, first_day, day)
 SETTINGS index_granularity = 256, min_compress_block_size = 2048, max_compress_block_size = 8192, min_bytes_for_wide_part = 1000000000000, min_rows_for_wide_part = 1000000000000
 
 DROP TABLE IF EXISTS settled ON CLUSTER `lift-1` SYNC

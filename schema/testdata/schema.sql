@@ -185,11 +185,13 @@ CREATE TABLE removed_copies (`website_id` Int64,
   `value` Int64 COMMENT 'in 1/10000',
   `extra_value` Int64 COMMENT 'in 1/10000') ENGINE = ReplacingMergeTree ORDER BY (website_id, subject, subject_id, experiment_id, visitor_id, event_id, writer, ingested_at, done) SETTINGS index_granularity = 8192
 
-CREATE TABLE rollups (`website_id` Int64,
-  `subject` Enum8('none' = 0, 'campaign' = 1, 'widget' = 2),
-  `subject_id` Int64,
-  `experiment_id` Int64,
+CREATE TABLE rollups (`bucket` UInt16 COMMENT 'large generations have a bucket of their own; the others share some',
   `generation` UInt64 COMMENT 'rows of different generations must not be added up',
+  `website_id` SimpleAggregateFunction(any, Int64),
+  `subject` SimpleAggregateFunction(any, Enum8('none' = 0, 'campaign' = 1, 'widget' = 2)),
+  `subject_id` SimpleAggregateFunction(any, Int64),
+  `experiment_id` SimpleAggregateFunction(any, Int64),
+  `is_cell` UInt8 COMMENT '0: state',
   `cube_name` LowCardinality(String) COMMENT 'which of the following columns are dimensions',
   `event` Enum8('active' = 0, 'view' = 1, 'click' = 2, 'submit' = 3, 'completion' = 4, 'conversion' = 5, 'contact' = 6, 'goal' = 7),
   `goal_id` Int64,
@@ -216,7 +218,7 @@ CREATE TABLE rollups (`website_id` Int64,
   `profit` SimpleAggregateFunction(sum, Int256) COMMENT 'packed like value',
   `extra_value` SimpleAggregateFunction(sum, Int256) COMMENT 'packed like value',
   `signs` SimpleAggregateFunction(sum, Int256) COMMENT 'visitors with value != 0, + 2^40 · value < 0, + 2^80 · (the same for profit), + 2^160 · (for extra value)',
-  `state` SimpleAggregateFunction(maxMap, Map(String, Int64)) COMMENT 'state of the generation; empty in other cubes') ENGINE = AggregatingMergeTree PARTITION BY (website_id, subject, subject_id, experiment_id, generation) PRIMARY KEY (website_id, subject, subject_id, experiment_id, generation, cube_name, event, goal_id, device, country, channel, browser, os, visitor_type, referrer) ORDER BY (website_id, subject, subject_id, experiment_id, generation, cube_name, event, goal_id, device, country, channel, browser, os, visitor_type, referrer, utm_source, utm_medium, utm_campaign, variation_id, multi_exposed, first_day, day) SETTINGS index_granularity = 256, min_compress_block_size = 2048, max_compress_block_size = 8192, min_bytes_for_wide_part = 1000000000000, min_rows_for_wide_part = 1000000000000
+  `state` SimpleAggregateFunction(maxMap, Map(String, Int64)) COMMENT 'state of the generation; empty in other cubes') ENGINE = AggregatingMergeTree PARTITION BY bucket PRIMARY KEY (is_cell, generation, cube_name, event, goal_id, device, country, channel, browser, os, visitor_type, referrer) ORDER BY (is_cell, generation, cube_name, event, goal_id, device, country, channel, browser, os, visitor_type, referrer, utm_source, utm_medium, utm_campaign, variation_id, multi_exposed, first_day, day) SETTINGS index_granularity = 256, min_compress_block_size = 2048, max_compress_block_size = 8192, min_bytes_for_wide_part = 1000000000000, min_rows_for_wide_part = 1000000000000
 
 CREATE VIEW subject_counters (`website_id` Int64,
   `subject` Enum8('none' = 0, 'campaign' = 1, 'widget' = 2),

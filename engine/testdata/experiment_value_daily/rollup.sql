@@ -1,4 +1,5 @@
--- partition            1-2-1-4-1
+-- bucket               0
+-- generation           1
 -- cubes                [state all by first day all by day]
 -- kinds                [view click submit completion conversion contact]
 -- goal_id              2
@@ -10,7 +11,7 @@
 -- one row per cube, cell and kind of event: its sums; and one row for the cube state: the state of the generation
 SELECT
     cube_name,
-    if(cube_name = {steps:String}, intDiv(toInt64(toInt32(day)) * 86400000 + {shift:Int64}, {width:Int64}), 0) AS bucket,
+    if(cube_name = {steps:String}, intDiv(toInt64(toInt32(day)) * 86400000 + {shift:Int64}, {width:Int64}), 0) AS step,
     '' AS dimension,
     variation_id,
     multi_exposed,
@@ -27,11 +28,13 @@ SELECT
     sum(signs),
     maxMap(state)
 FROM rollups
-WHERE _partition_id = {partition:String}
-    AND cube_name IN {cubes:Array(String)}
+WHERE bucket = {bucket:UInt16}
+    AND generation = {generation:UInt64}
     AND (
-        cube_name = 'state'
-        OR (event IN {kinds:Array(String)} AND goal_id = 0 OR event = 'goal' AND goal_id = {goal_id:Int64})
+        is_cell = 0
+        OR is_cell = 1
+            AND cube_name IN {cubes:Array(String)}
+            AND (event IN {kinds:Array(String)} AND goal_id = 0 OR event = 'goal' AND goal_id = {goal_id:Int64})
             AND (true)
     )
-GROUP BY cube_name, bucket, dimension, variation_id, multi_exposed, event
+GROUP BY cube_name, step, dimension, variation_id, multi_exposed, event

@@ -67,7 +67,7 @@ func noVisitors(p *plan.Plan, s *state) string {
 	case s.rollup.Visitors.Number == 0:
 		return fmt.Sprintf("rows of visitors have at most %d variations", visitors.MaxVariations)
 	}
-	return visitors.Declines(p)
+	return visitors.Declines(p, s.rollup.Newest)
 }
 
 // noCubes returns why the cubes cannot serve a report, or an empty text.

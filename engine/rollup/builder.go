@@ -148,7 +148,9 @@ func (s *builder) step(ctx context.Context, d *backlog, through time.Time) error
 				state.Newest = later(state.Newest, time.UnixMilli(e.At).UTC())
 			}
 		}
-		rows.Update(visitor, eventsOf(earlier(events)), eventsOf(events))
+		if state.Visitors.Number != 0 {
+			rows.Update(visitor, eventsOf(earlier(events)), eventsOf(events))
+		}
 		return changes.update(events, d.sharesSince, frequent)
 	})
 	if err != nil {

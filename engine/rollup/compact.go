@@ -72,9 +72,8 @@ func (s *builder) rebuildRows(ctx context.Context, d *backlog, next *State, thro
 		return err
 	}
 	g := visitors.New(id, known)
-	for i, bounds := range visitorRanges(next.Events) {
-		g.Refreshes[g.Number] = uint32(i) + 1 //nolint:gosec // few
-		if err := g.Rebuild(ctx, s.conn, g.Number, g.Refreshes[g.Number], d.visitorParams(through, bounds)); err != nil {
+	for _, bounds := range visitorRanges(next.Events) {
+		if err := g.Rebuild(ctx, s.conn, d.visitorParams(through, bounds)); err != nil {
 			return err
 		}
 	}

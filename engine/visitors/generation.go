@@ -18,6 +18,7 @@ import (
 type Generation struct {
 	generation.ID
 	Refreshes  map[uint64]uint32 // by epoch: number of complete refreshes
+	Blocks     int64             // blocks per table of the first refresh, a rebuild; later ones have one block each
 	Variations []int64           // by index in segments
 }
 
@@ -49,11 +50,13 @@ const numberBits = 20
 
 // Equal reports whether the generations have the same rows.
 func (g *Generation) Equal(o *Generation) bool {
-	return g.ID == o.ID && maps.Equal(g.Refreshes, o.Refreshes) && slices.Equal(g.Variations, o.Variations)
+	return g.ID == o.ID && g.Blocks == o.Blocks && maps.Equal(g.Refreshes, o.Refreshes) && slices.Equal(g.Variations, o.Variations)
 }
 
-// markers returns the number of complete refreshes.
-func (g *Generation) markers() (n int64) {
+// markers returns the number of blocks of all complete refreshes, each of which
+// has a marker.
+func (g *Generation) markers() int64 {
+	n := g.Blocks - 1
 	for _, last := range g.Refreshes {
 		n += int64(last)
 	}
@@ -65,6 +68,7 @@ func (g *Generation) markers() (n int64) {
 const (
 	numberKey       = "visitors"
 	bucketPrefix    = "bucket "
+	blocksPrefix    = "blocks "
 	refreshPrefix   = "refresh "
 	variationPrefix = "variation "
 )
@@ -76,6 +80,7 @@ func (g *Generation) Encode(state map[string]int64) {
 	}
 	state[numberKey] = int64(g.Number) //nolint:gosec // milliseconds
 	state[fmt.Sprint(bucketPrefix, g.Number)] = int64(g.Bucket)
+	state[fmt.Sprint(blocksPrefix, g.Number)] = g.Blocks
 	for epoch, last := range g.Refreshes {
 		state[fmt.Sprint(refreshPrefix, g.Number, " ", epoch)] = int64(last)
 	}
@@ -89,6 +94,7 @@ func Decode(state map[string]int64) Generation {
 	g := Generation{Refreshes: map[uint64]uint32{}}
 	g.Number = uint64(state[numberKey])                          //nolint:gosec // as encoded
 	g.Bucket = uint16(state[fmt.Sprint(bucketPrefix, g.Number)]) //nolint:gosec // as encoded
+	g.Blocks = state[fmt.Sprint(blocksPrefix, g.Number)]
 	for key, value := range state {
 		if epoch, is := strings.CutPrefix(key, fmt.Sprint(refreshPrefix, g.Number, " ")); is {
 			n, _ := strconv.ParseUint(epoch, 10, 64)

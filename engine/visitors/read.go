@@ -49,12 +49,21 @@ type slots struct {
 	Conversion  source.Expr
 }
 
-// Declines returns why the rows cannot tell a report, or an empty text.
-func Declines(p *plan.Plan) string {
-	switch {
+// Declines returns why the rows cannot tell a report, or an empty text. newest is
+// the time of the latest event.
+func Declines(p *plan.Plan, newest time.Time) string {
+	if endsEarly(p, newest) && !(wholeHour(p.Filters.To) && wholeHour(p.Filters.From)) {
+		return "rows of visitors have the hours of views, and the window ends within an hour"
 	}
 	return ""
 }
+
+// endsEarly reports whether the window excludes events at its end.
+func endsEarly(p *plan.Plan, newest time.Time) bool {
+	return !p.Filters.To.IsZero() && !p.Filters.To.After(newest)
+}
+
+func wholeHour(t time.Time) bool { return t.IsZero() || t.Equal(t.Truncate(time.Hour)) }
 
 // Read declines if its snapshot lacks rows of a complete refresh.
 func (x Source) Read(ctx context.Context) (found *visit.Rows, declined string, err error) {
@@ -64,13 +73,16 @@ func (x Source) Read(ctx context.Context) (found *visit.Rows, declined string, e
 		return nil, "", err
 	}
 	found = &visit.Rows{Through: x.Through, Newest: x.Newest, Outliers: x.Outliers}
-	whole := x.reading()
-	err = whole.segments(ctx, "", nil)
-	found.Whole = whole.rows()
-	found.Cells = found.Whole
-	if err == nil && x.Dimension != "" {
-		found.Cells, err = x.cells(ctx, found.Whole)
+	var column source.Expr
+	r := x.reading()
+	if x.Dimension != "" {
+		column = source.Columns[string(x.Dimension)]
+		r.top, err = x.top(ctx, column)
 	}
+	if err == nil {
+		err = r.segments(ctx, column)
+	}
+	found.Whole, found.Cells = r.rows()
 	if err == nil && x.Interval != "" {
 		found.Steps, err = x.steps(ctx)
 	}
@@ -82,20 +94,6 @@ func (x Source) Read(ctx context.Context) (found *visit.Rows, declined string, e
 
 // errTorn means that a statement did not see all complete refreshes.
 var errTorn = errors.New("the rows of visitors are being replaced")
-
-// cells returns the rows of the breakdown.
-func (x Source) cells(ctx context.Context, whole []visit.Row) ([]visit.Row, error) {
-	column := source.Columns[string(x.Dimension)]
-	top, err := x.top(ctx, column)
-	if err != nil {
-		return nil, err
-	}
-	cells := x.reading()
-	if err := cells.segments(ctx, column, top); err != nil {
-		return nil, err
-	}
-	return visit.WithOthers(cells.rows(), whole, x.Top), nil
-}
 
 // steps returns what each bucket of the series adds, before the removal of
 // outliers.
@@ -128,6 +126,7 @@ func (x Source) steps(ctx context.Context) ([]visit.Step, error) {
 // reading adds up the rows of a report.
 type reading struct {
 	Source
+	top     []string // most frequent values of the dimension, in the order of their ranks
 	sums    map[key]*visit.Moments
 	markers int64 // seen by the current statement
 }
@@ -135,6 +134,7 @@ type reading struct {
 // key is the key of sums.
 type key struct {
 	bucket int64
+	rank   uint16 // of the value of the dimension, from 1; 0: another value, or no dimension
 	visit.Segment
 }
 
@@ -152,16 +152,16 @@ func (r *reading) each(ctx context.Context, q *source.Query, add func(driver.Row
 	return nil
 }
 
-// segments reads both tables. With a dimension, it reads only the given values.
-func (r *reading) segments(ctx context.Context, dimension source.Expr, values []string) error {
-	query, err := r.exposuresQuery(dimension, values)
+// segments reads both tables.
+func (r *reading) segments(ctx context.Context, dimension source.Expr) error {
+	query, err := r.exposuresQuery(dimension, r.top)
 	if err != nil {
 		return err
 	}
 	if err := r.each(ctx, query, r.addExposures); err != nil {
 		return err
 	}
-	if query, err = r.conversionsQuery(dimension, values); err != nil {
+	if query, err = r.conversionsQuery(dimension, r.top); err != nil {
 		return err
 	}
 	return r.each(ctx, query, r.addConversions)
@@ -191,7 +191,7 @@ func (r *reading) addExposures(row driver.Rows) error {
 	var at key
 	var visitors, sinceShares, recent, views source.Count
 	var actions actionCounts
-	to := []any{&segment, &at.Dimension, &exposedBefore, &visitors, &sinceShares, &recent, &views}
+	to := []any{&segment, &at.rank, &exposedBefore, &visitors, &sinceShares, &recent, &views}
 	if err := row.Scan(append(to, actions.targets()[:len(row.Columns())-len(to)]...)...); err != nil {
 		return err
 	}
@@ -246,7 +246,7 @@ func (r *reading) addConversions(row driver.Rows) error {
 	}
 	var valueGoals big.Int
 	v, p, e := &amounts[0], &amounts[1], &amounts[2]
-	if err := row.Scan(&at.bucket, &segment, &at.Dimension, &converted, &goals, &goalsSquares, &v.sum, &v.squares, &v.nonzero, &v.negative, &valueGoals,
+	if err := row.Scan(&at.bucket, &segment, &at.rank, &converted, &goals, &goalsSquares, &v.sum, &v.squares, &v.nonzero, &v.negative, &valueGoals,
 		&p.sum, &p.squares, &p.nonzero, &p.negative, &e.sum, &e.squares, &e.nonzero, &e.negative); err != nil {
 		return err
 	}
@@ -261,12 +261,32 @@ func (r *reading) addConversions(row driver.Rows) error {
 	return nil
 }
 
-// rows returns the segments with visitors.
-func (r *reading) rows() []visit.Row {
-	var rows []visit.Row
+// rows returns the segments with visitors, and those of the breakdown.
+func (r *reading) rows() (whole, cells []visit.Row) {
+	merged, ranked := map[visit.Segment]visit.Moments{}, map[visit.Segment]visit.Moments{}
 	for at, m := range r.sums {
+		if all, has := merged[at.Segment]; has {
+			merged[at.Segment] = all.Merge(*m)
+		} else {
+			merged[at.Segment] = *m
+		}
+		if at.rank != 0 {
+			at.Dimension = r.top[at.rank-1]
+			ranked[at.Segment] = *m
+		}
+	}
+	whole = sorted(merged)
+	if r.top == nil {
+		return whole, whole
+	}
+	return whole, visit.WithOthers(sorted(ranked), whole, r.Top)
+}
+
+func sorted(of map[visit.Segment]visit.Moments) []visit.Row {
+	var rows []visit.Row
+	for at, m := range of {
 		if m.Visitors != 0 {
-			rows = append(rows, visit.Row{Segment: at.Segment, Moments: *m})
+			rows = append(rows, visit.Row{Segment: at, Moments: m})
 		}
 	}
 	slices.SortFunc(rows, func(a, b visit.Row) int {
@@ -297,7 +317,7 @@ func (x Source) top(ctx context.Context, dimension source.Expr) ([]string, error
 func (x Source) query() (*source.Query, slots) {
 	p, g := x.Plan, x.Generation
 	q := &source.Query{Params: []source.Param{{Name: "bucket", Value: g.Bucket}, {Name: "generation", Value: g.Number}}}
-	s := slots{Slots: source.Slots{Filters: "true", Dimension: "''"}, From: !p.Filters.From.IsZero(), To: !p.Filters.To.IsZero() && !p.Filters.To.After(x.Newest)}
+	s := slots{Slots: source.Slots{Filters: "true", Dimension: "''"}, From: !p.Filters.From.IsZero(), To: endsEarly(p, x.Newest)}
 	s.Shares, s.Widget = p.SharesSince.After(plan.OpenFrom), p.Subject.Kind == schema.SubjectWidget
 	q.VisitorFilters(&p.Filters, &s.Slots)
 	var committed []string
@@ -316,22 +336,32 @@ func (x Source) query() (*source.Query, slots) {
 	}
 	if s.To {
 		q.Params = append(q.Params, source.Param{Name: "to", Value: p.To()})
-		s.Window += " AND time < toDateTime64({to:String}, 3, 'UTC')"
+		q.Params = append(q.Params, source.Param{Name: "to_hour", Value: hourOf(p.To().UnixMilli())})
+		s.Window += " AND toUnixTimestamp64Milli(first_time) + since_ms < toUnixTimestamp64Milli(toDateTime64({to:String}, 3, 'UTC'))"
 	}
 	return q, s
 }
 
-// dimensioned sets the slot of a dimension, of which only some values are read.
-func dimensioned(q *source.Query, s *slots, dimension source.Expr, values []string) {
-	if dimension == "" {
+// dimensioned sets the slot of a dimension: the rank of its value among the most
+// frequent ones. A small number is cheaper to group by than a text.
+func dimensioned(q *source.Query, s *slots, dimension source.Expr, top []string) {
+	s.Dimension = "toUInt16(0)"
+	if len(top) == 0 {
 		return
 	}
-	s.ByDimension, s.Dimension = true, "toString("+dimension+")"
-	s.Filters += " AND " + dimension + " IN {top:Array(String)}"
-	q.Params = append(q.Params, source.Param{Name: "top", Value: values})
+	ranks := make([]uint16, len(top))
+	for i := range ranks {
+		ranks[i] = uint16(i + 1) //nolint:gosec // few
+	}
+	s.ByDimension, s.Dimension = true, "transform(toString("+dimension+"), {top:Array(String)}, {ranks:Array(UInt16)}, toUInt16(0))"
+	q.Params = append(q.Params, source.Param{Name: "top", Value: top}, source.Param{Name: "ranks", Value: ranks})
 }
 
-const untilTo = "later_ms, later_kinds"
+// hoursUntil returns the number of hours from the hour of the first view to a
+// parameter, which is a whole hour.
+func hoursUntil(parameter string) string {
+	return fmt.Sprintf("intDiv(toUnixTimestamp64Milli(toDateTime64({%s:String}, 3, 'UTC')), 3600000) - intDiv(toUnixTimestamp64Milli(first_time), 3600000)", parameter)
+}
 
 func (x Source) exposuresQuery(dimension source.Expr, values []string) (*source.Query, error) {
 	q, s := x.query()
@@ -346,16 +376,15 @@ func (x Source) exposuresQuery(dimension source.Expr, values []string) (*source.
 	s.Completed, s.Conversion = "countIf(completions > 0)", "countIf(conversions > 0)"
 	s.Seen = "(first_time >= toDateTime64({from:String}, 3, 'UTC') OR first_time + toIntervalMillisecond(last_ms) >= toDateTime64({from:String}, 3, 'UTC'))"
 	if s.To {
-		const within = "t < dateDiff('millisecond', first_time, toDateTime64({to:String}, 3, 'UTC'))"
 		of := func(kind visit.Kind) source.Expr {
-			return source.Expr(fmt.Sprintf("arrayCount((t, kind) -> kind = %d AND %s, %s)", kind, within, untilTo))
+			return source.Expr(fmt.Sprintf("arrayCount((hour, kind) -> kind = %d AND hour < %s, later_hours, later_kinds)", kind, hoursUntil("to")))
 		}
 		s.Views = "sum(1 + " + of(visit.View) + ")"
 		for i, kind := range []visit.Kind{visit.Click, visit.Submit, visit.Completion, visit.Conversion, visit.Contact} {
 			s.Actions[i] = "sum(" + of(kind) + ")"
 		}
 		s.Completed, s.Conversion = "countIf("+of(visit.Completion)+" > 0)", "countIf("+of(visit.Conversion)+" > 0)"
-		s.Seen = source.Expr("(first_time >= toDateTime64({from:String}, 3, 'UTC') OR arrayExists(t -> t >= dateDiff('millisecond', first_time, toDateTime64({from:String}, 3, 'UTC')) AND " + within + ", later_ms))")
+		s.Seen = source.Expr(fmt.Sprintf("(first_time >= toDateTime64({from:String}, 3, 'UTC') OR arrayExists(hour -> hour >= %s AND hour < %s, later_hours))", hoursUntil("from"), hoursUntil("to")))
 	}
 	return q, q.RenderFrom(sqlTemplates, "exposures.sql", s)
 }
@@ -401,8 +430,10 @@ func (x Source) exposureStepsQuery() (*source.Query, error) {
 func (x Source) conversionStepsQuery() (*source.Query, error) {
 	q, s := x.query()
 	x.stepParams(q)
-	s.Series, s.Bucket = true, "intDiv(toUnixTimestamp64Milli(time) + {shift:Int64}, {width:Int64})"
+	s.Dimension = "toUInt16(0)"
+	s.Series, s.Bucket = true, "intDiv(toUnixTimestamp64Milli(first_time) + toInt64(since_ms) + {shift:Int64}, {width:Int64})"
 	if s.Numbered = !x.isEveryEvent(); s.Numbered {
+		s.Bucket = "intDiv(toInt64(at_ms) + {shift:Int64}, {width:Int64})"
 		x.countedGoals(q, &s)
 	}
 	return q, q.RenderFrom(sqlTemplates, "conversions.sql", s)

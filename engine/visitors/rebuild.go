@@ -41,9 +41,9 @@ var (
 	rebuildConversions = mustRender("rebuild_conversions.sql", newRebuildSlots(goalEvents))
 
 	insertExposures = "INSERT INTO exposures (bucket, generation, refresh, segment, " + strings.Join(Attributes, ", ") +
-		", first_time, multi_exposed_at, views, clicks, submits, completions, conversions, contacts, later_ms, later_kinds)"
+		", first_time, multi_exposed_at, views, clicks, submits, completions, conversions, contacts, later_hours, later_kinds, last_ms)"
 	insertConversions = "INSERT INTO conversions (bucket, generation, refresh, segment, goal_id, " + strings.Join(Attributes, ", ") +
-		", first_time, visitor_id, time, number, value, profit, extra_value, value_before, profit_before, extra_value_before)"
+		", first_time, visitor_id, since_ms, number, value, profit, extra_value, value_before, profit_before, extra_value_before)"
 )
 
 func newRebuildSlots(events expr) rebuildSlots {
@@ -67,11 +67,14 @@ func New(id generation.ID, variations []int64) Generation {
 	return Generation{ID: id, Refreshes: map[uint64]uint32{}, Variations: variations}
 }
 
-// Rebuild inserts the rows of a range of visitors, as a refresh of an epoch. The
-// parameters are those of the subject, of the events and of the range.
-func (g *Generation) Rebuild(ctx context.Context, conn driver.Conn, epoch uint64, number uint32, params []any) error {
+// Rebuild inserts the rows of a range of visitors, one block per table, as a part
+// of the first refresh. The parameters are those of the subject, of the events and
+// of the range.
+func (g *Generation) Rebuild(ctx context.Context, conn driver.Conn, params []any) error {
+	g.Refreshes[g.Number] = 1
+	g.Blocks++
 	params = append(params, clickhouse.Named("bucket", g.Bucket), clickhouse.Named("generation", g.Number),
-		clickhouse.Named("refresh", epoch<<numberBits|uint64(number)), clickhouse.Named("variations", g.Variations))
+		clickhouse.Named("refresh", g.Number<<numberBits|1), clickhouse.Named("variations", g.Variations))
 	if err := conn.Exec(ctx, rebuildExposures, params...); err != nil {
 		return fmt.Errorf("rebuild exposures: %w", err)
 	}

@@ -3,6 +3,7 @@ package visitors
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"lifthouse/engine/visit"
 )
@@ -33,8 +34,9 @@ type exposure struct {
 	first
 	multiExposedAt int64 // milliseconds since 1970; 0: never
 	counts         [visit.Goal]uint32
-	laterMS        []uint64
+	laterHours     []uint32
 	laterKinds     []uint8
+	lastMS         uint64
 }
 
 // conversion is a row of the table conversions.
@@ -80,11 +82,15 @@ func rowsOf(events []Event) (*exposure, []conversion) {
 func (row *exposure) setLater(counted []*Event, firstView *Event) {
 	later := slices.DeleteFunc(slices.Clone(counted), func(e *Event) bool { return e == firstView })
 	slices.SortFunc(later, func(a, b *Event) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Kind, b.Kind)) })
-	row.laterMS, row.laterKinds = make([]uint64, len(later)), make([]uint8, len(later))
+	row.laterHours, row.laterKinds = make([]uint32, len(later)), make([]uint8, len(later))
 	for i, e := range later {
-		row.laterMS[i], row.laterKinds[i] = uint64(e.At-row.at), uint8(e.Kind) //nolint:gosec // not before the first view
+		row.laterHours[i], row.laterKinds[i] = uint32(hourOf(e.At)-hourOf(row.at)), uint8(e.Kind) //nolint:gosec // not before the first view
+		row.lastMS = uint64(e.At - row.at)                                                       //nolint:gosec // not before the first view
 	}
 }
+
+// hourOf returns the hours since 1970 of a time not before 1970.
+func hourOf(ms int64) int64 { return ms / time.Hour.Milliseconds() }
 
 // conversionsOf returns the rows of the counted goal events.
 func conversionsOf(counted []*Event, of first) []conversion {

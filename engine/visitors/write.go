@@ -122,9 +122,9 @@ func (c *Changes) insertExposures(ctx context.Context, conn driver.Conn, refresh
 		for _, n := range row.counts[visit.View:] {
 			values = append(values, n)
 		}
-		return batch.Append(append(values, row.laterMS, row.laterKinds)...)
+		return batch.Append(append(values, row.laterHours, row.laterKinds, row.lastMS)...)
 	}
-	if err := add(marker, &exposure{first: first{attributes: noAttributes}, laterMS: []uint64{}, laterKinds: []uint8{}}); err != nil {
+	if err := add(marker, &exposure{first: first{attributes: noAttributes}, laterHours: []uint32{}, laterKinds: []uint8{}}); err != nil {
 		return err
 	}
 	for i := range c.exposures {
@@ -148,7 +148,7 @@ func (c *Changes) insertConversions(ctx context.Context, conn driver.Conn, refre
 		for _, text := range row.attributes {
 			values = append(values, text)
 		}
-		return batch.Append(append(values, milli(row.first.at), row.visitor, milli(row.conversion.at), row.number,
+		return batch.Append(append(values, milli(row.first.at), row.visitor, uint64(row.conversion.at-row.first.at), row.number,
 			row.amounts[0], row.amounts[1], row.amounts[2], row.before[0], row.before[1], row.before[2])...)
 	}
 	if err := add(marker, &visitorConversion{conversion: conversion{first: first{attributes: noAttributes}}}); err != nil {

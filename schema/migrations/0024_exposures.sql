@@ -10,8 +10,11 @@
 -- has one row with the segment 255, the marker. A report counts the markers that it sees: if any is missing, its
 -- snapshot lacks rows.
 --
--- ORDER BY: attributes with few values first, so that the columns compress well. There is no visitor: no report needs
--- it, and rows are erased by subject.
+-- Times of later events have the precision of hours, because exact times would double the size of the table. Series
+-- and windows of whole hours need no more.
+--
+-- ORDER BY: attributes with few values first, and those that depend on others next to them, so that the columns compress
+-- well. There is no visitor: no report needs it, and rows are erased by subject.
 CREATE TABLE IF NOT EXISTS exposures
 (
     bucket            UInt16                  COMMENT 'large generations have a bucket of their own; the others share some',
@@ -36,16 +39,16 @@ CREATE TABLE IF NOT EXISTS exposures
     first_time        DateTime64(3, 'UTC')    COMMENT 'time of the first view' CODEC(Delta, ZSTD(1)),
     first_day         Date32                  MATERIALIZED toDate32(first_time) COMMENT 'cheaper to read than the time',
     multi_exposed_at  DateTime64(3, 'UTC')    COMMENT 'time of the first view of another variation; 1970: none' CODEC(ZSTD(1)),
-    views             UInt32,
+    views             UInt32                  CODEC(T64, LZ4),
     clicks            UInt32,
     submits           UInt32,
     completions       UInt32,
     conversions       UInt32,
     contacts          UInt32,
-    later_ms          Array(UInt64)           COMMENT 'times of the other events since the first view, in milliseconds after it, ascending' CODEC(ZSTD(1)),
+    later_hours       Array(UInt32)           COMMENT 'hours of the other events since the first view, ascending, after the hour of the first view' CODEC(ZSTD(1)),
     later_kinds       Array(UInt8)            COMMENT 'their kinds, as in the column event of events' CODEC(ZSTD(1)),
-    last_ms           UInt64                  MATERIALIZED later_ms[-1] COMMENT 'time of the last event, in milliseconds after the first view' CODEC(ZSTD(1))
+    last_ms           UInt64                  COMMENT 'time of the last event, in milliseconds after the first view' CODEC(ZSTD(1))
 )
 ENGINE = MergeTree
 PARTITION BY bucket
-ORDER BY (generation, device, country, channel, browser, first_time)
+ORDER BY (generation, device, country, region, city, channel, browser, first_time)

@@ -28,8 +28,8 @@ CREATE TABLE IF NOT EXISTS conversions
     first_visit_page  String                  CODEC(ZSTD(1)),
     first_time        DateTime64(3, 'UTC')    COMMENT 'time of the first view' CODEC(Delta, ZSTD(1)),
     visitor_id        UInt64,
-    time              DateTime64(3, 'UTC')    COMMENT 'time of the event' CODEC(Delta, ZSTD(1)),
-    number            UInt32                  COMMENT '1 for the first event of the goal by the visitor, 2 for the second, ...',
+    since_ms          UInt64                  COMMENT 'time of the event, in milliseconds after the first view' CODEC(ZSTD(1)),
+    number            UInt32                  COMMENT '1 for the first event of the goal by the visitor, 2 for the second, ...' CODEC(T64, ZSTD(1)),
     value             Int64                   COMMENT 'in 1/10000, like all amounts',
     profit            Int64,
     extra_value       Int64,
@@ -39,4 +39,4 @@ CREATE TABLE IF NOT EXISTS conversions
 )
 ENGINE = MergeTree
 PARTITION BY bucket
-ORDER BY (generation, goal_id, device, country, channel, browser, visitor_id)
+ORDER BY (generation, goal_id, device, country, region, city, channel, browser, first_time)

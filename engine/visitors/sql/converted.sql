@@ -23,7 +23,7 @@ WITH
 SELECT
     toInt64(0)                                              AS at,
     of_segment,
-    {{if .ByDimension}}dimension{{else}}''{{end}}             AS of_dimension,
+    {{if .ByDimension}}dimension{{else}}toUInt16(0){{end}} AS of_dimension,
     toInt64(count()),
     toInt64(sum(n)),
     toInt64(sum(n * n)),

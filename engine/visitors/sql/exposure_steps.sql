@@ -1,10 +1,10 @@
 WITH
-    seen AS (  -- one row per event that counts, except goals: its time and kind, and its number among the visitor's events of the kind; and the markers
+    seen AS (  -- one row per event that counts, except goals: its hour and kind, and its number among the visitor's events of the kind; and the markers
         SELECT
             segment,
             arrayJoin(arrayMap(
-                (t, kind, number) -> (toUnixTimestamp64Milli(first_time) + toInt64(t), kind, number),
-                arrayPushFront(later_ms, 0) AS times,
+                (hour, kind, number) -> (intDiv(toUnixTimestamp64Milli(first_time), 3600000) + hour, kind, number),
+                arrayPushFront(later_hours, 0) AS hours,
                 arrayPushFront(later_kinds, 1) AS kinds,
                 arrayEnumerateUniq(kinds)
             ))                                              AS e
@@ -16,7 +16,7 @@ WITH
     )
 -- one row per bucket and segment: what the bucket adds to the sums; and one row for the markers
 SELECT
-    intDiv(e.1 + {shift:Int64}, {width:Int64})              AS at,
+    intDiv(e.1 * 3600000 + {shift:Int64}, {width:Int64})              AS at,
     segment,
     countIf(e.2 = 1 AND e.3 = 1)                            AS visitors,
     countIf(e.2 = 1)                                        AS views,
@@ -30,6 +30,6 @@ SELECT
 FROM seen
 WHERE e.2 {{if .Widget}}<= 6{{else}}= 1{{end}}
 {{- if .To}}
-    AND e.1 < toUnixTimestamp64Milli(toDateTime64({to:String}, 3, 'UTC'))
+    AND e.1 < {to_hour:Int64}
 {{- end}}
 GROUP BY at, segment

@@ -3,7 +3,7 @@ live AS (  -- one row per counted event, unless another row cancels it; and one 
             visitor_id,
             if(segment = 255, 255, bitAnd(segment, 254))    AS of_segment,
             goal_id,
-            time,
+            toUnixTimestamp64Milli(first_time) + since_ms   AS at_ms,
             number                                          AS of_goal,
             value,
             profit,
@@ -14,13 +14,13 @@ live AS (  -- one row per counted event, unless another row cancels it; and one 
             AND generation = {generation:UInt64}
             AND ({{.Committed}})
             AND (segment = 255 OR ({{.Goals}}) AND ({{.Filters}}){{.Window}})
-        GROUP BY visitor_id, of_segment, goal_id, time, of_goal, value, profit, extra_value
+        GROUP BY visitor_id, of_segment, goal_id, at_ms, of_goal, value, profit, extra_value
         HAVING copies != 0
     ),
     numbered AS (  -- the same rows: number of the event among all counted events of the visitor, and sums over the earlier ones
         SELECT
             of_segment                                      AS segment,
-            time,
+            at_ms,
             copies,
             row_number() OVER of_visitor                    AS number,
             value,
@@ -30,5 +30,5 @@ live AS (  -- one row per counted event, unless another row cancels it; and one 
             sum(profit) OVER of_visitor - profit            AS profit_before,
             sum(extra_value) OVER of_visitor - extra_value  AS extra_value_before
         FROM live
-        WINDOW of_visitor AS (PARTITION BY visitor_id ORDER BY time, goal_id, of_goal ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+        WINDOW of_visitor AS (PARTITION BY visitor_id ORDER BY at_ms, goal_id, of_goal ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
     )

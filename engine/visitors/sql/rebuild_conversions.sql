@@ -1,7 +1,7 @@
 INSERT INTO conversions
 (
     bucket, generation, refresh, segment, goal_id, {{.Attributes}},
-    first_time, visitor_id, time, number, value, profit, extra_value, value_before, profit_before, extra_value_before
+    first_time, visitor_id, since_ms, number, value, profit, extra_value, value_before, profit_before, extra_value_before
 )
 WITH
     {{template "first_views.sql" .}},
@@ -32,7 +32,7 @@ SELECT
 {{- range .Shown}}
     {{.}},
 {{- end}}
-    fromUnixTimestamp64Milli(first_at, 'UTC'), visitor_id, fromUnixTimestamp64Milli(goals[i].2, 'UTC'), number,
+    fromUnixTimestamp64Milli(first_at, 'UTC'), visitor_id, toUInt64(goals[i].2 - first_at), number,
     goals[i].4, goals[i].5, goals[i].6,
     values[i] - goals[i].4 - (values[one] - goals[one].4),
     profits[i] - goals[i].5 - (profits[one] - goals[one].5),
@@ -44,5 +44,5 @@ SELECT
 {{- range .Shown}}
     '',
 {{- end}}
-    toDateTime64(0, 3, 'UTC'), 0, toDateTime64(0, 3, 'UTC'), 0, 0, 0, 0, 0, 0, 0
+    toDateTime64(0, 3, 'UTC'), 0, 0, 0, 0, 0, 0, 0, 0, 0
 SETTINGS max_insert_threads = 1, min_insert_block_size_rows = 4000000000, min_insert_block_size_bytes = 4000000000000, async_insert = 0

@@ -1,7 +1,7 @@
 INSERT INTO exposures
 (
     bucket, generation, refresh, segment, {{.Attributes}},
-    first_time, multi_exposed_at, views, clicks, submits, completions, conversions, contacts, later_ms, later_kinds
+    first_time, multi_exposed_at, views, clicks, submits, completions, conversions, contacts, later_hours, later_kinds, last_ms
 )
 WITH
     {{template "first_views.sql" .}},
@@ -27,8 +27,9 @@ SELECT
     fromUnixTimestamp64Milli(if(multi_exposed_ms = 9223372036854775807, 0, multi_exposed_ms), 'UTC'),
     toUInt32(countEqual(kinds, 1)), toUInt32(countEqual(kinds, 2)), toUInt32(countEqual(kinds, 3)),
     toUInt32(countEqual(kinds, 4)), toUInt32(countEqual(kinds, 5)), toUInt32(countEqual(kinds, 6)),
-    arrayMap(e -> toUInt64(e.1), later),
-    arrayMap(e -> e.2, later)
+    arrayMap(e -> toUInt32(intDiv(first_at + e.1, 3600000) - intDiv(first_at, 3600000)), later),
+    arrayMap(e -> e.2, later),
+    toUInt64(later.1[-1])
 FROM exposed
 UNION ALL
 SELECT
@@ -36,5 +37,5 @@ SELECT
 {{- range .Shown}}
     '',
 {{- end}}
-    toDateTime64(0, 3, 'UTC'), toDateTime64(0, 3, 'UTC'), 0, 0, 0, 0, 0, 0, [], []
+    toDateTime64(0, 3, 'UTC'), toDateTime64(0, 3, 'UTC'), 0, 0, 0, 0, 0, 0, [], [], 0
 SETTINGS max_insert_threads = 1, min_insert_block_size_rows = 4000000000, min_insert_block_size_bytes = 4000000000000, async_insert = 0

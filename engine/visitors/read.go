@@ -37,16 +37,13 @@ type slots struct {
 	Committed   source.Expr // of a row: whether its refresh is complete
 	From, To    bool        // whether the window starts, and ends before the newest event
 	Shares      bool        // some visitors were exposed before the current shares took effect
-	Seen        source.Expr // of an exposure: whether the visitor is active in the window
-	Window      source.Expr // of a conversion: whether it is in the window
-	Views       source.Expr
-	Actions     []source.Expr
-	Completed   source.Expr
-	Bucket      source.Expr // of a conversion: bucket of the series
-	Series      bool        // group by bucket
-	ByDimension bool        // group by the dimension
-	Numbered    bool        // number the counted events of each visitor anew
-	Conversion  source.Expr
+	Window      source.Expr   // of a conversion: whether it is in the window
+	Within      source.Expr   // of a later event of an exposure: whether it is in the window
+	Counts      []source.Expr // of an exposure: columns with the events until the end of the window
+	Key         source.Expr   // what rows are grouped by, see decodeKey
+	ByDimension bool          // group by the dimension
+	OneGoal     bool          // events of one goal count, {goal_id}
+	Numbered    bool          // number the counted events of each visitor anew
 }
 
 // Declines returns why the rows cannot tell a report, or an empty text. newest is
@@ -104,13 +101,13 @@ func (x Source) steps(ctx context.Context) ([]visit.Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.each(ctx, query, r.addExposureSteps); err != nil {
+	if err := r.each(ctx, query, 1, r.addExposureSteps); err != nil {
 		return nil, err
 	}
 	if query, err = x.conversionStepsQuery(); err != nil {
 		return nil, err
 	}
-	if err := r.each(ctx, query, r.addConversions); err != nil {
+	if err := r.each(ctx, query, 1, r.addConversions); err != nil {
 		return nil, err
 	}
 	var steps []visit.Step
@@ -134,19 +131,20 @@ type reading struct {
 // key is the key of sums.
 type key struct {
 	bucket int64
-	rank   uint16 // of the value of the dimension, from 1; 0: another value, or no dimension
+	rank   uint32 // of the value of the dimension, from 1; 0: another value, or no dimension
 	visit.Segment
 }
 
 func (x Source) reading() *reading { return &reading{Source: x, sums: map[key]*visit.Moments{}} }
 
-// each runs a statement and calls add for each row. The error may be errTorn.
-func (r *reading) each(ctx context.Context, q *source.Query, add func(driver.Rows) error) error {
+// each runs a statement, which reads a table a number of times, and calls add for
+// each row. The error may be errTorn.
+func (r *reading) each(ctx context.Context, q *source.Query, times int64, add func(driver.Rows) error) error {
 	r.markers = 0
 	if err := r.Store.Each(ctx, q, add); err != nil {
 		return err
 	}
-	if r.markers != r.Generation.markers() {
+	if r.markers != times*r.Generation.markers() {
 		return errTorn
 	}
 	return nil
@@ -158,18 +156,45 @@ func (r *reading) segments(ctx context.Context, dimension source.Expr) error {
 	if err != nil {
 		return err
 	}
-	if err := r.each(ctx, query, r.addExposures); err != nil {
+	times := int64(1)
+	if endsEarly(r.Plan, r.Newest) {
+		times = 2 // the statement reads the table twice
+	}
+	if err := r.each(ctx, query, times, r.addExposures); err != nil {
 		return err
 	}
 	if query, err = r.conversionsQuery(dimension, r.top); err != nil {
 		return err
 	}
-	return r.each(ctx, query, r.addConversions)
+	return r.each(ctx, query, 1, r.addConversions)
 }
 
-// add adds the moments of a segment, or subtracts them. rows is the number of
-// markers if they are one.
-func (r *reading) add(segment uint8, at key, m *visit.Moments, rows int64) {
+// keyOf returns the expression to group by: a small integer, which is much cheaper
+// than several columns. Rows of a series add the bucket above 32 bits.
+func (s *slots) keyOf(exposedBefore bool) source.Expr {
+	key := source.Expr("segment")
+	if exposedBefore {
+		key += " + 256 * (toUnixTimestamp64Milli(first_time) < {from_ms:Int64})"
+	}
+	if s.ByDimension {
+		key += " + 512 * " + s.Dimension
+	}
+	if key == "segment" {
+		return key
+	}
+	return "toUInt32(" + key + ")"
+}
+
+// decodeKey is the inverse of the expressions of keyOf.
+func decodeKey(of int64) (segment uint8, at key) {
+	at.bucket, at.rank, at.ExposedBefore = of>>32, uint32(of)>>9, of>>8&1 == 1 //nolint:gosec // parts of the key
+	return uint8(of), at                                                        //nolint:gosec // the lowest bits
+}
+
+// add adds the moments of the rows with a key, or subtracts them. rows is the
+// number of markers if they are one.
+func (r *reading) add(of int64, m *visit.Moments, rows int64) {
+	segment, at := decodeKey(of)
 	if segment == marker {
 		r.markers += rows
 		return
@@ -187,34 +212,31 @@ func (r *reading) add(segment uint8, at key, m *visit.Moments, rows int64) {
 }
 
 func (r *reading) addExposures(row driver.Rows) error {
-	var segment, exposedBefore uint8
-	var at key
+	var of int64
 	var visitors, sinceShares, recent, views source.Count
 	var actions actionCounts
-	to := []any{&segment, &at.rank, &exposedBefore, &visitors, &sinceShares, &recent, &views}
+	to := []any{&of, &visitors, &sinceShares, &recent, &views}
 	if err := row.Scan(append(to, actions.targets()[:len(row.Columns())-len(to)]...)...); err != nil {
 		return err
 	}
 	m := visit.NoMoments()
 	m.Visitors, m.SinceShares, m.Recent, m.Views = int64(visitors), int64(sinceShares), int64(recent), int64(views)
 	actions.addTo(&m)
-	at.ExposedBefore = exposedBefore == 1
-	r.add(segment, at, &m, m.Visitors)
+	r.add(of, &m, m.Visitors)
 	return nil
 }
 
 func (r *reading) addExposureSteps(row driver.Rows) error {
-	var at key
-	var segment uint8
+	var of int64
 	var visitors, views source.Count
 	var actions actionCounts
-	if err := row.Scan(append([]any{&at.bucket, &segment, &visitors, &views}, actions.targets()...)...); err != nil {
+	if err := row.Scan(append([]any{&of, &visitors, &views}, actions.targets()...)...); err != nil {
 		return err
 	}
 	m := visit.NoMoments()
 	m.Visitors, m.Views = int64(visitors), int64(views)
 	actions.addTo(&m)
-	r.add(segment, at, &m, m.Visitors)
+	r.add(of, &m, m.Visitors)
 	return nil
 }
 
@@ -237,16 +259,14 @@ func (a *actionCounts) addTo(m *visit.Moments) {
 }
 
 func (r *reading) addConversions(row driver.Rows) error {
-	var segment uint8
-	var at key
-	var converted, goals, goalsSquares int64
+	var of, converted, goals, goalsSquares int64
 	var amounts [3]struct {
 		sum, squares      big.Int
 		nonzero, negative int64
 	}
 	var valueGoals big.Int
 	v, p, e := &amounts[0], &amounts[1], &amounts[2]
-	if err := row.Scan(&at.bucket, &segment, &at.rank, &converted, &goals, &goalsSquares, &v.sum, &v.squares, &v.nonzero, &v.negative, &valueGoals,
+	if err := row.Scan(&of, &converted, &goals, &goalsSquares, &v.sum, &v.squares, &v.nonzero, &v.negative, &valueGoals,
 		&p.sum, &p.squares, &p.nonzero, &p.negative, &e.sum, &e.squares, &e.nonzero, &e.negative); err != nil {
 		return err
 	}
@@ -257,7 +277,7 @@ func (r *reading) addConversions(row driver.Rows) error {
 		*to = visit.Amounts{Sums: stats.Sums{Sum: &a.sum, Squares: &a.squares}, Nonzero: a.nonzero, Negative: a.negative}
 	}
 	m.ValueGoals = &valueGoals
-	r.add(segment, at, &m, goals)
+	r.add(of, &m, goals)
 	return nil
 }
 
@@ -331,13 +351,12 @@ func (x Source) query() (*source.Query, slots) {
 		q.Params = append(q.Params, source.Param{Name: "goal_id", Value: p.Goal.ID})
 	}
 	if s.From {
-		q.Params = append(q.Params, source.Param{Name: "from", Value: p.From()})
-		s.Window += " AND first_time >= toDateTime64({from:String}, 3, 'UTC')"
+		q.Params = append(q.Params, source.Param{Name: "from_ms", Value: p.From().UnixMilli()})
+		s.Window += " AND toUnixTimestamp64Milli(first_time) >= {from_ms:Int64}"
 	}
 	if s.To {
-		q.Params = append(q.Params, source.Param{Name: "to", Value: p.To()})
-		q.Params = append(q.Params, source.Param{Name: "to_hour", Value: hourOf(p.To().UnixMilli())})
-		s.Window += " AND toUnixTimestamp64Milli(first_time) + since_ms < toUnixTimestamp64Milli(toDateTime64({to:String}, 3, 'UTC'))"
+		q.Params = append(q.Params, source.Param{Name: "to_ms", Value: p.To().UnixMilli()})
+		s.Window += " AND toUnixTimestamp64Milli(first_time) + since_ms < {to_ms:Int64}"
 	}
 	return q, s
 }
@@ -345,7 +364,6 @@ func (x Source) query() (*source.Query, slots) {
 // dimensioned sets the slot of a dimension: the rank of its value among the most
 // frequent ones. A small number is cheaper to group by than a text.
 func dimensioned(q *source.Query, s *slots, dimension source.Expr, top []string) {
-	s.Dimension = "toUInt16(0)"
 	if len(top) == 0 {
 		return
 	}
@@ -357,10 +375,10 @@ func dimensioned(q *source.Query, s *slots, dimension source.Expr, top []string)
 	q.Params = append(q.Params, source.Param{Name: "top", Value: top}, source.Param{Name: "ranks", Value: ranks})
 }
 
-// hoursUntil returns the number of hours from the hour of the first view to a
-// parameter, which is a whole hour.
-func hoursUntil(parameter string) string {
-	return fmt.Sprintf("intDiv(toUnixTimestamp64Milli(toDateTime64({%s:String}, 3, 'UTC')), 3600000) - intDiv(toUnixTimestamp64Milli(first_time), 3600000)", parameter)
+// until returns the condition on the hours of a later event before a time in
+// milliseconds, which is a whole hour.
+func until(ms string) string {
+	return "hour < intDiv({" + ms + ":Int64}, 3600000) - intDiv(toUnixTimestamp64Milli(first_time), 3600000)"
 }
 
 func (x Source) exposuresQuery(dimension source.Expr, values []string) (*source.Query, error) {
@@ -371,28 +389,23 @@ func (x Source) exposuresQuery(dimension source.Expr, values []string) (*source.
 	if s.Shares {
 		q.Params = append(q.Params, source.Param{Name: "shares_since", Value: x.SharesSince.UnixMilli()})
 	}
-	s.Views = "sum(views)"
-	s.Actions = []source.Expr{"sum(clicks)", "sum(submits)", "sum(completions)", "sum(conversions)", "sum(contacts)"}
-	s.Completed, s.Conversion = "countIf(completions > 0)", "countIf(conversions > 0)"
-	s.Seen = "(first_time >= toDateTime64({from:String}, 3, 'UTC') OR first_time + toIntervalMillisecond(last_ms) >= toDateTime64({from:String}, 3, 'UTC'))"
-	if s.To {
-		of := func(kind visit.Kind) source.Expr {
-			return source.Expr(fmt.Sprintf("arrayCount((hour, kind) -> kind = %d AND hour < %s, later_hours, later_kinds)", kind, hoursUntil("to")))
+	s.Key = s.keyOf(s.From)
+	s.Within = source.Expr(until("to_ms") + " AND NOT " + until("from_ms"))
+	for kind, column := range map[visit.Kind]string{visit.View: "views", visit.Click: "clicks", visit.Submit: "submits", visit.Completion: "completions", visit.Conversion: "conversions", visit.Contact: "contacts"} {
+		counted := fmt.Sprintf("arrayCount((hour, kind) -> kind = %d AND %s, later_hours, later_kinds)", kind, until("to_ms"))
+		if kind == visit.View {
+			counted = "1 + " + counted
 		}
-		s.Views = "sum(1 + " + of(visit.View) + ")"
-		for i, kind := range []visit.Kind{visit.Click, visit.Submit, visit.Completion, visit.Conversion, visit.Contact} {
-			s.Actions[i] = "sum(" + of(kind) + ")"
-		}
-		s.Completed, s.Conversion = "countIf("+of(visit.Completion)+" > 0)", "countIf("+of(visit.Conversion)+" > 0)"
-		s.Seen = source.Expr(fmt.Sprintf("(first_time >= toDateTime64({from:String}, 3, 'UTC') OR arrayExists(hour -> hour >= %s AND hour < %s, later_hours))", hoursUntil("from"), hoursUntil("to")))
+		s.Counts = append(s.Counts, source.Expr(fmt.Sprintf("toUInt32(%s) AS %s", counted, column)))
 	}
+	slices.Sort(s.Counts)
 	return q, q.RenderFrom(sqlTemplates, "exposures.sql", s)
 }
 
 func (x Source) conversionsQuery(dimension source.Expr, values []string) (*source.Query, error) {
 	q, s := x.query()
 	dimensioned(q, &s, dimension, values)
-	s.Bucket = "toInt64(0)"
+	s.Key = s.keyOf(false)
 	if x.isEveryEvent() {
 		return q, q.RenderFrom(sqlTemplates, "conversions.sql", s)
 	}
@@ -409,7 +422,7 @@ func (x Source) isEveryEvent() bool {
 // countedGoals sets the slot of the events that count.
 func (x Source) countedGoals(q *source.Query, s *slots) {
 	s.Goals = "true"
-	if x.Goal != nil {
+	if s.OneGoal = x.Goal != nil; s.OneGoal {
 		s.Goals = "goal_id = {goal_id:Int64}"
 	}
 	q.ValueFilters(x.Execution, &s.Slots)
@@ -430,10 +443,9 @@ func (x Source) exposureStepsQuery() (*source.Query, error) {
 func (x Source) conversionStepsQuery() (*source.Query, error) {
 	q, s := x.query()
 	x.stepParams(q)
-	s.Dimension = "toUInt16(0)"
-	s.Series, s.Bucket = true, "intDiv(toUnixTimestamp64Milli(first_time) + toInt64(since_ms) + {shift:Int64}, {width:Int64})"
+	s.Key = "toInt64(segment) + 4294967296 * intDiv(toUnixTimestamp64Milli(first_time) + toInt64(since_ms) + {shift:Int64}, {width:Int64})"
 	if s.Numbered = !x.isEveryEvent(); s.Numbered {
-		s.Bucket = "intDiv(toInt64(at_ms) + {shift:Int64}, {width:Int64})"
+		s.Key = "toInt64(segment) + 4294967296 * intDiv(toInt64(at_ms) + {shift:Int64}, {width:Int64})"
 		x.countedGoals(q, &s)
 	}
 	return q, q.RenderFrom(sqlTemplates, "conversions.sql", s)

@@ -36,7 +36,7 @@ CREATE TABLE IF NOT EXISTS exposures
     utm_content       String                  CODEC(ZSTD(1)),
     utm_term          String                  CODEC(ZSTD(1)),
     first_visit_page  String                  CODEC(ZSTD(1)),
-    first_time        DateTime64(3, 'UTC')    COMMENT 'time of the first view' CODEC(Delta, ZSTD(1)),
+    first_time        DateTime64(3, 'UTC')    COMMENT 'time of the first view' CODEC(T64, LZ4),
     first_day         Date32                  MATERIALIZED toDate32(first_time) COMMENT 'cheaper to read than the time',
     multi_exposed_at  DateTime64(3, 'UTC')    COMMENT 'time of the first view of another variation; 1970: none' CODEC(ZSTD(1)),
     views             UInt32                  CODEC(T64, LZ4),
@@ -47,7 +47,7 @@ CREATE TABLE IF NOT EXISTS exposures
     contacts          UInt32,
     later_hours       Array(UInt32)           COMMENT 'hours of the other events since the first view, ascending, after the hour of the first view' CODEC(ZSTD(1)),
     later_kinds       Array(UInt8)            COMMENT 'their kinds, as in the column event of events' CODEC(ZSTD(1)),
-    last_ms           UInt64                  COMMENT 'time of the last event, in milliseconds after the first view' CODEC(ZSTD(1))
+    last_ms           UInt64                  COMMENT 'time of the last event, in milliseconds after the first view' CODEC(T64, LZ4)
 )
 ENGINE = MergeTree
 PARTITION BY bucket

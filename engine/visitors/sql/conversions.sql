@@ -3,9 +3,7 @@
 {{end}}-- one row per bucket, segment and dimension value: what the counted events of the goal add to sums over visitors; and
 -- one row for the markers
 SELECT
-    {{.Bucket}}                                             AS at,
-    segment,
-    {{.Dimension}}                                          AS dimension,
+    toInt64({{.Key}} AS key)                                AS of_key,
     toInt64(countIf(number = 1))                            AS converted_visitors,
     toInt64({{if .Numbered}}sum(copies){{else}}count(){{end}}) AS goals_reached,
     sum(2 * toInt64(number) - 1)                            AS goals_reached_squares,
@@ -16,6 +14,8 @@ SELECT
 FROM {{if .Numbered}}numbered{{else}}conversions
 WHERE bucket = {bucket:UInt16}
     AND generation = {generation:UInt64}
+    AND goal_id IN (0, {goal_id:Int64})
     AND ({{.Committed}})
     AND (segment = 255 OR goal_id = {goal_id:Int64} AND ({{.Filters}}){{.Window}}){{end}}
-GROUP BY segment{{if .Series}}, at{{end}}{{if .ByDimension}}, dimension{{end}}
+GROUP BY key
+SETTINGS compile_expressions = 0, compile_aggregate_expressions = 0

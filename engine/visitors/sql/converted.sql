@@ -3,7 +3,7 @@ WITH
         SELECT
             visitor_id,
             if(segment = 255, 255, bitAnd(segment, 254))    AS of_segment,
-            {{.Dimension}}                                  AS dimension,
+            {{if .ByDimension}}{{.Dimension}}{{else}}toUInt16(0){{end}} AS dimension,
             sum(sign)                                       AS n,
             sum(sign * value)                               AS value,
             sum(sign * profit)                              AS profit,
@@ -13,6 +13,9 @@ WITH
             FROM conversions
             WHERE bucket = {bucket:UInt16}
                 AND generation = {generation:UInt64}
+                {{- if .OneGoal}}
+                AND goal_id IN (0, {goal_id:Int64})
+                {{- end}}
                 AND ({{.Committed}})
                 AND (segment = 255 OR ({{.Goals}}) AND ({{.Filters}}){{.Window}})
         )
@@ -21,9 +24,7 @@ WITH
     )
 -- one row per segment and dimension value: sums over its visitors; and one row for the markers
 SELECT
-    toInt64(0)                                              AS at,
-    of_segment,
-    {{if .ByDimension}}dimension{{else}}toUInt16(0){{end}} AS of_dimension,
+    toInt64({{if .ByDimension}}toUInt32(of_segment + 512 * dimension){{else}}of_segment{{end}} AS key) AS of_key,
     toInt64(count()),
     toInt64(sum(n)),
     toInt64(sum(n * n)),
@@ -32,4 +33,5 @@ SELECT
     sum(toInt128(profit)), sum(toInt128(profit) * profit), toInt64(countIf(profit != 0)), toInt64(countIf(profit < 0)),
     sum(toInt128(extra_value)), sum(toInt128(extra_value) * extra_value), toInt64(countIf(extra_value != 0)), toInt64(countIf(extra_value < 0))
 FROM converted
-GROUP BY of_segment{{if .ByDimension}}, dimension{{end}}
+GROUP BY key
+SETTINGS compile_expressions = 0, compile_aggregate_expressions = 0

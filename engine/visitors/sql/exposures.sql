@@ -1,21 +1,51 @@
--- one row per segment, and dimension value: sums over its visitors; and one row for the markers
+-- one row per segment, whether the visitor was exposed before the window, and dimension value: sums over its visitors; and
+-- one row for the markers
 SELECT
-    segment,
-    {{.Dimension}}                                          AS dimension,
-    {{if .From}}first_time < toDateTime64({from:String}, 3, 'UTC'){{else}}toUInt8(0){{end}} AS exposed_before,
+    toInt64({{.Key}} AS key)                                AS of_key,
     count()                                                 AS visitors,
     {{if .Shares}}countIf(first_time >= fromUnixTimestamp64Milli({shares_since:Int64}, 'UTC')){{else}}count(){{end}} AS visitors_since_shares,
     countIf(first_day >= {recent_from:Date32} AND first_day < {recent_to:Date32}) AS visitors_recent,
-    {{.Views}}                                              AS all_views
+    sum(views)                                              AS all_views
 {{- if .Widget}},
-    {{range $i, $kind := .Actions}}{{if $i}}
-    {{end}}{{$kind}},{{end}}
-    {{.Completed}}                                          AS completed_visitors,
-    {{.Conversion}}                                         AS conversion_visitors
+    sum(clicks), sum(submits), sum(completions), sum(conversions), sum(contacts),
+    countIf(completions > 0)                                AS completed_visitors,
+    countIf(conversions > 0)                                AS conversion_visitors
 {{- end}}
-FROM exposures
+FROM {{if .To}}(
+    -- one row per visitor without events after the window
+    SELECT *, first_day
+    FROM exposures
+    WHERE bucket = {bucket:UInt16}
+        AND generation = {generation:UInt64}
+        AND ({{.Committed}})
+        AND (segment = 255 OR toUnixTimestamp64Milli(first_time) + last_ms < {to_ms:Int64})
+        {{- if .From}}
+        AND (segment = 255 OR toUnixTimestamp64Milli(first_time) + last_ms >= {from_ms:Int64})
+        {{- end}}
+        AND (segment = 255 OR ({{.Filters}}))
+    UNION ALL
+    -- one row per other visitor exposed before the end of the window: counts until the end
+    SELECT * REPLACE (
+{{- range $i, $count := .Counts}}{{if $i}},{{end}}
+            {{$count}}
+{{- end}}
+        ), first_day
+    FROM exposures
+    WHERE bucket = {bucket:UInt16}
+        AND generation = {generation:UInt64}
+        AND ({{.Committed}})
+        AND (segment = 255 OR toUnixTimestamp64Milli(first_time) < {to_ms:Int64} AND toUnixTimestamp64Milli(first_time) + last_ms >= {to_ms:Int64})
+        AND (segment = 255 OR ({{.Filters}}))
+        {{- if .From}}
+        AND (segment = 255 OR toUnixTimestamp64Milli(first_time) >= {from_ms:Int64} OR arrayExists(hour -> {{.Within}}, later_hours))
+        {{- end}}
+){{else}}exposures
 WHERE bucket = {bucket:UInt16}
     AND generation = {generation:UInt64}
     AND ({{.Committed}})
-    AND (segment = 255 OR ({{.Filters}}){{if .To}} AND first_time < toDateTime64({to:String}, 3, 'UTC'){{end}}{{if .From}} AND {{.Seen}}{{end}})
-GROUP BY segment{{if .ByDimension}}, dimension{{end}}{{if .From}}, exposed_before{{end}}
+    AND (segment = 255 OR ({{.Filters}}))
+    {{- if .From}}
+    AND (segment = 255 OR toUnixTimestamp64Milli(first_time) + last_ms >= {from_ms:Int64})
+    {{- end}}{{end}}
+GROUP BY key
+SETTINGS compile_expressions = 0, compile_aggregate_expressions = 0 -- compiling takes longer than most of these statements

@@ -12,6 +12,9 @@ live AS (  -- one row per counted event, unless another row cancels it; and one 
         FROM conversions
         WHERE bucket = {bucket:UInt16}
             AND generation = {generation:UInt64}
+            {{- if .OneGoal}}
+            AND goal_id IN (0, {goal_id:Int64})
+            {{- end}}
             AND ({{.Committed}})
             AND (segment = 255 OR ({{.Goals}}) AND ({{.Filters}}){{.Window}})
         GROUP BY visitor_id, of_segment, goal_id, at_ms, of_goal, value, profit, extra_value

@@ -9,6 +9,9 @@ FROM (
     FROM conversions
     WHERE bucket = {bucket:UInt16}
         AND generation = {generation:UInt64}
+        {{- if .OneGoal}}
+        AND goal_id IN (0, {goal_id:Int64})
+        {{- end}}
         AND ({{.Committed}})
         AND (segment = 255 OR ({{.Goals}}) AND ({{.Filters}}) AND bitAnd(segment, 254) IN {segments:Array(UInt16)}{{.Window}})
 )

@@ -9,12 +9,13 @@ WHERE bucket = {bucket:UInt16}
     AND segment != 255
     AND ({{.Filters}})
 {{- if .To}}
-    AND first_time < toDateTime64({to:String}, 3, 'UTC')
+    AND toUnixTimestamp64Milli(first_time) < {to_ms:Int64}
 {{- end}}
 {{- if .From}}
-    AND first_time >= toDateTime64({from:String}, 3, 'UTC')
+    AND toUnixTimestamp64Milli(first_time) >= {from_ms:Int64}
 {{- end}}
 GROUP BY dimension
 HAVING visitors > 0
 ORDER BY visitors DESC, dimension
 LIMIT {most:UInt32}
+SETTINGS compile_expressions = 0, compile_aggregate_expressions = 0, compile_sort_description = 0

@@ -37,3 +37,6 @@ func (s *Refresher) Swept(ctx context.Context) error {
 	s.replaced, s.sweptAt = nil, time.Time{}
 	return s.exclusively(ctx, ctx, s.sweepIfDue)
 }
+
+// Look refreshes what waits, as Follow does at every interval.
+func (s *Refresher) Look(ctx context.Context) error { return s.refreshChosen(ctx, s.ready) }

@@ -22,7 +22,9 @@ const (
 // follow starts the background tasks of a server. They run until the context
 // ends.
 func (s *Store) follow(ctx context.Context, o *ServerOptions, handler *api.API, background *sync.WaitGroup) {
-	background.Go(func() { s.Catalogue.Follow(ctx, catalogueInterval) })
+	if s.Dir == "" { // other servers may change the catalogue
+		background.Go(func() { s.Catalogue.Follow(ctx, catalogueInterval) })
+	}
 	background.Go(func() { s.Engine.Follow(ctx, versionsInterval) })
 	background.Go(func() { s.Rejects.Follow(ctx, rejectsInterval) })
 	if o.RollupInterval > 0 && s.Refresher != nil {

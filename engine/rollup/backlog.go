@@ -30,8 +30,7 @@ func (d *backlog) size() uint64 {
 }
 
 // untilParams returns the parameters for the events of the subject accepted up
-// to through. sinceParams restricts them to the events that are not in the
-// rollup.
+// to through. sinceParams restricts them to those accepted after since.
 func (d *backlog) untilParams(through time.Time) []any {
 	return []any{
 		clickhouse.Named("website_id", d.subject.WebsiteID), clickhouse.Named("subject", string(d.subject.Kind)),
@@ -40,6 +39,6 @@ func (d *backlog) untilParams(through time.Time) []any {
 	}
 }
 
-func (d *backlog) sinceParams(through time.Time) []any {
-	return append(d.untilParams(through), clickhouse.DateNamed("since", d.state.Through, clickhouse.MilliSeconds))
+func (d *backlog) sinceParams(since, through time.Time) []any {
+	return append(d.untilParams(through), clickhouse.DateNamed("since", since, clickhouse.MilliSeconds))
 }

@@ -21,6 +21,7 @@ import (
 type builder struct {
 	conn        driver.Conn
 	maxFrequent int
+	foldEvents  uint64                          // maximum number of events that a rebuild adds up in this process
 	frequent    map[plan.Subject]frequentValues // of the current generations
 	epochs      map[plan.Subject]epoch          // of the refreshes of rows of visitors
 	last        uint64                          // the last generation or epoch
@@ -41,7 +42,7 @@ func (s *builder) next() uint64 {
 }
 
 func newBuilder(conn driver.Conn) *builder {
-	return &builder{conn: conn, maxFrequent: maxFrequent, frequent: map[plan.Subject]frequentValues{}, epochs: map[plan.Subject]epoch{}}
+	return &builder{conn: conn, maxFrequent: maxFrequent, foldEvents: foldEvents, frequent: map[plan.Subject]frequentValues{}, epochs: map[plan.Subject]epoch{}}
 }
 
 const (
@@ -51,6 +52,9 @@ const (
 	// stepEvents is the maximum number of new events of a step. A step also
 	// reads the earlier events of their visitors.
 	stepEvents = 500_000
+	// foldEvents is the number of events up to which a rebuild in this process is
+	// faster than a statement, which takes 0.7 s for few events.
+	foldEvents = 100_000
 	// maxAmount is the maximum sum of a visitor's absolute amounts, in
 	// 1/schema.MoneyScale: a hundred of the largest events. The sum of squares
 	// of 10^8 such visitors fits into 128 bits.
@@ -104,7 +108,7 @@ func (s *builder) catchUp(ctx context.Context, d *backlog, through time.Time) er
 	if d.size() <= stepEvents {
 		return s.step(ctx, d, through)
 	}
-	rows, err := s.conn.Query(ctx, accepted, d.sinceParams(through)...)
+	rows, err := s.conn.Query(ctx, accepted, d.sinceParams(d.state.Through, through)...)
 	if err != nil {
 		return err
 	}
@@ -138,21 +142,7 @@ func (s *builder) step(ctx context.Context, d *backlog, through time.Time) error
 	if err != nil {
 		return err
 	}
-	changes := cells{}
-	rows := visitors.NewChanges(&state.Visitors)
-	err = s.touched(ctx, d, through, func(visitor uint64, events []eventRow) error {
-		for i := range events {
-			if e := &events[i]; e.fresh {
-				state.Events++
-				state.Through = later(state.Through, time.UnixMilli(e.accepted).UTC())
-				state.Newest = later(state.Newest, time.UnixMilli(e.At).UTC())
-			}
-		}
-		if state.Visitors.Number != 0 {
-			rows.Update(visitor, eventsOf(earlier(events)), eventsOf(events))
-		}
-		return changes.update(events, d.sharesSince, frequent)
-	})
+	rows, changes, err := s.fold(ctx, d, &state, through, frequent)
 	if err != nil {
 		return err
 	}
@@ -165,6 +155,26 @@ func (s *builder) step(ctx context.Context, d *backlog, through time.Time) error
 	}
 	*d.state = state
 	return s.compactIfSparse(ctx, d)
+}
+
+// fold computes the changes by the events accepted after those of the state, up
+// to through, and adds these events to the state.
+func (s *builder) fold(ctx context.Context, d *backlog, state *State, through time.Time, frequent map[string]bool) (*visitors.Changes, cells, error) {
+	changes, rows := cells{}, visitors.NewChanges(&state.Visitors)
+	err := s.touched(ctx, d, state.Through, through, func(visitor uint64, events []eventRow) error {
+		for i := range events {
+			if e := &events[i]; e.fresh {
+				state.Events++
+				state.Through = later(state.Through, time.UnixMilli(e.accepted).UTC())
+				state.Newest = later(state.Newest, time.UnixMilli(e.At).UTC())
+			}
+		}
+		if state.Visitors.Number != 0 {
+			rows.Update(visitor, eventsOf(earlier(events)), eventsOf(events))
+		}
+		return changes.update(events, d.sharesSince, frequent)
+	})
+	return rows, changes, err
 }
 
 // insert inserts the rows of visitors, then the cells with the new state.
@@ -181,7 +191,7 @@ func (s *builder) insert(ctx context.Context, of plan.Subject, rows *visitors.Ch
 			return err
 		}
 	}
-	return changes.insert(ctx, s.conn, of, state)
+	return changes.insert(ctx, s.conn, of, state, false)
 }
 
 func eventsOf(rows []eventRow) []visitors.Event {
@@ -200,15 +210,14 @@ func later(a, b time.Time) time.Time {
 }
 
 // touched calls update with all events of each visitor that has new events.
-func (s *builder) touched(ctx context.Context, d *backlog, through time.Time, update func(visitor uint64, events []eventRow) error) error {
-	rows, err := s.conn.Query(ctx, touchedQuery, d.sinceParams(through)...)
+func (s *builder) touched(ctx context.Context, d *backlog, since, through time.Time, update func(visitor uint64, events []eventRow) error) error {
+	rows, err := s.conn.Query(ctx, touchedQuery, d.sinceParams(since, through)...)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = rows.Close() }()
 	var events []eventRow
 	var visitor, last uint64
-	since := d.state.Through.UnixMilli()
 	for rows.Next() {
 		e := eventRow{Event: visitors.Event{Attributes: make([]string, len(visitors.Attributes))}}
 		to := []any{&visitor, &e.At, &e.ID, &e.Variation, (*uint8)(&e.Kind), &e.Goal, &e.Amounts[0], &e.Amounts[1], &e.Amounts[2], &e.accepted}
@@ -218,7 +227,7 @@ func (s *builder) touched(ctx context.Context, d *backlog, through time.Time, up
 		if err := rows.Scan(to...); err != nil {
 			return err
 		}
-		if e.fresh = e.accepted > since; visitor != last && len(events) > 0 {
+		if e.fresh = e.accepted > since.UnixMilli(); visitor != last && len(events) > 0 {
 			if err := update(last, events); err != nil {
 				return err
 			}

@@ -118,8 +118,9 @@ const insertRollups = `INSERT INTO rollups (bucket, generation, website_id, subj
 	variation_id, multi_exposed, first_day, day, visitors, since_shares, events, events_squares,
 	value, value_times_goals, profit, extra_value, signs, state)`
 
-// insert inserts the changed rows and the new state as one block.
-func (c cells) insert(ctx context.Context, conn driver.Conn, of plan.Subject, state *State) error {
+// insert inserts the changed rows and the new state as one block. complete is
+// whether it is all of a new generation.
+func (c cells) insert(ctx context.Context, conn driver.Conn, of plan.Subject, state *State, complete bool) error {
 	order := make([]cell, 0, len(c))
 	for at, s := range c {
 		if !s.isZero() {
@@ -132,7 +133,7 @@ func (c cells) insert(ctx context.Context, conn driver.Conn, of plan.Subject, st
 	}
 	defer func() { _ = batch.Close() }()
 	state.Inserts++
-	states := column(order, func(*cell) map[string]int64 { return nil }, state.encoded())
+	states := column(order, func(*cell) map[string]int64 { return nil }, state.encoded(complete))
 	for i, column := range append(slices.Concat(c.keyColumns(order, of, state), c.sumColumns(order)), states) {
 		if err := batch.Column(i).Append(column); err != nil {
 			return fmt.Errorf("insert rollups: column %d: %w", i, err)

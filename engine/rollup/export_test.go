@@ -9,6 +9,10 @@ import (
 // generations.
 func (s *Refresher) MostFrequent(values int) { s.maxFrequent = values }
 
+// FoldEvents sets the number of events up to which rebuilds add up the events in
+// this process.
+func (s *Refresher) FoldEvents(most uint64) { s.foldEvents = most }
+
 // CubeCount is the number of cubes.
 var CubeCount = len(cubes)
 

@@ -102,19 +102,61 @@ func (d *backlog) rangeParams(of generation.ID, through time.Time, frequent []st
 
 // rebuild computes a new generation, which replaces the previous ones.
 func (s *builder) rebuild(ctx context.Context, d *backlog, through time.Time) error {
-	next := State{SharesSince: d.sharesSince}
+	next := &State{SharesSince: d.sharesSince, Through: time.UnixMilli(0).UTC()}
+	frequent, err := s.chooseFrequent(ctx, d, through)
+	if err == nil && d.stored <= s.foldEvents {
+		err = s.rebuildSmall(ctx, d, next, through, frequent)
+	} else if err == nil {
+		err = s.rebuildLarge(ctx, d, next, through, frequent)
+	}
+	if err != nil || next.Events == 0 { // the events were removed, but the counters are not updated yet
+		return err
+	}
+	if d.state != nil {
+		s.replace(d.state.Generation, d.state.Visitors.ID)
+	}
+	d.state = next
+	return nil
+}
+
+// rebuildSmall adds up the events in this process, and inserts one block per table.
+func (s *builder) rebuildSmall(ctx context.Context, d *backlog, next *State, through time.Time, frequent []string) error {
+	kept := make(map[string]bool, len(frequent))
+	for _, value := range frequent {
+		kept[value] = true
+	}
+	var err error
+	if next.Generation, err = generation.New(ctx, s.conn, s.next(), false); err != nil {
+		return err
+	}
+	rowsID, err := generation.New(ctx, s.conn, s.next(), false)
+	if err != nil {
+		return err
+	}
+	next.Visitors = visitors.New(rowsID, nil)
+	rows, changes, err := s.fold(ctx, d, next, through, kept)
+	if err != nil || next.Events == 0 {
+		return err
+	}
+	if rows.Full() {
+		next.Visitors = visitors.Generation{}
+	} else if err := rows.InsertFirst(ctx, s.conn); err != nil {
+		return err
+	}
+	return changes.insert(ctx, s.conn, d.subject, next, true)
+}
+
+// rebuildLarge adds up the events in the store, by ranges of visitors.
+func (s *builder) rebuildLarge(ctx context.Context, d *backlog, next *State, through time.Time, frequent []string) error {
 	var variations []int64
 	row := s.conn.QueryRow(ctx, extent, d.untilParams(through)...)
 	if err := row.Scan(&next.Events, &next.Through, &next.Newest, &variations); err != nil {
 		return err
 	}
-	if next.Events == 0 { // the events were removed, but the counters are not updated yet
+	if next.Events == 0 {
 		return nil
 	}
-	frequent, err := s.chooseFrequent(ctx, d, through)
-	if err != nil {
-		return err
-	}
+	var err error
 	if next.Generation, err = generation.New(ctx, s.conn, s.next(), next.Events >= largeEvents); err != nil {
 		return err
 	}
@@ -125,20 +167,13 @@ func (s *builder) rebuild(ctx context.Context, d *backlog, through time.Time) er
 			return err
 		}
 	}
-	if err := s.rebuildRows(ctx, d, &next, through); err != nil {
+	if err := s.rebuildRows(ctx, d, next, through); err != nil {
 		return err
 	}
 	if err := merge(ctx, s.conn, next.Generation); err != nil {
 		return err
 	}
-	if err := complete(ctx, s.conn, d.subject, &next); err != nil {
-		return err
-	}
-	if d.state != nil {
-		s.replace(d.state.Generation, d.state.Visitors.ID)
-	}
-	d.state = &next
-	return nil
+	return complete(ctx, s.conn, d.subject, next)
 }
 
 // visitorRanges divides the visitors into ranges of their hashed ids, with

@@ -426,6 +426,7 @@ func TestVisitorsEqualReference(t *testing.T) {
 func (s *shop) rebuild() {
 	s.t.Helper()
 	s.refresher.MostFrequent(pick(s, 0, 3, 30, 200))
+	s.refresher.FoldEvents(pick[uint64](s, 0, 1_000_000))
 	if err := s.refresher.Rebuild(s.t.Context(), func(plan.Subject, time.Duration, error) {}); err != nil {
 		s.t.Fatal(err)
 	}

@@ -40,12 +40,16 @@ func (s *State) same(o *State) bool {
 // a generation has it.
 const layoutKey = "layout"
 
-// encoded returns the value of the column state without the layout. The state of
-// a generation is the maximum of each key over its rows.
-func (s *State) encoded() map[string]int64 {
+// encoded returns the value of the column state. The state of a generation is the
+// maximum of each key over its rows. Only the row that completes the generation has
+// the layout.
+func (s *State) encoded(completes bool) map[string]int64 {
 	state := map[string]int64{
 		"inserts": int64(s.Inserts), "shares_since": s.SharesSince, "events": int64(s.Events), //nolint:gosec // fewer than 2^63
 		"through": s.Through.UnixMilli(), "newest": s.Newest.UnixMilli(),
+	}
+	if completes {
+		state[layoutKey] = layout
 	}
 	s.Visitors.Encode(state)
 	return state
@@ -97,8 +101,7 @@ func complete(ctx context.Context, conn driver.Conn, of plan.Subject, s *State) 
 	}
 	defer func() { _ = batch.Close() }()
 	s.Inserts++
-	state := s.encoded()
-	state[layoutKey] = layout
+	state := s.encoded(true)
 	if err := batch.Append(s.Generation.Bucket, s.Generation.Number, of.WebsiteID, string(of.Kind), of.ID, of.ExperimentID, false, stateName, int64(1), state); err != nil {
 		return fmt.Errorf("complete a rollup: %w", err)
 	}

@@ -198,6 +198,7 @@ func TestARemovalEndsARefreshThatRuns(t *testing.T) {
 	s := newShop(t, 13)
 	halt := &halting{Conn: s.conn, before: "INSERT INTO rollups", arrived: make(chan struct{}), proceed: make(chan struct{})}
 	s.useConn(halt)
+	s.refresher.FoldEvents(0) // the statement is run, not a batch
 	s.more(60)
 	ended := make(chan error, 1)
 	go func() { ended <- s.refresher.RefreshAll(t.Context()) }()

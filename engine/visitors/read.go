@@ -34,9 +34,9 @@ func (x Source) Name() string { return source.NameVisitors }
 // slots are the slots of the files of sql/ that read.
 type slots struct {
 	source.Slots
-	Committed   source.Expr // of a row: whether its refresh is complete
-	From, To    bool        // whether the window starts, and ends before the newest event
-	Shares      bool        // some visitors were exposed before the current shares took effect
+	Committed   source.Expr   // of a row: whether its refresh is complete
+	From, To    bool          // whether the window starts, and ends before the newest event
+	Shares      bool          // some visitors were exposed before the current shares took effect
 	Window      source.Expr   // of a conversion: whether it is in the window
 	Within      source.Expr   // of a later event of an exposure: whether it is in the window
 	Counts      []source.Expr // of an exposure: columns with the events until the end of the window
@@ -188,7 +188,7 @@ func (s *slots) keyOf(exposedBefore bool) source.Expr {
 // decodeKey is the inverse of the expressions of keyOf.
 func decodeKey(of int64) (segment uint8, at key) {
 	at.bucket, at.rank, at.ExposedBefore = of>>32, uint32(of)>>9, of>>8&1 == 1 //nolint:gosec // parts of the key
-	return uint8(of), at                                                        //nolint:gosec // the lowest bits
+	return uint8(of), at                                                       //nolint:gosec // the lowest bits
 }
 
 // add adds the moments of the rows with a key, or subtracts them. rows is the

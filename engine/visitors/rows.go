@@ -85,7 +85,7 @@ func (row *exposure) setLater(counted []*Event, firstView *Event) {
 	row.laterHours, row.laterKinds = make([]uint32, len(later)), make([]uint8, len(later))
 	for i, e := range later {
 		row.laterHours[i], row.laterKinds[i] = uint32(hourOf(e.At)-hourOf(row.at)), uint8(e.Kind) //nolint:gosec // not before the first view
-		row.lastMS = uint64(e.At - row.at)                                                       //nolint:gosec // not before the first view
+		row.lastMS = uint64(e.At - row.at)                                                        //nolint:gosec // not before the first view
 	}
 }
 

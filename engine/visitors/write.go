@@ -102,6 +102,13 @@ func (c *Changes) Insert(ctx context.Context, conn driver.Conn, epoch uint64, nu
 	return nil
 }
 
+// InsertFirst inserts the rows as the first refresh of the generation.
+func (c *Changes) InsertFirst(ctx context.Context, conn driver.Conn) error {
+	g := c.generation
+	g.Refreshes[g.Number], g.Blocks = 1, 1
+	return c.Insert(ctx, conn, g.Number, 1)
+}
+
 // noAttributes are the attributes of markers.
 var noAttributes = make([]string, len(Attributes))
 

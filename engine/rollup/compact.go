@@ -14,14 +14,14 @@ const (
 	// cancel others.
 	compactEvery = 64
 	// maxCancelled is the share of such rows above which the rows are written
-	// anew. Reports are slower by about twice this share.
+	// again. Reports are slower by about twice this share.
 	maxCancelled = 0.2
 	// replacedAge is the time for which replaced rows are kept, because a report
 	// has several statements. A report that takes longer is counted from the
 	// events.
 	replacedAge = time.Minute
 	// sweepInterval is the time between two deletions of replaced rows, because a
-	// deletion in a shared bucket writes the whole bucket anew.
+	// deletion in a shared bucket writes the whole bucket again.
 	sweepInterval = 5 * time.Minute
 )
 
@@ -31,7 +31,7 @@ type replaced struct {
 	at time.Time
 }
 
-// compactIfSparse writes the rows of visitors anew if too many cancel each other.
+// compactIfSparse writes the rows of visitors again if too many cancel each other.
 func (s *builder) compactIfSparse(ctx context.Context, d *backlog) error {
 	g := &d.state.Visitors
 	if g.Number == 0 || g.Refreshes[s.epochs[d.subject].number]%compactEvery != 0 {
@@ -44,7 +44,7 @@ func (s *builder) compactIfSparse(ctx context.Context, d *backlog) error {
 	return s.compact(ctx, d)
 }
 
-// compact writes the rows of visitors anew, as of the state, and publishes them.
+// compact writes the rows of visitors again, as of the state, and publishes them.
 // The cells stay as they are.
 func (s *builder) compact(ctx context.Context, d *backlog) error {
 	next := *d.state

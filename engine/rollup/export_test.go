@@ -23,7 +23,7 @@ func CubeAt(i int) (by []string, day bool) { return cubes[i].by, cubes[i].day }
 // ReadStates returns the states of the complete generations.
 var ReadStates = readStates
 
-// Compact writes the rows of visitors of all subjects anew.
+// Compact writes the rows of visitors of all subjects again.
 func (s *Refresher) Compact(ctx context.Context) error {
 	return s.exclusively(ctx, ctx, func(ctx context.Context) error {
 		err := s.readAll(ctx)

@@ -43,13 +43,13 @@ type slots struct {
 	Key         source.Expr   // what rows are grouped by, see decodeKey
 	ByDimension bool          // group by the dimension
 	OneGoal     bool          // events of one goal count, {goal_id}
-	Numbered    bool          // number the counted events of each visitor anew
+	Numbered    bool          // number the counted events of each visitor again
 }
 
-// Declines returns why the rows cannot tell a report, or an empty text. newest is
+// Declines returns why the rows lack what a report needs, or an empty text. newest is
 // the time of the latest event.
 func Declines(p *plan.Plan, newest time.Time) string {
-	if endsEarly(p, newest) && !(wholeHour(p.Filters.To) && wholeHour(p.Filters.From)) {
+	if endsEarly(p, newest) && (!wholeHour(p.Filters.To) || !wholeHour(p.Filters.From)) {
 		return "rows of visitors have the hours of views, and the window ends within an hour"
 	}
 	return ""

@@ -155,7 +155,7 @@ func (c *Changes) insertConversions(ctx context.Context, conn driver.Conn, refre
 		for _, text := range row.attributes {
 			values = append(values, text)
 		}
-		return batch.Append(append(values, milli(row.first.at), row.visitor, uint64(row.conversion.at-row.first.at), row.number,
+		return batch.Append(append(values, milli(row.first.at), row.visitor, uint64(row.at-row.first.at), row.number,
 			row.amounts[0], row.amounts[1], row.amounts[2], row.before[0], row.before[1], row.before[2])...)
 	}
 	if err := add(marker, &visitorConversion{conversion: conversion{first: first{attributes: noAttributes}}}); err != nil {

@@ -402,22 +402,22 @@ CREATE TABLE IF NOT EXISTS exposures ON CLUSTER `lift-1`
     `utm_content` String CODEC(ZSTD(1)),
     `utm_term` String CODEC(ZSTD(1)),
     `first_visit_page` String CODEC(ZSTD(1)),
-    `first_time` DateTime64(3, 'UTC') COMMENT 'time of the first view' CODEC(Delta, ZSTD(1)),
+    `first_time` DateTime64(3, 'UTC') COMMENT 'time of the first view' CODEC(T64, LZ4),
     `first_day` Date32 MATERIALIZED toDate32(first_time) COMMENT 'cheaper to read than the time',
     `multi_exposed_at` DateTime64(3, 'UTC') COMMENT 'time of the first view of another variation; 1970: none' CODEC(ZSTD(1)),
-    `views` UInt32,
+    `views` UInt32 CODEC(T64, LZ4),
     `clicks` UInt32,
     `submits` UInt32,
     `completions` UInt32,
     `conversions` UInt32,
     `contacts` UInt32,
-    `later_ms` Array(UInt64) COMMENT 'times of the other events since the first view, in milliseconds after it, ascending' CODEC(ZSTD(1)),
+    `later_hours` Array(UInt32) COMMENT 'hours of the other events since the first view, ascending, after the hour of the first view' CODEC(ZSTD(1)),
     `later_kinds` Array(UInt8) COMMENT 'their kinds, as in the column event of events' CODEC(ZSTD(1)),
-    `last_ms` UInt64 MATERIALIZED later_ms[-1] COMMENT 'time of the last event, in milliseconds after the first view' CODEC(ZSTD(1))
+    `last_ms` UInt64 COMMENT 'time of the last event, in milliseconds after the first view' CODEC(T64, LZ4)
 )
 ENGINE = ReplicatedMergeTree('/clickhouse/lifthouse/{uuid}/all', '{shard}-{replica}')
 PARTITION BY bucket
-ORDER BY (generation, device, country, channel, browser, first_time)
+ORDER BY (generation, device, country, region, city, channel, browser, first_time)
 
 CREATE TABLE IF NOT EXISTS conversions ON CLUSTER `lift-1`
 (
@@ -441,10 +441,10 @@ CREATE TABLE IF NOT EXISTS conversions ON CLUSTER `lift-1`
     `utm_content` String CODEC(ZSTD(1)),
     `utm_term` String CODEC(ZSTD(1)),
     `first_visit_page` String CODEC(ZSTD(1)),
-    `first_time` DateTime64(3, 'UTC') COMMENT 'time of the first view' CODEC(Delta, ZSTD(1)),
+    `first_time` DateTime64(3, 'UTC') COMMENT 'time of the first view' CODEC(T64, LZ4),
     `visitor_id` UInt64,
-    `time` DateTime64(3, 'UTC') COMMENT 'time of the event' CODEC(Delta, ZSTD(1)),
-    `number` UInt32 COMMENT '1 for the first event of the goal by the visitor, 2 for the second, ...',
+    `since_ms` UInt64 COMMENT 'time of the event, in milliseconds after the first view' CODEC(T64, LZ4),
+    `number` UInt32 COMMENT '1 for the first event of the goal by the visitor, 2 for the second, ...' CODEC(T64, LZ4),
     `value` Int64 COMMENT 'in 1/10000, like all amounts',
     `profit` Int64,
     `extra_value` Int64,
@@ -454,5 +454,5 @@ CREATE TABLE IF NOT EXISTS conversions ON CLUSTER `lift-1`
 )
 ENGINE = ReplicatedMergeTree('/clickhouse/lifthouse/{uuid}/all', '{shard}-{replica}')
 PARTITION BY bucket
-ORDER BY (generation, goal_id, device, country, channel, browser, visitor_id)
+ORDER BY (generation, goal_id, device, country, region, city, channel, browser, first_time)
 

@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"context"
 	"encoding/json"
 	"log/slog"
 	"net/http"
@@ -90,7 +89,7 @@ func newServerOn(tb testing.TB, conn driver.Conn, change ...func(*api.Options)) 
 	w := ingest.NewWriter(conn)
 	in := api.Intake{Collector: ingest.NewCollector(tb.Context(), w, options.WaitingEvents), Deliveries: ingest.NewDeliveries(conn), Rejects: ingest.NewRejects(conn)}
 	s := &server{t: tb, api: api.New(e, c, in, options), engine: e, catalogue: c, writer: w, conn: conn}
-	s.writer.AfterWrite(func(ctx context.Context, _ []ingest.Subject) { _ = e.Written(ctx, nil) })
+	s.writer.AfterWrite(func([]ingest.Subject) { e.Written(nil) })
 	s.Server = httptest.NewServer(s.api)
 	tb.Cleanup(s.Close)
 	return s

@@ -30,8 +30,8 @@ func (e *Engine) Version(ctx context.Context, subject plan.Subject) (uint64, boo
 // includes every stored event. It reports whether it succeeded; otherwise the
 // report must be counted from the events.
 func (e *Engine) BringUpToDate(ctx context.Context, subject plan.Subject) bool {
-	if err := e.Totals.Poll(ctx); err != nil {
-		return false // Version reports it
+	if e.Totals.Poll(ctx) != nil || e.Totals.RefreshIfOld(ctx) != nil {
+		return false // Version reports the error
 	}
 	if e.Rollups.HasAll(subject) {
 		return true
@@ -54,18 +54,14 @@ func halfDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, time.Until(end)/2)
 }
 
-// Written updates the totals after a write of this process that changed the
-// events of the given subjects; nil: of any subject.
-func (e *Engine) Written(ctx context.Context, subjects []plan.Subject) error {
-	if err := e.Totals.RefreshSubjects(ctx, subjects); err != nil {
-		e.Rollups.LookAgain()
-		return err
-	}
+// Written records a write of this process that changed the events of the given
+// subjects; nil: of any subject.
+func (e *Engine) Written(subjects []plan.Subject) {
+	e.Totals.Written(subjects)
 	if subjects == nil {
 		e.Rollups.LookAgain()
 	}
 	e.Rollups.Wait(subjects)
-	return nil
 }
 
 // Follow reads the totals of a store that other processes write to at the given

@@ -96,11 +96,15 @@ func (e *DamagedError) isDetached(missing *DamagedPart) bool {
 // events, so that they can be rebuilt.
 func (p *DamagedPart) isRebuilt() bool {
 	switch p.Table {
-	case "rollups", "exposures", "conversions", "subject_stats", "settled": // earlier releases have the table settled, which a migration drops
+	case "subject_stats", "settled": // earlier releases have the table settled, which a migration drops
 		return true
 	}
-	return false
+	return slices.Contains(RollupTables, p.Table)
 }
+
+// RollupTables are the tables that the rollup refresh keeps, first the one with the
+// states, which the others depend on. Their partitions are buckets.
+var RollupTables = []string{"rollups", "exposures", "conversions"}
 
 // RepairDamage repairs the damage that loses no rows and corrects the counters.
 // It returns the parts that it repaired, as "NAME of TABLE"; damaged keeps the
@@ -156,10 +160,10 @@ func RepairDamage(ctx context.Context, conn driver.Conn, m *Manifest, damaged *D
 	return repaired, err
 }
 
-// dropRebuilt drops the rows of a table computed from the events that are
-// useless without the part: a rollup is a partition, and all rollups refer to the
-// rows of visitors. It reports whether there were any. The caller repairs the
-// counters.
+// dropRebuilt drops the rows computed from the events that are useless without the
+// part: the states and cells of a bucket, or everything that the rollup refresh
+// keeps, because a state refers to the rows of visitors. It reports whether there
+// were any. The caller repairs the counters.
 func (p *DamagedPart) dropRebuilt(ctx context.Context, conn driver.Conn) (bool, error) {
 	switch p.Table {
 	case "subject_stats":
@@ -185,7 +189,7 @@ func (p *DamagedPart) dropRebuilt(ctx context.Context, conn driver.Conn) (bool, 
 // dropAllRollups drops everything that the rollup refresh keeps. The states are
 // dropped first.
 func dropAllRollups(ctx context.Context, conn driver.Conn) error {
-	for _, table := range []string{"rollups", "exposures", "conversions"} {
+	for _, table := range RollupTables {
 		if err := conn.Exec(ctx, "TRUNCATE TABLE IF EXISTS "+table); err != nil {
 			return fmt.Errorf("drop all rollups: %w", err)
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 const rollupHelp = `Rollup refreshes the rollups, from which reports of large campaigns and widgets are computed. A server refreshes them
-every second (--rollup-interval); use this command for a store without a server, and to verify rollups.
+every two seconds (--rollup-interval); use this command for a store without a server, and to verify rollups.
 
 --rebuild rebuilds all rollups from the events. --verify then compares reports from the rollup of every campaign and widget
 with reports counted from the events, and exits with 1 if any differ.`

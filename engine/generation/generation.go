@@ -29,9 +29,6 @@ const sharedBuckets = 64
 // HasOwnBucket reports whether no other generation is in the bucket.
 func (id ID) HasOwnBucket() bool { return id.Bucket >= sharedBuckets }
 
-// tables have the columns bucket, which is the partition, and generation.
-var tables = []string{"rollups", "exposures", "conversions"}
-
 // New returns a new generation without rows.
 func New(ctx context.Context, conn driver.Conn, number uint64, large bool) (ID, error) {
 	if !large {
@@ -48,7 +45,7 @@ func New(ctx context.Context, conn driver.Conn, number uint64, large bool) (ID, 
 // buckets returns the buckets with rows.
 func buckets(ctx context.Context, conn driver.Conn) ([]uint16, error) {
 	partitions, err := schema.QueryNames(ctx, conn, "SELECT DISTINCT partition FROM system.parts WHERE database = currentDatabase() AND table IN {tables:Array(String)} AND active AND rows > 0",
-		clickhouse.Named("tables", tables))
+		clickhouse.Named("tables", schema.RollupTables))
 	if err != nil {
 		return nil, fmt.Errorf("list the buckets of generations: %w", err)
 	}
@@ -67,7 +64,7 @@ func buckets(ctx context.Context, conn driver.Conn) ([]uint16, error) {
 // they are removed from disk. Tables are not swept at the same moment, nor are the
 // parts of a table: readers must notice rows that are missing.
 func Sweep(ctx context.Context, conn driver.Conn, kept []ID) error {
-	for _, table := range tables {
+	for _, table := range schema.RollupTables {
 		dead, err := others(ctx, conn, table, kept)
 		if err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/big"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,17 +25,20 @@ type Totals struct {
 	reading sync.Mutex  // held while totals are read from the store
 	failure atomic.Pointer[failure]
 
-	mu     sync.RWMutex // guards the rest
-	readAt time.Time    // when all totals were last read; zero: they must be read
-	of     map[collection]map[plan.Subject]*total
+	mu      sync.RWMutex // guards the rest
+	readAt  time.Time    // when all totals were last read; zero: they must be read
+	of      map[collection]map[plan.Subject]*total
+	written map[plan.Subject]uint64 // writes after which the totals of a subject must be read, by their number
+	writes  uint64
 }
 
 // New returns the totals of a store. They are read when they are first needed.
-func New(store *source.Store) *Totals { return &Totals{store: store} }
+func New(store *source.Store) *Totals {
+	return &Totals{store: store, written: map[plan.Subject]uint64{}}
+}
 
 // SetOwn sets that only this process writes to the store, and that it calls
-// Refresh or RefreshSubjects after each write. The totals are then read only after
-// writes.
+// Written after each write. The totals are then read only after writes.
 func (t *Totals) SetOwn() { t.own.Store(true) }
 
 // total has the totals of a subject. It is immutable once it is in Totals.
@@ -73,17 +77,32 @@ const (
 	timeout = time.Second
 )
 
-// isNew reports whether all totals were read recently, or after the last write.
+// Written records a write of this process to the given subjects; nil: to any
+// subject. The totals are read when they are next needed, once after many writes.
+func (t *Totals) Written(subjects []plan.Subject) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.writes++
+	for _, subject := range subjects {
+		t.written[subject] = t.writes
+	}
+	if subjects == nil {
+		t.readAt = time.Time{}
+	}
+}
+
+// isNew reports whether all totals were read recently, or after the last write to
+// any subject.
 func (t *Totals) isNew() bool {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	return !t.readAt.IsZero() && (t.own.Load() || time.Since(t.readAt) < MaxAge)
 }
 
-// RefreshIfOld reads the totals if they are too old.
+// RefreshIfOld reads the totals that are too old.
 func (t *Totals) RefreshIfOld(ctx context.Context) error {
 	if t.isNew() {
-		return nil
+		return t.readWritten(ctx)
 	}
 	if failed := t.failure.Load(); failed != nil && time.Since(failed.failedAt) < timeout {
 		return failed.err
@@ -91,10 +110,22 @@ func (t *Totals) RefreshIfOld(ctx context.Context) error {
 	return t.Refresh(ctx)
 }
 
-// Poll reads what other processes may have changed.
+// readWritten reads the totals of the subjects written since the last read.
+func (t *Totals) readWritten(ctx context.Context) error {
+	t.mu.RLock()
+	current := len(t.written) == 0
+	t.mu.RUnlock()
+	if current {
+		return nil
+	}
+	return until(ctx, func(ctx context.Context) error { return t.read(ctx, t.subjectsWritten) })
+}
+
+// Poll reads what other processes may have changed, or all totals again after a
+// failure.
 func (t *Totals) Poll(ctx context.Context) error {
-	if t.own.Load() {
-		return t.RefreshIfOld(ctx)
+	if t.own.Load() && t.isNew() {
+		return nil
 	}
 	return t.Refresh(ctx)
 }
@@ -120,13 +151,14 @@ func (t *Totals) last(of plan.Subject) total {
 	return total{}
 }
 
-// Last returns the last read totals of a subject. It returns false if no totals
-// were read yet.
-func (t *Totals) Last(of plan.Subject) (source.Stored, bool) {
+// Last returns the last read totals of a subject, and whether no write has changed
+// them since.
+func (t *Totals) Last(of plan.Subject) (_ source.Stored, current bool) {
 	t.mu.RLock()
-	read := t.of != nil
+	_, changed := t.written[of]
+	current = !t.readAt.IsZero() && !changed
 	t.mu.RUnlock()
-	return t.last(of).stored, read
+	return t.last(of).stored, current
 }
 
 // All returns the last read totals by subject.
@@ -146,7 +178,8 @@ func (t *Totals) All() map[plan.Subject]source.Stored {
 // ones are new enough.
 func (t *Totals) Stored(ctx context.Context, of plan.Subject) (source.Stored, error) {
 	if t.isNew() {
-		return t.last(of).stored.OrNone(), nil
+		err := t.readWritten(ctx)
+		return t.last(of).stored.OrNone(), err
 	}
 	query, err := source.FreshnessQuery(of, schema.CountersTable(t.store.Conn))
 	if err != nil {
@@ -157,18 +190,19 @@ func (t *Totals) Stored(ctx context.Context, of plan.Subject) (source.Stored, er
 	return now.OrNone(), err
 }
 
-// Refresh reads the current totals. Writers of this process call it after a write,
-// so that clients do not get old values after the acknowledgement. It returns when
-// the context ends at the latest.
-func (t *Totals) Refresh(ctx context.Context) error { return t.RefreshSubjects(ctx, nil) }
-
-// RefreshSubjects reads the totals of the given subjects after a write that
-// changed only these; nil: of all subjects. It returns when the context ends at the
+// Refresh reads the current totals. It returns when the context ends at the
 // latest.
-func (t *Totals) RefreshSubjects(ctx context.Context, subjects []plan.Subject) error {
+func (t *Totals) Refresh(ctx context.Context) error {
 	asked := time.Now()
+	return until(ctx, func(ctx context.Context) error {
+		return t.read(ctx, func() ([]plan.Subject, bool) { return nil, !t.readAt.After(asked) })
+	})
+}
+
+// until calls work and returns when the context ends at the latest.
+func until(ctx context.Context, work func(context.Context) error) error {
 	done := make(chan error, 1)
-	go func() { done <- t.read(context.WithoutCancel(ctx), asked, subjects) }()
+	go func() { done <- work(context.WithoutCancel(ctx)) }()
 	select {
 	case err := <-done:
 		return err
@@ -177,42 +211,57 @@ func (t *Totals) RefreshSubjects(ctx context.Context, subjects []plan.Subject) e
 	}
 }
 
-// read reads totals unless another goroutine started a read of all totals after
-// asked.
-func (t *Totals) read(ctx context.Context, asked time.Time, subjects []plan.Subject) error {
+// subjectsWritten returns the subjects written since the last read. The caller
+// holds the lock.
+func (t *Totals) subjectsWritten() ([]plan.Subject, bool) {
+	if t.readAt.IsZero() {
+		return nil, true
+	}
+	return slices.Collect(maps.Keys(t.written)), len(t.written) > 0
+}
+
+// read reads totals, one goroutine after another. due returns those to read (nil:
+// all), and false if other goroutines read them meanwhile.
+func (t *Totals) read(ctx context.Context, due func() ([]plan.Subject, bool)) error {
+	asked := time.Now()
 	t.reading.Lock()
 	defer t.reading.Unlock()
-	t.mu.RLock()
-	readAt := t.readAt
-	t.mu.RUnlock()
-	if readAt.After(asked) {
-		return nil // another goroutine started a read later
-	}
 	if failed := t.failure.Load(); failed != nil && failed.startedAt.After(asked) {
 		return failed.err
 	}
-	if readAt.IsZero() {
-		subjects = nil
+	t.mu.RLock()
+	subjects, is := due()
+	writes := t.writes
+	t.mu.RUnlock()
+	if !is {
+		return nil
 	}
 	started := time.Now()
 	found, err := t.stored(ctx, subjects)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	switch {
-	case err != nil:
+	if err != nil {
 		t.failure.Store(&failure{started, time.Now(), err})
 		t.readAt = time.Time{}
-	case subjects == nil:
-		t.of, t.readAt = found, started
-	default:
-		for in, changed := range found {
-			if t.of[in] == nil {
-				t.of[in] = map[plan.Subject]*total{}
-			}
-			maps.Copy(t.of[in], changed)
-		}
+		return err
 	}
-	return err
+	t.set(found, subjects, started)
+	maps.DeleteFunc(t.written, func(_ plan.Subject, number uint64) bool { return number <= writes })
+	return nil
+}
+
+// set sets the totals of some subjects; nil: of all. The caller holds the lock.
+func (t *Totals) set(found map[collection]map[plan.Subject]*total, subjects []plan.Subject, readAt time.Time) {
+	if subjects == nil {
+		t.of, t.readAt = found, readAt
+		return
+	}
+	for in, changed := range found {
+		if t.of[in] == nil {
+			t.of[in] = map[plan.Subject]*total{}
+		}
+		maps.Copy(t.of[in], changed)
+	}
 }
 
 // stored reads the totals of some subjects and maybe others; nil: of all subjects.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"lifthouse/engine/plan"
+	"lifthouse/engine/visit"
 	"lifthouse/engine/visitors"
 	"lifthouse/schema"
 
@@ -226,6 +227,9 @@ func (s *builder) touched(ctx context.Context, d *backlog, since, through time.T
 		}
 		if err := rows.Scan(to...); err != nil {
 			return err
+		}
+		if e.Kind != visit.View {
+			clear(e.Attributes) // only those of views count
 		}
 		if e.fresh = e.accepted > since.UnixMilli(); visitor != last && len(events) > 0 {
 			if err := update(last, events); err != nil {

@@ -91,7 +91,8 @@ func (s *builder) replace(some ...generation.ID) {
 }
 
 // sweepIfDue deletes rows that no report reads any more: what an earlier process
-// left, and replaced generations.
+// left, and replaced generations. It must be called before the first refresh, so
+// that next returns no number of an earlier process, even if the clock was set back.
 func (s *builder) sweepIfDue(ctx context.Context) error {
 	switch {
 	case s.sweptAt.IsZero():
@@ -103,6 +104,9 @@ func (s *builder) sweepIfDue(ctx context.Context) error {
 	states, err := readStates(ctx, s.conn)
 	if err != nil {
 		return err
+	}
+	for _, state := range states {
+		s.last = max(s.last, state.Generation.Number, state.Visitors.LastEpoch())
 	}
 	var kept []generation.ID
 	s.replaced = slices.DeleteFunc(s.replaced, func(r replaced) bool { return time.Since(r.at) >= replacedAge })

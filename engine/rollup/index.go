@@ -118,8 +118,8 @@ func (x *Index) set(subject plan.Subject, s *State) {
 		return // Load reads it
 	}
 	x.of[subject] = progress{*s, time.Now()}
-	stored, _ := x.totals.Last(subject) // after the lock: a writer updates the totals before it calls Wait
-	if s.Through.Before(stored.Ingested) {
+	stored, current := x.totals.Last(subject) // after the lock: Totals.Written is called before Wait
+	if !current || s.Through.Before(stored.Ingested) {
 		x.waiting[subject] = time.Now()
 	} else {
 		delete(x.waiting, subject)
@@ -205,12 +205,15 @@ func (x *Index) backlogs() []backlog {
 	defer x.mu.Unlock()
 	var all []backlog
 	for subject := range x.waiting {
-		d := x.candidate(subject)
-		if d == nil || x.without[subject] || !d.mustRebuild() && !d.state.Through.Before(d.ingested) {
+		_, current := x.totals.Last(subject)
+		switch d := x.candidate(subject); {
+		case x.without[subject]:
 			delete(x.waiting, subject)
-			continue
+		case d != nil && (d.mustRebuild() || d.state.Through.Before(d.ingested)):
+			all = append(all, *d)
+		case current:
+			delete(x.waiting, subject)
 		}
-		all = append(all, *d)
 	}
 	sortBacklogs(all)
 	return all
@@ -260,13 +263,13 @@ func (x *Index) markWithout(subject plan.Subject) {
 }
 
 // HasAll reports whether the rollup of a subject has all its events, or the
-// subject has no rollup. It returns false if the totals or the states were not
-// read yet.
+// subject has no rollup. It returns false if the totals or the states must be
+// read.
 func (x *Index) HasAll(subject plan.Subject) bool {
-	stored, read := x.totals.Last(subject)
+	stored, current := x.totals.Last(subject)
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	if !read || x.of == nil {
+	if !current || x.of == nil {
 		return false
 	}
 	state, known := x.of[subject]

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"lifthouse/engine/generation"
+	"lifthouse/engine/source"
 	"lifthouse/engine/visitors"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -27,9 +28,9 @@ type slots struct {
 }
 
 var (
-	rebuildQuery  = mustRender("rebuild.sql", newSlots())
-	frequentQuery = mustRender("frequent.sql", newSlots())
-	touchedQuery  = mustRender("touched.sql", struct {
+	rebuildQuery  = source.MustRender(sqlTemplates, "rebuild.sql", newSlots())
+	frequentQuery = source.MustRender(sqlTemplates, "frequent.sql", newSlots())
+	touchedQuery  = source.MustRender(sqlTemplates, "touched.sql", struct {
 		Columns []string
 		Threads int
 	}{visitors.Attributes, threads})

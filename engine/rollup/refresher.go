@@ -133,6 +133,9 @@ func (s *Refresher) refreshChosen(ctx context.Context, chosen func([]backlog) []
 			}
 			s.snapshot = snapshot
 		}
+		if err := s.index.totals.RefreshIfOld(ctx); err != nil {
+			return err
+		}
 		return s.refreshBacklogs(ctx, chosen)
 	})
 }
@@ -172,6 +175,11 @@ func (s *Refresher) RefreshSubject(ctx context.Context, subject plan.Subject) er
 func (s *Refresher) refreshOne(ctx context.Context, subject plan.Subject) error {
 	if err := s.index.Load(ctx); err != nil {
 		return err
+	}
+	if s.sweptAt.IsZero() { // reports do not wait for later sweeps
+		if err := s.sweepIfDue(ctx); err != nil {
+			return err
+		}
 	}
 	through := s.writer.Through()
 	s.index.Wait([]plan.Subject{subject})

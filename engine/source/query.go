@@ -202,6 +202,16 @@ func SubjectParams(s plan.Subject) []Param {
 // Render sets the text of the query: a file of sql/ with its slots.
 func (q *Query) Render(file string, slots any) error { return q.RenderFrom(sqlTemplates, file, slots) }
 
+// MustRender returns the text of a query without parameters: one of the files with
+// its slots. It panics if the file cannot be rendered; files are embedded.
+func MustRender(files *template.Template, file string, slots any) string {
+	var q Query
+	if err := q.RenderFrom(files, file, slots); err != nil {
+		panic(err)
+	}
+	return q.SQL
+}
+
 // RenderFrom sets the text of the query: one of the files with its slots.
 func (q *Query) RenderFrom(files *template.Template, file string, slots any) error {
 	var text strings.Builder

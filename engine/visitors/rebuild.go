@@ -37,8 +37,8 @@ const (
 )
 
 var (
-	rebuildExposures   = mustRender("rebuild_exposures.sql", newRebuildSlots(allEvents))
-	rebuildConversions = mustRender("rebuild_conversions.sql", newRebuildSlots(goalEvents))
+	rebuildExposures   = source.MustRender(sqlTemplates, "rebuild_exposures.sql", newRebuildSlots(allEvents))
+	rebuildConversions = source.MustRender(sqlTemplates, "rebuild_conversions.sql", newRebuildSlots(goalEvents))
 
 	insertExposures = "INSERT INTO exposures (bucket, generation, refresh, segment, " + strings.Join(Attributes, ", ") +
 		", first_time, multi_exposed_at, views, clicks, submits, completions, conversions, contacts, later_hours, later_kinds, last_ms)"
@@ -52,14 +52,6 @@ func newRebuildSlots(events expr) rebuildSlots {
 		s.Shown = append(s.Shown, expr(fmt.Sprintf("shown[%d]", i+1)))
 	}
 	return s
-}
-
-func mustRender(file string, slots any) string {
-	var q source.Query
-	if err := q.RenderFrom(sqlTemplates, file, slots); err != nil {
-		panic(err) // the files are embedded
-	}
-	return q.SQL
 }
 
 // New returns an empty generation.

@@ -3,7 +3,6 @@
 package loadgentest
 
 import (
-	"context"
 	"net/http/httptest"
 	"testing"
 	"time"
@@ -39,7 +38,7 @@ func Start(tb testing.TB, file catalogue.File) *Server {
 	}
 	e, w := engine.New(conn, c, source.DefaultLimits), ingest.NewWriter(conn)
 	w.SetExclusive()
-	w.AfterWrite(func(ctx context.Context, _ []ingest.Subject) { _ = e.Totals.Refresh(ctx) })
+	w.AfterWrite(func([]ingest.Subject) { e.Totals.Written(nil) })
 	options := api.DefaultOptions
 	options.TokenRate = 0
 	options.StoreQueue, options.StoreWait = 1<<20, time.Hour // no request is rejected on slow machines

@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"strings"
 	"time"
 
 	"lifthouse/schema"
@@ -135,7 +136,7 @@ func (w *Writer) awaitRemoval(ctx context.Context, copies []storedCopy) error {
 		case left == 0:
 			return nil
 		case time.Now().After(deadline):
-			return fmt.Errorf("remove copies of events: %d are still stored after %v", left, removalTimeout)
+			return fmt.Errorf("remove copies of events: %d are still stored after %v; mutations: %s", left, removalTimeout, w.unfinishedMutations(ctx))
 		}
 		select {
 		case <-time.After(wait):
@@ -143,6 +144,17 @@ func (w *Writer) awaitRemoval(ctx context.Context, copies []storedCopy) error {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// unfinishedMutations describes the mutations of the connected server that delete
+// events and are not done, or the error of the query.
+func (w *Writer) unfinishedMutations(ctx context.Context) string {
+	mutations, err := schema.QueryNames(ctx, w.conn, `SELECT format('{} of {}: {} parts to do {}', mutation_id, toString(create_time), toString(parts_to_do), latest_fail_reason)
+		FROM system.mutations WHERE database = currentDatabase() AND table IN ('events', {local:String}) AND NOT is_done`, clickhouse.Named("local", schema.LocalTable("events")))
+	if err != nil {
+		return err.Error()
+	}
+	return strings.Join(mutations, ", ")
 }
 
 // Sweep removes the copies of events that several processes inserted at the same
@@ -177,7 +189,7 @@ func (w *Writer) Sweep(ctx context.Context, since time.Time) (removed int, err e
 	}
 	unfinished, err := w.finishRemovals(ctx, since)
 	if removed += unfinished; removed > 0 {
-		w.afterWrite(ctx, nil)
+		w.afterWrite(nil)
 	}
 	return removed, err
 }

@@ -1,7 +1,6 @@
 package ingest_test
 
 import (
-	"context"
 	"maps"
 	"testing"
 	"time"
@@ -43,7 +42,7 @@ func TestDropSubjects(t *testing.T) {
 		}
 	}
 	calls := 0
-	w.AfterWrite(func(context.Context, []ingest.Subject) { calls++ })
+	w.AfterWrite(func([]ingest.Subject) { calls++ })
 	campaign, widget := ingest.SubjectID{WebsiteID: 2, Subject: schema.SubjectCampaign, ID: 12}, ingest.SubjectID{WebsiteID: 2, Subject: schema.SubjectWidget, ID: 12}
 	subjects := []ingest.SubjectID{campaign, widget, {WebsiteID: 9, Subject: schema.SubjectCampaign, ID: 12}}
 	for _, want := range []map[ingest.SubjectID]uint64{{campaign: 4, widget: 8}, {}} {

@@ -133,7 +133,7 @@ func (w *Writer) retireRollups(ctx context.Context, of func(Subject) bool) error
 	}
 	changed, err := w.rollups.Retire(ctx, of)
 	if changed {
-		w.afterWrite(ctx, nil)
+		w.afterWrite(nil)
 	}
 	return err
 }

@@ -158,7 +158,7 @@ func TestInboxDropsOnlyMovedParts(t *testing.T) {
 	conn := schematest.Open(t)
 	w := ingest.NewWriter(merging{Conn: conn})
 	inbox := ingest.NewInbox(conn, w)
-	w.AfterWrite(func(context.Context, []ingest.Subject) {
+	w.AfterWrite(func([]ingest.Subject) {
 		exec(t, conn, inboxView+`('later', '2026-05-01 12:00:00', 1, 'v', 'view', 12, 0)`)
 	})
 	exec(t, conn, inboxView+`('a', '2026-05-01 12:00:00', 1, 'v', 'view', 12, 0)`)
@@ -168,7 +168,7 @@ func TestInboxDropsOnlyMovedParts(t *testing.T) {
 		t.Errorf("%d rows are left, want 3", left)
 	}
 	move(t, inbox, ingest.Moved{Stored: 1, Duplicates: 2})
-	w.AfterWrite(func(context.Context, []ingest.Subject) {})
+	w.AfterWrite(func([]ingest.Subject) {})
 	if _, err := inbox.Move(t.Context()); err != nil {
 		t.Fatal(err)
 	}

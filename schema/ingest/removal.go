@@ -89,7 +89,7 @@ func (w *Writer) Refresh(ctx context.Context, work func(context.Context) error) 
 
 // UpdateRollupManifest updates the manifest after a refresh of rollups.
 func (w *Writer) UpdateRollupManifest(ctx context.Context) {
-	w.manifest.Update(ctx, "rollups", "exposures", "conversions")
+	w.manifest.Update(ctx, schema.RollupTables...)
 }
 
 // Exclusively calls work while no write and no refresh is running.
@@ -117,7 +117,7 @@ func (w *Writer) remove(ctx context.Context, work func(context.Context) error) e
 			return err
 		}
 		w.unfinished.Store(false)
-		w.afterWrite(ctx, nil)
+		w.afterWrite(nil)
 		return w.manifest.EndRemoval(ctx)
 	})
 }

@@ -30,7 +30,7 @@ var storedEvents string
 type Writer struct {
 	conn          driver.Conn
 	writeLock     chan struct{} // held from the look-up to the insert
-	afterWrite    func(context.Context, []Subject)
+	afterWrite    func([]Subject)
 	name          string // identifies the rows of this writer in a shared store; empty if the store is not shared
 	idFilter      idFilter
 	exclusive     bool           // no other process writes to the store
@@ -48,7 +48,7 @@ type Writer struct {
 // NewWriter returns the writer of a store. A process must have only one writer
 // per store.
 func NewWriter(conn driver.Conn) *Writer {
-	return &Writer{conn: conn, writeLock: make(chan struct{}, 1), afterWrite: func(context.Context, []Subject) {}, refreshes: newRefreshes()}
+	return &Writer{conn: conn, writeLock: make(chan struct{}, 1), afterWrite: func([]Subject) {}, refreshes: newRefreshes()}
 }
 
 // SetManifest sets the manifest that is updated after each insert, before the
@@ -70,7 +70,7 @@ func (w *Writer) SetRollups(r Rollups) { w.rollups = r }
 // AfterWrite sets a function that is called after each insert, before the events
 // are acknowledged, and after each deletion. It gets the subjects whose events
 // changed, or nil for all subjects. It must be called before the first write.
-func (w *Writer) AfterWrite(f func(context.Context, []Subject)) { w.afterWrite = f }
+func (w *Writer) AfterWrite(f func([]Subject)) { w.afterWrite = f }
 
 // Stop waits for the current write and prevents further writes. It returns false
 // if the context ends first; a write may then be interrupted.
@@ -109,26 +109,6 @@ func (o *Outcome) Add(other Outcome) {
 	o.Conflicts += other.Conflicts
 	o.Attributed += other.Attributed
 }
-
-// Subject identifies a campaign, a widget or an experiment of a widget. The zero
-// ID is that of unattributed goals.
-type Subject struct {
-	WebsiteID    int64
-	Kind         schema.Subject
-	ID           int64
-	ExperimentID int64 // 0: the widget's own variations
-}
-
-type identity struct {
-	Subject
-	visitorID, eventID uint64
-}
-
-func subjectOf(e *schema.Event) Subject {
-	return Subject{e.WebsiteID, e.Subject, e.SubjectID, e.ExperimentID}
-}
-
-func identityOf(e *schema.Event) identity { return identity{subjectOf(e), e.VisitorID, e.EventID} }
 
 // Verdict is the outcome of one event.
 type Verdict int
@@ -199,23 +179,8 @@ func (w *Writer) write(ctx context.Context, events []schema.Event, verdicts []Ve
 		return Outcome{}, err
 	}
 	w.through.Store(w.lastAccepted.UnixMilli())
-	w.afterWrite(ctx, subjectsOf(rows))
+	w.afterWrite(subjectsOf(rows))
 	return outcome, nil
-}
-
-// subjectsOf returns the subjects of events, each once.
-func subjectsOf(events []schema.Event) []Subject {
-	var subjects []Subject
-	seen := map[Subject]bool{}
-	for i := range events {
-		e := &events[i]
-		of := Subject{WebsiteID: e.WebsiteID, Kind: e.Subject, ID: e.SubjectID, ExperimentID: e.ExperimentID}
-		if !seen[of] {
-			seen[of] = true
-			subjects = append(subjects, of)
-		}
-	}
-	return subjects
 }
 
 // insertExclusive inserts rows into a store that no other process writes to.
@@ -242,7 +207,7 @@ func (w *Writer) repairCounters(ctx context.Context) error {
 	}
 	w.countersDirty = false
 	w.through.Store(w.lastAccepted.UnixMilli())
-	w.afterWrite(ctx, nil)
+	w.afterWrite(nil)
 	return nil
 }
 

@@ -136,14 +136,12 @@ func (s *Store) wire(ctx context.Context, o Options) (err error) {
 	s.Rejects = ingest.NewRejects(s.Conn)
 	s.Engine = engine.New(s.Conn, s.Catalogue, o.Limits)
 	s.Writer.SetRollups(s.Engine.Rollups)
-	s.Writer.AfterWrite(func(ctx context.Context, subjects []ingest.Subject) {
+	s.Writer.AfterWrite(func(subjects []ingest.Subject) {
 		var changed []plan.Subject
 		for _, subject := range subjects {
 			changed = append(changed, plan.Subject(subject))
 		}
-		if err := s.Engine.Written(ctx, changed); err != nil {
-			slog.WarnContext(ctx, "refresh data versions failed", "err", err)
-		}
+		s.Engine.Written(changed)
 	})
 	return nil
 }

@@ -11,7 +11,7 @@ SELECT
     extra_value,
     toUnixTimestamp64Milli(ingested_at)              AS accepted_at
 {{- range .Columns}},
-    if(event = 'view', toString({{.}}), '')          AS {{.}}_shown
+    {{.}}
 {{- end}}
 FROM events
 WHERE website_id = {website_id:Int64}

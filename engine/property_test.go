@@ -183,7 +183,7 @@ func (w world) owned(ids ...int64) *catalogue.Owned {
 }
 
 func TestReportEqualsTheFold(t *testing.T) {
-	requests := tier.Of(60, 100, 4_000)
+	requests := tier.Of(60, 100, 3_000)
 	w := world{rand.New(rand.NewPCG(20261120, 1))}
 	s := &source.Store{Conn: schematest.Open(t), Limits: source.DefaultLimits}
 	var events []schema.Event
@@ -196,14 +196,23 @@ func TestReportEqualsTheFold(t *testing.T) {
 	}
 	w.Shuffle(len(events), func(i, j int) { events[i], events[j] = events[j], events[i] })
 	insert(t, s, events)
+	in := stored{s, events, insertVisitorRows(t, s, events)}
 	owned := w.owned(ids...)
+	var fromRows atomic.Int64
+	t.Cleanup(func() {
+		if answered := fromRows.Load(); 2*answered < int64(requests) {
+			t.Errorf("%d of %d reports were answered by the rows of visitors; want at least half", answered, requests)
+		}
+	})
 	const batches = 4
 	for batch := range uint64(batches) {
 		t.Run(fmt.Sprint(batch), func(t *testing.T) {
 			t.Parallel()
 			w := world{rand.New(rand.NewPCG(20261120, 2+batch))}
 			for i := range requests / batches {
-				compareWithFold(t, s, owned, events, w.request(1+w.Int64N(subjectsOfWorld)))
+				if compareWithFold(t, in, owned, w.request(1+w.Int64N(subjectsOfWorld))) {
+					fromRows.Add(1)
+				}
 				if t.Failed() {
 					t.Fatalf("case %d", i)
 				}
@@ -228,9 +237,10 @@ func FuzzReport(f *testing.F) {
 			events = append(events, w.event(id))
 		}
 		insert(t, s, events)
+		in := stored{s, events, insertVisitorRows(t, s, events)}
 		owned := w.owned(id)
 		for range 3 {
-			compareWithFold(t, s, owned, events, w.request(id))
+			compareWithFold(t, in, owned, w.request(id))
 		}
 	})
 }
@@ -246,13 +256,23 @@ func insert(t *testing.T, conn driver.Conn, events []schema.Event) {
 	}
 }
 
-func compareWithFold(t *testing.T, from *source.Store, owned *catalogue.Owned, events []schema.Event, r query.Request) {
+// stored has the events of a store.
+type stored struct {
+	*source.Store
+	events []schema.Event
+	rows   visitorRows
+}
+
+// compareWithFold compares the answer of each source with the fold. It reports
+// whether the rows of visitors can answer.
+func compareWithFold(t *testing.T, in stored, owned *catalogue.Owned, r query.Request) bool {
 	t.Helper()
+	events := in.events
 	plan, err := plan.New(r, owned)
 	if err != nil {
 		fatal(t, err)
 	}
-	x := &source.Execution{Plan: plan, Store: from, Stored: source.Stored{Ingested: start.AddDate(0, 0, 1).Add(time.Hour)}} // the days before hold some of the events
+	x := &source.Execution{Plan: plan, Store: in.Store, Stored: source.Stored{Ingested: start.AddDate(0, 0, 1).Add(time.Hour)}} // the days before hold some of the events
 	if r.Filters.ZScore != 0 {
 		if x.Outliers, err = x.ReadOutliers(t.Context()); err != nil {
 			fatal(t, err)
@@ -278,6 +298,7 @@ func compareWithFold(t *testing.T, from *source.Store, owned *catalogue.Owned, e
 	if plan.Interval != "" {
 		compareSeries(t, x, results, inProcess, singlePass)
 	}
+	return in.rows.compare(t, x, events, results)
 }
 
 // readFrom reads the rows from the source for a number of events.

@@ -108,7 +108,7 @@ func holdAgainstFold(t *testing.T, conn driver.Conn) {
 	s := &source.Store{Conn: conn, Limits: source.DefaultLimits, Shards: source.ShardsOf(conn)}
 	owned := w.owned(1)
 	for i := range 30 {
-		compareWithFold(t, s, owned, events, w.request(1))
+		compareWithFold(t, stored{Store: s, events: events}, owned, w.request(1))
 		if t.Failed() {
 			t.Fatalf("case %d", i)
 		}

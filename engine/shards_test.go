@@ -69,7 +69,7 @@ func TestShardsAnswerAsOneServer(t *testing.T) {
 	s := &source.Store{Conn: conn, Limits: source.DefaultLimits, Shards: shards}
 	owned := w.owned(1)
 	for i := range requests {
-		compareWithFold(t, s, owned, events, w.request(1))
+		compareWithFold(t, stored{Store: s, events: events}, owned, w.request(1))
 		if t.Failed() {
 			t.Fatalf("case %d", i)
 		}

@@ -18,7 +18,7 @@ import (
 
 // layout is the version of the layout of the table rollups. Generations of
 // another layout are not read. It must change whenever cubes changes.
-const layout = 4
+const layout = 5
 
 // State is the state of a generation.
 type State struct {

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -61,5 +63,39 @@ func TestVersionChangesWithTheSubjectsDataAlone(t *testing.T) {
 	}
 	if _, known := New(conn, nil, source.DefaultLimits).Version(t.Context(), one); known {
 		t.Error("a store without its tables knows a version")
+	}
+}
+
+// TestTotalsMissNoWrite writes while another goroutine reads the totals all the time.
+func TestTotalsMissNoWrite(t *testing.T) {
+	conn := schematest.Open(t)
+	e, writer := New(conn, nil, source.DefaultLimits), ingest.NewWriter(conn)
+	e.Totals.SetOwn()
+	reading, stop := context.WithCancel(t.Context())
+	var readers sync.WaitGroup
+	readers.Go(func() {
+		for reading.Err() == nil {
+			_ = e.Totals.Refresh(reading)
+		}
+	})
+	defer readers.Wait()
+	defer stop()
+	subject := plan.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12}
+	for id := range uint64(60) {
+		event := schema.Event{EventID: id, Time: time.Unix(1_700_000_000, 0), WebsiteID: 1, Subject: subject.Kind, SubjectID: subject.ID, VisitorID: id, Kind: schema.KindView}
+		if _, err := writer.Write(t.Context(), []schema.Event{event}); err != nil {
+			t.Fatal(err)
+		}
+		changed := []plan.Subject{subject}
+		if id%2 == 0 {
+			changed = nil
+		}
+		e.Written(changed)
+		for current := false; !current; {
+			var stored source.Stored
+			if stored, current = e.Totals.Last(subject); current && stored.Events != id+1 {
+				t.Fatalf("%d events after %d writes", stored.Events, id+1)
+			}
+		}
 	}
 }

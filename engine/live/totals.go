@@ -28,8 +28,9 @@ type Totals struct {
 	mu      sync.RWMutex // guards the rest
 	readAt  time.Time    // when all totals were last read; zero: they must be read
 	of      map[collection]map[plan.Subject]*total
-	written map[plan.Subject]uint64 // writes after which the totals of a subject must be read, by their number
-	writes  uint64
+	written map[plan.Subject]uint64 // the last write to a subject after its totals were read
+	toAny   uint64                  // the last write to any subject after all totals were read; 0: none
+	writes  uint64                  // the number of the last write
 }
 
 // New returns the totals of a store. They are read when they are first needed.
@@ -87,7 +88,7 @@ func (t *Totals) Written(subjects []plan.Subject) {
 		t.written[subject] = t.writes
 	}
 	if subjects == nil {
-		t.readAt = time.Time{}
+		t.toAny = t.writes
 	}
 }
 
@@ -96,7 +97,7 @@ func (t *Totals) Written(subjects []plan.Subject) {
 func (t *Totals) isNew() bool {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	return !t.readAt.IsZero() && (t.own.Load() || time.Since(t.readAt) < MaxAge)
+	return !t.readAt.IsZero() && t.toAny == 0 && (t.own.Load() || time.Since(t.readAt) < MaxAge)
 }
 
 // RefreshIfOld reads the totals that are too old.
@@ -156,7 +157,7 @@ func (t *Totals) last(of plan.Subject) total {
 func (t *Totals) Last(of plan.Subject) (_ source.Stored, current bool) {
 	t.mu.RLock()
 	_, changed := t.written[of]
-	current = !t.readAt.IsZero() && !changed
+	current = !t.readAt.IsZero() && t.toAny == 0 && !changed
 	t.mu.RUnlock()
 	return t.last(of).stored, current
 }
@@ -214,7 +215,7 @@ func until(ctx context.Context, work func(context.Context) error) error {
 // subjectsWritten returns the subjects written since the last read. The caller
 // holds the lock.
 func (t *Totals) subjectsWritten() ([]plan.Subject, bool) {
-	if t.readAt.IsZero() {
+	if t.readAt.IsZero() || t.toAny != 0 {
 		return nil, true
 	}
 	return slices.Collect(maps.Keys(t.written)), len(t.written) > 0
@@ -247,6 +248,9 @@ func (t *Totals) read(ctx context.Context, due func() ([]plan.Subject, bool)) er
 	}
 	t.set(found, subjects, started)
 	maps.DeleteFunc(t.written, func(_ plan.Subject, number uint64) bool { return number <= writes })
+	if subjects == nil && t.toAny <= writes { // else a write has come since the read began
+		t.toAny = 0
+	}
 	return nil
 }
 

@@ -82,7 +82,7 @@ func compareCell(t *testing.T, plan *plan.Plan, cell *result.Cell, want *folded)
 		}
 		if v.Comparison != nil {
 			control, own := spreadOf(want.visits[cell.Variations[0].ID], plan.Metric), spreadOf(want.visits[v.ID], plan.Metric)
-			compareComparison(t, plan, v.Comparison, control, own)
+			compareComparison(t, plan, v.Comparison, unevenAs(plan, cell.Variations[0].ID, v.ID, control, own), control, own)
 		}
 	}
 }
@@ -123,9 +123,40 @@ func compareEstimate(t *testing.T, plan *plan.Plan, metric query.Metric, got res
 	near(t, plan, string(metric)+" upper", *got.Interval[1], mean+half, scale)
 }
 
+// unevenAs reports whether the smaller variation is expected to have less than 35 %
+// of the pair, or, without valid shares, has less.
+func unevenAs(p *plan.Plan, control, treatment int64, c, own spread) bool {
+	a, b := c.n, own.n
+	expected := p.ExpectedShares()
+	shares := [2]float64{}
+	for i, v := range p.Variations {
+		switch v.ID {
+		case control:
+			shares[0] = expected[i]
+		case treatment:
+			shares[1] = expected[i]
+		}
+	}
+	if shares[0] > 0 && shares[1] > 0 {
+		a, b = shares[0], shares[1]
+	}
+	return math.Min(a, b)/(a+b) < 0.35
+}
+
+// student returns t, its degrees of freedom and its two-sided p-value.
+func student(difference, standardError, freedom float64) (statistic, p float64) {
+	statistic = difference / standardError
+	t := distuv.StudentsT{Sigma: 1, Nu: freedom}
+	if math.Abs(statistic) < 1e-4 { // where t² is lost in 1 + t²/nu
+		return statistic, 1 - 2*math.Abs(statistic)*t.Prob(0)
+	}
+	return statistic, 2 * t.Survival(math.Abs(statistic))
+}
+
 // compareComparison checks the effect and the fixed-horizon test: Welch's test
-// for means, the score test for rates. A missing statistic must have a reason.
-func compareComparison(t *testing.T, plan *plan.Plan, c *result.Comparison, control, own spread) {
+// for means, and the pooled one if the pair is uneven; the score test for rates. A
+// missing statistic must have a reason.
+func compareComparison(t *testing.T, plan *plan.Plan, c *result.Comparison, uneven bool, control, own spread) {
 	t.Helper()
 	if control.n == 0 || own.n == 0 {
 		return
@@ -146,16 +177,30 @@ func compareComparison(t *testing.T, plan *plan.Plan, c *result.Comparison, cont
 	}
 	var statistic, p, rounding float64 // of a difference of two numbers of nearly the same size, in standard errors
 	const ulps = 1e-15 / tolerance
-	if c.Frequentist.Test == stats.TestWelch {
-		a, b := float(control.variance)/control.n, float(own.variance)/own.n
-		statistic, rounding = difference/math.Sqrt(a+b), ulps*size/math.Sqrt(a+b)
-		freedom := (a + b) * (a + b) / (a*a/(control.n-1) + b*b/(own.n-1))
-		near(t, plan, "degrees of freedom", *c.Frequentist.DegreesOfFreedom, freedom, 0)
-		student := distuv.StudentsT{Sigma: 1, Nu: freedom}
-		p = 2 * student.Survival(math.Abs(statistic))
-		if math.Abs(statistic) < 1e-4 { // where t² is lost in 1 + t²/nu
-			p = 1 - 2*math.Abs(statistic)*student.Prob(0)
+	if c.Frequentist.Test != stats.TestScore {
+		vc, vt := float(control.variance), float(own.variance)
+		pooled := ((control.n-1)*vc + (own.n-1)*vt) / (control.n + own.n - 2)
+		if vc == 0 {
+			vc = pooled
 		}
+		if vt == 0 {
+			vt = pooled
+		}
+		a, b := vc/control.n, vt/own.n
+		freedom, se := (a+b)*(a+b)/(a*a/(control.n-1)+b*b/(own.n-1)), math.Sqrt(a+b)
+		statistic, p = student(difference, se, freedom)
+		if uneven {
+			pooled = ((control.n-1)*vc + (own.n-1)*vt) / (control.n + own.n - 2)
+			wide := math.Sqrt(pooled * (1/control.n + 1/own.n))
+			if other, larger := student(difference, wide, control.n+own.n-2); larger > p {
+				statistic, p, se, freedom = other, larger, wide, control.n+own.n-2
+			}
+		}
+		if uneven != (c.Frequentist.Test == stats.TestWelchPooled) {
+			t.Errorf("the test is %s\n%s", c.Frequentist.Test, plan)
+		}
+		rounding = ulps * size / se
+		near(t, plan, "degrees of freedom", *c.Frequentist.DegreesOfFreedom, freedom, 0)
 	} else {
 		n := control.n + own.n
 		pooled := (float(control.mean)*control.n + float(own.mean)*own.n) / n

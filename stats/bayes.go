@@ -21,7 +21,7 @@ func compareBayesian(comparisons []Comparison, pairs []pair, control Sample, tre
 func (c pair) bayesian(r *rule, o Options) Comparison {
 	alpha := o.Alpha()
 	var p posterior
-	if w, ok := c.contrast.(welch); ok {
+	if w, ok := c.contrast.always().(welch); ok {
 		p = normalPosterior(w, alpha)
 	} else {
 		control, _ := c.control.(Rate)
@@ -46,7 +46,7 @@ func (c pair) bayesian(r *rule, o Options) Comparison {
 	if out.Lift.Value == nil && out.Lift.Reason == "" {
 		out.Lift.Reason = ReasonBaselineZero
 	}
-	c.conclude(&out, alpha, o)
+	c.conclude(&out, o)
 	if out.Significant && (p.above > p.below) != (c.statistic > 0) && out.Verdict != VerdictInsufficientData {
 		// A few conversions, which the prior outweighs.
 		out.Verdict = VerdictInconclusive

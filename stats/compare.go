@@ -10,7 +10,7 @@ import "math"
 func Compare(control Sample, treatments []Sample, o Options) []Comparison {
 	pairs := make([]pair, len(treatments))
 	for i, treatment := range treatments {
-		pairs[i] = newPair(control, treatment, o)
+		pairs[i] = newPair(control, treatment, o.pairRules(i))
 	}
 	comparisons := make([]Comparison, len(treatments))
 	if o.Methodology == MethodologyBayesian {
@@ -22,7 +22,7 @@ func Compare(control Sample, treatments []Sample, o Options) []Comparison {
 }
 
 // pair is a treatment and control with their contrast. If there is no test,
-// contrast is nil and reason is set.
+// contrast is nil. The reason explains why there is none, or why it is weak.
 type pair struct {
 	control, treatment Sample
 	contrast           contrast
@@ -31,12 +31,12 @@ type pair struct {
 	statistic, nu, p   float64
 }
 
-func newPair(control, treatment Sample, o Options) pair {
+func newPair(control, treatment Sample, rules pairRules) pair {
 	c := pair{control: control, treatment: treatment, test: TestScore}
 	if _, ok := control.(Mean); ok {
 		c.test = TestWelch
 	}
-	c.contrast, c.reason = newContrast(control, treatment, o.NonNegative)
+	c.contrast, c.reason = newContrast(control, treatment, rules)
 	if c.contrast != nil {
 		c.test, c.statistic, c.nu, c.p = c.contrast.test()
 	}
@@ -76,7 +76,7 @@ func (c pair) frequentist(family family, o Options) Comparison {
 		q := c.contrast.quantile(family.tail)
 		out.Difference, out.Lift = c.effects(&q, significant)
 	}
-	c.conclude(&out, 2*family.tail, o)
+	c.conclude(&out, o)
 	return out
 }
 

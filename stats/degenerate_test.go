@@ -40,7 +40,7 @@ func TestDegenerateComparisons(t *testing.T) {
 		{"a mean of one", mean(1, 5, 0), mean(500, 5, 1), VerdictInsufficientData, []Reason{ReasonTooFewVisitors}, false},
 		{"a mean of none", mean(0, nan, nan), mean(500, 5, 1), VerdictInsufficientData, []Reason{ReasonNoVisitors}, false},
 		{"constant means", mean(500, 5, 0), mean(500, 6, 0), VerdictInsufficientData, []Reason{ReasonZeroVariance}, false},
-		{"one constant mean", mean(500, 5, 0), mean(500, 6, 1), VerdictBetter, []Reason{}, true},
+		{"one constant mean", mean(500, 5, 0), mean(500, 6, 1), VerdictBetter, []Reason{ReasonZeroVariance}, true},
 		{"negative variance", mean(500, 5, -1), mean(500, 6, 1), VerdictInsufficientData, []Reason{ReasonInvalidData}, false},
 		{"NaN mean", mean(500, nan, 1), mean(500, 6, 1), VerdictInsufficientData, []Reason{ReasonInvalidData}, false},
 		{"infinite mean", mean(500, 1, 1), mean(500, inf, 1), VerdictInsufficientData, []Reason{ReasonInvalidData}, false},
@@ -118,17 +118,29 @@ func TestEmptyTreatmentLeavesTheFamily(t *testing.T) {
 	}
 }
 
-func TestUnbalancedSkew(t *testing.T) {
-	o := Options{SignificanceLevel: 95}
-	// Welch's p is below .001 because of control's small variance. The pooled p is not.
+// TestUnevenMeans checks that both tests must agree if the expected, or else the
+// observed, split is uneven.
+func TestUnevenMeans(t *testing.T) {
+	// Welch's p is below .001 because of control's small variance. The pooled p is .19.
 	control, treatment := mean(500, 1, 4), mean(9500, 1.4, 100)
-	c := mustSound(t, control, []Sample{treatment}, o)[0]
-	if !c.Significant || c.Verdict != VerdictInconclusive || !slices.Contains(c.Reasons, ReasonUnbalancedSkew) {
-		t.Errorf("5/95: %v %s %v", c.Significant, c.Verdict, c.Reasons)
+	for _, shares := range [][]float64{nil, {5, 95}, {35, 66}, {0, 50}} {
+		c := mustSound(t, control, []Sample{treatment}, Options{SignificanceLevel: 95, Shares: shares})[0]
+		if c.Significant || c.Verdict != VerdictInconclusive || c.Frequentist.Test != TestWelchPooled || *c.Frequentist.DegreesOfFreedom != 9998 {
+			t.Errorf("%v: %v %s %+v", shares, c.Significant, c.Verdict, c.Frequentist)
+		}
 	}
-	c = mustSound(t, mean(2500, 1, 4), []Sample{mean(7500, 1.4, 100)}, o)[0]
-	if c.Verdict != VerdictBetter {
-		t.Errorf("25/75: %s %v", c.Verdict, c.Reasons)
+	c := mustSound(t, control, []Sample{treatment}, Options{SignificanceLevel: 95, Shares: []float64{35, 65}})[0]
+	if c.Verdict != VerdictBetter || c.Frequentist.Test != TestWelch {
+		t.Errorf("expected 35/65: %s %s", c.Verdict, c.Frequentist.Test)
+	}
+}
+
+// TestOneVariationWithoutVariance checks that equal values of one variation do not
+// yield an interval of width zero.
+func TestOneVariationWithoutVariance(t *testing.T) {
+	c := mustSound(t, mean(5000, 0.5, 9), []Sample{mean(5000, 0, 0)}, Options{SignificanceLevel: 95, NonNegative: true})[0]
+	if !slices.Contains(c.Reasons, ReasonZeroVariance) || !c.Significant || !(*c.Lift.Interval.Lower < *c.Lift.Interval.Upper-0.1) {
+		t.Errorf("%v %v [%v, %v]", c.Reasons, c.Significant, *c.Lift.Interval.Lower, *c.Lift.Interval.Upper)
 	}
 }
 

@@ -69,7 +69,7 @@ func (f family) adjusted(c pair) float64 {
 	}
 	// A t is converted to a z through its p-value.
 	z := math.Abs(c.statistic)
-	if c.test == TestWelch {
+	if c.test != TestScore {
 		z = normalQuantile(c.p / 2)
 	}
 	p := f.exceedance(z)

@@ -351,7 +351,7 @@ func (v growthBookVector) checkRate(t *testing.T, betas *worst) {
 
 func (v growthBookVector) checkMean(t *testing.T, w *worst) {
 	t.Helper()
-	found, reason := newContrast(v.Input.Control.mean(), v.Input.Treatment.mean(), false)
+	found, reason := newContrast(v.Input.Control.mean(), v.Input.Treatment.mean(), pairRules{smallerShare: 0.5})
 	if reason != "" {
 		t.Errorf("%d: %s", v.Input.ID, reason)
 		return

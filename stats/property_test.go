@@ -3,6 +3,7 @@ package stats
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"lifthouse/schema/schematest/tier"
@@ -141,12 +142,13 @@ func TestEdgeOfSignificance(t *testing.T) {
 	r := newRand(5)
 	for range rounds(20_000) {
 		o := randomOptions(r)
+		o.Shares = []float64{1, 1}
 		alpha := o.Alpha()
 		control, treatment := randomMean(r), randomMean(r)
 		if control.Mean == 0 || (control.Variance == 0 && treatment.Variance == 0) {
 			continue
 		}
-		w, _ := newContrast(control, treatment, o.NonNegative)
+		w, _ := newContrast(control, treatment, o.pairRules(0))
 		off := []float64{-1e-6, 1e-6, -1e-9, 1e-9, -1e-12, 1e-12, 0}[r.IntN(7)]
 		q := w.quantile(alpha / 2 * (1 + off))
 		treatment.Mean = control.Mean + math.Copysign(q*w.(welch).standardError(), r.NormFloat64())
@@ -169,10 +171,11 @@ func TestEdgeOfFamilies(t *testing.T) {
 		control.Variance = 1 + r.Float64()
 		pairs := make([]pair, 2+r.IntN(4))
 		treatments := make([]Sample, len(pairs))
+		o.Shares = slices.Repeat([]float64{1}, 1+len(pairs))
 		for i := range treatments {
 			rival := Mean{Visitors: 100 + r.Int64N(10000), Mean: control.Mean, Variance: 1 + r.Float64(), Nonzero: -1}
 			treatments[i] = rival
-			pairs[i] = newPair(control, rival, o)
+			pairs[i] = newPair(control, rival, o.pairRules(i))
 		}
 		f := newFamily(pairs, o.Alpha())
 		off := []float64{-1e-6, 1e-6, -1e-9, 1e-9, -1e-11, 1e-11, 0}[r.IntN(7)]

@@ -34,11 +34,15 @@ func alwaysValidCritical(n, rho2, a float64) float64 {
 
 // sequential returns the always-valid result of a pair within a family of the
 // given size. It uses a = alpha/size (Bonferroni), because each treatment is
-// looked at without the others.
+// looked at without the others. It has no values below 100 visitors in a variation,
+// where the normal approximation fails: p was 1e-11 for some pairs of two visitors.
 func (c pair) sequential(size int, o Options) *Sequential {
 	alpha := o.Alpha()
 	if alpha == 0 {
 		return &Sequential{Reason: ReasonLevel100, LiftReason: ReasonLevel100}
+	}
+	if min(c.control.visitors(), c.treatment.visitors()) < minimumVisitors {
+		return &Sequential{Reason: ReasonTooFewVisitors, LiftReason: ReasonTooFewVisitors}
 	}
 	m, always := float64(size), c.contrast.always()
 	rho2 := tuning(alpha/m, o.plannedVisitors())

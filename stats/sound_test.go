@@ -83,7 +83,7 @@ func unsoundFrequentist(c Comparison, alpha float64) string {
 	if c.Significant != (*f.AdjustedPValue < alpha) {
 		return "significance is not p < alpha"
 	}
-	if (f.Test == TestWelch) != (f.DegreesOfFreedom != nil) {
+	if (f.Test != TestScore) != (f.DegreesOfFreedom != nil) {
 		return "degrees of freedom"
 	}
 	if law := unsoundDuality(c.Significant, c.Difference.Interval, c.Lift.Interval, c.Difference.Value, alpha); law != "" {
@@ -93,6 +93,12 @@ func unsoundFrequentist(c Comparison, alpha float64) string {
 		return ""
 	}
 	s := c.Sequential
+	if (s.PValue == nil) != (s.Reason != "") {
+		return "sequential p and reason"
+	}
+	if s.PValue == nil {
+		return ""
+	}
 	if s.Significant != (*s.PValue < alpha) {
 		return "sequential significance is not p < alpha"
 	}

@@ -1,5 +1,7 @@
 package stats
 
+import "math"
+
 // Reason is a code that explains why a number is missing or why a verdict is
 // weak.
 type Reason string
@@ -15,7 +17,6 @@ const (
 	ReasonBaselineZero                  Reason = "BASELINE_ZERO"
 	ReasonBaselineNotDistinguishable    Reason = "BASELINE_NOT_DISTINGUISHABLE_FROM_ZERO"
 	ReasonLevel100                      Reason = "LEVEL_100"
-	ReasonUnbalancedSkew                Reason = "UNBALANCED_SKEW"
 	ReasonSharesChanged                 Reason = "SHARES_CHANGED"
 	ReasonTooEarly                      Reason = "TOO_EARLY"
 	ReasonLiftImpossible                Reason = "LIFT_IMPOSSIBLE"
@@ -51,11 +52,13 @@ const (
 // Test names the frequentist test of a comparison.
 type Test string
 
-// The tests: Miettinen and Nurminen's score test of two rates, and Welch's t
-// of two means.
+// The tests: Miettinen and Nurminen's score test of two rates, Welch's t of two
+// means, and for an uneven split of means the larger p-value of Welch's and the
+// pooled t-test.
 const (
-	TestScore Test = "scoreMN"
-	TestWelch Test = "welch"
+	TestScore       Test = "scoreMN"
+	TestWelch       Test = "welch"
+	TestWelchPooled Test = "welchPooled"
 )
 
 // Correction names the adjustment of the p-values of a family.
@@ -81,6 +84,10 @@ type Options struct {
 	// NonNegative reports whether the values of visitors are never below zero.
 	// If so, the lift from a baseline near zero keeps its lower end.
 	NonNegative bool
+	// Shares are the expected shares of the visitors, control first, in any unit.
+	// They decide whether a pair of means is uneven. Without them, or where a share
+	// is 0, the observed shares decide.
+	Shares []float64
 	// PlannedVisitors is N* of the confidence sequence, over both variations of
 	// the pair. A value of 0 or less means DefaultPlannedVisitors. It must
 	// never depend on results.
@@ -97,6 +104,18 @@ func (o Options) Alpha() float64 {
 		return 0
 	}
 	return float64(100-o.SignificanceLevel) / 100
+}
+
+// pairRules returns the settings of the pair of control and a treatment.
+func (o Options) pairRules(treatment int) pairRules {
+	rules := pairRules{nonNegative: o.NonNegative}
+	if treatment+1 >= len(o.Shares) {
+		return rules
+	}
+	if control, other := o.Shares[0], o.Shares[treatment+1]; control > 0 && other > 0 {
+		rules.smallerShare = math.Min(control, other) / (control + other)
+	}
+	return rules
 }
 
 func (o Options) plannedVisitors() float64 {

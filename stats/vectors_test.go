@@ -173,7 +173,7 @@ func TestWelchVectors(t *testing.T) {
 				Lifts         [2]*float64 `json:"lift_interval"`
 			}
 			v.decode(t, &in, &want)
-			found, reason := newContrast(in.Control.mean(), in.Treatment.mean(), in.NonNegative)
+			found, reason := newContrast(in.Control.mean(), in.Treatment.mean(), pairRules{nonNegative: in.NonNegative, smallerShare: 0.5})
 			if reason != "" {
 				t.Fatal(reason)
 			}
@@ -349,7 +349,7 @@ func TestNormalPosteriorVectors(t *testing.T) {
 		}
 		var want posteriorExpected
 		v.decode(t, &in, &want)
-		found, _ := newContrast(in.Control.mean(), in.Treatment.mean(), false)
+		found, _ := newContrast(in.Control.mean(), in.Treatment.mean(), pairRules{smallerShare: 0.5})
 		w.checkPosterior(t, normalPosterior(found.(welch), 1-in.Level), want, v.Tolerance)
 	}
 	w.log(t, len(vectors))

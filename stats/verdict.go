@@ -12,23 +12,17 @@ const (
 	minimumVisitors    = 100
 	minimumConversions = 5  // converted and unconverted, both variations together
 	minimumNonzero     = 20 // visitors with a value, in each variation
-	// unbalancedShare is the smaller variation's share of a pair below which
-	// the skewness of the two means does not cancel.
-	unbalancedShare = 0.25
 )
 
 // conclude sets the verdict and the reasons of a comparison after its numbers
-// are set. alpha is the effective alpha within the family.
-func (c pair) conclude(out *Comparison, alpha float64, o Options) {
+// are set.
+func (c pair) conclude(out *Comparison, o Options) {
 	out.Reasons = c.reasons(*out, o)
 	switch {
 	case len(c.insufficient()) > 0:
 		out.Verdict = VerdictInsufficientData
 	case !out.Significant:
 		out.Verdict = VerdictInconclusive
-	case c.skewed(alpha):
-		out.Verdict = VerdictInconclusive
-		out.Reasons = append(out.Reasons, ReasonUnbalancedSkew)
 	case c.statistic > 0:
 		out.Verdict = VerdictBetter
 	default:
@@ -86,17 +80,3 @@ func (c pair) insufficient() []Reason {
 }
 
 func (m Mean) fewNonzero() bool { return m.Nonzero >= 0 && m.Nonzero < minimumNonzero }
-
-// skewed reports whether the pair is too unbalanced for Welch's t alone and the
-// pooled t is not significant at alpha. Welch's t uses the small variation's
-// own variance. If values are skewed, a sample that underestimates the mean
-// also underestimates this variance. The pooled variance does not.
-func (c pair) skewed(alpha float64) bool {
-	w, ok := c.contrast.(welch)
-	if !ok || !w.unbalanced() {
-		return false
-	}
-	standardError, nu := w.pooled()
-	tail, _ := newStudent(nu).survival(math.Abs(w.difference()) / standardError)
-	return !(2*tail < alpha)
-}

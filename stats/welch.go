@@ -11,12 +11,21 @@ type means struct {
 	fc, ft float64
 }
 
+// newMeans returns the pair. A variation without variance takes the pooled one:
+// equal values of few visitors do not prove that the next value is equal.
 func newMeans(control, treatment Mean) means {
-	return means{
+	m := means{
 		mc: control.Mean, mt: treatment.Mean,
 		sc: control.varianceOfMean(), st: treatment.varianceOfMean(),
 		fc: float64(control.Visitors) - 1, ft: float64(treatment.Visitors) - 1,
 	}
+	switch pooled := m.pooled(); {
+	case m.sc == 0:
+		m.sc = pooled.sc
+	case m.st == 0:
+		m.st = pooled.st
+	}
+	return m
 }
 
 func (m means) difference() float64 { return m.mt - m.mc }
@@ -37,28 +46,25 @@ func (m means) degreesOfFreedom() float64 {
 	return 1 / (wc*wc/m.fc + wt*wt/m.ft)
 }
 
-// pooled returns the standard error of the difference under equal variances,
-// and its degrees of freedom. If the split is uneven and values are skewed, its
-// error is in the opposite direction of Welch's.
-func (m means) pooled() (standardError, nu float64) {
-	nu = m.fc + m.ft
-	spread := m.sc*((m.fc+1)*(m.fc/nu)) + m.st*((m.ft+1)*(m.ft/nu))
-	return math.Sqrt(spread * (1/(m.fc+1) + 1/(m.ft+1))), nu
+// pooled returns the pair under equal variances, whose t has nc + nt - 2 degrees
+// of freedom. If the split is uneven and values are skewed, the error of its t is
+// in the opposite direction of Welch's.
+func (m means) pooled() means {
+	variance := m.sc*((m.fc+1)*(m.fc/(m.fc+m.ft))) + m.st*((m.ft+1)*(m.ft/(m.fc+m.ft)))
+	m.sc, m.st = variance/(m.fc+1), variance/(m.ft+1)
+	return m
 }
 
-// unbalanced reports whether the smaller variation is so small a part of the
-// pair that the skewness of the two means does not cancel.
-func (m means) unbalanced() bool {
-	return math.Min(m.fc+1, m.ft+1) < unbalancedShare*(m.fc+m.ft+2)
+// smallerShare returns the share of the smaller variation in the pair.
+func (m means) smallerShare() float64 {
+	return math.Min(m.fc+1, m.ft+1) / (m.fc + m.ft + 2)
 }
 
-// widened returns the pair with a standard error not below the pooled one, if
-// the split is unbalanced. Both variances are scaled by the same factor. A
-// balanced pair is returned unchanged.
+// widened returns the pair with a standard error not below the pooled one. Both
+// variances are scaled by the same factor.
 func (m means) widened() means {
-	standardError, _ := m.pooled()
-	by := standardError / m.standardError()
-	if m.unbalanced() && by > 1 && finite(by) {
+	by := m.pooled().standardError() / m.standardError()
+	if by > 1 && finite(by) {
 		m.sc, m.st = m.sc*by*by, m.st*by*by
 	}
 	return m

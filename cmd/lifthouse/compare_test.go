@@ -195,7 +195,7 @@ variation  visitors  mean  90 % interval
 
 variation       lift  90 % interval  adjusted p  always-valid p  verdict
 1          +45,900 %  [+2,380 %, ∞)    1.2e-261        4.9e-259  better
-2          +20,900 %    [+421 %, ∞)      0.0531          0.8568  not enough data
+2          +20,900 %    [+405 %, ∞)      0.0557               –  not enough data
 
 1             │  ├──────────────────────────────────────────────────────────●──▶
 2             ├───────────────────────────●────────────────────────────────────▶

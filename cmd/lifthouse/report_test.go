@@ -34,7 +34,7 @@ Control           6          2  33.3 %   [9.7 %, 70.0 %]
 New               4          3  75.0 %  [30.1 %, 95.4 %]
 
 variation    lift    95 % interval       p  always-valid p  verdict
-New        +125 %  [-39 %, +786 %]  0.2207          0.9962  not enough data
+New        +125 %  [-39 %, +786 %]  0.2207               –  not enough data
 
 New         ├──┼────────●───────────────────────────────────────────────────┤
 lift     ──────┼──────────────┴───────────────┴───────────────┴───────────────┴─
@@ -58,8 +58,8 @@ desktop · Control         2          0    0.0 %    [0.0 %, 65.8 %]
 desktop · New             1          1  100.0 %  [20.7 %, 100.0 %]
 
 variation           lift    95 % interval       p  always-valid p
-mobile · New       +33 %  [-69 %, +455 %]  0.6831          1.0000
-desktop · New          –       [-48 %, ∞)  0.1573          0.9976
+mobile · New       +33 %  [-69 %, +455 %]  0.6831               –
+desktop · New          –       [-48 %, ∞)  0.1573               –
 
 variation          verdict
 mobile · New       not enough data

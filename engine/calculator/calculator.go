@@ -111,7 +111,7 @@ func (q *Input) Answer() *Answer {
 	for place, i := range order {
 		samples[place] = q.sample(i)
 	}
-	options := q.options()
+	options := q.options(order)
 	comparisons := stats.Compare(samples[0], samples[1:], options)
 	answer := &Answer{
 		Metric: q.Metric, Methodology: q.Methodology, SignificanceLevel: q.SignificanceLevel,
@@ -164,8 +164,9 @@ func (q *Input) sample(i int) stats.Sample {
 	return stats.Mean{Visitors: v.Visitors, Mean: v.Mean, Variance: v.Variance, Nonzero: -1}
 }
 
-func (q *Input) options() stats.Options {
+func (q *Input) options(order []int) stats.Options {
 	return stats.Options{
+		Shares:            q.shares(order),
 		SignificanceLevel: q.SignificanceLevel,
 		Methodology:       q.Methodology,
 		NonNegative:       q.NonNegative || q.Metric == MetricBinary,
@@ -215,6 +216,18 @@ func (q *Input) checks(order []int) *AnswerChecks {
 
 // power computes the required sample size from the shares, or from the observed
 // split if there are no shares.
+// shares returns the expected shares of the variations, or else the observed ones.
+func (q *Input) shares(order []int) []float64 {
+	shares := make([]float64, len(order))
+	for place, i := range order {
+		v := &q.Variations[i]
+		if shares[place] = float64(v.Visitors); v.Share != nil {
+			shares[place] = *v.Share
+		}
+	}
+	return shares
+}
+
 func (q *Input) power(order []int, control stats.Sample, o stats.Options) AnswerPower {
 	plan := stats.Plan{
 		Control:       control,
@@ -222,15 +235,10 @@ func (q *Input) power(order []int, control stats.Sample, o stats.Options) Answer
 		Power:         float64(q.Power) / 100,
 		// Any positive number: the days are not part of the output.
 		VisitorsPerDay: 1,
+		Shares:         q.shares(order),
 	}
-	for _, i := range order {
-		v := q.Variations[i]
-		plan.Visitors += v.Visitors
-		share := float64(v.Visitors)
-		if v.Share != nil {
-			share = *v.Share
-		}
-		plan.Shares = append(plan.Shares, share)
+	for i := range q.Variations {
+		plan.Visitors += q.Variations[i].Visitors
 	}
 	report := stats.Power(plan, o)
 	return AnswerPower{

@@ -219,7 +219,7 @@ func TestCalculatorSaysWhatStatsSays(t *testing.T) {
 			`{"metric":"binary","plannedVisitors":9000,"variations":[{"id":5,"n":3000,"converted":160,"share":25},
 			  {"id":9,"control":true,"n":6100,"converted":290,"share":50},{"id":2,"n":2950,"converted":120,"share":25}]}`,
 			[]stats.Sample{stats.Rate{Visitors: 6100, Converted: 290}, stats.Rate{Visitors: 3000, Converted: 160}, stats.Rate{Visitors: 2950, Converted: 120}},
-			stats.Options{SignificanceLevel: 90, Methodology: stats.MethodologyFrequentist, PlannedVisitors: 9000, NonNegative: true},
+			stats.Options{SignificanceLevel: 90, Methodology: stats.MethodologyFrequentist, PlannedVisitors: 9000, NonNegative: true, Shares: []float64{2, 1, 1}},
 		},
 		{
 			`{"metric":"mean","methodology":"bayesian","significanceLevel":80,"variations":[{"n":3000,"mean":4.5,"variance":81,"share":1},
@@ -229,7 +229,7 @@ func TestCalculatorSaysWhatStatsSays(t *testing.T) {
 				stats.Mean{Visitors: 3000, Mean: 4.5, Variance: 81, Nonzero: -1},
 				stats.Mean{Visitors: 2950, Mean: 4, Variance: 88, Nonzero: -1},
 			},
-			stats.Options{SignificanceLevel: 80, Methodology: stats.MethodologyBayesian},
+			stats.Options{SignificanceLevel: 80, Methodology: stats.MethodologyBayesian, Shares: []float64{2, 1, 1}},
 		},
 	} {
 		a := answerTo(t, test.line)

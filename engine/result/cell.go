@@ -108,6 +108,7 @@ func options(p *plan.Plan) stats.Options {
 	return stats.Options{
 		SignificanceLevel: p.Rules.SignificanceLevel,
 		Methodology:       stats.Methodology(p.Rules.Methodology),
+		Shares:            p.ExpectedShares(),
 		PlannedVisitors:   p.Rules.PlannedVisitors,
 		SharesChanged:     p.SharesSince.After(p.From()),
 	}

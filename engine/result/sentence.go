@@ -45,8 +45,6 @@ func (s *Statement) Sentence() string {
 		return "It is too early for a conclusion: the effect is not significant at repeated looks" + s.stillNeeded() + "."
 	case slices.Contains(reasons, stats.ReasonLevel100):
 		return "No conclusion is possible: " + Explain(stats.ReasonLevel100) + "."
-	case slices.Contains(reasons, stats.ReasonUnbalancedSkew):
-		return "No conclusion yet: " + Explain(stats.ReasonUnbalancedSkew) + "."
 	}
 	return fmt.Sprintf("No variation differs significantly from %s at the %d %% level%s.", s.Control, s.Level, s.stillNeeded())
 }

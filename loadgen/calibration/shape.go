@@ -22,8 +22,8 @@ type shape struct {
 	// balanced: control is as large as each variation, so that the skewness of
 	// the means cancels in their difference. frequent: enough visitors convert
 	// for the distribution of a mean to be close to normal. Otherwise a report
-	// withholds or restricts its verdict (stats: insufficientData,
-	// UNBALANCED_SKEW).
+	// withholds its verdict (stats: insufficientData) or is conservative (stats:
+	// welchPooled).
 	balanced, frequent bool
 }
 

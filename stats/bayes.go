@@ -6,7 +6,10 @@ import "math"
 // others. There is no correction for several treatments.
 func compareBayesian(comparisons []Comparison, pairs []pair, control Sample, treatments []Sample, o Options) {
 	r := newRule()
-	best := r.chancesToBeBest(append([]Sample{control}, treatments...))
+	best := r.bestByLift(pairs, o)
+	if best == nil {
+		best = r.chancesToBeBest(append([]Sample{control}, treatments...))
+	}
 	for i, c := range pairs {
 		if c.contrast == nil {
 			comparisons[i] = c.withoutTest(o)
@@ -20,14 +23,7 @@ func compareBayesian(comparisons []Comparison, pairs []pair, control Sample, tre
 
 func (c pair) bayesian(r *rule, o Options) Comparison {
 	alpha := o.Alpha()
-	var p posterior
-	if w, ok := c.contrast.always().(welch); ok {
-		p = normalPosterior(w, alpha)
-	} else {
-		control, _ := c.control.(Rate)
-		treatment, _ := c.treatment.(Rate)
-		p = r.betaPosterior(control, treatment, alpha)
-	}
+	p := c.posterior(r, o)
 	out := Comparison{
 		Bayesian: &Bayesian{
 			ChanceToBeatControl: number(math.Min(p.above, 1)),
@@ -37,10 +33,15 @@ func (c pair) bayesian(r *rule, o Options) Comparison {
 		Significant: math.Min(p.below, p.above) < alpha/2,
 	}
 	out.Difference.Value, out.Lift.Value = number(c.contrast.difference()), number(c.contrast.lift())
+	if p.underPrior {
+		out.Bayesian.Prior = o.Prior
+		out.Difference.Observed, out.Lift.Observed = out.Difference.Value, out.Lift.Value
+		out.Difference.Value, out.Lift.Value = number(p.baseline*p.lift), number(p.lift)
+	}
 	if alpha == 0 {
 		out.Difference.Reason, out.Lift.Reason = ReasonLevel100, ReasonLevel100
 	} else {
-		out.Difference.Interval, out.Difference.Reason = shown(p.differences, "")
+		out.Difference.Interval, out.Difference.Reason = shown(p.differences, p.differenceReason)
 		out.Lift.Interval, out.Lift.Reason = shown(p.lifts, p.liftReason)
 	}
 	if out.Lift.Value == nil && out.Lift.Reason == "" {
@@ -53,6 +54,23 @@ func (c pair) bayesian(r *rule, o Options) Comparison {
 		out.Reasons = append(out.Reasons, ReasonTooFewConversions)
 	}
 	return out
+}
+
+// posterior returns the posterior under the prior of the lift. Under flat priors, or
+// if the baseline is a mean of 0, it is that of two rates or of the difference of
+// two means.
+func (c pair) posterior(r *rule, o Options) posterior {
+	if o.Prior != nil {
+		if l, ok := liftsOf(c.contrast, *o.Prior); ok {
+			return r.liftPosterior(&l, math.Abs(c.control.value()), o.Alpha())
+		}
+	}
+	if w, ok := c.contrast.always().(welch); ok {
+		return normalPosterior(w, o.Alpha())
+	}
+	control, _ := c.control.(Rate)
+	treatment, _ := c.treatment.(Rate)
+	return r.betaPosterior(control, treatment, o.Alpha())
 }
 
 // chancesToBeBest returns for each sample the chance that its rate or mean is

@@ -1,6 +1,9 @@
 package stats
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+)
 
 func BenchmarkCompareRates(b *testing.B) {
 	control, treatment := Rate{Visitors: 145274, Converted: 17489}, []Sample{Rate{Visitors: 145310, Converted: 17264}}
@@ -42,5 +45,17 @@ func BenchmarkBestOf20Rates(b *testing.B) {
 	}
 	for b.Loop() {
 		newRule().chancesToBeBest(samples)
+	}
+}
+
+func BenchmarkPrior(b *testing.B) {
+	o := Options{SignificanceLevel: 95, Methodology: MethodologyBayesian, Prior: &Prior{StandardDeviation: 0.05}}
+	control := Rate{Visitors: 50_000, Converted: 2500}
+	for _, treatments := range [][]Sample{{Rate{50_000, 2600}}, {Rate{50_000, 2600}, Rate{50_000, 2500}, Rate{50_000, 2700}}} {
+		b.Run(fmt.Sprint(len(treatments)), func(b *testing.B) {
+			for b.Loop() {
+				Compare(control, treatments, o)
+			}
+		})
 	}
 }

@@ -81,7 +81,11 @@
 //
 // # Bayesian
 //
-// Rates have uniform priors and exact posteriors Beta(1 + x, 1 + n - x). The
+// The lift has a normal prior. Its posterior is the prior times exp(-z(L)²/2), where
+// z(L) is the score statistic of the hypothesis that the lift is L. Chances, losses
+// and intervals are integrals over panels around the mode.
+//
+// Under flat priors, rates have exact posteriors Beta(1 + x, 1 + n - x). The
 // chance to beat control, the chance to be best, both expected losses and the
 // equal-tailed intervals are integrals over panels around the modes. Means have
 // normal posteriors under flat priors. A comparison is significant if the

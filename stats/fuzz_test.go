@@ -14,6 +14,12 @@ func fuzzOptions(level int, flags uint8, planned int64) Options {
 	if flags&4 > 0 {
 		o.Methodology = MethodologyBayesian
 	}
+	switch {
+	case flags&8 > 0:
+		o.Prior = &Prior{StandardDeviation: 0.1}
+	case flags&16 > 0:
+		o.Prior = &Prior{Mean: 0.3, StandardDeviation: 0.01}
+	}
 	return o
 }
 
@@ -32,7 +38,7 @@ func possible(r Rate) Rate {
 
 func FuzzCompareRates(f *testing.F) {
 	f.Add(int64(500), int64(0), int64(500), int64(7), int64(0), int64(0), 95, uint8(0), int64(0))
-	f.Add(int64(11111), int64(1), int64(1), int64(0), int64(3), int64(3), 95, uint8(4), int64(1))
+	f.Add(int64(11111), int64(1), int64(1), int64(0), int64(3), int64(3), 95, uint8(4+8), int64(1))
 	f.Add(int64(1e12), int64(1), int64(1e12), int64(1e12), int64(5), int64(0), 80, uint8(4), int64(math.MaxInt64))
 	f.Add(int64(math.MaxInt64), int64(1), int64(math.MaxInt64), int64(math.MaxInt64), int64(-1), int64(0), 80, uint8(4), int64(math.MaxInt64))
 	f.Fuzz(func(t *testing.T, n0, x0, n1, x1, n2, x2 int64, level int, flags uint8, planned int64) {

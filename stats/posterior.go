@@ -10,8 +10,34 @@ type posterior struct {
 	// from keeping control.
 	loss, lossControl float64
 	// differences and lifts are equal-tailed credible intervals.
-	differences, lifts bounds
-	liftReason         Reason
+	differences, lifts           bounds
+	differenceReason, liftReason Reason
+	// underPrior reports whether there is a prior of the lift. If so, lift is the
+	// posterior mean, and baseline the absolute value of control.
+	underPrior     bool
+	lift, baseline float64
+}
+
+// liftPosterior returns the posterior of a pair under a prior of the lift. Without
+// conversions in control, losses and differences are NaN. With alpha 0 there are no
+// intervals.
+func (r *rule) liftPosterior(l *lifts, baseline, alpha float64) posterior {
+	s := r.summary(l, alpha)
+	p := posterior{below: s.below, above: s.above, underPrior: true, lift: s.mean, baseline: baseline}
+	if baseline == 0 {
+		p.baseline, p.differenceReason = math.NaN(), ReasonBaselineZero
+	}
+	p.loss, p.lossControl = p.baseline*s.loss, p.baseline*s.gain
+	if alpha == 0 {
+		return p
+	}
+	tail := alpha / 2
+	p.lifts = bounds{
+		lower: sided(s.interval.lower, smallestEffect, s.below < tail),
+		upper: -sided(-s.interval.upper, smallestEffect, s.above < tail),
+	}
+	p.differences = bounds{lower: p.baseline * p.lifts.lower, upper: p.baseline * p.lifts.upper}
+	return p
 }
 
 // betaPosterior compares two rates under uniform priors, exactly, by quadrature

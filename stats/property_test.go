@@ -71,11 +71,15 @@ func randomRivalMean(r *rand.Rand, other Mean) Mean {
 }
 
 func randomOptions(r *rand.Rand) Options {
-	return Options{
+	o := Options{
 		SignificanceLevel: levels[r.IntN(len(levels))],
 		NonNegative:       r.IntN(2) == 0,
 		PlannedVisitors:   int64(math.Exp(r.Float64() * 14)),
 	}
+	if r.IntN(2) == 0 {
+		o.Prior = &Prior{Mean: r.NormFloat64() / 10, StandardDeviation: math.Exp(-6 * r.Float64())}
+	}
+	return o
 }
 
 func TestRatesAreDual(t *testing.T) {

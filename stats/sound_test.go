@@ -63,8 +63,14 @@ func unsoundBayesian(c Comparison, alpha float64) string {
 	if b.ChanceToBeatControl == nil {
 		return ""
 	}
-	if *b.ChanceToBeatControl < 0 || *b.ChanceToBeatControl > 1 || *b.ExpectedLoss < 0 || *b.ExpectedLossControl < 0 {
-		return "chance or loss out of range"
+	if *b.ChanceToBeatControl < 0 || *b.ChanceToBeatControl > 1 {
+		return "chance out of range"
+	}
+	if (b.ExpectedLoss == nil) != (c.Difference.Observed != nil && c.Difference.Value == nil) {
+		return "loss and baseline"
+	}
+	if b.ExpectedLoss != nil && (*b.ExpectedLoss < 0 || *b.ExpectedLossControl < 0) {
+		return "loss out of range"
 	}
 	return unsoundDuality(c.Significant, c.Difference.Interval, c.Lift.Interval, c.Difference.Value, alpha)
 }

@@ -92,6 +92,9 @@ type Options struct {
 	// the pair. A value of 0 or less means DefaultPlannedVisitors. It must
 	// never depend on results.
 	PlannedVisitors int64
+	// Prior is the prior of the lift under the Bayesian methodology. Nil means flat
+	// priors: of each rate, or of the difference of two means.
+	Prior *Prior
 	// SharesChanged reports whether the traffic shares changed within the
 	// window. If so, every comparison has ReasonSharesChanged.
 	SharesChanged bool
@@ -141,10 +144,12 @@ func (i *Interval) Excludes(x float64) bool {
 
 // Effect is the effect of a treatment relative to control: a difference in the
 // metric's unit, or a lift as a fraction of the control's absolute value. Value
-// is the observed effect. Reason is set if Value, Interval or an end of
+// is the observed effect, or under a prior of the lift the posterior mean, and then
+// Observed is the observed effect. Reason is set if Value, Interval or an end of
 // Interval is nil.
 type Effect struct {
 	Value    *float64
+	Observed *float64
 	Interval *Interval
 	Reason   Reason
 }
@@ -201,5 +206,6 @@ type Bayesian struct {
 	ControlChanceToBeBest *float64
 	ExpectedLoss          *float64
 	ExpectedLossControl   *float64
+	Prior                 *Prior // of the lift, if it has one
 	Reason                Reason
 }

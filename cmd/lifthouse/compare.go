@@ -38,6 +38,8 @@ same fields as the results of a campaign. On a terminal it prints a table unless
   power              60 to 99 per cent; default 80
   mde                minimum detectable effect, 1 to 100 per cent of control; default 20
   plannedVisitors    planned sample size, at which the always-valid interval is narrowest; default 5000
+  prior              of lifts, for bayesian: "flat", or {"mean", "standardDeviation"} in per cent; by default 95 % of the
+                     lifts are expected within mde
   nonnegative        true if no visitor's value is below zero; default false
 
 Inputs and tables have percentages (20 is 20 %). JSON output has fractions (0.2), as in the results of a campaign;
@@ -73,6 +75,7 @@ func (p *program) compareCommand() *cobra.Command {
 	flags.IntVar(&f.Power, "power", 80, "statistical power in `percent`: 60 to 99")
 	flags.Float64Var(&f.MDE, "mde", 20, "minimum detectable effect in `percent` of control: 1 to 100")
 	flags.Int64Var(&f.Planned, "planned", 0, "planned sample size in `visitors`, for the always-valid interval (default 5000)")
+	flags.StringVar(&f.Prior, "prior", "", "`prior` of lifts, for bayesian: flat, or mean:deviation in percent (0:5) (default by --mde)")
 	flags.BoolVar(&f.NonNegative, "nonnegative", false, "no visitor's value is below zero")
 	flags.BoolVar(&asJSON, "json", false, "print JSON lines, also on a terminal")
 	return cmd

@@ -214,8 +214,8 @@ Sample: detecting a lift of 20 % with 80 % power requires 35,500,441,246
   visitors; the sample has under 1 % of them and can detect a lift of 26,586 %.
 `},
 		{[]string{"--control", "500/10000", "--treatment", "430/9950", "--treatment", "510/10020", "--methodology", "bayesian", "--mde", "10"}, `
-It is too early for a conclusion: the effect is not significant at repeated
-looks; 43,951 more visitors are needed to detect a lift of 10 %.
+No variation differs significantly from control at the 90 % level; 43,951 more
+visitors are needed to detect a lift of 10 %.
 
 rate = converted / visitors, in % · bayesian, 90 % · 29,970 visitors
 
@@ -224,20 +224,18 @@ variation  visitors    rate     90 % interval
 1             9,950  4.32 %  [4.00 %, 4.67 %]
 2            10,020  5.09 %  [4.74 %, 5.46 %]
 
-variation     lift      90 % interval  chance to beat control
-1          -13.6 %  [-22.2 %, -3.9 %]                  1.15 %
-2           +1.8 %  [-8.0 %, +12.6 %]                 61.41 %
+variation    lift      90 % interval  chance to beat control  verdict
+1          -5.7 %  [-12.2 %, +0.9 %]                  7.71 %  inconclusive
+2          +0.8 %   [-5.6 %, +7.3 %]                 57.98 %  inconclusive
 
-variation  verdict
-1          behind, not conclusive
-2          inconclusive
-
-1             ├──────────────●─────────────────┤      │
-2                                      ├──────────────┼──●──────────────────┤
-lift       ───────┴─────────────────┴─────────────────┼─────────────────┴───────
-                -20 %             -10 %              0 %              +10 %
+1             ├───────────────────●──────────────────┼──┤
+2                                  ├─────────────────┼─●────────────────────┤
+lift       ─────────┴────────────────┴───────────────┼───────────────┴──────────
+                  -10 %            -5 %             0 %            +5 %
 
 Chances and intervals are not corrected for the number of comparisons.
+Lifts are means of the posterior. The prior expects 95 % of all lifts between
+  -10.0 % and +10.0 %.
 Sample: detecting a lift of 10 % with 80 % power requires 73,921 visitors; the
   sample has 41 % of them and can detect a lift of 15.9 %.
 `},

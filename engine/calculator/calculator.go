@@ -13,10 +13,11 @@ type Input struct {
 	Variations        []Variation
 	SignificanceLevel int // per cent
 	Methodology       stats.Methodology
-	Power             int     // per cent
-	MDE               float64 // minimum detectable effect, per cent of control
-	PlannedVisitors   int64   // 0: default
-	NonNegative       bool    // no visitor's value is below zero
+	Power             int          // per cent
+	MDE               float64      // minimum detectable effect, per cent of control
+	PlannedVisitors   int64        // 0: default
+	Prior             *stats.Prior // of lifts, as fractions; nil: flat priors
+	NonNegative       bool         // no visitor's value is below zero
 }
 
 // Metric is the kind of a metric: what one visitor contributes to it.
@@ -167,6 +168,7 @@ func (q *Input) sample(i int) stats.Sample {
 func (q *Input) options(order []int) stats.Options {
 	return stats.Options{
 		Shares:            q.shares(order),
+		Prior:             q.Prior,
 		SignificanceLevel: q.SignificanceLevel,
 		Methodology:       q.Methodology,
 		NonNegative:       q.NonNegative || q.Metric == MetricBinary,

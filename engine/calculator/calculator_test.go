@@ -29,10 +29,10 @@ func TestCalculatorReadsAQuestion(t *testing.T) {
 			},
 		},
 		{
-			`{"metric":"mean","significanceLevel":100,"methodology":"bayesian","power":99,"mde":1.5,"plannedVisitors":1e4,"nonnegative":true,
+			`{"metric":"mean","significanceLevel":100,"methodology":"bayesian","power":99,"mde":1.5,"plannedVisitors":1e4,"prior":{"mean":-2,"standardDeviation":5},"nonnegative":true,
 			  "variations":[{"id":7,"control":false,"share":50,"n":1e2,"mean":4.25,"variance":0},{"id":3.0,"control":true,"share":50,"n":90.0,"mean":0,"variance":1e-3}]}`,
 			Input{
-				Metric: MetricMean, SignificanceLevel: 100, Methodology: stats.MethodologyBayesian, Power: 99, MDE: 1.5, PlannedVisitors: 10000, NonNegative: true,
+				Metric: MetricMean, SignificanceLevel: 100, Methodology: stats.MethodologyBayesian, Power: 99, MDE: 1.5, PlannedVisitors: 10000, NonNegative: true, Prior: &stats.Prior{Mean: -0.02, StandardDeviation: 0.05},
 				Variations: []Variation{
 					{ID: 7, Share: &half, Visitors: 100, Mean: 4.25},
 					{ID: 3, Control: true, Share: &half, Visitors: 90, Variance: 0.001},
@@ -46,6 +46,17 @@ func TestCalculatorReadsAQuestion(t *testing.T) {
 			Input{
 				Metric: MetricMean, SignificanceLevel: 90, Methodology: stats.MethodologyFrequentist, Power: 80, MDE: 20,
 				Variations: []Variation{{Control: true}, {ID: 1, Visitors: 1, Mean: -3}},
+			},
+		},
+		{
+			`{"metric":"mean","methodology":"bayesian","prior":"flat","variations":[{"n":0},{"n":0}]}`,
+			Input{Metric: MetricMean, SignificanceLevel: 90, Methodology: stats.MethodologyBayesian, Power: 80, MDE: 20, Variations: []Variation{{Control: true}, {ID: 1}}},
+		},
+		{
+			`{"metric":"mean","methodology":"bayesian","mde":19.6,"variations":[{"n":0},{"n":0}]}`,
+			Input{
+				Metric: MetricMean, SignificanceLevel: 90, Methodology: stats.MethodologyBayesian, Power: 80, MDE: 19.6,
+				Prior: &stats.Prior{StandardDeviation: 0.196 / 1.96}, Variations: []Variation{{Control: true}, {ID: 1}},
 			},
 		},
 	} {
@@ -229,7 +240,7 @@ func TestCalculatorSaysWhatStatsSays(t *testing.T) {
 				stats.Mean{Visitors: 3000, Mean: 4.5, Variance: 81, Nonzero: -1},
 				stats.Mean{Visitors: 2950, Mean: 4, Variance: 88, Nonzero: -1},
 			},
-			stats.Options{SignificanceLevel: 80, Methodology: stats.MethodologyBayesian, Shares: []float64{2, 1, 1}},
+			stats.Options{SignificanceLevel: 80, Methodology: stats.MethodologyBayesian, Shares: []float64{2, 1, 1}, Prior: stats.DefaultPrior(0.2)},
 		},
 	} {
 		a := answerTo(t, test.line)

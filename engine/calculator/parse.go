@@ -38,7 +38,8 @@ const wholeLine = "line"
 
 // The field names of an input and of a variation.
 var (
-	inputFields     = []string{"metric", "variations", "significanceLevel", "methodology", "power", "mde", "plannedVisitors", "nonnegative"}
+	inputFields     = []string{"metric", "variations", "significanceLevel", "methodology", "power", "mde", "plannedVisitors", "prior", "nonnegative"}
+	priorFields     = []string{"mean", "standardDeviation"}
 	variationFields = []string{"id", "control", "share", "n", "converted", "mean", "variance"}
 )
 
@@ -110,8 +111,34 @@ func (r *inputReader) read(line []byte) *Input {
 	if planned := given.value("plannedVisitors"); planned.text != nil {
 		q.PlannedVisitors, _ = planned.integer(1, maxVisitors)
 	}
+	q.Prior = r.prior(q, given.value("prior"))
 	r.variations(q, given.value("variations"))
 	return q
+}
+
+// prior returns the prior of the lifts; nil: flat priors.
+func (r *inputReader) prior(q *Input, given givenValue) *stats.Prior {
+	var text string
+	switch bayesian := q.Methodology == stats.MethodologyBayesian; {
+	case given.text == nil && bayesian:
+		return stats.DefaultPrior(q.MDE / 100)
+	case given.text == nil:
+		return nil
+	case !bayesian:
+		given.want("omitted unless methodology is bayesian")
+		return nil
+	case json.Unmarshal(given.text, &text) == nil:
+		given.oneOf("flat")
+		return nil
+	}
+	fields, ok := r.object(given.path, given.text, priorFields)
+	if !ok {
+		return nil
+	}
+	return &stats.Prior{
+		Mean:              fields.valueOr("mean", "0").perCent().number(-90, 1000) / 100,
+		StandardDeviation: fields.value("standardDeviation").perCent().number(0.1, 1000) / 100,
+	}
 }
 
 func (r *inputReader) variations(q *Input, list givenValue) {

@@ -29,7 +29,7 @@ func TestCalculatorConcludesInOneSentence(t *testing.T) {
 		},
 		{
 			rates(`"methodology":"bayesian",`, `"n":20000,"converted":1000`, `"n":20000,"converted":1200`), stats.StatusWinner,
-			"Variation 1 is better than control: a lift of +20.0 % (90 % interval +12.1 % to +28.5 %), with a chance of over 99.99 % to beat control.",
+			"Variation 1 is better than control: a lift of +16.5 % (90 % interval +9.5 % to +23.7 %), with a chance of over 99.99 % to beat control.",
 		},
 		{
 			rates(``, `"n":1000,"converted":0`, `"n":1000,"converted":50`), stats.StatusWinner,

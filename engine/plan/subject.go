@@ -8,6 +8,7 @@ import (
 	"lifthouse/engine/query"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
+	"lifthouse/stats"
 )
 
 // Subject identifies a campaign, a widget or an experiment of a widget.
@@ -48,6 +49,7 @@ type Rules struct {
 	Power             int     // per cent
 	MDE               float64 // per cent
 	PlannedVisitors   int64
+	Prior             *stats.Prior // of lifts, as fractions; nil: flat priors
 }
 
 // experimentRules are the rules of a widget's experiment, which cannot declare
@@ -88,11 +90,24 @@ func resolve(p *Plan, owned *catalogue.Owned) (primaryGoal int64, err error) {
 	return widget.PrimaryGoalID, nil
 }
 
+// priorOf returns the prior of a campaign's lifts; nil: flat priors.
+func priorOf(c *catalogue.Campaign) *stats.Prior {
+	switch {
+	case c.Methodology != catalogue.Bayesian:
+		return nil
+	case c.Prior == nil:
+		return stats.DefaultPrior(c.MDE / 100)
+	case c.Prior.Flat:
+		return nil
+	}
+	return &stats.Prior{Mean: c.Prior.Mean / 100, StandardDeviation: c.Prior.StandardDeviation / 100}
+}
+
 func ofCampaign(p *Plan, c *catalogue.LiveCampaign) {
 	p.Subject = Subject{WebsiteID: c.WebsiteID, Kind: schema.SubjectCampaign, ID: c.ID}
 	p.Rules = Rules{
 		Compare: true, Methodology: c.Methodology, SignificanceLevel: c.SignificanceLevel,
-		Power: c.Power, MDE: c.MDE, PlannedVisitors: c.PlannedVisitors,
+		Power: c.Power, MDE: c.MDE, PlannedVisitors: c.PlannedVisitors, Prior: priorOf(&c.Campaign),
 	}
 	declared := slices.Clone(c.Variations)
 	slices.SortStableFunc(declared, func(a, b catalogue.Variation) int {

@@ -17,6 +17,11 @@ func (t *table) notes() {
 		notes = append(notes, "The p-value is valid for a single look at the planned end. The always-valid p-value is valid at every look.")
 	}
 	notes = append(notes, t.corrected()...)
+	var comparisons []*result.Comparison
+	for i := range t.answer.Variations {
+		comparisons = append(comparisons, t.answer.Variations[i].Comparison)
+	}
+	notes = append(notes, priorNote(comparisons)...)
 	if t.answer.Checks != nil {
 		notes = append(notes, t.shares())
 	}
@@ -72,6 +77,18 @@ func (t *table) reasons() []string {
 		notes[i] = who + strings.Join(concerned[reason], ", ") + ": " + result.Explain(reason) + "."
 	}
 	return notes
+}
+
+// priorNote returns a note on the prior of lifts, if the comparisons have one.
+func priorNote(comparisons []*result.Comparison) []string {
+	for _, c := range comparisons {
+		if c != nil && c.Bayesian != nil && c.Bayesian.Prior != nil {
+			p, reach := c.Bayesian.Prior, 1.96*c.Bayesian.Prior.StandardDeviation
+			return []string{fmt.Sprintf("Lifts are means of the posterior. The prior expects 95 %% of all lifts between %s and %s.",
+				result.Percent(p.Mean-reach, 1, true), result.Percent(p.Mean+reach, 1, true))}
+		}
+	}
+	return nil
 }
 
 // corrected returns a note on the correction for multiple comparisons.

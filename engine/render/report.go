@@ -106,6 +106,11 @@ func (t *reportTable) notes() {
 	if t.results.CompareMetric != nil && t.results.Methodology == string(stats.MethodologyFrequentist) {
 		notes = append(notes, "The p-value is valid for a single look at the planned end. The always-valid p-value is valid at every look.")
 	}
+	var comparisons []*result.Comparison
+	for i := range t.results.Variations {
+		comparisons = append(comparisons, t.results.Variations[i].Comparison)
+	}
+	notes = append(notes, priorNote(comparisons)...)
 	for _, warning := range t.results.Checks.Warnings {
 		notes = append(notes, "Warning: "+Printable(warning.Message))
 	}

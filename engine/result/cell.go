@@ -109,6 +109,7 @@ func options(p *plan.Plan) stats.Options {
 		SignificanceLevel: p.Rules.SignificanceLevel,
 		Methodology:       stats.Methodology(p.Rules.Methodology),
 		Shares:            p.ExpectedShares(),
+		Prior:             p.Rules.Prior,
 		PlannedVisitors:   p.Rules.PlannedVisitors,
 		SharesChanged:     p.SharesSince.After(p.From()),
 	}

@@ -139,6 +139,7 @@ type Bounds [2]*float64
 // Effect is a difference or a lift with its interval.
 type Effect struct {
 	Value    *float64     `json:"value"`
+	Observed *float64     `json:"observed,omitempty"` // if value is the mean of a posterior
 	Interval *Bounds      `json:"interval"`
 	Reason   stats.Reason `json:"reason,omitempty"`
 }
@@ -186,7 +187,14 @@ type Bayesian struct {
 	ChanceToBeBest      *float64     `json:"chanceToBeBest"`
 	ExpectedLoss        *float64     `json:"expectedLoss"`
 	ExpectedLossControl *float64     `json:"expectedLossControl"`
+	Prior               *Prior       `json:"prior,omitempty"` // of the lift; nil: flat priors
 	Reason              stats.Reason `json:"reason,omitempty"`
+}
+
+// Prior is the normal prior of a lift, as fractions.
+type Prior struct {
+	Mean              float64 `json:"mean"`
+	StandardDeviation float64 `json:"standardDeviation"`
 }
 
 // Checks report whether the data are valid.
@@ -299,7 +307,7 @@ func NewEstimate(e stats.Estimate) Estimate {
 }
 
 func newEffect(e stats.Effect) Effect {
-	return Effect{Value: e.Value, Interval: newBounds(e.Interval), Reason: e.Reason}
+	return Effect{Value: e.Value, Observed: e.Observed, Interval: newBounds(e.Interval), Reason: e.Reason}
 }
 
 // NewComparison returns the comparison for the response body.
@@ -327,6 +335,9 @@ func NewComparison(c stats.Comparison) *Comparison {
 		shown.Bayesian = &Bayesian{
 			ChanceToBeatControl: b.ChanceToBeatControl, ChanceToBeBest: b.ChanceToBeBest,
 			ExpectedLoss: b.ExpectedLoss, ExpectedLossControl: b.ExpectedLossControl, Reason: b.Reason,
+		}
+		if p := b.Prior; p != nil {
+			shown.Bayesian.Prior = &Prior{Mean: p.Mean, StandardDeviation: p.StandardDeviation}
 		}
 	}
 	return shown

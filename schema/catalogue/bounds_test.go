@@ -24,7 +24,9 @@ func TestBounds(t *testing.T) {
 		{"campaigns[0].controlShare", func(w *catalogue.Website, to any) { w.Campaigns[0].ControlShare = to.(int) }, []any{0, 100}, []any{-1, 101}},
 		{"campaigns[0].trafficAllocation", func(w *catalogue.Website, to any) { w.Campaigns[0].TrafficAllocation = to.(int) }, []any{0, 100}, []any{-1, 101}},
 		{"campaigns[0].significanceLevel", func(w *catalogue.Website, to any) { w.Campaigns[0].SignificanceLevel = to.(int) }, []any{80, 90, 95, 100}, []any{0, 85, 99}},
-		{"campaigns[0].methodology", func(w *catalogue.Website, to any) { w.Campaigns[0].Methodology = to.(string) }, every("bayesian frequentist"), []any{"", "Bayesian"}},
+		{"campaigns[0].methodology", func(w *catalogue.Website, to any) {
+			w.Campaigns[0].Methodology, w.Campaigns[0].Prior = to.(string), nil
+		}, every("bayesian frequentist"), []any{"", "Bayesian"}},
 		{"campaigns[0].power", func(w *catalogue.Website, to any) { w.Campaigns[0].Power = to.(int) }, []any{60, 99}, []any{59, 100}},
 		{"campaigns[0].mde", func(w *catalogue.Website, to any) { w.Campaigns[0].MDE = to.(float64) }, []any{1.0, 1.5, 100.0}, []any{0.99, 100.01}},
 		{"campaigns[0].targetId", func(w *catalogue.Website, to any) { w.Campaigns[0].TargetID = to.(int64) }, []any{int64(0), int64(5)}, []any{int64(77), int64(-1)}},

@@ -183,6 +183,10 @@ func TestApplyReportsAllFaultsAndChangesNothing(t *testing.T) {
 		{"date out of range", "active: true", "createDate: 1969-12-31", []string{"createDate: \"1969-12-31T00:00:00Z\": must be in a year"}},
 		{"another account's website", "- id: 1\n    name: Shop", "- id: 2\n    name: Thief", []string{"belongs to another account"}},
 		{"another website", "- id: 1\n        domain: shop", "- id: 2\n        domain: shop", []string{"belongs to website 1; a resource cannot move"}},
+		{"prior of a frequentist campaign", "controlShare: 50", "controlShare: 50\n            prior: flat", []string{"campaigns[0].prior: \"flat\": must be omitted unless methodology is bayesian"}},
+		{"prior out of range", "controlShare: 50", "controlShare: 50\n            methodology: bayesian\n            prior: {mean: -95, standardDeviation: 0}", []string{"prior.mean: \"-95\"", "prior.standardDeviation: \"0\": must be"}},
+		{"prior of another form", "controlShare: 50", "controlShare: 50\n            prior: none", []string{"prior", "must be flat, or have mean and standardDeviation"}},
+		{"unknown field of a prior", "controlShare: 50", "controlShare: 50\n            methodology: bayesian\n            prior: {sd: 3}", []string{"unknown field \"sd\""}},
 		{"unknown field", "controlShare: 50", "controlshare: 50", []string{"unknown field \"controlshare\""}},
 		{"name too long", "name: Banner", "name: " + strings.Repeat("é", 256), []string{"must have 1 to 255 characters, has 256"}},
 	} {

@@ -1,5 +1,7 @@
 package catalogue
 
+import "fmt"
+
 // File is a catalogue file, the input of `lifthouse apply`.
 type File struct {
 	Accounts []Account `yaml:"accounts"`
@@ -67,9 +69,57 @@ type Campaign struct {
 	Power             int         `yaml:"power" json:"power"`
 	MDE               float64     `yaml:"mde" json:"mde"`
 	PlannedVisitors   int64       `yaml:"plannedVisitors,omitempty" json:"plannedVisitors,omitempty"`
+	Prior             *Prior      `yaml:"prior,omitempty" json:"prior,omitempty"` // nil: by the MDE
 	MultipleExposures string      `yaml:"multipleExposures,omitempty" json:"multipleExposures,omitempty"`
 	Variations        []Variation `yaml:"variations,omitempty" json:"variations"`
 	Initial           `yaml:",inline" json:"-"`
+}
+
+// Prior is the normal prior of the lifts of a Bayesian campaign, in per cent, or flat
+// priors.
+type Prior struct {
+	Flat              bool    `yaml:"-" json:"flat,omitempty"`
+	Mean              float64 `yaml:"mean" json:"mean"`
+	StandardDeviation float64 `yaml:"standardDeviation" json:"standardDeviation"`
+}
+
+// flatPrior is the text of flat priors in a catalogue file.
+const flatPrior = "flat"
+
+// UnmarshalYAML decodes a mapping or the text flat.
+func (p *Prior) UnmarshalYAML(decode func(any) error) error {
+	var text string
+	if decode(&text) == nil {
+		if text != flatPrior {
+			return fmt.Errorf("prior: %q: must be flat, or have mean and standardDeviation", text)
+		}
+		*p = Prior{Flat: true}
+		return nil
+	}
+	type fields Prior
+	var f fields
+	if err := decode(&f); err != nil {
+		return err
+	}
+	*p = Prior(f)
+	return nil
+}
+
+// String returns the prior as in a catalogue file.
+func (p *Prior) String() string {
+	if p.Flat {
+		return flatPrior
+	}
+	return fmt.Sprintf("{mean: %v, standardDeviation: %v}", p.Mean, p.StandardDeviation)
+}
+
+// MarshalYAML returns the mapping or the text flat.
+func (p Prior) MarshalYAML() (any, error) {
+	if p.Flat {
+		return flatPrior, nil
+	}
+	type fields Prior
+	return fields(p), nil
 }
 
 // Initial is the initial state of a campaign or a widget. Applying the file again

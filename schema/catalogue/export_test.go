@@ -35,11 +35,13 @@ accounts:
             power: 99
             mde: 1.5
             plannedVisitors: 10
+            prior: {mean: -1.5, standardDeviation: 4}
             multipleExposures: first
             active: true
             startDate: 2025-05-01T12:00:00.25Z
             variations: [{id: 1, name: New, share: 0, targetId: 6, order: -1}, {id: 2, name: Newer, share: 7}]
           - {id: 13, name: Plain, endDate: 2025-06-01}
+          - {id: 14, name: Flat, methodology: bayesian, prior: flat}
         widgets:
           - id: 7
             name: Newsletter

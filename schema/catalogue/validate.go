@@ -217,6 +217,7 @@ func (c *checker) campaign(path string, campaign *Campaign, goals, targets ids) 
 	if campaign.PlannedVisitors < 0 {
 		c.fault(path+".plannedVisitors", campaign.PlannedVisitors, "must be an integer from 1, or 0 for none")
 	}
+	c.prior(path, campaign)
 	if campaign.MultipleExposures != "" {
 		c.oneOf(path+".multipleExposures", campaign.MultipleExposures, []string{ExcludeMultiExposed, FirstVariation})
 	}
@@ -228,6 +229,18 @@ func (c *checker) campaign(path string, campaign *Campaign, goals, targets ids) 
 		at := fmt.Sprintf("%s.variations[%d]", path, i)
 		c.variation(at, variation.ID, variation.Name, variation.Share, taken)
 		c.refers(at+".targetId", variation.TargetID, targets, "target")
+	}
+}
+
+func (c *checker) prior(path string, campaign *Campaign) {
+	p := campaign.Prior
+	switch {
+	case p == nil:
+	case campaign.Methodology != Bayesian:
+		c.fault(path+".prior", p.String(), "must be omitted unless methodology is bayesian")
+	case !p.Flat:
+		c.within(path+".prior.mean", p.Mean, -90, 1000)
+		c.within(path+".prior.standardDeviation", p.StandardDeviation, 0.1, 1000)
 	}
 }
 

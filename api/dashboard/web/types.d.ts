@@ -11,6 +11,7 @@ export interface Estimate {
 
 export interface Effect {
   value: number | null;
+  observed?: number;
   interval: Interval | null;
   reason?: string;
 }
@@ -25,6 +26,7 @@ export interface Comparison {
     chanceToBeBest: number | null;
     expectedLoss: number | null;
     expectedLossControl: number | null;
+    prior?: { mean: number; standardDeviation: number };
     reason?: string;
   };
   significant: boolean;

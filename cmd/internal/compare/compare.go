@@ -29,13 +29,14 @@ type Flags struct {
 	Power       int     // in per cent
 	MDE         float64 // minimum detectable effect in per cent of control
 	Planned     int64   // visitors
+	Prior       string  // flat, or mean:standard deviation in per cent
 	NonNegative bool
 }
 
 // fieldOfFlag maps a flag to the field of the JSON input that it sets.
 var fieldOfFlag = map[string]string{
 	"level": "significanceLevel", "methodology": "methodology", "power": "power",
-	"mde": "mde", "planned": "plannedVisitors", "nonnegative": "nonnegative", "share": "share",
+	"mde": "mde", "planned": "plannedVisitors", "nonnegative": "nonnegative", "share": "share", "prior": "prior",
 }
 
 // CheckAlone returns an error if a flag is set that requires --control.
@@ -82,12 +83,29 @@ func (f *Flags) JSON(changed func(name string) bool) ([]byte, error) {
 		"level": f.Level, "methodology": f.Methodology, "power": f.Power,
 		"mde": f.MDE, "planned": f.Planned, "nonnegative": f.NonNegative,
 	}
+	if changed("prior") {
+		if given["prior"], err = readPrior(f.Prior); err != nil {
+			return nil, err
+		}
+	}
 	for name, value := range given {
 		if changed(name) {
 			input[fieldOfFlag[name]] = value
 		}
 	}
 	return json.Marshal(input)
+}
+
+// readPrior returns the prior of JSON input.
+func readPrior(text string) (any, error) {
+	mean, deviation, isNormal := strings.Cut(text, ":")
+	switch {
+	case text == "flat":
+		return text, nil
+	case !isNormal || !jsonNumber.MatchString(mean) || !jsonNumber.MatchString(deviation):
+		return nil, fmt.Errorf("--prior %s: must be flat, or mean:deviation in per cent (0:5)", text)
+	}
+	return map[string]any{"mean": json.Number(mean), "standardDeviation": json.Number(deviation)}, nil
 }
 
 var (

@@ -1,0 +1,188 @@
+package stats
+
+import "math"
+
+// bestByLift returns the chances of control and each treatment to be best, under the
+// prior of each lift. All z share the part u that control contributes:
+//
+//	z_i(L_i) | u ~ N(λ_i u, 1 - λ_i²),  u ~ N(0, 1)
+//
+// so that, given u, lifts are independent. A treatment is best if its lift is the
+// largest and above 0. The result is nil without a prior, or if the baseline is a
+// mean of 0.
+func (r *rule) bestByLift(pairs []pair, o Options) []*float64 {
+	if o.Prior == nil {
+		return nil
+	}
+	chances := make([]*float64, len(pairs)+1)
+	var arms []lifts
+	var sigmas, lambdas []float64
+	var places []int
+	for i, c := range pairs {
+		if c.contrast == nil {
+			continue
+		}
+		l, ok := liftsOf(c.contrast, *o.Prior)
+		if !ok {
+			return nil
+		}
+		lambda := math.Min(c.contrast.shared(), largestLoading)
+		arms, places = append(arms, l), append(places, i+1)
+		lambdas, sigmas = append(lambdas, lambda), append(sigmas, math.Sqrt((1-lambda)*(1+lambda)))
+	}
+	switch len(arms) {
+	case 0:
+		return chances
+	case 1:
+		s := r.summary(&arms[0], 0)
+		chances[0], chances[places[0]] = number(math.Min(s.below, 1)), number(math.Min(s.above, 1))
+		return chances
+	}
+	joint := newJointLifts(r, arms, lambdas, sigmas)
+	total := make([]float64, len(arms)+1)
+	low, high := joint.extent()
+	steps := int(math.Min((high-low)/3/joint.finest, mostPanels)) + 1
+	half := (high - low) / 2 / float64(steps)
+	for step := range steps {
+		for i := range order {
+			u := low + half*(2*float64(step)+1+r.nodes[i])
+			joint.add(total, half*r.weights[i]*normalDensity(u), u)
+		}
+	}
+	sum := 0.0
+	for _, t := range total {
+		sum += t
+	}
+	chances[0] = number(total[0] / sum)
+	for i, place := range places {
+		chances[place] = number(total[i+1] / sum)
+	}
+	return chances
+}
+
+// smallestSigma bounds the number of panels. A control with 1 % of a pair's visitors
+// has a sigma of .1.
+const smallestSigma = 0.1
+
+// jointLifts has the priors and scores of the lifts of several treatments at the
+// nodes of common panels.
+type jointLifts struct {
+	panels
+	arms            []lifts
+	lambdas, sigmas []float64
+	finest          float64     // smallest sigma
+	at              []float64   // lift of each node
+	weight          []float64   // of each node in an integral
+	prior           [][]float64 // by arm and node: minus the logarithm
+	z               [][]float64 // by arm and node
+}
+
+func newJointLifts(r *rule, arms []lifts, lambdas, sigmas []float64) *jointLifts {
+	all := make([]density, len(arms))
+	j := &jointLifts{arms: arms, lambdas: lambdas, sigmas: sigmas, finest: 1}
+	for i := range arms {
+		all[i] = &arms[i]
+		j.finest = math.Min(j.finest, math.Max(sigmas[i], smallestSigma))
+	}
+	j.panels = r.panels(shallow, all...)
+	j.split(0)
+	for i := range arms {
+		j.split(arms[i].kink)
+	}
+	j.refine(int(math.Ceil(1 / j.finest)))
+	for panel := range j.count() {
+		for i := range order {
+			x, half := j.node(panel, i)
+			j.at, j.weight = append(j.at, x), append(j.weight, half*r.weights[i])
+		}
+	}
+	for i := range arms {
+		prior, z := make([]float64, len(j.at)), make([]float64, len(j.at))
+		for k, x := range j.at {
+			if x < arms[i].from {
+				prior[k] = math.Inf(1)
+				continue
+			}
+			d := (x - arms[i].prior.Mean) / arms[i].prior.StandardDeviation
+			prior[k], z[k] = 0.5*d*d, arms[i].z(x)
+		}
+		j.prior, j.z = append(j.prior, prior), append(j.z, z)
+	}
+	return j
+}
+
+// refine divides each panel into parts.
+func (p *panels) refine(parts int) {
+	var points []float64
+	for i := 1; i < len(p.points); i++ {
+		a, b := p.points[i-1], p.points[i]
+		for k := range parts {
+			points = append(points, a+(b-a)*float64(k)/float64(parts))
+		}
+	}
+	points = append(points, p.points[len(p.points)-1])
+	p.points = points
+}
+
+// add adds the probabilities that control and each arm are best, given u, times a
+// weight.
+func (j *jointLifts) add(total []float64, weight, u float64) {
+	n := len(j.at)
+	values, below := make([][]float64, len(j.arms)), make([][]float64, len(j.arms))
+	control := weight
+	for i := range j.arms {
+		values[i], below[i] = make([]float64, n), make([]float64, n)
+		for k := range j.at {
+			d := (j.z[i][k] - j.lambdas[i]*u) / j.sigmas[i]
+			values[i][k] = math.Exp(j.arms[i].peak - j.prior[i][k] - 0.5*d*d)
+		}
+		control *= j.cumulate(values[i], below[i])
+	}
+	total[0] += control
+	for k, x := range j.at {
+		if x < 0 {
+			continue
+		}
+		for i := range j.arms {
+			product := weight * j.weight[k] * values[i][k]
+			for other := range j.arms {
+				if other != i {
+					product *= below[other][k]
+				}
+			}
+			total[i+1] += product
+		}
+	}
+}
+
+// cumulate sets the integral of the values below each node, and returns that below
+// a lift of 0.
+func (j *jointLifts) cumulate(values, below []float64) (negative float64) {
+	left := 0.0
+	for panel := range j.count() {
+		half := (j.points[panel+1] - j.points[panel]) / 2
+		mass := 0.0
+		for i := range order {
+			inside := 0.0
+			for l := range order {
+				inside += j.rule.partial[i][l] * values[panel*order+l]
+			}
+			below[panel*order+i] = math.Max(left+half*inside, 0)
+			mass += j.rule.weights[i] * values[panel*order+i]
+		}
+		if left += half * mass; j.points[panel+1] <= 0 {
+			negative = left
+		}
+	}
+	return negative
+}
+
+// extent returns the range of u. If the data contradict the prior, u explains a part.
+func (j *jointLifts) extent() (low, high float64) {
+	const beyond = 6.5 // standard deviations, where the density is below 1e-9 of its maximum
+	for i := range j.arms {
+		at := j.lambdas[i] * j.arms[i].z(j.arms[i].mode)
+		low, high = math.Min(low, at), math.Max(high, at)
+	}
+	return low - beyond, high + beyond
+}

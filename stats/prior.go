@@ -1,0 +1,257 @@
+package stats
+
+import (
+	"math"
+	"slices"
+)
+
+// Prior is a normal prior of the lift, as a fraction.
+type Prior struct {
+	Mean, StandardDeviation float64
+}
+
+// DefaultPrior returns the prior by which 95 % of all lifts are within the minimum
+// effect, a fraction: N(0, (effect/1.96)²).
+func DefaultPrior(minimumEffect float64) *Prior {
+	return &Prior{StandardDeviation: minimumEffect / 1.96}
+}
+
+// lifts is the posterior of the lift L of a pair:
+//
+//	posterior(L) ∝ N(L; mean, sd²) exp(-z(L)²/2)
+//
+// where z(L) is the score statistic of the hypothesis that the lift is L. Unlike
+// an approximation of the observed lift by a normal distribution, it is defined
+// without conversions in control, and agrees with the test of a rate.
+type lifts struct {
+	prior      Prior
+	z          func(lift float64) float64
+	from       float64 // end of the support
+	kink       float64 // where z has a kink, if every visitor of a variation converted; otherwise 0
+	mode, peak float64 // where the posterior is largest, and minus the logarithm of it there
+}
+
+// liftsOf returns the posterior of the lift of a pair, or false if its baseline is
+// a mean of 0.
+func liftsOf(c contrast, prior Prior) (lifts, bool) {
+	l := lifts{prior: prior, from: math.Inf(-1)}
+	observed := c.lift()
+	switch c := c.always().(type) {
+	case rates:
+		l.z, l.from = c.zOfLift, -1
+		switch all := (c.xt + c.xc) / c.total(); {
+		case c.xt == c.nt:
+			l.kink = 1/all - 1
+		case c.xc == c.nc:
+			l.kink = all - 1
+		}
+		if c.xc == 0 {
+			observed = math.Inf(1)
+		}
+		if c.xc == 0 && c.xt == 0 {
+			observed = prior.Mean
+		}
+	case welch:
+		if c.mc == 0 {
+			return lifts{}, false
+		}
+		l.z = c.zOfLift
+	}
+	l.findMode(observed)
+	return l, true
+}
+
+// zOfLift returns the score statistic of pt = r pc with r = 1 + lift. The restricted
+// estimate of pc is the smaller root of
+//
+//	N r pc² - (r nt + xt + nc + r xc) pc + xt + xc = 0
+//
+// See Miettinen and Nurminen (1985), equations 10 to 12.
+func (t table) zOfLift(lift float64) float64 {
+	r := math.Max(1+lift, 0)
+	a, b, c := t.total()*r, r*(t.nt+t.xc)+t.xt+t.nc, t.xt+t.xc
+	pc := 2 * c / (b + math.Sqrt(math.Max(b*b-4*a*c, 0)))
+	pt := math.Min(r*pc, 1)
+	d := t.xt/t.nt - r*t.xc/t.nc
+	variance := (pt*(1-pt)/t.nt + r*r*pc*(1-pc)/t.nc) * t.total() / (t.total() - 1)
+	if variance <= 0 {
+		if d == 0 {
+			return 0
+		}
+		return math.Copysign(math.Inf(1), d)
+	}
+	return d / math.Sqrt(variance)
+}
+
+// zOfLift returns (d - L |mc|) / sqrt(st + (mt/mc)² sc) with the mt of the lift.
+func (m means) zOfLift(lift float64) float64 {
+	ratio := 1 + math.Copysign(lift, lift*m.mc)
+	return (m.difference() - lift*math.Abs(m.mc)) / math.Sqrt(m.st+ratio*ratio*m.sc)
+}
+
+// minusLog returns minus the logarithm of the posterior up to a constant.
+func (l *lifts) minusLog(lift float64) float64 {
+	at, z := (lift-l.prior.Mean)/l.prior.StandardDeviation, l.z(lift)
+	return 0.5*at*at + 0.5*z*z
+}
+
+// findMode sets the mode. It is at most z standard deviations of the prior from its
+// mean, where z is the score there. It lies between the mean of the prior and the
+// observed lift, except if the means of a pair differ in sign: then z² may decrease
+// away from the observed lift.
+func (l *lifts) findMode(observed float64) {
+	const farthest = 1e6 // if z is infinite
+	reach := l.prior.StandardDeviation * math.Min(math.Abs(l.z(l.prior.Mean)), farthest)
+	ends := []float64{l.prior.Mean - reach, l.prior.Mean, math.Max(math.Min(observed, l.prior.Mean+reach), l.prior.Mean-reach), l.prior.Mean + reach}
+	slices.Sort(ends)
+	l.mode = math.Max(l.prior.Mean, l.from)
+	for i := 1; i < len(ends); i++ {
+		if at := l.lowest(math.Max(ends[i-1], l.from), math.Max(ends[i], l.from)); l.minusLog(at) < l.minusLog(l.mode) {
+			l.mode = at
+		}
+	}
+	l.peak = l.minusLog(l.mode)
+}
+
+// lowest returns where minusLog is smallest between two lifts, by a grid and the
+// golden section around its best point.
+func (l *lifts) lowest(low, high float64) float64 {
+	const grid = 64
+	step := (high - low) / grid
+	best, least := low, l.minusLog(low)
+	for i := 1; i <= grid; i++ {
+		if at := l.minusLog(low + float64(i)*step); at < least {
+			best, least = low+float64(i)*step, at
+		}
+	}
+	low, high = math.Max(best-step, low), math.Min(best+step, high)
+	const golden = 0.6180339887498949
+	for range 60 {
+		a, b := high-golden*(high-low), low+golden*(high-low)
+		if l.minusLog(a) < l.minusLog(b) {
+			high = b
+		} else {
+			low = a
+		}
+	}
+	return (low + high) / 2
+}
+
+func (l *lifts) drop(lift float64) float64 {
+	if !(lift >= l.from) {
+		return math.Inf(1)
+	}
+	return l.minusLog(lift) - l.peak
+}
+
+func (l *lifts) knots(deepest float64) []float64 {
+	points := l.walk(-1, deepest)
+	slices.Reverse(points)
+	return append(append(points, l.mode), l.walk(1, deepest)...)
+}
+
+// walk returns the ends of the panels from the mode in a direction. A panel is as
+// wide as the logarithm of the density is nearly a parabola, which its values at the
+// ends and in the middle show.
+func (l *lifts) walk(direction, deepest float64) (points []float64) {
+	x, width := l.mode, widest*l.prior.StandardDeviation
+	for at := 0.0; at < deepest && len(points) < mostPanels; {
+		next := math.Max(x+direction*width, l.from)
+		if next == x {
+			break
+		}
+		middle, end := l.drop(x+(next-x)/2), l.drop(next)
+		bend, rise := 4*math.Abs(at-2*middle+end), math.Abs(end-at)
+		if !(bend <= widest*widest && rise <= steepest) {
+			width /= 2
+			continue
+		}
+		x, at, points = next, end, append(points, next)
+		if bend < widest*widest/4 && rise < steepest/2 {
+			width *= 2
+		}
+	}
+	return points
+}
+
+// mostPanels bounds the panels on each side of a mode. Ten suffice for usual data.
+const mostPanels = 400
+
+// liftSummary has the integrals of a posterior of the lift.
+type liftSummary struct {
+	below, above float64 // P(L < 0), P(L > 0)
+	mean         float64 // E[L]
+	loss, gain   float64 // E[(-L)+], E[L+]
+	interval     bounds  // equal-tailed
+}
+
+// summary returns the integrals of the posterior, and its interval at alpha unless
+// alpha is 0.
+func (r *rule) summary(l *lifts, alpha float64) liftSummary {
+	p := r.panels(deep, l)
+	p.split(0)
+	p.split(l.kink)
+	return p.summary(l, alpha)
+}
+
+func (p panels) summary(l *lifts, alpha float64) liftSummary {
+	c := p.curve(l)
+	var s liftSummary
+	for panel := range p.count() {
+		for i := range order {
+			x, half := p.node(panel, i)
+			w := half * p.rule.weights[i] * c.value[panel*order+i]
+			if s.mean += w * x; x < 0 {
+				s.below += w
+				s.loss -= w * x
+			} else {
+				s.above += w
+				s.gain += w * x
+			}
+		}
+	}
+	if alpha > 0 {
+		s.interval = bounds{lower: p.quantile(l, c, alpha/2), upper: p.quantile(l, c, 1-alpha/2)}
+	}
+	return s
+}
+
+// split divides the panel that contains x there.
+func (p *panels) split(x float64) {
+	for i := 1; i < len(p.points); i++ {
+		if p.points[i-1] < x && x < p.points[i] {
+			p.points = append(p.points[:i], append([]float64{x}, p.points[i:]...)...)
+			return
+		}
+	}
+}
+
+// quantile returns the x below which the density has the given mass.
+func (p panels) quantile(f density, c curve, mass float64) float64 {
+	var scale float64 // of c.value against exp(-drop)
+	for k, v := range c.value {
+		if x, _ := p.node(k/order, k%order); v > 0 {
+			if drop := f.drop(x); drop < 1 {
+				scale = v * math.Exp(drop)
+				break
+			}
+		}
+	}
+	before := 0.0
+	for panel := range p.count() {
+		a, b := p.points[panel], p.points[panel+1]
+		below := func(x float64) float64 {
+			half, sum := (x-a)/2, 0.0
+			for i := range order {
+				sum += p.rule.weights[i] * math.Exp(-f.drop(a+half*(1+p.rule.nodes[i])))
+			}
+			return before + scale*half*sum
+		}
+		through := below(b)
+		if through >= mass {
+			return findRoot(func(x float64) float64 { return below(x) - mass }, bracket{a, b, before - mass, through - mass}, 1e-12)
+		}
+		before = through
+	}
+	return p.points[len(p.points)-1]
+}

@@ -41,8 +41,8 @@ func TestDecide(t *testing.T) {
 		// p = .022 at the planned look; it would not do at any other.
 		{name: "at the planned look", looks: looksAt(even, []int64{200, 249}, []int64{300, 320}), plan: plan, planned: 4000, level: 95, plannedLook: 1, decided: 1, atPlannedLook: true, status: StatusWinner},
 		{name: "one look late", looks: looksAt(even, []int64{200, 203}, []int64{300, 355}), plan: plan, planned: 4000, level: 95, plannedLook: 1, decided: -1},
-		// p = .047 is below alpha, but not below .9 alpha.
-		{name: "ahead", looks: looksAt(even, []int64{200, 242}), plan: plan, planned: 4000, level: 95, plannedLook: 1, decided: -1},
+		// p = .048 is below alpha, but not below .9 alpha.
+		{name: "ahead", looks: looksAt(even, []int64{200, 239}), plan: plan, planned: 4000, level: 95, plannedLook: 1, decided: -1},
 		{name: "before the planned look, and back", looks: looksAt([]int64{100, 190}, []int64{200, 203}), plan: plan, planned: 4000, level: 95, plannedLook: 1, decided: 0, status: StatusWinner},
 		{name: "after the planned look", looks: looksAt(even, []int64{200, 203}, []int64{400, 300}), plan: plan, planned: 4000, level: 95, plannedLook: 1, decided: 2, status: StatusLoser},
 		{name: "a loser, then a winner", looks: looksAt([]int64{100, 30, 105}, []int64{200, 90, 210}, []int64{300, 150, 420}), plan: three, planned: 6000, level: 95, plannedLook: 1, decided: 2, status: StatusWinner, index: 1},

@@ -289,7 +289,7 @@ func compareWithFold(t *testing.T, in stored, owned *catalogue.Owned, r query.Re
 	singlePass := readFrom(t, x, source.MaxInProcessEvents+1)
 	compareRows(t, x, singlePass.Whole, events)
 	compareTop(t, x, reference)
-	results := result.New(plan, singlePass)
+	results := result.New(plan, singlePass, nil)
 	compareStatistics(t, plan, results, fold(x, events))
 	if _, err := json.Marshal(results); err != nil {
 		t.Errorf("results are no JSON: %v\n%s", err, plan)
@@ -324,11 +324,11 @@ func compareTop(t *testing.T, x *source.Execution, reference []visit.Row) {
 	plan.Top = 1 + len(reference)%3
 	few := *x
 	few.Plan = &plan
-	got, err := json.Marshal(result.New(&plan, readFrom(t, &few, source.MaxInProcessEvents+1)).Breakdown)
+	got, err := json.Marshal(result.New(&plan, readFrom(t, &few, source.MaxInProcessEvents+1), nil).Breakdown)
 	if err != nil {
 		fatal(t, err)
 	}
-	want, err := json.Marshal(result.New(&plan, x.Answer(reference, nil)).Breakdown)
+	want, err := json.Marshal(result.New(&plan, x.Answer(reference, nil), nil).Breakdown)
 	if err != nil {
 		fatal(t, err)
 	}
@@ -342,15 +342,15 @@ func compareTop(t *testing.T, x *source.Execution, reference []visit.Row) {
 func compareSeries(t *testing.T, x *source.Execution, whole *result.Report, inProcess, singlePass *visit.Rows) {
 	t.Helper()
 	plan := x.Plan
-	points, err := series(t.Context(), x, stateOf(x), singlePass)
+	points, err := series(t.Context(), x, stateOf(x), singlePass, nil)
 	if err != nil {
 		fatal(t, err)
 	}
-	counted, err := series(t.Context(), x, stateOf(x), inProcess)
+	counted, err := series(t.Context(), x, stateOf(x), inProcess, nil)
 	if err != nil {
 		fatal(t, err)
 	}
-	compareVariations(t, plan.String()+"counted here", result.New(plan, inProcess).Variations, whole.Variations)
+	compareVariations(t, plan.String()+"counted here", result.New(plan, inProcess, nil).Variations, whole.Variations)
 	if g, w := written(t, counted), written(t, points); g != w {
 		t.Errorf("%s\ncounted here %s\nby the store %s", plan, g, w)
 	}
@@ -369,7 +369,7 @@ func compareSeries(t *testing.T, x *source.Execution, whole *result.Report, inPr
 		if err != nil {
 			fatal(t, err)
 		}
-		compareVariations(t, fmt.Sprintf("%s\nat %s", plan, point.Time), point.Variations, unconcluded(result.New(at.Plan, at.Answer(rows, nil)).Variations))
+		compareVariations(t, fmt.Sprintf("%s\nat %s", plan, point.Time), point.Variations, unconcluded(result.New(at.Plan, at.Answer(rows, nil), nil).Variations))
 	}
 	compareVariations(t, plan.String()+"last point", points[len(points)-1].Variations, unconcluded(whole.Variations))
 }

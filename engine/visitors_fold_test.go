@@ -95,7 +95,7 @@ func (rows visitorRows) compare(t *testing.T, x *source.Execution, events []sche
 	if declined != "" {
 		t.Errorf("the rows decline: %s\n%s", declined, x.Plan)
 	}
-	if got, want := written(t, result.New(x.Plan, found).Breakdown), written(t, other.Breakdown); got != want {
+	if got, want := written(t, result.New(x.Plan, found, nil).Breakdown), written(t, other.Breakdown); got != want {
 		t.Errorf("breakdown\n got %.1500s\nwant %.1500s\n%s", got, want, x.Plan)
 	}
 	whole, undivided := *x, *x.Plan

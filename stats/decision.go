@@ -52,6 +52,9 @@ type Decided struct {
 func Decide(looks []Look, plan DecisionPlan, o Options) Decision {
 	d := Decision{PlannedLook: -1}
 	size := sampleSize{plan: plan, o: o}
+	if len(looks) == 0 {
+		d.Required, d.Reason = size.at(Look{})
+	}
 	for i, look := range looks {
 		o.NonNegative = look.NonNegative
 		o.PlannedLook = false

@@ -24,6 +24,8 @@ const (
 	ReasonTooEarly                      Reason = "TOO_EARLY"
 	ReasonNoPlannedSample               Reason = "NO_PLANNED_SAMPLE"
 	ReasonPlannedLookInconclusive       Reason = "PLANNED_LOOK_INCONCLUSIVE"
+	ReasonDayNotOver                    Reason = "DAY_NOT_OVER"
+	ReasonNotDeclared                   Reason = "NOT_DECLARED"
 	ReasonLiftImpossible                Reason = "LIFT_IMPOSSIBLE"
 	ReasonSampleRatioMismatch           Reason = "SAMPLE_RATIO_MISMATCH"
 	ReasonNotSignificantAcrossBreakdown Reason = "NOT_SIGNIFICANT_ACROSS_BREAKDOWN"

@@ -130,9 +130,8 @@ func (q *Input) Answer() *Answer {
 	}
 	conclusion := stats.Conclude(stats.Evidence{
 		Comparisons:         comparisons,
-		Progress:            answer.Power.Progress,
 		SampleRatioMismatch: answer.Checks != nil && answer.Checks.SampleRatio.Mismatch,
-	}, options)
+	})
 	answer.Conclusion = *result.NewConclusion(conclusion)
 	for place, i := range order[1:] {
 		answer.Variations[i].Comparison.Conclusive = &conclusion.Conclusive[place]

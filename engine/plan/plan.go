@@ -24,6 +24,9 @@ type Plan struct {
 	MultipleExposures string          // catalogue.ExcludeMultiExposed or FirstVariation
 	SharesSince       time.Time       // when the current shares took effect
 	ControlShare      int             // relative weight of variation 0, which may not be in the report
+	Segment           int             // number of the current period of equal shares, from 1
+	Ended             bool            // no more events are expected
+	Declared          Declared        // what the conclusion is about
 	Top               int             // number of dimension values with separate cells
 	AllEvents         bool            // include all stored events, not only those in the rollup
 }
@@ -57,6 +60,7 @@ func New(r query.Request, owned *catalogue.Owned) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	plan.Declared.GoalID = primaryGoal
 	return plan, resolveGoal(plan, primaryGoal, owned)
 }
 

@@ -65,22 +65,21 @@ type cellResult struct {
 }
 
 // evaluate computes the metrics, comparisons, power and checks of a cell.
-func (c *cell) evaluate(plan *plan.Plan, found *visit.Rows) cellResult {
-	j, control, total := c.compare(plan)
+func (c *cell) evaluate(plan *plan.Plan, found *visit.Rows, plannedLook bool) cellResult {
+	j, control, total := c.compare(plan, plannedLook)
 	j.Checks, j.Totals = c.checks(plan, found), newCounts(&total)
 	if len(j.Variations) == 0 || !plan.Rules.Compare {
 		return j
 	}
 	power := stats.Power(powerInput(plan, control, &total), options(plan))
 	j.Power = newPower(power)
-	j.evidence.Progress = power.Progress
 	j.evidence.SampleRatioMismatch = j.Checks.SampleRatio != nil && j.Checks.SampleRatio.Mismatch
 	return j
 }
 
-// compare computes the metrics and comparisons of the variations. It also
-// returns the sample of control and the moments over all variations.
-func (c *cell) compare(plan *plan.Plan) (j cellResult, control stats.Sample, total visit.Moments) {
+// compare computes the metrics and comparisons of the variations, at the planned look
+// or at another one. It also returns the sample of control and the moments over all variations.
+func (c *cell) compare(plan *plan.Plan, plannedLook bool) (j cellResult, control stats.Sample, total visit.Moments) {
 	j.Variations = []VariationResults{}
 	options := options(plan)
 	samples := make([]stats.Sample, 0, len(plan.Variations))
@@ -96,7 +95,7 @@ func (c *cell) compare(plan *plan.Plan) (j cellResult, control stats.Sample, tot
 	if len(samples) == 0 || !plan.Rules.Compare {
 		return j, control, total
 	}
-	options.NonNegative = neverNegative(&total, plan.Metric)
+	options.NonNegative, options.PlannedLook = neverNegative(&total, plan.Metric), plannedLook
 	j.evidence.Comparisons = stats.Compare(samples[0], samples[1:], options)
 	for i, comparison := range j.evidence.Comparisons {
 		j.Variations[i+1].Comparison = NewComparison(comparison)

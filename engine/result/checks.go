@@ -49,6 +49,10 @@ func (c *cell) checks(plan *plan.Plan, found *visit.Rows) Checks {
 	if o := found.Outliers; o != nil && o.Values < minValues {
 		warn("FEW_VALUES", "%d goal values are too few for a z-score: none can be 5 standard deviations from the mean", o.Values)
 	}
+	if plan.Declared.Superseded {
+		warn("PLAN_CHANGED", "the catalogue declares another primaryGoalId, power, mde, plannedVisitors or prior since the first view; "+
+			"results use what was declared before it")
+	}
 	if plan.SharesSince.After(plan.From()) {
 		warn("SHARES_CHANGED", "the shares changed at %s; earlier visitors were split differently", query.FormatInstant(plan.SharesSince))
 	}

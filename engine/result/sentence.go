@@ -2,8 +2,10 @@ package result
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"lifthouse/stats"
 )
@@ -12,8 +14,8 @@ import (
 type Statement struct {
 	Conclusion  *Conclusion
 	Control     string      // name
-	Decides     string      // name of the winner or loser
-	Comparison  *Comparison // of that variation
+	Decides     string      // name of the winner or loser, or of the variation that was ahead or behind at the planned look
+	Comparison  *Comparison // of that variation, when it was decided
 	metric      string      // name in the text; empty: omitted
 	Rate        bool        // the metric is a share of the visitors
 	Level       int
@@ -21,6 +23,9 @@ type Statement struct {
 	SampleRatio *SampleRatio
 	Required    *int64 // visitors
 	Remaining   *int64 // visitors
+
+	PlannedLook     time.Time // zero: not reached, or not known
+	PlannedVisitors int64     // at the planned look
 }
 
 // Sentence returns the text of the conclusion.
@@ -41,6 +46,16 @@ func (s *Statement) Sentence() string {
 	case stats.StatusInconclusive:
 	}
 	switch reasons := s.Conclusion.Reasons; {
+	case slices.Contains(reasons, stats.ReasonDayNotOver):
+		return "The effect is significant at repeated looks. A conclusion follows at the end of the day in UTC if it still is."
+	case slices.Contains(reasons, stats.ReasonNotDeclared):
+		return "There is a significant difference at repeated looks, but only the declared goal and metric have a conclusion."
+	case s.Decides != "":
+		return s.ahead()
+	case slices.Contains(reasons, stats.ReasonPlannedLookInconclusive):
+		return "The planned look had no conclusion, and since then the effect is not significant at repeated looks."
+	case slices.Contains(reasons, stats.ReasonNoPlannedSample):
+		return "There is no conclusion yet: the effect is not significant at repeated looks. There is no planned look, because the campaign does not declare plannedVisitors."
 	case slices.Contains(reasons, stats.ReasonTooEarly):
 		return "It is too early for a conclusion: the effect is not significant at repeated looks" + s.stillNeeded() + "."
 	case slices.Contains(reasons, stats.ReasonLevel100):
@@ -70,29 +85,52 @@ func (s *Statement) decided(verdict string) string {
 			return signed(scale*x, decimals) + unit
 		})
 	}
-	switch {
-	case c.Bayesian != nil:
-		return text + fmt.Sprintf(", with a chance of %s to beat %s.", Chance(*c.Bayesian.ChanceToBeatControl), s.Control)
-	case c.isAlwaysValid():
-		return text + ", which is valid at every look."
+	if c.Bayesian != nil {
+		text += fmt.Sprintf(", with a chance of %s to beat %s", Chance(*c.Bayesian.ChanceToBeatControl), s.Control)
 	}
-	return text + fmt.Sprintf(", with the full planned sample (%s visitors).", Grouped(*s.Required))
+	return text + s.decidedAt() + "."
 }
 
-// isAlwaysValid reports whether the verdict is valid at every look.
-func (c *Comparison) isAlwaysValid() bool {
-	return c.Bayesian == nil && c.Sequential != nil && c.Sequential.Significant
+// decidedAt returns when the winner or loser was decided.
+func (s *Statement) decidedAt() string {
+	at := s.Conclusion.DecidedAt
+	switch {
+	case s.Comparison.Sequential.PlannedLook && at != nil:
+		return fmt.Sprintf(", at the planned look on %s with %s visitors", lastDay(*at), Grouped(s.PlannedVisitors))
+	case s.Comparison.Sequential.PlannedLook:
+		return ", at the planned look"
+	case at != nil:
+		return fmt.Sprintf(", which is valid at every look; decided on %s", lastDay(*at))
+	}
+	return ", which is valid at every look"
+}
+
+// lastDay returns the date of the day that ends at a time.
+func lastDay(end time.Time) string { return end.Add(-time.Millisecond).UTC().Format(time.DateOnly) }
+
+// ahead returns the text about the variation that was ahead or behind at the planned
+// look.
+func (s *Statement) ahead() string {
+	word := "ahead of"
+	if s.Comparison.Verdict == stats.VerdictWorse {
+		word = "behind"
+	}
+	alpha := float64(100 - s.Level)
+	return fmt.Sprintf("%s was %s %s at the planned look (p = %s), not conclusive: that look has %v %% of the %v %%.",
+		s.Decides, word, s.Control, Probability(*s.Comparison.Frequentist.AdjustedPValue), math.Round(stats.PlannedLookShare*alpha*100)/100, alpha)
 }
 
 // carrying returns the lift and the difference with the intervals that support
-// the verdict, and the name of these intervals: the always-valid ones for an
-// always-valid verdict.
+// the verdict, those of the sequence, and the name of these intervals.
 func (c *Comparison) carrying() (lift, difference Effect, kind string) {
-	if !c.isAlwaysValid() {
-		return c.Improvement, c.Difference, "interval"
-	}
 	lift, difference = c.Improvement, c.Difference
+	if lift.Observed != nil || difference.Observed != nil {
+		lift.Value, difference.Value = lift.Observed, difference.Observed
+	}
 	lift.Interval, difference.Interval = c.Sequential.Improvement, c.Sequential.Difference
+	if c.Sequential.PlannedLook {
+		return lift, difference, "interval"
+	}
 	return lift, difference, "always-valid interval"
 }
 

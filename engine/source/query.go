@@ -1,6 +1,7 @@
 package source
 
 import (
+	"context"
 	"embed"
 	"errors"
 	"math/big"
@@ -13,6 +14,7 @@ import (
 	"lifthouse/schema"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
 //go:embed sql/*.sql
@@ -187,6 +189,18 @@ func (x *Execution) SeriesQuery() (*Query, error) {
 func FreshnessQuery(of plan.Subject, counters string) (*Query, error) {
 	q := &Query{Params: append(SubjectParams(of), Param{"counters", counters})}
 	return q, q.Render("freshness.sql", struct{}{})
+}
+
+// FirstView returns when the first view of the subject was accepted. It returns false
+// if there is none.
+func (s *Store) FirstView(ctx context.Context, of plan.Subject) (accepted time.Time, viewed bool, err error) {
+	q := &Query{Params: SubjectParams(of)}
+	if err := q.Render("first_view.sql", struct{}{}); err != nil {
+		return time.Time{}, false, err
+	}
+	var views uint64
+	err = s.Each(ctx, q, func(row driver.Rows) error { return row.Scan(&accepted, &views) })
+	return accepted.UTC(), views > 0, err
 }
 
 // SubjectParams returns the parameters that identify a subject.

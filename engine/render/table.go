@@ -292,6 +292,9 @@ func (t *table) evidence() []column {
 			}
 			if s := v.Comparison.Sequential; s != nil {
 				alwaysCell = optional(s.PValue, result.Probability)
+				if s.PlannedLook {
+					always.title = "p at the planned look"
+				}
 			}
 		}
 		chance.cells = append(chance.cells, chanceCell)
@@ -299,7 +302,7 @@ func (t *table) evidence() []column {
 		always.cells = append(always.cells, alwaysCell)
 	}
 	if t.answer.Methodology == stats.MethodologyBayesian {
-		return []column{chance}
+		return []column{chance, always}
 	}
 	return []column{fixed, always}
 }

@@ -15,7 +15,7 @@ func New(plan *plan.Plan, found *visit.Rows) *Report {
 	all := sumRows(found.Whole, plan.MultipleExposures)
 	result := all.evaluate(plan, found)
 	result.Checks.Outliers = outliersCheck(found.Outliers, result.Totals.GoalsReached)
-	result.conclude(plan, stats.Conclude(result.evidence, options(plan)))
+	result.conclude(plan, stats.Conclude(result.evidence))
 	results := &Report{
 		Methodology:       plan.Rules.Methodology,
 		SignificanceLevel: plan.Rules.SignificanceLevel,

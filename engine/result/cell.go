@@ -73,7 +73,6 @@ func (c *cell) evaluate(plan *plan.Plan, found *visit.Rows) cellResult {
 	}
 	power := stats.Power(powerInput(plan, control, &total), options(plan))
 	j.Power = newPower(power)
-	j.evidence.Progress = power.Progress
 	j.evidence.SampleRatioMismatch = j.Checks.SampleRatio != nil && j.Checks.SampleRatio.Mismatch
 	return j
 }

@@ -29,6 +29,8 @@ var explanations = map[stats.Reason]string{
 	stats.ReasonLevel100:                      "at significance level 100 no result is significant and there are no intervals",
 	stats.ReasonSharesChanged:                 "the shares changed during the experiment, so the visitors of the variations are not comparable",
 	stats.ReasonTooEarly:                      "it is too early: the result is not significant at repeated looks",
+	stats.ReasonNoPlannedSample:               "there is no planned sample, because the data cannot determine the required sample of this metric",
+	stats.ReasonPlannedLookInconclusive:       "the planned look was not conclusive, and the result is not significant at repeated looks",
 	stats.ReasonLiftImpossible:                "the planned lift would exceed a rate of 100 %",
 	stats.ReasonSampleRatioMismatch:           "the split of the visitors does not match the configured shares (sample ratio mismatch)",
 	stats.ReasonNotSignificantAcrossBreakdown: "the effect is not significant after correction for the number of values in the breakdown",

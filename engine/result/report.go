@@ -65,10 +65,20 @@ type Cell struct {
 // Conclusion is the overall result of the comparison.
 type Conclusion struct {
 	Status      stats.Status   `json:"status"`
-	VariationID *int64         `json:"variationId"` // winner or loser
+	VariationID *int64         `json:"variationId"`     // winner or loser
+	Basis       Basis          `json:"basis,omitempty"` // of a winner or loser
 	Reasons     []stats.Reason `json:"reasons"`
 	Text        string         `json:"text"` // one sentence
 }
+
+// Basis is the look that decided a conclusion.
+type Basis string
+
+// The bases: the planned look, or any other look by the always-valid result.
+const (
+	BasisPlannedLook Basis = "plannedLook"
+	BasisAlwaysValid Basis = "alwaysValid"
+)
 
 // Power compares the number of visitors, over all variations, with the required
 // sample size.
@@ -171,8 +181,10 @@ type Frequentist struct {
 	Reason           stats.Reason     `json:"reason,omitempty"`
 }
 
-// Sequential is the always-valid result, which is valid at every look.
+// Sequential is the result that a conclusion needs. It is valid no matter how often
+// it is read: the result of the planned look, or the always-valid one elsewhere.
 type Sequential struct {
+	PlannedLook       bool         `json:"plannedLook"`
 	PValue            *float64     `json:"pValue"`
 	Difference        *Bounds      `json:"difference"`
 	Improvement       *Bounds      `json:"improvement"`
@@ -327,7 +339,7 @@ func NewComparison(c stats.Comparison) *Comparison {
 	}
 	if s := c.Sequential; s != nil {
 		shown.Sequential = &Sequential{
-			PValue: s.PValue, Difference: newBounds(s.Difference), Improvement: newBounds(s.Lift),
+			PlannedLook: s.PlannedLook, PValue: s.PValue, Difference: newBounds(s.Difference), Improvement: newBounds(s.Lift),
 			Significant: s.Significant, Reason: s.Reason, ImprovementReason: s.LiftReason,
 		}
 	}

@@ -58,7 +58,7 @@ func (s *Statement) decided(verdict string) string {
 	c := s.Comparison
 	lift, difference, kind := c.carrying()
 	if lift.Value != nil && lift.Interval != nil {
-		text += "a lift of " + withInterval(lift, s.Level, kind, PercentDecimals, func(x float64, decimals int) string {
+		text += articleOf(lift, "lift") + withInterval(lift, s.Level, kind, PercentDecimals, func(x float64, decimals int) string {
 			return Percent(x, decimals, true)
 		})
 	} else {
@@ -66,34 +66,48 @@ func (s *Statement) decided(verdict string) string {
 		if s.Rate {
 			decimals, unit, scale = PercentDecimals, " percentage points", 100
 		}
-		text += "a difference of " + withInterval(difference, s.Level, kind, decimals, func(x float64, decimals int) string {
+		text += articleOf(difference, "difference") + withInterval(difference, s.Level, kind, decimals, func(x float64, decimals int) string {
 			return signed(scale*x, decimals) + unit
 		})
+	}
+	if s.Conclusion.Basis == BasisPlannedLook {
+		text += " at the planned look"
 	}
 	switch {
 	case c.Bayesian != nil:
 		return text + fmt.Sprintf(", with a chance of %s to beat %s.", Chance(*c.Bayesian.ChanceToBeatControl), s.Control)
-	case c.isAlwaysValid():
-		return text + ", which is valid at every look."
+	case s.Conclusion.Basis == BasisPlannedLook:
+		return text + "."
 	}
-	return text + fmt.Sprintf(", with the full planned sample (%s visitors).", Grouped(*s.Required))
+	return text + ", which is valid at every look."
 }
 
-// isAlwaysValid reports whether the verdict is valid at every look.
-func (c *Comparison) isAlwaysValid() bool {
-	return c.Bayesian == nil && c.Sequential != nil && c.Sequential.Significant
+// articleOf returns the words before the value of an effect.
+func articleOf(e Effect, name string) string {
+	if e.Observed != nil {
+		return "an observed " + name + " of "
+	}
+	return "a " + name + " of "
 }
 
-// carrying returns the lift and the difference with the intervals that support
-// the verdict, and the name of these intervals: the always-valid ones for an
-// always-valid verdict.
+// carrying returns the lift and the difference with the intervals that support the
+// verdict, and the name of these intervals. A conclusion needs the sequence, whose
+// intervals contain the observed effects, but not always the means of a posterior.
 func (c *Comparison) carrying() (lift, difference Effect, kind string) {
-	if !c.isAlwaysValid() {
-		return c.Improvement, c.Difference, "interval"
+	lift, difference, kind = c.Improvement, c.Difference, "interval"
+	if c.Sequential == nil {
+		return lift, difference, kind
 	}
-	lift, difference = c.Improvement, c.Difference
 	lift.Interval, difference.Interval = c.Sequential.Improvement, c.Sequential.Difference
-	return lift, difference, "always-valid interval"
+	for _, e := range []*Effect{&lift, &difference} {
+		if e.Observed != nil {
+			e.Value = e.Observed
+		}
+	}
+	if !c.Sequential.PlannedLook {
+		kind = "always-valid interval"
+	}
+	return lift, difference, kind
 }
 
 // withInterval formats an effect and its interval: 5 (95 % interval 2 to 8).

@@ -3,6 +3,7 @@ package calculator
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 )
 
 // plannedLook reads the sums of the planned look.
@@ -62,7 +63,7 @@ func (r *inputReader) earlier(q *Input, i int, given givenFields) bool {
 // reached checks that the planned look has the planned number of visitors.
 func (r *inputReader) reached(q *Input, list givenValue) {
 	if n := visitorsOf(q.PlannedLook); n < q.PlannedVisitors {
-		r.fault(list.path, fmt.Sprintf("%d visitors", n), fmt.Sprintf("must have at least %d visitors, which is plannedVisitors; omit plannedLook before", q.PlannedVisitors))
+		r.fault(list.path, strconv.FormatInt(n, 10), fmt.Sprintf("must have at least %d visitors in all, which is plannedVisitors, have %d; omit plannedLook until then", q.PlannedVisitors, n))
 	}
 }
 

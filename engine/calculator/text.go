@@ -35,7 +35,7 @@ func (q *Input) undecided(a *Answer) string {
 	case slices.Contains(reasons, stats.ReasonPlannedLookInconclusive):
 		return a.atPlannedLook()
 	case slices.Contains(reasons, stats.ReasonTooEarly) && remaining != nil && *remaining == 0:
-		return fmt.Sprintf("No conclusion: the effect is not significant at repeated looks, and plannedLook is missing; "+
+		return fmt.Sprintf("No conclusion: the effect is not significant at repeated looks, and there are no sums of the planned look; "+
 			"the sample is large enough to detect a lift of %v %%.", q.MDE)
 	}
 	return ""

@@ -31,7 +31,7 @@ func TestTableIsOneOnAWideScreen(t *testing.T) {
 	const want = `
 variation  visitors    rate     95 % interval     lift       95 % interval          p  always-valid p  verdict
 0 control    11,927  6.00 %  [5.59 %, 6.44 %]
-1            12,010  7.49 %  [7.04 %, 7.98 %]  +24.8 %  [+13.5 %, +37.2 %]  0.0000043         0.00021  better
+1            12,010  7.49 %  [7.04 %, 7.98 %]  +24.8 %  [+13.5 %, +37.2 %]  0.0000043          0.0024  better
 `
 	if got := drawn(t, comparison, Screen{Width: 120}); !strings.Contains(got, want) {
 		t.Errorf("%s\nwant in it\n%s", got, want)

@@ -1,6 +1,8 @@
 package calculator
 
 import (
+	"slices"
+
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 	"lifthouse/stats"
@@ -89,6 +91,13 @@ type AnswerPower struct {
 	MinimumDetectableEffect *float64     `json:"minimumDetectableEffect"`
 	Power                   *float64     `json:"power"`
 	Reason                  stats.Reason `json:"reason,omitempty"`
+}
+
+// IsPlannedLook reports whether the variations have the results of the planned look.
+func (a *Answer) IsPlannedLook() bool {
+	return slices.ContainsFunc(a.Variations, func(v AnswerVariation) bool {
+		return v.Comparison != nil && v.Comparison.Sequential != nil && v.Comparison.Sequential.PlannedLook
+	})
 }
 
 // Refusal is the output for an invalid line of input.

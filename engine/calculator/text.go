@@ -58,7 +58,7 @@ func (a *Answer) atPlannedLook() string {
 		}
 	}
 	switch {
-	case ahead == nil && a.isPlannedLook():
+	case ahead == nil && a.IsPlannedLook():
 		return "No conclusion: the planned look is not conclusive."
 	case ahead == nil:
 		return "No conclusion: the planned look was not conclusive, and the effect is not significant at repeated looks."
@@ -84,11 +84,4 @@ func familyP(c *result.Comparison) (p float64, known bool) {
 		return stats.PlannedLookShare * *c.Sequential.PValue, true
 	}
 	return 0, false
-}
-
-// isPlannedLook reports whether today's sums are those of the planned look.
-func (a *Answer) isPlannedLook() bool {
-	return slices.ContainsFunc(a.Variations, func(v AnswerVariation) bool {
-		return v.Comparison != nil && v.Comparison.Sequential != nil && v.Comparison.Sequential.PlannedLook
-	})
 }

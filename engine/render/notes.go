@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"lifthouse/engine/calculator"
 	"lifthouse/engine/result"
 	"lifthouse/stats"
 )
@@ -32,7 +31,7 @@ func (t *table) notes() {
 // validity returns a note on the looks at which the p-values are valid.
 func (t *table) validity() string {
 	note := "The always-valid p-value is valid at every look."
-	if t.isPlannedLook() {
+	if t.answer.IsPlannedLook() {
 		note = "The p-value at the planned look leaves a tenth of the error rate to all other looks."
 	}
 	if t.answer.Methodology == stats.MethodologyFrequentist {
@@ -41,16 +40,10 @@ func (t *table) validity() string {
 	return note
 }
 
-func (t *table) isPlannedLook() bool {
-	return slices.ContainsFunc(t.answer.Variations, func(v calculator.AnswerVariation) bool {
-		return v.Comparison != nil && v.Comparison.Sequential != nil && v.Comparison.Sequential.PlannedLook
-	})
-}
-
 // earlierLook returns a note per variation on the planned look, unless the table shows
 // that look itself.
 func (t *table) earlierLook() []string {
-	if t.answer.PlannedLook == nil || t.isPlannedLook() {
+	if t.answer.PlannedLook == nil || t.answer.IsPlannedLook() {
 		return nil
 	}
 	var notes []string

@@ -38,6 +38,18 @@ variation  visitors    rate     95 % interval     lift       95 % interval      
 	}
 }
 
+// TestTableNotesAnEarlierPlannedLook has the sums of the planned look and later ones.
+func TestTableNotesAnEarlierPlannedLook(t *testing.T) {
+	const line = `{"metric":"binary","significanceLevel":95,"plannedLook":{"variations":[{"n":2000,"converted":200},{"n":2000,"converted":249}]},
+		"variations":[{"n":3000,"converted":300},{"n":3000,"converted":320}]}`
+	const want = `
+Variation 1 at the planned look (4,000 visitors): lift +24.5 %, 95 % interval [+4.1 %, +49.0 %], p 0.0157, better.
+`
+	if got := drawn(t, line, Screen{Width: 120}); !strings.Contains(got, want) || !strings.Contains(got, "always-valid p  verdict") {
+		t.Errorf("%s\nwant in it\n%s", got, want)
+	}
+}
+
 // TestColoursSayNothingMore compares a coloured table without its colours with a
 // plain one.
 func TestColoursSayNothingMore(t *testing.T) {

@@ -278,6 +278,9 @@ var verdictColours = map[stats.Verdict]string{stats.VerdictBetter: green, stats.
 func (t *table) evidence() []column {
 	chance := column{title: "chance to beat control"}
 	fixed, always := column{title: "p"}, column{title: "always-valid p"}
+	if t.answer.IsPlannedLook() {
+		always.title = "p at the planned look"
+	}
 	for _, v := range t.answer.Variations {
 		var chanceCell, fixedCell, alwaysCell string
 		if v.Comparison != nil {
@@ -292,9 +295,6 @@ func (t *table) evidence() []column {
 			}
 			if s := v.Comparison.Sequential; s != nil {
 				alwaysCell = optional(s.PValue, result.Probability)
-				if s.PlannedLook {
-					always.title = "p at the planned look"
-				}
 			}
 		}
 		chance.cells = append(chance.cells, chanceCell)

@@ -181,7 +181,7 @@ func TestPlannedLookDecides(t *testing.T) {
 	if c := r.Variations[1].Comparison; c.Verdict != stats.VerdictInconclusive || *c.Conclusive {
 		t.Errorf("today's verdict %s, conclusive %v", c.Verdict, *c.Conclusive)
 	}
-	if want := "Green is better than Control: the goal conversion rate has a lift of +23.0 % (95 % interval +2.8 % to +47.2 %), at the planned look on 2026-03-05 with 4,000 visitors."; r.Conclusion.Text != want {
+	if want := "Green is better than Control: the goal conversion rate has a lift of +23.0 % (95 % interval +2.8 % to +47.2 %) at the planned look on 2026-03-05 with 4,000 visitors."; r.Conclusion.Text != want {
 		t.Errorf("text %q, want %q", r.Conclusion.Text, want)
 	}
 }

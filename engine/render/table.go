@@ -278,6 +278,9 @@ var verdictColours = map[stats.Verdict]string{stats.VerdictBetter: green, stats.
 func (t *table) evidence() []column {
 	chance := column{title: "chance to beat control"}
 	fixed, always := column{title: "p"}, column{title: "always-valid p"}
+	if t.answer.IsPlannedLook() {
+		always.title = "p at the planned look"
+	}
 	for _, v := range t.answer.Variations {
 		var chanceCell, fixedCell, alwaysCell string
 		if v.Comparison != nil {
@@ -299,7 +302,7 @@ func (t *table) evidence() []column {
 		always.cells = append(always.cells, alwaysCell)
 	}
 	if t.answer.Methodology == stats.MethodologyBayesian {
-		return []column{chance}
+		return []column{chance, always}
 	}
 	return []column{fixed, always}
 }

@@ -73,7 +73,7 @@ func (s *Statement) decided(verdict string) string {
 	c := s.Comparison
 	lift, difference, kind := c.carrying()
 	if lift.Value != nil && lift.Interval != nil {
-		text += "a lift of " + withInterval(lift, s.Level, kind, PercentDecimals, func(x float64, decimals int) string {
+		text += articleOf(lift, "lift") + withInterval(lift, s.Level, kind, PercentDecimals, func(x float64, decimals int) string {
 			return Percent(x, decimals, true)
 		})
 	} else {
@@ -81,28 +81,28 @@ func (s *Statement) decided(verdict string) string {
 		if s.Rate {
 			decimals, unit, scale = PercentDecimals, " percentage points", 100
 		}
-		text += "a difference of " + withInterval(difference, s.Level, kind, decimals, func(x float64, decimals int) string {
+		text += articleOf(difference, "difference") + withInterval(difference, s.Level, kind, decimals, func(x float64, decimals int) string {
 			return signed(scale*x, decimals) + unit
 		})
+	}
+	at := s.Conclusion.DecidedAt
+	if c.Sequential.PlannedLook {
+		text += " at the planned look"
+		if at != nil {
+			text += fmt.Sprintf(" on %s with %s visitors", lastDay(*at), Grouped(s.PlannedVisitors))
+		}
 	}
 	if c.Bayesian != nil {
 		text += fmt.Sprintf(", with a chance of %s to beat %s", Chance(*c.Bayesian.ChanceToBeatControl), s.Control)
 	}
-	return text + s.decidedAt() + "."
-}
-
-// decidedAt returns when the winner or loser was decided.
-func (s *Statement) decidedAt() string {
-	at := s.Conclusion.DecidedAt
 	switch {
-	case s.Comparison.Sequential.PlannedLook && at != nil:
-		return fmt.Sprintf(", at the planned look on %s with %s visitors", lastDay(*at), Grouped(s.PlannedVisitors))
-	case s.Comparison.Sequential.PlannedLook:
-		return ", at the planned look"
+	case c.Sequential.PlannedLook:
 	case at != nil:
-		return fmt.Sprintf(", which is valid at every look; decided on %s", lastDay(*at))
+		text += fmt.Sprintf(", which is valid at every look; decided on %s", lastDay(*at))
+	default:
+		text += ", which is valid at every look"
 	}
-	return ", which is valid at every look"
+	return text + "."
 }
 
 // lastDay returns the date of the day that ends at a time.
@@ -111,13 +111,27 @@ func lastDay(end time.Time) string { return end.Add(-time.Millisecond).UTC().For
 // ahead returns the text about the variation that was ahead or behind at the planned
 // look.
 func (s *Statement) ahead() string {
-	word := "ahead of"
+	where := "ahead of"
 	if s.Comparison.Verdict == stats.VerdictWorse {
-		word = "behind"
+		where = "behind"
 	}
-	alpha := float64(100 - s.Level)
-	return fmt.Sprintf("%s was %s %s at the planned look (p = %s), not conclusive: that look has %v %% of the %v %%.",
-		s.Decides, word, s.Control, Probability(*s.Comparison.Frequentist.AdjustedPValue), math.Round(stats.PlannedLookShare*alpha*100)/100, alpha)
+	return AheadOnly(fmt.Sprintf("%s was %s %s", s.Decides, where, s.Control), *s.Comparison.Frequentist.AdjustedPValue, s.Level)
+}
+
+// AheadOnly returns the text about a variation whose p-value at the planned look is
+// below alpha, but not below the part of alpha that the look has.
+func AheadOnly(what string, p float64, level int) string {
+	alpha := 100 - level
+	return fmt.Sprintf("%s at the planned look (p = %s), not conclusive: that look has %v %% of the %d %%.",
+		what, Probability(p), math.Round(stats.PlannedLookShare*100*float64(alpha))/100, alpha)
+}
+
+// articleOf returns the words before the value of an effect.
+func articleOf(e Effect, name string) string {
+	if e.Observed != nil {
+		return "an observed " + name + " of "
+	}
+	return "a " + name + " of "
 }
 
 // carrying returns the lift and the difference with the intervals that support

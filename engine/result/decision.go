@@ -131,6 +131,8 @@ func (d *Decision) plannedLook() *PlannedLook {
 	shown := &PlannedLook{RequiredVisitors: d.Required, Segment: d.days.plan.Segment, Reason: d.Reason}
 	if end, reached := d.lookEnd(); reached {
 		shown.Time, shown.Visitors = &end, &d.days.looks[d.PlannedLook].Visitors
+	} else if shown.Reason == "" {
+		shown.Reason = stats.ReasonTooEarly
 	}
 	return shown
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lifthouse/engine/plan"
+	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 	"lifthouse/engine/source"
 
@@ -37,29 +38,51 @@ func newDecisions() *decisions {
 	return &decisions{days: days}
 }
 
-// decide returns what the days of the subject decided up to the end of the report's
-// window; nil if nothing is compared. It reads the daily series of the declared
-// question, unless the events are those of the last report.
-func (e *Engine) decide(ctx context.Context, x *source.Execution, s state) (*result.Decision, error) {
+// decideAndReport computes a report and what the days of the subject decided. The days
+// are read again only if the events changed. The report of the declared question has
+// them among its own rows.
+func (e *Engine) decideAndReport(ctx context.Context, x *source.Execution, s state) (*result.Report, string, error) {
 	if !decides(x.Plan) {
-		return nil, nil //nolint:nilnil // there is nothing to decide
+		return reportOf(ctx, x, s, nil)
 	}
 	declaration := x.Plan.Declaration()
 	key := decisionKey(declaration)
 	version, known := e.Version(ctx, x.Subject)
 	if known {
 		if days, current := e.decisions.get(key, version); current {
-			return days.Decide(x.Filters.To), nil
+			return reportOf(ctx, x, s, days.Decide(x.Filters.To))
 		}
 	}
-	days, err := daysOf(ctx, x, declaration, s)
+	keep := func(days *result.Days) {
+		if known {
+			e.decisions.set(key, datedDays{version, days})
+		}
+	}
+	if !hasDays(x.Plan) {
+		days, err := daysOf(ctx, x, declaration, s)
+		if err != nil {
+			return nil, "", err
+		}
+		keep(days)
+		return reportOf(ctx, x, s, days.Decide(x.Filters.To))
+	}
+	daily := *x
+	daily.Plan = declaration
+	found, from, err := read(ctx, &daily, s)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	if known {
-		e.decisions.set(key, datedDays{version, days})
-	}
-	return days.Decide(x.Filters.To), nil
+	days := result.NewDays(declaration, found.Steps, found.Through)
+	keep(days)
+	results, err := reportFrom(ctx, x, s, found, days.Decide(time.Time{}))
+	return results, from, err
+}
+
+// hasDays reports whether the rows of the daily series of the declared question are
+// those of the report.
+func hasDays(p *plan.Plan) bool {
+	return p.IsDeclared() && p.OfAllVisitors() && p.Filters.To.IsZero() && p.Dimension == "" &&
+		(p.Interval == "" || p.Interval == query.Daily) && !p.SharesSince.After(plan.OpenFrom)
 }
 
 // decides reports whether there is something to decide.

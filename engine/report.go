@@ -10,6 +10,7 @@ import (
 	"lifthouse/engine/result"
 	"lifthouse/engine/rollup"
 	"lifthouse/engine/source"
+	"lifthouse/engine/visit"
 	"lifthouse/schema/catalogue"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -58,11 +59,7 @@ func (e *Engine) Report(ctx context.Context, p *plan.Plan) (*result.Report, erro
 	if err != nil {
 		return nil, err
 	}
-	decision, err := e.decide(ctx, x, s)
-	if err != nil {
-		return nil, err
-	}
-	results, from, err := reportOf(ctx, x, s, decision)
+	results, from, err := e.decideAndReport(ctx, x, s)
 	if err == nil && e.observeSource != nil {
 		e.observeSource(from)
 	}
@@ -98,13 +95,19 @@ func reportOf(ctx context.Context, x *source.Execution, s state, decision *resul
 	if err != nil {
 		return nil, "", err
 	}
+	results, err = reportFrom(ctx, x, s, found, decision)
+	return results, from, err
+}
+
+// reportFrom computes a report from its rows.
+func reportFrom(ctx context.Context, x *source.Execution, s state, found *visit.Rows, decision *result.Decision) (results *result.Report, err error) {
 	_, span := source.Tracer.Start(ctx, "stats")
 	results = result.New(x.Plan, found, decision)
 	span.End()
 	if x.Interval != "" {
 		results.Series, err = series(ctx, x, s, found, decision)
 	}
-	return results, from, err
+	return results, err
 }
 
 // execution reads from the store how fresh the data are.

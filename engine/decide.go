@@ -108,7 +108,7 @@ func decisionKey(p *plan.Plan) string {
 	}
 	rules := p.Rules
 	rules.Prior = nil
-	return fmt.Sprint(p.Subject, rules, prior, p.Declared.GoalID, p.Metric, p.Variations, p.ControlShare, p.MultipleExposures, p.SharesSince.UnixMilli(), p.Ended)
+	return fmt.Sprint(p.Subject, rules, prior, p.Declared.GoalID, p.Declared.Cap, p.Metric, p.Variations, p.ControlShare, p.MultipleExposures, p.SharesSince.UnixMilli(), p.Ended)
 }
 
 func (d *decisions) get(key string, version uint64) (*result.Days, bool) {

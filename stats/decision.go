@@ -15,6 +15,7 @@ type DecisionPlan struct {
 	Shares        []float64 // of the traffic, control first
 	MinimumEffect float64   // a lift, as a fraction
 	Power         float64   // in (0, 1)
+	Capped        bool      // the values of visitors are capped
 }
 
 // Decision is what the looks decided. PlannedLook is the index of the planned look,
@@ -45,8 +46,9 @@ type Decided struct {
 // The probability that any look names a winner or a loser, if no treatment has an
 // effect, is at most alpha, for any number of looks.
 //
-// The required sample is o.PlannedVisitors. Without it, rates have that of Power with
-// the data of each look. Means have none then, with ReasonNoPlannedSample: the
+// The required sample is o.PlannedVisitors. Without it, rates and capped means have that
+// of Power with the data of each look. Other means have none, with
+// ReasonNoPlannedSample: the
 // variance of early days would place the look at day 2 to 4 of 12, where the power is
 // .13 to .77.
 func Decide(looks []Look, plan DecisionPlan, o Options) Decision {
@@ -105,10 +107,9 @@ func (d *Decision) mayFollow(c Conclusion) bool {
 // sampleSize returns the required number of visitors at each look. The critical value
 // of the family is the same at all looks.
 type sampleSize struct {
-	plan     DecisionPlan
-	o        Options
-	sizing   *sizing
-	unsuited Reason // of the plan
+	plan   DecisionPlan
+	o      Options
+	sizing *sizing
 }
 
 func (s *sampleSize) at(look Look) (*int64, Reason) {
@@ -119,23 +120,21 @@ func (s *sampleSize) at(look Look) (*int64, Reason) {
 	if len(look.Samples) < 2 {
 		return nil, ReasonNoVisitors
 	}
-	control, rate := look.Samples[0].(Rate)
-	switch {
-	case !rate:
+	control := look.Samples[0]
+	if _, rate := control.(Rate); !rate && !s.plan.Capped {
 		return nil, ReasonNoPlannedSample
-	case checkSample(control) != "":
-		return nil, checkSample(control)
-	case control.Converted == 0:
-		return nil, ReasonBaselineZero
 	}
 	if s.sizing == nil {
 		found, reason := newSizing(Plan{Control: control, Shares: s.plan.Shares, MinimumEffect: s.plan.MinimumEffect, Power: s.plan.Power}, s.o)
-		s.sizing, s.unsuited = &found, reason
-	}
-	if s.unsuited != "" {
-		return nil, s.unsuited
+		if reason != "" {
+			return nil, reason
+		}
+		s.sizing = &found
 	}
 	s.sizing.mean, s.sizing.variance = control.value(), control.variance()
+	if s.sizing.mean == 0 {
+		return nil, ReasonBaselineZero
+	}
 	vt, reason := s.sizing.lifted(s.plan.MinimumEffect)
 	if reason != "" {
 		return nil, reason

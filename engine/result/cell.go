@@ -86,16 +86,18 @@ func (c *cell) compare(plan *plan.Plan, plannedLook bool) (j cellResult, control
 	for _, v := range plan.Variations {
 		m := c.counted[v.ID]
 		total = total.Merge(m)
-		samples = append(samples, sampleOf(&m, plan.Metric))
+		capped := m.Capped()
+		samples = append(samples, sampleOf(&capped, plan.Metric))
 		j.Variations = append(j.Variations, VariationResults{
 			ID: v.ID, Name: v.Name, Control: v.Control, Share: v.Share,
-			Counts: newCounts(&m), Actions: actionsOf(plan, &m), Metrics: newMetrics(&m, options),
+			Counts: newCounts(&m), Actions: actionsOf(plan, &m), Metrics: newMetrics(&m, plan, options),
 		})
 	}
 	if len(samples) == 0 || !plan.Rules.Compare {
 		return j, control, total
 	}
-	options.NonNegative, options.PlannedLook = neverNegative(&total, plan.Metric), plannedLook
+	capped := total.Capped()
+	options.NonNegative, options.PlannedLook = neverNegative(&capped, plan.Metric), plannedLook
 	j.evidence.Comparisons = stats.Compare(samples[0], samples[1:], options)
 	for i, comparison := range j.evidence.Comparisons {
 		j.Variations[i+1].Comparison = NewComparison(comparison)
@@ -141,9 +143,17 @@ func newCounts(m *visit.Moments) Counts {
 	}
 }
 
-func newMetrics(m *visit.Moments, o stats.Options) Metrics {
+func newMetrics(m *visit.Moments, p *plan.Plan, o stats.Options) Metrics {
 	money := func(a *visit.Amounts) Estimate {
 		return NewEstimate(stats.EstimateMean(a.Mean(m.Visitors, schema.MoneyScale), o))
+	}
+	capped := m.Capped()
+	limited := func(with, without *visit.Amounts) Estimate {
+		e := money(with)
+		if p.Cap != nil && e.Value != nil {
+			e.Uncapped = money(without).Value
+		}
+		return e
 	}
 	rate := func(converted int64) Estimate {
 		return NewEstimate(stats.EstimateRate(stats.Rate{Visitors: m.Visitors, Converted: converted}, o))
@@ -153,8 +163,8 @@ func newMetrics(m *visit.Moments, o stats.Options) Metrics {
 		ConversionRate:       rate(m.Conversion),
 		CompletionRate:       rate(m.Completed),
 		GoalsPerVisitor:      NewEstimate(stats.EstimateMean(m.Goals.Mean(m.Visitors, 1), o)),
-		ValuePerVisitor:      money(&m.Value),
-		ProfitPerVisitor:     money(&m.Profit),
+		ValuePerVisitor:      limited(&capped.Value, &m.Value),
+		ProfitPerVisitor:     limited(&capped.Profit, &m.Profit),
 		ExtraValuePerVisitor: money(&m.ExtraValue),
 		AverageValue:         NewEstimate(stats.EstimateRatio(averageOf(m), o)),
 	}

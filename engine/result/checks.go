@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"math/big"
 	"slices"
 
 	"lifthouse/engine/plan"
@@ -17,6 +18,7 @@ func (c *cell) checks(plan *plan.Plan, found *visit.Rows) Checks {
 		Leak:              []Leak{},
 		MultipleExposures: c.multipleExposures(plan),
 		UnknownVariations: c.unknownVariations(plan),
+		Cap:               c.capCheck(plan, found.Cap),
 		Window:            WindowCheck{EarlierVisitors: c.exposedBefore},
 		Warnings:          []Warning{},
 	}
@@ -57,6 +59,26 @@ func (c *cell) checks(plan *plan.Plan, found *visit.Rows) Checks {
 		warn("SHARES_CHANGED", "the shares changed at %s; earlier visitors were split differently", query.FormatInstant(plan.SharesSince))
 	}
 	return checks
+}
+
+// capCheck returns what the cap removed from the counted visitors.
+func (c *cell) capCheck(plan *plan.Plan, limited *visit.Cap) *CapCheck {
+	if limited == nil {
+		return nil
+	}
+	shown := &CapCheck{Rule: limited.String(), ValueRemoved: Money{new(big.Int)}}
+	if limited.Limit == 0 {
+		shown.Reason = reasonCapNotReached
+		return shown
+	}
+	shown.Amount = &Money{big.NewInt(limited.Limit)}
+	for _, v := range plan.Variations {
+		if excess := c.counted[v.ID].Excess; excess.Value != nil {
+			shown.Visitors += excess.Visitors
+			shown.ValueRemoved.Units.Add(shown.ValueRemoved.Units, excess.Value)
+		}
+	}
+	return shown
 }
 
 func (c *cell) sampleRatio(plan *plan.Plan) *SampleRatio {

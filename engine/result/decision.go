@@ -47,9 +47,11 @@ func (c *cell) look(p *plan.Plan) stats.Look {
 	for _, v := range p.Variations {
 		m := c.counted[v.ID]
 		total = total.Merge(m)
-		look.Samples = append(look.Samples, sampleOf(&m, p.Metric))
+		capped := m.Capped()
+		look.Samples = append(look.Samples, sampleOf(&capped, p.Metric))
 	}
-	look.Visitors, look.NonNegative = total.Visitors, neverNegative(&total, p.Metric)
+	capped := total.Capped()
+	look.Visitors, look.NonNegative = total.Visitors, neverNegative(&capped, p.Metric)
 	return look
 }
 
@@ -63,6 +65,7 @@ func (d *Days) Decide(to time.Time) *Decision {
 	o.SharesChanged = false
 	decided := stats.Decide(d.looks[:n], stats.DecisionPlan{
 		Shares: d.plan.ExpectedShares(), MinimumEffect: d.plan.Rules.MDE / 100, Power: float64(d.plan.Rules.Power) / 100,
+		Capped: d.plan.Cap != nil,
 	}, o)
 	return &Decision{Decision: decided, days: d}
 }

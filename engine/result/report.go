@@ -149,6 +149,7 @@ type Metrics struct {
 // Values that cannot be computed are null, with a reason.
 type Estimate struct {
 	Value         *float64     `json:"value"`
+	Uncapped      *float64     `json:"uncapped,omitempty"` // the value without the cap of the report
 	StandardError *float64     `json:"standardError"`
 	Interval      *Bounds      `json:"interval"`
 	Reason        stats.Reason `json:"reason,omitempty"`
@@ -226,7 +227,8 @@ type Checks struct {
 	Leak              []Leak             `json:"leak"`
 	MultipleExposures MultipleExposures  `json:"multipleExposures"`
 	UnknownVariations []UnknownVariation `json:"unknownVariations"`
-	Outliers          *OutliersCheck     `json:"outliers"` // null: no z-score
+	Outliers          *OutliersCheck     `json:"outliers"`      // null: no z-score
+	Cap               *CapCheck          `json:"cap,omitempty"` // only with a cap
 	Window            WindowCheck        `json:"window"`
 	Warnings          []Warning          `json:"warnings"`
 }
@@ -274,6 +276,19 @@ type OutliersCheck struct {
 	Upper   *float64 `json:"upper"`   // maximum counted value
 	Reason  string   `json:"reason,omitempty"`
 }
+
+// CapCheck reports what the cap of the total values of visitors removed.
+type CapCheck struct {
+	Rule         string `json:"rule"`         // a percentile such as p99, or an amount
+	Amount       *Money `json:"amount"`       // null: nothing is capped
+	Visitors     int64  `json:"visitors"`     // with a total value above the amount
+	ValueRemoved Money  `json:"valueRemoved"` // the sum of their values above it
+	Reason       string `json:"reason,omitempty"`
+}
+
+// reasonCapNotReached means that fewer than one of the converted visitors is above the
+// percentile of a cap.
+const reasonCapNotReached = "CAP_NOT_REACHED"
 
 // WindowCheck counts the visitors that the window excludes.
 type WindowCheck struct {

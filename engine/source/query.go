@@ -20,7 +20,14 @@ import (
 //go:embed sql/*.sql
 var sqlFiles embed.FS
 
-var sqlTemplates = template.Must(template.New("").Option("missingkey=error").ParseFS(sqlFiles, "sql/*.sql"))
+var sqlTemplates = template.Must(Templates().ParseFS(sqlFiles, "sql/*.sql"))
+
+// Templates returns the templates of sql/excess.sql, to which others may be added.
+func Templates() *template.Template {
+	type pair struct{ V, P string }
+	functions := template.FuncMap{"pair": func(value, profit string) pair { return pair{value, profit} }}
+	return template.Must(template.New("").Option("missingkey=error").Funcs(functions).ParseFS(sqlFiles, "sql/excess.sql"))
+}
 
 // Query is a statement with its parameters.
 type Query struct {
@@ -67,6 +74,7 @@ type Slots struct {
 	Counts    Expr // of an event other than a view: whether it counts
 	Events    Expr // table of events
 	ViewTimes Expr // of a visitor: times of the views (series.sql only)
+	Cap       bool // total values of visitors are limited to {cap}
 }
 
 // Columns maps attributes to columns.
@@ -103,6 +111,7 @@ func (x *Execution) referenceQuery() (*Query, Slots) {
 		q.Params = append(q.Params, Param{"goal_id", p.Goal.ID})
 	}
 	q.ValueFilters(x, &s)
+	q.Capped(x.limit(), &s)
 	s.Counts = s.Goals
 	s.Widget = p.Subject.Kind == schema.SubjectWidget
 	if s.Widget {
@@ -131,6 +140,13 @@ func (q *Query) VisitorFilters(filters *query.Filters, s *Slots) {
 	}
 	if len(conditions) > 0 {
 		s.Filters = Expr(strings.Join(conditions, " AND "))
+	}
+}
+
+// Capped sets the slot of the cap, if there is a limit.
+func (q *Query) Capped(limit int64, s *Slots) {
+	if s.Cap = limit > 0; s.Cap {
+		q.Params = append(q.Params, Param{"cap", limit})
 	}
 }
 

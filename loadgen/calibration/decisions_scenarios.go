@@ -126,21 +126,24 @@ func (c *campaign) power() scenario {
 // sequence from the planning figures.
 const alwaysValidTolerance = 0.05
 
-// alwaysValidPower counts experiments that the confidence sequence alone has decided
-// by 1, 2 and 3 times the planned sample.
+// alwaysValidPower counts experiments for which the confidence sequence alone, without
+// a planned look, is significant at a look. The looks are at 1, 2 and 3 times the
+// planned sample. The planning figures are those of single looks; earlier looks, which
+// a campaign also has, find more.
 func (c *campaign) alwaysValidPower() scenario {
 	s := c.scenario(plannedPower)
-	for i, figure := range []float64{0.17, 0.57, 0.85} {
-		name := []string{"confidence sequence alone, plan", "confidence sequence alone, 2 × plan", "confidence sequence alone, 3 × plan"}[i]
-		s.measures = append(s.measures, decisionMeasure{name: name, least: figure - alwaysValidTolerance, most: figure + alwaysValidTolerance})
+	for _, at := range []struct {
+		name   string
+		figure float64
+	}{{"sequence alone, look at the plan", 0.17}, {"sequence alone, look at 2 × plan", 0.57}, {"sequence alone, look at 3 × plan", 0.85}} {
+		s.measures = append(s.measures, decisionMeasure{name: at.name, least: at.figure - alwaysValidTolerance, most: at.figure + alwaysValidTolerance})
 	}
-	days, o := equalDays(3*s.planned, 3*daysToPlan), c.options()
+	days, o := equalDays(3*s.planned, 3), c.options()
 	s.simulate = func(random *rand.Rand) []observation {
-		looks := c.looks(random, days, 0, c.mde)
-		first := slices.IndexFunc(looks, func(look stats.Look) bool { return stats.AnySignificant(look.Samples[0], look.Samples[1:], o) })
-		found := make([]observation, len(s.measures))
-		for i := range found {
-			found[i] = observation{counted: true, occurred: first >= 0 && first < (i+1)*daysToPlan}
+		var found []observation
+		for _, look := range c.looks(random, days, 0, c.mde) {
+			significant := stats.AnySignificant(look.Samples[0], look.Samples[1:], o)
+			found = append(found, observation{counted: true, occurred: significant})
 		}
 		return found
 	}

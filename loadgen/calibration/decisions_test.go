@@ -76,7 +76,7 @@ func TestWrongDecisionsAreDetected(t *testing.T) {
 		return found
 	}
 	for _, wrong := range []scenario{peeking, early, flat} {
-		d := mustDecide(t, DecisionOptions{Experiments: 200, Seed: 1}, wrong)
+		d := mustDecide(t, DecisionOptions{Experiments: 100, Seed: 1}, wrong)
 		if d.Outside != 1 || d.Err() == nil || !strings.Contains(decisionText(d), "OUTSIDE") {
 			t.Errorf("inside its band, error %v:\n%s", d.Err(), decisionText(d))
 		}

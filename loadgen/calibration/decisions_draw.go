@@ -65,7 +65,7 @@ func (a *audience) visit(random *rand.Rand, into *totals, visitors int64, lift f
 }
 
 // arrive divides new visitors between the variations at random, in proportion to the
-// shares. A lift of 0 is that of all variations that lifts leaves out.
+// shares. The lifts are those of the first variations; the others have none.
 func (a *audience) arrive(random *rand.Rand, all []totals, visitors int64, lifts ...float64) {
 	left := 0.0
 	for _, share := range a.shares {

@@ -1,7 +1,7 @@
 package calibration
 
 // The audiences of the table of decisions, with the minimum effects of their
-// campaigns. Without the shares of the traffic, which the scenarios set.
+// campaigns. The method with adds the shares of the traffic.
 var (
 	rare     = campaign{audience: audience{buyers: 0.01}, mde: 0.2}
 	usual    = campaign{audience: audience{buyers: 0.05}, mde: 0.1}

@@ -105,7 +105,7 @@ func (c *campaign) anyLookError() scenario {
 }
 
 // power counts experiments whose planned look finds that the first treatment is
-// better.
+// better. The other treatments have no effect.
 func (c *campaign) power() scenario {
 	s := c.scenario(plannedPower)
 	s.measures = []decisionMeasure{{name: "better at the planned look", least: leastPower, most: 1}}
@@ -186,13 +186,14 @@ func (c *campaign) unevenSplit(visitors int64) scenario {
 	return s
 }
 
-// statedTolerance is the allowed difference between stated chances and their share
-// that was right.
+// statedTolerance is the allowed difference between the mean of the stated chances and
+// the share of them that was right.
 const statedTolerance = 0.005
 
-// statedChance draws lifts from the prior. It counts the experiments with a chance to
-// be better or worse beyond 1 - alpha/2 at any of 20 looks up to twice the plan: at
-// the first of these looks, how many chances were right?
+// statedChance draws lifts from the prior, and looks 20 times up to twice the plan. It
+// counts the experiments in which a chance to be better or worse exceeds 1 - alpha/2.
+// The first such look is where somebody who reads every look stops. There, the mean
+// of the chances must be the share of them that was right.
 func (c *campaign) statedChance() scenario {
 	s := c.scenario(statedChances)
 	s.measures = []decisionMeasure{{name: "stated chance was right", least: -statedTolerance, most: statedTolerance, stated: true}}

@@ -44,6 +44,10 @@ func decisionScenarios() []scenario {
 	for _, shares := range [][]float64{{50, 50}, {70, 30}, {75, 25}, {90, 10}, {95, 5}, {25, 75}, {5, 95}} {
 		all = append(all, revenue.with(shares...).unevenSplit(100_000))
 	}
+	for _, figure := range cappedFigures {
+		all = append(all, revenue.with(95, 5).capped(100_000, figure))
+	}
+	all = append(all, revenue.with(50, 50).capped(100_000, cappedFigure{percentile: 99}))
 	for _, c := range []campaign{rare, usual, frequent, revenue} {
 		all = append(all, c.with(50, 50).asBayesian().statedChance())
 	}

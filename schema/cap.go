@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/big"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -15,33 +16,26 @@ type Cap struct {
 	Units      int64   // amount in 1/MoneyScale
 }
 
-// The bounds of the percentiles of caps. A cap below the median would remove most of
-// the values.
-const (
-	minPercentile = 50
-	maxPercentile = 99.9
-)
+// capPattern matches percentiles from p50 to p99.9 with at most one decimal, and amounts
+// above 0 with at most four. A cap below the median would remove most of the values.
+var capPattern = regexp.MustCompile(`^(p[5-9][0-9](\.[0-9])?|[1-9][0-9]{0,12}(\.[0-9]{1,4})?|0\.[0-9]{0,3}[1-9])$`)
 
-// capForm is what a cap must be.
-var capForm = fmt.Sprintf("must be a percentile such as p99, from p%v to p%v with at most one decimal, or an amount above 0", minPercentile, maxPercentile)
+var errCap = fmt.Errorf("must be a percentile from p50 to p99.9, such as p99, or an amount above 0 and at most %d", int64(MaxMoney))
 
 // ParseCap parses p99 or an amount. The error says what is allowed.
 func ParseCap(text string) (Cap, error) {
-	refused := fmt.Errorf("%s", capForm)
-	if number, is := strings.CutPrefix(text, "p"); is {
+	if !capPattern.MatchString(text) {
+		return Cap{}, errCap
+	}
+	number, isPercentile := strings.CutPrefix(text, "p")
+	if isPercentile {
 		p, err := strconv.ParseFloat(number, 64)
-		if _, decimals, has := strings.Cut(number, "."); err != nil || p < minPercentile || p > maxPercentile || has && len(decimals) != 1 || strings.ContainsAny(number, "eExX_+-") {
-			return Cap{}, refused
-		}
-		return Cap{Percentile: p}, nil
+		return Cap{Percentile: p}, err
 	}
-	amount, ok := new(big.Rat).SetString(text)
-	if !ok || strings.ContainsAny(text, "/eExX_") {
-		return Cap{}, refused
-	}
+	amount, _ := new(big.Rat).SetString(number)
 	amount.Mul(amount, big.NewRat(MoneyScale, 1))
-	if !amount.IsInt() || amount.Sign() <= 0 || amount.Cmp(big.NewRat(MaxMoney*MoneyScale, 1)) > 0 {
-		return Cap{}, refused
+	if amount.Cmp(big.NewRat(MaxMoney*MoneyScale, 1)) > 0 {
+		return Cap{}, errCap
 	}
 	return Cap{Units: amount.Num().Int64()}, nil
 }

@@ -18,6 +18,7 @@ decides each experiment as a campaign is decided, and compares the rates with th
   A/A      how often any of 50 looks names a winner or a loser, without an effect
   Power    how often the planned look finds an effect of the minimum size
   Splits   errors and interval coverage of one test of skewed revenue, by traffic split
+  Caps     errors and power of one test of capped revenue
   Bayesian how often chances beyond 1 - alpha/2 are right, for lifts from the prior
 
 A band is the limit and two standard errors. About one correct rate of 40 that is exactly at its limit

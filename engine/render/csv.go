@@ -56,7 +56,7 @@ func variationPaths() []string {
 		"goalConversionRate", "conversionRate", "completionRate", "goalsPerVisitor",
 		"valuePerVisitor", "profitPerVisitor", "extraValuePerVisitor", "averageValue",
 	} {
-		of("metrics."+metric+".", "value", "standardError", "interval.lower", "interval.upper", "reason")
+		of("metrics."+metric+".", "value", "uncapped", "standardError", "interval.lower", "interval.upper", "reason")
 	}
 	of("comparison.difference.", "value", "observed", "interval.lower", "interval.upper", "reason")
 	of("comparison.improvement.", "value", "observed", "interval.lower", "interval.upper", "reason")

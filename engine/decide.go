@@ -45,7 +45,7 @@ func (e *Engine) decideAndReport(ctx context.Context, x *source.Execution, s sta
 	if !decides(x.Plan) {
 		return reportOf(ctx, x, s, nil)
 	}
-	declaration := x.Plan.Declaration()
+	declaration := x.Declaration()
 	key := decisionKey(declaration)
 	version, known := e.Version(ctx, x.Subject)
 	if known {

@@ -80,7 +80,7 @@ func (e *Engine) Reference(ctx context.Context, p *plan.Plan) (*result.Report, e
 func decidedReport(ctx context.Context, x *source.Execution, s state) (results *result.Report, from string, err error) {
 	var decision *result.Decision
 	if decides(x.Plan) {
-		days, err := daysOf(ctx, x, x.Plan.Declaration(), s)
+		days, err := daysOf(ctx, x, x.Declaration(), s)
 		if err != nil {
 			return nil, "", err
 		}

@@ -34,7 +34,7 @@ func (p *Plan) AsOf(firstView time.Time) *Plan {
 	asOf := *p
 	asOf.Rules = rulesOf(&first)
 	asOf.Declared.GoalID = first.PrimaryGoalID
-	asOf.Declared.Superseded = !reflect.DeepEqual(declared, p.Declared.campaign.Campaign.Plan())
+	asOf.Declared.Superseded = !reflect.DeepEqual(declared, p.Declared.campaign.Plan())
 	return &asOf
 }
 

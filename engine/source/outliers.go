@@ -33,7 +33,7 @@ func (x *Execution) ReadOutliers(ctx context.Context) (*visit.Outliers, error) {
 // events. Filters of visitors do not restrict them.
 func (x *Execution) totals(ctx context.Context) ([]int64, error) {
 	all := *x
-	all.Plan = x.Plan.OfAll()
+	all.Plan = x.OfAll()
 	q, slots := all.referenceQuery()
 	q.Params = append(q.Params, x.comparedVisitors()...)
 	if err := errors.Join(q.Render("totals.sql", slots), all.overShards(q, shardSlots{Of: "one row", Totals: true})); err != nil {

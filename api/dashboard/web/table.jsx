@@ -43,20 +43,19 @@ const Cell = ({ label, children, class: name }) => <td role="cell" data-label={l
  * @param {{ comparison: Comparison, label: string }} props */
 function Proof({ comparison, label }) {
   const { frequentist, sequential, bayesian } = comparison;
-  const look = sequential?.plannedLook ? "at the planned look" : "always valid";
   if (bayesian) {
     return (
       <Cell label={label}>
         <Num value={bayesian.chanceToBeatControl}>{chance(bayesian.chanceToBeatControl)}</Num>
         {bayesian.reason && <small>{why(bayesian.reason)}</small>}
-        {sequential && <small>p-value {look} <Num value={sequential.pValue}>{probability(sequential.pValue)}</Num></small>}
+        {sequential && <small>{sequential.plannedLook ? "p at the planned look" : "always-valid p"} <Num value={sequential.pValue}>{probability(sequential.pValue)}</Num></small>}
       </Cell>
     );
   }
   return (
     <Cell label={label}>
       <Num value={frequentist?.adjustedPValue}>{probability(frequentist?.adjustedPValue)}</Num>
-      {sequential && <small>{look} <Num value={sequential.pValue}>{probability(sequential.pValue)}</Num></small>}
+      {sequential && <small>{sequential.plannedLook ? "at the planned look" : "always valid"} <Num value={sequential.pValue}>{probability(sequential.pValue)}</Num></small>}
     </Cell>
   );
 }

@@ -28,7 +28,7 @@ function Conclusion({ results }) {
   if (!c) return <p class="conclusion plain">These are the widget's own variations. Only its experiments are compared with control.</p>;
   return (
     <div class={"conclusion " + c.status} role="status" aria-label="Conclusion">
-      <b class="tag">{conclusions[c.status]}</b>
+      <b class="tag">{c.reasons.includes("NOT_DECLARED") ? "No conclusion" : conclusions[c.status]}</b>
       <p id="conclusion">{text(c.text)}</p>
       <Decided results={results} />
     </div>

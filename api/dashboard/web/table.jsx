@@ -99,7 +99,7 @@ export function Variations({ results, kind }) {
                 {c && <>
                   <Cell label="Uplift" class="two"><b><Num value={c.improvement.value}>{lift(c.improvement.value, c.improvement.interval)}</Num></b> <small>{c.improvement.reason ? why(c.improvement.reason) : liftSpan(c.improvement.interval)}</small></Cell>
                   <Proof comparison={c} label={proof} />
-                  <Cell label="Verdict" class="two"><Verdict comparison={c} conclusion={results.conclusion} />{!c.conclusive && v.id === decided?.variationId && decided.decidedAt && <small>{decided.status}, decided on {lastDay(decided.decidedAt)}</small>}{c.reasons.length > 0 && <small>{why(...c.reasons)}</small>}</Cell>
+                  <Cell label="Verdict" class="two"><Verdict comparison={c} conclusion={results.conclusion} />{!c.conclusive && v.id === decided?.variationId && decided.decidedAt && <small>{decided.status}, decided on <span class="at">{lastDay(decided.decidedAt)}</span></small>}{c.reasons.length > 0 && <small>{why(...c.reasons)}</small>}</Cell>
                 </>}
               </tr>
             );

@@ -301,7 +301,7 @@ func TestChangedSharesBeginASegment(t *testing.T) {
 	x.campaign.ControlShare = 60
 	x.apply()
 	r := x.report(nil)
-	if got, want := x.decided(r), "inconclusive  DAY_NOT_OVER"; got != want || r.PlannedLook.Segment != 2 {
+	if got, want := x.decided(r), "inconclusive  SHARES_CHANGED"; got != want || r.PlannedLook.Segment != 2 {
 		t.Errorf("%q, want %q; segment %d", got, want, r.PlannedLook.Segment)
 	}
 }

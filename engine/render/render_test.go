@@ -11,6 +11,7 @@ import (
 
 	"lifthouse/engine/calculator"
 	"lifthouse/engine/result"
+	"lifthouse/stats"
 
 	"github.com/rivo/uniseg"
 )
@@ -139,6 +140,27 @@ func TestReportHoldsAnyName(t *testing.T) {
 	}
 	if text := Report(results(t), Screen{Width: PlainWidth, Colour: true}); !strings.Contains(text, bold+"By device"+plain) {
 		t.Errorf("no colour in\n%s", text)
+	}
+}
+
+// TestReportNotesThePlannedLook also checks that a conclusive verdict without a
+// conclusion has no colour.
+func TestReportNotesThePlannedLook(t *testing.T) {
+	r := results(t)
+	required, conclusive := r.Totals.Visitors+1, true
+	r.Filters, r.Window = nil, result.Window{}
+	r.PlannedLook = &result.PlannedLook{RequiredVisitors: &required, Segment: 1}
+	r.Conclusion = &result.Conclusion{Status: stats.StatusInconclusive, Reasons: []stats.Reason{stats.ReasonNotDeclared}, Text: "No conclusion."}
+	r.Variations[1].Comparison.Verdict, r.Variations[1].Comparison.Conclusive = stats.VerdictBetter, &conclusive
+	r.Dimension = nil
+	text := Report(r, Screen{Width: MaxWidth, Colour: true})
+	for _, want := range []string{r.PlannedLookInWords(), "better (no conclusion)"} {
+		if want == "" || !strings.Contains(text, want) {
+			t.Errorf("%s\nwant in it %q", text, want)
+		}
+	}
+	if strings.Contains(text, green) {
+		t.Errorf("green without a conclusion:\n%s", text)
 	}
 }
 

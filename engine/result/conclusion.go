@@ -20,6 +20,9 @@ func (j *cellResult) decide(plan *plan.Plan, decision *Decision) {
 	if decided == nil {
 		if now.Index >= 0 {
 			now = stats.Conclusion{Status: stats.StatusInconclusive, Index: -1, Reasons: []stats.Reason{stats.ReasonDayNotOver}, Conclusive: make([]bool, len(now.Conclusive))}
+			if plan.Segment > 1 { // the report also has the visitors of earlier periods
+				now.Reasons[0] = stats.ReasonSharesChanged
+			}
 		}
 		j.conclude(plan, now, decision)
 		return

@@ -117,7 +117,7 @@ func (d *Decision) pending() stats.Reason {
 	return stats.ReasonTooEarly
 }
 
-// PlannedLook is the look that has nine tenths of alpha: the report as it stood at
+// PlannedLook is the look that has nine tenths of alpha: the report at
 // the end of the first full day on which the required sample was reached.
 type PlannedLook struct {
 	Time             *time.Time   `json:"time"`             // end of the day; null: not reached yet

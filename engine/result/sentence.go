@@ -48,6 +48,8 @@ func (s *Statement) Sentence() string {
 	switch reasons := s.Conclusion.Reasons; {
 	case slices.Contains(reasons, stats.ReasonDayNotOver):
 		return "The effect is significant at repeated looks. A conclusion follows at the end of the day in UTC if it still is."
+	case slices.Contains(reasons, stats.ReasonSharesChanged) && len(reasons) == 1:
+		return "There is no conclusion yet about the visitors since the shares changed. The report also has earlier visitors, who are not comparable."
 	case slices.Contains(reasons, stats.ReasonNotDeclared):
 		return "There is a significant difference at repeated looks, but only the declared goal and metric have a conclusion."
 	case s.Decides != "":

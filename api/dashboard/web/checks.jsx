@@ -1,10 +1,11 @@
 // @ts-check
 import { count, minute, money, percent, probability } from "./format.js";
 import { Num } from "./parts.jsx";
+import { PlannedLook } from "./planned.jsx";
 import { why } from "./words.js";
 
 /** @import { ComponentChildren } from "preact" */
-/** @import { Power, Results, SampleRatio as Ratio, Variation } from "./types.d.ts" */
+/** @import { Results, SampleRatio as Ratio, Variation } from "./types.d.ts" */
 
 const signs = { fine: ["✓", ": OK"], bad: ["!", ": needs attention"], open: ["○", ": not available yet"] };
 
@@ -55,11 +56,12 @@ export function Checks({ results }) {
   );
 }
 
-/** Progress shows the progress towards the required sample size.
- * @param {{ power?: Power }} props */
-export function Progress({ power }) {
+/** Progress shows the progress towards the required sample size and the planned look.
+ * @param {{ results: Results }} props */
+export function Progress({ results }) {
+  const { power } = results;
   if (!power) return null;
-  if (power.requiredVisitors === null) return <section aria-labelledby="progress"><h2 id="progress">Progress</h2><p>The required sample size cannot be computed: {why(power.reason)}.</p></section>;
+  if (power.requiredVisitors === null) return <section aria-labelledby="progress"><h2 id="progress">Progress</h2><p>The required sample size cannot be computed: {why(power.reason)}.</p><PlannedLook results={results} /></section>;
   const left = power.remainingVisitors !== null && power.remainingVisitors > 0;
   return (
     <section aria-labelledby="progress">
@@ -67,6 +69,7 @@ export function Progress({ power }) {
       <progress max="1" value={Math.min(power.progress ?? 0, 1)} aria-label="Progress towards the required sample size" />
       <p><b><Num value={power.progress}>{percent(power.progress, 0)}</Num></b> of <Num value={power.requiredVisitors}>{count(power.requiredVisitors)}</Num> required visitors.{" "}
         {left ? <><Num value={power.remainingVisitors}>{count(power.remainingVisitors)}</Num> remaining{power.daysRemaining !== null && <>, about <b><Num value={power.daysRemaining}>{count(power.daysRemaining)}</Num> {power.daysRemaining === 1 ? "day" : "days"}</b> at last week's rate</>}.</> : "The required sample size is reached."}</p>
+      <PlannedLook results={results} />
       <p class="quiet">{power.minimumDetectableEffect !== null && <>Minimum detectable uplift so far: {percent(power.minimumDetectableEffect)}. </>}
         {power.power !== null && <>Power for the planned uplift: {percent(power.power, 0)}. </>}{power.reason && `Reason: ${why(power.reason)}.`}</p>
     </section>

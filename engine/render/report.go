@@ -120,6 +120,9 @@ func (t *reportTable) notes() {
 		comparisons = append(comparisons, t.results.Variations[i].Comparison)
 	}
 	notes = append(notes, priorNote(comparisons)...)
+	if check := t.results.Checks.Cap; check != nil {
+		notes = append(notes, check.InWords())
+	}
 	for _, warning := range t.results.Checks.Warnings {
 		notes = append(notes, "Warning: "+Printable(warning.Message))
 	}

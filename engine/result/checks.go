@@ -81,6 +81,14 @@ func (c *cell) capCheck(plan *plan.Plan, limited *visit.Cap) *CapCheck {
 	return shown
 }
 
+// InWords returns what the cap removed as text.
+func (c *CapCheck) InWords() string {
+	if c.Amount == nil {
+		return fmt.Sprintf("Cap %s: nothing is capped, because fewer than one converted visitor is above it.", c.Rule)
+	}
+	return fmt.Sprintf("Cap %s: at most %s counts for each visitor; %s visitors have more, %s was removed.", c.Rule, c.Amount, Grouped(c.Visitors), c.ValueRemoved)
+}
+
 func (c *cell) sampleRatio(plan *plan.Plan) *SampleRatio {
 	split, ids := plan.Split()
 	observed := make([]int64, len(ids))

@@ -82,6 +82,7 @@ export interface Checks {
   leak: { variationId: number; visitors: number }[];
   multipleExposures: { rule: "exclude" | "first"; visitors: number; share: number; pValue: number | null; warning: boolean };
   unknownVariations: { variationId: number; visitors: number; events: number }[];
+  cap?: { rule: string; amount: number | null; visitors: number; valueRemoved: number; reason?: string };
   outliers: { removed: number; lower: number | null; upper: number | null; reason?: string } | null;
   window: { earlierVisitors: number };
   warnings: { code: string; message: string }[];

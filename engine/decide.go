@@ -48,6 +48,9 @@ func (e *Engine) decideAndReport(ctx context.Context, x *source.Execution, s sta
 	declaration := x.Declaration()
 	key := decisionKey(declaration)
 	version, known := e.Version(ctx, x.Subject)
+	if x.AllEvents && s.rollup != nil && s.rollup.Through.Before(s.through) {
+		known = false // the version is that of the rollup
+	}
 	if known {
 		if days, current := e.decisions.get(key, version); current {
 			return reportOf(ctx, x, s, days.Decide(x.Filters.To))

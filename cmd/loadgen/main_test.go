@@ -110,7 +110,7 @@ func TestCalibrate(t *testing.T) {
 
 func TestCalibrateDecisions(t *testing.T) {
 	jsonFile := filepath.Join(t.TempDir(), "decisions.json")
-	args := []string{"calibrate", "decisions", "--experiments", "40", "--only", "One look.* (50/50|95/5),", "--json", jsonFile}
+	args := []string{"calibrate", "decisions", "--experiments", "40", "--only", "One look at means by.* (50/50|95/5),", "--json", jsonFile}
 	r := run(t, args...).wantOK(t)
 	if !strings.Contains(r.out, "4 rates, 0 outside their bands") || !strings.Contains(r.err, "simulated experiments: 80 of 80\n") {
 		t.Errorf("%s\n%s", r.out, r.err)

@@ -173,19 +173,7 @@ func (x Source) readCap(ctx context.Context) (*visit.Cap, error) {
 	}
 	var totals []int64
 	var markers int64
-	if err := x.Store.Each(ctx, q, func(row driver.Rows) error {
-		var isMarker bool
-		var n, total int64
-		if err := row.Scan(&isMarker, &n, &total); err != nil {
-			return err
-		}
-		if isMarker {
-			markers = n
-		} else {
-			totals = append(totals, total)
-		}
-		return nil
-	}); err != nil {
+	if err := x.Store.Each(ctx, q, func(row driver.Rows) error { return row.Scan(&markers, &totals) }); err != nil {
 		return nil, err
 	}
 	if markers != x.Generation.markers() {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"lifthouse/engine/query"
+	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 
 	"github.com/gin-gonic/gin"
@@ -17,10 +18,12 @@ type goal struct {
 	Action  string `json:"action,omitempty"`
 	Default bool   `json:"default"`
 	Value   *int64 `json:"value,omitempty"`
+
+	ValueCap *schema.Cap `json:"valueCap,omitempty"`
 }
 
 func newGoal(g *catalogue.Goal) goal {
-	return goal{ID: g.ID, Name: g.Name, System: g.System, Action: g.Action, Default: g.Default, Value: g.Value}
+	return goal{ID: g.ID, Name: g.Name, System: g.System, Action: g.Action, Default: g.Default, Value: g.Value, ValueCap: g.ValueCap}
 }
 
 func (s *server) listGoals(c *gin.Context) (any, error) {

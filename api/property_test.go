@@ -163,6 +163,8 @@ func (a *asker) value(name string, of *openapi3.Schema) string {
 		return fmt.Sprint(pick(a, least, most, least+a.Int64N(most-least)))
 	case of.Type.Is("number"):
 		return pick(a, "1", "0.5", "3e2", "999999999999999999999999", "2.25")
+	case name == "cap":
+		return pick(a, "p50", "p99.9", "p95", "0.0001", "500", "12.5", "999999999.9999")
 	case of.Pattern != "":
 		return pick(a, "US", "de", "")
 	}

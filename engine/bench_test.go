@@ -103,7 +103,7 @@ func benchReport(b *testing.B, e *Engine, r query.Request) {
 			b.Fatal(err)
 		}
 		lap(1)
-		results := result.New(x.Plan, found)
+		results := result.New(x.Plan, found, nil)
 		lap(2)
 		if _, err := json.Marshal(results); err != nil {
 			b.Fatal(err)

@@ -77,6 +77,8 @@ func noCubes(p *plan.Plan, s *state) string {
 		return s.declined[source.NameRollup]
 	case p.Filters.GoalValue != nil || p.Filters.ZScore != 0:
 		return "cubes do not have the values of single goal events"
+	case p.Cap != nil:
+		return "cubes do not have the total values of visitors"
 	case !wholeDay(p.Filters.From) || !wholeDay(p.Filters.To):
 		return "cubes have whole days in UTC"
 	case p.Interval == query.Hourly:
@@ -108,18 +110,29 @@ func noSinglePass(p *plan.Plan, s *state) string {
 func read(ctx context.Context, x *source.Execution, s state) (found *visit.Rows, from string, err error) {
 	for {
 		chosen, _ := choose(x, &s, x.Store.Limits)
-		if chosen.Name() != source.NameVisitors { // which has its own bounds
-			if x, err = x.WithOutliers(ctx); err != nil {
-				return nil, "", err
-			}
-			chosen, _ = choose(x, &s, x.Store.Limits)
+		if x, err = bounded(ctx, x, chosen.Name()); err != nil {
+			return nil, "", err
 		}
+		chosen, _ = choose(x, &s, x.Store.Limits)
 		found, declined, err := chosen.Read(ctx)
 		if err != nil || declined == "" {
 			return found, chosen.Name(), err
 		}
 		s = s.without(chosen.Name(), declined)
 	}
+}
+
+// bounded returns the execution with the bounds of goal values and the limit of the
+// cap that a source does not find itself.
+func bounded(ctx context.Context, x *source.Execution, name string) (*source.Execution, error) {
+	if name == source.NameVisitors {
+		return x, nil
+	}
+	x, err := x.WithOutliers(ctx)
+	if err != nil || name == source.NameInProcess {
+		return x, err
+	}
+	return x.WithCap(ctx)
 }
 
 // without returns the state after a source has declined.

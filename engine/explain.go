@@ -18,7 +18,7 @@ func (e *Engine) SQL(ctx context.Context, p *plan.Plan) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if x, err = x.WithOutliers(ctx); err != nil {
+	if x, err = bounded(ctx, x, source.NameReference); err != nil {
 		return "", err
 	}
 	query, err := x.MomentsQuery()

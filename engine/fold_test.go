@@ -104,6 +104,9 @@ func (c *folded) add(p *source.Execution, first schema.Event, views, own []schem
 	one.Completed, one.Conversion = min(one.Completions, 1), min(one.Conversions, 1)
 	one.Goals, one.Value, one.Profit, one.ExtraValue = amounts(goals).Sums, amounts(value), amounts(profit), amounts(extra)
 	one.ValueGoals = new(big.Int).Mul(big.NewInt(value), big.NewInt(goals))
+	if p.Limited != nil && p.Limited.Limit > 0 {
+		one.Excess, value, profit = excessOf(value, profit, p.Limited.Limit)
+	}
 	if goals > 0 {
 		one.Converted = 1
 	}
@@ -118,6 +121,61 @@ func (c *folded) add(p *source.Execution, first schema.Event, views, own []schem
 		query.GoalConversionRate: one.Converted, query.ConversionRate: one.Conversion, query.CompletionRate: one.Completed, query.GoalsPerVisitor: goals,
 		query.ValuePerVisitor: value, query.ProfitPerVisitor: profit, query.ExtraValuePerVisitor: extra,
 	})
+}
+
+// excessOf returns what a cap removes from the sums of a visitor, and the capped value
+// and profit.
+func excessOf(value, profit, limit int64) (e visit.Excess, cappedValue, cappedProfit int64) {
+	capped := min(value, limit)
+	removed := value - capped
+	uncappedValue, uncappedProfit := amounts(value), amounts(profit)
+	leftValue, leftProfit := amounts(capped), amounts(profit-removed)
+	minus := func(a, b *big.Int) *big.Int { return new(big.Int).Sub(a, b) }
+	e = visit.Excess{
+		Value: big.NewInt(removed), ValueSquares: minus(uncappedValue.Squares, leftValue.Squares), ProfitSquares: minus(uncappedProfit.Squares, leftProfit.Squares),
+		ProfitNonzero: uncappedProfit.Nonzero - leftProfit.Nonzero, ProfitNegative: uncappedProfit.Negative - leftProfit.Negative,
+	}
+	if removed > 0 {
+		e.Visitors = 1
+	}
+	return e, capped, profit - removed
+}
+
+// limitOf returns the limit of the cap of a report: the smallest total value of a
+// converted visitor that at least the percentile of them do not exceed; 0: none is
+// above it.
+func limitOf(p *source.Execution, events []schema.Event) int64 {
+	if p.Cap.Percentile == 0 {
+		return p.Cap.Units
+	}
+	all1 := *p
+	all1.Plan, all1.Limited = p.OfAll(), nil
+	var totals []int64
+	for id, visits := range fold(&all1, events)[all].visits {
+		if !slices.ContainsFunc(p.Variations, func(v plan.Variation) bool { return v.ID == id }) {
+			continue
+		}
+		for _, visit := range visits {
+			if visit[query.GoalConversionRate] == 1 {
+				totals = append(totals, visit[query.ValuePerVisitor])
+			}
+		}
+	}
+	slices.Sort(totals)
+	permille, ok := new(big.Rat).SetString(p.Cap.String()[1:])
+	if !ok {
+		panic(p.Cap)
+	}
+	for i, total := range totals {
+		share := new(big.Rat).Mul(big.NewRat(int64(i+1), int64(len(totals))), big.NewRat(100, 1))
+		if share.Cmp(permille) >= 0 {
+			if i+1 == len(totals) {
+				return 0
+			}
+			return max(total, 0)
+		}
+	}
+	return 0
 }
 
 func below(units int64, least *big.Rat) bool {

@@ -167,7 +167,7 @@ func executionOf(tb testing.TB, e *Engine, r query.Request) *source.Execution {
 	tb.Helper()
 	x, err := e.execution(tb.Context(), planOf(tb, e, r))
 	if err == nil {
-		x, err = x.WithOutliers(tb.Context())
+		x, err = bounded(tb.Context(), x, source.NameReference)
 	}
 	if err != nil {
 		fatal(tb, err)

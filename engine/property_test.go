@@ -124,6 +124,13 @@ func (w world) request(subject int64) query.Request {
 	if w.IntN(10) == 0 {
 		r.Interval = query.Interval(query.Intervals[w.IntN(len(query.Intervals))])
 	}
+	if w.IntN(3) == 0 {
+		limit, err := schema.ParseCap(w.oneOf("p50", "p75.5", "p90", "p99", "0.0001", "3", "12.5", "900000"))
+		if err != nil {
+			panic(err)
+		}
+		r.Cap = &limit
+	}
 	if w.IntN(5) == 0 {
 		r.Filters.GoalValue = big.NewRat(w.Int64N(400_000)-100_000, 10_000)
 	}
@@ -279,26 +286,44 @@ func compareWithFold(t *testing.T, in stored, owned *catalogue.Owned, r query.Re
 		}
 		compareOutliers(t, x, events)
 	}
+	if x, err = x.WithCap(t.Context()); err != nil {
+		fatal(t, err)
+	}
 	reference, err := source.Reference{Execution: x}.Rows(t.Context())
 	if err != nil {
 		fatal(t, err)
 	}
 	compareRows(t, x, reference, events)
+	compareCap(t, x, events)
 	inProcess := readFrom(t, x, 0)
 	compareRows(t, x, inProcess.Whole, events)
 	singlePass := readFrom(t, x, source.MaxInProcessEvents+1)
 	compareRows(t, x, singlePass.Whole, events)
 	compareTop(t, x, reference)
-	results := result.New(plan, singlePass)
+	results := result.New(plan, singlePass, nil)
 	compareStatistics(t, plan, results, fold(x, events))
 	if _, err := json.Marshal(results); err != nil {
 		t.Errorf("results are no JSON: %v\n%s", err, plan)
 	}
 	checkForms(t, plan, results)
-	if plan.Interval != "" {
+	if plan.Interval != "" && (plan.Cap == nil || plan.Cap.Percentile == 0) { // points have the percentile of the whole report
 		compareSeries(t, x, results, inProcess, singlePass)
 	}
 	return in.rows.compare(t, x, events, results)
+}
+
+// compareCap compares the limit of the cap as found by the store and in this process.
+func compareCap(t *testing.T, x *source.Execution, events []schema.Event) {
+	t.Helper()
+	if x.Cap == nil {
+		return
+	}
+	unlimited := *x
+	unlimited.Limited = nil
+	counted := readFrom(t, &unlimited, 0).Cap
+	if want := limitOf(x, events); x.Limited.Limit != want || counted.Limit != want {
+		t.Errorf("limit %d of the store, %d counted here, want %d\n%s", x.Limited.Limit, counted.Limit, want, x.Plan)
+	}
 }
 
 // readFrom reads the rows from the source for a number of events.
@@ -324,11 +349,11 @@ func compareTop(t *testing.T, x *source.Execution, reference []visit.Row) {
 	plan.Top = 1 + len(reference)%3
 	few := *x
 	few.Plan = &plan
-	got, err := json.Marshal(result.New(&plan, readFrom(t, &few, source.MaxInProcessEvents+1)).Breakdown)
+	got, err := json.Marshal(result.New(&plan, readFrom(t, &few, source.MaxInProcessEvents+1), nil).Breakdown)
 	if err != nil {
 		fatal(t, err)
 	}
-	want, err := json.Marshal(result.New(&plan, x.Answer(reference, nil)).Breakdown)
+	want, err := json.Marshal(result.New(&plan, x.Answer(reference, nil), nil).Breakdown)
 	if err != nil {
 		fatal(t, err)
 	}
@@ -342,15 +367,15 @@ func compareTop(t *testing.T, x *source.Execution, reference []visit.Row) {
 func compareSeries(t *testing.T, x *source.Execution, whole *result.Report, inProcess, singlePass *visit.Rows) {
 	t.Helper()
 	plan := x.Plan
-	points, err := series(t.Context(), x, stateOf(x), singlePass)
+	points, err := series(t.Context(), x, stateOf(x), singlePass, nil)
 	if err != nil {
 		fatal(t, err)
 	}
-	counted, err := series(t.Context(), x, stateOf(x), inProcess)
+	counted, err := series(t.Context(), x, stateOf(x), inProcess, nil)
 	if err != nil {
 		fatal(t, err)
 	}
-	compareVariations(t, plan.String()+"counted here", result.New(plan, inProcess).Variations, whole.Variations)
+	compareVariations(t, plan.String()+"counted here", result.New(plan, inProcess, nil).Variations, whole.Variations)
 	if g, w := written(t, counted), written(t, points); g != w {
 		t.Errorf("%s\ncounted here %s\nby the store %s", plan, g, w)
 	}
@@ -369,7 +394,7 @@ func compareSeries(t *testing.T, x *source.Execution, whole *result.Report, inPr
 		if err != nil {
 			fatal(t, err)
 		}
-		compareVariations(t, fmt.Sprintf("%s\nat %s", plan, point.Time), point.Variations, unconcluded(result.New(at.Plan, at.Answer(rows, nil)).Variations))
+		compareVariations(t, fmt.Sprintf("%s\nat %s", plan, point.Time), point.Variations, unconcluded(result.New(at.Plan, at.Answer(rows, nil), nil).Variations))
 	}
 	compareVariations(t, plan.String()+"last point", points[len(points)-1].Variations, unconcluded(whole.Variations))
 }
@@ -493,6 +518,9 @@ func fatal(tb testing.TB, err error) {
 func readable(moments map[int64]visit.Moments) map[int64]string {
 	texts := map[int64]string{}
 	for id, m := range moments {
+		if m.Excess.Visitors == 0 {
+			m.Excess = visit.Excess{} // no sums, or sums of 0
+		}
 		if m.Visitors > 0 {
 			text, err := json.Marshal(m)
 			if err != nil {

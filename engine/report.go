@@ -10,6 +10,7 @@ import (
 	"lifthouse/engine/result"
 	"lifthouse/engine/rollup"
 	"lifthouse/engine/source"
+	"lifthouse/engine/visit"
 	"lifthouse/schema/catalogue"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -24,6 +25,7 @@ type Engine struct {
 	store         *source.Store
 	catalogue     *catalogue.Catalogue
 	observeSource func(string) // called with the source of each report
+	decisions     *decisions
 }
 
 // Observe sets a function that is called with the duration and the error of each
@@ -39,7 +41,7 @@ func New(conn driver.Conn, c *catalogue.Catalogue, limits source.Limits) *Engine
 	if limits.Scans > 0 {
 		s.Scans = semaphore.NewWeighted(int64(limits.Scans))
 	}
-	e := &Engine{store: s, catalogue: c, Totals: live.New(s)}
+	e := &Engine{store: s, catalogue: c, Totals: live.New(s), decisions: newDecisions()}
 	e.Rollups = rollup.NewIndex(conn, limits.MaxInProcess(), c, e.Totals)
 	return e
 }
@@ -57,7 +59,7 @@ func (e *Engine) Report(ctx context.Context, p *plan.Plan) (*result.Report, erro
 	if err != nil {
 		return nil, err
 	}
-	results, from, err := reportOf(ctx, x, s)
+	results, from, err := e.decideAndReport(ctx, x, s)
 	if err == nil && e.observeSource != nil {
 		e.observeSource(from)
 	}
@@ -70,29 +72,51 @@ func (e *Engine) Reference(ctx context.Context, p *plan.Plan) (*result.Report, e
 	if err != nil {
 		return nil, err
 	}
-	results, _, err := reportOf(ctx, x, stateOf(x).withoutRollup())
+	results, _, err := decidedReport(ctx, x, stateOf(x).withoutRollup())
 	return results, err
 }
 
+// decidedReport computes a report and its decision, and returns the name of its source.
+func decidedReport(ctx context.Context, x *source.Execution, s state) (results *result.Report, from string, err error) {
+	var decision *result.Decision
+	if decides(x.Plan) {
+		days, err := daysOf(ctx, x, x.Declaration(), s)
+		if err != nil {
+			return nil, "", err
+		}
+		decision = days.Decide(x.Filters.To)
+	}
+	return reportOf(ctx, x, s, decision)
+}
+
 // reportOf computes a report, and returns the name of its source.
-func reportOf(ctx context.Context, x *source.Execution, s state) (results *result.Report, from string, err error) {
+func reportOf(ctx context.Context, x *source.Execution, s state, decision *result.Decision) (results *result.Report, from string, err error) {
 	found, from, err := read(ctx, x, s)
 	if err != nil {
 		return nil, "", err
 	}
+	results, err = reportFrom(ctx, x, s, found, decision)
+	return results, from, err
+}
+
+// reportFrom computes a report from its rows.
+func reportFrom(ctx context.Context, x *source.Execution, s state, found *visit.Rows, decision *result.Decision) (results *result.Report, err error) {
 	_, span := source.Tracer.Start(ctx, "stats")
-	results = result.New(x.Plan, found)
+	results = result.New(x.Plan, found, decision)
 	span.End()
 	if x.Interval != "" {
-		results.Series, err = series(ctx, x, s, found)
+		results.Series, err = series(ctx, x, s, found, decision)
 	}
-	return results, from, err
+	return results, err
 }
 
 // execution reads from the store how fresh the data are.
 func (e *Engine) execution(ctx context.Context, p *plan.Plan) (x *source.Execution, err error) {
 	ctx, span := source.Tracer.Start(ctx, "plan")
 	defer func() { source.EndSpan(span, err) }()
+	if p, err = e.asOfFirstView(ctx, p); err != nil {
+		return nil, err
+	}
 	x = &source.Execution{Plan: p, Store: e.store}
 	x.Stored, err = e.Totals.Stored(ctx, p.Subject)
 	return x, err

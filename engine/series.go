@@ -18,7 +18,7 @@ const (
 
 // series returns a point at the end of each bucket, including empty ones, from
 // the first visitor to the last counted event. The last point equals the report.
-func series(ctx context.Context, x *source.Execution, s state, found *visit.Rows) ([]result.Point, error) {
+func series(ctx context.Context, x *source.Execution, s state, found *visit.Rows, decision *result.Decision) ([]result.Point, error) {
 	steps := found.Steps
 	if len(steps) == 0 {
 		return []result.Point{}, nil
@@ -34,20 +34,20 @@ func series(ctx context.Context, x *source.Execution, s state, found *visit.Rows
 		}}
 	}
 	if x.Filters.ZScore != 0 {
-		return pointReports(ctx, x, s, first, last)
+		return pointReports(ctx, x, s, first, last, decision)
 	}
-	return result.Cumulated(x.Plan, steps), nil
+	return result.Cumulated(x.Plan, steps, decision), nil
 }
 
 // pointReports computes a separate report for each point.
-func pointReports(ctx context.Context, x *source.Execution, s state, first, last int64) ([]result.Point, error) {
+func pointReports(ctx context.Context, x *source.Execution, s state, first, last int64, decision *result.Decision) ([]result.Point, error) {
 	var points []result.Point
 	for bucket := first; bucket <= last; bucket++ {
 		found, _, err := read(ctx, x.EndingAt(result.EndOf(x.Plan, bucket)), s)
 		if err != nil {
 			return nil, err
 		}
-		points = append(points, result.NewPoint(x.Plan, bucket, found.Whole))
+		points = append(points, result.NewPoint(x.Plan, bucket, found.Whole, decision))
 	}
 	return points, nil
 }

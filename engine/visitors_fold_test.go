@@ -88,14 +88,19 @@ func (rows visitorRows) compare(t *testing.T, x *source.Execution, events []sche
 	if of == nil || visitors.Declines(x.Plan, of.Newest) != "" {
 		return false
 	}
-	found, declined, err := visitors.Source{Execution: x, Generation: &of.Generation, Through: x.Stored.Ingested, Newest: of.Newest}.Read(t.Context())
+	unlimited := *x
+	unlimited.Limited = nil
+	found, declined, err := visitors.Source{Execution: &unlimited, Generation: &of.Generation, Through: x.Stored.Ingested, Newest: of.Newest}.Read(t.Context())
 	if err != nil {
 		fatal(t, err)
 	}
 	if declined != "" {
 		t.Errorf("the rows decline: %s\n%s", declined, x.Plan)
 	}
-	if got, want := written(t, result.New(x.Plan, found).Breakdown), written(t, other.Breakdown); got != want {
+	if x.Cap != nil && found.Cap.Limit != x.Limited.Limit {
+		t.Errorf("limit %d of the rows, want %d\n%s", found.Cap.Limit, x.Limited.Limit, x.Plan)
+	}
+	if got, want := written(t, result.New(x.Plan, found, nil).Breakdown), written(t, other.Breakdown); got != want {
 		t.Errorf("breakdown\n got %.1500s\nwant %.1500s\n%s", got, want, x.Plan)
 	}
 	whole, undivided := *x, *x.Plan

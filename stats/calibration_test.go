@@ -294,9 +294,13 @@ func (x peeking) crosses(r *rand.Rand, looks int, o Options) bool {
 		for i := range x.treatments {
 			x.shop.look(r, &all[i+1], x.treatment)
 		}
-		for i := range x.treatments {
-			c := newPair(x.shop.sample(all[0]), x.shop.sample(all[i+1]), o.pairRules(i))
-			if c.contrast != nil && len(c.insufficient()) == 0 && c.sequential(x.treatments, o).Significant {
+		pairs := make([]pair, x.treatments)
+		for i := range pairs {
+			pairs[i] = newPair(x.shop.sample(all[0]), x.shop.sample(all[i+1]), o.pairRules(i))
+		}
+		s := newSequence(pairs, o)
+		for i, c := range pairs {
+			if c.contrast != nil && len(c.insufficient()) == 0 && s.result(i, c).Significant {
 				return true
 			}
 		}
@@ -351,48 +355,4 @@ func TestLongFamilyWiseError(t *testing.T) {
 		}
 		atMost(t, test.name, wrong, test.trials, 0.05)
 	}
-}
-
-// TestLongConclusionsUnderPeeking measures how often a report concludes that
-// there is a difference if there is none, at any of 200 looks before the
-// planned sample is reached.
-func TestLongConclusionsUnderPeeking(t *testing.T) {
-	long(t)
-	const looks = 200
-	for i, test := range []peeking{
-		{"rates even, 10 %", 40, 40, 1, shop{buyers: 0.1}, 3000},
-		{"rates 5/95, 10 %", 20, 380, 1, shop{buyers: 0.1}, 3000},
-		{"means even, 20 % buy", 60, 60, 1, shop{buyers: 0.2, sigma: 1}, 2000},
-	} {
-		r := newRand(uint64(500 + i))
-		o := Options{SignificanceLevel: 95, NonNegative: true}
-		concluded, peeked := 0, 0
-		for range test.trials {
-			concludes, significant := test.concludes(r, looks, o)
-			if concludes {
-				concluded++
-			}
-			if significant {
-				peeked++
-			}
-		}
-		t.Logf("%s: a fixed test read at every look %.4f", test.name, float64(peeked)/float64(test.trials))
-		atMost(t, test.name, concluded, test.trials, 1.5*0.05)
-	}
-}
-
-// concludes reports whether a report names a winner or a loser at any look up
-// to the planned sample, and whether a fixed-horizon verdict did.
-func (x peeking) concludes(r *rand.Rand, looks int, o Options) (concluded, significant bool) {
-	var control, treatment running
-	for look := range looks {
-		x.shop.look(r, &control, x.control)
-		x.shop.look(r, &treatment, x.treatment)
-		progress := float64(look+1) / float64(looks)
-		c := Compare(x.shop.sample(control), []Sample{x.shop.sample(treatment)}, o)
-		status := Conclude(Evidence{Comparisons: c, Progress: &progress}, o).Status
-		concluded = concluded || status == StatusWinner || status == StatusLoser
-		significant = significant || verdictIsWrong(c[0])
-	}
-	return concluded, significant
 }

@@ -18,6 +18,10 @@ func Compare(control Sample, treatments []Sample, o Options) []Comparison {
 	} else {
 		compareFrequentist(comparisons, pairs, o)
 	}
+	s := newSequence(pairs, o)
+	for i, pair := range pairs {
+		comparisons[i].Sequential = s.result(i, pair)
+	}
 	return comparisons
 }
 
@@ -67,7 +71,6 @@ func (c pair) frequentist(family family, o Options) Comparison {
 			AdjustedPValue:   number(adjusted),
 			Correction:       family.correction,
 		},
-		Sequential:  c.sequential(family.size, o),
 		Significant: significant,
 	}
 	if alpha == 0 {
@@ -115,7 +118,6 @@ func (c pair) withoutTest(o Options) Comparison {
 		out.Bayesian = &Bayesian{Reason: c.reason}
 	} else {
 		out.Frequentist = &Frequentist{Test: c.test, Correction: CorrectionNone, Reason: c.reason}
-		out.Sequential = &Sequential{Reason: c.reason, LiftReason: c.reason}
 	}
 	if checkSample(c.control) == "" && checkSample(c.treatment) == "" && sameKind(c.control, c.treatment) {
 		mc, d := c.control.value(), c.treatment.value()-c.control.value()

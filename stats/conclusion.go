@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -17,14 +18,13 @@ const (
 	StatusInvalid          Status = "invalid"
 )
 
-// Evidence is the data for a conclusion: all comparisons of one population, the
-// progress towards the planned sample, and whether the sample ratio is wrong.
-// Progress is a fraction: at 1 and above the planned sample is reached. Nil
-// means that the progress is unknown.
+// Evidence is the data for a conclusion: all comparisons of one population, and
+// whether the sample ratio is wrong. Pending is the reason if an effect is only
+// significant as if this were the only look; empty means ReasonTooEarly.
 type Evidence struct {
 	Comparisons         []Comparison
-	Progress            *float64
 	SampleRatioMismatch bool
+	Pending             Reason
 }
 
 // Conclusion is the conclusion of a report. Index is the index of the deciding
@@ -34,30 +34,31 @@ type Conclusion struct {
 	Index   int
 	Reasons []Reason
 	// Conclusive reports for each comparison whether its verdict may be acted
-	// on. The verdict must be better or worse, the report must have a
-	// conclusion, and the comparison must pass the same rule as the deciding
-	// one. Any other treatment is only ahead or behind so far.
+	// on. The verdict must be better or worse, the sample ratio right, and the
+	// sequence significant. Any other treatment is only ahead or behind so far.
 	Conclusive []bool
 }
 
-// Conclude draws the conclusion of a report. The winner is the better treatment
-// with the largest difference. If none is better, the loser is the worse
-// treatment with the smallest difference. A winner or loser requires that its
-// always-valid result is significant or that the planned sample is reached.
-// Under the Bayesian methodology the planned sample must be reached. Otherwise
-// the reason is TOO_EARLY: a fixed-horizon test that is read at 200 looks errs
-// six times out of ten. A sample ratio mismatch makes the report invalid.
-func Conclude(e Evidence, o Options) Conclusion {
-	c := e.conclude(o)
+// Conclude draws the conclusion of a report at one look. The winner is the better
+// treatment with the largest difference, among those whose sequence is significant.
+// If there is none, the loser is the worse treatment with the smallest difference.
+// Otherwise the reason is Pending: a fixed-horizon test that is read at 200 looks
+// errs six times out of ten. A sample ratio mismatch makes the report invalid.
+func Conclude(e Evidence) Conclusion {
+	c := e.conclude()
 	c.Conclusive = make([]bool, len(e.Comparisons))
 	for i := range e.Comparisons {
-		verdict := e.Comparisons[i].Verdict
-		c.Conclusive[i] = c.Index >= 0 && (verdict == VerdictBetter || verdict == VerdictWorse) && e.decisive(i, o)
+		c.Conclusive[i] = !e.SampleRatioMismatch && e.Comparisons[i].conclusive()
 	}
 	return c
 }
 
-func (e Evidence) conclude(o Options) Conclusion {
+// conclusive reports whether the verdict holds at every look.
+func (c Comparison) conclusive() bool {
+	return (c.Verdict == VerdictBetter || c.Verdict == VerdictWorse) && c.Sequential != nil && c.Sequential.Significant
+}
+
+func (e Evidence) conclude() Conclusion {
 	if e.SampleRatioMismatch {
 		return Conclusion{Status: StatusInvalid, Index: -1, Reasons: []Reason{ReasonSampleRatioMismatch}}
 	}
@@ -66,45 +67,38 @@ func (e Evidence) conclude(o Options) Conclusion {
 	if i < 0 {
 		status, i = StatusLoser, extreme(e.Comparisons, VerdictWorse, -1)
 	}
-	switch {
-	case i >= 0 && !e.decisive(i, o):
-		return Conclusion{Status: StatusInconclusive, Index: -1, Reasons: []Reason{ReasonTooEarly}}
-	case i >= 0:
+	if i >= 0 {
 		return Conclusion{Status: status, Index: i, Reasons: slices.Clone(e.Comparisons[i].Reasons)}
 	}
 	c := Conclusion{Status: StatusInsufficientData, Index: -1, Reasons: []Reason{}}
+	pending := false
 	for _, comparison := range e.Comparisons {
 		if comparison.Verdict != VerdictInsufficientData {
 			c.Status = StatusInconclusive
 		}
+		pending = pending || comparison.Verdict == VerdictBetter || comparison.Verdict == VerdictWorse
 		for _, reason := range comparison.Reasons {
 			if !slices.Contains(c.Reasons, reason) {
 				c.Reasons = append(c.Reasons, reason)
 			}
 		}
 	}
+	if pending {
+		c.Reasons = []Reason{cmp.Or(e.Pending, ReasonTooEarly)}
+	}
 	return c
 }
 
-// extreme returns the index of the comparison with this verdict whose
+// extreme returns the index of the conclusive comparison with this verdict whose
 // difference, times sign, is the largest. It returns -1 if there is none.
 func extreme(comparisons []Comparison, verdict Verdict, sign float64) int {
 	found, largest := -1, math.Inf(-1)
 	for i, c := range comparisons {
-		if c.Verdict == verdict && c.Difference.Value != nil && sign**c.Difference.Value > largest {
+		if c.Verdict == verdict && c.conclusive() && c.Difference.Value != nil && sign**c.Difference.Value > largest {
 			found, largest = i, sign**c.Difference.Value
 		}
 	}
 	return found
-}
-
-// decisive reports whether comparison i may decide the report now.
-func (e Evidence) decisive(i int, o Options) bool {
-	if e.Progress != nil && *e.Progress >= 1 {
-		return true
-	}
-	s := e.Comparisons[i].Sequential
-	return o.Methodology != MethodologyBayesian && s != nil && s.Significant
 }
 
 // ConcludeCells draws one conclusion for each cell of a breakdown, adjusted by
@@ -131,7 +125,7 @@ func ConcludeCells(cells []Evidence, o Options) []Conclusion {
 		for j := range cell.Comparisons {
 			cell.Comparisons[j].weaken(factors[i], always[i], alpha)
 		}
-		conclusions[i] = Conclude(cell, o)
+		conclusions[i] = Conclude(cell)
 	}
 	return conclusions
 }

@@ -18,8 +18,9 @@ func said(verdict Verdict, difference, p, sequential float64) Comparison {
 }
 
 func TestConclude(t *testing.T) {
-	half, full := 0.5, 1.0
+	half := 0.5
 	better, seen := said(VerdictBetter, 2, 0.01, 0.2), said(VerdictBetter, 1, 0.001, 0.01)
+	most := said(VerdictBetter, 3, 0.001, 0.01)
 	worse, even := said(VerdictWorse, -3, 0.001, 0.01), said(VerdictInconclusive, 5, 0.4, 1)
 	less, empty := said(VerdictWorse, -4, 0.01, 0.3), Comparison{Verdict: VerdictInsufficientData, Reasons: []Reason{ReasonNoVisitors}}
 	tests := []struct {
@@ -32,38 +33,38 @@ func TestConclude(t *testing.T) {
 		{"nothing", Evidence{}, StatusInsufficientData, -1, []Reason{}},
 		{"no data", Evidence{Comparisons: []Comparison{empty}}, StatusInsufficientData, -1, []Reason{ReasonNoVisitors}},
 		{"one even, one empty", Evidence{Comparisons: []Comparison{empty, even}}, StatusInconclusive, -1, []Reason{ReasonNoVisitors}},
-		{"better, too early", Evidence{Comparisons: []Comparison{better}, Progress: &half}, StatusInconclusive, -1, []Reason{ReasonTooEarly}},
-		{"better, progress unknown", Evidence{Comparisons: []Comparison{better}}, StatusInconclusive, -1, []Reason{ReasonTooEarly}},
-		{"better at the end", Evidence{Comparisons: []Comparison{better}, Progress: &full}, StatusWinner, 0, []Reason{}},
-		{"better at any look", Evidence{Comparisons: []Comparison{even, seen}, Progress: &half}, StatusWinner, 1, []Reason{}},
-		{"the largest of two", Evidence{Comparisons: []Comparison{seen, better}, Progress: &full}, StatusWinner, 1, []Reason{}},
-		{"the largest is too early", Evidence{Comparisons: []Comparison{seen, better}, Progress: &half}, StatusInconclusive, -1, []Reason{ReasonTooEarly}},
+		{"better, too early", Evidence{Comparisons: []Comparison{better}}, StatusInconclusive, -1, []Reason{ReasonTooEarly}},
+		{"better, another reason", Evidence{Comparisons: []Comparison{even, better}, Pending: ReasonPlannedLookInconclusive}, StatusInconclusive, -1, []Reason{ReasonPlannedLookInconclusive}},
+		{"better at any look", Evidence{Comparisons: []Comparison{even, seen}}, StatusWinner, 1, []Reason{}},
+		{"the larger one is too early", Evidence{Comparisons: []Comparison{seen, better}}, StatusWinner, 0, []Reason{}},
+		{"the largest of two", Evidence{Comparisons: []Comparison{seen, most}}, StatusWinner, 1, []Reason{}},
 		{"a winner beside a loser", Evidence{Comparisons: []Comparison{worse, seen}}, StatusWinner, 1, []Reason{}},
 		{"a loser", Evidence{Comparisons: []Comparison{even, worse}}, StatusLoser, 1, []Reason{}},
-		{"the worst loser at the end", Evidence{Comparisons: []Comparison{less, worse}, Progress: &full}, StatusLoser, 0, []Reason{}},
-		{"a loser too early", Evidence{Comparisons: []Comparison{less}, Progress: &half}, StatusInconclusive, -1, []Reason{ReasonTooEarly}},
-		{"mismatch", Evidence{Comparisons: []Comparison{better}, Progress: &full, SampleRatioMismatch: true}, StatusInvalid, -1, []Reason{ReasonSampleRatioMismatch}},
+		{"a loser beside a worse one that is too early", Evidence{Comparisons: []Comparison{less, worse}}, StatusLoser, 1, []Reason{}},
+		{"a loser too early", Evidence{Comparisons: []Comparison{less}}, StatusInconclusive, -1, []Reason{ReasonTooEarly}},
+		{"mismatch", Evidence{Comparisons: []Comparison{better}, SampleRatioMismatch: true}, StatusInvalid, -1, []Reason{ReasonSampleRatioMismatch}},
 	}
 	for _, test := range tests {
-		got := Conclude(test.evidence, Options{SignificanceLevel: 95})
+		got := Conclude(test.evidence)
 		if got.Status != test.status || got.Index != test.index || !slices.Equal(got.Reasons, test.reasons) {
 			t.Errorf("%s: %+v", test.name, got)
 		}
 	}
 	chance := 0.99
-	bayes := Comparison{Difference: Effect{Value: &half}, Bayesian: &Bayesian{ChanceToBeatControl: &chance}, Verdict: VerdictBetter}
-	for _, progress := range []*float64{nil, &half, &full} {
-		got := Conclude(Evidence{Comparisons: []Comparison{bayes}, Progress: progress}, Options{SignificanceLevel: 95, Methodology: MethodologyBayesian})
-		if (got.Status == StatusWinner) != (progress == &full) {
-			t.Errorf("Bayesian at %v: %+v", progress, got)
+	for _, significant := range []bool{true, false} {
+		bayes := Comparison{
+			Difference: Effect{Value: &half}, Bayesian: &Bayesian{ChanceToBeatControl: &chance}, Verdict: VerdictBetter,
+			Sequential: &Sequential{Significant: significant},
+		}
+		if got := Conclude(Evidence{Comparisons: []Comparison{bayes}}); (got.Status == StatusWinner) != significant || got.Conclusive[0] != significant {
+			t.Errorf("Bayesian with a sequence significant %v: %+v", significant, got)
 		}
 	}
 }
 
 func TestConcludeCells(t *testing.T) {
-	full := 1.0
 	cell := func(p, sequential float64) Evidence {
-		return Evidence{Comparisons: []Comparison{said(VerdictBetter, 1, p, sequential)}, Progress: &full}
+		return Evidence{Comparisons: []Comparison{said(VerdictBetter, 1, p, sequential)}}
 	}
 	statuses := func(cells ...Evidence) []Status {
 		var found []Status
@@ -72,31 +73,27 @@ func TestConcludeCells(t *testing.T) {
 		}
 		return found
 	}
-	if got := statuses(cell(0.04, 1)); got[0] != StatusWinner {
+	if got := statuses(cell(0.04, 0.04)); got[0] != StatusWinner {
 		t.Errorf("a single cell: %v", got)
 	}
 	// Holm: .04 * 1, .01 * 3, .03 * 2 = .06. The procedure stops at .06, before .04.
 	want := []Status{StatusInconclusive, StatusWinner, StatusInconclusive}
-	if got := statuses(cell(0.04, 1), cell(0.01, 1), cell(0.03, 1)); !slices.Equal(got, want) {
+	if got := statuses(cell(0.04, 0.01), cell(0.01, 0.01), cell(0.03, 0.01)); !slices.Equal(got, want) {
 		t.Errorf("three cells: %v, want %v", got, want)
 	}
 	// Cells without a p-value do not count.
-	if got := statuses(Evidence{}, cell(0.04, 1), Evidence{}); got[1] != StatusWinner {
+	if got := statuses(Evidence{}, cell(0.04, 0.04), Evidence{}); got[1] != StatusWinner {
 		t.Errorf("one cell of three has data: %v", got)
 	}
 	got := ConcludeCells([]Evidence{cell(0.04, 1), cell(0.03, 1)}, Options{SignificanceLevel: 95})
 	if !slices.Contains(got[0].Reasons, ReasonNotSignificantAcrossBreakdown) {
 		t.Errorf("reasons %v", got[0].Reasons)
 	}
-	// Before the end, the always-valid result must be significant as well.
-	early := cell(0.001, 0.03)
-	early.Progress = nil
-	if got := statuses(early, cell(0.5, 1)); got[0] != StatusInconclusive {
+	// The sequence must be significant as well.
+	if got := statuses(cell(0.001, 0.03), cell(0.5, 1)); got[0] != StatusInconclusive {
 		t.Errorf("sequential .03 of two: %v", got)
 	}
-	early = cell(0.001, 0.02)
-	early.Progress = nil
-	if got := statuses(early, cell(0.5, 1)); got[0] != StatusWinner {
+	if got := statuses(cell(0.001, 0.02), cell(0.5, 1)); got[0] != StatusWinner {
 		t.Errorf("sequential .02 of two: %v", got)
 	}
 	// The comparisons given are not changed.

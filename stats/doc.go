@@ -64,20 +64,32 @@
 // excludes treatments without a p-value. The interval of a single variation
 // uses the plain alpha.
 //
-// # Peeking: the confidence sequence
+// # Peeking: one planned look and a confidence sequence
 //
-// Each frequentist comparison also has an always-valid result, which holds at
-// every look:
+// Alpha is divided: alpha1 = .9 alpha belongs to one planned look, alpha2 = .1
+// alpha to a confidence sequence over all other looks. Together they are one
+// sequence of simultaneous level 1 - alpha, by Bonferroni, for any number of looks
+// and for m treatments with a share:
 //
-//	k² = (N rho² + 1)/(N rho²) ln((N rho² + 1)/a²)
+//	p = min(1, p_adj / .9)    at the planned look; p_adj is Dunnett's
+//	p = min(1, 10 m p_AV)     elsewhere
 //
-// is the bound of z². Here a is alpha divided by the number of treatments, and
-// rho² makes the bound tightest at the planned visitors. For rates z is the
-// score statistic. For means z is Welch's statistic. If the split is uneven, the
-// pooled standard error replaces Welch's where it is larger. There is no
-// always-valid result below 100 visitors in a variation.
-// Any conclusion before the planned end requires the always-valid result to be
-// significant.
+// The intervals have Dunnett's bound at alpha1 at the planned look, and elsewhere the
+// bound k(alpha2/m) of |z|:
+//
+//	k(a)² = (N rho² + 1)/(N rho²) ln((N rho² + 1)/a²)
+//	p_AV  = min(1, sqrt(N rho² + 1) exp(-rho² N z² / (2 (N rho² + 1))))
+//
+// Here N are the visitors of the pair, and rho² makes the bound tightest at the
+// planned visitors of the pair. For rates z is the score statistic. For means z is
+// Welch's statistic. If the split is uneven, the pooled standard error replaces
+// Welch's where it is larger. There is no such result below 100 visitors in a
+// variation.
+//
+// Decide goes through the looks of a campaign, one at the end of each full day. The
+// planned look is the first one with the planned visitors over all variations. The
+// first look with a conclusion decides; only a winner may follow a loser. Without
+// planned visitors, rates use the required sample, and means have no planned look.
 //
 // # Bayesian
 //
@@ -91,7 +103,8 @@
 // normal posteriors under flat priors. A comparison is significant if the
 // chance is above 1 - alpha/2 or below alpha/2. There is no correction for
 // several treatments. Each chance refers to one comparison, so more comparisons
-// yield more false positives.
+// yield more false positives. A conclusion needs the sequence above, too, significant
+// on the same side.
 //
 // # Verdicts
 //
@@ -103,7 +116,8 @@
 //
 // Otherwise the verdict is better, worse or inconclusive.
 //
-// Conclude adds the conditions under which a report names a winner.
+// Conclude adds the conditions under which a look names a winner or a loser: the
+// p-value of the sequence is below alpha.
 // ConcludeCells adjusts the cells of a breakdown by Holm.
 //
 // # Assumptions

@@ -17,7 +17,7 @@ func ExampleCompare() {
 	fmt.Printf("p = %.2g, always-valid p = %.2g, verdict %s\n", *c.Frequentist.PValue, *c.Sequential.PValue, c.Verdict)
 	// Output:
 	// lift +24.8 %, interval [+13.5 %, +37.2 %]
-	// p = 4.3e-06, always-valid p = 0.00021, verdict better
+	// p = 4.3e-06, always-valid p = 0.0024, verdict better
 }
 
 // The same visitors with the Bayesian methodology.

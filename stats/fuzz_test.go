@@ -10,7 +10,7 @@ import (
 // The fuzz targets check that there is no NaN, infinity, panic or contradiction.
 
 func fuzzOptions(level int, flags uint8, planned int64) Options {
-	o := Options{SignificanceLevel: level, NonNegative: flags&1 > 0, SharesChanged: flags&2 > 0, PlannedVisitors: planned}
+	o := Options{SignificanceLevel: level, NonNegative: flags&1 > 0, SharesChanged: flags&2 > 0, PlannedLook: flags&32 > 0, PlannedVisitors: planned}
 	if flags&4 > 0 {
 		o.Methodology = MethodologyBayesian
 	}
@@ -89,13 +89,13 @@ func FuzzSums(f *testing.F) {
 }
 
 func FuzzConclude(f *testing.F) {
-	f.Add(0.01, 0.2, 1.0, 3.0, 95, uint8(0))
-	f.Add(math.NaN(), -1.0, math.Inf(1), 0.0, 100, uint8(7))
-	f.Fuzz(func(t *testing.T, p, q, m, progress float64, level int, flags uint8) {
+	f.Add(0.01, 0.2, 1.0, 95, uint8(0))
+	f.Add(math.NaN(), -1.0, math.Inf(1), 100, uint8(7))
+	f.Fuzz(func(t *testing.T, p, q, m float64, level int, flags uint8) {
 		o := fuzzOptions(level, flags, 0)
 		comparisons := Compare(mean(200, m, 1), []Sample{mean(300, p, 1), mean(5000, q, 2)}, o)
-		cell := Evidence{Comparisons: comparisons, Progress: &progress, SampleRatioMismatch: flags&8 > 0}
-		for _, c := range append(ConcludeCells([]Evidence{cell, {}, cell}, o), Conclude(cell, o)) {
+		cell := Evidence{Comparisons: comparisons, SampleRatioMismatch: flags&8 > 0}
+		for _, c := range append(ConcludeCells([]Evidence{cell, {}, cell}, o), Conclude(cell)) {
 			if c.Status == "" || c.Reasons == nil || (c.Index >= 0) != (c.Status == StatusWinner || c.Status == StatusLoser) {
 				t.Errorf("%+v", c)
 			}

@@ -44,6 +44,10 @@ type PowerReport struct {
 // of control. For rates, vt is the variance of the lifted rate; for means, vt
 // is vc.
 //
+// Under a prior of the lift, which shrinks the effect, z_{1-a/2} is multiplied by
+// sqrt(1 + (SE/sd)²), where SE is the standard error of the lift and sd the standard
+// deviation of the prior. There a is the part of alpha at the planned look.
+//
 // The minimum detectable effect and the power solve the same equation for mde
 // and for z_power at the visitors so far. So they reach the plan exactly when
 // Progress reaches 1.
@@ -84,14 +88,13 @@ func (s sizing) require(plan Plan, out *PowerReport) Reason {
 	distance := plan.MinimumEffect * math.Abs(s.mean)
 	perVisitor := s.spread(vt)
 	if plan.Visitors > 0 {
-		out.Power = number(normalSurvival(s.critical - distance/math.Sqrt(perVisitor/float64(plan.Visitors))))
+		se := math.Sqrt(perVisitor / float64(plan.Visitors))
+		out.Power = number(normalSurvival(s.bound(se/math.Abs(s.mean)) - distance/se))
 	}
-	z := s.critical + s.power
-	required := math.Ceil(math.Max(z, 0) / distance * math.Max(z, 0) / distance * perVisitor)
-	if !(required < 1<<62) {
+	needed, ok := s.required(plan.MinimumEffect, vt)
+	if !ok {
 		return ReasonBaselineNotDistinguishable
 	}
-	needed := max(int64(required), 1)
 	remaining := max(needed-plan.Visitors, 0)
 	out.RequiredVisitors, out.RemainingVisitors = &needed, &remaining
 	out.Progress = number(float64(plan.Visitors) / float64(needed))
@@ -108,6 +111,37 @@ func (s sizing) require(plan Plan, out *PowerReport) Reason {
 	return ""
 }
 
+// required returns the number of visitors that detect a lift, or false if it is too
+// large.
+func (s sizing) required(lift, vt float64) (int64, bool) {
+	distance, z := lift*math.Abs(s.mean), s.errors(lift)
+	required := math.Ceil(z / distance * z / distance * s.spread(vt))
+	return max(int64(required), 1), required < 1<<62
+}
+
+// bound returns the significant effect in standard errors, for a standard error of
+// the lift.
+func (s sizing) bound(se float64) float64 {
+	if s.prior == 0 {
+		return s.critical
+	}
+	return s.critical * math.Hypot(1, se/s.prior)
+}
+
+// errors returns the x at which a lift of x standard errors is detected: x = bound +
+// z_power.
+func (s sizing) errors(lift float64) float64 {
+	low, high := math.Max(s.critical+s.power, 0), math.Max(s.critical+s.power, 0)
+	if s.prior == 0 || low == 0 {
+		return low
+	}
+	above := func(x float64) float64 { return x - s.bound(lift/x) - s.power }
+	for above(high) < 0 {
+		high *= 2
+	}
+	return findRoot(above, bracket{low, high, above(low), above(high)}, 1e-12)
+}
+
 // sizing holds the terms of a plan's equation: the baseline and its variance,
 // both quantiles, and two shares. The shares are those of control and of the
 // smallest treatment, which needs the most visitors.
@@ -116,6 +150,7 @@ type sizing struct {
 	mean, variance  float64
 	critical, power float64
 	control, least  float64
+	prior           float64 // standard deviation of the prior of the lift; 0: none
 }
 
 func newSizing(plan Plan, o Options) (sizing, Reason) {
@@ -136,6 +171,10 @@ func newSizing(plan Plan, o Options) (sizing, Reason) {
 		return s, ReasonZeroVariance
 	case !(plan.MinimumEffect > 0) || math.IsInf(plan.MinimumEffect, 1) || !(plan.Power > 0 && plan.Power < 1) || plan.Visitors < 0:
 		return s, ReasonInvalidData
+	}
+	if o.Methodology == MethodologyBayesian && o.Prior != nil {
+		s.prior = o.Prior.StandardDeviation
+		alpha *= PlannedLookShare
 	}
 	return s, s.divide(plan.Shares, alpha, o.Methodology)
 }
@@ -187,11 +226,27 @@ func (s sizing) lifted(lift float64) (float64, Reason) {
 }
 
 // detectable returns the lift that n visitors detect with the planned power, or
-// NaN if there is none. The variance of a rate depends on the lift. So for
-// rates the result is the larger root of (pt - pc)² = z² (vc/nc + pt
-// (1-pt)/nt).
-func (s sizing) detectable(n float64) (float64, Reason) {
+// NaN if there is none. Under a prior, the bound depends on the standard error.
+func (s sizing) detectable(n float64) (lift float64, reason Reason) {
 	z := math.Max(s.critical+s.power, 0)
+	lift, reason = s.detectableAt(n, z)
+	if s.prior == 0 || z == 0 {
+		return lift, reason
+	}
+	for range 100 {
+		before := z
+		z = math.Max(s.bound(lift/z)+s.power, 0)
+		if lift, reason = s.detectableAt(n, z); !finite(lift) || math.Abs(z-before) < 1e-14*z {
+			break
+		}
+	}
+	return lift, reason
+}
+
+// detectableAt returns the lift of z standard errors, or NaN if there is none. The
+// variance of a rate depends on the lift. So for rates the result is the larger root
+// of (pt - pc)² = z² (vc/nc + pt (1-pt)/nt).
+func (s sizing) detectableAt(n, z float64) (float64, Reason) {
 	if !s.rate {
 		return z * math.Sqrt(s.spread(s.variance)/n) / math.Abs(s.mean), ReasonBaselineNotDistinguishable
 	}

@@ -75,6 +75,7 @@ func randomOptions(r *rand.Rand) Options {
 		SignificanceLevel: levels[r.IntN(len(levels))],
 		NonNegative:       r.IntN(2) == 0,
 		PlannedVisitors:   int64(math.Exp(r.Float64() * 14)),
+		PlannedLook:       r.IntN(2) == 0,
 	}
 	if r.IntN(2) == 0 {
 		o.Prior = &Prior{Mean: r.NormFloat64() / 10, StandardDeviation: math.Exp(-6 * r.Float64())}

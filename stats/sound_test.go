@@ -31,8 +31,11 @@ func unsound(c Comparison, o Options) string {
 	if alpha == 0 && (c.Significant || c.Difference.Interval != nil || c.Lift.Interval != nil) {
 		return "significant or with an interval at level 100"
 	}
-	if (c.Bayesian == nil) == (c.Frequentist == nil) || (c.Sequential == nil) != (c.Frequentist == nil) {
+	if (c.Bayesian == nil) == (c.Frequentist == nil) || c.Sequential == nil {
 		return "both methodologies, or neither"
+	}
+	if law := unsoundSequential(c, alpha, o.PlannedLook); law != "" {
+		return law
 	}
 	if c.Bayesian != nil {
 		return unsoundBayesian(c, alpha)
@@ -92,13 +95,14 @@ func unsoundFrequentist(c Comparison, alpha float64) string {
 	if (f.Test != TestScore) != (f.DegreesOfFreedom != nil) {
 		return "degrees of freedom"
 	}
-	if law := unsoundDuality(c.Significant, c.Difference.Interval, c.Lift.Interval, c.Difference.Value, alpha); law != "" {
-		return law
-	}
-	if alpha == 0 {
-		return ""
-	}
+	return unsoundDuality(c.Significant, c.Difference.Interval, c.Lift.Interval, c.Difference.Value, alpha)
+}
+
+func unsoundSequential(c Comparison, alpha float64, plannedLook bool) string {
 	s := c.Sequential
+	if s.PlannedLook != plannedLook {
+		return "another look"
+	}
 	if (s.PValue == nil) != (s.Reason != "") {
 		return "sequential p and reason"
 	}
@@ -108,8 +112,18 @@ func unsoundFrequentist(c Comparison, alpha float64) string {
 	if s.Significant != (*s.PValue < alpha) {
 		return "sequential significance is not p < alpha"
 	}
-	if law := unsoundDuality(s.Significant, s.Difference, s.Lift, c.Difference.Value, alpha); law != "" {
+	observed := c.Difference.Value
+	if c.Difference.Observed != nil {
+		observed = c.Difference.Observed
+	}
+	if law := unsoundDuality(s.Significant, s.Difference, s.Lift, observed, alpha); law != "" {
 		return "sequential " + law
+	}
+	if c.Frequentist != nil && s.Significant && !c.Significant {
+		return "the sequence is significant, but not the test"
+	}
+	if f := c.Frequentist; f != nil && plannedLook && math.Abs(*s.PValue-math.Min(1, *f.AdjustedPValue/PlannedLookShare)) > 1e-12 {
+		return "p at the planned look"
 	}
 	return ""
 }

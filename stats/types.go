@@ -1,6 +1,9 @@
 package stats
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Reason is a code that explains why a number is missing or why a verdict is
 // weak.
@@ -19,6 +22,10 @@ const (
 	ReasonLevel100                      Reason = "LEVEL_100"
 	ReasonSharesChanged                 Reason = "SHARES_CHANGED"
 	ReasonTooEarly                      Reason = "TOO_EARLY"
+	ReasonNoPlannedSample               Reason = "NO_PLANNED_SAMPLE"
+	ReasonPlannedLookInconclusive       Reason = "PLANNED_LOOK_INCONCLUSIVE"
+	ReasonDayNotOver                    Reason = "DAY_NOT_OVER"
+	ReasonNotDeclared                   Reason = "NOT_DECLARED"
 	ReasonLiftImpossible                Reason = "LIFT_IMPOSSIBLE"
 	ReasonSampleRatioMismatch           Reason = "SAMPLE_RATIO_MISMATCH"
 	ReasonNotSignificantAcrossBreakdown Reason = "NOT_SIGNIFICANT_ACROSS_BREAKDOWN"
@@ -86,12 +93,16 @@ type Options struct {
 	NonNegative bool
 	// Shares are the expected shares of the visitors, control first, in any unit.
 	// They decide whether a pair of means is uneven. Without them, or where a share
-	// is 0, the observed shares decide.
+	// is 0, the observed shares decide. The number of treatments with a share divides
+	// the error rate of the confidence sequence.
 	Shares []float64
-	// PlannedVisitors is N* of the confidence sequence, over both variations of
-	// the pair. A value of 0 or less means DefaultPlannedVisitors. It must
-	// never depend on results.
+	// PlannedVisitors is the planned number of visitors over all variations. N* of
+	// the confidence sequence of a pair is the pair's share of it. A value of 0 or
+	// less means that N* is DefaultPlannedVisitors. It must never depend on results.
 	PlannedVisitors int64
+	// PlannedLook reports whether the samples are those of the planned look. It must
+	// be true at one look at most, which must not be chosen by results.
+	PlannedLook bool
 	// Prior is the prior of the lift under the Bayesian methodology. Nil means flat
 	// priors: of each rate, or of the difference of two means.
 	Prior *Prior
@@ -121,11 +132,42 @@ func (o Options) pairRules(treatment int) pairRules {
 	return rules
 }
 
-func (o Options) plannedVisitors() float64 {
+// plannedVisitors returns N* of the pair of control and one of several treatments.
+func (o Options) plannedVisitors(treatment, treatments int) float64 {
 	if o.PlannedVisitors <= 0 {
 		return DefaultPlannedVisitors
 	}
-	return float64(o.PlannedVisitors)
+	share := 2 / float64(treatments+1)
+	if treatment+1 < len(o.Shares) {
+		total := 0.0
+		for _, s := range o.Shares {
+			total += s
+		}
+		if pair := o.Shares[0] + o.Shares[treatment+1]; pair > 0 && total > 0 {
+			share = pair / total
+		}
+	}
+	return share * float64(o.PlannedVisitors)
+}
+
+// hasShare reports whether a treatment has a share of the visitors. All have one if
+// there are no shares.
+func (o Options) hasShare(treatment int) bool {
+	if treatment+1 >= len(o.Shares) || o.Shares[treatment+1] > 0 {
+		return true
+	}
+	return !slices.ContainsFunc(o.Shares[1:], func(share float64) bool { return share > 0 })
+}
+
+// withShare returns the number of treatments that have a share of the visitors.
+func (o Options) withShare(treatments int) int {
+	n := 0
+	for i := range treatments {
+		if o.hasShare(i) {
+			n++
+		}
+	}
+	return n
 }
 
 // Interval is a confidence or credible interval. A nil end is unbounded. An
@@ -158,8 +200,8 @@ type Effect struct {
 type Comparison struct {
 	Difference Effect
 	Lift       Effect
-	// Frequentist and Sequential are nil under the Bayesian methodology.
-	// Bayesian is nil under the frequentist methodology.
+	// Frequentist is nil under the Bayesian methodology. Bayesian is nil under the
+	// frequentist methodology.
 	Frequentist *Frequentist
 	Sequential  *Sequential
 	Bayesian    *Bayesian
@@ -183,10 +225,12 @@ type Frequentist struct {
 	Reason           Reason
 }
 
-// Sequential is the always-valid result. It is valid no matter how often it is
-// read. Reason is set if PValue or Difference is nil. LiftReason is set if Lift
-// or an end of Lift is nil.
+// Sequential is the result of the sequence that a conclusion needs. It is valid no
+// matter how often it is read. PlannedLook reports whether it is the result at the
+// planned look. Reason is set if PValue or Difference is nil. LiftReason is set if
+// Lift or an end of Lift is nil.
 type Sequential struct {
+	PlannedLook bool
 	PValue      *float64
 	Difference  *Interval
 	Lift        *Interval

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"lifthouse/cmd/internal/compare"
@@ -24,6 +25,10 @@ of one visitor's value (the squared standard deviation):
   lifthouse compare --control 500/10000 --treatment 560/10000 --treatment 545/10000
   lifthouse compare --control 10000:4.2:81 --treatment 10000:4.6:90 --level 95 --nonnegative
 
+A variation is better or worse only if the result is conclusive: at the planned look (--planned-look), or at every look by
+the always-valid p-value. Choose the planned look before the start, and never by its results. Later, pass the sums of the
+planned look and those of today as JSON; the first conclusive look decides.
+
 Without these flags, it reads one JSON object per line from standard input, and prints one line of JSON per input with the
 same fields as the results of a campaign. On a terminal it prints a table unless --json is given:
 
@@ -37,7 +42,10 @@ same fields as the results of a campaign. On a terminal it prints a table unless
   methodology        frequentist or bayesian; default frequentist
   power              60 to 99 per cent; default 80
   mde                minimum detectable effect, 1 to 100 per cent of control; default 20
-  plannedVisitors    planned sample size, at which the always-valid interval is narrowest; default 5000
+  plannedVisitors    planned sample size over all variations, at which the always-valid interval is narrowest; by default
+                     5000 of a variation and control
+  plannedLook        {"variations": [{"n", "converted"}, …]}, in the order of variations: the sums at the end of the day on
+                     which the planned sample was reached, whose test has 90 % of the error rate; omitted before
   prior              of lifts, for bayesian: "flat", or {"mean", "standardDeviation"} in per cent; by default 95 % of the
                      lifts are expected within mde
   nonnegative        true if no visitor's value is below zero; default false
@@ -74,7 +82,8 @@ func (p *program) compareCommand() *cobra.Command {
 	flags.StringVar(&f.Methodology, "methodology", "frequentist", "`name` of the methodology: frequentist or bayesian")
 	flags.IntVar(&f.Power, "power", 80, "statistical power in `percent`: 60 to 99")
 	flags.Float64Var(&f.MDE, "mde", 20, "minimum detectable effect in `percent` of control: 1 to 100")
-	flags.Int64Var(&f.Planned, "planned", 0, "planned sample size in `visitors`, for the always-valid interval (default 5000)")
+	flags.Int64Var(&f.Planned, "planned", 0, "planned sample size in `visitors` over all variations, for the always-valid interval (default 5000 of a pair)")
+	flags.BoolVar(&f.PlannedLook, "planned-look", false, "the numbers are those of the planned look: the end of the day on which the planned sample was reached")
 	flags.StringVar(&f.Prior, "prior", "", "`prior` of lifts, for bayesian: flat, or mean:deviation in percent (0:5) (default by --mde)")
 	flags.BoolVar(&f.NonNegative, "nonnegative", false, "no visitor's value is below zero")
 	flags.BoolVar(&asJSON, "json", false, "print JSON lines, also on a terminal")
@@ -90,9 +99,12 @@ func (p *program) compareFlags(f *compare.Flags, changed func(name string) bool,
 	input, err := calculator.Parse(line)
 	var invalid *query.InvalidError
 	if errors.As(err, &invalid) {
-		faults := make([]string, len(invalid.Faults))
-		for i, fault := range invalid.Faults {
-			faults[i] = f.FlagOf(fault.Name) + ": " + fault.Detail
+		var faults []string
+		for _, fault := range invalid.Faults {
+			// Numbers that are also those of the planned look have each fault twice.
+			if text := f.FlagOf(fault.Name) + ": " + fault.Detail; !slices.Contains(faults, text) {
+				faults = append(faults, text)
+			}
 		}
 		return usageError{fmt.Errorf("compare: %s", strings.Join(faults, "; "))}
 	}

@@ -99,7 +99,12 @@ func TestCompareFlagsAskAsLinesDo(t *testing.T) {
 			  {"n":9000,"mean":1,"variance":4,"share":25},{"n":8000,"mean":0,"variance":5,"share":25}]}`,
 		},
 		{
-			[]string{"--control", "9000:0.01:4", "--treatment", "9000:1:4", "--nonnegative"},
+			[]string{"--control", "200/2000", "--treatment", "249/2000", "--share", "50,50", "--planned-look"},
+			`{"metric":"binary","variations":[{"n":2000,"converted":200,"share":50},{"n":2000,"converted":249,"share":50}],
+			  "plannedLook":{"variations":[{"n":2000,"converted":200},{"n":2000,"converted":249}]}}`,
+		},
+		{
+			[]string{"--control", "9000:0.01:4", "--treatment", "9000:1:4", "--nonnegative", "--planned-look=false"},
 			`{"metric":"mean","nonnegative":true,"variations":[{"n":9000,"mean":0.01,"variance":4},{"n":9000,"mean":1,"variance":4}]}`,
 		},
 	} {
@@ -143,6 +148,13 @@ func TestCompareUsage(t *testing.T) {
 		{[]string{"--control", "5/10", "--treatment", "5/10", "--share", "50,half"}, exitUsage, `--share 50,half: "half" is not a number`},
 		{[]string{"--control", "5/10", "--treatment", "5/10", "--share", "500,500"}, exitUsage, "--share: must be a number from 0 to 100 per cent"},
 		{[]string{"--control", "5/10", "--treatment", "5/10", "--planned", "0"}, exitUsage, "--planned: must be an integer from 1"},
+		{[]string{"--planned-look"}, exitUsage, "--planned-look requires --control and --treatment; a line of standard input has its own plannedLook"},
+		{
+			[]string{"--control", "50/10", "--treatment", "5/10", "--planned", "30", "--planned-look"},
+			exitUsage,
+			"compare: --control 50/10: converted: must be at most n, which is 10; " +
+				"--planned-look: must have at least 30 visitors in all, which is plannedVisitors, have 20; omit plannedLook until then\n",
+		},
 		{[]string{"--control", "5/10", "--treatment", "5/10", "--level", "high"}, exitUsage, "invalid argument"},
 		{append([]string{"--control", "5/10"}, strings.Fields(strings.Repeat("--treatment 5/10 ", 21))...), exitUsage, "--treatment: must be an array of 2 to 21"},
 	} {
@@ -160,7 +172,7 @@ func TestCompareTable(t *testing.T) {
 	}{
 		{[]string{"--control", "716/11927", "--treatment", "900/12010", "--level", "95", "--share", "50,50"}, `
 Variation 1 is better than control: a lift of +24.8 % (95 % always-valid
-interval +7.2 % to +45.4 %), which is valid at every look.
+interval +3.5 % to +50.5 %), which is valid at every look.
 
 rate = converted / visitors, in % · frequentist, 95 % · 23,937 visitors
 
@@ -169,7 +181,7 @@ variation  visitors    rate     95 % interval
 1            12,010  7.49 %  [7.04 %, 7.98 %]
 
 variation     lift       95 % interval          p  always-valid p  verdict
-1          +24.8 %  [+13.5 %, +37.2 %]  0.0000043         0.00021  better
+1          +24.8 %  [+13.5 %, +37.2 %]  0.0000043          0.0024  better
 
 1             │                     ├──────────────────●────────────────────┤
 lift       ───┼───────────────┴────────────────┴────────────────┴───────────────
@@ -184,7 +196,7 @@ Sample: detecting a lift of 20 % with 80 % power requires 13,425 visitors; the
 `},
 		{[]string{"--control", "10000:0.01:81", "--treatment", "10000:4.6:90", "--treatment", "90:2.1:77", "--nonnegative"}, `
 Variation 1 is better than control: a lift of +45,900 % (90 % always-valid
-interval from +1,475 % upward), which is valid at every look.
+interval from +1,185 % upward), which is valid at every look.
 
 mean per visitor, in the metric's unit · frequentist, 90 % · 20,090 visitors
 
@@ -194,7 +206,7 @@ variation  visitors  mean  90 % interval
 2                90  2.10   [0.56, 3.64]
 
 variation       lift  90 % interval  adjusted p  always-valid p  verdict
-1          +45,900 %  [+2,380 %, ∞)    1.2e-261        4.9e-259  better
+1          +45,900 %  [+2,380 %, ∞)    1.2e-261        4.5e-261  better
 2          +20,900 %    [+405 %, ∞)      0.0557               –  not enough data
 
 1             │  ├──────────────────────────────────────────────────────────●──▶
@@ -214,7 +226,7 @@ Sample: detecting a lift of 20 % with 80 % power requires 35,500,441,246
   visitors; the sample has under 1 % of them and can detect a lift of 26,586 %.
 `},
 		{[]string{"--control", "500/10000", "--treatment", "430/9950", "--treatment", "510/10020", "--methodology", "bayesian", "--mde", "10"}, `
-No variation differs significantly from control at the 90 % level; 43,951 more
+No variation differs significantly from control at the 90 % level; 69,900 more
 visitors are needed to detect a lift of 10 %.
 
 rate = converted / visitors, in % · bayesian, 90 % · 29,970 visitors
@@ -224,20 +236,50 @@ variation  visitors    rate     90 % interval
 1             9,950  4.32 %  [4.00 %, 4.67 %]
 2            10,020  5.09 %  [4.74 %, 5.46 %]
 
-variation    lift      90 % interval  chance to beat control  verdict
-1          -5.7 %  [-12.2 %, +0.9 %]                  7.71 %  inconclusive
-2          +0.8 %   [-5.6 %, +7.3 %]                 57.98 %  inconclusive
+variation    lift      90 % interval  chance to beat control  always-valid p
+1          -5.7 %  [-12.2 %, +0.9 %]                  7.71 %          1.0000
+2          +0.8 %   [-5.6 %, +7.3 %]                 57.98 %          1.0000
+
+variation  verdict
+1          inconclusive
+2          inconclusive
 
 1             ├───────────────────●──────────────────┼──┤
 2                                  ├─────────────────┼─●────────────────────┤
 lift       ─────────┴────────────────┴───────────────┼───────────────┴──────────
                   -10 %            -5 %             0 %            +5 %
 
+The always-valid p-value is valid at every look.
 Chances and intervals are not corrected for the number of comparisons.
 Lifts are means of the posterior. The prior expects 95 % of all lifts between
   -10.0 % and +10.0 %.
-Sample: detecting a lift of 10 % with 80 % power requires 73,921 visitors; the
-  sample has 41 % of them and can detect a lift of 15.9 %.
+Sample: detecting a lift of 10 % with 80 % power requires 99,870 visitors; the
+  sample has 30 % of them and can detect a lift of 23.3 %.
+`},
+		{[]string{"--control", "200/2000", "--treatment", "239/2000", "--level", "95", "--planned", "4000", "--planned-look"}, `
+Ahead at the planned look (p = 0.0485), not conclusive: that look has 4.5 % of
+the 5 %.
+
+rate = converted / visitors, in % · frequentist, 95 % · 4,000 visitors
+
+variation  visitors    rate     95 % interval
+0 control     2,000  10.0 %   [8.8 %, 11.4 %]
+1             2,000  11.9 %  [10.6 %, 13.4 %]
+
+variation     lift      95 % interval       p  p at the planned look
+1          +19.5 %  [+0.1 %, +42.7 %]  0.0485                 0.0539
+
+variation  verdict
+1          ahead, not conclusive
+
+1             ├───────────────────────────●─────────────────────────────────┤
+lift       ───┼─────────────┴──────────────┴──────────────┴──────────────┴──────
+             0 %          +10 %          +20 %          +30 %          +40 %
+
+The p-value is valid for a single look at the planned end. The p-value at the
+  planned look leaves a tenth of the error rate to all other looks.
+Sample: detecting a lift of 20 % with 80 % power requires 7,677 visitors; the
+  sample has 52 % of them and can detect a lift of 28.1 %.
 `},
 		{[]string{"--control", "0/50", "--treatment", "7/50", "--level", "100"}, `
 Not enough data for a verdict: there are too few visitors (a verdict needs 100

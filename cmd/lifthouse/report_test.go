@@ -47,6 +47,7 @@ The p-value is valid for a single look at the planned end. The always-valid
 Warning: 15.4 % of the visitors were exposed to more than one variation
 Warning: events have variation ids that the catalogue does not declare; their
   visitors are not in the report
+Planned look: not reached yet (10 of 1,633 visitors).
 Sample: 1 % of the 1,633 required visitors.
 
 By device

@@ -31,7 +31,9 @@ The acceptance bands hold simultaneously with 99.9 % confidence. "=" marks exact
 asymptotic methods, whose error rates may differ by a fifth, and "≤" and "≥" one-sided bounds. Not
 tested are fixed-horizon answers that are read daily, numbers that the report itself restricts (there
 the verdict is tested), and Bayesian reports of several variations, which do not control the
-family-wise error rate. The exit status is 1 if a tested rate is outside its band.`
+family-wise error rate. The exit status is 1 if a tested rate is outside its band.
+
+The subcommand decisions measures the error rates of conclusions, without a server.`
 
 func (p *program) calibrateCommand() *cobra.Command {
 	o := calibration.Defaults
@@ -57,6 +59,7 @@ func (p *program) calibrateCommand() *cobra.Command {
 	flags.StringVar(&store, "store", "", "empty directory for the store (default a temporary directory)")
 	flags.StringVar(&jsonFile, "json", "", "write the result to this JSON file")
 	flags.StringVar(&plotFile, "plot", "", "write a chart of the tested rates to this SVG file")
+	cmd.AddCommand(p.calibrateDecisionsCommand())
 	return cmd
 }
 

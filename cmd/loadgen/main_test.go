@@ -68,6 +68,9 @@ func TestInvalidCommandLines(t *testing.T) {
 		"calibrate --experiments-aa 1 --experiments-ab 1 --visitors 1": {"sum of", "visitors 1"},
 		"calibrate --store " + notEmpty:                                {"must be an empty or missing directory"},
 		"calibrate --level 95":                                         {"--level"},
+		"calibrate decisions --experiments 0 --workers 0":              {"experiments 0", "workers 0"},
+		"calibrate decisions --only (":                                 {"invalid --only", "regular expression"},
+		"calibrate decisions x":                                        {`unexpected argument "x"`},
 	} {
 		r := run(t, strings.Fields(line)...)
 		for _, want := range wants {
@@ -102,5 +105,22 @@ func TestCalibrate(t *testing.T) {
 	}
 	if plot, _ := os.ReadFile(plotFile); err != nil || result.Null != 4 || result.Reports != 64 || len(result.Cells) < 100 || !bytes.Contains(plot, []byte("<svg")) {
 		t.Errorf("%v: %d experiments, %d reports, %d cells", err, result.Null, result.Reports, len(result.Cells))
+	}
+}
+
+func TestCalibrateDecisions(t *testing.T) {
+	jsonFile := filepath.Join(t.TempDir(), "decisions.json")
+	args := []string{"calibrate", "decisions", "--experiments", "40", "--only", "One look at means by.* (50/50|95/5),", "--json", jsonFile}
+	r := run(t, args...).wantOK(t)
+	if !strings.Contains(r.out, "4 rates, 0 outside their bands") || !strings.Contains(r.err, "simulated experiments: 80 of 80\n") {
+		t.Errorf("%s\n%s", r.out, r.err)
+	}
+	var result calibration.Decisions
+	text, err := os.ReadFile(jsonFile)
+	if err == nil {
+		err = json.Unmarshal(text, &result)
+	}
+	if err != nil || result.Experiments != 40 || len(result.Rows) != 4 || result.Rows[0].Experiments != 40 {
+		t.Errorf("%v: %+v", err, result)
 	}
 }

@@ -16,16 +16,16 @@ import (
 
 const reportHelp = `Report writes the benchmark report in Markdown from the results of other commands: one page with
 summaries, and a directory with the full tables and charts. The inputs are the --json files of
-standard, peers, growth, bench --ladder and calibrate, and texts with --section.
+standard, peers, growth, bench --ladder, calibrate and calibrate decisions, and texts with --section.
 
 make benchmarks runs all measurements and writes the report.`
 
 // reportOptions has the flags of the command.
 type reportOptions struct {
-	standard, peers, growth, calibration string
-	loads, sections                      []string
-	command, revision                    string
-	page, details                        string
+	standard, peers, growth, calibration, decisions string
+	loads, sections                                 []string
+	command, revision                               string
+	page, details                                   string
 }
 
 func (p *program) reportCommand() *cobra.Command {
@@ -48,6 +48,7 @@ func (p *program) reportCommand() *cobra.Command {
 	flags.StringVar(&o.peers, "peers", "", "JSON file of loadgen peers (required)")
 	flags.StringVar(&o.growth, "growth", "", "JSON file of loadgen growth")
 	flags.StringVar(&o.calibration, "calibration", "", "JSON file of loadgen calibrate")
+	flags.StringVar(&o.decisions, "decisions", "", "JSON file of loadgen calibrate decisions")
 	flags.StringArrayVar(&o.loads, "load", nil, "TITLE=FILE: JSON file of loadgen bench --ladder; can be repeated")
 	flags.StringArrayVar(&o.sections, "section", nil, "TITLE=FILE: text file to include as is; can be repeated")
 	flags.StringVar(&o.command, "command", "make benchmarks", "command that generates the report, named on the page")
@@ -72,6 +73,9 @@ func (o *reportOptions) benchmarks() (*report.Benchmarks, error) {
 	}
 	if o.calibration != "" {
 		errs = append(errs, readJSON("--calibration", o.calibration, &b.Calibration))
+	}
+	if o.decisions != "" {
+		errs = append(errs, readJSON("--decisions", o.decisions, &b.Decisions))
 	}
 	for _, value := range o.loads {
 		var load report.Load

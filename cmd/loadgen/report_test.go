@@ -46,6 +46,10 @@ func reportFiles(t *testing.T, dir string) []string {
 		"--calibration", write("calibration.json", calibration.Result{Null: 2000, Effect: 1000, Reports: 64, Tested: 1, Cells: []calibration.Cell{
 			{Measure: "false positives", Methodology: "frequentist", Level: 95, Metric: "goalConversionRate", Shape: "even", Nominal: 0.05, Sense: calibration.Exact, Count: 102, Experiments: 2000, Observed: 0.051, Lower: 0.03, Upper: 0.07},
 		}}),
+		"--decisions", write("decisions.json", calibration.Decisions{Experiments: 4000, Seed: 1, Rows: []calibration.DecisionRow{
+			{Part: "A/A", Scenario: "rate 5 %, 50/50", Methodology: "frequentist", Plan: "declared", Planned: 62462, Measure: "winner or loser", Experiments: 4000, Rate: 0.0437, Most: 0.05, Upper: 0.0569},
+			{Part: "A/A", Scenario: "rate 1 %, 50/50", Methodology: "frequentist", Plan: "from the data", Planned: 85381, Measure: "winner or loser", Experiments: 4000, Rate: 0.0415, Most: 0.054, Upper: 0.0611},
+		}}),
 		"--section", "Import=" + text,
 		"--command", "make benchmarks SCALE=0.5", "--revision", "abc123",
 	}
@@ -60,7 +64,7 @@ func TestReport(t *testing.T) {
 			"`make benchmarks SCALE=0.5`", "[docs/benchmarks](docs/benchmarks)", "| ClickHouse | 26.7, embedded |", "abc123", "148 numbers", "| Question | PostHog, by time | Lifthouse",
 			"| mean value | 3.3 × | 10 | 2 |", "| mean value, mobile | – | 8 | – |", "](docs/benchmarks/peers.svg)", "](docs/benchmarks/growth.svg)",
 			"| Polling dashboards | 5 | 2531 | 0.7 | 2.8 |", "5,700 events of 10 visitors", "## Import\n\n```\nimport: 12 s\n```",
-			"2,000 experiments without an effect", "| False positives | 1 | 0 |",
+			"2,000 experiments without an effect", "| False positives | 1 | 0 |", "| A/A | winner or loser | 2 | 0 | 0.0415 | 0.0437 |",
 		},
 		filepath.Join(details, "peers.md"): {
 			"| mean value | PostHog | by time | 3.3 × | 2.0 × | – | 240.0 × |", "| mean value | Lifthouse | as stored | 10 | 20 | 5 |",
@@ -74,6 +78,9 @@ func TestReport(t *testing.T) {
 			"## False positives", "| frequentist | 95 | goalConversionRate | even | 2000 | = 0.05 | 0.0510 | 0.0300–0.0700 | ok |",
 		},
 		filepath.Join(details, "calibration.svg"): {"frequentist 95"},
+		filepath.Join(details, "decisions.md"): {
+			"4,000 simulated experiments", "## A/A", "| rate 5 %, 50/50 | frequentist | 62462 | winner or loser | 4000 | ≤ 0.05 | 0.0437 | 0.0000–0.0569 | ok |", "| from the data (≈ 85381) |",
+		},
 	} {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -98,7 +105,7 @@ func TestReportWithoutOptionalInputs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, unwanted := range []string{"growth", "load.md", "calibration", "Error rates"} {
+	for _, unwanted := range []string{"growth", "load.md", "calibration", "Error rates", "decisions"} {
 		if strings.Contains(string(text), unwanted) {
 			t.Errorf("the page contains %q:\n%s", unwanted, text)
 		}

@@ -1,6 +1,8 @@
 package calculator
 
 import (
+	"slices"
+
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 	"lifthouse/stats"
@@ -15,7 +17,8 @@ type Input struct {
 	Methodology       stats.Methodology
 	Power             int          // per cent
 	MDE               float64      // minimum detectable effect, per cent of control
-	PlannedVisitors   int64        // 0: default
+	PlannedVisitors   int64        // over all variations; 0: default
+	PlannedLook       []Variation  // as Variations, with the sums of the planned look; nil: not reached
 	Prior             *stats.Prior // of lifts, as fractions; nil: flat priors
 	NonNegative       bool         // no visitor's value is below zero
 }
@@ -48,10 +51,18 @@ type Answer struct {
 	Metric            Metric            `json:"metric"`
 	Methodology       stats.Methodology `json:"methodology"`
 	SignificanceLevel int               `json:"significanceLevel"`
-	Variations        []AnswerVariation `json:"variations"` // in the order of the input
+	Variations        []AnswerVariation `json:"variations"`            // in the order of the input
+	PlannedLook       *AnswerLook       `json:"plannedLook,omitempty"` // nil: not reached
 	Conclusion        result.Conclusion `json:"conclusion"`
 	Checks            *AnswerChecks     `json:"checks,omitempty"` // nil: no shares
 	Power             AnswerPower       `json:"power"`
+}
+
+// AnswerLook holds the results of the planned look. Its variations are those of the
+// answer if the sums are the same.
+type AnswerLook struct {
+	Visitors   int64             `json:"visitors"` // over all variations
+	Variations []AnswerVariation `json:"variations"`
 }
 
 // AnswerVariation holds the estimate of one variation and its comparison with
@@ -82,6 +93,13 @@ type AnswerPower struct {
 	Reason                  stats.Reason `json:"reason,omitempty"`
 }
 
+// IsPlannedLook reports whether the variations have the results of the planned look.
+func (a *Answer) IsPlannedLook() bool {
+	return slices.ContainsFunc(a.Variations, func(v AnswerVariation) bool {
+		return v.Comparison != nil && v.Comparison.Sequential != nil && v.Comparison.Sequential.PlannedLook
+	})
+}
+
 // Refusal is the output for an invalid line of input.
 type Refusal struct {
 	Line   int64   `json:"line"`
@@ -108,40 +126,46 @@ func Refuse(line int64, err *query.InvalidError) *Refusal {
 // Answer compares every variation with control.
 func (q *Input) Answer() *Answer {
 	order := q.controlFirst()
-	samples := make([]stats.Sample, len(order))
-	for place, i := range order {
-		samples[place] = q.sample(i)
-	}
-	options := q.options(order)
-	comparisons := stats.Compare(samples[0], samples[1:], options)
+	options := q.options(q.Variations, order)
 	answer := &Answer{
 		Metric: q.Metric, Methodology: q.Methodology, SignificanceLevel: q.SignificanceLevel,
-		Variations: make([]AnswerVariation, len(order)),
-		Checks:     q.checks(order),
-		Power:      q.power(order, samples[0], options),
+		Checks: q.checks(order),
 	}
-	for place, i := range order {
-		v := q.Variations[i]
-		shown := AnswerVariation{ID: v.ID, Control: v.Control, Share: v.Share, Visitors: v.Visitors, Estimate: estimateOf(samples[place], options)}
-		if place > 0 {
-			shown.Comparison = result.NewComparison(comparisons[place-1])
+	d := q.decide(order, answer.Checks != nil && answer.Checks.SampleRatio.Mismatch)
+	answer.Variations = q.shown(d.today, order, options)
+	answer.Power = q.power(d.today.samples[0], options)
+	if d.planned != nil {
+		answer.PlannedLook = &AnswerLook{Visitors: visitorsOf(q.PlannedLook), Variations: q.shown(d.planned, order, options)}
+	}
+	answer.Conclusion = *result.NewConclusion(d.conclusion)
+	deciding := answer.Variations
+	if d.inForce == d.planned && d.planned != nil {
+		deciding = answer.PlannedLook.Variations
+	}
+	var decides *AnswerVariation
+	if d.conclusion.Index >= 0 {
+		decides = &deciding[order[1+d.conclusion.Index]]
+		answer.Conclusion.VariationID, answer.Conclusion.Basis = &decides.ID, result.BasisAlwaysValid
+		if d.inForce.isPlanned {
+			answer.Conclusion.Basis = result.BasisPlannedLook
 		}
-		answer.Variations[i] = shown
 	}
-	conclusion := stats.Conclude(stats.Evidence{
-		Comparisons:         comparisons,
-		Progress:            answer.Power.Progress,
-		SampleRatioMismatch: answer.Checks != nil && answer.Checks.SampleRatio.Mismatch,
-	}, options)
-	answer.Conclusion = *result.NewConclusion(conclusion)
-	for place, i := range order[1:] {
-		answer.Variations[i].Comparison.Conclusive = &conclusion.Conclusive[place]
-	}
-	if conclusion.Index >= 0 {
-		answer.Conclusion.VariationID = &q.Variations[order[1+conclusion.Index]].ID
-	}
-	answer.Conclusion.Text = q.sentence(answer)
+	answer.Conclusion.Text = q.sentence(answer, decides)
 	return answer
+}
+
+// shown returns the variations of a look in the order of the input.
+func (q *Input) shown(l *look, order []int, o stats.Options) []AnswerVariation {
+	shown := make([]AnswerVariation, len(order))
+	for place, i := range order {
+		v := &l.variations[i]
+		shown[i] = AnswerVariation{ID: v.ID, Control: v.Control, Share: v.Share, Visitors: v.Visitors, Estimate: estimateOf(l.samples[place], o)}
+		if place > 0 {
+			shown[i].Comparison = result.NewComparison(l.comparisons[place-1])
+			shown[i].Comparison.Conclusive = &l.conclusion.Conclusive[place-1]
+		}
+	}
+	return shown
 }
 
 // controlFirst returns the indexes of the variations, control first.
@@ -157,17 +181,10 @@ func (q *Input) controlFirst() []int {
 	return order
 }
 
-func (q *Input) sample(i int) stats.Sample {
-	v := q.Variations[i]
-	if q.Metric == MetricBinary {
-		return stats.Rate{Visitors: v.Visitors, Converted: v.Converted}
-	}
-	return stats.Mean{Visitors: v.Visitors, Mean: v.Mean, Variance: v.Variance, Nonzero: -1}
-}
-
-func (q *Input) options(order []int) stats.Options {
+// options returns the options of package stats, with the shares of these variations.
+func (q *Input) options(variations []Variation, order []int) stats.Options {
 	return stats.Options{
-		Shares:            q.shares(order),
+		Shares:            shares(variations, order),
 		Prior:             q.Prior,
 		SignificanceLevel: q.SignificanceLevel,
 		Methodology:       q.Methodology,
@@ -216,13 +233,11 @@ func (q *Input) checks(order []int) *AnswerChecks {
 	return &AnswerChecks{SampleRatio: shown}
 }
 
-// power computes the required sample size from the shares, or from the observed
-// split if there are no shares.
 // shares returns the expected shares of the variations, or else the observed ones.
-func (q *Input) shares(order []int) []float64 {
+func shares(variations []Variation, order []int) []float64 {
 	shares := make([]float64, len(order))
 	for place, i := range order {
-		v := &q.Variations[i]
+		v := &variations[i]
 		if shares[place] = float64(v.Visitors); v.Share != nil {
 			shares[place] = *v.Share
 		}
@@ -230,17 +245,17 @@ func (q *Input) shares(order []int) []float64 {
 	return shares
 }
 
-func (q *Input) power(order []int, control stats.Sample, o stats.Options) AnswerPower {
+// power computes the required sample size from the shares, or from the observed
+// split if there are no shares.
+func (q *Input) power(control stats.Sample, o stats.Options) AnswerPower {
 	plan := stats.Plan{
 		Control:       control,
 		MinimumEffect: q.MDE / 100,
 		Power:         float64(q.Power) / 100,
 		// Any positive number: the days are not part of the output.
 		VisitorsPerDay: 1,
-		Shares:         q.shares(order),
-	}
-	for i := range q.Variations {
-		plan.Visitors += q.Variations[i].Visitors
+		Shares:         o.Shares,
+		Visitors:       visitorsOf(q.Variations),
 	}
 	report := stats.Power(plan, o)
 	return AnswerPower{

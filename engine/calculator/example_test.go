@@ -8,12 +8,12 @@ import (
 
 // The calculator compares variations without a store.
 func ExampleParse() {
-	input, err := calculator.Parse([]byte(`{"metric":"binary","variations":[{"n":10000,"converted":500},{"n":10000,"converted":600}]}`))
+	input, err := calculator.Parse([]byte(`{"metric":"binary","variations":[{"n":10000,"converted":500},{"n":10000,"converted":620}]}`))
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	fmt.Println(input.Answer().Conclusion.Text)
 	// Output:
-	// Variation 1 is better than control: a lift of +20.0 % (90 % always-valid interval +1.4 % to +42.0 %), which is valid at every look.
+	// Variation 1 is better than control: a lift of +24.0 % (90 % always-valid interval +0.2 % to +53.5 %), which is valid at every look.
 }

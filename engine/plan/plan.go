@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lifthouse/engine/query"
+	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/stats"
 )
@@ -24,6 +25,10 @@ type Plan struct {
 	MultipleExposures string          // catalogue.ExcludeMultiExposed or FirstVariation
 	SharesSince       time.Time       // when the current shares took effect
 	ControlShare      int             // relative weight of variation 0, which may not be in the report
+	Segment           int             // number of the current period of equal shares, from 1
+	Ended             bool            // no more events are expected
+	Declared          Declared        // what the conclusion is about
+	Cap               *schema.Cap     // limit of the total value of each visitor; nil: none
 	Top               int             // number of dimension values with separate cells
 	AllEvents         bool            // include all stored events, not only those in the rollup
 }
@@ -57,6 +62,10 @@ func New(r query.Request, owned *catalogue.Owned) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	plan.Declared.GoalID = primaryGoal
+	if declared, known := owned.Goals[primaryGoal]; known {
+		plan.Declared.Cap = declared.ValueCap
+	}
 	return plan, resolveGoal(plan, primaryGoal, owned)
 }
 
@@ -71,6 +80,7 @@ func unknownGoal(id int64) error {
 }
 
 func resolveGoal(p *Plan, primaryGoal int64, owned *catalogue.Owned) error {
+	p.Cap = p.Request.Cap
 	id := cmp.Or(p.GoalID, primaryGoal)
 	if id == 0 {
 		return nil
@@ -80,6 +90,7 @@ func resolveGoal(p *Plan, primaryGoal int64, owned *catalogue.Owned) error {
 		return unknownGoal(id)
 	}
 	p.Goal = &goal
+	p.Cap = cmp.Or(p.Request.Cap, goal.ValueCap)
 	return nil
 }
 
@@ -194,6 +205,9 @@ func (p *Plan) String() string {
 	}
 	if p.Filters.GoalValue != nil {
 		line("filter", "goal value >= %s", p.Filters.GoalValue.RatString())
+	}
+	if p.Cap != nil {
+		line("cap", "total value of a visitor at most %s", p.Cap)
 	}
 	if p.Filters.ZScore != 0 {
 		line("filter", "goal value within %v standard deviations of the mean", p.Filters.ZScore)

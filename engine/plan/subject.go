@@ -103,12 +103,18 @@ func priorOf(c *catalogue.Campaign) *stats.Prior {
 	return &stats.Prior{Mean: c.Prior.Mean / 100, StandardDeviation: c.Prior.StandardDeviation / 100}
 }
 
+func rulesOf(c *catalogue.Campaign) Rules {
+	return Rules{
+		Compare: true, Methodology: c.Methodology, SignificanceLevel: c.SignificanceLevel,
+		Power: c.Power, MDE: c.MDE, PlannedVisitors: c.PlannedVisitors, Prior: priorOf(c),
+	}
+}
+
 func ofCampaign(p *Plan, c *catalogue.LiveCampaign) {
 	p.Subject = Subject{WebsiteID: c.WebsiteID, Kind: schema.SubjectCampaign, ID: c.ID}
-	p.Rules = Rules{
-		Compare: true, Methodology: c.Methodology, SignificanceLevel: c.SignificanceLevel,
-		Power: c.Power, MDE: c.MDE, PlannedVisitors: c.PlannedVisitors, Prior: priorOf(&c.Campaign),
-	}
+	p.Rules = rulesOf(&c.Campaign)
+	p.Declared = Declared{Metric: query.GoalConversionRate, campaign: c}
+	p.Ended = !c.Active && c.EndDate != nil
 	declared := slices.Clone(c.Variations)
 	slices.SortStableFunc(declared, func(a, b catalogue.Variation) int {
 		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.ID, b.ID))
@@ -137,9 +143,9 @@ func ofWidget(p *Plan, w *catalogue.LiveWidget) {
 func ofExperiment(p *Plan, w *catalogue.LiveWidget, e *catalogue.Experiment) {
 	p.Subject.ExperimentID = e.ID
 	p.Rules = experimentRules
-	if p.Metric == "" {
-		p.Metric = cmp.Or(query.ExperimentMetric[e.PrimaryMetric], query.Metric(e.PrimaryMetric))
-	}
+	p.Declared.Metric = cmp.Or(query.ExperimentMetric[e.PrimaryMetric], query.Metric(e.PrimaryMetric))
+	p.Metric = cmp.Or(p.Metric, p.Declared.Metric)
+	p.Ended = !w.Active && w.EndDate != nil
 	for _, v := range widgetVariations(e.Variations) {
 		p.Variations = append(p.Variations, Variation{ID: v.ID, Name: v.Name, Share: v.Share})
 	}
@@ -164,7 +170,7 @@ func divide(p *Plan, controlShare int, history []catalogue.SharesSince) {
 	if len(p.Variations) > 0 {
 		p.Variations[0].Control = true
 	}
-	p.SharesSince = OpenFrom
+	p.SharesSince, p.Segment = OpenFrom, max(len(history), 1)
 	if n := len(history); n > 1 {
 		p.SharesSince = history[n-1].Since
 	}

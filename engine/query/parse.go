@@ -23,13 +23,14 @@ const (
 	paramDimension = "dimension"
 	paramMetric    = "compareMetric"
 	ParamInterval  = "interval"
+	paramCap       = "cap"
 )
 
 // parametersOf has the parameters of each operation other than filters.
 var parametersOf = map[Operation][]string{
-	CampaignResults:   {paramWebsite, ParamGoal, paramDimension, paramMetric, ParamInterval},
-	WidgetResults:     {paramWebsite, ParamGoal, ParamInterval},
-	ExperimentResults: {paramWebsite, ParamGoal, paramDimension, paramMetric, ParamInterval},
+	CampaignResults:   {paramWebsite, ParamGoal, paramDimension, paramMetric, ParamInterval, paramCap},
+	WidgetResults:     {paramWebsite, ParamGoal, ParamInterval, paramCap},
+	ExperimentResults: {paramWebsite, ParamGoal, paramDimension, paramMetric, ParamInterval, paramCap},
 }
 
 // ParseReport parses the query string of an operation. It rejects unknown
@@ -52,8 +53,23 @@ func ParseReport(operation Operation, rawQuery string) (Request, error) {
 	if operation == CampaignResults {
 		p.request.Metric = cmp.Or(p.request.Metric, GoalConversionRate)
 	}
+	p.cap()
 	p.filters()
 	return p.request, p.Err()
+}
+
+// cap parses the cap of the total values of visitors.
+func (p *parser) cap() {
+	text, given := p.One(paramCap)
+	if !given {
+		return
+	}
+	limit, err := schema.ParseCap(text)
+	if err != nil {
+		p.fault(paramCap, text, err.Error())
+		return
+	}
+	p.request.Cap = &limit
 }
 
 type parser struct {

@@ -3,6 +3,8 @@ package query
 import (
 	"math/big"
 	"time"
+
+	"lifthouse/schema"
 )
 
 // Operation is the kind of results that a request asks for.
@@ -25,8 +27,9 @@ type Request struct {
 	ExperimentID int64 // only for ExperimentResults
 	GoalID       int64 // 0: the primary goal of the subject, or all goals for WidgetResults
 	Metric       Metric
-	Dimension    Dimension // empty: no breakdown
-	Interval     Interval  // empty: no series
+	Dimension    Dimension   // empty: no breakdown
+	Interval     Interval    // empty: no series
+	Cap          *schema.Cap // limit of the total value of each visitor; nil: that of the goal
 	Filters      Filters
 }
 

@@ -58,7 +58,7 @@ func (t *table) bars() {
 	t.line("")
 	for i, v := range t.answer.Variations {
 		if c := v.Comparison; c != nil {
-			bar := t.paint(verdictColours[c.Judged()], strings.TrimRight(s.bar(c.Improvement), " "))
+			bar := t.paint(verdictColours[t.verdict(i).verdict], strings.TrimRight(s.bar(c.Improvement), " "))
 			t.line(padded(t.labels[i], indent, true) + bar)
 		}
 	}

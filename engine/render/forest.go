@@ -99,6 +99,7 @@ type effect struct {
 	estimate *result.Effect
 	always   *result.Bounds     // always-valid interval
 	compared *result.Comparison // nil: no comparison
+	verdict  judged             // of the comparison
 }
 
 // ForestPlot returns an SVG of the lifts and their intervals: of the report,
@@ -192,6 +193,7 @@ func effects(r *result.Report) []effect {
 				continue
 			default:
 				e.estimate, e.compared = &v.Comparison.Improvement, v.Comparison
+				e.verdict = judged{c.VerdictInWords(v.Comparison), c.Judged(v.Comparison)}
 				if v.Comparison.Sequential != nil {
 					e.always = v.Comparison.Sequential.Improvement
 				}
@@ -266,14 +268,14 @@ func (f *forest) row(e effect) {
 		row.Indent += 14
 	}
 	if e.compared != nil {
-		switch e.compared.Judged() {
+		switch e.verdict.verdict {
 		case stats.VerdictBetter:
 			row.Colour = forestBetter
 		case stats.VerdictWorse:
 			row.Colour = forestWorse
 		case stats.VerdictInconclusive, stats.VerdictInsufficientData:
 		}
-		row.Verdict = e.compared.VerdictInWords()
+		row.Verdict = e.verdict.words
 	}
 	f.bar(&row, e.always, 1)
 	f.bar(&row, e.estimate.Interval, 5)
@@ -327,7 +329,22 @@ func (f *forest) legend() {
 		kind = "of the rate"
 	}
 	add(5, fmt.Sprintf("%d %% interval %s", f.results.SignificanceLevel, kind))
-	if f.results.CompareMetric != nil && f.results.Methodology == string(stats.MethodologyFrequentist) {
-		add(1, fmt.Sprintf("%d %% always-valid interval; arrows point beyond the scale", f.results.SignificanceLevel))
+	if name := sequenceName(f.results); name != "" {
+		add(1, fmt.Sprintf("%d %% %s; arrows point beyond the scale", f.results.SignificanceLevel, name))
 	}
+}
+
+// sequenceName returns the name of the intervals of the sequence, or "" if there are
+// none.
+func sequenceName(r *result.Report) string {
+	name := ""
+	for i := range r.Variations {
+		if c := r.Variations[i].Comparison; c != nil && c.Sequential != nil {
+			name = "always-valid interval"
+			if c.Sequential.PlannedLook {
+				return "interval of the planned look"
+			}
+		}
+	}
+	return name
 }

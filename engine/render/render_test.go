@@ -11,6 +11,7 @@ import (
 
 	"lifthouse/engine/calculator"
 	"lifthouse/engine/result"
+	"lifthouse/stats"
 
 	"github.com/rivo/uniseg"
 )
@@ -31,9 +32,21 @@ func TestTableIsOneOnAWideScreen(t *testing.T) {
 	const want = `
 variation  visitors    rate     95 % interval     lift       95 % interval          p  always-valid p  verdict
 0 control    11,927  6.00 %  [5.59 %, 6.44 %]
-1            12,010  7.49 %  [7.04 %, 7.98 %]  +24.8 %  [+13.5 %, +37.2 %]  0.0000043         0.00021  better
+1            12,010  7.49 %  [7.04 %, 7.98 %]  +24.8 %  [+13.5 %, +37.2 %]  0.0000043          0.0024  better
 `
 	if got := drawn(t, comparison, Screen{Width: 120}); !strings.Contains(got, want) {
+		t.Errorf("%s\nwant in it\n%s", got, want)
+	}
+}
+
+// TestTableNotesAnEarlierPlannedLook has the sums of the planned look and later ones.
+func TestTableNotesAnEarlierPlannedLook(t *testing.T) {
+	const line = `{"metric":"binary","significanceLevel":95,"plannedLook":{"variations":[{"n":2000,"converted":200},{"n":2000,"converted":249}]},
+		"variations":[{"n":3000,"converted":300},{"n":3000,"converted":320}]}`
+	const want = `
+Variation 1 at the planned look (4,000 visitors): lift +24.5 %, 95 % interval [+4.1 %, +49.0 %], p 0.0157, better.
+`
+	if got := drawn(t, line, Screen{Width: 120}); !strings.Contains(got, want) || !strings.Contains(got, "always-valid p  verdict") {
 		t.Errorf("%s\nwant in it\n%s", got, want)
 	}
 }
@@ -127,6 +140,27 @@ func TestReportHoldsAnyName(t *testing.T) {
 	}
 	if text := Report(results(t), Screen{Width: PlainWidth, Colour: true}); !strings.Contains(text, bold+"By device"+plain) {
 		t.Errorf("no colour in\n%s", text)
+	}
+}
+
+// TestReportNotesThePlannedLook also checks that a conclusive verdict without a
+// conclusion has no colour.
+func TestReportNotesThePlannedLook(t *testing.T) {
+	r := results(t)
+	required, conclusive := r.Totals.Visitors+1, true
+	r.Filters, r.Window = nil, result.Window{}
+	r.PlannedLook = &result.PlannedLook{RequiredVisitors: &required, Segment: 1}
+	r.Conclusion = &result.Conclusion{Status: stats.StatusInconclusive, Reasons: []stats.Reason{stats.ReasonNotDeclared}, Text: "No conclusion."}
+	r.Variations[1].Comparison.Verdict, r.Variations[1].Comparison.Conclusive = stats.VerdictBetter, &conclusive
+	r.Dimension = nil
+	text := Report(r, Screen{Width: MaxWidth, Colour: true})
+	for _, want := range []string{r.PlannedLookInWords(), "better (no conclusion)"} {
+		if want == "" || !strings.Contains(text, want) {
+			t.Errorf("%s\nwant in it %q", text, want)
+		}
+	}
+	if strings.Contains(text, green) {
+		t.Errorf("green without a conclusion:\n%s", text)
 	}
 }
 

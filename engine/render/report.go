@@ -67,6 +67,7 @@ type section struct {
 	labels    []string
 	converted []int64
 	rows      []calculator.AnswerVariation
+	verdicts  []judged
 }
 
 // add appends the variations of a cell to the section.
@@ -78,6 +79,11 @@ func (s *section) add(value string, c *result.Cell, metric query.Metric) {
 			label = Shortened(Printable(value), s.letters) + " · " + label
 		}
 		s.labels, s.converted = append(s.labels, label), append(s.converted, v.ConvertedVisitors)
+		var verdict judged
+		if v.Comparison != nil {
+			verdict = judged{c.VerdictInWords(v.Comparison), c.Judged(v.Comparison)}
+		}
+		s.verdicts = append(s.verdicts, verdict)
 		s.rows = append(s.rows, calculator.AnswerVariation{ID: v.ID, Control: v.Control, Visitors: v.Visitors, Estimate: v.Metrics.Of(metric), Comparison: v.Comparison})
 	}
 }
@@ -90,7 +96,7 @@ func (t *reportTable) draw(s *section) {
 	}
 	t.input = &calculator.Input{Metric: metric}
 	t.answer = &calculator.Answer{Methodology: stats.Methodology(t.results.Methodology), SignificanceLevel: t.results.SignificanceLevel, Variations: s.rows}
-	t.labels, t.converted = s.labels, s.converted
+	t.labels, t.converted, t.verdicts = s.labels, s.converted, s.verdicts
 	t.line("")
 	if t.results.CompareMetric == nil {
 		t.grids(t.observed(), func(int) bool { return true })
@@ -103,16 +109,25 @@ func (t *reportTable) draw(s *section) {
 // notes writes the reasons, the warnings and the sample size.
 func (t *reportTable) notes() {
 	notes := t.reasons()
+	if text := t.results.DecidedInWords(); text != "" {
+		notes = append(notes, text)
+	}
 	if t.results.CompareMetric != nil && t.results.Methodology == string(stats.MethodologyFrequentist) {
-		notes = append(notes, "The p-value is valid for a single look at the planned end. The always-valid p-value is valid at every look.")
+		notes = append(notes, t.validity())
 	}
 	var comparisons []*result.Comparison
 	for i := range t.results.Variations {
 		comparisons = append(comparisons, t.results.Variations[i].Comparison)
 	}
 	notes = append(notes, priorNote(comparisons)...)
+	if check := t.results.Checks.Cap; check != nil {
+		notes = append(notes, check.InWords())
+	}
 	for _, warning := range t.results.Checks.Warnings {
 		notes = append(notes, "Warning: "+Printable(warning.Message))
+	}
+	if text := t.results.PlannedLookInWords(); text != "" {
+		notes = append(notes, text)
 	}
 	if text := t.progress(); text != "" {
 		notes = append(notes, text)

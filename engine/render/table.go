@@ -56,6 +56,7 @@ type table struct {
 	answer    *calculator.Answer
 	labels    []string // one per variation
 	converted []int64  // converted visitors per variation; nil: the column is omitted
+	verdicts  []judged // one per variation; nil: those of the comparisons
 	out       strings.Builder
 }
 
@@ -105,7 +106,6 @@ type column struct {
 }
 
 // width returns the width of the widest cell, in terminal columns.
-
 func (c column) width() int {
 	width := uniseg.StringWidth(c.title)
 	for _, cell := range c.cells {
@@ -257,7 +257,7 @@ func (t *table) compared() []column {
 	verdict := column{title: "verdict", left: true}
 	evidence := t.evidence()
 	write := t.lift()
-	for _, v := range t.answer.Variations {
+	for i, v := range t.answer.Variations {
 		c := v.Comparison
 		if c == nil {
 			lift.cells, interval.cells = append(lift.cells, ""), append(interval.cells, "")
@@ -266,10 +266,26 @@ func (t *table) compared() []column {
 		}
 		lift.cells = append(lift.cells, optional(c.Improvement.Value, write))
 		interval.cells = append(interval.cells, result.RangeInWords(c.Improvement.Interval, write))
-		verdict.cells = append(verdict.cells, c.VerdictInWords())
-		verdict.colours = append(verdict.colours, verdictColours[c.Judged()])
+		shown := t.verdict(i)
+		verdict.cells = append(verdict.cells, shown.words)
+		verdict.colours = append(verdict.colours, verdictColours[shown.verdict])
 	}
 	return slices.Concat([]column{lift, interval}, evidence, []column{verdict})
+}
+
+// judged is a verdict as text, and the verdict that its colour shows.
+type judged struct {
+	words   string
+	verdict stats.Verdict
+}
+
+// verdict returns the verdict of a row that is compared with control.
+func (t *table) verdict(row int) judged {
+	if t.verdicts != nil {
+		return t.verdicts[row]
+	}
+	c := t.answer.Variations[row].Comparison
+	return judged{c.VerdictInWords(), c.Judged()}
 }
 
 var verdictColours = map[stats.Verdict]string{stats.VerdictBetter: green, stats.VerdictWorse: red}
@@ -278,6 +294,9 @@ var verdictColours = map[stats.Verdict]string{stats.VerdictBetter: green, stats.
 func (t *table) evidence() []column {
 	chance := column{title: "chance to beat control"}
 	fixed, always := column{title: "p"}, column{title: "always-valid p"}
+	if t.answer.IsPlannedLook() {
+		always.title = "p at the planned look"
+	}
 	for _, v := range t.answer.Variations {
 		var chanceCell, fixedCell, alwaysCell string
 		if v.Comparison != nil {
@@ -299,7 +318,7 @@ func (t *table) evidence() []column {
 		always.cells = append(always.cells, alwaysCell)
 	}
 	if t.answer.Methodology == stats.MethodologyBayesian {
-		return []column{chance}
+		return []column{chance, always}
 	}
 	return []column{fixed, always}
 }

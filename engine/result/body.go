@@ -10,12 +10,14 @@ import (
 	"lifthouse/stats"
 )
 
-// New computes the body from the rows, without the series.
-func New(plan *plan.Plan, found *visit.Rows) *Report {
+// New computes the body from the rows, without the series. Without a decision, the
+// conclusion is that of this look, which is not the planned one.
+func New(plan *plan.Plan, found *visit.Rows, decision *Decision) *Report {
 	all := sumRows(found.Whole, plan.MultipleExposures)
-	result := all.evaluate(plan, found)
+	plannedLook := decision.includes(plan, found.Newest)
+	result := all.evaluate(plan, found, plannedLook)
 	result.Checks.Outliers = outliersCheck(found.Outliers, result.Totals.GoalsReached)
-	result.conclude(plan, stats.Conclude(result.evidence, options(plan)))
+	result.decide(plan, decision)
 	results := &Report{
 		Methodology:       plan.Rules.Methodology,
 		SignificanceLevel: plan.Rules.SignificanceLevel,
@@ -25,6 +27,7 @@ func New(plan *plan.Plan, found *visit.Rows) *Report {
 		GeneratedAt:       time.Now().UTC().Truncate(time.Millisecond),
 		DataThrough:       given(found.Through),
 		NewestEvent:       given(found.Newest),
+		PlannedLook:       decision.plannedLook(),
 		Cell:              result.Cell,
 	}
 	if plan.Operation == query.CampaignResults {
@@ -40,7 +43,7 @@ func New(plan *plan.Plan, found *visit.Rows) *Report {
 	}
 	if plan.Dimension != "" {
 		results.Dimension = &plan.Dimension
-		results.Breakdown = breakdown(plan, found)
+		results.Breakdown = breakdown(plan, found, plannedLook)
 	}
 	return results
 }
@@ -61,7 +64,7 @@ const (
 
 // breakdown computes a cell for each of the most frequent values of the
 // dimension, and one for all others.
-func breakdown(plan *plan.Plan, found *visit.Rows) []BreakdownCell {
+func breakdown(plan *plan.Plan, found *visit.Rows, plannedLook bool) []BreakdownCell {
 	byValue := map[string][]visit.Row{}
 	visitors := map[string]int64{}
 	var others []visit.Row
@@ -92,7 +95,7 @@ func breakdown(plan *plan.Plan, found *visit.Rows) []BreakdownCell {
 		add(otherValues, others)
 	}
 	cells := make([]cellResult, len(all))
-	onAllCores(len(cells), func(i int) { cells[i] = all[i].evaluate(plan, found) })
+	onAllCores(len(cells), func(i int) { cells[i] = all[i].evaluate(plan, found, plannedLook) })
 	return concluded(plan, names, cells)
 }
 
@@ -105,7 +108,7 @@ func concluded(plan *plan.Plan, names []string, cells []cellResult) []BreakdownC
 	}
 	shown := make([]BreakdownCell, len(cells))
 	for i, conclusion := range stats.ConcludeCells(evidence, options(plan)) {
-		cells[i].conclude(plan, conclusion)
+		cells[i].conclude(plan, undeclared(plan, conclusion), nil)
 		cells[i].Power = nil
 		shown[i] = BreakdownCell{Value: names[i], Cell: cells[i].Cell}
 	}

@@ -65,38 +65,39 @@ type cellResult struct {
 }
 
 // evaluate computes the metrics, comparisons, power and checks of a cell.
-func (c *cell) evaluate(plan *plan.Plan, found *visit.Rows) cellResult {
-	j, control, total := c.compare(plan)
+func (c *cell) evaluate(plan *plan.Plan, found *visit.Rows, plannedLook bool) cellResult {
+	j, control, total := c.compare(plan, plannedLook)
 	j.Checks, j.Totals = c.checks(plan, found), newCounts(&total)
 	if len(j.Variations) == 0 || !plan.Rules.Compare {
 		return j
 	}
 	power := stats.Power(powerInput(plan, control, &total), options(plan))
 	j.Power = newPower(power)
-	j.evidence.Progress = power.Progress
 	j.evidence.SampleRatioMismatch = j.Checks.SampleRatio != nil && j.Checks.SampleRatio.Mismatch
 	return j
 }
 
-// compare computes the metrics and comparisons of the variations. It also
-// returns the sample of control and the moments over all variations.
-func (c *cell) compare(plan *plan.Plan) (j cellResult, control stats.Sample, total visit.Moments) {
+// compare computes the metrics and comparisons of the variations, at the planned look
+// or at another one. It also returns the sample of control and the moments over all variations.
+func (c *cell) compare(plan *plan.Plan, plannedLook bool) (j cellResult, control stats.Sample, total visit.Moments) {
 	j.Variations = []VariationResults{}
 	options := options(plan)
 	samples := make([]stats.Sample, 0, len(plan.Variations))
 	for _, v := range plan.Variations {
 		m := c.counted[v.ID]
 		total = total.Merge(m)
-		samples = append(samples, sampleOf(&m, plan.Metric))
+		capped := m.Capped()
+		samples = append(samples, sampleOf(&capped, plan.Metric))
 		j.Variations = append(j.Variations, VariationResults{
 			ID: v.ID, Name: v.Name, Control: v.Control, Share: v.Share,
-			Counts: newCounts(&m), Actions: actionsOf(plan, &m), Metrics: newMetrics(&m, options),
+			Counts: newCounts(&m), Actions: actionsOf(plan, &m), Metrics: newMetrics(&m, plan, options),
 		})
 	}
 	if len(samples) == 0 || !plan.Rules.Compare {
 		return j, control, total
 	}
-	options.NonNegative = neverNegative(&total, plan.Metric)
+	capped := total.Capped()
+	options.NonNegative, options.PlannedLook = neverNegative(&capped, plan.Metric), plannedLook
 	j.evidence.Comparisons = stats.Compare(samples[0], samples[1:], options)
 	for i, comparison := range j.evidence.Comparisons {
 		j.Variations[i+1].Comparison = NewComparison(comparison)
@@ -142,9 +143,17 @@ func newCounts(m *visit.Moments) Counts {
 	}
 }
 
-func newMetrics(m *visit.Moments, o stats.Options) Metrics {
+func newMetrics(m *visit.Moments, p *plan.Plan, o stats.Options) Metrics {
 	money := func(a *visit.Amounts) Estimate {
 		return NewEstimate(stats.EstimateMean(a.Mean(m.Visitors, schema.MoneyScale), o))
+	}
+	capped := m.Capped()
+	limited := func(with, without *visit.Amounts) Estimate {
+		e := money(with)
+		if p.Cap != nil && e.Value != nil {
+			e.Uncapped = money(without).Value
+		}
+		return e
 	}
 	rate := func(converted int64) Estimate {
 		return NewEstimate(stats.EstimateRate(stats.Rate{Visitors: m.Visitors, Converted: converted}, o))
@@ -154,8 +163,8 @@ func newMetrics(m *visit.Moments, o stats.Options) Metrics {
 		ConversionRate:       rate(m.Conversion),
 		CompletionRate:       rate(m.Completed),
 		GoalsPerVisitor:      NewEstimate(stats.EstimateMean(m.Goals.Mean(m.Visitors, 1), o)),
-		ValuePerVisitor:      money(&m.Value),
-		ProfitPerVisitor:     money(&m.Profit),
+		ValuePerVisitor:      limited(&capped.Value, &m.Value),
+		ProfitPerVisitor:     limited(&capped.Profit, &m.Profit),
 		ExtraValuePerVisitor: money(&m.ExtraValue),
 		AverageValue:         NewEstimate(stats.EstimateRatio(averageOf(m), o)),
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"math/big"
 	"slices"
 
 	"lifthouse/engine/plan"
@@ -17,6 +18,7 @@ func (c *cell) checks(plan *plan.Plan, found *visit.Rows) Checks {
 		Leak:              []Leak{},
 		MultipleExposures: c.multipleExposures(plan),
 		UnknownVariations: c.unknownVariations(plan),
+		Cap:               c.capCheck(plan, found.Cap),
 		Window:            WindowCheck{EarlierVisitors: c.exposedBefore},
 		Warnings:          []Warning{},
 	}
@@ -49,10 +51,42 @@ func (c *cell) checks(plan *plan.Plan, found *visit.Rows) Checks {
 	if o := found.Outliers; o != nil && o.Values < minValues {
 		warn("FEW_VALUES", "%d goal values are too few for a z-score: none can be 5 standard deviations from the mean", o.Values)
 	}
+	if plan.Declared.Superseded {
+		warn("PLAN_CHANGED", "the catalogue declares another primaryGoalId, power, mde, plannedVisitors or prior since the first view; "+
+			"results use what was declared before it")
+	}
 	if plan.SharesSince.After(plan.From()) {
 		warn("SHARES_CHANGED", "the shares changed at %s; earlier visitors were split differently", query.FormatInstant(plan.SharesSince))
 	}
 	return checks
+}
+
+// capCheck returns what the cap removed from the counted visitors.
+func (c *cell) capCheck(plan *plan.Plan, limited *visit.Cap) *CapCheck {
+	if limited == nil {
+		return nil
+	}
+	shown := &CapCheck{Rule: limited.String(), ValueRemoved: Money{new(big.Int)}}
+	if limited.Limit == 0 {
+		shown.Reason = reasonCapNotReached
+		return shown
+	}
+	shown.Amount = &Money{big.NewInt(limited.Limit)}
+	for _, v := range plan.Variations {
+		if excess := c.counted[v.ID].Excess; excess.Value != nil {
+			shown.Visitors += excess.Visitors
+			shown.ValueRemoved.Units.Add(shown.ValueRemoved.Units, excess.Value)
+		}
+	}
+	return shown
+}
+
+// InWords returns what the cap removed as text.
+func (c *CapCheck) InWords() string {
+	if c.Amount == nil {
+		return fmt.Sprintf("Cap %s: nothing is capped, because fewer than one converted visitor is above it.", c.Rule)
+	}
+	return fmt.Sprintf("Cap %s: at most %s counts for each visitor; %s visitors have more, %s was removed.", c.Rule, c.Amount, Grouped(c.Visitors), c.ValueRemoved)
 }
 
 func (c *cell) sampleRatio(plan *plan.Plan) *SampleRatio {

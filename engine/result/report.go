@@ -29,6 +29,7 @@ type Report struct {
 	DataThrough       *time.Time       `json:"dataThrough"` // null: the subject has no events
 	NewestEvent       *time.Time       `json:"newestEvent"`
 	Stale             bool             `json:"stale"`
+	PlannedLook       *PlannedLook     `json:"plannedLook,omitempty"` // only if something is compared
 	Cell
 	Breakdown []BreakdownCell `json:"breakdown,omitzero"` // only with a dimension
 	Series    []Point         `json:"series,omitzero"`    // only with an interval
@@ -36,8 +37,9 @@ type Report struct {
 
 // Point is the report of a window that ends at Time.
 type Point struct {
-	Time       time.Time          `json:"time"`
-	Variations []VariationResults `json:"variations"`
+	Time        time.Time          `json:"time"`
+	PlannedLook bool               `json:"plannedLook,omitempty"`
+	Variations  []VariationResults `json:"variations"`
 }
 
 // GoalName is the goal of the report.
@@ -65,9 +67,28 @@ type Cell struct {
 // Conclusion is the overall result of the comparison.
 type Conclusion struct {
 	Status      stats.Status   `json:"status"`
-	VariationID *int64         `json:"variationId"` // winner or loser
+	VariationID *int64         `json:"variationId"`         // winner or loser
+	Basis       Basis          `json:"basis,omitempty"`     // of a winner or loser
+	DecidedAt   *time.Time     `json:"decidedAt,omitempty"` // end of the day that decided
+	Decided     *Comparison    `json:"decided,omitempty"`   // the comparison of the winner or loser at that time
 	Reasons     []stats.Reason `json:"reasons"`
 	Text        string         `json:"text"` // one sentence
+}
+
+// Basis is what supports a conclusion.
+type Basis string
+
+// The bases: the planned look, or the confidence sequence, which holds at every look.
+const (
+	BasisPlannedLook Basis = "plannedLook"
+	BasisAlwaysValid Basis = "alwaysValid"
+)
+
+func basisOf(plannedLook bool) Basis {
+	if plannedLook {
+		return BasisPlannedLook
+	}
+	return BasisAlwaysValid
 }
 
 // Power compares the number of visitors, over all variations, with the required
@@ -128,6 +149,7 @@ type Metrics struct {
 // Values that cannot be computed are null, with a reason.
 type Estimate struct {
 	Value         *float64     `json:"value"`
+	Uncapped      *float64     `json:"uncapped,omitempty"` // the value without the cap of the report
 	StandardError *float64     `json:"standardError"`
 	Interval      *Bounds      `json:"interval"`
 	Reason        stats.Reason `json:"reason,omitempty"`
@@ -171,8 +193,10 @@ type Frequentist struct {
 	Reason           stats.Reason     `json:"reason,omitempty"`
 }
 
-// Sequential is the always-valid result, which is valid at every look.
+// Sequential is the result of the sequence that a conclusion needs. It is valid at
+// every look.
 type Sequential struct {
+	PlannedLook       bool         `json:"plannedLook"`
 	PValue            *float64     `json:"pValue"`
 	Difference        *Bounds      `json:"difference"`
 	Improvement       *Bounds      `json:"improvement"`
@@ -203,7 +227,8 @@ type Checks struct {
 	Leak              []Leak             `json:"leak"`
 	MultipleExposures MultipleExposures  `json:"multipleExposures"`
 	UnknownVariations []UnknownVariation `json:"unknownVariations"`
-	Outliers          *OutliersCheck     `json:"outliers"` // null: no z-score
+	Outliers          *OutliersCheck     `json:"outliers"`      // null: no z-score
+	Cap               *CapCheck          `json:"cap,omitempty"` // only with a cap
 	Window            WindowCheck        `json:"window"`
 	Warnings          []Warning          `json:"warnings"`
 }
@@ -251,6 +276,19 @@ type OutliersCheck struct {
 	Upper   *float64 `json:"upper"`   // maximum counted value
 	Reason  string   `json:"reason,omitempty"`
 }
+
+// CapCheck reports what the cap of the total values of visitors removed.
+type CapCheck struct {
+	Rule         string `json:"rule"`         // a percentile such as p99, or an amount
+	Amount       *Money `json:"amount"`       // null: nothing is capped
+	Visitors     int64  `json:"visitors"`     // with a total value above the amount
+	ValueRemoved Money  `json:"valueRemoved"` // the sum of their values above it
+	Reason       string `json:"reason,omitempty"`
+}
+
+// reasonCapNotReached means that fewer than one of the converted visitors is above the
+// percentile of a cap.
+const reasonCapNotReached = "CAP_NOT_REACHED"
 
 // WindowCheck counts the visitors that the window excludes.
 type WindowCheck struct {
@@ -327,7 +365,7 @@ func NewComparison(c stats.Comparison) *Comparison {
 	}
 	if s := c.Sequential; s != nil {
 		shown.Sequential = &Sequential{
-			PValue: s.PValue, Difference: newBounds(s.Difference), Improvement: newBounds(s.Lift),
+			PlannedLook: s.PlannedLook, PValue: s.PValue, Difference: newBounds(s.Difference), Improvement: newBounds(s.Lift),
 			Significant: s.Significant, Reason: s.Reason, ImprovementReason: s.LiftReason,
 		}
 	}

@@ -2,8 +2,10 @@ package result
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"lifthouse/stats"
 )
@@ -12,8 +14,8 @@ import (
 type Statement struct {
 	Conclusion  *Conclusion
 	Control     string      // name
-	Decides     string      // name of the winner or loser
-	Comparison  *Comparison // of that variation
+	Decides     string      // name of the winner or loser, or of the variation that was ahead or behind at the planned look
+	Comparison  *Comparison // of that variation, when it was decided
 	metric      string      // name in the text; empty: omitted
 	Rate        bool        // the metric is a share of the visitors
 	Level       int
@@ -21,6 +23,9 @@ type Statement struct {
 	SampleRatio *SampleRatio
 	Required    *int64 // visitors
 	Remaining   *int64 // visitors
+
+	PlannedLook     time.Time // zero: not reached, or not known
+	PlannedVisitors int64     // at the planned look
 }
 
 // Sentence returns the text of the conclusion.
@@ -41,6 +46,18 @@ func (s *Statement) Sentence() string {
 	case stats.StatusInconclusive:
 	}
 	switch reasons := s.Conclusion.Reasons; {
+	case slices.Contains(reasons, stats.ReasonDayNotOver):
+		return "The effect is significant at repeated looks. A conclusion follows at the end of the day in UTC if it still is."
+	case slices.Contains(reasons, stats.ReasonSharesChanged) && len(reasons) == 1:
+		return "There is no conclusion yet about the visitors since the shares changed. The report also has earlier visitors, who are not comparable."
+	case slices.Contains(reasons, stats.ReasonNotDeclared):
+		return "There is a significant difference at repeated looks, but only the declared goal and metric have a conclusion."
+	case s.Decides != "":
+		return s.ahead()
+	case slices.Contains(reasons, stats.ReasonPlannedLookInconclusive):
+		return "The planned look had no conclusion, and since then the effect is not significant at repeated looks."
+	case slices.Contains(reasons, stats.ReasonNoPlannedSample):
+		return "There is no conclusion yet: the effect is not significant at repeated looks. There is no planned look, because the campaign does not declare plannedVisitors."
 	case slices.Contains(reasons, stats.ReasonTooEarly):
 		return "It is too early for a conclusion: the effect is not significant at repeated looks" + s.stillNeeded() + "."
 	case slices.Contains(reasons, stats.ReasonLevel100):
@@ -58,7 +75,7 @@ func (s *Statement) decided(verdict string) string {
 	c := s.Comparison
 	lift, difference, kind := c.carrying()
 	if lift.Value != nil && lift.Interval != nil {
-		text += "a lift of " + withInterval(lift, s.Level, kind, PercentDecimals, func(x float64, decimals int) string {
+		text += articleOf(lift, "lift") + withInterval(lift, s.Level, kind, PercentDecimals, func(x float64, decimals int) string {
 			return Percent(x, decimals, true)
 		})
 	} else {
@@ -66,33 +83,70 @@ func (s *Statement) decided(verdict string) string {
 		if s.Rate {
 			decimals, unit, scale = PercentDecimals, " percentage points", 100
 		}
-		text += "a difference of " + withInterval(difference, s.Level, kind, decimals, func(x float64, decimals int) string {
+		text += articleOf(difference, "difference") + withInterval(difference, s.Level, kind, decimals, func(x float64, decimals int) string {
 			return signed(scale*x, decimals) + unit
 		})
 	}
-	switch {
-	case c.Bayesian != nil:
-		return text + fmt.Sprintf(", with a chance of %s to beat %s.", Chance(*c.Bayesian.ChanceToBeatControl), s.Control)
-	case c.isAlwaysValid():
-		return text + ", which is valid at every look."
+	at := s.Conclusion.DecidedAt
+	if c.Sequential.PlannedLook {
+		text += " at the planned look"
+		if at != nil {
+			text += fmt.Sprintf(" on %s with %s visitors", lastDay(*at), Grouped(s.PlannedVisitors))
+		}
 	}
-	return text + fmt.Sprintf(", with the full planned sample (%s visitors).", Grouped(*s.Required))
+	if c.Bayesian != nil {
+		text += fmt.Sprintf(", with a chance of %s to beat %s", Chance(*c.Bayesian.ChanceToBeatControl), s.Control)
+	}
+	switch {
+	case c.Sequential.PlannedLook:
+	case at != nil:
+		text += fmt.Sprintf(", which is valid at every look; decided on %s", lastDay(*at))
+	default:
+		text += ", which is valid at every look"
+	}
+	return text + "."
 }
 
-// isAlwaysValid reports whether the verdict is valid at every look.
-func (c *Comparison) isAlwaysValid() bool {
-	return c.Bayesian == nil && c.Sequential != nil && c.Sequential.Significant
+// lastDay returns the date of the day that ends at a time.
+func lastDay(end time.Time) string { return end.Add(-time.Millisecond).UTC().Format(time.DateOnly) }
+
+// ahead returns the text about the variation that was ahead or behind at the planned
+// look.
+func (s *Statement) ahead() string {
+	where := "ahead of"
+	if s.Comparison.Verdict == stats.VerdictWorse {
+		where = "behind"
+	}
+	return AheadOnly(fmt.Sprintf("%s was %s %s", s.Decides, where, s.Control), *s.Comparison.Frequentist.AdjustedPValue, s.Level)
+}
+
+// AheadOnly returns the text about a variation whose p-value at the planned look is
+// below alpha, but not below the part of alpha that the look has.
+func AheadOnly(what string, p float64, level int) string {
+	alpha := 100 - level
+	return fmt.Sprintf("%s at the planned look (p = %s), not conclusive: that look has %v %% of the %d %%.",
+		what, Probability(p), math.Round(stats.PlannedLookShare*100*float64(alpha))/100, alpha)
+}
+
+// articleOf returns the words before the value of an effect.
+func articleOf(e Effect, name string) string {
+	if e.Observed != nil {
+		return "an observed " + name + " of "
+	}
+	return "a " + name + " of "
 }
 
 // carrying returns the lift and the difference with the intervals that support
-// the verdict, and the name of these intervals: the always-valid ones for an
-// always-valid verdict.
+// the verdict, those of the sequence, and the name of these intervals.
 func (c *Comparison) carrying() (lift, difference Effect, kind string) {
-	if !c.isAlwaysValid() {
-		return c.Improvement, c.Difference, "interval"
-	}
 	lift, difference = c.Improvement, c.Difference
+	if lift.Observed != nil || difference.Observed != nil {
+		lift.Value, difference.Value = lift.Observed, difference.Observed
+	}
 	lift.Interval, difference.Interval = c.Sequential.Improvement, c.Sequential.Difference
+	if c.Sequential.PlannedLook {
+		return lift, difference, "interval"
+	}
 	return lift, difference, "always-valid interval"
 }
 

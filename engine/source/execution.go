@@ -15,6 +15,33 @@ type Execution struct {
 	Store    *Store
 	Stored   Stored
 	Outliers *visit.Outliers // bounds of goal values; nil: no z-score
+	Limited  *visit.Cap      // the cap of the report, once it is known; nil: none
+}
+
+// limit returns the limit of the total value of a visitor; 0: none.
+func (x *Execution) limit() int64 {
+	if x.Limited == nil {
+		return 0
+	}
+	return x.Limited.Limit
+}
+
+// WithCap returns the execution with the limit of its cap, if it has one. A percentile
+// is counted from the events.
+func (x *Execution) WithCap(ctx context.Context) (*Execution, error) {
+	if x.Cap == nil || x.Limited != nil {
+		return x, nil
+	}
+	var totals []int64
+	if x.Cap.Percentile > 0 {
+		var err error
+		if totals, err = x.totals(ctx); err != nil {
+			return nil, err
+		}
+	}
+	with := *x
+	with.Limited = visit.NewCap(*x.Cap, totals)
+	return &with, nil
 }
 
 // WithoutOutliers returns the execution without bounds of goal values.

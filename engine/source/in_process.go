@@ -7,6 +7,7 @@ import (
 
 	"lifthouse/engine/plan"
 	"lifthouse/engine/visit"
+	"lifthouse/schema/catalogue"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
@@ -39,6 +40,7 @@ type counting struct {
 	plan                 *plan.Plan
 	from, to             int64
 	recentFrom, recentTo int64
+	limit                int64 // of the total value of a visitor; 0: none
 	events               []eventRow
 	visitors             []visitorTotals
 	indexOf              map[uint64]int // by visitor id
@@ -78,6 +80,12 @@ func (x InProcess) Read(ctx context.Context) (*visit.Rows, string, error) {
 		return nil, "", err
 	}
 	defer f.release()
+	if x.Cap != nil && x.Limited == nil {
+		limited := *x.Execution
+		limited.Limited = visit.NewCap(*x.Cap, f.totals())
+		x.Execution = &limited
+	}
+	f.limit = x.limit()
 	switch {
 	case x.Interval == "":
 		return x.Answer(f.rows(), nil), "", nil
@@ -96,7 +104,7 @@ func (x *Execution) count(ctx context.Context, visitors []uint64) (*counting, er
 		return nil, err
 	}
 	f := countings.Get().(*counting) //nolint:forcetypeassert // New
-	f.plan, f.from, f.to = x.Plan, x.From().UnixMilli(), x.To().UnixMilli()
+	f.plan, f.from, f.to, f.limit = x.Plan, x.From().UnixMilli(), x.To().UnixMilli(), x.limit()
 	recentFrom, recentTo := plan.Recent(x.Stored.Ingested)
 	f.recentFrom, f.recentTo = recentFrom.UnixMilli(), recentTo.UnixMilli()
 	f.events = slices.Grow(f.events, int(min(x.Stored.Events, MaxInProcessEvents))) //nolint:gosec // few
@@ -195,6 +203,22 @@ func (f *counting) inReport(v *visitorTotals) bool {
 	return v.Exposed && f.events[v.Row].shows && v.First.At < f.to && v.lastActive >= f.from
 }
 
+// totals returns the total values of the converted visitors of all variations. Filters
+// of visitors do not restrict them.
+func (f *counting) totals() []int64 {
+	var totals []int64
+	for i := range f.visitors {
+		v := &f.visitors[i]
+		declared := slices.ContainsFunc(f.plan.Variations, func(of plan.Variation) bool { return of.ID == v.First.Variation })
+		if !v.Exposed || v.First.At < f.from || v.First.At >= f.to || v.Goals.Events == 0 || !declared ||
+			v.MultiExposed && f.plan.MultipleExposures == catalogue.ExcludeMultiExposed {
+			continue
+		}
+		totals = append(totals, v.Goals.Amounts[0])
+	}
+	return totals
+}
+
 // rows returns the sums over the visitors in the report, and over those that
 // were active in the window but exposed before it.
 func (f *counting) rows() []visit.Row {
@@ -209,7 +233,7 @@ func (f *counting) rows() []visit.Row {
 		key := visit.Segment{VariationID: v.First.Variation, Dimension: f.events[v.Row].dimension, ExposedBefore: v.First.At < f.from, MultiExposed: v.MultiExposed}
 		c := at[key]
 		if c == nil {
-			c = new(visit.Cell)
+			c = visit.NewCell(f.limit)
 			at[key], order = c, append(order, key)
 		}
 		c.Change(&none, &v.Visitor)

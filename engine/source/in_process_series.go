@@ -27,7 +27,7 @@ func (f *counting) steps() []visit.Step {
 		}
 		key := place{bucket, visit.Segment{VariationID: v.First.Variation, MultiExposed: v.MultiExposed}}
 		if at[key] == nil {
-			at[key] = new(visit.Cell)
+			at[key] = visit.NewCell(f.limit)
 		}
 		at[key].Change(&before, now)
 	}

@@ -48,11 +48,14 @@ func scanMoments(found driver.Rows, first ...any) (visit.Moments, error) {
 	to := slices.Concat(first,
 		[]any{&visitors, &sinceShares, &recent, &views, &converted, &goals, &goalsSquares},
 		value.targets(), []any{&valueGoals}, profit.targets(), extra.targets())
-	if len(to) < len(found.Columns()) {
+	var excess ScannedExcess
+	removed := excess.Targets(found)
+	if len(to)+len(removed) < len(found.Columns()) {
 		for i := range widget {
 			to = append(to, &widget[i])
 		}
 	}
+	to = append(to, removed...)
 	if err := found.Scan(to...); err != nil {
 		return visit.Moments{}, err
 	}
@@ -68,7 +71,35 @@ func scanMoments(found driver.Rows, first ...any) (visit.Moments, error) {
 		Profit:     profit.amounts(),
 		ExtraValue: extra.amounts(),
 		ValueGoals: &valueGoals,
+		Excess:     excess.Excess(),
 	}, nil
+}
+
+// ScannedExcess scans the columns of sql/excess.sql, which are the last ones of a
+// capped report.
+type ScannedExcess struct {
+	capped                             bool
+	visitors, nonzero, negative        Count
+	value, valueSquares, profitSquares big.Int
+}
+
+// Targets returns where to scan the columns; none if the report is not capped.
+func (e *ScannedExcess) Targets(found driver.Rows) []any {
+	if e.capped = slices.Contains(found.Columns(), "capped_visitors"); !e.capped {
+		return nil
+	}
+	return []any{&e.visitors, &e.value, &e.valueSquares, &e.profitSquares, &e.nonzero, &e.negative}
+}
+
+// Excess returns the scanned sums.
+func (e *ScannedExcess) Excess() visit.Excess {
+	if !e.capped {
+		return visit.Excess{}
+	}
+	return visit.Excess{
+		Visitors: int64(e.visitors), ProfitNonzero: int64(e.nonzero), ProfitNegative: int64(e.negative),
+		Value: &e.value, ValueSquares: &e.valueSquares, ProfitSquares: &e.profitSquares,
+	}
 }
 
 // Count scans a signed or unsigned integer column.

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"context"
 	"embed"
 	"errors"
 	"math/big"
@@ -13,12 +14,20 @@ import (
 	"lifthouse/schema"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
 //go:embed sql/*.sql
 var sqlFiles embed.FS
 
-var sqlTemplates = template.Must(template.New("").Option("missingkey=error").ParseFS(sqlFiles, "sql/*.sql"))
+var sqlTemplates = template.Must(Templates().ParseFS(sqlFiles, "sql/*.sql"))
+
+// Templates returns the templates of sql/excess.sql, to which others may be added.
+func Templates() *template.Template {
+	type pair struct{ V, P string }
+	functions := template.FuncMap{"pair": func(value, profit string) pair { return pair{value, profit} }}
+	return template.Must(template.New("").Option("missingkey=error").Funcs(functions).ParseFS(sqlFiles, "sql/excess.sql"))
+}
 
 // Query is a statement with its parameters.
 type Query struct {
@@ -65,6 +74,7 @@ type Slots struct {
 	Counts    Expr // of an event other than a view: whether it counts
 	Events    Expr // table of events
 	ViewTimes Expr // of a visitor: times of the views (series.sql only)
+	Cap       bool // total values of visitors are limited to {cap}
 }
 
 // Columns maps attributes to columns.
@@ -101,6 +111,7 @@ func (x *Execution) referenceQuery() (*Query, Slots) {
 		q.Params = append(q.Params, Param{"goal_id", p.Goal.ID})
 	}
 	q.ValueFilters(x, &s)
+	q.Capped(x.limit(), &s)
 	s.Counts = s.Goals
 	s.Widget = p.Subject.Kind == schema.SubjectWidget
 	if s.Widget {
@@ -129,6 +140,13 @@ func (q *Query) VisitorFilters(filters *query.Filters, s *Slots) {
 	}
 	if len(conditions) > 0 {
 		s.Filters = Expr(strings.Join(conditions, " AND "))
+	}
+}
+
+// Capped sets the slot of the cap, if there is a limit.
+func (q *Query) Capped(limit int64, s *Slots) {
+	if s.Cap = limit > 0; s.Cap {
+		q.Params = append(q.Params, Param{"cap", limit})
 	}
 }
 
@@ -187,6 +205,18 @@ func (x *Execution) SeriesQuery() (*Query, error) {
 func FreshnessQuery(of plan.Subject, counters string) (*Query, error) {
 	q := &Query{Params: append(SubjectParams(of), Param{"counters", counters})}
 	return q, q.Render("freshness.sql", struct{}{})
+}
+
+// FirstView returns when the first view of the subject was accepted. It returns false
+// if there is none.
+func (s *Store) FirstView(ctx context.Context, of plan.Subject) (accepted time.Time, viewed bool, err error) {
+	q := &Query{Params: SubjectParams(of)}
+	if err := q.Render("first_view.sql", struct{}{}); err != nil {
+		return time.Time{}, false, err
+	}
+	var views uint64
+	err = s.Each(ctx, q, func(row driver.Rows) error { return row.Scan(&accepted, &views) })
+	return accepted.UTC(), views > 0, err
 }
 
 // SubjectParams returns the parameters that identify a subject.

@@ -42,6 +42,8 @@ type shardSlots struct {
 	Keys     []string // columns to group by
 	Recount  bool     // with the columns of the single pass
 	Outliers bool
+	Totals   bool
+	Cap      bool
 	Widget   bool
 	Shards   Expr
 }
@@ -65,6 +67,7 @@ func (x *Execution) overShards(q *Query, s shardSlots) error {
 		return nil
 	}
 	s.Shards = x.Store.Shards.Each(strings.TrimSpace(q.SQL))
+	s.Cap = x.limit() > 0
 	s.Widget = x.Subject.Kind == schema.SubjectWidget
 	return q.Render("shards.sql", s)
 }

@@ -27,7 +27,7 @@ type Source interface {
 
 // Answer returns rows that were read from the events.
 func (x *Execution) Answer(rows []visit.Row, steps []visit.Step) *visit.Rows {
-	return &visit.Rows{Whole: rows, Cells: rows, Steps: steps, Through: x.Stored.Ingested, Newest: x.Stored.Newest, Outliers: x.Outliers}
+	return &visit.Rows{Whole: rows, Cells: rows, Steps: steps, Through: x.Stored.Ingested, Newest: x.Stored.Newest, Outliers: x.Outliers, Cap: x.Limited}
 }
 
 // steps returns what each bucket of the series adds, before the removal of

@@ -22,6 +22,7 @@ type Moments struct {
 	Profit     Amounts
 	ExtraValue Amounts
 	ValueGoals *big.Int // sum over visitors of value times goals
+	Excess     Excess   `json:",omitzero"` // what the cap of the report removes; nil sums: no cap
 }
 
 // Actions count the events of a widget other than views and goals.
@@ -63,6 +64,7 @@ func (m Moments) Merge(o Moments) Moments {
 		Profit:      m.Profit.merge(o.Profit),
 		ExtraValue:  m.ExtraValue.merge(o.ExtraValue),
 		ValueGoals:  stats.Sums{Sum: m.ValueGoals}.Merge(stats.Sums{Sum: o.ValueGoals}).Sum,
+		Excess:      m.Excess.merge(o.Excess),
 	}
 }
 
@@ -85,6 +87,7 @@ func (m *Moments) Subtract(o *Moments) {
 	m.Profit.subtract(&o.Profit)
 	m.ExtraValue.subtract(&o.ExtraValue)
 	m.ValueGoals.Sub(m.ValueGoals, o.ValueGoals)
+	m.Excess.add(&o.Excess, -1)
 }
 
 func (a *Amounts) subtract(o *Amounts) {

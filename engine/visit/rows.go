@@ -36,6 +36,7 @@ type Rows struct {
 	Through  time.Time // acceptance time of the last event; zero: no events
 	Newest   time.Time // latest event time; zero: no events
 	Outliers *Outliers // bounds of goal values; nil: no z-score
+	Cap      *Cap      // limit of the total values of visitors; nil: none
 }
 
 // MostVisited returns the values sorted by visitors, descending.

@@ -92,6 +92,18 @@ type Cell struct {
 	events      [kinds]int64
 	visitors    [kinds]int64 // with at least one event
 	goals       Sums
+	limit       int64 // of the total value of a visitor; 0: none
+	excess      Excess
+}
+
+// NewCell returns the sums over no visitors. Their total values are limited by a cap;
+// 0: they are not.
+func NewCell(limit int64) *Cell {
+	c := &Cell{limit: limit}
+	if limit > 0 {
+		c.excess = noExcess()
+	}
+	return c
 }
 
 // Change adds the change of the sums when the totals of a visitor change.
@@ -103,6 +115,10 @@ func (c *Cell) Change(before, after *Visitor) {
 	}
 	if before.Goals.Events != after.Goals.Events {
 		c.goals.Change(before.Goals, after.Goals)
+		if c.limit > 0 {
+			c.excess.addTotals(&before.Goals, c.limit, -1)
+			c.excess.addTotals(&after.Goals, c.limit, 1)
+		}
 	}
 }
 
@@ -117,7 +133,7 @@ func (c *Cell) Moments() Moments {
 		Completed: c.visitors[Completion], Conversion: c.visitors[Conversion], Converted: c.goals.Visitors,
 		Goals: stats.Sums{Sum: big.NewInt(c.goals.Events), Squares: &c.goals.EventsSquares},
 		Value: c.goals.Amounts[0].amounts(), Profit: c.goals.Amounts[1].amounts(), ExtraValue: c.goals.Amounts[2].amounts(),
-		ValueGoals: &c.goals.ValueTimesEvents,
+		ValueGoals: &c.goals.ValueTimesEvents, Excess: c.excess,
 	}
 }
 

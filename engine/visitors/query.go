@@ -35,6 +35,9 @@ func (x Source) query() (*source.Query, slots) {
 	s := slots{Slots: source.Slots{Filters: "true", Dimension: "''"}, From: !p.Filters.From.IsZero(), To: endsEarly(p, x.Newest)}
 	s.Shares, s.Widget = p.SharesSince.After(plan.OpenFrom), p.Subject.Kind == schema.SubjectWidget
 	q.VisitorFilters(&p.Filters, &s.Slots)
+	if x.Limited != nil {
+		q.Capped(x.Limited.Limit, &s.Slots)
+	}
 	var committed []string
 	for i, epoch := range slices.Sorted(maps.Keys(g.Refreshes)) {
 		first := epoch << numberBits

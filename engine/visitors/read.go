@@ -58,7 +58,10 @@ func (x Source) read(ctx context.Context) (found *visit.Rows, err error) {
 	if x.Outliers, err = x.readOutliers(ctx); err != nil {
 		return nil, err
 	}
-	found = &visit.Rows{Through: x.Through, Newest: x.Newest, Outliers: x.Outliers}
+	if x.Limited, err = x.readCap(ctx); err != nil {
+		return nil, err
+	}
+	found = &visit.Rows{Through: x.Through, Newest: x.Newest, Outliers: x.Outliers, Cap: x.Limited}
 	var column source.Expr
 	r := x.reading()
 	if x.Dimension != "" {
@@ -135,6 +138,53 @@ func (x Source) readOutliers(ctx context.Context) (*visit.Outliers, error) {
 	x.Execution = x.WithoutOutliers()
 	q, s := x.query()
 	x.countedGoals(q, &s)
+	q.Params = append(q.Params, x.comparedSegments())
+	if err := q.RenderFrom(sqlTemplates, "outliers.sql", s); err != nil {
+		return nil, err
+	}
+	var n, markers int64
+	var sum, squares big.Int
+	if err := x.Store.Each(ctx, q, func(row driver.Rows) error { return row.Scan(&n, &sum, &squares, &markers) }); err != nil {
+		return nil, err
+	}
+	if markers != x.Generation.markers() {
+		return nil, errTorn
+	}
+	return visit.NewOutliers(n, &sum, &squares, x.Filters.ZScore), nil
+}
+
+// readCap returns the limit of the cap of the report, or nil if there is none. Filters
+// of visitors do not restrict a percentile. The error may be errTorn.
+func (x Source) readCap(ctx context.Context) (*visit.Cap, error) {
+	switch {
+	case x.Cap == nil || x.Limited != nil:
+		return x.Limited, nil
+	case x.Cap.Percentile == 0:
+		return visit.NewCap(*x.Cap, nil), nil
+	}
+	all := *x.Execution
+	all.Plan = x.OfAll()
+	x.Execution = &all
+	q, s := x.query()
+	x.countedGoals(q, &s)
+	q.Params = append(q.Params, x.comparedSegments())
+	if err := q.RenderFrom(sqlTemplates, "totals.sql", s); err != nil {
+		return nil, err
+	}
+	var totals []int64
+	var markers int64
+	if err := x.Store.Each(ctx, q, func(row driver.Rows) error { return row.Scan(&markers, &totals) }); err != nil {
+		return nil, err
+	}
+	if markers != x.Generation.markers() {
+		return nil, errTorn
+	}
+	return visit.NewCap(*x.Cap, totals), nil
+}
+
+// comparedSegments returns the parameter with the segments of the visitors of the
+// declared variations.
+func (x Source) comparedSegments() source.Param {
 	var segments []uint8
 	for i, id := range x.Generation.Variations {
 		if slices.ContainsFunc(x.Variations, func(v plan.Variation) bool { return v.ID == id }) {
@@ -148,17 +198,5 @@ func (x Source) readOutliers(ctx context.Context) (*visit.Outliers, error) {
 	for i, segment := range segments {
 		ids[i] = uint16(segment)
 	}
-	q.Params = append(q.Params, source.Param{Name: "segments", Value: ids})
-	if err := q.RenderFrom(sqlTemplates, "outliers.sql", s); err != nil {
-		return nil, err
-	}
-	var n, markers int64
-	var sum, squares big.Int
-	if err := x.Store.Each(ctx, q, func(row driver.Rows) error { return row.Scan(&n, &sum, &squares, &markers) }); err != nil {
-		return nil, err
-	}
-	if markers != x.Generation.markers() {
-		return nil, errTorn
-	}
-	return visit.NewOutliers(n, &sum, &squares, x.Filters.ZScore), nil
+	return source.Param{Name: "segments", Value: ids}
 }

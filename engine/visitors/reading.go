@@ -159,8 +159,12 @@ func (r *reading) addConversions(row driver.Rows) error {
 	}
 	var valueGoals big.Int
 	v, p, e := &amounts[0], &amounts[1], &amounts[2]
-	if err := row.Scan(&of, &converted, &goals, &goalsSquares, &v.sum, &v.squares, &v.nonzero, &v.negative, &valueGoals,
-		&p.sum, &p.squares, &p.nonzero, &p.negative, &e.sum, &e.squares, &e.nonzero, &e.negative); err != nil {
+	to := []any{
+		&of, &converted, &goals, &goalsSquares, &v.sum, &v.squares, &v.nonzero, &v.negative, &valueGoals,
+		&p.sum, &p.squares, &p.nonzero, &p.negative, &e.sum, &e.squares, &e.nonzero, &e.negative,
+	}
+	var excess source.ScannedExcess
+	if err := row.Scan(append(to, excess.Targets(row)...)...); err != nil {
 		return err
 	}
 	m := visit.NoMoments()
@@ -169,7 +173,7 @@ func (r *reading) addConversions(row driver.Rows) error {
 		a := &amounts[i]
 		*to = visit.Amounts{Sums: stats.Sums{Sum: &a.sum, Squares: &a.squares}, Nonzero: a.nonzero, Negative: a.negative}
 	}
-	m.ValueGoals = &valueGoals
+	m.ValueGoals, m.Excess = &valueGoals, excess.Excess()
 	r.add(of, &m, goals)
 	return nil
 }

@@ -17,7 +17,7 @@ import (
 //go:embed sql/*.sql
 var sqlFiles embed.FS
 
-var sqlTemplates = template.Must(template.New("").Option("missingkey=error").ParseFS(sqlFiles, "sql/*.sql"))
+var sqlTemplates = template.Must(source.Templates().ParseFS(sqlFiles, "sql/*.sql"))
 
 // expr is trusted SQL, made of constants only.
 type expr string

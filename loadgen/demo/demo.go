@@ -140,7 +140,7 @@ func campaigns(start time.Time) []catalogue.Campaign {
 	}
 	return []catalogue.Campaign{
 		started(catalogue.Campaign{
-			ID: Campaign, Name: "Free delivery banner", Methodology: catalogue.Frequentist, ControlShare: 50, PlannedVisitors: 24_000,
+			ID: Campaign, Name: "Free delivery banner", Methodology: catalogue.Frequentist, ControlShare: 50, PlannedVisitors: 20_000,
 			Variations: []catalogue.Variation{{ID: 1, Name: "Banner", Share: 50, Order: 1}},
 		}, start),
 		started(catalogue.Campaign{

@@ -25,10 +25,11 @@ type Benchmarks struct {
 	Machine     measure.Machine
 	Insertion   measure.Insertion
 	Peers       peers.Result
-	Growth      *measure.Growth     // nil: not measured
-	Loads       []Load              // load tests
-	Calibration *calibration.Result // nil: not measured
-	Sections    []Section           // texts that other commands printed
+	Growth      *measure.Growth        // nil: not measured
+	Loads       []Load                 // load tests
+	Calibration *calibration.Result    // nil: not measured
+	Decisions   *calibration.Decisions // nil: not measured
+	Sections    []Section              // texts that other commands printed
 
 	Details string // path from the page to the directory with the tables and charts; set by Write
 }
@@ -106,6 +107,9 @@ func (b *Benchmarks) Write(page, details string) error {
 	if b.Calibration != nil {
 		add("calibration.md", b.template("calibration.md.tmpl"))
 		add("calibration.svg", b.Calibration.Plot)
+	}
+	if b.Decisions != nil {
+		add("decisions.md", b.template("decisions.md.tmpl"))
 	}
 	var errs []error
 	for _, o := range outputs {

@@ -122,7 +122,7 @@ func (a *applier) website(account int64, site *Website) error {
 		for i := range widget.Experiments {
 			shares[widget.Experiments[i].ID] = widget.Experiments[i].Shares()
 		}
-		if err := a.state(&declared{resource{account, kindWidget, widget.ID}, widget.Name, widget.Initial, shares}, changed); err != nil {
+		if err := a.state(&declared{resource{account, kindWidget, widget.ID}, widget.Name, widget.Initial, shares, nil}, changed); err != nil {
 			return err
 		}
 	}
@@ -135,7 +135,7 @@ func (a *applier) target(account int64, target *Target) error {
 	if err != nil {
 		return err
 	}
-	return a.state(&declared{resource{account, kindTarget, target.ID}, target.Name, Initial{CreateDate: target.CreateDate}, nil}, changed)
+	return a.state(&declared{resource{account, kindTarget, target.ID}, target.Name, Initial{CreateDate: target.CreateDate}, nil, nil}, changed)
 }
 
 func (a *applier) campaign(account int64, campaign *Campaign) error {
@@ -146,7 +146,15 @@ func (a *applier) campaign(account int64, campaign *Campaign) error {
 	if changed {
 		a.changes[len(a.changes)-1].Shares = campaign.namedShares()
 	}
-	return a.state(&declared{resource{account, kindCampaign, campaign.ID}, campaign.Name, campaign.Initial, map[int64]Shares{0: campaign.Shares()}}, changed)
+	d := &declared{resource{account, kindCampaign, campaign.ID}, campaign.Name, campaign.Initial, map[int64]Shares{0: campaign.Shares()}, nil}
+	if before, exists := a.current[key{account, kindCampaign, campaign.ID, partDefinition}]; exists {
+		var defined Campaign
+		if err := json.Unmarshal([]byte(before.Body), &defined); err != nil {
+			return fmt.Errorf("campaign %d: %w", campaign.ID, err)
+		}
+		d.plans = &[2]Plan{defined.Plan(), campaign.Plan()}
+	}
+	return a.state(d, changed)
 }
 
 // namedShares returns the fractions of the variations: control gets its
@@ -196,6 +204,7 @@ type declared struct {
 	name    string
 	initial Initial
 	shares  map[int64]Shares // by experiment
+	plans   *[2]Plan         // of an existing campaign, before and after the change
 }
 
 // state adds the first state of a resource, or the changed state if its
@@ -231,6 +240,9 @@ func (a *applier) state(d *declared, changed bool) error {
 			return err
 		}
 		a.changes = append(a.changes, Change{AccountID: d.account, Kind: string(d.kind), ID: d.id, Name: d.name, Fields: []FieldChange{{"shareHistory", was, is}}})
+	}
+	if d.plans != nil {
+		state.recordPlan(d.plans[0], d.plans[1], a.now)
 	}
 	state.UpdateDate = a.now
 	body, err := encode(state)

@@ -187,6 +187,8 @@ func TestApplyReportsAllFaultsAndChangesNothing(t *testing.T) {
 		{"prior out of range", "controlShare: 50", "controlShare: 50\n            methodology: bayesian\n            prior: {mean: -95, standardDeviation: 0}", []string{"prior.mean: \"-95\"", "prior.standardDeviation: \"0\": must be"}},
 		{"prior of another form", "controlShare: 50", "controlShare: 50\n            prior: none", []string{"prior", "must be flat, or have mean and standardDeviation"}},
 		{"unknown field of a prior", "controlShare: 50", "controlShare: 50\n            methodology: bayesian\n            prior: {sd: 3}", []string{"unknown field \"sd\""}},
+		{"cap of another form", "name: Purchase", "name: Purchase, valueCap: p40", []string{"valueCap: \"p40\": must be a percentile from p50 to p99.9"}},
+		{"cap of 0", "name: Purchase", "name: Purchase, valueCap: 0", []string{"valueCap: \"0\": must be a percentile"}},
 		{"unknown field", "controlShare: 50", "controlshare: 50", []string{"unknown field \"controlshare\""}},
 		{"name too long", "name: Banner", "name: " + strings.Repeat("é", 256), []string{"must have 1 to 255 characters, has 256"}},
 	} {

@@ -1,6 +1,10 @@
 package catalogue
 
-import "fmt"
+import (
+	"fmt"
+
+	"lifthouse/schema"
+)
 
 // File is a catalogue file, the input of `lifthouse apply`.
 type File struct {
@@ -41,6 +45,8 @@ type Goal struct {
 	Action    string `yaml:"action,omitempty" json:"action,omitempty"`
 	Default   bool   `yaml:"default,omitempty" json:"default"`
 	Value     *int64 `yaml:"value,omitempty" json:"value,omitempty"`
+	// ValueCap limits the total value of each visitor in reports of this goal.
+	ValueCap *schema.Cap `yaml:"valueCap,omitempty" json:"valueCap,omitempty"`
 }
 
 // Target is an audience.

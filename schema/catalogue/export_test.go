@@ -16,7 +16,7 @@ accounts:
     websites:
       - id: 1
         domain: xn--bcher-kva.example.com
-        goals: [{id: 3, name: Purchase, system: true, action: buy, default: true, value: 0}, {id: 4, name: Signup}]
+        goals: [{id: 3, name: Purchase, system: true, action: buy, default: true, value: 0, valueCap: p99.5}, {id: 4, name: Signup, valueCap: 12.5}]
         targets: [{id: 5, name: Everyone, createDate: 2025-01-02}, {id: 6, name: Nobody}]
         campaigns:
           - id: 12

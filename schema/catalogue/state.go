@@ -1,6 +1,9 @@
 package catalogue
 
-import "time"
+import (
+	"reflect"
+	"time"
+)
 
 // State is the mutable state of a campaign, a widget or a target.
 type State struct {
@@ -12,6 +15,60 @@ type State struct {
 	// ShareHistory is the history of the shares by experiment id. The key is 0 for
 	// a campaign.
 	ShareHistory map[int64][]SharesSince `json:"shareHistory,omitempty"`
+	// PlanHistory is the history of a campaign's plan. It is empty if the plan never
+	// changed.
+	PlanHistory []PlanSince `json:"planHistory,omitempty"`
+}
+
+// Plan is what a campaign declares for its conclusion.
+type Plan struct {
+	PrimaryGoalID   int64   `json:"primaryGoalId,omitempty"`
+	Power           int     `json:"power"`
+	MDE             float64 `json:"mde"`
+	PlannedVisitors int64   `json:"plannedVisitors,omitempty"`
+	Prior           *Prior  `json:"prior,omitempty"`
+}
+
+// PlanSince is a plan with the time from which it applies.
+type PlanSince struct {
+	Since time.Time `json:"since"`
+	Plan
+}
+
+// Plan returns what the campaign declares for its conclusion.
+func (c *Campaign) Plan() Plan {
+	return Plan{PrimaryGoalID: c.PrimaryGoalID, Power: c.Power, MDE: c.MDE, PlannedVisitors: c.PlannedVisitors, Prior: c.Prior}
+}
+
+// WithPlan returns the campaign with another plan.
+func (c Campaign) WithPlan(p Plan) Campaign {
+	c.PrimaryGoalID, c.Power, c.MDE, c.PlannedVisitors, c.Prior = p.PrimaryGoalID, p.Power, p.MDE, p.PlannedVisitors, p.Prior
+	return c
+}
+
+// recordPlan appends a changed plan to the history.
+func (s *State) recordPlan(before, plan Plan, now time.Time) {
+	if reflect.DeepEqual(before, plan) {
+		return
+	}
+	if len(s.PlanHistory) == 0 {
+		s.PlanHistory = []PlanSince{{Since: s.CreateDate, Plan: before}}
+	}
+	s.PlanHistory = append(s.PlanHistory, PlanSince{Since: now, Plan: plan})
+}
+
+// PlanAt returns the plan at a time: the first one if the time is earlier than all.
+func (s *State) PlanAt(at time.Time) (plan Plan, changed bool) {
+	if len(s.PlanHistory) == 0 {
+		return Plan{}, false
+	}
+	plan = s.PlanHistory[0].Plan
+	for _, p := range s.PlanHistory {
+		if !p.Since.After(at) {
+			plan = p.Plan
+		}
+	}
+	return plan, true
 }
 
 // Shares are the weights of the variations by id. Key 0 is the percentage of

@@ -28,7 +28,7 @@ export function Breakdown({ results, narrow }) {
             {cell.variations.map((v, index) => (
               <div class="multiple" key={v.id}>
                 <span><Mark index={index} />{"\u00a0"}{v.name} <b><Num value={v.metrics[name].value}>{metric(name, v.metrics[name].value, v.metrics[name].interval)}</Num></b></span>
-                {v.comparison && <Verdict comparison={v.comparison} />}
+                {v.comparison && <Verdict comparison={v.comparison} conclusion={cell.conclusion} />}
                 {v.comparison && scale && <ForestRow scale={scale} comparison={v.comparison} index={index} name={`${cell.value}, ${v.name}`} />}
               </div>
             ))}

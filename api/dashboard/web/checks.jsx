@@ -1,10 +1,11 @@
 // @ts-check
 import { count, minute, money, percent, probability } from "./format.js";
 import { Num } from "./parts.jsx";
+import { PlannedLook } from "./planned.jsx";
 import { why } from "./words.js";
 
 /** @import { ComponentChildren } from "preact" */
-/** @import { Power, Results, SampleRatio as Ratio, Variation } from "./types.d.ts" */
+/** @import { Results, SampleRatio as Ratio, Variation } from "./types.d.ts" */
 
 const signs = { fine: ["✓", ": OK"], bad: ["!", ": needs attention"], open: ["○", ": not available yet"] };
 
@@ -45,6 +46,7 @@ export function Checks({ results }) {
         {checks.leak.length > 0 && <Check title="Unexpected visitors">{checks.leak.map((l) => `Variation ${l.variationId} has no share of the traffic but ${count(l.visitors)} visitors`).join("; ")}.</Check>}
         {checks.unknownVariations.length > 0 && <Check title="Unknown variations">{checks.unknownVariations.map((u) => `Variation ${u.variationId} is not in the catalogue but has ${count(u.visitors)} visitors`).join("; ")}.</Check>}
         {checks.outliers && <Check good title="Outliers">{count(checks.outliers.removed)} goal events are excluded.{checks.outliers.lower !== null && checks.outliers.upper !== null && ` Values from ${money(checks.outliers.lower)} to ${money(checks.outliers.upper)} count.`}{checks.outliers.reason && ` Reason: ${why(checks.outliers.reason)}.`}</Check>}
+        {checks.cap && <Check good title="Cap">{checks.cap.amount === null ? `Nothing is capped: fewer than one converted visitor is above ${checks.cap.rule}.` : `At most ${money(checks.cap.amount)} counts for each visitor (${checks.cap.rule}). ${count(checks.cap.visitors)} visitors have more; ${money(checks.cap.valueRemoved)} was removed.`}</Check>}
         {checks.window.earlierVisitors > 0 && <Check good title="Exposed before the window">{count(checks.window.earlierVisitors)} visitors of the window were first exposed before it. They are excluded.</Check>}
         <Check good={!results.stale} open={!results.dataThrough} title="Freshness">
           {results.stale ? "The store is unavailable. These are the last available results. " : ""}{results.dataThrough ? <>Includes events accepted until <span class="at">{minute(results.dataThrough)}</span>. The newest event is of <span class="at">{minute(results.newestEvent)}</span>.</> : "No events yet."}
@@ -55,11 +57,12 @@ export function Checks({ results }) {
   );
 }
 
-/** Progress shows the progress towards the required sample size.
- * @param {{ power?: Power }} props */
-export function Progress({ power }) {
+/** Progress shows the progress towards the required sample size and the planned look.
+ * @param {{ results: Results }} props */
+export function Progress({ results }) {
+  const { power } = results;
   if (!power) return null;
-  if (power.requiredVisitors === null) return <section aria-labelledby="progress"><h2 id="progress">Progress</h2><p>The required sample size cannot be computed: {why(power.reason)}.</p></section>;
+  if (power.requiredVisitors === null) return <section aria-labelledby="progress"><h2 id="progress">Progress</h2><p>The required sample size cannot be computed: {why(power.reason)}.</p><PlannedLook results={results} /></section>;
   const left = power.remainingVisitors !== null && power.remainingVisitors > 0;
   return (
     <section aria-labelledby="progress">
@@ -67,6 +70,7 @@ export function Progress({ power }) {
       <progress max="1" value={Math.min(power.progress ?? 0, 1)} aria-label="Progress towards the required sample size" />
       <p><b><Num value={power.progress}>{percent(power.progress, 0)}</Num></b> of <Num value={power.requiredVisitors}>{count(power.requiredVisitors)}</Num> required visitors.{" "}
         {left ? <><Num value={power.remainingVisitors}>{count(power.remainingVisitors)}</Num> remaining{power.daysRemaining !== null && <>, about <b><Num value={power.daysRemaining}>{count(power.daysRemaining)}</Num> {power.daysRemaining === 1 ? "day" : "days"}</b> at last week's rate</>}.</> : "The required sample size is reached."}</p>
+      <PlannedLook results={results} />
       <p class="quiet">{power.minimumDetectableEffect !== null && <>Minimum detectable uplift so far: {percent(power.minimumDetectableEffect)}. </>}
         {power.power !== null && <>Power for the planned uplift: {percent(power.power, 0)}. </>}{power.reason && `Reason: ${why(power.reason)}.`}</p>
     </section>

@@ -87,7 +87,7 @@ export function Forest({ results }) {
   const compared = comparedOf(results);
   if (compared.every(({ comparison: c }) => c.improvement.value === null && !c.improvement.interval)) return null;
   const scale = liftScale(compared.map((v) => v.comparison));
-  const sequential = compared.some((v) => v.comparison.sequential);
+  const sequential = compared.some((v) => v.comparison.sequential), planned = compared.some((v) => v.comparison.sequential?.plannedLook);
   const level = results.significanceLevel + "\u00a0%";
   const name = results.methodology === "bayesian" ? "credible interval" : "confidence interval";
   return (
@@ -95,7 +95,7 @@ export function Forest({ results }) {
       <h2 id="forest">Uplift over {results.variations[0].name}</h2>
       <p class="legend">
         <span><span class="key thick" aria-hidden="true" />{level} {name}</span>
-        {sequential && <span><span class="key thin" aria-hidden="true" />{level} always-valid confidence interval: valid at every look</span>}
+        {sequential && <span><span class="key thin" aria-hidden="true" />{level} {planned ? "confidence interval of the planned look" : "always-valid confidence interval: valid at every look"}</span>}
       </p>
       <div class="forest">
         {compared.map((v) => (
@@ -110,7 +110,7 @@ export function Forest({ results }) {
         <summary>Show data table</summary>
         <div class="scroll" tabIndex={0} role="region" aria-label="Uplift data">
           <table id="forest-numbers">
-            <thead><tr><th scope="col">Variation</th><th scope="col">Uplift</th><th scope="col">{level} {name}</th>{sequential && <th scope="col">{level} always-valid interval</th>}</tr></thead>
+            <thead><tr><th scope="col">Variation</th><th scope="col">Uplift</th><th scope="col">{level} {name}</th>{sequential && <th scope="col">{level} {planned ? "interval of the planned look" : "always-valid interval"}</th>}</tr></thead>
             <tbody>{compared.map((v) => {
               const { improvement, sequential: always } = v.comparison;
               return (

@@ -8,6 +8,7 @@ import { Forest } from "./forest.jsx";
 import { count, day, minute, text } from "./format.js";
 import { useAnswer } from "./hooks.js";
 import { Copied, Empty, Fault, Loading, Num, State } from "./parts.jsx";
+import { Decided } from "./planned.jsx";
 import { Posterior } from "./posterior.jsx";
 import { follow, to } from "./route.js";
 import { OverTime } from "./series.jsx";
@@ -27,8 +28,9 @@ function Conclusion({ results }) {
   if (!c) return <p class="conclusion plain">These are the widget's own variations. Only its experiments are compared with control.</p>;
   return (
     <div class={"conclusion " + c.status} role="status" aria-label="Conclusion">
-      <b class="tag">{conclusions[c.status]}</b>
+      <b class="tag">{c.reasons.includes("NOT_DECLARED") ? "No conclusion" : conclusions[c.status]}</b>
       <p id="conclusion">{text(c.text)}</p>
+      <Decided results={results} />
     </div>
   );
 }
@@ -144,7 +146,7 @@ export function Results({ subject, route, go }) {
           <Posterior results={results} />
           <Breakdown results={results} narrow={narrow} />
           {!empty && <OverTime {...{ subject, route, go }} />}
-          <div class="pair"><Checks results={results} />{!empty && <Progress power={results.power} />}</div>
+          <div class="pair"><Checks results={results} />{!empty && <Progress results={results} />}</div>
           <Request path={path} />
         </div>
       )}

@@ -6,6 +6,7 @@ import { count, isRate, lift, liftSpan, metric, metricSpan, minute, money } from
 import { useAnswer, useTheme } from "./hooks.js";
 import { comparedOf, tick } from "./forest.jsx";
 import { Empty, Fault, Loading, Num } from "./parts.jsx";
+import { lastDay } from "./planned.jsx";
 import { metrics } from "./words.js";
 
 /** @import { Answer } from "./hooks.js" */
@@ -41,10 +42,41 @@ const instant = (seconds, apart) => {
   return apart >= 86400 || seconds % 86400 === 0 ? day : at.toISOString().slice(11, 16);
 };
 
+/** lookOf returns the time of the planned look in seconds, if it is within the points.
+ * @param {Results} results @param {Point[]} points */
+function lookOf({ plannedLook }, points) {
+  const time = Date.parse(plannedLook?.time ?? "");
+  return Date.parse(points[0].time) <= time && time <= Date.parse(points[points.length - 1].time) ? time / 1000 : undefined;
+}
+
+/** mark draws a vertical line with a label at the planned look.
+ * @param {uPlot} chart @param {number} look in seconds */
+function mark(chart, look) {
+  const { ctx, bbox } = chart, x = Math.round(chart.valToPos(look, "x", true)), unit = uPlot.pxRatio, left = x < bbox.left + bbox.width / 2;
+  ctx.save();
+  ctx.strokeStyle = ctx.fillStyle = ink("--text");
+  ctx.lineWidth = 1.5 * unit;
+  ctx.setLineDash([6 * unit, 4 * unit]);
+  ctx.beginPath();
+  ctx.moveTo(x, bbox.top);
+  ctx.lineTo(x, bbox.top + bbox.height);
+  ctx.stroke();
+  ctx.font = `${12 * unit}px system-ui, sans-serif`;
+  ctx.textAlign = left ? "left" : "right";
+  ctx.textBaseline = "top";
+  ctx.setLineDash([]);
+  ctx.lineWidth = 4 * unit;
+  ctx.strokeStyle = ink("--card"); // separates the label from the curves
+  const at = /** @type {const} */ (["planned look", x + (left ? 6 : -6) * unit, bbox.top + 2 * unit]);
+  ctx.strokeText(...at);
+  ctx.fillText(...at);
+  ctx.restore();
+}
+
 /** plan returns the options of a chart.
- * @param {Line[]} lines @param {(x: number) => string} write @param {number} width
+ * @param {Line[]} lines @param {(x: number) => string} write @param {number} width @param {number} [look] of the planned look, in seconds
  * @returns {Options} */
-function plan(lines, write, width) {
+function plan(lines, write, width, look) {
   /** @type {Series[]} */
   const series = [{}];
   /** @type {Band[]} */
@@ -57,6 +89,7 @@ function plan(lines, write, width) {
   }
   const axis = { stroke: ink("--text"), grid: { stroke: ink("--line"), width: 1 }, ticks: { stroke: ink("--line"), width: 1 }, font: "12px system-ui, sans-serif" };
   return {
+    hooks: look === undefined ? {} : { draw: [(chart) => mark(chart, look)] },
     width, height: 240, series, bands, legend: { show: false }, cursor: { show: false }, padding: [8, 24, 0, 0],
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
     axes: [{ ...axis, space: 70, values: (_, ticks) => ticks.map((t) => instant(t, ticks[1] - ticks[0])) }, { ...axis, size: 64, values: (_, ticks) => ticks.map(write) }],
@@ -64,27 +97,27 @@ function plan(lines, write, width) {
 }
 
 /** Chart draws lines on a canvas. A table below it has the same data.
- * @param {{ points: Point[], lines: Line[], write: (x: number) => string, label: string }} props */
-function Chart({ points, lines, write, label }) {
+ * @param {{ points: Point[], lines: Line[], write: (x: number) => string, label: string, look?: number }} props */
+function Chart({ points, lines, write, label, look }) {
   const host = useRef(/** @type {HTMLDivElement | null} */ (null)), drawn = useRef(/** @type {uPlot | null} */ (null)), dark = useTheme();
-  const kept = JSON.stringify([lines.map((l) => l.index), dark, label]);
+  const kept = JSON.stringify([lines.map((l) => l.index), dark, label, look]);
   const data = columns(points, lines);
   useEffect(() => {
     const room = /** @type {HTMLDivElement} */ (host.current);
-    const chart = drawn.current = new uPlot(plan(lines, write, room.clientWidth), data, room);
+    const chart = drawn.current = new uPlot(plan(lines, write, room.clientWidth, look), data, room);
     const watch = new ResizeObserver(() => chart.setSize({ width: room.clientWidth, height: 240 }));
     watch.observe(room);
     return () => { watch.disconnect(); chart.destroy(); };
   }, [kept]);
   useEffect(() => { drawn.current?.setData(data); }, [JSON.stringify(data)]);
-  return <div class="chart" ref={host} role="img" aria-label={label + ". See the data table below."} />;
+  return <div class="chart" ref={host} role="img" aria-label={label + (look === undefined ? "" : ". A vertical line marks the planned look, " + lastDay(new Date(look * 1000).toISOString())) + ". See the data table below."} />;
 }
 
-/** @param {{ lines: Line[] }} props */
-const Legend = ({ lines }) => (
+/** @param {{ lines: Line[], look?: number }} props */
+const Legend = ({ lines, look }) => (
   <p class="legend">{lines.map(({ index, name }) => (
     <span key={name} class={"of v" + (index % 6)}><svg width="30" height="10" aria-hidden="true"><line x1="0" x2="30" y1="5" y2="5" stroke-dasharray={dashes[index % 6].join(" ")} /></svg> {name}</span>
-  ))}</p>
+  ))}{look !== undefined && <span class="look"><svg width="10" height="14" aria-hidden="true"><line x1="5" x2="5" y1="0" y2="14" stroke-dasharray="5 3" /></svg> planned look, {lastDay(new Date(look * 1000).toISOString())}</span>}</p>
 );
 
 /** Numbers is the data table of a chart.
@@ -97,7 +130,7 @@ function Numbers({ points, lines, span, write, title }) {
         <table>
           <thead><tr><th scope="col">Until</th>{lines.map((l) => <th key={l.name} scope="col">{l.name}</th>)}</tr></thead>
           <tbody>{points.map((p) => (
-            <tr key={p.time}><th scope="row">{minute(p.time)}</th>{lines.map((l) => {
+            <tr key={p.time}><th scope="row">{minute(p.time)}{p.plannedLook && <small>planned look</small>}</th>{lines.map((l) => {
               const e = l.of(p);
               return <td key={l.name}>{e ? <><Num value={e.value}>{write(e.value, e.interval)}</Num> <small>{span(e.interval)}</small></> : "–"}</td>;
             })}</tr>
@@ -125,24 +158,26 @@ function Curves({ results }) {
     index: v.index, name: v.name + ", always valid",
     of: (p) => {
       const c = ofID(p, v.id)?.comparison;
-      return c?.sequential && { value: c.improvement.value, interval: c.sequential.improvement };
+      return c?.sequential && { value: c.improvement.observed ?? c.improvement.value, interval: c.sequential.improvement };
     },
   }));
-  const level = results.significanceLevel + "\u00a0%";
+  const level = results.significanceLevel + "\u00a0%", bayesian = results.methodology === "bayesian";
+  const uplifts = always.length && !bayesian ? always : fixed, later = withoutWideStart(points, uplifts);
+  const look = lookOf(results, points), laterLook = lookOf(results, later);
   return (
     <>
       <div class="pair">
         <figure>
           <figcaption>{metrics[name]} (cumulative) with {level} interval</figcaption>
-          <Chart points={points} lines={values} write={(x) => (isRate(name) ? Number((100 * x).toFixed(3)) + " %" : money(x))} label={metrics[name] + " over time"} />
-          <Legend lines={values} />
+          <Chart points={points} lines={values} write={(x) => (isRate(name) ? Number((100 * x).toFixed(3)) + " %" : money(x))} label={metrics[name] + " over time"} look={look} />
+          <Legend lines={values} look={look} />
           <Numbers points={points} lines={values} write={(x, i) => metric(name, x, i)} span={(i) => metricSpan(name, i)} title={metrics[name] + " over time: data"} />
         </figure>
         {points.some((p) => fixed.some((l) => l.of(p)?.value !== null && l.of(p)?.value !== undefined)) && (
           <figure>
-            <figcaption>Uplift (cumulative) with {level} {always.length ? "always-valid confidence" : results.methodology === "bayesian" ? "credible" : "confidence"} interval</figcaption>
-            <Chart points={withoutWideStart(points, always.length ? always : fixed)} lines={always.length ? always : fixed} write={tick} label="Uplift over time" />
-            <Legend lines={fixed} />
+            <figcaption>Uplift (cumulative) with {level} {bayesian ? "credible" : always.length ? "always-valid confidence" : "confidence"} interval</figcaption>
+            <Chart points={later} lines={uplifts} write={tick} label="Uplift over time" look={laterLook} />
+            <Legend lines={fixed} look={laterLook} />
             <Numbers points={points} lines={[...fixed, ...always]} write={lift} span={(i) => liftSpan(i)} title="Uplift over time: data" />
           </figure>
         )}

@@ -2,11 +2,12 @@
 import { chance, count, isRate, lift, liftSpan, metric, metricSpan, money, percent, probability } from "./format.js";
 import { Axis } from "./forest.jsx";
 import { Mark, Num, hue } from "./parts.jsx";
+import { hasDecision, lastDay } from "./planned.jsx";
 import { scaleOf } from "./scale.js";
 import { inconclusive, metrics, verdicts, why } from "./words.js";
 
 /** @import { ComponentChildren } from "preact" */
-/** @import { Comparison, Estimate, MetricName, Results, Scale, Subject } from "./types.d.ts" */
+/** @import { Comparison, Conclusion, Estimate, MetricName, Results, Scale, Subject } from "./types.d.ts" */
 
 /** Bar shows an estimate with its interval.
  * @param {{ scale: Scale, estimate: Estimate, index: number, name: MetricName }} props */
@@ -21,11 +22,18 @@ function Bar({ scale, estimate, index, name }) {
   );
 }
 
-/** @param {{ comparison: Comparison }} props */
-export function Verdict({ comparison }) {
-  const verdict = comparison.conclusive === false && inconclusive[comparison.verdict] || comparison.verdict;
+/** Verdict shows a verdict. It has a colour only if it is conclusive and there is a
+ * conclusion: other goals and metrics than the declared ones have none.
+ * @param {{ comparison: Comparison, conclusion: Conclusion | null }} props */
+export function Verdict({ comparison, conclusion }) {
+  const verdict = !comparison.conclusive && inconclusive[comparison.verdict] || comparison.verdict;
   const [sign, word] = verdicts[verdict];
-  return <span class={"verdict " + verdict}><span aria-hidden="true">{sign}</span> {word}</span>;
+  const alone = verdict in inconclusive && !hasDecision(conclusion);
+  return (
+    <span class={"verdict " + (alone ? "inconclusive" : verdict)}>
+      <span aria-hidden="true">{sign}</span> {word}{alone && <small>(no conclusion{conclusion?.reasons.includes("NOT_DECLARED") && ": not the declared goal or metric"})</small>}
+    </span>
+  );
 }
 
 /** @param {{ label: string, children?: ComponentChildren, class?: string }} props */
@@ -40,13 +48,14 @@ function Proof({ comparison, label }) {
       <Cell label={label}>
         <Num value={bayesian.chanceToBeatControl}>{chance(bayesian.chanceToBeatControl)}</Num>
         {bayesian.reason && <small>{why(bayesian.reason)}</small>}
+        {sequential && <small>{sequential.plannedLook ? "p at the planned look" : "always-valid p"} <Num value={sequential.pValue}>{probability(sequential.pValue)}</Num></small>}
       </Cell>
     );
   }
   return (
     <Cell label={label}>
       <Num value={frequentist?.adjustedPValue}>{probability(frequentist?.adjustedPValue)}</Num>
-      {sequential && <small>always valid <Num value={sequential.pValue}>{probability(sequential.pValue)}</Num></small>}
+      {sequential && <small>{sequential.plannedLook ? "at the planned look" : "always valid"} <Num value={sequential.pValue}>{probability(sequential.pValue)}</Num></small>}
     </Cell>
   );
 }
@@ -63,7 +72,7 @@ export function Variations({ results, kind }) {
   const scale = scaleOf(estimates.flatMap((e) => [e.value, ...(e.interval || [])]).filter((x) => x !== null));
   const empty = results.totals.visitors === 0;
   const compared = !empty && results.variations.some((v) => v.comparison);
-  const bayesian = results.methodology === "bayesian";
+  const bayesian = results.methodology === "bayesian", decided = results.conclusion;
   /** @type {Count[]} */
   const counts = kind === "widget" ? /** @type {Count[]} */ (Object.keys(words).slice(1)) : ["convertedVisitors", "goalsReached"];
   const proof = bayesian ? "Chance to beat control" : "p-value";
@@ -90,7 +99,7 @@ export function Variations({ results, kind }) {
                 {c && <>
                   <Cell label="Uplift" class="two"><b><Num value={c.improvement.value}>{lift(c.improvement.value, c.improvement.interval)}</Num></b> <small>{c.improvement.reason ? why(c.improvement.reason) : liftSpan(c.improvement.interval)}</small></Cell>
                   <Proof comparison={c} label={proof} />
-                  <Cell label="Verdict" class="two"><Verdict comparison={c} />{c.reasons.length > 0 && <small>{why(...c.reasons)}</small>}</Cell>
+                  <Cell label="Verdict" class="two"><Verdict comparison={c} conclusion={results.conclusion} />{!c.conclusive && v.id === decided?.variationId && decided.decidedAt && <small>{decided.status}, decided on <span class="at">{lastDay(decided.decidedAt)}</span></small>}{c.reasons.length > 0 && <small>{why(...c.reasons)}</small>}</Cell>
                 </>}
               </tr>
             );

@@ -20,7 +20,15 @@ export interface Comparison {
   difference: Effect;
   improvement: Effect;
   frequentist?: { pValue: number | null; adjustedPValue: number | null; reason?: string };
-  sequential?: { pValue: number | null; difference: Interval | null; improvement: Interval | null; significant: boolean };
+  sequential?: {
+    plannedLook: boolean;
+    pValue: number | null;
+    difference: Interval | null;
+    improvement: Interval | null;
+    significant: boolean;
+    reason?: string;
+    improvementReason?: string;
+  };
   bayesian?: {
     chanceToBeatControl: number | null;
     chanceToBeBest: number | null;
@@ -74,6 +82,7 @@ export interface Checks {
   leak: { variationId: number; visitors: number }[];
   multipleExposures: { rule: "exclude" | "first"; visitors: number; share: number; pValue: number | null; warning: boolean };
   unknownVariations: { variationId: number; visitors: number; events: number }[];
+  cap?: { rule: string; amount: number | null; visitors: number; valueRemoved: number; reason?: string };
   outliers: { removed: number; lower: number | null; upper: number | null; reason?: string } | null;
   window: { earlierVisitors: number };
   warnings: { code: string; message: string }[];
@@ -89,15 +98,38 @@ export interface Power {
   reason?: string;
 }
 
+// Conclusion is the overall result. decided is the comparison of the winner or loser
+// at decidedAt, the end of the day that decided.
+export interface Conclusion {
+  status: "winner" | "loser" | "inconclusive" | "insufficientData" | "invalid";
+  variationId: number | null;
+  basis?: "plannedLook" | "alwaysValid";
+  decidedAt?: string;
+  decided?: Comparison;
+  reasons: string[];
+  text: string;
+}
+
+// PlannedLook is the look that has nine tenths of alpha. time is null until it is
+// reached.
+export interface PlannedLook {
+  time: string | null;
+  requiredVisitors: number | null;
+  visitors: number | null;
+  segment: number;
+  reason?: string;
+}
+
 export interface Cell {
   totals: Counts;
   variations: Variation[];
-  conclusion: { status: "winner" | "loser" | "inconclusive" | "insufficientData" | "invalid"; variationId: number | null; reasons: string[]; text: string } | null;
+  conclusion: Conclusion | null;
   checks: Checks;
 }
 
 export interface Point {
   time: string;
+  plannedLook?: boolean;
   variations: Variation[];
 }
 
@@ -106,10 +138,13 @@ export interface Results extends Cell {
   methodology: "frequentist" | "bayesian";
   significanceLevel: number;
   dimension: string | null;
+  filters: Record<string, unknown>;
+  window: { from: string | null; to: string | null };
   generatedAt: string;
   dataThrough: string | null;
   newestEvent: string | null;
   stale: boolean;
+  plannedLook?: PlannedLook;
   power?: Power;
   breakdown?: (Cell & { value: string })[];
   series?: Point[];

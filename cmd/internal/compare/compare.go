@@ -29,6 +29,7 @@ type Flags struct {
 	Power       int     // in per cent
 	MDE         float64 // minimum detectable effect in per cent of control
 	Planned     int64   // visitors
+	PlannedLook bool    // whether the numbers are those of the planned look
 	Prior       string  // flat, or mean:standard deviation in per cent
 	NonNegative bool
 }
@@ -36,7 +37,7 @@ type Flags struct {
 // fieldOfFlag maps a flag to the field of the JSON input that it sets.
 var fieldOfFlag = map[string]string{
 	"level": "significanceLevel", "methodology": "methodology", "power": "power",
-	"mde": "mde", "planned": "plannedVisitors", "nonnegative": "nonnegative", "share": "share", "prior": "prior",
+	"mde": "mde", "planned": "plannedVisitors", "planned-look": "plannedLook", "nonnegative": "nonnegative", "share": "share", "prior": "prior",
 }
 
 // CheckAlone returns an error if a flag is set that requires --control.
@@ -61,7 +62,7 @@ func (f *Flags) JSON(changed func(name string) bool) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--control %w", err)
 	}
-	variations := []map[string]any{control}
+	variations, look := []map[string]any{control}, []map[string]any{maps.Clone(control)}
 	for _, text := range f.Treatments {
 		other, treatment, err := readSample(text)
 		if err != nil {
@@ -70,7 +71,7 @@ func (f *Flags) JSON(changed func(name string) bool) ([]byte, error) {
 		if other != metric {
 			return nil, fmt.Errorf("--treatment %s: must have the form of --control %s", text, f.Control)
 		}
-		variations = append(variations, treatment)
+		variations, look = append(variations, treatment), append(look, maps.Clone(treatment))
 	}
 	for i, share := range f.Shares {
 		if !jsonNumber.MatchString(share) {
@@ -87,6 +88,9 @@ func (f *Flags) JSON(changed func(name string) bool) ([]byte, error) {
 		if given["prior"], err = readPrior(f.Prior); err != nil {
 			return nil, err
 		}
+	}
+	if f.PlannedLook {
+		given["planned-look"] = map[string]any{"variations": look}
 	}
 	for name, value := range given {
 		if changed(name) {
@@ -137,9 +141,10 @@ func readSample(text string) (calculator.Metric, map[string]any, error) {
 	return metric, fields, nil
 }
 
-var variationPath = regexp.MustCompile(`^variations\[(\d+)\]\.(\w+)$`)
+var variationPath = regexp.MustCompile(`^(?:plannedLook\.)?variations\[(\d+)\]\.(\w+)$`)
 
-// FlagOf returns the flag that set a field of the JSON input.
+// FlagOf returns the flag that set a field of the JSON input. The planned look has the
+// numbers of the variations.
 func (f *Flags) FlagOf(field string) string {
 	for flag, of := range fieldOfFlag {
 		if of == field {
@@ -147,6 +152,9 @@ func (f *Flags) FlagOf(field string) string {
 		}
 	}
 	path := variationPath.FindStringSubmatch(field)
+	if path == nil && strings.HasPrefix(field, "plannedLook") {
+		return "--planned-look"
+	}
 	if path == nil {
 		return "--treatment"
 	}

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"lifthouse/engine/result"
 
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
@@ -91,19 +94,55 @@ func TestTheDashboardOfABayesianCampaign(t *testing.T) {
 	var want []float64
 	for _, variation := range r.Variations[1:] {
 		b := variation.Comparison.Bayesian
-		want = append(want, *b.ChanceToBeatControl, *b.ChanceToBeBest, *b.ExpectedLoss, *b.ExpectedLossControl)
+		want = append(want, *b.ChanceToBeatControl, *b.ChanceToBeBest, *variation.Comparison.Improvement.Observed, *b.ExpectedLoss, *b.ExpectedLossControl)
 	}
 	for i := range want {
 		if len(values) != len(want) || !same(values[i], want[i]) {
 			t.Fatalf("the posterior shows %q, want %v", values, want)
 		}
 	}
-	if !strings.HasSuffix(shown[2], " points") {
-		t.Errorf("the expected loss of a rate is shown as %q, want points of percentage", shown[2])
+	if !strings.HasSuffix(shown[3], " points") {
+		t.Errorf("the expected loss of a rate is shown as %q, want points of percentage", shown[3])
 	}
 	if len(v.problems) > 0 {
 		t.Errorf("the browser complains: %q", v.problems)
 	}
+}
+
+// plannedLookIsTheAPIs compares the planned look and the day that decided with the
+// API, and checks that a metric without a conclusion has no green verdict.
+func (v *viewer) plannedLookIsTheAPIs() {
+	v.Helper()
+	text := func(selector string) string {
+		return evaluated[string](v, fmt.Sprintf(`document.querySelector(%q)?.innerText.replaceAll("\u00a0", " ") ?? ""`, selector))
+	}
+	r := v.report("/v1/campaigns/12/results")
+	if got, want := text("#planned-look"), r.PlannedLookInWords(); got != want || r.PlannedLook.Time == nil {
+		v.Errorf("the page says %q, want %q", got, want)
+	}
+	day := func(end time.Time) string { return end.Add(-time.Second).Format(time.DateOnly) }
+	decided := text("#decided")
+	for _, want := range []string{"Decided on " + day(*r.Conclusion.DecidedAt), result.Probability(*r.Conclusion.Decided.Sequential.PValue), "Today"} {
+		if !strings.Contains(decided, want) {
+			v.Errorf("the decision reads %q, want %q in it", decided, want)
+		}
+	}
+	if got, want := text("figure .look"), "planned look, "+day(*r.PlannedLook.Time); strings.TrimSpace(got) != want {
+		v.Errorf("the chart's legend says %q, want %q", got, want)
+	}
+	if got := evaluated[string](v, `document.querySelector(".chart").ariaLabel`); !strings.Contains(got, "marks the planned look, "+day(*r.PlannedLook.Time)) {
+		v.Errorf("the chart is described as %q", got)
+	}
+	if n := evaluated[int64](v, `document.querySelectorAll(".verdict.better").length`); n != 1 {
+		v.Errorf("%d green verdicts, want 1", n)
+	}
+	v.open("/?campaign=12&compareMetric=valuePerVisitor")
+	v.shows("(no conclusion: not the declared goal or metric)")
+	if n := evaluated[int64](v, `document.querySelectorAll(".verdict.better, .conclusion.winner").length`); n != 0 {
+		v.Errorf("%d green parts without a conclusion", n)
+	}
+	v.open("/?campaign=12")
+	v.until(allThere)
 }
 
 // watch records when the table of variations and both charts are first painted,

@@ -56,6 +56,7 @@ func TestTheDashboardFromSignInToStop(t *testing.T) {
 	v.signIn(v.token)
 	v.until(allThere) // signing in leads to what was asked for
 	v.numbersAreTheAPIs("/v1/campaigns/12/results", "%.2f %%")
+	v.plannedLookIsTheAPIs()
 
 	v.click(".name")
 	v.listAndItsFilters()

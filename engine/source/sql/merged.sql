@@ -28,3 +28,11 @@
     sum(c.conversion_visitors)   AS conversion_visitors,
     sum(c.contacts)              AS contacts
 {{- end}}
+{{- if .Cap}},
+    sum(c.capped_visitors) AS capped_visitors,
+    sum(c.value_removed) AS value_removed,
+    sum(c.value_squares_removed) AS value_squares_removed,
+    sum(c.profit_squares_removed) AS profit_squares_removed,
+    sum(c.profit_nonzero_removed) AS profit_nonzero_removed,
+    sum(c.profit_negative_removed) AS profit_negative_removed
+{{- end}}

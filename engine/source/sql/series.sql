@@ -62,6 +62,14 @@ SELECT
     toInt64(countIf(NOT s.conversion_before AND arrayExists(e -> e.2 = 'conversion', s.within))) AS conversion_visitors,
     toInt64(sum(arrayCount(e -> e.2 = 'contact', s.within)))                              AS contacts
 {{- end}}
+{{- if .Cap}},
+    sum({{template "capped" pair "s.value_after" "s.profit_after"}} - {{template "capped" pair "s.value_before" "s.profit_before"}}) AS capped_visitors,
+    sum({{template "value_removed" pair "s.value_after" "s.profit_after"}} - {{template "value_removed" pair "s.value_before" "s.profit_before"}}) AS value_removed,
+    sum({{template "value_squares_removed" pair "s.value_after" "s.profit_after"}} - {{template "value_squares_removed" pair "s.value_before" "s.profit_before"}}) AS value_squares_removed,
+    sum({{template "profit_squares_removed" pair "s.value_after" "s.profit_after"}} - {{template "profit_squares_removed" pair "s.value_before" "s.profit_before"}}) AS profit_squares_removed,
+    sum({{template "profit_nonzero_removed" pair "s.value_after" "s.profit_after"}} - {{template "profit_nonzero_removed" pair "s.value_before" "s.profit_before"}}) AS profit_nonzero_removed,
+    sum({{template "profit_negative_removed" pair "s.value_after" "s.profit_after"}} - {{template "profit_negative_removed" pair "s.value_before" "s.profit_before"}}) AS profit_negative_removed
+{{- end}}
 FROM steps AS s
 GROUP BY bucket, variation_id, multi_exposed
 ORDER BY bucket, variation_id, multi_exposed

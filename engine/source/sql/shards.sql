@@ -10,6 +10,8 @@ SELECT
     sum(c.goals_reached)         AS goals_reached,
     sum(c.value)                 AS value,
     sum(c.value_squares)         AS value_squares
+{{- else if .Totals}}
+    groupArrayArray(c.totals)    AS totals
 {{- else}}
 {{- template "merged.sql" .}}
 {{- end}}

@@ -28,3 +28,11 @@
             countIf(c.conversions > 0)                         AS conversion_visitors,
             sum(c.contacts)                                    AS contacts
 {{- end}}
+{{- if .Cap}},
+            sum({{template "capped" pair "c.value" "c.profit"}}) AS capped_visitors,
+            sum({{template "value_removed" pair "c.value" "c.profit"}}) AS value_removed,
+            sum({{template "value_squares_removed" pair "c.value" "c.profit"}}) AS value_squares_removed,
+            sum({{template "profit_squares_removed" pair "c.value" "c.profit"}}) AS profit_squares_removed,
+            sum({{template "profit_nonzero_removed" pair "c.value" "c.profit"}}) AS profit_nonzero_removed,
+            sum({{template "profit_negative_removed" pair "c.value" "c.profit"}}) AS profit_negative_removed
+{{- end}}

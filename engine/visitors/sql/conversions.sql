@@ -11,6 +11,14 @@ SELECT
     sum(toInt128(value_before + value) * number - toInt128(value_before) * (number - 1)) AS value_times_goals,
     {{template "amounts.sql" "profit"}},
     {{template "amounts.sql" "extra_value"}}
+{{- if .Cap}},
+    sum({{template "capped" pair "(value_before + value)" "(profit_before + profit)"}} - {{template "capped" pair "value_before" "profit_before"}}) AS capped_visitors,
+    sum({{template "value_removed" pair "(value_before + value)" "(profit_before + profit)"}} - {{template "value_removed" pair "value_before" "profit_before"}}) AS value_removed,
+    sum({{template "value_squares_removed" pair "(value_before + value)" "(profit_before + profit)"}} - {{template "value_squares_removed" pair "value_before" "profit_before"}}) AS value_squares_removed,
+    sum({{template "profit_squares_removed" pair "(value_before + value)" "(profit_before + profit)"}} - {{template "profit_squares_removed" pair "value_before" "profit_before"}}) AS profit_squares_removed,
+    sum({{template "profit_nonzero_removed" pair "(value_before + value)" "(profit_before + profit)"}} - {{template "profit_nonzero_removed" pair "value_before" "profit_before"}}) AS profit_nonzero_removed,
+    sum({{template "profit_negative_removed" pair "(value_before + value)" "(profit_before + profit)"}} - {{template "profit_negative_removed" pair "value_before" "profit_before"}}) AS profit_negative_removed
+{{- end}}
 FROM {{if .Numbered}}numbered{{else}}conversions
 WHERE bucket = {bucket:UInt16}
     AND generation = {generation:UInt64}

@@ -32,6 +32,14 @@ SELECT
     sum(toInt128(value) * n),
     sum(toInt128(profit)), sum(toInt128(profit) * profit), toInt64(countIf(profit != 0)), toInt64(countIf(profit < 0)),
     sum(toInt128(extra_value)), sum(toInt128(extra_value) * extra_value), toInt64(countIf(extra_value != 0)), toInt64(countIf(extra_value < 0))
+{{- if .Cap}},
+    sum({{template "capped" pair "value" "profit"}}) AS capped_visitors,
+    sum({{template "value_removed" pair "value" "profit"}}) AS value_removed,
+    sum({{template "value_squares_removed" pair "value" "profit"}}) AS value_squares_removed,
+    sum({{template "profit_squares_removed" pair "value" "profit"}}) AS profit_squares_removed,
+    sum({{template "profit_nonzero_removed" pair "value" "profit"}}) AS profit_nonzero_removed,
+    sum({{template "profit_negative_removed" pair "value" "profit"}}) AS profit_negative_removed
+{{- end}}
 FROM converted
 GROUP BY key
 SETTINGS compile_expressions = 0, compile_aggregate_expressions = 0

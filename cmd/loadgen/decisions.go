@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"runtime"
+
+	"lifthouse/loadgen/calibration"
+
+	"github.com/spf13/cobra"
+)
+
+const calibrateDecisionsHelp = `Decisions simulates the daily totals of many experiments, without events and without a server. It
+decides each experiment as a campaign is decided, and compares the rates with their limits:
+
+  A/A      how often any of 50 looks names a winner or a loser, without an effect
+  Power    how often the planned look finds an effect of the minimum size
+  Splits   errors and interval coverage of one test of skewed revenue, by traffic split
+  Caps     errors and power of one test of capped revenue
+  Bayesian how often chances beyond 1 - alpha/2 are right, for lifts from the prior
+
+A band is the limit and two standard errors. About one correct rate of 40 that is exactly at its limit
+is outside its band. The exit status is 1 if a rate is outside its band.`
+
+func (p *program) calibrateDecisionsCommand() *cobra.Command {
+	o := calibration.DecisionDefaults
+	o.Workers = runtime.GOMAXPROCS(0)
+	var only, jsonFile string
+	cmd := &cobra.Command{
+		Use:   "decisions",
+		Short: "Measure error rates and power of conclusions by simulation",
+		Long:  calibrateDecisionsHelp,
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var err error
+			if o.Only, err = regexp.Compile(only); err != nil {
+				return usageError{fmt.Errorf("invalid --only %q: must be a regular expression: %w", only, err)}
+			}
+			if err := o.Validate(); err != nil {
+				return usageError{err}
+			}
+			return p.calibrateDecisions(cmd.Context(), &o, jsonFile)
+		},
+	}
+	flags := cmd.Flags()
+	flags.IntVar(&o.Experiments, "experiments", o.Experiments, "number of experiments of each scenario")
+	flags.Uint64Var(&o.Seed, "seed", o.Seed, "seed of all random numbers; equal seeds give equal tables")
+	flags.IntVar(&o.Workers, "workers", o.Workers, "number of concurrent simulations; does not change the table")
+	flags.StringVar(&only, "only", "", `regular expression for the scenarios to run, such as "A/A.*bayesian" (default all)`)
+	flags.StringVar(&jsonFile, "json", "", "write the result to this JSON file")
+	return cmd
+}
+
+func (p *program) calibrateDecisions(ctx context.Context, o *calibration.DecisionOptions, jsonFile string) error {
+	o.Progress = p.phaseProgress()
+	result, err := calibration.RunDecisions(ctx, o)
+	if err != nil {
+		return err
+	}
+	result.Write(p.out)
+	if jsonFile != "" {
+		err = writeJSON(jsonFile, result)
+	}
+	return errors.Join(err, result.Err())
+}

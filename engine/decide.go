@@ -1,0 +1,148 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"lifthouse/engine/plan"
+	"lifthouse/engine/query"
+	"lifthouse/engine/result"
+	"lifthouse/engine/source"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+)
+
+// decisions keeps the days of subjects as long as their events do not change.
+type decisions struct {
+	mu         sync.Mutex
+	days       *simplelru.LRU[string, datedDays]
+	firstViews sync.Map // plan.Subject to time.Time
+}
+
+// datedDays are the days of a subject at a version of its events.
+type datedDays struct {
+	version uint64
+	days    *result.Days
+}
+
+// maxDecisions bounds the memory of the days: about 1 KiB a day and subject.
+const maxDecisions = 1000
+
+func newDecisions() *decisions {
+	days, err := simplelru.NewLRU[string, datedDays](maxDecisions, nil)
+	if err != nil {
+		panic(err) // only for a size below 1
+	}
+	return &decisions{days: days}
+}
+
+// decideAndReport computes a report and what the days of the subject decided. The days
+// are read again only if the events changed. The report of the declared question has
+// them among its own rows.
+func (e *Engine) decideAndReport(ctx context.Context, x *source.Execution, s state) (*result.Report, string, error) {
+	if !decides(x.Plan) {
+		return reportOf(ctx, x, s, nil)
+	}
+	declaration := x.Declaration()
+	key := decisionKey(declaration)
+	version, known := e.Version(ctx, x.Subject)
+	if x.AllEvents && s.rollup != nil && s.rollup.Through.Before(s.through) {
+		known = false // the version is that of the rollup
+	}
+	if known {
+		if days, current := e.decisions.get(key, version); current {
+			return reportOf(ctx, x, s, days.Decide(x.Filters.To))
+		}
+	}
+	keep := func(days *result.Days) {
+		if known {
+			e.decisions.set(key, datedDays{version, days})
+		}
+	}
+	if !hasDays(x.Plan) {
+		days, err := daysOf(ctx, x, declaration, s)
+		if err != nil {
+			return nil, "", err
+		}
+		keep(days)
+		return reportOf(ctx, x, s, days.Decide(x.Filters.To))
+	}
+	daily := *x
+	daily.Plan = declaration
+	found, from, err := read(ctx, &daily, s)
+	if err != nil {
+		return nil, "", err
+	}
+	days := result.NewDays(declaration, found.Steps, found.Through)
+	keep(days)
+	results, err := reportFrom(ctx, x, s, found, days.Decide(time.Time{}))
+	return results, from, err
+}
+
+// hasDays reports whether the rows of the daily series of the declared question are
+// those of the report.
+func hasDays(p *plan.Plan) bool {
+	return p.IsDeclared() && p.OfAllVisitors() && p.Filters.To.IsZero() && p.Dimension == "" &&
+		(p.Interval == "" || p.Interval == query.Daily) && !p.SharesSince.After(plan.OpenFrom)
+}
+
+// decides reports whether there is something to decide.
+func decides(p *plan.Plan) bool { return p.Rules.Compare && len(p.Variations) > 1 }
+
+// daysOf reads the days of the declared question.
+func daysOf(ctx context.Context, x *source.Execution, declaration *plan.Plan, s state) (*result.Days, error) {
+	of := *x
+	of.Plan, of.Outliers = declaration, nil
+	s.declined = nil
+	found, _, err := read(ctx, &of, s)
+	if err != nil {
+		return nil, err
+	}
+	return result.NewDays(declaration, found.Steps, found.Through), nil
+}
+
+// decisionKey identifies a declared question.
+func decisionKey(p *plan.Plan) string {
+	prior := ""
+	if p.Rules.Prior != nil {
+		prior = fmt.Sprint(*p.Rules.Prior)
+	}
+	rules := p.Rules
+	rules.Prior = nil
+	return fmt.Sprint(p.Subject, rules, prior, p.Declared.GoalID, p.Declared.Cap, p.Metric, p.Variations, p.ControlShare, p.MultipleExposures, p.SharesSince.UnixMilli(), p.Ended)
+}
+
+func (d *decisions) get(key string, version uint64) (*result.Days, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	found, known := d.days.Get(key)
+	return found.days, known && found.version == version
+}
+
+func (d *decisions) set(key string, days datedDays) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.days.Add(key, days)
+}
+
+// asOfFirstView returns the plan as it was in force when the first view of the subject
+// was accepted.
+func (e *Engine) asOfFirstView(ctx context.Context, p *plan.Plan) (*plan.Plan, error) {
+	if !p.PlanChanged() {
+		return p, nil
+	}
+	if at, known := e.decisions.firstViews.Load(p.Subject); known {
+		return p.AsOf(at.(time.Time)), nil //nolint:forcetypeassert // only times are stored
+	}
+	at, viewed, err := e.store.FirstView(ctx, p.Subject)
+	switch {
+	case err != nil:
+		return nil, err
+	case !viewed:
+		return p, nil // a change before the first view counts
+	}
+	e.decisions.firstViews.Store(p.Subject, at)
+	return p.AsOf(at), nil
+}

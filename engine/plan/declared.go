@@ -1,0 +1,81 @@
+package plan
+
+import (
+	"reflect"
+	"time"
+
+	"lifthouse/engine/query"
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+)
+
+// Declared is what the catalogue declares that the conclusion of a subject is about.
+type Declared struct {
+	Metric     query.Metric
+	GoalID     int64       // 0: all goals count
+	Cap        *schema.Cap // nil: none
+	Superseded bool        // the catalogue declares something else since the first view
+
+	campaign *catalogue.LiveCampaign // nil: an experiment of a widget
+}
+
+// PlanChanged reports whether the plan of the campaign ever changed. If so, the rules
+// of the report depend on the time of the first view, see AsOf.
+func (p *Plan) PlanChanged() bool {
+	return p.Declared.campaign != nil && len(p.Declared.campaign.PlanHistory) > 0
+}
+
+// AsOf returns the plan with the rules and the primary goal that were in force when
+// the first view was accepted. Later changes must not move the planned look, because
+// they may be made in view of the results.
+func (p *Plan) AsOf(firstView time.Time) *Plan {
+	declared, _ := p.Declared.campaign.PlanAt(firstView)
+	first := p.Declared.campaign.WithPlan(declared)
+	asOf := *p
+	asOf.Rules = rulesOf(&first)
+	asOf.Declared.GoalID = first.PrimaryGoalID
+	asOf.Declared.Superseded = !reflect.DeepEqual(declared, p.Declared.campaign.Plan())
+	return &asOf
+}
+
+// IsDeclared reports whether the report is about the declared goal, metric and cap. Only
+// such a report has a conclusion. Filters of visitors may restrict it.
+func (p *Plan) IsDeclared() bool {
+	goal := int64(0)
+	if p.Goal != nil {
+		goal = p.Goal.ID
+	}
+	sameCap := p.Cap == p.Declared.Cap || p.Cap != nil && p.Declared.Cap != nil && *p.Cap == *p.Declared.Cap
+	return p.Rules.Compare && sameCap && goal == p.Declared.GoalID && p.Metric == p.Declared.Metric && p.Filters.GoalValue == nil && p.Filters.ZScore == 0
+}
+
+// OfAllVisitors reports whether the report has all visitors up to the end of its
+// window.
+func (p *Plan) OfAllVisitors() bool {
+	return p.Filters.From.IsZero() && len(p.Filters.Lists)+len(p.Filters.Texts) == 0
+}
+
+// OfAll returns the plan without filters of visitors, breakdown and series.
+func (p *Plan) OfAll() *Plan {
+	all := *p
+	all.Filters.Lists, all.Filters.Texts = nil, nil
+	all.Dimension, all.Interval = "", ""
+	return &all
+}
+
+// Declaration returns the plan of the daily series of the declared question, over the
+// current period of equal shares. A period begins with the first full day.
+func (p *Plan) Declaration() *Plan {
+	declared := *p
+	declared.Metric, declared.Dimension, declared.Interval = p.Declared.Metric, "", query.Daily
+	declared.Goal, declared.Cap = nil, p.Declared.Cap
+	if id := p.Declared.GoalID; id != 0 {
+		declared.Goal = &catalogue.Goal{ID: id}
+	}
+	declared.Filters = query.Filters{}
+	if p.SharesSince.After(OpenFrom) {
+		const day = 24 * time.Hour
+		declared.Filters.From = p.SharesSince.UTC().Add(day - time.Millisecond).Truncate(day)
+	}
+	return &declared
+}

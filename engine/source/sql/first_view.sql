@@ -1,0 +1,10 @@
+-- one row: acceptance time of the first accepted view of the subject, and the number of views
+SELECT
+    min(ingested_at) AS accepted,
+    count()          AS views
+FROM events
+WHERE website_id = {website_id:Int64}
+    AND subject = {subject:String}
+    AND subject_id = {subject_id:Int64}
+    AND experiment_id = {experiment_id:Int64}
+    AND event = 'view'

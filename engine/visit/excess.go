@@ -1,0 +1,78 @@
+package visit
+
+import "math/big"
+
+// Excess is what a cap removes from the sums over visitors: the part of each visitor's
+// total value above the cap, and the same amount of the visitor's profit.
+type Excess struct {
+	Visitors                      int64 // visitors with a total value above the cap
+	ProfitNonzero, ProfitNegative int64
+	Value                         *big.Int // also of profit
+	ValueSquares, ProfitSquares   *big.Int
+}
+
+func noExcess() Excess {
+	return Excess{Value: new(big.Int), ValueSquares: new(big.Int), ProfitSquares: new(big.Int)}
+}
+
+func (e Excess) merge(o Excess) Excess {
+	if e.Value == nil && o.Value == nil {
+		return Excess{}
+	}
+	sum := noExcess()
+	sum.add(&e, 1)
+	sum.add(&o, 1)
+	return sum
+}
+
+// add adds other sums, or subtracts them if sign is -1.
+func (e *Excess) add(o *Excess, sign int64) {
+	if o.Value == nil {
+		return
+	}
+	if e.Value == nil {
+		*e = noExcess()
+	}
+	e.Visitors += sign * o.Visitors
+	e.ProfitNonzero += sign * o.ProfitNonzero
+	e.ProfitNegative += sign * o.ProfitNegative
+	addBig(e.Value, o.Value, sign)
+	addBig(e.ValueSquares, o.ValueSquares, sign)
+	addBig(e.ProfitSquares, o.ProfitSquares, sign)
+}
+
+// addTotals adds the excess of a visitor above a cap, or subtracts it if sign is -1.
+func (e *Excess) addTotals(t *Totals, limit, sign int64) {
+	value, profit := t.Amounts[0], t.Amounts[1]
+	if t.Events == 0 || value <= limit {
+		return
+	}
+	removed := value - limit
+	square := func(to *big.Int, x, by int64) {
+		of := big.NewInt(x)
+		addBig(to, of.Mul(of, of), by)
+	}
+	e.Visitors += sign
+	addBig(e.Value, big.NewInt(removed), sign)
+	square(e.ValueSquares, value, sign)
+	square(e.ValueSquares, limit, -sign)
+	square(e.ProfitSquares, profit, sign)
+	square(e.ProfitSquares, profit-removed, -sign)
+	e.ProfitNonzero += sign * (one(profit != 0) - one(profit != removed))
+	e.ProfitNegative += sign * (one(profit < 0) - one(profit < removed))
+}
+
+// Capped returns the moments with the values and profits of capped visitors. All other
+// sums are the same.
+func (m Moments) Capped() Moments {
+	if m.Excess.Visitors == 0 || m.Excess.Value == nil {
+		return m
+	}
+	capped := m.Merge(NoMoments())
+	removed := Amounts{Nonzero: m.Excess.ProfitNonzero, Negative: m.Excess.ProfitNegative}
+	removed.Sum, removed.Squares = m.Excess.Value, m.Excess.ProfitSquares
+	capped.Profit.subtract(&removed)
+	removed.Nonzero, removed.Negative, removed.Squares = 0, 0, m.Excess.ValueSquares
+	capped.Value.subtract(&removed)
+	return capped
+}

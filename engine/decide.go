@@ -25,7 +25,14 @@ type decisions struct {
 type datedDays struct {
 	version uint64
 	days    *result.Days
+	readAt  time.Time
+	through time.Time // acceptance time of the last event
 }
+
+// maxDaysAge is how long the days of a large subject without a rollup are used although
+// new events arrived. Reading them takes the store several times as long as a report,
+// and they change only by late events, until the next day is full.
+const maxDaysAge = time.Minute
 
 // maxDecisions bounds the memory of the days: about 1 KiB a day and subject.
 const maxDecisions = 1000
@@ -51,14 +58,12 @@ func (e *Engine) decideAndReport(ctx context.Context, x *source.Execution, s sta
 	if x.AllEvents && s.rollup != nil && s.rollup.Through.Before(s.through) {
 		known = false // the version is that of the rollup
 	}
-	if known {
-		if days, current := e.decisions.get(key, version); current {
-			return reportOf(ctx, x, s, days.Decide(x.Filters.To))
-		}
+	if last, read := e.decisions.get(key); known && read && (last.version == version || last.suffices(&s, e.store.Limits)) {
+		return reportOf(ctx, x, s, last.days.Decide(x.Filters.To))
 	}
 	keep := func(days *result.Days) {
 		if known {
-			e.decisions.set(key, datedDays{version, days})
+			e.decisions.set(key, datedDays{version, days, time.Now(), s.through})
 		}
 	}
 	if !hasDays(x.Plan) {
@@ -114,11 +119,16 @@ func decisionKey(p *plan.Plan) string {
 	return fmt.Sprint(p.Subject, rules, prior, p.Declared.GoalID, p.Declared.Cap, p.Metric, p.Variations, p.ControlShare, p.MultipleExposures, p.SharesSince.UnixMilli(), p.Ended)
 }
 
-func (d *decisions) get(key string, version uint64) (*result.Days, bool) {
+func (d *decisions) get(key string) (datedDays, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	found, known := d.days.Get(key)
-	return found.days, known && found.version == version
+	return d.days.Get(key)
+}
+
+// suffices reports whether the days may be used although events changed.
+func (d *datedDays) suffices(s *state, limits source.Limits) bool {
+	day := func(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
+	return s.rollup == nil && s.events > limits.MaxInProcess() && time.Since(d.readAt) < maxDaysAge && day(d.through).Equal(day(s.through))
 }
 
 func (d *decisions) set(key string, days datedDays) {

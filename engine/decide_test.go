@@ -18,6 +18,8 @@ import (
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
 	"lifthouse/stats"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
 // trial is a campaign with two variations of 500 visitors each a day.
@@ -27,6 +29,7 @@ type trial struct {
 	campaign  catalogue.Campaign
 	catalogue *catalogue.Catalogue
 	writer    *ingest.Writer
+	conn      driver.Conn
 	engine    *Engine
 	rolled    *Engine // reads rollups
 	from      string  // the source of its last report
@@ -44,7 +47,7 @@ func newTrial(t *testing.T, first time.Time) *trial {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &trial{t: t, first: first, catalogue: c, writer: ingest.NewWriter(conn)}
+	x := &trial{t: t, first: first, conn: conn, catalogue: c, writer: ingest.NewWriter(conn)}
 	x.campaign = catalogue.Campaign{
 		ID: 1, WebsiteID: 1, Name: "Banner", Type: "experiment", TargetMode: "live", Methodology: catalogue.Frequentist, PrimaryGoalID: 1,
 		ControlShare: 50, SignificanceLevel: 95, Power: 80, MDE: 20, PlannedVisitors: 4000,
@@ -71,8 +74,20 @@ func (x *trial) apply() {
 	}
 }
 
-// day stores a day with the given converted visitors of control and treatment.
+// day stores a day, and refreshes the rollup.
 func (x *trial) day(day int, converted ...int) {
+	x.t.Helper()
+	x.store(day, converted...)
+	subject := plan.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 1}
+	x.engine.Written([]plan.Subject{subject})
+	x.rolled.Written([]plan.Subject{subject})
+	if err := x.refresher.RefreshAll(x.t.Context()); err != nil {
+		x.t.Fatal(err)
+	}
+}
+
+// store stores a day with the given converted visitors of control and treatment.
+func (x *trial) store(day int, converted ...int) {
 	x.t.Helper()
 	var events []schema.Event
 	at := x.first.AddDate(0, 0, day).Add(time.Hour)
@@ -91,12 +106,6 @@ func (x *trial) day(day int, converted ...int) {
 		}
 	}
 	if _, err := x.writer.Write(x.t.Context(), events); err != nil {
-		x.t.Fatal(err)
-	}
-	subject := plan.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 1}
-	x.engine.Written([]plan.Subject{subject})
-	x.rolled.Written([]plan.Subject{subject})
-	if err := x.refresher.RefreshAll(x.t.Context()); err != nil {
 		x.t.Fatal(err)
 	}
 }
@@ -321,5 +330,34 @@ func TestDayMustBeFull(t *testing.T) {
 	}
 	if got, want := x.decided(x.report(nil)), "winner alwaysValid 0s"; got != want {
 		t.Errorf("after the end: %q, want %q", got, want)
+	}
+}
+
+// TestLargeSubjectsWithoutRollupReuseTheirDays counts the statements of reports of a
+// subject that the store must count, before and after new events.
+func TestLargeSubjectsWithoutRollupReuseTheirDays(t *testing.T) {
+	x := newTrial(t, firstDay)
+	x.store(0, 50, 140)
+	statements := 0
+	e := New(x.conn, x.catalogue, source.Limits{InProcessEvents: 1})
+	e.Totals.SetOwn()
+	e.Observe(func(time.Duration, error) { statements++ }, func(string) {})
+	ask := func() (asked int, status stats.Status) {
+		e.Written(nil)
+		if err := e.Totals.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		before := statements
+		r, err := e.Report(t.Context(), planOf(t, e, query.Request{AccountID: 1, SubjectID: 1, Metric: query.GoalConversionRate}))
+		if err != nil {
+			fatal(t, err)
+		}
+		return statements - before, r.Conclusion.Status
+	}
+	first, _ := ask()
+	x.store(1, 50, 60)
+	second, status := ask()
+	if second >= first || status != stats.StatusWinner {
+		t.Errorf("%d statements, then %d with status %s", first, second, status)
 	}
 }

@@ -41,13 +41,12 @@ func (r *rule) bestByLift(pairs []pair, o Options) []*float64 {
 	joint := newJointLifts(r, arms, lambdas, sigmas)
 	total := make([]float64, len(arms)+1)
 	low, high := joint.extent()
-	steps := int(math.Min((high-low)/3/joint.finest, mostPanels)) + 1
-	half := (high - low) / 2 / float64(steps)
-	for step := range steps {
-		for i := range order {
-			u := low + half*(2*float64(step)+1+r.nodes[i])
-			joint.add(total, half*r.weights[i]*normalDensity(u), u)
-		}
+	// The integrand is analytic and vanishes at both ends, so that equal steps have an
+	// error of about exp(-20/stepOfSigma²).
+	steps := int(math.Min((high-low)/joint.finest/stepOfSigma, mostSteps)) + 1
+	for step := range steps + 1 {
+		u := low + (high-low)*float64(step)/float64(steps)
+		joint.add(total, normalDensity(u), u)
 	}
 	sum := 0.0
 	for _, t := range total {
@@ -59,6 +58,14 @@ func (r *rule) bestByLift(pairs []pair, o Options) []*float64 {
 	}
 	return chances
 }
+
+// stepOfSigma is the distance of two u in units of the smallest sigma, the scale on
+// which the conditional lifts change. mostSteps bounds the number of u if the data
+// contradict the prior.
+const (
+	stepOfSigma = 0.45
+	mostSteps   = 3000
+)
 
 // smallestSigma bounds the number of panels. A control with 1 % of a pair's visitors
 // has a sigma of .1.
@@ -75,6 +82,8 @@ type jointLifts struct {
 	weight          []float64   // of each node in an integral
 	prior           [][]float64 // by arm and node: minus the logarithm
 	z               [][]float64 // by arm and node
+	values, below   [][]float64 // by arm and node, given u: density, and probability of a smaller lift
+	products        []float64   // of the probabilities of the arms before one
 }
 
 func newJointLifts(r *rule, arms []lifts, lambdas, sigmas []float64) *jointLifts {
@@ -84,7 +93,7 @@ func newJointLifts(r *rule, arms []lifts, lambdas, sigmas []float64) *jointLifts
 		all[i] = &arms[i]
 		j.finest = math.Min(j.finest, math.Max(sigmas[i], smallestSigma))
 	}
-	j.panels = r.panels(shallow, all...)
+	j.panels = r.commonPanels(shallow, all)
 	j.split(0)
 	for i := range arms {
 		j.split(arms[i].kink)
@@ -107,8 +116,43 @@ func newJointLifts(r *rule, arms []lifts, lambdas, sigmas []float64) *jointLifts
 			prior[k], z[k] = 0.5*d*d, arms[i].z(x)
 		}
 		j.prior, j.z = append(j.prior, prior), append(j.z, z)
+		j.values, j.below = append(j.values, make([]float64, len(j.at))), append(j.below, make([]float64, len(j.at)))
 	}
+	j.products = make([]float64, len(arms)+1)
 	return j
+}
+
+// commonPanels returns panels that are everywhere as narrow as the narrowest panel of
+// the densities.
+func (r *rule) commonPanels(deepest float64, densities []density) panels {
+	knots := make([][]float64, len(densities))
+	low, high := math.Inf(1), math.Inf(-1)
+	for i, f := range densities {
+		knots[i] = f.knots(deepest)
+		low, high = math.Min(low, knots[i][0]), math.Max(high, knots[i][len(knots[i])-1])
+	}
+	p := panels{rule: r, points: []float64{low}}
+	at := make([]int, len(densities))
+	for x := low; x < high; p.points = append(p.points, x) {
+		next := high
+		for i, k := range knots {
+			for at[i] < len(k) && k[at[i]] <= x {
+				at[i]++
+			}
+			switch at[i] {
+			case len(k):
+			case 0:
+				next = math.Min(next, k[0])
+			default:
+				next = math.Min(next, x+k[at[i]]-k[at[i]-1])
+			}
+		}
+		if !(next > x) {
+			break
+		}
+		x = next
+	}
+	return p
 }
 
 // refine divides each panel into parts.
@@ -127,30 +171,28 @@ func (p *panels) refine(parts int) {
 // add adds the probabilities that control and each arm are best, given u, times a
 // weight.
 func (j *jointLifts) add(total []float64, weight, u float64) {
-	n := len(j.at)
-	values, below := make([][]float64, len(j.arms)), make([][]float64, len(j.arms))
 	control := weight
 	for i := range j.arms {
-		values[i], below[i] = make([]float64, n), make([]float64, n)
 		for k := range j.at {
 			d := (j.z[i][k] - j.lambdas[i]*u) / j.sigmas[i]
-			values[i][k] = math.Exp(j.arms[i].peak - j.prior[i][k] - 0.5*d*d)
+			j.values[i][k] = math.Exp(j.arms[i].peak - j.prior[i][k] - 0.5*d*d)
 		}
-		control *= j.cumulate(values[i], below[i])
+		control *= j.cumulate(j.values[i], j.below[i])
 	}
 	total[0] += control
 	for k, x := range j.at {
 		if x < 0 {
 			continue
 		}
+		before := weight * j.weight[k]
 		for i := range j.arms {
-			product := weight * j.weight[k] * values[i][k]
-			for other := range j.arms {
-				if other != i {
-					product *= below[other][k]
-				}
-			}
-			total[i+1] += product
+			j.products[i] = before
+			before *= j.below[i][k]
+		}
+		after := 1.0
+		for i := len(j.arms) - 1; i >= 0; i-- {
+			total[i+1] += j.products[i] * j.values[i][k] * after
+			after *= j.below[i][k]
 		}
 	}
 }

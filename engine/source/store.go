@@ -171,6 +171,7 @@ type Store struct {
 	Scans   *semaphore.Weighted // nil: no limit
 	Shards  *Shards             // nil: one server
 	Observe func(elapsed time.Duration, err error)
+	caps    caps
 }
 
 // Each runs a query and calls scan for each row.

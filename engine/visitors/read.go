@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"math/big"
 	"slices"
 	"time"
@@ -165,6 +166,10 @@ func (x Source) readCap(ctx context.Context) (*visit.Cap, error) {
 	all := *x.Execution
 	all.Plan = x.OfAll()
 	x.Execution = &all
+	key := fmt.Sprint(x.Plan, *x.Generation, x.Outliers)
+	if kept := x.Store.KeptCap(key); kept != nil {
+		return kept, nil
+	}
 	q, s := x.query()
 	x.countedGoals(q, &s)
 	q.Params = append(q.Params, x.comparedSegments())
@@ -179,7 +184,9 @@ func (x Source) readCap(ctx context.Context) (*visit.Cap, error) {
 	if markers != x.Generation.markers() {
 		return nil, errTorn
 	}
-	return visit.NewCap(*x.Cap, totals), nil
+	limited := visit.NewCap(*x.Cap, totals)
+	x.Store.KeepCap(key, limited)
+	return limited, nil
 }
 
 // comparedSegments returns the parameter with the segments of the visitors of the

@@ -361,3 +361,30 @@ func TestLargeSubjectsWithoutRollupReuseTheirDays(t *testing.T) {
 		t.Errorf("%d statements, then %d with status %s", first, second, status)
 	}
 }
+
+// TestPercentilesAreKept counts the statements of capped reports of an unchanged and of
+// a changed subject.
+func TestPercentilesAreKept(t *testing.T) {
+	x := newTrial(t, firstDay)
+	x.day(0, 50, 60)
+	statements := 0
+	x.rolled.Observe(func(time.Duration, error) { statements++ }, func(name string) { x.from = name })
+	ask := func() int {
+		before := statements
+		p := planOf(t, x.rolled, query.Request{AccountID: 1, SubjectID: 1, Metric: query.ValuePerVisitor, Cap: &schema.Cap{Percentile: 90}})
+		if _, err := x.rolled.Report(t.Context(), p); err != nil {
+			fatal(t, err)
+		}
+		return statements - before
+	}
+	ask()
+	kept := ask()
+	x.day(1, 50, 60)
+	x.report(nil) // reads the days of the declared question
+	if changed := ask(); x.from != source.NameVisitors || changed <= kept {
+		t.Errorf("%d statements of an unchanged subject, %d of a changed one, from %s", kept, changed, x.from)
+	}
+	if again := ask(); again != kept {
+		t.Errorf("%d statements, then %d", kept, again)
+	}
+}

@@ -67,6 +67,10 @@ const (
 	mostSteps   = 3000
 )
 
+// farthestScore is the distance in standard deviations at which a normal density is
+// negligible.
+const farthestScore = 12
+
 // smallestSigma bounds the number of panels. A control with 1 % of a pair's visitors
 // has a sigma of .1.
 const smallestSigma = 0.1
@@ -82,6 +86,7 @@ type jointLifts struct {
 	weight          []float64   // of each node in an integral
 	prior           [][]float64 // by arm and node: minus the logarithm
 	z               [][]float64 // by arm and node
+	scores          []bounds    // by arm: scores of the lifts that are not negligible
 	values, below   [][]float64 // by arm and node, given u: density, and probability of a smaller lift
 	products        []float64   // of the probabilities of the arms before one
 }
@@ -106,6 +111,9 @@ func newJointLifts(r *rule, arms []lifts, lambdas, sigmas []float64) *jointLifts
 		}
 	}
 	for i := range arms {
+		own := arms[i].knots(shallow)
+		first, last := arms[i].z(own[0]), arms[i].z(own[len(own)-1])
+		j.scores = append(j.scores, bounds{lower: math.Min(first, last), upper: math.Max(first, last)})
 		prior, z := make([]float64, len(j.at)), make([]float64, len(j.at))
 		for k, x := range j.at {
 			if x < arms[i].from {
@@ -171,6 +179,11 @@ func (p *panels) refine(parts int) {
 // add adds the probabilities that control and each arm are best, given u, times a
 // weight.
 func (j *jointLifts) add(total []float64, weight, u float64) {
+	for i, s := range j.scores {
+		if u := j.lambdas[i] * u; u < s.lower-farthestScore*j.sigmas[i] || u > s.upper+farthestScore*j.sigmas[i] {
+			return // the lifts that this u explains are negligible
+		}
+	}
 	control := weight
 	for i := range j.arms {
 		for k := range j.at {

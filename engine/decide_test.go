@@ -267,6 +267,9 @@ func TestAlwaysValidDecision(t *testing.T) {
 	y.apply()
 	y.day(0, 50, 140)
 	r := y.report(func(r *query.Request) { r.GoalID = 1 })
+	if want := "Green is better than Control in the goal conversion rate at every look (p = 0.000000038), but only the declared goal, metric and cap have a conclusion."; r.Conclusion.Text != want {
+		t.Errorf("text %q, want %q", r.Conclusion.Text, want)
+	}
 	if got, want := y.decided(r), "inconclusive  NOT_DECLARED"; got != want || !*r.Variations[1].Comparison.Conclusive {
 		t.Errorf("%q, want %q; conclusive %v", got, want, *r.Variations[1].Comparison.Conclusive)
 	}

@@ -1,6 +1,8 @@
 package result
 
 import (
+	"slices"
+
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/stats"
@@ -64,6 +66,9 @@ func (j *cellResult) conclude(plan *plan.Plan, c stats.Conclusion, decision *Dec
 		s.Required, s.Remaining = j.Power.RequiredVisitors, j.Power.RemainingVisitors
 	}
 	decision.describe(s, j.Variations)
+	if slices.Contains(c.Reasons, stats.ReasonNotDeclared) {
+		s.Decides, s.Comparison = mostConclusive(j.Variations)
+	}
 	if c.Index >= 0 {
 		decides := &j.Variations[c.Index+1]
 		j.Conclusion.VariationID = &decides.ID
@@ -74,6 +79,18 @@ func (j *cellResult) conclude(plan *plan.Plan, c stats.Conclusion, decision *Dec
 		j.Conclusion.Basis = basisOf(s.Comparison.Sequential.PlannedLook)
 	}
 	j.Conclusion.Text = s.Sentence()
+}
+
+// mostConclusive returns the name and the comparison of the variation with the smallest
+// p-value of the sequence, among those with a conclusive verdict.
+func mostConclusive(variations []VariationResults) (name string, found *Comparison) {
+	for i := range variations {
+		v := &variations[i]
+		if c := v.Comparison; c != nil && c.Conclusive != nil && *c.Conclusive && (found == nil || *c.Sequential.PValue < *found.Sequential.PValue) {
+			name, found = v.Name, c
+		}
+	}
+	return name, found
 }
 
 // describe adds what the days decided to the conclusion and to its text.

@@ -51,7 +51,7 @@ func (s *Statement) Sentence() string {
 	case slices.Contains(reasons, stats.ReasonSharesChanged) && len(reasons) == 1:
 		return "There is no conclusion yet about the visitors since the shares changed. The report also has earlier visitors, who are not comparable."
 	case slices.Contains(reasons, stats.ReasonNotDeclared):
-		return "There is a significant difference at repeated looks, but only the declared goal and metric have a conclusion."
+		return s.notDeclared()
 	case s.Decides != "":
 		return s.ahead()
 	case slices.Contains(reasons, stats.ReasonPlannedLookInconclusive):
@@ -105,6 +105,21 @@ func (s *Statement) decided(verdict string) string {
 		text += ", which is valid at every look"
 	}
 	return text + "."
+}
+
+// notDeclared returns the text about a conclusive difference of another goal or metric
+// than the declared ones.
+func (s *Statement) notDeclared() string {
+	word := "better"
+	if s.Comparison.Verdict == stats.VerdictWorse {
+		word = "worse"
+	}
+	of := ""
+	if s.metric != "" {
+		of = " in " + s.metric
+	}
+	return fmt.Sprintf("%s is %s than %s%s at every look (p = %s), but only the declared goal, metric and cap have a conclusion.",
+		s.Decides, word, s.Control, of, Probability(*s.Comparison.Sequential.PValue))
 }
 
 // lastDay returns the date of the day that ends at a time.

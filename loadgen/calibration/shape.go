@@ -142,19 +142,22 @@ func (r rule) readsLooks(e *experiment) bool {
 }
 
 // allRules are the rules of a calibration. At level 100 no report may be
-// significant.
+// significant. The Bayesian rules are first, since the prior must be declared
+// before the first view.
 var allRules = []rule{
-	{catalogue.Frequentist, 80, 2},
-	{catalogue.Frequentist, 90, 2},
-	{catalogue.Frequentist, 95, 1},
-	{catalogue.Frequentist, 100, 0},
 	{catalogue.Bayesian, 80, 6},
 	{catalogue.Bayesian, 90, 6},
 	{catalogue.Bayesian, 95, 6},
 	{catalogue.Bayesian, 100, 0},
+	{catalogue.Frequentist, 80, 2},
+	{catalogue.Frequentist, 90, 2},
+	{catalogue.Frequentist, 95, 1},
+	{catalogue.Frequentist, 100, 0},
 }
 
-// catalogueOf returns a catalogue with a campaign for each experiment.
+// catalogueOf returns a catalogue with a campaign for each experiment. Priors are
+// flat: intervals cover a fixed lift at their level only without a prior. (The
+// decisions draw lifts from the prior instead.)
 func catalogueOf(all []experiment, o *Options, r rule) catalogue.File {
 	site := catalogue.Website{ID: WebsiteID, Domain: "calibration.example.com", Goals: []catalogue.Goal{{ID: goalID, WebsiteID: WebsiteID, Name: "Purchase"}}}
 	for i := range all {
@@ -164,6 +167,9 @@ func catalogueOf(all []experiment, o *Options, r rule) catalogue.File {
 			ControlShare: e.shape.shares[0], TrafficAllocation: 100, PrimaryGoalID: goalID,
 			Methodology: r.methodology, SignificanceLevel: r.level, Power: 80, MDE: 20, PlannedVisitors: int64(e.visitors(o)),
 			Initial: catalogue.Initial{Active: true, CreateDate: &catalogue.Date{Time: startTime}, StartDate: &catalogue.Date{Time: startTime}},
+		}
+		if r.methodology == catalogue.Bayesian {
+			c.Prior = &catalogue.Prior{Flat: true}
 		}
 		for id, share := range e.shape.shares[1:] {
 			c.Variations = append(c.Variations, catalogue.Variation{ID: int64(id + 1), Name: fmt.Sprintf("Variation %d", id+1), Share: share, Order: id + 1})

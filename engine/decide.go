@@ -3,14 +3,17 @@ package engine
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
+	"lifthouse/engine/conclusions"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 	"lifthouse/engine/source"
 
+	"github.com/cespare/xxhash/v2"
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
@@ -52,38 +55,93 @@ func (e *Engine) decideAndReport(ctx context.Context, x *source.Execution, s sta
 	if !decides(x.Plan) {
 		return reportOf(ctx, x, s, nil)
 	}
-	declaration := x.Declaration()
-	key := decisionKey(declaration)
+	if !hasDays(x.Plan) {
+		days, err := e.days(ctx, x, s)
+		if err != nil {
+			return nil, "", err
+		}
+		return reportOf(ctx, x, s, e.decide(ctx, x.Plan, days))
+	}
+	days, keep := e.keptDays(ctx, x, s)
+	if days != nil {
+		return reportOf(ctx, x, s, e.decide(ctx, x.Plan, days))
+	}
+	daily := *x
+	daily.Plan = x.Declaration()
+	found, from, err := read(ctx, &daily, s)
+	if err != nil {
+		return nil, "", err
+	}
+	days = result.NewDays(daily.Plan, found.Steps, found.Through)
+	keep(days)
+	results, err := reportFrom(ctx, x, s, found, e.decide(ctx, x.Plan, days))
+	return results, from, err
+}
+
+// days returns the days of the declared question of a plan. They are read again only if
+// the events changed.
+func (e *Engine) days(ctx context.Context, x *source.Execution, s state) (*result.Days, error) {
+	days, keep := e.keptDays(ctx, x, s)
+	if days != nil {
+		return days, nil
+	}
+	days, err := daysOf(ctx, x, x.Declaration(), s)
+	if err == nil {
+		keep(days)
+	}
+	return days, err
+}
+
+// keptDays returns the kept days of the declared question, or nil and a function that
+// keeps them.
+func (e *Engine) keptDays(ctx context.Context, x *source.Execution, s state) (*result.Days, func(*result.Days)) {
+	key := decisionKey(x.Declaration())
 	version, known := e.Version(ctx, x.Subject)
 	if x.AllEvents && s.rollup != nil && s.rollup.Through.Before(s.through) {
 		known = false // the version is that of the rollup
 	}
 	if last, read := e.decisions.get(key); known && read && (last.version == version || last.suffices(&s, e.store.Limits)) {
-		return reportOf(ctx, x, s, last.days.Decide(x.Filters.To))
+		return last.days, nil
 	}
-	keep := func(days *result.Days) {
+	return nil, func(days *result.Days) {
 		if known {
 			e.decisions.set(key, datedDays{version, days, time.Now(), s.through})
 		}
 	}
-	if !hasDays(x.Plan) {
-		days, err := daysOf(ctx, x, declaration, s)
-		if err != nil {
-			return nil, "", err
-		}
-		keep(days)
-		return reportOf(ctx, x, s, days.Decide(x.Filters.To))
+}
+
+// decide returns what the days up to the end of a report decided. A decision by all
+// days has what was recorded of it; if that cannot be read, the report goes without.
+func (e *Engine) decide(ctx context.Context, p *plan.Plan, days *result.Days) *result.Decision {
+	decision := days.Decide(p.Filters.To)
+	if !p.Filters.To.IsZero() {
+		return decision
 	}
-	daily := *x
-	daily.Plan = declaration
-	found, from, err := read(ctx, &daily, s)
-	if err != nil {
-		return nil, "", err
+	last, err := e.conclusions.Last(ctx, questionOf(p.Declaration()))
+	if err != nil && ctx.Err() == nil {
+		slog.WarnContext(ctx, "read recorded conclusions failed", "err", err)
 	}
-	days := result.NewDays(declaration, found.Steps, found.Through)
-	keep(days)
-	results, err := reportFrom(ctx, x, s, found, days.Decide(time.Time{}))
-	return results, from, err
+	decision.Recorded = last
+	return decision
+}
+
+// questionOf returns the question that a plan declares. It depends on all that the
+// conclusion depends on besides the events.
+func questionOf(p *plan.Plan) conclusions.Question {
+	of := []any{
+		p.Rules.Methodology, p.Rules.SignificanceLevel, p.Rules.Power, p.Rules.MDE, p.Rules.PlannedVisitors,
+		p.Metric, p.Declared.GoalID, p.ControlShare, p.MultipleExposures, p.SharesSince.UnixMilli(),
+	}
+	if p.Rules.Prior != nil {
+		of = append(of, *p.Rules.Prior)
+	}
+	if p.Cap != nil {
+		of = append(of, p.Cap.String())
+	}
+	for _, v := range p.Variations {
+		of = append(of, v.ID, v.Share)
+	}
+	return conclusions.Question{Subject: p.Subject, Hash: xxhash.Sum64String(fmt.Sprint(of...))}
 }
 
 // hasDays reports whether the rows of the daily series of the declared question are

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"lifthouse/engine/conclusions"
 	"lifthouse/engine/live"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
@@ -26,6 +27,7 @@ type Engine struct {
 	catalogue     *catalogue.Catalogue
 	observeSource func(string) // called with the source of each report
 	decisions     *decisions
+	conclusions   *conclusions.Table
 }
 
 // Observe sets a function that is called with the duration and the error of each
@@ -41,7 +43,7 @@ func New(conn driver.Conn, c *catalogue.Catalogue, limits source.Limits) *Engine
 	if limits.Scans > 0 {
 		s.Scans = semaphore.NewWeighted(int64(limits.Scans))
 	}
-	e := &Engine{store: s, catalogue: c, Totals: live.New(s), decisions: newDecisions()}
+	e := &Engine{store: s, catalogue: c, Totals: live.New(s), decisions: newDecisions(), conclusions: conclusions.NewTable(conn)}
 	e.Rollups = rollup.NewIndex(conn, limits.MaxInProcess(), c, e.Totals)
 	return e
 }
@@ -72,19 +74,19 @@ func (e *Engine) Reference(ctx context.Context, p *plan.Plan) (*result.Report, e
 	if err != nil {
 		return nil, err
 	}
-	results, _, err := decidedReport(ctx, x, stateOf(x).withoutRollup())
+	results, _, err := e.decidedReport(ctx, x, stateOf(x).withoutRollup())
 	return results, err
 }
 
 // decidedReport computes a report and its decision, and returns the name of its source.
-func decidedReport(ctx context.Context, x *source.Execution, s state) (results *result.Report, from string, err error) {
+func (e *Engine) decidedReport(ctx context.Context, x *source.Execution, s state) (results *result.Report, from string, err error) {
 	var decision *result.Decision
 	if decides(x.Plan) {
 		days, err := daysOf(ctx, x, x.Declaration(), s)
 		if err != nil {
 			return nil, "", err
 		}
-		decision = days.Decide(x.Filters.To)
+		decision = e.decide(ctx, x.Plan, days)
 	}
 	return reportOf(ctx, x, s, decision)
 }

@@ -79,14 +79,14 @@ func (e *Engine) verifyOne(ctx context.Context, r query.Request) (bool, error) {
 		if chosen, _ := choose(x, &s, e.store.Limits); !isKept(chosen.Name()) {
 			continue
 		}
-		got, from, err := decidedReport(ctx, x, s)
+		got, from, err := e.decidedReport(ctx, x, s)
 		if err != nil {
 			return false, err
 		}
 		if !isKept(from) || !sameTime(got.DataThrough, x.Stored.Ingested) {
 			continue
 		}
-		reference, _, err := decidedReport(ctx, x, s.withoutRollup())
+		reference, _, err := e.decidedReport(ctx, x, s.withoutRollup())
 		if err != nil {
 			return false, err
 		}

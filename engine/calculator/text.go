@@ -16,7 +16,7 @@ func (q *Input) sentence(a *Answer, decides *AnswerVariation) string {
 	}
 	s := &result.Statement{
 		Conclusion: &a.Conclusion, Control: "control", Rate: q.Metric == MetricBinary, Level: a.SignificanceLevel, MDE: q.MDE,
-		Required: a.Power.RequiredVisitors, Remaining: a.Power.RemainingVisitors,
+		Remaining: a.Power.RemainingVisitors,
 	}
 	if a.Checks != nil {
 		s.SampleRatio = &a.Checks.SampleRatio

@@ -181,6 +181,10 @@ const minValues = 27
 // values are equal.
 const noSpread = "NO_SPREAD"
 
+// boundOverflow is the reason why a bound is open: it is beyond every number, and
+// removes nothing.
+const boundOverflow = "BOUND_OVERFLOW"
+
 // outliersCheck returns the number of removed goal events and the bounds.
 func outliersCheck(o *visit.Outliers, counted int64) *OutliersCheck {
 	switch {
@@ -189,7 +193,11 @@ func outliersCheck(o *visit.Outliers, counted int64) *OutliersCheck {
 	case o.Open:
 		return &OutliersCheck{Reason: noSpread}
 	}
-	return &OutliersCheck{Removed: o.Values - counted, Lower: finite(o.Lower), Upper: finite(o.Upper)}
+	check := &OutliersCheck{Removed: o.Values - counted, Lower: finite(o.Lower), Upper: finite(o.Upper)}
+	if check.Lower == nil || check.Upper == nil {
+		check.Reason = boundOverflow
+	}
+	return check
 }
 
 // finite returns nil for an infinite bound, which removes nothing.

@@ -63,7 +63,7 @@ func (j *cellResult) conclude(plan *plan.Plan, c stats.Conclusion, decision *Dec
 		s.Control = j.Variations[0].Name
 	}
 	if j.Power != nil {
-		s.Required, s.Remaining = j.Power.RequiredVisitors, j.Power.RemainingVisitors
+		s.Remaining = j.Power.RemainingVisitors
 	}
 	decision.describe(s, j.Variations)
 	if slices.Contains(c.Reasons, stats.ReasonNotDeclared) {
@@ -79,6 +79,7 @@ func (j *cellResult) conclude(plan *plan.Plan, c stats.Conclusion, decision *Dec
 		j.Conclusion.Basis = basisOf(s.Comparison.Sequential.PlannedLook)
 	}
 	j.Conclusion.Text = s.Sentence()
+	j.Conclusion.revise(decision, j.Variations)
 }
 
 // mostConclusive returns the name and the comparison of the variation with the smallest
@@ -100,6 +101,8 @@ func (d *Decision) describe(s *Statement, variations []VariationResults) {
 	}
 	if end, reached := d.lookEnd(); reached {
 		s.PlannedLook, s.PlannedVisitors = end, d.days.looks[d.PlannedLook].Visitors
+	} else {
+		s.Planned = d.days.plan.Rules.PlannedVisitors
 	}
 	if s.Conclusion.Status == stats.StatusWinner || s.Conclusion.Status == stats.StatusLoser {
 		at := d.days.ends[d.Decided.Look]

@@ -73,7 +73,8 @@ func (d *Days) Decide(to time.Time) *Decision {
 // Decision is what the days of the declared question decided.
 type Decision struct {
 	stats.Decision
-	days *Days
+	Recorded *Recorded // the last conclusion that was recorded; nil: none
+	days     *Days
 }
 
 // lookEnd returns the end of the day of the planned look, or false if it is not

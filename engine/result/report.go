@@ -71,8 +71,10 @@ type Conclusion struct {
 	Basis       Basis          `json:"basis,omitempty"`     // of a winner or loser
 	DecidedAt   *time.Time     `json:"decidedAt,omitempty"` // end of the day that decided
 	Decided     *Comparison    `json:"decided,omitempty"`   // the comparison of the winner or loser at that time
+	Revised     bool           `json:"revised,omitempty"`   // the events now decide otherwise than what was recorded
+	Recorded    *Recorded      `json:"recorded,omitempty"`  // what was recorded; nil: the same, or nothing
 	Reasons     []stats.Reason `json:"reasons"`
-	Text        string         `json:"text"` // one sentence
+	Text        string         `json:"text"` // one sentence, and one more if revised
 }
 
 // Basis is what supports a conclusion.

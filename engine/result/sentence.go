@@ -21,9 +21,9 @@ type Statement struct {
 	Level       int
 	MDE         float64 // per cent
 	SampleRatio *SampleRatio
-	Required    *int64 // visitors
 	Remaining   *int64 // visitors
 
+	Planned         int64     // declared number of visitors of the planned look; 0: none, or the look was reached
 	PlannedLook     time.Time // zero: not reached, or not known
 	PlannedVisitors int64     // at the planned look
 }
@@ -183,11 +183,13 @@ func withInterval(e Effect, level int, kind string, precision func(spread float6
 	return text
 }
 
-// stillNeeded returns the text about the missing visitors of the planned
-// sample.
+// stillNeeded returns the text about the planned look or the missing visitors of the
+// required sample.
 func (s *Statement) stillNeeded() string {
 	switch {
-	case s.Remaining == nil:
+	case s.Planned > 0:
+		return fmt.Sprintf("; the planned look is at %s visitors", Grouped(s.Planned))
+	case s.Remaining == nil || !s.PlannedLook.IsZero():
 		return ""
 	case *s.Remaining == 0:
 		return fmt.Sprintf("; the sample is large enough to detect a lift of %v %%", s.MDE)

@@ -175,7 +175,7 @@ function Curves({ results }) {
         </figure>
         {points.some((p) => fixed.some((l) => l.of(p)?.value !== null && l.of(p)?.value !== undefined)) && (
           <figure>
-            <figcaption>Uplift (cumulative) with {level} {bayesian ? "credible" : always.length ? "always-valid confidence" : "confidence"} interval</figcaption>
+            <figcaption>Uplift (cumulative) with {level} {bayesian ? "credible" : always.length ? "always-valid confidence" : "confidence"} interval{look && always.length && !bayesian ? "; that of the planned look is narrower" : ""}</figcaption>
             <Chart points={later} lines={uplifts} write={tick} label="Uplift over time" look={laterLook} />
             <Legend lines={fixed} look={laterLook} />
             <Numbers points={points} lines={[...fixed, ...always]} write={lift} span={(i) => liftSpan(i)} title="Uplift over time: data" />

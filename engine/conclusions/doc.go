@@ -1,0 +1,3 @@
+// Package conclusions keeps the conclusions that were named, in the table of the same
+// name.
+package conclusions

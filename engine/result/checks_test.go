@@ -1,0 +1,28 @@
+package result
+
+import (
+	"math"
+	"testing"
+
+	"lifthouse/engine/visit"
+)
+
+// TestOutliersCheckWithoutBounds checks bounds that JSON cannot express.
+func TestOutliersCheckWithoutBounds(t *testing.T) {
+	for _, test := range []struct {
+		of     visit.Outliers
+		lower  bool
+		upper  bool
+		reason string
+	}{
+		{visit.Outliers{Values: 3, Lower: -1, Upper: 2}, true, true, ""},
+		{visit.Outliers{Values: 3, Lower: math.Inf(-1), Upper: math.Inf(1)}, false, false, "BOUND_OVERFLOW"},
+		{visit.Outliers{Values: 3, Lower: -1e300, Upper: math.Inf(1)}, true, false, "BOUND_OVERFLOW"},
+		{visit.Outliers{Values: 1, Open: true}, false, false, "NO_SPREAD"},
+	} {
+		c := outliersCheck(&test.of, 3)
+		if (c.Lower != nil) != test.lower || (c.Upper != nil) != test.upper || c.Reason != test.reason {
+			t.Errorf("%+v: %+v", test.of, c)
+		}
+	}
+}

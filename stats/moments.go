@@ -97,6 +97,26 @@ type Ratio struct {
 	Scale        int64
 }
 
+// Mean returns the ratio as a mean for comparisons: its value is R = S/G, and its
+// variance is n SE² with the standard error of the delta method. So a comparison has
+// Welch's test of the difference of two ratios, and Fieller's interval of their
+// quotient. converted is the number of visitors with goals. Without goals, the mean
+// is not a number, and a comparison is impossible.
+//
+// See EstimateRatio.
+func (r Ratio) Mean(converted int64) Mean {
+	m := Mean{Visitors: r.Visitors, Nonzero: converted, Mean: math.NaN()}
+	if r.Visitors < 1 || r.Scale < 1 || integer(r.Goals.Sum).Sign() == 0 {
+		return m
+	}
+	value, standardError := r.estimate()
+	m.Mean = value
+	if r.Visitors > 1 {
+		m.Variance = standardError * standardError * float64(r.Visitors)
+	}
+	return m
+}
+
 // estimate returns R = S/G and its standard error (see EstimateRatio).
 func (r Ratio) estimate() (value, standardError float64) {
 	total, goals := integer(r.Value.Sum), integer(r.Goals.Sum)

@@ -28,6 +28,7 @@ type decisions struct {
 type datedDays struct {
 	version uint64
 	days    *result.Days
+	guards  []*result.Days // of the declared guardrails; nil: not read
 	readAt  time.Time
 	through time.Time // acceptance time of the last event
 }
@@ -54,6 +55,9 @@ func newDecisions() *decisions {
 func (e *Engine) decideAndReport(ctx context.Context, x *source.Execution, s state) (*result.Report, string, error) {
 	if !decides(x.Plan) {
 		return reportOf(ctx, x, s, nil)
+	}
+	if x.Scorecard {
+		return e.keptScorecard(ctx, x, s)
 	}
 	if !hasDays(x.Plan) {
 		days, err := e.days(ctx, x, s)
@@ -105,7 +109,25 @@ func (e *Engine) keptDays(ctx context.Context, x *source.Execution, s state) (*r
 	}
 	return nil, func(days *result.Days) {
 		if known {
-			e.decisions.set(key, datedDays{version, days, time.Now(), s.through})
+			e.decisions.set(key, datedDays{version: version, days: days, readAt: time.Now(), through: s.through})
+		}
+	}
+}
+
+// keptGuards returns the kept days of the declared guardrails, or nil and a function
+// that keeps them beside the days of the declared question.
+func (e *Engine) keptGuards(ctx context.Context, x *source.Execution, s state) ([]*result.Days, func([]*result.Days)) {
+	key := decisionKey(x.Declaration())
+	version, known := e.Version(ctx, x.Subject)
+	last, read := e.decisions.get(key)
+	known = known && read && (last.version == version || last.suffices(&s, e.store.Limits))
+	if known && last.guards != nil {
+		return last.guards, nil
+	}
+	return nil, func(guards []*result.Days) {
+		if known {
+			last.guards = guards
+			e.decisions.set(key, last)
 		}
 	}
 }
@@ -174,7 +196,7 @@ func decisionKey(p *plan.Plan) string {
 	}
 	rules := p.Rules
 	rules.Prior = nil
-	return fmt.Sprint(p.Subject, rules, prior, p.Declared.GoalID, p.Declared.Cap, p.Metric, p.Variations, p.ControlShare, p.MultipleExposures, p.SharesSince.UnixMilli(), p.Ended)
+	return fmt.Sprint(p.Subject, rules, prior, p.Declared.GoalID, p.Declared.Guardrails, p.Declared.Cap, p.Metric, p.Variations, p.ControlShare, p.MultipleExposures, p.SharesSince.UnixMilli(), p.Ended)
 }
 
 func (d *decisions) get(key string) (datedDays, bool) {

@@ -81,6 +81,9 @@ func (e *Engine) Reference(ctx context.Context, p *plan.Plan) (*result.Report, e
 // decidedReport computes a report and its decision, and returns the name of its source.
 func (e *Engine) decidedReport(ctx context.Context, x *source.Execution, s state) (results *result.Report, from string, err error) {
 	var decision *result.Decision
+	if decides(x.Plan) && x.Scorecard {
+		return e.readScorecard(ctx, x, s)
+	}
 	if decides(x.Plan) {
 		days, err := daysOf(ctx, x, x.Declaration(), s)
 		if err != nil {

@@ -190,6 +190,8 @@ func (m Mean) check() Reason {
 	switch {
 	case m.Visitors == 0:
 		return ReasonNoVisitors
+	case m.Nonzero == 0 && math.IsNaN(m.Mean): // a ratio without goals
+		return ReasonBaselineZero
 	case m.Visitors < 0 || !finite(m.Mean) || !finite(m.Variance) || m.Variance < 0:
 		return ReasonInvalidData
 	}

@@ -7,6 +7,7 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+	_ "time/tzdata" // time zones of websites on systems without them
 
 	"lifthouse/engine/embedded"
 )

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/big"
 
+	"lifthouse/engine/plan"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 )
@@ -106,6 +107,24 @@ func (t *Totals) counted(ctx context.Context, of schema.Subject, websites map[in
 		}
 	}
 	return nil
+}
+
+// Goals returns the ids of the goals with stored events of a subject.
+func (t *Totals) Goals(ctx context.Context, subject plan.Subject) ([]int64, error) {
+	if err := t.RefreshIfOld(ctx); err != nil {
+		return nil, err
+	}
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	var goals []int64
+	if now := t.of[collection{subject.WebsiteID, subject.Kind}][subject]; now != nil {
+		for i := range now.counters {
+			if c := &now.counters[i]; c.event == schema.KindGoal && c.events > 0 {
+				goals = append(goals, c.goal)
+			}
+		}
+	}
+	return goals, nil
 }
 
 // wholeMoney rounds an amount to an integer, half away from zero.

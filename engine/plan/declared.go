@@ -15,6 +15,9 @@ type Declared struct {
 	GoalID     int64       // 0: all goals count
 	Cap        *schema.Cap // nil: none
 	Superseded bool        // the catalogue declares something else since the first view
+	Secondary  []Secondary
+	Guardrails []Guardrail
+	MinDays    int // full days before a decision to ship
 
 	campaign *catalogue.LiveCampaign // nil: an experiment of a widget
 }
@@ -34,6 +37,7 @@ func (p *Plan) AsOf(firstView time.Time) *Plan {
 	asOf := *p
 	asOf.Rules = rulesOf(&first)
 	asOf.Declared.GoalID = first.PrimaryGoalID
+	asOf.Declared.setGoals(first.Goals, first.MinDays, first.MDE)
 	asOf.Declared.Superseded = !reflect.DeepEqual(declared, p.Declared.campaign.Plan())
 	return &asOf
 }

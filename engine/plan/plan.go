@@ -20,17 +20,19 @@ type Plan struct {
 	query.Request
 	Subject           Subject
 	Rules             Rules
-	Goal              *catalogue.Goal // nil: all goals count
-	Variations        []Variation     // control first
-	MultipleExposures string          // catalogue.ExcludeMultiExposed or FirstVariation
-	SharesSince       time.Time       // when the current shares took effect
-	ControlShare      int             // relative weight of variation 0, which may not be in the report
-	Segment           int             // number of the current period of equal shares, from 1
-	Ended             bool            // no more events are expected
-	Declared          Declared        // what the conclusion is about
-	Cap               *schema.Cap     // limit of the total value of each visitor; nil: none
-	Top               int             // number of dimension values with separate cells
-	AllEvents         bool            // include all stored events, not only those in the rollup
+	Goal              *catalogue.Goal  // nil: all goals count
+	Variations        []Variation      // control first
+	MultipleExposures string           // catalogue.ExcludeMultiExposed or FirstVariation
+	SharesSince       time.Time        // when the current shares took effect
+	ControlShare      int              // relative weight of variation 0, which may not be in the report
+	Segment           int              // number of the current period of equal shares, from 1
+	Ended             bool             // no more events are expected
+	Declared          Declared         // what the conclusion is about
+	Cap               *schema.Cap      // limit of the total value of each visitor; nil: none
+	Allocation        float64          // share of all traffic that takes part, as a fraction
+	Goals             []catalogue.Goal // of the website, by id; only for a scorecard
+	Top               int              // number of dimension values with separate cells
+	AllEvents         bool             // include all stored events, not only those in the rollup
 }
 
 // Variation is a variation of the report.
@@ -65,6 +67,9 @@ func New(r query.Request, owned *catalogue.Owned) (*Plan, error) {
 	plan.Declared.GoalID = primaryGoal
 	if declared, known := owned.Goals[primaryGoal]; known {
 		plan.Declared.Cap = declared.ValueCap
+	}
+	if r.Scorecard {
+		plan.Goals = slices.DeleteFunc(catalogue.ByID(owned.Goals), func(g catalogue.Goal) bool { return g.WebsiteID != plan.Subject.WebsiteID })
 	}
 	return plan, resolveGoal(plan, primaryGoal, owned)
 }

@@ -114,6 +114,8 @@ func ofCampaign(p *Plan, c *catalogue.LiveCampaign) {
 	p.Subject = Subject{WebsiteID: c.WebsiteID, Kind: schema.SubjectCampaign, ID: c.ID}
 	p.Rules = rulesOf(&c.Campaign)
 	p.Declared = Declared{Metric: query.GoalConversionRate, campaign: c}
+	p.Declared.setGoals(c.Goals, c.MinDays, c.MDE)
+	p.Allocation = float64(c.TrafficAllocation) / 100
 	p.Ended = !c.Active && c.EndDate != nil
 	declared := slices.Clone(c.Variations)
 	slices.SortStableFunc(declared, func(a, b catalogue.Variation) int {
@@ -145,6 +147,8 @@ func ofExperiment(p *Plan, w *catalogue.LiveWidget, e *catalogue.Experiment) {
 	p.Rules = experimentRules
 	p.Declared.Metric = cmp.Or(query.ExperimentMetric[e.PrimaryMetric], query.Metric(e.PrimaryMetric))
 	p.Metric = cmp.Or(p.Metric, p.Declared.Metric)
+	p.Declared.setGoals(e.Goals, e.MinDays, p.Rules.MDE)
+	p.Allocation = 1
 	p.Ended = !w.Active && w.EndDate != nil
 	for _, v := range widgetVariations(e.Variations) {
 		p.Variations = append(p.Variations, Variation{ID: v.ID, Name: v.Name, Share: v.Share})

@@ -24,13 +24,14 @@ const (
 	paramMetric    = "compareMetric"
 	ParamInterval  = "interval"
 	paramCap       = "cap"
+	paramScorecard = "scorecard"
 )
 
 // parametersOf has the parameters of each operation other than filters.
 var parametersOf = map[Operation][]string{
-	CampaignResults:   {paramWebsite, ParamGoal, paramDimension, paramMetric, ParamInterval, paramCap},
+	CampaignResults:   {paramWebsite, ParamGoal, paramDimension, paramMetric, ParamInterval, paramCap, paramScorecard},
 	WidgetResults:     {paramWebsite, ParamGoal, ParamInterval, paramCap},
-	ExperimentResults: {paramWebsite, ParamGoal, paramDimension, paramMetric, ParamInterval, paramCap},
+	ExperimentResults: {paramWebsite, ParamGoal, paramDimension, paramMetric, ParamInterval, paramCap, paramScorecard},
 }
 
 // ParseReport parses the query string of an operation. It rejects unknown
@@ -49,6 +50,7 @@ func ParseReport(operation Operation, rawQuery string) (Request, error) {
 		Dimension: Dimension(p.OneOf(paramDimension, Dimensions)),
 		Metric:    Metric(p.OneOf(paramMetric, Comparable[operation])),
 		Interval:  Interval(p.OneOf(ParamInterval, Intervals)),
+		Scorecard: p.OneOf(paramScorecard, []string{"true", "false"}) == "true",
 	}
 	if operation == CampaignResults {
 		p.request.Metric = cmp.Or(p.request.Metric, GoalConversionRate)

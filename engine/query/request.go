@@ -29,6 +29,7 @@ type Request struct {
 	Metric       Metric
 	Dimension    Dimension   // empty: no breakdown
 	Interval     Interval    // empty: no series
+	Scorecard    bool        // also compare the other goals and metrics, and decide
 	Cap          *schema.Cap // limit of the total value of each visitor; nil: that of the goal
 	Filters      Filters
 }
@@ -51,12 +52,17 @@ const (
 
 // Comparable has the metrics that a request may compare, by operation.
 var Comparable = map[Operation][]string{
-	CampaignResults: {string(GoalConversionRate), string(ValuePerVisitor), string(ProfitPerVisitor)},
+	CampaignResults: {
+		string(GoalConversionRate), string(ValuePerVisitor), string(ProfitPerVisitor), string(GoalsPerVisitor), string(AverageValue),
+	},
 	ExperimentResults: {
 		string(ConversionRate), string(CompletionRate), string(GoalConversionRate),
-		string(ValuePerVisitor), string(ProfitPerVisitor), string(ExtraValuePerVisitor),
+		string(ValuePerVisitor), string(ProfitPerVisitor), string(ExtraValuePerVisitor), string(GoalsPerVisitor), string(AverageValue),
 	},
 }
+
+// GoalMetrics are the metrics of each goal in a scorecard.
+var GoalMetrics = []Metric{GoalConversionRate, GoalsPerVisitor, ValuePerVisitor, ProfitPerVisitor, AverageValue}
 
 // ExperimentMetric maps the primary metric of a widget's experiment to a
 // metric.

@@ -86,8 +86,7 @@ func (c *cell) compare(plan *plan.Plan, plannedLook bool) (j cellResult, control
 	for _, v := range plan.Variations {
 		m := c.counted[v.ID]
 		total = total.Merge(m)
-		capped := m.Capped()
-		samples = append(samples, sampleOf(&capped, plan.Metric))
+		samples = append(samples, sampleOf(&m, plan.Metric))
 		j.Variations = append(j.Variations, VariationResults{
 			ID: v.ID, Name: v.Name, Control: v.Control, Share: v.Share,
 			Counts: newCounts(&m), Actions: actionsOf(plan, &m), Metrics: newMetrics(&m, plan, options),

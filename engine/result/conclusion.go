@@ -158,6 +158,8 @@ var metricInWords = map[query.Metric]string{
 	query.GoalConversionRate:   "the goal conversion rate",
 	query.ConversionRate:       "the conversion rate",
 	query.CompletionRate:       "the completion rate",
+	query.GoalsPerVisitor:      "goals per visitor",
+	query.AverageValue:         "value per goal",
 	query.ValuePerVisitor:      "value per visitor",
 	query.ProfitPerVisitor:     "profit per visitor",
 	query.ExtraValuePerVisitor: "extra value per visitor",

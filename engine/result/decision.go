@@ -47,8 +47,7 @@ func (c *cell) look(p *plan.Plan) stats.Look {
 	for _, v := range p.Variations {
 		m := c.counted[v.ID]
 		total = total.Merge(m)
-		capped := m.Capped()
-		look.Samples = append(look.Samples, sampleOf(&capped, p.Metric))
+		look.Samples = append(look.Samples, sampleOf(&m, p.Metric))
 	}
 	capped := total.Capped()
 	look.Visitors, look.NonNegative = total.Visitors, neverNegative(&capped, p.Metric)
@@ -63,11 +62,13 @@ func (d *Days) Decide(to time.Time) *Decision {
 	}
 	o := options(d.plan)
 	o.SharesChanged = false
-	decided := stats.Decide(d.looks[:n], stats.DecisionPlan{
-		Shares: d.plan.ExpectedShares(), MinimumEffect: d.plan.Rules.MDE / 100, Power: float64(d.plan.Rules.Power) / 100,
-		Capped: d.plan.Cap != nil,
-	}, o)
-	return &Decision{Decision: decided, days: d}
+	return &Decision{Decision: stats.Decide(d.looks[:n], decisionPlan(d.plan), o), days: d, looks: n}
+}
+
+func decisionPlan(p *plan.Plan) stats.DecisionPlan {
+	return stats.DecisionPlan{
+		Shares: p.ExpectedShares(), MinimumEffect: p.Rules.MDE / 100, Power: float64(p.Rules.Power) / 100, Capped: p.Cap != nil,
+	}
 }
 
 // Decision is what the days of the declared question decided.
@@ -75,6 +76,7 @@ type Decision struct {
 	stats.Decision
 	Recorded *Recorded // the last conclusion that was recorded; nil: none
 	days     *Days
+	looks    int // number of the days until the end of the report
 }
 
 // lookEnd returns the end of the day of the planned look, or false if it is not

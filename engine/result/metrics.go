@@ -7,9 +7,17 @@ import (
 	"lifthouse/stats"
 )
 
-// sampleOf returns the sample of a metric for comparisons. AverageValue has none:
-// it is a ratio, which is estimated but not compared.
+// sampleOf returns the sample of a metric for comparisons, with the cap of the report.
+// AverageValue is not capped.
 func sampleOf(m *visit.Moments, metric query.Metric) stats.Sample {
+	if metric == query.AverageValue {
+		return averageOf(m).Mean(m.Converted)
+	}
+	capped := m.Capped()
+	return cappedSample(&capped, metric)
+}
+
+func cappedSample(m *visit.Moments, metric query.Metric) stats.Sample {
 	switch metric {
 	case query.GoalConversionRate:
 		return stats.Rate{Visitors: m.Visitors, Converted: m.Converted}
@@ -41,13 +49,13 @@ func meanOf(a *visit.Amounts, visitors int64) stats.Mean {
 // neverNegative reports whether no visitor has a negative value of the metric.
 func neverNegative(m *visit.Moments, metric query.Metric) bool {
 	switch metric {
-	case query.ValuePerVisitor:
+	case query.ValuePerVisitor, query.AverageValue:
 		return m.Value.Negative == 0
 	case query.ProfitPerVisitor:
 		return m.Profit.Negative == 0
 	case query.ExtraValuePerVisitor:
 		return m.ExtraValue.Negative == 0
-	case query.GoalConversionRate, query.ConversionRate, query.CompletionRate, query.GoalsPerVisitor, query.AverageValue:
+	case query.GoalConversionRate, query.ConversionRate, query.CompletionRate, query.GoalsPerVisitor:
 	}
 	return true
 }

@@ -33,6 +33,8 @@ type Report struct {
 	Cell
 	Breakdown []BreakdownCell `json:"breakdown,omitzero"` // only with a dimension
 	Series    []Point         `json:"series,omitzero"`    // only with an interval
+	Decision  *Call           `json:"decision,omitempty"` // only with a scorecard about the declared question and all visitors
+	Scorecard []*ScorecardRow `json:"scorecard,omitzero"`
 }
 
 // Point is the report of a window that ends at Time.

@@ -14,6 +14,7 @@ type readSlots struct {
 	Steps  bool // group the days of a cube into buckets
 	Window bool
 	Top    bool // select some values of the dimension
+	ByGoal bool // read several goals
 	Shares bool // some visitors were exposed before the current shares took effect
 }
 

@@ -23,8 +23,12 @@ type cellRow struct {
 type cellKey struct {
 	cube   *cube
 	bucket int64
+	goal   int64 // if several goals are read: noGoal, or that of goal events
 	visit.Segment
 }
+
+// noGoal is the goal of views and other events of which no goal is counted.
+const noGoal = -1
 
 // kindActive is the event of a visitor who is active on a later day. It
 // identifies the visitors who are active in a window.

@@ -90,6 +90,7 @@ type reading struct {
 	ranks  *ranks
 	byDays bool // the window excludes visitors or events
 	moved  bool
+	goals  []int64 // read instead of the goal of the plan; nil: only that
 
 	top       []string // values that may be among the most frequent; nil: all values are read
 	cellNames []string // names under which their cells are stored; nil: that of the cube
@@ -116,7 +117,12 @@ func (q *reading) answer(ctx context.Context, from *source.Store) (found *visit.
 	if declined, err = q.read(ctx, from, query, sums); err != nil || declined != "" {
 		return nil, declined, err
 	}
-	found = &visit.Rows{Through: q.state.Through, Newest: q.state.Newest}
+	return q.found(sums), "", nil
+}
+
+// found returns the rows of a report.
+func (q *reading) found(sums map[cellKey]*visit.Moments) *visit.Rows {
+	found := &visit.Rows{Through: q.state.Through, Newest: q.state.Newest}
 	found.Whole = rowsOf(merged(sums, q.cubes.whole, func(k *cellKey) { k.bucket, k.Dimension = 0, "" }))
 	if q.cubes.cells != nil {
 		found.Cells = rowsOf(merged(sums, q.cubes.cells, func(k *cellKey) { k.bucket = 0 }))
@@ -127,7 +133,7 @@ func (q *reading) answer(ctx context.Context, from *source.Store) (found *visit.
 	if q.cubes.steps != nil {
 		found.Steps = stepsOf(merged(sums, q.cubes.steps, func(k *cellKey) { k.Dimension = "" }))
 	}
-	return found, "", nil
+	return found
 }
 
 // findTop finds the values of the dimension that may be among the most frequent
@@ -182,7 +188,7 @@ func (q *reading) names() []string {
 func (q *reading) compile() (*source.Query, error) {
 	p := q.plan
 	query := &source.Query{Params: []source.Param{{Name: "bucket", Value: q.state.Generation.Bucket}, {Name: "generation", Value: q.state.Generation.Number}, {Name: "cubes", Value: q.names()}}}
-	s := readSlots{Slots: source.Slots{Filters: "true"}, Steps: q.cubes.steps != nil, Window: q.byDays, Top: q.top != nil, Shares: p.SharesSince.After(plan.OpenFrom)}
+	s := readSlots{Slots: source.Slots{Filters: "true"}, Steps: q.cubes.steps != nil, Window: q.byDays, Top: q.top != nil, ByGoal: q.goals != nil, Shares: p.SharesSince.After(plan.OpenFrom)}
 	query.VisitorFilters(&p.Filters, &s.Slots)
 	if q.cubes.cells != nil {
 		s.Dimension = source.Columns[string(p.Dimension)]
@@ -191,12 +197,9 @@ func (q *reading) compile() (*source.Query, error) {
 	if s.Top {
 		query.Params = append(query.Params, source.Param{Name: "top", Value: q.top})
 	}
-	var goal int64
-	if p.Goal != nil {
-		goal = p.Goal.ID
-	}
+	query.Params = append(query.Params, q.goalParameter())
 	recentFrom, recentTo := plan.Recent(q.state.Through)
-	query.Params = append(query.Params, source.Param{Name: "kinds", Value: q.kinds()}, source.Param{Name: "goal_id", Value: goal}, source.Param{Name: "recent_from", Value: dayParameter(recentFrom)}, source.Param{Name: "recent_to", Value: dayParameter(recentTo)})
+	query.Params = append(query.Params, source.Param{Name: "kinds", Value: q.kinds()}, source.Param{Name: "recent_from", Value: dayParameter(recentFrom)}, source.Param{Name: "recent_to", Value: dayParameter(recentTo)})
 	if s.Window {
 		query.Params = append(query.Params, source.Param{Name: "from", Value: dayParameter(p.From())}, source.Param{Name: "to", Value: dayParameter(p.To())})
 	}
@@ -205,6 +208,16 @@ func (q *reading) compile() (*source.Query, error) {
 		query.Params = append(query.Params, source.Param{Name: "steps", Value: q.cubes.steps.name}, source.Param{Name: "width", Value: width.Milliseconds()}, source.Param{Name: "shift", Value: shift.Milliseconds()})
 	}
 	return query, query.RenderFrom(sqlTemplates, "rollup.sql", s)
+}
+
+func (q *reading) goalParameter() source.Param {
+	switch {
+	case q.goals != nil:
+		return source.Param{Name: "goals", Value: q.goals}
+	case q.plan.Goal != nil:
+		return source.Param{Name: "goal_id", Value: q.plan.Goal.ID}
+	}
+	return source.Param{Name: "goal_id", Value: int64(0)}
 }
 
 // dayParameter formats a day as a parameter.
@@ -230,7 +243,7 @@ func (q *reading) read(ctx context.Context, from *source.Store, query *source.Qu
 		var name, kind string
 		var encoded map[string]int64
 		to := slices.Concat(
-			[]any{&name, &r.bucket, &r.Dimension, &r.VariationID, &multiExposed, &kind, &r.visitors, &r.sinceShares, &r.recent, &r.events, &r.squares},
+			[]any{&name, &r.bucket, &r.Dimension, &r.VariationID, &multiExposed, &kind, &r.goal, &r.visitors, &r.sinceShares, &r.recent, &r.events, &r.squares},
 			[]any{&r.value, &r.valueTimesGoals, &r.profit, &r.extra, &r.signs, &encoded})
 		if err := found.Scan(to...); err != nil {
 			return err

@@ -45,6 +45,13 @@ func (r *reading) each(ctx context.Context, q *source.Query, times int64, add fu
 
 // segments reads both tables.
 func (r *reading) segments(ctx context.Context, dimension source.Expr) error {
+	if err := r.exposures(ctx, dimension); err != nil {
+		return err
+	}
+	return r.conversions(ctx, dimension)
+}
+
+func (r *reading) exposures(ctx context.Context, dimension source.Expr) error {
 	query, err := r.exposuresQuery(dimension, r.top)
 	if err != nil {
 		return err
@@ -53,10 +60,12 @@ func (r *reading) segments(ctx context.Context, dimension source.Expr) error {
 	if endsEarly(r.Plan, r.Newest) {
 		times = 2 // the statement reads the table twice
 	}
-	if err := r.each(ctx, query, times, r.addExposures); err != nil {
-		return err
-	}
-	if query, err = r.conversionsQuery(dimension, r.top); err != nil {
+	return r.each(ctx, query, times, r.addExposures)
+}
+
+func (r *reading) conversions(ctx context.Context, dimension source.Expr) error {
+	query, err := r.conversionsQuery(dimension, r.top)
+	if err != nil {
 		return err
 	}
 	return r.each(ctx, query, 1, r.addConversions)

@@ -30,6 +30,8 @@ type Account struct {
 type Website struct {
 	ID        int64      `yaml:"id" json:"id"`
 	Domain    string     `yaml:"domain" json:"domain"`
+	Currency  string     `yaml:"currency,omitempty" json:"currency,omitempty"` // ISO 4217, of all amounts
+	Timezone  string     `yaml:"timezone,omitempty" json:"timezone,omitempty"` // IANA name, shown beside UTC
 	Goals     []Goal     `yaml:"goals,omitempty" json:"-"`
 	Targets   []Target   `yaml:"targets,omitempty" json:"-"`
 	Campaigns []Campaign `yaml:"campaigns,omitempty" json:"-"`
@@ -77,6 +79,11 @@ type Campaign struct {
 	PlannedVisitors   int64       `yaml:"plannedVisitors,omitempty" json:"plannedVisitors,omitempty"`
 	Prior             *Prior      `yaml:"prior,omitempty" json:"prior,omitempty"` // nil: by the MDE
 	MultipleExposures string      `yaml:"multipleExposures,omitempty" json:"multipleExposures,omitempty"`
+	Goals             *Goals      `yaml:"goals,omitempty" json:"goals,omitempty"`
+	MinDays           *int        `yaml:"minDays,omitempty" json:"minDays,omitempty"` // before a decision to ship; nil: DefaultMinDays
+	Hypothesis        string      `yaml:"hypothesis,omitempty" json:"hypothesis,omitempty"`
+	Owner             string      `yaml:"owner,omitempty" json:"owner,omitempty"`
+	Tags              []string    `yaml:"tags,omitempty" json:"tags,omitempty"`
 	Variations        []Variation `yaml:"variations,omitempty" json:"variations"`
 	Initial           `yaml:",inline" json:"-"`
 }
@@ -175,8 +182,14 @@ type Experiment struct {
 	CreateDate    *Date             `yaml:"createDate,omitempty" json:"createDate,omitempty"`
 	StartDate     *Date             `yaml:"startDate,omitempty" json:"startDate,omitempty"`
 	EndDate       *Date             `yaml:"endDate,omitempty" json:"endDate,omitempty"`
+	Goals         *Goals            `yaml:"goals,omitempty" json:"goals,omitempty"`
+	MinDays       *int              `yaml:"minDays,omitempty" json:"minDays,omitempty"`
 	Variations    []WidgetVariation `yaml:"variations,omitempty" json:"variations"`
 }
+
+// DefaultMinDays is the default number of full days before a decision to ship: a week
+// has all days of the week.
+const DefaultMinDays = 7
 
 // The values of Campaign.Methodology.
 const (

@@ -27,6 +27,8 @@ type Plan struct {
 	MDE             float64 `json:"mde"`
 	PlannedVisitors int64   `json:"plannedVisitors,omitempty"`
 	Prior           *Prior  `json:"prior,omitempty"`
+	Goals           *Goals  `json:"goals,omitempty"` // without the primary one; nil: none
+	MinDays         *int    `json:"minDays,omitempty"`
 }
 
 // PlanSince is a plan with the time from which it applies.
@@ -37,12 +39,16 @@ type PlanSince struct {
 
 // Plan returns what the campaign declares for its conclusion.
 func (c *Campaign) Plan() Plan {
-	return Plan{PrimaryGoalID: c.PrimaryGoalID, Power: c.Power, MDE: c.MDE, PlannedVisitors: c.PlannedVisitors, Prior: c.Prior}
+	return Plan{
+		PrimaryGoalID: c.PrimaryGoalID, Power: c.Power, MDE: c.MDE, PlannedVisitors: c.PlannedVisitors, Prior: c.Prior,
+		Goals: c.Goals.judged(), MinDays: c.MinDays,
+	}
 }
 
 // WithPlan returns the campaign with another plan.
 func (c Campaign) WithPlan(p Plan) Campaign {
 	c.PrimaryGoalID, c.Power, c.MDE, c.PlannedVisitors, c.Prior = p.PrimaryGoalID, p.Power, p.MDE, p.PlannedVisitors, p.Prior
+	c.Goals, c.MinDays = p.Goals, p.MinDays
 	return c
 }
 

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"golang.org/x/text/currency"
 )
 
 // Fault is an error in a catalogue file.
@@ -170,6 +172,7 @@ func (c *checker) website(path string, account int64, site *Website, taken map[s
 	if !validDomain(site.Domain) {
 		c.fault(path+".domain", site.Domain, "must be a lower-case domain name such as shop.example.com")
 	}
+	c.place(path, site)
 	goals, targets := ids{}, ids{}
 	if !c.prune {
 		goals, targets = owner.goalsOf(site.ID), owner.targetsOf(site.ID)
@@ -203,6 +206,20 @@ func (c *checker) website(path string, account int64, site *Website, taken map[s
 	}
 }
 
+// place checks where a website is: its currency and its time zone.
+func (c *checker) place(path string, site *Website) {
+	if site.Currency != "" {
+		if _, err := currency.ParseISO(site.Currency); err != nil || site.Currency != strings.ToUpper(site.Currency) {
+			c.fault(path+".currency", site.Currency, "must be a currency code of ISO 4217 such as EUR, or be omitted")
+		}
+	}
+	if site.Timezone != "" {
+		if _, err := time.LoadLocation(site.Timezone); err != nil || site.Timezone == "Local" {
+			c.fault(path+".timezone", site.Timezone, "must be a time zone of the IANA database such as Europe/Berlin, or be omitted")
+		}
+	}
+}
+
 func (c *checker) campaign(path string, campaign *Campaign, goals, targets ids) {
 	c.name(path, campaign.Name)
 	c.text(path+".description", campaign.Description, 0, 2048)
@@ -223,6 +240,9 @@ func (c *checker) campaign(path string, campaign *Campaign, goals, targets ids) 
 	}
 	c.refers(path+".primaryGoalId", campaign.PrimaryGoalID, goals, "goal")
 	c.refers(path+".targetId", campaign.TargetID, targets, "target")
+	c.goals(path+".goals", campaign.Goals, campaign.PrimaryGoalID, defaultGoalMetric, goals)
+	c.minDays(path, campaign.MinDays)
+	c.shown(path, campaign.Hypothesis, campaign.Owner, campaign.Tags)
 	c.dates(path, campaign.Initial)
 	taken := ids{}
 	for i, variation := range campaign.Variations {
@@ -262,6 +282,8 @@ func (c *checker) widget(path string, widget *Widget, goals ids) {
 	experiments := ids{}
 	for i, experiment := range widget.Experiments {
 		at := fmt.Sprintf("%s.experiments[%d]", path, i)
+		c.goals(at+".goals", experiment.Goals, widget.PrimaryGoalID, experiment.PrimaryMetric, goals)
+		c.minDays(at, experiment.MinDays)
 		c.id(at, experiment.ID, experiments)
 		c.text(at+".name", experiment.Name, 0, 255)
 		c.within(at+".controlShare", float64(experiment.ControlShare), 0, 100)

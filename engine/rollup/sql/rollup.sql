@@ -1,4 +1,4 @@
--- one row per cube, cell and kind of event: its sums; and one row for the cube state: the state of the generation
+-- one row per cube, cell, kind of event{{if .ByGoal}} and goal{{end}}: its sums; and one row for the cube state: the state of the generation
 SELECT
     cube_name,
     {{if .Steps}}if(cube_name = {steps:String}, intDiv(toInt64(toInt32(day)) * 86400000 + {shift:Int64}, {width:Int64}), 0){{else}}toInt64(0){{end}} AS step,
@@ -6,6 +6,7 @@ SELECT
     variation_id,
     multi_exposed,
     event,
+    {{if .ByGoal}}if(event = 'goal', goal_id, -1){{else}}toInt64(0){{end}} AS goal,
     sum(visitors),
     {{if .Shares}}sum(since_shares){{else}}sum(visitors){{end}},
     sumIf(visitors, first_day >= {recent_from:Date32} AND first_day < {recent_to:Date32}),
@@ -24,7 +25,7 @@ WHERE bucket = {bucket:UInt16}
         is_cell = 0
         OR is_cell = 1
             AND cube_name IN {cubes:Array(String)}
-            AND (event IN {kinds:Array(String)} AND goal_id = 0 OR event = 'goal' AND goal_id = {goal_id:Int64})
+            AND (event IN {kinds:Array(String)} AND goal_id = 0 OR event = 'goal' AND {{if .ByGoal}}goal_id IN {goals:Array(Int64)}{{else}}goal_id = {goal_id:Int64}{{end}})
             AND ({{.Filters}})
 {{- if .Top}}
             AND (cube_name NOT IN {cells:Array(String)} OR {{.Dimension}} IN {top:Array(String)})
@@ -35,4 +36,4 @@ WHERE bucket = {bucket:UInt16}
             AND (event != 'active' OR day >= {from:Date32})
 {{- end}}
     )
-GROUP BY cube_name, step, dimension, variation_id, multi_exposed, event
+GROUP BY cube_name, step, dimension, variation_id, multi_exposed, event, goal

@@ -1,0 +1,225 @@
+package result
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"lifthouse/engine/plan"
+	"lifthouse/engine/query"
+	"lifthouse/engine/visit"
+	"lifthouse/schema/catalogue"
+	"lifthouse/stats"
+)
+
+// ScorecardRow compares the variations on one metric of one goal.
+type ScorecardRow struct {
+	Goal       *GoalName            `json:"goal"` // null: all goals count
+	Metric     query.Metric         `json:"metric"`
+	Role       Role                 `json:"role"`
+	Direction  string               `json:"direction"` // up or down: which is good
+	Variations []ScorecardVariation `json:"variations"`
+
+	plan      *plan.Plan // of the metric and the goal
+	cell      *cell
+	evidence  stats.Evidence
+	guardrail int // index in the declared guardrails; -1: the row is none
+}
+
+// Role is what a row of the scorecard is for.
+type Role string
+
+// The roles, in the order of the scorecard.
+const (
+	RolePrimary   Role = "primary"
+	RoleGuardrail Role = "guardrail"
+	RoleSecondary Role = "secondary"
+	RoleOther     Role = "other"
+)
+
+var roles = []Role{RolePrimary, RoleGuardrail, RoleSecondary, RoleOther}
+
+// ScorecardVariation has the results of a variation in a row of the scorecard.
+type ScorecardVariation struct {
+	ID         int64       `json:"id"`
+	Name       string      `json:"name"`
+	Control    bool        `json:"control"`
+	Estimate   Estimate    `json:"estimate"`
+	Comparison *Comparison `json:"comparison"` // null for control
+	// QValue is adjusted over the declared secondary metrics of the variation, and
+	// Discovered reports whether it is below alpha. Other rows have neither.
+	QValue     *float64   `json:"qValue,omitempty"`
+	Discovered *bool      `json:"discovered,omitempty"`
+	Guardrail  *Guardrail `json:"guardrail,omitempty"` // only in rows of guardrails
+	Impact     *Impact    `json:"impact,omitempty"`    // nil for control
+}
+
+// GoalRows are the rows of a report about one goal.
+type GoalRows struct {
+	Plan *plan.Plan // see plan.Plan.About
+	Rows *visit.Rows
+}
+
+// newScorecard returns a row for each metric of each goal that has events, a role or
+// the report.
+func newScorecard(p *plan.Plan, goals []GoalRows, plannedLook, mismatch bool) []*ScorecardRow {
+	var rows []*ScorecardRow
+	for _, g := range goals {
+		all := sumRows(g.Rows.Whole, p.MultipleExposures)
+		for _, metric := range metricsOf(p, g.Plan) {
+			row := &ScorecardRow{Metric: metric, plan: g.Plan.WithMetric(metric), cell: &all}
+			row.setRole(p)
+			if all.hasGoals() || row.Role != RoleOther || g.Plan.CountedGoal() == p.CountedGoal() {
+				rows = append(rows, row)
+			}
+		}
+	}
+	onAllCores(len(rows), func(i int) { rows[i].compare(plannedLook, mismatch) })
+	discover(rows, options(p).Alpha())
+	slices.SortStableFunc(rows, func(a, b *ScorecardRow) int {
+		return cmp.Or(cmp.Compare(slices.Index(roles, a.Role), slices.Index(roles, b.Role)), cmp.Compare(a.plan.CountedGoal(), b.plan.CountedGoal()))
+	})
+	return rows
+}
+
+// metricsOf returns the metrics of a goal in the scorecard. The goal of the report also
+// has the metric of the report, and the primary goal the declared one.
+func metricsOf(p, goal *plan.Plan) []query.Metric {
+	metrics := slices.Clone(query.GoalMetrics)
+	add := func(of int64, m query.Metric) {
+		if goal.CountedGoal() == of && !slices.Contains(metrics, m) {
+			metrics = append(metrics, m)
+		}
+	}
+	add(p.CountedGoal(), p.Metric)
+	add(p.Declared.GoalID, p.Declared.Metric)
+	return metrics
+}
+
+func (c *cell) hasGoals() bool {
+	for _, m := range c.counted {
+		if m.GoalsReached() > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// setRole sets the goal, the role and the direction of a row of the report.
+func (r *ScorecardRow) setRole(p *plan.Plan) {
+	id := r.plan.CountedGoal()
+	if id != 0 {
+		r.Goal = &GoalName{id, r.plan.Goal.Name}
+	}
+	r.Role, r.Direction, r.guardrail = RoleOther, catalogue.Up, -1
+	down := false
+	if id == p.Declared.GoalID && r.Metric == p.Declared.Metric {
+		r.Role = RolePrimary
+	}
+	for i, g := range p.Declared.Guardrails {
+		if g.GoalID == id && g.Metric == r.Metric {
+			r.Role, r.guardrail, down = RoleGuardrail, i, g.Down
+		}
+	}
+	for _, s := range p.Declared.Secondary {
+		if s.GoalID == id && s.Metric == r.Metric {
+			r.Role, down = RoleSecondary, s.Down
+		}
+	}
+	if down {
+		r.Direction = catalogue.Down
+	}
+}
+
+// compare computes the metric of the variations, and compares them with control.
+func (r *ScorecardRow) compare(plannedLook, mismatch bool) {
+	j, _, _ := r.cell.compare(r.plan, plannedLook)
+	r.evidence = j.evidence
+	r.evidence.SampleRatioMismatch = mismatch
+	conclusive := stats.Conclude(r.evidence).Conclusive
+	for i := range j.Variations {
+		v := &j.Variations[i]
+		if v.Comparison != nil {
+			v.Comparison.Conclusive = &conclusive[i-1]
+		}
+		r.Variations = append(r.Variations, ScorecardVariation{ID: v.ID, Name: v.Name, Control: v.Control, Estimate: v.Metrics.of(r.Metric), Comparison: v.Comparison})
+	}
+}
+
+// of returns a metric.
+func (m *Metrics) of(metric query.Metric) Estimate {
+	switch metric {
+	case query.GoalConversionRate:
+		return m.GoalConversionRate
+	case query.GoalsPerVisitor:
+		return m.GoalsPerVisitor
+	case query.ValuePerVisitor:
+		return m.ValuePerVisitor
+	case query.ProfitPerVisitor:
+		return m.ProfitPerVisitor
+	case query.AverageValue:
+		return m.AverageValue
+	case query.ConversionRate:
+		return m.ConversionRate
+	case query.CompletionRate:
+		return m.CompletionRate
+	case query.ExtraValuePerVisitor:
+		return m.ExtraValuePerVisitor
+	}
+	return Estimate{}
+}
+
+// discover sets the q-values of the secondary rows, for each variation.
+func discover(rows []*ScorecardRow, alpha float64) {
+	secondary := slices.DeleteFunc(slices.Clone(rows), func(r *ScorecardRow) bool { return r.Role != RoleSecondary })
+	if len(secondary) == 0 {
+		return
+	}
+	for v := 1; v < len(secondary[0].Variations); v++ {
+		p := make([]float64, len(secondary))
+		for i, r := range secondary {
+			p[i] = math.NaN()
+			if f := r.evidence.Comparisons[v-1].Frequentist; f != nil && f.AdjustedPValue != nil {
+				p[i] = *f.AdjustedPValue
+			}
+		}
+		for i, q := range stats.FalseDiscovery(p) {
+			if !math.IsNaN(q) {
+				discovered := q < alpha
+				secondary[i].Variations[v].QValue, secondary[i].Variations[v].Discovered = &q, &discovered
+			}
+		}
+	}
+}
+
+// AddScorecard adds the scorecard, the decision and the impact to a report. guards are
+// the days of the declared guardrails, in their order; nil without a decision.
+func (r *Report) AddScorecard(p *plan.Plan, goals []GoalRows, decision *Decision, guards []*Days) {
+	var newest = r.NewestEvent
+	plannedLook := newest != nil && decision.includes(p, *newest)
+	mismatch := r.Checks.SampleRatio != nil && r.Checks.SampleRatio.Mismatch
+	rows := newScorecard(p, goals, plannedLook, mismatch)
+	scope := decision.scope(p)
+	guarded := decision.guard(guards)
+	for _, row := range rows {
+		for i := range row.Variations {
+			v := &row.Variations[i]
+			if v.Control {
+				continue
+			}
+			v.Impact = scope.impact(row.Metric, v.Comparison)
+			if row.guardrail >= 0 {
+				v.Guardrail = newGuardrail(&p.Declared.Guardrails[row.guardrail], guarded, row.guardrail, i-1)
+			}
+		}
+		if row.plan.CountedGoal() == p.CountedGoal() && row.Metric == p.Metric {
+			for i := range row.Variations { // of the report, with what the days decided
+				row.Variations[i].Comparison = r.Variations[i].Comparison
+			}
+		}
+	}
+	r.Scorecard = rows
+	if p.IsDeclared() && p.OfAllVisitors() {
+		r.Decision = r.call(p, decision, guarded, scope)
+	}
+}

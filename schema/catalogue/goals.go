@@ -1,0 +1,170 @@
+package catalogue
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// Goals are the roles of goals in a campaign or in an experiment of a widget.
+type Goals struct {
+	Primary    int64           `yaml:"primary,omitempty" json:"primary,omitempty"` // equals primaryGoalId; 0: omitted
+	Secondary  []SecondaryGoal `yaml:"secondary,omitempty" json:"secondary,omitempty"`
+	Guardrails []Guardrail     `yaml:"guardrails,omitempty" json:"guardrails,omitempty"`
+}
+
+// SecondaryGoal is a metric of a goal that should move, but does not decide.
+type SecondaryGoal struct {
+	GoalID    int64  `yaml:"goalId" json:"goalId"`
+	Metric    string `yaml:"metric" json:"metric"`
+	Direction string `yaml:"direction" json:"direction"` // up or down: which is good
+}
+
+// Guardrail is a metric of a goal that must not be harmed by more than a margin. If
+// both margins are 0, the margin is the minimum detectable effect of the campaign.
+type Guardrail struct {
+	GoalID         int64   `yaml:"goalId" json:"goalId"`
+	Metric         string  `yaml:"metric" json:"metric"`
+	Margin         float64 `yaml:"margin,omitempty" json:"margin,omitempty"`                 // a lift, in per cent
+	AbsoluteMargin float64 `yaml:"absoluteMargin,omitempty" json:"absoluteMargin,omitempty"` // in the unit of the metric; a fraction for a rate
+	Direction      string  `yaml:"direction" json:"direction"`
+}
+
+// The directions: higher values are good, or lower ones.
+const (
+	Up   = "up"
+	Down = "down"
+)
+
+// The default metric of secondary goals and guardrails, and all that they may have.
+const defaultGoalMetric = "goalConversionRate"
+
+// GoalMetrics are the metrics of secondary goals and guardrails.
+var GoalMetrics = []string{defaultGoalMetric, "goalsPerVisitor", "valuePerVisitor", "profitPerVisitor", "averageValue"}
+
+// perVisitor has the metrics of the older names of primary metrics.
+var perVisitor = map[string]string{"goalsReached": defaultGoalMetric, "value": "valuePerVisitor", "profit": "profitPerVisitor"}
+
+// UnmarshalYAML decodes a secondary goal and sets the documented defaults.
+func (s *SecondaryGoal) UnmarshalYAML(decode func(any) error) error {
+	type fields SecondaryGoal
+	f := fields{Metric: defaultGoalMetric, Direction: Up}
+	if err := decode(&f); err != nil {
+		return err
+	}
+	*s = SecondaryGoal(f)
+	return nil
+}
+
+// UnmarshalYAML decodes a guardrail and sets the documented defaults.
+func (g *Guardrail) UnmarshalYAML(decode func(any) error) error {
+	type fields Guardrail
+	f := fields{Metric: defaultGoalMetric, Direction: Up}
+	if err := decode(&f); err != nil {
+		return err
+	}
+	*g = Guardrail(f)
+	return nil
+}
+
+// UnmarshalYAML decodes the goals. Empty lists are omitted.
+func (g *Goals) UnmarshalYAML(decode func(any) error) error {
+	type fields Goals
+	var f fields
+	if err := decode(&f); err != nil {
+		return err
+	}
+	*g = Goals(f)
+	if len(g.Secondary) == 0 {
+		g.Secondary = nil
+	}
+	if len(g.Guardrails) == 0 {
+		g.Guardrails = nil
+	}
+	return nil
+}
+
+// judged returns the goals without the primary one, or nil if there are none.
+func (g *Goals) judged() *Goals {
+	if g == nil || len(g.Secondary)+len(g.Guardrails) == 0 {
+		return nil
+	}
+	return &Goals{Secondary: g.Secondary, Guardrails: g.Guardrails}
+}
+
+// Limits of texts that are shown and never judged.
+const (
+	maxTags       = 20
+	maxTag        = 64
+	maxHypothesis = 2048
+)
+
+// goals checks the goals of a campaign or an experiment with this primary goal and
+// metric.
+func (c *checker) goals(path string, g *Goals, primary int64, metric string, known ids) {
+	if g == nil {
+		return
+	}
+	if g.Primary != 0 && g.Primary != primary {
+		c.fault(path+".primary", g.Primary, fmt.Sprintf("must equal primaryGoalId, %d, or be omitted", primary))
+	}
+	type measured struct {
+		goal   int64
+		metric string
+	}
+	taken := map[measured]string{{primary, cmp.Or(perVisitor[metric], metric)}: "the primary metric"}
+	one := func(at string, goal int64, metric, direction string) {
+		if goal < 1 {
+			c.fault(at+".goalId", goal, "must be the id of a goal")
+		}
+		c.refers(at+".goalId", goal, known, "goal")
+		c.oneOf(at+".metric", metric, GoalMetrics)
+		c.oneOf(at+".direction", direction, []string{Up, Down})
+		if other, is := taken[measured{goal, metric}]; is {
+			c.fault(at, fmt.Sprintf("%s of goal %d", metric, goal), "is also "+other)
+		}
+		taken[measured{goal, metric}] = at
+	}
+	for i, s := range g.Secondary {
+		one(fmt.Sprintf("%s.secondary[%d]", path, i), s.GoalID, s.Metric, s.Direction)
+	}
+	for i, r := range g.Guardrails {
+		at := fmt.Sprintf("%s.guardrails[%d]", path, i)
+		one(at, r.GoalID, r.Metric, r.Direction)
+		c.margins(at, &r)
+	}
+}
+
+func (c *checker) margins(at string, r *Guardrail) {
+	switch {
+	case r.Margin != 0 && r.AbsoluteMargin != 0:
+		c.fault(at+".absoluteMargin", r.AbsoluteMargin, "must be omitted if margin is given")
+	case r.Margin != 0 && !(r.Margin > 0 && r.Margin < 100):
+		c.fault(at+".margin", r.Margin, "must be above 0 and below 100, in per cent, or be omitted")
+	case r.AbsoluteMargin != 0 && !(r.AbsoluteMargin > 0):
+		c.fault(at+".absoluteMargin", r.AbsoluteMargin, "must be above 0, or be omitted")
+	case r.Metric == defaultGoalMetric && r.AbsoluteMargin >= 1:
+		c.fault(at+".absoluteMargin", r.AbsoluteMargin, "must be below 1: it is a fraction of the visitors")
+	}
+}
+
+// shown checks texts that are shown and never judged.
+func (c *checker) shown(path, hypothesis, owner string, tags []string) {
+	c.text(path+".hypothesis", hypothesis, 0, maxHypothesis)
+	c.text(path+".owner", owner, 0, 255)
+	if len(tags) > maxTags {
+		c.fault(path+".tags", len(tags), fmt.Sprintf("must have at most %d tags", maxTags))
+	}
+	for i, tag := range tags {
+		c.text(fmt.Sprintf("%s.tags[%d]", path, i), tag, 1, maxTag)
+		if slices.Index(tags, tag) < i {
+			c.fault(fmt.Sprintf("%s.tags[%d]", path, i), tag, "is not unique")
+		}
+	}
+}
+
+func (c *checker) minDays(path string, days *int) {
+	if days != nil {
+		c.within(path+".minDays", float64(*days), 0, 365)
+	}
+}

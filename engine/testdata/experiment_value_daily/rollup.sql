@@ -1,14 +1,14 @@
 -- bucket               0
 -- generation           1
 -- cubes                [state all by first day all by day]
--- kinds                [view click submit completion conversion contact]
 -- goal_id              2
+-- kinds                [view click submit completion conversion contact]
 -- recent_from          2026-04-24
 -- recent_to            2026-05-01
 -- steps                all by day
 -- width                86400000
 -- shift                0
--- one row per cube, cell and kind of event: its sums; and one row for the cube state: the state of the generation
+-- one row per cube, cell, kind of event: its sums; and one row for the cube state: the state of the generation
 SELECT
     cube_name,
     if(cube_name = {steps:String}, intDiv(toInt64(toInt32(day)) * 86400000 + {shift:Int64}, {width:Int64}), 0) AS step,
@@ -16,6 +16,7 @@ SELECT
     variation_id,
     multi_exposed,
     event,
+    toInt64(0) AS goal,
     sum(visitors),
     sum(visitors),
     sumIf(visitors, first_day >= {recent_from:Date32} AND first_day < {recent_to:Date32}),
@@ -37,4 +38,4 @@ WHERE bucket = {bucket:UInt16}
             AND (event IN {kinds:Array(String)} AND goal_id = 0 OR event = 'goal' AND goal_id = {goal_id:Int64})
             AND (true)
     )
-GROUP BY cube_name, step, dimension, variation_id, multi_exposed, event
+GROUP BY cube_name, step, dimension, variation_id, multi_exposed, event, goal

@@ -32,6 +32,12 @@ type campaign struct {
 	Methodology       string     `json:"methodology"`
 	Power             int        `json:"power"`
 	MDE               float64    `json:"mde"`
+
+	Goals      *catalogue.Goals `json:"goals,omitempty"`
+	MinDays    *int             `json:"minDays,omitempty"`
+	Hypothesis string           `json:"hypothesis,omitempty"`
+	Owner      string           `json:"owner,omitempty"`
+	Tags       []string         `json:"tags,omitempty"`
 }
 
 // campaignDetail is a single campaign.
@@ -56,6 +62,7 @@ func newCampaign(c *catalogue.LiveCampaign, counters live.Counters) campaign {
 		Active: c.Active, ControlShare: c.ControlShare, TrafficAllocation: c.TrafficAllocation,
 		TargetID: c.TargetID, TargetMode: c.TargetMode, PrimaryGoalID: c.PrimaryGoalID,
 		SignificanceLevel: c.SignificanceLevel, Methodology: c.Methodology, Power: c.Power, MDE: c.MDE,
+		Goals: c.Goals, MinDays: c.MinDays, Hypothesis: c.Hypothesis, Owner: c.Owner, Tags: c.Tags,
 	}
 }
 

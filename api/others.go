@@ -78,8 +78,10 @@ func (s *server) getTarget(c *gin.Context) (any, error) {
 }
 
 type website struct {
-	ID     int64  `json:"id"`
-	Domain string `json:"domain"`
+	ID       int64  `json:"id"`
+	Domain   string `json:"domain"`
+	Currency string `json:"currency,omitempty"`
+	Timezone string `json:"timezone,omitempty"`
 }
 
 // listWebsites returns all websites that the token may read, on one page.
@@ -91,7 +93,7 @@ func (s *server) listWebsites(c *gin.Context) (any, error) {
 	list := []website{}
 	for _, w := range catalogue.ByID(owned.Websites) {
 		if bound == 0 || bound == w.ID {
-			list = append(list, website{ID: w.ID, Domain: w.Domain})
+			list = append(list, website{ID: w.ID, Domain: w.Domain, Currency: w.Currency, Timezone: w.Timezone})
 		}
 	}
 	c.Header("X-Total-Count", strconv.Itoa(len(list)))

@@ -56,6 +56,8 @@ type widgetExperiment struct {
 	ControlShare  int               `json:"controlShare"`
 	Active        bool              `json:"active"`
 	Variations    []widgetVariation `json:"variations"`
+	Goals         *catalogue.Goals  `json:"goals,omitempty"`
+	MinDays       *int              `json:"minDays,omitempty"`
 }
 
 func newWidget(w *catalogue.LiveWidget, counters *live.WidgetCounters) widget {
@@ -82,7 +84,7 @@ func newExperiment(e *catalogue.Experiment, history []catalogue.SharesSince) wid
 	shown := widgetExperiment{
 		ID: e.ID, Name: e.Name, PrimaryMetric: e.PrimaryMetric, ControlShare: e.ControlShare, Active: e.Active,
 		CreateDate: instant(e.CreateDate), StartDate: instant(e.StartDate), EndDate: instant(e.EndDate),
-		Variations: newWidgetVariations(e.Variations),
+		Variations: newWidgetVariations(e.Variations), Goals: e.Goals, MinDays: e.MinDays,
 	}
 	if len(history) > 0 {
 		shown.UpdateDate = &history[len(history)-1].Since

@@ -154,7 +154,7 @@ func readGuards(ctx context.Context, x *source.Execution, s state) ([]*result.Da
 	}
 	of := *x
 	of.Plan, of.Outliers, of.Limited = x.Declaration(), nil, nil
-	of.Plan.Request.Cap = nil // the declared ones apply
+	of.Request.Cap = nil // the declared ones apply
 	var goals []int64
 	for _, g := range x.Declared.Guardrails {
 		goals = append(goals, g.GoalID)

@@ -15,6 +15,7 @@ import (
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/config"
+	"lifthouse/engine/result"
 	"lifthouse/engine/source"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
@@ -27,6 +28,11 @@ const (
 	exitUsage    = 2
 	exitRejected = 3 // done, but some input was rejected
 )
+
+// exitDecisions are the exit codes of report --exit-code.
+var exitDecisions = map[result.CallStatus]int{
+	result.CallShip: exitOK, result.CallKeepRunning: 10, result.CallNoDifference: 11, result.CallRollBack: 12, result.CallInvalid: 13,
+}
 
 // program is one invocation of a command: by a shell, or forwarded by another
 // process to the process that holds the store.

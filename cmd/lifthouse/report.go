@@ -15,6 +15,7 @@ import (
 	"lifthouse/cmd/internal/terminal"
 	"lifthouse/engine/query"
 	"lifthouse/engine/render"
+	"lifthouse/engine/result"
 )
 
 const reportHelp = `Report prints the results of a campaign, a widget, or an experiment of a widget. On a terminal it prints a table
@@ -28,7 +29,14 @@ on a terminal, or prints one line of JSON each time. NO_COLOR disables colours.
   lifthouse report experiment 7/2 --interval day
   lifthouse report campaign 12 --dimension device --csv > by-device.csv
   lifthouse report campaign 12 --watch --every 10s
-  lifthouse report campaign 12 --sql`
+  lifthouse report campaign 12 --scorecard
+  lifthouse report campaign 12 --sql
+
+With --exit-code, the exit code is the decision of the scorecard:
+
+  0 ship · 10 keepRunning · 11 noDifference · 12 rollBack · 13 invalid
+
+An error still has exit code 1, and an invalid command line 2.`
 
 func (p *program) reportCommand() *cobra.Command {
 	var q report.Flags
@@ -39,6 +47,7 @@ func (p *program) reportCommand() *cobra.Command {
 		Short: "Print the results of a campaign, a widget or an experiment",
 		Long:  reportHelp,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			q.Scorecard = q.Scorecard || as.ExitCode
 			request, err := q.Request(args)
 			if err != nil {
 				return usageError{err}
@@ -62,6 +71,9 @@ func (p *program) reportCommand() *cobra.Command {
 	flags.StringVar(&q.Metric, "metric", "", "metric to compare (compareMetric of the API)")
 	flags.StringVar(&q.Dimension, "dimension", "", "attribute of the first view, such as device, country or utmSource (dimension of the API)")
 	flags.StringVar(&q.Interval, "interval", "", "hour, day or week: add a series")
+	flags.StringVar(&q.Cap, "cap", "", "limit of the total value of a visitor: an amount, or a percentile such as p99")
+	flags.BoolVar(&q.Scorecard, "scorecard", false, "also compare all goals and metrics, and decide: ship, roll back, or wait")
+	flags.BoolVar(&as.ExitCode, "exit-code", false, "exit with the code of the decision; implies --scorecard")
 	flags.StringArrayVar(&q.Filters, "filter", nil, "name=value (filters[name] of the API); can be repeated")
 	flags.BoolVar(&as.Table, "table", false, "print a table, also into a pipe")
 	flags.BoolVar(&as.JSON, "json", false, "print JSON, also on a terminal")
@@ -81,27 +93,45 @@ func (p *program) report(ctx context.Context, s *app.Store, request query.Reques
 	if as.Watch {
 		return p.watch(ctx, s, request, as)
 	}
-	text, err := p.written(ctx, s, request, as)
+	text, decision, err := p.written(ctx, s, request, as)
 	if err != nil {
 		return err
 	}
-	_, err = p.out.WriteString(text)
-	return err
+	if _, err = p.out.WriteString(text); err != nil || !as.ExitCode {
+		return err
+	}
+	switch code := exitDecisions[decision]; {
+	case decision == "":
+		return errors.New("report: there is no decision: --exit-code needs a report about the primary goal and metric and all visitors")
+	case code != exitOK:
+		return &exitError{code}
+	}
+	return nil
 }
 
-// written computes a report and returns it in the selected format.
-func (p *program) written(ctx context.Context, s *app.Store, request query.Request, as report.Form) (string, error) {
+// written computes a report and returns it in the selected format, with its decision.
+func (p *program) written(ctx context.Context, s *app.Store, request query.Request, as report.Form) (text string, decision result.CallStatus, err error) {
 	plan, err := s.Engine.Plan(request)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	if as.SQL {
-		return s.Engine.SQL(ctx, plan)
+		text, err = s.Engine.SQL(ctx, plan)
+		return text, "", err
 	}
 	results, err := s.Engine.Report(ctx, plan)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
+	if results.Decision != nil {
+		decision = results.Decision.Status
+	}
+	text, err = p.formatted(results, as)
+	return text, decision, err
+}
+
+// formatted returns the report in the selected format.
+func (p *program) formatted(results *result.Report, as report.Form) (string, error) {
 	switch {
 	case as.CSV:
 		text, err := render.CSV(results)
@@ -131,7 +161,7 @@ func (p *program) watch(ctx context.Context, s *app.Store, request query.Request
 	tick := time.NewTicker(as.Every)
 	defer tick.Stop()
 	for {
-		text, err := p.written(ctx, s, request, as)
+		text, _, err := p.written(ctx, s, request, as)
 		if err != nil {
 			return err
 		}

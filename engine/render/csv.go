@@ -42,22 +42,65 @@ func columnsIn(in func(*csvRow) map[string]any, prefix string, paths ...string) 
 	return columns
 }
 
+// scorecardCSV are the columns of a scorecard: the report, the decision, the goal and
+// metric of the row in place of a cell, and the variation.
+var scorecardCSV = slices.Concat(
+	columnsIn(func(r *csvRow) map[string]any { return r.report }, "",
+		"campaignId", "widgetId", "experimentId", "methodology", "significanceLevel", "window.from", "window.to", "dataThrough",
+		"decision.status", "decision.variationId", "decision.decidedAt"),
+	columnsIn(func(r *csvRow) map[string]any { return r.cell }, "", "goal.id", "goal.name", "metric", "role", "direction"),
+	columnsIn(func(r *csvRow) map[string]any { return r.variation }, "", scorecardPaths()...),
+)
+
+func scorecardPaths() []string {
+	paths := []string{"id", "name", "control"}
+	paths = append(paths, under("estimate.", "value", "uncapped", "standardError", "interval.lower", "interval.upper", "reason")...)
+	paths = append(paths, comparisonPaths()...)
+	paths = append(paths, "qValue", "discovered")
+	paths = append(paths, under("guardrail.", "status", "margin", "absoluteMargin", "lower", "upper", "requiredVisitors", "decidedAt", "reason")...)
+	return append(paths, under("impact.", "perMonth.value", "perMonth.interval.lower", "perMonth.interval.upper", "reason")...)
+}
+
+func scorecardRows(report map[string]any) []csvRow {
+	var rows []csvRow
+	scorecard, _ := report["scorecard"].([]any)
+	for _, r := range scorecard {
+		row, _ := r.(map[string]any)
+		variations, _ := row["variations"].([]any)
+		for _, v := range variations {
+			variation, _ := v.(map[string]any)
+			rows = append(rows, csvRow{report: report, cell: row, variation: variation})
+		}
+	}
+	return rows
+}
+
+// under returns the paths below a prefix.
+func under(prefix string, names ...string) []string {
+	paths := make([]string, len(names))
+	for i, name := range names {
+		paths[i] = prefix + name
+	}
+	return paths
+}
+
 func variationPaths() []string {
 	paths := []string{
 		"id", "name", "control", "share", "visitors", "views", "convertedVisitors", "goalsReached", "value", "profit", "extraValue",
 		"clicks", "submits", "completions", "conversions", "contacts",
 	}
-	of := func(prefix string, names ...string) {
-		for _, name := range names {
-			paths = append(paths, prefix+name)
-		}
-	}
 	for _, metric := range []string{
 		"goalConversionRate", "conversionRate", "completionRate", "goalsPerVisitor",
 		"valuePerVisitor", "profitPerVisitor", "extraValuePerVisitor", "averageValue",
 	} {
-		of("metrics."+metric+".", "value", "uncapped", "standardError", "interval.lower", "interval.upper", "reason")
+		paths = append(paths, under("metrics."+metric+".", "value", "uncapped", "standardError", "interval.lower", "interval.upper", "reason")...)
 	}
+	return append(paths, comparisonPaths()...)
+}
+
+func comparisonPaths() []string {
+	var paths []string
+	of := func(prefix string, names ...string) { paths = append(paths, under(prefix, names...)...) }
 	of("comparison.difference.", "value", "observed", "interval.lower", "interval.upper", "reason")
 	of("comparison.improvement.", "value", "observed", "interval.lower", "interval.upper", "reason")
 	of("comparison.frequentist.", "test", "statistic", "degreesOfFreedom", "pValue", "adjustedPValue", "correction", "reason")
@@ -69,8 +112,8 @@ func variationPaths() []string {
 
 // CSV returns the results as CSV with a header: one row per variation of the
 // report, then per value of the dimension, then per point of the series. All
-// reports have the same columns. Names and numbers are those of the JSON
-// output.
+// reports without a scorecard have the same columns. A scorecard has one row per goal,
+// metric and variation instead. Names and numbers are those of the JSON output.
 func CSV(r *result.Report) ([]byte, error) {
 	body, err := json.Marshal(r)
 	if err != nil {
@@ -82,15 +125,19 @@ func CSV(r *result.Report) ([]byte, error) {
 	if err := decoder.Decode(&report); err != nil {
 		return nil, err
 	}
+	columns, rows := csvColumns, csvRows
+	if r.Scorecard != nil {
+		columns, rows = scorecardCSV, scorecardRows
+	}
 	var text bytes.Buffer
 	table := csv.NewWriter(&text)
-	record := make([]string, len(csvColumns))
-	for i, c := range csvColumns {
+	record := make([]string, len(columns))
+	for i, c := range columns {
 		record[i] = c.name
 	}
 	_ = table.Write(record) // in memory; Error reports failures
-	for _, row := range csvRows(report) {
-		for i, c := range csvColumns {
+	for _, row := range rows(report) {
+		for i, c := range columns {
 			record[i] = csvCell(at(c.in(&row), c.path))
 		}
 		_ = table.Write(record)

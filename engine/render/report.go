@@ -31,6 +31,10 @@ func Report(r *result.Report, s Screen) string {
 	t := &reportTable{&table{Screen: s}, r}
 	whole := section{letters: t.letters()}
 	whole.add("", &r.Cell, t.metric())
+	if r.Decision != nil {
+		t.paragraph(bold, Printable(r.Decision.Text))
+		t.line("")
+	}
 	if r.Conclusion != nil {
 		t.paragraph(bold, Printable(r.Conclusion.Text))
 	} else {
@@ -40,6 +44,7 @@ func Report(r *result.Report, s Screen) string {
 	t.paragraph("", Printable(Subtitle(r)))
 	t.draw(&whole)
 	t.notes()
+	t.scorecard()
 	if r.Dimension != nil {
 		t.breakdown()
 	}

@@ -4,6 +4,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -54,6 +55,7 @@ type table struct {
 	Screen
 	input     *calculator.Input
 	answer    *calculator.Answer
+	rowTitle  string   // of the labels; empty: variation
 	labels    []string // one per variation
 	converted []int64  // converted visitors per variation; nil: the column is omitted
 	verdicts  []judged // one per variation; nil: those of the comparisons
@@ -154,7 +156,9 @@ func (t *table) fitting(columns []column) int {
 	return len(columns)
 }
 
-func (t *table) label() column { return column{title: "variation", left: true, cells: t.labels} }
+func (t *table) label() column {
+	return column{title: cmp.Or(t.rowTitle, "variation"), left: true, cells: t.labels}
+}
 
 func (t *table) grid(columns []column, shown func(row int) bool) {
 	columns = append([]column{t.label()}, columns...)

@@ -253,8 +253,11 @@ func (c *caller) winner() *Call {
 }
 
 func safeGuardrails(n int) string {
-	if n == 1 {
+	switch n {
+	case 1:
 		return "its guardrail is safe"
+	case 2:
+		return "both guardrails are safe"
 	}
 	return fmt.Sprintf("all %d guardrails are safe", n)
 }

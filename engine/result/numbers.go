@@ -81,12 +81,13 @@ func HalfWidth(value *float64, in *Bounds) float64 {
 func Percent(fraction float64, decimals int, sign bool) string {
 	x := math.Max(-math.MaxFloat64, math.Min(100*fraction, math.MaxFloat64))
 	if sign {
-		return signed(x, decimals) + " %"
+		return Signed(x, decimals) + " %"
 	}
 	return Number(x, decimals) + " %"
 }
 
-func signed(x float64, decimals int) string {
+// Signed formats a number with its sign.
+func Signed(x float64, decimals int) string {
 	if x > 0 {
 		return "+" + Number(x, decimals)
 	}

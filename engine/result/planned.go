@@ -51,10 +51,10 @@ func (r *Report) DecidedInWords() string {
 	name, effect, precision := "lift", lift, PercentDecimals
 	if effect.Value == nil || effect.Interval == nil {
 		name, effect, precision = "difference", difference, Decimals
-		write = signed
+		write = Signed
 		if r.CompareMetric != nil && IsRate(*r.CompareMetric) {
 			precision = PercentDecimals
-			write = func(x float64, decimals int) string { return signed(100*x, decimals) }
+			write = func(x float64, decimals int) string { return Signed(100*x, decimals) }
 		}
 	}
 	if effect.Value == nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
@@ -142,31 +143,8 @@ func (r *ScorecardRow) compare(plannedLook, mismatch bool) {
 		if v.Comparison != nil {
 			v.Comparison.Conclusive = &conclusive[i-1]
 		}
-		r.Variations = append(r.Variations, ScorecardVariation{ID: v.ID, Name: v.Name, Control: v.Control, Estimate: v.Metrics.of(r.Metric), Comparison: v.Comparison})
+		r.Variations = append(r.Variations, ScorecardVariation{ID: v.ID, Name: v.Name, Control: v.Control, Estimate: v.Metrics.Of(r.Metric), Comparison: v.Comparison})
 	}
-}
-
-// of returns a metric.
-func (m *Metrics) of(metric query.Metric) Estimate {
-	switch metric {
-	case query.GoalConversionRate:
-		return m.GoalConversionRate
-	case query.GoalsPerVisitor:
-		return m.GoalsPerVisitor
-	case query.ValuePerVisitor:
-		return m.ValuePerVisitor
-	case query.ProfitPerVisitor:
-		return m.ProfitPerVisitor
-	case query.AverageValue:
-		return m.AverageValue
-	case query.ConversionRate:
-		return m.ConversionRate
-	case query.CompletionRate:
-		return m.CompletionRate
-	case query.ExtraValuePerVisitor:
-		return m.ExtraValuePerVisitor
-	}
-	return Estimate{}
 }
 
 // discover sets the q-values of the secondary rows, for each variation.
@@ -192,11 +170,24 @@ func discover(rows []*ScorecardRow, alpha float64) {
 	}
 }
 
+// MetricInWords returns the name of the metric of the row, with that of the goal.
+func (r *ScorecardRow) MetricInWords() string {
+	name := strings.TrimPrefix(metricInWords[r.Metric], "the ")
+	if r.Goal == nil {
+		return name + " of all goals"
+	}
+	return name + " of " + r.Goal.Name
+}
+
+// IsEmpty reports whether the row has no role, and all its values are 0 or unknown.
+func (r *ScorecardRow) IsEmpty() bool {
+	return r.Role == RoleOther && !slices.ContainsFunc(r.Variations, func(v ScorecardVariation) bool { return v.Estimate.Value != nil && *v.Estimate.Value != 0 })
+}
+
 // AddScorecard adds the scorecard, the decision and the impact to a report. guards are
 // the days of the declared guardrails, in their order; nil without a decision.
 func (r *Report) AddScorecard(p *plan.Plan, goals []GoalRows, decision *Decision, guards []*Days) {
-	var newest = r.NewestEvent
-	plannedLook := newest != nil && decision.includes(p, *newest)
+	plannedLook := r.NewestEvent != nil && decision.includes(p, *r.NewestEvent)
 	mismatch := r.Checks.SampleRatio != nil && r.Checks.SampleRatio.Mismatch
 	rows := newScorecard(p, goals, plannedLook, mismatch)
 	scope := decision.scope(p)
@@ -204,17 +195,15 @@ func (r *Report) AddScorecard(p *plan.Plan, goals []GoalRows, decision *Decision
 	for _, row := range rows {
 		for i := range row.Variations {
 			v := &row.Variations[i]
+			if row.plan.CountedGoal() == p.CountedGoal() && row.Metric == p.Metric {
+				v.Comparison = r.Variations[i].Comparison // with what the days decided
+			}
 			if v.Control {
 				continue
 			}
 			v.Impact = scope.impact(row.Metric, v.Comparison)
 			if row.guardrail >= 0 {
 				v.Guardrail = newGuardrail(&p.Declared.Guardrails[row.guardrail], guarded, row.guardrail, i-1)
-			}
-		}
-		if row.plan.CountedGoal() == p.CountedGoal() && row.Metric == p.Metric {
-			for i := range row.Variations { // of the report, with what the days decided
-				row.Variations[i].Comparison = r.Variations[i].Comparison
 			}
 		}
 	}

@@ -84,7 +84,7 @@ func (s *Statement) decided(verdict string) string {
 			decimals, unit, scale = PercentDecimals, " percentage points", 100
 		}
 		text += articleOf(difference, "difference") + withInterval(difference, s.Level, kind, decimals, func(x float64, decimals int) string {
-			return signed(scale*x, decimals) + unit
+			return Signed(scale*x, decimals) + unit
 		})
 	}
 	at := s.Conclusion.DecidedAt

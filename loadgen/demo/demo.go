@@ -2,6 +2,7 @@
 package demo
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"slices"
@@ -22,6 +23,7 @@ const (
 	experiment = 2
 	purchase   = 3
 	signUp     = 4
+	support    = 5
 )
 
 // Events returns all events of the shop, which opened at start.
@@ -29,14 +31,31 @@ func Events(start time.Time) (all []schema.Event) {
 	for _, population := range populations(start) {
 		all = slices.AppendSeq(all, population.Events())
 	}
+	all = append(all, supportRequests(all)...)
 	for _, subscribers := range widgetPopulations(start) {
 		all = slices.AppendSeq(all, subscribers.events())
 	}
 	return all
 }
 
+// supportRequests returns a support request of one in 25 visitors of the campaign,
+// an hour after the first view. No variation changes that.
+func supportRequests(of []schema.Event) (requests []schema.Event) {
+	asked := map[uint64]bool{}
+	for _, e := range of {
+		if e.SubjectID != Campaign || e.Kind != schema.KindView || schema.Hash(fmt.Sprint(e.VisitorID, "/support"))%25 != 0 || asked[e.VisitorID] {
+			continue
+		}
+		asked[e.VisitorID] = true
+		e.EventID, e.Kind, e.GoalID, e.Time = schema.Hash(fmt.Sprint(e.EventID, "/support")), schema.KindGoal, support, e.Time.Add(time.Hour)
+		requests = append(requests, e)
+	}
+	return requests
+}
+
 // populations returns the visitors of the campaigns. The first and the third
-// campaign have a better variation, the second has no effect.
+// campaign have a better variation, the second and the fourth have no effect. The
+// fifth harms, and the split of the sixth is wrong.
 func populations(start time.Time) []population.SimpleCampaign {
 	return []population.SimpleCampaign{
 		{
@@ -61,6 +80,18 @@ func populations(start time.Time) []population.SimpleCampaign {
 				{ID: 1, Share: 33, ConversionRate: 0.090, MeanValue: 54},
 				{ID: 2, Share: 33, ConversionRate: 0.070, MeanValue: 54},
 			},
+		},
+		{
+			WebsiteID: 1, CampaignID: 15, GoalID: signUp, Visitors: 12_000, Start: start.AddDate(0, 0, 8), Days: 20, MultipleExposures: 0.005, Seed: 15,
+			Variations: []population.SimpleVariation{{ID: 0, Share: 50, ConversionRate: 0.20}, {ID: 1, Share: 50, ConversionRate: 0.20}},
+		},
+		{
+			WebsiteID: 1, CampaignID: 16, GoalID: purchase, Visitors: 8_000, Start: start.AddDate(0, 0, 12), Days: 16, MultipleExposures: 0.005, Seed: 16,
+			Variations: []population.SimpleVariation{{ID: 0, Share: 50, ConversionRate: 0.080, MeanValue: 54}, {ID: 1, Share: 50, ConversionRate: 0.055, MeanValue: 54}},
+		},
+		{
+			WebsiteID: 1, CampaignID: 17, GoalID: purchase, Visitors: 6_000, Start: start.AddDate(0, 0, 16), Days: 12, MultipleExposures: 0.005, Seed: 17,
+			Variations: []population.SimpleVariation{{ID: 0, Share: 55, ConversionRate: 0.060, MeanValue: 54}, {ID: 1, Share: 45, ConversionRate: 0.070, MeanValue: 54}},
 		},
 	}
 }
@@ -123,8 +154,12 @@ func Catalogue(start time.Time) catalogue.File {
 	return catalogue.File{Accounts: []catalogue.Account{{
 		ID: Account, Name: Name,
 		Websites: []catalogue.Website{{
-			ID: 1, Domain: "shop.example.com",
-			Goals:     []catalogue.Goal{{ID: purchase, WebsiteID: 1, Name: "Purchase", Default: true}, {ID: signUp, WebsiteID: 1, Name: "Newsletter sign-up"}},
+			ID: 1, Domain: "shop.example.com", Currency: "EUR", Timezone: "Europe/Berlin",
+			Goals: []catalogue.Goal{
+				{ID: purchase, WebsiteID: 1, Name: "Purchase", Default: true},
+				{ID: signUp, WebsiteID: 1, Name: "Newsletter sign-up"},
+				{ID: support, WebsiteID: 1, Name: "Support request"},
+			},
 			Campaigns: campaigns(start),
 			Widgets:   []catalogue.Widget{popup(start)},
 		}},
@@ -133,7 +168,8 @@ func Catalogue(start time.Time) catalogue.File {
 
 func campaigns(start time.Time) []catalogue.Campaign {
 	started := func(c catalogue.Campaign, begun time.Time) catalogue.Campaign {
-		c.WebsiteID, c.Type, c.TargetMode, c.TrafficAllocation, c.PrimaryGoalID = 1, "experiment", "live", 100, purchase
+		c.WebsiteID, c.Type, c.TargetMode, c.TrafficAllocation = 1, "experiment", "live", 100
+		c.PrimaryGoalID = cmp.Or(c.PrimaryGoalID, purchase)
 		c.SignificanceLevel, c.Power, c.MDE = 95, 80, 20
 		c.Active, c.StartDate, c.CreateDate = true, &catalogue.Date{Time: begun}, &catalogue.Date{Time: begun}
 		return c
@@ -141,6 +177,14 @@ func campaigns(start time.Time) []catalogue.Campaign {
 	return []catalogue.Campaign{
 		started(catalogue.Campaign{
 			ID: Campaign, Name: "Free delivery banner", Methodology: catalogue.Frequentist, ControlShare: 50, PlannedVisitors: 20_000,
+			Hypothesis: "A banner about free delivery makes more visitors buy, without more questions.", Owner: "Ada", Tags: []string{"checkout", "q4"},
+			Goals: &catalogue.Goals{
+				Secondary: []catalogue.SecondaryGoal{{GoalID: purchase, Metric: "valuePerVisitor", Direction: catalogue.Up}},
+				Guardrails: []catalogue.Guardrail{
+					{GoalID: purchase, Metric: "averageValue", Margin: 20, Direction: catalogue.Up},
+					{GoalID: support, Metric: "goalConversionRate", Margin: 25, Direction: catalogue.Down},
+				},
+			},
 			Variations: []catalogue.Variation{{ID: 1, Name: "Banner", Share: 50, Order: 1}},
 		}, start),
 		started(catalogue.Campaign{
@@ -151,6 +195,18 @@ func campaigns(start time.Time) []catalogue.Campaign {
 			ID: 14, Name: "Checkout on one page", Methodology: catalogue.Bayesian, ControlShare: 34,
 			Variations: []catalogue.Variation{{ID: 1, Name: "One page", Share: 33, Order: 1}, {ID: 2, Name: "Two steps", Share: 33, Order: 2}},
 		}, start.AddDate(0, 0, 14)),
+		started(catalogue.Campaign{
+			ID: 15, Name: "Sticky header", Methodology: catalogue.Frequentist, ControlShare: 50, PlannedVisitors: 10_000, PrimaryGoalID: signUp,
+			Owner: "Ben", Tags: []string{"navigation"}, Variations: []catalogue.Variation{{ID: 1, Name: "Sticky", Share: 50, Order: 1}},
+		}, start.AddDate(0, 0, 8)),
+		started(catalogue.Campaign{
+			ID: 16, Name: "Longer checkout form", Methodology: catalogue.Frequentist, ControlShare: 50, PlannedVisitors: 6_000,
+			Owner: "Ada", Tags: []string{"checkout"}, Variations: []catalogue.Variation{{ID: 1, Name: "Long form", Share: 50, Order: 1}},
+		}, start.AddDate(0, 0, 12)),
+		started(catalogue.Campaign{
+			ID: 17, Name: "New search", Methodology: catalogue.Frequentist, ControlShare: 50, PlannedVisitors: 10_000,
+			Owner: "Cyn", Tags: []string{"search"}, Variations: []catalogue.Variation{{ID: 1, Name: "Fast search", Share: 50, Order: 1}},
+		}, start.AddDate(0, 0, 16)),
 	}
 }
 

@@ -79,15 +79,28 @@ func (f *scalarFinder) Visit(node ast.Node) ast.Visitor {
 	case *ast.MappingValueNode:
 		name := keyOf(node)
 		value := f.resolve(node.Value)
-		if detail := typeError(scalarTypes[name], value); detail != "" {
-			f.faults = append(f.faults, Fault{
-				Path:   fmt.Sprintf("line %d, %s", node.Value.GetToken().Position.Line, name),
-				Value:  strings.TrimSpace(value.GetToken().Value),
-				Detail: detail,
-			})
+		values := []ast.Node{value}
+		if list, ok := value.(*ast.SequenceNode); ok && listedScalars[name] {
+			values = list.Values
+		}
+		for _, value := range values {
+			f.check(name, node, f.resolve(value))
 		}
 	}
 	return f
+}
+
+// listedScalars are the fields that are lists of scalars.
+var listedScalars = map[string]bool{"tags": true}
+
+func (f *scalarFinder) check(name string, node *ast.MappingValueNode, value ast.Node) {
+	if detail := typeError(scalarTypes[name], value); detail != "" {
+		f.faults = append(f.faults, Fault{
+			Path:   fmt.Sprintf("line %d, %s", node.Value.GetToken().Position.Line, name),
+			Value:  strings.TrimSpace(value.GetToken().Value),
+			Detail: detail,
+		})
+	}
 }
 
 func keyOf(pair *ast.MappingValueNode) string {

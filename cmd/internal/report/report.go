@@ -13,8 +13,9 @@ import (
 
 // Flags are the flags of a request.
 type Flags struct {
-	Goal, Metric, Dimension, Interval string
-	Filters                           []string // name=value
+	Goal, Metric, Dimension, Interval, Cap string
+	Scorecard                              bool
+	Filters                                []string // name=value
 }
 
 var operations = map[string]query.Operation{
@@ -32,10 +33,13 @@ func (q *Flags) Request(args []string) (query.Request, error) {
 		return query.Request{}, fmt.Errorf("report: %q: must be campaign, widget or experiment", args[0])
 	}
 	values := url.Values{}
-	for name, value := range map[string]string{"goal": q.Goal, "compareMetric": q.Metric, "dimension": q.Dimension, "interval": q.Interval} {
+	for name, value := range map[string]string{"goal": q.Goal, "compareMetric": q.Metric, "dimension": q.Dimension, "interval": q.Interval, "cap": q.Cap} {
 		if value != "" {
 			values.Set(name, value)
 		}
+	}
+	if q.Scorecard {
+		values.Set("scorecard", "true")
 	}
 	for _, filter := range q.Filters {
 		name, value, ok := strings.Cut(filter, "=")
@@ -67,6 +71,7 @@ type Form struct {
 	Table, JSON, CSV, SQL bool
 	Watch                 bool
 	Every                 time.Duration
+	ExitCode              bool // the exit code says the decision
 }
 
 const (
@@ -92,6 +97,9 @@ func (f *Form) Check() error {
 	}
 	if f.Watch && (f.CSV || f.SQL) {
 		faults = append(faults, errors.New("report: --watch prints a table or JSON, not --csv or --sql"))
+	}
+	if f.ExitCode && (f.Watch || f.SQL) {
+		faults = append(faults, errors.New("report: --exit-code needs one report, without --watch and --sql"))
 	}
 	if f.Every < shortestEvery {
 		faults = append(faults, fmt.Errorf("report: --every %s: must be at least %s", f.Every, shortestEvery))

@@ -1,0 +1,134 @@
+package render
+
+import (
+	"fmt"
+	"slices"
+
+	"lifthouse/engine/calculator"
+	"lifthouse/engine/result"
+	"lifthouse/stats"
+)
+
+// scorecard writes a table with a row for each goal, metric and variation.
+func (t *reportTable) scorecard() {
+	if t.results.Scorecard == nil {
+		return
+	}
+	t.line("")
+	t.paragraph(bold, "Scorecard")
+	t.paragraph("", fmt.Sprintf("Lifts with their %d %% intervals at repeated looks. * marks a change in the good direction.", t.results.SignificanceLevel))
+	t.line("")
+	var rows []scorecardRow
+	empty := 0
+	for _, row := range t.results.Scorecard {
+		if row.IsEmpty() {
+			empty++
+			continue
+		}
+		for i := range row.Variations {
+			if v := &row.Variations[i]; !v.Control {
+				rows = append(rows, scorecardRow{row, &row.Variations[0], v})
+			}
+		}
+	}
+	several := slices.ContainsFunc(t.results.Scorecard, func(r *result.ScorecardRow) bool { return len(r.Variations) > 2 })
+	t.rowTitle, t.labels = "metric", nil
+	t.answer = &calculator.Answer{Variations: make([]calculator.AnswerVariation, len(rows))}
+	for _, r := range rows {
+		label := Shortened(Printable(r.MetricInWords()), t.letters()+10)
+		if several {
+			label += " · " + Shortened(Printable(r.of.Name), t.letters())
+		}
+		t.labels = append(t.labels, label)
+	}
+	t.grids(scorecardColumns(rows), func(int) bool { return true })
+	t.rowTitle = ""
+	if empty > 0 {
+		t.line("")
+		t.paragraph("", fmt.Sprintf("%d metrics whose values are all 0 are omitted; --csv and --json print them.", empty))
+	}
+}
+
+// scorecardRow is a variation in a row of the scorecard.
+type scorecardRow struct {
+	*result.ScorecardRow
+	control, of *result.ScorecardVariation
+}
+
+// scorecardColumns returns the columns of the scorecard.
+func scorecardColumns(rows []scorecardRow) []column {
+	role, control, value := column{title: "role", left: true}, column{title: "control"}, column{title: "value"}
+	lift, interval, p := column{title: "lift"}, column{title: "interval"}, column{title: "p"}
+	says, month := column{title: "verdict", left: true}, column{title: "per month"}
+	for _, r := range rows {
+		role.cells = append(role.cells, string(r.Role))
+		write := r.write()
+		control.cells = append(control.cells, optional(r.control.Estimate.Value, write))
+		value.cells = append(value.cells, optional(r.of.Estimate.Value, write))
+		liftCell, intervalCell, pCell, word, colour := none, none, none, "", ""
+		if c := r.of.Comparison; c != nil {
+			claim := c.Improvement.Interval
+			if c.Sequential != nil {
+				claim = c.Sequential.Improvement
+				pCell = optional(c.Sequential.PValue, result.Probability)
+			}
+			inPercent := func(x float64) string {
+				return result.Percent(x, result.PercentDecimals(result.HalfWidth(c.Improvement.Value, claim)), true)
+			}
+			liftCell, intervalCell = optional(c.Improvement.Value, inPercent), result.RangeInWords(claim, inPercent)
+			word, colour = r.verdict(c)
+		}
+		lift.cells, interval.cells, p.cells = append(lift.cells, liftCell), append(interval.cells, intervalCell), append(p.cells, pCell)
+		says.cells, says.colours = append(says.cells, word), append(says.colours, colour)
+		month.cells = append(month.cells, r.perMonth())
+	}
+	return []column{role, control, value, lift, interval, p, says, month}
+}
+
+// write returns a function that formats values of the metric.
+func (r *scorecardRow) write() func(float64) string {
+	spread := result.HalfWidth(r.control.Estimate.Value, r.control.Estimate.Interval)
+	if result.IsRate(r.Metric) {
+		return func(x float64) string { return result.Percent(x, result.PercentDecimals(spread), false) }
+	}
+	return func(x float64) string { return result.Number(x, result.Decimals(spread)) }
+}
+
+// verdict returns what the row says, and its colour. The colour shows what is good, and
+// only what is conclusive.
+func (r *scorecardRow) verdict(c *result.Comparison) (words, colour string) {
+	if g := r.of.Guardrail; g != nil {
+		switch g.Status {
+		case stats.GuardrailSafe:
+			return "safe", green
+		case stats.GuardrailHarmed:
+			return "harmed", red
+		case stats.GuardrailNotYetKnown:
+		}
+		return "not yet known", ""
+	}
+	words = c.VerdictInWords()
+	judged := c.Judged()
+	if judged == stats.VerdictBetter || judged == stats.VerdictWorse {
+		words, colour = "higher", red
+		if judged == stats.VerdictWorse {
+			words = "lower"
+		}
+		if (judged == stats.VerdictBetter) == (r.Direction == "up") {
+			words, colour = words+" *", green
+		}
+	}
+	if r.of.QValue != nil {
+		words += fmt.Sprintf(" (q %s)", result.Probability(*r.of.QValue))
+	}
+	return words, colour
+}
+
+// perMonth returns the impact of the variation.
+func (r *scorecardRow) perMonth() string {
+	if r.of.Impact == nil || r.of.Impact.PerMonth == nil || r.of.Impact.PerMonth.Value == nil {
+		return none
+	}
+	e := r.of.Impact.PerMonth
+	return result.Signed(*e.Value, result.Decimals(result.HalfWidth(e.Value, e.Interval)))
+}

@@ -1,0 +1,251 @@
+package engine
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"lifthouse/engine/plan"
+	"lifthouse/engine/query"
+	"lifthouse/engine/result"
+	"lifthouse/engine/source"
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest/tier"
+	"lifthouse/stats"
+)
+
+// TestScorecardEqualsReports compares each row of random scorecards with the report
+// about its goal and metric. The scorecards are equal from all sources.
+func TestScorecardEqualsReports(t *testing.T) {
+	x := newTrial(t, start)
+	x.campaign.Goals = &catalogue.Goals{
+		Secondary:  []catalogue.SecondaryGoal{{GoalID: 2, Metric: "goalConversionRate", Direction: catalogue.Up}, {GoalID: 2, Metric: "valuePerVisitor", Direction: catalogue.Down}},
+		Guardrails: []catalogue.Guardrail{{GoalID: 1, Metric: "averageValue", Margin: 5, Direction: catalogue.Up}, {GoalID: 2, Metric: "goalsPerVisitor", Direction: catalogue.Down}},
+	}
+	x.campaign.Variations = append(x.campaign.Variations, catalogue.Variation{ID: 2, Name: "Blue", Share: 50, Order: 2})
+	x.apply()
+	w := world{rand.New(rand.NewPCG(22, 1))}
+	var events []schema.Event
+	for range 3000 {
+		e := w.event(1)
+		e.VisitorID = w.Uint64N(700)
+		e.Time = start.Add(time.Duration(w.IntN(10*24)) * time.Hour / 2)
+		if e.Subject == schema.SubjectCampaign {
+			e.Value %= 1_000_000 // rollups decline larger squares
+			events = append(events, e)
+		}
+	}
+	if _, err := x.writer.Write(t.Context(), events); err != nil {
+		t.Fatal(err)
+	}
+	subject := plan.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 1}
+	x.engine.Written([]plan.Subject{subject})
+	x.rolled.Written([]plan.Subject{subject})
+	if err := x.refresher.RefreshAll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	from := map[string]int{}
+	for i := range tier.Of(12, 12, 60) {
+		asked := w.request(1)
+		if i%3 == 0 { // cubes can answer
+			asked.Filters, asked.Cap = query.Filters{}, nil
+		}
+		asked.Operation, asked.ExperimentID = query.CampaignResults, 0
+		asked.Metric = query.Metric(w.oneOf(query.Comparable[query.CampaignResults]...))
+		scorecard := x.report(func(r *query.Request) { *r = asked; r.Scorecard = true })
+		from[x.from]++
+		x.checkScorecard(scorecard, asked)
+		alone := x.report(func(r *query.Request) { *r = asked })
+		scorecard.Scorecard, scorecard.Decision, alone.GeneratedAt = nil, nil, scorecard.GeneratedAt
+		if g, w := inJSON(t, scorecard), inJSON(t, alone); g != w {
+			t.Fatalf("the report with a scorecard\n%s\nwant\n%s", g, w)
+		}
+	}
+	for _, name := range []string{source.NameRollup, source.NameVisitors, source.NameSinglePass} {
+		if from[name] == 0 {
+			t.Errorf("no scorecard was read from %s: %v", name, from)
+		}
+	}
+}
+
+// checkScorecard compares the rows with reports.
+func (x *trial) checkScorecard(of *result.Report, asked query.Request) {
+	x.t.Helper()
+	if len(of.Scorecard) == 0 {
+		x.t.Fatal("there is no scorecard")
+	}
+	for _, row := range of.Scorecard {
+		about := asked
+		about.Metric, about.GoalID = row.Metric, 0
+		if row.Goal != nil {
+			about.GoalID = row.Goal.ID
+		}
+		alone, err := x.engine.Report(x.t.Context(), planOf(x.t, x.engine, about))
+		if err != nil {
+			fatal(x.t, err)
+		}
+		for i, v := range unconcluded(alone.Variations) {
+			got := row.Variations[i]
+			estimate := map[query.Metric]result.Estimate{
+				query.GoalConversionRate: v.Metrics.GoalConversionRate, query.GoalsPerVisitor: v.Metrics.GoalsPerVisitor,
+				query.ValuePerVisitor: v.Metrics.ValuePerVisitor, query.ProfitPerVisitor: v.Metrics.ProfitPerVisitor, query.AverageValue: v.Metrics.AverageValue,
+			}[row.Metric]
+			comparison := unconcluded([]result.VariationResults{{Comparison: got.Comparison}})[0].Comparison
+			if g, w := inJSON(x.t, []any{got.ID, got.Name, got.Estimate, comparison}), inJSON(x.t, []any{v.ID, v.Name, estimate, v.Comparison}); g != w {
+				x.t.Fatalf("goal %v, %s, variation %d:\n got %s\nwant %s", row.Goal, row.Metric, v.ID, g, w)
+			}
+		}
+	}
+}
+
+// guardTrial is a campaign with a guardrail: goal 2 must not rise.
+func guardTrial(t *testing.T) *trial {
+	t.Helper()
+	x := newTrial(t, firstDay)
+	x.campaign.Goals = &catalogue.Goals{Guardrails: []catalogue.Guardrail{{GoalID: 2, Metric: "goalConversionRate", Margin: 50, Direction: catalogue.Down}}}
+	minDays := 5
+	x.campaign.MinDays = &minDays
+	x.campaign.TrafficAllocation = 50
+	x.apply()
+	return x
+}
+
+// refunds stores events of goal 2 for the visitors of the last stored day: first of
+// control, then of the treatment.
+func (x *trial) refunds(day int, converted ...int) {
+	x.t.Helper()
+	var events []schema.Event
+	at := x.first.AddDate(0, 0, day).Add(20 * time.Hour)
+	first := x.ids - dailyVisitors*uint64(len(converted))
+	for variation, n := range converted {
+		for visitor := range n {
+			id := first + uint64(variation*dailyVisitors+visitor) + 1 //nolint:gosec // small
+			events = append(events, schema.Event{
+				EventID: 1<<40 + 2*id, Time: at, WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1, VisitorID: id,
+				VariationID: int64(variation), Kind: schema.KindGoal, GoalID: 2, Attributes: schema.Attributes{Device: "desktop"},
+			})
+		}
+	}
+	if _, err := x.writer.Write(x.t.Context(), events); err != nil {
+		x.t.Fatal(err)
+	}
+	subject := plan.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 1}
+	x.engine.Written([]plan.Subject{subject})
+	x.rolled.Written([]plan.Subject{subject})
+	if err := x.refresher.RefreshAll(x.t.Context()); err != nil {
+		x.t.Fatal(err)
+	}
+}
+
+func scorecard(r *query.Request) { r.Scorecard = true }
+
+// TestDecisions follows a campaign to each decision.
+func TestDecisions(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		day     func(x *trial, day int)
+		want    []string // decision and first reason, after each day
+		decided int      // day of the last decision; -1: none
+	}{
+		{
+			"ship after the least number of days",
+			func(x *trial, day int) { x.day(day, 50, 90); x.refunds(day, 60, 60) },
+			[]string{"keepRunning TOO_EARLY", "keepRunning GUARDRAIL_OPEN", "keepRunning MIN_DAYS", "keepRunning MIN_DAYS", "ship WINNER"},
+			4,
+		},
+		{
+			"a harmed guardrail",
+			func(x *trial, day int) { x.day(day, 50, 90); x.refunds(day, 20, 120) },
+			[]string{"rollBack GUARDRAIL_HARMED", "rollBack GUARDRAIL_HARMED"},
+			0,
+		},
+		{
+			"a loser",
+			func(x *trial, day int) { x.day(day, 90, 54); x.refunds(day, 20, 20) },
+			[]string{"keepRunning TOO_EARLY", "rollBack LOSER"},
+			1,
+		},
+		{
+			"no difference",
+			func(x *trial, day int) { x.day(day, 300, 300) },
+			[]string{"keepRunning NOT_SIGNIFICANT", "noDifference WITHIN_MDE"},
+			1,
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			x := guardTrial(t)
+			var r *result.Report
+			for day, want := range test.want {
+				test.day(x, day)
+				r = x.report(scorecard)
+				if got := string(r.Decision.Status) + " " + string(r.Decision.Reasons[0].Code); got != want {
+					t.Errorf("day %d: %q, want %q: %s", day, got, want, inJSON(t, r.Decision))
+				}
+			}
+			if end := x.first.AddDate(0, 0, test.decided+1); r.Decision.DecidedAt == nil || !r.Decision.DecidedAt.Equal(end) {
+				t.Errorf("decided at %v, want %v", r.Decision.DecidedAt, end)
+			}
+			t.Log(r.Decision.Text)
+		})
+	}
+}
+
+// TestDecisionNeedsTheDeclaredQuestion checks reports that cannot decide.
+func TestDecisionNeedsTheDeclaredQuestion(t *testing.T) {
+	x := guardTrial(t)
+	x.day(0, 50, 90)
+	for name, change := range map[string]func(*query.Request){
+		"another goal":   func(r *query.Request) { r.GoalID = 2 },
+		"another metric": func(r *query.Request) { r.Metric = query.AverageValue },
+		"a filter": func(r *query.Request) {
+			r.Filters.Lists = []query.ListFilter{{Attribute: "device", Values: []string{"mobile"}}}
+		},
+		"a start": func(r *query.Request) { r.Filters.From = firstDay.Add(time.Hour) },
+	} {
+		r := x.report(func(r *query.Request) { r.Scorecard = true; change(r) })
+		if r.Decision != nil || len(r.Scorecard) == 0 {
+			t.Errorf("%s: decision %v, %d rows", name, r.Decision, len(r.Scorecard))
+		}
+	}
+	x.campaign.Variations[0].Share, x.campaign.ControlShare = 50, 90
+	x.apply()
+	if r := x.report(scorecard); r.Decision.Status != result.CallInvalid && r.Checks.SampleRatio.Mismatch {
+		t.Errorf("a sample ratio mismatch: %s", inJSON(t, r.Decision))
+	}
+}
+
+// TestImpact compares the impact with its definition.
+func TestImpact(t *testing.T) {
+	x := guardTrial(t)
+	for day := range 8 {
+		x.day(day, 50, 90)
+		row := x.report(scorecard).Scorecard[0]
+		impact, c := row.Variations[1].Impact, row.Variations[1].Comparison
+		if day < 6 {
+			if impact.PerMonth != nil || impact.Reason != "TOO_FEW_DAYS" {
+				t.Errorf("after %d days: %+v", day+1, impact)
+			}
+			continue
+		}
+		by := float64(2*dailyVisitors) * 30 / .5 // visitors a month, of whom half took part
+		if want := .08 * by; impact.PerMonth == nil || math.Abs(*impact.PerMonth.Value-want) > 1e-9*want {
+			t.Errorf("after %d days: %s, want %v", day+1, inJSON(t, impact), want)
+		}
+		for end, bound := range *impact.PerMonth.Interval {
+			if want := *c.Sequential.Difference[end] * by; math.Abs(*bound-want) > 1e-9*want {
+				t.Errorf("end %d: %v, want %v", end, *bound, want)
+			}
+		}
+	}
+	rows := x.report(scorecard).Scorecard
+	at := slices.IndexFunc(rows, func(r *result.ScorecardRow) bool { return r.Metric == query.AverageValue })
+	if impact := rows[at].Variations[1].Impact; impact.PerMonth != nil || impact.Reason != "NOT_A_SUM" {
+		t.Errorf("average value: %+v", impact)
+	}
+	if rows[0].Variations[0].Impact != nil || rows[0].Role != result.RolePrimary || rows[0].Variations[1].Comparison.Verdict != stats.VerdictBetter {
+		t.Errorf("the first row: %s", inJSON(t, rows[0]))
+	}
+}

@@ -250,3 +250,38 @@ func sameThroughTheCommand(t *testing.T, h *house, path string, args ...string) 
 		t.Errorf("lifthouse report %s differs from %s:\n%.300s\n%.300s", strings.Join(args, " "), path, other, one)
 	}
 }
+
+// TestHillstromScorecardEqualsSciPy compares the scorecard with SciPy 1.10.1 and NumPy on
+// the same file: the score test with the factor (N-1)/N of the variance, Welch's test
+// (ttest_ind), and for value per goal the variance of the delta method with Welch's
+// degrees of freedom.
+func TestHillstromScorecardEqualsSciPy(t *testing.T) {
+	readReference(t, "hillstrom", "all") // skips without the data
+	h := newHouse(t)
+	h.must("apply", "-f", "testdata/hillstrom.catalog.yaml")
+	h.must("import", "-m", "testdata/hillstrom.mapping.yaml", realData+"/hillstrom/hillstrom.csv.gz")
+	h.token = strings.TrimSpace(h.must("token", "create"))
+	var r result.Report
+	h.get("/v1/campaigns/800/results?scorecard=true", &r)
+	type row struct{ difference, statistic, p float64 }
+	want := map[string][]row{
+		"Visit goalConversionRate":    {{0.07658956365153125, 22.48577698549253, 5.719061071478447e-112}, {0.045233106587052985, 13.94901728816859, 3.189700546547975e-44}},
+		"Purchase goalConversionRate": {{0.006805006519615695, 7.385027757114281, 1.5242158729730612e-13}, {0.003111057511085258, 3.7795166936881053, 0.00015713305889762723}},
+		"Purchase valuePerVisitor":    {{0.7698271558945367, 5.300140358411668, 1.1638149682254859e-07}, {0.4244122159365966, 3.2563715760253915, 0.0011293971023632519}},
+		"Purchase averageValue":       {{-0.47577607908147, -0.04127906895230011, 0.9670736301284808}, {7.892056986729116, 0.6549837901607515, 0.5124818480691475}},
+	}
+	found := 0
+	for _, row := range r.Scorecard {
+		for i, w := range want[row.Goal.Name+" "+string(row.Metric)] {
+			c := row.Variations[i+1].Comparison
+			if !near(c.Difference.Value, w.difference) || !near(c.Frequentist.Statistic, w.statistic) || !near(c.Frequentist.PValue, w.p) {
+				t.Errorf("%s of %s, %s: %v, %v, %v; want %+v", row.Metric, row.Goal.Name, row.Variations[i+1].Name,
+					*c.Difference.Value, *c.Frequentist.Statistic, *c.Frequentist.PValue, w)
+			}
+			found++
+		}
+	}
+	if found != 8 || len(r.Scorecard) != 10 {
+		t.Errorf("%d comparisons in %d rows", found, len(r.Scorecard))
+	}
+}

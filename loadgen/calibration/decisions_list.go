@@ -51,7 +51,7 @@ func decisionScenarios() []scenario {
 	for _, c := range []campaign{rare, usual, frequent, revenue} {
 		all = append(all, c.with(50, 50).asBayesian().statedChance())
 	}
-	return all
+	return append(all, guardrailScenarios()...)
 }
 
 func anyLookCampaigns() []*campaign {

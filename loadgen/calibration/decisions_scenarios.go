@@ -3,7 +3,6 @@ package calibration
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
 
 	"lifthouse/schema/catalogue"
 	"lifthouse/stats"
@@ -95,7 +94,7 @@ func (c *campaign) anyLookError() scenario {
 		most = mostWithDataPlan
 	}
 	s.measures = []decisionMeasure{{name: "winner or loser", most: most}}
-	days := slices.Concat(equalDays(s.planned, daysToPlan), growingDays(s.planned, daysAfterPlan, lastMultiple))
+	days := c.anyLookDays()
 	plan, o := c.plan(), c.options()
 	s.simulate = func(random *rand.Rand) []observation {
 		d := stats.Decide(c.looks(random, days), plan, o)

@@ -27,6 +27,7 @@ type Plan struct {
 	ControlShare      int              // relative weight of variation 0, which may not be in the report
 	Segment           int              // number of the current period of equal shares, from 1
 	Ended             bool             // no more events are expected
+	Running           bool             // events are expected
 	Declared          Declared         // what the conclusion is about
 	Cap               *schema.Cap      // limit of the total value of each visitor; nil: none
 	Allocation        float64          // share of all traffic that takes part, as a fraction

@@ -116,7 +116,7 @@ func ofCampaign(p *Plan, c *catalogue.LiveCampaign) {
 	p.Declared = Declared{Metric: query.GoalConversionRate, campaign: c}
 	p.Declared.setGoals(c.Goals, c.MinDays, c.MDE)
 	p.Allocation = float64(c.TrafficAllocation) / 100
-	p.Ended = !c.Active && c.EndDate != nil
+	p.Ended, p.Running = !c.Active && c.EndDate != nil, c.Active
 	declared := slices.Clone(c.Variations)
 	slices.SortStableFunc(declared, func(a, b catalogue.Variation) int {
 		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.ID, b.ID))
@@ -149,7 +149,7 @@ func ofExperiment(p *Plan, w *catalogue.LiveWidget, e *catalogue.Experiment) {
 	p.Metric = cmp.Or(p.Metric, p.Declared.Metric)
 	p.Declared.setGoals(e.Goals, e.MinDays, p.Rules.MDE)
 	p.Allocation = 1
-	p.Ended = !w.Active && w.EndDate != nil
+	p.Ended, p.Running = !w.Active && w.EndDate != nil, w.Active && e.Active
 	for _, v := range widgetVariations(e.Variations) {
 		p.Variations = append(p.Variations, Variation{ID: v.ID, Name: v.Name, Share: v.Share})
 	}

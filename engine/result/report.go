@@ -234,6 +234,7 @@ type Checks struct {
 	Outliers          *OutliersCheck     `json:"outliers"`      // null: no z-score
 	Cap               *CapCheck          `json:"cap,omitempty"` // only with a cap
 	Window            WindowCheck        `json:"window"`
+	FullWeeks         *FullWeeks         `json:"fullWeeks,omitempty"` // only with a scorecard
 	Warnings          []Warning          `json:"warnings"`
 }
 

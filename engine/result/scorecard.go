@@ -208,6 +208,7 @@ func (r *Report) AddScorecard(p *plan.Plan, goals []GoalRows, decision *Decision
 		}
 	}
 	r.Scorecard = rows
+	r.checkTraffic(p.Running, decision, scope.days, r.GeneratedAt)
 	if p.IsDeclared() && p.OfAllVisitors() {
 		r.Decision = r.call(p, decision, guarded, scope)
 	}

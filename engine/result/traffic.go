@@ -1,0 +1,63 @@
+package result
+
+import (
+	"fmt"
+	"time"
+)
+
+// FullWeeks says whether the full days of a report are whole weeks. Behaviour differs by
+// the day of the week, so that results of whole weeks are typical.
+type FullWeeks struct {
+	Days     int  `json:"days"`     // full days in UTC since the first visitor
+	Weeks    int  `json:"weeks"`    // full weeks in them
+	Complete bool `json:"complete"` // the days are whole weeks
+}
+
+func newFullWeeks(days int) *FullWeeks {
+	const week = 7
+	return &FullWeeks{Days: days, Weeks: days / week, Complete: days > 0 && days%week == 0}
+}
+
+// A running subject is silent if it has no event for many times its usual gap, and for
+// an hour at least.
+const (
+	silentGaps  = 10
+	silentLeast = time.Hour
+)
+
+// Silence returns for how long a subject with events since first has been silent at a
+// time, or 0 if it is not. The usual gap is the mean one.
+func Silence(first, newest time.Time, views int64, now time.Time) time.Duration {
+	if first.IsZero() || newest.IsZero() || views < 2 {
+		return 0
+	}
+	usual := newest.Sub(first) / time.Duration(views-1)
+	silent := now.Sub(newest)
+	if silent < max(silentGaps*usual, silentLeast) {
+		return 0
+	}
+	return silent
+}
+
+// checkTraffic adds the checks of a scorecard.
+func (r *Report) checkTraffic(running bool, d *Decision, days int, now time.Time) {
+	r.Checks.FullWeeks = newFullWeeks(days)
+	if !running || r.NewestEvent == nil || d.fullDays() == 0 || r.Window.To != nil {
+		return
+	}
+	first := d.days.ends[0].Add(-24 * time.Hour)
+	if silent := Silence(first, *r.NewestEvent, r.Totals.Views, now); silent > 0 {
+		r.Checks.Warnings = append(r.Checks.Warnings, Warning{
+			Code:    "SILENT",
+			Message: fmt.Sprintf("no event for %s, although the subject is active; check that tracking still works", roughly(silent)),
+		})
+	}
+}
+
+// roughly returns a duration in hours or days.
+func roughly(d time.Duration) string {
+	if d < 48*time.Hour {
+		return fmt.Sprintf("%d hours", int(d.Hours()))
+	}
+	return fmt.Sprintf("%d days", int(d.Hours()/24))
+}

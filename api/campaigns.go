@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"lifthouse/engine/live"
+	"lifthouse/engine/plan"
+	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 
 	"github.com/gin-gonic/gin"
@@ -38,6 +40,8 @@ type campaign struct {
 	Hypothesis string           `json:"hypothesis,omitempty"`
 	Owner      string           `json:"owner,omitempty"`
 	Tags       []string         `json:"tags,omitempty"`
+
+	Status *status `json:"status,omitempty"` // only if asked for
 }
 
 // campaignDetail is a single campaign.
@@ -77,8 +81,15 @@ func (s *server) listCampaigns(c *gin.Context) (any, error) {
 		return nil, err
 	}
 	list := make([]campaign, len(page))
+	subjects := make([]plan.Subject, len(page))
 	for i := range page {
 		list[i] = newCampaign(&page[i], counters[page[i].ID])
+		subjects[i] = plan.Subject{WebsiteID: page[i].WebsiteID, Kind: schema.SubjectCampaign, ID: page[i].ID}
+	}
+	if l.status {
+		for i, found := range s.engine.Statuses(c.Request.Context(), l.owned.ID, subjects) {
+			list[i].Status = newStatus(found, page[i].Active)
+		}
 	}
 	return list, nil
 }

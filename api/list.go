@@ -27,6 +27,7 @@ type listing struct {
 	website       int64
 	offset, limit int
 	active, kind  string // empty: any
+	status        bool   // include the status of each
 }
 
 // listing parses the parameters of a list. types are the valid values of the
@@ -34,13 +35,14 @@ type listing struct {
 func (s *server) listing(c *gin.Context, of bounds, types []string) (listing, error) {
 	names := []string{websiteIDName, "offset", "limit"}
 	if types != nil {
-		names = append(names, "active", "type")
+		names = append(names, "active", "type", "include")
 	}
 	p := query.ReadParameters(c.Request.URL.RawQuery, names...)
 	asked := p.ID(websiteIDName)
 	l := listing{offset: p.Integer("offset", 0, maxOffset, 0), limit: p.Integer("limit", 1, of.most, of.otherwise)}
 	if types != nil {
 		l.active, l.kind = p.OneOf("active", []string{"true", "false"}), p.OneOf("type", types)
+		l.status = p.OneOf("include", []string{"status"}) != ""
 	}
 	if err := p.Err(); err != nil {
 		return l, err

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"lifthouse/engine/live"
+	"lifthouse/engine/plan"
+	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 
 	"github.com/gin-gonic/gin"
@@ -29,6 +31,8 @@ type widget struct {
 	StartDate     *time.Time `json:"startDate,omitempty"`
 	EndDate       *time.Time `json:"endDate,omitempty"`
 	PrimaryGoalID int64      `json:"primaryGoalId,omitempty"`
+
+	Status []experimentStatus `json:"status,omitempty"` // of the experiments; only if asked for
 }
 
 // widgetDetail is a single widget. The variations of an experiment are only
@@ -117,8 +121,24 @@ func (s *server) listWidgets(c *gin.Context) (any, error) {
 	for i := range page {
 		of := counters[page[i].ID]
 		list[i] = newWidget(&page[i], &of)
+		if l.status {
+			list[i].Status = s.experimentStatuses(c, l.owned.ID, &page[i])
+		}
 	}
 	return list, nil
+}
+
+// experimentStatuses returns the statuses of the experiments of a widget.
+func (s *server) experimentStatuses(c *gin.Context, account int64, w *catalogue.LiveWidget) []experimentStatus {
+	var subjects []plan.Subject
+	for _, e := range w.Experiments {
+		subjects = append(subjects, plan.Subject{WebsiteID: w.WebsiteID, Kind: schema.SubjectWidget, ID: w.ID, ExperimentID: e.ID})
+	}
+	shown := []experimentStatus{}
+	for i, found := range s.engine.Statuses(c.Request.Context(), account, subjects) {
+		shown = append(shown, experimentStatus{w.Experiments[i].ID, newStatus(found, w.Active && w.Experiments[i].Active)})
+	}
+	return shown
 }
 
 // countedWidget returns a widget with its counters.

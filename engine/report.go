@@ -28,6 +28,7 @@ type Engine struct {
 	observeSource func(string) // called with the source of each report
 	decisions     *decisions
 	conclusions   *conclusions.Table
+	statuses      *statuses
 }
 
 // Observe sets a function that is called with the duration and the error of each
@@ -43,7 +44,7 @@ func New(conn driver.Conn, c *catalogue.Catalogue, limits source.Limits) *Engine
 	if limits.Scans > 0 {
 		s.Scans = semaphore.NewWeighted(int64(limits.Scans))
 	}
-	e := &Engine{store: s, catalogue: c, Totals: live.New(s), decisions: newDecisions(), conclusions: conclusions.NewTable(conn)}
+	e := &Engine{store: s, catalogue: c, Totals: live.New(s), decisions: newDecisions(), conclusions: conclusions.NewTable(conn), statuses: newStatuses()}
 	e.Rollups = rollup.NewIndex(conn, limits.MaxInProcess(), c, e.Totals)
 	return e
 }

@@ -91,14 +91,25 @@ func (e *Engine) keptScorecard(ctx context.Context, x *source.Execution, s state
 	if err != nil {
 		return nil, "", err
 	}
-	guards, keep := e.keptGuards(ctx, x, s)
-	if guards == nil {
-		if guards, err = readGuards(ctx, x, s); err != nil {
-			return nil, "", err
-		}
-		keep(guards)
+	guards, err := e.guards(ctx, x, s)
+	if err != nil {
+		return nil, "", err
 	}
 	return e.scorecardReport(ctx, x, s, days, guards)
+}
+
+// guards returns the days of the declared guardrails. They are read again only if the
+// events changed.
+func (e *Engine) guards(ctx context.Context, x *source.Execution, s state) ([]*result.Days, error) {
+	guards, keep := e.keptGuards(ctx, x, s)
+	if guards != nil {
+		return guards, nil
+	}
+	guards, err := readGuards(ctx, x, s)
+	if err == nil {
+		keep(guards)
+	}
+	return guards, err
 }
 
 // readScorecard computes a report with its scorecard, and reads everything.

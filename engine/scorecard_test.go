@@ -231,7 +231,7 @@ func TestImpact(t *testing.T) {
 			}
 			continue
 		}
-		by := float64(2*dailyVisitors) * 30 / .5 // visitors a month, of whom half took part
+		by := float64(2*dailyVisitors) * 30 / .5 // visitors a month; half of the traffic took part
 		if want := .08 * by; impact.PerMonth == nil || math.Abs(*impact.PerMonth.Value-want) > 1e-9*want {
 			t.Errorf("after %d days: %s, want %v", day+1, inJSON(t, impact), want)
 		}

@@ -25,6 +25,9 @@ const (
 	silentLeast = time.Hour
 )
 
+// warningSilent is the code of the warning about a silent subject.
+const warningSilent = "SILENT"
+
 // Silence returns for how long a subject with events since first has been silent at a
 // time, or 0 if it is not. The usual gap is the mean one.
 func Silence(first, newest time.Time, views int64, now time.Time) time.Duration {
@@ -48,7 +51,7 @@ func (r *Report) checkTraffic(running bool, d *Decision, days int, now time.Time
 	first := d.days.ends[0].Add(-24 * time.Hour)
 	if silent := Silence(first, *r.NewestEvent, r.Totals.Views, now); silent > 0 {
 		r.Checks.Warnings = append(r.Checks.Warnings, Warning{
-			Code:    "SILENT",
+			Code:    warningSilent,
 			Message: fmt.Sprintf("no event for %s, although the subject is active; check that tracking still works", roughly(silent)),
 		})
 	}

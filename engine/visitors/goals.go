@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"golang.org/x/sync/errgroup"
+
 	"lifthouse/engine/visit"
 	"lifthouse/schema/catalogue"
 )
@@ -27,26 +29,46 @@ func (x Source) readGoals(ctx context.Context, goals []int64) (map[int64]*visit.
 	if err := exposures.exposures(ctx, ""); err != nil {
 		return nil, err
 	}
+	read := make([]*visit.Rows, len(goals))
+	reading, ctx := errgroup.WithContext(ctx)
+	reading.SetLimit(concurrentGoals)
+	for i, goal := range goals {
+		reading.Go(func() (err error) {
+			read[i], err = x.readGoal(ctx, exposures, goal)
+			return err
+		})
+	}
+	if err := reading.Wait(); err != nil {
+		return nil, err
+	}
 	found := map[int64]*visit.Rows{}
-	for _, goal := range goals {
-		of := *x.Execution
-		p := *x.Plan
-		p.Goal = nil
-		if goal != 0 {
-			p.Goal = &catalogue.Goal{ID: goal}
-		}
-		of.Plan = &p
-		r := Source{Execution: &of, Generation: x.Generation, Through: x.Through, Newest: x.Newest}.reading()
-		for at, m := range exposures.sums {
-			counted := m.Merge(visit.NoMoments()) // Subtract changes the sums
-			r.sums[at] = &counted
-		}
-		if err := r.conversions(ctx, ""); err != nil {
-			return nil, err
-		}
-		rows := &visit.Rows{Through: x.Through, Newest: x.Newest}
-		rows.Whole, rows.Cells = r.rows()
-		found[goal] = rows
+	for i, goal := range goals {
+		found[goal] = read[i]
 	}
 	return found, nil
+}
+
+// concurrentGoals is the number of goals that are read at the same time. One statement
+// uses few threads, because it reads the rows of one goal.
+const concurrentGoals = 4
+
+// readGoal adds the conversions of a goal to the exposures.
+func (x Source) readGoal(ctx context.Context, exposures *reading, goal int64) (*visit.Rows, error) {
+	of, p := *x.Execution, *x.Plan
+	p.Goal = nil
+	if goal != 0 {
+		p.Goal = &catalogue.Goal{ID: goal}
+	}
+	of.Plan = &p
+	r := Source{Execution: &of, Generation: x.Generation, Through: x.Through, Newest: x.Newest}.reading()
+	for at, m := range exposures.sums {
+		counted := m.Merge(visit.NoMoments()) // Subtract changes the sums
+		r.sums[at] = &counted
+	}
+	if err := r.conversions(ctx, ""); err != nil {
+		return nil, err
+	}
+	rows := &visit.Rows{Through: x.Through, Newest: x.Newest}
+	rows.Whole, rows.Cells = r.rows()
+	return rows, nil
 }

@@ -17,7 +17,9 @@ type guarded struct {
 	name string
 }
 
-func (c *campaign) guardedBy(name string, rail stats.Guardrail) guarded { return guarded{c, rail, name} }
+func (c *campaign) guardedBy(name string, rail stats.Guardrail) guarded {
+	return guarded{c, rail, name}
+}
 
 // guard returns the results of a guardrail whose true lift is given.
 func (g guarded) guard(random *rand.Rand, days []int64, plannedLook int, lift float64) stats.GuardrailResult {

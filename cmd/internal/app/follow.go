@@ -27,6 +27,7 @@ func (s *Store) follow(ctx context.Context, o *ServerOptions, handler *api.API, 
 	}
 	background.Go(func() { s.Engine.Follow(ctx, versionsInterval) })
 	background.Go(func() { s.Rejects.Follow(ctx, rejectsInterval) })
+	background.Go(func() { s.Engine.FollowStatuses(ctx) })
 	background.Go(func() {
 		s.Engine.FollowConclusions(ctx, func(ctx context.Context) { s.Manifest.Update(ctx, "conclusions") })
 	})

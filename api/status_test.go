@@ -1,0 +1,93 @@
+package api_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+)
+
+// statuses lists the campaigns, or the widgets, with their statuses until all are
+// computed.
+func (s *server) statuses(kind string) []any {
+	s.t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		response, _, text := s.do("GET", "/v1/"+kind+"?websiteId=1&include=status", s.token)
+		if response.status != http.StatusOK {
+			s.t.Fatalf("%d %s", response.status, text)
+		}
+		list := listOf(s.t, text)
+		computed := true
+		for _, item := range list {
+			switch status := item.(map[string]any)["status"].(type) {
+			case map[string]any:
+				computed = computed && status["computedAt"] != nil
+			case []any:
+				for _, of := range status {
+					computed = computed && of.(map[string]any)["computedAt"] != nil
+				}
+			}
+		}
+		if computed {
+			return list
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatalf("the statuses were not computed: %s", text)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+func listOf(tb testing.TB, text string) (list []any) {
+	tb.Helper()
+	if err := json.Unmarshal([]byte(text), &list); err != nil {
+		tb.Fatalf("%v: %s", err, text)
+	}
+	return list
+}
+
+// TestListsHaveStatuses compares the statuses in the lists with the reports.
+func TestListsHaveStatuses(t *testing.T) {
+	s, _ := newTwoSites(t)
+	first, _, text := s.do("GET", "/v1/campaigns?websiteId=1&include=status", s.token)
+	if first.status != http.StatusOK {
+		t.Fatal(text)
+	}
+	for _, item := range listOf(s.t, text) {
+		if status := item.(map[string]any)["status"].(map[string]any); status["reason"] != "NOT_COMPUTED" || status["decision"] != nil {
+			t.Errorf("before it is computed: %v", status)
+		}
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		s.engine.FollowStatuses(ctx)
+		close(ended)
+	}()
+	for _, item := range s.statuses("campaigns") {
+		campaign := item.(map[string]any)
+		_, report, _ := s.do("GET", "/v1/campaigns/"+fmt.Sprint(campaign["id"])+"/results?scorecard=true", s.token)
+		status := campaign["status"].(map[string]any)
+		decision, _ := report["decision"].(map[string]any)
+		if got, _ := status["decision"].(map[string]any); got["status"] != decision["status"] || got["text"] != decision["text"] {
+			t.Errorf("campaign %v: %v, want %v", campaign["id"], got, decision)
+		}
+		if want := report["totals"].(map[string]any)["visitors"]; decision != nil && status["visitors"] != want {
+			t.Errorf("campaign %v: %v visitors, want %v", campaign["id"], status["visitors"], want)
+		}
+	}
+	widgets := s.statuses("widgets")
+	experiments := widgets[0].(map[string]any)["status"].([]any)
+	if len(experiments) == 0 || experiments[0].(map[string]any)["decision"] == nil {
+		t.Errorf("widgets %v", widgets)
+	}
+	_, _, plain := s.do("GET", "/v1/campaigns?websiteId=1", s.token)
+	if _, has := listOf(t, plain)[0].(map[string]any)["status"]; has {
+		t.Error("a list without include=status has a status")
+	}
+	stop()
+	<-ended
+}

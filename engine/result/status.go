@@ -1,0 +1,79 @@
+package result
+
+import (
+	"math"
+	"time"
+)
+
+// Status is the summary of a report for a list.
+type Status struct {
+	Decision  *Call  // nil: nothing is compared
+	Variation *int64 // of the lift; nil: there is none
+	Lift      *Effect
+	Visitors  int64
+	Days      int      // full days since the first visitor
+	Health    []string // codes of the warnings, except silence
+	Computed  time.Time
+
+	first, newest time.Time
+	views         int64
+}
+
+// NewStatus returns the status of a report with its decision; nil: nothing is compared.
+func NewStatus(r *Report, d *Decision) *Status {
+	s := &Status{Health: []string{}, Computed: time.Now().UTC().Truncate(time.Millisecond)}
+	if r == nil {
+		return s
+	}
+	s.Decision, s.Visitors, s.views = r.Decision, r.Totals.Visitors, r.Totals.Views
+	if r.Checks.FullWeeks != nil {
+		s.Days = r.Checks.FullWeeks.Days
+	}
+	for _, w := range r.Checks.Warnings {
+		if w.Code != warningSilent {
+			s.Health = append(s.Health, w.Code)
+		}
+	}
+	if r.NewestEvent != nil && d.fullDays() > 0 {
+		s.first, s.newest = d.days.ends[0].Add(-24*time.Hour), *r.NewestEvent
+	}
+	if v := r.leading(); v != nil {
+		s.Variation, s.Lift = &v.ID, &Effect{Value: v.Comparison.Improvement.Value, Observed: v.Comparison.Improvement.Observed, Reason: v.Comparison.Improvement.Reason}
+		if claim := v.Comparison.Sequential; claim != nil {
+			s.Lift.Interval, s.Lift.Reason = claim.Improvement, claim.ImprovementReason
+		}
+	}
+	return s
+}
+
+// leading returns the variation of the decision, or else the one with the smallest
+// p-value at repeated looks; nil if nothing is compared.
+func (r *Report) leading() *VariationResults {
+	var found *VariationResults
+	least := math.Inf(1)
+	for i := range r.Variations {
+		v := &r.Variations[i]
+		if v.Comparison == nil {
+			continue
+		}
+		if r.Decision != nil && r.Decision.VariationID != nil && *r.Decision.VariationID == v.ID {
+			return v
+		}
+		p := 1.0
+		if s := v.Comparison.Sequential; s != nil && s.PValue != nil {
+			p = *s.PValue
+		}
+		if p < least {
+			found, least = v, p
+		}
+	}
+	return found
+}
+
+// HealthAt returns the codes of the warnings of a running or stopped subject at a time.
+func (s *Status) HealthAt(now time.Time, running bool) []string {
+	if running && Silence(s.first, s.newest, s.views, now) > 0 {
+		return append(s.Health[:len(s.Health):len(s.Health)], warningSilent)
+	}
+	return s.Health
+}

@@ -76,17 +76,26 @@ func (e *Engine) Reference(ctx context.Context, p *plan.Plan) (*result.Report, e
 	return results, err
 }
 
-// decidedReport computes a report and its decision, and returns the name of its source.
+// decidedReport computes a report with all conclusions, and returns the name of its
+// source. It keeps nothing.
 func decidedReport(ctx context.Context, x *source.Execution, s state) (results *result.Report, from string, err error) {
-	var decision *result.Decision
-	if decides(x.Plan) {
-		days, err := daysOf(ctx, x, x.Declaration(), s)
-		if err != nil {
-			return nil, "", err
-		}
-		decision = days.Decide(x.Filters.To)
+	if !decides(x.Plan) {
+		return reportOf(ctx, x, s, nil)
 	}
-	return reportOf(ctx, x, s, decision)
+	days, err := daysOf(ctx, x, x.Declaration(), s)
+	if err != nil {
+		return nil, "", err
+	}
+	results, from, err = reportOf(ctx, x, s, days.Decide(x.Filters.To))
+	if err != nil || x.Dimension == "" {
+		return results, from, err
+	}
+	earlier, err := readEarlierCells(ctx, x, x.DeclaredCells(), s, results, &result.EarlierCells{})
+	if err != nil {
+		return nil, "", err
+	}
+	results.Conclude(earlier)
+	return results, from, nil
 }
 
 // reportOf computes a report, and returns the name of its source.

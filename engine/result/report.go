@@ -33,6 +33,8 @@ type Report struct {
 	Cell
 	Breakdown []BreakdownCell `json:"breakdown,omitzero"` // only with a dimension
 	Series    []Point         `json:"series,omitzero"`    // only with an interval
+
+	cells *breakdown // the evidence of Breakdown
 }
 
 // Point is the report of a window that ends at Time.

@@ -57,6 +57,9 @@ func (e *EarlierCells) WithCheckpoint(p *plan.Plan, found *visit.Rows) *EarlierC
 	return &with
 }
 
+// Order returns the names of the cells with a rank, in order.
+func (e *EarlierCells) Order() []string { return e.order }
+
 // rank returns the rank of a cell; 0: none yet.
 func (e *EarlierCells) rank(name string) int { return slices.Index(e.order, name) + 1 }
 
@@ -138,9 +141,12 @@ func (b *breakdown) evidence(e *EarlierCells) ([]stats.CellEvidence, map[string]
 }
 
 // atPlannedLook returns the cells at the planned look that were large enough then, by
-// name.
+// name. Other questions than the declared one have none.
 func (b *breakdown) atPlannedLook(e *EarlierCells) map[string]plannedCell {
-	if !b.isPlannedLook() {
+	switch {
+	case !b.plan.IsDeclared():
+		return nil
+	case !b.isPlannedLook():
 		return e.planned
 	}
 	planned := map[string]plannedCell{}

@@ -17,45 +17,81 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// decisions keeps the days of subjects as long as their events do not change.
+// decisions keeps the days of subjects, and the earlier looks at cells of breakdowns, as
+// long as the events of the subjects do not change.
 type decisions struct {
 	mu         sync.Mutex
 	days       *simplelru.LRU[string, datedDays]
+	cells      *simplelru.LRU[string, datedCells]
 	firstViews sync.Map // plan.Subject to time.Time
+}
+
+// dated says of which version of a subject's events something was read.
+type dated struct {
+	version uint64
+	at      time.Time // when it was read
+	through time.Time // acceptance time of the last event
 }
 
 // datedDays are the days of a subject at a version of its events.
 type datedDays struct {
-	version uint64
-	days    *result.Days
-	guards  []*result.Days // of the declared guardrails; nil: not read
-	readAt  time.Time
-	through time.Time // acceptance time of the last event
+	dated
+	days   *result.Days
+	guards []*result.Days // of the declared guardrails; nil: not read
 }
 
-// maxDaysAge is how long the days of a large subject without a rollup are used although
-// new events arrived. Reading them takes the store several times as long as a report,
-// and they change only by late events, until the next day is full.
+// maxDaysAge is how long the days of a large subject without a rollup, and the earlier
+// looks at its cells, are used although new events arrived. Reading them takes the store
+// several times as long as a report, and they change only by late events, until the next
+// day is full.
 const maxDaysAge = time.Minute
 
-// maxDecisions bounds the memory of the days: about 1 KiB a day and subject.
-const maxDecisions = 1000
+// The limits bound the memory: of the days, about 1 KiB a day and subject; of the cells,
+// about 1 KiB for each cell and variation.
+const (
+	maxDecisions  = 1000
+	maxBreakdowns = 300
+)
 
 func newDecisions() *decisions {
 	days, err := simplelru.NewLRU[string, datedDays](maxDecisions, nil)
 	if err != nil {
 		panic(err) // only for a size below 1
 	}
-	return &decisions{days: days}
+	cells, err := simplelru.NewLRU[string, datedCells](maxBreakdowns, nil)
+	if err != nil {
+		panic(err)
+	}
+	return &decisions{days: days, cells: cells}
 }
 
-// decideAndReport computes a report and what the days of the subject decided. The days
-// are read again only if the events changed. The report of the declared question has
-// them among its own rows.
+// decideAndReport computes a report and what the days of the subject decided, and
+// returns the name of its source.
 func (e *Engine) decideAndReport(ctx context.Context, x *source.Execution, s state) (*result.Report, string, error) {
 	if !decides(x.Plan) {
 		return reportOf(ctx, x, s, nil)
 	}
+	results, from, err := e.reportWithDays(ctx, x, s)
+	if err == nil && x.Dimension != "" {
+		err = e.decisions.concludeCells(ctx, x, s, results, e.version(ctx, x, &s))
+	}
+	return results, from, err
+}
+
+// version returns the version of the events that a report reads, or nil if it is not
+// known.
+func (e *Engine) version(ctx context.Context, x *source.Execution, s *state) *uint64 {
+	version, known := e.Version(ctx, x.Subject)
+	if !known || x.AllEvents && s.rollup != nil && s.rollup.Through.Before(s.through) {
+		return nil // it is that of the rollup
+	}
+	return &version
+}
+
+// reportWithDays computes a report with the decision of the days, without the conclusions
+// of cells. The days are read again only if the events changed. The report of the
+// declared question has them among its own rows.
+func (e *Engine) reportWithDays(ctx context.Context, x *source.Execution, s state) (*result.Report, string, error) {
 	if x.Scorecard {
 		return e.keptScorecard(ctx, x, s)
 	}
@@ -100,16 +136,13 @@ func (e *Engine) days(ctx context.Context, x *source.Execution, s state) (*resul
 // keeps them.
 func (e *Engine) keptDays(ctx context.Context, x *source.Execution, s state) (*result.Days, func(*result.Days)) {
 	key := decisionKey(x.Declaration())
-	version, known := e.Version(ctx, x.Subject)
-	if x.AllEvents && s.rollup != nil && s.rollup.Through.Before(s.through) {
-		known = false // the version is that of the rollup
-	}
-	if last, read := e.decisions.get(key); known && read && (last.version == version || last.suffices(&s, e.store.Limits)) {
+	version := e.version(ctx, x, &s)
+	if last, kept := e.decisions.get(key); kept && last.isOf(version, &s, e.store.Limits) {
 		return last.days, nil
 	}
 	return nil, func(days *result.Days) {
-		if known {
-			e.decisions.set(key, datedDays{version: version, days: days, readAt: time.Now(), through: s.through})
+		if version != nil {
+			e.decisions.set(key, datedDays{dated: dated{*version, time.Now(), s.through}, days: days})
 		}
 	}
 }
@@ -118,14 +151,13 @@ func (e *Engine) keptDays(ctx context.Context, x *source.Execution, s state) (*r
 // that keeps them beside the days of the declared question.
 func (e *Engine) keptGuards(ctx context.Context, x *source.Execution, s state) ([]*result.Days, func([]*result.Days)) {
 	key := decisionKey(x.Declaration())
-	version, known := e.Version(ctx, x.Subject)
-	last, read := e.decisions.get(key)
-	known = known && read && (last.version == version || last.suffices(&s, e.store.Limits))
-	if known && last.guards != nil {
+	last, kept := e.decisions.get(key)
+	kept = kept && last.isOf(e.version(ctx, x, &s), &s, e.store.Limits)
+	if kept && last.guards != nil {
 		return last.guards, nil
 	}
 	return nil, func(guards []*result.Days) {
-		if known {
+		if kept {
 			last.guards = guards
 			e.decisions.set(key, last)
 		}
@@ -205,10 +237,17 @@ func (d *decisions) get(key string) (datedDays, bool) {
 	return d.days.Get(key)
 }
 
-// suffices reports whether the days may be used although events changed.
-func (d *datedDays) suffices(s *state, limits source.Limits) bool {
+// isOf reports whether the days may be used for a version of the events; nil: not known.
+// Without a rollup, those of an earlier version suffice for a while.
+func (d *datedDays) isOf(version *uint64, s *state, limits source.Limits) bool {
+	return version != nil && (d.version == *version || s.rollup == nil && d.isRecent(s, limits))
+}
+
+// isRecent reports whether something of a large subject was read less than maxDaysAge ago,
+// and on the day of the last event.
+func (d *dated) isRecent(s *state, limits source.Limits) bool {
 	day := func(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
-	return s.rollup == nil && s.events > limits.MaxInProcess() && time.Since(d.readAt) < maxDaysAge && day(d.through).Equal(day(s.through))
+	return s.events > limits.MaxInProcess() && time.Since(d.at) < maxDaysAge && day(d.through).Equal(day(s.through))
 }
 
 func (d *decisions) set(key string, days datedDays) {

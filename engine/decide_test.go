@@ -78,6 +78,12 @@ func (x *trial) apply() {
 func (x *trial) day(day int, converted ...int) {
 	x.t.Helper()
 	x.store(day, converted...)
+	x.refresh()
+}
+
+// refresh makes stored events visible to both engines.
+func (x *trial) refresh() {
+	x.t.Helper()
 	subject := plan.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 1}
 	x.engine.Written([]plan.Subject{subject})
 	x.rolled.Written([]plan.Subject{subject})
@@ -118,7 +124,12 @@ func (x *trial) report(change func(*query.Request)) *result.Report {
 	if change != nil {
 		change(&r)
 	}
-	p := planOf(x.t, x.engine, r)
+	return x.reportOf(planOf(x.t, x.engine, r))
+}
+
+// reportOf returns the report of a plan, see report.
+func (x *trial) reportOf(p *plan.Plan) *result.Report {
+	x.t.Helper()
 	got, err := x.engine.Report(x.t.Context(), p)
 	if err != nil {
 		fatal(x.t, err)
@@ -150,8 +161,9 @@ func inJSON(t *testing.T, v any) string {
 }
 
 // decided returns the conclusion as text: status, basis and number of the day.
-func (x *trial) decided(r *result.Report) string {
-	c := r.Conclusion
+func (x *trial) decided(r *result.Report) string { return x.concluded(r.Conclusion) }
+
+func (x *trial) concluded(c *result.Conclusion) string {
 	parts := []string{string(c.Status), string(c.Basis)}
 	if c.DecidedAt != nil {
 		parts = append(parts, c.DecidedAt.Sub(x.first.Add(24*time.Hour)).String())

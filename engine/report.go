@@ -79,20 +79,35 @@ func (e *Engine) Reference(ctx context.Context, p *plan.Plan) (*result.Report, e
 	return results, err
 }
 
-// decidedReport computes a report and its decision, and returns the name of its source.
+// decidedReport computes a report with all conclusions, and returns the name of its
+// source. It keeps nothing.
 func (e *Engine) decidedReport(ctx context.Context, x *source.Execution, s state) (results *result.Report, from string, err error) {
-	var decision *result.Decision
-	if decides(x.Plan) && x.Scorecard {
-		return e.readScorecard(ctx, x, s)
+	if !decides(x.Plan) {
+		return reportOf(ctx, x, s, nil)
 	}
-	if decides(x.Plan) {
-		days, err := daysOf(ctx, x, x.Declaration(), s)
-		if err != nil {
-			return nil, "", err
-		}
-		decision = e.decide(ctx, x.Plan, days)
+	if x.Scorecard {
+		results, from, err = e.readScorecard(ctx, x, s)
+	} else {
+		results, from, err = e.readWithDays(ctx, x, s)
 	}
-	return reportOf(ctx, x, s, decision)
+	if err != nil || x.Dimension == "" {
+		return results, from, err
+	}
+	earlier, err := readEarlierCells(ctx, x, x.DeclaredCells(), s, results, &result.EarlierCells{})
+	if err != nil {
+		return nil, "", err
+	}
+	results.Conclude(earlier)
+	return results, from, nil
+}
+
+// readWithDays computes a report with the decision of the days.
+func (e *Engine) readWithDays(ctx context.Context, x *source.Execution, s state) (*result.Report, string, error) {
+	days, err := daysOf(ctx, x, x.Declaration(), s)
+	if err != nil {
+		return nil, "", err
+	}
+	return reportOf(ctx, x, s, e.decide(ctx, x.Plan, days))
 }
 
 // reportOf computes a report, and returns the name of its source.

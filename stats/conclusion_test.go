@@ -62,48 +62,6 @@ func TestConclude(t *testing.T) {
 	}
 }
 
-func TestConcludeCells(t *testing.T) {
-	cell := func(p, sequential float64) Evidence {
-		return Evidence{Comparisons: []Comparison{said(VerdictBetter, 1, p, sequential)}}
-	}
-	statuses := func(cells ...Evidence) []Status {
-		var found []Status
-		for _, c := range ConcludeCells(cells, Options{SignificanceLevel: 95}) {
-			found = append(found, c.Status)
-		}
-		return found
-	}
-	if got := statuses(cell(0.04, 0.04)); got[0] != StatusWinner {
-		t.Errorf("a single cell: %v", got)
-	}
-	// Holm: .04 * 1, .01 * 3, .03 * 2 = .06. The procedure stops at .06, before .04.
-	want := []Status{StatusInconclusive, StatusWinner, StatusInconclusive}
-	if got := statuses(cell(0.04, 0.01), cell(0.01, 0.01), cell(0.03, 0.01)); !slices.Equal(got, want) {
-		t.Errorf("three cells: %v, want %v", got, want)
-	}
-	// Cells without a p-value do not count.
-	if got := statuses(Evidence{}, cell(0.04, 0.04), Evidence{}); got[1] != StatusWinner {
-		t.Errorf("one cell of three has data: %v", got)
-	}
-	got := ConcludeCells([]Evidence{cell(0.04, 1), cell(0.03, 1)}, Options{SignificanceLevel: 95})
-	if !slices.Contains(got[0].Reasons, ReasonNotSignificantAcrossBreakdown) {
-		t.Errorf("reasons %v", got[0].Reasons)
-	}
-	// The sequence must be significant as well.
-	if got := statuses(cell(0.001, 0.03), cell(0.5, 1)); got[0] != StatusInconclusive {
-		t.Errorf("sequential .03 of two: %v", got)
-	}
-	if got := statuses(cell(0.001, 0.02), cell(0.5, 1)); got[0] != StatusWinner {
-		t.Errorf("sequential .02 of two: %v", got)
-	}
-	// The comparisons given are not changed.
-	cells := []Evidence{cell(0.04, 0.04), cell(0.03, 0.04)}
-	ConcludeCells(cells, Options{SignificanceLevel: 95})
-	if c := cells[0].Comparisons[0]; c.Verdict != VerdictBetter || !c.Sequential.Significant || len(c.Reasons) > 0 {
-		t.Errorf("changed to %+v", c)
-	}
-}
-
 func TestHolm(t *testing.T) {
 	tests := []struct{ p, want []float64 }{
 		{nil, []float64{}},

@@ -118,7 +118,15 @@
 //
 // Conclude adds the conditions under which a look names a winner or a loser: the
 // p-value of the sequence is below alpha.
-// ConcludeCells adjusts the cells of a breakdown by Holm.
+//
+// # Breakdowns
+//
+// ConcludeCells draws the conclusions of the cells of a breakdown. At the planned look,
+// the comparisons have Holm's procedure across the cells with 100 visitors in each
+// variation. What it concludes remains. At all other looks, the comparisons of the j-th
+// cell with 100 visitors in each variation have the part 1/(j (j+1)) of alpha2. These
+// parts add up to 1, so that all cells and all looks together err with probability alpha
+// at most. The fixed-horizon verdicts of a look are adjusted by Holm.
 //
 // # Assumptions
 //
@@ -131,7 +139,7 @@
 // Miettinen and Nurminen (1985), Statistics in Medicine 4: score test and
 // intervals. Welch (1947), Biometrika 34. Fieller (1954), JRSS B 16. Wilson
 // (1927), JASA 22. Dunnett (1955), JASA 50. Holm (1979), Scandinavian Journal
-// of Statistics 6. Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas (2021),
+// of Statistics 6. Marcus, Peritz and Gabriel (1976), Biometrika 63: closed tests. Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas (2021),
 // arXiv:2103.06476: confidence sequences. Miller (2015): Bayesian A/B formulas.
 // Deng, Knoblich and Lu (2018), KDD: delta method. Fabijan et al. (2019), KDD:
 // sample ratio mismatch. Kohavi, Tang and Xu (2020), Trustworthy Online

@@ -95,7 +95,19 @@ func FuzzConclude(f *testing.F) {
 		o := fuzzOptions(level, flags, 0)
 		comparisons := Compare(mean(200, m, 1), []Sample{mean(300, p, 1), mean(5000, q, 2)}, o)
 		cell := Evidence{Comparisons: comparisons, SampleRatioMismatch: flags&8 > 0}
-		for _, c := range append(ConcludeCells([]Evidence{cell, {}, cell}, o), Conclude(cell)) {
+		planned := o
+		planned.PlannedLook = true
+		conclusions := []Conclusion{Conclude(cell)}
+		first := CellEvidence{Evidence: cell, Rank: 1}
+		frozen := CellEvidence{Evidence: cell, AtPlannedLook: Compare(mean(200, m, 1), []Sample{mean(300, p, 1), mean(5000, q, 2)}, planned)}
+		for _, c := range ConcludeCells([]CellEvidence{first, {}, frozen}, o) {
+			if c.Decided == nil {
+				conclusions = append(conclusions, c.Conclusion)
+			} else if c.Index < 0 || len(c.Conclusive) != len(comparisons) {
+				t.Errorf("decided at the planned look: %+v", c)
+			}
+		}
+		for _, c := range conclusions {
 			if c.Status == "" || c.Reasons == nil || (c.Index >= 0) != (c.Status == StatusWinner || c.Status == StatusLoser) {
 				t.Errorf("%+v", c)
 			}

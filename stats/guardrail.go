@@ -107,7 +107,7 @@ func (g Guardrail) at(look Look, treatment int, plannedLook bool, o Options) gua
 	case !o.hasShare(treatment):
 		unknown.reason = ReasonNoTraffic
 		return unknown
-	case min(control.visitors(), other.visitors()) < minimumVisitors:
+	case min(control.visitors(), other.visitors()) < MinimumVisitors:
 		unknown.reason = ReasonTooFewVisitors
 		return unknown
 	}

@@ -111,7 +111,7 @@ func SampleRatio(observed []int64, split Split) SampleRatioCheck {
 		return check
 	}
 	for _, expected := range check.Expected {
-		if total < minimumVisitors || (expected > 0 && expected < minimumExpected) {
+		if total < MinimumVisitors || (expected > 0 && expected < minimumExpected) {
 			check.Reason = ReasonTooFewVisitors
 			return check
 		}

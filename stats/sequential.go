@@ -75,7 +75,7 @@ func (s sequence) result(i int, c pair) *Sequential {
 		missing = ReasonLevel100
 	case !s.o.hasShare(i):
 		missing = ReasonNoTraffic
-	case min(c.control.visitors(), c.treatment.visitors()) < minimumVisitors:
+	case min(c.control.visitors(), c.treatment.visitors()) < MinimumVisitors:
 		missing = ReasonTooFewVisitors
 	case s.o.PlannedLook:
 		return s.atPlannedLook(c)
@@ -123,7 +123,7 @@ func AnySignificant(control Sample, treatments []Sample, o Options) bool {
 	s := sequence{o: o, pairs: len(treatments), m: float64(o.withShare(len(treatments)))}
 	for i, treatment := range treatments {
 		c := newPair(control, treatment, o.pairRules(i))
-		if c.contrast == nil || o.Alpha() == 0 || !o.hasShare(i) || min(control.visitors(), treatment.visitors()) < minimumVisitors {
+		if c.contrast == nil || o.Alpha() == 0 || !o.hasShare(i) || min(control.visitors(), treatment.visitors()) < MinimumVisitors {
 			continue
 		}
 		if p, _, _ := s.alwaysP(i, c); p < o.Alpha() {

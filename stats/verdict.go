@@ -5,11 +5,12 @@ import (
 	"slices"
 )
 
-// The minimum data of a verdict.
+// MinimumVisitors is the minimum number of visitors of a variation with a verdict. Below
+// it and below the other minimum counts, a normal approximation is unreliable.
+const MinimumVisitors = 100
+
+// The other minimum counts of a verdict.
 const (
-	// Below these counts a normal approximation is unreliable, and users should
-	// not trust it.
-	minimumVisitors    = 100
 	minimumConversions = 5  // converted and unconverted, both variations together
 	minimumNonzero     = 20 // visitors with a value, in each variation
 )
@@ -59,7 +60,7 @@ func (c pair) insufficient() []Reason {
 		return nil
 	}
 	var reasons []Reason
-	if min(c.control.visitors(), c.treatment.visitors()) < minimumVisitors {
+	if min(c.control.visitors(), c.treatment.visitors()) < MinimumVisitors {
 		reasons = append(reasons, ReasonTooFewVisitors)
 	}
 	switch control := c.control.(type) {

@@ -15,11 +15,12 @@ import (
 const calibrateDecisionsHelp = `Decisions simulates the daily totals of many experiments, without events and without a server. It
 decides each experiment as a campaign is decided, and compares the rates with their limits:
 
-  A/A      how often any of 50 looks names a winner or a loser, without an effect
-  Power    how often the planned look finds an effect of the minimum size
-  Splits   errors and interval coverage of one test of skewed revenue, by traffic split
-  Caps     errors and power of one test of capped revenue
-  Bayesian how often chances beyond 1 - alpha/2 are right, for lifts from the prior
+  A/A       how often any of 50 looks names a winner or a loser, without an effect
+  Breakdown how often any of 50 looks finds an effect in any of 8 cells, without one
+  Power     how often the planned look finds an effect of the minimum size
+  Splits    errors and interval coverage of one test of skewed revenue, by traffic split
+  Caps      errors and power of one test of capped revenue
+  Bayesian  how often chances beyond 1 - alpha/2 are right, for lifts from the prior
 
 A band is the limit and two standard errors. About one correct rate of 40 that is exactly at its limit
 is outside its band. The exit status is 1 if a rate is outside its band.`

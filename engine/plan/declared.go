@@ -67,6 +67,21 @@ func (p *Plan) OfAll() *Plan {
 	return &all
 }
 
+// DeclaredCells returns the plan of the breakdown of the declared question, for the
+// visitors of the report in the current period of equal shares.
+func (p *Plan) DeclaredCells() *Plan {
+	cells := p.Declaration()
+	cells.Dimension, cells.Interval = p.Dimension, ""
+	cells.Filters.Lists, cells.Filters.Texts = p.Filters.Lists, p.Filters.Texts
+	if p.Filters.From.After(cells.Filters.From) {
+		cells.Filters.From = p.Filters.From
+	}
+	return cells
+}
+
+// HasEarlierShares reports whether the report has visitors of earlier shares.
+func (p *Plan) HasEarlierShares() bool { return p.SharesSince.After(p.From()) }
+
 // Declaration returns the plan of the daily series of the declared question, over the
 // current period of equal shares. A period begins with the first full day.
 func (p *Plan) Declaration() *Plan {

@@ -111,7 +111,7 @@ func options(p *plan.Plan) stats.Options {
 		Shares:            p.ExpectedShares(),
 		Prior:             p.Rules.Prior,
 		PlannedVisitors:   p.Rules.PlannedVisitors,
-		SharesChanged:     p.SharesSince.After(p.From()),
+		SharesChanged:     p.HasEarlierShares(),
 	}
 }
 

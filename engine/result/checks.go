@@ -55,7 +55,7 @@ func (c *cell) checks(plan *plan.Plan, found *visit.Rows) Checks {
 		warn("PLAN_CHANGED", "the catalogue declares another primaryGoalId, power, mde, plannedVisitors or prior since the first view; "+
 			"results use what was declared before it")
 	}
-	if plan.SharesSince.After(plan.From()) {
+	if plan.HasEarlierShares() {
 		warn("SHARES_CHANGED", "the shares changed at %s; earlier visitors were split differently", query.FormatInstant(plan.SharesSince))
 	}
 	return checks

@@ -18,6 +18,13 @@ func (j *cellResult) decide(plan *plan.Plan, decision *Decision) {
 		j.conclude(plan, now, nil)
 		return
 	}
+	j.concludeDays(plan, now, decision)
+	j.Conclusion.revise(decision, j.Variations)
+}
+
+// concludeDays sets the conclusion of the days, or that of this look if they decided
+// nothing.
+func (j *cellResult) concludeDays(plan *plan.Plan, now stats.Conclusion, decision *Decision) {
 	decided := decision.Decided
 	if decided == nil {
 		if now.Index >= 0 {
@@ -26,14 +33,14 @@ func (j *cellResult) decide(plan *plan.Plan, decision *Decision) {
 				now.Reasons[0] = stats.ReasonSharesChanged
 			}
 		}
-		j.conclude(plan, now, decision)
+		j.conclude(plan, now, decision.describe)
 		return
 	}
 	now.Status, now.Index, now.Reasons = decided.Conclusion.Status, decided.Conclusion.Index, decided.Conclusion.Reasons
 	for i, conclusive := range decided.Conclusion.Conclusive {
 		now.Conclusive[i] = now.Conclusive[i] || conclusive && decided.Comparisons[i].Verdict == j.evidence.Comparisons[i].Verdict
 	}
-	j.conclude(plan, now, decision)
+	j.conclude(plan, now, decision.describe)
 }
 
 // undeclared withdraws the conclusion of a report about another goal or metric than
@@ -45,9 +52,9 @@ func undeclared(plan *plan.Plan, c stats.Conclusion) stats.Conclusion {
 	return c
 }
 
-// conclude sets the conclusion and its text. decision is nil if the conclusion is that
-// of this look.
-func (j *cellResult) conclude(plan *plan.Plan, c stats.Conclusion, decision *Decision) {
+// conclude sets the conclusion and its text. describe adds what earlier looks decided; it
+// is nil if the conclusion is that of this look.
+func (j *cellResult) conclude(plan *plan.Plan, c stats.Conclusion, describe func(*Statement, []VariationResults)) {
 	if !plan.Rules.Compare {
 		return
 	}
@@ -65,7 +72,9 @@ func (j *cellResult) conclude(plan *plan.Plan, c stats.Conclusion, decision *Dec
 	if j.Power != nil {
 		s.Remaining = j.Power.RemainingVisitors
 	}
-	decision.describe(s, j.Variations)
+	if describe != nil {
+		describe(s, j.Variations)
+	}
 	if slices.Contains(c.Reasons, stats.ReasonNotDeclared) {
 		s.Decides, s.Comparison = mostConclusive(j.Variations)
 	}
@@ -79,7 +88,6 @@ func (j *cellResult) conclude(plan *plan.Plan, c stats.Conclusion, decision *Dec
 		j.Conclusion.Basis = basisOf(s.Comparison.Sequential.PlannedLook)
 	}
 	j.Conclusion.Text = s.Sentence()
-	j.Conclusion.revise(decision, j.Variations)
 }
 
 // mostConclusive returns the name and the comparison of the variation with the smallest

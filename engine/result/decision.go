@@ -16,12 +16,14 @@ type Days struct {
 	looks []stats.Look
 	ends  []time.Time
 	plan  *plan.Plan // see plan.Plan.Declaration
+
+	through time.Time // acceptance time of the last event
 }
 
 // NewDays returns the days of the steps of a daily series. A day is full once data
 // were accepted after its end, or if the campaign has ended.
 func NewDays(p *plan.Plan, steps []visit.Step, through time.Time) *Days {
-	d := &Days{plan: p}
+	d := &Days{plan: p, through: through}
 	sums := map[visit.Segment]visit.Row{}
 	for i, step := range steps {
 		sum := sums[step.Segment]
@@ -31,13 +33,38 @@ func NewDays(p *plan.Plan, steps []visit.Step, through time.Time) *Days {
 			continue
 		}
 		end := EndOf(p, step.Bucket)
-		if end.After(through) && !p.Ended {
+		if !d.isFull(end) {
 			break
 		}
 		c := sumRows(slices.Collect(maps.Values(sums)), p.MultipleExposures)
 		d.looks, d.ends = append(d.looks, c.look(p)), append(d.ends, end)
 	}
 	return d
+}
+
+// isFull reports whether the day that ends at the given time is full.
+func (d *Days) isFull(end time.Time) bool { return !end.After(d.through) || d.plan.Ended }
+
+// checkpoints returns the ends of the full days 1, 2, 4, 8, … since the first day with
+// visitors, up to the given time; zero: all. The last one is that at or after the last
+// full day with events.
+func (d *Days) checkpoints(to time.Time) []time.Time {
+	const day = 24 * time.Hour
+	first := slices.IndexFunc(d.looks, func(l stats.Look) bool { return l.Visitors > 0 })
+	if first < 0 {
+		return nil
+	}
+	var ends []time.Time
+	start, last := d.ends[first].Add(-day), d.ends[len(d.ends)-1]
+	for n := time.Duration(1); ; n *= 2 {
+		end := start.Add(n * day)
+		if !d.isFull(end) || !to.IsZero() && end.After(to) {
+			return ends
+		}
+		if ends = append(ends, end); !end.Before(last) {
+			return ends
+		}
+	}
 }
 
 // look returns the samples of a cell.

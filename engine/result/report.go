@@ -35,6 +35,8 @@ type Report struct {
 	Series    []Point         `json:"series,omitzero"`    // only with an interval
 	Decision  *Call           `json:"decision,omitempty"` // only with a scorecard about the declared question and all visitors
 	Scorecard []*ScorecardRow `json:"scorecard,omitzero"`
+
+	cells *breakdown // the evidence of Breakdown
 }
 
 // Point is the report of a window that ends at Time.

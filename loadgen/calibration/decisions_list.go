@@ -40,6 +40,17 @@ func decisionScenarios() []scenario {
 	for _, c := range anyLookCampaigns() {
 		all = append(all, c.anyLookError())
 	}
+	for _, c := range []*campaign{
+		usual.with(50, 50),
+		usual.with(75, 25),
+		usual.with(25, 25, 25, 25),
+		usual.with(50, 50).asBayesian(),
+		rare.with(95, 5),
+		revenue.with(50, 50),
+	} {
+		all = append(all, c.breakdownError())
+	}
+	all = append(all, usual.with(25, 25, 25, 25).breakdownError(1))
 	all = append(all, powerScenarios()...)
 	for _, shares := range [][]float64{{50, 50}, {70, 30}, {75, 25}, {90, 10}, {95, 5}, {25, 75}, {5, 95}} {
 		all = append(all, revenue.with(shares...).unevenSplit(100_000))

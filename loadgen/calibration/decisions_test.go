@@ -41,6 +41,7 @@ func TestDecisionsDependOnTheSeedOnly(t *testing.T) {
 		usual.with(50, 50).alwaysValidPower(),
 		revenue.with(70, 30).unevenSplit(10_000),
 		frequent.with(50, 50).asBayesian().statedChance(),
+		usual.with(50, 50).breakdownError(),
 	}
 	one := mustDecide(t, DecisionOptions{Experiments: 60, Seed: 7, Workers: 1}, all...)
 	if several := mustDecide(t, DecisionOptions{Experiments: 60, Seed: 7, Workers: 5}, all...); !reflect.DeepEqual(one.Rows, several.Rows) {

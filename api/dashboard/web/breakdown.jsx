@@ -2,7 +2,7 @@
 import { count, metric } from "./format.js";
 import { Axis, ForestRow, liftScale, tick } from "./forest.jsx";
 import { Empty, Mark, Num } from "./parts.jsx";
-import { Verdict } from "./table.jsx";
+import { DecidedOn, Verdict } from "./table.jsx";
 import { metrics } from "./words.js";
 
 /** @import { Link, Results } from "./types.d.ts" */
@@ -29,6 +29,7 @@ export function Breakdown({ results, narrow }) {
               <div class="multiple" key={v.id}>
                 <span><Mark index={index} />{"\u00a0"}{v.name} <b><Num value={v.metrics[name].value}>{metric(name, v.metrics[name].value, v.metrics[name].interval)}</Num></b></span>
                 {v.comparison && <Verdict comparison={v.comparison} conclusion={cell.conclusion} />}
+                <DecidedOn variation={v} conclusion={cell.conclusion} />
                 {v.comparison && scale && <ForestRow scale={scale} comparison={v.comparison} index={index} name={`${cell.value}, ${v.name}`} />}
               </div>
             ))}

@@ -36,6 +36,13 @@ export function Verdict({ comparison, conclusion }) {
   );
 }
 
+/** DecidedOn shows the day that decided, if the verdict of today is not conclusive.
+ * @param {{ variation: Results["variations"][number], conclusion: Conclusion | null }} props */
+export function DecidedOn({ variation, conclusion }) {
+  if (!conclusion?.decidedAt || conclusion.variationId !== variation.id || variation.comparison?.conclusive) return null;
+  return <small>{conclusion.status}, decided on <span class="at">{lastDay(conclusion.decidedAt)}</span></small>;
+}
+
 /** @param {{ label: string, children?: ComponentChildren, class?: string }} props */
 const Cell = ({ label, children, class: name }) => <td role="cell" data-label={label} class={name}>{children}</td>;
 
@@ -72,7 +79,7 @@ export function Variations({ results, kind }) {
   const scale = scaleOf(estimates.flatMap((e) => [e.value, ...(e.interval || [])]).filter((x) => x !== null));
   const empty = results.totals.visitors === 0;
   const compared = !empty && results.variations.some((v) => v.comparison);
-  const bayesian = results.methodology === "bayesian", decided = results.conclusion;
+  const bayesian = results.methodology === "bayesian";
   /** @type {Count[]} */
   const counts = kind === "widget" ? /** @type {Count[]} */ (Object.keys(words).slice(1)) : ["convertedVisitors", "goalsReached"];
   const proof = bayesian ? "Chance to beat control" : "p-value";
@@ -99,7 +106,7 @@ export function Variations({ results, kind }) {
                 {c && <>
                   <Cell label="Uplift" class="two"><b><Num value={c.improvement.value}>{lift(c.improvement.value, c.improvement.interval)}</Num></b> <small>{c.improvement.reason ? why(c.improvement.reason) : liftSpan(c.improvement.interval)}</small></Cell>
                   <Proof comparison={c} label={proof} />
-                  <Cell label="Verdict" class="two"><Verdict comparison={c} conclusion={results.conclusion} />{!c.conclusive && v.id === decided?.variationId && decided.decidedAt && <small>{decided.status}, decided on <span class="at">{lastDay(decided.decidedAt)}</span></small>}{c.reasons.length > 0 && <small>{why(...c.reasons)}</small>}</Cell>
+                  <Cell label="Verdict" class="two"><Verdict comparison={c} conclusion={results.conclusion} /><DecidedOn variation={v} conclusion={results.conclusion} />{c.reasons.length > 0 && <small>{why(...c.reasons)}</small>}</Cell>
                 </>}
               </tr>
             );

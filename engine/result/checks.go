@@ -52,8 +52,8 @@ func (c *cell) checks(plan *plan.Plan, found *visit.Rows) Checks {
 		warn("FEW_VALUES", "%d goal values are too few for a z-score: none can be 5 standard deviations from the mean", o.Values)
 	}
 	if plan.Declared.Superseded {
-		warn("PLAN_CHANGED", "the catalogue declares another primaryGoalId, power, mde, plannedVisitors or prior since the first view; "+
-			"results use what was declared before it")
+		warn("PLAN_CHANGED", "the catalogue declares another primaryGoalId, power, mde, plannedVisitors, prior, minDays, secondary goal or guardrail "+
+			"since the first view; results use what was declared before it")
 	}
 	if plan.HasEarlierShares() {
 		warn("SHARES_CHANGED", "the shares changed at %s; earlier visitors were split differently", query.FormatInstant(plan.SharesSince))

@@ -159,27 +159,43 @@ func (e *Engine) scorecardReport(ctx context.Context, x *source.Execution, s sta
 
 // readGuards reads the days of the declared guardrails, in their order.
 func readGuards(ctx context.Context, x *source.Execution, s state) ([]*result.Days, error) {
-	days := []*result.Days{}
 	if len(x.Declared.Guardrails) == 0 {
-		return days, nil
+		return []*result.Days{}, nil
 	}
-	of := *x
-	of.Plan, of.Outliers, of.Limited = x.Declaration(), nil, nil
-	of.Request.Cap = nil // the declared ones apply
-	var goals []int64
-	for _, g := range x.Declared.Guardrails {
-		goals = append(goals, g.GoalID)
-	}
-	slices.Sort(goals)
-	found, _, err := readGoals(ctx, &of, s, slices.Compact(goals))
+	found, err := readDays(ctx, x, s, guardedGoals(x.Plan))
 	if err != nil {
 		return nil, err
 	}
-	for _, g := range x.Declared.Guardrails {
-		p := of.About(g.GoalID).WithMetric(g.Metric)
+	return daysOfGuards(x.Declaration(), found), nil
+}
+
+// guardedGoals returns the goals of the declared guardrails.
+func guardedGoals(p *plan.Plan) []int64 {
+	goals := make([]int64, len(p.Declared.Guardrails))
+	for i, g := range p.Declared.Guardrails {
+		goals[i] = g.GoalID
+	}
+	return goals
+}
+
+// readDays reads the daily series of the declared question about each goal.
+func readDays(ctx context.Context, x *source.Execution, s state, goals []int64) (map[int64]*visit.Rows, error) {
+	of := *x
+	of.Plan, of.Outliers, of.Limited = x.Declaration(), nil, nil
+	of.Request.Cap = nil // the declared ones apply
+	slices.Sort(goals)
+	found, _, err := readGoals(ctx, &of, s, slices.Compact(goals))
+	return found, err
+}
+
+// daysOfGuards returns the days of the declared guardrails, in their order.
+func daysOfGuards(declaration *plan.Plan, found map[int64]*visit.Rows) []*result.Days {
+	days := []*result.Days{}
+	for _, g := range declaration.Declared.Guardrails {
+		p := declaration.About(g.GoalID).WithMetric(g.Metric)
 		p.Interval = query.Daily
 		rows := found[g.GoalID]
 		days = append(days, result.NewDays(p, rows.Steps, rows.Through))
 	}
-	return days, nil
+	return days
 }

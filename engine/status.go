@@ -11,6 +11,7 @@ import (
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
+	"lifthouse/engine/source"
 	"lifthouse/schema"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
@@ -147,19 +148,45 @@ func (e *Engine) status(ctx context.Context, key statusKey) (*result.Status, err
 	withoutScorecard := *x.Plan
 	withoutScorecard.Scorecard = false
 	plain.Plan = &withoutScorecard
-	report, _, err := e.decideAndReport(ctx, &plain, s)
+	report, decision, guards, err := e.reportForStatus(ctx, &plain, s)
 	if err != nil {
 		return nil, err
 	}
-	days, err := e.days(ctx, x, s)
-	if err != nil {
-		return nil, err
-	}
-	guards, err := e.guards(ctx, x, s)
-	if err != nil {
-		return nil, err
-	}
-	decision := e.decide(ctx, x.Plan, days)
 	report.AddScorecard(x.Plan, nil, decision, guards)
 	return result.NewStatus(report, decision), nil
+}
+
+// reportForStatus computes the report of the declared question, its decision, and the
+// days of the guardrails. If the days are those of the report, everything is read at
+// once.
+func (e *Engine) reportForStatus(ctx context.Context, x *source.Execution, s state) (*result.Report, *result.Decision, []*result.Days, error) {
+	if !hasDays(x.Plan) {
+		report, _, err := e.decideAndReport(ctx, x, s)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		days, err := e.days(ctx, x, s)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		guards, err := e.guards(ctx, x, s)
+		return report, e.decide(ctx, x.Plan, days), guards, err
+	}
+	declaration := x.Declaration()
+	found, err := readDays(ctx, x, s, append(guardedGoals(x.Plan), declaration.CountedGoal()))
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	own := found[declaration.CountedGoal()]
+	days := result.NewDays(declaration, own.Steps, own.Through)
+	if _, keep := e.keptDays(ctx, x, s); keep != nil {
+		keep(days)
+	}
+	guards := daysOfGuards(declaration, found)
+	if _, keep := e.keptGuards(ctx, x, s); keep != nil {
+		keep(guards)
+	}
+	decision := e.decide(ctx, x.Plan, days)
+	report, err := reportFrom(ctx, x, s, own, decision)
+	return report, decision, guards, err
 }

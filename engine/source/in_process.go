@@ -24,6 +24,7 @@ type InProcessSlots struct {
 	Shows        bool // whether attributes of the first view are needed
 	AllEvents    bool // whether events that do not count are needed, for the window
 	SomeVisitors bool // only the events of some visitors, and a limited number
+	ByGoal       bool // also the goals of the events
 }
 
 // eventRow is one row of sql/in_process.sql.
@@ -31,7 +32,8 @@ type eventRow struct {
 	visit.Event
 	visitorIndex int // index of the visitor
 	visitor      uint64
-	shows        bool // of a view: whether its visitor is in the report
+	goal         int64 // only if several goals are read
+	shows        bool  // of a view: whether its visitor is in the report
 	dimension    string
 }
 
@@ -103,29 +105,47 @@ func (x *Execution) count(ctx context.Context, visitors []uint64) (*counting, er
 	if err != nil {
 		return nil, err
 	}
+	f := x.counting()
+	if err := x.readEvents(ctx, query, false, f); err != nil {
+		f.release()
+		return nil, err
+	}
+	f.count()
+	return f, nil
+}
+
+// counting returns an empty counting. The caller must release it.
+func (x *Execution) counting() *counting {
 	f := countings.Get().(*counting) //nolint:forcetypeassert // New
 	f.plan, f.from, f.to, f.limit = x.Plan, x.From().UnixMilli(), x.To().UnixMilli(), x.limit()
 	recentFrom, recentTo := plan.Recent(x.Stored.Ingested)
 	f.recentFrom, f.recentTo = recentFrom.UnixMilli(), recentTo.UnixMilli()
+	return f
+}
+
+// readEvents appends the rows of a statement.
+func (x *Execution) readEvents(ctx context.Context, query *Query, byGoal bool, f *counting) error {
 	f.events = slices.Grow(f.events, int(min(x.Stored.Events, MaxInProcessEvents))) //nolint:gosec // few
 	e := eventRow{shows: true}
 	to := []any{&e.visitor, &e.At, &e.Variation, (*uint8)(&e.Kind), &e.Amounts[0], &e.Amounts[1], &e.Amounts[2]}
+	if byGoal {
+		to = append(to, &e.goal)
+	}
 	if needsAttributes(x.Plan) {
 		to = append(to, &e.ID, &e.shows, &e.dimension)
 	}
-	err = x.Store.Each(ctx, query, func(found driver.Rows) error {
+	return x.Store.Each(ctx, query, func(found driver.Rows) error {
 		err := found.Scan(to...)
 		f.events = append(f.events, e)
 		return err
 	})
-	if err != nil {
-		f.release()
-		return nil, err
-	}
+}
+
+// count computes the totals of each visitor.
+func (f *counting) count() {
 	f.groupByVisitor()
 	f.findFirstViews()
 	f.countEvents()
-	return f, nil
 }
 
 // needsAttributes reports whether attributes of the first view are needed.

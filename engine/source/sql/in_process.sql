@@ -7,6 +7,9 @@ SELECT
     value,
     profit,
     extra_value
+{{- if .ByGoal}},
+    goal_id
+{{- end}}
 {{- if .Shows}},
     event_id,
     toBool({{.Filters}})                                       AS shows,

@@ -1,0 +1,50 @@
+package source
+
+import (
+	"context"
+
+	"lifthouse/engine/visit"
+)
+
+// ReadGoals reads the events once, and returns the rows of the report for each of several
+// goals. Goal 0 has the goal events of all goals. It declines a z-score and a cap, which
+// depend on the goal.
+func (x InProcess) ReadGoals(ctx context.Context, goals []int64) (found map[int64]*visit.Rows, declined string, err error) {
+	if x.Filters.ZScore != 0 || x.Cap != nil {
+		return nil, "goals are read one by one", nil
+	}
+	of, p := *x.Execution, *x.Plan
+	p.Goal = nil
+	of.Plan = &p
+	query, reference := of.referenceQuery()
+	if err := query.Render("in_process.sql", InProcessSlots{Slots: reference, Shows: needsAttributes(&p), AllEvents: !x.Filters.From.IsZero(), ByGoal: true}); err != nil {
+		return nil, "", err
+	}
+	all := of.counting()
+	defer all.release()
+	if err := of.readEvents(ctx, query, true, all); err != nil {
+		return nil, "", err
+	}
+	found = map[int64]*visit.Rows{}
+	for _, goal := range goals {
+		found[goal] = of.aboutGoal(all.events, goal)
+	}
+	return found, "", nil
+}
+
+// aboutGoal counts the events of a goal, and those that are of none.
+func (x *Execution) aboutGoal(events []eventRow, goal int64) *visit.Rows {
+	f := x.counting()
+	defer f.release()
+	for _, e := range events {
+		if e.Kind == visit.Goal && goal != 0 && e.goal != goal {
+			e.Kind = visit.NoKind // the visitor was active
+		}
+		f.events = append(f.events, e)
+	}
+	f.count()
+	if x.Interval == "" {
+		return x.Answer(f.rows(), nil)
+	}
+	return x.Answer(f.rows(), f.steps())
+}

@@ -1,0 +1,71 @@
+package demo_test
+
+import (
+	"testing"
+	"time"
+
+	"lifthouse/engine"
+	"lifthouse/engine/query"
+	"lifthouse/engine/result"
+	"lifthouse/engine/source"
+	"lifthouse/loadgen/demo"
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/ingest"
+	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/tier"
+)
+
+func TestMain(m *testing.M) { schematest.Main(m) }
+
+// TestDemoShowsEachDecision checks the decision of each campaign, and that the interval
+// of its impact contains the planted one: the difference of the conversion rates, times
+// the visitors of a month.
+func TestDemoShowsEachDecision(t *testing.T) {
+	tier.SkipShort(t)
+	start := time.Date(2026, 10, 30, 0, 0, 0, 0, time.UTC)
+	conn := schematest.Open(t)
+	c, err := catalogue.Open(t.Context(), conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Apply(t.Context(), demo.Catalogue(start), false); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ingest.NewWriter(conn).Write(t.Context(), demo.Events(start)); err != nil {
+		t.Fatal(err)
+	}
+	e := engine.New(conn, c, source.DefaultLimits)
+	for _, test := range []struct {
+		campaign int64
+		decision result.CallStatus
+		planted  []float64 // difference of the conversion rates, by treatment
+		visitors int64
+		days     float64
+	}{
+		{12, result.CallShip, []float64{0.015}, 24_000, 28},
+		{13, result.CallKeepRunning, []float64{0, 0}, 9_000, 18},
+		{14, result.CallKeepRunning, []float64{0.030, 0.010}, 3_000, 14},
+		{15, result.CallNoDifference, []float64{0}, 12_000, 20},
+		{16, result.CallRollBack, []float64{-0.025}, 8_000, 16},
+		{17, result.CallInvalid, []float64{0.010}, 6_000, 12},
+	} {
+		p, err := e.Plan(query.Request{AccountID: demo.Account, SubjectID: test.campaign, Metric: query.GoalConversionRate, Scorecard: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := e.Report(t.Context(), p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Decision.Status != test.decision {
+			t.Errorf("campaign %d: %s: %s", test.campaign, r.Decision.Status, r.Decision.Text)
+		}
+		for i, difference := range test.planted {
+			month := r.Scorecard[0].Variations[i+1].Impact.PerMonth
+			want := difference * float64(test.visitors) * 30 / test.days
+			if month == nil || *month.Interval[0] > want || *month.Interval[1] < want {
+				t.Errorf("campaign %d, treatment %d: impact %+v, planted %v", test.campaign, i+1, month, want)
+			}
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package result
 
 import (
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -44,7 +45,7 @@ func byDevice() *plan.Plan {
 // that look.
 func TestCellsThatAreGoneCount(t *testing.T) {
 	p := byDevice()
-	decision := &Decision{Decision: stats.Decision{PlannedLook: 0}, days: &Days{plan: p, ends: []time.Time{lookDay}, looks: []stats.Look{{Visitors: 4000}}}}
+	decision := &Decision{Decision: stats.Decision{PlannedLook: 0}, days: &Days{plan: p, ends: []time.Time{lookDay}, looks: []stats.Look{{Visitors: 4000}}, through: lookDay}}
 	now := deviceRows(map[string][2]int64{"mobile": {100, 100}})
 	now.Newest = lookDay.Add(time.Hour)
 	for _, test := range []struct {
@@ -66,10 +67,37 @@ func TestCellsThatAreGoneCount(t *testing.T) {
 		if r.NeedsPlannedLook(earlier, p.DeclaredCells()) {
 			t.Errorf("%s: the planned look is needed again", test.name)
 		}
+		if _, needed := r.NextCheckpoint(earlier); needed || len(decision.days.checkpoints(time.Time{})) != 1 {
+			t.Errorf("%s: without an effect, ranks are needed", test.name)
+		}
 		r.Conclude(earlier)
 		if got := r.Breakdown[0].Conclusion; len(r.Breakdown) != 1 || got.Status != test.want {
 			t.Errorf("%s: %+v", test.name, got)
 		}
+	}
+}
+
+// TestSmallCells checks that a cell counts only with 100 visitors in each variation with a
+// share, and that "(other)" has no rank.
+func TestSmallCells(t *testing.T) {
+	p := byDevice()
+	p.Variations = append(p.Variations, plan.Variation{ID: 2, Name: "Red", Share: 50}, plan.Variation{ID: 3, Name: "Blue"})
+	found := &visit.Rows{}
+	for device, visitors := range map[string][4]int64{"large": {500, 100, 100, 0}, "small": {500, 500, 99, 500}, "rare": {100, 100, 100, 100}} {
+		for variation, n := range visitors {
+			found.Cells = append(found.Cells, visit.Row{Segment: visit.Segment{VariationID: int64(variation), Dimension: device}, Moments: visit.Moments{Visitors: n, Converted: n / 5}})
+		}
+	}
+	earlier := (&EarlierCells{}).WithPlannedLook(p, found).WithCheckpoint(p, found)
+	if names := slices.Sorted(maps.Keys(earlier.planned)); !slices.Equal(names, []string{"(other)", "large"}) {
+		t.Errorf("at the planned look: %v", names)
+	}
+	if !slices.Equal(earlier.Order(), []string{"large"}) {
+		t.Errorf("order %v", earlier.Order())
+	}
+	p.Top = 3
+	if again := earlier.WithCheckpoint(p, found); !slices.Equal(again.Order(), []string{"large", "rare"}) || len(earlier.Order()) != 1 {
+		t.Errorf("order %v, then %v", earlier.Order(), again.Order())
 	}
 }
 

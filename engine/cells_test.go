@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"lifthouse/engine/query"
+	"lifthouse/engine/render"
 	"lifthouse/engine/result"
 	"lifthouse/schema"
 	"lifthouse/stats"
@@ -120,6 +122,9 @@ func TestCellsAreDecidedAtThePlannedLook(t *testing.T) {
 	}
 	if c := mobile.Variations[1].Comparison; *c.Conclusive || c.Verdict != stats.VerdictInconclusive {
 		t.Errorf("today's verdict %s, conclusive %v", c.Verdict, *c.Conclusive)
+	}
+	if csv, err := render.CSV(r); err != nil || strings.Count(string(csv), "winner,1,plannedLook,2026-03-06T00:00:00Z") != 4 { // of the whole report and of mobile
+		t.Errorf("%v; CSV %s", err, csv)
 	}
 	delete(want, "tablet")
 	x.wantCells("up to the planned look", x.byDevice(func(r *query.Request) { r.Filters.To = look }), want)

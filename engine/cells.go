@@ -8,56 +8,43 @@ import (
 	"lifthouse/engine/plan"
 	"lifthouse/engine/result"
 	"lifthouse/engine/source"
-
-	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
 // datedCells are what earlier looks say about the cells of a breakdown, at a version of
 // the events.
 type datedCells struct {
-	version uint64
-	cells   *result.EarlierCells
-	readAt  time.Time
-	through time.Time // acceptance time of the last event
+	dated
+	cells *result.EarlierCells
 }
 
-// maxBreakdowns bounds the memory of the cells: about 1 KiB a cell and variation.
-const maxBreakdowns = 300
-
-func newKeptCells() *simplelru.LRU[string, datedCells] {
-	cells, err := simplelru.NewLRU[string, datedCells](maxBreakdowns, nil)
-	if err != nil {
-		panic(err) // only for a size below 1
-	}
-	return cells
-}
-
-// concludeCells sets the conclusions of the cells of a breakdown. It keeps what it reads
-// of earlier looks as long as the events do not change, and for large subjects at least
-// for maxDaysAge.
-func (e *Engine) concludeCells(ctx context.Context, x *source.Execution, s state, results *result.Report) error {
-	key := cellsKey(x.DeclaredCells(), results.LookEnd())
-	version, known := e.Version(ctx, x.Subject)
-	if x.AllEvents && s.rollup != nil && s.rollup.Through.Before(s.through) {
-		known = false // the version is that of the rollup
-	}
-	kept := datedCells{version, &result.EarlierCells{}, time.Now(), s.through}
-	if last, read := e.decisions.keptCells(key); known && read && (last.version == version || isRecent(last.readAt, last.through, &s, e.store.Limits)) {
-		kept = last
-	}
-	cells, err := concludeCells(ctx, x, s, results, kept.cells)
-	if err == nil && known && cells != kept.cells {
-		kept.cells = cells
-		e.decisions.keepCells(key, kept)
-	}
-	return err
-}
-
-// concludeCells reads what the conclusions of the cells need besides what is known of
-// earlier looks: the planned look, and the order in which cells became large. It sets the
-// conclusions, and returns all that is known then.
-func concludeCells(ctx context.Context, x *source.Execution, s state, results *result.Report, earlier *result.EarlierCells) (*result.EarlierCells, error) {
+// concludeCells sets the conclusions of the cells of a breakdown. It reads what earlier
+// looks say about them, unless that is kept for this version of the events. version is
+// nil if it is not known.
+func (d *decisions) concludeCells(ctx context.Context, x *source.Execution, s state, results *result.Report, version *uint64) error {
 	cells := x.DeclaredCells()
+	key := cellsKey(cells, results.LookEnd())
+	now := dated{at: time.Now(), through: s.through}
+	earlier := &result.EarlierCells{}
+	if version != nil {
+		now.version = *version
+		if last, kept := d.keptCells(key); kept && (last.version == now.version || last.isRecent(&s, x.Store.Limits)) {
+			now, earlier = last.dated, last.cells
+		}
+	}
+	read, err := readEarlierCells(ctx, x, cells, s, results, earlier)
+	if err != nil {
+		return err
+	}
+	if version != nil && read != earlier {
+		d.keepCells(key, datedCells{now, read})
+	}
+	results.Conclude(read)
+	return nil
+}
+
+// readEarlierCells adds to earlier what the conclusions of the cells need: the planned
+// look, and the order in which cells became large.
+func readEarlierCells(ctx context.Context, x *source.Execution, cells *plan.Plan, s state, results *result.Report, earlier *result.EarlierCells) (*result.EarlierCells, error) {
 	of := *x
 	of.Plan, of.Outliers = cells, nil
 	if results.NeedsPlannedLook(earlier, cells) {
@@ -70,7 +57,6 @@ func concludeCells(ctx context.Context, x *source.Execution, s state, results *r
 	for {
 		end, needed := results.NextCheckpoint(earlier)
 		if !needed {
-			results.Conclude(earlier)
 			return earlier, nil
 		}
 		found, _, err := read(ctx, of.EndingAt(end), s)

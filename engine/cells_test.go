@@ -270,7 +270,7 @@ func TestLargeSubjectsReuseEarlierLooksAtCells(t *testing.T) {
 	if got := ask(); got != fourthDay {
 		t.Errorf("less than a minute later %q", got)
 	}
-	kept.readAt = kept.readAt.Add(-maxDaysAge)
+	kept.at = kept.at.Add(-maxDaysAge)
 	x.rolled.decisions.cells.Add(keys[0], kept)
 	if got := ask(); got != even {
 		t.Errorf("a minute later %q", got)

@@ -23,49 +23,76 @@ type decisions struct {
 	firstViews sync.Map // plan.Subject to time.Time
 }
 
-// datedDays are the days of a subject at a version of its events.
-type datedDays struct {
+// dated says of which version of a subject's events something was read.
+type dated struct {
 	version uint64
-	days    *result.Days
-	readAt  time.Time
+	at      time.Time // when it was read
 	through time.Time // acceptance time of the last event
 }
 
-// maxDaysAge is how long the days of a large subject without a rollup are used although
-// new events arrived. Reading them takes the store several times as long as a report,
-// and they change only by late events, until the next day is full.
+// datedDays are the days of a subject at a version of its events.
+type datedDays struct {
+	dated
+	days *result.Days
+}
+
+// maxDaysAge is how long the days of a large subject without a rollup, and the earlier
+// looks at its cells, are used although new events arrived. Reading them takes the store
+// several times as long as a report, and they change only by late events, until the next
+// day is full.
 const maxDaysAge = time.Minute
 
-// maxDecisions bounds the memory of the days: about 1 KiB a day and subject.
-const maxDecisions = 1000
+// The limits bound the memory: of the days, about 1 KiB a day and subject; of the cells,
+// about 1 KiB for each cell and variation.
+const (
+	maxDecisions  = 1000
+	maxBreakdowns = 300
+)
 
 func newDecisions() *decisions {
 	days, err := simplelru.NewLRU[string, datedDays](maxDecisions, nil)
 	if err != nil {
 		panic(err) // only for a size below 1
 	}
-	return &decisions{days: days, cells: newKeptCells()}
+	cells, err := simplelru.NewLRU[string, datedCells](maxBreakdowns, nil)
+	if err != nil {
+		panic(err)
+	}
+	return &decisions{days: days, cells: cells}
 }
 
-// decideAndReport computes a report and what the days of the subject decided. The days
-// are read again only if the events changed. The report of the declared question has
-// them among its own rows.
+// decideAndReport computes a report and what the days of the subject decided, and
+// returns the name of its source.
 func (e *Engine) decideAndReport(ctx context.Context, x *source.Execution, s state) (*result.Report, string, error) {
 	if !decides(x.Plan) {
 		return reportOf(ctx, x, s, nil)
 	}
+	var version *uint64 // nil: not known
+	if current, known := e.Version(ctx, x.Subject); known {
+		version = &current
+	}
+	if x.AllEvents && s.rollup != nil && s.rollup.Through.Before(s.through) {
+		version = nil // it is that of the rollup
+	}
+	results, from, err := e.reportWithDays(ctx, x, s, version)
+	if err == nil && x.Dimension != "" {
+		err = e.decisions.concludeCells(ctx, x, s, results, version)
+	}
+	return results, from, err
+}
+
+// reportWithDays computes a report with the decision of the days, without the conclusions
+// of cells. The days are read again only if the events changed. The report of the
+// declared question has them among its own rows.
+func (e *Engine) reportWithDays(ctx context.Context, x *source.Execution, s state, version *uint64) (*result.Report, string, error) {
 	declaration := x.Declaration()
 	key := decisionKey(declaration)
-	version, known := e.Version(ctx, x.Subject)
-	if x.AllEvents && s.rollup != nil && s.rollup.Through.Before(s.through) {
-		known = false // the version is that of the rollup
-	}
-	if last, read := e.decisions.get(key); known && read && (last.version == version || last.suffices(&s, e.store.Limits)) {
+	if last, read := e.decisions.get(key); version != nil && read && (last.version == *version || last.suffices(&s, e.store.Limits)) {
 		return reportOf(ctx, x, s, last.days.Decide(x.Filters.To))
 	}
 	keep := func(days *result.Days) {
-		if known {
-			e.decisions.set(key, datedDays{version, days, time.Now(), s.through})
+		if version != nil {
+			e.decisions.set(key, datedDays{dated{*version, time.Now(), s.through}, days})
 		}
 	}
 	if !hasDays(x.Plan) {
@@ -130,14 +157,14 @@ func (d *decisions) get(key string) (datedDays, bool) {
 // suffices reports whether the days may be used although events changed. Those of a
 // rollup cost little.
 func (d *datedDays) suffices(s *state, limits source.Limits) bool {
-	return s.rollup == nil && isRecent(d.readAt, d.through, s, limits)
+	return s.rollup == nil && d.isRecent(s, limits)
 }
 
 // isRecent reports whether something of a large subject was read less than maxDaysAge ago,
 // and on the day of the last event.
-func isRecent(readAt, through time.Time, s *state, limits source.Limits) bool {
+func (d *dated) isRecent(s *state, limits source.Limits) bool {
 	day := func(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
-	return s.events > limits.MaxInProcess() && time.Since(readAt) < maxDaysAge && day(through).Equal(day(s.through))
+	return s.events > limits.MaxInProcess() && time.Since(d.at) < maxDaysAge && day(d.through).Equal(day(s.through))
 }
 
 func (d *decisions) set(key string, days datedDays) {

@@ -60,16 +60,10 @@ func (e *Engine) Report(ctx context.Context, p *plan.Plan) (*result.Report, erro
 		return nil, err
 	}
 	results, from, err := e.decideAndReport(ctx, x, s)
-	if err == nil && x.Dimension != "" {
-		err = e.concludeCells(ctx, x, s, results)
-	}
 	if err == nil && e.observeSource != nil {
 		e.observeSource(from)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return results, nil
+	return results, err
 }
 
 // Reference computes a report from the events.
@@ -82,21 +76,26 @@ func (e *Engine) Reference(ctx context.Context, p *plan.Plan) (*result.Report, e
 	return results, err
 }
 
-// decidedReport computes a report and its decision, and returns the name of its source.
+// decidedReport computes a report with all conclusions, and returns the name of its
+// source. It keeps nothing.
 func decidedReport(ctx context.Context, x *source.Execution, s state) (results *result.Report, from string, err error) {
-	var decision *result.Decision
-	if decides(x.Plan) {
-		days, err := daysOf(ctx, x, x.Declaration(), s)
-		if err != nil {
-			return nil, "", err
-		}
-		decision = days.Decide(x.Filters.To)
+	if !decides(x.Plan) {
+		return reportOf(ctx, x, s, nil)
 	}
-	results, from, err = reportOf(ctx, x, s, decision)
-	if err == nil && x.Dimension != "" {
-		_, err = concludeCells(ctx, x, s, results, &result.EarlierCells{})
+	days, err := daysOf(ctx, x, x.Declaration(), s)
+	if err != nil {
+		return nil, "", err
 	}
-	return results, from, err
+	results, from, err = reportOf(ctx, x, s, days.Decide(x.Filters.To))
+	if err != nil || x.Dimension == "" {
+		return results, from, err
+	}
+	earlier, err := readEarlierCells(ctx, x, x.DeclaredCells(), s, results, &result.EarlierCells{})
+	if err != nil {
+		return nil, "", err
+	}
+	results.Conclude(earlier)
+	return results, from, nil
 }
 
 // reportOf computes a report, and returns the name of its source.

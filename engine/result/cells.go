@@ -113,7 +113,7 @@ func (r *Report) Conclude(e *EarlierCells) {
 	r.Breakdown = make([]BreakdownCell, len(b.cells))
 	for i, c := range stats.ConcludeCells(evidence, options(b.plan))[:len(b.cells)] {
 		j := b.cells[i]
-		j.conclude(b.plan, undeclared(b.plan, c.Conclusion), b.decision.ofCell(c, planned[b.names[i]].visitors))
+		b.decision.concludeCell(&j, b.plan, c, planned[b.names[i]].visitors)
 		j.Power = nil
 		r.Breakdown[i] = BreakdownCell{Value: b.names[i], Cell: j.Cell}
 	}
@@ -171,15 +171,17 @@ func (b *breakdown) pending(atPlannedLook bool) stats.Reason {
 	}
 }
 
-// ofCell returns what the planned look decided about a cell that had so many visitors
-// then, or nil if it did not decide.
-func (d *Decision) ofCell(c stats.CellConclusion, visitors int64) *Decision {
+// concludeCell sets the conclusion of a cell with so many visitors at the planned look.
+func (d *Decision) concludeCell(j *cellResult, p *plan.Plan, c stats.CellConclusion, visitors int64) {
+	conclusion := undeclared(p, c.Conclusion)
 	if c.Decided == nil {
-		return nil
+		j.conclude(p, conclusion, nil)
+		return
 	}
-	end, _ := d.lookEnd()
-	return &Decision{
-		Decision: stats.Decision{AtPlannedLook: c.Decided, Decided: &stats.Decided{PlannedLook: true, Conclusion: c.Conclusion, Comparisons: c.Decided}},
-		days:     &Days{plan: d.days.plan, looks: []stats.Look{{Visitors: visitors}}, ends: []time.Time{end}},
-	}
+	j.conclude(p, conclusion, func(s *Statement, _ []VariationResults) {
+		end, _ := d.lookEnd()
+		s.PlannedLook, s.PlannedVisitors = end, visitors
+		s.Conclusion.DecidedAt, s.Conclusion.Decided = &end, NewComparison(c.Decided[c.Index])
+		s.Comparison = s.Conclusion.Decided
+	})
 }

@@ -26,14 +26,14 @@ func (j *cellResult) decide(plan *plan.Plan, decision *Decision) {
 				now.Reasons[0] = stats.ReasonSharesChanged
 			}
 		}
-		j.conclude(plan, now, decision)
+		j.conclude(plan, now, decision.describe)
 		return
 	}
 	now.Status, now.Index, now.Reasons = decided.Conclusion.Status, decided.Conclusion.Index, decided.Conclusion.Reasons
 	for i, conclusive := range decided.Conclusion.Conclusive {
 		now.Conclusive[i] = now.Conclusive[i] || conclusive && decided.Comparisons[i].Verdict == j.evidence.Comparisons[i].Verdict
 	}
-	j.conclude(plan, now, decision)
+	j.conclude(plan, now, decision.describe)
 }
 
 // undeclared withdraws the conclusion of a report about another goal or metric than
@@ -45,9 +45,9 @@ func undeclared(plan *plan.Plan, c stats.Conclusion) stats.Conclusion {
 	return c
 }
 
-// conclude sets the conclusion and its text. decision is nil if the conclusion is that
-// of this look.
-func (j *cellResult) conclude(plan *plan.Plan, c stats.Conclusion, decision *Decision) {
+// conclude sets the conclusion and its text. describe adds what earlier looks decided; it
+// is nil if the conclusion is that of this look.
+func (j *cellResult) conclude(plan *plan.Plan, c stats.Conclusion, describe func(*Statement, []VariationResults)) {
 	if !plan.Rules.Compare {
 		return
 	}
@@ -65,7 +65,9 @@ func (j *cellResult) conclude(plan *plan.Plan, c stats.Conclusion, decision *Dec
 	if j.Power != nil {
 		s.Required, s.Remaining = j.Power.RequiredVisitors, j.Power.RemainingVisitors
 	}
-	decision.describe(s, j.Variations)
+	if describe != nil {
+		describe(s, j.Variations)
+	}
 	if slices.Contains(c.Reasons, stats.ReasonNotDeclared) {
 		s.Decides, s.Comparison = mostConclusive(j.Variations)
 	}

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"lifthouse/engine/query"
+	"lifthouse/engine/render"
 	"lifthouse/engine/result"
 	"lifthouse/schema"
 	"lifthouse/stats"
@@ -121,6 +123,9 @@ func TestCellsAreDecidedAtThePlannedLook(t *testing.T) {
 	if c := mobile.Variations[1].Comparison; *c.Conclusive || c.Verdict != stats.VerdictInconclusive {
 		t.Errorf("today's verdict %s, conclusive %v", c.Verdict, *c.Conclusive)
 	}
+	if csv, err := render.CSV(r); err != nil || strings.Count(string(csv), "winner,1,plannedLook,2026-03-06T00:00:00Z") != 4 { // of the whole report and of mobile
+		t.Errorf("%v; CSV %s", err, csv)
+	}
 	delete(want, "tablet")
 	x.wantCells("up to the planned look", x.byDevice(func(r *query.Request) { r.Filters.To = look }), want)
 	x.wantCells("up to the day before", x.byDevice(func(r *query.Request) { r.Filters.To = look.AddDate(0, 0, -1) }), map[string]string{"mobile": early, "desktop": even})
@@ -130,7 +135,11 @@ func TestCellsAreDecidedAtThePlannedLook(t *testing.T) {
 func TestCellsOfFilteredReports(t *testing.T) {
 	x := newTrial(t, firstDay)
 	for day := range 4 { // p = .028 of mobile is enough for one cell
-		x.devices(day, group{"mobile", 250, [2]int{25, 33}}, group{"desktop", 250, [2]int{25, 25}})
+		mobile := 25
+		if day == 0 {
+			mobile = 57
+		}
+		x.devices(day, group{"mobile", 250, [2]int{25, mobile}}, group{"desktop", 250, [2]int{25, 25}})
 	}
 	x.devices(4, group{"mobile", 250, [2]int{25, 15}})
 	mobile := func(r *query.Request) {
@@ -138,6 +147,7 @@ func TestCellsOfFilteredReports(t *testing.T) {
 	}
 	x.wantCells("all visitors", x.byDevice(nil), map[string]string{"mobile": even, "desktop": even})
 	x.wantCells("mobile only", x.byDevice(mobile), map[string]string{"mobile": fourthDay})
+	x.wantCells("mobile since the second day", x.byDevice(func(r *query.Request) { mobile(r); r.Filters.From = firstDay.AddDate(0, 0, 1) }), map[string]string{"mobile": even})
 	x.wantCells("since the planned look", x.byDevice(func(r *query.Request) { r.Filters.From = firstDay.AddDate(0, 0, 4) }), map[string]string{"mobile": even})
 	x.wantCells("another metric", x.byDevice(func(r *query.Request) { mobile(r); r.Metric = query.ValuePerVisitor }), map[string]string{"mobile": "insufficientData  ZERO_VARIANCE TOO_FEW_NONZERO"})
 }
@@ -272,11 +282,16 @@ func TestLargeSubjectsReuseEarlierLooksAtCells(t *testing.T) {
 func TestCellsAfterChangedShares(t *testing.T) {
 	x := newTrial(t, firstDay)
 	x.devices(0, group{"mobile", 250, [2]int{25, 120}}, group{"desktop", 250, [2]int{25, 25}})
+	since := time.Time{}
 	report := func() map[string]string {
 		p := planOf(t, x.engine, query.Request{AccountID: 1, SubjectID: 1, Metric: query.GoalConversionRate, Dimension: query.ByDevice})
-		p.SharesSince, p.Segment = firstDay.AddDate(0, 0, 1), 2
+		p.SharesSince, p.Segment, p.Filters.From = firstDay.AddDate(0, 0, 1), 2, since
 		return x.cellsOf(x.reportOf(p))
 	}
+	x.devices(1, group{"desktop", 250, [2]int{25, 75}})
+	since = firstDay.AddDate(0, 0, 1)
+	x.wantCells("second period", report(), map[string]string{"desktop": everyLook})
+	since = time.Time{}
 	x.wantCells("before the planned look", report(), map[string]string{"mobile": "inconclusive  SHARES_CHANGED", "desktop": "inconclusive  SHARES_CHANGED"})
 	for day := 1; day < 5; day++ {
 		x.devices(day, group{"mobile", 250, [2]int{25, 25}}, group{"desktop", 250, [2]int{25, 35}})

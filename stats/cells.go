@@ -109,7 +109,9 @@ func (c *CellConclusion) keep(cell CellEvidence, significant []bool) {
 // Dunnett-adjusted p-value is below .9 alpha / k. It errs with probability at most .9
 // alpha, whatever the other hypotheses. Holm's procedure with the smallest p-value of
 // each cell does not: if each cell has a treatment with an effect, all cells pass, and
-// the hypotheses without an effect are tested at .9 alpha / k, .9 alpha / (k-1), ….
+// the hypotheses without an effect are tested at .9 alpha / k, .9 alpha / (k-1), …. With 8
+// cells and 3 treatments, of which one has an effect, it errs in .08 of simulated
+// experiments instead of .05.
 func significantAtPlannedLook(cells []CellEvidence, alpha float64) [][]bool {
 	largest := make([]float64, len(cells))
 	for i, cell := range cells {

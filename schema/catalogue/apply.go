@@ -39,6 +39,7 @@ type NamedShare struct {
 func (c *Catalogue) Apply(ctx context.Context, file File, dryRun bool) ([]Change, error) {
 	var changes []Change
 	now := time.Now().UTC().Truncate(time.Millisecond)
+	plans := map[key]Plan{}
 	err := c.change(ctx, nil, func(current []row) ([]row, error) {
 		known, err := newSnapshot(current)
 		if err != nil {
@@ -47,7 +48,7 @@ func (c *Catalogue) Apply(ctx context.Context, file File, dryRun bool) ([]Change
 		if err := file.validate(known); err != nil {
 			return nil, err
 		}
-		a := applier{now: now, known: known, correct: file.CorrectShares, current: make(map[key]row, len(current)), named: map[key]bool{}}
+		a := applier{now: now, known: known, correct: file.CorrectShares, current: make(map[key]row, len(current)), named: map[key]bool{}, plans: plans}
 		for _, r := range current {
 			a.current[r.key] = r
 		}
@@ -74,6 +75,7 @@ type applier struct {
 	correct bool // File.CorrectShares
 	current map[key]row
 	named   map[key]bool // the rows that the file declares
+	plans   map[key]Plan // of existing campaigns before the change, also on a retry
 	rows    []row
 	changes []Change
 }
@@ -147,14 +149,32 @@ func (a *applier) campaign(account int64, campaign *Campaign) error {
 		a.changes[len(a.changes)-1].Shares = campaign.namedShares()
 	}
 	d := &declared{resource{account, kindCampaign, campaign.ID}, campaign.Name, campaign.Initial, map[int64]Shares{0: campaign.Shares()}, nil}
-	if before, exists := a.current[key{account, kindCampaign, campaign.ID, partDefinition}]; exists {
-		var defined Campaign
-		if err := json.Unmarshal([]byte(before.Body), &defined); err != nil {
-			return fmt.Errorf("campaign %d: %w", campaign.ID, err)
-		}
-		d.plans = &[2]Plan{defined.Plan(), campaign.Plan()}
+	before, exists, err := a.planBefore(key{account, kindCampaign, campaign.ID, partDefinition})
+	if err != nil {
+		return err
+	}
+	if exists {
+		d.plans = &[2]Plan{before, campaign.Plan()}
 	}
 	return a.state(d, changed)
+}
+
+// planBefore returns the plan of a campaign before the file is applied. On a retry, the
+// current definition may be that of the file.
+func (a *applier) planBefore(at key) (before Plan, exists bool, err error) {
+	if before, exists = a.plans[at]; exists {
+		return before, true, nil
+	}
+	row, exists := a.current[at]
+	if !exists {
+		return Plan{}, false, nil
+	}
+	var defined Campaign
+	if err := json.Unmarshal([]byte(row.Body), &defined); err != nil {
+		return Plan{}, false, fmt.Errorf("campaign %d: %w", at.ID, err)
+	}
+	a.plans[at] = defined.Plan()
+	return a.plans[at], true, nil
 }
 
 // namedShares returns the fractions of the variations: control gets its
@@ -229,20 +249,19 @@ func (a *applier) state(d *declared, changed bool) error {
 	if err != nil {
 		return err
 	}
-	// The shares may differ although the definition does not: they are corrected,
-	// or the row of another server has replaced the one that recorded them.
-	if recorded := state.record(d.shares, a.now, a.correct); exists && !changed {
-		if !recorded {
-			return nil
-		}
+	// The shares and the plan may differ although the definition does not: the shares are
+	// corrected, or the row of another server has replaced the one that recorded them.
+	planned := d.plans != nil && state.recordPlan(d.plans[0], d.plans[1], a.now)
+	shared := state.record(d.shares, a.now, a.correct)
+	if exists && !changed && !planned && !shared {
+		return nil
+	}
+	if exists && !changed && shared {
 		is, err := encode(state.ShareHistory)
 		if err != nil {
 			return err
 		}
 		a.changes = append(a.changes, Change{AccountID: d.account, Kind: string(d.kind), ID: d.id, Name: d.name, Fields: []FieldChange{{"shareHistory", was, is}}})
-	}
-	if d.plans != nil {
-		state.recordPlan(d.plans[0], d.plans[1], a.now)
 	}
 	state.UpdateDate = a.now
 	body, err := encode(state)

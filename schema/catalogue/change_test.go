@@ -141,7 +141,8 @@ func TestConcurrentChanges(t *testing.T) {
 				}
 				share := 1 + client*rounds + round
 				file := servers[0].Snapshot().File()
-				file.Accounts[0].Websites[0].Campaigns[0].ControlShare = share % 100
+				campaign := &file.Accounts[0].Websites[0].Campaigns[0]
+				campaign.ControlShare, campaign.MDE = share%100, 1+float64(share%100)/2
 				if _, err := server.Apply(t.Context(), file, false); err != nil {
 					t.Errorf("apply: %v", err)
 				}
@@ -173,9 +174,13 @@ func TestConcurrentChanges(t *testing.T) {
 	for _, since := range is.ShareHistory[0] {
 		recorded[since.Shares[0]] = true
 	}
+	planned := map[float64]bool{}
+	for _, since := range is.PlanHistory {
+		planned[since.MDE] = true
+	}
 	for share := range applied {
-		if !recorded[share] {
-			t.Errorf("share %d was applied and is not in the history", share)
+		if !recorded[share] || !planned[1+float64(share)/2] {
+			t.Errorf("share %d and its plan were applied and are not in the histories", share)
 		}
 	}
 	for _, secret := range secrets {

@@ -52,15 +52,20 @@ func (c Campaign) WithPlan(p Plan) Campaign {
 	return c
 }
 
-// recordPlan appends a changed plan to the history.
-func (s *State) recordPlan(before, plan Plan, now time.Time) {
+// recordPlan appends a changed plan to the history, and reports whether it did. If the
+// history is empty, before is the plan that the campaign had.
+func (s *State) recordPlan(before, plan Plan, now time.Time) bool {
+	if n := len(s.PlanHistory); n > 0 {
+		before = s.PlanHistory[n-1].Plan
+	}
 	if reflect.DeepEqual(before, plan) {
-		return
+		return false
 	}
 	if len(s.PlanHistory) == 0 {
 		s.PlanHistory = []PlanSince{{Since: s.CreateDate, Plan: before}}
 	}
 	s.PlanHistory = append(s.PlanHistory, PlanSince{Since: now, Plan: plan})
+	return true
 }
 
 // PlanAt returns the plan at a time: the first one if the time is earlier than all.

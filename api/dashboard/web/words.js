@@ -69,6 +69,7 @@ const reasons = {
   NOT_SIGNIFICANT: "no difference is statistically significant",
   NOTHING_TO_COMPARE: "there is no second variation",
   NO_SPREAD: "there are fewer than two values, or all values are equal",
+  BOUND_OVERFLOW: "a bound is beyond every number, so that it removes nothing",
 };
 
 /** why returns the texts of reasons.

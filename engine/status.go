@@ -92,7 +92,7 @@ func (e *Engine) FollowStatuses(ctx context.Context) {
 			for {
 				select {
 				case key := <-e.statuses.queue:
-					e.computeStatus(ctx, key)
+					e.computeStatuses(ctx, e.statuses.batch(key))
 				case <-ctx.Done():
 					return
 				}
@@ -102,57 +102,132 @@ func (e *Engine) FollowStatuses(ctx context.Context) {
 	workers.Wait()
 }
 
-func (e *Engine) computeStatus(ctx context.Context, key statusKey) {
-	e.statuses.mu.Lock()
-	delete(e.statuses.wanted, key) // a later change is queued again
-	e.statuses.mu.Unlock()
-	defined := e.catalogue.Snapshot().Account(key.account).Version
-	version, known := e.Version(ctx, key.subject)
-	status, err := e.status(ctx, key)
-	var gone *query.NotFoundError
-	switch {
-	case errors.As(err, &gone) || !known:
-		return
-	case err != nil:
-		if ctx.Err() == nil {
-			slog.WarnContext(ctx, "compute status failed", "subject", key.subject, "err", err)
+// maxBatch is the maximum number of statuses that are computed together.
+const maxBatch = 50
+
+// batch takes more statuses from the queue, as long as there are some.
+func (s *statuses) batch(first statusKey) []statusKey {
+	keys := []statusKey{first}
+	for len(keys) < maxBatch {
+		select {
+		case key := <-s.queue:
+			keys = append(keys, key)
+		default:
+			return keys
 		}
-		return
 	}
-	e.statuses.mu.Lock()
-	defer e.statuses.mu.Unlock()
-	e.statuses.kept.Add(key, keptStatus{version, defined, status})
+	return keys
 }
 
-// status computes the status of a subject.
-func (e *Engine) status(ctx context.Context, key statusKey) (*result.Status, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
+// pending is a status that is being computed.
+type pending struct {
+	statusKey
+	keptStatus
+	x     *source.Execution
+	state state
+}
+
+// computeStatuses computes statuses. The events of small campaigns are read together.
+func (e *Engine) computeStatuses(ctx context.Context, keys []statusKey) {
+	var all []*pending
+	for _, key := range keys {
+		e.statuses.mu.Lock()
+		delete(e.statuses.wanted, key) // a later change is queued again
+		e.statuses.mu.Unlock()
+		p, err := e.prepareStatus(ctx, key)
+		if err == nil && p != nil {
+			all = append(all, p)
+		}
+		e.complainOfStatus(ctx, key, err)
+	}
+	e.readTogether(ctx, all)
+	for _, p := range all {
+		status, err := e.status(ctx, p)
+		if err != nil {
+			e.complainOfStatus(ctx, p.statusKey, err)
+			continue
+		}
+		p.status = status
+		e.statuses.mu.Lock()
+		e.statuses.kept.Add(p.statusKey, p.keptStatus)
+		e.statuses.mu.Unlock()
+	}
+}
+
+func (e *Engine) complainOfStatus(ctx context.Context, key statusKey, err error) {
+	var gone *query.NotFoundError
+	if err != nil && ctx.Err() == nil && !errors.As(err, &gone) {
+		slog.WarnContext(ctx, "compute status failed", "subject", key.subject, "err", err)
+	}
+}
+
+// prepareStatus prepares the report of the declared question with a scorecard. It
+// returns nil if the store does not answer: the next list asks again.
+func (e *Engine) prepareStatus(ctx context.Context, key statusKey) (*pending, error) {
+	p := &pending{statusKey: key}
+	p.catalogue = e.catalogue.Snapshot().Account(key.account).Version
+	var known bool
+	if p.version, known = e.Version(ctx, key.subject); !known {
+		return nil, nil
+	}
 	r := key.subject.Request(key.account)
 	r.Scorecard = true
 	if key.subject.Kind == schema.SubjectCampaign {
 		r.Metric = query.GoalConversionRate
 	}
-	p, err := e.Plan(r)
+	of, err := e.Plan(r)
 	if err != nil {
 		return nil, err
 	}
-	x, s, err := e.prepare(ctx, p)
-	if err != nil {
-		return nil, err
+	p.x, p.state, err = e.prepare(ctx, of)
+	return p, err
+}
+
+// readTogether reads the events of small campaigns beforehand, website by website. If
+// that fails, each of them is read alone.
+func (e *Engine) readTogether(ctx context.Context, all []*pending) {
+	together := map[int64][]*source.Execution{}
+	events := map[int64]uint64{}
+	flush := func(website int64) {
+		if few := together[website]; len(few) > 1 {
+			if err := source.ReadSubjects(ctx, e.store, few); err != nil && ctx.Err() == nil {
+				slog.WarnContext(ctx, "read campaigns together failed", "err", err)
+			}
+		}
+		together[website], events[website] = nil, 0
 	}
-	if !decides(x.Plan) {
+	for _, p := range all {
+		website := p.subject.WebsiteID
+		if p.subject.Kind != schema.SubjectCampaign || p.state.events > e.store.Limits.MaxInProcess() || !decides(p.x.Plan) {
+			continue
+		}
+		if events[website]+p.state.events > source.MaxEventsAtOnce {
+			flush(website)
+		}
+		together[website] = append(together[website], p.x)
+		events[website] += p.state.events
+	}
+	for website := range together {
+		flush(website)
+	}
+}
+
+// status computes a status.
+func (e *Engine) status(ctx context.Context, p *pending) (*result.Status, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	if !decides(p.x.Plan) {
 		return result.NewStatus(nil, nil), nil
 	}
-	plain := *x
-	withoutScorecard := *x.Plan
+	plain := *p.x
+	withoutScorecard := *p.x.Plan
 	withoutScorecard.Scorecard = false
 	plain.Plan = &withoutScorecard
-	report, decision, guards, err := e.reportForStatus(ctx, &plain, s)
+	report, decision, guards, err := e.reportForStatus(ctx, &plain, p.state)
 	if err != nil {
 		return nil, err
 	}
-	report.AddScorecard(x.Plan, nil, decision, guards)
+	report.AddScorecard(p.x.Plan, nil, decision, guards)
 	return result.NewStatus(report, decision), nil
 }
 

@@ -16,6 +16,7 @@ type Execution struct {
 	Stored   Stored
 	Outliers *visit.Outliers // bounds of goal values; nil: no z-score
 	Limited  *visit.Cap      // the cap of the report, once it is known; nil: none
+	Known    *Events         // read beforehand; nil: none
 }
 
 // limit returns the limit of the total value of a visitor; 0: none.

@@ -101,6 +101,9 @@ func (x InProcess) Read(ctx context.Context) (*visit.Rows, string, error) {
 // count reads the events of the given visitors, or of all if there are none, and
 // computes the totals of each visitor. The caller must release the result.
 func (x *Execution) count(ctx context.Context, visitors []uint64) (*counting, error) {
+	if events, known := x.known(); known && visitors == nil {
+		return x.countGoal(events, x.CountedGoal()), nil
+	}
 	query, err := x.InProcessQuery(visitors)
 	if err != nil {
 		return nil, err

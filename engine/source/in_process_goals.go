@@ -16,6 +16,13 @@ func (x InProcess) ReadGoals(ctx context.Context, goals []int64) (found map[int6
 	of, p := *x.Execution, *x.Plan
 	p.Goal = nil
 	of.Plan = &p
+	found = map[int64]*visit.Rows{}
+	if events, known := x.known(); known {
+		for _, goal := range goals {
+			found[goal] = of.aboutGoal(events, goal)
+		}
+		return found, "", nil
+	}
 	query, reference := of.referenceQuery()
 	if err := query.Render("in_process.sql", InProcessSlots{Slots: reference, Shows: needsAttributes(&p), AllEvents: !x.Filters.From.IsZero(), ByGoal: true}); err != nil {
 		return nil, "", err
@@ -25,17 +32,26 @@ func (x InProcess) ReadGoals(ctx context.Context, goals []int64) (found map[int6
 	if err := of.readEvents(ctx, query, true, all); err != nil {
 		return nil, "", err
 	}
-	found = map[int64]*visit.Rows{}
 	for _, goal := range goals {
 		found[goal] = of.aboutGoal(all.events, goal)
 	}
 	return found, "", nil
 }
 
-// aboutGoal counts the events of a goal, and those that are of none.
+// aboutGoal returns the rows of the report about a goal.
 func (x *Execution) aboutGoal(events []eventRow, goal int64) *visit.Rows {
-	f := x.counting()
+	f := x.countGoal(events, goal)
 	defer f.release()
+	if x.Interval == "" {
+		return x.Answer(f.rows(), nil)
+	}
+	return x.Answer(f.rows(), f.steps())
+}
+
+// countGoal counts the events of a goal, and those that are of none. The caller must
+// release the result.
+func (x *Execution) countGoal(events []eventRow, goal int64) *counting {
+	f := x.counting()
 	for _, e := range events {
 		if e.Kind == visit.Goal && goal != 0 && e.goal != goal {
 			e.Kind = visit.NoKind // the visitor was active
@@ -43,8 +59,5 @@ func (x *Execution) aboutGoal(events []eventRow, goal int64) *visit.Rows {
 		f.events = append(f.events, e)
 	}
 	f.count()
-	if x.Interval == "" {
-		return x.Answer(f.rows(), nil)
-	}
-	return x.Answer(f.rows(), f.steps())
+	return f
 }

@@ -40,7 +40,7 @@ export function number(x, d) {
 
 /** half returns half the width of a bounded interval.
  * @param {Interval | null} [interval] */
-const half = (interval) => (interval && interval[0] !== null && interval[1] !== null ? interval[1] / 2 - interval[0] / 2 : undefined);
+export const half = (interval) => (interval && interval[0] !== null && interval[1] !== null ? interval[1] / 2 - interval[0] / 2 : undefined);
 
 /** decimals returns the number of decimals that show two digits of a spread.
  * @param {number} [spread] */

@@ -11,6 +11,7 @@ import { Copied, Empty, Fault, Loading, Num, State } from "./parts.jsx";
 import { Decided } from "./planned.jsx";
 import { Posterior } from "./posterior.jsx";
 import { follow, to } from "./route.js";
+import { Scorecard } from "./scorecard.jsx";
 import { OverTime } from "./series.jsx";
 import { Switch } from "./switch.jsx";
 import { Variations } from "./table.jsx";
@@ -145,6 +146,7 @@ export function Results({ subject, route, go }) {
           <Forest results={results} />
           <Posterior results={results} />
           <Breakdown results={results} narrow={narrow} />
+          {!empty && subject.kind !== "widget" && <Scorecard {...{ subject, route }} />}
           {!empty && <OverTime {...{ subject, route, go }} />}
           <div class="pair"><Checks results={results} />{!empty && <Progress results={results} />}</div>
           <Request path={path} />

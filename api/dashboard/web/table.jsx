@@ -44,7 +44,7 @@ export function DecidedOn({ variation, conclusion }) {
 }
 
 /** @param {{ label: string, children?: ComponentChildren, class?: string }} props */
-const Cell = ({ label, children, class: name }) => <td role="cell" data-label={label} class={name}>{children}</td>;
+export const Cell = ({ label, children, class: name }) => <td role="cell" data-label={label} class={name}>{children}</td>;
 
 /** Proof shows the chance to beat control or the p-values.
  * @param {{ comparison: Comparison, label: string }} props */

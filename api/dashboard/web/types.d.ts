@@ -120,6 +120,35 @@ export interface PlannedLook {
   reason?: string;
 }
 
+// Decision is what to do with the campaign.
+export interface Decision {
+  status: "invalid" | "rollBack" | "ship" | "noDifference" | "keepRunning";
+  variationId: number | null;
+  decidedAt?: string;
+  reasons: { code: string; goalId?: number; metric?: MetricName; text: string }[];
+  text: string;
+}
+
+export interface ScorecardRow {
+  goal: { id: number; name: string } | null;
+  metric: MetricName;
+  role: "primary" | "guardrail" | "secondary" | "other";
+  direction: "up" | "down";
+  variations: ScorecardVariation[];
+}
+
+export interface ScorecardVariation {
+  id: number;
+  name: string;
+  control: boolean;
+  estimate: Estimate;
+  comparison: Comparison | null;
+  qValue?: number;
+  discovered?: boolean;
+  guardrail?: { status: "safe" | "harmed" | "notYetKnown"; margin?: number; absoluteMargin?: number; lower: number | null; upper: number | null; requiredVisitors: number | null; decidedAt?: string; reason?: string };
+  impact?: { perMonth: Comparison["improvement"] | null; reason?: string };
+}
+
 export interface Cell {
   totals: Counts;
   variations: Variation[];
@@ -148,6 +177,8 @@ export interface Results extends Cell {
   power?: Power;
   breakdown?: (Cell & { value: string })[];
   series?: Point[];
+  decision?: Decision;
+  scorecard?: ScorecardRow[];
 }
 
 export interface Experiment {

@@ -15,8 +15,8 @@ export const metrics = {
 /** The metrics that variations can be compared on.
  * @type {Record<Subject["kind"], MetricName[]>} */
 export const compareMetrics = {
-  campaign: ["goalConversionRate", "valuePerVisitor", "profitPerVisitor"],
-  experiment: ["conversionRate", "completionRate", "goalConversionRate", "valuePerVisitor", "profitPerVisitor", "extraValuePerVisitor"],
+  campaign: ["goalConversionRate", "valuePerVisitor", "profitPerVisitor", "goalsPerVisitor", "averageValue"],
+  experiment: ["conversionRate", "completionRate", "goalConversionRate", "valuePerVisitor", "profitPerVisitor", "extraValuePerVisitor", "goalsPerVisitor", "averageValue"],
   widget: [],
 };
 
@@ -42,6 +42,11 @@ export const conclusions = {
   insufficientData: "Not enough data",
   invalid: "Not trustworthy",
 };
+
+/** The decisions, and the words of the scorecard. */
+export const decisions = { ship: "Ship", rollBack: "Roll back", noDifference: "No difference", keepRunning: "Keep running", invalid: "Do not decide" };
+export const roles = { primary: "Primary", guardrail: "Guardrail", secondary: "Secondary", other: "Other" };
+export const guardrails = { safe: "✓ safe", harmed: "✗ harmed", notYetKnown: "… not yet known" };
 
 /** The texts of reasons, equal to those of the engine.
  * @type {Record<string, string>} */

@@ -133,12 +133,12 @@ func (v *viewer) plannedLookIsTheAPIs() {
 	if got := evaluated[string](v, `document.querySelector(".chart").ariaLabel`); !strings.Contains(got, "marks the planned look, "+day(*r.PlannedLook.Time)) {
 		v.Errorf("the chart is described as %q", got)
 	}
-	if n := evaluated[int64](v, `document.querySelectorAll(".verdict.better").length`); n != 1 {
+	if n := evaluated[int64](v, `document.querySelectorAll("[aria-labelledby=variations] .verdict.better").length`); n != 1 {
 		v.Errorf("%d green verdicts, want 1", n)
 	}
 	v.open("/?campaign=12&compareMetric=valuePerVisitor")
 	v.shows("(no conclusion: not the declared goal or metric)")
-	if n := evaluated[int64](v, `document.querySelectorAll(".verdict.better, .conclusion.winner").length`); n != 0 {
+	if n := evaluated[int64](v, `document.querySelectorAll("[aria-labelledby=variations] .verdict.better, .conclusion.winner").length`); n != 0 {
 		v.Errorf("%d green parts without a conclusion", n)
 	}
 	v.open("/?campaign=12")

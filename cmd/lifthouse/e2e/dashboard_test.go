@@ -140,7 +140,7 @@ func thousands(n int64) string {
 func (v *viewer) listAndItsFilters() {
 	v.Helper()
 	rows := func(n int) { v.until(fmt.Sprintf(`document.querySelectorAll("[data-id]").length === %d`, n)) }
-	rows(3)
+	rows(6)
 	v.enter("[name=search]", "colour")
 	rows(1)
 	v.until(`location.search === "?search=colour"`)
@@ -151,7 +151,7 @@ func (v *viewer) listAndItsFilters() {
 	v.shows("No matching campaigns.")
 	v.until(`location.search === "?active=false"`)
 	v.choose("[name=active]", "true")
-	rows(3)
+	rows(6)
 	v.choose("[name=type]", "themeExperiment")
 	v.shows("No matching campaigns.")
 	v.open("/?show=widgets")
@@ -159,7 +159,7 @@ func (v *viewer) listAndItsFilters() {
 	v.choose("[name=type]", "bar")
 	v.shows("No matching widgets.")
 	v.click(".tabs a")
-	rows(3)
+	rows(6)
 }
 
 func (v *viewer) filtersWriteTheAddress() {

@@ -197,25 +197,25 @@ func TestTheDashboardWhileTheServerIsAway(t *testing.T) {
 // to send some.
 func TestTheDashboardOfCampaignsInTrouble(t *testing.T) {
 	v := newViewer(t)
-	v.declare(`          - {id: 15, name: Slow page, type: experiment, controlShare: 50, primaryGoalId: 3, variations: [{id: 1, name: Slow, share: 50}]}
-          - {id: 16, name: Not yet, type: experiment, controlShare: 50, primaryGoalId: 3, variations: [{id: 1, name: Later, share: 50}]}
+	v.declare(`          - {id: 25, name: Slow page, type: experiment, controlShare: 50, primaryGoalId: 3, variations: [{id: 1, name: Slow, share: 50}]}
+          - {id: 26, name: Not yet, type: experiment, controlShare: 50, primaryGoalId: 3, variations: [{id: 1, name: Later, share: 50}]}
 `)
 	var lines strings.Builder
 	for i := range 1000 {
 		for variation := range 2 {
 			if variation == 0 || i < 800 {
-				fmt.Fprintf(&lines, `{"eventId":"%d-%d","time":%d,"websiteId":1,"visitor":"slow-%d-%d","event":"view","campaignId":15,"variationId":%d}`+"\n",
+				fmt.Fprintf(&lines, `{"eventId":"%d-%d","time":%d,"websiteId":1,"visitor":"slow-%d-%d","event":"view","campaignId":25,"variationId":%d}`+"\n",
 					variation, i, time.Now().Add(-time.Hour).UnixMilli(), variation, i, variation)
 			}
 		}
 	}
 	v.imports(lines.String())
 
-	v.open("/?campaign=15")
+	v.open("/?campaign=25")
 	v.signIn(v.token)
 	v.shows("NOT TRUSTWORTHY")
 	v.shows("Sample ratio mismatch (SRM)")
-	r := v.report("/v1/campaigns/15/results")
+	r := v.report("/v1/campaigns/25/results")
 	if !r.Checks.SampleRatio.Mismatch {
 		t.Fatalf("800 of 1800 is no mismatch: %+v", r.Checks.SampleRatio)
 	}
@@ -228,7 +228,7 @@ func TestTheDashboardOfCampaignsInTrouble(t *testing.T) {
 	v.shows("Not enough data for a chart.")
 	v.look("mismatch")
 
-	v.open("/?campaign=16")
+	v.open("/?campaign=26")
 	v.shows("Events appear here within seconds.")
 	v.until(`!document.querySelector(".loading, .uplot, [aria-labelledby=progress], [role=alert]")`)
 	v.look("no-events")

@@ -50,6 +50,38 @@ func spreadOf(visits []map[query.Metric]int64, metric query.Metric) spread {
 	return s
 }
 
+// ratiosOf returns value per goal of two variations, with the variance of the delta method:
+// that of (value - ratio · goals) / mean goals over the visitors. It returns false if one
+// of them has no goals.
+func ratiosOf(control, own []map[query.Metric]int64) (c, o spread, both bool) {
+	c, first := ratioOf(control)
+	o, second := ratioOf(own)
+	return c, o, first && second
+}
+
+func ratioOf(visits []map[query.Metric]int64) (spread, bool) {
+	value, goals := new(big.Rat), new(big.Rat)
+	for _, visit := range visits {
+		value.Add(value, big.NewRat(visit[query.ValuePerVisitor], schema.MoneyScale))
+		goals.Add(goals, big.NewRat(visit[query.GoalsPerVisitor], 1))
+	}
+	if goals.Sign() == 0 {
+		return spread{}, false
+	}
+	n := big.NewRat(int64(len(visits)), 1)
+	s := spread{n: float64(len(visits)), mean: new(big.Rat).Quo(value, goals), variance: new(big.Rat)}
+	perVisitor := new(big.Rat).Quo(goals, n)
+	for _, visit := range visits {
+		d := new(big.Rat).Mul(s.mean, big.NewRat(visit[query.GoalsPerVisitor], 1))
+		d.Sub(big.NewRat(visit[query.ValuePerVisitor], schema.MoneyScale), d).Quo(d, perVisitor)
+		s.variance.Add(s.variance, d.Mul(d, d))
+	}
+	if len(visits) > 1 {
+		s.variance.Quo(s.variance, new(big.Rat).Sub(n, big.NewRat(1, 1)))
+	}
+	return s, true
+}
+
 func float(r *big.Rat) float64 {
 	f, _ := r.Float64()
 	return f
@@ -82,6 +114,18 @@ func compareCell(t *testing.T, plan *plan.Plan, cell *result.Cell, want *folded)
 		}
 		if v.Comparison != nil {
 			control, own := spreadOf(want.visits[cell.Variations[0].ID], plan.Metric), spreadOf(want.visits[v.ID], plan.Metric)
+			if plan.Metric == query.AverageValue {
+				if plan.Cap != nil { // the values of the visits are capped, those of the ratio are not
+					continue
+				}
+				var both bool
+				if control, own, both = ratiosOf(want.visits[cell.Variations[0].ID], want.visits[v.ID]); !both {
+					if v.Comparison.Difference.Value != nil {
+						t.Errorf("a difference of value per goal without goals: %v\n%s", *v.Comparison.Difference.Value, plan)
+					}
+					continue
+				}
+			}
 			compareComparison(t, plan, v.Comparison, unevenAs(plan, cell.Variations[0].ID, v.ID, control, own), control, own)
 		}
 	}

@@ -77,7 +77,7 @@ func (g guarded) safety() scenario {
 	g.campaign = g.plannedAt(required)
 	s := g.scenario(guardedDecisions)
 	s.name += ", " + g.name
-	s.measures = []decisionMeasure{{name: "safe at its required sample", least: decisionPower - 0.01, most: 1}}
+	s.measures = []decisionMeasure{{name: "safe at its required sample", least: leastPower, most: 1}}
 	days := equalDays(required, daysToPlan)
 	s.simulate = func(random *rand.Rand) []observation {
 		r := g.guard(random, days, len(days)-1, 0)

@@ -16,6 +16,19 @@ const tokenKey = "token"
 
 const realm = `Bearer realm="lifthouse"`
 
+// tokenScopesHeader names the scopes of the token in each response, so that clients offer
+// only what the token permits.
+const tokenScopesHeader = "X-Token-Scopes"
+
+// scopesOf returns the scopes of a token, separated by spaces (RFC 6749, section 3.3).
+func scopesOf(token catalogue.Token) string {
+	names := make([]string, len(token.Scopes))
+	for i, scope := range token.Scopes {
+		names[i] = string(scope)
+	}
+	return strings.Join(names, " ")
+}
+
 // authenticated accepts requests with a token that has the scope (RFC 6750).
 func (s *server) authenticated(scope catalogue.Scope) gin.HandlerFunc {
 	return func(c *gin.Context) {
@@ -38,6 +51,7 @@ func (s *server) authenticated(scope catalogue.Scope) gin.HandlerFunc {
 			return
 		}
 		recordOf(c.Request.Context()).token = token
+		c.Header(tokenScopesHeader, scopesOf(token))
 		if p := s.limited(&token, scope); p != nil {
 			s.metrics.rateLimited.Inc()
 			writeProblem(c, p)

@@ -10,7 +10,7 @@ import (
 // Headers that a page of an allowed origin may send and read.
 const (
 	sentByPages = "Authorization, Accept, Cache-Control, Content-Encoding, Content-Type, Idempotency-Key, If-None-Match, X-Request-Id"
-	readByPages = "Content-Disposition, ETag, Link, Retry-After, Warning, WWW-Authenticate, X-Request-Id, X-Total-Count"
+	readByPages = "Content-Disposition, ETag, Link, Retry-After, Warning, WWW-Authenticate, X-Request-Id, X-Token-Scopes, X-Total-Count"
 )
 
 // cors lets pages of the configured origins read responses. Other origins get

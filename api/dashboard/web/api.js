@@ -11,6 +11,9 @@ export const session = {
   /** @param {string} token */
   open(token) { sessionStorage.setItem(key, token); },
   close() { sessionStorage.removeItem(key); },
+  /** mayWrite reports whether the token may start and stop. The server says so with
+   * each response. */
+  mayWrite: false,
 };
 
 /** Problem is an error response, or a request without a response (status 0). */
@@ -46,6 +49,7 @@ export async function ask(path, { method = "GET", accept = "application/json", e
     if (signal?.aborted) throw error;
     throw new Problem(0, { title: "No response", detail: "The server does not respond. Check that it is running and that you are connected." });
   }
+  if (token === session.token) session.mayWrite = response.headers.get("X-Token-Scopes")?.split(" ").includes("write") ?? session.mayWrite;
   if (response.status === 304) return { unchanged: true };
   if (!response.ok) {
     const problem = new Problem(response.status, await response.json().catch(() => ({ title: response.statusText })), Number(response.headers.get("Retry-After")) || 0);
@@ -58,15 +62,19 @@ export async function ask(path, { method = "GET", accept = "application/json", e
   return { body, stale, etag: response.headers.get("ETag"), total: Number(response.headers.get("X-Total-Count")) };
 }
 
-/** all requests all pages of a list.
+const most = 500; // elements of a page of a list
+
+/** all requests all pages of a list. A list of one page is requested with its ETag.
  * @param {string} path
  * @param {Record<string, string | undefined>} parameters
- * @param {AbortSignal} [signal]
+ * @param {RequestOptions} [options]
  * @returns {Promise<Response<any[]>>} */
-export async function all(path, parameters, signal) {
-  const found = [];
+export async function all(path, parameters, { etag, signal } = {}) {
+  const first = await ask(path + query({ ...parameters, limit: most }), { etag, signal });
+  if (first.unchanged || !((first.total ?? 0) > most)) return first;
+  const found = first.body;
   for (;;) {
-    const page = await ask(path + query({ ...parameters, offset: found.length, limit: 500 }), { signal });
+    const page = await ask(path + query({ ...parameters, offset: found.length, limit: most }), { signal });
     found.push(...page.body);
     if (page.body.length === 0 || found.length >= (page.total ?? 0)) return { body: found, total: found.length };
   }

@@ -1,5 +1,5 @@
 // @ts-check
-import { count, minute, money, percent, probability } from "./format.js";
+import { count, decimals, minute, money, number, percent, probability } from "./format.js";
 import { Num } from "./parts.jsx";
 import { PlannedLook } from "./planned.jsx";
 import { why } from "./words.js";
@@ -57,9 +57,21 @@ export function Checks({ results }) {
   );
 }
 
+/** Waiting says what a week without the best variation costs, if its effect is as it is
+ * seen now.
+ * @param {{ scored: Results }} props */
+function Waiting({ scored }) {
+  const rows = scored.scorecard?.filter((r) => r.role === "primary" || r.metric === "valuePerVisitor") ?? [];
+  const row = rows.find((r) => r.metric === "valuePerVisitor" && r.goal?.id === rows[0]?.goal?.id) ?? rows[0];
+  const best = Math.max(0, ...(row?.variations ?? []).map((v) => v.impact?.perMonth?.value ?? 0));
+  if (best <= 0 || scored.decision?.status !== "keepRunning") return null;
+  const week = best * 7 / 30;
+  return <p>If the effect is as seen now, each week of waiting costs about <Num value={week}>{number(week, decimals(week / 2))}</Num> {row.metric === "valuePerVisitor" ? "in value" : "converted visitors"}. The interval tells how uncertain that is.</p>;
+}
+
 /** Progress shows the progress towards the required sample size and the planned look.
- * @param {{ results: Results }} props */
-export function Progress({ results }) {
+ * @param {{ results: Results, scored?: Results }} props */
+export function Progress({ results, scored }) {
   const { power } = results;
   if (!power) return null;
   if (power.requiredVisitors === null) return <section aria-labelledby="progress"><h2 id="progress">Progress</h2><p>The required sample size cannot be computed: {why(power.reason)}.</p><PlannedLook results={results} /></section>;
@@ -69,8 +81,9 @@ export function Progress({ results }) {
       <h2 id="progress">Progress</h2>
       <progress max="1" value={Math.min(power.progress ?? 0, 1)} aria-label="Progress towards the required sample size" />
       <p><b><Num value={power.progress}>{percent(power.progress, 0)}</Num></b> of <Num value={power.requiredVisitors}>{count(power.requiredVisitors)}</Num> required visitors.{" "}
-        {left ? <><Num value={power.remainingVisitors}>{count(power.remainingVisitors)}</Num> remaining{power.daysRemaining !== null && <>, about <b><Num value={power.daysRemaining}>{count(power.daysRemaining)}</Num> {power.daysRemaining === 1 ? "day" : "days"}</b> at last week's rate</>}.</> : "The required sample size is reached."}</p>
+        {left ? <><Num value={power.remainingVisitors}>{count(power.remainingVisitors)}</Num> remaining{power.daysRemaining !== null && <>, {power.daysRemaining > 365 ? "more than a year at this traffic: " : "about "}<b><Num value={power.daysRemaining}>{count(power.daysRemaining)}</Num> {power.daysRemaining === 1 ? "day" : "days"}</b> at last week's rate</>}.</> : "The required sample size is reached."}</p>
       <PlannedLook results={results} />
+      {scored && <Waiting scored={scored} />}
       <p class="quiet">{power.minimumDetectableEffect !== null && <>Minimum detectable uplift so far: {percent(power.minimumDetectableEffect)}. </>}
         {power.power !== null && <>Power for the planned uplift: {percent(power.power, 0)}. </>}{power.reason && `Reason: ${why(power.reason)}.`}</p>
     </section>

@@ -43,15 +43,16 @@ function Span({ scale, interval, y, thin }) {
   );
 }
 
-/** ForestRow shows an uplift with its intervals.
- * @param {{ scale: Scale, comparison: Comparison, index: number, name: string }} props */
-export function ForestRow({ scale, comparison, index, name }) {
+/** ForestRow shows an uplift with its intervals, and the margin of a guardrail.
+ * @param {{ scale: Scale, comparison: Comparison, index: number, name: string, margin?: number }} props */
+export function ForestRow({ scale, comparison, index, name, margin }) {
   const { value, interval } = comparison.improvement;
   const always = comparison.sequential?.improvement;
   const y = always ? 11 : 16;
   return (
-    <svg class={"forest-row " + hue(index)} height="32" width="100%" role="img" aria-label={`${name}: uplift ${lift(value, interval)}, interval ${liftSpan(interval)}`}>
+    <svg class={"forest-row " + hue(index)} height="32" width="100%" role="img" aria-label={`${name}: uplift ${lift(value, interval)}, interval ${liftSpan(interval)}${margin === undefined ? "" : `, margin ${tick(margin)}`}`}>
       <line class="zero" x1={scale.at(0) + "%"} x2={scale.at(0) + "%"} y1="0" y2="32" />
+      {margin !== undefined && margin > scale.low && margin < scale.high && <line class="margin" x1={scale.at(margin) + "%"} x2={scale.at(margin) + "%"} y1="0" y2="32" />}
       <Span scale={scale} interval={interval} y={y} />
       {value !== null && <circle cx={scale.clip(value) + "%"} cy={y} r="5" />}
       {always && <Span scale={scale} interval={always} y={24} thin />}

@@ -1,109 +1,112 @@
 // @ts-check
 import { useEffect } from "preact/hooks";
-import { all, query } from "./api.js";
-import { count, day } from "./format.js";
+import { all } from "./api.js";
+import { groupOf, groups, listed, matches, sorted } from "./groups.js";
 import { useAnswer } from "./hooks.js";
-import { Empty, Fault, Loading, Num, State } from "./parts.jsx";
+import { Listing } from "./listing.jsx";
+import { Empty, Fault, Loading } from "./parts.jsx";
 import { follow, to } from "./route.js";
 import { kind } from "./words.js";
 
 /** @import { TargetedEvent } from "preact" */
+/** @import { Group } from "./groups.js" */
 /** @import { Answer } from "./hooks.js" */
 /** @import { Route } from "./route.js" */
-/** @import { Go, Item, Website } from "./types.d.ts" */
+/** @import { Go, Item, Listed, Website } from "./types.d.ts" */
 
-/** @typedef {"campaigns" | "widgets"} Show */
-
-const page = 50;
 const types = {
   campaigns: ["personalization", "themePersonalization", "productPersonalization", "shippingPersonalization", "urlSplitPersonalization", "fullStackPersonalization", "templatePersonalization",
     "experiment", "themeExperiment", "productExperiment", "shippingExperiment", "urlSplitExperiment", "fullStackExperiment", "templateExperiment"],
   widgets: ["popup", "callout", "bar", "embedded"],
 };
-/** The counters of a list, and their labels.
- * @type {Record<Show, ["views" | "clicks" | "conversions" | "goalsReached" | "value", string][]>} */
-const counters = {
-  campaigns: [["views", "Views"], ["goalsReached", "Goals"], ["value", "Value"]],
-  widgets: [["views", "Views"], ["clicks", "Clicks"], ["conversions", "Conversions"], ["goalsReached", "Goals"], ["value", "Value"]],
-};
 
-/** @param {{ show: Show, items: Item[], link: (item: Item) => string, go: Go }} props */
-function Table({ show, items, link, go }) {
+const shows = { "": "All", campaigns: "Campaigns", widgets: "Widgets" };
+
+/** useItems requests the campaigns or widgets of a website with their statuses.
+ * @param {"campaigns" | "widgets"} show @param {string | undefined} website @param {boolean} wanted
+ * @returns {Answer<Item[]> & { here?: Listed[] }} */
+function useItems(show, website, wanted) {
+  const parameters = { websiteId: website, include: "status" };
+  const path = wanted && `/v1/${show}?${new URLSearchParams({ websiteId: website ?? "" })}`;
+  /** @type {Answer<Item[]>} */
+  const found = useAnswer(path, { request: (_, options) => all("/v1/" + show, parameters, options) });
+  const one = show === "campaigns" ? "campaign" : "widget";
+  return { ...found, here: found.path === path ? found.body?.map((item) => listed(one, item)) : undefined };
+}
+
+/** @param {{ label: string, name: string, value: string | undefined, values: string[], write?: (value: string) => string, set: (name: string) => (e: TargetedEvent<HTMLSelectElement>) => void }} props */
+const Choice = ({ label, name, value = "", values, write = String, set }) => (
+  <label>{label} <select name={name} value={value} onChange={set(name)}>
+    <option value="">any</option>
+    {value && !values.includes(value) && <option value={value}>{write(value)}</option>}
+    {values.map((v) => <option key={v} value={v}>{write(v)}</option>)}
+  </select></label>
+);
+
+/** @param {(string | undefined)[]} values */
+const distinct = (values) => [...new Set(values)].filter((v) => v !== undefined && v !== "").sort();
+
+/** Filters choose among the items of a website. All choices are in the URL.
+ * @param {{ route: Route, go: Go, items: Listed[], websites: Website[], website: string | undefined, show: string }} props */
+function Filters({ route, go, items, websites, website, show }) {
+  /** @param {string} name @returns {(e: TargetedEvent<HTMLInputElement | HTMLSelectElement>) => void} */
+  const set = (name) => (e) => go(route.with(name, e.currentTarget.value), { replace: name === "search" });
+  const owners = /** @type {string[]} */ (distinct(items.map((i) => i.owner))), tags = /** @type {string[]} */ (distinct(items.flatMap((i) => i.tags ?? [])));
+  const offered = show === "campaigns" || show === "widgets" ? types[show] : [...types.campaigns, ...types.widgets];
   return (
-    <table class="cards" role="table" aria-label={show}>
-      <thead role="rowgroup"><tr role="row">
-        {["Name", "State", "Type", "Started"].map((h) => <th key={h} role="columnheader" scope="col">{h}</th>)}
-        {[...(show === "campaigns" ? ["Traffic"] : []), ...counters[show].map(([, h]) => h)].map((h) => <th key={h} role="columnheader" scope="col" class="n">{h}</th>)}
-      </tr></thead>
-      <tbody role="rowgroup">{items.map((item) => (
-        <tr key={item.id} role="row" data-id={item.id}>
-          <th role="rowheader" scope="row"><a {...follow(go, link(item))}>{item.name}</a><small>id {item.id}</small></th>
-          <td role="cell" data-label="State"><State {...item} /></td>
-          <td role="cell" data-label="Type">{kind(item.type)}</td>
-          <td role="cell" data-label="Started">{day(item.startDate)}</td>
-          {show === "campaigns" && <td role="cell" data-label="Traffic" class="n"><Num value={item.trafficAllocation}>{item.trafficAllocation} %</Num></td>}
-          {counters[show].map(([name, text]) => <td key={name} role="cell" data-label={text} class="n"><Num value={item[name]}>{count(item[name])}</Num></td>)}
-        </tr>
-      ))}</tbody>
-    </table>
+    <section class="controls" aria-label="Filters"><div class="choices">
+      {websites.length > 1 && <label>Website <select name="websiteId" value={website} onChange={set("websiteId")}>{websites.map((w) => <option key={w.id} value={w.id}>{w.domain}</option>)}</select></label>}
+      <label>Search <input type="search" name="search" value={route.get("search") || ""} onInput={set("search")} placeholder="name, owner, tag or id" /></label>
+      <Choice label="State" name="active" value={route.get("active")} values={["true", "false"]} write={(v) => (v === "true" ? "running" : "not running")} set={set} />
+      <Choice label="Type" name="type" value={route.get("type")} values={offered} write={kind} set={set} />
+      {owners.length > 0 && <Choice label="Owner" name="owner" value={route.get("owner")} values={owners} set={set} />}
+      {tags.length > 0 && <Choice label="Tag" name="tag" value={route.get("tag")} values={tags} set={set} />}
+    </div></section>
   );
 }
 
-/** @param {{ offset: number, total: number | undefined, route: Route, go: Go }} props */
-function Pages({ offset, total, route, go }) {
-  if (!total || total <= page) return null;
-  /** @param {number} n */
-  const at = (n) => go(route.with("offset", n > 0 ? String(n) : ""));
-  return (
-    <nav class="buttons" aria-label="Pages">
-      <button type="button" disabled={offset === 0} onClick={() => at(offset - page)}>← Previous</button>
-      <span>{offset + 1}–{Math.min(offset + page, total)} of {count(total)}</span>
-      <button type="button" disabled={offset + page >= total} onClick={() => at(offset + page)}>Next →</button>
-    </nav>
-  );
+/** Groups shows the items by what they need.
+ * @param {{ items: Listed[], route: Route, go: Go, link: (item: Listed) => string }} props */
+function Groups({ items, route, go, link }) {
+  const by = route.get("sort");
+  return /** @type {Group[]} */ (Object.keys(groups)).map((group) => {
+    const found = sorted(items.filter((item) => groupOf(item) === group), by);
+    return found.length > 0 && <Listing key={group} group={group} items={found} all={items} {...{ route, go, link }} />;
+  });
 }
 
-/** List shows the campaigns or widgets of a website. The API has no search, so a
- * search requests all pages.
+/** List is the start page: the campaigns and widgets of a website, grouped by what they
+ * need. The server sends all of them, and the page searches and sorts.
  * @param {{ route: Route, go: Go }} props */
 export function List({ route, go }) {
   /** @type {Answer<Website[]>} */
   const websites = useAnswer("/v1/websites", { every: 60000 });
-  const show = route.get("show") === "widgets" ? "widgets" : "campaigns";
-  const website = route.get("websiteId") || (websites.body && websites.body.length > 1 ? String(websites.body[0].id) : undefined);
-  const search = (route.get("search") || "").toLowerCase(), offset = Number(route.get("offset")) || 0;
-  const parameters = { websiteId: website, active: route.get("active"), type: route.get("type") };
-  const ready = Boolean(websites.body?.length);
-  const path = ready && `/v1/${show}${query(search ? parameters : { ...parameters, offset, limit: page })}`;
-  /** @type {Answer<Item[]>} */
-  const found = useAnswer(path, search ? { request: (_, { signal }) => all("/v1/" + show, parameters, signal) } : {});
-  useEffect(() => { document.title = "Lifthouse"; }, []);
-  const failed = [websites, found].find(({ error }) => error);
-  const here = found.path === path ? found.body : undefined;
-  const items = here?.filter((item) => item.name.toLowerCase().includes(search) || String(item.id) === search);
-  /** @param {string} name @returns {(e: TargetedEvent<HTMLInputElement | HTMLSelectElement>) => void} */
-  const set = (name) => (e) => go(route.with("offset").with(name, e.currentTarget.value), { replace: name === "search" });
+  const asked = route.get("show"), show = asked === "widgets" || asked === "campaigns" ? asked : "";
   const several = websites.body !== undefined && websites.body.length > 1;
-  /** @param {Item} item */
-  const link = (item) => to([[show.slice(0, -1), item.id], ...(several ? [/** @type {[string, string | undefined]} */ (["websiteId", website])] : [])]);
-  /** @param {Show} name */
-  const other = (name) => to([["websiteId", route.get("websiteId")], ...(name === "widgets" ? [/** @type {[string, string]} */ (["show", name])] : [])]);
+  const website = route.get("websiteId") || (several ? String(websites.body?.[0].id) : undefined);
+  const ready = Boolean(websites.body?.length);
+  const found = [useItems("campaigns", website, ready && show !== "widgets"), useItems("widgets", website, ready && show !== "campaigns")];
+  useEffect(() => { document.title = "Lifthouse"; }, []);
+  const failed = [websites, ...found].find(({ error }) => error);
+  const wanted = found.filter((_, i) => show === "" || (show === "campaigns") === (i === 0));
+  const items = wanted.every(({ here }) => here) ? wanted.flatMap(({ here }) => here ?? []) : undefined;
+  const { active, type, ...texts } = Object.fromEntries(["active", "type", "search", "owner", "tag"].map((name) => [name, route.get(name)]));
+  const shown = items?.filter((item) => matches(item, texts) && (!active || String(item.active) === active) && (!type || item.type === type));
+  /** @param {Listed} item */
+  const link = (item) => to([[item.kind, item.id], ...(several ? [/** @type {[string, string | undefined]} */ (["websiteId", website])] : [])]);
+  /** @param {string} name */
+  const other = (name) => to([["websiteId", route.get("websiteId")], ["show", name || undefined]]);
+  const what = show || "campaigns or widgets";
   return (
     <>
-      <div class="title"><h1>{several ? "Websites" : websites.body?.[0]?.domain || "Results"}</h1></div>
-      <nav class="tabs" aria-label="Lists">{/** @type {Show[]} */ (["campaigns", "widgets"]).map((name) => <a key={name} {...follow(go, other(name))} aria-current={show === name ? "page" : undefined}>{name[0].toUpperCase() + name.slice(1)}</a>)}</nav>
-      <section class="controls" aria-label="Filters"><div class="choices">
-        {several && <label>Website <select name="websiteId" value={website} onChange={set("websiteId")}>{websites.body?.map((w) => <option key={w.id} value={w.id}>{w.domain}</option>)}</select></label>}
-        <label>Search <input type="search" name="search" value={route.get("search") || ""} onInput={set("search")} placeholder="name or id" /></label>
-        <label>State <select name="active" value={route.get("active") || ""} onChange={set("active")}><option value="">any</option><option value="true">running</option><option value="false">not running</option></select></label>
-        <label>Type <select name="type" value={route.get("type") || ""} onChange={set("type")}><option value="">any</option>{types[show].map((t) => <option key={t} value={t}>{kind(t)}</option>)}</select></label>
-      </div></section>
+      <div class="title"><h1>{several ? websites.body?.find((w) => String(w.id) === website)?.domain : websites.body?.[0]?.domain || "Results"}</h1></div>
+      <nav class="tabs" aria-label="Lists">{Object.entries(shows).map(([name, text]) => <a key={name} {...follow(go, other(name))} aria-current={show === name ? "page" : undefined}>{text}</a>)}</nav>
+      <Filters {...{ route, go, website, show }} items={items ?? []} websites={websites.body ?? []} />
       {failed?.error && <Fault error={failed.error} again={failed.again} />}
       {websites.body?.length === 0 && <Empty>No websites yet. Declare a website in a catalogue file and apply it: <code>lifthouse apply -f catalog.yaml</code></Empty>}
-      {ready && !here && found.loading && <Loading what={show} />}
-      {items?.length === 0 && <Empty>{search || parameters.active || parameters.type ? `No matching ${show}.` : `This website has no ${show} yet.`}</Empty>}
-      {items && items.length > 0 && <Table {...{ show, items, link, go }} />}
-      {!search && <Pages {...{ offset, total: found.total, route, go }} />}
+      {ready && !items && wanted.some(({ loading }) => loading) && <Loading what={what} />}
+      {shown?.length === 0 && <Empty>{items && items.length > 0 ? `No matching ${what}.` : `This website has no ${what} yet.`}</Empty>}
+      {shown && <Groups items={shown} {...{ route, go, link }} />}
     </>
   );
 }

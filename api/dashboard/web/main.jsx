@@ -10,6 +10,14 @@ import { follow, useRoute } from "./route.js";
 /** @import { TargetedSubmitEvent } from "preact" */
 /** @import { Problem } from "./api.js" */
 
+/** Logo is the mark: a house whose front is an interval with its estimate. */
+const Logo = () => (
+  <svg class="logo" viewBox="0 0 32 32" width="28" height="28" aria-hidden="true">
+    <path d="M16 2 30 13v15a2 2 0 0 1-2 2H4a2 2 0 0 1-2-2V13z" />
+    <path class="line" d="M8 20h16M8 16v8M24 16v8" /><circle cx="18" cy="20" r="3.2" />
+  </svg>
+);
+
 /** @param {{ done: () => void, said?: Problem }} props */
 function SignIn({ done, said }) {
   const [error, setError] = useState(said);
@@ -30,7 +38,7 @@ function SignIn({ done, said }) {
   };
   return (
     <main class="sign-in" id="main">
-      <h1>Lifthouse</h1>
+      <h1 class="brand"><Logo />Lifthouse</h1>
       <p>Sign in with a token. This tab keeps the token until you close it.</p>
       <form onSubmit={enter}>
         <label>Token <input name="token" type="password" required autocomplete="off" spellcheck={false} autofocus placeholder="lh_…" /></label>
@@ -58,7 +66,7 @@ function Page() {
   return (
     <>
       <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById("main")?.focus(); }}>Skip to content</a>
-      <div class="top"><a class="name" {...follow(go, "/")}>Lifthouse</a><span><a href="/docs">API</a> <button type="button" onClick={() => { say(undefined); leave(); }}>Sign out</button></span></div>
+      <div class="top"><a class="name" {...follow(go, "/")}><Logo />Lifthouse</a><span><a href="/docs">API docs</a> <button type="button" onClick={() => { say(undefined); leave(); }}>Sign out</button></span></div>
       <main id="main" tabIndex={-1}>{subject ? <Results key={subject.path} {...{ subject, route, go }} /> : <List {...{ route, go }} />}</main>
     </>
   );

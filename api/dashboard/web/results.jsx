@@ -1,40 +1,27 @@
 // @ts-check
 import { useEffect, useState } from "preact/hooks";
 import { ask, query } from "./api.js";
+import { Answer as Answered } from "./answer.jsx";
 import { Breakdown } from "./breakdown.jsx";
+import { Cause } from "./cause.jsx";
 import { Checks, Progress } from "./checks.jsx";
 import { Controls } from "./controls.jsx";
 import { Forest } from "./forest.jsx";
-import { count, day, minute, text } from "./format.js";
+import { minute } from "./format.js";
+import { Header } from "./header.jsx";
 import { useAnswer } from "./hooks.js";
-import { Copied, Empty, Fault, Loading, Num, State } from "./parts.jsx";
-import { Decided } from "./planned.jsx";
+import { Copied, Empty, Fault, Loading, State } from "./parts.jsx";
 import { Posterior } from "./posterior.jsx";
 import { follow, to } from "./route.js";
 import { Scorecard } from "./scorecard.jsx";
 import { OverTime } from "./series.jsx";
-import { Switch } from "./switch.jsx";
 import { Variations } from "./table.jsx";
-import { conclusions, kind } from "./words.js";
+import { TrustStrip } from "./trust.jsx";
 
-/** @import { ComponentChildren } from "preact" */
 /** @import { Problem } from "./api.js" */
 /** @import { Answer } from "./hooks.js" */
 /** @import { Route } from "./route.js" */
-/** @import { Go, Item, Results as Report, Subject } from "./types.d.ts" */
-
-/** @param {{ results: Report }} props */
-function Conclusion({ results }) {
-  const c = results.conclusion;
-  if (!c) return <p class="conclusion plain">These are the widget's own variations. Only its experiments are compared with control.</p>;
-  return (
-    <div class={"conclusion " + c.status} role="status" aria-label="Conclusion">
-      <b class="tag">{c.reasons.includes("NOT_DECLARED") ? "No conclusion" : conclusions[c.status]}</b>
-      <p id="conclusion">{text(c.text)}</p>
-      <Decided results={results} />
-    </div>
-  );
-}
+/** @import { Go, Item, Results as Report, Subject, Website } from "./types.d.ts" */
 
 /** Request shows the API request and the SQL, and downloads the results as CSV.
  * @param {{ path: string }} props */
@@ -82,9 +69,6 @@ function Experiments({ widget, go }) {
   );
 }
 
-/** @param {string} words */
-const capital = (words) => words[0].toUpperCase() + words.slice(1);
-
 /** @param {{ at: string }} props */
 const Stale = ({ at }) => (
   <div class="notice warn" role="status">
@@ -92,24 +76,15 @@ const Stale = ({ at }) => (
   </div>
 );
 
-/** @param {{ subject: Subject, detail: Answer<Item>, route: Route, go: Go, fresh: ComponentChildren, said?: Problem }} props */
-function Header({ subject, detail, route, go, fresh, said }) {
-  const { body, error } = detail;
-  const experiment = body?.experiments?.find((e) => String(e.id) === subject.experiment);
-  const name = experiment ? experiment.name || "Experiment " + experiment.id : body?.name;
-  useEffect(() => { document.title = (name ? name + " · " : "") + "Lifthouse"; }, [name]);
-  const back = subject.kind === "experiment" ? to([["widget", route.get("widget")]]) : to([["websiteId", route.get("websiteId") || undefined], ...(subject.kind === "widget" ? [/** @type {[string, string]} */ (["show", "widgets"])] : [])]);
-  if (!body) return <header class="subject"><p><a {...follow(go, back)}>← Back</a></p>{error ? !said && <Fault error={error} again={detail.again} /> : <Loading what="details" />}</header>;
-  const shown = experiment || body;
-  return (
-    <header class="subject">
-      <p><a {...follow(go, back)}>← {subject.kind === "experiment" ? body.name : subject.kind === "widget" ? "All widgets" : "All campaigns"}</a></p>
-      <div class="title"><h1>{name}</h1><State {...shown} />{!experiment && <Switch subject={subject} body={body} done={detail.again} />}</div>
-      <p class="quiet">{experiment ? "Experiment" : capital(kind(body.type))} {shown.id}{experiment && <> of the widget {body.name}</>}{shown.startDate && <> · since {day(shown.startDate)}</>}{shown.endDate && <> · until {day(shown.endDate)}</>}
-        {!experiment && <> · <Num value={body.views}>{count(body.views)}</Num> views and <Num value={body.goalsReached}>{count(body.goalsReached)}</Num> goals in total</>}</p>
-      {fresh}
-    </header>
-  );
+const slow = 30000; // milliseconds between two requests of the scorecard
+
+/** useScorecard requests the scorecard and the decision.
+ * @param {Subject} subject @param {Route} route
+ * @returns {Answer<Report>} */
+function useScorecard(subject, route) {
+  const path = subject.kind !== "widget" && subject.path + "/results" + query([...route.asked.filter(([n]) => n !== "dimension"), ["scorecard", "true"]]);
+  const answer = useAnswer(path, { every: slow });
+  return { ...answer, body: answer.path === path ? answer.body : undefined };
 }
 
 /** Results shows a campaign, widget or experiment with its report.
@@ -121,6 +96,10 @@ export function Results({ subject, route, go }) {
   const path = subject.path + "/results" + query(route.asked);
   /** @type {Answer<Report>} */
   const { body: results, error, loading, stale, again } = useAnswer(path);
+  const scorecard = useScorecard(subject, route), scored = scorecard.body;
+  /** @type {Answer<Website[]>} */
+  const websites = useAnswer("/v1/websites", { every: 60000 });
+  const website = websites.body?.find((w) => String(w.id) === route.get("websiteId")) ?? (websites.body?.length === 1 ? websites.body[0] : undefined);
   const empty = results?.totals.visitors === 0;
   /** narrow returns a link that filters by a value of the breakdown.
    * @param {string} value */
@@ -132,23 +111,25 @@ export function Results({ subject, route, go }) {
   const fresh = results && <p class="quiet">Refreshes every 5 s · computed <span class="at">{minute(results.generatedAt)}</span></p>;
   return (
     <>
-      <Header {...{ subject, detail, route, go, fresh }} said={error} />
+      <Header {...{ subject, detail, route, go, fresh, scored }} said={error} />
       {error && <Fault error={error} again={again} reset={follow(go, route.plain.address)} />}
       {results && (stale || results.stale) && <Stale at={results.generatedAt} />}
       {!results && loading && <div class="conclusion"><Loading what="results" /></div>}
-      {results && <Conclusion results={results} />}
+      {results && <Answered results={results} scored={scored} currency={website?.currency} />}
+      {results?.conclusion && <TrustStrip results={results} scored={scored} />}
       <Controls {...{ subject, route, go }} />
       {results && (
         <div class="results" aria-busy={loading}>
           {empty && <Empty>No visitors yet{route.filters.length > 0 && ", or no visitors match the filters"}.<br />{route.filters.length > 0 ? <a {...follow(go, route.filters.reduce((r, [n]) => r.without(n), route).address)}>Remove filters</a> : <>Events appear here within seconds. To list the latest events, run <code>lifthouse events</code>.</>}</Empty>}
           {subject.kind === "widget" && detail.body && <Experiments widget={detail.body} go={go} />}
+          {!empty && subject.kind !== "widget" && <Scorecard answer={scorecard} />}
+          <Cause scored={scored} />
           <Variations results={results} kind={subject.kind} />
           <Forest results={results} />
           <Posterior results={results} />
           <Breakdown results={results} narrow={narrow} />
-          {!empty && subject.kind !== "widget" && <Scorecard {...{ subject, route }} />}
           {!empty && <OverTime {...{ subject, route, go }} />}
-          <div class="pair"><Checks results={results} />{!empty && <Progress results={results} />}</div>
+          <div class="pair"><Checks results={results} />{!empty && <Progress results={results} scored={scored} />}</div>
           <Request path={path} />
         </div>
       )}

@@ -1,16 +1,31 @@
 // @ts-check
 import { useState } from "preact/hooks";
-import { ask } from "./api.js";
+import { ask, session } from "./api.js";
+import { count } from "./format.js";
 import { Dialog, Fault, leave } from "./parts.jsx";
 
-/** @import { Item, Subject } from "./types.d.ts" */
+/** @import { Item, Results, Subject } from "./types.d.ts" */
 
 /** @import { TargetedMouseEvent } from "preact" */
 /** @import { Problem } from "./api.js" */
 
-/** Switch starts or stops a campaign or a widget after confirmation.
- * @param {{ subject: Subject, body: Item, done: () => unknown }} props */
-export function Switch({ subject, body, done }) {
+/** Consequences says what a start or stop does.
+ * @param {{ body: Item, scored?: Results }} props */
+function Consequences({ body, scored }) {
+  if (!body.active) return <p>It becomes active now for all visitors.{body.startDate && " A restart begins a new period of the test, with a planned look of its own."}</p>;
+  const left = scored?.power?.remainingVisitors, open = scored?.decision?.status === "keepRunning";
+  return (
+    <>
+      <p>It ends now for all visitors. Its end date becomes the current time. Its results are kept.</p>
+      {open && <p><b>There is no decision yet.</b>{left ? ` ${count(left)} more visitors are required.` : ""} If you stop now, the question stays open.</p>}
+    </>
+  );
+}
+
+/** Switch starts or stops a campaign or a widget after confirmation. It is hidden if the
+ * token may not.
+ * @param {{ subject: Subject, body: Item, scored?: Results, done: () => unknown }} props */
+export function Switch({ subject, body, scored, done }) {
   const [asking, setAsking] = useState(false);
   const [error, setError] = useState(/** @type {Problem | undefined} */ (undefined));
   const [busy, setBusy] = useState(false);
@@ -31,12 +46,13 @@ export function Switch({ subject, body, done }) {
     }
     setBusy(false);
   };
+  if (!session.mayWrite) return null;
   return (
     <>
       <button type="button" id="switch" onClick={() => setAsking(true)}>{body.active ? "Stop" : "Start"} …</button>
       {asking && (
         <Dialog title={`${body.active ? "Stop" : "Start"} “${body.name}”?`} onClose={close}>
-          <p>{body.active ? "It ends now for all visitors. Its end date becomes the current time. Its results are kept." : "It becomes active now for all visitors."}</p>
+          <Consequences body={body} scored={scored} />
           {error && <Fault error={error} />}
           <p class="buttons"><button type="button" onClick={leave}>Cancel</button> <button type="button" id="confirm" class="strong" disabled={busy} onClick={act}>{body.active ? "Stop" : "Start"}</button></p>
         </Dialog>

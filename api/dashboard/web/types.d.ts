@@ -85,6 +85,7 @@ export interface Checks {
   cap?: { rule: string; amount: number | null; visitors: number; valueRemoved: number; reason?: string };
   outliers: { removed: number; lower: number | null; upper: number | null; reason?: string } | null;
   window: { earlierVisitors: number };
+  fullWeeks?: { days: number; weeks: number; complete: boolean };
   warnings: { code: string; message: string }[];
 }
 
@@ -200,11 +201,36 @@ export interface Item extends Experiment {
   value: number;
   trafficAllocation?: number;
   experiments?: Experiment[];
+  hypothesis?: string;
+  owner?: string;
+  tags?: string[];
+  status?: Status | Status[];
+}
+
+// Status is the summary of a report in a list. A widget has one for each experiment.
+export interface Status {
+  experimentId?: number;
+  decision: Decision | null;
+  variationId: number | null;
+  lift: Effect | null;
+  visitors: number | null;
+  days: number | null;
+  health: string[];
+  computedAt: string | null;
+  reason?: string;
+}
+
+// Listed is a campaign or widget of the start page.
+export interface Listed extends Omit<Item, "status"> {
+  kind: "campaign" | "widget";
+  status?: Status;
 }
 
 export interface Website {
   id: number;
   domain: string;
+  currency?: string;
+  timezone?: string;
 }
 
 export interface Goal {

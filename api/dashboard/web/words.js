@@ -45,8 +45,12 @@ export const conclusions = {
 
 /** The decisions, and the words of the scorecard. */
 export const decisions = { ship: "Ship", rollBack: "Roll back", noDifference: "No difference", keepRunning: "Keep running", invalid: "Do not decide" };
-export const roles = { primary: "Primary", guardrail: "Guardrail", secondary: "Secondary", other: "Other" };
+export const roles = { primary: "Primary", guardrail: "Guardrails", secondary: "Secondary", other: "Other" };
 export const guardrails = { safe: "✓ safe", harmed: "✗ harmed", notYetKnown: "… not yet known" };
+
+/** The codes of warnings, in a few words.
+ * @type {Record<string, string>} */
+export const health = { SAMPLE_RATIO_MISMATCH: "sample ratio mismatch", SILENT: "silent", MULTIPLE_EXPOSURES: "multi-exposed", UNKNOWN_VARIATIONS: "unknown variations", LEAK: "unexpected visitors" };
 
 /** The texts of reasons, equal to those of the engine.
  * @type {Record<string, string>} */

@@ -1,0 +1,49 @@
+// @ts-check
+import { useEffect } from "preact/hooks";
+import { count, day } from "./format.js";
+import { Fault, Loading, Num, State } from "./parts.jsx";
+import { follow, to } from "./route.js";
+import { Switch } from "./switch.jsx";
+import { kind } from "./words.js";
+
+/** @import { ComponentChildren } from "preact" */
+/** @import { Problem } from "./api.js" */
+/** @import { Answer } from "./hooks.js" */
+/** @import { Route } from "./route.js" */
+/** @import { Go, Item, Results, Subject } from "./types.d.ts" */
+
+/** @param {string} words */
+const capital = (words) => words[0].toUpperCase() + words.slice(1);
+
+/** About shows the hypothesis, the owner and the tags.
+ * @param {{ item: Item }} props */
+function About({ item: { hypothesis, owner, tags = [] } }) {
+  return (
+    <>
+      {hypothesis && <p class="hypothesis"><b>Hypothesis:</b> {hypothesis}</p>}
+      {(owner || tags.length > 0) && <p class="quiet">{owner && <>Owner: {owner} </>}{tags.map((tag) => <span key={tag} class="flag plain">#{tag}</span>)}</p>}
+    </>
+  );
+}
+
+/** Header has the name, the state and the actions of a campaign, widget or experiment.
+ * @param {{ subject: Subject, detail: Answer<Item>, route: Route, go: Go, fresh: ComponentChildren, said?: Problem, scored?: Results }} props */
+export function Header({ subject, detail, route, go, fresh, said, scored }) {
+  const { body, error } = detail;
+  const experiment = body?.experiments?.find((e) => String(e.id) === subject.experiment);
+  const name = experiment ? experiment.name || "Experiment " + experiment.id : body?.name;
+  useEffect(() => { document.title = (name ? name + " · " : "") + "Lifthouse"; }, [name]);
+  const back = subject.kind === "experiment" ? to([["widget", route.get("widget")]]) : to([["websiteId", route.get("websiteId") || undefined]]);
+  if (!body) return <header class="subject"><p><a {...follow(go, back)}>← Back</a></p>{error ? !said && <Fault error={error} again={detail.again} /> : <Loading what="details" />}</header>;
+  const shown = experiment || body;
+  return (
+    <header class="subject">
+      <p><a {...follow(go, back)}>← {subject.kind === "experiment" ? body.name : "Overview"}</a></p>
+      <div class="title"><h1>{name}</h1><State {...shown} />{!experiment && <Switch {...{ subject, body, scored }} done={detail.again} />}</div>
+      {!experiment && <About item={body} />}
+      <p class="quiet">{experiment ? "Experiment" : capital(kind(body.type))} {shown.id}{experiment && <> of the widget {body.name}</>}{shown.startDate && <> · since {day(shown.startDate)}</>}{shown.endDate && <> · until {day(shown.endDate)}</>}
+        {!experiment && <> · <Num value={body.views}>{count(body.views)}</Num> views and <Num value={body.goalsReached}>{count(body.goalsReached)}</Num> goals in total</>}</p>
+      {fresh}
+    </header>
+  );
+}

@@ -1,0 +1,47 @@
+// @ts-check
+import { count, minute, percent, probability } from "./format.js";
+import { Num } from "./parts.jsx";
+import { why } from "./words.js";
+
+/** @import { ComponentChildren } from "preact" */
+/** @import { Results } from "./types.d.ts" */
+
+const signs = { fine: "✓", bad: "✗", warn: "!", open: "○" };
+const meanings = { fine: "OK", bad: "failed", warn: "look", open: "not available yet" };
+
+/** @param {{ state: keyof typeof signs, title: string, children: ComponentChildren }} props */
+const Trust = ({ state, title, children }) => (
+  <li class={state}><b><span aria-hidden="true">{signs[state]}</span> {title}<span class="hidden">: {meanings[state]}</span></b> <span>{children}</span></li>
+);
+
+/** @param {{ results: Results }} props */
+function Split({ results }) {
+  const ratio = results.checks.sampleRatio;
+  if (!ratio) return null;
+  if (ratio.pValue === null) return <Trust state="open" title="Split">{why(ratio.reason)}</Trust>;
+  return <Trust state={ratio.mismatch ? "bad" : "fine"} title="Split">{ratio.mismatch ? "sample ratio mismatch" : "as configured"}, p = <Num value={ratio.pValue}>{probability(ratio.pValue)}</Num></Trust>;
+}
+
+/** weeks writes a number of full days in weeks and days.
+ * @param {{ days: number, weeks: number }} full */
+export function weeks({ days, weeks: whole }) {
+  const rest = days - 7 * whole;
+  const parts = [[whole, "week"], [rest, "day"]].filter(([n]) => n).map(([n, unit]) => `${n} ${unit}${n === 1 ? "" : "s"}`);
+  return parts.join(" and ") || "no full day yet";
+}
+
+/** TrustStrip shows in one line whether the numbers can be trusted.
+ * @param {{ results: Results, scored: Results | undefined }} props */
+export function TrustStrip({ results, scored }) {
+  const { multipleExposures: several } = results.checks, full = scored?.checks.fullWeeks;
+  const silent = scored?.checks.warnings.find((w) => w.code === "SILENT");
+  return (
+    <ul class="trust" aria-label="Trust">
+      <Split results={results} />
+      <Trust state={several.warning ? "bad" : "fine"} title="Multi-exposed"><Num value={several.visitors}>{count(several.visitors)}</Num> visitors ({percent(several.share, 2)})</Trust>
+      <Trust state={full ? (full.weeks > 0 ? "fine" : "warn") : "open"} title="Full weeks">{full ? weeks(full) : "…"}</Trust>
+      <Trust state={silent ? "warn" : "fine"} title="Newest event"><span class="at">{minute(results.newestEvent)}</span>{silent && ", silent since"}</Trust>
+      <Trust state={results.stale ? "warn" : results.dataThrough ? "fine" : "open"} title="Data through"><span class="at">{minute(results.dataThrough)}</span></Trust>
+    </ul>
+  );
+}

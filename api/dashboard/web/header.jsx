@@ -15,17 +15,6 @@ import { kind } from "./words.js";
 /** @param {string} words */
 const capital = (words) => words[0].toUpperCase() + words.slice(1);
 
-/** About shows the hypothesis, the owner and the tags.
- * @param {{ item: Item }} props */
-function About({ item: { hypothesis, owner, tags = [] } }) {
-  return (
-    <>
-      {hypothesis && <p class="hypothesis"><b>Hypothesis:</b> {hypothesis}</p>}
-      {(owner || tags.length > 0) && <p class="quiet">{owner && <>Owner: {owner} </>}{tags.map((tag) => <span key={tag} class="flag plain">#{tag}</span>)}</p>}
-    </>
-  );
-}
-
 /** Header has the name, the state and the actions of a campaign, widget or experiment.
  * @param {{ subject: Subject, detail: Answer<Item>, route: Route, go: Go, fresh: ComponentChildren, said?: Problem, scored?: Results }} props */
 export function Header({ subject, detail, route, go, fresh, said, scored }) {
@@ -40,10 +29,9 @@ export function Header({ subject, detail, route, go, fresh, said, scored }) {
     <header class="subject">
       <p><a {...follow(go, back)}>← {subject.kind === "experiment" ? body.name : "Overview"}</a></p>
       <div class="title"><h1>{name}</h1><State {...shown} />{!experiment && <Switch {...{ subject, body, scored }} done={detail.again} />}</div>
-      {!experiment && <About item={body} />}
-      <p class="quiet">{experiment ? "Experiment" : capital(kind(body.type))} {shown.id}{experiment && <> of the widget {body.name}</>}{shown.startDate && <> · since {day(shown.startDate)}</>}{shown.endDate && <> · until {day(shown.endDate)}</>}
-        {!experiment && <> · <Num value={body.views}>{count(body.views)}</Num> views and <Num value={body.goalsReached}>{count(body.goalsReached)}</Num> goals in total</>}</p>
-      {fresh}
+      {!experiment && body.hypothesis && <p class="hypothesis"><b>Hypothesis:</b> {body.hypothesis}</p>}
+      <p class="quiet">{!experiment && body.owner && <>Owner: {body.owner} · </>}{!experiment && body.tags?.map((tag) => <span key={tag} class="flag plain">#{tag}</span>)}{experiment ? "Experiment" : capital(kind(body.type))} {shown.id}{experiment && <> of the widget {body.name}</>}{shown.startDate && <> · since {day(shown.startDate)}</>}{shown.endDate && <> · until {day(shown.endDate)}</>}
+        {!experiment && <> · <Num value={body.views}>{count(body.views)}</Num> views and <Num value={body.goalsReached}>{count(body.goalsReached)}</Num> goals in total</>}{fresh}</p>
     </header>
   );
 }

@@ -72,7 +72,7 @@ function Row({ item, scale, go, link }) {
 }
 
 /** @type {[string, string, string?][]} */
-const heads = [["Name", "name"], ["Decision", ""], ["Lift", "lift", "n"], ["Interval at repeated looks", ""], ["Visitors", "visitors", "n"], ["Days", "days", "n"], ["Health", ""], ["State", ""]];
+const heads = [["Name", "name"], ["Decision", ""], ["Lift", "lift", "n"], ["Interval at repeated looks", "", "wide"], ["Visitors", "visitors", "n"], ["Days", "days", "n"], ["Health", ""], ["State", ""]];
 
 /** Heads are the column heads. Those that sort are buttons.
  * @param {{ route: Route, go: Go }} props */

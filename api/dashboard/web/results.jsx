@@ -108,7 +108,7 @@ export function Results({ subject, route, go }) {
     const own = /^\((none|other)\)$/.test(value);
     return name && value !== "(other)" && !(own && value !== "(none)") ? follow(go, route.without("dimension").without(name).also(name, value === "(none)" ? "" : value).address) : undefined;
   };
-  const fresh = results && <p class="quiet">Refreshes every 5 s · computed <span class="at">{minute(results.generatedAt)}</span></p>;
+  const fresh = results && <> · refreshes every 5 s · computed <span class="at">{minute(results.generatedAt)}</span></>;
   return (
     <>
       <Header {...{ subject, detail, route, go, fresh, scored }} said={error} />

@@ -12,12 +12,14 @@ import { guardrails, metrics, roles, verdicts, why } from "./words.js";
 /** Scorecard shows all metrics of every goal.
  * @param {{ answer: Answer<Results> }} props */
 export function Scorecard({ answer: { body, error, loading, again } }) {
+  const [absolute, setAbsolute] = useState(false);
   const rows = body?.scorecard?.filter((r) => r.role !== "other" || r.variations.some((v) => v.estimate.value));
   return (
     <section aria-labelledby="scorecard" aria-busy={loading}>
-      <h2 id="scorecard">Scorecard</h2>
+      <div class="head"><h2 id="scorecard">Scorecard</h2>
+        <label class="inline check"><input type="checkbox" name="absolute" checked={absolute} onChange={(e) => setAbsolute(e.currentTarget.checked)} /> Absolute differences</label></div>
       {error && <Fault error={error} again={again} />}
-      {rows && body ? <Rows rows={rows} results={body} /> : loading && <Loading what="the scorecard" />}
+      {rows && body ? <Rows rows={rows} results={body} absolute={absolute} /> : loading && <Loading what="the scorecard" />}
     </section>
   );
 }
@@ -66,9 +68,9 @@ function Row({ compared, scale, several, absolute }) {
 const order = /** @type {const} */ (["primary", "guardrail", "secondary", "other"]);
 
 /** Rows is the table, grouped by role, on a common scale of uplifts.
- * @param {{ rows: ScorecardRow[], results: Results }} props */
-function Rows({ rows, results }) {
-  const [absolute, setAbsolute] = useState(false), [others, showOthers] = useState(false);
+ * @param {{ rows: ScorecardRow[], results: Results, absolute: boolean }} props */
+function Rows({ rows, results, absolute }) {
+  const [others, showOthers] = useState(false);
   const level = results.significanceLevel + "\u00a0%";
   const compared = rows.flatMap((row) => row.variations.flatMap((v, index) => (v.comparison ? [{ row, v, index, comparison: v.comparison }] : [])));
   const scale = liftScale(compared.filter(({ row }) => row.role !== "other").map(({ comparison }) => comparison));
@@ -76,7 +78,6 @@ function Rows({ rows, results }) {
   const heads = ["Metric", results.variations[0]?.name || "Control", "Value", absolute ? "Difference" : "Uplift", `Uplift with ${level} intervals`, "p at repeated looks", "Result"];
   return (
     <>
-      <label class="inline check"><input type="checkbox" name="absolute" checked={absolute} onChange={(e) => setAbsolute(e.currentTarget.checked)} /> Absolute differences</label>
       <table class="cards scorecard" role="table" aria-labelledby="scorecard">
         <thead role="rowgroup"><tr role="row">{heads.map((h, i) => <th key={h} role="columnheader" scope="col" class={i > 0 && i < 4 ? "n" : undefined}>{h}</th>)}</tr></thead>
         {order.map((role) => {

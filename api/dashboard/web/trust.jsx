@@ -40,7 +40,7 @@ export function TrustStrip({ results, scored }) {
       <Split results={results} />
       <Trust state={several.warning ? "bad" : "fine"} title="Multi-exposed"><Num value={several.visitors}>{count(several.visitors)}</Num> visitors ({percent(several.share, 2)})</Trust>
       <Trust state={full ? (full.weeks > 0 ? "fine" : "warn") : "open"} title="Full weeks">{full ? weeks(full) : "…"}</Trust>
-      <Trust state={silent ? "warn" : "fine"} title="Newest event"><span class="at">{minute(results.newestEvent)}</span>{silent && ", silent since"}</Trust>
+      <Trust state={silent ? "warn" : "fine"} title="Newest event"><span class="at">{minute(results.newestEvent)}</span>{silent && ", none since"}</Trust>
       <Trust state={results.stale ? "warn" : results.dataThrough ? "fine" : "open"} title="Data through"><span class="at">{minute(results.dataThrough)}</span></Trust>
     </ul>
   );

@@ -50,7 +50,7 @@ export const guardrails = { safe: "✓ safe", harmed: "✗ harmed", notYetKnown:
 
 /** The codes of warnings, in a few words.
  * @type {Record<string, string>} */
-export const health = { SAMPLE_RATIO_MISMATCH: "sample ratio mismatch", SILENT: "silent", MULTIPLE_EXPOSURES: "multi-exposed", UNKNOWN_VARIATIONS: "unknown variations", LEAK: "unexpected visitors" };
+export const health = { SAMPLE_RATIO_MISMATCH: "sample ratio mismatch", SILENT: "no recent events", MULTIPLE_EXPOSURES: "multi-exposed", UNKNOWN_VARIATIONS: "unknown variations", LEAK: "unexpected visitors" };
 
 /** The texts of reasons, equal to those of the engine.
  * @type {Record<string, string>} */

@@ -140,26 +140,31 @@ func thousands(n int64) string {
 func (v *viewer) listAndItsFilters() {
 	v.Helper()
 	rows := func(n int) { v.until(fmt.Sprintf(`document.querySelectorAll("[data-id]").length === %d`, n)) }
-	rows(6)
+	rows(7) // six campaigns and a widget
 	v.enter("[name=search]", "colour")
 	rows(1)
 	v.until(`location.search === "?search=colour"`)
 	v.open("/?search=nothing+like+it")
-	v.shows("No matching campaigns.")
+	v.shows("No matching campaigns or widgets.")
 	v.open("/")
 	v.choose("[name=active]", "false")
-	v.shows("No matching campaigns.")
+	v.shows("No matching campaigns or widgets.")
 	v.until(`location.search === "?active=false"`)
 	v.choose("[name=active]", "true")
-	rows(6)
+	rows(7)
 	v.choose("[name=type]", "themeExperiment")
-	v.shows("No matching campaigns.")
+	v.shows("No matching campaigns or widgets.")
 	v.open("/?show=widgets")
 	v.shows("Newsletter")
 	v.choose("[name=type]", "bar")
 	v.shows("No matching widgets.")
-	v.click(".tabs a")
+	v.click(".tabs a:nth-child(2)")
 	rows(6)
+	v.choose("[name=owner]", "Ada")
+	rows(2)
+	v.choose("[name=tag]", "q4")
+	rows(1)
+	v.until(`location.search === "?show=campaigns&owner=Ada&tag=q4"`)
 }
 
 func (v *viewer) filtersWriteTheAddress() {
@@ -270,11 +275,10 @@ func (v *viewer) stopsAndStarts() {
 
 	v.click(".top button")
 	v.signIn(v.newToken("read"))
-	v.click("#switch")
-	v.click("#confirm")
-	v.shows("This token is read-only.")
-	v.click("dialog .buttons button")
-	v.shows("● running")
+	v.until(allThere)
+	if evaluated[bool](v, `document.querySelector("#switch") !== null`) {
+		v.Error("a token that may only read is offered to stop a campaign")
+	}
 }
 
 // failures checks that a revoked token leads to the sign-in, and that the page

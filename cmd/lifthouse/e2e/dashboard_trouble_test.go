@@ -213,7 +213,7 @@ func TestTheDashboardOfCampaignsInTrouble(t *testing.T) {
 
 	v.open("/?campaign=25")
 	v.signIn(v.token)
-	v.shows("NOT TRUSTWORTHY")
+	v.shows("Do not decide")
 	v.shows("Sample ratio mismatch (SRM)")
 	r := v.report("/v1/campaigns/25/results")
 	if !r.Checks.SampleRatio.Mismatch {
@@ -234,6 +234,35 @@ func TestTheDashboardOfCampaignsInTrouble(t *testing.T) {
 	v.look("no-events")
 	if len(v.problems) > 0 {
 		t.Errorf("the browser complains: %q", v.problems)
+	}
+}
+
+// TestTheDashboardShowsHostileTextsAsTexts checks that markup in any text of the catalogue
+// and of the events is shown and never interpreted.
+func TestTheDashboardShowsHostileTextsAsTexts(t *testing.T) {
+	v := newViewer(t)
+	const bad = `<img src=x onerror=document.body.remove()>`
+	v.declare(fmt.Sprintf(`          - {id: 27, name: "%[1]s", type: experiment, controlShare: 50, primaryGoalId: 3, hypothesis: "h %[1]s", owner: "o %[1]s", tags: ["t %[1]s"], variations: [{id: 1, name: "v %[1]s", share: 50}]}
+`, bad))
+	var lines strings.Builder
+	for i := range 400 {
+		fmt.Fprintf(&lines, `{"eventId":"h%d","time":%d,"websiteId":1,"visitor":"hostile-%d","event":"view","campaignId":27,"variationId":%d,"device":"mobile","referrer":"https://example.com/%s"}`+"\n",
+			i, time.Now().Add(-time.Hour).UnixMilli(), i, i%2, bad)
+	}
+	v.imports(lines.String())
+	v.open("/?show=campaigns&owner=" + url.QueryEscape("o "+bad))
+	v.signIn(v.token)
+	v.until(`document.querySelector('[data-id="27"]')`)
+	for _, want := range []string{bad, "o " + bad, "#t " + bad} {
+		v.shows(want)
+	}
+	v.open("/?campaign=27&dimension=referrer&filters[referrer]=" + url.QueryEscape("*"+bad+"*"))
+	v.until(`document.querySelector("[data-value]")`)
+	for _, want := range []string{bad, "h " + bad, "#t " + bad, "v " + bad} {
+		v.shows(want)
+	}
+	if evaluated[bool](v, `document.querySelector("img") !== null`) || len(v.problems) > 0 {
+		t.Errorf("a text was taken for markup; the browser complains: %q", v.problems)
 	}
 }
 

@@ -1,0 +1,142 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"lifthouse/engine/result"
+)
+
+// listedStatus is the part of an element of GET /v1/campaigns?include=status that the
+// start page shows.
+type listedStatus struct {
+	ID     int64  `json:"id"`
+	Name   string `json:"name"`
+	Status struct {
+		Decision *result.Call   `json:"decision"`
+		Lift     *result.Effect `json:"lift"`
+		Visitors *int64         `json:"visitors"`
+		Days     *int           `json:"days"`
+	} `json:"status"`
+}
+
+// statusesThere is true if the start page shows all statuses.
+const statusesThere = `document.querySelectorAll("[data-id]").length === 7 && !document.body.innerText.includes("computing …")`
+
+// TestTheDashboardsOverview compares the groups and numbers of the start page with the
+// API, and sorts and links to reports.
+func TestTheDashboardsOverview(t *testing.T) {
+	v := newViewer(t)
+	v.open("/")
+	v.signIn(v.token)
+	v.until(statusesThere)
+	var campaigns []listedStatus
+	v.server.get("/v1/campaigns?include=status", v.token, &campaigns)
+	groups := map[string]string{"ship": "decide", "rollBack": "decide", "noDifference": "decide", "invalid": "attention", "keepRunning": "running"}
+	for _, c := range campaigns {
+		row := fmt.Sprintf(`section.group.%s [data-kind=campaign][data-id="%d"]`, groups[string(c.Status.Decision.Status)], c.ID)
+		values, _ := v.row(row)
+		want := []float64{*c.Status.Lift.Value, float64(*c.Status.Visitors), float64(*c.Status.Days)}
+		for i := range want {
+			if len(values) != len(want) || !same(values[i], want[i]) {
+				t.Fatalf("%s shows %q, want %v", c.Name, values, want)
+			}
+		}
+	}
+
+	names := func(group string) string {
+		return strings.Join(evaluated[[]string](v, fmt.Sprintf(`[...document.querySelectorAll(".%s [data-id] a")].map((e) => e.innerText)`, group)), ", ")
+	}
+	v.click(".decide th button") // by name
+	if got, want := names("decide"), "Free delivery banner, Longer checkout form, Sticky header"; got != want {
+		t.Errorf("by name: %s, want %s", got, want)
+	}
+	v.click(".decide th:nth-child(3) button") // by lift, the largest first
+	if got, want := names("decide"), "Free delivery banner, Sticky header, Longer checkout form"; got != want {
+		t.Errorf("by lift: %s, want %s", got, want)
+	}
+	if got := evaluated[string](v, `document.querySelector(".decide th:nth-child(3)").ariaSort + location.search`); got != "descending?sort=-lift" {
+		t.Errorf("the sort is %s", got)
+	}
+	v.click(`[data-kind=campaign][data-id="16"] a`)
+	v.shows("Roll back Long form")
+	if len(v.problems) > 0 {
+		t.Errorf("the browser complains: %q", v.problems)
+	}
+}
+
+// TestTheDashboardAnswersFiveQuestions checks that the answers to the questions of a
+// product manager are visible at 1440 x 900 without scrolling.
+func TestTheDashboardAnswersFiveQuestions(t *testing.T) {
+	v := newViewer(t)
+	v.sized(1440, 900)
+	v.open("/")
+	v.signIn(v.token)
+	v.until(statusesThere)
+	for _, question := range []struct{ name, address, ready, answer, selector string }{
+		{"What needs a decision?", "/", statusesThere, "Free delivery banner", ".group.decide"},
+		{"Shall I ship the banner, and what is it worth?", "/?campaign=12", allThere, "a month", ".conclusion.ship .worth"},
+		{"Must I roll back the form?", "/?campaign=16", allThere, "Roll back Long form", ".conclusion.rollBack #decision"},
+		{"How long must the button run?", "/?campaign=13", allThere, "20,000 visitors", ".conclusion.keepRunning #decision"},
+		{"Can I trust the new search?", "/?campaign=17", allThere, "sample ratio mismatch", ".trust .bad"},
+	} {
+		v.open(question.address)
+		v.until(question.ready)
+		v.until(fmt.Sprintf(`document.querySelector(%q)?.innerText.includes(%q)`, question.selector, question.answer))
+		if end := evaluated[float64](v, fmt.Sprintf(`document.querySelector(%q).getBoundingClientRect().bottom`, question.selector)); end > 900 {
+			t.Errorf("%s The answer ends at %.0f px", question.name, end)
+		}
+	}
+	v.open("/?campaign=12")
+	v.until(allThere)
+	if end := evaluated[float64](v, `document.querySelector(".scorecard [data-role=primary]").getBoundingClientRect().bottom`); end > 900 {
+		t.Errorf("the primary metric ends at %.0f px", end)
+	}
+}
+
+// TestTheDashboardsScorecard compares the scorecard, the impact and the trust strip with
+// the API.
+func TestTheDashboardsScorecard(t *testing.T) {
+	v := newViewer(t)
+	v.open("/?campaign=12")
+	v.signIn(v.token)
+	v.until(allThere)
+	v.until(`document.querySelector(".scorecard")`)
+	v.click("#others")
+	r := v.report("/v1/campaigns/12/results?scorecard=true")
+	for _, row := range r.Scorecard {
+		own := row.Variations[1]
+		if own.Estimate.Value == nil || *own.Estimate.Value == 0 {
+			continue
+		}
+		selector := fmt.Sprintf(`.scorecard [data-goal="%d"][data-metric=%s]`, row.Goal.ID, row.Metric)
+		values, _ := v.row(selector)
+		want := []float64{*row.Variations[0].Estimate.Value, *own.Estimate.Value, *own.Comparison.Improvement.Value, *own.Comparison.Sequential.PValue}
+		for i := range want {
+			if len(values) < len(want) || !same(values[i], want[i]) {
+				t.Errorf("%s shows %q, want %v", selector, values, want)
+				break
+			}
+		}
+		if g := own.Guardrail; g != nil && !evaluated[bool](v, fmt.Sprintf(`document.querySelector(%q).querySelector(".margin") !== null`, selector)) {
+			t.Errorf("%s has no margin", selector)
+		}
+	}
+	primary := r.Scorecard[0].Variations[1]
+	if values, _ := v.row(".worth"); len(values) != 2 || !same(values[0], *primary.Impact.PerMonth.Value) {
+		t.Errorf("the worth is %q, want %v first", values, *primary.Impact.PerMonth.Value)
+	}
+	v.click("[name=absolute]")
+	values, _ := v.row(".scorecard [data-role=primary]")
+	if len(values) < 3 || !same(values[2], *primary.Comparison.Difference.Value) {
+		t.Errorf("the primary metric shows %q, want the difference %v", values, *primary.Comparison.Difference.Value)
+	}
+	causes, _ := v.row("[data-cause]")
+	if len(causes) != 9 {
+		t.Fatalf("the cause has the numbers %q, want 9", causes)
+	}
+	if decision := evaluated[string](v, `document.querySelector("#decision").innerText`); decision != r.Decision.Text {
+		t.Errorf("the page says %q, want %q", decision, r.Decision.Text)
+	}
+}

@@ -14,7 +14,7 @@ BUILD_FLAGS := -tags nomsgpack -trimpath -ldflags "-s -w"
 # npm ci creates this file. It is newer than the lock file once the packages are installed.
 ENGINE := node_modules/.package-lock.json
 
-.PHONY: run build engine test test-long race lint assets assets-check dashboard-check format format-check tidy-check vet vulnerabilities fuzz bench benchmarks release help
+.PHONY: run build engine test test-long race lint assets assets-check screenshot dashboard-check format format-check tidy-check vet vulnerabilities fuzz bench benchmarks release help
 
 # On a terminal, the demo runs as its own job: Ctrl-C interrupts the demo only, and make exits after it.
 run: build ## build, create the demo store if there is none, and serve it
@@ -46,6 +46,9 @@ race: engine ## run the short tests with the race detector
 
 assets: engine ## build the dashboard's script and style from api/dashboard/web
 	@bash .ci/assets api/dashboard/assets
+
+screenshot: build ## take the README's picture of the page
+	@bash .ci/screenshot
 
 assets-check: engine ## check that the committed assets are up to date
 	@built=$$(mktemp -d) && bash .ci/assets "$$built" && for f in app.js app.css; do \

@@ -6,6 +6,7 @@ export const groups = /** @type {const} */ ({
   decide: ["To decide", "The data permit a decision."],
   attention: ["Needs attention", "A check has failed. Find the cause before you use the numbers."],
   running: ["Running", "More data are needed."],
+  computing: ["Being computed", "The server computes these reports now."],
   notStarted: ["Not started", "Nothing is shown to visitors yet."],
   done: ["Done", "Stopped."],
 });
@@ -20,6 +21,7 @@ const decided = ["ship", "rollBack", "noDifference"];
  * @returns {Group} */
 export function groupOf({ active, startDate, status }) {
   if (!active) return startDate ? "done" : "notStarted";
+  if (status?.reason === "NOT_COMPUTED") return "computing";
   if (status?.decision?.status === "invalid" || status?.health.some((code) => code !== "SILENT")) return "attention";
   return decided.includes(status?.decision?.status ?? "") ? "decide" : "running";
 }

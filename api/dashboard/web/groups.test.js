@@ -18,6 +18,7 @@ test("each campaign is in one group", () => {
     ["running", { status: status("keepRunning", { health: ["SILENT"] }) }],
     ["running", { status: status(null) }],
     ["running", {}],
+    ["computing", { status: status(null, { reason: "NOT_COMPUTED" }) }],
     ["done", { active: false, status: status("ship") }],
     ["notStarted", { active: false, startDate: undefined }],
   ])) assert.equal(groupOf(campaign(more)), group, JSON.stringify(more));

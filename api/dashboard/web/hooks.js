@@ -24,13 +24,20 @@ import { ask } from "./api.js";
 const often = 5000; // milliseconds between two requests
 
 /**
+ * @template T
+ * @param {number | ((body: T | undefined) => number)} every
+ * @param {T | undefined} body
+ */
+const pause = (every, body) => (typeof every === "number" ? every : every(body));
+
+/**
  * useAnswer requests a path repeatedly and returns the latest response. After a
  * temporary error it retries when the server permits. The last response remains
  * until a newer one replaces it, so that the page does not flicker. An error is
  * returned in addition to it.
  * @template [T=any]
  * @param {string | undefined | false} path undefined or false: no request
- * @param {{ request?: (path: string, options: RequestOptions) => Promise<Response<T>>, every?: number }} [options]
+ * @param {{ request?: (path: string, options: RequestOptions) => Promise<Response<T>>, every?: number | ((body: T | undefined) => number) }} [options]
  * @returns {Answer<T>}
  */
 export function useAnswer(path, { request = ask, every = often } = {}) {
@@ -43,19 +50,22 @@ export function useAnswer(path, { request = ask, every = often } = {}) {
     let etag;
     /** @type {number | undefined} */
     let timer;
-    let hopeless = false, wait = every;
+    let hopeless = false, wait = often;
+    /** @type {T | undefined} */
+    let last;
     const look = async () => {
       clearTimeout(timer);
-      [hopeless, wait] = [false, every];
+      hopeless = false;
       if (!document.hidden) {
         try {
           const answer = await request(path, { etag, signal: aborted.signal });
-          if (!answer.unchanged) etag = answer.stale ? undefined : answer.etag;
+          if (!answer.unchanged) [etag, last] = [answer.stale ? undefined : answer.etag, answer.body];
+          wait = pause(every, last);
           set((was) => ({ ...(answer.unchanged ? was : answer), path, loading: false, error: undefined }));
         } catch (thrown) {
           const error = /** @type {Problem} */ (thrown);
           if (aborted.signal.aborted) return;
-          wait = Math.max(1000 * (error.wait || 0), Math.min(every, often));
+          wait = Math.max(1000 * (error.wait || 0), Math.min(pause(every, last), often));
           hopeless = error.status === 400 || error.status === 404; // a retry cannot succeed
           set((was) => ({ ...was, loading: false, error, body: was.path === path ? was.body : undefined }));
         }

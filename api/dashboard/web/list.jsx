@@ -22,6 +22,10 @@ const types = {
 
 const shows = { "": "All", campaigns: "Campaigns", widgets: "Widgets" };
 
+/** unknown reports whether the server has not computed a status of an item yet.
+ * @param {Item} item */
+const unknown = ({ status }) => [status ?? []].flat().some((s) => s.reason === "NOT_COMPUTED");
+
 /** useItems requests the campaigns or widgets of a website with their statuses.
  * @param {"campaigns" | "widgets"} show @param {string | undefined} website @param {boolean} wanted
  * @returns {Answer<Item[]> & { here?: Listed[] }} */
@@ -29,7 +33,7 @@ function useItems(show, website, wanted) {
   const parameters = { websiteId: website, include: "status" };
   const path = wanted && `/v1/${show}?${new URLSearchParams({ websiteId: website ?? "" })}`;
   /** @type {Answer<Item[]>} */
-  const found = useAnswer(path, { request: (_, options) => all("/v1/" + show, parameters, options) });
+  const found = useAnswer(path, { request: (_, options) => all("/v1/" + show, parameters, options), every: (body) => (body?.some(unknown) ? 1000 : 5000) });
   const one = show === "campaigns" ? "campaign" : "widget";
   return { ...found, here: found.path === path ? found.body?.map((item) => listed(one, item)) : undefined };
 }

@@ -61,8 +61,8 @@ function Row({ item, scale, go, link }) {
     <tr role="row" data-id={item.id} data-kind={item.kind}>
       <th role="rowheader" scope="row"><a {...follow(go, link(item))}>{item.name}</a><small>{kind(item.type)} {item.id}{about && <> · {about}</>}</small></th>
       <Cell label="Decision"><Of item={item} /></Cell>
-      <Cell label="Lift" class="n">{status?.lift ? <><b><Num value={status.lift.value}>{lift(status.lift.value, status.lift.interval)}</Num></b> <small>{status.lift.interval ? liftSpan(status.lift.interval) : "no interval yet"}</small></> : <span class="quiet">–</span>}</Cell>
-      <Cell label="Interval" class="wide">{effect && <ForestRow scale={scale} comparison={effect} index={1} name={item.name} />}</Cell>
+      <Cell label="Lift" class="n two">{status?.lift ? <><b><Num value={status.lift.value}>{lift(status.lift.value, status.lift.interval)}</Num></b> <small>{status.lift.interval ? liftSpan(status.lift.interval) : "no interval yet"}</small></> : <span class="quiet">–</span>}</Cell>
+      <Cell label="Interval" class={effect ? "wide" : "wide none"}>{effect && <ForestRow scale={scale} comparison={effect} index={1} name={item.name} />}</Cell>
       <Cell label="Visitors" class="n"><Num value={status?.visitors}>{count(status?.visitors)}</Num></Cell>
       <Cell label="Days" class="n"><Num value={status?.days}>{count(status?.days)}</Num></Cell>
       <Cell label="Health"><Health status={status} /></Cell>

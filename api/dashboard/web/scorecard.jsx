@@ -57,7 +57,7 @@ function Row({ compared, scale, several, absolute }) {
       <th role="rowheader" scope="row">{metrics[row.metric]} <small>{row.goal?.name ?? "all goals"}{row.direction === "down" && ", less is better"}{several && <> · <Mark index={index} />{"\u00a0"}{v.name}</>}</small></th>
       <Cell label="Control" class="n"><Num value={control.estimate.value}>{metric(row.metric, control.estimate.value, control.estimate.interval)}</Num></Cell>
       <Cell label="Value" class="n"><Num value={v.estimate.value}>{metric(row.metric, v.estimate.value, v.estimate.interval)}</Num></Cell>
-      <Cell label={absolute ? "Difference" : "Uplift"} class="n"><Change {...{ row, absolute }} comparison={c} /></Cell>
+      <Cell label={absolute ? "Difference" : "Uplift"} class="n two"><Change {...{ row, absolute }} comparison={c} /></Cell>
       <Cell label="Intervals" class="wide"><ForestRow scale={scale} comparison={c} index={index} name={`${metrics[row.metric]}, ${v.name}`} margin={marginOf(compared)} /></Cell>
       <Cell label="p at repeated looks"><Num value={c.sequential?.pValue}>{probability(c.sequential?.pValue)}</Num>{v.qValue !== undefined && <small>q <Num value={v.qValue}>{probability(v.qValue)}</Num></small>}</Cell>
       <Cell label="Result" class="two"><Outcome {...{ row, v }} comparison={c} /></Cell>

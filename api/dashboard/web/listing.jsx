@@ -60,19 +60,19 @@ function Row({ item, scale, go, link }) {
   return (
     <tr role="row" data-id={item.id} data-kind={item.kind}>
       <th role="rowheader" scope="row"><a {...follow(go, link(item))}>{item.name}</a><small>{kind(item.type)} {item.id}{about && <> · {about}</>}</small></th>
-      <Cell label="Decision"><Of item={item} /></Cell>
-      <Cell label="Lift" class="n two">{status?.lift ? <><b><Num value={status.lift.value}>{lift(status.lift.value, status.lift.interval)}</Num></b> <small>{status.lift.interval ? liftSpan(status.lift.interval) : "no interval yet"}</small></> : <span class="quiet">–</span>}</Cell>
+      <Cell label="Decision" class="two"><Of item={item} /></Cell>
+      <Cell label="Uplift" class="n two">{status?.lift ? <><b><Num value={status.lift.value}>{lift(status.lift.value, status.lift.interval)}</Num></b> <small>{status.lift.interval ? liftSpan(status.lift.interval) : "no interval yet"}</small></> : <span class="quiet">–</span>}</Cell>
       <Cell label="Interval" class={effect ? "wide" : "wide none"}>{effect && <ForestRow scale={scale} comparison={effect} index={1} name={item.name} />}</Cell>
       <Cell label="Visitors" class="n"><Num value={status?.visitors}>{count(status?.visitors)}</Num></Cell>
       <Cell label="Days" class="n"><Num value={status?.days}>{count(status?.days)}</Num></Cell>
       <Cell label="Health"><Health status={status} /></Cell>
-      <Cell label="State" class="two"><State {...item} /><small>{item.startDate ? day(item.startDate) : ""}</small></Cell>
+      <Cell label="State"><State {...item} /><small>{item.startDate ? day(item.startDate) : ""}</small></Cell>
     </tr>
   );
 }
 
 /** @type {[string, string, string?][]} */
-const heads = [["Name", "name"], ["Decision", ""], ["Lift", "lift", "n"], ["Interval at repeated looks", "", "wide"], ["Visitors", "visitors", "n"], ["Days", "days", "n"], ["Health", ""], ["State", ""]];
+const heads = [["Name", "name"], ["Decision", ""], ["Uplift", "lift", "n"], ["Interval at repeated looks", "", "wide"], ["Visitors", "visitors", "n"], ["Days", "days", "n"], ["Health", ""], ["State", ""]];
 
 /** Heads are the column heads. Those that sort are buttons.
  * @param {{ route: Route, go: Go }} props */

@@ -1,7 +1,6 @@
 // @ts-check
 import { useEffect, useState } from "preact/hooks";
 import { ask, query } from "./api.js";
-import { Breakdown } from "./breakdown.jsx";
 import { Checks, Progress } from "./checks.jsx";
 import { Controls } from "./controls.jsx";
 import { Forest } from "./forest.jsx";
@@ -12,6 +11,7 @@ import { Decided } from "./planned.jsx";
 import { Posterior } from "./posterior.jsx";
 import { follow, to } from "./route.js";
 import { Scorecard } from "./scorecard.jsx";
+import { Segments } from "./segments.jsx";
 import { OverTime } from "./series.jsx";
 import { Switch } from "./switch.jsx";
 import { Variations } from "./table.jsx";
@@ -122,13 +122,6 @@ export function Results({ subject, route, go }) {
   /** @type {Answer<Report>} */
   const { body: results, error, loading, stale, again } = useAnswer(path);
   const empty = results?.totals.visitors === 0;
-  /** narrow returns a link that filters by a value of the breakdown.
-   * @param {string} value */
-  const narrow = (value) => {
-    const name = /** @type {Record<string, string>} */ ({ device: "filters[device][]", country: "filters[country][]", referrer: "filters[referrer]" })[results?.dimension ?? ""];
-    const own = /^\((none|other)\)$/.test(value);
-    return name && value !== "(other)" && !(own && value !== "(none)") ? follow(go, route.without("dimension").without(name).also(name, value === "(none)" ? "" : value).address) : undefined;
-  };
   const fresh = results && <p class="quiet">Refreshes every 5 s · computed <span class="at">{minute(results.generatedAt)}</span></p>;
   return (
     <>
@@ -145,9 +138,9 @@ export function Results({ subject, route, go }) {
           <Variations results={results} kind={subject.kind} />
           <Forest results={results} />
           <Posterior results={results} />
-          <Breakdown results={results} narrow={narrow} />
           {!empty && subject.kind !== "widget" && <Scorecard {...{ subject, route }} />}
           {!empty && <OverTime {...{ subject, route, go }} />}
+          {(!empty || results.dimension) && <Segments {...{ results, subject, route, go }} />}
           <div class="pair"><Checks results={results} />{!empty && <Progress results={results} />}</div>
           <Request path={path} />
         </div>

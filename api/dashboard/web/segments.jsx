@@ -54,11 +54,11 @@ function Row({ segment: { cell, control, variation: v, comparison: c, index }, r
   const name = results.compareMetric || "goalConversionRate", was = control.metrics[name], is = v.metrics[name];
   return (
     <tr role="row" data-value={cell.value} data-variation-id={v.id}>
-      <th role="rowheader" scope="row">{cell.value}{several && <small><Mark index={index} />{"\u00a0"}{v.name}</small>}{link && <small><a {...link} aria-label={"Show only " + cell.value}>show only this</a></small>}</th>
+      <th role="rowheader" scope="row">{cell.value} {link && <a class="narrow" {...link}>show only this</a>}{several && <small><Mark index={index} />{"\u00a0"}{v.name}</small>}</th>
       <Cell label="Visitors" class="n"><Num value={v.visitors}>{count(v.visitors)}</Num><small><Num value={control.visitors}>{count(control.visitors)}</Num> in {control.name}</small></Cell>
       <Cell label={control.name} class="n"><Num value={was.value}>{metric(name, was.value, was.interval)}</Num></Cell>
       <Cell label={several ? "Variation" : v.name} class="n"><Num value={is.value}>{metric(name, is.value, is.interval)}</Num></Cell>
-      <Cell label="Uplift" class="n"><b><Num value={c.improvement.value}>{lift(c.improvement.value, c.improvement.interval)}</Num></b> <small>{c.improvement.interval ? liftSpan(c.improvement.interval) : c.improvement.reason && why(c.improvement.reason)}</small></Cell>
+      <Cell label="Uplift" class="n two"><b><Num value={c.improvement.value}>{lift(c.improvement.value, c.improvement.interval)}</Num></b> <small>{c.improvement.interval ? liftSpan(c.improvement.interval) : c.improvement.reason && why(c.improvement.reason)}</small></Cell>
       <Cell label="Interval" class="wide"><ForestRow scale={scale} comparison={{ ...c, sequential: undefined }} index={index} name={`${cell.value}, ${v.name}`} /></Cell>
       <Cell label="Verdict" class="two"><Verdict comparison={c} conclusion={cell.conclusion} /><DecidedOn variation={v} conclusion={cell.conclusion} /></Cell>
     </tr>
@@ -79,8 +79,8 @@ function Rows({ results, route, go }) {
         <thead role="rowgroup"><tr role="row">
           <Sortable label={dimensions.find(([n]) => n === dimension)?.[1] ?? dimension} by="value" {...{ order, sort }} />
           <Sortable label="Visitors" by="visitors" class="n" {...{ order, sort }} />
-          <th role="columnheader" scope="col" class="n">{name}, {control.name}</th>
-          <th role="columnheader" scope="col" class="n">{name}, {several ? "variation" : others[0]?.name}</th>
+          <th role="columnheader" scope="col" class="n">{name} <small>{control.name}</small></th>
+          <th role="columnheader" scope="col" class="n">{name} <small>{several ? "variation" : others[0]?.name}</small></th>
           <Sortable label="Uplift" by="uplift" class="n" {...{ order, sort }} />
           <th role="columnheader" scope="col">Uplift with {results.significanceLevel}{"\u00a0"}% interval</th>
           <th role="columnheader" scope="col">Verdict</th>
@@ -90,7 +90,7 @@ function Rows({ results, route, go }) {
         </tbody>
         <tfoot role="rowgroup"><tr role="row"><td role="cell" colSpan={5} /><Cell label="Scale" class="wide"><Axis scale={scale} write={tick} /></Cell><td role="cell" /></tr></tfoot>
       </table>
-      <p class="quiet">Verdicts are adjusted for the number of values: with Holm’s method at the campaign’s planned look, among values with 100 visitors in each variation. The {bayesian ? "credible" : "fixed-horizon"} interval of each row is not adjusted.</p>
+      <p class="quiet">Verdicts are adjusted for the number of values: with Holm’s method at the campaign’s planned look, among values with at least 100 visitors in each variation. The {bayesian ? "credible" : "fixed-horizon"} interval of each row is not adjusted.</p>
     </>
   );
 }

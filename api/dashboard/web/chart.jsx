@@ -9,6 +9,7 @@ import { axisRange, endsOf, middlesOf } from "./points.js";
 /** @import { Line, Point, View } from "./types.d.ts" */
 
 const height = 300; // px
+const wholes = Array.from({ length: 12 }, (_, power) => [1, 2, 5].map((x) => x * 10 ** power)).flat();
 
 /** @type {number[][]} */
 export const dashes = [[], [8, 4], [2, 3], [10, 3, 2, 3], [5, 5], [1, 2]];
@@ -94,11 +95,11 @@ function plan(view, width, look, range, moved) {
     hooks: { draw: look === undefined ? [] : [(chart) => mark(chart, look)], setCursor: [moved] },
     cursor: {
       y: false, drag: { x: false, y: false, setScale: false },
-      points: { size: (_, series) => (series % 3 === 1 ? 9 : 0), width: 2, stroke: ink("--card") },
+      points: { size: (_, series) => (series % 3 === 1 ? 11 : 0), width: (_, series) => (series % 3 === 1 ? 2 : 0), stroke: ink("--card") },
       move: (chart, left, top) => [left < 0 ? left : chart.valToPos(chart.data[0][chart.posToIdx(left)], "x"), top],
     },
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
-    axes: [{ ...axis, space: 70, values: (_, ticks) => ticks.map((t) => instant(t, ticks[1] - ticks[0])) }, { ...axis, size: 64, values: (_, ticks) => ticks.map(view.tick) }],
+    axes: [{ ...axis, space: 70, values: (_, ticks) => ticks.map((t) => instant(t, ticks[1] - ticks[0])) }, { ...axis, size: 64, values: (_, ticks) => ticks.map(view.tick), ...(view.cumulative ? {} : { incrs: wholes }) }],
   };
 }
 

@@ -47,7 +47,7 @@ function Readout({ view, points, at, pointed, open, look }) {
             <li key={name} class={"of v" + (index % 6)}>
               <Stroke index={index} /><span class="who">{name}</span>
               <b><Num value={e?.value}>{view.write(e?.value ?? null, e?.interval ?? null)}</Num></b>
-              <span class="span">{view.span(e?.interval ?? null)}</span>
+              <span class="span" data-interval={e?.interval ? JSON.stringify(e.interval) : undefined}>{view.span(e?.interval ?? null)}</span>
             </li>
           );
         })}

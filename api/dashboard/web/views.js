@@ -1,6 +1,6 @@
 // @ts-check
 // The views of the chart over time.
-import { count, isRate, lift, liftSpan, metric, metricSpan, money, number } from "./format.js";
+import { count, isRate, lift, liftSpan, metric, metricSpan, money } from "./format.js";
 import { comparedOf, tick } from "./forest.jsx";
 import { increments, unitOf } from "./points.js";
 import { metrics } from "./words.js";
@@ -68,7 +68,7 @@ function countsOf(results, points, name) {
   return {
     name, label: `${label} per ${unit}`, cumulative: false, marks: [0],
     caption: `${caption} per ${unit} (UTC)${negative ? ". Visitors who later see another variation no longer count, so a number can be negative" : ""}`,
-    lines, columns: lines, write: count, span: () => "", tick: (x) => number(x, Number.isInteger(x) ? 0 : 1),
+    lines, columns: lines, write: count, span: () => "", tick: count,
   };
 }
 

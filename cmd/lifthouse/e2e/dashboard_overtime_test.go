@@ -22,6 +22,7 @@ import (
 func TestTheDashboardOverTime(t *testing.T) {
 	v := newViewer(t)
 	v.open("/?campaign=13")
+	v.until(`document.activeElement?.name === "token"`)
 	v.signIn(v.token)
 	v.until(allThere)
 	series := v.report("/v1/campaigns/13/results?interval=day").Series
@@ -167,6 +168,7 @@ func (v *viewer) tableIs(view string, series []result.Point) {
 func TestTheDashboardsSegments(t *testing.T) {
 	v := newViewer(t)
 	v.open("/?campaign=13")
+	v.until(`document.activeElement?.name === "token"`)
 	v.signIn(v.token)
 	v.until(allThere)
 	v.choose("[name=dimension]", "browser")

@@ -29,22 +29,22 @@ test("a variation without counts has no increment", () => {
 });
 
 const entry = (value, ...interval) => ({ value, interval: interval.length ? interval : null });
-const settled = Array.from({ length: 18 }, () => entry(0.1, 0, 0.2));
+const stable = Array.from({ length: 18 }, () => entry(0.1, 0, 0.2));
 
 test("wide early intervals do not widen the axis", () => {
-  const { low, high, outside } = axisRange([[entry(2, -1, 9), entry(0.3, -0.6, 2), ...settled]], [0]);
+  const { low, high, outside } = axisRange([[entry(2, -1, 9), entry(0.3, -0.6, 2), ...stable]], [0]);
   assert.ok(low > -0.25 && low < 0 && high > 0.3 && high < 0.5, `${low} to ${high}`);
   assert.equal(outside, 2);
 });
 
 test("an axis is not wider than the data", () => {
-  const { low, high, outside } = axisRange([settled]);
+  const { low, high, outside } = axisRange([stable]);
   assert.ok(low === 0 && high > 0.2 && high < 0.22, `${low} to ${high}`);
   assert.equal(outside, 0);
 });
 
 test("an axis contains the values after the first tenth", () => {
-  const { high, outside } = axisRange([[...settled, entry(5), entry(0.1, 0, 0.2)]]);
+  const { high, outside } = axisRange([[...stable, entry(5), entry(0.1, 0, 0.2)]]);
   assert.ok(high >= 5);
   assert.equal(outside, 0);
 });

@@ -39,7 +39,7 @@ const Stroke = ({ index }) => <svg width="30" height="10" aria-hidden="true"><li
 function Readout({ view, points, at, pointed, open, look }) {
   return (
     <div class="readout" data-at={points[at].time}>
-      <p class="time">{when(points, at, view.cumulative)} <span>{points[at].plannedLook ? "planned look" : open ? "not over" : pointed ? "" : "latest"}</span></p>
+      <p class="time">{when(points, at, view.cumulative)} <span>{points[at].plannedLook ? "planned look" : open ? unitOf(points) + " not over" : pointed ? "" : "latest"}</span></p>
       <ul>
         {view.lines.map(({ index, name, entries }) => {
           const e = entries[at];

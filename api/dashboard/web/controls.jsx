@@ -86,7 +86,6 @@ export function Controls({ subject, route, go }) {
       <div class="choices">
         <Choice label="Goal" name="goal" route={route} go={go} options={[["", subject.kind === "widget" ? "all goals" : "primary goal"], ...(goals.body || []).map((g) => /** @type {[string, string]} */ ([String(g.id), g.name]))]} />
         {offered.length > 0 && <Choice label="Metric" name="compareMetric" route={route} go={go} options={[["", "default"], ...offered.map((m) => /** @type {[string, string]} */ ([m, metrics[m]]))]} />}
-        {subject.kind === "campaign" && <Choice label="Break down by" name="dimension" route={route} go={go} options={[["", "none"], ...["device", "country", "channel", "referrer"].map((d) => /** @type {[string, string]} */ ([d, d]))]} />}
         <label>From <input type="date" name="dateFrom" value={route.get(dates[0])?.slice(0, 10) || ""} onChange={set(dates[0])} /></label>
         <label>To (inclusive) <input type="date" name="dateTo" value={route.get(dates[1])?.slice(0, 10) || ""} onChange={set(dates[1])} /></label>
       </div>

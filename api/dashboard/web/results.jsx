@@ -2,7 +2,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { ask, query } from "./api.js";
 import { Answer as Answered } from "./answer.jsx";
-import { Breakdown } from "./breakdown.jsx";
 import { Cause } from "./cause.jsx";
 import { Checks, Progress } from "./checks.jsx";
 import { Controls } from "./controls.jsx";
@@ -14,6 +13,7 @@ import { Copied, Empty, Fault, Loading, State } from "./parts.jsx";
 import { Posterior } from "./posterior.jsx";
 import { follow, to } from "./route.js";
 import { Scorecard } from "./scorecard.jsx";
+import { Segments } from "./segments.jsx";
 import { OverTime } from "./series.jsx";
 import { Variations } from "./table.jsx";
 import { TrustStrip } from "./trust.jsx";
@@ -83,8 +83,7 @@ const slow = 30000; // milliseconds between two requests of the scorecard
  * @returns {Answer<Report>} */
 function useScorecard(subject, route) {
   const path = subject.kind !== "widget" && subject.path + "/results" + query([...route.asked.filter(([n]) => n !== "dimension"), ["scorecard", "true"]]);
-  const answer = useAnswer(path, { every: slow });
-  return { ...answer, body: answer.path === path ? answer.body : undefined };
+  return useAnswer(path, { every: slow });
 }
 
 /** Results shows a campaign, widget or experiment with its report.
@@ -101,13 +100,6 @@ export function Results({ subject, route, go }) {
   const websites = useAnswer("/v1/websites", { every: 60000 });
   const website = websites.body?.find((w) => String(w.id) === route.get("websiteId")) ?? (websites.body?.length === 1 ? websites.body[0] : undefined);
   const empty = results?.totals.visitors === 0;
-  /** narrow returns a link that filters by a value of the breakdown.
-   * @param {string} value */
-  const narrow = (value) => {
-    const name = /** @type {Record<string, string>} */ ({ device: "filters[device][]", country: "filters[country][]", referrer: "filters[referrer]" })[results?.dimension ?? ""];
-    const own = /^\((none|other)\)$/.test(value);
-    return name && value !== "(other)" && !(own && value !== "(none)") ? follow(go, route.without("dimension").without(name).also(name, value === "(none)" ? "" : value).address) : undefined;
-  };
   const fresh = results && <> · refreshes every 5 s · computed <span class="at">{minute(results.generatedAt)}</span></>;
   return (
     <>
@@ -115,7 +107,7 @@ export function Results({ subject, route, go }) {
       {error && <Fault error={error} again={again} reset={follow(go, route.plain.address)} />}
       {results && (stale || results.stale) && <Stale at={results.generatedAt} />}
       {!results && loading && <div class="conclusion"><Loading what="results" /></div>}
-      {results && <Answered results={results} scored={scored} currency={website?.currency} />}
+      {results && (scored || scorecard.error || subject.kind === "widget" ? <Answered results={results} scored={scored} currency={website?.currency} /> : <div class="conclusion"><Loading what="the decision" /></div>)}
       {results?.conclusion && <TrustStrip results={results} scored={scored} />}
       <Controls {...{ subject, route, go }} />
       {results && (
@@ -124,11 +116,14 @@ export function Results({ subject, route, go }) {
           {subject.kind === "widget" && detail.body && <Experiments widget={detail.body} go={go} />}
           {!empty && subject.kind !== "widget" && <Scorecard answer={scorecard} />}
           <Cause scored={scored} />
+          {subject.kind !== "widget" && <>
+            {!empty && <OverTime {...{ subject, route, go }} />}
+            {(!empty || results.dimension) && <Segments {...{ results, subject, route, go }} />}
+          </>}
           <Variations results={results} kind={subject.kind} />
           <Forest results={results} />
           <Posterior results={results} />
-          <Breakdown results={results} narrow={narrow} />
-          {!empty && <OverTime {...{ subject, route, go }} />}
+          {subject.kind === "widget" && !empty && <OverTime {...{ subject, route, go }} />}
           <div class="pair"><Checks results={results} />{!empty && <Progress results={results} scored={scored} />}</div>
           <Request path={path} />
         </div>

@@ -60,7 +60,7 @@ export class Route {
   }
 
   /** asked are the parameters of the API request. */
-  get asked() { return this.pairs.filter(([name]) => !places.includes(name) && name !== "interval"); }
+  get asked() { return this.pairs.filter(([name]) => !places.includes(name) && name !== "interval" && name !== "view"); }
 
   /** plain is the same view without filters and settings. */
   get plain() {

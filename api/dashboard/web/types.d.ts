@@ -296,11 +296,44 @@ export interface Link {
   onClick: (event: MouseEvent) => void;
 }
 
-// Line is a curve of a chart. index is the index of its variation.
+// Entry is the value of a curve at a point, with its interval.
+export type Entry = { value: number | null; interval: Interval | null } | undefined;
+
+// Line is a curve of a chart, with one entry for each point. index is the index of its
+// variation.
 export interface Line {
   index: number;
   name: string;
-  of: (point: Point) => Effect | undefined;
+  entries: Entry[];
+}
+
+// View is what the chart over time shows.
+export interface View {
+  name: "uplift" | "metric" | "visitors" | "conversions";
+  label: string; // of the switch
+  caption: string;
+  lines: Line[]; // curves
+  columns: Line[]; // of the data table
+  cumulative: boolean;
+  marks: number[]; // values that the axis contains
+  write: (value: number | null, interval: Interval | null) => string;
+  span: (interval: Interval | null) => string;
+  tick: (x: number) => string;
+}
+
+// Segment is a variation among the visitors with one value of the dimension.
+export interface Segment {
+  cell: Cell & { value: string };
+  control: Variation;
+  variation: Variation;
+  comparison: Comparison;
+  index: number;
+}
+
+// Order is the order of the segments.
+export interface Order {
+  by: "value" | "visitors" | "uplift";
+  down: boolean;
 }
 
 export type Scale = ReturnType<typeof import("./scale.js").scaleOf>;

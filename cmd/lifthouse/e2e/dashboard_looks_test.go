@@ -145,11 +145,11 @@ func (v *viewer) plannedLookIsTheAPIs() {
 	v.until(allThere)
 }
 
-// watch records when the table of variations and both charts are first painted,
+// watch records when the table of variations and the chart are first painted,
 // in milliseconds since the navigation.
 const watch = `window.seen = {};
 new MutationObserver(() => requestAnimationFrame(() => {
-	const there = {table: document.querySelector("[aria-labelledby=variations] tbody tr"), curves: document.querySelectorAll(".uplot").length === 2};
+	const there = {table: document.querySelector("[aria-labelledby=variations] tbody tr"), curves: document.querySelectorAll(".uplot").length === 1};
 	for (const name in there) if (there[name]) window.seen[name] ??= performance.now();
 })).observe(document, {childList: true, subtree: true});`
 

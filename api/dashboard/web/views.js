@@ -1,0 +1,81 @@
+// @ts-check
+// The views of the chart over time.
+import { count, isRate, lift, liftSpan, metric, metricSpan, money } from "./format.js";
+import { comparedOf, tick } from "./forest.jsx";
+import { increments, unitOf } from "./points.js";
+import { metrics } from "./words.js";
+
+/** @import { Line, Point, Results, View } from "./types.d.ts" */
+
+/** @param {Point} point @param {number} id */
+const ofID = (point, id) => point.variations.find((v) => v.id === id);
+
+/** upliftsOf returns the curves of the uplifts with always-valid intervals, or with
+ * fixed-horizon (Bayesian: credible) intervals.
+ * @param {Results} results @param {Point[]} points
+ * @returns {View | undefined} */
+function upliftsOf(results, points) {
+  const compared = comparedOf(results), bayesian = results.methodology === "bayesian";
+  /** @type {Line[]} */
+  const fixed = compared.map(({ id, index, name }) => ({ index, name, entries: points.map((p) => ofID(p, id)?.comparison?.improvement) }));
+  /** @type {Line[]} */
+  const always = compared.filter((v) => v.comparison.sequential).map(({ id, index, name }) => ({
+    index, name: name + ", always valid",
+    entries: points.map((p) => {
+      const c = ofID(p, id)?.comparison;
+      return c?.sequential && { value: c.improvement.observed ?? c.improvement.value, interval: c.sequential.improvement };
+    }),
+  }));
+  if (fixed.every((line) => line.entries.every((e) => (e?.value ?? null) === null))) return undefined;
+  const repeated = always.length > 0 && !bayesian, planned = points.some((p) => p.plannedLook);
+  const kind = bayesian ? "credible" : repeated ? "always-valid confidence" : "confidence";
+  return {
+    name: "uplift", label: "Uplift", cumulative: true, marks: [0],
+    caption: `Uplift over ${results.variations[0].name} (cumulative) with ${results.significanceLevel}\u00a0% ${kind} interval${repeated && planned ? "; that of the planned look is narrower" : ""}`,
+    lines: repeated ? always.map((line, i) => ({ ...line, name: fixed[i].name })) : fixed, columns: [...fixed, ...always],
+    write: lift, span: liftSpan, tick,
+  };
+}
+
+/** metricsOf returns the curves of the compared metric.
+ * @param {Results} results @param {Point[]} points
+ * @returns {View} */
+function metricsOf(results, points) {
+  const name = results.compareMetric || "goalConversionRate";
+  /** @type {Line[]} */
+  const lines = results.variations.map((v, index) => ({ index, name: v.name, entries: points.map((p) => ofID(p, v.id)?.metrics[name]) }));
+  return {
+    name: "metric", label: metrics[name], cumulative: true, marks: [],
+    caption: `${metrics[name]} (cumulative) with ${results.significanceLevel}\u00a0% interval`, lines, columns: lines,
+    write: (x, i) => metric(name, x, i), span: (i) => metricSpan(name, i),
+    tick: (x) => (isRate(name) ? Number((100 * x).toFixed(3)) + "\u00a0%" : money(x)),
+  };
+}
+
+const counted = /** @type {const} */ ({
+  visitors: ["visitors", "Visitors", "New visitors"],
+  conversions: ["convertedVisitors", "Conversions", "New converted visitors"],
+});
+
+/** countsOf returns the curves of a count for each bucket.
+ * @param {Results} results @param {Point[]} points @param {keyof typeof counted} name
+ * @returns {View} */
+function countsOf(results, points, name) {
+  const unit = unitOf(points), [field, label, caption] = counted[name];
+  /** @type {Line[]} */
+  const lines = results.variations.map((v, index) => ({ index, name: v.name, entries: increments(points, v.id, field) }));
+  const negative = lines.some((line) => line.entries.some((e) => (e?.value ?? 0) < 0));
+  return {
+    name, label: `${label} per ${unit}`, cumulative: false, marks: [0],
+    caption: `${caption} per ${unit} (UTC)${negative ? ". Visitors who later see another variation no longer count, so a number can be negative" : ""}`,
+    lines, columns: lines, write: count, span: () => "", tick: count,
+  };
+}
+
+/** viewsOf returns the views that a series has.
+ * @param {Results} results @param {Point[]} points at least two
+ * @returns {View[]} */
+export function viewsOf(results, points) {
+  const uplift = upliftsOf(results, points);
+  return [...(uplift ? [uplift] : []), metricsOf(results, points), countsOf(results, points, "visitors"), countsOf(results, points, "conversions")];
+}

@@ -1,0 +1,246 @@
+package e2e
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"lifthouse/engine/result"
+
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// TestTheDashboardOverTime compares each view of the chart with the API: the
+// readout at points that the keyboard and the pointer choose, and the data
+// table.
+func TestTheDashboardOverTime(t *testing.T) {
+	v := newViewer(t)
+	v.open("/?campaign=13")
+	v.until(`document.activeElement?.name === "token"`)
+	v.signIn(v.token)
+	v.until(allThere)
+	series := v.report("/v1/campaigns/13/results?interval=day").Series
+	for _, view := range []string{"metric", "visitors", "conversions", "uplift"} {
+		v.click(fmt.Sprintf("[name=view][value=%s]", view))
+		v.until(fmt.Sprintf(`document.querySelector("[name=view]:checked").value === %q`, view))
+		v.readoutIs(view, series, len(series)-1)
+		v.do(chromedp.Focus(chromedp.CSS(".overtime .chart")), chromedp.KeyEvent(kb.Home), chromedp.KeyEvent(kb.ArrowRight), chromedp.KeyEvent(kb.ArrowRight))
+		v.readoutIs(view, series, 2)
+		v.do(chromedp.KeyEvent(kb.ArrowLeft))
+		v.readoutIs(view, series, 1)
+		v.do(chromedp.KeyEvent("\x1b"))
+		v.readoutIs(view, series, len(series)-1)
+		v.pointsAt(view, series, 5)
+		v.tableIs(view, series)
+	}
+	if got := evaluated[string](v, "location.search"); got != "?campaign=13" {
+		t.Errorf("the default view has the URL %s", got)
+	}
+	v.viewsInTheAddress(series)
+	for _, request := range v.requests() {
+		if strings.Contains(request.URL, "view=") && strings.Contains(request.URL, "/v1/") {
+			t.Errorf("the API request %s contains the view", request.URL)
+		}
+	}
+	if len(v.problems) > 0 {
+		t.Errorf("the browser complains: %q", v.problems)
+	}
+}
+
+// viewsInTheAddress checks the keyboard on the radio buttons, a reload, the
+// granularity of the labels, and the views of a widget, which has no uplift.
+func (v *viewer) viewsInTheAddress(series []result.Point) {
+	v.Helper()
+	v.do(chromedp.Focus(chromedp.CSS("[name=view]:checked")), chromedp.KeyEvent(kb.ArrowRight), chromedp.KeyEvent(kb.ArrowRight))
+	v.until(`location.search === "?campaign=13&view=visitors"`)
+	v.do(chromedp.Reload())
+	v.until(allThere)
+	v.readoutIs("visitors", series, len(series)-1)
+	v.choose("[name=interval]", "week")
+	v.until(allThere + ` && document.querySelector("[name=view]:checked + span").innerText === "Visitors per week"`)
+	weeks := v.report("/v1/campaigns/13/results?interval=week").Series
+	v.readoutIs("visitors", weeks, len(weeks)-1)
+	v.open("/?widget=7&view=uplift")
+	v.until(curvesThere)
+	views := evaluated[[]string](v, `[...document.querySelectorAll("[name=view]")].map((e) => e.value)`)
+	if want := []string{"metric", "visitors", "conversions"}; !slices.Equal(views, want) {
+		v.Errorf("a widget has the views %q, want %q", views, want)
+	}
+}
+
+// entry is a value of a curve with its interval, as the page has it.
+type entry struct{ Value, Interval string }
+
+// entriesAt returns what the view shows at a point.
+func entriesAt(view string, series []result.Point, at int) []entry {
+	var entries []entry
+	exact := func(x any) string { text, _ := json.Marshal(x); return string(text) }
+	for i, variation := range series[at].Variations {
+		var before result.Counts
+		if at > 0 {
+			before = series[at-1].Variations[i].Counts
+		}
+		switch c := variation.Comparison; {
+		case view == "visitors":
+			entries = append(entries, entry{Value: exact(variation.Visitors - before.Visitors)})
+		case view == "conversions":
+			entries = append(entries, entry{Value: exact(variation.ConvertedVisitors - before.ConvertedVisitors)})
+		case view == "metric":
+			m := variation.Metrics.GoalConversionRate
+			entries = append(entries, entry{exact(m.Value), exact(m.Interval)})
+		case c != nil:
+			entries = append(entries, entry{exact(c.Improvement.Value), exact(c.Sequential.Improvement)})
+		}
+	}
+	return entries
+}
+
+// numbersEqual reports whether two JSON texts have the same numbers.
+func numbersEqual(a, b string) bool {
+	var x, y any
+	if a == "" || b == "" {
+		return a == b
+	}
+	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && fmt.Sprint(x) == fmt.Sprint(y)
+}
+
+// readoutIs waits until the readout shows a point, and compares it with the API.
+func (v *viewer) readoutIs(view string, series []result.Point, at int) {
+	v.Helper()
+	v.until(fmt.Sprintf(`document.querySelector(".readout")?.dataset.at === %q`, series[at].Time.Format(time.RFC3339)))
+	shown := evaluated[[]entry](v, `[...document.querySelectorAll(".readout li")].map((e) => ({ Value: e.querySelector("data")?.value ?? "", Interval: e.querySelector(".span").dataset.interval ?? "" }))`)
+	want := entriesAt(view, series, at)
+	if !slices.EqualFunc(shown, want, func(a, b entry) bool { return numbersEqual(a.Value, b.Value) && numbersEqual(a.Interval, b.Interval) }) {
+		v.Errorf("%s at point %d: the page reads %v, the API %v", view, at, shown, want)
+	}
+}
+
+// pointsAt moves the pointer to a point and away. Nothing on the page may move.
+func (v *viewer) pointsAt(view string, series []result.Point, at int) {
+	v.Helper()
+	const place = `JSON.stringify((({ x, y, width, height }) => [x, y, width, height])(document.querySelector(".overtime .u-over").getBoundingClientRect()))`
+	evaluated[bool](v, `document.activeElement.blur(); document.querySelector(".overtime .chart").scrollIntoView({ block: "center" }); true`)
+	var box [4]float64
+	before := evaluated[string](v, place)
+	if err := json.Unmarshal([]byte(before), &box); err != nil {
+		v.Fatal(err)
+	}
+	x := box[0] + box[2]*float64(at)/float64(len(series)-1)
+	v.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, x-3, box[1]+20), chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, x, box[1]+40))
+	v.readoutIs(view, series, at)
+	if line := evaluated[bool](v, `document.querySelector(".u-cursor-x").getClientRects().length === 1`); !line {
+		v.Errorf("%s: no crosshair", view)
+	}
+	if after := evaluated[string](v, place); after != before {
+		v.Errorf("%s: the chart moved from %s to %s", view, before, after)
+	}
+	v.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, x, box[1]-200))
+	v.readoutIs(view, series, len(series)-1)
+}
+
+// tableIs compares the first columns of the data table with the API.
+func (v *viewer) tableIs(view string, series []result.Point) {
+	v.Helper()
+	rows := evaluated[[][]string](v, `[...document.querySelectorAll(".overtime tbody tr")].map((e) => [e.dataset.time, ...[...e.querySelectorAll("data")].map((d) => d.value)])`)
+	if len(rows) != len(series) {
+		v.Fatalf("%s: the data table has %d rows, want %d", view, len(rows), len(series))
+	}
+	for i, row := range rows {
+		if row[0] != series[i].Time.Format(time.RFC3339) {
+			v.Errorf("%s: row %d is at %s", view, i, row[0])
+		}
+		for j, want := range entriesAt(view, series, i) {
+			if want.Value != "null" && (len(row) < j+2 || !numbersEqual(row[j+1], want.Value)) {
+				v.Errorf("%s, row %d, column %d: %v, want %s", view, i, j, row, want.Value)
+			}
+		}
+	}
+}
+
+// TestTheDashboardsSegments compares the table of segments with the API, in
+// each order, and follows a link to one segment.
+func TestTheDashboardsSegments(t *testing.T) {
+	v := newViewer(t)
+	v.open("/?campaign=13")
+	v.until(`document.activeElement?.name === "token"`)
+	v.signIn(v.token)
+	v.until(allThere)
+	v.choose("[name=dimension]", "browser")
+	v.until(allThere + ` && document.querySelector(".segments")`)
+	cells := v.report("/v1/campaigns/13/results?dimension=browser").Breakdown
+	v.segmentsAre(cells)
+	visitors := func(c result.BreakdownCell) int64 { return c.Totals.Visitors }
+	slices.SortStableFunc(cells, func(a, b result.BreakdownCell) int { return cmp.Compare(visitors(a), visitors(b)) })
+	v.click(".segments th:nth-child(2) button")
+	v.sortedBy("Visitors", "ascending", namesOf(cells))
+	slices.SortStableFunc(cells, func(a, b result.BreakdownCell) int { return strings.Compare(a.Value, b.Value) })
+	v.click(".segments th:nth-child(1) button")
+	v.sortedBy("Browser", "ascending", namesOf(cells))
+	v.click(".segments th:nth-child(5) button")
+	v.upliftsFall()
+
+	v.click(`.segments [data-value=firefox] .narrow`)
+	v.until(`decodeURIComponent(location.search) === "?campaign=13&filters[browser][]=firefox"`)
+	v.until(allThere + ` && !document.querySelector(".segments")`)
+	if len(v.problems) > 0 {
+		t.Errorf("the browser complains: %q", v.problems)
+	}
+}
+
+// segmentsAre compares each row with the API.
+func (v *viewer) segmentsAre(cells []result.BreakdownCell) {
+	v.Helper()
+	for _, cell := range cells {
+		control := cell.Variations[0]
+		for _, variation := range cell.Variations[1:] {
+			values, _ := v.row(fmt.Sprintf(`.segments [data-value=%q][data-variation-id="%d"]`, cell.Value, variation.ID))
+			want := []float64{
+				float64(variation.Visitors), float64(control.Visitors),
+				*control.Metrics.GoalConversionRate.Value, *variation.Metrics.GoalConversionRate.Value, *variation.Comparison.Improvement.Value,
+			}
+			if !slices.EqualFunc(values, want, same) {
+				v.Errorf("%s, %s: the page shows %q, want %v", cell.Value, variation.Name, values, want)
+			}
+		}
+	}
+}
+
+// namesOf returns the values of the cells, each once for each treatment.
+func namesOf(cells []result.BreakdownCell) []string {
+	var names []string
+	for _, cell := range cells {
+		for range cell.Variations[1:] {
+			names = append(names, cell.Value)
+		}
+	}
+	return names
+}
+
+// sortedBy checks the order of the rows and which column says so.
+func (v *viewer) sortedBy(head, direction string, names []string) {
+	v.Helper()
+	v.until(fmt.Sprintf(`document.querySelector(".segments th[aria-sort=%s]")?.innerText.startsWith(%q)`, direction, head))
+	rows := evaluated[[]string](v, `[...document.querySelectorAll(".segments tbody tr")].map((e) => e.dataset.value)`)
+	if !slices.Equal(rows, names) {
+		v.Errorf("sorted by %s: %q, want %q", head, rows, names)
+	}
+	if n := evaluated[int64](v, `document.querySelectorAll(".segments th:is([aria-sort=ascending], [aria-sort=descending])").length`); n != 1 {
+		v.Errorf("%d columns have an order, want 1", n)
+	}
+}
+
+// upliftsFall checks that the rows have descending uplifts.
+func (v *viewer) upliftsFall() {
+	v.Helper()
+	v.until(`document.querySelector(".segments th[aria-sort=descending]")?.innerText.startsWith("Uplift")`)
+	uplifts := evaluated[[]float64](v, `[...document.querySelectorAll(".segments tbody td:nth-child(5) b data")].map((e) => Number(e.value))`)
+	if len(uplifts) < 2 || !slices.IsSortedFunc(uplifts, func(a, b float64) int { return cmp.Compare(b, a) }) {
+		v.Errorf("the uplifts are %v, want descending", uplifts)
+	}
+}

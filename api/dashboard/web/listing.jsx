@@ -103,7 +103,7 @@ export function Listing({ group, items, all, route, go, link }) {
       <table class="cards listing" role="table" aria-labelledby={"group-" + group}>
         <thead role="rowgroup"><Heads route={route} go={go} /></thead>
         <tbody role="rowgroup">{shown.map((item) => <Row key={item.kind + item.id} {...{ item, scale, go, link }} />)}</tbody>
-        <tfoot role="rowgroup"><tr role="row"><td role="cell" colSpan={3} /><td role="cell" class="wide axis-cell"><Axis scale={scale} write={tick} /></td><td role="cell" colSpan={4} /></tr></tfoot>
+        {items.some(({ status }) => status?.lift) && <tfoot role="rowgroup"><tr role="row"><td role="cell" colSpan={3} /><Cell label="Scale" class="wide"><Axis scale={scale} write={tick} /></Cell><td role="cell" colSpan={4} /></tr></tfoot>}
       </table>
       {shown.length < items.length && <p class="buttons"><button type="button" onClick={() => setWhole(true)}>Show all {count(items.length)}</button></p>}
     </section>

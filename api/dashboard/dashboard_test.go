@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -135,14 +136,18 @@ func TestReasonTextsMatchEngine(t *testing.T) {
 	}
 }
 
-// TestFormats runs the tests of the page's sources, which compare the formats of
+// TestFormats runs the tests of the page's sources. Some compare the formats of
 // numbers with those of the engine. It is skipped without Node.js.
 func TestFormats(t *testing.T) {
 	node, err := exec.LookPath("node")
 	if err != nil {
 		t.Skip("node is not installed")
 	}
-	tests := exec.CommandContext(t.Context(), node, "--test", "web/format.test.js")
+	files, err := filepath.Glob("web/*.test.js")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no tests in web: %v", err)
+	}
+	tests := exec.CommandContext(t.Context(), node, append([]string{"--test"}, files...)...)
 	if out, err := tests.CombinedOutput(); err != nil {
 		t.Errorf("node --test: %v\n%s", err, out)
 	}

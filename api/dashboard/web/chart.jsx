@@ -1,6 +1,6 @@
 // @ts-check
 import uPlot from "uplot";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { useTheme } from "./hooks.js";
 import { axisRange, endsOf, middlesOf } from "./points.js";
 
@@ -114,7 +114,7 @@ function useChart(drawing, look, onMove) {
   const latest = useRef({ drawing, onMove }), exact = useRef(/** @type {number | undefined} */ (undefined));
   latest.current = { drawing, onMove };
   const kept = JSON.stringify([view.name, view.label, view.lines.map((l) => l.index), dark, look]);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const room = /** @type {HTMLDivElement} */ (host.current);
     const range = /** @returns {[number, number]} */ () => [latest.current.drawing.low, latest.current.drawing.high];
     const moved = /** @param {uPlot} chart */ (chart) => latest.current.onMove(exact.current ?? chart.cursor.idx ?? undefined);
@@ -123,7 +123,7 @@ function useChart(drawing, look, onMove) {
     watch.observe(room);
     return () => { watch.disconnect(); chart.destroy(); };
   }, [kept]);
-  useEffect(() => { drawn.current?.setData(data); }, [data]);
+  useLayoutEffect(() => { drawn.current?.setData(data); }, [data]);
   /** @param {number | undefined} at */
   const point = (at) => {
     const chart = drawn.current;

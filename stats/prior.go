@@ -114,7 +114,8 @@ func (l *lifts) findMode(observed float64) {
 }
 
 // lowest returns where minusLog is smallest between two lifts, by a grid and the
-// golden section around its best point.
+// golden section around its best point. It is that point if rounding errors of z at
+// extreme counts mislead the section.
 func (l *lifts) lowest(low, high float64) float64 {
 	const grid = 64
 	step := (high - low) / grid
@@ -134,7 +135,10 @@ func (l *lifts) lowest(low, high float64) float64 {
 			low = a
 		}
 	}
-	return (low + high) / 2
+	if found := (low + high) / 2; l.minusLog(found) < least {
+		return found
+	}
+	return best
 }
 
 func (l *lifts) drop(lift float64) float64 {

@@ -1,5 +1,6 @@
 // @ts-check
 import { half, decimals, isRate, number, text } from "./format.js";
+import { Help } from "./help.jsx";
 import { Chip } from "./listing.jsx";
 import { Num } from "./parts.jsx";
 import { Decided, lastDay } from "./planned.jsx";
@@ -27,7 +28,7 @@ function Worth({ scored, currency }) {
   const id = scored.decision?.variationId, primary = scored.scorecard?.find((r) => r.role === "primary");
   if (id === null || id === undefined || !primary) return null;
   const rows = [primary, scored.scorecard?.find((r) => r.metric === "valuePerVisitor" && r.goal?.id === primary.goal?.id && r !== primary)];
-  return <p class="worth">{rows.map((row) => row && <Month key={row.metric} {...{ row, id, currency }} level={scored.significanceLevel} />)}</p>;
+  return <p class="worth">{rows.map((row) => row && <Month key={row.metric} {...{ row, id, currency }} level={scored.significanceLevel} />)}<Help of="month" /></p>;
 }
 
 /** Answer is what to do, since when, why, and what it is worth a month. A report without

@@ -1,5 +1,6 @@
 // @ts-check
 import { lift, metric } from "./format.js";
+import { Help } from "./help.jsx";
 import { Mark, Num } from "./parts.jsx";
 import { metrics } from "./words.js";
 
@@ -30,7 +31,7 @@ export function Cause({ scored }) {
   if (!scored || rows.some((r) => !r || r.variations.every((v) => !v.estimate.value))) return null;
   return (
     <section aria-labelledby="cause">
-      <h2 id="cause">What moved value per visitor</h2>
+      <h2><span id="cause">What moved value per visitor</span><Help of="cause" /></h2>
       {scored.variations.filter((v) => v.comparison).map((v) => (
         <div key={v.id} class="causes" data-cause={v.id}>
           <span class="who"><Mark index={scored.variations.indexOf(v)} />{"\u00a0"}{v.name}</span>

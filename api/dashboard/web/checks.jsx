@@ -1,5 +1,6 @@
 // @ts-check
 import { count, decimals, minute, money, number, percent, probability } from "./format.js";
+import { Help } from "./help.jsx";
 import { Num } from "./parts.jsx";
 import { PlannedLook } from "./planned.jsx";
 import { why } from "./words.js";
@@ -80,7 +81,7 @@ export function Progress({ results, scored }) {
     <section aria-labelledby="progress">
       <h2 id="progress">Progress</h2>
       <progress max="1" value={Math.min(power.progress ?? 0, 1)} aria-label="Progress towards the required sample size" />
-      <p><b><Num value={power.progress}>{percent(power.progress, 0)}</Num></b> of <Num value={power.requiredVisitors}>{count(power.requiredVisitors)}</Num> required visitors.{" "}
+      <p><b><Num value={power.progress}>{percent(power.progress, 0)}</Num></b> of <Num value={power.requiredVisitors}>{count(power.requiredVisitors)}</Num> required visitors<Help of="required" />.{" "}
         {left ? <><Num value={power.remainingVisitors}>{count(power.remainingVisitors)}</Num> remaining{power.daysRemaining !== null && <>, {power.daysRemaining > 365 ? "more than a year at this traffic: " : "about "}<b><Num value={power.daysRemaining}>{count(power.daysRemaining)}</Num> {power.daysRemaining === 1 ? "day" : "days"}</b> at last week's rate</>}.</> : "The required sample size is reached."}</p>
       <PlannedLook results={results} />
       {scored && <Waiting scored={scored} />}

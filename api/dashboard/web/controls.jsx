@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import { ask, query } from "./api.js";
 import { count } from "./format.js";
 import { useAnswer } from "./hooks.js";
+import { Clock, Period } from "./period.jsx";
 import { compareMetrics, filters, listed, metrics, numeric } from "./words.js";
 
 /** @import { TargetedEvent } from "preact" */
@@ -73,8 +74,8 @@ function NewFilter({ subject, route, go }) {
 }
 
 /** Controls has the goal, metric, dates and filters of a report.
- * @param {{ subject: Subject, route: Route, go: Go }} props */
-export function Controls({ subject, route, go }) {
+ * @param {{ subject: Subject, route: Route, go: Go, timezone?: string }} props */
+export function Controls({ subject, route, go, timezone }) {
   /** @type {Answer<Goal[]>} */
   const goals = useAnswer("/v1/goals" + query([["websiteId", route.get("websiteId")]]), { every: never });
   const offered = compareMetrics[subject.kind];
@@ -86,9 +87,11 @@ export function Controls({ subject, route, go }) {
       <div class="choices">
         <Choice label="Goal" name="goal" route={route} go={go} options={[["", subject.kind === "widget" ? "all goals" : "primary goal"], ...(goals.body || []).map((g) => /** @type {[string, string]} */ ([String(g.id), g.name]))]} />
         {offered.length > 0 && <Choice label="Metric" name="compareMetric" route={route} go={go} options={[["", "default"], ...offered.map((m) => /** @type {[string, string]} */ ([m, metrics[m]]))]} />}
+        <Period route={route} go={go} />
         <label>From <input type="date" name="dateFrom" value={route.get(dates[0])?.slice(0, 10) || ""} onChange={set(dates[0])} /></label>
         <label>To (inclusive) <input type="date" name="dateTo" value={route.get(dates[1])?.slice(0, 10) || ""} onChange={set(dates[1])} /></label>
       </div>
+      {timezone && (route.get(dates[0]) || route.get(dates[1])) && <Clock timezone={timezone} day={route.get(dates[0])?.slice(0, 10)} />}
       <NewFilter subject={subject} route={route} go={go} />
       {chips.length > 0 && (
         <ul class="chips" aria-label="Filters">

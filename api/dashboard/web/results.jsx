@@ -1,15 +1,15 @@
 // @ts-check
-import { useEffect, useState } from "preact/hooks";
-import { ask, query } from "./api.js";
+import { query } from "./api.js";
 import { Answer as Answered } from "./answer.jsx";
 import { Cause } from "./cause.jsx";
 import { Checks, Progress } from "./checks.jsx";
 import { Controls } from "./controls.jsx";
+import { Export } from "./export.jsx";
 import { Forest } from "./forest.jsx";
 import { minute } from "./format.js";
 import { Header } from "./header.jsx";
 import { useAnswer } from "./hooks.js";
-import { Copied, Empty, Fault, Loading, State } from "./parts.jsx";
+import { Empty, Fault, Loading, State } from "./parts.jsx";
 import { Posterior } from "./posterior.jsx";
 import { follow, to } from "./route.js";
 import { Scorecard } from "./scorecard.jsx";
@@ -18,43 +18,9 @@ import { OverTime } from "./series.jsx";
 import { Variations } from "./table.jsx";
 import { TrustStrip } from "./trust.jsx";
 
-/** @import { Problem } from "./api.js" */
 /** @import { Answer } from "./hooks.js" */
 /** @import { Route } from "./route.js" */
 /** @import { Go, Item, Results as Report, Subject, Website } from "./types.d.ts" */
-
-/** Request shows the API request and the SQL, and downloads the results as CSV.
- * @param {{ path: string }} props */
-function Request({ path }) {
-  const [shown, show] = useState(/** @type {{ loading?: boolean, body?: string, saved?: string, error?: Problem } | undefined} */ (undefined));
-  const text = `curl -sg -H "Authorization: Bearer $LIFTHOUSE_TOKEN" '${location.origin}${path.replaceAll("'", "%27")}'`;
-  useEffect(() => show(undefined), [path]);
-  const sql = () => { show({ loading: true }); return ask(path, { accept: "application/sql" }).then(({ body }) => show({ body }), (error) => show({ error })); };
-  const csv = () => ask(path, { accept: "text/csv" }).then(({ body }) => show({ saved: save(body, path) }), (error) => show({ error }));
-  return (
-    <section aria-labelledby="request">
-      <h2 id="request">Export</h2>
-      <p class="buttons"><button type="button" id="csv" onClick={csv}>Download CSV</button> <span role="status">{shown?.saved && "Saved as " + shown.saved}</span></p>
-      <details><summary>Show API request</summary><pre tabIndex={0} id="curl">{text}</pre><Copied text={text} label="Copy request" /></details>
-      <details onToggle={(e) => e.currentTarget.open && !shown?.body && sql()}>
-        <summary id="show-sql">Show SQL</summary>
-        {shown?.body ? <><pre tabIndex={0} id="sql">{shown.body}</pre><Copied text={shown.body} label="Copy SQL" /></> : shown?.loading && <Loading what="SQL" />}
-      </details>
-      {shown?.error && <Fault error={shown.error} />}
-    </section>
-  );
-}
-
-/** save downloads a text and returns the file name.
- * @param {string} text @param {string} path */
-function save(text, path) {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
-  link.download = path.replace(/\?.*/, "").replace("/v1/", "").replaceAll("/", "-") + ".csv";
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-  return link.download;
-}
 
 /** @param {{ widget: Item, go: Go }} props */
 function Experiments({ widget, go }) {
@@ -109,7 +75,7 @@ export function Results({ subject, route, go }) {
       {!results && loading && <div class="conclusion"><Loading what="results" /></div>}
       {results && (scored || scorecard.error || subject.kind === "widget" ? <Answered results={results} scored={scored} currency={website?.currency} /> : <div class="conclusion"><Loading what="the decision" /></div>)}
       {results?.conclusion && <TrustStrip results={results} scored={scored} />}
-      <Controls {...{ subject, route, go }} />
+      <Controls {...{ subject, route, go }} timezone={website?.timezone} />
       {results && (
         <div class="results" aria-busy={loading}>
           {empty && <Empty>No visitors yet{route.filters.length > 0 && ", or no visitors match the filters"}.<br />{route.filters.length > 0 ? <a {...follow(go, route.filters.reduce((r, [n]) => r.without(n), route).address)}>Remove filters</a> : <>Events appear here within seconds. To list the latest events, run <code>lifthouse events</code>.</>}</Empty>}
@@ -125,7 +91,7 @@ export function Results({ subject, route, go }) {
           <Posterior results={results} />
           {subject.kind === "widget" && !empty && <OverTime {...{ subject, route, go }} />}
           <div class="pair"><Checks results={results} />{!empty && <Progress results={results} scored={scored} />}</div>
-          <Request path={path} />
+          <Export path={path} title={detail.body?.name ?? "Lifthouse"} />
         </div>
       )}
     </>

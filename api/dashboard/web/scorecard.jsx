@@ -2,6 +2,7 @@
 import { useState } from "preact/hooks";
 import { count, decimals, half, isRate, lift, metric, money, number, probability } from "./format.js";
 import { Axis, ForestRow, liftScale, tick } from "./forest.jsx";
+import { Help } from "./help.jsx";
 import { Fault, Loading, Mark, Num } from "./parts.jsx";
 import { Cell } from "./table.jsx";
 import { guardrails, metrics, roles, verdicts, why } from "./words.js";
@@ -65,6 +66,7 @@ function Row({ compared, scale, several, absolute }) {
   );
 }
 
+const helps = ["", "", "", "uplift", "intervals", "repeated", "result"];
 const order = /** @type {const} */ (["primary", "guardrail", "secondary", "other"]);
 
 /** Rows is the table, grouped by role, on a common scale of uplifts.
@@ -79,13 +81,13 @@ function Rows({ rows, results, absolute }) {
   return (
     <>
       <table class="cards scorecard" role="table" aria-labelledby="scorecard">
-        <thead role="rowgroup"><tr role="row">{heads.map((h, i) => <th key={h} role="columnheader" scope="col" class={i > 0 && i < 4 ? "n" : undefined}>{h}</th>)}</tr></thead>
+        <thead role="rowgroup"><tr role="row">{heads.map((h, i) => <th key={h} role="columnheader" scope="col" class={i > 0 && i < 4 ? "n" : undefined}>{h}{helps[i] && <Help of={helps[i]} />}</th>)}</tr></thead>
         {order.map((role) => {
           const found = compared.filter(({ row }) => row.role === role);
           if (found.length === 0 || (role === "other" && !others)) return null;
           return (
             <tbody key={role} role="rowgroup">
-              <tr role="row" class="role"><th role="rowheader" scope="rowgroup" colSpan={7}>{roles[role]}</th></tr>
+              <tr role="row" class="role"><th role="rowheader" scope="rowgroup" colSpan={7}>{roles[role]}<Help of={role} /></th></tr>
               {found.map((c) => <Row key={`${c.row.goal?.id} ${c.row.metric} ${c.v.id}`} compared={c} {...{ scale, several, absolute }} />)}
             </tbody>
           );

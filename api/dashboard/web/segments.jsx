@@ -1,4 +1,5 @@
 // @ts-check
+import { Help } from "./help.jsx";
 import { useState } from "preact/hooks";
 import { count, lift, liftSpan, metric } from "./format.js";
 import { Axis, ForestRow, tick } from "./forest.jsx";
@@ -103,7 +104,7 @@ export function Segments({ results, subject, route, go }) {
   if (subject.kind === "widget") return null;
   return (
     <section aria-labelledby="segments" aria-busy={!ready}>
-      <h2 id="segments">Segments</h2>
+      <h2><span id="segments">Segments</span><Help of="segments" /></h2>
       <label class="inline">Break down by <select name="dimension" value={asked} onChange={(e) => go(route.with("dimension", e.currentTarget.value))}>
         {known.every(([n]) => n !== asked) && <option value={asked}>{asked}</option>}
         {known.map(([n, label]) => <option key={n} value={n}>{label}</option>)}

@@ -1,6 +1,7 @@
 // @ts-check
 import { chance, count, isRate, lift, liftSpan, metric, metricSpan, money, percent, probability } from "./format.js";
 import { Axis } from "./forest.jsx";
+import { Help } from "./help.jsx";
 import { Mark, Num, hue } from "./parts.jsx";
 import { hasDecision, lastDay } from "./planned.jsx";
 import { scaleOf } from "./scale.js";
@@ -86,7 +87,7 @@ export function Variations({ results, kind }) {
   const heads = ["Variation", "Visitors", ...counts.map((n) => words[n]), "Value", metrics[name], ...(compared ? ["Uplift", proof, "Verdict"] : [])];
   return (
     <section aria-labelledby="variations">
-      <h2 id="variations">Variations</h2>
+      <h2><span id="variations">Variations</span><Help of="variations" /></h2>
       <table class="cards" role="table" aria-labelledby="variations">
         <thead role="rowgroup"><tr role="row">{heads.map((h, i) => <th key={h} role="columnheader" scope="col" class={i > 0 && i < counts.length + 3 ? "n" : undefined}>{h}</th>)}</tr></thead>
         <tbody role="rowgroup">

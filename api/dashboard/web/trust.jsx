@@ -1,5 +1,6 @@
 // @ts-check
 import { count, minute, percent, probability } from "./format.js";
+import { Help } from "./help.jsx";
 import { Num } from "./parts.jsx";
 import { why } from "./words.js";
 
@@ -9,17 +10,17 @@ import { why } from "./words.js";
 const signs = { fine: "✓", bad: "✗", warn: "!", open: "○" };
 const meanings = { fine: "OK", bad: "failed", warn: "look", open: "not available yet" };
 
-/** @param {{ state: keyof typeof signs, title: string, children: ComponentChildren }} props */
-const Trust = ({ state, title, children }) => (
-  <li class={state}><b><span aria-hidden="true">{signs[state]}</span> {title}<span class="hidden">: {meanings[state]}</span></b> <span>{children}</span></li>
+/** @param {{ state: keyof typeof signs, title: string, of: string, children: ComponentChildren }} props */
+const Trust = ({ state, title, of, children }) => (
+  <li class={state}><b><span aria-hidden="true">{signs[state]}</span> {title}<span class="hidden">: {meanings[state]}</span></b><Help of={of} /> <span>{children}</span></li>
 );
 
 /** @param {{ results: Results }} props */
 function Split({ results }) {
   const ratio = results.checks.sampleRatio;
   if (!ratio) return null;
-  if (ratio.pValue === null) return <Trust state="open" title="Split">{why(ratio.reason)}</Trust>;
-  return <Trust state={ratio.mismatch ? "bad" : "fine"} title="Split">{ratio.mismatch ? "sample ratio mismatch" : "as configured"}, p = <Num value={ratio.pValue}>{probability(ratio.pValue)}</Num></Trust>;
+  if (ratio.pValue === null) return <Trust state="open" title="Split" of="split">{why(ratio.reason)}</Trust>;
+  return <Trust state={ratio.mismatch ? "bad" : "fine"} title="Split" of="split">{ratio.mismatch ? "sample ratio mismatch" : "as configured"}, p = <Num value={ratio.pValue}>{probability(ratio.pValue)}</Num></Trust>;
 }
 
 /** weeks writes a number of full days in weeks and days.
@@ -38,10 +39,10 @@ export function TrustStrip({ results, scored }) {
   return (
     <ul class="trust" aria-label="Trust">
       <Split results={results} />
-      <Trust state={several.warning ? "bad" : "fine"} title="Multi-exposed"><Num value={several.visitors}>{count(several.visitors)}</Num> visitors ({percent(several.share, 2)})</Trust>
-      <Trust state={full ? (full.weeks > 0 ? "fine" : "warn") : "open"} title="Full weeks">{full ? weeks(full) : "…"}</Trust>
-      <Trust state={silent ? "warn" : "fine"} title="Newest event"><span class="at">{minute(results.newestEvent)}</span>{silent && ", none since"}</Trust>
-      <Trust state={results.stale ? "warn" : results.dataThrough ? "fine" : "open"} title="Data through"><span class="at">{minute(results.dataThrough)}</span></Trust>
+      <Trust state={several.warning ? "bad" : "fine"} title="Multi-exposed" of="multiExposed"><Num value={several.visitors}>{count(several.visitors)}</Num> visitors ({percent(several.share, 2)})</Trust>
+      <Trust state={full ? (full.weeks > 0 ? "fine" : "warn") : "open"} title="Full weeks" of="fullWeeks">{full ? weeks(full) : "…"}</Trust>
+      <Trust state={silent ? "warn" : "fine"} title="Newest event" of="newest"><span class="at">{minute(results.newestEvent)}</span>{silent && ", none since"}</Trust>
+      <Trust state={results.stale ? "warn" : results.dataThrough ? "fine" : "open"} title="Data through" of="dataThrough"><span class="at">{minute(results.dataThrough)}</span></Trust>
     </ul>
   );
 }

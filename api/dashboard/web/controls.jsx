@@ -1,15 +1,15 @@
 // @ts-check
-import { useState } from "preact/hooks";
-import { ask, query } from "./api.js";
-import { count } from "./format.js";
+import { query } from "./api.js";
+import { everybody } from "./compare.jsx";
+import { Chips, NewFilter, dates } from "./filters.jsx";
 import { useAnswer } from "./hooks.js";
 import { Clock, Period } from "./period.jsx";
-import { compareMetrics, filters, listed, metrics, numeric } from "./words.js";
+import { compareMetrics, metrics } from "./words.js";
 
 /** @import { TargetedEvent } from "preact" */
 /** @import { Answer } from "./hooks.js" */
 /** @import { Route } from "./route.js" */
-/** @import { Go, Goal, ObservedValues, RequestOptions, Response, Subject } from "./types.d.ts" */
+/** @import { Go, Goal, Subject } from "./types.d.ts" */
 
 const never = 1 << 30;
 
@@ -23,63 +23,12 @@ const Choice = ({ label, name, options, route, go }) => (
   </label>
 );
 
-/** named returns the parameter of a filter.
- * @param {string} name */
-const named = (name) => `filters[${name}]` + (listed.includes(name) ? "[]" : "");
-/** bare returns the filter of a parameter.
- * @param {string} name */
-const bare = (name) => name.slice("filters[".length, name.indexOf("]"));
-const text = Object.keys(filters).filter((name) => !listed.includes(name) && !numeric.includes(name) && name !== "visitorType");
-const dates = ["filters[dateFrom]", "filters[dateTo]"];
-
-/** observed requests the observed values of an attribute, if the server supports it.
- * @param {string} path
- * @param {RequestOptions} options
- * @returns {Promise<Response<ObservedValues>>} */
-const observed = (path, options) => ask(path, options).catch((error) => {
-  if (error.status === 404 || error.status === 400) return { body: undefined };
-  throw error;
-});
-
-/** @param {{ subject: Subject, route: Route, go: Go }} props */
-function NewFilter({ subject, route, go }) {
-  const [name, setName] = useState("device");
-  const [value, setValue] = useState("");
-  const { body } = useAnswer(numeric.includes(name) ? undefined : subject.path + "/dimensions/" + name + query({ limit: 1000 }), { request: observed, every: never });
-  const values = body?.dimension === name ? body.values : undefined;
-  const picked = (listed.includes(name) || name === "visitorType") && values;
-  /** @param {Event} event */
-  const add = (event) => {
-    event.preventDefault();
-    const key = named(name);
-    go(listed.includes(name) ? route.without(key, value).also(key, value) : route.without(key).also(key, value));
-    setValue("");
-  };
-  return (
-    <form class="filter" onSubmit={add}>
-      <label>Filter by <select value={name} name="by" onChange={(e) => { setName(e.currentTarget.value); setValue(""); }}>{Object.entries(filters).map(([n, text]) => <option key={n} value={n}>{text}</option>)}</select></label>
-      {picked ? (
-        <label>Value <select name="value" required value={value} onChange={(e) => setValue(e.currentTarget.value)}>
-          <option value="">Select …</option>
-          {values.filter((v) => v.value).map((v) => <option key={v.value} value={v.value}>{v.value} ({count(v.visitors)})</option>)}
-        </select></label>
-      ) : (
-        <label>Value <input name="value" value={value} onInput={(e) => setValue(e.currentTarget.value)} required={!text.includes(name)} type={numeric.includes(name) ? "number" : "text"} step="any"
-          list="observed" placeholder={text.includes(name) ? "empty: not set, *: any" : ""} autocomplete="off" /></label>
-      )}
-      <datalist id="observed">{!picked && values?.map((v) => <option key={v.value} value={v.value}>{count(v.visitors)} visitors</option>)}</datalist>
-      <button type="submit">Add filter</button>
-    </form>
-  );
-}
-
 /** Controls has the goal, metric, dates and filters of a report.
  * @param {{ subject: Subject, route: Route, go: Go, timezone?: string }} props */
 export function Controls({ subject, route, go, timezone }) {
   /** @type {Answer<Goal[]>} */
   const goals = useAnswer("/v1/goals" + query([["websiteId", route.get("websiteId")]]), { every: never });
   const offered = compareMetrics[subject.kind];
-  const chips = route.filters.filter(([name]) => !dates.includes(name));
   /** @param {string} name @returns {(e: TargetedEvent<HTMLInputElement>) => void} */
   const set = (name) => (e) => go(route.with(name, e.currentTarget.value));
   return (
@@ -93,15 +42,8 @@ export function Controls({ subject, route, go, timezone }) {
       </div>
       {timezone && (route.get(dates[0]) || route.get(dates[1])) && <Clock timezone={timezone} day={route.get(dates[0])?.slice(0, 10)} />}
       <NewFilter subject={subject} route={route} go={go} />
-      {chips.length > 0 && (
-        <ul class="chips" aria-label="Filters">
-          {chips.map(([name, value]) => (
-            <li key={name + value}>{filters[bare(name)] || bare(name)}: {value || "not set"}
-              <button type="button" aria-label={`Remove ${filters[bare(name)] || bare(name)} ${value || "not set"}`} onClick={() => go(route.without(name, value))}>×</button></li>
-          ))}
-          <li><button type="button" onClick={() => go(chips.reduce((r, [n]) => r.without(n), route))}>Remove all</button></li>
-        </ul>
-      )}
+      <Chips route={route} go={go} />
+      {subject.kind !== "widget" && route.get("versus") === undefined && <button type="button" id="versus" onClick={() => go(route.with("versus", everybody))}>Compare with another segment</button>}
     </section>
   );
 }

@@ -2,7 +2,9 @@
 import { query } from "./api.js";
 import { Answer as Answered } from "./answer.jsx";
 import { Cause } from "./cause.jsx";
+import { Changed } from "./changed.jsx";
 import { Checks, Progress } from "./checks.jsx";
+import { Compare } from "./compare.jsx";
 import { Controls } from "./controls.jsx";
 import { Export } from "./export.jsx";
 import { Forest } from "./forest.jsx";
@@ -76,6 +78,7 @@ export function Results({ subject, route, go }) {
       {results && (scored || scorecard.error || subject.kind === "widget" ? <Answered results={results} scored={scored} currency={website?.currency} /> : <div class="conclusion"><Loading what="the decision" /></div>)}
       {results?.conclusion && <TrustStrip results={results} scored={scored} />}
       <Controls {...{ subject, route, go }} timezone={website?.timezone} />
+      {results && subject.kind !== "widget" && <Compare {...{ subject, results, route, go }} />}
       {results && (
         <div class="results" aria-busy={loading}>
           {empty && <Empty>No visitors yet{route.filters.length > 0 && ", or no visitors match the filters"}.<br />{route.filters.length > 0 ? <a {...follow(go, route.filters.reduce((r, [n]) => r.without(n), route).address)}>Remove filters</a> : <>Events appear here within seconds. To list the latest events, run <code>lifthouse events</code>.</>}</Empty>}
@@ -85,6 +88,7 @@ export function Results({ subject, route, go }) {
           {subject.kind !== "widget" && <>
             {!empty && <OverTime {...{ subject, route, go }} />}
             {(!empty || results.dimension) && <Segments {...{ results, subject, route, go }} />}
+            {!empty && <Changed {...{ subject, results, route }} />}
           </>}
           <Variations results={results} kind={subject.kind} />
           <Forest results={results} />

@@ -5,6 +5,7 @@ import { query } from "./api.js";
 /** @import { Go, Link, Pairs, Subject } from "./types.d.ts" */
 
 const places = ["campaign", "widget", "experiment"];
+const own = ["interval", "view", "versus"]; // parameters of the page that a report has not
 
 /** Route is the view that the URL of the page describes: a campaign, widget or
  * experiment, and the parameters of the API request. */
@@ -60,7 +61,7 @@ export class Route {
   }
 
   /** asked are the parameters of the API request. */
-  get asked() { return this.pairs.filter(([name]) => !places.includes(name) && name !== "interval" && name !== "view"); }
+  get asked() { return this.pairs.filter(([name]) => !places.includes(name) && !own.includes(name)); }
 
   /** plain is the same view without filters and settings. */
   get plain() {

@@ -67,7 +67,7 @@ function Waiting({ scored }) {
   const best = Math.max(0, ...(row?.variations ?? []).map((v) => v.impact?.perMonth?.value ?? 0));
   if (best <= 0 || scored.decision?.status !== "keepRunning") return null;
   const week = best * 7 / 30;
-  return <p>If the effect is as seen now, each week of waiting costs about <Num value={week}>{number(week, decimals(week / 2))}</Num> {row.metric === "valuePerVisitor" ? "in value" : "converted visitors"}. The interval tells how uncertain that is.</p>;
+  return <p>If the effect is as seen now, each week of waiting costs about <Num value={week}>{number(week, decimals(week / 2))}</Num> {row.metric === "valuePerVisitor" ? "in value" : "converted visitors"}. The interval shows how uncertain that is.</p>;
 }
 
 /** Progress shows the progress towards the required sample size and the planned look.

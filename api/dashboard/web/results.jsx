@@ -67,6 +67,8 @@ export function Results({ subject, route, go }) {
   /** @type {Answer<Website[]>} */
   const websites = useAnswer("/v1/websites", { every: 60000 });
   const website = websites.body?.find((w) => String(w.id) === route.get("websiteId")) ?? (websites.body?.length === 1 ? websites.body[0] : undefined);
+  // Parts appear together, so that none moves when another one arrives.
+  const ready = results && (scored || scorecard.error || subject.kind === "widget");
   const empty = results?.totals.visitors === 0;
   const fresh = results && <> · refreshes every 5 s · computed <span class="at">{minute(results.generatedAt)}</span></>;
   return (
@@ -74,12 +76,12 @@ export function Results({ subject, route, go }) {
       <Header {...{ subject, detail, route, go, fresh, scored }} said={error} />
       {error && <Fault error={error} again={again} reset={follow(go, route.plain.address)} />}
       {results && (stale || results.stale) && <Stale at={results.generatedAt} />}
-      {!results && loading && <div class="conclusion"><Loading what="results" /></div>}
-      {results && (scored || scorecard.error || subject.kind === "widget" ? <Answered results={results} scored={scored} currency={website?.currency} /> : <div class="conclusion"><Loading what="the decision" /></div>)}
-      {results?.conclusion && <TrustStrip results={results} scored={scored} />}
-      <Controls {...{ subject, route, go }} timezone={website?.timezone} />
-      {results && subject.kind !== "widget" && <Compare {...{ subject, results, route, go }} />}
-      {results && (
+      {!ready && (loading || results) && !error && <div class="conclusion"><Loading what="results" /></div>}
+      {ready && <Answered results={results} scored={scored} currency={website?.currency} />}
+      {ready && results.conclusion && <TrustStrip results={results} scored={scored} />}
+      {(ready || error) && <Controls {...{ subject, route, go }} timezone={website?.timezone} />}
+      {ready && subject.kind !== "widget" && <Compare {...{ subject, results, route, go }} />}
+      {ready && (
         <div class="results" aria-busy={loading}>
           {empty && <Empty>No visitors yet{route.filters.length > 0 && ", or no visitors match the filters"}.<br />{route.filters.length > 0 ? <a {...follow(go, route.filters.reduce((r, [n]) => r.without(n), route).address)}>Remove filters</a> : <>Events appear here within seconds. To list the latest events, run <code>lifthouse events</code>.</>}</Empty>}
           {subject.kind === "widget" && detail.body && <Experiments widget={detail.body} go={go} />}

@@ -151,11 +151,16 @@ const watch = `window.seen = {};
 new MutationObserver(() => requestAnimationFrame(() => {
 	const there = {table: document.querySelector("[aria-labelledby=variations] tbody tr"), curves: document.querySelectorAll(".uplot").length === 1};
 	for (const name in there) if (there[name]) window.seen[name] ??= performance.now();
-})).observe(document, {childList: true, subtree: true});`
+})).observe(document, {childList: true, subtree: true});
+window.moved = {total: 0, what: []};
+new PerformanceObserver((list) => { for (const e of list.getEntries()) if (!e.hadRecentInput) {
+	window.moved.total += e.value;
+	window.moved.what.push(e.value.toFixed(4) + " " + e.sources.map((s) => s.node?.className || s.node?.nodeName).join(","));
+} }).observe({type: "layout-shift", buffered: true});`
 
 // TestTheDashboardsFirstResults measures the time to the first results with an
-// empty browser cache and a warm server. It depends on the machine, so the test
-// has no bound.
+// empty browser cache and a warm server, and how much the parts of the page move while
+// they load. The time depends on the machine and has no bound.
 func TestTheDashboardsFirstResults(t *testing.T) {
 	v := newViewer(t)
 	v.open("/?campaign=12")
@@ -172,6 +177,10 @@ func TestTheDashboardsFirstResults(t *testing.T) {
 	}
 	slices.Sort(table)
 	slices.Sort(curves)
+	v.until(allThere)
+	if moved := evaluated[float64](v, "window.moved.total"); moved > 0.02 { // a fifth of what web-vitals calls good
+		t.Errorf("layout shift %.4f: %q", moved, evaluated[[]string](v, "window.moved.what"))
+	}
 	t.Logf("first results after %d ms (of five: %v), curves after %d ms", table[2], table, curves[2])
 }
 

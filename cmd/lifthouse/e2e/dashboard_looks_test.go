@@ -65,6 +65,12 @@ func (v *viewer) look(name string) {
 	if err != nil {
 		v.Fatal(err)
 	}
+	for _, width := range []int64{900, 1000} {
+		v.sized(width, 800)
+		if wide := evaluated[int64](v, `document.documentElement.scrollWidth`); wide > width {
+			v.Errorf("%s at %d px is %d px wide", name, width, wide)
+		}
+	}
 	for _, theme := range []string{"light", "dark"} {
 		v.themed(theme)
 		for _, width := range []int64{360, 800, 1440} {

@@ -65,7 +65,7 @@ func (v *viewer) look(name string) {
 	if err != nil {
 		v.Fatal(err)
 	}
-	for _, width := range []int64{900, 1000} {
+	for _, width := range []int64{900, 1000, 1100} {
 		v.sized(width, 800)
 		if wide := evaluated[int64](v, `document.documentElement.scrollWidth`); wide > width {
 			v.Errorf("%s at %d px is %d px wide", name, width, wide)

@@ -35,7 +35,7 @@ function Worth({ scored, currency }) {
  * a decision shows its conclusion.
  * @param {{ results: Results, scored: Results | undefined, currency?: string }} props */
 export function Answer({ results, scored, currency }) {
-  const { conclusion } = results, decision = scored?.decision;
+  const { conclusion } = results, decision = results.totals.visitors > 0 ? scored?.decision : undefined;
   if (!conclusion) return <p class="conclusion plain">These are the widget's own variations. Only its experiments are compared with control.</p>;
   const repeated = decision?.text.toLowerCase().includes(conclusion.text.toLowerCase().replace(/\.$/, ""));
   return (

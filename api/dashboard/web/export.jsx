@@ -9,8 +9,8 @@ import { plotOf } from "./plot.js";
 
 /** Export shows the API request and the SQL, saves the results as CSV and the plot of the
  * uplifts as SVG, and prints the page.
- * @param {{ path: string, title: string }} props */
-export function Export({ path, title }) {
+ * @param {{ path: string, title: string, plot: boolean }} props */
+export function Export({ path, title, plot }) {
   const [shown, show] = useState(/** @type {{ loading?: boolean, body?: string, saved?: string, error?: Problem } | undefined} */ (undefined));
   const text = `curl -sg -H "Authorization: Bearer $LIFTHOUSE_TOKEN" '${location.origin}${path.replaceAll("'", "%27")}'`;
   useEffect(() => show(undefined), [path]);
@@ -24,7 +24,7 @@ export function Export({ path, title }) {
     <section aria-labelledby="request">
       <h2 id="request">Export</h2>
       <p class="buttons"><button type="button" id="csv" onClick={csv}>Download CSV</button>
-        <button type="button" id="svg" onClick={svg}>Download plot (SVG)</button>
+        {plot && <button type="button" id="svg" onClick={svg}>Download plot (SVG)</button>}
         <button type="button" id="print" onClick={() => print()}>Print or save as PDF</button> <span role="status">{shown?.saved && "Saved as " + shown.saved}</span></p>
       <details><summary>Show API request</summary><pre tabIndex={0} id="curl">{text}</pre><Copied text={text} label="Copy request" /></details>
       <details onToggle={(e) => e.currentTarget.open && !shown?.body && sql()}>

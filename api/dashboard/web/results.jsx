@@ -78,7 +78,7 @@ export function Results({ subject, route, go }) {
       {results && (stale || results.stale) && <Stale at={results.generatedAt} />}
       {!ready && (loading || results) && !error && <div class="conclusion"><Loading what="results" /></div>}
       {ready && <Answered results={results} scored={scored} currency={website?.currency} />}
-      {ready && results.conclusion && <TrustStrip results={results} scored={scored} />}
+      {ready && results.conclusion && !empty && <TrustStrip results={results} scored={scored} />}
       {(ready || error) && <Controls {...{ subject, route, go }} timezone={website?.timezone} />}
       {ready && subject.kind !== "widget" && <Compare {...{ subject, results, route, go }} />}
       {ready && (
@@ -97,7 +97,7 @@ export function Results({ subject, route, go }) {
           <Posterior results={results} />
           {subject.kind === "widget" && !empty && <OverTime {...{ subject, route, go }} />}
           <div class="pair"><Checks results={results} />{!empty && <Progress results={results} scored={scored} />}</div>
-          <Export path={path} title={detail.body?.name ?? "Lifthouse"} />
+          <Export path={path} title={detail.body?.name ?? "Lifthouse"} plot={!empty && subject.kind !== "widget"} />
         </div>
       )}
     </>

@@ -25,7 +25,7 @@ func TestTheDashboardForEverybody(t *testing.T) {
 	v.until(`document.querySelector("[name=token]")`)
 	v.look("sign-in")
 	v.signIn(v.token)
-	v.shows("Free delivery banner")
+	v.until(statusesThere)
 	v.look("list")
 	v.open("/?campaign=12&dimension=device")
 	v.until(allThere)

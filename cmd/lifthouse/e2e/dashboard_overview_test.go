@@ -2,9 +2,11 @@ package e2e
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 )
 
@@ -139,4 +141,57 @@ func TestTheDashboardsScorecard(t *testing.T) {
 	if decision := evaluated[string](v, `document.querySelector("#decision").innerText`); decision != r.Decision.Text {
 		t.Errorf("the page says %q, want %q", decision, r.Decision.Text)
 	}
+}
+
+// TestTheDashboardSaysWhatWaitingCosts checks progress and the cost of waiting of a
+// campaign without a decision, and the trust strip of one that is not trustworthy.
+func TestTheDashboardSaysWhatWaitingCosts(t *testing.T) {
+	v := newViewer(t)
+	v.open("/?campaign=14")
+	v.signIn(v.token)
+	v.until(allThere)
+	r := v.report("/v1/campaigns/14/results?scorecard=true")
+	best := 0.0
+	for _, row := range r.Scorecard {
+		if row.Metric != query.ValuePerVisitor || row.Goal.ID != r.Scorecard[0].Goal.ID {
+			continue
+		}
+		for _, variation := range row.Variations[1:] {
+			best = max(best, *variation.Impact.PerMonth.Value)
+		}
+	}
+	values, _ := v.row("[aria-labelledby=progress]")
+	if !slices.ContainsFunc(values, func(shown string) bool { return same(shown, best*7/30) }) {
+		t.Errorf("progress has the numbers %q, want a week of waiting, %v, among them", values, best*7/30)
+	}
+	v.shows("each week of waiting costs about")
+	v.open("/?campaign=17")
+	v.until(allThere)
+	if got := evaluated[[]string](v, `[...document.querySelectorAll(".trust li")].map((e) => e.className)`); !slices.Equal(got, []string{"bad", "fine", "fine", "warn", "fine"}) {
+		t.Errorf("the trust strip is %q", got)
+	}
+}
+
+// TestTheDashboardOfSeveralWebsites chooses a website, and keeps it on the way to a
+// campaign and back.
+func TestTheDashboardOfSeveralWebsites(t *testing.T) {
+	v := newViewer(t)
+	const websites = "    websites:\n"
+	v.changes(websites, websites+`      - id: 2
+        domain: second.example.com
+        goals: [{id: 30, name: Order}]
+        campaigns:
+          - {id: 40, name: Only here, type: experiment, controlShare: 50, primaryGoalId: 30, variations: [{id: 1, name: New, share: 50}]}
+`)
+	v.open("/")
+	v.signIn(v.token)
+	v.until(statusesThere)
+	v.choose("[name=websiteId]", "2")
+	v.until(`document.querySelectorAll("[data-id]").length === 1 && document.querySelector("h1").innerText === "second.example.com"`)
+	v.until(`document.querySelector(".group.notStarted [data-id='40']")`)
+	v.click(`[data-id="40"] a`)
+	v.shows("○ not started")
+	v.until(`location.search === "?campaign=40&websiteId=2"`)
+	v.click(".subject a")
+	v.until(`location.search === "?websiteId=2" && document.querySelector("[data-id='40']")`)
 }

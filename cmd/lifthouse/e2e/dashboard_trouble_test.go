@@ -269,13 +269,19 @@ func TestTheDashboardShowsHostileTextsAsTexts(t *testing.T) {
 // declare adds campaigns to the catalogue of the demo.
 func (v *viewer) declare(campaigns string) {
 	v.Helper()
-	_, declared, _ := other(v.T, nil, "export", v.store)
 	const first = "        campaigns:\n"
-	if !strings.Contains(declared, first) {
+	v.changes(first, first+campaigns)
+}
+
+// changes replaces a text of the catalogue of the demo.
+func (v *viewer) changes(was, is string) {
+	v.Helper()
+	_, declared, _ := other(v.T, nil, "export", v.store)
+	if !strings.Contains(declared, was) {
 		v.Fatalf("the demo has another catalogue:\n%s", declared)
 	}
 	file := filepath.Join(v.TempDir(), "catalog.yaml")
-	if err := os.WriteFile(file, []byte(strings.Replace(declared, first, first+campaigns, 1)), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(strings.Replace(declared, was, is, 1)), 0o600); err != nil {
 		v.Fatal(err)
 	}
 	if code, out, complaints := other(v.T, nil, "apply", "-f", file, v.store); code != exitOK {

@@ -35,7 +35,7 @@ func (r *rule) liftPosterior(l *lifts, baseline, alpha float64) posterior {
 	p.lifts = bounds{
 		lower: sided(s.interval.lower, smallestEffect, s.below < tail),
 		upper: -sided(-s.interval.upper, smallestEffect, s.above < tail),
-	}
+	}.upright()
 	p.differences = bounds{lower: p.baseline * p.lifts.lower, upper: p.baseline * p.lifts.upper}
 	return p
 }

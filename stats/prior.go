@@ -193,9 +193,24 @@ type liftSummary struct {
 // alpha is 0.
 func (r *rule) summary(l *lifts, alpha float64) liftSummary {
 	p := r.panels(deep, l)
+	if p.count() < 1 {
+		return l.atMode()
+	}
 	p.split(0)
 	p.split(l.kink)
 	return p.summary(l, alpha)
+}
+
+// atMode returns the summary of a posterior that is narrower than the digits of its mode.
+func (l *lifts) atMode() liftSummary {
+	s := liftSummary{mean: l.mode, loss: math.Max(-l.mode, 0), gain: math.Max(l.mode, 0), interval: bounds{l.mode, l.mode}}
+	switch {
+	case l.mode < 0:
+		s.below = 1
+	case l.mode > 0:
+		s.above = 1
+	}
+	return s
 }
 
 func (p panels) summary(l *lifts, alpha float64) liftSummary {

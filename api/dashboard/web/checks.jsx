@@ -10,11 +10,11 @@ import { why } from "./words.js";
 
 const signs = { fine: ["✓", ": OK"], bad: ["!", ": needs attention"], open: ["○", ": not available yet"] };
 
-/** @param {{ good?: boolean, open?: boolean, title: string, children: ComponentChildren }} props */
-function Check({ good, open, title, children }) {
+/** @param {{ good?: boolean, open?: boolean, title: string, of?: string, children: ComponentChildren }} props */
+function Check({ good, open, title, of, children }) {
   const state = open ? "open" : good ? "fine" : "bad";
   const [sign, words] = signs[state];
-  return <li class={state}><b><span aria-hidden="true">{sign}</span> {title}<span class="hidden">{words}</span></b><p>{children}</p></li>;
+  return <li class={state}><b><span aria-hidden="true">{sign}</span> {title}<span class="hidden">{words}</span></b>{of && <Help of={of} />}<p>{children}</p></li>;
 }
 
 const srm = "Sample ratio mismatch (SRM)";
@@ -22,9 +22,9 @@ const srm = "Sample ratio mismatch (SRM)";
 /** @param {{ check: Ratio | null, variations: Variation[] }} props */
 function SampleRatio({ check, variations }) {
   if (!check) return null;
-  if (check.pValue === null) return <Check open title={srm}>Not available: {why(check.reason)}.</Check>;
+  if (check.pValue === null) return <Check open title={srm} of="split">Not available: {why(check.reason)}.</Check>;
   return (
-    <Check good={!check.mismatch} title={srm}>
+    <Check good={!check.mismatch} title={srm} of="split">
       {check.mismatch ? "The split of visitors does not match the configured shares. Some visitors are lost or counted twice, for example because of a redirect, a slow variation or bots. Do not trust these numbers until you find the cause. " : "No mismatch: the split of visitors matches the configured shares. "}
       {variations.map((v, i) => `${v.name}: ${count(check.observed?.[i])} (${money(check.expected?.[i], 0)} expected)`).join("; ")}; <span class="at">p = <Num value={check.pValue}>{probability(check.pValue)}</Num></span>.
     </Check>
@@ -41,15 +41,15 @@ export function Checks({ results }) {
       <h2 id="health">Health</h2>
       <ul class="checks">
         <SampleRatio check={checks.sampleRatio} variations={results.variations} />
-        <Check good={!several.warning} title="Multi-exposed visitors">
+        <Check good={!several.warning} title="Multi-exposed visitors" of="multiExposed">
           {several.visitors === 0 ? "None." : <><Num value={several.visitors}>{count(several.visitors)}</Num> visitors ({percent(several.share, 2)}) saw more than one variation. {several.rule === "exclude" ? "They are excluded." : "They count for the first variation they saw."}</>}
         </Check>
         {checks.leak.length > 0 && <Check title="Unexpected visitors">{checks.leak.map((l) => `Variation ${l.variationId} has no share of the traffic but ${count(l.visitors)} visitors`).join("; ")}.</Check>}
         {checks.unknownVariations.length > 0 && <Check title="Unknown variations">{checks.unknownVariations.map((u) => `Variation ${u.variationId} is not in the catalogue but has ${count(u.visitors)} visitors`).join("; ")}.</Check>}
-        {checks.outliers && <Check good title="Outliers">{count(checks.outliers.removed)} goal events are excluded.{checks.outliers.lower !== null && checks.outliers.upper !== null && ` Values from ${money(checks.outliers.lower)} to ${money(checks.outliers.upper)} count.`}{checks.outliers.reason && ` Reason: ${why(checks.outliers.reason)}.`}</Check>}
-        {checks.cap && <Check good title="Cap">{checks.cap.amount === null ? `Nothing is capped: fewer than one converted visitor is above ${checks.cap.rule}.` : `At most ${money(checks.cap.amount)} counts for each visitor (${checks.cap.rule}). ${count(checks.cap.visitors)} visitors have more; ${money(checks.cap.valueRemoved)} was removed.`}</Check>}
-        {checks.window.earlierVisitors > 0 && <Check good title="Exposed before the window">{count(checks.window.earlierVisitors)} visitors of the window were first exposed before it. They are excluded.</Check>}
-        <Check good={!results.stale} open={!results.dataThrough} title="Freshness">
+        {checks.outliers && <Check good title="Outliers" of="outliers">{count(checks.outliers.removed)} goal events are excluded.{checks.outliers.lower !== null && checks.outliers.upper !== null && ` Values from ${money(checks.outliers.lower)} to ${money(checks.outliers.upper)} count.`}{checks.outliers.reason && ` Reason: ${why(checks.outliers.reason)}.`}</Check>}
+        {checks.cap && <Check good title="Cap" of="cap">{checks.cap.amount === null ? `Nothing is capped: fewer than one converted visitor is above ${checks.cap.rule}.` : `At most ${money(checks.cap.amount)} counts for each visitor (${checks.cap.rule}). ${count(checks.cap.visitors)} visitors have more; ${money(checks.cap.valueRemoved)} was removed.`}</Check>}
+        {checks.window.earlierVisitors > 0 && <Check good title="Exposed before the window" of="earlier">{count(checks.window.earlierVisitors)} visitors of the window were first exposed before it. They are excluded.</Check>}
+        <Check good={!results.stale} open={!results.dataThrough} title="Freshness" of="dataThrough">
           {results.stale ? "The store is unavailable. These are the last available results. " : ""}{results.dataThrough ? <>Includes events accepted until <span class="at">{minute(results.dataThrough)}</span>. The newest event is of <span class="at">{minute(results.newestEvent)}</span>.</> : "No events yet."}
         </Check>
       </ul>
@@ -67,7 +67,7 @@ function Waiting({ scored }) {
   const best = Math.max(0, ...(row?.variations ?? []).map((v) => v.impact?.perMonth?.value ?? 0));
   if (best <= 0 || scored.decision?.status !== "keepRunning") return null;
   const week = best * 7 / 30;
-  return <p>If the effect is as seen now, each week of waiting costs about <Num value={week}>{number(week, decimals(week / 2))}</Num> {row.metric === "valuePerVisitor" ? "in value" : "converted visitors"}. The interval shows how uncertain that is.</p>;
+  return <p>If the effect is as seen now, each week of waiting costs about <Num value={week}>{number(week, decimals(week / 2))}</Num> {row.metric === "valuePerVisitor" ? "in value" : "converted visitors"}. The interval shows how uncertain that is.<Help of="waiting" /></p>;
 }
 
 /** Progress shows the progress towards the required sample size and the planned look.
@@ -85,8 +85,8 @@ export function Progress({ results, scored }) {
         {left ? <><Num value={power.remainingVisitors}>{count(power.remainingVisitors)}</Num> remaining{power.daysRemaining !== null && <>, {power.daysRemaining > 365 ? "more than a year at this traffic: " : "about "}<b><Num value={power.daysRemaining}>{count(power.daysRemaining)}</Num> {power.daysRemaining === 1 ? "day" : "days"}</b> at last week's rate</>}.</> : "The required sample size is reached."}</p>
       <PlannedLook results={results} />
       {scored && <Waiting scored={scored} />}
-      <p class="quiet">{power.minimumDetectableEffect !== null && <>Minimum detectable uplift so far: {percent(power.minimumDetectableEffect)}. </>}
-        {power.power !== null && <>Power for the planned uplift: {percent(power.power, 0)}. </>}{power.reason && `Reason: ${why(power.reason)}.`}</p>
+      <p class="quiet">{power.minimumDetectableEffect !== null && <>Minimum detectable uplift so far<Help of="detectable" />: {percent(power.minimumDetectableEffect)}. </>}
+        {power.power !== null && <>Power for the planned uplift<Help of="power" />: {percent(power.power, 0)}. </>}{power.reason && `Reason: ${why(power.reason)}.`}</p>
     </section>
   );
 }

@@ -40,7 +40,7 @@ export function Controls({ subject, route, go, timezone }) {
         <label>From <input type="date" name="dateFrom" value={route.get(dates[0])?.slice(0, 10) || ""} onChange={set(dates[0])} /></label>
         <label>To (inclusive) <input type="date" name="dateTo" value={route.get(dates[1])?.slice(0, 10) || ""} onChange={set(dates[1])} /></label>
       </div>
-      {timezone && (route.get(dates[0]) || route.get(dates[1])) && <Clock timezone={timezone} day={route.get(dates[0])?.slice(0, 10)} />}
+      {timezone && (route.get(dates[0]) || route.get(dates[1])) && <Clock timezone={timezone} route={route} />}
       <NewFilter subject={subject} route={route} go={go} />
       <Chips route={route} go={go} />
       {subject.kind !== "widget" && route.get("versus") === undefined && <button type="button" id="versus" onClick={() => go(route.with("versus", everybody))}>Compare with another segment</button>}

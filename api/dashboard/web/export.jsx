@@ -18,7 +18,10 @@ export function Export({ path, title, plot }) {
   const csv = () => ask(path, { accept: "text/csv" }).then(({ body }) => show({ saved: save(body, "text/csv", nameOf(path) + ".csv") }), (error) => show({ error }));
   const svg = () => {
     const rows = [...document.querySelectorAll(".scorecard tbody tr[data-metric]")].map((row) => plotted(row)).filter((row) => row !== undefined);
-    show({ saved: save(plotOf(rows, title), "image/svg+xml", nameOf(path) + ".svg") });
+    document.documentElement.dataset.paper = ""; // a file has light colours in both schemes
+    const plot = plotOf(rows, title);
+    delete document.documentElement.dataset.paper;
+    show({ saved: save(plot, "image/svg+xml", nameOf(path) + ".svg") });
   };
   return (
     <section aria-labelledby="request">

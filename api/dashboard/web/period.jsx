@@ -25,11 +25,20 @@ export function Period({ route, go }) {
   );
 }
 
-/** Clock says when the days of the report begin in the timezone of the website.
- * @param {{ timezone: string, day?: string }} props */
-export function Clock({ timezone, day }) {
-  const begin = new Date((day ?? daysAgo(0)) + "T00:00:00Z");
-  if (Number.isNaN(begin.getTime())) return null;
-  const time = begin.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit", timeZone: timezone });
-  return <p class="quiet clock">Days are in UTC. They begin at {time} in {timezone}.</p>;
+/** instant returns the instant at which a date begins, or ends with a number of days to
+ * add. A time remains as it is.
+ * @param {string} text @param {number} days */
+const instant = (text, days) => new Date(text.length === 10 ? Date.parse(text) + days * 86400000 : text);
+
+/** Clock says when the report begins and ends in the timezone of the website.
+ * @param {{ timezone: string, route: Route }} props */
+export function Clock({ timezone, route }) {
+  /** @param {string} name @param {number} days */
+  const local = (name, days) => {
+    const text = route.get(name), time = instant(text ?? "", days);
+    return text && !Number.isNaN(time.getTime()) ? time.toLocaleString("sv-SE", { dateStyle: "short", timeStyle: "short", timeZone: timezone }) : "";
+  };
+  const begin = local(from, 0), end = local(to, 1);
+  if (!begin && !end) return null;
+  return <p class="quiet clock">Days are in UTC. In {timezone}, this report is {begin && <>from <span class="at">{begin}</span></>}{begin && end && " "}{end && <>to <span class="at">{end}</span></>}.</p>;
 }

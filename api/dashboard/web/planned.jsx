@@ -1,8 +1,10 @@
 // @ts-check
 import { count, isRate, lift, liftSpan, money, number, probability } from "./format.js";
+import { Help } from "./help.jsx";
 import { Num } from "./parts.jsx";
 import { why } from "./words.js";
 
+/** @import { ComponentChildren } from "preact" */
 /** @import { Comparison, Conclusion, Results } from "./types.d.ts" */
 
 /** lastDay returns the date of the day (UTC) that ends at a time.
@@ -18,19 +20,22 @@ export const hasDecision = (conclusion) => conclusion?.status === "winner" || co
  * @param {Results} results */
 const countsTowardsPlan = ({ filters, window, plannedLook }) => Object.keys(filters).length === 0 && !window.from && !window.to && plannedLook?.segment === 1;
 
+/** @param {{ children: ComponentChildren }} props */
+const Look = ({ children }) => <p><span id="planned-look">{children}</span><Help of="plannedLook" /></p>;
+
 /** PlannedLook shows when the planned look was, or what it still needs.
  * @param {{ results: Results }} props */
 export function PlannedLook({ results }) {
   const look = results.plannedLook, visitors = results.totals.visitors;
   if (!look) return null;
   const required = look.requiredVisitors;
-  if (required === null) return <p id="planned-look">Planned look: none: {why(look.reason)}.</p>;
+  if (required === null) return <Look>Planned look: none: {why(look.reason)}.</Look>;
   const planned = <Num value={required}>{count(required)}</Num>;
   const period = look.segment > 1 && <> in period {look.segment} of equal shares</>;
-  if (look.time) return <p id="planned-look">Planned look: <b class="at">{lastDay(look.time)}</b> (<Num value={look.visitors}>{count(look.visitors)}</Num> visitors; {planned} planned){period}.</p>;
-  if (!countsTowardsPlan(results)) return <p id="planned-look">Planned look: not reached yet ({planned} visitors planned){period}.</p>;
+  if (look.time) return <Look>Planned look: <b class="at">{lastDay(look.time)}</b> (<Num value={look.visitors}>{count(look.visitors)}</Num> visitors; {planned} planned){period}.</Look>;
+  if (!countsTowardsPlan(results)) return <Look>Planned look: not reached yet ({planned} visitors planned){period}.</Look>;
   const when = visitors >= required ? "at the end of the day in UTC" : "not reached yet";
-  return <p id="planned-look">Planned look: {when} (<Num value={visitors}>{count(visitors)}</Num> of {planned} visitors).</p>;
+  return <Look>Planned look: {when} (<Num value={visitors}>{count(visitors)}</Num> of {planned} visitors).</Look>;
 }
 
 /** figures returns the effect of a comparison with the interval and the p-value that a

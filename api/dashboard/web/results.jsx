@@ -10,6 +10,7 @@ import { Export } from "./export.jsx";
 import { Forest } from "./forest.jsx";
 import { minute } from "./format.js";
 import { Header } from "./header.jsx";
+import { Glossary } from "./help.jsx";
 import { useAnswer } from "./hooks.js";
 import { Empty, Fault, Loading, State } from "./parts.jsx";
 import { Posterior } from "./posterior.jsx";
@@ -98,6 +99,7 @@ export function Results({ subject, route, go }) {
           {subject.kind === "widget" && !empty && <OverTime {...{ subject, route, go }} />}
           <div class="pair"><Checks results={results} />{!empty && <Progress results={results} scored={scored} />}</div>
           <Export path={path} title={detail.body?.name ?? "Lifthouse"} plot={!empty && subject.kind !== "widget"} />
+          <section aria-label="Terms"><Glossary /></section>
         </div>
       )}
     </>

@@ -80,11 +80,11 @@ function Rows({ results, route, go }) {
         <thead role="rowgroup"><tr role="row">
           <Sortable label={dimensions.find(([n]) => n === dimension)?.[1] ?? dimension} by="value" {...{ order, sort }} />
           <Sortable label="Visitors" by="visitors" class="n" {...{ order, sort }} />
-          <th role="columnheader" scope="col" class="n">{name} <small>{control.name}</small></th>
+          <th role="columnheader" scope="col" class="n">{name}<Help of={results.compareMetric || "goalConversionRate"} /> <small>{control.name}</small></th>
           <th role="columnheader" scope="col" class="n">{name} <small>{several ? "variation" : others[0]?.name}</small></th>
           <Sortable label="Uplift" by="uplift" class="n" {...{ order, sort }} />
           <th role="columnheader" scope="col">Uplift with {results.significanceLevel}{"\u00a0"}% interval</th>
-          <th role="columnheader" scope="col">Verdict</th>
+          <th role="columnheader" scope="col">Verdict<Help of="verdict" /></th>
         </tr></thead>
         <tbody role="rowgroup">
           {sorted(segments, order).map((s) => <Row key={`${s.cell.value} ${s.variation.id}`} segment={s} {...{ results, several, scale }} link={narrow(route, go, dimension, s.cell.value)} />)}

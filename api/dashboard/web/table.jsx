@@ -70,6 +70,9 @@ function Proof({ comparison, label }) {
 
 const words = { convertedVisitors: "Converted", views: "Views", clicks: "Clicks", submits: "Submits", completions: "Completions", conversions: "Conversions", contacts: "Contacts", goalsReached: "Goals" };
 
+/** @type {Partial<Record<Count, string>>} */
+const helped = { convertedVisitors: "converted", goalsReached: "goals" };
+
 /** @typedef {keyof typeof words} Count */
 
 /** Variations is the table of variations.
@@ -85,11 +88,12 @@ export function Variations({ results, kind }) {
   const counts = kind === "widget" ? /** @type {Count[]} */ (Object.keys(words).slice(1)) : ["convertedVisitors", "goalsReached"];
   const proof = bayesian ? "Chance to beat control" : "p-value";
   const heads = ["Variation", "Visitors", ...counts.map((n) => words[n]), "Value", metrics[name], ...(compared ? ["Uplift", proof, "Verdict"] : [])];
+  const helps = ["", "visitors", ...counts.map((n) => helped[n] ?? ""), "value", name, ...(compared ? ["uplift", bayesian ? "chance" : "pValue", "verdict"] : [])];
   return (
     <section aria-labelledby="variations">
       <h2><span id="variations">Variations</span><Help of="variations" /></h2>
       <table class="cards" role="table" aria-labelledby="variations">
-        <thead role="rowgroup"><tr role="row">{heads.map((h, i) => <th key={h} role="columnheader" scope="col" class={i > 0 && i < counts.length + 3 ? "n" : undefined}>{h}</th>)}</tr></thead>
+        <thead role="rowgroup"><tr role="row">{heads.map((h, i) => <th key={h} role="columnheader" scope="col" class={i > 0 && i < counts.length + 3 ? "n" : undefined}>{h}{helps[i] && <Help of={helps[i]} />}</th>)}</tr></thead>
         <tbody role="rowgroup">
           {results.variations.map((v, index) => {
             const estimate = v.metrics[name], c = compared && v.comparison;

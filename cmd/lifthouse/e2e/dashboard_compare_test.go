@@ -35,11 +35,35 @@ func TestTheDashboardComparesTwoSegments(t *testing.T) {
 
 	whole, mobile := v.report("/v1/campaigns/12/results"), v.report("/v1/campaigns/12/results?filters[device][]=mobile")
 	v.click("[aria-labelledby=changed] summary")
-	v.until(`document.querySelector("[data-change=Filters] data")`)
+	v.until(`document.querySelectorAll("[data-change=Filters] data").length === 2`)
 	values, _ := v.row("[data-change=Filters]")
 	if len(values) != 2 || !same(values[0], *mobile.Variations[1].Comparison.Improvement.Value) || !same(values[1], *whole.Variations[1].Comparison.Improvement.Value) {
 		t.Errorf("filters change the uplift as %q, want from %v to %v", values, *whole.Variations[1].Comparison.Improvement.Value, *mobile.Variations[1].Comparison.Improvement.Value)
 	}
+	if len(v.problems) > 0 {
+		t.Errorf("the browser complains: %q", v.problems)
+	}
+}
+
+// TestTheDashboardShowsWhatASettingChanges compares the uplifts without a cap and without
+// the limit of outliers with the API.
+func TestTheDashboardShowsWhatASettingChanges(t *testing.T) {
+	v := newViewer(t)
+	const home, metric, capped, limited = "/v1/campaigns/12/results", "compareMetric=valuePerVisitor", "&cap=p95", "&filters[zScore]=2"
+	v.open("/?campaign=12&" + metric + capped + limited)
+	v.signIn(v.token)
+	v.until(allThere)
+	v.click("[aria-labelledby=changed] summary")
+	both := *v.report(home + "?" + metric + capped + limited).Variations[1].Comparison.Improvement.Value
+	for name, others := range map[string]string{"Cap": limited, "Outliers": capped} {
+		v.until(fmt.Sprintf(`document.querySelectorAll("[data-change=%s] data").length === 2`, name))
+		values, _ := v.row(fmt.Sprintf("[data-change=%s]", name))
+		without := *v.report(home + "?" + metric + others).Variations[1].Comparison.Improvement.Value
+		if without == both || !same(values[0], both) || !same(values[1], without) {
+			t.Errorf("%s changes the uplift as %q, want from %v to %v", name, values, without, both)
+		}
+	}
+	v.look("changed")
 	if len(v.problems) > 0 {
 		t.Errorf("the browser complains: %q", v.problems)
 	}

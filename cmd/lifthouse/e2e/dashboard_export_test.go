@@ -21,20 +21,27 @@ func TestTheDashboardExplainsAndExports(t *testing.T) {
 	v.press(kb.Escape)
 	v.until(`!document.querySelector(":popover-open")`)
 
+	v.click(".glossary summary")
+	v.shows("also called average order value")
+
 	v.choose("[name=period]", "14")
 	v.until(`document.querySelector("[name=dateFrom]").value === new Date(Date.now() - 14 * 864e5).toISOString().slice(0, 10)`)
 	v.until(`document.querySelector("[name=dateTo]").value === new Date(Date.now() - 864e5).toISOString().slice(0, 10)`)
-	v.shows("in Europe/Berlin")
+	v.shows("In Europe/Berlin, this report is from ")
 	v.choose("[name=period]", "")
 	v.until(`location.search === "?campaign=12"`)
 	v.until(allThere)
 
 	evaluated[bool](v, `(() => { const of = URL.createObjectURL; URL.createObjectURL = (blob) => { blob.text().then((text) => { window.saved = text; }); return of(blob); }; return true })()`)
+	call(v, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}})
 	v.click("#svg")
 	v.until(`window.saved`)
 	v.shows("Saved as campaigns-12-results.svg")
 	if got := evaluated[int64](v, `new DOMParser().parseFromString(window.saved, "image/svg+xml").querySelectorAll("svg > svg circle").length`); got != 4 {
 		t.Errorf("the plot has %d estimates, want those of 4 metrics", got)
+	}
+	if paper := evaluated[string](v, `new DOMParser().parseFromString(window.saved, "image/svg+xml").querySelector("rect").getAttribute("fill")`); paper != "rgb(255, 255, 255)" {
+		t.Errorf("the plot saved in the dark scheme is on %s, want white", paper)
 	}
 
 	call(v, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"})

@@ -215,14 +215,18 @@ func (p *program) importFile(ctx context.Context, s *app.Store, file string, opt
 
 // summarize prints the result of importing a file.
 func (p *program) summarize(file string, r ingest.Report, dryRun bool, seconds float64) {
+	separated := ""
+	if r.Separator != 0 && r.Separator != ',' {
+		separated = fmt.Sprintf(", separator %q", r.Separator)
+	}
 	if dryRun {
-		p.say("%s: dry run: %d valid rows, %d of %d lines rejected; nothing was inserted", file, r.Inserted, r.Rejected, r.Lines)
+		p.say("%s: dry run: %d valid rows, %d of %d lines rejected%s; nothing was inserted", file, r.Inserted, r.Rejected, r.Lines, separated)
 		return
 	}
 	attributed := ""
 	if r.Attributed > 0 {
 		attributed = fmt.Sprintf(" (and %d derived rows of unattributed goals)", r.Attributed)
 	}
-	p.say("%s: %d rows inserted%s, %d duplicates (%d conflicting), %d of %d lines rejected, %.1f s, %.0f rows/s",
-		file, r.Inserted, attributed, r.Duplicates, r.Conflicts, r.Rejected, r.Lines, seconds, float64(r.Inserted+r.Duplicates)/seconds)
+	p.say("%s: %d rows inserted%s, %d duplicates (%d conflicting), %d of %d lines rejected%s, %.1f s, %.0f rows/s",
+		file, r.Inserted, attributed, r.Duplicates, r.Conflicts, r.Rejected, r.Lines, separated, seconds, float64(r.Inserted+r.Duplicates)/seconds)
 }

@@ -39,7 +39,7 @@ const shownRejects = 20
 
 func (p *program) importCommand() *cobra.Command {
 	var mapping, format, rejects string
-	var dryRun bool
+	var dryRun, inspect bool
 	var maxErrors int64
 	cmd := &cobra.Command{
 		Use:   "import FILE…",
@@ -47,6 +47,13 @@ func (p *program) importCommand() *cobra.Command {
 		Long:  importHelp,
 		Args:  someArgs,
 		RunE: func(cmd *cobra.Command, files []string) error {
+			if inspect {
+				files, err := p.globbed(files)
+				if err != nil {
+					return err
+				}
+				return p.inspect(cmd.Context(), files, format)
+			}
 			return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
 				options, err := p.importOptions(s, mapping, format)
 				if err != nil {
@@ -70,6 +77,7 @@ func (p *program) importCommand() *cobra.Command {
 	cmd.Flags().StringVarP(&mapping, "mapping", "m", "", "YAML file that maps columns to fields of events")
 	cmd.Flags().StringVar(&format, "format", "", "csv, ndjson or parquet; default: from the mapping or the file name")
 	cmd.Flags().StringVar(&rejects, "rejects", "", "file for all rejected lines, as JSON lines with file, line and reason")
+	cmd.Flags().BoolVar(&inspect, "inspect", false, "show the columns, types and first rows of the files, and write mapping files to edit; needs no store")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "validate the files without storing events")
 	cmd.Flags().Int64Var(&maxErrors, "max-errors", 0, "stop after this number of rejected lines; 0: never")
 	p.timeFlags(cmd)

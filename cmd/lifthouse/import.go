@@ -27,7 +27,10 @@ mapping, lines have these fields:
   {"eventId":"e1","time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"v1","event":"view","campaignId":12,"variationId":1,"device":"mobile"}
   {"eventId":"e2","time":"2026-05-01T12:05:00Z","websiteId":1,"visitor":"v1","event":"goal","goalId":3,"value":19.9,"campaignId":12,"variationId":1}
 
-A mapping file maps other columns to these fields; see docs/data-in.md.
+A mapping file maps other columns to these fields; see docs/data-in.md. --inspect drafts one:
+
+  lifthouse import --inspect orders.csv
+  lifthouse import --dry-run -m orders.csv.mapping.yaml orders.csv
 
 An event counts once: importing a file again, for example after an interruption, only adds missing events. A line without
 an eventId gets an id from the content of the file and the line number. So a changed file is a new file: use eventId if files

@@ -72,9 +72,7 @@ events: [{when: {column: Umsatz, above: 1.5}, fields: {}}]
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
-			for _, e := range events {
-				found = append(found, e)
-			}
+			found = append(found, events...)
 		})
 		if len(found) != 1 || found[0].values[fieldVisitor] != "Jürgen" || found[0].values[fieldValue] != "1234.56" {
 			t.Errorf("%s: %+v; want one event of Jürgen with 1234.56", name, found)

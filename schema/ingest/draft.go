@@ -14,7 +14,7 @@ const maxMapped = shownValues
 var controls = []string{"control", "0", "a", "base", "baseline", "original", "kontrolle", "off", "false"}
 
 // Draft returns a mapping file with the guessed columns. Comments mark what the file does
-// not tell: the ids of the website, campaign and goal.
+// not contain: the ids of the website, campaign and goal.
 func (in *Inspection) Draft(name string) string {
 	var b strings.Builder
 	line := func(format string, values ...any) { _, _ = fmt.Fprintf(&b, format+"\n", values...) }

@@ -27,7 +27,10 @@ mapping, lines have these fields:
   {"eventId":"e1","time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"v1","event":"view","campaignId":12,"variationId":1,"device":"mobile"}
   {"eventId":"e2","time":"2026-05-01T12:05:00Z","websiteId":1,"visitor":"v1","event":"goal","goalId":3,"value":19.9,"campaignId":12,"variationId":1}
 
-A mapping file maps other columns to these fields; see docs/data-in.md.
+A mapping file maps other columns to these fields; see docs/data-in.md. --inspect drafts one:
+
+  lifthouse import --inspect orders.csv
+  lifthouse import --dry-run -m orders.csv.mapping.yaml orders.csv
 
 An event counts once: importing a file again, for example after an interruption, only adds missing events. A line without
 an eventId gets an id from the content of the file and the line number. So a changed file is a new file: use eventId if files
@@ -39,7 +42,7 @@ const shownRejects = 20
 
 func (p *program) importCommand() *cobra.Command {
 	var mapping, format, rejects string
-	var dryRun bool
+	var dryRun, inspect bool
 	var maxErrors int64
 	cmd := &cobra.Command{
 		Use:   "import FILE…",
@@ -47,6 +50,13 @@ func (p *program) importCommand() *cobra.Command {
 		Long:  importHelp,
 		Args:  someArgs,
 		RunE: func(cmd *cobra.Command, files []string) error {
+			if inspect {
+				files, err := p.globbed(files)
+				if err != nil {
+					return err
+				}
+				return p.inspect(cmd.Context(), files, format)
+			}
 			return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
 				options, err := p.importOptions(s, mapping, format)
 				if err != nil {
@@ -70,6 +80,7 @@ func (p *program) importCommand() *cobra.Command {
 	cmd.Flags().StringVarP(&mapping, "mapping", "m", "", "YAML file that maps columns to fields of events")
 	cmd.Flags().StringVar(&format, "format", "", "csv, ndjson or parquet; default: from the mapping or the file name")
 	cmd.Flags().StringVar(&rejects, "rejects", "", "file for all rejected lines, as JSON lines with file, line and reason")
+	cmd.Flags().BoolVar(&inspect, "inspect", false, "show the columns, types and first rows of the files, and write mapping files to edit; needs no store")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "validate the files without storing events")
 	cmd.Flags().Int64Var(&maxErrors, "max-errors", 0, "stop after this number of rejected lines; 0: never")
 	p.timeFlags(cmd)
@@ -215,14 +226,18 @@ func (p *program) importFile(ctx context.Context, s *app.Store, file string, opt
 
 // summarize prints the result of importing a file.
 func (p *program) summarize(file string, r ingest.Report, dryRun bool, seconds float64) {
+	separated := ""
+	if r.Separator != 0 && r.Separator != ',' {
+		separated = fmt.Sprintf(", separator %q", r.Separator)
+	}
 	if dryRun {
-		p.say("%s: dry run: %d valid rows, %d of %d lines rejected; nothing was inserted", file, r.Inserted, r.Rejected, r.Lines)
+		p.say("%s: dry run: %d valid rows, %d of %d lines rejected%s; nothing was inserted", file, r.Inserted, r.Rejected, r.Lines, separated)
 		return
 	}
 	attributed := ""
 	if r.Attributed > 0 {
 		attributed = fmt.Sprintf(" (and %d derived rows of unattributed goals)", r.Attributed)
 	}
-	p.say("%s: %d rows inserted%s, %d duplicates (%d conflicting), %d of %d lines rejected, %.1f s, %.0f rows/s",
-		file, r.Inserted, attributed, r.Duplicates, r.Conflicts, r.Rejected, r.Lines, seconds, float64(r.Inserted+r.Duplicates)/seconds)
+	p.say("%s: %d rows inserted%s, %d duplicates (%d conflicting), %d of %d lines rejected%s, %.1f s, %.0f rows/s",
+		file, r.Inserted, attributed, r.Duplicates, r.Conflicts, r.Rejected, r.Lines, separated, seconds, float64(r.Inserted+r.Duplicates)/seconds)
 }

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -143,10 +144,17 @@ func (b *builder) money(f field) int64 {
 	}
 	amount, ok := parseMoney(value)
 	if !ok {
-		b.fault(fieldNames[f], value, fmt.Sprintf("must be a decimal number such as 12.5, with an absolute value of at most %d", schema.MaxMoney))
+		detail := fmt.Sprintf("must be a decimal number such as 12.5, with an absolute value of at most %d", schema.MaxMoney)
+		if likelyFormatted.MatchString(value) {
+			detail += "; without thousands separators, and a file with decimal commas needs decimal: \",\" in its mapping"
+		}
+		b.fault(fieldNames[f], value, detail)
 	}
 	return amount
 }
+
+// likelyFormatted matches numbers with a decimal comma or thousands separators.
+var likelyFormatted = regexp.MustCompile(`^-?[0-9]+([.,' \x{a0}\x{202f}][0-9]+)+$`)
 
 func (b *builder) attributes() schema.Attributes {
 	a := schema.Attributes{

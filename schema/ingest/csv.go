@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"bufio"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -18,13 +19,23 @@ type csvLines struct {
 	ended   int // the line on which the last record ended
 }
 
-func newCSVLines(r io.Reader, m *Mapping, compiled *mapper) (*csvLines, error) {
+func newCSVLines(r *bufio.Reader, m *Mapping, compiled *mapper) (*csvLines, error) {
+	if m == nil {
+		m = &Mapping{}
+	}
+	r, err := decoded(r, m.Encoding)
+	if err != nil {
+		return nil, err
+	}
+	separator, _ := utf8.DecodeRuneInString(m.Separator)
+	if m.Separator == "" {
+		if separator, err = separatorOf(r); err != nil {
+			return nil, err
+		}
+	}
 	bounded := &boundedReader{r: r, left: maxLine}
 	records := csv.NewReader(bounded)
-	records.ReuseRecord = true
-	if m != nil && m.Separator != "" {
-		records.Comma, _ = utf8.DecodeRuneInString(m.Separator)
-	}
+	records.ReuseRecord, records.Comma = true, separator
 	header, err := records.Read()
 	if errors.Is(err, io.EOF) {
 		return nil, errors.New("the file is empty: must have a header with the names of the columns")

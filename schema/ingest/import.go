@@ -51,6 +51,7 @@ type Report struct {
 	Rejected   int64 // rejected lines
 	Bytes      int64 // bytes read of the file, before decompression
 	TotalBytes int64 // size of the file
+	Separator  rune  // of a CSV file
 }
 
 // ErrTooManyRejected ends an import, probably of a wrong file or with a wrong
@@ -97,6 +98,9 @@ func (i *importer) file(ctx context.Context, w *Writer, path string, file *os.Fi
 	i.read = &contextReader{ctx: ctx, r: file}
 	if i.lines, err = i.options.open(ctx, path, file, i.read); err != nil {
 		return err
+	}
+	if table, is := i.lines.(*csvLines); is {
+		i.report.Separator = table.records.Comma
 	}
 	return i.run(ctx, w)
 }

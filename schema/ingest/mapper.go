@@ -25,7 +25,8 @@ type mappedEvent struct {
 
 type mappedCondition struct {
 	Condition
-	cell int
+	cell  int
+	comma bool // a number has a decimal comma
 }
 
 type mappedField struct {
@@ -33,6 +34,7 @@ type mappedField struct {
 	source Source
 	cell   int
 	zone   *time.Location
+	comma  bool // a number has a decimal comma
 	lookup map[string]string
 }
 
@@ -48,14 +50,15 @@ func newMapper(m *Mapping, open func(file string) (io.ReadCloser, error)) (*mapp
 		maps.Copy(sources, event.Fields)
 		var e mappedEvent
 		for _, c := range event.When {
-			e.when = append(e.when, mappedCondition{c, compiled.column(c.Column)})
+			e.when = append(e.when, mappedCondition{c, compiled.column(c.Column), m.Decimal == decimalComma})
 			compiled.needed = append(compiled.needed, c.Column)
 		}
 		for _, name := range slices.Sorted(maps.Keys(sources)) {
-			f, err := compiled.field(name, sources[name], lookups, open)
+			f, err := compiled.field(name, sources[name], m.Encoding, lookups, open)
 			if err != nil {
 				return nil, err
 			}
+			f.comma = m.Decimal == decimalComma && f.field.isAmount()
 			e.fields = append(e.fields, f)
 		}
 		compiled.events = append(compiled.events, e)
@@ -71,7 +74,7 @@ func (m *mapper) column(name string) int {
 	return len(m.columns) - 1
 }
 
-func (m *mapper) field(name string, s Source, lookups map[Lookup]map[string]string, open func(string) (io.ReadCloser, error)) (mappedField, error) {
+func (m *mapper) field(name string, s Source, encoding string, lookups map[Lookup]map[string]string, open func(string) (io.ReadCloser, error)) (mappedField, error) {
 	f := mappedField{source: s}
 	f.field, _ = fieldByName(name)
 	if s.Column != "" {
@@ -86,7 +89,7 @@ func (m *mapper) field(name string, s Source, lookups map[Lookup]map[string]stri
 	}
 	if s.Lookup != nil {
 		if _, read := lookups[*s.Lookup]; !read {
-			if lookups[*s.Lookup], err = readLookup(*s.Lookup, open); err != nil {
+			if lookups[*s.Lookup], err = readLookup(*s.Lookup, encoding, open); err != nil {
 				return f, fmt.Errorf("lookup %s: %w", s.Lookup.File, err)
 			}
 		}
@@ -95,7 +98,7 @@ func (m *mapper) field(name string, s Source, lookups map[Lookup]map[string]stri
 	return f, nil
 }
 
-func readLookup(l Lookup, open func(string) (io.ReadCloser, error)) (map[string]string, error) {
+func readLookup(l Lookup, encoding string, open func(string) (io.ReadCloser, error)) (map[string]string, error) {
 	file, err := open(l.File)
 	if err != nil {
 		return nil, err
@@ -105,8 +108,14 @@ func readLookup(l Lookup, open func(string) (io.ReadCloser, error)) (map[string]
 	if err != nil {
 		return nil, err
 	}
+	if plain, err = decoded(plain, encoding); err != nil {
+		return nil, err
+	}
 	records := csv.NewReader(plain)
 	records.ReuseRecord = true
+	if records.Comma, err = separatorOf(plain); err != nil {
+		return nil, err
+	}
 	header, err := records.Read()
 	if err != nil {
 		return nil, err
@@ -189,6 +198,11 @@ func (f *mappedField) value(record int64, cells []string) (string, error) {
 	}
 	if s.Format != "" && value != "" {
 		return f.time(value)
+	}
+	if f.comma {
+		if value, err = pointed(value); err != nil {
+			return "", fmt.Errorf("%s: %w", fieldNames[f.field], err)
+		}
 	}
 	return value, nil
 }

@@ -20,7 +20,9 @@ import (
 // name takes precedence.
 type Mapping struct {
 	Format    string            `yaml:"format"`    // csv, ndjson or parquet; empty: the format of the file name
-	Separator string            `yaml:"separator"` // separator of CSV; empty: a comma
+	Separator string            `yaml:"separator"` // separator of CSV; empty: detected in the first line
+	Decimal   string            `yaml:"decimal"`   // decimal separator of numbers: . or ,; empty: .
+	Encoding  string            `yaml:"encoding"`  // encoding of CSV, such as latin1; empty: UTF-8
 	Fields    map[string]Source `yaml:"fields"`    // fields of every event of a line
 	Events    []EventMapping    `yaml:"events"`    // the events of a line; empty: one event
 }
@@ -138,6 +140,12 @@ func (m *Mapping) check() error {
 	if len([]rune(m.Separator)) > 1 {
 		faults = append(faults, fmt.Errorf("separator %q: must be one character", m.Separator))
 	}
+	if m.Decimal != "" && m.Decimal != decimalPoint && m.Decimal != decimalComma {
+		faults = append(faults, fmt.Errorf("decimal %q: must be . or ,", m.Decimal))
+	}
+	if err := knownEncoding(m.Encoding); err != nil {
+		faults = append(faults, err)
+	}
 	faults = append(faults, checkSources("fields", m.Fields)...)
 	if _, shared := m.Fields[fieldNames[fieldEventID]]; shared && len(m.Events) > 1 {
 		faults = append(faults, fmt.Errorf("fields.eventId: the %d events of a line would have the same id and count once: set eventId in the fields of each event, or not at all", len(m.Events)))
@@ -198,7 +206,7 @@ func count(conditions ...bool) int {
 
 // holds reports whether the value of the column satisfies the condition. It
 // returns an error if the value must be a number and is not.
-func (c *Condition) holds(value string) (bool, error) {
+func (c *mappedCondition) holds(value string) (bool, error) {
 	switch {
 	case c.Equals != nil:
 		return value == string(*c.Equals), nil
@@ -207,6 +215,12 @@ func (c *Condition) holds(value string) (bool, error) {
 	}
 	if value == "" {
 		return false, nil
+	}
+	if c.comma {
+		var err error
+		if value, err = pointed(value); err != nil {
+			return false, fmt.Errorf("%s: %w", c.Column, err)
+		}
 	}
 	number, err := strconv.ParseFloat(value, 64)
 	if err != nil {

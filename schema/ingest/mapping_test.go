@@ -84,7 +84,7 @@ fields:
 
 func TestEmptyCellIsNotAbove(t *testing.T) {
 	limit := -1.0
-	c := Condition{Column: "c", Above: &limit}
+	c := mappedCondition{Condition: Condition{Column: "c", Above: &limit}}
 	if holds, err := c.holds(""); holds || err != nil {
 		t.Errorf("an empty cell: %v, %v", holds, err)
 	}

@@ -119,7 +119,7 @@ func formatOf(path string) string {
 	name := strings.ToLower(filepath.Base(path))
 	name = strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst")
 	switch {
-	case strings.HasSuffix(name, ".csv"):
+	case strings.HasSuffix(name, ".csv"), strings.HasSuffix(name, ".tsv"):
 		return formatCSV
 	case strings.HasSuffix(name, ".parquet"):
 		return formatParquet

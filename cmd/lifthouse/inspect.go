@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+
+	"lifthouse/schema/ingest"
+)
+
+// inspect prints the columns, types and first rows of files, and writes a mapping file to
+// edit beside each, unless there is one.
+func (p *program) inspect(ctx context.Context, files []string, format string) error {
+	for _, file := range files {
+		path := file
+		if path == "-" {
+			return usageError{errors.New("--inspect: must name a file, not standard input")}
+		}
+		path = p.path(file)
+		in, err := ingest.Inspect(ctx, path, ingest.Options{Format: format})
+		if err != nil {
+			return err
+		}
+		if err := p.showInspection(file, in); err != nil {
+			return err
+		}
+		if err := p.draftMapping(path, file, in); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *program) showInspection(file string, in *ingest.Inspection) error {
+	separated := ""
+	if in.Separator != 0 {
+		separated = fmt.Sprintf(", separator %q", in.Separator)
+	}
+	p.say("%s: %s%s, the first %d rows", file, in.Format, separated, in.Rows)
+	fields := map[string]string{}
+	for field, column := range in.Guess() {
+		fields[column.Name] = field
+	}
+	p.say("")
+	table := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(table, "COLUMN\tTYPE\tEMPTY\tVALUES\tPROBABLY\tEXAMPLES")
+	for _, c := range in.Columns {
+		kind := string(c.Type)
+		if c.Comma {
+			kind += ", decimal comma"
+		}
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%s\t%s\n", cell(c.Name), kind, c.Empty, c.Distinct, fields[c.Name], cell(strings.Join(c.Values[:min(3, len(c.Values))], ", ")))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	p.say("\nThe first rows:\n")
+	for _, row := range in.First {
+		shown := make([]string, len(row))
+		for i, value := range row {
+			shown[i] = cell(value)
+		}
+		_, _ = fmt.Fprintln(table, "  "+strings.Join(shown, "\t"))
+	}
+	return table.Flush()
+}
+
+// maxCell is the number of characters of a cell that are shown.
+const maxCell = 40
+
+// cell returns a value as it is shown in a table.
+func cell(value string) string {
+	value = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return '·'
+		}
+		return r
+	}, value)
+	if text := []rune(value); len(text) > maxCell {
+		return string(text[:maxCell-1]) + "…"
+	}
+	return value
+}
+
+// draftMapping writes a mapping beside a file. It keeps one that exists.
+func (p *program) draftMapping(path, file string, in *ingest.Inspection) error {
+	mapping, shown := path+".mapping.yaml", file+".mapping.yaml"
+	f, err := os.OpenFile(mapping, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) //nolint:gosec // the user edits and shares it
+	if errors.Is(err, fs.ErrExist) {
+		p.say("\n%s exists and was kept. Import the file with: lifthouse import -m %s %s", shown, shown, file)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if _, err = f.WriteString(in.Draft(filepath.Base(path))); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	p.say("\nWrote %s. Check it, then: lifthouse import --dry-run -m %s %s", shown, shown, file)
+	return f.Close()
+}

@@ -1,0 +1,114 @@
+package ingest
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"golang.org/x/text/encoding/htmlindex"
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
+)
+
+// separators are the separators that are detected. The first one is that of a file with
+// one column.
+var separators = []byte{',', ';', '\t', '|'}
+
+// maxHeader is how much of a file is read to find the end of its first line, in bytes.
+const maxHeader = 64 << 10
+
+// separatorOf returns the separator that the first line has most often outside quotes.
+func separatorOf(r *bufio.Reader) (rune, error) {
+	header, err := firstLine(r)
+	if err != nil {
+		return 0, err
+	}
+	counts, quoted := map[byte]int{}, false
+	for _, c := range header {
+		if c == '"' {
+			quoted = !quoted
+		}
+		if !quoted {
+			counts[c]++
+		}
+	}
+	found := separators[0]
+	for _, c := range separators {
+		if counts[c] > counts[found] {
+			found = c
+		}
+	}
+	return rune(found), nil
+}
+
+// firstLine returns the first line without consuming it, at most maxHeader bytes. It waits
+// for no more input than the line needs.
+func firstLine(r *bufio.Reader) ([]byte, error) {
+	for n := 1; ; n = min(r.Buffered()+1, maxHeader) {
+		_, err := r.Peek(n)
+		text, _ := r.Peek(min(r.Buffered(), maxHeader))
+		if line, _, found := bytes.Cut(text, []byte("\n")); found {
+			return line, nil
+		}
+		if errors.Is(err, io.EOF) || len(text) == maxHeader {
+			return text, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// knownEncoding returns an error unless the name is empty or that of an encoding of the
+// WHATWG encoding standard, such as latin1, windows-1252 or utf-16le.
+func knownEncoding(name string) error {
+	if name == "" {
+		return nil
+	}
+	if _, err := htmlindex.Get(name); err != nil {
+		return fmt.Errorf("encoding %q: must be a name such as utf-8, latin1, windows-1252 or utf-16le", name)
+	}
+	return nil
+}
+
+var utf16Marks = [][]byte{{0xff, 0xfe}, {0xfe, 0xff}}
+
+// decoded converts a text to UTF-8. A file that begins with the byte order mark of UTF-16 is
+// UTF-16, whatever the encoding.
+func decoded(r *bufio.Reader, name string) (*bufio.Reader, error) {
+	start, err := r.Peek(len(utf16Marks[0]))
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	for _, mark := range utf16Marks {
+		if bytes.Equal(start, mark) {
+			decoder := unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewDecoder()
+			return bufio.NewReaderSize(transform.NewReader(r, decoder), maxLine), nil
+		}
+	}
+	if name == "" || strings.EqualFold(name, "utf-8") {
+		return r, nil
+	}
+	encoding, err := htmlindex.Get(name)
+	if err != nil {
+		return nil, err
+	}
+	return bufio.NewReaderSize(transform.NewReader(r, encoding.NewDecoder()), maxLine), nil
+}
+
+// The values of Mapping.Decimal.
+const (
+	decimalPoint = "."
+	decimalComma = ","
+)
+
+// pointed returns a number that has a decimal comma with a decimal point.
+func pointed(value string) (string, error) {
+	if strings.ContainsAny(value, ".' \u00a0\u202f") {
+		return "", fmt.Errorf("%q: must have no thousands separators; the mapping says that the comma is the decimal separator", clipped(value))
+	}
+	return strings.Replace(value, ",", ".", 1), nil
+}

@@ -1,0 +1,106 @@
+package ingest
+
+import (
+	"bufio"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/unicode"
+)
+
+func TestSeparatorOf(t *testing.T) {
+	for text, want := range map[string]rune{
+		"a,b,c\n1;2;3;4;5": ',', "a;b;c\n": ';', "a\tb": '\t', "a|b|c": '|', "one column": ',', "": ',',
+		`"a;b;c;d",e,f` + "\n": ',', `"a,b,c,d";e;f`: ';', "a,b;c": ',',
+		strings.Repeat("x", maxHeader+10) + ";;;": ',',
+	} {
+		for name, r := range map[string]*bufio.Reader{
+			"whole": bufio.NewReaderSize(strings.NewReader(text), maxLine), "bytes": bufio.NewReaderSize(iotest.OneByteReader(strings.NewReader(text)), maxLine),
+		} {
+			got, err := separatorOf(r)
+			if err != nil || got != want {
+				t.Errorf("separatorOf(%.20q) by %s = %q, %v; want %q", text, name, got, err, want)
+			}
+			if whole, _ := r.ReadString(0); whole != text {
+				t.Errorf("%.20q was consumed", text)
+			}
+		}
+	}
+}
+
+// TestFilesAsTheyAre imports one event from files as spreadsheets and databases write them.
+func TestFilesAsTheyAre(t *testing.T) {
+	const mapping = `
+decimal: ","
+encoding: %
+fields:
+  eventId: id
+  time: {column: Zeit, format: "02.01.2006 15:04", zone: Europe/Berlin}
+  websiteId: {value: 1}
+  visitor: Kunde
+  event: {value: goal}
+  goalId: {value: 3}
+  value: Umsatz
+  campaignId: {value: 12}
+  variationId: {value: 1}
+events: [{when: {column: Umsatz, above: 1.5}, fields: {}}]
+`
+	const german = "id;Zeit;Kunde;Umsatz\r\n1;02.05.2026 14:00;Jürgen;1234,56\r\n2;02.05.2026 14:00;Jürgen;1,5\r\n"
+	latin, _ := charmap.Windows1252.NewEncoder().String(german)
+	utf16, _ := unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewEncoder().String(strings.ReplaceAll(german, ";", "\t"))
+	for name, file := range map[string][2]string{
+		"utf-8": {"utf-8", german}, "with a byte order mark": {`""`, "\ufeff" + german}, "Excel, Latin-1": {"latin1", latin},
+		"Excel, Unicode text": {`""`, utf16}, "pipes": {`""`, strings.ReplaceAll(german, ";", "|")},
+	} {
+		m, err := ReadMapping(strings.NewReader(strings.Replace(mapping, "%", file[0], 1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		compiled, err := newMapper(m, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := openLines(strings.NewReader(file[1]), formatCSV, m, compiled)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		parse, _ := l.part()
+		var found []fields
+		parse(func(_ origin, events []fields, err error) {
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			found = append(found, events...)
+		})
+		if len(found) != 1 || found[0].values[fieldVisitor] != "Jürgen" || found[0].values[fieldValue] != "1234.56" {
+			t.Errorf("%s: %+v; want one event of Jürgen with 1234.56", name, found)
+		}
+	}
+}
+
+func TestThousandsSeparatorsAreRefused(t *testing.T) {
+	for _, value := range []string{"1.234,56", "1 234,56", "1'234", "1\u00a0234,5", "1.234"} {
+		if got, err := pointed(value); err == nil {
+			t.Errorf("%q is read as %s", value, got)
+		}
+	}
+	if got, err := pointed("-12,5"); err != nil || got != "-12.5" {
+		t.Errorf("-12,5 is read as %s, %v", got, err)
+	}
+	for _, value := range []string{"12,5", "1,234.56", "1.234,56", "1 234"} {
+		if !likelyFormatted.MatchString(value) {
+			t.Errorf("%q has no hint", value)
+		}
+	}
+}
+
+func TestMappingsNameTheFaultsOfADialect(t *testing.T) {
+	_, err := ReadMapping(strings.NewReader("decimal: \";\"\nencoding: klingon\nseparator: ab\n"))
+	for _, want := range []string{`decimal ";": must be . or ,`, `encoding "klingon": must be a name`, `separator "ab": must be one character`} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v; want %s", err, want)
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package ingest
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// maxMapped is the largest number of values that a drafted mapping of variations lists.
+const maxMapped = shownValues
+
+// controls are the usual names of control, without case.
+var controls = []string{"control", "0", "a", "base", "baseline", "original", "kontrolle", "off", "false"}
+
+// Draft returns a mapping file with the guessed columns. Comments mark what the file does
+// not contain: the ids of the website, campaign and goal.
+func (in *Inspection) Draft(name string) string {
+	var b strings.Builder
+	line := func(format string, values ...any) { _, _ = fmt.Fprintf(&b, format+"\n", values...) }
+	guess := in.Guess()
+	column := func(field, missing string) string {
+		if c, known := guess[field]; known {
+			return strconv.Quote(c.Name)
+		}
+		return missing
+	}
+	line("# Mapping of %s for lifthouse import, guessed from its columns. Check the lines with a comment.", strings.Map(printable, name))
+	if in.Separator != 0 && in.Separator != rune(separators[0]) {
+		line("separator: %s", strconv.Quote(string(in.Separator)))
+	}
+	if value, known := guess["value"]; known && value.Comma {
+		line(`decimal: ","`)
+	}
+	line("fields:")
+	line("  websiteId: {value: 1}             # the id of the website in the catalogue")
+	line("  campaignId: {value: 1}            # the id of the campaign")
+	line("  visitor: %s", column("visitor", `""                       # the column with the id of the visitor`))
+	line("  time: %s", timeSource(guess))
+	line("  variationId: %s", variationSource(guess))
+	for _, field := range []string{"country", "device", "browser"} {
+		if c, known := guess[field]; known {
+			line("  %s: %s", field, strconv.Quote(c.Name))
+		}
+	}
+	line("events:")
+	line("  - fields: {event: {value: view}}")
+	if value, known := guess["value"]; known {
+		line("  - when: {column: %s, above: 0}", strconv.Quote(value.Name))
+		line("    fields: {event: {value: goal}, goalId: {value: 1}, value: %s} # the id of the goal", strconv.Quote(value.Name))
+	}
+	return b.String()
+}
+
+// timeSource returns the source of the time.
+func timeSource(guess map[string]Column) string {
+	c, known := guess["time"]
+	switch {
+	case !known:
+		return `""                          # the column with the time`
+	case c.Layout == "":
+		return strconv.Quote(c.Name)
+	}
+	zone := ""
+	if !strings.Contains(c.Layout, "MST") && !strings.Contains(c.Layout, "-0700") && c.Layout != formatUnix {
+		zone = ", zone: UTC"
+	}
+	return fmt.Sprintf("{column: %s, format: %s%s}", strconv.Quote(c.Name), strconv.Quote(c.Layout), zone)
+}
+
+// variationSource returns the source of the variation: the column, or its values with the
+// ids 0 for control, 1, 2, ….
+func variationSource(guess map[string]Column) string {
+	c, known := guess["variationId"]
+	switch {
+	case !known:
+		return `""                   # the column with the variation; 0 is control`
+	case c.Type == ColumnInteger:
+		return strconv.Quote(c.Name) + " # 0 is control"
+	case c.Distinct > maxMapped:
+		return strconv.Quote(c.Name) + " # map its values to ids: {column: …, map: {control: 0, …}}"
+	}
+	values := slices.Clone(c.Values)
+	slices.SortStableFunc(values, func(x, y string) int { return controlRank(x) - controlRank(y) })
+	ids := make([]string, len(values))
+	for i, v := range values {
+		ids[i] = fmt.Sprintf("%s: %d", strconv.Quote(v), i)
+	}
+	return fmt.Sprintf("{column: %s, map: {%s}} # 0 is control", strconv.Quote(c.Name), strings.Join(ids, ", "))
+}
+
+func controlRank(value string) int {
+	if at := slices.Index(controls, strings.ToLower(value)); at >= 0 {
+		return at
+	}
+	return len(controls)
+}
+
+// printable replaces characters that would end a comment.
+func printable(r rune) rune {
+	if !strconv.IsPrint(r) {
+		return '?'
+	}
+	return r
+}

@@ -1,0 +1,226 @@
+package ingest
+
+import (
+	"bufio"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/valyala/fastjson"
+)
+
+// Inspection describes a file before it is imported.
+type Inspection struct {
+	Format    string
+	Separator rune // of a CSV file
+	Rows      int  // rows that were read, at most maxInspected
+	Columns   []Column
+	First     [][]string // the first rows, in the order of Columns
+}
+
+// Column is a column of a file, or a key of its JSON lines.
+type Column struct {
+	Name     string
+	Type     ColumnType
+	Layout   string // format of a time for a mapping; empty: none is needed
+	Comma    bool   // numbers have a decimal comma
+	Empty    int    // rows without a value
+	Distinct int    // different values, at most maxDistinct
+	Values   []string
+}
+
+const (
+	maxInspected = 10_000 // rows that types and guesses rely on
+	maxDistinct  = 1_000
+	shownRows    = 10
+	shownValues  = 8
+)
+
+// Inspect reads the first rows of a file and returns its columns with their types.
+func Inspect(ctx context.Context, path string, o Options) (*Inspection, error) {
+	file, err := o.openSource(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	in := &Inspection{Format: o.Format}
+	if in.Format == "" {
+		in.Format = formatOf(path)
+	}
+	read := in.csv
+	switch in.Format {
+	case formatParquet:
+		err = in.parquet(ctx, file)
+		return in, err
+	case formatNDJSON:
+		read = in.ndjson
+	}
+	plain, err := decompress(file)
+	if err == nil {
+		err = read(plain)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return in, nil
+}
+
+// collect finishes the columns from the rows that were read.
+func (in *Inspection) collect(names []string, rows [][]string) {
+	in.Rows, in.First = len(rows), rows[:min(shownRows, len(rows))]
+	for i, name := range names {
+		c := Column{Name: name}
+		values := make([]string, 0, len(rows))
+		seen := map[string]bool{}
+		for _, row := range rows {
+			value := row[i]
+			if value == "" {
+				c.Empty++
+				continue
+			}
+			values = append(values, value)
+			if !seen[value] && len(seen) < maxDistinct {
+				seen[value] = true
+				if len(c.Values) < shownValues {
+					c.Values = append(c.Values, value)
+				}
+			}
+		}
+		c.Distinct = len(seen)
+		c.Type, c.Layout, c.Comma = typeOf(values)
+		in.Columns = append(in.Columns, c)
+	}
+}
+
+func (in *Inspection) csv(r *bufio.Reader) (err error) {
+	if r, err = decoded(r, ""); err != nil {
+		return err
+	}
+	if in.Separator, err = separatorOf(r); err != nil {
+		return err
+	}
+	records := csv.NewReader(&boundedReader{r: r, left: maxLine})
+	records.Comma, records.FieldsPerRecord = in.Separator, -1
+	header, err := records.Read()
+	if errors.Is(err, io.EOF) {
+		return errors.New("the file is empty: must have a header with the names of the columns")
+	}
+	if err != nil {
+		return fmt.Errorf("read header: %w", err)
+	}
+	var rows [][]string
+	for len(rows) < maxInspected {
+		records.ReuseRecord = false
+		row, err := records.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		rows = append(rows, append(row, make([]string, max(0, len(header)-len(row)))...)[:len(header)])
+	}
+	in.collect(header, rows)
+	return nil
+}
+
+// ndjson reads JSON lines. The keys of a nested object have the names that a mapping
+// uses: properties.plan.
+func (in *Inspection) ndjson(r *bufio.Reader) error {
+	var names []string
+	var objects []map[string]string
+	var parser fastjson.Parser
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxLine)
+	for number := 1; lines.Scan() && len(objects) < maxInspected; number++ {
+		if len(strings.TrimSpace(lines.Text())) == 0 {
+			continue
+		}
+		object, err := parser.ParseBytes(lines.Bytes())
+		if err != nil || object.Type() != fastjson.TypeObject {
+			return fmt.Errorf("line %d: must be a JSON object", number)
+		}
+		cells := map[string]string{}
+		flatten(object, "", cells, &names)
+		objects = append(objects, cells)
+	}
+	if err := lines.Err(); err != nil {
+		return err
+	}
+	rows := make([][]string, len(objects))
+	for i, cells := range objects {
+		for _, name := range names {
+			rows[i] = append(rows[i], cells[name])
+		}
+	}
+	in.collect(names, rows)
+	return nil
+}
+
+// flatten adds the scalars of an object with their names. Lists are left out.
+func flatten(v *fastjson.Value, name string, cells map[string]string, names *[]string) {
+	switch v.Type() {
+	case fastjson.TypeObject:
+		v.GetObject().Visit(func(key []byte, inner *fastjson.Value) {
+			full := string(key)
+			if name != "" {
+				full = name + "." + full
+			}
+			flatten(inner, full, cells, names)
+		})
+		return
+	case fastjson.TypeArray:
+		return
+	case fastjson.TypeNull:
+		cells[name] = ""
+	case fastjson.TypeString:
+		cells[name] = string(v.GetStringBytes())
+	default:
+		cells[name] = v.String()
+	}
+	if !slices.Contains(*names, name) {
+		*names = append(*names, name)
+	}
+}
+
+// parquet reads the columns without lists.
+func (in *Inspection) parquet(ctx context.Context, file *os.File) (err error) {
+	defer recoverError(&err)
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	opened, err := parquet.OpenFile(file, info.Size())
+	if err != nil {
+		return fmt.Errorf("not Parquet: %w", err)
+	}
+	var names []string
+	for _, leaf := range leavesOf(opened.Root(), nil) {
+		if leaf.MaxRepetitionLevel() == 0 {
+			names = append(names, strings.Join(leaf.Path(), "."))
+		}
+	}
+	l, err := newParquetLines(ctx, file, &contextReader{ctx: ctx, r: file}, &mapper{columns: names})
+	if err != nil {
+		return err
+	}
+	var rows [][]string
+	for len(rows) < maxInspected {
+		parse, err := l.part()
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		parse(func(line origin, _ []fields, _ error) { rows = append(rows, slices.Clone(line.cells)) })
+		if err != nil {
+			break
+		}
+	}
+	in.collect(names, rows[:min(len(rows), maxInspected)])
+	return nil
+}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 )
 
@@ -18,6 +19,7 @@ type delivery struct {
 	lines    int           // in the body
 	whole    []ingest.Line // all lines, if the body has one part; otherwise nil
 	received Received
+	named    *catalogue.Named // by the valid lines
 }
 
 // surveyEvery is the number of lines between two checks whether the client is
@@ -90,6 +92,7 @@ func (d *delivery) storePart(ctx context.Context, lines []ingest.Line) error {
 	for i := range lines {
 		events = append(events, lines[i].Events...)
 	}
+	d.named.Add(events)
 	verdicts, err := d.server.intake.Collector.Write(ctx, events)
 	if err != nil {
 		return err

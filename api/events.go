@@ -33,10 +33,16 @@ type Received struct {
 	Rejected   int           `json:"rejected"`   // lines
 	Lines      []LineVerdict `json:"lines"`      // first lines that were not stored
 	More       int           `json:"more"`       // further lines that were not stored
+	// Undeclared has the names that the catalogue does not declare, at most
+	// maxUndeclared. Events with them are stored.
+	Undeclared []catalogue.Undeclared `json:"undeclared"`
 }
 
-// maxVerdicts is the maximum number of lines in a response.
-const maxVerdicts = 1000
+// The maximum number of lines and of undeclared names in a response.
+const (
+	maxVerdicts   = 1000
+	maxUndeclared = 100
+)
 
 func (r *Received) list(line int64, verdict, detail string) {
 	if len(r.Lines) == maxVerdicts {
@@ -84,7 +90,7 @@ func (s *server) takeEvents(c *gin.Context) (any, error) {
 	if err := s.readBody(c.Request, held); err != nil {
 		return nil, s.unread(token.WebsiteID, held.text, err)
 	}
-	d := &delivery{server: s, body: events, held: held}
+	d := &delivery{server: s, body: events, held: held, named: catalogue.NewNamed()}
 	if err := d.survey(c.Request.Context()); err != nil {
 		return nil, s.unread(token.WebsiteID, held.text, err)
 	}
@@ -102,6 +108,8 @@ func (s *server) takeEvents(c *gin.Context) (any, error) {
 	if err := d.store(ctx); err != nil {
 		return nil, s.intakeProblem(c, err)
 	}
+	undeclared := s.catalogue.Snapshot().Undeclared(d.named)
+	d.received.Undeclared = undeclared[:min(len(undeclared), maxUndeclared)]
 	s.metrics.received(&d.received)
 	return d.received, nil
 }

@@ -69,8 +69,8 @@ func TestEventsAreTaken(t *testing.T) {
 	}{
 		{"nobody", "", eventLine("e", ""), nil, 401, "unauthenticated"},
 		{"a reader", s.token, eventLine("e", ""), nil, 403, `scope ingest`},
-		{"one", ingest, eventLine("e1", ""), nil, 200, `{"stored":1,"duplicates":0,"rejected":0,"lines":[],"more":0}`},
-		{"again", ingest, eventLine("e1", ""), nil, 200, `{"stored":0,"duplicates":1,"rejected":0,"lines":[{"line":1,"verdict":"duplicate"}],"more":0}`},
+		{"one", ingest, eventLine("e1", ""), nil, 200, `{"stored":1,"duplicates":0,"rejected":0,"lines":[],"more":0,"undeclared":[]}`},
+		{"again", ingest, eventLine("e1", ""), nil, 200, `{"stored":0,"duplicates":1,"rejected":0,"lines":[{"line":1,"verdict":"duplicate"}],"more":0,"undeclared":[]}`},
 		{"otherwise", ingest, eventLine("e1", `,"device":"tablet"`), nil, 200, `{"line":1,"verdict":"duplicateConflict","detail":"stored before with different content, which is kept"}`},
 		{"some wrong", ingest, eventLine("e2", "") + "\nx\n" + eventLine("e2", "") + "\n" + eventLine("e3", ""), nil, 200, `{"stored":2,"duplicates":1,"rejected":1,"lines":[{"line":2,"verdict":"rejected","detail":"not JSON`},
 		{"an array", ingest, "[" + eventLine("e4", "") + "," + eventLine("e5", "") + "]", typed("application/json; charset=utf-8"), 200, `"stored":2`},
@@ -78,6 +78,7 @@ func TestEventsAreTaken(t *testing.T) {
 		{"gzip", ingest, gzipped(eventLine("e7", "")), encoded("gzip"), 200, `"stored":1`},
 		{"zstd", ingest, zstandard(eventLine("e8", "")), encoded("zstd"), 200, `"stored":1`},
 		{"a bare goal", ingest, `{"eventId":"g","time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"v","event":"goal","goalId":3}`, nil, 200, `"stored":1`},
+		{"an undeclared goal", ingest, `{"eventId":"g2","time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"v","event":"goal","goalId":33}`, nil, 200, `"more":0,"undeclared":[{"websiteId":1,"kind":"goal","id":33,"events":1,"nearest":3,"detail":"the catalogue declares no goal 33 for website 1; the nearest is 3"}]}`},
 		{"a key for ids", ingest, withoutID, key("k1"), 200, `"stored":1`},
 		{"the key again", ingest, withoutID, key("k1"), 200, `"duplicates":1`},
 		{"the key, compressed", ingest, gzipped(withoutID), http.Header{"Idempotency-Key": {"k1"}, "Content-Encoding": {"gzip"}}, 200, `"duplicates":1`},
@@ -114,8 +115,8 @@ func TestEventsAreTaken(t *testing.T) {
 	if err := s.conn.QueryRow(t.Context(), "SELECT count(), countIf(subject = 'none') FROM events").Scan(&rows, &bare); err != nil {
 		t.Fatal(err)
 	}
-	if rows != 11 || bare != 1 {
-		t.Errorf("%d rows stored, %d of no subject; want 11 and 1", rows, bare)
+	if rows != 13 || bare != 2 {
+		t.Errorf("%d rows stored, %d of no subject; want 13 and 2", rows, bare)
 	}
 }
 

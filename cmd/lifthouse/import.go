@@ -15,6 +15,7 @@ import (
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/config"
 	"lifthouse/cmd/internal/terminal"
+	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 
 	"github.com/spf13/cobra"
@@ -207,6 +208,8 @@ func (p *program) importFile(ctx context.Context, s *app.Store, file string, opt
 			p.complain("%s: line %d: %s", file, line, reason)
 		}
 	}
+	named := catalogue.NewNamed()
+	options.Accepted = named.Add
 	path := file
 	if path != "-" {
 		path = p.path(file)
@@ -221,7 +224,22 @@ func (p *program) importFile(ctx context.Context, s *app.Store, file string, opt
 		return err
 	}
 	p.summarize(file, report, options.DryRun, time.Since(started).Seconds())
+	p.warnOfUndeclared(file, s.Catalogue.Snapshot().Undeclared(named))
 	return nil
+}
+
+// shownUndeclared is the maximum number of undeclared names of a file to print.
+const shownUndeclared = 10
+
+// warnOfUndeclared prints which names of a file's events the catalogue does not
+// declare. Reports do not count such events.
+func (p *program) warnOfUndeclared(file string, found []catalogue.Undeclared) {
+	for _, u := range found[:min(len(found), shownUndeclared)] {
+		p.complain("%s: warning: %s: %s", file, terminal.Count(u.Events, "event"), u.Detail)
+	}
+	if more := len(found) - shownUndeclared; more > 0 {
+		p.complain("%s: warning: %s more that the catalogue does not declare", file, terminal.Count(more, "name"))
+	}
 }
 
 // summarize prints the result of importing a file.

@@ -74,3 +74,28 @@ func TestRejectedLinesTellByExitCode(t *testing.T) {
 		t.Errorf("exit %d, %q; want %d and the line", code, complaints, exitRejected)
 	}
 }
+
+// TestImportWarnsOfUndeclaredNames checks the warnings of an import and of a dry run.
+func TestImportWarnsOfUndeclaredNames(t *testing.T) {
+	h := newHouse(t)
+	h.must("apply", "-f", "testdata/thirty.catalog.yaml")
+	events, err := os.ReadFile("testdata/thirty.ndjson")
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, _, complaints := h.run("import", "testdata/thirty.ndjson")
+	if want := "warning: 2 events: the catalogue declares no variation 7 of campaign 1 for website 1; the nearest is 1\n"; code != exitOK || strings.Count(complaints, "warning") != 1 || !strings.Contains(complaints, want) {
+		t.Errorf("exit %d, %q; want only %q", code, complaints, want)
+	}
+	file := filepath.Join(t.TempDir(), "typo.ndjson")
+	typo := strings.NewReplacer(`"campaignId":1,`, `"campaignId":11,`).Replace(string(events))
+	if err := os.WriteFile(file, []byte(typo), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, dry := range []string{"--dry-run=true", "--dry-run=false"} {
+		code, _, complaints := h.run("import", dry, file)
+		if want := "warning: 30 events: the catalogue declares no campaign 11 for website 1; the nearest is 1\n"; code != exitOK || !strings.Contains(complaints, want) {
+			t.Errorf("%s: exit %d, %q; want %q", dry, code, complaints, want)
+		}
+	}
+}

@@ -36,6 +36,9 @@ type Options struct {
 	DryRun bool
 	// MaxErrors is the number of rejected lines that ends the import; 0: no limit.
 	MaxErrors int64
+	// Accepted, if not nil, is called with the valid rows of every batch, before they
+	// are written.
+	Accepted func([]schema.Event)
 	// Progress, if not nil, is called after every batch.
 	Progress func(Report)
 	// Rejects, if not nil, stores the first rejected lines of each batch.
@@ -254,6 +257,9 @@ func (i *importer) writeBatch(ctx context.Context, w *Writer, b batch) error {
 	i.reportRejected(ctx, b.rejected)
 	if i.tooMany(b) {
 		return fmt.Errorf("%w: %d lines", ErrTooManyRejected, i.report.Rejected+int64(len(b.rejected)))
+	}
+	if i.options.Accepted != nil {
+		i.options.Accepted(b.events)
 	}
 	outcome, err := i.write(ctx, w, &b)
 	if err != nil {

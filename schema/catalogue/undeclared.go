@@ -1,0 +1,199 @@
+package catalogue
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"lifthouse/schema"
+
+	"github.com/agnivade/levenshtein"
+)
+
+// maxNames is the maximum number of different names that Named counts. Events with
+// further names, which only a wrong mapping has, are not counted.
+const maxNames = 10_000
+
+// Named counts the events that name each campaign, widget, experiment, variation and
+// goal.
+type Named struct {
+	exposures map[exposureName]int
+	goals     map[goalName]int
+	last      schema.Event
+}
+
+type exposureName struct {
+	website               int64
+	subject               schema.Subject
+	id, experiment, shown int64
+}
+
+type goalName struct{ website, goal int64 }
+
+// NewNamed returns a count of no events.
+func NewNamed() *Named {
+	return &Named{exposures: map[exposureName]int{}, goals: map[goalName]int{}}
+}
+
+// Add counts the rows of events. The rows of one event must follow each other.
+func (n *Named) Add(rows []schema.Event) {
+	for i := range rows {
+		e := &rows[i]
+		if e.Subject != schema.SubjectNone {
+			count(n.exposures, exposureName{e.WebsiteID, e.Subject, e.SubjectID, e.ExperimentID, e.VariationID})
+		}
+		again := n.last.EventID == e.EventID && n.last.VisitorID == e.VisitorID && n.last.GoalID == e.GoalID
+		if e.Kind == schema.KindGoal && !again {
+			count(n.goals, goalName{e.WebsiteID, e.GoalID})
+		}
+		n.last.EventID, n.last.VisitorID, n.last.GoalID = e.EventID, e.VisitorID, e.GoalID
+	}
+}
+
+func count[K comparable](counts map[K]int, name K) {
+	if _, known := counts[name]; known || len(counts) < maxNames {
+		counts[name]++
+	}
+}
+
+// Undeclared is a name that events have and the catalogue does not.
+type Undeclared struct {
+	WebsiteID int64  `json:"websiteId"`
+	Kind      string `json:"kind"`         // campaign, widget, experiment, variation or goal
+	ID        int64  `json:"id"`           // the undeclared id
+	Of        string `json:"of,omitempty"` // what an experiment or a variation belongs to, such as campaign 12
+	Events    int    `json:"events"`       // events with the id
+	Nearest   *int64 `json:"nearest"`      // the most similar declared id; nil: none is declared
+	Detail    string `json:"detail"`
+
+	belongsTo int64 // another website that declares the id; 0: none
+}
+
+// Undeclared returns the names that the catalogue does not declare, ordered by the
+// number of events, descending.
+func (s *Snapshot) Undeclared(n *Named) []Undeclared {
+	found := map[Undeclared]int{}
+	nearest := map[Undeclared]*int64{}
+	note := func(u Undeclared, declared []int64, events int) {
+		found[u] += events
+		if _, known := nearest[u]; !known {
+			nearest[u] = nearestID(u.ID, declared)
+		}
+	}
+	for name, events := range n.exposures {
+		if u, declared := s.exposure(name); u != nil {
+			note(*u, declared, events)
+		}
+	}
+	for name, events := range n.goals {
+		declared := declaredOf(s.Account(s.ownerOf(name.website)).Goals, func(g Goal) bool { return g.WebsiteID == name.website })
+		if !slices.Contains(declared, name.goal) {
+			owner := s.Account(s.ownerOf(name.website)).Goals[name.goal].WebsiteID
+			note(Undeclared{WebsiteID: name.website, Kind: "goal", ID: name.goal, belongsTo: owner}, declared, events)
+		}
+	}
+	all := make([]Undeclared, 0, len(found))
+	for u, events := range found {
+		u.Events, u.Nearest = events, nearest[u]
+		u.Detail = u.detail()
+		all = append(all, u)
+	}
+	slices.SortFunc(all, func(a, b Undeclared) int {
+		return cmp.Or(cmp.Compare(b.Events, a.Events), cmp.Compare(a.WebsiteID, b.WebsiteID), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Of, b.Of), cmp.Compare(a.ID, b.ID))
+	})
+	return all
+}
+
+// exposure returns the first part of a name that is not declared, with the declared
+// ids in its place, or nil.
+func (s *Snapshot) exposure(n exposureName) (*Undeclared, []int64) {
+	owned := s.Account(s.ownerOf(n.website))
+	missing := func(kind string, id int64, of string, declared []int64) (*Undeclared, []int64) {
+		if slices.Contains(declared, id) {
+			return nil, nil
+		}
+		return &Undeclared{WebsiteID: n.website, Kind: kind, ID: id, Of: of}, declared
+	}
+	of := fmt.Sprintf("%s %d", n.subject, n.id)
+	if n.subject == schema.SubjectCampaign {
+		declared := declaredOf(owned.Campaigns, func(c LiveCampaign) bool { return c.WebsiteID == n.website })
+		if u, ids := missing("campaign", n.id, "", declared); u != nil {
+			u.belongsTo = owned.Campaigns[n.id].WebsiteID
+			return u, ids
+		}
+		return missing("variation", n.shown, of, variationIDs(owned.Campaigns[n.id].Variations, func(v Variation) int64 { return v.ID }))
+	}
+	declared := declaredOf(owned.Widgets, func(w LiveWidget) bool { return w.WebsiteID == n.website })
+	if u, ids := missing("widget", n.id, "", declared); u != nil {
+		u.belongsTo = owned.Widgets[n.id].WebsiteID
+		return u, ids
+	}
+	widget := owned.Widgets[n.id]
+	if n.experiment == 0 {
+		return missing("variation", n.shown, of, variationIDs(widget.Variations, func(v WidgetVariation) int64 { return v.ID }))
+	}
+	at := slices.IndexFunc(widget.Experiments, func(e Experiment) bool { return e.ID == n.experiment })
+	if at < 0 {
+		var ids []int64
+		for _, e := range widget.Experiments {
+			ids = append(ids, e.ID)
+		}
+		return missing("experiment", n.experiment, of, ids)
+	}
+	return missing("variation", n.shown, fmt.Sprintf("%s, experiment %d", of, n.experiment), variationIDs(widget.Experiments[at].Variations, func(v WidgetVariation) int64 { return v.ID }))
+}
+
+// declaredOf returns the ids of the resources of a website, in ascending order.
+func declaredOf[R any](resources map[int64]R, of func(R) bool) []int64 {
+	var found []int64
+	for _, id := range slices.Sorted(maps.Keys(resources)) {
+		if of(resources[id]) {
+			found = append(found, id)
+		}
+	}
+	return found
+}
+
+// variationIDs returns the ids of variations with that of control, 0, which is never
+// declared.
+func variationIDs[V any](variations []V, id func(V) int64) []int64 {
+	found := []int64{0}
+	for _, v := range variations {
+		found = append(found, id(v))
+	}
+	return found
+}
+
+// nearestID returns the declared id that looks most like an id, and among these the
+// one with the smallest difference. It returns nil if none is declared.
+func nearestID(id int64, declared []int64) *int64 {
+	if len(declared) == 0 {
+		return nil
+	}
+	distance := func(other int64) int {
+		return levenshtein.ComputeDistance(strconv.FormatInt(id, 10), strconv.FormatInt(other, 10))
+	}
+	nearest := slices.MinFunc(declared, func(a, b int64) int {
+		return cmp.Or(cmp.Compare(distance(a), distance(b)), cmp.Compare(max(a, id)-min(a, id), max(b, id)-min(b, id)))
+	})
+	return &nearest
+}
+
+func (u Undeclared) detail() string {
+	name := fmt.Sprintf("%s %d", u.Kind, u.ID)
+	if u.Of != "" {
+		name += " of " + u.Of
+	}
+	text := fmt.Sprintf("the catalogue declares no %s for website %d", name, u.WebsiteID)
+	switch {
+	case u.belongsTo != 0:
+		return fmt.Sprintf("%s %d belongs to website %d, not to website %d", u.Kind, u.ID, u.belongsTo, u.WebsiteID)
+	case u.Nearest == nil:
+		return text + ", nor any other " + u.Kind
+	case u.Kind == "variation" && *u.Nearest == 0:
+		return text + "; the nearest is 0 (control)"
+	}
+	return fmt.Sprintf("%s; the nearest is %d", text, *u.Nearest)
+}

@@ -87,7 +87,7 @@ func newServerOn(tb testing.TB, conn driver.Conn, change ...func(*api.Options)) 
 	}
 	e := engine.New(conn, c, source.DefaultLimits)
 	w := ingest.NewWriter(conn)
-	in := api.Intake{Collector: ingest.NewCollector(tb.Context(), w, options.WaitingEvents), Deliveries: ingest.NewDeliveries(conn), Rejects: ingest.NewRejects(conn)}
+	in := api.Intake{Collector: ingest.NewCollector(tb.Context(), w, options.WaitingEvents), Deliveries: ingest.NewDeliveries(conn), Journal: ingest.NewJournal(conn)}
 	s := &server{t: tb, api: api.New(e, c, in, options), engine: e, catalogue: c, writer: w, conn: conn}
 	s.writer.AfterWrite(func([]ingest.Subject) { e.Written(nil) })
 	s.Server = httptest.NewServer(s.api)

@@ -43,7 +43,7 @@ func (d *delivery) survey(ctx context.Context) error {
 		}
 		if line.Fault != nil {
 			d.reject(&line)
-			d.server.intake.Rejects.Keep(ingest.Reject{WebsiteID: d.body.WebsiteID, Way: ingest.WayHTTP, Line: line.Number, Reason: line.Fault.Error(), Text: line.Text})
+			d.server.intake.Journal.Keep(ingest.Reject{WebsiteID: d.body.WebsiteID, Way: ingest.WayHTTP, Line: line.Number, Reason: line.Fault.Error(), Text: line.Text})
 		}
 		if d.lines <= chunkLines {
 			d.whole = append(d.whole, line)

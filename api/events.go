@@ -23,7 +23,7 @@ type Intake struct {
 	Collector  *ingest.Collector
 	Deliveries *ingest.Deliveries
 	Times      ingest.Times // allowed times of events
-	Rejects    *ingest.Rejects
+	Journal    *ingest.Journal
 }
 
 // Received has the outcome of a request with events.
@@ -151,7 +151,7 @@ func (s *server) unread(websiteID int64, text []byte, err error) error {
 		for _, e := range wrong.Errors {
 			reason += ": " + e.Detail
 		}
-		s.intake.Rejects.Keep(ingest.Reject{WebsiteID: websiteID, Way: ingest.WayHTTP, Reason: reason, Text: string(text[:min(len(text), keptOfBody)])})
+		s.intake.Journal.Keep(ingest.Reject{WebsiteID: websiteID, Way: ingest.WayHTTP, Reason: reason, Text: string(text[:min(len(text), keptOfBody)])})
 	}
 	return err
 }

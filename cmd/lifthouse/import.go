@@ -114,7 +114,7 @@ func isFile(path string) bool {
 }
 
 func (p *program) importOptions(s *app.Store, mapping, format string) (ingest.Options, error) {
-	options := ingest.Options{Format: format, Input: p.in, Times: p.timesOf(s), Rejects: s.Rejects, Owns: s.Owns}
+	options := ingest.Options{Format: format, Input: p.in, Times: p.timesOf(s), Journal: s.Journal, Owns: s.Owns}
 	if format != "" && !slices.Contains([]string{"csv", "ndjson", "parquet"}, format) {
 		return options, usageError{fmt.Errorf("--format %q: must be csv, ndjson or parquet", format)}
 	}

@@ -43,7 +43,7 @@ func Start(tb testing.TB, file catalogue.File) *Server {
 	options.TokenRate = 0
 	options.StoreQueue, options.StoreWait = 1<<20, time.Hour // no request is rejected on slow machines
 	collector := ingest.NewCollector(tb.Context(), w, options.WaitingEvents)
-	handler := api.New(e, c, api.Intake{Collector: collector, Deliveries: ingest.NewDeliveries(conn), Rejects: ingest.NewRejects(conn), Times: ingest.DefaultTimes}, options)
+	handler := api.New(e, c, api.Intake{Collector: collector, Deliveries: ingest.NewDeliveries(conn), Journal: ingest.NewJournal(conn), Times: ingest.DefaultTimes}, options)
 	served, admin := httptest.NewServer(handler), httptest.NewServer(handler.Admin())
 	tb.Cleanup(served.Close)
 	tb.Cleanup(admin.Close)

@@ -41,8 +41,8 @@ type Options struct {
 	Accepted func([]schema.Event)
 	// Progress, if not nil, is called after every batch.
 	Progress func(Report)
-	// Rejects, if not nil, stores the first rejected lines of each batch.
-	Rejects *Rejects
+	// Journal, if not nil, stores the first rejected lines of each batch.
+	Journal *Journal
 	// Reject, if not nil, is called for every rejected line.
 	Reject func(line int64, reason string)
 }
@@ -280,7 +280,7 @@ func (i *importer) writeBatch(ctx context.Context, w *Writer, b batch) error {
 
 // reportRejected reports and stores rejected lines.
 func (i *importer) reportRejected(ctx context.Context, lines []rejected) {
-	keep := i.options.Rejects
+	keep := i.options.Journal
 	for n, r := range lines {
 		if i.options.Reject != nil {
 			i.options.Reject(r.line, r.reason)

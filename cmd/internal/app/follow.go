@@ -26,7 +26,7 @@ func (s *Store) follow(ctx context.Context, o *ServerOptions, handler *api.API, 
 		background.Go(func() { s.Catalogue.Follow(ctx, catalogueInterval) })
 	}
 	background.Go(func() { s.Engine.Follow(ctx, versionsInterval) })
-	background.Go(func() { s.Rejects.Follow(ctx, rejectsInterval) })
+	background.Go(func() { s.Journal.Follow(ctx, rejectsInterval) })
 	background.Go(func() { s.Engine.FollowStatuses(ctx) })
 	background.Go(func() {
 		s.Engine.FollowConclusions(ctx, func(ctx context.Context) { s.Manifest.Update(ctx, "conclusions") })
@@ -51,7 +51,7 @@ func (s *Store) followInbox(ctx context.Context, moved func(ingest.Moved)) {
 	inbox.Times, inbox.Moved = s.Times, moved
 	inbox.Reject = func(r ingest.InboxReject) {
 		website, _ := strconv.ParseInt(r.WebsiteID, 10, 64) // 0: the row has no valid website id
-		s.Rejects.Keep(ingest.Reject{WebsiteID: website, Way: ingest.WayInbox, Reason: r.Reason, Text: "event_id=" + r.EventID + " row_id=" + r.RowID})
+		s.Journal.Keep(ingest.Reject{WebsiteID: website, Way: ingest.WayInbox, Reason: r.Reason, Text: "event_id=" + r.EventID + " row_id=" + r.RowID})
 	}
 	inbox.Owns = func(ctx context.Context) (func(int64) bool, error) {
 		err := s.Catalogue.Refresh(ctx) // a website may have been declared just before its events

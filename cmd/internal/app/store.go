@@ -35,7 +35,7 @@ type Store struct {
 	Conn      driver.Conn
 	Catalogue *catalogue.Catalogue
 	Writer    *ingest.Writer
-	Rejects   *ingest.Rejects
+	Journal   *ingest.Journal
 	Engine    *engine.Engine
 	Times     ingest.Times      // allowed times of events
 	Refresher *rollup.Refresher // nil: a store on servers has no rollups
@@ -133,7 +133,7 @@ func (s *Store) wire(ctx context.Context, o Options) (err error) {
 	}
 	s.Times = o.Times
 	s.Writer = ingest.NewWriter(s.Conn)
-	s.Rejects = ingest.NewRejects(s.Conn)
+	s.Journal = ingest.NewJournal(s.Conn)
 	s.Engine = engine.New(s.Conn, s.Catalogue, o.Limits)
 	s.Writer.SetRollups(s.Engine.Rollups)
 	s.Writer.AfterWrite(func(subjects []ingest.Subject) {
@@ -150,7 +150,7 @@ func (s *Store) wire(ctx context.Context, o Options) (err error) {
 func (s *Store) API(ctx context.Context, o api.Options) *api.API {
 	return api.New(s.Engine, s.Catalogue, api.Intake{
 		Collector: ingest.NewCollector(ctx, s.Writer, o.WaitingEvents), Deliveries: ingest.NewDeliveries(s.Conn),
-		Rejects: s.Rejects, Times: s.Times,
+		Journal: s.Journal, Times: s.Times,
 	}, o)
 }
 

@@ -11,7 +11,7 @@ import (
 
 func TestRejectsAreLimited(t *testing.T) {
 	conn := schematest.Open(t)
-	r := ingest.NewRejects(conn)
+	r := ingest.NewJournal(conn)
 	many := make([]ingest.Reject, 1000)
 	for i := range many {
 		many[i] = ingest.Reject{WebsiteID: 1, Way: ingest.WayHTTP, Line: int64(i + 1), Reason: strings.Repeat("r", 2<<10), Text: strings.Repeat("é", 1<<10)}
@@ -42,7 +42,7 @@ func TestRejectsAreLimited(t *testing.T) {
 
 func TestRejectsContainNoSecrets(t *testing.T) {
 	conn := schematest.Open(t)
-	r := ingest.NewRejects(conn)
+	r := ingest.NewJournal(conn)
 	for text, want := range map[string]string{
 		`{"visitor":"v","password":"hunter2","city":"x"}`:       `{"visitor":"v","password":…,"city":"x"}`,
 		`{"auth_token": "a\"hunter2", "n": 1}`:                  `{"auth_token": …, "n": 1}`,
@@ -81,7 +81,7 @@ func TestForgetDeletesRejects(t *testing.T) {
 	table := "websiteId,visitor,event\n8,jane,view\n"
 	for _, dry := range []bool{true, false} {
 		for name, text := range map[string]string{"e.ndjson": lines, "e.csv": table} {
-			if _, err := ingest.Import(t.Context(), w, write(t, name, text), ingest.Options{DryRun: dry, Rejects: ingest.NewRejects(conn)}); err != nil {
+			if _, err := ingest.Import(t.Context(), w, write(t, name, text), ingest.Options{DryRun: dry, Journal: ingest.NewJournal(conn)}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -40,21 +40,21 @@ const (
 	maxRejectText = 1 << 10
 )
 
-// Rejects stores recently rejected lines, which expire after a week. Lines are
+// Journal stores recently rejected lines, which expire after a week. Lines are
 // buffered in memory until Write, so that a sender of many invalid requests
 // causes few inserts.
-type Rejects struct {
+type Journal struct {
 	conn    driver.Conn
 	mu      sync.Mutex
 	pending []Reject
 }
 
-// NewRejects returns the rejects of a store.
-func NewRejects(conn driver.Conn) *Rejects { return &Rejects{conn: conn} }
+// NewJournal returns the journal of a store.
+func NewJournal(conn driver.Conn) *Journal { return &Journal{conn: conn} }
 
 // Keep buffers rejects until the buffer is full; further ones are dropped. It
 // removes credentials from the reasons and texts.
-func (r *Rejects) Keep(rejects ...Reject) {
+func (r *Journal) Keep(rejects ...Reject) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, reject := range rejects[:min(len(rejects), maxRejects-len(r.pending))] {
@@ -67,7 +67,7 @@ func (r *Rejects) Keep(rejects ...Reject) {
 }
 
 // Write stores the buffered rejects.
-func (r *Rejects) Write(ctx context.Context) error {
+func (r *Journal) Write(ctx context.Context) error {
 	r.mu.Lock()
 	rejects := r.pending
 	r.pending = nil
@@ -93,7 +93,7 @@ func (r *Rejects) Write(ctx context.Context) error {
 
 // Follow calls Write at every interval until the context ends, and once more
 // after that.
-func (r *Rejects) Follow(ctx context.Context, every time.Duration) {
+func (r *Journal) Follow(ctx context.Context, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for ended := false; !ended; {

@@ -97,6 +97,7 @@ func (d *delivery) storePart(ctx context.Context, lines []ingest.Line) error {
 	if err != nil {
 		return err
 	}
+	d.server.intake.Journal.Repeated(ingest.WayHTTP, "", events, verdicts, func(row int) int64 { return lineOf(lines, row) })
 	for i := range lines {
 		line := &lines[i]
 		if line.Fault != nil {
@@ -117,4 +118,15 @@ func (d *delivery) storePart(ctx context.Context, lines []ingest.Line) error {
 		}
 	}
 	return nil
+}
+
+// lineOf returns the number of the line that a row of the lines belongs to.
+func lineOf(lines []ingest.Line, row int) int64 {
+	for i := range lines {
+		if row < len(lines[i].Events) {
+			return lines[i].Number
+		}
+		row -= len(lines[i].Events)
+	}
+	return 0
 }

@@ -30,6 +30,9 @@ var forgetInbox string
 //go:embed sql/forget_rejects.sql
 var forgetRejects string
 
+//go:embed sql/forget_repeats.sql
+var forgetRepeats string
+
 // Erased counts the stored data of visitors.
 type Erased struct {
 	Events   uint64 // number of rows
@@ -96,6 +99,9 @@ func (w *Writer) forget(ctx context.Context, found map[Subject]uint64, visitors 
 	}
 	if err := w.erase(ctx, forgetRejects, clickhouse.Named("visitors", spellings(visitors)), clickhouse.Named("website_ids", websites)); err != nil {
 		return fmt.Errorf("erase rejected lines: %w", err)
+	}
+	if err := w.erase(ctx, forgetRepeats, namedVisitors(visitors, websites)...); err != nil {
+		return fmt.Errorf("erase duplicates: %w", err)
 	}
 	if len(found) > 0 {
 		if err := w.retireRollups(ctx, func(s Subject) bool { return found[s] > 0 }); err != nil {

@@ -41,7 +41,7 @@ type Options struct {
 	Accepted func([]schema.Event)
 	// Progress, if not nil, is called after every batch.
 	Progress func(Report)
-	// Journal, if not nil, stores the first rejected lines of each batch.
+	// Journal, if not nil, stores the first rejected lines and duplicates of each batch.
 	Journal *Journal
 	// Reject, if not nil, is called for every rejected line.
 	Reject func(line int64, reason string)
@@ -76,7 +76,11 @@ func Import(ctx context.Context, w *Writer, path string, o Options) (Report, err
 	}
 	defer func() { _ = file.Close() }()
 	i := importer{options: o, name: filepath.Base(path), first: true}
+	if !o.DryRun {
+		i.journal = o.Journal
+	}
 	err = i.file(ctx, w, path, file)
+	i.writeJournal(context.WithoutCancel(ctx), (*Journal).Close)
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		err = fmt.Errorf("the file is truncated: %w", err)
 	}
@@ -143,7 +147,8 @@ func (o *Options) mapper() (*mapper, error) {
 
 type importer struct {
 	options Options
-	name    string // file name
+	name    string   // file name
+	journal *Journal // nil: nothing is kept
 	read    *contextReader
 	lines   lines
 	digest  func() (uint64, error) // digest of the file's content
@@ -265,6 +270,9 @@ func (i *importer) writeBatch(ctx context.Context, w *Writer, b batch) error {
 	if err != nil {
 		return err
 	}
+	if i.journal != nil {
+		i.journal.Repeated(WayImport, i.name, b.events, b.verdicts, func(int) int64 { return 0 })
+	}
 	i.report.Add(outcome)
 	i.report.Lines += b.lines
 	i.report.Rejected += int64(len(b.rejected))
@@ -280,20 +288,25 @@ func (i *importer) writeBatch(ctx context.Context, w *Writer, b batch) error {
 
 // reportRejected reports and stores rejected lines.
 func (i *importer) reportRejected(ctx context.Context, lines []rejected) {
-	keep := i.options.Journal
-	for n, r := range lines {
+	for _, r := range lines {
 		if i.options.Reject != nil {
 			i.options.Reject(r.line, r.reason)
 		}
-		if keep != nil && !i.options.DryRun && n < maxRejects {
-			keep.Keep(Reject{WebsiteID: r.website, Way: WayImport, File: i.name, Line: r.line, Reason: r.reason, Text: r.text})
+		if i.journal != nil {
+			i.journal.Keep(Reject{WebsiteID: r.website, Way: WayImport, File: i.name, Line: r.line, Reason: r.reason, Text: r.text})
 		}
 	}
-	if keep == nil {
+	i.writeJournal(ctx, (*Journal).Write)
+}
+
+// writeJournal writes the journal, if there is one. An error is not returned: rejected
+// lines were passed to Reject.
+func (i *importer) writeJournal(ctx context.Context, write func(*Journal, context.Context) error) {
+	if i.journal == nil {
 		return
 	}
-	if err := keep.Write(ctx); err != nil { // not returned: the lines were passed to Reject
-		slog.WarnContext(ctx, "store rejected lines failed", "err", err)
+	if err := write(i.journal, ctx); err != nil {
+		slog.WarnContext(ctx, "write journal of events failed", "err", err)
 	}
 }
 

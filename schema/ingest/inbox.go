@@ -39,6 +39,8 @@ type Inbox struct {
 	Reject func(InboxReject)
 	// Moved, if not nil, is called after each page of rows.
 	Moved func(Moved)
+	// Journal, if not nil, stores the first duplicates of each page.
+	Journal *Journal
 }
 
 // InboxReject is a rejected row of events_inbox.
@@ -200,6 +202,9 @@ func (i *Inbox) movePage(ctx context.Context, parts []string, from, until uint64
 	verdicts, _, err := i.writer.WriteEach(ctx, events)
 	if err != nil {
 		return Moved{}, err
+	}
+	if i.Journal != nil {
+		i.Journal.Repeated(WayInbox, "", events, verdicts, func(int) int64 { return 0 })
 	}
 	for _, v := range verdicts {
 		if v == Stored {

@@ -2,10 +2,9 @@ package ingest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
-	"regexp"
-	"strings"
 	"sync"
 	"time"
 
@@ -40,23 +39,31 @@ const (
 	maxRejectText = 1 << 10
 )
 
-// Journal stores recently rejected lines, which expire after a week. Lines are
-// buffered in memory until Write, so that a sender of many invalid requests
-// causes few inserts.
+// Journal stores what was not stored: recently rejected lines and duplicates, which
+// expire after a week, and how many there were. All are buffered in memory until
+// Write, so that a sender of many invalid requests causes few inserts.
 type Journal struct {
 	conn    driver.Conn
 	mu      sync.Mutex
 	pending []Reject
+	repeats []Repeat
+	counts  map[unstored]uint64
+	counted time.Time // when the counts were last written
 }
 
 // NewJournal returns the journal of a store.
-func NewJournal(conn driver.Conn) *Journal { return &Journal{conn: conn} }
+func NewJournal(conn driver.Conn) *Journal {
+	return &Journal{conn: conn, counts: map[unstored]uint64{}}
+}
 
-// Keep buffers rejects until the buffer is full; further ones are dropped. It
-// removes credentials from the reasons and texts.
+// Keep counts rejects, and buffers them until the buffer is full; further ones are
+// only counted. It removes credentials from the reasons and texts.
 func (r *Journal) Keep(rejects ...Reject) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	for i := range rejects {
+		r.count(&rejects[i])
+	}
 	for _, reject := range rejects[:min(len(rejects), maxRejects-len(r.pending))] {
 		if reject.Time.IsZero() {
 			reject.Time = time.Now()
@@ -66,26 +73,51 @@ func (r *Journal) Keep(rejects ...Reject) {
 	}
 }
 
-// Write stores the buffered rejects.
+// Write stores the buffered lines, and the counts if the last ones were stored some
+// time ago.
 func (r *Journal) Write(ctx context.Context) error {
+	return r.write(ctx, countsInterval)
+}
+
+// Close stores everything that is buffered.
+func (r *Journal) Close(ctx context.Context) error {
+	return r.write(ctx, 0)
+}
+
+func (r *Journal) write(ctx context.Context, countsEvery time.Duration) error {
 	r.mu.Lock()
-	rejects := r.pending
-	r.pending = nil
+	rejects, repeats, counts := r.pending, r.repeats, map[unstored]uint64(nil)
+	r.pending, r.repeats = nil, nil
+	if len(r.counts) > 0 && time.Since(r.counted) >= countsEvery {
+		counts, r.counts, r.counted = r.counts, map[unstored]uint64{}, time.Now()
+	}
 	r.mu.Unlock()
-	if len(rejects) == 0 {
+	return errors.Join(r.writeRejects(ctx, rejects), r.writeRepeats(ctx, repeats), r.writeCounts(ctx, counts))
+}
+
+// insertRows stores rows together. It does nothing if there are none.
+func insertRows[R any](ctx context.Context, conn driver.Conn, statement string, rows []R, values func(*R) []any) error {
+	if len(rows) == 0 {
 		return nil
 	}
-	batch, err := r.conn.PrepareBatch(ctx, "INSERT INTO rejects (rejected_at, website_id, way, file, line, reason, text)")
+	batch, err := conn.PrepareBatch(ctx, statement)
 	if err != nil {
-		return fmt.Errorf("store rejected lines: %w", err)
+		return err
 	}
 	defer func() { _ = batch.Close() }()
-	for _, j := range rejects {
-		if err := batch.Append(j.Time.UTC(), j.WebsiteID, string(j.Way), j.File, j.Line, j.Reason, j.Text); err != nil {
-			return fmt.Errorf("store rejected lines: %w", err)
+	for i := range rows {
+		if err := batch.Append(values(&rows[i])...); err != nil {
+			return err
 		}
 	}
-	if err := batch.Send(); err != nil {
+	return batch.Send()
+}
+
+func (r *Journal) writeRejects(ctx context.Context, rejects []Reject) error {
+	err := insertRows(ctx, r.conn, "INSERT INTO rejects (rejected_at, website_id, way, file, line, reason, text)", rejects, func(j *Reject) []any {
+		return []any{j.Time.UTC(), j.WebsiteID, string(j.Way), j.File, j.Line, j.Reason, j.Text}
+	})
+	if err != nil {
 		return fmt.Errorf("store rejected lines: %w", err)
 	}
 	return nil
@@ -102,41 +134,12 @@ func (r *Journal) Follow(ctx context.Context, every time.Duration) {
 		case <-ctx.Done():
 			ended = true
 		}
-		if err := r.Write(context.WithoutCancel(ctx)); err != nil {
-			slog.WarnContext(ctx, "store rejected lines failed", "err", err)
+		write := r.Write
+		if ended {
+			write = r.Close
+		}
+		if err := write(context.WithoutCancel(ctx)); err != nil {
+			slog.WarnContext(ctx, "write journal of events failed", "err", err)
 		}
 	}
-}
-
-// beginning returns the beginning of a text, at most maxRejectText bytes.
-func beginning(text string) string {
-	return strings.ToValidUTF8(text[:min(len(text), maxRejectText)], "�")
-}
-
-// Patterns of a secret's name, such as password, before a value in JSON, queries
-// and headers, and of quoted and unquoted values.
-const (
-	secretName = `(?i)([a-z0-9_-]*(?:password|passwd|secret|token|authorization|cookie|credential|session_?id|api_?-?key)[a-z0-9_-]*\\?["']?\s*`
-	quoted     = `"(?:[^"\\]|\\.)*"?|\\"[^"]*"?`
-	unquoted   = `[^\s,;&"'}]+`
-)
-
-var (
-	// API tokens and credentials of headers.
-	tokens     = regexp.MustCompile(`\b(lh_|[Bb]earer +|[Bb]asic +)[A-Za-z0-9+/_=.~-]*`)
-	inLines    = regexp.MustCompile(secretName + `[:=]\s*)(?:` + quoted + `|` + unquoted + `)`)
-	afterEqual = regexp.MustCompile(secretName + `=\s*)` + unquoted)
-	afterColon = regexp.MustCompile(secretName + `:\s*)(?:` + quoted + `)`)
-)
-
-// redactLine replaces credentials in a line by "…".
-func redactLine(line string) string {
-	return inLines.ReplaceAllString(tokens.ReplaceAllString(line, "${1}…"), "${1}…")
-}
-
-// redactReason replaces credentials in a reason by "…". After a name and a colon
-// it only replaces quoted values, because other text is the error message.
-func redactReason(reason string) string {
-	reason = afterEqual.ReplaceAllString(tokens.ReplaceAllString(reason, "${1}…"), "${1}…")
-	return afterColon.ReplaceAllString(reason, "${1}…")
 }

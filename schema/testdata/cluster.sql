@@ -477,3 +477,39 @@ CREATE TABLE IF NOT EXISTS conclusions ON CLUSTER `lift-1`
 ENGINE = ReplicatedMergeTree('/clickhouse/lifthouse/{uuid}/all', '{shard}-{replica}')
 ORDER BY (website_id, subject, subject_id, experiment_id, recorded_at)
 
+CREATE TABLE IF NOT EXISTS repeats ON CLUSTER `lift-1`
+(
+    `arrived_at` DateTime64(3, 'UTC') COMMENT 'server clock',
+    `website_id` Int64,
+    `subject` LowCardinality(String) COMMENT 'campaign, widget or none',
+    `subject_id` Int64,
+    `experiment_id` Int64,
+    `visitor_id` UInt64,
+    `event_id` UInt64,
+    `conflict` Bool COMMENT 'the content differs from the stored row',
+    `time` DateTime64(3, 'UTC') COMMENT 'this and all below: of the row that was not stored',
+    `event` LowCardinality(String),
+    `goal_id` Int64,
+    `variation_id` Int64,
+    `value` Int64 COMMENT 'in 1/10000',
+    `way` LowCardinality(String) COMMENT 'import, http or inbox',
+    `file` String COMMENT 'name of the imported file',
+    `line` Int64 COMMENT 'line number; 0: unknown'
+)
+ENGINE = ReplicatedMergeTree('/clickhouse/lifthouse/{uuid}/all', '{shard}-{replica}')
+ORDER BY (visitor_id, arrived_at)
+TTL toDateTime(arrived_at) + toIntervalDay(7)
+
+CREATE TABLE IF NOT EXISTS unstored ON CLUSTER `lift-1`
+(
+    `minute` DateTime('UTC') COMMENT 'server clock',
+    `website_id` Int64 COMMENT '0: unknown',
+    `way` LowCardinality(String) COMMENT 'import, http or inbox',
+    `verdict` LowCardinality(String) COMMENT 'rejected, duplicate or conflict',
+    `cause` LowCardinality(String) COMMENT 'of a rejected line: the first invalid field, or a few words',
+    `lines` UInt64
+)
+ENGINE = ReplicatedSummingMergeTree('/clickhouse/lifthouse/{uuid}/all', '{shard}-{replica}', lines)
+ORDER BY (website_id, minute, way, verdict, cause)
+TTL minute + toIntervalDay(8)
+

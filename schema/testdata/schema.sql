@@ -201,6 +201,23 @@ CREATE TABLE removed_copies (`website_id` Int64,
   `value` Int64 COMMENT 'in 1/10000',
   `extra_value` Int64 COMMENT 'in 1/10000') ENGINE = ReplacingMergeTree ORDER BY (website_id, subject, subject_id, experiment_id, visitor_id, event_id, writer, ingested_at, done) SETTINGS index_granularity = 8192
 
+CREATE TABLE repeats (`arrived_at` DateTime64(3, 'UTC') COMMENT 'server clock',
+  `website_id` Int64,
+  `subject` LowCardinality(String) COMMENT 'campaign, widget or none',
+  `subject_id` Int64,
+  `experiment_id` Int64,
+  `visitor_id` UInt64,
+  `event_id` UInt64,
+  `conflict` Bool COMMENT 'the content differs from the stored row',
+  `time` DateTime64(3, 'UTC') COMMENT 'this and all below: of the row that was not stored',
+  `event` LowCardinality(String),
+  `goal_id` Int64,
+  `variation_id` Int64,
+  `value` Int64 COMMENT 'in 1/10000',
+  `way` LowCardinality(String) COMMENT 'import, http or inbox',
+  `file` String COMMENT 'name of the imported file',
+  `line` Int64 COMMENT 'line number; 0: unknown') ENGINE = MergeTree ORDER BY (visitor_id, arrived_at) TTL toDateTime(arrived_at) + toIntervalDay(7) SETTINGS index_granularity = 8192
+
 CREATE TABLE rollups (`bucket` UInt16 COMMENT 'large generations have a bucket of their own; the others share some',
   `generation` UInt64 COMMENT 'rows of different generations must not be added up',
   `website_id` SimpleAggregateFunction(any, Int64),
@@ -271,4 +288,11 @@ CREATE MATERIALIZED VIEW subject_stats_view TO subject_stats (`website_id` Int64
   `extra_value` Int128,
   `last_ingested` DateTime64(3, 'UTC'),
   `newest_event` DateTime64(3, 'UTC')) AS SELECT website_id, subject, subject_id, experiment_id, event, goal_id, count() AS rows, sum(toInt128(value)) AS value, sum(toInt128(extra_value)) AS extra_value, max(ingested_at) AS last_ingested, max(time) AS newest_event FROM events GROUP BY website_id, subject, subject_id, experiment_id, event, goal_id
+
+CREATE TABLE unstored (`minute` DateTime('UTC') COMMENT 'server clock',
+  `website_id` Int64 COMMENT '0: unknown',
+  `way` LowCardinality(String) COMMENT 'import, http or inbox',
+  `verdict` LowCardinality(String) COMMENT 'rejected, duplicate or conflict',
+  `cause` LowCardinality(String) COMMENT 'of a rejected line: the first invalid field, or a few words',
+  `lines` UInt64) ENGINE = SummingMergeTree(lines) ORDER BY (website_id, minute, way, verdict, cause) TTL minute + toIntervalDay(8) SETTINGS index_granularity = 8192
 

@@ -16,7 +16,7 @@ const (
 	// change that another server made.
 	catalogueInterval = 400 * time.Millisecond
 	versionsInterval  = time.Second            // how often events of other writers are noticed
-	rejectsInterval   = 500 * time.Millisecond // how soon a rejected line can be looked up
+	journalInterval   = 500 * time.Millisecond // how soon a rejected line can be looked up
 )
 
 // follow starts the background tasks of a server. They run until the context
@@ -26,7 +26,7 @@ func (s *Store) follow(ctx context.Context, o *ServerOptions, handler *api.API, 
 		background.Go(func() { s.Catalogue.Follow(ctx, catalogueInterval) })
 	}
 	background.Go(func() { s.Engine.Follow(ctx, versionsInterval) })
-	background.Go(func() { s.Journal.Follow(ctx, rejectsInterval) })
+	background.Go(func() { s.Journal.Follow(ctx, journalInterval) })
 	background.Go(func() { s.Engine.FollowStatuses(ctx) })
 	background.Go(func() {
 		s.Engine.FollowConclusions(ctx, func(ctx context.Context) { s.Manifest.Update(ctx, "conclusions") })
@@ -48,7 +48,7 @@ func (s *Store) follow(ctx context.Context, o *ServerOptions, handler *api.API, 
 // if it was restored from the backup of a server.
 func (s *Store) followInbox(ctx context.Context, moved func(ingest.Moved)) {
 	inbox := ingest.NewInbox(s.Conn, s.Writer)
-	inbox.Times, inbox.Moved = s.Times, moved
+	inbox.Times, inbox.Moved, inbox.Journal = s.Times, moved, s.Journal
 	inbox.Reject = func(r ingest.InboxReject) {
 		website, _ := strconv.ParseInt(r.WebsiteID, 10, 64) // 0: the row has no valid website id
 		s.Journal.Keep(ingest.Reject{WebsiteID: website, Way: ingest.WayInbox, Reason: r.Reason, Text: "event_id=" + r.EventID + " row_id=" + r.RowID})

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -10,6 +11,7 @@ import (
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/arrivals"
+	"lifthouse/schema/ingest"
 )
 
 const eventsHelp = `Events prints the last accepted events and the last rejected lines, with the reason and the beginning of each
@@ -17,13 +19,20 @@ line. Use it to check whether tracking works. Times are arrival times in UTC. A 
 it is stored. Rejected lines are kept for a week, at most a few hundred per request or file. Values that look like
 passwords or tokens are masked.
 
+With --visitor, it prints what reports make of one visitor: where the visitor counts, which events count, and why the others
+do not. Duplicates and rejected lines of the last week are included. With --summary, it prints how many events were accepted,
+late, undeclared, duplicate and rejected in the last hour, day and week.
+
+  lifthouse events --visitor 5a1c9e
+  lifthouse events --summary
   lifthouse events --website 1 --follow
   lifthouse events --rejects --last 100 --json`
 
 // eventsQuery holds the flags of the command.
 type eventsQuery struct {
 	arrivals.Query
-	follow, raw bool
+	follow, raw, summary bool
+	visitor              string
 }
 
 // maxShown is the maximum number of events, and of rejected lines, to print.
@@ -33,7 +42,7 @@ func (p *program) eventsCommand() *cobra.Command {
 	var q eventsQuery
 	cmd := &cobra.Command{
 		Use:   "events",
-		Short: "Print the last events, and rejected lines with their reasons",
+		Short: "Print the last events and rejected lines, a visitor's story, or a summary",
 		Long:  eventsHelp,
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -42,6 +51,9 @@ func (p *program) eventsCommand() *cobra.Command {
 			}
 			if q.Website < 0 {
 				return usageError{fmt.Errorf("--website %d: must be the id of a website", q.Website)}
+			}
+			if err := q.check(cmd.Flags().Changed); err != nil {
+				return err
 			}
 			err := p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error { return p.events(ctx, s, q) })
 			if q.follow && cmd.Context().Err() != nil {
@@ -54,11 +66,72 @@ func (p *program) eventsCommand() *cobra.Command {
 	cmd.Flags().IntVar(&q.Last, "last", 20, "maximum number of events, and of rejected lines")
 	cmd.Flags().BoolVar(&q.follow, "follow", false, "keep printing new events until interrupted")
 	cmd.Flags().BoolVar(&q.OnlyRejected, "rejects", false, "print rejected lines only")
+	cmd.Flags().StringVar(&q.visitor, "visitor", "", "id of a visitor, as it was sent: print what reports make of the visitor")
+	cmd.Flags().BoolVar(&q.summary, "summary", false, "print how many events arrived in the last hour, day and week")
 	cmd.Flags().BoolVar(&q.raw, "json", false, "print one JSON object per line")
 	return cmd
 }
 
+// check refuses flags that exclude each other.
+func (q *eventsQuery) check(given func(string) bool) error {
+	for _, one := range []string{"visitor", "summary"} {
+		for _, other := range []string{"summary", "last", "follow", "rejects"} {
+			if one != other && given(one) && given(other) {
+				return usageError{fmt.Errorf("--%s has no --%s", one, other)}
+			}
+		}
+	}
+	if given("visitor") && q.visitor == "" {
+		return usageError{errors.New("--visitor: must be the id of a visitor")}
+	}
+	return nil
+}
+
+// story prints what reports make of a visitor.
+func (p *program) story(ctx context.Context, s *app.Store, q eventsQuery) error {
+	of, err := ingest.Visitor(ctx, s.Conn, q.visitor, q.Website)
+	if err != nil {
+		return err
+	}
+	story := arrivals.StoryOf(q.visitor, of, s.Catalogue.Snapshot())
+	if q.raw {
+		return json.NewEncoder(p.out).Encode(story)
+	}
+	return story.Write(p.out)
+}
+
+// summary prints how much arrived of each website.
+func (p *program) summary(ctx context.Context, s *app.Store, q eventsQuery) error {
+	stored, unstored, err := ingest.Received(ctx, s.Conn, q.Website, time.Now())
+	if err != nil {
+		return err
+	}
+	all := arrivals.ReceivedOf(stored, unstored, s.Catalogue.Snapshot())
+	for i, r := range all {
+		if q.raw {
+			if err := json.NewEncoder(p.out).Encode(r); err != nil {
+				return err
+			}
+			continue
+		}
+		if i > 0 {
+			p.say("")
+		}
+		r.Write(p.out)
+	}
+	if len(all) == 0 && !q.raw {
+		p.say("Nothing has arrived in the last week.")
+	}
+	return nil
+}
+
 func (p *program) events(ctx context.Context, s *app.Store, q eventsQuery) error {
+	switch {
+	case q.visitor != "":
+		return p.story(ctx, s, q)
+	case q.summary:
+		return p.summary(ctx, s, q)
+	}
 	if q.follow && p.running == nil && s.Dir != "" {
 		return errors.New("--follow: this store is not served, so no events can arrive; start 'lifthouse serve' first")
 	}

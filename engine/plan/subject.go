@@ -27,6 +27,14 @@ func (s Subject) String() string {
 	return fmt.Sprintf("%s %d of website %d", s.Kind, s.ID, s.WebsiteID)
 }
 
+// Short returns the subject as text without its website.
+func (s Subject) Short() string {
+	if s.ExperimentID != 0 {
+		return fmt.Sprintf("%s %d, experiment %d", s.Kind, s.ID, s.ExperimentID)
+	}
+	return fmt.Sprintf("%s %d", s.Kind, s.ID)
+}
+
 // Request returns a request for the results of the subject.
 func (s Subject) Request(account int64) query.Request {
 	r := query.Request{AccountID: account, WebsiteID: s.WebsiteID, SubjectID: s.ID, ExperimentID: s.ExperimentID}

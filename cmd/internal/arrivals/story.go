@@ -1,0 +1,194 @@
+package arrivals
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"lifthouse/engine/render"
+	"lifthouse/engine/story"
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/ingest"
+)
+
+// Story is what arrived of a visitor, and what reports make of it.
+type Story struct {
+	Visitor   string    `json:"visitor"` // id as it was sent
+	Hash      string    `json:"hash"`    // of the id, in hexadecimal, as it is stored
+	Chapters  []chapter `json:"chapters"`
+	NotStored []refusal `json:"notStored"` // of the last week
+}
+
+type chapter struct {
+	WebsiteID    int64      `json:"websiteId"`
+	CampaignID   int64      `json:"campaignId,omitempty"`
+	WidgetID     int64      `json:"widgetId,omitempty"`
+	ExperimentID int64      `json:"experimentId,omitempty"`
+	Name         string     `json:"name,omitempty"`
+	Counts       bool       `json:"counts"` // the visitor is in the report
+	Why          string     `json:"why"`
+	FirstView    *time.Time `json:"firstView"` // null: no view
+	VariationID  *int64     `json:"variationId"`
+	Events       []told     `json:"events"`
+	title        string
+}
+
+// told is an event of a chapter.
+type told struct {
+	Time       time.Time       `json:"time"`
+	AcceptedAt time.Time       `json:"acceptedAt"`
+	Event      schema.Kind     `json:"event"`
+	GoalID     int64           `json:"goalId,omitempty"`
+	Variation  int64           `json:"variationId"`
+	Value      json.RawMessage `json:"value,omitempty"`
+	Counts     bool            `json:"counts"`
+	Why        string          `json:"why"`
+	Arrival    string          `json:"arrival,omitempty"` // that it arrived late, or before its time
+}
+
+// refusal is a line or a row that was not stored.
+type refusal struct {
+	At      time.Time  `json:"at"`
+	Verdict string     `json:"verdict"` // rejected, duplicate or conflict
+	Way     ingest.Way `json:"way"`
+	File    string     `json:"file,omitempty"`
+	Line    int64      `json:"line,omitempty"`
+	Why     string     `json:"why"`
+	Text    string     `json:"text,omitempty"`
+}
+
+// StoryOf returns the story of a visitor.
+func StoryOf(visitor string, of *ingest.OfVisitor, known *catalogue.Snapshot) *Story {
+	s := &Story{Visitor: visitor, Hash: fmt.Sprintf("%016x", schema.Hash(visitor)), Chapters: []chapter{}, NotStored: []refusal{}}
+	events := make([]story.Event, len(of.Events))
+	for i, e := range of.Events {
+		events[i] = story.Event{AcceptedAt: e.At, Event: e.Event}
+	}
+	for _, c := range story.Of(events, known) {
+		s.Chapters = append(s.Chapters, chapterOf(c))
+	}
+	for i := range of.Repeats {
+		s.NotStored = append(s.NotStored, repeated(&of.Repeats[i], of.Events))
+	}
+	for _, r := range of.Rejects {
+		s.NotStored = append(s.NotStored, refusal{At: r.Time, Verdict: "rejected", Way: r.Way, File: r.File, Line: r.Line, Why: r.Reason, Text: r.Text})
+	}
+	return s
+}
+
+func chapterOf(c story.Chapter) chapter {
+	out := chapter{WebsiteID: c.Subject.WebsiteID, ExperimentID: c.Subject.ExperimentID, Name: c.Name, Counts: c.Counts, Why: c.Why}
+	out.title = fmt.Sprintf("Website %d, %s", c.Subject.WebsiteID, c.Subject.Short())
+	switch c.Subject.Kind {
+	case schema.SubjectCampaign:
+		out.CampaignID = c.Subject.ID
+	case schema.SubjectWidget:
+		out.WidgetID = c.Subject.ID
+	case schema.SubjectNone:
+		out.title = fmt.Sprintf("Website %d, unattributed goals", c.Subject.WebsiteID)
+	}
+	if c.Name != "" {
+		out.title += fmt.Sprintf(" (%s)", c.Name)
+	}
+	if !c.FirstView.IsZero() {
+		first := c.FirstView.UTC()
+		out.FirstView, out.VariationID = &first, &c.Variation
+	}
+	for _, l := range c.Lines {
+		out.Events = append(out.Events, told{
+			Time: l.Time.UTC(), AcceptedAt: l.AcceptedAt.UTC(), Event: l.Kind, GoalID: l.GoalID, Variation: l.VariationID, Value: amount(l.Value), Counts: l.Counts, Why: l.Why, Arrival: l.Arrival,
+		})
+	}
+	return out
+}
+
+// amount returns money as a JSON number, or nothing if it is 0.
+func amount(units int64) json.RawMessage {
+	if units == 0 {
+		return nil
+	}
+	return json.RawMessage(strconv.FormatFloat(float64(units)/schema.MoneyScale, 'f', -1, 64))
+}
+
+// repeated explains a repeat by the event that was stored before.
+func repeated(r *ingest.Repeat, stored []ingest.Accepted) refusal {
+	out := refusal{At: r.ArrivedAt, Verdict: "duplicate", Way: r.Way, File: r.File, Line: r.Line}
+	out.Why = what(&r.Event) + " has the eventId of an event that was stored before"
+	for i := range stored {
+		e := &stored[i].Event
+		if e.EventID == r.EventID && e.WebsiteID == r.WebsiteID && e.Subject == r.Subject && e.SubjectID == r.SubjectID && e.ExperimentID == r.ExperimentID {
+			out.Why = fmt.Sprintf("%s has the eventId of the stored %s", what(&r.Event), what(e))
+		}
+	}
+	if r.Conflict {
+		out.Verdict = "conflict"
+		out.Why += ", which remains: send another eventId for another event"
+	} else {
+		out.Why += "; an event counts once"
+	}
+	return out
+}
+
+// what describes an event in a few words.
+func what(e *schema.Event) string {
+	text := string(e.Kind)
+	if e.Kind == schema.KindGoal {
+		text += " " + strconv.FormatInt(e.GoalID, 10)
+	}
+	if e.Value != 0 {
+		text += " of value " + string(amount(e.Value))
+	}
+	return text + " at " + e.Time.UTC().Format("2006-01-02 15:04:05")
+}
+
+// Write prints the story as text.
+func (s *Story) Write(to io.Writer) error {
+	var out strings.Builder
+	_, _ = fmt.Fprintf(&out, "Visitor %s, stored as %s\n", s.Visitor, s.Hash)
+	if len(s.Chapters)+len(s.NotStored) == 0 {
+		_, _ = fmt.Fprintln(&out, "\nNothing has arrived of this visitor. The id is case-sensitive; rejected lines are kept for a week.")
+	}
+	for _, c := range s.Chapters {
+		_, _ = fmt.Fprintf(&out, "\n%s: %s.\n", c.title, c.Why)
+		table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
+		_, _ = fmt.Fprintln(table, "  TIME (UTC)\tEVENT\tVARIATION\tVALUE\tCOUNTS\tWHY\tARRIVED")
+		for _, e := range c.Events {
+			kind, variation := string(e.Event), strconv.FormatInt(e.Variation, 10)
+			if e.Event == schema.KindGoal {
+				kind += " " + strconv.FormatInt(e.GoalID, 10)
+			}
+			if c.CampaignID == 0 && c.WidgetID == 0 {
+				variation = ""
+			}
+			_, _ = fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\n", e.Time.Format("2006-01-02 15:04:05"), kind, variation, e.Value, yes(e.Counts), e.Why, e.Arrival)
+		}
+		_ = table.Flush()
+	}
+	if len(s.NotStored) > 0 {
+		_, _ = fmt.Fprintln(&out, "\nNot stored, in the last week:")
+	}
+	for _, r := range s.NotStored {
+		from := string(r.Way)
+		if r.File != "" {
+			from = r.File
+		}
+		if r.Line > 0 {
+			from += " line " + strconv.FormatInt(r.Line, 10)
+		}
+		_, _ = fmt.Fprintf(&out, "  %s  %s (%s): %s\n", r.At.UTC().Format("2006-01-02 15:04:05"), r.Verdict, from, r.Why)
+	}
+	_, err := io.WriteString(to, render.Printable(out.String()))
+	return err
+}
+
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}

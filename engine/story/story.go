@@ -1,0 +1,270 @@
+package story
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"lifthouse/engine/plan"
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+)
+
+// Event is a stored event with the time of its acceptance.
+type Event struct {
+	AcceptedAt time.Time
+	schema.Event
+}
+
+// Chapter is what the report of a campaign, widget or experiment makes of a visitor. The
+// report has neither filters nor a window.
+type Chapter struct {
+	Subject   plan.Subject
+	Name      string    // of the campaign, widget or experiment; empty: not declared, or unattributed goals
+	Counts    bool      // the visitor is in the report
+	Why       string    // why the visitor is in the report, or is not
+	FirstView time.Time // zero: no view
+	Variation int64     // of the first view
+	Lines     []Line
+}
+
+// Line is an event of a chapter.
+type Line struct {
+	Event
+	Counts  bool // the event counts in the report of its goal
+	Why     string
+	Arrival string // that it arrived late or before its time; empty: neither
+}
+
+// Of returns the story of the stored events of one visitor: a chapter for each campaign,
+// widget and experiment, and one of the unattributed goals of each website.
+func Of(events []Event, known *catalogue.Snapshot) []Chapter {
+	bySubject := map[plan.Subject][]Event{}
+	for _, e := range events {
+		s := plan.Subject{WebsiteID: e.WebsiteID, Kind: e.Subject, ID: e.SubjectID, ExperimentID: e.ExperimentID}
+		bySubject[s] = append(bySubject[s], e)
+	}
+	var chapters []Chapter
+	for subject, own := range bySubject {
+		slices.SortStableFunc(own, inOrder)
+		if subject.Kind != schema.SubjectNone {
+			chapters = append(chapters, newNarrator(subject, own, known).chapter(own))
+		}
+	}
+	attributed := chapters
+	for subject, own := range bySubject {
+		if subject.Kind == schema.SubjectNone {
+			chapters = append(chapters, unattributed(subject, own, attributed, known))
+		}
+	}
+	slices.SortFunc(chapters, func(a, b Chapter) int {
+		x, y := a.Subject, b.Subject
+		return cmp.Or(cmp.Compare(x.WebsiteID, y.WebsiteID), cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.ID, y.ID), cmp.Compare(x.ExperimentID, y.ExperimentID))
+	})
+	return chapters
+}
+
+// inOrder orders events by time, and views before other events of the same time.
+func inOrder(a, b Event) int {
+	rank := func(e Event) int {
+		if e.Kind == schema.KindView {
+			return 0
+		}
+		return 1
+	}
+	return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(rank(a), rank(b)), cmp.Compare(a.VariationID, b.VariationID), cmp.Compare(a.EventID, b.EventID))
+}
+
+// narrator knows what the report of a subject makes of a visitor.
+type narrator struct {
+	subject  plan.Subject
+	plan     *plan.Plan // nil: the subject is not declared
+	fault    string     // why the subject is not declared
+	owned    *catalogue.Owned
+	first    *Event // the first view; nil: none
+	excluded string // why the visitor is not in the report; empty: the visitor is
+}
+
+func newNarrator(subject plan.Subject, own []Event, known *catalogue.Snapshot) *narrator {
+	account, _ := known.AccountOfWebsite(subject.WebsiteID)
+	n := &narrator{subject: subject, owned: known.Account(account)}
+	if p, err := plan.New(subject.Request(account), n.owned); err == nil {
+		n.plan = p
+	} else {
+		named := catalogue.NewNamed()
+		named.Add([]schema.Event{{WebsiteID: subject.WebsiteID, Subject: subject.Kind, SubjectID: subject.ID, ExperimentID: subject.ExperimentID}})
+		for _, u := range known.Undeclared(named) {
+			n.fault = u.Detail
+		}
+	}
+	var seen []int64 // variations
+	for i := range own {
+		if own[i].Kind != schema.KindView {
+			continue
+		}
+		if n.first == nil {
+			n.first = &own[i]
+		}
+		if !slices.Contains(seen, own[i].VariationID) {
+			seen = append(seen, own[i].VariationID)
+		}
+	}
+	n.excluded = n.exclusion(seen)
+	return n
+}
+
+// exclusion returns why the visitor is not in the report, or an empty text.
+func (n *narrator) exclusion(seen []int64) string {
+	switch {
+	case n.plan == nil:
+		return n.fault
+	case n.first == nil:
+		return "there is no view, so the visitor is in no report"
+	case len(seen) > 1 && n.plan.MultipleExposures == catalogue.ExcludeMultiExposed:
+		return fmt.Sprintf("the visitor saw the variations %s; multi-exposed visitors are excluded", listed(seen))
+	case !slices.ContainsFunc(n.plan.Variations, func(v plan.Variation) bool { return v.ID == n.first.VariationID }):
+		return fmt.Sprintf("the first view is of variation %d, which the report does not have", n.first.VariationID)
+	}
+	return ""
+}
+
+func listed(ids []int64) string {
+	texts := make([]string, len(ids))
+	for i, id := range ids {
+		texts[i] = fmt.Sprint(id)
+	}
+	return strings.Join(texts[:len(texts)-1], ", ") + " and " + texts[len(texts)-1]
+}
+
+func (n *narrator) chapter(own []Event) Chapter {
+	c := Chapter{Subject: n.subject, Name: n.name(), Counts: n.excluded == "", Why: n.excluded}
+	if n.first != nil {
+		c.FirstView, c.Variation = n.first.Time, n.first.VariationID
+	}
+	if c.Counts {
+		c.Why = fmt.Sprintf("the visitor counts for variation %s since the first view, %s", n.variation(n.first.VariationID), clock(n.first.Time))
+	}
+	for i := range own {
+		counts, why := n.line(&own[i])
+		c.Lines = append(c.Lines, Line{Event: own[i], Counts: counts, Why: why, Arrival: arrival(&own[i])})
+	}
+	return c
+}
+
+// line returns whether an event counts, and why.
+func (n *narrator) line(e *Event) (counts bool, why string) {
+	switch {
+	case n.plan == nil:
+		return false, n.subject.Short() + " is not declared"
+	case n.first == nil:
+		return false, "there is no view"
+	case e.Time.Before(n.first.Time):
+		return false, "before the first view, " + clock(n.first.Time)
+	case n.excluded != "" && e.Kind == schema.KindView && e.VariationID != n.first.VariationID:
+		return false, fmt.Sprintf("a view of another variation than the first view, %d", n.first.VariationID)
+	case n.excluded != "":
+		return false, "the visitor is not in the report"
+	case e == n.first:
+		return true, "the first view"
+	}
+	elsewhere := ""
+	if e.VariationID != n.first.VariationID {
+		elsewhere = fmt.Sprintf("; the event names variation %d, but the variation of the first view counts", e.VariationID)
+	}
+	if e.Kind != schema.KindGoal {
+		return true, "after the first view" + elsewhere
+	}
+	switch {
+	case n.plan.Goal == nil:
+		return true, "after the first view; the report counts all goals" + elsewhere
+	case n.owned.Goals[e.GoalID].WebsiteID != e.WebsiteID:
+		return false, fmt.Sprintf("goal %d is not declared for website %d", e.GoalID, e.WebsiteID)
+	case n.plan.Goal.ID != e.GoalID:
+		return true, fmt.Sprintf("in reports of goal %d; the primary goal is %d", e.GoalID, n.plan.Goal.ID) + elsewhere
+	}
+	return true, "after the first view" + elsewhere
+}
+
+// name returns the name of the subject, or an empty text if it is not declared.
+func (n *narrator) name() string {
+	switch {
+	case n.plan == nil:
+		return ""
+	case n.subject.Kind == schema.SubjectCampaign:
+		return n.owned.Campaigns[n.subject.ID].Name
+	}
+	return n.owned.Widgets[n.subject.ID].Name
+}
+
+// variation returns the id and the name of a variation of the report.
+func (n *narrator) variation(id int64) string {
+	for _, v := range n.plan.Variations {
+		if v.ID == id && v.Name != "" {
+			return fmt.Sprintf("%d (%s)", id, v.Name)
+		}
+	}
+	return fmt.Sprint(id)
+}
+
+// lateAfter is the time from which an event is called late.
+const lateAfter = time.Hour
+
+// arrival says whether an event arrived late or before its time, or returns an empty text.
+func arrival(e *Event) string {
+	late := e.AcceptedAt.Sub(e.Time)
+	switch {
+	case late > lateAfter:
+		return span(late) + " late"
+	case late < -time.Minute:
+		return span(-late) + " before its time: check the sender's clock"
+	}
+	return ""
+}
+
+// span writes a duration in its largest unit.
+func span(d time.Duration) string {
+	for _, unit := range []struct {
+		of   time.Duration
+		name string
+	}{{24 * time.Hour, "day"}, {time.Hour, "hour"}, {time.Minute, "minute"}} {
+		if n := int(d / unit.of); n == 1 {
+			return "1 " + unit.name
+		} else if n > 1 {
+			return fmt.Sprintf("%d %ss", n, unit.name)
+		}
+	}
+	return "less than a minute"
+}
+
+func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") }
+
+// unattributed returns the chapter of the goals without an exposure. Each counts where a
+// row that is derived from it does.
+func unattributed(subject plan.Subject, own []Event, attributed []Chapter, known *catalogue.Snapshot) Chapter {
+	c := Chapter{Subject: subject, Why: "goals that name no campaign or widget"}
+	account, _ := known.AccountOfWebsite(subject.WebsiteID)
+	goals := known.Account(account).Goals
+	for _, e := range own {
+		line := Line{Event: e, Why: "no campaign or widget was seen before it", Arrival: arrival(&e)}
+		var of []string
+		for _, chapter := range attributed {
+			for _, other := range chapter.Lines {
+				if chapter.Subject.WebsiteID == e.WebsiteID && other.Derived && other.EventID == e.EventID {
+					of = append(of, chapter.Subject.Short())
+					line.Counts = line.Counts || other.Counts
+				}
+			}
+		}
+		if len(of) > 0 {
+			slices.Sort(of)
+			line.Why = "attributed to " + strings.Join(of, ", ")
+		}
+		if goals[e.GoalID].WebsiteID != e.WebsiteID {
+			line.Why = fmt.Sprintf("goal %d is not declared for website %d", e.GoalID, e.WebsiteID)
+		}
+		c.Lines = append(c.Lines, line)
+	}
+	return c
+}

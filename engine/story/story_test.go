@@ -1,0 +1,200 @@
+package story_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"lifthouse/engine"
+	"lifthouse/engine/plan"
+	"lifthouse/engine/source"
+	"lifthouse/engine/story"
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/ingest"
+	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/tier"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+func TestMain(m *testing.M) { schematest.Main(m) }
+
+// shop has a campaign that excludes multi-exposed visitors, one that counts them for
+// their first variation, one without a primary goal, and a widget with an experiment.
+const shop = `
+accounts:
+  - id: 1
+    name: Shop
+    websites:
+      - id: 1
+        domain: shop.example.com
+        goals: [{id: 3, name: Purchase}, {id: 4, name: Signup}]
+        campaigns:
+          - {id: 12, name: Banner, type: experiment, primaryGoalId: 3, controlShare: 50, multipleExposures: exclude, variations: [{id: 1, name: New, share: 50}]}
+          - {id: 13, name: Price, type: experiment, primaryGoalId: 4, controlShare: 50, multipleExposures: first, variations: [{id: 1, name: New, share: 50}]}
+          - {id: 14, name: Hero, type: experiment, controlShare: 50, variations: [{id: 1, name: New, share: 50}]}
+        widgets:
+          - {id: 7, name: Newsletter, type: popup, variations: [{id: 1, name: Plain}], experiments: [{id: 2, name: Wording, variations: [{id: 1, name: Short}]}]}
+      - id: 2
+        domain: blog.example.com
+        goals: [{id: 5, name: Comment}]
+        campaigns:
+          - {id: 20, name: Title, type: experiment, primaryGoalId: 5, controlShare: 50, variations: [{id: 1, name: New, share: 50}]}
+`
+
+func openShop(t *testing.T) (driver.Conn, *catalogue.Catalogue) {
+	t.Helper()
+	conn := schematest.Open(t)
+	c, err := catalogue.Open(t.Context(), conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := catalogue.Read(strings.NewReader(shop))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Apply(t.Context(), file, false); err != nil {
+		t.Fatal(err)
+	}
+	return conn, c
+}
+
+var start = time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
+
+// randomEvent returns an event of few visitors at few times, so that all edge cases
+// occur.
+func randomEvent(r *rand.Rand, id uint64) schema.Event {
+	e := schema.Event{
+		EventID: id, Time: start.Add(time.Duration(r.IntN(12)) * time.Minute), WebsiteID: 1, VisitorID: r.Uint64N(120),
+		Subject: schema.SubjectCampaign, SubjectID: 12 + r.Int64N(4), VariationID: r.Int64N(2), Kind: schema.KindView,
+	}
+	if r.IntN(20) == 0 {
+		e.VariationID = 9
+	}
+	if r.IntN(3) == 0 {
+		e.Subject, e.SubjectID, e.ExperimentID = schema.SubjectWidget, 7, 2*r.Int64N(2)
+	}
+	switch r.IntN(5) {
+	case 0, 1:
+		e.Kind, e.GoalID, e.Value = schema.KindGoal, 3+r.Int64N(3), r.Int64N(1_000_000)-100_000
+	case 2:
+		e.Kind = schema.KindClick
+	}
+	if e.Kind == schema.KindGoal && r.IntN(3) == 0 {
+		e.Subject, e.SubjectID, e.ExperimentID, e.VariationID = schema.SubjectNone, 0, 0, 0
+	}
+	return e
+}
+
+// counts are what a report and the stories of all visitors must agree on, by variation.
+type counts struct {
+	visitors, views, converted, goals, value int64
+}
+
+// TestStoriesAddUpToReports compares the stories of all visitors with the reports of each
+// goal.
+func TestStoriesAddUpToReports(t *testing.T) {
+	for seed := range uint64(tier.Of(2, 3, 20)) {
+		conn, c := openShop(t)
+		r := rand.New(rand.NewPCG(seed, 24))
+		events := make([]schema.Event, 1_500)
+		for i := range events {
+			events[i] = randomEvent(r, uint64(i))
+		}
+		w := ingest.NewWriter(conn)
+		for part := 0; part < len(events); part += 500 {
+			if _, err := w.Write(t.Context(), events[part:part+500]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		stories := map[plan.Subject][]story.Chapter{}
+		for visitor := range uint64(120) {
+			for _, chapter := range story.Of(storedOf(t, conn, visitor), c.Snapshot()) {
+				stories[chapter.Subject] = append(stories[chapter.Subject], chapter)
+			}
+		}
+		e := engine.New(conn, c, source.DefaultLimits)
+		for _, subject := range []plan.Subject{
+			{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12}, {WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 13}, {WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 14},
+			{WebsiteID: 1, Kind: schema.SubjectWidget, ID: 7}, {WebsiteID: 1, Kind: schema.SubjectWidget, ID: 7, ExperimentID: 2},
+		} {
+			compare(t, e, subject, stories[subject])
+		}
+	}
+}
+
+// storedOf reads the events of a visitor by its hash.
+func storedOf(t *testing.T, conn driver.Conn, visitor uint64) []story.Event {
+	t.Helper()
+	rows, err := conn.Query(t.Context(), fmt.Sprintf("SELECT ingested_at, event_id, time, website_id, toString(subject), subject_id, experiment_id, variation_id, visitor_id, toString(event), goal_id, value, derived FROM events WHERE visitor_id = %d", visitor))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	var events []story.Event
+	for rows.Next() {
+		var e story.Event
+		if err := rows.Scan(&e.AcceptedAt, &e.EventID, &e.Time, &e.WebsiteID, (*string)(&e.Subject), &e.SubjectID, &e.ExperimentID, &e.VariationID, &e.VisitorID, (*string)(&e.Kind), &e.GoalID, &e.Value, &e.Derived); err != nil {
+			t.Fatal(err)
+		}
+		events = append(events, e)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return events
+}
+
+func compare(t *testing.T, e *engine.Engine, subject plan.Subject, chapters []story.Chapter) {
+	t.Helper()
+	for _, goal := range []int64{0, 3, 4} {
+		request := subject.Request(1)
+		request.GoalID = goal
+		p, err := e.Plan(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		report, err := e.Report(t.Context(), p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		told := map[int64]counts{}
+		for _, chapter := range chapters {
+			if chapter.Counts {
+				told[chapter.Variation] = added(told[chapter.Variation], chapter, p.Goal)
+			}
+		}
+		for _, v := range report.Variations {
+			want := counts{v.Visitors, v.Views, v.ConvertedVisitors, v.GoalsReached, v.Value.Units.Int64()}
+			if got := told[v.ID]; got != want {
+				t.Errorf("%s, goal %d, variation %d: the stories count %+v, the report %+v", subject, goal, v.ID, got, want)
+			}
+			delete(told, v.ID)
+		}
+		if len(told) > 0 {
+			t.Errorf("%s, goal %d: the stories count other variations: %+v", subject, goal, told)
+		}
+	}
+}
+
+// added adds the events of a chapter that count in the report of a goal, or of all goals.
+func added(c counts, chapter story.Chapter, goal *catalogue.Goal) counts {
+	c.visitors++
+	reached := int64(0)
+	for _, line := range chapter.Lines {
+		switch {
+		case !line.Counts:
+		case line.Kind == schema.KindView:
+			c.views++
+		case line.Kind == schema.KindGoal && (goal == nil || goal.ID == line.GoalID):
+			reached++
+			c.value += line.Value
+		}
+	}
+	c.goals += reached
+	c.converted += min(reached, 1)
+	return c
+}

@@ -1,0 +1,93 @@
+package ingest
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"time"
+
+	"lifthouse/schema"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+//go:embed sql/received_stored.sql
+var receivedStored string
+
+//go:embed sql/received_unstored.sql
+var receivedUnstored string
+
+// Windows are numbers of the last hour, day and week. They include the one before: the
+// day has the hour.
+type Windows struct {
+	Hour uint64 `json:"hour"`
+	Day  uint64 `json:"day"`
+	Week uint64 `json:"week"`
+}
+
+// Add adds other numbers.
+func (w *Windows) Add(o Windows) {
+	w.Hour, w.Day, w.Week = w.Hour+o.Hour, w.Day+o.Day, w.Week+o.Week
+}
+
+// StoredRows are the accepted rows with the same names.
+type StoredRows struct {
+	schema.Event // the website, subject, experiment, variation and goal
+	Accepted     Windows
+	Late         Windows // accepted more than an hour after they happened
+}
+
+// UnstoredLines are the lines and rows with the same verdict and cause.
+type UnstoredLines struct {
+	WebsiteID int64  // 0: unknown
+	Verdict   string // rejected, duplicate or conflict
+	Cause     string // of rejected lines
+	Lines     Windows
+}
+
+// Received counts what arrived in the week before now, of a website or of all websites if
+// website is 0. Accepted rows are counted in the table of events; what was not stored is
+// counted when it arrives, and may be missing up to 10 seconds, or if the server was
+// killed then.
+func Received(ctx context.Context, conn driver.Conn, website int64, now time.Time) (stored []StoredRows, unstored []UnstoredLines, err error) {
+	ago := func(name string, hours int) driver.NamedDateValue {
+		return clickhouse.DateNamed(name, now.Add(-time.Duration(hours)*time.Hour), clickhouse.MilliSeconds)
+	}
+	params := []any{clickhouse.Named("website_id", website), ago("hour", 1), ago("day", 24), ago("week", 7*24)}
+	rows, err := conn.Query(ctx, receivedStored, params...)
+	if err != nil {
+		return nil, nil, fmt.Errorf("count received events: %w", err)
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var s StoredRows
+		if err := rows.Scan(&s.WebsiteID, (*string)(&s.Subject), &s.SubjectID, &s.ExperimentID, &s.VariationID, &s.GoalID,
+			&s.Accepted.Hour, &s.Accepted.Day, &s.Accepted.Week, &s.Late.Hour, &s.Late.Day, &s.Late.Week); err != nil {
+			return nil, nil, fmt.Errorf("count received events: %w", err)
+		}
+		stored = append(stored, s)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, nil, fmt.Errorf("count received events: %w", err)
+	}
+	unstored, err = notStored(ctx, conn, params)
+	return stored, unstored, err
+}
+
+func notStored(ctx context.Context, conn driver.Conn, params []any) ([]UnstoredLines, error) {
+	rows, err := conn.Query(ctx, receivedUnstored, params...)
+	if err != nil {
+		return nil, fmt.Errorf("count lines that were not stored: %w", err)
+	}
+	defer func() { _ = rows.Close() }()
+	var found []UnstoredLines
+	for rows.Next() {
+		var u UnstoredLines
+		if err := rows.Scan(&u.WebsiteID, &u.Verdict, &u.Cause, &u.Lines.Hour, &u.Lines.Day, &u.Lines.Week); err != nil {
+			return nil, fmt.Errorf("count lines that were not stored: %w", err)
+		}
+		found = append(found, u)
+	}
+	return found, rows.Err()
+}

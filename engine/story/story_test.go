@@ -118,8 +118,11 @@ func TestStoriesAddUpToReports(t *testing.T) {
 		}
 		e := engine.New(conn, c, source.DefaultLimits)
 		for _, subject := range []plan.Subject{
-			{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12}, {WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 13}, {WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 14},
-			{WebsiteID: 1, Kind: schema.SubjectWidget, ID: 7}, {WebsiteID: 1, Kind: schema.SubjectWidget, ID: 7, ExperimentID: 2},
+			{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12},
+			{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 13},
+			{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 14},
+			{WebsiteID: 1, Kind: schema.SubjectWidget, ID: 7},
+			{WebsiteID: 1, Kind: schema.SubjectWidget, ID: 7, ExperimentID: 2},
 		} {
 			compare(t, e, subject, stories[subject])
 		}

@@ -1,6 +1,5 @@
 -- One row per duplicate that arrived lately: a row that was not stored, because one with the same identity was stored
--- before. Only the first ones of each write. `lifthouse events --visitor` shows them to whoever asks why an event is not
--- counted.
+-- before. Only the first ones of each write. `lifthouse events --visitor` shows them.
 CREATE TABLE IF NOT EXISTS repeats
 (
     arrived_at    DateTime64(3, 'UTC')    COMMENT 'server clock',

@@ -139,6 +139,8 @@ func what(e *schema.Event) string {
 	text := string(e.Kind)
 	if e.Kind == schema.KindGoal {
 		text += " " + strconv.FormatInt(e.GoalID, 10)
+	} else {
+		text += " of variation " + strconv.FormatInt(e.VariationID, 10)
 	}
 	if e.Value != 0 {
 		text += " of value " + string(amount(e.Value))

@@ -95,7 +95,8 @@ func (p *program) readCatalogue(ctx context.Context, path string) (catalogue.Fil
 		in = file
 	}
 	declared, err := catalogue.Read(in)
-	if err != nil {
+	var faults catalogue.Faults // Apply returns them with those that it finds
+	if err != nil && !errors.As(err, &faults) {
 		return declared, fmt.Errorf("%s: %w", path, err)
 	}
 	return declared, nil

@@ -164,21 +164,21 @@ func compare(t *testing.T, e *engine.Engine, subject plan.Subject, chapters []st
 		if err != nil {
 			t.Fatal(err)
 		}
-		told := map[int64]counts{}
+		sums := map[int64]counts{}
 		for _, chapter := range chapters {
 			if chapter.Counts {
-				told[chapter.Variation] = added(told[chapter.Variation], chapter, p.Goal)
+				sums[chapter.Variation] = added(sums[chapter.Variation], chapter, p.Goal)
 			}
 		}
 		for _, v := range report.Variations {
 			want := counts{v.Visitors, v.Views, v.ConvertedVisitors, v.GoalsReached, v.Value.Units.Int64()}
-			if got := told[v.ID]; got != want {
+			if got := sums[v.ID]; got != want {
 				t.Errorf("%s, goal %d, variation %d: the stories count %+v, the report %+v", subject, goal, v.ID, got, want)
 			}
-			delete(told, v.ID)
+			delete(sums, v.ID)
 		}
-		if len(told) > 0 {
-			t.Errorf("%s, goal %d: the stories count other variations: %+v", subject, goal, told)
+		if len(sums) > 0 {
+			t.Errorf("%s, goal %d: the stories count other variations: %+v", subject, goal, sums)
 		}
 	}
 }

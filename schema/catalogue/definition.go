@@ -16,6 +16,10 @@ type File struct {
 
 	// Prune archives the resources that the file does not name.
 	Prune bool `yaml:"-"`
+
+	faults  Faults         // of Read
+	missing []string       // paths that misspelt fields were probably meant to set
+	lines   map[string]int // by path
 }
 
 // Account owns websites and tokens.

@@ -1,10 +1,9 @@
 package catalogue
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"io"
+	"reflect"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -15,9 +14,9 @@ import (
 // variations take 1 MB.
 const maxFile = 16 << 20
 
-// Read decodes a catalogue file. Unknown fields, values of the wrong type and
-// duplicate keys are errors with their line. Apply checks the values and
-// references.
+// Read decodes a catalogue file. If it has unknown fields, values of the wrong type or
+// fields that are given twice, the error is of type Faults, and the file has the rest:
+// Apply returns the faults with those that it finds in the rest.
 func Read(r io.Reader) (File, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 	if err != nil {
@@ -26,16 +25,46 @@ func Read(r io.Reader) (File, error) {
 	if len(text) > maxFile {
 		return File{}, fmt.Errorf("read catalogue: the file is larger than %d MiB", maxFile>>20)
 	}
-	if err := checkScalars(text); err != nil {
+	body, err := document(text)
+	if err != nil || body == nil {
 		return File{}, err
 	}
+	found := newTree()
 	var file File
-	err = yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(&file)
-	if err != nil && !errors.Is(err, io.EOF) {
+	if found.check("", body, reflect.TypeFor[File]()) {
+		err = yaml.NodeToValue(body, &file, yaml.Strict())
+	}
+	switch {
+	case err != nil && len(found.faults) == 0:
 		return File{}, fmt.Errorf("read catalogue: %w", err)
+	case err != nil: // the rest alone cannot be decoded
+		file = File{}
 	}
 	file.setWebsites()
+	file.faults, file.missing, file.lines = found.faults, found.missing, found.lines
+	if len(found.faults) > 0 {
+		return file, found.faults
+	}
 	return file, nil
+}
+
+// document returns the only document of a file, or nil if there is none.
+func document(text []byte) (ast.Node, error) {
+	parsed, err := parser.ParseBytes(text, 0, parser.AllowDuplicateMapKey())
+	if err != nil {
+		return nil, fmt.Errorf("read catalogue: %w", err)
+	}
+	var body ast.Node
+	for _, doc := range parsed.Docs {
+		if doc.Body == nil || doc.Body.Type() == ast.DirectiveType {
+			continue
+		}
+		if body != nil {
+			return nil, fmt.Errorf("read catalogue: line %d: the file has several documents: must have one", doc.Body.GetToken().Position.Line)
+		}
+		body = doc.Body
+	}
+	return body, nil
 }
 
 func (f *File) setWebsites() {
@@ -56,28 +85,4 @@ func (f *File) setWebsites() {
 			}
 		}
 	}
-}
-
-// checkScalars returns Faults for scalars that the decoder would convert
-// silently, and an error for further documents, which the decoder would ignore.
-func checkScalars(text []byte) error {
-	tree, err := parser.ParseBytes(text, 0)
-	if err != nil {
-		return fmt.Errorf("read catalogue: %w", err)
-	}
-	found := scalarFinder{anchors: map[string]ast.Node{}}
-	documents := 0
-	for _, doc := range tree.Docs {
-		if doc.Body == nil || doc.Body.Type() == ast.DirectiveType {
-			continue
-		}
-		if documents++; documents > 1 {
-			return fmt.Errorf("read catalogue: line %d: the file has several documents: must have one", doc.Body.GetToken().Position.Line)
-		}
-		ast.Walk(&found, doc.Body)
-	}
-	if len(found.faults) > 0 {
-		return found.faults
-	}
-	return nil
 }

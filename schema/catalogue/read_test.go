@@ -1,6 +1,7 @@
 package catalogue_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -10,8 +11,8 @@ import (
 
 func TestReadConvertsNoScalars(t *testing.T) {
 	for _, test := range []struct{ field, want string }{
-		{"startDate: yesterday", `line 3, startDate: "yesterday": must be RFC 3339`},
-		{"endDate: 2026-02-30", `line 3, endDate: "2026-02-30": must be RFC 3339`},
+		{"startDate: yesterday", `line 3: accounts[0].websites[0].campaigns[0].startDate: "yesterday": must be RFC 3339`},
+		{"endDate: 2026-02-30", `line 3: accounts[0].websites[0].campaigns[0].endDate: "2026-02-30": must be RFC 3339`},
 		{"createDate: 01/05/2026", `createDate: "01/05/2026"`},
 		{"startDate: 2026-05-01 12:00:00 +0200", `startDate: "2026-05-01 12:00:00 +0200"`},
 		{"startDate: 2026", `startDate: "2026"`},
@@ -24,7 +25,7 @@ func TestReadConvertsNoScalars(t *testing.T) {
 		{`"name": 1.10`, `name: "1.10": must be a string: add quotes`},
 		{"name: true", `name: "true"`},
 		{"power: &p 80.5", `power: "80.5": must be an integer`},
-		{"mde: &p 8.5\n        power: *p", `line 4, power: "8.5": must be an integer`},
+		{"mde: &p 8.5\n        power: *p", `line 4: accounts[0].websites[0].campaigns[0].power: "8.5": must be an integer`},
 		{"power: !!int 80.5", "power: "},
 		{"mde: 010.5", `mde: "010.5"`},
 		{"active: 1", `active: "1": must be true or false`},
@@ -71,5 +72,64 @@ accounts:
 	}
 	if !c.StartDate.Equal(time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)) || !c.EndDate.Equal(end) || !c.CreateDate.Equal(end) {
 		t.Errorf("dates = %v, %v, %v", c.StartDate, c.EndDate, c.CreateDate)
+	}
+}
+
+// TestAllFaultsOfAFileAreReportedAtOnce checks the lines, paths and suggestions of a file
+// with faults of its syntax, types, values and references.
+func TestAllFaultsOfAFileAreReportedAtOnce(t *testing.T) {
+	c := open(t)
+	file, err := catalogue.Read(strings.NewReader(`accounts:
+  - id: 1
+    nmae: Shop
+    websites:
+      - id: 1
+        domain: Shop
+        goals: [{id: 3, name: Purchase}, {id: "4", name: Signup}]
+        campaigns:
+          - id: 12
+            name: 5
+            type: experimant
+            methodology: bayes
+            primaryGoalId: 33
+            controlShare: 150
+            control_share: 50
+            power: 12
+            power: 80
+            tags: [a, 1, true]
+            variations:
+              - {id: 1, name: New, weight: 3}
+              - {id: 1, name: ""}
+          - 7
+        widgets: {id: 7}
+`))
+	var faults catalogue.Faults
+	if !errors.As(err, &faults) {
+		t.Fatalf("error = %v, want faults", err)
+	}
+	_, err = c.Apply(t.Context(), file, false)
+	want := `line 3: accounts[0].nmae: unknown field "nmae"; did you mean name?
+line 6: accounts[0].websites[0].domain: "Shop": must be a lower-case domain name such as shop.example.com
+line 7: accounts[0].websites[0].goals[1].id: "4": must be an integer in decimal digits, without quotes or leading zeros
+line 10: accounts[0].websites[0].campaigns[0].name: "5": must be a string: add quotes
+line 11: accounts[0].websites[0].campaigns[0].type: "experimant": must be one of personalization, themePersonalization, productPersonalization, shippingPersonalization, urlSplitPersonalization, fullStackPersonalization, templatePersonalization, experiment, themeExperiment, productExperiment, shippingExperiment, urlSplitExperiment, fullStackExperiment, templateExperiment; did you mean experiment?
+line 12: accounts[0].websites[0].campaigns[0].methodology: "bayes": must be one of frequentist, bayesian
+line 14: accounts[0].websites[0].campaigns[0].controlShare: "150": must be from 0 to 100
+line 15: accounts[0].websites[0].campaigns[0].control_share: unknown field "control_share"; did you mean controlShare?
+line 16: accounts[0].websites[0].campaigns[0].power: "12": must be from 60 to 99
+line 17: accounts[0].websites[0].campaigns[0].power: given twice; first in line 16
+line 18: accounts[0].websites[0].campaigns[0].tags[1]: "1": must be a string: add quotes
+line 18: accounts[0].websites[0].campaigns[0].tags[2]: "true": must be a string: add quotes
+line 20: accounts[0].websites[0].campaigns[0].variations[0].weight: unknown field "weight": must be one of id, name, order, share, targetId
+line 21: accounts[0].websites[0].campaigns[0].variations[1].id: "1": is not unique
+line 21: accounts[0].websites[0].campaigns[0].variations[1].name: "": must have 1 to 255 characters, has 0
+line 22: accounts[0].websites[0].campaigns[1]: "7": must have fields: active, controlShare, createDate, description, endDate, goals, hypothesis, id, mde, methodology, minDays, multipleExposures, name, owner, plannedVisitors, power, primaryGoalId, prior, significanceLevel, startDate, tags, targetId, targetMode, trafficAllocation, type, variations
+line 23: accounts[0].websites[0].widgets: "": must be a list`
+	got := ""
+	if err != nil {
+		got = err.Error()
+	}
+	if got != want {
+		t.Errorf("faults are\n%s\nwant\n%s", got, want)
 	}
 }

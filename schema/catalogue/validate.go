@@ -2,18 +2,21 @@ package catalogue
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/agnivade/levenshtein"
 	"golang.org/x/text/currency"
 )
 
 // Fault is an error in a catalogue file.
 type Fault struct {
 	Path   string // accounts[0].websites[0].campaigns[2].power
+	Line   int    // of the file; 0: unknown
 	Value  string // the invalid value
 	Detail string // what is allowed
 }
@@ -25,7 +28,14 @@ type Faults []Fault
 func (f Faults) Error() string {
 	lines := make([]string, len(f))
 	for i, fault := range f {
-		lines[i] = fmt.Sprintf("%s: %q: %s", fault.Path, fault.Value, fault.Detail)
+		if fault.Line > 0 {
+			lines[i] = fmt.Sprintf("line %d: ", fault.Line)
+		}
+		lines[i] += fault.Path + ": "
+		if fault.Value != "" || !strings.HasPrefix(fault.Detail, unknownPrefix) && !strings.HasPrefix(fault.Detail, twicePrefix) {
+			lines[i] += fmt.Sprintf("%q: ", fault.Value)
+		}
+		lines[i] += fault.Detail
 	}
 	return strings.Join(lines, "\n")
 }
@@ -88,13 +98,20 @@ func (f *File) validate(known *Snapshot) error {
 			c.website(at, account.ID, &account.Websites[w], taken)
 		}
 	}
-	if len(c.faults) > 0 {
-		return c.faults
+	faults := append(slices.Clone(f.faults), c.faults.without(f.faults, f.missing)...)
+	if len(faults) > 0 {
+		faults.at(f.lines)
+		return faults
 	}
 	return nil
 }
 
 type ids map[int64]bool
+
+// all returns the ids in ascending order.
+func (i ids) all() []int64 {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(i)), func(id int64) bool { return !i[id] })
+}
 
 type checker struct {
 	known  *Snapshot
@@ -135,14 +152,32 @@ func (c *checker) within(path string, value, minimum, maximum float64) {
 
 func (c *checker) oneOf(path, value string, allowed []string) {
 	if !slices.Contains(allowed, value) {
-		c.fault(path, value, "must be one of "+strings.Join(allowed, ", "))
+		c.fault(path, value, "must be one of "+strings.Join(allowed, ", ")+suggestion(value, allowed))
 	}
 }
 
-func (c *checker) refers(path string, id int64, known ids, kind string) {
-	if id != 0 && !known[id] {
-		c.fault(path, id, "the website has no such "+kind)
+// suggestion returns a question for the most similar allowed value, or an empty text if
+// none is similar.
+func suggestion(value string, allowed []string) string {
+	nearest := nearestName(value, allowed)
+	if value == "" || levenshtein.ComputeDistance(strings.ToLower(value), strings.ToLower(nearest)) > len(value)/3+1 {
+		return ""
 	}
+	return "; did you mean " + nearest + "?"
+}
+
+// noSuch begins the detail of a reference to a resource that does not exist.
+const noSuch = "the website has no such "
+
+func (c *checker) refers(path string, id int64, known ids, kind string) {
+	if id == 0 || known[id] {
+		return
+	}
+	detail := noSuch + kind
+	if nearest := nearestID(id, known.all()); nearest != nil {
+		detail += fmt.Sprintf("; the nearest is %d", *nearest)
+	}
+	c.fault(path, id, detail)
 }
 
 // owned rejects an id that belongs to another website of the account, because the

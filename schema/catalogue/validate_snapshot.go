@@ -32,7 +32,7 @@ func (s *Snapshot) orphans() (faults Faults) {
 		check := func(kind kind, id, website int64) {
 			if _, ok := account.Websites[website]; !ok {
 				path := fmt.Sprintf("account %d, %s %d, websiteId", account.ID, kind, id)
-				faults = append(faults, Fault{path, fmt.Sprint(website), "the account has no such website"})
+				faults = append(faults, Fault{Path: path, Value: fmt.Sprint(website), Detail: "the account has no such website"})
 			}
 		}
 		for _, id := range slices.Sorted(maps.Keys(account.Goals)) {

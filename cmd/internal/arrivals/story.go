@@ -25,21 +25,21 @@ type Story struct {
 }
 
 type chapter struct {
-	WebsiteID    int64      `json:"websiteId"`
-	CampaignID   int64      `json:"campaignId,omitempty"`
-	WidgetID     int64      `json:"widgetId,omitempty"`
-	ExperimentID int64      `json:"experimentId,omitempty"`
-	Name         string     `json:"name,omitempty"`
-	Counts       bool       `json:"counts"` // the visitor is in the report
-	Why          string     `json:"why"`
-	FirstView    *time.Time `json:"firstView"` // null: no view
-	VariationID  *int64     `json:"variationId"`
-	Events       []told     `json:"events"`
+	WebsiteID    int64       `json:"websiteId"`
+	CampaignID   int64       `json:"campaignId,omitempty"`
+	WidgetID     int64       `json:"widgetId,omitempty"`
+	ExperimentID int64       `json:"experimentId,omitempty"`
+	Name         string      `json:"name,omitempty"`
+	Counts       bool        `json:"counts"` // the visitor is in the report
+	Why          string      `json:"why"`
+	FirstView    *time.Time  `json:"firstView"` // null: no view
+	VariationID  *int64      `json:"variationId"`
+	Events       []eventLine `json:"events"`
 	title        string
 }
 
-// told is an event of a chapter.
-type told struct {
+// eventLine is an event of a chapter.
+type eventLine struct {
 	Time       time.Time       `json:"time"`
 	AcceptedAt time.Time       `json:"acceptedAt"`
 	Event      schema.Kind     `json:"event"`
@@ -100,7 +100,7 @@ func chapterOf(c story.Chapter) chapter {
 		out.FirstView, out.VariationID = &first, &c.Variation
 	}
 	for _, l := range c.Lines {
-		out.Events = append(out.Events, told{
+		out.Events = append(out.Events, eventLine{
 			Time: l.Time.UTC(), AcceptedAt: l.AcceptedAt.UTC(), Event: l.Kind, GoalID: l.GoalID, Variation: l.VariationID, Value: amount(l.Value), Counts: l.Counts, Why: l.Why, Arrival: l.Arrival,
 		})
 	}

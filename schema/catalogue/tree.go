@@ -1,0 +1,235 @@
+package catalogue
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/agnivade/levenshtein"
+	"github.com/goccy/go-yaml/ast"
+
+	"lifthouse/schema"
+)
+
+// tree checks the nodes of a catalogue file against the types of its fields. It removes
+// the pairs with errors, so that the rest can be decoded and validated, too.
+type tree struct {
+	anchors map[string]ast.Node
+	lines   map[string]int // by path
+	faults  Faults
+	// missing are the paths of fields that a misspelt name was probably meant to set.
+	missing []string
+	checked map[typed]bool // whether a node can be decoded; aliases may refer to it often, or to themselves
+}
+
+// typed is a node with the type of its field.
+type typed struct {
+	node ast.Node
+	want reflect.Type
+}
+
+func newTree() *tree {
+	return &tree{anchors: map[string]ast.Node{}, lines: map[string]int{}, checked: map[typed]bool{}}
+}
+
+func (t *tree) fault(path string, node ast.Node, value, detail string) {
+	t.faults = append(t.faults, Fault{Path: path, Line: node.GetToken().Position.Line, Value: strings.TrimSpace(value), Detail: detail})
+}
+
+// check checks a node against the type of its field. It returns false if the node cannot
+// be decoded.
+func (t *tree) check(path string, node ast.Node, want reflect.Type) bool {
+	for want.Kind() == reflect.Pointer {
+		want = want.Elem()
+	}
+	if _, known := t.lines[path]; !known {
+		t.lines[path] = node.GetToken().Position.Line
+	}
+	value := t.resolve(node)
+	if value.Type() == ast.NullType {
+		return true
+	}
+	fine, known := t.checked[typed{value, want}]
+	if !known {
+		t.checked[typed{value, want}] = true
+		fine = t.checkValue(path, node, value, want)
+		t.checked[typed{value, want}] = fine
+	}
+	return fine
+}
+
+func (t *tree) checkValue(path string, node, value ast.Node, want reflect.Type) bool {
+	switch {
+	case isScalar(want):
+		if detail := typeError(want, value); detail != "" {
+			t.fault(path, node, textOf(value), detail)
+			return false
+		}
+		return true
+	case want == reflect.TypeFor[Prior]() && value.Type() == ast.StringType:
+		if value.GetToken().Value != flatPrior {
+			t.fault(path, node, value.GetToken().Value, "must be flat, or have mean and standardDeviation")
+			return false
+		}
+		return true
+	case want.Kind() == reflect.Slice:
+		return t.list(path, node, value, want.Elem())
+	}
+	return t.mapping(path, node, value, want)
+}
+
+// isScalar reports whether a field of the type has one value.
+func isScalar(t reflect.Type) bool {
+	return t == reflect.TypeFor[Date]() || t == reflect.TypeFor[schema.Cap]() || t.Kind() != reflect.Struct && t.Kind() != reflect.Slice
+}
+
+// textOf returns the text of a scalar, and an empty text for other nodes.
+func textOf(node ast.Node) string {
+	if _, scalar := node.(ast.ScalarNode); !scalar {
+		return ""
+	}
+	return node.GetToken().Value
+}
+
+func (t *tree) list(path string, node, value ast.Node, want reflect.Type) bool {
+	list, is := value.(*ast.SequenceNode)
+	if !is {
+		t.fault(path, node, textOf(value), "must be a list")
+		return false
+	}
+	for i, element := range list.Values {
+		if !t.check(fmt.Sprintf("%s[%d]", path, i), element, want) {
+			list.Values[i] = ast.Null(element.GetToken()) // the others keep their places
+		}
+	}
+	return true
+}
+
+func (t *tree) mapping(path string, node, value ast.Node, want reflect.Type) bool {
+	mapping, is := value.(*ast.MappingNode)
+	if !is {
+		t.fault(path, node, textOf(value), "must have fields: "+strings.Join(fieldNames(want), ", "))
+		return false
+	}
+	given := map[string]int{} // lines by field
+	var misspelt []string     // the fields that unknown ones were probably meant to be
+	mapping.Values = slices.DeleteFunc(mapping.Values, func(pair *ast.MappingValueNode) bool {
+		name := keyOf(pair)
+		if pair.Key.Type() == ast.MergeKeyType {
+			return !t.check(path, pair.Value, want)
+		}
+		at := strings.TrimPrefix(path+"."+name, ".")
+		of, known := fieldsOf(want)[name]
+		switch line, twice := given[name]; {
+		case !known:
+			misspelt = append(misspelt, nearestName(name, fieldNames(want)))
+			t.fault(at, pair.Key, "", unknownField(name, fieldNames(want)))
+			return true
+		case twice:
+			t.fault(at, pair.Key, "", fmt.Sprintf("%s; first in line %d", twicePrefix, line))
+			return true
+		}
+		given[name] = pair.Key.GetToken().Position.Line
+		return !t.check(at, pair.Value, of)
+	})
+	for _, name := range misspelt {
+		if given[name] == 0 {
+			t.missing = append(t.missing, strings.TrimPrefix(path+"."+name, "."))
+		}
+	}
+	return true
+}
+
+// unknownPrefix and twicePrefix begin the details of faults of a field's name.
+const (
+	unknownPrefix = "unknown field"
+	twicePrefix   = "given twice"
+)
+
+func unknownField(name string, fields []string) string {
+	if text := suggestion(name, fields); text != "" {
+		return fmt.Sprintf("%s %q%s", unknownPrefix, name, text)
+	}
+	return fmt.Sprintf("%s %q: must be one of %s", unknownPrefix, name, strings.Join(fields, ", "))
+}
+
+// fieldsOf returns the types of the fields of a struct by their names in a file.
+func fieldsOf(t reflect.Type) map[string]reflect.Type {
+	fields := map[string]reflect.Type{}
+	for field := range t.Fields() {
+		name, options, _ := strings.Cut(field.Tag.Get("yaml"), ",")
+		switch {
+		case options == "inline":
+			maps.Copy(fields, fieldsOf(field.Type))
+		case name != "-" && name != "":
+			fields[name] = field.Type
+		}
+	}
+	return fields
+}
+
+func fieldNames(t reflect.Type) []string { return slices.Sorted(maps.Keys(fieldsOf(t))) }
+
+// nearestName returns the name that is most similar to a misspelt one.
+func nearestName(name string, names []string) string {
+	distance := func(other string) int {
+		return levenshtein.ComputeDistance(strings.ToLower(name), strings.ToLower(other))
+	}
+	return slices.MinFunc(names, func(a, b string) int { return cmp.Compare(distance(a), distance(b)) })
+}
+
+func keyOf(pair *ast.MappingValueNode) string {
+	if explicit, ok := pair.Key.(*ast.MappingKeyNode); ok {
+		return explicit.Value.GetToken().Value
+	}
+	return pair.Key.GetToken().Value
+}
+
+// resolve returns the node of an anchor or an alias.
+func (t *tree) resolve(node ast.Node) ast.Node {
+	for range 100 { // the limit guards against cycles
+		switch n := node.(type) {
+		case *ast.AnchorNode:
+			t.anchors[n.Name.GetToken().Value] = n.Value
+			node = n.Value
+		case *ast.AliasNode:
+			target, known := t.anchors[n.Value.GetToken().Value]
+			if !known {
+				return node // the decoder returns an error
+			}
+			node = target
+		default:
+			return node
+		}
+	}
+	return node
+}
+
+// without returns the faults that do not follow from other faults of the same file: those
+// of fields that could not be decoded.
+func (f Faults) without(earlier Faults, missing []string) Faults {
+	idWrong := slices.ContainsFunc(earlier, func(e Fault) bool { return strings.HasSuffix(e.Path, ".id") }) ||
+		slices.ContainsFunc(missing, func(path string) bool { return strings.HasSuffix(path, ".id") })
+	return slices.DeleteFunc(f, func(fault Fault) bool {
+		follows := func(path string) bool {
+			rest, within := strings.CutPrefix(fault.Path, path)
+			return within && (rest == "" || rest[0] == '.' || rest[0] == '[')
+		}
+		return idWrong && strings.HasPrefix(fault.Detail, noSuch) || slices.ContainsFunc(missing, follows) ||
+			slices.ContainsFunc(earlier, func(e Fault) bool { return !strings.HasPrefix(e.Detail, twicePrefix) && follows(e.Path) })
+	})
+}
+
+// at sets the lines of the faults: those of their paths, or of the nearest parts around
+// them.
+func (f Faults) at(lines map[string]int) {
+	for i := range f {
+		for path := f[i].Path; f[i].Line == 0 && path != ""; path = path[:max(0, strings.LastIndexAny(path, ".["))] {
+			f[i].Line = lines[path]
+		}
+	}
+	slices.SortStableFunc(f, func(a, b Fault) int { return cmp.Compare(a.Line, b.Line) })
+}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"lifthouse/cmd/internal/app"
+	"lifthouse/cmd/internal/terminal"
 	"lifthouse/schema/catalogue"
 
 	"github.com/spf13/cobra"
@@ -115,7 +116,7 @@ func (p *program) agreed(change func(dryRun bool) ([]catalogue.Change, error)) (
 	for _, change := range archived {
 		p.sayChange(change)
 	}
-	_, _ = fmt.Fprintf(p.out, "Archive %d resources that are not in the file? Their events are kept. [y/N] ", len(archived))
+	_, _ = fmt.Fprintf(p.out, "Archive %s that the file does not have? Their events are kept. [y/N] ", terminal.Count(len(archived), "resource"))
 	answer, err := bufio.NewReader(p.in).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return false, err
@@ -135,9 +136,9 @@ func (p *program) sayChanges(changes []catalogue.Change, dryRun bool) {
 	case len(changes) == 0:
 		p.say("No changes: the catalogue is up to date.")
 	case dryRun:
-		p.say("%d changes; nothing was changed (dry run).", len(changes))
+		p.say("%s; nothing was changed (dry run).", terminal.Count(len(changes), "change"))
 	default:
-		p.say("%d changed.", len(changes))
+		p.say("%s changed.", terminal.Count(len(changes), "resource"))
 	}
 }
 
@@ -155,6 +156,9 @@ func (p *program) sayChange(change catalogue.Change) {
 	}
 	for _, share := range change.Shares {
 		p.say("    %5.1f %% %s", 100*share.Share, share.Name)
+	}
+	for _, note := range change.Notes {
+		p.say("    %s", note)
 	}
 }
 

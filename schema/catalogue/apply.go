@@ -19,6 +19,7 @@ type Change struct {
 	Archived  bool          // the file does not name the resource
 	Fields    []FieldChange // changed fields of an existing resource
 	Shares    []NamedShare  // fractions of the campaign's traffic; nil for other resources
+	Notes     []string      // of a new campaign or widget: defaults that the file does not set, and what it lacks
 }
 
 // FieldChange is a changed field of a definition, before and after the change, as
@@ -87,7 +88,8 @@ func (a *applier) file(file *File) error {
 			return err
 		}
 		for w := range account.Websites {
-			if err := a.website(account.ID, &account.Websites[w]); err != nil {
+			given := givenIn(file.lines, fmt.Sprintf("accounts[%d].websites[%d]", i, w))
+			if err := a.website(account.ID, &account.Websites[w], given); err != nil {
 				return err
 			}
 		}
@@ -95,7 +97,7 @@ func (a *applier) file(file *File) error {
 	return nil
 }
 
-func (a *applier) website(account int64, site *Website) error {
+func (a *applier) website(account int64, site *Website, given given) error {
 	if _, err := a.define(account, kindWebsite, site.ID, site.Domain, site); err != nil {
 		return err
 	}
@@ -110,7 +112,7 @@ func (a *applier) website(account int64, site *Website) error {
 		}
 	}
 	for i := range site.Campaigns {
-		if err := a.campaign(account, &site.Campaigns[i]); err != nil {
+		if err := a.campaign(account, &site.Campaigns[i], given.within("campaigns", i)); err != nil {
 			return err
 		}
 	}
@@ -120,6 +122,7 @@ func (a *applier) website(account int64, site *Website) error {
 		if err != nil {
 			return err
 		}
+		a.note(changed, widget.notes)
 		shares := map[int64]Shares{}
 		for i := range widget.Experiments {
 			shares[widget.Experiments[i].ID] = widget.Experiments[i].Shares()
@@ -140,7 +143,7 @@ func (a *applier) target(account int64, target *Target) error {
 	return a.state(&declared{resource{account, kindTarget, target.ID}, target.Name, Initial{CreateDate: target.CreateDate}, nil, nil}, changed)
 }
 
-func (a *applier) campaign(account int64, campaign *Campaign) error {
+func (a *applier) campaign(account int64, campaign *Campaign, given given) error {
 	changed, err := a.define(account, kindCampaign, campaign.ID, campaign.Name, campaign)
 	if err != nil {
 		return err
@@ -148,6 +151,7 @@ func (a *applier) campaign(account int64, campaign *Campaign) error {
 	if changed {
 		a.changes[len(a.changes)-1].Shares = campaign.namedShares()
 	}
+	a.note(changed, func() []string { return campaign.notes(given) })
 	d := &declared{resource{account, kindCampaign, campaign.ID}, campaign.Name, campaign.Initial, map[int64]Shares{0: campaign.Shares()}, nil}
 	before, exists, err := a.planBefore(key{account, kindCampaign, campaign.ID, partDefinition})
 	if err != nil {

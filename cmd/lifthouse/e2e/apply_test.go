@@ -33,7 +33,7 @@ func TestExportApplyAndPruneThroughARunningServer(t *testing.T) {
 
 	save(strings.Replace(exported, "- id: 2\n            name: Signup", "- id: 4\n            name: Other", 1))
 	for _, answer := range []string{"n\n", ""} {
-		if out := run(answer, exitOK, "apply", "-f", file, "--prune"); !strings.Contains(out, `- goal 2 "Signup" (archived)`) || !strings.Contains(out, "Archive 1 resources") || !strings.Contains(out, "Nothing was changed.") {
+		if out := run(answer, exitOK, "apply", "-f", file, "--prune"); !strings.Contains(out, `- goal 2 "Signup" (archived)`) || !strings.Contains(out, "Archive 1 resource that the file does not have") || !strings.Contains(out, "Nothing was changed.") {
 			t.Errorf("answered %q, it says %q", answer, out)
 		}
 	}
@@ -43,7 +43,7 @@ func TestExportApplyAndPruneThroughARunningServer(t *testing.T) {
 	if again := run("", exitOK, "export"); again != exported {
 		t.Errorf("refused, and yet changed:\n%s", again)
 	}
-	if out := run("yes\n", exitOK, "apply", "-f", file, "--prune"); !strings.Contains(out, "2 changed.") {
+	if out := run("yes\n", exitOK, "apply", "-f", file, "--prune"); !strings.Contains(out, "2 resources changed.") {
 		t.Errorf("agreed, it says %q", out)
 	}
 	if again := run("", exitOK, "export"); strings.Contains(again, "Signup") || !strings.Contains(again, "Other") {

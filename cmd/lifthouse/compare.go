@@ -19,7 +19,8 @@ import (
 
 const compareHelp = `Compare is a calculator: it compares variations from counts, or from means and variances. It needs no store.
 
-With flags, it prints a table. A rate is converted/visitors. A mean is visitors:mean:variance, where the variance is that
+With flags, it compares one input. On a terminal it prints a table; otherwise it prints the JSON of the comparison. --table
+and --json select the format. A rate is converted/visitors. A mean is visitors:mean:variance, where the variance is that
 of one visitor's value (the squared standard deviation):
 
   lifthouse compare --control 500/10000 --treatment 560/10000 --treatment 545/10000
@@ -30,7 +31,7 @@ the always-valid p-value. Choose the planned look before the start, and never by
 planned look and those of today as JSON; the first conclusive look decides.
 
 Without these flags, it reads one JSON object per line from standard input, and prints one line of JSON per input with the
-same fields as the results of a campaign. On a terminal it prints a table unless --json is given:
+same fields as the results of a campaign, or tables as above:
 
   echo '{"metric":"binary","variations":[{"n":10000,"converted":500},{"n":10000,"converted":560}]}' | lifthouse compare
 
@@ -58,13 +59,17 @@ are answered, and the exit status is 3. Invalid flags give exit status 2.`
 
 func (p *program) compareCommand() *cobra.Command {
 	var f compare.Flags
-	var asJSON bool
+	var asJSON, asTable bool
 	cmd := &cobra.Command{
 		Use:   "compare",
 		Short: "Compare variations by their counts or means, without a store",
 		Long:  compareHelp,
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if asJSON && asTable {
+				return usageError{errors.New("compare: --table and --json: must be only one of them")}
+			}
+			asJSON = asJSON || !asTable && !terminal.Is(p.out)
 			if f.Control != "" || len(f.Treatments) > 0 {
 				return p.compareFlags(&f, cmd.Flags().Changed, asJSON)
 			}
@@ -86,7 +91,10 @@ func (p *program) compareCommand() *cobra.Command {
 	flags.BoolVar(&f.PlannedLook, "planned-look", false, "the numbers are those of the planned look: the end of the day on which the planned sample was reached")
 	flags.StringVar(&f.Prior, "prior", "", "`prior` of lifts, for bayesian: flat, or mean:deviation in percent (0:5) (default by --mde)")
 	flags.BoolVar(&f.NonNegative, "nonnegative", false, "no visitor's value is below zero")
+	flags.BoolVar(&asTable, "table", false, "print tables, also into a pipe")
 	flags.BoolVar(&asJSON, "json", false, "print JSON lines, also on a terminal")
+	complete(cmd, "methodology", fixed("frequentist", "bayesian"))
+	complete(cmd, "level", fixed("80", "90", "95", "100"))
 	return cmd
 }
 
@@ -118,11 +126,10 @@ func (p *program) compareFlags(f *compare.Flags, changed func(name string) bool,
 }
 
 // compareLines answers the inputs of standard input one by one.
-func (p *program) compareLines(ctx context.Context, forceJSON bool) error {
+func (p *program) compareLines(ctx context.Context, inJSON bool) error {
 	if terminal.Is(p.in) {
 		p.complain("type an input as one line of JSON; Ctrl-D ends; 'lifthouse compare --help' describes the format")
 	}
-	inJSON := forceJSON || !terminal.Is(p.out)
 	lines := make(chan compare.Line)
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

@@ -108,7 +108,7 @@ func TestCompareFlagsAskAsLinesDo(t *testing.T) {
 			`{"metric":"mean","nonnegative":true,"variations":[{"n":9000,"mean":0.01,"variance":4},{"n":9000,"mean":1,"variance":4}]}`,
 		},
 	} {
-		code, byFlags, complaints := runCompare(t, "ignored", append(test.args, "--json")...)
+		code, byFlags, complaints := runCompare(t, "ignored", test.args...) // into a pipe: JSON
 		if code != exitOK {
 			t.Errorf("%q: exit %d, %s", test.args, code, complaints)
 			continue
@@ -305,7 +305,7 @@ Sample: the required size cannot be computed: at significance level 100 no
   result is significant and there are no intervals.
 `},
 	} {
-		code, out, complaints := runCompare(t, "", test.args...)
+		code, out, complaints := runCompare(t, "", append(test.args, "--table")...)
 		if code != exitOK || out != test.want[1:] {
 			t.Errorf("lifthouse compare %q: exit %d\n%s%s\nwant\n%s", test.args, code, out, complaints, test.want[1:])
 		}

@@ -55,6 +55,7 @@ func (p *program) eventsCommand() *cobra.Command {
 			if err := q.check(cmd.Flags().Changed); err != nil {
 				return err
 			}
+			p.orDemo(cmd)
 			err := p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error { return p.events(ctx, s, q) })
 			if q.follow && cmd.Context().Err() != nil {
 				err = nil // the user ended it
@@ -69,6 +70,7 @@ func (p *program) eventsCommand() *cobra.Command {
 	cmd.Flags().StringVar(&q.visitor, "visitor", "", "id of a visitor, as it was sent: print what reports make of the visitor")
 	cmd.Flags().BoolVar(&q.summary, "summary", false, "print how many events arrived in the last hour, day and week")
 	cmd.Flags().BoolVar(&q.raw, "json", false, "print one JSON object per line")
+	p.completeWebsite(cmd)
 	return cmd
 }
 

@@ -85,6 +85,7 @@ func (p *program) importCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "validate the files without storing events")
 	cmd.Flags().Int64Var(&maxErrors, "max-errors", 0, "stop after this number of rejected lines; 0: never")
 	p.timeFlags(cmd)
+	complete(cmd, "format", fixed("csv", "ndjson", "parquet"))
 	return cmd
 }
 
@@ -186,7 +187,7 @@ func (p *program) importFiles(ctx context.Context, s *app.Store, files []string,
 		return fmt.Errorf("--rejects: %w", rejected.err)
 	}
 	if rejected.count > shownRejects {
-		p.complain("%d more lines were rejected", rejected.count-shownRejects)
+		p.complain("%s rejected besides", terminal.Count(rejected.count-shownRejects, "line"))
 	}
 	if rejected.count > 0 {
 		return &exitError{exitRejected}
@@ -217,7 +218,7 @@ func (p *program) importFile(ctx context.Context, s *app.Store, file string, opt
 	report, err := ingest.Import(ctx, s.Writer, path, options)
 	show.Clear()
 	if errors.Is(err, ingest.ErrTooManyRejected) {
-		p.complain("%v (--max-errors %d); %d rows were inserted before", err, options.MaxErrors, report.Inserted)
+		p.complain("%v (--max-errors %d); %s inserted before", err, options.MaxErrors, terminal.Count(report.Inserted, "row"))
 		return &exitError{exitRejected}
 	}
 	if err != nil {
@@ -249,13 +250,13 @@ func (p *program) summarize(file string, r ingest.Report, dryRun bool, seconds f
 		separated = fmt.Sprintf(", separator %q", r.Separator)
 	}
 	if dryRun {
-		p.say("%s: dry run: %d valid rows, %d of %d lines rejected%s; nothing was inserted", file, r.Inserted, r.Rejected, r.Lines, separated)
+		p.say("%s: dry run: %s, %d of %s rejected%s; nothing was inserted", file, terminal.Count(r.Inserted, "valid row"), r.Rejected, terminal.Count(r.Lines, "line"), separated)
 		return
 	}
 	attributed := ""
 	if r.Attributed > 0 {
-		attributed = fmt.Sprintf(" (and %d derived rows of unattributed goals)", r.Attributed)
+		attributed = fmt.Sprintf(" (and %s of unattributed goals)", terminal.Count(r.Attributed, "derived row"))
 	}
-	p.say("%s: %d rows inserted%s, %d duplicates (%d conflicting), %d of %d lines rejected%s, %.1f s, %.0f rows/s",
-		file, r.Inserted, attributed, r.Duplicates, r.Conflicts, r.Rejected, r.Lines, separated, seconds, float64(r.Inserted+r.Duplicates)/seconds)
+	p.say("%s: %s inserted%s, %s (%d conflicting), %d of %s rejected%s, %.1f s, %.0f rows/s",
+		file, terminal.Count(r.Inserted, "row"), attributed, terminal.Count(r.Duplicates, "duplicate"), r.Conflicts, r.Rejected, terminal.Count(r.Lines, "line"), separated, seconds, float64(r.Inserted+r.Duplicates)/seconds)
 }

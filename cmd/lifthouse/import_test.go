@@ -23,7 +23,7 @@ func TestImportKeepsEveryRejectedLine(t *testing.T) {
 	if len(lines) != 2*shownRejects || !strings.HasSuffix(lines[0], `"}`) || !strings.Contains(lines[39], `"line":40,"reason":"visitor: missing`) {
 		t.Errorf("%d lines are kept, the last %q", len(lines), lines[len(lines)-1])
 	}
-	if shown := strings.Count(complaints, ": line "); shown != shownRejects || !strings.Contains(complaints, "20 more lines were rejected") {
+	if shown := strings.Count(complaints, ": line "); shown != shownRejects || !strings.Contains(complaints, "20 lines rejected besides") {
 		t.Errorf("%d lines are shown: %s", shown, complaints)
 	}
 }
@@ -50,7 +50,7 @@ func TestImportTriesGivesUpAndTakesPatterns(t *testing.T) {
 		want string
 	}{
 		{[]string{"testdata/thirty.ndjson", "--dry-run"}, exitOK, "dry run: 30 valid rows, 0 of 30 lines rejected; nothing was inserted"},
-		{[]string{filepath.Join(dir, "wrong.ndjson"), filepath.Join(dir, "a.ndjson"), "--max-errors=9"}, exitRejected, "too many lines are rejected: 9 lines (--max-errors 9); 0 rows were inserted before"},
+		{[]string{filepath.Join(dir, "wrong.ndjson"), filepath.Join(dir, "a.ndjson"), "--max-errors=9"}, exitRejected, "too many lines are rejected: 9 lines (--max-errors 9); 0 rows inserted before"},
 		{[]string{filepath.Join(dir, "?.ndjson")}, exitOK, "a.ndjson: 10 rows inserted"},
 		{[]string{filepath.Join(dir, "b*")}, exitOK, "b.ndjson: 0 rows inserted, 20 duplicates"},
 		{[]string{filepath.Join(dir, "c*")}, exitUsage, "c*: no file matches"},

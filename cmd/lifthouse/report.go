@@ -55,6 +55,7 @@ func (p *program) reportCommand() *cobra.Command {
 			if err := as.Check(); err != nil {
 				return usageError{err}
 			}
+			p.orDemo(cmd)
 			err = p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
 				request.AccountID = account
 				return p.report(ctx, s, request, as)
@@ -81,6 +82,7 @@ func (p *program) reportCommand() *cobra.Command {
 	flags.BoolVar(&as.SQL, "sql", false, "print the SQL instead of the results")
 	flags.BoolVar(&as.Watch, "watch", false, "repeat the report until interrupted")
 	flags.DurationVar(&as.Every, "every", report.DefaultEvery, "interval of --watch")
+	p.completeReport(cmd)
 	return cmd
 }
 

@@ -54,6 +54,7 @@ func (p *program) tokenCreateCommand() *cobra.Command {
 	flags := cmd.Flags()
 	accountFlag(cmd, &token.AccountID)
 	flags.StringSliceVar(&scopes, "scope", []string{string(catalogue.ScopeRead)}, "scopes: read, write (includes read), or ingest")
+	complete(cmd, "scope", fixed("read", "write", "ingest"))
 	flags.Int64Var(&token.WebsiteID, "website", 0, "id of the only website that it may access; required for ingest")
 	flags.StringVar(&token.Name, "name", "", "name that describes its use")
 	flags.DurationVar(&expires, "expires", 0, "lifetime, such as 720h; 0: until it is revoked")

@@ -203,3 +203,12 @@ var filterTable = []struct {
 	{"goalValue", oneAmount},
 	{"zScore", oneDeviation},
 }
+
+// FilterNames returns the names of all filters.
+func FilterNames() []string {
+	names := make([]string, len(filterTable))
+	for i, filter := range filterTable {
+		names[i] = filter.name
+	}
+	return names
+}

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"lifthouse/cmd/internal/app"
+	"lifthouse/cmd/internal/config"
+	"lifthouse/cmd/internal/remote"
+	"lifthouse/engine"
+	"lifthouse/engine/embedded"
+	"lifthouse/engine/query"
+	"lifthouse/loadgen/demo"
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+)
+
+// completion is a word that the shell may complete, with its description after a tab.
+type completion = string
+
+func described(id int64, name string) completion { return fmt.Sprintf("%d\t%s", id, name) }
+
+// completeFrom returns the completions that a catalogue has, for an argument or a flag.
+// If another process holds the store, that process completes.
+func (p *program) completeFrom(of func(args []string, owned *catalogue.Owned) []completion) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]completion, cobra.ShellCompDirective) {
+		var found []completion
+		collect := func(_ context.Context, s *app.Store) error {
+			for _, owned := range s.Catalogue.Snapshot().Accounts() {
+				found = append(found, of(args, owned)...)
+			}
+			return nil
+		}
+		if p.running != nil {
+			_ = collect(cmd.Context(), p.running)
+			return found, cobra.ShellCompDirectiveNoFileComp
+		}
+		p.useDemo(cmd)
+		address, err := schema.ParseAddress(p.address, p.getenv)
+		if err != nil || address.Dir != "" && isEmpty(p.path(address.Dir)) {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		s, err := p.openStore(cmd.Context())
+		var locked *embedded.LockedError
+		switch {
+		case errors.As(err, &locked):
+			found = p.completedBy(cmd.Context(), locked)
+		case err == nil:
+			_ = collect(cmd.Context(), s)
+			_ = s.Close()
+		}
+		return found, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// completedBy returns the completions of the process that holds the store.
+func (p *program) completedBy(ctx context.Context, holder *embedded.LockedError) []completion {
+	out, in, err := os.Pipe()
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = out.Close() }()
+	quiet, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = quiet.Close() }()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = remote.Run(ctx, filepath.Join(holder.Dir, remote.SocketName), remote.Command{Dir: p.dir, Args: p.args, Env: map[string]string{}, In: quiet, Out: in, Err: quiet})
+		_ = in.Close()
+	}()
+	var found []completion
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if line := lines.Text(); line != "" && !strings.HasPrefix(line, ":") { // the directive of the other process
+			found = append(found, line)
+		}
+	}
+	<-done
+	return found
+}
+
+// completeSubject completes the arguments of report: a kind, and an id.
+func completeSubject(args []string, owned *catalogue.Owned) []completion {
+	var found []completion
+	if len(args) != 1 {
+		return nil
+	}
+	switch args[0] {
+	case "campaign":
+		for _, c := range catalogue.ByID(owned.Campaigns) {
+			found = append(found, described(c.ID, c.Name))
+		}
+	case "widget":
+		for _, w := range catalogue.ByID(owned.Widgets) {
+			found = append(found, described(w.ID, w.Name))
+		}
+	case "experiment":
+		for _, w := range catalogue.ByID(owned.Widgets) {
+			for _, e := range w.Experiments {
+				found = append(found, fmt.Sprintf("%d/%d\t%s: %s", w.ID, e.ID, w.Name, e.Name))
+			}
+		}
+	}
+	return found
+}
+
+// completeReport registers the completions of report.
+func (p *program) completeReport(cmd *cobra.Command) {
+	ids := p.completeFrom(completeSubject)
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, typed string) ([]completion, cobra.ShellCompDirective) {
+		if len(args) == 0 {
+			return []completion{"campaign", "widget", "experiment\tof a widget"}, cobra.ShellCompDirectiveNoFileComp
+		}
+		return ids(cmd, args, typed)
+	}
+	complete(cmd, "goal", p.completeFrom(func(_ []string, owned *catalogue.Owned) []completion {
+		var found []completion
+		for _, g := range catalogue.ByID(owned.Goals) {
+			found = append(found, described(g.ID, g.Name))
+		}
+		return found
+	}))
+	complete(cmd, "account", p.completeFrom(func(_ []string, owned *catalogue.Owned) []completion {
+		return []completion{described(owned.ID, owned.Name)}
+	}))
+	complete(cmd, "metric", fixed(query.Comparable[query.ExperimentResults]...))
+	complete(cmd, "dimension", fixed(engine.Attributes()...))
+	complete(cmd, "interval", fixed(query.Intervals...))
+	names := query.FilterNames()
+	for i, name := range names {
+		names[i] = name + "="
+	}
+	complete(cmd, "filter", func(*cobra.Command, []string, string) ([]completion, cobra.ShellCompDirective) {
+		return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	})
+}
+
+// completeWebsite registers the completion of a flag with the id of a website.
+func (p *program) completeWebsite(cmd *cobra.Command) {
+	complete(cmd, "website", p.completeFrom(func(_ []string, owned *catalogue.Owned) []completion {
+		var found []completion
+		for _, w := range catalogue.ByID(owned.Websites) {
+			found = append(found, described(w.ID, w.Domain))
+		}
+		return found
+	}))
+}
+
+func fixed(words ...string) cobra.CompletionFunc {
+	return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
+}
+
+// complete registers the completion of a flag of the command.
+func complete(cmd *cobra.Command, flag string, f cobra.CompletionFunc) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, f); err != nil {
+		panic(err) // the command has no such flag
+	}
+}
+
+// useDemo uses the demo store of the folder if no store is named and the default store
+// does not exist, and reports whether it does.
+func (p *program) useDemo(cmd *cobra.Command) bool {
+	if p.running != nil || cmd.Flags().Changed(storeFlag) || p.getenv("LIFTHOUSE_STORE") != "" {
+		return false
+	}
+	for _, s := range p.settings {
+		if s.Name == storeFlag && s.Source != config.FromDefault {
+			return false
+		}
+	}
+	fallback, err := schema.ParseAddress(p.address, p.getenv)
+	demoAddress, demoErr := schema.ParseAddress(demoStore, p.getenv)
+	if err != nil || demoErr != nil || !isEmpty(p.path(fallback.Dir)) || !demo.Claimed(p.path(demoAddress.Dir)) {
+		return false
+	}
+	p.address = demoStore
+	return true
+}
+
+// orDemo uses the demo store of the folder like useDemo, and says so.
+func (p *program) orDemo(cmd *cobra.Command) {
+	if p.useDemo(cmd) {
+		p.complain("there is no store at ./data: this is the demo store (--store %s)", demoStore)
+	}
+}

@@ -32,14 +32,13 @@ func described(id int64, name string) completion { return fmt.Sprintf("%d\t%s", 
 func (p *program) completeFrom(of func(args []string, owned *catalogue.Owned) []completion) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]completion, cobra.ShellCompDirective) {
 		var found []completion
-		collect := func(_ context.Context, s *app.Store) error {
+		collect := func(s *app.Store) {
 			for _, owned := range s.Catalogue.Snapshot().Accounts() {
 				found = append(found, of(args, owned)...)
 			}
-			return nil
 		}
 		if p.running != nil {
-			_ = collect(cmd.Context(), p.running)
+			collect(p.running)
 			return found, cobra.ShellCompDirectiveNoFileComp
 		}
 		p.useDemo(cmd)
@@ -53,7 +52,7 @@ func (p *program) completeFrom(of func(args []string, owned *catalogue.Owned) []
 		case errors.As(err, &locked):
 			found = p.completedBy(cmd.Context(), locked)
 		case err == nil:
-			_ = collect(cmd.Context(), s)
+			collect(s)
 			_ = s.Close()
 		}
 		return found, cobra.ShellCompDirectiveNoFileComp

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// given tells which fields of a part of a file are set. The zero value sets all.
+// given has the fields of a part of a file that are set. In the zero value, all are.
 type given struct {
 	lines map[string]int
 	path  string

@@ -81,7 +81,7 @@ func TestAllFaultsOfAFileAreReportedAtOnce(t *testing.T) {
 	c := open(t)
 	file, err := catalogue.Read(strings.NewReader(`accounts:
   - id: 1
-    nmae: Shop
+    nam: Shop
     websites:
       - id: 1
         domain: Shop
@@ -108,7 +108,7 @@ func TestAllFaultsOfAFileAreReportedAtOnce(t *testing.T) {
 		t.Fatalf("error = %v, want faults", err)
 	}
 	_, err = c.Apply(t.Context(), file, false)
-	want := `line 3: accounts[0].nmae: unknown field "nmae"; did you mean name?
+	want := `line 3: accounts[0].nam: unknown field "nam"; did you mean name?
 line 6: accounts[0].websites[0].domain: "Shop": must be a lower-case domain name such as shop.example.com
 line 7: accounts[0].websites[0].goals[1].id: "4": must be an integer in decimal digits, without quotes or leading zeros
 line 10: accounts[0].websites[0].campaigns[0].name: "5": must be a string: add quotes

@@ -9,6 +9,6 @@ CREATE TABLE IF NOT EXISTS unstored
     cause      LowCardinality(String)  COMMENT 'of a rejected line: the first invalid field, or a few words',
     lines      UInt64
 )
-ENGINE = SummingMergeTree(lines)
+ENGINE = MergeTree
 ORDER BY (website_id, minute, way, verdict, cause)
 TTL minute + INTERVAL 8 DAY

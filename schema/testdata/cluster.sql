@@ -509,7 +509,7 @@ CREATE TABLE IF NOT EXISTS unstored ON CLUSTER `lift-1`
     `cause` LowCardinality(String) COMMENT 'of a rejected line: the first invalid field, or a few words',
     `lines` UInt64
 )
-ENGINE = ReplicatedSummingMergeTree('/clickhouse/lifthouse/{uuid}/all', '{shard}-{replica}', lines)
+ENGINE = ReplicatedMergeTree('/clickhouse/lifthouse/{uuid}/all', '{shard}-{replica}')
 ORDER BY (website_id, minute, way, verdict, cause)
 TTL minute + toIntervalDay(8)
 

@@ -294,5 +294,5 @@ CREATE TABLE unstored (`minute` DateTime('UTC') COMMENT 'server clock',
   `way` LowCardinality(String) COMMENT 'import, http or inbox',
   `verdict` LowCardinality(String) COMMENT 'rejected, duplicate or conflict',
   `cause` LowCardinality(String) COMMENT 'of a rejected line: the first invalid field, or a few words',
-  `lines` UInt64) ENGINE = SummingMergeTree(lines) ORDER BY (website_id, minute, way, verdict, cause) TTL minute + toIntervalDay(8) SETTINGS index_granularity = 8192
+  `lines` UInt64) ENGINE = MergeTree ORDER BY (website_id, minute, way, verdict, cause) TTL minute + toIntervalDay(8) SETTINGS index_granularity = 8192
 

@@ -41,6 +41,9 @@ func (p *program) showInspection(file string, in *ingest.Inspection) error {
 	if in.Separator != 0 {
 		separated = fmt.Sprintf(", separator %q", in.Separator)
 	}
+	if in.Encoding != "" {
+		separated += ", encoding " + in.Encoding
+	}
 	p.say("%s: %s%s, the first %d rows", file, in.Format, separated, in.Rows)
 	fields := map[string]string{}
 	for field, column := range in.Guess() {
@@ -53,6 +56,9 @@ func (p *program) showInspection(file string, in *ingest.Inspection) error {
 		kind := string(c.Type)
 		if c.Comma {
 			kind += ", decimal comma"
+		}
+		if c.Grouped != "" {
+			kind += ", thousands separators"
 		}
 		_, _ = fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%s\t%s\n", cell(c.Name), kind, c.Empty, c.Distinct, fields[c.Name], cell(strings.Join(c.Values[:min(3, len(c.Values))], ", ")))
 	}

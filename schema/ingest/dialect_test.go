@@ -89,9 +89,16 @@ func TestThousandsSeparatorsAreRefused(t *testing.T) {
 	if got, err := pointed("-12,5"); err != nil || got != "-12.5" {
 		t.Errorf("-12,5 is read as %s, %v", got, err)
 	}
-	for _, value := range []string{"12,5", "1,234.56", "1.234,56", "1 234"} {
-		if !likelyFormatted.MatchString(value) {
-			t.Errorf("%q has no hint", value)
+	for value, want := range map[string]string{
+		"12,5":     `; for decimal commas, set decimal: "," in the mapping`,
+		"1,234":    `; if the comma is the decimal separator, set decimal: "," in the mapping; if it separates thousands, export the numbers without it`,
+		"1,234.56": "; export the numbers without thousands separators",
+		"1.234,56": "; export the numbers without thousands separators",
+		"1 234":    "; export the numbers without thousands separators",
+		"twelve":   "",
+	} {
+		if got := numberHint(value); got != want {
+			t.Errorf("%q has the hint %q, want %q", value, got, want)
 		}
 	}
 }

@@ -29,6 +29,12 @@ func (in *Inspection) Draft(name string) string {
 	if in.Separator != 0 && in.Separator != rune(separators[0]) {
 		line("separator: %s", strconv.Quote(string(in.Separator)))
 	}
+	if in.Encoding != "" {
+		line("encoding: %-26s # check that names with accents are right", in.Encoding)
+	}
+	if in.ShortRows {
+		line("shortRows: true                     # some rows have fewer cells than the header")
+	}
 	if value, known := guess["value"]; known && value.Comma {
 		line(`decimal: ","`)
 	}
@@ -48,6 +54,9 @@ func (in *Inspection) Draft(name string) string {
 	if value, known := guess["value"]; known {
 		line("  - when: {column: %s, above: 0}", strconv.Quote(value.Name))
 		line("    fields: {event: {value: goal}, goalId: {value: 1}, value: %s} # the id of the goal", strconv.Quote(value.Name))
+		if value.Grouped != "" {
+			line("# %s has numbers such as %s: export them without thousands separators.", strings.Map(printable, value.Name), strings.Map(printable, value.Grouped))
+		}
 	}
 	return b.String()
 }
@@ -61,11 +70,14 @@ func timeSource(guess map[string]Column) string {
 	case c.Layout == "":
 		return strconv.Quote(c.Name)
 	}
-	zone := ""
-	if !strings.Contains(c.Layout, "MST") && !strings.Contains(c.Layout, "-0700") && c.Layout != formatUnix {
+	zone, comment := "", ""
+	if strings.HasPrefix(c.Layout, "0") && strings.Contains(c.Layout, "/") {
+		comment = " # 01 is the month and 02 the day: check the order"
+	}
+	if c.Layout != formatUnix && c.Layout != formatUnixMicroseconds && !strings.Contains(c.Layout, "-07") {
 		zone = ", zone: UTC"
 	}
-	return fmt.Sprintf("{column: %s, format: %s%s}", strconv.Quote(c.Name), strconv.Quote(c.Layout), zone)
+	return fmt.Sprintf("{column: %s, format: %s%s}%s", strconv.Quote(c.Name), strconv.Quote(c.Layout), zone, comment)
 }
 
 // variationSource returns the source of the variation: the column, or its values with the

@@ -71,11 +71,11 @@ func timeSource(guess map[string]Column) string {
 		return strconv.Quote(c.Name)
 	}
 	zone, comment := "", ""
-	if strings.HasPrefix(c.Layout, "0") && strings.Contains(c.Layout, "/") {
-		comment = " # 01 is the month and 02 the day: check the order"
-	}
 	if c.Layout != formatUnix && c.Layout != formatUnixMicroseconds && !strings.Contains(c.Layout, "-07") {
-		zone = ", zone: UTC"
+		zone, comment = ", zone: UTC", " # the zone may be a place, such as Europe/Paris"
+	}
+	if strings.HasPrefix(c.Layout, "0") && strings.Contains(c.Layout, "/") {
+		comment += "; 01 is the month and 02 the day: check the order"
 	}
 	return fmt.Sprintf("{column: %s, format: %s%s}%s", strconv.Quote(c.Name), strconv.Quote(c.Layout), zone, comment)
 }

@@ -139,7 +139,7 @@ var guessed = []struct {
 }{
 	{"visitor", nil, []string{"visitor", "visitorid", "userpseudoid", "anonymousid", "anonymoususerid", "distinctid", "deviceid", "clientid", "cookieid", "userid", "user", "customerid", "customer", "email", "kunde", "kundennummer", "kundennr", "besucher", "uid"}},
 	{"time", []ColumnType{ColumnTime}, []string{"time", "timestamp", "eventtimestamp", "eventtime", "originaltimestamp", "ts", "datetime", "createdat", "processedat", "receivedat", "sentat", "date", "zeit", "zeitpunkt", "datum", "bestelldatum"}},
-	{"variationId", nil, []string{"variationid", "variation", "variationkey", "variant", "variantid", "testgroup", "experimentgroup", "treatment", "bucket", "group", "arm", "gruppe", "variante"}},
+	{"variationId", nil, []string{"variationid", "variation", "variationkey", "variant", "variantid", "testgroup", "testgruppe", "experimentgroup", "treatment", "bucket", "group", "arm", "gruppe", "variante"}},
 	{"value", []ColumnType{ColumnInteger, ColumnNumber}, []string{"revenue", "value", "amount", "total", "totalprice", "subtotal", "ordervalue", "purchaserevenue", "eventvalueinusd", "price", "spend", "sales", "umsatz", "betrag"}},
 	{"eventId", nil, []string{"eventid", "messageid", "insertid", "uuid", "orderid", "transactionid", "bestellnummer", "bestellnr", "id", "name"}},
 	{"country", []ColumnType{ColumnText}, []string{"country", "countrycode", "geocountry", "billingcountry", "land"}},

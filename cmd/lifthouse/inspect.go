@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -60,7 +61,11 @@ func (p *program) showInspection(file string, in *ingest.Inspection) error {
 		if c.Grouped != "" {
 			kind += ", thousands separators"
 		}
-		_, _ = fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%s\t%s\n", cell(c.Name), kind, c.Empty, c.Distinct, fields[c.Name], cell(strings.Join(c.Values[:min(3, len(c.Values))], ", ")))
+		distinct := strconv.Itoa(c.Distinct)
+		if c.More {
+			distinct += "+"
+		}
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\t%s\n", cell(c.Name), kind, c.Empty, distinct, fields[c.Name], cell(strings.Join(c.Values[:min(3, len(c.Values))], ", ")))
 	}
 	if err := table.Flush(); err != nil {
 		return err

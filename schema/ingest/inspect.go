@@ -37,6 +37,7 @@ type Column struct {
 	Grouped  string // a number with thousands separators, or empty
 	Empty    int    // rows without a value
 	Distinct int    // different values, at most maxDistinct
+	More     bool   // there are more different values
 	Values   []string
 }
 
@@ -82,6 +83,7 @@ func (in *Inspection) collect(names []string, rows [][]string) {
 	for i, name := range names {
 		empty := 0
 		var examples []string
+		more := false
 		values := make([]string, 0, len(rows))
 		seen := map[string]bool{}
 		for _, row := range rows {
@@ -91,6 +93,7 @@ func (in *Inspection) collect(names []string, rows [][]string) {
 				continue
 			}
 			values = append(values, value)
+			more = more || !seen[value] && len(seen) == maxDistinct
 			if !seen[value] && len(seen) < maxDistinct {
 				seen[value] = true
 				if len(examples) < shownValues {
@@ -99,7 +102,7 @@ func (in *Inspection) collect(names []string, rows [][]string) {
 			}
 		}
 		c := typeOf(values)
-		c.Name, c.Empty, c.Distinct, c.Values = name, empty, len(seen), examples
+		c.Name, c.Empty, c.Distinct, c.More, c.Values = name, empty, len(seen), more, examples
 		in.Columns = append(in.Columns, c)
 	}
 }

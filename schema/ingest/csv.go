@@ -16,6 +16,7 @@ type csvLines struct {
 	mapper  *mapper
 	places  []place // columns of the file for the mapper's columns
 	header  int     // number of columns
+	decoded bool    // the file has another encoding than UTF-8
 	pad     bool    // rows may lack cells at their end
 	record  int64
 	ended   int // the line on which the last record ended
@@ -25,7 +26,8 @@ func newCSVLines(r *bufio.Reader, m *Mapping, compiled *mapper) (*csvLines, erro
 	if m == nil {
 		m = &Mapping{}
 	}
-	r, err := decoded(r, m.Encoding)
+	plain := r
+	r, err := decoded(plain, m.Encoding)
 	if err != nil {
 		return nil, err
 	}
@@ -50,9 +52,9 @@ func newCSVLines(r *bufio.Reader, m *Mapping, compiled *mapper) (*csvLines, erro
 			return nil, err
 		}
 	}
-	l := &csvLines{records: records, bounded: bounded, mapper: compiled, header: len(header), pad: m.ShortRows, ended: 1}
+	l := &csvLines{records: records, bounded: bounded, mapper: compiled, header: len(header), decoded: r != plain, pad: m.ShortRows, ended: 1}
 	if l.places, err = places(compiled, header); err != nil {
-		return nil, errors.Join(err, encodingFault("header", strings.Join(header, string(separator))))
+		return nil, errors.Join(err, encodingFault("header", strings.Join(header, string(separator)), r != plain))
 	}
 	return l, nil
 }
@@ -75,7 +77,7 @@ func headerMapper(header []string) (*mapper, error) {
 
 func (l *csvLines) part() (parse, error) {
 	rows := newRows(l.mapper, l.places)
-	rows.text = true
+	rows.text, rows.converted = true, l.decoded
 	for begun := l.records.InputOffset(); rows.count() < partRows && l.records.InputOffset()-begun < partSize; {
 		if err := l.read(rows); err != nil {
 			return rows.parse, err

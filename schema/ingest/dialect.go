@@ -137,12 +137,13 @@ func numberHint(value string) string {
 	return ""
 }
 
-// encodingFault returns an error if a cell is not text in the encoding of the file.
-func encodingFault(column, cell string) error {
+// encodingFault returns an error if a cell is not text in the encoding of the file. converted
+// is true if the file had another encoding than UTF-8.
+func encodingFault(column, cell string, converted bool) error {
 	switch {
 	case !utf8.ValidString(cell):
 		return fmt.Errorf("%s: %q: must be UTF-8: if the file has another encoding, name it in the mapping, for example encoding: windows-1252", column, clipped(strings.ToValidUTF8(cell, "�")))
-	case strings.ContainsRune(cell, utf8.RuneError):
+	case converted && strings.ContainsRune(cell, utf8.RuneError):
 		return fmt.Errorf("%s: %q: has characters that could not be decoded: check encoding in the mapping", column, clipped(cell))
 	}
 	return nil

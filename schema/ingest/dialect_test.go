@@ -111,3 +111,41 @@ func TestMappingsNameTheFaultsOfADialect(t *testing.T) {
 		}
 	}
 }
+
+// TestFaultsOfEncodings reads files whose mapping has no encoding, or a wrong one.
+func TestFaultsOfEncodings(t *testing.T) {
+	const sources = "fields: {visitor: Kunde, region: {column: Gruppe, map: {\"für\": a}}}"
+	for _, test := range []struct{ mapping, file, want string }{
+		{sources, "Kunde;Gruppe\nJ\xfcrgen;für\n", `Kunde: "J�rgen": must be UTF-8: if the file has another encoding, name it in the mapping, for example encoding: windows-1252`},
+		{sources, "Kunde;Gruppe\nx;f\xfcr\n", `Gruppe: "f�r": must be UTF-8`},
+		{"encoding: utf8\n" + sources, "Kunde;Gruppe\nJ\xfcrgen;für\n", `Kunde: "J�rgen": must be UTF-8`},
+		{"encoding: shift_jis\n" + sources, "Kunde;Gruppe\nJ\xfcrgen;x\n", `Kunde: "J�gen": has characters that could not be decoded: check encoding in the mapping`},
+		{sources, "K\xfcnde;Gruppe\nx;y\n", `header: "K�nde;Gruppe": must be UTF-8: if the file has another encoding`},
+		{"encoding: latin1\n" + sources, "Kunde;Gruppe\nJ\xfcrgen;f\xfcr\n", ""},
+		{sources, "Kunde;Gruppe\nJ\ufffdrgen;für\n", ""}, // a damaged name, but valid UTF-8
+	} {
+		m, err := ReadMapping(strings.NewReader(test.mapping))
+		if err != nil {
+			t.Fatal(err)
+		}
+		compiled, err := newMapper(m, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got string
+		l, err := openLines(strings.NewReader(test.file), formatCSV, m, compiled)
+		if err != nil {
+			got = err.Error()
+		} else {
+			parse, _ := l.part()
+			parse(func(_ origin, _ []fields, err error) {
+				if err != nil {
+					got = err.Error()
+				}
+			})
+		}
+		if !strings.Contains(got, test.want) || (got == "") != (test.want == "") {
+			t.Errorf("%q: %q, want %q", test.file, got, test.want)
+		}
+	}
+}

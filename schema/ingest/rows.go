@@ -8,7 +8,8 @@ type rows struct {
 	places []place
 	lines  []row
 	cells  []string
-	text   bool // cells must be valid text
+	// The cells must be valid text, which was converted from another encoding.
+	text, converted bool
 }
 
 // row is a line, or the record that begins on it.
@@ -62,7 +63,7 @@ func (r *rows) textFault(cells []string) error {
 		return nil
 	}
 	for i, cell := range cells {
-		if err := encodingFault(r.mapper.columns[i], cell); err != nil {
+		if err := encodingFault(r.mapper.columns[i], cell, r.converted); err != nil {
 			return err
 		}
 	}

@@ -259,6 +259,25 @@ func TestExportsOfRudderStack(t *testing.T) {
 	}
 }
 
+// TestDraftsOfExports imports exports with the mappings that --inspect drafts.
+func TestDraftsOfExports(t *testing.T) {
+	for file, written := range map[string]string{"ga4.ndjson": "2/1/15.25 3/2/75", "rudderstack.csv": "2/1/25.5 2/1/49.95"} {
+		path := filepath.Join(t.TempDir(), file)
+		if err := os.WriteFile(path, must[[]byte](t)(os.ReadFile(filepath.Join("testdata", file))), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		newHouse(t).must("import", "--inspect", path)
+		mapping := path + ".mapping.yaml"
+		edit := strings.NewReplacer("campaignId: {value: 1}", "campaignId: {value: 12}", "goalId: {value: 1}", "goalId: {value: 3}")
+		if err := os.WriteFile(mapping, []byte(edit.Replace(string(must[[]byte](t)(os.ReadFile(mapping))))), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, got := imported(t, " 0 of 14 lines rejected", [2]string{path, mapping}); got != written {
+			t.Errorf("%s: %s, want %s", file, got, written)
+		}
+	}
+}
+
 // TestExportsOfShopify imports orders, of which some have several items, no visitor or no
 // view, or are cancelled, and the views of another tool.
 func TestExportsOfShopify(t *testing.T) {

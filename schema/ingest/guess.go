@@ -140,23 +140,24 @@ var guessed = []struct {
 	{"visitor", nil, []string{"visitor", "visitorid", "userpseudoid", "anonymousid", "anonymoususerid", "distinctid", "deviceid", "clientid", "cookieid", "userid", "user", "customerid", "customer", "email", "kunde", "kundennummer", "kundennr", "besucher", "uid"}},
 	{"time", []ColumnType{ColumnTime}, []string{"time", "timestamp", "eventtimestamp", "eventtime", "originaltimestamp", "ts", "datetime", "createdat", "processedat", "receivedat", "sentat", "date", "zeit", "zeitpunkt", "datum", "bestelldatum"}},
 	{"variationId", nil, []string{"variationid", "variation", "variationkey", "variant", "variantid", "testgroup", "testgruppe", "experimentgroup", "treatment", "bucket", "group", "arm", "gruppe", "variante"}},
-	{"value", []ColumnType{ColumnInteger, ColumnNumber}, []string{"revenue", "value", "amount", "total", "totalprice", "subtotal", "ordervalue", "purchaserevenue", "eventvalueinusd", "price", "spend", "sales", "umsatz", "betrag"}},
+	{"value", []ColumnType{ColumnInteger, ColumnNumber}, []string{"revenue", "purchaserevenue", "value", "amount", "total", "totalprice", "subtotal", "ordervalue", "eventvalueinusd", "price", "spend", "sales", "umsatz", "betrag"}},
 	{"eventId", nil, []string{"eventid", "messageid", "insertid", "uuid", "orderid", "transactionid", "bestellnummer", "bestellnr", "id", "name"}},
+	{"experiment", nil, []string{"experimentid", "experimentkey", "experimentname"}},
 	{"country", []ColumnType{ColumnText}, []string{"country", "countrycode", "geocountry", "billingcountry", "land"}},
 	{"device", []ColumnType{ColumnText}, []string{"device", "devicecategory", "devicetype", "geraet"}},
 	{"browser", []ColumnType{ColumnText}, []string{"browser", "devicewebinfobrowser", "browsername"}},
 }
 
 // Guess returns the columns that probably have the fields visitor, time, variationId,
-// value, eventId, country, device and browser of an event. The names decide: without case,
-// punctuation and the names of enclosing objects. A column is guessed at most once.
+// value, eventId, country, device and browser of an event, and the experiment. The names
+// decide: without case, punctuation and the names of enclosing objects. A column is guessed
+// at most once.
 func (in *Inspection) Guess() map[string]Column {
 	found, used := map[string]Column{}, map[string]bool{}
 	for _, g := range guessed {
 		for _, name := range g.names {
 			at := slices.IndexFunc(in.Columns, func(c Column) bool {
-				unique := g.field != "eventId" || c.Distinct == min(in.Rows, maxDistinct) && c.Empty == 0
-				return !used[c.Name] && unique && (g.types == nil || slices.Contains(g.types, c.Type)) && (plainName(c.Name) == name || plainName(c.Name[strings.LastIndexByte(c.Name, '.')+1:]) == name)
+				return !used[c.Name] && in.fits(c, g.field) && (g.types == nil || slices.Contains(g.types, c.Type)) && (plainName(c.Name) == name || plainName(c.Name[strings.LastIndexByte(c.Name, '.')+1:]) == name)
 			})
 			if at >= 0 {
 				found[g.field], used[in.Columns[at].Name] = in.Columns[at], true
@@ -165,6 +166,18 @@ func (in *Inspection) Guess() map[string]Column {
 		}
 	}
 	return found
+}
+
+// fits reports whether the values of a column may be those of a field: unique ids of events,
+// and countries of two letters.
+func (in *Inspection) fits(c Column, field string) bool {
+	switch field {
+	case "eventId":
+		return c.Distinct == min(in.Rows, maxDistinct) && c.Empty == 0
+	case "country":
+		return !slices.ContainsFunc(c.Values, func(v string) bool { return len(v) != 2 })
+	}
+	return true
 }
 
 var punctuation = regexp.MustCompile(`[^a-z0-9]`)

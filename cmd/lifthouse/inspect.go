@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -41,6 +42,9 @@ func (p *program) showInspection(file string, in *ingest.Inspection) error {
 	if in.Separator != 0 {
 		separated = fmt.Sprintf(", separator %q", in.Separator)
 	}
+	if in.Encoding != "" {
+		separated += ", encoding " + in.Encoding
+	}
 	p.say("%s: %s%s, the first %d rows", file, in.Format, separated, in.Rows)
 	fields := map[string]string{}
 	for field, column := range in.Guess() {
@@ -54,7 +58,14 @@ func (p *program) showInspection(file string, in *ingest.Inspection) error {
 		if c.Comma {
 			kind += ", decimal comma"
 		}
-		_, _ = fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%s\t%s\n", cell(c.Name), kind, c.Empty, c.Distinct, fields[c.Name], cell(strings.Join(c.Values[:min(3, len(c.Values))], ", ")))
+		if c.Grouped != "" {
+			kind += ", thousands separators"
+		}
+		distinct := strconv.Itoa(c.Distinct)
+		if c.More {
+			distinct += "+"
+		}
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\t%s\n", cell(c.Name), kind, c.Empty, distinct, fields[c.Name], cell(strings.Join(c.Values[:min(3, len(c.Values))], ", ")))
 	}
 	if err := table.Flush(); err != nil {
 		return err

@@ -2,7 +2,6 @@ package ingest
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -145,16 +144,10 @@ func (b *builder) money(f field) int64 {
 	amount, ok := parseMoney(value)
 	if !ok {
 		detail := fmt.Sprintf("must be a decimal number such as 12.5, with an absolute value of at most %d", schema.MaxMoney)
-		if likelyFormatted.MatchString(value) {
-			detail += "; without thousands separators, and a file with decimal commas needs decimal: \",\" in its mapping"
-		}
-		b.fault(fieldNames[f], value, detail)
+		b.fault(fieldNames[f], value, detail+numberHint(value))
 	}
 	return amount
 }
-
-// likelyFormatted matches numbers with a decimal comma or thousands separators.
-var likelyFormatted = regexp.MustCompile(`^-?[0-9]+([.,' \x{a0}\x{202f}][0-9]+)+$`)
 
 func (b *builder) attributes() schema.Attributes {
 	a := schema.Attributes{

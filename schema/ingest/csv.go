@@ -15,6 +15,9 @@ type csvLines struct {
 	bounded *boundedReader
 	mapper  *mapper
 	places  []place // columns of the file for the mapper's columns
+	header  int     // number of columns
+	decoded bool    // the file has another encoding than UTF-8
+	pad     bool    // rows may lack cells at their end
 	record  int64
 	ended   int // the line on which the last record ended
 }
@@ -23,7 +26,8 @@ func newCSVLines(r *bufio.Reader, m *Mapping, compiled *mapper) (*csvLines, erro
 	if m == nil {
 		m = &Mapping{}
 	}
-	r, err := decoded(r, m.Encoding)
+	plain := r
+	r, err := decoded(plain, m.Encoding)
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +39,7 @@ func newCSVLines(r *bufio.Reader, m *Mapping, compiled *mapper) (*csvLines, erro
 	}
 	bounded := &boundedReader{r: r, left: maxLine}
 	records := csv.NewReader(bounded)
-	records.ReuseRecord, records.Comma = true, separator
+	records.ReuseRecord, records.Comma, records.FieldsPerRecord = true, separator, -1
 	header, err := records.Read()
 	if errors.Is(err, io.EOF) {
 		return nil, errors.New("the file is empty: must have a header with the names of the columns")
@@ -48,9 +52,11 @@ func newCSVLines(r *bufio.Reader, m *Mapping, compiled *mapper) (*csvLines, erro
 			return nil, err
 		}
 	}
-	l := &csvLines{records: records, bounded: bounded, mapper: compiled, ended: 1}
-	l.places, err = places(compiled, header)
-	return l, err
+	l := &csvLines{records: records, bounded: bounded, mapper: compiled, header: len(header), decoded: r != plain, pad: m.ShortRows, ended: 1}
+	if l.places, err = places(compiled, header); err != nil {
+		return nil, errors.Join(err, encodingFault("header", strings.Join(header, string(separator)), r != plain))
+	}
+	return l, nil
 }
 
 // missingColumns implements lines. It returns nil, because missing columns are
@@ -71,6 +77,7 @@ func headerMapper(header []string) (*mapper, error) {
 
 func (l *csvLines) part() (parse, error) {
 	rows := newRows(l.mapper, l.places)
+	rows.text, rows.converted = true, l.decoded
 	for begun := l.records.InputOffset(); rows.count() < partRows && l.records.InputOffset()-begun < partSize; {
 		if err := l.read(rows); err != nil {
 			return rows.parse, err
@@ -87,6 +94,11 @@ func (l *csvLines) read(rows *rows) error {
 		return err
 	}
 	l.record++
+	if err == nil {
+		l.ended, _ = l.records.FieldPos(len(record) - 1)
+		l.ended += strings.Count(record[len(record)-1], "\n")
+		record, err = l.fitted(record)
+	}
 	var bad *csv.ParseError
 	if errors.As(err, &bad) {
 		l.ended = max(bad.Line, bad.StartLine+strings.Count(strings.Join(record, ""), "\n"))
@@ -105,14 +117,30 @@ func (l *csvLines) read(rows *rows) error {
 	if err != nil {
 		return err
 	}
-	l.ended, _ = l.records.FieldPos(len(record) - 1)
-	l.ended += strings.Count(record[len(record)-1], "\n")
 	line, _ := l.records.FieldPos(0)
 	cells := rows.add(int64(line), l.record)
 	for i, place := range l.places {
 		cells[i] = record[place.column]
 	}
 	return nil
+}
+
+// fitted returns a record with as many cells as the header. It returns an error if further
+// cells have values, or if cells are missing and the mapping does not allow that.
+func (l *csvLines) fitted(record []string) ([]string, error) {
+	n := len(record)
+	if n == l.header || n > l.header && strings.Join(record[l.header:], "") == "" {
+		return record, nil
+	}
+	reason := fmt.Errorf("%w: %d, the header has %d", csv.ErrFieldCount, n, l.header)
+	if n < l.header && l.pad {
+		return append(record, make([]string, l.header-n)...), nil
+	}
+	if n < l.header {
+		reason = fmt.Errorf("%w: if empty cells at the end are left out, set shortRows: true in the mapping", reason)
+	}
+	line, _ := l.records.FieldPos(0)
+	return record, &csv.ParseError{StartLine: line, Line: line, Column: 1, Err: reason}
 }
 
 // maxSpan is the maximum number of lines of an invalid record that is rejected. A

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/text/encoding/htmlindex"
 	"golang.org/x/text/encoding/unicode"
@@ -89,12 +91,15 @@ func decoded(r *bufio.Reader, name string) (*bufio.Reader, error) {
 			return bufio.NewReaderSize(transform.NewReader(r, decoder), maxLine), nil
 		}
 	}
-	if name == "" || strings.EqualFold(name, "utf-8") {
+	if name == "" {
 		return r, nil
 	}
 	encoding, err := htmlindex.Get(name)
 	if err != nil {
 		return nil, err
+	}
+	if canonical, _ := htmlindex.Name(encoding); canonical == "utf-8" {
+		return r, nil // without replacing invalid bytes
 	}
 	return bufio.NewReaderSize(transform.NewReader(r, encoding.NewDecoder()), maxLine), nil
 }
@@ -108,7 +113,38 @@ const (
 // pointed returns a number that has a decimal comma with a decimal point.
 func pointed(value string) (string, error) {
 	if strings.ContainsAny(value, ".' \u00a0\u202f") {
-		return "", fmt.Errorf("%q: must have no thousands separators; the mapping says that the comma is the decimal separator", clipped(value))
+		return "", fmt.Errorf("%q: must have no thousands separators and, because the mapping has decimal: \",\", no decimal point", clipped(value))
 	}
 	return strings.Replace(value, ",", ".", 1), nil
+}
+
+var (
+	commaNumber   = regexp.MustCompile(`^-?[0-9]*,[0-9]+$`)
+	groupedNumber = regexp.MustCompile(`^-?[1-9][0-9]{0,2}([.,'’ \x{a0}\x{202f}][0-9]{3})+([.,][0-9]+)?$`)
+)
+
+// numberHint returns what to add to the error of a value that is not a number.
+func numberHint(value string) string {
+	comma, grouped := commaNumber.MatchString(value), groupedNumber.MatchString(value)
+	switch {
+	case comma && grouped:
+		return `; if the comma is the decimal separator, set decimal: "," in the mapping; if it separates thousands, export the numbers without it`
+	case comma:
+		return `; for decimal commas, set decimal: "," in the mapping`
+	case grouped:
+		return "; export the numbers without thousands separators"
+	}
+	return ""
+}
+
+// encodingFault returns an error if a cell is not text in the encoding of the file. converted
+// is true if the file had another encoding than UTF-8.
+func encodingFault(column, cell string, converted bool) error {
+	switch {
+	case !utf8.ValidString(cell):
+		return fmt.Errorf("%s: %q: must be UTF-8: if the file has another encoding, name it in the mapping, for example encoding: windows-1252", column, clipped(strings.ToValidUTF8(cell, "�")))
+	case converted && strings.ContainsRune(cell, utf8.RuneError):
+		return fmt.Errorf("%s: %q: has characters that could not be decoded: check encoding in the mapping", column, clipped(cell))
+	}
+	return nil
 }

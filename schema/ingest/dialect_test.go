@@ -89,9 +89,16 @@ func TestThousandsSeparatorsAreRefused(t *testing.T) {
 	if got, err := pointed("-12,5"); err != nil || got != "-12.5" {
 		t.Errorf("-12,5 is read as %s, %v", got, err)
 	}
-	for _, value := range []string{"12,5", "1,234.56", "1.234,56", "1 234"} {
-		if !likelyFormatted.MatchString(value) {
-			t.Errorf("%q has no hint", value)
+	for value, want := range map[string]string{
+		"12,5":     `; for decimal commas, set decimal: "," in the mapping`,
+		"1,234":    `; if the comma is the decimal separator, set decimal: "," in the mapping; if it separates thousands, export the numbers without it`,
+		"1,234.56": "; export the numbers without thousands separators",
+		"1.234,56": "; export the numbers without thousands separators",
+		"1 234":    "; export the numbers without thousands separators",
+		"twelve":   "",
+	} {
+		if got := numberHint(value); got != want {
+			t.Errorf("%q has the hint %q, want %q", value, got, want)
 		}
 	}
 }
@@ -101,6 +108,44 @@ func TestMappingsNameTheFaultsOfADialect(t *testing.T) {
 	for _, want := range []string{`decimal ";": must be . or ,`, `encoding "klingon": must be a name`, `separator "ab": must be one character`} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v; want %s", err, want)
+		}
+	}
+}
+
+// TestFaultsOfEncodings reads files whose mapping has no encoding, or a wrong one.
+func TestFaultsOfEncodings(t *testing.T) {
+	const sources = "fields: {visitor: Kunde, region: {column: Gruppe, map: {\"für\": a}}}"
+	for _, test := range []struct{ mapping, file, want string }{
+		{sources, "Kunde;Gruppe\nJ\xfcrgen;für\n", `Kunde: "J�rgen": must be UTF-8: if the file has another encoding, name it in the mapping, for example encoding: windows-1252`},
+		{sources, "Kunde;Gruppe\nx;f\xfcr\n", `Gruppe: "f�r": must be UTF-8`},
+		{"encoding: utf8\n" + sources, "Kunde;Gruppe\nJ\xfcrgen;für\n", `Kunde: "J�rgen": must be UTF-8`},
+		{"encoding: shift_jis\n" + sources, "Kunde;Gruppe\nJ\xfcrgen;x\n", `Kunde: "J�gen": has characters that could not be decoded: check encoding in the mapping`},
+		{sources, "K\xfcnde;Gruppe\nx;y\n", `header: "K�nde;Gruppe": must be UTF-8: if the file has another encoding`},
+		{"encoding: latin1\n" + sources, "Kunde;Gruppe\nJ\xfcrgen;f\xfcr\n", ""},
+		{sources, "Kunde;Gruppe\nJ\ufffdrgen;für\n", ""}, // a damaged name, but valid UTF-8
+	} {
+		m, err := ReadMapping(strings.NewReader(test.mapping))
+		if err != nil {
+			t.Fatal(err)
+		}
+		compiled, err := newMapper(m, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got string
+		l, err := openLines(strings.NewReader(test.file), formatCSV, m, compiled)
+		if err != nil {
+			got = err.Error()
+		} else {
+			parse, _ := l.part()
+			parse(func(_ origin, _ []fields, err error) {
+				if err != nil {
+					got = err.Error()
+				}
+			})
+		}
+		if !strings.Contains(got, test.want) || (got == "") != (test.want == "") {
+			t.Errorf("%q: %q, want %q", test.file, got, test.want)
 		}
 	}
 }

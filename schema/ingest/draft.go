@@ -29,27 +29,62 @@ func (in *Inspection) Draft(name string) string {
 	if in.Separator != 0 && in.Separator != rune(separators[0]) {
 		line("separator: %s", strconv.Quote(string(in.Separator)))
 	}
+	if in.Encoding != "" {
+		line("encoding: %-26s # check that names with accents are right", in.Encoding)
+	}
+	if in.ShortRows {
+		line("shortRows: true                     # some rows have fewer cells than the header")
+	}
 	if value, known := guess["value"]; known && value.Comma {
 		line(`decimal: ","`)
 	}
+	when := viewConditions(guess)
 	line("fields:")
 	line("  websiteId: {value: 1}             # the id of the website in the catalogue")
-	line("  campaignId: {value: 1}            # the id of the campaign")
+	if when == "" {
+		line("  campaignId: {value: 1}            # the id of the campaign")
+	}
 	line("  visitor: %s", column("visitor", `""                       # the column with the id of the visitor`))
 	line("  time: %s", timeSource(guess))
-	line("  variationId: %s", variationSource(guess))
+	if when == "" {
+		line("  variationId: %s", variationSource(guess))
+	}
 	for _, field := range []string{"country", "device", "browser"} {
 		if c, known := guess[field]; known {
 			line("  %s: %s", field, strconv.Quote(c.Name))
 		}
 	}
 	line("events:")
-	line("  - fields: {event: {value: view}}")
+	if when == "" {
+		line("  - fields: {event: {value: view}}")
+	} else {
+		line("  - when: [%s] # the rows with a view", when)
+		line("    fields:")
+		line("      event: {value: view}")
+		line("      campaignId: {value: 1}        # the id of the campaign")
+		line("      variationId: %s", variationSource(guess))
+	}
 	if value, known := guess["value"]; known {
 		line("  - when: {column: %s, above: 0}", strconv.Quote(value.Name))
 		line("    fields: {event: {value: goal}, goalId: {value: 1}, value: %s} # the id of the goal", strconv.Quote(value.Name))
+		if value.Grouped != "" {
+			line("# %s has numbers such as %s: export them without thousands separators.", strings.Map(printable, value.Name), strings.Map(printable, value.Grouped))
+		}
 	}
 	return b.String()
+}
+
+// viewConditions returns the conditions of the rows with a view, if not all rows have one.
+// Then the goals of the other rows count for the campaigns that their visitors saw.
+func viewConditions(guess map[string]Column) string {
+	var when []string
+	if c, known := guess["experiment"]; known && (c.Distinct > 1 || c.Empty > 0) && len(c.Values) > 0 {
+		when = append(when, fmt.Sprintf("{column: %s, equals: %s}", strconv.Quote(c.Name), strconv.Quote(c.Values[0])))
+	}
+	if c, known := guess["variationId"]; known && c.Empty > 0 {
+		when = append(when, fmt.Sprintf(`{column: %s, not: ""}`, strconv.Quote(c.Name)))
+	}
+	return strings.Join(when, ", ")
 }
 
 // timeSource returns the source of the time.
@@ -61,11 +96,14 @@ func timeSource(guess map[string]Column) string {
 	case c.Layout == "":
 		return strconv.Quote(c.Name)
 	}
-	zone := ""
-	if !strings.Contains(c.Layout, "MST") && !strings.Contains(c.Layout, "-0700") && c.Layout != formatUnix {
-		zone = ", zone: UTC"
+	zone, comment := "", ""
+	if c.Layout != formatUnix && c.Layout != formatUnixMicroseconds && !strings.Contains(c.Layout, "-07") {
+		zone, comment = ", zone: UTC", " # the zone may be a place, such as Europe/Paris"
 	}
-	return fmt.Sprintf("{column: %s, format: %s%s}", strconv.Quote(c.Name), strconv.Quote(c.Layout), zone)
+	if strings.HasPrefix(c.Layout, "0") && strings.Contains(c.Layout, "/") {
+		comment += "; 01 is the month and 02 the day: check the order"
+	}
+	return fmt.Sprintf("{column: %s, format: %s%s}%s", strconv.Quote(c.Name), strconv.Quote(c.Layout), zone, comment)
 }
 
 // variationSource returns the source of the variation: the column, or its values with the

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // verdict is the result of parsing a line: its events, or an error.
@@ -151,6 +152,65 @@ func FuzzImportOfCSV(f *testing.F) {
 			}
 			last = v.number
 			survives(t, v)
+		}
+	})
+}
+
+const fuzzedMapping = `
+decimal: ","
+shortRows: true
+fields:
+  websiteId: {value: 1}
+  visitor: v
+  time: {column: t, format: unixMicroseconds}
+  variationId: {column: p.x, map: {a: 0, b: 1}, default: 1}
+  campaignId: {value: 12}
+events:
+  - fields: {event: {value: view}}
+  - when: [{column: r, above: 0}, {column: p.y, not: ""}]
+    fields: {event: {value: goal}, goalId: {value: 3}, value: r}
+`
+
+// FuzzMapping checks that no mapping crashes the import of a file, and that each line is
+// either rejected or has at most the events of the mapping, of which each that is built has
+// valid text.
+func FuzzMapping(f *testing.F) {
+	f.Add(fuzzedMapping, []byte("v;t;r;p\nx;1777636800000000;1,5;\"x: a\ny: b\"\ny;1\n"), false)
+	f.Add(fuzzedMapping, []byte(`{"v":"x","t":"1777636800000000","r":"2","p":[{"key":"x","value":{"string_value":"b"}},{"key":"y","value":7}]}`), true)
+	f.Add("encoding: utf-16le\nseparator: \"\\t\"\nfields: {visitor: {rowNumber: true}, time: {column: t, format: \"02.01.2006 MST\", zone: Europe/Berlin}}", []byte("t\x00\n\x00"), false)
+	f.Fuzz(func(t *testing.T, text string, content []byte, json bool) {
+		if compressed(content) {
+			return
+		}
+		m, err := ReadMapping(strings.NewReader(text))
+		if err != nil {
+			return
+		}
+		compiled, err := newMapper(m, func(string) (io.ReadCloser, error) {
+			return io.NopCloser(strings.NewReader("k,c\na,b\n")), nil
+		})
+		if err != nil {
+			return
+		}
+		format := formatCSV
+		if json {
+			format = formatNDJSON
+		}
+		l, err := openLines(bytes.NewReader(content), format, m, compiled)
+		for err == nil {
+			var parse parse
+			parse, err = l.part()
+			parse(func(line origin, events []fields, fault error) {
+				if fault == nil && len(events) > len(m.Events) {
+					t.Errorf("line %d has %d events of %d", line.number, len(events), len(m.Events))
+				}
+				for i := range events {
+					_, fault := build(nil, &events[i], "fallback", Times{})
+					if fault == nil && !utf8.ValidString(events[i].values[fieldVisitor]) {
+						t.Errorf("the visitor %q is accepted", events[i].values[fieldVisitor])
+					}
+				}
+			})
 		}
 	})
 }

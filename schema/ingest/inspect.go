@@ -10,16 +10,20 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/valyala/fastjson"
+	"golang.org/x/text/encoding/charmap"
 )
 
 // Inspection describes a file before it is imported.
 type Inspection struct {
 	Format    string
-	Separator rune // of a CSV file
-	Rows      int  // rows that were read, at most maxInspected
+	Separator rune   // of a CSV file
+	Encoding  string // of a CSV file; empty: UTF-8 or UTF-16
+	ShortRows bool   // rows of a CSV file lack cells at their end
+	Rows      int    // rows that were read, at most maxInspected
 	Columns   []Column
 	First     [][]string // the first rows, in the order of Columns
 }
@@ -30,8 +34,10 @@ type Column struct {
 	Type     ColumnType
 	Layout   string // format of a time for a mapping; empty: none is needed
 	Comma    bool   // numbers have a decimal comma
+	Grouped  string // a number with thousands separators, or empty
 	Empty    int    // rows without a value
 	Distinct int    // different values, at most maxDistinct
+	More     bool   // there are more different values
 	Values   []string
 }
 
@@ -75,25 +81,28 @@ func Inspect(ctx context.Context, path string, o Options) (*Inspection, error) {
 func (in *Inspection) collect(names []string, rows [][]string) {
 	in.Rows, in.First = len(rows), rows[:min(shownRows, len(rows))]
 	for i, name := range names {
-		c := Column{Name: name}
+		empty := 0
+		var examples []string
+		more := false
 		values := make([]string, 0, len(rows))
 		seen := map[string]bool{}
 		for _, row := range rows {
 			value := row[i]
 			if value == "" {
-				c.Empty++
+				empty++
 				continue
 			}
 			values = append(values, value)
+			more = more || !seen[value] && len(seen) == maxDistinct
 			if !seen[value] && len(seen) < maxDistinct {
 				seen[value] = true
-				if len(c.Values) < shownValues {
-					c.Values = append(c.Values, value)
+				if len(examples) < shownValues {
+					examples = append(examples, value)
 				}
 			}
 		}
-		c.Distinct = len(seen)
-		c.Type, c.Layout, c.Comma = typeOf(values)
+		c := typeOf(values)
+		c.Name, c.Empty, c.Distinct, c.More, c.Values = name, empty, len(seen), more, examples
 		in.Columns = append(in.Columns, c)
 	}
 }
@@ -115,8 +124,8 @@ func (in *Inspection) csv(r *bufio.Reader) (err error) {
 		return fmt.Errorf("read header: %w", err)
 	}
 	var rows [][]string
+	short := false
 	for len(rows) < maxInspected {
-		records.ReuseRecord = false
 		row, err := records.Read()
 		if errors.Is(err, io.EOF) {
 			break
@@ -124,10 +133,27 @@ func (in *Inspection) csv(r *bufio.Reader) (err error) {
 		if err != nil {
 			return err
 		}
+		in.ShortRows, short = in.ShortRows || short, len(row) < len(header) // a last row may be truncated
 		rows = append(rows, append(row, make([]string, max(0, len(header)-len(row)))...)[:len(header)])
 	}
+	in.decode(append([][]string{header}, rows...))
 	in.collect(header, rows)
 	return nil
+}
+
+// decode converts cells that are not UTF-8 from the encoding of Western European Windows.
+func (in *Inspection) decode(rows [][]string) {
+	if !slices.ContainsFunc(rows, func(row []string) bool {
+		return slices.ContainsFunc(row, func(cell string) bool { return !utf8.ValidString(cell) })
+	}) {
+		return
+	}
+	in.Encoding = "windows-1252"
+	for _, row := range rows {
+		for i, cell := range row {
+			row[i], _ = charmap.Windows1252.NewDecoder().String(cell) // cannot fail
+		}
+	}
 }
 
 // ndjson reads JSON lines. The keys of a nested object have the names that a mapping
@@ -163,7 +189,8 @@ func (in *Inspection) ndjson(r *bufio.Reader) error {
 	return nil
 }
 
-// flatten adds the scalars of an object with their names. Lists are left out.
+// flatten adds the scalars of an object with their names. Lists are left out, except those
+// of objects with key and value.
 func flatten(v *fastjson.Value, name string, cells map[string]string, names *[]string) {
 	switch v.Type() {
 	case fastjson.TypeObject:
@@ -176,6 +203,13 @@ func flatten(v *fastjson.Value, name string, cells map[string]string, names *[]s
 		})
 		return
 	case fastjson.TypeArray:
+		for _, e := range v.GetArray() {
+			if key := e.Get("key"); key != nil && key.Type() == fastjson.TypeString && name != "" {
+				if value := typedValue(e.Get("value")); value != nil && value.Type() != fastjson.TypeObject && value.Type() != fastjson.TypeArray {
+					flatten(value, name+"."+string(key.GetStringBytes()), cells, names)
+				}
+			}
+		}
 		return
 	case fastjson.TypeNull:
 		cells[name] = ""

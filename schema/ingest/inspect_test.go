@@ -35,7 +35,7 @@ func TestInspectFindsTypesAndFields(t *testing.T) {
 		},
 		{ // the BigQuery export of GA4
 			"ga4.ndjson", `{"event_timestamp":"1777636800000000","event_name":"purchase","user_pseudo_id":"1.2","device":{"category":"mobile","web_info":{"browser":"Chrome"}},"geo":{"country":"Germany"},"ecommerce":{"purchase_revenue":12.5},"event_params":[{"key":"a"}]}`,
-			"integer text number text text text number", "browser=device.web_info.browser country=geo.country device=device.category value=ecommerce.purchase_revenue visitor=user_pseudo_id",
+			"time text number text text text number", "browser=device.web_info.browser device=device.category time=event_timestamp value=ecommerce.purchase_revenue visitor=user_pseudo_id",
 		},
 		{ // a track call of Segment and RudderStack
 			"segment.ndjson", `{"anonymousId":"a1","messageId":"m1","event":"Order Completed","timestamp":"2026-05-01T12:00:00.123Z","properties":{"revenue":5,"variation":"control"}}`,

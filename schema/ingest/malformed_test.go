@@ -131,6 +131,8 @@ var malformed = []struct{ name, file, text, verdict string }{
 	{"CSV with an open quote", "e.csv", columns + "\n" + first + "\n\"" + second + "\n", `1 stored | 3: `},
 	{"CSV with NUL", "e.csv", columns + "\n\x00\x00\n" + second, "1 stored | 2: wrong number of fields"},
 	{"CSV that is not UTF-8", "e.csv", columns + "\n" + strings.Replace(first, ",v,", ",\xe9,", 1), `0 stored | 2: visitor: "�": must be UTF-8`},
+	{"CSV in Latin-1 with a header in it", "e.csv", columns + ",st\xe4dt\n" + first + ",x", `0 stored | error: column "st\xe4dt" is not a field of an event`},
+	{"CSV with more empty cells", "e.csv", columns + "\n" + first + ",,\n" + second + ",", "2 stored"},
 	{"CSV with a long record", "e.csv", columns + "\n" + first + "\n" + strings.Repeat("x", 2<<20), "1 stored | error: line 3: the record is longer than 1048576 bytes"},
 	{"CSV with a column twice", "e.csv", columns + ",visitor\n" + first + ",w", `0 stored | error: the file has several columns "visitor"`},
 

@@ -197,7 +197,11 @@ func (f *mappedField) value(record int64, cells []string) (string, error) {
 		}
 	}
 	if s.Format != "" && value != "" {
-		return f.time(value)
+		at, err := milliseconds(value, s.Format, f.zone)
+		if err != nil {
+			return "", fmt.Errorf("time: column %s: %q: %w", s.Column, clipped(value), err)
+		}
+		return strconv.FormatInt(at, 10), nil
 	}
 	if f.comma {
 		if value, err = pointed(value); err != nil {
@@ -217,26 +221,4 @@ func (f *mappedField) replaced(value string, by text, known bool, in string) (st
 		return string(*f.source.Default), nil
 	}
 	return "", fmt.Errorf("%s: column %s: %q is not in %s: add the value, or set a default", fieldNames[f.field], f.source.Column, clipped(value), in)
-}
-
-// Formats of times, in addition to Go's layouts.
-const (
-	formatUnix             = "unix"
-	formatUnixMilliseconds = "unixMilliseconds"
-)
-
-func (f *mappedField) time(value string) (string, error) {
-	switch f.source.Format {
-	case formatUnixMilliseconds:
-		return value, nil
-	case formatUnix:
-		if seconds, err := strconv.ParseFloat(value, 64); err == nil {
-			return strconv.FormatInt(int64(seconds*1000), 10), nil
-		}
-	default:
-		if t, err := time.ParseInLocation(f.source.Format, value, f.zone); err == nil {
-			return strconv.FormatInt(t.UnixMilli(), 10), nil
-		}
-	}
-	return "", fmt.Errorf("time: column %s: %q: must have the format %s", f.source.Column, clipped(value), f.source.Format)
 }

@@ -16,13 +16,14 @@ import (
 
 // Mapping defines how the columns of a file, or the keys of its JSON lines, are
 // converted to events. A name such as properties.plan selects a value in a nested
-// object, or in a string that contains a JSON object. A column with the whole
-// name takes precedence.
+// object, in a list of objects with key and value, or in a string that contains
+// JSON or lines such as "plan: pro". A column with the whole name takes precedence.
 type Mapping struct {
 	Format    string            `yaml:"format"`    // csv, ndjson or parquet; empty: the format of the file name
 	Separator string            `yaml:"separator"` // separator of CSV; empty: detected in the first line
 	Decimal   string            `yaml:"decimal"`   // decimal separator of numbers: . or ,; empty: .
 	Encoding  string            `yaml:"encoding"`  // encoding of CSV, such as latin1; empty: UTF-8
+	ShortRows bool              `yaml:"shortRows"` // rows of CSV may lack cells at their end, which are empty
 	Fields    map[string]Source `yaml:"fields"`    // fields of every event of a line
 	Events    []EventMapping    `yaml:"events"`    // the events of a line; empty: one event
 }
@@ -63,7 +64,7 @@ type Source struct {
 	Lookup    *Lookup       `yaml:"lookup"`    // replaces the column's value
 	Map       map[text]text `yaml:"map"`       // replaces the value; other values are rejected
 	Default   *text         `yaml:"default"`   // the value if the column is empty or missing, or if Lookup or Map lacks its value
-	Format    string        `yaml:"format"`    // format of a time: a Go layout, unix or unixMilliseconds
+	Format    string        `yaml:"format"`    // format of a time: a Go layout, unix, unixMilliseconds or unixMicroseconds
 	Zone      string        `yaml:"zone"`      // time zone of times without offset; empty: UTC
 }
 
@@ -181,6 +182,9 @@ func checkSources(path string, sources map[string]Source) []error {
 		if s.Column == "" && (s.Map != nil || s.Format != "") {
 			faults = append(faults, fmt.Errorf("%s: map and format require a column", at))
 		}
+		if err := checkFormat(s.Format); err != nil {
+			faults = append(faults, fmt.Errorf("%s.%w", at, err))
+		}
 		if (s.Format != "" || s.Zone != "") && name != fieldNames[fieldTime] {
 			faults = append(faults, fmt.Errorf("%s: format and zone are only allowed for time", at))
 		}
@@ -216,15 +220,16 @@ func (c *mappedCondition) holds(value string) (bool, error) {
 	if value == "" {
 		return false, nil
 	}
+	plain := value
 	if c.comma {
 		var err error
-		if value, err = pointed(value); err != nil {
+		if plain, err = pointed(value); err != nil {
 			return false, fmt.Errorf("%s: %w", c.Column, err)
 		}
 	}
-	number, err := strconv.ParseFloat(value, 64)
+	number, err := strconv.ParseFloat(plain, 64)
 	if err != nil {
-		return false, fmt.Errorf("%s: %q: must be a number, because a condition compares it", c.Column, clipped(value))
+		return false, fmt.Errorf("%s: %q: must be a number, because a condition compares it%s", c.Column, clipped(value), numberHint(plain))
 	}
 	return number > *c.Above, nil
 }

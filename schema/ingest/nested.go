@@ -57,7 +57,7 @@ func splitName(name string, exists func(beginning string) bool) (beginning, rest
 // place is the position of a mapper's column in a file with a header.
 type place struct {
 	column int
-	inner  string // the name in the JSON object in the cell; empty: the whole cell
+	inner  string // the name in the JSON in the cell; empty: the whole cell
 }
 
 // places returns the positions of the mapper's columns in a header.
@@ -80,27 +80,62 @@ func places(m *mapper, header []string) ([]place, error) {
 	return found, nil
 }
 
-// nested is a JSON object in a string. It caches the last one.
+// nested is the JSON in a string. It caches the last one.
 type nested struct {
 	parser fastjson.Parser
+	arena  fastjson.Arena
 	text   string
-	object *fastjson.Object
+	value  *fastjson.Value
 }
 
-// read returns the object in a string. The object is valid until read is called
-// with another string.
-func (n *nested) read(text string) (*fastjson.Object, error) {
-	if n.object != nil && n.text == text {
-		return n.object, nil
+// read returns the object or the list in a string. It is valid until read is called with
+// another string.
+func (n *nested) read(text string) (*fastjson.Value, error) {
+	if n.value != nil && n.text == text {
+		return n.value, nil
 	}
-	var err error
-	n.text = text
-	n.object, err = parseObject(&n.parser, []byte(text))
-	return n.object, err
+	n.text, n.value = text, n.attributes(text)
+	if n.value != nil {
+		return n.value, nil
+	}
+	value, err := parseJSON(&n.parser, []byte(text))
+	if err != nil {
+		return nil, err
+	}
+	if value.Type() != fastjson.TypeObject && value.Type() != fastjson.TypeArray {
+		return nil, errNoObject
+	}
+	n.value = value
+	return value, nil
 }
+
+// attributes returns lines such as "plan: pro" as an object, or nil if the text does not
+// begin with such a line. A line without a name continues the value before it.
+func (n *nested) attributes(text string) *fastjson.Value {
+	if strings.IndexByte("{[\"", text[0]) >= 0 {
+		return nil
+	}
+	n.arena.Reset()
+	object, last, value := n.arena.NewObject(), "", ""
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\r\n")
+		switch name, rest, found := strings.Cut(line+" ", ": "); {
+		case found && name != "":
+			last, value = name, strings.TrimRight(rest, " ")
+		case last == "":
+			return nil
+		default:
+			value += "\n" + line
+		}
+		object.Set(last, n.arena.NewString(value))
+	}
+	return object
+}
+
+var errNoObject = errors.New("must be a JSON object, or a list of objects with key and value")
 
 // find returns the value of a name: the value of the key with this name, or
-// otherwise the value of the rest of the name in a nested object. It returns nil
+// otherwise the value of the rest of the name in a nested object or list. It returns nil
 // if there is no value.
 func (r *jsonReader) find(object *fastjson.Object, name string) (*fastjson.Value, error) {
 	if v := object.Get(name); v != nil {
@@ -110,22 +145,26 @@ func (r *jsonReader) find(object *fastjson.Object, name string) (*fastjson.Value
 	if !found {
 		return nil, nil
 	}
-	inner, err := r.objectOf(object.Get(beginning))
-	if err != nil {
+	inner, err := r.container(object.Get(beginning))
+	if err == nil && inner != nil && inner.Type() == fastjson.TypeArray {
+		inner, err = entry(inner, rest)
+		rest = ""
+	}
+	switch {
+	case err != nil:
 		return nil, fmt.Errorf("in %s: %w", beginning, err)
+	case inner == nil || rest == "":
+		return inner, nil
 	}
-	if inner == nil {
-		return nil, nil
-	}
-	return r.find(inner, rest)
+	return r.find(inner.GetObject(), rest)
 }
 
-// objectOf returns the object that a value is, or that a string contains. It
+// container returns the object or list that a value is, or that a string contains. It
 // returns nil for null and for an empty string.
-func (r *jsonReader) objectOf(v *fastjson.Value) (*fastjson.Object, error) {
+func (r *jsonReader) container(v *fastjson.Value) (*fastjson.Value, error) {
 	switch v.Type() {
-	case fastjson.TypeObject:
-		return v.Object()
+	case fastjson.TypeObject, fastjson.TypeArray:
+		return v, nil
 	case fastjson.TypeNull:
 		return nil, nil
 	case fastjson.TypeString:
@@ -134,21 +173,68 @@ func (r *jsonReader) objectOf(v *fastjson.Value) (*fastjson.Object, error) {
 			return nil, err
 		}
 		return r.nested.read(string(text))
-	case fastjson.TypeArray, fastjson.TypeNumber, fastjson.TypeTrue, fastjson.TypeFalse:
+	case fastjson.TypeNumber, fastjson.TypeTrue, fastjson.TypeFalse:
 	}
-	return nil, errors.New("must be a JSON object")
+	return nil, errNoObject
 }
 
-// cell returns the value of a name in the JSON object in a cell.
+// typedValues are the keys of a value in BigQuery's export of GA4, of which one is set.
+var typedValues = []string{"string_value", "int_value", "float_value", "double_value"}
+
+// entry returns the value of the first entry with the key in a list of objects with key and
+// value, such as event_params of GA4. It returns nil if no entry has the key.
+func entry(list *fastjson.Value, key string) (*fastjson.Value, error) {
+	entries, err := list.Array()
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		name := e.Get("key")
+		if e.Type() != fastjson.TypeObject || name == nil || name.Type() != fastjson.TypeString {
+			return nil, errNoObject
+		}
+		if string(name.GetStringBytes()) == key {
+			return typedValue(e.Get("value")), nil
+		}
+	}
+	return nil, nil
+}
+
+// typedValue returns the value that is set of an object with typed values, and any other
+// value as it is.
+func typedValue(v *fastjson.Value) *fastjson.Value {
+	if v == nil || v.Type() != fastjson.TypeObject {
+		return v
+	}
+	typed := v.GetObject().Len() == 0
+	for _, name := range typedValues {
+		inner := v.Get(name)
+		if inner != nil && inner.Type() != fastjson.TypeNull {
+			return inner
+		}
+		typed = typed || inner != nil
+	}
+	if typed {
+		return nil
+	}
+	return v
+}
+
+// cell returns the value of a name in the JSON in a cell.
 func (r *jsonReader) cell(cell, name string) (string, error) {
 	if cell == "" {
 		return "", nil
 	}
-	object, err := r.nested.read(cell)
+	container, err := r.nested.read(cell)
 	if err != nil {
 		return "", err
 	}
-	value, err := r.find(object, name)
+	var value *fastjson.Value
+	if container.Type() == fastjson.TypeArray {
+		value, err = entry(container, name)
+	} else {
+		value, err = r.find(container.GetObject(), name)
+	}
 	if err != nil {
 		return "", err
 	}

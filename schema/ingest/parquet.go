@@ -27,6 +27,7 @@ type parquetLines struct {
 	mapper     *mapper
 	places     []place // leaf columns of the file for the mapper's columns
 	texts      []func(parquet.Value) (string, error)
+	lists      []*parquetList // for the mapper's columns within lists, else nil
 	number     int64
 }
 
@@ -57,18 +58,39 @@ func newParquetLines(ctx context.Context, file *os.File, counted *contextReader,
 	l.reportRead = func(rows int64) {
 		counted.n.Store(int64(float64(info.Size()) * float64(rows) / float64(max(opened.NumRows(), 1))))
 	}
-	if l.places, err = places(m, header); err != nil {
+	if err := l.findColumns(leaves, header); err != nil {
 		return nil, err
 	}
+	return l, nil
+}
+
+// findColumns sets the positions of the mapper's columns.
+func (l *parquetLines) findColumns(leaves []*parquet.Column, header []string) (err error) {
+	l.lists = make([]*parquetList, len(l.mapper.columns))
+	for i, name := range l.mapper.columns {
+		if slices.Contains(header, name) {
+			continue
+		}
+		if l.lists[i] = listOf(name, leaves); l.lists[i] != nil {
+			header = append(header, name) // so that the name is found
+		}
+	}
+	if l.places, err = places(l.mapper, header); err != nil {
+		return err
+	}
+	l.texts = make([]func(parquet.Value) (string, error), len(l.places))
 	for i, place := range l.places {
+		if l.lists[i] != nil {
+			continue
+		}
 		leaf := leaves[place.column]
 		if leaf.MaxRepetitionLevel() > 0 {
-			return nil, fmt.Errorf("column %q contains lists: must have one value per row", m.columns[i])
+			return fmt.Errorf("column %q contains lists: must have one value per row", l.mapper.columns[i])
 		}
 		l.places[i].column = leaf.Index()
-		l.texts = append(l.texts, textOf(leaf.Type()))
+		l.texts[i] = textOf(leaf.Type())
 	}
-	return l, nil
+	return nil
 }
 
 // recoverError converts a panic to an error. The Parquet library panics on some
@@ -135,11 +157,18 @@ func (l *parquetLines) read(rows *rows) (err error) {
 func (l *parquetLines) cells(rows *rows, of parquet.Row) {
 	cells := rows.add(l.number, l.number)
 	for i, place := range l.places {
+		var err error
+		if list := l.lists[i]; list != nil {
+			if cells[i], err = list.value(of); err != nil {
+				rows.fault(fmt.Errorf("%s: %w", l.mapper.columns[i], err))
+				return
+			}
+			continue
+		}
 		value := of[slices.IndexFunc(of, func(v parquet.Value) bool { return v.Column() == place.column })]
 		if value.IsNull() {
 			continue
 		}
-		var err error
 		if cells[i], err = l.texts[i](value); err != nil {
 			rows.fault(fmt.Errorf("%s: %w", l.mapper.columns[i], err))
 			return

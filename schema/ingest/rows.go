@@ -8,6 +8,8 @@ type rows struct {
 	places []place
 	lines  []row
 	cells  []string
+	// The cells must be valid text, which was converted from another encoding.
+	text, converted bool
 }
 
 // row is a line, or the record that begins on it.
@@ -48,8 +50,24 @@ func (r *rows) parse(take func(line origin, events []fields, err error)) {
 			continue
 		}
 		events, err := r.mapper.lineEvents(line.record, cells)
+		if invalid := r.textFault(cells); invalid != nil {
+			err = invalid
+		}
 		take(origin{number: line.number, columns: r.mapper.columns, cells: cells}, events, err)
 	}
+}
+
+// textFault returns an error if a cell is not valid text.
+func (r *rows) textFault(cells []string) error {
+	if !r.text {
+		return nil
+	}
+	for i, cell := range cells {
+		if err := encodingFault(r.mapper.columns[i], cell, r.converted); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // extractNested replaces cells that contain a JSON object by the requested value

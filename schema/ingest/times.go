@@ -28,7 +28,7 @@ var DefaultTimes = Times{MaxSkew: 24 * time.Hour, Now: time.Now}
 // time is accepted.
 func (t Times) fault(at time.Time) string {
 	if at.Before(earliest) || !at.Before(latest) {
-		return "must be a time from 1971 to 2099; integers are Unix milliseconds"
+		return "must be a time from 1971 to 2099; integers are Unix milliseconds, unless a mapping has the format unix or unixMicroseconds"
 	}
 	if t.Now == nil {
 		return ""

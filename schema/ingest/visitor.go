@@ -24,33 +24,36 @@ var visitorRepeats string
 //go:embed sql/visitor_rejects.sql
 var visitorRejects string
 
-// maxOfVisitor is the maximum number of events, of repeats and of rejected lines of a
-// visitor that are read. Only a bot has more.
-const maxOfVisitor = 10_000
+// MaxOfVisitor is the maximum number of events, of repeats and of rejected lines of a
+// visitor that Visitor returns. Only a bot has more.
+const MaxOfVisitor = 10_000
 
 // OfVisitor has what arrived of a visitor.
 type OfVisitor struct {
 	Events  []Accepted // by subject and time; only some fields are set
 	Repeats []Repeat   // duplicates of the last week; not all of a large delivery
 	Rejects []Reject   // rejected lines of the last week with the visitor's id; not all of a large delivery
+	Limited bool       // there are more than MaxOfVisitor events, repeats or rejected lines
 }
 
 // Visitor reads what arrived of a visitor at a website, or at all websites if website
 // is 0. The visitor is the id as it was sent.
 func Visitor(ctx context.Context, conn driver.Conn, visitor string, website int64) (*OfVisitor, error) {
 	v := &OfVisitor{}
-	params := []any{clickhouse.Named("visitor_id", schema.Hash(visitor)), clickhouse.Named("website_id", website), clickhouse.Named("limit", maxOfVisitor), clickhouse.Named("spellings", spellings([]string{visitor}))}
+	params := []any{clickhouse.Named("visitor_id", schema.Hash(visitor)), clickhouse.Named("website_id", website), clickhouse.Named("limit", MaxOfVisitor), clickhouse.Named("spellings", spellings([]string{visitor}))}
 	read := func(query string, scan func(driver.Rows) error) error {
 		rows, err := conn.Query(ctx, query, params...)
 		if err != nil {
 			return fmt.Errorf("read the events of a visitor: %w", err)
 		}
 		defer func() { _ = rows.Close() }()
-		for rows.Next() {
+		n := 0
+		for ; rows.Next(); n++ {
 			if err := scan(rows); err != nil {
 				return fmt.Errorf("read the events of a visitor: %w", err)
 			}
 		}
+		v.Limited = v.Limited || n == MaxOfVisitor
 		return rows.Err()
 	}
 	if err := read(visitorStored, func(rows driver.Rows) error {

@@ -22,6 +22,7 @@ type Story struct {
 	Hash      string    `json:"hash"`    // of the id, in hexadecimal, as it is stored
 	Chapters  []chapter `json:"chapters"`
 	NotStored []refusal `json:"notStored"` // of the last week
+	Limited   bool      `json:"limited"`   // there are more events, whose consequences are not included
 }
 
 type chapter struct {
@@ -64,7 +65,7 @@ type refusal struct {
 
 // StoryOf returns the story of a visitor.
 func StoryOf(visitor string, of *ingest.OfVisitor, known *catalogue.Snapshot) *Story {
-	s := &Story{Visitor: visitor, Hash: fmt.Sprintf("%016x", schema.Hash(visitor)), Chapters: []chapter{}, NotStored: []refusal{}}
+	s := &Story{Visitor: visitor, Hash: fmt.Sprintf("%016x", schema.Hash(visitor)), Chapters: []chapter{}, NotStored: []refusal{}, Limited: of.Limited}
 	events := make([]story.Event, len(of.Events))
 	for i, e := range of.Events {
 		events[i] = story.Event{AcceptedAt: e.At, Event: e.Event}
@@ -154,6 +155,9 @@ func (s *Story) Write(to io.Writer) error {
 	_, _ = fmt.Fprintf(&out, "Visitor %s, stored as %s\n", s.Visitor, s.Hash)
 	if len(s.Chapters)+len(s.NotStored) == 0 {
 		_, _ = fmt.Fprintln(&out, "\nNothing has arrived of this visitor. The id is case-sensitive; rejected lines are kept for a week.")
+	}
+	if s.Limited {
+		_, _ = fmt.Fprintf(&out, "\nOnly %d events are considered: this visitor has more. It may be a bot.\n", ingest.MaxOfVisitor)
 	}
 	for _, c := range s.Chapters {
 		_, _ = fmt.Fprintf(&out, "\n%s: %s.\n", c.title, c.Why)

@@ -17,7 +17,8 @@ type docOperation struct {
 	node
 	ID, Method, Path, Scope string
 	Parameters              []docParameters
-	Samples                 []docSample
+	Sample                  docSample
+	Samples                 []docSample // more
 	Body                    []docContent
 	Responses               []docResponse
 }
@@ -104,10 +105,12 @@ func count(fields []docField) int {
 func newOperation(path, operation node) docOperation {
 	parameters := append(path.at("parameters").pairs(), operation.at("parameters").pairs()...)
 	method := strings.ToUpper(operation.key)
+	samples := samplesOf(operation, method, path.key, parameters)
 	return docOperation{
 		node: operation, ID: operation.at("operationId").Text(), Method: method, Path: path.key, Scope: scopeOf(operation),
 		Parameters: grouped(parameters),
-		Samples:    samplesOf(operation, method, path.key, parameters),
+		Sample:     samples[0],
+		Samples:    samples[1:],
 		Body:       contentsOf(operation.at("requestBody")),
 		Responses:  responsesOf(operation.at("responses")),
 	}

@@ -46,7 +46,7 @@ function above(field) {
 /** @param {HTMLElement} section @returns {Entry} */
 function entryOf(section) {
   const rows = all(".field", section).map((element) => ({ element, text: textOf(element.querySelector("tr")), above: above(element) }));
-  const own = [...section.children].filter((child) => child.matches("h1, h2, h3, p") && !child.matches(".others"));
+  const own = [...section.children].filter((child) => child.matches("h2, h3, p") && !child.matches(".others"));
   return { section, text: own.map(textOf).join(" "), rows };
 }
 
@@ -67,6 +67,7 @@ function filter(words) {
     }
     for (const { element } of hits) element.classList.add("hit");
     entry.section.hidden = !whole && hits.length === 0;
+    entry.section.classList.toggle("narrowed", !whole);
     unfold(entry.section, hits);
     if (!entry.section.hidden && entry.section.matches(".operation")) operations++;
     fields += hits.length;
@@ -75,13 +76,13 @@ function filter(words) {
   found.textContent = words.length ? `${counted(operations, "operation")}, ${counted(fields, "parameter or field", "parameters and fields")}` : "";
 }
 
-/** unfold shows hits that are in a folded part, and hides the parts without hits.
+/** unfold opens the folded parts that have hits, and marks the parts and tables without hits.
  * @param {HTMLElement} section @param {Row[]} hits */
 function unfold(section, hits) {
-  const parts = /** @type {HTMLDetailsElement[]} */ (all("details", section));
-  for (const part of parts) {
+  for (const part of all("details, table", section)) {
     const within = hits.some((hit) => part.contains(hit.element));
-    if (within && !part.open) {
+    part.classList.toggle("unmatched", !within);
+    if (within && part instanceof HTMLDetailsElement && !part.open) {
       part.open = true;
       opened.add(part);
     }

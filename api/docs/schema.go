@@ -84,6 +84,9 @@ func (n node) schemaName() string {
 	return n.name
 }
 
+// longPattern is the length above which a pattern is not shown.
+const longPattern = 40
+
 // bounds are the keywords that limit a value, with their descriptions.
 var bounds = [][2]string{
 	{"format", "%s"},
@@ -113,7 +116,11 @@ func (n node) Type() template.HTML {
 		if n.at("prefixItems").value != nil {
 			break // the number of items is visible
 		}
-		if value := n.at(bound[0]); value.value != nil {
+		value := n.at(bound[0])
+		if bound[0] == "pattern" && len(value.Text()) > longPattern {
+			continue // the description says it in words
+		}
+		if value.value != nil {
 			words = append(words, fmt.Sprintf(bound[1], html.EscapeString(value.Text())))
 		}
 	}

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"encoding/json"
+	"html"
 	"net/http"
 	"os"
 	"os/exec"
@@ -216,13 +217,14 @@ func TestCommandsOfTheDocsPageSucceed(t *testing.T) {
 	s := newExampleServer(t)
 	tokens := map[bool]string{false: s.token, true: s.newToken(1, 1, catalogue.ScopeIngest)}
 	_, _, page := s.do("GET", "/docs", "")
-	text := strings.NewReplacer(`<span class="origin">http://127.0.0.1:8080</span>`, s.URL, "&#34;", `"`, "&#39;", "'", "&lt;", "<", "&amp;", "&", "curl -sg", "curl -fsSg")
+	tags := regexp.MustCompile(`<[^>]+>`)
+	replaced := strings.NewReplacer("http://127.0.0.1:8080", s.URL, "curl -sg", "curl -fsSg")
 	commands := curlPattern.FindAllStringSubmatch(page, -1)
 	for _, command := range commands {
-		line := text.Replace(command[1])
+		line := replaced.Replace(html.UnescapeString(tags.ReplaceAllString(command[1], "")))
 		sent := time.Now().UTC().Format(time.RFC3339)
 		line = regexp.MustCompile(`\d{4}-\d\d-\d\dT[\d:]+Z`).ReplaceAllString(line, sent) // the server refuses old events
-		run := exec.CommandContext(t.Context(), bash, "-c", line) //nolint:gosec // of our page
+		run := exec.CommandContext(t.Context(), bash, "-c", line)                         //nolint:gosec // of our page
 		run.Env = append(os.Environ(), "LIFTHOUSE_TOKEN="+tokens[strings.Contains(line, "/events'")])
 		if out, err := run.CombinedOutput(); err != nil || len(out) < 10 {
 			t.Errorf("%s\n%v: %.500s", line, err, out)

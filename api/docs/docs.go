@@ -63,7 +63,7 @@ func page() ([]byte, error) {
 	var out bytes.Buffer
 	err = parsed.Execute(&out, map[string]any{
 		"Info": root.at("info"), "Tags": tags, "Statuses": usedBy(tags),
-		"First":  newSample("", authorization, "/v1/websites", ""),
+		"First":  docSample{Options: authorization, Rest: "/v1/websites'"},
 		"Shared": responsesOf(root.at("components", "responses")), "Schemas": schemasOf(root),
 		"Security": root.at("components", "securitySchemes", "bearer", "description"),
 	})

@@ -58,8 +58,9 @@ func (n node) resolved() node {
 	}
 	found.key = n.key
 	if referenced, ok := found.value.(yaml.MapSlice); ok && description != nil {
-		others := slices.DeleteFunc(slices.Clone(referenced), func(f yaml.MapItem) bool { return f.Key == "description" })
-		found.value = append(others, yaml.MapItem{Key: "description", Value: description})
+		merged := slices.DeleteFunc(slices.Clone(referenced), func(f yaml.MapItem) bool { return f.Key == "description" })
+		merged = append(merged, yaml.MapItem{Key: "description", Value: description})
+		found.value = merged
 	}
 	return found
 }

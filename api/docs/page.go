@@ -172,7 +172,7 @@ func contentsOf(of node) []docContent {
 		}
 		if example := content.at("example"); example.value != nil {
 			c.Example, _ = example.JSON()
-			c.Long = strings.Count(c.Example, "\n") > longExample || len(c.Example) > 3000
+			c.Long = strings.Count(c.Example, "\n") > longExample || !strings.HasSuffix(content.key, "json")
 		}
 		contents = append(contents, c)
 	}

@@ -5,11 +5,10 @@ import (
 	"strings"
 )
 
-// docSample is a curl command in two parts: the origin of the server is
-// between them.
+// docSample is a curl command: the options, and what follows the origin of the
+// server.
 type docSample struct {
-	Label         string
-	Before, After string
+	Label, Options, Rest string
 }
 
 // authorization is the option of curl that sends the token.
@@ -32,7 +31,7 @@ func samplesOf(operation node, method, path string, parameters []node) []docSamp
 	if method == "POST" && body == "" {
 		options = " -X POST" + options
 	}
-	samples := []docSample{newSample("", options, path, body)}
+	samples := []docSample{{"", options, path + "'" + body}}
 	for _, more := range operation.at("x-samples").pairs() {
 		with, target := options, path
 		if accept := more.at("accept").Text(); accept != "" {
@@ -41,18 +40,9 @@ func samplesOf(operation node, method, path string, parameters []node) []docSamp
 		if query := more.at("query").Text(); query != "" {
 			target += "?" + query
 		}
-		samples = append(samples, newSample(more.at("label").Text(), with, target, ""))
+		samples = append(samples, docSample{more.at("label").Text(), with, target + "'"})
 	}
 	return samples
-}
-
-// newSample returns a command. The option -g keeps curl from reading brackets
-// of filters as ranges.
-func newSample(label, options, target, body string) docSample {
-	if options != "" {
-		options += " \\\n "
-	}
-	return docSample{label, "curl -sg" + options + " '", target + "'" + body}
 }
 
 // bodySample returns the rest of a command that sends the example of the

@@ -52,15 +52,15 @@ func (v *viewer) docsFit(name string) {
 			evaluated[bool](v, `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`)
 			for _, open := range []bool{false, true} {
 				for _, wide := range evaluated[[]string](v, fmt.Sprintf(`(() => {
-					if (%t) for (const part of document.querySelectorAll("main details")) part.open = true;
-					return [...document.querySelectorAll("body *")].filter((e) => e.offsetHeight > 0 && !e.closest("pre, .skip, thead") && e.getBoundingClientRect().right > %d)
+					const folded = %t ? [...document.querySelectorAll("main details:not([open])")] : [];
+					for (const part of folded) part.open = true;
+					const wide = [...document.querySelectorAll("body *")].filter((e) => e.offsetHeight > 0 && !e.closest("pre, .skip, thead") && e.getBoundingClientRect().right > %d)
 						.slice(0, 5).map((e) => e.closest("section")?.id + " " + e.tagName + " " + e.textContent.slice(0, 60))
 						.concat(document.documentElement.scrollWidth > %[2]d ? ["the page"] : []);
+					for (const part of folded) part.open = false;
+					return wide;
 				})()`, open, width)) {
 					v.Errorf("%s at %d px (unfolded: %t): too wide: %s", name, width, open, wide)
-				}
-				if open {
-					evaluated[bool](v, `(() => { for (const part of document.querySelectorAll("main details")) part.open = false; return true; })()`)
 				}
 			}
 			evaluated[bool](v, string(axe)+`; true`)

@@ -178,7 +178,7 @@ func TestIntervalsAreTuplesAndIDsAreIntegers(t *testing.T) {
 		}
 		if schema.Ref == interval {
 			intervals++
-		} else if of.Items != nil && of.Items.Value.Type.Includes("number") && of.Items.Value.Type.Includes("null") {
+		} else if len(of.PrefixItems) == 0 && of.Items != nil && of.Items.Value.Type.Includes("number") && of.Items.Value.Type.Includes("null") {
 			t.Errorf("%s is a list of numbers and nulls, want an Interval", name)
 		}
 	}
@@ -192,6 +192,9 @@ func TestIntervalsAreTuplesAndIDsAreIntegers(t *testing.T) {
 		t.Errorf("%d ids and %d intervals", ids, intervals)
 	}
 	tuple := c.doc.Components.Schemas["Interval"].Value
+	if len(tuple.PrefixItems) != 2 || tuple.MinItems != 2 || tuple.MaxItems == nil || *tuple.MaxItems != 2 {
+		t.Error("the schema Interval is not a tuple of two")
+	}
 	for text, valid := range map[string]bool{"1,2": true, "null,2": true, "1,null": true, "null,null": true, "1": false, "1,2,3": false, `1,"2"`: false, "": false} {
 		var value any
 		if err := json.Unmarshal([]byte("["+text+"]"), &value); err != nil {

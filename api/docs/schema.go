@@ -117,11 +117,12 @@ func (n node) Type() template.HTML {
 			break // the number of items is visible
 		}
 		value := n.at(bound[0])
-		if bound[0] == "pattern" && len(value.Text()) > longPattern {
-			continue // the description says it in words
+		text := value.Text()
+		if text == "int64" || text == "double" || bound[0] == "pattern" && len(text) > longPattern {
+			continue // implied by the type, or described in words
 		}
 		if value.value != nil {
-			words = append(words, fmt.Sprintf(bound[1], html.EscapeString(value.Text())))
+			words = append(words, fmt.Sprintf(bound[1], html.EscapeString(text)))
 		}
 	}
 	words = slices.DeleteFunc(words, func(w string) bool { return w == "" })

@@ -55,8 +55,8 @@ func TestDocsPageHasEverything(t *testing.T) {
 		for field := range schema.Value.Properties {
 			found = found && strings.Contains(section, `<th scope="row"><code>`+field+"</code>")
 		}
-		if !found {
-			t.Errorf("the schema %s is not on the page with all its fields", name)
+		if !found || schema.Value.Description == "" {
+			t.Errorf("the schema %s is not on the page with all its fields and a description", name)
 		}
 	}
 	_, results, _ := strings.Cut(page, `<section id="campaignResults"`)
@@ -64,6 +64,12 @@ func TestDocsPageHasEverything(t *testing.T) {
 	for _, want := range []string{"Free delivery banner", "<code>chanceToBeatControl</code>", "[number or null, number or null]", "always <code>firstExposedInWindow</code>", "convertedVisitors / visitors"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
+		}
+	}
+	for _, row := range strings.Split(page, `<th scope="row"><code>`)[1:] {
+		name, rest, _ := strings.Cut(row, "</code>")
+		if _, description, _ := strings.Cut(rest, "</th>"); strings.HasPrefix(description, "<td></td>") {
+			t.Errorf("%s has no description", name)
 		}
 	}
 	if n := strings.Count(results, "<table>"); n < 20 {

@@ -55,7 +55,7 @@ func page() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	parsed, err := template.New("docs").Funcs(template.FuncMap{"prose": prose}).Parse(pageTemplate)
+	parsed, err := template.New("docs").Funcs(template.FuncMap{"prose": prose, "inline": inline}).Parse(pageTemplate)
 	if err != nil {
 		return nil, err
 	}

@@ -124,8 +124,13 @@ func prose(text string) template.HTML {
 		if paragraph == "" {
 			continue
 		}
-		escaped := codeMark.ReplaceAllString(html.EscapeString(paragraph), "<code>$1</code>")
-		out.WriteString("<p>" + boldMark.ReplaceAllString(escaped, "<strong>$1</strong>") + "</p>")
+		out.WriteString("<p>" + string(inline(paragraph)) + "</p>")
 	}
-	return template.HTML(out.String()) //nolint:gosec // escaped above
+	return template.HTML(out.String()) //nolint:gosec // escaped by inline
+}
+
+// inline converts a paragraph of a description to HTML without a <p>.
+func inline(text string) template.HTML {
+	escaped := codeMark.ReplaceAllString(html.EscapeString(text), "<code>$1</code>")
+	return template.HTML(boldMark.ReplaceAllString(escaped, "<strong>$1</strong>")) //nolint:gosec // escaped above
 }

@@ -87,6 +87,9 @@ func (n node) schemaName() string {
 // longPattern is the length above which a pattern is not shown.
 const longPattern = 40
 
+// Named reports whether a schema is shown as a link.
+func (n node) Named() bool { return n.schemaName() != "" }
+
 // bounds are the keywords that limit a value, with their descriptions.
 var bounds = [][2]string{
 	{"format", "%s"},

@@ -59,6 +59,11 @@ func TestDocsPageHasEverything(t *testing.T) {
 			t.Errorf("the schema %s is not on the page with all its fields and a description", name)
 		}
 	}
+}
+
+// TestFieldsOfTheDocsPage checks the tables of fields.
+func TestFieldsOfTheDocsPage(t *testing.T) {
+	_, _, page := newEmptyServer(t).do("GET", "/docs", "")
 	_, results, _ := strings.Cut(page, `<section id="campaignResults"`)
 	results, _, _ = strings.Cut(results, "</section>")
 	for _, want := range []string{"Free delivery banner", "<code>chanceToBeatControl</code>", "[number or null, number or null]", "always <code>firstExposedInWindow</code>", "convertedVisitors / visitors"} {

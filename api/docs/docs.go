@@ -3,9 +3,7 @@ package docs
 
 import (
 	"bytes"
-	"crypto/sha256"
-	_ "embed" // the document, the template and the style of its page
-	"encoding/base64"
+	_ "embed" // the document and the files of its page
 	"html/template"
 	"sync"
 
@@ -19,9 +17,17 @@ var openapiYAML []byte
 var pageTemplate string
 
 //go:embed page.css
-var pageStyle string
+var pageStyle []byte
 
-// Document is a representation of the document. It is built on first use.
+//go:embed page.js
+var pageScript []byte
+
+// policy is the Content-Security-Policy of the page: its own script, style and
+// icon only; no inline script or style, no other host, no request by the
+// script, no frame around the page.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// Document is a representation of the document, or a file of its page.
 type Document struct {
 	Path   string
 	Kind   string // content type
@@ -29,35 +35,36 @@ type Document struct {
 	Body   func() ([]byte, error)
 }
 
-// All returns the document as YAML, as JSON and as an HTML page.
+// All returns the document as YAML, as JSON and as an HTML page, and the files
+// of the page. A representation is built on first use.
 func All() []Document {
-	style := sha256.Sum256([]byte(pageStyle))
+	embedded := func(body []byte) func() ([]byte, error) { return func() ([]byte, error) { return body, nil } }
 	return []Document{
-		{Path: "/openapi.yaml", Kind: "application/yaml", Body: func() ([]byte, error) { return openapiYAML, nil }},
-		{Path: "/openapi.json", Kind: "application/json; charset=utf-8", Body: sync.OnceValues(func() ([]byte, error) { return yaml.YAMLToJSON(openapiYAML) })},
-		{
-			Path: "/docs", Kind: "text/html; charset=utf-8", Body: sync.OnceValues(page),
-			Policy: "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(style[:]) + "'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-		},
+		{"/openapi.yaml", "application/yaml", "", embedded(openapiYAML)},
+		{"/openapi.json", "application/json; charset=utf-8", "", sync.OnceValues(func() ([]byte, error) { return yaml.YAMLToJSON(openapiYAML) })},
+		{"/docs", "text/html; charset=utf-8", policy, sync.OnceValues(page)},
+		{"/docs/page.css", "text/css; charset=utf-8", policy, embedded(pageStyle)},
+		{"/docs/page.js", "text/javascript; charset=utf-8", policy, embedded(pageScript)},
 	}
 }
 
-// page returns the document as an HTML page without scripts or external
-// resources.
+// page returns the document as an HTML page, which is complete without its
+// script.
 func page() ([]byte, error) {
 	root, err := readNode(openapiYAML)
 	if err != nil {
 		return nil, err
 	}
-	parsed, err := template.New("docs").Funcs(template.FuncMap{"prose": prose}).Parse(pageTemplate)
+	parsed, err := template.New("docs").Funcs(template.FuncMap{"prose": prose, "inline": inline}).Parse(pageTemplate)
 	if err != nil {
 		return nil, err
 	}
+	tags := operationsByTag(root)
 	var out bytes.Buffer
 	err = parsed.Execute(&out, map[string]any{
-		"Style": template.CSS(pageStyle), //nolint:gosec // a file of ours
-		"Info":  root.at("info"), "Tags": operationsByTag(root),
-		"Errors": responsesOf(root.at("components", "responses")), "Schemas": schemasOf(root),
+		"Info": root.at("info"), "Tags": tags, "Statuses": usedBy(tags),
+		"First":  docSample{Options: authorization, Rest: "/v1/websites'"},
+		"Shared": responsesOf(root.at("components", "responses")), "Schemas": schemasOf(root),
 		"Security": root.at("components", "securitySchemes", "bearer", "description"),
 	})
 	return out.Bytes(), err

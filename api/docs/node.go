@@ -39,16 +39,30 @@ func (n node) at(keys ...string) node {
 	return n
 }
 
+// resolved follows a reference. A description beside the reference replaces
+// that of the referenced value.
 func (n node) resolved() node {
 	fields, _ := n.value.(yaml.MapSlice)
+	var description any
+	var found node
 	for _, f := range fields {
 		if ref, ok := f.Value.(string); ok && f.Key == "$ref" {
-			found := node{root: n.root, value: n.root}.at(strings.Split(strings.TrimPrefix(ref, "#/"), "/")...)
-			found.key = n.key
-			return found
+			found = node{root: n.root, value: n.root}.at(strings.Split(strings.TrimPrefix(ref, "#/"), "/")...)
+		}
+		if f.Key == "description" {
+			description = f.Value
 		}
 	}
-	return n
+	if found.value == nil {
+		return n
+	}
+	found.key = n.key
+	if referenced, ok := found.value.(yaml.MapSlice); ok && description != nil {
+		merged := slices.DeleteFunc(slices.Clone(referenced), func(f yaml.MapItem) bool { return f.Key == "description" })
+		merged = append(merged, yaml.MapItem{Key: "description", Value: description})
+		found.value = merged
+	}
+	return found
 }
 
 // pairs returns the fields of a map or the items of a list.
@@ -82,6 +96,9 @@ func (n node) Key() string { return n.key }
 // At is used by the template.
 func (n node) At(keys ...string) node { return n.at(keys...) }
 
+// Pairs is used by the template.
+func (n node) Pairs() []node { return n.pairs() }
+
 // JSON returns the value as indented JSON.
 func (n node) JSON() (string, error) {
 	if text, ok := n.value.(string); ok {
@@ -95,61 +112,6 @@ func (n node) JSON() (string, error) {
 	return string(pretty), err
 }
 
-// Type returns a short description of a schema.
-func (n node) Type() string {
-	var words []string
-	kind := n.at("type")
-	switch {
-	case len(n.at("oneOf").pairs()) > 0:
-		var of []string
-		for _, option := range n.at("oneOf").pairs() {
-			of = append(of, option.shortType())
-		}
-		return strings.Join(of, " or ")
-	case n.at("items").value != nil:
-		words = append(words, "list of "+n.at("items").shortType())
-	case len(kind.pairs()) > 0:
-		var of []string
-		for _, option := range kind.pairs() {
-			of = append(of, option.Text())
-		}
-		words = append(words, strings.Join(of, " or "))
-	default:
-		words = append(words, kind.Text())
-	}
-	if allowed := n.at("enum").pairs(); len(allowed) > 0 {
-		var of []string
-		for _, value := range allowed {
-			of = append(of, value.Text())
-		}
-		words = append(words, "one of "+strings.Join(of, ", "))
-	}
-	for _, bound := range [][2]string{
-		{"format", "%s"},
-		{"minimum", "from %s"},
-		{"maximum", "to %s"},
-		{"exclusiveMinimum", "above %s"},
-		{"minLength", "at least %s characters"},
-		{"maxLength", "at most %s characters"},
-		{"maxItems", "at most %s"},
-		{"pattern", "%s"},
-		{"default", "default %s"},
-	} {
-		if value := n.at(bound[0]); value.value != nil {
-			words = append(words, fmt.Sprintf(bound[1], value.Text()))
-		}
-	}
-	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), ", ")
-}
-
-// shortType returns the name of a named schema, or a description.
-func (n node) shortType() string {
-	if n.at("properties").value != nil && n.name != n.key {
-		return n.name
-	}
-	return n.Type()
-}
-
 var (
 	codeMark = regexp.MustCompile("`([^`]+)`")
 	boldMark = regexp.MustCompile(`\*\*([^*]+)\*\*`)
@@ -159,11 +121,16 @@ var (
 func prose(text string) template.HTML {
 	var out strings.Builder
 	for paragraph := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
-		escaped := codeMark.ReplaceAllString(html.EscapeString(paragraph), "<code>$1</code>")
-		out.WriteString("<p>" + boldMark.ReplaceAllString(escaped, "<strong>$1</strong>") + "</p>\n")
+		if paragraph == "" {
+			continue
+		}
+		out.WriteString("<p>" + string(inline(paragraph)) + "</p>")
 	}
-	return template.HTML(out.String()) //nolint:gosec // escaped above
+	return template.HTML(out.String()) //nolint:gosec // escaped by inline
 }
 
-// Pairs is used by the template.
-func (n node) Pairs() []node { return n.pairs() }
+// inline converts a paragraph of a description to HTML without a <p>.
+func inline(text string) template.HTML {
+	escaped := codeMark.ReplaceAllString(html.EscapeString(text), "<code>$1</code>")
+	return template.HTML(boldMark.ReplaceAllString(escaped, "<strong>$1</strong>")) //nolint:gosec // escaped above
+}

@@ -1,6 +1,10 @@
 package docs
 
-import "strings"
+import (
+	"net/http"
+	"strconv"
+	"strings"
+)
 
 // The data of the page.
 
@@ -12,31 +16,39 @@ type docTag struct {
 type docOperation struct {
 	node
 	ID, Method, Path, Scope string
-	Parameters              []node
+	Parameters              []docParameters
+	Sample                  docSample
+	Samples                 []docSample // more
+	Body                    []docContent
 	Responses               []docResponse
+}
+
+// docParameters is a group of parameters. Groups with a summary are folded.
+type docParameters struct {
+	Summary string
+	All     []node
 }
 
 type docResponse struct {
 	node
 	Shared   string // name of a shared response; empty: specific to the operation
+	Title    string // text of the status code
 	Contents []docContent
 }
 
 type docContent struct {
 	node
-	Schema, Example string
-}
-
-type docSchema struct {
-	node
-	Extends []string
+	SameAs  *docOperation // operation whose fields are the same, which are many; nil: Fields has them
 	Fields  []docField
+	Example string
+	Long    bool // the example has many lines
 }
 
-type docField struct {
-	node
-	Required bool
-}
+// Limits of the size of the page.
+const (
+	longExample = 30 // lines above which an example is folded
+	manyFields  = 60 // fields above which a schema is expanded once
+)
 
 func operationsByTag(root node) []docTag {
 	var tags []docTag
@@ -48,16 +60,77 @@ func operationsByTag(root node) []docTag {
 				if len(first) == 0 || first[0].Text() != shown.Name || operation.key == "options" {
 					continue
 				}
-				shown.Operations = append(shown.Operations, docOperation{
-					node: operation, ID: operation.at("operationId").Text(), Method: strings.ToUpper(operation.key), Path: path.key,
-					Scope: scopeOf(operation), Parameters: append(path.at("parameters").pairs(), operation.at("parameters").pairs()...),
-					Responses: responsesOf(operation.at("responses")),
-				})
+				shown.Operations = append(shown.Operations, newOperation(path, operation))
 			}
 		}
 		tags = append(tags, shown)
 	}
+	expandOnce(tags)
 	return tags
+}
+
+// expandOnce replaces the fields of a response by a link if they are many and
+// an earlier operation has the same.
+func expandOnce(tags []docTag) {
+	first := map[string]*docOperation{}
+	for _, tag := range tags {
+		for i := range tag.Operations {
+			operation := &tag.Operations[i]
+			for _, response := range operation.Responses {
+				for j := range response.Contents {
+					content := &response.Contents[j]
+					schema, _ := objectIn(content.at("schema"))
+					if name := schema.schemaName(); name == "" || count(content.Fields) <= manyFields {
+						continue
+					} else if earlier := first[name]; earlier != nil {
+						content.SameAs, content.Fields = earlier, nil
+					} else {
+						first[name] = operation
+					}
+				}
+			}
+		}
+	}
+}
+
+// count returns the number of fields, including those of inner objects.
+func count(fields []docField) int {
+	n := len(fields)
+	for _, field := range fields {
+		n += count(field.Fields)
+	}
+	return n
+}
+
+func newOperation(path, operation node) docOperation {
+	parameters := append(path.at("parameters").pairs(), operation.at("parameters").pairs()...)
+	method := strings.ToUpper(operation.key)
+	samples := samplesOf(operation, method, path.key, parameters)
+	return docOperation{
+		node: operation, ID: operation.at("operationId").Text(), Method: method, Path: path.key, Scope: scopeOf(operation),
+		Parameters: grouped(parameters),
+		Sample:     samples[0],
+		Samples:    samples[1:],
+		Body:       contentsOf(operation.at("requestBody")),
+		Responses:  responsesOf(operation.at("responses")),
+	}
+}
+
+// grouped returns the parameters of the path and the query, the filters and
+// the headers.
+func grouped(parameters []node) []docParameters {
+	groups := []docParameters{{}, {Summary: "Filters"}, {Summary: "Request headers"}}
+	for _, parameter := range parameters {
+		group := 0
+		switch {
+		case parameter.at("in").Text() == "header":
+			group = 2
+		case strings.HasPrefix(parameter.at("name").Text(), "filters["):
+			group = 1
+		}
+		groups[group].All = append(groups[group].All, parameter)
+	}
+	return groups
 }
 
 // scopeOf returns the scope that an operation requires.
@@ -77,38 +150,46 @@ func scopeOf(operation node) string {
 func responsesOf(responses node) []docResponse {
 	var shown []docResponse
 	for _, response := range responses.pairs() {
-		r := docResponse{node: response}
+		r := docResponse{node: response, Contents: contentsOf(response)}
 		if response.name != response.key {
 			r.Shared = response.name
 		}
-		for _, content := range response.at("content").pairs() {
-			schema := content.at("schema")
-			c := docContent{node: content, Schema: schema.shortType()}
-			if example := content.at("example"); example.value != nil {
-				c.Example, _ = example.JSON()
-			}
-			r.Contents = append(r.Contents, c)
+		if status, err := strconv.Atoi(response.key); err == nil {
+			r.Title = http.StatusText(status)
 		}
 		shown = append(shown, r)
 	}
 	return shown
 }
 
-func schemasOf(root node) []docSchema {
-	var shown []docSchema
-	for _, schema := range root.at("components", "schemas").pairs() {
-		s := docSchema{node: schema}
-		for _, base := range schema.at("allOf").pairs() {
-			s.Extends = append(s.Extends, base.name)
+// contentsOf returns the content types of a response or of a request body.
+func contentsOf(of node) []docContent {
+	var contents []docContent
+	for _, content := range of.at("content").pairs() {
+		c := docContent{node: content}
+		if schema := content.at("schema"); schema.schemaName() != "Problem" {
+			c.Fields = fieldsOf(schema, map[string]bool{})
 		}
-		required := map[string]bool{}
-		for _, name := range schema.at("required").pairs() {
-			required[name.Text()] = true
+		if example := content.at("example"); example.value != nil {
+			c.Example, _ = example.JSON()
+			c.Long = strings.Count(c.Example, "\n") > longExample || !strings.HasSuffix(content.key, "json")
 		}
-		for _, field := range schema.at("properties").pairs() {
-			s.Fields = append(s.Fields, docField{field, required[field.key]})
-		}
-		shown = append(shown, s)
+		contents = append(contents, c)
 	}
-	return shown
+	return contents
+}
+
+// usedBy returns the statuses that have a shared response.
+func usedBy(tags []docTag) map[string]string {
+	statuses := map[string]string{}
+	for _, tag := range tags {
+		for _, operation := range tag.Operations {
+			for _, response := range operation.Responses {
+				if response.Shared != "" {
+					statuses[response.Shared] = response.key
+				}
+			}
+		}
+	}
+	return statuses
 }

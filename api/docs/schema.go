@@ -1,0 +1,172 @@
+package docs
+
+import (
+	"fmt"
+	"html"
+	"html/template"
+	"slices"
+	"strings"
+)
+
+// docField is a field of an object. A field that contains objects has their
+// fields.
+type docField struct {
+	node
+	Required bool
+	Inner    string // schema of Fields; empty if it has no name
+	Fields   []docField
+}
+
+type docSchema struct {
+	node
+	Fields []docField
+}
+
+func schemasOf(root node) []docSchema {
+	var shown []docSchema
+	for _, schema := range root.at("components", "schemas").pairs() {
+		shown = append(shown, docSchema{schema, fieldsOf(schema, nil)})
+	}
+	return shown
+}
+
+// fieldsOf returns the fields of an object or of the objects in a list,
+// including those of the schemas that it extends. Named schemas are expanded if
+// they are not yet in expanded. If expanded is nil, they are not expanded.
+func fieldsOf(schema node, expanded map[string]bool) []docField {
+	schema, _ = objectIn(schema)
+	var fields []docField
+	for _, base := range schema.at("allOf").pairs() {
+		fields = append(fields, fieldsOf(base, expanded)...)
+	}
+	required := map[string]bool{}
+	for _, name := range schema.at("required").pairs() {
+		required[name.Text()] = true
+	}
+	for _, property := range schema.at("properties").pairs() {
+		field := docField{node: property, Required: required[property.key]}
+		if inner, found := objectIn(property); found {
+			name := inner.schemaName()
+			if name == "" || expanded != nil && !expanded[name] {
+				if name != "" {
+					expanded[name] = true
+				}
+				field.Inner, field.Fields = name, fieldsOf(inner, expanded)
+			}
+		}
+		fields = append(fields, field)
+	}
+	return fields
+}
+
+// objectIn returns the schema of the object that a schema is, or that it
+// contains as items of a list or as an alternative to null.
+func objectIn(schema node) (node, bool) {
+	if schema.value == nil {
+		return schema, false
+	}
+	if schema.at("properties").value != nil || schema.at("allOf").value != nil {
+		return schema, true
+	}
+	for _, inner := range append(schema.at("oneOf").pairs(), schema.at("items")) {
+		if found, ok := objectIn(inner); ok {
+			return found, true
+		}
+	}
+	return schema, false
+}
+
+// schemaName returns the name of a schema in the components, if it has one.
+func (n node) schemaName() string {
+	if n.name == n.key || n.root == nil || (node{root: n.root, value: n.root}).at("components", "schemas", n.name).value == nil {
+		return ""
+	}
+	return n.name
+}
+
+// longPattern is the length above which a pattern is not shown.
+const longPattern = 40
+
+// Named reports whether a schema is shown as a link.
+func (n node) Named() bool { return n.schemaName() != "" }
+
+// bounds are the keywords that limit a value, with their descriptions.
+var bounds = [][2]string{
+	{"format", "%s"},
+	{"minimum", "from %s"},
+	{"maximum", "to %s"},
+	{"exclusiveMinimum", "above %s"},
+	{"minLength", "at least %s characters"},
+	{"maxLength", "at most %s characters"},
+	{"maxItems", "at most %s items"},
+	{"pattern", "pattern <code>%s</code>"},
+	{"const", "always <code>%s</code>"},
+	{"default", "default <code>%s</code>"},
+}
+
+// Type describes a schema. Named schemas in it are links.
+func (n node) Type() template.HTML {
+	words := []string{n.kind()}
+	if allowed := n.at("enum").pairs(); len(allowed) > 0 {
+		words = append(words, "one of "+joinedTypes(allowed, ", ", func(value node) string {
+			if value.value == nil {
+				return "null"
+			}
+			return "<code>" + html.EscapeString(value.Text()) + "</code>"
+		}))
+	}
+	for _, bound := range bounds {
+		if n.at("prefixItems").value != nil {
+			break // the number of items is visible
+		}
+		value := n.at(bound[0])
+		text := value.Text()
+		if text == "int64" || text == "double" || bound[0] == "pattern" && len(text) > longPattern {
+			continue // implied by the type, or described in words
+		}
+		if value.value != nil {
+			words = append(words, fmt.Sprintf(bound[1], html.EscapeString(text)))
+		}
+	}
+	words = slices.DeleteFunc(words, func(w string) bool { return w == "" })
+	return template.HTML(strings.Join(words, ", ")) //nolint:gosec // escaped above
+}
+
+// kind returns the type in HTML without the bounds of its values.
+func (n node) kind() string {
+	link := func(of node) string { return string(of.ShortType()) }
+	types := n.at("type")
+	switch {
+	case n.at("oneOf").value != nil:
+		return joinedTypes(n.at("oneOf").pairs(), " or ", link)
+	case n.at("anyOf").value != nil:
+		return joinedTypes(n.at("anyOf").pairs(), " or ", link)
+	case n.at("prefixItems").value != nil:
+		return "[" + joinedTypes(n.at("prefixItems").pairs(), ", ", link) + "]"
+	case n.at("items").value != nil:
+		list := "list of " + link(n.at("items"))
+		if strings.Contains(types.Text(), "null") {
+			list += " or null"
+		}
+		return list
+	case len(types.pairs()) > 0:
+		return joinedTypes(types.pairs(), " or ", node.Text)
+	}
+	return types.Text()
+}
+
+func joinedTypes(all []node, separator string, of func(node) string) string {
+	var words []string
+	for _, one := range all {
+		words = append(words, of(one))
+	}
+	return strings.Join(words, separator)
+}
+
+// ShortType returns a link to a named schema, or a description.
+func (n node) ShortType() template.HTML {
+	if name := n.schemaName(); name != "" {
+		return template.HTML(`<a href="#schema-` + name + `">` + name + `</a>`) //nolint:gosec // a name in our document
+	}
+	return n.Type()
+}

@@ -142,7 +142,9 @@ func (p *program) events(ctx context.Context, s *app.Store, q eventsQuery) error
 	if err != nil {
 		return err
 	}
-	arrivals.Write(p.out, last, q.raw)
+	if err := arrivals.Write(p.out, last, q.raw); err != nil {
+		return err
+	}
 	if !q.follow {
 		if len(last) == 0 && !q.raw {
 			p.say("Nothing has arrived.")
@@ -161,6 +163,8 @@ func (p *program) events(ctx context.Context, s *app.Store, q eventsQuery) error
 		if err != nil {
 			return err
 		}
-		arrivals.Write(p.out, more, q.raw)
+		if err := arrivals.Write(p.out, more, q.raw); err != nil {
+			return err
+		}
 	}
 }

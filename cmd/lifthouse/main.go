@@ -23,7 +23,7 @@ func main() {
 	if err != nil {
 		dir = "."
 	}
-	p := &program{in: os.Stdin, out: os.Stdout, err: os.Stderr, dir: dir, args: os.Args[1:], getenv: os.Getenv, environ: os.Environ()}
+	p := &program{in: os.Stdin, out: output(), err: os.Stderr, dir: dir, args: os.Args[1:], getenv: os.Getenv, environ: os.Environ()}
 	p.overdue, p.stopMargin = make(chan struct{}), stopMargin
 	ended := make(chan int, 1)
 	go func() { ended <- p.finish(ctx) }()
@@ -35,6 +35,18 @@ func main() {
 		p.complain("the store does not stop in time; the process ends now, and the next start checks the store")
 		os.Exit(exitOK)
 	}
+}
+
+// output returns standard output with another descriptor. If nobody reads it any more, as
+// in lifthouse events | head, a write fails, and the command ends and closes the store. A
+// write to the descriptor 1 would end the process.
+func output() *os.File {
+	descriptor, err := syscall.Dup(int(os.Stdout.Fd()))
+	if err != nil {
+		return os.Stdout
+	}
+	syscall.CloseOnExec(descriptor)
+	return os.NewFile(uintptr(descriptor), os.Stdout.Name())
 }
 
 // finish executes the command and waits for the threads of the embedded engine.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -73,7 +74,7 @@ func (p *program) run(ctx context.Context) int {
 	var exit *exitError
 	var usage usageError
 	switch {
-	case err == nil:
+	case err == nil, errors.Is(err, syscall.EPIPE): // the reader of the output wants no more
 		return exitOK
 	case errors.As(err, &exit):
 		return exit.code

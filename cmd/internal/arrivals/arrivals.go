@@ -124,16 +124,21 @@ func knownWebsite(id int64) string {
 }
 
 // Write prints arrivals in the order of their time: one line of text each, or one
-// JSON object per line.
-func Write(to io.Writer, all []Arrival, asJSON bool) {
+// JSON object per line. The error is that of the writer.
+func Write(to io.Writer, all []Arrival, asJSON bool) error {
 	encoder := json.NewEncoder(to)
 	encoder.SetEscapeHTML(false)
 	slices.SortStableFunc(all, func(a, b Arrival) int { return a.At.Compare(b.At) })
 	for _, a := range all {
 		if asJSON {
-			_ = encoder.Encode(a)
+			if err := encoder.Encode(a); err != nil {
+				return err
+			}
 			continue
 		}
-		_, _ = fmt.Fprintln(to, a.line())
+		if _, err := fmt.Fprintln(to, a.line()); err != nil {
+			return err
+		}
 	}
+	return nil
 }

@@ -1,0 +1,53 @@
+package e2e
+
+import (
+	"bufio"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestUnreadOutputEndsACommandCleanly closes the output of a command after its first line,
+// as head does. The store must be closed cleanly, and a command that follows a server must
+// end.
+func TestUnreadOutputEndsACommandCleanly(t *testing.T) {
+	t.Parallel()
+	store := "--store=embedded:" + filepath.Join(t.TempDir(), "data")
+	succeed(t, nil, "apply", "-f", "../testdata/thirty.catalog.yaml", store)
+	file := filepath.Join(t.TempDir(), "many.ndjson")
+	line := `{"time":"2026-05-01T12:00:00Z","websiteId":1,"visitor":"v","event":"view","campaignId":1,"variationId":1}` + "\n"
+	if err := os.WriteFile(file, []byte(strings.Repeat(line, 3_000)), 0o600); err != nil { // more than a pipe holds
+		t.Fatal(err)
+	}
+	succeed(t, nil, "import", file, store)
+	readOne := func(args ...string) {
+		t.Helper()
+		cmd := lifthouse(t, args...)
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var complaints strings.Builder
+		cmd.Stderr = &complaints
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		first, err := bufio.NewReader(out).ReadString('\n')
+		if err != nil || !strings.Contains(first, "campaign 1 variation 1") {
+			t.Errorf("the first line is %q, %v", first, err)
+		}
+		_ = out.Close()
+		if err := cmd.Wait(); err != nil || complaints.Len() > 0 {
+			t.Errorf("%q: %v, %q; want success without messages", args, err, complaints.String())
+		}
+	}
+	readOne("events", "--last=3000", store)
+	_, complaints := succeed(t, nil, "events", "--last=1", store)
+	if complaints != "" {
+		t.Errorf("the next command says %q", complaints)
+	}
+	p := start(t, "serve", store)
+	readOne("events", "--last=3000", "--follow", store)
+	p.interrupt()
+}

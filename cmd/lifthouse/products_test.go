@@ -240,7 +240,7 @@ func TestExportsOfSegment(t *testing.T) {
 	if want := counted(actions); want != written {
 		t.Fatalf("the test counts %s, want %s", want, written)
 	}
-	if _, got := imported(t, "1 duplicates (0 conflicting), 0 of 16 lines rejected", [2]string{"testdata/segment.ndjson", "testdata/segment.mapping.yaml"}); got != written {
+	if _, got := imported(t, "1 duplicate (0 conflicting), 0 of 16 lines rejected", [2]string{"testdata/segment.ndjson", "testdata/segment.mapping.yaml"}); got != written {
 		t.Errorf("%s, want %s", got, written)
 	}
 }

@@ -8,7 +8,8 @@ type rows struct {
 	places []place
 	lines  []row
 	cells  []string
-	// The cells must be valid text, which was converted from another encoding.
+	// text: the cells may have other text than ASCII and must be valid. converted: from another
+	// encoding than UTF-8.
 	text, converted bool
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"lifthouse/cmd/internal/app"
+	"lifthouse/cmd/internal/terminal"
 	"lifthouse/schema/ingest"
 
 	"github.com/spf13/cobra"
@@ -47,7 +48,7 @@ func (p *program) forget(ctx context.Context, w *ingest.Writer, visitors []strin
 		if err != nil {
 			return err
 		}
-		p.say("%d events of %d subjects are stored. Delete them permanently? [y/N]", found.Events, found.Subjects)
+		p.say("Stored: %s of %s. Delete permanently? [y/N]", terminal.Count(found.Events, "event"), terminal.Count(found.Subjects, "subject"))
 		if err := p.consent(); err != nil {
 			return err
 		}
@@ -56,7 +57,7 @@ func (p *program) forget(ctx context.Context, w *ingest.Writer, visitors []strin
 	if err != nil {
 		return err
 	}
-	p.say("deleted %d events of %d subjects", erased.Events, erased.Subjects)
+	p.say("deleted %s of %s", terminal.Count(erased.Events, "event"), terminal.Count(erased.Subjects, "subject"))
 	return nil
 }
 

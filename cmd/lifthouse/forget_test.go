@@ -19,7 +19,7 @@ func TestForgetAsksAndErases(t *testing.T) {
 	}{
 		{nil, "", exitUsage, "--visitor: must be the id of a visitor"},
 		{[]string{"--visitor=c1"}, "n\n", exitFailed, "nothing was deleted"},
-		{[]string{"--visitor=c1"}, "y\n", exitOK, "deleted 2 events of 1 subjects"},
+		{[]string{"--visitor=c1"}, "y\n", exitOK, "deleted 2 events of 1 subject"},
 		{[]string{"--visitor=c1", "--yes"}, "", exitOK, "deleted 0 events of 0 subjects"},
 	} {
 		h.input = filepath.Join(t.TempDir(), "in")

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"lifthouse/cmd/internal/terminal"
 	"lifthouse/schema/ingest"
 )
 
@@ -45,7 +46,7 @@ func (p *program) showInspection(file string, in *ingest.Inspection) error {
 	if in.Encoding != "" {
 		separated += ", encoding " + in.Encoding
 	}
-	p.say("%s: %s%s, the first %d rows", file, in.Format, separated, in.Rows)
+	p.say("%s: %s%s, the first %s", file, in.Format, separated, terminal.Count(in.Rows, "row"))
 	fields := map[string]string{}
 	for field, column := range in.Guess() {
 		fields[column.Name] = field

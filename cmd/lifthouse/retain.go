@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lifthouse/cmd/internal/app"
+	"lifthouse/cmd/internal/terminal"
 
 	"github.com/spf13/cobra"
 )
@@ -47,17 +48,17 @@ func (p *program) retain(ctx context.Context, s *app.Store, days int, dryRun, ye
 	var events uint64
 	for _, e := range found {
 		events += e.Events
-		p.say("%s %d %q of website %d, ended %s: %d events", e.Subject, e.ID, e.Name, e.WebsiteID, e.EndDate.Format(time.DateOnly), e.Events)
+		p.say("%s %d %q of website %d, ended %s: %s", e.Subject, e.ID, e.Name, e.WebsiteID, e.EndDate.Format(time.DateOnly), terminal.Count(e.Events, "event"))
 	}
 	switch {
 	case len(found) == 0:
-		p.say("No events are past the retention period of %d days.", days)
+		p.say("No events are past the retention period of %s.", terminal.Count(days, "day"))
 		return nil
 	case dryRun:
-		p.say("%d events of %d subjects would be deleted; nothing was deleted (dry run).", events, len(found))
+		p.say("Dry run: %s of %s would be deleted; nothing was deleted.", terminal.Count(events, "event"), terminal.Count(len(found), "subject"))
 		return nil
 	case !yes:
-		p.say("Delete %d events of %d subjects permanently? [y/N]", events, len(found))
+		p.say("Delete %s of %s permanently? [y/N]", terminal.Count(events, "event"), terminal.Count(len(found), "subject"))
 		if err := p.consent(); err != nil {
 			return err
 		}
@@ -65,6 +66,6 @@ func (p *program) retain(ctx context.Context, s *app.Store, days int, dryRun, ye
 	if err := s.Erase(ctx, found); err != nil {
 		return err
 	}
-	p.say("deleted %d events of %d subjects", events, len(found))
+	p.say("deleted %s of %s", terminal.Count(events, "event"), terminal.Count(len(found), "subject"))
 	return nil
 }

@@ -55,9 +55,9 @@ func TestRetentionErasesWhatEndedLongAgo(t *testing.T) {
 	}{
 		{nil, "", exitUsage, `--days "0": must be 1 or more`, "[{2} {2} {2}]"},
 		{[]string{"--days=41"}, "", exitOK, "No events are past", "[{2} {2} {2}]"},
-		{[]string{"--days=39", "--dry-run"}, "", exitOK, "2 events of 1 subjects would be deleted; nothing was", "[{2} {2} {2}]"},
+		{[]string{"--days=39", "--dry-run"}, "", exitOK, "2 events of 1 subject would be deleted; nothing was", "[{2} {2} {2}]"},
 		{[]string{"--days=39"}, "n\n", exitFailed, "nothing was deleted", "[{2} {2} {2}]"},
-		{[]string{"--days=39"}, "y\n", exitOK, "deleted 2 events of 1 subjects", "[{2} {0} {2}]"},
+		{[]string{"--days=39"}, "y\n", exitOK, "deleted 2 events of 1 subject", "[{2} {0} {2}]"},
 		{[]string{"--days=39", "--yes"}, "", exitOK, "No events are past", "[{2} {0} {2}]"},
 	} {
 		code, out := run(c.in, append([]string{"retain"}, c.args...)...)

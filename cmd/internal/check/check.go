@@ -59,6 +59,7 @@ func (r *Report) Fault(aspect string, err error) {
 // is nil for servers.
 func (r *Report) Store(ctx context.Context, conn driver.Conn, manifest *schema.Manifest) {
 	r.OK("store", "answers")
+	r.versions(ctx, conn)
 	r.disks(ctx, conn)
 	if !r.schema(ctx, conn) {
 		return
@@ -86,6 +87,22 @@ func (r *Report) Store(ctx context.Context, conn driver.Conn, manifest *schema.M
 	}
 	r.catalogue(s.Catalogue.Snapshot())
 	r.rollups(ctx, s.Engine)
+}
+
+// versions checks that the servers have the release of ClickHouse that is verified.
+func (r *Report) versions(ctx context.Context, conn driver.Conn) {
+	found, err := schema.Versions(ctx, conn)
+	if err != nil {
+		r.Note("store", "%v", err)
+		return
+	}
+	for _, v := range found {
+		if v.Verified() {
+			r.OK("store", "ClickHouse %s on %s", v.Version, v.Host)
+			continue
+		}
+		r.Note("store", "ClickHouse %s on %s is not verified: the tests of Lifthouse run on %s", v.Version, v.Host, schema.VerifiedRelease)
+	}
 }
 
 // schema checks the form and the version of the tables. It returns false if

@@ -23,8 +23,8 @@ const (
 )
 
 // idFilter contains the ids of all stored events. An event whose id is not in the
-// filter is new and needs no look-up. The filter is only valid if no other
-// process writes to the store.
+// filter is new and needs no look-up. If other processes write to the store, the filter
+// is only valid for a write for which followBlocks made it current.
 type idFilter struct {
 	mu       sync.Mutex
 	filters  []*bloom.BloomFilter // new ids are added to the last one; empty: the filter is disabled
@@ -84,6 +84,13 @@ func (f *idFilter) reset() {
 	f.grow()
 }
 
+// discard discards all ids and disables the filter.
+func (f *idFilter) discard() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.filters, f.free, f.capacity, f.complete = nil, 0, 0, false
+}
+
 // grow adds capacity, or disables the filter if the maximum is exceeded.
 func (f *idFilter) grow() {
 	capacity := max(firstCapacity, 2*f.capacity)
@@ -99,6 +106,13 @@ func (f *idFilter) markComplete() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.complete = len(f.filters) > 0
+}
+
+// isComplete reports whether the ids of all earlier events have been added.
+func (f *idFilter) isComplete() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.complete
 }
 
 // add adds an id. The caller must hold the lock.

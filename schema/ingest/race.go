@@ -60,7 +60,10 @@ func (w *Writer) Share(ctx context.Context) error {
 		}
 	}
 	w.name = rand.Text()
-	return nil
+	ordered, err := w.blocksOrdered(ctx)
+	w.blocks.ordered.Store(ordered)
+	w.blocks.least = manyEvents
+	return err
 }
 
 // writeShared inserts the new events into a shared store, removes those of which
@@ -95,11 +98,16 @@ func (w *Writer) insertShared(ctx context.Context, rows []schema.Event, judge fu
 	if len(rows) == 0 {
 		return 0, nil
 	}
+	w.idFilter.addAll(rows) // before the insert, because a failed insert may have stored rows
 	accepted, err := w.insert(ctx, rows)
 	if err != nil {
 		return 0, err
 	}
-	lost, err := w.removeLater(ctx, rows, accepted)
+	copied, err := w.possiblyCopied(ctx, rows)
+	if err != nil {
+		return 0, err
+	}
+	lost, err := w.removeLater(ctx, copied, accepted)
 	if err != nil {
 		return 0, err
 	}

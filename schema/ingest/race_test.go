@@ -126,6 +126,9 @@ func TestConcurrentWriters(t *testing.T) {
 			for i := range writers {
 				writers[i] = ingest.NewWriter(racers[i])
 				share(t, writers[i])
+				if round%3 > 0 { // one of them, or both
+					ingest.FollowBlocksFrom(writers[i], 1+100*(i*(2-round%3)))
+				}
 			}
 			var reported results
 			var all []schema.Event
@@ -209,6 +212,9 @@ func TestLaterInsertIsRemoved(t *testing.T) {
 				}
 			}})
 			share(t, late)
+			if n%2 > 0 {
+				ingest.FollowBlocksFrom(late, 1)
+			}
 			verdicts, outcome, err := late.WriteEach(t.Context(), []schema.Event{second})
 			if err != nil || verdicts[0] != ingest.Conflict || outcome != (ingest.Outcome{Duplicates: 1, Conflicts: 1}) {
 				t.Errorf("second: %v, %+v, %v; want a conflict", verdicts, outcome, err)
@@ -240,26 +246,33 @@ func (c between) PrepareBatch(ctx context.Context, query string, opts ...driver.
 // TestCopiesAreFoundAfterMerges merges between the inserts of two writers and
 // their checks for copies.
 func TestCopiesAreFoundAfterMerges(t *testing.T) {
-	conn := schematest.Server(t).Open(t)
-	var reported results
-	m := newBarrier(2)
-	var running sync.WaitGroup
-	for range 2 {
-		r := &racingConn{Conn: optimizing{Conn: conn}, at: m}
-		w := ingest.NewWriter(r)
-		share(t, w)
-		running.Go(func() {
-			verdicts, outcome, err := w.WriteEach(t.Context(), []schema.Event{view("e", 12)})
-			if err != nil {
-				t.Error(err)
+	for _, following := range []int{0, 1, 2} {
+		t.Run(fmt.Sprintf("%d follow blocks", following), func(t *testing.T) {
+			conn := schematest.Server(t).Open(t)
+			var reported results
+			m := newBarrier(2)
+			var running sync.WaitGroup
+			for i := range 2 {
+				r := &racingConn{Conn: optimizing{Conn: conn}, at: m}
+				w := ingest.NewWriter(r)
+				share(t, w)
+				if i < following {
+					ingest.FollowBlocksFrom(w, 1)
+				}
+				running.Go(func() {
+					verdicts, outcome, err := w.WriteEach(t.Context(), []schema.Event{view("e", 12)})
+					if err != nil {
+						t.Error(err)
+					}
+					reported.add([]schema.Event{view("e", 12)}, verdicts, outcome)
+				})
 			}
-			reported.add([]schema.Event{view("e", 12)}, verdicts, outcome)
+			running.Wait()
+			checkFold(t, conn, []schema.Event{view("e", 12)}, &reported)
+			if want := (ingest.Outcome{Inserted: 1, Duplicates: 1}); reported.outcome != want {
+				t.Errorf("reported %+v, want %+v", reported.outcome, want)
+			}
 		})
-	}
-	running.Wait()
-	checkFold(t, conn, []schema.Event{view("e", 12)}, &reported)
-	if want := (ingest.Outcome{Inserted: 1, Duplicates: 1}); reported.outcome != want {
-		t.Errorf("reported %+v, want %+v", reported.outcome, want)
 	}
 }
 

@@ -33,10 +33,11 @@ type Writer struct {
 	afterWrite    func([]Subject)
 	name          string // identifies the rows of this writer in a shared store; empty if the store is not shared
 	idFilter      idFilter
-	exclusive     bool           // no other process writes to the store
-	lastAccepted  time.Time      // the latest acceptance time; guarded by writeLock
-	through       atomic.Int64   // the acceptance time of the last completed insert, in Unix milliseconds
-	countersDirty bool           // a failed insert may have stored events without counting them; guarded by writeLock
+	exclusive     bool         // no other process writes to the store
+	lastAccepted  time.Time    // the latest acceptance time; guarded by writeLock
+	through       atomic.Int64 // the acceptance time of the last completed insert, in Unix milliseconds
+	countersDirty bool         // a failed insert may have stored events without counting them; guarded by writeLock
+	blocks        blocks
 	unattributed  map[int64]bool // whether a website has unattributed goals, if known; only used if exclusive
 
 	manifest   *schema.Manifest // nil for a store on servers
@@ -150,6 +151,9 @@ func (w *Writer) write(ctx context.Context, events []schema.Event, verdicts []Ve
 		return Outcome{}, context.Cause(ctx)
 	}
 	if err := w.repairCounters(ctx); err != nil {
+		return Outcome{}, err
+	}
+	if err := w.followBlocks(ctx, len(events)); err != nil {
 		return Outcome{}, err
 	}
 	stored, err := w.compareStored(ctx, events, verdicts)
@@ -347,7 +351,12 @@ func (w *Writer) derived(ctx context.Context, events []schema.Event, verdicts []
 // stored returns the stored rows of the events with the verdict Stored.
 func (w *Writer) stored(ctx context.Context, events []schema.Event, verdicts []Verdict) (map[identity]schema.Event, error) {
 	stored := map[identity]schema.Event{}
-	if events = w.idFilter.possiblyStored(events, verdicts); len(events) == 0 {
+	if w.exclusive || w.blocks.current {
+		events = w.idFilter.possiblyStored(events, verdicts)
+	} else {
+		events = selectStored(events, verdicts)
+	}
+	if len(events) == 0 {
 		return stored, nil
 	}
 	lookup, err := lookupTable(events)

@@ -20,8 +20,8 @@ var (
 	othersEvents string
 )
 
-// A single server numbers the blocks of a table in the order in which they become
-// visible. So a writer of a shared store knows the ids of all events: those that it read
+// A single server of the verified release numbers the blocks of a table in the order in
+// which they become visible. So a writer of a shared store knows the ids of all events: those that it read
 // from the blocks up to a number, and its own. For a large batch it reads the ids that
 // others have inserted since, before its insert and after it, and looks up only events
 // whose ids are among them. Without other writers, it looks up nothing.
@@ -45,16 +45,20 @@ type blocks struct {
 	others  map[uint64]bool // the ids that others have inserted since the beginning of the current write
 }
 
-// blocksOrdered reports whether the table of events is of a single server.
+// blocksOrdered reports whether the table of events is of a single server whose release
+// commits a part under the lock under which it numbers the part's block
+// (MergeTreeSink::commitPart). That is known of the verified release only.
 func (w *Writer) blocksOrdered(ctx context.Context) (bool, error) {
 	if cluster, _ := schema.Cluster(w.conn); cluster != "" {
 		return false, nil
 	}
 	var engine string
-	if err := w.conn.QueryRow(ctx, "SELECT engine FROM system.tables WHERE database = currentDatabase() AND name = 'events'").Scan(&engine); err != nil {
+	var server schema.ServerVersion
+	const query = "SELECT engine, version() FROM system.tables WHERE database = currentDatabase() AND name = 'events'"
+	if err := w.conn.QueryRow(ctx, query).Scan(&engine, &server.Version); err != nil {
 		return false, fmt.Errorf("read the engine of events: %w", err)
 	}
-	return !strings.HasPrefix(engine, "Replicated") && !strings.HasPrefix(engine, "Shared"), nil
+	return server.Verified() && !strings.HasPrefix(engine, "Replicated") && !strings.HasPrefix(engine, "Shared"), nil
 }
 
 // followBlocks makes the ids current for a write of many events. If they are not known

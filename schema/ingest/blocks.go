@@ -39,6 +39,7 @@ type blocks struct {
 	ordered atomic.Bool     // the server numbers blocks in the order in which they become visible
 	learns  atomic.Bool     // the ids of earlier events are being read
 	least   int             // events of a batch from which blocks are followed
+	few     uint64          // stored events up to which a write waits until their ids are read
 	through uint64          // the ids of all blocks up to this number are known
 	started int64           // when the server started, in Unix seconds
 	current bool            // the ids are known for the current write
@@ -96,7 +97,7 @@ func (w *Writer) learnBlocks(ctx context.Context) (known bool, err error) {
 		return false, err
 	}
 	w.idFilter.reset()
-	if stored <= fewEvents {
+	if stored <= w.blocks.few {
 		err := w.LoadIDs(ctx)
 		return err == nil && w.idFilter.isComplete(), err
 	}

@@ -1,5 +1,6 @@
 package ingest
 
 // FollowBlocksFrom sets the number of events of a batch from which a writer of a shared
-// store reads the ids of the others' blocks.
-func FollowBlocksFrom(w *Writer, events int) { w.blocks.least = events }
+// store reads the ids of the others' blocks, and the number of stored events up to which
+// it waits until their ids are read.
+func FollowBlocksFrom(w *Writer, least int, few uint64) { w.blocks.least, w.blocks.few = least, few }

@@ -62,7 +62,7 @@ func (w *Writer) Share(ctx context.Context) error {
 	w.name = rand.Text()
 	ordered, err := w.blocksOrdered(ctx)
 	w.blocks.ordered.Store(ordered)
-	w.blocks.least = manyEvents
+	w.blocks.least, w.blocks.few = manyEvents, fewEvents
 	return err
 }
 

@@ -127,7 +127,7 @@ func TestConcurrentWriters(t *testing.T) {
 				writers[i] = ingest.NewWriter(racers[i])
 				share(t, writers[i])
 				if round%3 > 0 { // one of them, or both
-					ingest.FollowBlocksFrom(writers[i], 1+100*(i*(2-round%3)))
+					ingest.FollowBlocksFrom(writers[i], 1+100*(i*(2-round%3)), uint64(100*i)) // one reads the ids beside its writes
 				}
 			}
 			var reported results
@@ -213,7 +213,7 @@ func TestLaterInsertIsRemoved(t *testing.T) {
 			}})
 			share(t, late)
 			if n%2 > 0 {
-				ingest.FollowBlocksFrom(late, 1)
+				ingest.FollowBlocksFrom(late, 1, 100)
 			}
 			verdicts, outcome, err := late.WriteEach(t.Context(), []schema.Event{second})
 			if err != nil || verdicts[0] != ingest.Conflict || outcome != (ingest.Outcome{Duplicates: 1, Conflicts: 1}) {
@@ -257,7 +257,7 @@ func TestCopiesAreFoundAfterMerges(t *testing.T) {
 				w := ingest.NewWriter(r)
 				share(t, w)
 				if i < following {
-					ingest.FollowBlocksFrom(w, 1)
+					ingest.FollowBlocksFrom(w, 1, 100)
 				}
 				running.Go(func() {
 					verdicts, outcome, err := w.WriteEach(t.Context(), []schema.Event{view("e", 12)})

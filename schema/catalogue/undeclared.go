@@ -19,8 +19,8 @@ const maxNames = 10_000
 // Named counts the events that name each campaign, widget, experiment, variation and
 // goal.
 type Named struct {
-	exposures map[exposureName]int
-	goals     map[goalName]int
+	exposures map[exposureName]*int
+	goals     map[goalName]*int
 	last      schema.Event
 }
 
@@ -34,7 +34,7 @@ type goalName struct{ website, goal int64 }
 
 // NewNamed returns a count of no events.
 func NewNamed() *Named {
-	return &Named{exposures: map[exposureName]int{}, goals: map[goalName]int{}}
+	return &Named{exposures: map[exposureName]*int{}, goals: map[goalName]*int{}}
 }
 
 // Add counts the rows of events. The rows of one event must follow each other.
@@ -52,9 +52,12 @@ func (n *Named) Add(rows []schema.Event) {
 	}
 }
 
-func count[K comparable](counts map[K]int, name K) {
-	if _, known := counts[name]; known || len(counts) < maxNames {
-		counts[name]++
+func count[K comparable](counts map[K]*int, name K) {
+	if n := counts[name]; n != nil {
+		*n++
+	} else if len(counts) < maxNames {
+		n := 1
+		counts[name] = &n
 	}
 }
 
@@ -84,14 +87,14 @@ func (s *Snapshot) Undeclared(n *Named) []Undeclared {
 	}
 	for name, events := range n.exposures {
 		if u, declared := s.exposure(name); u != nil {
-			note(*u, declared, events)
+			note(*u, declared, *events)
 		}
 	}
 	for name, events := range n.goals {
 		declared := declaredOf(s.Account(s.ownerOf(name.website)).Goals, func(g Goal) bool { return g.WebsiteID == name.website })
 		if !slices.Contains(declared, name.goal) {
 			owner := s.Account(s.ownerOf(name.website)).Goals[name.goal].WebsiteID
-			note(Undeclared{WebsiteID: name.website, Kind: "goal", ID: name.goal, belongsTo: owner}, declared, events)
+			note(Undeclared{WebsiteID: name.website, Kind: "goal", ID: name.goal, belongsTo: owner}, declared, *events)
 		}
 	}
 	all := make([]Undeclared, 0, len(found))

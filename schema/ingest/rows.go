@@ -1,6 +1,9 @@
 package ingest
 
-import "fmt"
+import (
+	"fmt"
+	"unicode/utf8"
+)
 
 // rows are lines with their cells, in the order of the mapper's columns.
 type rows struct {
@@ -64,11 +67,24 @@ func (r *rows) textFault(cells []string) error {
 		return nil
 	}
 	for i, cell := range cells {
+		if hasASCII(cell) {
+			continue
+		}
 		if err := encodingFault(r.mapper.columns[i], cell, r.converted); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// hasASCII reports whether a text is ASCII. It is inlined: most cells are short.
+func hasASCII(text string) bool {
+	for i := range len(text) {
+		if text[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
 }
 
 // extractNested replaces cells that contain a JSON object by the requested value

@@ -61,7 +61,7 @@ func TestRetentionErasesWhatEndedLongAgo(t *testing.T) {
 		{[]string{"--days=39", "--yes"}, "", exitOK, "No events are past", "[{2} {0} {2}]"},
 	} {
 		code, out := run(c.in, append([]string{"retain"}, c.args...)...)
-		if code != c.code || !strings.Contains(out, c.want) || strings.Contains(out, "1 subjects") != strings.Contains(out, old) {
+		if code != c.code || !strings.Contains(out, c.want) || strings.Contains(out, "1 subject ") != strings.Contains(out, old) {
 			t.Errorf("retain %q: exit %d, %q; want %d and %q", c.args, code, out, c.code, c.want)
 		}
 		if left := views(p); left != c.left {

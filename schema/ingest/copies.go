@@ -146,11 +146,12 @@ func (w *Writer) awaitRemoval(ctx context.Context, copies []storedCopy) error {
 	}
 }
 
-// unfinishedMutations describes the mutations of the connected server that delete
+// unfinishedMutations describes the oldest mutations of the connected server that delete
 // events and are not done, or the error of the query.
 func (w *Writer) unfinishedMutations(ctx context.Context) string {
 	mutations, err := schema.QueryNames(ctx, w.conn, `SELECT format('{} of {}: {} parts to do {}', mutation_id, toString(create_time), toString(parts_to_do), latest_fail_reason)
-		FROM system.mutations WHERE database = currentDatabase() AND table IN ('events', {local:String}) AND NOT is_done`, clickhouse.Named("local", schema.LocalTable("events")))
+		FROM system.mutations WHERE database = currentDatabase() AND table IN ('events', {local:String}) AND NOT is_done
+		ORDER BY create_time LIMIT 3`, clickhouse.Named("local", schema.LocalTable("events")))
 	if err != nil {
 		return err.Error()
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -41,7 +42,10 @@ func (p *program) completeFrom(of func(args []string, owned *catalogue.Owned) []
 			collect(p.running)
 			return found, cobra.ShellCompDirectiveNoFileComp
 		}
-		p.useDemo(cmd)
+		if p.configure(cmd) != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		p.useDemo()
 		address, err := schema.ParseAddress(p.address, p.getenv)
 		if err != nil || address.Dir != "" && isEmpty(p.path(address.Dir)) {
 			return nil, cobra.ShellCompDirectiveNoFileComp
@@ -168,14 +172,9 @@ func complete(cmd *cobra.Command, flag string, f cobra.CompletionFunc) {
 
 // useDemo uses the demo store of the folder if no store is named and the default store
 // does not exist, and reports whether it does.
-func (p *program) useDemo(cmd *cobra.Command) bool {
-	if p.running != nil || cmd.Flags().Changed(storeFlag) || p.getenv("LIFTHOUSE_STORE") != "" {
+func (p *program) useDemo() bool {
+	if p.running != nil || slices.ContainsFunc(p.settings, func(s *config.Setting) bool { return s.Name == storeFlag && s.Source != config.FromDefault }) {
 		return false
-	}
-	for _, s := range p.settings {
-		if s.Name == storeFlag && s.Source != config.FromDefault {
-			return false
-		}
 	}
 	fallback, err := schema.ParseAddress(p.address, p.getenv)
 	demoAddress, demoErr := schema.ParseAddress(demoStore, p.getenv)
@@ -187,8 +186,8 @@ func (p *program) useDemo(cmd *cobra.Command) bool {
 }
 
 // orDemo uses the demo store of the folder like useDemo, and says so.
-func (p *program) orDemo(cmd *cobra.Command) {
-	if p.useDemo(cmd) {
-		p.complain("there is no store at ./data: this is the demo store (--store %s)", demoStore)
+func (p *program) orDemo() {
+	if p.useDemo() {
+		p.complain("the folder has no ./data: this is the demo store (--store %s)", demoStore)
 	}
 }

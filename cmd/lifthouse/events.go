@@ -55,7 +55,7 @@ func (p *program) eventsCommand() *cobra.Command {
 			if err := q.check(cmd.Flags().Changed); err != nil {
 				return err
 			}
-			p.orDemo(cmd)
+			p.orDemo()
 			err := p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error { return p.events(ctx, s, q) })
 			if q.follow && cmd.Context().Err() != nil {
 				err = nil // the user ended it

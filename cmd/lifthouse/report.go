@@ -55,7 +55,7 @@ func (p *program) reportCommand() *cobra.Command {
 			if err := as.Check(); err != nil {
 				return usageError{err}
 			}
-			p.orDemo(cmd)
+			p.orDemo()
 			err = p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
 				request.AccountID = account
 				return p.report(ctx, s, request, as)

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/agnivade/levenshtein"
+	"lifthouse/schema"
 )
 
 // givenFields holds the fields of a JSON object.
@@ -47,18 +47,10 @@ func (r *inputReader) object(path string, text json.RawMessage, names []string) 
 		case slices.Contains(names, name):
 			f.values[name] = value
 		default:
-			r.fault(f.at(name), string(value), "unknown field; did you mean "+nearestName(name, names)+"?")
+			r.fault(f.at(name), string(value), "unknown field; did you mean "+schema.Nearest(abridged(name), names)+"?")
 		}
 	}
 	return f, true
-}
-
-// nearestName returns the name that is most similar to a misspelt one.
-func nearestName(name string, names []string) string {
-	name = strings.ToLower(abridged(name))
-	return slices.MinFunc(names, func(a, b string) int {
-		return cmp.Compare(levenshtein.ComputeDistance(name, strings.ToLower(a)), levenshtein.ComputeDistance(name, strings.ToLower(b)))
-	})
 }
 
 func (f givenFields) at(name string) string {

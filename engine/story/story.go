@@ -94,7 +94,7 @@ func newNarrator(subject plan.Subject, own []Event, known *catalogue.Snapshot) *
 		n.plan = p
 	} else {
 		named := catalogue.NewNamed()
-		named.Add([]schema.Event{{WebsiteID: subject.WebsiteID, Subject: subject.Kind, SubjectID: subject.ID, ExperimentID: subject.ExperimentID}})
+		named.AddRows(&schema.Event{WebsiteID: subject.WebsiteID, Subject: subject.Kind, SubjectID: subject.ID, ExperimentID: subject.ExperimentID}, 1)
 		for _, u := range known.Undeclared(named) {
 			n.fault = u.Detail
 		}
@@ -121,7 +121,7 @@ func (n *narrator) exclusion(seen []int64) string {
 	case n.plan == nil:
 		return n.fault
 	case n.first == nil:
-		return "there is no view, so the visitor is in no report"
+		return "without a view, the visitor is in no report"
 	case len(seen) > 1 && n.plan.MultipleExposures == catalogue.ExcludeMultiExposed:
 		return fmt.Sprintf("the visitor saw the variations %s; multi-exposed visitors are excluded", listed(seen))
 	case !slices.ContainsFunc(n.plan.Variations, func(v plan.Variation) bool { return v.ID == n.first.VariationID }):
@@ -159,7 +159,7 @@ func (n *narrator) line(e *Event) (counts bool, why string) {
 	case n.plan == nil:
 		return false, n.subject.Short() + " is not declared"
 	case n.first == nil:
-		return false, "there is no view"
+		return false, "the visitor has no view"
 	case e.Time.Before(n.first.Time):
 		return false, "before the first view, " + clock(n.first.Time)
 	case n.excluded != "" && e.Kind == schema.KindView && e.VariationID != n.first.VariationID:
@@ -238,7 +238,7 @@ func span(d time.Duration) string {
 	return "less than a minute"
 }
 
-func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") }
+func clock(t time.Time) string { return t.UTC().Format(time.DateTime) }
 
 // unattributed returns the chapter of the goals without an exposure. Each counts where a
 // row that is derived from it does.

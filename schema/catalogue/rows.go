@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"lifthouse/schema"
+
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
@@ -92,22 +94,10 @@ func readRows(ctx context.Context, conn driver.Conn) ([]row, error) {
 }
 
 func queryRows(ctx context.Context, conn driver.Conn, query string, args ...any) ([]row, error) {
-	found, err := conn.Query(ctx, query, args...)
+	rows, err := schema.QueryRows(ctx, conn, query, func(found driver.Rows, r *row) error {
+		return found.Scan(&r.AccountID, (*string)(&r.Kind), &r.ID, (*string)(&r.Part), &r.Writer, &r.Version, &r.Body, &r.Archived)
+	}, args...)
 	if err != nil {
-		return nil, fmt.Errorf("read catalogue: %w", err)
-	}
-	defer func() { _ = found.Close() }()
-	var rows []row
-	for found.Next() {
-		var r row
-		var k, f string
-		if err := found.Scan(&r.AccountID, &k, &r.ID, &f, &r.Writer, &r.Version, &r.Body, &r.Archived); err != nil {
-			return nil, fmt.Errorf("read catalogue: %w", err)
-		}
-		r.Kind, r.Part = kind(k), part(f)
-		rows = append(rows, r)
-	}
-	if err := found.Err(); err != nil {
 		return nil, fmt.Errorf("read catalogue: %w", err)
 	}
 	return rows, nil
@@ -115,20 +105,10 @@ func queryRows(ctx context.Context, conn driver.Conn, query string, args ...any)
 
 // insertRows inserts the rows in one block, which is atomic.
 func insertRows(ctx context.Context, conn driver.Conn, rows []row) error {
-	if len(rows) == 0 {
-		return nil
-	}
-	batch, err := conn.PrepareBatch(ctx, "INSERT INTO catalogue (account_id, kind, id, facet, writer, version, body, archived, changed_by)")
+	err := schema.InsertRows(ctx, conn, "INSERT INTO catalogue (account_id, kind, id, facet, writer, version, body, archived, changed_by)", rows, func(r *row) []any {
+		return []any{r.AccountID, string(r.Kind), r.ID, string(r.Part), r.Writer, r.Version, r.Body, r.Archived, r.By}
+	})
 	if err != nil {
-		return fmt.Errorf("write catalogue: %w", err)
-	}
-	defer func() { _ = batch.Close() }()
-	for _, r := range rows {
-		if err := batch.Append(r.AccountID, string(r.Kind), r.ID, string(r.Part), r.Writer, r.Version, r.Body, r.Archived, r.By); err != nil {
-			return fmt.Errorf("write catalogue: %w", err)
-		}
-	}
-	if err := batch.Send(); err != nil {
 		return fmt.Errorf("write catalogue: %w", err)
 	}
 	return nil

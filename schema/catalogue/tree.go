@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agnivade/levenshtein"
 	"github.com/goccy/go-yaml/ast"
 
 	"lifthouse/schema"
@@ -125,7 +124,7 @@ func (t *tree) mapping(path string, node, value ast.Node, want reflect.Type) boo
 		of, known := fieldsOf(want)[name]
 		switch line, twice := given[name]; {
 		case !known:
-			misspelt = append(misspelt, nearestName(name, fieldNames(want)))
+			misspelt = append(misspelt, schema.Nearest(name, fieldNames(want)))
 			t.fault(at, pair.Key, "", unknownField(name, fieldNames(want)))
 			return true
 		case twice:
@@ -172,14 +171,6 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 }
 
 func fieldNames(t reflect.Type) []string { return slices.Sorted(maps.Keys(fieldsOf(t))) }
-
-// nearestName returns the name that is most similar to a misspelt one.
-func nearestName(name string, names []string) string {
-	distance := func(other string) int {
-		return levenshtein.ComputeDistance(strings.ToLower(name), strings.ToLower(other))
-	}
-	return slices.MinFunc(names, func(a, b string) int { return cmp.Compare(distance(a), distance(b)) })
-}
 
 func keyOf(pair *ast.MappingValueNode) string {
 	if explicit, ok := pair.Key.(*ast.MappingKeyNode); ok {

@@ -41,23 +41,34 @@ func NewNamed() *Named {
 func (n *Named) Add(rows []schema.Event) {
 	for i := range rows {
 		e := &rows[i]
-		if e.Subject != schema.SubjectNone {
-			count(n.exposures, exposureName{e.WebsiteID, e.Subject, e.SubjectID, e.ExperimentID, e.VariationID})
-		}
+		n.addExposure(e, 1)
 		again := n.last.EventID == e.EventID && n.last.VisitorID == e.VisitorID && n.last.GoalID == e.GoalID
 		if e.Kind == schema.KindGoal && !again {
-			count(n.goals, goalName{e.WebsiteID, e.GoalID})
+			count(n.goals, goalName{e.WebsiteID, e.GoalID}, 1)
 		}
 		n.last.EventID, n.last.VisitorID, n.last.GoalID = e.EventID, e.VisitorID, e.GoalID
 	}
 }
 
-func count[K comparable](counts map[K]*int, name K) {
+// AddRows counts a number of rows with the same names. A goal counts once for each row.
+func (n *Named) AddRows(row *schema.Event, rows int) {
+	n.addExposure(row, rows)
+	if row.GoalID != 0 {
+		count(n.goals, goalName{row.WebsiteID, row.GoalID}, rows)
+	}
+}
+
+func (n *Named) addExposure(row *schema.Event, rows int) {
+	if row.Subject != schema.SubjectNone {
+		count(n.exposures, exposureName{row.WebsiteID, row.Subject, row.SubjectID, row.ExperimentID, row.VariationID}, rows)
+	}
+}
+
+func count[K comparable](counts map[K]*int, name K, by int) {
 	if n := counts[name]; n != nil {
-		*n++
+		*n += by
 	} else if len(counts) < maxNames {
-		n := 1
-		counts[name] = &n
+		counts[name] = &by
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 
 	"github.com/agnivade/levenshtein"
 	"golang.org/x/text/currency"
+
+	"lifthouse/schema"
 )
 
 // Fault is an error in a catalogue file.
@@ -159,7 +161,7 @@ func (c *checker) oneOf(path, value string, allowed []string) {
 // suggestion returns a question for the most similar allowed value, or an empty text if
 // none is similar.
 func suggestion(value string, allowed []string) string {
-	nearest := nearestName(value, allowed)
+	nearest := schema.Nearest(value, allowed)
 	if value == "" || levenshtein.ComputeDistance(strings.ToLower(value), strings.ToLower(nearest)) > len(value)/3+1 {
 		return ""
 	}

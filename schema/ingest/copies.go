@@ -11,6 +11,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/ext"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
 var (
@@ -93,20 +94,15 @@ func (w *Writer) removeCopies(ctx context.Context, copies []storedCopy) error {
 // recordRemoval records that the copies are about to be removed, or, if done,
 // that they are removed.
 func (w *Writer) recordRemoval(ctx context.Context, copies []storedCopy, done bool) error {
-	batch, err := w.conn.PrepareBatch(ctx, `INSERT INTO removed_copies (website_id, subject, subject_id, experiment_id, visitor_id, event_id, writer, ingested_at,
-		done, event, goal_id, value, extra_value)`)
-	if err != nil {
-		return fmt.Errorf("record removed copies: %w", err)
-	}
-	defer func() { _ = batch.Close() }()
-	for i := range copies {
-		c := &copies[i]
-		if err := batch.Append(c.WebsiteID, string(c.Subject), c.SubjectID, c.ExperimentID, c.VisitorID, c.EventID, c.writer, c.ingestedAt,
-			done, string(c.Kind), c.GoalID, c.Value, c.ExtraValue); err != nil {
-			return fmt.Errorf("record removed copies: %w", err)
+	const statement = `INSERT INTO removed_copies (website_id, subject, subject_id, experiment_id, visitor_id, event_id, writer, ingested_at,
+		done, event, goal_id, value, extra_value)`
+	err := schema.InsertRows(ctx, w.conn, statement, copies, func(c *storedCopy) []any {
+		return []any{
+			c.WebsiteID, string(c.Subject), c.SubjectID, c.ExperimentID, c.VisitorID, c.EventID, c.writer, c.ingestedAt,
+			done, string(c.Kind), c.GoalID, c.Value, c.ExtraValue,
 		}
-	}
-	if err := batch.Send(); err != nil {
+	})
+	if err != nil {
 		return fmt.Errorf("record removed copies: %w", err)
 	}
 	return nil
@@ -215,23 +211,11 @@ func sinceNamed(since time.Time) any {
 
 // copiesOf returns the copies that a query selects.
 func (w *Writer) copiesOf(ctx context.Context, query string, params ...any) ([]storedCopy, error) {
-	rows, err := w.conn.Query(ctx, query, params...)
+	copies, err := schema.QueryRows(ctx, w.conn, query, func(rows driver.Rows, c *storedCopy) error {
+		return rows.Scan(&c.WebsiteID, (*string)(&c.Subject), &c.SubjectID, &c.ExperimentID, &c.VisitorID, &c.EventID, &c.writer, &c.ingestedAt,
+			(*string)(&c.Kind), &c.GoalID, &c.Value, &c.ExtraValue)
+	}, params...)
 	if err != nil {
-		return nil, fmt.Errorf("look for copies of events: %w", err)
-	}
-	defer func() { _ = rows.Close() }()
-	var copies []storedCopy
-	for rows.Next() {
-		var c storedCopy
-		var subjectName, kind string
-		if err := rows.Scan(&c.WebsiteID, &subjectName, &c.SubjectID, &c.ExperimentID, &c.VisitorID, &c.EventID, &c.writer, &c.ingestedAt,
-			&kind, &c.GoalID, &c.Value, &c.ExtraValue); err != nil {
-			return nil, fmt.Errorf("look for copies of events: %w", err)
-		}
-		c.Subject, c.Kind = schema.Subject(subjectName), schema.Kind(kind)
-		copies = append(copies, c)
-	}
-	if err := rows.Err(); err != nil {
 		return nil, fmt.Errorf("look for copies of events: %w", err)
 	}
 	return copies, nil

@@ -2,12 +2,10 @@ package ingest
 
 import (
 	"bufio"
-	"encoding/binary"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -79,8 +77,7 @@ func headerMapper(header []string) (*mapper, error) {
 
 func (l *csvLines) part() (parse, error) {
 	rows := newRows(l.mapper, l.places)
-	rows.converted = l.decoded
-	defer func() { rows.text = l.bounded.beyondASCII }()
+	rows.text, rows.converted = true, l.decoded
 	for begun := l.records.InputOffset(); rows.count() < partRows && l.records.InputOffset()-begun < partSize; {
 		if err := l.read(rows); err != nil {
 			return rows.parse, err
@@ -165,9 +162,8 @@ var errLongRecord = fmt.Errorf("the record is longer than %d bytes", maxLine)
 // boundedReader returns an error if a record is too long, because the CSV reader
 // holds a record in memory.
 type boundedReader struct {
-	r           io.Reader
-	left        int  // bytes that remain for the current record
-	beyondASCII bool // a byte was read that is not ASCII
+	r    io.Reader
+	left int // bytes that remain for the current record
 }
 
 // Read implements io.Reader.
@@ -177,18 +173,5 @@ func (b *boundedReader) Read(p []byte) (int, error) {
 	}
 	n, err := b.r.Read(p)
 	b.left -= n
-	b.beyondASCII = b.beyondASCII || !isASCII(p[:n])
 	return n, err
-}
-
-// isASCII reports whether a text is ASCII, eight bytes at a time: every byte of a file is
-// checked.
-func isASCII(text []byte) bool {
-	const high = 0x8080808080808080
-	for ; len(text) >= 8; text = text[8:] {
-		if binary.LittleEndian.Uint64(text)&high != 0 {
-			return false
-		}
-	}
-	return !slices.ContainsFunc(text, func(c byte) bool { return c >= utf8.RuneSelf })
 }

@@ -67,13 +67,7 @@ func (d *Deliveries) isBound(ctx context.Context, websiteID int64, key string, b
 }
 
 func (d *Deliveries) insert(ctx context.Context, websiteID int64, key string, body [sha256.Size]byte) error {
-	batch, err := d.conn.PrepareBatch(ctx, "INSERT INTO deliveries (website_id, key, digest, accepted_at)")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = batch.Close() }()
-	if err := batch.Append(websiteID, key, string(body[:]), time.Now().UTC()); err != nil {
-		return err
-	}
-	return batch.Send()
+	return schema.InsertRows(ctx, d.conn, "INSERT INTO deliveries (website_id, key, digest, accepted_at)", [][sha256.Size]byte{body}, func(body *[sha256.Size]byte) []any {
+		return []any{websiteID, key, string(body[:]), time.Now().UTC()}
+	})
 }

@@ -114,20 +114,13 @@ type inboxPart struct {
 }
 
 func (i *Inbox) parts(ctx context.Context) ([]inboxPart, error) {
-	rows, err := i.conn.Query(ctx, inboxParts)
+	parts, err := schema.QueryRows(ctx, i.conn, inboxParts, func(rows driver.Rows, p *inboxPart) error {
+		return rows.Scan(&p.name, &p.rows, &p.bytes)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("list parts of events_inbox: %w", err)
 	}
-	defer func() { _ = rows.Close() }()
-	var parts []inboxPart
-	for rows.Next() {
-		var p inboxPart
-		if err := rows.Scan(&p.name, &p.rows, &p.bytes); err != nil {
-			return nil, fmt.Errorf("list parts of events_inbox: %w", err)
-		}
-		parts = append(parts, p)
-	}
-	return parts, rows.Err()
+	return parts, nil
 }
 
 // The maximum sizes of one read. Other clients may insert strings of any length.

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"lifthouse/schema"
+
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
@@ -95,26 +97,8 @@ func (r *Journal) write(ctx context.Context, countsEvery time.Duration) error {
 	return errors.Join(r.writeRejects(ctx, rejects), r.writeRepeats(ctx, repeats), r.writeCounts(ctx, counts))
 }
 
-// insertRows stores rows together. It does nothing if there are none.
-func insertRows[R any](ctx context.Context, conn driver.Conn, statement string, rows []R, values func(*R) []any) error {
-	if len(rows) == 0 {
-		return nil
-	}
-	batch, err := conn.PrepareBatch(ctx, statement)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = batch.Close() }()
-	for i := range rows {
-		if err := batch.Append(values(&rows[i])...); err != nil {
-			return err
-		}
-	}
-	return batch.Send()
-}
-
 func (r *Journal) writeRejects(ctx context.Context, rejects []Reject) error {
-	err := insertRows(ctx, r.conn, "INSERT INTO rejects (rejected_at, website_id, way, file, line, reason, text)", rejects, func(j *Reject) []any {
+	err := schema.InsertRows(ctx, r.conn, "INSERT INTO rejects (rejected_at, website_id, way, file, line, reason, text)", rejects, func(j *Reject) []any {
 		return []any{j.Time.UTC(), j.WebsiteID, string(j.Way), j.File, j.Line, j.Reason, j.Text}
 	})
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"slices"
 	"time"
 
 	"lifthouse/schema"
@@ -12,14 +13,18 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-//go:embed sql/last_events.sql
-var lastEvents string
-
-//go:embed sql/last_rejects.sql
-var lastRejects string
-
-//go:embed sql/newest_event.sql
-var newestEvent string
+var (
+	//go:embed sql/accepted_columns.sql
+	acceptedColumns string
+	//go:embed sql/last_events.sql
+	lastEvents string
+	//go:embed sql/rejected_columns.sql
+	rejectedColumns string
+	//go:embed sql/last_rejects.sql
+	lastRejects string
+	//go:embed sql/newest_event.sql
+	newestEvent string
+)
 
 // Accepted is an event with its acceptance time.
 type Accepted struct {
@@ -53,23 +58,23 @@ func LastEvents(ctx context.Context, conn driver.Conn, website int64, limit int)
 
 // EventsSince is like LastEvents, for events accepted at or after a time.
 func EventsSince(ctx context.Context, conn driver.Conn, website int64, since time.Time, limit int) ([]Accepted, error) {
-	rows, err := conn.Query(ctx, lastEvents, lastOf(website, since, limit)...)
+	events, err := schema.QueryRows(ctx, conn, acceptedColumns+lastEvents, scanAccepted, lastOf(website, since, limit)...)
 	if err != nil {
 		return nil, fmt.Errorf("read the last events: %w", err)
 	}
-	defer func() { _ = rows.Close() }()
-	var events []Accepted
-	for rows.Next() {
-		var e Accepted
-		var subject, kind string
-		if err := rows.Scan(&e.At, &e.WebsiteID, &subject, &e.SubjectID, &e.ExperimentID, &e.VariationID, &e.VisitorID, &e.EventID,
-			&kind, &e.GoalID, &e.Value, &e.Time, &e.Device, &e.Country); err != nil {
-			return nil, fmt.Errorf("read the last events: %w", err)
-		}
-		e.Subject, e.Kind = schema.Subject(subject), schema.Kind(kind)
-		events = append(events, e)
+	return events, nil
+}
+
+func scanAccepted(rows driver.Rows, e *Accepted) error {
+	return rows.Scan(slices.Concat([]any{&e.At}, commonColumns(&e.Event), []any{&e.Derived, &e.Device, &e.Country})...)
+}
+
+// commonColumns returns the targets of the columns that accepted events and repeats have
+// in common.
+func commonColumns(e *schema.Event) []any {
+	return []any{
+		&e.WebsiteID, (*string)(&e.Subject), &e.SubjectID, &e.ExperimentID, &e.VariationID, &e.VisitorID, &e.EventID, (*string)(&e.Kind), &e.GoalID, &e.Value, &e.Time,
 	}
-	return events, rows.Err()
 }
 
 // LastRejects returns the limit most recently rejected lines of a website, or of
@@ -81,22 +86,15 @@ func LastRejects(ctx context.Context, conn driver.Conn, website int64, limit int
 
 // RejectsSince is like LastRejects, for lines rejected at or after a time.
 func RejectsSince(ctx context.Context, conn driver.Conn, website int64, since time.Time, limit int) ([]Reject, error) {
-	rows, err := conn.Query(ctx, lastRejects, lastOf(website, since, limit)...)
+	rejects, err := schema.QueryRows(ctx, conn, rejectedColumns+lastRejects, scanReject, lastOf(website, since, limit)...)
 	if err != nil {
 		return nil, fmt.Errorf("read the last rejects: %w", err)
 	}
-	defer func() { _ = rows.Close() }()
-	var rejects []Reject
-	for rows.Next() {
-		var r Reject
-		var way string
-		if err := rows.Scan(&r.Time, &r.WebsiteID, &way, &r.File, &r.Line, &r.Reason, &r.Text); err != nil {
-			return nil, fmt.Errorf("read the last rejects: %w", err)
-		}
-		r.Way = Way(way)
-		rejects = append(rejects, r)
-	}
-	return rejects, rows.Err()
+	return rejects, nil
+}
+
+func scanReject(rows driver.Rows, r *Reject) error {
+	return rows.Scan(&r.Time, &r.WebsiteID, (*string)(&r.Way), &r.File, &r.Line, &r.Reason, &r.Text)
 }
 
 func lastOf(website int64, since time.Time, limit int) []any {

@@ -59,11 +59,15 @@ func TestLastEvents(t *testing.T) {
 			}
 		}
 	}
-	text, err := os.ReadFile("sql/last_events.sql")
-	if err != nil {
-		t.Fatal(err)
+	query := ""
+	for _, part := range []string{"sql/accepted_columns.sql", "sql/last_events.sql"} {
+		text, err := os.ReadFile(part)
+		if err != nil {
+			t.Fatal(err)
+		}
+		query += string(text)
 	}
-	read, all := granules(t, conn, string(text), last.Add(-time.Minute))
+	read, all := granules(t, conn, query, last.Add(-time.Minute))
 	if all < 500 || read > 10 {
 		t.Errorf("%d of %d granules are read, want at most 10", read, all)
 	}

@@ -55,39 +55,20 @@ func Received(ctx context.Context, conn driver.Conn, website int64, now time.Tim
 		return clickhouse.DateNamed(name, now.Add(-time.Duration(hours)*time.Hour), clickhouse.MilliSeconds)
 	}
 	params := []any{clickhouse.Named("website_id", website), ago("hour", 1), ago("day", 24), ago("week", 7*24)}
-	rows, err := conn.Query(ctx, receivedStored, params...)
-	if err != nil {
+	if stored, err = schema.QueryRows(ctx, conn, receivedStored, scanStored, params...); err != nil {
 		return nil, nil, fmt.Errorf("count received events: %w", err)
 	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
-		var s StoredRows
-		if err := rows.Scan(&s.WebsiteID, (*string)(&s.Subject), &s.SubjectID, &s.ExperimentID, &s.VariationID, &s.GoalID,
-			&s.Accepted.Hour, &s.Accepted.Day, &s.Accepted.Week, &s.Late.Hour, &s.Late.Day, &s.Late.Week); err != nil {
-			return nil, nil, fmt.Errorf("count received events: %w", err)
-		}
-		stored = append(stored, s)
+	if unstored, err = schema.QueryRows(ctx, conn, receivedUnstored, scanUnstored, params...); err != nil {
+		return nil, nil, fmt.Errorf("count lines that were not stored: %w", err)
 	}
-	if err := rows.Err(); err != nil {
-		return nil, nil, fmt.Errorf("count received events: %w", err)
-	}
-	unstored, err = notStored(ctx, conn, params)
-	return stored, unstored, err
+	return stored, unstored, nil
 }
 
-func notStored(ctx context.Context, conn driver.Conn, params []any) ([]UnstoredLines, error) {
-	rows, err := conn.Query(ctx, receivedUnstored, params...)
-	if err != nil {
-		return nil, fmt.Errorf("count lines that were not stored: %w", err)
-	}
-	defer func() { _ = rows.Close() }()
-	var found []UnstoredLines
-	for rows.Next() {
-		var u UnstoredLines
-		if err := rows.Scan(&u.WebsiteID, &u.Verdict, &u.Cause, &u.Lines.Hour, &u.Lines.Day, &u.Lines.Week); err != nil {
-			return nil, fmt.Errorf("count lines that were not stored: %w", err)
-		}
-		found = append(found, u)
-	}
-	return found, rows.Err()
+func scanStored(rows driver.Rows, s *StoredRows) error {
+	return rows.Scan(&s.WebsiteID, (*string)(&s.Subject), &s.SubjectID, &s.ExperimentID, &s.VariationID, &s.GoalID,
+		&s.Accepted.Hour, &s.Accepted.Day, &s.Accepted.Week, &s.Late.Hour, &s.Late.Day, &s.Late.Week)
+}
+
+func scanUnstored(rows driver.Rows, u *UnstoredLines) error {
+	return rows.Scan(&u.WebsiteID, &u.Verdict, &u.Cause, &u.Lines.Hour, &u.Lines.Day, &u.Lines.Week)
 }

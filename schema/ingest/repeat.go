@@ -54,7 +54,7 @@ const insertRepeats = `INSERT INTO repeats (arrived_at, website_id, subject, sub
 	goal_id, variation_id, value, way, file, line)`
 
 func (r *Journal) writeRepeats(ctx context.Context, repeats []Repeat) error {
-	err := insertRows(ctx, r.conn, insertRepeats, repeats, func(p *Repeat) []any {
+	err := schema.InsertRows(ctx, r.conn, insertRepeats, repeats, func(p *Repeat) []any {
 		return []any{
 			p.ArrivedAt.UTC(), p.WebsiteID, string(p.Subject), p.SubjectID, p.ExperimentID, p.VisitorID, p.EventID, p.Conflict, p.Time, string(p.Kind),
 			p.GoalID, p.VariationID, p.Value, string(p.Way), p.File, p.Line,

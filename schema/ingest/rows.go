@@ -11,8 +11,7 @@ type rows struct {
 	places []place
 	lines  []row
 	cells  []string
-	// text: the cells may have other text than ASCII and must be valid. converted: from another
-	// encoding than UTF-8.
+	// text: the cells must be valid. converted: from another encoding than UTF-8.
 	text, converted bool
 }
 
@@ -67,7 +66,7 @@ func (r *rows) textFault(cells []string) error {
 		return nil
 	}
 	for i, cell := range cells {
-		if hasASCII(cell) {
+		if isASCII(cell) {
 			continue
 		}
 		if err := encodingFault(r.mapper.columns[i], cell, r.converted); err != nil {
@@ -77,8 +76,8 @@ func (r *rows) textFault(cells []string) error {
 	return nil
 }
 
-// hasASCII reports whether a text is ASCII. It is inlined: most cells are short.
-func hasASCII(text string) bool {
+// isASCII reports whether a text is ASCII. It is inlined: most cells are short.
+func isASCII(text string) bool {
 	for i := range len(text) {
 		if text[i] >= utf8.RuneSelf {
 			return false

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"lifthouse/schema"
 )
 
 // countsInterval is the minimum time between two writes of counts. A server that is
@@ -66,7 +68,7 @@ func (r *Journal) writeCounts(ctx context.Context, counts map[unstored]uint64) e
 	for key, lines := range counts {
 		rows = append(rows, row{key, lines})
 	}
-	err := insertRows(ctx, r.conn, "INSERT INTO unstored (minute, website_id, way, verdict, cause, lines)", rows, func(c *row) []any {
+	err := schema.InsertRows(ctx, r.conn, "INSERT INTO unstored (minute, website_id, way, verdict, cause, lines)", rows, func(c *row) []any {
 		return []any{time.Unix(c.minute, 0).UTC(), c.website, string(c.way), c.verdict, c.cause, c.lines}
 	})
 	if err != nil {

@@ -39,55 +39,29 @@ type OfVisitor struct {
 // Visitor reads what arrived of a visitor at a website, or at all websites if website
 // is 0. The visitor is the id as it was sent.
 func Visitor(ctx context.Context, conn driver.Conn, visitor string, website int64) (*OfVisitor, error) {
+	ids := spellings([]string{visitor})
+	params := []any{clickhouse.Named("visitor_id", schema.Hash(visitor)), clickhouse.Named("website_id", website), clickhouse.Named("limit", MaxOfVisitor), clickhouse.Named("spellings", ids)}
 	v := &OfVisitor{}
-	params := []any{clickhouse.Named("visitor_id", schema.Hash(visitor)), clickhouse.Named("website_id", website), clickhouse.Named("limit", MaxOfVisitor), clickhouse.Named("spellings", spellings([]string{visitor}))}
-	read := func(query string, scan func(driver.Rows) error) error {
-		rows, err := conn.Query(ctx, query, params...)
-		if err != nil {
-			return fmt.Errorf("read the events of a visitor: %w", err)
-		}
-		defer func() { _ = rows.Close() }()
-		n := 0
-		for ; rows.Next(); n++ {
-			if err := scan(rows); err != nil {
-				return fmt.Errorf("read the events of a visitor: %w", err)
-			}
-		}
-		v.Limited = v.Limited || n == MaxOfVisitor
-		return rows.Err()
+	var err error
+	v.Events, err = schema.QueryRows(ctx, conn, acceptedColumns+visitorStored, scanAccepted, params...)
+	if err == nil {
+		v.Repeats, err = schema.QueryRows(ctx, conn, visitorRepeats, scanRepeat, params...)
 	}
-	if err := read(visitorStored, func(rows driver.Rows) error {
-		var e Accepted
-		err := rows.Scan(append(append([]any{&e.At}, columnsOf(&e.Event)...), &e.Derived)...)
-		v.Events = append(v.Events, e)
-		return err
-	}); err != nil {
-		return nil, err
+	if err == nil {
+		v.Rejects, err = schema.QueryRows(ctx, conn, rejectedColumns+visitorRejects, scanReject, params...)
 	}
-	if err := read(visitorRepeats, func(rows driver.Rows) error {
-		var p Repeat
-		err := rows.Scan(append(append([]any{&p.ArrivedAt}, columnsOf(&p.Event)...), &p.Conflict, (*string)(&p.Way), &p.File, &p.Line)...)
-		v.Repeats = append(v.Repeats, p)
-		return err
-	}); err != nil {
-		return nil, err
+	if err != nil {
+		return nil, fmt.Errorf("read the events of a visitor: %w", err)
 	}
-	err := read(visitorRejects, func(rows driver.Rows) error {
-		var r Reject
-		if err := rows.Scan(&r.Time, &r.WebsiteID, (*string)(&r.Way), &r.File, &r.Line, &r.Reason, &r.Text); err != nil {
-			return err
-		}
-		if slices.ContainsFunc(spellings([]string{visitor}), func(id string) bool { return containsWord(r.Text, id) }) {
-			v.Rejects = append(v.Rejects, r)
-		}
-		return nil
+	v.Limited = max(len(v.Events), len(v.Repeats), len(v.Rejects)) == MaxOfVisitor
+	v.Rejects = slices.DeleteFunc(v.Rejects, func(r Reject) bool {
+		return !slices.ContainsFunc(ids, func(id string) bool { return containsWord(r.Text, id) })
 	})
-	return v, err
+	return v, nil
 }
 
-// columnsOf returns the targets of the columns that events and repeats have in common.
-func columnsOf(e *schema.Event) []any {
-	return []any{&e.WebsiteID, (*string)(&e.Subject), &e.SubjectID, &e.ExperimentID, &e.VariationID, &e.VisitorID, &e.EventID, (*string)(&e.Kind), &e.GoalID, &e.Value, &e.Time}
+func scanRepeat(rows driver.Rows, p *Repeat) error {
+	return rows.Scan(slices.Concat([]any{&p.ArrivedAt}, commonColumns(&p.Event), []any{&p.Conflict, (*string)(&p.Way), &p.File, &p.Line})...)
 }
 
 // containsWord reports whether a text contains a word that is not a part of a longer

@@ -3,6 +3,7 @@
 package arrivals
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -59,9 +60,7 @@ func ofEvent(e ingest.Accepted) Arrival {
 		t.WidgetID, t.VariationID = e.SubjectID, &e.VariationID
 	case schema.SubjectNone:
 	}
-	if e.Value != 0 {
-		t.Value = json.RawMessage(strconv.FormatFloat(float64(e.Value)/schema.MoneyScale, 'f', -1, 64))
-	}
+	t.Value = amount(e.Value)
 	return Arrival{At: e.At, WebsiteID: e.WebsiteID, Event: t}
 }
 
@@ -79,14 +78,7 @@ func (a Arrival) key() string {
 func (a Arrival) line() string {
 	at := a.At.UTC().Format("2006-01-02 15:04:05.000")
 	if r := a.Rejected; r != nil {
-		from := string(r.Way)
-		if r.File != "" {
-			from = r.File
-		}
-		if r.Line > 0 {
-			from += " line " + strconv.FormatInt(r.Line, 10)
-		}
-		text := fmt.Sprintf("%s  website %-3s REJECTED  %s: %s", at, knownWebsite(a.WebsiteID), from, r.Reason)
+		text := fmt.Sprintf("%s  website %-3s REJECTED  %s: %s", at, knownWebsite(a.WebsiteID), origin(r.Way, r.File, r.Line), r.Reason)
 		if r.Text != "" {
 			text += "\n" + strings.Repeat(" ", len(at)) + "  " + r.Text
 		}
@@ -103,17 +95,38 @@ func (a Arrival) line() string {
 		}
 		saw += fmt.Sprintf(" variation %d", *e.VariationID)
 	}
-	what := string(e.Event)
-	if e.GoalID != 0 {
-		what += " " + strconv.FormatInt(e.GoalID, 10)
-	}
-	text := fmt.Sprintf("%s  website %-3d %-10s %s  visitor %s  of %s", at, a.WebsiteID, what, saw, e.Visitor, e.Time.UTC().Format("2006-01-02 15:04:05"))
+	text := fmt.Sprintf("%s  website %-3d %-10s %s  visitor %s  of %s", at, a.WebsiteID, kindOf(e.Event, e.GoalID), saw, e.Visitor, e.Time.UTC().Format(time.DateTime))
 	for _, more := range []string{string(e.Value), e.Device, e.Country} {
 		if more != "" {
 			text += "  " + more
 		}
 	}
 	return render.Printable(text)
+}
+
+// amount returns money as a JSON number, or nothing if it is 0.
+func amount(units int64) json.RawMessage {
+	if units == 0 {
+		return nil
+	}
+	return json.RawMessage(strconv.FormatFloat(float64(units)/schema.MoneyScale, 'f', -1, 64))
+}
+
+// kindOf returns the kind of an event with the id of its goal.
+func kindOf(kind schema.Kind, goal int64) string {
+	if goal == 0 {
+		return string(kind)
+	}
+	return string(kind) + " " + strconv.FormatInt(goal, 10)
+}
+
+// origin returns where a line came from.
+func origin(way ingest.Way, file string, line int64) string {
+	from := cmp.Or(file, string(way))
+	if line > 0 {
+		from += " line " + strconv.FormatInt(line, 10)
+	}
+	return from
 }
 
 func knownWebsite(id int64) string {

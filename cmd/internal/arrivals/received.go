@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 
-	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 )
@@ -35,28 +34,24 @@ func ReceivedOf(stored []ingest.StoredRows, unstored []ingest.UnstoredLines, kno
 		}
 		return byWebsite[website]
 	}
-	names := map[int64]map[catalogue.Undeclared]seen{}
+	named := map[int64]*catalogue.Named{}
 	for i := range stored {
 		s := &stored[i]
 		r := of(s.WebsiteID)
 		r.Accepted.Add(s.Accepted)
 		r.Late.Add(s.Late)
-		undeclared := undeclaredOf(s, known)
-		if len(undeclared) > 0 {
+		own := catalogue.NewNamed()
+		own.AddRows(&s.Event, 1)
+		if len(known.Undeclared(own)) > 0 {
 			r.Undeclared.Add(s.Accepted)
 		}
-		for _, u := range undeclared {
-			if names[s.WebsiteID] == nil {
-				names[s.WebsiteID] = map[catalogue.Undeclared]seen{}
-			}
-			nearest := u.Nearest
-			u.Events, u.Nearest = 0, nil // the rest is equal for the same name
-			before := names[s.WebsiteID][u]
-			names[s.WebsiteID][u] = seen{before.events + int(s.Accepted.Week), nearest} //nolint:gosec // a number of rows
+		if named[s.WebsiteID] == nil {
+			named[s.WebsiteID] = catalogue.NewNamed()
 		}
+		named[s.WebsiteID].AddRows(&s.Event, int(s.Accepted.Week)) //nolint:gosec // a number of rows
 	}
-	for website, found := range names {
-		of(website).Names = mostFrequent(found)
+	for website, of := range named {
+		byWebsite[website].Names = known.Undeclared(of)
 	}
 	for _, u := range unstored {
 		r := of(u.WebsiteID)
@@ -74,35 +69,6 @@ func ReceivedOf(stored []ingest.StoredRows, unstored []ingest.UnstoredLines, kno
 		}
 	}
 	return slices.SortedFunc(maps.Values(byWebsite), func(a, b *Received) int { return cmp.Compare(a.WebsiteID, b.WebsiteID) })
-}
-
-// undeclaredOf returns the undeclared names of rows.
-func undeclaredOf(s *ingest.StoredRows, known *catalogue.Snapshot) []catalogue.Undeclared {
-	named := catalogue.NewNamed()
-	row := s.Event
-	if row.GoalID != 0 {
-		row.Kind = schema.KindGoal
-	}
-	named.Add([]schema.Event{row})
-	return known.Undeclared(named)
-}
-
-// seen is how often an undeclared name occurred, and which declared one is nearest.
-type seen struct {
-	events  int
-	nearest *int64
-}
-
-func mostFrequent(found map[catalogue.Undeclared]seen) []catalogue.Undeclared {
-	all := make([]catalogue.Undeclared, 0, len(found))
-	for u, s := range found {
-		u.Events, u.Nearest = s.events, s.nearest
-		all = append(all, u)
-	}
-	slices.SortFunc(all, func(a, b catalogue.Undeclared) int {
-		return cmp.Or(cmp.Compare(b.Events, a.Events), cmp.Compare(a.Detail, b.Detail))
-	})
-	return all
 }
 
 // shownNames is the maximum number of undeclared names that Write prints.

@@ -108,14 +108,6 @@ func chapterOf(c story.Chapter) chapter {
 	return out
 }
 
-// amount returns money as a JSON number, or nothing if it is 0.
-func amount(units int64) json.RawMessage {
-	if units == 0 {
-		return nil
-	}
-	return json.RawMessage(strconv.FormatFloat(float64(units)/schema.MoneyScale, 'f', -1, 64))
-}
-
 // repeated explains a repeat by the event that was stored before.
 func repeated(r *ingest.Repeat, stored []ingest.Accepted) refusal {
 	out := refusal{At: r.ArrivedAt, Verdict: "duplicate", Way: r.Way, File: r.File, Line: r.Line}
@@ -137,16 +129,14 @@ func repeated(r *ingest.Repeat, stored []ingest.Accepted) refusal {
 
 // what describes an event in a few words.
 func what(e *schema.Event) string {
-	text := string(e.Kind)
-	if e.Kind == schema.KindGoal {
-		text += " " + strconv.FormatInt(e.GoalID, 10)
-	} else {
+	text := kindOf(e.Kind, e.GoalID)
+	if e.Kind != schema.KindGoal {
 		text += " of variation " + strconv.FormatInt(e.VariationID, 10)
 	}
 	if e.Value != 0 {
 		text += " of value " + string(amount(e.Value))
 	}
-	return text + " at " + e.Time.UTC().Format("2006-01-02 15:04:05")
+	return text + " at " + e.Time.UTC().Format(time.DateTime)
 }
 
 // Write prints the story as text.
@@ -164,14 +154,11 @@ func (s *Story) Write(to io.Writer) error {
 		table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 		_, _ = fmt.Fprintln(table, "  TIME (UTC)\tEVENT\tVARIATION\tVALUE\tCOUNTS\tWHY\tARRIVED")
 		for _, e := range c.Events {
-			kind, variation := string(e.Event), strconv.FormatInt(e.Variation, 10)
-			if e.Event == schema.KindGoal {
-				kind += " " + strconv.FormatInt(e.GoalID, 10)
-			}
+			variation := strconv.FormatInt(e.Variation, 10)
 			if c.CampaignID == 0 && c.WidgetID == 0 {
 				variation = ""
 			}
-			_, _ = fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\n", e.Time.Format("2006-01-02 15:04:05"), kind, variation, e.Value, yes(e.Counts), e.Why, e.Arrival)
+			_, _ = fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\n", e.Time.Format(time.DateTime), kindOf(e.Event, e.GoalID), variation, e.Value, yes(e.Counts), e.Why, e.Arrival)
 		}
 		_ = table.Flush()
 	}
@@ -179,14 +166,7 @@ func (s *Story) Write(to io.Writer) error {
 		_, _ = fmt.Fprintln(&out, "\nNot stored, in the last week:")
 	}
 	for _, r := range s.NotStored {
-		from := string(r.Way)
-		if r.File != "" {
-			from = r.File
-		}
-		if r.Line > 0 {
-			from += " line " + strconv.FormatInt(r.Line, 10)
-		}
-		_, _ = fmt.Fprintf(&out, "  %s  %s (%s): %s\n", r.At.UTC().Format("2006-01-02 15:04:05"), r.Verdict, from, r.Why)
+		_, _ = fmt.Fprintf(&out, "  %s  %s (%s): %s\n", r.At.UTC().Format(time.DateTime), r.Verdict, origin(r.Way, r.File, r.Line), r.Why)
 	}
 	_, err := io.WriteString(to, render.Printable(out.String()))
 	return err

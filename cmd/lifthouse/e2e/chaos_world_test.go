@@ -419,9 +419,8 @@ func (w *world) killedImport(r *rand.Rand) {
 	_ = importing.Wait()
 }
 
-// allCounted sends all unacknowledged events again, and compares a report with
-// all events that were ever sent.
-func (w *world) allCounted(p *process) {
+// sendRest sends all unacknowledged events again.
+func (w *world) sendRest(p *process) {
 	w.t.Helper()
 	for _, l := range w.loads {
 		switch {
@@ -431,6 +430,13 @@ func (w *world) allCounted(p *process) {
 			w.mustSend(p.url, l)
 		}
 	}
+}
+
+// allCounted sends all unacknowledged events again, and compares a report with
+// all events that were ever sent.
+func (w *world) allCounted(p *process) {
+	w.t.Helper()
+	w.sendRest(p)
 	now := time.Now()
 	_, all := w.bounds(time.Time{}, now, now)
 	got := w.report(p.url)

@@ -1,20 +1,4 @@
--- One row per event accepted since a time, the latest first. The index on ingested_at skips earlier events.
-SELECT
-    ingested_at,
-    website_id,
-    subject,
-    subject_id,
-    experiment_id,
-    variation_id,
-    visitor_id,
-    event_id,
-    event,
-    goal_id,
-    value,
-    time,
-    device,
-    country
-FROM events
+-- The rows accepted since a time, the latest first. The index on ingested_at skips earlier events.
 WHERE ingested_at >= {since:DateTime64(3, 'UTC')}
     AND ({website_id:Int64} = 0 OR website_id = {website_id:Int64})
 ORDER BY ingested_at DESC, website_id, subject, subject_id, experiment_id, visitor_id, time, event_id

@@ -1,19 +1,4 @@
--- One row per stored event of a visitor, in the order of time.
-SELECT
-    ingested_at,
-    website_id,
-    subject,
-    subject_id,
-    experiment_id,
-    variation_id,
-    visitor_id,
-    event_id,
-    event,
-    goal_id,
-    value,
-    time,
-    derived
-FROM events
+-- The rows of a visitor, in the order of time.
 WHERE visitor_id = {visitor_id:UInt64}
     AND ({website_id:Int64} = 0 OR website_id = {website_id:Int64})
 ORDER BY website_id, subject, subject_id, experiment_id, time, event = 'goal', variation_id, event_id

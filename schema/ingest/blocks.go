@@ -46,20 +46,22 @@ type blocks struct {
 	others  map[uint64]bool // the ids that others have inserted since the beginning of the current write
 }
 
-// blocksOrdered reports whether the table of events is of a single server whose release
+// readEngine finds out what the store allows beyond a cluster. The release that is verified
 // commits a part under the lock under which it numbers the part's block
-// (MergeTreeSink::commitPart). That is known of the verified release only.
-func (w *Writer) blocksOrdered(ctx context.Context) (bool, error) {
+// (MergeTreeSink::commitPart); that is not known of other releases.
+func (w *Writer) readEngine(ctx context.Context) error {
 	if cluster, _ := schema.Cluster(w.conn); cluster != "" {
-		return false, nil
+		return nil
 	}
 	var engine string
 	var server schema.ServerVersion
 	const query = "SELECT engine, version() FROM system.tables WHERE database = currentDatabase() AND name = 'events'"
 	if err := w.conn.QueryRow(ctx, query).Scan(&engine, &server.Version); err != nil {
-		return false, fmt.Errorf("read the engine of events: %w", err)
+		return fmt.Errorf("read the engine of events: %w", err)
 	}
-	return server.Verified() && !strings.HasPrefix(engine, "Replicated") && !strings.HasPrefix(engine, "Shared"), nil
+	w.readsTables = !strings.HasPrefix(engine, "Replicated") && !strings.HasPrefix(engine, "Shared")
+	w.blocks.ordered.Store(w.readsTables && server.Verified())
+	return nil
 }
 
 // followBlocks makes the ids current for a write of many events. If they are not known

@@ -60,10 +60,8 @@ func (w *Writer) Share(ctx context.Context) error {
 		}
 	}
 	w.name = rand.Text()
-	ordered, err := w.blocksOrdered(ctx)
-	w.blocks.ordered.Store(ordered)
 	w.blocks.least, w.blocks.few = manyEvents, fewEvents
-	return err
+	return w.readEngine(ctx)
 }
 
 // writeShared inserts the new events into a shared store, removes those of which

@@ -34,6 +34,7 @@ type Writer struct {
 	name          string // identifies the rows of this writer in a shared store; empty if the store is not shared
 	idFilter      idFilter
 	exclusive     bool         // no other process writes to the store
+	readsTables   bool         // a mutation may read another table
 	lastAccepted  time.Time    // the latest acceptance time; guarded by writeLock
 	through       atomic.Int64 // the acceptance time of the last completed insert, in Unix milliseconds
 	countersDirty bool         // a failed insert may have stored events without counting them; guarded by writeLock

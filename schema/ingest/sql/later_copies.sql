@@ -20,7 +20,16 @@ FROM
         arraySort(groupUniqArray((_block_number, writer, ingested_at, event, goal_id, value, extra_value))) AS copies
     FROM events
     WHERE ingested_at >= {since:DateTime64(3, 'UTC')}
-        AND visitor_id % {slices:UInt64} = {slice:UInt64}
+        AND (website_id, subject, subject_id, experiment_id, visitor_id, event_id) GLOBAL IN
+        (
+            -- To count the copies of all events takes a fourth of the time that it takes to collect them.
+            SELECT website_id, subject, subject_id, experiment_id, visitor_id, event_id
+            FROM events
+            WHERE ingested_at >= {since:DateTime64(3, 'UTC')}
+                AND visitor_id % {slices:UInt64} = {slice:UInt64}
+            GROUP BY website_id, subject, subject_id, experiment_id, visitor_id, event_id
+            HAVING count() > 1
+        )
     GROUP BY website_id, subject, subject_id, experiment_id, visitor_id, event_id
     HAVING count() > 1
 )

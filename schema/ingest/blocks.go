@@ -43,6 +43,7 @@ type blocks struct {
 	through uint64          // the ids of all blocks up to this number are known
 	started int64           // when the server started, in Unix seconds
 	current bool            // the ids are known for the current write
+	before  uint64          // the value of through at the beginning of the current write
 	others  map[uint64]bool // the ids that others have inserted since the beginning of the current write
 }
 
@@ -80,7 +81,7 @@ func (w *Writer) followBlocks(ctx context.Context, events int) error {
 	if err != nil || restarted {
 		return err
 	}
-	w.blocks.current, w.blocks.others = true, map[uint64]bool{}
+	w.blocks.current, w.blocks.before, w.blocks.others = true, w.blocks.through, map[uint64]bool{}
 	return nil
 }
 

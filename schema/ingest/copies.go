@@ -15,6 +15,8 @@ import (
 var (
 	//go:embed sql/own_later_copies.sql
 	ownLaterCopies string
+	//go:embed sql/own_recent_copies.sql
+	ownRecentCopies string
 	//go:embed sql/recent_writers.sql
 	recentWriters string
 	//go:embed sql/later_copies.sql
@@ -75,7 +77,7 @@ func (w *Writer) finishRemovals(ctx context.Context, since time.Time) (removed i
 	if err != nil {
 		return 0, err
 	}
-	return len(copies), w.removeCopies(ctx, copies)
+	return len(copies), w.finishRemoval(ctx, copies)
 }
 
 // rowsPerSlice is the number of events that a sweep groups at a time, with about

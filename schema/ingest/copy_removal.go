@@ -21,6 +21,8 @@ var (
 	removeCopies string
 	//go:embed sql/remove_recorded.sql
 	removeRecorded string
+	//go:embed sql/recorded_left.sql
+	recordedLeft string
 	//go:embed sql/copies_left.sql
 	copiesLeft string
 )
@@ -54,57 +56,91 @@ func statements(copies []storedCopy) [][]storedCopy {
 // idempotent: it may be repeated, after a failure or by several processes at the
 // same time.
 func (w *Writer) removeCopies(ctx context.Context, copies []storedCopy) error {
-	if len(copies) == 0 {
-		return nil
-	}
 	if err := w.recordRemoval(ctx, copies, false); err != nil {
 		return err
+	}
+	return w.finishRemoval(ctx, copies)
+}
+
+// finishRemoval removes copies whose removal is recorded.
+func (w *Writer) finishRemoval(ctx context.Context, copies []storedCopy) error {
+	if len(copies) == 0 {
+		return nil
 	}
 	remove := w.removeListed
 	if w.readsTables {
 		remove = w.removeRecorded
 	}
-	if err := remove(ctx, byInsertion(copies)); err != nil {
+	left, err := remove(ctx, copies)
+	if err != nil {
 		return fmt.Errorf("remove copies of events: %w", err)
 	}
-	if err := w.awaitRemoval(ctx, copies); err != nil {
+	if err := w.awaitRemoval(ctx, left); err != nil {
 		return err
 	}
 	// The counters change last, when the copies are no longer found.
 	return w.recordRemoval(ctx, copies, true)
 }
 
+// countLeft counts the copies that are still stored.
+type countLeft func() (uint64, error)
+
 // insertsPerStatement is the maximum number of inserts of which a statement
 // removes the recorded copies.
 const insertsPerStatement = 1_000
 
-// removeRecorded removes the copies of the inserts whose removal is recorded. A
-// mutation takes at least as long as a merge of its part, and mutations of the
-// same part wait for each other, so there is one for all copies.
-func (w *Writer) removeRecorded(ctx context.Context, copies map[insertion][]storedCopy) error {
-	inserts := slices.SortedFunc(maps.Keys(copies), func(a, b insertion) int { return cmp.Compare(a.ingestedAt, b.ingestedAt) })
-	for chunk := range slices.Chunk(inserts, insertsPerStatement) {
-		if err := w.conn.Exec(ctx, removeRecorded,
-			clickhouse.Named("from", chunk[0].ingestedAt), clickhouse.Named("through", chunk[len(chunk)-1].ingestedAt),
-			clickhouse.Named("writers", each(chunk, func(i *insertion) string { return i.writer })),
-			clickhouse.Named("times", each(chunk, func(i *insertion) int64 { return i.ingestedAt }))); err != nil {
-			return err
+// removeRecorded removes all recorded copies of the inserts that stored the
+// copies. The mutations of a part are executed one after the other, and each
+// rewrites the part, so there is one for all copies.
+func (w *Writer) removeRecorded(ctx context.Context, copies []storedCopy) (countLeft, error) {
+	statements := recordedParams(copies)
+	for _, params := range statements {
+		if err := w.conn.Exec(ctx, removeRecorded, params...); err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	return func() (left uint64, err error) {
+		for _, params := range statements {
+			var n uint64
+			if err := w.conn.QueryRow(ctx, recordedLeft, params...).Scan(&n); err != nil {
+				return 0, err
+			}
+			left += n
+		}
+		return left, nil
+	}, nil
+}
+
+// recordedParams returns the parameters of the statements that select the
+// recorded copies of the inserts that stored the copies.
+func recordedParams(copies []storedCopy) [][]any {
+	inserts := slices.SortedFunc(maps.Keys(byInsertion(copies)), func(a, b insertion) int { return cmp.Compare(a.ingestedAt, b.ingestedAt) })
+	var statements [][]any
+	for chunk := range slices.Chunk(inserts, insertsPerStatement) {
+		statements = append(statements, []any{
+			clickhouse.Named("from", chunk[0].ingestedAt), clickhouse.Named("through", chunk[len(chunk)-1].ingestedAt),
+			clickhouse.Named("writers", each(chunk, func(i *insertion) string { return i.writer })),
+			clickhouse.Named("times", each(chunk, func(i *insertion) int64 { return i.ingestedAt })),
+		})
+	}
+	return statements
 }
 
 // removeListed removes copies by statements that list them. Replicas may execute
 // a statement at different times, so it may not read a table.
-func (w *Writer) removeListed(ctx context.Context, copies map[insertion][]storedCopy) error {
-	for of, all := range copies {
+func (w *Writer) removeListed(ctx context.Context, copies []storedCopy) (countLeft, error) {
+	for of, all := range byInsertion(copies) {
 		for _, chunk := range statements(all) {
 			if err := w.conn.Exec(ctx, removeCopies, of.params(chunk)...); err != nil {
-				return err
+				return nil, err
 			}
 		}
 	}
-	return nil
+	lookup, err := copiesTable(copies)
+	return func() (left uint64, err error) {
+		err = w.conn.QueryRow(clickhouse.Context(ctx, clickhouse.WithExternalTable(lookup)), copiesLeft).Scan(&left)
+		return left, err
+	}, err
 }
 
 // recordRemoval records that the copies are about to be removed, or, if done,
@@ -124,31 +160,33 @@ func (w *Writer) recordRemoval(ctx context.Context, copies []storedCopy, done bo
 	return nil
 }
 
-// The copies are in new and small parts, so their removal takes milliseconds.
+// The copies are in new and small parts, so their removal takes milliseconds if
+// the server is idle. removalStuck is the time without progress after which the
+// removal is an error.
 const (
 	removalFirstWait = 2 * time.Millisecond
 	removalMaxWait   = time.Second
-	removalTimeout   = 30 * time.Second
+	removalStuck     = 30 * time.Second
 )
 
-// awaitRemoval waits until the copies are not found any more. Waiting for the
-// mutation would include merges of old parts.
-func (w *Writer) awaitRemoval(ctx context.Context, copies []storedCopy) error {
-	lookup, err := copiesTable(copies)
-	if err != nil {
-		return err
-	}
-	deadline := time.Now().Add(removalTimeout)
+// awaitRemoval waits until no copies are stored. Waiting for the mutation would
+// include merges of old parts.
+func (w *Writer) awaitRemoval(ctx context.Context, count countLeft) error {
+	progress := removalProgress{at: time.Now()}
 	for wait := removalFirstWait; ; wait = min(2*wait, removalMaxWait) {
-		var left uint64
-		err := w.conn.QueryRow(clickhouse.Context(ctx, clickhouse.WithExternalTable(lookup)), copiesLeft).Scan(&left)
-		switch {
-		case err != nil:
+		left, err := count()
+		if err != nil {
 			return fmt.Errorf("look for removed copies: %w", err)
-		case left == 0:
+		}
+		if left == 0 {
 			return nil
-		case time.Now().After(deadline):
-			return fmt.Errorf("remove copies of events: %d are still stored after %v; mutations: %s", left, removalTimeout, w.unfinishedMutations(ctx))
+		}
+		mutations, err := schema.UnfinishedDeletions(ctx, w.conn)
+		if err != nil {
+			return err
+		}
+		if progress.without(left, mutations.Parts) > removalStuck {
+			return fmt.Errorf("remove copies of events: %d are still stored, and no mutation has made progress for %v; mutations: %s", left, removalStuck, w.unfinishedMutations(ctx))
 		}
 		select {
 		case <-time.After(wait):
@@ -156,6 +194,23 @@ func (w *Writer) awaitRemoval(ctx context.Context, copies []storedCopy) error {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// removalProgress is the progress of a removal of copies. It includes the parts
+// that mutations have rewritten, because a mutation may wait for others.
+type removalProgress struct {
+	left  uint64 // number of copies
+	parts int64  // number of parts that remain to be rewritten
+	at    time.Time
+}
+
+// without updates the progress, and returns the time since the last progress.
+func (p *removalProgress) without(left uint64, parts int64) time.Duration {
+	if left < p.left || parts < p.parts {
+		p.at = time.Now()
+	}
+	p.left, p.parts = left, parts
+	return time.Since(p.at)
 }
 
 // unfinishedMutations describes the oldest mutations of the connected server that delete

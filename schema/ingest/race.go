@@ -152,45 +152,63 @@ const copyLookupSize = 8_192
 // removeLater removes the rows of this writer's insert that are later copies, and
 // returns their identities.
 func (w *Writer) removeLater(ctx context.Context, rows []schema.Event, accepted time.Time) (map[identity]bool, error) {
-	lost := map[identity]bool{}
+	find := w.findLater
+	if w.blocks.current && len(rows) > copyLookupSize {
+		find = w.findRecent
+	}
+	lost, err := find(ctx, rows, accepted)
+	if err != nil {
+		return nil, fmt.Errorf("look for copies of other servers: %w", err)
+	}
 	var copies []storedCopy
-	for chunk := range slices.Chunk(rows, copyLookupSize) {
-		later, err := w.findLater(ctx, chunk, accepted)
-		if err != nil {
-			return nil, err
-		}
-		for i := range later {
-			copies = append(copies, storedCopy{later[i], w.name, accepted})
-			lost[identityOf(&later[i])] = true
+	for i := range rows {
+		if lost[identityOf(&rows[i])] {
+			copies = append(copies, storedCopy{rows[i], w.name, accepted})
 		}
 	}
 	return lost, w.removeCopies(ctx, copies)
 }
 
-// findLater returns the rows of this writer's insert that are later copies.
-func (w *Writer) findLater(ctx context.Context, rows []schema.Event, accepted time.Time) ([]schema.Event, error) {
-	lookup, err := lookupTable(rows)
-	if err != nil {
-		return nil, err
+// findLater returns the identities of the rows of this writer's insert that are
+// later copies.
+func (w *Writer) findLater(ctx context.Context, rows []schema.Event, accepted time.Time) (map[identity]bool, error) {
+	later := map[identity]bool{}
+	for chunk := range slices.Chunk(rows, copyLookupSize) {
+		lookup, err := lookupTable(chunk)
+		if err != nil {
+			return nil, err
+		}
+		if err := w.addLater(clickhouse.Context(ctx, clickhouse.WithExternalTable(lookup)), later, accepted, ownLaterCopies); err != nil {
+			return nil, err
+		}
 	}
-	found, err := w.conn.Query(clickhouse.Context(ctx, clickhouse.WithExternalTable(lookup)), ownLaterCopies,
-		clickhouse.Named("writer", w.name), clickhouse.DateNamed("ingested_at", accepted, clickhouse.MilliSeconds))
+	return later, nil
+}
+
+// findRecent returns the identities of the rows of this writer's insert that are
+// later copies, if the ids of all events were known before the insert: the first
+// copies are in the blocks that have become visible since.
+func (w *Writer) findRecent(ctx context.Context, _ []schema.Event, accepted time.Time) (map[identity]bool, error) {
+	later := map[identity]bool{}
+	return later, w.addLater(ctx, later, accepted, ownRecentCopies, clickhouse.Named("after", w.blocks.before))
+}
+
+// addLater adds the identities that a query for copies of an insert selects.
+func (w *Writer) addLater(ctx context.Context, later map[identity]bool, accepted time.Time, query string, params ...any) error {
+	params = append(params, clickhouse.Named("writer", w.name), clickhouse.DateNamed("ingested_at", accepted, clickhouse.MilliSeconds))
+	found, err := w.conn.Query(ctx, query, params...)
 	if err != nil {
-		return nil, fmt.Errorf("look for copies of other servers: %w", err)
+		return err
 	}
 	defer func() { _ = found.Close() }()
-	isLater := map[identity]bool{}
 	for found.Next() {
 		var id identity
 		var subjectName string
 		if err := found.Scan(&id.WebsiteID, &subjectName, &id.ID, &id.ExperimentID, &id.visitorID, &id.eventID); err != nil {
-			return nil, fmt.Errorf("look for copies of other servers: %w", err)
+			return err
 		}
 		id.Kind = schema.Subject(subjectName)
-		isLater[id] = true
+		later[id] = true
 	}
-	if err := found.Err(); err != nil {
-		return nil, fmt.Errorf("look for copies of other servers: %w", err)
-	}
-	return slices.DeleteFunc(slices.Clone(rows), func(e schema.Event) bool { return !isLater[identityOf(&e)] }), nil
+	return found.Err()
 }

@@ -289,7 +289,7 @@ func (c optimizing) Query(ctx context.Context, query string, args ...any) (drive
 }
 
 // TestConcurrentMove has two servers that move the same rows at the same time. The
-// copies are removed by several statements.
+// copies are removed by several statements that list them.
 func TestConcurrentMove(t *testing.T) {
 	const rows = 20_000
 	conn := schematest.Server(t).Open(t)
@@ -303,6 +303,7 @@ func TestConcurrentMove(t *testing.T) {
 	for i := range reported {
 		w := ingest.NewWriter(&racingConn{Conn: conn, at: m})
 		share(t, w)
+		ingest.ListCopies(w)
 		running.Go(func() {
 			var err error
 			if reported[i], err = ingest.NewInbox(conn, w).Move(t.Context()); err != nil {

@@ -181,11 +181,11 @@ func (w *Writer) awaitRemoval(ctx context.Context, count countLeft) error {
 		if left == 0 {
 			return nil
 		}
-		mutations, err := schema.UnfinishedDeletions(ctx, w.conn)
-		if err != nil {
-			return err
+		parts := progress.parts
+		if time.Since(progress.at) > removalMaxWait {
+			parts = w.partsToRewrite(ctx)
 		}
-		if progress.without(left, mutations.Parts) > removalStuck {
+		if progress.without(left, parts) > removalStuck {
 			return fmt.Errorf("remove copies of events: %d are still stored, and no mutation has made progress for %v; mutations: %s", left, removalStuck, w.unfinishedMutations(ctx))
 		}
 		select {
@@ -211,6 +211,16 @@ func (p *removalProgress) without(left uint64, parts int64) time.Duration {
 	}
 	p.left, p.parts = left, parts
 	return time.Since(p.at)
+}
+
+// partsToRewrite returns the number of parts that mutations have not rewritten yet,
+// or 0 if it cannot be read: the copies that are still stored show progress as well.
+func (w *Writer) partsToRewrite(ctx context.Context) int64 {
+	mutations, err := schema.UnfinishedDeletions(ctx, w.conn)
+	if err != nil {
+		return 0
+	}
+	return mutations.Parts
 }
 
 // unfinishedMutations describes the oldest mutations of the connected server that delete

@@ -55,7 +55,7 @@ func New(e *engine.Engine, c *catalogue.Catalogue, in Intake, o Options) *API {
 	s.failures = newFailureRates(o.AuthFailures)
 	s.bodies = newBodies(o.StoreWait)
 	e.Observe(s.metrics.queried, func(source string) { s.metrics.reports.WithLabelValues(source).Inc() })
-	s.metrics.rollupLag(e)
+	s.metrics.rollups(e)
 	compressed, err := gzhttp.NewWrapper(gzhttp.MinSize(compressFrom), gzhttp.EnableZstd(true))
 	if err != nil {
 		panic(err) // the options are constants

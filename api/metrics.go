@@ -27,6 +27,7 @@ type metrics struct {
 	rateLimited  prometheus.Counter
 	events       *prometheus.CounterVec
 	inbox        *prometheus.CounterVec
+	copies       prometheus.Counter
 	reports      *prometheus.CounterVec
 }
 
@@ -57,11 +58,14 @@ func newMetrics() *metrics {
 	m.inbox = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "lifthouse_inbox_rows_total", Help: "Rows moved out of events_inbox: stored, duplicate, rejected.",
 	}, []string{"verdict"})
+	m.copies = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "lifthouse_copies_removed_total", Help: "Copies of events that several processes stored on a server, removed by sweeps.",
+	})
 	m.reports = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "lifthouse_reports_total", Help: "Computed reports by source: rollup, in-process (events counted by the server), single-pass and reference (events counted by the store).",
 	}, []string{"source"})
 	m.registry.MustRegister(
-		m.reports, m.events, m.inbox,
+		m.reports, m.events, m.inbox, m.copies,
 		m.requests, m.inFlight, m.storeQueries, m.rateLimited,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
@@ -83,8 +87,17 @@ func (a *API) CountInbox(moved ingest.Moved) {
 	rows.WithLabelValues("rejected").Add(float64(moved.Rejected))
 }
 
-// rollupLag exports the lag of the rollup refresh.
-func (m *metrics) rollupLag(of *engine.Engine) {
+// CountCopies counts copies of events that a sweep removed.
+func (a *API) CountCopies(removed int) { a.server.metrics.copies.Add(float64(removed)) }
+
+// rollups exports the lag of the rollup refresh, and the refreshes that had no effect.
+func (m *metrics) rollups(of *engine.Engine) {
+	for reason, count := range map[string]func() uint64{"deletion": of.Rollups.Refused, "concurrent": of.Rollups.Lost} {
+		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "lifthouse_rollup_refreshes_refused_total", ConstLabels: prometheus.Labels{"reason": reason},
+			Help: "Rollup refreshes without effect by reason: deletion (events were being deleted) and concurrent (another process did the same).",
+		}, func() float64 { return float64(count()) }))
+	}
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "lifthouse_rollup_lag_seconds", Help: "Longest time that events have been waiting for a rollup refresh; 0: no events are waiting.",
 	}, func() float64 { return of.Rollups.Lag().Seconds() }))

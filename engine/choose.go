@@ -52,7 +52,7 @@ func noRollup(p *plan.Plan, s *state) string {
 	switch {
 	case s.rollup == nil:
 		return "there is no current rollup"
-	case p.AllEvents && s.rollup.Through.Before(s.through):
+	case p.AllEvents && s.rollup.Lacks:
 		return "the rollup does not have all events yet"
 	}
 	return ""

@@ -44,9 +44,9 @@ func TestChoose(t *testing.T) {
 		"visitors are not needed":  {p(same), state{events: many, rollup: withVisitors}, source.NameRollup, "all by first day"},
 		"part of a day":            {p(func(p *plan.Plan) { p.Filters.From = day.Add(time.Minute) }), state{events: many, rollup: current}, source.NameSinglePass, "whole days"},
 		"hours":                    {p(func(p *plan.Plan) { p.Interval = query.Hourly }), state{events: many, rollup: current}, source.NameSinglePass, "hours"},
-		"all events, and a rollup": {p(same).WithAllEvents(), state{events: many, rollup: current, through: current.Through}, source.NameRollup, ""},
+		"all events, and a rollup": {p(same).WithAllEvents(), state{events: many, rollup: current}, source.NameRollup, ""},
 		"all events, and an older rollup": {
-			p(same).WithAllEvents(), state{events: many, rollup: current, through: current.Through.Add(1)}, source.NameSinglePass, "does not have all events",
+			p(same).WithAllEvents(), state{events: many, rollup: &rollup.Current{State: current.State, Lacks: true}}, source.NameSinglePass, "does not have all events",
 		},
 		"no cube": {
 			p(func(p *plan.Plan) { p.Filters.Texts = []query.TextFilter{{Attribute: "utmTerm", Pattern: "x"}} }), state{events: many, rollup: current}, source.NameSinglePass, "no cube",

@@ -82,7 +82,7 @@ func (e *Engine) decideAndReport(ctx context.Context, x *source.Execution, s sta
 // known.
 func (e *Engine) version(ctx context.Context, x *source.Execution, s *state) *uint64 {
 	version, known := e.Version(ctx, x.Subject)
-	if !known || x.AllEvents && s.rollup != nil && s.rollup.Through.Before(s.through) {
+	if !known || x.AllEvents && s.rollup != nil && s.rollup.Lacks {
 		return nil // it is that of the rollup
 	}
 	return &version

@@ -10,6 +10,7 @@ import (
 	"lifthouse/engine/plan"
 
 	"github.com/cespare/xxhash/v2"
+	"golang.org/x/sync/errgroup"
 )
 
 // Version returns a number that changes whenever the results of the subject may
@@ -21,7 +22,7 @@ func (e *Engine) Version(ctx context.Context, subject plan.Subject) (uint64, boo
 		return 0, false
 	}
 	if current, rollups := e.Rollups.Current(subject, ingested); rollups {
-		return xxhash.Sum64String(fmt.Sprint(current.Generation, current.Through.UnixMilli())), true
+		return xxhash.Sum64String(fmt.Sprint(current.Generation, current.Through.UnixMilli(), current.Block)), true
 	}
 	return version, true
 }
@@ -30,7 +31,9 @@ func (e *Engine) Version(ctx context.Context, subject plan.Subject) (uint64, boo
 // includes every stored event. It reports whether it succeeded; otherwise the
 // report must be counted from the events.
 func (e *Engine) BringUpToDate(ctx context.Context, subject plan.Subject) bool {
-	if e.Totals.Poll(ctx) != nil || e.Totals.RefreshIfOld(ctx) != nil {
+	var reading errgroup.Group
+	reading.Go(func() error { return e.Rollups.Poll(ctx) })
+	if err := errors.Join(e.Totals.Poll(ctx), e.Totals.RefreshIfOld(ctx), reading.Wait()); err != nil {
 		return false // Version reports the error
 	}
 	if e.Rollups.HasAll(subject) {
@@ -70,7 +73,7 @@ func (e *Engine) Follow(ctx context.Context, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
-		if err := errors.Join(e.Rollups.Load(ctx), e.Totals.Poll(ctx)); err != nil && ctx.Err() == nil {
+		if err := errors.Join(e.Totals.Poll(ctx), e.Rollups.Poll(ctx)); err != nil && ctx.Err() == nil {
 			slog.WarnContext(ctx, "refresh data versions failed", "err", err)
 		}
 		select {

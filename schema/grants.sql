@@ -7,7 +7,7 @@ CREATE USER IF NOT EXISTS {{.Serving}}{{.On}} DEFAULT DATABASE {{.Database}};
 
 ALTER USER {{.Serving}}{{.On}} IDENTIFIED WITH sha256_hash BY {{.ServingHash}};
 
-GRANT{{.On}} SELECT, INSERT, ALTER DELETE, CHECK ON {{.Database}}.* TO {{.Serving}};
+GRANT{{.On}} SELECT, INSERT, ALTER DELETE, OPTIMIZE, CHECK ON {{.Database}}.* TO {{.Serving}};
 
 -- Queries send the ids that they look up as a temporary table.
 GRANT{{.On}} CREATE TEMPORARY TABLE ON *.* TO {{.Serving}};

@@ -53,7 +53,7 @@ const (
 
 // transient are tables whose parts disappear without a deletion: their rows
 // expire, or whole parts are processed and dropped.
-var transient = []string{"deliveries", "events_inbox", "rejects", "repeats", "unstored"}
+var transient = []string{"deliveries", "events_inbox", "rejects", "repeats", "rollup_claims", "unstored"}
 
 // NewManifest returns the manifest of the embedded store in dir. If sync is true,
 // every update is flushed to disk.

@@ -14,7 +14,8 @@ import (
 )
 
 const rollupHelp = `Rollup refreshes the rollups, from which reports of large campaigns and widgets are computed. A server refreshes them
-every two seconds (--rollup-interval); use this command for a store without a server, and to verify rollups.
+every two seconds (--rollup-interval); use this command for a store without a server, and to verify rollups. A cluster has no
+rollups.
 
 --rebuild rebuilds all rollups from the events. --verify then compares reports from the rollup of every campaign and widget
 with reports counted from the events, and exits with 1 if any differ.`
@@ -23,13 +24,13 @@ func (p *program) rollupCommand() *cobra.Command {
 	var rebuild, verify bool
 	cmd := &cobra.Command{
 		Use:   "rollup",
-		Short: "Refresh, rebuild or verify the rollups of an embedded store",
+		Short: "Refresh, rebuild or verify the rollups",
 		Long:  rollupHelp,
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
 				if s.Refresher == nil {
-					return errors.New("only embedded stores have rollups; reports of a store on servers are counted from the events")
+					return errors.New("a cluster has no rollups; its reports are counted from the events")
 				}
 				if err := p.rollup(ctx, s, rebuild); err != nil || !verify {
 					return err

@@ -48,7 +48,7 @@ func (p *program) serveFlags(cmd *cobra.Command) {
 	flags.Int64Var(&o.API.WaitingEvents, "events-queue", d.WaitingEvents, "events that may wait to be written before POST /events returns 503")
 	p.timeFlags(cmd)
 	flags.IntVar(&o.RetentionDays, "retention-days", 0, "days after which the events of a stopped campaign or widget are deleted, at start and every day; 0: never")
-	flags.DurationVar(&o.RollupInterval, "rollup-interval", 2*time.Second, "interval of the rollup refresh (embedded stores only); 0: no rollups, reports count the events")
+	flags.DurationVar(&o.RollupInterval, "rollup-interval", 2*time.Second, "interval of the rollup refresh; 0: this server does not refresh rollups")
 	flags.DurationVar(&o.API.ResultsAge, "results-age", d.ResultsAge, "maximum age of a cached result while the data do not change; 0: no cache")
 	flags.Int64Var(&o.API.ResultsMemory, "results-memory", d.ResultsMemory, "memory for cached results in bytes; 0: no cache")
 	flags.Float64Var(&o.API.TokenRate, "rate-limit", d.TokenRate, "requests per second of a token, with bursts of twice as many; 0: no limit")

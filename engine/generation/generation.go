@@ -6,6 +6,7 @@ package generation
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 
@@ -40,6 +41,15 @@ func New(ctx context.Context, conn driver.Conn, number uint64, large bool) (ID, 
 			return ID{number, bucket}, err
 		}
 	}
+}
+
+// NewShared returns a new generation without rows, of a store in which other processes begin
+// generations too: two large ones rarely have the same bucket, and may.
+func NewShared(number uint64, large bool) ID {
+	if !large {
+		return ID{number, uint16(number % sharedBuckets)}
+	}
+	return ID{number, uint16(sharedBuckets + number%(math.MaxUint16-sharedBuckets))} //nolint:gosec // below 2^16
 }
 
 // buckets returns the buckets with rows.

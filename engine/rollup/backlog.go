@@ -3,22 +3,56 @@ package rollup
 import (
 	"time"
 
+	"lifthouse/engine/generation"
 	"lifthouse/engine/plan"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
+// position is a place in the order of the events of a store.
+type position struct {
+	at    time.Time // acceptance time; of a store with one writer
+	block uint64    // number of a block; of a server, see shared
+}
+
+// number returns the position as a number of an order.
+func (p position) number(by generation.Order) int64 {
+	if by == generation.ByBlock {
+		return int64(p.block) //nolint:gosec // fewer than 2^63
+	}
+	return p.at.UnixMilli()
+}
+
+// positionOf is the inverse of number.
+func positionOf(by generation.Order, number int64) position {
+	if by == generation.ByBlock {
+		return position{block: uint64(number)} //nolint:gosec // not negative
+	}
+	return position{at: time.UnixMilli(number).UTC()}
+}
+
+// named returns a parameter with the position.
+func (p position) named(by generation.Order, name string) any {
+	if by == generation.ByBlock {
+		return clickhouse.Named(name, p.block)
+	}
+	return clickhouse.DateNamed(name, p.at, clickhouse.MilliSeconds)
+}
+
 // backlog is a subject with events that are not in its rollup.
 type backlog struct {
 	subject     plan.Subject
-	stored      uint64    // events
-	ingested    time.Time // last acceptance time
-	state       *State    // nil: no rollup
+	order       generation.Order // of the events of the store
+	stored      uint64           // events
+	lacks       bool             // the rollup lacks events
+	state       *State           // nil: no rollup
+	valid       bool             // the state is one of the current events; see shared
+	lostSome    bool             // events were removed since the state
 	sharesSince int64
 }
 
 func (d *backlog) mustRebuild() bool {
-	return d.state == nil || d.state.SharesSince != d.sharesSince
+	return d.state == nil || !d.valid || d.state.SharesSince != d.sharesSince
 }
 
 // size returns the number of events that are not in the rollup.
@@ -31,14 +65,16 @@ func (d *backlog) size() uint64 {
 
 // untilParams returns the parameters for the events of the subject accepted up
 // to through. sinceParams restricts them to those accepted after since.
-func (d *backlog) untilParams(through time.Time) []any {
+func (d *backlog) untilParams(through position) []any {
 	return []any{
 		clickhouse.Named("website_id", d.subject.WebsiteID), clickhouse.Named("subject", string(d.subject.Kind)),
 		clickhouse.Named("subject_id", d.subject.ID), clickhouse.Named("experiment_id", d.subject.ExperimentID),
-		clickhouse.DateNamed("through", through, clickhouse.MilliSeconds),
+		through.named(d.order, "through"),
 	}
 }
 
-func (d *backlog) sinceParams(since, through time.Time) []any {
-	return append(d.untilParams(through), clickhouse.DateNamed("since", since, clickhouse.MilliSeconds))
+func (d *backlog) sinceParams(since, through position) []any {
+	return append(d.untilParams(through), since.named(d.order, "since"))
 }
+
+func (d *backlog) statements() statements { return statementsBy[d.order] }

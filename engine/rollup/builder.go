@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"lifthouse/engine/generation"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/visit"
 	"lifthouse/engine/visitors"
@@ -21,6 +22,9 @@ import (
 // builder computes the rollups of subjects from their events.
 type builder struct {
 	conn        driver.Conn
+	shared      *shared // nil: no other process refreshes rollups
+	events      events  // of the server, when the refresh began
+	insists     bool    // it rebuilds although another process does
 	maxFrequent int
 	foldEvents  uint64                          // maximum number of events that a rebuild adds up in this process
 	frequent    map[plan.Subject]frequentValues // of the current generations
@@ -36,14 +40,29 @@ type epoch struct {
 	generation, number uint64
 }
 
-// next returns a number that no generation or epoch has.
-func (s *builder) next() uint64 {
+// next returns a number that no generation or epoch has. kind is that of rollup_claims.
+func (s *builder) next(ctx context.Context, kind string, of plan.Subject) (uint64, error) {
+	if s.shared != nil {
+		return s.shared.claim(ctx, kind, of.String(), removal{})
+	}
 	s.last = max(s.last+1, uint64(time.Now().UnixMilli())) //nolint:gosec // after 1970
-	return s.last
+	return s.last, nil
 }
 
-func newBuilder(conn driver.Conn) *builder {
-	return &builder{conn: conn, maxFrequent: maxFrequent, foldEvents: foldEvents, frequent: map[plan.Subject]frequentValues{}, epochs: map[plan.Subject]epoch{}}
+// newGeneration returns a new generation without rows.
+func (s *builder) newGeneration(ctx context.Context, kind string, of plan.Subject, large bool) (generation.ID, error) {
+	number, err := s.next(ctx, kind, of)
+	switch {
+	case err != nil:
+		return generation.ID{}, err
+	case s.shared != nil:
+		return generation.NewShared(number, large), nil
+	}
+	return generation.New(ctx, s.conn, number, large)
+}
+
+func newBuilder(conn driver.Conn, of *shared) *builder {
+	return &builder{conn: conn, shared: of, maxFrequent: maxFrequent, foldEvents: foldEvents, frequent: map[plan.Subject]frequentValues{}, epochs: map[plan.Subject]epoch{}}
 }
 
 const (
@@ -66,12 +85,6 @@ const (
 	maxFrequent = 200
 )
 
-//go:embed sql/accepted.sql
-var accepted string
-
-//go:embed sql/extent.sql
-var extent string
-
 // frequentValues are the values in the frequent cube of a generation. Their
 // rows are adjacent, so a breakdown reads few granules.
 type frequentValues struct {
@@ -83,8 +96,8 @@ type frequentValues struct {
 var frequentCube = &cubes[slices.IndexFunc(cubes, func(c cube) bool { return c.frequent })]
 
 // chooseFrequent returns the values for the frequent cube of a new generation.
-func (s *builder) chooseFrequent(ctx context.Context, d *backlog, through time.Time) ([]string, error) {
-	values, err := schema.QueryNames(ctx, s.conn, frequentQuery, append(d.untilParams(through), clickhouse.Named("most", uint32(s.maxFrequent)))...) //nolint:gosec // few
+func (s *builder) chooseFrequent(ctx context.Context, d *backlog, through position) ([]string, error) {
+	values, err := schema.QueryNames(ctx, s.conn, d.statements().frequent, append(d.untilParams(through), clickhouse.Named("most", uint32(s.maxFrequent)))...) //nolint:gosec // few
 	if err != nil {
 		return nil, fmt.Errorf("choose frequent values: %w", err)
 	}
@@ -105,24 +118,24 @@ func (s *builder) frequentOf(ctx context.Context, d *backlog) (map[string]bool, 
 }
 
 // catchUp refreshes in steps of limited size.
-func (s *builder) catchUp(ctx context.Context, d *backlog, through time.Time) error {
+func (s *builder) catchUp(ctx context.Context, d *backlog, through position) error {
 	if d.size() <= stepEvents {
 		return s.step(ctx, d, through)
 	}
-	rows, err := s.conn.Query(ctx, accepted, d.sinceParams(d.state.Through, through)...)
+	rows, err := s.conn.Query(ctx, d.statements().accepted, d.sinceParams(d.state.position(), through)...)
 	if err != nil {
 		return err
 	}
-	var ends []time.Time
+	var ends []position
 	var taken uint64
 	for rows.Next() {
-		var at time.Time
+		var number int64
 		var events uint64
-		if err := rows.Scan(&at, &events); err != nil {
+		if err := rows.Scan(&number, &events); err != nil {
 			return errors.Join(err, rows.Close())
 		}
 		if taken += events; taken >= stepEvents {
-			ends, taken = append(ends, at), 0
+			ends, taken = append(ends, positionOf(d.order, number)), 0
 		}
 	}
 	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
@@ -137,7 +150,7 @@ func (s *builder) catchUp(ctx context.Context, d *backlog, through time.Time) er
 }
 
 // step adds the events accepted since the last step, up to through.
-func (s *builder) step(ctx context.Context, d *backlog, through time.Time) error {
+func (s *builder) step(ctx context.Context, d *backlog, through position) error {
 	state := *d.state
 	frequent, err := s.frequentOf(ctx, d)
 	if err != nil {
@@ -160,9 +173,9 @@ func (s *builder) step(ctx context.Context, d *backlog, through time.Time) error
 
 // fold computes the changes by the events accepted after those of the state, up
 // to through, and adds these events to the state.
-func (s *builder) fold(ctx context.Context, d *backlog, state *State, through time.Time, frequent map[string]bool) (*visitors.Changes, cells, error) {
+func (s *builder) fold(ctx context.Context, d *backlog, state *State, through position, frequent map[string]bool) (*visitors.Changes, cells, error) {
 	changes, rows := cells{}, visitors.NewChanges(&state.Visitors)
-	err := s.touched(ctx, d, state.Through, through, func(visitor uint64, events []eventRow) error {
+	err := s.touched(ctx, d, state.position(), through, func(visitor uint64, events []eventRow) error {
 		for i := range events {
 			if e := &events[i]; e.fresh {
 				state.Events++
@@ -175,6 +188,7 @@ func (s *builder) fold(ctx context.Context, d *backlog, state *State, through ti
 		}
 		return changes.update(events, d.sharesSince, frequent)
 	})
+	s.stamp(state, through)
 	return rows, changes, err
 }
 
@@ -183,7 +197,11 @@ func (s *builder) insert(ctx context.Context, of plan.Subject, rows *visitors.Ch
 	if g := &state.Visitors; g.Number != 0 {
 		current := s.epochs[of]
 		if current.generation != g.Number || g.Refreshes[current.number] == visitors.MaxRefreshes {
-			current = epoch{g.Number, s.next()}
+			number, err := s.next(ctx, "rows", of)
+			if err != nil {
+				return err
+			}
+			current = epoch{g.Number, number}
 			s.epochs[of] = current
 		}
 		g.Refreshes = maps.Clone(g.Refreshes)
@@ -192,7 +210,7 @@ func (s *builder) insert(ctx context.Context, of plan.Subject, rows *visitors.Ch
 			return err
 		}
 	}
-	return changes.insert(ctx, s.conn, of, state, false)
+	return s.publish(ctx, state, func(ctx context.Context) error { return changes.insert(ctx, s.conn, of, state, false) })
 }
 
 func eventsOf(rows []eventRow) []visitors.Event {
@@ -211,8 +229,8 @@ func later(a, b time.Time) time.Time {
 }
 
 // touched calls update with all events of each visitor that has new events.
-func (s *builder) touched(ctx context.Context, d *backlog, since, through time.Time, update func(visitor uint64, events []eventRow) error) error {
-	rows, err := s.conn.Query(ctx, touchedQuery, d.sinceParams(since, through)...)
+func (s *builder) touched(ctx context.Context, d *backlog, since, through position, update func(visitor uint64, events []eventRow) error) error {
+	rows, err := s.conn.Query(ctx, d.statements().touched, d.sinceParams(since, through)...)
 	if err != nil {
 		return err
 	}
@@ -221,7 +239,7 @@ func (s *builder) touched(ctx context.Context, d *backlog, since, through time.T
 	var visitor, last uint64
 	for rows.Next() {
 		e := eventRow{Event: visitors.Event{Attributes: make([]string, len(visitors.Attributes))}}
-		to := []any{&visitor, &e.At, &e.ID, &e.Variation, (*uint8)(&e.Kind), &e.Goal, &e.Amounts[0], &e.Amounts[1], &e.Amounts[2], &e.accepted}
+		to := []any{&visitor, &e.At, &e.ID, &e.Variation, (*uint8)(&e.Kind), &e.Goal, &e.Amounts[0], &e.Amounts[1], &e.Amounts[2], &e.accepted, &e.number}
 		for i := range e.Attributes {
 			to = append(to, &e.Attributes[i])
 		}
@@ -231,8 +249,8 @@ func (s *builder) touched(ctx context.Context, d *backlog, since, through time.T
 		if e.Kind != visit.View {
 			clear(e.Attributes) // only those of views count
 		}
-		if e.fresh = e.accepted > since.UnixMilli(); visitor != last && len(events) > 0 {
-			if err := update(last, events); err != nil {
+		if e.fresh = e.number > since.number(d.order); visitor != last && len(events) > 0 {
+			if err := update(last, s.withoutCopies(events)); err != nil {
 				return err
 			}
 			events = events[:0]
@@ -243,5 +261,5 @@ func (s *builder) touched(ctx context.Context, d *backlog, since, through time.T
 	if err := rows.Err(); err != nil || len(events) == 0 {
 		return err
 	}
-	return update(last, events)
+	return update(last, s.withoutCopies(events))
 }

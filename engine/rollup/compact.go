@@ -23,6 +23,8 @@ const (
 	// sweepInterval is the time between two deletions of replaced rows, because a
 	// deletion in a shared bucket writes the whole bucket again.
 	sweepInterval = 5 * time.Minute
+	// sharedSweepInterval is the same for what other processes left.
+	sharedSweepInterval = time.Hour
 )
 
 // replaced is a generation that a newer one has replaced.
@@ -48,10 +50,10 @@ func (s *builder) compactIfSparse(ctx context.Context, d *backlog) error {
 // The cells stay as they are.
 func (s *builder) compact(ctx context.Context, d *backlog) error {
 	next := *d.state
-	if err := s.rebuildRows(ctx, d, &next, next.Through); err != nil {
+	if err := s.rebuildRows(ctx, d, &next, next.position()); err != nil {
 		return err
 	}
-	if err := complete(ctx, s.conn, d.subject, &next); err != nil {
+	if err := s.publish(ctx, &next, func(ctx context.Context) error { return complete(ctx, s.conn, d.subject, &next) }); err != nil {
 		return err
 	}
 	s.replace(d.state.Visitors.ID)
@@ -61,19 +63,19 @@ func (s *builder) compact(ctx context.Context, d *backlog) error {
 
 // rebuildRows writes a new generation of rows of visitors from the events, and
 // sets it in the state.
-func (s *builder) rebuildRows(ctx context.Context, d *backlog, next *State, through time.Time) error {
+func (s *builder) rebuildRows(ctx context.Context, d *backlog, next *State, through position) error {
 	known := next.Visitors.Variations
 	next.Visitors = visitors.Generation{}
 	if len(known) > visitors.MaxVariations {
 		return nil
 	}
-	id, err := generation.New(ctx, s.conn, s.next(), next.Events >= largeEvents)
+	id, err := s.newGeneration(ctx, "rows", d.subject, next.Events >= largeEvents)
 	if err != nil {
 		return err
 	}
 	g := visitors.New(id, known)
 	for _, bounds := range visitorRanges(next.Events) {
-		if err := g.Rebuild(ctx, s.conn, d.visitorParams(through, bounds)); err != nil {
+		if err := g.Rebuild(ctx, s.conn, d.order, d.visitorParams(through, bounds)); err != nil {
 			return err
 		}
 	}
@@ -96,6 +98,7 @@ func (s *builder) replace(some ...generation.ID) {
 func (s *builder) sweepIfDue(ctx context.Context) error {
 	switch {
 	case s.sweptAt.IsZero():
+	case s.shared != nil && time.Since(s.sweptAt) >= sharedSweepInterval:
 	case len(s.replaced) == 0 || time.Since(s.replaced[0].at) < replacedAge:
 		return nil
 	case !s.replaced[0].HasOwnBucket() && time.Since(s.sweptAt) < sweepInterval:
@@ -113,6 +116,11 @@ func (s *builder) sweepIfDue(ctx context.Context) error {
 	for _, r := range s.replaced {
 		kept = append(kept, r.ID)
 	}
+	claimed, err := s.shared.claimed(ctx, nil)
+	if err != nil {
+		return err
+	}
+	kept = append(kept, claimed...)
 	if err := sweep(ctx, s.conn, states, kept); err != nil {
 		return err
 	}

@@ -3,6 +3,8 @@ package rollup
 import (
 	"context"
 	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
 // MostFrequent sets the number of values in the frequent cubes of new
@@ -44,3 +46,6 @@ func (s *Refresher) Swept(ctx context.Context) error {
 
 // Look refreshes what waits, as Follow does at every interval.
 func (s *Refresher) Look(ctx context.Context) error { return s.refreshChosen(ctx, s.ready) }
+
+// Reach sets the connection of what is read on a store that other processes write to.
+func (x *Index) Reach(conn driver.Conn) { x.conn, x.shared.conn = conn, conn }

@@ -24,8 +24,7 @@ import (
 const maxAge = 5 * time.Second
 
 // Index has the states of the rollups of a store, and the subjects whose rollups
-// may lack events. The states are read once, because no other process changes
-// them.
+// may lack events. The states are read once if no other process changes them.
 type Index struct {
 	conn        driver.Conn
 	catalogue   *catalogue.Catalogue
@@ -37,9 +36,13 @@ type Index struct {
 	lookDue   atomic.Bool // the totals may have changed in a way that waiting does not record
 	refreshes atomic.Bool // a refresher adds new events to the rollups
 	ranks     ranks
+	refused   atomic.Uint64                             // refreshes that were refused because events were being deleted
+	lost      atomic.Uint64                             // refreshes that another process did at the same time
 	update    func(context.Context, plan.Subject) error // adds all events of a subject; nil: the rollups are not refreshed
+	shared    *shared                                   // nil: no other process writes to the store
 
 	mu      sync.RWMutex // guards the rest
+	readAt  time.Time    // when the states were last read
 	of      map[plan.Subject]progress
 	waiting map[plan.Subject]time.Time // subjects with events that their rollups may lack, since when
 	without map[plan.Subject]bool      // subjects that cannot have a rollup
@@ -66,8 +69,11 @@ func (x *Index) Current(subject plan.Subject, ingested time.Time) (*Current, boo
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	s, known := x.of[subject]
-	usable := known && (!s.Through.Before(ingested) || time.Since(s.at) < maxAge)
-	return &Current{State: s.State, index: x}, usable
+	if !known || !x.isValid(subject, &s.State) {
+		return nil, false
+	}
+	lacks := x.lacks(subject, &s.State, ingested)
+	return &Current{State: s.State, Lacks: lacks, index: x}, !lacks || time.Since(s.at) < maxAge
 }
 
 // Load reads the states, unless they were read already.
@@ -83,6 +89,20 @@ func (x *Index) Load(ctx context.Context) error {
 
 // Reload reads the states again.
 func (x *Index) Reload(ctx context.Context) error {
+	err := x.readStates(ctx)
+	if err == nil && x.shared != nil {
+		if err = x.look(ctx); err != nil {
+			x.unsure.Store(true)
+			err = source.StoreFailure(ctx, err)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return x.LookAtAll(ctx)
+}
+
+func (x *Index) readStates(ctx context.Context) error {
 	x.loading.Lock()
 	defer x.loading.Unlock()
 	x.unsure.Store(false)
@@ -92,7 +112,7 @@ func (x *Index) Reload(ctx context.Context) error {
 		return source.StoreFailure(ctx, err)
 	}
 	x.replace(states)
-	return x.LookAtAll(ctx)
+	return nil
 }
 
 // replace sets all states.
@@ -100,6 +120,7 @@ func (x *Index) replace(states map[plan.Subject]State) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	now, last := time.Now(), x.of
+	x.readAt = now
 	x.of = make(map[plan.Subject]progress, len(states))
 	for subject, s := range states {
 		is := progress{s, now}
@@ -119,7 +140,7 @@ func (x *Index) set(subject plan.Subject, s *State) {
 	}
 	x.of[subject] = progress{*s, time.Now()}
 	stored, current := x.totals.Last(subject) // after the lock: Totals.Written is called before Wait
-	if !current || s.Through.Before(stored.Ingested) {
+	if !current || x.lacks(subject, s, stored.Ingested) {
 		x.waiting[subject] = time.Now()
 	} else {
 		delete(x.waiting, subject)
@@ -131,9 +152,22 @@ func (x *Index) set(subject plan.Subject, s *State) {
 func (x *Index) Wait(subjects []plan.Subject) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if x.shared != nil {
+		x.shared.writes++
+	}
 	for _, subject := range subjects {
 		x.wait(subject)
+		if x.shared != nil {
+			x.shared.written[subject] = x.shared.writes
+		}
 	}
+}
+
+// await records that the rollup of a subject may lack events.
+func (x *Index) await(subject plan.Subject) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.wait(subject)
 }
 
 func (x *Index) wait(subject plan.Subject) {
@@ -152,15 +186,22 @@ func (x *Index) LookAtAll(ctx context.Context) error {
 		return err
 	}
 	for subject, stored := range x.totals.All() {
-		state, known := x.State(subject)
-		if stored.Events < x.leastEvents || known && !state.Through.Before(stored.Ingested) && !x.sharesChanged(subject, &state) {
-			continue
+		if stored.Events >= x.leastEvents && !x.isCurrent(subject, stored.Ingested) {
+			x.mu.Lock()
+			x.wait(subject)
+			x.mu.Unlock()
 		}
-		x.mu.Lock()
-		x.wait(subject)
-		x.mu.Unlock()
 	}
 	return nil
+}
+
+// isCurrent reports whether the rollup of a subject needs no refresh.
+func (x *Index) isCurrent(subject plan.Subject, ingested time.Time) bool {
+	x.mu.RLock()
+	s, known := x.of[subject]
+	is := known && x.isValid(subject, &s.State) && !x.lacks(subject, &s.State, ingested)
+	x.mu.RUnlock()
+	return is && !x.sharesChanged(subject, &s.State)
 }
 
 // sharesSince returns when the current shares of a subject took effect. It
@@ -209,7 +250,7 @@ func (x *Index) backlogs() []backlog {
 		switch d := x.candidate(subject); {
 		case x.without[subject]:
 			delete(x.waiting, subject)
-		case d != nil && (d.mustRebuild() || d.state.Through.Before(d.ingested)):
+		case d != nil && (d.mustRebuild() || d.lacks):
 			all = append(all, *d)
 		case current:
 			delete(x.waiting, subject)
@@ -243,11 +284,20 @@ func (x *Index) candidate(subject plan.Subject) *backlog {
 	if !known || stored.Events < x.leastEvents {
 		return nil
 	}
-	d := &backlog{subject: subject, sharesSince: since.UnixMilli(), stored: stored.Events, ingested: stored.Ingested}
+	d := &backlog{subject: subject, order: x.order(), sharesSince: since.UnixMilli(), stored: stored.Events}
 	if s, has := x.of[subject]; has {
-		d.state = &s.State
+		d.state, d.valid, d.lacks = &s.State, x.isValid(subject, &s.State), x.lacks(subject, &s.State, stored.Ingested)
+		d.lostSome = x.shared != nil && !x.shared.lostNone(subject, &s.State)
 	}
 	return d
+}
+
+// order returns the order of the events of the store.
+func (x *Index) order() generation.Order {
+	if x.shared != nil {
+		return generation.ByBlock
+	}
+	return generation.ByTime
 }
 
 func sortBacklogs(all []backlog) {
@@ -272,8 +322,8 @@ func (x *Index) HasAll(subject plan.Subject) bool {
 	if !current || x.of == nil {
 		return false
 	}
-	state, known := x.of[subject]
-	return !known || !state.Through.Before(stored.Ingested)
+	s, known := x.of[subject]
+	return !known || !x.isValid(subject, &s.State) || !x.lacks(subject, &s.State, stored.Ingested)
 }
 
 // Subjects reads the states and returns the subjects with a rollup, sorted.
@@ -306,6 +356,12 @@ func (x *Index) Lag() time.Duration {
 	return most
 }
 
+// Refused returns the number of refreshes that were refused because events were being deleted.
+func (x *Index) Refused() uint64 { return x.refused.Load() }
+
+// Lost returns the number of refreshes without effect because another process did the same.
+func (x *Index) Lost() uint64 { return x.lost.Load() }
+
 // Update adds all written events to the rollup of a subject. It does nothing
 // without a refresher, or if a rebuild is necessary or runs.
 func (x *Index) Update(ctx context.Context, subject plan.Subject) error {
@@ -332,8 +388,12 @@ func (x *Index) Retire(ctx context.Context, of func(ingest.Subject) bool) (retir
 			retired = true
 		}
 	}
+	kept, err := x.retireShared(ctx, of)
+	if err != nil {
+		return false, err
+	}
 	x.forget(states)
-	return retired, sweep(ctx, x.conn, states, nil)
+	return retired, sweep(ctx, x.conn, states, kept)
 }
 
 // forget removes the states that are not among the given ones.

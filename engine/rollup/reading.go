@@ -24,6 +24,7 @@ const isDeleted = "the rows of the rollup are being deleted"
 // Current is the current generation of a rollup.
 type Current struct {
 	State
+	Lacks bool // it lacks events that are stored
 	index *Index
 }
 

@@ -25,23 +25,36 @@ type slots struct {
 	Shown      expr   // attributes of a view in one string
 	Sets       []expr
 	Ranked     expr // attribute of the ranked cube
+	Order      generation.Order
 }
 
-var (
-	rebuildQuery  = source.MustRender(sqlTemplates, "rebuild.sql", newSlots())
-	frequentQuery = source.MustRender(sqlTemplates, "frequent.sql", newSlots())
-	touchedQuery  = source.MustRender(sqlTemplates, "touched.sql", struct {
-		Columns []string
-		Threads int
-	}{visitors.Attributes, threads})
-)
+// statements are those that read the events of a subject.
+type statements struct{ rebuild, frequent, touched, accepted, extent string }
+
+// statementsBy has the statements of both orders.
+var statementsBy = map[generation.Order]statements{
+	generation.ByTime:  newStatements(generation.ByTime),
+	generation.ByBlock: newStatements(generation.ByBlock),
+}
+
+func newStatements(by generation.Order) statements {
+	render := func(file string) string { return source.MustRender(sqlTemplates, file, newSlots(by)) }
+	return statements{
+		rebuild: render("rebuild.sql"), frequent: render("frequent.sql"), accepted: render("accepted.sql"), extent: render("extent.sql"),
+		touched: source.MustRender(sqlTemplates, "touched.sql", struct {
+			Columns []string
+			Threads int
+			Order   generation.Order
+		}{visitors.Attributes, threads, by}),
+	}
+}
 
 // threads is the number of threads of a step. The other cores are left for
 // reports and writes.
 const threads = 1
 
-func newSlots() slots {
-	var s slots
+func newSlots(by generation.Order) slots {
+	s := slots{Order: by}
 	shown := make([]string, 0, len(attributeColumns))
 	for i, column := range attributeColumns {
 		s.Columns = append(s.Columns, expr(fmt.Sprintf("shown[%d] AS %s", i+1, column)))
@@ -83,12 +96,12 @@ func masks() (masks []uint64, names []string) {
 const largeEvents = 2_000_000
 
 // visitorParams returns the parameters for the events of a range of visitors.
-func (d *backlog) visitorParams(through time.Time, bounds [2]uint64) []any {
+func (d *backlog) visitorParams(through position, bounds [2]uint64) []any {
 	return append(d.untilParams(through), clickhouse.Named("first_visitor", bounds[0]), clickhouse.Named("last_visitor", bounds[1]))
 }
 
 // rangeParams returns the parameters of a rebuild of a range of visitors.
-func (d *backlog) rangeParams(of generation.ID, through time.Time, frequent []string, bounds [2]uint64) []any {
+func (d *backlog) rangeParams(of generation.ID, through position, frequent []string, bounds [2]uint64) []any {
 	masks, names := masks()
 	return append(d.visitorParams(through, bounds),
 		clickhouse.Named("bucket", of.Bucket),
@@ -102,8 +115,11 @@ func (d *backlog) rangeParams(of generation.ID, through time.Time, frequent []st
 }
 
 // rebuild computes a new generation, which replaces the previous ones.
-func (s *builder) rebuild(ctx context.Context, d *backlog, through time.Time) error {
+func (s *builder) rebuild(ctx context.Context, d *backlog, through position) error {
 	next := &State{SharesSince: d.sharesSince, Through: time.UnixMilli(0).UTC()}
+	if err := s.mayRebuild(ctx, d, through); err != nil {
+		return err
+	}
 	frequent, err := s.chooseFrequent(ctx, d, through)
 	if err == nil && d.stored <= s.foldEvents {
 		err = s.rebuildSmall(ctx, d, next, through, frequent)
@@ -121,16 +137,16 @@ func (s *builder) rebuild(ctx context.Context, d *backlog, through time.Time) er
 }
 
 // rebuildSmall adds up the events in this process, and inserts one block per table.
-func (s *builder) rebuildSmall(ctx context.Context, d *backlog, next *State, through time.Time, frequent []string) error {
+func (s *builder) rebuildSmall(ctx context.Context, d *backlog, next *State, through position, frequent []string) error {
 	kept := make(map[string]bool, len(frequent))
 	for _, value := range frequent {
 		kept[value] = true
 	}
 	var err error
-	if next.Generation, err = generation.New(ctx, s.conn, s.next(), false); err != nil {
+	if next.Generation, err = s.newGeneration(ctx, "rebuild", d.subject, false); err != nil {
 		return err
 	}
-	rowsID, err := generation.New(ctx, s.conn, s.next(), false)
+	rowsID, err := s.newGeneration(ctx, "rows", d.subject, false)
 	if err != nil {
 		return err
 	}
@@ -144,13 +160,13 @@ func (s *builder) rebuildSmall(ctx context.Context, d *backlog, next *State, thr
 	} else if err := rows.InsertFirst(ctx, s.conn); err != nil {
 		return err
 	}
-	return changes.insert(ctx, s.conn, d.subject, next, true)
+	return s.publish(ctx, next, func(ctx context.Context) error { return changes.insert(ctx, s.conn, d.subject, next, true) })
 }
 
 // rebuildLarge adds up the events in the store, by ranges of visitors.
-func (s *builder) rebuildLarge(ctx context.Context, d *backlog, next *State, through time.Time, frequent []string) error {
+func (s *builder) rebuildLarge(ctx context.Context, d *backlog, next *State, through position, frequent []string) error {
 	var variations []int64
-	row := s.conn.QueryRow(ctx, extent, d.untilParams(through)...)
+	row := s.conn.QueryRow(ctx, d.statements().extent, d.untilParams(through)...)
 	if err := row.Scan(&next.Events, &next.Through, &next.Newest, &variations); err != nil {
 		return err
 	}
@@ -158,13 +174,13 @@ func (s *builder) rebuildLarge(ctx context.Context, d *backlog, next *State, thr
 		return nil
 	}
 	var err error
-	if next.Generation, err = generation.New(ctx, s.conn, s.next(), next.Events >= largeEvents); err != nil {
+	if next.Generation, err = s.newGeneration(ctx, "rebuild", d.subject, next.Events >= largeEvents); err != nil {
 		return err
 	}
 	next.Visitors.Variations = variations
 	for _, bounds := range visitorRanges(next.Events) {
 		next.Inserts++
-		if err := s.conn.Exec(ctx, rebuildQuery, d.rangeParams(next.Generation, through, frequent, bounds)...); err != nil {
+		if err := s.conn.Exec(ctx, d.statements().rebuild, d.rangeParams(next.Generation, through, frequent, bounds)...); err != nil {
 			return err
 		}
 	}
@@ -174,7 +190,8 @@ func (s *builder) rebuildLarge(ctx context.Context, d *backlog, next *State, thr
 	if err := merge(ctx, s.conn, next.Generation); err != nil {
 		return err
 	}
-	return complete(ctx, s.conn, d.subject, next)
+	s.stamp(next, through)
+	return s.publish(ctx, next, func(ctx context.Context) error { return complete(ctx, s.conn, d.subject, next) })
 }
 
 // visitorRanges divides the visitors into ranges of their hashed ids, with

@@ -68,7 +68,7 @@ type observation struct {
 
 // New returns the refresher of a store, and sets it in the index.
 func New(conn driver.Conn, writer *ingest.Writer, index *Index) *Refresher {
-	s := &Refresher{builder: newBuilder(conn), writer: writer, index: index, refreshing: make(chan struct{}, 1), observed: map[plan.Subject]observation{}}
+	s := &Refresher{builder: newBuilder(conn, index.shared), writer: writer, index: index, refreshing: make(chan struct{}, 1), observed: map[plan.Subject]observation{}}
 	index.update = s.RefreshSubject
 	return s
 }
@@ -79,7 +79,13 @@ func (s *Refresher) Follow(ctx context.Context, every time.Duration) {
 	s.index.refreshes.Store(true)
 	for {
 		began := time.Now()
-		if err := s.refreshChosen(ctx, s.ready); err != nil && ctx.Err() == nil && !errors.Is(err, ingest.ErrRemoving) {
+		switch err := s.refreshChosen(ctx, s.ready); {
+		case err == nil, ctx.Err() != nil:
+		case errors.Is(err, ingest.ErrRemoving):
+			s.index.refused.Add(1)
+		case onlyBusy(err):
+			slog.DebugContext(ctx, "rollup is not refreshed", "reason", err)
+		default:
 			slog.WarnContext(ctx, "refresh rollups failed", "err", err)
 		}
 		select {
@@ -88,6 +94,15 @@ func (s *Refresher) Follow(ctx context.Context, every time.Duration) {
 		case <-time.After(max(every, min(idleFactor*time.Since(began), maxIdle))):
 		}
 	}
+}
+
+// onlyBusy reports whether all errors that are joined in err are errBusy.
+func onlyBusy(err error) bool {
+	joined, is := err.(interface{ Unwrap() []error })
+	if !is {
+		return errors.Is(err, errBusy)
+	}
+	return !slices.ContainsFunc(joined.Unwrap(), func(each error) bool { return !errors.Is(each, errBusy) })
 }
 
 // exclusively runs work while no other refresh runs and no event is removed. It
@@ -102,9 +117,23 @@ func (s *Refresher) exclusively(waiting, ctx context.Context, work func(context.
 	}
 }
 
-// RefreshAll refreshes the rollups of all subjects.
+// through returns the position up to which the events are refreshed.
+func (s *Refresher) through() (position, error) {
+	if s.shared == nil {
+		return position{at: s.writer.Through()}, nil
+	}
+	s.events = s.index.lastSeen()
+	if s.events.Removing {
+		return position{}, ingest.ErrRemoving
+	}
+	return position{block: s.events.Block}, nil
+}
+
+// RefreshAll refreshes the rollups of all subjects, although another process may do so.
 func (s *Refresher) RefreshAll(ctx context.Context) error {
 	return s.exclusively(ctx, ctx, func(ctx context.Context) error {
+		s.insists = true
+		defer func() { s.insists = false }()
 		if err := s.readAll(ctx); err != nil {
 			return err
 		}
@@ -123,7 +152,7 @@ func (s *Refresher) readAll(ctx context.Context) error {
 // refreshChosen refreshes the backlogs that the function selects.
 func (s *Refresher) refreshChosen(ctx context.Context, chosen func([]backlog) []backlog) error {
 	return s.exclusively(ctx, ctx, func(ctx context.Context) error {
-		if err := s.index.Load(ctx); err != nil {
+		if err := s.index.Poll(ctx); err != nil {
 			return err
 		}
 		if snapshot := s.index.catalogue.Snapshot(); s.index.lookDue.Swap(false) || snapshot != s.snapshot {
@@ -144,7 +173,10 @@ func (s *Refresher) refreshBacklogs(ctx context.Context, chosen func([]backlog) 
 	if err := s.sweepIfDue(ctx); err != nil {
 		return err
 	}
-	through := s.writer.Through()
+	through, err := s.through()
+	if err != nil {
+		return err
+	}
 	all := chosen(s.index.backlogs())
 	var errs []error
 	for i := range all {
@@ -152,8 +184,9 @@ func (s *Refresher) refreshBacklogs(ctx context.Context, chosen func([]backlog) 
 			return context.Cause(ctx)
 		}
 		d := &all[i]
-		var err error
+		err := s.confirm(ctx, d)
 		switch {
+		case err != nil:
 		case d.mustRebuild() || d.size() > max(stepEvents, d.state.Events/2):
 			err = s.rebuild(ctx, d, through)
 		default:
@@ -173,7 +206,7 @@ func (s *Refresher) RefreshSubject(ctx context.Context, subject plan.Subject) er
 }
 
 func (s *Refresher) refreshOne(ctx context.Context, subject plan.Subject) error {
-	if err := s.index.Load(ctx); err != nil {
+	if err := s.index.Poll(ctx); err != nil {
 		return err
 	}
 	if s.sweptAt.IsZero() { // reports do not wait for later sweeps
@@ -181,8 +214,11 @@ func (s *Refresher) refreshOne(ctx context.Context, subject plan.Subject) error 
 			return err
 		}
 	}
-	through := s.writer.Through()
-	s.index.Wait([]plan.Subject{subject})
+	through, err := s.through()
+	if err != nil {
+		return err
+	}
+	s.index.await(subject)
 	for _, d := range s.index.backlogs() {
 		if d.subject == subject && !d.mustRebuild() && d.size() <= stepEvents {
 			return s.recordOutcome(ctx, &d, s.step(ctx, &d, through))
@@ -193,7 +229,11 @@ func (s *Refresher) refreshOne(ctx context.Context, subject plan.Subject) error 
 
 // Rebuild rebuilds the rollups of all subjects, and calls done for each.
 func (s *Refresher) Rebuild(ctx context.Context, done func(plan.Subject, time.Duration, error)) error {
-	return s.exclusively(ctx, ctx, func(ctx context.Context) error { return s.rebuildAll(ctx, done) })
+	return s.exclusively(ctx, ctx, func(ctx context.Context) error {
+		s.insists = true
+		defer func() { s.insists = false }()
+		return s.rebuildAll(ctx, done)
+	})
 }
 
 func (s *Refresher) rebuildAll(ctx context.Context, done func(plan.Subject, time.Duration, error)) error {
@@ -203,7 +243,10 @@ func (s *Refresher) rebuildAll(ctx context.Context, done func(plan.Subject, time
 	if err := s.sweepIfDue(ctx); err != nil {
 		return err
 	}
-	through := s.writer.Through()
+	through, err := s.through()
+	if err != nil {
+		return err
+	}
 	all := s.index.candidates()
 	for i := range all {
 		began := time.Now()
@@ -222,6 +265,10 @@ func (s *Refresher) recordOutcome(ctx context.Context, d *backlog, err error) er
 	var exception *clickhouse.Exception
 	const throwIf = 395 // FUNCTION_THROW_IF_VALUE_IS_NON_ZERO
 	switch {
+	case errors.Is(err, errLost):
+		s.index.unsure.Store(true) // the states are read again
+		s.index.lost.Add(1)
+		return nil
 	case errors.Is(err, errTooLarge), errors.As(err, &exception) && exception.Code == throwIf:
 		s.index.markWithout(d.subject)
 		slog.WarnContext(ctx, "subject cannot have a rollup; its reports are counted from the events", "subject", d.subject,

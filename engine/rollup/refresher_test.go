@@ -46,7 +46,16 @@ type shop struct {
 
 func newShop(t *testing.T, seed uint64) *shop {
 	t.Helper()
-	s := &shop{t: t, conn: schematest.Open(t), Rand: rand.New(rand.NewPCG(seed, 0))}
+	s := newShopOn(t, seed, schematest.Open(t))
+	s.writer.SetExclusive()
+	s.refresher = rollup.New(s.conn, s.writer, s.engine.Rollups)
+	return s
+}
+
+// newShopOn returns a shop without a refresher.
+func newShopOn(t *testing.T, seed uint64, conn driver.Conn) *shop {
+	t.Helper()
+	s := &shop{t: t, conn: conn, Rand: rand.New(rand.NewPCG(seed, 0))}
 	c, err := catalogue.Open(t.Context(), s.conn)
 	if err != nil {
 		t.Fatal(err)
@@ -66,9 +75,7 @@ func newShop(t *testing.T, seed uint64) *shop {
 	s.catalogue = c
 	s.engine = engine.New(s.conn, c, source.Limits{InProcessEvents: 5})
 	s.writer = ingest.NewWriter(s.conn)
-	s.writer.SetExclusive()
 	s.writer.SetRollups(s.engine.Rollups)
-	s.refresher = rollup.New(s.conn, s.writer, s.engine.Rollups)
 	return s
 }
 

@@ -13,6 +13,7 @@ import (
 type eventRow struct {
 	visitors.Event
 	accepted int64 // milliseconds since 1970
+	number   int64 // position in the order of the events
 	fresh    bool  // accepted since the last step
 }
 

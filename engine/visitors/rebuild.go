@@ -29,6 +29,7 @@ type rebuildSlots struct {
 	Shown      []expr // attributes of the first view of a visitor
 	AsOne      expr   // attributes of a view in one string
 	Events     expr   // of a visitor: events that may count
+	Order      generation.Order
 }
 
 const (
@@ -37,8 +38,8 @@ const (
 )
 
 var (
-	rebuildExposures   = source.MustRender(sqlTemplates, "rebuild_exposures.sql", newRebuildSlots(allEvents))
-	rebuildConversions = source.MustRender(sqlTemplates, "rebuild_conversions.sql", newRebuildSlots(goalEvents))
+	rebuildExposures   = byOrder("rebuild_exposures.sql", allEvents)
+	rebuildConversions = byOrder("rebuild_conversions.sql", goalEvents)
 
 	insertExposures = "INSERT INTO exposures (bucket, generation, refresh, segment, " + strings.Join(Attributes, ", ") +
 		", first_time, multi_exposed_at, views, clicks, submits, completions, conversions, contacts, later_hours, later_kinds, last_ms)"
@@ -46,8 +47,17 @@ var (
 		", first_time, visitor_id, since_ms, number, value, profit, extra_value, value_before, profit_before, extra_value_before)"
 )
 
-func newRebuildSlots(events expr) rebuildSlots {
-	s := rebuildSlots{Attributes: expr(strings.Join(Attributes, ", ")), AsOne: expr(strings.Join(Attributes, `, '\0', `)), Events: events}
+// byOrder returns a statement for both orders of events.
+func byOrder(file string, events expr) map[generation.Order]string {
+	rendered := map[generation.Order]string{}
+	for _, by := range []generation.Order{generation.ByTime, generation.ByBlock} {
+		rendered[by] = source.MustRender(sqlTemplates, file, newRebuildSlots(events, by))
+	}
+	return rendered
+}
+
+func newRebuildSlots(events expr, by generation.Order) rebuildSlots {
+	s := rebuildSlots{Order: by, Attributes: expr(strings.Join(Attributes, ", ")), AsOne: expr(strings.Join(Attributes, `, '\0', `)), Events: events}
 	for i := range Attributes {
 		s.Shown = append(s.Shown, expr(fmt.Sprintf("shown[%d]", i+1)))
 	}
@@ -62,15 +72,15 @@ func New(id generation.ID, variations []int64) Generation {
 // Rebuild inserts the rows of a range of visitors, one block per table, as a part
 // of the first refresh. The parameters are those of the subject, of the events and
 // of the range.
-func (g *Generation) Rebuild(ctx context.Context, conn driver.Conn, params []any) error {
+func (g *Generation) Rebuild(ctx context.Context, conn driver.Conn, by generation.Order, params []any) error {
 	g.Refreshes[g.Number] = 1
 	g.Blocks++
 	params = append(params, clickhouse.Named("bucket", g.Bucket), clickhouse.Named("generation", g.Number),
 		clickhouse.Named("refresh", g.Number<<numberBits|1), clickhouse.Named("variations", g.Variations))
-	if err := conn.Exec(ctx, rebuildExposures, params...); err != nil {
+	if err := conn.Exec(ctx, rebuildExposures[by], params...); err != nil {
 		return fmt.Errorf("rebuild exposures: %w", err)
 	}
-	if err := conn.Exec(ctx, rebuildConversions, params...); err != nil {
+	if err := conn.Exec(ctx, rebuildConversions[by], params...); err != nil {
 		return fmt.Errorf("rebuild conversions: %w", err)
 	}
 	return nil

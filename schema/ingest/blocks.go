@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync/atomic"
 
 	"lifthouse/schema"
@@ -47,22 +46,12 @@ type blocks struct {
 	others  map[uint64]bool // the ids that others have inserted since the beginning of the current write
 }
 
-// readEngine finds out what the store allows beyond a cluster. The release that is verified
-// commits a part under the lock under which it numbers the part's block
-// (MergeTreeSink::commitPart); that is not known of other releases.
+// readEngine finds out what the store allows beyond a cluster.
 func (w *Writer) readEngine(ctx context.Context) error {
-	if cluster, _ := schema.Cluster(w.conn); cluster != "" {
-		return nil
-	}
-	var engine string
-	var server schema.ServerVersion
-	const query = "SELECT engine, version() FROM system.tables WHERE database = currentDatabase() AND name = 'events'"
-	if err := w.conn.QueryRow(ctx, query).Scan(&engine, &server.Version); err != nil {
-		return fmt.Errorf("read the engine of events: %w", err)
-	}
-	w.readsTables = !strings.HasPrefix(engine, "Replicated") && !strings.HasPrefix(engine, "Shared")
-	w.blocks.ordered.Store(w.readsTables && server.Verified())
-	return nil
+	engine, err := schema.ReadEventsEngine(ctx, w.conn)
+	w.readsTables = engine.OneServer
+	w.blocks.ordered.Store(engine.BlocksOrdered)
+	return err
 }
 
 // followBlocks makes the ids current for a write of many events. If they are not known

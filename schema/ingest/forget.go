@@ -107,7 +107,7 @@ func (w *Writer) forget(ctx context.Context, found map[Subject]uint64, visitors 
 		if err := w.retireRollups(ctx, func(s Subject) bool { return found[s] > 0 }); err != nil {
 			return err
 		}
-		if err := w.erase(ctx, forget, namedVisitors(visitors, websites)...); err != nil {
+		if err := w.erase(ctx, forget, append(namedVisitors(visitors, websites), subjectParams(found)...)...); err != nil {
 			return fmt.Errorf("erase visitors: %w", err)
 		}
 	}
@@ -158,6 +158,19 @@ func spellings(visitors []string) []string {
 		all = append(all, visitor, quoted[1:len(quoted)-1])
 	}
 	return all
+}
+
+// subjectParams returns the parameters with the subjects of some events.
+func subjectParams(found map[Subject]uint64) []any {
+	var websites, ids, experiments []int64
+	var kinds []string
+	for s := range found {
+		websites, kinds, ids, experiments = append(websites, s.WebsiteID), append(kinds, string(s.Kind)), append(ids, s.ID), append(experiments, s.ExperimentID)
+	}
+	return []any{
+		clickhouse.Named("websites", websites), clickhouse.Named("subjects", kinds),
+		clickhouse.Named("subject_ids", ids), clickhouse.Named("experiment_ids", experiments),
+	}
 }
 
 func namedVisitors(visitors []string, websites []int64) []any {

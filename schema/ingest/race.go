@@ -29,18 +29,20 @@ import (
 // shareTables are the statements that prepare the tables of a single server for
 // several writers. Rows keep their block number through merges. The recent
 // inserts are deduplicated by their tokens, so that an insert without a response
-// can be sent again.
+// can be sent again, and of several processes that refresh a rollup only one does.
 var shareTables = []string{
 	"ALTER TABLE subject_stats MODIFY SETTING non_replicated_deduplication_window = 1000",
+	"ALTER TABLE rollups MODIFY SETTING non_replicated_deduplication_window = 1000",
 	"ALTER TABLE events MODIFY SETTING enable_block_number_column = 1, non_replicated_deduplication_window = 1000",
 }
 
 // sharedTables selects whether the tables are prepared for several writers. The
 // tables of a cluster always are.
-const sharedTables = `SELECT countIf(name = {local:String} OR position(engine_full, 'enable_block_number_column = 1') > 0
-		AND position(engine_full, 'non_replicated_deduplication_window = 1000') > 0) > 0
+const sharedTables = `SELECT countIf(name = {local:String}) > 0
+		OR countIf(position(engine_full, 'non_replicated_deduplication_window = 1000') > 0) = 2
+			AND countIf(position(engine_full, 'enable_block_number_column = 1') > 0) > 0
 	FROM system.tables
-	WHERE database = currentDatabase() AND name IN ('events', {local:String})`
+	WHERE database = currentDatabase() AND name IN ('events', 'rollups', {local:String})`
 
 // Share prepares the store and the writer for several writing processes. It must
 // be called before the first write.

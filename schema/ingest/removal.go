@@ -112,14 +112,26 @@ func (w *Writer) remove(ctx context.Context, work func(context.Context) error) e
 			return err
 		}
 		ctx := context.WithoutCancel(ctx) // a partial deletion would leave the counters wrong
+		end, err := w.beginRemoval(ctx)
+		if err != nil {
+			return err
+		}
 		if err := work(ctx); err != nil {
 			w.unfinished.Store(true)
 			return err
 		}
 		w.unfinished.Store(false)
 		w.afterWrite(nil)
-		return w.manifest.EndRemoval(ctx)
+		return errors.Join(w.manifest.EndRemoval(ctx), end(ctx))
 	})
+}
+
+// beginRemoval prevents the refreshes of other processes until end is called.
+func (w *Writer) beginRemoval(ctx context.Context) (end func(context.Context) error, err error) {
+	if w.rollups == nil {
+		return func(context.Context) error { return nil }, nil
+	}
+	return w.rollups.BeginRemoval(ctx)
 }
 
 // resumeRemoval corrects the counters after a failed deletion, once the store has

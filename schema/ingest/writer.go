@@ -63,6 +63,10 @@ type Rollups interface {
 	// reports whether there were any. It is called before events are deleted,
 	// because rollups include the deleted events.
 	Retire(ctx context.Context, of func(Subject) bool) (dropped bool, err error)
+
+	// BeginRemoval prevents other processes from refreshing rollups until end is called,
+	// which is when the events are deleted.
+	BeginRemoval(ctx context.Context) (end func(context.Context) error, err error)
 }
 
 // SetRollups sets the rollups of the store. Without them, the writer refuses to

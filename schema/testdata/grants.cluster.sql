@@ -7,7 +7,7 @@ CREATE USER IF NOT EXISTS `o\`dd` ON CLUSTER `lift` DEFAULT DATABASE `lifthouse`
 
 ALTER USER `o\`dd` ON CLUSTER `lift` IDENTIFIED WITH sha256_hash BY '3272e516b4f1f0de004bb07ba58e82bdfd27a11a77546f1f5caa7cd0587ad4ec';
 
-GRANT ON CLUSTER `lift` SELECT, INSERT, ALTER DELETE, CHECK ON `lifthouse`.* TO `o\`dd`;
+GRANT ON CLUSTER `lift` SELECT, INSERT, ALTER DELETE, OPTIMIZE, CHECK ON `lifthouse`.* TO `o\`dd`;
 
 -- Queries send the ids that they look up as a temporary table.
 GRANT ON CLUSTER `lift` CREATE TEMPORARY TABLE ON *.* TO `o\`dd`;

@@ -39,7 +39,7 @@ func (s *Store) follow(ctx context.Context, o *ServerOptions, handler *api.API, 
 	}
 	background.Go(func() { s.followInbox(ctx, handler.CountInbox) })
 	if s.Dir == "" {
-		background.Go(func() { s.followCopies(ctx) })
+		background.Go(func() { s.followCopies(ctx, handler.CountCopies) })
 	}
 }
 
@@ -83,7 +83,7 @@ func (s *Store) SweepRecent(ctx context.Context) error {
 }
 
 // followCopies removes copies of events until the context ends.
-func (s *Store) followCopies(ctx context.Context) {
+func (s *Store) followCopies(ctx context.Context, count func(int)) {
 	tick := time.NewTicker(sweepInterval)
 	defer tick.Stop()
 	for n := 0; ; n++ {
@@ -92,6 +92,7 @@ func (s *Store) followCopies(ctx context.Context) {
 			period = longSweepPeriod
 		}
 		removed, err := s.Writer.Sweep(ctx, time.Now().Add(-period))
+		count(removed)
 		switch {
 		case err != nil && ctx.Err() == nil:
 			slog.WarnContext(ctx, "remove copies of events failed", "err", err)

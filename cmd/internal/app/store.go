@@ -38,7 +38,7 @@ type Store struct {
 	Journal   *ingest.Journal
 	Engine    *engine.Engine
 	Times     ingest.Times      // allowed times of events
-	Refresher *rollup.Refresher // nil: a store on servers has no rollups
+	Refresher *rollup.Refresher // nil: a cluster has no rollups
 	Manifest  *schema.Manifest  // nil: only an embedded store has one
 
 	marked       bool // the file OpenMark exists
@@ -116,7 +116,14 @@ func (s *Store) openShared(ctx context.Context, o Options) (err error) {
 	if err := s.wire(ctx, o); err != nil {
 		return err
 	}
-	return s.Writer.Share(ctx)
+	if err := s.Writer.Share(ctx); err != nil {
+		return err
+	}
+	possible, err := s.Engine.Rollups.Share(ctx)
+	if possible {
+		s.Refresher = rollup.New(s.Conn, s.Writer, s.Engine.Rollups)
+	}
+	return err
 }
 
 // On returns a store on an open connection, without checks of its integrity. The

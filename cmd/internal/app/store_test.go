@@ -53,8 +53,8 @@ func TestSeveralProcessesOpenANewStoreOnAServer(t *testing.T) {
 		t.Errorf("%d connections, want those of 3 requests and %d more", got, schema.SpareConns)
 	}
 	for _, s := range stores {
-		if s.Dir != "" || s.Refresher != nil {
-			t.Error("is taken for an embedded store")
+		if s.Dir != "" || s.Refresher == nil {
+			t.Error("is not taken for a server with rollups")
 		}
 		if err := s.Close(); err != nil {
 			t.Error(err)

@@ -86,6 +86,12 @@ func (r *Report) Store(ctx context.Context, conn driver.Conn, manifest *schema.M
 		return
 	}
 	r.catalogue(s.Catalogue.Snapshot())
+	if manifest == nil {
+		if _, err := s.Engine.Rollups.Share(ctx); err != nil {
+			r.Fault("rollups", err)
+			return
+		}
+	}
 	r.rollups(ctx, s.Engine)
 }
 

@@ -211,7 +211,8 @@ func fillDisk(t *testing.T, disk string, r *rand.Rand) {
 // TestServersInChaos does the same with two servers on one store. The store is
 // a ClickHouse server behind a network that delays data, cuts connections
 // before and after a request is processed, and is sometimes down. One server
-// uses the native protocol, the other HTTP.
+// uses the native protocol, the other HTTP. In the long tier there are enough
+// events for a rollup, which both refresh.
 func TestServersInChaos(t *testing.T) {
 	tier.Parallel(t)
 	store := schematest.Server(t)
@@ -226,9 +227,12 @@ func TestServersInChaos(t *testing.T) {
 	serve := func(i int) *process {
 		network.quiet.Store(true) // a server wants its store when it starts
 		defer network.quiet.Store(false)
-		return w.serveFrom(i, stores[i], "--rate-limit=0", "--log-level=warn", "--query-timeout=5s")
+		return w.serveFrom(i, stores[i], "--rollup-interval=50ms", "--rate-limit=0", "--log-level=warn", "--query-timeout=5s")
 	}
 	servers := []*process{serve(0), serve(1)}
+	if tier.Long() {
+		w.imported(w.file(rollupFrom))
+	}
 	w.begin()
 	troubles := map[string]int{}
 	for until := time.Now().Add(chaosFor()); time.Now().Before(until); wait(r, 200, 1500) {
@@ -259,6 +263,9 @@ func TestServersInChaos(t *testing.T) {
 		p.interrupt()
 	}
 	w.must("check", "--rebuild-counters") // a process that is killed between the two leaves them apart
+	if out := w.must("rollup", "--verify"); tier.Long() && !strings.Contains(out, "campaign 1 of website 1: 5 reports are equal") {
+		t.Errorf("rollup --verify: %s", out)
+	}
 	w.must("check", "--deep")
 	t.Logf("%v; %d of %d pieces slow, %d connections cut off; %s", troubles, network.slow.Load(), network.pieces.Load(), network.cut.Load(), w)
 }

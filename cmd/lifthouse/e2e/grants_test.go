@@ -11,7 +11,7 @@ func TestGrants(t *testing.T) {
 	if code != exitOK || strings.Count(out, ";\n") < 10 {
 		t.Fatalf("exit %d\n%s%s", code, out, complaints)
 	}
-	for _, want := range []string{"CREATE USER IF NOT EXISTS `lifthouse` ON CLUSTER `lift`", "SELECT, INSERT, ALTER DELETE, CHECK ON `shop`.* TO `lifthouse`"} {
+	for _, want := range []string{"CREATE USER IF NOT EXISTS `lifthouse` ON CLUSTER `lift`", "SELECT, INSERT, ALTER DELETE, OPTIMIZE, CHECK ON `shop`.* TO `lifthouse`"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("lacks %q:\n%s", want, out)
 		}

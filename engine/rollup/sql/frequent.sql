@@ -6,7 +6,7 @@ WHERE website_id = {website_id:Int64}
     AND subject_id = {subject_id:Int64}
     AND experiment_id = {experiment_id:Int64}
     AND event = 'view'
-    AND ingested_at <= {through:DateTime64(3, 'UTC')}
+    AND {{.Order.Until}}
 GROUP BY {{.Ranked}}
 ORDER BY count() DESC, {{.Ranked}}
 LIMIT {most:UInt32}

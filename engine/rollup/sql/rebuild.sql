@@ -22,7 +22,7 @@ WITH
             AND subject = {subject:String}
             AND subject_id = {subject_id:Int64}
             AND experiment_id = {experiment_id:Int64}
-            AND ingested_at <= {through:DateTime64(3, 'UTC')}
+            AND {{.Order.Until}}
             AND visitor_id BETWEEN {first_visitor:UInt64} AND {last_visitor:UInt64}
     ),
     visitors AS (  -- one row per visitor with a view: the first view (minimum by time, variation and id), and all events

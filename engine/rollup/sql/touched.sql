@@ -9,7 +9,8 @@ SELECT
     value,
     profit,
     extra_value,
-    toUnixTimestamp64Milli(ingested_at)              AS accepted_at
+    toUnixTimestamp64Milli(ingested_at)              AS accepted_at,
+    {{.Order.Number}} AS number
 {{- range .Columns}},
     {{.}}
 {{- end}}
@@ -18,7 +19,7 @@ WHERE website_id = {website_id:Int64}
     AND subject = {subject:String}
     AND subject_id = {subject_id:Int64}
     AND experiment_id = {experiment_id:Int64}
-    AND ingested_at <= {through:DateTime64(3, 'UTC')}
+    AND {{.Order.Until}}
     AND visitor_id IN (
         SELECT visitor_id
         FROM events
@@ -26,8 +27,8 @@ WHERE website_id = {website_id:Int64}
             AND subject = {subject:String}
             AND subject_id = {subject_id:Int64}
             AND experiment_id = {experiment_id:Int64}
-            AND ingested_at > {since:DateTime64(3, 'UTC')}
-            AND ingested_at <= {through:DateTime64(3, 'UTC')}
+            AND {{.Order.Since}}
+            AND {{.Order.Until}}
     )
 ORDER BY visitor_id
 SETTINGS max_threads = {{.Threads}}

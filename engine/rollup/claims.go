@@ -1,0 +1,192 @@
+package rollup
+
+import (
+	"context"
+	"crypto/rand"
+	_ "embed" // the statements
+	"errors"
+	"fmt"
+	"time"
+
+	"lifthouse/engine/generation"
+	"lifthouse/schema/ingest"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+)
+
+// errLost says that another process refreshed the subject at the same time.
+var errLost = errors.New("another process refreshed the rollup")
+
+// errBusy says that another process rebuilds the rollup of the subject.
+var errBusy = errors.New("another process rebuilds the rollup")
+
+//go:embed sql/first_claim.sql
+var firstClaim string
+
+//go:embed sql/last_claim.sql
+var lastClaim string
+
+// claim returns a number that no other process has.
+func (s *shared) claim(ctx context.Context, kind, subject string, ended removal) (uint64, error) {
+	for {
+		var last uint64
+		if err := s.conn.QueryRow(ctx, lastClaim).Scan(&last); err != nil {
+			return 0, fmt.Errorf("claim a number: %w", err)
+		}
+		number := max(last+1, uint64(time.Now().UnixMilli())) //nolint:gosec // after 1970
+		const insert = "INSERT INTO rollup_claims (number, kind, claimant, subject, removal, subjects)"
+		claimant := rand.Text()
+		if err := s.insert(ctx, insert, number, kind, s.claimant+" "+claimant, subject, ended.number, ended.subjects); err != nil {
+			return 0, err
+		}
+		var first string
+		if err := s.conn.QueryRow(ctx, firstClaim, clickhouse.Named("number", number)).Scan(&first); err != nil {
+			return 0, fmt.Errorf("claim a number: %w", err)
+		}
+		if first == s.claimant+" "+claimant {
+			return number, nil
+		}
+	}
+}
+
+func (s *shared) insert(ctx context.Context, statement string, values ...any) error {
+	batch, err := s.conn.PrepareBatch(ctx, statement)
+	if err != nil {
+		return fmt.Errorf("claim a number: %w", err)
+	}
+	defer func() { _ = batch.Close() }()
+	if err := batch.Append(values...); err != nil {
+		return fmt.Errorf("claim a number: %w", err)
+	}
+	if err := batch.Send(); err != nil {
+		return fmt.Errorf("claim a number: %w", err)
+	}
+	return nil
+}
+
+//go:embed sql/recent_claims.sql
+var recentClaims string
+
+// claimed returns the generations that a process may be writing, except those of some
+// subjects. It is empty for a store with one writer.
+func (s *shared) claimed(ctx context.Context, except []string) (ids []generation.ID, err error) {
+	if s == nil {
+		return nil, nil
+	}
+	rows, err := s.conn.Query(ctx, recentClaims, clickhouse.Named("except", except))
+	if err != nil {
+		return nil, fmt.Errorf("list claimed generations: %w", err)
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var number uint64
+		if err := rows.Scan(&number); err != nil {
+			return nil, fmt.Errorf("list claimed generations: %w", err)
+		}
+		ids = append(ids, generation.NewShared(number, false), generation.NewShared(number, true))
+	}
+	return ids, rows.Err()
+}
+
+//go:embed sql/rebuilds.sql
+var rebuildsQuery string
+
+// A rebuild is expected to take at most leastRebuild and a second for each eventsPerSecond
+// events. After that, another process begins one.
+const (
+	leastRebuild    = 10 // seconds
+	eventsPerSecond = 100_000
+)
+
+// isRebuilt reports whether another process has begun to rebuild the rollup of a subject
+// after its current generation.
+func (s *shared) isRebuilt(ctx context.Context, d *backlog) (is bool, err error) {
+	var current uint64
+	if d.state != nil {
+		current = d.state.Generation.Number
+	}
+	err = s.conn.QueryRow(ctx, rebuildsQuery, clickhouse.Named("subject", d.subject.String()), clickhouse.Named("current", current),
+		clickhouse.Named("claimant", s.claimant), clickhouse.Named("seconds", leastRebuild+d.stored/eventsPerSecond)).Scan(&is)
+	if err != nil {
+		err = fmt.Errorf("look for a rebuild: %w", err)
+	}
+	return is, err
+}
+
+// retire adds the subjects that lose events to the current removal of this process.
+func (s *shared) retire(subjects []string) {
+	s.claiming.Lock()
+	defer s.claiming.Unlock()
+	last := &s.open[len(s.open)-1]
+	last.subjects = append(last.subjects, subjects...)
+}
+
+// readRemoved returns the last removal of each subject that lost events.
+func (s *shared) readRemoved(ctx context.Context) (map[string]uint64, error) {
+	rows, err := s.conn.Query(ctx, affectedQuery)
+	if err != nil {
+		return nil, fmt.Errorf("look for removals: %w", err)
+	}
+	defer func() { _ = rows.Close() }()
+	removed := map[string]uint64{}
+	for rows.Next() {
+		var subject string
+		var number uint64
+		if err := rows.Scan(&subject, &number); err != nil {
+			return nil, fmt.Errorf("look for removals: %w", err)
+		}
+		removed[subject] = number
+	}
+	return removed, rows.Err()
+}
+
+// BeginRemoval records that events are about to be deleted. Until end is called, no process
+// reads rollups or refreshes them; afterwards, those of subjects that lost events are not read. It does nothing on a store
+// with one writer, which drops the rollups that include the events. A removal that has not
+// ended after ten minutes no longer prevents refreshes; when it ends, rollups are built again.
+func (x *Index) BeginRemoval(ctx context.Context) (end func(context.Context) error, err error) {
+	s := x.shared
+	if s == nil {
+		return func(context.Context) error { return nil }, nil
+	}
+	s.claiming.Lock()
+	defer s.claiming.Unlock()
+	number, err := s.claim(ctx, "removal", "", removal{})
+	if err != nil {
+		return nil, err
+	}
+	s.open = append(s.open, removal{number: number})
+	return s.endRemovals, nil
+}
+
+// endRemovals records that the removals of this process have ended.
+func (s *shared) endRemovals(ctx context.Context) error {
+	s.claiming.Lock()
+	defer s.claiming.Unlock()
+	for len(s.open) > 0 {
+		if _, err := s.claim(ctx, "removed", "", s.open[0]); err != nil {
+			return err
+		}
+		s.open = s.open[1:]
+	}
+	return nil
+}
+
+// retireShared records which subjects lose events, for other processes. It returns the
+// generations that they may be writing for other subjects.
+func (x *Index) retireShared(ctx context.Context, of func(ingest.Subject) bool) ([]generation.ID, error) {
+	if x.shared == nil {
+		return nil, nil
+	}
+	if err := x.totals.Refresh(ctx); err != nil {
+		return nil, err
+	}
+	var lose []string
+	for subject := range x.totals.All() {
+		if of(ingest.Subject(subject)) {
+			lose = append(lose, subject.String())
+		}
+	}
+	x.shared.retire(lose)
+	return x.shared.claimed(ctx, lose)
+}

@@ -1,0 +1,31 @@
+-- One row: the number of the last visible block of events, the id of their table, when the server was started, in Unix seconds,
+-- which may differ by one each time; of the removals of events: the last number that was claimed, the last one that has not
+-- ended, and whether it may still run.
+SELECT
+    blocks.last                                             AS block,
+    tables.id                                               AS of_table,
+    toInt64(toUnixTimestamp(now()) - uptime())              AS started,
+    removals.last                                           AS last_removal,
+    arrayMax(removals.unfinished.1)                         AS last_unfinished,
+    arrayExists(at -> at > now64(3) - INTERVAL 10 MINUTE, removals.unfinished.2) AS removing
+FROM
+(
+    SELECT toUInt64(max(max_block_number)) AS last
+    FROM system.parts
+    WHERE database = currentDatabase() AND table = 'events' AND active
+) AS blocks
+CROSS JOIN
+(
+    SELECT toString(uuid) AS id
+    FROM system.tables
+    WHERE database = currentDatabase() AND name = 'events'
+) AS tables
+CROSS JOIN
+(
+    SELECT
+        max(number)                                         AS last,
+        groupArrayIf(removal, kind = 'removed')             AS ended,
+        arrayFilter(r -> NOT has(ended, r.1), groupArrayIf((number, at), kind = 'removal')) AS unfinished
+    FROM rollup_claims
+    WHERE kind IN ('removal', 'removed')
+) AS removals

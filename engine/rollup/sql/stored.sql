@@ -1,0 +1,8 @@
+-- One row: the number of events of a subject up to a block.
+SELECT count()
+FROM events
+WHERE website_id = {website_id:Int64}
+    AND subject = {subject:String}
+    AND subject_id = {subject_id:Int64}
+    AND experiment_id = {experiment_id:Int64}
+    AND _block_number <= {through:UInt64}

@@ -72,15 +72,16 @@ func buckets(ctx context.Context, conn driver.Conn) ([]uint16, error) {
 
 // Sweep deletes all rows except those of the given generations. When it returns,
 // they are removed from disk. Tables are not swept at the same moment, nor are the
-// parts of a table: readers must notice rows that are missing.
-func Sweep(ctx context.Context, conn driver.Conn, kept []ID) error {
+// parts of a table: readers must notice rows that are missing. several is whether other
+// processes may begin generations meanwhile.
+func Sweep(ctx context.Context, conn driver.Conn, kept []ID, several bool) error {
 	for _, table := range schema.RollupTables {
 		dead, err := others(ctx, conn, table, kept)
 		if err != nil {
 			return err
 		}
 		for bucket, numbers := range dead {
-			shared := slices.ContainsFunc(kept, func(id ID) bool { return id.Bucket == bucket })
+			shared := several && bucket < sharedBuckets || slices.ContainsFunc(kept, func(id ID) bool { return id.Bucket == bucket })
 			if err := remove(ctx, conn, table, bucket, numbers, shared); err != nil {
 				return err
 			}

@@ -43,7 +43,7 @@ type epoch struct {
 // next returns a number that no generation or epoch has. kind is that of rollup_claims.
 func (s *builder) next(ctx context.Context, kind string, of plan.Subject) (uint64, error) {
 	if s.shared != nil {
-		return s.shared.claim(ctx, kind, of.String(), removal{})
+		return s.shared.claim(ctx, kind, of.String())
 	}
 	s.last = max(s.last+1, uint64(time.Now().UnixMilli())) //nolint:gosec // after 1970
 	return s.last, nil

@@ -27,26 +27,34 @@ var firstClaim string
 var lastClaim string
 
 // claim returns a number that no other process has.
-func (s *shared) claim(ctx context.Context, kind, subject string, ended removal) (uint64, error) {
+func (s *shared) claim(ctx context.Context, kind, subject string) (uint64, error) {
 	for {
-		var last uint64
-		if err := s.conn.QueryRow(ctx, lastClaim).Scan(&last); err != nil {
-			return 0, fmt.Errorf("claim a number: %w", err)
-		}
-		number := max(last+1, uint64(time.Now().UnixMilli())) //nolint:gosec // after 1970
-		const insert = "INSERT INTO rollup_claims (number, kind, claimant, subject, removal, subjects)"
-		claimant := rand.Text()
-		if err := s.insert(ctx, insert, number, kind, s.claimant+" "+claimant, subject, ended.number, ended.subjects); err != nil {
-			return 0, err
-		}
-		var first string
-		if err := s.conn.QueryRow(ctx, firstClaim, clickhouse.Named("number", number)).Scan(&first); err != nil {
-			return 0, fmt.Errorf("claim a number: %w", err)
-		}
-		if first == s.claimant+" "+claimant {
-			return number, nil
+		number, first, err := s.try(ctx, kind, subject, s.newClaimant(), removal{})
+		if err != nil || first {
+			return number, err
 		}
 	}
+}
+
+// newClaimant returns the name of a try of this process to claim a number.
+func (s *shared) newClaimant() string { return s.claimant + " " + rand.Text() }
+
+// try inserts a claim of the next number, and reports whether it was the first of this number.
+func (s *shared) try(ctx context.Context, kind, subject, claimant string, ended removal) (number uint64, first bool, err error) {
+	var last uint64
+	if err := s.conn.QueryRow(ctx, lastClaim).Scan(&last); err != nil {
+		return 0, false, fmt.Errorf("claim a number: %w", err)
+	}
+	number = max(last+1, uint64(time.Now().UnixMilli())) //nolint:gosec // after 1970
+	const insert = "INSERT INTO rollup_claims (number, kind, claimant, subject, removal, subjects)"
+	if err := s.insert(ctx, insert, number, kind, claimant, subject, ended.claimant, ended.subjects); err != nil {
+		return 0, false, err
+	}
+	var by string
+	if err := s.conn.QueryRow(ctx, firstClaim, clickhouse.Named("number", number)).Scan(&by); err != nil {
+		return 0, false, fmt.Errorf("claim a number: %w", err)
+	}
+	return number, by == claimant, nil
 }
 
 func (s *shared) insert(ctx context.Context, statement string, values ...any) error {
@@ -117,8 +125,10 @@ func (s *shared) isRebuilt(ctx context.Context, d *backlog) (is bool, err error)
 func (s *shared) retire(subjects []string) {
 	s.claiming.Lock()
 	defer s.claiming.Unlock()
-	last := &s.open[len(s.open)-1]
-	last.subjects = append(last.subjects, subjects...)
+	if len(s.open) > 0 {
+		last := &s.open[len(s.open)-1]
+		last.subjects = append(last.subjects, subjects...)
+	}
 }
 
 // readRemoved returns the last removal of each subject that lost events.
@@ -141,9 +151,10 @@ func (s *shared) readRemoved(ctx context.Context) (map[string]uint64, error) {
 }
 
 // BeginRemoval records that events are about to be deleted. Until end is called, no process
-// reads rollups or refreshes them; afterwards, those of subjects that lost events are not read. It does nothing on a store
-// with one writer, which drops the rollups that include the events. A removal that has not
-// ended after ten minutes no longer prevents refreshes; when it ends, rollups are built again.
+// reads rollups or refreshes them; afterwards, those of subjects that lost events are not
+// read. It does nothing on a store with one writer, which drops the rollups that include the
+// events. A removal that has not ended after ten minutes no longer prevents refreshes; when it
+// ends, rollups are built again.
 func (x *Index) BeginRemoval(ctx context.Context) (end func(context.Context) error, err error) {
 	s := x.shared
 	if s == nil {
@@ -151,12 +162,13 @@ func (x *Index) BeginRemoval(ctx context.Context) (end func(context.Context) err
 	}
 	s.claiming.Lock()
 	defer s.claiming.Unlock()
-	number, err := s.claim(ctx, "removal", "", removal{})
-	if err != nil {
-		return nil, err
+	for {
+		claimant := s.newClaimant()
+		s.open = append(s.open, removal{claimant: claimant}) // a try that is not the first must end too
+		if _, first, err := s.try(ctx, "removal", "", claimant, removal{}); err != nil || first {
+			return s.endRemovals, err
+		}
 	}
-	s.open = append(s.open, removal{number: number})
-	return s.endRemovals, nil
 }
 
 // endRemovals records that the removals of this process have ended.
@@ -164,10 +176,13 @@ func (s *shared) endRemovals(ctx context.Context) error {
 	s.claiming.Lock()
 	defer s.claiming.Unlock()
 	for len(s.open) > 0 {
-		if _, err := s.claim(ctx, "removed", "", s.open[0]); err != nil {
+		_, first, err := s.try(ctx, "removed", "", s.newClaimant(), s.open[0])
+		if err != nil {
 			return err
 		}
-		s.open = s.open[1:]
+		if first {
+			s.open = s.open[1:]
+		}
 	}
 	return nil
 }

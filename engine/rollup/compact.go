@@ -121,7 +121,7 @@ func (s *builder) sweepIfDue(ctx context.Context) error {
 		return err
 	}
 	kept = append(kept, claimed...)
-	if err := sweep(ctx, s.conn, states, kept); err != nil {
+	if err := sweep(ctx, s.conn, s.shared, states, kept); err != nil {
 		return err
 	}
 	s.sweptAt = time.Now()

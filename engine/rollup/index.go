@@ -393,7 +393,7 @@ func (x *Index) Retire(ctx context.Context, of func(ingest.Subject) bool) (retir
 		return false, err
 	}
 	x.forget(states)
-	return retired, sweep(ctx, x.conn, states, kept)
+	return retired, sweep(ctx, x.conn, x.shared, states, kept)
 }
 
 // forget removes the states that are not among the given ones.
@@ -410,9 +410,9 @@ func (x *Index) forget(kept map[plan.Subject]State) {
 }
 
 // sweep deletes all rows except those of the states and of the given generations.
-func sweep(ctx context.Context, conn driver.Conn, states map[plan.Subject]State, kept []generation.ID) error {
+func sweep(ctx context.Context, conn driver.Conn, of *shared, states map[plan.Subject]State, kept []generation.ID) error {
 	for _, s := range states {
 		kept = append(kept, s.Generation, s.Visitors.ID)
 	}
-	return generation.Sweep(ctx, conn, kept)
+	return generation.Sweep(ctx, conn, kept, of != nil)
 }

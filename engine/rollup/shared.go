@@ -35,8 +35,8 @@ import (
 //     since, and none of before a deletion that has not ended.
 //   - The position of a state in the order of the events is the number of a block. The server
 //     may use numbers again after it was started, and tables have other numbers after they
-//     were restored. So states have the table and the start of the server, and are compared
-//     with the events when one of them has changed.
+//     were restored. So states have the table and the start of the server. After a start, a
+//     state is compared with the number of the events; in another table, it is not read.
 //
 // A later copy of an event, which its writer is about to remove, is not in a rollup.
 
@@ -72,7 +72,7 @@ type events struct {
 
 // removal is a deletion of events.
 type removal struct {
-	number   uint64
+	claimant string
 	subjects []string // that lose events
 }
 
@@ -136,6 +136,7 @@ func (x *Index) look(ctx context.Context) error {
 	}
 	if !now.follows(&before) || now.Removal != before.Removal {
 		x.lookDue.Store(true)
+		x.readAt = time.Time{}
 	}
 	return nil
 }
@@ -205,7 +206,7 @@ func (s *shared) lostNone(subject plan.Subject, state *State) bool {
 
 // knows reports whether a state is of the same table and start of the server.
 func (e *events) knows(s *State) bool {
-	return (s.Seen[e.key(-startTolerance)] || s.Seen[e.key(0)] || s.Seen[e.key(startTolerance)])
+	return s.Seen[e.key(-startTolerance)] || s.Seen[e.key(0)] || s.Seen[e.key(startTolerance)]
 }
 
 // mayKnow reports whether a state is of the same table, although the server was started since.
@@ -243,10 +244,10 @@ func (x *Index) Poll(ctx context.Context) error {
 	x.mu.RLock()
 	due := len(x.waiting) > 0 || time.Since(x.readAt) > maxStateAge
 	x.mu.RUnlock()
-	if due || x.lookDue.Load() {
-		return x.readStates(ctx)
+	if !due {
+		return nil
 	}
-	return nil
+	return x.readStates(ctx)
 }
 
 // maxStateAge is the maximum age of the states if other processes change them. It is below

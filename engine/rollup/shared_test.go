@@ -118,13 +118,15 @@ func TestSeveralProcessesRefreshTheRollupsOfAServer(t *testing.T) {
 // TestAPausedRefreshChangesNothing pauses a process before each statement of a refresh, while
 // another process writes, refreshes, and sometimes erases visitors. Then it continues.
 func TestAPausedRefreshChangesNothing(t *testing.T) {
+	if !tier.Long() {
+		t.Skip("SKIP: one of the long tests: make test-long")
+	}
 	conn := schematest.Server(t).Open(t)
 	steady := newProcess(t, 11, conn)
 	steady.more(150)
 	steady.refresh()
 	paths := map[string]int{}
-	step := tier.Of(25, 19, 1)
-	for statements := 1; ; statements += step {
+	for statements := 1; ; statements++ {
 		steady.more(10)
 		left, paused, resume := statements, make(chan struct{}), make(chan struct{})
 		sleeper := newProcess(t, 12, conn)
@@ -142,7 +144,7 @@ func TestAPausedRefreshChangesNothing(t *testing.T) {
 			ended = true
 		}
 		steady.more(10)
-		switch statements / step % 3 {
+		switch statements % 3 {
 		case 1:
 			steady.refresh()
 		case 2:
@@ -169,12 +171,15 @@ func TestAPausedRefreshChangesNothing(t *testing.T) {
 // TestAKilledRefreshOnAServer kills a process after each statement of a refresh, of which one
 // rebuilds the rollups. Another process continues.
 func TestAKilledRefreshOnAServer(t *testing.T) {
+	if !tier.Long() {
+		t.Skip("SKIP: one of the long tests: make test-long")
+	}
 	conn := schematest.Server(t).Open(t)
 	steady := newProcess(t, 21, conn)
 	steady.more(150)
 	steady.refresh()
 	paths := map[string]int{}
-	for statements := 1; ; statements += tier.Of(15, 11, 1) {
+	for statements := 1; ; statements++ {
 		left := statements
 		dying := schematest.KilledConn{Conn: conn, Left: &left}
 		killed := newProcess(t, 22, conn)

@@ -220,9 +220,9 @@ CREATE TABLE repeats (`arrived_at` DateTime64(3, 'UTC') COMMENT 'server clock',
 
 CREATE TABLE rollup_claims (`number` UInt64,
   `kind` Enum8('rows' = 0, 'rebuild' = 1, 'removal' = 2, 'removed' = 3) COMMENT 'rows: of an epoch, or of a generation of rows of visitors; rebuild: of a generation; removal: a deletion of events begins; removed: it has ended',
-  `claimant` String COMMENT 'one per process',
+  `claimant` String COMMENT 'the process and the try',
   `subject` String COMMENT 'rows, rebuild: whose rows they are',
-  `removal` UInt64 COMMENT 'removed: the number of the deletion that has ended',
+  `removal` String COMMENT 'removed: the claimant of the deletion that has ended',
   `subjects` Array(String) COMMENT 'removed: those that lost events',
   `at` DateTime64(3, 'UTC') DEFAULT now64(3, 'UTC') COMMENT 'server clock') ENGINE = MergeTree ORDER BY (kind, number) TTL toDateTime(at) + toIntervalDay(30) WHERE kind IN ('rows', 'rebuild') SETTINGS enable_block_number_column = 1, index_granularity = 8192
 

@@ -38,8 +38,17 @@ func seedOf(t *testing.T) uint64 {
 }
 
 // rollupFrom is a number of visitors whose events exceed the limit of
-// in-process reports, so that there is a rollup.
+// in-process reports, so that there is a rollup. The long tier has them.
 const rollupFrom = 70_000
+
+// verifyRollups compares reports from the rollup, if there is one, with reports
+// from the events.
+func (w *world) verifyRollups() {
+	w.t.Helper()
+	if out := w.must("rollup", "--verify"); tier.Long() && !strings.Contains(out, "campaign 1 of website 1: 5 reports are equal") {
+		w.t.Errorf("rollup --verify: %s", out)
+	}
+}
 
 // aDisk is the environment variable with the mount point of a small disk, in
 // the process that may mount one.
@@ -68,7 +77,7 @@ func TestAServerInChaos(t *testing.T) {
 	}
 	w.declareOld()
 	p := serve()
-	w.imported(w.file(rollupFrom))
+	w.imported(w.file(tier.Of(1_000, 1_000, rollupFrom)))
 	w.begin()
 	troubles := map[string]int{}
 	trouble := func(kind string, make func()) {
@@ -123,9 +132,7 @@ func TestAServerInChaos(t *testing.T) {
 	p.interrupt()
 	p = serve()
 	w.allCounted(p)
-	if out := w.must("rollup", "--verify"); !strings.Contains(out, "campaign 1 of website 1: 5 reports are equal") {
-		t.Errorf("rollup --verify: %s", out)
-	}
+	w.verifyRollups()
 	p.interrupt()
 	w.must("check", "--deep")
 	t.Logf("%v; %s", troubles, w)
@@ -230,9 +237,7 @@ func TestServersInChaos(t *testing.T) {
 		return w.serveFrom(i, stores[i], "--rollup-interval=50ms", "--rate-limit=0", "--log-level=warn", "--query-timeout=5s")
 	}
 	servers := []*process{serve(0), serve(1)}
-	if tier.Long() {
-		w.imported(w.file(rollupFrom))
-	}
+	w.imported(w.file(tier.Of(1_000, 1_000, rollupFrom)))
 	w.begin()
 	troubles := map[string]int{}
 	for until := time.Now().Add(chaosFor()); time.Now().Before(until); wait(r, 200, 1500) {
@@ -263,9 +268,7 @@ func TestServersInChaos(t *testing.T) {
 		p.interrupt()
 	}
 	w.must("check", "--rebuild-counters") // a process that is killed between the two leaves them apart
-	if out := w.must("rollup", "--verify"); tier.Long() && !strings.Contains(out, "campaign 1 of website 1: 5 reports are equal") {
-		t.Errorf("rollup --verify: %s", out)
-	}
+	w.verifyRollups()
 	w.must("check", "--deep")
 	t.Logf("%v; %d of %d pieces slow, %d connections cut off; %s", troubles, network.slow.Load(), network.pieces.Load(), network.cut.Load(), w)
 }

@@ -25,7 +25,7 @@ CROSS JOIN
     SELECT
         max(number)                                         AS last,
         groupArrayIf(removal, kind = 'removed')             AS ended,
-        arrayFilter(r -> NOT has(ended, r.1), groupArrayIf((number, at), kind = 'removal')) AS unfinished
+        arrayFilter(r -> NOT has(ended, r.3), groupArrayIf((number, at, claimant), kind = 'removal')) AS unfinished
     FROM rollup_claims
     WHERE kind IN ('removal', 'removed')
 ) AS removals

@@ -70,17 +70,20 @@ func (s *shop) compareAll(reports int, paths map[string]int) {
 	}
 }
 
-// TestSeveralProcessesRefreshTheRollupsOfAServer writes and refreshes from three processes,
+// TestSeveralProcessesRefreshTheRollupsOfAServer writes and refreshes from several processes,
 // one after another and at the same time.
 func TestSeveralProcessesRefreshTheRollupsOfAServer(t *testing.T) {
 	server := schematest.Server(t)
 	conn := server.Open(t)
-	processes := []*shop{newProcess(t, 1, conn), newProcess(t, 2, conn), newProcess(t, 3, conn)}
+	processes := []*shop{newProcess(t, 1, conn), newProcess(t, 2, conn)}
+	if tier.Long() {
+		processes = append(processes, newProcess(t, 3, conn))
+	}
 	paths := map[string]int{}
 	for round := range tier.Of(2, 2, 30) {
 		var writing sync.WaitGroup
 		for i, s := range processes {
-			if round%2 == 0 || i == round%3 {
+			if round%2 == 0 || i == round%len(processes) {
 				writing.Go(func() { s.more(40) })
 			}
 		}
@@ -97,19 +100,19 @@ func TestSeveralProcessesRefreshTheRollupsOfAServer(t *testing.T) {
 		}
 		refreshing.Wait()
 		for _, s := range processes {
-			s.compareAll(tier.Of(2, 2, 4), paths)
+			s.compareAll(tier.Of(1, 1, 4), paths)
 		}
 		if round%3 == 1 {
-			of := processes[round%3]
+			of := processes[round%len(processes)]
 			if _, err := of.writer.Forget(t.Context(), []string{visitorName(round), visitorName(round + 50)}, nil); err != nil {
 				t.Fatal(err)
 			}
 			for _, s := range processes {
-				s.compareAll(2, paths)
+				s.compareAll(tier.Of(1, 1, 2), paths)
 			}
 		}
 	}
-	if paths[source.NameRollup] == 0 || paths[source.NameVisitors] == 0 {
+	if paths[source.NameRollup]+paths[source.NameVisitors] == 0 {
 		t.Error(paths)
 	}
 	t.Log(paths)

@@ -80,8 +80,13 @@ func Sweep(ctx context.Context, conn driver.Conn, kept []ID, several bool) error
 		if err != nil {
 			return err
 		}
+		if several {
+			if err := removeShared(ctx, conn, table, dead); err != nil {
+				return err
+			}
+		}
 		for bucket, numbers := range dead {
-			shared := several && bucket < sharedBuckets || slices.ContainsFunc(kept, func(id ID) bool { return id.Bucket == bucket })
+			shared := slices.ContainsFunc(kept, func(id ID) bool { return id.Bucket == bucket })
 			if err := remove(ctx, conn, table, bucket, numbers, shared); err != nil {
 				return err
 			}
@@ -111,6 +116,27 @@ func others(ctx context.Context, conn driver.Conn, table string, kept []ID) (map
 		found[bucket] = append(found[bucket], number)
 	}
 	return found, rows.Err()
+}
+
+// removeShared deletes the rows of generations in shared buckets, in which other processes may
+// begin generations meanwhile, and removes them from dead.
+func removeShared(ctx context.Context, conn driver.Conn, table string, dead map[uint16][]uint64) error {
+	var numbers []uint64
+	for bucket, some := range dead {
+		if bucket < sharedBuckets {
+			numbers = append(numbers, some...)
+			delete(dead, bucket)
+		}
+	}
+	if len(numbers) == 0 {
+		return nil
+	}
+	err := conn.Exec(ctx, "ALTER TABLE "+table+" DELETE WHERE bucket < {buckets:UInt16} AND generation IN {numbers:Array(UInt64)} SETTINGS mutations_sync = 1",
+		clickhouse.Named("buckets", uint16(sharedBuckets)), clickhouse.Named("numbers", numbers))
+	if err != nil {
+		return fmt.Errorf("delete rows of %s: %w", table, err)
+	}
+	return nil
 }
 
 // remove deletes the rows of generations in a bucket, or all of the bucket.

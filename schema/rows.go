@@ -8,20 +8,33 @@ import (
 
 // QueryRows returns the rows of a query. scan reads the current row.
 func QueryRows[R any](ctx context.Context, conn driver.Conn, query string, scan func(driver.Rows, *R) error, params ...any) ([]R, error) {
-	found, err := conn.Query(ctx, query, params...)
+	var rows []R
+	err := EachRow(ctx, conn, query, func(found driver.Rows) error {
+		var row R
+		err := scan(found, &row)
+		rows = append(rows, row)
+		return err
+	}, params...)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = found.Close() }()
-	var rows []R
-	for found.Next() {
-		var row R
-		if err := scan(found, &row); err != nil {
-			return nil, err
-		}
-		rows = append(rows, row)
+	return rows, nil
+}
+
+// EachRow calls each for the rows of a query, until it returns an error. each reads the
+// current row.
+func EachRow(ctx context.Context, conn driver.Conn, query string, each func(driver.Rows) error, params ...any) error {
+	found, err := conn.Query(ctx, query, params...)
+	if err != nil {
+		return err
 	}
-	return rows, found.Err()
+	defer func() { _ = found.Close() }()
+	for found.Next() {
+		if err := each(found); err != nil {
+			return err
+		}
+	}
+	return found.Err()
 }
 
 // InsertRows inserts rows in one block, which is atomic. values returns the values of a

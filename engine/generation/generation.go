@@ -101,21 +101,18 @@ func others(ctx context.Context, conn driver.Conn, table string, kept []ID) (map
 	for i, id := range kept {
 		numbers[i] = id.Number
 	}
-	rows, err := conn.Query(ctx, "SELECT DISTINCT bucket, generation FROM "+table+" WHERE generation NOT IN {kept:Array(UInt64)}", clickhouse.Named("kept", numbers))
+	found := map[uint16][]uint64{}
+	err := schema.EachRow(ctx, conn, "SELECT DISTINCT bucket, generation FROM "+table+" WHERE generation NOT IN {kept:Array(UInt64)}", func(row driver.Rows) error {
+		var bucket uint16
+		var number uint64
+		err := row.Scan(&bucket, &number)
+		found[bucket] = append(found[bucket], number)
+		return err
+	}, clickhouse.Named("kept", numbers))
 	if err != nil {
 		return nil, fmt.Errorf("list the generations of %s: %w", table, err)
 	}
-	defer func() { _ = rows.Close() }()
-	found := map[uint16][]uint64{}
-	for rows.Next() {
-		var bucket uint16
-		var number uint64
-		if err := rows.Scan(&bucket, &number); err != nil {
-			return nil, fmt.Errorf("list the generations of %s: %w", table, err)
-		}
-		found[bucket] = append(found[bucket], number)
-	}
-	return found, rows.Err()
+	return found, nil
 }
 
 // removeShared deletes the rows of generations in shared buckets, in which other processes may

@@ -3,7 +3,6 @@ package rollup
 import (
 	"context"
 	_ "embed" // the statements
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -122,23 +121,18 @@ func (s *builder) catchUp(ctx context.Context, d *backlog, through position) err
 	if d.size() <= stepEvents {
 		return s.step(ctx, d, through)
 	}
-	rows, err := s.conn.Query(ctx, d.statements().accepted, d.sinceParams(d.state.position(), through)...)
-	if err != nil {
-		return err
-	}
 	var ends []position
 	var taken uint64
-	for rows.Next() {
+	err := schema.EachRow(ctx, s.conn, d.statements().accepted, func(row driver.Rows) error {
 		var number int64
 		var events uint64
-		if err := rows.Scan(&number, &events); err != nil {
-			return errors.Join(err, rows.Close())
-		}
+		err := row.Scan(&number, &events)
 		if taken += events; taken >= stepEvents {
 			ends, taken = append(ends, positionOf(d.order, number)), 0
 		}
-	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return err
+	}, d.sinceParams(d.state.position(), through)...)
+	if err != nil {
 		return err
 	}
 	for _, end := range append(ends, through) {

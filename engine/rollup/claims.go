@@ -9,9 +9,11 @@ import (
 	"time"
 
 	"lifthouse/engine/generation"
+	"lifthouse/schema"
 	"lifthouse/schema/ingest"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
 // errLost says that another process refreshed the subject at the same time.
@@ -47,29 +49,17 @@ func (s *shared) try(ctx context.Context, kind, subject, claimant string, ended 
 	}
 	number = max(last+1, uint64(time.Now().UnixMilli())) //nolint:gosec // after 1970
 	const insert = "INSERT INTO rollup_claims (number, kind, claimant, subject, removal, subjects)"
-	if err := s.insert(ctx, insert, number, kind, claimant, subject, ended.claimant, ended.subjects); err != nil {
-		return 0, false, err
+	err = schema.InsertRows(ctx, s.conn, insert, []removal{ended}, func(ended *removal) []any {
+		return []any{number, kind, claimant, subject, ended.claimant, ended.subjects}
+	})
+	if err != nil {
+		return 0, false, fmt.Errorf("claim a number: %w", err)
 	}
 	var by string
 	if err := s.conn.QueryRow(ctx, firstClaim, clickhouse.Named("number", number)).Scan(&by); err != nil {
 		return 0, false, fmt.Errorf("claim a number: %w", err)
 	}
 	return number, by == claimant, nil
-}
-
-func (s *shared) insert(ctx context.Context, statement string, values ...any) error {
-	batch, err := s.conn.PrepareBatch(ctx, statement)
-	if err != nil {
-		return fmt.Errorf("claim a number: %w", err)
-	}
-	defer func() { _ = batch.Close() }()
-	if err := batch.Append(values...); err != nil {
-		return fmt.Errorf("claim a number: %w", err)
-	}
-	if err := batch.Send(); err != nil {
-		return fmt.Errorf("claim a number: %w", err)
-	}
-	return nil
 }
 
 //go:embed sql/recent_claims.sql
@@ -81,19 +71,16 @@ func (s *shared) claimed(ctx context.Context, except []string) (ids []generation
 	if s == nil {
 		return nil, nil
 	}
-	rows, err := s.conn.Query(ctx, recentClaims, clickhouse.Named("except", except))
+	err = schema.EachRow(ctx, s.conn, recentClaims, func(row driver.Rows) error {
+		var number uint64
+		err := row.Scan(&number)
+		ids = append(ids, generation.NewShared(number, false), generation.NewShared(number, true))
+		return err
+	}, clickhouse.Named("except", except))
 	if err != nil {
 		return nil, fmt.Errorf("list claimed generations: %w", err)
 	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
-		var number uint64
-		if err := rows.Scan(&number); err != nil {
-			return nil, fmt.Errorf("list claimed generations: %w", err)
-		}
-		ids = append(ids, generation.NewShared(number, false), generation.NewShared(number, true))
-	}
-	return ids, rows.Err()
+	return ids, nil
 }
 
 //go:embed sql/rebuilds.sql
@@ -133,21 +120,18 @@ func (s *shared) retire(subjects []string) {
 
 // readRemoved returns the last removal of each subject that lost events.
 func (s *shared) readRemoved(ctx context.Context) (map[string]uint64, error) {
-	rows, err := s.conn.Query(ctx, affectedQuery)
+	removed := map[string]uint64{}
+	err := schema.EachRow(ctx, s.conn, affectedQuery, func(row driver.Rows) error {
+		var subject string
+		var number uint64
+		err := row.Scan(&subject, &number)
+		removed[subject] = number
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("look for removals: %w", err)
 	}
-	defer func() { _ = rows.Close() }()
-	removed := map[string]uint64{}
-	for rows.Next() {
-		var subject string
-		var number uint64
-		if err := rows.Scan(&subject, &number); err != nil {
-			return nil, fmt.Errorf("look for removals: %w", err)
-		}
-		removed[subject] = number
-	}
-	return removed, rows.Err()
+	return removed, nil
 }
 
 // BeginRemoval records that events are about to be deleted. Until end is called, no process

@@ -27,8 +27,8 @@ var ReadStates = readStates
 
 // Compact writes the rows of visitors of all subjects again.
 func (s *Refresher) Compact(ctx context.Context) error {
-	return s.exclusively(ctx, ctx, func(ctx context.Context) error {
-		err := s.readAll(ctx)
+	return s.insist(ctx, func(ctx context.Context) error {
+		var err error
 		for _, d := range s.index.candidates() {
 			if err == nil && !d.mustRebuild() {
 				err = s.recordOutcome(ctx, &d, s.compact(ctx, &d))

@@ -131,22 +131,25 @@ func (s *Refresher) through() (position, error) {
 
 // RefreshAll refreshes the rollups of all subjects, although another process may do so.
 func (s *Refresher) RefreshAll(ctx context.Context) error {
-	return s.exclusively(ctx, ctx, func(ctx context.Context) error {
-		s.insists = true
-		defer func() { s.insists = false }()
-		if err := s.readAll(ctx); err != nil {
-			return err
-		}
+	return s.insist(ctx, func(ctx context.Context) error {
 		return s.refreshBacklogs(ctx, func(all []backlog) []backlog { return all })
 	})
 }
 
-// readAll reads what is stored. It is for processes that do not follow the writes.
-func (s *Refresher) readAll(ctx context.Context) error {
-	if err := s.index.totals.Refresh(ctx); err != nil {
-		return err
-	}
-	return s.index.Reload(ctx)
+// insist reads what is stored, and does work exclusively that another process may do at the
+// same time. It is for processes that do not follow the writes.
+func (s *Refresher) insist(ctx context.Context, work func(context.Context) error) error {
+	return s.exclusively(ctx, ctx, func(ctx context.Context) error {
+		if err := s.index.totals.Refresh(ctx); err != nil {
+			return err
+		}
+		if err := s.index.Reload(ctx); err != nil {
+			return err
+		}
+		s.insists = true
+		defer func() { s.insists = false }()
+		return work(ctx)
+	})
 }
 
 // refreshChosen refreshes the backlogs that the function selects.
@@ -229,17 +232,10 @@ func (s *Refresher) refreshOne(ctx context.Context, subject plan.Subject) error 
 
 // Rebuild rebuilds the rollups of all subjects, and calls done for each.
 func (s *Refresher) Rebuild(ctx context.Context, done func(plan.Subject, time.Duration, error)) error {
-	return s.exclusively(ctx, ctx, func(ctx context.Context) error {
-		s.insists = true
-		defer func() { s.insists = false }()
-		return s.rebuildAll(ctx, done)
-	})
+	return s.insist(ctx, func(ctx context.Context) error { return s.rebuildAll(ctx, done) })
 }
 
 func (s *Refresher) rebuildAll(ctx context.Context, done func(plan.Subject, time.Duration, error)) error {
-	if err := s.readAll(ctx); err != nil {
-		return err
-	}
 	if err := s.sweepIfDue(ctx); err != nil {
 		return err
 	}

@@ -164,22 +164,19 @@ func (s *shared) read(ctx context.Context, before events, least uint64) (now eve
 		return now, after, nil, nil
 	}
 	newest = map[plan.Subject]uint64{}
-	rows, err := s.conn.Query(ctx, newestQuery, clickhouse.Named("after", after), clickhouse.Named("through", now.Block))
-	if err != nil {
-		return now, 0, nil, fmt.Errorf("look for new events: %w", err)
-	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
+	err = schema.EachRow(ctx, s.conn, newestQuery, func(row driver.Rows) error {
 		var of plan.Subject
 		var kind string
 		var block uint64
-		if err := rows.Scan(&of.WebsiteID, &kind, &of.ID, &of.ExperimentID, &block); err != nil {
-			return now, 0, nil, fmt.Errorf("look for new events: %w", err)
-		}
+		err := row.Scan(&of.WebsiteID, &kind, &of.ID, &of.ExperimentID, &block)
 		of.Kind = schema.Subject(kind)
 		newest[of] = block
+		return err
+	}, clickhouse.Named("after", after), clickhouse.Named("through", now.Block))
+	if err != nil {
+		err = fmt.Errorf("look for new events: %w", err)
 	}
-	return now, after, newest, rows.Err()
+	return now, after, newest, err
 }
 
 // key identifies a table and the start of its server, or a time some seconds later.

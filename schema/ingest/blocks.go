@@ -10,6 +10,7 @@ import (
 	"lifthouse/schema"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
 var (
@@ -20,10 +21,10 @@ var (
 )
 
 // A single server of the verified release numbers the blocks of a table in the order in
-// which they become visible. So a writer of a shared store knows the ids of all events: those that it read
-// from the blocks up to a number, and its own. For a large batch it reads the ids that
-// others have inserted since, before its insert and after it, and looks up only events
-// whose ids are among them. Without other writers, it looks up nothing.
+// which they become visible. So a writer of a shared store knows the ids of all events:
+// those that it read from the blocks up to a number, and its own. For a large batch it
+// reads the ids that others have inserted since, before its insert and after it, and looks
+// up only events whose ids are among them. Without other writers, it looks up nothing.
 //
 // Replicas number blocks before they become visible, so there every event of a batch is
 // looked up.
@@ -129,26 +130,25 @@ func (w *Writer) readOthers(ctx context.Context) (restarted bool, err error) {
 	if through <= w.blocks.through {
 		return false, nil
 	}
-	rows, err := w.conn.Query(ctx, othersEvents, clickhouse.Named("after", w.blocks.through), clickhouse.Named("through", through), clickhouse.Named("writer", w.name))
+	err = schema.EachRow(ctx, w.conn, othersEvents, w.addOther, clickhouse.Named("after", w.blocks.through), clickhouse.Named("through", through), clickhouse.Named("writer", w.name))
 	if err != nil {
-		return false, fmt.Errorf("read the ids of other writers: %w", err)
-	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
-		var id uint64
-		if err := rows.Scan(&id); err != nil {
-			return false, fmt.Errorf("read the ids of other writers: %w", err)
-		}
-		if w.blocks.others != nil {
-			w.blocks.others[id] = true
-		}
-		w.idFilter.addStored(id)
-	}
-	if err := rows.Err(); err != nil {
 		return false, fmt.Errorf("read the ids of other writers: %w", err)
 	}
 	w.blocks.through = through
 	return false, nil
+}
+
+// addOther adds an id that another process has inserted.
+func (w *Writer) addOther(row driver.Rows) error {
+	var id uint64
+	if err := row.Scan(&id); err != nil {
+		return err
+	}
+	if w.blocks.others != nil {
+		w.blocks.others[id] = true
+	}
+	w.idFilter.addStored(id)
+	return nil
 }
 
 // possiblyCopied returns the rows of an insert of which another writer may have inserted a

@@ -11,6 +11,7 @@ import (
 	"lifthouse/schema"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
 // If two processes receive the same event at the same time, neither may find it
@@ -198,19 +199,12 @@ func (w *Writer) findRecent(ctx context.Context, _ []schema.Event, accepted time
 // addLater adds the identities that a query for copies of an insert selects.
 func (w *Writer) addLater(ctx context.Context, later map[identity]bool, accepted time.Time, query string, params ...any) error {
 	params = append(params, clickhouse.Named("writer", w.name), clickhouse.DateNamed("ingested_at", accepted, clickhouse.MilliSeconds))
-	found, err := w.conn.Query(ctx, query, params...)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = found.Close() }()
-	for found.Next() {
+	return schema.EachRow(ctx, w.conn, query, func(found driver.Rows) error {
 		var id identity
 		var subjectName string
-		if err := found.Scan(&id.WebsiteID, &subjectName, &id.ID, &id.ExperimentID, &id.visitorID, &id.eventID); err != nil {
-			return err
-		}
+		err := found.Scan(&id.WebsiteID, &subjectName, &id.ID, &id.ExperimentID, &id.visitorID, &id.eventID)
 		id.Kind = schema.Subject(subjectName)
 		later[id] = true
-	}
-	return found.Err()
+		return err
+	}, params...)
 }

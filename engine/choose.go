@@ -13,6 +13,7 @@ import (
 	"lifthouse/engine/source"
 	"lifthouse/engine/visit"
 	"lifthouse/engine/visitors"
+	"lifthouse/schema"
 )
 
 // state is what the choice of a source depends on, besides the plan.
@@ -34,9 +35,9 @@ func choose(x *source.Execution, s *state, limits source.Limits) (chosen source.
 		if reason = noCubes(x.Plan, s); reason == "" {
 			return rollup.Source{Execution: x, Current: s.rollup}, "the cubes " + strings.Join(s.rollup.CubeNames(x.Plan), "; ")
 		}
-		why := noVisitors(x.Plan, s)
+		why := noVisitors(x, s)
 		if why == "" {
-			return visitors.Source{Execution: x, Generation: &s.rollup.Visitors, Through: s.rollup.Through, Newest: s.rollup.Newest}, reason
+			return visitors.Source{Execution: x, Shards: s.rollup.Visitors(x.Store), Through: s.rollup.Through, Newest: s.rollup.Newest}, reason
 		}
 		reason += "; " + why
 	}
@@ -60,14 +61,14 @@ func noRollup(p *plan.Plan, s *state) string {
 
 // noVisitors returns why the rows of visitors cannot serve a report, or an empty
 // text.
-func noVisitors(p *plan.Plan, s *state) string {
+func noVisitors(x *source.Execution, s *state) string {
 	switch {
 	case s.declined[source.NameVisitors] != "":
 		return s.declined[source.NameVisitors]
-	case s.rollup.Visitors.Number == 0:
+	case s.rollup.Visitors(x.Store) == nil:
 		return fmt.Sprintf("rows of visitors have at most %d variations", visitors.MaxVariations)
 	}
-	return visitors.Declines(p, s.rollup.Newest)
+	return visitors.Declines(x.Plan, s.rollup.Newest)
 }
 
 // noCubes returns why the cubes cannot serve a report, or an empty text.
@@ -115,10 +116,14 @@ func read(ctx context.Context, x *source.Execution, s state) (found *visit.Rows,
 		}
 		chosen, _ = choose(x, &s, x.Store.Limits)
 		found, declined, err := chosen.Read(ctx)
-		if err != nil || declined == "" {
+		switch {
+		case s.lostReplica(err):
+			s = s.withoutRollup()
+		case err != nil || declined == "":
 			return found, chosen.Name(), err
+		default:
+			s = s.without(chosen.Name(), declined)
 		}
-		s = s.without(chosen.Name(), declined)
 	}
 }
 
@@ -141,6 +146,12 @@ func (s state) without(source, why string) state {
 	maps.Copy(declined, s.declined)
 	s.declined = declined
 	return s
+}
+
+// lostReplica reports whether a report failed because a replica with the rollup cannot be
+// reached. Others may count the events.
+func (s *state) lostReplica(err error) bool {
+	return s.rollup != nil && s.rollup.OfReplicas() && schema.Unreachable(err)
 }
 
 // withoutRollup returns the state for a report that is counted from the events.

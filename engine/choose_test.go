@@ -18,9 +18,11 @@ import (
 func TestChoose(t *testing.T) {
 	day := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 	const many = source.MaxInProcessEvents + 1
-	current := &rollup.Current{State: rollup.State{Generation: generation.ID{Number: 1}, Through: day.Add(time.Hour), Newest: day}}
-	withVisitors := &rollup.Current{State: current.State}
-	withVisitors.Visitors = visitors.Generation{ID: generation.ID{Number: 1}}
+	cubes := rollup.State{Generation: generation.ID{Number: 1}, Through: day.Add(time.Hour), Newest: day}
+	rows := cubes
+	rows.Visitors = visitors.Generation{ID: generation.ID{Number: 1}}
+	current, withVisitors, older := rollup.NewCurrent(rollup.Shard{State: cubes}), rollup.NewCurrent(rollup.Shard{State: rows}), rollup.NewCurrent(rollup.Shard{State: cubes})
+	older.Lacks = true
 	variations := []plan.Variation{{ID: 0}, {ID: 1}}
 	p := func(change func(*plan.Plan)) *plan.Plan {
 		p := &plan.Plan{Request: query.Request{Metric: query.ValuePerVisitor}, Variations: variations, Top: plan.MaxBreakdown}
@@ -46,7 +48,7 @@ func TestChoose(t *testing.T) {
 		"hours":                    {p(func(p *plan.Plan) { p.Interval = query.Hourly }), state{events: many, rollup: current}, source.NameSinglePass, "hours"},
 		"all events, and a rollup": {p(same).WithAllEvents(), state{events: many, rollup: current}, source.NameRollup, ""},
 		"all events, and an older rollup": {
-			p(same).WithAllEvents(), state{events: many, rollup: &rollup.Current{State: current.State, Lacks: true}}, source.NameSinglePass, "does not have all events",
+			p(same).WithAllEvents(), state{events: many, rollup: older}, source.NameSinglePass, "does not have all events",
 		},
 		"no cube": {
 			p(func(p *plan.Plan) { p.Filters.Texts = []query.TextFilter{{Attribute: "utmTerm", Pattern: "x"}} }), state{events: many, rollup: current}, source.NameSinglePass, "no cube",

@@ -59,7 +59,7 @@ func newTrial(t *testing.T, first time.Time) *trial {
 	x.rolled = New(conn, c, source.Limits{InProcessEvents: 1})
 	x.rolled.Totals.SetOwn()
 	x.rolled.Observe(func(time.Duration, error) {}, func(name string) { x.from = name })
-	x.refresher = rollup.New(conn, x.writer, x.rolled.Rollups)
+	x.refresher = rollup.New(conn, x.writer, x.rolled.Rollups.Indexes()[0])
 	return x
 }
 

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -17,12 +16,13 @@ import (
 // change. Versions agree between servers of a store. It returns false if the
 // version is not known because the store does not answer.
 func (e *Engine) Version(ctx context.Context, subject plan.Subject) (uint64, bool) {
-	version, ingested, err := e.Totals.Version(ctx, subject)
+	version, _, err := e.Totals.Version(ctx, subject)
 	if err != nil {
 		return 0, false
 	}
-	if current, rollups := e.Rollups.Current(subject, ingested); rollups {
-		return xxhash.Sum64String(fmt.Sprint(current.Generation, current.Through.UnixMilli(), current.Block)), true
+	stored, _ := e.Totals.Last(subject)
+	if current, rollups := e.Rollups.Current(subject, stored); rollups {
+		return xxhash.Sum64String(current.Version()), true
 	}
 	return version, true
 }

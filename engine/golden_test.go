@@ -135,7 +135,7 @@ func goldenStages(t *testing.T, e *Engine, r query.Request, dir, query string) {
 // the rollup cannot serve the plan.
 func rollupText(t *testing.T, x *source.Execution) string {
 	t.Helper()
-	current := &rollup.Current{State: rollup.State{Generation: generation.ID{Number: 1}, Through: x.Stored.Ingested, Newest: x.Stored.Newest}}
+	current := rollup.NewCurrent(rollup.Shard{State: rollup.State{Generation: generation.ID{Number: 1}, Through: x.Stored.Ingested, Newest: x.Stored.Newest}})
 	if noCubes(x.Plan, &state{rollup: current}) != "" {
 		return "-- no rollup: counted from the events\n"
 	}

@@ -20,8 +20,8 @@ import (
 
 // Engine computes reports from a store.
 type Engine struct {
-	Totals  *live.Totals  // live totals of all subjects
-	Rollups *rollup.Index // rollups of the subjects
+	Totals  *live.Totals // live totals of all subjects
+	Rollups *rollup.Set  // rollups of the subjects
 
 	store         *source.Store
 	catalogue     *catalogue.Catalogue
@@ -45,7 +45,7 @@ func New(conn driver.Conn, c *catalogue.Catalogue, limits source.Limits) *Engine
 		s.Scans = semaphore.NewWeighted(int64(limits.Scans))
 	}
 	e := &Engine{store: s, catalogue: c, Totals: live.New(s), decisions: newDecisions(), conclusions: conclusions.NewTable(conn), statuses: newStatuses()}
-	e.Rollups = rollup.NewIndex(conn, limits.MaxInProcess(), c, e.Totals)
+	e.Rollups = rollup.NewSet(conn, limits.MaxInProcess(), c, e.Totals)
 	return e
 }
 
@@ -162,7 +162,7 @@ func (e *Engine) prepare(ctx context.Context, p *plan.Plan) (*source.Execution, 
 	if err := e.Rollups.Load(ctx); err != nil {
 		return nil, state{}, err
 	}
-	if current, usable := e.Rollups.Current(x.Subject, s.through); usable {
+	if current, usable := e.Rollups.Current(x.Subject, x.Stored); usable {
 		s.rollup = current
 	}
 	return x, s, nil

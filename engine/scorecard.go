@@ -41,10 +41,12 @@ func readGoals(ctx context.Context, x *source.Execution, s state, goals []int64)
 		chosen, _ := choose(read, &s, x.Store.Limits)
 		if several, can := chosen.(goalReader); can {
 			of, declined, err := several.ReadGoals(ctx, together)
-			if err != nil {
+			switch {
+			case s.lostReplica(err):
+				s = s.withoutRollup()
+			case err != nil:
 				return nil, "", err
-			}
-			if declined == "" {
+			case declined == "":
 				maps.Copy(found, of)
 				from = chosen.Name()
 			}

@@ -90,7 +90,7 @@ func (rows visitorRows) compare(t *testing.T, x *source.Execution, events []sche
 	}
 	unlimited := *x
 	unlimited.Limited = nil
-	found, declined, err := visitors.Source{Execution: &unlimited, Generation: &of.Generation, Through: x.Stored.Ingested, Newest: of.Newest}.Read(t.Context())
+	found, declined, err := visitors.Source{Execution: &unlimited, Shards: []visitors.Shard{{Store: x.Store, Generation: &of.Generation}}, Through: x.Stored.Ingested, Newest: of.Newest}.Read(t.Context())
 	if err != nil {
 		fatal(t, err)
 	}

@@ -13,8 +13,9 @@ import (
 // A cluster has the same tables as a single server, in another form. The large
 // tables are sharded: each shard has a local table, NAME_local, and NAME is a
 // Distributed table over the local tables. All events of a visitor are on one
-// shard, which computes everything that is aggregated per visitor. The other
-// tables are small, and every server has a full replica.
+// shard, which computes everything that is aggregated per visitor. Each server has
+// tables of its own for the rollups of its events. The other tables are small, and
+// every server has a full replica.
 //
 // The statements are the same for both forms: clustered.Exec rewrites
 // statements that create or change tables.
@@ -27,6 +28,15 @@ func LocalTable(table string) string { return table + "_local" }
 var shardingKeys = map[string]string{
 	"events":        "visitor_id",
 	"subject_stats": "cityHash64(website_id, subject_id)",
+}
+
+// ownTables are the tables that each server has for itself, without copies on other
+// replicas, and their settings on a cluster. On a single server, ingest.Writer.Share sets them.
+var ownTables = map[string]string{
+	"rollups":       "non_replicated_deduplication_window = 1000",
+	"exposures":     "",
+	"conversions":   "",
+	"rollup_claims": "",
 }
 
 // sharedSettings are the settings of local tables that several processes write
@@ -110,11 +120,14 @@ func SyncReplicas(ctx context.Context, conn driver.Conn) error {
 	return SyncReplica(ctx, conn, "removed_copies")
 }
 
-// CountersTable returns the name of the table or view of the live counters. On
+// CountersTable returns the name of the table or view of the live counters; of a
+// replica, those of its events, among them removed duplicates. On
 // servers, several processes may write, and the view subtracts the rows of
 // removed duplicates. An embedded store has one writer and needs no view.
 func CountersTable(conn driver.Conn) string {
 	switch conn.(type) {
+	case replica:
+		return LocalTable("subject_stats")
 	case *guarded, clustered:
 		return "subject_counters"
 	}
@@ -146,6 +159,8 @@ func OnCluster(cluster, statement string) []string {
 		statements = []string{"DROP TABLE IF EXISTS " + m[1] + on + " SYNC"}
 	} else if m := alterTable.FindStringSubmatch(text); m != nil && shardingKeys[m[1]] != "" {
 		statements = alter(on, m[1], m[2])
+	} else if _, own := ownTables[matched(m, 1)]; own {
+		statements = []string{"ALTER TABLE " + m[1] + on + " " + m[2]}
 	} else if m != nil && strings.HasPrefix(m[2], "MODIFY SETTING ") { // ClickHouse does not replicate settings
 		statements = []string{"ALTER TABLE " + m[1] + on + " " + m[2]}
 	} else {
@@ -153,6 +168,14 @@ func OnCluster(cluster, statement string) []string {
 	}
 	statements[0] = comment + statements[0]
 	return statements
+}
+
+// matched returns a group of a match, or an empty text without a match.
+func matched(match []string, group int) string {
+	if match == nil {
+		return ""
+	}
+	return match[group]
 }
 
 // physicalTable returns the local table of a sharded table, and any other table
@@ -182,6 +205,12 @@ const replicasPath = "/clickhouse/lifthouse/{uuid}/"
 // create returns the statements for a match of createTable.
 func create(cluster, on string, match []string) []string {
 	table, columns, engine, arguments, rest := match[1], match[2], match[3], match[4], strings.TrimSpace(match[5])
+	if settings, own := ownTables[table]; own {
+		if settings != "" {
+			rest = withSetting(rest, settings)
+		}
+		return []string{fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s%s\n%s\nENGINE = %s\n%s\n", table, on, columns, engine, rest)}
+	}
 	name, path, replica := table, replicasPath+"all", "{shard}-{replica}"
 	key, sharded := shardingKeys[table]
 	if sharded {

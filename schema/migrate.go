@@ -84,7 +84,7 @@ func migrate(ctx context.Context, conn driver.Conn, files fs.FS) ([]string, erro
 		}
 		applied = append(applied, m.name)
 	}
-	return applied, nil
+	return applied, createOwnTables(ctx, conn, files)
 }
 
 // allServers returns an error if a server of a cluster is inactive. All servers

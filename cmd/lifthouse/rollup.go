@@ -9,13 +9,14 @@ import (
 	"lifthouse/cmd/internal/app"
 	"lifthouse/engine"
 	"lifthouse/engine/plan"
+	"lifthouse/schema"
 
 	"github.com/spf13/cobra"
 )
 
 const rollupHelp = `Rollup refreshes the rollups, from which reports of large campaigns and widgets are computed. A server refreshes them
-every two seconds (--rollup-interval); use this command for a store without a server, and to verify rollups. A cluster has no
-rollups.
+every two seconds (--rollup-interval); use this command for a store without a server, and to verify rollups. On a cluster,
+each ClickHouse server has rollups of its own events.
 
 --rebuild rebuilds all rollups from the events. --verify then compares reports from the rollup of every campaign and widget
 with reports counted from the events, and exits with 1 if any differ.`
@@ -30,7 +31,7 @@ func (p *program) rollupCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
 				if s.Refresher == nil {
-					return errors.New("a cluster has no rollups; its reports are counted from the events")
+					return errors.New("the store has no rollups, so its reports are counted from the events: a server needs ClickHouse " + schema.VerifiedRelease + " and tables that are not replicated; a cluster needs an address clickhouse://… with cluster=NAME")
 				}
 				if err := p.rollup(ctx, s, rebuild); err != nil || !verify {
 					return err

@@ -11,30 +11,35 @@ import (
 
 // position is a place in the order of the events of a store.
 type position struct {
-	at    time.Time // acceptance time; of a store with one writer
-	block uint64    // number of a block; of a server, see shared
+	at     time.Time         // acceptance time; of a store with one writer
+	block  uint64            // number of a block; of a server, see shared
+	blocks generation.Blocks // visible blocks; of a replica, see shared
 }
 
-// number returns the position as a number of an order.
-func (p position) number(by generation.Order) int64 {
-	if by == generation.ByBlock {
-		return int64(p.block) //nolint:gosec // fewer than 2^63
-	}
-	return p.at.UnixMilli()
-}
-
-// positionOf is the inverse of number.
-func positionOf(by generation.Order, number int64) position {
+// positionAt is the position of a number in an order that has numbers.
+func positionAt(by generation.Order, number int64) position {
 	if by == generation.ByBlock {
 		return position{block: uint64(number)} //nolint:gosec // not negative
 	}
 	return position{at: time.UnixMilli(number).UTC()}
 }
 
+// includes reports whether all events until the other position of the same server or
+// replica are before this one.
+func (p position) includes(o position) bool { return o.block <= p.block && p.blocks.Include(o.blocks) }
+
+// common returns a position that both positions include.
+func (p position) common(o position) position {
+	return position{block: min(p.block, o.block), blocks: p.blocks.Intersect(o.blocks)}
+}
+
 // named returns a parameter with the position.
 func (p position) named(by generation.Order, name string) any {
-	if by == generation.ByBlock {
+	switch by {
+	case generation.ByBlock:
 		return clickhouse.Named(name, p.block)
+	case generation.BySet:
+		return clickhouse.Named(name, p.blocks.Bounds())
 	}
 	return clickhouse.DateNamed(name, p.at, clickhouse.MilliSeconds)
 }

@@ -118,8 +118,11 @@ func (s *builder) frequentOf(ctx context.Context, d *backlog) (map[string]bool, 
 
 // catchUp refreshes in steps of limited size.
 func (s *builder) catchUp(ctx context.Context, d *backlog, through position) error {
-	if d.size() <= stepEvents {
+	switch {
+	case d.size() <= stepEvents:
 		return s.step(ctx, d, through)
+	case d.order == generation.BySet:
+		return s.rebuild(ctx, d, through) // positions between two sets of blocks are not known
 	}
 	var ends []position
 	var taken uint64
@@ -128,7 +131,7 @@ func (s *builder) catchUp(ctx context.Context, d *backlog, through position) err
 		var events uint64
 		err := row.Scan(&number, &events)
 		if taken += events; taken >= stepEvents {
-			ends, taken = append(ends, positionOf(d.order, number)), 0
+			ends, taken = append(ends, positionAt(d.order, number)), 0
 		}
 		return err
 	}, d.sinceParams(d.state.position(), through)...)
@@ -233,7 +236,7 @@ func (s *builder) touched(ctx context.Context, d *backlog, since, through positi
 	var visitor, last uint64
 	for rows.Next() {
 		e := eventRow{Event: visitors.Event{Attributes: make([]string, len(visitors.Attributes))}}
-		to := []any{&visitor, &e.At, &e.ID, &e.Variation, (*uint8)(&e.Kind), &e.Goal, &e.Amounts[0], &e.Amounts[1], &e.Amounts[2], &e.accepted, &e.number}
+		to := []any{&visitor, &e.At, &e.ID, &e.Variation, (*uint8)(&e.Kind), &e.Goal, &e.Amounts[0], &e.Amounts[1], &e.Amounts[2], &e.accepted, &e.number, &e.fresh}
 		for i := range e.Attributes {
 			to = append(to, &e.Attributes[i])
 		}
@@ -243,7 +246,7 @@ func (s *builder) touched(ctx context.Context, d *backlog, since, through positi
 		if e.Kind != visit.View {
 			clear(e.Attributes) // only those of views count
 		}
-		if e.fresh = e.number > since.number(d.order); visitor != last && len(events) > 0 {
+		if visitor != last && len(events) > 0 {
 			if err := update(last, s.withoutCopies(events)); err != nil {
 				return err
 			}

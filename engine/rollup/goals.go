@@ -12,33 +12,20 @@ func (x Source) ReadGoals(ctx context.Context, goals []int64) (found map[int64]*
 	if x.Dimension != "" {
 		return nil, "goals are not broken down", nil
 	}
-	const tries = 3
-	state := x.Current.State
-	for range tries {
-		q, expressible := newReading(x.Plan, state)
-		if !expressible {
-			return nil, NoCubes, nil
-		}
+	declined, err = x.read(func(q *reading) (declined string, err error) {
 		q.goals = goals
 		found, declined, err = q.answerGoals(ctx, x)
-		if declined == isDeleted {
-			x.Current.index.unsure.Store(true)
-		}
-		if err != nil || declined != "" || !q.moved {
-			return found, declined, err
-		}
-		state = q.state
+		return declined, err
+	})
+	if err != nil || declined != "" {
+		return nil, declined, err
 	}
-	return nil, "the rollup is refreshed all the time", nil
+	return found, "", nil
 }
 
 func (q *reading) answerGoals(ctx context.Context, x Source) (found map[int64]*visit.Rows, declined string, err error) {
-	query, err := q.compile()
-	if err != nil {
-		return nil, "", err
-	}
-	sums := map[cellKey]*visit.Moments{}
-	if declined, err = q.read(ctx, x.Store, query, sums); err != nil || declined != "" {
+	sums, declined, err := q.read(ctx, x.Store)
+	if err != nil || declined != "" {
 		return nil, declined, err
 	}
 	found = map[int64]*visit.Rows{}

@@ -2,6 +2,7 @@ package rollup
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -35,6 +36,7 @@ type Index struct {
 	unsure    atomic.Bool // the stored states may differ, because a report or a refresh failed
 	lookDue   atomic.Bool // the totals may have changed in a way that waiting does not record
 	refreshes atomic.Bool // a refresher adds new events to the rollups
+	away      atomic.Bool // the last request did not reach the replica
 	ranks     ranks
 	refused   atomic.Uint64                             // refreshes that were refused because events were being deleted
 	lost      atomic.Uint64                             // refreshes that another process did at the same time
@@ -63,17 +65,17 @@ func NewIndex(conn driver.Conn, few uint64, c *catalogue.Catalogue, totals *live
 	}
 }
 
-// Current returns the rollup of a subject if it can serve a report: it has all
-// events accepted until ingested, or was refreshed recently.
-func (x *Index) Current(subject plan.Subject, ingested time.Time) (*Current, bool) {
+// current returns the rollup of a subject, whether it lacks events that were accepted until
+// ingested, and whether it can serve a report nevertheless: it was refreshed recently.
+func (x *Index) current(subject plan.Subject, ingested time.Time) (shard Shard, lacks, usable bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	s, known := x.of[subject]
-	if !known || !x.isValid(subject, &s.State) {
-		return nil, false
+	if !known || x.away.Load() || !x.isValid(subject, &s.State) {
+		return Shard{}, false, false
 	}
-	lacks := x.lacks(subject, &s.State, ingested)
-	return &Current{State: s.State, Lacks: lacks, index: x}, !lacks || time.Since(s.at) < maxAge
+	lacks = x.lacks(subject, &s.State, ingested)
+	return Shard{s.State, x}, lacks, !lacks || time.Since(s.at) < maxAge
 }
 
 // Load reads the states, unless they were read already.
@@ -292,10 +294,13 @@ func (x *Index) candidate(subject plan.Subject) *backlog {
 	return d
 }
 
+// isReplica reports whether the store is a replica of a cluster.
+func (x *Index) isReplica() bool { return x.shared != nil && x.shared.order == generation.BySet }
+
 // order returns the order of the events of the store.
 func (x *Index) order() generation.Order {
 	if x.shared != nil {
-		return generation.ByBlock
+		return x.shared.order
 	}
 	return generation.ByTime
 }
@@ -326,19 +331,11 @@ func (x *Index) HasAll(subject plan.Subject) bool {
 	return !known || !x.isValid(subject, &s.State) || !x.lacks(subject, &s.State, stored.Ingested)
 }
 
-// Subjects reads the states and returns the subjects with a rollup, sorted.
-func (x *Index) Subjects(ctx context.Context) ([]plan.Subject, error) {
-	if err := x.Reload(ctx); err != nil {
-		return nil, err
-	}
+// subjects returns the subjects with a rollup.
+func (x *Index) subjects() []plan.Subject {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	subjects := make([]plan.Subject, 0, len(x.of))
-	for subject := range x.of {
-		subjects = append(subjects, subject)
-	}
-	slices.SortFunc(subjects, func(a, b plan.Subject) int { return strings.Compare(a.String(), b.String()) })
-	return subjects, nil
+	return slices.Collect(maps.Keys(x.of))
 }
 
 // Lag returns the longest time that events of a subject have been waiting for a
@@ -370,9 +367,6 @@ func (x *Index) Update(ctx context.Context, subject plan.Subject) error {
 	}
 	return x.update(ctx, subject)
 }
-
-// LeastEvents returns the minimum number of events of a subject with a rollup.
-func (x *Index) LeastEvents() uint64 { return x.leastEvents }
 
 // Retire deletes the rollups of the subjects for which of returns true, and reports
 // whether there were any. Rollups include events, so they must be deleted before

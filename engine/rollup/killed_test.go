@@ -26,7 +26,7 @@ func TestAKilledRefresherLeavesNothingWrong(t *testing.T) {
 			s.retire()
 		}
 		left := statements
-		dies := rollup.New(schematest.KilledConn{Conn: s.conn, Left: &left}, s.writer, s.engine.Rollups)
+		dies := rollup.New(schematest.KilledConn{Conn: s.conn, Left: &left}, s.writer, s.engine.Rollups.Indexes()[0])
 		err := dies.RefreshAll(t.Context())
 		s.compare(tier.Of(1, 1, 3), paths)
 		s.refresh()

@@ -1,6 +1,7 @@
 package rollup
 
 import (
+	"cmp"
 	"context"
 	_ "embed" // the statements
 	"errors"
@@ -17,7 +18,7 @@ import (
 // stamp records in a state up to where its events were read.
 func (s *builder) stamp(state *State, through position) {
 	if s.shared != nil {
-		state.Block, state.Removal = through.block, s.events.Removal
+		state.Block, state.Blocks, state.Removal, state.Mutation = through.block, through.blocks, s.events.Removal, s.events.Mutation
 		seen := map[string]bool{s.events.key(0): true}
 		maps.Copy(seen, state.Seen)
 		state.Seen = seen
@@ -25,10 +26,14 @@ func (s *builder) stamp(state *State, through position) {
 }
 
 // publish calls insert, which inserts the next state of a generation. If other processes
-// refresh rollups, it returns errLost if one of them has inserted this state already.
+// refresh rollups, it returns errLost if one of them has inserted this state already, and
+// errMoved if the replica has changed events that the refresh may have read.
 func (s *builder) publish(ctx context.Context, state *State, insert func(context.Context) error) error {
 	if s.shared == nil {
 		return insert(ctx)
+	}
+	if err := s.shared.unchanged(ctx, &s.events); err != nil {
+		return err
 	}
 	token := fmt.Sprint(state.Generation.Number, " ", state.Inserts+1)
 	if err := insert(clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"insert_deduplicate": 1, "insert_deduplication_token": token}))); err != nil {
@@ -66,7 +71,15 @@ func (s *builder) withoutCopies(events []eventRow) []eventRow {
 	if s.shared == nil || len(events) < 2 {
 		return events
 	}
-	slices.SortFunc(events, func(a, b eventRow) int { return int(a.number - b.number) })
+	slices.SortFunc(events, func(a, b eventRow) int {
+		switch {
+		case a.fresh != b.fresh && b.fresh: // the copy that is in the rollup is the first, although its number may be larger
+			return -1
+		case a.fresh != b.fresh:
+			return 1
+		}
+		return cmp.Compare(a.number, b.number)
+	})
 	first := make(map[uint64]bool, len(events))
 	return slices.DeleteFunc(events, func(e eventRow) bool {
 		is := first[e.ID]
@@ -75,9 +88,6 @@ func (s *builder) withoutCopies(events []eventRow) []eventRow {
 	})
 }
 
-//go:embed sql/stored.sql
-var storedQuery string
-
 // confirm makes a state valid that was stored before the server was started, if the server
 // has the same events: it may have lost some, and use the numbers of their blocks again.
 func (s *builder) confirm(ctx context.Context, d *backlog) error {
@@ -85,7 +95,7 @@ func (s *builder) confirm(ctx context.Context, d *backlog) error {
 		return nil
 	}
 	var stored uint64
-	if err := s.conn.QueryRow(ctx, storedQuery, d.untilParams(d.state.position())...).Scan(&stored); err != nil {
+	if err := s.conn.QueryRow(ctx, d.statements().stored, d.untilParams(d.state.position())...).Scan(&stored); err != nil {
 		return fmt.Errorf("count the events of a rollup: %w", err)
 	}
 	d.valid = stored == d.state.Events
@@ -94,9 +104,6 @@ func (s *builder) confirm(ctx context.Context, d *backlog) error {
 
 // errCopies says that events have copies, which are about to be removed.
 var errCopies = errors.New("events have copies that another process must remove: lifthouse check --remove-copies removes them")
-
-//go:embed sql/copies.sql
-var copiesQuery string
 
 // mayRebuild returns an error if the rollup of a subject cannot be rebuilt now: another
 // process does, or the events have copies, which the statements of a rebuild would count.
@@ -117,7 +124,7 @@ func (s *builder) mayRebuild(ctx context.Context, d *backlog, through position) 
 	}
 	for _, bounds := range visitorRanges(d.stored) {
 		var copies uint64
-		if err := s.conn.QueryRow(ctx, copiesQuery, d.visitorParams(through, bounds)...).Scan(&copies); err != nil {
+		if err := s.conn.QueryRow(ctx, d.statements().copies, d.visitorParams(through, bounds)...).Scan(&copies); err != nil {
 			return fmt.Errorf("look for copies of events: %w", err)
 		}
 		if copies > 0 {

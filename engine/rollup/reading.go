@@ -1,16 +1,21 @@
 package rollup
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"lifthouse/engine/plan"
 	"lifthouse/engine/source"
 	"lifthouse/engine/visit"
+	"lifthouse/engine/visitors"
 	"lifthouse/schema"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"golang.org/x/sync/errgroup"
 )
 
 // NoCubes is the reason why a rollup cannot serve a report that its cubes do not
@@ -21,37 +26,91 @@ const NoCubes = "no cube has the attributes and days"
 // generation are deleted.
 const isDeleted = "the rows of the rollup are being deleted"
 
-// Current is the current generation of a rollup.
+// Current is the current rollup of a subject, one generation on each shard.
 type Current struct {
+	Shards          []Shard
+	Lacks           bool      // it lacks events that are stored
+	Through, Newest time.Time // the last acceptance time and the latest event time of all shards
+}
+
+// Shard is the current generation of the visitors of a shard.
+type Shard struct {
 	State
-	Lacks bool // it lacks events that are stored
 	index *Index
 }
 
+// NewCurrent returns the rollup with the given generations, which lacks no events.
+func NewCurrent(shards ...Shard) *Current {
+	c := &Current{Shards: shards}
+	for i := range shards {
+		c.Through, c.Newest = later(c.Through, shards[i].Through), later(c.Newest, shards[i].Newest)
+	}
+	return c
+}
+
+// Version returns a text that changes whenever the rollup does. Rollups of different replicas
+// with the same events have the same one.
+func (c *Current) Version() string {
+	if !c.OfReplicas() {
+		s := &c.Shards[0]
+		return fmt.Sprint(s.Generation, s.Through.UnixMilli(), s.Block)
+	}
+	var of strings.Builder
+	for i := range c.Shards {
+		s := &c.Shards[i]
+		fmt.Fprint(&of, s.Events, " ", s.Through.UnixMilli(), " ", s.Mutation, " ", s.SharesSince, " ")
+	}
+	return of.String()
+}
+
+// OfReplicas reports whether the rollup is that of replicas of a cluster.
+func (c *Current) OfReplicas() bool { return c.Shards[0].index != nil && c.Shards[0].index.isReplica() }
+
 // CubeNames returns the cubes that have the report, or nil if there are none.
 func (c *Current) CubeNames(p *plan.Plan) []string {
-	q, expressible := newReading(p, c.State)
+	q, expressible := newReading(p, c.Shards)
 	if !expressible {
 		return nil
 	}
 	return q.cubes.names()
 }
 
-// Query compiles the statement that reads a report. With a dimension of very many
+// Visitors returns the rows of visitors of each shard, or nil if one has none.
+func (c *Current) Visitors(from *source.Store) []visitors.Shard {
+	all := make([]visitors.Shard, len(c.Shards))
+	for i := range c.Shards {
+		shard := &c.Shards[i]
+		if shard.State.Visitors.Number == 0 {
+			return nil
+		}
+		all[i] = visitors.Shard{Store: shard.store(from), Generation: &shard.State.Visitors}
+	}
+	return all
+}
+
+// store returns the store that has the rollup: that of the report, or a replica.
+func (s *Shard) store(of *source.Store) *source.Store {
+	if s.index == nil || !s.index.isReplica() {
+		return of
+	}
+	return &source.Store{Conn: s.index.conn, Limits: of.Limits, Scans: of.Scans, Observe: of.Observe}
+}
+
+// Query compiles the statement that reads a report on the first shard. With a dimension of very many
 // values, the statement reads those of top. It returns nil if no cubes have the
 // report.
 func (c *Current) Query(p *plan.Plan, top []string) (*source.Query, error) {
-	q, expressible := newReading(p, c.State)
+	q, expressible := newReading(p, c.Shards)
 	if !expressible {
 		return nil, nil
 	}
 	if q.cubes.cells != nil && q.cubes.cells.ranked() != nil {
 		q.top = top
 	}
-	return q.compile()
+	return q.portions[0].compile()
 }
 
-// Source reads a report from the cubes of one generation.
+// Source reads a report from the cubes of one generation of each shard.
 type Source struct {
 	*source.Execution
 	Current *Current
@@ -61,47 +120,78 @@ type Source struct {
 func (x Source) Name() string { return source.NameRollup }
 
 // Read reads the report again if a refresh runs between its statements.
-func (x Source) Read(ctx context.Context) (*visit.Rows, string, error) {
-	const tries = 3
-	state := x.Current.State
-	for range tries {
-		q, expressible := newReading(x.Plan, state)
-		if !expressible {
-			return nil, NoCubes, nil
-		}
-		q.ranks = &x.Current.index.ranks
-		found, declined, err := q.answer(ctx, x.Store)
-		if declined == isDeleted {
-			x.Current.index.unsure.Store(true)
-		}
-		if err != nil || declined != "" || !q.moved {
-			return found, declined, err
-		}
-		state = q.state
+func (x Source) Read(ctx context.Context) (found *visit.Rows, declined string, err error) {
+	declined, err = x.read(func(q *reading) (declined string, err error) {
+		found, declined, err = q.answer(ctx, x.Store)
+		return declined, err
+	})
+	if err != nil || declined != "" {
+		return nil, declined, err
 	}
-	return nil, "the rollup is refreshed all the time", nil
+	return found, "", nil
 }
 
-// reading reads a report from one generation, and detects a refresh between
-// its statements.
+// read calls answer until no refresh runs between its statements.
+func (x Source) read(answer func(*reading) (declined string, err error)) (declined string, err error) {
+	const tries = 3
+	shards := x.Current.Shards
+	for range tries {
+		q, expressible := newReading(x.Plan, shards)
+		if !expressible {
+			return NoCubes, nil
+		}
+		if declined, err = answer(q); err != nil || declined != "" {
+			return declined, err
+		}
+		var moved bool
+		if shards, moved = q.shards(); !moved {
+			return "", nil
+		}
+	}
+	return "the rollup is refreshed all the time", nil
+}
+
+// reading reads a report from one generation of each shard, and detects a refresh between its
+// statements.
 type reading struct {
-	plan   *plan.Plan
-	cubes  cubeSet
-	state  State
-	ranks  *ranks
-	byDays bool // the window excludes visitors or events
-	moved  bool
-	goals  []int64 // read instead of the goal of the plan; nil: only that
+	plan     *plan.Plan
+	cubes    cubeSet
+	portions []*portion
+	through  time.Time // of all shards
+	newest   time.Time
+	byDays   bool    // the window excludes visitors or events
+	goals    []int64 // read instead of the goal of the plan; nil: only that
 
 	top       []string // values that may be among the most frequent; nil: all values are read
 	cellNames []string // names under which their cells are stored; nil: that of the cube
 }
 
+// portion reads from one shard.
+type portion struct {
+	*reading
+	Shard
+	moved bool // the state has changed since
+}
+
 // newReading returns false if the cubes cannot express the report.
-func newReading(p *plan.Plan, state State) (*reading, bool) {
-	byDays := windowed(p, state.Newest)
+func newReading(p *plan.Plan, shards []Shard) (*reading, bool) {
+	all := NewCurrent(shards...)
+	byDays := windowed(p, all.Newest)
 	cubes, expressible := cubesFor(p, byDays)
-	return &reading{plan: p, cubes: cubes, state: state, byDays: byDays}, expressible
+	q := &reading{plan: p, cubes: cubes, through: all.Through, newest: all.Newest, byDays: byDays}
+	for _, shard := range shards {
+		q.portions = append(q.portions, &portion{reading: q, Shard: shard})
+	}
+	return q, expressible
+}
+
+// shards returns the states that the last statements saw, and whether any is another than the
+// one that the reading began with.
+func (q *reading) shards() (seen []Shard, moved bool) {
+	for _, p := range q.portions {
+		seen, moved = append(seen, p.Shard), moved || p.moved
+	}
+	return seen, moved
 }
 
 // answer runs the statements of a report. declined is the reason why the rollup
@@ -110,12 +200,8 @@ func (q *reading) answer(ctx context.Context, from *source.Store) (found *visit.
 	if declined, err = q.findTop(ctx, from); err != nil || declined != "" {
 		return nil, declined, err
 	}
-	query, err := q.compile()
-	if err != nil {
-		return nil, "", err
-	}
-	sums := map[cellKey]*visit.Moments{}
-	if declined, err = q.read(ctx, from, query, sums); err != nil || declined != "" {
+	sums, declined, err := q.read(ctx, from)
+	if err != nil || declined != "" {
 		return nil, declined, err
 	}
 	return q.found(sums), "", nil
@@ -123,7 +209,7 @@ func (q *reading) answer(ctx context.Context, from *source.Store) (found *visit.
 
 // found returns the rows of a report.
 func (q *reading) found(sums map[cellKey]*visit.Moments) *visit.Rows {
-	found := &visit.Rows{Through: q.state.Through, Newest: q.state.Newest}
+	found := &visit.Rows{Through: q.through, Newest: q.newest}
 	found.Whole = rowsOf(merged(sums, q.cubes.whole, func(k *cellKey) { k.bucket, k.Dimension = 0, "" }))
 	if q.cubes.cells != nil {
 		found.Cells = rowsOf(merged(sums, q.cubes.cells, func(k *cellKey) { k.bucket = 0 }))
@@ -149,18 +235,22 @@ func (q *reading) findTop(ctx context.Context, from *source.Store) (declined str
 	if cells == nil || cells.ranked() == nil {
 		return "", nil
 	}
-	key := ranked{q.plan.Subject, cells.ranked().name}
-	order, known := q.ranks.get(key), false
+	if len(q.portions) > 1 {
+		return "a shard does not know which values of the dimension are most frequent on the others", nil
+	}
+	of := q.portions[0]
+	from, ranks, key := of.store(from), &of.index.ranks, ranked{q.plan.Subject, cells.ranked().name}
+	order, known := ranks.get(key), false
 	if order != nil {
-		q.top, known = order.candidates(q.state, q.plan.Top)
+		q.top, known = order.candidates(of.State, q.plan.Top)
 	}
 	if !known {
-		if order, err = readRanking(ctx, from, q.state.Generation, cells, order); err != nil {
+		if order, err = readRanking(ctx, from, of.Generation, cells, order); err != nil {
 			return "", err
 		}
-		order.events = q.state.Events
-		q.ranks.set(key, order)
-		if q.top, known = order.candidates(q.state, q.plan.Top); !known {
+		order.events = of.Events
+		ranks.set(key, order)
+		if q.top, known = order.candidates(of.State, q.plan.Top); !known {
 			return "too many values of the dimension have about equally many visitors", nil
 		}
 	}
@@ -186,9 +276,9 @@ func (q *reading) names() []string {
 	return append(names, q.cellNames...)
 }
 
-func (q *reading) compile() (*source.Query, error) {
+func (q *portion) compile() (*source.Query, error) {
 	p := q.plan
-	query := &source.Query{Params: []source.Param{{Name: "bucket", Value: q.state.Generation.Bucket}, {Name: "generation", Value: q.state.Generation.Number}, {Name: "cubes", Value: q.names()}}}
+	query := &source.Query{Params: []source.Param{{Name: "bucket", Value: q.Generation.Bucket}, {Name: "generation", Value: q.Generation.Number}, {Name: "cubes", Value: q.names()}}}
 	s := readSlots{Slots: source.Slots{Filters: "true"}, Steps: q.cubes.steps != nil, Window: q.byDays, Top: q.top != nil, ByGoal: q.goals != nil, Shares: p.SharesSince.After(plan.OpenFrom)}
 	query.VisitorFilters(&p.Filters, &s.Slots)
 	if q.cubes.cells != nil {
@@ -199,7 +289,7 @@ func (q *reading) compile() (*source.Query, error) {
 		query.Params = append(query.Params, source.Param{Name: "top", Value: q.top})
 	}
 	query.Params = append(query.Params, q.goalParameter())
-	recentFrom, recentTo := plan.Recent(q.state.Through)
+	recentFrom, recentTo := plan.Recent(q.through)
 	query.Params = append(query.Params, source.Param{Name: "kinds", Value: q.kinds()}, source.Param{Name: "recent_from", Value: dayParameter(recentFrom)}, source.Param{Name: "recent_to", Value: dayParameter(recentTo)})
 	if s.Window {
 		query.Params = append(query.Params, source.Param{Name: "from", Value: dayParameter(p.From())}, source.Param{Name: "to", Value: dayParameter(p.To())})
@@ -236,7 +326,37 @@ func (q *reading) kinds() []string {
 	return kinds
 }
 
-func (q *reading) read(ctx context.Context, from *source.Store, query *source.Query, sums map[cellKey]*visit.Moments) (declined string, err error) {
+// read returns the sums of all shards.
+func (q *reading) read(ctx context.Context, from *source.Store) (sums map[cellKey]*visit.Moments, declined string, err error) {
+	each, declines := make([]map[cellKey]*visit.Moments, len(q.portions)), make([]string, len(q.portions))
+	work, ctx := errgroup.WithContext(ctx)
+	for i, of := range q.portions {
+		work.Go(func() (err error) {
+			each[i] = map[cellKey]*visit.Moments{}
+			declines[i], err = of.read(ctx, of.store(from), each[i])
+			return err
+		})
+	}
+	if err := work.Wait(); err != nil {
+		return nil, "", err
+	}
+	for _, of := range each[1:] {
+		for key, m := range of {
+			if had := each[0][key]; had != nil {
+				merged := had.Merge(*m)
+				m = &merged
+			}
+			each[0][key] = m
+		}
+	}
+	return each[0], cmp.Or(declines...), nil
+}
+
+func (q *portion) read(ctx context.Context, from *source.Store, sums map[cellKey]*visit.Moments) (declined string, err error) {
+	query, err := q.compile()
+	if err != nil {
+		return "", err
+	}
 	var state *State
 	err = from.Each(ctx, query, func(found driver.Rows) error {
 		var r cellRow
@@ -250,7 +370,7 @@ func (q *reading) read(ctx context.Context, from *source.Store, query *source.Qu
 			return err
 		}
 		if name == stateName {
-			now := decodedState(q.state.Generation, encoded)
+			now := decodedState(q.Generation, encoded)
 			if encoded[layoutKey] == layout && now.Inserts == uint64(r.visitors) { //nolint:gosec // not negative
 				state = &now
 			}
@@ -277,14 +397,15 @@ func (q *reading) read(ctx context.Context, from *source.Store, query *source.Qu
 
 // checkState compares the state that a statement read with the expected state.
 // It returns the reason why the generation cannot be read.
-func (q *reading) checkState(state *State) (declined string) {
+func (q *portion) checkState(state *State) (declined string) {
 	switch {
 	case state == nil:
+		q.index.unsure.Store(true) // the states are read again
 		return isDeleted
 	case state.SharesSince != q.plan.SharesSince.UnixMilli():
 		return "the shares changed after the rollup was built"
-	case !state.same(&q.state):
-		q.state, q.moved = *state, true
+	case !state.same(&q.State):
+		q.State, q.moved = *state, true
 	}
 	return ""
 }

@@ -29,18 +29,20 @@ type slots struct {
 }
 
 // statements are those that read the events of a subject.
-type statements struct{ rebuild, frequent, touched, accepted, extent string }
+type statements struct{ rebuild, frequent, touched, accepted, extent, newest, copies, stored string }
 
-// statementsBy has the statements of both orders.
+// statementsBy has the statements of each order.
 var statementsBy = map[generation.Order]statements{
 	generation.ByTime:  newStatements(generation.ByTime),
 	generation.ByBlock: newStatements(generation.ByBlock),
+	generation.BySet:   newStatements(generation.BySet),
 }
 
 func newStatements(by generation.Order) statements {
 	render := func(file string) string { return source.MustRender(sqlTemplates, file, newSlots(by)) }
 	return statements{
 		rebuild: render("rebuild.sql"), frequent: render("frequent.sql"), accepted: render("accepted.sql"), extent: render("extent.sql"),
+		newest: render("newest.sql"), copies: render("copies.sql"), stored: render("stored.sql"),
 		touched: source.MustRender(sqlTemplates, "touched.sql", struct {
 			Columns []string
 			Threads int

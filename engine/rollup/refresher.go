@@ -79,7 +79,7 @@ func (s *Refresher) Follow(ctx context.Context, every time.Duration) {
 	s.index.refreshes.Store(true)
 	for {
 		began := time.Now()
-		switch err := s.refreshChosen(ctx, s.ready); {
+		switch err := s.index.ifReached(ctx, func(ctx context.Context, _ *Index) error { return s.refreshChosen(ctx, s.ready) }); {
 		case err == nil, ctx.Err() != nil:
 		case errors.Is(err, ingest.ErrRemoving):
 			s.index.refused.Add(1)
@@ -123,10 +123,10 @@ func (s *Refresher) through() (position, error) {
 		return position{at: s.writer.Through()}, nil
 	}
 	s.events = s.index.lastSeen()
-	if s.events.Removing {
+	if s.events.Removing || s.events.Mutating {
 		return position{}, ingest.ErrRemoving
 	}
-	return position{block: s.events.Block}, nil
+	return s.events.Last, nil
 }
 
 // RefreshAll refreshes the rollups of all subjects, although another process may do so.
@@ -264,6 +264,10 @@ func (s *Refresher) recordOutcome(ctx context.Context, d *backlog, err error) er
 	case errors.Is(err, errLost):
 		s.index.unsure.Store(true) // the states are read again
 		s.index.lost.Add(1)
+		return nil
+	case errors.Is(err, errMoved):
+		s.index.unsure.Store(true)
+		s.index.refused.Add(1)
 		return nil
 	case errors.Is(err, errTooLarge), errors.As(err, &exception) && exception.Code == throwIf:
 		s.index.markWithout(d.subject)

@@ -6,16 +6,15 @@ import (
 	_ "embed" // the statements
 	"fmt"
 	"maps"
-	"math"
 	"strings"
 	"sync"
 	"time"
 
+	"lifthouse/engine/generation"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/source"
 	"lifthouse/schema"
 
-	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
@@ -40,9 +39,14 @@ import (
 //
 // A later copy of an event, which its writer is about to remove, is not in a rollup.
 
+// A replica of a cluster has rollups of its own events, in tables of its own. The same applies,
+// except that its blocks become visible in any order, and that its events also change without
+// a removal of a process that knows its rollups; see replica.go.
+
 // shared is what an index knows of a server that several processes write to.
 type shared struct {
 	conn     driver.Conn
+	order    generation.Order
 	claimant string // identifies this process in rollup_claims
 
 	claiming sync.Mutex // guards open
@@ -52,22 +56,24 @@ type shared struct {
 	lookedAt time.Time  // when the last look began; guarded by looking
 
 	// guarded by Index.mu:
-	seen    events                  // at the last look
-	removed map[string]uint64       // by subject: the last removal of its events
-	from    uint64                  // events of later blocks are in newest
-	newest  map[plan.Subject]uint64 // by subject: the last block with events
-	written map[plan.Subject]uint64 // the last write of this process that no look has seen, by number
-	writes  uint64                  // number of the last write of this process
+	seen    events                    // at the last look
+	removed map[string]uint64         // by subject: the last removal of its events
+	from    position                  // events after it are in newest
+	newest  map[plan.Subject]position // by subject: a position that includes all its events
+	written map[plan.Subject]uint64   // the last write of this process that no look has seen, by number
+	writes  uint64                    // number of the last write of this process
 }
 
 // events are the events of a server at a time.
 type events struct {
-	Block    uint64 // number of the last visible block
-	Table    string // id of the table
-	Started  int64  // when the server was started, in Unix seconds
-	Removal  uint64 // number of the last removal that has begun or ended
-	Left     uint64 // number of the last removal that has not ended
-	Removing bool   // a removal may still run
+	Last     position
+	Table    string    // id of the table
+	Started  int64     // when the server was started, in Unix seconds; 0: a replica, which keeps the numbers of blocks
+	Mutation mutations // of a replica
+	Mutating bool      // a replica has not executed all mutations
+	Removal  uint64    // number of the last removal that has begun or ended
+	Left     uint64    // number of the last removal that has not ended
+	Removing bool      // a removal may still run
 }
 
 // removal is a deletion of events.
@@ -82,18 +88,19 @@ var lookQuery string
 //go:embed sql/affected.sql
 var affectedQuery string
 
-//go:embed sql/newest.sql
-var newestQuery string
-
 // Share declares that other processes write to the store and refresh its rollups. It reports
 // whether rollups are possible: on a single server that numbers blocks in order. It must be
 // called before the first use.
 func (x *Index) Share(ctx context.Context) (possible bool, err error) {
 	engine, err := schema.ReadEventsEngine(ctx, x.conn)
 	if engine.BlocksOrdered {
-		x.shared = &shared{conn: x.conn, claimant: rand.Text(), newest: map[plan.Subject]uint64{}, written: map[plan.Subject]uint64{}}
+		x.shared = newShared(x.conn, generation.ByBlock)
 	}
 	return engine.BlocksOrdered, err
+}
+
+func newShared(conn driver.Conn, order generation.Order) *shared {
+	return &shared{conn: conn, order: order, claimant: rand.Text(), newest: map[plan.Subject]position{}, written: map[plan.Subject]uint64{}}
 }
 
 // look reads how far the events have come, and which subjects have new ones, unless another
@@ -107,7 +114,7 @@ func (x *Index) look(ctx context.Context) error {
 	}
 	began := time.Now()
 	x.mu.RLock()
-	before, writes, least := s.seen, s.writes, x.leastBlock()
+	before, writes, least := s.seen, s.writes, x.leastPosition()
 	x.mu.RUnlock()
 	now, after, newest, err := s.read(ctx, before, least)
 	if err != nil {
@@ -128,9 +135,9 @@ func (x *Index) look(ctx context.Context) error {
 	}
 	s.seen, s.lookedAt = now, began
 	maps.DeleteFunc(s.written, func(_ plan.Subject, number uint64) bool { return number <= writes })
-	for subject, block := range newest {
-		s.newest[subject] = block
-		if state, has := x.of[subject]; has && x.lacks(subject, &state.State, time.Time{}) {
+	for subject, last := range newest {
+		s.newest[subject] = last
+		if state, has := x.of[subject]; !has || x.lacks(subject, &state.State, time.Time{}) {
 			x.wait(subject)
 		}
 	}
@@ -141,42 +148,64 @@ func (x *Index) look(ctx context.Context) error {
 	return nil
 }
 
-// leastBlock returns the position up to which every rollup has the events. The caller holds
-// the lock.
-func (x *Index) leastBlock() uint64 {
-	least := uint64(math.MaxUint64)
+// leastPosition returns the position up to which every rollup has the events; nil: there are no
+// rollups. The caller holds the lock.
+func (x *Index) leastPosition() *position {
+	var least *position
 	for _, state := range x.of {
-		least = min(least, state.Block)
+		at := state.position()
+		if least != nil {
+			at = least.common(at)
+		}
+		least = &at
 	}
 	return least
 }
 
-// read reads the events, and the last block of each subject with events after a block: that
-// of before, or the least one of all rollups if the numbers of before mean nothing now.
-func (s *shared) read(ctx context.Context, before events, least uint64) (now events, after uint64, newest map[plan.Subject]uint64, err error) {
-	if err := s.conn.QueryRow(ctx, lookQuery).Scan(&now.Block, &now.Table, &now.Started, &now.Removal, &now.Left, &now.Removing); err != nil {
-		return now, 0, nil, fmt.Errorf("look at the events: %w", err)
+// read reads the events, and for each subject with events after a position, one that includes
+// them: after that of before, or the least one of all rollups if that of before means nothing
+// now.
+func (s *shared) read(ctx context.Context, before events, least *position) (now events, after position, newest map[plan.Subject]position, err error) {
+	if now, err = s.readEvents(ctx); err != nil {
+		return now, position{}, nil, fmt.Errorf("look at the events: %w", err)
 	}
-	if after = before.Block; !now.follows(&before) {
-		after = min(least, now.Block)
+	switch {
+	case now.follows(&before):
+		after = before.Last
+	case least != nil:
+		after = now.Last.common(*least)
+	default:
+		after = now.Last
 	}
-	if after == now.Block {
+	if after.includes(now.Last) {
 		return now, after, nil, nil
 	}
-	newest = map[plan.Subject]uint64{}
-	err = schema.EachRow(ctx, s.conn, newestQuery, func(row driver.Rows) error {
+	newest = map[plan.Subject]position{}
+	err = schema.EachRow(ctx, s.conn, statementsBy[s.order].newest, func(row driver.Rows) error {
 		var of plan.Subject
 		var kind string
-		var block uint64
-		err := row.Scan(&of.WebsiteID, &kind, &of.ID, &of.ExperimentID, &block)
+		last := now.Last
+		err := row.Scan(&of.WebsiteID, &kind, &of.ID, &of.ExperimentID, &last.block)
+		if s.order == generation.BySet {
+			last = now.Last
+		}
 		of.Kind = schema.Subject(kind)
-		newest[of] = block
+		newest[of] = last
 		return err
-	}, clickhouse.Named("after", after), clickhouse.Named("through", now.Block))
+	}, after.named(s.order, "since"), now.Last.named(s.order, "through"))
 	if err != nil {
 		err = fmt.Errorf("look for new events: %w", err)
 	}
 	return now, after, newest, err
+}
+
+// readEvents reads how far the events have come.
+func (s *shared) readEvents(ctx context.Context) (now events, err error) {
+	if s.order == generation.BySet {
+		return s.readReplica(ctx)
+	}
+	err = s.conn.QueryRow(ctx, lookQuery).Scan(&now.Last.block, &now.Table, &now.Started, &now.Removal, &now.Left, &now.Removing)
+	return now, err
 }
 
 // key identifies a table and the start of its server, or a time some seconds later.
@@ -187,7 +216,8 @@ const startTolerance = 1
 
 // follows reports whether block numbers have the same meaning as before.
 func (e *events) follows(before *events) bool {
-	return e.Table == before.Table && e.Started-before.Started <= startTolerance && before.Started-e.Started <= startTolerance && e.Block >= before.Block
+	return e.Table == before.Table && e.Started-before.Started <= startTolerance && before.Started-e.Started <= startTolerance &&
+		e.Mutation == before.Mutation && e.Last.includes(before.Last)
 }
 
 // isValid reports whether a state is one of the current events: none were removed since, and
@@ -201,8 +231,12 @@ func (s *shared) lostNone(subject plan.Subject, state *State) bool {
 	return state.Removal >= max(s.seen.Left, s.removed[subject.String()])
 }
 
-// knows reports whether a state is of the same table and start of the server.
+// knows reports whether a state is of the same table and start of the server, and of the same
+// mutations and among the blocks of a replica.
 func (e *events) knows(s *State) bool {
+	if s.Mutation != e.Mutation || !e.Last.blocks.Include(s.Blocks) {
+		return false
+	}
 	return s.Seen[e.key(-startTolerance)] || s.Seen[e.key(0)] || s.Seen[e.key(startTolerance)]
 }
 
@@ -210,7 +244,7 @@ func (e *events) knows(s *State) bool {
 func (e *events) mayKnow(s *State) bool {
 	for key := range s.Seen {
 		if strings.HasPrefix(key, e.Table) {
-			return s.Block <= e.Block
+			return s.Block <= e.Last.block
 		}
 	}
 	return false
@@ -227,7 +261,8 @@ func (x *Index) lacks(subject plan.Subject, s *State, ingested time.Time) bool {
 	if x.shared == nil {
 		return s.Through.Before(ingested)
 	}
-	return x.shared.written[subject] > 0 || x.shared.newest[subject] > s.Block || x.shared.from > s.Block
+	at := s.position()
+	return x.shared.written[subject] > 0 || !at.includes(x.shared.newest[subject]) || !at.includes(x.shared.from)
 }
 
 // Poll reads the states, and again if other processes may have changed them.

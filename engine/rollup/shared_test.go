@@ -37,7 +37,7 @@ func newProcess(t *testing.T, seed uint64, conn driver.Conn) *shop {
 		}
 		s.engine.Written(changed)
 	})
-	s.refresher = rollup.New(s.conn, s.writer, s.engine.Rollups)
+	s.refresher = rollup.New(s.conn, s.writer, s.engine.Rollups.Indexes()[0])
 	return s
 }
 
@@ -133,8 +133,8 @@ func TestAPausedRefreshChangesNothing(t *testing.T) {
 		steady.more(10)
 		left, paused, resume := statements, make(chan struct{}), make(chan struct{})
 		sleeper := newProcess(t, 12, conn)
-		sleeper.engine.Rollups.Reach(schematest.PausedConn{Conn: conn, Left: &left, Paused: paused, Resume: resume})
-		sleeper.refresher = rollup.New(schematest.PausedConn{Conn: conn, Left: &left, Paused: paused, Resume: resume}, sleeper.writer, sleeper.engine.Rollups)
+		sleeper.engine.Rollups.Indexes()[0].Reach(schematest.PausedConn{Conn: conn, Left: &left, Paused: paused, Resume: resume})
+		sleeper.refresher = rollup.New(schematest.PausedConn{Conn: conn, Left: &left, Paused: paused, Resume: resume}, sleeper.writer, sleeper.engine.Rollups.Indexes()[0])
 		done := make(chan error, 1)
 		go func() { done <- sleeper.refresher.RefreshAll(t.Context()) }()
 		ended := false
@@ -186,8 +186,8 @@ func TestAKilledRefreshOnAServer(t *testing.T) {
 		left := statements
 		dying := schematest.KilledConn{Conn: conn, Left: &left}
 		killed := newProcess(t, 22, conn)
-		killed.engine.Rollups.Reach(dying)
-		killed.refresher = rollup.New(dying, killed.writer, killed.engine.Rollups)
+		killed.engine.Rollups.Indexes()[0].Reach(dying)
+		killed.refresher = rollup.New(dying, killed.writer, killed.engine.Rollups.Indexes()[0])
 		steady.more(10)
 		err := killed.refresher.RefreshAll(t.Context())
 		steady.compareAll(3, paths)

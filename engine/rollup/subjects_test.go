@@ -64,7 +64,7 @@ func (s *shop) openEngine() {
 	s.writer = ingest.NewWriter(s.conn)
 	s.writer.SetExclusive()
 	s.writer.SetRollups(s.engine.Rollups)
-	s.refresher = rollup.New(s.conn, s.writer, s.engine.Rollups)
+	s.refresher = rollup.New(s.conn, s.writer, s.engine.Rollups.Indexes()[0])
 }
 
 // purchase returns the view and the goal of a visitor of a campaign.

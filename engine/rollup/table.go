@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -34,19 +35,21 @@ type State struct {
 	Visitors        visitors.Generation
 
 	// of a store that several processes write to; see shared
-	Block   uint64          // number of the last block
-	Removal uint64          // number of the last removal
-	Seen    map[string]bool // tables and starts of their servers that had all its events; see events.key
+	Block    uint64            // number of the last block; of a server
+	Blocks   generation.Blocks // all blocks; of a replica
+	Mutation mutations         // of a replica: of its events
+	Removal  uint64            // number of the last removal
+	Seen     map[string]bool   // tables and starts of their servers that had all its events; see events.key
 }
 
 // position returns the position of the last events.
-func (s *State) position() position { return position{s.Through, s.Block} }
+func (s *State) position() position { return position{s.Through, s.Block, s.Blocks} }
 
 // same reports whether the states are equal.
 func (s *State) same(o *State) bool {
 	return s.Generation == o.Generation && s.Inserts == o.Inserts && s.SharesSince == o.SharesSince && s.Events == o.Events &&
 		s.Through.Equal(o.Through) && s.Newest.Equal(o.Newest) && s.Visitors.Equal(&o.Visitors) &&
-		s.Block == o.Block && s.Removal == o.Removal && maps.Equal(s.Seen, o.Seen)
+		s.Block == o.Block && slices.Equal(s.Blocks, o.Blocks) && s.Mutation == o.Mutation && s.Removal == o.Removal && maps.Equal(s.Seen, o.Seen)
 }
 
 // layoutKey is the key of the layout in the column state. The row that completes
@@ -65,7 +68,13 @@ func (s *State) encoded(completes bool) map[string]int64 {
 		state[layoutKey] = layout
 	}
 	s.Visitors.Encode(state)
-	if s.Block > 0 {
+	for _, b := range s.Blocks {
+		state[fmt.Sprint(blocksPrefix, b.First)] = int64(s.Inserts<<blocksBits | (b.Last - b.First)) //nolint:gosec // fewer than 2^63
+	}
+	if len(s.Blocks) > 0 {
+		state["mutation"], state["versions"] = int64(s.Inserts<<blocksBits|uint64(s.Mutation.last)), int64(s.Inserts<<blocksBits|uint64(s.Mutation.versions)) //nolint:gosec // fewer than 2^63
+	}
+	if s.Block > 0 || len(s.Blocks) > 0 {
 		state["block"], state["removal"] = int64(s.Block), int64(s.Removal) //nolint:gosec // fewer than 2^63
 		for key := range s.Seen {
 			state[seenPrefix+key] = 1
@@ -74,7 +83,14 @@ func (s *State) encoded(completes bool) map[string]int64 {
 	return state
 }
 
-const seenPrefix = "seen "
+const (
+	seenPrefix = "seen "
+	// blocksPrefix is before the first block of an interval of State.Blocks. The value has the
+	// number of the insert, because the state of a generation is the maximum of each key: the
+	// intervals of earlier inserts remain, and are ignored.
+	blocksPrefix = "blocks "
+	blocksBits   = 32 // of the number of further blocks, below the number of the insert; also of mutations
+)
 
 func decodedState(of generation.ID, state map[string]int64) State {
 	s := State{
@@ -83,6 +99,7 @@ func decodedState(of generation.ID, state map[string]int64) State {
 		Visitors: visitors.Decode(state),
 		Block:    uint64(state["block"]), Removal: uint64(state["removal"]), //nolint:gosec // not negative
 	}
+	s.Blocks, s.Mutation = decodedBlocks(state, s.Inserts), mutations{uint32(state["mutation"]), uint32(state["versions"])}
 	for key := range state {
 		if seen, is := strings.CutPrefix(key, seenPrefix); is {
 			if s.Seen == nil {
@@ -92,6 +109,18 @@ func decodedState(of generation.ID, state map[string]int64) State {
 		}
 	}
 	return s
+}
+
+// decodedBlocks returns the blocks of an insert.
+func decodedBlocks(state map[string]int64, insert uint64) generation.Blocks {
+	var intervals []generation.Interval
+	for key, value := range state {
+		if of, is := strings.CutPrefix(key, blocksPrefix); is && uint64(value)>>blocksBits == insert { //nolint:gosec // as encoded
+			first, _ := strconv.ParseUint(of, 10, 64)
+			intervals = append(intervals, generation.Interval{First: first, Last: first + uint64(value)&(1<<blocksBits-1)}) //nolint:gosec // as encoded
+		}
+	}
+	return generation.NewBlocks(intervals)
 }
 
 //go:embed sql/states.sql

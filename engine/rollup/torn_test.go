@@ -84,7 +84,7 @@ func (s *shop) buyers(n int) {
 // dies kills a refresher of a new process after the given number of statements.
 func (s *shop) dies(statements int) {
 	left := statements
-	_ = rollup.New(schematest.KilledConn{Conn: s.conn, Left: &left}, s.writer, s.engine.Rollups).RefreshAll(s.t.Context())
+	_ = rollup.New(schematest.KilledConn{Conn: s.conn, Left: &left}, s.writer, s.engine.Rollups.Indexes()[0]).RefreshAll(s.t.Context())
 }
 
 func (s *shop) must(err error) {

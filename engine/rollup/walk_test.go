@@ -175,7 +175,7 @@ func (s *shop) useConn(conn driver.Conn) {
 	s.writer = ingest.NewWriter(conn)
 	s.writer.SetExclusive()
 	s.writer.SetRollups(s.engine.Rollups)
-	s.refresher = rollup.New(conn, s.writer, s.engine.Rollups)
+	s.refresher = rollup.New(conn, s.writer, s.engine.Rollups.Indexes()[0])
 }
 
 // verifyAll compares reports of every subject from its rollup with reports from the events.

@@ -26,7 +26,7 @@ func (x Source) ReadGoals(ctx context.Context, goals []int64) (found map[int64]*
 
 func (x Source) readGoals(ctx context.Context, goals []int64) (map[int64]*visit.Rows, error) {
 	exposures := x.reading()
-	if err := exposures.exposures(ctx, ""); err != nil {
+	if err := exposures.each(ctx, func(c *counting, ctx context.Context) error { return c.exposures(ctx, "") }); err != nil {
 		return nil, err
 	}
 	read := make([]*visit.Rows, len(goals))
@@ -60,12 +60,12 @@ func (x Source) readGoal(ctx context.Context, exposures *reading, goal int64) (*
 		p.Goal = &catalogue.Goal{ID: goal}
 	}
 	of.Plan = &p
-	r := Source{Execution: &of, Generation: x.Generation, Through: x.Through, Newest: x.Newest}.reading()
+	r := Source{Execution: &of, Shards: x.Shards, Through: x.Through, Newest: x.Newest}.reading()
 	for at, m := range exposures.sums {
 		counted := m.Merge(visit.NoMoments()) // Subtract changes the sums
 		r.sums[at] = &counted
 	}
-	if err := r.conversions(ctx, ""); err != nil {
+	if err := r.each(ctx, func(c *counting, ctx context.Context) error { return c.conversions(ctx, "") }); err != nil {
 		return nil, err
 	}
 	rows := &visit.Rows{Through: x.Through, Newest: x.Newest}

@@ -29,7 +29,7 @@ type slots struct {
 }
 
 // query returns the parameters and slots that all statements share.
-func (x Source) query() (*source.Query, slots) {
+func (x part) query() (*source.Query, slots) {
 	p, g := x.Plan, x.Generation
 	q := &source.Query{Params: []source.Param{{Name: "bucket", Value: g.Bucket}, {Name: "generation", Value: g.Number}}}
 	s := slots{Slots: source.Slots{Filters: "true", Dimension: "''"}, From: !p.Filters.From.IsZero(), To: endsEarly(p, x.Newest)}
@@ -79,7 +79,7 @@ func until(ms string) string {
 	return "hour < intDiv({" + ms + ":Int64}, 3600000) - intDiv(toUnixTimestamp64Milli(first_time), 3600000)"
 }
 
-func (x Source) exposuresQuery(dimension source.Expr, values []string) (*source.Query, error) {
+func (x part) exposuresQuery(dimension source.Expr, values []string) (*source.Query, error) {
 	q, s := x.query()
 	dimensioned(q, &s, dimension, values)
 	recentFrom, recentTo := plan.Recent(x.Through)
@@ -99,7 +99,7 @@ func (x Source) exposuresQuery(dimension source.Expr, values []string) (*source.
 	return q, q.RenderFrom(sqlTemplates, "exposures.sql", s)
 }
 
-func (x Source) conversionsQuery(dimension source.Expr, values []string) (*source.Query, error) {
+func (x part) conversionsQuery(dimension source.Expr, values []string) (*source.Query, error) {
 	q, s := x.query()
 	dimensioned(q, &s, dimension, values)
 	s.Key = s.keyOf(false)
@@ -131,13 +131,13 @@ func (x Source) stepParams(q *source.Query) {
 	q.Params = append(q.Params, source.Param{Name: "width", Value: width.Milliseconds()}, source.Param{Name: "shift", Value: shift.Milliseconds()})
 }
 
-func (x Source) exposureStepsQuery() (*source.Query, error) {
+func (x part) exposureStepsQuery() (*source.Query, error) {
 	q, s := x.query()
 	x.stepParams(q)
 	return q, q.RenderFrom(sqlTemplates, "exposure_steps.sql", s)
 }
 
-func (x Source) conversionStepsQuery() (*source.Query, error) {
+func (x part) conversionStepsQuery() (*source.Query, error) {
 	q, s := x.query()
 	x.stepParams(q)
 	s.Key = "toInt64(segment) + 4294967296 * intDiv(toUnixTimestamp64Milli(first_time) + toInt64(since_ms) + {shift:Int64}, {width:Int64})"

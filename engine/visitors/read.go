@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/big"
 	"slices"
 	"time"
@@ -17,11 +18,35 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// Source counts the rows of a generation.
+// Source counts the rows of a generation of each shard.
 type Source struct {
 	*source.Execution
-	Generation      *Generation
-	Through, Newest time.Time // what the generation includes
+	Shards          []Shard
+	Through, Newest time.Time // what the generations include
+}
+
+// Shard has a generation of the rows of some visitors.
+type Shard struct {
+	Store      *source.Store
+	Generation *Generation
+}
+
+// part counts the rows of one shard.
+type part struct {
+	Source
+	Generation *Generation
+}
+
+// parts returns the parts of the report, one per shard.
+func (x Source) parts() []part {
+	parts := make([]part, len(x.Shards))
+	for i, shard := range x.Shards {
+		execution := *x.Execution
+		execution.Store = shard.Store
+		parts[i].Source, parts[i].Generation = x, shard.Generation
+		parts[i].Execution = &execution
+	}
+	return parts
 }
 
 // Name returns NameVisitors.
@@ -46,13 +71,13 @@ func wholeHour(t time.Time) bool { return t.IsZero() || t.Equal(t.Truncate(time.
 // Read declines if its snapshot lacks rows of a complete refresh.
 func (x Source) Read(ctx context.Context) (found *visit.Rows, declined string, err error) {
 	found, err = x.read(ctx)
-	if errors.Is(err, errTorn) {
+	if errors.Is(err, errTorn) || errors.Is(err, errManyValues) {
 		return nil, err.Error(), nil
 	}
 	return found, "", err
 }
 
-// read reads the rows of a report. The error may be errTorn.
+// read reads the rows of a report. The error may be errTorn or errManyValues.
 func (x Source) read(ctx context.Context) (found *visit.Rows, err error) {
 	execution := *x.Execution
 	x.Execution = &execution
@@ -89,17 +114,7 @@ var errTorn = errors.New("the rows of visitors are being replaced")
 func (x Source) steps(ctx context.Context) ([]visit.Step, error) {
 	x.Execution = x.WithoutOutliers()
 	r := x.reading()
-	query, err := x.exposureStepsQuery()
-	if err != nil {
-		return nil, err
-	}
-	if err := r.each(ctx, query, 1, r.addExposureSteps); err != nil {
-		return nil, err
-	}
-	if query, err = x.conversionStepsQuery(); err != nil {
-		return nil, err
-	}
-	if err := r.each(ctx, query, 1, r.addConversions); err != nil {
+	if err := r.each(ctx, (*counting).steps); err != nil {
 		return nil, err
 	}
 	var steps []visit.Step
@@ -112,23 +127,46 @@ func (x Source) steps(ctx context.Context) ([]visit.Step, error) {
 	return steps, nil
 }
 
-// top returns the most frequent values of a dimension.
+// maxOfShard is the maximum number of values that each of several shards counts, to find
+// those that are most frequent on all of them.
+const maxOfShard = 10_000
+
+// top returns the most frequent values of a dimension. The error may be errManyValues.
 func (x Source) top(ctx context.Context, dimension source.Expr) ([]string, error) {
-	query, s := x.query()
-	s.Dimension = dimension
-	query.Params = append(query.Params, source.Param{Name: "most", Value: uint32(x.Top)}) //nolint:gosec // few
-	if err := query.RenderFrom(sqlTemplates, "top.sql", s); err != nil {
-		return nil, err
+	most := uint32(x.Top) //nolint:gosec // few
+	if len(x.Shards) > 1 {
+		most = maxOfShard
 	}
-	values := []string{}
-	return values, x.Store.Each(ctx, query, func(row driver.Rows) error {
-		var value string
-		var visitors int64
-		err := row.Scan(&value, &visitors)
-		values = append(values, value)
-		return err
-	})
+	counts := map[string]int64{}
+	for _, part := range x.parts() {
+		query, s := part.query()
+		s.Dimension = dimension
+		query.Params = append(query.Params, source.Param{Name: "most", Value: most})
+		if err := query.RenderFrom(sqlTemplates, "top.sql", s); err != nil {
+			return nil, err
+		}
+		values := 0
+		err := part.Store.Each(ctx, query, func(row driver.Rows) error {
+			var value string
+			var visitors int64
+			err := row.Scan(&value, &visitors)
+			values++
+			counts[value] += visitors
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		if values == maxOfShard {
+			return nil, errManyValues
+		}
+	}
+	values := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b)) })
+	return values[:min(len(values), x.Top)], nil
 }
+
+// errManyValues means that the values that are most frequent on all shards are not known.
+var errManyValues = errors.New("a shard does not know which values of the dimension are most frequent on the others")
 
 // readOutliers returns the bounds of the requested z-score, or nil if there is
 // none. The error may be errTorn.
@@ -137,21 +175,47 @@ func (x Source) readOutliers(ctx context.Context) (*visit.Outliers, error) {
 		return nil, nil
 	}
 	x.Execution = x.WithoutOutliers()
-	q, s := x.query()
-	x.countedGoals(q, &s)
-	q.Params = append(q.Params, x.comparedSegments())
-	if err := q.RenderFrom(sqlTemplates, "outliers.sql", s); err != nil {
+	var total int64
+	var totalSum, totalSquares big.Int
+	err := x.eachCounted(ctx, "outliers.sql", func(row driver.Rows) (markers int64, err error) {
+		var n int64
+		var sum, squares big.Int
+		err = row.Scan(&n, &sum, &squares, &markers)
+		total += n
+		totalSum.Add(&totalSum, &sum)
+		totalSquares.Add(&totalSquares, &squares)
+		return markers, err
+	})
+	if err != nil {
 		return nil, err
 	}
-	var n, markers int64
-	var sum, squares big.Int
-	if err := x.Store.Each(ctx, q, func(row driver.Rows) error { return row.Scan(&n, &sum, &squares, &markers) }); err != nil {
-		return nil, err
+	return visit.NewOutliers(total, &totalSum, &totalSquares, x.Filters.ZScore), nil
+}
+
+// eachCounted runs a statement about the counted goal events of the visitors of the declared
+// variations on each shard. scan returns the number of markers that its row has. The error may
+// be errTorn.
+func (x Source) eachCounted(ctx context.Context, file string, scan func(driver.Rows) (markers int64, err error)) error {
+	for _, part := range x.parts() {
+		q, s := part.query()
+		part.countedGoals(q, &s)
+		q.Params = append(q.Params, part.comparedSegments())
+		if err := q.RenderFrom(sqlTemplates, file, s); err != nil {
+			return err
+		}
+		var markers int64
+		err := part.Store.Each(ctx, q, func(row driver.Rows) (err error) {
+			markers, err = scan(row)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if markers != part.Generation.markers() {
+			return errTorn
+		}
 	}
-	if markers != x.Generation.markers() {
-		return nil, errTorn
-	}
-	return visit.NewOutliers(n, &sum, &squares, x.Filters.ZScore), nil
+	return nil
 }
 
 // readCap returns the limit of the cap of the report, or nil if there is none. Filters
@@ -166,32 +230,37 @@ func (x Source) readCap(ctx context.Context) (*visit.Cap, error) {
 	all := *x.Execution
 	all.Plan = x.OfAll()
 	x.Execution = &all
-	key := fmt.Sprint(x.Plan, *x.Generation, x.Outliers)
+	key := fmt.Sprint(x.Plan, x.generations(), x.Outliers)
 	if kept := x.Store.KeptCap(key); kept != nil {
 		return kept, nil
 	}
-	q, s := x.query()
-	x.countedGoals(q, &s)
-	q.Params = append(q.Params, x.comparedSegments())
-	if err := q.RenderFrom(sqlTemplates, "totals.sql", s); err != nil {
-		return nil, err
-	}
 	var totals []int64
-	var markers int64
-	if err := x.Store.Each(ctx, q, func(row driver.Rows) error { return row.Scan(&markers, &totals) }); err != nil {
+	err := x.eachCounted(ctx, "totals.sql", func(row driver.Rows) (markers int64, err error) {
+		var some []int64
+		err = row.Scan(&markers, &some)
+		totals = append(totals, some...)
+		return markers, err
+	})
+	if err != nil {
 		return nil, err
-	}
-	if markers != x.Generation.markers() {
-		return nil, errTorn
 	}
 	limited := visit.NewCap(*x.Cap, totals)
 	x.Store.KeepCap(key, limited)
 	return limited, nil
 }
 
+// generations returns the generations of the shards.
+func (x Source) generations() []Generation {
+	all := make([]Generation, len(x.Shards))
+	for i, shard := range x.Shards {
+		all[i] = *shard.Generation
+	}
+	return all
+}
+
 // comparedSegments returns the parameter with the segments of the visitors of the
 // declared variations.
-func (x Source) comparedSegments() source.Param {
+func (x part) comparedSegments() source.Param {
 	var segments []uint8
 	for i, id := range x.Generation.Variations {
 		if slices.ContainsFunc(x.Variations, func(v plan.Variation) bool { return v.ID == id }) {

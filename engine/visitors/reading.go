@@ -11,14 +11,14 @@ import (
 	"lifthouse/stats"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"golang.org/x/sync/errgroup"
 )
 
 // reading adds up the rows of a report.
 type reading struct {
 	Source
-	top     []string // most frequent values of the dimension, in the order of their ranks
-	sums    map[key]*visit.Moments
-	markers int64 // seen by the current statement
+	top  []string // most frequent values of the dimension, in the order of their ranks
+	sums map[key]*visit.Moments
 }
 
 // key is the key of sums.
@@ -30,9 +30,41 @@ type key struct {
 
 func (x Source) reading() *reading { return &reading{Source: x, sums: map[key]*visit.Moments{}} }
 
-// each runs a statement, which reads a table a number of times, and calls add for
-// each row. The error may be errTorn.
-func (r *reading) each(ctx context.Context, q *source.Query, times int64, add func(driver.Rows) error) error {
+// counting adds up the rows of one shard.
+type counting struct {
+	part
+	top     []string
+	sums    map[key]*visit.Moments
+	markers int64 // seen by the current statement
+}
+
+// each counts the rows of each shard, and adds them to the sums. The error may be errTorn.
+func (r *reading) each(ctx context.Context, count func(*counting, context.Context) error) error {
+	parts := r.parts()
+	all := make([]*counting, len(parts))
+	work, ctx := errgroup.WithContext(ctx)
+	for i, part := range parts {
+		all[i] = &counting{part: part, top: r.top, sums: map[key]*visit.Moments{}}
+		work.Go(func() error { return count(all[i], ctx) })
+	}
+	if err := work.Wait(); err != nil {
+		return err
+	}
+	for _, counted := range all {
+		for at, m := range counted.sums {
+			if had := r.sums[at]; had != nil {
+				merged := had.Merge(*m)
+				m = &merged
+			}
+			r.sums[at] = m
+		}
+	}
+	return nil
+}
+
+// run runs a statement, which reads a table a number of times, and calls add for each row. The
+// error may be errTorn.
+func (r *counting) run(ctx context.Context, q *source.Query, times int64, add func(driver.Rows) error) error {
 	r.markers = 0
 	if err := r.Store.Each(ctx, q, add); err != nil {
 		return err
@@ -45,13 +77,15 @@ func (r *reading) each(ctx context.Context, q *source.Query, times int64, add fu
 
 // segments reads both tables.
 func (r *reading) segments(ctx context.Context, dimension source.Expr) error {
-	if err := r.exposures(ctx, dimension); err != nil {
-		return err
-	}
-	return r.conversions(ctx, dimension)
+	return r.each(ctx, func(c *counting, ctx context.Context) error {
+		if err := c.exposures(ctx, dimension); err != nil {
+			return err
+		}
+		return c.conversions(ctx, dimension)
+	})
 }
 
-func (r *reading) exposures(ctx context.Context, dimension source.Expr) error {
+func (r *counting) exposures(ctx context.Context, dimension source.Expr) error {
 	query, err := r.exposuresQuery(dimension, r.top)
 	if err != nil {
 		return err
@@ -60,15 +94,30 @@ func (r *reading) exposures(ctx context.Context, dimension source.Expr) error {
 	if endsEarly(r.Plan, r.Newest) {
 		times = 2 // the statement reads the table twice
 	}
-	return r.each(ctx, query, times, r.addExposures)
+	return r.run(ctx, query, times, r.addExposures)
 }
 
-func (r *reading) conversions(ctx context.Context, dimension source.Expr) error {
+func (r *counting) conversions(ctx context.Context, dimension source.Expr) error {
 	query, err := r.conversionsQuery(dimension, r.top)
 	if err != nil {
 		return err
 	}
-	return r.each(ctx, query, 1, r.addConversions)
+	return r.run(ctx, query, 1, r.addConversions)
+}
+
+// steps reads both tables by the buckets of a series.
+func (r *counting) steps(ctx context.Context) error {
+	query, err := r.exposureStepsQuery()
+	if err != nil {
+		return err
+	}
+	if err := r.run(ctx, query, 1, r.addExposureSteps); err != nil {
+		return err
+	}
+	if query, err = r.conversionStepsQuery(); err != nil {
+		return err
+	}
+	return r.run(ctx, query, 1, r.addConversions)
 }
 
 // keyOf returns the expression to group by: a small integer, which is much cheaper
@@ -95,7 +144,7 @@ func decodeKey(of int64) (segment uint8, at key) {
 
 // add adds the moments of the rows with a key, or subtracts them. rows is the
 // number of markers if they are one.
-func (r *reading) add(of int64, m *visit.Moments, rows int64) {
+func (r *counting) add(of int64, m *visit.Moments, rows int64) {
 	segment, at := decodeKey(of)
 	if segment == marker {
 		r.markers += rows
@@ -113,7 +162,7 @@ func (r *reading) add(of int64, m *visit.Moments, rows int64) {
 	}
 }
 
-func (r *reading) addExposures(row driver.Rows) error {
+func (r *counting) addExposures(row driver.Rows) error {
 	var of int64
 	var visitors, sinceShares, recent, views source.Count
 	var actions actionCounts
@@ -128,7 +177,7 @@ func (r *reading) addExposures(row driver.Rows) error {
 	return nil
 }
 
-func (r *reading) addExposureSteps(row driver.Rows) error {
+func (r *counting) addExposureSteps(row driver.Rows) error {
 	var of int64
 	var visitors, views source.Count
 	var actions actionCounts
@@ -160,7 +209,7 @@ func (a *actionCounts) addTo(m *visit.Moments) {
 	m.Completed, m.Conversion = int64(a[5]), int64(a[6])
 }
 
-func (r *reading) addConversions(row driver.Rows) error {
+func (r *counting) addConversions(row driver.Rows) error {
 	var of, converted, goals, goalsSquares int64
 	var amounts [3]struct {
 		sum, squares      big.Int

@@ -47,10 +47,10 @@ var (
 		", first_time, visitor_id, since_ms, number, value, profit, extra_value, value_before, profit_before, extra_value_before)"
 )
 
-// byOrder returns a statement for both orders of events.
+// byOrder returns a statement for each order of events.
 func byOrder(file string, events expr) map[generation.Order]string {
 	rendered := map[generation.Order]string{}
-	for _, by := range []generation.Order{generation.ByTime, generation.ByBlock} {
+	for _, by := range []generation.Order{generation.ByTime, generation.ByBlock, generation.BySet} {
 		rendered[by] = source.MustRender(sqlTemplates, file, newRebuildSlots(events, by))
 	}
 	return rendered

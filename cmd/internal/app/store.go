@@ -38,10 +38,11 @@ type Store struct {
 	Journal   *ingest.Journal
 	Engine    *engine.Engine
 	Times     ingest.Times      // allowed times of events
-	Refresher *rollup.Refresher // nil: a cluster has no rollups
+	Refresher rollup.Refreshers // nil: the store has no rollups
 	Manifest  *schema.Manifest  // nil: only an embedded store has one
 
-	marked       bool // the file OpenMark exists
+	replicas     [][]driver.Conn // of a cluster, by shard
+	marked       bool            // the file OpenMark exists
 	embedded     *embedded.Engine
 	learning     sync.WaitGroup
 	stopLearning context.CancelFunc
@@ -78,7 +79,7 @@ func Open(ctx context.Context, address schema.Address, o Options) (*Store, error
 	if s.Dir != "" {
 		err = s.openEmbedded(ctx, o)
 	} else {
-		err = s.openShared(ctx, o)
+		err = s.openShared(ctx, o, address)
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -104,12 +105,12 @@ func (s *Store) openEmbedded(ctx context.Context, o Options) error {
 	s.Engine.Totals.SetOwn()
 	s.Writer.SetManifest(s.Manifest)
 	s.learn(ctx)
-	s.Refresher = rollup.New(s.Conn, s.Writer, s.Engine.Rollups)
+	s.Refresher = rollup.NewRefreshers(s.Writer, s.Engine.Rollups)
 	return nil
 }
 
 // openShared wires a store on servers, which other processes may write to.
-func (s *Store) openShared(ctx context.Context, o Options) (err error) {
+func (s *Store) openShared(ctx context.Context, o Options, address schema.Address) (err error) {
 	if o.Limits, err = withinProfile(ctx, s.Conn, o.Limits); err != nil {
 		return err
 	}
@@ -119,11 +120,23 @@ func (s *Store) openShared(ctx context.Context, o Options) (err error) {
 	if err := s.Writer.Share(ctx); err != nil {
 		return err
 	}
-	possible, err := s.Engine.Rollups.Share(ctx)
+	possible, err := s.shareRollups(ctx, address, o.Limits)
 	if possible {
-		s.Refresher = rollup.New(s.Conn, s.Writer, s.Engine.Rollups)
+		s.Refresher = rollup.NewRefreshers(s.Writer, s.Engine.Rollups)
 	}
 	return err
+}
+
+// shareRollups prepares the rollups for several processes. It reports whether they are possible.
+func (s *Store) shareRollups(ctx context.Context, address schema.Address, limits source.Limits) (possible bool, err error) {
+	if address.Cluster == "" {
+		return s.Engine.Rollups.Share(ctx)
+	}
+	if s.replicas, err = schema.OpenReplicas(ctx, s.Conn, address); err != nil || s.replicas == nil {
+		return false, err
+	}
+	s.Engine.Rollups.SetReplicas(s.replicas, limits, s.Catalogue)
+	return true, nil
 }
 
 // On returns a store on an open connection, without checks of its integrity. The
@@ -328,7 +341,7 @@ func (s *Store) Close() error {
 		if s.Engine != nil { // the store was opened completely
 			s.Manifest.Update(ctx)
 		}
-		errs = append(errs, s.Conn.Close())
+		errs = append(errs, schema.CloseReplicas(s.replicas), s.Conn.Close())
 	}
 	if s.embedded == nil {
 		return errors.Join(errs...)

@@ -2,7 +2,7 @@
 SELECT
     {{.Order.Number}} AS number,
     count() AS events
-FROM events
+FROM {{.Order.Events}}
 WHERE website_id = {website_id:Int64}
     AND subject = {subject:String}
     AND subject_id = {subject_id:Int64}

@@ -4,12 +4,12 @@ FROM
 (
     -- one row per event
     SELECT count() AS rows
-    FROM events
+    FROM {{.Order.Events}}
     WHERE website_id = {website_id:Int64}
         AND subject = {subject:String}
         AND subject_id = {subject_id:Int64}
         AND experiment_id = {experiment_id:Int64}
-        AND _block_number <= {through:UInt64}
+        AND {{.Order.Until}}
         AND visitor_id BETWEEN {first_visitor:UInt64} AND {last_visitor:UInt64}
     GROUP BY visitor_id, event_id
 )

@@ -5,7 +5,7 @@ SELECT
     max(ingested_at) AS through,
     max(time)        AS newest,
     groupUniqArrayIf(63)(variation_id, event = 'view') AS variations
-FROM events
+FROM {{.Order.Events}}
 WHERE website_id = {website_id:Int64}
     AND subject = {subject:String}
     AND subject_id = {subject_id:Int64}

@@ -1,6 +1,6 @@
 -- One row per value of the ranked attribute, by views in descending order.
 SELECT {{.Ranked}}
-FROM events
+FROM {{.Order.Events}}
 WHERE website_id = {website_id:Int64}
     AND subject = {subject:String}
     AND subject_id = {subject_id:Int64}

@@ -1,12 +1,11 @@
--- One row per subject with events in a range of blocks: the last of these blocks. The name of a part has its last block.
+-- One row per subject with events between two positions: the last of their blocks.
 SELECT
     website_id,
     toString(subject) AS of,
     subject_id,
     experiment_id,
-    max(_block_number) AS block
-FROM events
-WHERE toUInt64(splitByChar('_', _part)[3]) > {after:UInt64}
-    AND _block_number > {after:UInt64}
-    AND _block_number <= {through:UInt64}
+    toUInt64(max({{.Order.Number}})) AS block
+FROM {{.Order.Events}}
+WHERE {{.Order.Since}}
+    AND {{.Order.Until}}
 GROUP BY website_id, subject, subject_id, experiment_id

@@ -17,7 +17,7 @@ WITH
                 bitOr(bitShiftLeft(toUInt256(reinterpretAsUInt64(variation_id) + 9223372036854775808), 64), toUInt256(event_id))
             ) AS place,
             concat({{.Shown}}) AS shows
-        FROM events
+        FROM {{.Order.Events}}
         WHERE website_id = {website_id:Int64}
             AND subject = {subject:String}
             AND subject_id = {subject_id:Int64}

@@ -10,11 +10,12 @@ SELECT
     profit,
     extra_value,
     toUnixTimestamp64Milli(ingested_at)              AS accepted_at,
-    {{.Order.Number}} AS number
+    {{.Order.Number}} AS number,
+    toUInt8({{.Order.Since}}) AS fresh
 {{- range .Columns}},
     {{.}}
 {{- end}}
-FROM events
+FROM {{.Order.Events}}
 WHERE website_id = {website_id:Int64}
     AND subject = {subject:String}
     AND subject_id = {subject_id:Int64}
@@ -22,7 +23,7 @@ WHERE website_id = {website_id:Int64}
     AND {{.Order.Until}}
     AND visitor_id IN (
         SELECT visitor_id
-        FROM events
+        FROM {{.Order.Events}}
         WHERE website_id = {website_id:Int64}
             AND subject = {subject:String}
             AND subject_id = {subject_id:Int64}

@@ -7,7 +7,7 @@ keyed AS (  -- one row per event of the visitors in the range: sort key as one n
                 bitOr(bitShiftLeft(toUInt256(reinterpretAsUInt64(variation_id) + 9223372036854775808), 64), toUInt256(event_id))
             )                                                                                      AS place,
             concat({{.AsOne}})                                                                     AS shows
-        FROM events
+        FROM {{.Order.Events}}
         WHERE website_id = {website_id:Int64}
             AND subject = {subject:String}
             AND subject_id = {subject_id:Int64}

@@ -1,0 +1,56 @@
+-- One row: the intervals of the visible blocks of events, as partition · 2^40 + number; the mutations: the last one, the
+-- sum of the last version of each partition, and whether one is not executed on some part; the id of the table. Of the
+-- removals of events: the last number that was claimed, the last one that has not ended, and whether it may still run.
+SELECT
+    parts.firsts                                            AS firsts,
+    parts.lasts                                             AS lasts,
+    toUInt32(mutations.last)                                AS last_mutation,
+    toUInt32(parts.versions)                                AS versions,
+    mutations.unfinished > 0 OR parts.outdated > 0          AS mutating,
+    tables.id                                               AS of_table,
+    removals.last                                           AS last_removal,
+    arrayMax(removals.unfinished.1)                         AS last_unfinished,
+    arrayExists(at -> at > now64(3) - INTERVAL 10 MINUTE, removals.unfinished.2) AS removing
+FROM
+(
+    SELECT
+        arrayFlatten(groupArray(firsts))                    AS firsts,
+        arrayFlatten(groupArray(lasts))                     AS lasts,
+        sum(version)                                        AS versions,
+        sum(arrayCount(v -> v < version, applied))          AS outdated
+    FROM
+    (
+        -- one row per partition; the name of a part ends with the version of its last mutation, if there was one
+        SELECT
+            groupArray(bitShiftLeft(toUInt64(partition_id), 40) + toUInt64(min_block_number))  AS firsts,
+            groupArray(bitShiftLeft(toUInt64(partition_id), 40) + toUInt64(max_block_number))  AS lasts,
+            max(toUInt64OrZero(splitByChar('_', name)[5]))  AS version,
+            groupArray(toUInt64(data_version))              AS applied
+        FROM system.parts
+        WHERE database = currentDatabase() AND table = 'events_local' AND active
+        GROUP BY partition_id
+    )
+) AS parts
+CROSS JOIN
+(
+    SELECT
+        max(toUInt64OrZero(mutation_id))                    AS last,
+        countIf(NOT is_done)                                AS unfinished
+    FROM system.mutations
+    WHERE database = currentDatabase() AND table = 'events_local'
+) AS mutations
+CROSS JOIN
+(
+    SELECT toString(uuid) AS id
+    FROM system.tables
+    WHERE database = currentDatabase() AND name = 'events_local'
+) AS tables
+CROSS JOIN
+(
+    SELECT
+        max(number)                                         AS last,
+        groupArrayIf(removal, kind = 'removed')             AS ended,
+        arrayFilter(r -> NOT has(ended, r.3), groupArrayIf((number, at, claimant), kind = 'removal')) AS unfinished
+    FROM rollup_claims
+    WHERE kind IN ('removal', 'removed')
+) AS removals

@@ -27,7 +27,7 @@ func LocalTable(table string) string { return table + "_local" }
 // may be on any shard, because they are summed.
 var shardingKeys = map[string]string{
 	"events":        "visitor_id",
-	"subject_stats": "cityHash64(website_id, subject_id)",
+	"subject_stats": "rand()",
 }
 
 // ownTables are the tables that each server has for itself, without copies on other

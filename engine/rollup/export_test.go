@@ -49,3 +49,14 @@ func (s *Refresher) Look(ctx context.Context) error { return s.refreshChosen(ctx
 
 // Reach sets the connection of what is read on a store that other processes write to.
 func (x *Index) Reach(conn driver.Conn) { x.conn, x.shared.conn = conn, conn }
+
+// Only restricts reports to one replica of each shard, until the function is called that it
+// returns.
+func (s *Set) Only(replica int) (all func()) {
+	shards := s.shards
+	s.shards = make([][]*Index, len(shards))
+	for i, replicas := range shards {
+		s.shards[i] = replicas[replica : replica+1]
+	}
+	return func() { s.shards = shards }
+}

@@ -49,3 +49,6 @@ func (s *Refresher) Look(ctx context.Context) error { return s.refreshChosen(ctx
 
 // Reach sets the connection of what is read on a store that other processes write to.
 func (x *Index) Reach(conn driver.Conn) { x.conn, x.shared.conn = conn, conn }
+
+// CheckNumbers makes the next look check the block numbers of a restored table.
+func (x *Index) CheckNumbers() { x.shared.checkedAt = time.Time{} }

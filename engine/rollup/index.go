@@ -37,6 +37,7 @@ type Index struct {
 	refreshes atomic.Bool // a refresher adds new events to the rollups
 	ranks     ranks
 	refused   atomic.Uint64                             // refreshes that were refused because events were being deleted
+	unusable  atomic.Uint64                             // refreshes that were refused because the events were restored
 	lost      atomic.Uint64                             // refreshes that another process did at the same time
 	update    func(context.Context, plan.Subject) error // adds all events of a subject; nil: the rollups are not refreshed
 	shared    *shared                                   // nil: no other process writes to the store

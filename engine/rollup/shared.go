@@ -9,6 +9,7 @@ import (
 	"math"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"lifthouse/engine/plan"
@@ -37,6 +38,7 @@ import (
 //     may use numbers again after it was started, and tables have other numbers after they
 //     were restored. So states have the table and the start of the server. After a start, a
 //     state is compared with the number of the events; in another table, it is not read.
+//     See RestoredError for tables that ClickHouse restored.
 //
 // A later copy of an event, which its writer is about to remove, is not in a rollup.
 
@@ -51,19 +53,25 @@ type shared struct {
 	looking  sync.Mutex // held while the events are looked at
 	lookedAt time.Time  // when the last look began; guarded by looking
 
+	checkedAt time.Time   // when the block numbers were last checked; guarded by looking
+	retired   atomic.Bool // this process has retired the rollups since restored was set
+
 	// guarded by Index.mu:
-	seen    events                  // at the last look
-	removed map[string]uint64       // by subject: the last removal of its events
-	from    uint64                  // events of later blocks are in newest
-	newest  map[plan.Subject]uint64 // by subject: the last block with events
-	written map[plan.Subject]uint64 // the last write of this process that no look has seen, by number
-	writes  uint64                  // number of the last write of this process
+	seen     events                  // at the last look
+	restored *RestoredError          // rollups are impossible; nil: they are possible
+	removed  map[string]uint64       // by subject: the last removal of its events
+	from     uint64                  // events of later blocks are in newest
+	newest   map[plan.Subject]uint64 // by subject: the last block with events
+	written  map[plan.Subject]uint64 // the last write of this process that no look has seen, by number
+	writes   uint64                  // number of the last write of this process
 }
 
 // events are the events of a server at a time.
 type events struct {
 	Block    uint64 // number of the last visible block
+	Merged   uint64 // largest number of the first block of a merged part
 	Table    string // id of the table
+	Numbered bool   // the rows of merged parts keep the numbers of their blocks
 	Started  int64  // when the server was started, in Unix seconds
 	Removal  uint64 // number of the last removal that has begun or ended
 	Left     uint64 // number of the last removal that has not ended
@@ -113,6 +121,10 @@ func (x *Index) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	restored, err := s.checkNumbers(ctx, &before, &now)
+	if err != nil {
+		return err
+	}
 	removed := s.removed
 	if now.Removal != before.Removal {
 		if removed, err = s.readRemoved(ctx); err != nil {
@@ -126,6 +138,8 @@ func (x *Index) look(ctx context.Context) error {
 		s.from = after
 		clear(s.newest)
 	}
+	changed := (restored == nil) != (s.restored == nil)
+	s.setRestored(ctx, restored)
 	s.seen, s.lookedAt = now, began
 	maps.DeleteFunc(s.written, func(_ plan.Subject, number uint64) bool { return number <= writes })
 	for subject, block := range newest {
@@ -134,7 +148,7 @@ func (x *Index) look(ctx context.Context) error {
 			x.wait(subject)
 		}
 	}
-	if !now.follows(&before) || now.Removal != before.Removal {
+	if !now.follows(&before) || now.Removal != before.Removal || changed {
 		x.lookDue.Store(true)
 		x.readAt = time.Time{}
 	}
@@ -154,7 +168,7 @@ func (x *Index) leastBlock() uint64 {
 // read reads the events, and the last block of each subject with events after a block: that
 // of before, or the least one of all rollups if the numbers of before mean nothing now.
 func (s *shared) read(ctx context.Context, before events, least uint64) (now events, after uint64, newest map[plan.Subject]uint64, err error) {
-	if err := s.conn.QueryRow(ctx, lookQuery).Scan(&now.Block, &now.Table, &now.Started, &now.Removal, &now.Left, &now.Removing); err != nil {
+	if err := s.conn.QueryRow(ctx, lookQuery).Scan(&now.Block, &now.Merged, &now.Table, &now.Numbered, &now.Started, &now.Removal, &now.Left, &now.Removing); err != nil {
 		return now, 0, nil, fmt.Errorf("look at the events: %w", err)
 	}
 	if after = before.Block; !now.follows(&before) {
@@ -191,9 +205,9 @@ func (e *events) follows(before *events) bool {
 }
 
 // isValid reports whether a state is one of the current events: none were removed since, and
-// block numbers have the same meaning. The caller holds the lock of the index.
+// block numbers can be used and have the same meaning. The caller holds the lock of the index.
 func (s *shared) isValid(subject plan.Subject, state *State) bool {
-	return s.lostNone(subject, state) && s.seen.knows(state)
+	return s.restored == nil && s.lostNone(subject, state) && s.seen.knows(state)
 }
 
 // lostNone reports whether the subject has lost no events since a state.

@@ -20,7 +20,7 @@ var (
 	// of a part has its last block, which excludes the parts without newer events.
 	ByBlock = Order{
 		Number: "toInt64(_block_number)",
-		Since:  "toUInt64(splitByChar('_', _part)[3]) > {since:UInt64} AND _block_number > {since:UInt64}",
+		Since:  "indexHint(toUInt64(splitByChar('_', _part)[3]) > {since:UInt64}) AND _block_number > {since:UInt64}",
 		Until:  "_block_number <= {through:UInt64}",
 	}
 )

@@ -6,7 +6,7 @@ SELECT
     experiment_id,
     max(_block_number) AS block
 FROM events
-WHERE toUInt64(splitByChar('_', _part)[3]) > {after:UInt64}
+WHERE indexHint(toUInt64(splitByChar('_', _part)[3]) > {after:UInt64})
     AND _block_number > {after:UInt64}
     AND _block_number <= {through:UInt64}
 GROUP BY website_id, subject, subject_id, experiment_id

@@ -92,10 +92,10 @@ func (a *API) CountCopies(removed int) { a.server.metrics.copies.Add(float64(rem
 
 // rollups exports the lag of the rollup refresh, and the refreshes that had no effect.
 func (m *metrics) rollups(of *engine.Engine) {
-	for reason, count := range map[string]func() uint64{"deletion": of.Rollups.Refused, "concurrent": of.Rollups.Lost} {
+	for reason, count := range map[string]func() uint64{"deletion": of.Rollups.Refused, "concurrent": of.Rollups.Lost, "restored": of.Rollups.Unusable} {
 		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "lifthouse_rollup_refreshes_refused_total", ConstLabels: prometheus.Labels{"reason": reason},
-			Help: "Rollup refreshes without effect by reason: deletion (events were being deleted) and concurrent (another process did the same).",
+			Help: "Rollup refreshes without effect by reason: deletion (events were being deleted), concurrent (another process did the same) and restored (the events were restored by ClickHouse).",
 		}, func() float64 { return float64(count()) }))
 	}
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{

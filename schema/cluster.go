@@ -24,7 +24,9 @@ import (
 func LocalTable(table string) string { return table + "_local" }
 
 // shardingKeys are the sharding keys of the sharded tables. The rows of a counter
-// may be on any shard, because they are summed.
+// are on several shards, because a view inserts them on the shards of the events.
+// So its key must not let ClickHouse conclude on which shard a subject is; see
+// optimize_skip_unused_shards.
 var shardingKeys = map[string]string{
 	"events":        "visitor_id",
 	"subject_stats": "rand()",

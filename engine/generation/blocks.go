@@ -76,9 +76,11 @@ func (b Blocks) Bounds() []uint64 {
 }
 
 // boundOfRow is the bound of the block of a row.
-var boundOfRow = fmt.Sprintf("2 * (bitShiftLeft(toUInt64(_partition_id), %d) + _block_number)", blockBits)
+var boundOfRow = fmt.Sprintf("2 * (bitShiftLeft(toUInt64(toYYYYMM(time)), %d) + _block_number)", blockBits)
 
-// boundOf returns the bound of a block in the name of a part: PARTITION_FIRST_LAST_LEVEL.
-func boundOf(part string, place int) string {
-	return fmt.Sprintf("2 * (bitShiftLeft(toUInt64(splitByChar('_', %[1]s)[1]), %[3]d) + toUInt64(splitByChar('_', %[1]s)[%[2]d]))", part, place, blockBits)
+// boundOfPart returns the bound of the first (2) or the last (3) block of a part, whose name is
+// PARTITION_FIRST_LAST_LEVEL.
+func boundOfPart(place int) string {
+	const of = "toUInt64(splitByChar('_', _part)[%d])"
+	return fmt.Sprintf("2 * (bitShiftLeft("+of+", %d) + "+of+")", 1, blockBits, place)
 }

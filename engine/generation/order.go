@@ -6,6 +6,7 @@ type Order struct {
 	Events       string // table
 	Number       string // of a row of events, as Int64: of two copies of an event, the one with the smaller number is the first
 	Since, Until string // conditions on a row: after the parameter since, up to the parameter through
+	NewPart      string // condition on the name of a part: its first block comes after the parameter since
 }
 
 // The orders of events.
@@ -21,10 +22,11 @@ var (
 	// numbers blocks in the order in which they become visible (schema.EventsEngine). The name
 	// of a part has its last block, which excludes the parts without newer events.
 	ByBlock = Order{
-		Events: "events",
-		Number: "toInt64(_block_number)",
-		Since:  "toUInt64(splitByChar('_', _part)[3]) > {since:UInt64} AND _block_number > {since:UInt64}",
-		Until:  "_block_number <= {through:UInt64}",
+		Events:  "events",
+		Number:  "toInt64(_block_number)",
+		Since:   "indexHint(toUInt64(splitByChar('_', _part)[3]) > {since:UInt64}) AND _block_number > {since:UInt64}",
+		Until:   "_block_number <= {through:UInt64}",
+		NewPart: "toUInt64(splitByChar('_', _part)[2]) > {since:UInt64}",
 	}
 	// BySet is that of a replica. Its blocks become visible in any order, so a position is the
 	// set of the blocks that were visible; see Bounds. The name of a part has its first and its
@@ -32,8 +34,9 @@ var (
 	BySet = Order{
 		Events: "events_local",
 		Number: "toInt64(_block_number)",
-		Since: "NOT (roundDown(" + boundOf("_part", 2) + ", {since:Array(UInt64)}) % 2 = 0 AND roundDown(" + boundOf("_part", 2) + ", {since:Array(UInt64)}) = roundDown(" + boundOf("_part", 3) + ", {since:Array(UInt64)}))" +
+		Since: "indexHint(NOT (roundDown(" + boundOfPart(2) + ", {since:Array(UInt64)}) % 2 = 0 AND roundDown(" + boundOfPart(2) + ", {since:Array(UInt64)}) = roundDown(" + boundOfPart(3) + ", {since:Array(UInt64)})))" +
 			" AND roundDown(" + boundOfRow + ", {since:Array(UInt64)}) % 2 = 1",
-		Until: "roundDown(" + boundOfRow + ", {through:Array(UInt64)}) % 2 = 0",
+		Until:   "roundDown(" + boundOfRow + ", {through:Array(UInt64)}) % 2 = 0",
+		NewPart: "roundDown(" + boundOfPart(2) + ", {since:Array(UInt64)}) % 2 = 1",
 	}
 )

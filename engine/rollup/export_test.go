@@ -60,3 +60,6 @@ func (s *Set) Only(replica int) (all func()) {
 	}
 	return func() { s.shards = shards }
 }
+
+// CheckNumbers makes the next look check the block numbers of a restored table.
+func (x *Index) CheckNumbers() { x.shared.checkedAt = time.Time{} }

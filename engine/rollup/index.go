@@ -39,6 +39,7 @@ type Index struct {
 	away      atomic.Bool // the last request did not reach the replica
 	ranks     ranks
 	refused   atomic.Uint64                             // refreshes that were refused because events were being deleted
+	unusable  atomic.Uint64                             // refreshes that were refused because the events were restored
 	lost      atomic.Uint64                             // refreshes that another process did at the same time
 	update    func(context.Context, plan.Subject) error // adds all events of a subject; nil: the rollups are not refreshed
 	shared    *shared                                   // nil: no other process writes to the store

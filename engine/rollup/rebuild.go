@@ -29,7 +29,7 @@ type slots struct {
 }
 
 // statements are those that read the events of a subject.
-type statements struct{ rebuild, frequent, touched, accepted, extent, newest, copies, stored string }
+type statements struct{ rebuild, frequent, touched, accepted, extent, newest, copies, stored, restored string }
 
 // statementsBy has the statements of each order.
 var statementsBy = map[generation.Order]statements{
@@ -42,7 +42,7 @@ func newStatements(by generation.Order) statements {
 	render := func(file string) string { return source.MustRender(sqlTemplates, file, newSlots(by)) }
 	return statements{
 		rebuild: render("rebuild.sql"), frequent: render("frequent.sql"), accepted: render("accepted.sql"), extent: render("extent.sql"),
-		newest: render("newest.sql"), copies: render("copies.sql"), stored: render("stored.sql"),
+		newest: render("newest.sql"), copies: render("copies.sql"), stored: render("stored.sql"), restored: render("restored.sql"),
 		touched: source.MustRender(sqlTemplates, "touched.sql", struct {
 			Columns []string
 			Threads int

@@ -77,12 +77,15 @@ func New(conn driver.Conn, writer *ingest.Writer, index *Index) *Refresher {
 // defers large backlogs during imports.
 func (s *Refresher) Follow(ctx context.Context, every time.Duration) {
 	s.index.refreshes.Store(true)
+	var restored *RestoredError
 	for {
 		began := time.Now()
 		switch err := s.index.ifReached(ctx, func(ctx context.Context, _ *Index) error { return s.refreshChosen(ctx, s.ready) }); {
 		case err == nil, ctx.Err() != nil:
 		case errors.Is(err, ingest.ErrRemoving):
 			s.index.refused.Add(1)
+		case errors.As(err, &restored): // a look has logged it
+			s.index.unusable.Add(1)
 		case onlyBusy(err):
 			slog.DebugContext(ctx, "rollup is not refreshed", "reason", err)
 		default:
@@ -118,9 +121,12 @@ func (s *Refresher) exclusively(waiting, ctx context.Context, work func(context.
 }
 
 // through returns the position up to which the events are refreshed.
-func (s *Refresher) through() (position, error) {
+func (s *Refresher) through(ctx context.Context) (position, error) {
 	if s.shared == nil {
 		return position{at: s.writer.Through()}, nil
+	}
+	if err := s.index.refuseRestored(ctx); err != nil {
+		return position{}, err
 	}
 	s.events = s.index.lastSeen()
 	if s.events.Removing || s.events.Mutating {
@@ -176,7 +182,7 @@ func (s *Refresher) refreshBacklogs(ctx context.Context, chosen func([]backlog) 
 	if err := s.sweepIfDue(ctx); err != nil {
 		return err
 	}
-	through, err := s.through()
+	through, err := s.through(ctx)
 	if err != nil {
 		return err
 	}
@@ -217,7 +223,7 @@ func (s *Refresher) refreshOne(ctx context.Context, subject plan.Subject) error 
 			return err
 		}
 	}
-	through, err := s.through()
+	through, err := s.through(ctx)
 	if err != nil {
 		return err
 	}
@@ -239,7 +245,7 @@ func (s *Refresher) rebuildAll(ctx context.Context, done func(plan.Subject, time
 	if err := s.sweepIfDue(ctx); err != nil {
 		return err
 	}
-	through, err := s.through()
+	through, err := s.through(ctx)
 	if err != nil {
 		return err
 	}

@@ -37,8 +37,8 @@ var lookReplicaQuery string
 
 // readReplica reads which events a replica has.
 func (s *shared) readReplica(ctx context.Context) (now events, err error) {
-	var firsts, lasts []uint64
-	err = s.conn.QueryRow(ctx, lookReplicaQuery).Scan(&firsts, &lasts, &now.Mutation.last, &now.Mutation.versions, &now.Mutating, &now.Table, &now.Removal, &now.Left, &now.Removing)
+	var firsts, lasts, merged []uint64
+	err = s.conn.QueryRow(ctx, lookReplicaQuery).Scan(&firsts, &lasts, &merged, &now.Mutation.last, &now.Mutation.versions, &now.Mutating, &now.Table, &now.Numbered, &now.Removal, &now.Left, &now.Removing)
 	if err != nil {
 		return now, err
 	}
@@ -47,6 +47,11 @@ func (s *shared) readReplica(ctx context.Context) (now events, err error) {
 		intervals[i] = generation.Interval{First: firsts[i], Last: lasts[i]}
 	}
 	now.Last.blocks = generation.NewBlocks(intervals)
+	firstBlocks := make([]generation.Interval, len(merged))
+	for i, block := range merged {
+		firstBlocks[i] = generation.Interval{First: block, Last: block}
+	}
+	now.Merged.blocks = generation.NewBlocks(firstBlocks)
 	return now, nil
 }
 

@@ -243,6 +243,19 @@ func (s *Set) Lag() time.Duration {
 // Refused returns the number of refreshes that were refused because events were being deleted.
 func (s *Set) Refused() uint64 { return s.sum((*Index).Refused) }
 
+// Unusable returns the number of refreshes that were refused because of a RestoredError.
+func (s *Set) Unusable() uint64 { return s.sum((*Index).Unusable) }
+
+// Restored returns a RestoredError if the events were restored so that rollups are impossible.
+func (s *Set) Restored() error {
+	for _, x := range s.Indexes() {
+		if err := x.Restored(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Lost returns the number of refreshes without effect because another process did the same.
 func (s *Set) Lost() uint64 { return s.sum((*Index).Lost) }
 

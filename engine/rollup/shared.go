@@ -8,6 +8,7 @@ import (
 	"maps"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"lifthouse/engine/generation"
@@ -36,6 +37,7 @@ import (
 //     may use numbers again after it was started, and tables have other numbers after they
 //     were restored. So states have the table and the start of the server. After a start, a
 //     state is compared with the number of the events; in another table, it is not read.
+//     See RestoredError for tables that ClickHouse restored.
 //
 // A later copy of an event, which its writer is about to remove, is not in a rollup.
 
@@ -55,18 +57,24 @@ type shared struct {
 	looking  sync.Mutex // held while the events are looked at
 	lookedAt time.Time  // when the last look began; guarded by looking
 
+	checkedAt time.Time   // when the block numbers were last checked; guarded by looking
+	retired   atomic.Bool // this process has retired the rollups since restored was set
+
 	// guarded by Index.mu:
-	seen    events                    // at the last look
-	removed map[string]uint64         // by subject: the last removal of its events
-	from    position                  // events after it are in newest
-	newest  map[plan.Subject]position // by subject: a position that includes all its events
-	written map[plan.Subject]uint64   // the last write of this process that no look has seen, by number
-	writes  uint64                    // number of the last write of this process
+	seen     events                    // at the last look
+	restored *RestoredError            // rollups are impossible; nil: they are possible
+	removed  map[string]uint64         // by subject: the last removal of its events
+	from     position                  // events after it are in newest
+	newest   map[plan.Subject]position // by subject: a position that includes all its events
+	written  map[plan.Subject]uint64   // the last write of this process that no look has seen, by number
+	writes   uint64                    // number of the last write of this process
 }
 
 // events are the events of a server at a time.
 type events struct {
 	Last     position
+	Merged   position  // the first blocks of merged parts
+	Numbered bool      // the rows of merged parts keep the numbers of their blocks
 	Table    string    // id of the table
 	Started  int64     // when the server was started, in Unix seconds; 0: a replica, which keeps the numbers of blocks
 	Mutation mutations // of a replica
@@ -120,6 +128,10 @@ func (x *Index) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	restored, err := s.checkNumbers(ctx, &before, &now)
+	if err != nil {
+		return err
+	}
 	removed := s.removed
 	if now.Removal != before.Removal {
 		if removed, err = s.readRemoved(ctx); err != nil {
@@ -133,6 +145,8 @@ func (x *Index) look(ctx context.Context) error {
 		s.from = after
 		clear(s.newest)
 	}
+	changed := (restored == nil) != (s.restored == nil)
+	s.setRestored(ctx, restored)
 	s.seen, s.lookedAt = now, began
 	maps.DeleteFunc(s.written, func(_ plan.Subject, number uint64) bool { return number <= writes })
 	for subject, last := range newest {
@@ -141,7 +155,7 @@ func (x *Index) look(ctx context.Context) error {
 			x.wait(subject)
 		}
 	}
-	if !now.follows(&before) || now.Removal != before.Removal {
+	if !now.follows(&before) || now.Removal != before.Removal || changed {
 		x.lookDue.Store(true)
 		x.readAt = time.Time{}
 	}
@@ -204,7 +218,7 @@ func (s *shared) readEvents(ctx context.Context) (now events, err error) {
 	if s.order == generation.BySet {
 		return s.readReplica(ctx)
 	}
-	err = s.conn.QueryRow(ctx, lookQuery).Scan(&now.Last.block, &now.Table, &now.Started, &now.Removal, &now.Left, &now.Removing)
+	err = s.conn.QueryRow(ctx, lookQuery).Scan(&now.Last.block, &now.Merged.block, &now.Table, &now.Numbered, &now.Started, &now.Removal, &now.Left, &now.Removing)
 	return now, err
 }
 
@@ -221,9 +235,9 @@ func (e *events) follows(before *events) bool {
 }
 
 // isValid reports whether a state is one of the current events: none were removed since, and
-// block numbers have the same meaning. The caller holds the lock of the index.
+// block numbers can be used and have the same meaning. The caller holds the lock of the index.
 func (s *shared) isValid(subject plan.Subject, state *State) bool {
-	return s.lostNone(subject, state) && s.seen.knows(state)
+	return s.restored == nil && s.lostNone(subject, state) && s.seen.knows(state)
 }
 
 // lostNone reports whether the subject has lost no events since a state.

@@ -253,8 +253,8 @@ type laterRow struct {
 // Scan implements driver.Row.
 func (r laterRow) Scan(to ...any) error {
 	err := r.Row.Scan(to...)
-	if len(to) == 6 { // look.sql
-		if started, is := to[2].(*int64); is {
+	if len(to) == 8 { // look.sql
+		if started, is := to[4].(*int64); is {
 			*started += r.later
 		}
 	}

@@ -11,6 +11,8 @@ import (
 
 	"lifthouse/engine/embedded"
 	"lifthouse/schema/schematest/tier"
+
+	"golang.org/x/sys/unix"
 )
 
 // clusterTool is the path of the tool that starts a cluster of two shards with
@@ -57,6 +59,7 @@ func NewCluster(tb testing.TB) *Cluster {
 	if out, err := exec.CommandContext(tb.Context(), "apt-get", "-qq", "update").CombinedOutput(); err != nil {
 		tb.Skipf("SKIP: apt-get update failed, so ZooKeeper cannot be installed: %v\n%s", err, out)
 	}
+	waitForCluster(tb)
 	tb.Cleanup(func() { _, _ = c.run(context.Background(), "stop", c.dir) })
 	out, err := c.run(tb.Context(), "start", c.dir, c.lib)
 	if err != nil {
@@ -65,6 +68,20 @@ func NewCluster(tb testing.TB) *Cluster {
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	c.Address = lines[len(lines)-1]
 	return c
+}
+
+// waitForCluster waits until no other test process has a cluster, whose ports are fixed. The
+// test ends with the lock.
+func waitForCluster(tb testing.TB) {
+	tb.Helper()
+	lock, err := os.OpenFile(filepath.Join(os.TempDir(), "lifthouse-cluster.lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = lock.Close() })
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil { //nolint:gosec // small
+		tb.Fatal(err)
+	}
 }
 
 // run executes a command of the tool and returns its output. The output goes to a

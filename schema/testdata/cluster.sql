@@ -80,7 +80,7 @@ ORDER BY (website_id, subject, subject_id, experiment_id, event, goal_id)
 SETTINGS enable_block_number_column = 1
 
 CREATE TABLE IF NOT EXISTS subject_stats ON CLUSTER `lift-1` AS subject_stats_local
-ENGINE = Distributed('lift-1', currentDatabase(), 'subject_stats_local', cityHash64(website_id, subject_id))
+ENGINE = Distributed('lift-1', currentDatabase(), 'subject_stats_local', rand())
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS subject_stats_view ON CLUSTER `lift-1` TO subject_stats_local
 AS SELECT

@@ -142,6 +142,10 @@ func (r *Report) rollups(ctx context.Context, e *engine.Engine) {
 		r.Fault("rollups", err)
 		return
 	}
+	if err := e.Rollups.Restored(); err != nil {
+		r.Fault("rollups", err)
+		return
+	}
 	if !r.Deep {
 		subjects = subjects[:min(len(subjects), maxVerified)]
 	}

@@ -64,6 +64,7 @@ func TestAClusterAnswersAsAnEmbeddedStore(t *testing.T) {
 		}
 	}
 	t.Logf("%d answers compared", len(want))
+	t.Run("totals are those of all shards", func(t *testing.T) { countOnAllShards(t, cluster) })
 	t.Run("replicas are lost and come back", func(t *testing.T) { loseReplicas(t, cluster) })
 	t.Run("tables change while a replica is away", func(t *testing.T) { changeWithoutReplica(t, cluster) })
 }

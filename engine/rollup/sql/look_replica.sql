@@ -1,13 +1,16 @@
--- One row: the intervals of the visible blocks of events, as partition · 2^40 + number; the mutations: the last one, the
--- sum of the last version of each partition, and whether one is not executed on some part; the id of the table. Of the
--- removals of events: the last number that was claimed, the last one that has not ended, and whether it may still run.
+-- One row: the intervals of the visible blocks of events, as partition · 2^40 + number, and the first blocks of merged parts;
+-- the mutations: the last one, the sum of the last version of each partition, and whether one is not executed on some part;
+-- the id of the table, and whether the rows of its merged parts keep the numbers of their blocks. Of the removals of events:
+-- the last number that was claimed, the last one that has not ended, and whether it may still run.
 SELECT
     parts.firsts                                            AS firsts,
     parts.lasts                                             AS lasts,
+    parts.merged                                            AS merged,
     toUInt32(mutations.last)                                AS last_mutation,
     toUInt32(parts.versions)                                AS versions,
     mutations.unfinished > 0 OR parts.outdated > 0          AS mutating,
     tables.id                                               AS of_table,
+    tables.numbered                                         AS numbered,
     removals.last                                           AS last_removal,
     arrayMax(removals.unfinished.1)                         AS last_unfinished,
     arrayExists(at -> at > now64(3) - INTERVAL 10 MINUTE, removals.unfinished.2) AS removing
@@ -16,6 +19,7 @@ FROM
     SELECT
         arrayFlatten(groupArray(firsts))                    AS firsts,
         arrayFlatten(groupArray(lasts))                     AS lasts,
+        arrayFlatten(groupArray(merged))                    AS merged,
         sum(version)                                        AS versions,
         sum(arrayCount(v -> v < version, applied))          AS outdated
     FROM
@@ -24,6 +28,7 @@ FROM
         SELECT
             groupArray(bitShiftLeft(toUInt64(partition_id), 40) + toUInt64(min_block_number))  AS firsts,
             groupArray(bitShiftLeft(toUInt64(partition_id), 40) + toUInt64(max_block_number))  AS lasts,
+            groupArrayIf(bitShiftLeft(toUInt64(partition_id), 40) + toUInt64(min_block_number), level > 0) AS merged,
             max(toUInt64OrZero(splitByChar('_', name)[5]))  AS version,
             groupArray(toUInt64(data_version))              AS applied
         FROM system.parts
@@ -41,7 +46,9 @@ CROSS JOIN
 ) AS mutations
 CROSS JOIN
 (
-    SELECT toString(uuid) AS id
+    SELECT
+        toString(uuid)                                                    AS id,
+        position(engine_full, 'enable_block_number_column = 1') > 0       AS numbered
     FROM system.tables
     WHERE database = currentDatabase() AND name = 'events_local'
 ) AS tables

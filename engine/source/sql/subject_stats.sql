@@ -18,3 +18,5 @@ WHERE website_id IN {websites:Array(Int64)}
 {{- end}}
 GROUP BY website_id, subject, subject_id, experiment_id, event, goal_id
 ORDER BY website_id, subject, subject_id, experiment_id, event, goal_id
+-- In clusters of earlier releases, subject_stats has a sharding key, but its rows are on the shards of the events.
+SETTINGS optimize_skip_unused_shards = 0, optimize_distributed_group_by_sharding_key = 0

@@ -2,7 +2,7 @@
 -- has its last block.
 SELECT event_id
 FROM events
-WHERE toUInt64(splitByChar('_', _part)[3]) > {after:UInt64}
+WHERE indexHint(toUInt64(splitByChar('_', _part)[3]) > {after:UInt64})
     AND _block_number > {after:UInt64}
     AND _block_number <= {through:UInt64}
     AND writer != {writer:String}

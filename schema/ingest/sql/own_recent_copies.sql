@@ -9,7 +9,7 @@ SELECT
     visitor_id,
     event_id
 FROM events
-WHERE toUInt64(splitByChar('_', _part)[3]) > {after:UInt64}
+WHERE indexHint(toUInt64(splitByChar('_', _part)[3]) > {after:UInt64})
     AND _block_number > {after:UInt64}
 GROUP BY website_id, subject, subject_id, experiment_id, visitor_id, event_id
 HAVING countIf(writer = {writer:String} AND ingested_at = {ingested_at:DateTime64(3, 'UTC')}) > 0

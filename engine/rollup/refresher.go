@@ -229,7 +229,13 @@ func (s *Refresher) refreshOne(ctx context.Context, subject plan.Subject) error 
 	}
 	s.index.await(subject)
 	for _, d := range s.index.backlogs() {
-		if d.subject == subject && !d.mustRebuild() && d.size() <= stepEvents {
+		if d.subject != subject {
+			continue
+		}
+		if err := s.confirm(ctx, &d); err != nil {
+			return err
+		}
+		if !d.mustRebuild() && d.size() <= stepEvents {
 			return s.recordOutcome(ctx, &d, s.step(ctx, &d, through))
 		}
 	}

@@ -112,6 +112,7 @@ func (m *member) settle() {
 func (m *member) compareReplicas(reports int, paths map[string]int) {
 	m.t.Helper()
 	m.settle()
+	m.refreshAll()
 	for replica := range m.replicas[0] {
 		all := m.engine.Rollups.Only(replica)
 		m.compareAll(reports, paths)

@@ -7,12 +7,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"lifthouse/engine/embedded"
 	"lifthouse/schema/schematest/tier"
-
-	"golang.org/x/sys/unix"
 )
 
 // clusterTool is the path of the tool that starts a cluster of two shards with
@@ -79,7 +78,7 @@ func waitForCluster(tb testing.TB) {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { _ = lock.Close() })
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil { //nolint:gosec // small
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil { //nolint:gosec // small
 		tb.Fatal(err)
 	}
 }

@@ -2,7 +2,6 @@ package rollup
 
 import (
 	"context"
-	"crypto/rand"
 	_ "embed" // the statements
 	"fmt"
 	"maps"
@@ -99,7 +98,7 @@ var newestQuery string
 func (x *Index) Share(ctx context.Context) (possible bool, err error) {
 	engine, err := schema.ReadEventsEngine(ctx, x.conn)
 	if engine.BlocksOrdered {
-		x.shared = &shared{conn: x.conn, claimant: rand.Text(), newest: map[plan.Subject]uint64{}, written: map[plan.Subject]uint64{}}
+		x.shared = &shared{conn: x.conn, claimant: newClaimant(), newest: map[plan.Subject]uint64{}, written: map[plan.Subject]uint64{}}
 	}
 	return engine.BlocksOrdered, err
 }

@@ -128,7 +128,8 @@ func (r *Report) rollups(ctx context.Context, e *engine.Engine) {
 		r.Fault("rollups", err)
 		return
 	}
-	if restored := e.Rollups.Restored(); restored != nil && !(restored.Unnumbered && len(subjects) == 0) { // else no process has prepared the tables yet
+	restored := e.Rollups.Restored()
+	if restored != nil && (!restored.Unnumbered || len(subjects) > 0) { // else no process has prepared the tables yet
 		r.Fault("rollups", restored)
 		return
 	}

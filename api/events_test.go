@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"lifthouse/api"
+	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 
@@ -229,6 +231,25 @@ func TestMetricsCountTheInbox(t *testing.T) {
 	metrics := s.metrics()
 	for _, want := range []string{`{verdict="stored"} 2`, `{verdict="duplicate"} 3`, `{verdict="rejected"} 5`} {
 		if !strings.Contains(metrics, "lifthouse_inbox_rows_total"+want) {
+			t.Errorf("the metrics lack %s", want)
+		}
+	}
+}
+
+func TestMetricsOfAStoreOnServers(t *testing.T) {
+	s := newServer(t)
+	s.api.CountSweep(3, nil)
+	s.api.CountSweep(0, nil)
+	s.api.CountSweep(1, errors.New("a mutation makes no progress"))
+	s.api.SetServers([]schema.Server{{Host: "a", Port: 9000, Answers: true}, {Host: "b", Port: 9000, Answers: true}})
+	s.api.SetServers([]schema.Server{{Host: "a", Port: 9000, Answers: true}, {Host: "b", Port: 9000}})
+	metrics := s.metrics()
+	for _, want := range []string{
+		`lifthouse_sweeps_total{outcome="ok"} 2`, `lifthouse_sweeps_total{outcome="error"} 1`, `lifthouse_copies_removed_total 4`,
+		`lifthouse_store_server_up{server="a:9000"} 1`, `lifthouse_store_server_up{server="b:9000"} 0`,
+		`lifthouse_rollup_refreshes_refused_total{reason="restored"} 0`,
+	} {
+		if !strings.Contains(metrics, want+"\n") {
 			t.Errorf("the metrics lack %s", want)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"lifthouse/api/results"
 	"lifthouse/engine"
 	"lifthouse/engine/source"
+	"lifthouse/schema"
 	"lifthouse/schema/ingest"
 )
 
@@ -28,6 +29,8 @@ type metrics struct {
 	events       *prometheus.CounterVec
 	inbox        *prometheus.CounterVec
 	copies       prometheus.Counter
+	sweeps       *prometheus.CounterVec
+	servers      *prometheus.GaugeVec
 	reports      *prometheus.CounterVec
 }
 
@@ -61,11 +64,17 @@ func newMetrics() *metrics {
 	m.copies = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "lifthouse_copies_removed_total", Help: "Copies of events that several processes stored on a server, removed by sweeps.",
 	})
+	m.sweeps = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "lifthouse_sweeps_total", Help: "Sweeps for copies of events on a server by outcome: ok, error.",
+	}, []string{"outcome"})
+	m.servers = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "lifthouse_store_server_up", Help: "Whether a server of a cluster answers the others: 1 or 0.",
+	}, []string{"server"})
 	m.reports = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "lifthouse_reports_total", Help: "Computed reports by source: rollup, in-process (events counted by the server), single-pass and reference (events counted by the store).",
 	}, []string{"source"})
 	m.registry.MustRegister(
-		m.reports, m.events, m.inbox, m.copies,
+		m.reports, m.events, m.inbox, m.copies, m.sweeps, m.servers,
 		m.requests, m.inFlight, m.storeQueries, m.rateLimited,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
@@ -87,8 +96,26 @@ func (a *API) CountInbox(moved ingest.Moved) {
 	rows.WithLabelValues("rejected").Add(float64(moved.Rejected))
 }
 
-// CountCopies counts copies of events that a sweep removed.
-func (a *API) CountCopies(removed int) { a.server.metrics.copies.Add(float64(removed)) }
+// CountSweep counts a sweep, and the copies of events that it removed.
+func (a *API) CountSweep(removed int, err error) {
+	outcome := "ok"
+	if err != nil {
+		outcome = "error"
+	}
+	a.server.metrics.sweeps.WithLabelValues(outcome).Inc()
+	a.server.metrics.copies.Add(float64(removed))
+}
+
+// SetServers sets which servers of a cluster answer.
+func (a *API) SetServers(servers []schema.Server) {
+	for i := range servers {
+		up := 0.0
+		if servers[i].Answers {
+			up = 1
+		}
+		a.server.metrics.servers.WithLabelValues(servers[i].Name()).Set(up)
+	}
+}
 
 // rollups exports the lag of the rollup refresh, and the refreshes that had no effect.
 func (m *metrics) rollups(of *engine.Engine) {

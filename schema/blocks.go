@@ -24,12 +24,11 @@ func ReadEventsEngine(ctx context.Context, conn driver.Conn) (EventsEngine, erro
 	if cluster, _ := Cluster(conn); cluster != "" {
 		return EventsEngine{}, nil
 	}
-	var engine string
-	var server ServerVersion
+	var engine, version string
 	const query = "SELECT engine, version() FROM system.tables WHERE database = currentDatabase() AND name = 'events'"
-	if err := conn.QueryRow(ctx, query).Scan(&engine, &server.Version); err != nil {
+	if err := conn.QueryRow(ctx, query).Scan(&engine, &version); err != nil {
 		return EventsEngine{}, fmt.Errorf("read the engine of events: %w", err)
 	}
 	one := !strings.HasPrefix(engine, "Replicated") && !strings.HasPrefix(engine, "Shared")
-	return EventsEngine{OneServer: one, BlocksOrdered: one && server.Verified()}, nil
+	return EventsEngine{OneServer: one, BlocksOrdered: one && IsVerified(version)}, nil
 }

@@ -22,6 +22,8 @@ GRANT{{.On}} SELECT ON system.mutations TO {{.Serving}};
 
 GRANT{{.On}} SELECT ON system.disks TO {{.Serving}};
 
+GRANT{{.On}} SELECT ON system.build_options TO {{.Serving}};
+
 -- The migrating user also creates and alters tables. Do not drop it: the materialized view that counts events inserts as
 -- this user.
 CREATE USER IF NOT EXISTS {{.Migrating}}{{.On}} DEFAULT DATABASE {{.Database}};

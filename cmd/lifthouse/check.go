@@ -111,6 +111,9 @@ func (p *program) checkStore(ctx context.Context, r *check.Report) error {
 			return nil
 		}
 	}
+	if address.Dir == "" {
+		r.Servers = &address
+	}
 	conn, err := schema.Reach(ctx, address)
 	if err != nil {
 		r.Fault("store", fmt.Errorf("%w; check the address %s, and that the server runs", err, schema.ShowAddress(p.address)))

@@ -83,17 +83,13 @@ func (s *shared) setRestored(ctx context.Context, now *RestoredError) {
 	s.restored = now
 }
 
-// Restored returns a RestoredError if the events were restored so that rollups are impossible.
-// The states must have been read.
-func (x *Index) Restored() error {
+// Restored says why rollups are impossible, or returns nil. The states must have been read.
+func (x *Index) Restored() *RestoredError {
 	if x.shared == nil {
 		return nil
 	}
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	if x.shared.restored == nil {
-		return nil
-	}
 	return x.shared.restored
 }
 
@@ -102,7 +98,10 @@ func (x *Index) Restored() error {
 // others, and are about to get other numbers.
 func (x *Index) refuseRestored(ctx context.Context) error {
 	impossible := x.Restored()
-	if impossible == nil || x.shared.retired.Load() {
+	switch {
+	case impossible == nil:
+		return nil
+	case x.shared.retired.Load():
 		return impossible
 	}
 	end, err := x.BeginRemoval(ctx)

@@ -247,13 +247,40 @@ func (s *Set) Refused() uint64 { return s.sum((*Index).Refused) }
 func (s *Set) Unusable() uint64 { return s.sum((*Index).Unusable) }
 
 // Restored returns a RestoredError if the events were restored so that rollups are impossible.
-func (s *Set) Restored() error {
+func (s *Set) Restored() *RestoredError {
 	for _, x := range s.Indexes() {
 		if err := x.Restored(); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// Activity reads what processes do with the rollups; see Index.Activity. On a cluster, it is the
+// last refresh on any replica, and the removals on the replica with most of them.
+func (s *Set) Activity(ctx context.Context) (last *Activity, err error) {
+	for _, x := range s.Indexes() {
+		var a *Activity
+		err := x.ifReached(ctx, func(ctx context.Context, x *Index) (err error) {
+			a, err = x.Activity(ctx)
+			return err
+		})
+		switch {
+		case err != nil:
+			return nil, err
+		case a == nil:
+		case last == nil:
+			last = a
+		default:
+			if a.Refreshed.After(last.Refreshed) {
+				last.Refreshed, last.RefreshedBy = a.Refreshed, a.RefreshedBy
+			}
+			if a.Removals > last.Removals {
+				last.Removals, last.Began, last.BegunBy = a.Removals, a.Began, a.BegunBy
+			}
+		}
+	}
+	return last, nil
 }
 
 // Lost returns the number of refreshes without effect because another process did the same.

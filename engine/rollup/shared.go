@@ -2,7 +2,6 @@ package rollup
 
 import (
 	"context"
-	"crypto/rand"
 	_ "embed" // the statements
 	"fmt"
 	"maps"
@@ -108,7 +107,7 @@ func (x *Index) Share(ctx context.Context) (possible bool, err error) {
 }
 
 func newShared(conn driver.Conn, order generation.Order) *shared {
-	return &shared{conn: conn, order: order, claimant: rand.Text(), newest: map[plan.Subject]position{}, written: map[plan.Subject]uint64{}}
+	return &shared{conn: conn, order: order, claimant: newClaimant(), newest: map[plan.Subject]position{}, written: map[plan.Subject]uint64{}}
 }
 
 // look reads how far the events have come, and which subjects have new ones, unless another

@@ -2,6 +2,7 @@ package schematest
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -59,6 +60,7 @@ func NewCluster(tb testing.TB) *Cluster {
 		tb.Skipf("SKIP: apt-get update failed, so ZooKeeper cannot be installed: %v\n%s", err, out)
 	}
 	waitForCluster(tb)
+	c.copyTool()
 	tb.Cleanup(func() { _, _ = c.run(context.Background(), "stop", c.dir) })
 	out, err := c.run(tb.Context(), "start", c.dir, c.lib)
 	if err != nil {
@@ -67,6 +69,27 @@ func NewCluster(tb testing.TB) *Cluster {
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	c.Address = lines[len(lines)-1]
 	return c
+}
+
+// copyTool copies the tool, and gives the servers the usual number of background threads. The
+// program that they are made of has two, so that mutations take seconds.
+func (c *Cluster) copyTool() {
+	c.tb.Helper()
+	from, to := filepath.Dir(c.tool), c.tb.TempDir()
+	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+		c.tb.Fatal(err)
+	}
+	tool := filepath.Join(to, filepath.Base(c.tool))
+	text, err := os.ReadFile(tool)
+	if err != nil {
+		c.tb.Fatal(err)
+	}
+	const limit = "<max_server_memory_usage>"
+	more := strings.ReplaceAll(string(text), limit, "<background_pool_size>16</background_pool_size>"+limit)
+	if err := errors.Join(os.Remove(tool), os.WriteFile(tool, []byte(more), 0o700)); err != nil { //nolint:gosec // a program
+		c.tb.Fatal(err)
+	}
+	c.tool = tool
 }
 
 // waitForCluster waits until no other test process has a cluster, whose ports are fixed. The

@@ -22,6 +22,8 @@ GRANT ON CLUSTER `lift` SELECT ON system.mutations TO `o\`dd`;
 
 GRANT ON CLUSTER `lift` SELECT ON system.disks TO `o\`dd`;
 
+GRANT ON CLUSTER `lift` SELECT ON system.build_options TO `o\`dd`;
+
 -- The migrating user also creates and alters tables. Do not drop it: the materialized view that counts events inserts as
 -- this user.
 CREATE USER IF NOT EXISTS `migrating` ON CLUSTER `lift` DEFAULT DATABASE `lifthouse`;

@@ -22,6 +22,8 @@ GRANT SELECT ON system.mutations TO `o\`dd`;
 
 GRANT SELECT ON system.disks TO `o\`dd`;
 
+GRANT SELECT ON system.build_options TO `o\`dd`;
+
 -- The migrating user also creates and alters tables. Do not drop it: the materialized view that counts events inserts as
 -- this user.
 CREATE USER IF NOT EXISTS `migrating` DEFAULT DATABASE `lifthouse`;

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lifthouse/api"
+	"lifthouse/schema"
 	"lifthouse/schema/ingest"
 )
 
@@ -39,7 +40,10 @@ func (s *Store) follow(ctx context.Context, o *ServerOptions, handler *api.API, 
 	}
 	background.Go(func() { s.followInbox(ctx, handler.CountInbox) })
 	if s.Dir == "" {
-		background.Go(func() { s.followCopies(ctx, handler.CountCopies) })
+		background.Go(func() { s.followCopies(ctx, handler.CountSweep) })
+	}
+	if cluster, _ := schema.Cluster(s.Conn); cluster != "" {
+		background.Go(func() { s.followServers(ctx, handler.SetServers) })
 	}
 }
 
@@ -83,7 +87,7 @@ func (s *Store) SweepRecent(ctx context.Context) error {
 }
 
 // followCopies removes copies of events until the context ends.
-func (s *Store) followCopies(ctx context.Context, count func(int)) {
+func (s *Store) followCopies(ctx context.Context, count func(removed int, err error)) {
 	tick := time.NewTicker(sweepInterval)
 	defer tick.Stop()
 	for n := 0; ; n++ {
@@ -92,12 +96,37 @@ func (s *Store) followCopies(ctx context.Context, count func(int)) {
 			period = longSweepPeriod
 		}
 		removed, err := s.Writer.Sweep(ctx, time.Now().Add(-period))
-		count(removed)
+		if ctx.Err() == nil {
+			count(removed, err)
+		}
 		switch {
 		case err != nil && ctx.Err() == nil:
 			slog.WarnContext(ctx, "remove copies of events failed", "err", err)
 		case removed > 0:
 			slog.InfoContext(ctx, "removed copies of events that several processes inserted", "copies", removed)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// serversInterval is how often the servers of a cluster are listed.
+const serversInterval = 15 * time.Second
+
+// followServers lists the servers of a cluster until the context ends.
+func (s *Store) followServers(ctx context.Context, set func([]schema.Server)) {
+	tick := time.NewTicker(serversInterval)
+	defer tick.Stop()
+	for {
+		servers, err := schema.Servers(ctx, s.Conn)
+		switch {
+		case err == nil:
+			set(servers)
+		case ctx.Err() == nil:
+			slog.WarnContext(ctx, "list the servers of the cluster failed", "err", err)
 		}
 		select {
 		case <-tick.C:

@@ -120,15 +120,16 @@ func (s *Store) openShared(ctx context.Context, o Options, address schema.Addres
 	if err := s.Writer.Share(ctx); err != nil {
 		return err
 	}
-	possible, err := s.shareRollups(ctx, address, o.Limits)
+	possible, err := s.ShareRollups(ctx, address, o.Limits)
 	if possible {
 		s.Refresher = rollup.NewRefreshers(s.Writer, s.Engine.Rollups)
 	}
 	return err
 }
 
-// shareRollups prepares the rollups for several processes. It reports whether they are possible.
-func (s *Store) shareRollups(ctx context.Context, address schema.Address, limits source.Limits) (possible bool, err error) {
+// ShareRollups prepares the rollups of a store on servers, which other processes may refresh, too.
+// It reports whether they are possible.
+func (s *Store) ShareRollups(ctx context.Context, address schema.Address, limits source.Limits) (possible bool, err error) {
 	if address.Cluster == "" {
 		return s.Engine.Rollups.Share(ctx)
 	}
@@ -138,6 +139,9 @@ func (s *Store) shareRollups(ctx context.Context, address schema.Address, limits
 	s.Engine.Rollups.SetReplicas(s.replicas, limits, s.Catalogue)
 	return true, nil
 }
+
+// CloseReplicas closes the connections to the replicas of a cluster.
+func (s *Store) CloseReplicas() error { return schema.CloseReplicas(s.replicas) }
 
 // On returns a store on an open connection, without checks of its integrity. The
 // writer is neither exclusive nor shared yet. The caller closes the connection.
@@ -341,7 +345,7 @@ func (s *Store) Close() error {
 		if s.Engine != nil { // the store was opened completely
 			s.Manifest.Update(ctx)
 		}
-		errs = append(errs, schema.CloseReplicas(s.replicas), s.Conn.Close())
+		errs = append(errs, s.CloseReplicas(), s.Conn.Close())
 	}
 	if s.embedded == nil {
 		return errors.Join(errs...)

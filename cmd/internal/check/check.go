@@ -33,6 +33,8 @@ type Report struct {
 	To     io.Writer
 	Failed bool // whether there was a fault
 
+	Servers *schema.Address // of the store, which other processes may write to; nil: it is embedded
+
 	Options
 	// Exclusively runs work while no other goroutine of this process writes to
 	// the store.
@@ -56,10 +58,10 @@ func (r *Report) Fault(aspect string, err error) {
 }
 
 // Store checks an open store, and repairs what the options select. The manifest
-// is nil for servers.
+// is nil for servers, and for a store that this process serves.
 func (r *Report) Store(ctx context.Context, conn driver.Conn, manifest *schema.Manifest) {
 	r.OK("store", "answers")
-	r.versions(ctx, conn)
+	r.servers(ctx, conn)
 	r.disks(ctx, conn)
 	if !r.schema(ctx, conn) {
 		return
@@ -71,8 +73,8 @@ func (r *Report) Store(ctx context.Context, conn driver.Conn, manifest *schema.M
 		}
 	}
 	// An unfinished removal of copies must be finished before the counters are rebuilt; else it would be subtracted twice.
-	if r.RemoveCopies || r.RebuildCounters && manifest == nil {
-		r.copies(ctx, conn, manifest == nil)
+	if r.RemoveCopies || r.RebuildCounters && r.Servers != nil {
+		r.copies(ctx, conn, r.Servers != nil)
 	}
 	if r.RebuildCounters {
 		r.counters(ctx, conn)
@@ -86,29 +88,14 @@ func (r *Report) Store(ctx context.Context, conn driver.Conn, manifest *schema.M
 		return
 	}
 	r.catalogue(s.Catalogue.Snapshot())
-	if manifest == nil {
-		if _, err := s.Engine.Rollups.Share(ctx); err != nil {
+	if r.Servers != nil {
+		defer func() { _ = s.CloseReplicas() }()
+		if _, err := s.ShareRollups(ctx, *r.Servers, source.DefaultLimits); err != nil {
 			r.Fault("rollups", err)
 			return
 		}
 	}
 	r.rollups(ctx, s.Engine)
-}
-
-// versions checks that the servers have the release of ClickHouse that is verified.
-func (r *Report) versions(ctx context.Context, conn driver.Conn) {
-	found, err := schema.Versions(ctx, conn)
-	if err != nil {
-		r.Note("store", "%v", err)
-		return
-	}
-	for _, v := range found {
-		if v.Verified() {
-			r.OK("store", "ClickHouse %s on %s", v.Version, v.Host)
-			continue
-		}
-		r.Note("store", "ClickHouse %s on %s is not verified: the tests of Lifthouse run on %s", v.Version, v.Host, schema.VerifiedRelease)
-	}
 }
 
 // schema checks the form and the version of the tables. It returns false if
@@ -142,10 +129,12 @@ func (r *Report) rollups(ctx context.Context, e *engine.Engine) {
 		r.Fault("rollups", err)
 		return
 	}
-	if err := e.Rollups.Restored(); err != nil {
-		r.Fault("rollups", err)
+	restored := e.Rollups.Restored()
+	if restored != nil && (!restored.Unnumbered || len(subjects) > 0) { // else no process has prepared the tables yet
+		r.Fault("rollups", restored)
 		return
 	}
+	r.activity(ctx, e, len(subjects))
 	if !r.Deep {
 		subjects = subjects[:min(len(subjects), maxVerified)]
 	}

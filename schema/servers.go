@@ -1,0 +1,116 @@
+package schema
+
+import (
+	"cmp"
+	"context"
+	_ "embed" // the statements
+	"fmt"
+	"slices"
+	"strings"
+	"text/template"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// Server is a ClickHouse server of a store.
+type Server struct {
+	Machine        string // name of the machine; empty if the server does not answer
+	Host           string // as the configuration of the cluster names it; empty: not of a cluster, or not known
+	Port           uint32
+	Shard, Replica uint32 // from 1; 0: not of a cluster, or not known
+	Answers        bool
+
+	// of a server that answers:
+	Version         string
+	Events, Rollups uint64 // rows
+	Bytes           uint64 // of all tables
+}
+
+// Name identifies a server of a store.
+func (s *Server) Name() string {
+	if s.Host == "" {
+		return s.Machine
+	}
+	return fmt.Sprintf("%s:%d", s.Host, s.Port)
+}
+
+// String returns the name, and the place in the cluster.
+func (s *Server) String() string {
+	if s.Shard == 0 {
+		return s.Name()
+	}
+	return fmt.Sprintf("%s (shard %d, replica %d)", s.Name(), s.Shard, s.Replica)
+}
+
+//go:embed servers.sql
+var serversText string
+
+var serversTemplate = template.Must(template.New("servers").Option("missingkey=error").Parse(serversText))
+
+//go:embed places.sql
+var placesQuery string
+
+// literal is a text literal of SQL.
+type literal string
+
+// Servers returns the servers of the store, by shard and replica. Every server reads its own
+// tables: the version and the name of functions may be those of the connected server.
+func Servers(ctx context.Context, conn driver.Conn) ([]Server, error) {
+	cluster, database := Cluster(conn)
+	slots := struct{ Cluster, Database literal }{Database: "currentDatabase()"}
+	if cluster != "" {
+		slots.Cluster, slots.Database = literal(quoted(cluster)), literal(quoted(database))
+	}
+	var query strings.Builder
+	if err := serversTemplate.Execute(&query, slots); err != nil {
+		return nil, err
+	}
+	statement := query.String()
+	if cluster != "" {
+		statement = "SELECT * FROM clusterAllReplicas(" + quoted(cluster) + ", view(\n" + statement + "))\nSETTINGS skip_unavailable_shards = 1"
+	}
+	var servers []Server
+	err := EachRow(ctx, conn, statement, func(row driver.Rows) error {
+		s := Server{Answers: true}
+		err := row.Scan(&s.Machine, &s.Version, &s.Host, &s.Port, &s.Shard, &s.Replica, &s.Events, &s.Rollups, &s.Bytes)
+		servers = append(servers, s)
+		return err
+	})
+	if err == nil && cluster != "" {
+		servers, err = withSilent(ctx, conn, cluster, servers)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list the servers of the store: %w", err)
+	}
+	return servers, nil
+}
+
+// withSilent adds the servers of a cluster that do not answer. A server that does not know its
+// place may be any of them.
+func withSilent(ctx context.Context, conn driver.Conn, cluster string, servers []Server) ([]Server, error) {
+	unknown := 0
+	answers := map[[2]uint32]bool{}
+	for _, s := range servers {
+		answers[[2]uint32{s.Shard, s.Replica}] = true
+		if s.Shard == 0 {
+			unknown++
+		}
+	}
+	var silent []Server
+	err := EachRow(ctx, conn, placesQuery, func(row driver.Rows) error {
+		var s Server
+		err := row.Scan(&s.Shard, &s.Replica, &s.Host, &s.Port)
+		if !answers[[2]uint32{s.Shard, s.Replica}] {
+			silent = append(silent, s)
+		}
+		return err
+	}, clickhouse.Named("cluster", cluster))
+	if len(silent) > unknown {
+		servers = append(servers, silent...)
+	}
+	slices.SortFunc(servers, func(a, b Server) int {
+		return cmp.Or(cmp.Compare(a.Shard, b.Shard), cmp.Compare(a.Replica, b.Replica), strings.Compare(a.Machine, b.Machine))
+	})
+	return servers, err
+}

@@ -1,0 +1,72 @@
+package schema_test
+
+import (
+	"testing"
+	"time"
+
+	"lifthouse/schema"
+	"lifthouse/schema/schematest"
+)
+
+// TestServersOfAServer checks the only server of a store, as the serving user too. The oracles
+// are functions of ClickHouse and a count.
+func TestServersOfAServer(t *testing.T) {
+	server := schematest.Server(t)
+	conn := server.Open(t)
+	if err := conn.Exec(t.Context(), "INSERT INTO events (time, event, event_id) SELECT '2026-01-01', 'view', number FROM numbers(3)"); err != nil {
+		t.Fatal(err)
+	}
+	var want schema.Server
+	if err := conn.QueryRow(t.Context(), "SELECT hostName(), version()").Scan(&want.Machine, &want.Version); err != nil {
+		t.Fatal(err)
+	}
+	got, err := schema.Servers(t.Context(), conn)
+	if err != nil || len(got) != 1 {
+		t.Fatal(got, err)
+	}
+	want.Answers, want.Events, want.Bytes = true, 3, got[0].Bytes
+	if got[0] != want || got[0].Bytes == 0 || got[0].String() != want.Machine {
+		t.Errorf("%+v, want %+v", got[0], want)
+	}
+}
+
+// TestServersOfACluster checks the servers of a cluster, one of which is killed. Their ports
+// have the numbers of the shard and the replica.
+func TestServersOfACluster(t *testing.T) {
+	cluster := schematest.NewCluster(t)
+	conn := schematest.Reach(t, cluster.Address)
+	if _, err := schema.Migrate(t.Context(), conn); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.Exec(t.Context(), "INSERT INTO events (time, event, visitor_id, event_id) SELECT '2026-01-01', 'view', number % 2, number FROM numbers(3)"); err != nil {
+		t.Fatal(err)
+	}
+	if err := schema.SyncReplicas(t.Context(), conn); err != nil {
+		t.Fatal(err)
+	}
+	check := func(silent uint32) {
+		t.Helper()
+		servers, err := schema.Servers(t.Context(), conn)
+		if err != nil || len(servers) != 4 {
+			t.Fatal(servers, err)
+		}
+		for i, s := range servers {
+			shard, replica := uint32(i/2+1), uint32(i%2+1)
+			is := s.Port%100 != silent
+			if s.Shard != shard || s.Replica != replica || s.Port%100 != shard*10+replica || s.Answers != is || is != schema.IsVerified(s.Version) {
+				t.Errorf("%+v", s)
+			}
+			if rows := []uint64{2, 1}[i/2]; is && s.Events != rows {
+				t.Errorf("%s has %d events, want %d", &s, s.Events, rows)
+			}
+		}
+	}
+	check(0)
+	cluster.Kill(2, 2)
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); { // the process may still end
+		if servers, err := schema.Servers(t.Context(), conn); err != nil || !servers[3].Answers {
+			break
+		}
+	}
+	check(22)
+}

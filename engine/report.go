@@ -151,18 +151,22 @@ func stateOf(x *source.Execution) state {
 // prepare returns the execution of a plan, and what the choice of its source
 // depends on.
 func (e *Engine) prepare(ctx context.Context, p *plan.Plan) (*source.Execution, state, error) {
+	return e.prepareFrom(ctx, p, e.Rollups)
+}
+
+func (e *Engine) prepareFrom(ctx context.Context, p *plan.Plan, rollups *rollup.Set) (*source.Execution, state, error) {
 	x, err := e.execution(ctx, p)
 	if err != nil {
 		return nil, state{}, err
 	}
 	s := stateOf(x)
-	if s.events < e.Rollups.LeastEvents() {
+	if s.events < rollups.LeastEvents() {
 		return x, s, nil
 	}
-	if err := e.Rollups.Load(ctx); err != nil {
+	if err := rollups.Load(ctx); err != nil {
 		return nil, state{}, err
 	}
-	if current, usable := e.Rollups.Current(x.Subject, x.Stored); usable {
+	if current, usable := rollups.Current(x.Subject, x.Stored); usable {
 		s.rollup = current
 	}
 	return x, s, nil

@@ -12,6 +12,7 @@ import (
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
+	"lifthouse/engine/rollup"
 	"lifthouse/engine/source"
 )
 
@@ -28,7 +29,8 @@ func (e *DiffersError) Error() string {
 
 // Verify compares reports of the subject from the rollup with reports from the
 // events, and returns the number of compared reports. It is 0 if new events
-// keep arriving. The error is a DiffersError if a report differs.
+// keep arriving. On a cluster, the reports of every replica are compared that can be
+// reached. The error is a DiffersError if a report differs.
 func (e *Engine) Verify(ctx context.Context, subject plan.Subject) (int, error) {
 	account, known := e.catalogue.Snapshot().AccountOfWebsite(subject.WebsiteID)
 	if !known {
@@ -51,28 +53,33 @@ func (e *Engine) Verify(ctx context.Context, subject plan.Subject) (int, error) 
 	requests = append(requests, fromInstant, goalValue)
 	compared := 0
 	for _, r := range requests {
-		is, err := e.verifyOne(ctx, r)
-		if err != nil {
-			return compared, err
+		all := true
+		for _, of := range e.Rollups.EachReplica() {
+			is, err := e.verifyOne(ctx, r, of)
+			if err != nil {
+				return compared, err
+			}
+			all = all && is
 		}
-		if is {
+		if all {
 			compared++
 		}
 	}
 	return compared, nil
 }
 
-func (e *Engine) verifyOne(ctx context.Context, r query.Request) (bool, error) {
+// verifyOne compares a report from some rollups. It returns false if they lack events.
+func (e *Engine) verifyOne(ctx context.Context, r query.Request, of *rollup.Set) (bool, error) {
 	const tries = 3
 	plan, err := e.Plan(r)
 	if err != nil {
 		return false, err
 	}
 	for range tries {
-		if err := errors.Join(e.Totals.Refresh(ctx), e.Rollups.Reload(ctx)); err != nil {
+		if err := errors.Join(e.Totals.Refresh(ctx), of.Reload(ctx)); err != nil {
 			return false, source.StoreFailure(ctx, err)
 		}
-		x, s, err := e.prepare(ctx, plan)
+		x, s, err := e.prepareFrom(ctx, plan, of)
 		if err != nil {
 			return false, err
 		}

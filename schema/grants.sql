@@ -44,6 +44,15 @@ GRANT{{$.On}} TABLE ENGINE ON {{.}} TO {{$.Migrating}};
 {{- end}}
 {{- if .On}}
 
+-- A migration replaces the tables of rollups, which earlier releases replicated.
+GRANT{{.On}} DROP TABLE ON {{.Database}}.rollups TO {{.Migrating}};
+
+GRANT{{.On}} DROP TABLE ON {{.Database}}.exposures TO {{.Migrating}};
+
+GRANT{{.On}} DROP TABLE ON {{.Database}}.conversions TO {{.Migrating}};
+
+GRANT{{.On}} DROP TABLE ON {{.Database}}.rollup_claims TO {{.Migrating}};
+
 -- Commands wait for the latest rows of other replicas when they open the store.
 GRANT{{.On}} SYSTEM SYNC REPLICA ON {{.Database}}.* TO {{.Serving}}, {{.Migrating}};
 

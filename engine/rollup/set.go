@@ -58,6 +58,27 @@ func (s *Set) Share(ctx context.Context) (possible bool, err error) { return s.s
 // Indexes returns the rollups of each server.
 func (s *Set) Indexes() []*Index { return slices.Concat(s.shards...) }
 
+// EachReplica returns the rollups of one replica of each shard, for every replica that can be
+// reached; of one server, its rollups.
+func (s *Set) EachReplica() (all []*Set) {
+	replicas := 1
+	for _, shard := range s.shards {
+		replicas = max(replicas, len(shard))
+	}
+	for i := range replicas {
+		of := &Set{totals: s.totals, leastEvents: s.leastEvents}
+		for _, shard := range s.shards {
+			if x := shard[min(i, len(shard)-1)]; !x.away.Load() {
+				of.shards = append(of.shards, []*Index{x})
+			}
+		}
+		if len(of.shards) == len(s.shards) {
+			all = append(all, of)
+		}
+	}
+	return all
+}
+
 // only returns the rollups if they are those of one server that is not a replica.
 func (s *Set) only() *Index {
 	if len(s.shards) == 1 && len(s.shards[0]) == 1 && !s.shards[0][0].isReplica() {

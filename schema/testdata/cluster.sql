@@ -373,11 +373,11 @@ CREATE TABLE IF NOT EXISTS rollups ON CLUSTER `lift-1`
     `signs` SimpleAggregateFunction(sum, Int256) COMMENT 'visitors with value != 0, + 2^40 · value < 0, + 2^80 · (the same for profit), + 2^160 · (for extra value)',
     `state` SimpleAggregateFunction(maxMap, Map(String, Int64)) COMMENT 'state of the generation; empty in other cubes'
 )
-ENGINE = ReplicatedAggregatingMergeTree('/clickhouse/lifthouse/{uuid}/all', '{shard}-{replica}')
+ENGINE = AggregatingMergeTree
 PARTITION BY bucket
 PRIMARY KEY (is_cell, generation, cube_name, event, goal_id, device, country, channel, browser, os, visitor_type, referrer)
 ORDER BY (is_cell, generation, cube_name, event, goal_id, device, country, channel, browser, os, visitor_type, referrer, utm_source, utm_medium, utm_campaign, variation_id, multi_exposed, first_day, day)
-SETTINGS index_granularity = 256, min_compress_block_size = 2048, max_compress_block_size = 8192, min_bytes_for_wide_part = 1000000000000, min_rows_for_wide_part = 1000000000000
+SETTINGS index_granularity = 256, min_compress_block_size = 2048, max_compress_block_size = 8192, min_bytes_for_wide_part = 1000000000000, min_rows_for_wide_part = 1000000000000, non_replicated_deduplication_window = 1000
 
 DROP TABLE IF EXISTS settled ON CLUSTER `lift-1` SYNC
 
@@ -415,7 +415,7 @@ CREATE TABLE IF NOT EXISTS exposures ON CLUSTER `lift-1`
     `later_kinds` Array(UInt8) COMMENT 'their kinds, as in the column event of events' CODEC(ZSTD(1)),
     `last_ms` UInt64 COMMENT 'time of the last event, in milliseconds after the first view' CODEC(T64, LZ4)
 )
-ENGINE = ReplicatedMergeTree('/clickhouse/lifthouse/{uuid}/all', '{shard}-{replica}')
+ENGINE = MergeTree
 PARTITION BY bucket
 ORDER BY (generation, device, country, region, city, channel, browser, first_time)
 
@@ -452,7 +452,7 @@ CREATE TABLE IF NOT EXISTS conversions ON CLUSTER `lift-1`
     `profit_before` Int64,
     `extra_value_before` Int64
 )
-ENGINE = ReplicatedMergeTree('/clickhouse/lifthouse/{uuid}/all', '{shard}-{replica}')
+ENGINE = MergeTree
 PARTITION BY bucket
 ORDER BY (generation, goal_id, device, country, region, city, channel, browser, first_time)
 
@@ -523,7 +523,7 @@ CREATE TABLE IF NOT EXISTS rollup_claims ON CLUSTER `lift-1`
     `subjects` Array(String) COMMENT 'removed: those that lost events',
     `at` DateTime64(3, 'UTC') DEFAULT now64(3, 'UTC') COMMENT 'server clock'
 )
-ENGINE = ReplicatedMergeTree('/clickhouse/lifthouse/{uuid}/all', '{shard}-{replica}')
+ENGINE = MergeTree
 ORDER BY (kind, number)
 TTL toDateTime(at) + toIntervalDay(30) WHERE kind IN ('rows', 'rebuild')
 SETTINGS enable_block_number_column = 1

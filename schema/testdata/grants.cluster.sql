@@ -41,11 +41,22 @@ GRANT ON CLUSTER `lift` SELECT ON system.tables TO `migrating`;
 
 GRANT ON CLUSTER `lift` TABLE ENGINE ON Distributed TO `migrating`;
 
+GRANT ON CLUSTER `lift` TABLE ENGINE ON MergeTree TO `migrating`;
+
 GRANT ON CLUSTER `lift` TABLE ENGINE ON ReplicatedMergeTree TO `migrating`;
 
 GRANT ON CLUSTER `lift` TABLE ENGINE ON ReplicatedReplacingMergeTree TO `migrating`;
 
 GRANT ON CLUSTER `lift` TABLE ENGINE ON ReplicatedAggregatingMergeTree TO `migrating`;
+
+-- A migration replaces the tables of rollups, which earlier releases replicated.
+GRANT ON CLUSTER `lift` DROP TABLE ON `lifthouse`.rollups TO `migrating`;
+
+GRANT ON CLUSTER `lift` DROP TABLE ON `lifthouse`.exposures TO `migrating`;
+
+GRANT ON CLUSTER `lift` DROP TABLE ON `lifthouse`.conversions TO `migrating`;
+
+GRANT ON CLUSTER `lift` DROP TABLE ON `lifthouse`.rollup_claims TO `migrating`;
 
 -- Commands wait for the latest rows of other replicas when they open the store.
 GRANT ON CLUSTER `lift` SYSTEM SYNC REPLICA ON `lifthouse`.* TO `o\`dd`, `migrating`;

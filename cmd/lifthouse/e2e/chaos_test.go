@@ -229,7 +229,8 @@ func TestServersInChaos(t *testing.T) {
 		"--store=clickhouse://admin:secret@" + network.before(t, store.Native.Address()) + "/" + database,
 		"--store=http://admin:secret@" + network.before(t, store.HTTP.Address()) + "/" + database,
 	}
-	r := rand.New(rand.NewPCG(12, 26))
+	seed := seedOf(t)
+	r := rand.New(rand.NewPCG(12, 26+seed)) //nolint:gosec // no secret
 	w := newWorld(t, "--store="+store.Address(database))
 	serve := func(i int) *process {
 		network.quiet.Store(true) // a server wants its store when it starts

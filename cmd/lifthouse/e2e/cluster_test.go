@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -65,7 +66,7 @@ func TestAClusterAnswersAsAnEmbeddedStore(t *testing.T) {
 	}
 	t.Logf("%d answers compared", len(want))
 	t.Run("totals are those of all shards", func(t *testing.T) { countOnAllShards(t, cluster) })
-	t.Run("replicas are lost and come back", func(t *testing.T) { loseReplicas(t, cluster) })
+	t.Run("chaos", func(t *testing.T) { endureChaos(t, cluster) })
 	t.Run("tables change while a replica is away", func(t *testing.T) { changeWithoutReplica(t, cluster) })
 }
 
@@ -126,22 +127,46 @@ func raw(t *testing.T, url, token, form string) string {
 	return fmt.Sprint(status) + "\n" + madeAt.ReplaceAllString(text, "")
 }
 
-// loseReplicas sends events while each server in turn is away for a while. Once
-// the replicas have caught up and copies are removed, all acknowledged events
-// are counted once.
-func loseReplicas(t *testing.T, cluster *schematest.Cluster) {
+// endureChaos sends events to two servers on the cluster and reads reports, while the servers are
+// killed, stopped and paused, and replicas are away for a while. Both servers refresh the rollups
+// of all replicas. Once the replicas have caught up and copies are removed, all acknowledged
+// events are counted once, and the rollups of every replica equal the events.
+func endureChaos(t *testing.T, cluster *schematest.Cluster) {
 	t.Helper()
-	address, _ := newDatabase(t, cluster, "lost")
+	address, _ := newDatabase(t, cluster, "chaos")
 	w := newWorld(t, "--store="+address)
 	w.lags, w.copies = true, 20*time.Second
-	servers := []*process{w.serve(0, "--rate-limit=0", "--log-level=warn", "--query-timeout=20s"), w.serve(1, "--rate-limit=0", "--log-level=warn", "--query-timeout=20s")}
+	serve := func(i int) *process {
+		return w.serve(i, "--rollup-interval=50ms", "--rate-limit=0", "--log-level=warn", "--query-timeout=20s")
+	}
+	servers := []*process{serve(0), serve(1)}
+	w.imported(w.file(rollupFrom))
 	w.begin()
-	for _, replica := range [][2]int{{1, 2}, {2, 1}, {1, 1}} {
-		<-time.After(2 * time.Second)
-		cluster.Kill(replica[0], replica[1])
-		<-time.After(4 * time.Second)
-		cluster.Restart(replica[0], replica[1])
-		<-time.After(6 * time.Second)
+	seed := seedOf(t)
+	r := rand.New(rand.NewPCG(seed, 27)) //nolint:gosec // no secret
+	troubles := map[string]int{}
+	for until := time.Now().Add(chaosFor()); time.Now().Before(until); wait(r, 200, 1500) {
+		i := r.IntN(len(servers))
+		switch r.IntN(4) {
+		case 0:
+			troubles["killed"]++
+			servers[i].kill()
+			servers[i] = serve(i)
+		case 1:
+			troubles["stopped"]++
+			servers[i].interrupt()
+			servers[i] = serve(i)
+		case 2:
+			troubles["paused"]++
+			servers[i].standStill(r)
+		case 3:
+			troubles["replica away"]++
+			shard, replica := 1+r.IntN(2), 1+r.IntN(2)
+			cluster.Kill(shard, replica)
+			wait(r, 1000, 5000)
+			cluster.Restart(shard, replica)
+			wait(r, 3000, 6000)
+		}
 	}
 	w.end()
 	w.sendRest(servers[0])
@@ -154,8 +179,9 @@ func loseReplicas(t *testing.T, cluster *schematest.Cluster) {
 		p.interrupt()
 	}
 	w.must("check", "--rebuild-counters") // a server that was killed during an insert may have stored its events without their counts
+	w.verifyRollups()
 	w.must("check", "--deep")
-	t.Log(w, "reports with copies until the next sweep:", w.copied.Load())
+	t.Logf("seed %d; %v; %s; reports with copies until the next sweep: %d", seed, troubles, w, w.copied.Load())
 }
 
 // changeWithoutReplica checks that tables cannot be created while a server is

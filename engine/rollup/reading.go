@@ -80,10 +80,10 @@ func (c *Current) Visitors(from *source.Store) []visitors.Shard {
 	all := make([]visitors.Shard, len(c.Shards))
 	for i := range c.Shards {
 		shard := &c.Shards[i]
-		if shard.State.Visitors.Number == 0 {
+		if shard.Visitors.Number == 0 {
 			return nil
 		}
-		all[i] = visitors.Shard{Store: shard.store(from), Generation: &shard.State.Visitors}
+		all[i] = visitors.Shard{Store: shard.store(from), Generation: &shard.Visitors}
 	}
 	return all
 }

@@ -144,16 +144,32 @@ func (m *member) copyTo(from, to driver.Conn, most int) {
 		list, address, most), to)
 }
 
-// TestACopyThatBecomesVisibleFirst counts a copy of an event on a replica that has not fetched the
-// first one. The copy is removed then.
-func TestACopyThatBecomesVisibleFirst(t *testing.T) {
+// TestRollupsOfReplicas refreshes the rollups of the replicas of a cluster, and compares those of
+// each replica with the events.
+func TestRollupsOfReplicas(t *testing.T) {
 	cluster := schematest.NewCluster(t)
-	m := newMember(t, 0, cluster.Address, asIs)
+	admin := schematest.Reach(t, strings.Replace(cluster.Address, "/lifthouse?", "/default?", 1))
+	for name, test := range map[string]func(*testing.T, string){
+		"copies": copiesBecomeVisibleFirst, "order": blocksBecomeVisibleInAnyOrder, "kills": refreshesAreKilled, "pauses": refreshesArePaused,
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := admin.Exec(t.Context(), "CREATE DATABASE "+name+" ON CLUSTER lift"); err != nil {
+				t.Fatal(err)
+			}
+			test(t, strings.Replace(cluster.Address, "/lifthouse?", "/"+name+"?", 1))
+		})
+	}
+}
+
+// copiesBecomeVisibleFirst counts a copy of an event on a replica that has not fetched the first
+// one. The copy is removed then.
+func copiesBecomeVisibleFirst(t *testing.T, address string) {
+	m := newMember(t, 0, address, asIs)
 	m.more(100)
 	m.settle()
 	m.refreshAll()
 	paths := map[string]int{}
-	for range 3 {
+	for range 2 {
 		second := []driver.Conn{m.replicas[0][1], m.replicas[1][1]}
 		m.everywhere("SYSTEM STOP FETCHES events_local", second...)
 		m.more(30)
@@ -176,19 +192,18 @@ func TestACopyThatBecomesVisibleFirst(t *testing.T) {
 	t.Log(paths)
 }
 
-// TestRollupsOfReplicas lets processes write, refresh and erase on a cluster whose replicas fetch
-// blocks late, in any order, and compares the rollups of each replica with the events.
-func TestRollupsOfReplicas(t *testing.T) {
-	cluster := schematest.NewCluster(t)
+// blocksBecomeVisibleInAnyOrder lets processes write, refresh and erase on a cluster whose replicas
+// fetch blocks late, in any order.
+func blocksBecomeVisibleInAnyOrder(t *testing.T, address string) {
 	seed := uint64(time.Now().UnixNano()) //nolint:gosec // any
 	if given, err := strconv.ParseUint(os.Getenv("LIFTHOUSE_SEED"), 10, 64); err == nil {
 		seed = given
 	}
 	t.Log("LIFTHOUSE_SEED", seed)
 	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // no secret
-	members := []*member{newMember(t, seed|1, cluster.Address, asIs), newMember(t, seed|1+2, cluster.Address, asIs)}
+	members := []*member{newMember(t, seed|1, address, asIs), newMember(t, seed|1+2, address, asIs)}
 	paths := map[string]int{}
-	for round := range 25 {
+	for round := range 10 {
 		for range 6 {
 			m, shard, replica := members[random.IntN(2)], random.IntN(2), random.IntN(2)
 			of := m.replicas[shard][replica]
@@ -226,25 +241,24 @@ func TestRollupsOfReplicas(t *testing.T) {
 	t.Log(paths)
 }
 
-// stride is the number of statements between two kills or pauses of the tests below.
+// stride is the number of statements between two kills or pauses.
 func stride() int {
 	if given, err := strconv.Atoi(os.Getenv("LIFTHOUSE_STRIDE")); err == nil {
 		return given
 	}
-	return 5
+	return 16
 }
 
-// TestAKilledRefreshOfReplicas kills a process after some statements of its refreshes. Another
-// process continues.
-func TestAKilledRefreshOfReplicas(t *testing.T) {
-	cluster := schematest.NewCluster(t)
-	steady := newMember(t, 0, cluster.Address, asIs)
+// refreshesAreKilled kills a process after some statements of its refreshes. Another process
+// continues.
+func refreshesAreKilled(t *testing.T, address string) {
+	steady := newMember(t, 0, address, asIs)
 	steady.more(150)
 	steady.refreshAll()
 	paths := map[string]int{}
 	for statements := 1; ; statements += stride() {
 		left := statements
-		killed := newMember(t, 0, cluster.Address, func(conn driver.Conn) driver.Conn { return schematest.KilledConn{Conn: conn, Left: &left} })
+		killed := newMember(t, 0, address, func(conn driver.Conn) driver.Conn { return schematest.KilledConn{Conn: conn, Left: &left} })
 		steady.more(10)
 		err := killed.all.RefreshAll(t.Context())
 		steady.refreshAll()
@@ -256,18 +270,17 @@ func TestAKilledRefreshOfReplicas(t *testing.T) {
 	}
 }
 
-// TestAPausedRefreshOfReplicas pauses a process before some statements of its refreshes, while
-// another one writes, refreshes and sometimes erases. Then it continues.
-func TestAPausedRefreshOfReplicas(t *testing.T) {
-	cluster := schematest.NewCluster(t)
-	steady := newMember(t, 0, cluster.Address, asIs)
+// refreshesArePaused pauses a process before some statements of its refreshes, while another one
+// writes, refreshes and sometimes erases. Then it continues.
+func refreshesArePaused(t *testing.T, address string) {
+	steady := newMember(t, 0, address, asIs)
 	steady.more(150)
 	steady.refreshAll()
 	paths := map[string]int{}
 	for statements := 1; ; statements += stride() {
 		steady.more(10)
 		left, paused, resume := statements, make(chan struct{}), make(chan struct{})
-		sleeper := newMember(t, 0, cluster.Address, func(conn driver.Conn) driver.Conn {
+		sleeper := newMember(t, 0, address, func(conn driver.Conn) driver.Conn {
 			return schematest.PausedConn{Conn: conn, Left: &left, Paused: paused, Resume: resume}
 		})
 		done := make(chan error, 1)

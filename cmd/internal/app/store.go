@@ -101,7 +101,8 @@ func (s *Store) openEmbedded(ctx context.Context, o Options) error {
 		return err
 	}
 	s.Writer.SetExclusive()
-	s.Engine.Totals.SetOwn()
+	s.Engine.SetOwn()
+	s.Writer.AfterInsert(s.Engine.Inserted)
 	s.Writer.SetManifest(s.Manifest)
 	s.learn(ctx)
 	s.Refresher = rollup.New(s.Conn, s.Writer, s.Engine.Rollups)

@@ -58,10 +58,11 @@ func halfDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, time.Until(end)/2)
 }
 
-// Inserted adds events that this process inserted to those in memory. Calls must be in the
+// Inserted adds events that this process inserted to those and to the totals in memory. Calls must be in the
 // order of the inserts, and before Written.
 func (e *Engine) Inserted(events []schema.Event, accepted time.Time) {
 	e.store.Packed.Add(events, accepted.UnixMilli())
+	e.Totals.Inserted(events, accepted)
 }
 
 // Written records a write of this process that changed the events of the given

@@ -65,6 +65,9 @@ func (e *Engine) Inserted(events []schema.Event, accepted time.Time) {
 	e.Totals.Inserted(events, accepted)
 }
 
+// EventsInMemory returns the approximate size of the events of small subjects in memory.
+func (e *Engine) EventsInMemory() int64 { return e.store.Packed.Bytes() }
+
 // Written records a write of this process that changed the events of the given
 // subjects; nil: of any subject.
 func (e *Engine) Written(subjects []plan.Subject) {

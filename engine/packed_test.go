@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/source"
+	"lifthouse/engine/visit"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
@@ -148,7 +150,8 @@ func (l *life) compareTotals() {
 	fresh := New(l.conn, nil, source.DefaultLimits)
 	for id := int64(1); id <= subjectsOfLife; id++ {
 		for _, subject := range []plan.Subject{
-			{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: id}, {WebsiteID: 1, Kind: schema.SubjectWidget, ID: id},
+			{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: id},
+			{WebsiteID: 1, Kind: schema.SubjectWidget, ID: id},
 			{WebsiteID: 1, Kind: schema.SubjectWidget, ID: id, ExperimentID: 4},
 		} {
 			version, ingested, err := l.engine.Totals.Version(l.Context(), subject)
@@ -257,4 +260,39 @@ func TestReportsDuringWrites(t *testing.T) {
 	done.Store(true)
 	reports.Wait()
 	l.compareTotals()
+}
+
+// comparePacked compares the answer from events in memory with the fold, and the steps of
+// its series with those of the events that a statement returned.
+func comparePacked(t *testing.T, x *source.Execution, in stored, inProcess *visit.Rows) {
+	t.Helper()
+	of := *x
+	of.Store, of.Outliers, of.Limited = in.packed, nil, nil
+	for i := range in.events {
+		if e := &in.events[i]; e.WebsiteID == x.Subject.WebsiteID && e.Subject == x.Subject.Kind && e.SubjectID == x.Subject.ID && e.ExperimentID == x.Subject.ExperimentID {
+			of.Stored.Events++
+		}
+	}
+	found := readFrom(t, &of, 0)
+	compareRows(t, x, found.Whole, in.events)
+	if got, want := sortedSteps(t, found.Steps), sortedSteps(t, inProcess.Steps); got != want {
+		t.Errorf("%s\n in memory %s\nstatement %s", x.Plan, got, want)
+	}
+	if got, want := written(t, found.Outliers), written(t, x.Outliers); got != want {
+		t.Errorf("%s\n in memory %s\nstatement %s", x.Plan, got, want)
+	}
+	if x.Limited != nil && x.Limited.Limit != found.Cap.Limit {
+		t.Errorf("limit %d, want %d\n%s", found.Cap.Limit, x.Limited.Limit, x.Plan)
+	}
+}
+
+// sortedSteps returns steps as text. Those of a bucket have no order.
+func sortedSteps(t *testing.T, steps []visit.Step) string {
+	t.Helper()
+	lines := make([]string, len(steps))
+	for i := range steps {
+		lines[i] = written(t, steps[i])
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
 }

@@ -7,7 +7,6 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -331,41 +330,6 @@ func compareWithFold(t *testing.T, in stored, owned *catalogue.Owned, r query.Re
 		compareSeries(t, x, results, inProcess, singlePass)
 	}
 	return in.rows.compare(t, x, events, results)
-}
-
-// comparePacked compares the answer from events in memory with the fold, and the steps of
-// its series with those of the events that a statement returned.
-func comparePacked(t *testing.T, x *source.Execution, in stored, inProcess *visit.Rows) {
-	t.Helper()
-	of := *x
-	of.Store, of.Outliers, of.Limited = in.packed, nil, nil
-	for i := range in.events {
-		if e := &in.events[i]; e.WebsiteID == x.Subject.WebsiteID && e.Subject == x.Subject.Kind && e.SubjectID == x.Subject.ID && e.ExperimentID == x.Subject.ExperimentID {
-			of.Stored.Events++
-		}
-	}
-	found := readFrom(t, &of, 0)
-	compareRows(t, x, found.Whole, in.events)
-	if got, want := sortedSteps(t, found.Steps), sortedSteps(t, inProcess.Steps); got != want {
-		t.Errorf("%s\n in memory %s\nstatement %s", x.Plan, got, want)
-	}
-	if got, want := written(t, found.Outliers), written(t, x.Outliers); got != want {
-		t.Errorf("%s\n in memory %s\nstatement %s", x.Plan, got, want)
-	}
-	if x.Limited != nil && x.Limited.Limit != found.Cap.Limit {
-		t.Errorf("limit %d, want %d\n%s", found.Cap.Limit, x.Limited.Limit, x.Plan)
-	}
-}
-
-// sortedSteps returns steps as text. Those of a bucket have no order.
-func sortedSteps(t *testing.T, steps []visit.Step) string {
-	t.Helper()
-	lines := make([]string, len(steps))
-	for i := range steps {
-		lines[i] = written(t, steps[i])
-	}
-	slices.Sort(lines)
-	return strings.Join(lines, "\n")
 }
 
 // compareCap compares the limit of the cap as found by the store and in this process.

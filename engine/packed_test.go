@@ -266,6 +266,9 @@ func TestReportsDuringWrites(t *testing.T) {
 // its series with those of the events that a statement returned.
 func comparePacked(t *testing.T, x *source.Execution, in stored, inProcess *visit.Rows) {
 	t.Helper()
+	if in.packed == nil { // servers, on which nothing is kept
+		return
+	}
 	of := *x
 	of.Store, of.Outliers, of.Limited = in.packed, nil, nil
 	for i := range in.events {

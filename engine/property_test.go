@@ -280,7 +280,7 @@ type stored struct {
 	*source.Store
 	events []schema.Event
 	rows   visitorRows
-	packed *source.Store // the same store, which keeps events in memory
+	packed *source.Store // the same store, which keeps events in memory; nil: it has servers
 }
 
 // newStored returns a store with the events, which are stored.

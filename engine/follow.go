@@ -63,6 +63,7 @@ func halfDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 func (e *Engine) Inserted(events []schema.Event, accepted time.Time) {
 	e.store.Packed.Add(events, accepted.UnixMilli())
 	e.Totals.Inserted(events, accepted)
+	e.Rollups.Inserted(events, accepted)
 }
 
 // EventsInMemory returns the approximate size of the events of small subjects in memory.

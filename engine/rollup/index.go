@@ -36,6 +36,7 @@ type Index struct {
 	lookDue   atomic.Bool // the totals may have changed in a way that waiting does not record
 	refreshes atomic.Bool // a refresher adds new events to the rollups
 	ranks     ranks
+	recent    recent
 	refused   atomic.Uint64                             // refreshes that were refused because events were being deleted
 	lost      atomic.Uint64                             // refreshes that another process did at the same time
 	update    func(context.Context, plan.Subject) error // adds all events of a subject; nil: the rollups are not refreshed

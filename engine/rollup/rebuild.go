@@ -29,7 +29,7 @@ type slots struct {
 }
 
 // statements are those that read the events of a subject.
-type statements struct{ rebuild, frequent, touched, accepted, extent string }
+type statements struct{ rebuild, frequent, touched, touchedKnown, accepted, extent string }
 
 // statementsBy has the statements of both orders.
 var statementsBy = map[generation.Order]statements{
@@ -39,13 +39,17 @@ var statementsBy = map[generation.Order]statements{
 
 func newStatements(by generation.Order) statements {
 	render := func(file string) string { return source.MustRender(sqlTemplates, file, newSlots(by)) }
-	return statements{
-		rebuild: render("rebuild.sql"), frequent: render("frequent.sql"), accepted: render("accepted.sql"), extent: render("extent.sql"),
-		touched: source.MustRender(sqlTemplates, "touched.sql", struct {
+	touched := func(known bool) string {
+		return source.MustRender(sqlTemplates, "touched.sql", struct {
 			Columns []string
 			Threads int
 			Order   generation.Order
-		}{visitors.Attributes, threads, by}),
+			Known   bool // the visitors are known
+		}{visitors.Attributes, threads, by, known})
+	}
+	return statements{
+		rebuild: render("rebuild.sql"), frequent: render("frequent.sql"), accepted: render("accepted.sql"), extent: render("extent.sql"),
+		touched: touched(false), touchedKnown: touched(true),
 	}
 }
 

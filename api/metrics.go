@@ -117,7 +117,8 @@ func (a *API) SetServers(servers []schema.Server) {
 	}
 }
 
-// rollups exports the lag of the rollup refresh, and the refreshes that had no effect.
+// rollups exports the lag of the rollup refresh, the refreshes that had no effect, and the
+// size of the events in memory.
 func (m *metrics) rollups(of *engine.Engine) {
 	for reason, count := range map[string]func() uint64{"deletion": of.Rollups.Refused, "concurrent": of.Rollups.Lost, "restored": of.Rollups.Unusable} {
 		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
@@ -128,6 +129,9 @@ func (m *metrics) rollups(of *engine.Engine) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "lifthouse_rollup_lag_seconds", Help: "Longest time that events have been waiting for a rollup refresh; 0: no events are waiting.",
 	}, func() float64 { return of.Rollups.Lag().Seconds() }))
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "lifthouse_events_in_memory_bytes", Help: "Approximate size of the events of small subjects in memory.",
+	}, func() float64 { return float64(of.EventsInMemory()) }))
 }
 
 // queried observes the duration of a store query.

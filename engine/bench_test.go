@@ -4,13 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
+	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 	"lifthouse/engine/source"
 	"lifthouse/loadgen/population"
+	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
 	"lifthouse/schema/schematest"
@@ -23,10 +26,14 @@ const (
 	smallCampaign, smallVisitors = 13, 10_000
 )
 
-func benchEngine(b *testing.B) *Engine {
+func benchEngine(b *testing.B) (*Engine, *ingest.Writer) {
 	b.Helper()
 	conn := schematest.Open(b)
 	writer := ingest.NewWriter(conn)
+	writer.SetExclusive()
+	if err := writer.LoadIDs(b.Context()); err != nil {
+		b.Fatal(err)
+	}
 	for campaign, visitors := range map[int64]int{largeCampaign: largeVisitors, smallCampaign: smallVisitors} {
 		simulated := population.SimpleCampaign{
 			WebsiteID: 1, CampaignID: campaign, GoalID: 3, Visitors: visitors, Start: start, Days: 28, MultipleExposures: 0.01, Seed: 1,
@@ -47,7 +54,7 @@ func benchEngine(b *testing.B) *Engine {
 	if _, err := c.Apply(b.Context(), benchFile(), false); err != nil {
 		b.Fatal(err)
 	}
-	return New(conn, c, source.DefaultLimits)
+	return New(conn, c, source.DefaultLimits), writer
 }
 
 // benchFile declares the campaigns for benchmarks.
@@ -68,7 +75,7 @@ func benchFile() catalogue.File {
 // reports the time per operation of planning and compilation, the store,
 // statistics and encoding.
 func BenchmarkReport(b *testing.B) {
-	e := benchEngine(b)
+	e, _ := benchEngine(b)
 	for _, report := range []struct {
 		name string
 		query.Request
@@ -113,6 +120,78 @@ func benchReport(b *testing.B, e *Engine, r query.Request) {
 	for step, name := range []string{"plan", "store", "stats", "encode"} {
 		b.ReportMetric(float64(spent[step].Microseconds())/float64(b.N), name+"-µs/op")
 	}
+}
+
+// BenchmarkSmallReport measures whole reports of few events and their CPU time: of events
+// that a statement returns (read), of events in memory (kept), and after an event was
+// written (written).
+func BenchmarkSmallReport(b *testing.B) {
+	read, writer := benchEngine(b)
+	kept := New(read.store.Conn, read.catalogue, source.DefaultLimits)
+	kept.SetOwn()
+	read.Totals.SetOwn()
+	writer.AfterInsert(kept.Inserted)
+	writer.AfterWrite(func(subjects []ingest.Subject) {
+		for _, subject := range subjects {
+			kept.Written([]plan.Subject{plan.Subject(subject)})
+		}
+	})
+	written := uint64(0)
+	write := func() {
+		written++
+		event := schema.Event{
+			EventID: schema.Hash("bench") + written, Time: start.Add(time.Hour), WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: smallCampaign,
+			VisitorID: written, Kind: schema.KindView, Attributes: schema.Attributes{Device: "mobile"},
+		}
+		if _, err := writer.Write(b.Context(), []schema.Event{event}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	nothing := func() {}
+	for _, of := range []struct {
+		name   string
+		e      *Engine
+		before func()
+		query.Request
+	}{
+		{"read", read, nothing, query.Request{}},
+		{"kept", kept, nothing, query.Request{}},
+		{"written", kept, write, query.Request{}},
+		{"readByDevice", read, nothing, query.Request{Dimension: query.ByDevice}},
+		{"keptByDevice", kept, nothing, query.Request{Dimension: query.ByDevice}},
+	} {
+		of.SubjectID, of.AccountID, of.Metric = smallCampaign, 1, query.ValuePerVisitor
+		b.Run(of.name, func(b *testing.B) {
+			var cpu time.Duration
+			for b.Loop() {
+				of.before()
+				started := cpuTime(b)
+				p, err := of.e.Plan(of.Request)
+				if err != nil {
+					b.Fatal(err)
+				}
+				report, err := of.e.Report(b.Context(), p)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if _, err := json.Marshal(report); err != nil {
+					b.Fatal(err)
+				}
+				cpu += cpuTime(b) - started
+			}
+			b.ReportMetric(float64(cpu.Microseconds())/float64(b.N), "cpu-µs/op")
+		})
+	}
+}
+
+// cpuTime returns the CPU time of this process.
+func cpuTime(b *testing.B) time.Duration {
+	b.Helper()
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
 // BenchmarkWriter measures the writer: look-up of duplicates and insertion.

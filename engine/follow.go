@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lifthouse/engine/plan"
+	"lifthouse/schema"
 
 	"github.com/cespare/xxhash/v2"
 	"golang.org/x/sync/errgroup"
@@ -57,11 +58,23 @@ func halfDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, time.Until(end)/2)
 }
 
+// Inserted adds events that this process inserted to those and to the totals in memory. Calls must be in the
+// order of the inserts, and before Written.
+func (e *Engine) Inserted(events []schema.Event, accepted time.Time) {
+	e.store.Packed.Add(events, accepted.UnixMilli())
+	e.Totals.Inserted(events, accepted)
+	e.Rollups.Inserted(events, accepted)
+}
+
+// EventsInMemory returns the approximate size of the events of small subjects in memory.
+func (e *Engine) EventsInMemory() int64 { return e.store.Packed.Bytes() }
+
 // Written records a write of this process that changed the events of the given
 // subjects; nil: of any subject.
 func (e *Engine) Written(subjects []plan.Subject) {
 	e.Totals.Written(subjects)
 	if subjects == nil {
+		e.store.Packed.Drop()
 		e.Rollups.LookAgain()
 	}
 	e.Rollups.Wait(subjects)

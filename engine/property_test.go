@@ -13,6 +13,7 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"lifthouse/engine/packed"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
@@ -203,12 +204,20 @@ func TestReportEqualsTheFold(t *testing.T) {
 	}
 	w.Shuffle(len(events), func(i, j int) { events[i], events[j] = events[j], events[i] })
 	insert(t, s, events)
-	in := stored{s, events, insertVisitorRows(t, s, events)}
+	in := newStored(t, s, events)
 	owned := w.owned(ids...)
 	var fromRows atomic.Int64
 	t.Cleanup(func() {
 		if answered := fromRows.Load(); 2*answered < int64(requests) {
 			t.Errorf("%d of %d reports were answered by the rows of visitors; want at least half", answered, requests)
+		}
+	})
+	var statements atomic.Int64
+	in.packed.Observe = func(time.Duration, error) { statements.Add(1) }
+	t.Cleanup(func() {
+		// the events and 15 attributes of campaigns and of widgets with two experiments, by four goroutines
+		if n := statements.Load(); n > 3*4*16*subjectsOfWorld {
+			t.Errorf("%d statements, although the events are in memory", n)
 		}
 	})
 	const batches = 4
@@ -244,7 +253,7 @@ func FuzzReport(f *testing.F) {
 			events = append(events, w.event(id))
 		}
 		insert(t, s, events)
-		in := stored{s, events, insertVisitorRows(t, s, events)}
+		in := newStored(t, s, events)
 		owned := w.owned(id)
 		for range 3 {
 			compareWithFold(t, in, owned, w.request(id))
@@ -252,12 +261,15 @@ func FuzzReport(f *testing.F) {
 	})
 }
 
+// accepted is the acceptance time of all events. The days before it have some of them.
+var accepted = start.AddDate(0, 0, 1).Add(time.Hour)
+
 // insert stores the events in several parts, so that the rows of a visitor are
 // in different parts.
 func insert(t *testing.T, conn driver.Conn, events []schema.Event) {
 	t.Helper()
 	for part := range slices.Chunk(events, 1+len(events)/5) {
-		if err := schema.InsertEvents(t.Context(), conn, "", part, start); err != nil {
+		if err := schema.InsertEvents(t.Context(), conn, "", part, accepted); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -268,6 +280,13 @@ type stored struct {
 	*source.Store
 	events []schema.Event
 	rows   visitorRows
+	packed *source.Store // the same store, which keeps events in memory; nil: it has servers
+}
+
+// newStored returns a store with the events, which are stored.
+func newStored(t *testing.T, s *source.Store, events []schema.Event) stored {
+	t.Helper()
+	return stored{s, events, insertVisitorRows(t, s, events), &source.Store{Conn: s.Conn, Limits: s.Limits, Packed: packed.NewCache(packed.MaxBytes)}}
 }
 
 // compareWithFold compares the answer of each source with the fold. It reports
@@ -279,7 +298,7 @@ func compareWithFold(t *testing.T, in stored, owned *catalogue.Owned, r query.Re
 	if err != nil {
 		fatal(t, err)
 	}
-	x := &source.Execution{Plan: plan, Store: in.Store, Stored: source.Stored{Ingested: start.AddDate(0, 0, 1).Add(time.Hour)}} // the days before hold some of the events
+	x := &source.Execution{Plan: plan, Store: in.Store, Stored: source.Stored{Ingested: accepted}}
 	if r.Filters.ZScore != 0 {
 		if x.Outliers, err = x.ReadOutliers(t.Context()); err != nil {
 			fatal(t, err)
@@ -297,6 +316,7 @@ func compareWithFold(t *testing.T, in stored, owned *catalogue.Owned, r query.Re
 	compareCap(t, x, events)
 	inProcess := readFrom(t, x, 0)
 	compareRows(t, x, inProcess.Whole, events)
+	comparePacked(t, x, in, inProcess)
 	singlePass := readFrom(t, x, source.MaxInProcessEvents+1)
 	compareRows(t, x, singlePass.Whole, events)
 	compareTop(t, x, reference)

@@ -6,6 +6,7 @@ import (
 
 	"lifthouse/engine/conclusions"
 	"lifthouse/engine/live"
+	"lifthouse/engine/packed"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
@@ -47,6 +48,14 @@ func New(conn driver.Conn, c *catalogue.Catalogue, limits source.Limits) *Engine
 	e := &Engine{store: s, catalogue: c, Totals: live.New(s), decisions: newDecisions(), conclusions: conclusions.NewTable(conn), statuses: newStatuses()}
 	e.Rollups = rollup.NewSet(conn, limits.MaxInProcess(), c, e.Totals)
 	return e
+}
+
+// SetOwn sets that only this process writes to the store, and that it calls Inserted and
+// Written after each write. The engine then keeps totals and events of small subjects in
+// memory. It must be called before the first report.
+func (e *Engine) SetOwn() {
+	e.Totals.SetOwn()
+	e.store.Packed = packed.NewCache(packed.MaxBytes)
 }
 
 // Plan resolves a request against the catalogue. The error is an InvalidError or

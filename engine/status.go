@@ -198,7 +198,7 @@ func (e *Engine) readTogether(ctx context.Context, all []*pending) {
 	}
 	for _, p := range all {
 		website := p.subject.WebsiteID
-		if p.subject.Kind != schema.SubjectCampaign || p.state.events > e.store.Limits.MaxInProcess() || !decides(p.x.Plan) {
+		if p.subject.Kind != schema.SubjectCampaign || p.state.events > e.store.Limits.MaxInProcess() || !decides(p.x.Plan) || p.x.IsPacked() {
 			continue
 		}
 		if events[website]+p.state.events > source.MaxEventsAtOnce {

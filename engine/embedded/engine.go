@@ -52,8 +52,9 @@ type Engine struct {
 	timezone  string
 	marks     atomic.Int64
 
-	pool    *pool
-	control struct {
+	described described
+	pool      *pool
+	control   struct {
 		sync.Mutex
 		*session
 	}

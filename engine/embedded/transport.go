@@ -41,6 +41,14 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		t.greeted.Store(true)
 		return t.greet(r)
 	}
+	if key, is := t.engine.described.keyOf(q); is {
+		return t.describe(r, q, key)
+	}
+	return t.respond(r, q)
+}
+
+// respond runs the statement of a request.
+func (t *transport) respond(r *http.Request, q *request) (*http.Response, error) {
 	a, err := t.engine.answer(r.Context(), q)
 	if err != nil {
 		return nil, err
@@ -126,7 +134,7 @@ func (e *Engine) answer(ctx context.Context, q *request) (*answer, error) {
 		defer runtime.UnlockOSThread()
 		defer e.running.Done()
 		defer unhook()
-		a.err = e.run(ctx, q, a.emit)
+		a.err = e.described.around(q.sql, func() error { return e.run(ctx, q, a.emit) })
 		close(a.ended)
 	}()
 	return a, nil

@@ -2,7 +2,6 @@ package live
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"math/big"
 	"slices"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
-	"github.com/cespare/xxhash/v2"
 
 	"lifthouse/engine/plan"
 	"lifthouse/engine/source"
@@ -25,12 +23,14 @@ type Totals struct {
 	reading sync.Mutex  // held while totals are read from the store
 	failure atomic.Pointer[failure]
 
-	mu      sync.RWMutex // guards the rest
-	readAt  time.Time    // when all totals were last read; zero: they must be read
-	of      map[collection]map[plan.Subject]*total
-	written map[plan.Subject]uint64 // the last write to a subject after its totals were read
-	toAny   uint64                  // the last write to any subject after all totals were read; 0: none
-	writes  uint64                  // the number of the last write
+	mu        sync.RWMutex // guards the rest
+	readAt    time.Time    // when all totals were last read; zero: they must be read
+	isReading bool         // totals are being read, and may lack the last writes
+	of        map[collection]map[plan.Subject]*total
+	added     map[plan.Subject]bool   // subjects whose totals have the events of the current write
+	written   map[plan.Subject]uint64 // the last write to a subject after its totals were read
+	toAny     uint64                  // the last write to any subject after all totals were read; 0: none
+	writes    uint64                  // the number of the last write
 }
 
 // New returns the totals of a store. They are read when they are first needed.
@@ -68,6 +68,7 @@ type counter struct {
 	goal              int64
 	events            int64
 	value, extraValue big.Int
+	ingested, newest  time.Time // last acceptance time and latest event time
 }
 
 const (
@@ -79,14 +80,18 @@ const (
 )
 
 // Written records a write of this process to the given subjects; nil: to any
-// subject. The totals are read when they are next needed, once after many writes.
+// subject. Totals that Inserted did not change are read when they are next needed, once
+// after many writes.
 func (t *Totals) Written(subjects []plan.Subject) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.writes++
 	for _, subject := range subjects {
-		t.written[subject] = t.writes
+		if !t.added[subject] {
+			t.written[subject] = t.writes
+		}
 	}
+	t.added = nil
 	if subjects == nil {
 		t.toAny = t.writes
 	}
@@ -230,10 +235,11 @@ func (t *Totals) read(ctx context.Context, due func() ([]plan.Subject, bool)) er
 	if failed := t.failure.Load(); failed != nil && failed.startedAt.After(asked) {
 		return failed.err
 	}
-	t.mu.RLock()
+	t.mu.Lock()
 	subjects, is := due()
 	writes := t.writes
-	t.mu.RUnlock()
+	t.isReading = is
+	t.mu.Unlock()
 	if !is {
 		return nil
 	}
@@ -241,6 +247,7 @@ func (t *Totals) read(ctx context.Context, due func() ([]plan.Subject, bool)) er
 	found, err := t.stored(ctx, subjects)
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.isReading = false
 	if err != nil {
 		t.failure.Store(&failure{started, time.Now(), err})
 		t.readAt = time.Time{}
@@ -292,9 +299,8 @@ func add(to map[collection]map[plan.Subject]*total, row driver.Rows) error {
 	var at plan.Subject
 	var of, event string
 	var events uint64
-	var ingested, newest time.Time
 	var c counter
-	if err := row.Scan(&at.WebsiteID, &of, &at.ID, &at.ExperimentID, &event, &c.goal, &events, &c.value, &c.extraValue, &ingested, &newest); err != nil {
+	if err := row.Scan(&at.WebsiteID, &of, &at.ID, &at.ExperimentID, &event, &c.goal, &events, &c.value, &c.extraValue, &c.ingested, &c.newest); err != nil {
 		return err
 	}
 	at.Kind, c.subject, c.event, c.events = schema.Subject(of), at.ID, schema.Kind(event), int64(events)
@@ -302,13 +308,9 @@ func add(to map[collection]map[plan.Subject]*total, row driver.Rows) error {
 	if to[in] == nil {
 		to[in] = map[plan.Subject]*total{}
 	}
-	now := to[in][at]
-	if now == nil {
-		now = &total{}
-		to[in][at] = now
+	if to[in][at] == nil {
+		to[in][at] = &total{}
 	}
-	now.version = xxhash.Sum64String(fmt.Sprint(now.version, event, " ", c.goal, " ", events, " ", &c.value, " ", &c.extraValue, " ", ingested.UnixMilli()))
-	now.stored = now.stored.With(events, ingested, newest)
-	now.counters = append(now.counters, c)
+	to[in][at].add(&c)
 	return nil
 }

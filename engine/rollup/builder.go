@@ -31,6 +31,7 @@ type builder struct {
 	last        uint64                          // the last generation or epoch
 	replaced    []replaced                      // generations that reports may still read, oldest first
 	sweptAt     time.Time                       // zero: rows of an earlier process may be left
+	recent      *recent                         // events that this process inserted
 }
 
 // epoch is a sequence of refreshes of rows of visitors. A failed refresh ends it,
@@ -171,8 +172,21 @@ func (s *builder) step(ctx context.Context, d *backlog, through position) error 
 // fold computes the changes by the events accepted after those of the state, up
 // to through, and adds these events to the state.
 func (s *builder) fold(ctx context.Context, d *backlog, state *State, through position, frequent map[string]bool) (*visitors.Changes, cells, error) {
+	if known := s.known(d, state.position(), through); known != nil {
+		next := *state
+		rows, changes, err := s.foldOf(ctx, d, &next, through, frequent, known)
+		if err != nil || next.Events == d.stored {
+			*state = next
+			return rows, changes, err
+		}
+	}
+	return s.foldOf(ctx, d, state, through, frequent, nil)
+}
+
+// foldOf is fold with the visitors of the new events; nil: they are not known.
+func (s *builder) foldOf(ctx context.Context, d *backlog, state *State, through position, frequent map[string]bool, known []uint64) (*visitors.Changes, cells, error) {
 	changes, rows := cells{}, visitors.NewChanges(&state.Visitors)
-	err := s.touched(ctx, d, state.position(), through, func(visitor uint64, events []eventRow) error {
+	err := s.touched(ctx, d, state.position(), through, known, func(visitor uint64, events []eventRow) error {
 		for i := range events {
 			if e := &events[i]; e.fresh {
 				state.Events++
@@ -225,9 +239,14 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// touched calls update with all events of each visitor that has new events.
-func (s *builder) touched(ctx context.Context, d *backlog, since, through position, update func(visitor uint64, events []eventRow) error) error {
-	rows, err := s.conn.Query(ctx, d.statements().touched, d.sinceParams(since, through)...)
+// touched calls update with all events of each visitor that has new events. The visitors
+// are nil if they are not known.
+func (s *builder) touched(ctx context.Context, d *backlog, since, through position, known []uint64, update func(visitor uint64, events []eventRow) error) error {
+	statement, params := d.statements().touched, d.sinceParams(since, through)
+	if known != nil {
+		statement, params = d.statements().touchedKnown, append(d.sinceParams(since, through), clickhouse.Named("visitor_ids", known))
+	}
+	rows, err := s.conn.Query(ctx, statement, params...)
 	if err != nil {
 		return err
 	}

@@ -38,6 +38,7 @@ type Index struct {
 	refreshes atomic.Bool // a refresher adds new events to the rollups
 	away      atomic.Bool // the last request did not reach the replica
 	ranks     ranks
+	recent    recent
 	refused   atomic.Uint64                             // refreshes that were refused because events were being deleted
 	unusable  atomic.Uint64                             // refreshes that were refused because the events were restored
 	lost      atomic.Uint64                             // refreshes that another process did at the same time

@@ -29,7 +29,7 @@ type slots struct {
 }
 
 // statements are those that read the events of a subject.
-type statements struct{ rebuild, frequent, touched, accepted, extent, newest, copies, stored, restored string }
+type statements struct{ rebuild, frequent, touched, touchedKnown, accepted, extent, newest, copies, stored, restored string }
 
 // statementsBy has the statements of each order.
 var statementsBy = map[generation.Order]statements{
@@ -40,14 +40,18 @@ var statementsBy = map[generation.Order]statements{
 
 func newStatements(by generation.Order) statements {
 	render := func(file string) string { return source.MustRender(sqlTemplates, file, newSlots(by)) }
-	return statements{
-		rebuild: render("rebuild.sql"), frequent: render("frequent.sql"), accepted: render("accepted.sql"), extent: render("extent.sql"),
-		newest: render("newest.sql"), copies: render("copies.sql"), stored: render("stored.sql"), restored: render("restored.sql"),
-		touched: source.MustRender(sqlTemplates, "touched.sql", struct {
+	touched := func(known bool) string {
+		return source.MustRender(sqlTemplates, "touched.sql", struct {
 			Columns []string
 			Threads int
 			Order   generation.Order
-		}{visitors.Attributes, threads, by}),
+			Known   bool // the visitors are known
+		}{visitors.Attributes, threads, by, known})
+	}
+	return statements{
+		rebuild: render("rebuild.sql"), frequent: render("frequent.sql"), accepted: render("accepted.sql"), extent: render("extent.sql"),
+		newest: render("newest.sql"), copies: render("copies.sql"), stored: render("stored.sql"), restored: render("restored.sql"),
+		touched: touched(false), touchedKnown: touched(true),
 	}
 }
 

@@ -70,6 +70,7 @@ type observation struct {
 func New(conn driver.Conn, writer *ingest.Writer, index *Index) *Refresher {
 	s := &Refresher{builder: newBuilder(conn, index.shared), writer: writer, index: index, refreshing: make(chan struct{}, 1), observed: map[plan.Subject]observation{}}
 	index.update = s.RefreshSubject
+	s.recent = &index.recent
 	return s
 }
 

@@ -48,6 +48,7 @@ func newShop(t *testing.T, seed uint64) *shop {
 	t.Helper()
 	s := newShopOn(t, seed, schematest.Open(t))
 	s.writer.SetExclusive()
+	s.writer.AfterInsert(s.engine.Rollups.Inserted)
 	s.refresher = rollup.New(s.conn, s.writer, s.engine.Rollups.Indexes()[0])
 	return s
 }

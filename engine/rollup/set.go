@@ -234,6 +234,14 @@ func (s *Set) Wait(subjects []plan.Subject) {
 	}
 }
 
+// Inserted records events that this process inserted; see Index.Inserted. It does nothing on a
+// cluster.
+func (s *Set) Inserted(events []schema.Event, accepted time.Time) {
+	if x := s.only(); x != nil {
+		x.Inserted(events, accepted)
+	}
+}
+
 // Subjects reads the states and returns the subjects with a rollup, sorted.
 func (s *Set) Subjects(ctx context.Context) ([]plan.Subject, error) {
 	if err := s.Reload(ctx); err != nil {

@@ -175,6 +175,7 @@ func (s *shop) useConn(conn driver.Conn) {
 	s.writer = ingest.NewWriter(conn)
 	s.writer.SetExclusive()
 	s.writer.SetRollups(s.engine.Rollups)
+	s.writer.AfterInsert(s.engine.Rollups.Inserted)
 	s.refresher = rollup.New(conn, s.writer, s.engine.Rollups.Indexes()[0])
 }
 

@@ -44,6 +44,7 @@ type counting struct {
 	recentFrom, recentTo int64
 	limit                int64 // of the total value of a visitor; 0: none
 	events               []eventRow
+	packed               *packedFold // counts the events in memory; nil: events has them
 	visitors             []visitorTotals
 	indexOf              map[uint64]int // by visitor id
 }
@@ -57,7 +58,7 @@ func (f *counting) release() {
 	clear(f.events)
 	clear(f.indexOf)
 	clear(f.visitors)
-	f.events, f.visitors = f.events[:0], f.visitors[:0]
+	f.events, f.visitors, f.packed = f.events[:0], f.visitors[:0], nil
 	countings.Put(f)
 }
 
@@ -65,7 +66,9 @@ func (f *counting) release() {
 type visitorTotals struct {
 	visit.Exposure
 	visit.Visitor
-	lastActive int64 // before the window's end
+	lastActive int64  // before the window's end
+	shows      bool   // whether the first view passes the filters of visitors
+	dimension  string // of the first view
 }
 
 // InProcess counts the events in this process.
@@ -94,8 +97,23 @@ func (x InProcess) Read(ctx context.Context) (*visit.Rows, string, error) {
 	case x.Outliers == nil:
 		return x.Answer(f.rows(), f.steps()), "", nil
 	}
-	steps, err := x.steps(ctx)
+	steps, err := x.stepsWithoutOutliers(ctx)
 	return x.Answer(f.rows(), steps), "", err
+}
+
+// stepsWithoutOutliers returns the steps of the series before the removal of outliers.
+func (x InProcess) stepsWithoutOutliers(ctx context.Context) ([]visit.Step, error) {
+	all := x.WithoutOutliers()
+	fold, err := all.packedFold(ctx)
+	if fold == nil && err == nil {
+		return x.steps(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	f := all.countPacked(fold, x.CountedGoal())
+	defer f.release()
+	return f.steps(), nil
 }
 
 // count reads the events of the given visitors, or of all if there are none, and
@@ -103,6 +121,11 @@ func (x InProcess) Read(ctx context.Context) (*visit.Rows, string, error) {
 func (x *Execution) count(ctx context.Context, visitors []uint64) (*counting, error) {
 	if events, known := x.known(); known && visitors == nil {
 		return x.countGoal(events, x.CountedGoal()), nil
+	}
+	if visitors == nil {
+		if fold, err := x.packedFold(ctx); fold != nil || err != nil {
+			return x.countPacked(fold, x.CountedGoal()), err
+		}
 	}
 	query, err := x.InProcessQuery(visitors)
 	if err != nil {
@@ -149,6 +172,12 @@ func (f *counting) count() {
 	f.groupByVisitor()
 	f.findFirstViews()
 	f.countEvents()
+	for i := range f.visitors {
+		if v := &f.visitors[i]; v.Exposed {
+			first := &f.events[v.Row]
+			v.shows, v.dimension = first.shows, first.dimension
+		}
+	}
 }
 
 // needsAttributes reports whether attributes of the first view are needed.
@@ -208,7 +237,7 @@ func (f *counting) countEvents() {
 	for i := range f.events {
 		e := &f.events[i]
 		v := &f.visitors[e.visitorIndex]
-		if e.Kind > visit.View && f.counts(v, e) {
+		if e.Kind > visit.View && f.counts(v, &e.Event) {
 			v.Add(&e.Event)
 		}
 	}
@@ -216,14 +245,14 @@ func (f *counting) countEvents() {
 
 // counts reports whether an event is part of the visitor's report and before the
 // end of the window.
-func (f *counting) counts(v *visitorTotals, e *eventRow) bool {
-	return v.Counts(&e.Event) && e.At < f.to
+func (f *counting) counts(v *visitorTotals, e *visit.Event) bool {
+	return v.Counts(e) && e.At < f.to
 }
 
 // inReport reports whether the visitor is in the report, or was active in the
 // window but exposed before it.
 func (f *counting) inReport(v *visitorTotals) bool {
-	return v.Exposed && f.events[v.Row].shows && v.First.At < f.to && v.lastActive >= f.from
+	return v.Exposed && v.shows && v.First.At < f.to && v.lastActive >= f.from
 }
 
 // totals returns the total values of the converted visitors of all variations. Filters
@@ -253,7 +282,7 @@ func (f *counting) rows() []visit.Row {
 		if !f.inReport(v) {
 			continue
 		}
-		key := visit.Segment{VariationID: v.First.Variation, Dimension: f.events[v.Row].dimension, ExposedBefore: v.First.At < f.from, MultiExposed: v.MultiExposed}
+		key := visit.Segment{VariationID: v.First.Variation, Dimension: v.dimension, ExposedBefore: v.First.At < f.from, MultiExposed: v.MultiExposed}
 		c := at[key]
 		if c == nil {
 			c = visit.NewCell(f.limit)

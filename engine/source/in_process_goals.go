@@ -23,6 +23,14 @@ func (x InProcess) ReadGoals(ctx context.Context, goals []int64) (found map[int6
 		}
 		return found, "", nil
 	}
+	if fold, err := of.packedFold(ctx); fold != nil || err != nil {
+		for _, goal := range goals {
+			if err == nil {
+				found[goal] = of.answer(of.countPacked(fold, goal))
+			}
+		}
+		return found, "", err
+	}
 	query, reference := of.referenceQuery()
 	if err := query.Render("in_process.sql", InProcessSlots{Slots: reference, Shows: needsAttributes(&p), AllEvents: !x.Filters.From.IsZero(), ByGoal: true}); err != nil {
 		return nil, "", err
@@ -40,7 +48,11 @@ func (x InProcess) ReadGoals(ctx context.Context, goals []int64) (found map[int6
 
 // aboutGoal returns the rows of the report about a goal.
 func (x *Execution) aboutGoal(events []eventRow, goal int64) *visit.Rows {
-	f := x.countGoal(events, goal)
+	return x.answer(x.countGoal(events, goal))
+}
+
+// answer returns the rows of counted events, and releases them.
+func (x *Execution) answer(f *counting) *visit.Rows {
 	defer f.release()
 	if x.Interval == "" {
 		return x.Answer(f.rows(), nil)

@@ -17,6 +17,14 @@ func (x *Execution) ReadOutliers(ctx context.Context) (*visit.Outliers, error) {
 	if x.Filters.ZScore == 0 {
 		return nil, nil
 	}
+	all := x.WithoutOutliers()
+	fold, err := all.packedFold(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if fold != nil {
+		return all.outliers(fold), nil
+	}
 	query, err := x.OutliersQuery()
 	if err != nil {
 		return nil, err

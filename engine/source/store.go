@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"lifthouse/engine/packed"
 	"lifthouse/schema"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -170,6 +171,7 @@ type Store struct {
 	Limits  Limits
 	Scans   *semaphore.Weighted // nil: no limit
 	Shards  *Shards             // nil: one server
+	Packed  *packed.Cache       // events of small subjects; nil: other processes write to the store
 	Observe func(elapsed time.Duration, err error)
 	caps    caps
 }

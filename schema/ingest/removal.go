@@ -118,6 +118,7 @@ func (w *Writer) remove(ctx context.Context, work func(context.Context) error) e
 		}
 		if err := work(ctx); err != nil {
 			w.unfinished.Store(true)
+			w.afterWrite(nil)
 			return err
 		}
 		w.unfinished.Store(false)

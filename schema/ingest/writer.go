@@ -30,6 +30,7 @@ var storedEvents string
 type Writer struct {
 	conn          driver.Conn
 	writeLock     chan struct{} // held from the look-up to the insert
+	afterInsert   func(rows []schema.Event, accepted time.Time)
 	afterWrite    func([]Subject)
 	name          string // identifies the rows of this writer in a shared store; empty if the store is not shared
 	idFilter      idFilter
@@ -50,7 +51,7 @@ type Writer struct {
 // NewWriter returns the writer of a store. A process must have only one writer
 // per store.
 func NewWriter(conn driver.Conn) *Writer {
-	return &Writer{conn: conn, writeLock: make(chan struct{}, 1), afterWrite: func([]Subject) {}, refreshes: newRefreshes()}
+	return &Writer{conn: conn, writeLock: make(chan struct{}, 1), afterWrite: func([]Subject) {}, afterInsert: func([]schema.Event, time.Time) {}, refreshes: newRefreshes()}
 }
 
 // SetManifest sets the manifest that is updated after each insert, before the
@@ -77,6 +78,12 @@ func (w *Writer) SetRollups(r Rollups) { w.rollups = r }
 // are acknowledged, and after each deletion. It gets the subjects whose events
 // changed, or nil for all subjects. It must be called before the first write.
 func (w *Writer) AfterWrite(f func([]Subject)) { w.afterWrite = f }
+
+// AfterInsert sets a function that is called after each insert into a store that no other
+// process writes to, with the rows and the time at which they were accepted, in the order
+// of the inserts and before the function of AfterWrite. The function must not keep the
+// slice. It must be set before the first write.
+func (w *Writer) AfterInsert(f func(rows []schema.Event, accepted time.Time)) { w.afterInsert = f }
 
 // Stop waits for the current write and prevents further writes. It returns false
 // if the context ends first; a write may then be interrupted.
@@ -199,8 +206,11 @@ func (w *Writer) insertExclusive(ctx context.Context, rows []schema.Event) error
 	// ClickHouse commits the parts of events before those of subject_stats. Cancellation in between would leave the
 	// counters too low, because a retry finds the events stored.
 	ctx = context.WithoutCancel(ctx)
-	_, err := w.insert(ctx, rows)
+	accepted, err := w.insert(ctx, rows)
 	w.countersDirty = w.exclusive && err != nil
+	if w.exclusive && err == nil {
+		w.afterInsert(rows, accepted)
+	}
 	w.manifest.Update(ctx, "events", "subject_stats")
 	return err
 }

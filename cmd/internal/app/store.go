@@ -101,12 +101,18 @@ func (s *Store) openEmbedded(ctx context.Context, o Options) error {
 	if err := s.Writer.LoadLastAccepted(ctx); err != nil {
 		return err
 	}
-	s.Writer.SetExclusive()
-	s.Engine.Totals.SetOwn()
-	s.Writer.SetManifest(s.Manifest)
+	s.Own(s.Manifest)
 	s.learn(ctx)
 	s.Refresher = rollup.NewRefreshers(s.Writer, s.Engine.Rollups)
 	return nil
+}
+
+// Own declares that no other process writes to the store, whose parts a manifest lists.
+func (s *Store) Own(m *schema.Manifest) {
+	s.Writer.SetExclusive()
+	s.Engine.SetOwn()
+	s.Writer.AfterInsert(s.Engine.Inserted)
+	s.Writer.SetManifest(m)
 }
 
 // openShared wires a store on servers, which other processes may write to.

@@ -21,6 +21,9 @@ WHERE website_id = {website_id:Int64}
     AND subject_id = {subject_id:Int64}
     AND experiment_id = {experiment_id:Int64}
     AND {{.Order.Until}}
+{{- if .Known}}
+    AND visitor_id IN {visitor_ids:Array(UInt64)}
+{{- else}}
     AND visitor_id IN (
         SELECT visitor_id
         FROM {{.Order.Events}}
@@ -31,5 +34,6 @@ WHERE website_id = {website_id:Int64}
             AND {{.Order.Since}}
             AND {{.Order.Until}}
     )
+{{- end}}
 ORDER BY visitor_id
 SETTINGS max_threads = {{.Threads}}

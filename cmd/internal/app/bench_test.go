@@ -57,7 +57,7 @@ func benchStore(b *testing.B) *app.Store {
 	}
 	_, err = s.Catalogue.Apply(b.Context(), catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{website}}}}, false)
 	must(err)
-	s.Refresher = rollup.New(conn, s.Writer, s.Engine.Rollups)
+	s.Refresher = rollup.NewRefreshers(s.Writer, s.Engine.Rollups)
 	must(s.Refresher.RefreshAll(b.Context()))
 	return s
 }
@@ -94,7 +94,7 @@ func BenchmarkLoneEvent(b *testing.B) {
 					b.Fatal(err)
 				}
 				lap(1)
-				if err := s.Refresher.RefreshSubject(b.Context(), subject); err != nil {
+				if err := s.Refresher[0].RefreshSubject(b.Context(), subject); err != nil {
 					b.Fatal(err)
 				}
 				lap(2)

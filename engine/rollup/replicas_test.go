@@ -93,8 +93,8 @@ func (m *member) refreshAll() {
 	}
 }
 
-// settle waits until the replicas have the same events, and removes copies.
-func (m *member) settle() {
+// catchUp waits until the replicas have the same events, and removes copies.
+func (m *member) catchUp() {
 	m.t.Helper()
 	m.everywhere("SYSTEM START FETCHES events_local", slices.Concat(m.replicas...)...)
 	if err := schema.SyncReplicas(m.t.Context(), m.conn); err != nil {
@@ -111,7 +111,7 @@ func (m *member) settle() {
 // compareReplicas compares reports from the rollups of each replica with the events.
 func (m *member) compareReplicas(reports int, paths map[string]int) {
 	m.t.Helper()
-	m.settle()
+	m.catchUp()
 	m.refreshAll()
 	for replica := range m.replicas[0] {
 		all := m.engine.Rollups.Only(replica)
@@ -164,9 +164,10 @@ func TestRollupsOfReplicas(t *testing.T) {
 // copiesBecomeVisibleFirst counts a copy of an event on a replica that has not fetched the first
 // one. The copy is removed then.
 func copiesBecomeVisibleFirst(t *testing.T, address string) {
+	t.Helper()
 	m := newMember(t, 0, address, asIs)
 	m.more(100)
-	m.settle()
+	m.catchUp()
 	m.refreshAll()
 	paths := map[string]int{}
 	for range 2 {
@@ -195,6 +196,7 @@ func copiesBecomeVisibleFirst(t *testing.T, address string) {
 // blocksBecomeVisibleInAnyOrder lets processes write, refresh and erase on a cluster whose replicas
 // fetch blocks late, in any order.
 func blocksBecomeVisibleInAnyOrder(t *testing.T, address string) {
+	t.Helper()
 	seed := uint64(time.Now().UnixNano()) //nolint:gosec // any
 	if given, err := strconv.ParseUint(os.Getenv("LIFTHOUSE_SEED"), 10, 64); err == nil {
 		seed = given
@@ -252,6 +254,7 @@ func stride() int {
 // refreshesAreKilled kills a process after some statements of its refreshes. Another process
 // continues.
 func refreshesAreKilled(t *testing.T, address string) {
+	t.Helper()
 	steady := newMember(t, 0, address, asIs)
 	steady.more(150)
 	steady.refreshAll()
@@ -273,6 +276,7 @@ func refreshesAreKilled(t *testing.T, address string) {
 // refreshesArePaused pauses a process before some statements of its refreshes, while another one
 // writes, refreshes and sometimes erases. Then it continues.
 func refreshesArePaused(t *testing.T, address string) {
+	t.Helper()
 	steady := newMember(t, 0, address, asIs)
 	steady.more(150)
 	steady.refreshAll()

@@ -34,8 +34,11 @@ func TestComposeFileIsWhole(t *testing.T) {
 	if got := composed(t).ServiceNames(); !slices.Equal(got, []string{"clickhouse", "lifthouse"}) {
 		t.Errorf("docker compose up starts %v", got)
 	}
-	project := composed(t, "cluster")
-	for _, name := range []string{"clickhouse-1-1", "clickhouse-1-2", "clickhouse-2-1", "clickhouse-2-2", "keeper", "lifthouse-1", "lifthouse-2", "balancer"} {
+	project := composed(t, "cluster", "server")
+	for _, name := range []string{
+		"server-clickhouse", "server-grants", "server-migrate", "server",
+		"clickhouse-1-1", "clickhouse-1-2", "clickhouse-2-1", "clickhouse-2-2", "keeper", "lifthouse-1", "lifthouse-2", "balancer",
+	} {
 		if _, err := project.GetService(name); err != nil {
 			t.Error(err)
 		}

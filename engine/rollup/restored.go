@@ -121,6 +121,3 @@ func (x *Index) refuseRestored(ctx context.Context) error {
 	x.shared.retired.Store(true)
 	return impossible
 }
-
-// Unusable returns the number of refreshes that were refused because of a RestoredError.
-func (x *Index) Unusable() uint64 { return x.unusable.Load() }

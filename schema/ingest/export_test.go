@@ -7,3 +7,6 @@ func FollowBlocksFrom(w *Writer, least int, few uint64) { w.blocks.least, w.bloc
 
 // ListCopies makes a writer remove copies as on a cluster, by statements that list them.
 func ListCopies(w *Writer) { w.readsTables = false }
+
+// CopyInBatches is CopyEvents with another size of batches.
+var CopyInBatches = copyEvents

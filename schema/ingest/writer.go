@@ -434,14 +434,9 @@ func (w *Writer) find(ctx context.Context, stored map[identity]schema.Event, whe
 	defer func() { _ = rows.Close() }()
 	for rows.Next() {
 		var e schema.Event
-		var subjectName, kind string
-		if err := rows.Scan(&e.WebsiteID, &subjectName, &e.SubjectID, &e.ExperimentID, &e.VisitorID, &e.EventID, &e.Time, &e.VariationID, &kind, &e.GoalID,
-			&e.Value, &e.Profit, &e.ExtraValue, &e.Device, &e.Browser, &e.OS, &e.Country, &e.Region, &e.City,
-			&e.Channel, &e.Referrer, &e.UTMSource, &e.UTMMedium, &e.UTMCampaign, &e.UTMContent, &e.UTMTerm,
-			&e.FirstVisitPage, &e.VisitorType); err != nil {
+		if err := scanEvent(rows, &e); err != nil {
 			return fmt.Errorf("look up stored events: %w", err)
 		}
-		e.Subject, e.Kind, e.Time = schema.Subject(subjectName), schema.Kind(kind), e.Time.UTC()
 		stored[identityOf(&e)] = e
 	}
 	if err := rows.Err(); err != nil {

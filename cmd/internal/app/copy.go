@@ -1,0 +1,83 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"lifthouse/engine/conclusions"
+	"lifthouse/schema"
+	"lifthouse/schema/ingest"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// Copied says what Copy wrote.
+type Copied struct {
+	Catalogue   int // rows
+	Conclusions int
+	Events      ingest.Outcome
+}
+
+// Copy adds the catalogue, the recorded conclusions and the events of another store, which it only
+// reads. progress is called after each insert of events.
+func (s *Store) Copy(ctx context.Context, from schema.Address, progress func(done, total uint64)) (copied Copied, err error) {
+	conn, closeSource, err := openSource(ctx, from)
+	if err != nil {
+		return copied, err
+	}
+	defer func() { err = errors.Join(err, closeSource()) }()
+	if copied.Catalogue, err = s.Catalogue.Copy(ctx, conn); err != nil {
+		return copied, err
+	}
+	if copied.Conclusions, err = conclusions.Copy(ctx, s.Conn, conn); err != nil {
+		return copied, err
+	}
+	s.Manifest.Update(ctx, "conclusions")
+	if copied.Events, err = ingest.CopyEvents(ctx, s.Writer, conn, progress); err != nil {
+		return copied, err
+	}
+	return copied, s.SweepRecent(ctx)
+}
+
+// openSource opens a store to read it, without changing it.
+func openSource(ctx context.Context, from schema.Address) (_ driver.Conn, closeSource func() error, err error) {
+	closeEngine := func() error { return nil }
+	if from.Dir != "" {
+		held, err := OpenEmbedded(ctx, from.Dir, false, 0)
+		if err != nil {
+			return nil, nil, err
+		}
+		closeEngine = held.Close
+		if from.Options, err = EmbeddedOptions(ctx, held); err != nil {
+			return nil, nil, errors.Join(err, closeEngine())
+		}
+	}
+	conn, err := schema.Reach(ctx, from)
+	if err != nil {
+		return nil, nil, errors.Join(err, closeEngine())
+	}
+	closeSource = func() error { return errors.Join(conn.Close(), closeEngine()) }
+	if err := checkSource(ctx, conn, from.Dir); err != nil {
+		return nil, nil, errors.Join(err, closeSource())
+	}
+	return conn, closeSource, nil
+}
+
+// checkSource returns an error if a store has other tables than this release, or lacks rows.
+func checkSource(ctx context.Context, conn driver.Conn, dir string) error {
+	if err := schema.CheckTableForm(ctx, conn); err != nil {
+		return err
+	}
+	pending, err := schema.Pending(ctx, conn)
+	switch {
+	case err != nil:
+		return err
+	case len(pending) > 0:
+		return fmt.Errorf("the store to copy has pending migrations: %s: run lifthouse migrate on it first", strings.Join(pending, ", "))
+	case dir == "":
+		return nil
+	}
+	return schema.CheckDamage(ctx, conn, schema.NewManifest(conn, dir, false))
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"lifthouse/cmd/internal/app"
+	"lifthouse/cmd/internal/terminal"
+	"lifthouse/engine/embedded"
+	"lifthouse/schema"
+
+	"github.com/spf13/cobra"
+)
+
+const copyHelp = `Copy adds the catalogue, the tokens, the recorded conclusions and the events of another store to the store that --store
+names. The other store is an embedded store, which no server may hold, or one on servers. It is not changed. One process can
+open one embedded store: between two embedded stores, use 'lifthouse backup' and 'lifthouse restore'.
+
+  lifthouse copy --from ./data --store clickhouse://ch.example.com/lifthouse
+
+Each event counts once, however often it is copied: repeat the command after an interruption, or to copy what arrived in the
+meantime. The catalogue is copied if the store has no other definitions of the same ids; else nothing is copied. The audit
+log, rejected lines, events_inbox and Idempotency-Keys are not copied. Servers of the store build its rollups.`
+
+func (p *program) copyCommand() *cobra.Command {
+	var from string
+	cmd := &cobra.Command{
+		Use:   "copy --from ADDRESS",
+		Short: "Copy another store into the store",
+		Long:  copyHelp,
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			source, err := p.sourceOf(from)
+			if err != nil {
+				return err
+			}
+			return p.withStoreMade(cmd.Context(), func(ctx context.Context, s *app.Store) error {
+				return p.copy(ctx, s, source)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&from, "from", "", "the store to copy: a folder, or an address like that of --store")
+	return cmd
+}
+
+// sourceOf parses the address of the store to copy.
+func (p *program) sourceOf(from string) (source schema.Address, err error) {
+	if from == "" {
+		return source, usageError{errors.New("--from: must be the folder or the address of the store to copy")}
+	}
+	if isFolder(p.path(from)) {
+		from = "embedded:" + from
+	}
+	if source, err = schema.ParseAddress(from, p.getenv); err != nil {
+		return source, usageError{fmt.Errorf("--from: %w", err)}
+	}
+	if source.Dir == "" {
+		return source, nil
+	}
+	if source.Dir = p.path(source.Dir); isEmpty(source.Dir) {
+		return source, usageError{fmt.Errorf("--from: there is no store at %s", source.Dir)}
+	}
+	if p.running != nil || strings.HasPrefix(p.address, "embedded:") {
+		return source, usageError{errors.New("--from: both stores are embedded; use lifthouse backup and lifthouse restore")}
+	}
+	return source, nil
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+func (p *program) copy(ctx context.Context, s *app.Store, source schema.Address) error {
+	started := time.Now()
+	show := terminal.NewProgress(p.err, "copy", false)
+	copied, err := s.Copy(ctx, source, func(done, total uint64) {
+		show.Update(int64(done), int64(total), func() { //nolint:gosec // fewer than 2^63
+			p.complain("%d of %d events, %.0f %%", done, total, 100*float64(done)/float64(max(total, 1)))
+		})
+	})
+	show.Clear()
+	var locked *embedded.LockedError
+	if errors.As(err, &locked) {
+		return fmt.Errorf("%w: stop the server, and repeat the command", err)
+	}
+	if err != nil {
+		return err
+	}
+	p.say("catalogue: %s copied", terminal.Count(copied.Catalogue, "row"))
+	p.say("conclusions: %d copied", copied.Conclusions)
+	p.say("events: %s copied, %s already stored (%d with other content), %.1f s", terminal.Count(copied.Events.Inserted, "row"),
+		terminal.Count(copied.Events.Duplicates, "row"), copied.Events.Conflicts, time.Since(started).Seconds())
+	return nil
+}

@@ -1,0 +1,92 @@
+package e2e
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"lifthouse/schema/schematest"
+)
+
+// TestCopyAStore copies an embedded store to a server, in two tries with changes in between, and
+// the server's to another embedded store. The oracles are the reports and the tokens of the first
+// store.
+func TestCopyAStore(t *testing.T) {
+	server := schematest.Server(t)
+	first, last := "--store=embedded:"+t.TempDir(), "--store=embedded:"+t.TempDir()
+	address := server.Address(server.Database(t))
+	onServer := "--store=" + address
+	from := "--from=" + strings.TrimPrefix(first, "--store=embedded:")
+	must := func(args ...string) string {
+		t.Helper()
+		out, _ := succeed(t, nil, args...)
+		return out
+	}
+	must("apply", "-f", "../testdata/thirty.catalog.yaml", first)
+	must("import", "../testdata/thirty.ndjson", first)
+	must("token", "create", "--name=dashboard", first)
+	want := map[string]string{}
+	asked := [][]string{{"report", "campaign", "1", "--json"}, {"token", "list"}, {"export"}}
+	answer := func(args []string, store string) string {
+		t.Helper()
+		out := must(append(args, store)...)
+		if args[0] == "report" {
+			return timeless(t, out)
+		}
+		return out
+	}
+	for _, args := range asked {
+		want[args[0]] = answer(args, first)
+	}
+	equal := func(store string) {
+		t.Helper()
+		for _, args := range asked {
+			if got := answer(args, store); got != want[args[0]] {
+				t.Errorf("%s of %s:\n%s\nwant\n%s", args, store, got, want[args[0]])
+			}
+		}
+	}
+
+	copied := must("copy", from, onServer)
+	equal(onServer)
+	must("forget", "--visitor=v1", "--visitor=v2", "--yes", onServer) // as if the copy had been interrupted
+	again := must("copy", from, onServer)
+	equal(onServer)
+	if now := must("copy", from, onServer); !regexp.MustCompile(`catalogue: 0 rows copied\n(.*\n)*events: 0 rows copied`).MatchString(now) {
+		t.Errorf("the third copy: %s\nthe first: %s\nthe second: %s", now, copied, again)
+	}
+	must("check", "--deep", onServer)
+	must("copy", "--from="+address, last)
+	equal(last)
+	must("check", "--deep", last)
+}
+
+// TestCopyRefusesAnotherCatalogue copies into a store that has other definitions of the same ids.
+func TestCopyRefusesAnotherCatalogue(t *testing.T) {
+	server := schematest.Server(t)
+	first := t.TempDir()
+	store := "--store=" + server.Address(server.Database(t))
+	succeed(t, nil, "apply", "-f", "../testdata/thirty.catalog.yaml", "--store=embedded:"+first)
+	succeed(t, nil, "import", "../testdata/thirty.ndjson", "--store=embedded:"+first)
+	conn := schematest.Reach(t, strings.TrimPrefix(store, "--store="))
+	succeed(t, nil, "apply", "-f", "../testdata/thirty.catalog.yaml", store)
+	if err := conn.Exec(t.Context(), "INSERT INTO catalogue (account_id, kind, id, facet, version, body) SELECT account_id, kind, id, facet, version + 1, replace(body, '\"power\":80', '\"power\":90') FROM catalogue WHERE kind = 'campaign' AND facet = 'definition'"); err != nil {
+		t.Fatal(err)
+	}
+	code, out, complaints := other(t, nil, "copy", "--from="+first, store)
+	if code != exitFailed || !strings.Contains(complaints, "definition of campaign 1 of account 1") {
+		t.Errorf("exit %d\n%s%s", code, out, complaints)
+	}
+	var events uint64
+	if err := conn.QueryRow(t.Context(), "SELECT count() FROM events").Scan(&events); err != nil || events > 0 {
+		t.Errorf("%d events were copied, %v", events, err)
+	}
+	for from, want := range map[string]string{"": "--from", "nowhere": "must be embedded:DIR", "embedded:nowhere": "there is no store"} {
+		if code, _, complaints := other(t, nil, "copy", "--from="+from, store); code != exitUsage || !strings.Contains(complaints, want) {
+			t.Errorf("--from=%s: exit %d, %s", from, code, complaints)
+		}
+	}
+	if code, _, complaints := other(t, nil, "copy", "--from="+first, "--store=embedded:"+t.TempDir()); code != exitUsage || !strings.Contains(complaints, "both stores are embedded") {
+		t.Errorf("exit %d, %s", code, complaints)
+	}
+}

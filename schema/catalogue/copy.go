@@ -1,0 +1,104 @@
+package catalogue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"lifthouse/schema"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// copiedBy begins the author of rows that Copy wrote.
+const copiedBy = "lifthouse copy"
+
+// copiedQuery selects the keys whose current row was written by Copy.
+const copiedQuery = `
+SELECT account_id, kind, id, facet
+FROM catalogue
+GROUP BY account_id, kind, id, facet
+HAVING startsWith(argMax(changed_by, (version, changed_at)), '` + copiedBy + `')`
+
+// Copy adds the catalogue of another store, with states and digests of tokens, in one atomic
+// insert. It returns the number of rows that it wrote. Rows that an earlier Copy wrote follow the
+// other store. If the catalogue has other rows that differ, Copy changes nothing and returns an
+// error that names them.
+func (c *Catalogue) Copy(ctx context.Context, from driver.Conn) (written int, err error) {
+	others, err := readRows(ctx, from)
+	if err != nil {
+		return 0, err
+	}
+	copied := map[key]bool{}
+	err = schema.EachRow(ctx, c.conn, copiedQuery, func(row driver.Rows) error {
+		var k key
+		err := row.Scan(&k.AccountID, (*string)(&k.Kind), &k.ID, (*string)(&k.Part))
+		copied[k] = true
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("read catalogue: %w", err)
+	}
+	if !strings.HasPrefix(authorOf(ctx), copiedBy) {
+		ctx = WithAuthor(ctx, copiedBy)
+	}
+	err = c.change(ctx, nil, func(current []row) ([]row, error) {
+		rows, err := rowsToCopy(current, others, copied)
+		written = max(written, len(rows)) // on a retry after a conflict, some rows are already stored
+		return rows, err
+	})
+	return written, err
+}
+
+// shownDifferences is the maximum number of differences that an error names.
+const shownDifferences = 10
+
+// rowsToCopy returns the rows that make the current rows include the others.
+func rowsToCopy(current, others []row, copied map[key]bool) ([]row, error) {
+	stored := make(map[key]row, len(current))
+	for _, r := range current {
+		stored[r.key] = r
+	}
+	var rows []row
+	var differ []string
+	for _, other := range others {
+		before, exists := stored[other.key]
+		switch {
+		case exists && before.equal(other):
+		case exists && !copied[other.key]:
+			differ = append(differ, other.name())
+		default:
+			other.Version = before.Version + 1
+			rows = append(rows, other)
+			stored[other.key] = other
+		}
+	}
+	if more := len(differ) - shownDifferences; more > 0 {
+		differ = append(differ[:shownDifferences], fmt.Sprint(more, " more"))
+	}
+	if len(differ) > 0 {
+		return nil, errors.New("the catalogues differ, nothing was copied: " + strings.Join(differ, ", ") + "; copy into a new store")
+	}
+	all := make([]row, 0, len(stored))
+	for _, r := range stored {
+		all = append(all, r)
+	}
+	together, err := newSnapshot(all)
+	if err == nil {
+		err = together.Validate()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the catalogues do not go together, nothing was copied: %w", err)
+	}
+	return rows, nil
+}
+
+// name names what a row describes, for messages.
+func (r *row) name() string {
+	name := fmt.Sprintf("%s of %s %d", r.Part, r.Kind, r.ID)
+	if r.Kind != kindAccount {
+		name += fmt.Sprintf(" of account %d", r.AccountID)
+	}
+	return name
+}

@@ -1,0 +1,74 @@
+package catalogue_test
+
+import (
+	"strings"
+	"testing"
+
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest"
+)
+
+// TestCopy copies a catalogue with states and tokens, and follows its changes until the copy is
+// changed itself.
+func TestCopy(t *testing.T) {
+	conn := schematest.Open(t)
+	first, err := catalogue.Open(t.Context(), conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := open(t)
+	mustApply(t, first, valid)
+	secret, _, err := first.CreateToken(t.Context(), catalogue.Token{AccountID: 1, Name: "dashboard", Scopes: []catalogue.Scope{catalogue.ScopeRead}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustCopy := func(want int) {
+		t.Helper()
+		if written, err := second.Copy(t.Context(), conn); err != nil || written != want {
+			t.Fatalf("%d rows, want %d; %v", written, want, err)
+		}
+		if got, want := export(t, second), export(t, first); got != want {
+			t.Errorf("%s\nwant\n%s", got, want)
+		}
+	}
+	mustCopy(10) // definitions of account, website, goal, target, campaign and widget; states of three; a token
+	mustCopy(0)
+	if tokens := second.Snapshot().Tokens(1); len(tokens) != 1 || tokens[0].Digest != catalogue.DigestOf(secret) {
+		t.Errorf("tokens %+v", tokens)
+	}
+
+	if _, _, err := first.SwitchCampaign(t.Context(), 1, 1, 12, false); err != nil {
+		t.Fatal(err)
+	}
+	mustApply(t, first, strings.Replace(valid, "name: Shop", "name: Store", 1))
+	mustCopy(2)
+
+	mustApply(t, second, strings.Replace(valid, "name: Shop", "name: Outlet", 1))
+	mustApply(t, first, strings.Replace(valid, "name: Newsletter", "name: Letter", 1))
+	before := export(t, second)
+	if _, err := second.Copy(t.Context(), conn); err == nil || !strings.Contains(err.Error(), "differ, nothing was copied: definition of account 1;") {
+		t.Errorf("a changed copy: %v", err)
+	}
+	if got := export(t, second); got != before {
+		t.Errorf("a refused copy changed\n%s\ninto\n%s", before, got)
+	}
+}
+
+// TestCopyRefusesAWebsiteOfAnotherAccount checks constraints over all accounts.
+func TestCopyRefusesAWebsiteOfAnotherAccount(t *testing.T) {
+	conn := schematest.Open(t)
+	first, err := catalogue.Open(t.Context(), conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := open(t)
+	mustApply(t, first, valid)
+	mustApply(t, second, strings.Replace(valid, "id: 1\n    name: Shop", "id: 2\n    name: Shop", 1))
+	before := export(t, second)
+	if _, err := second.Copy(t.Context(), conn); err == nil || !strings.Contains(err.Error(), "do not go together") {
+		t.Error(err)
+	}
+	if got := export(t, second); got != before {
+		t.Errorf("a refused copy changed\n%s\ninto\n%s", before, got)
+	}
+}

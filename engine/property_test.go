@@ -203,7 +203,7 @@ func TestReportEqualsTheFold(t *testing.T) {
 		}
 	}
 	w.Shuffle(len(events), func(i, j int) { events[i], events[j] = events[j], events[i] })
-	insert(t, s, events)
+	insertAt(t, s, events, accepted)
 	in := newStored(t, s, events)
 	owned := w.owned(ids...)
 	var fromRows atomic.Int64
@@ -252,7 +252,7 @@ func FuzzReport(f *testing.F) {
 		for range 1 + w.IntN(150) {
 			events = append(events, w.event(id))
 		}
-		insert(t, s, events)
+		insertAt(t, s, events, accepted)
 		in := newStored(t, s, events)
 		owned := w.owned(id)
 		for range 3 {
@@ -261,12 +261,17 @@ func FuzzReport(f *testing.F) {
 	})
 }
 
-// accepted is the acceptance time of all events. The days before it have some of them.
+// accepted is the acceptance time of the events of random worlds. The days before it have some of them.
 var accepted = start.AddDate(0, 0, 1).Add(time.Hour)
 
 // insert stores the events in several parts, so that the rows of a visitor are
 // in different parts.
 func insert(t *testing.T, conn driver.Conn, events []schema.Event) {
+	t.Helper()
+	insertAt(t, conn, events, start)
+}
+
+func insertAt(t *testing.T, conn driver.Conn, events []schema.Event, accepted time.Time) {
 	t.Helper()
 	for part := range slices.Chunk(events, 1+len(events)/5) {
 		if err := schema.InsertEvents(t.Context(), conn, "", part, accepted); err != nil {

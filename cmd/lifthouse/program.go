@@ -45,6 +45,7 @@ type program struct {
 	environ      []string      // complete environment, to find misspelt variables
 	running      *app.Store    // store of the running server; nil: not forwarded
 	overdue      chan struct{} // closed when a server did not stop in time; nil: forwarded
+	serves       bool          // the store is opened to serve requests
 	stopMargin   time.Duration // additional time to stop after running requests
 
 	config   string // file

@@ -54,6 +54,7 @@ const (
 // not serve it.
 func (p *program) openToServe(ctx context.Context) (*app.Store, error) {
 	waiting := false
+	p.serves = true
 	for until := time.Now().Add(holderTimeout); ; {
 		s, err := p.openStore(ctx)
 		var locked *embedded.LockedError

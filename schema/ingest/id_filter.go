@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/bits-and-blooms/bloom/v3"
@@ -55,12 +56,36 @@ func (w *Writer) LoadLastAccepted(ctx context.Context) error {
 // writer, which may write meanwhile. Until LoadIDs returns without an error, and
 // also afterwards if it fails, every event is looked up.
 func (w *Writer) LoadIDs(ctx context.Context) error {
-	rows, err := w.conn.Query(ctx, "SELECT event_id FROM events")
+	return w.loadIDs(ctx, "SELECT event_id FROM events", func() {})
+}
+
+// LoadIDsSlowly is LoadIDs on one core, half of the time, so that a server can serve
+// meanwhile.
+func (w *Writer) LoadIDsSlowly(ctx context.Context) error {
+	began := time.Now()
+	return w.loadIDs(ctx, "SELECT event_id FROM events SETTINGS max_threads = 1", func() {
+		select {
+		case <-time.After(time.Since(began)):
+		case <-ctx.Done():
+		}
+		began = time.Now()
+	})
+}
+
+// idsBetweenPauses is the number of ids that are read between two pauses, in some ten
+// milliseconds.
+const idsBetweenPauses = 100_000
+
+func (w *Writer) loadIDs(ctx context.Context, statement string, pause func()) error {
+	rows, err := w.conn.Query(ctx, statement)
 	if err != nil {
 		return fmt.Errorf("read the ids of the events: %w", err)
 	}
 	defer func() { _ = rows.Close() }()
-	for rows.Next() {
+	for n := 1; rows.Next(); n++ {
+		if n%idsBetweenPauses == 0 {
+			pause()
+		}
 		var id uint64
 		if err := rows.Scan(&id); err != nil {
 			return fmt.Errorf("read the ids of the events: %w", err)

@@ -1,9 +1,15 @@
 package ingest
 
 import (
+	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"lifthouse/schema"
 	"lifthouse/schema/schematest"
@@ -92,5 +98,107 @@ func TestIDFilterCapacity(t *testing.T) {
 	}
 	if k.capacity <= maxFilterIDs || k.complete || len(k.possiblyStored(make([]schema.Event, 3), make([]Verdict, 3))) != 3 {
 		t.Errorf("capacity %d, complete %v; want it to be disabled above %d", k.capacity, k.complete, maxFilterIDs)
+	}
+}
+
+// savingWriter returns an exclusive writer that uses saved ids, and whether there were any.
+func savingWriter(t *testing.T, conn driver.Conn, path string) (*Writer, bool) {
+	t.Helper()
+	w := NewWriter(conn)
+	w.leastSaved = 0
+	if err := w.LoadLastAccepted(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.SetExclusive()
+	saved, err := w.UseSavedIDs(t.Context(), path)
+	if err == nil && !saved {
+		err = w.LoadIDs(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w, saved
+}
+
+// someViews returns views of a range of visitors.
+func someViews(from, to uint64) []schema.Event {
+	var events []schema.Event
+	for id := from; id < to; id++ {
+		events = append(events, schema.Event{
+			EventID: schema.Hash(string(rune(id))), VisitorID: id, Time: time.UnixMilli(1_777_777_777_000).UTC(), WebsiteID: 1, //nolint:gosec // small
+			Subject: schema.SubjectCampaign, SubjectID: 1, Kind: schema.KindView,
+		})
+	}
+	return events
+}
+
+// TestSavedIDs saves the ids at the end of a writer. The next one reads them at its first
+// write, and uses no file of other events.
+func TestSavedIDs(t *testing.T) {
+	conn, path := schematest.Open(t), filepath.Join(t.TempDir(), "ids")
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	exists := func() bool { _, err := os.Stat(path); return err == nil }
+	write := func(w *Writer, from, to uint64, inserted, duplicates int) {
+		t.Helper()
+		outcome, err := w.Write(t.Context(), someViews(from, to))
+		if must(err); outcome.Inserted != inserted || outcome.Duplicates != duplicates {
+			t.Errorf("%+v, want %d inserted, %d duplicates", outcome, inserted, duplicates)
+		}
+	}
+	w, saved := savingWriter(t, conn, path)
+	if saved {
+		t.Fatal("a new store has saved ids")
+	}
+	write(w, 1, 100, 99, 0)
+	must(w.SaveIDs(t.Context(), path))
+
+	w, saved = savingWriter(t, conn, path) // writes nothing
+	must(w.SaveIDs(t.Context(), path))
+	if !saved || !exists() {
+		t.Errorf("saved %v, file %v", saved, exists())
+	}
+	w, saved = savingWriter(t, conn, path)
+	write(w, 50, 150, 50, 50)
+	if !saved || !w.idFilter.isComplete() || exists() { // it is killed now
+		t.Errorf("saved %v, file %v", saved, exists())
+	}
+	w, saved = savingWriter(t, conn, path)
+	write(w, 140, 160, 10, 10)
+	if saved {
+		t.Error("ids were saved by a killed process")
+	}
+	must(w.SaveIDs(t.Context(), path))
+
+	stale, err := os.ReadFile(path)
+	must(err)
+	must(schema.InsertEvents(t.Context(), conn, "", someViews(160, 161), time.Now().UTC().Add(time.Second))) // by another process
+	w, saved = savingWriter(t, conn, path)
+	if saved || exists() {
+		t.Errorf("the ids of fewer events are used; file %v", exists())
+	}
+	write(w, 150, 170, 9, 11)
+	must(w.SaveIDs(t.Context(), path))
+
+	// damaged files: no event is taken for a new one
+	whole, err := os.ReadFile(path)
+	must(err)
+	damaged := map[string][]byte{"empty": nil, "header": whole[:20], "cut": whole[:len(whole)/2], "other": stale}
+	for _, at := range []int{3, 30, 60, len(whole) / 2, len(whole) - 1} {
+		changed := slices.Clone(whole)
+		changed[at] ^= 4
+		damaged[fmt.Sprint("byte ", at)] = changed
+	}
+	for name, content := range damaged {
+		must(os.WriteFile(path, content, 0o600))
+		w, _ := savingWriter(t, conn, path)
+		write(w, 1, 170, 0, 169)
+		if exists() {
+			t.Errorf("%s: the file is left", name)
+		}
 	}
 }

@@ -34,6 +34,8 @@ type Writer struct {
 	afterWrite    func([]Subject)
 	name          string // identifies the rows of this writer in a shared store; empty if the store is not shared
 	idFilter      idFilter
+	leastSaved    uint64       // events from which their ids are saved
+	savedIDs      string       // a file with the ids of the stored events; empty: none; guarded by writeLock
 	exclusive     bool         // no other process writes to the store
 	readsTables   bool         // a mutation may read another table
 	lastAccepted  time.Time    // the latest acceptance time; guarded by writeLock
@@ -51,7 +53,7 @@ type Writer struct {
 // NewWriter returns the writer of a store. A process must have only one writer
 // per store.
 func NewWriter(conn driver.Conn) *Writer {
-	return &Writer{conn: conn, writeLock: make(chan struct{}, 1), afterWrite: func([]Subject) {}, afterInsert: func([]schema.Event, time.Time) {}, refreshes: newRefreshes()}
+	return &Writer{conn: conn, writeLock: make(chan struct{}, 1), afterWrite: func([]Subject) {}, afterInsert: func([]schema.Event, time.Time) {}, refreshes: newRefreshes(), leastSaved: leastSavedIDs}
 }
 
 // SetManifest sets the manifest that is updated after each insert, before the
@@ -161,6 +163,9 @@ func (w *Writer) write(ctx context.Context, events []schema.Event, verdicts []Ve
 		defer func() { <-w.writeLock }()
 	case <-ctx.Done():
 		return Outcome{}, context.Cause(ctx)
+	}
+	if err := w.readSavedIDs(ctx); err != nil {
+		return Outcome{}, err
 	}
 	if err := w.repairCounters(ctx); err != nil {
 		return Outcome{}, err

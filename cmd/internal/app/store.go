@@ -55,6 +55,7 @@ type Options struct {
 	Concurrency int                              // reports that query servers at the same time; 0: the driver's default
 	Times       ingest.Times                     // allowed times of events
 	Complain    func(format string, args ...any) // reports damage that was found and repaired
+	Serves      bool                             // requests are served, so that nothing else may use all cores
 }
 
 // Open opens the store at an address and brings its tables up to date. The
@@ -102,7 +103,9 @@ func (s *Store) openEmbedded(ctx context.Context, o Options) error {
 		return err
 	}
 	s.Own(s.Manifest)
-	s.learn(ctx)
+	if err := s.learn(ctx, o.Serves); err != nil {
+		return err
+	}
 	s.Refresher = rollup.NewRefreshers(s.Writer, s.Engine.Rollups)
 	return nil
 }
@@ -280,18 +283,32 @@ func (s *Store) Owns(website int64) bool {
 	return known
 }
 
-// learn reads the ids of the stored events in the background.
-func (s *Store) learn(ctx context.Context) {
+// idsFile is a file with the ids of the stored events, which a process leaves that ended
+// cleanly.
+const idsFile = "lifthouse.ids"
+
+// learn reads the ids of the stored events in the background, unless the last process saved
+// them. Slowly leaves most of the cores to others.
+func (s *Store) learn(ctx context.Context, slowly bool) error {
+	saved, err := s.Writer.UseSavedIDs(ctx, filepath.Join(s.Dir, idsFile))
+	if err != nil || saved {
+		return err
+	}
+	load := s.Writer.LoadIDs
+	if slowly {
+		load = s.Writer.LoadIDsSlowly
+	}
 	ctx, s.stopLearning = context.WithCancel(context.WithoutCancel(ctx))
 	s.learning.Go(func() {
-		if err := s.Writer.LoadIDs(ctx); err != nil && ctx.Err() == nil {
+		if err := load(ctx); err != nil && ctx.Err() == nil {
 			slog.WarnContext(ctx, "read event ids failed; each event is looked up in the store", "err", err)
 		}
 	})
+	return nil
 }
 
-// Learned returns when the writer has read the ids of the stored events. After a
-// start this takes one core for some seconds.
+// Learned returns when the writer has read the ids of the stored events, unless the last
+// process saved them.
 func (s *Store) Learned() { s.learning.Wait() }
 
 // EmbeddedOptions creates the database of an embedded store if it does not exist,
@@ -337,6 +354,13 @@ func (s *Store) repairAfterCrash(ctx context.Context, repaired bool, complain fu
 // interrupted write keeps OpenMark, so that the next start repairs the counters.
 const stopWriting = time.Second
 
+// saveIDs saves the ids of the stored events for the next process.
+func (s *Store) saveIDs(ctx context.Context) {
+	if err := s.Writer.SaveIDs(ctx, filepath.Join(s.Dir, idsFile)); err != nil {
+		slog.WarnContext(ctx, "the next start reads all event ids", "err", err)
+	}
+}
+
 // Close stops the components and closes the connection and the engine.
 func (s *Store) Close() error {
 	var errs []error
@@ -350,6 +374,9 @@ func (s *Store) Close() error {
 	if s.Conn != nil {
 		if s.Engine != nil { // the store was opened completely
 			s.Manifest.Update(ctx)
+		}
+		if s.Dir != "" && s.Engine != nil && quiet {
+			s.saveIDs(ctx)
 		}
 		errs = append(errs, s.CloseReplicas(), s.Conn.Close())
 	}

@@ -41,7 +41,7 @@ func (g Grants) Statements() ([]string, error) {
 	}
 	if g.Cluster != "" {
 		slots.On = " ON CLUSTER " + identifier(g.Cluster)
-		slots.Engines = []string{"Distributed", "MergeTree"} // MergeTree: tables that each server has for itself
+		slots.Engines = []string{"Distributed", "MergeTree", "AggregatingMergeTree"} // the latter are those of tables that each server has for itself
 		for _, engine := range engines {
 			slots.Engines = append(slots.Engines, "Replicated"+engine)
 		}

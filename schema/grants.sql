@@ -60,4 +60,6 @@ GRANT{{.On}} SYSTEM SYNC REPLICA ON {{.Database}}.* TO {{.Serving}}, {{.Migratin
 GRANT{{.On}} CLUSTER, REMOTE ON *.* TO {{.Serving}}, {{.Migrating}};
 
 GRANT{{.On}} SELECT ON system.clusters TO {{.Serving}}, {{.Migrating}};
+
+GRANT{{.On}} SELECT ON system.one TO {{.Serving}}, {{.Migrating}};
 {{- end}}

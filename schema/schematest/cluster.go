@@ -3,6 +3,7 @@ package schematest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	"lifthouse/engine/embedded"
+	"lifthouse/schema"
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -71,8 +73,9 @@ func NewCluster(tb testing.TB) *Cluster {
 	return c
 }
 
-// copyTool copies the tool, and gives the servers the usual number of background threads. The
-// program that they are made of has two, so that mutations take seconds.
+// copyTool copies the tool, and gives the servers the usual number of background threads, and the
+// users with the grants that lifthouse grants prints. The program that they are made of has two
+// threads, so that mutations take seconds.
 func (c *Cluster) copyTool() {
 	c.tb.Helper()
 	from, to := filepath.Dir(c.tool), c.tb.TempDir()
@@ -84,12 +87,40 @@ func (c *Cluster) copyTool() {
 	if err != nil {
 		c.tb.Fatal(err)
 	}
-	const limit = "<max_server_memory_usage>"
-	more := strings.ReplaceAll(string(text), limit, "<background_pool_size>16</background_pool_size>"+limit)
+	users, err := grantedUsers(clusterName, Serving, Migrating)
+	if err != nil {
+		c.tb.Fatal(err)
+	}
+	const limit, end = "<max_server_memory_usage>", "</users></clickhouse>"
+	more := strings.Replace(string(text), limit, "<background_pool_size>16</background_pool_size>"+limit, 1)
+	more = strings.Replace(more, end, usersOfCluster(users)+end, 1)
 	if err := errors.Join(os.Remove(tool), os.WriteFile(tool, []byte(more), 0o700)); err != nil { //nolint:gosec // a program
 		c.tb.Fatal(err)
 	}
 	c.tool = tool
+}
+
+// clusterName is the name of the cluster in remote_servers.
+const clusterName = "lift"
+
+// usersOfCluster returns the users for users.xml, as text in a shell script.
+func usersOfCluster(users []grantedUser) string {
+	var text strings.Builder
+	for _, u := range users {
+		fmt.Fprintf(&text, "<%[1]s><password>%[2]s</password><networks><ip>::/0</ip></networks><profile>default</profile><quota>default</quota><grants>", u.Name, u.Password)
+		for _, grant := range u.Grants {
+			text.WriteString("<query>" + strings.ReplaceAll(grant, "`", "\\`") + "</query>")
+		}
+		fmt.Fprintf(&text, "</grants></%s>", u.Name)
+	}
+	return text.String()
+}
+
+// UserAddress returns the address of the database Granted for one of its users. The database must
+// be created.
+func (c *Cluster) UserAddress(user schema.User) string {
+	_, rest, _ := strings.Cut(c.Address, "@")
+	return "clickhouse://" + user.Name + ":" + user.Password + "@" + strings.Replace(rest, "/lifthouse?", "/"+Granted+"?", 1)
 }
 
 // waitForCluster waits until no other test process has a cluster, whose ports are fixed. The

@@ -151,7 +151,7 @@ func startServer(ctx context.Context, dir string) (*ClickHouse, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	grants, err := grantedUsers(Serving, Migrating)
+	grants, err := grantedUsers("", Serving, Migrating)
 	if err != nil {
 		return nil, err
 	}
@@ -280,9 +280,9 @@ type grantedUser struct {
 }
 
 // grantedUsers returns the users with the grants that lifthouse grants prints, for
-// users.xml. This server cannot create users by statements.
-func grantedUsers(serving, migrating schema.User) ([]grantedUser, error) {
-	statements, err := schema.Grants{Database: Granted, Serving: serving, Migrating: migrating}.Statements()
+// users.xml. These servers cannot create users by statements.
+func grantedUsers(cluster string, serving, migrating schema.User) ([]grantedUser, error) {
+	statements, err := schema.Grants{Database: Granted, Cluster: cluster, Serving: serving, Migrating: migrating}.Statements()
 	if err != nil {
 		return nil, err
 	}
@@ -292,8 +292,10 @@ func grantedUsers(serving, migrating schema.User) ([]grantedUser, error) {
 		if at < 0 {
 			continue
 		}
+		what, names, _ := strings.Cut(statement[at:], " TO `")
+		what = strings.Replace(what, " ON CLUSTER `"+cluster+"`", "", 1)
 		for i := range users {
-			if what, found := strings.CutSuffix(statement[at:], " TO `"+users[i].Name+"`"); found {
+			if strings.Contains("`"+names, "`"+users[i].Name+"`") {
 				users[i].Grants = append(users[i].Grants, what)
 			}
 		}

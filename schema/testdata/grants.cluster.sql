@@ -43,6 +43,8 @@ GRANT ON CLUSTER `lift` TABLE ENGINE ON Distributed TO `migrating`;
 
 GRANT ON CLUSTER `lift` TABLE ENGINE ON MergeTree TO `migrating`;
 
+GRANT ON CLUSTER `lift` TABLE ENGINE ON AggregatingMergeTree TO `migrating`;
+
 GRANT ON CLUSTER `lift` TABLE ENGINE ON ReplicatedMergeTree TO `migrating`;
 
 GRANT ON CLUSTER `lift` TABLE ENGINE ON ReplicatedReplacingMergeTree TO `migrating`;
@@ -65,3 +67,5 @@ GRANT ON CLUSTER `lift` SYSTEM SYNC REPLICA ON `lifthouse`.* TO `o\`dd`, `migrat
 GRANT ON CLUSTER `lift` CLUSTER, REMOTE ON *.* TO `o\`dd`, `migrating`;
 
 GRANT ON CLUSTER `lift` SELECT ON system.clusters TO `o\`dd`, `migrating`;
+
+GRANT ON CLUSTER `lift` SELECT ON system.one TO `o\`dd`, `migrating`;

@@ -130,10 +130,13 @@ func raw(t *testing.T, url, token, form string) string {
 // endureChaos sends events to two servers on the cluster and reads reports, while the servers are
 // killed, stopped and paused, and replicas are away for a while. Both servers refresh the rollups
 // of all replicas. Once the replicas have caught up and copies are removed, all acknowledged
-// events are counted once, and the rollups of every replica equal the events.
+// events are counted once, and the rollups of every replica equal the events. The servers have
+// the grants that lifthouse grants prints.
 func endureChaos(t *testing.T, cluster *schematest.Cluster) {
 	t.Helper()
-	address, _ := newDatabase(t, cluster, "chaos")
+	newDatabase(t, cluster, schematest.Granted)
+	succeed(t, nil, "migrate", "--store="+cluster.UserAddress(schematest.Migrating))
+	address := cluster.UserAddress(schematest.Serving)
 	w := newWorld(t, "--store="+address)
 	w.lags, w.copies = true, 20*time.Second
 	serve := func(i int) *process {

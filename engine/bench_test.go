@@ -123,8 +123,8 @@ func benchReport(b *testing.B, e *Engine, r query.Request) {
 }
 
 // BenchmarkSmallReport measures whole reports of few events and their CPU time: of events
-// that a statement returns (read), of events in memory (kept), and after an event was
-// written (written).
+// that a statement returns (read), of events in memory (kept), after an event was written
+// (written), and after all events were dropped, with the totals (dropped).
 func BenchmarkSmallReport(b *testing.B) {
 	read, writer := benchEngine(b)
 	kept := New(read.store.Conn, read.catalogue, source.DefaultLimits)
@@ -157,6 +157,7 @@ func BenchmarkSmallReport(b *testing.B) {
 		{"read", read, nothing, query.Request{}},
 		{"kept", kept, nothing, query.Request{}},
 		{"written", kept, write, query.Request{}},
+		{"dropped", kept, func() { kept.Written(nil) }, query.Request{}},
 		{"readByDevice", read, nothing, query.Request{Dimension: query.ByDevice}},
 		{"keptByDevice", kept, nothing, query.Request{Dimension: query.ByDevice}},
 	} {

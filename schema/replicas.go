@@ -17,7 +17,16 @@ import (
 )
 
 // replica is a connection to one server of a cluster, for its own tables.
-type replica struct{ driver.Conn }
+type replica struct {
+	driver.Conn
+	host string
+}
+
+// ReplicaOf returns host and port of a connection from OpenReplicas, or an empty text.
+func ReplicaOf(conn driver.Conn) string {
+	of, _ := conn.(replica)
+	return of.host
+}
 
 // OpenReplicas returns connections to the servers of each shard of a cluster, under the names
 // that remote_servers has for them. They need not be available: a connection is opened with the
@@ -58,7 +67,7 @@ func openReplica(address Address, host string) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return replica{guard(conn, 1)}, nil
+	return replica{guard(conn, 1), host}, nil
 }
 
 // CloseReplicas closes connections to replicas.

@@ -6,6 +6,9 @@ import (
 	"errors"
 
 	"lifthouse/engine/generation"
+	"lifthouse/schema"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
 // Each replica of a cluster has rollups of the events that it has, in tables that are not
@@ -35,12 +38,30 @@ func (x *Index) ShareReplica() { x.shared = newShared(x.conn, generation.BySet) 
 //go:embed sql/look_replica.sql
 var lookReplicaQuery string
 
+// errNoTables says that a server of a cluster cannot have rollups yet.
+var errNoTables = errors.New("the server has no tables for rollups of its own: run lifthouse migrate")
+
+// isUnusable reports whether an error says that the rollups of a replica cannot be used for a
+// while: it cannot be reached, or has no tables for them.
+func isUnusable(err error) bool {
+	var exception *clickhouse.Exception
+	const unknownTable, unknownDatabase, accessDenied = 60, 81, 497
+	if errors.As(err, &exception) {
+		return exception.Code == unknownTable || exception.Code == unknownDatabase || exception.Code == accessDenied
+	}
+	return errors.Is(err, errNoTables) || schema.Unreachable(err)
+}
+
 // readReplica reads which events a replica has.
 func (s *shared) readReplica(ctx context.Context) (now events, err error) {
 	var firsts, lasts, merged []uint64
-	err = s.conn.QueryRow(ctx, lookReplicaQuery).Scan(&firsts, &lasts, &merged, &now.Mutation.last, &now.Mutation.versions, &now.Mutating, &now.Table, &now.Numbered, &now.Removal, &now.Left, &now.Removing)
-	if err != nil {
+	var own bool
+	err = s.conn.QueryRow(ctx, lookReplicaQuery).Scan(&firsts, &lasts, &merged, &now.Mutation.last, &now.Mutation.versions, &now.Mutating, &now.Table, &now.Numbered, &own, &now.Removal, &now.Left, &now.Removing)
+	switch {
+	case err != nil:
 		return now, err
+	case !own:
+		return now, errNoTables
 	}
 	intervals := make([]generation.Interval, len(firsts))
 	for i := range firsts {

@@ -150,7 +150,7 @@ func TestRollupsOfReplicas(t *testing.T) {
 	cluster := schematest.NewCluster(t)
 	admin := schematest.Reach(t, strings.Replace(cluster.Address, "/lifthouse?", "/default?", 1))
 	for name, test := range map[string]func(*testing.T, string){
-		"copies": copiesBecomeVisibleFirst, "order": blocksBecomeVisibleInAnyOrder, "kills": refreshesAreKilled, "pauses": refreshesArePaused,
+		"copies": copiesBecomeVisibleFirst, "order": blocksBecomeVisibleInAnyOrder, "kills": refreshesAreKilled, "pauses": refreshesArePaused, "tables": tablesAreReplicated,
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := admin.Exec(t.Context(), "CREATE DATABASE "+name+" ON CLUSTER lift"); err != nil {
@@ -241,6 +241,37 @@ func blocksBecomeVisibleInAnyOrder(t *testing.T, address string) {
 		t.Error(paths)
 	}
 	t.Log(paths)
+}
+
+// tablesAreReplicated has a table of an earlier release, which was replicated. Rollups are not used
+// until it is replaced.
+func tablesAreReplicated(t *testing.T, address string) {
+	t.Helper()
+	m := newMember(t, 0, address, asIs)
+	m.more(100)
+	var statement string
+	if err := m.conn.QueryRow(t.Context(), "SELECT create_table_query FROM system.tables WHERE database = currentDatabase() AND name = 'rollups'").Scan(&statement); err != nil {
+		t.Fatal(err)
+	}
+	statement = strings.Replace(statement, ".rollups (", ".rollups ON CLUSTER lift (", 1)
+	statement = strings.Replace(statement, "ENGINE = Aggregating", "ENGINE = ReplicatedAggregating", 1)
+	statement = strings.Replace(statement, "MergeTree ", "MergeTree('/clickhouse/earlier/{uuid}', '{shard}-{replica}') ", 1)
+	m.exec("DROP TABLE rollups ON CLUSTER lift SYNC")
+	m.exec(statement)
+	m.refreshAll()
+	paths := map[string]int{}
+	m.compareAll(5, paths)
+	if paths[source.NameRollup]+paths[source.NameVisitors] > 0 || len(m.engine.Rollups.Away()) != 4 {
+		t.Error("rollups are used:", paths, m.engine.Rollups.Away())
+	}
+	if _, err := schema.Migrate(t.Context(), m.conn); err != nil {
+		t.Fatal(err)
+	}
+	paths = map[string]int{}
+	m.compareReplicas(2, paths)
+	if paths[source.NameRollup]+paths[source.NameVisitors] == 0 || len(m.engine.Rollups.Away()) != 0 {
+		t.Error("rollups are not used:", paths, m.engine.Rollups.Away())
+	}
 }
 
 // stride is the number of statements between two kills or pauses.

@@ -152,19 +152,22 @@ func (s *Set) each(ctx context.Context, work func(context.Context, *Index) error
 	return all.Wait()
 }
 
-// ifReached calls work. It returns no error if a replica cannot be reached, and logs when this
-// changes.
+// ifReached calls work, which sends a request. It returns no error if the rollups of a replica
+// cannot be used, and logs when this changes.
 func (x *Index) ifReached(ctx context.Context, work func(context.Context, *Index) error) error {
 	err := work(ctx, x)
 	if !x.isReplica() {
 		return err
 	}
-	away := schema.Unreachable(err) || errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil
+	away := isUnusable(err) || errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil
 	if x.away.Swap(away) != away {
 		if away {
-			slog.WarnContext(ctx, "a replica cannot be reached; reports are read from other replicas, or counted from the events", "err", err)
+			if fault := (*source.StoreError)(nil); errors.As(err, &fault) {
+				err = fault.Unwrap()
+			}
+			slog.WarnContext(ctx, "the rollups of a replica cannot be used; reports read other replicas, or count the events", "server", schema.ReplicaOf(x.conn), "err", err)
 		} else {
-			slog.InfoContext(ctx, "a replica can be reached again")
+			slog.InfoContext(ctx, "the rollups of a replica can be used again", "server", schema.ReplicaOf(x.conn))
 		}
 	}
 	if away {
@@ -179,12 +182,26 @@ func (s *Set) Load(ctx context.Context) error {
 	if x := s.only(); x != nil {
 		return x.Load(ctx)
 	}
-	return s.each(ctx, func(ctx context.Context, x *Index) error {
-		if x.away.Load() {
-			return nil // Poll tries again
+	var all errgroup.Group
+	for _, x := range s.Indexes() {
+		if !x.away.Load() { // else Poll tries again
+			all.Go(func() error {
+				_ = x.ifReached(ctx, func(ctx context.Context, x *Index) error { return x.Load(ctx) }) // Poll reports other errors
+				return nil
+			})
 		}
-		return x.Load(ctx)
-	})
+	}
+	return all.Wait()
+}
+
+// Away returns the servers whose rollups could not be used at the last request.
+func (s *Set) Away() (servers []string) {
+	for _, x := range s.Indexes() {
+		if x.away.Load() {
+			servers = append(servers, schema.ReplicaOf(x.conn))
+		}
+	}
+	return servers
 }
 
 // Reload reads the states again.

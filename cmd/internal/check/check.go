@@ -129,6 +129,9 @@ func (r *Report) rollups(ctx context.Context, e *engine.Engine) {
 		r.Fault("rollups", err)
 		return
 	}
+	for _, server := range e.Rollups.Away() {
+		r.Note("rollups", "those of %s cannot be used: it must answer under this name, which it has in remote_servers, and lifthouse migrate must have created its tables", server)
+	}
 	restored := e.Rollups.Restored()
 	if restored != nil && (!restored.Unnumbered || len(subjects) > 0) { // else no process has prepared the tables yet
 		r.Fault("rollups", restored)

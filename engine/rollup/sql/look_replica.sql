@@ -1,6 +1,7 @@
 -- One row: the intervals of the visible blocks of events, as partition · 2^40 + number, and the first blocks of merged parts;
 -- the mutations: the last one, the sum of the last version of each partition, and whether one is not executed on some part;
--- the id of the table, and whether the rows of its merged parts keep the numbers of their blocks. Of the removals of events:
+-- the id of the table, whether the rows of its merged parts keep the numbers of their blocks, and whether the tables of
+-- rollups are those of the server alone. Of the removals of events:
 -- the last number that was claimed, the last one that has not ended, and whether it may still run.
 SELECT
     parts.firsts                                            AS firsts,
@@ -11,6 +12,7 @@ SELECT
     mutations.unfinished > 0 OR parts.outdated > 0          AS mutating,
     tables.id                                               AS of_table,
     tables.numbered                                         AS numbered,
+    tables.own                                              AS own,
     removals.last                                           AS last_removal,
     arrayMax(removals.unfinished.1)                         AS last_unfinished,
     arrayExists(at -> at > now64(3) - INTERVAL 10 MINUTE, removals.unfinished.2) AS removing
@@ -47,10 +49,11 @@ CROSS JOIN
 CROSS JOIN
 (
     SELECT
-        toString(uuid)                                                    AS id,
-        position(engine_full, 'enable_block_number_column = 1') > 0       AS numbered
+        anyIf(toString(uuid), name = 'events_local')                                                            AS id,
+        countIf(name = 'events_local' AND position(engine_full, 'enable_block_number_column = 1') > 0) > 0      AS numbered,
+        countIf(name != 'events_local' AND NOT startsWith(engine, 'Replicated')) = 4                            AS own
     FROM system.tables
-    WHERE database = currentDatabase() AND name = 'events_local'
+    WHERE database = currentDatabase() AND name IN ('events_local', 'rollups', 'exposures', 'conversions', 'rollup_claims')
 ) AS tables
 CROSS JOIN
 (

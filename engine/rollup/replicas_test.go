@@ -170,7 +170,7 @@ func copiesBecomeVisibleFirst(t *testing.T, address string) {
 	m.catchUp()
 	m.refreshAll()
 	paths := map[string]int{}
-	for range 2 {
+	for range rounds(1) {
 		second := []driver.Conn{m.replicas[0][1], m.replicas[1][1]}
 		m.everywhere("SYSTEM STOP FETCHES events_local", second...)
 		m.more(30)
@@ -205,7 +205,7 @@ func blocksBecomeVisibleInAnyOrder(t *testing.T, address string) {
 	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // no secret
 	members := []*member{newMember(t, seed|1, address, asIs), newMember(t, seed|1+2, address, asIs)}
 	paths := map[string]int{}
-	for round := range 10 {
+	for round := range rounds(6) {
 		for range 6 {
 			m, shard, replica := members[random.IntN(2)], random.IntN(2), random.IntN(2)
 			of := m.replicas[shard][replica]
@@ -274,12 +274,20 @@ func tablesAreReplicated(t *testing.T, address string) {
 	}
 }
 
+// rounds returns the number of rounds of a test: a few, or LIFTHOUSE_ROUNDS.
+func rounds(few int) int {
+	if given, err := strconv.Atoi(os.Getenv("LIFTHOUSE_ROUNDS")); err == nil {
+		return given
+	}
+	return few
+}
+
 // stride is the number of statements between two kills or pauses.
 func stride() int {
 	if given, err := strconv.Atoi(os.Getenv("LIFTHOUSE_STRIDE")); err == nil {
 		return given
 	}
-	return 16
+	return 24
 }
 
 // refreshesAreKilled kills a process after some statements of its refreshes. Another process

@@ -17,7 +17,7 @@ func TestCopyEvents(t *testing.T) {
 	first := schematest.Open(t)
 	alone := ingest.NewWriter(first)
 	alone.SetExclusive()
-	for visitor := range uint64(tier.Of(6, 8, 400)) {
+	for visitor := range uint64(tier.Of(6, 8, 80)) {
 		for _, e := range arrivals(r, visitor) { // one by one, so that the order of their arrival counts
 			if _, err := alone.Write(t.Context(), []schema.Event{e}); err != nil {
 				t.Fatal(err)

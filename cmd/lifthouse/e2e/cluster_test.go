@@ -148,7 +148,7 @@ func endureChaos(t *testing.T, cluster *schematest.Cluster) {
 	seed := seedOf(t)
 	r := rand.New(rand.NewPCG(seed, 27)) //nolint:gosec // no secret
 	troubles := map[string]int{}
-	for until := time.Now().Add(chaosFor()); time.Now().Before(until); wait(r, 200, 1500) {
+	for until := time.Now().Add(chaosFor() / 2); time.Now().Before(until); wait(r, 200, 1500) {
 		i := r.IntN(len(servers))
 		switch r.IntN(4) {
 		case 0:

@@ -174,7 +174,7 @@ func (l *life) compareTotals() {
 func TestReportsOfEventsInMemoryEqualTheFold(t *testing.T) {
 	l := newLife(t, 1)
 	l.write(200)
-	for step := range tier.Of(80, 100, 1_500) {
+	for step := range tier.Of(80, 100, 1_000) {
 		switch n := l.IntN(100); {
 		case n < 65:
 			l.report()
@@ -238,7 +238,7 @@ func TestReportsDuringWrites(t *testing.T) {
 			}
 		})
 	}
-	for n := range uint64(tier.Of(40, 60, 600)) {
+	for n := range uint64(tier.Of(40, 60, 300)) {
 		event := schema.Event{
 			EventID: 1 + n, Time: start.Add(time.Duration(n) * time.Second), WebsiteID: 1, Subject: subject.Kind, SubjectID: subject.ID,
 			VisitorID: schema.Hash(nameOfVisitor(int(n))), Kind: schema.KindView,

@@ -191,7 +191,7 @@ func (w world) owned(ids ...int64) *catalogue.Owned {
 }
 
 func TestReportEqualsTheFold(t *testing.T) {
-	requests := tier.Of(60, 60, 3_000)
+	requests := tier.Of(60, 60, 2_000)
 	w := world{rand.New(rand.NewPCG(20261120, 1))}
 	s := &source.Store{Conn: schematest.Open(t), Limits: source.DefaultLimits}
 	var events []schema.Event

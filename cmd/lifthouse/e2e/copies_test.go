@@ -23,12 +23,12 @@ func TestProcessesImportOneFileAtOnce(t *testing.T) {
 	tier.Parallel(t)
 	tier.SkipShort(t)
 	server := schematest.Server(t)
-	importAtOnce(t, server.Address(server.Database(t)), tier.Of(1, 1, 20), tier.Of(200, 200, 1_000))
+	importAtOnce(t, server.Address(server.Database(t)), tier.Of(1, 1, 10), tier.Of(200, 200, 1_000))
 }
 
 // TestProcessesImportOneFileIntoAClusterAtOnce does the same with a cluster.
 func TestProcessesImportOneFileIntoAClusterAtOnce(t *testing.T) {
-	importAtOnce(t, schematest.NewCluster(t).Address, 20, 300)
+	importAtOnce(t, schematest.NewCluster(t).Address, 8, 300)
 }
 
 // importAtOnce imports the same files into a store with four concurrent

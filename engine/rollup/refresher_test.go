@@ -368,7 +368,7 @@ func (s *shop) past(through time.Time) driver.Conn {
 }
 
 func TestRollupEqualsReference(t *testing.T) {
-	worlds, rounds := tier.Of(1, 1, 12), tier.Of(2, 2, 8)
+	worlds, rounds := tier.Of(1, 1, 8), tier.Of(2, 2, 8)
 	paths := map[string]int{}
 	for seed := range uint64(worlds) { //nolint:gosec // few
 		s := newShop(t, seed)
@@ -400,7 +400,7 @@ func TestRollupEqualsReference(t *testing.T) {
 // TestVisitorsEqualReference requests reports that no cube expresses, also after
 // late events, whose visitors have other first views then.
 func TestVisitorsEqualReference(t *testing.T) {
-	worlds, rounds := tier.Of(1, 1, 12), tier.Of(3, 3, 6)
+	worlds, rounds := tier.Of(1, 1, 8), tier.Of(3, 3, 6)
 	paths := map[string]int{}
 	for seed := range uint64(worlds) { //nolint:gosec // few
 		s := newShop(t, 100+seed)

@@ -36,11 +36,7 @@ func (q *reading) answerGoals(ctx context.Context, x Source) (found map[int64]*v
 				continue
 			}
 			key.goal = 0
-			if had := of[key]; had != nil {
-				merged := had.Merge(*m)
-				m = &merged
-			}
-			of[key] = m
+			visit.AddTo(of, key, m)
 		}
 		found[goal] = q.found(of)
 	}

@@ -255,11 +255,7 @@ func (q *reading) read(ctx context.Context, from *source.Store) (sums map[cellKe
 	}
 	for _, of := range each[1:] {
 		for key, m := range of {
-			if had := each[0][key]; had != nil {
-				merged := had.Merge(*m)
-				m = &merged
-			}
-			each[0][key] = m
+			visit.AddTo(each[0], key, m)
 		}
 	}
 	return each[0], cmp.Or(declines...), nil

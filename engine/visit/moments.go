@@ -126,3 +126,12 @@ func (m *Moments) GoalsReached() int64 {
 	}
 	return m.Goals.Sum.Int64()
 }
+
+// AddTo adds moments to those of a key. It changes neither.
+func AddTo[K comparable](sums map[K]*Moments, key K, m *Moments) {
+	if had := sums[key]; had != nil {
+		merged := had.Merge(*m)
+		m = &merged
+	}
+	sums[key] = m
+}

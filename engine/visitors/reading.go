@@ -52,11 +52,7 @@ func (r *reading) each(ctx context.Context, count func(*counting, context.Contex
 	}
 	for _, counted := range all {
 		for at, m := range counted.sums {
-			if had := r.sums[at]; had != nil {
-				merged := had.Merge(*m)
-				m = &merged
-			}
-			r.sums[at] = m
+			visit.AddTo(r.sums, at, m)
 		}
 	}
 	return nil

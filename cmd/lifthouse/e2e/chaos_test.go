@@ -242,20 +242,7 @@ func TestServersInChaos(t *testing.T) {
 	w.begin()
 	troubles := map[string]int{}
 	for until := time.Now().Add(chaosFor()); time.Now().Before(until); wait(r, 200, 1500) {
-		i := r.IntN(len(servers))
-		switch r.IntN(4) {
-		case 0:
-			troubles["killed"]++
-			servers[i].kill()
-			servers[i] = serve(i)
-		case 1:
-			troubles["stopped"]++
-			servers[i].interrupt()
-			servers[i] = serve(i)
-		case 2:
-			troubles["paused"]++
-			servers[i].standStill(r)
-		case 3:
+		if !disturb(r, servers, serve, troubles) {
 			troubles["store away"]++
 			network.away(true)
 			wait(r, 300, 2500)
@@ -272,6 +259,28 @@ func TestServersInChaos(t *testing.T) {
 	w.verifyRollups()
 	w.must("check", "--deep")
 	t.Logf("%v; %d of %d pieces slow, %d connections cut off; %s", troubles, network.slow.Load(), network.pieces.Load(), network.cut.Load(), w)
+}
+
+// disturb kills, stops or pauses one of the servers, and counts what it did. In one of four cases,
+// it does nothing and returns false: something else is the trouble.
+func disturb(r *rand.Rand, servers []*process, serve func(int) *process, troubles map[string]int) bool {
+	i := r.IntN(len(servers))
+	switch r.IntN(4) {
+	case 0:
+		troubles["killed"]++
+		servers[i].kill()
+		servers[i] = serve(i)
+	case 1:
+		troubles["stopped"]++
+		servers[i].interrupt()
+		servers[i] = serve(i)
+	case 2:
+		troubles["paused"]++
+		servers[i].standStill(r)
+	default:
+		return false
+	}
+	return true
 }
 
 // slowNetwork is a network between servers and their store.

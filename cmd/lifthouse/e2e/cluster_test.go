@@ -149,20 +149,7 @@ func endureChaos(t *testing.T, cluster *schematest.Cluster) {
 	r := rand.New(rand.NewPCG(seed, 27)) //nolint:gosec // no secret
 	troubles := map[string]int{}
 	for until := time.Now().Add(chaosFor() / 2); time.Now().Before(until); wait(r, 200, 1500) {
-		i := r.IntN(len(servers))
-		switch r.IntN(4) {
-		case 0:
-			troubles["killed"]++
-			servers[i].kill()
-			servers[i] = serve(i)
-		case 1:
-			troubles["stopped"]++
-			servers[i].interrupt()
-			servers[i] = serve(i)
-		case 2:
-			troubles["paused"]++
-			servers[i].standStill(r)
-		case 3:
+		if !disturb(r, servers, serve, troubles) {
 			troubles["replica away"]++
 			shard, replica := 1+r.IntN(2), 1+r.IntN(2)
 			cluster.Kill(shard, replica)

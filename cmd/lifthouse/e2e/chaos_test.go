@@ -20,7 +20,7 @@ import (
 // chaosFor returns the duration of each of the two chaos tests: together two
 // minutes, or a few seconds in the short tier.
 func chaosFor() time.Duration {
-	return time.Duration(tier.Of(2, 2, 60)) * time.Second
+	return time.Duration(tier.Of(4, 4, 60)) * time.Second
 }
 
 // seedOf returns the seed in LIFTHOUSE_SEED, or a fixed one.

@@ -180,7 +180,7 @@ func (r *Report) parts(ctx context.Context, conn driver.Conn, manifest *schema.M
 		return
 	}
 	for _, fault := range faults {
-		r.Fault("data", fmt.Errorf("%s; restore a backup (lifthouse restore)", fault))
+		r.Fault("data", fmt.Errorf("%s; restart the server, which repairs damage from a full disk; if that fails, restore a backup (lifthouse restore)", fault))
 	}
 	if len(faults) == 0 {
 		r.OK("data", "the checksums of all parts match")

@@ -184,10 +184,11 @@ func (w *world) losePart(r *rand.Rand, p *process, restart func() *process) *pro
 }
 
 // notice looks for a part that a full disk has broken, and that no report has read
-// yet. A restart repairs it.
+// yet. A restart repairs it. It also finds a part that the store still has in
+// memory, and whose files are broken.
 func (w *world) notice() {
 	w.t.Helper()
-	if code, out, complaints := other(w.t, nil, "check", w.store); code != exitOK && strings.Contains(out+complaints, "stored data are damaged: restart") {
+	if code, out, complaints := other(w.t, nil, "check", "--data", w.store); code != exitOK && strings.Contains(out+complaints, "restart the server, which repairs damage from a full disk") {
 		w.damaged.Store(true)
 	}
 }

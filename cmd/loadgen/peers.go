@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"math/big"
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/engine"
@@ -23,8 +26,11 @@ import (
 
 const peersHelp = `Peers compares Lifthouse's reports with GrowthBook's and PostHog's queries (reimplemented in
 loadgen/peers/sql) on the same store and data. Each round runs each computation once, in turn. The
-peers' queries run on the events table and on a copy ordered by time, which is created and dropped.
-Lifthouse's reports are computed from the events, and also from the rollups if the campaign has any.
+peers' queries run on the events table, on a copy ordered by time, and on the tables that GrowthBook
+(incremental refresh) and PostHog (precomputed exposures and metric events) keep. All copies are
+dropped at the end. With --duckdb, DuckDB runs the same queries, one pass over the events, and
+queries of a table with a row per visitor. Lifthouse's reports are computed from the events, and also
+from the rollups if the campaign has any.
 
 The table has medians of wall time, CPU time and the peak memory of the store's queries, and their
 ratios to Lifthouse's report, which always has all metrics. Numbers with the same definition must be
@@ -32,7 +38,7 @@ equal: the visitors of each variation without multi-exposed visitors, and the su
 If a number differs, the exit status is 1.`
 
 func (p *program) peersCommand() *cobra.Command {
-	var store, jsonFile string
+	var store, jsonFile, duckDB string
 	var campaign int64
 	var rounds int
 	cmd := &cobra.Command{
@@ -49,7 +55,7 @@ func (p *program) peersCommand() *cobra.Command {
 				return usageError{err}
 			}
 			return p.withStore(cmd.Context(), store, func(s *app.Store) error {
-				return p.peers(cmd.Context(), s, campaign, rounds, jsonFile)
+				return p.peers(cmd.Context(), s, campaign, rounds, duckDB, jsonFile)
 			})
 		},
 	}
@@ -57,11 +63,12 @@ func (p *program) peersCommand() *cobra.Command {
 	flags.StringVar(&store, "store", "", "address of a store with the campaign, such as embedded:./standard (required)")
 	flags.Int64Var(&campaign, "campaign", population.StandardCampaign, "id of the campaign")
 	flags.IntVar(&rounds, "rounds", 5, fmt.Sprintf("number of measured rounds, after %d warm-up rounds", peers.WarmUps))
+	flags.StringVar(&duckDB, "duckdb", "", "also measure DuckDB, with the script and the npm packages of this folder, such as loadgen/peers")
 	flags.StringVar(&jsonFile, "json", "", "write the result to this JSON file")
 	return cmd
 }
 
-func (p *program) peers(ctx context.Context, s *app.Store, id int64, rounds int, jsonFile string) error {
+func (p *program) peers(ctx context.Context, s *app.Store, id int64, rounds int, duckDB, jsonFile string) (err error) {
 	account, campaign := findCampaign(s.Catalogue.Snapshot(), id)
 	if campaign == nil {
 		return fmt.Errorf("invalid --campaign %d: the catalogue of the store has no such campaign", id)
@@ -69,10 +76,17 @@ func (p *program) peers(ctx context.Context, s *app.Store, id int64, rounds int,
 	if campaign.PrimaryGoalID == 0 {
 		return fmt.Errorf("invalid --campaign %d: the campaign must have a primary goal", id)
 	}
+	goals := goalIDs(s.Catalogue.Snapshot(), campaign)
 	options := peers.Options{
-		Conn: s.Conn, WebsiteID: campaign.WebsiteID, CampaignID: id, GoalID: campaign.PrimaryGoalID,
-		WarmUps: peers.WarmUps, Rounds: rounds, FromEvents: campaignReport(s.Engine, s.Engine.Reference, account, id),
+		Conn: s.Conn, WebsiteID: campaign.WebsiteID, CampaignID: id, GoalIDs: goals,
+		WarmUps: peers.WarmUps, Rounds: rounds, FromEvents: campaignReport(s.Engine, s.Engine.Reference, account, id, goals),
 		Progress: func(text string) { p.logf("%s", text) },
+	}
+	if duckDB != "" {
+		if options.DuckDB, err = peers.StartDuckDB(ctx, duckDB); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, options.DuckDB.Close()) }()
 	}
 	if err := p.refreshRollups(ctx, s); err != nil {
 		return err
@@ -82,7 +96,7 @@ func (p *program) peers(ctx context.Context, s *app.Store, id int64, rounds int,
 		return err
 	}
 	if slices.Contains(subjects, plan.Subject{WebsiteID: campaign.WebsiteID, Kind: schema.SubjectCampaign, ID: id}) {
-		options.FromRollup = campaignReport(s.Engine, s.Engine.Report, account, id)
+		options.FromRollup = campaignReport(s.Engine, s.Engine.Report, account, id, goals)
 	}
 	if err := waitUntilIdle(ctx, s); err != nil {
 		return err
@@ -108,21 +122,55 @@ func (p *program) peers(ctx context.Context, s *app.Store, id int64, rounds int,
 	return nil
 }
 
+// goalIDs returns the ids of the goals of the campaign's website, first its primary
+// goal.
+func goalIDs(s *catalogue.Snapshot, campaign *catalogue.LiveCampaign) []int64 {
+	ids := []int64{campaign.PrimaryGoalID}
+	for _, owned := range s.Accounts() {
+		for _, goal := range catalogue.ByID(owned.Goals) {
+			if goal.WebsiteID == campaign.WebsiteID && goal.ID != campaign.PrimaryGoalID {
+				ids = append(ids, goal.ID)
+			}
+		}
+	}
+	return ids
+}
+
+// requestOf returns the request for a question.
+func requestOf(question peers.Question, to time.Time) query.Request {
+	r := query.Request{Operation: query.CampaignResults, Metric: query.ValuePerVisitor, Filters: query.Filters{To: to}}
+	mobile := query.ListFilter{Attribute: "device", Values: []string{"mobile"}}
+	switch question {
+	case peers.ByDevice:
+		r.Dimension = query.ByDevice
+	case peers.ByCity:
+		r.Dimension = "city"
+	case peers.Mobile:
+		r.Filters.Lists = []query.ListFilter{mobile}
+	case peers.MobileCountries:
+		r.Filters.Lists = []query.ListFilter{mobile, {Attribute: "country", Values: []string{"DE", "FR"}}}
+	case peers.FourFilters:
+		r.Filters.Lists = []query.ListFilter{
+			mobile, {Attribute: "country", Values: []string{"DE", "FR", "US"}}, {Attribute: "os", Values: []string{"android"}},
+		}
+		r.Filters.Texts = []query.TextFilter{{Attribute: "firstVisitPage", Pattern: "/products/*"}}
+	case peers.GoalValue:
+		r.Filters.GoalValue = big.NewRat(peers.LeastGoalValue, 1)
+	case peers.WithoutOutliers:
+		r.Filters.ZScore = peers.OutlierZScore
+	case peers.Scorecard:
+		r.Scorecard = true
+	case peers.MeanValue, peers.ConversionRate, peers.FourMetrics, peers.FirstWeek:
+	}
+	return r
+}
+
 // campaignReport returns a function that computes the report of the campaign
 // for a question.
-func campaignReport(e *engine.Engine, report func(context.Context, *plan.Plan) (*result.Report, error), account, id int64) peers.Report {
-	return func(ctx context.Context, question peers.Question) ([]peers.Counts, error) {
-		r := query.Request{Operation: query.CampaignResults, AccountID: account, SubjectID: id, Metric: query.ValuePerVisitor}
-		mobile, countries := query.ListFilter{Attribute: "device", Values: []string{"mobile"}}, query.ListFilter{Attribute: "country", Values: []string{"DE", "FR"}}
-		switch question {
-		case peers.ByDevice:
-			r.Dimension = query.ByDevice
-		case peers.Mobile:
-			r.Filters.Lists = []query.ListFilter{mobile}
-		case peers.MobileCountries:
-			r.Filters.Lists = []query.ListFilter{mobile, countries}
-		case peers.MeanValue, peers.ConversionRate, peers.FourMetrics:
-		}
+func campaignReport(e *engine.Engine, report func(context.Context, *plan.Plan) (*result.Report, error), account, id int64, goals []int64) peers.Report {
+	return func(ctx context.Context, question peers.Question, to time.Time) ([]peers.Counts, error) {
+		r := requestOf(question, to)
+		r.AccountID, r.SubjectID = account, id
 		plan, err := e.Plan(r)
 		if err != nil {
 			return nil, err
@@ -131,7 +179,29 @@ func campaignReport(e *engine.Engine, report func(context.Context, *plan.Plan) (
 		if err != nil {
 			return nil, err
 		}
-		return countsOf(results)
+		counts, err := countsOf(results)
+		if err == nil && question == peers.Scorecard {
+			addConverted(counts, results.Scorecard, goals)
+		}
+		return counts, err
+	}
+}
+
+// addConverted adds the converted visitors of each goal.
+func addConverted(counts []peers.Counts, scorecard []*result.ScorecardRow, goals []int64) {
+	for i := range counts {
+		c := &counts[i]
+		c.ConvertedByGoal = make([]int64, len(goals))
+		for _, row := range scorecard {
+			if row.Metric != query.GoalConversionRate || row.Goal == nil {
+				continue
+			}
+			for _, v := range row.Variations {
+				if n := slices.Index(goals, row.Goal.ID); n >= 0 && v.ID == c.VariationID && v.Estimate.Value != nil {
+					c.ConvertedByGoal[n] = int64(math.Round(*v.Estimate.Value * float64(c.Visitors)))
+				}
+			}
+		}
 	}
 }
 

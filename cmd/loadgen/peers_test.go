@@ -6,11 +6,28 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/loadgen/peers"
 	"lifthouse/loadgen/population"
 )
+
+// startDuckDB returns a DuckDB, or nil if its npm packages are not installed.
+func startDuckDB(t *testing.T) *peers.DuckDB {
+	t.Helper()
+	duck, err := peers.StartDuckDB(context.WithoutCancel(t.Context()), "../../loadgen/peers")
+	if err != nil {
+		t.Logf("DuckDB is not compared: %v", err)
+		return nil
+	}
+	t.Cleanup(func() {
+		if err := duck.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return duck
+}
 
 // TestPeers compares numbers on a small standard data set, where all numbers must
 // be equal. The second comparison uses reports in which some counts are wrong
@@ -21,15 +38,21 @@ func TestPeers(t *testing.T) {
 	var out, progress strings.Builder
 	p := &program{out: &out, err: &progress}
 	err := p.withStore(t.Context(), store, func(s *app.Store) error {
-		correct := campaignReport(s.Engine, s.Engine.Reference, 1, population.StandardCampaign)
+		goals := []int64{1, 2, 3, 4, 5}
+		correct := campaignReport(s.Engine, s.Engine.Reference, 1, population.StandardCampaign, goals)
 		options := peers.Options{
-			Conn: s.Conn, WebsiteID: 1, CampaignID: population.StandardCampaign, GoalID: 1, Rounds: 1, FromEvents: correct, Progress: func(string) {},
+			Conn: s.Conn, WebsiteID: 1, CampaignID: population.StandardCampaign, GoalIDs: goals, Rounds: 1, FromEvents: correct, Progress: func(string) {},
+			DuckDB: startDuckDB(t),
+		}
+		rows, differences := 67, 12 // 12 questions, by Lifthouse and by up to 6 forms of the peers
+		if options.DuckDB != nil {
+			rows, differences = 112, 20
 		}
 		result, err := peers.Compare(t.Context(), options)
 		if err != nil {
 			return err
 		}
-		if len(result.Differences) > 0 || result.Compared < 100 || len(result.Rows) != 26 || result.Visitors != 3000 {
+		if len(result.Differences) > 0 || result.Compared < 100 || len(result.Rows) != rows || result.Visitors != 3000 {
 			t.Errorf("%d rows, %d visitors, %d compared, %v", len(result.Rows), result.Visitors, result.Compared, result.Differences)
 		}
 		if err := p.printPeers(result); err != nil {
@@ -39,8 +62,8 @@ func TestPeers(t *testing.T) {
 		if err := s.Conn.QueryRow(t.Context(), "SELECT count() FROM system.tables WHERE name LIKE 'loadgen%'").Scan(&tables); err != nil || tables != 0 {
 			t.Errorf("%d tables remain, error %v", tables, err)
 		}
-		options.FromEvents = func(ctx context.Context, question peers.Question) ([]peers.Counts, error) {
-			counts, err := correct(ctx, question)
+		options.FromEvents = func(ctx context.Context, question peers.Question, to time.Time) ([]peers.Counts, error) {
+			counts, err := correct(ctx, question, to)
 			if slices.Contains([]peers.Question{peers.MeanValue, peers.ConversionRate, peers.FourMetrics}, question) && err == nil {
 				counts[0].Converted++
 				counts[1].Profit--
@@ -50,9 +73,9 @@ func TestPeers(t *testing.T) {
 		if result, err = peers.Compare(t.Context(), options); err != nil {
 			return err
 		}
-		// Both peers report two differences on both tables: converted visitors, and profit among the four metrics.
-		if len(result.Differences) != 8 {
-			t.Errorf("%d differences, want 8: %v", len(result.Differences), result.Differences)
+		// Each form of each peer reports two differences: converted visitors, and profit among the four metrics.
+		if len(result.Differences) != differences {
+			t.Errorf("%d differences, want %d: %v", len(result.Differences), differences, result.Differences)
 		}
 		return nil
 	})

@@ -16,21 +16,76 @@ var sqlFiles embed.FS
 
 var sqlTemplates = template.Must(template.New("").Option("missingkey=error").ParseFS(sqlFiles, "sql/*.sql"))
 
-// expr is a trusted SQL expression. Only constants of this package have this
-// type.
+// expr is a trusted SQL expression. Only constants of this package, and names and
+// numbers that it generates, have this type.
 type expr string
+
+// dialect is the dialect of a SQL text.
+type dialect int
+
+const (
+	clickHouse dialect = iota
+	duckDB
+)
+
+// param returns a reference to a query parameter.
+func (d dialect) param(name, kind string) expr {
+	if d == duckDB {
+		return expr("$" + name)
+	}
+	return expr("{" + name + ":" + kind + "}")
+}
 
 // slots are the variable parts of the SQL templates.
 type slots struct {
-	Table     expr
+	dialect   dialect
+	Events    expr // table of events
 	Dimension expr
-	Value     expr
-	Aggregate expr
 	Filter    expr // condition on exposures
-	Span      expr // length of the window, in milliseconds
+	Metrics   []metric
+	GoalValue bool   // only goal events from a value
+	EveryGoal bool   // goal events of all goals
+	Limits    bool   // without outliers
+	Span      expr   // length of the window, in milliseconds
+	Goals     []expr // names of the parameters with the ids of all goals
 }
 
-func sqlText(file string, s slots) (string, error) {
+// Param returns a reference to a query parameter.
+func (s *slots) Param(name expr, kind string) expr { return s.dialect.param(string(name), kind) }
+
+// Campaign returns the condition on the events of the campaign.
+func (s *slots) Campaign() expr {
+	if s.dialect == duckDB {
+		return "true" // the table has no other events
+	}
+	return "website_id = {website_id:Int64} AND subject = 'campaign' AND subject_id = {campaign_id:Int64}"
+}
+
+// Goal returns the condition on goal events.
+func (s *slots) Goal() expr {
+	switch goal := "goal_id = " + s.Param("goal_1", "Int64"); {
+	case s.EveryGoal:
+		return "goal_id != 0"
+	case s.GoalValue:
+		return goal + " AND value >= " + s.Param("goal_value", "Int64")
+	default:
+		return goal
+	}
+}
+
+// Window returns the condition on a time.
+func (s *slots) Window(column expr) expr {
+	const kind = "DateTime64(3, 'UTC')"
+	return column + " >= " + s.Param("from", kind) + " AND " + column + " < " + s.Param("to", kind)
+}
+
+// ZScore returns the limit of outliers.
+func (s *slots) ZScore() int { return OutlierZScore }
+
+// Attributes returns the columns that the questions use.
+func (s *slots) Attributes() []expr { return attributes }
+
+func sqlText(file string, s *slots) (string, error) {
 	var text strings.Builder
 	err := sqlTemplates.ExecuteTemplate(&text, file, s)
 	return text.String(), err
@@ -42,29 +97,13 @@ const (
 	timeOrderedTable expr = "loadgen_events_by_time" // copy of the events ordered by time
 )
 
-var tableNames = map[expr]string{eventsTable: "as stored", timeOrderedTable: "by time"}
-
-// Question is a question that all computations answer. A Lifthouse report
-// always has all metrics.
-type Question string
-
-// The questions.
+// Where the data of a computation are.
 const (
-	MeanValue       Question = "mean value"
-	ConversionRate  Question = "conversion rate"
-	FourMetrics     Question = "goals, value, profit and extra value"
-	ByDevice        Question = "mean value by device"
-	Mobile          Question = "mean value, mobile"
-	MobileCountries Question = "mean value, mobile in DE, FR"
+	asStored    = "as stored"
+	byTime      = "by time"
+	precomputed = "precomputed"
+	inDuckDB    = "in DuckDB"
 )
-
-var questions = []Question{MeanValue, ConversionRate, FourMetrics, ByDevice, Mobile, MobileCountries}
-
-// filters has the conditions of the filtered questions.
-var filters = map[Question]expr{
-	Mobile:          "device = 'mobile'",
-	MobileCountries: "device = 'mobile' AND country IN ('DE', 'FR')",
-}
 
 // Names of the systems.
 const (
@@ -72,13 +111,15 @@ const (
 	lifthouseRollup = "Lifthouse, rollups"
 	growthBook      = "GrowthBook"
 	postHog         = "PostHog"
+	onePass         = "one pass"
+	rowPerVisitor   = "a row per visitor"
 )
 
 // count selects one of the counts.
 type count func(*Counts) int64
 
 func converted(c *Counts) int64  { return c.Converted }
-func goals(c *Counts) int64      { return c.Goals }
+func goalEvents(c *Counts) int64 { return c.Goals }
 func value(c *Counts) int64      { return c.Value }
 func profit(c *Counts) int64     { return c.Profit }
 func extraValue(c *Counts) int64 { return c.ExtraValue }
@@ -87,93 +128,117 @@ func extraValue(c *Counts) int64 { return c.ExtraValue }
 type computation struct {
 	question   Question
 	system     string
-	table      expr
+	table      string
 	fromRollup bool     // a Lifthouse report from the rollups
 	queries    []string // of a peer, run one after the other; nil for Lifthouse
 	totals     []count  // the count that each total of the queries must equal
 	costs      []measure.Cost
 }
 
-// Expressions that fill the slots.
-const (
-	noDimension     expr = "''"
-	deviceDimension expr = "toString(device)"
-	oneExpr         expr = "toFloat64(1)"
-	valueExpr       expr = "toFloat64(value)"
-	profitExpr      expr = "toFloat64(profit)"
-	extraValueExpr  expr = "toFloat64(extra_value)"
-)
+// isLifthouse reports whether the computation is a Lifthouse report.
+func (c *computation) isLifthouse() bool { return c.queries == nil }
 
-// sumOf fills the slots for the sum of value.
-func sumOf(value expr) slots {
-	return slots{Dimension: noDimension, Value: value, Aggregate: "sum", Filter: "true"}
+// hasSameDefinition reports whether the numbers must equal those of Lifthouse. For a
+// window, only GrowthBook's precomputed units know the visitors who saw another
+// variation after it. Lifthouse excludes them.
+func (c *computation) hasSameDefinition() bool {
+	return c.question != FirstWeek || c.system == growthBook && c.table == precomputed
+}
+
+// form is one way in which a peer computes.
+type form struct {
+	system  string
+	table   string // where the data are
+	file    string
+	dialect dialect
+	events  expr
+	single  bool // one query per metric
+	answers func(Question) bool
+}
+
+func everyQuestion(Question) bool { return true }
+
+// unfiltered questions are asked of the copy by time, too: with filters, the texts are faster on the table as stored.
+func unfiltered(q Question) bool {
+	return q == MeanValue || q == ConversionRate || q == FourMetrics || q == ByDevice
+}
+
+// forms are all ways of the peers. A proportion of PostHog is a funnel in ClickHouse.
+var forms = []form{
+	{growthBook, asStored, "growthbook.sql", clickHouse, eventsTable, false, everyQuestion},
+	{postHog, asStored, "posthog.sql", clickHouse, eventsTable, true, everyQuestion},
+	{growthBook, byTime, "growthbook.sql", clickHouse, timeOrderedTable, false, unfiltered},
+	{postHog, byTime, "posthog.sql", clickHouse, timeOrderedTable, true, unfiltered},
+	{growthBook, precomputed, "growthbook_precomputed.sql", clickHouse, "", false, func(q Question) bool {
+		return q != WithoutOutliers // the values of a day cannot tell single goals
+	}},
+	{postHog, precomputed, "posthog_precomputed.sql", clickHouse, "", true, everyQuestion},
+	{growthBook, inDuckDB, "growthbook.sql", duckDB, eventsTable, false, everyQuestion},
+	{postHog, inDuckDB, "posthog.sql", duckDB, eventsTable, true, everyQuestion},
+	{onePass, inDuckDB, "one_pass.sql", duckDB, eventsTable, false, everyQuestion},
+	{rowPerVisitor, inDuckDB, "visitors.sql", duckDB, "", false, func(q Question) bool {
+		return q != WithoutOutliers && q != GoalValue && q != FirstWeek // sums over all goals of a visitor
+	}},
 }
 
 // computations returns all computations of all questions. The first computation
-// of each question is the Lifthouse report from the events. The span is the
-// length of the window.
-func computations(span time.Duration, rollups bool) ([]*computation, error) {
+// of each question is the Lifthouse report from the events.
+func (r *runner) computations() ([]*computation, error) {
 	var all []*computation
 	var errs []error
 	for _, question := range questions {
-		all = append(all, &computation{question: question, system: lifthouse, table: eventsTable})
-		if rollups {
-			all = append(all, &computation{question: question, system: lifthouseRollup, table: eventsTable, fromRollup: true})
+		all = append(all, &computation{question: question, system: lifthouse, table: asStored})
+		if r.FromRollup != nil {
+			all = append(all, &computation{question: question, system: lifthouseRollup, table: asStored, fromRollup: true})
 		}
-		for _, table := range []expr{eventsTable, timeOrderedTable} {
-			if table == timeOrderedTable && filters[question] != "" {
-				continue // the peers' filtered queries are faster on the table as stored
+		for i := range forms {
+			f := &forms[i]
+			if !f.answers(question) || f.dialect == duckDB && r.DuckDB == nil {
+				continue
 			}
-			for _, c := range peerComputations(question) {
-				c.question, c.table = question, table
-				for _, s := range c.slots {
-					s.Table, s.Span = table, expr(strconv.FormatInt(span.Milliseconds(), 10))
-					text, err := sqlText(c.file, s)
-					c.queries, errs = append(c.queries, text), append(errs, err)
-				}
-				all = append(all, &c.computation)
-			}
+			c, err := f.computation(question, len(r.GoalIDs), r.to.Sub(r.from))
+			all, errs = append(all, c), append(errs, err)
 		}
 	}
 	return all, errors.Join(errs...)
 }
 
-// peerComputation is a computation with the template of its queries. There is
-// one query per slots value.
-type peerComputation struct {
-	computation
-	file  string
-	slots []slots
-}
-
-// peerComputations returns the computations of GrowthBook and PostHog.
-func peerComputations(question Question) []peerComputation {
-	peer := func(system, file string, totals []count, s ...slots) peerComputation {
-		return peerComputation{computation{system: system, totals: totals}, file, s}
+// computation returns the computation that answers the question.
+func (f *form) computation(question Question, goals int, span time.Duration) (*computation, error) {
+	metrics, totals := metricsOf(f.dialect, question, goals)
+	s := slots{
+		dialect: f.dialect, Events: f.events, Dimension: "''", Filter: "true", Metrics: metrics, GoalValue: question == GoalValue,
+		EveryGoal: question == Scorecard, Limits: question == WithoutOutliers, Span: expr(strconv.FormatInt(span.Milliseconds(), 10)),
 	}
-	const growthBookFile, postHogFile = "growthbook.sql", "posthog_mean.sql"
-	filtered := sumOf(valueExpr)
+	if filter := filters[question]; filter != "" {
+		s.Filter = filter
+	}
 	switch question {
-	case ConversionRate:
-		return []peerComputation{
-			peer(growthBook, growthBookFile, []count{converted}, slots{Dimension: noDimension, Value: oneExpr, Aggregate: "max", Filter: "true"}),
-			peer(postHog, "posthog_proportion.sql", []count{converted}, slots{}),
-		}
-	case FourMetrics:
-		totals := []count{goals, value, profit, extraValue}
-		return []peerComputation{
-			peer(growthBook, "growthbook_four.sql", totals, slots{}),
-			peer(postHog, postHogFile, totals, // PostHog runs one query per metric
-				sumOf(oneExpr), sumOf(valueExpr), sumOf(profitExpr), sumOf(extraValueExpr)),
-		}
 	case ByDevice:
-		filtered.Dimension = deviceDimension
-	case Mobile, MobileCountries:
-		filtered.Filter = filters[question]
-	case MeanValue:
+		s.Dimension = "device"
+	case ByCity:
+		s.Dimension = "city"
+	default:
 	}
-	return []peerComputation{
-		peer(growthBook, growthBookFile, []count{value}, filtered),
-		peer(postHog, postHogFile, []count{value}, filtered),
+	c := &computation{question: question, system: f.system, table: f.table, totals: totals}
+	parts := [][]metric{metrics}
+	if f.single {
+		parts = nil
+		for _, m := range metrics {
+			parts = append(parts, []metric{m})
+		}
 	}
+	for _, part := range parts {
+		s.Metrics = part
+		file := f.file
+		if file == "posthog.sql" && f.dialect == clickHouse && question == ConversionRate {
+			file = "posthog_proportion.sql"
+		}
+		text, err := sqlText(file, &s)
+		if err != nil {
+			return nil, err
+		}
+		c.queries = append(c.queries, text)
+	}
+	return c, nil
 }

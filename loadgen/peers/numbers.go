@@ -3,6 +3,7 @@ package peers
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -19,8 +20,8 @@ type peerRow struct {
 
 type peerAnswer []peerRow
 
-func (r *runner) query(ctx context.Context, text string) (peerAnswer, error) {
-	rows, err := r.Conn.Query(ctx, text, r.queryParameters()...)
+func (r *runner) query(ctx context.Context, text string, question Question) (peerAnswer, error) {
+	rows, err := r.Conn.Query(ctx, text, r.parameters(question)...)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +48,7 @@ func (r *runner) compare(c *computation, answers []peerAnswer, expected []Counts
 	firstTotal := 0 // index in c.totals of the answer's first total
 	for _, answer := range answers {
 		rows, width := 0, 0
-		for _, row := range answer {
+		for _, row := range answer.withOthers(expectedRows) {
 			if strings.Contains(row.variation, "multiple") {
 				continue
 			}
@@ -71,6 +72,37 @@ func (r *runner) compare(c *computation, answers []peerAnswer, expected []Counts
 	}
 }
 
+// others is the row of a Lifthouse report with the values of a dimension that are
+// not among the largest.
+const others = "(other)"
+
+// withOthers returns the rows, in which the values that the report has under others
+// are one row for each variation.
+func (a peerAnswer) withOthers(expected map[string]*Counts) peerAnswer {
+	var rows peerAnswer
+	rest := map[string]*peerRow{}
+	for _, row := range a {
+		if expected[rowName(row.variation, others)] == nil || expected[rowName(row.variation, row.dimension)] != nil {
+			rows = append(rows, row)
+			continue
+		}
+		sum := rest[row.variation]
+		if sum == nil {
+			row.totals, row.dimension = slices.Clone(row.totals), others
+			rest[row.variation] = &row
+			continue
+		}
+		sum.visitors += row.visitors
+		for i, total := range row.totals {
+			sum.totals[i] += total
+		}
+	}
+	for _, row := range rest {
+		rows = append(rows, *row)
+	}
+	return rows
+}
+
 func rowName(variation, dimension string) string {
 	if dimension == "" {
 		return "variation " + variation
@@ -86,6 +118,6 @@ func (r *runner) compareNumber(c *computation, name string, got float64, want in
 }
 
 func (r *runner) addDifference(c *computation, format string, args ...any) {
-	prefix := fmt.Sprintf("%s, %s, %s: ", c.system, c.question, tableNames[c.table])
+	prefix := fmt.Sprintf("%s, %s, %s: ", c.system, c.question, c.table)
 	r.result.Differences = append(r.result.Differences, prefix+fmt.Sprintf(format, args...))
 }

@@ -1,16 +1,18 @@
 // Package peers compares Lifthouse's reports with the queries that GrowthBook
-// and PostHog run for the same questions: their cost and their numbers. The
-// queries in sql reimplement the published computations.
+// and PostHog run for the same questions, from events and from the tables that
+// they precompute, and with DuckDB: their cost and their numbers. The queries in
+// sql reimplement the published computations.
 package peers
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"reflect"
 	"time"
 
 	"lifthouse/loadgen/measure"
+	"lifthouse/schema"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -27,17 +29,21 @@ type Counts struct {
 	Value       int64
 	Profit      int64
 	ExtraValue  int64
+
+	ConvertedByGoal []int64 // only in the question Scorecard: by goal, as in Options.GoalIDs
 }
 
-// Report computes a Lifthouse report and returns its counts.
-type Report func(context.Context, Question) ([]Counts, error)
+// Report computes a Lifthouse report and returns its counts. The window of the
+// report ends at the time to, which is zero if the window is open.
+type Report func(ctx context.Context, question Question, to time.Time) ([]Counts, error)
 
 // Options configure a comparison.
 type Options struct {
 	Conn       driver.Conn
 	WebsiteID  int64
 	CampaignID int64
-	GoalID     int64
+	GoalIDs    []int64           // ids of the website's goals, first the primary one of the campaign
+	DuckDB     *DuckDB           // nil: DuckDB is not measured
 	WarmUps    int               // rounds that are not measured; see WarmUps
 	Rounds     int               // measured rounds
 	FromEvents Report            // computes the report from the events
@@ -53,6 +59,7 @@ type Result struct {
 	Events      uint64   `json:"events"`
 	Rounds      int      `json:"rounds"`
 	ClickHouse  string   `json:"clickhouse"` // version
+	DuckDB      string   `json:"duckdb"`     // version; empty: not measured
 	Rows        []Row    `json:"rows"`
 	Compared    int      `json:"compared"`    // numbers that were compared
 	Differences []string `json:"differences"` // numbers that differ; empty if the computations agree
@@ -79,36 +86,59 @@ func (r Row) Lifthouse() bool { return r.System == lifthouse || r.FromRollup() }
 // rollups.
 func (r Row) FromRollup() bool { return r.System == lifthouseRollup }
 
+// Groups are the ways in which the peers compute, as far as it matters to a reader.
+var Groups = []string{
+	growthBook + ", events", postHog + ", events", growthBook + ", " + precomputed, postHog + ", " + precomputed, "DuckDB, events", "DuckDB, " + rowPerVisitor,
+}
+
+// Group returns the group of a peer's computation, one of Groups.
+func (r Row) Group() string {
+	switch {
+	case r.System == rowPerVisitor:
+		return "DuckDB, " + rowPerVisitor
+	case r.Table == inDuckDB:
+		return "DuckDB, events"
+	case r.Table == precomputed:
+		return r.System + ", " + precomputed
+	default:
+		return r.System + ", events"
+	}
+}
+
 // WarmUps is the recommended number of rounds that are not measured. The store
 // compiles an expression when it is used for the third time, and the operating
 // system caches files.
 const WarmUps = 4
 
 // Compare measures Lifthouse's reports and the peers' queries on the same store
-// and data. Each round runs each computation once, in turn. The first round
-// compares the numbers. Compare creates a copy of the campaign's events ordered
-// by time and drops the copy at the end.
+// and data, and DuckDB's queries on a copy of the data. Each round runs each
+// computation once, in turn. The first round compares the numbers. Compare creates
+// the tables that the peers read, and drops them at the end.
 func Compare(ctx context.Context, o Options) (result *Result, err error) {
-	result = &Result{CampaignID: o.CampaignID, GoalID: o.GoalID, Rounds: o.Rounds, Differences: []string{}}
+	result = &Result{CampaignID: o.CampaignID, GoalID: o.GoalIDs[0], Rounds: o.Rounds, Differences: []string{}}
 	r := &runner{Options: o, result: result, expected: map[Question][]Counts{}}
 	if err := r.readExtent(ctx); err != nil {
 		return nil, err
 	}
-	all, err := computations(r.to.Sub(r.from), r.FromRollup != nil)
+	all, err := r.computations()
 	if err != nil {
 		return nil, err
 	}
-	o.Progress("copying the events ordered by time")
-	defer func() { err = errors.Join(err, r.dropCopy(context.WithoutCancel(ctx))) }()
-	if err := r.copyByTime(ctx); err != nil {
+	defer func() { err = errors.Join(err, r.dropCopies(context.WithoutCancel(ctx))) }()
+	if err := r.createCopies(ctx); err != nil {
 		return nil, err
+	}
+	if o.DuckDB != nil {
+		if err := r.loadDuckDB(ctx); err != nil {
+			return nil, err
+		}
 	}
 	for round := range o.WarmUps + o.Rounds {
 		for _, c := range all {
-			o.Progress(fmt.Sprintf("round %d of %d: %s, %s", round+1, o.WarmUps+o.Rounds, c.system, c.question))
+			o.Progress(fmt.Sprintf("round %d of %d: %s, %s, %s", round+1, o.WarmUps+o.Rounds, c.question, c.system, c.table))
 			cost, err := r.run(ctx, c, round == 0)
 			if err != nil {
-				return nil, fmt.Errorf("%s, %s: %w", c.system, c.question, err)
+				return nil, fmt.Errorf("%s, %s, %s: %w", c.question, c.system, c.table, err)
 			}
 			if round >= o.WarmUps {
 				c.costs = append(c.costs, cost)
@@ -131,15 +161,23 @@ func (r *runner) campaignParameters() []any {
 	return []any{clickhouse.Named("website_id", r.WebsiteID), clickhouse.Named("campaign_id", r.CampaignID)}
 }
 
-func (r *runner) queryParameters() []any {
-	return append(r.campaignParameters(), clickhouse.Named("goal_id", r.GoalID),
-		clickhouse.DateNamed("from", r.from, clickhouse.MilliSeconds), clickhouse.DateNamed("to", r.to, clickhouse.MilliSeconds))
+// storedGoalValue is LeastGoalValue in stored units.
+const storedGoalValue = LeastGoalValue * schema.MoneyScale
+
+// parameters returns the parameters of the queries for a question.
+func (r *runner) parameters(question Question) []any {
+	all := append(r.campaignParameters(), clickhouse.Named("goal_value", storedGoalValue),
+		clickhouse.DateNamed("from", r.from, clickhouse.MilliSeconds), clickhouse.DateNamed("to", question.end(r.from, r.to), clickhouse.MilliSeconds))
+	for n, id := range r.GoalIDs {
+		all = append(all, clickhouse.Named(string(goalColumn(n+1)), id))
+	}
+	return all
 }
 
 // readExtent reads the numbers of events and visitors, and the times of the
 // first and last event.
 func (r *runner) readExtent(ctx context.Context) error {
-	text, err := sqlText("extent.sql", slots{})
+	text, err := sqlText("extent.sql", &slots{})
 	if err != nil {
 		return err
 	}
@@ -157,49 +195,48 @@ func (r *runner) readExtent(ctx context.Context) error {
 	return nil
 }
 
-func (r *runner) copyByTime(ctx context.Context) error {
-	if err := r.dropCopy(ctx); err != nil { // an earlier run may have been killed
-		return err
-	}
-	for _, file := range []string{"by_time.sql", "by_time_rows.sql"} {
-		text, err := sqlText(file, slots{Table: timeOrderedTable})
-		if err != nil {
-			return err
-		}
-		if err := r.Conn.Exec(ctx, text, r.campaignParameters()...); err != nil {
-			return fmt.Errorf("copy events ordered by time: %w", err)
-		}
-	}
-	return r.Conn.Exec(ctx, "OPTIMIZE TABLE "+string(timeOrderedTable)+" FINAL")
-}
-
-func (r *runner) dropCopy(ctx context.Context) error {
-	return r.Conn.Exec(ctx, "DROP TABLE IF EXISTS "+string(timeOrderedTable)+" SYNC")
-}
-
 // run runs a computation once and returns its cost. If compare is set, run
 // compares the numbers of a peer with the report from the events.
 func (r *runner) run(ctx context.Context, c *computation, compare bool) (measure.Cost, error) {
 	switch {
 	case c.fromRollup:
 		return measure.Run(ctx, r.Conn, func() error {
-			counts, err := r.FromRollup(ctx, c.question)
-			if err == nil && !slices.Equal(counts, r.expected[c.question]) {
+			counts, err := r.FromRollup(ctx, c.question, r.openEnd(c.question))
+			if err == nil && !reflect.DeepEqual(counts, r.expected[c.question]) {
 				r.addDifference(c, "the counts differ from the report from the events")
 			}
 			return err
 		})
-	case c.queries == nil:
+	case c.isLifthouse():
 		return measure.Run(ctx, r.Conn, func() error {
-			counts, err := r.FromEvents(ctx, c.question)
+			counts, err := r.FromEvents(ctx, c.question, r.openEnd(c.question))
 			r.expected[c.question] = counts
 			return err
 		})
 	}
-	var answers []peerAnswer
-	cost, err := measure.Run(ctx, r.Conn, func() error {
+	answers, cost, err := r.runPeer(ctx, c)
+	if err == nil && compare && c.hasSameDefinition() {
+		r.compare(c, answers, r.expected[c.question])
+	}
+	return cost, err
+}
+
+// openEnd returns the end of the window of a report, which is zero if it is open.
+func (r *runner) openEnd(question Question) time.Time {
+	if end := question.end(r.from, r.to); end != r.to {
+		return end
+	}
+	return time.Time{}
+}
+
+// runPeer runs the queries of a peer.
+func (r *runner) runPeer(ctx context.Context, c *computation) (answers []peerAnswer, cost measure.Cost, err error) {
+	if c.table == inDuckDB {
+		return r.runDuckDB(c)
+	}
+	cost, err = measure.Run(ctx, r.Conn, func() error {
 		for _, text := range c.queries {
-			answer, err := r.query(ctx, text)
+			answer, err := r.query(ctx, text, c.question)
 			if err != nil {
 				return err
 			}
@@ -207,10 +244,7 @@ func (r *runner) run(ctx context.Context, c *computation, compare bool) (measure
 		}
 		return nil
 	})
-	if err == nil && compare {
-		r.compare(c, answers, r.expected[c.question])
-	}
-	return cost, err
+	return answers, cost, err
 }
 
 // rows returns the median cost of each computation, with ratios.
@@ -222,11 +256,11 @@ func rows(all []*computation) []Row {
 		switch {
 		case c.fromRollup:
 			fromRollup = cost
-		case c.queries == nil:
+		case c.isLifthouse():
 			fromEvents, fromRollup = cost, measure.Cost{}
 		}
 		rows = append(rows, Row{
-			Question: c.question, System: c.system, Table: tableNames[c.table], Cost: cost,
+			Question: c.question, System: c.system, Table: c.table, Cost: cost,
 			WallRatio: ratio(cost.WallMS, fromEvents.WallMS), CPURatio: ratio(cost.CPUMS, fromEvents.CPUMS), MemoryRatio: ratio(cost.PeakMB, fromEvents.PeakMB),
 			RollupCPURatio: ratio(cost.CPUMS, fromRollup.CPUMS),
 		})

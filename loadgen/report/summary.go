@@ -12,82 +12,112 @@ import (
 	"lifthouse/loadgen/peers"
 )
 
-// Question has the wall time ratios of all systems for one question.
+// Question has the CPU time ratios of the peers for one question. A figure is 0 if it
+// was not measured.
 type Question struct {
 	Question peers.Question
-	Ratios   []float64 // by column of PeerColumns; 0: not measured
-	EventsMS float64   // wall time of the Lifthouse report from the events
-	RollupMS float64   // wall time of the Lifthouse report from the rollups; 0: not measured
+	Ratios   []float64 // of the cheapest computation of each group in peers.Groups, to the default report
+	EventsMS float64   // CPU time of the Lifthouse report from the events
+	RollupMS float64   // CPU time of the Lifthouse report from the rollups
+	Counting float64   // ratio of the cheapest computation from events to the Lifthouse report from the events
 }
 
-// PeerColumns returns the peers' systems and tables, in the order of their
-// first row.
-func (b *Benchmarks) PeerColumns() []string {
-	var columns []string
-	for _, row := range b.Peers.Rows {
-		if name := columnName(&row); !row.Lifthouse() && !slices.Contains(columns, name) {
-			columns = append(columns, name)
+// DefaultMS returns the CPU time of the report that Lifthouse gives: from the
+// rollups, if there are any.
+func (q *Question) DefaultMS() float64 {
+	if q.RollupMS > 0 {
+		return q.RollupMS
+	}
+	return q.EventsMS
+}
+
+// Groups returns the groups of the peers' computations that were measured.
+func (b *Benchmarks) Groups() []string {
+	var measured []string
+	for _, group := range peers.Groups {
+		if slices.ContainsFunc(b.Peers.Rows, func(row peers.Row) bool { return !row.Lifthouse() && row.Group() == group }) {
+			measured = append(measured, group)
 		}
 	}
-	return columns
+	return measured
 }
-
-func columnName(row *peers.Row) string { return row.System + ", " + row.Table }
 
 // Questions returns the questions of the comparison with the peers.
 func (b *Benchmarks) Questions() []Question {
 	var questions []Question
-	columns := b.PeerColumns()
+	groups := b.Groups()
 	for _, row := range b.Peers.Rows {
 		if len(questions) == 0 || questions[len(questions)-1].Question != row.Question {
-			questions = append(questions, Question{Question: row.Question, Ratios: make([]float64, len(columns))})
+			questions = append(questions, Question{Question: row.Question, Ratios: make([]float64, len(groups))})
 		}
 		q := &questions[len(questions)-1]
 		switch {
-		case !row.Lifthouse():
-			q.Ratios[slices.Index(columns, columnName(&row))] = row.WallRatio
 		case row.FromRollup():
-			q.RollupMS = row.Cost.WallMS
+			q.RollupMS = row.Cost.CPUMS
+		case row.Lifthouse():
+			q.EventsMS = row.Cost.CPUMS
 		default:
-			q.EventsMS = row.Cost.WallMS
+			group := row.Group()
+			keepLeast(&q.Ratios[slices.Index(groups, group)], divided(row.Cost.CPUMS, q.DefaultMS()))
+			if strings.HasSuffix(group, ", events") {
+				keepLeast(&q.Counting, divided(row.Cost.CPUMS, q.EventsMS))
+			}
 		}
 	}
 	return questions
 }
 
-// peersChart draws the wall time ratios of the peers.
+// divided returns numerator/denominator, or 0 if the denominator is unknown.
+func divided(numerator, denominator float64) float64 {
+	if denominator == 0 {
+		return 0
+	}
+	return numerator / denominator
+}
+
+// keepLeast replaces a figure that is unknown or greater.
+func keepLeast(least *float64, figure float64) {
+	if figure > 0 && (*least == 0 || figure < *least) {
+		*least = figure
+	}
+}
+
+// peersChart draws the CPU time ratios of the cheapest computation of each kind.
 func (b *Benchmarks) peersChart() *chart.Rows {
 	one := 1.0
-	colors := []string{chart.Orange, chart.Blue, "#eeb48c", "#8cbfdf"}
+	kinds := []struct{ name, suffix, color string }{
+		{"cheapest tool that counts events", ", events", chart.Orange},
+		{"cheapest tool with precomputed tables", ", precomputed", chart.Blue},
+		{"DuckDB, a row per visitor", ", a row per visitor", chart.Green},
+	}
 	c := &chart.Rows{
-		Title: "Query time relative to Lifthouse (1 = Lifthouse, computed from the events)",
-		X:     chart.Axis{Label: "times the wall time of Lifthouse", Zero: true}, Reference: &one,
+		Title: "CPU time of other tools relative to a report of Lifthouse (1 = Lifthouse)",
+		X:     chart.Axis{Label: "times the CPU time of Lifthouse", Log: true}, Reference: &one,
 	}
-	columns := b.PeerColumns()
-	for i, name := range columns {
-		c.Legend = append(c.Legend, chart.LegendEntry{Name: name, Color: colors[i%len(colors)]})
+	for _, kind := range kinds {
+		c.Legend = append(c.Legend, chart.LegendEntry{Name: kind.name, Color: kind.color})
 	}
+	groups := b.Groups()
 	for n, q := range b.Questions() {
 		if n > 0 {
 			c.Rows = append(c.Rows, chart.Row{}) // space between the questions
 		}
-		for i, ratio := range q.Ratios {
+		label := string(q.Question)
+		for _, kind := range kinds {
+			ratio := 0.0
+			for i, group := range groups {
+				if strings.HasSuffix(group, kind.suffix) {
+					keepLeast(&ratio, q.Ratios[i])
+				}
+			}
 			if ratio == 0 {
 				continue
 			}
-			label := ""
-			if firstRatio(q.Ratios) == i {
-				label = string(q.Question)
-			}
-			c.Rows = append(c.Rows, chart.Row{Label: label, Bar: &chart.Bar{To: ratio, Color: colors[i%len(colors)]}, Value: fmt.Sprintf("%.1f ×", ratio)})
+			c.Rows = append(c.Rows, chart.Row{Label: label, Bar: &chart.Bar{From: 1, To: ratio, Color: kind.color}, Value: fmt.Sprintf("%.1f ×", ratio)})
+			label = ""
 		}
 	}
 	return c
-}
-
-// firstRatio returns the index of the first ratio that is not 0.
-func firstRatio(ratios []float64) int {
-	return slices.IndexFunc(ratios, func(ratio float64) bool { return ratio != 0 })
 }
 
 // RollupRows returns the rows of the reports from rollups: all rows except the

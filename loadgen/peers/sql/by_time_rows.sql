@@ -1,5 +1,5 @@
 -- Copies the events of the campaign. One row is an event.
-INSERT INTO {{.Table}}
+INSERT INTO {{.Events}}
 SELECT *
 FROM events
 WHERE website_id = {website_id:Int64}

@@ -1,5 +1,5 @@
--- GrowthBook's computation of one metric, reimplemented. One row is a variation and a value of the dimension.
--- A mean metric sums the values of a visitor. A proportion takes the maximum of the constant 1.
+-- GrowthBook's computation, reimplemented: all metrics over the same goal events in one query. One row is a variation
+-- and a value of the dimension. A mean sums the values of a visitor. A proportion takes the maximum of the constant 1.
 WITH
     exposures AS (  -- one row is a view of the campaign
         SELECT
@@ -7,14 +7,11 @@ WITH
             toString(variation_id) AS variation,
             time,
             {{.Dimension}} AS dimension
-        FROM {{.Table}}
-        WHERE website_id = {website_id:Int64}
-            AND subject = 'campaign'
-            AND subject_id = {campaign_id:Int64}
+        FROM {{.Events}}
+        WHERE {{.Campaign}}
             AND event = 'view'
             AND {{.Filter}}
-            AND time >= {from:DateTime64(3, 'UTC')}
-            AND time < {to:DateTime64(3, 'UTC')}
+            AND {{.Window "time"}}
     ),
     units AS (  -- one row is a visitor
         SELECT
@@ -25,44 +22,53 @@ WITH
         FROM exposures
         GROUP BY visitor_id
     ),
-    metric AS (  -- one row is a goal event
+    goals AS (  -- one row is a goal event
         SELECT
             visitor_id,
-            time,
-            {{.Value}} AS value
-        FROM {{.Table}}
-        WHERE website_id = {website_id:Int64}
-            AND subject = 'campaign'
-            AND subject_id = {campaign_id:Int64}
+            time{{range .Metrics}},
+            {{.Value}} AS {{.Name}}{{end}}
+        FROM {{.Events}}
+        WHERE {{.Campaign}}
             AND event = 'goal'
-            AND goal_id = {goal_id:Int64}
-            AND time >= {from:DateTime64(3, 'UTC')}
-            AND time < {to:DateTime64(3, 'UTC')}
+            AND {{.Goal}}
+            AND {{.Window "time"}}
     ),
+{{- if .Limits}}
+    limits AS (  -- one row: mean and standard deviation of the values of goal events
+        SELECT
+            avg(m1) AS mean,
+            stddev_samp(m1) AS deviation
+        FROM units
+        INNER JOIN goals ON goals.visitor_id = units.visitor_id
+        WHERE goals.time >= units.first_exposure
+            AND units.variation != '__multiple__'
+    ),
+{{- end}}
     joined AS (  -- one row is a goal event of a visitor, or a visitor without one
         SELECT
             units.visitor_id AS visitor_id,
             units.variation AS variation,
-            units.dimension AS dimension,
-            if(metric.time >= units.first_exposure, metric.value, NULL) AS value
+            units.dimension AS dimension{{range .Metrics}},
+            if(goals.time >= units.first_exposure
+                {{- if $.Limits}} AND abs({{.Name}} - (SELECT mean FROM limits)) <= {{$.ZScore}} * (SELECT deviation FROM limits){{end}}, {{.Name}}, NULL) AS {{.Name}}_after{{end}}
         FROM units
-        LEFT JOIN metric ON metric.visitor_id = units.visitor_id
+        LEFT JOIN goals ON goals.visitor_id = units.visitor_id
     ),
     per_unit AS (  -- one row is a visitor
         SELECT
             variation,
             dimension,
-            visitor_id,
-            {{.Aggregate}}(coalesce(value, 0)) AS value
+            visitor_id{{range .Metrics}},
+            {{.Aggregate}}(coalesce({{.Name}}_after, 0)) AS {{.Name}}_total{{end}}
         FROM joined
         GROUP BY variation, dimension, visitor_id
     )
 SELECT
     variation,
     dimension,
-    count() AS visitors,
-    [sum(value)] AS totals,
-    [sum(value * value)] AS squares
+    count(*) AS visitors,
+    [{{range $i, $m := .Metrics}}{{if $i}}, {{end}}sum({{.Name}}_total){{end}}] AS totals,
+    [{{range $i, $m := .Metrics}}{{if $i}}, {{end}}sum({{.Name}}_total * {{.Name}}_total){{end}}] AS squares
 FROM per_unit
 GROUP BY variation, dimension
 ORDER BY variation, dimension

@@ -6,13 +6,10 @@ WITH
             visitor_id,
             if(uniqExactIf(variation_id, event = 'view') > 1, '$multiple', anyIf(toString(variation_id), event = 'view')) AS variation,
             windowFunnel({{.Span}})(toUInt64(toUnixTimestamp64Milli(time)), event = 'view', event = 'goal') = 2 AS converted
-        FROM {{.Table}}
-        WHERE website_id = {website_id:Int64}
-            AND subject = 'campaign'
-            AND subject_id = {campaign_id:Int64}
-            AND (event = 'view' OR (event = 'goal' AND goal_id = {goal_id:Int64}))
-            AND time >= {from:DateTime64(3, 'UTC')}
-            AND time < {to:DateTime64(3, 'UTC')}
+        FROM {{.Events}}
+        WHERE {{.Campaign}}
+            AND (event = 'view' OR (event = 'goal' AND {{.Goal}}))
+            AND {{.Window "time"}}
         GROUP BY visitor_id
         HAVING countIf(event = 'view') > 0
     )

@@ -1,0 +1,36 @@
+{{with index .Metrics 0 -}}
+{{if $.Limits}}    limits AS (  -- one row: mean and standard deviation of the values of goal events
+        SELECT
+            avg(metric_events.value) AS mean,
+            stddev_samp(metric_events.value) AS deviation
+        FROM exposures
+        INNER JOIN metric_events ON metric_events.visitor_id = exposures.visitor_id
+        WHERE metric_events.time >= exposures.first_exposure
+            AND exposures.variation != '$multiple'
+    ),
+    kept AS (  -- one row is a goal event within the limits
+        SELECT *
+        FROM metric_events
+        WHERE abs(value - (SELECT mean FROM limits)) <= {{$.ZScore}} * (SELECT deviation FROM limits)
+    ),
+{{end}}    entity_metrics AS (  -- one row is a visitor
+        SELECT
+            exposures.visitor_id AS visitor_id,
+            exposures.variation AS variation,
+            exposures.dimension AS dimension,
+            {{.Aggregate}}(coalesce(goals.value, 0)) AS total
+        FROM exposures
+        LEFT JOIN {{if $.Limits}}kept{{else}}metric_events{{end}} AS goals ON goals.visitor_id = exposures.visitor_id
+            AND goals.time >= exposures.first_exposure
+        GROUP BY exposures.visitor_id, exposures.variation, exposures.dimension
+    )
+SELECT
+    variation,
+    dimension,
+    count(*) AS visitors,
+    [sum(total)] AS totals,
+    [sum(power(total, 2))] AS squares
+FROM entity_metrics
+GROUP BY variation, dimension
+ORDER BY variation, dimension
+{{- end}}

@@ -170,7 +170,7 @@ var forms = []form{
 	{growthBook, byTime, "growthbook.sql", clickHouse, timeOrderedTable, false, unfiltered},
 	{postHog, byTime, "posthog.sql", clickHouse, timeOrderedTable, true, unfiltered},
 	{growthBook, precomputed, "growthbook_precomputed.sql", clickHouse, "", false, func(q Question) bool {
-		return q != WithoutOutliers // the values of a day cannot tell single goals
+		return q != WithoutOutliers // the values of a day have no single goals
 	}},
 	{postHog, precomputed, "posthog_precomputed.sql", clickHouse, "", true, everyQuestion},
 	{growthBook, inDuckDB, "growthbook.sql", duckDB, eventsTable, false, everyQuestion},

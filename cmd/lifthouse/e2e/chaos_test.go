@@ -232,6 +232,7 @@ func TestServersInChaos(t *testing.T) {
 	seed := seedOf(t)
 	r := rand.New(rand.NewPCG(12, 16+seed)) //nolint:gosec // no secret
 	w := newWorld(t, "--store="+store.Address(database))
+	w.copies = 20 * time.Second // two sweeps, if a server is killed before it has looked for copies
 	serve := func(i int) *process {
 		network.quiet.Store(true) // a server wants its store when it starts
 		defer network.quiet.Store(false)
@@ -258,7 +259,8 @@ func TestServersInChaos(t *testing.T) {
 	w.must("check", "--rebuild-counters") // a process that is killed between the two leaves them apart
 	w.verifyRollups()
 	w.must("check", "--deep")
-	t.Logf("%v; %d of %d pieces slow, %d connections cut off; %s", troubles, network.slow.Load(), network.pieces.Load(), network.cut.Load(), w)
+	t.Logf("%v; %d of %d pieces slow, %d connections cut off; %s; reports with copies until the next sweep: %d",
+		troubles, network.slow.Load(), network.pieces.Load(), network.cut.Load(), w, w.copied.Load())
 }
 
 // disturb kills, stops or pauses one of the servers, and counts what it did. In one of four cases,

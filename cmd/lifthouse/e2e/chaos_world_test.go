@@ -104,7 +104,7 @@ type world struct {
 	waiting []*load
 
 	lags                                  bool          // a replica that has just come back may be behind
-	copies                                time.Duration // how long copies of events may count, while replicas change over
+	copies                                time.Duration // how long copies of events may count, until a sweep
 	copied                                atomic.Int64  // reports that had them
 	damaged                               atomic.Bool   // the server said so
 	stored, unstored, read, fresh, unread atomic.Int64

@@ -23,6 +23,14 @@ type state struct {
 	rollup   *rollup.Current // nil: there is none, or it is too old
 	sharded  bool            // the events are on several shards
 	declined map[string]string
+	noted    func(why string) // called when a source cannot serve the report; may be nil
+}
+
+// note passes on why a source cannot serve the report.
+func (s *state) note(why string) {
+	if s.noted != nil {
+		s.noted(why)
+	}
 }
 
 // choose returns the cheapest source that can serve a report, and the reason of
@@ -118,10 +126,12 @@ func read(ctx context.Context, x *source.Execution, s state) (found *visit.Rows,
 		found, declined, err := chosen.Read(ctx)
 		switch {
 		case s.lostReplica(err):
+			s.note(err.Error())
 			s = s.withoutRollup()
 		case err != nil || declined == "":
 			return found, chosen.Name(), err
 		default:
+			s.note(declined)
 			s = s.without(chosen.Name(), declined)
 		}
 	}

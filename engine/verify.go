@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 	"time"
 
 	"lifthouse/engine/plan"
@@ -28,13 +29,14 @@ func (e *DiffersError) Error() string {
 }
 
 // Verify compares reports of the subject from the rollup with reports from the
-// events, and returns the number of compared reports. It is 0 if new events
-// keep arriving. On a cluster, the reports of every replica are compared that can be
-// reached. The error is a DiffersError if a report differs.
-func (e *Engine) Verify(ctx context.Context, subject plan.Subject) (int, error) {
+// events. It returns the number of compared reports, and why others were not
+// compared: new events keep arriving, or rollups cannot be read. On a cluster, the
+// reports of every replica are compared that can be reached. The error is a
+// DiffersError if a report differs.
+func (e *Engine) Verify(ctx context.Context, subject plan.Subject) (compared int, skipped []string, err error) {
 	account, known := e.catalogue.Snapshot().AccountOfWebsite(subject.WebsiteID)
 	if !known {
-		return 0, nil
+		return 0, []string{"the website is not in the catalogue"}, nil
 	}
 	r := subject.Request(account)
 	if r.Operation != query.WidgetResults {
@@ -51,61 +53,70 @@ func (e *Engine) Verify(ctx context.Context, subject plan.Subject) (int, error) 
 	fromInstant.Filters.From = plan.OpenFrom.Add(time.Millisecond)
 	goalValue.Filters.GoalValue = big.NewRat(1, 1)
 	requests = append(requests, fromInstant, goalValue)
-	compared := 0
+	replicas := e.Rollups.EachReplica()
+	if len(replicas) == 0 {
+		return 0, []string{"no rollups can be read"}, nil
+	}
 	for _, r := range requests {
 		all := true
-		for _, of := range e.Rollups.EachReplica() {
-			is, err := e.verifyOne(ctx, r, of)
+		for _, of := range replicas {
+			why, err := e.verifyOne(ctx, r, of)
 			if err != nil {
-				return compared, err
+				return compared, skipped, err
 			}
-			all = all && is
+			all = all && why == ""
+			if why != "" && !slices.Contains(skipped, why) {
+				skipped = append(skipped, why)
+			}
 		}
 		if all {
 			compared++
 		}
 	}
-	return compared, nil
+	return compared, skipped, nil
 }
 
-// verifyOne compares a report from some rollups. It returns false if they lack events.
-func (e *Engine) verifyOne(ctx context.Context, r query.Request, of *rollup.Set) (bool, error) {
+// verifyOne compares a report from some rollups. It returns why it could not compare.
+func (e *Engine) verifyOne(ctx context.Context, r query.Request, of *rollup.Set) (why string, err error) {
 	const tries = 3
 	plan, err := e.Plan(r)
 	if err != nil {
-		return false, err
+		return "", err
 	}
 	for range tries {
 		if err := errors.Join(e.Totals.Refresh(ctx), of.Reload(ctx)); err != nil {
-			return false, source.StoreFailure(ctx, err)
+			return "", source.StoreFailure(ctx, err)
 		}
 		x, s, err := e.prepareFrom(ctx, plan, of)
 		if err != nil {
-			return false, err
+			return "", err
 		}
-		if chosen, _ := choose(x, &s, e.store.Limits); !isKept(chosen.Name()) || s.rollup.Lacks {
+		s.noted = func(reason string) { why = reason }
+		if chosen, reason := choose(x, &s, e.store.Limits); !isKept(chosen.Name()) || s.rollup.Lacks {
+			why = reason
 			continue
 		}
 		got, from, err := e.decidedReport(ctx, x, s)
 		if err != nil {
-			return false, err
+			return "", err
 		}
 		if !isKept(from) {
 			continue
 		}
 		reference, _, err := e.decidedReport(ctx, x, s.withoutRollup())
 		if err != nil {
-			return false, err
+			return "", err
 		}
 		if err := e.Totals.Refresh(ctx); err != nil { // the events are read after their freshness
-			return false, source.StoreFailure(ctx, err)
+			return "", source.StoreFailure(ctx, err)
 		}
 		if stored, _ := e.Totals.Last(plan.Subject); stored.Events != x.Stored.Events || !stored.Ingested.Equal(x.Stored.Ingested) {
-			continue // new events arrived
+			why = "new events arrive"
+			continue
 		}
-		return true, differs(plan.Subject, got, reference)
+		return "", differs(plan.Subject, got, reference)
 	}
-	return false, nil
+	return why, nil
 }
 
 // isKept reports whether a source reads what the rollup refresh keeps.

@@ -480,7 +480,7 @@ func TestFreshReportsHaveEveryEvent(t *testing.T) {
 	}
 	s.refresh()
 	for _, of := range []plan.Subject{subject, {WebsiteID: 1, Kind: schema.SubjectWidget, ID: 3, ExperimentID: 5}} {
-		if n, err := s.engine.Verify(t.Context(), of); n == 0 || err != nil {
+		if n, _, err := s.engine.Verify(t.Context(), of); n == 0 || err != nil {
 			t.Errorf("%s: %d compared, %v", of, n, err)
 		}
 	}
@@ -494,7 +494,7 @@ func TestVerifyFindsWhatDiffers(t *testing.T) {
 	if err := s.conn.Exec(t.Context(), "INSERT INTO rollups SELECT * REPLACE (1 AS visitors) FROM rollups WHERE cube_name = 'all by first day' AND event = 'view' AND subject = 'campaign' LIMIT 1"); err != nil {
 		t.Fatal(err)
 	}
-	_, err := s.engine.Verify(t.Context(), plan.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12})
+	_, _, err := s.engine.Verify(t.Context(), plan.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12})
 	var differs *engine.DiffersError
 	if !errors.As(err, &differs) {
 		t.Fatalf("spoilt sums pass: %v", err)
@@ -502,7 +502,7 @@ func TestVerifyFindsWhatDiffers(t *testing.T) {
 	if err := s.refresher.Rebuild(t.Context(), func(plan.Subject, time.Duration, error) {}); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := s.engine.Verify(t.Context(), plan.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12}); n == 0 || err != nil {
+	if n, _, err := s.engine.Verify(t.Context(), plan.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12}); n == 0 || err != nil {
 		t.Errorf("after a rebuild: %d compared, %v", n, err)
 	}
 }

@@ -187,7 +187,7 @@ func (s *shop) verifyAll() {
 		s.t.Errorf("rollups: %v, %v", subjects, err)
 	}
 	for _, of := range subjects {
-		if n, err := s.engine.Verify(s.t.Context(), of); n == 0 || err != nil {
+		if n, _, err := s.engine.Verify(s.t.Context(), of); n == 0 || err != nil {
 			s.t.Errorf("%s: %d compared, %v", of, n, err)
 		}
 	}

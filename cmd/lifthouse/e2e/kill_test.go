@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"lifthouse/engine/result"
+	"lifthouse/schema/schematest"
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -125,8 +126,22 @@ func (p *process) sendAll(o *outbox, token string, senders *sync.WaitGroup) {
 // in the rollup too.
 func TestAKilledServerLosesAndDoublesNothing(t *testing.T) {
 	t.Parallel()
-	kills := tier.Of(1, 1, 30)
-	store := "--store=embedded:" + filepath.Join(t.TempDir(), "data")
+	loseAndDoubleNothing(t, "--store=embedded:"+filepath.Join(t.TempDir(), "data"), tier.Of(1, 1, 30))
+}
+
+// TestAKilledServerOfAClickHouseServerLosesAndDoublesNothing does the same on a
+// ClickHouse server, in the long tier. A run with 30 kills takes four minutes.
+func TestAKilledServerOfAClickHouseServerLosesAndDoublesNothing(t *testing.T) {
+	if !tier.Long() {
+		t.Skip("SKIP: one of the long tests: make test-long")
+	}
+	t.Parallel()
+	server := schematest.Server(t)
+	loseAndDoubleNothing(t, "--store="+server.Address(server.Database(t)), 8)
+}
+
+func loseAndDoubleNothing(t *testing.T, store string, kills int) {
+	t.Helper()
 	must := func(args ...string) string {
 		t.Helper()
 		out, _ := succeed(t, nil, append(args, store)...)

@@ -12,9 +12,7 @@ import (
 // The calibration tests measure error rates. They take minutes.
 func long(t *testing.T) {
 	t.Helper()
-	if !tier.Long() {
-		t.Skip("SKIP: one of the long tests: make test-long")
-	}
+	tier.OnlyLong(t)
 }
 
 // atMost fails the test if a rate of events is more than three standard errors

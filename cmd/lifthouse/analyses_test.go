@@ -15,7 +15,7 @@ import (
 // TestPublishedAnalysesOfTheRealData imports the same files with other
 // mappings: rows left out, rows as visitors, groups joined.
 func TestPublishedAnalysesOfTheRealData(t *testing.T) {
-	tier.SkipShort(t)
+	tier.OnlyLong(t)
 	udacity, hillstrom, revenue := realData+"/udacity_ab/ab_data.csv.gz", realData+"/hillstrom/hillstrom.csv.gz", realData+"/ab_test_revenue/AB_Test_Results.csv"
 	groups, mails := []string{"control", "treatment"}, []string{"Womens E-Mail", "Mens E-Mail"}
 	h, imported := (*house)(nil), ""
@@ -71,6 +71,7 @@ func compareSums(t *testing.T, got []result.VariationResults, want reference, na
 
 // TestUdacityWithTheFirstGroupOfEachVisitor declares the same campaign again.
 func TestUdacityWithTheFirstGroupOfEachVisitor(t *testing.T) {
+	tier.OnlyLong(t)
 	want := readReference(t, "udacity_ab", "first_group_by_time_any_conversion")
 	text, err := os.ReadFile("testdata/udacity.catalog.yaml")
 	if err != nil {

@@ -23,6 +23,7 @@ var renumber = []string{
 // TestRestoredEvents restores a backup of merged events by ClickHouse, and attaches a copy of
 // them to the table. The oracle is the reference: reports counted from the events.
 func TestRestoredEvents(t *testing.T) {
+	tier.OnlyLong(t)
 	for _, restore := range []struct {
 		name string
 		do   func(t *testing.T, s *shop)

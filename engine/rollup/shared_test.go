@@ -121,9 +121,7 @@ func TestSeveralProcessesRefreshTheRollupsOfAServer(t *testing.T) {
 // TestAPausedRefreshChangesNothing pauses a process before every fourth statement of a refresh, while
 // another process writes, refreshes, and sometimes erases visitors. Then it continues.
 func TestAPausedRefreshChangesNothing(t *testing.T) {
-	if !tier.Long() {
-		t.Skip("SKIP: one of the long tests: make test-long")
-	}
+	tier.OnlyLong(t)
 	conn := schematest.Server(t).Open(t)
 	steady := newProcess(t, 11, conn)
 	steady.more(150)
@@ -174,9 +172,7 @@ func TestAPausedRefreshChangesNothing(t *testing.T) {
 // TestAKilledRefreshOnAServer kills a process after each statement of a refresh, of which one
 // rebuilds the rollups. Another process continues.
 func TestAKilledRefreshOnAServer(t *testing.T) {
-	if !tier.Long() {
-		t.Skip("SKIP: one of the long tests: make test-long")
-	}
+	tier.OnlyLong(t)
 	conn := schematest.Server(t).Open(t)
 	steady := newProcess(t, 21, conn)
 	steady.more(150)

@@ -216,9 +216,7 @@ func TestDecisionScenarios(t *testing.T) {
 // TestLongDecisionsAreCalibrated runs all scenarios with few experiments. The full
 // table has 4,000 experiments of each.
 func TestLongDecisionsAreCalibrated(t *testing.T) {
-	if !tier.Long() {
-		t.Skip("SKIP: one of the long tests: make test-long")
-	}
+	tier.OnlyLong(t)
 	d := mustDecide(t, DecisionOptions{Experiments: 300, Seed: 1}, decisionScenarios()...)
 	if d.Err() != nil {
 		t.Errorf("%v\n%s", d.Err(), decisionText(d))

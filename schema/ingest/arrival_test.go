@@ -114,7 +114,7 @@ var writers = map[string]func(*testing.T, *ingest.Writer){
 // stored rows and the verdicts must equal those of the model, which adds events
 // one by one.
 func TestWriterEqualsModel(t *testing.T) {
-	visitors := tier.Of(500, 3000, 3000)
+	visitors := tier.Of(500, 1000, 3000)
 	for name, set := range writers {
 		t.Run(name, func(t *testing.T) {
 			conn := schematest.Open(t)

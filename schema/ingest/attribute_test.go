@@ -83,7 +83,7 @@ func TestUnattributedGoalsInAnyOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 6))
 	want := map[uint64][]string{}
 	var calls [6][]schema.Event
-	streams := tier.Of(5, 15, 25)
+	streams := tier.Of(5, 8, 25)
 	for s := range streams {
 		events := stream(r)
 		for i, order := range permutations(len(events)) {

@@ -132,9 +132,7 @@ func TestAKilledServerLosesAndDoublesNothing(t *testing.T) {
 // TestAKilledServerOfAClickHouseServerLosesAndDoublesNothing does the same on a
 // ClickHouse server, in the long tier. A run with 30 kills takes four minutes.
 func TestAKilledServerOfAClickHouseServerLosesAndDoublesNothing(t *testing.T) {
-	if !tier.Long() {
-		t.Skip("SKIP: one of the long tests: make test-long")
-	}
+	tier.OnlyLong(t)
 	t.Parallel()
 	server := schematest.Server(t)
 	loseAndDoubleNothing(t, "--store="+server.Address(server.Database(t)), 8)

@@ -41,3 +41,11 @@ func SkipShort(tb testing.TB) {
 		tb.Skip("SKIP: -short; make test has it")
 	}
 }
+
+// OnlyLong skips a test outside the long tier.
+func OnlyLong(tb testing.TB) {
+	tb.Helper()
+	if !Long() {
+		tb.Skip("SKIP: one of the long tests: make test-long")
+	}
+}

@@ -78,7 +78,19 @@ func (e *Engine) Report(ctx context.Context, p *plan.Plan) (*result.Report, erro
 	return results, err
 }
 
-// Reference computes a report from the events.
+// FromEvents computes a report from the events, as Report does while there is no
+// rollup.
+func (e *Engine) FromEvents(ctx context.Context, p *plan.Plan) (*result.Report, error) {
+	x, err := e.execution(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	results, _, err := e.decideAndReport(ctx, x, stateOf(x).withoutRollup())
+	return results, err
+}
+
+// Reference computes a report from the events, with all decisions of its days. It
+// keeps nothing and uses nothing that was kept.
 func (e *Engine) Reference(ctx context.Context, p *plan.Plan) (*result.Report, error) {
 	x, err := e.execution(ctx, p)
 	if err != nil {

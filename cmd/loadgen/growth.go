@@ -159,7 +159,7 @@ func (r *reporter) plan(campaign int64, change func(*query.Request)) (*plan.Plan
 func (r *reporter) fromEvents(ctx context.Context, campaign int64) error {
 	plan, err := r.plan(campaign, func(*query.Request) {})
 	if err == nil {
-		_, err = r.engine.Reference(ctx, plan)
+		_, err = r.engine.FromEvents(ctx, plan)
 	}
 	return err
 }

@@ -79,7 +79,7 @@ func (p *program) peers(ctx context.Context, s *app.Store, id int64, rounds int,
 	goals := goalIDs(s.Catalogue.Snapshot(), campaign)
 	options := peers.Options{
 		Conn: s.Conn, WebsiteID: campaign.WebsiteID, CampaignID: id, GoalIDs: goals,
-		WarmUps: peers.WarmUps, Rounds: rounds, FromEvents: campaignReport(s.Engine, s.Engine.Reference, account, id, goals),
+		WarmUps: peers.WarmUps, Rounds: rounds, FromEvents: campaignReport(s.Engine, s.Engine.FromEvents, account, id, goals),
 		Progress: func(text string) { p.logf("%s", text) },
 	}
 	if duckDB != "" {

@@ -43,16 +43,21 @@ WITH
         WHERE goals.time >= units.first_exposure
             AND units.variation != '__multiple__'
     ),
+    kept AS (  -- one row is a goal event within the limits
+        SELECT goals.*
+        FROM goals
+        CROSS JOIN limits
+        WHERE abs(m1 - mean) <= {{.ZScore}} * deviation
+    ),
 {{- end}}
     joined AS (  -- one row is a goal event of a visitor, or a visitor without one
         SELECT
             units.visitor_id AS visitor_id,
             units.variation AS variation,
             units.dimension AS dimension{{range .Metrics}},
-            if(goals.time >= units.first_exposure
-                {{- if $.Limits}} AND abs({{.Name}} - (SELECT mean FROM limits)) <= {{$.ZScore}} * (SELECT deviation FROM limits){{end}}, {{.Name}}, NULL) AS {{.Name}}_after{{end}}
+            if(goals.time >= units.first_exposure, {{.Name}}, NULL) AS {{.Name}}_after{{end}}
         FROM units
-        LEFT JOIN goals ON goals.visitor_id = units.visitor_id
+        LEFT JOIN {{if .Limits}}kept{{else}}goals{{end}} AS goals ON goals.visitor_id = units.visitor_id
     ),
     per_unit AS (  -- one row is a visitor
         SELECT

@@ -9,9 +9,10 @@
             AND exposures.variation != '$multiple'
     ),
     kept AS (  -- one row is a goal event within the limits
-        SELECT *
+        SELECT metric_events.*
         FROM metric_events
-        WHERE abs(value - (SELECT mean FROM limits)) <= {{$.ZScore}} * (SELECT deviation FROM limits)
+        CROSS JOIN limits
+        WHERE abs(value - mean) <= {{$.ZScore}} * deviation
     ),
 {{end}}    entity_metrics AS (  -- one row is a visitor
         SELECT

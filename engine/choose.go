@@ -126,12 +126,10 @@ func read(ctx context.Context, x *source.Execution, s state) (found *visit.Rows,
 		found, declined, err := chosen.Read(ctx)
 		switch {
 		case s.lostReplica(err):
-			s.note(err.Error())
-			s = s.withoutRollup()
+			s = s.afterLoss(err)
 		case err != nil || declined == "":
 			return found, chosen.Name(), err
 		default:
-			s.note(declined)
 			s = s.without(chosen.Name(), declined)
 		}
 	}
@@ -152,6 +150,7 @@ func bounded(ctx context.Context, x *source.Execution, name string) (*source.Exe
 
 // without returns the state after a source has declined.
 func (s state) without(source, why string) state {
+	s.note(why)
 	declined := map[string]string{source: why}
 	maps.Copy(declined, s.declined)
 	s.declined = declined
@@ -162,6 +161,12 @@ func (s state) without(source, why string) state {
 // reached. Others may count the events.
 func (s *state) lostReplica(err error) bool {
 	return s.rollup != nil && s.rollup.OfReplicas() && schema.Unreachable(err)
+}
+
+// afterLoss returns the state after a replica with the rollup was lost.
+func (s state) afterLoss(err error) state {
+	s.note(err.Error())
+	return s.withoutRollup()
 }
 
 // withoutRollup returns the state for a report that is counted from the events.

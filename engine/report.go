@@ -81,22 +81,22 @@ func (e *Engine) Report(ctx context.Context, p *plan.Plan) (*result.Report, erro
 // FromEvents computes a report from the events, as Report does while there is no
 // rollup.
 func (e *Engine) FromEvents(ctx context.Context, p *plan.Plan) (*result.Report, error) {
-	x, err := e.execution(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	results, _, err := e.decideAndReport(ctx, x, stateOf(x).withoutRollup())
-	return results, err
+	return e.fromEvents(ctx, p, e.decideAndReport)
 }
 
 // Reference computes a report from the events, with all decisions of its days. It
 // keeps nothing and uses nothing that was kept.
 func (e *Engine) Reference(ctx context.Context, p *plan.Plan) (*result.Report, error) {
+	return e.fromEvents(ctx, p, e.decidedReport)
+}
+
+// fromEvents calls compute without the rollups.
+func (e *Engine) fromEvents(ctx context.Context, p *plan.Plan, compute func(context.Context, *source.Execution, state) (*result.Report, string, error)) (*result.Report, error) {
 	x, err := e.execution(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	results, _, err := e.decidedReport(ctx, x, stateOf(x).withoutRollup())
+	results, _, err := compute(ctx, x, stateOf(x).withoutRollup())
 	return results, err
 }
 

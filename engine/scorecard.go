@@ -43,7 +43,7 @@ func readGoals(ctx context.Context, x *source.Execution, s state, goals []int64)
 			of, declined, err := several.ReadGoals(ctx, together)
 			switch {
 			case s.lostReplica(err):
-				s = s.withoutRollup()
+				s = s.afterLoss(err)
 			case err != nil:
 				return nil, "", err
 			case declined == "":

@@ -91,9 +91,14 @@ func (e *Engine) verifyOne(ctx context.Context, r query.Request, of *rollup.Set)
 		if err != nil {
 			return "", err
 		}
+		why = "the report was counted from the events"
 		s.noted = func(reason string) { why = reason }
-		if chosen, reason := choose(x, &s, e.store.Limits); !isKept(chosen.Name()) || s.rollup.Lacks {
+		switch chosen, reason := choose(x, &s, e.store.Limits); {
+		case !isKept(chosen.Name()):
 			why = reason
+			continue
+		case s.rollup.Lacks:
+			why = "the rollup lacks events"
 			continue
 		}
 		got, from, err := e.decidedReport(ctx, x, s)

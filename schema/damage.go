@@ -27,6 +27,9 @@ type DamagedPart struct {
 	Rows              uint64 `ch:"-"` // number of rows of a missing part
 }
 
+// RestartFirst is the first remedy of damaged parts, before another one.
+const RestartFirst = "restart the server, which repairs damage from a full disk; if that fails"
+
 // DamagedError means that a store lacks rows, or may lack rows.
 type DamagedError struct {
 	Parts    []DamagedPart

@@ -85,7 +85,7 @@ func (p *program) verifyRollups(ctx context.Context, e *engine.Engine) error {
 		case err != nil:
 			return err
 		case len(skipped) > 0:
-			p.say("%s: %d reports are equal; others were not compared: %s", of, compared, strings.Join(skipped, "; "))
+			p.say("%s: %d reports are equal; not compared: %s", of, compared, strings.Join(skipped, "; "))
 		default:
 			p.say("%s: %d reports are equal", of, compared)
 		}

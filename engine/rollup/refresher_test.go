@@ -480,13 +480,14 @@ func TestFreshReportsHaveEveryEvent(t *testing.T) {
 	}
 	s.refresh()
 	for _, of := range []plan.Subject{subject, {WebsiteID: 1, Kind: schema.SubjectWidget, ID: 3, ExperimentID: 5}} {
-		if n, _, err := s.engine.Verify(t.Context(), of); n == 0 || err != nil {
-			t.Errorf("%s: %d compared, %v", of, n, err)
+		if n, skipped, err := s.engine.Verify(t.Context(), of); n == 0 || len(skipped) > 0 || err != nil {
+			t.Errorf("%s: %d compared, not %q, %v", of, n, skipped, err)
 		}
 	}
 }
 
-// TestVerifyFindsWhatDiffers inserts a wrong row into the rollups.
+// TestVerifyFindsWhatDiffers inserts a wrong row into the rollups, and events that they
+// lack.
 func TestVerifyFindsWhatDiffers(t *testing.T) {
 	s := newShop(t, 8)
 	s.more(100)
@@ -494,7 +495,8 @@ func TestVerifyFindsWhatDiffers(t *testing.T) {
 	if err := s.conn.Exec(t.Context(), "INSERT INTO rollups SELECT * REPLACE (1 AS visitors) FROM rollups WHERE cube_name = 'all by first day' AND event = 'view' AND subject = 'campaign' LIMIT 1"); err != nil {
 		t.Fatal(err)
 	}
-	_, _, err := s.engine.Verify(t.Context(), plan.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12})
+	subject := plan.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12}
+	_, _, err := s.engine.Verify(t.Context(), subject)
 	var differs *engine.DiffersError
 	if !errors.As(err, &differs) {
 		t.Fatalf("spoilt sums pass: %v", err)
@@ -502,8 +504,12 @@ func TestVerifyFindsWhatDiffers(t *testing.T) {
 	if err := s.refresher.Rebuild(t.Context(), func(plan.Subject, time.Duration, error) {}); err != nil {
 		t.Fatal(err)
 	}
-	if n, _, err := s.engine.Verify(t.Context(), plan.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12}); n == 0 || err != nil {
-		t.Errorf("after a rebuild: %d compared, %v", n, err)
+	if n, skipped, err := s.engine.Verify(t.Context(), subject); n == 0 || len(skipped) > 0 || err != nil {
+		t.Errorf("after a rebuild: %d compared, not %q, %v", n, skipped, err)
+	}
+	s.more(100)
+	if n, skipped, err := s.engine.Verify(t.Context(), subject); n > 0 || len(skipped) == 0 || err != nil {
+		t.Errorf("a rollup that lacks events: %d compared, not %q, %v", n, skipped, err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,10 +26,7 @@ type Question struct {
 // DefaultMS returns the CPU time of the report that Lifthouse gives: from the
 // rollups, if there are any.
 func (q *Question) DefaultMS() float64 {
-	if q.RollupMS > 0 {
-		return q.RollupMS
-	}
-	return q.EventsMS
+	return cmp.Or(q.RollupMS, q.EventsMS)
 }
 
 // Groups returns the groups of the peers' computations that were measured.
@@ -58,21 +56,13 @@ func (b *Benchmarks) Questions() []Question {
 			q.EventsMS = row.Cost.CPUMS
 		default:
 			group := row.Group()
-			keepLeast(&q.Ratios[slices.Index(groups, group)], divided(row.Cost.CPUMS, q.DefaultMS()))
+			keepLeast(&q.Ratios[slices.Index(groups, group)], cmp.Or(row.RollupCPURatio, row.CPURatio))
 			if strings.HasSuffix(group, ", events") {
-				keepLeast(&q.Counting, divided(row.Cost.CPUMS, q.EventsMS))
+				keepLeast(&q.Counting, row.CPURatio)
 			}
 		}
 	}
 	return questions
-}
-
-// divided returns numerator/denominator, or 0 if the denominator is unknown.
-func divided(numerator, denominator float64) float64 {
-	if denominator == 0 {
-		return 0
-	}
-	return numerator / denominator
 }
 
 // keepLeast replaces a figure that is unknown or greater.

@@ -148,7 +148,7 @@ func (r *Report) rollups(ctx context.Context, e *engine.Engine) {
 		case len(skipped) == 0:
 			r.OK("rollups", "%s: %d reports equal those counted from the events", of, compared)
 		default:
-			r.Note("rollups", "%s: %d reports equal those counted from the events; others were not compared: %s; if the rollup lacks events, a server or lifthouse rollup adds them",
+			r.Note("rollups", "%s: %d reports equal those counted from the events; not compared: %s; if the rollup lacks events, a server or lifthouse rollup adds them",
 				of, compared, strings.Join(skipped, "; "))
 		}
 	}
@@ -181,7 +181,7 @@ func (r *Report) parts(ctx context.Context, conn driver.Conn, manifest *schema.M
 		return
 	}
 	for _, fault := range faults {
-		r.Fault("data", fmt.Errorf("%s; restart the server, which repairs damage from a full disk; if that fails, restore a backup (lifthouse restore)", fault))
+		r.Fault("data", fmt.Errorf("%s; %s, restore a backup (lifthouse restore)", fault, schema.RestartFirst))
 	}
 	if len(faults) == 0 {
 		r.OK("data", "the checksums of all parts match")

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"lifthouse/schema"
 	"lifthouse/schema/schematest/tier"
 )
 
@@ -188,7 +189,7 @@ func (w *world) losePart(r *rand.Rand, p *process, restart func() *process) *pro
 // memory, and whose files are broken.
 func (w *world) notice() {
 	w.t.Helper()
-	if code, out, complaints := other(w.t, nil, "check", "--data", w.store); code != exitOK && strings.Contains(out+complaints, "restart the server, which repairs damage from a full disk") {
+	if code, out, complaints := other(w.t, nil, "check", "--data", w.store); code != exitOK && strings.Contains(out+complaints, schema.RestartFirst) {
 		w.damaged.Store(true)
 	}
 }

@@ -117,7 +117,7 @@ func (w world) request(subject int64) query.Request {
 	}
 	switch r.Operation {
 	case query.CampaignResults:
-		r.Dimension = query.Dimension(w.oneOf("", "device", "country", "channel", "referrer"))
+		r.Dimension = query.Dimension(w.oneOf("", "device", "country", "channel", "referrer", "city"))
 	case query.ExperimentResults:
 		r.ExperimentID = 4
 	case query.WidgetResults:

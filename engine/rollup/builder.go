@@ -3,9 +3,7 @@ package rollup
 import (
 	"context"
 	_ "embed" // the statements
-	"fmt"
 	"maps"
-	"slices"
 	"time"
 
 	"lifthouse/engine/generation"
@@ -25,13 +23,13 @@ type builder struct {
 	events      events  // of the server, when the refresh began
 	insists     bool    // it rebuilds although another process does
 	maxFrequent int
-	foldEvents  uint64                          // maximum number of events that a rebuild adds up in this process
-	frequent    map[plan.Subject]frequentValues // of the current generations
-	epochs      map[plan.Subject]epoch          // of the refreshes of rows of visitors
-	last        uint64                          // the last generation or epoch
-	replaced    []replaced                      // generations that reports may still read, oldest first
-	sweptAt     time.Time                       // zero: rows of an earlier process may be left
-	recent      *recent                         // events that this process inserted
+	foldEvents  uint64                         // maximum number of events that a rebuild adds up in this process
+	frequent    map[plan.Subject]knownFrequent // of the current generations
+	epochs      map[plan.Subject]epoch         // of the refreshes of rows of visitors
+	last        uint64                         // the last generation or epoch
+	replaced    []replaced                     // generations that reports may still read, oldest first
+	sweptAt     time.Time                      // zero: rows of an earlier process may be left
+	recent      *recent                        // events that this process inserted
 }
 
 // epoch is a sequence of refreshes of rows of visitors. A failed refresh ends it,
@@ -62,7 +60,7 @@ func (s *builder) newGeneration(ctx context.Context, kind string, of plan.Subjec
 }
 
 func newBuilder(conn driver.Conn, of *shared) *builder {
-	return &builder{conn: conn, shared: of, maxFrequent: maxFrequent, foldEvents: foldEvents, frequent: map[plan.Subject]frequentValues{}, epochs: map[plan.Subject]epoch{}}
+	return &builder{conn: conn, shared: of, maxFrequent: maxFrequent, foldEvents: foldEvents, frequent: map[plan.Subject]knownFrequent{}, epochs: map[plan.Subject]epoch{}}
 }
 
 const (
@@ -79,43 +77,11 @@ const (
 	// 1/schema.MoneyScale: a hundred of the largest events. The sum of squares
 	// of 10^8 such visitors fits into 128 bits.
 	maxAmount = 1_000_000_000_000_000
-	// maxFrequent is the number of values in a frequent cube: four times the
+	// maxFrequent is the number of values that a frequent cube stores separately: four times the
 	// number in a report, so that the values of a report remain among them for
 	// long.
 	maxFrequent = 200
 )
-
-// frequentValues are the values in the frequent cube of a generation. Their
-// rows are adjacent, so a breakdown reads few granules.
-type frequentValues struct {
-	generation uint64
-	values     map[string]bool
-}
-
-// frequentCube is the cube that has a frequent cube.
-var frequentCube = &cubes[slices.IndexFunc(cubes, func(c cube) bool { return c.frequent })]
-
-// chooseFrequent returns the values for the frequent cube of a new generation.
-func (s *builder) chooseFrequent(ctx context.Context, d *backlog, through position) ([]string, error) {
-	values, err := schema.QueryNames(ctx, s.conn, d.statements().frequent, append(d.untilParams(through), clickhouse.Named("most", uint32(s.maxFrequent)))...) //nolint:gosec // few
-	if err != nil {
-		return nil, fmt.Errorf("choose frequent values: %w", err)
-	}
-	return values, nil
-}
-
-// frequentOf returns the values in the frequent cube of the current generation.
-// Chosen values without a first view are not in it.
-func (s *builder) frequentOf(ctx context.Context, d *backlog) (map[string]bool, error) {
-	if known := s.frequent[d.subject]; known.generation == d.state.Generation.Number {
-		return known.values, nil
-	}
-	values, err := readFrequentValues(ctx, s.conn, d.state.Generation, frequentCube)
-	if err == nil {
-		s.frequent[d.subject] = frequentValues{d.state.Generation.Number, values}
-	}
-	return values, err
-}
 
 // catchUp refreshes in steps of limited size.
 func (s *builder) catchUp(ctx context.Context, d *backlog, through position) error {
@@ -150,11 +116,11 @@ func (s *builder) catchUp(ctx context.Context, d *backlog, through position) err
 // step adds the events accepted since the last step, up to through.
 func (s *builder) step(ctx context.Context, d *backlog, through position) error {
 	state := *d.state
-	frequent, err := s.frequentOf(ctx, d)
+	values, err := s.frequentOf(ctx, d)
 	if err != nil {
 		return err
 	}
-	rows, changes, err := s.fold(ctx, d, &state, through, frequent)
+	rows, changes, err := s.fold(ctx, d, &state, through, values)
 	if err != nil {
 		return err
 	}
@@ -171,20 +137,20 @@ func (s *builder) step(ctx context.Context, d *backlog, through position) error 
 
 // fold computes the changes by the events accepted after those of the state, up
 // to through, and adds these events to the state.
-func (s *builder) fold(ctx context.Context, d *backlog, state *State, through position, frequent map[string]bool) (*visitors.Changes, cells, error) {
+func (s *builder) fold(ctx context.Context, d *backlog, state *State, through position, values frequent) (*visitors.Changes, cells, error) {
 	if known := s.known(d, state.position(), through); known != nil {
 		next := *state
-		rows, changes, err := s.foldOf(ctx, d, &next, through, frequent, known)
+		rows, changes, err := s.foldOf(ctx, d, &next, through, values, known)
 		if err != nil || next.Events == d.stored {
 			*state = next
 			return rows, changes, err
 		}
 	}
-	return s.foldOf(ctx, d, state, through, frequent, nil)
+	return s.foldOf(ctx, d, state, through, values, nil)
 }
 
 // foldOf is fold with the visitors of the new events; nil: they are not known.
-func (s *builder) foldOf(ctx context.Context, d *backlog, state *State, through position, frequent map[string]bool, known []uint64) (*visitors.Changes, cells, error) {
+func (s *builder) foldOf(ctx context.Context, d *backlog, state *State, through position, values frequent, known []uint64) (*visitors.Changes, cells, error) {
 	changes, rows := cells{}, visitors.NewChanges(&state.Visitors)
 	err := s.touched(ctx, d, state.position(), through, known, func(visitor uint64, events []eventRow) error {
 		for i := range events {
@@ -197,7 +163,7 @@ func (s *builder) foldOf(ctx context.Context, d *backlog, state *State, through 
 		if state.Visitors.Number != 0 {
 			rows.Update(visitor, eventsOf(earlier(events)), eventsOf(events))
 		}
-		return changes.update(events, d.sharesSince, frequent)
+		return changes.update(events, d.sharesSince, values)
 	})
 	s.stamp(state, through)
 	return rows, changes, err

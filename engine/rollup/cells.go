@@ -55,7 +55,7 @@ func (c *cell) name() string {
 }
 
 // add adds the sums of a visitor, or subtracts them if sign is -1.
-func (c cells) add(p *visitorTotals, sign int64, frequent map[string]bool) {
+func (c cells) add(p *visitorTotals, sign int64, values frequent) {
 	if p == nil {
 		return
 	}
@@ -77,7 +77,7 @@ func (c cells) add(p *visitorTotals, sign int64, frequent map[string]bool) {
 			for k, attribute := range attributeIndexes[f] {
 				at.attributes[k] = p.attributes[attribute]
 			}
-			at.frequent = cube.frequent && frequent[at.attributes[0]]
+			at.frequent = cube.frequent && values.has(cube, at.attributes[0])
 			if cube.rank {
 				at.variation, at.multiExposed, at.goal = 0, false, int64(schema.Hash(at.attributes[0])) //nolint:gosec // its bits
 			}
@@ -90,7 +90,7 @@ func (c cells) add(p *visitorTotals, sign int64, frequent map[string]bool) {
 }
 
 // update subtracts the old amounts of a visitor and adds the new ones.
-func (c cells) update(events []eventRow, sharesSince int64, frequent map[string]bool) error {
+func (c cells) update(events []eventRow, sharesSince int64, values frequent) error {
 	var amounts float64
 	for i := range events {
 		for _, amount := range events[i].Amounts {
@@ -100,8 +100,8 @@ func (c cells) update(events []eventRow, sharesSince int64, frequent map[string]
 	if amounts > maxAmount {
 		return errTooLarge
 	}
-	c.add(totalsOf(earlier(events), sharesSince), -1, frequent)
-	c.add(totalsOf(events, sharesSince), 1, frequent)
+	c.add(totalsOf(earlier(events), sharesSince), -1, values)
+	c.add(totalsOf(events, sharesSince), 1, values)
 	return nil
 }
 
@@ -114,7 +114,7 @@ func earlier(events []eventRow) []eventRow {
 var errTooLarge = errors.New("no rollup: the squares of the amounts overflow")
 
 const insertRollups = `INSERT INTO rollups (bucket, generation, website_id, subject, subject_id, experiment_id, is_cell, cube_name, event, goal_id,
-	device, country, channel, browser, os, visitor_type, referrer, utm_source, utm_medium, utm_campaign,
+	device, country, channel, browser, os, visitor_type, referrer, utm_source, utm_medium, utm_campaign, city,
 	variation_id, multi_exposed, first_day, day, visitors, since_shares, events, events_squares,
 	value, value_times_goals, profit, extra_value, signs, state)`
 

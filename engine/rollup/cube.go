@@ -9,7 +9,7 @@ type cube struct {
 	by       []string // columns of attributes of the first view to group by
 	firstDay bool     // also group by the day of the first view
 	day      bool     // also group by the day of the event
-	frequent bool     // store the most frequent values separately, see frequentName
+	frequent bool     // store the most frequent values separately, see frequentName; another cube ranks the values
 	rank     bool     // count views of all variations together, with the hash of the value as the goal id, to find the most frequent values
 }
 
@@ -56,10 +56,9 @@ const stateName = "state"
 // cubes are all cubes. Of two cubes that can serve a query, the cheaper one is
 // first. A filter or a breakdown needs its attribute; a window needs both days; a
 // time series needs the day of the event. A report without a window needs the day
-// of the first view, for the rate of new visitors. Referrers have too many values
-// to be stored by day. The table exposures answers two attributes: cubes of pairs
-// took 18 % of a rebuild. Exactly one cube has frequent set, and exactly one has
-// rank set.
+// of the first view, for the rate of new visitors. Referrers and cities have too
+// many values to be stored by day. The table exposures answers two attributes:
+// cubes of pairs took 18 % of a rebuild.
 var cubes = []cube{
 	{name: "country", by: []string{"country"}},
 	{name: "all by first day", firstDay: true},
@@ -79,11 +78,15 @@ var cubes = []cube{
 	{name: "country by both days", by: []string{"country"}, firstDay: true, day: true},
 	{name: "referrer", by: []string{"referrer"}, frequent: true},
 	{name: "referrer, ranked", by: []string{"referrer"}, rank: true},
+	{name: "city", by: []string{"city"}, frequent: true},
+	{name: "city, ranked", by: []string{"city"}, rank: true},
 }
 
-// attributeColumns are the columns that cubes group by.
+// attributeColumns are the columns that cubes group by. visitors.Attributes begins
+// with them.
 var attributeColumns = []string{
 	"device", "country", "channel", "browser", "os", "visitor_type", "referrer", "utm_source", "utm_medium", "utm_campaign",
+	"city",
 }
 
 // cubesByName are the cubes by all names under which cells are stored.

@@ -24,12 +24,16 @@ type slots struct {
 	Columns    []expr // attributes of the first view of a visitor
 	Shown      expr   // attributes of a view in one string
 	Sets       []expr
-	Ranked     expr // attribute of the ranked cube
+	Ranked     []expr // attributes whose values are ranked
+	Attribute  expr   // of sql/frequent.sql
 	Order      generation.Order
 }
 
 // statements are those that read the events of a subject.
-type statements struct{ rebuild, frequent, touched, touchedKnown, accepted, extent, newest, copies, stored, restored string }
+type statements struct {
+	rebuild, touched, touchedKnown, accepted, extent, newest, copies, stored, restored string
+	frequent                                                                           map[string]string // by the name of the cube
+}
 
 // statementsBy has the statements of each order.
 var statementsBy = map[generation.Order]statements{
@@ -49,10 +53,18 @@ func newStatements(by generation.Order) statements {
 		}{visitors.Attributes, threads, by, known})
 	}
 	return statements{
-		rebuild: render("rebuild.sql"), frequent: render("frequent.sql"), accepted: render("accepted.sql"), extent: render("extent.sql"),
+		rebuild: render("rebuild.sql"), frequent: newFrequentStatements(by), accepted: render("accepted.sql"), extent: render("extent.sql"),
 		newest: render("newest.sql"), copies: render("copies.sql"), stored: render("stored.sql"), restored: render("restored.sql"),
 		touched: touched(false), touchedKnown: touched(true),
 	}
+}
+
+func newFrequentStatements(by generation.Order) map[string]string {
+	rendered := map[string]string{}
+	for _, c := range frequentCubes() {
+		rendered[c.name] = source.MustRender(sqlTemplates, "frequent.sql", slots{Order: by, Attribute: expr(c.by[0])})
+	}
+	return rendered
 }
 
 // threads is the number of threads of a step. The other cores are left for
@@ -72,7 +84,7 @@ func newSlots(by generation.Order) slots {
 		cube := &cubes[i]
 		s.Sets = append(s.Sets, expr(", "+strings.Join(cube.columns(), ", ")))
 		if cube.rank {
-			s.Ranked = expr(cube.by[0])
+			s.Ranked = append(s.Ranked, expr(cube.by[0]))
 		}
 	}
 	return s
@@ -107,17 +119,16 @@ func (d *backlog) visitorParams(through position, bounds [2]uint64) []any {
 }
 
 // rangeParams returns the parameters of a rebuild of a range of visitors.
-func (d *backlog) rangeParams(of generation.ID, through position, frequent []string, bounds [2]uint64) []any {
+func (d *backlog) rangeParams(of generation.ID, through position, values frequent, bounds [2]uint64) []any {
 	masks, names := masks()
-	return append(d.visitorParams(through, bounds),
+	return append(append(d.visitorParams(through, bounds), values.params()...),
 		clickhouse.Named("bucket", of.Bucket),
 		clickhouse.Named("generation", of.Number),
 		clickhouse.Named("shares_since", d.sharesSince),
 		clickhouse.Named("attributes", uint8(len(attributeColumns))), //nolint:gosec // few
 		clickhouse.Named("most", int64(maxAmount)),
 		clickhouse.Named("masks", masks),
-		clickhouse.Named("cubes", names),
-		clickhouse.Named("frequent", frequent))
+		clickhouse.Named("cubes", names))
 }
 
 // rebuild computes a new generation, which replaces the previous ones.
@@ -126,11 +137,11 @@ func (s *builder) rebuild(ctx context.Context, d *backlog, through position) err
 	if err := s.mayRebuild(ctx, d, through); err != nil {
 		return err
 	}
-	frequent, err := s.chooseFrequent(ctx, d, through)
+	values, err := s.chooseFrequent(ctx, d, through)
 	if err == nil && d.stored <= s.foldEvents {
-		err = s.rebuildSmall(ctx, d, next, through, frequent)
+		err = s.rebuildSmall(ctx, d, next, through, values)
 	} else if err == nil {
-		err = s.rebuildLarge(ctx, d, next, through, frequent)
+		err = s.rebuildLarge(ctx, d, next, through, values)
 	}
 	if err != nil || next.Events == 0 { // the events were removed, but the counters are not updated yet
 		return err
@@ -143,11 +154,7 @@ func (s *builder) rebuild(ctx context.Context, d *backlog, through position) err
 }
 
 // rebuildSmall adds up the events in this process, and inserts one block per table.
-func (s *builder) rebuildSmall(ctx context.Context, d *backlog, next *State, through position, frequent []string) error {
-	kept := make(map[string]bool, len(frequent))
-	for _, value := range frequent {
-		kept[value] = true
-	}
+func (s *builder) rebuildSmall(ctx context.Context, d *backlog, next *State, through position, values frequent) error {
 	var err error
 	if next.Generation, err = s.newGeneration(ctx, "rebuild", d.subject, false); err != nil {
 		return err
@@ -157,7 +164,7 @@ func (s *builder) rebuildSmall(ctx context.Context, d *backlog, next *State, thr
 		return err
 	}
 	next.Visitors = visitors.New(rowsID, nil)
-	rows, changes, err := s.fold(ctx, d, next, through, kept)
+	rows, changes, err := s.fold(ctx, d, next, through, values)
 	if err != nil || next.Events == 0 {
 		return err
 	}
@@ -170,7 +177,7 @@ func (s *builder) rebuildSmall(ctx context.Context, d *backlog, next *State, thr
 }
 
 // rebuildLarge adds up the events in the store, by ranges of visitors.
-func (s *builder) rebuildLarge(ctx context.Context, d *backlog, next *State, through position, frequent []string) error {
+func (s *builder) rebuildLarge(ctx context.Context, d *backlog, next *State, through position, values frequent) error {
 	var variations []int64
 	row := s.conn.QueryRow(ctx, d.statements().extent, d.untilParams(through)...)
 	if err := row.Scan(&next.Events, &next.Through, &next.Newest, &variations); err != nil {
@@ -186,7 +193,7 @@ func (s *builder) rebuildLarge(ctx context.Context, d *backlog, next *State, thr
 	next.Visitors.Variations = variations
 	for _, bounds := range visitorRanges(next.Events) {
 		next.Inserts++
-		if err := s.conn.Exec(ctx, d.statements().rebuild, d.rangeParams(next.Generation, through, frequent, bounds)...); err != nil {
+		if err := s.conn.Exec(ctx, d.statements().rebuild, d.rangeParams(next.Generation, through, values, bounds)...); err != nil {
 			return err
 		}
 	}

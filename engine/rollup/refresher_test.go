@@ -91,7 +91,7 @@ func (s *shop) event() schema.Event {
 		Attributes: schema.Attributes{
 			Device: pick(s, "mobile", "desktop", ""), Browser: pick(s, "chrome", "safari"), OS: pick(s, "ios", "linux"), Country: pick(s, "US", "FR", "DE", ""),
 			Channel: pick(s, "paid", "(other)"), Referrer: fmt.Sprint("https://", s.IntN(70)), VisitorType: pick(s, "new", "returning", ""),
-			UTMSource: pick(s, "", "a*", `b\`), UTMMedium: pick(s, "", "m"), UTMCampaign: pick(s, "", "c"), City: pick(s, "Ulm", ""),
+			UTMSource: pick(s, "", "a*", `b\`), UTMMedium: pick(s, "", "m"), UTMCampaign: pick(s, "", "c"), City: pick(s, "Ulm", "", "", "Bad "+fmt.Sprint(s.IntN(70))),
 		},
 	}
 	if s.IntN(3) == 0 {
@@ -186,6 +186,7 @@ var (
 	attributes = map[string]string{
 		"device": "device", "country": "country", "channel": "channel", "browser": "browser", "os": "os", "visitor_type": "visitorType",
 		"referrer": "referrer", "utm_source": "utmSource", "utm_medium": "utmMedium", "utm_campaign": "utmCampaign",
+		"city": "city",
 	}
 	lists = map[string][]string{"device": {"mobile", ""}, "browser": {"safari"}, "os": {"ios"}, "country": {"US", "DE"}, "city": {"Ulm"}}
 	texts = map[string][]string{
@@ -198,7 +199,7 @@ var (
 func (s *shop) ofCube(r *query.Request, by []string, day bool) {
 	for _, column := range by {
 		attribute := attributes[column]
-		dimensions := []string{"device", "country", "channel", "referrer"}
+		dimensions := []string{"device", "country", "channel", "referrer", "city"}
 		if r.Operation == query.CampaignResults && r.Dimension == "" && slices.Contains(dimensions, attribute) && s.IntN(2) == 0 {
 			r.Dimension = query.Dimension(attribute)
 			continue
@@ -292,8 +293,8 @@ func (s *shop) compare(reports int, paths map[string]int) {
 	s.t.Helper()
 	for i := range reports {
 		r := s.request()
-		if i == 0 {
-			r = query.Request{AccountID: 1, SubjectID: 12, Metric: query.ValuePerVisitor, Dimension: query.ByReferrer}
+		if ranked := []query.Dimension{query.ByReferrer, "city"}; i < len(ranked) {
+			r = query.Request{AccountID: 1, SubjectID: 12, Metric: query.ValuePerVisitor, Dimension: ranked[i]}
 		}
 		s.compareOne(&r, paths)
 	}

@@ -23,7 +23,7 @@ import (
 
 // layout is the version of the layout of the table rollups. Generations of
 // another layout are not read. It must change whenever cubes changes.
-const layout = 5
+const layout = 6
 
 // State is the state of a generation.
 type State struct {
@@ -169,24 +169,6 @@ func complete(ctx context.Context, conn driver.Conn, of plan.Subject, s *State) 
 		return fmt.Errorf("complete a rollup: %w", err)
 	}
 	return nil
-}
-
-//go:embed sql/frequent_values.sql
-var frequentValuesQuery string
-
-// readFrequentValues returns the frequent values of the cube in a complete
-// generation.
-func readFrequentValues(ctx context.Context, conn driver.Conn, of generation.ID, c *cube) (map[string]bool, error) {
-	values, err := schema.QueryNames(ctx, conn, fmt.Sprintf(frequentValuesQuery, c.by[0]),
-		clickhouse.Named("bucket", of.Bucket), clickhouse.Named("generation", of.Number), clickhouse.Named("cube", c.frequentName()))
-	if err != nil {
-		return nil, fmt.Errorf("read frequent values: %w", err)
-	}
-	frequent := make(map[string]bool, len(values))
-	for _, value := range values {
-		frequent[value] = true
-	}
-	return frequent, nil
 }
 
 // merge merges the parts of a generation with a bucket of its own, which makes it

@@ -11,7 +11,7 @@ import (
 // Attributes are the columns of the attributes of a first view.
 var Attributes = []string{
 	"device", "country", "channel", "browser", "os", "visitor_type", "referrer", "utm_source", "utm_medium", "utm_campaign",
-	"region", "city", "utm_content", "utm_term", "first_visit_page",
+	"city", "region", "utm_content", "utm_term", "first_visit_page",
 }
 
 // Event is a stored event of a visitor.

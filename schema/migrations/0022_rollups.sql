@@ -46,6 +46,7 @@ CREATE TABLE IF NOT EXISTS rollups
     utm_source           String,
     utm_medium           String,
     utm_campaign         String,
+    city                 String,
     variation_id         Int64                   COMMENT 'variation of the first view',
     multi_exposed        UInt8                   COMMENT '1: the visitor saw more than one variation',
     first_day            Date32,
@@ -65,6 +66,6 @@ ENGINE = AggregatingMergeTree
 PARTITION BY bucket
 PRIMARY KEY (is_cell, generation, cube_name, event, goal_id, device, country, channel, browser, os, visitor_type, referrer)
 ORDER BY (is_cell, generation, cube_name, event, goal_id, device, country, channel, browser, os, visitor_type, referrer,
-    utm_source, utm_medium, utm_campaign, variation_id, multi_exposed, first_day, day)
+    utm_source, utm_medium, utm_campaign, city, variation_id, multi_exposed, first_day, day)
 SETTINGS index_granularity = 256, min_compress_block_size = 2048, max_compress_block_size = 8192,
     min_bytes_for_wide_part = 1000000000000, min_rows_for_wide_part = 1000000000000

@@ -1,5 +1,5 @@
--- One row per value of the ranked attribute, by views in descending order.
-SELECT {{.Ranked}}
+-- One row per value of an attribute, by views in descending order.
+SELECT {{.Attribute}}
 FROM {{.Order.Events}}
 WHERE website_id = {website_id:Int64}
     AND subject = {subject:String}
@@ -7,6 +7,6 @@ WHERE website_id = {website_id:Int64}
     AND experiment_id = {experiment_id:Int64}
     AND event = 'view'
     AND {{.Order.Until}}
-GROUP BY {{.Ranked}}
-ORDER BY count() DESC, {{.Ranked}}
+GROUP BY {{.Attribute}}
+ORDER BY count() DESC, {{.Attribute}}
 LIMIT {most:UInt32}

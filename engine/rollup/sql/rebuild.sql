@@ -112,13 +112,20 @@ WITH
 -- one row per cube and cell: sums over its visitors
 SELECT
     {bucket:UInt16}, {generation:UInt64}, {website_id:Int64}, {subject:String}, {subject_id:Int64}, {experiment_id:Int64}, 1,
-    if(
-        (transform(grouping(first_day, day, variation_id, multi_exposed, {{.Attributes}}), {masks:Array(UInt64)}, {cubes:Array(String)}, '') AS whole_cube)
-            = '{{.Ranked}}' AND {{.Ranked}} IN {frequent:Array(String)},
-        concat(whole_cube, ', frequent'), whole_cube
+    concat(
+        transform(grouping(first_day, day, variation_id, multi_exposed, {{.Attributes}}), {masks:Array(UInt64)}, {cubes:Array(String)}, '') AS whole_cube,
+        multiIf(
+{{- range .Ranked}}
+            whole_cube = '{{.}}' AND {{.}} IN {frequent_{{.}}:Array(String)}, ', frequent',
+{{- end}}
+            '')
     ) AS cube_name,
     event,
-    if(endsWith(cube_name, ', ranked'), reinterpretAsInt64(xxHash64({{.Ranked}})), goal_id) AS goal_or_hash,
+    multiIf(
+{{- range .Ranked}}
+        cube_name = '{{.}}, ranked', reinterpretAsInt64(xxHash64({{.}})),
+{{- end}}
+        goal_id) AS goal_or_hash,
     {{.Attributes}}, variation_id, multi_exposed, first_day, day,
     sum(c.visitors)             AS visitors,
     sum(c.since_shares)         AS since_shares,

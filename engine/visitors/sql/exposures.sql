@@ -4,7 +4,7 @@ SELECT
     toInt64({{.Key}} AS key)                                AS of_key,
     count()                                                 AS visitors,
     {{if .Shares}}countIf(first_time >= fromUnixTimestamp64Milli({shares_since:Int64}, 'UTC')){{else}}count(){{end}} AS visitors_since_shares,
-    countIf(first_day >= {recent_from:Date32} AND first_day < {recent_to:Date32}) AS visitors_recent,
+    sum(first_day >= {recent_from:Date32} AND first_day < {recent_to:Date32}) AS visitors_recent,
     sum(views)                                              AS all_views
 {{- if .Widget}},
     sum(clicks), sum(submits), sum(completions), sum(conversions), sum(contacts),

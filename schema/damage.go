@@ -174,6 +174,13 @@ func (p *DamagedPart) dropRebuilt(ctx context.Context, conn driver.Conn) (bool, 
 	case "settled":
 		return false, nil
 	case "exposures", "conversions":
+		var states uint64
+		if err := conn.QueryRow(ctx, "SELECT count() FROM rollups WHERE is_cell = 0").Scan(&states); err != nil {
+			return false, fmt.Errorf("look for rollups: %w", err)
+		}
+		if states == 0 { // a migration created the tables anew
+			return false, nil
+		}
 		return true, dropAllRollups(ctx, conn)
 	}
 	var parts uint64

@@ -162,3 +162,35 @@ func TestMigrateReplacesEditedMigration(t *testing.T) {
 		}
 	}
 }
+
+// TestMigrateReplacesTheTablesOfRollups migrates a store that ran the versions of the three
+// migrations with fewer dictionaries and without cities. Rows of a former layout are dropped.
+func TestMigrateReplacesTheTablesOfRollups(t *testing.T) {
+	former := map[string]string{
+		"0022_rollups.sql":     "8a19be215e9a80baf2b611b2daa915302f087a8f014c29cad55e540a589f7456",
+		"0024_exposures.sql":   "b803283e9d74f313b213a0a13fa22878462e463fde26d6896670f2b51aac48c4",
+		"0025_conversions.sql": "2eb5828a842246a8df94ebbf53de095f9f024feefada5c756e11453f194c3c4b",
+	}
+	conn := schematest.Open(t)
+	statements := []string{"ALTER TABLE migrations DELETE WHERE name IN ('0022_rollups.sql', '0024_exposures.sql', '0025_conversions.sql') SETTINGS mutations_sync = 1"}
+	for name, checksum := range former {
+		statements = append(statements, "INSERT INTO migrations (name, checksum) VALUES ('"+name+"', '"+checksum+"')")
+	}
+	for _, table := range schema.RollupTables {
+		statements = append(statements, "INSERT INTO "+table+" (bucket, generation) VALUES (1, 1)")
+	}
+	for _, statement := range statements {
+		if err := conn.Exec(t.Context(), statement); err != nil {
+			t.Fatalf("%v\n%s", err, statement)
+		}
+	}
+	if ran, err := schema.Migrate(t.Context(), conn); err != nil || len(ran) != len(former) {
+		t.Fatalf("%q ran, %v", ran, err)
+	}
+	for _, table := range schema.RollupTables {
+		var rows uint64
+		if err := conn.QueryRow(t.Context(), "SELECT count() FROM "+table).Scan(&rows); err != nil || rows != 0 {
+			t.Errorf("%s has %d rows, %v", table, rows, err)
+		}
+	}
+}

@@ -178,7 +178,7 @@ func (p *DamagedPart) dropRebuilt(ctx context.Context, conn driver.Conn) (bool, 
 		if err := conn.QueryRow(ctx, "SELECT count() FROM rollups WHERE is_cell = 0").Scan(&states); err != nil {
 			return false, fmt.Errorf("look for rollups: %w", err)
 		}
-		if states == 0 { // a migration created the tables anew
+		if states == 0 { // a migration has just created the tables
 			return false, nil
 		}
 		return true, dropAllRollups(ctx, conn)

@@ -5,11 +5,18 @@ import (
 	_ "embed" // the statement
 	"fmt"
 
+	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-//go:embed wrong_counters.sql
-var wrongCounters string
+var (
+	//go:embed wrong_counters.sql
+	wrongCounters string
+	//go:embed late_counters.sql
+	lateCounters string
+	//go:embed delete_counters.sql
+	deleteCounters string
+)
 
 // repairStats inserts the differences between the events and the counters.
 var repairStats = "INSERT INTO subject_stats\n    (website_id, subject, subject_id, experiment_id, event, goal_id, rows, value, extra_value, last_ingested, newest_event)\n" + wrongCounters
@@ -19,18 +26,22 @@ SELECT toUInt64(sum(cityHash64(*)))
 FROM
 (
     SELECT website_id, subject, subject_id, experiment_id, event, goal_id,
-           sum(rows), sum(value), sum(extra_value), max(last_ingested), max(newest_event)
+           sum(rows), sum(value), sum(extra_value)
     FROM subject_counters
     GROUP BY website_id, subject, subject_id, experiment_id, event, goal_id
 )`
 
-// RepairStats reads all events and corrects subject_stats. It reports whether
-// subject_stats was wrong: a process that is killed between the inserts into both
-// tables leaves them inconsistent. Nothing may write to the store meanwhile.
+// RepairStats reads all events and corrects subject_stats. It reports whether a
+// sum was wrong: a process that is killed between the inserts into both tables
+// leaves them inconsistent. After a deletion the counters may also have the time of
+// a deleted event. Nothing may write to the store meanwhile.
 func RepairStats(ctx context.Context, conn driver.Conn) (changed bool, err error) {
 	var before, after uint64
 	if err := conn.QueryRow(ctx, statsDigest).Scan(&before); err != nil {
 		return false, fmt.Errorf("read subject_stats: %w", err)
+	}
+	if err := deleteLate(ctx, conn); err != nil {
+		return false, err
 	}
 	if err := conn.Exec(ctx, repairStats); err != nil {
 		return false, fmt.Errorf("repair subject_stats: %w", err)
@@ -39,4 +50,30 @@ func RepairStats(ctx context.Context, conn driver.Conn) (changed bool, err error
 		return false, fmt.Errorf("read subject_stats: %w", err)
 	}
 	return before != after, nil
+}
+
+// deleteLate deletes the counters of subjects whose latest events were deleted: an
+// insert can only make the time of a counter later.
+func deleteLate(ctx context.Context, conn driver.Conn) error {
+	var websites, ids, experiments []int64
+	var subjects []string
+	err := EachRow(ctx, conn, lateCounters, func(row driver.Rows) error {
+		var website, id, experiment int64
+		var subject string
+		if err := row.Scan(&website, &subject, &id, &experiment); err != nil {
+			return err
+		}
+		websites, subjects, ids, experiments = append(websites, website), append(subjects, subject), append(ids, id), append(experiments, experiment)
+		return nil
+	})
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	err = conn.Exec(ctx, deleteCounters,
+		clickhouse.Named("websites", websites), clickhouse.Named("subjects", subjects),
+		clickhouse.Named("subject_ids", ids), clickhouse.Named("experiment_ids", experiments))
+	if err != nil {
+		return fmt.Errorf("delete counters: %w", err)
+	}
+	return AwaitDeletions(ctx, conn)
 }

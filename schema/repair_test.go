@@ -42,11 +42,13 @@ func TestRepairStats(t *testing.T) {
 	}
 	whole := read()
 	repair(false)
+	const lateTime = `INSERT INTO subject_stats SELECT website_id, subject, subject_id, experiment_id, event, goal_id, 0, 0, 0, last_ingested, newest_event + 1 FROM subject_stats ORDER BY newest_event DESC LIMIT 1`
 	for _, damage := range []string{
-		// too few rows, too many rows, no rows
+		// too few rows, too many rows, no rows, the time of a deleted event
 		`INSERT INTO subject_stats SELECT website_id, subject, subject_id, experiment_id, event, goal_id, toUInt64(-3), -7, 7, last_ingested, newest_event FROM subject_stats WHERE event = 'goal' LIMIT 1`,
 		`INSERT INTO subject_stats SELECT website_id, subject, subject_id, experiment_id, event, goal_id, 5, 1, 1, last_ingested, newest_event FROM subject_stats LIMIT 1`,
 		`TRUNCATE TABLE subject_stats`,
+		lateTime,
 	} {
 		if err := conn.Exec(t.Context(), damage); err != nil {
 			t.Fatal(err)
@@ -54,7 +56,7 @@ func TestRepairStats(t *testing.T) {
 		if read() == whole {
 			t.Fatalf("%s did no damage", damage)
 		}
-		repair(true)
+		repair(damage != lateTime)
 		if got := read(); got != whole {
 			t.Errorf("after %s:\n%+v, want\n%+v", damage, got, whole)
 		}

@@ -62,7 +62,7 @@ func (p *program) peersCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&store, "store", "", "address of a store with the campaign, such as embedded:./standard (required)")
 	flags.Int64Var(&campaign, "campaign", population.StandardCampaign, "id of the campaign")
-	flags.IntVar(&rounds, "rounds", 5, fmt.Sprintf("number of measured rounds, after %d warm-up rounds", peers.WarmUps))
+	flags.IntVar(&rounds, "rounds", 5, fmt.Sprintf("number of measured rounds, after %d warm-up rounds, one of them with slow queries", peers.WarmUps))
 	flags.StringVar(&duckDB, "duckdb", "", "also measure DuckDB, with the script and the npm packages of this folder, such as loadgen/peers")
 	flags.StringVar(&jsonFile, "json", "", "write the result to this JSON file")
 	return cmd

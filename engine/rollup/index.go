@@ -20,8 +20,9 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// maxAge is the maximum age of the last refresh while newer events wait. After
-// it, reports are counted from the events.
+// maxAge is the maximum time for which events may wait for a refresh. After it,
+// reports are counted from the events. If other processes write to the store, it is
+// the maximum age of the last refresh, because their events have waited unnoticed.
 const maxAge = 5 * time.Second
 
 // Index has the states of the rollups of a store, and the subjects whose rollups
@@ -68,7 +69,7 @@ func NewIndex(conn driver.Conn, few uint64, c *catalogue.Catalogue, totals *live
 }
 
 // current returns the rollup of a subject, whether it lacks events that were accepted until
-// ingested, and whether it can serve a report nevertheless: it was refreshed recently.
+// ingested, and whether it can serve a report nevertheless; see maxAge.
 func (x *Index) current(subject plan.Subject, ingested time.Time) (shard Shard, lacks, usable bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -77,7 +78,11 @@ func (x *Index) current(subject plan.Subject, ingested time.Time) (shard Shard, 
 		return Shard{}, false, false
 	}
 	lacks = x.lacks(subject, &s.State, ingested)
-	return Shard{s.State, x}, lacks, !lacks || time.Since(s.at) < maxAge
+	since := s.at
+	if began := x.waiting[subject]; x.shared == nil && began.After(since) {
+		since = began
+	}
+	return Shard{s.State, x}, lacks, !lacks || time.Since(since) < maxAge
 }
 
 // Load reads the states, unless they were read already.

@@ -43,6 +43,11 @@ const (
 	// capacity, and the rest is left for reads and writes.
 	idleFactor = 9
 	maxIdle    = 5 * time.Second
+	// fewEvents is a small backlog, which waits for the second refresh: a step for a few events
+	// costs as much as one for a thousand. No event may wait for maxAge, so that backlogs
+	// do not wait if the pause between refreshes exceeds maxPause.
+	fewEvents = 1_000
+	maxPause  = 2 * time.Second
 	// refreshWait is the maximum time that a report waits for a running
 	// refresh: longer than a step, shorter than a rebuild. After it, the report
 	// is counted from the events.
@@ -64,6 +69,7 @@ type Refresher struct {
 type observation struct {
 	stored        uint64
 	deferredSince time.Time // zero: not deferred
+	waitsOnce     bool      // it has few new events, and is due at the next look
 }
 
 // New returns the refresher of a store, and sets it in the index.
@@ -298,9 +304,9 @@ func (s *Refresher) recordOutcome(ctx context.Context, d *backlog, err error) er
 	return nil
 }
 
-// ready returns the backlogs that are not deferred: those that one step can
-// process, those that have waited for maxDeferral, and all of them if no import
-// runs.
+// ready returns the backlogs that are not deferred: those of more than fewEvents
+// that one step can process, smaller ones at every second look, those that have
+// waited for maxDeferral, and all large ones if no import runs.
 func (s *Refresher) ready(all []backlog) []backlog {
 	now := time.Now()
 	var came uint64
@@ -312,13 +318,15 @@ func (s *Refresher) ready(all []backlog) []backlog {
 		}
 	}
 	bulk := !s.lastLook.IsZero() && float64(came) > bulkRate*now.Sub(s.lastLook).Seconds()
+	short := now.Sub(s.lastLook) <= maxPause+maxPause/8
 	s.lastLook = now
 	return slices.DeleteFunc(all, func(d backlog) bool {
 		next := observation{stored: d.stored}
+		next.waitsOnce = short && !d.mustRebuild() && d.size() <= fewEvents && !s.observed[d.subject].waitsOnce
 		if bulk && d.size() > stepEvents {
 			next.deferredSince = cmp.Or(s.observed[d.subject].deferredSince, now)
 		}
 		s.observed[d.subject] = next
-		return !next.deferredSince.IsZero() && now.Sub(next.deferredSince) < maxDeferral
+		return next.waitsOnce || !next.deferredSince.IsZero() && now.Sub(next.deferredSince) < maxDeferral
 	})
 }

@@ -105,14 +105,22 @@ func (r Row) Group() string {
 	}
 }
 
-// WarmUps is the recommended number of rounds that are not measured. The store
-// compiles an expression when it is used for the third time, and the operating
-// system caches files.
+// WarmUps is the recommended number of rounds that are not measured. The operating
+// system caches files, and the store compiles an expression when it is used for the
+// third time, or at once in the queries of the peers.
 const WarmUps = 4
+
+// slow is the wall time of a computation that is warmed up once only.
+const slow = time.Second
+
+// compileAtOnce makes the store compile expressions and aggregate functions when they
+// are used for the first time.
+var compileAtOnce = clickhouse.Settings{"min_count_to_compile_expression": 0, "min_count_to_compile_aggregate_expression": 0, "min_count_to_compile_sort_description": 0}
 
 // Compare measures Lifthouse's reports and the peers' queries on the same store
 // and data, and DuckDB's queries on a copy of the data. Each round runs each
-// computation once, in turn. The first round compares the numbers. Compare creates
+// computation once, in turn. The first round compares the numbers; further rounds
+// that are not measured leave out slow computations. Compare creates
 // the tables that the peers read, and drops them at the end.
 func Compare(ctx context.Context, o Options) (result *Result, err error) {
 	result = &Result{CampaignID: o.CampaignID, GoalID: o.GoalIDs[0], Rounds: o.Rounds, Differences: []string{}}
@@ -135,11 +143,15 @@ func Compare(ctx context.Context, o Options) (result *Result, err error) {
 	}
 	for round := range o.WarmUps + o.Rounds {
 		for _, c := range all {
+			if round < o.WarmUps && c.isSlow {
+				continue
+			}
 			o.Progress(fmt.Sprintf("round %d of %d: %s, %s, %s", round+1, o.WarmUps+o.Rounds, c.question, c.system, c.table))
 			cost, err := r.run(ctx, c, round == 0)
 			if err != nil {
 				return nil, fmt.Errorf("%s, %s, %s: %w", c.question, c.system, c.table, err)
 			}
+			c.isSlow = c.isSlow || cost.WallMS > slow.Seconds()*1000
 			if round >= o.WarmUps {
 				c.costs = append(c.costs, cost)
 			}
@@ -234,6 +246,7 @@ func (r *runner) runPeer(ctx context.Context, c *computation) (answers []peerAns
 	if c.table == inDuckDB {
 		return r.runDuckDB(c)
 	}
+	ctx = clickhouse.Context(ctx, clickhouse.WithSettings(compileAtOnce))
 	cost, err = measure.Run(ctx, r.Conn, func() error {
 		for _, text := range c.queries {
 			answer, err := r.query(ctx, text, c.question)

@@ -26,22 +26,20 @@ SELECT toUInt64(sum(cityHash64(*)))
 FROM
 (
     SELECT website_id, subject, subject_id, experiment_id, event, goal_id,
-           sum(rows), sum(value), sum(extra_value)
+           sum(rows), sum(value), sum(extra_value), max(last_ingested), max(newest_event)
     FROM subject_counters
     GROUP BY website_id, subject, subject_id, experiment_id, event, goal_id
 )`
 
-// RepairStats reads all events and corrects subject_stats. It reports whether a
-// sum was wrong: a process that is killed between the inserts into both tables
-// leaves them inconsistent. After a deletion the counters may also have the time of
-// a deleted event. Nothing may write to the store meanwhile.
+// RepairStats reads all events and corrects subject_stats. It reports whether a sum
+// was wrong or a time too early: a process that is killed between the inserts into
+// both tables leaves them inconsistent. After a deletion the counters may also have
+// the time of a deleted event, which is corrected but not reported. Nothing may write
+// to the store meanwhile.
 func RepairStats(ctx context.Context, conn driver.Conn) (changed bool, err error) {
 	var before, after uint64
 	if err := conn.QueryRow(ctx, statsDigest).Scan(&before); err != nil {
 		return false, fmt.Errorf("read subject_stats: %w", err)
-	}
-	if err := deleteLate(ctx, conn); err != nil {
-		return false, err
 	}
 	if err := conn.Exec(ctx, repairStats); err != nil {
 		return false, fmt.Errorf("repair subject_stats: %w", err)
@@ -49,15 +47,21 @@ func RepairStats(ctx context.Context, conn driver.Conn) (changed bool, err error
 	if err := conn.QueryRow(ctx, statsDigest).Scan(&after); err != nil {
 		return false, fmt.Errorf("read subject_stats: %w", err)
 	}
+	if deleted, err := deleteLate(ctx, conn); err != nil || !deleted {
+		return before != after, err
+	}
+	if err := conn.Exec(ctx, repairStats); err != nil {
+		return false, fmt.Errorf("repair subject_stats: %w", err)
+	}
 	return before != after, nil
 }
 
 // deleteLate deletes the counters of subjects whose latest events were deleted: an
-// insert can only make the time of a counter later.
-func deleteLate(ctx context.Context, conn driver.Conn) error {
+// insert can only make the time of a counter later. It reports whether there were any.
+func deleteLate(ctx context.Context, conn driver.Conn) (deleted bool, err error) {
 	var websites, ids, experiments []int64
 	var subjects []string
-	err := EachRow(ctx, conn, lateCounters, func(row driver.Rows) error {
+	err = EachRow(ctx, conn, lateCounters, func(row driver.Rows) error {
 		var website, id, experiment int64
 		var subject string
 		if err := row.Scan(&website, &subject, &id, &experiment); err != nil {
@@ -67,13 +71,13 @@ func deleteLate(ctx context.Context, conn driver.Conn) error {
 		return nil
 	})
 	if err != nil || len(ids) == 0 {
-		return err
+		return false, err
 	}
 	err = conn.Exec(ctx, deleteCounters,
 		clickhouse.Named("websites", websites), clickhouse.Named("subjects", subjects),
 		clickhouse.Named("subject_ids", ids), clickhouse.Named("experiment_ids", experiments))
 	if err != nil {
-		return fmt.Errorf("delete counters: %w", err)
+		return false, fmt.Errorf("delete counters: %w", err)
 	}
-	return AwaitDeletions(ctx, conn)
+	return true, AwaitDeletions(ctx, conn)
 }

@@ -48,6 +48,7 @@ func TestRepairStats(t *testing.T) {
 		`INSERT INTO subject_stats SELECT website_id, subject, subject_id, experiment_id, event, goal_id, toUInt64(-3), -7, 7, last_ingested, newest_event FROM subject_stats WHERE event = 'goal' LIMIT 1`,
 		`INSERT INTO subject_stats SELECT website_id, subject, subject_id, experiment_id, event, goal_id, 5, 1, 1, last_ingested, newest_event FROM subject_stats LIMIT 1`,
 		`TRUNCATE TABLE subject_stats`,
+		`ALTER TABLE subject_stats UPDATE newest_event = toDateTime64(0, 3, 'UTC') WHERE true SETTINGS mutations_sync = 1`, // too early
 		lateTime,
 	} {
 		if err := conn.Exec(t.Context(), damage); err != nil {

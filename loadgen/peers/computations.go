@@ -132,7 +132,7 @@ type computation struct {
 	fromRollup bool     // a Lifthouse report from the rollups
 	queries    []string // of a peer, run one after the other; nil for Lifthouse
 	totals     []count  // the count that each total of the queries must equal
-	isSlow     bool
+	isSlow     bool     // it took longer than slow
 	costs      []measure.Cost
 }
 

@@ -1,6 +1,8 @@
 package schema
 
 import (
+	"context"
+	"fmt"
 	"io/fs"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -36,3 +38,16 @@ func Clustered(conn driver.Conn, cluster string) driver.Conn {
 // ReplicatedEngine returns the statement for a database with the engine
 // Replicated.
 var ReplicatedEngine = replicatedEngine
+
+// PartsOf returns a text per active part of the tables, read from their folders, as a manifest
+// that has listed other parts reads them.
+func (m *Manifest) PartsOf(ctx context.Context, tables ...string) ([]string, error) {
+	parts, err := m.parts(ctx, tables)
+	m.tables = map[string][]listedPart{}
+	var texts []string
+	for _, p := range parts {
+		m.tables[p.Table] = append(m.tables[p.Table], p)
+		texts = append(texts, fmt.Sprint(p.Table, " ", p.Name, " ", p.Rows))
+	}
+	return texts, err
+}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"os"
@@ -33,8 +34,9 @@ type Manifest struct {
 	dir  string
 	sync bool // flush the file to disk
 
-	mu     sync.Mutex
-	tables map[string][]listedPart
+	mu      sync.Mutex
+	tables  map[string][]listedPart
+	folders partFolders
 }
 
 // listedPart is a line of the manifest.
@@ -62,21 +64,10 @@ func NewManifest(conn driver.Conn, dir string, sync bool) *Manifest {
 	return &Manifest{conn: conn, dir: dir, sync: sync, tables: map[string][]listedPart{}}
 }
 
-// The statement of an update runs after each insert. On one thread and without ORDER BY it
-// takes 2.3 ms of CPU time in place of 3.2 ms.
-const (
-	partsOfTables = `
+const partsOfAllTables = `
 SELECT table, name, rows
 FROM system.parts
-WHERE database = currentDatabase() AND active AND rows > 0 AND table IN {tables:Array(String)}
-SETTINGS max_threads = 1`
-
-	partsOfAllTables = `
-SELECT table, name, rows
-FROM system.parts
-WHERE database = currentDatabase() AND active AND rows > 0 AND table NOT IN {tables:Array(String)}
-SETTINGS max_threads = 1`
-)
+WHERE database = currentDatabase() AND active AND rows > 0 AND table NOT IN {transient:Array(String)}`
 
 // Update writes the active parts of the given tables, or of all tables if none is
 // given. If the file cannot be written, Update logs a warning and the file keeps
@@ -96,12 +87,8 @@ func (m *Manifest) update(ctx context.Context, tables []string) error {
 	if len(m.tables) == 0 { // the first update lists all tables
 		tables = nil
 	}
-	var parts []listedPart
-	statement, named := partsOfTables, tables
-	if len(tables) == 0 {
-		statement, named = partsOfAllTables, transient
-	}
-	if err := m.conn.Select(ctx, &parts, statement, clickhouse.Named("tables", named)); err != nil {
+	parts, err := m.parts(ctx, tables)
+	if err != nil {
 		return err
 	}
 	slices.SortFunc(parts, func(a, b listedPart) int {
@@ -120,6 +107,24 @@ func (m *Manifest) update(ctx context.Context, tables []string) error {
 	}
 	m.tables = next
 	return nil
+}
+
+// parts returns the active parts of the given tables, or of all tables if none is given.
+func (m *Manifest) parts(ctx context.Context, tables []string) (parts []listedPart, err error) {
+	if len(tables) == 0 {
+		return parts, m.conn.Select(ctx, &parts, partsOfAllTables, clickhouse.Named("transient", transient))
+	}
+	known := m.tables
+	for range 3 {
+		if err := m.folders.find(ctx, m.conn); err != nil {
+			return nil, err
+		}
+		if parts, err = m.folders.list(tables, known); !errors.Is(err, fs.ErrNotExist) {
+			return parts, err
+		}
+		m.folders, known = partFolders{}, nil // perhaps a table was created again, with parts of the same names
+	}
+	return nil, err
 }
 
 // encodeManifest returns a line per part, and a last line with a checksum that
@@ -212,23 +217,30 @@ func (m *Manifest) missing(ctx context.Context) ([]DamagedPart, error) {
 	return missing, nil
 }
 
-// blocks are the partition and the range of block numbers of a part.
+// blocks are the partition and the range of block numbers of a part, how often it was merged, and
+// the number of its last mutation.
 type blocks struct {
-	partition   string
-	first, last int64
+	partition       string
+	first, last     int64
+	level, mutation int64
 }
 
 // parsePart parses the name of a part, PARTITION_FIRST_LAST_LEVEL or
 // PARTITION_FIRST_LAST_LEVEL_MUTATION. It returns false if the name has another
 // form.
-func parsePart(name string) (blocks, bool) {
+func parsePart(name string) (b blocks, ok bool) {
 	fields := strings.Split(name, "_")
 	if len(fields) != 4 && len(fields) != 5 {
 		return blocks{}, false
 	}
-	first, err1 := strconv.ParseInt(fields[1], 10, 64)
-	last, err2 := strconv.ParseInt(fields[2], 10, 64)
-	return blocks{fields[0], first, last}, errors.Join(err1, err2) == nil
+	b.partition = fields[0]
+	for i, to := range []*int64{&b.first, &b.last, &b.level, &b.mutation}[:len(fields)-1] {
+		var err error
+		if *to, err = strconv.ParseInt(fields[i+1], 10, 64); err != nil {
+			return blocks{}, false
+		}
+	}
+	return b, true
 }
 
 // partition identifies a partition of a table.

@@ -54,8 +54,7 @@ func insertVisitorRows(t *testing.T, conn driver.Conn, events []schema.Event) vi
 		if err := first.InsertFirst(t.Context(), conn); err != nil {
 			fatal(t, err)
 		}
-		g.Refreshes[number]++
-		if err := second.Insert(t.Context(), conn, number, g.Refreshes[number]); err != nil {
+		if err := second.Insert(t.Context(), conn, number, g.AddRefresh(number, second)); err != nil {
 			fatal(t, err)
 		}
 	}

@@ -192,8 +192,14 @@ var editedFiles = map[string]editedFile{
 		"4d5ce7a78545a961eb201d55c5b526feeaac8e8b9458532f5b56d6d565992d0d",
 		"8a19be215e9a80baf2b611b2daa915302f087a8f014c29cad55e540a589f7456",
 	}},
-	"0024_exposures.sql":   {"exposures", []string{"b803283e9d74f313b213a0a13fa22878462e463fde26d6896670f2b51aac48c4"}},
-	"0025_conversions.sql": {"conversions", []string{"2eb5828a842246a8df94ebbf53de095f9f024feefada5c756e11453f194c3c4b"}},
+	"0024_exposures.sql": {"exposures", []string{
+		"b803283e9d74f313b213a0a13fa22878462e463fde26d6896670f2b51aac48c4",
+		"dbc241166071f8b9c0c3263ed51e1ca3596f891c40a33e19e0569565882b1764",
+	}},
+	"0025_conversions.sql": {"conversions", []string{
+		"2eb5828a842246a8df94ebbf53de095f9f024feefada5c756e11453f194c3c4b",
+		"480755c9ac64d99df89495c3c23841cb8191f7085a917dca1e20440a4e9f4058",
+	}},
 }
 
 func dropTable(ctx context.Context, conn driver.Conn, table string) error {

@@ -3,7 +3,6 @@ package rollup
 import (
 	"context"
 	_ "embed" // the statements
-	"maps"
 	"time"
 
 	"lifthouse/engine/generation"
@@ -181,9 +180,7 @@ func (s *builder) insert(ctx context.Context, of plan.Subject, rows *visitors.Ch
 			current = epoch{g.Number, number}
 			s.epochs[of] = current
 		}
-		g.Refreshes = maps.Clone(g.Refreshes)
-		g.Refreshes[current.number]++
-		if err := rows.Insert(ctx, s.conn, current.number, g.Refreshes[current.number]); err != nil {
+		if err := rows.Insert(ctx, s.conn, current.number, g.AddRefresh(current.number, rows)); err != nil {
 			return err
 		}
 	}

@@ -23,7 +23,7 @@ import (
 
 // layout is the version of the layout of the table rollups. Generations of
 // another layout are not read. It must change whenever cubes changes.
-const layout = 6
+const layout = 7
 
 // State is the state of a generation.
 type State struct {

@@ -58,14 +58,14 @@ func (r *reading) each(ctx context.Context, count func(*counting, context.Contex
 	return nil
 }
 
-// run runs a statement, which reads a table a number of times, and calls add for each row. The
+// run runs a statement, which reads a number of markers, and calls add for each row. The
 // error may be errTorn.
-func (r *counting) run(ctx context.Context, q *source.Query, times int64, add func(driver.Rows) error) error {
+func (r *counting) run(ctx context.Context, q *source.Query, markers int64, add func(driver.Rows) error) error {
 	r.markers = 0
 	if err := r.Store.Each(ctx, q, add); err != nil {
 		return err
 	}
-	if r.markers != times*r.Generation.markers() {
+	if r.markers != markers {
 		return errTorn
 	}
 	return nil
@@ -90,7 +90,7 @@ func (r *counting) exposures(ctx context.Context, dimension source.Expr) error {
 	if endsEarly(r.Plan, r.Newest) {
 		times = 2 // the statement reads the table twice
 	}
-	return r.run(ctx, query, times, r.addExposures)
+	return r.run(ctx, query, times*r.Generation.exposureMarkers(), r.addExposures)
 }
 
 func (r *counting) conversions(ctx context.Context, dimension source.Expr) error {
@@ -98,7 +98,7 @@ func (r *counting) conversions(ctx context.Context, dimension source.Expr) error
 	if err != nil {
 		return err
 	}
-	return r.run(ctx, query, 1, r.addConversions)
+	return r.run(ctx, query, r.Generation.conversionMarkers(), r.addConversions)
 }
 
 // steps reads both tables by the buckets of a series.
@@ -107,13 +107,13 @@ func (r *counting) steps(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := r.run(ctx, query, 1, r.addExposureSteps); err != nil {
+	if err := r.run(ctx, query, r.Generation.exposureMarkers(), r.addExposureSteps); err != nil {
 		return err
 	}
 	if query, err = r.conversionStepsQuery(); err != nil {
 		return err
 	}
-	return r.run(ctx, query, 1, r.addConversions)
+	return r.run(ctx, query, r.Generation.conversionMarkers(), r.addConversions)
 }
 
 // keyOf returns the expression to group by: a small integer, which is much cheaper

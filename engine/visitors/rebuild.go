@@ -66,7 +66,7 @@ func newRebuildSlots(events expr, by generation.Order) rebuildSlots {
 
 // New returns an empty generation.
 func New(id generation.ID, variations []int64) Generation {
-	return Generation{ID: id, Refreshes: map[uint64]uint32{}, Variations: variations}
+	return Generation{ID: id, Refreshes: map[uint64]uint32{}, Unconverted: map[uint64]uint32{}, Variations: variations}
 }
 
 // Rebuild inserts the rows of a range of visitors, one block per table, as a part

@@ -89,12 +89,16 @@ func (c *Changes) segment(of *first, cancels bool) uint8 {
 	return s
 }
 
-// Insert inserts the rows, one block per table, as a refresh of an epoch. They
-// are read once the generation lists the refresh.
+// Insert inserts the rows, one block per table with rows, as a refresh of an epoch.
+// They are read once the generation lists the refresh. There is always a block of
+// exposures: nearly every event of a visitor changes the row of the visitor.
 func (c *Changes) Insert(ctx context.Context, conn driver.Conn, epoch uint64, number uint32) error {
 	refresh := epoch<<numberBits | uint64(number)
 	if err := c.insertExposures(ctx, conn, refresh); err != nil {
 		return fmt.Errorf("insert exposures: %w", err)
+	}
+	if len(c.conversions) == 0 {
+		return nil
 	}
 	if err := c.insertConversions(ctx, conn, refresh); err != nil {
 		return fmt.Errorf("insert conversions: %w", err)
@@ -105,8 +109,8 @@ func (c *Changes) Insert(ctx context.Context, conn driver.Conn, epoch uint64, nu
 // InsertFirst inserts the rows as the first refresh of the generation.
 func (c *Changes) InsertFirst(ctx context.Context, conn driver.Conn) error {
 	g := c.generation
-	g.Refreshes[g.Number], g.Blocks = 1, 1
-	return c.Insert(ctx, conn, g.Number, 1)
+	g.Blocks = 1
+	return c.Insert(ctx, conn, g.Number, g.AddRefresh(g.Number, c))
 }
 
 // noAttributes are the attributes of markers.

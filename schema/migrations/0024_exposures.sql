@@ -5,16 +5,16 @@
 -- sum is the sum over even segments minus the sum over odd ones. A merge must not remove such pairs, because a report
 -- may include only one of them.
 --
--- A refresh has an epoch and a number in it. It inserts one block here, one into conversions, and one with the new state
--- into rollups. The state lists how many refreshes of each epoch are complete; only their rows may be read. Each block
--- has one row with the segment 255, the marker. A report counts the markers that it sees: if any is missing, its
--- snapshot lacks rows.
+-- A refresh has an epoch and a number in it. It inserts one block here, one into conversions if it changes any, and one
+-- with the new state into rollups. The state lists how many refreshes of each epoch are complete, and how many of those
+-- changed no conversions; only their rows may be read. Each block has one row with the segment 255, the marker, which has
+-- no attributes. A report counts the markers that it sees: if any is missing, its snapshot lacks rows.
 --
 -- Times of later events have the precision of hours, because exact times would double the size of the table. Series
 -- and windows of whole hours need no more.
 --
--- ORDER BY: attributes with few values first, and those that depend on others next to them, so that the columns compress
--- well. There is no visitor: no report needs it, and rows are erased by subject.
+-- ORDER BY: attributes with few values first, so that a report with filters reads few granules, and those that depend on
+-- others next to them, so that the columns compress well. There is no visitor: no report needs it, and rows are erased by subject.
 CREATE TABLE IF NOT EXISTS exposures
 (
     bucket            UInt16                  COMMENT 'large generations have a bucket of their own; the others share some',
@@ -51,4 +51,4 @@ CREATE TABLE IF NOT EXISTS exposures
 )
 ENGINE = MergeTree
 PARTITION BY bucket
-ORDER BY (generation, device, country, region, city, channel, browser, first_time)
+ORDER BY (generation, device, country, os, region, city, browser, channel, first_time)

@@ -39,4 +39,4 @@ CREATE TABLE IF NOT EXISTS conversions
 )
 ENGINE = MergeTree
 PARTITION BY bucket
-ORDER BY (generation, goal_id, device, country, region, city, channel, browser, first_time)
+ORDER BY (generation, goal_id, device, country, os, region, city, browser, channel, first_time)

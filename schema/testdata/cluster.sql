@@ -418,7 +418,7 @@ CREATE TABLE IF NOT EXISTS exposures ON CLUSTER `lift-1`
 )
 ENGINE = MergeTree
 PARTITION BY bucket
-ORDER BY (generation, device, country, region, city, channel, browser, first_time)
+ORDER BY (generation, device, country, os, region, city, browser, channel, first_time)
 
 CREATE TABLE IF NOT EXISTS conversions ON CLUSTER `lift-1`
 (
@@ -455,7 +455,7 @@ CREATE TABLE IF NOT EXISTS conversions ON CLUSTER `lift-1`
 )
 ENGINE = MergeTree
 PARTITION BY bucket
-ORDER BY (generation, goal_id, device, country, region, city, channel, browser, first_time)
+ORDER BY (generation, goal_id, device, country, os, region, city, browser, channel, first_time)
 
 CREATE TABLE IF NOT EXISTS conclusions ON CLUSTER `lift-1`
 (

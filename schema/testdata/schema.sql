@@ -74,7 +74,7 @@ CREATE TABLE conversions (`bucket` UInt16,
   `extra_value` Int64,
   `value_before` Int64 COMMENT 'sum over the earlier events of the goal by the visitor',
   `profit_before` Int64,
-  `extra_value_before` Int64) ENGINE = MergeTree PARTITION BY bucket ORDER BY (generation, goal_id, device, country, region, city, channel, browser, first_time) SETTINGS index_granularity = 8192
+  `extra_value_before` Int64) ENGINE = MergeTree PARTITION BY bucket ORDER BY (generation, goal_id, device, country, os, region, city, browser, channel, first_time) SETTINGS index_granularity = 8192
 
 CREATE TABLE deliveries (`website_id` Int64,
   `key` String COMMENT 'Idempotency-Key as sent',
@@ -173,7 +173,7 @@ CREATE TABLE exposures (`bucket` UInt16 COMMENT 'large generations have a bucket
   `contacts` UInt32,
   `later_hours` Array(UInt32) COMMENT 'hours of the other events since the first view, ascending, after the hour of the first view' CODEC(ZSTD(1)),
   `later_kinds` Array(UInt8) COMMENT 'their kinds, as in the column event of events' CODEC(ZSTD(1)),
-  `last_ms` UInt64 COMMENT 'time of the last event, in milliseconds after the first view' CODEC(T64, LZ4)) ENGINE = MergeTree PARTITION BY bucket ORDER BY (generation, device, country, region, city, channel, browser, first_time) SETTINGS index_granularity = 8192
+  `last_ms` UInt64 COMMENT 'time of the last event, in milliseconds after the first view' CODEC(T64, LZ4)) ENGINE = MergeTree PARTITION BY bucket ORDER BY (generation, device, country, os, region, city, browser, channel, first_time) SETTINGS index_granularity = 8192
 
 CREATE TABLE migrations (`name` String,
   `checksum` String,

@@ -24,6 +24,6 @@ WHERE bucket = {bucket:UInt16}
     AND generation = {generation:UInt64}
     AND goal_id IN (0, {goal_id:Int64})
     AND ({{.Committed}})
-    AND (segment = 255 OR goal_id = {goal_id:Int64} AND ({{.Filters}}){{.Window}}){{end}}
+    AND ({{template "marker.sql"}} OR goal_id = {goal_id:Int64} AND ({{.Filters}}){{.Window}}){{end}}
 GROUP BY key
 SETTINGS compile_expressions = 0, compile_aggregate_expressions = 0

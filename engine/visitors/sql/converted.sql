@@ -17,7 +17,7 @@ WITH
                 AND goal_id IN (0, {goal_id:Int64})
                 {{- end}}
                 AND ({{.Committed}})
-                AND (segment = 255 OR ({{.Goals}}) AND ({{.Filters}}){{.Window}})
+                AND ({{template "marker.sql"}} OR ({{.Goals}}) AND ({{.Filters}}){{.Window}})
         )
         GROUP BY visitor_id, of_segment{{if .ByDimension}}, dimension{{end}}
         HAVING n != 0

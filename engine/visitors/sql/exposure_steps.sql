@@ -20,7 +20,7 @@ WITH
         WHERE bucket = {bucket:UInt16}
             AND generation = {generation:UInt64}
             AND ({{.Committed}})
-            AND (segment = 255 OR ({{.Filters}}){{if .From}} AND toUnixTimestamp64Milli(first_time) >= {from_ms:Int64}{{end}}{{if .To}} AND toUnixTimestamp64Milli(first_time) < {to_ms:Int64}{{end}})
+            AND ({{template "marker.sql"}} OR ({{.Filters}}){{if .From}} AND toUnixTimestamp64Milli(first_time) >= {from_ms:Int64}{{end}}{{if .To}} AND toUnixTimestamp64Milli(first_time) < {to_ms:Int64}{{end}})
     )
 -- one row per bucket and segment: what the bucket adds to the sums; and one row for the markers
 SELECT

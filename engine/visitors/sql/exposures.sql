@@ -18,11 +18,11 @@ FROM {{if .To}}(
     WHERE bucket = {bucket:UInt16}
         AND generation = {generation:UInt64}
         AND ({{.Committed}})
-        AND (segment = 255 OR toUnixTimestamp64Milli(first_time) + last_ms < {to_ms:Int64})
+        AND ({{template "marker.sql"}} OR toUnixTimestamp64Milli(first_time) + last_ms < {to_ms:Int64})
         {{- if .From}}
-        AND (segment = 255 OR toUnixTimestamp64Milli(first_time) + last_ms >= {from_ms:Int64})
+        AND ({{template "marker.sql"}} OR toUnixTimestamp64Milli(first_time) + last_ms >= {from_ms:Int64})
         {{- end}}
-        AND (segment = 255 OR ({{.Filters}}))
+        AND ({{template "marker.sql"}} OR ({{.Filters}}))
     UNION ALL
     -- one row per other visitor exposed before the end of the window: counts until the end
     SELECT * REPLACE (
@@ -34,18 +34,18 @@ FROM {{if .To}}(
     WHERE bucket = {bucket:UInt16}
         AND generation = {generation:UInt64}
         AND ({{.Committed}})
-        AND (segment = 255 OR toUnixTimestamp64Milli(first_time) < {to_ms:Int64} AND toUnixTimestamp64Milli(first_time) + last_ms >= {to_ms:Int64})
-        AND (segment = 255 OR ({{.Filters}}))
+        AND ({{template "marker.sql"}} OR toUnixTimestamp64Milli(first_time) < {to_ms:Int64} AND toUnixTimestamp64Milli(first_time) + last_ms >= {to_ms:Int64})
+        AND ({{template "marker.sql"}} OR ({{.Filters}}))
         {{- if .From}}
-        AND (segment = 255 OR toUnixTimestamp64Milli(first_time) >= {from_ms:Int64} OR arrayExists(hour -> {{.Within}}, later_hours))
+        AND ({{template "marker.sql"}} OR toUnixTimestamp64Milli(first_time) >= {from_ms:Int64} OR arrayExists(hour -> {{.Within}}, later_hours))
         {{- end}}
 ){{else}}exposures
 WHERE bucket = {bucket:UInt16}
     AND generation = {generation:UInt64}
     AND ({{.Committed}})
-    AND (segment = 255 OR ({{.Filters}}))
+    AND ({{template "marker.sql"}} OR ({{.Filters}}))
     {{- if .From}}
-    AND (segment = 255 OR toUnixTimestamp64Milli(first_time) + last_ms >= {from_ms:Int64})
+    AND ({{template "marker.sql"}} OR toUnixTimestamp64Milli(first_time) + last_ms >= {from_ms:Int64})
     {{- end}}{{end}}
 GROUP BY key
 SETTINGS compile_expressions = 0, compile_aggregate_expressions = 0 -- compiling takes longer than most of these statements

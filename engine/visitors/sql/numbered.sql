@@ -16,7 +16,7 @@ live AS (  -- one row per counted event, unless another row cancels it; and one 
             AND goal_id IN (0, {goal_id:Int64})
             {{- end}}
             AND ({{.Committed}})
-            AND (segment = 255 OR ({{.Goals}}) AND ({{.Filters}}){{.Window}})
+            AND ({{template "marker.sql"}} OR ({{.Goals}}) AND ({{.Filters}}){{.Window}})
         GROUP BY visitor_id, of_segment, goal_id, at_ms, of_goal, value, profit, extra_value
         HAVING copies != 0
     ),

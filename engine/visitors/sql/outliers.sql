@@ -13,5 +13,5 @@ FROM (
         AND goal_id IN (0, {goal_id:Int64})
         {{- end}}
         AND ({{.Committed}})
-        AND (segment = 255 OR ({{.Goals}}) AND ({{.Filters}}) AND bitAnd(segment, 254) IN {segments:Array(UInt16)}{{.Window}})
+        AND ({{template "marker.sql"}} OR ({{.Goals}}) AND ({{.Filters}}) AND bitAnd(segment, 254) IN {segments:Array(UInt16)}{{.Window}})
 )

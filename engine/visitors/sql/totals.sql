@@ -11,7 +11,7 @@ WITH
             AND goal_id IN (0, {goal_id:Int64})
             {{- end}}
             AND ({{.Committed}})
-            AND (segment = 255 OR ({{.Goals}}) AND bitAnd(segment, 254) IN {segments:Array(UInt16)}{{.Window}})
+            AND ({{template "marker.sql"}} OR ({{.Goals}}) AND bitAnd(segment, 254) IN {segments:Array(UInt16)}{{.Window}})
         GROUP BY is_marker, if(is_marker, 0, visitor_id)
         HAVING is_marker OR sum(if(bitAnd(segment, 1) = 1, -1, 1)) != 0
     )

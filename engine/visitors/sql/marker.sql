@@ -1,0 +1,1 @@
+segment = 255 AND device = ''

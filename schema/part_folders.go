@@ -14,8 +14,8 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// partFolders reads the parts of tables from their folders, which takes 0.1 ms of CPU time. A
-// statement on system.parts takes 2.5 to 7 ms.
+// partFolders reads the parts of tables from their folders. A statement on system.parts after
+// each insert would take 2.5 to 7 ms of CPU time.
 type partFolders struct {
 	byTable map[string]string // nil: not known yet
 }

@@ -1,8 +1,4 @@
--- Deletes the counters of the subjects. The next statement inserts them from the events.
+-- Deletes the counters of the subjects.
 ALTER TABLE subject_stats DELETE
-WHERE (website_id, toString(subject), subject_id, experiment_id) IN arrayZip(
-    {websites:Array(Int64)},
-    {subjects:Array(String)},
-    {subject_ids:Array(Int64)},
-    {experiment_ids:Array(Int64)})
+WHERE (website_id, subject, subject_id) IN arrayZip({website_ids:Array(Int64)}, {subjects:Array(String)}, {subject_ids:Array(Int64)})
 SETTINGS mutations_sync = 1

@@ -36,7 +36,7 @@ type Manifest struct {
 
 	mu      sync.Mutex
 	tables  map[string][]listedPart
-	folders partFolders
+	folders map[string]string // of the tables; nil: not known yet
 }
 
 // listedPart is a line of the manifest.
@@ -109,22 +109,41 @@ func (m *Manifest) update(ctx context.Context, tables []string) error {
 	return nil
 }
 
-// parts returns the active parts of the given tables, or of all tables if none is given.
+// parts returns the active parts of the given tables, or of all tables if none is given. It
+// reads the folders of given tables: a statement after each insert would take 2.5 to 7 ms of
+// CPU time.
 func (m *Manifest) parts(ctx context.Context, tables []string) (parts []listedPart, err error) {
 	if len(tables) == 0 {
 		return parts, m.conn.Select(ctx, &parts, partsOfAllTables, clickhouse.Named("transient", transient))
 	}
 	known := m.tables
 	for range 3 {
-		if err := m.folders.find(ctx, m.conn); err != nil {
-			return nil, err
+		if m.folders == nil {
+			if m.folders, err = foldersOfTables(ctx, m.conn); err != nil {
+				return nil, err
+			}
 		}
-		if parts, err = m.folders.list(tables, known); !errors.Is(err, fs.ErrNotExist) {
+		if parts, err = m.partsInFolders(tables, known); !errors.Is(err, fs.ErrNotExist) {
 			return parts, err
 		}
-		m.folders, known = partFolders{}, nil // perhaps a table was created again, with parts of the same names
+		m.folders, known = nil, nil // perhaps a table was created again, with parts of the same names
 	}
 	return nil, err
+}
+
+func (m *Manifest) partsInFolders(tables []string, known map[string][]listedPart) (parts []listedPart, err error) {
+	for _, table := range tables {
+		folder, has := m.folders[table]
+		if !has {
+			continue
+		}
+		found, err := partsIn(folder, table, known[table])
+		if err != nil {
+			return nil, fmt.Errorf("list the parts of %s: %w", table, err)
+		}
+		parts = append(parts, found...)
+	}
+	return parts, nil
 }
 
 // encodeManifest returns a line per part, and a last line with a checksum that

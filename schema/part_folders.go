@@ -14,61 +14,29 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// partFolders reads the parts of tables from their folders. A statement on system.parts after
-// each insert would take 2.5 to 7 ms of CPU time.
-type partFolders struct {
-	byTable map[string]string // nil: not known yet
-}
-
 const tableFolders = `
 SELECT name, data_paths[1]
 FROM system.tables
 WHERE database = currentDatabase() AND notEmpty(data_paths)`
 
-// find reads where the folders of the tables are, unless this is known.
-func (f *partFolders) find(ctx context.Context, conn driver.Conn) error {
-	if f.byTable != nil {
-		return nil
-	}
-	rows, err := conn.Query(ctx, tableFolders)
-	if err != nil {
-		return fmt.Errorf("find the folders of the tables: %w", err)
-	}
-	defer func() { _ = rows.Close() }()
-	byTable := map[string]string{}
-	for rows.Next() {
+// foldersOfTables returns the folder of each table.
+func foldersOfTables(ctx context.Context, conn driver.Conn) (map[string]string, error) {
+	folders := map[string]string{}
+	err := EachRow(ctx, conn, tableFolders, func(row driver.Rows) error {
 		var table, folder string
-		if err := rows.Scan(&table, &folder); err != nil {
-			return fmt.Errorf("find the folders of the tables: %w", err)
-		}
-		byTable[table] = folder
+		err := row.Scan(&table, &folder)
+		folders[table] = folder
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("find the folders of the tables: %w", err)
 	}
-	if err := rows.Err(); err != nil {
-		return fmt.Errorf("find the folders of the tables: %w", err)
-	}
-	f.byTable = byTable
-	return nil
+	return folders, nil
 }
 
-// list returns the active parts of the tables that have rows. known are the parts of an earlier
-// list, by table: a part never changes. The error is fs.ErrNotExist if a part was deleted
+// partsIn returns the active parts with rows in the folder of a table. known are those of an
+// earlier list: a part never changes. The error is fs.ErrNotExist if a part was deleted
 // meanwhile, because a merge has replaced it.
-func (f *partFolders) list(tables []string, known map[string][]listedPart) ([]listedPart, error) {
-	var parts []listedPart
-	for _, table := range tables {
-		folder, has := f.byTable[table]
-		if !has {
-			continue
-		}
-		found, err := partsIn(folder, table, known[table])
-		if err != nil {
-			return nil, fmt.Errorf("list the parts of %s: %w", table, err)
-		}
-		parts = append(parts, found...)
-	}
-	return parts, nil
-}
-
 func partsIn(folder, table string, known []listedPart) ([]listedPart, error) {
 	dir, err := os.Open(folder) //nolint:gosec // of the store
 	if err != nil {

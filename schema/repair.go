@@ -14,11 +14,13 @@ var (
 	wrongCounters string
 	//go:embed late_counters.sql
 	lateCounters string
+	// DeleteCounters is a statement that deletes the counters of subjects with their experiments. Its
+	// parameters are website_ids, subjects and subject_ids, arrays of the same length.
+	//
 	//go:embed delete_counters.sql
-	deleteCounters string
+	DeleteCounters string
 )
 
-// repairStats inserts the differences between the events and the counters.
 var repairStats = "INSERT INTO subject_stats\n    (website_id, subject, subject_id, experiment_id, event, goal_id, rows, value, extra_value, last_ingested, newest_event)\n" + wrongCounters
 
 const statsDigest = `
@@ -41,8 +43,8 @@ func RepairStats(ctx context.Context, conn driver.Conn) (changed bool, err error
 	if err := conn.QueryRow(ctx, statsDigest).Scan(&before); err != nil {
 		return false, fmt.Errorf("read subject_stats: %w", err)
 	}
-	if err := conn.Exec(ctx, repairStats); err != nil {
-		return false, fmt.Errorf("repair subject_stats: %w", err)
+	if err := insertDifferences(ctx, conn); err != nil {
+		return false, err
 	}
 	if err := conn.QueryRow(ctx, statsDigest).Scan(&after); err != nil {
 		return false, fmt.Errorf("read subject_stats: %w", err)
@@ -50,32 +52,34 @@ func RepairStats(ctx context.Context, conn driver.Conn) (changed bool, err error
 	if deleted, err := deleteLate(ctx, conn); err != nil || !deleted {
 		return before != after, err
 	}
+	return before != after, insertDifferences(ctx, conn)
+}
+
+// insertDifferences inserts the differences between the events and the counters.
+func insertDifferences(ctx context.Context, conn driver.Conn) error {
 	if err := conn.Exec(ctx, repairStats); err != nil {
-		return false, fmt.Errorf("repair subject_stats: %w", err)
+		return fmt.Errorf("repair subject_stats: %w", err)
 	}
-	return before != after, nil
+	return nil
 }
 
 // deleteLate deletes the counters of subjects whose latest events were deleted: an
 // insert can only make the time of a counter later. It reports whether there were any.
 func deleteLate(ctx context.Context, conn driver.Conn) (deleted bool, err error) {
-	var websites, ids, experiments []int64
+	var websites, ids []int64
 	var subjects []string
 	err = EachRow(ctx, conn, lateCounters, func(row driver.Rows) error {
-		var website, id, experiment int64
+		var website, id int64
 		var subject string
-		if err := row.Scan(&website, &subject, &id, &experiment); err != nil {
-			return err
-		}
-		websites, subjects, ids, experiments = append(websites, website), append(subjects, subject), append(ids, id), append(experiments, experiment)
-		return nil
+		err := row.Scan(&website, &subject, &id)
+		websites, subjects, ids = append(websites, website), append(subjects, subject), append(ids, id)
+		return err
 	})
 	if err != nil || len(ids) == 0 {
 		return false, err
 	}
-	err = conn.Exec(ctx, deleteCounters,
-		clickhouse.Named("websites", websites), clickhouse.Named("subjects", subjects),
-		clickhouse.Named("subject_ids", ids), clickhouse.Named("experiment_ids", experiments))
+	err = conn.Exec(ctx, DeleteCounters,
+		clickhouse.Named("website_ids", websites), clickhouse.Named("subjects", subjects), clickhouse.Named("subject_ids", ids))
 	if err != nil {
 		return false, fmt.Errorf("delete counters: %w", err)
 	}

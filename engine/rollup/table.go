@@ -22,7 +22,8 @@ import (
 )
 
 // layout is the version of the layout of the table rollups. Generations of
-// another layout are not read. It must change whenever cubes changes.
+// another layout are not read. It must change whenever cubes or the keys of a
+// state change.
 const layout = 7
 
 // State is the state of a generation.

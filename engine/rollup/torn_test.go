@@ -70,15 +70,21 @@ func (s *shop) buyers(n int) {
 	s.t.Helper()
 	var events []schema.Event
 	for range n {
-		e := s.event()
-		e.VisitorID, e.Subject, e.SubjectID, e.ExperimentID, e.VariationID = s.Uint64(), schema.SubjectCampaign, 12, 0, int64(s.IntN(2))
-		e.Kind, e.GoalID, e.Value, e.Profit, e.ExtraValue, e.EventID = schema.KindView, 0, 0, 0, 0, s.Uint64()
+		e := s.firstView()
 		e.City = "Ulm"
 		goal := e
 		goal.Kind, goal.GoalID, goal.Value, goal.EventID, goal.Time = schema.KindGoal, 1, schema.MoneyScale, s.Uint64(), e.Time.Add(time.Minute)
 		events = append(events, e, goal)
 	}
 	s.write(events...)
+}
+
+// firstView returns a view of campaign 12 by a new visitor.
+func (s *shop) firstView() schema.Event {
+	e := s.event()
+	e.VisitorID, e.Subject, e.SubjectID, e.ExperimentID, e.VariationID = s.Uint64(), schema.SubjectCampaign, 12, 0, int64(s.IntN(2))
+	e.Kind, e.GoalID, e.Value, e.Profit, e.ExtraValue, e.EventID = schema.KindView, 0, 0, 0, 0, s.Uint64()
+	return e
 }
 
 // dies kills a refresher of a new process after the given number of statements.

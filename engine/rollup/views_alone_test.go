@@ -24,11 +24,7 @@ func TestViewsAloneInsertNoConversions(t *testing.T) {
 		if kind == schema.KindGoal {
 			s.buyers(1)
 		} else {
-			e := s.event()
-			e.Subject, e.SubjectID, e.ExperimentID, e.VariationID = schema.SubjectCampaign, 12, 0, 0
-			e.VisitorID, e.EventID, e.Kind, e.GoalID = s.Uint64(), s.Uint64(), schema.KindView, 0
-			e.Value, e.Profit, e.ExtraValue = 0, 0, 0
-			s.write(e)
+			s.write(s.firstView())
 		}
 		s.refresh()
 		want := conversions

@@ -192,9 +192,9 @@ func (x Source) readOutliers(ctx context.Context) (*visit.Outliers, error) {
 	return visit.NewOutliers(total, &totalSum, &totalSquares, x.Filters.ZScore), nil
 }
 
-// eachCounted runs a statement on conversions, about the counted goal events of the visitors of the declared
-// variations on each shard. scan returns the number of markers that its row has. The error may
-// be errTorn.
+// eachCounted runs a statement on conversions, about the counted goal events of the visitors of
+// the declared variations, on each shard. scan returns the number of markers that its row has.
+// The error may be errTorn.
 func (x Source) eachCounted(ctx context.Context, file string, scan func(driver.Rows) (markers int64, err error)) error {
 	for _, part := range x.parts() {
 		q, s := part.query()

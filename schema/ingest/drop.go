@@ -17,9 +17,6 @@ var subjectsStored string
 //go:embed sql/drop_events.sql
 var dropEvents string
 
-//go:embed sql/drop_stats.sql
-var dropStats string
-
 //go:embed sql/drop_copies.sql
 var dropCopies string
 
@@ -63,7 +60,7 @@ func (w *Writer) DropSubjects(ctx context.Context, subjects []SubjectID) error {
 		}); err != nil {
 			return err
 		}
-		statements := []string{dropEvents, dropStats}
+		statements := []string{dropEvents, schema.DeleteCounters}
 		if w.name != "" {
 			statements = append(statements, dropCopies)
 		}

@@ -13,8 +13,9 @@
 -- Times of later events have the precision of hours, because exact times would double the size of the table. Series
 -- and windows of whole hours need no more.
 --
--- ORDER BY: attributes with few values first, so that a report with filters reads few granules, and those that depend on
--- others next to them, so that the columns compress well. There is no visitor: no report needs it, and rows are erased by subject.
+-- ORDER BY: attributes with few values come first, so that a report with filters reads few granules. An attribute that
+-- depends on another one follows it, so that the columns compress well. No column identifies the visitor: no report needs
+-- it, and rows are deleted by subject.
 CREATE TABLE IF NOT EXISTS exposures
 (
     bucket            UInt16                  COMMENT 'large generations have a bucket of their own; the others share some',

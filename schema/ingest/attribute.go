@@ -197,8 +197,9 @@ func (w *Writer) unattributedGoals(ctx context.Context, batch *websiteBatch) (ma
 	if !has || err != nil {
 		return goals, err
 	}
+	visitors := w.idFilter.possiblyWith(schema.KindGoal, batch.websiteID, batch.visitors(schema.KindView))
 	stored := map[identity]schema.Event{}
-	for chunk := range slices.Chunk(batch.visitors(schema.KindView), lookupSize) {
+	for chunk := range slices.Chunk(visitors, lookupSize) {
 		if err := w.find(ctx, stored, unattributedGoals, clickhouse.Named("website_id", batch.websiteID), clickhouse.Named("visitor_ids", chunk)); err != nil {
 			return nil, err
 		}
@@ -243,6 +244,7 @@ func (w *Writer) noteUnattributed(fresh []schema.Event) {
 
 // firstViews returns the stored first views of the visitors.
 func (w *Writer) firstViews(ctx context.Context, websiteID int64, visitors []uint64) (firstViewIndex, error) {
+	visitors = w.idFilter.possiblyWith(schema.KindView, websiteID, visitors)
 	slices.Sort(visitors) // the order of the table's key
 	seen := firstViewIndex{}
 	for chunk := range slices.Chunk(slices.Compact(visitors), lookupSize) {

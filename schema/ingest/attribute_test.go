@@ -76,13 +76,48 @@ func permutations(n int) [][]int {
 }
 
 // TestUnattributedGoalsInAnyOrder uses a separate visitor for each order of
-// arrival of a stream. A call has one or more events of each visitor.
+// arrival of a stream. A call has one or more events of each visitor. One writer looks up
+// everything, the others know the visitors of the stored events.
 func TestUnattributedGoalsInAnyOrder(t *testing.T) {
-	conn := schematest.Open(t)
-	w := ingest.NewWriter(conn)
+	calls, want := callsInAnyOrder()
+	check := func(t *testing.T, restart func(*ingest.Writer) error, every int) {
+		t.Helper()
+		conn := schematest.Open(t)
+		var w *ingest.Writer
+		for i, events := range calls {
+			if i%every == 0 {
+				w = ingest.NewWriter(conn)
+				if err := restart(w); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := w.Write(t.Context(), events); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := storedGoals(t, conn)
+		for visitor, goals := range want {
+			if !slices.Equal(got[visitor], goals) {
+				t.Fatalf("%d goals stored, want %d\n got %q\nwant %q", len(got[visitor]), len(goals), got[visitor], goals)
+			}
+		}
+	}
+	t.Run("looked up", func(t *testing.T) {
+		check(t, func(*ingest.Writer) error { return nil }, len(calls))
+	})
+	t.Run("known", func(t *testing.T) {
+		check(t, func(w *ingest.Writer) error {
+			w.SetExclusive()
+			return w.LoadIDs(t.Context())
+		}, 2)
+	})
+}
+
+// callsInAnyOrder returns the events of each call, and the goal rows that must be stored for
+// each visitor.
+func callsInAnyOrder() (calls [6][]schema.Event, want map[uint64][]string) {
 	r := rand.New(rand.NewPCG(6, 6))
-	want := map[uint64][]string{}
-	var calls [6][]schema.Event
+	want = map[uint64][]string{}
 	streams := tier.Of(5, 8, 25)
 	for s := range streams {
 		events := stream(r)
@@ -104,17 +139,7 @@ func TestUnattributedGoalsInAnyOrder(t *testing.T) {
 			}
 		}
 	}
-	for _, events := range calls {
-		if _, err := w.Write(t.Context(), events); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got := storedGoals(t, conn)
-	for visitor, goals := range want {
-		if !slices.Equal(got[visitor], goals) {
-			t.Fatalf("%d goals stored, want %d\n got %q\nwant %q", len(got[visitor]), len(goals), got[visitor], goals)
-		}
-	}
+	return calls, want
 }
 
 // TestMissingDerivedRowsAreAdded checks that a retry adds derived rows that are

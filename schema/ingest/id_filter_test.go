@@ -85,6 +85,58 @@ func TestIDFilterFalsePositives(t *testing.T) {
 	}
 }
 
+// TestVisitorsOfTheFilter reads the visitors of stored events. The filter must contain all of
+// them, of their website and with what they have, and few others.
+func TestVisitorsOfTheFilter(t *testing.T) {
+	conn := schematest.Open(t)
+	const n = 20_000
+	events := someViews(0, 3*n)
+	for i := range events {
+		switch e := &events[i]; i % 3 {
+		case 1:
+			e.Subject, e.SubjectID, e.Kind, e.GoalID = schema.SubjectNone, 0, schema.KindGoal, 1
+		case 2:
+			e.WebsiteID = 2
+		}
+	}
+	before := NewWriter(conn)
+	before.SetExclusive()
+	for i := range 2 { // the second time, they are stored already
+		if _, err := before.Write(t.Context(), events); err != nil {
+			t.Fatal(i, err)
+		}
+	}
+	after := NewWriter(conn)
+	after.SetExclusive()
+	if err := after.LoadIDs(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if used := firstCapacity - after.idFilter.free; used < 6*n*98/100 || used > 6*n {
+		t.Errorf("%d ids, want up to %d: an event and a visitor for each view and goal", used, 6*n)
+	}
+	before.idFilter.complete = true // the store was empty
+	before.idFilter.markVisitors()
+	for name, f := range map[string]*idFilter{"read": &after.idFilter, "written": &before.idFilter} {
+		for kind := range 3 { // of website 1 with views, with goals; of website 2 with views
+			website, of := int64(1+kind/2), []schema.Kind{schema.KindView, schema.KindGoal, schema.KindView}[kind]
+			all := make([]uint64, 3*n)
+			for i := range all {
+				all[i] = uint64(i) //nolint:gosec // not negative
+			}
+			found := f.possiblyWith(of, website, all)
+			var has int
+			for _, id := range found {
+				if int(id)%3 == kind { //nolint:gosec // small
+					has++
+				}
+			}
+			if has != n || len(found) > n+n/50 {
+				t.Errorf("%s, website %d, %s: %d of the %d visitors that have them, and %d others", name, website, of, has, n, len(found)-has)
+			}
+		}
+	}
+}
+
 func TestIDFilterCapacity(t *testing.T) {
 	var k idFilter
 	k.reset()

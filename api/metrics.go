@@ -127,7 +127,7 @@ func (m *metrics) rollups(of *engine.Engine) {
 		}, func() float64 { return float64(count()) }))
 	}
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "lifthouse_rollup_lag_seconds", Help: "Longest time that events have been waiting for a rollup refresh; 0: no events are waiting.",
+		Name: "lifthouse_rollup_lag_seconds", Help: "Longest time that events have been waiting for a rollup refresh; 0: none wait, or only until a report asks for them.",
 	}, func() float64 { return of.Rollups.Lag().Seconds() }))
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "lifthouse_events_in_memory_bytes", Help: "Approximate size of the events of small subjects in memory.",

@@ -28,6 +28,22 @@ func (e *Engine) Version(ctx context.Context, subject plan.Subject) (uint64, boo
 	return version, true
 }
 
+// Watch records that a report of the subject is about to be read, so that its rollup is
+// refreshed soon after each event for a while. It first adds a few events that have waited
+// because nobody watched the subject.
+func (e *Engine) Watch(ctx context.Context, subject plan.Subject) {
+	e.addPostponed(ctx, subject, 0)
+	e.Rollups.Watch(subject) // not before: reports at the same time wait, too
+}
+
+// addPostponed adds a few events to the rollup of the subject that have waited for at least the
+// given time because nobody watches it.
+func (e *Engine) addPostponed(ctx context.Context, subject plan.Subject, atLeast time.Duration) {
+	if e.Rollups.Postponed(subject, atLeast) {
+		e.refresh(ctx, subject)
+	}
+}
+
 // BringUpToDate refreshes the rollup of the subject so that the next report
 // includes every stored event. It reports whether it succeeded; otherwise the
 // report must be counted from the events.
@@ -40,12 +56,17 @@ func (e *Engine) BringUpToDate(ctx context.Context, subject plan.Subject) bool {
 	if e.Rollups.HasAll(subject) {
 		return true
 	}
+	e.refresh(ctx, subject)
+	return e.Rollups.HasAll(subject)
+}
+
+// refresh refreshes the rollup of the subject if it can.
+func (e *Engine) refresh(ctx context.Context, subject plan.Subject) {
 	refreshing, cancel := halfDeadline(ctx)
 	defer cancel()
 	if err := e.Rollups.Update(refreshing, subject); err != nil {
 		slog.WarnContext(ctx, "refresh rollup failed", "err", err)
 	}
-	return e.Rollups.HasAll(subject)
 }
 
 // halfDeadline returns a context that ends after half of the remaining time,

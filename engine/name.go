@@ -102,6 +102,10 @@ func (n *namer) lookAt(ctx context.Context, p *plan.Plan, now time.Time) (wrote 
 	if !confirm && n.looked[p.Subject].Equal(today) {
 		return false, nil
 	}
+	n.addPostponed(ctx, p.Subject, 0)
+	if x, s, err = n.prepare(ctx, p); err != nil {
+		return false, err
+	}
 	days, err := n.days(ctx, x, s)
 	if err != nil {
 		return false, err

@@ -42,6 +42,10 @@ type keptStatus struct {
 // those that wait.
 const maxStatuses = 20_000
 
+// maxStatusAge is the time after which a list asks for the status of a subject that nobody
+// watches to be computed with its few new events.
+const maxStatusAge = time.Minute
+
 func newStatuses() *statuses {
 	kept, err := simplelru.NewLRU[statusKey, keptStatus](maxStatuses, nil)
 	if err != nil {
@@ -59,12 +63,13 @@ func (e *Engine) Statuses(ctx context.Context, account int64, subjects []plan.Su
 	for i, subject := range subjects {
 		key := statusKey{account, subject}
 		version, known := e.Version(ctx, subject)
+		changed := e.Rollups.Postponed(subject, maxStatusAge)
 		e.statuses.mu.Lock()
 		last, computed := e.statuses.kept.Get(key)
 		if computed {
 			found[i] = last.status
 		}
-		if known && (!computed || last.version != version || last.catalogue != defined) {
+		if known && (!computed || changed || last.version != version || last.catalogue != defined) {
 			e.statuses.want(key)
 		}
 		e.statuses.mu.Unlock()
@@ -167,6 +172,7 @@ func (e *Engine) prepareStatus(ctx context.Context, key statusKey) (*pending, er
 	p := &pending{statusKey: key}
 	p.catalogue = e.catalogue.Snapshot().Account(key.account).Version
 	var known bool
+	e.addPostponed(ctx, key.subject, maxStatusAge)
 	if p.version, known = e.Version(ctx, key.subject); !known {
 		return nil, nil
 	}

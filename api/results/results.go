@@ -93,6 +93,7 @@ func newQuery(request query.Request, owned *catalogue.Owned, kind string) (*Quer
 // first adds all written events to what is rolled up; if that fails, the query
 // counts all events.
 func (s *Service) Version(ctx context.Context, q *Query, newest bool) Version {
+	s.engine.Watch(ctx, q.Plan.Subject)
 	if newest && !s.engine.BringUpToDate(ctx, q.Plan.Subject) {
 		q.Plan = q.Plan.WithAllEvents()
 	}

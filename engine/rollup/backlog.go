@@ -68,6 +68,9 @@ func (d *backlog) size() uint64 {
 	return d.stored - min(d.stored, d.state.Events)
 }
 
+// isSmall reports whether one step adds all events, and they are few.
+func (d *backlog) isSmall() bool { return !d.mustRebuild() && d.size() <= fewEvents }
+
 // untilParams returns the parameters for the events of the subject accepted up
 // to through. sinceParams restricts them to those accepted after since.
 func (d *backlog) untilParams(through position) []any {

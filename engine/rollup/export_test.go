@@ -63,3 +63,22 @@ func (s *Set) Only(replica int) (all func()) {
 
 // CheckNumbers makes the next look check the block numbers of a restored table.
 func (x *Index) CheckNumbers() { x.shared.checkedAt = time.Time{} }
+
+// Serve makes few events of subjects that nobody watches wait, as in a server.
+func (x *Index) Serve() { x.refreshes.Store(true) }
+
+// Age moves what the index knows of the past back by a time.
+func (x *Index) Age(by time.Duration) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for subject, is := range x.of {
+		is.at = is.at.Add(-by)
+		x.of[subject] = is
+	}
+	for subject, since := range x.waiting {
+		x.waiting[subject] = since.Add(-by)
+	}
+	for subject, at := range x.watched.at {
+		x.watched.at[subject] = at.Add(-by)
+	}
+}

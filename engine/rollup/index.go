@@ -20,8 +20,8 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// maxAge is the maximum time for which events may wait for a refresh. After it,
-// reports are counted from the events. If other processes write to the store, it is
+// maxAge is the maximum time for which events of a subject that is watched may wait for a
+// refresh. After it, reports are counted from the events. If other processes write to the store, it is
 // the maximum age of the last refresh, because their events have waited unnoticed.
 const maxAge = 5 * time.Second
 
@@ -40,6 +40,7 @@ type Index struct {
 	away      atomic.Bool // the last request did not reach the replica
 	ranks     ranks
 	recent    recent
+	watched   watched
 	refused   atomic.Uint64                             // refreshes that were refused because events were being deleted
 	unusable  atomic.Uint64                             // refreshes that were refused because the events were restored
 	lost      atomic.Uint64                             // refreshes that another process did at the same time
@@ -69,7 +70,7 @@ func NewIndex(conn driver.Conn, few uint64, c *catalogue.Catalogue, totals *live
 }
 
 // current returns the rollup of a subject, whether it lacks events that were accepted until
-// ingested, and whether it can serve a report nevertheless; see maxAge.
+// ingested, and whether it can serve a report nevertheless; see maxAgeOf.
 func (x *Index) current(subject plan.Subject, ingested time.Time) (shard Shard, lacks, usable bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -82,7 +83,7 @@ func (x *Index) current(subject plan.Subject, ingested time.Time) (shard Shard, 
 	if began := x.waiting[subject]; x.shared == nil && began.After(since) {
 		since = began
 	}
-	return Shard{s.State, x}, lacks, !lacks || time.Since(since) < maxAge
+	return Shard{s.State, x}, lacks, !lacks || time.Since(since) < x.maxAgeOf(subject, &s.State)
 }
 
 // Load reads the states, unless they were read already.

@@ -1,9 +1,13 @@
 package rollup
 
-import "time"
+import (
+	"time"
+
+	"lifthouse/engine/plan"
+)
 
 // Lag returns the longest time that events of a subject have been waiting for a
-// refresh.
+// refresh. Events that wait because nobody watches their subject do not count.
 func (x *Index) Lag() time.Duration {
 	var most time.Duration
 	x.mu.RLock()
@@ -11,10 +15,22 @@ func (x *Index) Lag() time.Duration {
 	if !x.refreshes.Load() {
 		return 0
 	}
-	for _, since := range x.waiting {
-		most = max(most, time.Since(since))
+	for subject := range x.waiting {
+		waited := x.waited(subject)
+		if d := x.candidate(subject); d == nil || !x.waitsUnwatched(d, waited) {
+			most = max(most, waited)
+		}
 	}
 	return most
+}
+
+// waited returns how long events of a subject have been waiting for a refresh. The caller
+// holds the lock.
+func (x *Index) waited(subject plan.Subject) time.Duration {
+	if since, waits := x.waiting[subject]; waits {
+		return time.Since(since)
+	}
+	return 0
 }
 
 // Refused returns the number of refreshes that were refused because events were being deleted.

@@ -43,8 +43,9 @@ const (
 	// capacity, and the rest is left for reads and writes.
 	idleFactor = 9
 	maxIdle    = 5 * time.Second
-	// fewEvents is a small backlog, which waits for the second refresh: a step for a few events
-	// costs as much as one for a thousand. No event may wait for maxAge, so that backlogs
+	// fewEvents is a small backlog. It waits for the second refresh if its subject is watched,
+	// and otherwise for up to maxUnwatched: a step for a few events costs as much as one for a
+	// thousand. No event of a subject that is watched may wait for maxAge, so that backlogs
 	// do not wait if the pause between refreshes exceeds maxPause.
 	fewEvents = 1_000
 	maxPause  = 2 * time.Second
@@ -69,7 +70,7 @@ type Refresher struct {
 type observation struct {
 	stored        uint64
 	deferredSince time.Time // zero: not deferred
-	waitsOnce     bool      // it has few new events, and is due at the next look
+	waitsOnce     bool      // it has few new events; if its subject is watched, it is due at the next look
 }
 
 // New returns the refresher of a store, and sets it in the index.
@@ -305,8 +306,9 @@ func (s *Refresher) recordOutcome(ctx context.Context, d *backlog, err error) er
 }
 
 // ready returns the backlogs that are not deferred: those of more than fewEvents
-// that one step can process, smaller ones at every second look, those that have
-// waited for maxDeferral, and all large ones if no import runs.
+// that one step can process, smaller ones of subjects that are watched at every second
+// look, those that have waited for maxUnwatched or maxDeferral, and all large ones if no
+// import runs.
 func (s *Refresher) ready(all []backlog) []backlog {
 	now := time.Now()
 	var came uint64
@@ -320,9 +322,11 @@ func (s *Refresher) ready(all []backlog) []backlog {
 	bulk := !s.lastLook.IsZero() && float64(came) > bulkRate*now.Sub(s.lastLook).Seconds()
 	short := now.Sub(s.lastLook) <= maxPause+maxPause/8
 	s.lastLook = now
+	s.index.mu.RLock()
+	defer s.index.mu.RUnlock()
 	return slices.DeleteFunc(all, func(d backlog) bool {
 		next := observation{stored: d.stored}
-		next.waitsOnce = short && !d.mustRebuild() && d.size() <= fewEvents && !s.observed[d.subject].waitsOnce
+		next.waitsOnce = short && d.isSmall() && !s.observed[d.subject].waitsOnce || s.index.waitsUnwatched(&d, s.index.waited(d.subject))
 		if bulk && d.size() > stepEvents {
 			next.deferredSince = cmp.Or(s.observed[d.subject].deferredSince, now)
 		}

@@ -230,6 +230,21 @@ func (s *Set) Update(ctx context.Context, subject plan.Subject) error {
 	return s.each(ctx, func(ctx context.Context, x *Index) error { return x.Update(ctx, subject) })
 }
 
+// Watch records that a report of the subject is about to be read, so that its rollup is
+// refreshed soon after each event for a while.
+func (s *Set) Watch(subject plan.Subject) {
+	if x := s.only(); x != nil {
+		x.watched.note(subject)
+	}
+}
+
+// Postponed reports whether a few events of the subject have waited for at least the given
+// time because nobody watches it. It returns false on a cluster.
+func (s *Set) Postponed(subject plan.Subject, atLeast time.Duration) bool {
+	x := s.only()
+	return x != nil && x.Postponed(subject, atLeast)
+}
+
 // LookAgain records that events of any subject may have changed.
 func (s *Set) LookAgain() {
 	for _, x := range s.Indexes() {

@@ -162,7 +162,7 @@ func (f *idFilter) loadVisitor() func(driver.Rows) error {
 	}
 }
 
-// visitorKey returns the number that stands for a visitor of a website with views, or with
+// visitorKey returns the id in the filter of a visitor of a website with views, or with
 // unattributed goals.
 func visitorKey(websiteID int64, visitorID uint64, of schema.Kind) uint64 {
 	key := binary.LittleEndian.AppendUint64(nil, uint64(websiteID)) //nolint:gosec // the same bits

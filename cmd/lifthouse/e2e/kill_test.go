@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"net/http"
@@ -120,6 +121,27 @@ func (p *process) sendAll(o *outbox, token string, senders *sync.WaitGroup) {
 	}
 }
 
+// askAll asks for reports until the server is killed. So it refreshes the rollup all the time.
+func (p *process) askAll(token string, senders *sync.WaitGroup) {
+	senders.Go(func() {
+		for {
+			r, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, p.url+"/v1/campaigns/1/results", http.NoBody)
+			if err != nil {
+				p.t.Error(err)
+				return
+			}
+			r.Header.Set("Authorization", "Bearer "+token)
+			answer, err := http.DefaultClient.Do(r)
+			if err != nil {
+				return
+			}
+			_, _ = io.Copy(io.Discard, answer.Body)
+			_ = answer.Body.Close()
+			<-time.After(50 * time.Millisecond)
+		}
+	})
+}
+
 // TestAKilledServerLosesAndDoublesNothing kills a server with SIGKILL while
 // events arrive over HTTP and from a file. Unacknowledged bodies and half of
 // the acknowledged ones are sent again. In the end each event is counted once,
@@ -163,6 +185,7 @@ func loseAndDoubleNothing(t *testing.T, store string, kills int) {
 		p := start(t, "serve", "--rollup-interval=10ms", store)
 		var senders sync.WaitGroup
 		p.sendAll(&o, writes, &senders)
+		p.askAll(reads, &senders)
 		importing := begin(t, nil, nil, "import", file, store)
 		<-time.After(time.Duration(50+r.IntN(600)) * time.Millisecond)
 		if err := p.cmd.Process.Kill(); err != nil {

@@ -165,9 +165,11 @@ func (f *idFilter) loadVisitor() func(driver.Rows) error {
 // visitorKey returns the id in the filter of a visitor of a website with views, or with
 // unattributed goals.
 func visitorKey(websiteID int64, visitorID uint64, of schema.Kind) uint64 {
-	key := binary.LittleEndian.AppendUint64(nil, uint64(websiteID)) //nolint:gosec // the same bits
-	key = append(binary.LittleEndian.AppendUint64(key, visitorID), of...)
-	return xxhash.Sum64(key)
+	var key [24]byte
+	binary.LittleEndian.PutUint64(key[:], uint64(websiteID)) //nolint:gosec // the same bits
+	binary.LittleEndian.PutUint64(key[8:], visitorID)
+	copy(key[16:], of) // view or goal
+	return xxhash.Sum64(key[:])
 }
 
 // reset discards all ids and enables the filter.
@@ -258,10 +260,24 @@ func (f *idFilter) addStoredVisitor(key uint64) bool {
 	return len(f.filters) > 0
 }
 
-// addVisitor adds a visitor that the filter may not contain. The caller must hold the lock.
+// addVisitor adds a visitor, unless the filter contains it. The caller must hold the lock.
 func (f *idFilter) addVisitor(key uint64) {
-	if len(f.filters) > 0 && !f.contains(key) {
-		f.add(key)
+	if f.free == 0 && len(f.filters) > 0 {
+		f.grow()
+	}
+	if len(f.filters) == 0 {
+		return
+	}
+	var id [8]byte
+	binary.LittleEndian.PutUint64(id[:], key)
+	last := len(f.filters) - 1
+	for _, filter := range f.filters[:last] {
+		if filter.Test(id[:]) {
+			return
+		}
+	}
+	if !f.filters[last].TestOrAdd(id[:]) {
+		f.free--
 	}
 }
 

@@ -70,7 +70,7 @@ func NewIndex(conn driver.Conn, few uint64, c *catalogue.Catalogue, totals *live
 }
 
 // current returns the rollup of a subject, whether it lacks events that were accepted until
-// ingested, and whether it can serve a report nevertheless; see maxAgeOf.
+// ingested, and whether it can serve a report nevertheless; see maxAge.
 func (x *Index) current(subject plan.Subject, ingested time.Time) (shard Shard, lacks, usable bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -83,7 +83,7 @@ func (x *Index) current(subject plan.Subject, ingested time.Time) (shard Shard, 
 	if began := x.waiting[subject]; x.shared == nil && began.After(since) {
 		since = began
 	}
-	return Shard{s.State, x}, lacks, !lacks || time.Since(since) < x.maxAgeOf(subject, &s.State)
+	return Shard{s.State, x}, lacks, !lacks || time.Since(since) < maxAge || x.lacksUnwatched(subject, &s.State)
 }
 
 // Load reads the states, unless they were read already.

@@ -1,10 +1,6 @@
 package rollup
 
-import (
-	"time"
-
-	"lifthouse/engine/plan"
-)
+import "time"
 
 // Lag returns the longest time that events of a subject have been waiting for a
 // refresh. Events that wait because nobody watches their subject do not count.
@@ -15,22 +11,12 @@ func (x *Index) Lag() time.Duration {
 	if !x.refreshes.Load() {
 		return 0
 	}
-	for subject := range x.waiting {
-		waited := x.waited(subject)
-		if d := x.candidate(subject); d == nil || !x.waitsUnwatched(d, waited) {
-			most = max(most, waited)
+	for subject, since := range x.waiting {
+		if d := x.candidate(subject); d == nil || !x.waitsUnwatched(d) {
+			most = max(most, time.Since(since))
 		}
 	}
 	return most
-}
-
-// waited returns how long events of a subject have been waiting for a refresh. The caller
-// holds the lock.
-func (x *Index) waited(subject plan.Subject) time.Duration {
-	if since, waits := x.waiting[subject]; waits {
-		return time.Since(since)
-	}
-	return 0
 }
 
 // Refused returns the number of refreshes that were refused because events were being deleted.

@@ -44,7 +44,7 @@ const (
 	idleFactor = 9
 	maxIdle    = 5 * time.Second
 	// fewEvents is a small backlog. It waits for the second refresh if its subject is watched,
-	// and otherwise for up to maxUnwatched: a step for a few events costs as much as one for a
+	// and otherwise until something reads it: a step for a few events costs as much as one for a
 	// thousand. No event of a subject that is watched may wait for maxAge, so that backlogs
 	// do not wait if the pause between refreshes exceeds maxPause.
 	fewEvents = 1_000
@@ -307,8 +307,7 @@ func (s *Refresher) recordOutcome(ctx context.Context, d *backlog, err error) er
 
 // ready returns the backlogs that are not deferred: those of more than fewEvents
 // that one step can process, smaller ones of subjects that are watched at every second
-// look, those that have waited for maxUnwatched or maxDeferral, and all large ones if no
-// import runs.
+// look, those that have waited for maxDeferral, and all large ones if no import runs.
 func (s *Refresher) ready(all []backlog) []backlog {
 	now := time.Now()
 	var came uint64
@@ -326,7 +325,7 @@ func (s *Refresher) ready(all []backlog) []backlog {
 	defer s.index.mu.RUnlock()
 	return slices.DeleteFunc(all, func(d backlog) bool {
 		next := observation{stored: d.stored}
-		next.waitsOnce = short && d.isSmall() && !s.observed[d.subject].waitsOnce || s.index.waitsUnwatched(&d, s.index.waited(d.subject))
+		next.waitsOnce = short && d.isSmall() && !s.observed[d.subject].waitsOnce || s.index.waitsUnwatched(&d)
 		if bulk && d.size() > stepEvents {
 			next.deferredSince = cmp.Or(s.observed[d.subject].deferredSince, now)
 		}

@@ -8,17 +8,12 @@ import (
 )
 
 // A refresh costs some 40 ms of CPU, however few events it adds. So a few events of a subject
-// are added soon only while its reports are watched. Otherwise they wait for more events, for
-// something that reads them, which adds them first, or for maxUnwatched.
+// are added soon only while its reports are watched. Otherwise they wait for more events, or
+// for something that reads them, which adds them first.
 
-const (
-	// watchedFor is the time for which a subject is watched after a report. Pages that poll ask
-	// more often.
-	watchedFor = time.Minute
-	// maxUnwatched is the maximum time for which a few events of a subject wait that nobody
-	// watches: that of hundreds of such subjects costs a few hundredths of a core.
-	maxUnwatched = 10 * time.Minute
-)
+// watchedFor is the time for which a subject is watched after a report. Pages that poll ask
+// more often.
+const watchedFor = time.Minute
 
 // watched has the time of the last report of each subject.
 type watched struct {
@@ -60,23 +55,20 @@ func (x *Index) Postponed(subject plan.Subject, atLeast time.Duration) bool {
 		return false
 	}
 	d := x.candidate(subject)
-	return d != nil && x.waitsUnwatched(d, 0)
+	return d != nil && x.waitsUnwatched(d)
 }
 
-// maxAgeOf returns the maximum time for which events of the subject may wait for a refresh
-// while reports are read from its rollup.
-func (x *Index) maxAgeOf(subject plan.Subject, is *State) time.Duration {
+// waitsUnwatched reports whether a backlog waits because nobody watches its subject.
+func (x *Index) waitsUnwatched(d *backlog) bool {
+	return x.postpones() && d.isSmall() && !x.watched.is(d.subject)
+}
+
+// lacksUnwatched reports whether the rollup of a subject that nobody watches lacks at most a few
+// events.
+func (x *Index) lacksUnwatched(subject plan.Subject, is *State) bool {
 	if !x.postpones() || x.watched.is(subject) {
-		return maxAge
+		return false
 	}
-	if stored, _ := x.totals.Last(subject); stored.Events > is.Events+fewEvents {
-		return maxAge
-	}
-	return maxUnwatched + maxAge
-}
-
-// waitsUnwatched reports whether a backlog that has waited for some time waits longer because
-// nobody watches its subject.
-func (x *Index) waitsUnwatched(d *backlog, waited time.Duration) bool {
-	return x.postpones() && waited < maxUnwatched && d.isSmall() && !x.watched.is(d.subject)
+	stored, _ := x.totals.Last(subject)
+	return stored.Events <= is.Events+fewEvents
 }

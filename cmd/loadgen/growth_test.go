@@ -13,7 +13,7 @@ func TestGrowth(t *testing.T) {
 	store := "embedded:" + filepath.Join(dir, "store")
 	run(t, "standard", "--store", store, "--scale", "0.0006").wantOK(t)
 	r := run(t, "growth", "--store", store, "--scale", "0.0006")
-	if r.code != exitFailed || !strings.Contains(r.err, "the source of the report was \"in-process\", not the rollup") {
+	if r.code != exitFailed || !strings.Contains(r.err, "the source of the report was \"in-process\", not \"rollup\"") {
 		t.Errorf("exit %d, %s", r.code, r.err)
 	}
 	for want, args := range map[string][]string{

@@ -68,9 +68,8 @@ func (v *viewer) picks(path, attribute string, values ...string) {
 		if got := evaluated[string](v, fmt.Sprintf("document.querySelector(%q).textContent", option)); got != want {
 			v.Errorf("the page offers %q, want %q", got, want)
 		}
-		v.until(`document.querySelector(".results").ariaBusy !== "true"`) // the answer above may change its height
 		v.choose(".filter [name=value]", value)
-		v.click(".filter button")
+		evaluated[bool](v, `(() => { document.querySelector(".filter button").click(); return true })()`) // at any place: the answer above may change its height
 		v.until(fmt.Sprintf(`[...document.querySelectorAll(".chips li")].some((e) => e.innerText.includes(%q))`, value))
 	}
 }

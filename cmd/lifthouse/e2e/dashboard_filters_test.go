@@ -68,8 +68,9 @@ func (v *viewer) picks(path, attribute string, values ...string) {
 		if got := evaluated[string](v, fmt.Sprintf("document.querySelector(%q).textContent", option)); got != want {
 			v.Errorf("the page offers %q, want %q", got, want)
 		}
+		v.until(`document.querySelector(".results").ariaBusy !== "true"`) // the answer above may change its height
 		v.choose(".filter [name=value]", value)
-		evaluated[bool](v, `(() => { document.querySelector(".filter button").click(); return true })()`) // at any place: the answer above may change its height
+		v.click(".filter button")
 		v.until(fmt.Sprintf(`[...document.querySelectorAll(".chips li")].some((e) => e.innerText.includes(%q))`, value))
 	}
 }

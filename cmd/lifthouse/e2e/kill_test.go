@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
 	"net/http"
@@ -125,18 +124,9 @@ func (p *process) sendAll(o *outbox, token string, senders *sync.WaitGroup) {
 func (p *process) askAll(token string, senders *sync.WaitGroup) {
 	senders.Go(func() {
 		for {
-			r, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, p.url+"/v1/campaigns/1/results", http.NoBody)
-			if err != nil {
-				p.t.Error(err)
+			if _, _, err := send(p.t.Context(), http.DefaultClient, http.MethodGet, p.url+"/v1/campaigns/1/results", token, ""); err != nil {
 				return
 			}
-			r.Header.Set("Authorization", "Bearer "+token)
-			answer, err := http.DefaultClient.Do(r)
-			if err != nil {
-				return
-			}
-			_, _ = io.Copy(io.Discard, answer.Body)
-			_ = answer.Body.Close()
 			<-time.After(50 * time.Millisecond)
 		}
 	})

@@ -133,9 +133,20 @@ func (v *viewer) shows(text string) {
 	v.until("document.body.innerText.replace(/\\s+/g, ' ').includes(" + strconv.Quote(text) + ")")
 }
 
+// click clicks an element at its place, once two frames show it at the same one: what is above
+// it may change its height.
 func (v *viewer) click(selector string) {
 	v.Helper()
 	v.until("document.querySelector(" + strconv.Quote(selector) + ")")
+	evaluated[bool](v, fmt.Sprintf(`new Promise((done) => {
+		let last;
+		const look = () => {
+			const at = document.querySelector(%q)?.getBoundingClientRect().top;
+			if (at !== undefined && at === last) done(true);
+			else { last = at; requestAnimationFrame(look); }
+		};
+		look();
+	})`, selector))
 	v.do(chromedp.Click(chromedp.CSS(selector)))
 }
 

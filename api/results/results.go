@@ -89,9 +89,9 @@ func newQuery(request query.Request, owned *catalogue.Owned, kind string) (*Quer
 	return &Query{Plan: resolved, Kind: kind, catalogue: owned.Version, Key: kind + " " + string(canonical)}, err
 }
 
-// Version returns the version of the data that the query reads. With newest, it
-// first adds all written events to what is rolled up; if that fails, the query
-// counts all events.
+// Version returns the version of the data that the query reads. It records that
+// somebody asks for them; see Engine.Watch. With newest, it first adds all written
+// events to what is rolled up; if that fails, the query counts all events.
 func (s *Service) Version(ctx context.Context, q *Query, newest bool) Version {
 	s.engine.Watch(ctx, q.Plan.Subject)
 	if newest && !s.engine.BringUpToDate(ctx, q.Plan.Subject) {

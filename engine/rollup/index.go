@@ -21,8 +21,9 @@ import (
 )
 
 // maxAge is the maximum time for which events of a subject that is watched may wait for a
-// refresh. After it, reports are counted from the events. If other processes write to the store, it is
-// the maximum age of the last refresh, because their events have waited unnoticed.
+// refresh. After it, reports are counted from the events. If other processes write to the
+// store, it is the maximum age of the last refresh, because their events have waited
+// unnoticed.
 const maxAge = 5 * time.Second
 
 // Index has the states of the rollups of a store, and the subjects whose rollups

@@ -321,8 +321,6 @@ func (s *Refresher) ready(all []backlog) []backlog {
 	bulk := !s.lastLook.IsZero() && float64(came) > bulkRate*now.Sub(s.lastLook).Seconds()
 	short := now.Sub(s.lastLook) <= maxPause+maxPause/8
 	s.lastLook = now
-	s.index.mu.RLock()
-	defer s.index.mu.RUnlock()
 	return slices.DeleteFunc(all, func(d backlog) bool {
 		next := observation{stored: d.stored}
 		next.waitsOnce = short && d.isSmall() && !s.observed[d.subject].waitsOnce || s.index.waitsUnwatched(&d)

@@ -262,22 +262,8 @@ func (f *idFilter) addStoredVisitor(key uint64) bool {
 
 // addVisitor adds a visitor, unless the filter contains it. The caller must hold the lock.
 func (f *idFilter) addVisitor(key uint64) {
-	if f.free == 0 && len(f.filters) > 0 {
-		f.grow()
-	}
-	if len(f.filters) == 0 {
-		return
-	}
-	var id [8]byte
-	binary.LittleEndian.PutUint64(id[:], key)
-	last := len(f.filters) - 1
-	for _, filter := range f.filters[:last] {
-		if filter.Test(id[:]) {
-			return
-		}
-	}
-	if !f.filters[last].TestOrAdd(id[:]) {
-		f.free--
+	if !f.contains(key) {
+		f.add(key)
 	}
 }
 
@@ -323,11 +309,6 @@ func (f *idFilter) possiblyStored(events []schema.Event, verdicts []Verdict) []s
 
 // contains reports whether the filter may contain the id.
 func (f *idFilter) contains(id uint64) bool {
-	locations := bloom.Locations(binary.LittleEndian.AppendUint64(nil, id), f.filters[0].K())
-	for _, filter := range f.filters {
-		if filter.TestLocations(locations) {
-			return true
-		}
-	}
-	return false
+	key := binary.LittleEndian.AppendUint64(nil, id)
+	return slices.ContainsFunc(f.filters, func(filter *bloom.BloomFilter) bool { return filter.Test(key) })
 }

@@ -19,8 +19,9 @@ import (
 
 // A process that ends cleanly saves its filter in a file, 60 MB for up to 50 million ids
 // and 180 MB for more, so that the next one need not read all ids: for 55 million events
-// that takes both cores 20 seconds, 60 MB of the file take 0.2. The next process reads the file at its first write, and deletes it before,
-// so that the file never lacks ids after a kill. A process that writes nothing leaves it.
+// that takes both cores 20 seconds, 60 MB of the file take 0.2. The next process reads the
+// file at its first write, and deletes it before, so that the file never lacks ids after a
+// kill. A process that writes nothing leaves it.
 
 // idsMagic is the beginning of the file. It changes with its format.
 const idsMagic uint64 = 0x4c48_4944_0000_0002

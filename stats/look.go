@@ -1,0 +1,240 @@
+package stats
+
+import (
+	"cmp"
+	"math"
+)
+
+// The reasons of a look without a result.
+const (
+	// ReasonNoNewVisitors marks a look whose information is not .1 % above that of the
+	// last computed look.
+	ReasonNoNewVisitors Reason = "NO_NEW_VISITORS"
+	// ReasonNoAlphaSpent marks a look that spends less than 1e-13.
+	ReasonNoAlphaSpent Reason = "NO_ALPHA_SPENT"
+)
+
+// LookDesign is what all looks of a campaign have in common.
+type LookDesign struct {
+	// Alpha is the error budget for all looks and all treatments.
+	Alpha float64
+	// Level is the error budget of one comparison: that of all of them together is Alpha.
+	Level float64
+
+	treatments family
+}
+
+// NewLookDesign returns the design for an error budget alpha, in [0, 1), and the shares of
+// traffic at the first view, control first, in any unit. With several treatments with a
+// share, the level is twice the tail of Dunnett's critical value:
+//
+//	level = 2 Q(c),  P(max |Z_i| > c) = alpha,  corr(Z_i, Z_j) = λi λj,
+//	λi = sqrt(share_i / (share_i + share_control))
+func NewLookDesign(alpha float64, shares []float64) LookDesign {
+	var lambdas []float64
+	for i, share := range shares {
+		if i > 0 && share > 0 && shares[0] > 0 {
+			lambdas = append(lambdas, math.Sqrt(share/(share+shares[0])))
+		}
+	}
+	d := LookDesign{Alpha: alpha, Level: alpha, treatments: family{size: len(lambdas)}}
+	if len(lambdas) > 1 && alpha > 0 {
+		d.treatments.loadings = newLoadings(lambdas)
+		d.Level = 2 * normalSurvival(d.treatments.critical(alpha))
+	}
+	return d
+}
+
+// ForCell returns the design for the cell of a breakdown with a rank: the cell is the j-th
+// one with MinimumVisitors in each variation, j >= 1. Its error budget is alpha / (j (j +
+// 1)). The budgets of all cells add up to alpha.
+func (d LookDesign) ForCell(rank int) LookDesign {
+	j := float64(rank)
+	d.Alpha /= j * (j + 1)
+	d.Level = d.Alpha
+	if d.treatments.size > 1 && d.Alpha > 0 {
+		d.Level = 2 * normalSurvival(d.treatments.critical(d.Alpha))
+	}
+	return d
+}
+
+// familyP returns the p-value within all treatments for the p-value of a comparison: the
+// probability that any |Z_i| is above the normal quantile of p/2.
+func (d LookDesign) familyP(p float64) float64 {
+	if d.treatments.size < 2 {
+		return p
+	}
+	return math.Max(p, math.Min(1, d.treatments.exceedance(normalQuantile(p/2))))
+}
+
+// LookSequence has the looks of one comparison of a treatment with control, in order.
+type LookSequence struct {
+	design   LookDesign
+	boundary Boundary
+	points   []LookPoint
+	ladder   *ladder
+	added    int // looks on the ladder
+}
+
+// NewSequence returns a sequence without looks.
+func (d LookDesign) NewSequence() *LookSequence { return &LookSequence{design: d} }
+
+// Restore adds a look that was computed before: its time and information, and its critical
+// value, or nil if it had none.
+func (s *LookSequence) Restore(look LookPoint, critical *float64) {
+	s.points = append(s.points, look)
+	if critical != nil && *critical > 0 && look.Information > s.boundary.paths.information {
+		s.boundary.Restore(look.Information, Spend(look.Tau, s.design.Level), *critical)
+	}
+}
+
+// add adds a look and returns its critical value. The value depends on the numbers of
+// visitors only.
+func (s *LookSequence) add(look LookPoint, spent float64) (critical float64, reason Reason) {
+	s.points = append(s.points, look)
+	if !(s.design.Level > 0) {
+		return 0, ReasonLevel100
+	}
+	critical, reason = s.boundary.Add(look.Information, spent)
+	if critical == largestCritical {
+		reason = ReasonNoAlphaSpent
+	}
+	return critical, reason
+}
+
+// PValue returns the p-value of the last look, which must have the given result: the alpha
+// at which the same looks would make it just significant, in [1e-12, 1]. It is below Alpha
+// exactly if the result is significant. It is nil if the look has no critical value or no
+// statistic. It takes about 5 ms for each look since the last call.
+func (s *LookSequence) PValue(r LookResult) *float64 {
+	if r.Critical == nil || r.Z == nil {
+		return nil
+	}
+	if s.ladder == nil {
+		s.ladder = &ladder{}
+	}
+	for ; s.added < len(s.points); s.added++ {
+		s.ladder.add(s.points[s.added])
+	}
+	p := s.design.familyP(s.ladder.pValue(*r.Z))
+	if r.Significant {
+		return number(math.Min(p, s.design.Alpha*(1-1e-12)))
+	}
+	return number(math.Max(p, s.design.Alpha))
+}
+
+// LookResult is the result of a comparison at one look. Z is the statistic of no effect,
+// positive if the treatment is above control. Critical is the critical value of |Z|.
+// Intervals of all looks cover the effect together with probability 1 - Alpha at least,
+// over all treatments. Reason is set if Critical or Z is nil, or if the data are weak. The
+// reasons of the effects explain a missing value or end.
+type LookResult struct {
+	Point       LookPoint
+	Spent       float64 // of Level, up to this look
+	Critical    *float64
+	Z           *float64
+	Difference  Effect
+	Lift        Effect
+	Significant bool
+	Reason      Reason
+}
+
+// Analyze adds a look at the time tau (see Spend) and returns its result. The strata have
+// all visitors of the look. NonNegative reports whether values are never below zero. At a
+// level of 0 nothing is significant. It takes about 0.3 ms.
+func (s *LookSequence) Analyze(tau float64, strata []Stratum, nonNegative bool) LookResult {
+	c, reason := newStrata(strata, nonNegative)
+	r := LookResult{Point: LookPoint{Tau: tau, Information: c.information}, Spent: Spend(tau, s.design.Level), Reason: c.weak}
+	critical, missing := s.add(r.Point, r.Spent)
+	if reason = cmp.Or(reason, missing); critical > 0 {
+		r.Critical = &critical
+	}
+	if reason != "" {
+		r.Reason, r.Difference.Reason, r.Lift.Reason = reason, reason, reason
+	}
+	if c.kind() == nil {
+		return r
+	}
+	z := c.z(0, onDifference)
+	r.Z = number(z)
+	r.Difference.Value, r.Lift.Value = number(c.estimate(onDifference)), number(c.estimate(onLift))
+	if reason != "" {
+		return r
+	}
+	r.Significant = math.Abs(z) >= critical
+	r.Difference.Interval, r.Difference.Reason = shown(c.interval(critical, r.Significant, onDifference))
+	r.Lift.Interval, r.Lift.Reason = shown(c.interval(critical, r.Significant, onLift))
+	return r
+}
+
+// Direction returns 1 if the treatment is significantly above control at this look, -1 if
+// it is below, and 0 otherwise.
+func (r LookResult) Direction() int {
+	switch {
+	case !r.Significant:
+		return 0
+	case *r.Z > 0:
+		return 1
+	}
+	return -1
+}
+
+// BayesianDirection returns Direction if the chance to beat control agrees: it must be
+// above 1 - alpha/2 or below alpha/2, on the same side. The chance alone, read at every
+// look, has an error rate of .10 to .125 with three treatments.
+func (r LookResult) BayesianDirection(chance, alpha float64) int {
+	if d := r.Direction(); (d > 0 && chance > 1-alpha/2) || (d < 0 && chance < alpha/2) {
+		return d
+	}
+	return 0
+}
+
+// Within reports whether the interval of the lift lies inside ±margin, a fraction. At any
+// look, a treatment whose lift is ±margin or beyond is so with probability Alpha/2 at most.
+func (r LookResult) Within(margin float64) bool {
+	in := r.Lift.Interval
+	return in != nil && in.Lower != nil && in.Upper != nil && *in.Lower > -margin && *in.Upper < margin
+}
+
+// Finding is what a look says of a treatment: a Direction, and the difference.
+type Finding struct {
+	Direction  int
+	Difference float64
+}
+
+// Outcome is the winner or the loser that a look found. Both are indexes.
+type Outcome struct {
+	Look, Treatment int
+	Winner          bool
+}
+
+// ConcludeLooks returns the outcome of all looks in order, each with a finding for each
+// treatment, or nil. The first significant look concludes: the treatment above control with
+// the largest difference wins; without one, the treatment furthest below control loses.
+// Later looks do not withdraw it. Only another treatment that wins replaces a loser.
+func ConcludeLooks(looks [][]Finding) *Outcome {
+	var found *Outcome
+	for i, findings := range looks {
+		next := Outcome{Look: i, Treatment: -1}
+		extreme := 0.0
+		for _, direction := range []int{1, -1} {
+			for t, f := range findings {
+				size := f.Difference * float64(direction)
+				if f.Direction == direction && (next.Treatment < 0 || size > extreme) {
+					next.Treatment, extreme, next.Winner = t, size, direction > 0
+				}
+			}
+			if next.Treatment >= 0 {
+				break
+			}
+		}
+		switch {
+		case next.Treatment < 0:
+		case found == nil:
+			found = &next
+		case !found.Winner && next.Winner && next.Treatment != found.Treatment:
+			return &next
+		}
+	}
+	return found
+}

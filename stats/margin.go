@@ -1,0 +1,111 @@
+package stats
+
+import "math"
+
+// breakerLift is the loss, as a lift, beyond which a guardrail is harmed on a day without a
+// look. Weekdays rarely differ so much: a harmless weekend of -20 % is below a margin of
+// 5 % in .73 of the campaigns.
+const breakerLift = -0.2
+
+// Margin is the largest loss that a guardrail accepts: Relative, a fraction of control's
+// value above 0, or if that is 0, Absolute, in the metric's unit. Down means that lower
+// values are better.
+type Margin struct {
+	Relative, Absolute float64
+	Down               bool
+}
+
+// size returns the margin and the scale on which it is given.
+func (m Margin) size() (float64, scale) {
+	if m.Relative > 0 {
+		return m.Relative, onLift
+	}
+	return m.Absolute, onDifference
+}
+
+// good returns an interval in the good direction: a loss is negative.
+func (m Margin) good(in bounds) bounds {
+	if m.Down {
+		return bounds{lower: -in.upper, upper: -in.lower}
+	}
+	return in
+}
+
+// Safe reports whether a look shows that the loss is less than the margin: the lower end of
+// its interval, in the good direction, is above -margin. A treatment that loses exactly the
+// margin is safe at any look with probability Alpha/2 at most.
+func (m Margin) Safe(r LookResult) bool {
+	margin, on := m.size()
+	in := r.Difference.Interval
+	if on == onLift {
+		in = r.Lift.Interval
+	}
+	if in == nil {
+		return false
+	}
+	end := in.Lower
+	if m.Down {
+		end = in.Upper
+	}
+	return end != nil && (m.Down && *end < margin || !m.Down && *end > -margin)
+}
+
+// HarmRule is what the harm of all guardrails of a campaign has in common.
+type HarmRule struct {
+	Alpha      float64 // of the campaign
+	Treatments int     // with a share of traffic
+	Guardrails int     // with the primary metric there is one more
+	// PlannedVisitors is the planned number of visitors of the pair, at which the bound is
+	// tightest; 0 means DefaultPlannedVisitors. It must never depend on results.
+	PlannedVisitors float64
+}
+
+// Harm is the upper bound of a treatment's effect in the good direction, on the scale of
+// the margin; nil if it is unbounded or unknown, with a Reason. Below reports that the bound
+// is below -margin, which is harm at a look. Breaks reports that also the bound of the lift
+// is below -20 %, which is harm at the end of any full day.
+type Harm struct {
+	Upper         *float64
+	Below, Breaks bool
+	Reason        Reason
+}
+
+// Harm returns the always-valid upper bound of the effect. Its one-sided error rate is
+//
+//	.1 alpha / (m (k + 1))
+//
+// for m treatments and k guardrails, for any number of days: all bounds of a campaign
+// together err with probability alpha/10 at most. See alwaysValidCritical.
+func (m Margin) Harm(all []Stratum, nonNegative bool, rule HarmRule) Harm {
+	s, reason := newStrata(all, nonNegative)
+	switch {
+	case reason != "":
+		return Harm{Reason: reason}
+	case !(rule.Alpha > 0):
+		return Harm{Reason: ReasonLevel100}
+	}
+	planned := rule.PlannedVisitors
+	if !(planned > 0) {
+		planned = DefaultPlannedVisitors
+	}
+	// The two sides of a sequence have the same error rate.
+	a := 2 * 0.1 * rule.Alpha / float64(max(rule.Treatments, 1)*(rule.Guardrails+1))
+	s = s.always()
+	critical := alwaysValidCritical(s.visitors, tuning(a, planned), a)
+	upper := func(on scale) (float64, Reason) {
+		in, reason := s.interval(critical, math.Abs(s.z(0, on)) > critical, on)
+		return m.good(in).upper, reason
+	}
+	margin, on := m.size()
+	bound, reason := upper(on)
+	lift, _ := upper(onLift)
+	h := Harm{Upper: number(bound), Below: bound < -margin}
+	h.Breaks = h.Below && lift < breakerLift
+	if h.Upper == nil {
+		h.Reason = reason
+		if reason == "" {
+			h.Reason = ReasonInvalidData
+		}
+	}
+	return h
+}

@@ -1,0 +1,294 @@
+package stats
+
+import (
+	"cmp"
+	"math"
+)
+
+// Stratum has the visitors of control and of one treatment whose first view is in one
+// period of shares. SmallerShare is the expected share of the smaller variation in the
+// pair, in (0, .5]; 0 means that the observed share decides whether the pair is uneven.
+type Stratum struct {
+	Control, Treatment Sample
+	SmallerShare       float64
+}
+
+// strata compares a treatment with control over all strata with MinimumVisitors in both
+// variations:
+//
+//	z(e) = Σ sqrt(I_s) z_s(e) / sqrt(I),  I = Σ I_s,  I_s = nc nt / (nc + nt)
+//
+// where z_s(e) is the statistic of the hypothesis that the effect is e, on the normal
+// scale. It depends on the visitors alone how much a stratum weighs. So a change of shares
+// cannot pass off a change over time as an effect.
+//
+// See Lan and DeMets (1983) for I; van Elteren (1960) for weighted strata.
+type strata struct {
+	contrasts   []contrast // nil: z_s is 0, because no value varies
+	roots       []float64  // sqrt(I_s / I)
+	information float64
+	visitors    float64 // in both variations
+	nonNegative bool
+	weak        Reason // why the result is weak
+}
+
+// newStrata returns the contrast of all strata, or the reason why there is none. The
+// information is also returned without a contrast.
+func newStrata(all []Stratum, nonNegative bool) (strata, Reason) {
+	s := strata{nonNegative: nonNegative}
+	missing, found := ReasonNoVisitors, false
+	for _, stratum := range all {
+		if reason := cmp.Or(checkSample(stratum.Control), checkSample(stratum.Treatment)); reason != "" {
+			if reason == ReasonInvalidData {
+				return strata{}, reason
+			}
+			missing = reason
+			continue
+		}
+		nc, nt := float64(stratum.Control.visitors()), float64(stratum.Treatment.visitors())
+		if math.Min(nc, nt) < MinimumVisitors {
+			missing = ReasonTooFewVisitors
+			continue
+		}
+		c, reason := newContrast(stratum.Control, stratum.Treatment, pairRules{nonNegative, stratum.SmallerShare})
+		switch {
+		case c != nil:
+			found, s.weak = true, cmp.Or(s.weak, reason)
+		case reason == ReasonZeroVariance:
+			missing = reason
+		default:
+			return strata{}, reason
+		}
+		information := nc / (nc + nt) * nt
+		s.contrasts, s.roots = append(s.contrasts, c), append(s.roots, math.Sqrt(information))
+		s.information += information
+		s.visitors += nc + nt
+	}
+	for i := range s.roots {
+		s.roots[i] /= math.Sqrt(s.information)
+	}
+	if !found {
+		return s, missing
+	}
+	return s, ""
+}
+
+// always returns the strata for an always-valid bound: the z of means has no correction
+// for degrees of freedom, and the larger standard error for an uneven pair.
+func (s strata) always() strata {
+	contrasts := make([]contrast, len(s.contrasts))
+	for i, c := range s.contrasts {
+		if c == nil {
+			continue
+		}
+		c = c.always()
+		if w, ok := c.(welch); ok {
+			w.student = student{nu: math.Inf(1)}
+			c = w
+		}
+		contrasts[i] = c
+	}
+	s.contrasts = contrasts
+	return s
+}
+
+// scale is the scale of an effect.
+type scale bool
+
+const (
+	onDifference scale = false
+	onLift       scale = true
+)
+
+// z returns z(e).
+func (s strata) z(e float64, on scale) float64 {
+	sum := 0.0
+	for i, c := range s.contrasts {
+		if c != nil {
+			sum += s.roots[i] * statistic(c, e, on)
+		}
+	}
+	return sum
+}
+
+// statistic returns z_s(e): of rates Miettinen and Nurminen's score, of means the normal
+// quantile of the p-value of (d - e) / SE, where SE is that of Fieller's interval for a
+// lift. For an uneven pair the larger p-value of Welch's and the pooled one counts. It
+// decreases in e near the observed effect.
+func statistic(c contrast, e float64, on scale) float64 {
+	switch c := c.(type) {
+	case rates:
+		switch {
+		case e == 0:
+			return c.z()
+		case on == onLift:
+			return c.zOfLift(e)
+		}
+		return c.zOfDifference(e)
+	case uneven:
+		a, b := statistic(c.welch, e, on), statistic(c.pooled, e, on)
+		if math.Abs(b) < math.Abs(a) {
+			return b
+		}
+		return a
+	case welch:
+		if on == onLift {
+			return c.student.normal(c.zOfLift(e))
+		}
+		return c.student.normal((c.difference() - e) / c.standardError())
+	}
+	return math.NaN()
+}
+
+// normal returns the z whose normal tail is that of t.
+func (s student) normal(t float64) float64 {
+	if s.nu > largestNu {
+		return t
+	}
+	tail, _ := s.survival(math.Abs(t))
+	z := normalQuantile(tail)
+	if tail < 1e-300 { // near the smallest float; the logarithm of the tail is -z²/2
+		z = math.Min(math.Sqrt(s.nu*math.Log1p(t/s.nu*t)), 1e100)
+	}
+	return math.Copysign(z, t)
+}
+
+// zOfDifference returns the score statistic of the hypothesis pt - pc = delta. It solves
+// for the multiplier λ of differenceInterval, in which both restricted rates are closed
+// forms. It is infinite at a delta of ±1 that is not observed.
+func (t table) zOfDifference(delta float64) float64 {
+	d := t.difference()
+	switch {
+	case delta == d:
+		return 0
+	case delta > d:
+		return -t.swapped().zOfDifference(-delta)
+	case delta <= -1:
+		return math.Inf(1)
+	}
+	excess := func(lambda float64) float64 {
+		r := t.restrictedDifference(lambda)
+		return r.pt - r.pc - delta
+	}
+	in := bracket{fa: d - delta, b: t.startDifference(1)}
+	for in.fb = excess(in.b); in.fb > 0; in.fb = excess(in.b) {
+		if in.a, in.fa, in.b = in.b, in.fb, 2*in.b; math.IsInf(in.b, 1) {
+			return in.b
+		}
+	}
+	score, _ := t.scoreDifference(findRoot(excess, in, 1e-14))
+	return math.Sqrt(score * (t.total() - 1) / t.total())
+}
+
+// estimate returns the effect at which z is 0, or NaN if there is none. With one stratum it
+// is the observed effect.
+func (s strata) estimate(on scale) float64 {
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, c := range s.contrasts {
+		if c == nil {
+			continue
+		}
+		e := c.difference()
+		if on == onLift {
+			e = c.lift()
+		}
+		if finite(e) {
+			low, high = math.Min(low, e), math.Max(high, e)
+		}
+	}
+	switch f := func(e float64) float64 { return s.z(e, on) }; {
+	case low > high:
+		return math.NaN()
+	case low == high && len(s.contrasts) == 1, f(low) <= 0:
+		return low
+	case f(high) < 0:
+		return findRoot(f, bracket{low, high, f(low), f(high)}, 1e-13)
+	case f(high) > 0: // a control without conversions has no lift
+		high, _ = s.crossing(high, 1, 0, on)
+	}
+	return high
+}
+
+// interval returns all e with |z(e)| <= critical. It excludes 0 exactly if significant is
+// true. For one stratum it is the interval of the contrast. The reason explains a missing
+// end of the lift, as there: without a finite upper end, the lift of values that are never
+// negative has a lower end, and any other lift has none.
+func (s strata) interval(critical float64, significant bool, on scale) (bounds, Reason) {
+	if len(s.contrasts) == 1 {
+		c, q := s.contrasts[0], critical
+		if w, ok := c.(welch); ok {
+			q = w.student.quantile(normalSurvival(critical))
+			if w.student.nu > largestNu {
+				q = critical
+			}
+		}
+		if on == onLift {
+			return c.lifts(q, significant)
+		}
+		return c.differences(q, significant), ""
+	}
+	missing := bounds{lower: math.NaN(), upper: math.NaN()}
+	e := s.estimate(on)
+	if math.IsNaN(e) {
+		return missing, ReasonBaselineZero
+	}
+	lower, below := s.crossing(e, -1, critical, on)
+	upper, above := s.crossing(e, 1, -critical, on)
+	in := bounds{lower: lower, upper: upper}
+	_, rate := s.kind().(rates)
+	switch {
+	case rate && !above && on == onLift:
+		in.upper = math.Inf(1)
+		return in.decided(significant, e), ReasonBaselineZero
+	case on == onLift && !rate && above && !below:
+		return missing, ReasonBaselineNotDistinguishable
+	case on == onLift && !rate && !above:
+		if !s.nonNegative || !(e > -1 && s.z(-1, on) > critical) {
+			return missing, ReasonBaselineNotDistinguishable
+		}
+		in.upper = math.Inf(1)
+		return in.decided(significant, e), ReasonBaselineNotDistinguishable
+	}
+	return in.decided(significant, e), ""
+}
+
+// kind returns a contrast of the strata.
+func (s strata) kind() contrast {
+	for _, c := range s.contrasts {
+		if c != nil {
+			return c
+		}
+	}
+	return nil
+}
+
+// crossing returns the effect at which z crosses a value, in the direction ±1 from an
+// effect. It returns false if z does not: the effect is then the end of what is possible,
+// -1 or 1 for rates.
+func (s strata) crossing(from, direction, value float64, on scale) (float64, bool) {
+	step, least, most := 1e-6, math.Inf(-1), math.Inf(1)
+	kind := s.kind()
+	if _, rate := kind.(rates); rate {
+		least = -1
+		if on == onDifference {
+			most = 1
+		}
+	}
+	if mean, ok := kind.(interface{ standardError() float64 }); ok && on == onDifference {
+		step = mean.standardError()
+	}
+	excess := func(e float64) float64 { return s.z(e, on) - value }
+	in := bracket{a: from, fa: excess(from)}
+	for finite(in.a) {
+		in.b = math.Max(least, math.Min(most, in.a+direction*step))
+		in.fb = excess(in.b)
+		if in.fb*direction <= 0 {
+			return findRoot(excess, in, 1e-13), true
+		}
+		if in.b == least || in.b == most {
+			return in.b, false
+		}
+		in.a, in.fa, step = in.b, in.fb, 2*step
+	}
+	return in.a, false
+}

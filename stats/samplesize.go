@@ -1,0 +1,329 @@
+package stats
+
+import (
+	"cmp"
+	"math"
+)
+
+// mostPlannedLooks bounds the looks of a plan. More looks change the required sample by less
+// than 1 %.
+const mostPlannedLooks = 100
+
+// SamplePlan holds the values that determine the size of an experiment.
+type SamplePlan struct {
+	// Control is the observed sample of control: the baseline and its variance.
+	Control Sample
+	// NonNegative reports whether values are never below zero.
+	NonNegative bool
+	// Shares are the traffic shares, control first, in any unit.
+	Shares []float64
+	// Looks is the number of equal looks up to tau = 1, at least 1.
+	Looks int
+	// Power is the probability of finding the effect at one of these looks, in (0, 1).
+	Power float64
+	// Prior is the prior of the lift of a Bayesian campaign, or nil.
+	Prior *Prior
+}
+
+// SampleSize relates the number of visitors to the lift that a plan finds:
+//
+//	n = theta² V / (lift mc)²
+//
+// for the treatment that needs the most visitors. Theta is the drift: the mean of Z at tau
+// = 1 at which the first look that crosses a bound crosses the upper one with the planned
+// power. It replaces z_{1-a/2} + z_power of a single look; its square is 1.6 % to 5 %
+// larger for 1 to 8 looks. V is the variance of the difference times the number of visitors,
+// over all variations: the larger one of
+//
+//	vc/share_c + vt/share_t    and that of the pooled variance
+//
+// where mc and vc are the mean and the variance of control. For rates, vt is the variance of
+// the lifted rate. For means it is vc, or vc (1 + lift) if values are never negative.
+//
+// Under a prior N(mean, sd²) of the lift, the upper bound of look k is
+//
+//	max(c_k, z_{1-alpha/2} sqrt(1 + SE_k²/sd²) - mean SE_k/sd²),  SE_k = SE / sqrt(tau_k)
+//
+// where SE is the standard error of the lift at tau = 1.
+//
+// See Jennison and Turnbull (2000), chapters 3 and 7.
+type SampleSize struct {
+	plan     SamplePlan
+	tau      []float64
+	critical []float64
+	z        float64 // z_{1-alpha/2}
+	shares   []float64
+	theta    float64 // without a prior
+}
+
+// NewSampleSize returns the relation for a design, or the reason why there is none.
+func NewSampleSize(plan SamplePlan, design LookDesign) (*SampleSize, Reason) {
+	if reason := checkSample(plan.Control); reason != "" {
+		return nil, reason
+	}
+	_, rate := plan.Control.(Rate)
+	total, treatments := 0.0, 0
+	for i, share := range plan.Shares {
+		if !(share >= 0) {
+			return nil, ReasonInvalidData
+		}
+		total += share
+		if i > 0 && share > 0 {
+			treatments++
+		}
+	}
+	switch {
+	case !(design.Level > 0):
+		return nil, ReasonLevel100
+	case !rate && plan.Control.visitors() < 2:
+		return nil, ReasonTooFewVisitors
+	case plan.Control.value() == 0:
+		return nil, ReasonBaselineZero
+	case !rate && plan.Control.variance() == 0:
+		return nil, ReasonZeroVariance
+	case treatments == 0 || !(plan.Shares[0] > 0) || math.IsInf(total, 1):
+		return nil, ReasonNoTraffic
+	case !(plan.Power > 0 && plan.Power < 1) || plan.Looks < 1 || (plan.Prior != nil && !(plan.Prior.StandardDeviation > 0)):
+		return nil, ReasonInvalidData
+	}
+	s := &SampleSize{plan: plan, z: normalQuantile(design.Alpha / 2), shares: scaled(plan.Shares, 1/total)}
+	looks := min(plan.Looks, mostPlannedLooks)
+	var b Boundary
+	for k := range looks {
+		tau := float64(k+1) / float64(looks)
+		critical, _ := b.Add(tau, Spend(tau, design.Level))
+		s.tau, s.critical = append(s.tau, tau), append(s.critical, critical)
+	}
+	s.theta = s.drift(s.critical)
+	return s, ""
+}
+
+// upperBounds returns the upper bounds of Z for a standard error of the lift at tau = 1.
+func (s *SampleSize) upperBounds(se float64) []float64 {
+	if s.plan.Prior == nil {
+		return s.critical
+	}
+	upper := make([]float64, len(s.tau))
+	for k, tau := range s.tau {
+		ratio := se / math.Sqrt(tau) / s.plan.Prior.StandardDeviation
+		upper[k] = math.Max(s.critical[k], s.z*math.Hypot(1, ratio)-s.plan.Prior.Mean/s.plan.Prior.StandardDeviation*ratio)
+	}
+	return upper
+}
+
+// upwardPaths returns a function of the drift: the probability that the first crossing is
+// upward, at tau <= 1.
+func (s *SampleSize) upwardPaths(upper []float64) func(theta float64) float64 {
+	before := make([]paths, len(s.tau))
+	for k := 1; k < len(s.tau); k++ {
+		before[k] = before[k-1].within(s.tau[k-1], -s.critical[k-1], upper[k-1])
+	}
+	return func(theta float64) float64 {
+		sum := 0.0
+		for k, p := range before {
+			sum += p.above(s.tau[k], upper[k]*math.Sqrt(s.tau[k]), theta)
+		}
+		return sum
+	}
+}
+
+// drift returns the drift at which upward bounds are crossed with the planned power. It is
+// at least 0.
+func (s *SampleSize) drift(upper []float64) float64 {
+	upward := s.upwardPaths(upper)
+	return solveIncreasing(func(theta float64) float64 { return upward(theta) - s.plan.Power }, 0, 4)
+}
+
+// solveIncreasing returns the root of an increasing function above low, or low if there is
+// none.
+func solveIncreasing(f func(float64) float64, low, high float64) float64 {
+	in := bracket{a: low, b: high, fa: f(low), fb: f(high)}
+	if in.fa >= 0 {
+		return low
+	}
+	for in.fb < 0 && in.b < 1e150 {
+		in.a, in.fa, in.b = in.b, in.fb, 2*in.b
+		in.fb = f(in.b)
+	}
+	return findRoot(f, in, 1e-11)
+}
+
+// driftOfLift returns the drift for a lift. Under a prior its bounds depend on the drift,
+// because SE is lift / theta.
+func (s *SampleSize) driftOfLift(lift float64) float64 {
+	if s.plan.Prior == nil {
+		return s.theta
+	}
+	excess := func(theta float64) float64 {
+		return s.upwardPaths(s.upperBounds(lift/theta))(theta) - s.plan.Power
+	}
+	return solveIncreasing(excess, math.Max(s.theta, 1e-3), 2*math.Max(s.theta, 1))
+}
+
+// hypothesis is a treatment's true lift, and the effect that a test must reject: a ratio to
+// control, or for a ratio of 1 a difference. Distance is between both, in the metric's unit.
+type hypothesis struct {
+	lift, ratio, difference, distance float64
+}
+
+// spread returns V of the treatment that needs the most visitors.
+func (s *SampleSize) spread(h hypothesis) (float64, Reason) {
+	largest, control := 0.0, s.shares[0]
+	rate, isRate := s.plan.Control.(Rate)
+	m, vc := s.plan.Control.value(), s.plan.Control.variance()
+	vt := vc
+	switch lifted := m * (1 + h.lift); {
+	case isRate && (lifted >= 1 || m*h.ratio >= 1):
+		return 0, ReasonLiftImpossible
+	case isRate:
+		vt = lifted * (1 - lifted)
+	case s.plan.NonNegative:
+		vt = vc * (1 + h.lift)
+	}
+	for _, share := range s.shares[1:] {
+		if share == 0 {
+			continue
+		}
+		own := h.ratio*h.ratio*vc/control + vt/share
+		pooled := (control*vc + share*vt) / (control + share) * (h.ratio*h.ratio/control + 1/share)
+		if isRate { // the variance under the hypothesis, from z of expected counts
+			const n = 1e9
+			t := table{xt: n * share * m * (1 + h.lift), nt: n * share, xc: n * control * rate.value(), nc: n * control}
+			z := t.zOfLift(h.ratio - 1)
+			if h.difference != 0 {
+				z = t.zOfDifference(h.difference)
+			}
+			pooled = n * h.distance / z * h.distance / z
+		}
+		largest = math.Max(largest, math.Max(own, pooled))
+	}
+	return largest, ""
+}
+
+// Required returns the number of visitors, over all variations, that finds a lift above 0,
+// a fraction, with the planned power.
+func (s *SampleSize) Required(lift float64) (*int64, Reason) {
+	if !(lift > 0) || math.IsInf(lift, 1) {
+		return nil, ReasonInvalidData
+	}
+	return s.visitors(hypothesis{lift: lift, ratio: 1, distance: lift * math.Abs(s.plan.Control.value())}, s.driftOfLift(lift))
+}
+
+// RequiredForMargin returns the number of visitors, over all variations, that shows with the
+// planned power that a treatment without an effect does not lose the margin of a guardrail.
+// It has no prior.
+func (s *SampleSize) RequiredForMargin(m Margin) (*int64, Reason) {
+	margin, on := m.size()
+	if !(margin > 0) || math.IsInf(margin, 1) {
+		return nil, ReasonInvalidData
+	}
+	loss := -margin
+	if m.Down {
+		loss = margin
+	}
+	h := hypothesis{ratio: 1, difference: loss, distance: margin}
+	if on == onLift {
+		h = hypothesis{ratio: 1 + loss, distance: margin * math.Abs(s.plan.Control.value())}
+	}
+	return s.visitors(h, s.theta)
+}
+
+func (s *SampleSize) visitors(h hypothesis, theta float64) (*int64, Reason) {
+	v, reason := s.spread(h)
+	if reason != "" {
+		return nil, reason
+	}
+	n := math.Ceil(theta / h.distance * theta / h.distance * v)
+	if !(n < 1<<62) {
+		return nil, ReasonBaselineNotDistinguishable
+	}
+	required := max(int64(n), 1)
+	return &required, ""
+}
+
+// standardError returns that of the lift for n visitors over all variations.
+func (s *SampleSize) standardError(lift, n float64) (float64, Reason) {
+	m := math.Abs(s.plan.Control.value())
+	v, reason := s.spread(hypothesis{lift: lift, ratio: 1, distance: lift * m})
+	return math.Sqrt(v/n) / m, reason
+}
+
+// Detectable returns the lift, a fraction, that n visitors over all variations find with the
+// planned power at tau = 1.
+func (s *SampleSize) Detectable(n float64) (*float64, Reason) {
+	if !(n > 0) {
+		return nil, ReasonNoVisitors
+	}
+	most := math.Inf(1)
+	if _, rate := s.plan.Control.(Rate); rate {
+		most = (1 - 1e-9) * (1/s.plan.Control.value() - 1)
+	}
+	excess := func(lift float64) float64 {
+		se, _ := s.standardError(lift, n)
+		theta := s.theta
+		if s.plan.Prior != nil {
+			theta = s.drift(s.upperBounds(se))
+		}
+		return lift - theta*se
+	}
+	if !(most > 1e-9) || excess(most) < 0 {
+		return nil, ReasonLiftImpossible
+	}
+	lift := number(solveIncreasing(excess, 1e-9, math.Min(0.1, most)))
+	if lift == nil || *lift > 1e100 {
+		return nil, ReasonBaselineNotDistinguishable
+	}
+	return lift, ""
+}
+
+// PowerAt returns the probability that a lift is found, if n visitors over all variations
+// have arrived at tau = 1.
+func (s *SampleSize) PowerAt(lift, n float64) (*float64, Reason) {
+	if !(n > 0) || !(lift > 0) {
+		return nil, ReasonNoVisitors
+	}
+	se, reason := s.standardError(lift, n)
+	if reason != "" {
+		return nil, reason
+	}
+	return number(s.upwardPaths(s.upperBounds(se))(lift / se)), ""
+}
+
+// SampleProgress is the progress of an experiment. Numbers of visitors are over all
+// variations. Progress is the ratio of the visitors so far to RequiredVisitors, and may
+// exceed 1. MinimumDetectableEffect and Power are those of the visitors so far. Reason
+// explains the first nil field.
+type SampleProgress struct {
+	RequiredVisitors        *int64
+	Progress                *float64
+	RemainingVisitors       *int64
+	DaysRemaining           *int64
+	MinimumDetectableEffect *float64
+	Power                   *float64
+	Reason                  Reason
+}
+
+// Progress returns the progress towards the sample that finds a lift, for the visitors so
+// far and the recent visitors per day, both over all variations.
+func (s *SampleSize) Progress(lift float64, visitors int64, perDay float64) SampleProgress {
+	var p SampleProgress
+	p.RequiredVisitors, p.Reason = s.Required(lift)
+	if required := p.RequiredVisitors; required != nil {
+		remaining := max(*required-visitors, 0)
+		p.RemainingVisitors, p.Progress = &remaining, number(float64(visitors)/float64(*required))
+		switch days := math.Ceil(float64(remaining) / perDay); {
+		case remaining == 0:
+			p.DaysRemaining = new(int64)
+		case !(perDay > 0) || !(days < 1<<62):
+			p.Reason = cmp.Or(p.Reason, ReasonNoTraffic)
+		default:
+			whole := int64(days)
+			p.DaysRemaining = &whole
+		}
+	}
+	var effect, power Reason
+	p.MinimumDetectableEffect, effect = s.Detectable(float64(visitors))
+	p.Power, power = s.PowerAt(lift, float64(visitors))
+	p.Reason = cmp.Or(p.Reason, effect, power)
+	return p
+}

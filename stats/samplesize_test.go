@@ -1,0 +1,201 @@
+package stats
+
+import (
+	"math"
+	"testing"
+)
+
+// newTestSize returns the relation of a rate of 5 % and an even split.
+func newTestSize(t *testing.T, change func(*SamplePlan)) *SampleSize {
+	t.Helper()
+	plan := SamplePlan{Control: Rate{Visitors: 10_000, Converted: 500}, Shares: []float64{1, 1}, Looks: 4, Power: .8}
+	change(&plan)
+	s, reason := NewSampleSize(plan, NewLookDesign(.05, plan.Shares))
+	if reason != "" {
+		t.Fatal(reason)
+	}
+	return s
+}
+
+func TestDrift(t *testing.T) {
+	for _, power := range []float64{.8, .9} {
+		var inflation []float64
+		for _, looks := range []int{1, 2, 4, 8} {
+			s := newTestSize(t, func(p *SamplePlan) { p.Looks, p.Power = looks, power })
+			single := normalQuantile(.025) + normalQuantile(1-power)
+			inflation = append(inflation, s.theta*s.theta/single/single)
+			if looks == 4 && power == .8 {
+				equal(t, []float64{s.theta}, []float64{2.8539}, 1e-4)
+			}
+		}
+		want := []float64{1.016, 1.025, 1.038, 1.049}
+		if power == .9 {
+			want = []float64{1.014, 1.022, 1.034, 1.044}
+		}
+		equal(t, inflation, want, 1e-3)
+	}
+}
+
+func TestBayesianDrift(t *testing.T) {
+	var inflation []float64
+	for _, looks := range []int{1, 2, 4, 8} {
+		s := newTestSize(t, func(p *SamplePlan) { p.Looks, p.Prior = looks, DefaultPrior(.1) })
+		single := normalQuantile(.025) + normalQuantile(.2)
+		theta := s.driftOfLift(.1)
+		inflation = append(inflation, theta*theta/single/single)
+	}
+	equal(t, inflation, []float64{1.26, 1.25, 1.23, 1.20}, 1e-2)
+}
+
+// TestDriftByAnotherIntegration recomputes the power under the drift itself: the density of
+// Z under the drift on a uniform grid, without the likelihood ratio.
+func TestDriftByAnotherIntegration(t *testing.T) {
+	for _, prior := range []*Prior{nil, DefaultPrior(.1), {Mean: .02, StandardDeviation: .03}} {
+		s := newTestSize(t, func(p *SamplePlan) { p.Prior = prior })
+		theta := s.driftOfLift(.1)
+		upper := s.upperBounds(.1 / theta)
+		const n = 4000
+		at, mass, last, power := []float64{0}, []float64{1}, 0.0, 0.0
+		for k, tau := range s.tau {
+			sd, mean, root := math.Sqrt(tau-last), theta*(tau-last), math.Sqrt(tau)
+			for j, y := range at {
+				power += mass[j] * math.Erfc((upper[k]*root-y-mean)/sd/math.Sqrt2) / 2
+			}
+			low := -s.critical[k] * root
+			step := (upper[k]*root - low) / n
+			next, weight := make([]float64, n+1), make([]float64, n+1)
+			for i := range next {
+				next[i] = low + float64(i)*step
+				simpson := float64(2 + 2*(i%2))
+				if i == 0 || i == n {
+					simpson = 1
+				}
+				for j, y := range at {
+					u := (next[i] - y - mean) / sd
+					weight[i] += mass[j] * math.Exp(-u*u/2) / (sd * math.Sqrt(2*math.Pi)) * simpson * step / 3
+				}
+			}
+			at, mass, last = next, weight, tau
+		}
+		if math.Abs(power-.8) > 1e-9 {
+			t.Errorf("prior %v: power %.12f, want .8", prior, power)
+		}
+	}
+}
+
+// TestSampleSizeOfRates compares with the formula: theta² times the larger variance.
+func TestSampleSizeOfRates(t *testing.T) {
+	for _, shares := range [][]float64{{.5, .5}, {.05, .95}, {.95, .05}} {
+		s := newTestSize(t, func(p *SamplePlan) { p.Shares = shares })
+		const pc, pt = .05, .06
+		pooled := shares[0]*pc + shares[1]*pt
+		v := math.Max(pc*(1-pc)/shares[0]+pt*(1-pt)/shares[1], pooled*(1-pooled)*(1/shares[0]+1/shares[1]))
+		want := s.theta * s.theta * v / (.01 * .01)
+		got, _ := s.Required(.2)
+		if math.Abs(float64(*got)-want) > 1.001 {
+			t.Errorf("shares %v: %d, want %.1f", shares, *got, want)
+		}
+		effect, _ := s.Detectable(want)
+		power, _ := s.PowerAt(.2, want)
+		if math.Abs(*effect-.2) > 1e-7 || math.Abs(*power-.8) > 1e-7 {
+			t.Errorf("shares %v: effect %v and power %v at the required sample", shares, *effect, *power)
+		}
+	}
+}
+
+func TestSampleSizeOfMeans(t *testing.T) {
+	control := Mean{Visitors: 1000, Mean: 2, Variance: 100, Nonzero: 100}
+	s := newTestSize(t, func(p *SamplePlan) { p.Control, p.Shares = control, []float64{1, 3} })
+	got, _ := s.Required(.1)
+	if want := s.theta * s.theta * 100 * (4 + 4./3) / .04; math.Abs(float64(*got)-want) > 1 {
+		t.Errorf("%d, want %v", *got, want)
+	}
+	s = newTestSize(t, func(p *SamplePlan) { p.Control, p.Shares, p.NonNegative = control, []float64{1, 3}, true })
+	got, _ = s.Required(.1)
+	// The pooled variance is (100 + 3 * 110) / 4.
+	if want := s.theta * s.theta * math.Max(400+110*4./3, 107.5*(4+4./3)) / .04; math.Abs(float64(*got)-want) > 1 {
+		t.Errorf("never negative: %d, want %v", *got, want)
+	}
+	for _, prior := range []*Prior{nil, DefaultPrior(.1)} {
+		s.plan.Prior = prior
+		required, _ := s.Required(.1)
+		effect, _ := s.Detectable(float64(*required))
+		power, _ := s.PowerAt(.1, float64(*required))
+		if math.Abs(*effect-.1) > 1e-5 || math.Abs(*power-.8) > 1e-5 {
+			t.Errorf("prior %v: effect %v, power %v at the required %d", prior, *effect, *power, *required)
+		}
+	}
+}
+
+func TestRequiredForMargin(t *testing.T) {
+	s := newTestSize(t, func(*SamplePlan) {})
+	base := s.theta * s.theta * .05 * .95
+	for _, test := range []struct {
+		margin    Margin
+		low, high float64
+	}{
+		{Margin{Absolute: .005}, base * 4 / (.005 * .005), base * 4.01 / (.005 * .005)},
+		{Margin{Relative: .1}, base * 2 * (1 + .81) / (.005 * .005), base * 2 * 1.9 / (.005 * .005)},
+		{Margin{Relative: .1, Down: true}, base * 2 * (1 + 1.21) / (.005 * .005), base * 2 * 2.3 / (.005 * .005)},
+	} {
+		got, reason := s.RequiredForMargin(test.margin)
+		if reason != "" || float64(*got) < test.low || float64(*got) > test.high {
+			t.Errorf("%+v: %d %s, want %.0f to %.0f", test.margin, *got, reason, test.low, test.high)
+		}
+	}
+	if got, reason := s.RequiredForMargin(Margin{}); got != nil || reason != ReasonInvalidData {
+		t.Errorf("no margin: %v %v", got, reason)
+	}
+}
+
+func TestSampleProgress(t *testing.T) {
+	s := newTestSize(t, func(*SamplePlan) {})
+	required, _ := s.Required(.2)
+	p := s.Progress(.2, *required/2, 1000)
+	remaining := *required - *required/2
+	if *p.RemainingVisitors != remaining || *p.DaysRemaining != (remaining+999)/1000 || math.Abs(*p.Progress-.5) > .001 || p.Reason != "" {
+		t.Errorf("%+v", p)
+	}
+	if !(*p.MinimumDetectableEffect > .25 && *p.MinimumDetectableEffect < .32) || !(*p.Power > .4 && *p.Power < .6) {
+		t.Errorf("half of the sample: effect %v, power %v", *p.MinimumDetectableEffect, *p.Power)
+	}
+	if p = s.Progress(.2, *required, 0); *p.DaysRemaining != 0 || *p.Progress != 1 || p.Reason != "" {
+		t.Errorf("reached: %+v", p)
+	}
+	if p = s.Progress(.2, 1, 0); p.DaysRemaining != nil || p.Reason != ReasonNoTraffic {
+		t.Errorf("no traffic: %+v", p)
+	}
+	if p = s.Progress(30, 0, 0); p.RequiredVisitors != nil || p.Reason != ReasonLiftImpossible {
+		t.Errorf("impossible lift: %+v", p)
+	}
+	if p = s.Progress(.2, 2, 0); p.MinimumDetectableEffect != nil {
+		t.Errorf("two visitors detect %v", *p.MinimumDetectableEffect)
+	}
+}
+
+func TestNoSampleSize(t *testing.T) {
+	valid := SamplePlan{Control: Mean{Visitors: 100, Mean: 1, Variance: 1}, Shares: []float64{1, 1}, Looks: 1, Power: .8}
+	for _, test := range []struct {
+		alpha  float64
+		change func(*SamplePlan)
+		reason Reason
+	}{
+		{0, func(*SamplePlan) {}, ReasonLevel100},
+		{.05, func(p *SamplePlan) { p.Control = Rate{} }, ReasonNoVisitors},
+		{.05, func(p *SamplePlan) { p.Control = Rate{Visitors: 9} }, ReasonBaselineZero},
+		{.05, func(p *SamplePlan) { p.Control = Mean{Visitors: 9, Mean: 1} }, ReasonZeroVariance},
+		{.05, func(p *SamplePlan) { p.Control = Mean{Visitors: 1, Mean: 1} }, ReasonTooFewVisitors},
+		{.05, func(p *SamplePlan) { p.Shares = []float64{0, 1} }, ReasonNoTraffic},
+		{.05, func(p *SamplePlan) { p.Shares = nil }, ReasonNoTraffic},
+		{.05, func(p *SamplePlan) { p.Shares = []float64{1, -1} }, ReasonInvalidData},
+		{.05, func(p *SamplePlan) { p.Power = 1 }, ReasonInvalidData},
+		{.05, func(p *SamplePlan) { p.Looks = 0 }, ReasonInvalidData},
+		{.05, func(p *SamplePlan) { p.Prior = &Prior{} }, ReasonInvalidData},
+	} {
+		plan := valid
+		test.change(&plan)
+		if s, reason := NewSampleSize(plan, NewLookDesign(test.alpha, plan.Shares)); s != nil || reason != test.reason {
+			t.Errorf("%+v: %v, want %v", plan, reason, test.reason)
+		}
+	}
+}

@@ -29,6 +29,7 @@ type strata struct {
 	information float64
 	visitors    float64 // in both variations
 	nonNegative bool
+	mixed       bool   // means of control differ in sign
 	weak        Reason // why the result is weak
 }
 
@@ -37,6 +38,7 @@ type strata struct {
 func newStrata(all []Stratum, nonNegative bool) (strata, Reason) {
 	s := strata{nonNegative: nonNegative}
 	missing, found := ReasonNoVisitors, false
+	least, most := 0.0, 0.0
 	for _, stratum := range all {
 		if reason := cmp.Or(checkSample(stratum.Control), checkSample(stratum.Treatment)); reason != "" {
 			if reason == ReasonInvalidData {
@@ -51,6 +53,9 @@ func newStrata(all []Stratum, nonNegative bool) (strata, Reason) {
 			continue
 		}
 		c, reason := newContrast(stratum.Control, stratum.Treatment, pairRules{nonNegative, stratum.SmallerShare})
+		if mean, ok := c.(interface{ baseline() float64 }); ok {
+			least, most = math.Min(least, mean.baseline()), math.Max(most, mean.baseline())
+		}
 		switch {
 		case c != nil:
 			found, s.weak = true, cmp.Or(s.weak, reason)
@@ -67,11 +72,14 @@ func newStrata(all []Stratum, nonNegative bool) (strata, Reason) {
 	for i := range s.roots {
 		s.roots[i] /= math.Sqrt(s.information)
 	}
+	s.mixed = least < 0 && most > 0
 	if !found {
 		return s, missing
 	}
 	return s, ""
 }
+
+func (m means) baseline() float64 { return m.mc }
 
 // always returns the strata for an always-valid bound: the z of means has no correction
 // for degrees of freedom, and the larger standard error for an uneven pair.
@@ -181,11 +189,11 @@ func (t table) zOfDifference(delta float64) float64 {
 }
 
 // estimate returns the effect at which z is 0, or NaN if there is none. With one stratum it
-// is the observed effect.
+// is the observed effect. There is no lift if the baselines of strata differ in sign.
 func (s strata) estimate(on scale) float64 {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, c := range s.contrasts {
-		if c == nil {
+		if c == nil || (on == onLift && s.mixed) {
 			continue
 		}
 		e := c.difference()
@@ -227,30 +235,38 @@ func (s strata) interval(critical float64, significant bool, on scale) (bounds, 
 		}
 		return c.differences(q, significant), ""
 	}
-	missing := bounds{lower: math.NaN(), upper: math.NaN()}
-	e := s.estimate(on)
-	if math.IsNaN(e) {
-		return missing, ReasonBaselineZero
+	if on == onLift && s.mixed {
+		return bounds{lower: math.NaN(), upper: math.NaN()}, ReasonBaselineNotDistinguishable
 	}
-	lower, below := s.crossing(e, -1, critical, on)
-	upper, above := s.crossing(e, 1, -critical, on)
-	in := bounds{lower: lower, upper: upper}
+	from := s.estimate(on)
 	_, rate := s.kind().(rates)
-	switch {
-	case rate && !above && on == onLift:
-		in.upper = math.Inf(1)
-		return in.decided(significant, e), ReasonBaselineZero
-	case on == onLift && !rate && above && !below:
-		return missing, ReasonBaselineNotDistinguishable
-	case on == onLift && !rate && !above:
-		if !s.nonNegative || !(e > -1 && s.z(-1, on) > critical) {
-			return missing, ReasonBaselineNotDistinguishable
+	if math.IsNaN(from) && rate { // no conversion in control: z is above 0 and falls to 0
+		for from = 1; s.z(from, on) > critical/2; {
+			from *= 2
 		}
-		in.upper = math.Inf(1)
-		return in.decided(significant, e), ReasonBaselineNotDistinguishable
 	}
-	return in.decided(significant, e), ""
+	lower, _ := s.crossing(from, -1, critical, on)
+	upper, bounded := s.crossing(from, 1, -critical, on)
+	in := bounds{lower: lower, upper: upper}
+	switch {
+	case on == onDifference:
+		return in.decided(significant, from), ""
+	case math.IsNaN(from):
+		return bounds{lower: math.NaN(), upper: math.NaN()}, ReasonBaselineZero
+	case rate && bounded, !rate && s.z(unboundedLift, on) < -critical:
+		return in.decided(significant, from), ""
+	case rate:
+		in.upper = math.Inf(1)
+		return in.decided(significant, from), ReasonBaselineZero
+	case s.nonNegative && from > -1 && s.z(-1, on) > critical:
+		in.upper = math.Inf(1)
+		return in.decided(significant, from), ReasonBaselineNotDistinguishable
+	}
+	return bounds{lower: math.NaN(), upper: math.NaN()}, ReasonBaselineNotDistinguishable
 }
+
+// unboundedLift is a lift at which z of means has its limit.
+const unboundedLift = 1e12
 
 // kind returns a contrast of the strata.
 func (s strata) kind() contrast {

@@ -1,0 +1,282 @@
+package stats
+
+import (
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+)
+
+func even(n, xc, xt int64) []Stratum {
+	return []Stratum{{Control: Rate{n, xc}, Treatment: Rate{n, xt}}}
+}
+
+// TestPValueOfALook has the figures of the specification: z = 2.5 at look 4.
+func TestPValueOfALook(t *testing.T) {
+	for _, test := range []struct {
+		shares []float64
+		want   float64
+	}{{[]float64{1, 1}, .01548}, {[]float64{1, 1, 1, 1}, .04147}} {
+		s := NewLookDesign(.05, test.shares).NewSequence()
+		for week := range 4 {
+			s.Restore(LookPoint{Tau: float64(week+1) / 4, Information: float64(week + 1)}, nil)
+		}
+		critical, z := 2.0, 2.5
+		p := s.PValue(LookResult{Critical: &critical, Z: &z, Significant: true})
+		equal(t, []float64{*p}, []float64{test.want}, 1e-5)
+	}
+}
+
+func TestAnalyze(t *testing.T) {
+	s := NewLookDesign(.05, []float64{1, 1}).NewSequence()
+	first := s.Analyze(.25, even(2000, 200, 240), true)
+	if first.Significant || first.Reason != "" || math.Abs(*first.Critical-3.1703) > 1e-4 || first.Point.Information != 1000 {
+		t.Errorf("look 1: %+v", first)
+	}
+	if p := s.PValue(first); !(*p > .05) {
+		t.Errorf("look 1: p = %v", *p)
+	}
+	if idle := s.Analyze(.5, even(2000, 200, 300), true); idle.Critical != nil || idle.Significant || idle.Reason != ReasonNoNewVisitors || s.PValue(idle) != nil || idle.Difference.Value == nil || idle.Difference.Interval != nil {
+		t.Errorf("without new visitors: %+v", idle)
+	}
+	last := s.Analyze(1, even(8000, 800, 930), true)
+	p := s.PValue(last)
+	if !last.Significant || last.Direction() != 1 || *p >= .05 || *last.Lift.Interval.Lower <= 0 || !last.Difference.Interval.Excludes(0) {
+		t.Errorf("look 3: %+v p = %v", last, *p)
+	}
+	// The interval is that of a single test at the tail of the critical value.
+	want := newTable(Rate{8000, 800}, Rate{8000, 930}).differenceInterval(*last.Critical, true)
+	if *last.Difference.Interval.Lower != want.lower || *last.Difference.Interval.Upper != want.upper {
+		t.Errorf("%+v, want %+v", *last.Difference.Interval, want)
+	}
+}
+
+// TestAnalyzeOfLedger checks that a sequence of restored rows continues like the original.
+func TestAnalyzeOfLedger(t *testing.T) {
+	design := NewLookDesign(.05, []float64{2, 1, 1})
+	original := design.NewSequence()
+	var rows []LookResult
+	for week := int64(1); week <= 6; week++ {
+		strata := even(1000*week, 100*week, 112*week)
+		if week == 1 {
+			strata = even(50, 5, 6) // has no critical value
+		}
+		want := original.Analyze(float64(week)/4, strata, true)
+		restored := design.NewSequence()
+		for _, row := range rows {
+			restored.Restore(row.Point, row.Critical)
+		}
+		got := restored.Analyze(float64(week)/4, strata, true)
+		if !reflect.DeepEqual(got, want) || !reflect.DeepEqual(restored.PValue(got), original.PValue(want)) {
+			t.Errorf("week %d: %+v, want %+v", week, got, want)
+		}
+		rows = append(rows, want)
+	}
+}
+
+func TestNothingSpent(t *testing.T) {
+	s := NewLookDesign(.05, []float64{1, 1}).NewSequence()
+	s.Analyze(1, even(1000, 100, 100), true)
+	r := s.Analyze(1, even(2000, 200, 900), true)
+	if *r.Critical != largestCritical || r.Significant || r.Reason != ReasonNoAlphaSpent || r.Difference.Interval != nil || *s.PValue(r) < .05 {
+		t.Errorf("%+v", r)
+	}
+	s = NewLookDesign(0, []float64{1, 1}).NewSequence()
+	if r := s.Analyze(1, even(1000, 100, 900), true); r.Critical != nil || r.Significant || r.Reason != ReasonLevel100 || r.Difference.Value == nil || s.PValue(r) != nil {
+		t.Errorf("level 100: %+v", r)
+	}
+	s = NewLookDesign(.05, nil).NewSequence()
+	constant := Mean{Visitors: 200, Mean: 1}
+	if r := s.Analyze(1, []Stratum{{Control: constant, Treatment: constant}}, true); r.Critical == nil || r.Z != nil || r.Significant || r.Reason != ReasonZeroVariance {
+		t.Errorf("no variance: %+v", r)
+	}
+}
+
+// TestLookDuality checks that the p-value, the interval and the significance of random looks
+// agree, and that every number is finite.
+func TestLookDuality(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 10))
+	significant := 0
+	for i := range 60 {
+		design := NewLookDesign(.05, [][]float64{{1, 1}, {1, 1, 1}}[i%2])
+		s := design.NewSequence()
+		for look := range 3 {
+			all := []Stratum{randomStratum(r, i%3), randomStratum(r, i%3)}
+			result := s.Analyze(float64(look+1)/3, all[:1+i%2], i%3 == 0)
+			p := s.PValue(result)
+			if result.Significant {
+				significant++
+			}
+			switch {
+			case p == nil:
+			case (*p < .05) != result.Significant:
+				t.Errorf("p = %v, significant %v", *p, result.Significant)
+			case result.Difference.Interval.Excludes(0) != result.Significant:
+				t.Errorf("%+v, significant %v", result.Difference.Interval, result.Significant)
+			}
+			for _, x := range []*float64{p, result.Z, result.Difference.Value, result.Lift.Value} {
+				if x != nil && !finite(*x) {
+					t.Errorf("%v", *x)
+				}
+			}
+		}
+	}
+	t.Logf("%d looks of 180 are significant", significant)
+}
+
+// TestErrorRateOfStrata simulates experiments without an effect whose shares change at half
+// time, with rates that change as well.
+func TestErrorRateOfStrata(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 12))
+	const experiments = 1500
+	binomial := func(n int64, p float64) int64 {
+		mean := float64(n) * p
+		return max(0, min(n, int64(math.Round(mean+r.NormFloat64()*math.Sqrt(mean*(1-p))))))
+	}
+	wrong := 0
+	for range experiments {
+		s := NewLookDesign(.05, []float64{1, 1}).NewSequence()
+		var sums [2][4]int64
+		for week := range 4 {
+			sizes, rate, period := [2]int64{9000, 1000}, .1, week/2
+			if period == 1 {
+				sizes, rate = [2]int64{5000, 5000}, .05
+			}
+			for arm, n := range sizes {
+				sums[period][2*arm] += n
+				sums[period][2*arm+1] += binomial(n, rate)
+			}
+			var all []Stratum
+			for _, x := range sums {
+				all = append(all, Stratum{Control: Rate{x[0], x[1]}, Treatment: Rate{x[2], x[3]}})
+			}
+			if s.Analyze(float64(week+1)/4, all, true).Significant {
+				wrong++
+				break
+			}
+		}
+	}
+	if got, limit := float64(wrong)/experiments, .0475+3*math.Sqrt(.0475*.9525/experiments); got > limit || got < .0475-3*math.Sqrt(.0475*.9525/experiments) {
+		t.Errorf("error rate %.4f, limit %.4f", got, limit)
+	} else {
+		t.Logf("error rate %.4f", got)
+	}
+}
+
+func TestDirections(t *testing.T) {
+	z := 3.0
+	above := LookResult{Z: &z, Significant: true}
+	for _, test := range []struct {
+		chance float64
+		want   int
+	}{{.99, 1}, {.97, 0}, {.01, 0}} {
+		if got := above.BayesianDirection(test.chance, .05); got != test.want {
+			t.Errorf("chance %v: %d, want %d", test.chance, got, test.want)
+		}
+	}
+	z = -3
+	if above.Direction() != -1 || above.BayesianDirection(.01, .05) != -1 || above.BayesianDirection(.03, .05) != 0 {
+		t.Error("below control")
+	}
+	if (LookResult{Z: &z}).Direction() != 0 {
+		t.Error("not significant")
+	}
+}
+
+func TestConcludeLooks(t *testing.T) {
+	none := Finding{}
+	for _, test := range []struct {
+		name  string
+		looks [][]Finding
+		want  *Outcome
+	}{
+		{"nothing", [][]Finding{{none, none}, {none, none}}, nil},
+		{"no looks", nil, nil},
+		{"largest difference", [][]Finding{{none, none}, {{1, .1}, {1, .2}}, {{1, .9}, none}}, &Outcome{1, 1, true}},
+		{"winner before loser", [][]Finding{{{-1, -.3}, {1, .1}}}, &Outcome{0, 1, true}},
+		{"smallest difference", [][]Finding{{{-1, -.1}, {-1, -.2}}}, &Outcome{0, 1, false}},
+		{"another wins after a loser", [][]Finding{{{-1, -.1}, none}, {{1, .5}, none}, {none, {1, .1}}}, &Outcome{2, 1, true}},
+		{"a loser does not win", [][]Finding{{{-1, -.1}}, {{1, .1}}}, &Outcome{0, 0, false}},
+		{"not withdrawn", [][]Finding{{{1, .1}, none}, {none, {-1, -.1}}}, &Outcome{0, 0, true}},
+	} {
+		if got := ConcludeLooks(test.looks); !reflect.DeepEqual(got, test.want) {
+			t.Errorf("%s: %+v, want %+v", test.name, got, test.want)
+		}
+	}
+}
+
+func TestForCell(t *testing.T) {
+	for _, shares := range [][]float64{{1, 1}, {1, 1, 1}} {
+		d := NewLookDesign(.05, shares)
+		want := NewLookDesign(.05/6, shares)
+		if got := d.ForCell(2); got.Alpha != want.Alpha || math.Abs(got.Level-want.Level) > 1e-12 {
+			t.Errorf("%v: %+v, want %+v", shares, got, want)
+		}
+	}
+}
+
+func TestWithin(t *testing.T) {
+	s := NewLookDesign(.05, []float64{1, 1}).NewSequence()
+	r := s.Analyze(1, even(100_000, 10_000, 10_010), true)
+	if !r.Within(.05) || r.Within(.02) || (LookResult{}).Within(1) {
+		t.Errorf("%+v", *r.Lift.Interval.Lower)
+	}
+}
+
+// TestExtremeLooks checks that looks of extreme data have finite numbers or none, with a
+// reason, and return.
+func TestExtremeLooks(t *testing.T) {
+	r := rand.New(rand.NewPCG(15, 16))
+	count := func() int64 { return []int64{0, 1, 99, 100, 101, 5000, 1e6, largestCount}[r.IntN(8)] }
+	size := func() float64 {
+		return []float64{0, 1e-300, 1e-9, 1, 1e9, 1e150, -1, -1e-9, -1e150}[r.IntN(9)]
+	}
+	sample := func(rate bool) Sample {
+		n := count()
+		if rate {
+			return Rate{n, []int64{0, 1, n / 2, n - 1, n}[r.IntN(5)]}
+		}
+		return Mean{Visitors: n, Mean: size(), Variance: math.Abs(size()), Nonzero: -1}
+	}
+	for i := range 4000 {
+		all := make([]Stratum, 1+r.IntN(3))
+		for j := range all {
+			all[j] = Stratum{sample(i%2 == 0), sample(i%2 == 0), []float64{0, .1, .5}[r.IntN(3)]}
+		}
+		s := NewLookDesign(.05, []float64{1, 1}).NewSequence()
+		result := s.Analyze(.5+r.Float64(), all, r.IntN(2) == 0)
+		harm := Margin{Relative: .1, Down: r.IntN(2) == 0}.Harm(all, true, HarmRule{Alpha: .05, Treatments: 1, Guardrails: 1})
+		numbers := []*float64{result.Critical, result.Z, result.Difference.Value, result.Lift.Value, harm.Upper}
+		for _, in := range []*Interval{result.Difference.Interval, result.Lift.Interval} {
+			if in != nil {
+				numbers = append(numbers, in.Lower, in.Upper)
+				if in.Lower != nil && in.Upper != nil && *in.Lower > *in.Upper {
+					t.Errorf("%+v: interval %v to %v", all, *in.Lower, *in.Upper)
+				}
+			}
+		}
+		for _, x := range numbers {
+			if x != nil && !finite(*x) {
+				t.Errorf("%+v: %v", all, *x)
+			}
+		}
+		if result.Reason == "" && (result.Critical == nil || result.Z == nil) || result.Difference.Reason == "" && result.Difference.Interval == nil || result.Lift.Reason == "" && (result.Lift.Interval == nil || result.Lift.Value == nil) {
+			t.Errorf("%+v: no reason in %+v", all, result)
+		}
+	}
+}
+
+// BenchmarkAnalyze measures a look of a rate with one and with three strata.
+func BenchmarkAnalyze(b *testing.B) {
+	for name, all := range map[string][]Stratum{
+		"one":   even(10_000, 1000, 1100),
+		"three": {even(10_000, 1000, 1100)[0], even(5000, 300, 310)[0], even(7000, 800, 800)[0]},
+	} {
+		b.Run(name, func(b *testing.B) {
+			design := NewLookDesign(.05, []float64{1, 1})
+			for b.Loop() {
+				design.NewSequence().Analyze(.25, all, true)
+			}
+		})
+	}
+}

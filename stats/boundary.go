@@ -97,8 +97,12 @@ func (b *Boundary) Add(information, spent float64) (critical float64, reason Rea
 	return critical, ""
 }
 
-// Restore adds a look whose critical value is known. It must be above 0.
+// Restore adds a look whose critical value is known. A look that Add would not compute is
+// ignored.
 func (b *Boundary) Restore(information, spent, critical float64) {
+	if !(information > 0 && information >= leastGain*b.paths.information && critical > 0) || math.IsInf(information, 1) {
+		return
+	}
 	b.paths = b.paths.within(information, -critical, critical)
 	b.spent = spent
 }
@@ -204,6 +208,7 @@ func (p paths) within(information, lower, upper float64) paths {
 	}
 	legendre := legendreNodes()
 	sd := math.Sqrt(information - p.information)
+	exponent := -0.5 / (sd * sd)
 	first := 0
 	for i, node := range legendre.at {
 		x := low + (high-low)/2*(1+node)
@@ -217,8 +222,8 @@ func (p paths) within(information, lower, upper float64) paths {
 		}
 		sum := 0.0
 		for j := first; j < len(at) && at[j] <= x+farthest*sd; j++ {
-			step := (x - at[j]) / sd
-			sum += mass[j] * math.Exp(-0.5*step*step)
+			step := x - at[j]
+			sum += mass[j] * math.Exp(exponent*step*step)
 		}
 		next.mass[i] = sum / (sd * math.Sqrt(2*math.Pi)) * legendre.weight[i] * (high - low) / 2
 	}

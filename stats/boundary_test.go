@@ -157,6 +157,7 @@ func TestBoundaryOfLedger(t *testing.T) {
 			t.Errorf("look %d: %v, want %v", k+1, c, want[k])
 		}
 		b.Restore(days[k], spent[k], want[k])
+		b.Restore(days[k], 1, want[k]) // not a new look
 	}
 }
 

@@ -83,7 +83,7 @@ func (d LookDesign) NewSequence() *LookSequence { return &LookSequence{design: d
 // value, or nil if it had none.
 func (s *LookSequence) Restore(look LookPoint, critical *float64) {
 	s.points = append(s.points, look)
-	if critical != nil && *critical > 0 && look.Information > s.boundary.paths.information {
+	if critical != nil {
 		s.boundary.Restore(look.Information, Spend(look.Tau, s.design.Level), *critical)
 	}
 }

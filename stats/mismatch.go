@@ -14,19 +14,9 @@ type SharePeriod struct {
 	Observed []int64
 }
 
-// MismatchCheck compares the observed visitors with the expected ones. Both are over all
-// periods, control first. Expected uses the division that fits best among those that a
-// split may represent. If the p-value cannot be computed, PValue is nil and Reason is set.
-type MismatchCheck struct {
-	PValue   *float64
-	Expected []float64
-	Observed []int64
-	Mismatch bool
-	Reason   Reason
-}
-
 // SampleRatioMismatch tests the visitors against the shares, by a test that is valid at
-// every look: a fair split ever has p < .001 with probability .001 at most. The p-value is
+// every look: a fair split ever has p < .001 with probability .001 at most. Expected and
+// Observed are added up over all periods. The p-value is
 // min(1, 1/B) with the product B over all periods of
 //
 //	Γ(C)/Γ(C + n) Π Γ(C θi + xi) / (Γ(C θi) θi^xi),  C = 3000
@@ -39,13 +29,13 @@ type MismatchCheck struct {
 // a mismatch.
 //
 // See Lindon and Malek (2022), "Anytime-Valid Inference for Multinomial Count Data".
-func SampleRatioMismatch(periods []SharePeriod) MismatchCheck {
-	check := MismatchCheck{Reason: ReasonTooFewVariations}
+func SampleRatioMismatch(periods []SharePeriod) SampleRatioCheck {
+	check := SampleRatioCheck{Reason: ReasonTooFewVariations}
 	factor := 0.0
 	for _, period := range periods {
 		shares := period.Split.Expected()
 		if shares == nil || len(shares) != len(period.Observed) || (check.Observed != nil && len(shares) != len(check.Observed)) {
-			return MismatchCheck{Reason: ReasonInvalidData}
+			return SampleRatioCheck{Reason: ReasonInvalidData}
 		}
 		if check.Observed == nil {
 			check.Observed, check.Expected = make([]int64, len(shares)), make([]float64, len(shares))
@@ -53,7 +43,7 @@ func SampleRatioMismatch(periods []SharePeriod) MismatchCheck {
 		total, used := 0.0, 0
 		for i, n := range period.Observed {
 			if n < 0 {
-				return MismatchCheck{Reason: ReasonInvalidData}
+				return SampleRatioCheck{Reason: ReasonInvalidData}
 			}
 			check.Observed[i] += n
 			if shares[i] > 0 {

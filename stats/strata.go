@@ -22,12 +22,12 @@ type Stratum struct {
 // scale. It depends on the visitors alone how much a stratum weighs. So a change of shares
 // cannot pass off a change over time as an effect.
 //
-// See Lan and DeMets (1983) for I; van Elteren (1960) for weighted strata.
+// See Lan and DeMets (1983) for I; Mosteller and Bush (1954) for the weighted sum of z.
 type strata struct {
 	contrasts   []contrast // nil: z_s is 0, because no value varies
 	roots       []float64  // sqrt(I_s / I)
 	information float64
-	visitors    float64 // in both variations
+	visitors    float64 // in both variations, see always
 	nonNegative bool
 	mixed       bool   // means of control differ in sign
 	weak        Reason // why the result is weak
@@ -66,9 +66,11 @@ func newStrata(all []Stratum, nonNegative bool) (strata, Reason) {
 		}
 		information := nc / (nc + nt) * nt
 		s.contrasts, s.roots = append(s.contrasts, c), append(s.roots, math.Sqrt(information))
-		s.information += information
-		s.visitors += nc + nt
+		if s.information += information; len(s.contrasts) == 1 {
+			s.visitors = (nc + nt) / information
+		}
 	}
+	s.visitors *= s.information
 	for i := range s.roots {
 		s.roots[i] /= math.Sqrt(s.information)
 	}
@@ -82,7 +84,9 @@ func newStrata(all []Stratum, nonNegative bool) (strata, Reason) {
 func (m means) baseline() float64 { return m.mc }
 
 // always returns the strata for an always-valid bound: the z of means has no correction
-// for degrees of freedom, and the larger standard error for an uneven pair.
+// for degrees of freedom, and the larger standard error for an uneven pair. Such a bound
+// needs a clock that is proportional to I. It is the number of visitors that the shares of
+// the first stratum would need for I.
 func (s strata) always() strata {
 	contrasts := make([]contrast, len(s.contrasts))
 	for i, c := range s.contrasts {

@@ -167,10 +167,10 @@ func interpolate(xs, ys []float64, x float64) float64 {
 	return y[0]
 }
 
-// paths is the distribution of the score S = Z sqrt(I) at the last look, over the paths
-// that were within the bounds at all looks, if there is no effect. It has the density
-// times a quadrature weight at each node, in ascending order. The zero value has no looks:
-// S is 0.
+// paths is the distribution of the score S = Z sqrt(I) at the last look, if there is no
+// effect. It includes only the paths that were within the bounds at all looks. Each node
+// has the density times its quadrature weight. Nodes are in ascending order. The zero value
+// has no looks: S is 0.
 type paths struct {
 	information float64
 	at, mass    []float64

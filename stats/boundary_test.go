@@ -98,7 +98,7 @@ func TestBoundaryByAnotherIntegration(t *testing.T) {
 // simpsonCrossings returns the probability of each look that |Z| is first beyond its
 // critical value there.
 func simpsonCrossings(information, critical []float64) []float64 {
-	const n = 4000
+	const n = 1500
 	probabilities := make([]float64, len(information))
 	at, mass, last := []float64{0}, []float64{1}, 0.0
 	for k, info := range information {

@@ -29,7 +29,7 @@ type LookDesign struct {
 // share, the level is twice the tail of Dunnett's critical value:
 //
 //	level = 2 Q(c),  P(max |Z_i| > c) = alpha,  corr(Z_i, Z_j) = λi λj,
-//	λi = sqrt(share_i / (share_i + share_control))
+//	λi = sqrt(share_i / (share_i + share_control)).
 func NewLookDesign(alpha float64, shares []float64) LookDesign {
 	var lambdas []float64
 	for i, share := range shares {

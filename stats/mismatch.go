@@ -15,9 +15,9 @@ type SharePeriod struct {
 }
 
 // SampleRatioMismatch tests the visitors against the shares, by a test that is valid at
-// every look: a fair split ever has p < .001 with probability .001 at most. Expected and
-// Observed are added up over all periods. The p-value is
-// min(1, 1/B) with the product B over all periods of
+// every look: the probability that a fair split ever has p < .001 is at most .001. Expected
+// and Observed are added up over all periods. The p-value is min(1, 1/B), where B is the
+// product over all periods of
 //
 //	Γ(C)/Γ(C + n) Π Γ(C θi + xi) / (Γ(C θi) θi^xi),  C = 3000
 //

@@ -209,9 +209,9 @@ func (s *SampleSize) Required(lift float64) (*int64, Reason) {
 	return s.visitors(hypothesis{lift: lift, ratio: 1, distance: lift * math.Abs(s.plan.Control.value())}, s.driftOfLift(lift))
 }
 
-// RequiredForMargin returns the number of visitors, over all variations, that shows with the
-// planned power that a treatment without an effect does not lose the margin of a guardrail.
-// It has no prior.
+// RequiredForMargin returns the number of visitors, over all variations, for a guardrail. At
+// this number, a treatment without an effect is safe (see Margin.Safe) with the planned
+// power. It has no prior.
 func (s *SampleSize) RequiredForMargin(m Margin) (*int64, Reason) {
 	margin, on := m.size()
 	if !(margin > 0) || math.IsInf(margin, 1) {

@@ -54,7 +54,7 @@ func TestDriftByAnotherIntegration(t *testing.T) {
 		s := newTestSize(t, func(p *SamplePlan) { p.Prior = prior })
 		theta := s.driftOfLift(.1)
 		upper := s.upperBounds(.1 / theta)
-		const n = 4000
+		const n = 1500
 		at, mass, last, power := []float64{0}, []float64{1}, 0.0, 0.0
 		for k, tau := range s.tau {
 			sd, mean, root := math.Sqrt(tau-last), theta*(tau-last), math.Sqrt(tau)

@@ -123,9 +123,9 @@ func (s strata) z(e float64, on scale) float64 {
 	return sum
 }
 
-// statistic returns z_s(e): of rates Miettinen and Nurminen's score, of means the normal
-// quantile of the p-value of (d - e) / SE, where SE is that of Fieller's interval for a
-// lift. For an uneven pair the larger p-value of Welch's and the pooled one counts. It
+// statistic returns z_s(e). For rates it is Miettinen and Nurminen's score. For means it is
+// the normal quantile of the p-value of (d - e) / SE; for a lift SE is that of Fieller's
+// interval. For an uneven pair the larger p-value of Welch's and the pooled one counts. It
 // decreases in e near the observed effect.
 func statistic(c contrast, e float64, on scale) float64 {
 	switch c := c.(type) {

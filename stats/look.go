@@ -125,8 +125,8 @@ func (s *LookSequence) PValue(r LookResult) *float64 {
 
 // LookResult is the result of a comparison at one look. Z is the statistic of no effect,
 // positive if the treatment is above control. Critical is the critical value of |Z|.
-// Intervals of all looks cover the effect together with probability 1 - Alpha at least,
-// over all treatments. Reason is set if Critical or Z is nil, or if the data are weak. The
+// The intervals of all looks and all treatments together cover the effects with probability
+// 1 - Alpha. Reason is set if Critical or Z is nil, or if the data are weak. The
 // reasons of the effects explain a missing value or end.
 type LookResult struct {
 	Point       LookPoint
@@ -189,8 +189,9 @@ func (r LookResult) BayesianDirection(chance, alpha float64) int {
 	return 0
 }
 
-// Within reports whether the interval of the lift lies inside ±margin, a fraction. At any
-// look, a treatment whose lift is ±margin or beyond is so with probability Alpha/2 at most.
+// Within reports whether the interval of the lift lies inside ±margin, a fraction. For a
+// treatment whose lift is ±margin, the probability that this is so at any look is about
+// Alpha/2.
 func (r LookResult) Within(margin float64) bool {
 	in := r.Lift.Interval
 	return in != nil && in.Lower != nil && in.Upper != nil && *in.Lower > -margin && *in.Upper < margin

@@ -33,7 +33,7 @@ func (m Margin) good(in bounds) bounds {
 
 // Safe reports whether a look shows that the loss is less than the margin: the lower end of
 // its interval, in the good direction, is above -margin. A treatment that loses exactly the
-// margin is safe at any look with probability Alpha/2 at most.
+// margin is safe at any look with a probability of about Alpha/2.
 func (m Margin) Safe(r LookResult) bool {
 	margin, on := m.size()
 	in := r.Difference.Interval

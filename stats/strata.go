@@ -239,8 +239,9 @@ func (s strata) interval(critical float64, significant bool, on scale) (bounds, 
 		}
 		return c.differences(q, significant), ""
 	}
+	missing := bounds{lower: math.NaN(), upper: math.NaN()}
 	if on == onLift && s.mixed {
-		return bounds{lower: math.NaN(), upper: math.NaN()}, ReasonBaselineNotDistinguishable
+		return missing, ReasonBaselineNotDistinguishable
 	}
 	from := s.estimate(on)
 	_, rate := s.kind().(rates)
@@ -256,7 +257,7 @@ func (s strata) interval(critical float64, significant bool, on scale) (bounds, 
 	case on == onDifference:
 		return in.decided(significant, from), ""
 	case math.IsNaN(from):
-		return bounds{lower: math.NaN(), upper: math.NaN()}, ReasonBaselineZero
+		return missing, ReasonBaselineZero
 	case rate && bounded, !rate && s.z(unboundedLift, on) < -critical:
 		return in.decided(significant, from), ""
 	case rate:
@@ -266,7 +267,7 @@ func (s strata) interval(critical float64, significant bool, on scale) (bounds, 
 		in.upper = math.Inf(1)
 		return in.decided(significant, from), ReasonBaselineNotDistinguishable
 	}
-	return bounds{lower: math.NaN(), upper: math.NaN()}, ReasonBaselineNotDistinguishable
+	return missing, ReasonBaselineNotDistinguishable
 }
 
 // unboundedLift is a lift at which z of means has its limit.

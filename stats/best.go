@@ -26,7 +26,7 @@ func (r *rule) bestByLift(pairs []pair, o Options) []*float64 {
 		if !ok {
 			return nil
 		}
-		lambda := math.Min(c.contrast.shared(), largestLoading)
+		lambda := math.Min(c.contrast.always().shared(), largestLoading)
 		arms, places = append(arms, l), append(places, i+1)
 		lambdas, sigmas = append(lambdas, lambda), append(sigmas, math.Sqrt((1-lambda)*(1+lambda)))
 	}

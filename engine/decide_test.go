@@ -313,6 +313,34 @@ func TestLaterPlanDoesNotMoveTheLook(t *testing.T) {
 	}
 }
 
+// TestPlanIsFrozenByTheFirstView changes the level, the methodology and the cap of the
+// primary goal after the first view, the latter also in a file without the campaign.
+// Nothing changes but a warning that names the fields.
+func TestPlanIsFrozenByTheFirstView(t *testing.T) {
+	x := newTrial(t, firstDay)
+	x.day(0, 50, 140)
+	value := func(r *query.Request) { r.Metric = query.ValuePerVisitor }
+	before, beforeValue := x.report(nil), x.report(value)
+	x.campaign.SignificanceLevel, x.campaign.Methodology = 80, catalogue.Bayesian
+	x.apply()
+	site := catalogue.Website{ID: 1, Domain: "a.example.com", Goals: []catalogue.Goal{{ID: 1, WebsiteID: 1, Name: "Purchase", ValueCap: &schema.Cap{Units: 10}}}}
+	file := catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}
+	if _, err := x.catalogue.Apply(t.Context(), file, false); err != nil {
+		t.Fatal(err)
+	}
+	after, afterValue := x.report(nil), x.report(value)
+	if after.SignificanceLevel != 95 || after.Methodology != catalogue.Frequentist || x.decided(after) != x.decided(before) {
+		t.Errorf("level %d, %s, %s; want 95, frequentist, %s", after.SignificanceLevel, after.Methodology, x.decided(after), x.decided(before))
+	}
+	if beforeValue.Checks.Cap != nil || afterValue.Checks.Cap != nil {
+		t.Errorf("cap %v, then %v", beforeValue.Checks.Cap, afterValue.Checks.Cap)
+	}
+	want := "the catalogue declares another methodology, significanceLevel, valueCap since the first view; results use what was declared before it"
+	if !slices.ContainsFunc(after.Checks.Warnings, func(w result.Warning) bool { return w.Code == "PLAN_CHANGED" && w.Message == want }) {
+		t.Errorf("warnings %v, want %q", after.Checks.Warnings, want)
+	}
+}
+
 // TestChangedSharesBeginASegment checks that the look of the second period counts its
 // visitors alone.
 func TestChangedSharesBeginASegment(t *testing.T) {

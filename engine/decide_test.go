@@ -431,3 +431,58 @@ func TestPercentilesAreKept(t *testing.T) {
 		t.Errorf("%d statements, then %d", kept, again)
 	}
 }
+
+// TestPointsHaveTheCapOfTheReport checks that each point of a series with a z-score is
+// capped at the amount that the report has: it equals the report that ends there and
+// is capped at this amount.
+func TestPointsHaveTheCapOfTheReport(t *testing.T) {
+	x := newTrial(t, firstDay)
+	var events []schema.Event
+	for i := range uint64(400) {
+		view := schema.Event{
+			EventID: 3 * i, Time: x.first.AddDate(0, 0, int(i/100)), WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1,
+			VisitorID: i + 1, VariationID: int64(i % 2), Kind: schema.KindView,
+		}
+		goal := view
+		goal.EventID, goal.Kind, goal.GoalID, goal.Value = 3*i+1, schema.KindGoal, 1, int64((i*7919%400)*(i/100+1))*schema.MoneyScale/10
+		other := goal
+		other.EventID = 3*i + 2
+		events = append(events, view, goal, other)
+	}
+	if _, err := x.writer.Write(t.Context(), events); err != nil {
+		t.Fatal(err)
+	}
+	x.refresh()
+	series := func(r *query.Request) {
+		r.Metric, r.Interval, r.Cap, r.Filters.ZScore = query.ValuePerVisitor, query.Daily, &schema.Cap{Percentile: 90}, 1
+	}
+	for name, of := range map[string]*Engine{"events": x.engine, "rollup": x.rolled} {
+		t.Run(name, func(t *testing.T) {
+			reportOf := func(changes ...func(*query.Request)) *result.Report {
+				r := query.Request{AccountID: 1, SubjectID: 1}
+				for _, change := range changes {
+					change(&r)
+				}
+				got, err := of.Report(t.Context(), planOf(t, of, r))
+				if err != nil {
+					fatal(t, err)
+				}
+				return got
+			}
+			whole := reportOf(series)
+			if len(whole.Series) != 4 {
+				t.Fatalf("%d points", len(whole.Series))
+			}
+			for _, point := range whole.Series {
+				want := reportOf(series, func(r *query.Request) {
+					r.Interval, r.Cap, r.Filters.To = "", &schema.Cap{Units: whole.Checks.Cap.Amount.Units.Int64()}, point.Time
+				})
+				for i, v := range point.Variations {
+					if got, want := *v.Metrics.ValuePerVisitor.Value, *want.Variations[i].Metrics.ValuePerVisitor.Value; got != want {
+						t.Errorf("until %s, variation %d: %v per visitor, want %v", point.Time, v.ID, got, want)
+					}
+				}
+			}
+		})
+	}
+}

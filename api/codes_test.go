@@ -1,10 +1,13 @@
 package api_test
 
 import (
+	"bytes"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"maps"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -55,6 +58,27 @@ func TestCodesAreDocumented(t *testing.T) {
 	for value := range constants[""] {
 		if code.MatchString(value) {
 			t.Errorf("the code %q is not a constant of a type", value)
+		}
+	}
+}
+
+// TestDimensionsAreDocumented checks that docs/api.md lists each dimension of the document.
+func TestDimensionsAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../docs/api.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := theContract()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/v1/campaigns/{id}/results", "/v1/widgets/{id}/experiments/{experimentId}/results"} {
+		var names []string
+		for _, value := range c.doc.Paths.Value(path).Get.Parameters.GetByInAndName("query", "dimension").Schema.Value.Enum {
+			names = append(names, fmt.Sprintf("`%s`", value))
+		}
+		if row := "| `dimension` | " + strings.Join(names, ", ") + "; campaigns and experiments |"; !bytes.Contains(page, []byte(row)) {
+			t.Errorf("docs/api.md lacks the dimensions of %s:\n%s", path, row)
 		}
 	}
 }

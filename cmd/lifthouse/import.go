@@ -14,6 +14,7 @@ import (
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/config"
+	"lifthouse/cmd/internal/inputs"
 	"lifthouse/cmd/internal/terminal"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
@@ -69,6 +70,9 @@ func (p *program) importCommand() *cobra.Command {
 				}
 				if rejects == "" {
 					return p.importFiles(ctx, s, files, options, io.Discard)
+				}
+				if err := p.importInputs(files, mapping, options).CheckOutput("--rejects", rejects, p.path(rejects)); err != nil {
+					return usageError{err}
 				}
 				all, err := ingest.Create(p.path(rejects))
 				if err != nil {
@@ -132,6 +136,24 @@ func (p *program) importOptions(s *app.Store, mapping, format string) (ingest.Op
 		return options, fmt.Errorf("%s: %w", mapping, err)
 	}
 	return options, nil
+}
+
+// importInputs returns the files that an import reads.
+func (p *program) importInputs(files []string, mapping string, options ingest.Options) inputs.Files {
+	var read inputs.Files
+	for _, file := range append(slices.Clone(files), mapping, p.configFile()) {
+		switch file {
+		case "":
+		case "-":
+			read.AddOpen("standard input", p.in)
+		default:
+			read.Add(file, p.path(file))
+		}
+	}
+	for _, file := range options.LookupFiles() {
+		read.Add(file, file)
+	}
+	return read
 }
 
 // timesOf returns the allowed times of events: those of the store, or of flags of

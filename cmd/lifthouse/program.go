@@ -156,7 +156,7 @@ func (p *program) command() *cobra.Command {
 // configure resolves the settings, and returns all errors of the configuration.
 func (p *program) configure(cmd *cobra.Command) error {
 	p.settings = config.Of(cmd)
-	file := cmp.Or(p.config, p.getenv(config.FileVariable))
+	file := p.configFile()
 	if file != "" {
 		file = p.path(file)
 	}
@@ -168,6 +168,9 @@ func (p *program) configure(cmd *cobra.Command) error {
 	}
 	return nil
 }
+
+// configFile returns the path of the file with settings, or "".
+func (p *program) configFile() string { return cmp.Or(p.config, p.getenv(config.FileVariable)) }
 
 // shown returns the value of a setting without secrets.
 func shown(s *config.Setting) string {

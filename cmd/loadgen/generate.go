@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"lifthouse/cmd/internal/app"
+	"lifthouse/cmd/internal/inputs"
 	"lifthouse/loadgen/population"
 	"lifthouse/loadgen/send"
 	"lifthouse/schema"
@@ -193,7 +194,17 @@ func (o *generateOptions) checkDestination(s *population.Scenario) error {
 		_, err := o.server(s)
 		errs = append(errs, err)
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, o.checkOutputs()...)...)
+}
+
+// checkOutputs returns an error for each output that is the scenario.
+func (o *generateOptions) checkOutputs() (errs []error) {
+	var read inputs.Files
+	read.Add(o.scenarioFile, o.scenarioFile)
+	for flag, path := range map[string]string{"--output": o.output, "--truth": o.truth, "--catalogue": o.catalogue} {
+		errs = append(errs, read.CheckOutput(flag, path, path))
+	}
+	return errs
 }
 
 // server returns the server of --url with a token for each website.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"lifthouse/cmd/internal/app"
+	"lifthouse/cmd/internal/bounds"
 	"lifthouse/cmd/internal/config"
 	"lifthouse/cmd/internal/inputs"
 	"lifthouse/cmd/internal/terminal"
@@ -87,7 +88,7 @@ func (p *program) importCommand() *cobra.Command {
 	cmd.Flags().StringVar(&rejects, "rejects", "", "file for all rejected lines, as JSON lines with file, line and reason")
 	cmd.Flags().BoolVar(&inspect, "inspect", false, "show the columns, types and first rows of the files, and write mapping files to edit; needs no store")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "validate the files without storing events")
-	cmd.Flags().Int64Var(&maxErrors, "max-errors", 0, "stop after this number of rejected lines; 0: never")
+	bounds.Var(cmd.Flags(), &maxErrors, "max-errors", 0, 0, bounds.MaxCount, "stop after this number of rejected lines; 0: never")
 	p.timeFlags(cmd)
 	complete(cmd, "format", fixed("csv", "ndjson", "parquet"))
 	return cmd

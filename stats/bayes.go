@@ -2,28 +2,30 @@ package stats
 
 import "math"
 
-// compareBayesian compares each pair by its posterior, independently of the
-// others. There is no correction for several treatments.
+// compareBayesian compares each pair by its part of one joint posterior. There is no
+// correction for several treatments.
 func compareBayesian(comparisons []Comparison, pairs []pair, o Options) {
 	r := newRule()
-	best := r.bestByLift(pairs, o)
+	posteriors, best := r.jointLifts(pairs, o)
 	if best == nil {
-		best = r.bestUnderFlatPriors(pairs)
+		posteriors, best = make([]*lifts, len(pairs)), r.bestUnderFlatPriors(pairs)
 	}
 	for i, c := range pairs {
 		if c.contrast == nil {
 			comparisons[i] = c.withoutTest(o)
 			continue
 		}
-		comparisons[i] = c.bayesian(r, o)
+		comparisons[i] = c.bayesian(r, posteriors[i], o)
 		comparisons[i].Bayesian.ChanceToBeBest = best[i+1]
 		comparisons[i].Bayesian.ControlChanceToBeBest = best[0]
 	}
 }
 
-func (c pair) bayesian(r *rule, o Options) Comparison {
+// bayesian returns the comparison of one pair with this posterior of the lift; nil: under
+// flat priors.
+func (c pair) bayesian(r *rule, l *lifts, o Options) Comparison {
 	alpha := o.Alpha()
-	p := c.posterior(r, o)
+	p := c.posterior(r, l, o)
 	out := Comparison{
 		Bayesian: &Bayesian{
 			ChanceToBeatControl: number(math.Min(p.above, 1)),
@@ -57,14 +59,11 @@ func (c pair) bayesian(r *rule, o Options) Comparison {
 	return out
 }
 
-// posterior returns the posterior under the prior of the lift. Under flat priors, or
-// if the baseline is a mean of 0, it is that of two rates or of the difference of
-// two means.
-func (c pair) posterior(r *rule, o Options) posterior {
-	if o.Prior != nil {
-		if l, ok := liftsOf(c.contrast, *o.Prior); ok {
-			return r.liftPosterior(&l, math.Abs(c.control.value()), o.Alpha())
-		}
+// posterior returns the posterior of a lift. Without one, it is that of two rates or of
+// the difference of two means.
+func (c pair) posterior(r *rule, l *lifts, o Options) posterior {
+	if l != nil {
+		return r.liftPosterior(l, math.Abs(c.control.value()), o.Alpha())
 	}
 	if w, ok := c.contrast.always().(welch); ok {
 		return normalPosterior(w, o.Alpha())

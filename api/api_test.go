@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -239,6 +240,33 @@ func TestCampaignList(t *testing.T) {
 		if !strings.Contains(response.Get("Link"), rel) {
 			t.Errorf("Link = %s, lacks %s", response.Get("Link"), rel)
 		}
+	}
+}
+
+// TestLinksLeadToPages checks that the links of a page lead to pages with resources. The
+// list has three campaigns.
+func TestLinksLeadToPages(t *testing.T) {
+	s := newServer(t)
+	for _, test := range []struct{ query, want string }{
+		{"", "first 0, last 0"},
+		{"limit=2", "first 0, next 2, last 2"},
+		{"limit=1&offset=1", "first 0, prev 0, next 2, last 2"},
+		{"limit=2&offset=1", "first 0, prev 0, last 1"},
+		{"limit=500&offset=400", "first 0, prev 0, last 0"},
+		{"limit=2&offset=1000000", "first 0, prev 2, last 2"},
+		{"limit=2&offset=1000001", "first 0, prev 1, last 1"},
+		{"limit=2&offset=4", "first 0, prev 2, last 2"},
+	} {
+		t.Run(test.query, func(t *testing.T) {
+			response, _, _ := s.do("GET", "/v1/campaigns?"+test.query, s.token)
+			var got []string
+			for _, link := range regexp.MustCompile(`offset=(\d+)>; rel="(\w+)"`).FindAllStringSubmatch(response.Get("Link"), -1) {
+				got = append(got, link[2]+" "+link[1])
+			}
+			if got := strings.Join(got, ", "); got != test.want {
+				t.Errorf("links %s, want %s", got, test.want)
+			}
+		})
 	}
 }
 

@@ -287,13 +287,14 @@ func TestNoRequestIsAnsweredOutsideTheDocument(t *testing.T) {
 	if _, err := s.writer.Write(t.Context(), events); err != nil {
 		t.Fatal(err)
 	}
+	s.apply(strings.Replace(twoSites, "name: Banner,", "name: Banner, mde: 7, methodology: bayesian,", 1)) // warns of a changed plan
 	c, err := theContract()
 	if err != nil {
 		t.Fatal(err)
 	}
 	a := &asker{Rand: rand.New(rand.NewPCG(5, 2026)), contract: c, tokens: []string{s.token, s.newToken(1, 0, catalogue.ScopeRead), ingests}}
 	w := &wire{address: s.Listener.Addr().String()}
-	answers := map[int]int{}
+	answers, warned := map[int]int{}, map[string]bool{"SILENT": false, "PLAN_CHANGED": false}
 	for range requests {
 		asked := a.request()
 		request, err := http.ReadRequest(bufio.NewReader(strings.NewReader(asked.text)))
@@ -310,6 +311,9 @@ func TestNoRequestIsAnsweredOutsideTheDocument(t *testing.T) {
 			t.Fatalf("%v to\n%.600s", err, asked.text)
 		}
 		answers[response.status]++
+		for warning := range warned {
+			warned[warning] = warned[warning] || bytes.Contains(body, []byte(`"`+warning+`"`))
+		}
 		switch {
 		case unreadable && response.status == http.StatusBadRequest && strings.HasPrefix(response.Get("Content-Type"), "text/plain"):
 			continue // by net/http, as the document says of what is no HTTP
@@ -329,6 +333,11 @@ func TestNoRequestIsAnsweredOutsideTheDocument(t *testing.T) {
 	for _, status := range []int{200, 204, 400, 401, 404, 405} {
 		if answers[status] < 1+requests/250 {
 			t.Errorf("%d answers of %d: the requests are not as manifold as they should be; %v", answers[status], status, answers)
+		}
+	}
+	for warning, seen := range warned {
+		if !seen {
+			t.Errorf("no response has the warning %s", warning)
 		}
 	}
 	t.Logf("answers by status: %v", answers)

@@ -83,16 +83,20 @@ func paginate(c *gin.Context, offset, limit, total int) {
 		to := url.URL{Path: c.Request.URL.Path, RawQuery: query.Encode()}
 		return fmt.Sprintf(`<%s>; rel=%q`, to.String(), rel)
 	}
+	// The last page begins a whole number of pages from the requested one. If all such
+	// pages are behind the end, it is the first page.
+	last := offset % limit
+	if last >= total {
+		last = 0
+	} else {
+		last += (total - 1 - last) / limit * limit
+	}
 	links := []string{link("first", 0)}
 	if offset > 0 {
-		links = append(links, link("prev", max(offset-limit, 0)))
+		links = append(links, link("prev", min(max(offset-limit, 0), last)))
 	}
 	if offset+limit < total {
 		links = append(links, link("next", offset+limit))
-	}
-	last := offset % limit
-	if total > last {
-		last += (total - 1 - last) / limit * limit
 	}
 	links = append(links, link("last", last))
 	c.Header("Link", strings.Join(links, ", "))

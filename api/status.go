@@ -9,14 +9,14 @@ import (
 
 // status is the summary of the results of a campaign or an experiment in a list.
 type status struct {
-	Decision    *result.Call   `json:"decision"`
-	VariationID *int64         `json:"variationId"`
-	Lift        *result.Effect `json:"lift"` // on the primary metric, with the interval at repeated looks
-	Visitors    *int64         `json:"visitors"`
-	Days        *int           `json:"days"` // full days since the first visitor
-	Health      []string       `json:"health"`
-	ComputedAt  *time.Time     `json:"computedAt"`
-	Reason      stats.Reason   `json:"reason,omitempty"` // why there is no decision
+	Decision    *result.Call         `json:"decision"`
+	VariationID *int64               `json:"variationId"`
+	Lift        *result.Effect       `json:"lift"` // on the primary metric, with the interval at repeated looks
+	Visitors    *int64               `json:"visitors"`
+	Days        *int                 `json:"days"` // full days since the first visitor
+	Health      []result.WarningCode `json:"health"`
+	ComputedAt  *time.Time           `json:"computedAt"`
+	Reason      stats.Reason         `json:"reason,omitempty"` // why there is no decision
 }
 
 // experimentStatus is the status of an experiment of a widget.
@@ -35,7 +35,7 @@ const (
 // yet.
 func newStatus(s *result.Status, running bool) *status {
 	if s == nil {
-		return &status{Health: []string{}, Reason: reasonNotComputed}
+		return &status{Health: []result.WarningCode{}, Reason: reasonNotComputed}
 	}
 	shown := &status{
 		Decision: s.Decision, VariationID: s.Variation, Lift: s.Lift, Visitors: &s.Visitors, Days: &s.Days,

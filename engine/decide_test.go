@@ -313,6 +313,34 @@ func TestLaterPlanDoesNotMoveTheLook(t *testing.T) {
 	}
 }
 
+// TestPlanIsFrozenByTheFirstView changes the level, the methodology and the cap of the
+// primary goal after the first view, the latter also in a file without the campaign.
+// Nothing changes but a warning that names the fields.
+func TestPlanIsFrozenByTheFirstView(t *testing.T) {
+	x := newTrial(t, firstDay)
+	x.day(0, 50, 140)
+	value := func(r *query.Request) { r.Metric = query.ValuePerVisitor }
+	before, beforeValue := x.report(nil), x.report(value)
+	x.campaign.SignificanceLevel, x.campaign.Methodology = 80, catalogue.Bayesian
+	x.apply()
+	site := catalogue.Website{ID: 1, Domain: "a.example.com", Goals: []catalogue.Goal{{ID: 1, WebsiteID: 1, Name: "Purchase", ValueCap: &schema.Cap{Units: 10}}}}
+	file := catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}
+	if _, err := x.catalogue.Apply(t.Context(), file, false); err != nil {
+		t.Fatal(err)
+	}
+	after, afterValue := x.report(nil), x.report(value)
+	if after.SignificanceLevel != 95 || after.Methodology != catalogue.Frequentist || x.decided(after) != x.decided(before) {
+		t.Errorf("level %d, %s, %s; want 95, frequentist, %s", after.SignificanceLevel, after.Methodology, x.decided(after), x.decided(before))
+	}
+	if beforeValue.Checks.Cap != nil || afterValue.Checks.Cap != nil {
+		t.Errorf("cap %v, then %v", beforeValue.Checks.Cap, afterValue.Checks.Cap)
+	}
+	want := "the catalogue declares another methodology, significanceLevel, valueCap since the first view; results use what was declared before it"
+	if !slices.ContainsFunc(after.Checks.Warnings, func(w result.Warning) bool { return w.Code == "PLAN_CHANGED" && w.Message == want }) {
+		t.Errorf("warnings %v, want %q", after.Checks.Warnings, want)
+	}
+}
+
 // TestChangedSharesBeginASegment checks that the look of the second period counts its
 // visitors alone.
 func TestChangedSharesBeginASegment(t *testing.T) {
@@ -401,5 +429,60 @@ func TestPercentilesAreKept(t *testing.T) {
 	}
 	if again := ask(); again != kept {
 		t.Errorf("%d statements, then %d", kept, again)
+	}
+}
+
+// TestPointsHaveTheCapOfTheReport checks that each point of a series with a z-score is
+// capped at the amount that the report has: it equals the report that ends there and
+// is capped at this amount.
+func TestPointsHaveTheCapOfTheReport(t *testing.T) {
+	x := newTrial(t, firstDay)
+	var events []schema.Event
+	for i := range uint64(400) {
+		view := schema.Event{
+			EventID: 3 * i, Time: x.first.AddDate(0, 0, int(i/100)), WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1,
+			VisitorID: i + 1, VariationID: int64(i % 2), Kind: schema.KindView,
+		}
+		goal := view
+		goal.EventID, goal.Kind, goal.GoalID, goal.Value = 3*i+1, schema.KindGoal, 1, int64((i*7919%400)*(i/100+1))*schema.MoneyScale/10
+		other := goal
+		other.EventID = 3*i + 2
+		events = append(events, view, goal, other)
+	}
+	if _, err := x.writer.Write(t.Context(), events); err != nil {
+		t.Fatal(err)
+	}
+	x.refresh()
+	series := func(r *query.Request) {
+		r.Metric, r.Interval, r.Cap, r.Filters.ZScore = query.ValuePerVisitor, query.Daily, &schema.Cap{Percentile: 90}, 1
+	}
+	for name, of := range map[string]*Engine{"events": x.engine, "rollup": x.rolled} {
+		t.Run(name, func(t *testing.T) {
+			reportOf := func(changes ...func(*query.Request)) *result.Report {
+				r := query.Request{AccountID: 1, SubjectID: 1}
+				for _, change := range changes {
+					change(&r)
+				}
+				got, err := of.Report(t.Context(), planOf(t, of, r))
+				if err != nil {
+					fatal(t, err)
+				}
+				return got
+			}
+			whole := reportOf(series)
+			if len(whole.Series) != 4 {
+				t.Fatalf("%d points", len(whole.Series))
+			}
+			for _, point := range whole.Series {
+				want := reportOf(series, func(r *query.Request) {
+					r.Interval, r.Cap, r.Filters.To = "", &schema.Cap{Units: whole.Checks.Cap.Amount.Units.Int64()}, point.Time
+				})
+				for i, v := range point.Variations {
+					if got, want := *v.Metrics.ValuePerVisitor.Value, *want.Variations[i].Metrics.ValuePerVisitor.Value; got != want {
+						t.Errorf("until %s, variation %d: %v per visitor, want %v", point.Time, v.ID, got, want)
+					}
+				}
+			}
+		})
 	}
 }

@@ -9,10 +9,11 @@ import (
 	"lifthouse/engine/source"
 )
 
-// SQL returns the statements that compute a report from the events, with the
-// plan, the chosen source and the parameters as comments. Each statement can be
-// run as it is. The engine itself binds the parameters, and may read the same
-// rows from a faster source.
+// SQL returns the statement that computes a report from the events, with the
+// plan, the chosen source and the parameters as comments. A report with a series has a
+// second statement; each of the two begins at a line that begins with "-- statement". Each
+// statement can be run as it is. The engine itself binds the parameters, and may read the
+// same rows from a faster source.
 func (e *Engine) SQL(ctx context.Context, p *plan.Plan) (string, error) {
 	x, s, err := e.prepare(ctx, p)
 	if err != nil {
@@ -31,15 +32,14 @@ func (e *Engine) SQL(ctx context.Context, p *plan.Plan) (string, error) {
 	}
 	chosen, reason := choose(x, &s, e.store.Limits)
 	fmt.Fprintf(&b, "-- source      %s: %s\n", chosen.Name(), reason)
-	b.WriteString(explained(query))
-	if p.Interval != "" {
-		series, err := x.SeriesQuery()
-		if err != nil {
-			return "", err
-		}
-		b.WriteString("\n-- series\n" + explained(series))
+	if p.Interval == "" {
+		return b.String() + explained(query), nil
 	}
-	return b.String(), nil
+	series, err := x.SeriesQuery()
+	if err != nil {
+		return "", err
+	}
+	return b.String() + "-- statement 1 of 2: the report\n" + explained(query) + "\n-- statement 2 of 2: the series\n" + explained(series), nil
 }
 
 // explained returns the parameters as comments, and the statement with their

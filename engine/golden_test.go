@@ -240,11 +240,21 @@ func TestSQLRunsAsItStands(t *testing.T) {
 	e := New(conn, c, source.DefaultLimits)
 	for range 60 {
 		r := w.request(1)
-		r.Interval = ""
 		x := executionOf(t, e, r)
 		text, err := e.SQL(t.Context(), x.Plan)
 		if err != nil {
 			fatal(t, err)
+		}
+		text, series, _ := strings.Cut(text, "-- statement 2 ")
+		if (series != "") != (r.Interval != "") {
+			t.Fatalf("interval %q, but\n%s", r.Interval, series)
+		}
+		if series != "" {
+			err := e.store.Each(t.Context(), &source.Query{SQL: strings.TrimSuffix(strings.TrimSpace("-- statement 2 "+series), ";")}, func(driver.Rows) error { return nil })
+			if err != nil {
+				t.Log(series)
+				fatal(t, err)
+			}
 		}
 		shown, err := source.ScanRows(t.Context(), e.store, &source.Query{SQL: strings.TrimSuffix(strings.TrimSpace(text), ";")})
 		if err != nil {

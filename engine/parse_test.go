@@ -11,6 +11,7 @@ import (
 
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
+	"lifthouse/schema"
 	"lifthouse/engine/source"
 )
 
@@ -49,6 +50,9 @@ func TestParseReport(t *testing.T) {
 			r.Filters.From, r.Filters.To = may(1), time.Date(2026, 5, 1, 12, 0, 0, 1e6, time.UTC)
 		})},
 		{"filters[dateFrom]=2026-05-01t00:00:00z", with(func(r *query.Request) { r.Filters.From = may(1) })},
+		{"filters[dateFrom]=1970-01-01&filters[dateTo]=2199-12-31", with(func(r *query.Request) {
+			r.Filters.From, r.Filters.To = schema.FirstTime, schema.EndOfTime
+		})},
 		{"filters[dateTo]=2026-05-01T02:00:00+02:00", with(func(r *query.Request) { r.Filters.To = may(1) })},
 	} {
 		got, err := query.ParseReport(query.CampaignResults, test.query)
@@ -78,6 +82,12 @@ func TestParseReportNamesEveryFault(t *testing.T) {
 		{"filters[dateFrom]=01/05/2026", []string{"filters[dateFrom]: must be a date"}},
 		{"filters[dateFrom]=2026-05-01T12:00:00", []string{"filters[dateFrom]: with an offset"}},
 		{"filters[dateFrom]=1969-01-01", []string{"filters[dateFrom]: must be a date"}},
+		{"filters[dateTo]=1969-12-31", []string{"filters[dateTo]: must be a date"}},
+		{"filters[dateTo]=2200-01-01", []string{"filters[dateTo]: must be a date"}},
+		{"filters[dateFrom]=1970-01-01T01:00:00%2B02:00", []string{"filters[dateFrom]: must be a date"}},
+		{"filters[dateFrom]=2026-05-01T00:00:00%2B24:00", []string{"filters[dateFrom]: must be a date"}},
+		{"filters[dateFrom]=2026-05-01T0:00:00Z", []string{"filters[dateFrom]: must be a date"}},
+		{"filters[dateFrom]=2026-05-01T00:00:00,5Z", []string{"filters[dateFrom]: must be a date"}},
 		{"filters[dateFrom]=2026-05-02&filters[dateTo]=2026-05-01", []string{"filters[dateTo]: after dateFrom"}},
 		{"filters[country][]=FRA", []string{"filters[country][]: two letters"}},
 		{"filters[city][]=" + strings.Repeat("x", 513), []string{"filters[city][]: at most 512 bytes"}},

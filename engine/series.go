@@ -34,16 +34,19 @@ func series(ctx context.Context, x *source.Execution, s state, found *visit.Rows
 		}}
 	}
 	if x.Filters.ZScore != 0 {
-		return pointReports(ctx, x, s, first, last, decision)
+		return pointReports(ctx, x, s, found, first, last, decision)
 	}
 	return result.Cumulated(x.Plan, steps, decision), nil
 }
 
-// pointReports computes a separate report for each point.
-func pointReports(ctx context.Context, x *source.Execution, s state, first, last int64, decision *result.Decision) ([]result.Point, error) {
+// pointReports computes a separate report for each point. All points have the cap of the
+// whole report.
+func pointReports(ctx context.Context, x *source.Execution, s state, whole *visit.Rows, first, last int64, decision *result.Decision) ([]result.Point, error) {
 	var points []result.Point
 	for bucket := first; bucket <= last; bucket++ {
-		found, _, err := read(ctx, x.EndingAt(result.EndOf(x.Plan, bucket)), s)
+		until := x.EndingAt(result.EndOf(x.Plan, bucket))
+		until.Limited = whole.Cap
+		found, _, err := read(ctx, until, s)
 		if err != nil {
 			return nil, err
 		}

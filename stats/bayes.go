@@ -2,33 +2,36 @@ package stats
 
 import "math"
 
-// compareBayesian compares each pair by its posterior, independently of the
-// others. There is no correction for several treatments.
-func compareBayesian(comparisons []Comparison, pairs []pair, control Sample, treatments []Sample, o Options) {
+// compareBayesian compares each pair by its part of one joint posterior. There is no
+// correction for several treatments.
+func compareBayesian(comparisons []Comparison, pairs []pair, o Options) {
 	r := newRule()
-	best := r.bestByLift(pairs, o)
+	posteriors, best := r.jointLifts(pairs, o)
 	if best == nil {
-		best = r.chancesToBeBest(append([]Sample{control}, treatments...))
+		posteriors, best = make([]*lifts, len(pairs)), r.bestUnderFlatPriors(pairs)
 	}
 	for i, c := range pairs {
 		if c.contrast == nil {
 			comparisons[i] = c.withoutTest(o)
 			continue
 		}
-		comparisons[i] = c.bayesian(r, o)
+		comparisons[i] = c.bayesian(r, posteriors[i], o)
 		comparisons[i].Bayesian.ChanceToBeBest = best[i+1]
 		comparisons[i].Bayesian.ControlChanceToBeBest = best[0]
 	}
 }
 
-func (c pair) bayesian(r *rule, o Options) Comparison {
+// bayesian returns the comparison of one pair with this posterior of the lift; nil: under
+// flat priors.
+func (c pair) bayesian(r *rule, l *lifts, o Options) Comparison {
 	alpha := o.Alpha()
-	p := c.posterior(r, o)
+	p := c.posterior(r, l, o)
 	out := Comparison{
 		Bayesian: &Bayesian{
 			ChanceToBeatControl: number(math.Min(p.above, 1)),
 			ExpectedLoss:        number(p.loss),
 			ExpectedLossControl: number(p.lossControl),
+			Reason:              p.differenceReason,
 		},
 		Significant: math.Min(p.below, p.above) < alpha/2,
 	}
@@ -56,14 +59,11 @@ func (c pair) bayesian(r *rule, o Options) Comparison {
 	return out
 }
 
-// posterior returns the posterior under the prior of the lift. Under flat priors, or
-// if the baseline is a mean of 0, it is that of two rates or of the difference of
-// two means.
-func (c pair) posterior(r *rule, o Options) posterior {
-	if o.Prior != nil {
-		if l, ok := liftsOf(c.contrast, *o.Prior); ok {
-			return r.liftPosterior(&l, math.Abs(c.control.value()), o.Alpha())
-		}
+// posterior returns the posterior of a lift. Without one, it is that of two rates or of
+// the difference of two means.
+func (c pair) posterior(r *rule, l *lifts, o Options) posterior {
+	if l != nil {
+		return r.liftPosterior(l, math.Abs(c.control.value()), o.Alpha())
 	}
 	if w, ok := c.contrast.always().(welch); ok {
 		return normalPosterior(w, o.Alpha())
@@ -73,29 +73,34 @@ func (c pair) posterior(r *rule, o Options) posterior {
 	return r.betaPosterior(control, treatment, o.Alpha())
 }
 
-// chancesToBeBest returns for each sample the chance that its rate or mean is
-// the largest. It is nil for samples without data, and for all means if none
-// varies.
-func (r *rule) chancesToBeBest(samples []Sample) []*float64 {
-	chances := make([]*float64, len(samples))
+// bestUnderFlatPriors returns the chances of control and each treatment to be best,
+// from the posteriors that give the chances to beat control: with one treatment both
+// chances are equal. The chance of a treatment without a test is nil.
+//
+// The standard error of a pair of means may differ from that of its samples (see
+// newMeans and widened). Control has the smallest variance that a pair gives it, and a
+// treatment has the rest of its pair's variance.
+func (r *rule) bestUnderFlatPriors(pairs []pair) []*float64 {
+	chances := make([]*float64, len(pairs)+1)
 	var all []density
 	var places []int
-	point := smallestError(samples) * 1e-7
-	for i, s := range samples {
-		if checkSample(s) != "" {
+	for i, c := range pairs {
+		if c.contrast == nil {
 			continue
 		}
-		switch s := s.(type) {
-		case Rate:
-			all, places = append(all, newBeta(s)), append(places, i)
-		case Mean:
-			if s.Visitors < 2 || point == 0 {
-				continue
-			}
-			// A mean whose values are all equal is a point, or nearly a point.
-			sd := math.Max(math.Sqrt(s.varianceOfMean()), point)
-			all, places = append(all, gaussian{mean: s.Mean, sd: sd}), append(places, i)
+		if len(all) == 0 {
+			all, places = append(all, controlDensity(pairs)), append(places, 0)
 		}
+		var treatment density
+		switch control := all[0].(type) {
+		case beta:
+			rate, _ := c.treatment.(Rate)
+			treatment = newBeta(rate)
+		case gaussian:
+			m := c.contrast.always().(welch).means
+			treatment = gaussian{mean: m.mt, sd: math.Sqrt(m.st + m.sc - control.sd*control.sd)}
+		}
+		all, places = append(all, treatment), append(places, i+1)
 	}
 	for i, chance := range r.best(all) {
 		chances[places[i]] = number(math.Min(chance, 1))
@@ -103,17 +108,18 @@ func (r *rule) chancesToBeBest(samples []Sample) []*float64 {
 	return chances
 }
 
-// smallestError returns the smallest standard error above 0, or 0 if there is
-// none.
-func smallestError(samples []Sample) float64 {
-	smallest := math.Inf(1)
-	for _, s := range samples {
-		if m, ok := s.(Mean); ok && m.check() == "" && m.Visitors > 1 && m.Variance > 0 {
-			smallest = math.Min(smallest, math.Sqrt(m.varianceOfMean()))
+// controlDensity returns the posterior of control under a flat prior. For means, its
+// variance is the smallest one in any pair.
+func controlDensity(pairs []pair) density {
+	out := gaussian{sd: math.Inf(1)}
+	for _, c := range pairs {
+		if rate, ok := c.control.(Rate); ok {
+			return newBeta(rate)
+		}
+		if c.contrast != nil {
+			m := c.contrast.always().(welch).means
+			out = gaussian{mean: m.mc, sd: math.Min(out.sd, math.Sqrt(m.sc))}
 		}
 	}
-	if !finite(smallest) {
-		return 0
-	}
-	return smallest
+	return out
 }

@@ -39,12 +39,12 @@ func BenchmarkCompareRatesBayesian(b *testing.B) {
 }
 
 func BenchmarkBestOf20Rates(b *testing.B) {
-	samples := []Sample{Rate{Visitors: 5000, Converted: 500}}
+	control, pairs := Rate{Visitors: 5000, Converted: 500}, make([]pair, 19)
 	for i := range int64(19) {
-		samples = append(samples, Rate{Visitors: 4000 + 137*i, Converted: 400 + 17*i})
+		pairs[i] = newPair(control, Rate{Visitors: 4000 + 137*i, Converted: 400 + 17*i}, pairRules{})
 	}
 	for b.Loop() {
-		newRule().chancesToBeBest(samples)
+		newRule().bestUnderFlatPriors(pairs)
 	}
 }
 

@@ -1,22 +1,27 @@
 package stats
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
-// bestByLift returns the chances of control and each treatment to be best, under the
-// prior of each lift. All z share the part u that control contributes:
+// jointLifts returns the posterior of the lift of each pair, and the chances of control
+// and each treatment to be best, under the prior of each lift. All z share the part u that
+// control contributes:
 //
 //	z_i(L_i) | u ~ N(λ_i u, 1 - λ_i²),  u ~ N(0, 1)
 //
 // so that, given u, lifts are independent. A treatment is best if its lift is the
-// largest and above 0. The result is nil without a prior, or if the baseline is a
-// mean of 0.
-func (r *rule) bestByLift(pairs []pair, o Options) []*float64 {
+// largest and above 0. The posterior of a lift is that of all data: other treatments show
+// whether control was lucky. A pair without a test has neither. Without a prior, or if the
+// baseline is a mean of 0, there are no posteriors.
+func (r *rule) jointLifts(pairs []pair, o Options) (posteriors []*lifts, best []*float64) {
 	if o.Prior == nil {
-		return nil
+		return nil, nil
 	}
-	chances := make([]*float64, len(pairs)+1)
-	var arms []lifts
-	var sigmas, lambdas []float64
+	posteriors, best = make([]*lifts, len(pairs)), make([]*float64, len(pairs)+1)
+	var arms []*lifts
+	var lambdas []float64
 	var places []int
 	for i, c := range pairs {
 		if c.contrast == nil {
@@ -24,39 +29,39 @@ func (r *rule) bestByLift(pairs []pair, o Options) []*float64 {
 		}
 		l, ok := liftsOf(c.contrast, *o.Prior)
 		if !ok {
-			return nil
+			return nil, nil
 		}
-		lambda := math.Min(c.contrast.shared(), largestLoading)
-		arms, places = append(arms, l), append(places, i+1)
-		lambdas, sigmas = append(lambdas, lambda), append(sigmas, math.Sqrt((1-lambda)*(1+lambda)))
+		posteriors[i] = &l
+		arms, places = append(arms, &l), append(places, i+1)
+		lambdas = append(lambdas, math.Min(c.contrast.always().shared(), largestLoading))
 	}
 	switch len(arms) {
 	case 0:
-		return chances
+		return posteriors, best
 	case 1:
-		s := r.summary(&arms[0], 0)
-		chances[0], chances[places[0]] = number(math.Min(s.below, 1)), number(math.Min(s.above, 1))
-		return chances
+		s := r.summary(arms[0], 0)
+		best[0], best[places[0]] = number(math.Min(s.below, 1)), number(math.Min(s.above, 1))
+		return posteriors, best
 	}
-	joint := newJointLifts(r, arms, lambdas, sigmas)
+	joint := newJointLifts(r, arms, lambdas)
 	total := make([]float64, len(arms)+1)
 	low, high := joint.extent()
 	// The integrand is analytic and vanishes at both ends, so that equal steps have an
 	// error of about exp(-20/stepOfSigma²).
 	steps := int(math.Min((high-low)/joint.finest/stepOfSigma, mostSteps)) + 1
 	for step := range steps + 1 {
-		u := low + (high-low)*float64(step)/float64(steps)
-		joint.add(total, normalDensity(u), u)
+		joint.add(total, low+(high-low)*float64(step)/float64(steps))
 	}
 	sum := 0.0
 	for _, t := range total {
 		sum += t
 	}
-	chances[0] = number(total[0] / sum)
+	best[0] = number(total[0] / sum)
 	for i, place := range places {
-		chances[place] = number(total[i+1] / sum)
+		best[place] = number(total[i+1] / sum)
+		arms[i].setOthers(joint.others(i))
 	}
-	return chances
+	return posteriors, best
 }
 
 // stepOfSigma is the distance of two u in units of the smallest sigma, the scale on
@@ -67,10 +72,6 @@ const (
 	mostSteps   = 3000
 )
 
-// farthestScore is the distance in standard deviations at which a normal density is
-// negligible.
-const farthestScore = 12
-
 // smallestSigma bounds the number of panels. A control with 1 % of a pair's visitors
 // has a sigma of .1.
 const smallestSigma = 0.1
@@ -79,23 +80,26 @@ const smallestSigma = 0.1
 // nodes of common panels.
 type jointLifts struct {
 	panels
-	arms            []lifts
+	arms            []*lifts
 	lambdas, sigmas []float64
 	finest          float64     // smallest sigma
 	at              []float64   // lift of each node
 	weight          []float64   // of each node in an integral
 	prior           [][]float64 // by arm and node: minus the logarithm
 	z               [][]float64 // by arm and node
-	scores          []bounds    // by arm: scores of the lifts that are not negligible
 	values, below   [][]float64 // by arm and node, given u: density, and probability of a smaller lift
 	products        []float64   // of the probabilities of the arms before one
+	u               []float64   // the parts of control that were added
+	masses          [][]float64 // by arm and u: the integral of the values of the arm
+	scale           float64     // see add
 }
 
-func newJointLifts(r *rule, arms []lifts, lambdas, sigmas []float64) *jointLifts {
-	all := make([]density, len(arms))
-	j := &jointLifts{arms: arms, lambdas: lambdas, sigmas: sigmas, finest: 1}
+func newJointLifts(r *rule, arms []*lifts, lambdas []float64) *jointLifts {
+	all, sigmas := make([]density, len(arms)), make([]float64, len(arms))
+	j := &jointLifts{arms: arms, lambdas: lambdas, sigmas: sigmas, finest: 1, masses: make([][]float64, len(arms)), scale: math.Inf(-1)}
 	for i := range arms {
-		all[i] = &arms[i]
+		all[i] = arms[i]
+		sigmas[i] = math.Sqrt((1 - lambdas[i]) * (1 + lambdas[i]))
 		j.finest = math.Min(j.finest, math.Max(sigmas[i], smallestSigma))
 	}
 	j.panels = r.commonPanels(shallow, all)
@@ -111,9 +115,6 @@ func newJointLifts(r *rule, arms []lifts, lambdas, sigmas []float64) *jointLifts
 		}
 	}
 	for i := range arms {
-		own := arms[i].knots(shallow)
-		first, last := arms[i].z(own[0]), arms[i].z(own[len(own)-1])
-		j.scores = append(j.scores, bounds{lower: math.Min(first, last), upper: math.Max(first, last)})
 		prior, z := make([]float64, len(j.at)), make([]float64, len(j.at))
 		for k, x := range j.at {
 			if x < arms[i].from {
@@ -176,60 +177,91 @@ func (p *panels) refine(parts int) {
 	p.points = points
 }
 
-// add adds the probabilities that control and each arm are best, given u, times a
-// weight.
-func (j *jointLifts) add(total []float64, weight, u float64) {
-	for i, s := range j.scores {
-		if u := j.lambdas[i] * u; u < s.lower-farthestScore*j.sigmas[i] || u > s.upper+farthestScore*j.sigmas[i] {
-			return // the lifts that this u explains are negligible
-		}
-	}
-	control := weight
+// add adds the probabilities that control and each arm are best, given u, times the
+// density of u. By
+//
+//	N(z; λ u, σ²) N(u; 0, 1) = N(z; 0, 1) N(u; λ z, σ²)
+//
+// each of the m arms has the density of u in its values, which are at most 1, and the factor
+// exp(u²/2) is left m - 1 times. j.scale is the logarithm of what total is divided by.
+func (j *jointLifts) add(total []float64, u float64) {
+	j.u = append(j.u, u)
+	part := make([]float64, len(total))
+	part[0] = 1
 	for i := range j.arms {
 		for k := range j.at {
-			d := (j.z[i][k] - j.lambdas[i]*u) / j.sigmas[i]
-			j.values[i][k] = math.Exp(j.arms[i].peak - j.prior[i][k] - 0.5*d*d)
+			d := (u - j.lambdas[i]*j.z[i][k]) / j.sigmas[i]
+			j.values[i][k] = math.Exp(j.arms[i].peak - j.prior[i][k] - 0.5*j.z[i][k]*j.z[i][k] - 0.5*d*d)
 		}
-		control *= j.cumulate(j.values[i], j.below[i])
+		negative, mass := j.cumulate(j.values[i], j.below[i])
+		part[0] *= negative
+		j.masses[i] = append(j.masses[i], mass)
 	}
-	total[0] += control
 	for k, x := range j.at {
 		if x < 0 {
 			continue
 		}
-		before := weight * j.weight[k]
+		before := j.weight[k]
 		for i := range j.arms {
 			j.products[i] = before
 			before *= j.below[i][k]
 		}
 		after := 1.0
 		for i := len(j.arms) - 1; i >= 0; i-- {
-			total[i+1] += j.products[i] * j.values[i][k] * after
+			part[i+1] += j.products[i] * j.values[i][k] * after
 			after *= j.below[i][k]
 		}
+	}
+	largest := slices.Max(part)
+	if largest == 0 {
+		return
+	}
+	left := float64(len(j.arms)-1) * 0.5 * u * u
+	if scale := left + math.Log(largest); scale > j.scale {
+		for i := range total {
+			total[i] *= math.Exp(j.scale - scale)
+		}
+		j.scale = scale
+	}
+	for i := range part {
+		total[i] += part[i] * math.Exp(left-j.scale)
 	}
 }
 
 // cumulate sets the integral of the values below each node, and returns that below
-// a lift of 0.
-func (j *jointLifts) cumulate(values, below []float64) (negative float64) {
-	left := 0.0
+// a lift of 0 and the whole integral.
+func (j *jointLifts) cumulate(values, below []float64) (negative, mass float64) {
 	for panel := range j.count() {
 		half := (j.points[panel+1] - j.points[panel]) / 2
-		mass := 0.0
+		inPanel := 0.0
 		for i := range order {
 			inside := 0.0
 			for l := range order {
 				inside += j.rule.partial[i][l] * values[panel*order+l]
 			}
-			below[panel*order+i] = math.Max(left+half*inside, 0)
-			mass += j.rule.weights[i] * values[panel*order+i]
+			below[panel*order+i] = math.Max(mass+half*inside, 0)
+			inPanel += j.rule.weights[i] * values[panel*order+i]
 		}
-		if left += half * mass; j.points[panel+1] <= 0 {
-			negative = left
+		if mass += half * inPanel; j.points[panel+1] <= 0 {
+			negative = mass
 		}
 	}
-	return negative
+	return negative, mass
+}
+
+// others returns what the other arms say of u: the density of u times the integrals of
+// their densities, given u. The integrals have the density of u, see add.
+func (j *jointLifts) others(arm int) *others {
+	o := &others{lambda: j.lambdas[arm], sigma: j.sigmas[arm], u: j.u, logWeight: make([]float64, len(j.u)), exponents: make([]float64, len(j.u))}
+	for k, u := range j.u {
+		o.logWeight[k] = float64(len(j.arms)-2) * 0.5 * u * u
+		for i := range j.arms {
+			if i != arm {
+				o.logWeight[k] += math.Log(j.masses[i][k])
+			}
+		}
+	}
+	return o
 }
 
 // extent returns the range of u. If the data contradict the prior, u explains a part.

@@ -14,7 +14,7 @@ func Compare(control Sample, treatments []Sample, o Options) []Comparison {
 	}
 	comparisons := make([]Comparison, len(treatments))
 	if o.Methodology == MethodologyBayesian {
-		compareBayesian(comparisons, pairs, control, treatments, o)
+		compareBayesian(comparisons, pairs, o)
 	} else {
 		compareFrequentist(comparisons, pairs, o)
 	}

@@ -90,12 +90,15 @@ func (e Evidence) conclude() Conclusion {
 }
 
 // extreme returns the index of the conclusive comparison with this verdict whose
-// difference, times sign, is the largest. It returns -1 if there is none.
+// difference, times sign, is the largest. It returns -1 if there is none. Under a prior
+// of the lift there is no posterior difference if control is 0; then it is the observed
+// one.
 func extreme(comparisons []Comparison, verdict Verdict, sign float64) int {
 	found, largest := -1, math.Inf(-1)
 	for i, c := range comparisons {
-		if c.Verdict == verdict && c.conclusive() && c.Difference.Value != nil && sign**c.Difference.Value > largest {
-			found, largest = i, sign**c.Difference.Value
+		difference := cmp.Or(c.Difference.Value, c.Difference.Observed)
+		if c.Verdict == verdict && c.conclusive() && difference != nil && sign**difference > largest {
+			found, largest = i, sign**difference
 		}
 	}
 	return found

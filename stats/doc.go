@@ -94,8 +94,9 @@
 // # Bayesian
 //
 // The lift has a normal prior. Its posterior is the prior times exp(-z(L)²/2), where
-// z(L) is the score statistic of the hypothesis that the lift is L. Chances, losses
-// and intervals are integrals over panels around the mode.
+// z(L) is the score statistic of the hypothesis that the lift is L. Several treatments
+// have one joint posterior, because their z share the part that control contributes.
+// Chances, losses and intervals are integrals over panels around the mode.
 //
 // Under flat priors, rates have exact posteriors Beta(1 + x, 1 + n - x). The
 // chance to beat control, the chance to be best, both expected losses and the

@@ -100,12 +100,12 @@ type Ratio struct {
 // Mean returns the ratio as a mean for comparisons: its value is R = S/G, and its
 // variance is n SE² with the standard error of the delta method. So a comparison has
 // Welch's test of the difference of two ratios, and Fieller's interval of their
-// quotient. converted is the number of visitors with goals. Without goals, the mean
+// quotient. nonzero is the number of visitors whose value is not zero. Without goals, the mean
 // is not a number, and a comparison is impossible.
 //
 // See EstimateRatio.
-func (r Ratio) Mean(converted int64) Mean {
-	m := Mean{Visitors: r.Visitors, Nonzero: converted, Mean: math.NaN()}
+func (r Ratio) Mean(nonzero int64) Mean {
+	m := Mean{Visitors: r.Visitors, Nonzero: nonzero, Mean: math.NaN()}
 	if r.Visitors < 1 || r.Scale < 1 || integer(r.Goals.Sum).Sign() == 0 {
 		return m
 	}

@@ -2,6 +2,7 @@ package stats
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -61,47 +62,89 @@ func incomplete(r Rate) distuv.Beta {
 	return distuv.Beta{Alpha: float64(r.Converted) + 1, Beta: float64(r.Visitors-r.Converted) + 1}
 }
 
-// TestChancesToBeBest checks that the chances to be best sum to one, and that
-// for two variations they are the chance to beat control.
+// TestChancesToBeBest checks that the chances to be best sum to one, and that with one
+// treatment they are the chances to beat control and not to: for rates and means, under
+// flat priors and a prior of the lift, at even and uneven splits and without variance.
 func TestChancesToBeBest(t *testing.T) {
 	r := newRand(52)
-	rule := newRule()
 	for i := range rounds(400) {
-		samples := make([]Sample, 2+r.IntN(19))
+		control, treatments := Sample(randomRate(r)), make([]Sample, 1)
 		if i%2 == 0 {
-			samples = samples[:2]
+			treatments = make([]Sample, 1+r.IntN(19))
 		}
-		first := randomRate(r)
-		for j := range samples {
-			samples[j] = randomRival(r, first)
+		for j := range treatments {
+			treatments[j] = randomRival(r, control.(Rate))
 		}
-		sum := 0.0
-		chances := rule.chancesToBeBest(samples)
-		for _, chance := range chances {
-			sum += *chance
-		}
-		if math.Abs(sum-1) > 1e-8 {
-			t.Errorf("%v: chances sum to %v", samples, sum)
-		}
-		if len(samples) == 2 {
-			p := rule.betaPosterior(samples[0].(Rate), samples[1].(Rate), 0)
-			if math.Abs(*chances[1]-p.above) > 1e-9 {
-				t.Errorf("%v: best %v, chance to beat control %v", samples, *chances[1], p.above)
+		if i%4 >= 2 {
+			control = meanOfAnySplit(r)
+			for j := range treatments {
+				treatments[j] = meanOfAnySplit(r)
 			}
 		}
-	}
-	// A constant mean is a point. Without data there is no chance.
-	chances := rule.chancesToBeBest([]Sample{mean(100, 1, 0), mean(100, 1.1, 1), mean(1, 5, 0), nil, mean(100, 0.5, 0)})
-	if want := normalSurvival(1); math.Abs(*chances[0]-want) > 1e-6 || math.Abs(*chances[1]-(1-want)) > 1e-6 {
-		t.Errorf("against a point: %v and %v", *chances[0], *chances[1])
-	}
-	if chances[2] != nil || chances[3] != nil || *chances[4] > 1e-9 {
-		t.Errorf("chances %v", chances)
-	}
-	for _, chance := range rule.chancesToBeBest([]Sample{mean(100, 1, 0), mean(100, 2, 0)}) {
-		if chance != nil {
-			t.Errorf("a chance of %v between points", *chance)
+		o := Options{SignificanceLevel: 95, Methodology: MethodologyBayesian}
+		if i%8 >= 4 && len(treatments) < 4 {
+			o.Prior = &Prior{StandardDeviation: 0.1}
 		}
+		compared := slices.DeleteFunc(Compare(control, treatments, o), func(c Comparison) bool {
+			return c.Bayesian.Reason == ReasonZeroVariance
+		})
+		if len(compared) == 0 {
+			continue
+		}
+		sum := 0.0
+		for _, c := range compared {
+			sum += *c.Bayesian.ChanceToBeBest
+		}
+		inControl := *compared[0].Bayesian.ControlChanceToBeBest
+		if math.Abs(sum+inControl-1) > 1e-8 {
+			t.Errorf("%v, %v: chances sum to %v", control, treatments, sum+inControl)
+		}
+		if len(compared) > 1 {
+			continue
+		}
+		above := *compared[0].Bayesian.ChanceToBeatControl
+		if math.Abs(sum-above) > 1e-9 || math.Abs(inControl-(1-above)) > 1e-9 {
+			t.Errorf("%v, %v: best %v and control %v, chance to beat control %v", control, treatments, sum, inControl, above)
+		}
+	}
+}
+
+// meanOfAnySplit returns a mean of 30 to 30,000 visitors, in one of four cases without
+// variance.
+func meanOfAnySplit(r *rand.Rand) Mean {
+	m := Mean{Visitors: int64(30 * math.Pow(10, 3*r.Float64())), Mean: r.Float64(), Variance: 4 * r.Float64(), Nonzero: -1}
+	if r.IntN(4) == 0 {
+		m.Mean, m.Variance = 0, 0
+	}
+	return m
+}
+
+// TestChancesToBeBestWithoutATest checks that treatments without a test have no chance
+// to be best.
+func TestChancesToBeBestWithoutATest(t *testing.T) {
+	o := Options{SignificanceLevel: 95, Methodology: MethodologyBayesian}
+	compared := Compare(mean(100, 1, 0), []Sample{mean(100, 1.1, 1), mean(1, 5, 0), nil, mean(100, 0.5, 0)}, o)
+	if b := compared[0].Bayesian; math.Abs(*b.ChanceToBeBest-*b.ChanceToBeatControl) > 1e-9 {
+		t.Errorf("the only treatment with a test: %v and %v", *b.ChanceToBeBest, *b.ChanceToBeatControl)
+	}
+	for _, c := range append(compared[1:], Compare(mean(100, 1, 0), []Sample{mean(100, 2, 0)}, o)...) {
+		if c.Bayesian.ChanceToBeBest != nil || c.Bayesian.Reason == "" {
+			t.Errorf("without a test: %+v", c.Bayesian)
+		}
+	}
+}
+
+// TestNoConversionInControl checks that a winner is concluded although the lift of the
+// observed rates is infinite, and that the missing losses have a reason.
+func TestNoConversionInControl(t *testing.T) {
+	o := Options{SignificanceLevel: 95, Methodology: MethodologyBayesian, Prior: DefaultPrior(0.2)}
+	compared := Compare(Rate{Visitors: 6000}, []Sample{Rate{Visitors: 6000, Converted: 200}}, o)
+	c := Conclude(Evidence{Comparisons: compared})
+	if c.Status != StatusWinner || c.Index != 0 || !c.Conclusive[0] {
+		t.Errorf("conclusion %+v", c)
+	}
+	if b := compared[0].Bayesian; b.ExpectedLoss != nil || b.Reason != ReasonBaselineZero {
+		t.Errorf("loss %v without a reason: %+v", b.ExpectedLoss, b)
 	}
 }
 

@@ -29,6 +29,50 @@ type lifts struct {
 	from       float64 // end of the support
 	kink       float64 // where z has a kink, if every visitor of a variation converted; otherwise 0
 	mode, peak float64 // where the posterior is largest, and minus the logarithm of it there
+	others     *others // what other treatments say of control; nil: there is one treatment
+	observed   float64 // lift
+}
+
+// others is what the other treatments say of u, the part of z that control contributes: a
+// weight of each of equally spaced values. The likelihood of z is then
+//
+//	Σ_k w_k exp(-((z - λ u_k) / σ)²/2)
+//
+// in place of exp(-z²/2), which it is for equal weights times the density of u.
+type others struct {
+	lambda, sigma float64
+	u, logWeight  []float64
+	exponents     []float64 // scratch
+}
+
+// minusLog returns minus the logarithm of the likelihood of z. It is never below minus the
+// logarithm of the sum of the weights.
+func (o *others) minusLog(z float64) float64 {
+	if math.IsInf(z, 0) || len(o.u) == 0 {
+		return math.Inf(1)
+	}
+	const negligible = 45 // of an exponent below the largest one
+	largest := math.Inf(-1)
+	for k, u := range o.u {
+		d := (z - o.lambda*u) / o.sigma
+		o.exponents[k] = o.logWeight[k] - 0.5*d*d
+		if o.exponents[k] > largest {
+			largest = o.exponents[k]
+		}
+	}
+	sum := 0.0
+	for _, exponent := range o.exponents {
+		if exponent > largest-negligible {
+			sum += math.Exp(exponent - largest)
+		}
+	}
+	return -largest - math.Log(sum)
+}
+
+// least returns a lower bound of minusLog.
+func (o *others) least() float64 {
+	largest := slices.Max(append(o.logWeight[:len(o.logWeight):len(o.logWeight)], math.Inf(-1)))
+	return -largest - math.Log(float64(max(len(o.u), 1)))
 }
 
 // liftsOf returns the posterior of the lift of a pair, or false if its baseline is
@@ -57,8 +101,15 @@ func liftsOf(c contrast, prior Prior) (lifts, bool) {
 		}
 		l.z = c.zOfLift
 	}
-	l.findMode(observed)
+	l.observed = observed
+	l.findMode()
 	return l, true
+}
+
+// setOthers changes the posterior to that of the data of all treatments.
+func (l *lifts) setOthers(o *others) {
+	l.others = o
+	l.findMode()
 }
 
 // zOfLift returns the score statistic of pt = r pc with r = 1 + lift. The restricted
@@ -91,18 +142,31 @@ func (m means) zOfLift(lift float64) float64 {
 
 // minusLog returns minus the logarithm of the posterior up to a constant.
 func (l *lifts) minusLog(lift float64) float64 {
-	at, z := (lift-l.prior.Mean)/l.prior.StandardDeviation, l.z(lift)
-	return 0.5*at*at + 0.5*z*z
+	at := (lift - l.prior.Mean) / l.prior.StandardDeviation
+	return 0.5*at*at + l.minusLogLikelihood(lift)
 }
 
-// findMode sets the mode. It is at most z standard deviations of the prior from its
-// mean, where z is the score there. It lies between the mean of the prior and the
-// observed lift, except if the means of a pair differ in sign: then z² may decrease
+// minusLogLikelihood returns minus the logarithm of the likelihood up to a constant.
+func (l *lifts) minusLogLikelihood(lift float64) float64 {
+	z := l.z(lift)
+	if l.others != nil {
+		return l.others.minusLog(z)
+	}
+	return 0.5 * z * z
+}
+
+// findMode sets the mode. With one treatment, it is at most z standard deviations of the
+// prior from its mean, where z is the score there, and lies between the mean of the prior
+// and the observed lift, except if the means of a pair differ in sign: then z² may decrease
 // away from the observed lift.
-func (l *lifts) findMode(observed float64) {
-	const farthest = 1e6 // if z is infinite
-	reach := l.prior.StandardDeviation * math.Min(math.Abs(l.z(l.prior.Mean)), farthest)
-	ends := []float64{l.prior.Mean - reach, l.prior.Mean, math.Max(math.Min(observed, l.prior.Mean+reach), l.prior.Mean-reach), l.prior.Mean + reach}
+func (l *lifts) findMode() {
+	const farthest = 1e6 // if the likelihood at the mean is 0
+	least := 0.0
+	if l.others != nil {
+		least = l.others.least()
+	}
+	reach := l.prior.StandardDeviation * math.Min(math.Sqrt(2*math.Max(l.minusLogLikelihood(l.prior.Mean)-least, 0)), farthest)
+	ends := []float64{l.prior.Mean - reach, l.prior.Mean, math.Max(math.Min(l.observed, l.prior.Mean+reach), l.prior.Mean-reach), l.prior.Mean + reach}
 	slices.Sort(ends)
 	l.mode = math.Max(l.prior.Mean, l.from)
 	for i := 1; i < len(ends); i++ {

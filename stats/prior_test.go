@@ -151,9 +151,10 @@ func TestMirroredBaselines(t *testing.T) {
 	}
 }
 
-// TestBestByLift compares chances to be best with weighted random draws of the
-// lifts from their priors and of u.
-func TestBestByLift(t *testing.T) {
+// TestJointLifts compares the chances to be best and to beat control, and the posterior
+// means, with weighted random draws of the lifts from their priors and of u. No treatment is
+// likelier to be best than to beat control.
+func TestJointLifts(t *testing.T) {
 	o := Options{SignificanceLevel: 95, Methodology: MethodologyBayesian, Prior: &Prior{StandardDeviation: 0.1}}
 	r := newRand(32)
 	for range rounds(12) {
@@ -166,12 +167,14 @@ func TestBestByLift(t *testing.T) {
 			pairs = append(pairs, newPair(control, treatments[i], pairRules{}))
 		}
 		compared := mustSound(t, control, treatments, o)
-		drawn := make([]float64, len(pairs)+1)
+		drawn, beats, means := make([]float64, len(pairs)+1), make([]float64, len(pairs)), make([]float64, len(pairs))
 		total := 0.0
+		lifts := make([]float64, len(pairs))
 		for range 200_000 {
 			u, weight, best, most := r.NormFloat64(), 1.0, 0, 0.0
 			for i, c := range pairs {
 				lift, lambda := 0.1*r.NormFloat64(), c.contrast.shared()
+				lifts[i] = lift
 				d := c.contrast.(rates).zOfLift(lift) - lambda*u
 				weight *= math.Exp(-d * d / 2 / (1 - lambda*lambda))
 				if lift > most {
@@ -180,6 +183,11 @@ func TestBestByLift(t *testing.T) {
 			}
 			drawn[best] += weight
 			total += weight
+			for i, lift := range lifts {
+				if means[i] += weight * lift; lift > 0 {
+					beats[i] += weight
+				}
+			}
 		}
 		got := []float64{*compared[0].Bayesian.ControlChanceToBeBest}
 		sum := got[0]
@@ -194,6 +202,14 @@ func TestBestByLift(t *testing.T) {
 		}
 		if math.Abs(sum-1) > 1e-9 {
 			t.Errorf("chances sum to %v", sum)
+		}
+		for i, c := range compared {
+			if beat := *c.Bayesian.ChanceToBeatControl; math.Abs(beat-beats[i]/total) > 0.02 || *c.Bayesian.ChanceToBeBest > beat+1e-7 {
+				t.Errorf("%v against %v: %d beats control with %v, drawn %v; is best with %v", control, treatments, i, beat, beats[i]/total, *c.Bayesian.ChanceToBeBest)
+			}
+			if mean := *c.Lift.Value; math.Abs(mean-means[i]/total) > 0.003 {
+				t.Errorf("%v against %v: lift %d is %v, drawn %v", control, treatments, i, mean, means[i]/total)
+			}
 		}
 	}
 }

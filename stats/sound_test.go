@@ -60,8 +60,8 @@ func unsoundEffect(e Effect) string {
 
 func unsoundBayesian(c Comparison, alpha float64) string {
 	b := c.Bayesian
-	if (b.ChanceToBeatControl == nil) != (b.Reason != "") {
-		return "chance and reason"
+	if missing := b.ChanceToBeatControl == nil || b.ExpectedLoss == nil || b.ExpectedLossControl == nil; missing != (b.Reason != "") {
+		return "chance, losses and reason"
 	}
 	if b.ChanceToBeatControl == nil {
 		return ""

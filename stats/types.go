@@ -243,7 +243,7 @@ type Sequential struct {
 // Expected losses are in the metric's unit: ExpectedLoss is the loss from
 // shipping the treatment, ExpectedLossControl the loss from keeping control.
 // ChanceToBeBest is among control and all treatments. ControlChanceToBeBest is
-// the chance of control to be best.
+// the chance of control to be best. Reason is set if a chance or a loss is nil.
 type Bayesian struct {
 	ChanceToBeatControl   *float64
 	ChanceToBeBest        *float64

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lifthouse/cmd/internal/app"
+	"lifthouse/cmd/internal/bounds"
 	"lifthouse/engine/render"
 	"lifthouse/schema/catalogue"
 
@@ -32,14 +33,6 @@ func (p *program) auditCommand() *cobra.Command {
 		Long:  auditHelp,
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			switch {
-			case limit < 1 || limit > maxAudited:
-				return usageError{fmt.Errorf("--limit %d: must be from 1 to %d", limit, maxAudited)}
-			case since < 0:
-				return usageError{fmt.Errorf("--since %s: must be a positive duration, such as 720h", since)}
-			case account < 0:
-				return usageError{fmt.Errorf("--account %d: must be the id of an account, or 0 for all", account)}
-			}
 			var from time.Time
 			if from = time.Unix(0, 0); since > 0 {
 				from = time.Now().Add(-since)
@@ -56,9 +49,9 @@ func (p *program) auditCommand() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().Int64Var(&account, "account", 0, "id of the account; 0: all accounts")
-	cmd.Flags().DurationVar(&since, "since", 0, "maximum age of the changes, such as 720h; 0: all")
-	cmd.Flags().IntVar(&limit, "limit", 100, "maximum number of changes")
+	bounds.Var(cmd.Flags(), &account, "account", 0, 0, bounds.MaxID, "id of the account; 0: all accounts")
+	bounds.Var(cmd.Flags(), &since, "since", 0, 0, bounds.MaxAge, "maximum age of the changes, such as 720h; 0: all")
+	bounds.Var(cmd.Flags(), &limit, "limit", 100, 1, maxAudited, "maximum number of changes")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with the definition or state after each change")
 	return cmd
 }

@@ -40,9 +40,9 @@ func TestAuditSaysWhoChangedWhat(t *testing.T) {
 		t.Errorf("the table:\n%s", table)
 	}
 	for want, args := range map[string][]string{
-		"--limit 0: must be from 1": {"audit", "--limit", "0"},
-		"--since -1h0m0s":           {"audit", "--since", "-1h"},
-		"--account -1: must be":     {"audit", "--account", "-1"},
+		`--limit "0": must be an integer from 1`: {"audit", "--limit", "0"},
+		`--since "-1h": must be a duration`:      {"audit", "--since", "-1h"},
+		`--account "-1": must be`:                {"audit", "--account", "-1"},
 	} {
 		if code, out, complaints := h.run(args...); code != exitUsage || !strings.Contains(out+complaints, want) {
 			t.Errorf("%v: exit %d, %s", args, code, out+complaints)

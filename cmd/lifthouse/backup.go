@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"lifthouse/cmd/internal/app"
+	"lifthouse/cmd/internal/inputs"
 	"lifthouse/schema"
 
 	"github.com/spf13/cobra"
@@ -57,6 +58,11 @@ func (p *program) restoreCommand() *cobra.Command {
 			from, err := filepath.Abs(p.path(args[0]))
 			if err != nil {
 				return err
+			}
+			var backup inputs.Files
+			backup.Add(args[0], from)
+			if err := backup.CheckOutput("--store", address.Dir, p.path(address.Dir)); err != nil {
+				return usageError{err}
 			}
 			if err := app.Restore(cmd.Context(), p.path(address.Dir), from); err != nil {
 				return err

@@ -110,7 +110,7 @@ func (p *program) compareFlags(f *compare.Flags, changed func(name string) bool,
 		var faults []string
 		for _, fault := range invalid.Faults {
 			// Numbers that are also those of the planned look have each fault twice.
-			if text := f.FlagOf(fault.Name) + ": " + fault.Detail; !slices.Contains(faults, text) {
+			if text := f.FlagOf(fault.Name, fault.Value) + ": " + fault.Detail; !slices.Contains(faults, text) {
 				faults = append(faults, text)
 			}
 		}

@@ -141,13 +141,13 @@ func TestCompareUsage(t *testing.T) {
 		{
 			[]string{"--control", "50/10", "--treatment", "5/-10", "--level", "99", "--mde", "0.2"},
 			exitUsage,
-			"--level: must be one of 80, 90, 95, 100 per cent; --mde: must be a number from 1 to 100 per cent; " +
+			`--level "99": must be one of 80, 90, 95, 100 per cent; --mde "0.2": must be a number from 1 to 100 per cent; ` +
 				"--control 50/10: converted: must be at most n, which is 10; --treatment 5/-10: n: must be an integer from 0",
 		},
 		{[]string{"--control", "5/10", "--treatment", "5/10", "--share", "50"}, exitUsage, "--share: must have 2 values, one for control and one per --treatment; it has 1"},
 		{[]string{"--control", "5/10", "--treatment", "5/10", "--share", "50,half"}, exitUsage, `--share 50,half: "half" is not a number`},
 		{[]string{"--control", "5/10", "--treatment", "5/10", "--share", "500,500"}, exitUsage, "--share: must be a number from 0 to 100 per cent"},
-		{[]string{"--control", "5/10", "--treatment", "5/10", "--planned", "0"}, exitUsage, "--planned: must be an integer from 1"},
+		{[]string{"--control", "5/10", "--treatment", "5/10", "--planned", "0"}, exitUsage, `--planned "0": must be an integer from 1`},
 		{[]string{"--planned-look"}, exitUsage, "--planned-look requires --control and --treatment; a line of standard input has its own plannedLook"},
 		{
 			[]string{"--control", "50/10", "--treatment", "5/10", "--planned", "30", "--planned-look"},
@@ -155,7 +155,7 @@ func TestCompareUsage(t *testing.T) {
 			"compare: --control 50/10: converted: must be at most n, which is 10; " +
 				"--planned-look: must have at least 30 visitors in all, which is plannedVisitors, have 20; omit plannedLook until then\n",
 		},
-		{[]string{"--control", "5/10", "--treatment", "5/10", "--level", "high"}, exitUsage, "invalid argument"},
+		{[]string{"--control", "5/10", "--treatment", "5/10", "--level", "high"}, exitUsage, `--level "high": must be a number`},
 		{append([]string{"--control", "5/10"}, strings.Fields(strings.Repeat("--treatment 5/10 ", 21))...), exitUsage, "--treatment: must be an array of 2 to 21"},
 	} {
 		code, out, complaints := runCompare(t, "", test.args...)

@@ -11,6 +11,7 @@ import (
 
 	"lifthouse/cmd/internal/app"
 	"lifthouse/cmd/internal/arrivals"
+	"lifthouse/cmd/internal/bounds"
 	"lifthouse/schema/ingest"
 )
 
@@ -46,12 +47,6 @@ func (p *program) eventsCommand() *cobra.Command {
 		Long:  eventsHelp,
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if q.Last < 0 || q.Last > maxShown {
-				return usageError{fmt.Errorf("--last %d: must be from 0 to %d", q.Last, maxShown)}
-			}
-			if q.Website < 0 {
-				return usageError{fmt.Errorf("--website %d: must be the id of a website", q.Website)}
-			}
 			if err := q.check(cmd.Flags().Changed); err != nil {
 				return err
 			}
@@ -63,8 +58,8 @@ func (p *program) eventsCommand() *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().Int64Var(&q.Website, "website", 0, "id of the website; default: all websites")
-	cmd.Flags().IntVar(&q.Last, "last", 20, "maximum number of events, and of rejected lines")
+	bounds.Var(cmd.Flags(), &q.Website, "website", 0, 0, bounds.MaxID, "id of the website; default: all websites")
+	bounds.Var(cmd.Flags(), &q.Last, "last", 20, 0, maxShown, "maximum number of events, and of rejected lines")
 	cmd.Flags().BoolVar(&q.follow, "follow", false, "keep printing new events until interrupted")
 	cmd.Flags().BoolVar(&q.OnlyRejected, "rejects", false, "print rejected lines only")
 	cmd.Flags().StringVar(&q.visitor, "visitor", "", "id of a visitor, as it was sent: print what reports make of the visitor")

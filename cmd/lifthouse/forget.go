@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"lifthouse/cmd/internal/app"
+	"lifthouse/cmd/internal/bounds"
 	"lifthouse/cmd/internal/terminal"
 	"lifthouse/schema/ingest"
 
@@ -37,7 +38,7 @@ func (p *program) forgetCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringArrayVar(&visitors, "visitor", nil, "id of a visitor as in events; can be repeated")
-	cmd.Flags().Int64SliceVar(&websites, "website", nil, "ids of websites; default: all websites")
+	bounds.IDs(cmd.Flags(), &websites, "website", "ids of websites; default: all websites")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation")
 	return cmd
 }

@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"lifthouse/cmd/internal/app"
+	"lifthouse/cmd/internal/bounds"
 	"lifthouse/cmd/internal/config"
+	"lifthouse/cmd/internal/inputs"
 	"lifthouse/cmd/internal/terminal"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/ingest"
@@ -70,6 +72,9 @@ func (p *program) importCommand() *cobra.Command {
 				if rejects == "" {
 					return p.importFiles(ctx, s, files, options, io.Discard)
 				}
+				if err := p.importInputs(files, mapping, options).CheckOutput("--rejects", rejects, p.path(rejects)); err != nil {
+					return usageError{err}
+				}
 				all, err := ingest.Create(p.path(rejects))
 				if err != nil {
 					return err
@@ -83,7 +88,7 @@ func (p *program) importCommand() *cobra.Command {
 	cmd.Flags().StringVar(&rejects, "rejects", "", "file for all rejected lines, as JSON lines with file, line and reason")
 	cmd.Flags().BoolVar(&inspect, "inspect", false, "show the columns, types and first rows of the files, and write mapping files to edit; needs no store")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "validate the files without storing events")
-	cmd.Flags().Int64Var(&maxErrors, "max-errors", 0, "stop after this number of rejected lines; 0: never")
+	bounds.Var(cmd.Flags(), &maxErrors, "max-errors", 0, 0, bounds.MaxCount, "stop after this number of rejected lines; 0: never")
 	p.timeFlags(cmd)
 	complete(cmd, "format", fixed("csv", "ndjson", "parquet"))
 	return cmd
@@ -132,6 +137,24 @@ func (p *program) importOptions(s *app.Store, mapping, format string) (ingest.Op
 		return options, fmt.Errorf("%s: %w", mapping, err)
 	}
 	return options, nil
+}
+
+// importInputs returns the files that an import reads.
+func (p *program) importInputs(files []string, mapping string, options ingest.Options) inputs.Files {
+	var read inputs.Files
+	for _, file := range append(slices.Clone(files), mapping, p.configFile()) {
+		switch file {
+		case "":
+		case "-":
+			read.AddOpen("standard input", p.in)
+		default:
+			read.Add(file, p.path(file))
+		}
+	}
+	for _, file := range options.LookupFiles() {
+		read.Add(file, file)
+	}
+	return read
 }
 
 // timesOf returns the allowed times of events: those of the store, or of flags of

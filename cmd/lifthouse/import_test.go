@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -96,6 +97,78 @@ func TestImportWarnsOfUndeclaredNames(t *testing.T) {
 		code, _, complaints := h.run("import", dry, file)
 		if want := "warning: 30 events: the catalogue declares no campaign 11 for website 1; the nearest is 1\n"; code != exitOK || !strings.Contains(complaints, want) {
 			t.Errorf("%s: exit %d, %q; want %q", dry, code, complaints, want)
+		}
+	}
+}
+
+// TestImportKeepsItsInputs names each input of an import as the file of --rejects.
+func TestImportKeepsItsInputs(t *testing.T) {
+	h := newHouse(t)
+	h.must("apply", "-f", "testdata/thirty.catalog.yaml")
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	for name, text := range map[string]string{
+		"a.ndjson": "{}\n", "b.csv": "id,who\n1,x\n", "c.csv": "k,v\nx,visitor\n", "conf.yaml": "log-level: info\n",
+		"m.yaml": "fields: {visitor: {column: who, lookup: {file: c.csv, key: k, column: v}}, time: {value: '2026-05-01T12:00:00Z'}, websiteId: {value: 1}, campaignId: {value: 1}, variationId: {value: 1}, event: {value: view}}\n",
+	} {
+		if err := os.WriteFile(at(name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.Symlink(at("a.ndjson"), at("symbolic")), os.Link(at("a.ndjson"), at("hard"))); err != nil {
+		t.Fatal(err)
+	}
+	wd, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	relative, err := filepath.Rel(wd, at("a.ndjson"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.input = at("a.ndjson")
+	for _, args := range [][]string{
+		{"--rejects", at("a.ndjson"), at("a.ndjson")},
+		{"--rejects", relative, at("a.ndjson")},
+		{"--rejects", at("symbolic"), relative},
+		{"--rejects", at("hard"), at("a.ndjson")},
+		{"--rejects", at("a.ndjson"), at("b.csv"), at("symbolic")},
+		{"--rejects", at("a.ndjson"), at("*.ndjson"), "--dry-run"},
+		{"--rejects", at("a.ndjson"), "-"},
+		{"--rejects", at("m.yaml"), "-m", at("m.yaml"), at("b.csv")},
+		{"--rejects", at("c.csv"), "-m", at("m.yaml"), at("b.csv")},
+		{"--rejects", at("conf.yaml"), "--config", at("conf.yaml"), at("b.csv")},
+	} {
+		code, _, complaints := h.run(append([]string{"import"}, args...)...)
+		info, err := os.Stat(args[1])
+		if err != nil || info.Size() == 0 {
+			t.Fatalf("import %q: the input is empty: %v", args, err)
+		}
+		if want := `--rejects "` + args[1] + `": is the input "`; code != exitUsage || !strings.Contains(complaints, want) || !strings.Contains(complaints, "must be another file") {
+			t.Errorf("import %q: exit %d, %q; want %d and %q", args, code, complaints, exitUsage, want)
+		}
+	}
+}
+
+// TestRestoreKeepsItsBackup restores a backup into the folder of the backup.
+func TestRestoreKeepsItsBackup(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "metadata"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, store := range []string{dir, link} {
+		stderr := capture(t)
+		p := &program{out: stderr.write, err: stderr.write, dir: ".", args: []string{"restore", dir, "--store", "embedded:" + store}, getenv: func(string) string { return "" }}
+		code := p.run(t.Context())
+		if text := stderr.text(); code != exitUsage || !strings.Contains(text, `--store "`+store+`": is the input`) {
+			t.Errorf("restore into %s: exit %d, %s", store, code, text)
+		}
+		if files, err := os.ReadDir(dir); err != nil || len(files) != 1 {
+			t.Errorf("the backup has %v: %v", files, err)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"lifthouse/cmd/internal/app"
+	"lifthouse/cmd/internal/bounds"
 	"lifthouse/cmd/internal/config"
 	"lifthouse/engine/result"
 	"lifthouse/engine/source"
@@ -133,7 +134,7 @@ func (p *program) command() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{bounds.Parsed(err)} })
 	address := p.getenv("LIFTHOUSE_STORE")
 	if address == "" {
 		address = schema.DefaultStore
@@ -144,8 +145,8 @@ func (p *program) command() *cobra.Command {
 	root.PersistentFlags().Lookup(storeFlag).DefValue = schema.ShowAddress(address)
 	root.PersistentFlags().BoolVar(&p.fsync, "fsync", false, "sync files of an embedded store before events are acknowledged, so that they survive a loss of power; slower")
 	p.limits = source.DefaultLimits
-	root.PersistentFlags().DurationVar(&p.limits.Time, "query-timeout", p.limits.Time, "maximum duration of a query, and of a request including waits; 0: no limit")
-	root.PersistentFlags().Int64Var(&p.limits.Memory, "query-memory", p.limits.Memory, "maximum memory of a query in bytes; aggregations above half of it spill to disk; 0: no limit")
+	bounds.Var(root.PersistentFlags(), &p.limits.Time, "query-timeout", p.limits.Time, 0, bounds.MaxWait, "maximum duration of a query, and of a request including waits; 0: no limit")
+	bounds.Var(root.PersistentFlags(), &p.limits.Memory, "query-memory", p.limits.Memory, 0, bounds.MaxMemory, "maximum memory of a query in bytes; aggregations above half of it spill to disk; 0: no limit")
 	root.AddCommand(
 		p.serveCommand(), p.checkCommand(), p.demoCommand(), p.importCommand(), p.eventsCommand(), p.forgetCommand(), p.retainCommand(),
 		p.backupCommand(), p.restoreCommand(), p.copyCommand(), p.applyCommand(), p.exportCommand(), p.tokenCommand(), p.auditCommand(), p.migrateCommand(),
@@ -156,18 +157,23 @@ func (p *program) command() *cobra.Command {
 // configure resolves the settings, and returns all errors of the configuration.
 func (p *program) configure(cmd *cobra.Command) error {
 	p.settings = config.Of(cmd)
-	file := cmp.Or(p.config, p.getenv(config.FileVariable))
+	file := p.configFile()
 	if file != "" {
 		file = p.path(file)
 	}
-	faults := p.settings.Resolve(file, p.getenv)
-	// A value that cannot be parsed leaves a valid default, so that each setting has at most one error.
-	faults = slices.Concat(faults, p.serving.faults(), p.limitFaults())
-	if len(faults) > 0 {
+	faults := slices.Concat(bounds.Faults(cmd.Flags()), p.settings.Resolve(file, p.getenv), p.serving.faults())
+	switch len(faults) {
+	case 0:
+		return nil
+	case 1:
+		return usageError{errors.New(faults[0])}
+	default:
 		return usageError{fmt.Errorf("invalid configuration:\n  %s", strings.Join(faults, "\n  "))}
 	}
-	return nil
 }
+
+// configFile returns the path of the file with settings, or "".
+func (p *program) configFile() string { return cmp.Or(p.config, p.getenv(config.FileVariable)) }
 
 // shown returns the value of a setting without secrets.
 func shown(s *config.Setting) string {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"lifthouse/cmd/internal/app"
+	"lifthouse/cmd/internal/bounds"
 	"lifthouse/cmd/internal/report"
 	"lifthouse/cmd/internal/terminal"
 	"lifthouse/engine/query"
@@ -67,7 +68,7 @@ func (p *program) reportCommand() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.Int64Var(&account, "account", 0, "id of the account; required if there are several")
+	bounds.Var(flags, &account, "account", 0, 0, bounds.MaxID, "id of the account; required if there are several")
 	flags.StringVar(&q.Goal, "goal", "", "id of the goal; default: the primary goal")
 	flags.StringVar(&q.Metric, "metric", "", "metric to compare (compareMetric of the API)")
 	flags.StringVar(&q.Dimension, "dimension", "", "attribute of the first view, such as device, country or utmSource (dimension of the API)")
@@ -81,7 +82,7 @@ func (p *program) reportCommand() *cobra.Command {
 	flags.BoolVar(&as.CSV, "csv", false, "print CSV")
 	flags.BoolVar(&as.SQL, "sql", false, "print the SQL instead of the results")
 	flags.BoolVar(&as.Watch, "watch", false, "repeat the report until interrupted")
-	flags.DurationVar(&as.Every, "every", report.DefaultEvery, "interval of --watch")
+	bounds.Var(flags, &as.Every, "every", report.DefaultEvery, report.ShortestEvery, bounds.MaxWait, "interval of --watch")
 	p.completeReport(cmd)
 	return cmd
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lifthouse/cmd/internal/app"
+	"lifthouse/cmd/internal/bounds"
 	"lifthouse/cmd/internal/terminal"
 
 	"github.com/spf13/cobra"
@@ -26,15 +27,15 @@ func (p *program) retainCommand() *cobra.Command {
 		Long:  retainHelp,
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if days < 1 {
-				return usageError{fmt.Errorf("--days \"%d\": must be 1 or more", days)}
+			if days == 0 {
+				return usageError{fmt.Errorf("--days is missing: must be an integer from 1 to %d", bounds.MaxDays)}
 			}
 			return p.withStore(cmd.Context(), func(ctx context.Context, s *app.Store) error {
 				return p.retain(ctx, s, days, dryRun, yes)
 			})
 		},
 	}
-	cmd.Flags().IntVar(&days, "days", 0, "retention period in days after the end")
+	bounds.Var(cmd.Flags(), &days, "days", 0, 1, bounds.MaxDays, "retention period in days after the end")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "list what would be deleted without deleting it")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation")
 	return cmd

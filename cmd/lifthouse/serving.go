@@ -9,6 +9,7 @@ import (
 
 	"lifthouse/api"
 	"lifthouse/cmd/internal/app"
+	"lifthouse/cmd/internal/bounds"
 	"lifthouse/schema/ingest"
 
 	"github.com/spf13/cobra"
@@ -37,25 +38,25 @@ func (p *program) serveFlags(cmd *cobra.Command) {
 	flags.StringVar(&o.tlsKey, "tls-key", "", "PEM file with the private key of the certificate")
 	flags.StringVar(&o.logFormat, "log-format", logText, "text or json")
 	flags.StringVar(&o.logLevel, "log-level", "info", "debug, info (each request), warn or error")
-	flags.DurationVar(&o.HeaderTimeout, "header-timeout", 10*time.Second, "maximum time for a client to send the request headers")
-	flags.DurationVar(&o.ReadTimeout, "read-timeout", time.Minute, "maximum time for a client to send a request")
-	flags.DurationVar(&o.IdleTimeout, "idle-timeout", 2*time.Minute, "time after which an idle connection is closed")
-	flags.DurationVar(&o.DrainTimeout, "drain-timeout", 5*time.Second, "time for running requests to finish when the server stops")
-	flags.DurationVar(&o.DrainDelay, "drain-delay", 0, "time for which /readyz returns 503 before the server stops accepting requests")
+	bounds.Var(flags, &o.HeaderTimeout, "header-timeout", 10*time.Second, 0, bounds.MaxWait, "maximum time for a client to send the request headers")
+	bounds.Var(flags, &o.ReadTimeout, "read-timeout", time.Minute, 0, bounds.MaxWait, "maximum time for a client to send a request")
+	bounds.Var(flags, &o.IdleTimeout, "idle-timeout", 2*time.Minute, 0, bounds.MaxWait, "time after which an idle connection is closed")
+	bounds.Var(flags, &o.DrainTimeout, "drain-timeout", 5*time.Second, 0, bounds.MaxWait, "time for running requests to finish when the server stops")
+	bounds.Var(flags, &o.DrainDelay, "drain-delay", 0, 0, bounds.MaxWait, "time for which /readyz returns 503 before the server stops accepting requests")
 	flags.StringSliceVar(&o.API.Origins, "cors-origin", nil, "origins that may read responses (CORS), such as https://dash.example.com; *: any")
-	flags.Int64Var(&o.API.MaxBody, "max-body", d.MaxBody, "maximum size of a request body in bytes; 0: no limit")
-	flags.Int64Var(&o.API.MaxEvents, "max-events-body", d.MaxEvents, "maximum size of a body of events after decompression, in bytes; 0: no limit")
-	flags.Int64Var(&o.API.WaitingEvents, "events-queue", d.WaitingEvents, "events that may wait to be written before POST /events returns 503")
+	bounds.Var(flags, &o.API.MaxBody, "max-body", d.MaxBody, 0, bounds.MaxMemory, "maximum size of a request body in bytes; 0: no limit")
+	bounds.Var(flags, &o.API.MaxEvents, "max-events-body", d.MaxEvents, 0, bounds.MaxMemory, "maximum size of a body of events after decompression, in bytes; 0: no limit")
+	bounds.Var(flags, &o.API.WaitingEvents, "events-queue", d.WaitingEvents, 1, 100_000_000, "events that may wait to be written before POST /events returns 503")
 	p.timeFlags(cmd)
-	flags.IntVar(&o.RetentionDays, "retention-days", 0, "days after which the events of a stopped campaign or widget are deleted, at start and every day; 0: never")
-	flags.DurationVar(&o.RollupInterval, "rollup-interval", 2*time.Second, "interval of the rollup refresh; 0: this server does not refresh rollups")
-	flags.DurationVar(&o.API.ResultsAge, "results-age", d.ResultsAge, "maximum age of a cached result while the data do not change; 0: no cache")
-	flags.Int64Var(&o.API.ResultsMemory, "results-memory", d.ResultsMemory, "memory for cached results in bytes; 0: no cache")
-	flags.Float64Var(&o.API.TokenRate, "rate-limit", d.TokenRate, "requests per second of a token, with bursts of twice as many; 0: no limit")
-	flags.IntVar(&o.API.AuthFailures, "auth-failures", d.AuthFailures, "unknown tokens per minute from one address before it gets 429; valid tokens are never refused; 0: no limit")
-	flags.IntVar(&o.API.StoreSlots, "store-concurrency", d.StoreSlots, "requests that may query the store at the same time; 0: no limit")
-	flags.IntVar(&o.API.StoreQueue, "store-queue", d.StoreQueue, "requests that may wait for a free slot of --store-concurrency")
-	flags.DurationVar(&o.API.StoreWait, "store-wait", d.StoreWait, "maximum time that a request waits for a slot before it gets 503")
+	bounds.Var(flags, &o.RetentionDays, "retention-days", 0, 0, bounds.MaxDays, "days after which the events of a stopped campaign or widget are deleted, at start and every day; 0: never")
+	bounds.Var(flags, &o.RollupInterval, "rollup-interval", 2*time.Second, 0, bounds.MaxWait, "interval of the rollup refresh; 0: this server does not refresh rollups")
+	bounds.Var(flags, &o.API.ResultsAge, "results-age", d.ResultsAge, 0, bounds.MaxAge, "maximum age of a cached result while the data do not change; 0: no cache")
+	bounds.Var(flags, &o.API.ResultsMemory, "results-memory", d.ResultsMemory, 0, bounds.MaxMemory, "memory for cached results in bytes; 0: no cache")
+	bounds.Var(flags, &o.API.TokenRate, "rate-limit", d.TokenRate, 0, 1_000_000, "requests per second of a token, with bursts of twice as many; 0: no limit")
+	bounds.Var(flags, &o.API.AuthFailures, "auth-failures", d.AuthFailures, 0, 1_000_000, "unknown tokens per minute from one address before it gets 429; valid tokens are never refused; 0: no limit")
+	bounds.Var(flags, &o.API.StoreSlots, "store-concurrency", d.StoreSlots, 0, 10_000, "requests that may query the store at the same time; 0: no limit")
+	bounds.Var(flags, &o.API.StoreQueue, "store-queue", d.StoreQueue, 0, 1_000_000, "requests that may wait for a free slot of --store-concurrency")
+	bounds.Var(flags, &o.API.StoreWait, "store-wait", d.StoreWait, 0, bounds.MaxWait, "maximum time that a request waits for a slot before it gets 503")
 }
 
 // The names of the settings for the allowed times of events.
@@ -67,8 +68,8 @@ const (
 // timeFlags adds the settings for the allowed times of events to a command.
 func (p *program) timeFlags(cmd *cobra.Command) {
 	p.serving.times = ingest.DefaultTimes
-	cmd.Flags().DurationVar(&p.serving.times.MaxAge, maxEventAge, ingest.DefaultTimes.MaxAge, "maximum age of an event, such as 2160h; 0: any time since 1971")
-	cmd.Flags().DurationVar(&p.serving.times.MaxSkew, maxEventSkew, ingest.DefaultTimes.MaxSkew, "how far in the future the time of an event may be")
+	bounds.Var(cmd.Flags(), &p.serving.times.MaxAge, maxEventAge, ingest.DefaultTimes.MaxAge, 0, bounds.MaxAge, "maximum age of an event, such as 2160h; 0: any time since 1971")
+	bounds.Var(cmd.Flags(), &p.serving.times.MaxSkew, maxEventSkew, ingest.DefaultTimes.MaxSkew, 0, bounds.MaxAge, "how far in the future the time of an event may be")
 }
 
 // faults returns all invalid settings, sorted by name.
@@ -86,25 +87,8 @@ func (o *serveOptions) faults() []string {
 	if err := new(slog.Level).UnmarshalText([]byte(o.logLevel)); err != nil {
 		fault("log-level", o.logLevel, "debug, info, warn or error")
 	}
-	for name, value := range map[string]time.Duration{maxEventAge: o.times.MaxAge, maxEventSkew: o.times.MaxSkew} {
-		if value < 0 {
-			fault(name, value, "0 or more")
-		}
-	}
 	faults = append(faults, o.Faults()...)
 	slices.Sort(faults)
-	return faults
-}
-
-// limitFaults returns the invalid settings that every command has.
-func (p *program) limitFaults() []string {
-	var faults []string
-	if p.limits.Time < 0 {
-		faults = append(faults, fmt.Sprintf("query-timeout %q: must be 0 or more", p.limits.Time))
-	}
-	if p.limits.Memory < 0 {
-		faults = append(faults, fmt.Sprintf("query-memory \"%d\": must be 0 or more", p.limits.Memory))
-	}
 	return faults
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"lifthouse/cmd/internal/app"
+	"lifthouse/cmd/internal/bounds"
 	"lifthouse/schema/catalogue"
 
 	"github.com/spf13/cobra"
@@ -39,9 +40,6 @@ func (p *program) tokenCreateCommand() *cobra.Command {
 			for _, scope := range scopes {
 				token.Scopes = append(token.Scopes, catalogue.Scope(scope))
 			}
-			if expires < 0 {
-				return usageError{errors.New("--expires: must be a duration such as 720h")}
-			}
 			if expires > 0 {
 				at := time.Now().UTC().Add(expires).Truncate(time.Second)
 				token.ExpiresAt = &at
@@ -55,9 +53,9 @@ func (p *program) tokenCreateCommand() *cobra.Command {
 	accountFlag(cmd, &token.AccountID)
 	flags.StringSliceVar(&scopes, "scope", []string{string(catalogue.ScopeRead)}, "scopes: read, write (includes read), or ingest")
 	complete(cmd, "scope", fixed("read", "write", "ingest"))
-	flags.Int64Var(&token.WebsiteID, "website", 0, "id of the only website that it may access; required for ingest")
+	bounds.Var(flags, &token.WebsiteID, "website", 0, 0, bounds.MaxID, "id of the only website that it may access; required for ingest")
 	flags.StringVar(&token.Name, "name", "", "name that describes its use")
-	flags.DurationVar(&expires, "expires", 0, "lifetime, such as 720h; 0: until it is revoked")
+	bounds.Var(flags, &expires, "expires", 0, 0, bounds.MaxAge, "lifetime, such as 720h; 0: until it is revoked")
 	return cmd
 }
 
@@ -165,7 +163,7 @@ func (p *program) revokeToken(ctx context.Context, s *app.Store, account, id int
 }
 
 func accountFlag(cmd *cobra.Command, account *int64) {
-	cmd.Flags().Int64Var(account, "account", 0, "id of the account; required if there are several")
+	bounds.Var(cmd.Flags(), account, "account", 0, 0, bounds.MaxID, "id of the account; required if there are several")
 }
 
 // accountOr returns the given account, or the only one if none is given.

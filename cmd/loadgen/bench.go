@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"errors"
+	"math"
 	"os"
 
+	"lifthouse/cmd/internal/bounds"
 	"lifthouse/cmd/internal/terminal"
 	"lifthouse/loadgen/bench"
 
@@ -53,16 +55,16 @@ func (p *program) benchCommand() *cobra.Command {
 	flags.StringVar(&o.IngestToken, "ingest-token", "", "token with scope ingest; without it no events are sent")
 	flags.StringVar(&o.AdminURL, "admin-url", "", "URL of the admin listener with /metrics, such as http://127.0.0.1:8081; without it the server's metrics are not reported")
 	flags.StringVar(&mix, "mix", mix, "preset, or kinds with weights")
-	flags.Int64SliceVar(&o.Campaigns, "campaign", nil, "ids of the campaigns to request; without it, all")
-	flags.Int64Var(&o.IngestCampaign, "ingest-campaign", 0, "id of the campaign that events are sent to (default the smallest)")
-	flags.Float64Var(&o.Rate, "rate", o.Rate, "requests per second; with --ladder, of the first step")
-	flags.DurationVar(&o.Duration, "duration", o.Duration, "duration of each step")
-	flags.DurationVar(&o.WarmUp, "warm-up", o.WarmUp, "duration of the load before the first measured step")
-	flags.DurationVar(&o.Timeout, "timeout", o.Timeout, "timeout of a request")
-	flags.IntVar(&o.MaxInFlight, "max-in-flight", o.MaxInFlight, "maximum number of requests in flight")
+	bounds.IDs(flags, &o.Campaigns, "campaign", "ids of the campaigns to request; without it, all")
+	bounds.Var(flags, &o.IngestCampaign, "ingest-campaign", 0, 0, bounds.MaxID, "id of the campaign that events are sent to (default the smallest)")
+	bounds.Var(flags, &o.Rate, "rate", o.Rate, 0, 1_000_000, "requests per second; with --ladder, of the first step")
+	bounds.Var(flags, &o.Duration, "duration", o.Duration, 0, bounds.MaxWait, "duration of each step")
+	bounds.Var(flags, &o.WarmUp, "warm-up", o.WarmUp, 0, bounds.MaxWait, "duration of the load before the first measured step")
+	bounds.Var(flags, &o.Timeout, "timeout", o.Timeout, 0, bounds.MaxWait, "timeout of a request")
+	bounds.Var(flags, &o.MaxInFlight, "max-in-flight", o.MaxInFlight, 1, 1_000_000, "maximum number of requests in flight")
 	flags.BoolVar(&o.Ladder, "ladder", false, "search the highest rate that meets --target-p99")
-	flags.DurationVar(&o.TargetP99, "target-p99", o.TargetP99, "target p99 latency of --ladder")
-	flags.Uint64Var(&o.Seed, "seed", o.Seed, "seed of the arrivals and requests")
+	bounds.Var(flags, &o.TargetP99, "target-p99", o.TargetP99, 0, bounds.MaxWait, "target p99 latency of --ladder")
+	bounds.Var(flags, &o.Seed, "seed", o.Seed, 0, math.MaxUint64, "seed of the arrivals and requests")
 	flags.StringVar(&jsonFile, "json", "", "write the result to this JSON file")
 	flags.StringVar(&reportFile, "report", "", "write a report with charts to this HTML file")
 	return cmd

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -13,6 +14,7 @@ import (
 
 	"lifthouse/api"
 	"lifthouse/cmd/internal/app"
+	"lifthouse/cmd/internal/bounds"
 	"lifthouse/engine/source"
 	"lifthouse/loadgen/calibration"
 	"lifthouse/schema"
@@ -51,11 +53,11 @@ func (p *program) calibrateCommand() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.IntVar(&o.Null, "experiments-aa", o.Null, "number of experiments without an effect")
-	flags.IntVar(&o.Effect, "experiments-ab", o.Effect, "number of experiments with an effect")
-	flags.IntVar(&o.Visitors, "visitors", o.Visitors, "visitors of an experiment with two equal groups; other experiments have up to three times as many")
-	flags.Uint64Var(&o.Seed, "seed", o.Seed, "seed of all random numbers; equal seeds give equal tables")
-	flags.IntVar(&o.Parallel, "parallel", o.Parallel, "number of concurrent requests")
+	bounds.Var(flags, &o.Null, "experiments-aa", o.Null, 0, 100_000, "number of experiments without an effect")
+	bounds.Var(flags, &o.Effect, "experiments-ab", o.Effect, 0, 100_000, "number of experiments with an effect")
+	bounds.Var(flags, &o.Visitors, "visitors", o.Visitors, 100, 15_000, "visitors of an experiment with two equal groups; other experiments have up to three times as many")
+	bounds.Var(flags, &o.Seed, "seed", o.Seed, 0, math.MaxUint64, "seed of all random numbers; equal seeds give equal tables")
+	bounds.Var(flags, &o.Parallel, "parallel", o.Parallel, 1, 64, "number of concurrent requests")
 	flags.StringVar(&store, "store", "", "empty directory for the store (default a temporary directory)")
 	flags.StringVar(&jsonFile, "json", "", "write the result to this JSON file")
 	flags.StringVar(&plotFile, "plot", "", "write a chart of the tested rates to this SVG file")

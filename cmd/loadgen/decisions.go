@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"runtime"
 
+	"lifthouse/cmd/internal/bounds"
 	"lifthouse/loadgen/calibration"
 
 	"github.com/spf13/cobra"
@@ -46,9 +48,9 @@ func (p *program) calibrateDecisionsCommand() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.IntVar(&o.Experiments, "experiments", o.Experiments, "number of experiments of each scenario")
-	flags.Uint64Var(&o.Seed, "seed", o.Seed, "seed of all random numbers; equal seeds give equal tables")
-	flags.IntVar(&o.Workers, "workers", o.Workers, "number of concurrent simulations; does not change the table")
+	bounds.Var(flags, &o.Experiments, "experiments", o.Experiments, 1, 1_000_000, "number of experiments of each scenario")
+	bounds.Var(flags, &o.Seed, "seed", o.Seed, 0, math.MaxUint64, "seed of all random numbers; equal seeds give equal tables")
+	bounds.Var(flags, &o.Workers, "workers", o.Workers, 1, 1024, "number of concurrent simulations; does not change the table")
 	flags.StringVar(&only, "only", "", `regular expression for the scenarios to run, such as "A/A.*bayesian" (default all)`)
 	flags.StringVar(&jsonFile, "json", "", "write the result to this JSON file")
 	return cmd

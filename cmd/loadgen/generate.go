@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"os"
 	"strconv"
@@ -13,6 +14,8 @@ import (
 	"time"
 
 	"lifthouse/cmd/internal/app"
+	"lifthouse/cmd/internal/bounds"
+	"lifthouse/cmd/internal/inputs"
 	"lifthouse/loadgen/population"
 	"lifthouse/loadgen/send"
 	"lifthouse/schema"
@@ -97,10 +100,10 @@ func (p *program) generateCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&o.scenarioFile, "file", "f", "", "YAML file with the scenario (default a small shop)")
-	flags.IntVar(&o.visitors, "visitors", 0, "total number of visitors (default as in the scenario)")
-	flags.IntVar(&o.days, "days", 0, "number of days with first visits (default as in the scenario)")
+	bounds.Var(flags, &o.visitors, "visitors", 0, 1, 1_000_000_000, "total number of visitors (default as in the scenario)")
+	bounds.Var(flags, &o.days, "days", 0, 1, 3650, "number of days with first visits (default as in the scenario)")
 	flags.StringVar(&o.start, "start", "", "first day, such as 2026-03-01 (default as in the scenario)")
-	flags.Uint64Var(&o.seed, "seed", 0, "seed of the random numbers (default as in the scenario)")
+	bounds.Var(flags, &o.seed, "seed", 0, 0, math.MaxUint64, "seed of the random numbers (default as in the scenario)")
 	flags.StringVarP(&o.output, "output", "o", "", "write the events to this file; - is standard output")
 	flags.StringVar(&o.store, "store", "", "insert the events into this store, such as embedded:./data")
 	flags.StringVar(&o.url, "url", "", "post the events to this server, such as http://127.0.0.1:8080")
@@ -126,9 +129,6 @@ func (o *generateOptions) scenario(cmd *cobra.Command) (*population.Scenario, er
 	}
 	changed := cmd.Flags().Changed
 	if changed("visitors") {
-		if o.visitors < 1 {
-			return nil, usageError{fmt.Errorf("invalid --visitors %d: must be at least 1", o.visitors)}
-		}
 		s.SetVisitors(o.visitors)
 	}
 	if changed("days") {
@@ -193,7 +193,17 @@ func (o *generateOptions) checkDestination(s *population.Scenario) error {
 		_, err := o.server(s)
 		errs = append(errs, err)
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, o.checkOutputs()...)...)
+}
+
+// checkOutputs returns an error for each output that is the scenario.
+func (o *generateOptions) checkOutputs() (errs []error) {
+	var read inputs.Files
+	read.Add(o.scenarioFile, o.scenarioFile)
+	for flag, path := range map[string]string{"--output": o.output, "--truth": o.truth, "--catalogue": o.catalogue} {
+		errs = append(errs, read.CheckOutput(flag, path, path))
+	}
+	return errs
 }
 
 // server returns the server of --url with a token for each website.

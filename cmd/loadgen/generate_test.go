@@ -51,9 +51,9 @@ func TestGenerateUsageErrors(t *testing.T) {
 	for want, args := range map[string][]string{
 		"missing destination":                             {"generate"},
 		"are mutually exclusive":                          {"generate", "-o", "x", "--store", "embedded:y"},
-		"invalid --visitors 0: must be at least 1":        {"generate", "--visitors", "0", "-o", "-"},
+		`--visitors "0": must be an integer from 1`:       {"generate", "--visitors", "0", "-o", "-"},
 		`invalid --start "May": must be a day`:            {"generate", "--start", "May", "-o", "-"},
-		"days: invalid value 0: must be from 1 to 3650":   {"generate", "--days", "0", "-o", "-"},
+		`--days "0": must be an integer from 1 to 3650`:   {"generate", "--days", "0", "-o", "-"},
 		"--token needs --url":                             {"generate", "--token", "lh_x", "-o", "-"},
 		"missing --token with scope ingest for website 1": {"generate", "--url", "http://127.0.0.1:1"},
 		`unexpected argument "x"`:                         {"generate", "x"},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"lifthouse/cmd/internal/app"
+	"lifthouse/cmd/internal/bounds"
 	"lifthouse/engine"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
@@ -46,7 +47,7 @@ func (p *program) growthCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&store, "store", "", "address of a store with the standard data set, such as embedded:./standard (required)")
-	flags.Float64Var(&scale, "scale", 1, "factor of all numbers of visitors, as in loadgen standard")
+	bounds.Var(flags, &scale, "scale", 1, 0, 100, "factor of all numbers of visitors, as in loadgen standard")
 	flags.StringVar(&jsonFile, "json", "", "write the result to this JSON file")
 	return cmd
 }

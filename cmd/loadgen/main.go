@@ -9,8 +9,10 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
+	"lifthouse/cmd/internal/bounds"
 	"lifthouse/engine/embedded"
 
 	"github.com/spf13/cobra"
@@ -90,9 +92,15 @@ func (p *program) command() *cobra.Command {
 			}
 			return nil
 		},
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if faults := bounds.Faults(cmd.Flags()); len(faults) > 0 {
+				return usageError{errors.New(strings.Join(faults, "\n"))}
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{bounds.Parsed(err)} })
 	root.AddCommand(p.generateCommand(), p.standardCommand(), p.peersCommand(), p.growthCommand(), p.benchCommand(), p.calibrateCommand(), p.reportCommand())
 	return root
 }

@@ -65,12 +65,13 @@ func TestInvalidCommandLines(t *testing.T) {
 		"bench --token t --mix dash=1 --rate 0 --url nowhere":         {"mix:", "rate", "url"},
 		"bench --token t --ladder --target-p99 -1s --max-in-flight 0": {"target-p99", "max-in-flight"},
 		"bench x": {`unexpected argument "x"`},
-		"calibrate --experiments-aa 1 --experiments-ab 1 --visitors 1": {"sum of", "visitors 1"},
-		"calibrate --store " + notEmpty:                                {"must be an empty or missing directory"},
-		"calibrate --level 95":                                         {"--level"},
-		"calibrate decisions --experiments 0 --workers 0":              {"experiments 0", "workers 0"},
-		"calibrate decisions --only (":                                 {"invalid --only", "regular expression"},
-		"calibrate decisions x":                                        {`unexpected argument "x"`},
+		"calibrate --experiments-aa 1 --experiments-ab 1": {"sum of"},
+		"calibrate --parallel 0 --visitors 1":             {`--parallel "0"`, `--visitors "1"`},
+		"calibrate --store " + notEmpty:                   {"must be an empty or missing directory"},
+		"calibrate --level 95":                            {"--level"},
+		"calibrate decisions --experiments 0 --workers 0": {`experiments "0"`, `workers "0"`},
+		"calibrate decisions --only (":                    {"invalid --only", "regular expression"},
+		"calibrate decisions x":                           {`unexpected argument "x"`},
 	} {
 		r := run(t, strings.Fields(line)...)
 		for _, want := range wants {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"lifthouse/cmd/internal/app"
+	"lifthouse/cmd/internal/bounds"
 	"lifthouse/engine"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
@@ -47,11 +48,7 @@ func (p *program) peersCommand() *cobra.Command {
 		Long:  peersHelp,
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			errs := []error{checkEmbedded(store)}
-			if rounds < 1 || rounds > 1000 {
-				errs = append(errs, fmt.Errorf("invalid --rounds %d: must be from 1 to 1000", rounds))
-			}
-			if err := errors.Join(errs...); err != nil {
+			if err := checkEmbedded(store); err != nil {
 				return usageError{err}
 			}
 			return p.withStore(cmd.Context(), store, func(s *app.Store) error {
@@ -61,8 +58,8 @@ func (p *program) peersCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&store, "store", "", "address of a store with the campaign, such as embedded:./standard (required)")
-	flags.Int64Var(&campaign, "campaign", population.StandardCampaign, "id of the campaign")
-	flags.IntVar(&rounds, "rounds", 5, fmt.Sprintf("number of measured rounds, after %d warm-up rounds, one of them with slow queries", peers.WarmUps))
+	bounds.Var(flags, &campaign, "campaign", population.StandardCampaign, 1, bounds.MaxID, "id of the campaign")
+	bounds.Var(flags, &rounds, "rounds", 5, 1, 1000, fmt.Sprintf("number of measured rounds, after %d warm-up rounds, one of them with slow queries", peers.WarmUps))
 	flags.StringVar(&duckDB, "duckdb", "", "also measure DuckDB, with the script and the npm packages of this folder, such as loadgen/peers")
 	flags.StringVar(&jsonFile, "json", "", "write the result to this JSON file")
 	return cmd

@@ -86,8 +86,8 @@ func TestPeers(t *testing.T) {
 		t.Errorf("table:\n%s", out.String())
 	}
 	for want, args := range map[string][]string{
-		"must be an embedded store":                  {"peers", "--store", "http://127.0.0.1:1"},
-		"invalid --rounds 0: must be from 1 to 1000": {"peers", "--store", store, "--rounds", "0"},
+		"must be an embedded store":                       {"peers", "--store", "http://127.0.0.1:1"},
+		`--rounds "0": must be an integer from 1 to 1000`: {"peers", "--store", store, "--rounds", "0"},
 	} {
 		if r := run(t, args...); r.code != exitUsage || !strings.Contains(r.err, want) {
 			t.Errorf("%v: exit %d, %s", args, r.code, r.err)

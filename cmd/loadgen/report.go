@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
+	"lifthouse/cmd/internal/inputs"
 	"lifthouse/loadgen/measure"
 	"lifthouse/loadgen/report"
 
@@ -39,6 +42,9 @@ func (p *program) reportCommand() *cobra.Command {
 			b, err := o.benchmarks()
 			if err != nil {
 				return err
+			}
+			if err := o.checkOutputs(b); err != nil {
+				return usageError{err}
 			}
 			return b.Write(o.page, o.details)
 		},
@@ -94,6 +100,24 @@ func (o *reportOptions) benchmarks() (*report.Benchmarks, error) {
 		errs = append(errs, usageError{errors.New("missing --output: must be a file such as BENCHMARKS.md")})
 	}
 	return b, errors.Join(errs...)
+}
+
+// checkOutputs returns an error for each file of the report that is an input.
+func (o *reportOptions) checkOutputs(b *report.Benchmarks) error {
+	var read inputs.Files
+	for _, path := range []string{o.standard, o.peers, o.growth, o.calibration, o.decisions} {
+		read.Add(path, path)
+	}
+	for _, value := range slices.Concat(o.loads, o.sections) {
+		_, path, _ := strings.Cut(value, "=")
+		read.Add(path, path)
+	}
+	errs := []error{read.CheckOutput("--output", o.page, o.page)}
+	for _, name := range b.DetailFiles() {
+		path := filepath.Join(o.details, name)
+		errs = append(errs, read.CheckOutput("--details", path, path))
+	}
+	return errors.Join(errs...)
 }
 
 // readJSON reads a JSON file that another command wrote.

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -124,6 +125,45 @@ func TestReportUsageErrors(t *testing.T) {
 	} {
 		if r := run(t, args...); r.code != exitUsage || !strings.Contains(r.err, want) {
 			t.Errorf("%v: exit %d, %s; want %q", args, r.code, r.err, want)
+		}
+	}
+}
+
+// TestOutputsKeepInputs names each input of a command as an output.
+func TestOutputsKeepInputs(t *testing.T) {
+	dir := t.TempDir()
+	args := reportFiles(t, dir)
+	scenario := filepath.Join(dir, "scenario.yaml")
+	if err := os.WriteFile(scenario, []byte("seed: 1\nstart: 2026-03-01\ndays: 1\nwebsites: [{id: 1, domain: example.com, goals: [{id: 3, name: Buy, rate: 0.1}], campaigns: [{id: 1, name: A, primaryGoalId: 3, visitors: 10, controlShare: 50, variations: [{id: 1, name: B, share: 100}]}]}]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	section := filepath.Join(dir, "peers.md")
+	if err := os.WriteFile(section, []byte("text\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for flag, c := range map[string]struct {
+		file string
+		args []string
+	}{
+		"--details":   {section, append(slices.Clone(args), "--section", "Peers="+section, "-o", filepath.Join(dir, "B.md"), "--details", dir)},
+		"-o":          {filepath.Join(dir, "peers.json"), append(slices.Clone(args), "-o", filepath.Join(dir, "peers.json"), "--details", filepath.Join(dir, "d"))},
+		"--truth":     {scenario, []string{"generate", "-f", scenario, "--truth", scenario}},
+		"--catalogue": {scenario, []string{"generate", "-f", scenario, "--truth", filepath.Join(dir, "t"), "--catalogue", scenario}},
+		"--output":    {scenario, []string{"generate", "-f", scenario, "--output", scenario}},
+	} {
+		before, err := os.ReadFile(c.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := run(t, c.args...)
+		if after, err := os.ReadFile(c.file); err != nil || string(after) != string(before) {
+			t.Errorf("%s: the input %s is now %.40q, %v", flag, c.file, after, err)
+		}
+		if flag == "-o" {
+			flag = "--output"
+		}
+		if want := flag + ` "` + c.file + `": is the input`; r.code != exitUsage || !strings.Contains(r.err, want) {
+			t.Errorf("exit %d, %q; want %q", r.code, r.err, want)
 		}
 	}
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"lifthouse/cmd/internal/app"
+	"lifthouse/cmd/internal/bounds"
 	"lifthouse/loadgen/measure"
 	"lifthouse/loadgen/population"
 	"lifthouse/schema"
@@ -54,8 +56,8 @@ func (p *program) standardCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.store, "store", "", "address of the new store, such as embedded:./standard (required)")
-	flags.Float64Var(&o.scale, "scale", 1, "factor of all numbers of visitors")
-	flags.Uint64Var(&o.seed, "seed", 1, "seed of the random numbers")
+	bounds.Var(flags, &o.scale, "scale", 1, 0, 100, "factor of all numbers of visitors")
+	bounds.Var(flags, &o.seed, "seed", 1, 0, math.MaxUint64, "seed of the random numbers")
 	flags.BoolVar(&o.optimize, "optimize", false, "merge the parts of the events table at the end")
 	flags.StringVar(&o.jsonFile, "json", "", "write the insertion rate to this JSON file")
 	return cmd

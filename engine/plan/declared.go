@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"reflect"
 	"time"
 
 	"lifthouse/engine/query"
@@ -14,7 +13,7 @@ type Declared struct {
 	Metric     query.Metric
 	GoalID     int64       // 0: all goals count
 	Cap        *schema.Cap // nil: none
-	Superseded bool        // the catalogue declares something else since the first view
+	Superseded []string    // fields in which the catalogue declares something else since the first view
 	Secondary  []Secondary
 	Guardrails []Guardrail
 	MinDays    int // full days before a decision to ship
@@ -36,9 +35,12 @@ func (p *Plan) AsOf(firstView time.Time) *Plan {
 	first := p.Declared.campaign.WithPlan(declared)
 	asOf := *p
 	asOf.Rules = rulesOf(&first)
-	asOf.Declared.GoalID = first.PrimaryGoalID
+	asOf.Declared.GoalID, asOf.Declared.Cap = first.PrimaryGoalID, declared.ValueCap
+	if asOf.Goal != nil && asOf.Goal.ID == first.PrimaryGoalID && asOf.Request.Cap == nil {
+		asOf.Cap = declared.ValueCap
+	}
 	asOf.Declared.setGoals(first.Goals, first.MinDays, first.MDE)
-	asOf.Declared.Superseded = !reflect.DeepEqual(declared, p.Declared.campaign.Plan())
+	asOf.Declared.Superseded = declared.ChangedFields(p.Declared.campaign.Plan(p.Declared.Cap))
 	return &asOf
 }
 

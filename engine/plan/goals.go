@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 
 	"lifthouse/engine/query"
@@ -57,8 +58,10 @@ func (p *Plan) About(goal int64) *Plan {
 	for i := range p.Goals {
 		if g := &p.Goals[i]; g.ID == goal {
 			about.Goal = g
-			if about.Cap == nil {
-				about.Cap = g.ValueCap
+			if goal == p.Declared.GoalID {
+				about.Cap = cmp.Or(about.Cap, p.Declared.Cap)
+			} else {
+				about.Cap = cmp.Or(about.Cap, g.ValueCap)
 			}
 		}
 	}

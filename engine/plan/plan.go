@@ -47,8 +47,8 @@ type Variation struct {
 // OpenFrom and openTo replace the open ends of a window. They are the limits of
 // the time column.
 var (
-	OpenFrom = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)
-	openTo   = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
+	OpenFrom = schema.FirstTime
+	openTo   = schema.EndOfTime
 )
 
 // MaxBreakdown is the maximum number of dimension values with separate cells.

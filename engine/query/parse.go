@@ -197,7 +197,7 @@ func (p *parser) normalised(given, name, text string) string {
 func (p *parser) instant(name, text string, end bool) {
 	t, ok := parseInstant(text, end)
 	if !ok {
-		p.fault(name, text, "must be a date (2026-05-01) or RFC 3339 with an offset (2026-05-01T00:00:00Z)")
+		p.fault(name, text, "must be a date (2026-05-01) or RFC 3339 with an offset (2026-05-01T00:00:00Z), in a year from 1970 to 2199")
 		return
 	}
 	if end {
@@ -210,20 +210,20 @@ func (p *parser) instant(name, text string, end bool) {
 func parseInstant(text string, end bool) (time.Time, bool) {
 	if day, err := time.Parse(time.DateOnly, text); err == nil {
 		if end {
-			day = day.AddDate(0, 0, 1)
+			return day.AddDate(0, 0, 1), schema.IsStorable(day)
 		}
-		return day, storable(day)
+		return day, schema.IsStorable(day)
 	}
 	// A plus sign that is not percent-encoded arrives as a space.
 	t, err := schema.ParseTime(strings.Replace(text, " ", "+", 1))
-	if cubes := t.Truncate(time.Millisecond); cubes.Before(t) {
-		t = cubes.Add(time.Millisecond) // event times are whole milliseconds, so the window has the same events
+	if err != nil || !schema.IsStorable(t) {
+		return time.Time{}, false
 	}
-	return t.UTC(), err == nil && storable(t)
+	if whole := t.Truncate(time.Millisecond); whole.Before(t) {
+		t = whole.Add(time.Millisecond) // event times are whole milliseconds, so the window has the same events
+	}
+	return t.UTC(), true
 }
-
-// storable reports whether the time column can store a time.
-func storable(t time.Time) bool { return t.Year() >= 1970 && t.Year() <= 2199 }
 
 // FormatInstant formats a time in UTC, with milliseconds if there are any.
 func FormatInstant(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.999Z07:00") }

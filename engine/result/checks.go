@@ -6,11 +6,29 @@ import (
 	"math"
 	"math/big"
 	"slices"
+	"strings"
 
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/visit"
 	"lifthouse/stats"
+)
+
+// WarningCode identifies a warning.
+type WarningCode string
+
+// The codes of the warnings.
+const (
+	warningNoEvents                WarningCode = "NO_EVENTS"
+	warningSilent                  WarningCode = "SILENT"
+	warningSampleRatio             WarningCode = "SAMPLE_RATIO_MISMATCH"
+	warningLeak                    WarningCode = "LEAK"
+	warningMultipleExposures       WarningCode = "MULTIPLE_EXPOSURES"
+	warningMultipleExposuresSkewed WarningCode = "MULTIPLE_EXPOSURES_SKEWED"
+	warningUnknownVariations       WarningCode = "UNKNOWN_VARIATIONS"
+	warningFewValues               WarningCode = "FEW_VALUES"
+	warningPlanChanged             WarningCode = "PLAN_CHANGED"
+	warningSharesChanged           WarningCode = "SHARES_CHANGED"
 )
 
 func (c *cell) checks(plan *plan.Plan, found *visit.Rows) Checks {
@@ -22,41 +40,40 @@ func (c *cell) checks(plan *plan.Plan, found *visit.Rows) Checks {
 		Window:            WindowCheck{EarlierVisitors: c.exposedBefore},
 		Warnings:          []Warning{},
 	}
-	warn := func(code, format string, args ...any) {
+	warn := func(code WarningCode, format string, args ...any) {
 		checks.Warnings = append(checks.Warnings, Warning{code, fmt.Sprintf(format, args...)})
 	}
 	if found.Through.IsZero() {
-		warn("NO_EVENTS", "no events are stored yet; check that tracking sends this id")
+		warn(warningNoEvents, "no events are stored yet; check that tracking sends this id")
 	}
 	if plan.Rules.Compare {
 		checks.SampleRatio, checks.Leak = c.sampleRatio(plan), c.leak(plan)
 	}
 	if checks.SampleRatio != nil && checks.SampleRatio.Mismatch {
-		warn("SAMPLE_RATIO_MISMATCH", "sample ratio mismatch: the split of the visitors does not match the configured shares (p = %s); "+
+		warn(warningSampleRatio, "sample ratio mismatch: the split of the visitors does not match the configured shares (p = %s); "+
 			"visitors of a variation are lost or added, so no comparison is valid", Probability(*checks.SampleRatio.PValue))
 	}
 	if len(checks.Leak) > 0 {
-		warn("LEAK", "variations without traffic have visitors; the assignment of visitors may be wrong")
+		warn(warningLeak, "variations without traffic have visitors; the assignment of visitors may be wrong")
 	}
 	m := checks.MultipleExposures
 	if m.Share > multipleExposuresWarning {
-		warn("MULTIPLE_EXPOSURES", "%.1f %% of the visitors were exposed to more than one variation", 100*m.Share)
+		warn(warningMultipleExposures, "%.1f %% of the visitors were exposed to more than one variation", 100*m.Share)
 	}
 	if m.skewed {
-		warn("MULTIPLE_EXPOSURES_SKEWED", "the share of multi-exposed visitors differs between variations (p = %s)", Probability(*m.PValue))
+		warn(warningMultipleExposuresSkewed, "the share of multi-exposed visitors differs between variations (p = %s)", Probability(*m.PValue))
 	}
 	if len(checks.UnknownVariations) > 0 {
-		warn("UNKNOWN_VARIATIONS", "events have variation ids that the catalogue does not declare; their visitors are not in the report")
+		warn(warningUnknownVariations, "events have variation ids that the catalogue does not declare; their visitors are not in the report")
 	}
 	if o := found.Outliers; o != nil && o.Values < minValues {
-		warn("FEW_VALUES", "%d goal values are too few for a z-score: none can be 5 standard deviations from the mean", o.Values)
+		warn(warningFewValues, "%d goal values are too few for a z-score: none can be 5 standard deviations from the mean", o.Values)
 	}
-	if plan.Declared.Superseded {
-		warn("PLAN_CHANGED", "the catalogue declares another primaryGoalId, power, mde, plannedVisitors, prior, minDays, secondary goal or guardrail "+
-			"since the first view; results use what was declared before it")
+	if changed := plan.Declared.Superseded; len(changed) > 0 {
+		warn(warningPlanChanged, "the catalogue declares another %s since the first view; results use what was declared before it", strings.Join(changed, ", "))
 	}
 	if plan.HasEarlierShares() {
-		warn("SHARES_CHANGED", "the shares changed at %s; earlier visitors were split differently", query.FormatInstant(plan.SharesSince))
+		warn(warningSharesChanged, "the shares changed at %s; earlier visitors were split differently", query.FormatInstant(plan.SharesSince))
 	}
 	return checks
 }
@@ -179,11 +196,11 @@ const minValues = 27
 
 // noSpread is the reason why there are no bounds: fewer than two values, or all
 // values are equal.
-const noSpread = "NO_SPREAD"
+const noSpread stats.Reason = "NO_SPREAD"
 
 // boundOverflow is the reason why a bound is open: it is beyond every number, and
 // removes nothing.
-const boundOverflow = "BOUND_OVERFLOW"
+const boundOverflow stats.Reason = "BOUND_OVERFLOW"
 
 // outliersCheck returns the number of removed goal events and the bounds.
 func outliersCheck(o *visit.Outliers, counted int64) *OutliersCheck {

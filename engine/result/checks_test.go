@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"lifthouse/engine/visit"
+	"lifthouse/stats"
 )
 
 // TestOutliersCheckWithoutBounds checks bounds that JSON cannot express.
@@ -13,7 +14,7 @@ func TestOutliersCheckWithoutBounds(t *testing.T) {
 		of     visit.Outliers
 		lower  bool
 		upper  bool
-		reason string
+		reason stats.Reason
 	}{
 		{visit.Outliers{Values: 3, Lower: -1, Upper: 2}, true, true, ""},
 		{visit.Outliers{Values: 3, Lower: math.Inf(-1), Upper: math.Inf(1)}, false, false, "BOUND_OVERFLOW"},

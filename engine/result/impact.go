@@ -10,8 +10,8 @@ import (
 
 // Impact is what a variation would change in a month, relative to control for everybody.
 type Impact struct {
-	PerMonth *Effect `json:"perMonth"` // in the unit of the metric; null: see Reason
-	Reason   string  `json:"reason,omitempty"`
+	PerMonth *Effect      `json:"perMonth"` // in the unit of the metric; null: see Reason
+	Reason   stats.Reason `json:"reason,omitempty"`
 }
 
 // The period of an impact, and the least number of full days that it needs: a week has
@@ -23,17 +23,17 @@ const (
 
 // The reasons why there is no impact.
 const (
-	reasonTooFewDays = "TOO_FEW_DAYS"
-	reasonNotASum    = "NOT_A_SUM" // the metric is not a sum over visitors
-	reasonFiltered   = "FILTERED"  // the report is not about all visitors
+	reasonTooFewDays stats.Reason = "TOO_FEW_DAYS"
+	reasonNotASum    stats.Reason = "NOT_A_SUM" // the metric is not a sum over visitors
+	reasonFiltered   stats.Reason = "FILTERED"  // the report is not about all visitors
 )
 
 // scope is the traffic of the full days of a report.
 type scope struct {
 	days       int
 	visitors   int64
-	allocation float64 // share of all traffic
-	reason     string  // why the days are not those of the report; empty: they are
+	allocation float64      // share of all traffic
+	reason     stats.Reason // why the days are not those of the report; empty: they are
 }
 
 // scope returns the traffic of the full days of a report.
@@ -43,7 +43,7 @@ func (d *Decision) scope(p *plan.Plan) scope {
 	case !p.OfAllVisitors():
 		s.reason = reasonFiltered
 	case p.SharesSince.After(plan.OpenFrom):
-		s.reason = string(stats.ReasonSharesChanged)
+		s.reason = stats.ReasonSharesChanged
 	}
 	if n := d.fullDays(); n > 0 {
 		s.days = int(d.days.ends[n-1].Sub(d.days.ends[0])/(24*time.Hour)) + 1
@@ -76,9 +76,9 @@ func (s scope) impact(metric query.Metric, c *Comparison) *Impact {
 	case s.days < minImpactDays:
 		return &Impact{Reason: reasonTooFewDays}
 	case s.allocation <= 0:
-		return &Impact{Reason: string(stats.ReasonNoTraffic)}
+		return &Impact{Reason: stats.ReasonNoTraffic}
 	case c == nil || c.Difference.Value == nil:
-		return &Impact{Reason: string(stats.ReasonNoVisitors)}
+		return &Impact{Reason: stats.ReasonNoVisitors}
 	}
 	by := float64(s.visitors) * daysPerMonth / float64(s.days) / s.allocation
 	scaled := func(x *float64) *float64 {

@@ -11,7 +11,7 @@ import (
 // AverageValue is not capped.
 func sampleOf(m *visit.Moments, metric query.Metric) stats.Sample {
 	if metric == query.AverageValue {
-		return averageOf(m).Mean(m.Converted)
+		return averageOf(m).Mean(m.Value.Nonzero)
 	}
 	capped := m.Capped()
 	return cappedSample(&capped, metric)

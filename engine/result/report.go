@@ -278,24 +278,24 @@ type UnknownVariation struct {
 
 // OutliersCheck reports the goal events that the z-score removed.
 type OutliersCheck struct {
-	Removed int64    `json:"removed"` // goal events
-	Lower   *float64 `json:"lower"`   // minimum counted value
-	Upper   *float64 `json:"upper"`   // maximum counted value
-	Reason  string   `json:"reason,omitempty"`
+	Removed int64        `json:"removed"` // goal events
+	Lower   *float64     `json:"lower"`   // minimum counted value
+	Upper   *float64     `json:"upper"`   // maximum counted value
+	Reason  stats.Reason `json:"reason,omitempty"`
 }
 
 // CapCheck reports what the cap of the total values of visitors removed.
 type CapCheck struct {
-	Rule         string `json:"rule"`         // a percentile such as p99, or an amount
-	Amount       *Money `json:"amount"`       // null: nothing is capped
-	Visitors     int64  `json:"visitors"`     // with a total value above the amount
-	ValueRemoved Money  `json:"valueRemoved"` // the sum of their values above it
-	Reason       string `json:"reason,omitempty"`
+	Rule         string       `json:"rule"`         // a percentile such as p99, or an amount
+	Amount       *Money       `json:"amount"`       // null: nothing is capped
+	Visitors     int64        `json:"visitors"`     // with a total value above the amount
+	ValueRemoved Money        `json:"valueRemoved"` // the sum of their values above it
+	Reason       stats.Reason `json:"reason,omitempty"`
 }
 
 // reasonCapNotReached means that fewer than one of the converted visitors is above the
 // percentile of a cap.
-const reasonCapNotReached = "CAP_NOT_REACHED"
+const reasonCapNotReached stats.Reason = "CAP_NOT_REACHED"
 
 // WindowCheck counts the visitors that the window excludes.
 type WindowCheck struct {
@@ -304,8 +304,8 @@ type WindowCheck struct {
 
 // Warning is a message about the validity of the results.
 type Warning struct {
-	Code    string `json:"code"`
-	Message string `json:"message"`
+	Code    WarningCode `json:"code"`
+	Message string      `json:"message"`
 }
 
 // Money is an exact sum in 1/schema.MoneyScale. It is encoded as a decimal

@@ -11,8 +11,8 @@ type Status struct {
 	Variation *int64 // of the lift; nil: there is none
 	Lift      *Effect
 	Visitors  int64
-	Days      int      // full days since the first visitor
-	Health    []string // codes of the warnings, except silence
+	Days      int           // full days since the first visitor
+	Health    []WarningCode // codes of the warnings, except silence
 	Computed  time.Time
 
 	first, newest time.Time
@@ -21,7 +21,7 @@ type Status struct {
 
 // NewStatus returns the status of a report with its decision; nil: nothing is compared.
 func NewStatus(r *Report, d *Decision) *Status {
-	s := &Status{Health: []string{}, Computed: time.Now().UTC().Truncate(time.Millisecond)}
+	s := &Status{Health: []WarningCode{}, Computed: time.Now().UTC().Truncate(time.Millisecond)}
 	if r == nil {
 		return s
 	}
@@ -71,7 +71,7 @@ func (r *Report) leading() *VariationResults {
 }
 
 // HealthAt returns the codes of the warnings of a running or stopped subject at a time.
-func (s *Status) HealthAt(now time.Time, running bool) []string {
+func (s *Status) HealthAt(now time.Time, running bool) []WarningCode {
 	if running && Silence(s.first, s.newest, s.views, now) > 0 {
 		return append(s.Health[:len(s.Health):len(s.Health)], warningSilent)
 	}

@@ -25,9 +25,6 @@ const (
 	silentLeast = time.Hour
 )
 
-// warningSilent is the code of the warning about a silent subject.
-const warningSilent = "SILENT"
-
 // Silence returns for how long a subject with events since first has been silent at a
 // time, or 0 if it is not. The usual gap is the mean one.
 func Silence(first, newest time.Time, views int64, now time.Time) time.Duration {

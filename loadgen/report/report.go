@@ -91,31 +91,41 @@ func (b *Benchmarks) Write(page, details string) error {
 	}
 	b.Details = relative
 	outputs := []output{{page, b.template("page.md.tmpl")}}
-	add := func(name string, content func() ([]byte, error)) {
-		outputs = append(outputs, output{filepath.Join(details, name), content})
-	}
-	add("peers.md", b.template("peers.md.tmpl"))
-	add("peers.svg", b.peersChart().SVG)
-	if b.Growth != nil {
-		add("growth.md", b.template("growth.md.tmpl"))
-		add("growth.svg", b.growthChart().SVG)
-	}
-	if len(b.Loads) > 0 {
-		add("load.md", b.template("load.md.tmpl"))
-		add("load.svg", b.loadChart().SVG)
-	}
-	if b.Calibration != nil {
-		add("calibration.md", b.template("calibration.md.tmpl"))
-		add("calibration.svg", b.Calibration.Plot)
-	}
-	if b.Decisions != nil {
-		add("decisions.md", b.template("decisions.md.tmpl"))
+	for _, o := range b.details() {
+		outputs = append(outputs, output{filepath.Join(details, o.path), o.content})
 	}
 	var errs []error
 	for _, o := range outputs {
 		errs = append(errs, o.write())
 	}
 	return errors.Join(errs...)
+}
+
+// DetailFiles returns the names of the files that Write writes to the directory details.
+func (b *Benchmarks) DetailFiles() []string {
+	var names []string
+	for _, o := range b.details() {
+		names = append(names, o.path)
+	}
+	return names
+}
+
+// details returns the tables and charts. Their paths are names of files.
+func (b *Benchmarks) details() []output {
+	outputs := []output{{"peers.md", b.template("peers.md.tmpl")}, {"peers.svg", b.peersChart().SVG}}
+	if b.Growth != nil {
+		outputs = append(outputs, output{"growth.md", b.template("growth.md.tmpl")}, output{"growth.svg", b.growthChart().SVG})
+	}
+	if len(b.Loads) > 0 {
+		outputs = append(outputs, output{"load.md", b.template("load.md.tmpl")}, output{"load.svg", b.loadChart().SVG})
+	}
+	if b.Calibration != nil {
+		outputs = append(outputs, output{"calibration.md", b.template("calibration.md.tmpl")}, output{"calibration.svg", b.Calibration.Plot})
+	}
+	if b.Decisions != nil {
+		outputs = append(outputs, output{"decisions.md", b.template("decisions.md.tmpl")})
+	}
+	return outputs
 }
 
 // output is a file of the report.

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"lifthouse/schema"
 )
 
 // Change is a change of one resource that applying a file causes, or would cause.
@@ -112,9 +114,12 @@ func (a *applier) website(account int64, site *Website, given given) error {
 		}
 	}
 	for i := range site.Campaigns {
-		if err := a.campaign(account, &site.Campaigns[i], given.within("campaigns", i)); err != nil {
+		if err := a.campaign(account, site, i, given.within("campaigns", i)); err != nil {
 			return err
 		}
+	}
+	if err := a.capsOfOtherCampaigns(account, site); err != nil {
+		return err
 	}
 	for i := range site.Widgets {
 		widget := &site.Widgets[i]
@@ -143,7 +148,8 @@ func (a *applier) target(account int64, target *Target) error {
 	return a.state(&declared{resource{account, kindTarget, target.ID}, target.Name, Initial{CreateDate: target.CreateDate}, nil, nil}, changed)
 }
 
-func (a *applier) campaign(account int64, campaign *Campaign, given given) error {
+func (a *applier) campaign(account int64, site *Website, i int, given given) error {
+	campaign := &site.Campaigns[i]
 	changed, err := a.define(account, kindCampaign, campaign.ID, campaign.Name, campaign)
 	if err != nil {
 		return err
@@ -158,10 +164,51 @@ func (a *applier) campaign(account int64, campaign *Campaign, given given) error
 		return err
 	}
 	if exists {
-		d.plans = &[2]Plan{before, campaign.Plan()}
+		d.plans = &[2]Plan{before, campaign.Plan(a.capAfter(account, site, campaign.PrimaryGoalID))}
 	}
 	return a.state(d, changed)
 }
+
+// capsOfOtherCampaigns records the plans of the campaigns that the file does not name, but
+// whose primary goal gets another cap.
+func (a *applier) capsOfOtherCampaigns(account int64, site *Website) error {
+	for id, campaign := range a.known.Account(account).Campaigns {
+		at := key{account, kindCampaign, id, partDefinition}
+		if campaign.WebsiteID != site.ID || a.named[at] {
+			continue
+		}
+		before, _, err := a.planBefore(at)
+		if err != nil {
+			return err
+		}
+		after := a.capAfter(account, site, campaign.PrimaryGoalID)
+		if sameCap(before.ValueCap, after) {
+			continue
+		}
+		d := &declared{resource: resource{account, kindCampaign, id}, name: campaign.Name, plans: &[2]Plan{before, campaign.Plan(after)}}
+		if err := a.state(d, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// capBefore returns the cap of a goal before the file is applied.
+func (a *applier) capBefore(account, goal int64) *schema.Cap {
+	return a.known.Account(account).Goals[goal].ValueCap
+}
+
+// capAfter returns the cap of a goal after the file is applied.
+func (a *applier) capAfter(account int64, site *Website, goal int64) *schema.Cap {
+	for i := range site.Goals {
+		if site.Goals[i].ID == goal {
+			return site.Goals[i].ValueCap
+		}
+	}
+	return a.capBefore(account, goal)
+}
+
+func sameCap(a, b *schema.Cap) bool { return a == b || a != nil && b != nil && *a == *b }
 
 // planBefore returns the plan of a campaign before the file is applied. On a retry, the
 // current definition may be that of the file.
@@ -177,7 +224,7 @@ func (a *applier) planBefore(at key) (before Plan, exists bool, err error) {
 	if err := json.Unmarshal([]byte(row.Body), &defined); err != nil {
 		return Plan{}, false, fmt.Errorf("campaign %d: %w", at.ID, err)
 	}
-	a.plans[at] = defined.Plan()
+	a.plans[at] = defined.Plan(a.capBefore(at.AccountID, defined.PrimaryGoalID))
 	return a.plans[at], true, nil
 }
 

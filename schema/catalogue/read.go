@@ -25,11 +25,15 @@ func Read(r io.Reader) (File, error) {
 	if len(text) > maxFile {
 		return File{}, fmt.Errorf("read catalogue: the file is larger than %d MiB", maxFile>>20)
 	}
+	text, invalid := markInvalid(text)
 	body, err := document(text)
+	if err != nil && invalid.line > 0 {
+		return File{}, fmt.Errorf("read catalogue: line %d: the file is not UTF-8: save the file as UTF-8", invalid.line)
+	}
 	if err != nil || body == nil {
 		return File{}, err
 	}
-	found := newTree()
+	found := newTree(invalid)
 	var file File
 	if found.check("", body, reflect.TypeFor[File]()) {
 		err = yaml.NodeToValue(body, &file, yaml.Strict())

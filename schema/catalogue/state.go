@@ -2,7 +2,11 @@ package catalogue
 
 import (
 	"reflect"
+	"slices"
+	"strings"
 	"time"
+
+	"lifthouse/schema"
 )
 
 // State is the mutable state of a campaign, a widget or a target.
@@ -22,13 +26,16 @@ type State struct {
 
 // Plan is what a campaign declares for its conclusion.
 type Plan struct {
-	PrimaryGoalID   int64   `json:"primaryGoalId,omitempty"`
-	Power           int     `json:"power"`
-	MDE             float64 `json:"mde"`
-	PlannedVisitors int64   `json:"plannedVisitors,omitempty"`
-	Prior           *Prior  `json:"prior,omitempty"`
-	Goals           *Goals  `json:"goals,omitempty"` // without the primary one; nil: none
-	MinDays         *int    `json:"minDays,omitempty"`
+	PrimaryGoalID     int64       `json:"primaryGoalId,omitempty"`
+	ValueCap          *schema.Cap `json:"valueCap,omitempty"` // of the primary goal
+	Methodology       string      `json:"methodology"`
+	SignificanceLevel int         `json:"significanceLevel"`
+	Power             int         `json:"power"`
+	MDE               float64     `json:"mde"`
+	PlannedVisitors   int64       `json:"plannedVisitors,omitempty"`
+	Prior             *Prior      `json:"prior,omitempty"`
+	Goals             *Goals      `json:"goals,omitempty"` // without the primary one; nil: none
+	MinDays           *int        `json:"minDays,omitempty"`
 }
 
 // PlanSince is a plan with the time from which it applies.
@@ -37,16 +44,35 @@ type PlanSince struct {
 	Plan
 }
 
-// Plan returns what the campaign declares for its conclusion.
-func (c *Campaign) Plan() Plan {
+// Plan returns what the campaign declares for its conclusion. valueCap is the cap of its
+// primary goal; nil: none.
+func (c *Campaign) Plan(valueCap *schema.Cap) Plan {
 	return Plan{
-		PrimaryGoalID: c.PrimaryGoalID, Power: c.Power, MDE: c.MDE, PlannedVisitors: c.PlannedVisitors, Prior: c.Prior,
+		PrimaryGoalID: c.PrimaryGoalID, ValueCap: valueCap, Methodology: c.Methodology, SignificanceLevel: c.SignificanceLevel,
+		Power: c.Power, MDE: c.MDE, PlannedVisitors: c.PlannedVisitors, Prior: c.Prior,
 		Goals: c.Goals.judged(), MinDays: c.MinDays,
 	}
 }
 
-// WithPlan returns the campaign with another plan.
+// ChangedFields returns the names of the fields in which two plans differ, in the order
+// of the alphabet.
+func (p Plan) ChangedFields(other Plan) []string {
+	var names []string
+	was, is := reflect.ValueOf(p), reflect.ValueOf(other)
+	for i := range was.NumField() {
+		if !reflect.DeepEqual(was.Field(i).Interface(), is.Field(i).Interface()) {
+			name, _, _ := strings.Cut(was.Type().Field(i).Tag.Get("json"), ",")
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// WithPlan returns the campaign with another plan, except for the cap, which its primary
+// goal has.
 func (c Campaign) WithPlan(p Plan) Campaign {
+	c.Methodology, c.SignificanceLevel = p.Methodology, p.SignificanceLevel
 	c.PrimaryGoalID, c.Power, c.MDE, c.PlannedVisitors, c.Prior = p.PrimaryGoalID, p.Power, p.MDE, p.PlannedVisitors, p.Prior
 	c.Goals, c.MinDays = p.Goals, p.MinDays
 	return c

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
@@ -16,6 +17,7 @@ import (
 // tree checks the nodes of a catalogue file against the types of its fields. It removes
 // the pairs with errors, so that the rest can be decoded and validated, too.
 type tree struct {
+	invalid invalidText
 	anchors map[string]ast.Node
 	lines   map[string]int // by path
 	faults  Faults
@@ -30,12 +32,17 @@ type typed struct {
 	want reflect.Type
 }
 
-func newTree() *tree {
-	return &tree{anchors: map[string]ast.Node{}, lines: map[string]int{}, checked: map[typed]bool{}}
+func newTree(invalid invalidText) *tree {
+	return &tree{invalid: invalid, anchors: map[string]ast.Node{}, lines: map[string]int{}, checked: map[typed]bool{}}
 }
 
 func (t *tree) fault(path string, node ast.Node, value, detail string) {
-	t.faults = append(t.faults, Fault{Path: path, Line: node.GetToken().Position.Line, Value: strings.TrimSpace(value), Detail: detail})
+	if t.invalid.in(path) {
+		path = strings.Trim(strconv.Quote(t.invalid.original(path)), `"`)
+	}
+	t.faults = append(t.faults, Fault{
+		Path: path, Line: node.GetToken().Position.Line, Value: strings.TrimSpace(t.invalid.original(value)), Detail: detail,
+	})
 }
 
 // check checks a node against the type of its field. It returns false if the node cannot
@@ -61,6 +68,10 @@ func (t *tree) check(path string, node ast.Node, want reflect.Type) bool {
 }
 
 func (t *tree) checkValue(path string, node, value ast.Node, want reflect.Type) bool {
+	if text := stringOf(value); t.invalid.in(text) {
+		t.fault(path, node, text, "must be UTF-8: save the file as UTF-8")
+		return false
+	}
 	switch {
 	case isScalar(want):
 		if detail := typeError(want, value); detail != "" {
@@ -125,7 +136,7 @@ func (t *tree) mapping(path string, node, value ast.Node, want reflect.Type) boo
 		switch line, twice := given[name]; {
 		case !known:
 			misspelt = append(misspelt, schema.Nearest(name, fieldNames(want)))
-			t.fault(at, pair.Key, "", unknownField(name, fieldNames(want)))
+			t.fault(at, pair.Key, "", unknownField(t.invalid.original(name), fieldNames(want)))
 			return true
 		case twice:
 			t.fault(at, pair.Key, "", fmt.Sprintf("%s; first in line %d", twicePrefix, line))

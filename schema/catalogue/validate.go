@@ -195,7 +195,7 @@ func (c *checker) dates(path string, initial Initial) {
 		field string
 		given *Date
 	}{{"createDate", initial.CreateDate}, {"startDate", initial.StartDate}, {"endDate", initial.EndDate}} {
-		if date.given != nil && (date.given.UTC().Year() < 1970 || date.given.UTC().Year() > 2199) {
+		if date.given != nil && !schema.IsStorable(date.given.Time) {
 			c.fault(path+"."+date.field, date.given.Format(time.RFC3339), "must be in a year from 1970 to 2199")
 		}
 	}

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -95,8 +96,8 @@ func (b *builder) time() time.Time {
 	value := b.in.values[fieldTime]
 	t, err := parseTime(value)
 	if err != nil {
-		b.fault("time", value, "must be RFC 3339 (2026-05-01T12:00:00Z) or Unix milliseconds")
-		return earliest
+		b.fault("time", value, err.Error())
+		return schema.FirstTime
 	}
 	if fault := b.times.fault(t); fault != "" {
 		b.fault("time", value, fault)
@@ -104,14 +105,19 @@ func (b *builder) time() time.Time {
 	return t
 }
 
+// parseTime parses RFC 3339 or Unix milliseconds. The error says what is allowed.
 func parseTime(value string) (time.Time, error) {
-	if strings.LastIndexByte(value, '-') <= 0 { // an RFC 3339 date contains "-"
-		if ms, err := strconv.ParseInt(value, 10, 64); err == nil {
-			return time.UnixMilli(ms).UTC(), nil
+	if ms, err := strconv.ParseInt(value, 10, 64); err == nil {
+		if ms < leastMilliseconds {
+			return time.Time{}, errors.New("must be at least 31536000000 (1971-01-01): integers are Unix milliseconds, unless a mapping has the format unix or unixMicroseconds")
 		}
+		return time.UnixMilli(ms).UTC(), nil
 	}
 	t, err := schema.ParseTime(value)
-	return t.UTC().Truncate(time.Millisecond), err
+	if err != nil {
+		return t, errors.New("must be RFC 3339 (2026-05-01T12:00:00Z) or Unix milliseconds")
+	}
+	return t.UTC().Truncate(time.Millisecond), nil
 }
 
 func (b *builder) kind() schema.Kind {

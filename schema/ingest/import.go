@@ -137,12 +137,35 @@ func (o *Options) mapper() (*mapper, error) {
 	if o.Mapping == nil {
 		return nil, nil
 	}
-	return newMapper(o.Mapping, func(name string) (io.ReadCloser, error) {
-		if !filepath.IsAbs(name) {
-			name = filepath.Join(o.Dir, name)
+	return newMapper(o.Mapping, func(name string) (io.ReadCloser, error) { return Open(o.lookupPath(name)) })
+}
+
+// lookupPath returns the path of a look-up file.
+func (o *Options) lookupPath(name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(o.Dir, name)
+}
+
+// LookupFiles returns the paths of the mapping's look-up files.
+func (o *Options) LookupFiles() []string {
+	if o.Mapping == nil {
+		return nil
+	}
+	sources := []map[string]Source{o.Mapping.Fields}
+	for _, event := range o.Mapping.Events {
+		sources = append(sources, event.Fields)
+	}
+	var files []string
+	for _, fields := range sources {
+		for _, source := range fields {
+			if source.Lookup != nil {
+				files = append(files, o.lookupPath(source.Lookup.File))
+			}
 		}
-		return Open(name)
-	})
+	}
+	return files
 }
 
 type importer struct {

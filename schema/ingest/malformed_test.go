@@ -106,7 +106,7 @@ var malformed = []struct{ name, file, text, verdict string }{
 	},
 	{
 		"times that are none", "e.ndjson", strings.Replace(viewLine("a", ""), "05-01", "02-30", 1) + "\n" + strings.Replace(viewLine("b", ""), `"2026-05-01T12:00:00Z"`, "1777636800", 1) + "\n" + strings.Replace(viewLine("c", ""), `"2026-05-01T12:00:00Z"`, "99999999999999999999", 1),
-		`0 stored | 1: time: "2026-02-30T12:00:00Z" | 2: time: "1777636800": must be a time from 1971 to 2099 | 3: time: "99999999999999999999"`,
+		`0 stored | 1: time: "2026-02-30T12:00:00Z" | 2: time: "1777636800": must be at least 31536000000 (1971-01-01) | 3: time: "99999999999999999999"`,
 	},
 
 	{"gzip of two members", "e.ndjson.gz", zipped(viewLine("a", "")+"\n") + zipped(viewLine("b", "")), "2 stored"},

@@ -3,17 +3,16 @@ package ingest
 import (
 	"fmt"
 	"time"
+
+	"lifthouse/schema"
 )
 
-// Times outside this range are errors, for example Unix seconds that are read as
-// milliseconds.
-var (
-	earliest = time.Date(1971, 1, 1, 0, 0, 0, 0, time.UTC)
-	latest   = time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
-)
+// leastMilliseconds is the least integer that is read as Unix milliseconds, the first
+// instant of 1971. Smaller ones are probably Unix seconds.
+const leastMilliseconds = 365 * 24 * 60 * 60 * 1000
 
 // Times is the range of accepted event times. The zero value accepts all times
-// from 1971 to 2099.
+// from 1970 to 2199.
 type Times struct {
 	MaxAge  time.Duration    // maximum time before now; 0: no maximum
 	MaxSkew time.Duration    // maximum time after now
@@ -27,8 +26,8 @@ var DefaultTimes = Times{MaxSkew: 24 * time.Hour, Now: time.Now}
 // fault returns what is allowed instead of the time, or an empty string if the
 // time is accepted.
 func (t Times) fault(at time.Time) string {
-	if at.Before(earliest) || !at.Before(latest) {
-		return "must be a time from 1971 to 2099; integers are Unix milliseconds, unless a mapping has the format unix or unixMicroseconds"
+	if !schema.IsStorable(at) {
+		return "must be in a year from 1970 to 2199"
 	}
 	if t.Now == nil {
 		return ""

@@ -4,16 +4,14 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math"
 	"net"
 	"net/url"
-	"time"
 )
 
 // DefaultListen can be reached from this machine only.
 const DefaultListen = "127.0.0.1:8080"
 
-// Faults returns all invalid settings.
+// Faults returns the invalid addresses and origins.
 func (o *ServerOptions) Faults() []string {
 	var faults []string
 	fault := func(name string, value any, want string) {
@@ -28,27 +26,6 @@ func (o *ServerOptions) Faults() []string {
 		if u, err := url.Parse(origin); origin != "*" && (err != nil || u.Scheme == "" || u.Host == "" || origin != u.Scheme+"://"+u.Host) {
 			fault("cors-origin", origin, "scheme://host or scheme://host:port, or *")
 		}
-	}
-	for name, value := range map[string]time.Duration{
-		"header-timeout": o.HeaderTimeout, "read-timeout": o.ReadTimeout, "idle-timeout": o.IdleTimeout, "drain-timeout": o.DrainTimeout,
-		"drain-delay": o.DrainDelay, "results-age": o.API.ResultsAge, "store-wait": o.API.StoreWait,
-		"rollup-interval": o.RollupInterval,
-	} {
-		if value < 0 {
-			fault(name, value, "0 or more")
-		}
-	}
-	for name, value := range map[string]float64{
-		"max-body": float64(o.API.MaxBody), "max-events-body": float64(o.API.MaxEvents), "results-memory": float64(o.API.ResultsMemory), "rate-limit": o.API.TokenRate,
-		"store-concurrency": float64(o.API.StoreSlots), "store-queue": float64(o.API.StoreQueue),
-		"retention-days": float64(o.RetentionDays), "auth-failures": float64(o.API.AuthFailures),
-	} {
-		if !(value >= 0) || math.IsInf(value, 0) {
-			fault(name, value, "a number from 0")
-		}
-	}
-	if o.API.WaitingEvents < 1 {
-		fault("events-queue", o.API.WaitingEvents, "1 or more")
 	}
 	return faults
 }

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -82,7 +83,7 @@ func (f *Flags) JSON(changed func(name string) bool) ([]byte, error) {
 	input := map[string]any{"metric": metric, "variations": variations}
 	given := map[string]any{
 		"level": f.Level, "methodology": f.Methodology, "power": f.Power,
-		"mde": f.MDE, "planned": f.Planned, "nonnegative": f.NonNegative,
+		"mde": number(f.MDE), "planned": f.Planned, "nonnegative": f.NonNegative,
 	}
 	if changed("prior") {
 		if given["prior"], err = readPrior(f.Prior); err != nil {
@@ -98,6 +99,15 @@ func (f *Flags) JSON(changed func(name string) bool) ([]byte, error) {
 		}
 	}
 	return json.Marshal(input)
+}
+
+// number returns a number for JSON. One that JSON does not have becomes text, which the
+// calculator refuses.
+func number(of float64) any {
+	if math.IsNaN(of) || math.IsInf(of, 0) {
+		return strconv.FormatFloat(of, 'g', -1, 64)
+	}
+	return of
 }
 
 // readPrior returns the prior of JSON input.
@@ -143,12 +153,16 @@ func readSample(text string) (calculator.Metric, map[string]any, error) {
 
 var variationPath = regexp.MustCompile(`^(?:plannedLook\.)?variations\[(\d+)\]\.(\w+)$`)
 
-// FlagOf returns the flag that set a field of the JSON input. The planned look has the
-// numbers of the variations.
-func (f *Flags) FlagOf(field string) string {
+// FlagOf returns the flag that set a field of the JSON input, with the value. The planned
+// look has the numbers of the variations.
+func (f *Flags) FlagOf(field, value string) string {
 	for flag, of := range fieldOfFlag {
-		if of == field {
+		switch {
+		case of != field:
+		case value == "" || strings.HasPrefix(value, "{"): // the value of another flag
 			return "--" + flag
+		default:
+			return fmt.Sprintf("--%s %q", flag, value)
 		}
 	}
 	path := variationPath.FindStringSubmatch(field)

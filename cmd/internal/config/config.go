@@ -13,6 +13,8 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"lifthouse/cmd/internal/bounds"
 )
 
 // Source is where the value of a setting comes from. A flag overrides the
@@ -57,13 +59,13 @@ func (s *Setting) set(values []string, source Source) string {
 		err = s.Value.Set(strings.Join(values, ","))
 	}
 	s.Source = source
-	if err == nil {
-		return ""
+	if err != nil {
+		return fmt.Sprintf("%q: %s", strings.Join(values, ","), bounds.Explain(s.Flag, err))
 	}
-	want := map[string]string{
-		"duration": "a duration such as 60s", "int": "an integer", "int64": "an integer", "float64": "a number",
-	}[s.Value.Type()]
-	return fmt.Sprintf("%q: must be %s", strings.Join(values, ","), cmp.Or(want, err.Error()))
+	if err := bounds.Check(s.Flag); err != nil {
+		return err.Error()
+	}
+	return ""
 }
 
 // Settings are the settings of a command, sorted by name.

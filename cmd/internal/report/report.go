@@ -76,8 +76,9 @@ type Form struct {
 
 const (
 	// DefaultEvery is the default interval of a repeated report.
-	DefaultEvery  = 5 * time.Second
-	shortestEvery = time.Second // the data are refreshed every second
+	DefaultEvery = 5 * time.Second
+	// ShortestEvery is the shortest interval, because the data are refreshed every second.
+	ShortestEvery = time.Second
 )
 
 // Check rejects invalid combinations.
@@ -100,9 +101,6 @@ func (f *Form) Check() error {
 	}
 	if f.ExitCode && (f.Watch || f.SQL) {
 		faults = append(faults, errors.New("report: --exit-code needs one report, without --watch and --sql"))
-	}
-	if f.Every < shortestEvery {
-		faults = append(faults, fmt.Errorf("report: --every %s: must be at least %s", f.Every, shortestEvery))
 	}
 	return errors.Join(faults...)
 }

@@ -53,7 +53,7 @@ func TestRetentionErasesWhatEndedLongAgo(t *testing.T) {
 		want string
 		left string
 	}{
-		{nil, "", exitUsage, `--days "0": must be 1 or more`, "[{2} {2} {2}]"},
+		{nil, "", exitUsage, "--days is missing: must be an integer from 1", "[{2} {2} {2}]"},
 		{[]string{"--days=41"}, "", exitOK, "No events are past", "[{2} {2} {2}]"},
 		{[]string{"--days=39", "--dry-run"}, "", exitOK, "2 events of 1 subject would be deleted; nothing was", "[{2} {2} {2}]"},
 		{[]string{"--days=39"}, "n\n", exitFailed, "nothing was deleted", "[{2} {2} {2}]"},
@@ -73,7 +73,7 @@ func TestRetentionErasesWhatEndedLongAgo(t *testing.T) {
 	for look := time.NewTicker(20 * time.Millisecond); views(p) != "[{2} {0} {0}]"; <-look.C {
 	}
 	p.interrupt()
-	if code, out := run("", "serve", "--retention-days=-1"); code != exitUsage || !strings.Contains(out, `retention-days "-1": must be a number from 0`) {
+	if code, out := run("", "serve", "--retention-days=-1"); code != exitUsage || !strings.Contains(out, `--retention-days "-1": must be an integer from 0`) {
 		t.Errorf("exit %d, %s", code, out)
 	}
 }

@@ -1,0 +1,195 @@
+// Package bounds defines flags whose values have bounds. A value can also come from the
+// environment or a file.
+package bounds
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// Upper bounds of several flags. They are above all useful values, and far below those
+// that overflow when they are added, multiplied or converted.
+const (
+	MaxDays   = 36_500 // 100 years
+	MaxAge    = MaxDays * 24 * time.Hour
+	MaxWait   = 24 * time.Hour
+	MaxMemory = 1 << 50 // bytes
+	MaxCount  = 1_000_000_000_000
+	MaxID     = math.MaxInt64 // an id is any positive integer of 64 bits
+)
+
+type number interface {
+	int | int64 | uint64 | float64 | time.Duration
+}
+
+// Var defines a flag with a value from least to most. The preset may be outside of the
+// bounds if the flag is required.
+func Var[T number](flags *pflag.FlagSet, to *T, name string, preset, least, most T, usage string) {
+	*to = preset
+	flags.Var(&value[T]{to: to, least: least, most: most}, name, usage)
+	if preset == 0 {
+		flags.Lookup(name).DefValue = "0" // which the usage omits
+	}
+}
+
+// value is the value of a flag.
+type value[T number] struct {
+	to          *T
+	least, most T
+	text        string // as given
+}
+
+// Set parses a value. It accepts values outside of the bounds, which Check reports.
+func (v *value[T]) Set(text string) error {
+	var parsed any
+	var err error
+	switch any(v.least).(type) {
+	case int:
+		var n int64
+		n, err = strconv.ParseInt(text, 0, strconv.IntSize)
+		parsed = int(n)
+	case int64:
+		parsed, err = strconv.ParseInt(text, 0, 64)
+	case uint64:
+		parsed, err = strconv.ParseUint(text, 0, 64)
+	case float64:
+		parsed, err = strconv.ParseFloat(text, 64)
+	case time.Duration:
+		parsed, err = time.ParseDuration(text)
+	}
+	if err != nil {
+		return errors.New(v.allowed())
+	}
+	*v.to, v.text = parsed.(T), text //nolint:forcetypeassert // the switch has all types
+	return nil
+}
+
+// check returns an error if the value is outside of the bounds or NaN.
+func (v *value[T]) check() error {
+	if *v.to >= v.least && *v.to <= v.most {
+		return nil
+	}
+	return fmt.Errorf("%q: %s", v.text, v.allowed())
+}
+
+// allowed describes the values that are allowed.
+func (v *value[T]) allowed() string {
+	switch least := any(v.least).(type) {
+	case float64:
+		return fmt.Sprintf("must be a number from %v to %v", v.least, v.most)
+	case time.Duration:
+		most, _ := any(v.most).(time.Duration)
+		return fmt.Sprintf("must be a duration such as 60s, from %s to %s", shorten(least), shorten(most))
+	}
+	return fmt.Sprintf("must be an integer from %v to %v", v.least, v.most)
+}
+
+// shorten returns a duration without units of 0: 24h and not 24h0m0s.
+func shorten(d time.Duration) string {
+	if d == 0 {
+		return "0"
+	}
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+// String returns the value as text.
+func (v *value[T]) String() string {
+	if v.to == nil {
+		return ""
+	}
+	return fmt.Sprint(*v.to)
+}
+
+// Type returns the name of the type, for the usage.
+func (v *value[T]) Type() string {
+	if _, ok := any(v.least).(time.Duration); ok {
+		return "duration"
+	}
+	return fmt.Sprintf("%T", v.least)
+}
+
+// IDs defines a flag with a list of ids.
+func IDs(flags *pflag.FlagSet, to *[]int64, name, usage string) {
+	flags.Var(&ids{to}, name, usage)
+}
+
+type ids struct{ to *[]int64 }
+
+// Set appends ids that are separated by commas.
+func (v *ids) Set(text string) error {
+	for one := range strings.SplitSeq(text, ",") {
+		id, err := strconv.ParseInt(strings.TrimSpace(one), 0, 64)
+		if err != nil || id < 1 {
+			return fmt.Errorf("must be ids, which are integers from 1 to %d", int64(MaxID))
+		}
+		*v.to = append(*v.to, id)
+	}
+	return nil
+}
+
+// String returns the ids as text.
+func (v *ids) String() string {
+	if v.to == nil || len(*v.to) == 0 {
+		return ""
+	}
+	return strings.Trim(fmt.Sprint(*v.to), "[]")
+}
+
+// Type returns the name of the type, for the usage.
+func (v *ids) Type() string { return "int64Slice" }
+
+// Check returns an error if the value that was set is outside of the bounds of the flag.
+func Check(flag *pflag.Flag) error {
+	if v, ok := flag.Value.(interface{ check() error }); ok {
+		return v.check()
+	}
+	return nil
+}
+
+// Faults returns what is wrong with the flags of a command line.
+func Faults(flags *pflag.FlagSet) []string {
+	var faults []string
+	flags.Visit(func(flag *pflag.Flag) {
+		if err := Check(flag); err != nil {
+			faults = append(faults, fmt.Sprintf("--%s %v", flag.Name, err))
+		}
+	})
+	return faults
+}
+
+// Parsed returns the error of parsing a command line, with what is allowed.
+func Parsed(err error) error {
+	var invalid *pflag.InvalidValueError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	flag := invalid.GetFlag()
+	return fmt.Errorf("--%s %q: %s", flag.Name, invalid.GetValue(), Explain(flag, invalid.Unwrap()))
+}
+
+// Explain returns what is allowed if Set of a flag returned an error.
+func Explain(flag *pflag.Flag, err error) string {
+	switch flag.Value.Type() {
+	case "bool":
+		return "must be true or false"
+	case "int", "int64", "uint64", "float64", "duration", "int64Slice":
+		if !errors.Is(err, strconv.ErrSyntax) && !errors.Is(err, strconv.ErrRange) {
+			return err.Error()
+		}
+		return "must be a number"
+	}
+	return err.Error()
+}

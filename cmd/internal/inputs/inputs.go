@@ -1,0 +1,51 @@
+// Package inputs protects the input files of a command from its outputs.
+package inputs
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+)
+
+// Files are the input files of a command.
+type Files []file
+
+type file struct {
+	name string
+	info fs.FileInfo
+}
+
+// Add adds the file at a path. It ignores a file that does not exist: the command reports that
+// when it opens the file. The name is that of the command line, for messages.
+func (f *Files) Add(name, path string) {
+	info, err := os.Stat(path)
+	f.add(name, info, err)
+}
+
+// AddOpen adds an open file, such as standard input.
+func (f *Files) AddOpen(name string, open *os.File) {
+	info, err := open.Stat()
+	f.add(name, info, err)
+}
+
+// add ignores devices and pipes, which a command cannot overwrite.
+func (f *Files) add(name string, info fs.FileInfo, err error) {
+	if err == nil && (info.Mode().IsRegular() || info.IsDir()) {
+		*f = append(*f, file{name, info})
+	}
+}
+
+// CheckOutput returns an error if the output at a path, which a flag names, is one of the
+// input files, also through a link or another path.
+func (f Files) CheckOutput(flag, name, path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil //nolint:nilerr // a new file, or one that cannot be opened
+	}
+	for _, input := range f {
+		if os.SameFile(info, input.info) {
+			return fmt.Errorf("%s %q: is the input %q, which would be overwritten: must be another file", flag, name, input.name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"lifthouse/cmd/internal/bounds/boundstest"
+	"lifthouse/cmd/internal/config"
+)
+
+const anyID = "an id is any positive integer of 64 bits"
+
+var meaningful = map[string]string{"account=9223372036854775807": anyID, "website=9223372036854775807": anyID}
+
+// runAlone executes a command line whose context has ended, so that one that is not
+// refused ends, too. It fails the test if the command creates a file.
+func runAlone(t *testing.T, env map[string]string, args ...string) (code int, complaints string) {
+	t.Helper()
+	ctx, end := context.WithCancel(t.Context())
+	end()
+	dir := t.TempDir()
+	stderr := capture(t)
+	p := &program{out: stderr.write, err: stderr.write, dir: dir, args: args, getenv: func(name string) string { return env[name] }}
+	code = p.run(ctx)
+	complaints = stderr.text()
+	if files, err := os.ReadDir(dir); err != nil || len(files) > 0 {
+		t.Errorf("%q creates %v: %v", args, files, err)
+	}
+	return code, complaints
+}
+
+func TestFlagsHaveBounds(t *testing.T) {
+	p := boundstest.Program{
+		Root: (&program{getenv: func(string) string { return "" }}).command(),
+		Run:  func(args ...string) (int, string) { return runAlone(t, nil, args...) },
+		Arguments: map[string][]string{
+			"lifthouse import": {"x"}, "lifthouse backup": {"x"}, "lifthouse restore": {"x"}, "lifthouse token revoke": {"1"},
+			"lifthouse report": {"campaign", "1"}, "lifthouse compare": {"--control=1/2", "--treatment=1/2"},
+		},
+		Meaningful: meaningful,
+	}
+	p.Check(t)
+}
+
+// TestSettingsHaveBounds sets extremes in the environment and in a file.
+func TestSettingsHaveBounds(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "lifthouse.yaml")
+	for _, s := range config.Of((&program{getenv: func(string) string { return "" }}).command()) {
+		for _, value := range boundstest.Extremes(s.Flag) {
+			if err := os.WriteFile(file, []byte(s.Name+": "+value+"\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			code, complaints := runAlone(t, map[string]string{s.Variable(): value}, "check")
+			if want := fmt.Sprintf("%s %q: must be ", s.Variable(), value); code != exitUsage || !strings.Contains(complaints, want) {
+				t.Errorf("exit %d, %q; want %d and %q", code, complaints, exitUsage, want)
+			}
+			code, complaints = runAlone(t, map[string]string{config.FileVariable: file}, "token", "list")
+			if want := file + ": " + s.Name; code != exitUsage || !strings.Contains(complaints, want) || !strings.Contains(complaints, "must be ") {
+				t.Errorf("%s: exit %d, %q; want %d and %q", value, code, complaints, exitUsage, want)
+			}
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package catalogue
+
+import (
+	"bytes"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/goccy/go-yaml/ast"
+)
+
+// The YAML parser replaces bytes that are not UTF-8 by U+FFFD, which a name may also
+// contain. So Read replaces such bytes by marks, which are characters that the file does
+// not have, and refuses the fields with marks.
+
+// invalidText has the marks of a file. Base is the mark of byte 0, or 0 if the file is
+// valid.
+type invalidText struct {
+	base rune
+	line int // of the first byte that is not UTF-8
+}
+
+// firstMark is the first mark that is tried. It is for private use.
+const firstMark = 0x100000
+
+// markInvalid replaces each byte of a text that is not UTF-8 by its mark.
+func markInvalid(text []byte) ([]byte, invalidText) {
+	if utf8.Valid(text) {
+		return text, invalidText{}
+	}
+	marks := invalidText{base: firstMark}
+	for bytes.ContainsFunc(text, marks.has) {
+		marks.base += 0x100
+	}
+	var marked []byte
+	for rest := text; len(rest) > 0; {
+		r, size := utf8.DecodeRune(rest)
+		if r == utf8.RuneError && size == 1 {
+			if marks.line == 0 {
+				marks.line = 1 + bytes.Count(marked, []byte("\n"))
+			}
+			r = marks.base + rune(rest[0])
+		}
+		marked = utf8.AppendRune(marked, r)
+		rest = rest[size:]
+	}
+	return marked, marks
+}
+
+func (i invalidText) has(r rune) bool { return i.base != 0 && r >= i.base && r < i.base+0x100 }
+
+// in reports whether a text has marks.
+func (i invalidText) in(text string) bool { return strings.ContainsFunc(text, i.has) }
+
+// original replaces the marks of a text by their bytes.
+func (i invalidText) original(text string) string {
+	if !i.in(text) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if i.has(r) {
+			b.WriteByte(byte(r - i.base))
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// stringOf returns the text of a scalar, also of one of several lines.
+func stringOf(node ast.Node) string {
+	if literal, is := node.(*ast.LiteralNode); is {
+		return literal.Value.Value
+	}
+	return textOf(node)
+}

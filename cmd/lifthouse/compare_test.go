@@ -226,8 +226,8 @@ Sample: detecting a lift of 20 % with 80 % power requires 35,500,441,246
   visitors; the sample has under 1 % of them and can detect a lift of 26,586 %.
 `},
 		{[]string{"--control", "500/10000", "--treatment", "430/9950", "--treatment", "510/10020", "--methodology", "bayesian", "--mde", "10"}, `
-No variation differs significantly from control at the 90 % level; 69,900 more
-visitors are needed to detect a lift of 10 %.
+It is too early for a conclusion: the effect is not significant at repeated
+looks; 69,900 more visitors are needed to detect a lift of 10 %.
 
 rate = converted / visitors, in % · bayesian, 90 % · 29,970 visitors
 
@@ -237,17 +237,17 @@ variation  visitors    rate     90 % interval
 2            10,020  5.09 %  [4.74 %, 5.46 %]
 
 variation    lift      90 % interval  chance to beat control  always-valid p
-1          -5.7 %  [-12.2 %, +0.9 %]                  7.71 %          1.0000
-2          +0.8 %   [-5.6 %, +7.3 %]                 57.98 %          1.0000
+1          -6.5 %  [-12.7 %, -0.2 %]                  4.58 %          1.0000
+2          +2.7 %   [-3.5 %, +9.0 %]                 76.00 %          1.0000
 
 variation  verdict
-1          inconclusive
+1          behind, not conclusive
 2          inconclusive
 
-1             ├───────────────────●──────────────────┼──┤
-2                                  ├─────────────────┼─●────────────────────┤
-lift       ─────────┴────────────────┴───────────────┼───────────────┴──────────
-                  -10 %            -5 %             0 %            +5 %
+1             ├─────────────────●─────────────────┤
+2                                       ├─────────┼───────●─────────────────┤
+lift       ──────────┴──────────────┴─────────────┼──────────────┴──────────────
+                   -10 %          -5 %           0 %           +5 %
 
 The always-valid p-value is valid at every look.
 Chances and intervals are not corrected for the number of comparisons.

@@ -12,9 +12,9 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// changeSlots is the number of concurrent starts and stops. Each takes
-// milliseconds.
-const changeSlots = 2
+// changeSlots is the number of concurrent starts and stops. Those that arrive at the same
+// time are stored together.
+const changeSlots = 256
 
 // stored wraps operations that change the store. They have a separate admission
 // and never wait behind reports.

@@ -175,3 +175,22 @@ func TestAClientThatLeftIsInTheLogOnly(t *testing.T) {
 		t.Errorf("the log says\n%s", log)
 	}
 }
+
+// TestConcurrentChangesAreTaken starts and stops campaigns by 50 clients. None of them
+// may have to wait for a slot.
+func TestConcurrentChangesAreTaken(t *testing.T) {
+	s := newServer(t, func(o *api.Options) { o.StoreQueue, o.TokenRate = 0, 0 })
+	writes := s.newToken(1, 0, catalogue.ScopeWrite)
+	var clients sync.WaitGroup
+	for client := range 50 {
+		clients.Go(func() {
+			for _, verb := range []string{"start", "stop"} {
+				path := fmt.Sprintf("/v1/campaigns/%d/%s", 12+client%3, verb)
+				if p, text := s.send("POST", path, http.NoBody, "Authorization", "Bearer "+writes); p.status != http.StatusOK {
+					t.Errorf("%s: %d %s", path, p.status, text)
+				}
+			}
+		})
+	}
+	clients.Wait()
+}

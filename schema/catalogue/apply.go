@@ -43,7 +43,7 @@ func (c *Catalogue) Apply(ctx context.Context, file File, dryRun bool) ([]Change
 	var changes []Change
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	plans := map[key]Plan{}
-	err := c.change(ctx, nil, func(current []row) ([]row, error) {
+	err := c.change(ctx, func(current []row) ([]row, error) {
 		known, err := newSnapshot(current)
 		if err != nil {
 			return nil, err

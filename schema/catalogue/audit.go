@@ -40,7 +40,8 @@ type AuditEntry struct {
 var auditQuery string
 
 // Audit returns the changes of an account, or of all accounts if account is 0,
-// since a time. It returns at most limit changes, the latest first.
+// since a time. It returns at most limit changes, the latest first. If several servers made
+// the same change at the same time, it returns the first one only.
 func (c *Catalogue) Audit(ctx context.Context, account int64, since time.Time, limit int) ([]AuditEntry, error) {
 	rows, err := c.conn.Query(ctx, auditQuery, clickhouse.Named("account", account), clickhouse.DateNamed("since", since, clickhouse.MilliSeconds),
 		clickhouse.Named("limit", uint32(limit))) //nolint:gosec // bounded by the flag
@@ -52,12 +53,12 @@ func (c *Catalogue) Audit(ctx context.Context, account int64, since time.Time, l
 	for rows.Next() {
 		var a AuditEntry
 		var of, body string
-		var archived bool
-		if err := rows.Scan(&a.AccountID, &a.At, &a.By, &a.Kind, &a.ID, &of, &a.Version, &archived, &body); err != nil {
+		var archived, switched bool
+		if err := rows.Scan(&a.AccountID, &a.At, &a.By, &a.Kind, &a.ID, &of, &a.Version, &archived, &body, &switched); err != nil {
 			return nil, fmt.Errorf("read the audit log: %w", err)
 		}
 		a.At, a.After = a.At.UTC(), json.RawMessage(body)
-		if a.Change, err = changeOf(&a, part(of), archived); err != nil {
+		if a.Change, err = changeOf(&a, part(of), archived, switched); err != nil {
 			return nil, err
 		}
 		all = append(all, a)
@@ -65,10 +66,11 @@ func (c *Catalogue) Audit(ctx context.Context, account int64, since time.Time, l
 	return all, rows.Err()
 }
 
-// changeOf returns the value of AuditEntry.Change.
-func changeOf(a *AuditEntry, of part, archived bool) (string, error) {
+// changeOf returns the value of AuditEntry.Change. A state that is not switched has other
+// shares or another plan than before.
+func changeOf(a *AuditEntry, of part, archived, switched bool) (string, error) {
 	switch {
-	case of == partState:
+	case of == partState && switched:
 		var state State
 		if err := json.Unmarshal(a.After, &state); err != nil {
 			return "", fmt.Errorf("audit log: the state of %s %d: %w", a.Kind, a.ID, err)
@@ -81,7 +83,7 @@ func changeOf(a *AuditEntry, of part, archived bool) (string, error) {
 		return "revoked", nil
 	case archived:
 		return "archived", nil
-	case a.Version == 1:
+	case of == partDefinition && a.Version == 1:
 		return "created", nil
 	}
 	return "changed", nil

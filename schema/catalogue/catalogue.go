@@ -3,7 +3,6 @@ package catalogue
 import (
 	"context"
 	"crypto/rand"
-	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -22,15 +21,17 @@ type Catalogue struct {
 	snapshot   atomic.Pointer[Snapshot]
 	afterWrite func(context.Context)
 
-	changing sync.Mutex // held from reading rows until they are changed
+	changing chan struct{} // has an element from reading rows until they are changed
+	switches switches
 
 	refreshing sync.Mutex
-	digest     uint64 // digest of the rows of the snapshot
+	rows       map[key]row // of the snapshot
+	position   position    // of rows
 }
 
 // Open reads the catalogue of a store.
 func Open(ctx context.Context, conn driver.Conn) (*Catalogue, error) {
-	c := &Catalogue{conn: conn, writer: rand.Text(), afterWrite: func(context.Context) {}}
+	c := &Catalogue{conn: conn, writer: rand.Text(), afterWrite: func(context.Context) {}, changing: make(chan struct{}, 1)}
 	if err := schema.SyncReplica(ctx, conn, "catalogue"); err != nil { // for example if Keeper is unavailable; the local rows are used
 		slog.WarnContext(ctx, "synchronize catalogue failed", "err", err)
 	}
@@ -43,30 +44,6 @@ func (c *Catalogue) AfterWrite(f func(context.Context)) { c.afterWrite = f }
 
 // Snapshot returns the catalogue that was last read.
 func (c *Catalogue) Snapshot() *Snapshot { return c.snapshot.Load() }
-
-// Refresh reads the catalogue if the stored one has changed.
-func (c *Catalogue) Refresh(ctx context.Context) error {
-	c.refreshing.Lock()
-	defer c.refreshing.Unlock()
-	var digest uint64
-	if err := c.conn.QueryRow(ctx, digestQuery).Scan(&digest); err != nil {
-		return fmt.Errorf("read catalogue: %w", err)
-	}
-	if c.snapshot.Load() != nil && digest == c.digest {
-		return nil
-	}
-	rows, err := readRows(ctx, c.conn)
-	if err != nil {
-		return err
-	}
-	snapshot, err := newSnapshot(rows)
-	if err != nil {
-		return err
-	}
-	c.snapshot.Store(snapshot)
-	c.digest = digest
-	return nil
-}
 
 // Follow calls Refresh at the given interval until the context ends. If Refresh
 // fails, the last snapshot remains in use.

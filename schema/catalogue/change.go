@@ -1,14 +1,15 @@
 package catalogue
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
 // Several servers may change the catalogue of a store, without a shared lock. A
@@ -42,23 +43,44 @@ type resource struct {
 // versions are the stored rows by key, the current one first.
 type versions map[key][]row
 
-// readVersions reads the rows of a resource, or of all resources if of is nil.
-func readVersions(ctx context.Context, conn driver.Conn, of *resource) (versions, error) {
-	var rows []row
-	var err error
+// readVersions reads the rows of resources, or of all resources if of is nil.
+func (c *Catalogue) readVersions(ctx context.Context, of []resource) (versions, error) {
+	return c.queryVersions(ctx, selectRows, of)
+}
+
+// readBack is readVersions without bodies.
+func (c *Catalogue) readBack(ctx context.Context, of []resource) (versions, error) {
+	return c.queryVersions(ctx, selectVersions, of)
+}
+
+func (c *Catalogue) queryVersions(ctx context.Context, columns string, of []resource) (versions, error) {
 	if of == nil {
-		rows, err = queryRows(ctx, conn, allRows)
-	} else {
-		rows, err = queryRows(ctx, conn, rowsOf, clickhouse.Named("account", of.account), clickhouse.Named("kind", string(of.kind)), clickhouse.Named("id", of.id))
+		return versionsByKey(queryRows(ctx, c.conn, columns+fromAll))
 	}
-	if err != nil {
-		return nil, err
+	var accounts, ids []int64
+	var kinds []string
+	for _, r := range of {
+		accounts, kinds, ids = append(accounts, r.account), append(kinds, string(r.kind)), append(ids, r.id)
 	}
+	return versionsByKey(queryRows(ctx, c.conn, columns+fromResources,
+		clickhouse.Named("accounts", distinct(accounts)), clickhouse.Named("kinds", distinct(kinds)), clickhouse.Named("ids", distinct(ids))))
+}
+
+func versionsByKey(rows []row, err error) (versions, error) {
 	all := versions{}
 	for _, r := range rows {
 		all[r.key] = append(all[r.key], r)
 	}
-	return all, nil
+	for _, of := range all {
+		slices.SortFunc(of, row.compareVersion)
+	}
+	return all, err
+}
+
+// distinct sorts values and removes duplicates.
+func distinct[T cmp.Ordered](values []T) []T {
+	slices.Sort(values)
+	return slices.Compact(values)
 }
 
 // current returns the current rows, ordered by key.
@@ -75,6 +97,31 @@ func (v versions) current() []row {
 func (v versions) tied(at key) bool {
 	of := v[at]
 	return len(of) > 1 && of[1].Version == of[0].Version && !of[1].equal(of[0])
+}
+
+// areLatest reports whether no other writer has rows with the same or a higher version.
+func (v versions) areLatest(written []row) bool {
+	for _, mine := range written {
+		of := v[mine.key]
+		if len(of) == 0 || of[0].Writer != mine.Writer || len(of) > 1 && of[1].Version == of[0].Version {
+			return false
+		}
+	}
+	return true
+}
+
+// withTimes returns the current rows with the written ones, which have the times of the
+// stored rows.
+func (v versions) withTimes(written, current []row) []row {
+	rows := make(map[key]row, len(current))
+	for _, r := range current {
+		rows[r.key] = r
+	}
+	for _, mine := range written {
+		mine.ChangedAt = v[mine.key][0].ChangedAt
+		rows[mine.key] = mine
+	}
+	return slices.Collect(maps.Values(rows))
 }
 
 // conflicts returns the rows of other writers that have the same or a higher
@@ -94,29 +141,42 @@ func (v versions) conflicts(written []row) []row {
 	return found
 }
 
-// change inserts the rows that compute returns for the current rows, and returns
-// when they are the current ones. compute is called again after a conflict, and
-// must make the same change to any given rows: those of a resource, or all if of
-// is nil.
-func (c *Catalogue) change(ctx context.Context, of *resource, compute func(current []row) ([]row, error)) error {
-	c.changing.Lock()
-	defer c.changing.Unlock()
+// change inserts the rows that compute returns for the current rows of all resources, and
+// returns once they are the current ones. Other changes of this process wait.
+func (c *Catalogue) change(ctx context.Context, compute func(current []row) ([]row, error)) error {
+	select {
+	case c.changing <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer func() { <-c.changing }()
+	_, err := c.changeAlone(ctx, nil, compute)
+	return err
+}
+
+// changeAlone is change for a caller that holds c.changing. It returns the current rows.
+// compute is called again after a conflict, and must make the same change to any given
+// rows: those of the resources, or all if of is nil.
+func (c *Catalogue) changeAlone(ctx context.Context, of []resource, compute func(current []row) ([]row, error)) ([]row, error) {
 	all, err := c.readResolved(ctx, of)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var conflicts []row
 	for attempt := range maxRaces {
 		rows, err := compute(replaced(all.current(), conflicts))
 		if err != nil {
-			return err
+			return nil, err
 		}
 		rows = all.resolve(rows, conflicts)
 		if len(rows) == 0 {
-			return c.Refresh(ctx)
+			return all.current(), c.adopt(all.current())
 		}
 		for i := range rows {
-			rows[i].Writer, rows[i].By = c.writer, authorOf(ctx)
+			rows[i].Writer = c.writer
+			if rows[i].By == "" {
+				rows[i].By = authorOf(ctx)
+			}
 		}
 		if attempt == 0 {
 			var cancel context.CancelFunc
@@ -124,27 +184,35 @@ func (c *Catalogue) change(ctx context.Context, of *resource, compute func(curre
 			defer cancel()
 		}
 		if err := insertRows(ctx, c.conn, rows); err != nil {
-			return err
+			return nil, err
 		}
 		c.afterWrite(ctx)
-		if all, err = readVersions(ctx, c.conn, of); err != nil {
-			return err
+		back, err := c.readBack(ctx, of)
+		if err != nil {
+			return nil, err
+		}
+		if back.areLatest(rows) {
+			current := back.withTimes(rows, all.current())
+			return current, c.adopt(current)
+		}
+		if all, err = c.readVersions(ctx, of); err != nil {
+			return nil, err
 		}
 		if len(all.conflicts(rows)) == 0 {
-			return c.Refresh(ctx)
+			return all.current(), c.adopt(all.current())
 		}
 		if all, err = c.readLater(ctx, of, attempt); err != nil {
-			return err
+			return nil, err
 		}
 		conflicts = all.conflicts(rows)
 	}
-	return ErrContested
+	return nil, ErrContested
 }
 
 // readResolved reads the rows and waits until no key is tied. A tie that remains
 // was left by a writer that died, and the first row is the current one.
-func (c *Catalogue) readResolved(ctx context.Context, of *resource) (versions, error) {
-	all, err := readVersions(ctx, c.conn, of)
+func (c *Catalogue) readResolved(ctx context.Context, of []resource) (versions, error) {
+	all, err := c.readVersions(ctx, of)
 	for attempt := 0; err == nil && attempt < maxRaces && all.anyTied(); attempt++ {
 		all, err = c.readLater(ctx, of, attempt)
 	}
@@ -162,13 +230,13 @@ func (v versions) anyTied() bool {
 
 // readLater reads the rows after a random wait of up to 2 ms, or up to 64 ms for
 // later attempts.
-func (c *Catalogue) readLater(ctx context.Context, of *resource, attempt int) (versions, error) {
+func (c *Catalogue) readLater(ctx context.Context, of []resource, attempt int) (versions, error) {
 	maxWait := 2 * time.Millisecond << min(attempt, 5)
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-time.After(rand.N(maxWait)):
-		return readVersions(ctx, c.conn, of)
+		return c.readVersions(ctx, of)
 	}
 }
 

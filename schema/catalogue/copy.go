@@ -43,7 +43,7 @@ func (c *Catalogue) Copy(ctx context.Context, from driver.Conn) (written int, er
 	if !strings.HasPrefix(authorOf(ctx), copiedBy) {
 		ctx = WithAuthor(ctx, copiedBy)
 	}
-	err = c.change(ctx, nil, func(current []row) ([]row, error) {
+	err = c.change(ctx, func(current []row) ([]row, error) {
 		rows, err := rowsToCopy(current, others, copied)
 		written = max(written, len(rows)) // on a retry after a conflict, some rows are already stored
 		return rows, err

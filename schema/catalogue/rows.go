@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"lifthouse/schema"
 
@@ -44,10 +45,18 @@ type row struct {
 	Body     string `ch:"body"`
 	Archived bool   `ch:"archived"`
 	By       string `ch:"changed_by"` // author of the change; only set in rows to be written
+
+	ChangedAt time.Time `ch:"changed_at"` // only set in stored rows
 }
 
 // equal reports whether two rows of the same key have the same content.
 func (r row) equal(other row) bool { return r.Body == other.Body && r.Archived == other.Archived }
+
+// compareVersion orders rows of a key, the current one first: that with the highest version,
+// or the latest one of several with the same version.
+func (r row) compareVersion(other row) int {
+	return cmp.Or(cmp.Compare(other.Version, r.Version), other.ChangedAt.Compare(r.ChangedAt), cmp.Compare(r.Writer, other.Writer))
+}
 
 // archive returns the next version of the row, archived.
 func (r row) archive() row {
@@ -64,29 +73,36 @@ func (r row) compare(other key) int {
 	)
 }
 
-// digestQuery selects a digest that changes whenever a current row changes. It
-// also changes when the engine drops an outdated row, which causes one
-// unnecessary refresh.
-const digestQuery = `
-SELECT sum(cityHash64(account_id, kind, id, facet, version, body, archived))
-FROM catalogue`
+// positionQuery selects the position of the stored rows. It reads no bodies.
+const positionQuery = `
+SELECT count(), sum(version), max(changed_at)
+FROM
+(
+    SELECT max(version) AS version, max(changed_at) AS changed_at
+    FROM catalogue
+    GROUP BY account_id, kind, id, facet
+)`
 
-// allRows and rowsOf select the versions of each key, the current one first. If
-// several rows have the same version, after concurrent changes, the latest one is
-// the current one.
+// A query of versions begins with selectRows, or with selectVersions, which reads no bodies.
 const (
-	allRows = selectRows + inOrder
-	rowsOf  = selectRows + `WHERE account_id = {account:Int64} AND kind = {kind:String} AND id = {id:Int64}` + inOrder
-
 	selectRows = `
-SELECT account_id, kind, id, facet, writer, version, body, archived
-FROM catalogue
+SELECT account_id, kind, id, facet, writer, version, body, archived, changed_at
 `
-	inOrder = `
-ORDER BY account_id, kind, id, facet, version DESC, changed_at DESC, writer`
+	selectVersions = `
+SELECT account_id, kind, id, facet, writer, version, '' AS body, archived, changed_at
+`
+	fromAll = `FROM catalogue
+`
+	sinceTime = `WHERE changed_at >= {since:DateTime64(3, 'UTC')}`
+
+	// fromResources selects the rows of resources, and maybe of others. It reads one granule
+	// of a part, for which a second thread and PREWHERE cost more than they save.
+	fromResources = fromAll + `WHERE account_id IN {accounts:Array(Int64)} AND kind IN {kinds:Array(String)} AND id IN {ids:Array(Int64)}
+SETTINGS max_threads = 1, optimize_move_to_prewhere = 0`
 )
 
-const currentRows = allRows + `
+const currentRows = selectRows + fromAll + `
+ORDER BY account_id, kind, id, facet, version DESC, changed_at DESC, writer
 LIMIT 1 BY account_id, kind, id, facet`
 
 func readRows(ctx context.Context, conn driver.Conn) ([]row, error) {
@@ -95,7 +111,7 @@ func readRows(ctx context.Context, conn driver.Conn) ([]row, error) {
 
 func queryRows(ctx context.Context, conn driver.Conn, query string, args ...any) ([]row, error) {
 	rows, err := schema.QueryRows(ctx, conn, query, func(found driver.Rows, r *row) error {
-		return found.Scan(&r.AccountID, (*string)(&r.Kind), &r.ID, (*string)(&r.Part), &r.Writer, &r.Version, &r.Body, &r.Archived)
+		return found.Scan(&r.AccountID, (*string)(&r.Kind), &r.ID, (*string)(&r.Part), &r.Writer, &r.Version, &r.Body, &r.Archived, &r.ChangedAt)
 	}, args...)
 	if err != nil {
 		return nil, fmt.Errorf("read catalogue: %w", err)

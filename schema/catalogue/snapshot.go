@@ -212,3 +212,34 @@ func unmarshalPart(f part, body []byte, definition any, state *State) error {
 	}
 	return json.Unmarshal(body, definition)
 }
+
+// withStates returns a snapshot with other states of campaigns and widgets. It shares all
+// else with s.
+func (s *Snapshot) withStates(known, states map[key]row) (*Snapshot, error) {
+	next := *s
+	next.accounts = maps.Clone(s.accounts)
+	for at, r := range states {
+		owned := next.accounts[at.AccountID]
+		if owned == s.accounts[at.AccountID] {
+			changed := *owned
+			changed.Campaigns, changed.Widgets = maps.Clone(owned.Campaigns), maps.Clone(owned.Widgets)
+			owned = &changed
+			next.accounts[at.AccountID] = owned
+		}
+		var state State
+		if err := json.Unmarshal([]byte(r.Body), &state); err != nil {
+			return nil, fmt.Errorf("catalogue row %s %d of account %d: %w", at.Kind, at.ID, at.AccountID, err)
+		}
+		if live, is := owned.Campaigns[at.ID]; is && at.Kind == kindCampaign {
+			live.State = state
+			owned.Campaigns[at.ID] = live
+		}
+		if live, is := owned.Widgets[at.ID]; is && at.Kind == kindWidget {
+			live.State = state
+			owned.Widgets[at.ID] = live
+		}
+		before := known[at]
+		owned.Version += r.identity() - before.identity()
+	}
+	return &next, nil
+}

@@ -3,61 +3,173 @@ package catalogue
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 )
+
+// Starts and stops that arrive while others are made wait, and are then made together: they
+// need one read, one insert and one read.
+
+// switches are the starts and stops that wait.
+type switches struct {
+	sync.Mutex
+	waiting []*stateSwitch
+}
+
+// stateSwitch is a start or a stop.
+type stateSwitch struct {
+	resource
+	website int64 // to which the resource must belong; 0: any
+	active  bool
+	author  string
+	done    chan struct{} // closed when owned, found and err are set
+	owned   *Owned        // with the resource after the change
+	found   bool
+	err     error
+}
 
 // SwitchCampaign starts or stops a campaign of the account and returns it with
 // its new state. If website is not 0, the campaign must belong to this website.
 // found is false if there is no such campaign. If the campaign already has the
 // state, nothing changes.
 func (c *Catalogue) SwitchCampaign(ctx context.Context, account, website, id int64, active bool) (live LiveCampaign, found bool, err error) {
-	err = c.change(ctx, &resource{account, kindCampaign, id}, func(current []row) ([]row, error) {
-		known, err := newSnapshot(current)
-		if err != nil {
-			return nil, err
-		}
-		live, found = known.Account(account).Campaigns[id]
-		found = found && (website == 0 || website == live.WebsiteID)
-		if !found {
-			return nil, nil
-		}
-		return switchRow(current, key{account, kindCampaign, id, partState}, &live.State, active)
-	})
-	return live, found, err
+	owned, found, err := c.switchState(ctx, &stateSwitch{resource: resource{account, kindCampaign, id}, website: website, active: active})
+	return owned.Campaigns[id], found, err
 }
 
 // SwitchWidget is like SwitchCampaign, for a widget.
 func (c *Catalogue) SwitchWidget(ctx context.Context, account, website, id int64, active bool) (live LiveWidget, found bool, err error) {
-	err = c.change(ctx, &resource{account, kindWidget, id}, func(current []row) ([]row, error) {
-		known, err := newSnapshot(current)
-		if err != nil {
-			return nil, err
-		}
-		live, found = known.Account(account).Widgets[id]
-		found = found && (website == 0 || website == live.WebsiteID)
-		if !found {
-			return nil, nil
-		}
-		return switchRow(current, key{account, kindWidget, id, partState}, &live.State, active)
-	})
-	return live, found, err
+	owned, found, err := c.switchState(ctx, &stateSwitch{resource: resource{account, kindWidget, id}, website: website, active: active})
+	return owned.Widgets[id], found, err
 }
 
-// switchRow changes the state, if it differs, and returns its row.
-func switchRow(current []row, at key, state *State, active bool) ([]row, error) {
-	if state.Active == active {
-		return nil, nil
+// switchState makes a start or stop, with those that wait at the same time. Of the requests
+// that wait, one makes the changes of all.
+func (c *Catalogue) switchState(ctx context.Context, s *stateSwitch) (*Owned, bool, error) {
+	s.author, s.done = authorOf(ctx), make(chan struct{})
+	c.switches.add(s)
+	for {
+		select {
+		case <-s.done:
+			return s.owned, s.found, s.err
+		case c.changing <- struct{}{}:
+			c.makeSwitches(ctx)
+			<-c.changing
+		case <-ctx.Done():
+			if c.switches.remove(s) {
+				return &Owned{}, false, context.Cause(ctx)
+			}
+			<-s.done // is being made, which ends within changeTimeout
+		}
 	}
-	state.switchTo(active, time.Now().UTC().Truncate(time.Millisecond))
-	body, err := encode(state)
+}
+
+func (w *switches) add(s *stateSwitch) {
+	w.Lock()
+	defer w.Unlock()
+	w.waiting = append(w.waiting, s)
+}
+
+// remove reports whether the request was still waiting.
+func (w *switches) remove(s *stateSwitch) bool {
+	w.Lock()
+	defer w.Unlock()
+	at := slices.Index(w.waiting, s)
+	if at >= 0 {
+		w.waiting = slices.Delete(w.waiting, at, at+1)
+	}
+	return at >= 0
+}
+
+// take returns the requests that can be made together, in the order of their arrival. A
+// start and a stop of the same resource are made one after the other.
+func (w *switches) take() []*stateSwitch {
+	w.Lock()
+	defer w.Unlock()
+	var taken, left []*stateSwitch
+	wanted := map[resource]bool{}
+	for _, s := range w.waiting {
+		if active, known := wanted[s.resource]; known && active != s.active {
+			left = append(left, s)
+			continue
+		}
+		wanted[s.resource] = s.active
+		taken = append(taken, s)
+	}
+	w.waiting = left
+	return taken
+}
+
+// makeSwitches makes the waiting starts and stops. It does not end when a request is
+// canceled, because it is made for others, too.
+func (c *Catalogue) makeSwitches(ctx context.Context) {
+	taken := c.switches.take()
+	if len(taken) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), changeTimeout)
+	defer cancel()
+	of := make([]resource, len(taken))
+	for i, s := range taken {
+		of[i] = s.resource
+	}
+	current, err := c.changeAlone(ctx, of, func(current []row) ([]row, error) { return switchRows(current, taken) })
+	var known *Snapshot
+	if err == nil {
+		known, err = newSnapshot(current)
+	}
+	for _, s := range taken {
+		s.owned, s.err = &Owned{}, err
+		if err == nil {
+			s.owned = known.Account(s.account)
+			_, s.found = s.stateIn(known)
+		}
+		close(s.done)
+	}
+}
+
+// stateIn returns the state of the resource in a snapshot.
+func (s *stateSwitch) stateIn(known *Snapshot) (State, bool) {
+	var website int64
+	var state State
+	var found bool
+	switch owned := known.Account(s.account); s.kind {
+	case kindCampaign:
+		live, exists := owned.Campaigns[s.id]
+		website, state, found = live.WebsiteID, live.State, exists
+	default:
+		live, exists := owned.Widgets[s.id]
+		website, state, found = live.WebsiteID, live.State, exists
+	}
+	return state, found && (s.website == 0 || s.website == website)
+}
+
+// switchRows returns the rows of the states that change.
+func switchRows(current []row, taken []*stateSwitch) ([]row, error) {
+	known, err := newSnapshot(current)
 	if err != nil {
 		return nil, err
 	}
-	next := row{key: at, Version: 1, Body: body}
-	if before := slices.IndexFunc(current, func(r row) bool { return r.key == at }); before >= 0 {
-		next.Version = current[before].Version + 1
+	now := time.Now().UTC().Truncate(time.Millisecond)
+	var rows []row
+	for _, s := range taken {
+		state, found := s.stateIn(known)
+		at := key{s.account, s.kind, s.id, partState}
+		if !found || state.Active == s.active || slices.ContainsFunc(rows, func(r row) bool { return r.key == at }) {
+			continue
+		}
+		state.switchTo(s.active, now)
+		body, err := encode(state)
+		if err != nil {
+			return nil, err
+		}
+		next := row{key: at, Version: 1, Body: body, By: s.author}
+		if before := slices.IndexFunc(current, func(r row) bool { return r.key == at }); before >= 0 {
+			next.Version = current[before].Version + 1
+		}
+		rows = append(rows, next)
 	}
-	return []row{next}, nil
+	return rows, nil
 }
 
 func (s *State) switchTo(active bool, now time.Time) {

@@ -88,7 +88,7 @@ func (c *Catalogue) CreateToken(ctx context.Context, token Token) (string, Token
 	if err != nil {
 		return "", Token{}, err
 	}
-	err = c.change(ctx, nil, func(current []row) ([]row, error) {
+	err = c.change(ctx, func(current []row) ([]row, error) {
 		if err := checkToken(current, token); err != nil {
 			return nil, err
 		}
@@ -139,7 +139,7 @@ func checkToken(rows []row, token Token) error {
 // RevokeToken revokes a token. It returns false if the account has no such token.
 func (c *Catalogue) RevokeToken(ctx context.Context, account, id int64) (bool, error) {
 	revoked := false
-	err := c.change(ctx, nil, func(current []row) ([]row, error) {
+	err := c.change(ctx, func(current []row) ([]row, error) {
 		at := slices.IndexFunc(current, func(r row) bool {
 			return r.AccountID == account && r.Kind == kindToken && r.ID == id && !r.Archived
 		})

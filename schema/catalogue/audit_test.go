@@ -1,0 +1,84 @@
+package catalogue_test
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/tier"
+)
+
+// TestAuditOfTwoServers starts and stops one campaign by six clients of two servers. The
+// audit must have the changes that took effect only.
+func TestAuditOfTwoServers(t *testing.T) {
+	for name, conn := range map[string]driver.Conn{"embedded": schematest.Open(t), "server": schematest.Server(t).Open(t)} {
+		t.Run(name, func(t *testing.T) {
+			servers := twoServers(t, conn)
+			var clients sync.WaitGroup
+			for client := range 6 {
+				clients.Go(func() {
+					for round := range tier.Of(8, 20, 60) {
+						if _, found, err := servers[client%2].SwitchCampaign(t.Context(), 1, 0, 13, round%2 == 0); err != nil || !found {
+							t.Errorf("%v, %v", found, err)
+						}
+					}
+				})
+			}
+			clients.Wait()
+			live, _, err := servers[0].SwitchCampaign(t.Context(), 1, 0, 13, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all := campaignAudit(t, servers[0], 13)
+			if len(all) < 4 || all[0].Change != "inactive" || live.Active {
+				t.Errorf("%d changes, the last is %+v", len(all), all[0])
+			}
+			for i, entry := range all[1:] {
+				if later := all[i]; later.Version <= entry.Version || later.Change == entry.Change {
+					t.Errorf("version %d, %s, is followed by version %d, %s", entry.Version, entry.Change, later.Version, later.Change)
+				}
+			}
+		})
+	}
+}
+
+// TestAuditOfARace stores what two servers wrote at the same time.
+func TestAuditOfARace(t *testing.T) {
+	conn := schematest.Open(t)
+	c, err := catalogue.Open(t.Context(), conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustApply(t, c, whole)
+	const insert = `INSERT INTO audit (account_id, changed_at, changed_by, kind, id, facet, version, body) VALUES
+(1, '2030-01-01 00:00:00.000', 'one', 'campaign', 13, 'state', 2, '{"active":true,"updateDate":"2030-01-01T00:00:00Z"}'),
+(1, '2030-01-01 00:00:00.001', 'two', 'campaign', 13, 'state', 2, '{"active":true,"updateDate":"2030-01-01T00:00:00.001Z"}'),
+(1, '2030-01-01 00:00:00.002', 'two', 'campaign', 13, 'state', 3, '{"active":true,"updateDate":"2030-01-01T00:00:00Z"}'),
+(1, '2030-01-01 00:00:00.003', 'one', 'campaign', 13, 'state', 4, '{"active":true,"shareHistory":{"0":[]}}'),
+(1, '2030-01-01 00:00:00.003', 'one', 'campaign', 13, 'state', 5, '{"active":false,"shareHistory":{"0":[]}}')`
+	if err := conn.Exec(t.Context(), insert); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, entry := range campaignAudit(t, c, 13) {
+		got = append(got, entry.By+" "+entry.Change)
+	}
+	if want := []string{"one inactive", "one changed", "one active"}; len(got) < 3 || !slices.Equal(got[:3], want) {
+		t.Errorf("%q, want %q first", got, want)
+	}
+}
+
+// campaignAudit returns the changes of the state of a campaign, the latest first.
+func campaignAudit(t *testing.T, c *catalogue.Catalogue, id int64) []catalogue.AuditEntry {
+	t.Helper()
+	all, err := c.Audit(t.Context(), 1, time.Unix(0, 0), 1_000_000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(all, func(e catalogue.AuditEntry) bool { return e.Kind != "campaign" || e.ID != id || e.Change == "created" })
+}

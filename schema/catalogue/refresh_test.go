@@ -1,0 +1,136 @@
+package catalogue_test
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/schematest"
+)
+
+// recordingConn records the queries that read rows.
+type recordingConn struct {
+	driver.Conn
+	mu      sync.Mutex
+	queries []string
+}
+
+// Query records the query.
+func (c *recordingConn) Query(ctx context.Context, query string, args ...any) (driver.Rows, error) {
+	c.mu.Lock()
+	c.queries = append(c.queries, query)
+	c.mu.Unlock()
+	return c.Conn.Query(ctx, query, args...)
+}
+
+// TestSwitchReadsItsResourcesOnly starts a campaign. Neither the change nor the poll of
+// another server may read the whole catalogue.
+func TestSwitchReadsItsResourcesOnly(t *testing.T) {
+	conn := &recordingConn{Conn: schematest.Open(t)}
+	servers := twoServers(t, conn)
+	conn.queries = nil
+	live, _, err := servers[0].SwitchCampaign(t.Context(), 1, 0, 12, !servers[0].Snapshot().Account(1).Campaigns[12].Active)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := servers[1].Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, query := range conn.queries {
+		if !strings.Contains(query, "WHERE") {
+			t.Errorf("reads all rows: %s", query)
+		}
+	}
+	for _, server := range servers {
+		if is := server.Snapshot().Account(1).Campaigns[12].State; is.Active != live.Active {
+			t.Errorf("a server has %+v, want %+v", is, live.State)
+		}
+	}
+	requireEqual(t, conn, servers)
+}
+
+// TestRefreshFindsEveryChange changes a catalogue in all ways. Each server must have what a
+// new one reads.
+func TestRefreshFindsEveryChange(t *testing.T) {
+	conn := schematest.Open(t)
+	servers := twoServers(t, conn)
+	insert := func(changedAt string, version int, active bool) {
+		t.Helper()
+		if err := conn.Exec(t.Context(), fmt.Sprintf(`INSERT INTO catalogue (account_id, kind, id, facet, version, body, archived, writer, changed_at)
+VALUES (1, 'campaign', 12, 'state', %d, '{"active":%v,"createDate":"2026-01-01T00:00:00Z","updateDate":"2026-01-01T00:00:00Z"}', false, 'w%d', '%s')`, version, active, version, changedAt)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, change := range map[string]func(){
+		"switch of a campaign": func() { _, _, _ = servers[0].SwitchCampaign(t.Context(), 1, 0, 13, true) },
+		"switch of a widget":   func() { _, _, _ = servers[0].SwitchWidget(t.Context(), 1, 0, 7, true) },
+		"token": func() {
+			_, _, _ = servers[0].CreateToken(t.Context(), catalogue.Token{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeRead}})
+		},
+		"another author, whose clock is an hour late": func() { insert("2020-01-01 00:00:00", 50, true) },
+		"another author":      func() { insert("2040-01-01 00:00:00", 51, false) },
+		"the same version":    func() { insert("2041-01-01 00:00:00", 51, true) },
+		"an outdated version": func() { insert("2042-01-01 00:00:00", 9, true) },
+		"archived": func() {
+			file := servers[0].Snapshot().File()
+			file.Prune = true
+			site := &file.Accounts[0].Websites[0]
+			site.Campaigns = site.Campaigns[:len(site.Campaigns)-1]
+			if _, err := servers[0].Apply(t.Context(), file, false); err != nil {
+				t.Error(err)
+			}
+		},
+		"merged": func() {
+			if err := conn.Exec(t.Context(), "OPTIMIZE TABLE catalogue FINAL"); err != nil {
+				t.Error(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			change()
+			for _, server := range servers {
+				if err := server.Refresh(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			requireEqual(t, conn, servers)
+		})
+	}
+}
+
+func twoServers(t *testing.T, conn driver.Conn) []*catalogue.Catalogue {
+	t.Helper()
+	var servers []*catalogue.Catalogue
+	for range 2 {
+		c, err := catalogue.Open(t.Context(), conn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		servers = append(servers, c)
+	}
+	mustApply(t, servers[0], whole)
+	if err := servers[1].Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return servers
+}
+
+// requireEqual compares the snapshots with that of a new server.
+func requireEqual(t *testing.T, conn driver.Conn, servers []*catalogue.Catalogue) {
+	t.Helper()
+	fresh, err := catalogue.Open(t.Context(), conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, server := range servers {
+		if !reflect.DeepEqual(server.Snapshot(), fresh.Snapshot()) {
+			t.Errorf("a server has\n%+v, want\n%+v", server.Snapshot().Account(1), fresh.Snapshot().Account(1))
+		}
+	}
+}

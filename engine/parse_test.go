@@ -11,8 +11,8 @@ import (
 
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
-	"lifthouse/schema"
 	"lifthouse/engine/source"
+	"lifthouse/schema"
 )
 
 func may(day int) time.Time { return time.Date(2026, 5, day, 0, 0, 0, 0, time.UTC) }

@@ -25,7 +25,8 @@ type Plan struct {
 	MultipleExposures string           // catalogue.ExcludeMultiExposed or FirstVariation
 	SharesSince       time.Time        // when the current shares took effect
 	ControlShare      int              // relative weight of variation 0, which may not be in the report
-	Segment           int              // number of the current period of equal shares, from 1
+	SharePeriods      []SharePeriod    // all periods of equal shares, in order
+	Runs              []catalogue.Run  // periods in which the subject was active; none: not known
 	Ended             bool             // no more events are expected
 	Running           bool             // events are expected
 	Declared          Declared         // what the conclusion is about

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"lifthouse/engine/query"
 	"lifthouse/schema"
@@ -56,12 +57,37 @@ type Rules struct {
 	SignificanceLevel int
 	Power             int     // per cent
 	MDE               float64 // per cent
-	PlannedVisitors   int64
 	Prior             *stats.Prior // of lifts, as fractions; nil: flat priors
+	LookRules
 }
 
-// experimentRules are the rules of a widget's experiment, which cannot declare
-// any.
+// LookRules say when the looks are and when the plan ends.
+type LookRules struct {
+	PlannedDays       int           // a whole number of weeks unless Daily
+	PlannedVisitors   int64         // the clock in place of days; 0: none
+	Daily             bool          // a look at the end of each full day, not of each week
+	Maturity          time.Duration // from the end of a look until it is recorded
+	EquivalenceMargin float64       // a lift, as a fraction; 0: none
+}
+
+const daysPerWeek = 7
+
+// lookRules returns the rules with their defaults. Days are rounded up to whole weeks.
+func lookRules(p *catalogue.LookPlan) LookRules {
+	r := LookRules{
+		PlannedDays: cmp.Or(p.PlannedDays, catalogue.DefaultPlannedDays), PlannedVisitors: p.PlannedVisitors, Daily: p.Looks == catalogue.DailyLooks,
+		Maturity: catalogue.DefaultMaturity * time.Hour, EquivalenceMargin: p.EquivalenceMargin / 100,
+	}
+	if p.Maturity != nil {
+		r.Maturity = time.Duration(*p.Maturity) * time.Hour
+	}
+	if !r.Daily {
+		r.PlannedDays = (r.PlannedDays + daysPerWeek - 1) / daysPerWeek * daysPerWeek
+	}
+	return r
+}
+
+// experimentRules are the rules of a widget's experiment that it cannot declare.
 var experimentRules = Rules{Compare: true, Methodology: catalogue.Frequentist, SignificanceLevel: 95, Power: 80, MDE: 20}
 
 // widgetRules are the rules for the intervals of a widget's own results.
@@ -114,17 +140,18 @@ func priorOf(c *catalogue.Campaign) *stats.Prior {
 func rulesOf(c *catalogue.Campaign) Rules {
 	return Rules{
 		Compare: true, Methodology: c.Methodology, SignificanceLevel: c.SignificanceLevel,
-		Power: c.Power, MDE: c.MDE, PlannedVisitors: c.PlannedVisitors, Prior: priorOf(c),
+		Power: c.Power, MDE: c.MDE, Prior: priorOf(c), LookRules: lookRules(&c.LookPlan),
 	}
 }
 
 func ofCampaign(p *Plan, c *catalogue.LiveCampaign) {
 	p.Subject = Subject{WebsiteID: c.WebsiteID, Kind: schema.SubjectCampaign, ID: c.ID}
 	p.Rules = rulesOf(&c.Campaign)
-	p.Declared = Declared{Metric: query.GoalConversionRate, campaign: c}
+	p.Declared = Declared{Metric: cmp.Or(query.Metric(c.PrimaryMetric), query.GoalConversionRate), campaign: c}
+	p.Metric = cmp.Or(p.Metric, p.Declared.Metric)
 	p.Declared.setGoals(c.Goals, c.MinDays, c.MDE)
 	p.Allocation = float64(c.TrafficAllocation) / 100
-	p.Ended, p.Running = !c.Active && c.EndDate != nil, c.Active
+	p.Ended, p.Running, p.Runs = !c.Active && c.EndDate != nil, c.Active, c.Runs
 	declared := slices.Clone(c.Variations)
 	slices.SortStableFunc(declared, func(a, b catalogue.Variation) int {
 		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.ID, b.ID))
@@ -153,11 +180,12 @@ func ofWidget(p *Plan, w *catalogue.LiveWidget) {
 func ofExperiment(p *Plan, w *catalogue.LiveWidget, e *catalogue.Experiment) {
 	p.Subject.ExperimentID = e.ID
 	p.Rules = experimentRules
+	p.Rules.LookRules = lookRules(&e.LookPlan)
 	p.Declared.Metric = cmp.Or(query.ExperimentMetric[e.PrimaryMetric], query.Metric(e.PrimaryMetric))
 	p.Metric = cmp.Or(p.Metric, p.Declared.Metric)
 	p.Declared.setGoals(e.Goals, e.MinDays, p.Rules.MDE)
 	p.Allocation = 1
-	p.Ended, p.Running = !w.Active && w.EndDate != nil, w.Active && e.Active
+	p.Ended, p.Running, p.Runs = !w.Active && w.EndDate != nil, w.Active && e.Active, w.Runs
 	for _, v := range widgetVariations(e.Variations) {
 		p.Variations = append(p.Variations, Variation{ID: v.ID, Name: v.Name, Share: v.Share})
 	}
@@ -182,8 +210,38 @@ func divide(p *Plan, controlShare int, history []catalogue.SharesSince) {
 	if len(p.Variations) > 0 {
 		p.Variations[0].Control = true
 	}
-	p.SharesSince, p.Segment = OpenFrom, max(len(history), 1)
+	p.SharesSince = OpenFrom
 	if n := len(history); n > 1 {
 		p.SharesSince = history[n-1].Since
 	}
+	p.SharePeriods = []SharePeriod{{Since: OpenFrom, Shares: p.ExpectedShares()}}
+	for i, since := range history {
+		period := SharePeriod{Since: since.Since, Shares: make([]float64, len(p.Variations))}
+		total := 0
+		for _, v := range p.Variations {
+			if v.ID != 0 {
+				total += since.Shares[v.ID]
+			}
+		}
+		for at, v := range p.Variations {
+			switch {
+			case v.ID == 0:
+				period.Shares[at] = float64(since.Shares[0]) / 100
+			case total > 0:
+				period.Shares[at] = float64(100-since.Shares[0]) / 100 * float64(since.Shares[v.ID]) / float64(total)
+			}
+		}
+		if i == 0 {
+			period.Since = OpenFrom
+			p.SharePeriods = p.SharePeriods[:0]
+		}
+		p.SharePeriods = append(p.SharePeriods, period)
+	}
+}
+
+// SharePeriod is a period of equal shares, as fractions in the order of the variations. It
+// ends with the next one.
+type SharePeriod struct {
+	Since  time.Time
+	Shares []float64
 }

@@ -1,7 +1,6 @@
 package query
 
 import (
-	"cmp"
 	"fmt"
 	"math/big"
 	"regexp"
@@ -51,9 +50,6 @@ func ParseReport(operation Operation, rawQuery string) (Request, error) {
 		Metric:    Metric(p.OneOf(paramMetric, Comparable[operation])),
 		Interval:  Interval(p.OneOf(ParamInterval, Intervals)),
 		Scorecard: p.OneOf(paramScorecard, []string{"true", "false"}) == "true",
-	}
-	if operation == CampaignResults {
-		p.request.Metric = cmp.Or(p.request.Metric, GoalConversionRate)
 	}
 	p.cap()
 	p.filters()

@@ -86,7 +86,7 @@ func (c *cell) compare(plan *plan.Plan, plannedLook bool) (j cellResult, control
 	for _, v := range plan.Variations {
 		m := c.counted[v.ID]
 		total = total.Merge(m)
-		samples = append(samples, sampleOf(&m, plan.Metric))
+		samples = append(samples, looks.SampleOf(&m, plan.Metric))
 		j.Variations = append(j.Variations, VariationResults{
 			ID: v.ID, Name: v.Name, Control: v.Control, Share: v.Share,
 			Counts: newCounts(&m), Actions: actionsOf(plan, &m), Metrics: newMetrics(&m, plan, options),
@@ -96,7 +96,7 @@ func (c *cell) compare(plan *plan.Plan, plannedLook bool) (j cellResult, control
 		return j, control, total
 	}
 	capped := total.Capped()
-	options.NonNegative, options.PlannedLook = neverNegative(&capped, plan.Metric), plannedLook
+	options.NonNegative, options.PlannedLook = looks.NeverNegative(&capped, plan.Metric), plannedLook
 	j.evidence.Comparisons = stats.Compare(samples[0], samples[1:], options)
 	for i, comparison := range j.evidence.Comparisons {
 		j.Variations[i+1].Comparison = NewComparison(comparison)
@@ -165,6 +165,6 @@ func newMetrics(m *visit.Moments, p *plan.Plan, o stats.Options) Metrics {
 		ValuePerVisitor:      limited(&capped.Value, &m.Value),
 		ProfitPerVisitor:     limited(&capped.Profit, &m.Profit),
 		ExtraValuePerVisitor: money(&m.ExtraValue),
-		AverageValue:         NewEstimate(stats.EstimateRatio(averageOf(m), o)),
+		AverageValue:         NewEstimate(stats.EstimateRatio(looks.RatioOf(m), o)),
 	}
 }

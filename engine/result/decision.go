@@ -74,10 +74,10 @@ func (c *cell) look(p *plan.Plan) stats.Look {
 	for _, v := range p.Variations {
 		m := c.counted[v.ID]
 		total = total.Merge(m)
-		look.Samples = append(look.Samples, sampleOf(&m, p.Metric))
+		look.Samples = append(look.Samples, looks.SampleOf(&m, p.Metric))
 	}
 	capped := total.Capped()
-	look.Visitors, look.NonNegative = total.Visitors, neverNegative(&capped, p.Metric)
+	look.Visitors, look.NonNegative = total.Visitors, looks.NeverNegative(&capped, p.Metric)
 	return look
 }
 

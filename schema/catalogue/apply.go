@@ -291,6 +291,9 @@ func (a *applier) state(d *declared, changed bool) error {
 	if state.Active && state.StartDate == nil {
 		state.StartDate = &a.now
 	}
+	if state.StartDate != nil {
+		state.Runs = []Run{{From: *state.StartDate, To: state.EndDate}}
+	}
 	if exists {
 		if err := json.Unmarshal([]byte(before.Body), &state); err != nil {
 			return fmt.Errorf("state of %s %d: %w", d.kind, d.id, err)

@@ -76,11 +76,12 @@ type Campaign struct {
 	TargetID          int64       `yaml:"targetId,omitempty" json:"targetId,omitempty"`
 	TargetMode        string      `yaml:"targetMode" json:"targetMode"`
 	PrimaryGoalID     int64       `yaml:"primaryGoalId,omitempty" json:"primaryGoalId,omitempty"`
+	PrimaryMetric     string      `yaml:"primaryMetric,omitempty" json:"primaryMetric,omitempty"` // of GoalMetrics; empty: goalConversionRate
 	SignificanceLevel int         `yaml:"significanceLevel" json:"significanceLevel"`
 	Methodology       string      `yaml:"methodology" json:"methodology"`
 	Power             int         `yaml:"power" json:"power"`
 	MDE               float64     `yaml:"mde" json:"mde"`
-	PlannedVisitors   int64       `yaml:"plannedVisitors,omitempty" json:"plannedVisitors,omitempty"`
+	LookPlan          `yaml:",inline"`
 	Prior             *Prior      `yaml:"prior,omitempty" json:"prior,omitempty"` // nil: by the MDE
 	MultipleExposures string      `yaml:"multipleExposures,omitempty" json:"multipleExposures,omitempty"`
 	Goals             *Goals      `yaml:"goals,omitempty" json:"goals,omitempty"`
@@ -188,8 +189,32 @@ type Experiment struct {
 	EndDate       *Date             `yaml:"endDate,omitempty" json:"endDate,omitempty"`
 	Goals         *Goals            `yaml:"goals,omitempty" json:"goals,omitempty"`
 	MinDays       *int              `yaml:"minDays,omitempty" json:"minDays,omitempty"`
+	LookPlan      `yaml:",inline"`
 	Variations    []WidgetVariation `yaml:"variations,omitempty" json:"variations"`
 }
+
+// LookPlan is when the looks of a campaign or an experiment are, and how long it is planned
+// to run.
+type LookPlan struct {
+	PlannedDays       int     `yaml:"plannedDays,omitempty" json:"plannedDays,omitempty"`             // 0: DefaultPlannedDays
+	PlannedVisitors   int64   `yaml:"plannedVisitors,omitempty" json:"plannedVisitors,omitempty"`     // the clock in place of days; 0: none
+	Looks             string  `yaml:"looks,omitempty" json:"looks,omitempty"`                         // WeeklyLooks or DailyLooks; empty: weekly
+	Maturity          *int    `yaml:"maturity,omitempty" json:"maturity,omitempty"`                   // hours from the end of a look until it is recorded; nil: DefaultMaturity
+	EquivalenceMargin float64 `yaml:"equivalenceMargin,omitempty" json:"equivalenceMargin,omitempty"` // a lift, in per cent; 0: none
+}
+
+// The defaults of a LookPlan: four weeks, and a day for late events.
+const (
+	DefaultPlannedDays = 28
+	DefaultMaturity    = 24
+)
+
+// The values of LookPlan.Looks: a look at the end of each week of full days, or of each
+// full day.
+const (
+	WeeklyLooks = "weekly"
+	DailyLooks  = "daily"
+)
 
 // DefaultMinDays is the default number of full days before a decision to ship: a week
 // has all days of the week.

@@ -19,9 +19,18 @@ type State struct {
 	// ShareHistory is the history of the shares by experiment id. The key is 0 for
 	// a campaign.
 	ShareHistory map[int64][]SharesSince `json:"shareHistory,omitempty"`
+	// Runs are the periods in which the resource was active, in order. The last one has no
+	// end while it is.
+	Runs []Run `json:"runs,omitempty"`
 	// PlanHistory is the history of a campaign's plan. It is empty if the plan never
 	// changed.
 	PlanHistory []PlanSince `json:"planHistory,omitempty"`
+}
+
+// Run is a period in which a campaign or a widget was active.
+type Run struct {
+	From time.Time  `json:"from"`
+	To   *time.Time `json:"to,omitempty"` // nil: still active
 }
 
 // Plan is what a campaign declares for its conclusion.
@@ -32,7 +41,9 @@ type Plan struct {
 	SignificanceLevel int         `json:"significanceLevel"`
 	Power             int         `json:"power"`
 	MDE               float64     `json:"mde"`
-	PlannedVisitors   int64       `json:"plannedVisitors,omitempty"`
+	LookPlan
+	PrimaryMetric     string      `json:"primaryMetric,omitempty"`
+	MultipleExposures string      `json:"multipleExposures,omitempty"`
 	Prior             *Prior      `json:"prior,omitempty"`
 	Goals             *Goals      `json:"goals,omitempty"` // without the primary one; nil: none
 	MinDays           *int        `json:"minDays,omitempty"`
@@ -49,7 +60,7 @@ type PlanSince struct {
 func (c *Campaign) Plan(valueCap *schema.Cap) Plan {
 	return Plan{
 		PrimaryGoalID: c.PrimaryGoalID, ValueCap: valueCap, Methodology: c.Methodology, SignificanceLevel: c.SignificanceLevel,
-		Power: c.Power, MDE: c.MDE, PlannedVisitors: c.PlannedVisitors, Prior: c.Prior,
+		Power: c.Power, MDE: c.MDE, LookPlan: c.LookPlan, PrimaryMetric: c.PrimaryMetric, MultipleExposures: c.MultipleExposures, Prior: c.Prior,
 		Goals: c.Goals.judged(), MinDays: c.MinDays,
 	}
 }
@@ -59,9 +70,9 @@ func (c *Campaign) Plan(valueCap *schema.Cap) Plan {
 func (p Plan) ChangedFields(other Plan) []string {
 	var names []string
 	was, is := reflect.ValueOf(p), reflect.ValueOf(other)
-	for i := range was.NumField() {
-		if !reflect.DeepEqual(was.Field(i).Interface(), is.Field(i).Interface()) {
-			name, _, _ := strings.Cut(was.Type().Field(i).Tag.Get("json"), ",")
+	for _, field := range reflect.VisibleFields(was.Type()) {
+		if !field.Anonymous && !reflect.DeepEqual(was.FieldByIndex(field.Index).Interface(), is.FieldByIndex(field.Index).Interface()) {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 			names = append(names, name)
 		}
 	}
@@ -73,8 +84,8 @@ func (p Plan) ChangedFields(other Plan) []string {
 // goal has.
 func (c Campaign) WithPlan(p Plan) Campaign {
 	c.Methodology, c.SignificanceLevel = p.Methodology, p.SignificanceLevel
-	c.PrimaryGoalID, c.Power, c.MDE, c.PlannedVisitors, c.Prior = p.PrimaryGoalID, p.Power, p.MDE, p.PlannedVisitors, p.Prior
-	c.Goals, c.MinDays = p.Goals, p.MinDays
+	c.PrimaryGoalID, c.PrimaryMetric, c.Power, c.MDE, c.LookPlan, c.Prior = p.PrimaryGoalID, p.PrimaryMetric, p.Power, p.MDE, p.LookPlan, p.Prior
+	c.Goals, c.MinDays, c.MultipleExposures = p.Goals, p.MinDays, p.MultipleExposures
 	return c
 }
 

@@ -173,12 +173,16 @@ func switchRows(current []row, taken []*stateSwitch) ([]row, error) {
 }
 
 func (s *State) switchTo(active bool, now time.Time) {
-	s.Active, s.UpdateDate = active, now
+	s.Active, s.UpdateDate, s.Runs = active, now, slices.Clone(s.Runs)
 	if !active {
 		s.EndDate = &now
+		if last := len(s.Runs) - 1; last >= 0 {
+			s.Runs[last].To = &now
+		}
 		return
 	}
 	s.EndDate = nil
+	s.Runs = append(s.Runs, Run{From: now})
 	if s.StartDate == nil {
 		s.StartDate = &now
 	}

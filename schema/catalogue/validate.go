@@ -1,6 +1,7 @@
 package catalogue
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -268,16 +269,17 @@ func (c *checker) campaign(path string, campaign *Campaign, goals, targets ids) 
 	c.oneOf(path+".methodology", campaign.Methodology, []string{Frequentist, Bayesian})
 	c.within(path+".power", float64(campaign.Power), 60, 99)
 	c.within(path+".mde", campaign.MDE, 1, 100)
-	if campaign.PlannedVisitors < 0 {
-		c.fault(path+".plannedVisitors", campaign.PlannedVisitors, "must be an integer from 1, or 0 for none")
+	if campaign.PrimaryMetric != "" {
+		c.oneOf(path+".primaryMetric", campaign.PrimaryMetric, GoalMetrics)
 	}
+	c.lookPlan(path, &campaign.LookPlan)
 	c.prior(path, campaign)
 	if campaign.MultipleExposures != "" {
 		c.oneOf(path+".multipleExposures", campaign.MultipleExposures, []string{ExcludeMultiExposed, FirstVariation})
 	}
 	c.refers(path+".primaryGoalId", campaign.PrimaryGoalID, goals, "goal")
 	c.refers(path+".targetId", campaign.TargetID, targets, "target")
-	c.goals(path+".goals", campaign.Goals, campaign.PrimaryGoalID, defaultGoalMetric, goals)
+	c.goals(path+".goals", campaign.Goals, campaign.PrimaryGoalID, cmp.Or(campaign.PrimaryMetric, defaultGoalMetric), goals)
 	c.minDays(path, campaign.MinDays)
 	c.shown(path, campaign.Hypothesis, campaign.Owner, campaign.Tags)
 	c.dates(path, campaign.Initial)
@@ -286,6 +288,25 @@ func (c *checker) campaign(path string, campaign *Campaign, goals, targets ids) 
 		at := fmt.Sprintf("%s.variations[%d]", path, i)
 		c.variation(at, variation.ID, variation.Name, variation.Share, taken)
 		c.refers(at+".targetId", variation.TargetID, targets, "target")
+	}
+}
+
+// lookPlan checks when looks are. Two years of days bound the number of looks.
+func (c *checker) lookPlan(path string, p *LookPlan) {
+	if p.PlannedDays != 0 {
+		c.within(path+".plannedDays", float64(p.PlannedDays), 1, 730)
+	}
+	if p.PlannedVisitors < 0 {
+		c.fault(path+".plannedVisitors", p.PlannedVisitors, "must be an integer from 1, or 0 for none")
+	}
+	if p.Looks != "" {
+		c.oneOf(path+".looks", p.Looks, []string{WeeklyLooks, DailyLooks})
+	}
+	if p.Maturity != nil {
+		c.within(path+".maturity", float64(*p.Maturity), 0, 168)
+	}
+	if p.EquivalenceMargin != 0 && !(p.EquivalenceMargin > 0 && p.EquivalenceMargin < 100) {
+		c.fault(path+".equivalenceMargin", p.EquivalenceMargin, "must be above 0 and below 100, in per cent, or be omitted")
 	}
 }
 
@@ -321,6 +342,7 @@ func (c *checker) widget(path string, widget *Widget, goals ids) {
 		at := fmt.Sprintf("%s.experiments[%d]", path, i)
 		c.goals(at+".goals", experiment.Goals, widget.PrimaryGoalID, experiment.PrimaryMetric, goals)
 		c.minDays(at, experiment.MinDays)
+		c.lookPlan(at, &experiment.LookPlan)
 		c.id(at, experiment.ID, experiments)
 		c.text(at+".name", experiment.Name, 0, 255)
 		c.within(at+".controlShare", float64(experiment.ControlShare), 0, 100)

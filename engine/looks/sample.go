@@ -1,4 +1,4 @@
-package result
+package looks
 
 import (
 	"lifthouse/engine/query"
@@ -7,11 +7,11 @@ import (
 	"lifthouse/stats"
 )
 
-// sampleOf returns the sample of a metric for comparisons, with the cap of the report.
+// SampleOf returns the sample of a metric for comparisons, with the cap of the report.
 // AverageValue is not capped.
-func sampleOf(m *visit.Moments, metric query.Metric) stats.Sample {
+func SampleOf(m *visit.Moments, metric query.Metric) stats.Sample {
 	if metric == query.AverageValue {
-		return averageOf(m).Mean(m.Value.Nonzero)
+		return RatioOf(m).Mean(m.Value.Nonzero)
 	}
 	capped := m.Capped()
 	return cappedSample(&capped, metric)
@@ -46,8 +46,8 @@ func meanOf(a *visit.Amounts, visitors int64) stats.Mean {
 	return mean
 }
 
-// neverNegative reports whether no visitor has a negative value of the metric.
-func neverNegative(m *visit.Moments, metric query.Metric) bool {
+// NeverNegative reports whether no visitor has a negative value of the metric.
+func NeverNegative(m *visit.Moments, metric query.Metric) bool {
 	switch metric {
 	case query.ValuePerVisitor, query.AverageValue:
 		return m.Value.Negative == 0
@@ -60,8 +60,8 @@ func neverNegative(m *visit.Moments, metric query.Metric) bool {
 	return true
 }
 
-// averageOf returns the ratio of AverageValue: value to goals reached.
-func averageOf(m *visit.Moments) stats.Ratio {
+// RatioOf returns the ratio of AverageValue: value to goals reached.
+func RatioOf(m *visit.Moments) stats.Ratio {
 	return stats.Ratio{
 		Visitors: m.Visitors,
 		Value:    m.Value.Sums,

@@ -1,0 +1,397 @@
+package looks
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"lifthouse/engine/plan"
+	"lifthouse/engine/visit"
+	"lifthouse/schema/catalogue"
+	"lifthouse/stats"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+)
+
+// Row is what a look says of one variation, on one metric of one goal.
+type Row struct {
+	Look
+	VariationID int64
+	Visitors    int64 // of the look, over all variations
+	Tau         float64
+	Strata      []RowStratum
+	stats.LookResult
+	PValue     *float64
+	Chance     *float64  // to beat control; only Bayesian
+	RecordedAt time.Time // zero: computed from the events
+}
+
+// RowStratum has the visitors of control and of the variation in one period of equal shares.
+type RowStratum struct {
+	Control, Variation int64
+}
+
+// direction returns 1 if the variation is above control, -1 if it is below, and 0 if the
+// look has no conclusion about it.
+func (r *Row) direction(alpha float64) int {
+	if r.Chance != nil {
+		return r.BayesianDirection(*r.Chance, alpha)
+	}
+	return r.Direction()
+}
+
+// Question has the looks of one metric of one goal.
+type Question struct {
+	Rows [][]Row // by look and variation, without control
+}
+
+// Last returns the last look at a variation, or nil if there is none.
+func (q *Question) Last(treatment int) *Row {
+	if q == nil || len(q.Rows) == 0 {
+		return nil
+	}
+	return &q.Rows[len(q.Rows)-1][treatment]
+}
+
+// Analysis is what all looks of a subject found.
+type Analysis struct {
+	*Schedule
+	Plan       *plan.Plan // of the declared question
+	Primary    Question
+	Outcome    *stats.Outcome // the winner or the loser; nil: none
+	Guardrails []Guardrail
+	Periods    []stats.SharePeriod // visitors before exclusion, up to the last full day
+	Visitors   int64               // of all full days
+	visitorsOf []int64             // by full day, of that day
+}
+
+// Guardrail has the looks of a guardrail, and what they say of each variation.
+type Guardrail struct {
+	Question
+	Status []GuardrailStatus // by variation, without control
+}
+
+// GuardrailStatus says whether a variation harms a guardrail.
+type GuardrailStatus struct {
+	Status    string    // Safe, Harmed or NotYetKnown
+	DecidedAt time.Time // end of the look or day that decided; zero: none
+	Upper     *float64  // the always-valid upper bound of the effect in the good direction
+	Required  *int64    // visitors, over all variations, that show safety with the planned power
+	Reason    stats.Reason
+}
+
+// The values of GuardrailStatus.Status.
+const (
+	Safe        = "safe"
+	Harmed      = "harmed"
+	NotYetKnown = "notYetKnown"
+)
+
+// Analyzer analyzes looks. It keeps what it computed, by the sums of the looks: late events
+// change them, and nothing else does.
+type Analyzer struct {
+	mu   sync.Mutex
+	kept *simplelru.LRU[uint64, any]
+}
+
+// maxKept bounds the memory: about 1 KiB for each look and variation.
+const maxKept = 5000
+
+// NewAnalyzer returns an Analyzer.
+func NewAnalyzer() *Analyzer {
+	kept, err := simplelru.NewLRU[uint64, any](maxKept, nil)
+	if err != nil {
+		panic(err) // only for a size below 1
+	}
+	return &Analyzer{kept: kept}
+}
+
+// keep returns what compute returned for equal inputs.
+func keep[T any](a *Analyzer, compute func() T, inputs ...any) T {
+	text, err := json.Marshal(inputs)
+	if err != nil {
+		return compute()
+	}
+	at := xxhash.Sum64(text)
+	a.mu.Lock()
+	found, known := a.kept.Get(at)
+	a.mu.Unlock()
+	if result, is := found.(T); known && is {
+		return result
+	}
+	result := compute()
+	a.mu.Lock()
+	a.kept.Add(at, result)
+	a.mu.Unlock()
+	return result
+}
+
+// Analyze returns what the looks found, from the sums of the primary metric and of the
+// declared guardrails, in their order.
+func (a *Analyzer) Analyze(s *Schedule, primary *Sums, guardrails []*Sums) *Analysis {
+	p := primary.plan
+	found := &Analysis{Schedule: s, Plan: p, Primary: a.question(s, primary)}
+	alpha := alphaOf(p)
+	var findings [][]stats.Finding
+	for _, rows := range found.Primary.Rows {
+		look := make([]stats.Finding, len(rows))
+		for i := range rows {
+			if look[i].Direction = rows[i].direction(alpha); rows[i].Difference.Value != nil {
+				look[i].Difference = *rows[i].Difference.Value
+			}
+		}
+		findings = append(findings, look)
+	}
+	found.Outcome = stats.ConcludeLooks(findings)
+	for i, sums := range guardrails {
+		found.Guardrails = append(found.Guardrails, a.guardrail(s, sums, p.Declared.Guardrails[i].Guardrail))
+	}
+	if ends := s.fullDays(); len(ends) > 0 {
+		last := ends[len(ends)-1]
+		for _, st := range primary.strata(s.days, last) {
+			found.Periods = append(found.Periods, sharePeriod(p, &st))
+			for _, n := range st.firstViews {
+				found.Visitors += n
+			}
+		}
+	}
+	return found
+}
+
+// sharePeriod returns the visitors of a stratum with the split of its period.
+func sharePeriod(p *plan.Plan, s *stratum) stats.SharePeriod {
+	shares := p.SharePeriods[s.period].Shares
+	period := stats.SharePeriod{}
+	rest := 0.0
+	for i, v := range p.Variations {
+		if v.ID == 0 {
+			period.Split.Control = 100 * shares[i]
+		} else {
+			rest += shares[i]
+		}
+	}
+	period.Observed = []int64{s.firstViews[0]}
+	for i, v := range p.Variations {
+		if v.ID != 0 {
+			period.Split.Variations = append(period.Split.Variations, shares[i]/max(rest, 1e-300))
+			period.Observed = append(period.Observed, s.firstViews[v.ID])
+		}
+	}
+	return period
+}
+
+func alphaOf(p *plan.Plan) float64 {
+	return stats.Options{SignificanceLevel: p.Rules.SignificanceLevel}.Alpha()
+}
+
+// design returns the error budget of the looks. The shares are those of the first look.
+func design(p *plan.Plan, s *Schedule) stats.LookDesign {
+	shares := p.SharePeriods[0].Shares
+	if len(s.days) > 0 {
+		shares = p.SharePeriods[partsOf(p, s.days)[0].period].Shares
+	}
+	return stats.NewLookDesign(alphaOf(p), shares)
+}
+
+// lookData are the sums of one look.
+type lookData struct {
+	Look
+	Tau      float64
+	Visitors int64
+	Strata   []stratumData
+}
+
+// stratumData has the samples of all variations in one period of equal shares.
+type stratumData struct {
+	Samples     []stats.Sample
+	Shares      []float64
+	NonNegative bool
+}
+
+// dataOf returns the sums of each look.
+func dataOf(s *Schedule, sums *Sums) []lookData {
+	var all []lookData
+	var most int64
+	for _, l := range s.Looks {
+		d := lookData{Look: l}
+		for _, st := range sums.strata(s.inLooks(l.End), l.End) {
+			data, visitors := samplesOf(sums.plan, &st)
+			d.Strata, d.Visitors = append(d.Strata, data), d.Visitors+visitors
+		}
+		most = max(most, d.Visitors)
+		d.Tau = s.tau(l, most)
+		all = append(all, d)
+	}
+	return all
+}
+
+// samplesOf returns the samples of a stratum, and its counted visitors.
+func samplesOf(p *plan.Plan, s *stratum) (stratumData, int64) {
+	data := stratumData{Shares: p.SharePeriods[s.period].Shares}
+	var total visit.Moments
+	for _, v := range p.Variations {
+		m := s.counted[v.ID]
+		total = total.Merge(m)
+		data.Samples = append(data.Samples, SampleOf(&m, p.Metric))
+	}
+	capped := total.Capped()
+	data.NonNegative = NeverNegative(&capped, p.Metric)
+	return data, total.Visitors
+}
+
+// strataOf returns the strata of control and a treatment, and whether no value is negative.
+func strataOf(all []stratumData, treatment int) (strata []stats.Stratum, nonNegative bool) {
+	nonNegative = true
+	for _, s := range all {
+		control, other := s.Shares[0], s.Shares[treatment+1]
+		stratum := stats.Stratum{Control: s.Samples[0], Treatment: s.Samples[treatment+1]}
+		if control > 0 && other > 0 {
+			stratum.SmallerShare = min(control, other) / (control + other)
+		}
+		strata = append(strata, stratum)
+		nonNegative = nonNegative && s.NonNegative
+	}
+	return strata, nonNegative
+}
+
+// question returns the looks of a metric of a goal.
+func (a *Analyzer) question(s *Schedule, sums *Sums) Question {
+	p, data := sums.plan, dataOf(s, sums)
+	if len(data) == 0 || len(p.Variations) < 2 {
+		return Question{}
+	}
+	shares := p.SharePeriods[partsOf(p, s.days)[0].period].Shares
+	compute := func() Question { return analyze(p, design(p, s), data) }
+	return keep(a, compute, "question", p.Rules.Methodology, p.Rules.SignificanceLevel, p.Rules.Prior, shares, p.Metric, p.Variations, data)
+}
+
+func analyze(p *plan.Plan, d stats.LookDesign, data []lookData) Question {
+	treatments := len(p.Variations) - 1
+	q := Question{Rows: make([][]Row, len(data))}
+	for k, look := range data {
+		q.Rows[k] = make([]Row, treatments)
+		for t := range treatments {
+			q.Rows[k][t] = Row{Look: look.Look, VariationID: p.Variations[t+1].ID, Visitors: look.Visitors, Tau: look.Tau}
+		}
+	}
+	for t := range treatments {
+		sequence := d.NewSequence()
+		for k, look := range data {
+			row := &q.Rows[k][t]
+			strata, nonNegative := strataOf(look.Strata, t)
+			row.LookResult = sequence.Analyze(look.Tau, strata, nonNegative)
+			row.PValue = sequence.PValue(row.LookResult)
+			for _, s := range strata {
+				row.Strata = append(row.Strata, RowStratum{visitorsOf(s.Control), visitorsOf(s.Treatment)})
+			}
+		}
+	}
+	if p.Rules.Methodology == catalogue.Bayesian {
+		for k, look := range data {
+			addChances(p, q.Rows[k], look.Strata)
+		}
+	}
+	return q
+}
+
+func visitorsOf(s stats.Sample) int64 {
+	switch s := s.(type) {
+	case stats.Rate:
+		return s.Visitors
+	case stats.Mean:
+		return s.Visitors
+	}
+	return 0
+}
+
+// addChances adds the chances to beat control of a look. With changed shares, they are those
+// of the last period: the sequential result has all.
+func addChances(p *plan.Plan, rows []Row, strata []stratumData) {
+	if len(strata) == 0 {
+		return
+	}
+	last := strata[len(strata)-1]
+	o := stats.Options{
+		SignificanceLevel: p.Rules.SignificanceLevel, Methodology: stats.MethodologyBayesian, Prior: p.Rules.Prior,
+		Shares: last.Shares, NonNegative: last.NonNegative,
+	}
+	for i, c := range stats.Compare(last.Samples[0], last.Samples[1:], o) {
+		chance := 0.5
+		if c.Bayesian.ChanceToBeatControl != nil {
+			chance = *c.Bayesian.ChanceToBeatControl
+		}
+		rows[i].Chance = &chance
+	}
+}
+
+// guardrail returns the looks of a guardrail and what they say of each variation: the first
+// look at which it is safe, and the first look or day at which it is harmed, which precedes.
+func (a *Analyzer) guardrail(s *Schedule, sums *Sums, g stats.Guardrail) Guardrail {
+	p := sums.plan
+	found := Guardrail{Question: a.question(s, sums)}
+	margin := stats.Margin{Relative: g.Margin, Absolute: g.AbsoluteMargin, Down: g.Down}
+	treatments := len(p.Variations) - 1
+	type dayData struct {
+		End    time.Time
+		Strata []stratumData
+	}
+	var days []dayData
+	for _, end := range s.fullDays() {
+		d := dayData{End: end}
+		for _, st := range sums.strata(s.sinceLooks(end), end) {
+			data, _ := samplesOf(p, &st)
+			d.Strata = append(d.Strata, data)
+		}
+		days = append(days, d)
+	}
+	isLook := func(end time.Time) bool {
+		return slices.ContainsFunc(s.Looks, func(l Look) bool { return l.End.Equal(end) })
+	}
+	compute := func() []GuardrailStatus {
+		all := make([]GuardrailStatus, treatments)
+		for t := range all {
+			status := GuardrailStatus{Status: NotYetKnown, Reason: stats.ReasonTooFewVisitors}
+			for _, rows := range found.Rows {
+				if margin.Safe(rows[t].LookResult) {
+					status.Status, status.DecidedAt = Safe, rows[t].End
+					break
+				}
+			}
+			rule := stats.HarmRule{Alpha: alphaOf(p), Treatments: treatments, Guardrails: len(p.Declared.Guardrails), PlannedVisitors: pairPlanned(p, t)}
+			for _, d := range days {
+				strata, nonNegative := strataOf(d.Strata, t)
+				h := margin.Harm(strata, nonNegative, rule)
+				status.Upper, status.Reason = h.Upper, h.Reason
+				if h.Breaks || h.Below && isLook(d.End) {
+					status.Status, status.DecidedAt = Harmed, d.End
+					break
+				}
+			}
+			all[t] = status
+		}
+		return all
+	}
+	found.Status = keep(a, compute, "guardrail", margin, p.Rules.SignificanceLevel, p.Rules.PlannedVisitors, len(p.Declared.Guardrails), p.Metric, p.Variations, days, found.Rows)
+	return found
+}
+
+// pairPlanned returns the planned visitors of control and a treatment; 0: none are planned.
+func pairPlanned(p *plan.Plan, treatment int) float64 {
+	shares := p.ExpectedShares()
+	pair, total := shares[0]+shares[treatment+1], 0.0
+	for _, share := range shares {
+		total += share
+	}
+	if total == 0 {
+		return 0
+	}
+	return pair / total * float64(p.Rules.PlannedVisitors)
+}
+
+// String returns the look as text.
+func (l Look) String() string {
+	return fmt.Sprintf("look %d at %s", l.Number, l.End.Format(time.RFC3339))
+}

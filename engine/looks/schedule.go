@@ -1,0 +1,176 @@
+package looks
+
+import (
+	"time"
+
+	"lifthouse/engine/plan"
+)
+
+const (
+	day        = 24 * time.Hour
+	daysOfWeek = 7
+)
+
+// FirstView is the first view of a subject.
+type FirstView struct {
+	Time, Accepted time.Time
+}
+
+// isImported reports whether the first view was stored long after it happened.
+func (f FirstView) isImported() bool { return f.Accepted.Sub(f.Time) > day }
+
+// Schedule has the full days of a subject and the looks that have ended. A full day is a
+// day in UTC during all of which the subject ran, with or without views. The first day,
+// which is partial, is none.
+type Schedule struct {
+	Looks []Look
+	Next  time.Time // end of the next look; zero: none is planned
+	days  []span    // full days without a break, in order
+	rules plan.LookRules
+}
+
+// Look is the state at the end of a week of full days: all visitors whose first view is in
+// a whole week so far. With daily looks, it is the state at the end of a full day.
+type Look struct {
+	Number int
+	End    time.Time
+	Days   int // full days in this look and those before
+}
+
+// span is a half-open period.
+type span struct{ from, to time.Time }
+
+// NewSchedule returns the schedule of a subject with data up to a time. Looks begin at most
+// at the newest event: later ones have no new visitors. A look has ended once it is mature,
+// or if the subject has ended.
+func NewSchedule(p *plan.Plan, first FirstView, through, newest time.Time) *Schedule {
+	s := &Schedule{rules: p.Rules.LookRules}
+	if first.Time.IsZero() {
+		return s
+	}
+	for _, r := range runsOf(p, first, through) {
+		if full := (span{ceilDay(r.from), r.to.Truncate(day)}); full.from.Before(full.to) {
+			s.days = append(s.days, full)
+		}
+	}
+	length := s.length()
+	days, number := 0, 0
+	for i, run := range s.days {
+		for end := run.from.Add(length); ; end = end.Add(length) {
+			isMature := !through.Before(end.Add(s.rules.Maturity)) || p.Ended
+			if !end.After(run.to) && isMature && !end.Add(-length).After(newest) {
+				number, days = number+1, days+int(length/day)
+				s.Looks = append(s.Looks, Look{Number: number, End: end, Days: days})
+				continue
+			}
+			if i == len(s.days)-1 && p.Running {
+				s.Next = end
+			}
+			break
+		}
+	}
+	if len(s.days) == 0 && p.Running {
+		s.Next = ceilDay(first.Time).Add(length)
+	}
+	return s
+}
+
+// length returns the distance of two looks.
+func (s *Schedule) length() time.Duration {
+	if s.rules.Daily {
+		return day
+	}
+	return daysOfWeek * day
+}
+
+// runsOf returns the periods in which the subject ran, from its first view on, up to a time.
+// The first run of imported data begins with the first view.
+func runsOf(p *plan.Plan, first FirstView, through time.Time) []span {
+	var runs []span
+	for i, r := range p.Runs {
+		run := span{from: r.From, to: through}
+		if i == 0 && first.isImported() || run.from.Before(first.Time) {
+			run.from = first.Time
+		}
+		if r.To != nil && r.To.Before(run.to) {
+			run.to = *r.To
+		}
+		if run.from.Before(run.to) {
+			runs = append(runs, run)
+		}
+	}
+	if len(p.Runs) == 0 {
+		runs = []span{{first.Time, through}}
+	}
+	return runs
+}
+
+// ceilDay returns the first midnight in UTC that is not before a time.
+func ceilDay(t time.Time) time.Time {
+	start := t.UTC().Truncate(day)
+	if start.Before(t) {
+		return start.Add(day)
+	}
+	return start
+}
+
+// tau returns the time of a look on the clock of the plan: 1 is its end. most is the largest
+// number of visitors of a look so far.
+func (s *Schedule) tau(l Look, most int64) float64 {
+	if s.rules.PlannedVisitors > 0 {
+		return float64(most) / float64(s.rules.PlannedVisitors)
+	}
+	return float64(l.Days) / float64(s.rules.PlannedDays)
+}
+
+// inLooks returns the periods of the first views of the visitors that the look at a time
+// has: whole weeks, or full days.
+func (s *Schedule) inLooks(end time.Time) []span {
+	var found []span
+	for _, run := range s.days {
+		to := minTime(run.to, end)
+		if whole := to.Sub(run.from) / s.length() * s.length(); whole > 0 {
+			found = append(found, span{run.from, run.from.Add(whole)})
+		}
+	}
+	return found
+}
+
+// sinceLooks returns the same periods, and the full days since the last look up to a time.
+func (s *Schedule) sinceLooks(end time.Time) []span {
+	found := s.inLooks(end)
+	last := s.days[len(s.days)-1]
+	for i := len(s.days) - 1; i >= 0 && last.from.After(end); i-- {
+		last = s.days[i]
+	}
+	if !last.from.Before(end) {
+		return found
+	}
+	current := span{last.from, minTime(last.to, end)}
+	if n := len(found); n > 0 && found[n-1].from.Equal(current.from) {
+		found[n-1] = current
+		return found
+	}
+	return append(found, current)
+}
+
+// fullDays returns the ends of all full days.
+func (s *Schedule) fullDays() []time.Time {
+	var ends []time.Time
+	for _, run := range s.days {
+		for end := run.from.Add(day); !end.After(run.to); end = end.Add(day) {
+			ends = append(ends, end)
+		}
+	}
+	return ends
+}
+
+// FullDays returns the number of full days.
+func (s *Schedule) FullDays() int { return len(s.fullDays()) }
+
+func minTime(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,160 @@
+package looks
+
+import (
+	"slices"
+	"sort"
+	"time"
+
+	"lifthouse/engine/plan"
+	"lifthouse/engine/visit"
+	"lifthouse/schema/catalogue"
+)
+
+// Cuts returns the times from which a daily series of the visitors must be read (see
+// NewSums): the begins of periods of first views, and the ends of those that others follow.
+func (s *Schedule) Cuts(p *plan.Plan) []time.Time {
+	var cuts []time.Time
+	add := func(end time.Time, spans []span) {
+		for _, part := range partsOf(p, spans) {
+			cuts = append(cuts, part.from)
+			if part.to.Before(end) {
+				cuts = append(cuts, part.to)
+			}
+		}
+	}
+	for _, end := range s.fullDays() {
+		add(end, s.sinceLooks(end))
+	}
+	for _, l := range s.Looks {
+		add(l.End, s.inLooks(l.End))
+	}
+	slices.SortFunc(cuts, time.Time.Compare)
+	return slices.CompactFunc(cuts, time.Time.Equal)
+}
+
+// part is a period of first views in one period of equal shares.
+type part struct {
+	span
+	period int // index
+}
+
+// partsOf divides periods of first views by the periods of equal shares.
+func partsOf(p *plan.Plan, spans []span) []part {
+	var parts []part
+	for _, s := range spans {
+		for i, period := range p.SharePeriods {
+			from, to := s.from, s.to
+			if period.Since.After(from) {
+				from = period.Since
+			}
+			if i+1 < len(p.SharePeriods) {
+				to = minTime(to, p.SharePeriods[i+1].Since)
+			}
+			if from.Before(to) {
+				parts = append(parts, part{span{from, to}, i})
+			}
+		}
+	}
+	return parts
+}
+
+// Sums are the sums over the visitors of a subject, about one goal, by the period of their
+// first view and up to the end of any full day.
+type Sums struct {
+	plan   *plan.Plan
+	series map[int64][]through // by cut in Unix milliseconds
+}
+
+// through are the sums up to the end of a day.
+type through struct {
+	end time.Time
+	sum map[key]visit.Moments
+}
+
+// key identifies visitors by the variation of their first view.
+type key struct {
+	variation    int64
+	multiExposed bool
+}
+
+// NewSums returns the sums from a daily series for each cut: the steps of the visitors whose
+// first view is at or after it.
+func NewSums(p *plan.Plan, cuts []time.Time, steps [][]visit.Step) *Sums {
+	s := &Sums{plan: p, series: make(map[int64][]through, len(cuts))}
+	for i, cut := range cuts {
+		s.series[cut.UnixMilli()] = cumulate(steps[i])
+	}
+	return s
+}
+
+func cumulate(steps []visit.Step) []through {
+	var all []through
+	sum := map[key]visit.Moments{}
+	for i, step := range steps {
+		if !step.ExposedBefore {
+			at := key{step.VariationID, step.MultiExposed}
+			sum[at] = sum[at].Merge(step.Moments)
+		}
+		if i+1 < len(steps) && steps[i+1].Bucket == step.Bucket {
+			continue
+		}
+		copied := make(map[key]visit.Moments, len(sum))
+		for at, m := range sum {
+			copied[at] = m
+		}
+		all = append(all, through{end: time.UnixMilli((step.Bucket + 1) * day.Milliseconds()).UTC(), sum: copied})
+	}
+	return all
+}
+
+// since returns the sums of the visitors since a cut, up to a time.
+func (s *Sums) since(cut, end time.Time) map[key]visit.Moments {
+	all := s.series[cut.UnixMilli()]
+	if n := sort.Search(len(all), func(i int) bool { return all[i].end.After(end) }); n > 0 {
+		return all[n-1].sum
+	}
+	return nil
+}
+
+// stratum has the visitors of one period of equal shares.
+type stratum struct {
+	period     int
+	counted    map[int64]visit.Moments // by variation
+	firstViews map[int64]int64         // visitors by variation, before exclusion
+}
+
+// strata returns the sums up to a time over periods of first views, by period of equal
+// shares.
+func (s *Sums) strata(spans []span, end time.Time) []stratum {
+	var all []stratum
+	for _, part := range partsOf(s.plan, spans) {
+		at := slices.IndexFunc(all, func(o stratum) bool { return o.period == part.period })
+		if at < 0 {
+			at = len(all)
+			all = append(all, stratum{part.period, map[int64]visit.Moments{}, map[int64]int64{}})
+		}
+		all[at].add(s.since(part.from, end), 1, s.plan.MultipleExposures)
+		if part.to.Before(end) {
+			all[at].add(s.since(part.to, end), -1, s.plan.MultipleExposures)
+		}
+	}
+	return all
+}
+
+// add adds sums, or subtracts them.
+func (s *stratum) add(sum map[key]visit.Moments, sign int64, rule string) {
+	for at, m := range sum {
+		s.firstViews[at.variation] += sign * m.Visitors
+		if at.multiExposed && rule == catalogue.ExcludeMultiExposed {
+			continue
+		}
+		total := visit.NoMoments().Merge(s.counted[at.variation])
+		if sign > 0 {
+			total = total.Merge(m)
+		} else {
+			m = visit.NoMoments().Merge(m)
+			total.Subtract(&m)
+		}
+		s.counted[at.variation] = total
+	}
+}

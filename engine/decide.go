@@ -3,27 +3,27 @@ package engine
 import (
 	"context"
 	"fmt"
-	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
-	"lifthouse/engine/conclusions"
+	"lifthouse/engine/looks"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 	"lifthouse/engine/source"
+	"lifthouse/engine/visit"
 
-	"github.com/cespare/xxhash/v2"
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// decisions keeps the days of subjects, and the earlier looks at cells of breakdowns, as
-// long as the events of the subjects do not change.
+// decisions keeps what the looks of subjects found, and their looks at the cells of
+// breakdowns, as long as the events of the subjects do not change.
 type decisions struct {
-	mu         sync.Mutex
-	days       *simplelru.LRU[string, datedDays]
-	cells      *simplelru.LRU[string, datedCells]
-	firstViews sync.Map // plan.Subject to time.Time
+	analyzer *looks.Analyzer
+	mu       sync.Mutex
+	analyses *simplelru.LRU[string, datedAnalysis]
+	cells    *simplelru.LRU[string, datedCells]
 }
 
 // dated says of which version of a subject's events something was read.
@@ -33,28 +33,31 @@ type dated struct {
 	through time.Time // acceptance time of the last event
 }
 
-// datedDays are the days of a subject at a version of its events.
-type datedDays struct {
+// datedAnalysis is what the looks of a subject found, at a version of its events.
+type datedAnalysis struct {
 	dated
-	days   *result.Days
-	guards []*result.Days // of the declared guardrails; nil: not read
+	analysis *looks.Analysis
 }
 
-// maxDaysAge is how long the days of a large subject without a rollup, and the earlier
-// looks at its cells, are used although new events arrived. Reading them takes the store
-// several times as long as a report, and they change only by late events, until the next
-// day is full.
+// datedCells are the looks at the cells of a breakdown, at a version of the events.
+type datedCells struct {
+	dated
+	cells map[string]*looks.Analysis
+}
+
+// maxDaysAge is how long the looks of a large subject without a rollup are used although new
+// events arrived. Reading them takes the store several times as long as a report, and they
+// change only by late events, until the next day is full.
 const maxDaysAge = time.Minute
 
-// The limits bound the memory: of the days, about 1 KiB a day and subject; of the cells,
-// about 1 KiB for each cell and variation.
+// The limits bound the memory: about 1 KiB for each look and variation.
 const (
 	maxDecisions  = 1000
 	maxBreakdowns = 300
 )
 
 func newDecisions() *decisions {
-	days, err := simplelru.NewLRU[string, datedDays](maxDecisions, nil)
+	analyses, err := simplelru.NewLRU[string, datedAnalysis](maxDecisions, nil)
 	if err != nil {
 		panic(err) // only for a size below 1
 	}
@@ -62,18 +65,28 @@ func newDecisions() *decisions {
 	if err != nil {
 		panic(err)
 	}
-	return &decisions{days: days, cells: cells}
+	return &decisions{analyzer: looks.NewAnalyzer(), analyses: analyses, cells: cells}
 }
 
-// decideAndReport computes a report and what the days of the subject decided, and
-// returns the name of its source.
+// decideAndReport computes a report and what the looks of the subject found, and returns the
+// name of its source.
 func (e *Engine) decideAndReport(ctx context.Context, x *source.Execution, s state) (*result.Report, string, error) {
 	if !decides(x.Plan) {
 		return reportOf(ctx, x, s, nil)
 	}
-	results, from, err := e.reportWithDays(ctx, x, s)
-	if err == nil && x.Dimension != "" {
-		err = e.decisions.concludeCells(ctx, x, s, results, e.version(ctx, x, &s))
+	a, err := e.analysis(ctx, x, s)
+	if err != nil {
+		return nil, "", err
+	}
+	var results *result.Report
+	var from string
+	if x.Scorecard {
+		results, from, err = e.scorecardReport(ctx, x, s, a)
+	} else {
+		results, from, err = reportOf(ctx, x, s, a)
+	}
+	if err == nil && x.Dimension != "" && x.IsDeclared() && x.OfAllVisitors() {
+		err = e.concludeCells(ctx, x, s, a, results)
 	}
 	return results, from, err
 }
@@ -88,159 +101,145 @@ func (e *Engine) version(ctx context.Context, x *source.Execution, s *state) *ui
 	return &version
 }
 
-// reportWithDays computes a report with the decision of the days, without the conclusions
-// of cells. The days are read again only if the events changed. The report of the
-// declared question has them among its own rows.
-func (e *Engine) reportWithDays(ctx context.Context, x *source.Execution, s state) (*result.Report, string, error) {
-	if x.Scorecard {
-		return e.keptScorecard(ctx, x, s)
-	}
-	if !hasDays(x.Plan) {
-		days, err := e.days(ctx, x, s)
-		if err != nil {
-			return nil, "", err
+// analysis returns what the looks of the declared question found. They are read again only
+// if the events changed.
+func (e *Engine) analysis(ctx context.Context, x *source.Execution, s state) (*looks.Analysis, error) {
+	key, version := analysisKey(x.Plan), e.version(ctx, x, &s)
+	if version != nil {
+		e.decisions.mu.Lock()
+		last, kept := e.decisions.analyses.Get(key)
+		e.decisions.mu.Unlock()
+		if kept && last.isOf(*version, &s, e.store.Limits) {
+			return last.analysis, nil
 		}
-		return reportOf(ctx, x, s, e.decide(ctx, x.Plan, days))
 	}
-	days, keep := e.keptDays(ctx, x, s)
-	if days != nil {
-		return reportOf(ctx, x, s, e.decide(ctx, x.Plan, days))
+	found, err := e.readAnalysis(ctx, x, s)
+	if err == nil && version != nil {
+		e.decisions.mu.Lock()
+		e.decisions.analyses.Add(key, datedAnalysis{dated{*version, time.Now(), s.through}, found})
+		e.decisions.mu.Unlock()
 	}
-	daily := *x
-	daily.Plan = x.Declaration()
-	found, from, err := read(ctx, &daily, s)
+	return found, err
+}
+
+// readAnalysis reads the daily sums of the declared question, of the guardrails and of the
+// secondary goals, and analyzes the looks.
+func (e *Engine) readAnalysis(ctx context.Context, x *source.Execution, s state) (*looks.Analysis, error) {
+	first, _, err := e.store.FirstView(ctx, x.Subject)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
-	days = result.NewDays(daily.Plan, found.Steps, found.Through)
-	keep(days)
-	results, err := reportFrom(ctx, x, s, found, e.decide(ctx, x.Plan, days))
-	return results, from, err
-}
-
-// days returns the days of the declared question of a plan. They are read again only if
-// the events changed.
-func (e *Engine) days(ctx context.Context, x *source.Execution, s state) (*result.Days, error) {
-	days, keep := e.keptDays(ctx, x, s)
-	if days != nil {
-		return days, nil
+	p := x.Declaration(time.Time{})
+	schedule := looks.NewSchedule(p, first, throughOf(x, s), newestOf(x))
+	cuts := schedule.Cuts(p)
+	goals := []int64{p.CountedGoal()}
+	for _, g := range p.Declared.Guardrails {
+		goals = append(goals, g.GoalID)
 	}
-	days, err := daysOf(ctx, x, x.Declaration(), s)
-	if err == nil {
-		keep(days)
+	for _, g := range p.Declared.Secondary {
+		goals = append(goals, g.GoalID)
 	}
-	return days, err
-}
-
-// keptDays returns the kept days of the declared question, or nil and a function that
-// keeps them.
-func (e *Engine) keptDays(ctx context.Context, x *source.Execution, s state) (*result.Days, func(*result.Days)) {
-	key := decisionKey(x.Declaration())
-	version := e.version(ctx, x, &s)
-	if last, kept := e.decisions.get(key); kept && last.isOf(version, &s, e.store.Limits) {
-		return last.days, nil
-	}
-	return nil, func(days *result.Days) {
-		if version != nil {
-			e.decisions.set(key, datedDays{dated: dated{*version, time.Now(), s.through}, days: days})
+	slices.Sort(goals)
+	goals = slices.Compact(goals)
+	steps := map[int64][][]visit.Step{}
+	for _, cut := range cuts {
+		of := *x
+		of.Plan, of.Outliers, of.Limited = x.Declaration(cut), nil, nil
+		of.Request.Cap = nil // the declared ones apply
+		s.declined = nil
+		found, _, err := readGoals(ctx, &of, s, goals)
+		if err != nil {
+			return nil, err
+		}
+		for goal, rows := range found {
+			steps[goal] = append(steps[goal], rows.Steps)
 		}
 	}
+	sumsOf := func(goal int64, metric query.Metric) *looks.Sums {
+		about := p.About(goal).WithMetric(metric)
+		return looks.NewSums(about, cuts, steps[goal])
+	}
+	var guardrails, secondary []*looks.Sums
+	for _, g := range p.Declared.Guardrails {
+		guardrails = append(guardrails, sumsOf(g.GoalID, g.Metric))
+	}
+	for _, g := range p.Declared.Secondary {
+		secondary = append(secondary, sumsOf(g.GoalID, g.Metric))
+	}
+	return e.decisions.analyzer.Analyze(schedule, looks.NewSums(p, cuts, steps[p.CountedGoal()]), guardrails, secondary), nil
 }
 
-// keptGuards returns the kept days of the declared guardrails, or nil and a function
-// that keeps them beside the days of the declared question.
-func (e *Engine) keptGuards(ctx context.Context, x *source.Execution, s state) ([]*result.Days, func([]*result.Days)) {
-	key := decisionKey(x.Declaration())
-	last, kept := e.decisions.get(key)
-	kept = kept && last.isOf(e.version(ctx, x, &s), &s, e.store.Limits)
-	if kept && last.guards != nil {
-		return last.guards, nil
+// throughOf returns the time up to which looks may have ended: the data of the report, or the
+// end of its window.
+func throughOf(x *source.Execution, s state) time.Time {
+	if to := x.Filters.To; !to.IsZero() && to.Before(s.through) {
+		return to
 	}
-	return nil, func(guards []*result.Days) {
-		if kept {
-			last.guards = guards
-			e.decisions.set(key, last)
+	return s.through
+}
+
+func newestOf(x *source.Execution) time.Time { return x.Stored.Newest }
+
+// concludeCells sets the conclusions of the cells of a breakdown, from the same looks. The
+// j-th cell of its dimension to have enough visitors in each variation has a part of alpha.
+// Visitors of other shares, and breaks between weeks, leave the cells without looks.
+func (e *Engine) concludeCells(ctx context.Context, x *source.Execution, s state, a *looks.Analysis, results *result.Report) error {
+	window, one := a.OneWindow()
+	if !one {
+		return nil
+	}
+	key, version := fmt.Sprint(analysisKey(x.Plan), x.Dimension, x.Top), e.version(ctx, x, &s)
+	if version != nil {
+		e.decisions.mu.Lock()
+		last, kept := e.decisions.cells.Get(key)
+		e.decisions.mu.Unlock()
+		if kept && last.isOf(*version, &s, e.store.Limits) {
+			results.ConcludeCells(last.cells)
+			return nil
 		}
 	}
-}
-
-// decide returns what the days up to the end of a report decided. A decision by all
-// days has what was recorded of it; if that cannot be read, the report goes without.
-func (e *Engine) decide(ctx context.Context, p *plan.Plan, days *result.Days) *result.Decision {
-	decision := days.Decide(p.Filters.To)
-	if !p.Filters.To.IsZero() {
-		return decision
+	p := x.Declaration(window)
+	p.Dimension, p.Interval = x.Dimension, ""
+	cells := looks.NewCells(a)
+	for _, look := range a.Looks {
+		of := *x
+		of.Plan, of.Outliers, of.Limited = p.Until(look.End), nil, nil
+		s.declined = nil
+		found, _, err := read(ctx, &of, s)
+		if err != nil {
+			return err
+		}
+		cells.Add(look, result.LargeCells(p, found), func(name string) []visit.Row { return result.RowsOfCell(found, name) })
 	}
-	last, err := e.conclusions.Last(ctx, questionOf(p.Declaration()))
-	if err != nil && ctx.Err() == nil {
-		slog.WarnContext(ctx, "read recorded conclusions failed", "err", err)
+	concluded := cells.Analyses()
+	if version != nil {
+		e.decisions.mu.Lock()
+		e.decisions.cells.Add(key, datedCells{dated{*version, time.Now(), s.through}, concluded})
+		e.decisions.mu.Unlock()
 	}
-	decision.Recorded = last
-	return decision
-}
-
-// questionOf returns the question that a plan declares. It depends on all that the
-// conclusion depends on besides the events.
-func questionOf(p *plan.Plan) conclusions.Question {
-	of := []any{
-		p.Rules.Methodology, p.Rules.SignificanceLevel, p.Rules.Power, p.Rules.MDE, p.Rules.PlannedVisitors,
-		p.Metric, p.Declared.GoalID, p.ControlShare, p.MultipleExposures, p.SharesSince.UnixMilli(),
-	}
-	if p.Rules.Prior != nil {
-		of = append(of, *p.Rules.Prior)
-	}
-	if p.Cap != nil {
-		of = append(of, p.Cap.String())
-	}
-	for _, v := range p.Variations {
-		of = append(of, v.ID, v.Share)
-	}
-	return conclusions.Question{Subject: p.Subject, Hash: xxhash.Sum64String(fmt.Sprint(of...))}
-}
-
-// hasDays reports whether the rows of the daily series of the declared question are
-// those of the report.
-func hasDays(p *plan.Plan) bool {
-	return p.IsDeclared() && p.OfAllVisitors() && p.Filters.To.IsZero() && p.Dimension == "" &&
-		(p.Interval == "" || p.Interval == query.Daily) && !p.SharesSince.After(plan.OpenFrom)
+	results.ConcludeCells(concluded)
+	return nil
 }
 
 // decides reports whether there is something to decide.
 func decides(p *plan.Plan) bool { return p.Rules.Compare && len(p.Variations) > 1 }
 
-// daysOf reads the days of the declared question.
-func daysOf(ctx context.Context, x *source.Execution, declaration *plan.Plan, s state) (*result.Days, error) {
-	of := *x
-	of.Plan, of.Outliers = declaration, nil
-	s.declined = nil
-	found, _, err := read(ctx, &of, s)
-	if err != nil {
-		return nil, err
-	}
-	return result.NewDays(declaration, found.Steps, found.Through), nil
-}
-
-// decisionKey identifies a declared question.
-func decisionKey(p *plan.Plan) string {
+// analysisKey identifies a declared question and the window's end of a report about it.
+func analysisKey(p *plan.Plan) string {
 	prior := ""
 	if p.Rules.Prior != nil {
 		prior = fmt.Sprint(*p.Rules.Prior)
 	}
 	rules := p.Rules
 	rules.Prior = nil
-	return fmt.Sprint(p.Subject, rules, prior, p.Declared.GoalID, p.Declared.Guardrails, p.Declared.Cap, p.Metric, p.Variations, p.ControlShare, p.MultipleExposures, p.SharesSince.UnixMilli(), p.Ended)
+	return fmt.Sprint(p.Subject, rules, prior, p.Declared.GoalID, p.Declared.Metric, p.Declared.Guardrails, p.Declared.Secondary, p.Declared.Cap,
+		p.Variations, p.MultipleExposures, p.SharePeriods, p.Runs, p.Running, p.Ended, p.Filters.To)
 }
 
-func (d *decisions) get(key string) (datedDays, bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.days.Get(key)
-}
-
-// isOf reports whether the days may be used for a version of the events; nil: not known.
-// Without a rollup, those of an earlier version suffice for a while.
-func (d *datedDays) isOf(version *uint64, s *state, limits source.Limits) bool {
-	return version != nil && (d.version == *version || s.rollup == nil && d.isRecent(s, limits))
+// isOf reports whether something may be used for a version of the events. Without a rollup,
+// that of an earlier version suffices for a while.
+func (d *dated) isOf(version uint64, s *state, limits source.Limits) bool {
+	return d.version == version || s.rollup == nil && d.isRecent(s, limits)
 }
 
 // isRecent reports whether something of a large subject was read less than maxDaysAge ago,
@@ -250,28 +249,18 @@ func (d *dated) isRecent(s *state, limits source.Limits) bool {
 	return s.events > limits.MaxInProcess() && time.Since(d.at) < maxDaysAge && day(d.through).Equal(day(s.through))
 }
 
-func (d *decisions) set(key string, days datedDays) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.days.Add(key, days)
-}
-
 // asOfFirstView returns the plan as it was in force when the first view of the subject
 // was accepted.
 func (e *Engine) asOfFirstView(ctx context.Context, p *plan.Plan) (*plan.Plan, error) {
 	if !p.PlanChanged() {
 		return p, nil
 	}
-	if at, known := e.decisions.firstViews.Load(p.Subject); known {
-		return p.AsOf(at.(time.Time)), nil //nolint:forcetypeassert // only times are stored
-	}
-	at, viewed, err := e.store.FirstView(ctx, p.Subject)
+	first, viewed, err := e.store.FirstView(ctx, p.Subject)
 	switch {
 	case err != nil:
 		return nil, err
 	case !viewed:
 		return p, nil // a change before the first view counts
 	}
-	e.decisions.firstViews.Store(p.Subject, at)
-	return p.AsOf(at), nil
+	return p.AsOf(first.Accepted), nil
 }

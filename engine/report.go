@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"lifthouse/engine/conclusions"
 	"lifthouse/engine/live"
+	"lifthouse/engine/looks"
 	"lifthouse/engine/packed"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
@@ -28,7 +28,6 @@ type Engine struct {
 	catalogue     *catalogue.Catalogue
 	observeSource func(string) // called with the source of each report
 	decisions     *decisions
-	conclusions   *conclusions.Table
 	statuses      *statuses
 }
 
@@ -45,7 +44,7 @@ func New(conn driver.Conn, c *catalogue.Catalogue, limits source.Limits) *Engine
 	if limits.Scans > 0 {
 		s.Scans = semaphore.NewWeighted(int64(limits.Scans))
 	}
-	e := &Engine{store: s, catalogue: c, Totals: live.New(s), decisions: newDecisions(), conclusions: conclusions.NewTable(conn), statuses: newStatuses()}
+	e := &Engine{store: s, catalogue: c, Totals: live.New(s), decisions: newDecisions(), statuses: newStatuses()}
 	e.Rollups = rollup.NewSet(conn, limits.MaxInProcess(), c, e.Totals)
 	return e
 }
@@ -103,51 +102,28 @@ func (e *Engine) fromEvents(ctx context.Context, p *plan.Plan, compute func(cont
 // decidedReport computes a report with all conclusions, and returns the name of its
 // source. It keeps nothing.
 func (e *Engine) decidedReport(ctx context.Context, x *source.Execution, s state) (results *result.Report, from string, err error) {
-	if !decides(x.Plan) {
-		return reportOf(ctx, x, s, nil)
-	}
-	if x.Scorecard {
-		results, from, err = e.readScorecard(ctx, x, s)
-	} else {
-		results, from, err = e.readWithDays(ctx, x, s)
-	}
-	if err != nil || x.Dimension == "" {
-		return results, from, err
-	}
-	earlier, err := readEarlierCells(ctx, x, x.DeclaredCells(), s, results, &result.EarlierCells{})
-	if err != nil {
-		return nil, "", err
-	}
-	results.Conclude(earlier)
-	return results, from, nil
-}
-
-// readWithDays computes a report with the decision of the days.
-func (e *Engine) readWithDays(ctx context.Context, x *source.Execution, s state) (*result.Report, string, error) {
-	days, err := daysOf(ctx, x, x.Declaration(), s)
-	if err != nil {
-		return nil, "", err
-	}
-	return reportOf(ctx, x, s, e.decide(ctx, x.Plan, days))
+	fresh := *e
+	fresh.decisions = newDecisions()
+	return fresh.decideAndReport(ctx, x, s)
 }
 
 // reportOf computes a report, and returns the name of its source.
-func reportOf(ctx context.Context, x *source.Execution, s state, decision *result.Decision) (results *result.Report, from string, err error) {
+func reportOf(ctx context.Context, x *source.Execution, s state, a *looks.Analysis) (results *result.Report, from string, err error) {
 	found, from, err := read(ctx, x, s)
 	if err != nil {
 		return nil, "", err
 	}
-	results, err = reportFrom(ctx, x, s, found, decision)
+	results, err = reportFrom(ctx, x, s, found, a)
 	return results, from, err
 }
 
 // reportFrom computes a report from its rows.
-func reportFrom(ctx context.Context, x *source.Execution, s state, found *visit.Rows, decision *result.Decision) (results *result.Report, err error) {
+func reportFrom(ctx context.Context, x *source.Execution, s state, found *visit.Rows, a *looks.Analysis) (results *result.Report, err error) {
 	_, span := source.Tracer.Start(ctx, "stats")
-	results = result.New(x.Plan, found, decision)
+	results = result.New(x.Plan, found, a)
 	span.End()
 	if x.Interval != "" {
-		results.Series, err = series(ctx, x, s, found, decision)
+		results.Series, err = series(ctx, x, s, found)
 	}
 	return results, err
 }

@@ -5,8 +5,8 @@ import (
 	"maps"
 	"slices"
 
+	"lifthouse/engine/looks"
 	"lifthouse/engine/plan"
-	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 	"lifthouse/engine/source"
 	"lifthouse/engine/visit"
@@ -86,55 +86,13 @@ func (e *Engine) goalsOf(ctx context.Context, p *plan.Plan) ([]int64, error) {
 	return slices.Compact(goals), nil
 }
 
-// keptScorecard computes a report with its scorecard. Days are read again only if the
-// events changed.
-func (e *Engine) keptScorecard(ctx context.Context, x *source.Execution, s state) (*result.Report, string, error) {
-	days, err := e.days(ctx, x, s)
-	if err != nil {
-		return nil, "", err
-	}
-	guards, err := e.guards(ctx, x, s)
-	if err != nil {
-		return nil, "", err
-	}
-	return e.scorecardReport(ctx, x, s, days, guards)
-}
-
-// guards returns the days of the declared guardrails. They are read again only if the
-// events changed.
-func (e *Engine) guards(ctx context.Context, x *source.Execution, s state) ([]*result.Days, error) {
-	guards, keep := e.keptGuards(ctx, x, s)
-	if guards != nil {
-		return guards, nil
-	}
-	guards, err := readGuards(ctx, x, s)
-	if err == nil {
-		keep(guards)
-	}
-	return guards, err
-}
-
-// readScorecard computes a report with its scorecard, and reads everything.
-func (e *Engine) readScorecard(ctx context.Context, x *source.Execution, s state) (*result.Report, string, error) {
-	days, err := daysOf(ctx, x, x.Declaration(), s)
-	if err != nil {
-		return nil, "", err
-	}
-	guards, err := readGuards(ctx, x, s)
-	if err != nil {
-		return nil, "", err
-	}
-	return e.scorecardReport(ctx, x, s, days, guards)
-}
-
 // scorecardReport computes a report with its scorecard. Without breakdown and series,
 // the rows of the report are those of its goal.
-func (e *Engine) scorecardReport(ctx context.Context, x *source.Execution, s state, days *result.Days, guards []*result.Days) (*result.Report, string, error) {
+func (e *Engine) scorecardReport(ctx context.Context, x *source.Execution, s state, a *looks.Analysis) (*result.Report, string, error) {
 	goals, err := e.goalsOf(ctx, x.Plan)
 	if err != nil {
 		return nil, "", err
 	}
-	decision := e.decide(ctx, x.Plan, days)
 	whole := *x
 	whole.Plan = x.About(x.CountedGoal())
 	found, from, err := readGoals(ctx, &whole, s, goals)
@@ -147,7 +105,7 @@ func (e *Engine) scorecardReport(ctx context.Context, x *source.Execution, s sta
 			return nil, "", err
 		}
 	}
-	r, err := reportFrom(ctx, x, s, rows, decision)
+	r, err := reportFrom(ctx, x, s, rows, a)
 	if err != nil {
 		return nil, "", err
 	}
@@ -155,49 +113,6 @@ func (e *Engine) scorecardReport(ctx context.Context, x *source.Execution, s sta
 	for _, goal := range goals {
 		all = append(all, result.GoalRows{Plan: x.About(goal), Rows: found[goal]})
 	}
-	r.AddScorecard(x.Plan, all, decision, guards)
+	r.AddScorecard(x.Plan, all, a)
 	return r, from, nil
-}
-
-// readGuards reads the days of the declared guardrails, in their order.
-func readGuards(ctx context.Context, x *source.Execution, s state) ([]*result.Days, error) {
-	if len(x.Declared.Guardrails) == 0 {
-		return []*result.Days{}, nil
-	}
-	found, err := readDays(ctx, x, s, guardedGoals(x.Plan))
-	if err != nil {
-		return nil, err
-	}
-	return daysOfGuards(x.Declaration(), found), nil
-}
-
-// guardedGoals returns the goals of the declared guardrails.
-func guardedGoals(p *plan.Plan) []int64 {
-	goals := make([]int64, len(p.Declared.Guardrails))
-	for i, g := range p.Declared.Guardrails {
-		goals[i] = g.GoalID
-	}
-	return goals
-}
-
-// readDays reads the daily series of the declared question about each goal.
-func readDays(ctx context.Context, x *source.Execution, s state, goals []int64) (map[int64]*visit.Rows, error) {
-	of := *x
-	of.Plan, of.Outliers, of.Limited = x.Declaration(), nil, nil
-	of.Request.Cap = nil // the declared ones apply
-	slices.Sort(goals)
-	found, _, err := readGoals(ctx, &of, s, slices.Compact(goals))
-	return found, err
-}
-
-// daysOfGuards returns the days of the declared guardrails, in their order.
-func daysOfGuards(declaration *plan.Plan, found map[int64]*visit.Rows) []*result.Days {
-	days := []*result.Days{}
-	for _, g := range declaration.Declared.Guardrails {
-		p := declaration.About(g.GoalID).WithMetric(g.Metric)
-		p.Interval = query.Daily
-		rows := found[g.GoalID]
-		days = append(days, result.NewDays(p, rows.Steps, rows.Through))
-	}
-	return days
 }

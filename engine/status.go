@@ -178,9 +178,6 @@ func (e *Engine) prepareStatus(ctx context.Context, key statusKey) (*pending, er
 	}
 	r := key.subject.Request(key.account)
 	r.Scorecard = true
-	if key.subject.Kind == schema.SubjectCampaign {
-		r.Metric = query.GoalConversionRate
-	}
 	of, err := e.Plan(r)
 	if err != nil {
 		return nil, err
@@ -229,45 +226,14 @@ func (e *Engine) status(ctx context.Context, p *pending) (*result.Status, error)
 	withoutScorecard := *p.x.Plan
 	withoutScorecard.Scorecard = false
 	plain.Plan = &withoutScorecard
-	report, decision, guards, err := e.reportForStatus(ctx, &plain, p.state)
+	a, err := e.analysis(ctx, &plain, p.state)
 	if err != nil {
 		return nil, err
 	}
-	report.AddScorecard(p.x.Plan, nil, decision, guards)
-	return result.NewStatus(report, decision), nil
-}
-
-// reportForStatus computes the report of the declared question, its decision, and the
-// days of the guardrails. If the days are those of the report, everything is read at
-// once.
-func (e *Engine) reportForStatus(ctx context.Context, x *source.Execution, s state) (*result.Report, *result.Decision, []*result.Days, error) {
-	if !hasDays(x.Plan) {
-		report, _, err := e.decideAndReport(ctx, x, s)
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		days, err := e.days(ctx, x, s)
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		guards, err := e.guards(ctx, x, s)
-		return report, e.decide(ctx, x.Plan, days), guards, err
-	}
-	declaration := x.Declaration()
-	found, err := readDays(ctx, x, s, append(guardedGoals(x.Plan), declaration.CountedGoal()))
+	report, _, err := reportOf(ctx, &plain, p.state, a)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
-	own := found[declaration.CountedGoal()]
-	days := result.NewDays(declaration, own.Steps, own.Through)
-	if _, keep := e.keptDays(ctx, x, s); keep != nil {
-		keep(days)
-	}
-	guards := daysOfGuards(declaration, found)
-	if _, keep := e.keptGuards(ctx, x, s); keep != nil {
-		keep(guards)
-	}
-	decision := e.decide(ctx, x.Plan, days)
-	report, err := reportFrom(ctx, x, s, own, decision)
-	return report, decision, guards, err
+	report.AddScorecard(p.x.Plan, nil, a)
+	return result.NewStatus(report, a), nil
 }

@@ -39,9 +39,6 @@ func (e *Engine) Verify(ctx context.Context, subject plan.Subject) (compared int
 		return 0, []string{"the website is not in the catalogue"}, nil
 	}
 	r := subject.Request(account)
-	if r.Operation != query.WidgetResults {
-		r.Metric = query.GoalConversionRate
-	}
 	byDay := r
 	byDay.Interval = query.Daily
 	requests := []query.Request{r, byDay}

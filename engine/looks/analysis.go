@@ -3,6 +3,7 @@ package looks
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -63,9 +64,9 @@ type Analysis struct {
 	Primary    Question
 	Outcome    *stats.Outcome // the winner or the loser; nil: none
 	Guardrails []Guardrail
+	SecondaryP [][]float64         // of the last look, by declared secondary goal and treatment; NaN: not known
 	Periods    []stats.SharePeriod // visitors before exclusion, up to the last full day
 	Visitors   int64               // of all full days
-	visitorsOf []int64             // by full day, of that day
 }
 
 // Guardrail has the looks of a guardrail, and what they say of each variation.
@@ -129,25 +130,19 @@ func keep[T any](a *Analyzer, compute func() T, inputs ...any) T {
 	return result
 }
 
-// Analyze returns what the looks found, from the sums of the primary metric and of the
-// declared guardrails, in their order.
-func (a *Analyzer) Analyze(s *Schedule, primary *Sums, guardrails []*Sums) *Analysis {
+// Analyze returns what the looks found, from the sums of the primary metric, and of the
+// declared guardrails and secondary goals, in their order.
+func (a *Analyzer) Analyze(s *Schedule, primary *Sums, guardrails, secondary []*Sums) *Analysis {
 	p := primary.plan
 	found := &Analysis{Schedule: s, Plan: p, Primary: a.question(s, primary)}
-	alpha := alphaOf(p)
-	var findings [][]stats.Finding
-	for _, rows := range found.Primary.Rows {
-		look := make([]stats.Finding, len(rows))
-		for i := range rows {
-			if look[i].Direction = rows[i].direction(alpha); rows[i].Difference.Value != nil {
-				look[i].Difference = *rows[i].Difference.Value
-			}
-		}
-		findings = append(findings, look)
-	}
-	found.Outcome = stats.ConcludeLooks(findings)
+	found.conclude()
 	for i, sums := range guardrails {
-		found.Guardrails = append(found.Guardrails, a.guardrail(s, sums, p.Declared.Guardrails[i].Guardrail))
+		found.Guardrails = append(found.Guardrails, a.guardrail(s, sums, p.Declared.Guardrails[i].Margin))
+	}
+	for _, sums := range secondary {
+		if len(s.Looks) > 0 {
+			found.SecondaryP = append(found.SecondaryP, adjustedP(s, sums))
+		}
 	}
 	if ends := s.fullDays(); len(ends) > 0 {
 		last := ends[len(ends)-1]
@@ -329,10 +324,9 @@ func addChances(p *plan.Plan, rows []Row, strata []stratumData) {
 
 // guardrail returns the looks of a guardrail and what they say of each variation: the first
 // look at which it is safe, and the first look or day at which it is harmed, which precedes.
-func (a *Analyzer) guardrail(s *Schedule, sums *Sums, g stats.Guardrail) Guardrail {
+func (a *Analyzer) guardrail(s *Schedule, sums *Sums, margin stats.Margin) Guardrail {
 	p := sums.plan
 	found := Guardrail{Question: a.question(s, sums)}
-	margin := stats.Margin{Relative: g.Margin, Absolute: g.AbsoluteMargin, Down: g.Down}
 	treatments := len(p.Variations) - 1
 	type dayData struct {
 		End    time.Time
@@ -375,6 +369,29 @@ func (a *Analyzer) guardrail(s *Schedule, sums *Sums, g stats.Guardrail) Guardra
 		return all
 	}
 	found.Status = keep(a, compute, "guardrail", margin, p.Rules.SignificanceLevel, p.Rules.PlannedVisitors, len(p.Declared.Guardrails), p.Metric, p.Variations, days, found.Rows)
+	return found
+}
+
+// adjustedP returns the fixed-horizon p-values of the last look over all its visitors,
+// adjusted for the number of treatments.
+func adjustedP(s *Schedule, sums *Sums) []float64 {
+	p := sums.plan
+	last := s.Looks[len(s.Looks)-1]
+	all := map[int64]visit.Moments{}
+	for _, st := range sums.strata(s.inLooks(last.End), last.End) {
+		for id, m := range st.counted {
+			all[id] = all[id].Merge(m)
+		}
+	}
+	data, _ := samplesOf(p, &stratum{period: len(p.SharePeriods) - 1, counted: all})
+	o := stats.Options{SignificanceLevel: p.Rules.SignificanceLevel, Shares: data.Shares, NonNegative: data.NonNegative}
+	found := make([]float64, len(data.Samples)-1)
+	for i, c := range stats.Compare(data.Samples[0], data.Samples[1:], o) {
+		found[i] = math.NaN()
+		if c.Frequentist.AdjustedPValue != nil {
+			found[i] = *c.Frequentist.AdjustedPValue
+		}
+	}
 	return found
 }
 

@@ -25,8 +25,10 @@ func (f FirstView) isImported() bool { return f.Accepted.Sub(f.Time) > day }
 type Schedule struct {
 	Looks []Look
 	Next  time.Time // end of the next look; zero: none is planned
-	days  []span    // full days without a break, in order
-	rules plan.LookRules
+
+	FirstView FirstView
+	days      []span // full days without a break, in order
+	rules     plan.LookRules
 }
 
 // Look is the state at the end of a week of full days: all visitors whose first view is in
@@ -44,7 +46,7 @@ type span struct{ from, to time.Time }
 // at the newest event: later ones have no new visitors. A look has ended once it is mature,
 // or if the subject has ended.
 func NewSchedule(p *plan.Plan, first FirstView, through, newest time.Time) *Schedule {
-	s := &Schedule{rules: p.Rules.LookRules}
+	s := &Schedule{FirstView: first, rules: p.Rules.LookRules}
 	if first.Time.IsZero() {
 		return s
 	}

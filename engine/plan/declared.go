@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"time"
 
 	"lifthouse/engine/query"
@@ -35,6 +36,11 @@ func (p *Plan) AsOf(firstView time.Time) *Plan {
 	first := p.Declared.campaign.WithPlan(declared)
 	asOf := *p
 	asOf.Rules = rulesOf(&first)
+	metric := cmp.Or(query.Metric(first.PrimaryMetric), query.GoalConversionRate)
+	if p.defaultMetric {
+		asOf.Metric = metric
+	}
+	asOf.Declared.Metric, asOf.MultipleExposures = metric, cmp.Or(first.MultipleExposures, defaultMultipleExposures(p))
 	asOf.Declared.GoalID, asOf.Declared.Cap = first.PrimaryGoalID, declared.ValueCap
 	if asOf.Goal != nil && asOf.Goal.ID == first.PrimaryGoalID && asOf.Request.Cap == nil {
 		asOf.Cap = declared.ValueCap
@@ -69,34 +75,18 @@ func (p *Plan) OfAll() *Plan {
 	return &all
 }
 
-// DeclaredCells returns the plan of the breakdown of the declared question, for the
-// visitors of the report in the current period of equal shares.
-func (p *Plan) DeclaredCells() *Plan {
-	cells := p.Declaration()
-	cells.Dimension, cells.Interval = p.Dimension, ""
-	cells.Filters.Lists, cells.Filters.Texts = p.Filters.Lists, p.Filters.Texts
-	if p.Filters.From.After(cells.Filters.From) {
-		cells.Filters.From = p.Filters.From
-	}
-	return cells
-}
-
 // HasEarlierShares reports whether the report has visitors of earlier shares.
 func (p *Plan) HasEarlierShares() bool { return p.SharesSince.After(p.From()) }
 
-// Declaration returns the plan of the daily series of the declared question, over the
-// current period of equal shares. A period begins with the first full day.
-func (p *Plan) Declaration() *Plan {
+// Declaration returns the plan of the daily series of the declared question, of the visitors
+// since a time.
+func (p *Plan) Declaration(since time.Time) *Plan {
 	declared := *p
 	declared.Metric, declared.Dimension, declared.Interval = p.Declared.Metric, "", query.Daily
 	declared.Goal, declared.Cap = nil, p.Declared.Cap
 	if id := p.Declared.GoalID; id != 0 {
 		declared.Goal = &catalogue.Goal{ID: id}
 	}
-	declared.Filters = query.Filters{}
-	if p.SharesSince.After(OpenFrom) {
-		const day = 24 * time.Hour
-		declared.Filters.From = p.SharesSince.UTC().Add(day - time.Millisecond).Truncate(day)
-	}
+	declared.Filters = query.Filters{From: since}
 	return &declared
 }

@@ -34,6 +34,7 @@ type Plan struct {
 	Allocation        float64          // share of all traffic that takes part, as a fraction
 	Goals             []catalogue.Goal // of the website, by id; only for a scorecard
 	Top               int              // number of dimension values with separate cells
+	defaultMetric     bool             // the request names none
 	AllEvents         bool             // include all stored events, not only those in the rollup
 }
 

@@ -55,8 +55,8 @@ type Rules struct {
 	Compare           bool
 	Methodology       string
 	SignificanceLevel int
-	Power             int     // per cent
-	MDE               float64 // per cent
+	Power             int          // per cent
+	MDE               float64      // per cent
 	Prior             *stats.Prior // of lifts, as fractions; nil: flat priors
 	LookRules
 }
@@ -148,6 +148,7 @@ func ofCampaign(p *Plan, c *catalogue.LiveCampaign) {
 	p.Subject = Subject{WebsiteID: c.WebsiteID, Kind: schema.SubjectCampaign, ID: c.ID}
 	p.Rules = rulesOf(&c.Campaign)
 	p.Declared = Declared{Metric: cmp.Or(query.Metric(c.PrimaryMetric), query.GoalConversionRate), campaign: c}
+	p.defaultMetric = p.Metric == ""
 	p.Metric = cmp.Or(p.Metric, p.Declared.Metric)
 	p.Declared.setGoals(c.Goals, c.MinDays, c.MDE)
 	p.Allocation = float64(c.TrafficAllocation) / 100

@@ -3,20 +3,20 @@ package result
 import (
 	"time"
 
+	"lifthouse/engine/looks"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/visit"
 )
 
-// New computes the body from the rows, without the series. Without a decision, the
-// conclusion is that of this look, which is not the planned one. The conclusions of the
-// cells of a breakdown need Conclude, too.
-func New(plan *plan.Plan, found *visit.Rows, decision *Decision) *Report {
+// New computes the body from the rows, without the series. a is what the looks of the
+// declared question found; nil: there is none. The conclusions of the cells of a breakdown
+// need ConcludeCells, too.
+func New(plan *plan.Plan, found *visit.Rows, a *looks.Analysis) *Report {
 	all := sumRows(found.Whole, plan.MultipleExposures)
-	plannedLook := decision.includes(plan, found.Newest)
-	result := all.evaluate(plan, found, plannedLook)
+	result := all.evaluate(plan, found)
 	result.Checks.Outliers = outliersCheck(found.Outliers, result.Totals.GoalsReached)
-	result.decide(plan, decision)
+	result.conclude(plan, a)
 	results := &Report{
 		Methodology:       plan.Rules.Methodology,
 		SignificanceLevel: plan.Rules.SignificanceLevel,
@@ -26,7 +26,6 @@ func New(plan *plan.Plan, found *visit.Rows, decision *Decision) *Report {
 		GeneratedAt:       time.Now().UTC().Truncate(time.Millisecond),
 		DataThrough:       given(found.Through),
 		NewestEvent:       given(found.Newest),
-		PlannedLook:       decision.plannedLook(),
 		Cell:              result.Cell,
 	}
 	if plan.Operation == query.CampaignResults {
@@ -36,14 +35,17 @@ func New(plan *plan.Plan, found *visit.Rows, decision *Decision) *Report {
 	}
 	if plan.Rules.Compare {
 		results.CompareMetric = &plan.Metric
+		if a != nil && !describes(plan) {
+			results.Looks, results.NextLook = newLooks(a), nextLook(a)
+		}
 	}
 	if plan.Goal != nil {
 		results.Goal = &GoalName{plan.Goal.ID, plan.Goal.Name}
 	}
 	if plan.Dimension != "" {
 		results.Dimension = &plan.Dimension
-		results.cells = newBreakdown(plan, found, decision, plannedLook)
-		results.Conclude(&EarlierCells{})
+		results.cells = newBreakdown(plan, found)
+		results.ConcludeCells(nil)
 	}
 	return results
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"lifthouse/engine/looks"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/visit"
 	"lifthouse/stats"
@@ -18,23 +19,63 @@ const (
 
 // breakdown are the evaluated cells of a report.
 type breakdown struct {
-	plan        *plan.Plan
-	decision    *Decision
-	plannedLook bool // the report is the planned look
-	names       []string
-	cells       []cellResult
-	large       []bool // see cell.isLarge
+	plan  *plan.Plan
+	names []string
+	cells []cellResult
 }
 
 // newBreakdown computes the cells without their conclusions.
-func newBreakdown(p *plan.Plan, found *visit.Rows, decision *Decision, plannedLook bool) *breakdown {
+func newBreakdown(p *plan.Plan, found *visit.Rows) *breakdown {
 	names, all := cellsOf(p, found)
-	b := &breakdown{plan: p, decision: decision, plannedLook: plannedLook, names: names}
-	b.cells, b.large = make([]cellResult, len(all)), make([]bool, len(all))
-	onAllCores(len(all), func(i int) {
-		b.cells[i], b.large[i] = all[i].evaluate(p, found, plannedLook), all[i].isLarge(p)
-	})
+	b := &breakdown{plan: p, names: names, cells: make([]cellResult, len(all))}
+	onAllCores(len(all), func(i int) { b.cells[i] = all[i].evaluate(p, found) })
 	return b
+}
+
+// ConcludeCells sets the conclusions of the cells of the breakdown. found has what the looks
+// found of each cell, by name; nil: nothing. Fixed verdicts are adjusted across the cells.
+func (r *Report) ConcludeCells(found map[string]*looks.Analysis) {
+	b := r.cells
+	comparisons := make([][]stats.Comparison, len(b.cells))
+	for i := range b.cells {
+		comparisons[i] = b.cells[i].comparisons
+	}
+	r.Breakdown = make([]BreakdownCell, len(b.cells))
+	for i, weakened := range stats.WeakenAcrossCells(comparisons, options(b.plan)) {
+		j := b.cells[i]
+		j.Variations = slices.Clone(j.Variations)
+		for t, c := range weakened {
+			j.Variations[t+1].Comparison = NewComparison(c)
+		}
+		j.conclude(b.plan, found[b.names[i]])
+		j.Power = nil
+		r.Breakdown[i] = BreakdownCell{Value: b.names[i], Cell: j.Cell}
+	}
+}
+
+// LargeCells returns the names of the cells with enough visitors in each variation for a
+// look, the most visited first. The values of "(other)" change, so it is none.
+func LargeCells(p *plan.Plan, found *visit.Rows) []string {
+	visitors := map[string]int64{}
+	names, all := cellsOf(p, found)
+	for i, c := range all {
+		if names[i] != otherValues && c.isLarge(p) {
+			visitors[names[i]] = c.visitors()
+		}
+	}
+	return visit.MostVisited(visitors)
+}
+
+// RowsOfCell returns the rows of a cell.
+func RowsOfCell(found *visit.Rows, name string) []visit.Row {
+	var rows []visit.Row
+	for _, r := range found.Cells {
+		if !r.Others && ShownValue(r.Dimension) == name {
+			r.Dimension = ""
+			rows = append(rows, r)
+		}
+	}
+	return rows
 }
 
 // cellsOf returns the names and the sums of a cell for each of the most frequent values

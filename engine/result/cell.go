@@ -1,6 +1,9 @@
 package result
 
 import (
+	"math"
+
+	"lifthouse/engine/looks"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/visit"
 	"lifthouse/schema"
@@ -61,25 +64,25 @@ func (c *cell) visitors() int64 {
 // cellResult is the result of a cell without the conclusion.
 type cellResult struct {
 	Cell
-	evidence stats.Evidence
+	comparisons []stats.Comparison
+	mismatch    bool // of the sample ratio
 }
 
 // evaluate computes the metrics, comparisons, power and checks of a cell.
-func (c *cell) evaluate(plan *plan.Plan, found *visit.Rows, plannedLook bool) cellResult {
-	j, control, total := c.compare(plan, plannedLook)
+func (c *cell) evaluate(plan *plan.Plan, found *visit.Rows) cellResult {
+	j, control, total := c.compare(plan)
 	j.Checks, j.Totals = c.checks(plan, found), newCounts(&total)
 	if len(j.Variations) == 0 || !plan.Rules.Compare {
 		return j
 	}
-	power := stats.Power(powerInput(plan, control, &total), options(plan))
-	j.Power = newPower(power)
-	j.evidence.SampleRatioMismatch = j.Checks.SampleRatio != nil && j.Checks.SampleRatio.Mismatch
+	j.Power = powerOf(plan, control, &total)
+	j.mismatch = j.Checks.SampleRatio != nil && j.Checks.SampleRatio.Mismatch
 	return j
 }
 
-// compare computes the metrics and comparisons of the variations, at the planned look
-// or at another one. It also returns the sample of control and the moments over all variations.
-func (c *cell) compare(plan *plan.Plan, plannedLook bool) (j cellResult, control stats.Sample, total visit.Moments) {
+// compare computes the metrics and comparisons of the variations. It also returns the sample
+// of control and the moments over all variations.
+func (c *cell) compare(plan *plan.Plan) (j cellResult, control stats.Sample, total visit.Moments) {
 	j.Variations = []VariationResults{}
 	options := options(plan)
 	samples := make([]stats.Sample, 0, len(plan.Variations))
@@ -96,9 +99,9 @@ func (c *cell) compare(plan *plan.Plan, plannedLook bool) (j cellResult, control
 		return j, control, total
 	}
 	capped := total.Capped()
-	options.NonNegative, options.PlannedLook = looks.NeverNegative(&capped, plan.Metric), plannedLook
-	j.evidence.Comparisons = stats.Compare(samples[0], samples[1:], options)
-	for i, comparison := range j.evidence.Comparisons {
+	options.NonNegative = looks.NeverNegative(&capped, plan.Metric)
+	j.comparisons = stats.Compare(samples[0], samples[1:], options)
+	for i, comparison := range j.comparisons {
 		j.Variations[i+1].Comparison = NewComparison(comparison)
 	}
 	return j, samples[0], total
@@ -110,21 +113,44 @@ func options(p *plan.Plan) stats.Options {
 		Methodology:       stats.Methodology(p.Rules.Methodology),
 		Shares:            p.ExpectedShares(),
 		Prior:             p.Rules.Prior,
-		PlannedVisitors:   p.Rules.PlannedVisitors,
-		SharesChanged:     p.HasEarlierShares(),
 	}
 }
 
-// powerInput returns the inputs of the power calculation.
-func powerInput(p *plan.Plan, control stats.Sample, total *visit.Moments) stats.Plan {
-	return stats.Plan{
-		Control:        control,
-		Shares:         p.ExpectedShares(),
-		Visitors:       total.Visitors,
-		MinimumEffect:  p.Rules.MDE / 100,
-		Power:          float64(p.Rules.Power) / 100,
-		VisitorsPerDay: float64(total.Recent) / plan.RecentDays,
+// powerOf returns the progress towards the sample that finds the minimum effect at one of the
+// planned looks.
+func powerOf(p *plan.Plan, control stats.Sample, total *visit.Moments) *Power {
+	size, reason := sampleSize(p, control, total)
+	if reason != "" {
+		return &Power{Reason: reason}
 	}
+	return newPower(size.Progress(p.Rules.MDE/100, total.Visitors, perDay(total)))
+}
+
+// perDay returns the mean visitors of the recent full days: at most a week, and fewer if the
+// first visitors came later.
+func perDay(total *visit.Moments) float64 { return float64(total.Recent) / plan.RecentDays }
+
+func sampleSize(p *plan.Plan, control stats.Sample, total *visit.Moments) (*stats.SampleSize, stats.Reason) {
+	o := options(p)
+	capped := total.Capped()
+	return stats.NewSampleSize(stats.SamplePlan{
+		Control: control, NonNegative: looks.NeverNegative(&capped, p.Metric), Shares: o.Shares, Looks: plannedLooks(p, perDay(total)),
+		Power: float64(p.Rules.Power) / 100, Prior: o.Prior,
+	}, stats.NewLookDesign(o.Alpha(), o.Shares))
+}
+
+// plannedLooks returns the number of looks until the end of the plan. A planned number of
+// visitors has as many as weeks at the present pace.
+func plannedLooks(p *plan.Plan, perDay float64) int {
+	days := float64(p.Rules.PlannedDays)
+	if p.Rules.PlannedVisitors > 0 && perDay > 0 {
+		days = float64(p.Rules.PlannedVisitors) / perDay
+	}
+	if !p.Rules.Daily {
+		days /= 7
+	}
+	const most = 100 // more looks change the sample by less than 1 %
+	return int(math.Max(1, math.Min(math.Ceil(days), most)))
 }
 
 // actionsOf returns the counters of a widget; nil for a campaign.

@@ -1,142 +1,81 @@
 package result
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
+	"lifthouse/engine/looks"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/stats"
 )
 
-// decide sets the conclusion of the whole report. That of the declared question about
-// all visitors is what the days decided. That of some of the visitors is what this
-// look says.
-func (j *cellResult) decide(plan *plan.Plan, decision *Decision) {
-	j.evidence.Pending = decision.pending()
-	now := undeclared(plan, stats.Conclude(j.evidence))
-	if decision == nil || !plan.IsDeclared() || !plan.OfAllVisitors() || now.Status == stats.StatusInvalid {
-		j.conclude(plan, now, nil)
+// conclude sets the conclusion of the report: what the looks of the declared question found.
+// Any other report describes, and a sample ratio mismatch makes each invalid.
+func (j *cellResult) conclude(p *plan.Plan, a *looks.Analysis) {
+	if !p.Rules.Compare {
 		return
 	}
-	j.concludeDays(plan, now, decision)
-	j.Conclusion.revise(decision, j.Variations)
-}
-
-// concludeDays sets the conclusion of the days, or that of this look if they decided
-// nothing.
-func (j *cellResult) concludeDays(plan *plan.Plan, now stats.Conclusion, decision *Decision) {
-	decided := decision.Decided
-	if decided == nil {
-		if now.Index >= 0 {
-			now = stats.Conclusion{Status: stats.StatusInconclusive, Index: -1, Reasons: []stats.Reason{stats.ReasonDayNotOver}, Conclusive: make([]bool, len(now.Conclusive))}
-			if plan.Segment > 1 { // the report also has the visitors of earlier periods
-				now.Reasons[0] = stats.ReasonSharesChanged
-			}
-		}
-		j.conclude(plan, now, decision.describe)
-		return
+	if describes(p) {
+		a = nil
 	}
-	now.Status, now.Index, now.Reasons = decided.Conclusion.Status, decided.Conclusion.Index, decided.Conclusion.Reasons
-	for i, conclusive := range decided.Conclusion.Conclusive {
-		now.Conclusive[i] = now.Conclusive[i] || conclusive && decided.Comparisons[i].Verdict == j.evidence.Comparisons[i].Verdict
-	}
-	j.conclude(plan, now, decision.describe)
-}
-
-// undeclared withdraws the conclusion of a report about another goal or metric than
-// the declared ones. Its comparisons stay conclusive, each by itself.
-func undeclared(plan *plan.Plan, c stats.Conclusion) stats.Conclusion {
-	if c.Index >= 0 && !plan.IsDeclared() {
-		c.Status, c.Index, c.Reasons = stats.StatusInconclusive, -1, []stats.Reason{stats.ReasonNotDeclared}
-	}
-	return c
-}
-
-// conclude sets the conclusion and its text. describe adds what earlier looks decided; it
-// is nil if the conclusion is that of this look.
-func (j *cellResult) conclude(plan *plan.Plan, c stats.Conclusion, describe func(*Statement, []VariationResults)) {
-	if !plan.Rules.Compare {
-		return
-	}
-	j.Conclusion = NewConclusion(c)
-	for i, conclusive := range c.Conclusive {
-		j.Variations[i+1].Comparison.Conclusive = &conclusive
-	}
-	s := &Statement{
-		Conclusion: j.Conclusion, metric: metricInWords[plan.Metric], Rate: isRate[plan.Metric],
-		Level: plan.Rules.SignificanceLevel, MDE: plan.Rules.MDE, SampleRatio: j.Checks.SampleRatio,
-	}
-	if len(j.Variations) > 0 {
-		s.Control = j.Variations[0].Name
-	}
-	if j.Power != nil {
-		s.Remaining = j.Power.RemainingVisitors
-	}
-	if describe != nil {
-		describe(s, j.Variations)
-	}
-	if slices.Contains(c.Reasons, stats.ReasonNotDeclared) {
-		s.Decides, s.Comparison = mostConclusive(j.Variations)
-	}
-	if c.Index >= 0 {
-		decides := &j.Variations[c.Index+1]
-		j.Conclusion.VariationID = &decides.ID
-		s.Decides = decides.Name
-		if s.Comparison == nil {
-			s.Comparison = decides.Comparison
-		}
-		j.Conclusion.Basis = basisOf(s.Comparison.Sequential.PlannedLook)
-	}
-	j.Conclusion.Text = s.Sentence()
-}
-
-// mostConclusive returns the name and the comparison of the variation with the smallest
-// p-value of the sequence, among those with a conclusive verdict.
-func mostConclusive(variations []VariationResults) (name string, found *Comparison) {
-	for i := range variations {
-		v := &variations[i]
-		if c := v.Comparison; c != nil && c.Conclusive != nil && *c.Conclusive && (found == nil || *c.Sequential.PValue < *found.Sequential.PValue) {
-			name, found = v.Name, c
-		}
-	}
-	return name, found
-}
-
-// describe adds what the days decided to the conclusion and to its text.
-func (d *Decision) describe(s *Statement, variations []VariationResults) {
-	if d == nil {
-		return
-	}
-	if end, reached := d.lookEnd(); reached {
-		s.PlannedLook, s.PlannedVisitors = end, d.days.looks[d.PlannedLook].Visitors
-	} else {
-		s.Planned = d.days.plan.Rules.PlannedVisitors
-	}
-	if s.Conclusion.Status == stats.StatusWinner || s.Conclusion.Status == stats.StatusLoser {
-		at := d.days.ends[d.Decided.Look]
-		s.Conclusion.DecidedAt = &at
-		s.Conclusion.Decided = NewComparison(d.Decided.Comparisons[d.Decided.Conclusion.Index])
-		s.Comparison = s.Conclusion.Decided
-		return
-	}
-	if i := Ahead(d.AtPlannedLook); i >= 0 {
-		s.Decides, s.Comparison = variations[i+1].Name, NewComparison(d.AtPlannedLook[i])
-	}
-}
-
-// Ahead returns the index of the comparison with the smallest p-value that is
-// significant at the planned look only as if it were the only one, or -1.
-func Ahead(atPlannedLook []stats.Comparison) int {
-	found := -1
-	for i, c := range atPlannedLook {
-		if f := c.Frequentist; f == nil || f.AdjustedPValue == nil || !c.Significant || c.Sequential.Significant {
+	for i := range j.Variations {
+		c := j.Variations[i].Comparison
+		if c == nil {
 			continue
 		}
-		if found < 0 || *c.Frequentist.AdjustedPValue < *atPlannedLook[found].Frequentist.AdjustedPValue {
-			found = i
+		var last *looks.Row
+		if a != nil {
+			last = a.Primary.Last(i - 1)
+		}
+		c.Sequential = newSequential(last, missingLook(p))
+		conclusive := supports(a, i-1, c.Verdict)
+		c.Conclusive = &conclusive
+	}
+	j.Conclusion = &Conclusion{Status: stats.StatusInconclusive, Reasons: []stats.Reason{}}
+	c := j.Conclusion
+	switch row := concludingRow(a); {
+	case j.mismatch:
+		c.Status, c.Reasons = stats.StatusInvalid, append(c.Reasons, stats.ReasonSampleRatioMismatch)
+	case len(j.Variations) < 2:
+		c.Status, c.Reasons = stats.StatusInsufficientData, append(c.Reasons, reasonNothingToCompare)
+	case row != nil:
+		c.Status = stats.StatusLoser
+		if a.Outcome.Winner {
+			c.Status = stats.StatusWinner
+		}
+		c.VariationID, c.Look, c.DecidedAt = &row.VariationID, &row.Number, &row.End
+	default:
+		j.explain(p, a)
+	}
+	c.Text = j.sentence(p, a)
+}
+
+// explain sets why there is no conclusion.
+func (j *cellResult) explain(p *plan.Plan, a *looks.Analysis) {
+	c := j.Conclusion
+	enough := false
+	for _, v := range j.Variations[1:] {
+		enough = enough || v.Comparison.Verdict != stats.VerdictInsufficientData
+		for _, reason := range v.Comparison.Reasons {
+			if !slices.Contains(c.Reasons, reason) {
+				c.Reasons = append(c.Reasons, reason)
+			}
 		}
 	}
-	return found
+	switch {
+	case !enough:
+		c.Status = stats.StatusInsufficientData
+	case p.Rules.SignificanceLevel == levelWithoutAlpha:
+		c.Reasons = []stats.Reason{stats.ReasonLevel100}
+	case describes(p):
+		c.Reasons = []stats.Reason{stats.ReasonNotDeclared}
+	case a == nil || len(a.Looks) == 0:
+		c.Reasons = []stats.Reason{stats.ReasonTooEarly}
+	default:
+		c.Reasons = []stats.Reason{reasonNotSignificant}
+	}
 }
 
 // Reasons of conclusions without a variation, in addition to those of package
@@ -146,19 +85,94 @@ const (
 	reasonNothingToCompare stats.Reason = "NOTHING_TO_COMPARE"
 )
 
-// NewConclusion returns the conclusion for the results body. A conclusion
-// without a variation has a reason.
-func NewConclusion(c stats.Conclusion) *Conclusion {
-	shown := &Conclusion{Status: c.Status, Reasons: append([]stats.Reason{}, c.Reasons...)}
-	if c.Index < 0 && len(shown.Reasons) == 0 {
-		switch c.Status {
-		case stats.StatusInsufficientData:
-			shown.Reasons = append(shown.Reasons, reasonNothingToCompare)
-		default:
-			shown.Reasons = append(shown.Reasons, reasonNotSignificant)
+// sentence returns the text of the conclusion.
+func (j *cellResult) sentence(p *plan.Plan, a *looks.Analysis) string {
+	c := j.Conclusion
+	switch c.Status {
+	case stats.StatusWinner, stats.StatusLoser:
+		return j.decided(p, concludingRow(a))
+	case stats.StatusInvalid:
+		return fmt.Sprintf("The results are not valid: the split of the visitors does not match the configured shares (sample ratio mismatch, p = %s).",
+			Probability(*j.Checks.SampleRatio.PValue))
+	case stats.StatusInsufficientData:
+		if slices.Contains(c.Reasons, reasonNothingToCompare) {
+			return "There is nothing to compare: there is only one variation."
 		}
+		return "Not enough data for a verdict: " + explainAll(c.Reasons) + "."
+	case stats.StatusInconclusive:
 	}
-	return shown
+	switch c.Reasons[0] {
+	case stats.ReasonLevel100:
+		return "No conclusion is possible: " + Explain(stats.ReasonLevel100) + "."
+	case stats.ReasonNotDeclared:
+		return "This report describes: only the primary metric of all visitors has a conclusion."
+	case stats.ReasonTooEarly:
+		return "There was no look yet" + whenNext(a) + "."
+	}
+	last := &a.Looks[len(a.Looks)-1]
+	return fmt.Sprintf("No variation differed significantly from %s at look %d on %s%s.", j.Variations[0].Name, last.Number, lastDay(last.End), whenNext(a))
+}
+
+// whenNext returns the text about the next look.
+func whenNext(a *looks.Analysis) string {
+	if a == nil || a.Next.IsZero() {
+		return ""
+	}
+	return "; the next look is at the end of " + a.Next.Add(-1).UTC().Format("Monday, 2 January 2006")
+}
+
+// decided returns the text about the winner or loser, with the interval of the look that
+// concluded.
+func (j *cellResult) decided(p *plan.Plan, row *looks.Row) string {
+	at := slices.IndexFunc(j.Variations, func(v VariationResults) bool { return v.ID == row.VariationID })
+	verdict := "worse"
+	if j.Conclusion.Status == stats.StatusWinner {
+		verdict = "better"
+	}
+	text := fmt.Sprintf("%s is %s than %s: %s ", j.Variations[at].Name, verdict, j.Variations[0].Name, metricInWords[p.Metric])
+	if row.Lift.Value != nil && row.Lift.Interval != nil {
+		text += "has a lift of " + withInterval(newEffect(row.Lift), p.Rules.SignificanceLevel, PercentDecimals, func(x float64, decimals int) string {
+			return Percent(x, decimals, true)
+		})
+	} else {
+		decimals, unit, scale := Decimals, "", 1.0
+		if isRate[p.Metric] {
+			decimals, unit, scale = PercentDecimals, " percentage points", 100
+		}
+		text += "differs by " + withInterval(newEffect(row.Difference), p.Rules.SignificanceLevel, decimals, func(x float64, decimals int) string {
+			return Signed(scale*x, decimals) + unit
+		})
+	}
+	text += fmt.Sprintf(" at look %d on %s with %s visitors", row.Number, lastDay(row.End), Grouped(row.Visitors))
+	if row.Chance != nil {
+		text += fmt.Sprintf(", with a chance of %s to beat %s", Chance(*row.Chance), j.Variations[0].Name)
+	}
+	return text + "."
+}
+
+// HasDecision reports whether there is a winner or a loser.
+func (c *Conclusion) HasDecision() bool {
+	return c != nil && (c.Status == stats.StatusWinner || c.Status == stats.StatusLoser)
+}
+
+// VerdictInWords returns the verdict of a comparison of the cell as text.
+func (c *Cell) VerdictInWords(of *Comparison) string { return of.VerdictInWords() }
+
+// Judged returns the verdict of a comparison of the cell if a conclusion supports it,
+// and otherwise VerdictInconclusive. It selects the colour of the verdict.
+func (c *Cell) Judged(of *Comparison) stats.Verdict {
+	if !c.Conclusion.HasDecision() {
+		return stats.VerdictInconclusive
+	}
+	return of.Judged()
+}
+
+func explainAll(reasons []stats.Reason) string {
+	texts := make([]string, len(reasons))
+	for i, r := range reasons {
+		texts[i] = Explain(r)
+	}
+	return strings.Join(texts, "; ")
 }
 
 // metricInWords maps a metric to its name in texts.

@@ -1,171 +1,316 @@
 package result
 
 import (
-	"maps"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
+	"lifthouse/engine/looks"
 	"lifthouse/engine/plan"
-	"lifthouse/engine/visit"
 	"lifthouse/stats"
 )
 
-// Days are the looks at the declared question of a subject: at the end of each full
-// day in UTC with events.
-type Days struct {
-	looks []stats.Look
-	ends  []time.Time
-	plan  *plan.Plan // see plan.Plan.Declaration
-
-	through time.Time // acceptance time of the last event
-}
-
-// NewDays returns the days of the steps of a daily series. A day is full once data
-// were accepted after its end, or if the campaign has ended.
-func NewDays(p *plan.Plan, steps []visit.Step, through time.Time) *Days {
-	d := &Days{plan: p, through: through}
-	sums := map[visit.Segment]visit.Row{}
-	for i, step := range steps {
-		sum := sums[step.Segment]
-		sum.Segment, sum.Moments = step.Segment, sum.Merge(step.Moments)
-		sums[step.Segment] = sum
-		if i+1 < len(steps) && steps[i+1].Bucket == step.Bucket {
-			continue
-		}
-		end := EndOf(p, step.Bucket)
-		if !d.isFull(end) {
-			break
-		}
-		c := sumRows(slices.Collect(maps.Values(sums)), p.MultipleExposures)
-		d.looks, d.ends = append(d.looks, c.look(p)), append(d.ends, end)
-	}
-	return d
-}
-
-// isFull reports whether the day that ends at the given time is full.
-func (d *Days) isFull(end time.Time) bool { return !end.After(d.through) || d.plan.Ended }
-
-// checkpoints returns the ends of the full days 1, 2, 4, 8, … since the first day with
-// visitors, up to the given time; zero: all. The last one is that at or after the last
-// full day with events.
-func (d *Days) checkpoints(to time.Time) []time.Time {
-	const day = 24 * time.Hour
-	first := slices.IndexFunc(d.looks, func(l stats.Look) bool { return l.Visitors > 0 })
-	if first < 0 {
-		return nil
-	}
-	var ends []time.Time
-	start, last := d.ends[first].Add(-day), d.ends[len(d.ends)-1]
-	for n := time.Duration(1); ; n *= 2 {
-		end := start.Add(n * day)
-		if !d.isFull(end) || !to.IsZero() && end.After(to) {
-			return ends
-		}
-		if ends = append(ends, end); !end.Before(last) {
-			return ends
-		}
-	}
-}
-
-// look returns the samples of a cell.
-func (c *cell) look(p *plan.Plan) stats.Look {
-	var look stats.Look
-	var total visit.Moments
-	for _, v := range p.Variations {
-		m := c.counted[v.ID]
-		total = total.Merge(m)
-		look.Samples = append(look.Samples, looks.SampleOf(&m, p.Metric))
-	}
-	capped := total.Capped()
-	look.Visitors, look.NonNegative = total.Visitors, looks.NeverNegative(&capped, p.Metric)
-	return look
-}
-
-// Decide returns what the days up to the given time decided; zero: all days.
-func (d *Days) Decide(to time.Time) *Decision {
-	n := len(d.ends)
-	for n > 0 && !to.IsZero() && d.ends[n-1].After(to) {
-		n--
-	}
-	o := options(d.plan)
-	o.SharesChanged = false
-	return &Decision{Decision: stats.Decide(d.looks[:n], decisionPlan(d.plan), o), days: d, looks: n}
-}
-
-func decisionPlan(p *plan.Plan) stats.DecisionPlan {
-	return stats.DecisionPlan{
-		Shares: p.ExpectedShares(), MinimumEffect: p.Rules.MDE / 100, Power: float64(p.Rules.Power) / 100, Capped: p.Cap != nil,
-	}
-}
-
-// Decision is what the days of the declared question decided.
-type Decision struct {
-	stats.Decision
-	Recorded *Recorded // the last conclusion that was recorded; nil: none
-	days     *Days
-	looks    int // number of the days until the end of the report
-}
-
-// lookEnd returns the end of the day of the planned look, or false if it is not
-// reached.
-func (d *Decision) lookEnd() (time.Time, bool) {
-	if d == nil || d.PlannedLook < 0 {
-		return time.Time{}, false
-	}
-	return d.days.ends[d.PlannedLook], true
-}
-
-// isPlannedLook reports whether a report whose data end at the given time is the
-// planned look.
-func (d *Decision) isPlannedLook(end time.Time) bool {
-	look, reached := d.lookEnd()
-	return reached && look.Equal(end)
-}
-
-// includes reports whether a report is the planned look: its window ends with the day
-// of the look, or there are no later events.
-func (d *Decision) includes(p *plan.Plan, newest time.Time) bool {
-	look, reached := d.lookEnd()
-	if !reached || !p.IsDeclared() {
-		return false
-	}
-	to := p.Filters.To
-	return to.Equal(look) || newest.Before(look) && (to.IsZero() || to.After(look))
-}
-
-// pending returns why an effect that is significant as if there were only one look is
-// not conclusive.
-func (d *Decision) pending() stats.Reason {
-	switch {
-	case d == nil:
-		return ""
-	case d.PlannedLook >= 0:
-		return stats.ReasonPlannedLookInconclusive
-	case d.Reason == stats.ReasonNoPlannedSample:
-		return d.Reason
-	}
-	return stats.ReasonTooEarly
-}
-
-// PlannedLook is the look that has nine tenths of alpha: the report at
-// the end of the first full day on which the required sample was reached.
-type PlannedLook struct {
-	Time             *time.Time   `json:"time"`             // end of the day; null: not reached yet
-	RequiredVisitors *int64       `json:"requiredVisitors"` // over all variations
-	Visitors         *int64       `json:"visitors"`         // at that time
-	Segment          int          `json:"segment"`          // number of the period of equal shares, from 1
+// Guardrail is what the looks say of a guardrail for a variation. Lower and Upper bound the
+// effect in the good direction: a lift as a fraction with a margin, a difference with an
+// absolute margin.
+type Guardrail struct {
+	Status           string       `json:"status"`
+	Margin           *float64     `json:"margin,omitempty"`         // the largest acceptable loss, as a fraction
+	AbsoluteMargin   *float64     `json:"absoluteMargin,omitempty"` // the same in the unit of the metric
+	Lower            *float64     `json:"lower"`                    // of the last look: safe if it is above the negative margin
+	Upper            *float64     `json:"upper"`                    // always valid: harmed if it is below the negative margin
+	RequiredVisitors *int64       `json:"requiredVisitors"`         // over all variations, to show safety with the planned power
+	DecidedAt        *time.Time   `json:"decidedAt,omitempty"`      // end of the look or day that decided
 	Reason           stats.Reason `json:"reason,omitempty"`
 }
 
-func (d *Decision) plannedLook() *PlannedLook {
-	if d == nil {
-		return nil
+// newGuardrail returns the result of a guardrail for a treatment.
+func newGuardrail(g *plan.Guardrail, a *looks.Analysis, guardrail, treatment int) *Guardrail {
+	shown := &Guardrail{Status: looks.NotYetKnown, Reason: stats.ReasonTooEarly}
+	if g.Relative > 0 {
+		shown.Margin = &g.Relative
+	} else {
+		shown.AbsoluteMargin = &g.Absolute
 	}
-	shown := &PlannedLook{RequiredVisitors: d.Required, Segment: d.days.plan.Segment, Reason: d.Reason}
-	if end, reached := d.lookEnd(); reached {
-		shown.Time, shown.Visitors = &end, &d.days.looks[d.PlannedLook].Visitors
-	} else if shown.Reason == "" {
-		shown.Reason = stats.ReasonTooEarly
+	if a == nil || guardrail >= len(a.Guardrails) {
+		return shown
+	}
+	found := &a.Guardrails[guardrail]
+	status := &found.Status[treatment]
+	shown.Status, shown.Upper, shown.RequiredVisitors, shown.Reason = status.Status, status.Upper, status.Required, status.Reason
+	shown.DecidedAt = given(status.DecidedAt)
+	if last := found.Last(treatment); last != nil {
+		in := last.Difference.Interval
+		if g.Relative > 0 {
+			in = last.Lift.Interval
+		}
+		switch {
+		case in == nil:
+		case !g.Down:
+			shown.Lower = in.Lower
+		case in.Upper != nil:
+			lower := -*in.Upper
+			shown.Lower = &lower
+		}
 	}
 	return shown
+}
+
+// Decision is what to do with the campaign.
+type Decision struct {
+	Status      DecisionStatus   `json:"status"`
+	VariationID *int64           `json:"variationId"`         // to ship or to roll back
+	DecidedAt   *time.Time       `json:"decidedAt,omitempty"` // end of the look or day that decided; nil: nothing is decided
+	Reasons     []DecisionReason `json:"reasons"`             // why, or what is missing
+	Text        string           `json:"text"`
+}
+
+// DecisionStatus says what to do.
+type DecisionStatus string
+
+// The statuses, by precedence.
+const (
+	DecisionInvalid      DecisionStatus = "invalid"
+	DecisionRollBack     DecisionStatus = "rollBack"
+	DecisionShip         DecisionStatus = "ship"
+	DecisionNoDifference DecisionStatus = "noDifference"
+	DecisionNoWinner     DecisionStatus = "noWinner"
+	DecisionKeepRunning  DecisionStatus = "keepRunning"
+)
+
+// DecisionReason is a reason of a decision. Goal and metric are those of a guardrail.
+type DecisionReason struct {
+	Code   stats.Reason `json:"code"`
+	GoalID int64        `json:"goalId,omitzero"`
+	Metric string       `json:"metric,omitempty"`
+	Text   string       `json:"text"`
+}
+
+// The reasons of decisions in addition to those of conclusions.
+const (
+	reasonWinner          stats.Reason = "WINNER"
+	reasonLoser           stats.Reason = "LOSER"
+	reasonGuardrailHarmed stats.Reason = "GUARDRAIL_HARMED"
+	reasonGuardrailOpen   stats.Reason = "GUARDRAIL_OPEN"
+	reasonGuardrailsSafe  stats.Reason = "GUARDRAILS_SAFE"
+	reasonMinDays         stats.Reason = "MIN_DAYS"
+	reasonEquivalent      stats.Reason = "WITHIN_MARGIN"
+	reasonPlanEnded       stats.Reason = "PLAN_ENDED"
+)
+
+// decider makes the decision of a report.
+type decider struct {
+	*Report
+	plan  *plan.Plan
+	looks *looks.Analysis
+}
+
+// decide returns what to do. A winner ships if all its guardrails are safe and the least
+// number of days has passed; the guardrails of other variations do not matter then.
+func (r *Report) decide(p *plan.Plan, a *looks.Analysis) *Decision {
+	d := decider{r, p, a}
+	switch r.Conclusion.Status {
+	case stats.StatusInvalid:
+		return &Decision{
+			Status: DecisionInvalid, Text: "Do not decide: " + lowerFirst(r.Conclusion.Text),
+			Reasons: []DecisionReason{{Code: stats.ReasonSampleRatioMismatch, Text: "the split of the visitors does not match the shares"}},
+		}
+	case stats.StatusLoser:
+		found := d.about(DecisionRollBack, *r.Conclusion.VariationID, r.Conclusion.DecidedAt)
+		found.Reasons = []DecisionReason{{Code: reasonLoser, Text: found.Text + " is worse than control"}}
+		found.Text = fmt.Sprintf("Roll back %s: it is worse than %s.", found.Text, d.control())
+		return found
+	case stats.StatusWinner:
+		return d.winner()
+	case stats.StatusInconclusive, stats.StatusInsufficientData:
+	}
+	for treatment := range len(r.Variations) - 1 {
+		if found := d.harmed(treatment); found != nil {
+			return found
+		}
+	}
+	if found := d.noDifference(); found != nil {
+		return found
+	}
+	if found := d.noWinner(); found != nil {
+		return found
+	}
+	found := &Decision{Status: DecisionKeepRunning, Reasons: []DecisionReason{}, Text: "Keep running: " + lowerFirst(r.Conclusion.Text)}
+	for _, reason := range r.Conclusion.Reasons {
+		found.Reasons = append(found.Reasons, DecisionReason{Code: reason, Text: Explain(reason)})
+	}
+	return found
+}
+
+func (d *decider) control() string { return d.Variations[0].Name }
+
+// about returns a decision about a variation, with its name as text.
+func (d *decider) about(status DecisionStatus, id int64, at *time.Time) *Decision {
+	i := slices.IndexFunc(d.Variations, func(v VariationResults) bool { return v.ID == id })
+	return &Decision{Status: status, VariationID: &id, DecidedAt: at, Text: d.Variations[i].Name}
+}
+
+// harmed returns the decision about a treatment that harms a guardrail, or nil.
+func (d *decider) harmed(treatment int) *Decision {
+	if d.looks == nil {
+		return nil
+	}
+	var found *Decision
+	var names []string
+	for i := range d.looks.Guardrails {
+		status := &d.looks.Guardrails[i].Status[treatment]
+		if status.Status != looks.Harmed {
+			continue
+		}
+		if found == nil {
+			found = d.about(DecisionRollBack, d.Variations[treatment+1].ID, &status.DecidedAt)
+		}
+		if status.DecidedAt.Before(*found.DecidedAt) {
+			found.DecidedAt = &status.DecidedAt
+		}
+		found.Reasons = append(found.Reasons, d.ofGuardrail(reasonGuardrailHarmed, i, "is harmed by more than its margin"))
+		names = append(names, d.guardrailName(i))
+	}
+	if found != nil {
+		found.Text = fmt.Sprintf("Roll back %s: it harms %s by more than the margin.", found.Text, strings.Join(names, " and "))
+	}
+	return found
+}
+
+// guardrailName returns the metric and the goal of a guardrail.
+func (d *decider) guardrailName(i int) string {
+	g := d.plan.Declared.Guardrails[i]
+	for j := range d.plan.Goals {
+		if d.plan.Goals[j].ID == g.GoalID {
+			return fmt.Sprintf("%s of %s", metricInWords[g.Metric], d.plan.Goals[j].Name)
+		}
+	}
+	return metricInWords[g.Metric]
+}
+
+func (d *decider) ofGuardrail(code stats.Reason, i int, says string) DecisionReason {
+	g := d.plan.Declared.Guardrails[i]
+	return DecisionReason{Code: code, GoalID: g.GoalID, Metric: string(g.Metric), Text: d.guardrailName(i) + " " + says}
+}
+
+// winner returns the decision about a winner.
+func (d *decider) winner() *Decision {
+	id := *d.Conclusion.VariationID
+	treatment := slices.IndexFunc(d.Variations, func(v VariationResults) bool { return v.ID == id }) - 1
+	if found := d.harmed(treatment); found != nil {
+		return found
+	}
+	at := d.Conclusion.DecidedAt
+	var missing []DecisionReason
+	var waits []string
+	for i := range d.looks.Guardrails {
+		status := &d.looks.Guardrails[i].Status[treatment]
+		if status.Status != looks.Safe {
+			missing = append(missing, d.ofGuardrail(reasonGuardrailOpen, i, "is not known to be safe yet"))
+			waits = append(waits, "it is not yet known that "+d.guardrailName(i)+" is safe")
+			continue
+		}
+		if status.DecidedAt.After(*at) {
+			at = &status.DecidedAt
+		}
+	}
+	if days := d.looks.FullDays(); days < d.plan.Declared.MinDays {
+		text := fmt.Sprintf("%d of at least %d full days have passed", days, d.plan.Declared.MinDays)
+		missing, waits = append(missing, DecisionReason{Code: reasonMinDays, Text: text}), append(waits, text)
+	}
+	name := d.Variations[treatment+1].Name
+	if len(missing) > 0 {
+		return &Decision{
+			Status: DecisionKeepRunning, VariationID: &id, Reasons: missing,
+			Text: fmt.Sprintf("Keep running: %s is better than %s, but %s.", name, d.control(), strings.Join(waits, ", and ")),
+		}
+	}
+	found := &Decision{Status: DecisionShip, VariationID: &id, DecidedAt: at, Reasons: []DecisionReason{{Code: reasonWinner, Text: name + " is better than control"}}}
+	found.Text = fmt.Sprintf("Ship %s: it is better than %s", name, d.control())
+	if n := len(d.plan.Declared.Guardrails); n > 0 {
+		found.Reasons = append(found.Reasons, DecisionReason{Code: reasonGuardrailsSafe, Text: "all guardrails are safe"})
+		found.Text += ", and " + safeGuardrails(n)
+	}
+	found.Text += "."
+	return found
+}
+
+func safeGuardrails(n int) string {
+	switch n {
+	case 1:
+		return "its guardrail is safe"
+	case 2:
+		return "both guardrails are safe"
+	}
+	return fmt.Sprintf("all %d guardrails are safe", n)
+}
+
+// noDifference returns the decision that no treatment can differ by the declared margin, or
+// nil.
+func (d *decider) noDifference() *Decision {
+	margin := d.plan.Rules.EquivalenceMargin
+	if margin == 0 || d.looks == nil {
+		return nil
+	}
+	for _, rows := range d.looks.Primary.Rows {
+		if slices.ContainsFunc(rows, func(r looks.Row) bool { return !r.Within(margin) }) {
+			continue
+		}
+		return &Decision{
+			Status: DecisionNoDifference, DecidedAt: &rows[0].End,
+			Reasons: []DecisionReason{{Code: reasonEquivalent, Text: "the interval of the lift is within the equivalence margin"}},
+			Text:    fmt.Sprintf("No difference: the lift is within ±%v %%, the declared equivalence margin.", 100*margin),
+		}
+	}
+	return nil
+}
+
+// noWinner returns the decision after the end of the plan, or of the campaign, without a
+// winner or a loser. It says what the last look rules out.
+func (d *decider) noWinner() *Decision {
+	if d.looks == nil || len(d.looks.Primary.Rows) == 0 {
+		return nil
+	}
+	rows := d.looks.Primary.Rows[len(d.looks.Primary.Rows)-1]
+	if rows[0].Tau < 1 && !(d.plan.Ended && d.looks.Next.IsZero()) {
+		return nil
+	}
+	text := fmt.Sprintf("No winner after %d days", rows[0].Days)
+	var ruled []string
+	for i := range rows {
+		in := rows[i].Lift.Interval
+		if in == nil {
+			continue
+		}
+		of := ""
+		if len(rows) > 1 {
+			of = " for " + d.Variations[i+1].Name
+		}
+		switch {
+		case in.Upper != nil && in.Lower != nil:
+			ruled = append(ruled, fmt.Sprintf("an uplift above %s or below %s is ruled out%s", percentAt(*in.Upper), percentAt(*in.Lower), of))
+		case in.Lower != nil:
+			ruled = append(ruled, fmt.Sprintf("an uplift below %s is ruled out%s", percentAt(*in.Lower), of))
+		}
+	}
+	if len(ruled) > 0 {
+		text += ": " + strings.Join(ruled, "; ")
+	}
+	return &Decision{
+		Status: DecisionNoWinner, DecidedAt: &rows[0].End, Text: text + ".",
+		Reasons: []DecisionReason{{Code: reasonPlanEnded, Text: "the plan or the campaign has ended"}},
+	}
+}
+
+func percentAt(lift float64) string { return Percent(lift, 1, true) }
+
+// lowerFirst returns a sentence that follows a colon.
+func lowerFirst(sentence string) string {
+	for _, article := range []string{"The ", "There ", "This ", "No ", "Not "} {
+		if strings.HasPrefix(sentence, article) {
+			return strings.ToLower(sentence[:1]) + sentence[1:]
+		}
+	}
+	return sentence
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // Cumulated returns the running sums of the steps as points.
-func Cumulated(p *plan.Plan, steps []visit.Step, decision *Decision) []Point {
+func Cumulated(p *plan.Plan, steps []visit.Step) []Point {
 	first, last := steps[0].Bucket, steps[len(steps)-1].Bucket
 	through := make([]cell, last-first+1)
 	sums := map[[2]int64]visit.Row{}
@@ -31,7 +31,7 @@ func Cumulated(p *plan.Plan, steps []visit.Step, decision *Decision) []Point {
 		through[bucket-first] = sumRows(slices.Collect(maps.Values(sums)), p.MultipleExposures)
 	}
 	points := make([]Point, len(through))
-	onAllCores(len(points), func(i int) { points[i] = pointOf(p, first+int64(i), &through[i], decision) })
+	onAllCores(len(points), func(i int) { points[i] = pointOf(p, first+int64(i), &through[i]) })
 	return points
 }
 
@@ -50,16 +50,14 @@ func onAllCores(n int, do func(i int)) {
 }
 
 // NewPoint returns the point at the end of a bucket, from the rows of its report.
-func NewPoint(p *plan.Plan, bucket int64, rows []visit.Row, decision *Decision) Point {
+func NewPoint(p *plan.Plan, bucket int64, rows []visit.Row) Point {
 	c := sumRows(rows, p.MultipleExposures)
-	return pointOf(p, bucket, &c, decision)
+	return pointOf(p, bucket, &c)
 }
 
-func pointOf(p *plan.Plan, bucket int64, through *cell, decision *Decision) Point {
-	end := EndOf(p, bucket)
-	plannedLook := p.IsDeclared() && decision.isPlannedLook(end)
-	j, _, _ := through.compare(p, plannedLook)
-	return Point{Time: end, PlannedLook: plannedLook, Variations: j.Variations}
+func pointOf(p *plan.Plan, bucket int64, through *cell) Point {
+	j, _, _ := through.compare(p)
+	return Point{Time: EndOf(p, bucket), Variations: j.Variations}
 }
 
 // EndOf returns the end of a bucket or of the window, whichever is earlier.

@@ -29,21 +29,50 @@ type Report struct {
 	DataThrough       *time.Time       `json:"dataThrough"` // null: the subject has no events
 	NewestEvent       *time.Time       `json:"newestEvent"`
 	Stale             bool             `json:"stale"`
-	PlannedLook       *PlannedLook     `json:"plannedLook,omitempty"` // only if something is compared
+	Looks             []Look           `json:"looks,omitzero"`     // only of the declared question about all visitors
+	NextLook          *NextLook        `json:"nextLook,omitempty"` // null: none follows
 	Cell
 	Breakdown []BreakdownCell `json:"breakdown,omitzero"` // only with a dimension
 	Series    []Point         `json:"series,omitzero"`    // only with an interval
-	Decision  *Call           `json:"decision,omitempty"` // only with a scorecard about the declared question and all visitors
+	Decision  *Decision       `json:"decision,omitempty"` // only with a scorecard about the declared question and all visitors
 	Scorecard []*ScorecardRow `json:"scorecard,omitzero"`
 
-	cells *breakdown // the evidence of Breakdown
+	cells *breakdown // the cells of Breakdown
+}
+
+// Look is what the comparisons showed at the end of a week of full days, or of a full day.
+type Look struct {
+	Number     int             `json:"number"`
+	End        time.Time       `json:"end"`
+	Tau        float64         `json:"tau"` // time on the clock of the plan, whose end is 1
+	Visitors   int64           `json:"visitors"`
+	RecordedAt *time.Time      `json:"recordedAt,omitempty"` // nil: computed from the events
+	Variations []LookVariation `json:"variations"`           // without control
+}
+
+// LookVariation is what a look showed of one variation.
+type LookVariation struct {
+	ID                  int64        `json:"id"`
+	CriticalValue       *float64     `json:"criticalValue"` // that |z| must reach
+	Z                   *float64     `json:"z"`
+	PValue              *float64     `json:"pValue"`
+	Difference          Effect       `json:"difference"`
+	Improvement         Effect       `json:"improvement"`
+	ChanceToBeatControl *float64     `json:"chanceToBeatControl,omitempty"` // only Bayesian
+	Significant         bool         `json:"significant"`
+	Reason              stats.Reason `json:"reason,omitempty"`
+}
+
+// NextLook is the next look of a running subject.
+type NextLook struct {
+	Number int       `json:"number"`
+	End    time.Time `json:"end"` // the earliest time
 }
 
 // Point is the report of a window that ends at Time.
 type Point struct {
-	Time        time.Time          `json:"time"`
-	PlannedLook bool               `json:"plannedLook,omitempty"`
-	Variations  []VariationResults `json:"variations"`
+	Time       time.Time          `json:"time"`
+	Variations []VariationResults `json:"variations"`
 }
 
 // GoalName is the goal of the report.
@@ -72,29 +101,10 @@ type Cell struct {
 type Conclusion struct {
 	Status      stats.Status   `json:"status"`
 	VariationID *int64         `json:"variationId"`         // winner or loser
-	Basis       Basis          `json:"basis,omitempty"`     // of a winner or loser
-	DecidedAt   *time.Time     `json:"decidedAt,omitempty"` // end of the day that decided
-	Decided     *Comparison    `json:"decided,omitempty"`   // the comparison of the winner or loser at that time
-	Revised     bool           `json:"revised,omitempty"`   // the events now decide otherwise than what was recorded
-	Recorded    *Recorded      `json:"recorded,omitempty"`  // what was recorded; nil: the same, or nothing
+	Look        *int           `json:"look,omitempty"`      // number of the look that concluded
+	DecidedAt   *time.Time     `json:"decidedAt,omitempty"` // end of that look
 	Reasons     []stats.Reason `json:"reasons"`
-	Text        string         `json:"text"` // one sentence, and one more if revised
-}
-
-// Basis is what supports a conclusion.
-type Basis string
-
-// The bases: the planned look, or the confidence sequence, which holds at every look.
-const (
-	BasisPlannedLook Basis = "plannedLook"
-	BasisAlwaysValid Basis = "alwaysValid"
-)
-
-func basisOf(plannedLook bool) Basis {
-	if plannedLook {
-		return BasisPlannedLook
-	}
-	return BasisAlwaysValid
+	Text        string         `json:"text"` // one sentence
 }
 
 // Power compares the number of visitors, over all variations, with the required
@@ -181,7 +191,7 @@ type Comparison struct {
 	Bayesian    *Bayesian      `json:"bayesian,omitempty"`
 	Significant bool           `json:"significant"`
 	Verdict     stats.Verdict  `json:"verdict"`
-	Conclusive  *bool          `json:"conclusive,omitempty"` // whether the verdict is final; nil in a series, whose points have no conclusion
+	Conclusive  *bool          `json:"conclusive,omitempty"` // whether a look supports the verdict; nil in a series
 	Reasons     []stats.Reason `json:"reasons"`
 }
 
@@ -199,10 +209,10 @@ type Frequentist struct {
 	Reason           stats.Reason     `json:"reason,omitempty"`
 }
 
-// Sequential is the result of the sequence that a conclusion needs. It is valid at
-// every look.
+// Sequential is the result of the last look.
 type Sequential struct {
-	PlannedLook       bool         `json:"plannedLook"`
+	Look              *int         `json:"look"` // its number; null: there was none
+	End               *time.Time   `json:"end"`
 	PValue            *float64     `json:"pValue"`
 	Difference        *Bounds      `json:"difference"`
 	Improvement       *Bounds      `json:"improvement"`
@@ -370,12 +380,6 @@ func NewComparison(c stats.Comparison) *Comparison {
 			PValue: f.PValue, AdjustedPValue: f.AdjustedPValue, Correction: f.Correction, Reason: f.Reason,
 		}
 	}
-	if s := c.Sequential; s != nil {
-		shown.Sequential = &Sequential{
-			PlannedLook: s.PlannedLook, PValue: s.PValue, Difference: newBounds(s.Difference), Improvement: newBounds(s.Lift),
-			Significant: s.Significant, Reason: s.Reason, ImprovementReason: s.LiftReason,
-		}
-	}
 	if b := c.Bayesian; b != nil {
 		shown.Bayesian = &Bayesian{
 			ChanceToBeatControl: b.ChanceToBeatControl, ChanceToBeBest: b.ChanceToBeBest,
@@ -388,7 +392,7 @@ func NewComparison(c stats.Comparison) *Comparison {
 	return shown
 }
 
-func newPower(p stats.PowerReport) *Power {
+func newPower(p stats.SampleProgress) *Power {
 	return &Power{
 		RequiredVisitors: p.RequiredVisitors, Progress: p.Progress, RemainingVisitors: p.RemainingVisitors,
 		DaysRemaining: p.DaysRemaining, MinimumDetectableEffect: p.MinimumDetectableEffect, Power: p.Power, Reason: p.Reason,

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"lifthouse/engine/looks"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/visit"
@@ -23,8 +24,8 @@ type ScorecardRow struct {
 
 	plan      *plan.Plan // of the metric and the goal
 	cell      *cell
-	evidence  stats.Evidence
 	guardrail int // index in the declared guardrails; -1: the row is none
+	secondary int // index in the declared secondary goals; -1: the row is none
 }
 
 // Role is what a row of the scorecard is for.
@@ -47,8 +48,8 @@ type ScorecardVariation struct {
 	Control    bool        `json:"control"`
 	Estimate   Estimate    `json:"estimate"`
 	Comparison *Comparison `json:"comparison"` // null for control
-	// QValue is adjusted over the declared secondary metrics of the variation, and
-	// Discovered reports whether it is below alpha. Other rows have neither.
+	// QValue is the p-value at the last look, adjusted over the declared secondary metrics of
+	// the variation, and Discovered reports whether it is below alpha. Other rows have neither.
 	QValue     *float64   `json:"qValue,omitempty"`
 	Discovered *bool      `json:"discovered,omitempty"`
 	Guardrail  *Guardrail `json:"guardrail,omitempty"` // only in rows of guardrails
@@ -63,7 +64,7 @@ type GoalRows struct {
 
 // newScorecard returns a row for each metric of each goal that has events, a role or
 // the report.
-func newScorecard(p *plan.Plan, goals []GoalRows, plannedLook, mismatch bool) []*ScorecardRow {
+func newScorecard(p *plan.Plan, goals []GoalRows) []*ScorecardRow {
 	var rows []*ScorecardRow
 	for _, g := range goals {
 		all := sumRows(g.Rows.Whole, p.MultipleExposures)
@@ -75,8 +76,7 @@ func newScorecard(p *plan.Plan, goals []GoalRows, plannedLook, mismatch bool) []
 			}
 		}
 	}
-	onAllCores(len(rows), func(i int) { rows[i].compare(plannedLook, mismatch) })
-	discover(rows, options(p).Alpha())
+	onAllCores(len(rows), func(i int) { rows[i].compare() })
 	slices.SortStableFunc(rows, func(a, b *ScorecardRow) int {
 		return cmp.Or(cmp.Compare(slices.Index(roles, a.Role), slices.Index(roles, b.Role)), cmp.Compare(a.plan.CountedGoal(), b.plan.CountedGoal()))
 	})
@@ -112,7 +112,7 @@ func (r *ScorecardRow) setRole(p *plan.Plan) {
 	if id != 0 {
 		r.Goal = &GoalName{id, r.plan.Goal.Name}
 	}
-	r.Role, r.Direction, r.guardrail = RoleOther, catalogue.Up, -1
+	r.Role, r.Direction, r.guardrail, r.secondary = RoleOther, catalogue.Up, -1, -1
 	down := false
 	if id == p.Declared.GoalID && r.Metric == p.Declared.Metric {
 		r.Role = RolePrimary
@@ -122,9 +122,9 @@ func (r *ScorecardRow) setRole(p *plan.Plan) {
 			r.Role, r.guardrail, down = RoleGuardrail, i, g.Down
 		}
 	}
-	for _, s := range p.Declared.Secondary {
+	for i, s := range p.Declared.Secondary {
 		if s.GoalID == id && s.Metric == r.Metric {
-			r.Role, down = RoleSecondary, s.Down
+			r.Role, r.secondary, down = RoleSecondary, i, s.Down
 		}
 	}
 	if down {
@@ -133,39 +133,36 @@ func (r *ScorecardRow) setRole(p *plan.Plan) {
 }
 
 // compare computes the metric of the variations, and compares them with control.
-func (r *ScorecardRow) compare(plannedLook, mismatch bool) {
-	j, _, _ := r.cell.compare(r.plan, plannedLook)
-	r.evidence = j.evidence
-	r.evidence.SampleRatioMismatch = mismatch
-	conclusive := stats.Conclude(r.evidence).Conclusive
+func (r *ScorecardRow) compare() {
+	j, _, _ := r.cell.compare(r.plan)
 	for i := range j.Variations {
 		v := &j.Variations[i]
 		if v.Comparison != nil {
-			v.Comparison.Conclusive = &conclusive[i-1]
+			v.Comparison.Conclusive = new(bool)
+			v.Comparison.Sequential = newSequential(nil, stats.ReasonNotDeclared)
 		}
 		r.Variations = append(r.Variations, ScorecardVariation{ID: v.ID, Name: v.Name, Control: v.Control, Estimate: v.Metrics.Of(r.Metric), Comparison: v.Comparison})
 	}
 }
 
-// discover sets the q-values of the secondary rows, for each variation.
-func discover(rows []*ScorecardRow, alpha float64) {
-	secondary := slices.DeleteFunc(slices.Clone(rows), func(r *ScorecardRow) bool { return r.Role != RoleSecondary })
-	if len(secondary) == 0 {
+// discover sets the q-values of the secondary rows, for each variation, from the p-values of
+// the last look.
+func discover(rows []*ScorecardRow, a *looks.Analysis, alpha float64) {
+	if a == nil || len(a.SecondaryP) == 0 {
 		return
 	}
-	for v := 1; v < len(secondary[0].Variations); v++ {
-		p := make([]float64, len(secondary))
-		for i, r := range secondary {
-			p[i] = math.NaN()
-			if f := r.evidence.Comparisons[v-1].Frequentist; f != nil && f.AdjustedPValue != nil {
-				p[i] = *f.AdjustedPValue
-			}
+	for treatment := range a.SecondaryP[0] {
+		p := make([]float64, len(a.SecondaryP))
+		for i := range p {
+			p[i] = a.SecondaryP[i][treatment]
 		}
-		for i, q := range stats.FalseDiscovery(p) {
-			if !math.IsNaN(q) {
-				discovered := q < alpha
-				secondary[i].Variations[v].QValue, secondary[i].Variations[v].Discovered = &q, &discovered
+		q := stats.FalseDiscovery(p)
+		for _, row := range rows {
+			if row.secondary < 0 || math.IsNaN(q[row.secondary]) {
+				continue
 			}
+			discovered := q[row.secondary] < alpha
+			row.Variations[treatment+1].QValue, row.Variations[treatment+1].Discovered = &q[row.secondary], &discovered
 		}
 	}
 }
@@ -184,32 +181,47 @@ func (r *ScorecardRow) IsEmpty() bool {
 	return r.Role == RoleOther && !slices.ContainsFunc(r.Variations, func(v ScorecardVariation) bool { return v.Estimate.Value != nil && *v.Estimate.Value != 0 })
 }
 
-// AddScorecard adds the scorecard, the decision and the impact to a report. guards are
-// the days of the declared guardrails, in their order; nil without a decision.
-func (r *Report) AddScorecard(p *plan.Plan, goals []GoalRows, decision *Decision, guards []*Days) {
-	plannedLook := r.NewestEvent != nil && decision.includes(p, *r.NewestEvent)
-	mismatch := r.Checks.SampleRatio != nil && r.Checks.SampleRatio.Mismatch
-	rows := newScorecard(p, goals, plannedLook, mismatch)
-	scope := decision.scope(p)
-	guarded := decision.guard(guards)
+// AddScorecard adds the scorecard, the decision and the impact to a report. a is what the
+// looks found; nil: nothing.
+func (r *Report) AddScorecard(p *plan.Plan, goals []GoalRows, a *looks.Analysis) {
+	rows := newScorecard(p, goals)
+	discover(rows, a, options(p).Alpha())
 	for _, row := range rows {
 		for i := range row.Variations {
 			v := &row.Variations[i]
 			if row.plan.CountedGoal() == p.CountedGoal() && row.Metric == p.Metric {
-				v.Comparison = r.Variations[i].Comparison // with what the days decided
+				v.Comparison = r.Variations[i].Comparison // with what the looks found
 			}
 			if v.Control {
 				continue
 			}
-			v.Impact = scope.impact(row.Metric, v.Comparison)
+			look := row.lookOf(a, i-1)
 			if row.guardrail >= 0 {
-				v.Guardrail = newGuardrail(&p.Declared.Guardrails[row.guardrail], guarded, row.guardrail, i-1)
+				v.Guardrail = newGuardrail(&p.Declared.Guardrails[row.guardrail], a, row.guardrail, i-1)
+				v.Comparison.Sequential = newSequential(look, missingLook(p.OfAll()))
 			}
+			v.Impact = newImpact(p, a, row.Metric, v.Comparison, look)
 		}
 	}
 	r.Scorecard = rows
-	r.checkTraffic(p.Running, decision, scope.days, r.GeneratedAt)
-	if p.IsDeclared() && p.OfAllVisitors() {
-		r.Decision = r.call(p, decision, guarded, scope)
+	r.checkTraffic(p.Running, a, r.GeneratedAt)
+	if !describes(p) {
+		r.Decision = r.decide(p, a)
 	}
+}
+
+// lookOf returns the look whose numbers a row quotes: that which concluded about the
+// treatment, or else the last one. Rows without looks have none.
+func (r *ScorecardRow) lookOf(a *looks.Analysis, treatment int) *looks.Row {
+	switch {
+	case a == nil:
+		return nil
+	case r.guardrail >= 0 && r.guardrail < len(a.Guardrails):
+		return a.Guardrails[r.guardrail].Last(treatment)
+	case r.Role != RolePrimary:
+		return nil
+	case a.Outcome != nil && a.Outcome.Treatment == treatment:
+		return concludingRow(a)
+	}
+	return a.Primary.Last(treatment)
 }

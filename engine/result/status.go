@@ -3,12 +3,14 @@ package result
 import (
 	"math"
 	"time"
+
+	"lifthouse/engine/looks"
 )
 
 // Status is the summary of a report for a list.
 type Status struct {
-	Decision  *Call  // nil: nothing is compared
-	Variation *int64 // of the lift; nil: there is none
+	Decision  *Decision // nil: nothing is compared
+	Variation *int64    // of the lift; nil: there is none
 	Lift      *Effect
 	Visitors  int64
 	Days      int           // full days since the first visitor
@@ -19,8 +21,9 @@ type Status struct {
 	views         int64
 }
 
-// NewStatus returns the status of a report with its decision; nil: nothing is compared.
-func NewStatus(r *Report, d *Decision) *Status {
+// NewStatus returns the status of a report, and of what its looks found; nil: nothing is
+// compared.
+func NewStatus(r *Report, a *looks.Analysis) *Status {
 	s := &Status{Health: []WarningCode{}, Computed: time.Now().UTC().Truncate(time.Millisecond)}
 	if r == nil {
 		return s
@@ -34,20 +37,20 @@ func NewStatus(r *Report, d *Decision) *Status {
 			s.Health = append(s.Health, w.Code)
 		}
 	}
-	if r.NewestEvent != nil && d.fullDays() > 0 {
-		s.first, s.newest = d.days.ends[0].Add(-24*time.Hour), *r.NewestEvent
+	if r.NewestEvent != nil && a != nil {
+		s.first, s.newest = a.FirstView.Time, *r.NewestEvent
 	}
 	if v := r.leading(); v != nil {
 		s.Variation, s.Lift = &v.ID, &Effect{Value: v.Comparison.Improvement.Value, Observed: v.Comparison.Improvement.Observed, Reason: v.Comparison.Improvement.Reason}
-		if claim := v.Comparison.Sequential; claim != nil {
-			s.Lift.Interval, s.Lift.Reason = claim.Improvement, claim.ImprovementReason
+		if look := v.Comparison.Sequential; look != nil {
+			s.Lift.Interval, s.Lift.Reason = look.Improvement, look.ImprovementReason
 		}
 	}
 	return s
 }
 
 // leading returns the variation of the decision, or else the one with the smallest
-// p-value at repeated looks; nil if nothing is compared.
+// p-value at the last look; nil if nothing is compared.
 func (r *Report) leading() *VariationResults {
 	var found *VariationResults
 	least := math.Inf(1)

@@ -3,6 +3,8 @@ package result
 import (
 	"fmt"
 	"time"
+
+	"lifthouse/engine/looks"
 )
 
 // FullWeeks says whether the full days of a report are whole weeks. Behaviour differs by
@@ -40,13 +42,15 @@ func Silence(first, newest time.Time, views int64, now time.Time) time.Duration 
 }
 
 // checkTraffic adds the checks of a scorecard.
-func (r *Report) checkTraffic(running bool, d *Decision, days int, now time.Time) {
-	r.Checks.FullWeeks = newFullWeeks(days)
-	if !running || r.NewestEvent == nil || d.fullDays() == 0 || r.Window.To != nil {
+func (r *Report) checkTraffic(running bool, a *looks.Analysis, now time.Time) {
+	if a == nil {
 		return
 	}
-	first := d.days.ends[0].Add(-24 * time.Hour)
-	if silent := Silence(first, *r.NewestEvent, r.Totals.Views, now); silent > 0 {
+	r.Checks.FullWeeks = newFullWeeks(a.FullDays())
+	if !running || r.NewestEvent == nil || r.Window.To != nil {
+		return
+	}
+	if silent := Silence(a.FirstView.Time, *r.NewestEvent, r.Totals.Views, now); silent > 0 {
 		r.Checks.Warnings = append(r.Checks.Warnings, Warning{
 			Code:    warningSilent,
 			Message: fmt.Sprintf("no event for %s, although the subject is active; check that tracking still works", roughly(silent)),

@@ -9,6 +9,7 @@ import (
 	"text/template"
 	"time"
 
+	"lifthouse/engine/looks"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/schema"
@@ -207,16 +208,19 @@ func FreshnessQuery(of plan.Subject, counters string) (*Query, error) {
 	return q, q.Render("freshness.sql", struct{}{})
 }
 
-// FirstView returns when the first view of the subject was accepted. It returns false
-// if there is none.
-func (s *Store) FirstView(ctx context.Context, of plan.Subject) (accepted time.Time, viewed bool, err error) {
+// FirstView returns when the first view of the subject happened, and when the first one was
+// accepted. It returns false if there is none.
+func (s *Store) FirstView(ctx context.Context, of plan.Subject) (first looks.FirstView, viewed bool, err error) {
 	q := &Query{Params: SubjectParams(of)}
 	if err := q.Render("first_view.sql", struct{}{}); err != nil {
-		return time.Time{}, false, err
+		return looks.FirstView{}, false, err
 	}
 	var views uint64
-	err = s.Each(ctx, q, func(row driver.Rows) error { return row.Scan(&accepted, &views) })
-	return accepted.UTC(), views > 0, err
+	err = s.Each(ctx, q, func(row driver.Rows) error { return row.Scan(&first.Time, &first.Accepted, &views) })
+	if err != nil || views == 0 {
+		return looks.FirstView{}, false, err
+	}
+	return looks.FirstView{Time: first.Time.UTC(), Accepted: first.Accepted.UTC()}, true, nil
 }
 
 // SubjectParams returns the parameters that identify a subject.

@@ -1,5 +1,6 @@
--- one row: acceptance time of the first accepted view of the subject, and the number of views
+-- one row: time of the first view of the subject, acceptance time of the first accepted one, and the number of views
 SELECT
+    min(time)        AS first,
     min(ingested_at) AS accepted,
     count()          AS views
 FROM events

@@ -1,3 +1,0 @@
-// Package conclusions keeps the conclusions that were named, in the table of the same
-// name.
-package conclusions

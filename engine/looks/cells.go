@@ -1,0 +1,83 @@
+package looks
+
+import (
+	"slices"
+	"time"
+
+	"lifthouse/engine/visit"
+	"lifthouse/stats"
+)
+
+// OneWindow returns the time from which the first views of the visitors of all looks are, or
+// false if they are not in one window with equal shares.
+func (a *Analysis) OneWindow() (from time.Time, one bool) {
+	parts := partsOf(a.Plan, a.days)
+	if len(parts) != 1 {
+		return time.Time{}, false
+	}
+	return parts[0].from, true
+}
+
+// Cells are the looks at the cells of a breakdown. The j-th cell to have enough visitors in
+// each variation has the error budget alpha / (j (j + 1)), from that look on.
+type Cells struct {
+	of    *Analysis
+	order []string
+	data  map[string][]lookData
+}
+
+// NewCells returns the cells of a breakdown of the declared question, without looks. The
+// subject has one window.
+func NewCells(a *Analysis) *Cells { return &Cells{of: a, data: map[string][]lookData{}} }
+
+// Add adds a look. large has the names of the cells with enough visitors, the most visited
+// first, and rows returns the rows of a cell.
+func (c *Cells) Add(l Look, large []string, rows func(name string) []visit.Row) {
+	for _, name := range large {
+		if !slices.Contains(c.order, name) {
+			c.order = append(c.order, name)
+		}
+	}
+	tau := c.of.Primary.Rows[l.Number-1][0].Tau
+	for _, name := range c.order {
+		sum := map[key]visit.Moments{}
+		for _, r := range rows(name) {
+			if !r.ExposedBefore {
+				at := key{r.VariationID, r.MultiExposed}
+				sum[at] = sum[at].Merge(r.Moments)
+			}
+		}
+		s := stratum{period: partsOf(c.of.Plan, c.of.days)[0].period, counted: map[int64]visit.Moments{}, firstViews: map[int64]int64{}}
+		s.add(sum, 1, c.of.Plan.MultipleExposures)
+		data, visitors := samplesOf(c.of.Plan, &s)
+		c.data[name] = append(c.data[name], lookData{Look: l, Tau: tau, Visitors: visitors, Strata: []stratumData{data}})
+	}
+}
+
+// Analyses returns what the looks found of each cell, by name.
+func (c *Cells) Analyses() map[string]*Analysis {
+	found := map[string]*Analysis{}
+	for i, name := range c.order {
+		a := &Analysis{Schedule: c.of.Schedule, Plan: c.of.Plan}
+		a.Primary = analyze(c.of.Plan, design(c.of.Plan, c.of.Schedule).ForCell(i+1), c.data[name])
+		a.conclude()
+		found[name] = a
+	}
+	return found
+}
+
+// conclude sets the outcome of the looks at the primary metric.
+func (a *Analysis) conclude() {
+	alpha := alphaOf(a.Plan)
+	var findings [][]stats.Finding
+	for _, rows := range a.Primary.Rows {
+		look := make([]stats.Finding, len(rows))
+		for i := range rows {
+			if look[i].Direction = rows[i].direction(alpha); rows[i].Difference.Value != nil {
+				look[i].Difference = *rows[i].Difference.Value
+			}
+		}
+		findings = append(findings, look)
+	}
+	a.Outcome = stats.ConcludeLooks(findings)
+}

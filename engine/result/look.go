@@ -1,0 +1,87 @@
+package result
+
+import (
+	"lifthouse/engine/looks"
+	"lifthouse/engine/plan"
+	"lifthouse/stats"
+)
+
+// newLooks returns the looks of the declared question.
+func newLooks(a *looks.Analysis) []Look {
+	all := []Look{}
+	for _, rows := range a.Primary.Rows {
+		first := rows[0]
+		look := Look{Number: first.Number, End: first.End, Tau: first.Tau, Visitors: first.Visitors, RecordedAt: given(first.RecordedAt)}
+		for i := range rows {
+			look.Variations = append(look.Variations, newLookVariation(&rows[i]))
+		}
+		all = append(all, look)
+	}
+	return all
+}
+
+func newLookVariation(r *looks.Row) LookVariation {
+	return LookVariation{
+		ID: r.VariationID, CriticalValue: r.Critical, Z: r.Z, PValue: r.PValue, Difference: newEffect(r.Difference), Improvement: newEffect(r.Lift),
+		ChanceToBeatControl: r.Chance, Significant: r.Significant, Reason: r.Reason,
+	}
+}
+
+// newSequential returns the result of a look for a comparison, or why there is none.
+func newSequential(r *looks.Row, missing stats.Reason) *Sequential {
+	if r == nil {
+		return &Sequential{Reason: missing, ImprovementReason: missing}
+	}
+	return &Sequential{
+		Look: &r.Number, End: &r.End, PValue: r.PValue, Difference: newBounds(r.Difference.Interval), Improvement: newBounds(r.Lift.Interval),
+		Significant: r.Significant, Reason: r.Reason, ImprovementReason: r.Lift.Reason,
+	}
+}
+
+// nextLook returns the next look of a running subject, or nil.
+func nextLook(a *looks.Analysis) *NextLook {
+	if a == nil || a.Next.IsZero() {
+		return nil
+	}
+	return &NextLook{Number: len(a.Looks) + 1, End: a.Next}
+}
+
+// describes reports whether a report is about other than what the looks decide: its numbers
+// describe, without a winner.
+func describes(p *plan.Plan) bool { return !p.IsDeclared() || !p.OfAllVisitors() }
+
+// missingLook returns why a comparison has no look.
+func missingLook(p *plan.Plan) stats.Reason {
+	switch {
+	case p.Rules.SignificanceLevel == levelWithoutAlpha:
+		return stats.ReasonLevel100
+	case describes(p):
+		return stats.ReasonNotDeclared
+	}
+	return stats.ReasonTooEarly
+}
+
+// levelWithoutAlpha is the significance level at which nothing is significant.
+const levelWithoutAlpha = 100
+
+// concludingRow returns the row of the look that concluded, or nil.
+func concludingRow(a *looks.Analysis) *looks.Row {
+	if a == nil || a.Outcome == nil {
+		return nil
+	}
+	return &a.Primary.Rows[a.Outcome.Look][a.Outcome.Treatment]
+}
+
+// supports reports whether a look found what the verdict on a treatment says.
+func supports(a *looks.Analysis, treatment int, verdict stats.Verdict) bool {
+	want := map[stats.Verdict]int{stats.VerdictBetter: 1, stats.VerdictWorse: -1}[verdict]
+	if a == nil || want == 0 {
+		return false
+	}
+	for _, rows := range a.Primary.Rows {
+		if rows[treatment].Significant && rows[treatment].Direction() == want {
+			return true
+		}
+	}
+	return false
+}

@@ -10,7 +10,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
-// position is how far the changes of a catalogue are known: the number of keys, the sum
+// position says which changes of a catalogue are known: the number of keys, the sum
 // of their highest versions, and the time of the latest change. Versions only grow. So if
 // the number and the sum are those of the store, every change is known.
 type position struct {

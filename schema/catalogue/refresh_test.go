@@ -60,24 +60,31 @@ func TestSwitchReadsItsResourcesOnly(t *testing.T) {
 func TestRefreshFindsEveryChange(t *testing.T) {
 	conn := schematest.Open(t)
 	servers := twoServers(t, conn)
+	writers := 0
 	insert := func(changedAt string, version int, active bool) {
 		t.Helper()
+		writers++
 		if err := conn.Exec(t.Context(), fmt.Sprintf(`INSERT INTO catalogue (account_id, kind, id, facet, version, body, archived, writer, changed_at)
-VALUES (1, 'campaign', 12, 'state', %d, '{"active":%v,"createDate":"2026-01-01T00:00:00Z","updateDate":"2026-01-01T00:00:00Z"}', false, 'w%d', '%s')`, version, active, version, changedAt)); err != nil {
+VALUES (1, 'campaign', 12, 'state', %d, '{"active":%v,"createDate":"2026-01-01T00:00:00Z","updateDate":"2026-01-01T00:00:00Z"}', false, 'w%d', '%s')`, version, active, writers, changedAt)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for name, change := range map[string]func(){
-		"switch of a campaign": func() { _, _, _ = servers[0].SwitchCampaign(t.Context(), 1, 0, 13, true) },
-		"switch of a widget":   func() { _, _, _ = servers[0].SwitchWidget(t.Context(), 1, 0, 7, true) },
-		"token": func() {
+	for _, c := range []struct {
+		name   string
+		change func()
+	}{
+		{"switch of a campaign", func() { _, _, _ = servers[0].SwitchCampaign(t.Context(), 1, 0, 13, true) }},
+		{"switch of a widget", func() { _, _, _ = servers[0].SwitchWidget(t.Context(), 1, 0, 7, true) }},
+		{"token", func() {
 			_, _, _ = servers[0].CreateToken(t.Context(), catalogue.Token{AccountID: 1, Scopes: []catalogue.Scope{catalogue.ScopeRead}})
-		},
-		"another author, whose clock is an hour late": func() { insert("2020-01-01 00:00:00", 50, true) },
-		"another author":      func() { insert("2040-01-01 00:00:00", 51, false) },
-		"the same version":    func() { insert("2041-01-01 00:00:00", 51, true) },
-		"an outdated version": func() { insert("2042-01-01 00:00:00", 9, true) },
-		"archived": func() {
+		}},
+		{"a server whose clock is years late", func() { insert("2020-01-01 00:00:00", 50, true) }},
+		{"another server", func() { insert("2040-01-01 00:00:00", 51, false) }},
+		{"switch of both", func() {
+			_, _, _ = servers[0].SwitchCampaign(t.Context(), 1, 0, 12, false)
+			_, _, _ = servers[1].SwitchCampaign(t.Context(), 1, 0, 13, false)
+		}},
+		{"archived", func() {
 			file := servers[0].Snapshot().File()
 			file.Prune = true
 			site := &file.Accounts[0].Websites[0]
@@ -85,15 +92,17 @@ VALUES (1, 'campaign', 12, 'state', %d, '{"active":%v,"createDate":"2026-01-01T0
 			if _, err := servers[0].Apply(t.Context(), file, false); err != nil {
 				t.Error(err)
 			}
-		},
-		"merged": func() {
+		}},
+		{"the same version", func() { insert("2040-01-01 00:00:01", 51, true) }},
+		{"an outdated version", func() { insert("2040-01-01 00:00:02", 9, true) }},
+		{"merged", func() {
 			if err := conn.Exec(t.Context(), "OPTIMIZE TABLE catalogue FINAL"); err != nil {
 				t.Error(err)
 			}
-		},
+		}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			change()
+		t.Run(c.name, func(t *testing.T) {
+			c.change()
 			for _, server := range servers {
 				if err := server.Refresh(t.Context()); err != nil {
 					t.Fatal(err)

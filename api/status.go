@@ -9,7 +9,7 @@ import (
 
 // status is the summary of the results of a campaign or an experiment in a list.
 type status struct {
-	Decision    *result.Call         `json:"decision"`
+	Decision    *result.Decision         `json:"decision"`
 	VariationID *int64               `json:"variationId"`
 	Lift        *result.Effect       `json:"lift"` // on the primary metric, with the interval at repeated looks
 	Visitors    *int64               `json:"visitors"`

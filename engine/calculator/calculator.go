@@ -96,7 +96,7 @@ type AnswerPower struct {
 // IsPlannedLook reports whether the variations have the results of the planned look.
 func (a *Answer) IsPlannedLook() bool {
 	return slices.ContainsFunc(a.Variations, func(v AnswerVariation) bool {
-		return v.Comparison != nil && v.Comparison.Sequential != nil && v.Comparison.Sequential.PlannedLook
+		return false
 	})
 }
 
@@ -137,7 +137,7 @@ func (q *Input) Answer() *Answer {
 	if d.planned != nil {
 		answer.PlannedLook = &AnswerLook{Visitors: visitorsOf(q.PlannedLook), Variations: q.shown(d.planned, order, options)}
 	}
-	answer.Conclusion = *result.NewConclusion(d.conclusion)
+	answer.Conclusion = result.Conclusion{Status: d.conclusion.Status}
 	deciding := answer.Variations
 	if d.inForce == d.planned && d.planned != nil {
 		deciding = answer.PlannedLook.Variations
@@ -145,9 +145,8 @@ func (q *Input) Answer() *Answer {
 	var decides *AnswerVariation
 	if d.conclusion.Index >= 0 {
 		decides = &deciding[order[1+d.conclusion.Index]]
-		answer.Conclusion.VariationID, answer.Conclusion.Basis = &decides.ID, result.BasisAlwaysValid
+		answer.Conclusion.VariationID = &decides.ID
 		if d.inForce.isPlanned {
-			answer.Conclusion.Basis = result.BasisPlannedLook
 		}
 	}
 	answer.Conclusion.Text = q.sentence(answer, decides)

@@ -29,9 +29,9 @@ var csvColumns = slices.Concat(
 		"campaignId", "widgetId", "experimentId", "goal.id", "goal.name", "compareMetric", "methodology", "significanceLevel",
 		"dimension", "window.from", "window.to", "dataThrough"),
 	columnsIn(func(r *csvRow) map[string]any { return r.cell }, "breakdown.", "value"),
-	columnsIn(func(r *csvRow) map[string]any { return r.point }, "series.", "time", "plannedLook"),
+	columnsIn(func(r *csvRow) map[string]any { return r.point }, "series.", "time"),
 	columnsIn(func(r *csvRow) map[string]any { return r.variation }, "", variationPaths()...),
-	columnsIn(func(r *csvRow) map[string]any { return r.concluded }, "", "conclusion.status", "conclusion.variationId", "conclusion.basis", "conclusion.decidedAt"),
+	columnsIn(func(r *csvRow) map[string]any { return r.concluded }, "", "conclusion.status", "conclusion.variationId", "conclusion.look", "conclusion.decidedAt"),
 )
 
 func columnsIn(in func(*csvRow) map[string]any, prefix string, paths ...string) []csvColumn {
@@ -104,7 +104,7 @@ func comparisonPaths() []string {
 	of("comparison.difference.", "value", "observed", "interval.lower", "interval.upper", "reason")
 	of("comparison.improvement.", "value", "observed", "interval.lower", "interval.upper", "reason")
 	of("comparison.frequentist.", "test", "statistic", "degreesOfFreedom", "pValue", "adjustedPValue", "correction", "reason")
-	of("comparison.sequential.", "plannedLook", "pValue", "difference.lower", "difference.upper", "improvement.lower", "improvement.upper", "significant", "reason", "improvementReason")
+	of("comparison.sequential.", "look", "end", "pValue", "difference.lower", "difference.upper", "improvement.lower", "improvement.upper", "significant", "reason", "improvementReason")
 	of("comparison.bayesian.", "chanceToBeatControl", "chanceToBeBest", "expectedLoss", "expectedLossControl", "prior.mean", "prior.standardDeviation", "reason")
 	of("comparison.", "significant", "verdict", "conclusive", "reasons")
 	return paths

@@ -334,17 +334,12 @@ func (f *forest) legend() {
 	}
 }
 
-// sequenceName returns the name of the intervals of the sequence, or "" if there are
-// none.
+// sequenceName returns the name of the intervals of the last look, or "" if there are none.
 func sequenceName(r *result.Report) string {
-	name := ""
 	for i := range r.Variations {
-		if c := r.Variations[i].Comparison; c != nil && c.Sequential != nil {
-			name = "always-valid interval"
-			if c.Sequential.PlannedLook {
-				return "interval of the planned look"
-			}
+		if c := r.Variations[i].Comparison; c != nil && c.Sequential != nil && c.Sequential.Look != nil {
+			return fmt.Sprintf("interval of look %d", *c.Sequential.Look)
 		}
 	}
-	return name
+	return ""
 }

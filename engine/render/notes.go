@@ -14,7 +14,6 @@ func (t *table) notes() {
 	var notes []string
 	notes = append(notes, t.reasons()...)
 	notes = append(notes, t.validity())
-	notes = append(notes, t.earlierLook()...)
 	notes = append(notes, t.corrected()...)
 	var comparisons []*result.Comparison
 	for i := range t.answer.Variations {
@@ -28,40 +27,12 @@ func (t *table) notes() {
 	t.listed(notes)
 }
 
-// validity returns a note on the looks at which the p-values are valid.
+// validity returns a note on what the p-values are valid for.
 func (t *table) validity() string {
-	note := "The always-valid p-value is valid at every look."
-	if t.answer.IsPlannedLook() {
-		note = "The p-value at the planned look leaves a tenth of the error rate to all other looks."
-	}
 	if t.answer.Methodology == stats.MethodologyFrequentist {
-		return "The p-value is valid for a single look at the planned end. " + note
+		return "The p-value is that of a single test. Conclusions come from the looks."
 	}
-	return note
-}
-
-// earlierLook returns a note per variation on the planned look, unless the table shows
-// that look itself.
-func (t *table) earlierLook() []string {
-	if t.answer.PlannedLook == nil || t.answer.IsPlannedLook() {
-		return nil
-	}
-	var notes []string
-	for i := range t.answer.PlannedLook.Variations {
-		c := t.answer.PlannedLook.Variations[i].Comparison
-		if c == nil {
-			continue
-		}
-		note := fmt.Sprintf("Variation %s at the planned look (%s visitors): ", t.labels[i], result.Grouped(t.answer.PlannedLook.Visitors))
-		if s := c.Sequential; s != nil && s.PValue != nil && c.Improvement.Value != nil {
-			decimals := result.PercentDecimals(result.HalfWidth(c.Improvement.Value, s.Improvement))
-			write := func(x float64) string { return result.Percent(x, decimals, true) }
-			note += fmt.Sprintf("lift %s, %s %s, p %s, ", write(*c.Improvement.Value), t.intervalTitle(),
-				result.RangeInWords(s.Improvement, write), result.Probability(*s.PValue))
-		}
-		notes = append(notes, note+c.VerdictInWords()+".")
-	}
-	return notes
+	return "Conclusions come from the looks."
 }
 
 // listed writes each note on its own lines.

@@ -114,9 +114,6 @@ func (t *reportTable) draw(s *section) {
 // notes writes the reasons, the warnings and the sample size.
 func (t *reportTable) notes() {
 	notes := t.reasons()
-	if text := t.results.DecidedInWords(); text != "" {
-		notes = append(notes, text)
-	}
 	if t.results.CompareMetric != nil && t.results.Methodology == string(stats.MethodologyFrequentist) {
 		notes = append(notes, t.validity())
 	}
@@ -131,7 +128,7 @@ func (t *reportTable) notes() {
 	for _, warning := range t.results.Checks.Warnings {
 		notes = append(notes, "Warning: "+Printable(warning.Message))
 	}
-	if text := t.results.PlannedLookInWords(); text != "" {
+	if text := t.results.LooksInWords(); text != "" {
 		notes = append(notes, text)
 	}
 	if text := t.progress(); text != "" {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"lifthouse/engine/calculator"
+	"lifthouse/engine/looks"
 	"lifthouse/engine/result"
 	"lifthouse/stats"
 )
@@ -16,7 +17,7 @@ func (t *reportTable) scorecard() {
 	}
 	t.line("")
 	t.paragraph(bold, "Scorecard")
-	t.paragraph("", fmt.Sprintf("Lifts with their %d %% intervals at repeated looks. * marks a change in the good direction.", t.results.SignificanceLevel))
+	t.paragraph("", fmt.Sprintf("Lifts with their %d %% intervals, of the last look where a row has looks. * marks a change in the good direction.", t.results.SignificanceLevel))
 	t.line("")
 	var rows []scorecardRow
 	empty := 0
@@ -68,9 +69,11 @@ func scorecardColumns(rows []scorecardRow) []column {
 		liftCell, intervalCell, pCell, word, colour := none, none, none, "", ""
 		if c := r.of.Comparison; c != nil {
 			claim := c.Improvement.Interval
-			if c.Sequential != nil {
-				claim = c.Sequential.Improvement
-				pCell = optional(c.Sequential.PValue, result.Probability)
+			switch {
+			case c.Sequential != nil && c.Sequential.Look != nil:
+				claim, pCell = c.Sequential.Improvement, optional(c.Sequential.PValue, result.Probability)
+			case c.Frequentist != nil:
+				pCell = optional(c.Frequentist.AdjustedPValue, result.Probability)
 			}
 			inPercent := func(x float64) string {
 				return result.Percent(x, result.PercentDecimals(result.HalfWidth(c.Improvement.Value, claim)), true)
@@ -99,11 +102,10 @@ func (r *scorecardRow) write() func(float64) string {
 func (r *scorecardRow) verdict(c *result.Comparison) (words, colour string) {
 	if g := r.of.Guardrail; g != nil {
 		switch g.Status {
-		case stats.GuardrailSafe:
+		case looks.Safe:
 			return "safe", green
-		case stats.GuardrailHarmed:
+		case looks.Harmed:
 			return "harmed", red
-		case stats.GuardrailNotYetKnown:
 		}
 		return "not yet known", ""
 	}

@@ -297,12 +297,9 @@ var verdictColours = map[stats.Verdict]string{stats.VerdictBetter: green, stats.
 // evidence returns the columns with the p-values or the chance to beat control.
 func (t *table) evidence() []column {
 	chance := column{title: "chance to beat control"}
-	fixed, always := column{title: "p"}, column{title: "always-valid p"}
-	if t.answer.IsPlannedLook() {
-		always.title = "p at the planned look"
-	}
+	fixed, look := column{title: "p"}, column{}
 	for _, v := range t.answer.Variations {
-		var chanceCell, fixedCell, alwaysCell string
+		var chanceCell, fixedCell, lookCell string
 		if v.Comparison != nil {
 			if b := v.Comparison.Bayesian; b != nil {
 				chanceCell = optional(b.ChanceToBeatControl, result.Chance)
@@ -313,18 +310,23 @@ func (t *table) evidence() []column {
 					fixed.title = "adjusted p"
 				}
 			}
-			if s := v.Comparison.Sequential; s != nil {
-				alwaysCell = optional(s.PValue, result.Probability)
+			if s := v.Comparison.Sequential; s != nil && s.Look != nil {
+				look.title = fmt.Sprintf("p at look %d", *s.Look)
+				lookCell = optional(s.PValue, result.Probability)
 			}
 		}
 		chance.cells = append(chance.cells, chanceCell)
 		fixed.cells = append(fixed.cells, fixedCell)
-		always.cells = append(always.cells, alwaysCell)
+		look.cells = append(look.cells, lookCell)
 	}
+	columns := []column{fixed}
 	if t.answer.Methodology == stats.MethodologyBayesian {
-		return []column{chance, always}
+		columns[0] = chance
 	}
-	return []column{fixed, always}
+	if look.title != "" {
+		columns = append(columns, look)
+	}
+	return columns
 }
 
 func optional(x *float64, write func(float64) string) string {

@@ -1,6 +1,8 @@
 package result
 
 import (
+	"fmt"
+
 	"lifthouse/engine/looks"
 	"lifthouse/engine/plan"
 	"lifthouse/stats"
@@ -84,4 +86,19 @@ func supports(a *looks.Analysis, treatment int, verdict stats.Verdict) bool {
 		}
 	}
 	return false
+}
+
+// LooksInWords returns a line about the looks, or "" if the report has none.
+func (r *Report) LooksInWords() string {
+	if r.Looks == nil && r.NextLook == nil {
+		return ""
+	}
+	text := "Looks: none yet"
+	if n := len(r.Looks); n > 0 {
+		text = fmt.Sprintf("Looks: %d, the last one on %s with %s visitors", n, lastDay(r.Looks[n-1].End), Grouped(r.Looks[n-1].Visitors))
+	}
+	if r.NextLook != nil {
+		text += fmt.Sprintf("; the next one on %s", lastDay(r.NextLook.End))
+	}
+	return text + "."
 }

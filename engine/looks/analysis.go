@@ -147,7 +147,7 @@ func (a *Analyzer) Analyze(s *Schedule, primary *Sums, guardrails []*Sums) *Anal
 	}
 	found.Outcome = stats.ConcludeLooks(findings)
 	for i, sums := range guardrails {
-		found.Guardrails = append(found.Guardrails, a.guardrail(s, sums, p.Declared.Guardrails[i].Guardrail))
+		found.Guardrails = append(found.Guardrails, a.guardrail(s, sums, p.Declared.Guardrails[i].Margin))
 	}
 	if ends := s.fullDays(); len(ends) > 0 {
 		last := ends[len(ends)-1]
@@ -329,10 +329,9 @@ func addChances(p *plan.Plan, rows []Row, strata []stratumData) {
 
 // guardrail returns the looks of a guardrail and what they say of each variation: the first
 // look at which it is safe, and the first look or day at which it is harmed, which precedes.
-func (a *Analyzer) guardrail(s *Schedule, sums *Sums, g stats.Guardrail) Guardrail {
+func (a *Analyzer) guardrail(s *Schedule, sums *Sums, margin stats.Margin) Guardrail {
 	p := sums.plan
 	found := Guardrail{Question: a.question(s, sums)}
-	margin := stats.Margin{Relative: g.Margin, Absolute: g.AbsoluteMargin, Down: g.Down}
 	treatments := len(p.Variations) - 1
 	type dayData struct {
 		End    time.Time

@@ -20,7 +20,7 @@ type Secondary struct {
 type Guardrail struct {
 	GoalID int64
 	Metric query.Metric
-	stats.Guardrail
+	stats.Margin
 }
 
 // setGoals sets the roles of the goals. The default margin of a guardrail is the
@@ -37,9 +37,9 @@ func (d *Declared) setGoals(g *catalogue.Goals, minDays *int, mde float64) {
 		d.Secondary = append(d.Secondary, Secondary{s.GoalID, query.Metric(s.Metric), s.Direction == catalogue.Down})
 	}
 	for _, r := range g.Guardrails {
-		of := stats.Guardrail{Margin: r.Margin / 100, AbsoluteMargin: r.AbsoluteMargin, Down: r.Direction == catalogue.Down, Competing: len(g.Guardrails)}
+		of := stats.Margin{Relative: r.Margin / 100, Absolute: r.AbsoluteMargin, Down: r.Direction == catalogue.Down}
 		if r.Margin == 0 && r.AbsoluteMargin == 0 {
-			of.Margin = mde / 100
+			of.Relative = mde / 100
 		}
 		d.Guardrails = append(d.Guardrails, Guardrail{r.GoalID, query.Metric(r.Metric), of})
 	}

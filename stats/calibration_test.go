@@ -241,39 +241,6 @@ func TestLongCoverageOfLift(t *testing.T) {
 	}
 }
 
-// TestLongConfidenceSequence measures the error rate of the confidence sequence
-// at 50 looks, over all treatments of a family.
-func TestLongConfidenceSequence(t *testing.T) {
-	long(t)
-	const looks = 50
-	o := Options{SignificanceLevel: 95, PlannedVisitors: 5000}
-	tests := []peeking{
-		{"rates even, 5 %", 200, 200, 1, shop{buyers: 0.05}, 4000},
-		{"rates 5/95, 1 %", 50, 950, 1, shop{buyers: 0.01}, 4000},
-		{"rates 5/95, 20 %", 50, 950, 1, shop{buyers: 0.2}, 3000},
-		{"rates, 3 treatments", 200, 200, 3, shop{buyers: 0.05}, 3000},
-		{"rates, 9 treatments", 200, 200, 9, shop{buyers: 0.05}, 2000},
-		{"means even", 400, 400, 1, shop{buyers: 0.05, sigma: 1}, 3000},
-		{"means 5/95", 100, 1900, 1, shop{buyers: 0.05, sigma: 1}, 2000},
-		{"means 95/5", 1900, 100, 1, shop{buyers: 0.05, sigma: 1}, 2000},
-		{"means 5/95, sigma 1.5", 100, 1900, 1, shop{buyers: 0.05, sigma: 1.5}, 2000},
-		{"means 24/76, sigma 1.5", 240, 760, 1, shop{buyers: 0.05, sigma: 1.5}, 2000},
-		{"means 30/70, sigma 1.5", 300, 700, 1, shop{buyers: 0.05, sigma: 1.5}, 2000},
-		{"means even, sigma 1.5", 400, 400, 1, shop{buyers: 0.05, sigma: 1.5}, 2000},
-		{"means, 3 treatments", 400, 400, 3, shop{buyers: 0.05, sigma: 1}, 1500},
-	}
-	for i, test := range tests {
-		r := newRand(uint64(300 + i))
-		wrong := 0
-		for range test.trials {
-			if test.crosses(r, looks, o) {
-				wrong++
-			}
-		}
-		atMost(t, test.name, wrong, test.trials, 0.05)
-	}
-}
-
 // peeking is an experiment that is looked at repeatedly.
 type peeking struct {
 	name               string
@@ -281,29 +248,6 @@ type peeking struct {
 	treatments         int
 	shop               shop // sigma 0: the metric is a rate
 	trials             int
-}
-
-// crosses reports whether any always-valid result is significant at any look
-// with enough data for a verdict.
-func (x peeking) crosses(r *rand.Rand, looks int, o Options) bool {
-	all := make([]running, x.treatments+1)
-	for range looks {
-		x.shop.look(r, &all[0], x.control)
-		for i := range x.treatments {
-			x.shop.look(r, &all[i+1], x.treatment)
-		}
-		pairs := make([]pair, x.treatments)
-		for i := range pairs {
-			pairs[i] = newPair(x.shop.sample(all[0]), x.shop.sample(all[i+1]), o.pairRules(i))
-		}
-		s := newSequence(pairs, o)
-		for i, c := range pairs {
-			if c.contrast != nil && len(c.insufficient()) == 0 && s.result(i, c).Significant {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // look adds visitors. If the metric is a rate, they have no values.

@@ -18,10 +18,6 @@ func Compare(control Sample, treatments []Sample, o Options) []Comparison {
 	} else {
 		compareFrequentist(comparisons, pairs, o)
 	}
-	s := newSequence(pairs, o)
-	for i, pair := range pairs {
-		comparisons[i].Sequential = s.result(i, pair)
-	}
 	return comparisons
 }
 

@@ -22,16 +22,13 @@ type contrast interface {
 	// end of lifts.
 	differences(q float64, significant bool) bounds
 	lifts(q float64, significant bool) (bounds, Reason)
-	// always returns the contrast for the always-valid result. It is the same
-	// for rates, and has the larger standard error for an uneven pair of means.
+	// always returns the contrast for an always-valid bound and for a posterior. It
+	// is the same for rates, and has the larger standard error for an uneven pair of
+	// means.
 	always() contrast
-	// z returns the statistic on the normal scale.
-	z() float64
 	// shared returns lambda of the family: the correlation of this contrast's z
 	// with the part of z that control contributes.
 	shared() float64
-	// visitors returns the number of visitors in both variations.
-	visitors() float64
 }
 
 // newContrast returns the contrast of two samples, or none. The reason explains
@@ -96,8 +93,6 @@ func (r rates) lifts(q float64, significant bool) (bounds, Reason) {
 }
 
 func (r rates) shared() float64 { return math.Sqrt(r.nt / (r.nt + r.nc)) }
-
-func (r rates) visitors() float64 { return r.total() }
 
 // welch is the contrast of two means by Welch's test.
 type welch struct {
@@ -178,8 +173,6 @@ func (w welch) lifts(q float64, significant bool) (bounds, Reason) {
 
 func (w welch) shared() float64 { return math.Sqrt(w.sc / (w.sc + w.st)) }
 
-func (w welch) visitors() float64 { return w.fc + w.ft + 2 }
-
 // uneven is the contrast of two means of very different numbers of visitors, by
 // Welch's and by the pooled t-test. Welch's t uses the small variation's own
 // variance: a sample of skewed values that underestimates the mean also
@@ -199,8 +192,8 @@ func (u uneven) test() (name Test, statistic, nu, p float64) {
 }
 
 // always widens the standard error. At a 5/95 split of skewed values Welch's
-// confidence sequence has an error rate of .09. The widened sequence has an error
-// rate below alpha.
+// always-valid bound has an error rate of .09. The widened one has an error rate below
+// alpha.
 func (u uneven) always() contrast {
 	w := u.welch
 	w.means = w.widened()

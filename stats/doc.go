@@ -14,14 +14,38 @@
 //	alpha        1 - significance level
 //	Φ, φ, Q      normal distribution function, density, survival function
 //
-// # One alpha, no contradictions
+// # Two results
 //
-// Every verdict, p-value, interval and threshold uses the same alpha. A
-// comparison is significant if p < alpha. The interval of the difference
-// excludes 0 exactly in that case. So does the interval of the lift, if its end
-// on the side of 0 is finite. Both intervals invert the same test. If rounding would
-// move an end across 0, the p-value determines its side. At level 100 alpha is
-// 0: nothing is significant, and intervals are nil.
+// Compare returns the result at a fixed horizon. Its error rate is alpha if it is read
+// once, so it describes the data and names no winner.
+//
+// A LookSequence concludes. It is a group sequential test: all its looks together have
+// one error budget alpha.
+//
+// In both, a comparison is significant exactly if p < alpha, and exactly then the
+// interval of the difference excludes 0. So does the interval of the lift, if its end on
+// the side of 0 is finite. If rounding would move an end across 0, the p-value
+// determines its side. At level 100 alpha is 0: nothing is significant, and intervals
+// are nil.
+//
+// # Looks
+//
+// At the time tau, which is 1 at the planned end, Spend(tau, alpha) of the budget is
+// spent. The critical value of a look spends the rest of it, see Boundary. It depends on
+// the numbers of visitors alone. A treatment is significant if |z| is at least the
+// critical value, and its interval has all effects with a smaller |z|. With several
+// treatments, each one has a level at which all of them together err with probability
+// alpha (Dunnett), see NewLookDesign.
+//
+// Changed shares begin a stratum. z is the sum of the strata's z, weighted by sqrt(nc nt
+// / (nc + nt)), see Stratum. A stratum with fewer than 100 visitors in a variation does
+// not count.
+//
+// The first significant look concludes, and later looks do not withdraw it: see
+// ConcludeLooks. In a Bayesian campaign, the chance to beat control must agree: see
+// LookResult.BayesianDirection. A guardrail is safe if the interval of a look excludes
+// the margin, and harmed by an always-valid bound of its own part of alpha: see
+// Margin.Safe and Margin.Harm. SampleSize plans the visitors for such looks.
 //
 // # Rates: the score test
 //
@@ -64,33 +88,6 @@
 // excludes treatments without a p-value. The interval of a single variation
 // uses the plain alpha.
 //
-// # Peeking: one planned look and a confidence sequence
-//
-// Alpha is divided: alpha1 = .9 alpha belongs to one planned look, alpha2 = .1
-// alpha to a confidence sequence over all other looks. Together they are one
-// sequence of simultaneous level 1 - alpha, by Bonferroni, for any number of looks
-// and for m treatments with a share:
-//
-//	p = min(1, p_adj / .9)    at the planned look; p_adj is Dunnett's
-//	p = min(1, 10 m p_AV)     elsewhere
-//
-// The intervals have Dunnett's bound at alpha1 at the planned look, and elsewhere the
-// bound k(alpha2/m) of |z|:
-//
-//	k(a)² = (N rho² + 1)/(N rho²) ln((N rho² + 1)/a²)
-//	p_AV  = min(1, sqrt(N rho² + 1) exp(-rho² N z² / (2 (N rho² + 1))))
-//
-// Here N are the visitors of the pair, and rho² makes the bound tightest at the
-// planned visitors of the pair. For rates z is the score statistic. For means z is
-// Welch's statistic. If the split is uneven, the pooled standard error replaces
-// Welch's where it is larger. There is no such result below 100 visitors in a
-// variation.
-//
-// Decide goes through the looks of a campaign, one at the end of each full day. The
-// planned look is the first one with the planned visitors over all variations. The
-// first look with a conclusion decides; only a winner may follow a loser. Without
-// planned visitors, rates use the required sample, and means have no planned look.
-//
 // # Bayesian
 //
 // The lift has a normal prior. Its posterior is the prior times exp(-z(L)²/2), where
@@ -98,51 +95,43 @@
 // have one joint posterior, because their z share the part that control contributes.
 // Chances, losses and intervals are integrals over panels around the mode.
 //
-// Under flat priors, rates have exact posteriors Beta(1 + x, 1 + n - x). The
-// chance to beat control, the chance to be best, both expected losses and the
-// equal-tailed intervals are integrals over panels around the modes. Means have
-// normal posteriors under flat priors. A comparison is significant if the
-// chance is above 1 - alpha/2 or below alpha/2. There is no correction for
-// several treatments. Each chance refers to one comparison, so more comparisons
-// yield more false positives. A conclusion needs the sequence above, too, significant
-// on the same side.
+// Under flat priors, rates have exact posteriors Beta(1 + x, 1 + n - x), and means have
+// normal posteriors. A comparison is significant if the chance to beat control is above
+// 1 - alpha/2 or below alpha/2. There is no correction for several treatments: each
+// chance refers to one comparison, so more comparisons yield more false positives.
 //
 // # Verdicts
 //
-// The verdict is insufficientData in three cases:
+// The verdict of Compare is insufficientData in three cases:
 //
 //   - a variation has fewer than 100 visitors,
 //   - a pair of rates has fewer than 5 converted or 5 unconverted visitors,
 //   - a variation of means has fewer than 20 visitors with a value.
 //
-// Otherwise the verdict is better, worse or inconclusive.
-//
-// Conclude adds the conditions under which a look names a winner or a loser: the
-// p-value of the sequence is below alpha.
+// Otherwise it is better, worse or inconclusive.
 //
 // # Breakdowns
 //
-// ConcludeCells draws the conclusions of the cells of a breakdown. At the planned look,
-// the comparisons have Holm's procedure across the cells with 100 visitors in each
-// variation. What it concludes remains. At all other looks, the comparisons of the j-th
-// cell with 100 visitors in each variation have the part 1/(j (j+1)) of alpha2. These
-// parts add up to 1, so that all cells and all looks together err with probability alpha
-// at most. The fixed-horizon verdicts of a look are adjusted by Holm.
+// Verdicts at a fixed horizon have Holm's procedure across the cells, see
+// WeakenAcrossCells. Looks have a budget for each cell: the j-th cell with 100 visitors
+// in each variation has alpha / (j (j+1)), see LookDesign.ForCell. These budgets add up
+// to alpha.
 //
 // # Assumptions
 //
 // Visitors are independent, and each belongs to one variation. Shares do not
-// change within a comparison. A mean is approximately normal; the minimum
+// change within a stratum. A mean is approximately normal; the minimum
 // counts and the pooled t above guard this assumption.
 //
 // # Sources
 //
-// Miettinen and Nurminen (1985), Statistics in Medicine 4: score test and
-// intervals. Welch (1947), Biometrika 34. Fieller (1954), JRSS B 16. Wilson
-// (1927), JASA 22. Dunnett (1955), JASA 50. Holm (1979), Scandinavian Journal
-// of Statistics 6. Marcus, Peritz and Gabriel (1976), Biometrika 63: closed tests. Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas (2021),
-// arXiv:2103.06476: confidence sequences. Miller (2015): Bayesian A/B formulas.
-// Deng, Knoblich and Lu (2018), KDD: delta method. Fabijan et al. (2019), KDD:
-// sample ratio mismatch. Kohavi, Tang and Xu (2020), Trustworthy Online
-// Controlled Experiments.
+// Lan and DeMets (1983), Biometrika 70; Hwang, Shih and DeCani (1990), Statistics in
+// Medicine 9; Jennison and Turnbull (2000), Group Sequential Methods: looks. Miettinen
+// and Nurminen (1985), Statistics in Medicine 4: score test and intervals. Welch (1947),
+// Biometrika 34. Fieller (1954), JRSS B 16. Wilson (1927), JASA 22. Dunnett (1955), JASA
+// 50. Holm (1979), Scandinavian Journal of Statistics 6. Waudby-Smith, Arbour, Sinha,
+// Kennedy and Ramdas (2021), arXiv:2103.06476: always-valid bounds. Lindon and Malek
+// (2022): sample ratio mismatch. Miller (2015): Bayesian A/B formulas. Deng, Knoblich
+// and Lu (2018), KDD: delta method. Fabijan et al. (2019), KDD: sample ratio mismatch.
+// Kohavi, Tang and Xu (2020), Trustworthy Online Controlled Experiments.
 package stats

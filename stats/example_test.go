@@ -14,10 +14,10 @@ func ExampleCompare() {
 	comparisons := stats.Compare(control, []stats.Sample{treatment}, stats.Options{SignificanceLevel: 95, Methodology: stats.MethodologyFrequentist})
 	c := comparisons[0]
 	fmt.Printf("lift %+.1f %%, interval [%+.1f %%, %+.1f %%]\n", 100**c.Lift.Value, 100**c.Lift.Interval.Lower, 100**c.Lift.Interval.Upper)
-	fmt.Printf("p = %.2g, always-valid p = %.2g, verdict %s\n", *c.Frequentist.PValue, *c.Sequential.PValue, c.Verdict)
+	fmt.Printf("p = %.2g, verdict %s\n", *c.Frequentist.PValue, c.Verdict)
 	// Output:
 	// lift +24.8 %, interval [+13.5 %, +37.2 %]
-	// p = 4.3e-06, always-valid p = 0.0024, verdict better
+	// p = 4.3e-06, verdict better
 }
 
 // The same visitors with the Bayesian methodology.
@@ -39,21 +39,34 @@ func ExampleSums_Mean() {
 	// mean 15.0, variance 166.67
 }
 
-// The required sample size for a lift of 20 % with a power of 80 %.
-func ExamplePower() {
-	report := stats.Power(stats.Plan{
-		Control: stats.Rate{Visitors: 1000, Converted: 50}, Shares: []float64{1, 1}, Visitors: 2000,
-		MinimumEffect: 0.2, Power: 0.8, VisitorsPerDay: 400,
-	}, stats.Options{SignificanceLevel: 95})
-	fmt.Printf("%d visitors required, progress %.0f %%\n", *report.RequiredVisitors, 100**report.Progress)
+// Two weekly looks at a campaign of four weeks.
+func ExampleLookSequence() {
+	looks := stats.NewLookDesign(0.05, []float64{1, 1}).NewSequence()
+	for week, sums := range [][2]stats.Rate{{{4000, 200}, {4000, 240}}, {{8000, 400}, {8000, 500}}} {
+		tau := float64(week+1) / 4
+		r := looks.Analyze(tau, []stats.Stratum{{Control: sums[0], Treatment: sums[1]}}, true)
+		fmt.Printf("week %d: z = %.2f, critical value %.2f, p = %.2g, significant %v\n", week+1, *r.Z, *r.Critical, *looks.PValue(r), r.Significant)
+	}
 	// Output:
-	// 16310 visitors required, progress 12 %
+	// week 1: z = 1.96, critical value 3.17, p = 1, significant false
+	// week 2: z = 3.43, critical value 2.84, p = 0.0068, significant true
+}
+
+// The required sample size for a lift of 20 % with a power of 80 % at one of four looks.
+func ExampleSampleSize() {
+	plan := stats.SamplePlan{Control: stats.Rate{Visitors: 1000, Converted: 50}, Shares: []float64{1, 1}, Looks: 4, Power: 0.8}
+	size, _ := stats.NewSampleSize(plan, stats.NewLookDesign(0.05, plan.Shares))
+	progress := size.Progress(0.2, 2000, 400)
+	fmt.Printf("%d visitors required, progress %.0f %%\n", *progress.RequiredVisitors, 100**progress.Progress)
+	// Output:
+	// 16934 visitors required, progress 12 %
 }
 
 // A split of 50:50 that lost visitors of one variation.
-func ExampleSampleRatio() {
-	check := stats.SampleRatio([]int64{10000, 9500}, stats.Split{Control: 50, Variations: []float64{50}})
+func ExampleSampleRatioMismatch() {
+	half := stats.Split{Control: 50, Variations: []float64{50}}
+	check := stats.SampleRatioMismatch([]stats.SharePeriod{{Split: half, Observed: []int64{10000, 9400}}})
 	fmt.Printf("mismatch %v, p = %.2g\n", check.Mismatch, *check.PValue)
 	// Output:
-	// mismatch true, p = 0.00034
+	// mismatch true, p = 0.00088
 }

@@ -3,14 +3,13 @@ package stats
 import (
 	"math"
 	"math/big"
-	"slices"
 	"testing"
 )
 
 // The fuzz targets check that there is no NaN, infinity, panic or contradiction.
 
-func fuzzOptions(level int, flags uint8, planned int64) Options {
-	o := Options{SignificanceLevel: level, NonNegative: flags&1 > 0, SharesChanged: flags&2 > 0, PlannedLook: flags&32 > 0, PlannedVisitors: planned}
+func fuzzOptions(level int, flags uint8) Options {
+	o := Options{SignificanceLevel: level, NonNegative: flags&1 > 0}
 	if flags&4 > 0 {
 		o.Methodology = MethodologyBayesian
 	}
@@ -36,6 +35,20 @@ func possible(r Rate) Rate {
 	return Rate{Visitors: n, Converted: x}
 }
 
+// analyzed returns the result of two looks with the same data.
+func analyzed(strata []Stratum, o Options) [2]LookResult {
+	looks := NewLookDesign(o.Alpha(), []float64{1, 1}).NewSequence()
+	return [2]LookResult{looks.Analyze(0.5, strata[:1], o.NonNegative), looks.Analyze(1, strata, o.NonNegative)}
+}
+
+func progress(plan SamplePlan, o Options, lift float64, visitors int64, perDay float64) SampleProgress {
+	size, reason := NewSampleSize(plan, NewLookDesign(o.Alpha(), plan.Shares))
+	if reason != "" {
+		return SampleProgress{Reason: reason}
+	}
+	return size.Progress(lift, visitors, perDay)
+}
+
 func FuzzCompareRates(f *testing.F) {
 	f.Add(int64(500), int64(0), int64(500), int64(7), int64(0), int64(0), 95, uint8(0), int64(0))
 	f.Add(int64(11111), int64(1), int64(1), int64(0), int64(3), int64(3), 95, uint8(4+8), int64(1))
@@ -44,18 +57,18 @@ func FuzzCompareRates(f *testing.F) {
 	f.Fuzz(func(t *testing.T, n0, x0, n1, x1, n2, x2 int64, level int, flags uint8, planned int64) {
 		control := Rate{Visitors: n0, Converted: x0}
 		one, two := Rate{Visitors: n1, Converted: x1}, Rate{Visitors: n2, Converted: x2}
-		o := fuzzOptions(level, flags, planned)
+		o := fuzzOptions(level, flags)
 		mustSound(t, control, []Sample{one, two}, o)
 		control, one, two = possible(control), possible(one), possible(two)
 		mustSound(t, control, []Sample{one}, o)
 		mustSound(t, control, []Sample{one, two}, o)
 		mustFinite(t, EstimateRate(control, o))
 		mustFinite(t, MultipleExposureSkew([]int64{x0, x1, x2}, []int64{n0, n1, n2}))
-		mustFinite(t, SampleRatio([]int64{n0, n1, n2}, Split{Control: float64(x0 % 100), Variations: []float64{float64(x1), float64(x2)}}))
-		mustFinite(t, Power(Plan{
-			Control: control, Shares: []float64{float64(x1), float64(x2)}, Visitors: n1,
-			MinimumEffect: float64(n2) / 100, Power: 0.8, VisitorsPerDay: float64(x0),
-		}, o))
+		split := Split{Control: float64(x0 % 100), Variations: []float64{float64(x1), float64(x2)}}
+		mustFinite(t, SampleRatioMismatch([]SharePeriod{{split, []int64{n0, n1, n2}}}))
+		mustFinite(t, analyzed([]Stratum{{control, one, 0}, {control, two, 0.3}}, o))
+		plan := SamplePlan{Control: control, Shares: []float64{float64(x1), float64(x2)}, Looks: 1 + int(flags)%4, Power: 0.8, Prior: o.Prior}
+		mustFinite(t, progress(plan, o, float64(n2)/100, planned, float64(x0)))
 	})
 }
 
@@ -65,14 +78,13 @@ func FuzzCompareMeans(f *testing.F) {
 	f.Add(int64(2), 1.0, math.MaxFloat64, int64(2), 6.0, math.MaxFloat64, int64(1<<62), 0.0, 1e-320, 80, uint8(5), int64(1))
 	f.Fuzz(func(t *testing.T, n0 int64, m0, v0 float64, n1 int64, m1, v1 float64, n2 int64, m2, v2 float64, level int, flags uint8, planned int64) {
 		control, one, two := mean(n0, m0, v0), mean(n1, m1, v1), mean(n2, m2, v2)
-		o := fuzzOptions(level, flags, planned)
+		o := fuzzOptions(level, flags)
 		mustSound(t, control, []Sample{one}, o)
 		mustSound(t, control, []Sample{one, two}, o)
 		mustFinite(t, EstimateMean(control, o))
-		mustFinite(t, Power(Plan{
-			Control: control, Shares: []float64{m1, v1, m2}, Visitors: n1,
-			MinimumEffect: v2, Power: m2, VisitorsPerDay: v1,
-		}, o))
+		mustFinite(t, analyzed([]Stratum{{control, one, 0}, {control, two, 0.3}}, o))
+		plan := SamplePlan{Control: control, Shares: []float64{m1, v1, m2}, Looks: 1, Power: m2, Prior: o.Prior, NonNegative: o.NonNegative}
+		mustFinite(t, progress(plan, o, v2, planned, v1))
 	})
 }
 
@@ -85,40 +97,5 @@ func FuzzSums(f *testing.F) {
 		mustFinite(t, EstimateMean(s.Mean(n, scale), o))
 		g := Sums{Sum: big.NewInt(goals), Squares: big.NewInt(goals)}
 		mustFinite(t, EstimateRatio(Ratio{Visitors: n, Value: s, Goals: g, Products: big.NewInt(products), Scale: scale}, o))
-	})
-}
-
-func FuzzConclude(f *testing.F) {
-	f.Add(0.01, 0.2, 1.0, 95, uint8(0))
-	f.Add(math.NaN(), -1.0, math.Inf(1), 100, uint8(7))
-	f.Fuzz(func(t *testing.T, p, q, m float64, level int, flags uint8) {
-		o := fuzzOptions(level, flags, 0)
-		comparisons := Compare(mean(200, m, 1), []Sample{mean(300, p, 1), mean(5000, q, 2)}, o)
-		cell := Evidence{Comparisons: comparisons, SampleRatioMismatch: flags&8 > 0}
-		planned := o
-		planned.PlannedLook = true
-		conclusions := []Conclusion{Conclude(cell)}
-		first := CellEvidence{Evidence: cell, Rank: 1}
-		frozen := CellEvidence{Evidence: cell, AtPlannedLook: Compare(mean(200, m, 1), []Sample{mean(300, p, 1), mean(5000, q, 2)}, planned)}
-		for _, c := range ConcludeCells([]CellEvidence{first, {}, frozen}, o) {
-			if c.Decided == nil {
-				conclusions = append(conclusions, c.Conclusion)
-			} else if c.Index < 0 || len(c.Conclusive) != len(comparisons) {
-				t.Errorf("decided at the planned look: %+v", c)
-			}
-		}
-		for _, c := range conclusions {
-			if c.Status == "" || c.Reasons == nil || (c.Index >= 0) != (c.Status == StatusWinner || c.Status == StatusLoser) {
-				t.Errorf("%+v", c)
-			}
-			if c.Index >= 0 != slices.Contains(c.Conclusive, true) || c.Index >= 0 && !c.Conclusive[c.Index] {
-				t.Errorf("a conclusive verdict and the conclusion contradict each other: %+v", c)
-			}
-		}
-		for _, adjusted := range Holm([]float64{p, q, m}) {
-			if !(adjusted >= 0 && adjusted <= 1) {
-				t.Errorf("Holm(%v, %v, %v) has %v", p, q, m, adjusted)
-			}
-		}
 	})
 }

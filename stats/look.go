@@ -14,6 +14,18 @@ const (
 	ReasonNoAlphaSpent Reason = "NO_ALPHA_SPENT"
 )
 
+// Status is the conclusion of a report.
+type Status string
+
+// The statuses. The zero value is none of them.
+const (
+	StatusWinner           Status = "winner"
+	StatusLoser            Status = "loser"
+	StatusInconclusive     Status = "inconclusive"
+	StatusInsufficientData Status = "insufficientData"
+	StatusInvalid          Status = "invalid"
+)
+
 // LookDesign is what all looks of a campaign have in common.
 type LookDesign struct {
 	// Alpha is the error budget for all looks and all treatments.

@@ -50,6 +50,10 @@ func (m Margin) Safe(r LookResult) bool {
 	return end != nil && (m.Down && *end < margin || !m.Down && *end > -margin)
 }
 
+// DefaultPlannedVisitors is the number of visitors of a pair at which the bound of harm
+// is tightest if a campaign does not plan one.
+const DefaultPlannedVisitors = 5000
+
 // HarmRule is what the harm of all guardrails of a campaign has in common.
 type HarmRule struct {
 	Alpha      float64 // of the campaign
@@ -108,4 +112,25 @@ func (m Margin) Harm(all []Stratum, nonNegative bool, rule HarmRule) Harm {
 		}
 	}
 	return h
+}
+
+// tuning returns rho², for which the always-valid bound is tightest at the planned number
+// of visitors:
+//
+//	rho² = (-2 ln a + ln(1 - 2 ln a)) / N*
+//
+// See Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas (2021), section B.2.
+func tuning(a, planned float64) float64 {
+	return (-2*math.Log(a) + math.Log1p(-2*math.Log(a))) / planned
+}
+
+// alwaysValidCritical returns k, the bound that |z| crosses with probability at
+// most a, for any number of looks:
+//
+//	k² = ((n rho² + 1) / (n rho²)) ln((n rho² + 1) / a²)
+//
+// See Waudby-Smith et al. (2021), Theorem 2.2.
+func alwaysValidCritical(n, rho2, a float64) float64 {
+	s := n * rho2
+	return math.Sqrt((s + 1) / s * (math.Log1p(s) - 2*math.Log(a)))
 }

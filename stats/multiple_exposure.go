@@ -1,11 +1,19 @@
 package stats
 
-import "math"
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mathext"
+)
 
 // multipleExposureShare is the share of multi-exposed visitors above which a
 // report has a warning. Above it, excluding these visitors changes results
 // visibly.
 const multipleExposureShare = 0.01
+
+// minimumExpected is the minimum expected count of a cell for which the
+// chi-square distribution is valid (Cochran, 1954).
+const minimumExpected = 5
 
 // MultipleExposures describes the visitors who were exposed to more than one
 // variation. Share is their share of all visitors, in [0, 1]. PValue is the
@@ -69,4 +77,18 @@ func MultipleExposureSkew(multiExposed, visitors []int64) MultipleExposures {
 	out.Skewed = *out.PValue < mismatchAlpha
 	out.Warning = out.Warning || out.Skewed
 	return out
+}
+
+// chiSquareSurvival returns P(X > x) for a chi-square distribution with the
+// given degrees of freedom.
+func chiSquareSurvival(x float64, degrees int) float64 {
+	switch {
+	case x <= 0 || degrees < 1:
+		return 1
+	case math.IsInf(x, 1):
+		return 0
+	case degrees == 1:
+		return math.Erfc(math.Sqrt(x / 2))
+	}
+	return mathext.GammaIncRegComp(float64(degrees)/2, x/2)
 }

@@ -139,9 +139,9 @@ func TestChancesToBeBestWithoutATest(t *testing.T) {
 func TestNoConversionInControl(t *testing.T) {
 	o := Options{SignificanceLevel: 95, Methodology: MethodologyBayesian, Prior: DefaultPrior(0.2)}
 	compared := Compare(Rate{Visitors: 6000}, []Sample{Rate{Visitors: 6000, Converted: 200}}, o)
-	c := Conclude(Evidence{Comparisons: compared})
-	if c.Status != StatusWinner || c.Index != 0 || !c.Conclusive[0] {
-		t.Errorf("conclusion %+v", c)
+	look := NewLookDesign(0.05, []float64{1, 1}).NewSequence().Analyze(1, []Stratum{{Control: Rate{Visitors: 6000}, Treatment: Rate{Visitors: 6000, Converted: 200}}}, true)
+	if look.BayesianDirection(*compared[0].Bayesian.ChanceToBeatControl, 0.05) != 1 {
+		t.Errorf("look %+v, comparison %+v", look, compared[0].Bayesian)
 	}
 	if b := compared[0].Bayesian; b.ExpectedLoss != nil || b.Reason != ReasonBaselineZero {
 		t.Errorf("loss %v without a reason: %+v", b.ExpectedLoss, b)

@@ -74,8 +74,6 @@ func randomOptions(r *rand.Rand) Options {
 	o := Options{
 		SignificanceLevel: levels[r.IntN(len(levels))],
 		NonNegative:       r.IntN(2) == 0,
-		PlannedVisitors:   int64(math.Exp(r.Float64() * 14)),
-		PlannedLook:       r.IntN(2) == 0,
 	}
 	if r.IntN(2) == 0 {
 		o.Prior = &Prior{Mean: r.NormFloat64() / 10, StandardDeviation: math.Exp(-6 * r.Float64())}
@@ -333,9 +331,6 @@ func TestIntervalsNest(t *testing.T) {
 			if j > 0 {
 				nests(t, last.Difference.Interval, c.Difference.Interval)
 				nests(t, last.Lift.Interval, c.Lift.Interval)
-				if last.Sequential != nil {
-					nests(t, last.Sequential.Difference, c.Sequential.Difference)
-				}
 				if c.Significant && !last.Significant {
 					t.Errorf("%v and %v are significant at %d and not below", a, b, level)
 				}

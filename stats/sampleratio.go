@@ -1,19 +1,15 @@
 package stats
 
-import (
-	"math"
-
-	"gonum.org/v1/gonum/mathext"
-)
+import "math"
 
 const (
 	// mismatchAlpha is the p-value below which a sample ratio mismatch is
-	// reported. It is small enough for a check on every report (Fabijan et al.,
-	// KDD 2019).
+	// reported (Fabijan et al., KDD 2019).
 	mismatchAlpha = 0.001
-	// minimumExpected is the minimum expected count of a cell for which the
-	// chi-square distribution is valid (Cochran, 1954).
-	minimumExpected = 5
+	// mismatchPrior is the total count of the Dirichlet prior of SampleRatioMismatch.
+	// It finds a split of 48/52 instead of 50/50 earliest of the counts that were
+	// tried: in .95 of the campaigns by 21,000 visitors, where 10,000 needs 24,000.
+	mismatchPrior = 3000
 	// largestParts is the largest m of the divisions into multiples of 1/m that
 	// shares in integer percent may represent.
 	largestParts = 12
@@ -68,64 +64,85 @@ type SampleRatioCheck struct {
 	Reason   Reason
 }
 
-// SampleRatio tests the observed visitors, control first, against the split, by
+// SharePeriod has the visitors of a period with one split of traffic, control first. They
+// must be counted before any exclusion, by their first variation.
+type SharePeriod struct {
+	Split    Split
+	Observed []int64
+}
+
+// SampleRatioMismatch tests the visitors against the shares, by a test that is valid at
+// every look: the probability that a fair split ever has p < .001 is at most .001. Expected
+// and Observed are added up over all periods. The p-value is min(1, 1/B), where B is the
+// product over all periods of
 //
-//	chi² = Σ (observed - expected)² / expected
+//	Γ(C)/Γ(C + n) Π Γ(C θi + xi) / (Γ(C θi) θi^xi),  C = 3000
 //
-// over the variations with a share above 0. The degrees of freedom are the
-// number of these variations minus one. Visitors must be counted before any
-// exclusion, by their first variation.
+// for n visitors, xi of them in variation i with the expected share θi > 0. B is the Bayes
+// factor of a Dirichlet prior C θ against θ.
 //
-// Integer percentages cannot express thirds. So the p-value is the largest over
-// the given shares and over every split into multiples of 1/m, m <= 12, near
-// them. A split is near if each share is within half a percentage point of the
-// given one. If a given share lies within 1.5 points of another, its tolerance
-// is one point. Such splits are tried for all traffic, and for the traffic of
-// the variations without control.
+// Integer percentages cannot express thirds. So the p-value is the largest over the given
+// shares and over the splits near them that Split.meanings returns. A p-value below .001 is
+// a mismatch.
 //
-// A p-value below 0.001 is a mismatch. With fewer than 100 visitors, or an
-// expected count below 5, there is no p-value.
-//
-// See Fabijan et al. (2019), "Diagnosing Sample Ratio Mismatch".
-func SampleRatio(observed []int64, split Split) SampleRatioCheck {
-	check := SampleRatioCheck{Observed: observed}
-	shares := split.Expected()
-	if shares == nil || len(shares) != len(observed) {
-		check.Reason = ReasonInvalidData
-		return check
-	}
-	total, cells := 0.0, 0
-	for i, n := range observed {
-		if n < 0 {
-			check.Reason = ReasonInvalidData
-			return check
+// See Lindon and Malek (2022), "Anytime-Valid Inference for Multinomial Count Data".
+func SampleRatioMismatch(periods []SharePeriod) SampleRatioCheck {
+	check := SampleRatioCheck{Reason: ReasonTooFewVariations}
+	factor := 0.0
+	for _, period := range periods {
+		shares := period.Split.Expected()
+		if shares == nil || len(shares) != len(period.Observed) || (check.Observed != nil && len(shares) != len(check.Observed)) {
+			return SampleRatioCheck{Reason: ReasonInvalidData}
 		}
-		if shares[i] > 0 {
-			total += float64(n)
-			cells++
+		if check.Observed == nil {
+			check.Observed, check.Expected = make([]int64, len(shares)), make([]float64, len(shares))
+		}
+		total, used := 0.0, 0
+		for i, n := range period.Observed {
+			if n < 0 {
+				return SampleRatioCheck{Reason: ReasonInvalidData}
+			}
+			check.Observed[i] += n
+			if shares[i] > 0 {
+				total += float64(n)
+				used++
+			}
+		}
+		if used > 1 {
+			check.Reason = ""
+		}
+		least, best := math.Inf(1), shares
+		for _, candidate := range period.Split.meanings(shares) {
+			if b := logBayesFactor(period.Observed, candidate, total); b < least {
+				least, best = b, candidate
+			}
+		}
+		factor += least
+		for i, share := range best {
+			check.Expected[i] += share * total
 		}
 	}
-	check.Expected = scaled(shares, total)
-	if cells < 2 {
-		check.Reason = ReasonTooFewVariations
-		return check
+	if check.Reason == "" {
+		p := math.Min(1, math.Exp(-factor))
+		check.PValue, check.Mismatch = &p, p < mismatchAlpha
 	}
-	for _, expected := range check.Expected {
-		if total < MinimumVisitors || (expected > 0 && expected < minimumExpected) {
-			check.Reason = ReasonTooFewVisitors
-			return check
-		}
-	}
-	best := -1.0
-	for _, candidate := range split.meanings(shares) {
-		expected := scaled(candidate, total)
-		if p := goodnessOfFit(observed, expected); p > best {
-			best, check.Expected = p, expected
-		}
-	}
-	check.PValue = number(best)
-	check.Mismatch = best < mismatchAlpha
 	return check
+}
+
+// logBayesFactor returns ln B of one period and one split.
+func logBayesFactor(observed []int64, shares []float64, total float64) float64 {
+	logRatio := func(from, more float64) float64 { // ln Γ(from + more) / Γ(from)
+		above, _ := math.Lgamma(from + more)
+		below, _ := math.Lgamma(from)
+		return above - below
+	}
+	sum := -logRatio(mismatchPrior, total)
+	for i, share := range shares {
+		if x := float64(observed[i]); share > 0 {
+			sum += logRatio(mismatchPrior*share, x) - x*math.Log(share)
+		}
+	}
+	return sum
 }
 
 // meanings returns the given shares and every division that they may represent.
@@ -178,34 +195,6 @@ func tolerance(shares []float64, i int) float64 {
 		}
 	}
 	return 0.005 + slack
-}
-
-// goodnessOfFit returns the p-value of the chi-square over the cells whose
-// expected count is above 0.
-func goodnessOfFit(observed []int64, expected []float64) float64 {
-	chi2, cells := 0.0, 0
-	for i, e := range expected {
-		if e > 0 {
-			d := float64(observed[i]) - e
-			chi2 += d / e * d
-			cells++
-		}
-	}
-	return chiSquareSurvival(chi2, cells-1)
-}
-
-// chiSquareSurvival returns P(X > x) for a chi-square distribution with the
-// given degrees of freedom.
-func chiSquareSurvival(x float64, degrees int) float64 {
-	switch {
-	case x <= 0 || degrees < 1:
-		return 1
-	case math.IsInf(x, 1):
-		return 0
-	case degrees == 1:
-		return math.Erfc(math.Sqrt(x / 2))
-	}
-	return mathext.GammaIncRegComp(float64(degrees)/2, x/2)
 }
 
 func scaled(shares []float64, by float64) []float64 {

@@ -2,6 +2,7 @@ package stats
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 )
@@ -30,50 +31,94 @@ func TestSplitExpected(t *testing.T) {
 	}
 }
 
-func TestSampleRatio(t *testing.T) {
-	tests := []struct {
+func TestSampleRatioMismatchFormula(t *testing.T) {
+	check := SampleRatioMismatch([]SharePeriod{{Split{40, []float64{1}}, []int64{500, 500}}})
+	lg := func(x float64) float64 { v, _ := math.Lgamma(x); return v }
+	// A Pólya urn: the product of the chances of every visitor under the prior.
+	urn, a, b := 0.0, 1200.0, 1800.0
+	for range 500 {
+		urn += math.Log(a/(a+b)/.4) + math.Log(b/(a+b+1)/.6)
+		a, b = a+1, b+1
+	}
+	formula := lg(3000) - lg(4000) + lg(1700) - lg(1200) - 500*math.Log(.4) + lg(2300) - lg(1800) - 500*math.Log(.6)
+	if math.Abs(math.Log(*check.PValue)+formula) > 1e-8 || math.Abs(urn-formula) > 1e-8 || check.Mismatch {
+		t.Errorf("p = %v, ln B = %v, by the urn %v", *check.PValue, formula, urn)
+	}
+}
+
+func TestSampleRatioMismatch(t *testing.T) {
+	half := Split{50, []float64{1}}
+	thirds := Split{33, []float64{34, 33}}
+	for _, test := range []struct {
 		name     string
-		observed []int64
-		split    Split
+		periods  []SharePeriod
 		mismatch bool
 		reason   Reason
-		p        float64 // 0: not checked
 	}{
-		// The first two are from GrowthBook's tests. chi² of the share 0 is 100²/1900.
-		{"half and half", []int64{1000, 1200}, Split{Control: 50, Variations: []float64{100}}, true, "", 2.0079e-05},
-		{"close", []int64{135, 115}, Split{Control: 50, Variations: []float64{100}}, false, "", 0.205903211},
-		{"5/95 as planned", []int64{500, 9500}, Split{Control: 5, Variations: []float64{100}}, false, "", 1},
-		{"5/95 off", []int64{620, 9380}, Split{Control: 5, Variations: []float64{100}}, true, "", 0},
-		{"thirds written 34, 33, 33", []int64{1e6, 1e6, 1e6}, Split{Control: 34, Variations: []float64{33, 33}}, false, "", 1},
-		{"thirds written 33, 33, 34", []int64{0, 1e6, 1e6, 1e6}, Split{Variations: []float64{33, 33, 34}}, false, "", 1},
-		{"thirds of what control leaves", []int64{150000, 950000, 950000, 950000}, Split{Control: 5, Variations: []float64{33, 33, 34}}, false, "", 1},
-		{"sixths written 17 and 16", []int64{0, 1e6, 1e6, 1e6, 1e6, 1e6, 1e6}, Split{Variations: []float64{17, 17, 17, 17, 16, 16}}, false, "", 1},
-		{"a half and three sixths", []int64{3e6, 1e6, 1e6, 1e6}, Split{Control: 50, Variations: []float64{17, 17, 16}}, false, "", 1},
-		{"as written, too", []int64{34e4, 33e4, 33e4}, Split{Control: 34, Variations: []float64{33, 33}}, false, "", 1},
-		{"quarters are not thirds", []int64{25e4, 25e4, 50e4}, Split{Control: 34, Variations: []float64{33, 33}}, true, "", 0},
-		{"40/60 is not 5/12 and 7/12", []int64{5e5, 7e5}, Split{Control: 40, Variations: []float64{1}}, true, "", 0},
-		{"share 0 is left out", []int64{1000, 900, 5000}, Split{Control: 50, Variations: []float64{1, 0}}, false, "", 0.0217815},
-		{"99 visitors", []int64{9, 90}, Split{Control: 50, Variations: []float64{1}}, false, ReasonTooFewVisitors, 0},
-		{"a cell below 5", []int64{0, 400}, Split{Control: 1, Variations: []float64{1}}, false, ReasonTooFewVisitors, 0},
-		{"nobody", []int64{0, 0}, Split{Control: 50, Variations: []float64{1}}, false, ReasonTooFewVisitors, 0},
-		{"one variation", []int64{0, 500}, Split{Variations: []float64{1}}, false, ReasonTooFewVariations, 0},
-		{"a variation too many", []int64{1, 2, 3}, Split{Control: 50, Variations: []float64{1}}, false, ReasonInvalidData, 0},
-		{"negative count", []int64{-1, 200}, Split{Control: 50, Variations: []float64{1}}, false, ReasonInvalidData, 0},
-	}
-	for _, test := range tests {
-		got := SampleRatio(test.observed, test.split)
-		if got.Mismatch != test.mismatch || got.Reason != test.reason || (got.PValue == nil) != (test.reason != "") {
-			t.Errorf("%s: %+v", test.name, got)
+		{"even", []SharePeriod{{half, []int64{50_000, 50_100}}}, false, ""},
+		{"48/52", []SharePeriod{{half, []int64{19_200, 20_800}}}, true, ""},
+		{"few visitors", []SharePeriod{{half, []int64{3, 0}}}, false, ""},
+		{"no visitors", []SharePeriod{{half, []int64{0, 0}}}, false, ""},
+		{"thirds", []SharePeriod{{thirds, []int64{1_000_000, 1_000_000, 1_000_000}}}, false, ""},
+		{"no thirds", []SharePeriod{{thirds, []int64{1_000_000, 1_080_000, 1_000_000}}}, true, ""},
+		{"thirds written 34, 33, 33", []SharePeriod{{Split{34, []float64{33, 33}}, []int64{1e6, 1e6, 1e6}}}, false, ""},
+		{"thirds of what control leaves", []SharePeriod{{Split{5, []float64{33, 33, 34}}, []int64{150_000, 950_000, 950_000, 950_000}}}, false, ""},
+		{"sixths written 17 and 16", []SharePeriod{{Split{0, []float64{17, 17, 17, 17, 16, 16}}, []int64{0, 1e6, 1e6, 1e6, 1e6, 1e6, 1e6}}}, false, ""},
+		{"a half and three sixths", []SharePeriod{{Split{50, []float64{17, 17, 16}}, []int64{3e6, 1e6, 1e6, 1e6}}}, false, ""},
+		{"as written, too", []SharePeriod{{Split{34, []float64{33, 33}}, []int64{34e4, 33e4, 33e4}}}, false, ""},
+		{"quarters are not thirds", []SharePeriod{{Split{34, []float64{33, 33}}, []int64{25e4, 25e4, 50e4}}}, true, ""},
+		{"40/60 is not 5/12 and 7/12", []SharePeriod{{Split{40, []float64{1}}, []int64{5e5, 7e5}}}, true, ""},
+		{"share 0 is left out", []SharePeriod{{Split{50, []float64{1, 0}}, []int64{1000, 900, 5000}}}, false, ""},
+		{"changed shares", []SharePeriod{{half, []int64{5000, 5000}}, {Split{10, []float64{1}}, []int64{1000, 9000}}}, false, ""},
+		{"wrong after the change", []SharePeriod{{half, []int64{5000, 5000}}, {Split{10, []float64{1}}, []int64{2000, 9000}}}, true, ""},
+		{"two periods, a little each", []SharePeriod{{half, []int64{9800, 10_200}}, {half, []int64{9800, 10_200}}}, false, ""},
+		{"one variation", []SharePeriod{{Split{100, []float64{0}}, []int64{1000, 0}}}, false, ReasonTooFewVariations},
+		{"nothing", nil, false, ReasonTooFewVariations},
+		{"negative", []SharePeriod{{half, []int64{-1, 0}}}, false, ReasonInvalidData},
+		{"other variations", []SharePeriod{{half, []int64{1, 1, 1}}}, false, ReasonInvalidData},
+		{"no remainder", []SharePeriod{{Split{50, []float64{0}}, []int64{1, 1}}}, false, ReasonInvalidData},
+	} {
+		check := SampleRatioMismatch(test.periods)
+		if check.Mismatch != test.mismatch || check.Reason != test.reason || (check.PValue == nil) != (test.reason != "") {
+			t.Errorf("%s: %+v", test.name, check)
 		}
-		if test.p > 0 && !near(*got.PValue, test.p, 1e-4) {
-			t.Errorf("%s: p = %v, want %v", test.name, *got.PValue, test.p)
+		mustFinite(t, check)
+		if check.PValue != nil && !(*check.PValue >= 0 && *check.PValue <= 1) {
+			t.Errorf("%s: p = %v", test.name, *check.PValue)
 		}
-		mustFinite(t, got)
 	}
-	got := SampleRatio([]int64{1e6, 1e6, 1e6}, Split{Control: 34, Variations: []float64{33, 33}})
-	if !near(got.Expected[0], 1e6, 1e-12) {
-		t.Errorf("expected %v, which is not the division of the p-value", got.Expected)
+	check := SampleRatioMismatch([]SharePeriod{{half, []int64{100, 100}}, {Split{10, []float64{1}}, []int64{10, 90}}})
+	if !slices.Equal(check.Observed, []int64{110, 190}) || !slices.Equal(check.Expected, []float64{110, 190}) {
+		t.Errorf("%+v", check)
 	}
+}
+
+// TestSampleRatioMismatchPower simulates 48/52 and fair campaigns that are looked at each day
+// with 1,000 visitors.
+func TestSampleRatioMismatchPower(t *testing.T) {
+	r := rand.New(rand.NewPCG(13, 14))
+	const campaigns, day = 1000, 1000
+	alarms := func(share float64, days int) float64 {
+		found := 0
+		for range campaigns {
+			var x [2]int64
+			for range days {
+				mean := day * share
+				n := int64(math.Round(mean + r.NormFloat64()*math.Sqrt(mean*(1-share))))
+				x[0], x[1] = x[0]+n, x[1]+day-n
+				if SampleRatioMismatch([]SharePeriod{{Split{50, []float64{1}}, x[:]}}).Mismatch {
+					found++
+					break
+				}
+			}
+		}
+		return float64(found) / campaigns
+	}
+	power, by21, fair := alarms(.48, 30), alarms(.48, 21), alarms(.5, 100)
+	if power < .985 || by21 < .93 || by21 > .97 || fair > .003 {
+		t.Errorf("found by 30,000 visitors: %v, by 21,000: %v; fair: %v", power, by21, fair)
+	}
+	t.Logf("found by 30,000 visitors: %v, by 21,000: %v; fair: %v", power, by21, fair)
 }
 
 func TestLeak(t *testing.T) {
@@ -116,5 +161,9 @@ func TestMultipleExposureSkew(t *testing.T) {
 	// chi² = 2 (30 - 60)² / (60 (1 - .006)), whose tail is erfc(sqrt(chi²/2)).
 	if got := *MultipleExposureSkew([]int64{30, 90}, []int64{10000, 10000}).PValue; !near(got, 3.9352851e-08, 1e-7) {
 		t.Errorf("p = %v", got)
+	}
+	// The .05 quantile of 4 degrees of freedom.
+	if got := chiSquareSurvival(9.487729036781154, 4); !near(got, 0.05, 1e-12) {
+		t.Errorf("tail %v, want .05", got)
 	}
 }

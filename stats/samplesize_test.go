@@ -199,3 +199,62 @@ func TestNoSampleSize(t *testing.T) {
 		}
 	}
 }
+
+// singleLook returns the relation for one look that spends all of alpha.
+func singleLook(t *testing.T, control Sample, shares []float64, alpha, power float64) *SampleSize {
+	t.Helper()
+	design := NewLookDesign(alpha, shares)
+	s, reason := NewSampleSize(SamplePlan{Control: control, Shares: shares, Looks: 1, Power: power}, design)
+	if reason != "" {
+		t.Fatal(reason)
+	}
+	s.theta = normalQuantile(design.Level/2) + normalQuantile(1-power)
+	return s
+}
+
+// unpooled returns the variance of the difference of each variation's own variance, times
+// the number of visitors.
+func (s *SampleSize) unpooled(lift float64) float64 {
+	m, vc := s.plan.Control.value(), s.plan.Control.variance()
+	vt := vc
+	if _, rate := s.plan.Control.(Rate); rate {
+		vt = m * (1 + lift) * (1 - m*(1+lift))
+	}
+	return vc/s.shares[0] + vt/s.shares[1]
+}
+
+// TestSampleSizeVectors compares with samples for one look. Those of rates have the
+// variance of each variation, which may be below the pooled one.
+func TestSampleSizeVectors(t *testing.T) {
+	var file struct {
+		Vectors []struct {
+			Kind  string
+			Input struct {
+				Baseline, Mean, SD, Alpha, Power float64
+				MDE                              float64 `json:"mde_rel"`
+				Control                          float64 `json:"control_share"`
+			}
+			Expected struct {
+				Unpooled float64 `json:"n_total_unpooled_z"`
+				Mean     float64 `json:"n_total_z"`
+			}
+		}
+	}
+	readVectors(t, "power.json", &file)
+	w := worst{name: "power.json (z)"}
+	for _, v := range file.Vectors {
+		in, want := v.Input, v.Expected.Mean
+		var control Sample = Mean{Visitors: 1e12, Mean: in.Mean, Variance: in.SD * in.SD}
+		if v.Kind == "proportion" {
+			control, want = Rate{Visitors: 1e12, Converted: int64(math.Round(1e12 * in.Baseline))}, v.Expected.Unpooled
+		}
+		s := singleLook(t, control, []float64{in.Control, 1 - in.Control}, in.Alpha, in.Power)
+		distance := in.MDE * control.value()
+		w.check(t, "n", s.theta*s.theta*s.unpooled(in.MDE)/(distance*distance), want, 1e-9)
+		required, _ := s.Required(in.MDE)
+		if got := float64(*required); got < want-1e-6*want || got > 2*want+1 || v.Kind == "mean" && got > want*(1+1e-9)+1 {
+			t.Errorf("%s, %+v: %v required, want %v or, for an uneven split of rates, more", v.Kind, in, got, want)
+		}
+	}
+	w.log(t, len(file.Vectors))
+}

@@ -31,11 +31,8 @@ func unsound(c Comparison, o Options) string {
 	if alpha == 0 && (c.Significant || c.Difference.Interval != nil || c.Lift.Interval != nil) {
 		return "significant or with an interval at level 100"
 	}
-	if (c.Bayesian == nil) == (c.Frequentist == nil) || c.Sequential == nil {
+	if (c.Bayesian == nil) == (c.Frequentist == nil) {
 		return "both methodologies, or neither"
-	}
-	if law := unsoundSequential(c, alpha, o.PlannedLook); law != "" {
-		return law
 	}
 	if c.Bayesian != nil {
 		return unsoundBayesian(c, alpha)
@@ -96,36 +93,6 @@ func unsoundFrequentist(c Comparison, alpha float64) string {
 		return "degrees of freedom"
 	}
 	return unsoundDuality(c.Significant, c.Difference.Interval, c.Lift.Interval, c.Difference.Value, alpha)
-}
-
-func unsoundSequential(c Comparison, alpha float64, plannedLook bool) string {
-	s := c.Sequential
-	if s.PlannedLook != plannedLook {
-		return "another look"
-	}
-	if (s.PValue == nil) != (s.Reason != "") {
-		return "sequential p and reason"
-	}
-	if s.PValue == nil {
-		return ""
-	}
-	if s.Significant != (*s.PValue < alpha) {
-		return "sequential significance is not p < alpha"
-	}
-	observed := c.Difference.Value
-	if c.Difference.Observed != nil {
-		observed = c.Difference.Observed
-	}
-	if law := unsoundDuality(s.Significant, s.Difference, s.Lift, observed, alpha); law != "" {
-		return "sequential " + law
-	}
-	if c.Frequentist != nil && s.Significant && !c.Significant {
-		return "the sequence is significant, but not the test"
-	}
-	if f := c.Frequentist; f != nil && plannedLook && math.Abs(*s.PValue-math.Min(1, *f.AdjustedPValue/PlannedLookShare)) > 1e-12 {
-		return "p at the planned look"
-	}
-	return ""
 }
 
 // unsoundDuality checks that the intervals exclude 0 exactly if the comparison

@@ -1,9 +1,6 @@
 package stats
 
-import (
-	"math"
-	"slices"
-)
+import "math"
 
 // Reason is a code that explains why a number is missing or why a verdict is
 // weak.
@@ -22,9 +19,6 @@ const (
 	ReasonLevel100                      Reason = "LEVEL_100"
 	ReasonSharesChanged                 Reason = "SHARES_CHANGED"
 	ReasonTooEarly                      Reason = "TOO_EARLY"
-	ReasonNoPlannedSample               Reason = "NO_PLANNED_SAMPLE"
-	ReasonPlannedLookInconclusive       Reason = "PLANNED_LOOK_INCONCLUSIVE"
-	ReasonDayNotOver                    Reason = "DAY_NOT_OVER"
 	ReasonNotDeclared                   Reason = "NOT_DECLARED"
 	ReasonLiftImpossible                Reason = "LIFT_IMPOSSIBLE"
 	ReasonSampleRatioMismatch           Reason = "SAMPLE_RATIO_MISMATCH"
@@ -77,11 +71,6 @@ const (
 	CorrectionDunnett Correction = "dunnett"
 )
 
-// DefaultPlannedVisitors is the number of visitors at which the confidence
-// sequence is tightest if a campaign does not plan one. It is N* in the
-// documentation of Sequential.
-const DefaultPlannedVisitors = 5000
-
 // Options are the settings of a campaign that affect a comparison.
 type Options struct {
 	// SignificanceLevel is in percent; alpha = 1 - level/100. At 100, and at
@@ -93,22 +82,11 @@ type Options struct {
 	NonNegative bool
 	// Shares are the expected shares of the visitors, control first, in any unit.
 	// They decide whether a pair of means is uneven. Without them, or where a share
-	// is 0, the observed shares decide. The number of treatments with a share divides
-	// the error rate of the confidence sequence.
+	// is 0, the observed shares decide.
 	Shares []float64
-	// PlannedVisitors is the planned number of visitors over all variations. N* of
-	// the confidence sequence of a pair is the pair's share of it. A value of 0 or
-	// less means that N* is DefaultPlannedVisitors. It must never depend on results.
-	PlannedVisitors int64
-	// PlannedLook reports whether the samples are those of the planned look. It must
-	// be true at one look at most, which must not be chosen by results.
-	PlannedLook bool
 	// Prior is the prior of the lift under the Bayesian methodology. Nil means flat
 	// priors: of each rate, or of the difference of two means.
 	Prior *Prior
-	// SharesChanged reports whether the traffic shares changed within the
-	// window. If so, every comparison has ReasonSharesChanged.
-	SharesChanged bool
 }
 
 // Alpha returns the accepted error rate, 1 - level/100, in [0, 0.99]. At 0
@@ -130,44 +108,6 @@ func (o Options) pairRules(treatment int) pairRules {
 		rules.smallerShare = math.Min(control, other) / (control + other)
 	}
 	return rules
-}
-
-// plannedVisitors returns N* of the pair of control and one of several treatments.
-func (o Options) plannedVisitors(treatment, treatments int) float64 {
-	if o.PlannedVisitors <= 0 {
-		return DefaultPlannedVisitors
-	}
-	share := 2 / float64(treatments+1)
-	if treatment+1 < len(o.Shares) {
-		total := 0.0
-		for _, s := range o.Shares {
-			total += s
-		}
-		if pair := o.Shares[0] + o.Shares[treatment+1]; pair > 0 && total > 0 {
-			share = pair / total
-		}
-	}
-	return share * float64(o.PlannedVisitors)
-}
-
-// hasShare reports whether a treatment has a share of the visitors. All have one if
-// there are no shares.
-func (o Options) hasShare(treatment int) bool {
-	if treatment+1 >= len(o.Shares) || o.Shares[treatment+1] > 0 {
-		return true
-	}
-	return !slices.ContainsFunc(o.Shares[1:], func(share float64) bool { return share > 0 })
-}
-
-// withShare returns the number of treatments that have a share of the visitors.
-func (o Options) withShare(treatments int) int {
-	n := 0
-	for i := range treatments {
-		if o.hasShare(i) {
-			n++
-		}
-	}
-	return n
 }
 
 // Interval is a confidence or credible interval. A nil end is unbounded. An
@@ -196,14 +136,15 @@ type Effect struct {
 	Reason   Reason
 }
 
-// Comparison is the result of comparing one treatment with control.
+// Comparison is the result of comparing one treatment with control at a fixed horizon:
+// its error rate is alpha if it is read once. It describes, and concludes nothing, see
+// LookSequence.
 type Comparison struct {
 	Difference Effect
 	Lift       Effect
 	// Frequentist is nil under the Bayesian methodology. Bayesian is nil under the
 	// frequentist methodology.
 	Frequentist *Frequentist
-	Sequential  *Sequential
 	Bayesian    *Bayesian
 	Significant bool
 	Verdict     Verdict
@@ -223,20 +164,6 @@ type Frequentist struct {
 	AdjustedPValue   *float64
 	Correction       Correction
 	Reason           Reason
-}
-
-// Sequential is the result of the sequence that a conclusion needs. It is valid no
-// matter how often it is read. PlannedLook reports whether it is the result at the
-// planned look. Reason is set if PValue or Difference is nil. LiftReason is set if
-// Lift or an end of Lift is nil.
-type Sequential struct {
-	PlannedLook bool
-	PValue      *float64
-	Difference  *Interval
-	Lift        *Interval
-	Significant bool
-	Reason      Reason
-	LiftReason  Reason
 }
 
 // Bayesian is the result of the Bayesian methodology. Chances are in [0, 1].

@@ -48,9 +48,6 @@ func (c pair) reasons(out Comparison, o Options) []Reason {
 	if o.Alpha() == 0 {
 		add(ReasonLevel100)
 	}
-	if o.SharesChanged {
-		add(ReasonSharesChanged)
-	}
 	return reasons
 }
 

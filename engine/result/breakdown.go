@@ -38,10 +38,11 @@ func (r *Report) ConcludeCells(found map[string]*looks.Analysis) {
 	b := r.cells
 	comparisons := make([][]stats.Comparison, len(b.cells))
 	for i := range b.cells {
-		comparisons[i] = b.cells[i].comparisons
+		comparisons[i] = slices.Clone(b.cells[i].comparisons)
 	}
+	stats.WeakenAcrossCells(comparisons, options(b.plan))
 	r.Breakdown = make([]BreakdownCell, len(b.cells))
-	for i, weakened := range stats.WeakenAcrossCells(comparisons, options(b.plan)) {
+	for i, weakened := range comparisons {
 		j := b.cells[i]
 		j.Variations = slices.Clone(j.Variations)
 		for t, c := range weakened {

@@ -112,7 +112,7 @@ func (c *cell) sampleRatio(plan *plan.Plan) *SampleRatio {
 	for i, id := range ids {
 		observed[i] = c.firstViews[id].sinceShares
 	}
-	check := stats.SampleRatio(observed, split)
+	check := stats.SampleRatioMismatch([]stats.SharePeriod{{Split: split, Observed: observed}})
 	shown := SampleRatio{
 		PValue: check.PValue, Expected: check.Expected, Observed: check.Observed,
 		Mismatch: check.Mismatch, Reason: check.Reason,

@@ -44,11 +44,21 @@ type span struct{ from, to time.Time }
 
 // NewSchedule returns the schedule of a subject with data up to a time. Looks begin at most
 // at the newest event: later ones have no new visitors. A look has ended once it is mature,
-// or if the subject has ended.
-func NewSchedule(p *plan.Plan, first FirstView, through, newest time.Time) *Schedule {
+// or if the subject has ended. Recorded looks fix the first full day, and have ended.
+func NewSchedule(p *plan.Plan, first FirstView, through, newest time.Time, recorded []Record) *Schedule {
 	s := &Schedule{FirstView: first, rules: p.Rules.LookRules}
 	if first.Time.IsZero() {
 		return s
+	}
+	var written time.Time // end of the last recorded look
+	for _, r := range recorded {
+		first.Time = r.FirstDay
+		if r.End.After(written) {
+			written = r.End
+		}
+	}
+	if written.After(through) {
+		through = written
 	}
 	for _, r := range runsOf(p, first, through) {
 		if full := (span{ceilDay(r.from), r.to.Truncate(day)}); full.from.Before(full.to) {
@@ -59,8 +69,8 @@ func NewSchedule(p *plan.Plan, first FirstView, through, newest time.Time) *Sche
 	days, number := 0, 0
 	for i, run := range s.days {
 		for end := run.from.Add(length); ; end = end.Add(length) {
-			isMature := !through.Before(end.Add(s.rules.Maturity)) || p.Ended
-			if !end.After(run.to) && isMature && !end.Add(-length).After(newest) {
+			isMature := !through.Before(end.Add(s.rules.Maturity)) || p.Ended || !end.After(written)
+			if !end.After(run.to) && isMature && (!end.Add(-length).After(newest) || !end.After(written)) {
 				number, days = number+1, days+int(length/day)
 				s.Looks = append(s.Looks, Look{Number: number, End: end, Days: days})
 				continue

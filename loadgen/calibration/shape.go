@@ -176,5 +176,5 @@ func catalogueOf(all []experiment, o *Options, r rule) catalogue.File {
 		}
 		site.Campaigns = append(site.Campaigns, c)
 	}
-	return catalogue.File{Accounts: []catalogue.Account{{ID: AccountID, Name: "Calibration", Websites: []catalogue.Website{site}}}}
+	return catalogue.File{Accounts: []catalogue.Account{{ID: AccountID, Name: "Calibration", Websites: []catalogue.Website{site}}}, ReplacePlans: true}
 }

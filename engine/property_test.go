@@ -431,7 +431,7 @@ func unconcluded(variations []result.VariationResults) []result.VariationResults
 	for i := range variations {
 		if c := variations[i].Comparison; c != nil {
 			alone := *c
-			alone.Conclusive = nil
+			alone.Conclusive, alone.Sequential = nil, nil
 			variations[i].Comparison = &alone
 		}
 	}

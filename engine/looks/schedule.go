@@ -27,7 +27,8 @@ type Schedule struct {
 	Next  time.Time // end of the next look; zero: none is planned
 
 	FirstView FirstView
-	days      []span // full days without a break, in order
+	days      []span    // full days without a break, in order
+	last      time.Time // end of the day of the newest event
 	rules     plan.LookRules
 }
 
@@ -46,7 +47,7 @@ type span struct{ from, to time.Time }
 // at the newest event: later ones have no new visitors. A look has ended once it is mature,
 // or if the subject has ended. Recorded looks fix the first full day, and have ended.
 func NewSchedule(p *plan.Plan, first FirstView, through, newest time.Time, recorded []Record) *Schedule {
-	s := &Schedule{FirstView: first, rules: p.Rules.LookRules}
+	s := &Schedule{FirstView: first, last: ceilDay(newest), rules: p.Rules.LookRules}
 	if first.Time.IsZero() {
 		return s
 	}
@@ -166,18 +167,21 @@ func (s *Schedule) sinceLooks(end time.Time) []span {
 	return append(found, current)
 }
 
-// fullDays returns the ends of all full days.
+// fullDays returns the ends of all full days, up to that of the newest event.
 func (s *Schedule) fullDays() []time.Time {
 	var ends []time.Time
 	for _, run := range s.days {
-		for end := run.from.Add(day); !end.After(run.to); end = end.Add(day) {
+		for end := run.from.Add(day); !end.After(run.to) && !end.After(s.last); end = end.Add(day) {
 			ends = append(ends, end)
 		}
 	}
 	return ends
 }
 
-// FullDays returns the number of full days.
+// EndOfDay returns the end of the n-th full day, which must exist.
+func (s *Schedule) EndOfDay(n int) time.Time { return s.fullDays()[n-1] }
+
+// FullDays returns the number of full days, up to that of the newest event.
 func (s *Schedule) FullDays() int { return len(s.fullDays()) }
 
 func minTime(a, b time.Time) time.Time {

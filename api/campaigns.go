@@ -34,7 +34,9 @@ type campaign struct {
 	Methodology       string     `json:"methodology"`
 	Power             int        `json:"power"`
 	MDE               float64    `json:"mde"`
+	PrimaryMetric     string     `json:"primaryMetric,omitempty"`
 
+	catalogue.LookPlan
 	Goals      *catalogue.Goals `json:"goals,omitempty"`
 	MinDays    *int             `json:"minDays,omitempty"`
 	Hypothesis string           `json:"hypothesis,omitempty"`
@@ -66,6 +68,7 @@ func newCampaign(c *catalogue.LiveCampaign, counters live.Counters) campaign {
 		Active: c.Active, ControlShare: c.ControlShare, TrafficAllocation: c.TrafficAllocation,
 		TargetID: c.TargetID, TargetMode: c.TargetMode, PrimaryGoalID: c.PrimaryGoalID,
 		SignificanceLevel: c.SignificanceLevel, Methodology: c.Methodology, Power: c.Power, MDE: c.MDE,
+		PrimaryMetric: c.PrimaryMetric, LookPlan: c.LookPlan,
 		Goals: c.Goals, MinDays: c.MinDays, Hypothesis: c.Hypothesis, Owner: c.Owner, Tags: c.Tags,
 	}
 }

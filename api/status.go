@@ -9,9 +9,9 @@ import (
 
 // status is the summary of the results of a campaign or an experiment in a list.
 type status struct {
-	Decision    *result.Decision         `json:"decision"`
+	Decision    *result.Decision     `json:"decision"`
 	VariationID *int64               `json:"variationId"`
-	Lift        *result.Effect       `json:"lift"` // on the primary metric, with the interval at repeated looks
+	Lift        *result.Effect       `json:"lift"` // on the primary metric, with the interval of the last look
 	Visitors    *int64               `json:"visitors"`
 	Days        *int                 `json:"days"` // full days since the first visitor
 	Health      []result.WarningCode `json:"health"`

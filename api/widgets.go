@@ -62,6 +62,7 @@ type widgetExperiment struct {
 	Variations    []widgetVariation `json:"variations"`
 	Goals         *catalogue.Goals  `json:"goals,omitempty"`
 	MinDays       *int              `json:"minDays,omitempty"`
+	catalogue.LookPlan
 }
 
 func newWidget(w *catalogue.LiveWidget, counters *live.WidgetCounters) widget {
@@ -88,7 +89,7 @@ func newExperiment(e *catalogue.Experiment, history []catalogue.SharesSince) wid
 	shown := widgetExperiment{
 		ID: e.ID, Name: e.Name, PrimaryMetric: e.PrimaryMetric, ControlShare: e.ControlShare, Active: e.Active,
 		CreateDate: instant(e.CreateDate), StartDate: instant(e.StartDate), EndDate: instant(e.EndDate),
-		Variations: newWidgetVariations(e.Variations), Goals: e.Goals, MinDays: e.MinDays,
+		Variations: newWidgetVariations(e.Variations), Goals: e.Goals, MinDays: e.MinDays, LookPlan: e.LookPlan,
 	}
 	if len(history) > 0 {
 		shown.UpdateDate = &history[len(history)-1].Since

@@ -2,8 +2,8 @@
 import { half, decimals, isRate, number, text } from "./format.js";
 import { Help } from "./help.jsx";
 import { Chip } from "./listing.jsx";
+import { Decided, NextLook, Since } from "./looks.jsx";
 import { Num } from "./parts.jsx";
-import { Decided, lastDay } from "./planned.jsx";
 import { conclusions } from "./words.js";
 
 /** @import { Interval, Results, ScorecardRow } from "./types.d.ts" */
@@ -31,8 +31,8 @@ function Worth({ scored, currency }) {
   return <p class="worth">{rows.map((row) => row && <Month key={row.metric} {...{ row, id, currency }} level={scored.significanceLevel} />)}<Help of="month" /></p>;
 }
 
-/** Answer is what to do, since when, why, and what it is worth a month. A report without
- * a decision shows its conclusion.
+/** Answer is what to do, since which look, when the next look is, why, and what it is worth
+ * a month. A report without a decision shows its conclusion.
  * @param {{ results: Results, scored: Results | undefined, currency?: string }} props */
 export function Answer({ results, scored, currency }) {
   const { conclusion } = results, decision = results.totals.visitors > 0 ? scored?.decision : undefined;
@@ -41,7 +41,8 @@ export function Answer({ results, scored, currency }) {
   return (
     <div class={"conclusion " + (decision ? decision.status : conclusion.status)} role="status" aria-label="Conclusion">
       <p class="answer">{decision ? <Chip status={decision.status} /> : <b class="tag">{conclusion.reasons.includes("NOT_DECLARED") ? "No conclusion" : conclusions[conclusion.status]}</b>}
-        {decision?.decidedAt && <span class="quiet">since <span class="at">{lastDay(decision.decidedAt)}</span></span>}</p>
+        {decision?.decidedAt && <span class="quiet" id="since">since <Since at={decision.decidedAt} looks={results.looks} /></span>}
+        {results.nextLook && <span class="quiet"><span id="next-look"><NextLook results={results} /></span><Help of="look" /></span>}</p>
       {decision && <p class="answer-text" id="decision">{text(decision.text)}</p>}
       {decision && scored && <Worth scored={scored} currency={currency} />}
       <p id="conclusion" class={decision ? (repeated ? "hidden" : "why") : "answer-text"}>{text(conclusion.text)}</p>

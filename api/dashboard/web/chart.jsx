@@ -6,6 +6,7 @@ import { axisRange, endsOf, middlesOf } from "./points.js";
 
 /** @import { TargetedKeyboardEvent } from "preact" */
 /** @import { AlignedData, Band, Options, Series } from "uplot" */
+/** @import { Mark } from "./points.js" */
 /** @import { Line, Point, View } from "./types.d.ts" */
 
 const height = 300; // px
@@ -41,27 +42,71 @@ const instant = (seconds, apart) => {
   return apart >= 86400 || seconds % 86400 === 0 ? day : at.toISOString().slice(11, 16);
 };
 
-/** mark draws a vertical line with a label at the planned look.
- * @param {uPlot} chart @param {number} look in seconds */
-function mark(chart, look) {
-  const { ctx, bbox } = chart, x = Math.round(chart.valToPos(look, "x", true)), unit = uPlot.pxRatio, left = x < bbox.left + bbox.width / 2;
+const space = 56; // px between the labels of two marks at least
+
+/** mark draws a vertical line with a label at each look and at the next one.
+ * @param {uPlot} chart @param {Mark[]} marks */
+function mark(chart, marks) {
+  const { ctx, bbox } = chart, unit = uPlot.pxRatio;
+  let free = bbox.left + bbox.width; // right end of the room for labels
   ctx.save();
-  ctx.strokeStyle = ctx.fillStyle = ink("--text");
-  ctx.lineWidth = 1.5 * unit;
-  ctx.setLineDash([6 * unit, 4 * unit]);
   ctx.beginPath();
-  ctx.moveTo(x, bbox.top);
-  ctx.lineTo(x, bbox.top + bbox.height);
-  ctx.stroke();
+  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+  ctx.clip();
   ctx.font = `${12 * unit}px system-ui, sans-serif`;
-  ctx.textAlign = left ? "left" : "right";
+  ctx.textAlign = "right";
   ctx.textBaseline = "top";
-  ctx.setLineDash([]);
-  ctx.lineWidth = 4 * unit;
-  ctx.strokeStyle = ink("--card"); // separates the label from the curves
-  const at = /** @type {const} */ (["planned look", x + (left ? 6 : -6) * unit, bbox.top + 2 * unit]);
-  ctx.strokeText(...at);
-  ctx.fillText(...at);
+  for (const { number, at, next } of marks.toReversed()) {
+    const x = Math.round(chart.valToPos(at, "x", true));
+    ctx.strokeStyle = ctx.fillStyle = ink(next ? "--accent" : "--text");
+    ctx.lineWidth = 1.25 * unit;
+    ctx.setLineDash(next ? [2 * unit, 3 * unit] : [6 * unit, 4 * unit]);
+    ctx.beginPath();
+    ctx.moveTo(x, bbox.top);
+    ctx.lineTo(x, bbox.top + bbox.height);
+    ctx.stroke();
+    if (x > free || x - space * unit < bbox.left) continue;
+    free = x - space * unit;
+    ctx.setLineDash([]);
+    ctx.lineWidth = 4 * unit;
+    ctx.strokeStyle = ink("--card"); // separates the label from the curves
+    const label = /** @type {const} */ ([next ? "next look" : "look " + number, x - 5 * unit, bbox.top + 2 * unit]);
+    ctx.strokeText(...label);
+    ctx.fillText(...label);
+  }
+  ctx.restore();
+}
+
+/** beam draws the intervals of the looks: vertical bars with a cap at each end within the
+ * chart. Bars of several variations are side by side.
+ * @param {uPlot} chart @param {View} view */
+function beam(chart, { beams, lines }) {
+  const { ctx, bbox } = chart, unit = uPlot.pxRatio, { min = 0, max = 0 } = chart.scales.y;
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(bbox.left - 8 * unit, bbox.top, bbox.width + 16 * unit, bbox.height);
+  ctx.clip();
+  ctx.lineWidth = 2.5 * unit;
+  for (const { index, at, value, interval: [lower, upper] } of beams) {
+    const place = lines.findIndex((l) => l.index === index) - (lines.length - 1) / 2;
+    const x = Math.round(chart.valToPos(at, "x", true) + 7 * unit * place);
+    /** @param {number} y */
+    const height = (y) => chart.valToPos(Math.max(min, Math.min(y, max)), "y", true);
+    ctx.strokeStyle = ctx.fillStyle = ink("--v" + (index % 6));
+    ctx.beginPath();
+    ctx.moveTo(x, height(lower ?? -Infinity));
+    ctx.lineTo(x, height(upper ?? Infinity));
+    for (const end of [lower, upper]) {
+      if (end === null || end < min || end > max) continue;
+      ctx.moveTo(x - 4 * unit, height(end));
+      ctx.lineTo(x + 4 * unit, height(end));
+    }
+    ctx.stroke();
+    if (value === null || value < min || value > max) continue;
+    ctx.beginPath();
+    ctx.arc(x, height(value), 4 * unit, 0, 2 * Math.PI);
+    ctx.fill();
+  }
   ctx.restore();
 }
 
@@ -83,16 +128,17 @@ function curvesOf(lines, cumulative) {
 
 /** plan returns the options of a chart.
  * @param {View} view @param {number} width in px
- * @param {number | undefined} look time of the planned look in seconds
+ * @param {Mark[]} marks the looks; the time axis reaches to the last one
  * @param {() => [number, number]} range of the value axis
  * @param {(chart: uPlot) => void} moved is called when the crosshair moves
  * @returns {Options} */
-function plan(view, width, look, range, moved) {
+function plan(view, width, marks, range, moved) {
+  const last = Math.max(...marks.map((m) => m.at));
   const axis = { stroke: ink("--text"), grid: { stroke: ink("--line"), width: 1 }, ticks: { stroke: ink("--line"), width: 1 }, font: "12px system-ui, sans-serif" };
   return {
     width, height, ...curvesOf(view.lines, view.cumulative), legend: { show: false }, padding: [8, 24, 0, 0],
-    scales: { y: { range } },
-    hooks: { draw: look === undefined ? [] : [(chart) => mark(chart, look)], setCursor: [moved] },
+    scales: { x: { range: (_, low, high) => [low, Math.max(high, last)] }, y: { range } },
+    hooks: { draw: [(chart) => mark(chart, marks), (chart) => beam(chart, view)], setCursor: [moved] },
     cursor: {
       y: false, drag: { x: false, y: false, setScale: false },
       points: { size: (_, series) => (series % 3 === 1 ? 11 : 0), width: (_, series) => (series % 3 === 1 ? 2 : 0), stroke: ink("--card") },
@@ -107,18 +153,18 @@ const steps = /** @type {Record<string, number>} */ ({ ArrowLeft: -1, ArrowDown:
 
 /** useChart draws on a canvas and returns a function that moves the crosshair to a
  * point, or removes it.
- * @param {Drawing} drawing @param {number | undefined} look @param {(at: number | undefined) => void} onMove */
-function useChart(drawing, look, onMove) {
+ * @param {Drawing} drawing @param {Mark[]} marks @param {(at: number | undefined) => void} onMove */
+function useChart(drawing, marks, onMove) {
   const { view, data } = drawing, dark = useTheme();
   const host = useRef(/** @type {HTMLDivElement | null} */ (null)), drawn = useRef(/** @type {uPlot | null} */ (null));
   const latest = useRef({ drawing, onMove }), exact = useRef(/** @type {number | undefined} */ (undefined));
   latest.current = { drawing, onMove };
-  const kept = JSON.stringify([view.name, view.label, view.lines.map((l) => l.index), dark, look]);
+  const kept = JSON.stringify([view.name, view.label, view.lines.map((l) => l.index), view.beams, dark, marks]);
   useLayoutEffect(() => {
     const room = /** @type {HTMLDivElement} */ (host.current);
     const range = /** @returns {[number, number]} */ () => [latest.current.drawing.low, latest.current.drawing.high];
     const moved = /** @param {uPlot} chart */ (chart) => latest.current.onMove(exact.current ?? chart.cursor.idx ?? undefined);
-    const chart = drawn.current = new uPlot(plan(view, room.clientWidth, look, range, moved), data, room);
+    const chart = drawn.current = new uPlot(plan(view, room.clientWidth, marks, range, moved), data, room);
     const watch = new ResizeObserver(() => chart.setSize({ width: room.clientWidth, height }));
     watch.observe(room);
     return () => { watch.disconnect(); chart.destroy(); };
@@ -137,9 +183,9 @@ function useChart(drawing, look, onMove) {
 
 /** Chart draws lines with their intervals. The pointer and the arrow keys move a
  * crosshair along the points. A table below it has the same data.
- * @param {{ drawing: Drawing, label: string, at: number | undefined, said: string, look?: number, onMove: (at: number | undefined) => void }} props at is the point of the crosshair, said its values as a text */
-export function Chart({ drawing, label, at, said, look, onMove }) {
-  const { host, point } = useChart(drawing, look, onMove), last = drawing.data[0].length - 1;
+ * @param {{ drawing: Drawing, label: string, at: number | undefined, said: string, marks: Mark[], onMove: (at: number | undefined) => void }} props at is the point of the crosshair, said its values as a text */
+export function Chart({ drawing, label, at, said, marks, onMove }) {
+  const { host, point } = useChart(drawing, marks, onMove), last = drawing.data[0].length - 1;
   /** @param {TargetedKeyboardEvent<HTMLDivElement>} event */
   const press = (event) => {
     if (event.key === "Escape") point(undefined);

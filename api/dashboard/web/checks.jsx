@@ -1,8 +1,8 @@
 // @ts-check
 import { count, decimals, minute, money, number, percent, probability } from "./format.js";
 import { Help } from "./help.jsx";
+import { Looks } from "./looks.jsx";
 import { Num } from "./parts.jsx";
-import { PlannedLook } from "./planned.jsx";
 import { why } from "./words.js";
 
 /** @import { ComponentChildren } from "preact" */
@@ -70,12 +70,12 @@ function Waiting({ scored }) {
   return <p>If the effect is as seen now, each week of waiting costs about <Num value={week}>{number(week, decimals(week / 2))}</Num> {row.metric === "valuePerVisitor" ? "in value" : "converted visitors"}. The interval shows how uncertain that is.<Help of="waiting" /></p>;
 }
 
-/** Progress shows the progress towards the required sample size and the planned look.
+/** Progress shows the progress towards the required sample size, and the looks.
  * @param {{ results: Results, scored?: Results }} props */
 export function Progress({ results, scored }) {
   const { power } = results;
   if (!power) return null;
-  if (power.requiredVisitors === null) return <section aria-labelledby="progress"><h2 id="progress">Progress</h2><p>The required sample size cannot be computed: {why(power.reason)}.</p><PlannedLook results={results} /></section>;
+  if (power.requiredVisitors === null) return <section aria-labelledby="progress"><h2 id="progress">Progress</h2><p>The required sample size cannot be computed: {why(power.reason)}.</p><Looks results={results} /></section>;
   const left = power.remainingVisitors !== null && power.remainingVisitors > 0;
   return (
     <section aria-labelledby="progress">
@@ -83,7 +83,7 @@ export function Progress({ results, scored }) {
       <progress max="1" value={Math.min(power.progress ?? 0, 1)} aria-label="Progress towards the required sample size" />
       <p><b><Num value={power.progress}>{percent(power.progress, 0)}</Num></b> of <Num value={power.requiredVisitors}>{count(power.requiredVisitors)}</Num> required visitors<Help of="required" />.{" "}
         {left ? <><Num value={power.remainingVisitors}>{count(power.remainingVisitors)}</Num> remaining{power.daysRemaining !== null && <>, {power.daysRemaining > 365 ? "more than a year at this traffic: " : "about "}<b><Num value={power.daysRemaining}>{count(power.daysRemaining)}</Num> {power.daysRemaining === 1 ? "day" : "days"}</b> at last week's rate</>}.</> : "The required sample size is reached."}</p>
-      <PlannedLook results={results} />
+      <Looks results={results} />
       {scored && <Waiting scored={scored} />}
       <p class="quiet">{power.minimumDetectableEffect !== null && <>Minimum detectable uplift so far<Help of="detectable" />: {percent(power.minimumDetectableEffect)}. </>}
         {power.power !== null && <>Power for the planned uplift<Help of="power" />: {percent(power.power, 0)}. </>}{power.reason && `Reason: ${why(power.reason)}.`}</p>

@@ -5,8 +5,8 @@ import { scaleOf } from "./scale.js";
 
 /** @import { Comparison, Interval, Results, Scale } from "./types.d.ts" */
 
-/** liftScale returns a scale that contains the fixed-horizon intervals. Wider
- * always-valid intervals may exceed the scale; an arrow marks the cut end.
+/** liftScale returns a scale that contains the intervals of the single tests. Wider
+ * intervals of the last look may exceed the scale; an arrow marks the cut end.
  * @param {Comparison[]} comparisons
  * @param {{ wide?: boolean }} [options] */
 export function liftScale(comparisons, { wide = true } = {}) {
@@ -15,11 +15,11 @@ export function liftScale(comparisons, { wide = true } = {}) {
   for (const c of comparisons) {
     const { value, interval } = c.improvement;
     ends.push(value, ...(interval || []));
-    const always = c.sequential?.improvement;
-    if (wide && always && interval && interval[0] !== null && interval[1] !== null) {
+    const look = c.sequential?.improvement;
+    if (wide && look && interval && interval[0] !== null && interval[1] !== null) {
       const reach = interval[1] - interval[0];
-      ends.push(always[0] === null ? interval[0] - reach : Math.max(always[0], interval[0] - reach));
-      ends.push(always[1] === null ? interval[1] + reach : Math.min(always[1], interval[1] + reach));
+      ends.push(look[0] === null ? interval[0] - reach : Math.max(look[0], interval[0] - reach));
+      ends.push(look[1] === null ? interval[1] + reach : Math.min(look[1], interval[1] + reach));
     }
   }
   return scaleOf(ends, wide ? 6 : 4);
@@ -43,19 +43,20 @@ function Span({ scale, interval, y, thin }) {
   );
 }
 
-/** ForestRow shows an uplift with its intervals, and the margin of a guardrail.
+/** ForestRow shows an uplift with its interval, that of the last look, and the margin of a
+ * guardrail.
  * @param {{ scale: Scale, comparison: Comparison, index: number, name: string, margin?: number }} props */
 export function ForestRow({ scale, comparison, index, name, margin }) {
   const { value, interval } = comparison.improvement;
-  const always = comparison.sequential?.improvement;
-  const y = always ? 11 : 16;
+  const look = comparison.sequential?.improvement;
+  const y = look ? 11 : 16;
   return (
     <svg class={"forest-row " + hue(index)} height="32" width="100%" role="img" aria-label={`${name}: uplift ${lift(value, interval)}, interval ${liftSpan(interval)}${margin === undefined ? "" : `, margin ${tick(margin)}`}`}>
       <line class="zero" x1={scale.at(0) + "%"} x2={scale.at(0) + "%"} y1="0" y2="32" />
       {margin !== undefined && margin > scale.low && margin < scale.high && <line class="margin" x1={scale.at(margin) + "%"} x2={scale.at(margin) + "%"} y1="0" y2="32" />}
       <Span scale={scale} interval={interval} y={y} />
       {value !== null && <circle cx={scale.clip(value) + "%"} cy={y} r="5" />}
-      {always && <Span scale={scale} interval={always} y={24} thin />}
+      {look && <Span scale={scale} interval={look} y={24} thin />}
     </svg>
   );
 }
@@ -88,7 +89,7 @@ export function Forest({ results }) {
   const compared = comparedOf(results);
   if (compared.every(({ comparison: c }) => c.improvement.value === null && !c.improvement.interval)) return null;
   const scale = liftScale(compared.map((v) => v.comparison));
-  const sequential = compared.some((v) => v.comparison.sequential), planned = compared.some((v) => v.comparison.sequential?.plannedLook);
+  const look = compared.find((v) => v.comparison.sequential?.look)?.comparison.sequential?.look;
   const level = results.significanceLevel + "\u00a0%";
   const name = results.methodology === "bayesian" ? "credible interval" : "confidence interval";
   return (
@@ -96,7 +97,7 @@ export function Forest({ results }) {
       <h2 id="forest">Uplift over {results.variations[0].name}</h2>
       <p class="legend">
         <span><span class="key thick" aria-hidden="true" />{level} {name}</span>
-        {sequential && <span><span class="key thin" aria-hidden="true" />{level} {planned ? "confidence interval of the planned look" : "always-valid confidence interval: valid at every look"}</span>}
+        {look && <span><span class="key thin" aria-hidden="true" />{level} confidence interval of look {look}</span>}
       </p>
       <div class="forest">
         {compared.map((v) => (
@@ -111,15 +112,15 @@ export function Forest({ results }) {
         <summary>Show data table</summary>
         <div class="scroll" tabIndex={0} role="region" aria-label="Uplift data">
           <table id="forest-numbers">
-            <thead><tr><th scope="col">Variation</th><th scope="col">Uplift</th><th scope="col">{level} {name}</th>{sequential && <th scope="col">{level} {planned ? "interval of the planned look" : "always-valid interval"}</th>}</tr></thead>
+            <thead><tr><th scope="col">Variation</th><th scope="col">Uplift</th><th scope="col">{level} {name}</th>{look && <th scope="col">{level} interval of look {look}</th>}</tr></thead>
             <tbody>{compared.map((v) => {
-              const { improvement, sequential: always } = v.comparison;
+              const { improvement, sequential } = v.comparison;
               return (
                 <tr key={v.id}>
                   <th scope="row">{v.name}</th>
                   <td><Num value={improvement.value}>{lift(improvement.value, improvement.interval)}</Num></td>
                   <td>{liftSpan(improvement.interval)}</td>
-                  {sequential && <td>{liftSpan(always?.improvement)}</td>}
+                  {look && <td>{liftSpan(sequential?.improvement)}</td>}
                 </tr>
               );
             })}</tbody>

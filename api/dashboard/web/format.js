@@ -134,6 +134,15 @@ export function chance(p) {
  * @param {string | null} [time] */
 export const day = (time) => (time ? time.slice(0, 10) : nothing);
 
+/** dayName formats the day (UTC) that ends at a time: Monday, 30 November.
+ * @param {string} end */
+export function dayName(end) {
+  const at = new Date(Date.parse(end) - 1);
+  /** @param {Intl.DateTimeFormatOptions} parts */
+  const write = (parts) => at.toLocaleDateString("en-GB", { ...parts, timeZone: "UTC" });
+  return write({ weekday: "long" }) + ", " + write({ day: "numeric", month: "long" });
+}
+
 /** minute formats a timestamp in UTC.
  * @param {string | null} [time] */
 export const minute = (time) => (time ? time.slice(0, 16).replace("T", " ") + " UTC" : nothing);

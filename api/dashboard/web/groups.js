@@ -3,9 +3,9 @@
 
 /** The groups of the start page, in their order, and what each contains. */
 export const groups = /** @type {const} */ ({
-  decide: ["To decide", "The data permit a decision."],
+  decide: ["To decide", "The looks permit a decision, or the plan has ended."],
   attention: ["Needs attention", "A check has failed. Find the cause before you use the numbers."],
-  running: ["Running", "More data are needed."],
+  running: ["Running", "No look has decided yet."],
   computing: ["Being computed", "The server computes these reports now."],
   notStarted: ["Not started", "Nothing is shown to visitors yet."],
   done: ["Done", "Stopped."],
@@ -13,7 +13,7 @@ export const groups = /** @type {const} */ ({
 
 /** @typedef {keyof typeof groups} Group */
 
-const decided = ["ship", "rollBack", "noDifference"];
+const decided = ["ship", "rollBack", "noDifference", "noWinner"];
 
 /** groupOf returns the group of a campaign or widget. Silence is shown, but it does
  * not make the numbers wrong, so it is no reason for the group "Needs attention".
@@ -26,10 +26,10 @@ export function groupOf({ active, startDate, status }) {
   return decided.includes(status?.decision?.status ?? "") ? "decide" : "running";
 }
 
-const urgency = ["ship", "rollBack", "invalid", "noDifference", "keepRunning"];
+const urgency = ["ship", "rollBack", "invalid", "noDifference", "noWinner", "keepRunning"];
 
 /** mostUrgent returns the status of the experiments of a widget that comes first in the
- * order ship, roll back, invalid, no difference, keep running.
+ * order ship, roll back, invalid, no difference, no winner, keep running.
  * @param {Status[]} statuses */
 export function mostUrgent(statuses) {
   /** @param {Status} s */

@@ -13,6 +13,7 @@ test("each campaign is in one group", () => {
     ["decide", { status: status("ship") }],
     ["decide", { status: status("rollBack", { health: ["SILENT"] }) }],
     ["decide", { status: status("noDifference") }],
+    ["decide", { status: status("noWinner") }],
     ["attention", { status: status("invalid") }],
     ["attention", { status: status("ship", { health: ["SAMPLE_RATIO_MISMATCH"] }) }],
     ["running", { status: status("keepRunning", { health: ["SILENT"] }) }],
@@ -20,6 +21,7 @@ test("each campaign is in one group", () => {
     ["running", {}],
     ["computing", { status: status(null, { reason: "NOT_COMPUTED" }) }],
     ["done", { active: false, status: status("ship") }],
+    ["done", { active: false, status: status("noWinner") }],
     ["notStarted", { active: false, startDate: undefined }],
   ])) assert.equal(groupOf(campaign(more)), group, JSON.stringify(more));
 });

@@ -3,8 +3,8 @@ import { useState } from "preact/hooks";
 import { count, day, lift, liftSpan } from "./format.js";
 import { Axis, ForestRow, tick } from "./forest.jsx";
 import { groups } from "./groups.js";
+import { lastDay } from "./looks.jsx";
 import { Num, State } from "./parts.jsx";
-import { lastDay } from "./planned.jsx";
 import { follow } from "./route.js";
 import { scaleOf } from "./scale.js";
 import { Cell } from "./table.jsx";
@@ -61,7 +61,7 @@ function Row({ item, scale, go, link }) {
     <tr role="row" data-id={item.id} data-kind={item.kind}>
       <th role="rowheader" scope="row"><a {...follow(go, link(item))}>{item.name}</a><small>{kind(item.type)} {item.id}{about && <> · {about}</>}</small></th>
       <Cell label="Decision" class="two"><Of item={item} /></Cell>
-      <Cell label="Uplift" class="n two">{status?.lift ? <><b><Num value={status.lift.value}>{lift(status.lift.value, status.lift.interval)}</Num></b> <small>{status.lift.interval ? liftSpan(status.lift.interval) : "no interval yet"}</small></> : <span class="quiet">–</span>}</Cell>
+      <Cell label="Uplift" class="n two">{status?.lift ? <><b><Num value={status.lift.value}>{lift(status.lift.value, status.lift.interval)}</Num></b> <small>{status.lift.interval ? liftSpan(status.lift.interval) : status.lift.reason === "TOO_EARLY" ? "no look yet" : "no interval"}</small></> : <span class="quiet">–</span>}</Cell>
       <Cell label="Interval" class={effect ? "wide" : "wide none"}>{effect && <ForestRow scale={scale} comparison={effect} index={1} name={item.name} />}</Cell>
       <Cell label="Visitors" class="n"><Num value={status?.visitors}>{count(status?.visitors)}</Num></Cell>
       <Cell label="Days" class="n"><Num value={status?.days}>{count(status?.days)}</Num></Cell>
@@ -72,7 +72,7 @@ function Row({ item, scale, go, link }) {
 }
 
 /** @type {[string, string, string?][]} */
-const heads = [["Name", "name"], ["Decision", ""], ["Uplift", "lift", "n"], ["Interval at repeated looks", "", "wide"], ["Visitors", "visitors", "n"], ["Days", "days", "n"], ["Health", ""], ["State", ""]];
+const heads = [["Name", "name"], ["Decision", ""], ["Uplift", "lift", "n"], ["Interval of the last look", "", "wide"], ["Visitors", "visitors", "n"], ["Days", "days", "n"], ["Health", ""], ["State", ""]];
 
 /** Heads are the column heads. Those that sort are buttons.
  * @param {{ route: Route, go: Go }} props */

@@ -1,7 +1,7 @@
 // @ts-check
 // Computations on the points of a series, without the page.
 
-/** @import { Entry, Interval, Point } from "./types.d.ts" */
+/** @import { Beam, Entry, Interval, Point, Results } from "./types.d.ts" */
 
 const widths = /** @type {const} */ ({ hour: 3600, day: 86400, week: 604800 });
 
@@ -42,6 +42,28 @@ export function increments(points, id, name) {
  * @param {Interval | null | undefined} interval
  * @returns {interval is [number, number]} */
 export const bounded = (interval) => Boolean(interval && interval[0] !== null && interval[1] !== null);
+
+/** Mark is a vertical line of a chart: a look, or the next one. at is in seconds.
+ * @typedef {{ number: number, at: number, next: boolean }} Mark */
+
+/** marksOf returns the looks within the points, and the next look if it is not further from
+ * the last point than the first point is.
+ * @param {Pick<Results, "looks" | "nextLook">} results @param {Point[]} points
+ * @returns {Mark[]} */
+export function marksOf({ looks = [], nextLook }, points) {
+  const [first, last] = [points[0], points[points.length - 1]].map((p) => Date.parse(p.time) / 1000);
+  const marks = looks.map(({ number, end }) => ({ number, at: Date.parse(end) / 1000, next: false }));
+  if (nextLook) marks.push({ number: nextLook.number, at: Date.parse(nextLook.end) / 1000, next: true });
+  return marks.filter(({ at, next }) => at >= first && at <= (next ? 2 * last - first : last));
+}
+
+/** beamsOf returns the intervals of the uplifts at the looks. Looks without an interval have
+ * none.
+ * @param {Pick<Results, "looks" | "variations">} results
+ * @returns {Beam[]} */
+export function beamsOf({ looks = [], variations }) {
+  return looks.flatMap(({ end, variations: found }) => found.flatMap(({ id, improvement: { value, interval } }) => (interval ? [{ index: variations.findIndex((v) => v.id === id), at: Date.parse(end) / 1000, value, interval }] : [])));
+}
 
 /** extent returns the smallest and the largest number.
  * @param {number[]} numbers

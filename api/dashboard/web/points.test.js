@@ -1,7 +1,8 @@
 // Tests of the computations on series. Run: node --test api/dashboard/web
 import assert from "node:assert/strict";
 import test from "node:test";
-import { axisRange, endsOf, increments, middlesOf, unitOf } from "./points.js";
+import { dayName } from "./format.js";
+import { axisRange, beamsOf, endsOf, increments, marksOf, middlesOf, unitOf } from "./points.js";
 
 const point = (time, ...visitors) => ({ time, variations: visitors.map((n, id) => ({ id, visitors: n, convertedVisitors: n / 10 })) });
 const days = [point("2026-01-02T00:00:00Z", 100, 90), point("2026-01-03T00:00:00Z", 250, 90), point("2026-01-04T00:00:00Z", 240, 130)];
@@ -26,6 +27,27 @@ test("a variation without counts has no increment", () => {
   const [missing, next] = increments([point("2026-01-02T00:00:00Z", 1), point("2026-01-03T00:00:00Z", 2, 7)], 1, "visitors");
   assert.equal(missing, undefined);
   assert.equal(next.value, 7);
+});
+
+const look = (number, end, ...interval) => ({ number, end, variations: [{ id: 1, improvement: { value: 0.1, interval: interval.length ? interval : null } }] });
+
+test("a chart marks the looks within its points, and a next look that is near", () => {
+  const looks = [look(1, "2026-01-01T00:00:00Z"), look(2, "2026-01-03T00:00:00Z"), look(3, "2026-01-04T00:00:00Z")];
+  const numbers = (nextLook) => marksOf({ looks, nextLook }, days).map((m) => [m.number, m.next]);
+  assert.deepEqual(numbers(undefined), [[2, false], [3, false]]);
+  assert.deepEqual(numbers({ number: 4, end: "2026-01-06T00:00:00Z" }), [[2, false], [3, false], [4, true]]);
+  assert.deepEqual(numbers({ number: 4, end: "2026-01-07T00:00:00Z" }), [[2, false], [3, false]]);
+  assert.deepEqual(marksOf({}, days), []);
+});
+
+test("looks without an interval have no beam", () => {
+  const variations = [{ id: 0 }, { id: 1 }], looks = [look(1, "2026-01-03T00:00:00Z"), look(2, "2026-01-04T00:00:00Z", -0.1, null)];
+  assert.deepEqual(beamsOf({ looks, variations }), [{ index: 1, at: Date.parse("2026-01-04T00:00:00Z") / 1000, value: 0.1, interval: [-0.1, null] }]);
+  assert.deepEqual(beamsOf({ variations }), []);
+});
+
+test("the day of a look is the one that ends with it", () => {
+  assert.equal(dayName("2026-12-01T00:00:00Z"), "Monday, 30 November");
 });
 
 const entry = (value, ...interval) => ({ value, interval: interval.length ? interval : null });

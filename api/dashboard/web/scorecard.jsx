@@ -25,10 +25,10 @@ export function Scorecard({ answer: { body, error, loading, again } }) {
   );
 }
 
-/** Change is the uplift or the difference of a row, with both intervals.
+/** Change is the uplift or the difference of a row, with its interval and that of the last look.
  * @param {{ row: ScorecardRow, comparison: Comparison, absolute: boolean }} props */
 function Change({ row, comparison: c, absolute }) {
-  const effect = absolute ? c.difference : c.improvement, always = absolute ? c.sequential?.difference : c.sequential?.improvement;
+  const effect = absolute ? c.difference : c.improvement, look = absolute ? c.sequential?.difference : c.sequential?.improvement;
   const rate = isRate(row.metric);
   /** @param {number | null | undefined} x @param {Interval | null} [interval] */
   const write = (x, interval) => (!absolute ? lift(x, interval) : x === null || x === undefined ? "–" : (x > 0 ? "+" : "") + (rate ? number(100 * x, decimals(100 * (half(interval) ?? 0))) : number(x, decimals(half(interval)))));
@@ -38,7 +38,7 @@ function Change({ row, comparison: c, absolute }) {
     <>
       <b><Num value={effect.value}>{write(effect.value, effect.interval)}{absolute && rate && effect.value !== null && "\u00a0points"}</Num></b>
       <small>{effect.interval ? ends(effect.interval) : effect.reason && why(effect.reason)}</small>
-      {always && <small class="always">{ends(always)}</small>}
+      {look && <small class="of-look">{ends(look)}</small>}
     </>
   );
 }
@@ -49,10 +49,14 @@ function Change({ row, comparison: c, absolute }) {
  * @param {Compared} compared */
 const marginOf = ({ row, v }) => (v.guardrail?.margin === undefined ? undefined : (row.direction === "down" ? 1 : -1) * v.guardrail.margin);
 
+/** Look names the last look, or says why there is no p-value.
+ * @param {{ comparison: Comparison }} props */
+const Look = ({ comparison: { sequential: s } }) => (s ? <small>{[s.look && "look " + s.look, s.pValue === null && why(s.reason)].filter(Boolean).join(": ")}</small> : null);
+
 /** Row is one metric of a goal for one variation.
  * @param {{ compared: Compared, scale: Scale, several: boolean, absolute: boolean }} props */
 function Row({ compared, scale, several, absolute }) {
-  const { row, v, index, comparison: c } = compared, [control] = row.variations;
+  const { row, v, index, comparison: c } = compared, [control] = row.variations, decides = row.role === "primary" || row.role === "guardrail";
   return (
     <tr role="row" data-metric={row.metric} data-goal={row.goal?.id} data-role={row.role}>
       <th role="rowheader" scope="row">{metrics[row.metric]} <small>{row.goal?.name ?? "all goals"}{row.direction === "down" && ", less is better"}{several && <> · <Mark index={index} />{"\u00a0"}{v.name}</>}</small></th>
@@ -60,13 +64,13 @@ function Row({ compared, scale, several, absolute }) {
       <Cell label="Value" class="n"><Num value={v.estimate.value}>{metric(row.metric, v.estimate.value, v.estimate.interval)}</Num></Cell>
       <Cell label={absolute ? "Difference" : "Uplift"} class="n two"><Change {...{ row, absolute }} comparison={c} /></Cell>
       <Cell label="Intervals" class="wide"><ForestRow scale={scale} comparison={c} index={index} name={`${metrics[row.metric]}, ${v.name}`} margin={marginOf(compared)} /></Cell>
-      <Cell label="p at repeated looks"><Num value={c.sequential?.pValue}>{probability(c.sequential?.pValue)}</Num>{v.qValue !== undefined && <small>q <Num value={v.qValue}>{probability(v.qValue)}</Num></small>}</Cell>
+      <Cell label="p at the last look"><Num value={c.sequential?.pValue}>{probability(c.sequential?.pValue)}</Num>{decides && <Look comparison={c} />}{v.qValue !== undefined && <small>q <Num value={v.qValue}>{probability(v.qValue)}</Num></small>}</Cell>
       <Cell label="Result" class="two"><Outcome {...{ row, v }} comparison={c} /></Cell>
     </tr>
   );
 }
 
-const helps = ["", "", "", "uplift", "intervals", "repeated", "result"];
+const helps = ["", "", "", "uplift", "intervals", "lastLook", "result"];
 const order = /** @type {const} */ (["primary", "guardrail", "secondary", "other"]);
 
 /** Rows is the table, grouped by role, on a common scale of uplifts.
@@ -77,7 +81,7 @@ function Rows({ rows, results, absolute }) {
   const compared = rows.flatMap((row) => row.variations.flatMap((v, index) => (v.comparison ? [{ row, v, index, comparison: v.comparison }] : [])));
   const scale = liftScale(compared.filter(({ row }) => row.role !== "other").map(({ comparison }) => comparison));
   const several = results.variations.length > 2, hidden = compared.filter(({ row }) => row.role === "other").length;
-  const heads = ["Metric", results.variations[0]?.name || "Control", "Value", absolute ? "Difference" : "Uplift", `Uplift with ${level} intervals`, "p at repeated looks", "Result"];
+  const heads = ["Metric", results.variations[0]?.name || "Control", "Value", absolute ? "Difference" : "Uplift", `Uplift with ${level} intervals`, "p at the last look", "Result"];
   return (
     <>
       <table class="cards scorecard" role="table" aria-labelledby="scorecard">
@@ -95,7 +99,7 @@ function Rows({ rows, results, absolute }) {
         <tfoot role="rowgroup"><tr role="row"><td role="cell" colSpan={4} /><Cell label="Scale" class="wide"><Axis scale={scale} write={tick} /></Cell><td role="cell" colSpan={2} /></tr></tfoot>
       </table>
       {hidden > 0 && <p class="buttons"><button type="button" id="others" aria-expanded={others} onClick={() => showOthers(!others)}>{others ? "Hide" : "Show"} other metrics ({hidden})</button></p>}
-      <p class="quiet">Upper, thick: fixed-horizon interval, valid if this were the only look. Lower, thin: valid at every look. Dashed amber: the margin of a guardrail. The primary metric and the guardrails decide; the others describe.</p>
+      <p class="quiet">Upper, thick: interval of a single test on the data of today, which describes. Lower, thin: interval of the last look, which decides. Dashed amber: the margin of a guardrail. Only the primary metric and the guardrails have looks.</p>
     </>
   );
 }

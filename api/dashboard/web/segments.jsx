@@ -91,7 +91,7 @@ function Rows({ results, route, go }) {
         </tbody>
         <tfoot role="rowgroup"><tr role="row"><td role="cell" colSpan={5} /><Cell label="Scale" class="wide"><Axis scale={scale} write={tick} /></Cell><td role="cell" /></tr></tfoot>
       </table>
-      <p class="quiet">Verdicts are adjusted for the number of values: with Holm’s method at the campaign’s planned look, among values with at least 100 visitors in each variation. The {bayesian ? "credible" : "fixed-horizon"} interval of each row is not adjusted.</p>
+      <p class="quiet">All values share one error budget, so a value needs more evidence at a look than the whole report. The {bayesian ? "credible" : "single-test"} interval of each row is not adjusted for the number of values.</p>
     </>
   );
 }

@@ -2,22 +2,32 @@
 import { useMemo, useState } from "preact/hooks";
 import { query } from "./api.js";
 import { Chart, dashes, drawingOf } from "./chart.jsx";
-import { count, day, minute } from "./format.js";
+import { count, day, dayName, minute } from "./format.js";
 import { useAnswer } from "./hooks.js";
+import { NextLook, lastDay } from "./looks.jsx";
 import { Empty, Fault, Loading, Num } from "./parts.jsx";
-import { lastDay } from "./planned.jsx";
-import { unitOf } from "./points.js";
+import { marksOf, unitOf } from "./points.js";
 import { viewsOf } from "./views.js";
 
 /** @import { Answer } from "./hooks.js" */
+/** @import { Mark } from "./points.js" */
 /** @import { Route } from "./route.js" */
 /** @import { Go, Point, Results, Subject, View } from "./types.d.ts" */
 
-/** lookOf returns the time of the planned look in seconds, if it is within the points.
- * @param {Results} results @param {Point[]} points */
-function lookOf({ plannedLook }, points) {
-  const time = Date.parse(plannedLook?.time ?? "");
-  return Date.parse(points[0].time) <= time && time <= Date.parse(points[points.length - 1].time) ? time / 1000 : undefined;
+/** lookAt names the look that ends at the time of a point, if there is one.
+ * @param {Results} results @param {Point} point */
+function lookAt({ looks }, { time }) {
+  const look = looks?.find((l) => Date.parse(l.end) === Date.parse(time));
+  return look && "look " + look.number;
+}
+
+/** saidOf describes the marks of a chart.
+ * @param {Results} results @param {Mark[]} marks */
+function saidOf({ nextLook }, marks) {
+  const looks = marks.filter((m) => !m.next), next = nextLook ? `. The next look is on ${dayName(nextLook.end)}` : "";
+  if (looks.length === 0) return next;
+  const last = looks[looks.length - 1], which = looks.length > 1 ? `s mark looks ${looks[0].number} to` : " marks look";
+  return `. Vertical line${which} ${last.number}, ${lastDay(new Date(last.at * 1000).toISOString())}${next}`;
 }
 
 /** when formats the period of a point: its end if the numbers are cumulative, otherwise
@@ -35,11 +45,12 @@ const Stroke = ({ index }) => <svg width="30" height="10" aria-hidden="true"><li
 
 /** Readout shows the values of a point. It is also the legend. Its size is the same for
  * all points.
- * @param {{ view: View, points: Point[], at: number, pointed: boolean, open: boolean, look?: number }} props open: the period of the point is not over */
-function Readout({ view, points, at, pointed, open, look }) {
+ * @param {{ results: Results, view: View, points: Point[], at: number, pointed: boolean, open: boolean, marks: Mark[] }} props open: the period of the point is not over */
+function Readout({ results, view, points, at, pointed, open, marks }) {
+  const looks = marks.some((m) => !m.next);
   return (
     <div class="readout" data-at={points[at].time}>
-      <p class="time">{when(points, at, view.cumulative)} <span>{points[at].plannedLook ? "planned look" : open ? unitOf(points) + " not over" : pointed ? "" : "latest"}</span></p>
+      <p class="time">{when(points, at, view.cumulative)} <span>{lookAt(results, points[at]) ?? (open ? unitOf(points) + " not over" : pointed ? "" : "latest")}</span></p>
       <ul>
         {view.lines.map(({ index, name, entries }) => {
           const e = entries[at];
@@ -52,14 +63,16 @@ function Readout({ view, points, at, pointed, open, look }) {
           );
         })}
       </ul>
-      {look !== undefined && <p class="look"><svg width="10" height="14" aria-hidden="true"><line x1="5" x2="5" y1="0" y2="14" stroke-dasharray="5 3" /></svg> planned look, {lastDay(new Date(look * 1000).toISOString())}</p>}
+      {(looks || results.nextLook) && (
+        <p class="look">{looks && <span><svg width="10" height="14" aria-hidden="true"><line x1="5" x2="5" y1="0" y2="14" stroke-dasharray="5 3" /></svg> looks</span>} {results.nextLook && <span class="next"><svg width="10" height="14" aria-hidden="true"><line x1="5" x2="5" y1="0" y2="14" stroke-dasharray="2 3" /></svg> <NextLook results={results} /></span>}</p>
+      )}
     </div>
   );
 }
 
 /** Numbers is the data table of a chart.
- * @param {{ points: Point[], view: View }} props */
-function Numbers({ points, view }) {
+ * @param {{ results: Results, points: Point[], view: View }} props */
+function Numbers({ results, points, view }) {
   return (
     <details>
       <summary>Show data table</summary>
@@ -67,7 +80,7 @@ function Numbers({ points, view }) {
         <table>
           <thead><tr><th scope="col">{view.cumulative ? "Until" : unitOf(points)[0].toUpperCase() + unitOf(points).slice(1)}</th>{view.columns.map((l) => <th key={l.name} scope="col">{l.name}</th>)}</tr></thead>
           <tbody>{points.map((p, i) => (
-            <tr key={p.time} data-time={p.time}><th scope="row">{view.cumulative ? minute(p.time) : when(points, i, false)}{p.plannedLook && <small>planned look</small>}</th>{view.columns.map((l) => {
+            <tr key={p.time} data-time={p.time}><th scope="row">{view.cumulative ? minute(p.time) : when(points, i, false)}{lookAt(results, p) && <small>{lookAt(results, p)}</small>}</th>{view.columns.map((l) => {
               const e = l.entries[i];
               return <td key={l.name}>{e ? <><Num value={e.value}>{view.write(e.value, e.interval)}</Num> <small>{view.span(e.interval)}</small></> : "–"}</td>;
             })}</tr>
@@ -102,17 +115,17 @@ function Switches({ views, view, interval, route, go }) {
 function Curves({ results, points, view }) {
   const [pointed, point] = useState(/** @type {number | undefined} */ (undefined));
   const drawing = useMemo(() => drawingOf(view, points), [view, points]);
-  const look = lookOf(results, points), last = points.length - 1, at = Math.min(pointed ?? last, last);
+  const marks = useMemo(() => marksOf(results, points), [results, points]), last = points.length - 1, at = Math.min(pointed ?? last, last);
   const open = Date.parse(points[at].time) > Date.parse(results.dataThrough ?? "");
   const said = [when(points, at, view.cumulative), ...view.lines.map(({ name, entries: { [at]: e } }) => `${name} ${view.write(e?.value ?? null, e?.interval ?? null)}${e?.interval ? `, ${view.span(e.interval)}` : ""}`)].join("; ");
-  const label = `${view.label} over time${look === undefined ? "" : `. A vertical line marks the planned look, ${lastDay(new Date(look * 1000).toISOString())}`}. See the data table below.`;
+  const label = `${view.label} over time${saidOf(results, marks)}. See the data table below.`;
   return (
     <figure>
       <figcaption>{view.caption}</figcaption>
-      <Readout {...{ view, points, at, open, look }} pointed={pointed !== undefined} />
-      <Chart drawing={drawing} label={label} at={pointed} said={said} look={look} onMove={point} />
+      <Readout {...{ results, view, points, at, open, marks }} pointed={pointed !== undefined} />
+      <Chart drawing={drawing} label={label} at={pointed} said={said} marks={marks} onMove={point} />
       <p class="quiet note">{drawing.outside > 0 && "Early intervals exceed the axis; the data table has all values. "}{count(points.length)} points until {minute(results.dataThrough)}.</p>
-      <Numbers points={points} view={view} />
+      <Numbers {...{ results, points, view }} />
     </figure>
   );
 }

@@ -12,12 +12,12 @@ import { Dialog, Fault, leave } from "./parts.jsx";
 /** Consequences says what a start or stop does.
  * @param {{ body: Item, scored?: Results }} props */
 function Consequences({ body, scored }) {
-  if (!body.active) return <p>It becomes active now for all visitors.{body.startDate && " A restart begins a new period of the test, with a planned look of its own."}</p>;
+  if (!body.active) return <p>It becomes active now for all visitors.{body.startDate && " A look needs seven full days in a row, so the next look is a week away at least."}</p>;
   const left = scored?.power?.remainingVisitors, open = scored?.decision?.status === "keepRunning";
   return (
     <>
       <p>It ends now for all visitors. Its end date becomes the current time. Its results are kept.</p>
-      {open && <p><b>There is no decision yet.</b>{left ? ` ${count(left)} more visitors are required.` : ""} If you stop now, the question stays open.</p>}
+      {open && <p><b>There is no decision yet.</b>{left ? ` ${count(left)} more visitors are required.` : ""} If you stop now, the unfinished week has no look and the question stays open.</p>}
     </>
   );
 }

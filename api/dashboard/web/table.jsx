@@ -2,8 +2,8 @@
 import { chance, count, isRate, lift, liftSpan, metric, metricSpan, money, percent, probability } from "./format.js";
 import { Axis } from "./forest.jsx";
 import { Help } from "./help.jsx";
+import { hasDecision, lastDay } from "./looks.jsx";
 import { Mark, Num, hue } from "./parts.jsx";
-import { hasDecision, lastDay } from "./planned.jsx";
 import { scaleOf } from "./scale.js";
 import { inconclusive, metrics, verdicts, why } from "./words.js";
 
@@ -24,7 +24,7 @@ function Bar({ scale, estimate, index, name }) {
 }
 
 /** Verdict shows a verdict. It has a colour only if it is conclusive and there is a
- * conclusion: other goals and metrics than the declared ones have none.
+ * conclusion: only the primary metric of all visitors has one.
  * @param {{ comparison: Comparison, conclusion: Conclusion | null }} props */
 export function Verdict({ comparison, conclusion }) {
   const verdict = !comparison.conclusive && inconclusive[comparison.verdict] || comparison.verdict;
@@ -32,38 +32,40 @@ export function Verdict({ comparison, conclusion }) {
   const alone = verdict in inconclusive && !hasDecision(conclusion);
   return (
     <span class={"verdict " + (alone ? "inconclusive" : verdict)}>
-      <span aria-hidden="true">{sign}</span> {word}{alone && <small>(no conclusion{conclusion?.reasons.includes("NOT_DECLARED") && ": not the declared goal or metric"})</small>}
+      <span aria-hidden="true">{sign}</span> {word}{alone && <small>(no conclusion{conclusion?.reasons.includes("NOT_DECLARED") && ": this report describes"})</small>}
     </span>
   );
 }
 
-/** DecidedOn shows the day that decided, if the verdict of today is not conclusive.
+/** DecidedOn shows the look that decided, if the verdict of today is not conclusive.
  * @param {{ variation: Results["variations"][number], conclusion: Conclusion | null }} props */
 export function DecidedOn({ variation, conclusion }) {
   if (!conclusion?.decidedAt || conclusion.variationId !== variation.id || variation.comparison?.conclusive) return null;
-  return <small>{conclusion.status}, decided on <span class="at">{lastDay(conclusion.decidedAt)}</span></small>;
+  return <small>{conclusion.status} at look {conclusion.look}, <span class="at">{lastDay(conclusion.decidedAt)}</span></small>;
 }
 
 /** @param {{ label: string, children?: ComponentChildren, class?: string }} props */
 export const Cell = ({ label, children, class: name }) => <td role="cell" data-label={label} class={name}>{children}</td>;
 
-/** Proof shows the chance to beat control or the p-values.
+/** Proof shows the chance to beat control or the p-value of the single test, and the p-value
+ * of the last look.
  * @param {{ comparison: Comparison, label: string }} props */
 function Proof({ comparison, label }) {
   const { frequentist, sequential, bayesian } = comparison;
+  const look = sequential?.look && <small>look {sequential.look}: p <Num value={sequential.pValue}>{probability(sequential.pValue)}</Num></small>;
   if (bayesian) {
     return (
       <Cell label={label}>
         <Num value={bayesian.chanceToBeatControl}>{chance(bayesian.chanceToBeatControl)}</Num>
         {bayesian.reason && <small>{why(bayesian.reason)}</small>}
-        {sequential && <small>{sequential.plannedLook ? "p at the planned look" : "always-valid p"} <Num value={sequential.pValue}>{probability(sequential.pValue)}</Num></small>}
+        {look}
       </Cell>
     );
   }
   return (
     <Cell label={label}>
       <Num value={frequentist?.adjustedPValue}>{probability(frequentist?.adjustedPValue)}</Num>
-      {sequential && <small>{sequential.plannedLook ? "at the planned look" : "always valid"} <Num value={sequential.pValue}>{probability(sequential.pValue)}</Num></small>}
+      {look}
     </Cell>
   );
 }

@@ -21,7 +21,8 @@ export interface Comparison {
   improvement: Effect;
   frequentist?: { pValue: number | null; adjustedPValue: number | null; reason?: string };
   sequential?: {
-    plannedLook: boolean;
+    look: number | null;
+    end: string | null;
     pValue: number | null;
     difference: Interval | null;
     improvement: Interval | null;
@@ -99,31 +100,43 @@ export interface Power {
   reason?: string;
 }
 
-// Conclusion is the overall result. decided is the comparison of the winner or loser
-// at decidedAt, the end of the day that decided.
+// Conclusion is the overall result. look is the number of the look that concluded, and
+// decidedAt its end.
 export interface Conclusion {
   status: "winner" | "loser" | "inconclusive" | "insufficientData" | "invalid";
   variationId: number | null;
-  basis?: "plannedLook" | "alwaysValid";
+  look?: number;
   decidedAt?: string;
-  decided?: Comparison;
   reasons: string[];
   text: string;
 }
 
-// PlannedLook is the look that has nine tenths of alpha. time is null until it is
-// reached.
-export interface PlannedLook {
-  time: string | null;
-  requiredVisitors: number | null;
-  visitors: number | null;
-  segment: number;
+// Look is what the comparisons showed at the end of a week. tau is the elapsed fraction of
+// the plan.
+export interface Look {
+  number: number;
+  end: string;
+  tau: number;
+  visitors: number;
+  recordedAt?: string;
+  variations: LookVariation[];
+}
+
+export interface LookVariation {
+  id: number;
+  criticalValue: number | null;
+  z: number | null;
+  pValue: number | null;
+  difference: Effect;
+  improvement: Effect;
+  chanceToBeatControl?: number;
+  significant: boolean;
   reason?: string;
 }
 
 // Decision is what to do with the campaign.
 export interface Decision {
-  status: "invalid" | "rollBack" | "ship" | "noDifference" | "keepRunning";
+  status: "invalid" | "rollBack" | "ship" | "noDifference" | "noWinner" | "keepRunning";
   variationId: number | null;
   decidedAt?: string;
   reasons: { code: string; goalId?: number; metric?: MetricName; text: string }[];
@@ -159,7 +172,6 @@ export interface Cell {
 
 export interface Point {
   time: string;
-  plannedLook?: boolean;
   variations: Variation[];
 }
 
@@ -174,7 +186,8 @@ export interface Results extends Cell {
   dataThrough: string | null;
   newestEvent: string | null;
   stale: boolean;
-  plannedLook?: PlannedLook;
+  looks?: Look[];
+  nextLook?: { number: number; end: string };
   power?: Power;
   breakdown?: (Cell & { value: string })[];
   series?: Point[];
@@ -307,6 +320,14 @@ export interface Line {
   entries: Entry[];
 }
 
+// Beam is the interval of a variation at a look, in seconds. null is an open end.
+export interface Beam {
+  index: number;
+  at: number;
+  value: number | null;
+  interval: Interval;
+}
+
 // View is what the chart over time shows.
 export interface View {
   name: "uplift" | "metric" | "visitors" | "conversions";
@@ -314,6 +335,7 @@ export interface View {
   caption: string;
   lines: Line[]; // curves
   columns: Line[]; // of the data table
+  beams: Beam[];
   cumulative: boolean;
   marks: number[]; // values that the axis contains
   write: (value: number | null, interval: Interval | null) => string;

@@ -2,7 +2,7 @@
 // The views of the chart over time.
 import { count, isRate, lift, liftSpan, metric, metricSpan, money } from "./format.js";
 import { comparedOf, tick } from "./forest.jsx";
-import { increments, unitOf } from "./points.js";
+import { beamsOf, bounded, increments, unitOf } from "./points.js";
 import { metrics } from "./words.js";
 
 /** @import { Line, Point, Results, View } from "./types.d.ts" */
@@ -10,30 +10,22 @@ import { metrics } from "./words.js";
 /** @param {Point} point @param {number} id */
 const ofID = (point, id) => point.variations.find((v) => v.id === id);
 
-/** upliftsOf returns the curves of the uplifts with always-valid intervals, or with
- * fixed-horizon (Bayesian: credible) intervals.
+/** upliftsOf returns the curves of the uplifts with the intervals of a single test (Bayesian:
+ * credible intervals), and the intervals of the looks. The axis contains those of the last
+ * look: the first ones can be much wider.
  * @param {Results} results @param {Point[]} points
  * @returns {View | undefined} */
 function upliftsOf(results, points) {
   const compared = comparedOf(results), bayesian = results.methodology === "bayesian";
   /** @type {Line[]} */
-  const fixed = compared.map(({ id, index, name }) => ({ index, name, entries: points.map((p) => ofID(p, id)?.comparison?.improvement) }));
-  /** @type {Line[]} */
-  const always = compared.filter((v) => v.comparison.sequential).map(({ id, index, name }) => ({
-    index, name: name + ", always valid",
-    entries: points.map((p) => {
-      const c = ofID(p, id)?.comparison;
-      return c?.sequential && { value: c.improvement.observed ?? c.improvement.value, interval: c.sequential.improvement };
-    }),
-  }));
-  if (fixed.every((line) => line.entries.every((e) => (e?.value ?? null) === null))) return undefined;
-  const repeated = always.length > 0 && !bayesian, planned = points.some((p) => p.plannedLook);
-  const kind = bayesian ? "credible" : repeated ? "always-valid confidence" : "confidence";
+  const lines = compared.map(({ id, index, name }) => ({ index, name, entries: points.map((p) => ofID(p, id)?.comparison?.improvement) }));
+  if (lines.every((line) => line.entries.every((e) => (e?.value ?? null) === null))) return undefined;
+  const beams = beamsOf(results), last = beams.at(-1)?.at;
   return {
-    name: "uplift", label: "Uplift", cumulative: true, marks: [0],
-    caption: `Uplift over ${results.variations[0].name} (cumulative) with ${results.significanceLevel}\u00a0% ${kind} interval${repeated && planned ? "; that of the planned look is narrower" : ""}`,
-    lines: repeated ? always.map((line, i) => ({ ...line, name: fixed[i].name })) : fixed, columns: [...fixed, ...always],
-    write: lift, span: liftSpan, tick,
+    name: "uplift", label: "Uplift", cumulative: true, beams,
+    marks: [0, ...beams.filter((b) => b.at === last && bounded(b.interval)).flatMap((b) => b.interval.map(Number))],
+    caption: `Uplift over ${results.variations[0].name} (cumulative) with ${results.significanceLevel}\u00a0% ${bayesian ? "credible" : "confidence"} interval of each day alone${beams.length > 0 ? "; bars are the intervals of the looks, which decide" : ""}`,
+    lines, columns: lines, write: lift, span: liftSpan, tick,
   };
 }
 
@@ -45,7 +37,7 @@ function metricsOf(results, points) {
   /** @type {Line[]} */
   const lines = results.variations.map((v, index) => ({ index, name: v.name, entries: points.map((p) => ofID(p, v.id)?.metrics[name]) }));
   return {
-    name: "metric", label: metrics[name], cumulative: true, marks: [],
+    name: "metric", label: metrics[name], cumulative: true, marks: [], beams: [],
     caption: `${metrics[name]} (cumulative) with ${results.significanceLevel}\u00a0% interval`, lines, columns: lines,
     write: (x, i) => metric(name, x, i), span: (i) => metricSpan(name, i),
     tick: (x) => (isRate(name) ? Number((100 * x).toFixed(3)) + "\u00a0%" : money(x)),
@@ -66,7 +58,7 @@ function countsOf(results, points, name) {
   const lines = results.variations.map((v, index) => ({ index, name: v.name, entries: increments(points, v.id, field) }));
   const negative = lines.some((line) => line.entries.some((e) => (e?.value ?? 0) < 0));
   return {
-    name, label: `${label} per ${unit}`, cumulative: false, marks: [0],
+    name, label: `${label} per ${unit}`, cumulative: false, marks: [0], beams: [],
     caption: `${caption} per ${unit} (UTC)${negative ? ". Visitors who later see another variation no longer count, so a number can be negative" : ""}`,
     lines, columns: lines, write: count, span: () => "", tick: count,
   };

@@ -44,7 +44,7 @@ export const conclusions = {
 };
 
 /** The decisions, and the words of the scorecard. */
-export const decisions = { ship: "Ship", rollBack: "Roll back", noDifference: "No difference", keepRunning: "Keep running", invalid: "Do not decide" };
+export const decisions = { ship: "Ship", rollBack: "Roll back", noDifference: "No difference", noWinner: "No winner", keepRunning: "Keep running", invalid: "Do not decide" };
 export const roles = { primary: "Primary", guardrail: "Guardrails", secondary: "Secondary", other: "Other" };
 export const guardrails = { safe: "✓ safe", harmed: "✗ harmed", notYetKnown: "… not yet known" };
 
@@ -65,11 +65,10 @@ const reasons = {
   BASELINE_NOT_DISTINGUISHABLE_FROM_ZERO: "the metric of control is not distinguishable from 0, so the lift is unbounded",
   LEVEL_100: "at significance level 100 no result is significant and there are no intervals",
   SHARES_CHANGED: "the shares changed during the experiment, so the visitors of the variations are not comparable",
-  TOO_EARLY: "it is too early: the result is not significant at repeated looks",
-  NO_PLANNED_SAMPLE: "a metric of values has no planned look without plannedVisitors",
-  PLANNED_LOOK_INCONCLUSIVE: "the planned look had no conclusion, and the result is not significant at repeated looks",
-  DAY_NOT_OVER: "the conclusion follows at the end of the day (UTC)",
-  NOT_DECLARED: "only the declared goal and metric have a conclusion",
+  TOO_EARLY: "there was no look yet",
+  NO_NEW_VISITORS: "no new visitors have come since the look before",
+  NO_ALPHA_SPENT: "this look comes too early in the plan to spend a part of alpha",
+  NOT_DECLARED: "only the primary metric of all visitors has looks",
   LIFT_IMPOSSIBLE: "the planned lift would exceed a rate of 100 %",
   SAMPLE_RATIO_MISMATCH: "the split of the visitors does not match the configured shares (sample ratio mismatch)",
   NOT_SIGNIFICANT_ACROSS_BREAKDOWN: "the effect is not significant after correction for the number of values in the breakdown",

@@ -1,0 +1,97 @@
+// @ts-check
+import { chance, count, dayName, isRate, lift, liftSpan, metric, money, number, percent, probability } from "./format.js";
+import { Help } from "./help.jsx";
+import { Mark, Num } from "./parts.jsx";
+import { why } from "./words.js";
+
+/** @import { Conclusion, Effect, Look, LookVariation, Results } from "./types.d.ts" */
+
+/** lastDay returns the date of the day (UTC) that ends at a time.
+ * @param {string} end */
+export const lastDay = (end) => new Date(Date.parse(end) - 1).toISOString().slice(0, 10);
+
+/** hasDecision reports whether there is a winner or a loser.
+ * @param {Conclusion | null} conclusion */
+export const hasDecision = (conclusion) => conclusion?.status === "winner" || conclusion?.status === "loser";
+
+/** NextLook is the date of the next look, if one follows.
+ * @param {{ results: Results }} props */
+export const NextLook = ({ results: { nextLook } }) => (nextLook ? <>Next look on <span class="at">{dayName(nextLook.end)}</span></> : null);
+
+/** Since says at which look, or on which day, something was decided.
+ * @param {{ at: string, looks?: Look[] }} props */
+export function Since({ at, looks }) {
+  const look = looks?.find((l) => l.end === at);
+  return <>{look && `look ${look.number}, `}<span class="at">{lastDay(at)}</span></>;
+}
+
+/** figures returns an effect with its interval as text.
+ * @param {{ difference: Effect, improvement: Effect }} effect @param {Results} results */
+function figures({ difference, improvement }, { compareMetric, significanceLevel }) {
+  const kind = `${significanceLevel}\u00a0% interval`, relative = improvement.observed ?? improvement.value;
+  if (relative !== null && improvement.interval) return `uplift ${lift(relative, improvement.interval)} (${kind} ${liftSpan(improvement.interval)})`;
+  const rate = isRate(compareMetric ?? "");
+  /** @param {number | null} x */
+  const write = (x) => (x === null ? "open" : rate ? number(100 * x, 2) + "\u00a0points" : money(x));
+  const ends = difference.interval;
+  return `difference ${write(difference.observed ?? difference.value)}${ends ? ` (${kind} ${write(ends[0])} to ${write(ends[1])})` : ""}`;
+}
+
+/** Decided shows the figures of the look that concluded beside those of today, if they
+ * differ.
+ * @param {{ results: Results }} props */
+export function Decided({ results }) {
+  const c = results.conclusion, look = results.looks?.find((l) => l.number === c?.look);
+  const then = look?.variations.find((v) => v.id === c?.variationId), today = results.variations.find((v) => v.id === c?.variationId)?.comparison;
+  if (!look || !then || !today || then.difference.value === (today.difference.observed ?? today.difference.value)) return null;
+  return (
+    <dl id="decided" class="quiet">
+      <dt>Decided at look {look.number}, <span class="at">{lastDay(look.end)}</span></dt><dd>{figures(then, results)}, p = {probability(then.pValue)}</dd>
+      <dt>Today</dt><dd>{figures(today, results)}</dd>
+    </dl>
+  );
+}
+
+/** Shown is the effect of a variation at a look.
+ * @param {{ variation: LookVariation, name: string }} props */
+function Shown({ variation: { improvement, difference, reason }, name }) {
+  if (reason) return <span class="quiet">{why(reason)}</span>;
+  if (improvement.value !== null) return <><Num value={improvement.value}>{lift(improvement.value, improvement.interval)}</Num> <small>{liftSpan(improvement.interval)}</small></>;
+  return <><Num value={difference.value}>{metric(name, difference.value, difference.interval)}</Num> <small>difference</small></>;
+}
+
+/** Looks shows how far the plan is, and a table of all looks.
+ * @param {{ results: Results }} props */
+export function Looks({ results }) {
+  const { looks, nextLook, variations, methodology } = results;
+  if (!looks) return null;
+  const last = looks.at(-1), several = variations.length > 2, bayesian = methodology === "bayesian";
+  return (
+    <>
+      <p><span id="looks">{last ? <>Look {last.number} on <span class="at">{lastDay(last.end)}</span>, after {percent(last.tau, 0)} of the plan.</> : "No look yet."}{nextLook && <> <NextLook results={results} />.</>}</span><Help of="look" /></p>
+      {last && (
+        <details id="all-looks">
+          <summary>Show all looks</summary>
+          <div class="scroll" tabIndex={0} role="region" aria-label="Looks">
+            <table>
+              <thead><tr><th scope="col">Look</th><th scope="col">Date</th><th scope="col">Visitors</th>{several && <th scope="col">Variation</th>}<th scope="col">Uplift with {results.significanceLevel}{"\u00a0"}% interval</th><th scope="col">p</th>{bayesian && <th scope="col">Chance to beat control</th>}<th scope="col">Significant</th></tr></thead>
+              <tbody>{looks.flatMap((look) => look.variations.map((v) => {
+                const index = variations.findIndex(({ id }) => id === v.id);
+                return (
+                  <tr key={look.number + " " + v.id} data-look={look.number}>
+                    <th scope="row">{look.number}</th><td>{lastDay(look.end)}</td><td><Num value={look.visitors}>{count(look.visitors)}</Num></td>
+                    {several && <td><Mark index={index} />{"\u00a0"}{variations[index]?.name}</td>}
+                    <td><Shown variation={v} name={results.compareMetric ?? "goalConversionRate"} /></td>
+                    <td><Num value={v.pValue}>{probability(v.pValue)}</Num></td>
+                    {bayesian && <td><Num value={v.chanceToBeatControl}>{chance(v.chanceToBeatControl)}</Num></td>}
+                    <td>{v.significant ? <b>yes</b> : "no"}</td>
+                  </tr>
+                );
+              }))}</tbody>
+            </table>
+          </div>
+        </details>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,126 @@
+package engine
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"lifthouse/engine/query"
+	"lifthouse/engine/result"
+	"lifthouse/schema"
+	"lifthouse/stats"
+)
+
+// devices stores a day of 500 visitors a variation, of which the first ones are mobile. The
+// numbers are of mobile visitors, converted mobile ones and converted others, by variation.
+func (x *trial) devices(day int, mobile [2]int, converted, others [2]int) {
+	x.t.Helper()
+	var events []schema.Event
+	at := x.first.AddDate(0, 0, day).Add(time.Hour)
+	for variation := range 2 {
+		for visitor := range dailyVisitors {
+			x.ids++
+			e := schema.Event{
+				EventID: 2 * x.ids, Time: at, WebsiteID: 1, Subject: schema.SubjectCampaign, SubjectID: 1, VisitorID: x.ids,
+				VariationID: int64(variation), Kind: schema.KindView, Attributes: schema.Attributes{Device: "desktop"},
+			}
+			converts := visitor >= mobile[variation] && visitor < mobile[variation]+others[variation]
+			if visitor < mobile[variation] {
+				e.Device, converts = "mobile", visitor < converted[variation]
+			}
+			events = append(events, e)
+			if converts {
+				e.EventID, e.Kind, e.GoalID = e.EventID+1, schema.KindGoal, 1
+				events = append(events, e)
+			}
+		}
+	}
+	if _, err := x.writer.Write(x.t.Context(), events); err != nil {
+		x.t.Fatal(err)
+	}
+}
+
+func byDevice(r *query.Request) { r.Dimension = query.ByDevice }
+
+// cellOf returns the cell of a value.
+func cellOf(t *testing.T, r *result.Report, value string) *result.BreakdownCell {
+	t.Helper()
+	at := slices.IndexFunc(r.Breakdown, func(c result.BreakdownCell) bool { return c.Value == value })
+	if at < 0 {
+		t.Fatalf("no cell %s", value)
+	}
+	return &r.Breakdown[at]
+}
+
+// TestLooksAtCells checks that the j-th cell with enough visitors has alpha / (j (j + 1)),
+// from the look on at which it has them, and that later looks do not withdraw a conclusion.
+func TestLooksAtCells(t *testing.T) {
+	x := newTrial(t, firstDay)
+	x.devices(0, [2]int{10, 10}, [2]int{}, [2]int{})
+	const few = 10 // mobile visitors a day in the first week
+	desktops := stats.NewLookDesign(0.05, []float64{0.5, 0.5}).ForCell(1).NewSequence()
+	mobiles := stats.NewLookDesign(0.05, []float64{0.5, 0.5}).ForCell(2).NewSequence()
+	rate := func(n, converted int) stats.Rate {
+		return stats.Rate{Visitors: int64(n), Converted: int64(converted)}
+	}
+	var d, m [3]int // visitors, converted of control and treatment
+	for week := range 3 {
+		mobile, converted := few, [2]int{1, 1}
+		if week > 0 {
+			mobile, converted = 200, [2]int{20, 45}
+		}
+		for day := range 7 {
+			x.devices(1+7*week+day, [2]int{mobile, mobile}, converted, [2]int{30, 31})
+		}
+		d = [3]int{d[0] + 7*(dailyVisitors-mobile), d[1] + 7*30, d[2] + 7*31}
+		m = [3]int{m[0] + 7*mobile, m[1] + 7*converted[0], m[2] + 7*converted[1]}
+		x.refresh()
+		r := x.report(byDevice)
+		tau := float64(week+1) / 4
+		want := desktops.Analyze(tau, []stats.Stratum{{Control: rate(d[0], d[1]), Treatment: rate(d[0], d[2]), SmallerShare: .5}}, true)
+		cell := cellOf(t, r, "desktop")
+		if got := cell.Variations[1].Comparison.Sequential; *got.Look != week+1 || *got.PValue != *desktops.PValue(want) || got.Significant != want.Significant {
+			t.Errorf("week %d, desktop: %s, want %+v", week+1, inJSON(t, got), want)
+		}
+		cell = cellOf(t, r, "mobile")
+		if week == 0 {
+			if got := cell.Variations[1].Comparison.Sequential; got.Look != nil {
+				t.Errorf("70 mobile visitors have a look: %s", inJSON(t, got))
+			}
+			continue
+		}
+		want = mobiles.Analyze(tau, []stats.Stratum{{Control: rate(m[0], m[1]), Treatment: rate(m[0], m[2]), SmallerShare: .5}}, true)
+		if got := cell.Variations[1].Comparison.Sequential; *got.Improvement[0] != *want.Lift.Interval.Lower || got.Significant != want.Significant {
+			t.Errorf("week %d, mobile: %s, want %+v", week+1, inJSON(t, got), want)
+		}
+		if got, want := x.concluded(cell.Conclusion), "winner at look 2"; got != want {
+			t.Errorf("week %d, mobile: %q, want %q", week+1, got, want)
+		}
+	}
+	filtered := x.report(func(r *query.Request) {
+		byDevice(r)
+		r.Filters.Lists = []query.ListFilter{{Attribute: "device", Values: []string{"mobile"}}}
+	})
+	if got, want := x.concluded(cellOf(t, filtered, "mobile").Conclusion), "inconclusive NOT_DECLARED"; got != want {
+		t.Errorf("filtered: %q, want %q", got, want)
+	}
+}
+
+// TestLooksAtCellsAreKept counts the statements of breakdowns of an unchanged subject.
+func TestLooksAtCellsAreKept(t *testing.T) {
+	x := newTrial(t, firstDay)
+	x.weeks([]int{50, 60}, []int{50, 60})
+	statements := 0
+	x.rolled.Observe(func(time.Duration, error) { statements++ }, func(string) {})
+	ask := func() int {
+		before := statements
+		if _, err := x.rolled.Report(t.Context(), planOf(t, x.rolled, query.Request{AccountID: 1, SubjectID: 1, Dimension: query.ByDevice})); err != nil {
+			fatal(t, err)
+		}
+		return statements - before
+	}
+	first, again := ask(), ask()
+	if again >= first {
+		t.Errorf("%d statements, then %d", first, again)
+	}
+}

@@ -74,7 +74,7 @@ func MultipleExposureSkew(multiExposed, visitors []int64) MultipleExposures {
 		}
 	}
 	out.PValue = number(chiSquareSurvival(chi2, cells-1))
-	out.Skewed = *out.PValue < mismatchAlpha
+	out.Skewed = *out.PValue < MismatchAlpha
 	out.Warning = out.Warning || out.Skewed
 	return out
 }

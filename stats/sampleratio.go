@@ -3,9 +3,9 @@ package stats
 import "math"
 
 const (
-	// mismatchAlpha is the p-value below which a sample ratio mismatch is
+	// MismatchAlpha is the p-value below which a sample ratio mismatch is
 	// reported (Fabijan et al., KDD 2019).
-	mismatchAlpha = 0.001
+	MismatchAlpha = 0.001
 	// mismatchPrior is the total count of the Dirichlet prior of SampleRatioMismatch.
 	// It finds a split of 48/52 instead of 50/50 earliest of the counts that were
 	// tried: in .95 of the campaigns by 21,000 visitors, where 10,000 needs 24,000.
@@ -124,7 +124,7 @@ func SampleRatioMismatch(periods []SharePeriod) SampleRatioCheck {
 	}
 	if check.Reason == "" {
 		p := math.Min(1, math.Exp(-factor))
-		check.PValue, check.Mismatch = &p, p < mismatchAlpha
+		check.PValue, check.Mismatch = &p, p < MismatchAlpha
 	}
 	return check
 }

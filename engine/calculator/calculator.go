@@ -51,7 +51,7 @@ type Answer struct {
 	Metric            Metric            `json:"metric"`
 	Methodology       stats.Methodology `json:"methodology"`
 	SignificanceLevel int               `json:"significanceLevel"`
-	Variations        []AnswerVariation `json:"variations"`            // in the order of the input
+	Variations        []AnswerVariation `json:"variations"` // in the order of the input
 	Conclusion        result.Conclusion `json:"conclusion"`
 	Checks            *AnswerChecks     `json:"checks,omitempty"` // nil: no shares
 	Power             AnswerPower       `json:"power"`
@@ -121,4 +121,3 @@ func Refuse(line int64, err *query.InvalidError) *Refusal {
 	}
 	return refusal
 }
-

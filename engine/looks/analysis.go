@@ -66,9 +66,9 @@ type Analysis struct {
 	Primary    Question
 	Outcome    *stats.Outcome // the winner or the loser; nil: none
 	Guardrails []Guardrail
-	SecondaryP [][]float64         // of the last look, by declared secondary goal and treatment; NaN: not known
-	Periods    []stats.SharePeriod // visitors before exclusion, up to the last full day
-	Visitors   int64               // of all full days
+	SecondaryP [][]float64 // of the last look, by declared secondary goal and treatment; NaN: not known
+	MismatchP  *float64    // the smallest p-value of the sample ratio at the end of any full day; nil: not known
+	Visitors   int64       // of all full days
 }
 
 // Guardrail has the looks of a guardrail, and what they say of each variation.
@@ -147,16 +147,32 @@ func (a *Analyzer) Analyze(s *Schedule, primary *Sums, guardrails, secondary []*
 			found.SecondaryP = append(found.SecondaryP, adjustedP(s, sums))
 		}
 	}
-	if ends := s.fullDays(); len(ends) > 0 {
-		last := ends[len(ends)-1]
-		for _, st := range primary.strata(s.days, last) {
-			found.Periods = append(found.Periods, sharePeriod(p, &st))
+	var days [][]stats.SharePeriod
+	for _, end := range s.fullDays() {
+		var periods []stats.SharePeriod
+		found.Visitors = 0
+		for _, st := range primary.strata(s.days, end) {
+			periods = append(periods, sharePeriod(p, &st))
 			for _, n := range st.firstViews {
 				found.Visitors += n
 			}
 		}
+		days = append(days, periods)
 	}
+	found.MismatchP = keep(a, func() *float64 { return smallestMismatchP(days) }, "mismatch", days)
 	return found
+}
+
+// smallestMismatchP returns the smallest p-value of the sample ratio at the end of any day.
+// An alarm stays.
+func smallestMismatchP(days [][]stats.SharePeriod) *float64 {
+	var least *float64
+	for _, periods := range days {
+		if p := stats.SampleRatioMismatch(periods).PValue; p != nil && (least == nil || *p < *least) {
+			least = p
+		}
+	}
+	return least
 }
 
 // sharePeriod returns the visitors of a stratum with the split of its period.

@@ -16,6 +16,7 @@ func New(plan *plan.Plan, found *visit.Rows, a *looks.Analysis) *Report {
 	all := sumRows(found.Whole, plan.MultipleExposures)
 	result := all.evaluate(plan, found)
 	result.Checks.Outliers = outliersCheck(found.Outliers, result.Totals.GoalsReached)
+	result.keepMismatch(plan, a)
 	result.conclude(plan, a)
 	results := &Report{
 		Methodology:       plan.Rules.Methodology,

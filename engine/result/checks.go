@@ -50,8 +50,7 @@ func (c *cell) checks(plan *plan.Plan, found *visit.Rows) Checks {
 		checks.SampleRatio, checks.Leak = c.sampleRatio(plan), c.leak(plan)
 	}
 	if checks.SampleRatio != nil && checks.SampleRatio.Mismatch {
-		warn(warningSampleRatio, "sample ratio mismatch: the split of the visitors does not match the configured shares (p = %s); "+
-			"visitors of a variation are lost or added, so no comparison is valid", Probability(*checks.SampleRatio.PValue))
+		checks.Warnings = append(checks.Warnings, mismatchWarning(*checks.SampleRatio.PValue))
 	}
 	if len(checks.Leak) > 0 {
 		warn(warningLeak, "variations without traffic have visitors; the assignment of visitors may be wrong")
@@ -76,6 +75,11 @@ func (c *cell) checks(plan *plan.Plan, found *visit.Rows) Checks {
 		warn(warningSharesChanged, "the shares changed at %s; earlier visitors were split differently", query.FormatInstant(plan.SharesSince))
 	}
 	return checks
+}
+
+func mismatchWarning(p float64) Warning {
+	return Warning{warningSampleRatio, fmt.Sprintf("sample ratio mismatch: the split of the visitors does not match the configured shares (p = %s); "+
+		"visitors of a variation are lost or added, so no comparison is valid", Probability(p))}
 }
 
 // capCheck returns what the cap removed from the counted visitors.
@@ -114,7 +118,7 @@ func (c *cell) sampleRatio(plan *plan.Plan) *SampleRatio {
 	}
 	check := stats.SampleRatioMismatch([]stats.SharePeriod{{Split: split, Observed: observed}})
 	shown := SampleRatio{
-		PValue: check.PValue, Expected: check.Expected, Observed: check.Observed,
+		PValue: check.PValue, Expected: check.Expected, Observed: observed,
 		Mismatch: check.Mismatch, Reason: check.Reason,
 	}
 	if shown.Expected == nil {

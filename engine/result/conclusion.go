@@ -11,6 +11,16 @@ import (
 	"lifthouse/stats"
 )
 
+// keepMismatch keeps the alarm of a sample ratio mismatch at the end of an earlier day.
+func (j *cellResult) keepMismatch(p *plan.Plan, a *looks.Analysis) {
+	if a == nil || a.MismatchP == nil || describes(p) || j.mismatch || j.Checks.SampleRatio == nil || *a.MismatchP >= stats.MismatchAlpha {
+		return
+	}
+	j.mismatch = true
+	j.Checks.SampleRatio.PValue, j.Checks.SampleRatio.Mismatch = a.MismatchP, true
+	j.Checks.Warnings = append(j.Checks.Warnings, mismatchWarning(*a.MismatchP))
+}
+
 // conclude sets the conclusion of the report: what the looks of the declared question found.
 // Any other report describes, and a sample ratio mismatch makes each invalid.
 func (j *cellResult) conclude(p *plan.Plan, a *looks.Analysis) {

@@ -32,8 +32,9 @@ const (
 )
 
 // exitDecisions are the exit codes of report --exit-code.
-var exitDecisions = map[result.CallStatus]int{
-	result.CallShip: exitOK, result.CallKeepRunning: 10, result.CallNoDifference: 11, result.CallRollBack: 12, result.CallInvalid: 13,
+var exitDecisions = map[result.DecisionStatus]int{
+	result.DecisionShip: exitOK, result.DecisionKeepRunning: 10, result.DecisionNoDifference: 11, result.DecisionRollBack: 12, result.DecisionInvalid: 13,
+	result.DecisionNoWinner: 14,
 }
 
 // program is one invocation of a command: by a shell, or forwarded by another
@@ -150,7 +151,7 @@ func (p *program) command() *cobra.Command {
 	root.AddCommand(
 		p.serveCommand(), p.checkCommand(), p.demoCommand(), p.importCommand(), p.eventsCommand(), p.forgetCommand(), p.retainCommand(),
 		p.backupCommand(), p.restoreCommand(), p.copyCommand(), p.applyCommand(), p.exportCommand(), p.tokenCommand(), p.auditCommand(), p.migrateCommand(),
-		p.grantsCommand(), p.readyCommand(), p.rollupCommand(), p.reportCommand(), p.compareCommand())
+		p.grantsCommand(), p.readyCommand(), p.rollupCommand(), p.reportCommand(), p.looksCommand(), p.compareCommand())
 	return root
 }
 

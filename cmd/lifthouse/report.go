@@ -35,7 +35,7 @@ on a terminal, or prints one line of JSON each time. NO_COLOR disables colours.
 
 With --exit-code, the exit code is the decision of the scorecard:
 
-  0 ship · 10 keepRunning · 11 noDifference · 12 rollBack · 13 invalid
+  0 ship · 10 keepRunning · 11 noDifference · 12 rollBack · 13 invalid · 14 noWinner
 
 An error still has exit code 1, and an invalid command line 2.`
 
@@ -113,7 +113,7 @@ func (p *program) report(ctx context.Context, s *app.Store, request query.Reques
 }
 
 // written computes a report and returns it in the selected format, with its decision.
-func (p *program) written(ctx context.Context, s *app.Store, request query.Request, as report.Form) (text string, decision result.CallStatus, err error) {
+func (p *program) written(ctx context.Context, s *app.Store, request query.Request, as report.Form) (text string, decision result.DecisionStatus, err error) {
 	plan, err := s.Engine.Plan(request)
 	if err != nil {
 		return "", "", err

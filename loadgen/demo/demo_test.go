@@ -42,12 +42,12 @@ func TestDemoShowsEachDecision(t *testing.T) {
 		visitors int64
 		days     float64
 	}{
-		{12, result.CallShip, []float64{0.015}, 24_000, 28},
-		{13, result.CallKeepRunning, []float64{0, 0}, 9_000, 18},
-		{14, result.CallKeepRunning, []float64{0.030, 0.010}, 3_000, 14},
-		{15, result.CallNoDifference, []float64{0}, 12_000, 20},
-		{16, result.CallRollBack, []float64{-0.025}, 8_000, 16},
-		{17, result.CallInvalid, []float64{0.010}, 6_000, 12},
+		{12, result.DecisionShip, []float64{0.015}, 24_000, 28},
+		{13, result.DecisionKeepRunning, []float64{0, 0}, 9_000, 18},
+		{14, result.DecisionKeepRunning, []float64{0.030, 0.010}, 3_000, 14},
+		{15, result.DecisionNoDifference, []float64{0}, 12_000, 20},
+		{16, result.DecisionRollBack, []float64{-0.025}, 8_000, 16},
+		{17, result.DecisionInvalid, []float64{0.010}, 6_000, 12},
 	} {
 		p, err := e.Plan(query.Request{AccountID: demo.Account, SubjectID: test.campaign, Metric: query.GoalConversionRate, Scorecard: true})
 		if err != nil {

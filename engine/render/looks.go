@@ -1,0 +1,60 @@
+package render
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"lifthouse/engine/result"
+)
+
+// Looks returns a table with a row for each look and variation: what the look found, when it
+// was recorded, and whether the events of today say otherwise.
+func Looks(r *result.Report) string {
+	columns := []column{
+		{title: "look"}, {title: "until", left: true}, {title: "visitors"}, {title: "variation", left: true}, {title: "lift"}, {title: "interval"},
+		{title: "z"}, {title: "bound"}, {title: "p"}, {title: "", left: true}, {title: "recorded", left: true},
+	}
+	names := map[int64]string{}
+	for _, v := range r.Variations {
+		names[v.ID] = Shortened(Printable(v.Name), 22)
+	}
+	write := func(x float64) string { return result.Percent(x, 1, true) }
+	number := func(x float64) string { return strconv.FormatFloat(x, 'f', 3, 64) }
+	for _, look := range r.Looks {
+		recorded := "computed"
+		if look.RecordedAt != nil {
+			recorded = look.RecordedAt.UTC().Format("2006-01-02 15:04")
+		}
+		for _, v := range look.Variations {
+			found, of := "", recorded
+			if v.Significant {
+				found = "significant"
+			}
+			if v.Recomputed != nil {
+				of += ", later data changed it: " + optional(v.Recomputed.Improvement.Value, write)
+			}
+			cells := []string{
+				strconv.Itoa(look.Number), look.End.Add(-time.Millisecond).UTC().Format(time.DateOnly), result.Grouped(look.Visitors), names[v.ID],
+				optional(v.Improvement.Value, write), result.RangeInWords(v.Improvement.Interval, write), optional(v.Z, number),
+				optional(v.CriticalValue, number), optional(v.PValue, result.Probability), found, of,
+			}
+			for i := range columns {
+				columns[i].cells = append(columns[i].cells, cells[i])
+			}
+		}
+	}
+	var b strings.Builder
+	line := func(cell func(c column) string) {
+		cells := make([]string, len(columns))
+		for i, c := range columns {
+			cells[i] = padded(cell(c), c.width(), c.left)
+		}
+		b.WriteString(strings.TrimRight(strings.Join(cells, gap), " ") + "\n")
+	}
+	line(func(c column) string { return c.title })
+	for row := range columns[0].cells {
+		line(func(c column) string { return c.cells[row] })
+	}
+	return b.String() + "\n" + r.LooksInWords() + "\n"
+}

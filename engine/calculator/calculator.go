@@ -1,26 +1,32 @@
 package calculator
 
 import (
-	"slices"
-
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 	"lifthouse/stats"
 )
 
 // Input holds the sufficient statistics of the variations of an
-// experiment, for a comparison without a store.
+// experiment, for a comparison without a store. Without looks, the comparison describes
+// the variations. With looks, it also concludes.
 type Input struct {
 	Metric            Metric
-	Variations        []Variation
-	SignificanceLevel int // per cent
+	Variations        []Variation // with the sums of today
+	Looks             []Look      // in order
+	SignificanceLevel int         // per cent
 	Methodology       stats.Methodology
 	Power             int          // per cent
 	MDE               float64      // minimum detectable effect, per cent of control
-	PlannedVisitors   int64        // over all variations; 0: default
-	PlannedLook       []Variation  // as Variations, with the sums of the planned look; nil: not reached
+	PlannedDays       int          // to the planned end, at which tau is 1
+	PlannedVisitors   int64        // which measure the time in place of days; 0: none
 	Prior             *stats.Prior // of lifts, as fractions; nil: flat priors
 	NonNegative       bool         // no visitor's value is below zero
+}
+
+// Look holds the sums of all variations at one time, in the order of the input.
+type Look struct {
+	Tau        float64 // time of the look; 1 is the planned end
+	Variations []Variation
 }
 
 // Metric is the kind of a metric: what one visitor contributes to it.
@@ -51,18 +57,33 @@ type Answer struct {
 	Metric            Metric            `json:"metric"`
 	Methodology       stats.Methodology `json:"methodology"`
 	SignificanceLevel int               `json:"significanceLevel"`
-	Variations        []AnswerVariation `json:"variations"`            // in the order of the input
-	PlannedLook       *AnswerLook       `json:"plannedLook,omitempty"` // nil: not reached
+	Variations        []AnswerVariation `json:"variations"` // in the order of the input
+	Looks             []AnswerLook      `json:"looks,omitempty"`
 	Conclusion        result.Conclusion `json:"conclusion"`
 	Checks            *AnswerChecks     `json:"checks,omitempty"` // nil: no shares
 	Power             AnswerPower       `json:"power"`
 }
 
-// AnswerLook holds the results of the planned look. Its variations are those of the
-// answer if the sums are the same.
+// AnswerLook is one look.
 type AnswerLook struct {
-	Visitors   int64             `json:"visitors"` // over all variations
-	Variations []AnswerVariation `json:"variations"`
+	Number     int              `json:"number"` // from 1
+	Tau        float64          `json:"tau"`
+	Visitors   int64            `json:"visitors"`   // over all variations
+	Variations []LookComparison `json:"variations"` // without control, in the order of the input
+}
+
+// LookComparison compares a variation with control at one look. It is significant if |z| is
+// at least the critical value.
+type LookComparison struct {
+	ID                  int64         `json:"id"`
+	CriticalValue       *float64      `json:"criticalValue"`
+	Z                   *float64      `json:"z"`
+	PValue              *float64      `json:"pValue"`
+	Difference          result.Effect `json:"difference"`
+	Improvement         result.Effect `json:"improvement"`
+	ChanceToBeatControl *float64      `json:"chanceToBeatControl,omitempty"`
+	Significant         bool          `json:"significant"`
+	Reason              stats.Reason  `json:"reason,omitempty"`
 }
 
 // AnswerVariation holds the estimate of one variation and its comparison with
@@ -93,13 +114,6 @@ type AnswerPower struct {
 	Reason                  stats.Reason `json:"reason,omitempty"`
 }
 
-// IsPlannedLook reports whether the variations have the results of the planned look.
-func (a *Answer) IsPlannedLook() bool {
-	return slices.ContainsFunc(a.Variations, func(v AnswerVariation) bool {
-		return v.Comparison != nil && v.Comparison.Sequential != nil && v.Comparison.Sequential.PlannedLook
-	})
-}
-
 // Refusal is the output for an invalid line of input.
 type Refusal struct {
 	Line   int64   `json:"line"`
@@ -126,47 +140,33 @@ func Refuse(line int64, err *query.InvalidError) *Refusal {
 // Answer compares every variation with control.
 func (q *Input) Answer() *Answer {
 	order := q.controlFirst()
-	options := q.options(q.Variations, order)
+	options := q.options(order)
 	answer := &Answer{
 		Metric: q.Metric, Methodology: q.Methodology, SignificanceLevel: q.SignificanceLevel,
 		Checks: q.checks(order),
 	}
-	d := q.decide(order, answer.Checks != nil && answer.Checks.SampleRatio.Mismatch)
-	answer.Variations = q.shown(d.today, order, options)
-	answer.Power = q.power(d.today.samples[0], options)
-	if d.planned != nil {
-		answer.PlannedLook = &AnswerLook{Visitors: visitorsOf(q.PlannedLook), Variations: q.shown(d.planned, order, options)}
-	}
-	answer.Conclusion = *result.NewConclusion(d.conclusion)
-	deciding := answer.Variations
-	if d.inForce == d.planned && d.planned != nil {
-		deciding = answer.PlannedLook.Variations
-	}
-	var decides *AnswerVariation
-	if d.conclusion.Index >= 0 {
-		decides = &deciding[order[1+d.conclusion.Index]]
-		answer.Conclusion.VariationID, answer.Conclusion.Basis = &decides.ID, result.BasisAlwaysValid
-		if d.inForce.isPlanned {
-			answer.Conclusion.Basis = result.BasisPlannedLook
+	samples := q.samples(q.Variations, order)
+	comparisons := stats.Compare(samples[0], samples[1:], options)
+	looks := q.analyze(order)
+	answer.Looks = looks.shown(q, order)
+	answer.Variations = make([]AnswerVariation, len(order))
+	for place, i := range order {
+		v := &q.Variations[i]
+		shown := &answer.Variations[i]
+		*shown = AnswerVariation{ID: v.ID, Control: v.Control, Share: v.Share, Visitors: v.Visitors, Estimate: estimateOf(samples[place], options)}
+		if place > 0 {
+			shown.Comparison = result.NewComparison(comparisons[place-1])
+			conclusive := !answer.isInvalid() && looks.supports(place-1, comparisons[place-1].Verdict)
+			shown.Comparison.Conclusive, shown.Comparison.Sequential = &conclusive, looks.sequential(place-1)
 		}
 	}
-	answer.Conclusion.Text = q.sentence(answer, decides)
+	answer.Power = q.power(samples[0], options)
+	q.conclude(answer, looks, comparisons, order)
 	return answer
 }
 
-// shown returns the variations of a look in the order of the input.
-func (q *Input) shown(l *look, order []int, o stats.Options) []AnswerVariation {
-	shown := make([]AnswerVariation, len(order))
-	for place, i := range order {
-		v := &l.variations[i]
-		shown[i] = AnswerVariation{ID: v.ID, Control: v.Control, Share: v.Share, Visitors: v.Visitors, Estimate: estimateOf(l.samples[place], o)}
-		if place > 0 {
-			shown[i].Comparison = result.NewComparison(l.comparisons[place-1])
-			shown[i].Comparison.Conclusive = &l.conclusion.Conclusive[place-1]
-		}
-	}
-	return shown
-}
+// isInvalid reports a sample ratio mismatch.
+func (a *Answer) isInvalid() bool { return a.Checks != nil && a.Checks.SampleRatio.Mismatch }
 
 // controlFirst returns the indexes of the variations, control first.
 func (q *Input) controlFirst() []int {
@@ -181,16 +181,28 @@ func (q *Input) controlFirst() []int {
 	return order
 }
 
-// options returns the options of package stats, with the shares of these variations.
-func (q *Input) options(variations []Variation, order []int) stats.Options {
+// options returns the options of package stats for the comparison of today.
+func (q *Input) options(order []int) stats.Options {
 	return stats.Options{
-		Shares:            shares(variations, order),
+		Shares:            shares(q.Variations, order),
 		Prior:             q.Prior,
 		SignificanceLevel: q.SignificanceLevel,
 		Methodology:       q.Methodology,
 		NonNegative:       q.NonNegative || q.Metric == MetricBinary,
-		PlannedVisitors:   q.PlannedVisitors,
 	}
+}
+
+// samples returns the samples of variations, control first.
+func (q *Input) samples(variations []Variation, order []int) []stats.Sample {
+	samples := make([]stats.Sample, len(order))
+	for place, i := range order {
+		v := &variations[i]
+		samples[place] = stats.Rate{Visitors: v.Visitors, Converted: v.Converted}
+		if q.Metric == MetricMean {
+			samples[place] = stats.Mean{Visitors: v.Visitors, Mean: v.Mean, Variance: v.Variance, Nonzero: -1}
+		}
+	}
+	return samples
 }
 
 func estimateOf(sample stats.Sample, o stats.Options) result.Estimate {
@@ -203,34 +215,41 @@ func estimateOf(sample stats.Sample, o stats.Options) result.Estimate {
 	return result.Estimate{}
 }
 
-// checks compares the visitors with the shares. It returns nil if there are no
-// shares.
+// checks compares the visitors with the shares. A mismatch at any look remains. It returns
+// nil if there are no shares.
 func (q *Input) checks(order []int) *AnswerChecks {
 	if q.Variations[0].Share == nil {
 		return nil
 	}
-	total, split, observed := 0.0, stats.Split{}, make([]int64, len(order))
-	for place, i := range order {
-		v := q.Variations[i]
-		total += *v.Share
-		observed[place] = v.Visitors
-		if place > 0 {
-			split.Variations = append(split.Variations, *v.Share)
+	for _, look := range q.Looks {
+		if check := q.sampleRatio(look.Variations, order); check.Mismatch {
+			return &AnswerChecks{SampleRatio: check}
 		}
 	}
-	split.Control = 100 * (*q.Variations[order[0]].Share / total)
-	check := stats.SampleRatio(observed, split)
+	return &AnswerChecks{SampleRatio: q.sampleRatio(q.Variations, order)}
+}
+
+// sampleRatio compares the visitors at one time with the shares.
+func (q *Input) sampleRatio(variations []Variation, order []int) result.SampleRatio {
+	given := shares(q.Variations, order)
+	total, period := 0.0, stats.SharePeriod{}
+	for place, i := range order {
+		total += given[place]
+		period.Observed = append(period.Observed, variations[i].Visitors)
+	}
+	period.Split = stats.Split{Control: 100 * (given[0] / total), Variations: given[1:]}
+	check := stats.SampleRatioMismatch([]stats.SharePeriod{period})
 	shown := result.SampleRatio{
 		PValue: check.PValue, Expected: make([]float64, len(check.Expected)), Observed: make([]int64, len(order)),
 		Mismatch: check.Mismatch, Reason: check.Reason,
 	}
 	for place, i := range order {
-		shown.Observed[i] = check.Observed[place]
+		shown.Observed[i] = period.Observed[place]
 		if len(check.Expected) > place {
 			shown.Expected[i] = check.Expected[place]
 		}
 	}
-	return &AnswerChecks{SampleRatio: shown}
+	return shown
 }
 
 // shares returns the expected shares of the variations, or else the observed ones.
@@ -246,20 +265,22 @@ func shares(variations []Variation, order []int) []float64 {
 }
 
 // power computes the required sample size from the shares, or from the observed
-// split if there are no shares.
+// split if there are no shares. The plan has a look each week.
 func (q *Input) power(control stats.Sample, o stats.Options) AnswerPower {
-	plan := stats.Plan{
-		Control:       control,
-		MinimumEffect: q.MDE / 100,
-		Power:         float64(q.Power) / 100,
-		// Any positive number: the days are not part of the output.
-		VisitorsPerDay: 1,
-		Shares:         o.Shares,
-		Visitors:       visitorsOf(q.Variations),
+	plan := stats.SamplePlan{
+		Control: control, NonNegative: o.NonNegative, Shares: o.Shares, Looks: max(q.PlannedDays/daysOfWeek, 1),
+		Power: float64(q.Power) / 100, Prior: q.Prior,
 	}
-	report := stats.Power(plan, o)
+	size, reason := stats.NewSampleSize(plan, stats.NewLookDesign(o.Alpha(), o.Shares))
+	if reason != "" {
+		return AnswerPower{Reason: reason}
+	}
+	const anyPace = 1 // the days are not part of the output
+	progress := size.Progress(q.MDE/100, visitorsOf(q.Variations), anyPace)
 	return AnswerPower{
-		RequiredVisitors: report.RequiredVisitors, Progress: report.Progress, RemainingVisitors: report.RemainingVisitors,
-		MinimumDetectableEffect: report.MinimumDetectableEffect, Power: report.Power, Reason: report.Reason,
+		RequiredVisitors: progress.RequiredVisitors, Progress: progress.Progress, RemainingVisitors: progress.RemainingVisitors,
+		MinimumDetectableEffect: progress.MinimumDetectableEffect, Power: progress.Power, Reason: progress.Reason,
 	}
 }
+
+const daysOfWeek = 7

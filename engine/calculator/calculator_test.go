@@ -24,7 +24,7 @@ func TestCalculatorReadsAQuestion(t *testing.T) {
 		{
 			`{"metric":"binary","variations":[{"n":100,"converted":5},{"n":90,"converted":6}]}`,
 			Input{
-				Metric: MetricBinary, SignificanceLevel: 90, Methodology: stats.MethodologyFrequentist, Power: 80, MDE: 20,
+				Metric: MetricBinary, SignificanceLevel: 90, Methodology: stats.MethodologyFrequentist, Power: 80, MDE: 20, PlannedDays: 28,
 				Variations: []Variation{{Control: true, Visitors: 100, Converted: 5}, {ID: 1, Visitors: 90, Converted: 6}},
 			},
 		},
@@ -32,7 +32,7 @@ func TestCalculatorReadsAQuestion(t *testing.T) {
 			`{"metric":"mean","significanceLevel":100,"methodology":"bayesian","power":99,"mde":1.5,"plannedVisitors":1e4,"prior":{"mean":-2,"standardDeviation":5},"nonnegative":true,
 			  "variations":[{"id":7,"control":false,"share":50,"n":1e2,"mean":4.25,"variance":0},{"id":3.0,"control":true,"share":50,"n":90.0,"mean":0,"variance":1e-3}]}`,
 			Input{
-				Metric: MetricMean, SignificanceLevel: 100, Methodology: stats.MethodologyBayesian, Power: 99, MDE: 1.5, PlannedVisitors: 10000, NonNegative: true, Prior: &stats.Prior{Mean: -0.02, StandardDeviation: 0.05},
+				Metric: MetricMean, SignificanceLevel: 100, Methodology: stats.MethodologyBayesian, Power: 99, MDE: 1.5, PlannedDays: 28, PlannedVisitors: 10000, NonNegative: true, Prior: &stats.Prior{Mean: -0.02, StandardDeviation: 0.05},
 				Variations: []Variation{
 					{ID: 7, Share: &half, Visitors: 100, Mean: 4.25},
 					{ID: 3, Control: true, Share: &half, Visitors: 90, Variance: 0.001},
@@ -44,18 +44,30 @@ func TestCalculatorReadsAQuestion(t *testing.T) {
 			// absent; null means absent.
 			`{"metric":"mean","mde":null,"variations":[{"n":0,"mean":null},{"n":1,"mean":-3}]}`,
 			Input{
-				Metric: MetricMean, SignificanceLevel: 90, Methodology: stats.MethodologyFrequentist, Power: 80, MDE: 20,
+				Metric: MetricMean, SignificanceLevel: 90, Methodology: stats.MethodologyFrequentist, Power: 80, MDE: 20, PlannedDays: 28,
 				Variations: []Variation{{Control: true}, {ID: 1, Visitors: 1, Mean: -3}},
 			},
 		},
 		{
+			`{"metric":"binary","plannedDays":14,"variations":[{"n":100,"converted":5},{"n":90,"converted":6}],
+			  "looks":[{"days":7,"variations":[{"n":50,"converted":2},{"n":50,"converted":3}]},{"tau":1,"variations":[{"n":100,"converted":5},{"n":90,"converted":6}]}]}`,
+			Input{
+				Metric: MetricBinary, SignificanceLevel: 90, Methodology: stats.MethodologyFrequentist, Power: 80, MDE: 20, PlannedDays: 14,
+				Variations: []Variation{{Control: true, Visitors: 100, Converted: 5}, {ID: 1, Visitors: 90, Converted: 6}},
+				Looks: []Look{
+					{0.5, []Variation{{Control: true, Visitors: 50, Converted: 2}, {ID: 1, Visitors: 50, Converted: 3}}},
+					{1, []Variation{{Control: true, Visitors: 100, Converted: 5}, {ID: 1, Visitors: 90, Converted: 6}}},
+				},
+			},
+		},
+		{
 			`{"metric":"mean","methodology":"bayesian","prior":"flat","variations":[{"n":0},{"n":0}]}`,
-			Input{Metric: MetricMean, SignificanceLevel: 90, Methodology: stats.MethodologyBayesian, Power: 80, MDE: 20, Variations: []Variation{{Control: true}, {ID: 1}}},
+			Input{Metric: MetricMean, SignificanceLevel: 90, Methodology: stats.MethodologyBayesian, Power: 80, MDE: 20, PlannedDays: 28, Variations: []Variation{{Control: true}, {ID: 1}}},
 		},
 		{
 			`{"metric":"mean","methodology":"bayesian","mde":19.6,"variations":[{"n":0},{"n":0}]}`,
 			Input{
-				Metric: MetricMean, SignificanceLevel: 90, Methodology: stats.MethodologyBayesian, Power: 80, MDE: 19.6,
+				Metric: MetricMean, SignificanceLevel: 90, Methodology: stats.MethodologyBayesian, Power: 80, MDE: 19.6, PlannedDays: 28,
 				Prior: &stats.Prior{StandardDeviation: 0.196 / 1.96}, Variations: []Variation{{Control: true}, {ID: 1}},
 			},
 		},
@@ -123,6 +135,10 @@ func TestCalculatorNamesEveryFault(t *testing.T) {
 		{more(`,"mde":"20","power":"80","significanceLevel":"90"`), []query.Fault{
 			{Name: "significanceLevel", Value: "90", Detail: "per cent, without quotes"}, {Name: "mde", Value: "20", Detail: "per cent, without quotes"}, {Name: "power", Value: "80", Detail: "per cent, without quotes"},
 		}},
+		{more(`,"plannedDays":1.5,"looks":{}`), []query.Fault{
+			{Name: "plannedDays", Value: "1.5", Detail: "must be an integer from 1 to 3650"}, {Name: "looks", Value: "{}", Detail: "must be an array of 1 to 200 looks"},
+		}},
+		{more(`,"plannedDays":28,"plannedVisitors":500`), []query.Fault{{Name: "plannedDays", Value: "28", Detail: "must be omitted, because plannedVisitors measures the time"}}},
 		{asking("ratio", `{"n":1,"converted":2}`, `{"n":-1}`), []query.Fault{
 			{Name: "metric", Value: "ratio", Detail: "must be one of binary, mean"}, {Name: "variations[1].n", Value: "-1", Detail: "must be an integer from 0 to 1000000000000"},
 		}},
@@ -209,10 +225,11 @@ func TestCalculatorAnswersTheDemo(t *testing.T) {
 	if p := *a.Variations[1].Comparison.Frequentist.PValue; math.Abs(p-want) > 1e-9*want {
 		t.Errorf("p = %v, want %v", p, want)
 	}
-	if a.Variations[1].Comparison.Verdict != stats.VerdictBetter || a.Conclusion.Status != stats.StatusWinner || *a.Conclusion.VariationID != 1 {
-		t.Errorf("verdict %s, conclusion %+v", a.Variations[1].Comparison.Verdict, a.Conclusion)
+	c := a.Variations[1].Comparison
+	if c.Verdict != stats.VerdictBetter || *c.Conclusive || c.Sequential != nil || a.Conclusion.Status != stats.StatusInconclusive || a.Conclusion.VariationID != nil {
+		t.Errorf("verdict %s, conclusion %+v", c.Verdict, a.Conclusion)
 	}
-	const sentence = "Variation 1 is better than control: a lift of +24.8 % (95 % always-valid interval +3.5 % to +50.5 %), which is valid at every look."
+	const sentence = "No conclusion: pass the sums at each weekly look to conclude."
 	if a.Conclusion.Text != sentence {
 		t.Errorf("it says %q, want %q", a.Conclusion.Text, sentence)
 	}
@@ -227,10 +244,10 @@ func TestCalculatorSaysWhatStatsSays(t *testing.T) {
 		o       stats.Options
 	}{
 		{
-			`{"metric":"binary","plannedVisitors":9000,"variations":[{"id":5,"n":3000,"converted":160,"share":25},
+			`{"metric":"binary","variations":[{"id":5,"n":3000,"converted":160,"share":25},
 			  {"id":9,"control":true,"n":6100,"converted":290,"share":50},{"id":2,"n":2950,"converted":120,"share":25}]}`,
 			[]stats.Sample{stats.Rate{Visitors: 6100, Converted: 290}, stats.Rate{Visitors: 3000, Converted: 160}, stats.Rate{Visitors: 2950, Converted: 120}},
-			stats.Options{SignificanceLevel: 90, Methodology: stats.MethodologyFrequentist, PlannedVisitors: 9000, NonNegative: true, Shares: []float64{2, 1, 1}},
+			stats.Options{SignificanceLevel: 90, Methodology: stats.MethodologyFrequentist, NonNegative: true, Shares: []float64{2, 1, 1}},
 		},
 		{
 			`{"metric":"mean","methodology":"bayesian","significanceLevel":80,"variations":[{"n":3000,"mean":4.5,"variance":81,"share":1},
@@ -245,10 +262,10 @@ func TestCalculatorSaysWhatStatsSays(t *testing.T) {
 	} {
 		a := answerTo(t, test.line)
 		comparisons := stats.Compare(test.samples[0], test.samples[1:], test.o)
-		power := stats.Power(stats.Plan{
-			Control: test.samples[0], Shares: []float64{2, 1, 1}, Visitors: 12050, MinimumEffect: 0.2, Power: 0.8, VisitorsPerDay: 1,
-		}, test.o)
-		conclusion := stats.Conclude(stats.Evidence{Comparisons: comparisons})
+		size, _ := stats.NewSampleSize(stats.SamplePlan{
+			Control: test.samples[0], NonNegative: test.o.NonNegative, Shares: test.o.Shares, Looks: 4, Power: 0.8, Prior: test.o.Prior,
+		}, stats.NewLookDesign(test.o.Alpha(), test.o.Shares))
+		power := size.Progress(0.2, 12050, 1)
 		for place, i := range []int{1, 0, 2} {
 			v := a.Variations[i]
 			if want := estimateOf(test.samples[place], test.o); !reflect.DeepEqual(v.Estimate, want) {
@@ -257,14 +274,14 @@ func TestCalculatorSaysWhatStatsSays(t *testing.T) {
 			var want *result.Comparison
 			if place > 0 {
 				want = result.NewComparison(comparisons[place-1])
-				want.Conclusive = &conclusion.Conclusive[place-1]
+				want.Conclusive = new(bool)
 			}
 			if !reflect.DeepEqual(v.Comparison, want) {
 				t.Errorf("variations[%d]: comparison %+v, want %+v", i, v.Comparison, want)
 			}
 		}
-		shares := []int64{6100, 3000, 2950}
-		check := stats.SampleRatio(shares, stats.Split{Control: 50, Variations: []float64{1, 1}})
+		split := stats.Split{Control: 50, Variations: []float64{1, 1}}
+		check := stats.SampleRatioMismatch([]stats.SharePeriod{{Split: split, Observed: []int64{6100, 3000, 2950}}})
 		wantCheck := result.SampleRatio{
 			PValue: check.PValue, Expected: []float64{check.Expected[1], check.Expected[0], check.Expected[2]}, Observed: []int64{3000, 6100, 2950},
 		}
@@ -274,12 +291,8 @@ func TestCalculatorSaysWhatStatsSays(t *testing.T) {
 		if *a.Power.RequiredVisitors != *power.RequiredVisitors || *a.Power.MinimumDetectableEffect != *power.MinimumDetectableEffect || a.Power.Reason != "" {
 			t.Errorf("power %+v, want %+v", a.Power, power)
 		}
-		if a.Conclusion.Status != conclusion.Status || !reflect.DeepEqual(a.Conclusion.Reasons, result.NewConclusion(conclusion).Reasons) {
-			t.Errorf("conclusion %+v, want %+v", a.Conclusion, conclusion)
-		}
-		ids := map[int]int64{-1: -1, 0: a.Variations[0].ID, 1: a.Variations[2].ID}
-		if id := a.Conclusion.VariationID; (id == nil) != (conclusion.Index < 0) || id != nil && *id != ids[conclusion.Index] {
-			t.Errorf("the conclusion names %v, want variation %d", id, ids[conclusion.Index])
+		if a.Looks != nil || a.Conclusion.Status != stats.StatusInconclusive || a.Conclusion.VariationID != nil {
+			t.Errorf("conclusion %+v", a.Conclusion)
 		}
 	}
 }
@@ -297,8 +310,8 @@ func FuzzCalculator(f *testing.F) {
 		`{"metric":"mean","nonnegative":true,"variations":[{"id":3,"n":9000,"mean":0.01,"variance":4},{"id":2,"n":9000,"mean":1.7e308,"variance":4}]}`,
 		`{"metric":"mean","methodology":"bayesian","significanceLevel":100,"variations":[{"n":1,"mean":1,"share":99},{"n":0,"share":1}]}`,
 		`{"metric":"binary","power":99,"mde":100,"plannedVisitors":1,"variations":[{"n":10,"converted":9,"share":0},{"n":10,"converted":10,"share":1e-320}]}`,
-		`{"metric":"binary","plannedLook":{"variations":[{"n":100,"converted":5},{"n":0,"converted":0}]},"variations":[{"n":900,"converted":5},{"n":1000,"converted":900}]}`,
-		`{"metric":"mean","plannedLook":{"variations":[{"n":900,"mean":1e300,"variance":1e308},{"n":2,"mean":-1,"variance":0}]},"variations":[{"n":900,"mean":1,"variance":1},{"n":1000,"mean":2,"variance":3}]}`,
+		`{"metric":"binary","looks":[{"days":7,"variations":[{"n":100,"converted":5},{"n":0,"converted":0}]}],"variations":[{"n":900,"converted":5},{"n":1000,"converted":900}]}`,
+		`{"metric":"mean","methodology":"bayesian","looks":[{"tau":1e-300,"variations":[{"n":900,"mean":1e300,"variance":1e308},{"n":200,"mean":-1,"variance":0}]},{"tau":999,"variations":[{"n":900,"mean":1,"variance":1},{"n":200,"mean":-1,"variance":0}]}],"variations":[{"n":900,"mean":1,"variance":1},{"n":1000,"mean":2,"variance":3}]}`,
 		`{"metric":"binary","metric":"mean","variation":[{"n":"1"}],"variations":[1,{"share":"NaN"}]}`,
 	} {
 		f.Add([]byte(seed))

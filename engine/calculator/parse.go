@@ -34,10 +34,10 @@ const wholeLine = "line"
 
 // The field names of an input and of its parts.
 var (
-	inputFields     = []string{"metric", "variations", "significanceLevel", "methodology", "power", "mde", "plannedVisitors", "plannedLook", "prior", "nonnegative"}
+	inputFields     = []string{"metric", "variations", "significanceLevel", "methodology", "power", "mde", "plannedDays", "plannedVisitors", "looks", "prior", "nonnegative"}
 	priorFields     = []string{"mean", "standardDeviation"}
 	variationFields = []string{"id", "control", "share", "n", "converted", "mean", "variance"}
-	lookFields      = []string{"variations"}
+	lookFields      = []string{"tau", "days", "variations"}
 	sumsFields      = []string{"id", "n", "converted", "mean", "variance"}
 )
 
@@ -110,10 +110,15 @@ func (r *inputReader) read(line []byte) *Input {
 	q.Power = int(power)
 	if planned := given.value("plannedVisitors"); planned.text != nil {
 		q.PlannedVisitors, _ = planned.integer(1, maxVisitors)
+		if days := given.value("plannedDays"); days.text != nil {
+			days.want("omitted, because plannedVisitors measures the time")
+		}
 	}
+	days, _ := given.valueOr("plannedDays", "28").integer(1, maxDays)
+	q.PlannedDays = int(days)
 	q.Prior = r.prior(q, given.value("prior"))
 	r.variations(q, given.value("variations"))
-	r.plannedLook(q, given.value("plannedLook"))
+	r.looks(q, given.value("looks"))
 	return q
 }
 

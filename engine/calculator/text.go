@@ -3,83 +3,149 @@ package calculator
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"lifthouse/engine/result"
 	"lifthouse/stats"
 )
 
-// sentence returns the conclusion as text. The winner or loser, nil if there is none,
-// has the figures of the look that decided.
-func (q *Input) sentence(a *Answer, decides *AnswerVariation) string {
-	if text := q.undecided(a); text != "" {
-		return text
+// conclude sets the conclusion of an answer.
+func (q *Input) conclude(a *Answer, looks *looks, comparisons []stats.Comparison, order []int) {
+	c := &a.Conclusion
+	c.Status, c.Reasons = stats.StatusInconclusive, reasonsOf(looks, comparisons)
+	switch {
+	case a.isInvalid():
+		c.Status, c.Reasons = stats.StatusInvalid, []stats.Reason{stats.ReasonSampleRatioMismatch}
+		c.Text = fmt.Sprintf("The results are not valid: %s, p = %s).",
+			strings.TrimSuffix(result.Explain(stats.ReasonSampleRatioMismatch), ")"), result.Probability(*a.Checks.SampleRatio.PValue))
+	case looks.outcome != nil:
+		q.decided(a, looks, order)
+	case q.SignificanceLevel == levelWithoutAlpha:
+		c.Text = "No conclusion is possible: " + result.Explain(stats.ReasonLevel100) + "."
+	case !slices.ContainsFunc(comparisons, func(c stats.Comparison) bool { return c.Verdict != stats.VerdictInsufficientData }):
+		c.Status, c.Text = stats.StatusInsufficientData, "Not enough data for a verdict: "+explainAll(c.Reasons)+"."
+	case len(looks.rows) == 0:
+		c.Text = "No conclusion: pass the sums at each weekly look to conclude."
+	default:
+		c.Text = q.undecided(a, looks)
 	}
-	s := &result.Statement{
-		Conclusion: &a.Conclusion, Control: "control", Rate: q.Metric == MetricBinary, Level: a.SignificanceLevel, MDE: q.MDE,
-		Remaining: a.Power.RemainingVisitors,
-	}
-	if a.Checks != nil {
-		s.SampleRatio = &a.Checks.SampleRatio
-	}
-	if decides != nil {
-		s.Decides, s.Comparison = fmt.Sprintf("Variation %d", decides.ID), decides.Comparison
-	}
-	return s.Sentence()
 }
 
-// undecided returns the text about variations that are only ahead or behind, although
-// the planned look is over or the sample is complete. It is empty otherwise.
-func (q *Input) undecided(a *Answer) string {
-	remaining := a.Power.RemainingVisitors
-	switch reasons := a.Conclusion.Reasons; {
-	case slices.Contains(reasons, stats.ReasonPlannedLookInconclusive):
-		return a.atPlannedLook()
-	case slices.Contains(reasons, stats.ReasonTooEarly) && remaining != nil && *remaining == 0:
-		return fmt.Sprintf("No conclusion: the effect is not significant at repeated looks, and there are no sums of the planned look; "+
-			"the sample is large enough to detect a lift of %v %%.", q.MDE)
-	}
-	return ""
-}
+// levelWithoutAlpha is the significance level at which nothing is significant.
+const levelWithoutAlpha = 100
 
-// atPlannedLook returns the text about a planned look without a conclusion. It quotes
-// the variation with the smallest p-value that is significant as if this were the only
-// look.
-func (a *Answer) atPlannedLook() string {
-	alpha := float64(100-a.SignificanceLevel) / 100
-	var ahead *AnswerVariation
-	smallest := alpha
-	for i := range a.PlannedLook.Variations {
-		v := &a.PlannedLook.Variations[i]
-		if v.Comparison == nil || v.Comparison.Verdict != stats.VerdictBetter && v.Comparison.Verdict != stats.VerdictWorse {
+// reasonsOf returns the reasons of the last look, or without looks those of the comparisons,
+// each once.
+func reasonsOf(looks *looks, comparisons []stats.Comparison) []stats.Reason {
+	reasons := []stats.Reason{}
+	add := func(reason stats.Reason) {
+		if reason != "" && !slices.Contains(reasons, reason) {
+			reasons = append(reasons, reason)
+		}
+	}
+	if n := len(looks.rows); n > 0 {
+		for _, row := range looks.rows[n-1] {
+			add(row.Reason)
+		}
+	}
+	for _, c := range comparisons {
+		if len(looks.rows) > 0 && c.Verdict != stats.VerdictInsufficientData {
 			continue
 		}
-		if p, known := familyP(v.Comparison); known && p < smallest {
-			ahead, smallest = v, p
+		for _, reason := range c.Reasons {
+			add(reason)
 		}
 	}
-	switch {
-	case ahead == nil && a.IsPlannedLook():
-		return "No conclusion: the planned look is not conclusive."
-	case ahead == nil:
-		return "No conclusion: the planned look was not conclusive, and the effect is not significant at repeated looks."
-	}
-	where := map[stats.Verdict]string{stats.VerdictBetter: "ahead", stats.VerdictWorse: "behind"}[ahead.Comparison.Verdict]
-	text := fmt.Sprintf("Variation %d is %s", ahead.ID, where)
-	if only := 2; len(a.Variations) == only {
-		text = map[string]string{"ahead": "Ahead", "behind": "Behind"}[where]
-	}
-	return result.AheadOnly(text, smallest, a.SignificanceLevel)
+	return reasons
 }
 
-// familyP returns the p-value of a comparison at the planned look, adjusted for the
-// number of variations. The published one is this p-value, divided by the share of
-// alpha that the look has.
-func familyP(c *result.Comparison) (p float64, known bool) {
-	switch {
-	case c.Frequentist != nil && c.Frequentist.AdjustedPValue != nil:
-		return *c.Frequentist.AdjustedPValue, true
-	case c.Sequential != nil && c.Sequential.PValue != nil:
-		return stats.PlannedLookShare * *c.Sequential.PValue, true
+func explainAll(reasons []stats.Reason) string {
+	texts := make([]string, len(reasons))
+	for i, reason := range reasons {
+		texts[i] = result.Explain(reason)
 	}
-	return 0, false
+	return strings.Join(texts, "; ")
+}
+
+// decided sets the conclusion of a winner or loser. It quotes the look that decided.
+func (q *Input) decided(a *Answer, looks *looks, order []int) {
+	found := looks.outcome
+	row := &looks.rows[found.Look][found.Treatment]
+	v := &q.Variations[order[1+found.Treatment]]
+	number, verdict := found.Look+1, "better"
+	a.Conclusion.Status = stats.StatusWinner
+	if !found.Winner {
+		a.Conclusion.Status, verdict = stats.StatusLoser, "worse"
+	}
+	a.Conclusion.VariationID, a.Conclusion.Look, a.Conclusion.Reasons = &v.ID, &number, []stats.Reason{}
+	if row.Reason != "" {
+		a.Conclusion.Reasons = append(a.Conclusion.Reasons, row.Reason)
+	}
+	at := fmt.Sprintf("look %d", number)
+	if n := len(looks.rows); n > number {
+		at += fmt.Sprintf(" of %d", n)
+	}
+	text := fmt.Sprintf("Variation %d is %s than control at %s: %s", v.ID, verdict, at, q.effect(row))
+	if row.chance != nil {
+		text += fmt.Sprintf(", with a chance of %s to beat control", result.Chance(*row.chance))
+	}
+	a.Conclusion.Text = text + "."
+}
+
+// effect returns the lift with its interval, or the difference if there is no lift.
+func (q *Input) effect(row *lookRow) string {
+	if lift := effectOf(row.Lift); lift.Value != nil && lift.Interval != nil {
+		decimals := result.PercentDecimals(result.HalfWidth(lift.Value, lift.Interval))
+		return "a lift of " + q.withInterval(lift, func(x float64) string { return result.Percent(x, decimals, true) })
+	}
+	difference := effectOf(row.Difference)
+	spread := result.HalfWidth(difference.Value, difference.Interval)
+	write := func(x float64) string { return result.Signed(x, result.Decimals(spread)) }
+	if q.Metric == MetricBinary {
+		write = func(x float64) string {
+			return result.Signed(100*x, result.PercentDecimals(spread)) + " percentage points"
+		}
+	}
+	return "a difference of " + q.withInterval(difference, write)
+}
+
+// withInterval formats an effect and its interval: 5 (95 % interval 2 to 8).
+func (q *Input) withInterval(e result.Effect, write func(float64) string) string {
+	text := write(*e.Value)
+	if e.Interval == nil {
+		return text
+	}
+	switch lower, upper := e.Interval[0], e.Interval[1]; {
+	case lower != nil && upper != nil:
+		text += fmt.Sprintf(" (%d %% interval %s to %s)", q.SignificanceLevel, write(*lower), write(*upper))
+	case lower != nil:
+		text += fmt.Sprintf(" (%d %% interval from %s upward)", q.SignificanceLevel, write(*lower))
+	case upper != nil:
+		text += fmt.Sprintf(" (%d %% interval up to %s)", q.SignificanceLevel, write(*upper))
+	}
+	return text
+}
+
+// undecided returns the text about looks without a winner or loser.
+func (q *Input) undecided(a *Answer, looks *looks) string {
+	number := len(looks.rows)
+	last := looks.rows[number-1]
+	if !slices.ContainsFunc(last, func(r lookRow) bool { return r.Critical != nil && r.Z != nil }) {
+		return fmt.Sprintf("No conclusion at look %d: %s.", number, explainAll(a.Conclusion.Reasons))
+	}
+	text := fmt.Sprintf("No variation differs significantly from control by look %d (%d %% level)", number, q.SignificanceLevel)
+	switch remaining := a.Power.RemainingVisitors; {
+	case remaining == nil:
+	case *remaining > 0:
+		text += fmt.Sprintf("; %s more visitors are needed to detect a lift of %v %%", result.Grouped(*remaining), q.MDE)
+	default:
+		text += fmt.Sprintf("; the sample is large enough to detect a lift of %v %%", q.MDE)
+	}
+	text += "."
+	in := last[0].Lift.Interval
+	if q.Looks[number-1].Tau >= 1 && len(last) == 1 && in != nil && in.Lower != nil && in.Upper != nil {
+		decimals := result.PercentDecimals(*in.Upper/2 - *in.Lower/2)
+		text += fmt.Sprintf(" This rules out a lift above %s or below %s.", result.Percent(*in.Upper, decimals, true), result.Percent(*in.Lower, decimals, true))
+	}
+	return text
 }

@@ -12,11 +12,12 @@ import (
 )
 
 func TestCalculatorConcludesInOneSentence(t *testing.T) {
-	rates := func(options string, control, treatment string) string {
-		return `{"metric":"binary",` + options + `"variations":[{` + control + `},{` + treatment + `}]}`
+	input := func(metric, options, control, treatment string) string {
+		sums := `"variations":[{` + control + `},{` + treatment + `}]`
+		return `{"metric":"` + metric + `",` + options + sums + `}`
 	}
-	means := func(options string, control, treatment string) string {
-		return `{"metric":"mean",` + options + `"variations":[{` + control + `},{` + treatment + `}]}`
+	atOnce := func(metric, options, control, treatment string) string { // at the planned end
+		return input(metric, options+`"looks":[{"tau":1,"variations":[{`+control+`},{`+treatment+`}]}],`, control, treatment)
 	}
 	for _, test := range []struct {
 		line   string
@@ -24,49 +25,36 @@ func TestCalculatorConcludesInOneSentence(t *testing.T) {
 		want   string
 	}{
 		{
-			rates(``, `"n":20000,"converted":1000`, `"n":20000,"converted":915`), stats.StatusInconclusive,
-			"No conclusion: the effect is not significant at repeated looks, and there are no sums of the planned look; the sample is large enough to detect a lift of 20 %.",
+			input("binary", ``, `"n":20000,"converted":1000`, `"n":20000,"converted":1200`), stats.StatusInconclusive,
+			"No conclusion: pass the sums at each weekly look to conclude.",
 		},
 		{
-			rates(`"methodology":"bayesian",`, `"n":20000,"converted":1000`, `"n":20000,"converted":1200`), stats.StatusWinner,
-			"Variation 1 is better than control: an observed lift of +20.0 % (90 % always-valid interval +2.8 % to +40.1 %), with a chance of over 99.99 % to beat control, which is valid at every look.",
+			atOnce("binary", ``, `"n":1000,"converted":0`, `"n":1000,"converted":50`), stats.StatusWinner,
+			"Variation 1 is better than control at look 1: a difference of +5.0 percentage points (90 % interval +4.0 percentage points to +6.3 percentage points).",
 		},
 		{
-			rates(``, `"n":1000,"converted":0`, `"n":1000,"converted":50`), stats.StatusWinner,
-			"Variation 1 is better than control: a difference of +5.0 percentage points " +
-				"(90 % always-valid interval +3.0 percentage points to +8.2 percentage points), which is valid at every look.",
+			atOnce("mean", ``, `"n":9000,"mean":0,"variance":4`, `"n":9000,"mean":1,"variance":4`), stats.StatusWinner,
+			"Variation 1 is better than control at look 1: a difference of +1.000 (90 % interval +0.950 to +1.050).",
 		},
 		{
-			means(``, `"n":9000,"mean":0,"variance":4`, `"n":9000,"mean":1,"variance":4`), stats.StatusWinner,
-			"Variation 1 is better than control: a difference of +1.00 (90 % always-valid interval +0.89 to +1.11), which is valid at every look.",
+			atOnce("mean", `"nonnegative":true,`, `"n":9000,"mean":0.01,"variance":4`, `"n":9000,"mean":1,"variance":4`), stats.StatusWinner,
+			"Variation 1 is better than control at look 1: a lift of +9,900 % (90 % interval from +2,111 % upward).",
 		},
 		{
-			means(`"nonnegative":true,`, `"n":9000,"mean":0.01,"variance":4`, `"n":9000,"mean":1,"variance":4`), stats.StatusWinner,
-			"Variation 1 is better than control: a lift of +9,900 % (90 % always-valid interval from +1,048 % upward), which is valid at every look.",
+			atOnce("binary", ``, `"n":20000,"converted":1000`, `"n":20000,"converted":850`), stats.StatusLoser,
+			"Variation 1 is worse than control at look 1: a lift of -15.0 % (90 % interval -21.2 % to -8.3 %).",
 		},
 		{
-			rates(``, `"n":2000,"converted":100`, `"n":2000,"converted":130`), stats.StatusInconclusive,
-			"It is too early for a conclusion: the effect is not significant at repeated looks; 8,848 more visitors are needed to detect a lift of 20 %.",
-		},
-		{
-			rates(`"mde":50,`, `"n":2000,"converted":100`, `"n":2000,"converted":103`), stats.StatusInconclusive,
-			"No variation differs significantly from control at the 90 % level; the sample is large enough to detect a lift of 50 %.",
-		},
-		{
-			rates(`"significanceLevel":100,`, `"n":2000,"converted":100`, `"n":2000,"converted":903`), stats.StatusInconclusive,
+			atOnce("binary", `"significanceLevel":100,`, `"n":2000,"converted":100`, `"n":2000,"converted":903`), stats.StatusInconclusive,
 			"No conclusion is possible: at significance level 100 no result is significant and there are no intervals.",
 		},
 		{
-			means(``, `"n":9900,"mean":10,"variance":900`, `"n":100,"mean":8,"variance":1`), stats.StatusInconclusive,
-			"No variation differs significantly from control at the 90 % level; 130,513 more visitors are needed to detect a lift of 20 %.",
-		},
-		{
-			rates(``, `"n":20,"converted":1`, `"n":20,"converted":13`), stats.StatusInsufficientData,
+			input("binary", ``, `"n":20,"converted":1`, `"n":20,"converted":13`), stats.StatusInsufficientData,
 			"Not enough data for a verdict: there are too few visitors (a verdict needs 100 in each variation).",
 		},
 		{
-			rates(``, `"n":2000,"converted":100,"share":50`, `"n":2400,"converted":903,"share":50`), stats.StatusInvalid,
-			"The results are not valid: the split of the visitors does not match the configured shares (sample ratio mismatch, p = 0.0000000016).",
+			input("binary", ``, `"n":2000,"converted":100,"share":50`, `"n":2600,"converted":903,"share":50`), stats.StatusInvalid,
+			"The results are not valid: the split of the visitors does not match the configured shares (sample ratio mismatch, p = 8.0e-11).",
 		},
 	} {
 		a := answerTo(t, test.line)
@@ -77,9 +65,13 @@ func TestCalculatorConcludesInOneSentence(t *testing.T) {
 }
 
 func TestCalculatorExplainsEveryReason(t *testing.T) {
-	source, err := os.ReadFile("../../stats/types.go")
-	if err != nil {
-		t.Fatal(err)
+	var source []byte
+	for _, file := range []string{"types.go", "look.go"} {
+		text, err := os.ReadFile("../../stats/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		source = append(source, text...)
 	}
 	reasons := regexp.MustCompile(`Reason = "([A-Z_0-9]+)"`).FindAllStringSubmatch(string(source), -1)
 	if len(reasons) < 16 {

@@ -26,9 +26,9 @@ of one visitor's value (the squared standard deviation):
   lifthouse compare --control 500/10000 --treatment 560/10000 --treatment 545/10000
   lifthouse compare --control 10000:4.2:81 --treatment 10000:4.6:90 --level 95 --nonnegative
 
-A variation is better or worse only if the result is conclusive: at the planned look (--planned-look), or at every look by
-the always-valid p-value. Choose the planned look before the start, and never by its results. Later, pass the sums of the
-planned look and those of today as JSON; the first conclusive look decides.
+Such a comparison describes: it has no winner and no loser. A conclusion needs the sums at each weekly look, as JSON below.
+All looks together have the error rate of one test, so decide on plannedDays before the start. --tau states that the
+numbers are the first look, at that time: 1 is the planned end, and 0.25 is a week of four.
 
 Without these flags, it reads one JSON object per line from standard input, and prints one line of JSON per input with the
 same fields as the results of a campaign, or tables as above:
@@ -43,10 +43,11 @@ same fields as the results of a campaign, or tables as above:
   methodology        frequentist or bayesian; default frequentist
   power              60 to 99 per cent; default 80
   mde                minimum detectable effect, 1 to 100 per cent of control; default 20
-  plannedVisitors    planned sample size over all variations, at which the always-valid interval is narrowest; by default
-                     5000 of a variation and control
-  plannedLook        {"variations": [{"n", "converted"}, …]}, in the order of variations: the sums at the end of the day on
-                     which the planned sample was reached, whose test has 90 % of the error rate; omitted before
+  plannedDays        days to the planned end, for looks; default 28
+  plannedVisitors    visitors at the planned end, over all variations, which measure the time in place of days
+  looks              [{"days", "variations": [{"n", "converted"}, …]}, …]: the sums so far at the end of each week, in
+                     order, earlier looks first; {"tau"} in place of days is the time as a fraction of the plan;
+                     neither with plannedVisitors
   prior              of lifts, for bayesian: "flat", or {"mean", "standardDeviation"} in per cent; by default 95 % of the
                      lifts are expected within mde
   nonnegative        true if no visitor's value is below zero; default false
@@ -87,8 +88,7 @@ func (p *program) compareCommand() *cobra.Command {
 	flags.StringVar(&f.Methodology, "methodology", "frequentist", "`name` of the methodology: frequentist or bayesian")
 	flags.IntVar(&f.Power, "power", 80, "statistical power in `percent`: 60 to 99")
 	flags.Float64Var(&f.MDE, "mde", 20, "minimum detectable effect in `percent` of control: 1 to 100")
-	flags.Int64Var(&f.Planned, "planned", 0, "planned sample size in `visitors` over all variations, for the always-valid interval (default 5000 of a pair)")
-	flags.BoolVar(&f.PlannedLook, "planned-look", false, "the numbers are those of the planned look: the end of the day on which the planned sample was reached")
+	flags.Float64Var(&f.Tau, "tau", 0, "`time` at which the numbers are the first look: above 0, where 1 is the planned end (default no look)")
 	flags.StringVar(&f.Prior, "prior", "", "`prior` of lifts, for bayesian: flat, or mean:deviation in percent (0:5) (default by --mde)")
 	flags.BoolVar(&f.NonNegative, "nonnegative", false, "no visitor's value is below zero")
 	flags.BoolVar(&asTable, "table", false, "print tables, also into a pipe")
@@ -109,7 +109,7 @@ func (p *program) compareFlags(f *compare.Flags, changed func(name string) bool,
 	if errors.As(err, &invalid) {
 		var faults []string
 		for _, fault := range invalid.Faults {
-			// Numbers that are also those of the planned look have each fault twice.
+			// Numbers that are also those of a look have each fault twice.
 			if text := f.FlagOf(fault.Name, fault.Value) + ": " + fault.Detail; !slices.Contains(faults, text) {
 				faults = append(faults, text)
 			}

@@ -94,17 +94,17 @@ func TestCompareFlagsAskAsLinesDo(t *testing.T) {
 		{[]string{"--control", "716/11927", "--treatment", "900/12010", "--level", "95"}, goodLine},
 		{[]string{"--control=10000:4.2:81", "--treatment=10000:4.6:9e1", "--methodology=bayesian"}, meanLine},
 		{
-			[]string{"--control", "9000:-0.5:4", "--treatment", "9000:1:4", "--treatment", "8000:0:5", "--share", "50,25,25", "--power", "70", "--mde", "7.5", "--planned", "20000"},
-			`{"metric":"mean","power":70,"mde":7.5,"plannedVisitors":20000,"variations":[{"n":9000,"mean":-0.5,"variance":4,"share":50},
+			[]string{"--control", "9000:-0.5:4", "--treatment", "9000:1:4", "--treatment", "8000:0:5", "--share", "50,25,25", "--power", "70", "--mde", "7.5"},
+			`{"metric":"mean","power":70,"mde":7.5,"variations":[{"n":9000,"mean":-0.5,"variance":4,"share":50},
 			  {"n":9000,"mean":1,"variance":4,"share":25},{"n":8000,"mean":0,"variance":5,"share":25}]}`,
 		},
 		{
-			[]string{"--control", "200/2000", "--treatment", "249/2000", "--share", "50,50", "--planned-look"},
+			[]string{"--control", "200/2000", "--treatment", "249/2000", "--share", "50,50", "--tau", "0.5"},
 			`{"metric":"binary","variations":[{"n":2000,"converted":200,"share":50},{"n":2000,"converted":249,"share":50}],
-			  "plannedLook":{"variations":[{"n":2000,"converted":200},{"n":2000,"converted":249}]}}`,
+			  "looks":[{"tau":0.5,"variations":[{"n":2000,"converted":200},{"n":2000,"converted":249}]}]}`,
 		},
 		{
-			[]string{"--control", "9000:0.01:4", "--treatment", "9000:1:4", "--nonnegative", "--planned-look=false"},
+			[]string{"--control", "9000:0.01:4", "--treatment", "9000:1:4", "--nonnegative"},
 			`{"metric":"mean","nonnegative":true,"variations":[{"n":9000,"mean":0.01,"variance":4},{"n":9000,"mean":1,"variance":4}]}`,
 		},
 	} {
@@ -147,14 +147,13 @@ func TestCompareUsage(t *testing.T) {
 		{[]string{"--control", "5/10", "--treatment", "5/10", "--share", "50"}, exitUsage, "--share: must have 2 values, one for control and one per --treatment; it has 1"},
 		{[]string{"--control", "5/10", "--treatment", "5/10", "--share", "50,half"}, exitUsage, `--share 50,half: "half" is not a number`},
 		{[]string{"--control", "5/10", "--treatment", "5/10", "--share", "500,500"}, exitUsage, "--share: must be a number from 0 to 100 per cent"},
-		{[]string{"--control", "5/10", "--treatment", "5/10", "--planned", "0"}, exitUsage, `--planned "0": must be an integer from 1`},
-		{[]string{"--planned-look"}, exitUsage, "--planned-look requires --control and --treatment; a line of standard input has its own plannedLook"},
+		{[]string{"--tau", "1"}, exitUsage, "--tau requires --control and --treatment; a line of standard input has its own looks"},
 		{
-			[]string{"--control", "50/10", "--treatment", "5/10", "--planned", "30", "--planned-look"},
+			[]string{"--control", "50/10", "--treatment", "5/10", "--tau", "0"},
 			exitUsage,
-			"compare: --control 50/10: converted: must be at most n, which is 10; " +
-				"--planned-look: must have at least 30 visitors in all, which is plannedVisitors, have 20; omit plannedLook until then\n",
+			"compare: --control 50/10: converted: must be at most n, which is 10; --tau \"0\": must be above 0\n",
 		},
+		{[]string{"--control", "5/10", "--treatment", "5/10", "--tau", "-1"}, exitUsage, `--tau "-1": must be a number from 0 to 1000`},
 		{[]string{"--control", "5/10", "--treatment", "5/10", "--level", "high"}, exitUsage, `--level "high": must be a number`},
 		{append([]string{"--control", "5/10"}, strings.Fields(strings.Repeat("--treatment 5/10 ", 21))...), exitUsage, "--treatment: must be an array of 2 to 21"},
 	} {
@@ -171,8 +170,7 @@ func TestCompareTable(t *testing.T) {
 		want string
 	}{
 		{[]string{"--control", "716/11927", "--treatment", "900/12010", "--level", "95", "--share", "50,50"}, `
-Variation 1 is better than control: a lift of +24.8 % (95 % always-valid
-interval +3.5 % to +50.5 %), which is valid at every look.
+No conclusion: pass the sums at each weekly look to conclude.
 
 rate = converted / visitors, in % · frequentist, 95 % · 23,937 visitors
 
@@ -180,23 +178,21 @@ variation  visitors    rate     95 % interval
 0 control    11,927  6.00 %  [5.59 %, 6.44 %]
 1            12,010  7.49 %  [7.04 %, 7.98 %]
 
-variation     lift       95 % interval          p  always-valid p  verdict
-1          +24.8 %  [+13.5 %, +37.2 %]  0.0000043          0.0024  better
+variation     lift       95 % interval          p  verdict
+1          +24.8 %  [+13.5 %, +37.2 %]  0.0000043  ahead, not conclusive
 
 1             │                     ├──────────────────●────────────────────┤
 lift       ───┼───────────────┴────────────────┴────────────────┴───────────────
              0 %            +10 %            +20 %            +30 %
 
-The p-value is valid for a single look at the planned end. The always-valid
-  p-value is valid at every look.
+The p-value is that of a single test. Conclusions come from the looks.
 Shares: the visitors match the configured shares: observed 11,927 : 12,010,
-  expected 11,968 : 11,968 (p = 0.5916).
-Sample: detecting a lift of 20 % with 80 % power requires 13,425 visitors; the
-  sample has 178 % of them and can detect a lift of 14.8 %.
+  expected 11,968 : 11,968 (p = 1.0000).
+Sample: detecting a lift of 20 % with 80 % power requires 13,939 visitors; the
+  sample has 172 % of them and can detect a lift of 15.1 %.
 `},
 		{[]string{"--control", "10000:0.01:81", "--treatment", "10000:4.6:90", "--treatment", "90:2.1:77", "--nonnegative"}, `
-Variation 1 is better than control: a lift of +45,900 % (90 % always-valid
-interval from +1,185 % upward), which is valid at every look.
+No conclusion: pass the sums at each weekly look to conclude.
 
 mean per visitor, in the metric's unit · frequentist, 90 % · 20,090 visitors
 
@@ -205,9 +201,9 @@ variation  visitors  mean  90 % interval
 1            10,000  4.60   [4.44, 4.76]
 2                90  2.10   [0.56, 3.64]
 
-variation       lift  90 % interval  adjusted p  always-valid p  verdict
-1          +45,900 %  [+2,380 %, ∞)    1.2e-261        4.5e-261  better
-2          +20,900 %    [+405 %, ∞)      0.0557               –  not enough data
+variation       lift  90 % interval  adjusted p  verdict
+1          +45,900 %  [+2,380 %, ∞)    1.2e-261  ahead, not conclusive
+2          +20,900 %    [+405 %, ∞)      0.0557  not enough data
 
 1             │  ├──────────────────────────────────────────────────────────●──▶
 2             ├───────────────────────────●────────────────────────────────────▶
@@ -218,16 +214,15 @@ Variations 1, 2: the metric of control is not distinguishable from 0, so the
   lift is unbounded.
 Variation 2: there are too few visitors (a verdict needs 100 in each
   variation).
-The p-value is valid for a single look at the planned end. The always-valid
-  p-value is valid at every look.
+The p-value is that of a single test. Conclusions come from the looks.
 p-values and intervals of lifts are corrected for the number of comparisons
   (Dunnett's method).
-Sample: detecting a lift of 20 % with 80 % power requires 35,500,441,246
-  visitors; the sample has under 1 % of them and can detect a lift of 26,586 %.
+Sample: detecting a lift of 20 % with 80 % power requires 44,144,817,251
+  visitors; the sample has under 1 % of them and can detect a lift of
+  7,270,085 %.
 `},
 		{[]string{"--control", "500/10000", "--treatment", "430/9950", "--treatment", "510/10020", "--methodology", "bayesian", "--mde", "10"}, `
-It is too early for a conclusion: the effect is not significant at repeated
-looks; 69,900 more visitors are needed to detect a lift of 10 %.
+No conclusion: pass the sums at each weekly look to conclude.
 
 rate = converted / visitors, in % · bayesian, 90 % · 29,970 visitors
 
@@ -236,9 +231,9 @@ variation  visitors    rate     90 % interval
 1             9,950  4.32 %  [4.00 %, 4.67 %]
 2            10,020  5.09 %  [4.74 %, 5.46 %]
 
-variation    lift      90 % interval  chance to beat control  always-valid p
-1          -6.5 %  [-12.7 %, -0.2 %]                  4.58 %          1.0000
-2          +2.7 %   [-3.5 %, +9.0 %]                 76.00 %          1.0000
+variation    lift      90 % interval  chance to beat control
+1          -6.5 %  [-12.7 %, -0.2 %]                  4.58 %
+2          +2.7 %   [-3.5 %, +9.0 %]                 76.00 %
 
 variation  verdict
 1          behind, not conclusive
@@ -249,16 +244,17 @@ variation  verdict
 lift       ──────────┴──────────────┴─────────────┼──────────────┴──────────────
                    -10 %          -5 %           0 %           +5 %
 
-The always-valid p-value is valid at every look.
+Conclusions come from the looks.
 Chances and intervals are not corrected for the number of comparisons.
 Lifts are means of the posterior. The prior expects 95 % of all lifts between
   -10.0 % and +10.0 %.
-Sample: detecting a lift of 10 % with 80 % power requires 99,870 visitors; the
-  sample has 30 % of them and can detect a lift of 23.3 %.
+Sample: detecting a lift of 10 % with 80 % power requires 95,098 visitors; the
+  sample has 32 % of them and can detect a lift of 22.6 %.
 `},
-		{[]string{"--control", "200/2000", "--treatment", "239/2000", "--level", "95", "--planned", "4000", "--planned-look"}, `
-Ahead at the planned look (p = 0.0485), not conclusive: that look has 4.5 % of
-the 5 %.
+		{[]string{"--control", "200/2000", "--treatment", "239/2000", "--level", "95", "--tau", "1"}, `
+No variation differs significantly from control by look 1 (95 % level); 3,974
+more visitors are needed to detect a lift of 20 %. This rules out a lift above
++42.9 % or below -0.1 %.
 
 rate = converted / visitors, in % · frequentist, 95 % · 4,000 visitors
 
@@ -266,8 +262,8 @@ variation  visitors    rate     95 % interval
 0 control     2,000  10.0 %   [8.8 %, 11.4 %]
 1             2,000  11.9 %  [10.6 %, 13.4 %]
 
-variation     lift      95 % interval       p  p at the planned look
-1          +19.5 %  [+0.1 %, +42.7 %]  0.0485                 0.0539
+variation     lift      95 % interval       p  p at look 1
+1          +19.5 %  [+0.1 %, +42.7 %]  0.0485       0.0511
 
 variation  verdict
 1          ahead, not conclusive
@@ -276,15 +272,13 @@ variation  verdict
 lift       ───┼─────────────┴──────────────┴──────────────┴──────────────┴──────
              0 %          +10 %          +20 %          +30 %          +40 %
 
-The p-value is valid for a single look at the planned end. The p-value at the
-  planned look leaves a tenth of the error rate to all other looks.
-Sample: detecting a lift of 20 % with 80 % power requires 7,677 visitors; the
-  sample has 52 % of them and can detect a lift of 28.1 %.
+The p-value is that of a single test. Conclusions come from the looks.
+Sample: detecting a lift of 20 % with 80 % power requires 7,974 visitors; the
+  sample has 50 % of them and can detect a lift of 28.7 %.
 `},
 		{[]string{"--control", "0/50", "--treatment", "7/50", "--level", "100"}, `
-Not enough data for a verdict: there are too few visitors (a verdict needs 100
-in each variation); at significance level 100 no result is significant and there
-are no intervals.
+No conclusion is possible: at significance level 100 no result is significant
+and there are no intervals.
 
 rate = converted / visitors, in % · frequentist, 100 % · 100 visitors
 
@@ -292,15 +286,14 @@ variation  visitors    rate  100 % interval
 0 control        50   0.0 %               –
 1                50  14.0 %               –
 
-variation  lift  100 % interval       p  always-valid p  verdict
-1             –               –  0.0063               –  not enough data
+variation  lift  100 % interval       p  verdict
+1             –               –  0.0063  not enough data
 
 Variations 0 control, 1: at significance level 100 no result is significant
   and there are no intervals.
 Variation 1: there are too few visitors (a verdict needs 100 in each
   variation).
-The p-value is valid for a single look at the planned end. The always-valid
-  p-value is valid at every look.
+The p-value is that of a single test. Conclusions come from the looks.
 Sample: the required size cannot be computed: at significance level 100 no
   result is significant and there are no intervals.
 `},

@@ -1,26 +1,32 @@
 package calculator
 
 import (
-	"slices"
-
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 	"lifthouse/stats"
 )
 
 // Input holds the sufficient statistics of the variations of an
-// experiment, for a comparison without a store.
+// experiment, for a comparison without a store. Without looks, the comparison describes
+// the variations. With looks, it also concludes.
 type Input struct {
 	Metric            Metric
-	Variations        []Variation
-	SignificanceLevel int // per cent
+	Variations        []Variation // with the sums of today
+	Looks             []Look      // in order
+	SignificanceLevel int         // per cent
 	Methodology       stats.Methodology
 	Power             int          // per cent
 	MDE               float64      // minimum detectable effect, per cent of control
-	PlannedVisitors   int64        // over all variations; 0: default
-	PlannedLook       []Variation  // as Variations, with the sums of the planned look; nil: not reached
+	PlannedDays       int          // to the planned end, at which tau is 1
+	PlannedVisitors   int64        // which measure the time in place of days; 0: none
 	Prior             *stats.Prior // of lifts, as fractions; nil: flat priors
 	NonNegative       bool         // no visitor's value is below zero
+}
+
+// Look holds the sums of all variations at one time, in the order of the input.
+type Look struct {
+	Tau        float64 // time of the look; 1 is the planned end
+	Variations []Variation
 }
 
 // Metric is the kind of a metric: what one visitor contributes to it.
@@ -52,16 +58,32 @@ type Answer struct {
 	Methodology       stats.Methodology `json:"methodology"`
 	SignificanceLevel int               `json:"significanceLevel"`
 	Variations        []AnswerVariation `json:"variations"` // in the order of the input
+	Looks             []AnswerLook      `json:"looks,omitempty"`
 	Conclusion        result.Conclusion `json:"conclusion"`
 	Checks            *AnswerChecks     `json:"checks,omitempty"` // nil: no shares
 	Power             AnswerPower       `json:"power"`
 }
 
-// AnswerLook holds the results of the planned look. Its variations are those of the
-// answer if the sums are the same.
+// AnswerLook is one look.
 type AnswerLook struct {
-	Visitors   int64             `json:"visitors"` // over all variations
-	Variations []AnswerVariation `json:"variations"`
+	Number     int              `json:"number"` // from 1
+	Tau        float64          `json:"tau"`
+	Visitors   int64            `json:"visitors"`   // over all variations
+	Variations []LookComparison `json:"variations"` // without control, in the order of the input
+}
+
+// LookComparison compares a variation with control at one look. It is significant if |z| is
+// at least the critical value.
+type LookComparison struct {
+	ID                  int64         `json:"id"`
+	CriticalValue       *float64      `json:"criticalValue"`
+	Z                   *float64      `json:"z"`
+	PValue              *float64      `json:"pValue"`
+	Difference          result.Effect `json:"difference"`
+	Improvement         result.Effect `json:"improvement"`
+	ChanceToBeatControl *float64      `json:"chanceToBeatControl,omitempty"`
+	Significant         bool          `json:"significant"`
+	Reason              stats.Reason  `json:"reason,omitempty"`
 }
 
 // AnswerVariation holds the estimate of one variation and its comparison with
@@ -92,13 +114,6 @@ type AnswerPower struct {
 	Reason                  stats.Reason `json:"reason,omitempty"`
 }
 
-// IsPlannedLook reports whether the variations have the results of the planned look.
-func (a *Answer) IsPlannedLook() bool {
-	return slices.ContainsFunc(a.Variations, func(v AnswerVariation) bool {
-		return false
-	})
-}
-
 // Refusal is the output for an invalid line of input.
 type Refusal struct {
 	Line   int64   `json:"line"`
@@ -121,3 +136,151 @@ func Refuse(line int64, err *query.InvalidError) *Refusal {
 	}
 	return refusal
 }
+
+// Answer compares every variation with control.
+func (q *Input) Answer() *Answer {
+	order := q.controlFirst()
+	options := q.options(order)
+	answer := &Answer{
+		Metric: q.Metric, Methodology: q.Methodology, SignificanceLevel: q.SignificanceLevel,
+		Checks: q.checks(order),
+	}
+	samples := q.samples(q.Variations, order)
+	comparisons := stats.Compare(samples[0], samples[1:], options)
+	looks := q.analyze(order)
+	answer.Looks = looks.shown(q, order)
+	answer.Variations = make([]AnswerVariation, len(order))
+	for place, i := range order {
+		v := &q.Variations[i]
+		shown := &answer.Variations[i]
+		*shown = AnswerVariation{ID: v.ID, Control: v.Control, Share: v.Share, Visitors: v.Visitors, Estimate: estimateOf(samples[place], options)}
+		if place > 0 {
+			shown.Comparison = result.NewComparison(comparisons[place-1])
+			conclusive := !answer.isInvalid() && looks.supports(place-1, comparisons[place-1].Verdict)
+			shown.Comparison.Conclusive, shown.Comparison.Sequential = &conclusive, looks.sequential(place-1)
+		}
+	}
+	answer.Power = q.power(samples[0], options)
+	q.conclude(answer, looks, comparisons, order)
+	return answer
+}
+
+// isInvalid reports a sample ratio mismatch.
+func (a *Answer) isInvalid() bool { return a.Checks != nil && a.Checks.SampleRatio.Mismatch }
+
+// controlFirst returns the indexes of the variations, control first.
+func (q *Input) controlFirst() []int {
+	order := make([]int, 1, len(q.Variations))
+	for i, v := range q.Variations {
+		if v.Control {
+			order[0] = i
+		} else {
+			order = append(order, i)
+		}
+	}
+	return order
+}
+
+// options returns the options of package stats for the comparison of today.
+func (q *Input) options(order []int) stats.Options {
+	return stats.Options{
+		Shares:            shares(q.Variations, order),
+		Prior:             q.Prior,
+		SignificanceLevel: q.SignificanceLevel,
+		Methodology:       q.Methodology,
+		NonNegative:       q.NonNegative || q.Metric == MetricBinary,
+	}
+}
+
+// samples returns the samples of variations, control first.
+func (q *Input) samples(variations []Variation, order []int) []stats.Sample {
+	samples := make([]stats.Sample, len(order))
+	for place, i := range order {
+		v := &variations[i]
+		samples[place] = stats.Rate{Visitors: v.Visitors, Converted: v.Converted}
+		if q.Metric == MetricMean {
+			samples[place] = stats.Mean{Visitors: v.Visitors, Mean: v.Mean, Variance: v.Variance, Nonzero: -1}
+		}
+	}
+	return samples
+}
+
+func estimateOf(sample stats.Sample, o stats.Options) result.Estimate {
+	switch s := sample.(type) {
+	case stats.Rate:
+		return result.NewEstimate(stats.EstimateRate(s, o))
+	case stats.Mean:
+		return result.NewEstimate(stats.EstimateMean(s, o))
+	}
+	return result.Estimate{}
+}
+
+// checks compares the visitors with the shares. A mismatch at any look remains. It returns
+// nil if there are no shares.
+func (q *Input) checks(order []int) *AnswerChecks {
+	if q.Variations[0].Share == nil {
+		return nil
+	}
+	for _, look := range q.Looks {
+		if check := q.sampleRatio(look.Variations, order); check.Mismatch {
+			return &AnswerChecks{SampleRatio: check}
+		}
+	}
+	return &AnswerChecks{SampleRatio: q.sampleRatio(q.Variations, order)}
+}
+
+// sampleRatio compares the visitors at one time with the shares.
+func (q *Input) sampleRatio(variations []Variation, order []int) result.SampleRatio {
+	given := shares(q.Variations, order)
+	total, period := 0.0, stats.SharePeriod{}
+	for place, i := range order {
+		total += given[place]
+		period.Observed = append(period.Observed, variations[i].Visitors)
+	}
+	period.Split = stats.Split{Control: 100 * (given[0] / total), Variations: given[1:]}
+	check := stats.SampleRatioMismatch([]stats.SharePeriod{period})
+	shown := result.SampleRatio{
+		PValue: check.PValue, Expected: make([]float64, len(check.Expected)), Observed: make([]int64, len(order)),
+		Mismatch: check.Mismatch, Reason: check.Reason,
+	}
+	for place, i := range order {
+		shown.Observed[i] = period.Observed[place]
+		if len(check.Expected) > place {
+			shown.Expected[i] = check.Expected[place]
+		}
+	}
+	return shown
+}
+
+// shares returns the expected shares of the variations, or else the observed ones.
+func shares(variations []Variation, order []int) []float64 {
+	shares := make([]float64, len(order))
+	for place, i := range order {
+		v := &variations[i]
+		if shares[place] = float64(v.Visitors); v.Share != nil {
+			shares[place] = *v.Share
+		}
+	}
+	return shares
+}
+
+// power computes the required sample size from the shares, or from the observed
+// split if there are no shares. The plan has a look each week.
+func (q *Input) power(control stats.Sample, o stats.Options) AnswerPower {
+	plan := stats.SamplePlan{
+		Control: control, NonNegative: o.NonNegative, Shares: o.Shares, Looks: max(q.PlannedDays/daysOfWeek, 1),
+		Power: float64(q.Power) / 100, Prior: q.Prior,
+	}
+	size, reason := stats.NewSampleSize(plan, stats.NewLookDesign(o.Alpha(), o.Shares))
+	if reason != "" {
+		return AnswerPower{Reason: reason}
+	}
+	const anyPace = 1 // the days are not part of the output
+	progress := size.Progress(q.MDE/100, visitorsOf(q.Variations), anyPace)
+	return AnswerPower{
+		RequiredVisitors: progress.RequiredVisitors, Progress: progress.Progress, RemainingVisitors: progress.RemainingVisitors,
+		MinimumDetectableEffect: progress.MinimumDetectableEffect, Power: progress.Power, Reason: progress.Reason,
+	}
+}
+
+const daysOfWeek = 7

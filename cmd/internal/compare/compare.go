@@ -29,8 +29,7 @@ type Flags struct {
 	Level       int     // significance level in per cent
 	Power       int     // in per cent
 	MDE         float64 // minimum detectable effect in per cent of control
-	Planned     int64   // visitors
-	PlannedLook bool    // whether the numbers are those of the planned look
+	Tau         float64 // time at which the numbers are the first look
 	Prior       string  // flat, or mean:standard deviation in per cent
 	NonNegative bool
 }
@@ -38,7 +37,7 @@ type Flags struct {
 // fieldOfFlag maps a flag to the field of the JSON input that it sets.
 var fieldOfFlag = map[string]string{
 	"level": "significanceLevel", "methodology": "methodology", "power": "power",
-	"mde": "mde", "planned": "plannedVisitors", "planned-look": "plannedLook", "nonnegative": "nonnegative", "share": "share", "prior": "prior",
+	"mde": "mde", "tau": "looks", "nonnegative": "nonnegative", "share": "share", "prior": "prior",
 }
 
 // CheckAlone returns an error if a flag is set that requires --control.
@@ -83,15 +82,12 @@ func (f *Flags) JSON(changed func(name string) bool) ([]byte, error) {
 	input := map[string]any{"metric": metric, "variations": variations}
 	given := map[string]any{
 		"level": f.Level, "methodology": f.Methodology, "power": f.Power,
-		"mde": number(f.MDE), "planned": f.Planned, "nonnegative": f.NonNegative,
+		"mde": number(f.MDE), "tau": []any{map[string]any{"tau": number(f.Tau), "variations": look}}, "nonnegative": f.NonNegative,
 	}
 	if changed("prior") {
 		if given["prior"], err = readPrior(f.Prior); err != nil {
 			return nil, err
 		}
-	}
-	if f.PlannedLook {
-		given["planned-look"] = map[string]any{"variations": look}
 	}
 	for name, value := range given {
 		if changed(name) {
@@ -151,24 +147,24 @@ func readSample(text string) (calculator.Metric, map[string]any, error) {
 	return metric, fields, nil
 }
 
-var variationPath = regexp.MustCompile(`^(?:plannedLook\.)?variations\[(\d+)\]\.(\w+)$`)
+var variationPath = regexp.MustCompile(`^(?:looks\[0\]\.)?variations\[(\d+)\]\.(\w+)$`)
 
-// FlagOf returns the flag that set a field of the JSON input, with the value. The planned
-// look has the numbers of the variations.
+// FlagOf returns the flag that set a field of the JSON input, with the value. The look has
+// the numbers of the variations.
 func (f *Flags) FlagOf(field, value string) string {
+	if field == "looks[0].tau" {
+		return fmt.Sprintf("--tau %q", value)
+	}
 	for flag, of := range fieldOfFlag {
 		switch {
 		case of != field:
-		case value == "" || strings.HasPrefix(value, "{"): // the value of another flag
+		case value == "" || strings.HasPrefix(value, "{"): // not as given
 			return "--" + flag
 		default:
 			return fmt.Sprintf("--%s %q", flag, value)
 		}
 	}
 	path := variationPath.FindStringSubmatch(field)
-	if path == nil && strings.HasPrefix(field, "plannedLook") {
-		return "--planned-look"
-	}
 	if path == nil {
 		return "--treatment"
 	}

@@ -1,0 +1,2 @@
+// Package calculator compares variations from given sums, without a store.
+package calculator

@@ -1,0 +1,191 @@
+package calculator
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"lifthouse/schema"
+)
+
+// givenFields holds the fields of a JSON object.
+type givenFields struct {
+	reader *inputReader
+	path   string
+	values map[string]json.RawMessage
+}
+
+// object parses the fields of an object. It returns false if the text is not an
+// object.
+func (r *inputReader) object(path string, text json.RawMessage, names []string) (givenFields, bool) {
+	f := givenFields{r, path, map[string]json.RawMessage{}}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	if token, err := decoder.Token(); err != nil || token != json.Delim('{') {
+		r.fault(cmp.Or(path, wholeLine), string(text), `must be an object: {"`+names[0]+`": …}`)
+		return f, false
+	}
+	for decoder.More() {
+		token, err := decoder.Token()
+		name, isName := token.(string)
+		var value json.RawMessage
+		if err == nil && isName {
+			err = decoder.Decode(&value)
+		}
+		if err != nil {
+			r.fault(cmp.Or(path, wholeLine), "", "must be one JSON object: "+err.Error())
+			return f, false
+		}
+		_, repeated := f.values[name]
+		switch {
+		case repeated:
+			r.fault(f.at(name), string(value), "must be given once")
+		case slices.Contains(names, name):
+			f.values[name] = value
+		default:
+			r.fault(f.at(name), string(value), "unknown field; did you mean "+schema.Nearest(abridged(name), names)+"?")
+		}
+	}
+	return f, true
+}
+
+func (f givenFields) at(name string) string {
+	if f.path == "" {
+		return name
+	}
+	return f.path + "." + name
+}
+
+// value returns the value of a field. The text is nil if the field is absent.
+func (f givenFields) value(name string) givenValue { return f.valueOr(name, "") }
+
+// valueOr returns the value of a field, or a default if the field is absent.
+func (f givenFields) valueOr(name, otherwise string) givenValue {
+	v := givenValue{reader: f.reader, path: f.at(name), text: f.values[name]}
+	if v.text == nil || string(v.text) == "null" {
+		v.text = nil
+		if otherwise != "" {
+			v.text = json.RawMessage(otherwise)
+		}
+	}
+	return v
+}
+
+// refuse adds an error if a field is present that only another metric has.
+func (f givenFields) refuse(name string, metric Metric) {
+	if v := f.value(name); v.text != nil {
+		f.reader.fault(v.path, v.shown(), fmt.Sprintf("is only valid for the metric %q", metric))
+	}
+}
+
+// givenValue is the JSON text of a field; nil if the field is absent.
+type givenValue struct {
+	reader *inputReader
+	path   string
+	text   json.RawMessage
+	unit   string // in error messages
+}
+
+// perCent adds the unit to error messages: 20, not 0.2.
+func (v givenValue) perCent() givenValue {
+	v.unit = " per cent"
+	return v
+}
+
+func (v givenValue) want(what string) {
+	what = "must be " + what + v.unit
+	if v.text == nil {
+		what = "is missing: " + what
+	}
+	v.reader.fault(v.path, v.shown(), what)
+}
+
+// wantNumber adds an error about a number, with a hint if the value has quotes.
+func (v givenValue) wantNumber(what string) {
+	if bytes.HasPrefix(v.text, []byte(`"`)) {
+		v.unit += ", without quotes"
+	}
+	v.want(what)
+}
+
+// shown returns the value as given; strings without their quotes.
+func (v givenValue) shown() string {
+	var text string
+	if json.Unmarshal(v.text, &text) == nil {
+		return text
+	}
+	return string(v.text)
+}
+
+func (v givenValue) oneOf(allowed ...string) string {
+	var text string
+	if v.text == nil || json.Unmarshal(v.text, &text) != nil || !slices.Contains(allowed, text) {
+		v.want("one of " + strings.Join(allowed, ", "))
+		return ""
+	}
+	return text
+}
+
+func (v givenValue) boolean() bool {
+	text := string(v.text)
+	if text != "true" && text != "false" {
+		v.want("true or false")
+	}
+	return text == "true"
+}
+
+func (v givenValue) integerOf(allowed ...int64) int64 {
+	n, ok := wholeNumber(v.text)
+	if !ok || !slices.Contains(allowed, n) {
+		texts := make([]string, len(allowed))
+		for i, n := range allowed {
+			texts[i] = strconv.FormatInt(n, 10)
+		}
+		v.wantNumber("one of " + strings.Join(texts, ", "))
+	}
+	return n
+}
+
+// integer parses an integer within bounds. It returns false if the value is
+// invalid or absent.
+func (v givenValue) integer(least, most int64) (int64, bool) {
+	n, ok := wholeNumber(v.text)
+	if !ok || n < least || n > most {
+		v.wantNumber(fmt.Sprintf("an integer from %d to %d", least, most))
+		return 0, false
+	}
+	return n, true
+}
+
+// number parses a number within bounds. It returns 0 if the value is invalid or
+// absent.
+func (v givenValue) number(least, most float64) float64 {
+	x, err := strconv.ParseFloat(string(v.text), 64)
+	if err == nil && least <= x && x <= most {
+		return x
+	}
+	what := "a number"
+	if least != -math.MaxFloat64 {
+		what += fmt.Sprintf(" from %v", least)
+	}
+	if most != math.MaxFloat64 {
+		what += fmt.Sprintf(" to %v", most)
+	}
+	v.wantNumber(what)
+	return 0
+}
+
+// wholeNumber parses a JSON number whose value is an integer: 5, 5.0 and 5e0
+// are equal.
+func wholeNumber(text json.RawMessage) (int64, bool) {
+	if n, err := strconv.ParseInt(string(text), 10, 64); err == nil {
+		return n, true
+	}
+	x, err := strconv.ParseFloat(string(text), 64)
+	const reference = 1 << 53
+	return int64(x), err == nil && x == math.Trunc(x) && math.Abs(x) <= reference
+}

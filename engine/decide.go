@@ -130,7 +130,14 @@ func (e *Engine) readAnalysis(ctx context.Context, x *source.Execution, s state)
 		return nil, err
 	}
 	p := x.Declaration(time.Time{})
-	schedule := looks.NewSchedule(p, first, throughOf(x, s), newestOf(x))
+	recorded, err := e.ledger.Recorded(ctx, looks.DeclarationOf(p))
+	if err != nil {
+		return nil, err
+	}
+	if to := x.Filters.To; !to.IsZero() {
+		recorded = slices.DeleteFunc(slices.Clone(recorded), func(r looks.Record) bool { return r.End.After(to) })
+	}
+	schedule := looks.NewSchedule(p, first, throughOf(x, s), x.Stored.Newest, recorded)
 	cuts := schedule.Cuts(p)
 	goals := []int64{p.CountedGoal()}
 	for _, g := range p.Declared.Guardrails {
@@ -166,7 +173,7 @@ func (e *Engine) readAnalysis(ctx context.Context, x *source.Execution, s state)
 	for _, g := range p.Declared.Secondary {
 		secondary = append(secondary, sumsOf(g.GoalID, g.Metric))
 	}
-	return e.decisions.analyzer.Analyze(schedule, looks.NewSums(p, cuts, steps[p.CountedGoal()]), guardrails, secondary), nil
+	return e.decisions.analyzer.Analyze(schedule, looks.NewSums(p, cuts, steps[p.CountedGoal()]), guardrails, secondary, recorded), nil
 }
 
 // throughOf returns the time up to which looks may have ended: the data of the report, or the
@@ -177,8 +184,6 @@ func throughOf(x *source.Execution, s state) time.Time {
 	}
 	return s.through
 }
-
-func newestOf(x *source.Execution) time.Time { return x.Stored.Newest }
 
 // concludeCells sets the conclusions of the cells of a breakdown, from the same looks. The
 // j-th cell of its dimension to have enough visitors in each variation has a part of alpha.

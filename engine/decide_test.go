@@ -1,8 +1,8 @@
 package engine
 
 import (
-	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -39,7 +39,7 @@ type trial struct {
 
 const dailyVisitors = 500
 
-// newTrial opens a store. Its campaign plans 4,000 visitors.
+// newTrial opens a store.
 func newTrial(t *testing.T, first time.Time) *trial {
 	t.Helper()
 	conn := schematest.Open(t)
@@ -50,7 +50,7 @@ func newTrial(t *testing.T, first time.Time) *trial {
 	x := &trial{t: t, first: first, conn: conn, catalogue: c, writer: ingest.NewWriter(conn)}
 	x.campaign = catalogue.Campaign{
 		ID: 1, WebsiteID: 1, Name: "Banner", Type: "experiment", TargetMode: "live", Methodology: catalogue.Frequentist, PrimaryGoalID: 1,
-		ControlShare: 50, SignificanceLevel: 95, Power: 80, MDE: 20, PlannedVisitors: 4000,
+		ControlShare: 50, SignificanceLevel: 95, Power: 80, MDE: 20,
 		Variations: []catalogue.Variation{{ID: 1, Name: "Green", Share: 50, Order: 1}},
 	}
 	x.apply()
@@ -160,157 +160,167 @@ func inJSON(t *testing.T, v any) string {
 	return string(text)
 }
 
-// decided returns the conclusion as text: status, basis and number of the day.
+// decided returns the conclusion as text: status, number of the look, reasons.
 func (x *trial) decided(r *result.Report) string { return x.concluded(r.Conclusion) }
 
 func (x *trial) concluded(c *result.Conclusion) string {
-	parts := []string{string(c.Status), string(c.Basis)}
-	if c.DecidedAt != nil {
-		parts = append(parts, c.DecidedAt.Sub(x.first.Add(24*time.Hour)).String())
+	parts := []string{string(c.Status)}
+	if c.Look != nil {
+		parts = append(parts, fmt.Sprint("at look ", *c.Look))
 	}
 	for _, reason := range c.Reasons {
 		parts = append(parts, string(reason))
 	}
-	return strings.TrimSpace(strings.Join(parts, " "))
+	return strings.Join(parts, " ")
 }
 
 var firstDay = time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
 
-// TestPlannedLookDecides follows a campaign day by day. Only the planned look has
-// enough of alpha for a p-value of .03; it decides, and nothing takes it back.
-func TestPlannedLookDecides(t *testing.T) {
-	x := newTrial(t, firstDay)
-	days := [][]int{{50, 52}, {50, 70}, {50, 64}, {50, 60}, {50, 40}, {50, 40}}
-	want := []string{
-		"inconclusive  NOT_SIGNIFICANT", "inconclusive  NOT_SIGNIFICANT", "inconclusive  TOO_EARLY",
-		"winner plannedLook 72h0m0s", "winner plannedLook 72h0m0s", "winner plannedLook 72h0m0s",
-	}
-	for day, converted := range days {
-		x.day(day, converted...)
-		r := x.report(nil)
-		if got := x.decided(r); got != want[day] {
-			t.Errorf("after day %d: %q, want %q: %s", day, got, want[day], r.Conclusion.Text)
+// weeks stores the partial first day, and weeks with the given converted visitors a day.
+func (x *trial) weeks(converted ...[]int) {
+	x.t.Helper()
+	x.store(0, converted[0]...)
+	for week, n := range converted {
+		for day := range 7 {
+			x.store(1+7*week+day, n...)
 		}
-		if day == 3 {
-			x.checkPlannedLook(r)
+	}
+	x.refresh()
+}
+
+// TestLooksConclude follows a campaign week by week. Today's test is significant at once, and
+// a look concludes when its p-value has a part of alpha. Later weeks do not withdraw it.
+func TestLooksConclude(t *testing.T) {
+	x := newTrial(t, firstDay)
+	x.store(0, 50, 60)
+	x.refresh()
+	if got, want := x.decided(x.report(nil)), "inconclusive TOO_EARLY"; got != want {
+		t.Errorf("on the first day: %q, want %q", got, want)
+	}
+	design := stats.NewLookDesign(0.05, []float64{0.5, 0.5})
+	sequence := design.NewSequence()
+	var visitors, control, treatment int64
+	for week, n := range []int{57, 58, 44, 40} {
+		for day := range 7 {
+			x.store(1+7*week+day, 50, n)
+			visitors, control, treatment = visitors+dailyVisitors, control+50, treatment+int64(n)
+		}
+		x.refresh()
+		r := x.report(nil)
+		if len(r.Looks) != week+1 {
+			t.Fatalf("%d looks after %d weeks", len(r.Looks), week+1)
+		}
+		want := sequence.Analyze(float64(week+1)/4, []stats.Stratum{{
+			Control: stats.Rate{Visitors: visitors, Converted: control}, Treatment: stats.Rate{Visitors: visitors, Converted: treatment}, SmallerShare: 0.5,
+		}}, true)
+		got := r.Looks[week]
+		if end := firstDay.AddDate(0, 0, 8+7*week); !got.End.Equal(end) || got.Number != week+1 || got.Visitors != 2*visitors {
+			t.Errorf("look %d: %s", week+1, inJSON(t, got))
+		}
+		v := got.Variations[0]
+		if *v.Z != *want.Z || *v.CriticalValue != *want.Critical || *v.PValue != *sequence.PValue(want) || *v.Improvement.Interval[0] != *want.Lift.Interval.Lower || v.Significant != want.Significant {
+			t.Errorf("look %d: %s, want %+v", week+1, inJSON(t, v), want)
+		}
+		wantStatus := []string{"inconclusive NOT_SIGNIFICANT", "winner at look 2", "winner at look 2", "winner at look 2"}[week]
+		if got := x.decided(r); got != wantStatus {
+			t.Errorf("after week %d: %q, want %q: %s", week+1, got, wantStatus, r.Conclusion.Text)
 		}
 	}
 	r := x.report(nil)
-	if x.from != source.NameRollup {
-		t.Errorf("the last report was read from %s", x.from)
+	if want := "Green is better than Control: the goal conversion rate has a lift of +15.0 % (95 % interval "; !strings.HasPrefix(r.Conclusion.Text, want) || !strings.HasSuffix(r.Conclusion.Text, " at look 2 on 2026-03-16 with 14,000 visitors.") {
+		t.Errorf("text %q", r.Conclusion.Text)
 	}
-	if c := r.Variations[1].Comparison; c.Verdict != stats.VerdictInconclusive || *c.Conclusive {
-		t.Errorf("today's verdict %s, conclusive %v", c.Verdict, *c.Conclusive)
-	}
-	if want := "Green is better than Control: the goal conversion rate has a lift of +23.0 % (95 % interval +2.8 % to +47.2 %) at the planned look on 2026-03-05 with 4,000 visitors."; r.Conclusion.Text != want {
-		t.Errorf("text %q, want %q", r.Conclusion.Text, want)
+	if s := r.Variations[1].Comparison.Sequential; *s.Look != 4 || !s.End.Equal(r.Looks[3].End) || *s.PValue != *r.Looks[3].Variations[0].PValue {
+		t.Errorf("sequential %s", inJSON(t, s))
 	}
 }
 
-// checkPlannedLook compares the report at the planned look with its statistics.
-func (x *trial) checkPlannedLook(r *result.Report) {
-	x.t.Helper()
-	end := firstDay.AddDate(0, 0, 4)
-	if l := r.PlannedLook; l.Time == nil || !l.Time.Equal(end) || *l.Visitors != 4000 || *l.RequiredVisitors != 4000 || l.Segment != 1 {
-		x.t.Errorf("planned look %s", inJSON(x.t, l))
-	}
-	o := stats.Options{SignificanceLevel: 95, Shares: []float64{.5, .5}, PlannedVisitors: 4000, PlannedLook: true}
-	want := result.NewComparison(stats.Compare(stats.Rate{Visitors: 2000, Converted: 200}, []stats.Sample{stats.Rate{Visitors: 2000, Converted: 246}}, o)[0])
-	conclusive := true
-	if got := r.Conclusion.Decided; inJSON(x.t, got) != inJSON(x.t, want) {
-		x.t.Errorf("decided by %s\nwant %s", inJSON(x.t, got), inJSON(x.t, want))
-	}
-	want.Conclusive = &conclusive
-	if got := r.Variations[1].Comparison; inJSON(x.t, got) != inJSON(x.t, want) {
-		x.t.Errorf("today %s\nwant %s", inJSON(x.t, got), inJSON(x.t, want))
-	}
-	if p := *r.Variations[1].Comparison.Frequentist.PValue; *want.Sequential.PValue != p/0.9 {
-		x.t.Errorf("p %v of the sequence, %v of the test", *want.Sequential.PValue, p)
-	}
-}
-
-// TestDecisionOfPartsAndOtherQuestions asks other questions of a decided campaign.
-func TestDecisionOfPartsAndOtherQuestions(t *testing.T) {
+// TestReportsThatDescribe asks other questions of a decided campaign.
+func TestReportsThatDescribe(t *testing.T) {
 	x := newTrial(t, firstDay)
-	for day, converted := range [][]int{{50, 52}, {50, 70}, {50, 64}, {50, 60}, {50, 40}} {
-		x.day(day, converted...)
-	}
-	look := firstDay.AddDate(0, 0, 4)
+	x.weeks([]int{50, 80}, []int{50, 40})
 	for _, test := range []struct {
 		name   string
 		change func(*query.Request)
 		want   string
 	}{
-		{"up to the planned look", func(r *query.Request) { r.Filters.To = look }, "winner plannedLook 72h0m0s"},
-		{"up to a day before", func(r *query.Request) { r.Filters.To = look.AddDate(0, 0, -1) }, "inconclusive  TOO_EARLY"},
-		{"up to part of the day", func(r *query.Request) { r.Filters.To = look.Add(-time.Hour) }, "inconclusive  TOO_EARLY"},
-		{"mobile at the planned look", func(r *query.Request) {
-			r.Filters.To, r.Filters.Lists = look, []query.ListFilter{{Attribute: "device", Values: []string{"mobile"}}}
-		}, "inconclusive  NOT_SIGNIFICANT"},
-		{"since the first day, at the planned look", func(r *query.Request) { r.Filters.From, r.Filters.To = firstDay, look }, "winner plannedLook"},
-		{"another metric", func(r *query.Request) { r.Metric = query.ValuePerVisitor }, "insufficientData  ZERO_VARIANCE"},
-		{"another goal", func(r *query.Request) { r.GoalID = 2 }, "insufficientData  TOO_FEW_CONVERSIONS"},
+		{"now", nil, "winner at look 1"},
+		{"up to the first look", func(r *query.Request) { r.Filters.To = firstDay.AddDate(0, 0, 9) }, "winner at look 1"},
+		{"before it is mature", func(r *query.Request) { r.Filters.To = firstDay.AddDate(0, 0, 8) }, "inconclusive TOO_EARLY"},
+		{"mobile", func(r *query.Request) {
+			r.Filters.Lists = []query.ListFilter{{Attribute: "device", Values: []string{"mobile"}}}
+		}, "inconclusive NOT_DECLARED"},
+		{"since the second day", func(r *query.Request) { r.Filters.From = firstDay.AddDate(0, 0, 1) }, "inconclusive NOT_DECLARED"},
+		{"another metric", func(r *query.Request) { r.Metric = query.GoalsPerVisitor }, "inconclusive NOT_DECLARED"},
+		{"another goal", func(r *query.Request) { r.GoalID = 2 }, "insufficientData TOO_FEW_CONVERSIONS"},
 	} {
-		if got := x.decided(x.report(test.change)); !strings.HasPrefix(got, test.want) {
-			t.Errorf("%s: %q, want %q", test.name, got, test.want)
-		}
+		t.Run(test.name, func(t *testing.T) {
+			r := x.report(test.change)
+			if got := x.decided(r); !strings.HasPrefix(got, test.want) {
+				t.Errorf("%q, want %q", got, test.want)
+			}
+			if s := r.Variations[1].Comparison.Sequential; strings.Contains(test.want, "NOT_DECLARED") && (s.PValue != nil || s.Reason != stats.ReasonNotDeclared || r.Looks != nil) {
+				t.Errorf("sequential %s", inJSON(t, s))
+			}
+		})
 	}
-	series := x.report(func(r *query.Request) { r.Interval = query.Daily }).Series
-	for _, p := range series {
-		c := p.Variations[1].Comparison
-		if is := p.Time.Equal(look); p.PlannedLook != is || c.Sequential.PlannedLook != is || c.Sequential.Significant != is {
-			t.Errorf("point at %s: planned look %v, sequence %s", p.Time, p.PlannedLook, inJSON(t, c.Sequential))
+	for _, p := range x.report(func(r *query.Request) { r.Interval = query.Daily }).Series {
+		if p.Variations[1].Comparison.Sequential != nil {
+			t.Errorf("the point at %s has a look", p.Time)
 		}
 	}
 }
 
-// TestAlwaysValidDecision checks that a strong effect is decided before the planned
-// look, and a winner on another metric stays without a conclusion.
-func TestAlwaysValidDecision(t *testing.T) {
+// TestRecordedLooksStay records looks, stores late events, and checks that the looks stay as
+// they were, with today's figures beside them. Two engines write a look once.
+func TestRecordedLooksStay(t *testing.T) {
 	x := newTrial(t, firstDay)
-	x.day(0, 50, 140)
-	x.day(1, 50, 40)
-	if got, want := x.decided(x.report(nil)), "winner alwaysValid 0s"; got != want {
-		t.Errorf("%q, want %q", got, want)
+	x.weeks([]int{50, 62})
+	if n := x.recordAt(t, x.engine, firstDay.AddDate(0, 0, 9)); n != 0 {
+		t.Errorf("%d rows of a look that ended before its first view was accepted", n)
 	}
-	x.campaign.PrimaryGoalID = 2
-	y := newTrial(t, firstDay)
-	y.campaign.PrimaryGoalID = 2
-	y.apply()
-	y.day(0, 50, 140)
-	r := y.report(func(r *query.Request) { r.GoalID = 1 })
-	if want := "Green is better than Control in the goal conversion rate at every look (p = 0.000000038), but only the declared goal, metric and cap have a conclusion."; r.Conclusion.Text != want {
-		t.Errorf("text %q, want %q", r.Conclusion.Text, want)
+	y := newTrial(t, time.Now().UTC().Truncate(24*time.Hour))
+	y.weeks([]int{50, 62})
+	end := y.first.AddDate(0, 0, 8)
+	for _, test := range []struct {
+		now  time.Time
+		want int
+	}{{end.Add(23 * time.Hour), 0}, {end.Add(24 * time.Hour), 1}, {end.Add(25 * time.Hour), 0}} {
+		if n := y.recordAt(t, y.engine, test.now); n != test.want {
+			t.Errorf("%d rows at %s, want %d", n, test.now, test.want)
+		}
 	}
-	if got, want := y.decided(r), "inconclusive  NOT_DECLARED"; got != want || !*r.Variations[1].Comparison.Conclusive {
-		t.Errorf("%q, want %q; conclusive %v", got, want, *r.Variations[1].Comparison.Conclusive)
+	if n := y.recordAt(t, y.rolled, end.Add(26*time.Hour)); n != 0 {
+		t.Errorf("another engine wrote %d rows again", n)
+	}
+	before := y.report(nil)
+	if len(before.Looks) != 1 || before.Looks[0].RecordedAt == nil || before.Looks[0].Variations[0].Recomputed != nil {
+		t.Fatalf("looks %s", inJSON(t, before.Looks))
+	}
+	y.store(3, 50, 10) // late events
+	y.refresh()
+	after := y.report(nil)
+	recomputed := after.Looks[0].Variations[0].Recomputed
+	if recomputed == nil || *recomputed.Improvement.Value >= *before.Looks[0].Variations[0].Improvement.Value {
+		t.Errorf("recomputed %s", inJSON(t, recomputed))
+	}
+	after.Looks[0].Variations[0].Recomputed = nil
+	if got, want := inJSON(t, after.Looks), inJSON(t, before.Looks); got != want {
+		t.Errorf("late events changed the looks:\n%s\n%s", got, want)
 	}
 }
 
-// TestLaterPlanDoesNotMoveTheLook changes the plan before and after the first view.
-func TestLaterPlanDoesNotMoveTheLook(t *testing.T) {
-	x := newTrial(t, firstDay)
-	x.campaign.PlannedVisitors = 3000
-	x.apply()
-	for day, converted := range [][]int{{50, 52}, {50, 70}, {50, 66}, {50, 52}} {
-		x.day(day, converted...)
+// recordAt records the looks that are mature at a time, and returns the number of rows.
+func (x *trial) recordAt(t *testing.T, e *Engine, now time.Time) int {
+	t.Helper()
+	if err := e.Totals.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
 	}
-	before := x.report(nil)
-	if got, want := x.decided(before), "winner plannedLook 48h0m0s"; got != want || *before.PlannedLook.RequiredVisitors != 3000 {
-		t.Errorf("%q, want %q", got, want)
+	n, err := e.recordLooksOf(t.Context(), planOf(t, e, query.Request{AccountID: 1, SubjectID: 1}), now)
+	if err != nil {
+		fatal(t, err)
 	}
-	x.campaign.PlannedVisitors, x.campaign.MDE, x.campaign.PrimaryGoalID = 4000, 5, 2
-	x.apply()
-	after := x.report(func(r *query.Request) { r.GoalID = 1 })
-	if x.decided(after) != x.decided(before) || *after.PlannedLook.RequiredVisitors != 3000 {
-		t.Errorf("a later plan moved the look: %q", x.decided(after))
-	}
-	warned := func(r *result.Report) bool {
-		return slices.ContainsFunc(r.Checks.Warnings, func(w result.Warning) bool { return w.Code == "PLAN_CHANGED" })
-	}
-	if warned(before) || !warned(after) {
-		t.Errorf("warnings %v, then %v", before.Checks.Warnings, after.Checks.Warnings)
-	}
+	return n
 }
 
 // TestPlanIsFrozenByTheFirstView changes the level, the methodology and the cap of the
@@ -318,7 +328,7 @@ func TestLaterPlanDoesNotMoveTheLook(t *testing.T) {
 // Nothing changes but a warning that names the fields.
 func TestPlanIsFrozenByTheFirstView(t *testing.T) {
 	x := newTrial(t, firstDay)
-	x.day(0, 50, 140)
+	x.weeks([]int{50, 90})
 	value := func(r *query.Request) { r.Metric = query.ValuePerVisitor }
 	before, beforeValue := x.report(nil), x.report(value)
 	x.campaign.SignificanceLevel, x.campaign.Methodology = 80, catalogue.Bayesian
@@ -341,46 +351,11 @@ func TestPlanIsFrozenByTheFirstView(t *testing.T) {
 	}
 }
 
-// TestChangedSharesBeginASegment checks that the look of the second period counts its
-// visitors alone.
-func TestChangedSharesBeginASegment(t *testing.T) {
-	today := time.Now().UTC().Truncate(24 * time.Hour)
-	x := newTrial(t, today.AddDate(0, 0, -3))
-	x.day(0, 50, 140)
-	if got, want := x.decided(x.report(nil)), "winner alwaysValid 0s"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-	x.campaign.ControlShare = 60
-	x.apply()
-	r := x.report(nil)
-	if got, want := x.decided(r), "inconclusive  SHARES_CHANGED"; got != want || r.PlannedLook.Segment != 2 {
-		t.Errorf("%q, want %q; segment %d", got, want, r.PlannedLook.Segment)
-	}
-}
-
-// TestDayMustBeFull checks that a day counts once data were accepted after its end, or
-// once the campaign has ended.
-func TestDayMustBeFull(t *testing.T) {
-	x := newTrial(t, time.Now().UTC().Truncate(24*time.Hour))
-	x.day(0, 50, 140)
-	if got, want := x.decided(x.report(nil)), "inconclusive  DAY_NOT_OVER"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-	for _, active := range []bool{true, false} {
-		if _, _, err := x.catalogue.SwitchCampaign(context.WithoutCancel(t.Context()), 1, 0, 1, active); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got, want := x.decided(x.report(nil)), "winner alwaysValid 0s"; got != want {
-		t.Errorf("after the end: %q, want %q", got, want)
-	}
-}
-
 // TestLargeSubjectsWithoutRollupReuseTheirDays counts the statements of reports of a
 // subject that the store must count, before and after new events.
 func TestLargeSubjectsWithoutRollupReuseTheirDays(t *testing.T) {
 	x := newTrial(t, firstDay)
-	x.store(0, 50, 140)
+	x.weeks([]int{50, 90})
 	statements := 0
 	e := New(x.conn, x.catalogue, source.Limits{InProcessEvents: 1})
 	e.Totals.SetOwn()
@@ -398,7 +373,7 @@ func TestLargeSubjectsWithoutRollupReuseTheirDays(t *testing.T) {
 		return statements - before, r.Conclusion.Status
 	}
 	first, _ := ask()
-	x.store(1, 50, 60)
+	x.store(8, 50, 60)
 	second, status := ask()
 	if second >= first || status != stats.StatusWinner {
 		t.Errorf("%d statements, then %d with status %s", first, second, status)

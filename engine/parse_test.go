@@ -18,7 +18,7 @@ import (
 func may(day int) time.Time { return time.Date(2026, 5, day, 0, 0, 0, 0, time.UTC) }
 
 func TestParseReport(t *testing.T) {
-	plain := query.Request{Metric: query.GoalConversionRate}
+	plain := query.Request{}
 	with := func(change func(*query.Request)) query.Request {
 		r := plain
 		change(&r)

@@ -392,11 +392,11 @@ func compareTop(t *testing.T, x *source.Execution, reference []visit.Row) {
 func compareSeries(t *testing.T, x *source.Execution, whole *result.Report, inProcess, singlePass *visit.Rows) {
 	t.Helper()
 	plan := x.Plan
-	points, err := series(t.Context(), x, stateOf(x), singlePass, nil)
+	points, err := series(t.Context(), x, stateOf(x), singlePass)
 	if err != nil {
 		fatal(t, err)
 	}
-	counted, err := series(t.Context(), x, stateOf(x), inProcess, nil)
+	counted, err := series(t.Context(), x, stateOf(x), inProcess)
 	if err != nil {
 		fatal(t, err)
 	}
@@ -431,7 +431,7 @@ func unconcluded(variations []result.VariationResults) []result.VariationResults
 	for i := range variations {
 		if c := variations[i].Comparison; c != nil {
 			alone := *c
-			alone.Conclusive = nil
+			alone.Conclusive, alone.Sequential = nil, nil
 			variations[i].Comparison = &alone
 		}
 	}

@@ -28,6 +28,7 @@ type Engine struct {
 	catalogue     *catalogue.Catalogue
 	observeSource func(string) // called with the source of each report
 	decisions     *decisions
+	ledger        *looks.Ledger
 	statuses      *statuses
 }
 
@@ -44,7 +45,7 @@ func New(conn driver.Conn, c *catalogue.Catalogue, limits source.Limits) *Engine
 	if limits.Scans > 0 {
 		s.Scans = semaphore.NewWeighted(int64(limits.Scans))
 	}
-	e := &Engine{store: s, catalogue: c, Totals: live.New(s), decisions: newDecisions(), statuses: newStatuses()}
+	e := &Engine{store: s, catalogue: c, Totals: live.New(s), decisions: newDecisions(), ledger: looks.NewLedger(conn), statuses: newStatuses()}
 	e.Rollups = rollup.NewSet(conn, limits.MaxInProcess(), c, e.Totals)
 	return e
 }

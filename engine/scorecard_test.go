@@ -143,56 +143,78 @@ func (x *trial) refunds(day int, converted ...int) {
 
 func scorecard(r *query.Request) { r.Scorecard = true }
 
-// TestDecisions follows a campaign to each decision.
+// TestDecisions follows a campaign week by week to each decision.
 func TestDecisions(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		day     func(x *trial, day int)
-		want    []string // decision and first reason, after each day
+		change  func(c *catalogue.Campaign)
+		want    []string // decision and first reason, after each week
 		decided int      // day of the last decision; -1: none
 	}{
 		{
 			"ship after the least number of days",
-			func(x *trial, day int) { x.day(day, 50, 90); x.refunds(day, 60, 60) },
-			[]string{"keepRunning TOO_EARLY", "keepRunning GUARDRAIL_OPEN", "keepRunning MIN_DAYS", "keepRunning MIN_DAYS", "ship WINNER"},
-			4,
+			func(x *trial, day int) { x.store(day, 50, 90); x.refunds(day, 60, 60) },
+			func(c *catalogue.Campaign) { c.MinDays = ptr(14) },
+			[]string{"keepRunning MIN_DAYS", "ship WINNER"},
+			15,
 		},
 		{
-			"a harmed guardrail",
-			func(x *trial, day int) { x.day(day, 50, 90); x.refunds(day, 20, 120) },
-			[]string{"rollBack GUARDRAIL_HARMED", "rollBack GUARDRAIL_HARMED"},
-			0,
+			"a harmed guardrail trips the circuit breaker on a day",
+			func(x *trial, day int) { x.store(day, 50, 90); x.refunds(day, 20, 120) },
+			nil,
+			[]string{"rollBack GUARDRAIL_HARMED"},
+			2,
 		},
 		{
 			"a loser",
-			func(x *trial, day int) { x.day(day, 90, 54); x.refunds(day, 20, 20) },
-			[]string{"keepRunning TOO_EARLY", "rollBack LOSER"},
-			1,
+			func(x *trial, day int) { x.store(day, 90, 54); x.refunds(day, 20, 20) },
+			nil,
+			[]string{"rollBack LOSER"},
+			8,
 		},
 		{
-			"no difference",
-			func(x *trial, day int) { x.day(day, 300, 300) },
-			[]string{"keepRunning NOT_SIGNIFICANT", "noDifference WITHIN_MDE"},
-			1,
+			"no difference within the declared margin",
+			func(x *trial, day int) { x.store(day, 300, 300) },
+			func(c *catalogue.Campaign) { c.EquivalenceMargin = 10 },
+			[]string{"noDifference WITHIN_MARGIN"},
+			8,
+		},
+		{
+			"no winner at the end of the plan",
+			func(x *trial, day int) { x.store(day, 50, 50); x.refunds(day, 60, 60) },
+			func(c *catalogue.Campaign) { c.PlannedDays = 10 }, // two weeks
+			[]string{"keepRunning NOT_SIGNIFICANT", "noWinner PLAN_ENDED"},
+			15,
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			x := guardTrial(t)
+			if test.change != nil {
+				test.change(&x.campaign)
+				x.apply()
+			}
+			test.day(x, 0)
 			var r *result.Report
-			for day, want := range test.want {
-				test.day(x, day)
+			for week, want := range test.want {
+				for day := range 7 {
+					test.day(x, 1+7*week+day)
+				}
+				x.refresh()
 				r = x.report(scorecard)
 				if got := string(r.Decision.Status) + " " + string(r.Decision.Reasons[0].Code); got != want {
-					t.Errorf("day %d: %q, want %q: %s", day, got, want, inJSON(t, r.Decision))
+					t.Errorf("week %d: %q, want %q: %s", week+1, got, want, inJSON(t, r.Decision))
 				}
 			}
-			if end := x.first.AddDate(0, 0, test.decided+1); r.Decision.DecidedAt == nil || !r.Decision.DecidedAt.Equal(end) {
+			if end := x.first.AddDate(0, 0, test.decided); r.Decision.DecidedAt == nil || !r.Decision.DecidedAt.Equal(end) {
 				t.Errorf("decided at %v, want %v", r.Decision.DecidedAt, end)
 			}
 			t.Log(r.Decision.Text)
 		})
 	}
 }
+
+func ptr[T any](v T) *T { return &v }
 
 // TestDecisionNeedsTheDeclaredQuestion checks reports that cannot decide.
 func TestDecisionNeedsTheDeclaredQuestion(t *testing.T) {
@@ -213,7 +235,7 @@ func TestDecisionNeedsTheDeclaredQuestion(t *testing.T) {
 	}
 	x.campaign.Variations[0].Share, x.campaign.ControlShare = 50, 90
 	x.apply()
-	if r := x.report(scorecard); r.Decision.Status != result.CallInvalid && r.Checks.SampleRatio.Mismatch {
+	if r := x.report(scorecard); r.Decision.Status != result.DecisionInvalid && r.Checks.SampleRatio.Mismatch {
 		t.Errorf("a sample ratio mismatch: %s", inJSON(t, r.Decision))
 	}
 }
@@ -221,27 +243,26 @@ func TestDecisionNeedsTheDeclaredQuestion(t *testing.T) {
 // TestImpact compares the impact with its definition.
 func TestImpact(t *testing.T) {
 	x := guardTrial(t)
-	for day := range 8 {
-		x.day(day, 50, 90)
-		row := x.report(scorecard).Scorecard[0]
-		impact, c := row.Variations[1].Impact, row.Variations[1].Comparison
-		if day < 6 {
-			if impact.PerMonth != nil || impact.Reason != "TOO_FEW_DAYS" {
-				t.Errorf("after %d days: %+v", day+1, impact)
-			}
-			continue
-		}
-		by := float64(2*dailyVisitors) * 30 / .5 // visitors a month; half of the traffic took part
-		if want := .08 * by; impact.PerMonth == nil || math.Abs(*impact.PerMonth.Value-want) > 1e-9*want {
-			t.Errorf("after %d days: %s, want %v", day+1, inJSON(t, impact), want)
-		}
-		for end, bound := range *impact.PerMonth.Interval {
-			if want := *c.Sequential.Difference[end] * by; math.Abs(*bound-want) > 1e-9*want {
-				t.Errorf("end %d: %v, want %v", end, *bound, want)
-			}
+	x.store(0, 50, 90)
+	x.refresh()
+	if impact := x.report(scorecard).Scorecard[0].Variations[1].Impact; impact.PerMonth != nil || impact.Reason != "TOO_FEW_DAYS" {
+		t.Errorf("after the first day: %+v", impact)
+	}
+	for day := range 7 {
+		x.store(1+day, 50, 90)
+	}
+	x.refresh()
+	rows := x.report(scorecard).Scorecard
+	impact, c := rows[0].Variations[1].Impact, rows[0].Variations[1].Comparison
+	by := float64(2*dailyVisitors) * 30 / .5 // visitors a month; half of the traffic took part
+	if want := .08 * by; impact.PerMonth == nil || math.Abs(*impact.PerMonth.Value-want) > 1e-9*want {
+		t.Fatalf("%s, want %v", inJSON(t, impact), want)
+	}
+	for end, bound := range *impact.PerMonth.Interval {
+		if want := *c.Sequential.Difference[end] * by; math.Abs(*bound-want) > 1e-9*want {
+			t.Errorf("end %d: %v, want %v", end, *bound, want)
 		}
 	}
-	rows := x.report(scorecard).Scorecard
 	at := slices.IndexFunc(rows, func(r *result.ScorecardRow) bool { return r.Metric == query.AverageValue })
 	if impact := rows[at].Variations[1].Impact; impact.PerMonth != nil || impact.Reason != "NOT_A_SUM" {
 		t.Errorf("average value: %+v", impact)

@@ -3,6 +3,7 @@ package stats
 import (
 	"cmp"
 	"math"
+	"slices"
 )
 
 // The reasons of a look without a result.
@@ -90,6 +91,13 @@ type LookSequence struct {
 
 // NewSequence returns a sequence without looks.
 func (d LookDesign) NewSequence() *LookSequence { return &LookSequence{design: d} }
+
+// Clone returns an independent copy.
+func (s *LookSequence) Clone() *LookSequence {
+	copied := *s
+	copied.points, copied.ladder, copied.added = slices.Clone(s.points), nil, 0
+	return &copied
+}
 
 // Restore adds a look that was computed before: its time and information, and its critical
 // value, or nil if it had none.

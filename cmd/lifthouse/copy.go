@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const copyHelp = `Copy adds the catalogue, the tokens, the recorded conclusions and the events of another store to the store that --store
+const copyHelp = `Copy adds the catalogue, the tokens, the recorded looks and the events of another store to the store that --store
 names. The other store is an embedded store, which no server may hold, or one on servers. It is not changed. One process can
 open one embedded store: between two embedded stores, use 'lifthouse backup' and 'lifthouse restore'.
 
@@ -92,7 +92,7 @@ func (p *program) copy(ctx context.Context, s *app.Store, source schema.Address)
 		return err
 	}
 	p.say("catalogue: %s copied", terminal.Count(copied.Catalogue, "row"))
-	p.say("conclusions: %d copied", copied.Conclusions)
+	p.say("looks: %d copied", copied.Looks)
 	p.say("events: %s copied, %s already stored (%d with other content), %.1f s", terminal.Count(copied.Events.Inserted, "row"),
 		terminal.Count(copied.Events.Duplicates, "row"), copied.Events.Conflicts, time.Since(started).Seconds())
 	return nil

@@ -14,15 +14,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const calibrateDecisionsHelp = `Decisions simulates the daily totals of many experiments, without events and without a server. It
-decides each experiment as a campaign is decided, and compares the rates with their limits:
+const calibrateDecisionsHelp = `Decisions simulates the weekly totals of many experiments, without events and without a server. It
+decides each experiment by its weekly looks, as a campaign is decided, and compares the rates with their limits:
 
-  A/A       how often any of 50 looks names a winner or a loser, without an effect
-  Breakdown how often any of 50 looks finds an effect in any of 8 cells, without one
-  Power     how often the planned look finds an effect of the minimum size
-  Splits    errors and interval coverage of one test of skewed revenue, by traffic split
-  Caps      errors and power of one test of capped revenue
-  Bayesian  how often chances beyond 1 - alpha/2 are right, for lifts from the prior
+  A/A        how often any of 52 looks names a winner or a loser, without an effect: by traffic, split, metric and
+             methodology, and with weekdays, late conversions, visitors of two variations, changed shares and stops
+  Power      how often the first four looks find an effect of the minimum size at the required sample
+  Guardrails how often a guardrail is safe or harmed, with and without harm
+  Ratio      how often a sample ratio mismatch is reported, with and without one
+  Breakdown  how often any of 52 looks finds an effect in any cell, without one
 
 A band is the limit and two standard errors. About one correct rate of 40 that is exactly at its limit
 is outside its band. The exit status is 1 if a rate is outside its band.`

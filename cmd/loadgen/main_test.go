@@ -111,9 +111,9 @@ func TestCalibrate(t *testing.T) {
 
 func TestCalibrateDecisions(t *testing.T) {
 	jsonFile := filepath.Join(t.TempDir(), "decisions.json")
-	args := []string{"calibrate", "decisions", "--experiments", "40", "--only", "One look at means by.* (50/50|95/5),", "--json", jsonFile}
+	args := []string{"calibrate", "decisions", "--experiments", "40", "--only", "^Power.*rate (1|5) %, 50/50, freq", "--json", jsonFile}
 	r := run(t, args...).wantOK(t)
-	if !strings.Contains(r.out, "4 rates, 0 outside their bands") || !strings.Contains(r.err, "simulated experiments: 80 of 80\n") {
+	if !strings.Contains(r.out, "2 rates, 0 outside their bands") || !strings.Contains(r.err, "simulated experiments: 80 of 80\n") {
 		t.Errorf("%s\n%s", r.out, r.err)
 	}
 	var result calibration.Decisions
@@ -121,7 +121,7 @@ func TestCalibrateDecisions(t *testing.T) {
 	if err == nil {
 		err = json.Unmarshal(text, &result)
 	}
-	if err != nil || result.Experiments != 40 || len(result.Rows) != 4 || result.Rows[0].Experiments != 40 {
+	if err != nil || result.Experiments != 40 || len(result.Rows) != 2 || result.Rows[0].Experiments != 40 {
 		t.Errorf("%v: %+v", err, result)
 	}
 }

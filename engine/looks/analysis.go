@@ -26,8 +26,10 @@ type Row struct {
 	Strata      []RowStratum
 	stats.LookResult
 	PValue     *float64
-	Chance     *float64  // to beat control; only Bayesian
-	RecordedAt time.Time // zero: computed from the events
+	Chance     *float64          // to beat control; only Bayesian
+	FirstDay   time.Time         // begin of the first full day of the subject
+	RecordedAt time.Time         `json:"-"` // zero: computed from the events
+	Recomputed *stats.LookResult `json:"-"` // from the events of today, if it differs from what was recorded
 }
 
 // RowStratum has the visitors of control and of the variation in one period of equal shares.
@@ -132,12 +134,13 @@ func keep[T any](a *Analyzer, compute func() T, inputs ...any) T {
 
 // Analyze returns what the looks found, from the sums of the primary metric, and of the
 // declared guardrails and secondary goals, in their order.
-func (a *Analyzer) Analyze(s *Schedule, primary *Sums, guardrails, secondary []*Sums) *Analysis {
+// recorded are the looks of the ledger, which stay as they are.
+func (a *Analyzer) Analyze(s *Schedule, primary *Sums, guardrails, secondary []*Sums, recorded []Record) *Analysis {
 	p := primary.plan
-	found := &Analysis{Schedule: s, Plan: p, Primary: a.question(s, primary)}
+	found := &Analysis{Schedule: s, Plan: p, Primary: a.question(s, primary, recorded)}
 	found.conclude()
 	for i, sums := range guardrails {
-		found.Guardrails = append(found.Guardrails, a.guardrail(s, sums, p.Declared.Guardrails[i].Margin))
+		found.Guardrails = append(found.Guardrails, a.guardrail(s, sums, p.Declared.Guardrails[i].Margin, recorded))
 	}
 	for _, sums := range secondary {
 		if len(s.Looks) > 0 {
@@ -253,23 +256,31 @@ func strataOf(all []stratumData, treatment int) (strata []stats.Stratum, nonNega
 }
 
 // question returns the looks of a metric of a goal.
-func (a *Analyzer) question(s *Schedule, sums *Sums) Question {
+func (a *Analyzer) question(s *Schedule, sums *Sums, recorded []Record) Question {
 	p, data := sums.plan, dataOf(s, sums)
 	if len(data) == 0 || len(p.Variations) < 2 {
 		return Question{}
 	}
 	shares := p.SharePeriods[partsOf(p, s.days)[0].period].Shares
-	compute := func() Question { return analyze(p, design(p, s), data) }
-	return keep(a, compute, "question", p.Rules.Methodology, p.Rules.SignificanceLevel, p.Rules.Prior, shares, p.Metric, p.Variations, data)
+	var own []Row
+	for _, r := range recorded {
+		if r.GoalID == p.CountedGoal() && r.Metric == p.Metric {
+			own = append(own, r.Row)
+		}
+	}
+	firstDay := s.days[0].from
+	compute := func() Question { return analyze(p, design(p, s), data, firstDay, own) }
+	return keep(a, compute, "question", p.Rules.Methodology, p.Rules.SignificanceLevel, p.Rules.Prior, shares, p.Metric, p.Variations, data, firstDay, own)
 }
 
-func analyze(p *plan.Plan, d stats.LookDesign, data []lookData) Question {
+// analyze returns the looks from their sums. Recorded looks stay as they are.
+func analyze(p *plan.Plan, d stats.LookDesign, data []lookData, firstDay time.Time, recorded []Row) Question {
 	treatments := len(p.Variations) - 1
 	q := Question{Rows: make([][]Row, len(data))}
 	for k, look := range data {
 		q.Rows[k] = make([]Row, treatments)
 		for t := range treatments {
-			q.Rows[k][t] = Row{Look: look.Look, VariationID: p.Variations[t+1].ID, Visitors: look.Visitors, Tau: look.Tau}
+			q.Rows[k][t] = Row{Look: look.Look, VariationID: p.Variations[t+1].ID, Visitors: look.Visitors, Tau: look.Tau, FirstDay: firstDay}
 		}
 	}
 	for t := range treatments {
@@ -277,6 +288,16 @@ func analyze(p *plan.Plan, d stats.LookDesign, data []lookData) Question {
 		for k, look := range data {
 			row := &q.Rows[k][t]
 			strata, nonNegative := strataOf(look.Strata, t)
+			at := slices.IndexFunc(recorded, func(r Row) bool { return r.Number == row.Number && r.VariationID == row.VariationID })
+			if at >= 0 {
+				today := sequence.Clone().Analyze(look.Tau, strata, nonNegative)
+				*row = recorded[at]
+				sequence.Restore(row.Point, row.Critical)
+				if !equalNumber(today.Z, row.Z) || today.Point.Information != row.Point.Information {
+					row.Recomputed = &today
+				}
+				continue
+			}
 			row.LookResult = sequence.Analyze(look.Tau, strata, nonNegative)
 			row.PValue = sequence.PValue(row.LookResult)
 			for _, s := range strata {
@@ -291,6 +312,8 @@ func analyze(p *plan.Plan, d stats.LookDesign, data []lookData) Question {
 	}
 	return q
 }
+
+func equalNumber(a, b *float64) bool { return a == b || a != nil && b != nil && *a == *b }
 
 func visitorsOf(s stats.Sample) int64 {
 	switch s := s.(type) {
@@ -318,15 +341,17 @@ func addChances(p *plan.Plan, rows []Row, strata []stratumData) {
 		if c.Bayesian.ChanceToBeatControl != nil {
 			chance = *c.Bayesian.ChanceToBeatControl
 		}
-		rows[i].Chance = &chance
+		if rows[i].RecordedAt.IsZero() {
+			rows[i].Chance = &chance
+		}
 	}
 }
 
 // guardrail returns the looks of a guardrail and what they say of each variation: the first
 // look at which it is safe, and the first look or day at which it is harmed, which precedes.
-func (a *Analyzer) guardrail(s *Schedule, sums *Sums, margin stats.Margin) Guardrail {
+func (a *Analyzer) guardrail(s *Schedule, sums *Sums, margin stats.Margin, recorded []Record) Guardrail {
 	p := sums.plan
-	found := Guardrail{Question: a.question(s, sums)}
+	found := Guardrail{Question: a.question(s, sums, recorded)}
 	treatments := len(p.Variations) - 1
 	type dayData struct {
 		End    time.Time
@@ -406,6 +431,28 @@ func pairPlanned(p *plan.Plan, treatment int) float64 {
 		return 0
 	}
 	return pair / total * float64(p.Rules.PlannedVisitors)
+}
+
+// Records returns the looks that were not recorded and ended after the first view was
+// accepted: earlier ones are those of imported data. now is when they are recorded.
+func (a *Analysis) Records(now time.Time) []Record {
+	var records []Record
+	add := func(p *plan.Plan, q *Question) {
+		for _, rows := range q.Rows {
+			for _, row := range rows {
+				if row.RecordedAt.IsZero() && row.End.After(a.FirstView.Accepted) {
+					row.RecordedAt = now
+					records = append(records, Record{DeclarationOf(a.Plan), p.CountedGoal(), p.Metric, row})
+				}
+			}
+		}
+	}
+	add(a.Plan, &a.Primary)
+	for i := range a.Guardrails {
+		g := a.Plan.Declared.Guardrails[i]
+		add(a.Plan.About(g.GoalID).WithMetric(g.Metric), &a.Guardrails[i].Question)
+	}
+	return records
 }
 
 // String returns the look as text.

@@ -59,7 +59,7 @@ func (c *Cells) Analyses() map[string]*Analysis {
 	found := map[string]*Analysis{}
 	for i, name := range c.order {
 		a := &Analysis{Schedule: c.of.Schedule, Plan: c.of.Plan}
-		a.Primary = analyze(c.of.Plan, design(c.of.Plan, c.of.Schedule).ForCell(i+1), c.data[name])
+		a.Primary = analyze(c.of.Plan, design(c.of.Plan, c.of.Schedule).ForCell(i+1), c.data[name], c.of.days[0].from, nil)
 		a.conclude()
 		found[name] = a
 	}

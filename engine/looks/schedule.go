@@ -27,7 +27,8 @@ type Schedule struct {
 	Next  time.Time // end of the next look; zero: none is planned
 
 	FirstView FirstView
-	days      []span // full days without a break, in order
+	days      []span    // full days without a break, in order
+	last      time.Time // end of the day of the newest event
 	rules     plan.LookRules
 }
 
@@ -44,11 +45,21 @@ type span struct{ from, to time.Time }
 
 // NewSchedule returns the schedule of a subject with data up to a time. Looks begin at most
 // at the newest event: later ones have no new visitors. A look has ended once it is mature,
-// or if the subject has ended.
-func NewSchedule(p *plan.Plan, first FirstView, through, newest time.Time) *Schedule {
-	s := &Schedule{FirstView: first, rules: p.Rules.LookRules}
+// or if the subject has ended. Recorded looks fix the first full day, and have ended.
+func NewSchedule(p *plan.Plan, first FirstView, through, newest time.Time, recorded []Record) *Schedule {
+	s := &Schedule{FirstView: first, last: ceilDay(newest), rules: p.Rules.LookRules}
 	if first.Time.IsZero() {
 		return s
+	}
+	var written time.Time // end of the last recorded look
+	for _, r := range recorded {
+		first.Time = r.FirstDay
+		if r.End.After(written) {
+			written = r.End
+		}
+	}
+	if written.After(through) {
+		through = written
 	}
 	for _, r := range runsOf(p, first, through) {
 		if full := (span{ceilDay(r.from), r.to.Truncate(day)}); full.from.Before(full.to) {
@@ -59,8 +70,8 @@ func NewSchedule(p *plan.Plan, first FirstView, through, newest time.Time) *Sche
 	days, number := 0, 0
 	for i, run := range s.days {
 		for end := run.from.Add(length); ; end = end.Add(length) {
-			isMature := !through.Before(end.Add(s.rules.Maturity)) || p.Ended
-			if !end.After(run.to) && isMature && !end.Add(-length).After(newest) {
+			isMature := !through.Before(end.Add(s.rules.Maturity)) || p.Ended || !end.After(written)
+			if !end.After(run.to) && isMature && (!end.Add(-length).After(newest) || !end.After(written)) {
 				number, days = number+1, days+int(length/day)
 				s.Looks = append(s.Looks, Look{Number: number, End: end, Days: days})
 				continue
@@ -156,18 +167,21 @@ func (s *Schedule) sinceLooks(end time.Time) []span {
 	return append(found, current)
 }
 
-// fullDays returns the ends of all full days.
+// fullDays returns the ends of all full days, up to that of the newest event.
 func (s *Schedule) fullDays() []time.Time {
 	var ends []time.Time
 	for _, run := range s.days {
-		for end := run.from.Add(day); !end.After(run.to); end = end.Add(day) {
+		for end := run.from.Add(day); !end.After(run.to) && !end.After(s.last); end = end.Add(day) {
 			ends = append(ends, end)
 		}
 	}
 	return ends
 }
 
-// FullDays returns the number of full days.
+// EndOfDay returns the end of the n-th full day, which must exist.
+func (s *Schedule) EndOfDay(n int) time.Time { return s.fullDays()[n-1] }
+
+// FullDays returns the number of full days, up to that of the newest event.
 func (s *Schedule) FullDays() int { return len(s.fullDays()) }
 
 func minTime(a, b time.Time) time.Time {

@@ -218,6 +218,10 @@ func (d *decider) winner() *Decision {
 	if days := d.looks.FullDays(); days < d.plan.Declared.MinDays {
 		text := fmt.Sprintf("%d of at least %d full days have passed", days, d.plan.Declared.MinDays)
 		missing, waits = append(missing, DecisionReason{Code: reasonMinDays, Text: text}), append(waits, text)
+	} else if least := d.plan.Declared.MinDays; least > 0 {
+		if enough := d.looks.EndOfDay(least); enough.After(*at) {
+			at = &enough
+		}
 	}
 	name := d.Variations[treatment+1].Name
 	if len(missing) > 0 {

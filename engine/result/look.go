@@ -23,10 +23,14 @@ func newLooks(a *looks.Analysis) []Look {
 }
 
 func newLookVariation(r *looks.Row) LookVariation {
-	return LookVariation{
+	shown := LookVariation{
 		ID: r.VariationID, CriticalValue: r.Critical, Z: r.Z, PValue: r.PValue, Difference: newEffect(r.Difference), Improvement: newEffect(r.Lift),
 		ChanceToBeatControl: r.Chance, Significant: r.Significant, Reason: r.Reason,
 	}
+	if r.Recomputed != nil {
+		shown.Recomputed = &Recomputed{newEffect(r.Recomputed.Difference), newEffect(r.Recomputed.Lift), r.Recomputed.Significant}
+	}
+	return shown
 }
 
 // newSequential returns the result of a look for a comparison, or why there is none.

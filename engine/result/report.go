@@ -61,6 +61,14 @@ type LookVariation struct {
 	ChanceToBeatControl *float64     `json:"chanceToBeatControl,omitempty"` // only Bayesian
 	Significant         bool         `json:"significant"`
 	Reason              stats.Reason `json:"reason,omitempty"`
+	Recomputed          *Recomputed  `json:"recomputed,omitempty"` // nil: the events still say the same
+}
+
+// Recomputed is what the events of today say of a recorded look. The recorded figures stay.
+type Recomputed struct {
+	Difference  Effect `json:"difference"`
+	Improvement Effect `json:"improvement"`
+	Significant bool   `json:"significant"`
 }
 
 // NextLook is the next look of a running subject.

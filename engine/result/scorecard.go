@@ -185,20 +185,24 @@ func (r *ScorecardRow) IsEmpty() bool {
 // looks found; nil: nothing.
 func (r *Report) AddScorecard(p *plan.Plan, goals []GoalRows, a *looks.Analysis) {
 	rows := newScorecard(p, goals)
+	all := p.OfAllVisitors() && a != nil
 	discover(rows, a, options(p).Alpha())
 	for _, row := range rows {
 		for i := range row.Variations {
 			v := &row.Variations[i]
-			if row.plan.CountedGoal() == p.CountedGoal() && row.Metric == p.Metric {
-				v.Comparison = r.Variations[i].Comparison // with what the looks found
-			}
 			if v.Control {
 				continue
 			}
 			look := row.lookOf(a, i-1)
+			if row.Role == RolePrimary && all {
+				conclusive := supports(a, i-1, v.Comparison.Verdict)
+				v.Comparison.Conclusive, v.Comparison.Sequential = &conclusive, newSequential(a.Primary.Last(i-1), missingLook(a.Plan))
+			}
 			if row.guardrail >= 0 {
 				v.Guardrail = newGuardrail(&p.Declared.Guardrails[row.guardrail], a, row.guardrail, i-1)
-				v.Comparison.Sequential = newSequential(look, missingLook(p.OfAll()))
+				if all {
+					v.Comparison.Sequential = newSequential(look, missingLook(a.Plan))
+				}
 			}
 			v.Impact = newImpact(p, a, row.Metric, v.Comparison, look)
 		}

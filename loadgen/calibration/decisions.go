@@ -79,12 +79,12 @@ type DecisionRow struct {
 	Part        string  `json:"part"`
 	Scenario    string  `json:"scenario"`
 	Methodology string  `json:"methodology"`
-	Plan        string  `json:"plan"`            // source of the planned sample; "" if there is none
-	Planned     int64   `json:"plannedVisitors"` // for a plan from the data, the value for the true rate
+	Planned     int64   `json:"plannedVisitors"` // up to tau = 1; 0 if there is no plan
 	Measure     string  `json:"measure"`
-	Experiments int     `json:"experiments"` // that the measure counts
+	Experiments int     `json:"experiments"`
 	Count       int     `json:"count"`
 	Rate        float64 `json:"rate"` // Count / Experiments
+	Error       float64 `json:"standardError"`
 	Least       float64 `json:"least"`
 	Most        float64 `json:"most"`
 	Lower       float64 `json:"lower"`   // of the band
@@ -96,31 +96,15 @@ type DecisionRow struct {
 // table are kinds of scenarios.
 type scenario struct {
 	part, name, methodology string
-	plan                    string
 	planned                 int64
-	measures                []decisionMeasure
-	// simulate runs one experiment and returns an observation for each measure.
-	simulate func(random *rand.Rand) []observation
+	measure                 string
+	least, most             float64 // limits of the rate
+	// occurs runs one experiment and reports whether it has what is measured.
+	occurs func(random *rand.Rand) bool
 }
 
-// id identifies a scenario: its part, name, methodology, planned sample and first
-// measure.
 func (s *scenario) id() string {
-	return fmt.Sprintf("%s: %s, %s, plan %s %d, %s", s.part, s.name, s.methodology, s.plan, s.planned, s.measures[0].name)
-}
-
-// decisionMeasure is a rate that a scenario measures, and its limits.
-type decisionMeasure struct {
-	name        string
-	least, most float64 // limits of the rate; see stated
-	stated      bool    // the limits are relative to the mean of the stated chances
-}
-
-// observation is the result of one experiment for one measure.
-type observation struct {
-	counted  bool    // the measure counts this experiment
-	occurred bool    // the event that the measure counts occurred
-	stated   float64 // chance of the event that the report states
+	return fmt.Sprintf("%s: %s, %s, plan %d, %s", s.part, s.name, s.methodology, s.planned, s.measure)
 }
 
 // RunDecisions simulates the sufficient statistics of experiments, decides each
@@ -133,17 +117,20 @@ func RunDecisions(ctx context.Context, o *DecisionOptions) (*Decisions, error) {
 
 func runScenarios(ctx context.Context, scenarios []scenario, o *DecisionOptions) (*Decisions, error) {
 	started := time.Now()
-	observed, err := observe(ctx, scenarios, o)
+	counts, err := count(ctx, scenarios, o)
 	if err != nil {
 		return nil, err
 	}
 	d := &Decisions{Experiments: o.Experiments, Seed: o.Seed}
 	for i := range scenarios {
-		for m := range scenarios[i].measures {
-			row := scenarios[i].row(m, observed[i])
-			countIf(&d.Outside, row.Outside)
-			d.Rows = append(d.Rows, row)
+		s := &scenarios[i]
+		row := DecisionRow{
+			Part: s.part, Scenario: s.name, Methodology: s.methodology, Planned: s.planned, Measure: s.measure,
+			Experiments: o.Experiments, Count: int(counts[i].Load()), Least: s.least, Most: s.most,
 		}
+		row.test()
+		countIf(&d.Outside, row.Outside)
+		d.Rows = append(d.Rows, row)
 	}
 	d.Seconds = time.Since(started).Seconds()
 	return d, nil
@@ -152,12 +139,9 @@ func runScenarios(ctx context.Context, scenarios []scenario, o *DecisionOptions)
 // simulationBatch is the number of experiments that a worker simulates at a time.
 const simulationBatch = 25
 
-// observe returns the observations by scenario, experiment and measure.
-func observe(ctx context.Context, scenarios []scenario, o *DecisionOptions) ([][][]observation, error) {
-	observed := make([][][]observation, len(scenarios))
-	for i := range observed {
-		observed[i] = make([][]observation, o.Experiments)
-	}
+// count returns for each scenario the number of experiments that have what is measured.
+func count(ctx context.Context, scenarios []scenario, o *DecisionOptions) ([]atomic.Int64, error) {
+	counts := make([]atomic.Int64, len(scenarios))
 	p := &progress{report: o.Progress}
 	p.start("simulated experiments", len(scenarios)*o.Experiments)
 	batches := (o.Experiments + simulationBatch - 1) / simulationBatch
@@ -173,17 +157,19 @@ func observe(ctx context.Context, scenarios []scenario, o *DecisionOptions) ([][
 				if err := ctx.Err(); err != nil {
 					return err
 				}
-				s, into := &scenarios[batch/batches], observed[batch/batches]
+				s := &scenarios[batch/batches]
 				from := batch % batches * simulationBatch
 				to := min(from+simulationBatch, o.Experiments)
 				for i := from; i < to; i++ {
-					into[i] = s.simulate(s.random(o.Seed, i))
+					if s.occurs(s.random(o.Seed, i)) {
+						counts[batch/batches].Add(1)
+					}
 				}
 				p.add(to - from)
 			}
 		})
 	}
-	return observed, workers.Wait()
+	return counts, workers.Wait()
 }
 
 // random returns the source of the random numbers of an experiment. It depends only
@@ -194,43 +180,12 @@ func (s *scenario) random(seed uint64, experiment int) *rand.Rand {
 	return rand.New(rand.NewPCG(seed^h.Sum64(), uint64(experiment)))
 }
 
-// row returns the row of a measure. The stated chances are added in the order of the
-// experiments, because a sum of floats depends on the order.
-func (s *scenario) row(measure int, observed [][]observation) DecisionRow {
-	m := s.measures[measure]
-	row := DecisionRow{
-		Part: s.part, Scenario: s.name, Methodology: s.methodology, Plan: s.plan, Planned: s.planned,
-		Measure: m.name, Least: m.least, Most: m.most,
-	}
-	stated := 0.0
-	for _, experiment := range observed {
-		if at := experiment[measure]; at.counted {
-			row.Experiments++
-			countIf(&row.Count, at.occurred)
-			stated += at.stated
-		}
-	}
-	n := float64(row.Experiments)
-	if m.stated && n > 0 {
-		row.Least, row.Most = row.Least+stated/n, row.Most+stated/n
-	}
-	row.test()
-	return row
-}
-
-// test sets the rate and its band. A row without experiments shows nothing and is
-// outside its band.
+// test sets the rate and its band.
 func (r *DecisionRow) test() {
-	if r.Experiments == 0 {
-		r.Outside = true
-		return
-	}
 	n := float64(r.Experiments)
 	r.Rate = float64(r.Count) / n
-	error2 := func(rate float64) float64 {
-		rate = min(max(rate, 0), 1)
-		return 2 * math.Sqrt(rate*(1-rate)/n)
-	}
-	r.Lower, r.Upper = max(0, r.Least-error2(r.Least)), min(1, r.Most+error2(r.Most))
+	deviation := func(rate float64) float64 { return math.Sqrt(rate * (1 - rate) / n) }
+	r.Error = deviation(r.Rate)
+	r.Lower, r.Upper = max(0, r.Least-2*deviation(r.Least)), min(1, r.Most+2*deviation(r.Most))
 	r.Outside = r.Rate < r.Lower || r.Rate > r.Upper
 }

@@ -23,6 +23,7 @@ const (
 type audience struct {
 	buyers  float64 // share of the visitors of control who convert
 	revenue bool    // the metric is revenue; otherwise the conversion rate
+	limit   float64 // cap of the revenue of a visitor; 0: none
 	shares  []float64
 }
 
@@ -32,68 +33,59 @@ type totals struct {
 	sum, squares        float64 // of orders
 }
 
+// plus returns the totals with others, times a factor of 1 or -1.
+func (t totals) plus(other totals, factor int64) totals {
+	t.visitors += factor * other.visitors
+	t.converted += factor * other.converted
+	t.sum += float64(factor) * other.sum
+	t.squares += float64(factor) * other.squares
+	return t
+}
+
 func (a *audience) String() string {
-	metric := "rate"
+	text := fmt.Sprintf("rate %g %%", 100*a.buyers)
 	if a.revenue {
-		metric = "revenue,"
+		text = fmt.Sprintf("revenue, %g %% buyers", 100*a.buyers)
+	}
+	if a.limit > 0 {
+		text += fmt.Sprintf(", cap %g", a.limit)
 	}
 	shares := make([]string, len(a.shares))
 	for i, share := range a.shares {
 		shares[i] = fmt.Sprint(share)
 	}
-	buyers := ""
-	if a.revenue {
-		buyers = " buyers"
-	}
-	return fmt.Sprintf("%s %g %%%s, %s", metric, 100*a.buyers, buyers, strings.Join(shares, "/"))
+	return text + ", " + strings.Join(shares, "/")
 }
 
-// visit adds visitors to a variation. The lift changes the share of buyers. The
-// number of buyers is drawn first, so that the cost is that of the orders.
-func (a *audience) visit(random *rand.Rand, into *totals, visitors int64, lift float64) {
-	buyers := drawBinomial(random, visitors, min(max(a.buyers*(1+lift), 0), 1))
-	into.visitors += visitors
-	into.converted += buyers
+// draw returns the totals of visitors. The lift changes the share of buyers.
+func (a *audience) draw(random *rand.Rand, visitors int64, lift float64) totals {
+	t := totals{visitors: visitors, converted: drawBinomial(random, visitors, min(max(a.buyers*(1+lift), 0), 1))}
 	if !a.revenue {
-		return
+		return t
 	}
-	for range buyers {
+	for range t.converted {
 		order := math.Exp(orderMu + orderSigma*random.NormFloat64())
-		into.sum += order
-		into.squares += order * order
-	}
-}
-
-// arrive divides new visitors between the variations at random, in proportion to the
-// shares. The lifts are those of the first variations; the others have none.
-func (a *audience) arrive(random *rand.Rand, all []totals, visitors int64, lifts ...float64) {
-	left := 0.0
-	for _, share := range a.shares {
-		left += share
-	}
-	for i, share := range a.shares {
-		arriving := visitors
-		if i+1 < len(a.shares) {
-			arriving = drawBinomial(random, visitors, share/left)
+		if a.limit > 0 {
+			order = min(order, a.limit)
 		}
-		visitors, left = visitors-arriving, left-share
-		lift := 0.0
-		if i < len(lifts) {
-			lift = lifts[i]
-		}
-		a.visit(random, &all[i], arriving, lift)
+		t.sum += order
+		t.squares += order * order
 	}
+	return t
 }
 
 func drawBinomial(random *rand.Rand, n int64, p float64) int64 {
-	if n == 0 || p <= 0 {
+	switch {
+	case n <= 0 || p <= 0:
 		return 0
+	case p >= 1:
+		return n
 	}
 	return int64(distuv.Binomial{N: float64(n), P: p, Src: random}.Rand())
 }
 
 // sample returns the sufficient statistics of a variation.
-func (a *audience) sample(t *totals) stats.Sample {
+func (a *audience) sample(t totals) stats.Sample {
 	if !a.revenue {
 		return stats.Rate{Visitors: t.visitors, Converted: t.converted}
 	}
@@ -111,7 +103,7 @@ func (a *audience) sample(t *totals) stats.Sample {
 func (a *audience) samples(all []totals) []stats.Sample {
 	samples := make([]stats.Sample, len(all))
 	for i := range all {
-		samples[i] = a.sample(&all[i])
+		samples[i] = a.sample(all[i])
 	}
 	return samples
 }
@@ -120,40 +112,14 @@ func (a *audience) samples(all []totals) []stats.Sample {
 func (a *audience) expected() stats.Sample {
 	const visitors = 1_000_000_000
 	n := visitors * a.buyers
-	return a.sample(&totals{
-		visitors: visitors, converted: int64(math.Round(n)),
-		sum: n * math.Exp(orderMu+orderSigma*orderSigma/2.0), squares: n * math.Exp(2*orderMu+2*orderSigma*orderSigma),
-	})
-}
-
-// looks draws an experiment and returns its looks at cumulative numbers of visitors.
-func (a *audience) looks(random *rand.Rand, visitors []int64, lifts ...float64) []stats.Look {
-	all := make([]totals, len(a.shares))
-	looks := make([]stats.Look, len(visitors))
-	before := int64(0)
-	for i, n := range visitors {
-		a.arrive(random, all, n-before, lifts...)
-		before = n
-		looks[i] = stats.Look{Samples: a.samples(all), Visitors: n, NonNegative: a.revenue}
+	// The mean of min(order, limit)^power.
+	moment := func(power float64) float64 {
+		whole := math.Exp(power*orderMu + power*power*orderSigma*orderSigma/2)
+		if a.limit == 0 {
+			return whole
+		}
+		at := (math.Log(a.limit) - orderMu) / orderSigma
+		return whole*distuv.UnitNormal.CDF(at-power*orderSigma) + math.Pow(a.limit, power)*distuv.UnitNormal.Survival(at)
 	}
-	return looks
-}
-
-// equalDays returns the cumulative visitors at the ends of equal days.
-func equalDays(visitors int64, days int) []int64 {
-	ends := make([]int64, days)
-	for i := range ends {
-		ends[i] = int64(math.Ceil(float64(visitors) * float64(i+1) / float64(days)))
-	}
-	return ends
-}
-
-// growingDays returns the cumulative visitors at the ends of further days, which grow
-// by a constant factor to a multiple of the visitors so far.
-func growingDays(visitors int64, days int, multiple float64) []int64 {
-	ends := make([]int64, days)
-	for i := range ends {
-		ends[i] = int64(math.Ceil(float64(visitors) * math.Pow(multiple, float64(i+1)/float64(days))))
-	}
-	return ends
+	return a.sample(totals{visitors: visitors, converted: int64(math.Round(n)), sum: n * moment(1), squares: n * moment(2)})
 }

@@ -1,220 +1,288 @@
 package calibration
 
 import (
-	"math"
+	"fmt"
 	"math/rand/v2"
-
-	"lifthouse/schema/catalogue"
-	"lifthouse/stats"
+	"slices"
 )
 
 // The parts of the table of decisions.
 const (
-	anyLookErrors    = "A/A: winner or loser named at any of 50 looks"
-	plannedPower     = "Power: true lift equal to the minimum effect"
-	unevenMeans      = "One look at means by split, 100,000 visitors"
-	statedChances    = "Bayesian chances at the first look beyond 1 - alpha/2"
-	decisionLevel    = 95
-	decisionAlpha    = 0.05
-	decisionPower    = 0.8
-	fromData         = "from the data"
-	declaredPlan     = "declared"
-	mostWithDataPlan = 0.054 // the planned look depends on the data
-	leastPower       = 0.78  // of .80: the planned look has nine tenths of alpha
+	partNoEffect  = "A/A: winner or loser at any of 52 weekly looks"
+	partMoving    = "A/A with data and settings that change: winner or loser at any of 52 weekly looks"
+	partPower     = "Power at the required sample: the first treatment wins by the fourth weekly look"
+	partGuards    = "Guardrails"
+	partRatio     = "Sample ratio mismatch, looked at each day"
+	partBreakdown = "Breakdown: winner or loser without an effect in any cell, at any of 52 weekly looks"
 )
 
-// The schedule of looks up to 20 times the plan: ten equal days until the planned
-// sample is reached, then 40 days over which the total number of visitors grows
-// by 7.8 % a day.
-const (
-	daysToPlan    = 10
-	daysAfterPlan = 40
-	lastMultiple  = 20
+// The audiences of the table, with the minimum effects of their campaigns.
+var (
+	rare     = campaign{audience: audience{buyers: 0.01}, mde: 0.2}
+	usual    = campaign{audience: audience{buyers: 0.05}, mde: 0.1}
+	frequent = campaign{audience: audience{buyers: 0.2}, mde: 0.05}
+	revenue  = campaign{audience: audience{buyers: 0.02, revenue: true}, mde: 0.5}
+	capped   = campaign{audience: audience{buyers: 0.02, revenue: true, limit: 2000}, mde: 0.25}
 )
 
-// campaign is an audience with the settings of a campaign.
-type campaign struct {
-	audience
-	mde      float64
-	bayesian bool
-	dataPlan bool  // the planned sample is computed from the data
-	planned  int64 // 0: the required sample of stats.Power for the true baseline
+// decisionScenarios returns all scenarios in the order of the table.
+func decisionScenarios() []scenario {
+	return slices.Concat(noEffectScenarios(), movingScenarios(), powerScenarios(), guardrailScenarios(), ratioScenarios(), breakdownScenarios())
 }
 
-func (c *campaign) methodology() string {
-	if c.bayesian {
-		return catalogue.Bayesian
-	}
-	return catalogue.Frequentist
-}
-
-// options returns the options of a comparison. Under a data plan, PlannedVisitors is
-// 0.
-func (c *campaign) options() stats.Options {
-	o := stats.Options{SignificanceLevel: decisionLevel, Methodology: stats.MethodologyFrequentist, Shares: c.shares, NonNegative: c.revenue}
-	if c.bayesian {
-		o.Methodology, o.Prior = stats.MethodologyBayesian, stats.DefaultPrior(c.mde)
-	}
-	if !c.dataPlan {
-		o.PlannedVisitors = c.visitors()
-	}
-	return o
-}
-
-func (c *campaign) plan() stats.DecisionPlan {
-	return stats.DecisionPlan{Shares: c.shares, MinimumEffect: c.mde, Power: decisionPower}
-}
-
-// visitors returns the planned sample.
-func (c *campaign) visitors() int64 {
-	if c.planned > 0 {
-		return c.planned
-	}
-	sizing := *c
-	sizing.dataPlan = true // the required sample does not depend on PlannedVisitors
-	report := stats.Power(stats.Plan{Control: c.expected(), Shares: c.shares, MinimumEffect: c.mde, Power: decisionPower}, sizing.options())
-	return *report.RequiredVisitors
-}
-
-// scenario returns a scenario without measures.
-func (c *campaign) scenario(part string) scenario {
-	s := scenario{part: part, name: c.String(), methodology: c.methodology(), plan: declaredPlan, planned: c.visitors()}
-	if c.dataPlan {
-		s.plan = fromData
+// scenario returns a scenario without a measure. The detail is part of its name.
+func (c *campaign) scenario(part, detail string) scenario {
+	s := scenario{part: part, name: c.String(), methodology: c.methodology(), planned: weeksToPlan * c.weekly()}
+	if detail != "" {
+		s.name += ", " + detail
 	}
 	return s
 }
 
-// anyLookError counts experiments without an effect for which any look names a winner
-// or a loser.
-func (c *campaign) anyLookError() scenario {
-	s := c.scenario(anyLookErrors)
-	most := decisionAlpha
-	if c.dataPlan {
-		most = mostWithDataPlan
-	}
-	s.measures = []decisionMeasure{{name: "winner or loser", most: most}}
-	days := c.anyLookDays()
-	plan, o := c.plan(), c.options()
-	s.simulate = func(random *rand.Rand) []observation {
-		d := stats.Decide(c.looks(random, days), plan, o)
-		return []observation{{counted: true, occurred: d.Decided != nil}}
+// errors counts experiments that name a winner or a loser. None of the treatments has an
+// effect.
+func (c *campaign) errors(part, detail string, of stream) scenario {
+	s := c.scenario(part, detail)
+	s.measure, s.most = "winner or loser", decisionAlpha
+	table := c.timetable(c.design(), of)
+	s.occurs = func(random *rand.Rand) bool {
+		return c.outcome(table, of(random)) != nil
 	}
 	return s
 }
 
-// power counts experiments whose planned look finds that the first treatment is
-// better. The other treatments have no effect.
-func (c *campaign) power() scenario {
-	s := c.scenario(plannedPower)
-	s.measures = []decisionMeasure{{name: "better at the planned look", least: leastPower, most: 1}}
-	days := equalDays(s.planned, daysToPlan)
-	if c.dataPlan { // which may place the planned look later
-		days = equalDays(2*s.planned, 2*daysToPlan)
+func noEffectScenarios() []scenario {
+	var all []scenario
+	for _, c := range []*campaign{
+		usual.with(50, 50).daily(10),
+		usual.with(50, 50).daily(100),
+		usual.with(50, 50).daily(1000),
+		usual.with(50, 50).daily(10_000),
+		usual.with(75, 25).daily(100),
+		usual.with(95, 5).daily(1000),
+		usual.with(5, 95).daily(1000),
+		rare.with(50, 50),
+		rare.with(95, 5),
+		usual.with(50, 50),
+		frequent.with(50, 50),
+		frequent.with(25, 75),
+		usual.with(1, 1, 1),
+		usual.with(25, 25, 25, 25),
+		usual.with(70, 10, 10, 10),
+		usual.with(1, 1, 1, 1, 1, 1),
+		revenue.with(50, 50),
+		revenue.with(50, 50).daily(1000),
+		revenue.with(75, 25).daily(1000),
+		revenue.with(95, 5).daily(1000),
+		revenue.with(25, 25, 25, 25).daily(1000),
+		capped.with(50, 50),
+		capped.with(95, 5).daily(1000),
+		capped.with(25, 25, 25, 25),
+		usual.with(50, 50).asBayesian(),
+		usual.with(25, 25, 25, 25).asBayesian(),
+		usual.with(25, 25, 25, 25).asBayesian().daily(1000),
+		capped.with(25, 25, 25, 25).asBayesian(),
+	} {
+		all = append(all, c.errors(partNoEffect, "", c.usually()))
 	}
-	plan, o := c.plan(), c.options()
-	s.simulate = func(random *rand.Rand) []observation {
-		d := stats.Decide(c.looks(random, days, 0, c.mde), plan, o)
-		found := d.PlannedLook >= 0 && d.AtPlannedLook[0].Verdict == stats.VerdictBetter && d.AtPlannedLook[0].Sequential.Significant
-		return []observation{{counted: true, occurred: found}}
-	}
-	return s
+	return append(all, usual.with(75, 25).daily(200).randomArrivals())
 }
 
-// alwaysValidTolerance is the allowed difference of the power of the confidence
-// sequence from the planning figures.
-const alwaysValidTolerance = 0.05
-
-// alwaysValidPower counts experiments for which the confidence sequence alone, without
-// a planned look, is significant at a look. The looks are at 1, 2 and 3 times the
-// planned sample. The planning figures are those of single looks; earlier looks, which
-// a campaign also has, find more.
-func (c *campaign) alwaysValidPower() scenario {
-	s := c.scenario(plannedPower)
-	for _, at := range []struct {
-		name   string
-		figure float64
-	}{{"sequence alone, look at the plan", 0.17}, {"sequence alone, look at 2 × plan", 0.57}, {"sequence alone, look at 3 × plan", 0.85}} {
-		s.measures = append(s.measures, decisionMeasure{name: at.name, least: at.figure - alwaysValidTolerance, most: at.figure + alwaysValidTolerance})
-	}
-	days, o := equalDays(3*s.planned, 3), c.options()
-	s.simulate = func(random *rand.Rand) []observation {
-		var found []observation
-		for _, look := range c.looks(random, days, 0, c.mde) {
-			significant := stats.AnySignificant(look.Samples[0], look.Samples[1:], o)
-			found = append(found, observation{counted: true, occurred: significant})
-		}
-		return found
-	}
-	return s
-}
-
-// The limits of one test of means at a split. The smaller share of an uneven split is
-// below .35. There the test is conservative.
-const (
-	mostAtUnevenSplit   = 0.021
-	leastAtEvenSplit    = 0.03
-	mostAtEvenSplit     = 0.06
-	leastUnevenCoverage = 0.8
-)
-
-// unevenSplit tests means once: with equal revenue, and with half the buyers.
-func (c *campaign) unevenSplit(visitors int64) scenario {
-	const half = -0.5
-	s := scenario{part: unevenMeans, name: c.String(), methodology: c.methodology()}
-	total := c.shares[0] + c.shares[1]
-	errors := decisionMeasure{name: "significant without a difference", most: mostAtUnevenSplit}
-	if min(c.shares[0], c.shares[1])/total >= 0.35 {
-		errors.least, errors.most = leastAtEvenSplit, mostAtEvenSplit
-	}
-	s.measures = []decisionMeasure{errors, {name: "coverage of half the buyers", least: leastUnevenCoverage, most: 1}}
-	control := int64(math.Round(float64(visitors) * c.shares[0] / total))
-	difference := half * c.expected().(stats.Mean).Mean
-	o := c.options()
-	o.PlannedVisitors = 0
-	s.simulate = func(random *rand.Rand) []observation {
-		all := make([]totals, 3)
-		c.visit(random, &all[0], control, 0)
-		c.visit(random, &all[1], visitors-control, 0)
-		c.visit(random, &all[2], visitors-control, half)
-		samples := c.samples(all)
-		same, halved := stats.Compare(samples[0], samples[1:2], o)[0], stats.Compare(samples[0], samples[2:], o)[0]
-		in := halved.Difference.Interval
-		return []observation{{counted: true, occurred: same.Significant}, {counted: true, occurred: in != nil && !in.Excludes(difference)}}
-	}
-	return s
-}
-
-// statedTolerance is the allowed difference between the mean of the stated chances and
-// the share of them that was right.
-const statedTolerance = 0.005
-
-// statedChance draws lifts from the prior, and looks 20 times up to twice the plan. It
-// counts the experiments in which a chance to be better or worse exceeds 1 - alpha/2.
-// The first such look is where somebody who reads every look stops. There, the mean
-// of the chances must be the share of them that was right.
-func (c *campaign) statedChance() scenario {
-	s := c.scenario(statedChances)
-	s.measures = []decisionMeasure{{name: "stated chance was right", least: -statedTolerance, most: statedTolerance, stated: true}}
-	o := c.options()
-	days := equalDays(2*s.planned, 2*daysToPlan)
-	s.simulate = func(random *rand.Rand) []observation {
-		lift := max(o.Prior.Mean+o.Prior.StandardDeviation*random.NormFloat64(), -1)
+// randomArrivals counts errors of a campaign whose visitors are divided at random, so that
+// the critical values of each experiment differ.
+func (c *campaign) randomArrivals() scenario {
+	s := c.scenario(partNoEffect, "divided at random")
+	s.measure, s.most = "winner or loser", decisionAlpha
+	perWeek := c.weekly()
+	s.occurs = func(random *rand.Rand) bool {
 		all := make([]totals, len(c.shares))
-		before := int64(0)
-		for _, n := range days {
-			c.arrive(random, all, n-before, 0, lift)
-			before = n
-			samples := c.samples(all)
-			chance := stats.Compare(samples[0], samples[1:], o)[0].Bayesian.ChanceToBeatControl
-			if chance == nil {
-				continue
-			}
-			if stated := max(*chance, 1-*chance); stated > 1-decisionAlpha/2 {
-				return []observation{{counted: true, occurred: (*chance > 0.5) == (lift > 0), stated: stated}}
-			}
-		}
-		return []observation{{}}
+		found := c.outcome(c.sequences(c.design()), func(int) [][]totals {
+			control := drawBinomial(random, perWeek, c.shares[0]/100)
+			all[0], all[1] = all[0].plus(c.draw(random, control, 0), 1), all[1].plus(c.draw(random, perWeek-control, 0), 1)
+			return [][]totals{all}
+		})
+		return found != nil
 	}
 	return s
+}
+
+func movingScenarios() []scenario {
+	even := usual.with(50, 50).daily(2000)
+	all := []scenario{
+		even.errors(partMoving, "weekend +20 %, weekdays -8 %", even.weekdays(0.2)),
+		even.errors(partMoving, "weekend -20 %, weekdays +8 %", even.weekdays(-0.2)),
+	}
+	for _, share := range []float64{0.2, 0.5, 1} {
+		all = append(all, even.errors(partMoving, fmt.Sprintf("%g %% of conversions 1 to 7 days late", 100*share), even.late(share)))
+	}
+	for _, share := range []float64{0.01, 0.03} {
+		all = append(all, even.errors(partMoving, fmt.Sprintf("%g %% see both variations", 100*share), even.switching(share)))
+	}
+	for _, ramp := range [][][]float64{
+		{{95, 5}, {50, 50}},
+		{{95, 5}, {80, 20}, {50, 50}},
+		{{95, 5}, {90, 10}, {90, 10}, {75, 25}, {50, 50}},
+		{{95, 5}, {90, 10}, {75, 25}, {50, 50}, {50, 50}, {25, 75}, {10, 90}},
+	} {
+		for _, c := range []*campaign{even, revenue.with(50, 50).daily(2000)} {
+			c = c.change(func(c *campaign) { c.ramp = ramp })
+			changes := len(slices.CompactFunc(slices.Clone(ramp), slices.Equal)) - 1
+			all = append(all, c.errors(partMoving, fmt.Sprintf("changes of shares while the rate doubles: %d", changes), c.rising()))
+		}
+	}
+	return append(all, even.stopping())
+}
+
+// weekdays is the stream of a treatment with an effect on weekends, and the opposite one on
+// weekdays. Over a week it has none.
+func (c *campaign) weekdays(weekend float64) stream {
+	return c.arriving(func(random *rand.Rand, _, arm int, visitors int64) totals {
+		const weekendDays = 2
+		onWeekend := visitors * weekendDays / daysOfWeek
+		if arm == 0 {
+			return c.draw(random, visitors, 0)
+		}
+		weekday := -weekend * float64(onWeekend) / float64(visitors-onWeekend)
+		return c.draw(random, onWeekend, weekend).plus(c.draw(random, visitors-onWeekend, weekday), 1)
+	})
+}
+
+// rising is the stream of a rate that doubles over the first six weeks, in all variations.
+func (c *campaign) rising() stream {
+	return c.arriving(func(random *rand.Rand, week, arm int, visitors int64) totals {
+		const weeks = 6
+		return c.draw(random, visitors, min(float64(week)/weeks, 1))
+	})
+}
+
+// late is the stream of conversions of which a share arrives 1 to 7 days late. The row of a
+// look has what arrived by 24 hours after its end, and never changes.
+func (c *campaign) late(share float64) stream {
+	missing := 0.0 // share of the late conversions of a week that its row lacks
+	for day := 1; day <= daysOfWeek; day++ {
+		for delay := 1; delay <= daysOfWeek; delay++ {
+			if day+delay > daysOfWeek+1 {
+				missing += 1. / daysOfWeek / daysOfWeek
+			}
+		}
+	}
+	perWeek := float64(c.weekly())
+	return func(random *rand.Rand) func(int) [][]totals {
+		all := make([]totals, len(c.shares))
+		return func(week int) [][]totals {
+			row := make([]totals, len(all))
+			for arm, n := range arrivals(perWeek, c.shares, week) {
+				arriving := c.draw(random, n, 0)
+				all[arm] = all[arm].plus(arriving, 1)
+				row[arm] = all[arm]
+				row[arm].converted -= drawBinomial(random, arriving.converted, share*missing)
+			}
+			return [][]totals{row}
+		}
+	}
+}
+
+// switching is the stream of visitors of whom a share sees the other variation in the same
+// week or in the 3 weeks after. They are in the looks before that.
+func (c *campaign) switching(share float64) stream {
+	const weeks = 4
+	perWeek := float64(c.weekly())
+	return func(random *rand.Rand) func(int) [][]totals {
+		all := make([]totals, len(c.shares))
+		var leaving [weeks][]totals // by week
+		for i := range leaving {
+			leaving[i] = make([]totals, len(c.shares))
+		}
+		return func(week int) [][]totals {
+			for arm, n := range arrivals(perWeek, c.shares, week) {
+				gone := &leaving[week%weeks][arm]
+				all[arm], *gone = all[arm].plus(*gone, -1), totals{}
+				each := int64(share * float64(n) / weeks)
+				all[arm] = all[arm].plus(c.draw(random, n-weeks*each, 0), 1)
+				for later := 1; later < weeks; later++ {
+					group := c.draw(random, each, 0)
+					all[arm] = all[arm].plus(group, 1)
+					into := &leaving[(week+later)%weeks][arm]
+					*into = into.plus(group, 1)
+				}
+			}
+			return [][]totals{all}
+		}
+	}
+}
+
+// stopping counts errors of a campaign that its owner stops on any day on which the data so
+// far would be significant, and starts again the week after. The broken week is in no look.
+func (c *campaign) stopping() scenario {
+	s := c.scenario(partMoving, "stopped on the day on which it would be significant")
+	s.measure, s.most = "winner or loser", decisionAlpha
+	table := c.timetable(c.design(), c.usually())
+	perDay := float64(c.weekly()) / daysOfWeek
+	s.occurs = func(random *rand.Rand) bool {
+		all, look := make([]totals, len(c.shares)), 0
+		for week := range c.lastWeek() {
+			now := slices.Clone(all)
+			stopped := false
+			for day := 0; day < daysOfWeek && !stopped; day++ {
+				for arm, n := range arrivals(perDay, c.shares, daysOfWeek*week+day) {
+					now[arm] = now[arm].plus(c.draw(random, n, 0), 1)
+				}
+				direction := table(look, 0, [][]totals{now}).Direction()
+				if day == daysOfWeek-1 && direction != 0 {
+					return true
+				}
+				stopped = direction != 0
+			}
+			if !stopped {
+				all, look = now, look+1
+			}
+		}
+		return false
+	}
+	return s
+}
+
+// power counts experiments in which the first treatment wins by tau = 1. It has the minimum
+// effect, and the other treatments have none.
+func (c *campaign) power(detail string, least float64) scenario {
+	c = c.change(func(c *campaign) { c.perWeek, c.weeks, c.lifts = c.weekly(), weeksToPlan, []float64{0, c.mde} })
+	s := c.scenario(partPower, detail)
+	s.measure, s.least, s.most = "winner", least, 1
+	table := c.timetable(c.design(), c.usually())
+	of := c.usually()
+	s.occurs = func(random *rand.Rand) bool {
+		found := c.outcome(table, of(random))
+		return found != nil && found.Winner && found.Treatment == 0
+	}
+	return s
+}
+
+func powerScenarios() []scenario {
+	const ramped = 0.62 // .64 in the design's simulation: one week of four has few treated visitors
+	var all []scenario
+	for _, c := range []*campaign{
+		rare.with(50, 50),
+		usual.with(50, 50),
+		usual.with(75, 25),
+		usual.with(25, 75),
+		usual.with(95, 5),
+		frequent.with(50, 50),
+		usual.with(1, 1, 1),
+		usual.with(25, 25, 25, 25),
+		usual.with(1, 1, 1, 1, 1, 1),
+		revenue.with(50, 50),
+		revenue.with(75, 25),
+		revenue.with(25, 75),
+		capped.with(50, 50),
+		capped.with(75, 25),
+		capped.with(25, 75),
+		capped.with(25, 25, 25, 25),
+		usual.with(50, 50).asBayesian(),
+		usual.with(25, 25, 25, 25).asBayesian(),
+		capped.with(50, 50).asBayesian(),
+	} {
+		all = append(all, c.power("", decisionPower))
+	}
+	ramp := usual.with(50, 50).change(func(c *campaign) { c.ramp = [][]float64{{95, 5}, {50, 50}} })
+	return append(all, ramp.power("first week 95/5", ramped))
 }

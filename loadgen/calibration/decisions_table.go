@@ -16,20 +16,17 @@ func (d *Decisions) Write(to io.Writer) {
 			part = r.Part
 			_, _ = fmt.Fprintf(table, "\n%s\n  scenario\tmethodology\tplan\tmeasure\texperiments\tlimit\trate\tband\t\n", part)
 		}
-		_, _ = fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%d\t%s\t%.4f\t%s\t%s\n", r.Scenario, r.Methodology, r.PlanText(), r.Measure, r.Experiments, r.LimitText(), r.Rate, r.BandText(), r.Verdict())
+		_, _ = fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%d\t%s\t%.4f ± %.4f\t%s\t%s\n", r.Scenario, r.Methodology, r.PlanText(), r.Measure, r.Experiments, r.LimitText(), r.Rate, r.Error, r.BandText(), r.Verdict())
 	}
 	_ = table.Flush()
 	_, _ = fmt.Fprintf(to, "\n%d experiments per scenario, seed %d, %.0f s.\n%d rates, %d outside their bands. A band is the limit and two standard errors.\n",
 		d.Experiments, d.Seed, d.Seconds, len(d.Rows), d.Outside)
 }
 
-// PlanText formats the planned sample and its source.
+// PlanText formats the planned sample.
 func (r DecisionRow) PlanText() string {
-	switch r.Plan {
-	case "":
+	if r.Planned == 0 {
 		return "–"
-	case fromData:
-		return fmt.Sprintf("%s (≈ %d)", r.Plan, r.Planned)
 	}
 	return fmt.Sprint(r.Planned)
 }

@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"regexp"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 
@@ -36,20 +35,18 @@ func mustDecide(t *testing.T, o DecisionOptions, scenarios ...scenario) *Decisio
 // TestDecisionsDependOnTheSeedOnly checks that neither the number of workers nor the
 // other scenarios change a row.
 func TestDecisionsDependOnTheSeedOnly(t *testing.T) {
+	c := usual.with(50, 50).daily(1000)
 	all := []scenario{
-		usual.with(50, 50).anyLookError(),
-		usual.with(50, 50).alwaysValidPower(),
-		revenue.with(70, 30).unevenSplit(10_000),
-		frequent.with(50, 50).asBayesian().statedChance(),
-		usual.with(50, 50).breakdownError(),
+		c.errors(partNoEffect, "", c.usually()),
+		c.power("", decisionPower),
+		c.safeAtMargin(stats.Margin{Relative: 0.1}),
 	}
 	one := mustDecide(t, DecisionOptions{Experiments: 60, Seed: 7, Workers: 1}, all...)
 	if several := mustDecide(t, DecisionOptions{Experiments: 60, Seed: 7, Workers: 5}, all...); !reflect.DeepEqual(one.Rows, several.Rows) {
 		t.Errorf("five workers change the rows:\n%s%s", decisionText(one), decisionText(several))
 	}
-	alone := mustDecide(t, DecisionOptions{Experiments: 60, Seed: 7}, all[2])
-	if with := one.Rows[4:6]; !reflect.DeepEqual(alone.Rows, with) {
-		t.Errorf("other scenarios change the rows: %+v, want %+v", alone.Rows, with)
+	if alone := mustDecide(t, DecisionOptions{Experiments: 60, Seed: 7}, all[1]); alone.Rows[0] != one.Rows[1] {
+		t.Errorf("other scenarios change the row: %+v, want %+v", alone.Rows, one.Rows[1])
 	}
 	if other := mustDecide(t, DecisionOptions{Experiments: 60, Seed: 8}, all...); reflect.DeepEqual(one.Rows, other.Rows) {
 		t.Error("another seed gives equal rows")
@@ -58,34 +55,25 @@ func TestDecisionsDependOnTheSeedOnly(t *testing.T) {
 
 // TestWrongDecisionsAreDetected replaces the decisions by wrong ones.
 func TestWrongDecisionsAreDetected(t *testing.T) {
-	c := usual.with(50, 50)
-	peeking := c.anyLookError()
-	days, o := equalDays(peeking.planned, 20), c.options()
-	peeking.simulate = func(random *rand.Rand) []observation {
-		wrong := slices.ContainsFunc(c.looks(random, days), func(look stats.Look) bool {
-			return stats.Compare(look.Samples[0], look.Samples[1:], o)[0].Significant
-		})
-		return []observation{{counted: true, occurred: wrong}}
+	c := usual.with(50, 50).daily(1000)
+	peeking := c.errors(partNoEffect, "", c.usually())
+	peeking.occurs = func(random *rand.Rand) bool { // a fixed test at each look
+		of := c.usually()(random)
+		for week := range weeksOfLooks {
+			samples := c.samples(of(week)[0])
+			if stats.Compare(samples[0], samples[1:], c.options())[0].Significant {
+				return true
+			}
+		}
+		return false
 	}
-	early := usual.with(50, 50).plannedAt(20_000).power() // a third of the required sample
-	flat := usual.with(50, 50).asBayesian().statedChance()
-	right := flat.simulate
-	flat.simulate = func(random *rand.Rand) []observation {
-		found := right(random)
-		found[0].stated = 0.9999
-		found[0].occurred = found[0].occurred && random.Float64() < 0.9
-		return found
-	}
-	for _, wrong := range []scenario{peeking, early, flat} {
+	third := usual.with(50, 50).daily(750).power("", decisionPower) // of the required sample
+	alarm := ratio(30, stats.Split{Control: 50, Variations: []float64{1}}, []float64{0.48, 0.52}, 0, 0.001)
+	for _, wrong := range []scenario{peeking, third, alarm} {
 		d := mustDecide(t, DecisionOptions{Experiments: 100, Seed: 1}, wrong)
 		if d.Outside != 1 || d.Err() == nil || !strings.Contains(decisionText(d), "OUTSIDE") {
 			t.Errorf("inside its band, error %v:\n%s", d.Err(), decisionText(d))
 		}
-	}
-	nothing := usual.with(50, 50).anyLookError()
-	nothing.simulate = func(*rand.Rand) []observation { return []observation{{}} }
-	if d := mustDecide(t, DecisionOptions{Experiments: 5, Seed: 1}, nothing); d.Outside != 1 {
-		t.Errorf("a measure without experiments is inside its band:\n%s", decisionText(d))
 	}
 }
 
@@ -98,12 +86,9 @@ func TestBandOfDecisionRow(t *testing.T) {
 		{227, 4000, 0, 0.05, false}, // .0500 + 2 × .0034 = .0569
 		{228, 4000, 0, 0.05, true},
 		{0, 4000, 0, 0.05, false},
-		{3068, 4000, 0.78, 1, false}, // .7800 - 2 × .0065 = .7669
-		{3067, 4000, 0.78, 1, true},
-		{4000, 4000, 0.78, 1, false},
-		{98, 4000, 0.03, 0.06, true}, // .0300 - 2 × .0027 = .0246
-		{99, 4000, 0.03, 0.06, false},
-		{100, 100, 0.99, 1.01, false}, // a stated chance of 1
+		{3150, 4000, 0.8, 1, false}, // .8000 - 2 × .0063 = .7874
+		{3149, 4000, 0.8, 1, true},
+		{4000, 4000, 0.8, 1, false},
 	} {
 		r := DecisionRow{Count: test.count, Experiments: test.experiments, Least: test.least, Most: test.most}
 		if r.test(); r.Outside != test.outside {
@@ -112,42 +97,76 @@ func TestBandOfDecisionRow(t *testing.T) {
 	}
 }
 
-// TestDrawsMatchTheAudience compares the drawn totals with their expectations.
-func TestDrawsMatchTheAudience(t *testing.T) {
-	const experiments, visitors = 400, 20_000
-	for _, a := range []audience{
-		{buyers: 0.02, revenue: true, shares: []float64{70, 20, 10}},
-		{buyers: 0.001, revenue: true, shares: []float64{95, 5}},
-		{buyers: 0.2, shares: []float64{50, 50}},
+// TestTimetable compares the looks of a timetable with those of a sequence.
+func TestTimetable(t *testing.T) {
+	for _, c := range []*campaign{
+		usual.with(50, 50).daily(100),
+		usual.with(70, 10, 10, 10),
+		capped.with(95, 5).daily(1000),
+		usual.with(50, 50).daily(2000).change(func(c *campaign) { c.ramp = [][]float64{{95, 5}, {95, 5}, {50, 50}} }),
 	} {
-		random := rand.New(rand.NewPCG(3, 3))
-		all := make([]totals, len(a.shares))
-		for range experiments {
-			a.arrive(random, all, visitors, 0, 0.5)
-		}
-		const n = experiments * visitors
-		arrived := int64(0)
-		for i, share := range a.shares {
-			p, rate := share/100, a.buyers
-			if i == 1 {
-				rate *= 1.5
+		c.lifts = []float64{0, 0.1}
+		for name, of := range map[string]stream{"usual": c.usually(), "rising": c.rising(), "switching": c.switching(0.03), "late": c.late(0.5)} {
+			if c.ramp != nil && (name == "switching" || name == "late") {
+				continue // they have no changes of shares
 			}
-			arrived += all[i].visitors
-			near(t, a.String()+" visitors", float64(all[i].visitors), n*p, math.Sqrt(n*p*(1-p)))
-			near(t, a.String()+" buyers", float64(all[i].converted), n*p*rate, math.Sqrt(n*p*rate*(1-rate*p)))
-			if orders := float64(all[i].converted); a.revenue {
-				mean := math.Exp(orderMu + orderSigma*orderSigma/2.0)
-				near(t, a.String()+" revenue", all[i].sum, orders*mean, mean*math.Sqrt(orders*(math.Exp(orderSigma*orderSigma)-1)))
-			} else if all[i].sum != 0 {
-				t.Errorf("%s: a rate has revenue", &a)
+			table, sequence := c.timetable(c.design(), of), c.sequences(c.design())
+			at := of(rand.New(rand.NewPCG(5, 6)))
+			for week := range 12 {
+				strata := at(week)
+				for treatment := range len(c.shares) - 1 {
+					got, want := table(week, treatment, strata), sequence(week, treatment, strata)
+					if (got.Critical == nil) != (want.Critical == nil) || got.Significant != want.Significant {
+						t.Fatalf("%s, %s, week %d: %+v, want %+v", c, name, week, got, want)
+					}
+					if want.Critical != nil && (math.Abs(*got.Critical-*want.Critical) > 1e-9 || *got.Z != *want.Z) {
+						t.Errorf("%s, %s, week %d: critical %v, z %v; want %v, %v", c, name, week, *got.Critical, *got.Z, *want.Critical, *want.Z)
+					}
+				}
 			}
-		}
-		if arrived != n {
-			t.Errorf("%s: %d visitors, want %d", &a, arrived, n)
 		}
 	}
+}
+
+// TestStreams compares the totals of a year with their expectations.
+func TestStreams(t *testing.T) {
+	c := usual.with(50, 50).daily(2000)
+	const n, p = 52 * 7000, 0.05
+	for name, test := range map[string]struct {
+		of                  stream
+		visitors, converted float64
+	}{
+		"usual":    {c.usually(), n, n * p},
+		"weekdays": {c.weekdays(0.2), n, n * p},
+		"late":     {c.late(1), n, n*p - 7000*p*21/49},                       // of the last week
+		"switch":   {c.switching(0.04), n*0.96 + 420, 0.05 * (n*0.96 + 420)}, // of the last three weeks, 70 in each group
+	} {
+		at := test.of(rand.New(rand.NewPCG(1, 2)))
+		var last [][]totals
+		for week := range weeksOfLooks {
+			last = at(week)
+		}
+		for _, arm := range last[0] {
+			near(t, name+" visitors", float64(arm.visitors), test.visitors, 1e-9)
+			near(t, name+" converted", float64(arm.converted), test.converted, math.Sqrt(n*p))
+		}
+	}
+}
+
+func TestDraws(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 3))
+	for _, a := range []audience{{buyers: 0.02, revenue: true}, {buyers: 0.02, revenue: true, limit: 2000}, {buyers: 0.2}} {
+		const visitors, lift = 4_000_000, 0.5
+		got, n := a.draw(random, visitors, lift), visitors*a.buyers*(1+lift)
+		near(t, a.String()+" buyers", float64(got.converted), n, math.Sqrt(n))
+		if m, ok := a.expected().(stats.Mean); ok {
+			near(t, a.String()+" revenue", got.sum/visitors, m.Mean*(1+lift), math.Sqrt((m.Variance+m.Mean*m.Mean)*(1+lift)/visitors))
+		}
+	}
+	if r := usual.expected().(stats.Rate); float64(r.Converted)/float64(r.Visitors) != 0.05 {
+		t.Errorf("%+v", r)
+	}
 	const draws = 200_000
-	random := rand.New(rand.NewPCG(4, 4))
 	for _, test := range []struct{ n, p float64 }{{10, 0.3}, {300, 0.001}, {5000, 0.004}, {40_000, 0.05}, {40_000, 0.95}} {
 		sum, squares := 0.0, 0.0
 		for range draws {
@@ -161,49 +180,18 @@ func TestDrawsMatchTheAudience(t *testing.T) {
 	}
 }
 
-func TestExpectedSample(t *testing.T) {
-	m := revenue.expected().(stats.Mean)
-	if want := 0.02 * math.Exp(5); math.Abs(m.Mean-want) > 1e-9*want {
-		t.Errorf("mean %g, want %g", m.Mean, want)
-	}
-	if want := 0.02*math.Exp(14) - m.Mean*m.Mean; math.Abs(m.Variance-want) > 1e-6*want {
-		t.Errorf("variance %g, want %g", m.Variance, want)
-	}
-	if r := usual.expected().(stats.Rate); float64(r.Converted)/float64(r.Visitors) != 0.05 {
-		t.Errorf("%+v", r)
-	}
-}
-
-// TestLooksOfAnyLookErrors checks that looks exist before, at and after the plan.
-func TestLooksOfAnyLookErrors(t *testing.T) {
-	c := usual.with(75, 25)
-	planned := c.visitors()
-	days := slices.Concat(equalDays(planned, daysToPlan), growingDays(planned, daysAfterPlan, lastMultiple))
-	if len(days) != 50 || days[9] != planned || days[49] != lastMultiple*planned || !slices.IsSorted(days) {
-		t.Errorf("plan %d, looks at %v", planned, days)
-	}
-	d := stats.Decide(c.looks(rand.New(rand.NewPCG(5, 5)), days), c.plan(), c.options())
-	if d.PlannedLook != daysToPlan-1 {
-		t.Errorf("the planned look is look %d, want %d", d.PlannedLook, daysToPlan-1)
-	}
-}
-
 func TestDecisionScenarios(t *testing.T) {
+	all := decisionScenarios()
 	ids := map[string]bool{}
-	for _, s := range decisionScenarios() {
+	for _, s := range all {
 		if ids[s.id()] {
 			t.Errorf("scenarios have the same id, and so the same random numbers: %s", s.id())
 		}
 		ids[s.id()] = true
 	}
-	o := DecisionDefaults
-	o.Workers = 1
-	if err := o.Validate(); err != nil {
-		t.Error(err)
-	}
-	o.Only = regexp.MustCompile("A/A.*revenue.*bayesian")
-	if err := o.Validate(); err != nil || len(o.selected(decisionScenarios())) != 3 {
-		t.Errorf("%v, %d scenarios", err, len(o.selected(decisionScenarios())))
+	o := DecisionOptions{Experiments: 4000, Workers: 1, Only: regexp.MustCompile("A/A.*bayesian")}
+	if found := len(o.selected(all)); o.Validate() != nil || found != 4 {
+		t.Errorf("%d scenarios", found)
 	}
 	o = DecisionOptions{Only: regexp.MustCompile("no such scenario")}
 	for _, name := range []string{"experiments 0", "workers 0", `only "no such scenario"`} {

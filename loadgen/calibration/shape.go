@@ -165,7 +165,7 @@ func catalogueOf(all []experiment, o *Options, r rule) catalogue.File {
 		c := catalogue.Campaign{
 			ID: e.id, WebsiteID: WebsiteID, Name: fmt.Sprintf("%s %d", e.shape.name, e.id), Type: "experiment", TargetMode: "live",
 			ControlShare: e.shape.shares[0], TrafficAllocation: 100, PrimaryGoalID: goalID,
-			Methodology: r.methodology, SignificanceLevel: r.level, Power: 80, MDE: 20, PlannedVisitors: int64(e.visitors(o)),
+			Methodology: r.methodology, SignificanceLevel: r.level, Power: 80, MDE: 20, LookPlan: catalogue.LookPlan{PlannedVisitors: int64(e.visitors(o))},
 			Initial: catalogue.Initial{Active: true, CreateDate: &catalogue.Date{Time: startTime}, StartDate: &catalogue.Date{Time: startTime}},
 		}
 		if r.methodology == catalogue.Bayesian {
@@ -176,5 +176,5 @@ func catalogueOf(all []experiment, o *Options, r rule) catalogue.File {
 		}
 		site.Campaigns = append(site.Campaigns, c)
 	}
-	return catalogue.File{Accounts: []catalogue.Account{{ID: AccountID, Name: "Calibration", Websites: []catalogue.Website{site}}}}
+	return catalogue.File{Accounts: []catalogue.Account{{ID: AccountID, Name: "Calibration", Websites: []catalogue.Website{site}}}, ReplacePlans: true}
 }

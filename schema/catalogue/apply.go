@@ -51,7 +51,7 @@ func (c *Catalogue) Apply(ctx context.Context, file File, dryRun bool) ([]Change
 		if err := file.validate(known); err != nil {
 			return nil, err
 		}
-		a := applier{now: now, known: known, correct: file.CorrectShares, current: make(map[key]row, len(current)), named: map[key]bool{}, plans: plans}
+		a := applier{now: now, known: known, correct: file.CorrectShares, replacePlans: file.ReplacePlans, current: make(map[key]row, len(current)), named: map[key]bool{}, plans: plans}
 		for _, r := range current {
 			a.current[r.key] = r
 		}
@@ -73,14 +73,15 @@ func (c *Catalogue) Apply(ctx context.Context, file File, dryRun bool) ([]Change
 }
 
 type applier struct {
-	now     time.Time
-	known   *Snapshot
-	correct bool // File.CorrectShares
-	current map[key]row
-	named   map[key]bool // the rows that the file declares
-	plans   map[key]Plan // of existing campaigns before the change, also on a retry
-	rows    []row
-	changes []Change
+	now          time.Time
+	known        *Snapshot
+	correct      bool // File.CorrectShares
+	replacePlans bool // File.ReplacePlans
+	current      map[key]row
+	named        map[key]bool // the rows that the file declares
+	plans        map[key]Plan // of existing campaigns before the change, also on a retry
+	rows         []row
+	changes      []Change
 }
 
 func (a *applier) file(file *File) error {
@@ -163,7 +164,7 @@ func (a *applier) campaign(account int64, site *Website, i int, given given) err
 	if err != nil {
 		return err
 	}
-	if exists {
+	if exists && !a.replacePlans {
 		d.plans = &[2]Plan{before, campaign.Plan(a.capAfter(account, site, campaign.PrimaryGoalID))}
 	}
 	return a.state(d, changed)

@@ -14,6 +14,11 @@ type File struct {
 	// apply from the beginning.
 	CorrectShares bool `yaml:"-"`
 
+	// ReplacePlans makes the plans of the file apply from the beginning, as if they had been
+	// declared before the first view. Only simulations may ask many questions of the same
+	// events.
+	ReplacePlans bool `yaml:"-"`
+
 	// Prune archives the resources that the file does not name.
 	Prune bool `yaml:"-"`
 

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"lifthouse/engine/conclusions"
+	"lifthouse/engine/looks"
 	"lifthouse/schema"
 	"lifthouse/schema/ingest"
 
@@ -15,12 +15,12 @@ import (
 
 // Copied says what Copy wrote.
 type Copied struct {
-	Catalogue   int // rows
-	Conclusions int
-	Events      ingest.Outcome
+	Catalogue int // rows
+	Looks     int // rows
+	Events    ingest.Outcome
 }
 
-// Copy adds the catalogue, the recorded conclusions and the events of another store, which it only
+// Copy adds the catalogue, the recorded looks and the events of another store, which it only
 // reads. progress is called after each insert of events.
 func (s *Store) Copy(ctx context.Context, from schema.Address, progress func(done, total uint64)) (copied Copied, err error) {
 	conn, closeSource, err := openSource(ctx, from)
@@ -31,10 +31,10 @@ func (s *Store) Copy(ctx context.Context, from schema.Address, progress func(don
 	if copied.Catalogue, err = s.Catalogue.Copy(ctx, conn); err != nil {
 		return copied, err
 	}
-	if copied.Conclusions, err = conclusions.Copy(ctx, s.Conn, conn); err != nil {
+	if copied.Looks, err = looks.Copy(ctx, s.Conn, conn); err != nil {
 		return copied, err
 	}
-	s.Manifest.Update(ctx, "conclusions")
+	s.Manifest.Update(ctx, "looks")
 	if copied.Events, err = ingest.CopyEvents(ctx, s.Writer, conn, progress); err != nil {
 		return copied, err
 	}

@@ -30,7 +30,7 @@ func (s *Store) follow(ctx context.Context, o *ServerOptions, handler *api.API, 
 	background.Go(func() { s.Journal.Follow(ctx, journalInterval) })
 	background.Go(func() { s.Engine.FollowStatuses(ctx) })
 	background.Go(func() {
-		s.Engine.FollowConclusions(ctx, func(ctx context.Context) { s.Manifest.Update(ctx, "conclusions") })
+		s.Engine.FollowLooks(ctx, func(ctx context.Context) { s.Manifest.Update(ctx, "looks") })
 	})
 	if o.RollupInterval > 0 && s.Refresher != nil {
 		background.Go(func() { s.Refresher.Follow(ctx, o.RollupInterval) })

@@ -1,3 +1,0 @@
-package calculator
-
-func (q *Input) sentence(a *Answer, decides *AnswerVariation) string { return "" }

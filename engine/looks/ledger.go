@@ -1,0 +1,174 @@
+package looks
+
+import (
+	"context"
+	_ "embed" // statements
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"lifthouse/engine/plan"
+	"lifthouse/engine/query"
+	"lifthouse/schema"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/cespare/xxhash/v2"
+)
+
+//go:embed sql/recorded.sql
+var recordedSQL string
+
+//go:embed sql/record.sql
+var recordSQL string
+
+// Record is a look of a declared question at a variation, as it was found.
+type Record struct {
+	Declaration
+	GoalID int64 // 0: all goals count
+	Metric query.Metric
+	Row
+}
+
+// Declaration identifies what a subject declares for its conclusion.
+type Declaration struct {
+	Subject plan.Subject
+	Hash    uint64
+}
+
+// DeclarationOf returns what a plan declares.
+func DeclarationOf(p *plan.Plan) Declaration {
+	of := []any{p.Rules.Methodology, p.Rules.SignificanceLevel, p.Rules.LookRules, p.MultipleExposures}
+	if p.Rules.Prior != nil {
+		of = append(of, *p.Rules.Prior)
+	}
+	if p.Declared.Cap != nil {
+		of = append(of, p.Declared.Cap.String())
+	}
+	for _, v := range p.Variations {
+		of = append(of, v.ID)
+	}
+	return Declaration{Subject: p.Subject, Hash: xxhash.Sum64String(fmt.Sprint(of...))}
+}
+
+// maxAge is how long the rows are used that were read from the table. Other servers write a
+// few rows a week.
+const maxAge = time.Minute
+
+// Ledger is the table looks: what each look found, written once.
+type Ledger struct {
+	conn driver.Conn
+
+	mu     sync.Mutex // protects the following, and is held while the table is read
+	readAt time.Time  // zero: not read
+	of     map[Declaration][]Record
+}
+
+// NewLedger returns the ledger of a store.
+func NewLedger(conn driver.Conn) *Ledger { return &Ledger{conn: conn} }
+
+// Recorded returns the recorded looks of a declaration, in order. Once a minute, a call reads
+// the table.
+func (l *Ledger) Recorded(ctx context.Context, d Declaration) ([]Record, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if time.Since(l.readAt) >= maxAge {
+		if err := l.read(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return l.of[d], nil
+}
+
+// read reads the table. The caller holds the lock.
+func (l *Ledger) read(ctx context.Context) error {
+	records, err := ReadRecords(ctx, l.conn)
+	if err != nil {
+		return err
+	}
+	l.of, l.readAt = map[Declaration][]Record{}, time.Now()
+	for _, r := range records {
+		l.of[r.Declaration] = append(l.of[r.Declaration], r)
+	}
+	return nil
+}
+
+// ReadRecords returns the recorded looks of a store.
+func ReadRecords(ctx context.Context, conn driver.Conn) ([]Record, error) {
+	records, err := schema.QueryRows(ctx, conn, recordedSQL, func(row driver.Rows, r *Record) error {
+		var kind, metric, body string
+		var number uint32
+		var recordedAt time.Time
+		s := &r.Subject
+		if err := row.Scan(&s.WebsiteID, &kind, &s.ID, &s.ExperimentID, &r.Hash, &r.GoalID, &metric, &r.VariationID, &number, &r.End, &body, &recordedAt); err != nil {
+			return err
+		}
+		if err := json.Unmarshal([]byte(body), &r.Row); err != nil {
+			return fmt.Errorf("look %d of %s: %w", number, s, err)
+		}
+		s.Kind, r.Metric, r.RecordedAt = schema.Subject(kind), query.Metric(metric), recordedAt.UTC()
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the recorded looks: %w", err)
+	}
+	return records, nil
+}
+
+// Write writes the looks that are not recorded yet, and returns how many it wrote.
+func (l *Ledger) Write(ctx context.Context, records []Record) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.read(ctx); err != nil {
+		return 0, err
+	}
+	missing := slices.DeleteFunc(slices.Clone(records), func(r Record) bool { return slices.ContainsFunc(l.of[r.Declaration], r.isSame) })
+	if err := insertRecords(ctx, l.conn, missing); err != nil {
+		return 0, err
+	}
+	l.readAt = time.Time{}
+	return len(missing), nil
+}
+
+// isSame reports whether two records are of the same look at the same variation.
+func (r Record) isSame(o Record) bool {
+	return r.Declaration == o.Declaration && r.GoalID == o.GoalID && r.Metric == o.Metric && r.VariationID == o.VariationID && r.Number == o.Number
+}
+
+func insertRecords(ctx context.Context, conn driver.Conn, records []Record) error {
+	if len(records) == 0 {
+		return nil
+	}
+	bodies := make(map[int]string, len(records))
+	for i := range records {
+		body, err := json.Marshal(records[i].Row)
+		if err != nil {
+			return fmt.Errorf("encode a look: %w", err)
+		}
+		bodies[i] = string(body)
+	}
+	at := -1
+	err := schema.InsertRows(ctx, conn, recordSQL, records, func(r *Record) []any {
+		at++
+		s := r.Subject
+		return []any{
+			s.WebsiteID, string(s.Kind), s.ID, s.ExperimentID, r.Hash, r.GoalID, string(r.Metric), r.VariationID,
+			uint32(r.Number), r.End, bodies[at], r.RecordedAt, //nolint:gosec // few looks
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("record looks: %w", err)
+	}
+	return nil
+}
+
+// Copy adds the recorded looks of another store that are not stored yet, and returns their
+// number.
+func Copy(ctx context.Context, to, from driver.Conn) (int, error) {
+	records, err := ReadRecords(ctx, from)
+	if err != nil {
+		return 0, err
+	}
+	return NewLedger(to).Write(ctx, records)
+}

@@ -1,0 +1,123 @@
+package looks
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"lifthouse/engine/plan"
+	"lifthouse/engine/query"
+	"lifthouse/engine/visit"
+	"lifthouse/schema/catalogue"
+	"lifthouse/stats"
+)
+
+// visitor has the days of a visitor's first view and goals, in hours since March 2.
+type visitor struct {
+	variation    int64
+	multiExposed bool
+	first        int
+	goals        []int
+}
+
+// randomVisitors returns visitors of variations 0 to 2 over 24 days.
+func randomVisitors(r *rand.Rand) []visitor {
+	all := make([]visitor, 400)
+	for i := range all {
+		all[i] = visitor{variation: r.Int64N(3), multiExposed: r.IntN(20) == 0, first: r.IntN(24 * 24)}
+		for range r.IntN(3) {
+			all[i].goals = append(all[i].goals, all[i].first+r.IntN(200))
+		}
+	}
+	return all
+}
+
+func hour(h int) time.Time { return at(2, 0).Add(time.Duration(h) * time.Hour) }
+
+// stepsSince returns the daily series of the visitors whose first view is at or after a cut.
+func stepsSince(all []visitor, cut time.Time) []visit.Step {
+	add := map[int64]map[key]*visit.Moments{}
+	of := func(h int, at key) *visit.Moments {
+		bucket := hour(h).UnixMilli() / day.Milliseconds()
+		if add[bucket] == nil {
+			add[bucket] = map[key]*visit.Moments{}
+		}
+		if add[bucket][at] == nil {
+			m := visit.NoMoments()
+			add[bucket][at] = &m
+		}
+		return add[bucket][at]
+	}
+	for _, v := range all {
+		if hour(v.first).Before(cut) {
+			continue
+		}
+		at := key{v.variation, v.multiExposed}
+		of(v.first, at).Visitors++
+		if len(v.goals) > 0 {
+			of(slices.Min(v.goals), at).Converted++
+		}
+	}
+	var steps []visit.Step
+	for bucket, of := range add {
+		for at, m := range of {
+			steps = append(steps, visit.Step{Bucket: bucket, Row: visit.Row{Segment: visit.Segment{VariationID: at.variation, MultiExposed: at.multiExposed}, Moments: *m}})
+		}
+	}
+	slices.SortFunc(steps, func(a, b visit.Step) int { return int(a.Bucket - b.Bucket) })
+	return steps
+}
+
+// TestStrataEqualTheFold compares the sums of looks with a count of the visitors one by one,
+// over breaks, changed shares and both rules for multi-exposed visitors.
+func TestStrataEqualTheFold(t *testing.T) {
+	r := rand.New(rand.NewPCG(41, 1))
+	for range 50 {
+		all := randomVisitors(r)
+		p := &plan.Plan{
+			Runs: []catalogue.Run{run(hour(9), hour(24*r.IntN(14)+60)), run(hour(24*16+r.IntN(48)), time.Time{})}, Running: true,
+			MultipleExposures: []string{catalogue.ExcludeMultiExposed, catalogue.FirstVariation}[r.IntN(2)],
+			SharePeriods:      []plan.SharePeriod{{Since: plan.OpenFrom}, {Since: hour(r.IntN(24 * 20))}},
+			Variations:        []plan.Variation{{ID: 0}, {ID: 1}, {ID: 2}},
+		}
+		p.Rules.LookRules = plan.LookRules{PlannedDays: 28, Maturity: 0}
+		s := NewSchedule(p, FirstView{hour(10), hour(10)}, hour(24*25), hour(24*25), nil)
+		cuts := s.Cuts(p)
+		steps := make([][]visit.Step, len(cuts))
+		for i, cut := range cuts {
+			steps[i] = stepsSince(all, cut)
+		}
+		sums := NewSums(p, cuts, steps)
+		check := func(spans []span, end time.Time) {
+			for _, st := range sums.strata(spans, end) {
+				for id := range int64(3) {
+					var want stats.Rate
+					for _, v := range all {
+						first := hour(v.first)
+						in := slices.ContainsFunc(partsOf(p, spans), func(o part) bool {
+							return o.period == st.period && !first.Before(o.from) && first.Before(o.to)
+						})
+						if !in || !first.Before(end) || v.variation != id || v.multiExposed && p.MultipleExposures == catalogue.ExcludeMultiExposed {
+							continue
+						}
+						want.Visitors++
+						if len(v.goals) > 0 && hour(slices.Min(v.goals)).Before(end) {
+							want.Converted++
+						}
+					}
+					m := st.counted[id]
+					if got := SampleOf(&m, query.GoalConversionRate); got != want {
+						t.Fatalf("until %s, period %d, variation %d: %+v, want %+v", end, st.period, id, got, want)
+					}
+				}
+			}
+		}
+		for _, l := range s.Looks {
+			check(s.inLooks(l.End), l.End)
+		}
+		for _, end := range s.fullDays() {
+			check(s.sinceLooks(end), end)
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"lifthouse/engine/looks"
+	"lifthouse/engine/plan"
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+)
+
+// recordInterval is the time between two passes over all subjects, which record the looks
+// that have become mature.
+const recordInterval = 10 * time.Minute
+
+// FollowLooks records the looks of all subjects until the context ends, and calls recorded
+// after each subject with new looks.
+func (e *Engine) FollowLooks(ctx context.Context, recorded func(context.Context)) {
+	tick := time.NewTicker(recordInterval)
+	defer tick.Stop()
+	for {
+		e.recordLooks(ctx, time.Now(), recorded)
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// recordLooks records the looks that are mature at a time.
+func (e *Engine) recordLooks(ctx context.Context, now time.Time, recorded func(context.Context)) {
+	for _, owned := range e.catalogue.Snapshot().Accounts() {
+		for _, p := range comparisons(owned) {
+			n, err := e.recordLooksOf(ctx, p, now)
+			switch {
+			case ctx.Err() != nil:
+				return
+			case err != nil:
+				slog.WarnContext(ctx, "record looks failed", "subject", p.Subject, "err", err)
+			case n > 0:
+				slog.InfoContext(ctx, "looks recorded", "subject", p.Subject, "rows", n)
+				recorded(ctx)
+			}
+		}
+	}
+}
+
+// comparisons returns the plans of the declared questions of an account.
+func comparisons(owned *catalogue.Owned) []*plan.Plan {
+	var subjects []plan.Subject
+	for _, c := range catalogue.ByID(owned.Campaigns) {
+		subjects = append(subjects, plan.Subject{WebsiteID: c.WebsiteID, Kind: schema.SubjectCampaign, ID: c.ID})
+	}
+	for _, w := range catalogue.ByID(owned.Widgets) {
+		for _, e := range w.Experiments {
+			subjects = append(subjects, plan.Subject{WebsiteID: w.WebsiteID, Kind: schema.SubjectWidget, ID: w.ID, ExperimentID: e.ID})
+		}
+	}
+	var plans []*plan.Plan
+	for _, s := range subjects {
+		if p, err := plan.New(s.Request(owned.ID), owned); err == nil && decides(p) {
+			plans = append(plans, p)
+		}
+	}
+	return plans
+}
+
+// recordLooksOf records the mature looks of a subject, and returns the number of rows. It
+// reads the events only if a look is due.
+func (e *Engine) recordLooksOf(ctx context.Context, p *plan.Plan, now time.Time) (int, error) {
+	x, s, err := e.prepare(ctx, p)
+	if err != nil || s.events == 0 {
+		return 0, err
+	}
+	first, viewed, err := e.store.FirstView(ctx, x.Subject)
+	if err != nil || !viewed {
+		return 0, err
+	}
+	declaration := x.Declaration(time.Time{})
+	recorded, err := e.ledger.Recorded(ctx, looks.DeclarationOf(declaration))
+	if err != nil {
+		return 0, err
+	}
+	due := looks.NewSchedule(declaration, first, now, x.Stored.Newest, recorded)
+	known := map[int]bool{}
+	for _, r := range recorded {
+		known[r.Number] = true
+	}
+	isDue := false
+	for _, l := range due.Looks {
+		isDue = isDue || !known[l.Number] && l.End.After(first.Accepted)
+	}
+	if !isDue {
+		return 0, nil
+	}
+	e.addPostponed(ctx, x.Subject, 0)
+	if x, s, err = e.prepare(ctx, p); err != nil {
+		return 0, err
+	}
+	s.through = now // the days until now are over, whether or not events came
+	found, err := e.readAnalysis(ctx, x, s)
+	if err != nil {
+		return 0, err
+	}
+	return e.ledger.Write(ctx, found.Records(now.UTC().Truncate(time.Millisecond)))
+}

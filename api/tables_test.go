@@ -195,7 +195,7 @@ func TestNoTextOfACSVIsAFormula(t *testing.T) {
 func TestForestPlotIsAPictureThatDoesNothing(t *testing.T) {
 	s := newOddServer(t)
 	for path, has := range map[string][]string{
-		"/v1/campaigns/12/results":                             {"=1+1 &lt;script&gt;&amp;", "improvement", "always-valid"},
+		"/v1/campaigns/12/results":                             {"=1+1 &lt;script&gt;&amp;", "improvement", "valid for a single look"},
 		"/v1/campaigns/12/results?dimension=device":            {"+phone", "(none)", "All visitors"},
 		"/v1/widgets/7/results":                                {"-Plain", "goal conversion rate", "nothing is compared"},
 		"/v1/campaigns/12/results?filters%5Bdevice%5D=nothing": {"=1+1", "not enough data", "–"},

@@ -115,37 +115,65 @@ func TestTheDashboardOfABayesianCampaign(t *testing.T) {
 	}
 }
 
-// plannedLookIsTheAPIs compares the planned look and the day that decided with the
-// API, and checks that a metric without a conclusion has no green verdict.
-func (v *viewer) plannedLookIsTheAPIs() {
+// looksAreTheAPIs compares the looks, the date of the next one and the look that decided
+// with the API, and checks that a metric without a conclusion has no green verdict.
+func (v *viewer) looksAreTheAPIs() {
 	v.Helper()
 	text := func(selector string) string {
 		return evaluated[string](v, fmt.Sprintf(`document.querySelector(%q)?.innerText.replaceAll("\u00a0", " ") ?? ""`, selector))
 	}
 	r := v.report("/v1/campaigns/12/results")
-	if got, want := text("#planned-look"), r.PlannedLookInWords(); got != want || r.PlannedLook.Time == nil {
-		v.Errorf("the page says %q, want %q", got, want)
+	if len(r.Looks) == 0 || r.Conclusion.Look == nil || r.NextLook == nil {
+		v.Fatalf("the demo's campaign 12 has %d looks, conclusion %+v, next look %v", len(r.Looks), r.Conclusion, r.NextLook)
 	}
 	day := func(end time.Time) string { return end.Add(-time.Second).Format(time.DateOnly) }
-	decided := text("#decided")
-	for _, want := range []string{"Decided on " + day(*r.Conclusion.DecidedAt), result.Probability(*r.Conclusion.Decided.Sequential.PValue), "Today"} {
-		if !strings.Contains(decided, want) {
-			v.Errorf("the decision reads %q, want %q in it", decided, want)
+	last := r.Looks[len(r.Looks)-1]
+	next := "Next look on " + r.NextLook.End.Add(-time.Second).Format("Monday, 2 January")
+	decision := v.report("/v1/campaigns/12/results?scorecard=true").Decision
+	if decision == nil || decision.DecidedAt == nil {
+		v.Fatalf("the demo's campaign 12 has the decision %+v", decision)
+	}
+	at := slices.IndexFunc(r.Looks, func(l result.Look) bool { return l.End.Equal(*decision.DecidedAt) })
+	if at < 0 {
+		v.Fatalf("no look ends at %s", decision.DecidedAt)
+	}
+	for _, part := range []struct{ selector, want string }{
+		{"#next-look", next},
+		{"#since", fmt.Sprintf("since look %d, %s", at+1, day(*decision.DecidedAt))},
+		{"#looks", fmt.Sprintf("Look %d on %s, after %.0f %% of the plan. %s.", last.Number, day(last.End), 100*last.Tau, next)},
+		{"figure .look", next},
+	} {
+		if got := text(part.selector); !strings.Contains(got, part.want) {
+			v.Errorf("%s reads %q, want %q in it", part.selector, got, part.want)
 		}
 	}
-	if got, want := text("figure .look"), "planned look, "+day(*r.PlannedLook.Time); strings.TrimSpace(got) != want {
-		v.Errorf("the chart's legend says %q, want %q", got, want)
-	}
-	if got := evaluated[string](v, `document.querySelector(".chart").ariaLabel`); !strings.Contains(got, "marks the planned look, "+day(*r.PlannedLook.Time)) {
+	if got := evaluated[string](v, `document.querySelector(".chart").ariaLabel`); !strings.Contains(got, fmt.Sprintf("%d, %s", last.Number, day(last.End))) || !strings.Contains(got, "The next look is on ") {
 		v.Errorf("the chart is described as %q", got)
+	}
+	v.click("#all-looks summary")
+	for _, look := range r.Looks {
+		values, _ := v.row(fmt.Sprintf(`#all-looks [data-look="%d"]`, look.Number))
+		var want []float64
+		for _, variation := range look.Variations {
+			want = append(want, float64(look.Visitors))
+			if variation.Reason == "" {
+				want = append(want, *variation.Improvement.Value)
+			}
+			if variation.PValue != nil {
+				want = append(want, *variation.PValue)
+			}
+		}
+		if !slices.EqualFunc(values, want, same) {
+			v.Errorf("look %d shows %q, want %v", look.Number, values, want)
+		}
 	}
 	if n := evaluated[int64](v, `document.querySelectorAll("[aria-labelledby=variations] .verdict.better").length`); n != 1 {
 		v.Errorf("%d green verdicts, want 1", n)
 	}
 	v.open("/?campaign=12&compareMetric=valuePerVisitor")
-	v.shows("(no conclusion: not the declared goal or metric)")
-	if n := evaluated[int64](v, `document.querySelectorAll("[aria-labelledby=variations] .verdict.better, .conclusion.winner").length`); n != 0 {
-		v.Errorf("%d green parts without a conclusion", n)
+	v.shows("(no conclusion: this report describes)")
+	if n := evaluated[int64](v, `document.querySelectorAll("[aria-labelledby=variations] .verdict.better, .conclusion.winner, #next-look, #looks").length`); n != 0 {
+		v.Errorf("%d parts of a conclusion in a report that describes", n)
 	}
 	v.open("/?campaign=12")
 	v.until(allThere)

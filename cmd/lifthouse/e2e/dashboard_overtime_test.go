@@ -25,7 +25,8 @@ func TestTheDashboardOverTime(t *testing.T) {
 	v.until(`document.activeElement?.name === "token"`)
 	v.signIn(v.token)
 	v.until(allThere)
-	series := v.report("/v1/campaigns/13/results?interval=day").Series
+	r := v.report("/v1/campaigns/13/results?interval=day")
+	series := r.Series
 	for _, view := range []string{"metric", "visitors", "conversions", "uplift"} {
 		v.click(fmt.Sprintf("[name=view][value=%s]", view))
 		v.until(fmt.Sprintf(`document.querySelector("[name=view]:checked").value === %q`, view))
@@ -36,7 +37,7 @@ func TestTheDashboardOverTime(t *testing.T) {
 		v.readoutIs(view, series, 1)
 		v.do(chromedp.KeyEvent("\x1b"))
 		v.readoutIs(view, series, len(series)-1)
-		v.pointsAt(view, series, 5)
+		v.pointsAt(view, &r, 5)
 		v.tableIs(view, series)
 	}
 	if got := evaluated[string](v, "location.search"); got != "?campaign=13" {
@@ -95,7 +96,7 @@ func entriesAt(view string, series []result.Point, at int) []entry {
 			m := variation.Metrics.GoalConversionRate
 			entries = append(entries, entry{exact(m.Value), exact(m.Interval)})
 		case c != nil:
-			entries = append(entries, entry{exact(c.Improvement.Value), exact(c.Sequential.Improvement)})
+			entries = append(entries, entry{exact(c.Improvement.Value), exact(c.Improvement.Interval)})
 		}
 	}
 	return entries
@@ -121,9 +122,30 @@ func (v *viewer) readoutIs(view string, series []result.Point, at int) {
 	}
 }
 
+// placeOf returns the place of a point on the time axis, as a fraction. The axis ends at the
+// last point, or at the next look if it is not further away than the first point.
+func placeOf(view string, r *result.Report, at int) float64 {
+	var shift time.Duration
+	if view == "visitors" || view == "conversions" {
+		shift = -12 * time.Hour // at the middle of the day
+	}
+	first, last := r.Series[0].Time, r.Series[len(r.Series)-1].Time
+	end := last.Add(shift)
+	for _, look := range r.Looks {
+		if look.End.After(end) && !look.End.After(last) {
+			end = look.End
+		}
+	}
+	if r.NextLook != nil && r.NextLook.End.After(end) && !r.NextLook.End.After(last.Add(last.Sub(first))) {
+		end = r.NextLook.End
+	}
+	return float64(r.Series[at].Time.Sub(first)) / float64(end.Sub(first.Add(shift)))
+}
+
 // pointsAt moves the pointer to a point and away. Nothing on the page may move.
-func (v *viewer) pointsAt(view string, series []result.Point, at int) {
+func (v *viewer) pointsAt(view string, r *result.Report, at int) {
 	v.Helper()
+	series := r.Series
 	const place = `JSON.stringify((({ x, y, width, height }) => [x, y, width, height])(document.querySelector(".overtime .u-over").getBoundingClientRect()))`
 	evaluated[bool](v, `document.activeElement.blur(); document.querySelector(".overtime .chart").scrollIntoView({ block: "center" }); true`)
 	var box [4]float64
@@ -131,7 +153,7 @@ func (v *viewer) pointsAt(view string, series []result.Point, at int) {
 	if err := json.Unmarshal([]byte(before), &box); err != nil {
 		v.Fatal(err)
 	}
-	x := box[0] + box[2]*float64(at)/float64(len(series)-1)
+	x := box[0] + box[2]*placeOf(view, r, at)
 	v.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, x-3, box[1]+20), chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, x, box[1]+40))
 	v.readoutIs(view, series, at)
 	if line := evaluated[bool](v, `document.querySelector(".u-cursor-x").getClientRects().length === 1`); !line {

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"lifthouse/engine/calculator"
 	"lifthouse/engine/result"
@@ -132,19 +133,18 @@ func TestReportHoldsAnyName(t *testing.T) {
 	}
 }
 
-// TestReportNotesThePlannedLook also checks that a conclusive verdict without a
-// conclusion has no colour.
-func TestReportNotesThePlannedLook(t *testing.T) {
+// TestReportNotesTheLooks also checks that a verdict without a look has no colour.
+func TestReportNotesTheLooks(t *testing.T) {
 	r := results(t)
-	required, conclusive := r.Totals.Visitors+1, true
+	conclusive := false
 	r.Filters, r.Window = nil, result.Window{}
-	r.PlannedLook = &result.PlannedLook{RequiredVisitors: &required, Segment: 1}
-	r.Conclusion = &result.Conclusion{Status: stats.StatusInconclusive, Reasons: []stats.Reason{stats.ReasonNotDeclared}, Text: "No conclusion."}
+	r.Looks, r.NextLook = []result.Look{}, &result.NextLook{Number: 1, End: time.Date(2026, 5, 9, 0, 0, 0, 0, time.UTC)}
+	r.Conclusion = &result.Conclusion{Status: stats.StatusInconclusive, Reasons: []stats.Reason{stats.ReasonTooEarly}, Text: "No conclusion."}
 	r.Variations[1].Comparison.Verdict, r.Variations[1].Comparison.Conclusive = stats.VerdictBetter, &conclusive
 	r.Dimension = nil
 	text := Report(r, Screen{Width: MaxWidth, Colour: true})
-	for _, want := range []string{r.PlannedLookInWords(), "better (no conclusion)"} {
-		if want == "" || !strings.Contains(text, want) {
+	for _, want := range []string{"Looks: none yet; the next one on 2026-05-08.", "ahead, not conclusive"} {
+		if !strings.Contains(text, want) {
 			t.Errorf("%s\nwant in it %q", text, want)
 		}
 	}

@@ -176,7 +176,7 @@ func campaigns(start time.Time) []catalogue.Campaign {
 	}
 	return []catalogue.Campaign{
 		started(catalogue.Campaign{
-			ID: Campaign, Name: "Free delivery banner", Methodology: catalogue.Frequentist, ControlShare: 50, LookPlan: catalogue.LookPlan{PlannedVisitors: 20_000},
+			ID: Campaign, Name: "Free delivery banner", Methodology: catalogue.Frequentist, ControlShare: 50,
 			Hypothesis: "A banner about free delivery makes more visitors buy, without more questions.", Owner: "Ada", Tags: []string{"checkout", "q4"},
 			Goals: &catalogue.Goals{
 				Secondary: []catalogue.SecondaryGoal{{GoalID: purchase, Metric: "valuePerVisitor", Direction: catalogue.Up}},
@@ -188,7 +188,7 @@ func campaigns(start time.Time) []catalogue.Campaign {
 			Variations: []catalogue.Variation{{ID: 1, Name: "Banner", Share: 50, Order: 1}},
 		}, start),
 		started(catalogue.Campaign{
-			ID: 13, Name: "Colour of the buy button", Methodology: catalogue.Frequentist, ControlShare: 34, LookPlan: catalogue.LookPlan{PlannedVisitors: 20_000},
+			ID: 13, Name: "Colour of the buy button", Methodology: catalogue.Frequentist, ControlShare: 34,
 			Variations: []catalogue.Variation{{ID: 1, Name: "Green", Share: 33, Order: 1}, {ID: 2, Name: "Orange", Share: 33, Order: 2}},
 		}, start.AddDate(0, 0, 10)),
 		started(catalogue.Campaign{
@@ -196,15 +196,15 @@ func campaigns(start time.Time) []catalogue.Campaign {
 			Variations: []catalogue.Variation{{ID: 1, Name: "One page", Share: 33, Order: 1}, {ID: 2, Name: "Two steps", Share: 33, Order: 2}},
 		}, start.AddDate(0, 0, 14)),
 		started(catalogue.Campaign{
-			ID: 15, Name: "Sticky header", Methodology: catalogue.Frequentist, ControlShare: 50, LookPlan: catalogue.LookPlan{PlannedVisitors: 10_000}, PrimaryGoalID: signUp,
+			ID: 15, Name: "Sticky header", Methodology: catalogue.Frequentist, ControlShare: 50, LookPlan: catalogue.LookPlan{EquivalenceMargin: 20}, PrimaryGoalID: signUp,
 			Owner: "Ben", Tags: []string{"navigation"}, Variations: []catalogue.Variation{{ID: 1, Name: "Sticky", Share: 50, Order: 1}},
 		}, start.AddDate(0, 0, 8)),
 		started(catalogue.Campaign{
-			ID: 16, Name: "Longer checkout form", Methodology: catalogue.Frequentist, ControlShare: 50, LookPlan: catalogue.LookPlan{PlannedVisitors: 6_000},
+			ID: 16, Name: "Longer checkout form", Methodology: catalogue.Frequentist, ControlShare: 50,
 			Owner: "Ada", Tags: []string{"checkout"}, Variations: []catalogue.Variation{{ID: 1, Name: "Long form", Share: 50, Order: 1}},
 		}, start.AddDate(0, 0, 12)),
 		started(catalogue.Campaign{
-			ID: 17, Name: "New search", Methodology: catalogue.Frequentist, ControlShare: 50, LookPlan: catalogue.LookPlan{PlannedVisitors: 10_000},
+			ID: 17, Name: "New search", Methodology: catalogue.Frequentist, ControlShare: 50,
 			Owner: "Cyn", Tags: []string{"search"}, Variations: []catalogue.Variation{{ID: 1, Name: "Fast search", Share: 50, Order: 1}},
 		}, start.AddDate(0, 0, 16)),
 	}

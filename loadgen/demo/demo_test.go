@@ -37,7 +37,7 @@ func TestDemoShowsEachDecision(t *testing.T) {
 	e := engine.New(conn, c, source.DefaultLimits)
 	for _, test := range []struct {
 		campaign int64
-		decision result.CallStatus
+		decision result.DecisionStatus
 		planted  []float64 // difference of the conversion rates, by treatment
 		visitors int64
 		days     float64

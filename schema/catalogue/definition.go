@@ -71,21 +71,21 @@ type Target struct {
 
 // Campaign is a personalization or an experiment with a split of the traffic.
 type Campaign struct {
-	ID                int64       `yaml:"id" json:"id"`
-	WebsiteID         int64       `yaml:"-" json:"websiteId"`
-	Name              string      `yaml:"name" json:"name"`
-	Description       string      `yaml:"description,omitempty" json:"description,omitempty"`
-	Type              string      `yaml:"type" json:"type"`
-	ControlShare      int         `yaml:"controlShare" json:"controlShare"`
-	TrafficAllocation int         `yaml:"trafficAllocation" json:"trafficAllocation"`
-	TargetID          int64       `yaml:"targetId,omitempty" json:"targetId,omitempty"`
-	TargetMode        string      `yaml:"targetMode" json:"targetMode"`
-	PrimaryGoalID     int64       `yaml:"primaryGoalId,omitempty" json:"primaryGoalId,omitempty"`
-	PrimaryMetric     string      `yaml:"primaryMetric,omitempty" json:"primaryMetric,omitempty"` // of GoalMetrics; empty: goalConversionRate
-	SignificanceLevel int         `yaml:"significanceLevel" json:"significanceLevel"`
-	Methodology       string      `yaml:"methodology" json:"methodology"`
-	Power             int         `yaml:"power" json:"power"`
-	MDE               float64     `yaml:"mde" json:"mde"`
+	ID                int64   `yaml:"id" json:"id"`
+	WebsiteID         int64   `yaml:"-" json:"websiteId"`
+	Name              string  `yaml:"name" json:"name"`
+	Description       string  `yaml:"description,omitempty" json:"description,omitempty"`
+	Type              string  `yaml:"type" json:"type"`
+	ControlShare      int     `yaml:"controlShare" json:"controlShare"`
+	TrafficAllocation int     `yaml:"trafficAllocation" json:"trafficAllocation"`
+	TargetID          int64   `yaml:"targetId,omitempty" json:"targetId,omitempty"`
+	TargetMode        string  `yaml:"targetMode" json:"targetMode"`
+	PrimaryGoalID     int64   `yaml:"primaryGoalId,omitempty" json:"primaryGoalId,omitempty"`
+	PrimaryMetric     string  `yaml:"primaryMetric,omitempty" json:"primaryMetric,omitempty"` // of GoalMetrics; empty: goalConversionRate
+	SignificanceLevel int     `yaml:"significanceLevel" json:"significanceLevel"`
+	Methodology       string  `yaml:"methodology" json:"methodology"`
+	Power             int     `yaml:"power" json:"power"`
+	MDE               float64 `yaml:"mde" json:"mde"`
 	LookPlan          `yaml:",inline"`
 	Prior             *Prior      `yaml:"prior,omitempty" json:"prior,omitempty"` // nil: by the MDE
 	MultipleExposures string      `yaml:"multipleExposures,omitempty" json:"multipleExposures,omitempty"`
@@ -184,16 +184,16 @@ type WidgetVariation struct {
 
 // Experiment compares variations of a widget.
 type Experiment struct {
-	ID            int64             `yaml:"id" json:"id"`
-	Name          string            `yaml:"name" json:"name"`
-	PrimaryMetric string            `yaml:"primaryMetric,omitempty" json:"primaryMetric,omitempty"`
-	ControlShare  int               `yaml:"controlShare" json:"controlShare"`
-	Active        bool              `yaml:"active,omitempty" json:"active"`
-	CreateDate    *Date             `yaml:"createDate,omitempty" json:"createDate,omitempty"`
-	StartDate     *Date             `yaml:"startDate,omitempty" json:"startDate,omitempty"`
-	EndDate       *Date             `yaml:"endDate,omitempty" json:"endDate,omitempty"`
-	Goals         *Goals            `yaml:"goals,omitempty" json:"goals,omitempty"`
-	MinDays       *int              `yaml:"minDays,omitempty" json:"minDays,omitempty"`
+	ID            int64  `yaml:"id" json:"id"`
+	Name          string `yaml:"name" json:"name"`
+	PrimaryMetric string `yaml:"primaryMetric,omitempty" json:"primaryMetric,omitempty"`
+	ControlShare  int    `yaml:"controlShare" json:"controlShare"`
+	Active        bool   `yaml:"active,omitempty" json:"active"`
+	CreateDate    *Date  `yaml:"createDate,omitempty" json:"createDate,omitempty"`
+	StartDate     *Date  `yaml:"startDate,omitempty" json:"startDate,omitempty"`
+	EndDate       *Date  `yaml:"endDate,omitempty" json:"endDate,omitempty"`
+	Goals         *Goals `yaml:"goals,omitempty" json:"goals,omitempty"`
+	MinDays       *int   `yaml:"minDays,omitempty" json:"minDays,omitempty"`
 	LookPlan      `yaml:",inline"`
 	Variations    []WidgetVariation `yaml:"variations,omitempty" json:"variations"`
 }

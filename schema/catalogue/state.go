@@ -42,11 +42,11 @@ type Plan struct {
 	Power             int         `json:"power"`
 	MDE               float64     `json:"mde"`
 	LookPlan
-	PrimaryMetric     string      `json:"primaryMetric,omitempty"`
-	MultipleExposures string      `json:"multipleExposures,omitempty"`
-	Prior             *Prior      `json:"prior,omitempty"`
-	Goals             *Goals      `json:"goals,omitempty"` // without the primary one; nil: none
-	MinDays           *int        `json:"minDays,omitempty"`
+	PrimaryMetric     string `json:"primaryMetric,omitempty"`
+	MultipleExposures string `json:"multipleExposures,omitempty"`
+	Prior             *Prior `json:"prior,omitempty"`
+	Goals             *Goals `json:"goals,omitempty"` // without the primary one; nil: none
+	MinDays           *int   `json:"minDays,omitempty"`
 }
 
 // PlanSince is a plan with the time from which it applies.

@@ -16,7 +16,7 @@ type listedStatus struct {
 	ID     int64  `json:"id"`
 	Name   string `json:"name"`
 	Status struct {
-		Decision *result.Call   `json:"decision"`
+		Decision *result.Decision   `json:"decision"`
 		Lift     *result.Effect `json:"lift"`
 		Visitors *int64         `json:"visitors"`
 		Days     *int           `json:"days"`

@@ -16,10 +16,10 @@ type listedStatus struct {
 	ID     int64  `json:"id"`
 	Name   string `json:"name"`
 	Status struct {
-		Decision *result.Decision   `json:"decision"`
-		Lift     *result.Effect `json:"lift"`
-		Visitors *int64         `json:"visitors"`
-		Days     *int           `json:"days"`
+		Decision *result.Decision `json:"decision"`
+		Lift     *result.Effect   `json:"lift"`
+		Visitors *int64           `json:"visitors"`
+		Days     *int             `json:"days"`
 	} `json:"status"`
 }
 

@@ -74,12 +74,12 @@ export function Looks({ results }) {
           <summary>Show all looks</summary>
           <div class="scroll" tabIndex={0} role="region" aria-label="Looks">
             <table>
-              <thead><tr><th scope="col">Look</th><th scope="col">Date</th><th scope="col">Visitors</th>{several && <th scope="col">Variation</th>}<th scope="col">Uplift with {results.significanceLevel}{"\u00a0"}% interval</th><th scope="col">p</th>{bayesian && <th scope="col">Chance to beat control</th>}<th scope="col">Significant</th></tr></thead>
+              <thead><tr><th scope="col">Look, date</th><th scope="col">Visitors</th>{several && <th scope="col">Variation</th>}<th scope="col">Uplift with {results.significanceLevel}{"\u00a0"}% interval</th><th scope="col">p</th>{bayesian && <th scope="col">Chance to beat control</th>}<th scope="col">Significant</th></tr></thead>
               <tbody>{looks.flatMap((look) => look.variations.map((v) => {
                 const index = variations.findIndex(({ id }) => id === v.id);
                 return (
                   <tr key={look.number + " " + v.id} data-look={look.number}>
-                    <th scope="row">{look.number}</th><td>{lastDay(look.end)}</td><td><Num value={look.visitors}>{count(look.visitors)}</Num></td>
+                    <th scope="row">{look.number}<small>{lastDay(look.end)}</small></th><td><Num value={look.visitors}>{count(look.visitors)}</Num></td>
                     {several && <td><Mark index={index} />{"\u00a0"}{variations[index]?.name}</td>}
                     <td><Shown variation={v} name={results.compareMetric ?? "goalConversionRate"} /></td>
                     <td><Num value={v.pValue}>{probability(v.pValue)}</Num></td>

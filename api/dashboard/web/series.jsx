@@ -26,8 +26,8 @@ function lookAt({ looks }, { time }) {
 function saidOf({ nextLook }, marks) {
   const looks = marks.filter((m) => !m.next), next = nextLook ? `. The next look is on ${dayName(nextLook.end)}` : "";
   if (looks.length === 0) return next;
-  const last = looks[looks.length - 1], which = looks.length > 1 ? `s mark looks ${looks[0].number} to` : " marks look";
-  return `. Vertical line${which} ${last.number}, ${lastDay(new Date(last.at * 1000).toISOString())}${next}`;
+  const last = looks[looks.length - 1], which = looks.length > 1 ? `s mark looks ${looks[0].number} to ${last.number}, the last one on` : ` marks look ${last.number},`;
+  return `. Vertical line${which} ${lastDay(new Date(last.at * 1000).toISOString())}${next}`;
 }
 
 /** when formats the period of a point: its end if the numbers are cumulative, otherwise

@@ -24,7 +24,7 @@ function upliftsOf(results, points) {
   return {
     name: "uplift", label: "Uplift", cumulative: true, beams,
     marks: [0, ...beams.filter((b) => b.at === last && bounded(b.interval)).flatMap((b) => b.interval.map(Number))],
-    caption: `Uplift over ${results.variations[0].name} (cumulative) with ${results.significanceLevel}\u00a0% ${bayesian ? "credible" : "confidence"} interval of each day alone${beams.length > 0 ? "; bars are the intervals of the looks, which decide" : ""}`,
+    caption: `Uplift over ${results.variations[0].name} (cumulative) with ${results.significanceLevel}\u00a0% ${bayesian ? "credible" : "confidence"} interval of a single test${beams.length > 0 ? "; bars are the intervals of the looks, which decide" : ""}`,
     lines, columns: lines, write: lift, span: liftSpan, tick,
   };
 }

@@ -60,6 +60,5 @@ func (p *program) looksCommand() *cobra.Command {
 	flags := cmd.Flags()
 	bounds.Var(flags, &account, "account", 0, 0, bounds.MaxID, "id of the account; required if there are several")
 	flags.BoolVar(&asJSON, "json", false, "print JSON, also on a terminal")
-	p.completeReport(cmd)
 	return cmd
 }

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"lifthouse/stats"
 )
 
@@ -14,7 +16,7 @@ import (
 func (c *campaign) harmRule(guardrails int) stats.HarmRule {
 	return stats.HarmRule{
 		Alpha: decisionAlpha, Treatments: len(c.shares) - 1, Guardrails: guardrails,
-		PlannedVisitors: float64(weeksToPlan*c.weekly()) * (c.shares[0] + c.shares[1]) / sum(c.shares),
+		PlannedVisitors: float64(weeksToPlan*c.weekly()) * (c.shares[0] + c.shares[1]) / floats.Sum(c.shares),
 	}
 }
 
@@ -27,47 +29,40 @@ func guarded(m stats.Margin) string {
 	return text
 }
 
-// loss returns the lift of a treatment that loses exactly the margin.
-func loss(m stats.Margin) float64 {
-	if m.Down {
-		return m.Relative
-	}
-	return -m.Relative
-}
-
 // safeAtMargin counts experiments in which a guardrail is safe at any look although the first
 // treatment loses exactly the margin.
 func (c *campaign) safeAtMargin(m stats.Margin) scenario {
-	c = c.change(func(c *campaign) { c.perWeek, c.lifts = c.weekly(), []float64{0, loss(m)} })
-	s := c.scenario(partGuards, guarded(m))
-	s.measure, s.most = "safe, at the margin", decisionAlpha
-	c.untilSafe(&s, m)
-	return s
+	loss := -m.Relative
+	if m.Down {
+		loss = m.Relative
+	}
+	return c.change(func(c *campaign) { c.lifts = []float64{0, loss} }).safe(m, "at the margin", 0, decisionAlpha)
 }
 
 // safeWithoutEffect counts experiments in which a guardrail is safe by the fourth look, at its
 // required sample. The treatment has no effect.
 func (c *campaign) safeWithoutEffect(m stats.Margin) scenario {
 	required, _ := c.size().RequiredForMargin(m)
-	c = c.change(func(c *campaign) { c.perWeek, c.weeks = (*required+weeksToPlan-1)/weeksToPlan, weeksToPlan })
-	s := c.scenario(partGuards, guarded(m))
-	s.measure, s.least, s.most = "safe, without an effect", decisionPower, 1
-	c.untilSafe(&s, m)
-	return s
+	return c.change(func(c *campaign) {
+		c.perWeek, c.weeks = (*required+weeksToPlan-1)/weeksToPlan, weeksToPlan
+	}).safe(m, "without an effect", decisionPower, 1)
 }
 
-func (c *campaign) untilSafe(s *scenario, m stats.Margin) {
+func (c *campaign) safe(m stats.Margin, detail string, least, most float64) scenario {
+	s := c.scenario(partGuards, guarded(m))
+	s.measure, s.least, s.most = "safe, "+detail, least, most
 	of := c.usually()
 	table := c.timetable(c.design(), of)
 	s.occurs = func(random *rand.Rand) bool {
 		at := of(random)
-		for week := range c.lastWeek() {
+		for week := range c.weeks {
 			if m.Safe(table(week, 0, at(week))) {
 				return true
 			}
 		}
 		return false
 	}
+	return s
 }
 
 // falseAlarm counts experiments without an effect in which the primary metric wins or loses,
@@ -81,7 +76,7 @@ func (c *campaign) falseAlarm(m stats.Margin) scenario {
 	s.occurs = func(random *rand.Rand) bool {
 		primary := of(random)
 		rails := []func(int) [][]totals{of(random), of(random)}
-		for week := range c.lastWeek() {
+		for week := range c.weeks {
 			strata := primary(week)
 			bad := slices.ContainsFunc(c.findings(table, week, strata), func(f stats.Finding) bool { return f.Direction != 0 })
 			harmed := func(m stats.Margin, strata [][]totals) bool {
@@ -191,29 +186,14 @@ func ratioScenarios() []scenario {
 	}
 }
 
-// cells divides a campaign by the shares of the cells of a breakdown, and ranks them by the
-// first look with stats.MinimumVisitors in each variation. Cells without such a look go.
+// cells divides a campaign by the shares of the cells of a breakdown. The largest cell has
+// stats.MinimumVisitors first, and so the first rank.
 func (c *campaign) cells(shares []float64) []*campaign {
-	type ranked struct {
-		*campaign
-		first int
-	}
-	var all []ranked
-	for _, share := range shares {
-		cell := ranked{campaign: c.daily(0)}
-		cell.perWeek = int64(math.Round(float64(c.weekly()) * share / sum(shares)))
-		smallest := float64(cell.perWeek) * slices.Min(c.shares) / sum(c.shares)
-		cell.first = int(math.Ceil(stats.MinimumVisitors/smallest)) - 1
-		if cell.first < c.lastWeek() {
-			all = append(all, cell)
-		}
-	}
-	slices.SortStableFunc(all, func(a, b ranked) int {
-		return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(b.perWeek, a.perWeek))
-	})
-	cells := make([]*campaign, len(all))
-	for i, cell := range all {
-		cells[i] = cell.campaign
+	var cells []*campaign
+	for _, share := range slices.SortedFunc(slices.Values(shares), func(a, b float64) int { return cmp.Compare(b, a) }) {
+		cells = append(cells, c.change(func(cell *campaign) {
+			cell.perWeek = int64(math.Round(float64(c.weekly()) * share / floats.Sum(shares)))
+		}))
 	}
 	return cells
 }
@@ -221,7 +201,7 @@ func (c *campaign) cells(shares []float64) []*campaign {
 // breakdown counts experiments in which a treatment without an effect is significant in any
 // cell at any look. The first lifts are those of the first treatments.
 func (c *campaign) breakdown(cellShares []float64, lifts ...float64) scenario {
-	c = c.change(func(c *campaign) { c.perWeek, c.lifts = c.weekly(), slices.Concat([]float64{0}, lifts) })
+	c = c.change(func(c *campaign) { c.lifts = slices.Concat([]float64{0}, lifts) })
 	s := c.scenario(partBreakdown, fmt.Sprintf("%d cells", len(cellShares)))
 	name := "winner or loser"
 	if len(lifts) > 0 {
@@ -237,7 +217,7 @@ func (c *campaign) breakdown(cellShares []float64, lifts ...float64) scenario {
 	s.occurs = func(random *rand.Rand) bool {
 		for i, cell := range cells {
 			at := streams[i](random)
-			for week := range cell.lastWeek() {
+			for week := range cell.weeks {
 				findings := cell.findings(tables[i], week, at(week))[len(lifts):]
 				if slices.ContainsFunc(findings, func(f stats.Finding) bool { return f.Direction != 0 }) {
 					return true
@@ -265,12 +245,4 @@ func breakdownScenarios() []scenario {
 		capped.with(50, 50).daily(2000).breakdown(eight),
 		usual.with(25, 25, 25, 25).asBayesian().breakdown(eight),
 	}
-}
-
-func sum(shares []float64) float64 {
-	total := 0.0
-	for _, share := range shares {
-		total += share
-	}
-	return total
 }

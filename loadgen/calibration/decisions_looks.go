@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"lifthouse/schema/catalogue"
@@ -30,12 +31,12 @@ type campaign struct {
 	perWeek  int64       // visitors over all variations; 0: a quarter of the required sample
 	ramp     [][]float64 // shares of the first weeks, of which the last remain; nil: no change
 	lifts    []float64   // of the first variations, control first; the others have none
-	weeks    int         // of looks; 0: weeksOfLooks
+	weeks    int         // of looks
 }
 
 // with returns the campaign with the given shares of the traffic, control first.
 func (c campaign) with(shares ...float64) *campaign {
-	c.shares = shares
+	c.shares, c.weeks = shares, weeksOfLooks
 	return &c
 }
 
@@ -115,7 +116,7 @@ func (c *campaign) lift(arm int) float64 {
 // arrivals returns the visitors by variation in a period, which has a number from 0. They do
 // not depend on random numbers.
 func arrivals(visitors float64, shares []float64, period int) []int64 {
-	total := sum(shares)
+	total := floats.Sum(shares)
 	arriving := make([]int64, len(shares))
 	for i, share := range shares {
 		each := visitors * share / total
@@ -193,7 +194,7 @@ func (c *campaign) sequences(design stats.LookDesign) judge {
 func (c *campaign) timetable(design stats.LookDesign, s stream) judge {
 	taus := sync.OnceValue(func() [][]float64 {
 		first, at := c.sequences(design), s(rand.New(rand.NewPCG(1, 1)))
-		taus := make([][]float64, c.lastWeek())
+		taus := make([][]float64, c.weeks)
 		for week := range taus {
 			strata := at(week)
 			for treatment := range len(c.shares) - 1 {
@@ -213,14 +214,6 @@ func (c *campaign) timetable(design stats.LookDesign, s stream) judge {
 		}
 		return design.NewSequence().Analyze(tau, c.strata(treatment, strata), c.revenue)
 	}
-}
-
-// lastWeek returns the number of looks.
-func (c *campaign) lastWeek() int {
-	if c.weeks > 0 {
-		return c.weeks
-	}
-	return weeksOfLooks
 }
 
 // findings returns what a look says of the treatments.
@@ -247,7 +240,7 @@ func (c *campaign) findings(of judge, week int, strata [][]totals) []stats.Findi
 // outcome returns the outcome of an experiment. Nothing replaces a winner.
 func (c *campaign) outcome(of judge, at func(week int) [][]totals) *stats.Outcome {
 	var looks [][]stats.Finding
-	for week := range c.lastWeek() {
+	for week := range c.weeks {
 		looks = append(looks, c.findings(of, week, at(week)))
 		if found := stats.ConcludeLooks(looks[week:]); found != nil && found.Winner {
 			break

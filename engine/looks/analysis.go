@@ -66,9 +66,10 @@ type Analysis struct {
 	Primary    Question
 	Outcome    *stats.Outcome // the winner or the loser; nil: none
 	Guardrails []Guardrail
-	SecondaryP [][]float64 // of the last look, by declared secondary goal and treatment; NaN: not known
-	MismatchP  *float64    // the smallest p-value of the sample ratio at the end of any full day; nil: not known
-	Visitors   int64       // of all full days
+	Harm       []GuardrailStatus // of the primary metric, whose margin is the minimum effect, by treatment
+	SecondaryP [][]float64       // of the last look, by declared secondary goal and treatment; NaN: not known
+	MismatchP  *float64          // the smallest p-value of the sample ratio at the end of any full day; nil: not known
+	Visitors   int64             // of all full days
 }
 
 // Guardrail has the looks of a guardrail, and what they say of each variation.
@@ -139,6 +140,7 @@ func (a *Analyzer) Analyze(s *Schedule, primary *Sums, guardrails, secondary []*
 	p := primary.plan
 	found := &Analysis{Schedule: s, Plan: p, Primary: a.question(s, primary, recorded)}
 	found.conclude()
+	found.Harm = a.guardrailOf(s, primary, stats.Margin{Relative: p.Rules.MDE / 100}, &found.Primary)
 	for i, sums := range guardrails {
 		found.Guardrails = append(found.Guardrails, a.guardrail(s, sums, p.Declared.Guardrails[i].Margin, recorded))
 	}
@@ -366,8 +368,14 @@ func addChances(p *plan.Plan, rows []Row, strata []stratumData) {
 // guardrail returns the looks of a guardrail and what they say of each variation: the first
 // look at which it is safe, and the first look or day at which it is harmed, which precedes.
 func (a *Analyzer) guardrail(s *Schedule, sums *Sums, margin stats.Margin, recorded []Record) Guardrail {
-	p := sums.plan
 	found := Guardrail{Question: a.question(s, sums, recorded)}
+	found.Status = a.guardrailOf(s, sums, margin, &found.Question)
+	return found
+}
+
+// guardrailOf returns what the looks and days say of a margin, for each treatment.
+func (a *Analyzer) guardrailOf(s *Schedule, sums *Sums, margin stats.Margin, looks *Question) []GuardrailStatus {
+	p := sums.plan
 	treatments := len(p.Variations) - 1
 	type dayData struct {
 		End    time.Time
@@ -389,7 +397,7 @@ func (a *Analyzer) guardrail(s *Schedule, sums *Sums, margin stats.Margin, recor
 		all := make([]GuardrailStatus, treatments)
 		for t := range all {
 			status := GuardrailStatus{Status: NotYetKnown, Reason: stats.ReasonTooFewVisitors}
-			for _, rows := range found.Rows {
+			for _, rows := range looks.Rows {
 				if margin.Safe(rows[t].LookResult) {
 					status.Status, status.DecidedAt = Safe, rows[t].End
 					break
@@ -409,8 +417,7 @@ func (a *Analyzer) guardrail(s *Schedule, sums *Sums, margin stats.Margin, recor
 		}
 		return all
 	}
-	found.Status = keep(a, compute, "guardrail", margin, p.Rules.SignificanceLevel, p.Rules.PlannedVisitors, len(p.Declared.Guardrails), p.Metric, p.Variations, days, found.Rows)
-	return found
+	return keep(a, compute, "guardrail", margin, p.Rules.SignificanceLevel, p.Rules.PlannedVisitors, len(p.Declared.Guardrails), p.Metric, p.Variations, days, looks.Rows)
 }
 
 // adjustedP returns the fixed-horizon p-values of the last look over all its visitors,

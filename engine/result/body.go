@@ -18,6 +18,9 @@ func New(plan *plan.Plan, found *visit.Rows, a *looks.Analysis) *Report {
 	result.Checks.Outliers = outliersCheck(found.Outliers, result.Totals.GoalsReached)
 	result.keepMismatch(plan, a)
 	result.conclude(plan, a)
+	if a != nil {
+		result.Power = result.power(plan, a.FirstView.Time, found.Through)
+	}
 	results := &Report{
 		Methodology:       plan.Rules.Methodology,
 		SignificanceLevel: plan.Rules.SignificanceLevel,

@@ -49,7 +49,6 @@ func (r *Report) ConcludeCells(found map[string]*looks.Analysis) {
 			j.Variations[t+1].Comparison = NewComparison(c)
 		}
 		j.conclude(b.plan, found[b.names[i]])
-		j.Power = nil
 		r.Breakdown[i] = BreakdownCell{Value: b.names[i], Cell: j.Cell}
 	}
 }

@@ -2,6 +2,7 @@ package result
 
 import (
 	"math"
+	"time"
 
 	"lifthouse/engine/looks"
 	"lifthouse/engine/plan"
@@ -66,29 +67,29 @@ type cellResult struct {
 	Cell
 	comparisons []stats.Comparison
 	mismatch    bool // of the sample ratio
+	control     stats.Sample
+	total       visit.Moments // over all variations
 }
 
-// evaluate computes the metrics, comparisons, power and checks of a cell.
+// evaluate computes the metrics, comparisons and checks of a cell.
 func (c *cell) evaluate(plan *plan.Plan, found *visit.Rows) cellResult {
-	j, control, total := c.compare(plan)
-	j.Checks, j.Totals = c.checks(plan, found), newCounts(&total)
+	j := c.compare(plan)
+	j.Checks, j.Totals = c.checks(plan, found), newCounts(&j.total)
 	if len(j.Variations) == 0 || !plan.Rules.Compare {
 		return j
 	}
-	j.Power = powerOf(plan, control, &total)
 	j.mismatch = j.Checks.SampleRatio != nil && j.Checks.SampleRatio.Mismatch
 	return j
 }
 
-// compare computes the metrics and comparisons of the variations. It also returns the sample
-// of control and the moments over all variations.
-func (c *cell) compare(plan *plan.Plan) (j cellResult, control stats.Sample, total visit.Moments) {
-	j.Variations = []VariationResults{}
+// compare computes the metrics and comparisons of the variations.
+func (c *cell) compare(plan *plan.Plan) cellResult {
+	j := cellResult{Cell: Cell{Variations: []VariationResults{}}}
 	options := options(plan)
 	samples := make([]stats.Sample, 0, len(plan.Variations))
 	for _, v := range plan.Variations {
 		m := c.counted[v.ID]
-		total = total.Merge(m)
+		j.total = j.total.Merge(m)
 		samples = append(samples, looks.SampleOf(&m, plan.Metric))
 		j.Variations = append(j.Variations, VariationResults{
 			ID: v.ID, Name: v.Name, Control: v.Control, Share: v.Share,
@@ -96,15 +97,16 @@ func (c *cell) compare(plan *plan.Plan) (j cellResult, control stats.Sample, tot
 		})
 	}
 	if len(samples) == 0 || !plan.Rules.Compare {
-		return j, control, total
+		return j
 	}
-	capped := total.Capped()
+	capped := j.total.Capped()
 	options.NonNegative = looks.NeverNegative(&capped, plan.Metric)
 	j.comparisons = stats.Compare(samples[0], samples[1:], options)
 	for i, comparison := range j.comparisons {
 		j.Variations[i+1].Comparison = NewComparison(comparison)
 	}
-	return j, samples[0], total
+	j.control = samples[0]
+	return j
 }
 
 func options(p *plan.Plan) stats.Options {
@@ -116,27 +118,32 @@ func options(p *plan.Plan) stats.Options {
 	}
 }
 
-// powerOf returns the progress towards the sample that finds the minimum effect at one of the
-// planned looks.
-func powerOf(p *plan.Plan, control stats.Sample, total *visit.Moments) *Power {
-	size, reason := sampleSize(p, control, total)
+// power returns the progress towards the sample that finds the minimum effect at one of the
+// planned looks. first is the first view of the subject.
+func (j *cellResult) power(p *plan.Plan, first, through time.Time) *Power {
+	if len(j.Variations) == 0 || !p.Rules.Compare {
+		return nil
+	}
+	o, capped, daily := options(p), j.total.Capped(), perDay(&j.total, first, through)
+	size, reason := stats.NewSampleSize(stats.SamplePlan{
+		Control: j.control, NonNegative: looks.NeverNegative(&capped, p.Metric), Shares: o.Shares, Looks: plannedLooks(p, daily),
+		Power: float64(p.Rules.Power) / 100, Prior: o.Prior,
+	}, stats.NewLookDesign(o.Alpha(), o.Shares))
 	if reason != "" {
 		return &Power{Reason: reason}
 	}
-	return newPower(size.Progress(p.Rules.MDE/100, total.Visitors, perDay(total)))
+	return newPower(size.Progress(p.Rules.MDE/100, j.total.Visitors, daily))
 }
 
-// perDay returns the mean visitors of the recent full days: at most a week, and fewer if the
-// first visitors came later.
-func perDay(total *visit.Moments) float64 { return float64(total.Recent) / plan.RecentDays }
-
-func sampleSize(p *plan.Plan, control stats.Sample, total *visit.Moments) (*stats.SampleSize, stats.Reason) {
-	o := options(p)
-	capped := total.Capped()
-	return stats.NewSampleSize(stats.SamplePlan{
-		Control: control, NonNegative: looks.NeverNegative(&capped, p.Metric), Shares: o.Shares, Looks: plannedLooks(p, perDay(total)),
-		Power: float64(p.Rules.Power) / 100, Prior: o.Prior,
-	}, stats.NewLookDesign(o.Alpha(), o.Shares))
+// perDay returns the mean number of visitors of the days before the last acceptance time: of
+// a week, or of the time since the first view if that is shorter.
+func perDay(total *visit.Moments, first, through time.Time) float64 {
+	_, end := plan.Recent(through)
+	const hoursOfDay = 24
+	if days := end.Sub(first).Hours() / hoursOfDay; days > 0 && days < plan.RecentDays {
+		return float64(total.Recent) / days
+	}
+	return float64(total.Recent) / plan.RecentDays
 }
 
 // plannedLooks returns the number of looks until the end of the plan. A planned number of

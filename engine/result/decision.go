@@ -92,6 +92,7 @@ const (
 	reasonWinner          stats.Reason = "WINNER"
 	reasonLoser           stats.Reason = "LOSER"
 	reasonGuardrailHarmed stats.Reason = "GUARDRAIL_HARMED"
+	reasonPrimaryHarmed   stats.Reason = "PRIMARY_HARMED"
 	reasonGuardrailOpen   stats.Reason = "GUARDRAIL_OPEN"
 	reasonGuardrailsSafe  stats.Reason = "GUARDRAILS_SAFE"
 	reasonMinDays         stats.Reason = "MIN_DAYS"
@@ -158,10 +159,9 @@ func (d *decider) harmed(treatment int) *Decision {
 	}
 	var found *Decision
 	var names []string
-	for i := range d.looks.Guardrails {
-		status := &d.looks.Guardrails[i].Status[treatment]
+	add := func(status *looks.GuardrailStatus, reason DecisionReason, name string) {
 		if status.Status != looks.Harmed {
-			continue
+			return
 		}
 		if found == nil {
 			found = d.about(DecisionRollBack, d.Variations[treatment+1].ID, &status.DecidedAt)
@@ -169,8 +169,14 @@ func (d *decider) harmed(treatment int) *Decision {
 		if status.DecidedAt.Before(*found.DecidedAt) {
 			found.DecidedAt = &status.DecidedAt
 		}
-		found.Reasons = append(found.Reasons, d.ofGuardrail(reasonGuardrailHarmed, i, "is harmed by more than its margin"))
-		names = append(names, d.guardrailName(i))
+		found.Reasons, names = append(found.Reasons, reason), append(names, name)
+	}
+	if treatment < len(d.looks.Harm) {
+		primary := metricInWords[d.plan.Declared.Metric]
+		add(&d.looks.Harm[treatment], DecisionReason{Code: reasonPrimaryHarmed, Text: primary + " is harmed by more than the minimum effect"}, primary)
+	}
+	for i := range d.looks.Guardrails {
+		add(&d.looks.Guardrails[i].Status[treatment], d.ofGuardrail(reasonGuardrailHarmed, i, "is harmed by more than its margin"), d.guardrailName(i))
 	}
 	if found != nil {
 		found.Text = fmt.Sprintf("Roll back %s: it harms %s by more than the margin.", found.Text, strings.Join(names, " and "))

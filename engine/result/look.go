@@ -49,7 +49,7 @@ func nextLook(a *looks.Analysis) *NextLook {
 	if a == nil || a.Next.IsZero() {
 		return nil
 	}
-	return &NextLook{Number: len(a.Looks) + 1, End: a.Next}
+	return &NextLook{Number: len(a.Looks) + 1, End: a.Next, PublishedAt: a.Next.Add(a.Plan.Rules.Maturity)}
 }
 
 // describes reports whether a report is about other than what the looks decide: its numbers

@@ -56,8 +56,7 @@ func NewPoint(p *plan.Plan, bucket int64, rows []visit.Row) Point {
 }
 
 func pointOf(p *plan.Plan, bucket int64, through *cell) Point {
-	j, _, _ := through.compare(p)
-	return Point{Time: EndOf(p, bucket), Variations: j.Variations}
+	return Point{Time: EndOf(p, bucket), Variations: through.compare(p).Variations}
 }
 
 // EndOf returns the end of a bucket or of the window, whichever is earlier.

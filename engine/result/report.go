@@ -73,8 +73,9 @@ type Recomputed struct {
 
 // NextLook is the next look of a running subject.
 type NextLook struct {
-	Number int       `json:"number"`
-	End    time.Time `json:"end"` // the earliest time
+	Number      int       `json:"number"`
+	End         time.Time `json:"end"`         // the earliest time
+	PublishedAt time.Time `json:"publishedAt"` // once late events are in
 }
 
 // Point is the report of a window that ends at Time.

@@ -134,7 +134,7 @@ func (r *ScorecardRow) setRole(p *plan.Plan) {
 
 // compare computes the metric of the variations, and compares them with control.
 func (r *ScorecardRow) compare() {
-	j, _, _ := r.cell.compare(r.plan)
+	j := r.cell.compare(r.plan)
 	for i := range j.Variations {
 		v := &j.Variations[i]
 		if v.Comparison != nil {

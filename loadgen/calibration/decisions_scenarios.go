@@ -155,7 +155,7 @@ func (c *campaign) late(share float64) stream {
 	}
 }
 
-// switching is the stream of visitors of whom a share sees the other variation in the same
+// switching is the stream of visitors. A share of them sees the other variation in the same
 // week or in the 3 weeks after. They are in the looks before that.
 func (c *campaign) switching(share float64) stream {
 	const weeks = 4

@@ -260,11 +260,10 @@ func (s *SampleSize) Detectable(n float64) (*float64, Reason) {
 	}
 	excess := func(lift float64) float64 {
 		se, _ := s.standardError(lift, n)
-		theta := s.theta
-		if s.plan.Prior != nil {
-			theta = s.drift(s.upperBounds(se))
+		if s.plan.Prior != nil { // as below, without the root of the drift
+			return s.upwardPaths(s.upperBounds(se))(lift/se) - s.plan.Power
 		}
-		return lift - theta*se
+		return lift - s.theta*se
 	}
 	if !(most > 1e-9) || excess(most) < 0 {
 		return nil, ReasonLiftImpossible

@@ -48,7 +48,7 @@ func reportFiles(t *testing.T, dir string) []string {
 			{Measure: "false positives", Methodology: "frequentist", Level: 95, Metric: "goalConversionRate", Shape: "even", Nominal: 0.05, Sense: calibration.Exact, Count: 102, Experiments: 2000, Observed: 0.051, Lower: 0.03, Upper: 0.07},
 		}}),
 		"--decisions", write("decisions.json", calibration.Decisions{Experiments: 4000, Seed: 1, Rows: []calibration.DecisionRow{
-			{Part: "A/A", Scenario: "rate 5 %, 50/50", Methodology: "frequentist", Planned: 62462, Measure: "winner or loser", Experiments: 4000, Rate: 0.0437, Most: 0.05, Upper: 0.0569},
+			{Part: "A/A", Scenario: "rate 5 %, 50/50", Methodology: "frequentist", Planned: 62462, Measure: "winner or loser", Experiments: 4000, Rate: 0.0437, Error: 0.0032, Most: 0.05, Upper: 0.0569},
 			{Part: "A/A", Scenario: "rate 1 %, 50/50", Methodology: "frequentist", Planned: 85381, Measure: "winner or loser", Experiments: 4000, Rate: 0.0415, Most: 0.054, Upper: 0.0611},
 		}}),
 		"--section", "Import=" + text,
@@ -80,7 +80,7 @@ func TestReport(t *testing.T) {
 		},
 		filepath.Join(details, "calibration.svg"): {"frequentist 95"},
 		filepath.Join(details, "decisions.md"): {
-			"4,000 simulated experiments", "## A/A", "| rate 5 %, 50/50 | frequentist | 62462 | winner or loser | 4000 | ≤ 0.05 | 0.0437 | 0.0000–0.0569 | ok |", "| from the data (≈ 85381) |",
+			"4,000 simulated experiments", "## A/A", "| rate 5 %, 50/50 | frequentist | 62462 | winner or loser | ≤ 0.05 | 0.0437 | 0.0032 | 0.0000–0.0569 | ok |",
 		},
 	} {
 		text, err := os.ReadFile(file)

@@ -85,8 +85,13 @@ func TestTableHoldsAnything(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		input, err := calculator.Parse(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer := input.Answer()
 		for _, width := range []int{80, 120} {
-			for row := range strings.Lines(drawn(t, string(line), Screen{Width: width})) {
+			for row := range strings.Lines(Comparison(input, answer, Screen{Width: width})) {
 				if n := uniseg.StringWidth(strings.TrimSuffix(row, "\n")); n > width || strings.Contains(row, "Inf") || strings.Contains(row, "NaN") {
 					t.Fatalf("%s\nhas a line of %d columns:\n%s", line, n, row)
 				}

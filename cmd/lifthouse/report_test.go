@@ -33,8 +33,8 @@ variation  visitors  converted    rate     95 % interval
 Control           6          2  33.3 %   [9.7 %, 70.0 %]
 New               4          3  75.0 %  [30.1 %, 95.4 %]
 
-variation    lift    95 % interval       p  always-valid p  verdict
-New        +125 %  [-39 %, +786 %]  0.2207               –  not enough data
+variation    lift    95 % interval       p  p at look 1  verdict
+New        +125 %  [-39 %, +786 %]  0.2207            –  not enough data
 
 New         ├──┼────────●───────────────────────────────────────────────────┤
 lift     ──────┼──────────────┴───────────────┴───────────────┴───────────────┴─
@@ -42,13 +42,12 @@ lift     ──────┼──────────────┴─�
 
 Variation New: there are too few visitors (a verdict needs 100 in each
   variation).
-The p-value is valid for a single look at the planned end. The always-valid
-  p-value is valid at every look.
+The p-value is that of a single test. Conclusions come from the looks.
 Warning: 15.4 % of the visitors were exposed to more than one variation
 Warning: events have variation ids that the catalogue does not declare; their
   visitors are not in the report
-Planned look: not reached yet (10 of 1,633 visitors).
-Sample: 1 % of the 1,633 required visitors.
+Looks: 1, the last one on 2026-05-07 with 9 visitors.
+Sample: 1 % of the 1,703 required visitors.
 
 By device
 
@@ -58,13 +57,9 @@ mobile · New              3          2   66.7 %   [20.8 %, 93.9 %]
 desktop · Control         2          0    0.0 %    [0.0 %, 65.8 %]
 desktop · New             1          1  100.0 %  [20.7 %, 100.0 %]
 
-variation           lift    95 % interval       p  always-valid p
-mobile · New       +33 %  [-69 %, +455 %]  0.6831               –
-desktop · New          –       [-48 %, ∞)  0.1573               –
-
-variation          verdict
-mobile · New       not enough data
-desktop · New      not enough data
+variation           lift    95 % interval       p  verdict
+mobile · New       +33 %  [-69 %, +455 %]  0.6831  not enough data
+desktop · New          –       [-48 %, ∞)  0.1573  not enough data
 
 mobile · New         ├───────┼──●────────────────────────────────────────────┤
 desktop · New          ├─────┼─────────────────────────────────────────────────▶

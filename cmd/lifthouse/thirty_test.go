@@ -67,8 +67,9 @@ func TestThirtyEventsByHand(t *testing.T) {
 	if len(c.UnknownVariations) != 1 || c.UnknownVariations[0] != (result.UnknownVariation{VariationID: 7, Visitors: 1, Events: 2}) {
 		t.Errorf("unknownVariations = %+v, want 1 visitor and 2 events of 7", c.UnknownVariations)
 	}
-	if s := c.SampleRatio; s.PValue != nil || s.Reason != stats.ReasonTooFewVisitors || s.Observed[0] != 8 || s.Observed[1] != 4 {
-		t.Errorf("sampleRatio = %+v, want 8 and 4 and too few", s)
+	// 1/p is Π (1 + k/1500) over k < 8 and k < 4, divided by Π (1 + k/3000) over k < 12.
+	if s := c.SampleRatio; !near(s.PValue, 0.9993396354831753) || s.Mismatch || s.Observed[0] != 8 || s.Observed[1] != 4 {
+		t.Errorf("sampleRatio = %+v, want 8 and 4 and no mismatch", s)
 	}
 
 	checkThirtyScore(t, h)

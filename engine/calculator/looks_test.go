@@ -40,43 +40,51 @@ func TestLooksConclude(t *testing.T) {
 	}{
 		{
 			"a winner", weekly("", rateSums(4000, 200, 240), rateSums(8000, 400, 500)),
-			stats.StatusWinner, 1, 2, []bool{true},
+			stats.StatusWinner, 1, 2,
+			[]bool{true},
 			"Variation 1 is better than control at look 2: a lift of +25.0 % (95 % interval +3.9 % to +50.3 %).",
 		},
 		{
 			"later looks do not withdraw it", weekly("", rateSums(4000, 200, 240), rateSums(8000, 400, 500), rateSums(12000, 600, 610)),
-			stats.StatusWinner, 1, 2, []bool{false},
+			stats.StatusWinner, 1, 2,
+			[]bool{false},
 			"Variation 1 is better than control at look 2 of 3: a lift of +25.0 % (95 % interval +3.9 % to +50.3 %).",
 		},
 		{
 			"a winner follows a loser", weekly("", rateSums(4000, 400, 270, 410), rateSums(8000, 800, 600, 1100)),
-			stats.StatusWinner, 2, 2, []bool{true, true},
+			stats.StatusWinner, 2, 2,
+			[]bool{true, true},
 			"Variation 2 is better than control at look 2: a lift of +37.5 % (95 % interval +20.5 % to +57.0 %).",
 		},
 		{
 			"too early for the same lift", weekly("", rateSums(8000, 400, 480)),
-			stats.StatusInconclusive, 0, 0, []bool{false},
+			stats.StatusInconclusive, 0, 0,
+			[]bool{false},
 			"No variation differs significantly from control by look 1 (95 % level); 934 more visitors are needed to detect a lift of 20 %.",
 		},
 		{
 			"the end of the plan", weekly("", rateSums(4000, 400, 400), rateSums(8000, 800, 800), rateSums(12000, 1200, 1200), rateSums(16000, 1600, 1600)),
-			stats.StatusInconclusive, 0, 0, []bool{false},
+			stats.StatusInconclusive, 0, 0,
+			[]bool{false},
 			"No variation differs significantly from control by look 4 (95 % level); the sample is large enough to detect a lift of 20 %. " +
 				"This rules out a lift above +7.1 % or below -6.6 %.",
 		},
 		{
 			"no new visitors", weekly("", rateSums(8000, 400, 480), rateSums(8000, 400, 480)),
-			stats.StatusInconclusive, 0, 0, []bool{false},
+			stats.StatusInconclusive, 0, 0,
+			[]bool{false},
 			"No conclusion at look 2: no new visitors have come since the look before.",
 		},
 		{
 			"Bayesian", weekly(`"methodology":"bayesian",`, rateSums(8000, 400, 520)),
-			stats.StatusWinner, 1, 1, []bool{true},
+			stats.StatusWinner, 1, 1,
+			[]bool{true},
 			"Variation 1 is better than control at look 1: a lift of +30.0 % (95 % interval +6.0 % to +59.5 %), with a chance of 99.97 % to beat control.",
 		},
 		{
 			"too few visitors", weekly("", rateSums(90, 5, 6)),
-			stats.StatusInsufficientData, 0, 0, []bool{false},
+			stats.StatusInsufficientData, 0, 0,
+			[]bool{false},
 			"Not enough data for a verdict: there are too few visitors (a verdict needs 100 in each variation).",
 		},
 	} {
@@ -154,11 +162,13 @@ func TestFaultsOfLooks(t *testing.T) {
 		{`[]`, []query.Fault{{Name: "looks", Value: "[]", Detail: "must be an array of 1 to 200 looks, have 0"}}},
 		{`[5]`, []query.Fault{{Name: "looks[0]", Value: "5", Detail: `must be an object: {"tau": …}`}}},
 		{`[{"tua":1}]`, []query.Fault{
-			{Name: "looks[0].tua", Value: "1", Detail: "did you mean tau?"}, {Name: "looks[0].variations", Detail: "is missing: must be an array of 2 variations"},
+			{Name: "looks[0].tua", Value: "1", Detail: "did you mean tau?"},
+			{Name: "looks[0].variations", Detail: "is missing: must be an array of 2 variations"},
 			{Name: "looks[0].days", Detail: "is missing: must be an integer from 1 to 3650"},
 		}},
 		{`[{"tau":0,` + valid + `},{"tau":1,"days":7,` + valid + `},{"days":-1,` + valid + `}]`, []query.Fault{
-			{Name: "looks[0].tau", Value: "0", Detail: "must be above 0"}, {Name: "looks[1].tau", Value: "1", Detail: "must be omitted, because days is given"},
+			{Name: "looks[0].tau", Value: "0", Detail: "must be above 0"},
+			{Name: "looks[1].tau", Value: "1", Detail: "must be omitted, because days is given"},
 			{Name: "looks[2].days", Value: "-1", Detail: "must be an integer from 1"},
 		}},
 		{`[{"days":14,` + valid + `},{"days":14,` + valid + `},{"tau":0.4,` + valid + `}]`, []query.Fault{

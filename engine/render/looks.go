@@ -12,8 +12,17 @@ import (
 // was recorded, and whether the events of today say otherwise.
 func Looks(r *result.Report) string {
 	columns := []column{
-		{title: "look"}, {title: "until", left: true}, {title: "visitors"}, {title: "variation", left: true}, {title: "lift"}, {title: "interval"},
-		{title: "z"}, {title: "bound"}, {title: "p"}, {title: "", left: true}, {title: "recorded", left: true},
+		{title: "look"},
+		{title: "until", left: true},
+		{title: "visitors"},
+		{title: "variation", left: true},
+		{title: "lift"},
+		{title: "interval"},
+		{title: "z"},
+		{title: "bound"},
+		{title: "p"},
+		{title: "", left: true},
+		{title: "recorded", left: true},
 	}
 	names := map[int64]string{}
 	for _, v := range r.Variations {

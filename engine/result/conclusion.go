@@ -118,6 +118,7 @@ func (j *cellResult) sentence(p *plan.Plan, a *looks.Analysis) string {
 		return "This report describes: only the primary metric of all visitors has a conclusion."
 	case stats.ReasonTooEarly:
 		return "There was no look yet" + whenNext(a) + "."
+	default:
 	}
 	last := &a.Looks[len(a.Looks)-1]
 	return fmt.Sprintf("No variation differed significantly from %s at look %d on %s%s.", j.Variations[0].Name, last.Number, lastDay(last.End), whenNext(a))

@@ -283,7 +283,7 @@ func (d *decider) noWinner() *Decision {
 		return nil
 	}
 	rows := d.looks.Primary.Rows[len(d.looks.Primary.Rows)-1]
-	if rows[0].Tau < 1 && !(d.plan.Ended && d.looks.Next.IsZero()) {
+	if rows[0].Tau < 1 && (!d.plan.Ended || !d.looks.Next.IsZero()) {
 		return nil
 	}
 	text := fmt.Sprintf("No winner after %d days", rows[0].Days)

@@ -457,26 +457,23 @@ ENGINE = MergeTree
 PARTITION BY bucket
 ORDER BY (generation, goal_id, device, country, os, region, city, browser, channel, first_time)
 
-CREATE TABLE IF NOT EXISTS conclusions ON CLUSTER `lift-1`
+CREATE TABLE IF NOT EXISTS looks ON CLUSTER `lift-1`
 (
     `website_id` Int64,
     `subject` LowCardinality(String) COMMENT 'campaign or widget',
     `subject_id` Int64,
     `experiment_id` Int64,
-    `question` UInt64 COMMENT 'hash of all that the declared question depends on: goal, metric, rules, variations, shares',
+    `question` UInt64 COMMENT 'hash of the declared rules: methodology, level, clock, variations',
     `goal_id` Int64 COMMENT '0: all goals count',
     `metric` LowCardinality(String),
-    `segment` UInt32 COMMENT 'number of the period of equal shares, from 1',
-    `status` LowCardinality(String) COMMENT 'winner or loser',
     `variation_id` Int64,
-    `basis` LowCardinality(String) COMMENT 'plannedLook or alwaysValid',
-    `decided_at` DateTime64(3, 'UTC') COMMENT 'end of the day that decided',
-    `visitors` Int64 COMMENT 'counted until then, over all variations',
-    `comparison` String COMMENT 'JSON: the figures of the variation at that time, as in the results body',
+    `look` UInt32 COMMENT 'number of the look, from 1',
+    `ended_at` DateTime64(3, 'UTC') COMMENT 'end of the look',
+    `body` String COMMENT 'JSON: counts, critical value, z, p, intervals',
     `recorded_at` DateTime64(3, 'UTC')
 )
 ENGINE = ReplicatedMergeTree('/clickhouse/lifthouse/{uuid}/all', '{shard}-{replica}')
-ORDER BY (website_id, subject, subject_id, experiment_id, recorded_at)
+ORDER BY (website_id, subject, subject_id, experiment_id, question, goal_id, metric, variation_id, look, recorded_at)
 
 CREATE TABLE IF NOT EXISTS repeats ON CLUSTER `lift-1`
 (

@@ -29,22 +29,6 @@ CREATE TABLE catalogue (`account_id` Int64 COMMENT 'owner; an account row carrie
   `writer` String COMMENT 'process that wrote the row',
   `changed_by` String COMMENT 'token or command') ENGINE = ReplacingMergeTree(version) PRIMARY KEY (account_id, kind, id, facet) ORDER BY (account_id, kind, id, facet, writer) SETTINGS index_granularity = 8192
 
-CREATE TABLE conclusions (`website_id` Int64,
-  `subject` LowCardinality(String) COMMENT 'campaign or widget',
-  `subject_id` Int64,
-  `experiment_id` Int64,
-  `question` UInt64 COMMENT 'hash of all that the declared question depends on: goal, metric, rules, variations, shares',
-  `goal_id` Int64 COMMENT '0: all goals count',
-  `metric` LowCardinality(String),
-  `segment` UInt32 COMMENT 'number of the period of equal shares, from 1',
-  `status` LowCardinality(String) COMMENT 'winner or loser',
-  `variation_id` Int64,
-  `basis` LowCardinality(String) COMMENT 'plannedLook or alwaysValid',
-  `decided_at` DateTime64(3, 'UTC') COMMENT 'end of the day that decided',
-  `visitors` Int64 COMMENT 'counted until then, over all variations',
-  `comparison` String COMMENT 'JSON: the figures of the variation at that time, as in the results body',
-  `recorded_at` DateTime64(3, 'UTC')) ENGINE = MergeTree ORDER BY (website_id, subject, subject_id, experiment_id, recorded_at) SETTINGS index_granularity = 8192
-
 CREATE TABLE conversions (`bucket` UInt16,
   `generation` UInt64,
   `refresh` UInt64,
@@ -174,6 +158,19 @@ CREATE TABLE exposures (`bucket` UInt16 COMMENT 'large generations have a bucket
   `later_hours` Array(UInt32) COMMENT 'hours of the other events since the first view, ascending, after the hour of the first view' CODEC(ZSTD(1)),
   `later_kinds` Array(UInt8) COMMENT 'their kinds, as in the column event of events' CODEC(ZSTD(1)),
   `last_ms` UInt64 COMMENT 'time of the last event, in milliseconds after the first view' CODEC(T64, LZ4)) ENGINE = MergeTree PARTITION BY bucket ORDER BY (generation, device, country, os, region, city, browser, channel, first_time) SETTINGS index_granularity = 8192
+
+CREATE TABLE looks (`website_id` Int64,
+  `subject` LowCardinality(String) COMMENT 'campaign or widget',
+  `subject_id` Int64,
+  `experiment_id` Int64,
+  `question` UInt64 COMMENT 'hash of the declared rules: methodology, level, clock, variations',
+  `goal_id` Int64 COMMENT '0: all goals count',
+  `metric` LowCardinality(String),
+  `variation_id` Int64,
+  `look` UInt32 COMMENT 'number of the look, from 1',
+  `ended_at` DateTime64(3, 'UTC') COMMENT 'end of the look',
+  `body` String COMMENT 'JSON: counts, critical value, z, p, intervals',
+  `recorded_at` DateTime64(3, 'UTC')) ENGINE = MergeTree ORDER BY (website_id, subject, subject_id, experiment_id, question, goal_id, metric, variation_id, look, recorded_at) SETTINGS index_granularity = 8192
 
 CREATE TABLE migrations (`name` String,
   `checksum` String,

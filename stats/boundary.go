@@ -3,6 +3,7 @@ package stats
 import (
 	"math"
 	"slices"
+	"sort"
 	"sync"
 
 	"gonum.org/v1/gonum/integrate/quad"
@@ -108,10 +109,14 @@ func (b *Boundary) Restore(information, spent, critical float64) {
 }
 
 // ladder has the boundaries of one comparison at ladderLevels levels between .999 and 1e-12,
-// descending.
+// descending. A level is computed when a p-value needs it.
 type ladder struct {
-	boundaries [ladderLevels]Boundary
-	critical   [ladderLevels]float64 // at the last look
+	looks []LookPoint
+	steps [ladderLevels]struct {
+		boundary Boundary
+		added    int     // looks of the boundary
+		critical float64 // at the last of them
+	}
 }
 
 const ladderLevels = 40
@@ -122,49 +127,55 @@ func (l *ladder) level(i int) float64 {
 	return normalSurvival(first + (last-first)*float64(i)/(ladderLevels-1))
 }
 
-func (l *ladder) add(look LookPoint) {
-	for i := range l.boundaries {
-		l.critical[i], _ = l.boundaries[i].Add(look.Information, Spend(look.Tau, l.level(i)))
+// critical returns the critical value of the last look at a level.
+func (l *ladder) critical(i int) float64 {
+	step := &l.steps[i]
+	for ; step.added < len(l.looks); step.added++ {
+		look := l.looks[step.added]
+		step.critical, _ = step.boundary.Add(look.Information, Spend(look.Tau, l.level(i)))
 	}
+	return step.critical
 }
 
 // pValue returns the level at which the critical value of the last look is |z|. It is 1 if
 // the look is not significant at .999, has no critical value, or has nothing to spend.
 //
-// ln a is interpolated between the levels by a polynomial in the critical value. The
+// ln a is interpolated between the nearest levels by a polynomial in the critical value. The
 // relative error is below 1e-6 for a p-value from 1e-9 to .1, and below 3e-5 for a larger
 // one.
 func (l *ladder) pValue(z float64) float64 {
+	const order = 6
+	z = math.Abs(z)
+	at := sort.Search(ladderLevels, func(i int) bool { return l.critical(i) >= z })
+	first := max(0, min(at-order/2, ladderLevels-order))
+	for first > 0 && l.critical(first+order-1) >= largestCritical {
+		first--
+	}
 	var critical, logs []float64
-	for i, c := range l.critical {
-		if c > 0 && c < largestCritical {
+	for i := first; i < first+order; i++ {
+		if c := l.critical(i); c > 0 && c < largestCritical {
 			critical, logs = append(critical, c), append(logs, math.Log(l.level(i)))
 		}
 	}
-	return math.Exp(interpolate(critical, logs, math.Abs(z)))
+	return math.Exp(interpolate(critical, logs, z))
 }
 
-// interpolate returns y at x by the polynomial through the nearest points, by Neville's
-// method. The xs must be in ascending order. It returns 0 below all points and the last y
-// above all points.
+// interpolate returns y at x by the polynomial through all points, by Neville's method. The
+// xs must be in ascending order. It returns 0 below all points and the last y above all
+// points. It changes ys.
 func interpolate(xs, ys []float64, x float64) float64 {
-	const order = 6
-	at, _ := slices.BinarySearch(xs, x)
 	switch {
 	case len(xs) == 0 || x < xs[0]:
 		return 0
-	case at == len(xs):
-		return ys[at-1]
+	case x > xs[len(xs)-1]:
+		return ys[len(ys)-1]
 	}
-	first := max(0, min(at-order/2, len(xs)-order))
-	near := xs[first:min(first+order, len(xs))]
-	y := slices.Clone(ys[first : first+len(near)])
-	for width := 1; width < len(near); width++ {
-		for i := range len(near) - width {
-			y[i] += (x - near[i]) / (near[i+width] - near[i]) * (y[i+1] - y[i])
+	for width := 1; width < len(xs); width++ {
+		for i := range len(xs) - width {
+			ys[i] += (x - xs[i]) / (xs[i+width] - xs[i]) * (ys[i+1] - ys[i])
 		}
 	}
-	return y[0]
+	return ys[0]
 }
 
 // paths is the distribution of the score S = Z sqrt(I) at the last look, if there is no

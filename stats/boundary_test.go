@@ -223,7 +223,7 @@ func TestLadder(t *testing.T) {
 	for _, days := range [][]float64{{7}, {7, 14, 21, 28}, {7, 21, 28, 35, 42, 49}, {1, 2, 3, 4, 5, 6}} {
 		var l ladder
 		for _, day := range days {
-			l.add(LookPoint{Tau: day / 28, Information: day})
+			l.looks = append(l.looks, LookPoint{Tau: day / 28, Information: day})
 		}
 		for _, z := range []float64{.2, .9, 1.7, 2.5, 3.3, 4.7, 5.9} {
 			got, want := l.pValue(z), pValueByRoot(days, 28, z)
@@ -241,9 +241,8 @@ func TestLadder(t *testing.T) {
 }
 
 func TestInterpolate(t *testing.T) {
-	xs, ys := []float64{1, 2, 4}, []float64{3, 2, 0}
 	for x, want := range map[float64]float64{0: 0, 1: 3, 3: 1, 9: 0} {
-		if got := interpolate(xs, ys, x); math.Abs(got-want) > 1e-15 {
+		if got := interpolate([]float64{1, 2, 4}, []float64{3, 2, 0}, x); math.Abs(got-want) > 1e-15 {
 			t.Errorf("at %v: %v, want %v", x, got, want)
 		}
 	}
@@ -272,7 +271,7 @@ func BenchmarkPValues(b *testing.B) {
 	for b.Loop() {
 		var l ladder
 		for i := range looks {
-			l.add(LookPoint{Tau: float64(i+1) / 4, Information: float64(i + 1)})
+			l.looks = append(l.looks, LookPoint{Tau: float64(i+1) / 4, Information: float64(i + 1)})
 			l.pValue(2.5)
 		}
 	}

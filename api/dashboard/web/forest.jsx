@@ -8,10 +8,10 @@ import { scaleOf } from "./scale.js";
 /** liftScale returns a scale that contains the intervals of the single tests. Wider
  * intervals of the last look may exceed the scale; an arrow marks the cut end.
  * @param {Comparison[]} comparisons
- * @param {{ wide?: boolean }} [options] */
-export function liftScale(comparisons, { wide = true } = {}) {
+ * @param {{ wide?: boolean, margins?: number[] }} [options] */
+export function liftScale(comparisons, { wide = true, margins = [] } = {}) {
   /** @type {(number | null)[]} */
-  const ends = [0];
+  const ends = [0, ...margins];
   for (const c of comparisons) {
     const { value, interval } = c.improvement;
     ends.push(value, ...(interval || []));
@@ -53,7 +53,7 @@ export function ForestRow({ scale, comparison, index, name, margin }) {
   return (
     <svg class={"forest-row " + hue(index)} height="32" width="100%" role="img" aria-label={`${name}: uplift ${lift(value, interval)}, interval ${liftSpan(interval)}${margin === undefined ? "" : `, margin ${tick(margin)}`}`}>
       <line class="zero" x1={scale.at(0) + "%"} x2={scale.at(0) + "%"} y1="0" y2="32" />
-      {margin !== undefined && margin > scale.low && margin < scale.high && <line class="margin" x1={scale.at(margin) + "%"} x2={scale.at(margin) + "%"} y1="0" y2="32" />}
+      {margin !== undefined && <line class="margin" x1={scale.at(margin) + "%"} x2={scale.at(margin) + "%"} y1="0" y2="32" />}
       <Span scale={scale} interval={interval} y={y} />
       {value !== null && <circle cx={scale.clip(value) + "%"} cy={y} r="5" />}
       {look && <Span scale={scale} interval={look} y={24} thin />}

@@ -32,7 +32,7 @@ export function Verdict({ comparison, conclusion }) {
   const alone = verdict in inconclusive && !hasDecision(conclusion);
   return (
     <span class={"verdict " + (alone ? "inconclusive" : verdict)}>
-      <span aria-hidden="true">{sign}</span> {word}{alone && <small>(no conclusion{conclusion?.reasons.includes("NOT_DECLARED") && ": this report describes"})</small>}
+      <span aria-hidden="true">{sign}</span> {word}{alone && <small>(no conclusion)</small>}
     </span>
   );
 }

@@ -171,7 +171,7 @@ func (v *viewer) looksAreTheAPIs() {
 		v.Errorf("%d green verdicts, want 1", n)
 	}
 	v.open("/?campaign=12&compareMetric=valuePerVisitor")
-	v.shows("(no conclusion: this report describes)")
+	v.shows("This report describes: only the primary metric of all visitors has a conclusion.")
 	if n := evaluated[int64](v, `document.querySelectorAll("[aria-labelledby=variations] .verdict.better, .conclusion.winner, #next-look, #looks").length`); n != 0 {
 		v.Errorf("%d parts of a conclusion in a report that describes", n)
 	}

@@ -51,11 +51,11 @@ func TestTheDashboardsOverview(t *testing.T) {
 		return strings.Join(evaluated[[]string](v, fmt.Sprintf(`[...document.querySelectorAll(".%s [data-id] a")].map((e) => e.innerText)`, group)), ", ")
 	}
 	v.click(".decide th button") // by name
-	if got, want := names("decide"), "Free delivery banner, Longer checkout form, Sticky header"; got != want {
+	if got, want := names("decide"), "Free delivery banner, Longer checkout form, Newsletter, Sticky header"; got != want {
 		t.Errorf("by name: %s, want %s", got, want)
 	}
 	v.click(".decide th:nth-child(3) button") // by lift, the largest first
-	if got, want := names("decide"), "Free delivery banner, Sticky header, Longer checkout form"; got != want {
+	if got, want := names("decide"), "Newsletter, Free delivery banner, Sticky header, Longer checkout form"; got != want {
 		t.Errorf("by lift: %s, want %s", got, want)
 	}
 	if got := evaluated[string](v, `document.querySelector(".decide th:nth-child(3)").ariaSort + location.search`); got != "descending?sort=-lift" {

@@ -203,7 +203,7 @@ func TestTheDashboardOfCampaignsInTrouble(t *testing.T) {
 	var lines strings.Builder
 	for i := range 1000 {
 		for variation := range 2 {
-			if variation == 0 || i < 800 {
+			if variation == 0 || i < 600 {
 				fmt.Fprintf(&lines, `{"eventId":"%d-%d","time":%d,"websiteId":1,"visitor":"slow-%d-%d","event":"view","campaignId":25,"variationId":%d}`+"\n",
 					variation, i, time.Now().Add(-time.Hour).UnixMilli(), variation, i, variation)
 			}
@@ -217,10 +217,10 @@ func TestTheDashboardOfCampaignsInTrouble(t *testing.T) {
 	v.shows("Sample ratio mismatch (SRM)")
 	r := v.report("/v1/campaigns/25/results")
 	if !r.Checks.SampleRatio.Mismatch {
-		t.Fatalf("800 of 1800 is no mismatch: %+v", r.Checks.SampleRatio)
+		t.Fatalf("600 of 1600 is no mismatch: %+v", r.Checks.SampleRatio)
 	}
 	text := evaluated[string](v, `document.querySelector("[aria-labelledby=health] .bad").innerText`)
-	for _, want := range []string{"Some visitors are lost or counted twice", "Control: 1,000 (900 expected); Slow: 800 (900 expected)", "needs attention"} {
+	for _, want := range []string{"Some visitors are lost or counted twice", "Control: 1,000 (800 expected); Slow: 600 (800 expected)", "needs attention"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("health says %q, want %q in it", text, want)
 		}

@@ -271,3 +271,32 @@ func TestImpact(t *testing.T) {
 		t.Errorf("the first row: %s", inJSON(t, rows[0]))
 	}
 }
+
+// TestRequiredVisitorsOfAGuardrail compares the required sample with that of its numbers. A
+// report of some visitors has none.
+func TestRequiredVisitorsOfAGuardrail(t *testing.T) {
+	x := guardTrial(t)
+	for day := range 8 {
+		x.store(day, 50, 50)
+		x.refunds(day, 20, 20)
+	}
+	x.refresh()
+	guardrailOf := func(r *result.Report) *result.Guardrail {
+		at := slices.IndexFunc(r.Scorecard, func(row *result.ScorecardRow) bool { return row.Role == result.RoleGuardrail })
+		return r.Scorecard[at].Variations[1].Guardrail
+	}
+	shares := []float64{50, 50}
+	size, _ := stats.NewSampleSize(stats.SamplePlan{
+		Control: stats.Rate{Visitors: 8 * dailyVisitors, Converted: 8 * 20}, NonNegative: true, Shares: shares, Looks: 4, Power: .8,
+	}, stats.NewLookDesign(.05, shares))
+	want, _ := size.RequiredForMargin(stats.Margin{Relative: .5, Down: true})
+	if got := guardrailOf(x.report(scorecard)).RequiredVisitors; got == nil || *got != *want {
+		t.Errorf("required visitors = %s, want %d", inJSON(t, got), *want)
+	}
+	filtered := x.report(func(r *query.Request) {
+		r.Scorecard, r.Filters.Lists = true, []query.ListFilter{{Attribute: "device", Values: []string{"desktop"}}}
+	})
+	if got := guardrailOf(filtered).RequiredVisitors; got != nil {
+		t.Errorf("of some visitors: %d", *got)
+	}
+}

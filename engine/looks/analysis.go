@@ -83,7 +83,6 @@ type GuardrailStatus struct {
 	Status    string    // Safe, Harmed or NotYetKnown
 	DecidedAt time.Time // end of the look or day that decided; zero: none
 	Upper     *float64  // the always-valid upper bound of the effect in the good direction
-	Required  *int64    // visitors, over all variations, that show safety with the planned power
 	Reason    stats.Reason
 }
 

@@ -124,15 +124,21 @@ func (j *cellResult) power(p *plan.Plan, first, through time.Time) *Power {
 	if len(j.Variations) == 0 || !p.Rules.Compare {
 		return nil
 	}
-	o, capped, daily := options(p), j.total.Capped(), perDay(&j.total, first, through)
-	size, reason := stats.NewSampleSize(stats.SamplePlan{
-		Control: j.control, NonNegative: looks.NeverNegative(&capped, p.Metric), Shares: o.Shares, Looks: plannedLooks(p, daily),
-		Power: float64(p.Rules.Power) / 100, Prior: o.Prior,
-	}, stats.NewLookDesign(o.Alpha(), o.Shares))
+	daily := perDay(&j.total, first, through)
+	size, reason := j.sampleSize(p, daily)
 	if reason != "" {
 		return &Power{Reason: reason}
 	}
 	return newPower(size.Progress(p.Rules.MDE/100, j.total.Visitors, daily))
+}
+
+// sampleSize returns the sample size of the metric at the planned looks.
+func (j *cellResult) sampleSize(p *plan.Plan, daily float64) (*stats.SampleSize, stats.Reason) {
+	o, capped := options(p), j.total.Capped()
+	return stats.NewSampleSize(stats.SamplePlan{
+		Control: j.control, NonNegative: looks.NeverNegative(&capped, p.Metric), Shares: o.Shares, Looks: plannedLooks(p, daily),
+		Power: float64(p.Rules.Power) / 100, Prior: o.Prior,
+	}, stats.NewLookDesign(o.Alpha(), o.Shares))
 }
 
 // perDay returns the mean number of visitors of the days before the last acceptance time: of

@@ -38,7 +38,7 @@ func newGuardrail(g *plan.Guardrail, a *looks.Analysis, guardrail, treatment int
 	}
 	found := &a.Guardrails[guardrail]
 	status := &found.Status[treatment]
-	shown.Status, shown.Upper, shown.RequiredVisitors, shown.Reason = status.Status, status.Upper, status.Required, status.Reason
+	shown.Status, shown.Upper, shown.Reason = status.Status, status.Upper, status.Reason
 	shown.DecidedAt = given(status.DecidedAt)
 	if last := found.Last(treatment); last != nil {
 		in := last.Difference.Interval

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"lifthouse/engine/looks"
 	"lifthouse/engine/plan"
@@ -24,8 +25,10 @@ type ScorecardRow struct {
 
 	plan      *plan.Plan // of the metric and the goal
 	cell      *cell
-	guardrail int // index in the declared guardrails; -1: the row is none
-	secondary int // index in the declared secondary goals; -1: the row is none
+	result    cellResult
+	through   time.Time // acceptance time of the last event
+	guardrail int       // index in the declared guardrails; -1: the row is none
+	secondary int       // index in the declared secondary goals; -1: the row is none
 }
 
 // Role is what a row of the scorecard is for.
@@ -69,7 +72,7 @@ func newScorecard(p *plan.Plan, goals []GoalRows) []*ScorecardRow {
 	for _, g := range goals {
 		all := sumRows(g.Rows.Whole, p.MultipleExposures)
 		for _, metric := range metricsOf(p, g.Plan) {
-			row := &ScorecardRow{Metric: metric, plan: g.Plan.WithMetric(metric), cell: &all}
+			row := &ScorecardRow{Metric: metric, plan: g.Plan.WithMetric(metric), cell: &all, through: g.Rows.Through}
 			row.setRole(p)
 			if all.hasGoals() || row.Role != RoleOther || g.Plan.CountedGoal() == p.CountedGoal() {
 				rows = append(rows, row)
@@ -134,9 +137,9 @@ func (r *ScorecardRow) setRole(p *plan.Plan) {
 
 // compare computes the metric of the variations, and compares them with control.
 func (r *ScorecardRow) compare() {
-	j := r.cell.compare(r.plan)
-	for i := range j.Variations {
-		v := &j.Variations[i]
+	r.result = r.cell.compare(r.plan)
+	for i := range r.result.Variations {
+		v := &r.result.Variations[i]
 		if v.Comparison != nil {
 			v.Comparison.Conclusive = new(bool)
 			v.Comparison.Sequential = newSequential(nil, stats.ReasonNotDeclared)
@@ -188,6 +191,7 @@ func (r *Report) AddScorecard(p *plan.Plan, goals []GoalRows, a *looks.Analysis)
 	all := p.OfAllVisitors() && a != nil
 	discover(rows, a, options(p).Alpha())
 	for _, row := range rows {
+		required := row.requiredVisitors(p, a)
 		for i := range row.Variations {
 			v := &row.Variations[i]
 			if v.Control {
@@ -200,6 +204,7 @@ func (r *Report) AddScorecard(p *plan.Plan, goals []GoalRows, a *looks.Analysis)
 			}
 			if row.guardrail >= 0 {
 				v.Guardrail = newGuardrail(&p.Declared.Guardrails[row.guardrail], a, row.guardrail, i-1)
+				v.Guardrail.RequiredVisitors = required
 				if all {
 					v.Comparison.Sequential = newSequential(look, missingLook(a.Plan))
 				}
@@ -212,6 +217,21 @@ func (r *Report) AddScorecard(p *plan.Plan, goals []GoalRows, a *looks.Analysis)
 	if !describes(p) {
 		r.Decision = r.decide(p, a)
 	}
+}
+
+// requiredVisitors returns the number of visitors that shows with the planned power that a
+// variation without an effect is safe; nil if it is not known, or if the row is no guardrail or
+// of other visitors than the looks.
+func (r *ScorecardRow) requiredVisitors(p *plan.Plan, a *looks.Analysis) *int64 {
+	if r.guardrail < 0 || a == nil || describes(p) {
+		return nil
+	}
+	size, reason := r.result.sampleSize(r.plan, perDay(&r.result.total, a.FirstView.Time, r.through))
+	if reason != "" {
+		return nil
+	}
+	required, _ := size.RequiredForMargin(p.Declared.Guardrails[r.guardrail].Margin)
+	return required
 }
 
 // lookOf returns the look whose numbers a row quotes: that which concluded about the

@@ -2,9 +2,9 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"lifthouse/engine/looks"
@@ -14,35 +14,23 @@ import (
 	"lifthouse/engine/source"
 	"lifthouse/engine/visit"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
+	lru "github.com/hashicorp/golang-lru/v2"
 )
 
 // decisions keeps what the looks of subjects found, and their looks at the cells of
 // breakdowns, as long as the events of the subjects do not change.
 type decisions struct {
 	analyzer *looks.Analyzer
-	mu       sync.Mutex
-	analyses *simplelru.LRU[string, datedAnalysis]
-	cells    *simplelru.LRU[string, datedCells]
+	analyses *lru.Cache[string, dated[*looks.Analysis]]
+	cells    *lru.Cache[string, dated[map[string]*looks.Analysis]]
 }
 
-// dated says of which version of a subject's events something was read.
-type dated struct {
+// dated is something that was read at a version of a subject's events.
+type dated[T any] struct {
+	read    T
 	version uint64
 	at      time.Time // when it was read
 	through time.Time // acceptance time of the last event
-}
-
-// datedAnalysis is what the looks of a subject found, at a version of its events.
-type datedAnalysis struct {
-	dated
-	analysis *looks.Analysis
-}
-
-// datedCells are the looks at the cells of a breakdown, at a version of the events.
-type datedCells struct {
-	dated
-	cells map[string]*looks.Analysis
 }
 
 // maxDaysAge is how long the looks of a large subject without a rollup are used although new
@@ -57,11 +45,11 @@ const (
 )
 
 func newDecisions() *decisions {
-	analyses, err := simplelru.NewLRU[string, datedAnalysis](maxDecisions, nil)
+	analyses, err := lru.New[string, dated[*looks.Analysis]](maxDecisions)
 	if err != nil {
 		panic(err) // only for a size below 1
 	}
-	cells, err := simplelru.NewLRU[string, datedCells](maxBreakdowns, nil)
+	cells, err := lru.New[string, dated[map[string]*looks.Analysis]](maxBreakdowns)
 	if err != nil {
 		panic(err)
 	}
@@ -101,25 +89,25 @@ func (e *Engine) version(ctx context.Context, x *source.Execution, s *state) *ui
 	return &version
 }
 
-// analysis returns what the looks of the declared question found. They are read again only
-// if the events changed.
-func (e *Engine) analysis(ctx context.Context, x *source.Execution, s state) (*looks.Analysis, error) {
-	key, version := analysisKey(x.Plan), e.version(ctx, x, &s)
+// readOnce returns what read returned for the key at the version of the events. It is read
+// again only if the events changed.
+func readOnce[T any](ctx context.Context, e *Engine, kept *lru.Cache[string, dated[T]], key string, x *source.Execution, s state, read func() (T, error)) (T, error) {
+	version := e.version(ctx, x, &s)
 	if version != nil {
-		e.decisions.mu.Lock()
-		last, kept := e.decisions.analyses.Get(key)
-		e.decisions.mu.Unlock()
-		if kept && last.isOf(*version, &s, e.store.Limits) {
-			return last.analysis, nil
+		if last, found := kept.Get(key); found && last.isOf(*version, &s, e.store.Limits) {
+			return last.read, nil
 		}
 	}
-	found, err := e.readAnalysis(ctx, x, s)
+	found, err := read()
 	if err == nil && version != nil {
-		e.decisions.mu.Lock()
-		e.decisions.analyses.Add(key, datedAnalysis{dated{*version, time.Now(), s.through}, found})
-		e.decisions.mu.Unlock()
+		kept.Add(key, dated[T]{found, *version, time.Now(), s.through})
 	}
 	return found, err
+}
+
+// analysis returns what the looks of the declared question found.
+func (e *Engine) analysis(ctx context.Context, x *source.Execution, s state) (*looks.Analysis, error) {
+	return readOnce(ctx, e, e.decisions.analyses, analysisKey(x.Plan), x, s, func() (*looks.Analysis, error) { return e.readAnalysis(ctx, x, s) })
 }
 
 // readAnalysis reads the daily sums of the declared question, of the guardrails and of the
@@ -185,45 +173,38 @@ func throughOf(x *source.Execution, s state) time.Time {
 	return s.through
 }
 
-// concludeCells sets the conclusions of the cells of a breakdown, from the same looks. The
-// j-th cell of its dimension to have enough visitors in each variation has a part of alpha.
+// concludeCells sets the conclusions of the cells of a breakdown, from the same looks.
 // Visitors of other shares, and breaks between weeks, leave the cells without looks.
 func (e *Engine) concludeCells(ctx context.Context, x *source.Execution, s state, a *looks.Analysis, results *result.Report) error {
 	window, one := a.OneWindow()
 	if !one {
 		return nil
 	}
-	key, version := fmt.Sprint(analysisKey(x.Plan), x.Dimension, x.Top), e.version(ctx, x, &s)
-	if version != nil {
-		e.decisions.mu.Lock()
-		last, kept := e.decisions.cells.Get(key)
-		e.decisions.mu.Unlock()
-		if kept && last.isOf(*version, &s, e.store.Limits) {
-			results.ConcludeCells(last.cells)
-			return nil
-		}
+	key := fmt.Sprint(analysisKey(x.Plan), x.Dimension, x.Top)
+	concluded, err := readOnce(ctx, e, e.decisions.cells, key, x, s, func() (map[string]*looks.Analysis, error) { return e.readCells(ctx, x, s, a, window) })
+	if err == nil {
+		results.ConcludeCells(concluded)
 	}
+	return err
+}
+
+// readCells reads the cells of a breakdown at each look, and analyzes them. The j-th cell to
+// have enough visitors in each variation has a part of alpha.
+func (e *Engine) readCells(ctx context.Context, x *source.Execution, s state, a *looks.Analysis, window time.Time) (map[string]*looks.Analysis, error) {
 	p := x.Declaration(window)
 	p.Dimension, p.Interval = x.Dimension, ""
+	s.declined = nil
 	cells := looks.NewCells(a)
 	for _, look := range a.Looks {
 		of := *x
 		of.Plan, of.Outliers, of.Limited = p.Until(look.End), nil, nil
-		s.declined = nil
 		found, _, err := read(ctx, &of, s)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		cells.Add(look, result.LargeCells(p, found), func(name string) []visit.Row { return result.RowsOfCell(found, name) })
 	}
-	concluded := cells.Analyses()
-	if version != nil {
-		e.decisions.mu.Lock()
-		e.decisions.cells.Add(key, datedCells{dated{*version, time.Now(), s.through}, concluded})
-		e.decisions.mu.Unlock()
-	}
-	results.ConcludeCells(concluded)
-	return nil
+	return e.decisions.analyzer.Cells(cells), nil
 }
 
 // decides reports whether there is something to decide.
@@ -231,25 +212,26 @@ func decides(p *plan.Plan) bool { return p.Rules.Compare && len(p.Variations) > 
 
 // analysisKey identifies a declared question and the window's end of a report about it.
 func analysisKey(p *plan.Plan) string {
-	prior := ""
-	if p.Rules.Prior != nil {
-		prior = fmt.Sprint(*p.Rules.Prior)
+	d := &p.Declared
+	key, err := json.Marshal([]any{
+		p.Subject, p.Rules, d.GoalID, d.Metric, d.Guardrails, d.Secondary, d.Cap,
+		p.Variations, p.MultipleExposures, p.SharePeriods, p.Runs, p.Running, p.Ended, p.Filters.To,
+	})
+	if err != nil {
+		panic(err) // only for a number that is not finite, which the catalogue refuses
 	}
-	rules := p.Rules
-	rules.Prior = nil
-	return fmt.Sprint(p.Subject, rules, prior, p.Declared.GoalID, p.Declared.Metric, p.Declared.Guardrails, p.Declared.Secondary, p.Declared.Cap,
-		p.Variations, p.MultipleExposures, p.SharePeriods, p.Runs, p.Running, p.Ended, p.Filters.To)
+	return string(key)
 }
 
 // isOf reports whether something may be used for a version of the events. Without a rollup,
 // that of an earlier version suffices for a while.
-func (d *dated) isOf(version uint64, s *state, limits source.Limits) bool {
+func (d *dated[T]) isOf(version uint64, s *state, limits source.Limits) bool {
 	return d.version == version || s.rollup == nil && d.isRecent(s, limits)
 }
 
 // isRecent reports whether something of a large subject was read less than maxDaysAge ago,
 // and on the day of the last event.
-func (d *dated) isRecent(s *state, limits source.Limits) bool {
+func (d *dated[T]) isRecent(s *state, limits source.Limits) bool {
 	day := func(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
 	return s.events > limits.MaxInProcess() && time.Since(d.at) < maxDaysAge && day(d.through).Equal(day(s.through))
 }

@@ -2,10 +2,8 @@ package looks
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
 	"slices"
-	"sync"
 	"time"
 
 	"lifthouse/engine/plan"
@@ -14,7 +12,7 @@ import (
 	"lifthouse/stats"
 
 	"github.com/cespare/xxhash/v2"
-	"github.com/hashicorp/golang-lru/v2/simplelru"
+	lru "github.com/hashicorp/golang-lru/v2"
 )
 
 // Row is what a look says of one variation, on one metric of one goal.
@@ -96,8 +94,7 @@ const (
 // Analyzer analyzes looks. It keeps what it computed, by the sums of the looks: late events
 // change them, and nothing else does.
 type Analyzer struct {
-	mu   sync.Mutex
-	kept *simplelru.LRU[uint64, any]
+	kept *lru.Cache[uint64, any]
 }
 
 // maxKept bounds the memory: about 1 KiB for each look and variation.
@@ -105,7 +102,7 @@ const maxKept = 5000
 
 // NewAnalyzer returns an Analyzer.
 func NewAnalyzer() *Analyzer {
-	kept, err := simplelru.NewLRU[uint64, any](maxKept, nil)
+	kept, err := lru.New[uint64, any](maxKept)
 	if err != nil {
 		panic(err) // only for a size below 1
 	}
@@ -119,16 +116,12 @@ func keep[T any](a *Analyzer, compute func() T, inputs ...any) T {
 		return compute()
 	}
 	at := xxhash.Sum64(text)
-	a.mu.Lock()
-	found, known := a.kept.Get(at)
-	a.mu.Unlock()
-	if result, is := found.(T); known && is {
+	found, _ := a.kept.Get(at)
+	if result, is := found.(T); is {
 		return result
 	}
 	result := compute()
-	a.mu.Lock()
 	a.kept.Add(at, result)
-	a.mu.Unlock()
 	return result
 }
 
@@ -202,15 +195,6 @@ func alphaOf(p *plan.Plan) float64 {
 	return stats.Options{SignificanceLevel: p.Rules.SignificanceLevel}.Alpha()
 }
 
-// design returns the error budget of the looks. The shares are those of the first look.
-func design(p *plan.Plan, s *Schedule) stats.LookDesign {
-	shares := p.SharePeriods[0].Shares
-	if len(s.days) > 0 {
-		shares = p.SharePeriods[partsOf(p, s.days)[0].period].Shares
-	}
-	return stats.NewLookDesign(alphaOf(p), shares)
-}
-
 // lookData are the sums of one look.
 type lookData struct {
 	Look
@@ -278,16 +262,26 @@ func (a *Analyzer) question(s *Schedule, sums *Sums, recorded []Record) Question
 	if len(data) == 0 || len(p.Variations) < 2 {
 		return Question{}
 	}
-	shares := p.SharePeriods[partsOf(p, s.days)[0].period].Shares
 	var own []Row
 	for _, r := range recorded {
 		if r.GoalID == p.CountedGoal() && r.Metric == p.Metric {
 			own = append(own, r.Row)
 		}
 	}
-	firstDay := s.days[0].from
-	compute := func() Question { return analyze(p, design(p, s), data, firstDay, own) }
-	return keep(a, compute, "question", p.Rules.Methodology, p.Rules.SignificanceLevel, p.Rules.Prior, shares, p.Metric, p.Variations, data, firstDay, own)
+	return a.analyze(p, s, 0, data, own)
+}
+
+// analyze returns the looks from their sums. rank is that of a cell of a breakdown; 0: none.
+func (a *Analyzer) analyze(p *plan.Plan, s *Schedule, rank int, data []lookData, recorded []Row) Question {
+	shares := p.SharePeriods[partsOf(p, s.days)[0].period].Shares
+	compute := func() Question {
+		d := stats.NewLookDesign(alphaOf(p), shares)
+		if rank > 0 {
+			d = d.ForCell(rank)
+		}
+		return analyze(p, d, data, s.days[0].from, recorded)
+	}
+	return keep(a, compute, "looks", rank, p.Rules.Methodology, p.Rules.SignificanceLevel, p.Rules.Prior, shares, p.Metric, p.Variations, data, s.days[0].from, recorded)
 }
 
 // analyze returns the looks from their sums. Recorded looks stay as they are.
@@ -475,9 +469,4 @@ func (a *Analysis) Records(now time.Time) []Record {
 		add(a.Plan.About(g.GoalID).WithMetric(g.Metric), &a.Guardrails[i].Question)
 	}
 	return records
-}
-
-// String returns the look as text.
-func (l Look) String() string {
-	return fmt.Sprintf("look %d at %s", l.Number, l.End.Format(time.RFC3339))
 }

@@ -54,16 +54,15 @@ func (c *Cells) Add(l Look, large []string, rows func(name string) []visit.Row) 
 	}
 }
 
-// Analyses returns what the looks found of each cell, by name.
-func (c *Cells) Analyses() map[string]*Analysis {
-	found := map[string]*Analysis{}
+// Cells returns what the looks found of each cell, by name.
+func (a *Analyzer) Cells(c *Cells) map[string]*Analysis {
+	all := map[string]*Analysis{}
 	for i, name := range c.order {
-		a := &Analysis{Schedule: c.of.Schedule, Plan: c.of.Plan}
-		a.Primary = analyze(c.of.Plan, design(c.of.Plan, c.of.Schedule).ForCell(i+1), c.data[name], c.of.days[0].from, nil)
-		a.conclude()
-		found[name] = a
+		found := &Analysis{Schedule: c.of.Schedule, Plan: c.of.Plan, Primary: a.analyze(c.of.Plan, c.of.Schedule, i+1, c.data[name], nil)}
+		found.conclude()
+		all[name] = found
 	}
-	return found
+	return all
 }
 
 // conclude sets the outcome of the looks at the primary metric.

@@ -140,21 +140,23 @@ func insertRecords(ctx context.Context, conn driver.Conn, records []Record) erro
 	if len(records) == 0 {
 		return nil
 	}
-	bodies := make(map[int]string, len(records))
+	type encoded struct {
+		*Record
+		body string
+	}
+	rows := make([]encoded, len(records))
 	for i := range records {
 		body, err := json.Marshal(records[i].Row)
 		if err != nil {
 			return fmt.Errorf("encode a look: %w", err)
 		}
-		bodies[i] = string(body)
+		rows[i] = encoded{&records[i], string(body)}
 	}
-	at := -1
-	err := schema.InsertRows(ctx, conn, recordSQL, records, func(r *Record) []any {
-		at++
+	err := schema.InsertRows(ctx, conn, recordSQL, rows, func(r *encoded) []any {
 		s := r.Subject
 		return []any{
 			s.WebsiteID, string(s.Kind), s.ID, s.ExperimentID, r.Hash, r.GoalID, string(r.Metric), r.VariationID,
-			uint32(r.Number), r.End, bodies[at], r.RecordedAt, //nolint:gosec // few looks
+			uint32(r.Number), r.End, r.body, r.RecordedAt, //nolint:gosec // few looks
 		}
 	})
 	if err != nil {

@@ -79,3 +79,6 @@ func (c *Cap) UnmarshalYAML(text []byte) (err error) {
 	}
 	return nil
 }
+
+// Equal reports whether two caps are the same; nil: none.
+func (c *Cap) Equal(o *Cap) bool { return c == o || c != nil && o != nil && *c == *o }

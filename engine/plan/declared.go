@@ -29,7 +29,7 @@ func (p *Plan) PlanChanged() bool {
 }
 
 // AsOf returns the plan with the rules and the primary goal that were in force when
-// the first view was accepted. Later changes must not move the planned look, because
+// the first view was accepted. Later changes must not move the looks, because
 // they may be made in view of the results.
 func (p *Plan) AsOf(firstView time.Time) *Plan {
 	declared, _ := p.Declared.campaign.PlanAt(firstView)
@@ -57,8 +57,7 @@ func (p *Plan) IsDeclared() bool {
 	if p.Goal != nil {
 		goal = p.Goal.ID
 	}
-	sameCap := p.Cap == p.Declared.Cap || p.Cap != nil && p.Declared.Cap != nil && *p.Cap == *p.Declared.Cap
-	return p.Rules.Compare && sameCap && goal == p.Declared.GoalID && p.Metric == p.Declared.Metric && p.Filters.GoalValue == nil && p.Filters.ZScore == 0
+	return p.Rules.Compare && p.Cap.Equal(p.Declared.Cap) && goal == p.Declared.GoalID && p.Metric == p.Declared.Metric && p.Filters.GoalValue == nil && p.Filters.ZScore == 0
 }
 
 // OfAllVisitors reports whether the report has all visitors up to the end of its

@@ -51,7 +51,7 @@ func (c *Catalogue) Apply(ctx context.Context, file File, dryRun bool) ([]Change
 		if err := file.validate(known); err != nil {
 			return nil, err
 		}
-		a := applier{now: now, known: known, correct: file.CorrectShares, replacePlans: file.ReplacePlans, current: make(map[key]row, len(current)), named: map[key]bool{}, plans: plans}
+		a := applier{now: now, known: known, declares: &file, current: make(map[key]row, len(current)), named: map[key]bool{}, plans: plans}
 		for _, r := range current {
 			a.current[r.key] = r
 		}
@@ -73,15 +73,14 @@ func (c *Catalogue) Apply(ctx context.Context, file File, dryRun bool) ([]Change
 }
 
 type applier struct {
-	now          time.Time
-	known        *Snapshot
-	correct      bool // File.CorrectShares
-	replacePlans bool // File.ReplacePlans
-	current      map[key]row
-	named        map[key]bool // the rows that the file declares
-	plans        map[key]Plan // of existing campaigns before the change, also on a retry
-	rows         []row
-	changes      []Change
+	now      time.Time
+	known    *Snapshot
+	declares *File
+	current  map[key]row
+	named    map[key]bool // the rows that the file declares
+	plans    map[key]Plan // of existing campaigns before the change, also on a retry
+	rows     []row
+	changes  []Change
 }
 
 func (a *applier) file(file *File) error {
@@ -164,15 +163,18 @@ func (a *applier) campaign(account int64, site *Website, i int, given given) err
 	if err != nil {
 		return err
 	}
-	if exists && !a.replacePlans {
+	if exists && !a.declares.ReplacePlans {
 		d.plans = &[2]Plan{before, campaign.Plan(a.capAfter(account, site, campaign.PrimaryGoalID))}
 	}
 	return a.state(d, changed)
 }
 
 // capsOfOtherCampaigns records the plans of the campaigns that the file does not name, but
-// whose primary goal gets another cap.
+// whose primary goal gets another cap. Campaigns that are pruned have none.
 func (a *applier) capsOfOtherCampaigns(account int64, site *Website) error {
+	if a.declares.Prune {
+		return nil
+	}
 	for id, campaign := range a.known.Account(account).Campaigns {
 		at := key{account, kindCampaign, id, partDefinition}
 		if campaign.WebsiteID != site.ID || a.named[at] {
@@ -183,7 +185,7 @@ func (a *applier) capsOfOtherCampaigns(account int64, site *Website) error {
 			return err
 		}
 		after := a.capAfter(account, site, campaign.PrimaryGoalID)
-		if sameCap(before.ValueCap, after) {
+		if before.ValueCap.Equal(after) {
 			continue
 		}
 		d := &declared{resource: resource{account, kindCampaign, id}, name: campaign.Name, plans: &[2]Plan{before, campaign.Plan(after)}}
@@ -208,8 +210,6 @@ func (a *applier) capAfter(account int64, site *Website, goal int64) *schema.Cap
 	}
 	return a.capBefore(account, goal)
 }
-
-func sameCap(a, b *schema.Cap) bool { return a == b || a != nil && b != nil && *a == *b }
 
 // planBefore returns the plan of a campaign before the file is applied. On a retry, the
 // current definition may be that of the file.
@@ -307,7 +307,7 @@ func (a *applier) state(d *declared, changed bool) error {
 	// The shares and the plan may differ although the definition does not: the shares are
 	// corrected, or the row of another server has replaced the one that recorded them.
 	planned := d.plans != nil && state.recordPlan(d.plans[0], d.plans[1], a.now)
-	shared := state.record(d.shares, a.now, a.correct)
+	shared := state.record(d.shares, a.now, a.declares.CorrectShares)
 	if exists && !changed && !planned && !shared {
 		return nil
 	}

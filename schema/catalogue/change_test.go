@@ -8,10 +8,30 @@ import (
 	"sync"
 	"testing"
 
+	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
 	"lifthouse/schema/schematest/tier"
 )
+
+// TestPruneWithAnotherCap prunes a campaign, and changes the cap of its primary goal.
+func TestPruneWithAnotherCap(t *testing.T) {
+	c := open(t)
+	mustApply(t, c, whole)
+	file := c.Snapshot().File()
+	file.Prune = true
+	site := &file.Accounts[0].Websites[0]
+	at := slices.IndexFunc(site.Campaigns, func(campaign catalogue.Campaign) bool { return campaign.ID == 12 })
+	goal := slices.IndexFunc(site.Goals, func(g catalogue.Goal) bool { return g.ID == site.Campaigns[at].PrimaryGoalID })
+	site.Campaigns = slices.Delete(site.Campaigns, at, at+1)
+	site.Goals[goal].ValueCap = &schema.Cap{Percentile: 99}
+	if _, err := c.Apply(t.Context(), file, false); err != nil {
+		t.Fatal(err)
+	}
+	if left, is := c.Snapshot().Account(1).Campaigns[12]; is {
+		t.Errorf("the pruned campaign: %+v", left)
+	}
+}
 
 func TestPrune(t *testing.T) {
 	c := open(t)

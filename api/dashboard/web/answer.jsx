@@ -42,7 +42,7 @@ export function Answer({ results, scored, currency }) {
     <div class={"conclusion " + (decision ? decision.status : conclusion.status)} role="status" aria-label="Conclusion">
       <p class="answer">{decision ? <Chip status={decision.status} /> : <b class="tag">{conclusion.reasons.includes("NOT_DECLARED") ? "No conclusion" : conclusions[conclusion.status]}</b>}
         {decision?.decidedAt && <span class="quiet" id="since">since <Since at={decision.decidedAt} looks={results.looks} /></span>}
-        {results.nextLook && <span class="quiet"><span id="next-look"><NextLook results={results} /></span><Help of="look" /></span>}</p>
+        {results.nextLook && <span class="quiet"><span id="next-look"><NextLook nextLook={results.nextLook} /></span><Help of="look" /></span>}</p>
       {decision && <p class="answer-text" id="decision">{text(decision.text)}</p>}
       {decision && scored && <Worth scored={scored} currency={currency} />}
       <p id="conclusion" class={decision ? (repeated ? "hidden" : "why") : "answer-text"}>{text(conclusion.text)}</p>

@@ -1,6 +1,7 @@
 // @ts-check
 import { lift, liftSpan } from "./format.js";
 import { Mark, Num, hue } from "./parts.jsx";
+import { bounded } from "./points.js";
 import { scaleOf } from "./scale.js";
 
 /** @import { Comparison, Interval, Results, Scale } from "./types.d.ts" */
@@ -8,21 +9,21 @@ import { scaleOf } from "./scale.js";
 /** liftScale returns a scale that contains the intervals of the single tests. Wider
  * intervals of the last look may exceed the scale; an arrow marks the cut end.
  * @param {Comparison[]} comparisons
- * @param {{ wide?: boolean, margins?: number[] }} [options] */
-export function liftScale(comparisons, { wide = true, margins = [] } = {}) {
+ * @param {number[]} [margins] of guardrails */
+export function liftScale(comparisons, margins = []) {
   /** @type {(number | null)[]} */
   const ends = [0, ...margins];
   for (const c of comparisons) {
     const { value, interval } = c.improvement;
     ends.push(value, ...(interval || []));
     const look = c.sequential?.improvement;
-    if (wide && look && interval && interval[0] !== null && interval[1] !== null) {
+    if (look && bounded(interval)) {
       const reach = interval[1] - interval[0];
       ends.push(look[0] === null ? interval[0] - reach : Math.max(look[0], interval[0] - reach));
       ends.push(look[1] === null ? interval[1] + reach : Math.min(look[1], interval[1] + reach));
     }
   }
-  return scaleOf(ends, wide ? 6 : 4);
+  return scaleOf(ends, 6);
 }
 
 /** @param {{ scale: Scale, interval: Interval | null, y: number, thin?: boolean }} props */

@@ -134,6 +134,10 @@ export function chance(p) {
  * @param {string | null} [time] */
 export const day = (time) => (time ? time.slice(0, 10) : nothing);
 
+/** lastDay returns the date of the day (UTC) that ends at a time.
+ * @param {string} end */
+export const lastDay = (end) => new Date(Date.parse(end) - 1).toISOString().slice(0, 10);
+
 /** dayName formats the day (UTC) that ends at a time: Monday, 30 November.
  * @param {string} end */
 export function dayName(end) {

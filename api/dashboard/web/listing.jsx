@@ -1,9 +1,8 @@
 // @ts-check
 import { useState } from "preact/hooks";
-import { count, day, lift, liftSpan } from "./format.js";
+import { count, day, lastDay, lift, liftSpan } from "./format.js";
 import { Axis, ForestRow, tick } from "./forest.jsx";
 import { groups } from "./groups.js";
-import { lastDay } from "./looks.jsx";
 import { Num, State } from "./parts.jsx";
 import { follow } from "./route.js";
 import { scaleOf } from "./scale.js";

@@ -1,22 +1,18 @@
 // @ts-check
-import { chance, count, dayName, isRate, lift, liftSpan, metric, money, number, percent, probability } from "./format.js";
+import { chance, count, dayName, isRate, lastDay, lift, liftSpan, metric, money, number, percent, probability } from "./format.js";
 import { Help } from "./help.jsx";
 import { Mark, Num } from "./parts.jsx";
 import { why } from "./words.js";
 
 /** @import { Conclusion, Effect, Look, LookVariation, Results } from "./types.d.ts" */
 
-/** lastDay returns the date of the day (UTC) that ends at a time.
- * @param {string} end */
-export const lastDay = (end) => new Date(Date.parse(end) - 1).toISOString().slice(0, 10);
-
 /** hasDecision reports whether there is a winner or a loser.
  * @param {Conclusion | null} conclusion */
 export const hasDecision = (conclusion) => conclusion?.status === "winner" || conclusion?.status === "loser";
 
-/** NextLook is the date of the next look, if one follows.
- * @param {{ results: Results }} props */
-export const NextLook = ({ results: { nextLook } }) => (nextLook ? <>Next look on <span class="at">{dayName(nextLook.end)}</span></> : null);
+/** NextLook is the date of the next look.
+ * @param {{ nextLook: NonNullable<Results["nextLook"]> }} props */
+export const NextLook = ({ nextLook }) => <>Next look on <span class="at">{dayName(nextLook.end)}</span></>;
 
 /** Since says at which look, or on which day, something was decided.
  * @param {{ at: string, looks?: Look[] }} props */
@@ -68,7 +64,7 @@ export function Looks({ results }) {
   const last = looks.at(-1), several = variations.length > 2, bayesian = methodology === "bayesian";
   return (
     <>
-      <p><span id="looks">{last ? <>Look {last.number} on <span class="at">{lastDay(last.end)}</span>, after {percent(last.tau, 0)} of the plan.</> : "No look yet."}{nextLook && <> <NextLook results={results} />.</>}</span><Help of="look" /></p>
+      <p><span id="looks">{last ? <>Look {last.number} on <span class="at">{lastDay(last.end)}</span>, after {percent(last.tau, 0)} of the plan.</> : "No look yet."}{nextLook && <> <NextLook nextLook={nextLook} />.</>}</span><Help of="look" /></p>
       {last && (
         <details id="all-looks">
           <summary>Show all looks</summary>

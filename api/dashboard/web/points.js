@@ -51,7 +51,7 @@ export const bounded = (interval) => Boolean(interval && interval[0] !== null &&
  * @param {Pick<Results, "looks" | "nextLook">} results @param {Point[]} points
  * @returns {Mark[]} */
 export function marksOf({ looks = [], nextLook }, points) {
-  const [first, last] = [points[0], points[points.length - 1]].map((p) => Date.parse(p.time) / 1000);
+  const [first, last] = endsOf([points[0], points[points.length - 1]]);
   const marks = looks.map(({ number, end }) => ({ number, at: Date.parse(end) / 1000, next: false }));
   if (nextLook) marks.push({ number: nextLook.number, at: Date.parse(nextLook.end) / 1000, next: true });
   return marks.filter(({ at, next }) => at >= first && at <= (next ? 2 * last - first : last));

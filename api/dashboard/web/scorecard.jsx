@@ -79,7 +79,7 @@ function Rows({ rows, results, absolute }) {
   const [others, showOthers] = useState(false);
   const level = results.significanceLevel + "\u00a0%";
   const compared = rows.flatMap((row) => row.variations.flatMap((v, index) => (v.comparison ? [{ row, v, index, comparison: v.comparison }] : [])));
-  const scale = liftScale(compared.filter(({ row }) => row.role !== "other").map(({ comparison }) => comparison), { margins: compared.flatMap((c) => marginOf(c) ?? []) });
+  const scale = liftScale(compared.filter(({ row }) => row.role !== "other").map(({ comparison }) => comparison), compared.flatMap((c) => marginOf(c) ?? []));
   const several = results.variations.length > 2, hidden = compared.filter(({ row }) => row.role === "other").length;
   const heads = ["Metric", results.variations[0]?.name || "Control", "Value", absolute ? "Difference" : "Uplift", `Uplift with ${level} intervals`, "p at the last look", "Result"];
   return (

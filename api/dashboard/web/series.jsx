@@ -2,9 +2,9 @@
 import { useMemo, useState } from "preact/hooks";
 import { query } from "./api.js";
 import { Chart, dashes, drawingOf } from "./chart.jsx";
-import { count, day, dayName, minute } from "./format.js";
+import { count, day, dayName, lastDay, minute } from "./format.js";
 import { useAnswer } from "./hooks.js";
-import { NextLook, lastDay } from "./looks.jsx";
+import { NextLook } from "./looks.jsx";
 import { Empty, Fault, Loading, Num } from "./parts.jsx";
 import { marksOf, unitOf } from "./points.js";
 import { viewsOf } from "./views.js";
@@ -43,6 +43,9 @@ function when(points, at, cumulative) {
 /** @param {{ index: number }} props */
 const Stroke = ({ index }) => <svg width="30" height="10" aria-hidden="true"><line x1="0" x2="30" y1="5" y2="5" stroke-dasharray={dashes[index % 6].join(" ")} /></svg>;
 
+/** @param {{ dashes: string }} props */
+const Dash = ({ dashes }) => <svg width="10" height="14" aria-hidden="true"><line x1="5" x2="5" y1="0" y2="14" stroke-dasharray={dashes} /></svg>;
+
 /** Readout shows the values of a point. It is also the legend. Its size is the same for
  * all points.
  * @param {{ results: Results, view: View, points: Point[], at: number, pointed: boolean, open: boolean, marks: Mark[] }} props open: the period of the point is not over */
@@ -64,7 +67,7 @@ function Readout({ results, view, points, at, pointed, open, marks }) {
         })}
       </ul>
       {(looks || results.nextLook) && (
-        <p class="look">{looks && <span><svg width="10" height="14" aria-hidden="true"><line x1="5" x2="5" y1="0" y2="14" stroke-dasharray="5 3" /></svg> looks</span>} {results.nextLook && <span class="next"><svg width="10" height="14" aria-hidden="true"><line x1="5" x2="5" y1="0" y2="14" stroke-dasharray="2 3" /></svg> <NextLook results={results} /></span>}</p>
+        <p class="look">{looks && <span><Dash dashes="5 3" /> looks</span>} {results.nextLook && <span class="next"><Dash dashes="2 3" /> <NextLook nextLook={results.nextLook} /></span>}</p>
       )}
     </div>
   );
@@ -78,9 +81,9 @@ function Numbers({ results, points, view }) {
       <summary>Show data table</summary>
       <div class="scroll tall" tabIndex={0} role="region" aria-label={view.label + " over time: data"}>
         <table>
-          <thead><tr><th scope="col">{view.cumulative ? "Until" : unitOf(points)[0].toUpperCase() + unitOf(points).slice(1)}</th>{view.columns.map((l) => <th key={l.name} scope="col">{l.name}</th>)}</tr></thead>
+          <thead><tr><th scope="col">{view.cumulative ? "Until" : unitOf(points)[0].toUpperCase() + unitOf(points).slice(1)}</th>{view.lines.map((l) => <th key={l.name} scope="col">{l.name}</th>)}</tr></thead>
           <tbody>{points.map((p, i) => (
-            <tr key={p.time} data-time={p.time}><th scope="row">{view.cumulative ? minute(p.time) : when(points, i, false)}{lookAt(results, p) && <small>{lookAt(results, p)}</small>}</th>{view.columns.map((l) => {
+            <tr key={p.time} data-time={p.time}><th scope="row">{view.cumulative ? minute(p.time) : when(points, i, false)}{lookAt(results, p) && <small>{lookAt(results, p)}</small>}</th>{view.lines.map((l) => {
               const e = l.entries[i];
               return <td key={l.name}>{e ? <><Num value={e.value}>{view.write(e.value, e.interval)}</Num> <small>{view.span(e.interval)}</small></> : "–"}</td>;
             })}</tr>

@@ -1,8 +1,8 @@
 // @ts-check
-import { chance, count, isRate, lift, liftSpan, metric, metricSpan, money, percent, probability } from "./format.js";
+import { chance, count, isRate, lastDay, lift, liftSpan, metric, metricSpan, money, percent, probability } from "./format.js";
 import { Axis } from "./forest.jsx";
 import { Help } from "./help.jsx";
-import { hasDecision, lastDay } from "./looks.jsx";
+import { hasDecision } from "./looks.jsx";
 import { Mark, Num, hue } from "./parts.jsx";
 import { scaleOf } from "./scale.js";
 import { inconclusive, metrics, verdicts, why } from "./words.js";

@@ -132,6 +132,7 @@ export interface LookVariation {
   chanceToBeatControl?: number;
   significant: boolean;
   reason?: string;
+  recomputed?: { difference: Effect; improvement: Effect; significant: boolean };
 }
 
 // Decision is what to do with the campaign.
@@ -334,7 +335,6 @@ export interface View {
   label: string; // of the switch
   caption: string;
   lines: Line[]; // curves
-  columns: Line[]; // of the data table
   beams: Beam[];
   cumulative: boolean;
   marks: number[]; // values that the axis contains

@@ -25,7 +25,7 @@ function upliftsOf(results, points) {
     name: "uplift", label: "Uplift", cumulative: true, beams,
     marks: [0, ...beams.filter((b) => b.at === last && bounded(b.interval)).flatMap((b) => b.interval.map(Number))],
     caption: `Uplift over ${results.variations[0].name} (cumulative) with ${results.significanceLevel}\u00a0% ${bayesian ? "credible" : "confidence"} interval of a single test${beams.length > 0 ? "; bars are the intervals of the looks, which decide" : ""}`,
-    lines, columns: lines, write: lift, span: liftSpan, tick,
+    lines, write: lift, span: liftSpan, tick,
   };
 }
 
@@ -38,7 +38,7 @@ function metricsOf(results, points) {
   const lines = results.variations.map((v, index) => ({ index, name: v.name, entries: points.map((p) => ofID(p, v.id)?.metrics[name]) }));
   return {
     name: "metric", label: metrics[name], cumulative: true, marks: [], beams: [],
-    caption: `${metrics[name]} (cumulative) with ${results.significanceLevel}\u00a0% interval`, lines, columns: lines,
+    caption: `${metrics[name]} (cumulative) with ${results.significanceLevel}\u00a0% interval`, lines,
     write: (x, i) => metric(name, x, i), span: (i) => metricSpan(name, i),
     tick: (x) => (isRate(name) ? Number((100 * x).toFixed(3)) + "\u00a0%" : money(x)),
   };
@@ -60,7 +60,7 @@ function countsOf(results, points, name) {
   return {
     name, label: `${label} per ${unit}`, cumulative: false, marks: [0], beams: [],
     caption: `${caption} per ${unit} (UTC)${negative ? ". Visitors who later see another variation no longer count, so a number can be negative" : ""}`,
-    lines, columns: lines, write: count, span: () => "", tick: count,
+    lines, write: count, span: () => "", tick: count,
   };
 }
 

@@ -64,7 +64,6 @@ const reasons = {
   BASELINE_ZERO: "the metric of control is 0, so there is no relative lift",
   BASELINE_NOT_DISTINGUISHABLE_FROM_ZERO: "the metric of control is not distinguishable from 0, so the lift is unbounded",
   LEVEL_100: "at significance level 100 no result is significant and there are no intervals",
-  SHARES_CHANGED: "the shares changed during the experiment, so the visitors of the variations are not comparable",
   TOO_EARLY: "there was no look yet",
   NO_NEW_VISITORS: "no new visitors have come since the look before",
   NO_ALPHA_SPENT: "this look comes too early in the plan to spend a part of alpha",

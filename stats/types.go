@@ -17,7 +17,6 @@ const (
 	ReasonBaselineZero                  Reason = "BASELINE_ZERO"
 	ReasonBaselineNotDistinguishable    Reason = "BASELINE_NOT_DISTINGUISHABLE_FROM_ZERO"
 	ReasonLevel100                      Reason = "LEVEL_100"
-	ReasonSharesChanged                 Reason = "SHARES_CHANGED"
 	ReasonTooEarly                      Reason = "TOO_EARLY"
 	ReasonNotDeclared                   Reason = "NOT_DECLARED"
 	ReasonLiftImpossible                Reason = "LIFT_IMPOSSIBLE"

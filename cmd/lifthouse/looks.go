@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"lifthouse/cmd/internal/app"
-	"lifthouse/cmd/internal/bounds"
 	"lifthouse/cmd/internal/report"
 	"lifthouse/cmd/internal/terminal"
 	"lifthouse/engine/render"
@@ -58,7 +57,7 @@ func (p *program) looksCommand() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	bounds.Var(flags, &account, "account", 0, 0, bounds.MaxID, "id of the account; required if there are several")
+	accountFlag(cmd, &account)
 	flags.BoolVar(&asJSON, "json", false, "print JSON, also on a terminal")
 	return cmd
 }

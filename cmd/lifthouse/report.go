@@ -68,13 +68,13 @@ func (p *program) reportCommand() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	bounds.Var(flags, &account, "account", 0, 0, bounds.MaxID, "id of the account; required if there are several")
+	accountFlag(cmd, &account)
 	flags.StringVar(&q.Goal, "goal", "", "id of the goal; default: the primary goal")
 	flags.StringVar(&q.Metric, "metric", "", "metric to compare (compareMetric of the API)")
 	flags.StringVar(&q.Dimension, "dimension", "", "attribute of the first view, such as device, country or utmSource (dimension of the API)")
 	flags.StringVar(&q.Interval, "interval", "", "hour, day or week: add a series")
 	flags.StringVar(&q.Cap, "cap", "", "limit of the total value of a visitor: an amount, or a percentile such as p99")
-	flags.BoolVar(&q.Scorecard, "scorecard", false, "also compare all goals and metrics, and decide: ship, roll back, or wait")
+	flags.BoolVar(&q.Scorecard, "scorecard", false, "also compare all goals and metrics, and decide: ship, roll back, no difference, no winner, or keep running")
 	flags.BoolVar(&as.ExitCode, "exit-code", false, "exit with the code of the decision; implies --scorecard")
 	flags.StringArrayVar(&q.Filters, "filter", nil, "name=value (filters[name] of the API); can be repeated")
 	flags.BoolVar(&as.Table, "table", false, "print a table, also into a pipe")

@@ -68,7 +68,7 @@ const (
 // timeFlags adds the settings for the allowed times of events to a command.
 func (p *program) timeFlags(cmd *cobra.Command) {
 	p.serving.times = ingest.DefaultTimes
-	bounds.Var(cmd.Flags(), &p.serving.times.MaxAge, maxEventAge, ingest.DefaultTimes.MaxAge, 0, bounds.MaxAge, "maximum age of an event, such as 2160h; 0: any time since 1971")
+	bounds.Var(cmd.Flags(), &p.serving.times.MaxAge, maxEventAge, ingest.DefaultTimes.MaxAge, 0, bounds.MaxAge, "maximum age of an event, such as 2160h; 0: any time since 1970")
 	bounds.Var(cmd.Flags(), &p.serving.times.MaxSkew, maxEventSkew, ingest.DefaultTimes.MaxSkew, 0, bounds.MaxAge, "how far in the future the time of an event may be")
 }
 

@@ -97,7 +97,7 @@ type effect struct {
 	label    string
 	visitors int64
 	estimate *result.Effect
-	always   *result.Bounds     // always-valid interval
+	look     *result.Bounds     // interval of the last look
 	compared *result.Comparison // nil: no comparison
 	verdict  judged             // of the comparison
 }
@@ -193,9 +193,9 @@ func effects(r *result.Report) []effect {
 				continue
 			default:
 				e.estimate, e.compared = &v.Comparison.Improvement, v.Comparison
-				e.verdict = judged{c.VerdictInWords(v.Comparison), c.Judged(v.Comparison)}
+				e.verdict = judged{v.Comparison.VerdictInWords(), c.Judged(v.Comparison)}
 				if v.Comparison.Sequential != nil {
-					e.always = v.Comparison.Sequential.Improvement
+					e.look = v.Comparison.Sequential.Improvement
 				}
 			}
 			effects = append(effects, e)
@@ -212,8 +212,8 @@ func effects(r *result.Report) []effect {
 	return effects
 }
 
-// scale covers all estimates and their fixed-horizon intervals. Always-valid
-// intervals may be wider.
+// scale covers all estimates and the intervals of their single tests. Those of looks may be
+// wider.
 func (f *forest) scale(effects []effect) {
 	var ends []float64
 	spread := math.Inf(1)
@@ -277,7 +277,7 @@ func (f *forest) row(e effect) {
 		}
 		row.Verdict = e.verdict.words
 	}
-	f.bar(&row, e.always, 1)
+	f.bar(&row, e.look, 1)
 	f.bar(&row, e.estimate.Interval, 5)
 	row.Value = "–"
 	if e.estimate.Value != nil {

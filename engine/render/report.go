@@ -86,7 +86,7 @@ func (s *section) add(value string, c *result.Cell, metric query.Metric) {
 		s.labels, s.converted = append(s.labels, label), append(s.converted, v.ConvertedVisitors)
 		var verdict judged
 		if v.Comparison != nil {
-			verdict = judged{c.VerdictInWords(v.Comparison), c.Judged(v.Comparison)}
+			verdict = judged{v.Comparison.VerdictInWords(), c.Judged(v.Comparison)}
 		}
 		s.verdicts = append(s.verdicts, verdict)
 		s.rows = append(s.rows, calculator.AnswerVariation{ID: v.ID, Control: v.Control, Visitors: v.Visitors, Estimate: v.Metrics.Of(metric), Comparison: v.Comparison})

@@ -166,9 +166,6 @@ func (c *Conclusion) HasDecision() bool {
 	return c != nil && (c.Status == stats.StatusWinner || c.Status == stats.StatusLoser)
 }
 
-// VerdictInWords returns the verdict of a comparison of the cell as text.
-func (c *Cell) VerdictInWords(of *Comparison) string { return of.VerdictInWords() }
-
 // Judged returns the verdict of a comparison of the cell if a conclusion supports it,
 // and otherwise VerdictInconclusive. It selects the colour of the verdict.
 func (c *Cell) Judged(of *Comparison) stats.Verdict {

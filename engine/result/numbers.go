@@ -27,7 +27,6 @@ var explanations = map[stats.Reason]string{
 	stats.ReasonBaselineZero:                  "the metric of control is 0, so there is no relative lift",
 	stats.ReasonBaselineNotDistinguishable:    "the metric of control is not distinguishable from 0, so the lift is unbounded",
 	stats.ReasonLevel100:                      "at significance level 100 no result is significant and there are no intervals",
-	stats.ReasonSharesChanged:                 "the shares changed during the experiment, so the visitors of the variations are not comparable",
 	stats.ReasonTooEarly:                      "there was no look yet",
 	stats.ReasonNotDeclared:                   "only the primary metric of all visitors has looks",
 	stats.ReasonLiftImpossible:                "the planned lift would exceed a rate of 100 %",

@@ -155,8 +155,8 @@ func (s *builder) foldOf(ctx context.Context, d *backlog, state *State, through 
 		for i := range events {
 			if e := &events[i]; e.fresh {
 				state.Events++
-				state.Through = later(state.Through, time.UnixMilli(e.accepted).UTC())
-				state.Newest = later(state.Newest, time.UnixMilli(e.At).UTC())
+				state.Through = schema.Later(state.Through, time.UnixMilli(e.accepted).UTC())
+				state.Newest = schema.Later(state.Newest, time.UnixMilli(e.At).UTC())
 			}
 		}
 		if state.Visitors.Number != 0 {
@@ -193,13 +193,6 @@ func eventsOf(rows []eventRow) []visitors.Event {
 		events[i] = rows[i].Event
 	}
 	return events
-}
-
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
 }
 
 // touched calls update with all events of each visitor that has new events. The visitors

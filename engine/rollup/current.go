@@ -8,6 +8,7 @@ import (
 	"lifthouse/engine/plan"
 	"lifthouse/engine/source"
 	"lifthouse/engine/visitors"
+	"lifthouse/schema"
 )
 
 // Current is the current rollup of a subject, one generation on each shard.
@@ -27,7 +28,7 @@ type Shard struct {
 func NewCurrent(shards ...Shard) *Current {
 	c := &Current{Shards: shards}
 	for i := range shards {
-		c.Through, c.Newest = later(c.Through, shards[i].Through), later(c.Newest, shards[i].Newest)
+		c.Through, c.Newest = schema.Later(c.Through, shards[i].Through), schema.Later(c.Newest, shards[i].Newest)
 	}
 	return c
 }

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
-
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
@@ -51,11 +49,7 @@ func BenchmarkChange(b *testing.B) {
 // openWith returns a catalogue with campaigns 1 to n of account 1.
 func openWith(tb testing.TB, n int) *catalogue.Catalogue {
 	tb.Helper()
-	return openOn(tb, schematest.Open(tb), n)
-}
-
-func openOn(tb testing.TB, conn driver.Conn, n int) *catalogue.Catalogue {
-	tb.Helper()
+	conn := schematest.Open(tb)
 	c, err := catalogue.Open(tb.Context(), conn)
 	if err != nil {
 		tb.Fatal(err)

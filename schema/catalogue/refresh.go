@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"lifthouse/schema"
+
 	"github.com/ClickHouse/clickhouse-go/v2"
 )
 
@@ -32,7 +34,7 @@ func (c *Catalogue) Refresh(ctx context.Context) error {
 		return fmt.Errorf("read catalogue: %w", err)
 	}
 	known := c.position
-	defer func() { c.position.latest = later(c.position.latest, stored.latest) }()
+	defer func() { c.position.latest = schema.Later(c.position.latest, stored.latest) }()
 	if c.snapshot.Load() != nil && stored.keys == known.keys && stored.versions == known.versions && !stored.latest.After(known.latest) {
 		return nil
 	}
@@ -92,7 +94,7 @@ func (c *Catalogue) adoptRows(rows []row) error {
 	}
 	for at, r := range newer {
 		c.position.versions += r.Version - c.rows[at].Version
-		c.position.latest = later(c.position.latest, r.ChangedAt)
+		c.position.latest = schema.Later(c.position.latest, r.ChangedAt)
 		c.rows[at] = r
 	}
 	c.snapshot.Store(next)
@@ -109,15 +111,8 @@ func (c *Catalogue) replaceRows(rows []row) error {
 	for _, r := range rows {
 		c.rows[r.key] = r
 		c.position.versions += r.Version
-		c.position.latest = later(c.position.latest, r.ChangedAt)
+		c.position.latest = schema.Later(c.position.latest, r.ChangedAt)
 	}
 	c.snapshot.Store(next)
 	return nil
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }

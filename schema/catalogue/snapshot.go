@@ -208,6 +208,7 @@ func addDefinition[R any](resources map[int64]R, id int64, body []byte) error {
 
 func unmarshalPart(f part, body []byte, definition any, state *State) error {
 	if f == partState {
+		*state = State{}
 		return json.Unmarshal(body, state)
 	}
 	return json.Unmarshal(body, definition)
@@ -226,17 +227,8 @@ func (s *Snapshot) withStates(known, states map[key]row) (*Snapshot, error) {
 			owned = &changed
 			next.accounts[at.AccountID] = owned
 		}
-		var state State
-		if err := json.Unmarshal([]byte(r.Body), &state); err != nil {
+		if err := next.add(r); err != nil {
 			return nil, fmt.Errorf("catalogue row %s %d of account %d: %w", at.Kind, at.ID, at.AccountID, err)
-		}
-		if live, is := owned.Campaigns[at.ID]; is && at.Kind == kindCampaign {
-			live.State = state
-			owned.Campaigns[at.ID] = live
-		}
-		if live, is := owned.Widgets[at.ID]; is && at.Kind == kindWidget {
-			live.State = state
-			owned.Widgets[at.ID] = live
 		}
 		before := known[at]
 		owned.Version += r.identity() - before.identity()

@@ -182,13 +182,10 @@ func Parsed(err error) error {
 
 // Explain returns what is allowed if Set of a flag returned an error.
 func Explain(flag *pflag.Flag, err error) string {
-	switch flag.Value.Type() {
-	case "bool":
+	switch {
+	case flag.Value.Type() == "bool":
 		return "must be true or false"
-	case "int", "int64", "uint64", "float64", "duration", "int64Slice":
-		if !errors.Is(err, strconv.ErrSyntax) && !errors.Is(err, strconv.ErrRange) {
-			return err.Error()
-		}
+	case errors.Is(err, strconv.ErrSyntax), errors.Is(err, strconv.ErrRange):
 		return "must be a number"
 	}
 	return err.Error()

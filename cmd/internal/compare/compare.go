@@ -152,9 +152,7 @@ var variationPath = regexp.MustCompile(`^(?:looks\[0\]\.)?variations\[(\d+)\]\.(
 // FlagOf returns the flag that set a field of the JSON input, with the value. The look has
 // the numbers of the variations.
 func (f *Flags) FlagOf(field, value string) string {
-	if field == "looks[0].tau" {
-		return fmt.Sprintf("--tau %q", value)
-	}
+	field = strings.TrimSuffix(field, "[0].tau")
 	for flag, of := range fieldOfFlag {
 		switch {
 		case of != field:

@@ -120,7 +120,7 @@ func (e *Engine) readAnalysis(ctx context.Context, x *source.Execution, s state)
 	p := x.Declaration(time.Time{})
 	recorded, err := e.ledger.Recorded(ctx, looks.DeclarationOf(p))
 	if err != nil {
-		return nil, err
+		return nil, source.StoreFailure(ctx, err)
 	}
 	if to := x.Filters.To; !to.IsZero() {
 		recorded = slices.DeleteFunc(slices.Clone(recorded), func(r looks.Record) bool { return r.End.After(to) })

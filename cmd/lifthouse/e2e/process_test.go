@@ -76,7 +76,7 @@ func start(t *testing.T, args ...string) *process {
 	t.Cleanup(func() {
 		_ = p.cmd.Process.Kill()
 		if t.Failed() {
-			t.Logf("its log:\n%s", p.log.String())
+			t.Logf("the end of its log:\n%s", lastLines(p.log.String(), 30))
 		}
 	})
 	lines := bufio.NewScanner(out)
@@ -105,6 +105,12 @@ func start(t *testing.T, args ...string) *process {
 		<-rest
 	}
 	return p
+}
+
+// lastLines returns the last lines of a text.
+func lastLines(text string, most int) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.Join(lines[max(0, len(lines)-most):], "\n")
 }
 
 // interrupt ends the process like Ctrl-C and returns the elapsed time.

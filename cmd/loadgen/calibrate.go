@@ -26,12 +26,12 @@ import (
 
 const calibrateHelp = `Calibrate generates synthetic experiments with known effects, sends their events over HTTP to a server
 that it starts, and reads the reports with each methodology and significance level. It compares false
-positive rates, power, wrong signs and interval coverage with their nominal levels, for one look at the
-end and for daily looks.
+positive rates, power, wrong signs and interval coverage with their nominal levels: of the report, of its
+weekly looks, and of the report read every day.
 
 The acceptance bands hold simultaneously with 99.9 % confidence. "=" marks exact rates, "≈" rates of
 asymptotic methods, whose error rates may differ by a fifth, and "≤" and "≥" one-sided bounds. Not
-tested are fixed-horizon answers that are read daily, numbers that the report itself restricts (there
+tested are reports that are read every day, numbers that the report itself restricts (there
 the verdict is tested), and Bayesian reports of several variations, which do not control the
 family-wise error rate. The exit status is 1 if a tested rate is outside its band.
 

@@ -43,22 +43,21 @@ type Cell struct {
 	least, most float64 // acceptable true rates, if most is positive
 }
 
-// The measures. A verdict is "better" or "worse". Measures "at any look" and
-// "at all looks" use daily looks.
+// The measures. A verdict is "better" or "worse". Those "any day" are of reports that are read
+// at the end of each day. The looks are those of the report.
 const (
-	falsePositives       = "false positives"
-	falseVerdicts        = "false verdicts"
-	peeking              = "false positives, any look" // of the fixed-horizon answer
-	peekingVerdicts      = "false verdicts, any look"
-	alwaysValid          = "sequential false positives" // at any look
-	alwaysValidVerdicts  = "sequential false verdicts"  // at any look: verdicts that are also sequentially significant
-	power                = "power"
-	powerVerdicts        = "power, verdicts"
-	wrongSigns           = "wrong signs"
-	differenceCoverage   = "coverage of difference"
-	improvementCoverage  = "coverage of improvement"
-	sequentialDifference = "sequential coverage of difference"  // at all looks
-	sequentialImprove    = "sequential coverage of improvement" // at all looks
+	falsePositives      = "false positives"
+	falseVerdicts       = "false verdicts"
+	peeking             = "false positives, any day"
+	peekingVerdicts     = "false verdicts, any day"
+	lookErrors          = "false positives, any look"
+	power               = "power"
+	powerVerdicts       = "power, verdicts"
+	wrongSigns          = "wrong signs"
+	differenceCoverage  = "coverage of difference"
+	improvementCoverage = "coverage of improvement"
+	lookDifference      = "coverage of difference, all looks"
+	lookImprovement     = "coverage of improvement, all looks"
 )
 
 // cellsOf returns the cells of all tallies, grouped by measure.
@@ -128,8 +127,8 @@ func tallyCells(t *tally, r rule, metric string, s *shape, o *Options) []Cell {
 	cells := []Cell{
 		{Measure: falsePositives, Nominal: alpha, Sense: sense, Count: null.significant, Experiments: null.experiments},
 		verdicts,
-		{Measure: peeking, Nominal: alpha, Sense: Untested, Count: null.anyLook, Experiments: null.withLooks},
-		{Measure: peekingVerdicts, Nominal: alpha, Sense: Untested, Count: null.anyLookDecided, Experiments: null.withLooks},
+		{Measure: peeking, Nominal: alpha, Sense: Untested, Count: null.anyDay, Experiments: null.withDays},
+		{Measure: peekingVerdicts, Nominal: alpha, Sense: Untested, Count: null.anyDayDecided, Experiments: null.withDays},
 		{Measure: differenceCoverage, Nominal: 1 - alpha, Sense: sense, Count: all.difference, Experiments: all.experiments},
 		{Measure: improvementCoverage, Nominal: 1 - alpha, Sense: sense, Count: all.improvement, Experiments: all.experiments},
 		powerCell(t, r, metric, s, o),
@@ -139,16 +138,11 @@ func tallyCells(t *tally, r rule, metric string, s *shape, o *Options) []Cell {
 	if bayesian {
 		return cells
 	}
-	sequentialErrors, sequentialCoverage := AtMost, AtLeast
-	if !unrestricted {
-		sequentialErrors, sequentialCoverage = Untested, Untested
-	}
 	return append(
 		cells,
-		Cell{Measure: alwaysValid, Nominal: alpha, Sense: sequentialErrors, Count: null.sequential, Experiments: null.withLooks},
-		Cell{Measure: alwaysValidVerdicts, Nominal: alpha, Sense: AtMost, Count: null.sequentialAndDecided, Experiments: null.withLooks},
-		Cell{Measure: sequentialDifference, Nominal: 1 - alpha, Sense: sequentialCoverage, Count: all.sequentialDifference, Experiments: all.withLooks},
-		Cell{Measure: sequentialImprove, Nominal: 1 - alpha, Sense: sequentialCoverage, Count: all.sequentialImprovement, Experiments: all.withLooks},
+		Cell{Measure: lookErrors, Nominal: alpha, Sense: AtMost, Count: null.anyLook, Experiments: null.withLooks},
+		Cell{Measure: lookDifference, Nominal: 1 - alpha, Sense: AtLeast, Count: all.lookDifference, Experiments: all.withLooks},
+		Cell{Measure: lookImprovement, Nominal: 1 - alpha, Sense: AtLeast, Count: all.lookImprovement, Experiments: all.withLooks},
 	)
 }
 

@@ -48,14 +48,14 @@ func drawTallies(o *Options, factor float64) map[tallyKey]*tally {
 				t := &tally{}
 				null, effect, alpha := o.Null/len(shapes), o.Effect/len(shapes), r.alpha()
 				nominalPower := powerCell(t, r, metric, &shapes[i], o).Nominal
-				t.null.experiments, t.null.withLooks = null, null
+				t.null.experiments, t.null.withDays, t.null.withLooks = null, null, null
 				t.null.significant = draw(null, min(1, factor*alpha))
 				t.null.decided = t.null.significant / 2
 				t.effect.experiments = effect
 				t.effect.significant = draw(effect, nominalPower)
 				t.all.experiments, t.all.withLooks = null+effect, null+effect
 				t.all.difference, t.all.improvement = draw(null+effect, 1-alpha), draw(null+effect, 1-alpha)
-				t.all.sequentialDifference, t.all.sequentialImprovement = null+effect, null+effect
+				t.all.lookDifference, t.all.lookImprovement = null+effect, null+effect
 				tallies[tallyKey{r, metric, shapes[i].name}] = t
 			}
 		}
@@ -91,7 +91,7 @@ func TestLevel100AllowsNoSignificance(t *testing.T) {
 // newComparison returns a comparison whose intervals are all equal.
 func newComparison(value, low, high float64, significant bool) comparison {
 	b := bounds{&low, &high}
-	return comparison{variation: 1, value: &value, significant: significant, decided: significant, difference: b, improvement: b, sequentialDifference: b, sequentialImprovement: b}
+	return comparison{variation: 1, value: &value, significant: significant, decided: significant, difference: b, improvement: b}
 }
 
 func TestTally(t *testing.T) {
@@ -99,14 +99,14 @@ func TestTally(t *testing.T) {
 	var n tally
 	early := newComparison(0.1, 0.01, 0.2, true)
 	n.add(&experiment{shape: even}, goalConversionRate, &results{
-		final: []comparison{newComparison(0, -1, 1, false)}, looks: [][]comparison{{}, {early}, {newComparison(0, -1, 1, false)}},
+		final: []comparison{newComparison(0, -1, 1, false)}, days: [][]comparison{{}, {early}, {newComparison(0, -1, 1, false)}},
 	})
-	if n.null.significant != 0 || n.null.anyLook != 1 || n.null.anyLookDecided != 1 || n.null.sequential != 0 || n.all.difference != 1 || n.all.sequentialDifference != 0 {
-		t.Errorf("significant at one look only: %+v", n)
+	if n.null.significant != 0 || n.null.anyDay != 1 || n.null.anyDayDecided != 1 || n.null.anyLook != 0 || n.all.difference != 1 || n.all.lookDifference != 0 {
+		t.Errorf("significant on one day only: %+v", n)
 	}
-	early.sequential, early.decided = true, false
+	early.decided = false
 	n.add(&experiment{shape: even}, goalConversionRate, &results{final: []comparison{early}, looks: [][]comparison{{early}}})
-	if n.null.sequential != 1 || n.null.sequentialAndDecided != 0 || n.null.significant != 1 || n.null.decided != 0 {
+	if n.null.anyLook != 1 || n.all.withLooks != 1 || n.all.lookDifference != 0 || n.null.significant != 1 || n.null.decided != 0 {
 		t.Errorf("significant without a verdict: %+v", n)
 	}
 	n = tally{}

@@ -140,7 +140,7 @@ func (s *reader) reports(ctx context.Context, all []experiment, r rule) error {
 			var parser fastjson.Parser
 			for e := range next {
 				for _, metric := range metrics {
-					report, err := s.report(ctx, &parser, e, metric, r.readsLooks(e))
+					report, err := s.report(ctx, &parser, e, metric, r.readsDays(e))
 					if err != nil {
 						return err
 					}

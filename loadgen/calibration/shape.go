@@ -38,7 +38,7 @@ var shapes = []shape{
 
 const (
 	goalID = 1
-	days   = 20 // duration of an experiment; a look is at the end of each day
+	days   = 20 // duration of an experiment; two weeks of full days have looks
 
 	// spread is the sigma of the log-normal order values. meanValue is their mean.
 	spread    = 0.9
@@ -124,21 +124,20 @@ func (e *experiment) drawVariation(random *rand.Rand) int {
 	panic("unreachable: n is less than the sum of the shares")
 }
 
-// rule is a methodology and significance level of all campaigns. Daily looks
-// are read for one of lookEvery rounds of shapes, and never if lookEvery is 0.
-// A time series costs about ten times as much as a report, so that rules with
-// many tested cells have more looks than other rules.
+// rule is a methodology and significance level of all campaigns. The report of each day
+// is read for one of daysEvery rounds of shapes, and never if daysEvery is 0: a time series
+// costs about ten times as much as a report.
 type rule struct {
 	methodology string
 	level       int
-	lookEvery   int
+	daysEvery   int
 }
 
 func (r rule) alpha() float64 { return float64(100-r.level) / 100 }
 
-// readsLooks reports whether the daily looks of the experiment are read.
-func (r rule) readsLooks(e *experiment) bool {
-	return r.lookEvery > 0 && int(e.id-1)/len(shapes)%r.lookEvery == 0
+// readsDays reports whether the results at the end of each day are read.
+func (r rule) readsDays(e *experiment) bool {
+	return r.daysEvery > 0 && int(e.id-1)/len(shapes)%r.daysEvery == 0
 }
 
 // allRules are the rules of a calibration. At level 100 no report may be
@@ -156,8 +155,7 @@ var allRules = []rule{
 }
 
 // catalogueOf returns a catalogue with a campaign for each experiment. Priors are
-// flat: intervals cover a fixed lift at their level only without a prior. (The
-// decisions draw lifts from the prior instead.)
+// flat: intervals cover a fixed lift at their level only without a prior.
 func catalogueOf(all []experiment, o *Options, r rule) catalogue.File {
 	site := catalogue.Website{ID: WebsiteID, Domain: "calibration.example.com", Goals: []catalogue.Goal{{ID: goalID, WebsiteID: WebsiteID, Name: "Purchase"}}}
 	for i := range all {

@@ -79,11 +79,11 @@ func (s *System) post(ctx context.Context, body []byte, lines int) error {
 	return nil
 }
 
-// report reads the results of an experiment. If looks is set, the results
-// include a look at the end of each day.
-func (s *System) report(ctx context.Context, parser *fastjson.Parser, e *experiment, metric string, looks bool) (*results, error) {
+// report reads the results of an experiment. If days is set, the results
+// include those at the end of each day.
+func (s *System) report(ctx context.Context, parser *fastjson.Parser, e *experiment, metric string, days bool) (*results, error) {
 	path := fmt.Sprintf("/v1/campaigns/%d/results?compareMetric=%s", e.id, metric)
-	if looks {
+	if days {
 		path += "&interval=day"
 	}
 	answer, err := s.get(ctx, path)
@@ -96,7 +96,14 @@ func (s *System) report(ctx context.Context, parser *fastjson.Parser, e *experim
 	}
 	r := &results{final: comparisonsOf(body.GetArray("variations"))}
 	for _, point := range body.GetArray("series") {
-		r.looks = append(r.looks, comparisonsOf(point.GetArray("variations")))
+		r.days = append(r.days, comparisonsOf(point.GetArray("variations")))
+	}
+	for _, look := range body.GetArray("looks") {
+		var found []comparison
+		for _, v := range look.GetArray("variations") {
+			found = append(found, comparisonOf(v.GetInt("id"), v))
+		}
+		r.looks = append(r.looks, found)
 	}
 	if len(r.final) != len(e.shape.shares)-1 {
 		return nil, fmt.Errorf("GET %s: %d comparisons, want %d", path, len(r.final), len(e.shape.shares)-1)
@@ -126,17 +133,16 @@ func (s *System) get(ctx context.Context, path string) ([]byte, error) {
 // results has the comparisons of one report.
 type results struct {
 	final []comparison   // by variation
-	looks [][]comparison // by day and variation
+	days  [][]comparison // by day and variation
+	looks [][]comparison // by look and variation; only of the declared metric
 }
 
 // comparison is the comparison of one variation against control.
 type comparison struct {
-	variation                                   int
-	value                                       *float64 // difference
-	significant, decided                        bool     // decided: the verdict is "better" or "worse"
-	difference, improvement                     bounds
-	sequential                                  bool
-	sequentialDifference, sequentialImprovement bounds
+	variation               int
+	value                   *float64 // difference
+	significant, decided    bool     // decided: the verdict is "better" or "worse"; a look has none
+	difference, improvement bounds
 }
 
 // bounds are the bounds of an interval. A nil bound is infinite.
@@ -153,20 +159,22 @@ func comparisonsOf(variations []*fastjson.Value) []comparison {
 		if c == nil || c.Type() != fastjson.TypeObject {
 			continue // control
 		}
-		verdict := string(c.GetStringBytes("verdict"))
-		all = append(all, comparison{
-			variation:             v.GetInt("id"),
-			value:                 numberOf(c.Get("difference", "value")),
-			significant:           c.GetBool("significant"),
-			decided:               verdict == "better" || verdict == "worse",
-			difference:            boundsOf(c.Get("difference", "interval")),
-			improvement:           boundsOf(c.Get("improvement", "interval")),
-			sequential:            c.GetBool("sequential", "significant"),
-			sequentialDifference:  boundsOf(c.Get("sequential", "difference")),
-			sequentialImprovement: boundsOf(c.Get("sequential", "improvement")),
-		})
+		all = append(all, comparisonOf(v.GetInt("id"), c))
 	}
 	return all
+}
+
+// comparisonOf returns a comparison of a report, or of one of its looks.
+func comparisonOf(variation int, c *fastjson.Value) comparison {
+	verdict := string(c.GetStringBytes("verdict"))
+	return comparison{
+		variation:   variation,
+		value:       numberOf(c.Get("difference", "value")),
+		significant: c.GetBool("significant"),
+		decided:     verdict == "better" || verdict == "worse",
+		difference:  boundsOf(c.Get("difference", "interval")),
+		improvement: boundsOf(c.Get("improvement", "interval")),
+	}
 }
 
 func numberOf(v *fastjson.Value) *float64 {

@@ -91,7 +91,7 @@ func TestRun(t *testing.T) {
 	}
 	for _, measure := range []string{
 		falsePositives, falseVerdicts, peeking, peekingVerdicts, power, powerVerdicts, wrongSigns, differenceCoverage, improvementCoverage,
-		alwaysValid, alwaysValidVerdicts, sequentialDifference, sequentialImprove,
+		lookErrors, lookDifference, lookImprovement,
 	} {
 		if !strings.Contains(text(r), "\n"+measure+"\n") {
 			t.Errorf("the table has no %s", measure)

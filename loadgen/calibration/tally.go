@@ -20,10 +20,10 @@ type tallyKey struct {
 // tally counts experiments. An experiment with several variations has an error
 // if any of its variations has the error.
 type tally struct {
-	// Experiments without an effect: errors in any variation, and at any look.
+	// Experiments without an effect: errors in any variation, on any day, and at any look.
 	null struct {
-		experiments, significant, decided                                    int
-		withLooks, anyLook, anyLookDecided, sequential, sequentialAndDecided int
+		experiments, significant, decided                   int
+		withDays, anyDay, anyDayDecided, withLooks, anyLook int
 	}
 	// Experiments with an effect.
 	effect struct {
@@ -32,34 +32,32 @@ type tally struct {
 	// All experiments: intervals that cover the truth in all variations, and at
 	// all looks.
 	all struct {
-		experiments, difference, improvement                   int
-		withLooks, sequentialDifference, sequentialImprovement int
+		experiments, difference, improvement       int
+		withLooks, lookDifference, lookImprovement int
 	}
 }
 
 // add adds the results of an experiment.
 func (t *tally) add(e *experiment, metric string, r *results) {
-	cover := func(comparisons []comparison, difference, improvement func(*comparison) bounds) (differences, improvements bool) {
+	cover := func(comparisons []comparison) (differences, improvements bool) {
 		differences, improvements = true, true
 		for i := range comparisons {
 			c := &comparisons[i]
 			trueDifference, trueImprovement := e.truth(metric, c.variation)
-			differences = differences && difference(c).covers(trueDifference)
-			improvements = improvements && improvement(c).covers(trueImprovement)
+			differences = differences && c.difference.covers(trueDifference)
+			improvements = improvements && c.improvement.covers(trueImprovement)
 		}
 		return differences, improvements
 	}
 	t.all.experiments++
-	differences, improvements := cover(r.final,
-		func(c *comparison) bounds { return c.difference }, func(c *comparison) bounds { return c.improvement })
+	differences, improvements := cover(r.final)
 	countIf(&t.all.difference, differences)
 	countIf(&t.all.improvement, improvements)
 	if len(r.looks) > 0 {
 		t.all.withLooks++
-		differences, improvements = cover(slices.Concat(r.looks...),
-			func(c *comparison) bounds { return c.sequentialDifference }, func(c *comparison) bounds { return c.sequentialImprovement })
-		countIf(&t.all.sequentialDifference, differences)
-		countIf(&t.all.sequentialImprovement, improvements)
+		differences, improvements = cover(slices.Concat(r.looks...))
+		countIf(&t.all.lookDifference, differences)
+		countIf(&t.all.lookImprovement, improvements)
 	}
 	if e.effect {
 		t.addEffect(e, r)
@@ -73,15 +71,16 @@ func (t *tally) addNull(r *results) {
 	n.experiments++
 	countIf(&n.significant, slices.ContainsFunc(r.final, func(c comparison) bool { return c.significant }))
 	countIf(&n.decided, slices.ContainsFunc(r.final, func(c comparison) bool { return c.decided }))
-	if len(r.looks) == 0 {
-		return
+	if len(r.days) > 0 {
+		n.withDays++
+		days := slices.Concat(r.days...)
+		countIf(&n.anyDay, slices.ContainsFunc(days, func(c comparison) bool { return c.significant }))
+		countIf(&n.anyDayDecided, slices.ContainsFunc(days, func(c comparison) bool { return c.decided }))
 	}
-	n.withLooks++
-	looks := slices.Concat(r.looks...)
-	countIf(&n.anyLook, slices.ContainsFunc(looks, func(c comparison) bool { return c.significant }))
-	countIf(&n.anyLookDecided, slices.ContainsFunc(looks, func(c comparison) bool { return c.decided }))
-	countIf(&n.sequential, slices.ContainsFunc(looks, func(c comparison) bool { return c.sequential }))
-	countIf(&n.sequentialAndDecided, slices.ContainsFunc(looks, func(c comparison) bool { return c.sequential && c.decided }))
+	if len(r.looks) > 0 {
+		n.withLooks++
+		countIf(&n.anyLook, slices.ContainsFunc(slices.Concat(r.looks...), func(c comparison) bool { return c.significant }))
+	}
 }
 
 // addEffect counts the variations with an effect.

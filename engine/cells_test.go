@@ -52,14 +52,23 @@ func cellOf(t *testing.T, r *result.Report, value string) *result.BreakdownCell 
 	return &r.Breakdown[at]
 }
 
+// analyzeNext returns the result of the next look, and its p-value.
+func analyzeNext(d stats.LookDesign, points *[]stats.LookPoint, tau float64, s stats.Stratum) (stats.LookResult, *float64) {
+	strata := []stats.Stratum{s}
+	*points = append(*points, stats.LookPoint{Tau: tau, Information: stats.Information(strata, true)})
+	sequence, last := d.NewSequence(*points, nil), len(*points)-1
+	found := sequence.Analyze(last, strata, true)
+	return found, sequence.PValue(last, found)
+}
+
 // TestLooksAtCells checks that the j-th cell with enough visitors has alpha / (j (j + 1)),
 // from the look on at which it has them, and that later looks do not withdraw a conclusion.
 func TestLooksAtCells(t *testing.T) {
 	x := newTrial(t, firstDay)
 	x.devices(0, [2]int{10, 10}, [2]int{}, [2]int{})
 	const few = 10 // mobile visitors a day in the first week
-	desktops := stats.NewLookDesign(0.05, []float64{0.5, 0.5}).ForCell(1).NewSequence()
-	mobiles := stats.NewLookDesign(0.05, []float64{0.5, 0.5}).ForCell(2).NewSequence()
+	design := stats.NewLookDesign(0.05, []float64{0.5, 0.5})
+	var desktops, mobiles []stats.LookPoint
 	rate := func(n, converted int) stats.Rate {
 		return stats.Rate{Visitors: int64(n), Converted: int64(converted)}
 	}
@@ -77,9 +86,9 @@ func TestLooksAtCells(t *testing.T) {
 		x.refresh()
 		r := x.report(byDevice)
 		tau := float64(week+1) / 4
-		want := desktops.Analyze(tau, []stats.Stratum{{Control: rate(d[0], d[1]), Treatment: rate(d[0], d[2]), SmallerShare: .5}}, true)
+		want, p := analyzeNext(design.ForCell(1), &desktops, tau, stats.Stratum{Control: rate(d[0], d[1]), Treatment: rate(d[0], d[2]), SmallerShare: .5})
 		cell := cellOf(t, r, "desktop")
-		if got := cell.Variations[1].Comparison.Sequential; *got.Look != week+1 || *got.PValue != *desktops.PValue(want) || got.Significant != want.Significant {
+		if got := cell.Variations[1].Comparison.Sequential; *got.Look != week+1 || *got.PValue != *p || got.Significant != want.Significant {
 			t.Errorf("week %d, desktop: %s, want %+v", week+1, inJSON(t, got), want)
 		}
 		cell = cellOf(t, r, "mobile")
@@ -89,7 +98,7 @@ func TestLooksAtCells(t *testing.T) {
 			}
 			continue
 		}
-		want = mobiles.Analyze(tau, []stats.Stratum{{Control: rate(m[0], m[1]), Treatment: rate(m[0], m[2]), SmallerShare: .5}}, true)
+		want, _ = analyzeNext(design.ForCell(2), &mobiles, tau, stats.Stratum{Control: rate(m[0], m[1]), Treatment: rate(m[0], m[2]), SmallerShare: .5})
 		if got := cell.Variations[1].Comparison.Sequential; *got.Improvement[0] != *want.Lift.Interval.Lower || got.Significant != want.Significant {
 			t.Errorf("week %d, mobile: %s, want %+v", week+1, inJSON(t, got), want)
 		}

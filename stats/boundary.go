@@ -51,7 +51,7 @@ type LookPoint struct {
 	Tau, Information float64
 }
 
-// Boundary returns the critical values of a group sequential test with two symmetric
+// boundary returns the critical values of a group sequential test with two symmetric
 // sides, one look after the other. The zero value has no looks. A copy is independent of
 // the original. The critical value c of look k solves
 //
@@ -62,26 +62,26 @@ type LookPoint struct {
 //
 // See Lan and DeMets (1983); Armitage, McPherson and Rowe (1969); Jennison and Turnbull
 // (2000), chapter 19.
-type Boundary struct {
+type boundary struct {
 	paths paths
 	spent float64
 }
 
-// Add adds a look and returns its critical value in (0, 9]. The argument spent is the
-// spending of the whole budget up to this look. The value is 9 if the look spends less
-// than 1e-13.
+// add adds a look and returns its critical value in (0, 9]. The argument spent is the
+// spending of the whole budget up to this look. The value is 9, with ReasonNoAlphaSpent, if
+// the look spends less than 1e-13.
 //
 // It returns 0 if the look has no critical value: its information is 0, with
 // ReasonTooFewVisitors, or it is less than .1 % above the last one, with
 // ReasonNoNewVisitors. The next look then has its spending.
-func (b *Boundary) Add(information, spent float64) (critical float64, reason Reason) {
+func (b *boundary) add(information, spent float64) (critical float64, reason Reason) {
 	switch {
 	case !(information > 0) || math.IsInf(information, 1):
 		return 0, ReasonTooFewVisitors
 	case information < leastGain*b.paths.information:
 		return 0, ReasonNoNewVisitors
 	}
-	critical = largestCritical
+	critical, reason = largestCritical, ReasonNoAlphaSpent
 	if spending := spent - b.spent; spending >= leastSpending {
 		excess := func(c float64) float64 {
 			return math.Log(2 * b.paths.above(information, c*math.Sqrt(information), 0) / spending)
@@ -89,18 +89,18 @@ func (b *Boundary) Add(information, spent float64) (critical float64, reason Rea
 		low, high := excess(0), excess(largestCritical)
 		switch {
 		case !(low > 0): // more than is left
-			critical = math.SmallestNonzeroFloat64
+			critical, reason = math.SmallestNonzeroFloat64, ""
 		case high < 0:
-			critical = findRoot(excess, bracket{0, largestCritical, low, high}, 1e-14)
+			critical, reason = findRoot(excess, bracket{0, largestCritical, low, high}, 1e-14), ""
 		}
 	}
-	b.Restore(information, spent, critical)
-	return critical, ""
+	b.restore(information, spent, critical)
+	return critical, reason
 }
 
-// Restore adds a look whose critical value is known. A look that Add would not compute is
+// restore adds a look whose critical value is known. A look that add would not compute is
 // ignored.
-func (b *Boundary) Restore(information, spent, critical float64) {
+func (b *boundary) restore(information, spent, critical float64) {
 	if !(information > 0 && information >= leastGain*b.paths.information && critical > 0) || math.IsInf(information, 1) {
 		return
 	}
@@ -112,10 +112,10 @@ func (b *Boundary) Restore(information, spent, critical float64) {
 // descending. A level is computed when a p-value needs it.
 type ladder struct {
 	looks []LookPoint
+	mu    sync.Mutex // protects the following
 	steps [ladderLevels]struct {
-		boundary Boundary
-		added    int     // looks of the boundary
-		critical float64 // at the last of them
+		boundary boundary
+		critical []float64 // of the first looks
 	}
 }
 
@@ -127,33 +127,35 @@ func (l *ladder) level(i int) float64 {
 	return normalSurvival(first + (last-first)*float64(i)/(ladderLevels-1))
 }
 
-// critical returns the critical value of the last look at a level.
-func (l *ladder) critical(i int) float64 {
+// critical returns the critical value of a look at a level. The caller holds the lock.
+func (l *ladder) critical(look, i int) float64 {
 	step := &l.steps[i]
-	for ; step.added < len(l.looks); step.added++ {
-		look := l.looks[step.added]
-		step.critical, _ = step.boundary.Add(look.Information, Spend(look.Tau, l.level(i)))
+	for n := len(step.critical); n <= look; n++ {
+		c, _ := step.boundary.add(l.looks[n].Information, Spend(l.looks[n].Tau, l.level(i)))
+		step.critical = append(step.critical, c)
 	}
-	return step.critical
+	return step.critical[look]
 }
 
-// pValue returns the level at which the critical value of the last look is |z|. It is 1 if
+// pValue returns the level at which the critical value of a look is |z|. It is 1 if
 // the look is not significant at .999, has no critical value, or has nothing to spend.
 //
 // ln a is interpolated between the nearest levels by a polynomial in the critical value. The
 // relative error is below 1e-6 for a p-value from 1e-9 to .1, and below 3e-5 for a larger
 // one.
-func (l *ladder) pValue(z float64) float64 {
+func (l *ladder) pValue(look int, z float64) float64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	const order = 6
 	z = math.Abs(z)
-	at := sort.Search(ladderLevels, func(i int) bool { return l.critical(i) >= z })
+	at := sort.Search(ladderLevels, func(i int) bool { return l.critical(look, i) >= z })
 	first := max(0, min(at-order/2, ladderLevels-order))
-	for first > 0 && l.critical(first+order-1) >= largestCritical {
+	for first > 0 && l.critical(look, first+order-1) >= largestCritical {
 		first--
 	}
 	var critical, logs []float64
 	for i := first; i < first+order; i++ {
-		if c := l.critical(i); c > 0 && c < largestCritical {
+		if c := l.critical(look, i); c > 0 && c < largestCritical {
 			critical, logs = append(critical, c), append(logs, math.Log(l.level(i)))
 		}
 	}

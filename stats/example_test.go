@@ -41,11 +41,16 @@ func ExampleSums_Mean() {
 
 // Two weekly looks at a campaign of four weeks.
 func ExampleLookSequence() {
-	looks := stats.NewLookDesign(0.05, []float64{1, 1}).NewSequence()
+	var points []stats.LookPoint
+	var strata [][]stats.Stratum
 	for week, sums := range [][2]stats.Rate{{{4000, 200}, {4000, 240}}, {{8000, 400}, {8000, 500}}} {
-		tau := float64(week+1) / 4
-		r := looks.Analyze(tau, []stats.Stratum{{Control: sums[0], Treatment: sums[1]}}, true)
-		fmt.Printf("week %d: z = %.2f, critical value %.2f, p = %.2g, significant %v\n", week+1, *r.Z, *r.Critical, *looks.PValue(r), r.Significant)
+		strata = append(strata, []stats.Stratum{{Control: sums[0], Treatment: sums[1]}})
+		points = append(points, stats.LookPoint{Tau: float64(week+1) / 4, Information: stats.Information(strata[week], true)})
+	}
+	looks := stats.NewLookDesign(0.05, []float64{1, 1}).NewSequence(points, nil)
+	for week := range strata {
+		r := looks.Analyze(week, strata[week], true)
+		fmt.Printf("week %d: z = %.2f, critical value %.2f, p = %.2g, significant %v\n", week+1, *r.Z, *r.Critical, *looks.PValue(week, r), r.Significant)
 	}
 	// Output:
 	// week 1: z = 1.96, critical value 3.17, p = 1, significant false

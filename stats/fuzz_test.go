@@ -37,7 +37,7 @@ func possible(r Rate) Rate {
 
 // analyzed returns the result of two looks with the same data.
 func analyzed(strata []Stratum, o Options) [2]LookResult {
-	looks := NewLookDesign(o.Alpha(), []float64{1, 1}).NewSequence()
+	looks := newLooked(o.Alpha(), 1, 1)
 	return [2]LookResult{looks.Analyze(0.5, strata[:1], o.NonNegative), looks.Analyze(1, strata, o.NonNegative)}
 }
 

@@ -11,24 +11,44 @@ func even(n, xc, xt int64) []Stratum {
 	return []Stratum{{Control: Rate{n, xc}, Treatment: Rate{n, xt}}}
 }
 
+// looked has looks that are analyzed one after the other.
+type looked struct {
+	design LookDesign
+	points []LookPoint
+	known  map[int]LookResult
+	*LookSequence
+}
+
+func newLooked(alpha float64, shares ...float64) *looked {
+	return &looked{design: NewLookDesign(alpha, shares)}
+}
+
+func (l *looked) Analyze(tau float64, strata []Stratum, nonNegative bool) LookResult {
+	l.points = append(l.points, LookPoint{tau, Information(strata, nonNegative)})
+	l.LookSequence = l.design.NewSequence(l.points, l.known)
+	return l.LookSequence.Analyze(len(l.points)-1, strata, nonNegative)
+}
+
+func (l *looked) PValue(r LookResult) *float64 { return l.LookSequence.PValue(len(l.points)-1, r) }
+
 // TestPValueOfALook has the figures of the specification: z = 2.5 at look 4.
 func TestPValueOfALook(t *testing.T) {
 	for _, test := range []struct {
 		shares []float64
 		want   float64
 	}{{[]float64{1, 1}, .01548}, {[]float64{1, 1, 1, 1}, .04147}} {
-		s := NewLookDesign(.05, test.shares).NewSequence()
+		var month []LookPoint
 		for week := range 4 {
-			s.Restore(LookPoint{Tau: float64(week+1) / 4, Information: float64(week + 1)}, nil)
+			month = append(month, LookPoint{Tau: float64(week+1) / 4, Information: float64(week + 1)})
 		}
 		critical, z := 2.0, 2.5
-		p := s.PValue(LookResult{Critical: &critical, Z: &z, Significant: true})
+		p := NewLookDesign(.05, test.shares).NewSequence(month, nil).PValue(3, LookResult{Critical: &critical, Z: &z, Significant: true})
 		equal(t, []float64{*p}, []float64{test.want}, 1e-5)
 	}
 }
 
 func TestAnalyze(t *testing.T) {
-	s := NewLookDesign(.05, []float64{1, 1}).NewSequence()
+	s := newLooked(.05, 1, 1)
 	first := s.Analyze(.25, even(2000, 200, 240), true)
 	if first.Significant || first.Reason != "" || math.Abs(*first.Critical-3.1703) > 1e-4 || first.Point.Information != 1000 {
 		t.Errorf("look 1: %+v", first)
@@ -54,38 +74,34 @@ func TestAnalyze(t *testing.T) {
 // TestAnalyzeOfLedger checks that a sequence of restored rows continues like the original.
 func TestAnalyzeOfLedger(t *testing.T) {
 	design := NewLookDesign(.05, []float64{2, 1, 1})
-	original := design.NewSequence()
-	var rows []LookResult
+	original, known := &looked{design: design}, map[int]LookResult{}
 	for week := int64(1); week <= 6; week++ {
 		strata := even(1000*week, 100*week, 112*week)
 		if week == 1 {
 			strata = even(50, 5, 6) // has no critical value
 		}
 		want := original.Analyze(float64(week)/4, strata, true)
-		restored := design.NewSequence()
-		for _, row := range rows {
-			restored.Restore(row.Point, row.Critical)
-		}
+		restored := &looked{design: design, points: make([]LookPoint, len(known)), known: known}
 		got := restored.Analyze(float64(week)/4, strata, true)
 		if !reflect.DeepEqual(got, want) || !reflect.DeepEqual(restored.PValue(got), original.PValue(want)) {
 			t.Errorf("week %d: %+v, want %+v", week, got, want)
 		}
-		rows = append(rows, want)
+		known[len(known)] = want
 	}
 }
 
 func TestNothingSpent(t *testing.T) {
-	s := NewLookDesign(.05, []float64{1, 1}).NewSequence()
+	s := newLooked(.05, 1, 1)
 	s.Analyze(1, even(1000, 100, 100), true)
 	r := s.Analyze(1, even(2000, 200, 900), true)
 	if *r.Critical != largestCritical || r.Significant || r.Reason != ReasonNoAlphaSpent || r.Difference.Interval != nil || *s.PValue(r) < .05 {
 		t.Errorf("%+v", r)
 	}
-	s = NewLookDesign(0, []float64{1, 1}).NewSequence()
+	s = newLooked(0, 1, 1)
 	if r := s.Analyze(1, even(1000, 100, 900), true); r.Critical != nil || r.Significant || r.Reason != ReasonLevel100 || r.Difference.Value == nil || s.PValue(r) != nil {
 		t.Errorf("level 100: %+v", r)
 	}
-	s = NewLookDesign(.05, nil).NewSequence()
+	s = newLooked(.05)
 	constant := Mean{Visitors: 200, Mean: 1}
 	if r := s.Analyze(1, []Stratum{{Control: constant, Treatment: constant}}, true); r.Critical == nil || r.Z != nil || r.Significant || r.Reason != ReasonZeroVariance {
 		t.Errorf("no variance: %+v", r)
@@ -99,7 +115,7 @@ func TestLookDuality(t *testing.T) {
 	significant := 0
 	for i := range 60 {
 		design := NewLookDesign(.05, [][]float64{{1, 1}, {1, 1, 1}}[i%2])
-		s := design.NewSequence()
+		s := &looked{design: design}
 		for look := range 3 {
 			all := []Stratum{randomStratum(r, i%3), randomStratum(r, i%3)}
 			result := s.Analyze(float64(look+1)/3, all[:1+i%2], i%3 == 0)
@@ -135,7 +151,7 @@ func TestErrorRateOfStrata(t *testing.T) {
 	}
 	wrong := 0
 	for range experiments {
-		s := NewLookDesign(.05, []float64{1, 1}).NewSequence()
+		s := newLooked(.05, 1, 1)
 		var sums [2][4]int64
 		for week := range 4 {
 			sizes, rate, period := [2]int64{9000, 1000}, .1, week/2
@@ -216,7 +232,7 @@ func TestForCell(t *testing.T) {
 }
 
 func TestWithin(t *testing.T) {
-	s := NewLookDesign(.05, []float64{1, 1}).NewSequence()
+	s := newLooked(.05, 1, 1)
 	r := s.Analyze(1, even(100_000, 10_000, 10_010), true)
 	if !r.Within(.05) || r.Within(.02) || (LookResult{}).Within(1) {
 		t.Errorf("%+v", *r.Lift.Interval.Lower)
@@ -243,7 +259,7 @@ func TestExtremeLooks(t *testing.T) {
 		for j := range all {
 			all[j] = Stratum{sample(i%2 == 0), sample(i%2 == 0), []float64{0, .1, .5}[r.IntN(3)]}
 		}
-		s := NewLookDesign(.05, []float64{1, 1}).NewSequence()
+		s := newLooked(.05, 1, 1)
 		result := s.Analyze(.5+r.Float64(), all, r.IntN(2) == 0)
 		harm := Margin{Relative: .1, Down: r.IntN(2) == 0}.Harm(all, true, HarmRule{Alpha: .05, Treatments: 1, Guardrails: 1})
 		numbers := []*float64{result.Critical, result.Z, result.Difference.Value, result.Lift.Value, harm.Upper}
@@ -273,9 +289,8 @@ func BenchmarkAnalyze(b *testing.B) {
 		"three": {even(10_000, 1000, 1100)[0], even(5000, 300, 310)[0], even(7000, 800, 800)[0]},
 	} {
 		b.Run(name, func(b *testing.B) {
-			design := NewLookDesign(.05, []float64{1, 1})
 			for b.Loop() {
-				design.NewSequence().Analyze(.25, all, true)
+				newLooked(.05, 1, 1).Analyze(.25, all, true)
 			}
 		})
 	}

@@ -7,7 +7,7 @@ import (
 
 func TestSafe(t *testing.T) {
 	analyze := func(n, xc, xt int64) LookResult {
-		return NewLookDesign(.05, []float64{1, 1}).NewSequence().Analyze(1, even(n, xc, xt), true)
+		return newLooked(.05, 1, 1).Analyze(1, even(n, xc, xt), true)
 	}
 	for _, test := range []struct {
 		name   string

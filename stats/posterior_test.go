@@ -139,7 +139,7 @@ func TestChancesToBeBestWithoutATest(t *testing.T) {
 func TestNoConversionInControl(t *testing.T) {
 	o := Options{SignificanceLevel: 95, Methodology: MethodologyBayesian, Prior: DefaultPrior(0.2)}
 	compared := Compare(Rate{Visitors: 6000}, []Sample{Rate{Visitors: 6000, Converted: 200}}, o)
-	look := NewLookDesign(0.05, []float64{1, 1}).NewSequence().Analyze(1, []Stratum{{Control: Rate{Visitors: 6000}, Treatment: Rate{Visitors: 6000, Converted: 200}}}, true)
+	look := newLooked(0.05, 1, 1).Analyze(1, []Stratum{{Control: Rate{Visitors: 6000}, Treatment: Rate{Visitors: 6000, Converted: 200}}}, true)
 	if look.BayesianDirection(*compared[0].Bayesian.ChanceToBeatControl, 0.05) != 1 {
 		t.Errorf("look %+v, comparison %+v", look, compared[0].Bayesian)
 	}

@@ -88,10 +88,10 @@ func NewSampleSize(plan SamplePlan, design LookDesign) (*SampleSize, Reason) {
 	}
 	s := &SampleSize{plan: plan, z: normalQuantile(design.Alpha / 2), shares: scaled(plan.Shares, 1/total)}
 	looks := min(plan.Looks, mostPlannedLooks)
-	var b Boundary
+	var b boundary
 	for k := range looks {
 		tau := float64(k+1) / float64(looks)
-		critical, _ := b.Add(tau, Spend(tau, design.Level))
+		critical, _ := b.add(tau, Spend(tau, design.Level))
 		s.tau, s.critical = append(s.tau, tau), append(s.critical, critical)
 	}
 	s.theta = s.drift(s.critical)

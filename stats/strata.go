@@ -81,6 +81,13 @@ func newStrata(all []Stratum, nonNegative bool) (strata, Reason) {
 	return s, ""
 }
 
+// Information returns the information of a look at strata: I (see LookPoint). It is 0 if no
+// stratum has MinimumVisitors in both variations, or if a sample is invalid.
+func Information(all []Stratum, nonNegative bool) float64 {
+	s, _ := newStrata(all, nonNegative)
+	return s.information
+}
+
 func (m means) baseline() float64 { return m.mc }
 
 // always returns the strata for an always-valid bound: the z of means has no correction

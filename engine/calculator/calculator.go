@@ -66,24 +66,10 @@ type Answer struct {
 
 // AnswerLook is one look.
 type AnswerLook struct {
-	Number     int              `json:"number"` // from 1
-	Tau        float64          `json:"tau"`
-	Visitors   int64            `json:"visitors"`   // over all variations
-	Variations []LookComparison `json:"variations"` // without control, in the order of the input
-}
-
-// LookComparison compares a variation with control at one look. It is significant if |z| is
-// at least the critical value.
-type LookComparison struct {
-	ID                  int64         `json:"id"`
-	CriticalValue       *float64      `json:"criticalValue"`
-	Z                   *float64      `json:"z"`
-	PValue              *float64      `json:"pValue"`
-	Difference          result.Effect `json:"difference"`
-	Improvement         result.Effect `json:"improvement"`
-	ChanceToBeatControl *float64      `json:"chanceToBeatControl,omitempty"`
-	Significant         bool          `json:"significant"`
-	Reason              stats.Reason  `json:"reason,omitempty"`
+	Number     int                    `json:"number"` // from 1
+	Tau        float64                `json:"tau"`
+	Visitors   int64                  `json:"visitors"`   // over all variations
+	Variations []result.LookVariation `json:"variations"` // without control, in the order of the input
 }
 
 // AnswerVariation holds the estimate of one variation and its comparison with
@@ -147,8 +133,8 @@ func (q *Input) Answer() *Answer {
 	}
 	samples := q.samples(q.Variations, order)
 	comparisons := stats.Compare(samples[0], samples[1:], options)
-	looks := q.analyze(order)
-	answer.Looks = looks.shown(q, order)
+	found := q.analyze(order)
+	answer.Looks = q.shownLooks(found)
 	answer.Variations = make([]AnswerVariation, len(order))
 	for place, i := range order {
 		v := &q.Variations[i]
@@ -156,12 +142,15 @@ func (q *Input) Answer() *Answer {
 		*shown = AnswerVariation{ID: v.ID, Control: v.Control, Share: v.Share, Visitors: v.Visitors, Estimate: estimateOf(samples[place], options)}
 		if place > 0 {
 			shown.Comparison = result.NewComparison(comparisons[place-1])
-			conclusive := !answer.isInvalid() && looks.supports(place-1, comparisons[place-1].Verdict)
-			shown.Comparison.Conclusive, shown.Comparison.Sequential = &conclusive, looks.sequential(place-1)
+			conclusive := !answer.isInvalid() && found.Supports(place-1, comparisons[place-1].Verdict, options.Alpha())
+			shown.Comparison.Conclusive = &conclusive
+			if last := found.Last(place - 1); last != nil {
+				shown.Comparison.Sequential = result.NewSequential(last, "")
+			}
 		}
 	}
 	answer.Power = q.power(samples[0], options)
-	q.conclude(answer, looks, comparisons, order)
+	q.conclude(answer, found, comparisons)
 	return answer
 }
 

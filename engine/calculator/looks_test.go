@@ -111,14 +111,16 @@ func TestLooksAgreeWithStats(t *testing.T) {
 		  {"id":2,"share":10,"n":2000,"mean":4.1,"variance":80},{"id":3,"share":10,"n":2000,"mean":3.9,"variance":80}],
 		"looks":[{"variations":[{"n":1000,"mean":5,"variance":90},{"n":7000,"mean":4,"variance":81},{"n":1000,"mean":4.1,"variance":80},{"n":1000,"mean":3.9,"variance":80}]},
 		  {"variations":[{"n":2000,"mean":5,"variance":90},{"n":14000,"mean":4,"variance":81},{"n":2000,"mean":4.1,"variance":80},{"n":2000,"mean":3.9,"variance":80}]}]}`)
-	sequence := stats.NewLookDesign(0.05, []float64{70, 10, 10, 10}).NewSequence()
+	var points []stats.LookPoint
 	for k, n := range []int64{1000, 2000} {
 		look := a.Looks[k]
-		stratum := stats.Stratum{
+		strata := []stats.Stratum{{
 			Control: stats.Mean{Visitors: 7 * n, Mean: 4, Variance: 81, Nonzero: -1}, Treatment: stats.Mean{Visitors: n, Mean: 5, Variance: 90, Nonzero: -1}, SmallerShare: 0.125,
-		}
-		want := sequence.Analyze(float64(k+1)/4, []stats.Stratum{stratum}, false)
-		got, p := look.Variations[0], *sequence.PValue(want)
+		}}
+		points = append(points, stats.LookPoint{Tau: float64(k+1) / 4, Information: stats.Information(strata, false)})
+		sequence := stats.NewLookDesign(0.05, []float64{70, 10, 10, 10}).NewSequence(points, nil)
+		want := sequence.Analyze(k, strata, false)
+		got, p := look.Variations[0], *sequence.PValue(k, want)
 		if look.Number != k+1 || look.Visitors != 10*n || look.Tau != float64(k+1)/4 || got.ID != 5 || len(look.Variations) != 3 {
 			t.Errorf("look %+v", look)
 		}

@@ -36,7 +36,7 @@ type RowStratum struct {
 }
 
 // direction returns 1 if the variation is above control, -1 if it is below, and 0 if the
-// look has no conclusion about it.
+// look has no conclusion about it: a Bayesian one needs the chance as well.
 func (r *Row) direction(alpha float64) int {
 	if r.Chance != nil {
 		return r.BayesianDirection(*r.Chance, alpha)
@@ -47,6 +47,27 @@ func (r *Row) direction(alpha float64) int {
 // Question has the looks of one metric of one goal.
 type Question struct {
 	Rows [][]Row // by look and variation, without control
+}
+
+// Supports reports whether a look found what a verdict says of a treatment.
+func (q *Question) Supports(treatment int, verdict stats.Verdict, alpha float64) bool {
+	want := map[stats.Verdict]int{stats.VerdictBetter: 1, stats.VerdictWorse: -1}[verdict]
+	return want != 0 && slices.ContainsFunc(q.Rows, func(rows []Row) bool { return rows[treatment].direction(alpha) == want })
+}
+
+// Outcome returns the winner or the loser of all looks, or nil.
+func (q *Question) Outcome(alpha float64) *stats.Outcome {
+	var findings [][]stats.Finding
+	for _, rows := range q.Rows {
+		look := make([]stats.Finding, len(rows))
+		for i := range rows {
+			if look[i].Direction = rows[i].direction(alpha); rows[i].Difference.Value != nil {
+				look[i].Difference = *rows[i].Difference.Value
+			}
+		}
+		findings = append(findings, look)
+	}
+	return stats.ConcludeLooks(findings)
 }
 
 // Last returns the last look at a variation, or nil if there is none.
@@ -131,7 +152,7 @@ func keep[T any](a *Analyzer, compute func() T, inputs ...any) T {
 func (a *Analyzer) Analyze(s *Schedule, primary *Sums, guardrails, secondary []*Sums, recorded []Record) *Analysis {
 	p := primary.plan
 	found := &Analysis{Schedule: s, Plan: p, Primary: a.question(s, primary, recorded)}
-	found.conclude()
+	found.Outcome = found.Primary.Outcome(alphaOf(p))
 	found.Harm = a.guardrailOf(s, primary, stats.Margin{Relative: p.Rules.MDE / 100}, &found.Primary)
 	for i, sums := range guardrails {
 		found.Guardrails = append(found.Guardrails, a.guardrail(s, sums, p.Declared.Guardrails[i].Margin, recorded))
@@ -272,56 +293,71 @@ func (a *Analyzer) question(s *Schedule, sums *Sums, recorded []Record) Question
 }
 
 // analyze returns the looks from their sums. rank is that of a cell of a breakdown; 0: none.
+// Recorded looks stay as they are. What later data would have made of them, at the same
+// critical values, is beside them.
 func (a *Analyzer) analyze(p *plan.Plan, s *Schedule, rank int, data []lookData, recorded []Row) Question {
 	shares := p.SharePeriods[partsOf(p, s.days)[0].period].Shares
+	treatments := len(p.Variations) - 1
 	compute := func() Question {
-		d := stats.NewLookDesign(alphaOf(p), shares)
-		if rank > 0 {
-			d = d.ForCell(rank)
+		q := Question{Rows: make([][]Row, len(data))}
+		for k := range q.Rows {
+			q.Rows[k] = make([]Row, treatments)
 		}
-		return analyze(p, d, data, s.days[0].from, recorded)
+		for t := range treatments {
+			id := p.Variations[t+1].ID
+			known := map[int]Row{}
+			results := map[int]stats.LookResult{}
+			for _, r := range recorded {
+				if r.VariationID == id {
+					known[r.Number-1], results[r.Number-1] = r, r.LookResult
+				}
+			}
+			points := make([]stats.LookPoint, len(data))
+			for k := range data {
+				points[k] = stats.LookPoint{Tau: data[k].Tau, Information: stats.Information(strataOf(data[k].Strata, t))}
+			}
+			sequence := a.sequence(p, shares, rank, points, results)
+			for k, look := range data {
+				strata, nonNegative := strataOf(look.Strata, t)
+				today := sequence.Analyze(k, strata, nonNegative)
+				if row, is := known[k]; is {
+					if !equalNumber(today.Z, row.Z) || points[k].Information != row.Point.Information {
+						row.Recomputed = &today
+					}
+					q.Rows[k][t] = row
+					continue
+				}
+				row := Row{
+					Look: look.Look, VariationID: id, Visitors: look.Visitors, Tau: look.Tau, FirstDay: s.days[0].from,
+					LookResult: today, PValue: sequence.PValue(k, today),
+				}
+				for _, s := range strata {
+					row.Strata = append(row.Strata, RowStratum{visitorsOf(s.Control), visitorsOf(s.Treatment)})
+				}
+				q.Rows[k][t] = row
+			}
+		}
+		if p.Rules.Methodology == catalogue.Bayesian {
+			for k, look := range data {
+				addChances(p, q.Rows[k], look.Strata)
+			}
+		}
+		return q
 	}
 	return keep(a, compute, "looks", rank, p.Rules.Methodology, p.Rules.SignificanceLevel, p.Rules.Prior, shares, p.Metric, p.Variations, data, s.days[0].from, recorded)
 }
 
-// analyze returns the looks from their sums. Recorded looks stay as they are.
-func analyze(p *plan.Plan, d stats.LookDesign, data []lookData, firstDay time.Time, recorded []Row) Question {
-	treatments := len(p.Variations) - 1
-	q := Question{Rows: make([][]Row, len(data))}
-	for k, look := range data {
-		q.Rows[k] = make([]Row, treatments)
-		for t := range treatments {
-			q.Rows[k][t] = Row{Look: look.Look, VariationID: p.Variations[t+1].ID, Visitors: look.Visitors, Tau: look.Tau, FirstDay: firstDay}
+// sequence returns the critical values of looks. They are kept by the numbers of visitors:
+// late conversions do not change them.
+func (a *Analyzer) sequence(p *plan.Plan, shares []float64, rank int, points []stats.LookPoint, known map[int]stats.LookResult) *stats.LookSequence {
+	compute := func() *stats.LookSequence {
+		d := stats.NewLookDesign(alphaOf(p), shares)
+		if rank > 0 {
+			d = d.ForCell(rank)
 		}
+		return d.NewSequence(points, known)
 	}
-	for t := range treatments {
-		sequence := d.NewSequence()
-		for k, look := range data {
-			row := &q.Rows[k][t]
-			strata, nonNegative := strataOf(look.Strata, t)
-			at := slices.IndexFunc(recorded, func(r Row) bool { return r.Number == row.Number && r.VariationID == row.VariationID })
-			if at >= 0 {
-				today := sequence.Clone().Analyze(look.Tau, strata, nonNegative)
-				*row = recorded[at]
-				sequence.Restore(row.Point, row.Critical)
-				if !equalNumber(today.Z, row.Z) || today.Point.Information != row.Point.Information {
-					row.Recomputed = &today
-				}
-				continue
-			}
-			row.LookResult = sequence.Analyze(look.Tau, strata, nonNegative)
-			row.PValue = sequence.PValue(row.LookResult)
-			for _, s := range strata {
-				row.Strata = append(row.Strata, RowStratum{visitorsOf(s.Control), visitorsOf(s.Treatment)})
-			}
-		}
-	}
-	if p.Rules.Methodology == catalogue.Bayesian {
-		for k, look := range data {
-			addChances(p, q.Rows[k], look.Strata)
-		}
-	}
-	return q
+	return keep(a, compute, "sequence", alphaOf(p), shares, rank, points, known)
 }
 
 func equalNumber(a, b *float64) bool { return a == b || a != nil && b != nil && *a == *b }
@@ -343,11 +379,16 @@ func addChances(p *plan.Plan, rows []Row, strata []stratumData) {
 		return
 	}
 	last := strata[len(strata)-1]
-	o := stats.Options{
+	AddChances(rows, stats.Compare(last.Samples[0], last.Samples[1:], stats.Options{
 		SignificanceLevel: p.Rules.SignificanceLevel, Methodology: stats.MethodologyBayesian, Prior: p.Rules.Prior,
 		Shares: last.Shares, NonNegative: last.NonNegative,
-	}
-	for i, c := range stats.Compare(last.Samples[0], last.Samples[1:], o) {
+	}))
+}
+
+// AddChances adds the chances to beat control to the rows of a look that are not recorded. A
+// chance is 1/2 if the data do not tell.
+func AddChances(rows []Row, compared []stats.Comparison) {
+	for i, c := range compared {
 		chance := 0.5
 		if c.Bayesian.ChanceToBeatControl != nil {
 			chance = *c.Bayesian.ChanceToBeatControl

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"lifthouse/engine/visit"
-	"lifthouse/stats"
 )
 
 // OneWindow returns the time from which the first views of the visitors of all looks are, or
@@ -59,24 +58,8 @@ func (a *Analyzer) Cells(c *Cells) map[string]*Analysis {
 	all := map[string]*Analysis{}
 	for i, name := range c.order {
 		found := &Analysis{Schedule: c.of.Schedule, Plan: c.of.Plan, Primary: a.analyze(c.of.Plan, c.of.Schedule, i+1, c.data[name], nil)}
-		found.conclude()
+		found.Outcome = found.Primary.Outcome(alphaOf(found.Plan))
 		all[name] = found
 	}
 	return all
-}
-
-// conclude sets the outcome of the looks at the primary metric.
-func (a *Analysis) conclude() {
-	alpha := alphaOf(a.Plan)
-	var findings [][]stats.Finding
-	for _, rows := range a.Primary.Rows {
-		look := make([]stats.Finding, len(rows))
-		for i := range rows {
-			if look[i].Direction = rows[i].direction(alpha); rows[i].Difference.Value != nil {
-				look[i].Difference = *rows[i].Difference.Value
-			}
-		}
-		findings = append(findings, look)
-	}
-	a.Outcome = stats.ConcludeLooks(findings)
 }

@@ -39,7 +39,7 @@ func (j *cellResult) conclude(p *plan.Plan, a *looks.Analysis) {
 		if a != nil {
 			last = a.Primary.Last(i - 1)
 		}
-		c.Sequential = newSequential(last, missingLook(p))
+		c.Sequential = NewSequential(last, missingLook(p))
 		conclusive := supports(a, i-1, c.Verdict)
 		c.Conclusive = &conclusive
 	}
@@ -77,7 +77,7 @@ func (j *cellResult) explain(p *plan.Plan, a *looks.Analysis) {
 	switch {
 	case !enough:
 		c.Status = stats.StatusInsufficientData
-	case p.Rules.SignificanceLevel == levelWithoutAlpha:
+	case p.Rules.SignificanceLevel == LevelWithoutAlpha:
 		c.Reasons = []stats.Reason{stats.ReasonLevel100}
 	case describes(p):
 		c.Reasons = []stats.Reason{stats.ReasonNotDeclared}
@@ -108,7 +108,7 @@ func (j *cellResult) sentence(p *plan.Plan, a *looks.Analysis) string {
 		if slices.Contains(c.Reasons, reasonNothingToCompare) {
 			return "There is nothing to compare: there is only one variation."
 		}
-		return "Not enough data for a verdict: " + explainAll(c.Reasons) + "."
+		return "Not enough data for a verdict: " + ExplainAll(c.Reasons) + "."
 	case stats.StatusInconclusive:
 	}
 	switch c.Reasons[0] {
@@ -140,20 +140,8 @@ func (j *cellResult) decided(p *plan.Plan, row *looks.Row) string {
 	if j.Conclusion.Status == stats.StatusWinner {
 		verdict = "better"
 	}
-	text := fmt.Sprintf("%s is %s than %s: %s ", j.Variations[at].Name, verdict, j.Variations[0].Name, metricInWords[p.Metric])
-	if row.Lift.Value != nil && row.Lift.Interval != nil {
-		text += "has a lift of " + withInterval(newEffect(row.Lift), p.Rules.SignificanceLevel, PercentDecimals, func(x float64, decimals int) string {
-			return Percent(x, decimals, true)
-		})
-	} else {
-		decimals, unit, scale := Decimals, "", 1.0
-		if isRate[p.Metric] {
-			decimals, unit, scale = PercentDecimals, " percentage points", 100
-		}
-		text += "differs by " + withInterval(newEffect(row.Difference), p.Rules.SignificanceLevel, decimals, func(x float64, decimals int) string {
-			return Signed(scale*x, decimals) + unit
-		})
-	}
+	text := fmt.Sprintf("%s is %s than %s: %s has %s", j.Variations[at].Name, verdict, j.Variations[0].Name, metricInWords[p.Metric],
+		LookInWords(row, p.Rules.SignificanceLevel, isRate[p.Metric]))
 	text += fmt.Sprintf(" at look %d on %s with %s visitors", row.Number, lastDay(row.End), Grouped(row.Visitors))
 	if row.Chance != nil {
 		text += fmt.Sprintf(", with a chance of %s to beat %s", Chance(*row.Chance), j.Variations[0].Name)
@@ -175,7 +163,8 @@ func (c *Cell) Judged(of *Comparison) stats.Verdict {
 	return of.Judged()
 }
 
-func explainAll(reasons []stats.Reason) string {
+// ExplainAll returns the texts of reasons in one line.
+func ExplainAll(reasons []stats.Reason) string {
 	texts := make([]string, len(reasons))
 	for i, r := range reasons {
 		texts[i] = Explain(r)

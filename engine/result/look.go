@@ -15,14 +15,15 @@ func newLooks(a *looks.Analysis) []Look {
 		first := rows[0]
 		look := Look{Number: first.Number, End: first.End, Tau: first.Tau, Visitors: first.Visitors, RecordedAt: given(first.RecordedAt)}
 		for i := range rows {
-			look.Variations = append(look.Variations, newLookVariation(&rows[i]))
+			look.Variations = append(look.Variations, NewLookVariation(&rows[i]))
 		}
 		all = append(all, look)
 	}
 	return all
 }
 
-func newLookVariation(r *looks.Row) LookVariation {
+// NewLookVariation returns a row of a look for the response body.
+func NewLookVariation(r *looks.Row) LookVariation {
 	shown := LookVariation{
 		ID: r.VariationID, CriticalValue: r.Critical, Z: r.Z, PValue: r.PValue, Difference: newEffect(r.Difference), Improvement: newEffect(r.Lift),
 		ChanceToBeatControl: r.Chance, Significant: r.Significant, Reason: r.Reason,
@@ -33,13 +34,13 @@ func newLookVariation(r *looks.Row) LookVariation {
 	return shown
 }
 
-// newSequential returns the result of a look for a comparison, or why there is none.
-func newSequential(r *looks.Row, missing stats.Reason) *Sequential {
+// NewSequential returns the result of a look for a comparison, or why there is none.
+func NewSequential(r *looks.Row, missing stats.Reason) *Sequential {
 	if r == nil {
 		return &Sequential{Reason: missing, ImprovementReason: missing}
 	}
 	return &Sequential{
-		Look: &r.Number, End: &r.End, PValue: r.PValue, Difference: newBounds(r.Difference.Interval), Improvement: newBounds(r.Lift.Interval),
+		Look: &r.Number, End: given(r.End), PValue: r.PValue, Difference: newBounds(r.Difference.Interval), Improvement: newBounds(r.Lift.Interval),
 		Significant: r.Significant, Reason: r.Reason, ImprovementReason: r.Lift.Reason,
 	}
 }
@@ -59,7 +60,7 @@ func describes(p *plan.Plan) bool { return !p.IsDeclared() || !p.OfAllVisitors()
 // missingLook returns why a comparison has no look.
 func missingLook(p *plan.Plan) stats.Reason {
 	switch {
-	case p.Rules.SignificanceLevel == levelWithoutAlpha:
+	case p.Rules.SignificanceLevel == LevelWithoutAlpha:
 		return stats.ReasonLevel100
 	case describes(p):
 		return stats.ReasonNotDeclared
@@ -67,8 +68,8 @@ func missingLook(p *plan.Plan) stats.Reason {
 	return stats.ReasonTooEarly
 }
 
-// levelWithoutAlpha is the significance level at which nothing is significant.
-const levelWithoutAlpha = 100
+// LevelWithoutAlpha is the significance level at which nothing is significant.
+const LevelWithoutAlpha = 100
 
 // concludingRow returns the row of the look that concluded, or nil.
 func concludingRow(a *looks.Analysis) *looks.Row {
@@ -78,18 +79,10 @@ func concludingRow(a *looks.Analysis) *looks.Row {
 	return &a.Primary.Rows[a.Outcome.Look][a.Outcome.Treatment]
 }
 
-// supports reports whether a look found what the verdict on a treatment says.
+// supports reports whether a look found what the verdict on a treatment says. a is what the
+// looks found; nil: nothing.
 func supports(a *looks.Analysis, treatment int, verdict stats.Verdict) bool {
-	want := map[stats.Verdict]int{stats.VerdictBetter: 1, stats.VerdictWorse: -1}[verdict]
-	if a == nil || want == 0 {
-		return false
-	}
-	for _, rows := range a.Primary.Rows {
-		if rows[treatment].Significant && rows[treatment].Direction() == want {
-			return true
-		}
-	}
-	return false
+	return a != nil && a.Primary.Supports(treatment, verdict, options(a.Plan).Alpha())
 }
 
 // LooksInWords returns a line about the looks, or "" if the report has none.

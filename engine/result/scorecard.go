@@ -142,7 +142,7 @@ func (r *ScorecardRow) compare() {
 		v := &r.result.Variations[i]
 		if v.Comparison != nil {
 			v.Comparison.Conclusive = new(bool)
-			v.Comparison.Sequential = newSequential(nil, stats.ReasonNotDeclared)
+			v.Comparison.Sequential = NewSequential(nil, stats.ReasonNotDeclared)
 		}
 		r.Variations = append(r.Variations, ScorecardVariation{ID: v.ID, Name: v.Name, Control: v.Control, Estimate: v.Metrics.Of(r.Metric), Comparison: v.Comparison})
 	}
@@ -200,13 +200,13 @@ func (r *Report) AddScorecard(p *plan.Plan, goals []GoalRows, a *looks.Analysis)
 			look := row.lookOf(a, i-1)
 			if row.Role == RolePrimary && all {
 				conclusive := supports(a, i-1, v.Comparison.Verdict)
-				v.Comparison.Conclusive, v.Comparison.Sequential = &conclusive, newSequential(a.Primary.Last(i-1), missingLook(a.Plan))
+				v.Comparison.Conclusive, v.Comparison.Sequential = &conclusive, NewSequential(a.Primary.Last(i-1), missingLook(a.Plan))
 			}
 			if row.guardrail >= 0 {
 				v.Guardrail = newGuardrail(&p.Declared.Guardrails[row.guardrail], a, row.guardrail, i-1)
 				v.Guardrail.RequiredVisitors = required
 				if all {
-					v.Comparison.Sequential = newSequential(look, missingLook(a.Plan))
+					v.Comparison.Sequential = NewSequential(look, missingLook(a.Plan))
 				}
 			}
 			v.Impact = newImpact(p, a, row.Metric, v.Comparison, look)

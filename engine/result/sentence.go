@@ -3,10 +3,29 @@ package result
 import (
 	"fmt"
 	"time"
+
+	"lifthouse/engine/looks"
 )
 
 // lastDay returns the date of the day that ends at a time.
 func lastDay(end time.Time) string { return end.Add(-time.Millisecond).UTC().Format(time.DateOnly) }
+
+// LookInWords returns what a look found of a variation: "a lift of 5 % (95 % interval 2 % to 8
+// %)", or the difference if there is no lift. rate reports whether the metric is a rate.
+func LookInWords(row *looks.Row, level int, rate bool) string {
+	if row.Lift.Value != nil && row.Lift.Interval != nil {
+		return "a lift of " + withInterval(newEffect(row.Lift), level, PercentDecimals, func(x float64, decimals int) string {
+			return Percent(x, decimals, true)
+		})
+	}
+	decimals, unit, scale := Decimals, "", 1.0
+	if rate {
+		decimals, unit, scale = PercentDecimals, " percentage points", 100
+	}
+	return "a difference of " + withInterval(newEffect(row.Difference), level, decimals, func(x float64, decimals int) string {
+		return Signed(scale*x, decimals) + unit
+	})
+}
 
 // withInterval formats an effect and its interval: 5 (95 % interval 2 to 8).
 func withInterval(e Effect, level int, precision func(spread float64) int, write func(x float64, decimals int) string) string {

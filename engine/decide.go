@@ -9,7 +9,6 @@ import (
 
 	"lifthouse/engine/looks"
 	"lifthouse/engine/plan"
-	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 	"lifthouse/engine/source"
 	"lifthouse/engine/visit"
@@ -126,42 +125,18 @@ func (e *Engine) readAnalysis(ctx context.Context, x *source.Execution, s state)
 		recorded = slices.DeleteFunc(slices.Clone(recorded), func(r looks.Record) bool { return r.End.After(to) })
 	}
 	schedule := looks.NewSchedule(p, first, throughOf(x, s), x.Stored.Newest, recorded)
-	cuts := schedule.Cuts(p)
-	goals := []int64{p.CountedGoal()}
-	for _, g := range p.Declared.Guardrails {
-		goals = append(goals, g.GoalID)
-	}
-	for _, g := range p.Declared.Secondary {
-		goals = append(goals, g.GoalID)
-	}
-	slices.Sort(goals)
-	goals = slices.Compact(goals)
-	steps := map[int64][][]visit.Step{}
-	for _, cut := range cuts {
+	return e.decisions.analyzer.Analyze(p, schedule, recorded, func(since time.Time, goals []int64) (map[int64][]visit.Step, error) {
 		of := *x
-		of.Plan, of.Outliers, of.Limited = x.Declaration(cut), nil, nil
+		of.Plan, of.Outliers, of.Limited = x.Declaration(since), nil, nil
 		of.Request.Cap = nil // the declared ones apply
 		s.declined = nil
 		found, _, err := readGoals(ctx, &of, s, goals)
-		if err != nil {
-			return nil, err
-		}
+		steps := make(map[int64][]visit.Step, len(found))
 		for goal, rows := range found {
-			steps[goal] = append(steps[goal], rows.Steps)
+			steps[goal] = rows.Steps
 		}
-	}
-	sumsOf := func(goal int64, metric query.Metric) *looks.Sums {
-		about := p.About(goal).WithMetric(metric)
-		return looks.NewSums(about, cuts, steps[goal])
-	}
-	var guardrails, secondary []*looks.Sums
-	for _, g := range p.Declared.Guardrails {
-		guardrails = append(guardrails, sumsOf(g.GoalID, g.Metric))
-	}
-	for _, g := range p.Declared.Secondary {
-		secondary = append(secondary, sumsOf(g.GoalID, g.Metric))
-	}
-	return e.decisions.analyzer.Analyze(schedule, looks.NewSums(p, cuts, steps[p.CountedGoal()]), guardrails, secondary, recorded), nil
+		return steps, err
+	})
 }
 
 // throughOf returns the time up to which looks may have ended: the data of the report, or the

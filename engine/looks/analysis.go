@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lifthouse/engine/plan"
+	"lifthouse/engine/query"
 	"lifthouse/engine/visit"
 	"lifthouse/schema/catalogue"
 	"lifthouse/stats"
@@ -146,20 +147,45 @@ func keep[T any](a *Analyzer, compute func() T, inputs ...any) T {
 	return result
 }
 
-// Analyze returns what the looks found, from the sums of the primary metric, and of the
-// declared guardrails and secondary goals, in their order.
-// recorded are the looks of the ledger, which stay as they are.
-func (a *Analyzer) Analyze(s *Schedule, primary *Sums, guardrails, secondary []*Sums, recorded []Record) *Analysis {
-	p := primary.plan
+// Series returns the daily series of goals: for each goal, the steps of the visitors whose
+// first view is at or after a time. Goal 0 stands for all goals.
+type Series func(since time.Time, goals []int64) (map[int64][]visit.Step, error)
+
+// Analyze returns what the looks of the declared question found. p is its plan, see
+// plan.Plan.Declaration. recorded are the looks of the ledger, which stay as they are.
+func (a *Analyzer) Analyze(p *plan.Plan, s *Schedule, recorded []Record, series Series) (*Analysis, error) {
+	goals := []int64{p.CountedGoal()}
+	for _, g := range p.Declared.Guardrails {
+		goals = append(goals, g.GoalID)
+	}
+	for _, g := range p.Declared.Secondary {
+		goals = append(goals, g.GoalID)
+	}
+	slices.Sort(goals)
+	goals = slices.Compact(goals)
+	cuts, steps := s.Cuts(p), map[int64][][]visit.Step{}
+	for _, cut := range cuts {
+		found, err := series(cut, goals)
+		if err != nil {
+			return nil, err
+		}
+		for _, goal := range goals {
+			steps[goal] = append(steps[goal], found[goal])
+		}
+	}
+	sumsOf := func(goal int64, metric query.Metric) *Sums {
+		return newSums(p.About(goal).WithMetric(metric), cuts, steps[goal])
+	}
+	primary := newSums(p, cuts, steps[p.CountedGoal()])
 	found := &Analysis{Schedule: s, Plan: p, Primary: a.question(s, primary, recorded)}
 	found.Outcome = found.Primary.Outcome(alphaOf(p))
 	found.Harm = a.guardrailOf(s, primary, stats.Margin{Relative: p.Rules.MDE / 100}, &found.Primary)
-	for i, sums := range guardrails {
-		found.Guardrails = append(found.Guardrails, a.guardrail(s, sums, p.Declared.Guardrails[i].Margin, recorded))
+	for _, g := range p.Declared.Guardrails {
+		found.Guardrails = append(found.Guardrails, a.guardrail(s, sumsOf(g.GoalID, g.Metric), g.Margin, recorded))
 	}
-	for _, sums := range secondary {
+	for _, g := range p.Declared.Secondary {
 		if len(s.Looks) > 0 {
-			found.SecondaryP = append(found.SecondaryP, adjustedP(s, sums))
+			found.SecondaryP = append(found.SecondaryP, adjustedP(s, sumsOf(g.GoalID, g.Metric)))
 		}
 	}
 	var days [][]stats.SharePeriod
@@ -175,7 +201,7 @@ func (a *Analyzer) Analyze(s *Schedule, primary *Sums, guardrails, secondary []*
 		days = append(days, periods)
 	}
 	found.MismatchP = keep(a, func() *float64 { return smallestMismatchP(days) }, "mismatch", days)
-	return found
+	return found, nil
 }
 
 // smallestMismatchP returns the smallest p-value of the sample ratio at the end of any day.

@@ -11,7 +11,7 @@ import (
 )
 
 // Cuts returns the times from which a daily series of the visitors must be read (see
-// NewSums): the begins of periods of first views, and the ends of those that others follow.
+// newSums): the begins of periods of first views, and the ends of those that others follow.
 func (s *Schedule) Cuts(p *plan.Plan) []time.Time {
 	var cuts []time.Time
 	add := func(end time.Time, spans []span) {
@@ -77,9 +77,9 @@ type key struct {
 	multiExposed bool
 }
 
-// NewSums returns the sums from a daily series for each cut: the steps of the visitors whose
+// newSums returns the sums from a daily series for each cut: the steps of the visitors whose
 // first view is at or after it.
-func NewSums(p *plan.Plan, cuts []time.Time, steps [][]visit.Step) *Sums {
+func newSums(p *plan.Plan, cuts []time.Time, steps [][]visit.Step) *Sums {
 	s := &Sums{plan: p, series: make(map[int64][]through, len(cuts))}
 	for i, cut := range cuts {
 		s.series[cut.UnixMilli()] = cumulate(steps[i])

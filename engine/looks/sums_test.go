@@ -88,7 +88,7 @@ func TestStrataEqualTheFold(t *testing.T) {
 		for i, cut := range cuts {
 			steps[i] = stepsSince(all, cut)
 		}
-		sums := NewSums(p, cuts, steps)
+		sums := newSums(p, cuts, steps)
 		check := func(spans []span, end time.Time) {
 			for _, st := range sums.strata(spans, end) {
 				for id := range int64(3) {

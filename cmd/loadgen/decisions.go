@@ -14,15 +14,18 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const calibrateDecisionsHelp = `Decisions simulates the weekly totals of many experiments, without events and without a server. It
-decides each experiment by its weekly looks, as a campaign is decided, and compares the rates with their limits:
+const calibrateDecisionsHelp = `Decisions simulates campaigns with a clock of their own, without events and without a server: daily sums are
+drawn, and the schedule, the looks, the ledger and the report of the program decide. It compares the rates
+with their limits:
 
-  A/A        how often any of 52 looks names a winner or a loser, without an effect: by traffic, split, metric and
-             methodology, and with weekdays, late conversions, visitors of two variations, changed shares and stops
+  A/A        how often any weekly look names a winner or a loser, without an effect: by traffic, split, metric and
+             methodology, and with weekdays, outages, pauses, stops, late conversions, visitors of two variations
+             and changed shares
   Power      how often the first four looks find an effect of the minimum size at the required sample
-  Guardrails how often a guardrail is safe or harmed, with and without harm
+  Guardrails how often a guardrail is safe or harmed, and how often the report says ship, roll back or no
+             difference where it should not
   Ratio      how often a sample ratio mismatch is reported, with and without one
-  Breakdown  how often any of 52 looks finds an effect in any cell, without one
+  Breakdown  how often any look finds an effect in any cell, without one
 
 A band is the limit and two standard errors. About one correct rate of 40 that is exactly at its limit
 is outside its band. The exit status is 1 if a rate is outside its band.`
@@ -48,7 +51,7 @@ func (p *program) calibrateDecisionsCommand() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	bounds.Var(flags, &o.Experiments, "experiments", o.Experiments, 1, 1_000_000, "number of experiments of each scenario")
+	bounds.Var(flags, &o.Experiments, "experiments", o.Experiments, 1, 1_000_000, "number of campaigns of each scenario; guardrails have 2.5 times as many")
 	bounds.Var(flags, &o.Seed, "seed", o.Seed, 0, math.MaxUint64, "seed of all random numbers; equal seeds give equal tables")
 	bounds.Var(flags, &o.Workers, "workers", o.Workers, 1, 1024, "number of concurrent simulations; does not change the table")
 	flags.StringVar(&only, "only", "", `regular expression for the scenarios to run, such as "A/A.*bayesian" (default all)`)

@@ -116,11 +116,16 @@ const (
 // Analyzer analyzes looks. It keeps what it computed, by the sums of the looks: late events
 // change them, and nothing else does.
 type Analyzer struct {
-	kept *lru.Cache[uint64, any]
+	kept      *lru.Cache[uint64, any]
+	sequences *lru.Cache[uint64, any]
 }
 
-// maxKept bounds the memory: about 1 KiB for each look and variation.
-const maxKept = 5000
+// The limits bound the memory: about 1 KiB for each look and variation, and 50 KiB for the
+// critical values of a comparison.
+const (
+	maxKept      = 5000
+	maxSequences = 500
+)
 
 // NewAnalyzer returns an Analyzer.
 func NewAnalyzer() *Analyzer {
@@ -128,22 +133,26 @@ func NewAnalyzer() *Analyzer {
 	if err != nil {
 		panic(err) // only for a size below 1
 	}
-	return &Analyzer{kept: kept}
+	sequences, err := lru.New[uint64, any](maxSequences)
+	if err != nil {
+		panic(err)
+	}
+	return &Analyzer{kept: kept, sequences: sequences}
 }
 
 // keep returns what compute returned for equal inputs.
-func keep[T any](a *Analyzer, compute func() T, inputs ...any) T {
+func keep[T any](kept *lru.Cache[uint64, any], compute func() T, inputs ...any) T {
 	text, err := json.Marshal(inputs)
 	if err != nil {
 		return compute()
 	}
 	at := xxhash.Sum64(text)
-	found, _ := a.kept.Get(at)
+	found, _ := kept.Get(at)
 	if result, is := found.(T); is {
 		return result
 	}
 	result := compute()
-	a.kept.Add(at, result)
+	kept.Add(at, result)
 	return result
 }
 
@@ -200,7 +209,7 @@ func (a *Analyzer) Analyze(p *plan.Plan, s *Schedule, recorded []Record, series 
 		}
 		days = append(days, periods)
 	}
-	found.MismatchP = keep(a, func() *float64 { return smallestMismatchP(days) }, "mismatch", days)
+	found.MismatchP = keep(a.kept, func() *float64 { return smallestMismatchP(days) }, "mismatch", days)
 	return found, nil
 }
 
@@ -335,7 +344,8 @@ func (a *Analyzer) analyze(p *plan.Plan, s *Schedule, rank int, data []lookData,
 			results := map[int]stats.LookResult{}
 			for _, r := range recorded {
 				if r.VariationID == id {
-					known[r.Number-1], results[r.Number-1] = r, r.LookResult
+					known[r.Number-1] = r
+					results[r.Number-1] = stats.LookResult{Point: r.Point, Critical: r.Critical, Reason: r.Reason}
 				}
 			}
 			points := make([]stats.LookPoint, len(data))
@@ -370,7 +380,7 @@ func (a *Analyzer) analyze(p *plan.Plan, s *Schedule, rank int, data []lookData,
 		}
 		return q
 	}
-	return keep(a, compute, "looks", rank, p.Rules.Methodology, p.Rules.SignificanceLevel, p.Rules.Prior, shares, p.Metric, p.Variations, data, s.days[0].from, recorded)
+	return keep(a.kept, compute, "looks", rank, p.Rules.Methodology, p.Rules.SignificanceLevel, p.Rules.Prior, shares, p.Metric, p.Variations, data, s.days[0].from, recorded)
 }
 
 // sequence returns the critical values of looks. They are kept by the numbers of visitors:
@@ -383,7 +393,7 @@ func (a *Analyzer) sequence(p *plan.Plan, shares []float64, rank int, points []s
 		}
 		return d.NewSequence(points, known)
 	}
-	return keep(a, compute, "sequence", alphaOf(p), shares, rank, points, known)
+	return keep(a.sequences, compute, alphaOf(p), shares, rank, points, known)
 }
 
 func equalNumber(a, b *float64) bool { return a == b || a != nil && b != nil && *a == *b }
@@ -477,7 +487,7 @@ func (a *Analyzer) guardrailOf(s *Schedule, sums *Sums, margin stats.Margin, loo
 		}
 		return all
 	}
-	return keep(a, compute, "guardrail", margin, p.Rules.SignificanceLevel, p.Rules.PlannedVisitors, len(p.Declared.Guardrails), p.Metric, p.Variations, days, looks.Rows)
+	return keep(a.kept, compute, "guardrail", margin, p.Rules.SignificanceLevel, p.Rules.PlannedVisitors, len(p.Declared.Guardrails), p.Metric, p.Variations, days, looks.Rows)
 }
 
 // adjustedP returns the fixed-horizon p-values of the last look over all its visitors,

@@ -148,13 +148,16 @@ func (s *stratum) add(sum map[key]visit.Moments, sign int64, rule string) {
 		if at.multiExposed && rule == catalogue.ExcludeMultiExposed {
 			continue
 		}
-		total := visit.NoMoments().Merge(s.counted[at.variation])
-		if sign > 0 {
-			total = total.Merge(m)
-		} else {
-			m = visit.NoMoments().Merge(m)
-			total.Subtract(&m)
+		counted, has := s.counted[at.variation]
+		switch {
+		case sign > 0 && has:
+			counted = counted.Merge(m)
+		case sign > 0:
+			counted = m
+		default:
+			counted, m = visit.NoMoments().Merge(counted), visit.NoMoments().Merge(m)
+			counted.Subtract(&m)
 		}
-		s.counted[at.variation] = total
+		s.counted[at.variation] = counted
 	}
 }

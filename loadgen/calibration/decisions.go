@@ -16,7 +16,7 @@ import (
 
 // DecisionOptions configure a simulation of decisions.
 type DecisionOptions struct {
-	Experiments int // of each scenario
+	Experiments int // of each scenario; guardrails have 2.5 times as many
 	Seed        uint64
 	Workers     int            // concurrent simulations
 	Only        *regexp.Regexp // selects the scenarios by their ids; nil: all
@@ -99,17 +99,26 @@ type scenario struct {
 	planned                 int64
 	measure                 string
 	least, most             float64 // limits of the rate
+	factor                  float64 // of the number of experiments; 0: 1
 	// occurs runs one experiment and reports whether it has what is measured.
 	occurs func(random *rand.Rand) bool
+}
+
+// experiments returns the number of experiments.
+func (s *scenario) experiments(o *DecisionOptions) int {
+	if s.factor == 0 {
+		return o.Experiments
+	}
+	return int(s.factor * float64(o.Experiments))
 }
 
 func (s *scenario) id() string {
 	return fmt.Sprintf("%s: %s, %s, plan %d, %s", s.part, s.name, s.methodology, s.planned, s.measure)
 }
 
-// RunDecisions simulates the sufficient statistics of experiments, decides each
-// experiment as a campaign is decided, and compares the rates of errors and of
-// decisions with their limits. Equal seeds give equal rows for each scenario,
+// RunDecisions simulates the daily sums of campaigns with a clock of their own, decides each
+// with the schedule, the looks, the ledger and the report of the engine, and compares the
+// rates of errors and of decisions with their limits. Equal seeds give equal rows for each scenario,
 // whatever the number of workers and the other scenarios.
 func RunDecisions(ctx context.Context, o *DecisionOptions) (*Decisions, error) {
 	return runScenarios(ctx, o.selected(decisionScenarios()), o)
@@ -126,7 +135,7 @@ func runScenarios(ctx context.Context, scenarios []scenario, o *DecisionOptions)
 		s := &scenarios[i]
 		row := DecisionRow{
 			Part: s.part, Scenario: s.name, Methodology: s.methodology, Planned: s.planned, Measure: s.measure,
-			Experiments: o.Experiments, Count: int(counts[i].Load()), Least: s.least, Most: s.most,
+			Experiments: s.experiments(o), Count: int(counts[i].Load()), Least: s.least, Most: s.most,
 		}
 		row.test()
 		countIf(&d.Outside, row.Outside)
@@ -141,32 +150,34 @@ const simulationBatch = 25
 
 // count returns for each scenario the number of experiments that have what is measured.
 func count(ctx context.Context, scenarios []scenario, o *DecisionOptions) ([]atomic.Int64, error) {
+	type batch struct{ scenario, from, to int }
+	var batches []batch
+	all := 0
+	for i := range scenarios {
+		n := scenarios[i].experiments(o)
+		for from := 0; from < n; from += simulationBatch {
+			batches = append(batches, batch{i, from, min(from+simulationBatch, n)})
+		}
+		all += n
+	}
 	counts := make([]atomic.Int64, len(scenarios))
 	p := &progress{report: o.Progress}
-	p.start("simulated experiments", len(scenarios)*o.Experiments)
-	batches := (o.Experiments + simulationBatch - 1) / simulationBatch
+	p.start("simulated experiments", all)
 	var next atomic.Int64
 	workers, ctx := errgroup.WithContext(ctx)
 	for range o.Workers {
 		workers.Go(func() error {
-			for {
-				batch := int(next.Add(1)) - 1
-				if batch >= len(scenarios)*batches {
-					return nil
-				}
-				if err := ctx.Err(); err != nil {
-					return err
-				}
-				s := &scenarios[batch/batches]
-				from := batch % batches * simulationBatch
-				to := min(from+simulationBatch, o.Experiments)
-				for i := from; i < to; i++ {
+			for at := int(next.Add(1)) - 1; at < len(batches) && ctx.Err() == nil; at = int(next.Add(1)) - 1 {
+				b := batches[at]
+				s := &scenarios[b.scenario]
+				for i := b.from; i < b.to; i++ {
 					if s.occurs(s.random(o.Seed, i)) {
-						counts[batch/batches].Add(1)
+						counts[b.scenario].Add(1)
 					}
 				}
-				p.add(to - from)
+				p.add(b.to - b.from)
 			}
+			return ctx.Err()
 		})
 	}
 	return counts, workers.Wait()

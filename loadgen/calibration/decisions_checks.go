@@ -9,16 +9,12 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"lifthouse/engine/looks"
+	"lifthouse/engine/result"
+	"lifthouse/engine/visit"
+	"lifthouse/schema/catalogue"
 	"lifthouse/stats"
 )
-
-// harmRule returns the rule of harm of a campaign with guardrails.
-func (c *campaign) harmRule(guardrails int) stats.HarmRule {
-	return stats.HarmRule{
-		Alpha: decisionAlpha, Treatments: len(c.shares) - 1, Guardrails: guardrails,
-		PlannedVisitors: float64(weeksToPlan*c.weekly()) * (c.shares[0] + c.shares[1]) / floats.Sum(c.shares),
-	}
-}
 
 // guarded describes a guardrail of the same audience as the primary metric.
 func guarded(m stats.Margin) string {
@@ -29,100 +25,98 @@ func guarded(m stats.Margin) string {
 	return text
 }
 
-// safeAtMargin counts experiments in which a guardrail is safe at any look although the first
-// treatment loses exactly the margin.
-func (c *campaign) safeAtMargin(m stats.Margin) scenario {
-	loss := -m.Relative
+// loss returns the lift that loses exactly the margin.
+func loss(m stats.Margin) float64 {
 	if m.Down {
-		loss = m.Relative
+		return m.Relative
 	}
-	return c.change(func(c *campaign) { c.lifts = []float64{0, loss} }).safe(m, "at the margin", 0, decisionAlpha)
+	return -m.Relative
 }
 
-// safeWithoutEffect counts experiments in which a guardrail is safe by the fourth look, at its
-// required sample. The treatment has no effect.
-func (c *campaign) safeWithoutEffect(m stats.Margin) scenario {
-	required, _ := c.size().RequiredForMargin(m)
-	return c.change(func(c *campaign) {
-		c.perWeek, c.weeks = (*required+weeksToPlan-1)/weeksToPlan, weeksToPlan
-	}).safe(m, "without an effect", decisionPower, 1)
+// guards returns the campaign with a number of equal guardrails.
+func (c *campaign) guards(m stats.Margin, n int) *campaign {
+	return c.change(func(c *campaign) { c.guardrails = slices.Repeat([]stats.Margin{m}, n) })
 }
 
-func (c *campaign) safe(m stats.Margin, detail string, least, most float64) scenario {
-	s := c.scenario(partGuards, guarded(m))
-	s.measure, s.least, s.most = "safe, "+detail, least, most
-	of := c.usually()
-	table := c.timetable(c.design(), of)
+// ofGuardrails counts campaigns by what the looks found.
+func (c *campaign) ofGuardrails(detail, measure string, least, most float64, of nature, occurs func(*life) bool) scenario {
+	s := c.scenario(partGuards, detail)
+	s.measure, s.least, s.most, s.factor = measure, least, most, 2.5
+	begin := c.begins()
 	s.occurs = func(random *rand.Rand) bool {
-		at := of(random)
-		for week := range c.weeks {
-			if m.Safe(table(week, 0, at(week))) {
-				return true
-			}
-		}
-		return false
+		l := begin(random)
+		l.live(of, daysOfWeek*c.weeks)
+		return occurs(l)
 	}
 	return s
 }
 
-// falseAlarm counts experiments without an effect in which the primary metric wins or loses,
-// or it or any of two guardrails is harmed, at any look.
-func (c *campaign) falseAlarm(m stats.Margin) scenario {
-	const guardrails, most = 2, 1.1 * decisionAlpha // harm has its own alpha/10
-	s := c.scenario(partGuards, fmt.Sprintf("%d guardrails, %s", guardrails, guarded(m)))
-	s.measure, s.most = "winner, loser or harm, without an effect", most
-	of := c.usually()
-	table, rule := c.timetable(c.design(), of), c.harmRule(guardrails)
-	s.occurs = func(random *rand.Rand) bool {
-		primary := of(random)
-		rails := []func(int) [][]totals{of(random), of(random)}
-		for week := range c.weeks {
-			strata := primary(week)
-			bad := slices.ContainsFunc(c.findings(table, week, strata), func(f stats.Finding) bool { return f.Direction != 0 })
-			harmed := func(m stats.Margin, strata [][]totals) bool {
-				for t := range len(c.shares) - 1 {
-					if m.Harm(c.strata(t, strata), c.revenue, rule).Below {
-						return true
-					}
-				}
-				return false
-			}
-			bad = bad || harmed(stats.Margin{Relative: c.mde}, strata)
-			for _, rail := range rails {
-				bad = harmed(m, rail(week)) || bad
-			}
-			if bad {
-				return true
-			}
-		}
-		return false
-	}
-	return s
+func isHarmed(s looks.GuardrailStatus) bool { return s.Status == looks.Harmed }
+
+func hasSafeGuardrail(l *life) bool { return l.everSafe(0) }
+
+// everSafe reports whether a guardrail is safe at any look.
+func (l *life) everSafe(guardrail int) bool {
+	margin := l.guardrails[guardrail]
+	return slices.ContainsFunc(l.inTheEnd().Guardrails[guardrail].Rows, func(rows []looks.Row) bool { return margin.Safe(rows[0].LookResult) })
 }
 
-// harm counts experiments in which a guardrail is harmed at a look, or breaks at the end of a
-// day, within a number of days.
-func (c *campaign) harm(m stats.Margin, detail string, days int, weekday, weekend float64, measure string, least, most float64) scenario {
-	s := c.scenario(partGuards, guarded(m)+", "+detail)
-	s.measure, s.least, s.most = measure, least, most
-	rule, perDay := c.harmRule(1), float64(c.weekly())/daysOfWeek
-	s.occurs = func(random *rand.Rand) bool {
-		all := make([]totals, len(c.shares))
-		for day := range days {
-			lift := weekday
-			if day%daysOfWeek > 4 {
-				lift = weekend
-			}
-			for arm, n := range arrivals(perDay, c.shares, day) {
-				all[arm] = all[arm].plus(c.draw(random, n, lift*float64(min(arm, 1))), 1)
-			}
-			if h := m.Harm(c.strata(0, [][]totals{all}), c.revenue, rule); h.Breaks || h.Below && (day+1)%daysOfWeek == 0 {
-				return true
+func hasFalseAlarm(l *life) bool {
+	a := l.inTheEnd()
+	return a.Outcome != nil || slices.ContainsFunc(a.Harm, isHarmed) ||
+		slices.ContainsFunc(a.Guardrails, func(g looks.Guardrail) bool { return slices.ContainsFunc(g.Status, isHarmed) })
+}
+
+func hasHarmedGuardrail(l *life) bool { return isHarmed(l.inTheEnd().Guardrails[0].Status[0]) }
+
+// everDecides reports whether the report ever decides so. The decisions of a campaign
+// change only when a look or a day finds something.
+func (l *life) everDecides(status result.DecisionStatus) bool {
+	a := l.inTheEnd()
+	var days []int
+	add := func(s looks.GuardrailStatus) {
+		if !s.DecidedAt.IsZero() {
+			days = append(days, dayOf(s.DecidedAt))
+		}
+	}
+	for _, s := range a.Harm {
+		add(s)
+	}
+	for _, g := range a.Guardrails {
+		for _, s := range g.Status {
+			add(s)
+		}
+	}
+	if a.Outcome != nil {
+		days = append(days, dayOf(a.Looks[a.Outcome.Look].End))
+	}
+	if l.equivalent > 0 {
+		for i, rows := range a.Primary.Rows {
+			if rows[0].Within(l.equivalent) {
+				days = append(days, dayOf(a.Looks[i].End))
 			}
 		}
-		return false
 	}
-	return s
+	slices.Sort(days)
+	return slices.ContainsFunc(slices.Compact(days), func(day int) bool {
+		// at once, and when the look is mature
+		return l.decide(midnight(day)).Status == status || l.decide(midnight(day).Add(catalogue.DefaultMaturity*hour)).Status == status
+	})
+}
+
+const hour = day / 24
+
+// byDay adds visitors whose primary metric and guardrails have lifts by the day.
+func byDay(lift func(day int) float64) nature {
+	return func(l *life, day int) {
+		for arm, n := range l.arriving(day) {
+			own := lift(day) * float64(min(arm, 1))
+			l.add(goalID, arm, day, day, l.draw(l.random, n, own), false)
+			for i := range l.guardrails {
+				l.add(int64(firstGuardrail+i), arm, day, day, l.draw(l.random, n, own), false)
+			}
+		}
+	}
 }
 
 func guardrailScenarios() []scenario {
@@ -138,67 +132,93 @@ func guardrailScenarios() []scenario {
 		{usual.with(25, 25, 25, 25), stats.Margin{Relative: 0.1}},
 		{capped.with(50, 50), stats.Margin{Relative: 0.2}},
 	} {
-		all = append(all, g.safeAtMargin(g.margin), g.falseAlarm(g.margin), g.safeWithoutEffect(g.margin))
+		m := g.margin
+		const most = 1.1 * decisionAlpha // harm has its own alpha/10
+		required, _ := g.size().RequiredForMargin(m)
+		one := g.guards(m, 1)
+		atMargin := one.change(func(c *campaign) { c.harms = []float64{loss(m)} })
+		shipped := atMargin.change(func(c *campaign) { c.lifts, c.weeks = []float64{0, 2 * c.mde}, 2*weeksToPlan })
+		enough := one.change(func(c *campaign) { c.perWeek, c.weeks = (*required+weeksToPlan-1)/weeksToPlan, weeksToPlan })
+		all = append(all,
+			atMargin.ofGuardrails(guarded(m), "safe, at the margin", 0, decisionAlpha, usually, hasSafeGuardrail),
+			shipped.ofGuardrails(guarded(m), "ship, with a winner whose guardrail is at the margin", 0, decisionAlpha, usually,
+				func(l *life) bool { return l.everDecides(result.DecisionShip) }),
+			enough.ofGuardrails(guarded(m), "safe, without an effect", decisionPower, 1, usually, hasSafeGuardrail),
+			g.guards(m, 2).ofGuardrails(fmt.Sprintf("2 guardrails, %s", guarded(m)), "winner, loser or harm, without an effect", 0, most, usually, hasFalseAlarm),
+		)
 	}
-	const weeks, byDay, found = 12, 10, 0.95
-	even := usual.with(50, 50).daily(2000)
+	const found = 0.95
+	guarded5 := usual.with(50, 50).daily(2000).guards(stats.Margin{Relative: 0.05}, 1)
+	weekend := func(day int) float64 {
+		if isWeekend(day) {
+			return -0.2
+		}
+		return 0.08
+	}
+	halved := func(int) float64 { return -0.5 }
+	tenDays := guarded5.change(func(c *campaign) { c.weeks = 1 })
+	byDayTen := tenDays.ofGuardrails("margin 5 %, loss of 50 %", "harm found by day 10", found, 1, byDay(halved), nil)
+	begin := tenDays.begins()
+	byDayTen.occurs = func(random *rand.Rand) bool {
+		l := begin(random)
+		l.live(byDay(halved), 10)
+		return isHarmed(l.analyze(midnight(11)).Guardrails[0].Status[0])
+	}
+	equivalent := frequent.with(50, 50).change(func(c *campaign) {
+		c.equivalent, c.lifts, c.weeks = c.mde, []float64{0, c.mde}, 3*weeksToPlan
+	})
 	return append(all,
-		even.harm(stats.Margin{Relative: 0.05}, "weekend -20 %, weekdays +8 %", weeks*daysOfWeek, 0.08, -0.2, "harm, without an effect over a week", 0, decisionAlpha),
-		even.harm(stats.Margin{Relative: 0.05}, "loss of 50 %", byDay, -0.5, -0.5, "harm found by day 10", found, 1),
+		guarded5.ofGuardrails("margin 5 %, weekend -20 %, weekdays +8 %", "harm, without an effect over a week", 0, decisionAlpha, byDay(weekend), hasHarmedGuardrail),
+		guarded5.ofGuardrails("margin 5 %, weekend -20 %, weekdays +8 %", "roll back, without an effect over a week", 0, decisionAlpha, byDay(weekend),
+			func(l *life) bool { return l.everDecides(result.DecisionRollBack) }),
+		guarded5.change(func(c *campaign) { c.lifts, c.harms = []float64{0, -0.05}, []float64{-0.05} }).ofGuardrails(
+			"margin 5 %, guardrail and metric at -5 %, MDE 10 %", "harm, at the margin", 0, decisionAlpha, usually, hasHarmedGuardrail),
+		byDayTen,
+		equivalent.ofGuardrails("equivalence margin 5 %", "no difference, at the margin", 0, decisionAlpha, usually,
+			func(l *life) bool { return l.everDecides(result.DecisionNoDifference) }),
 	)
 }
 
-// ratio counts campaigns with a sample ratio mismatch on any of some days, with 1,000 visitors
-// each.
-func ratio(days int, split stats.Split, actual []float64, least, most float64) scenario {
+// ratio counts campaigns with a sample ratio mismatch at the end of any of some days, with
+// 1,000 visitors each. Nothing is significant, so that only the ratio is computed.
+func ratio(weeks int, c *campaign, actual []float64, least, most float64) scenario {
 	const perDay = 1000
-	s := scenario{part: partRatio, name: fmt.Sprintf("%.3g declared, %.3g actual, %d days", split.Expected(), actual, days), methodology: "–"}
-	s.measure, s.least, s.most = "mismatch", least, most
-	s.occurs = func(random *rand.Rand) bool {
-		observed := make([]int64, len(actual))
-		for range days {
-			visitors, left := int64(perDay), 1.0
-			for i, share := range actual {
-				arriving := visitors
-				if i+1 < len(actual) {
-					arriving = drawBinomial(random, visitors, share/left)
-				}
-				observed[i] += arriving
-				visitors, left = visitors-arriving, left-share
+	c = c.change(func(c *campaign) { c.weeks = weeks })
+	s := c.scenario(partRatio, fmt.Sprintf("%.3g actual, %d weeks", actual, weeks))
+	s.measure, s.least, s.most, s.planned = "mismatch", least, most, 0
+	begin := c.begins()
+	of := func(l *life, day int) {
+		visitors, left := int64(perDay), 1.0
+		for arm, share := range actual {
+			arriving := visitors
+			if arm+1 < len(actual) {
+				arriving = drawBinomial(l.random, visitors, share/left)
 			}
-			if stats.SampleRatioMismatch([]stats.SharePeriod{{Split: split, Observed: observed}}).Mismatch {
-				return true
-			}
+			l.add(goalID, arm, day, day, totals{visitors: arriving}, false)
+			visitors, left = visitors-arriving, left-share
 		}
-		return false
+	}
+	s.occurs = func(random *rand.Rand) bool {
+		l := begin(random)
+		l.plan.Rules.SignificanceLevel = 100
+		l.live(of, daysOfWeek*weeks)
+		p := l.inTheEnd().MismatchP
+		return p != nil && *p < stats.MismatchAlpha
 	}
 	return s
 }
 
 func ratioScenarios() []scenario {
-	const alarm, found, year, month = 0.001, 0.99, 365, 30
-	even := stats.Split{Control: 50, Variations: []float64{1}}
+	const alarm, found, year, month = 0.001, 0.99, 52, 5
 	return []scenario{
-		ratio(year, even, []float64{0.5, 0.5}, 0, alarm),
-		ratio(year, stats.Split{Control: 34, Variations: []float64{33, 33}}, []float64{1. / 3, 1. / 3, 1. / 3}, 0, alarm),
-		ratio(year, stats.Split{Control: 95, Variations: []float64{1}}, []float64{0.95, 0.05}, 0, alarm),
-		ratio(month, even, []float64{0.48, 0.52}, found, 1),
+		ratio(year, usual.with(50, 50), []float64{0.5, 0.5}, 0, alarm),
+		ratio(year, usual.with(1, 1, 1), []float64{1. / 3, 1. / 3, 1. / 3}, 0, alarm),
+		ratio(year, usual.with(95, 5), []float64{0.95, 0.05}, 0, alarm),
+		ratio(month, usual.with(50, 50), []float64{0.48, 0.52}, found, 1),
 	}
 }
 
-// cells divides a campaign by the shares of the cells of a breakdown. The largest cell has
-// stats.MinimumVisitors first, and so the first rank.
-func (c *campaign) cells(shares []float64) []*campaign {
-	var cells []*campaign
-	for _, share := range slices.SortedFunc(slices.Values(shares), func(a, b float64) int { return cmp.Compare(b, a) }) {
-		cells = append(cells, c.change(func(cell *campaign) {
-			cell.perWeek = int64(math.Round(float64(c.weekly()) * share / floats.Sum(shares)))
-		}))
-	}
-	return cells
-}
-
-// breakdown counts experiments in which a treatment without an effect is significant in any
+// breakdown counts campaigns in which a treatment without an effect is significant in any
 // cell at any look. The first lifts are those of the first treatments.
 func (c *campaign) breakdown(cellShares []float64, lifts ...float64) scenario {
 	c = c.change(func(c *campaign) { c.lifts = slices.Concat([]float64{0}, lifts) })
@@ -208,20 +228,41 @@ func (c *campaign) breakdown(cellShares []float64, lifts ...float64) scenario {
 		name += ", beside one with an effect"
 	}
 	s.measure, s.most = name, decisionAlpha
-	cells := c.cells(cellShares)
-	tables, streams := make([]judge, len(cells)), make([]stream, len(cells))
-	for i, cell := range cells {
-		streams[i] = cell.usually()
-		tables[i] = cell.timetable(cell.design().ForCell(i+1), streams[i])
-	}
+	shares := slices.SortedFunc(slices.Values(cellShares), func(a, b float64) int { return cmp.Compare(b, a) })
+	begin := c.begins()
 	s.occurs = func(random *rand.Rand) bool {
-		for i, cell := range cells {
-			at := streams[i](random)
-			for week := range cell.weeks {
-				findings := cell.findings(tables[i], week, at(week))[len(lifts):]
-				if slices.ContainsFunc(findings, func(f stats.Finding) bool { return f.Direction != 0 }) {
-					return true
+		l := begin(random)
+		rows := make([][]visit.Row, c.weeks) // of the cells up to each look
+		for week := range c.weeks {
+			first := 1 + daysOfWeek*week
+			arriving := l.arriving(first)
+			for cell, share := range shares {
+				for arm, n := range arriving {
+					visitors := int64(math.Round(daysOfWeek * float64(n) * share / floats.Sum(shares)))
+					t := l.draw(random, visitors, l.lift(arm))
+					l.add(goalID, arm, first, first, t, false)
+					row := visit.Row{Segment: visit.Segment{VariationID: int64(arm), Dimension: fmt.Sprintf("cell %02d", cell)}, Moments: t.moments()}
+					if week > 0 {
+						row.Moments = row.Merge(rows[week-1][len(rows[week])].Moments)
+					}
+					rows[week] = append(rows[week], row)
 				}
+			}
+		}
+		l.days = 1 + daysOfWeek*c.weeks
+		a := l.inTheEnd()
+		cells := looks.NewCells(a)
+		for week, look := range a.Looks {
+			found := &visit.Rows{Whole: rows[week], Cells: rows[week]}
+			cells.Add(look, result.LargeCells(l.plan, found), func(name string) []visit.Row { return result.RowsOfCell(found, name) })
+		}
+		for _, cell := range l.analyzer.Cells(cells) {
+			var without looks.Question // the treatments with an effect
+			for _, rows := range cell.Primary.Rows {
+				without.Rows = append(without.Rows, rows[len(lifts):])
+			}
+			if without.Outcome(decisionAlpha) != nil {
+				return true
 			}
 		}
 		return false
@@ -243,6 +284,6 @@ func breakdownScenarios() []scenario {
 		usual.with(25, 25, 25, 25).breakdown(eight, 1),
 		rare.with(95, 5).breakdown(eight),
 		capped.with(50, 50).daily(2000).breakdown(eight),
-		usual.with(25, 25, 25, 25).asBayesian().breakdown(eight),
+		usual.with(50, 50).asBayesian().shorter().breakdown(eight),
 	}
 }

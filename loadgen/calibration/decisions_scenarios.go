@@ -4,16 +4,19 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"time"
+
+	"lifthouse/stats"
 )
 
 // The parts of the table of decisions.
 const (
-	partNoEffect  = "A/A: winner or loser at any of 52 weekly looks"
-	partMoving    = "A/A with data and settings that change: winner or loser at any of 52 weekly looks"
+	partNoEffect  = "A/A: winner or loser at any weekly look"
+	partMoving    = "A/A with data and settings that change: winner or loser at any weekly look"
 	partPower     = "Power at the required sample: the first treatment wins by the fourth weekly look"
 	partGuards    = "Guardrails"
 	partRatio     = "Sample ratio mismatch, looked at each day"
-	partBreakdown = "Breakdown: winner or loser without an effect in any cell, at any of 52 weekly looks"
+	partBreakdown = "Breakdown: winner or loser without an effect in any cell, at any weekly look"
 )
 
 // The audiences of the table, with the minimum effects of their campaigns.
@@ -36,17 +39,46 @@ func (c *campaign) scenario(part, detail string) scenario {
 	if detail != "" {
 		s.name += ", " + detail
 	}
+	if part != partPower && part != partRatio {
+		s.name += fmt.Sprintf(", %d looks", c.weeks)
+	}
 	return s
 }
 
-// errors counts experiments that name a winner or a loser. None of the treatments has an
-// effect.
-func (c *campaign) errors(part, detail string, of stream) scenario {
+// errors counts campaigns that name a winner or a loser. None of the treatments has an effect.
+func (c *campaign) errors(part, detail string, of nature) scenario {
 	s := c.scenario(part, detail)
 	s.measure, s.most = "winner or loser", decisionAlpha
-	table := c.timetable(c.design(), of)
-	s.occurs = func(random *rand.Rand) bool { return c.outcome(table, of(random)) != nil }
+	begin := c.begins()
+	s.occurs = func(random *rand.Rand) bool {
+		l := begin(random)
+		l.live(of, daysOfWeek*c.weeks)
+		return l.inTheEnd().Outcome != nil
+	}
 	return s
+}
+
+// recorded counts the same errors of a campaign whose looks are recorded when they are mature,
+// because its data change later.
+func (c *campaign) recorded(detail string, of nature) scenario {
+	c = c.shorter()
+	s := c.errors(partMoving, detail, of)
+	begin := c.begins()
+	s.occurs = func(random *rand.Rand) bool {
+		l := begin(random)
+		for l.days <= daysOfWeek*c.weeks+1 {
+			l.live(of, l.days)
+			l.record(midnight(l.days))
+		}
+		return l.inTheEnd().Outcome != nil
+	}
+	return s
+}
+
+// shorter returns the campaign with looks for three times the plan, where one with a year
+// takes too long. They spend .983 of alpha.
+func (c *campaign) shorter() *campaign {
+	return c.change(func(c *campaign) { c.weeks = 3 * weeksToPlan })
 }
 
 func noEffectScenarios() []scenario {
@@ -58,44 +90,41 @@ func noEffectScenarios() []scenario {
 		usual.with(1, 1, 1), usual.with(25, 25, 25, 25), usual.with(70, 10, 10, 10), usual.with(1, 1, 1, 1, 1, 1),
 		revenue.with(50, 50), revenue.with(50, 50).daily(1000), revenue.with(75, 25).daily(1000), revenue.with(95, 5).daily(1000),
 		revenue.with(25, 25, 25, 25).daily(1000), capped.with(50, 50), capped.with(95, 5).daily(1000), capped.with(25, 25, 25, 25),
-		usual.with(50, 50).asBayesian(), usual.with(25, 25, 25, 25).asBayesian(), usual.with(25, 25, 25, 25).asBayesian().daily(1000),
-		capped.with(25, 25, 25, 25).asBayesian(),
+		usual.with(50, 50).asBayesian(), usual.with(25, 25, 25, 25).asBayesian().shorter(), usual.with(25, 25, 25, 25).asBayesian().daily(1000).shorter(),
+		capped.with(25, 25, 25, 25).asBayesian().shorter(),
 	} {
-		all = append(all, c.errors(partNoEffect, "", c.usually()))
+		all = append(all, c.errors(partNoEffect, "", usually))
 	}
-	return append(all, usual.with(75, 25).daily(200).randomArrivals())
+	return append(all, usual.with(75, 25).daily(200).errors(partNoEffect, "divided at random", atRandom(0.75)))
 }
 
-// randomArrivals counts errors of a campaign whose visitors are divided at random, so that
-// the critical values of each experiment differ.
-func (c *campaign) randomArrivals() scenario {
-	s := c.scenario(partNoEffect, "divided at random")
-	s.measure, s.most = "winner or loser", decisionAlpha
-	perWeek := c.weekly()
-	s.occurs = func(random *rand.Rand) bool {
-		all := make([]totals, len(c.shares))
-		found := c.outcome(c.sequences(c.design()), func(int) [][]totals {
-			control := drawBinomial(random, perWeek, c.shares[0]/100)
-			all[0], all[1] = all[0].plus(c.draw(random, control, 0), 1), all[1].plus(c.draw(random, perWeek-control, 0), 1)
-			return [][]totals{all}
-		})
-		return found != nil
+// atRandom divides the visitors of a day at random, so that the critical values of each
+// campaign differ.
+func atRandom(control float64) nature {
+	return func(l *life, day int) {
+		visitors := l.weekly() / daysOfWeek
+		n := drawBinomial(l.random, visitors, control)
+		l.add(goalID, 0, day, day, l.draw(l.random, n, 0), false)
+		l.add(goalID, 1, day, day, l.draw(l.random, visitors-n, 0), false)
 	}
-	return s
 }
 
 func movingScenarios() []scenario {
 	even := usual.with(50, 50).daily(2000)
 	all := []scenario{
-		even.errors(partMoving, "weekend +20 %, weekdays -8 %", even.weekdays(0.2)),
-		even.errors(partMoving, "weekend -20 %, weekdays +8 %", even.weekdays(-0.2)),
+		even.errors(partMoving, "weekend +20 %, weekdays -8 %", weekdays(0.2)),
+		even.errors(partMoving, "weekend -20 %, weekdays +8 %", weekdays(-0.2)),
+		even.shorter().errors(partMoving, "one day in ten without events", outages),
+		even.pausing("paused for one to nine days, each third week", false),
+		even.pausing("stopped on the day on which it would be significant", true),
 	}
 	for _, share := range []float64{0.2, 0.5, 1} {
-		all = append(all, even.errors(partMoving, fmt.Sprintf("%g %% of conversions 1 to 7 days late", 100*share), even.late(share)))
+		all = append(all, even.recorded(fmt.Sprintf("%g %% of conversions 1 to 7 days late", 100*share), late(share)))
 	}
 	for _, share := range []float64{0.01, 0.03} {
-		all = append(all, even.errors(partMoving, fmt.Sprintf("%g %% see both variations", 100*share), even.switching(share)))
+		all = append(all, even.recorded(fmt.Sprintf("%g %% see both variations", 100*share), switching(share)))
 	}
+	all = append(all, even.asBayesian().recorded("50 % of conversions 1 to 7 days late", late(0.5)))
 	for _, ramp := range [][][]float64{
 		{{95, 5}, {50, 50}},
 		{{95, 5}, {80, 20}, {50, 50}},
@@ -105,126 +134,134 @@ func movingScenarios() []scenario {
 		for _, c := range []*campaign{even, revenue.with(50, 50).daily(2000)} {
 			c = c.change(func(c *campaign) { c.ramp = ramp })
 			changes := len(slices.CompactFunc(slices.Clone(ramp), slices.Equal)) - 1
-			all = append(all, c.errors(partMoving, fmt.Sprintf("changes of shares while the rate doubles: %d", changes), c.rising()))
+			all = append(all, c.errors(partMoving, fmt.Sprintf("changes of shares while the rate doubles: %d", changes), rising))
 		}
 	}
-	return append(all, even.stopping())
+	return all
 }
 
-// weekdays is the stream of a treatment with an effect on weekends, and the opposite one on
+func isWeekend(day int) bool { return (day+daysOfWeek-1)%daysOfWeek > 4 } // day 1 is a Monday
+
+// weekdays is the nature of a treatment with an effect on weekends, and the opposite one on
 // weekdays. Over a week it has none.
-func (c *campaign) weekdays(weekend float64) stream {
-	return c.arriving(func(random *rand.Rand, _, arm int, visitors int64) totals {
-		const weekendDays = 2
-		onWeekend := visitors * weekendDays / daysOfWeek
-		if arm == 0 {
-			return c.draw(random, visitors, 0)
+func weekdays(weekend float64) nature {
+	return func(l *life, day int) {
+		const weekendDays = 2.
+		lift := -weekend * weekendDays / (daysOfWeek - weekendDays)
+		if isWeekend(day) {
+			lift = weekend
 		}
-		weekday := -weekend * float64(onWeekend) / float64(visitors-onWeekend)
-		return c.draw(random, onWeekend, weekend).plus(c.draw(random, visitors-onWeekend, weekday), 1)
-	})
-}
-
-// rising is the stream of a rate that doubles over the first six weeks, in all variations.
-func (c *campaign) rising() stream {
-	return c.arriving(func(random *rand.Rand, week, arm int, visitors int64) totals {
-		const weeks = 6
-		return c.draw(random, visitors, min(float64(week)/weeks, 1))
-	})
-}
-
-// late is the stream of conversions of which a share arrives 1 to 7 days late. The row of a
-// look has what arrived by 24 hours after its end, and never changes.
-func (c *campaign) late(share float64) stream {
-	// The share of the late conversions of a week that its row lacks: 21 of the 49 pairs of a
-	// day of the week and a delay end after the day after the week.
-	const missing = 21. / daysOfWeek / daysOfWeek
-	perWeek := float64(c.weekly())
-	return func(random *rand.Rand) func(int) [][]totals {
-		all := make([]totals, len(c.shares))
-		return func(week int) [][]totals {
-			row := make([]totals, len(all))
-			for arm, n := range arrivals(perWeek, c.shares, week) {
-				arriving := c.draw(random, n, 0)
-				all[arm] = all[arm].plus(arriving, 1)
-				row[arm] = all[arm]
-				row[arm].converted -= drawBinomial(random, arriving.converted, share*missing)
-			}
-			return [][]totals{row}
+		for arm, n := range l.arriving(day) {
+			l.add(goalID, arm, day, day, l.draw(l.random, n, lift*float64(min(arm, 1))), false)
 		}
 	}
 }
 
-// switching is the stream of visitors. A share of them sees the other variation in the same
-// week or in the 3 weeks after. They are in the looks before that.
-func (c *campaign) switching(share float64) stream {
-	const weeks = 4
-	perWeek := float64(c.weekly())
-	return func(random *rand.Rand) func(int) [][]totals {
-		all := make([]totals, len(c.shares))
-		var leaving [weeks][]totals // by week
-		for i := range leaving {
-			leaving[i] = make([]totals, len(c.shares))
+// outages lose all events of one day in ten.
+func outages(l *life, day int) {
+	if l.random.IntN(10) > 0 {
+		usually(l, day)
+	}
+}
+
+// rising is the nature of a rate that doubles over the first six weeks, in all variations.
+func rising(l *life, day int) {
+	const days = 6 * daysOfWeek
+	for arm, n := range l.arriving(day) {
+		l.add(goalID, arm, day, day, l.draw(l.random, n, min(float64(day)/days, 1)), false)
+	}
+}
+
+// late is the nature of conversions of which a share arrives 1 to 7 days late.
+func late(share float64) nature {
+	return func(l *life, day int) {
+		for arm, n := range l.arriving(day) {
+			t := l.draw(l.random, n, 0)
+			delayed := drawBinomial(l.random, t.converted, share)
+			t.converted -= delayed
+			l.add(goalID, arm, day, day, t, false)
+			for delay := daysOfWeek; delay > 0; delay-- {
+				arriving := drawBinomial(l.random, delayed, 1/float64(delay))
+				delayed -= arriving
+				l.add(goalID, arm, day, day+delay, totals{converted: arriving}, false)
+			}
 		}
-		return func(week int) [][]totals {
-			for arm, n := range arrivals(perWeek, c.shares, week) {
-				gone := &leaving[week%weeks][arm]
-				all[arm], *gone = all[arm].plus(*gone, -1), totals{}
-				each := int64(share * float64(n) / weeks)
-				all[arm] = all[arm].plus(c.draw(random, n-weeks*each, 0), 1)
-				for later := 1; later < weeks; later++ {
-					group := c.draw(random, each, 0)
-					all[arm] = all[arm].plus(group, 1)
-					into := &leaving[(week+later)%weeks][arm]
-					*into = into.plus(group, 1)
+	}
+}
+
+// switching is the nature of visitors of whom a share sees the other variation 0 to 3 weeks
+// later: from then on they are multi-exposed.
+func switching(share float64) nature {
+	return func(l *life, day int) {
+		const weeks = 4
+		for arm, n := range l.arriving(day) {
+			groups := int64(0)
+			if day%daysOfWeek == 0 { // those of the whole week
+				groups = int64(share * daysOfWeek * float64(n) / weeks)
+			}
+			l.add(goalID, arm, day, day, l.draw(l.random, n-weeks*groups, 0), false)
+			for later := range weeks {
+				if groups == 0 {
+					break
 				}
+				t := l.draw(l.random, groups, 0)
+				l.add(goalID, arm, day, day, t, false)
+				l.add(goalID, arm, day, day+daysOfWeek*later, totals{}.plus(t, -1), false)
+				l.add(goalID, arm, day, day+daysOfWeek*later, t, true)
 			}
-			return [][]totals{all}
 		}
 	}
 }
 
-// stopping counts errors of a campaign that its owner stops on any day on which the data so
-// far would be significant, and starts again the week after. The broken week is in no look.
-func (c *campaign) stopping() scenario {
-	s := c.scenario(partMoving, "stopped on the day on which it would be significant")
+// pausing counts errors of a campaign that its owner stops and starts again. If significant is
+// set, he stops it at the end of each day on which today's figures are significant; otherwise
+// the pauses do not depend on results.
+func (c *campaign) pausing(detail string, significant bool) scenario {
+	s := c.scenario(partMoving, detail)
 	s.measure, s.most = "winner or loser", decisionAlpha
-	table := c.timetable(c.design(), c.usually())
-	perDay := float64(c.weekly()) / daysOfWeek
+	begin := c.begins()
 	s.occurs = func(random *rand.Rand) bool {
-		all, look := make([]totals, len(c.shares)), 0
-		for week := range c.weeks {
-			now := slices.Clone(all)
-			stopped := false
-			for day := 0; day < daysOfWeek && !stopped; day++ {
-				for arm, n := range arrivals(perDay, c.shares, daysOfWeek*week+day) {
-					now[arm] = now[arm].plus(c.draw(random, n, 0), 1)
-				}
-				direction := table(look, 0, [][]totals{now}).Direction()
-				if day == daysOfWeek-1 && direction != 0 {
-					return true
-				}
-				stopped = direction != 0
+		l := begin(random)
+		l.plan.Runs = slices.Clone(l.plan.Runs)
+		now, running := make([]totals, len(c.shares)), 0
+		for l.days <= daysOfWeek*c.weeks {
+			first := len(l.series[goalID])
+			l.live(usually, l.days)
+			for arm, a := range l.series[goalID][first:] {
+				now[arm] = now[arm].plus(totals{visitors: a.Visitors, converted: a.Converted}, 1)
 			}
-			if !stopped {
-				all, look = now, look+1
+			running++
+			stops, days := running%(3*daysOfWeek) == 2*daysOfWeek+3, 1+(l.days%9)
+			if significant {
+				samples := c.samples(now)
+				o := stats.Options{SignificanceLevel: decisionLevel, Methodology: stats.MethodologyFrequentist, Shares: c.shares}
+				stops, days = stats.Compare(samples[0], samples[1:], o)[0].Significant, 1
+			}
+			if stops {
+				end := midnight(l.days).Add(-time.Minute)
+				l.plan.Runs[len(l.plan.Runs)-1].To = &end
+				l.days += days
+				again := l.plan.Runs[0]
+				again.From, again.To = midnight(l.days).Add(day/2), nil
+				l.plan.Runs, running = append(l.plan.Runs, again), 0
 			}
 		}
-		return false
+		return l.inTheEnd().Outcome != nil
 	}
 	return s
 }
 
-// power counts experiments in which the first treatment wins by tau = 1. It has the minimum
+// power counts campaigns in which the first treatment wins by tau = 1. It has the minimum
 // effect, and the other treatments have none.
 func (c *campaign) power(detail string, least float64) scenario {
 	c = c.change(func(c *campaign) { c.perWeek, c.weeks, c.lifts = c.weekly(), weeksToPlan, []float64{0, c.mde} })
 	s := c.scenario(partPower, detail)
 	s.measure, s.least, s.most = "winner", least, 1
-	table := c.timetable(c.design(), c.usually())
-	of := c.usually()
+	begin := c.begins()
 	s.occurs = func(random *rand.Rand) bool {
-		found := c.outcome(table, of(random))
+		l := begin(random)
+		l.live(usually, daysOfWeek*c.weeks)
+		found := l.inTheEnd().Outcome
 		return found != nil && found.Winner && found.Treatment == 0
 	}
 	return s

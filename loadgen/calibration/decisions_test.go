@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"lifthouse/schema/schematest/tier"
 	"lifthouse/stats"
@@ -37,9 +38,9 @@ func mustDecide(t *testing.T, o DecisionOptions, scenarios ...scenario) *Decisio
 func TestDecisionsDependOnTheSeedOnly(t *testing.T) {
 	c := usual.with(50, 50).daily(1000)
 	all := []scenario{
-		c.errors(partNoEffect, "", c.usually()),
+		c.errors(partNoEffect, "", usually),
 		c.power("", decisionPower),
-		c.safeAtMargin(stats.Margin{Relative: 0.1}),
+		c.guards(stats.Margin{Relative: 0.1}, 1).ofGuardrails("", "safe", 0, 1, usually, hasSafeGuardrail),
 	}
 	one := mustDecide(t, DecisionOptions{Experiments: 60, Seed: 7, Workers: 1}, all...)
 	if several := mustDecide(t, DecisionOptions{Experiments: 60, Seed: 7, Workers: 5}, all...); !reflect.DeepEqual(one.Rows, several.Rows) {
@@ -56,19 +57,24 @@ func TestDecisionsDependOnTheSeedOnly(t *testing.T) {
 // TestWrongDecisionsAreDetected replaces the decisions by wrong ones.
 func TestWrongDecisionsAreDetected(t *testing.T) {
 	c := usual.with(50, 50).daily(1000)
-	peeking := c.errors(partNoEffect, "", c.usually())
+	peeking := c.errors(partNoEffect, "", usually)
+	begin := c.begins()
 	peeking.occurs = func(random *rand.Rand) bool { // a fixed test at each look
-		of := c.usually()(random)
+		l, now := begin(random), make([]totals, 2)
 		for week := range weeksOfLooks {
-			samples := c.samples(of(week)[0])
-			if stats.Compare(samples[0], samples[1:], c.options())[0].Significant {
+			l.live(usually, 1+week)
+			for _, a := range l.series[goalID][2*week:] {
+				now[a.VariationID] = now[a.VariationID].plus(totals{visitors: a.Visitors, converted: a.Converted}, 1)
+			}
+			samples := c.samples(now)
+			if stats.Compare(samples[0], samples[1:], stats.Options{SignificanceLevel: decisionLevel, Methodology: stats.MethodologyFrequentist})[0].Significant {
 				return true
 			}
 		}
 		return false
 	}
 	third := usual.with(50, 50).daily(750).power("", decisionPower) // of the required sample
-	alarm := ratio(30, stats.Split{Control: 50, Variations: []float64{1}}, []float64{0.48, 0.52}, 0, 0.001)
+	alarm := ratio(5, usual.with(50, 50), []float64{0.48, 0.52}, 0, 0.001)
 	for _, wrong := range []scenario{peeking, third, alarm} {
 		d := mustDecide(t, DecisionOptions{Experiments: 100, Seed: 1}, wrong)
 		if d.Outside != 1 || d.Err() == nil || !strings.Contains(decisionText(d), "OUTSIDE") {
@@ -97,59 +103,58 @@ func TestBandOfDecisionRow(t *testing.T) {
 	}
 }
 
-// TestTimetable compares the looks of a timetable with those of a sequence.
-func TestTimetable(t *testing.T) {
-	for _, c := range []*campaign{
-		usual.with(50, 50).daily(100),
-		usual.with(70, 10, 10, 10),
-		capped.with(95, 5).daily(1000),
-		usual.with(50, 50).daily(2000).change(func(c *campaign) { c.ramp = [][]float64{{95, 5}, {95, 5}, {50, 50}} }),
+// TestLives compares what the looks count with what the natures say.
+func TestLives(t *testing.T) {
+	even := usual.with(50, 50).daily(2000).shorter()
+	const n, p = 12 * 7000, 0.05 // visitors of a variation
+	for _, test := range []struct {
+		name                string
+		of                  nature
+		visitors, converted float64
+	}{
+		{"usual", usually, n, n * p},
+		{"weekdays", weekdays(0.2), n, n * p},
+		// The look has what arrived by a day after it: 21 of the 49 pairs of a day of the last week
+		// and a delay end later.
+		{"late", late(1), n, n*p - 7000*p*21/49},
+		// Each Sunday 70 visitors see the other variation at once and 1, 2 and 3 weeks later. The
+		// last three groups are still counted: those of 3, of 2 and 3, and of 1 to 3 weeks later.
+		{"switch", switching(0.04), n - 12*4*70 + 6*70, (n - 12*4*70 + 6*70) * p},
 	} {
-		c.lifts = []float64{0, 0.1}
-		for name, of := range map[string]stream{"usual": c.usually(), "rising": c.rising(), "switching": c.switching(0.03), "late": c.late(0.5)} {
-			if c.ramp != nil && (name == "switching" || name == "late") {
-				continue // they have no changes of shares
-			}
-			table, sequence := c.timetable(c.design(), of), c.sequences(c.design())
-			at := of(rand.New(rand.NewPCG(5, 6)))
-			for week := range 12 {
-				strata := at(week)
-				for treatment := range len(c.shares) - 1 {
-					got, want := table(week, treatment, strata), sequence(week, treatment, strata)
-					if (got.Critical == nil) != (want.Critical == nil) || got.Significant != want.Significant {
-						t.Fatalf("%s, %s, week %d: %+v, want %+v", c, name, week, got, want)
-					}
-					if want.Critical != nil && (math.Abs(*got.Critical-*want.Critical) > 1e-9 || *got.Z != *want.Z) {
-						t.Errorf("%s, %s, week %d: critical %v, z %v; want %v, %v", c, name, week, *got.Critical, *got.Z, *want.Critical, *want.Z)
-					}
-				}
+		l := even.begins()(rand.New(rand.NewPCG(1, 2)))
+		for l.days <= daysOfWeek*even.weeks+1 {
+			l.live(test.of, l.days)
+			l.record(midnight(l.days))
+		}
+		found := l.inTheEnd()
+		last := found.Primary.Last(0)
+		if len(found.Primary.Rows) != even.weeks || last.RecordedAt.IsZero() || last.Tau != 3 {
+			t.Fatalf("%s: %d looks, the last %+v", test.name, len(found.Primary.Rows), last)
+		}
+		near(t, test.name+" visitors", float64(last.Strata[0].Control), test.visitors, 1e-9)
+		var moved float64 // converted visitors of both variations
+		for _, s := range l.has(goalID, midnight(1), last.RecordedAt) {
+			if !s.MultiExposed {
+				moved += float64(s.Converted)
 			}
 		}
+		near(t, test.name+" converted", moved, 2*test.converted, math.Sqrt(2*n*p))
 	}
 }
 
-// TestStreams compares the totals of a year with their expectations.
-func TestStreams(t *testing.T) {
-	c := usual.with(50, 50).daily(2000)
-	const n, p = 52 * 7000, 0.05
-	for name, test := range map[string]struct {
-		of                  stream
-		visitors, converted float64
-	}{
-		"usual":    {c.usually(), n, n * p},
-		"weekdays": {c.weekdays(0.2), n, n * p},
-		"late":     {c.late(1), n, n*p - 7000*p*21/49},                       // of the last week
-		"switch":   {c.switching(0.04), n*0.96 + 420, 0.05 * (n*0.96 + 420)}, // of the last three weeks, 70 in each group
-	} {
-		at := test.of(rand.New(rand.NewPCG(1, 2)))
-		var last [][]totals
-		for week := range weeksOfLooks {
-			last = at(week)
-		}
-		for _, arm := range last[0] {
-			near(t, name+" visitors", float64(arm.visitors), test.visitors, 1e-9)
-			near(t, name+" converted", float64(arm.converted), test.converted, math.Sqrt(n*p))
-		}
+// TestPausesBreakWeeks checks that the days of a broken week are in no look.
+func TestPausesBreakWeeks(t *testing.T) {
+	c := usual.with(50, 50).daily(2000).shorter()
+	l := c.begins()(rand.New(rand.NewPCG(3, 4)))
+	l.live(usually, 10) // a week and three days
+	end, again := midnight(11).Add(-time.Minute), l.plan.Runs[0]
+	l.plan.Runs[0].To, again.From = &end, midnight(13).Add(day/2)
+	l.plan.Runs, l.days = append(l.plan.Runs, again), 13
+	l.live(usually, daysOfWeek*c.weeks)
+	found := l.inTheEnd()
+	// Whole weeks begin on days 1 and 14.
+	if n := len(found.Looks); n != 11 || !found.Looks[1].End.Equal(midnight(21)) || found.Primary.Last(0).Strata[0].Control != 11*7000 {
+		t.Errorf("%d looks: %+v, %+v", n, found.Looks, found.Primary.Last(0).Strata)
 	}
 }
 
@@ -190,7 +195,7 @@ func TestDecisionScenarios(t *testing.T) {
 		ids[s.id()] = true
 	}
 	o := DecisionOptions{Experiments: 4000, Workers: 1, Only: regexp.MustCompile("A/A.*bayesian")}
-	if found := len(o.selected(all)); o.Validate() != nil || found != 4 {
+	if found := len(o.selected(all)); o.Validate() != nil || found != 5 {
 		t.Errorf("%d scenarios", found)
 	}
 	o = DecisionOptions{Only: regexp.MustCompile("no such scenario")}
@@ -201,12 +206,12 @@ func TestDecisionScenarios(t *testing.T) {
 	}
 }
 
-// TestLongDecisionsAreCalibrated runs all scenarios with few experiments. The full
+// TestLongDecisionsAreCalibrated runs all scenarios with few campaigns. The full
 // table has 4,000 experiments of each. About two of a hundred rates are outside their bands of
 // two standard errors by chance; none should be beyond four.
 func TestLongDecisionsAreCalibrated(t *testing.T) {
 	tier.OnlyLong(t)
-	d := mustDecide(t, DecisionOptions{Experiments: 300, Seed: 1}, decisionScenarios()...)
+	d := mustDecide(t, DecisionOptions{Experiments: 200, Seed: 1}, decisionScenarios()...)
 	for _, r := range d.Rows {
 		if r.Rate < 2*r.Lower-r.Least || r.Rate > 2*r.Upper-r.Most {
 			t.Errorf("%s %s: the rate of %s is %v, limits %v and %v", r.Part, r.Scenario, r.Measure, r.Rate, r.Least, r.Most)

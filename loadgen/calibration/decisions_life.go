@@ -1,0 +1,362 @@
+package calibration
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"gonum.org/v1/gonum/floats"
+
+	"lifthouse/engine/looks"
+	"lifthouse/engine/plan"
+	"lifthouse/engine/query"
+	"lifthouse/engine/result"
+	"lifthouse/engine/visit"
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+	"lifthouse/stats"
+)
+
+const (
+	decisionLevel = 95
+	decisionAlpha = 0.05
+	decisionPower = 0.8
+	weeksToPlan   = 4 // to tau = 1
+	weeksOfLooks  = 52
+	daysOfWeek    = 7
+
+	firstGuardrail = 2 // the id of its goal; that of the primary goal is 1
+)
+
+// campaign is an audience with what its catalogue declares. It has a look each week.
+type campaign struct {
+	audience
+	mde        float64
+	bayesian   bool
+	guardrails []stats.Margin
+	equivalent float64     // the equivalence margin; 0: none
+	perWeek    int64       // visitors over all variations; 0: a quarter of the required sample
+	ramp       [][]float64 // shares of the first weeks, of which the last remain; nil: no change
+	lifts      []float64   // of the first variations, control first; the others have none
+	harms      []float64   // the same of the guardrails of treatments: by guardrail
+	weeks      int         // of looks
+}
+
+// with returns the campaign with the given shares of the traffic, control first.
+func (c campaign) with(shares ...float64) *campaign {
+	c.shares, c.weeks = shares, weeksOfLooks
+	return &c
+}
+
+// change returns a changed copy of the campaign.
+func (c *campaign) change(by func(*campaign)) *campaign {
+	changed := *c
+	by(&changed)
+	return &changed
+}
+
+// asBayesian returns the campaign with the Bayesian methodology and its default prior.
+func (c *campaign) asBayesian() *campaign { return c.change(func(c *campaign) { c.bayesian = true }) }
+
+// daily returns the campaign with a number of visitors a day.
+func (c *campaign) daily(visitors int64) *campaign {
+	return c.change(func(c *campaign) { c.perWeek = daysOfWeek * visitors })
+}
+
+func (c *campaign) methodology() string {
+	if c.bayesian {
+		return catalogue.Bayesian
+	}
+	return catalogue.Frequentist
+}
+
+// size returns the required sample of the campaign.
+func (c *campaign) size() *stats.SampleSize {
+	p := stats.SamplePlan{Control: c.expected(), NonNegative: c.revenue, Shares: c.shares, Looks: weeksToPlan, Power: decisionPower}
+	if c.bayesian {
+		p.Prior = stats.DefaultPrior(c.mde)
+	}
+	size, reason := stats.NewSampleSize(p, stats.NewLookDesign(decisionAlpha, c.shares))
+	if reason != "" {
+		panic(fmt.Sprintf("%s: %s", c, reason))
+	}
+	return size
+}
+
+// weekly returns the number of visitors of a week.
+func (c *campaign) weekly() int64 {
+	if c.perWeek > 0 {
+		return c.perWeek
+	}
+	required, reason := c.size().Required(c.mde)
+	if reason != "" {
+		panic(fmt.Sprintf("%s: %s", c, reason))
+	}
+	return (*required + weeksToPlan - 1) / weeksToPlan
+}
+
+// noon is when all campaigns start, on a Sunday: the first day is partial.
+var noon = time.Date(2026, 1, 4, 12, 0, 0, 0, time.UTC)
+
+const day = 24 * time.Hour
+
+// midnight returns the begin of a day. Day 0 is the partial one.
+func midnight(d int) time.Time { return noon.Truncate(day).Add(time.Duration(d) * day) }
+
+func dayOf(t time.Time) int { return int(t.Sub(midnight(0)) / day) }
+
+// declare returns the plan of the report about the campaign.
+func (c *campaign) declare() *plan.Plan {
+	const id = 1
+	of := func(shares []float64) catalogue.Shares {
+		total, all := floats.Sum(shares), catalogue.Shares{}
+		for i, share := range shares {
+			if all[int64(i)] = int(share); i == 0 {
+				all[0] = int(math.Round(100 * share / total))
+			}
+		}
+		return all
+	}
+	live := catalogue.LiveCampaign{
+		Campaign: catalogue.Campaign{
+			ID: id, WebsiteID: WebsiteID, PrimaryGoalID: goalID, SignificanceLevel: decisionLevel, Methodology: c.methodology(),
+			Power: 100 * decisionPower, MDE: 100 * c.mde, TrafficAllocation: 100, Goals: &catalogue.Goals{},
+			LookPlan: catalogue.LookPlan{EquivalenceMargin: 100 * c.equivalent},
+		},
+		State: catalogue.State{Active: true, Runs: []catalogue.Run{{From: noon}}},
+	}
+	if c.revenue {
+		live.PrimaryMetric = string(query.ValuePerVisitor)
+	}
+	goals := map[int64]catalogue.Goal{goalID: {ID: goalID, WebsiteID: WebsiteID, Name: "purchase"}}
+	for i, m := range c.guardrails {
+		goal, direction := int64(firstGuardrail+i), catalogue.Up
+		if m.Down {
+			direction = catalogue.Down
+		}
+		goals[goal] = catalogue.Goal{ID: goal, WebsiteID: WebsiteID, Name: fmt.Sprint("guardrail ", i+1)}
+		metric := query.GoalConversionRate
+		if c.revenue {
+			metric = query.ValuePerVisitor
+		}
+		live.Goals.Guardrails = append(live.Goals.Guardrails, catalogue.Guardrail{GoalID: goal, Metric: string(metric), Margin: 100 * m.Relative, Direction: direction})
+	}
+	var history []catalogue.SharesSince
+	for week, shares := range c.ramp {
+		since := catalogue.SharesSince{Since: midnight(1 + daysOfWeek*week), Shares: of(shares)}
+		if week == 0 {
+			since.Since = noon
+		}
+		if week == 0 || !slices.Equal(shares, c.ramp[week-1]) {
+			history = append(history, since)
+		}
+	}
+	now := of(c.shares)
+	if len(history) > 0 {
+		live.ShareHistory, now = map[int64][]catalogue.SharesSince{0: history}, history[len(history)-1].Shares
+	}
+	live.ControlShare = now[0]
+	for i := range c.shares[1:] {
+		live.Variations = append(live.Variations, catalogue.Variation{ID: int64(i + 1), Name: fmt.Sprint("Variation ", i+1), Share: now[int64(i+1)], Order: i})
+	}
+	p, err := plan.New(query.Request{SubjectID: id, Scorecard: true}, &catalogue.Owned{
+		Websites: map[int64]catalogue.Website{WebsiteID: {ID: WebsiteID}}, Goals: goals, Campaigns: map[int64]catalogue.LiveCampaign{id: live},
+	})
+	if err != nil {
+		panic(fmt.Sprintf("%s: %v", c, err))
+	}
+	return p
+}
+
+// life is one simulated campaign: the daily sums of its visitors, as the store has them at any
+// time. The plan, the schedule, the looks, the ledger and the report are those of the engine.
+type life struct {
+	*campaign
+	plan     *plan.Plan
+	analyzer *looks.Analyzer
+	random   *rand.Rand
+	days     int // that were simulated
+	series   map[int64][]arrival
+	recorded []looks.Record
+}
+
+// arrival is what some visitors add to the series of a goal once their events have arrived.
+type arrival struct {
+	first, arrives int // days
+	visit.Step
+}
+
+// nature adds the visitors of a day to a life.
+type nature func(l *life, day int)
+
+// begins returns a function that returns lives of the campaign without visitors. All share
+// what was computed from equal numbers of visitors.
+func (c *campaign) begins() func(*rand.Rand) *life {
+	c = c.change(func(c *campaign) { c.perWeek = c.weekly() })
+	p, analyzer := c.declare(), looks.NewAnalyzer()
+	return func(random *rand.Rand) *life {
+		own := *p
+		return &life{campaign: c, plan: &own, analyzer: analyzer, random: random, series: map[int64][]arrival{}}
+	}
+}
+
+// live adds the visitors of days up to a number of full days.
+func (l *life) live(of nature, full int) {
+	for ; l.days <= full; l.days++ {
+		of(l, l.days)
+	}
+}
+
+// sharesOn returns the shares of a day.
+func (l *life) sharesOn(day int) []float64 {
+	shares := l.plan.SharePeriods[0].Shares
+	for _, period := range l.plan.SharePeriods {
+		if !period.Since.After(midnight(day)) {
+			shares = period.Shares
+		}
+	}
+	return shares
+}
+
+// arriving returns the visitors by variation on a day. They do not depend on random numbers.
+func (l *life) arriving(day int) []int64 {
+	perDay, shares := float64(l.weekly())/daysOfWeek, l.sharesOn(day)
+	total := floats.Sum(shares)
+	arriving := make([]int64, len(shares))
+	for i, share := range shares {
+		each := perDay * share / total
+		arriving[i] = int64(math.Round(each*float64(day+1)) - math.Round(each*float64(day)))
+	}
+	return arriving
+}
+
+func (l *life) lift(arm int) float64 {
+	if arm < len(l.lifts) {
+		return l.lifts[arm]
+	}
+	return 0
+}
+
+// harm returns the effect on a guardrail.
+func (l *life) harm(guardrail, arm int) float64 {
+	if arm > 0 && guardrail < len(l.harms) {
+		return l.harms[guardrail]
+	}
+	return 0
+}
+
+// add adds totals of visitors of a variation, whose first view is on a day, as of their events
+// of that day.
+func (l *life) add(goal int64, variation, first, arrives int, t totals, multiExposed bool) {
+	a := arrival{first: first, arrives: arrives}
+	a.Bucket = midnight(first).UnixMilli() / day.Milliseconds()
+	a.VariationID, a.MultiExposed, a.Moments = int64(variation), multiExposed, t.moments()
+	l.series[goal] = append(l.series[goal], a)
+}
+
+// usually adds visitors who differ by their variation only.
+func usually(l *life, day int) {
+	for arm, n := range l.arriving(day) {
+		l.add(goalID, arm, day, day, l.draw(l.random, n, l.lift(arm)), false)
+		for i := range l.guardrails {
+			l.add(int64(firstGuardrail+i), arm, day, day, l.draw(l.random, n, l.harm(i, arm)), false)
+		}
+	}
+}
+
+// moments returns the sums in the form of the engine.
+func (t totals) moments() visit.Moments {
+	amount := func(x, scale float64) *big.Int {
+		rounded, _ := big.NewFloat(math.Round(x * scale)).Int(nil)
+		return rounded
+	}
+	const scale = schema.MoneyScale
+	m := visit.NoMoments()
+	m.Visitors, m.Views, m.Converted = t.visitors, t.visitors, t.converted
+	m.Goals = stats.Sums{Sum: big.NewInt(t.converted), Squares: big.NewInt(t.converted)}
+	m.Value = visit.Amounts{Sums: stats.Sums{Sum: amount(t.sum, scale), Squares: amount(t.squares, scale*scale)}, Nonzero: t.converted}
+	return m
+}
+
+// has returns what the store has of a goal at a time, of visitors since a time.
+func (l *life) has(goal int64, since, now time.Time) []visit.Step {
+	var steps []visit.Step
+	from, today := dayOf(since), dayOf(now)
+	for _, a := range l.series[goal] {
+		if a.first >= from && a.arrives < today {
+			steps = append(steps, a.Step)
+		}
+	}
+	slices.SortStableFunc(steps, func(a, b visit.Step) int { return int(a.Bucket - b.Bucket) })
+	return steps
+}
+
+// newest returns the time of the last event at a time.
+func (l *life) newest(now time.Time) time.Time {
+	if end := midnight(l.days); end.Before(now) {
+		now = end
+	}
+	return now.Add(-time.Hour)
+}
+
+func (l *life) schedule(now time.Time) *looks.Schedule {
+	first := noon.Add(time.Minute)
+	return looks.NewSchedule(l.plan.Declaration(time.Time{}), looks.FirstView{Time: first, Accepted: first}, now, l.newest(now), l.recorded)
+}
+
+// analyze returns what the looks found, from what the store has at a time.
+func (l *life) analyze(now time.Time) *looks.Analysis {
+	found, err := l.analyzer.Analyze(l.plan.Declaration(time.Time{}), l.schedule(now), l.recorded, func(since time.Time, goals []int64) (map[int64][]visit.Step, error) {
+		all := map[int64][]visit.Step{}
+		for _, goal := range goals {
+			all[goal] = l.has(goal, since, now)
+		}
+		return all, nil
+	})
+	if err != nil {
+		panic(err) // only of the store
+	}
+	return found
+}
+
+// record writes the looks that are mature at a time, as the server does.
+func (l *life) record(now time.Time) {
+	known := 0
+	for _, r := range l.recorded {
+		known = max(known, r.Number)
+	}
+	if len(l.schedule(now).Looks) > known {
+		l.recorded = append(l.recorded, l.analyze(now).Records(now)...)
+	}
+}
+
+// inTheEnd returns what all looks of the campaign found.
+func (l *life) inTheEnd() *looks.Analysis {
+	return l.analyze(midnight(1 + daysOfWeek*l.weeks).Add(catalogue.DefaultMaturity * time.Hour))
+}
+
+// decide returns the decision of the report at a time.
+func (l *life) decide(now time.Time) *result.Decision {
+	a := l.analyze(now)
+	rowsOf := func(goal int64) *visit.Rows {
+		sums := map[visit.Segment]*visit.Moments{}
+		for _, s := range l.has(goal, midnight(0), now) {
+			visit.AddTo(sums, s.Segment, &s.Moments)
+		}
+		found := &visit.Rows{Through: now, Newest: l.newest(now)}
+		for segment, m := range sums {
+			found.Whole = append(found.Whole, visit.Row{Segment: segment, Moments: *m})
+		}
+		return found
+	}
+	r := result.New(l.plan, rowsOf(goalID), a)
+	var goals []result.GoalRows
+	for _, g := range l.plan.Goals {
+		goals = append(goals, result.GoalRows{Plan: l.plan.About(g.ID), Rows: rowsOf(g.ID)})
+	}
+	r.AddScorecard(l.plan, goals, a)
+	return r.Decision
+}

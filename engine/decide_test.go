@@ -351,6 +351,59 @@ func TestPlanIsFrozenByTheFirstView(t *testing.T) {
 	}
 }
 
+// TestPlanOfAnExperimentIsFrozen changes the plan of an experiment of a widget after its first
+// view.
+func TestPlanOfAnExperimentIsFrozen(t *testing.T) {
+	x := newTrial(t, firstDay)
+	experiment := catalogue.Experiment{ID: 4, ControlShare: 50, PrimaryMetric: "goalsReached", LookPlan: catalogue.LookPlan{PlannedDays: 14}, Variations: []catalogue.WidgetVariation{{ID: 1, Name: "Short", Share: 50}}}
+	apply := func() {
+		t.Helper()
+		widget := catalogue.Widget{ID: 7, WebsiteID: 1, Name: "Popup", Type: "popup", PrimaryGoalID: 1, Experiments: []catalogue.Experiment{experiment}}
+		site := catalogue.Website{ID: 1, Domain: "a.example.com", Goals: []catalogue.Goal{{ID: 1, WebsiteID: 1, Name: "Purchase"}}, Widgets: []catalogue.Widget{widget}}
+		if _, err := x.catalogue.Apply(t.Context(), catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	apply()
+	report := func() *result.Report {
+		t.Helper()
+		x.engine.Written(nil)
+		r, err := x.engine.Report(t.Context(), planOf(t, x.engine, query.Request{Operation: query.ExperimentResults, AccountID: 1, SubjectID: 7, ExperimentID: 4}))
+		if err != nil {
+			fatal(t, err)
+		}
+		return r
+	}
+	experiment.PlannedDays = 28
+	apply() // before the first view, a change counts
+	var events []schema.Event
+	for day := range 9 {
+		for visitor := range uint64(400) {
+			id := 1000*uint64(day) + visitor //nolint:gosec // few days
+			events = append(events, schema.Event{
+				EventID: 1 + id, Time: firstDay.AddDate(0, 0, day).Add(time.Hour), WebsiteID: 1, Subject: schema.SubjectWidget, SubjectID: 7, ExperimentID: 4,
+				VisitorID: 1 + id, VariationID: int64(visitor % 2), Kind: schema.KindView, //nolint:gosec // 0 or 1
+			})
+		}
+	}
+	if _, err := x.writer.Write(t.Context(), events); err != nil {
+		t.Fatal(err)
+	}
+	before := report()
+	experiment.PlannedDays, experiment.PrimaryMetric = 7, "value"
+	apply()
+	after := report()
+	for _, r := range []*result.Report{before, after} {
+		if len(r.Looks) != 2 || r.Looks[0].Tau != 0.25 || *r.CompareMetric != query.GoalConversionRate {
+			t.Errorf("%s, looks %s; want a quarter of 28 days", *r.CompareMetric, inJSON(t, r.Looks))
+		}
+	}
+	want := "the catalogue declares another plannedDays, primaryMetric since the first view; results use what was declared before it"
+	if !slices.ContainsFunc(after.Checks.Warnings, func(w result.Warning) bool { return w.Code == "PLAN_CHANGED" && w.Message == want }) {
+		t.Errorf("warnings %v, want %q", after.Checks.Warnings, want)
+	}
+}
+
 // TestLargeSubjectsWithoutRollupReuseTheirDays counts the statements of reports of a
 // subject that the store must count, before and after new events.
 func TestLargeSubjectsWithoutRollupReuseTheirDays(t *testing.T) {

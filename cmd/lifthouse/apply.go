@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -30,6 +31,9 @@ campaign or widget (active, start and end dates) is not changed.
 Changed shares take effect now: the check of the sample ratio only counts visitors from now on. If
 the recorded shares were a mistake and the traffic never followed them, --correct-shares applies
 the shares in the file from the beginning.
+
+For a campaign of a website with visitors, it says which lift the plan can detect. The plan counts from
+the first view on.
 
 With --prune, resources that are not in the file, including accounts, are listed and archived after
 confirmation. Their events are kept. Declaring a resource again restores it.`,
@@ -80,7 +84,7 @@ func (p *program) apply(ctx context.Context, s *app.Store, path string, how appl
 	if err != nil {
 		return err
 	}
-	p.sayChanges(changes, how.dryRun)
+	p.sayChanges(ctx, s, declared, changes, how.dryRun)
 	return nil
 }
 
@@ -128,9 +132,15 @@ func (p *program) agreed(change func(dryRun bool) ([]catalogue.Change, error)) (
 	return false, nil
 }
 
-func (p *program) sayChanges(changes []catalogue.Change, dryRun bool) {
+func (p *program) sayChanges(ctx context.Context, s *app.Store, declared catalogue.File, changes []catalogue.Change, dryRun bool) {
 	for _, change := range changes {
 		p.sayChange(change)
+		if change.Kind != "campaign" || change.Archived {
+			continue
+		}
+		if err := p.sayEstimate(ctx, s, declared, change); err != nil {
+			p.say("    what the plan can detect is not known: %v", err)
+		}
 	}
 	switch {
 	case len(changes) == 0:
@@ -140,6 +150,32 @@ func (p *program) sayChanges(changes []catalogue.Change, dryRun bool) {
 	default:
 		p.say("%s changed.", terminal.Count(len(changes), "resource"))
 	}
+}
+
+// sayEstimate says what the plan of a declared campaign can detect, if there are visitors to
+// tell.
+func (p *program) sayEstimate(ctx context.Context, s *app.Store, declared catalogue.File, change catalogue.Change) error {
+	known := s.Catalogue.Snapshot().Account(change.AccountID)
+	for _, account := range declared.Accounts {
+		for i := range account.Websites {
+			website := &account.Websites[i]
+			at := slices.IndexFunc(website.Campaigns, func(c catalogue.Campaign) bool { return c.ID == change.ID })
+			if account.ID != change.AccountID || at < 0 || len(known.Campaigns) == 0 {
+				continue
+			}
+			campaign := website.Campaigns[at]
+			campaign.WebsiteID = website.ID
+			owned := *known // before the change, if this is a dry run
+			owned.Campaigns = maps.Clone(known.Campaigns)
+			owned.Campaigns[campaign.ID] = catalogue.LiveCampaign{Campaign: campaign, State: known.Campaigns[campaign.ID].State}
+			estimate, err := s.Engine.EstimatePlan(ctx, &owned, campaign.ID)
+			if err != nil || estimate == nil {
+				return err
+			}
+			p.say("    %s", estimate.InWords(campaign.MDE))
+		}
+	}
+	return nil
 }
 
 func (p *program) sayChange(change catalogue.Change) {

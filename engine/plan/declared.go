@@ -19,34 +19,45 @@ type Declared struct {
 	Guardrails []Guardrail
 	MinDays    int // full days before a decision to ship
 
-	campaign *catalogue.LiveCampaign // nil: an experiment of a widget
+	plan catalogue.Plan // without the cap
 }
 
-// PlanChanged reports whether the plan of the campaign ever changed. If so, the rules
-// of the report depend on the time of the first view, see AsOf.
-func (p *Plan) PlanChanged() bool {
-	return p.Declared.campaign != nil && len(p.Declared.campaign.PlanHistory) > 0
+// declare sets what the plan of a campaign or an experiment declares, except its primary goal.
+// The variations must be set.
+func (p *Plan) declare(d catalogue.Plan) {
+	p.Rules = Rules{
+		Compare: true, Methodology: d.Methodology, SignificanceLevel: d.SignificanceLevel,
+		Power: d.Power, MDE: d.MDE, Prior: priorOf(&d), LookRules: lookRules(&d.LookPlan),
+	}
+	metric := cmp.Or(query.Metric(d.PrimaryMetric), query.GoalConversionRate)
+	if p.Operation == query.ExperimentResults {
+		metric = cmp.Or(query.ExperimentMetric[d.PrimaryMetric], query.Metric(d.PrimaryMetric))
+	}
+	p.Declared = Declared{Metric: metric, plan: d}
+	p.Declared.setGoals(d.Goals, d.MinDays, d.MDE)
+	if p.defaultMetric {
+		p.Metric = metric
+	}
+	p.MultipleExposures = cmp.Or(d.MultipleExposures, defaultMultipleExposures(p))
 }
+
+// PlanChanged reports whether the plan of the subject ever changed. If so, the rules
+// of the report depend on the time of the first view, see AsOf.
+func (p *Plan) PlanChanged() bool { return len(p.history) > 0 }
 
 // AsOf returns the plan with the rules and the primary goal that were in force when
 // the first view was accepted. Later changes must not move the looks, because
 // they may be made in view of the results.
 func (p *Plan) AsOf(firstView time.Time) *Plan {
-	declared, _ := p.Declared.campaign.PlanAt(firstView)
-	first := p.Declared.campaign.WithPlan(declared)
+	first, now := catalogue.PlanAt(p.history, firstView), p.Declared.plan
+	now.ValueCap = p.Declared.Cap
 	asOf := *p
-	asOf.Rules = rulesOf(&first)
-	metric := cmp.Or(query.Metric(first.PrimaryMetric), query.GoalConversionRate)
-	if p.defaultMetric {
-		asOf.Metric = metric
-	}
-	asOf.Declared.Metric, asOf.MultipleExposures = metric, cmp.Or(first.MultipleExposures, defaultMultipleExposures(p))
-	asOf.Declared.GoalID, asOf.Declared.Cap = first.PrimaryGoalID, declared.ValueCap
+	asOf.declare(first)
+	asOf.Declared.GoalID, asOf.Declared.Cap = first.PrimaryGoalID, first.ValueCap
 	if asOf.Goal != nil && asOf.Goal.ID == first.PrimaryGoalID && asOf.Request.Cap == nil {
-		asOf.Cap = declared.ValueCap
+		asOf.Cap = first.ValueCap
 	}
-	asOf.Declared.setGoals(first.Goals, first.MinDays, first.MDE)
-	asOf.Declared.Superseded = declared.ChangedFields(p.Declared.campaign.Plan(p.Declared.Cap))
+	asOf.Declared.Superseded = first.ChangedFields(now)
 	return &asOf
 }
 

@@ -34,8 +34,10 @@ type Plan struct {
 	Allocation        float64          // share of all traffic that takes part, as a fraction
 	Goals             []catalogue.Goal // of the website, by id; only for a scorecard
 	Top               int              // number of dimension values with separate cells
-	defaultMetric     bool             // the request names none
 	AllEvents         bool             // include all stored events, not only those in the rollup
+
+	defaultMetric bool                  // the request names none
+	history       []catalogue.PlanSince // of what the subject declared; empty: it never changed
 }
 
 // Variation is a variation of the report.
@@ -62,7 +64,7 @@ func New(r query.Request, owned *catalogue.Owned) (*Plan, error) {
 	if _, known := owned.Goals[r.GoalID]; r.GoalID != 0 && !known {
 		return nil, unknownGoal(r.GoalID)
 	}
-	plan := &Plan{Request: r, Top: MaxBreakdown}
+	plan := &Plan{Request: r, Top: MaxBreakdown, defaultMetric: r.Metric == ""}
 	primaryGoal, err := resolve(plan, owned)
 	if err != nil {
 		return nil, err

@@ -87,9 +87,6 @@ func lookRules(p *catalogue.LookPlan) LookRules {
 	return r
 }
 
-// experimentRules are the rules of a widget's experiment that it cannot declare.
-var experimentRules = Rules{Compare: true, Methodology: catalogue.Frequentist, SignificanceLevel: 95, Power: 80, MDE: 20}
-
 // widgetRules are the rules for the intervals of a widget's own results.
 var widgetRules = Rules{Methodology: catalogue.Frequentist, SignificanceLevel: 95}
 
@@ -124,33 +121,21 @@ func resolve(p *Plan, owned *catalogue.Owned) (primaryGoal int64, err error) {
 	return widget.PrimaryGoalID, nil
 }
 
-// priorOf returns the prior of a campaign's lifts; nil: flat priors.
-func priorOf(c *catalogue.Campaign) *stats.Prior {
+// priorOf returns the prior of the lifts; nil: flat priors.
+func priorOf(d *catalogue.Plan) *stats.Prior {
 	switch {
-	case c.Methodology != catalogue.Bayesian:
+	case d.Methodology != catalogue.Bayesian:
 		return nil
-	case c.Prior == nil:
-		return stats.DefaultPrior(c.MDE / 100)
-	case c.Prior.Flat:
+	case d.Prior == nil:
+		return stats.DefaultPrior(d.MDE / 100)
+	case d.Prior.Flat:
 		return nil
 	}
-	return &stats.Prior{Mean: c.Prior.Mean / 100, StandardDeviation: c.Prior.StandardDeviation / 100}
-}
-
-func rulesOf(c *catalogue.Campaign) Rules {
-	return Rules{
-		Compare: true, Methodology: c.Methodology, SignificanceLevel: c.SignificanceLevel,
-		Power: c.Power, MDE: c.MDE, Prior: priorOf(c), LookRules: lookRules(&c.LookPlan),
-	}
+	return &stats.Prior{Mean: d.Prior.Mean / 100, StandardDeviation: d.Prior.StandardDeviation / 100}
 }
 
 func ofCampaign(p *Plan, c *catalogue.LiveCampaign) {
 	p.Subject = Subject{WebsiteID: c.WebsiteID, Kind: schema.SubjectCampaign, ID: c.ID}
-	p.Rules = rulesOf(&c.Campaign)
-	p.Declared = Declared{Metric: cmp.Or(query.Metric(c.PrimaryMetric), query.GoalConversionRate), campaign: c}
-	p.defaultMetric = p.Metric == ""
-	p.Metric = cmp.Or(p.Metric, p.Declared.Metric)
-	p.Declared.setGoals(c.Goals, c.MinDays, c.MDE)
 	p.Allocation = float64(c.TrafficAllocation) / 100
 	p.Ended, p.Running, p.Runs = !c.Active && c.EndDate != nil, c.Active, c.Runs
 	declared := slices.Clone(c.Variations)
@@ -161,10 +146,8 @@ func ofCampaign(p *Plan, c *catalogue.LiveCampaign) {
 		p.Variations = append(p.Variations, Variation{ID: v.ID, Name: v.Name, Share: v.Share})
 	}
 	divide(p, c.ControlShare, c.ShareHistory[0])
-	p.MultipleExposures = c.MultipleExposures
-	if p.MultipleExposures == "" {
-		p.MultipleExposures = defaultMultipleExposures(p)
-	}
+	p.history = c.PlanHistory[0]
+	p.declare(c.Plan(nil))
 }
 
 // ofWidget sets the own variations of a widget. No visitor is excluded, and
@@ -180,18 +163,14 @@ func ofWidget(p *Plan, w *catalogue.LiveWidget) {
 
 func ofExperiment(p *Plan, w *catalogue.LiveWidget, e *catalogue.Experiment) {
 	p.Subject.ExperimentID = e.ID
-	p.Rules = experimentRules
-	p.Rules.LookRules = lookRules(&e.LookPlan)
-	p.Declared.Metric = cmp.Or(query.ExperimentMetric[e.PrimaryMetric], query.Metric(e.PrimaryMetric))
-	p.Metric = cmp.Or(p.Metric, p.Declared.Metric)
-	p.Declared.setGoals(e.Goals, e.MinDays, p.Rules.MDE)
 	p.Allocation = 1
 	p.Ended, p.Running, p.Runs = !w.Active && w.EndDate != nil, w.Active && e.Active, w.Runs
 	for _, v := range widgetVariations(e.Variations) {
 		p.Variations = append(p.Variations, Variation{ID: v.ID, Name: v.Name, Share: v.Share})
 	}
 	divide(p, e.ControlShare, w.ShareHistory[e.ID])
-	p.MultipleExposures = defaultMultipleExposures(p)
+	p.history = w.PlanHistory[e.ID]
+	p.declare(e.Plan(w.PrimaryGoalID, nil))
 }
 
 func widgetVariations(declared []catalogue.WidgetVariation) []catalogue.WidgetVariation {

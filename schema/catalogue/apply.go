@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 
@@ -42,7 +43,7 @@ type NamedShare struct {
 func (c *Catalogue) Apply(ctx context.Context, file File, dryRun bool) ([]Change, error) {
 	var changes []Change
 	now := time.Now().UTC().Truncate(time.Millisecond)
-	plans := map[key]Plan{}
+	plans := map[key]map[int64]Plan{}
 	err := c.change(ctx, func(current []row) ([]row, error) {
 		known, err := newSnapshot(current)
 		if err != nil {
@@ -77,8 +78,8 @@ type applier struct {
 	known    *Snapshot
 	declares *File
 	current  map[key]row
-	named    map[key]bool // the rows that the file declares
-	plans    map[key]Plan // of existing campaigns before the change, also on a retry
+	named    map[key]bool           // the rows that the file declares
+	plans    map[key]map[int64]Plan // of existing campaigns and widgets before the change, also on a retry
 	rows     []row
 	changes  []Change
 }
@@ -118,25 +119,28 @@ func (a *applier) website(account int64, site *Website, given given) error {
 			return err
 		}
 	}
-	if err := a.capsOfOtherCampaigns(account, site); err != nil {
+	for i := range site.Widgets {
+		if err := a.widget(account, site, &site.Widgets[i]); err != nil {
+			return err
+		}
+	}
+	return a.capsOfOthers(account, site)
+}
+
+func (a *applier) widget(account int64, site *Website, widget *Widget) error {
+	changed, err := a.define(account, kindWidget, widget.ID, widget.Name, widget)
+	if err != nil {
 		return err
 	}
-	for i := range site.Widgets {
-		widget := &site.Widgets[i]
-		changed, err := a.define(account, kindWidget, widget.ID, widget.Name, widget)
-		if err != nil {
-			return err
-		}
-		a.note(changed, widget.notes)
-		shares := map[int64]Shares{}
-		for i := range widget.Experiments {
-			shares[widget.Experiments[i].ID] = widget.Experiments[i].Shares()
-		}
-		if err := a.state(&declared{resource{account, kindWidget, widget.ID}, widget.Name, widget.Initial, shares, nil}, changed); err != nil {
-			return err
-		}
+	a.note(changed, widget.notes)
+	d := &declared{resource: resource{account, kindWidget, widget.ID}, name: widget.Name, initial: widget.Initial, shares: map[int64]Shares{}}
+	for i := range widget.Experiments {
+		d.shares[widget.Experiments[i].ID] = widget.Experiments[i].Shares()
 	}
-	return nil
+	if d.plans, err = a.changedPlans(d.resource, site, widget); err != nil {
+		return err
+	}
+	return a.state(d, changed)
 }
 
 // target applies a target. Its state contains only dates.
@@ -159,38 +163,56 @@ func (a *applier) campaign(account int64, site *Website, i int, given given) err
 	}
 	a.note(changed, func() []string { return campaign.notes(given) })
 	d := &declared{resource{account, kindCampaign, campaign.ID}, campaign.Name, campaign.Initial, map[int64]Shares{0: campaign.Shares()}, nil}
-	before, exists, err := a.planBefore(key{account, kindCampaign, campaign.ID, partDefinition})
-	if err != nil {
+	if d.plans, err = a.changedPlans(d.resource, site, campaign); err != nil {
 		return err
-	}
-	if exists && !a.declares.ReplacePlans {
-		d.plans = &[2]Plan{before, campaign.Plan(a.capAfter(account, site, campaign.PrimaryGoalID))}
 	}
 	return a.state(d, changed)
 }
 
-// capsOfOtherCampaigns records the plans of the campaigns that the file does not name, but
-// whose primary goal gets another cap. Campaigns that are pruned have none.
-func (a *applier) capsOfOtherCampaigns(account int64, site *Website) error {
+// planned is a resource with plans: a campaign or a widget.
+type planned interface {
+	plans(capOf func(goal int64) *schema.Cap) map[int64]Plan
+}
+
+// changedPlans returns the plans of a resource before and after the file is applied; nil if it
+// is new, or if its plans are replaced.
+func (a *applier) changedPlans(r resource, site *Website, after planned) (*[2]map[int64]Plan, error) {
+	before, err := a.plansBefore(key{r.account, r.kind, r.id, partDefinition})
+	if err != nil || before == nil || a.declares.ReplacePlans {
+		return nil, err
+	}
+	return &[2]map[int64]Plan{before, after.plans(func(goal int64) *schema.Cap { return a.capAfter(r.account, site, goal) })}, nil
+}
+
+// capsOfOthers records the plans of the campaigns and widgets that the file does not name, but
+// whose primary goal gets another cap. Those that are pruned have none.
+func (a *applier) capsOfOthers(account int64, site *Website) error {
 	if a.declares.Prune {
 		return nil
 	}
-	for id, campaign := range a.known.Account(account).Campaigns {
-		at := key{account, kindCampaign, id, partDefinition}
-		if campaign.WebsiteID != site.ID || a.named[at] {
-			continue
+	record := func(r resource, name string, of planned) error {
+		if a.named[key{r.account, r.kind, r.id, partDefinition}] {
+			return nil
 		}
-		before, _, err := a.planBefore(at)
-		if err != nil {
+		plans, err := a.changedPlans(r, site, of)
+		if err != nil || plans == nil || reflect.DeepEqual(plans[0], plans[1]) {
 			return err
 		}
-		after := a.capAfter(account, site, campaign.PrimaryGoalID)
-		if before.ValueCap.Equal(after) {
-			continue
+		return a.state(&declared{resource: r, name: name, plans: plans}, false)
+	}
+	owned := a.known.Account(account)
+	for id, campaign := range owned.Campaigns {
+		if campaign.WebsiteID == site.ID {
+			if err := record(resource{account, kindCampaign, id}, campaign.Name, &campaign.Campaign); err != nil {
+				return err
+			}
 		}
-		d := &declared{resource: resource{account, kindCampaign, id}, name: campaign.Name, plans: &[2]Plan{before, campaign.Plan(after)}}
-		if err := a.state(d, false); err != nil {
-			return err
+	}
+	for id, widget := range owned.Widgets {
+		if widget.WebsiteID == site.ID {
+			if err := record(resource{account, kindWidget, id}, widget.Name, &widget.Widget); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -211,22 +233,25 @@ func (a *applier) capAfter(account int64, site *Website, goal int64) *schema.Cap
 	return a.capBefore(account, goal)
 }
 
-// planBefore returns the plan of a campaign before the file is applied. On a retry, the
-// current definition may be that of the file.
-func (a *applier) planBefore(at key) (before Plan, exists bool, err error) {
-	if before, exists = a.plans[at]; exists {
-		return before, true, nil
+// plansBefore returns the plans of a campaign or a widget before the file is applied; nil if it
+// is new. On a retry, the current definition may be that of the file.
+func (a *applier) plansBefore(at key) (map[int64]Plan, error) {
+	if before, known := a.plans[at]; known {
+		return before, nil
 	}
 	row, exists := a.current[at]
 	if !exists {
-		return Plan{}, false, nil
+		return nil, nil
 	}
-	var defined Campaign
-	if err := json.Unmarshal([]byte(row.Body), &defined); err != nil {
-		return Plan{}, false, fmt.Errorf("campaign %d: %w", at.ID, err)
+	var defined planned = &Campaign{}
+	if at.Kind == kindWidget {
+		defined = &Widget{}
 	}
-	a.plans[at] = defined.Plan(a.capBefore(at.AccountID, defined.PrimaryGoalID))
-	return a.plans[at], true, nil
+	if err := json.Unmarshal([]byte(row.Body), defined); err != nil {
+		return nil, fmt.Errorf("%s %d: %w", at.Kind, at.ID, err)
+	}
+	a.plans[at] = defined.plans(func(goal int64) *schema.Cap { return a.capBefore(at.AccountID, goal) })
+	return a.plans[at], nil
 }
 
 // namedShares returns the fractions of the variations: control gets its
@@ -275,8 +300,8 @@ type declared struct {
 	resource
 	name    string
 	initial Initial
-	shares  map[int64]Shares // by experiment
-	plans   *[2]Plan         // of an existing campaign, before and after the change
+	shares  map[int64]Shares   // by experiment
+	plans   *[2]map[int64]Plan // of an existing campaign or widget, before and after the change
 }
 
 // state adds the first state of a resource, or the changed state if its
@@ -306,7 +331,7 @@ func (a *applier) state(d *declared, changed bool) error {
 	}
 	// The shares and the plan may differ although the definition does not: the shares are
 	// corrected, or the row of another server has replaced the one that recorded them.
-	planned := d.plans != nil && state.recordPlan(d.plans[0], d.plans[1], a.now)
+	planned := d.plans != nil && state.recordPlans(d.plans[0], d.plans[1], a.now)
 	shared := state.record(d.shares, a.now, a.declares.CorrectShares)
 	if exists && !changed && !planned && !shared {
 		return nil

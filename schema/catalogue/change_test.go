@@ -195,7 +195,7 @@ func TestConcurrentChanges(t *testing.T) {
 		recorded[since.Shares[0]] = true
 	}
 	planned := map[float64]bool{}
-	for _, since := range is.PlanHistory {
+	for _, since := range is.PlanHistory[0] {
 		planned[since.MDE] = true
 	}
 	for share := range applied {

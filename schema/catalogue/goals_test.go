@@ -81,19 +81,23 @@ func TestGoalsAreReadAndWritten(t *testing.T) {
 	if err != nil || len(changes) != 0 {
 		t.Errorf("applied the export: %v, %v\n%s", changes, err, text.String())
 	}
-	if h := c.Snapshot().Account(1).Campaigns[12].PlanHistory; len(h) != 0 {
+	if h := c.Snapshot().Account(1).Campaigns[12].PlanHistory[0]; len(h) != 0 {
 		t.Errorf("plan history %+v", h)
 	}
-	changed := strings.Replace(withGoals, "margin: 10", "margin: 20", 1)
+	changed := strings.NewReplacer("margin: 10", "margin: 20", "minDays: 14", "minDays: 21").Replace(withGoals)
 	if file, err = catalogue.Read(strings.NewReader(changed)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.Apply(t.Context(), file, false); err != nil {
 		t.Fatal(err)
 	}
-	h := c.Snapshot().Account(1).Campaigns[12].PlanHistory
+	h := c.Snapshot().Account(1).Campaigns[12].PlanHistory[0]
 	if len(h) != 2 || h[0].Goals.Guardrails[0].Margin != 10 || h[1].Goals.Guardrails[0].Margin != 20 {
 		t.Errorf("plan history after another margin: %+v", h)
+	}
+	h = c.Snapshot().Account(1).Widgets[7].PlanHistory[2]
+	if len(h) != 2 || *h[0].MinDays != 14 || *h[1].MinDays != 21 || h[0].PrimaryMetric != "goalsReached" {
+		t.Errorf("plan history of the experiment: %+v", h)
 	}
 }
 

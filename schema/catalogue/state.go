@@ -22,9 +22,9 @@ type State struct {
 	// Runs are the periods in which the resource was active, in order. The last one has no
 	// end while it is.
 	Runs []Run `json:"runs,omitempty"`
-	// PlanHistory is the history of a campaign's plan. It is empty if the plan never
-	// changed.
-	PlanHistory []PlanSince `json:"planHistory,omitempty"`
+	// PlanHistory is the history of the plans by experiment id. The key is 0 for a campaign.
+	// A plan that never changed has none.
+	PlanHistory map[int64][]PlanSince `json:"planHistory,omitempty"`
 }
 
 // Run is a period in which a campaign or a widget was active.
@@ -33,7 +33,7 @@ type Run struct {
 	To   *time.Time `json:"to,omitempty"` // nil: still active
 }
 
-// Plan is what a campaign declares for its conclusion.
+// Plan is what a campaign or an experiment of a widget declares for its conclusion.
 type Plan struct {
 	PrimaryGoalID     int64       `json:"primaryGoalId,omitempty"`
 	ValueCap          *schema.Cap `json:"valueCap,omitempty"` // of the primary goal
@@ -65,6 +65,30 @@ func (c *Campaign) Plan(valueCap *schema.Cap) Plan {
 	}
 }
 
+// Plan returns what the experiment declares for its conclusion. The primary goal is that of
+// its widget, with the cap valueCap; nil: none. It cannot declare a methodology, a level, a
+// power and a minimum effect.
+func (e *Experiment) Plan(primaryGoal int64, valueCap *schema.Cap) Plan {
+	return Plan{
+		PrimaryGoalID: primaryGoal, ValueCap: valueCap, Methodology: Frequentist, SignificanceLevel: 95, Power: 80, MDE: 20,
+		LookPlan: e.LookPlan, PrimaryMetric: e.PrimaryMetric, Goals: e.Goals.judged(), MinDays: e.MinDays,
+	}
+}
+
+// plans returns the plan of the campaign. capOf returns the cap of a goal.
+func (c *Campaign) plans(capOf func(goal int64) *schema.Cap) map[int64]Plan {
+	return map[int64]Plan{0: c.Plan(capOf(c.PrimaryGoalID))}
+}
+
+// plans returns the plans of the experiments of the widget, by id.
+func (w *Widget) plans(capOf func(goal int64) *schema.Cap) map[int64]Plan {
+	plans := map[int64]Plan{}
+	for i := range w.Experiments {
+		plans[w.Experiments[i].ID] = w.Experiments[i].Plan(w.PrimaryGoalID, capOf(w.PrimaryGoalID))
+	}
+	return plans
+}
+
 // ChangedFields returns the names of the fields in which two plans differ, in the order
 // of the alphabet.
 func (p Plan) ChangedFields(other Plan) []string {
@@ -80,43 +104,41 @@ func (p Plan) ChangedFields(other Plan) []string {
 	return names
 }
 
-// WithPlan returns the campaign with another plan, except for the cap, which its primary
-// goal has.
-func (c Campaign) WithPlan(p Plan) Campaign {
-	c.Methodology, c.SignificanceLevel = p.Methodology, p.SignificanceLevel
-	c.PrimaryGoalID, c.PrimaryMetric, c.Power, c.MDE, c.LookPlan, c.Prior = p.PrimaryGoalID, p.PrimaryMetric, p.Power, p.MDE, p.LookPlan, p.Prior
-	c.Goals, c.MinDays, c.MultipleExposures = p.Goals, p.MinDays, p.MultipleExposures
-	return c
+// recordPlans appends the changed plans to the history, and reports whether it did. If the
+// history has none, before has the plan that there was. A new experiment has no history.
+func (s *State) recordPlans(before, after map[int64]Plan, now time.Time) bool {
+	recorded := false
+	for experiment, plan := range after {
+		was, existed := before[experiment]
+		history := s.PlanHistory[experiment]
+		if n := len(history); n > 0 {
+			was = history[n-1].Plan
+		}
+		if !existed && len(history) == 0 || reflect.DeepEqual(was, plan) {
+			continue
+		}
+		if len(history) == 0 {
+			history = []PlanSince{{Since: s.CreateDate, Plan: was}}
+		}
+		if s.PlanHistory == nil {
+			s.PlanHistory = map[int64][]PlanSince{}
+		}
+		s.PlanHistory[experiment] = append(history, PlanSince{Since: now, Plan: plan})
+		recorded = true
+	}
+	return recorded
 }
 
-// recordPlan appends a changed plan to the history, and reports whether it did. If the
-// history is empty, before is the plan that the campaign had.
-func (s *State) recordPlan(before, plan Plan, now time.Time) bool {
-	if n := len(s.PlanHistory); n > 0 {
-		before = s.PlanHistory[n-1].Plan
-	}
-	if reflect.DeepEqual(before, plan) {
-		return false
-	}
-	if len(s.PlanHistory) == 0 {
-		s.PlanHistory = []PlanSince{{Since: s.CreateDate, Plan: before}}
-	}
-	s.PlanHistory = append(s.PlanHistory, PlanSince{Since: now, Plan: plan})
-	return true
-}
-
-// PlanAt returns the plan at a time: the first one if the time is earlier than all.
-func (s *State) PlanAt(at time.Time) (plan Plan, changed bool) {
-	if len(s.PlanHistory) == 0 {
-		return Plan{}, false
-	}
-	plan = s.PlanHistory[0].Plan
-	for _, p := range s.PlanHistory {
+// PlanAt returns the plan of a history at a time: the first one if the time is earlier than
+// all. The history must not be empty.
+func PlanAt(history []PlanSince, at time.Time) Plan {
+	plan := history[0].Plan
+	for _, p := range history {
 		if !p.Since.After(at) {
 			plan = p.Plan
 		}
 	}
-	return plan, true
+	return plan
 }
 
 // Shares are the weights of the variations by id. Key 0 is the percentage of

@@ -1,0 +1,82 @@
+package engine
+
+import (
+	"maps"
+	"math"
+	"testing"
+	"time"
+
+	"lifthouse/schema/catalogue"
+	"lifthouse/stats"
+)
+
+// TestEstimatePlan estimates the plans of new campaigns from the visitors of another one of
+// their website, and of a campaign from its own.
+func TestEstimatePlan(t *testing.T) {
+	x := newTrial(t, time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -10))
+	known := x.catalogue.Snapshot().Account(1)
+	estimate := func(change func(*catalogue.Campaign)) (lift, daily float64, days int) {
+		t.Helper()
+		c := x.campaign
+		c.ID, c.TrafficAllocation = 2, 50
+		change(&c)
+		owned := *known
+		owned.Campaigns = maps.Clone(known.Campaigns)
+		traffic := known.Campaigns[1]
+		traffic.TrafficAllocation = 100
+		owned.Campaigns[1] = traffic
+		owned.Campaigns[c.ID] = catalogue.LiveCampaign{Campaign: c}
+		found, err := x.engine.EstimatePlan(t.Context(), &owned, c.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found == nil {
+			return 0, 0, 0
+		}
+		return found.Detectable, found.VisitorsPerDay, found.Days
+	}
+	same := func(*catalogue.Campaign) {}
+	if lift, _, _ := estimate(same); lift != 0 {
+		t.Errorf("a lift of %v without visitors", lift)
+	}
+	for day := range 10 {
+		x.store(day, 50, 50)
+	}
+	x.refresh()
+	// The traffic of the whole website is 1,000 visitors a day, of which the campaign has half.
+	want := func(shares []float64, looks int, n float64) float64 {
+		size, reason := stats.NewSampleSize(stats.SamplePlan{
+			Control: stats.Rate{Visitors: 5000, Converted: 500}, NonNegative: true, Shares: shares, Looks: looks, Power: 0.8,
+		}, stats.NewLookDesign(0.05, shares))
+		if reason != "" {
+			t.Fatal(reason)
+		}
+		lift, _ := size.Detectable(n)
+		return *lift
+	}
+	for _, test := range []struct {
+		name   string
+		change func(*catalogue.Campaign)
+		shares []float64
+		looks  int
+		daily  float64
+		days   int
+	}{
+		{"four weeks", same, []float64{0.5, 0.5}, 4, 500, 28},
+		{"one week at 80/20", func(c *catalogue.Campaign) { c.PlannedDays, c.ControlShare = 7, 80 }, []float64{0.8, 0.2}, 1, 500, 7},
+		{"a number of visitors", func(c *catalogue.Campaign) { c.PlannedVisitors = 7000 }, []float64{0.5, 0.5}, 2, 500, 14},
+		{"all of the traffic", func(c *catalogue.Campaign) { c.TrafficAllocation = 100 }, []float64{0.5, 0.5}, 4, 1000, 28},
+		{"its own visitors", func(c *catalogue.Campaign) { c.ID, c.TrafficAllocation = 1, 100 }, []float64{0.5, 0.5}, 4, 1000, 28},
+	} {
+		lift, daily, days := estimate(test.change)
+		if expected := want(test.shares, test.looks, test.daily*float64(test.days)); math.Abs(lift/expected-1) > 1e-9 || daily != test.daily || days != test.days {
+			t.Errorf("%s: %v in %d days at %v visitors a day; want %v in %d days at %v", test.name, lift, days, daily, expected, test.days, test.daily)
+		}
+	}
+	if lift, _, _ := estimate(func(c *catalogue.Campaign) { c.PrimaryGoalID = 2 }); lift != 0 {
+		t.Errorf("a lift of %v of a goal without events", lift)
+	}
+	if lift, _, _ := estimate(func(c *catalogue.Campaign) { c.PrimaryGoalID = 9 }); lift != 0 {
+		t.Errorf("a lift of %v of an unknown goal", lift)
+	}
+}

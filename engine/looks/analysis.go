@@ -120,10 +120,10 @@ type Analyzer struct {
 	sequences *lru.Cache[uint64, any]
 }
 
-// The limits bound the memory: about 1 KiB for each look and variation, and 50 KiB for the
-// critical values of a comparison.
+// The limits bound the memory to some 100 MB at 50 looks at each of several variations: about
+// 1 KiB for each, and 50 KiB for the critical values of a comparison.
 const (
-	maxKept      = 5000
+	maxKept      = 1000
 	maxSequences = 500
 )
 

@@ -28,7 +28,7 @@ type Schedule struct {
 
 	FirstView FirstView
 	days      []span    // full days without a break, in order
-	last      time.Time // end of the day of the newest event
+	last      time.Time // end of the day of the newest event, or of the last look if that is later
 	rules     plan.LookRules
 }
 
@@ -84,6 +84,9 @@ func NewSchedule(p *plan.Plan, first FirstView, through, newest time.Time, recor
 	}
 	if len(s.days) == 0 && p.Running {
 		s.Next = ceilDay(first.Time).Add(length)
+	}
+	if n := len(s.Looks); n > 0 && s.Looks[n-1].End.After(s.last) {
+		s.last = s.Looks[n-1].End
 	}
 	return s
 }
@@ -167,7 +170,7 @@ func (s *Schedule) sinceLooks(end time.Time) []span {
 	return append(found, current)
 }
 
-// fullDays returns the ends of all full days, up to that of the newest event.
+// fullDays returns the ends of all full days, up to that of the newest event or the last look.
 func (s *Schedule) fullDays() []time.Time {
 	var ends []time.Time
 	for _, run := range s.days {
@@ -181,7 +184,7 @@ func (s *Schedule) fullDays() []time.Time {
 // EndOfDay returns the end of the n-th full day, which must exist.
 func (s *Schedule) EndOfDay(n int) time.Time { return s.fullDays()[n-1] }
 
-// FullDays returns the number of full days, up to that of the newest event.
+// FullDays returns the number of full days, up to that of the newest event or the last look.
 func (s *Schedule) FullDays() int { return len(s.fullDays()) }
 
 func minTime(a, b time.Time) time.Time {

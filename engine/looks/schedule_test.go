@@ -67,12 +67,13 @@ func TestSchedule(t *testing.T) {
 	}
 }
 
-// TestLooksEndWithTheNewestEvent checks that weeks without any event are no looks.
+// TestLooksEndWithTheNewestEvent checks that weeks without any event are no looks. All days of
+// a look are full, also those without events.
 func TestLooksEndWithTheNewestEvent(t *testing.T) {
 	p := &plan.Plan{Runs: []catalogue.Run{run(at(2, 9), time.Time{})}, Running: true}
 	p.Rules.LookRules = plan.LookRules{PlannedDays: 28, Maturity: 24 * time.Hour}
 	s := NewSchedule(p, FirstView{at(2, 10), at(2, 10)}, at(31, 0), at(11, 12), nil)
-	if len(s.Looks) != 2 || s.FullDays() != 9 {
+	if len(s.Looks) != 2 || s.FullDays() != 14 {
 		t.Errorf("%d looks, %d full days", len(s.Looks), s.FullDays())
 	}
 }

@@ -143,12 +143,12 @@ func TestReportNotesTheLooks(t *testing.T) {
 	r := results(t)
 	conclusive := false
 	r.Filters, r.Window = nil, result.Window{}
-	r.Looks, r.NextLook = []result.Look{}, &result.NextLook{Number: 1, End: time.Date(2026, 5, 9, 0, 0, 0, 0, time.UTC)}
+	r.Looks, r.NextLook = []result.Look{}, &result.NextLook{Number: 1, End: time.Date(2026, 5, 9, 0, 0, 0, 0, time.UTC), PublishedAt: time.Date(2026, 5, 10, 0, 0, 0, 0, time.UTC)}
 	r.Conclusion = &result.Conclusion{Status: stats.StatusInconclusive, Reasons: []stats.Reason{stats.ReasonTooEarly}, Text: "No conclusion."}
 	r.Variations[1].Comparison.Verdict, r.Variations[1].Comparison.Conclusive = stats.VerdictBetter, &conclusive
 	r.Dimension = nil
 	text := Report(r, Screen{Width: MaxWidth, Colour: true})
-	for _, want := range []string{"Looks: none yet; the next one on 2026-05-08.", "ahead, not conclusive"} {
+	for _, want := range []string{"Looks: none yet; the next one on 2026-05-10.", "ahead, not conclusive"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%s\nwant in it %q", text, want)
 		}

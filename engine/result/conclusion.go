@@ -124,12 +124,13 @@ func (j *cellResult) sentence(p *plan.Plan, a *looks.Analysis) string {
 	return fmt.Sprintf("No variation differed significantly from %s at look %d on %s%s.", j.Variations[0].Name, last.Number, lastDay(last.End), whenNext(a))
 }
 
-// whenNext returns the text about the next look.
+// whenNext returns the text about the next look, with the day on which it is mature.
 func whenNext(a *looks.Analysis) string {
-	if a == nil || a.Next.IsZero() {
+	next := nextLook(a)
+	if next == nil {
 		return ""
 	}
-	return "; the next look is at the end of " + a.Next.Add(-1).UTC().Format("Monday, 2 January 2006")
+	return "; the next look is on " + next.PublishedAt.UTC().Format("Monday, 2 January 2006")
 }
 
 // decided returns the text about the winner or loser, with the interval of the look that

@@ -2,6 +2,7 @@ package result
 
 import (
 	"fmt"
+	"time"
 
 	"lifthouse/engine/looks"
 	"lifthouse/engine/plan"
@@ -95,7 +96,7 @@ func (r *Report) LooksInWords() string {
 		text = fmt.Sprintf("Looks: %d, the last one on %s with %s visitors", n, lastDay(r.Looks[n-1].End), Grouped(r.Looks[n-1].Visitors))
 	}
 	if r.NextLook != nil {
-		text += fmt.Sprintf("; the next one on %s", lastDay(r.NextLook.End))
+		text += fmt.Sprintf("; the next one on %s", r.NextLook.PublishedAt.UTC().Format(time.DateOnly))
 	}
 	return text + "."
 }

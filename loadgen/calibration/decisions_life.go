@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"time"
 
 	"gonum.org/v1/gonum/floats"
@@ -192,14 +193,16 @@ type arrival struct {
 // nature adds the visitors of a day to a life.
 type nature func(l *life, day int)
 
-// begins returns a function that returns lives of the campaign without visitors. All share
-// what was computed from equal numbers of visitors.
+// analyzer returns the analyzer of all campaigns: what it keeps is bounded.
+var analyzer = sync.OnceValue(looks.NewAnalyzer)
+
+// begins returns a function that returns lives of the campaign without visitors.
 func (c *campaign) begins() func(*rand.Rand) *life {
 	c = c.change(func(c *campaign) { c.perWeek = c.weekly() })
-	p, analyzer := c.declare(), looks.NewAnalyzer()
+	p := c.declare()
 	return func(random *rand.Rand) *life {
 		own := *p
-		return &life{campaign: c, plan: &own, analyzer: analyzer, random: random, series: map[int64][]arrival{}}
+		return &life{campaign: c, plan: &own, analyzer: analyzer(), random: random, series: map[int64][]arrival{}}
 	}
 }
 

@@ -138,10 +138,10 @@ export const day = (time) => (time ? time.slice(0, 10) : nothing);
  * @param {string} end */
 export const lastDay = (end) => new Date(Date.parse(end) - 1).toISOString().slice(0, 10);
 
-/** dayName formats the day (UTC) that ends at a time: Monday, 30 November.
- * @param {string} end */
-export function dayName(end) {
-  const at = new Date(Date.parse(end) - 1);
+/** dayName formats the day (UTC) of a time: Monday, 30 November.
+ * @param {string} time */
+export function dayName(time) {
+  const at = new Date(time);
   /** @param {Intl.DateTimeFormatOptions} parts */
   const write = (parts) => at.toLocaleDateString("en-GB", { ...parts, timeZone: "UTC" });
   return write({ weekday: "long" }) + ", " + write({ day: "numeric", month: "long" });

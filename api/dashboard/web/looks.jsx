@@ -10,9 +10,9 @@ import { why } from "./words.js";
  * @param {Conclusion | null} conclusion */
 export const hasDecision = (conclusion) => conclusion?.status === "winner" || conclusion?.status === "loser";
 
-/** NextLook is the date of the next look.
+/** NextLook is the day on which the next look is mature.
  * @param {{ nextLook: NonNullable<Results["nextLook"]> }} props */
-export const NextLook = ({ nextLook }) => <>Next look on <span class="at">{dayName(nextLook.end)}</span></>;
+export const NextLook = ({ nextLook }) => <>Next look on <span class="at">{dayName(nextLook.publishedAt)}</span></>;
 
 /** Since says at which look, or on which day, something was decided.
  * @param {{ at: string, looks?: Look[] }} props */

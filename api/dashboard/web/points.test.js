@@ -47,7 +47,7 @@ test("looks without an interval have no beam", () => {
 });
 
 test("the day of a look is the one that ends with it", () => {
-  assert.equal(dayName("2026-12-01T00:00:00Z"), "Monday, 30 November");
+  assert.equal(dayName("2026-11-30T00:00:00Z"), "Monday, 30 November");
 });
 
 const entry = (value, ...interval) => ({ value, interval: interval.length ? interval : null });

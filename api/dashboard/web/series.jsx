@@ -24,7 +24,7 @@ function lookAt({ looks }, { time }) {
 /** saidOf describes the marks of a chart.
  * @param {Results} results @param {Mark[]} marks */
 function saidOf({ nextLook }, marks) {
-  const looks = marks.filter((m) => !m.next), next = nextLook ? `. The next look is on ${dayName(nextLook.end)}` : "";
+  const looks = marks.filter((m) => !m.next), next = nextLook ? `. The next look is on ${dayName(nextLook.publishedAt)}` : "";
   if (looks.length === 0) return next;
   const last = looks[looks.length - 1], which = looks.length > 1 ? `s mark looks ${looks[0].number} to ${last.number}, the last one on` : ` marks look ${last.number},`;
   return `. Vertical line${which} ${lastDay(new Date(last.at * 1000).toISOString())}${next}`;

@@ -188,7 +188,7 @@ export interface Results extends Cell {
   newestEvent: string | null;
   stale: boolean;
   looks?: Look[];
-  nextLook?: { number: number; end: string };
+  nextLook?: { number: number; end: string; publishedAt: string };
   power?: Power;
   breakdown?: (Cell & { value: string })[];
   series?: Point[];

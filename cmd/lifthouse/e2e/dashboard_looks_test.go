@@ -128,7 +128,7 @@ func (v *viewer) looksAreTheAPIs() {
 	}
 	day := func(end time.Time) string { return end.Add(-time.Second).Format(time.DateOnly) }
 	last := r.Looks[len(r.Looks)-1]
-	next := "Next look on " + r.NextLook.End.Add(-time.Second).Format("Monday, 2 January")
+	next := "Next look on " + r.NextLook.PublishedAt.UTC().Format("Monday, 2 January")
 	decision := v.report("/v1/campaigns/12/results?scorecard=true").Decision
 	if decision == nil || decision.DecidedAt == nil {
 		v.Fatalf("the demo's campaign 12 has the decision %+v", decision)

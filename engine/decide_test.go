@@ -310,13 +310,41 @@ func TestRecordedLooksStay(t *testing.T) {
 	}
 }
 
+// TestRecordedHarmStays records that the primary metric is harmed at the end of a day between
+// looks, and stores late events without which it would not be.
+func TestRecordedHarmStays(t *testing.T) {
+	x := newTrial(t, time.Now().UTC().Truncate(24*time.Hour))
+	for day := range 5 {
+		x.store(day, 100, 20)
+	}
+	x.refresh()
+	if n := x.recordAt(t, x.engine, x.first.AddDate(0, 0, 5).Add(time.Minute)); n != 1 {
+		t.Fatalf("%d rows, want the harm of one treatment", n)
+	}
+	scorecard := func(r *query.Request) { r.Scorecard = true }
+	before := x.report(scorecard).Decision
+	if before.Status != result.DecisionRollBack || before.Reasons[0].Code != "PRIMARY_HARMED" {
+		t.Fatalf("decision %s", inJSON(t, before))
+	}
+	for day := range 5 {
+		x.store(day, 0, 400) // late events
+	}
+	x.refresh()
+	if n := x.recordAt(t, x.rolled, x.first.AddDate(0, 0, 6)); n != 0 {
+		t.Errorf("%d rows are written again", n)
+	}
+	if after := x.report(scorecard).Decision; inJSON(t, after) != inJSON(t, before) {
+		t.Errorf("late events changed the decision:\n%s\n%s", inJSON(t, after), inJSON(t, before))
+	}
+}
+
 // recordAt records the looks that are mature at a time, and returns the number of rows.
 func (x *trial) recordAt(t *testing.T, e *Engine, now time.Time) int {
 	t.Helper()
 	if err := e.Totals.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	n, err := e.recordLooksOf(t.Context(), planOf(t, e, query.Request{AccountID: 1, SubjectID: 1}), now)
+	n, err := e.recordLooksOf(t.Context(), planOf(t, e, query.Request{AccountID: 1, SubjectID: 1}), now, map[plan.Subject]time.Time{})
 	if err != nil {
 		fatal(t, err)
 	}

@@ -11,8 +11,8 @@ import (
 )
 
 // EstimatePlan estimates what the plan of a campaign can detect, from its own visitors, or
-// else from those of the campaign of its website with the most events. It is nil if they do
-// not tell.
+// else from those of the campaign of its website with the most events. It is nil if they
+// show no rate and no mean.
 func (e *Engine) EstimatePlan(ctx context.Context, owned *catalogue.Owned, campaign int64) (*result.PlanEstimate, error) {
 	p, err := plan.New(query.Request{SubjectID: campaign}, owned)
 	if err != nil {

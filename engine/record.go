@@ -20,8 +20,9 @@ const recordInterval = 10 * time.Minute
 func (e *Engine) FollowLooks(ctx context.Context, recorded func(context.Context)) {
 	tick := time.NewTicker(recordInterval)
 	defer tick.Stop()
+	checked := map[plan.Subject]time.Time{}
 	for {
-		e.recordLooks(ctx, time.Now(), recorded)
+		e.recordLooks(ctx, time.Now(), checked, recorded)
 		select {
 		case <-ctx.Done():
 			return
@@ -30,11 +31,12 @@ func (e *Engine) FollowLooks(ctx context.Context, recorded func(context.Context)
 	}
 }
 
-// recordLooks records the looks that are mature at a time.
-func (e *Engine) recordLooks(ctx context.Context, now time.Time, recorded func(context.Context)) {
+// recordLooks records the looks that are mature at a time, and the harm until then. checked has
+// the last day at which each subject was checked for harm.
+func (e *Engine) recordLooks(ctx context.Context, now time.Time, checked map[plan.Subject]time.Time, recorded func(context.Context)) {
 	for _, owned := range e.catalogue.Snapshot().Accounts() {
 		for _, p := range comparisons(owned) {
-			n, err := e.recordLooksOf(ctx, p, now)
+			n, err := e.recordLooksOf(ctx, p, now, checked)
 			switch {
 			case ctx.Err() != nil:
 				return
@@ -68,9 +70,9 @@ func comparisons(owned *catalogue.Owned) []*plan.Plan {
 	return plans
 }
 
-// recordLooksOf records the mature looks of a subject, and returns the number of rows. It
-// reads the events only if a look is due.
-func (e *Engine) recordLooksOf(ctx context.Context, p *plan.Plan, now time.Time) (int, error) {
+// recordLooksOf records the mature looks of a subject and the harm at the end of its days, and
+// returns the number of rows. It reads the events only if a look is due or a day has ended.
+func (e *Engine) recordLooksOf(ctx context.Context, p *plan.Plan, now time.Time, checked map[plan.Subject]time.Time) (int, error) {
 	x, s, err := e.prepare(ctx, p)
 	if err != nil || s.events == 0 {
 		return 0, err
@@ -93,7 +95,8 @@ func (e *Engine) recordLooksOf(ctx context.Context, p *plan.Plan, now time.Time)
 	for _, l := range due.Looks {
 		isDue = isDue || !known[l.Number] && l.End.After(first.Accepted)
 	}
-	if !isDue {
+	ended := now.UTC().Truncate(24 * time.Hour)
+	if !isDue && (p.Ended || due.FullDays() == 0 || !checked[p.Subject].Before(ended)) {
 		return 0, nil
 	}
 	e.addPostponed(ctx, x.Subject, 0)
@@ -105,5 +108,9 @@ func (e *Engine) recordLooksOf(ctx context.Context, p *plan.Plan, now time.Time)
 	if err != nil {
 		return 0, err
 	}
-	return e.ledger.Write(ctx, found.Records(now.UTC().Truncate(time.Millisecond)))
+	n, err := e.ledger.Write(ctx, found.Records(now.UTC().Truncate(time.Millisecond)))
+	if err == nil {
+		checked[p.Subject] = ended
+	}
+	return n, err
 }

@@ -152,8 +152,8 @@ func (p *program) sayChanges(ctx context.Context, s *app.Store, declared catalog
 	}
 }
 
-// sayEstimate says what the plan of a declared campaign can detect, if there are visitors to
-// tell.
+// sayEstimate says what the plan of a declared campaign can detect, if its website has
+// visitors.
 func (p *program) sayEstimate(ctx context.Context, s *app.Store, declared catalogue.File, change catalogue.Change) error {
 	known := s.Catalogue.Snapshot().Account(change.AccountID)
 	for _, account := range declared.Accounts {

@@ -29,6 +29,10 @@ type Row struct {
 	FirstDay   time.Time         // begin of the first full day of the subject
 	RecordedAt time.Time         `json:"-"` // zero: computed from the events
 	Recomputed *stats.LookResult `json:"-"` // from the events of today, if it differs from what was recorded
+
+	// Upper is the bound of a row that says that the metric was harmed at the end of a day. It
+	// has the number 0.
+	Upper *float64 `json:",omitempty"`
 }
 
 // RowStratum has the visitors of control and of the variation in one period of equal shares.
@@ -104,6 +108,8 @@ type GuardrailStatus struct {
 	DecidedAt time.Time // end of the look or day that decided; zero: none
 	Upper     *float64  // the always-valid upper bound of the effect in the good direction
 	Reason    stats.Reason
+
+	recorded bool
 }
 
 // The values of GuardrailStatus.Status.
@@ -157,7 +163,7 @@ func keep[T any](kept *lru.Cache[uint64, any], compute func() T, inputs ...any) 
 }
 
 // Series returns the daily series of goals: for each goal, the steps of the visitors whose
-// first view is at or after a time. Goal 0 stands for all goals.
+// first view is at or after a time. Goal 0 means all goals.
 type Series func(since time.Time, goals []int64) (map[int64][]visit.Step, error)
 
 // Analyze returns what the looks of the declared question found. p is its plan, see
@@ -188,7 +194,7 @@ func (a *Analyzer) Analyze(p *plan.Plan, s *Schedule, recorded []Record, series 
 	primary := newSums(p, cuts, steps[p.CountedGoal()])
 	found := &Analysis{Schedule: s, Plan: p, Primary: a.question(s, primary, recorded)}
 	found.Outcome = found.Primary.Outcome(alphaOf(p))
-	found.Harm = a.guardrailOf(s, primary, stats.Margin{Relative: p.Rules.MDE / 100}, &found.Primary)
+	found.Harm = a.guardrailOf(s, primary, stats.Margin{Relative: p.Rules.MDE / 100}, &found.Primary, recorded)
 	for _, g := range p.Declared.Guardrails {
 		found.Guardrails = append(found.Guardrails, a.guardrail(s, sumsOf(g.GoalID, g.Metric), g.Margin, recorded))
 	}
@@ -320,7 +326,7 @@ func (a *Analyzer) question(s *Schedule, sums *Sums, recorded []Record) Question
 	}
 	var own []Row
 	for _, r := range recorded {
-		if r.GoalID == p.CountedGoal() && r.Metric == p.Metric {
+		if r.isAbout(p) && r.Number > 0 {
 			own = append(own, r.Row)
 		}
 	}
@@ -422,7 +428,7 @@ func addChances(p *plan.Plan, rows []Row, strata []stratumData) {
 }
 
 // AddChances adds the chances to beat control to the rows of a look that are not recorded. A
-// chance is 1/2 if the data do not tell.
+// chance without data is 1/2.
 func AddChances(rows []Row, compared []stats.Comparison) {
 	for i, c := range compared {
 		chance := 0.5
@@ -439,12 +445,13 @@ func AddChances(rows []Row, compared []stats.Comparison) {
 // look at which it is safe, and the first look or day at which it is harmed, which precedes.
 func (a *Analyzer) guardrail(s *Schedule, sums *Sums, margin stats.Margin, recorded []Record) Guardrail {
 	found := Guardrail{Question: a.question(s, sums, recorded)}
-	found.Status = a.guardrailOf(s, sums, margin, &found.Question)
+	found.Status = a.guardrailOf(s, sums, margin, &found.Question, recorded)
 	return found
 }
 
-// guardrailOf returns what the looks and days say of a margin, for each treatment.
-func (a *Analyzer) guardrailOf(s *Schedule, sums *Sums, margin stats.Margin, looks *Question) []GuardrailStatus {
+// guardrailOf returns what the looks and days say of a margin, for each treatment. Recorded
+// harm stays.
+func (a *Analyzer) guardrailOf(s *Schedule, sums *Sums, margin stats.Margin, looks *Question, recorded []Record) []GuardrailStatus {
 	p := sums.plan
 	treatments := len(p.Variations) - 1
 	type dayData struct {
@@ -487,7 +494,15 @@ func (a *Analyzer) guardrailOf(s *Schedule, sums *Sums, margin stats.Margin, loo
 		}
 		return all
 	}
-	return keep(a.kept, compute, "guardrail", margin, p.Rules.SignificanceLevel, p.Rules.PlannedVisitors, len(p.Declared.Guardrails), p.Metric, p.Variations, days, looks.Rows)
+	all := slices.Clone(keep(a.kept, compute, "guardrail", margin, p.Rules.SignificanceLevel, p.Rules.PlannedVisitors, len(p.Declared.Guardrails), p.Metric, p.Variations, days, looks.Rows))
+	for t := range all {
+		for _, r := range recorded {
+			if r.isAbout(p) && r.Number == 0 && r.VariationID == p.Variations[t+1].ID {
+				all[t] = GuardrailStatus{Status: Harmed, DecidedAt: r.End, Upper: r.Upper, recorded: true}
+			}
+		}
+	}
+	return all
 }
 
 // adjustedP returns the fixed-horizon p-values of the last look over all its visitors,
@@ -526,24 +541,32 @@ func pairPlanned(p *plan.Plan, treatment int) float64 {
 	return pair / total * float64(p.Rules.PlannedVisitors)
 }
 
-// Records returns the looks that were not recorded and ended after the first view was
-// accepted: earlier ones are those of imported data. now is when they are recorded.
+// Records returns the looks and the harm that were not recorded and ended after the first view
+// was accepted: earlier ones are those of imported data. now is when they are recorded.
 func (a *Analysis) Records(now time.Time) []Record {
 	var records []Record
-	add := func(p *plan.Plan, q *Question) {
+	add := func(p *plan.Plan, q *Question, harm []GuardrailStatus) {
+		record := func(row Row) {
+			if row.RecordedAt.IsZero() && row.End.After(a.FirstView.Accepted) {
+				row.RecordedAt = now
+				records = append(records, Record{DeclarationOf(a.Plan), p.CountedGoal(), p.Metric, row})
+			}
+		}
 		for _, rows := range q.Rows {
 			for _, row := range rows {
-				if row.RecordedAt.IsZero() && row.End.After(a.FirstView.Accepted) {
-					row.RecordedAt = now
-					records = append(records, Record{DeclarationOf(a.Plan), p.CountedGoal(), p.Metric, row})
-				}
+				record(row)
+			}
+		}
+		for t, s := range harm {
+			if s.Status == Harmed && !s.recorded {
+				record(Row{Look: Look{End: s.DecidedAt}, VariationID: p.Variations[t+1].ID, FirstDay: a.days[0].from, Upper: s.Upper})
 			}
 		}
 	}
-	add(a.Plan, &a.Primary)
+	add(a.Plan, &a.Primary, a.Harm)
 	for i := range a.Guardrails {
 		g := a.Plan.Declared.Guardrails[i]
-		add(a.Plan.About(g.GoalID).WithMetric(g.Metric), &a.Guardrails[i].Question)
+		add(a.Plan.About(g.GoalID).WithMetric(g.Metric), &a.Guardrails[i].Question, a.Guardrails[i].Status)
 	}
 	return records
 }

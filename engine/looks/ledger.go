@@ -131,6 +131,11 @@ func (l *Ledger) Write(ctx context.Context, records []Record) (int, error) {
 	return len(missing), nil
 }
 
+// isAbout reports whether the record is about the goal and the metric of a plan.
+func (r Record) isAbout(p *plan.Plan) bool {
+	return r.GoalID == p.CountedGoal() && r.Metric == p.Metric
+}
+
 // isSame reports whether two records are of the same look at the same variation.
 func (r Record) isSame(o Record) bool {
 	return r.Declaration == o.Declaration && r.GoalID == o.GoalID && r.Metric == o.Metric && r.VariationID == o.VariationID && r.Number == o.Number

@@ -54,7 +54,7 @@ func NewSchedule(p *plan.Plan, first FirstView, through, newest time.Time, recor
 	var written time.Time // end of the last recorded look
 	for _, r := range recorded {
 		first.Time = r.FirstDay
-		if r.End.After(written) {
+		if r.Number > 0 && r.End.After(written) {
 			written = r.End
 		}
 	}

@@ -17,9 +17,8 @@ type PlanEstimate struct {
 }
 
 // EstimatePlan estimates what a plan can detect from the visitors of traffic, a campaign
-// whose report is about the declared goal and metric: first is its first view. It is nil if
-// they do not tell, for example without visitors in the last full days, or without
-// conversions.
+// whose report is about the declared goal and metric: first is its first view. It is nil
+// without visitors in the last full days, without conversions, and if no lift can be found.
 func EstimatePlan(p, traffic *plan.Plan, found *visit.Rows, first time.Time) *PlanEstimate {
 	all := sumRows(found.Whole, traffic.MultipleExposures)
 	j := all.compare(traffic)
@@ -43,7 +42,7 @@ func EstimatePlan(p, traffic *plan.Plan, found *visit.Rows, first time.Time) *Pl
 	return &PlanEstimate{daily, days, *lift}
 }
 
-// InWords returns a line for whoever declares the plan, with the minimum effect of the
+// InWords returns a line for the declaration of the plan. mde is the minimum effect of the
 // campaign in per cent.
 func (e *PlanEstimate) InWords(mde float64) string {
 	text := fmt.Sprintf("%d days detect a lift of %s at %s visitors a day", e.Days, Percent(e.Detectable, 1, true), Grouped(int64(math.Round(e.VisitorsPerDay))))

@@ -189,7 +189,7 @@ func late(share float64) nature {
 	}
 }
 
-// switching is the nature of visitors of whom a share sees the other variation 0 to 3 weeks
+// switching is the nature of visitors with a share that sees the other variation 0 to 3 weeks
 // later: from then on they are multi-exposed.
 func switching(share float64) nature {
 	return func(l *life, day int) {

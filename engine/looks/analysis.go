@@ -291,16 +291,16 @@ func dataOf(s *Schedule, sums *Sums) []lookData {
 
 // samplesOf returns the samples of a stratum, and its counted visitors.
 func samplesOf(p *plan.Plan, s *stratum) (stratumData, int64) {
-	data := stratumData{Shares: p.SharePeriods[s.period].Shares}
-	var total visit.Moments
+	data := stratumData{Shares: p.SharePeriods[s.period].Shares, NonNegative: true}
+	visitors := int64(0)
 	for _, v := range p.Variations {
 		m := s.counted[v.ID]
-		total = total.Merge(m)
+		visitors += m.Visitors
 		data.Samples = append(data.Samples, SampleOf(&m, p.Metric))
+		capped := m.Capped()
+		data.NonNegative = data.NonNegative && NeverNegative(&capped, p.Metric)
 	}
-	capped := total.Capped()
-	data.NonNegative = NeverNegative(&capped, p.Metric)
-	return data, total.Visitors
+	return data, visitors
 }
 
 // strataOf returns the strata of control and a treatment, and whether no value is negative.

@@ -95,7 +95,7 @@ func noEffectScenarios() []scenario {
 	} {
 		all = append(all, c.errors(partNoEffect, "", usually))
 	}
-	return append(all, usual.with(75, 25).daily(200).errors(partNoEffect, "divided at random", atRandom(0.75)))
+	return append(all, usual.with(75, 25).daily(200).shorter().errors(partNoEffect, "divided at random", atRandom(0.75)))
 }
 
 // atRandom divides the visitors of a day at random, so that the critical values of each

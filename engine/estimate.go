@@ -2,63 +2,97 @@ package engine
 
 import (
 	"context"
+	"time"
 
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
+	"lifthouse/engine/visit"
 	"lifthouse/schema"
 	"lifthouse/schema/catalogue"
 )
 
-// EstimatePlan estimates what the plan of a campaign can detect, from its own visitors, or
-// else from those of the campaign of its website with the most events. It is nil if they
-// show no rate and no mean.
-func (e *Engine) EstimatePlan(ctx context.Context, owned *catalogue.Owned, campaign int64) (*result.PlanEstimate, error) {
-	p, err := plan.New(query.Request{SubjectID: campaign}, owned)
-	if err != nil {
-		return nil, nil //nolint:nilerr,nilnil // a dry run declares a goal that is not stored
-	}
+// EstimatePlans estimates what the plans of campaigns can detect, by id. Each is estimated from
+// its own visitors, or else from those of the campaign of its website with the most events.
+// A campaign without an estimate is not in the map: its website has no visitors, or they show
+// no rate and no mean.
+func (e *Engine) EstimatePlans(ctx context.Context, owned *catalogue.Owned, campaigns []int64) (map[int64]*result.PlanEstimate, error) {
 	if err := e.Totals.RefreshIfOld(ctx); err != nil {
 		return nil, err
 	}
-	if p, err = e.asOfFirstView(ctx, p); err != nil {
-		return nil, err
+	type question struct {
+		campaign, goal int64
+		metric         query.Metric
 	}
-	var traffic *plan.Plan
-	most := uint64(0)
-	for _, c := range owned.Campaigns {
+	read := map[question]*traffic{} // many new campaigns have the same
+	estimates := map[int64]*result.PlanEstimate{}
+	for _, id := range campaigns {
+		p, err := plan.New(query.Request{SubjectID: id}, owned)
+		if err != nil {
+			continue // a dry run may declare a goal that is not stored
+		}
+		if p, err = e.asOfFirstView(ctx, p); err != nil {
+			return nil, err
+		}
+		of := e.mostVisited(p, owned)
+		if of == nil {
+			continue
+		}
+		at := question{of.Subject.ID, p.Declared.GoalID, p.Declared.Metric}
+		if read[at] == nil {
+			if read[at], err = e.readTraffic(ctx, of); err != nil {
+				return nil, err
+			}
+		}
+		if found := result.EstimatePlan(p, read[at].plan, read[at].rows, read[at].first); found != nil {
+			estimates[id] = found
+		}
+	}
+	return estimates, nil
+}
+
+// mostVisited returns the plan of the report about the declared question of p of the campaign
+// itself, or else of the campaign of its website with the most events; nil: there is none.
+func (e *Engine) mostVisited(p *plan.Plan, owned *catalogue.Owned) *plan.Plan {
+	var most *plan.Plan
+	events := uint64(0)
+	for _, c := range catalogue.ByID(owned.Campaigns) {
 		if c.WebsiteID != p.Subject.WebsiteID {
 			continue
 		}
 		of := plan.Subject{WebsiteID: c.WebsiteID, Kind: schema.SubjectCampaign, ID: c.ID}
 		stored, _ := e.Totals.Last(of)
 		if of == p.Subject && stored.Events > 0 {
-			traffic = p
-			break
+			return p
 		}
-		if stored.Events <= most {
+		if stored.Events <= events {
 			continue
 		}
 		request := of.Request(owned.ID)
 		request.GoalID, request.Metric = p.Declared.GoalID, p.Declared.Metric
-		if other, err := plan.New(request, owned); err == nil && other.Rules.Compare && other.Allocation > 0 {
-			traffic, most = other, stored.Events
+		if other, err := plan.New(request, owned); err == nil && other.Allocation > 0 {
+			most, events = other, stored.Events
 		}
 	}
-	if traffic == nil {
-		return nil, nil //nolint:nilnil // there is nothing to say
-	}
-	x, s, err := e.prepare(ctx, traffic)
+	return most
+}
+
+// traffic are the visitors of a campaign, by which plans are estimated.
+type traffic struct {
+	plan  *plan.Plan
+	rows  *visit.Rows
+	first time.Time
+}
+
+func (e *Engine) readTraffic(ctx context.Context, p *plan.Plan) (*traffic, error) {
+	x, s, err := e.prepare(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	first, viewed, err := e.store.FirstView(ctx, traffic.Subject)
-	if err != nil || !viewed {
+	first, _, err := e.store.FirstView(ctx, p.Subject)
+	if err != nil {
 		return nil, err
 	}
 	found, _, err := read(ctx, x, s)
-	if err != nil {
-		return nil, err
-	}
-	return result.EstimatePlan(p, x.Plan, found, first.Time), nil
+	return &traffic{x.Plan, found, first.Time}, err
 }

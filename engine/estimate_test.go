@@ -10,9 +10,9 @@ import (
 	"lifthouse/stats"
 )
 
-// TestEstimatePlan estimates the plans of new campaigns from the visitors of another one of
+// TestEstimatePlans estimates the plans of new campaigns from the visitors of another one of
 // their website, and of a campaign from its own.
-func TestEstimatePlan(t *testing.T) {
+func TestEstimatePlans(t *testing.T) {
 	x := newTrial(t, time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -10))
 	known := x.catalogue.Snapshot().Account(1)
 	estimate := func(change func(*catalogue.Campaign)) (lift, daily float64, days int) {
@@ -26,10 +26,11 @@ func TestEstimatePlan(t *testing.T) {
 		traffic.TrafficAllocation = 100
 		owned.Campaigns[1] = traffic
 		owned.Campaigns[c.ID] = catalogue.LiveCampaign{Campaign: c}
-		found, err := x.engine.EstimatePlan(t.Context(), &owned, c.ID)
+		all, err := x.engine.EstimatePlans(t.Context(), &owned, []int64{c.ID})
 		if err != nil {
 			t.Fatal(err)
 		}
+		found := all[c.ID]
 		if found == nil {
 			return 0, 0, 0
 		}

@@ -133,13 +133,11 @@ func (p *program) agreed(change func(dryRun bool) ([]catalogue.Change, error)) (
 }
 
 func (p *program) sayChanges(ctx context.Context, s *app.Store, declared catalogue.File, changes []catalogue.Change, dryRun bool) {
-	for _, change := range changes {
+	estimates := p.estimates(ctx, s, declared, changes)
+	for i, change := range changes {
 		p.sayChange(change)
-		if change.Kind != "campaign" || change.Archived {
-			continue
-		}
-		if err := p.sayEstimate(ctx, s, declared, change); err != nil {
-			p.say("    what the plan can detect is not known: %v", err)
+		if estimates[i] != "" {
+			p.say("    %s", estimates[i])
 		}
 	}
 	switch {
@@ -152,30 +150,38 @@ func (p *program) sayChanges(ctx context.Context, s *app.Store, declared catalog
 	}
 }
 
-// sayEstimate says what the plan of a declared campaign can detect, if its website has
-// visitors.
-func (p *program) sayEstimate(ctx context.Context, s *app.Store, declared catalogue.File, change catalogue.Change) error {
-	known := s.Catalogue.Snapshot().Account(change.AccountID)
-	for _, account := range declared.Accounts {
-		for i := range account.Websites {
-			website := &account.Websites[i]
-			at := slices.IndexFunc(website.Campaigns, func(c catalogue.Campaign) bool { return c.ID == change.ID })
-			if account.ID != change.AccountID || at < 0 || len(known.Campaigns) == 0 {
-				continue
+// estimates returns what the plans of changed campaigns can detect, by the index of the change.
+func (p *program) estimates(ctx context.Context, s *app.Store, declared catalogue.File, changes []catalogue.Change) map[int]string {
+	texts := map[int]string{}
+	for i := range declared.Accounts {
+		account := &declared.Accounts[i]
+		known := s.Catalogue.Snapshot().Account(account.ID)
+		if len(known.Campaigns) == 0 {
+			continue
+		}
+		owned := *known // before the change, if this is a dry run
+		owned.Campaigns = maps.Clone(known.Campaigns)
+		for w := range account.Websites {
+			for _, campaign := range account.Websites[w].Campaigns {
+				campaign.WebsiteID = account.Websites[w].ID
+				owned.Campaigns[campaign.ID] = catalogue.LiveCampaign{Campaign: campaign, State: known.Campaigns[campaign.ID].State}
 			}
-			campaign := website.Campaigns[at]
-			campaign.WebsiteID = website.ID
-			owned := *known // before the change, if this is a dry run
-			owned.Campaigns = maps.Clone(known.Campaigns)
-			owned.Campaigns[campaign.ID] = catalogue.LiveCampaign{Campaign: campaign, State: known.Campaigns[campaign.ID].State}
-			estimate, err := s.Engine.EstimatePlan(ctx, &owned, campaign.ID)
-			if err != nil || estimate == nil {
-				return err
+		}
+		at := map[int64]int{}
+		for c, change := range changes {
+			if change.AccountID == account.ID && change.Kind == "campaign" && !change.Archived {
+				at[change.ID] = c
 			}
-			p.say("    %s", estimate.InWords(campaign.MDE))
+		}
+		found, err := s.Engine.EstimatePlans(ctx, &owned, slices.Sorted(maps.Keys(at)))
+		if err != nil {
+			p.say("What the plans can detect is not known: %v", err)
+		}
+		for id, estimate := range found {
+			texts[at[id]] = estimate.InWords(owned.Campaigns[id].MDE)
 		}
 	}
-	return nil
+	return texts
 }
 
 func (p *program) sayChange(change catalogue.Change) {

@@ -5,9 +5,11 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
 	"lifthouse/stats"
 )
 
@@ -53,8 +55,7 @@ func cellOf(t *testing.T, r *result.Report, value string) *result.BreakdownCell 
 }
 
 // analyzeNext returns the result of the next look, and its p-value.
-func analyzeNext(d stats.LookDesign, points *[]stats.LookPoint, tau float64, s stats.Stratum) (stats.LookResult, *float64) {
-	strata := []stats.Stratum{s}
+func analyzeNext(d stats.LookDesign, points *[]stats.LookPoint, tau float64, strata ...stats.Stratum) (stats.LookResult, *float64) {
 	*points = append(*points, stats.LookPoint{Tau: tau, Information: stats.Information(strata, true)})
 	sequence, last := d.NewSequence(*points, nil), len(*points)-1
 	found := sequence.Analyze(last, strata, true)
@@ -112,6 +113,41 @@ func TestLooksAtCells(t *testing.T) {
 	})
 	if got, want := x.concluded(cellOf(t, filtered, "mobile").Conclusion), "inconclusive NOT_DECLARED"; got != want {
 		t.Errorf("filtered: %q, want %q", got, want)
+	}
+}
+
+// TestLooksAtCellsOfSeveralWindows has a pause, which breaks a week, and a change of shares in
+// the middle of a week.
+func TestLooksAtCellsOfSeveralWindows(t *testing.T) {
+	x := newTrial(t, firstDay)
+	for day := range 27 {
+		x.devices(day, [2]int{100, 100}, [2]int{10, 20}, [2]int{30, 31})
+	}
+	x.refresh()
+	p := planOf(t, x.engine, query.Request{AccountID: 1, SubjectID: 1, Dimension: query.ByDevice})
+	at := func(day, hour int) time.Time { return firstDay.AddDate(0, 0, day).Add(time.Duration(hour) * time.Hour) }
+	stop := at(10, 12)
+	p.Runs = []catalogue.Run{{From: at(0, 0), To: &stop}, {From: at(12, 6)}}
+	p.SharePeriods = []plan.SharePeriod{{Since: plan.OpenFrom, Shares: []float64{.5, .5}}, {Since: at(16, 0), Shares: []float64{.8, .2}}}
+	r := x.reportOf(p)
+	design := stats.NewLookDesign(0.05, []float64{.5, .5})
+	for i, cell := range []struct {
+		name                         string
+		visitors, control, treatment int64 // of a day
+	}{{"desktop", 400, 30, 31}, {"mobile", 100, 10, 20}} {
+		stratum := func(days int64, smaller float64) stats.Stratum {
+			return stats.Stratum{
+				Control: stats.Rate{Visitors: days * cell.visitors, Converted: days * cell.control}, Treatment: stats.Rate{Visitors: days * cell.visitors, Converted: days * cell.treatment}, SmallerShare: smaller,
+			}
+		}
+		var points []stats.LookPoint
+		analyzeNext(design.ForCell(i+1), &points, .25, stratum(7, .5))                 // days 1 to 7
+		analyzeNext(design.ForCell(i+1), &points, .5, stratum(10, .5), stratum(4, .2)) // and 13 to 19
+		want, p := analyzeNext(design.ForCell(i+1), &points, .75, stratum(10, .5), stratum(11, .2))
+		got := cellOf(t, r, cell.name).Variations[1].Comparison.Sequential
+		if *got.Look != 3 || *got.PValue != *p || *got.Improvement[0] != *want.Lift.Interval.Lower || *got.Improvement[1] != *want.Lift.Interval.Upper {
+			t.Errorf("%s: %s, want %+v", cell.name, inJSON(t, got), want)
+		}
 	}
 }
 

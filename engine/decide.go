@@ -151,12 +151,8 @@ func throughOf(x *source.Execution, s state) time.Time {
 // concludeCells sets the conclusions of the cells of a breakdown, from the same looks.
 // Visitors of other shares, and breaks between weeks, leave the cells without looks.
 func (e *Engine) concludeCells(ctx context.Context, x *source.Execution, s state, a *looks.Analysis, results *result.Report) error {
-	window, one := a.OneWindow()
-	if !one {
-		return nil
-	}
 	key := fmt.Sprint(analysisKey(x.Plan), x.Dimension, x.Top)
-	concluded, err := readOnce(ctx, e, e.decisions.cells, key, x, s, func() (map[string]*looks.Analysis, error) { return e.readCells(ctx, x, s, a, window) })
+	concluded, err := readOnce(ctx, e, e.decisions.cells, key, x, s, func() (map[string]*looks.Analysis, error) { return readCells(ctx, x, s, e.decisions.analyzer, a) })
 	if err == nil {
 		results.ConcludeCells(concluded)
 	}
@@ -165,21 +161,78 @@ func (e *Engine) concludeCells(ctx context.Context, x *source.Execution, s state
 
 // readCells reads the cells of a breakdown at each look, and analyzes them. The j-th cell to
 // have enough visitors in each variation has a part of alpha.
-func (e *Engine) readCells(ctx context.Context, x *source.Execution, s state, a *looks.Analysis, window time.Time) (map[string]*looks.Analysis, error) {
-	p := x.Declaration(window)
-	p.Dimension, p.Interval = x.Dimension, ""
+func readCells(ctx context.Context, x *source.Execution, s state, analyzer *looks.Analyzer, a *looks.Analysis) (map[string]*looks.Analysis, error) {
 	s.declined = nil
-	cells := looks.NewCells(a)
+	p, cells := x.Declaration(time.Time{}), looks.NewCells(a)
+	p.Dimension, p.Interval = x.Dimension, ""
 	for _, look := range a.Looks {
-		of := *x
-		of.Plan, of.Outliers, of.Limited = p.Until(look.End), nil, nil
-		found, _, err := read(ctx, &of, s)
-		if err != nil {
-			return nil, err
+		windows, whole := []*visit.Rows{}, &visit.Rows{}
+		unknown := map[string]bool{} // cells that are in "(other)" of a part of a window
+		for _, w := range a.Windows(look) {
+			found, err := readWindow(ctx, x, s, w, look.End, unknown)
+			if err != nil {
+				return nil, err
+			}
+			windows, whole.Cells = append(windows, found), append(whole.Cells, found.Cells...)
 		}
-		cells.Add(look, result.LargeCells(p, found), func(name string) []visit.Row { return result.RowsOfCell(found, name) })
+		large := slices.DeleteFunc(result.LargeCells(p, whole), func(name string) bool { return unknown[name] })
+		cells.Add(look, large, func(name string) [][]visit.Row {
+			var rows [][]visit.Row
+			for _, found := range windows {
+				if !unknown[name] {
+					rows = append(rows, result.RowsOfCell(found, name))
+				}
+			}
+			return rows
+		})
 	}
-	return e.decisions.analyzer.Cells(cells), nil
+	return analyzer.Cells(cells), nil
+}
+
+// readWindow reads the cells of the visitors of a window up to a time. It subtracts those
+// whose first view is after the window, and adds the names of the cells of only one of the
+// two to unknown, if the other has further values in "(other)".
+func readWindow(ctx context.Context, x *source.Execution, s state, w looks.Window, end time.Time, unknown map[string]bool) (*visit.Rows, error) {
+	since := func(from time.Time) (*visit.Rows, error) {
+		of := *x
+		p := x.Declaration(from)
+		p.Dimension, p.Interval = x.Dimension, ""
+		of.Plan, of.Outliers, of.Limited = p.Until(end), nil, nil
+		found, _, err := read(ctx, &of, s)
+		return found, err
+	}
+	found, err := since(w.From)
+	if err != nil || !w.To.Before(end) {
+		return found, err
+	}
+	after, err := since(w.To)
+	if err != nil {
+		return nil, err
+	}
+	missing := func(in, from *visit.Rows) {
+		for _, r := range in.Cells {
+			if !r.Others && len(result.RowsOfCell(from, result.ShownValue(r.Dimension))) == 0 {
+				unknown[result.ShownValue(r.Dimension)] = true
+			}
+		}
+	}
+	hasOthers := func(in *visit.Rows) bool { return slices.ContainsFunc(in.Cells, func(r visit.Row) bool { return r.Others }) }
+	if hasOthers(after) {
+		missing(found, after)
+	}
+	if hasOthers(found) {
+		missing(after, found)
+	}
+	both := &visit.Rows{Cells: slices.Clone(found.Cells)}
+	for _, r := range after.Cells {
+		if !r.ExposedBefore {
+			m := visit.NoMoments()
+			m.Subtract(&r.Moments)
+			r.Moments = m
+			both.Cells = append(both.Cells, r)
+		}
+	}
+	return both, nil
 }
 
 // decides reports whether there is something to decide.

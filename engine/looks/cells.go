@@ -7,14 +7,20 @@ import (
 	"lifthouse/engine/visit"
 )
 
-// OneWindow returns the time from which the first views of the visitors of all looks are, or
-// false if they are not in one window with equal shares.
-func (a *Analysis) OneWindow() (from time.Time, one bool) {
-	parts := partsOf(a.Plan, a.days)
-	if len(parts) != 1 {
-		return time.Time{}, false
+// Window is a period of first views with equal shares.
+type Window struct {
+	From, To time.Time
+	period   int
+}
+
+// Windows returns the periods of the first views of the visitors of a look. Changes of shares
+// and broken weeks divide them.
+func (a *Analysis) Windows(l Look) []Window {
+	var windows []Window
+	for _, p := range partsOf(a.Plan, a.inLooks(l.End)) {
+		windows = append(windows, Window{p.from, p.to, p.period})
 	}
-	return parts[0].from, true
+	return windows
 }
 
 // Cells are the looks at the cells of a breakdown. The j-th cell to have enough visitors in
@@ -25,31 +31,38 @@ type Cells struct {
 	data  map[string][]lookData
 }
 
-// NewCells returns the cells of a breakdown of the declared question, without looks. The
-// subject has one window.
+// NewCells returns the cells of a breakdown of the declared question, without looks.
 func NewCells(a *Analysis) *Cells { return &Cells{of: a, data: map[string][]lookData{}} }
 
 // Add adds a look. large has the names of the cells with enough visitors, the most visited
-// first, and rows returns the rows of a cell.
-func (c *Cells) Add(l Look, large []string, rows func(name string) []visit.Row) {
+// first, and rows returns the rows of a cell in each window of the look; nil: they are not
+// known, and the cell is not in the look.
+func (c *Cells) Add(l Look, large []string, rows func(name string) [][]visit.Row) {
 	for _, name := range large {
 		if !slices.Contains(c.order, name) {
 			c.order = append(c.order, name)
 		}
 	}
-	tau := c.of.Primary.Rows[l.Number-1][0].Tau
+	windows := c.of.Windows(l)
 	for _, name := range c.order {
-		sum := map[key]visit.Moments{}
-		for _, r := range rows(name) {
-			if !r.ExposedBefore {
-				at := key{r.VariationID, r.MultiExposed}
-				sum[at] = sum[at].Merge(r.Moments)
+		found := lookData{Look: l, Tau: c.of.Primary.Rows[l.Number-1][0].Tau}
+		var strata []stratum
+		for i, of := range rows(name) {
+			sum := map[key]visit.Moments{}
+			for _, r := range of {
+				if !r.ExposedBefore {
+					at := key{r.VariationID, r.MultiExposed}
+					sum[at] = sum[at].Merge(r.Moments)
+				}
 			}
+			s := stratumOf(&strata, windows[i].period)
+			s.add(sum, 1, c.of.Plan.MultipleExposures)
 		}
-		s := stratum{period: partsOf(c.of.Plan, c.of.days)[0].period, counted: map[int64]visit.Moments{}, firstViews: map[int64]int64{}}
-		s.add(sum, 1, c.of.Plan.MultipleExposures)
-		data, visitors := samplesOf(c.of.Plan, &s)
-		c.data[name] = append(c.data[name], lookData{Look: l, Tau: tau, Visitors: visitors, Strata: []stratumData{data}})
+		for i := range strata {
+			data, visitors := samplesOf(c.of.Plan, &strata[i])
+			found.Strata, found.Visitors = append(found.Strata, data), found.Visitors+visitors
+		}
+		c.data[name] = append(c.data[name], found)
 	}
 }
 

@@ -128,17 +128,23 @@ type stratum struct {
 func (s *Sums) strata(spans []span, end time.Time) []stratum {
 	var all []stratum
 	for _, part := range partsOf(s.plan, spans) {
-		at := slices.IndexFunc(all, func(o stratum) bool { return o.period == part.period })
-		if at < 0 {
-			at = len(all)
-			all = append(all, stratum{part.period, map[int64]visit.Moments{}, map[int64]int64{}})
-		}
-		all[at].add(s.since(part.from, end), 1, s.plan.MultipleExposures)
+		into := stratumOf(&all, part.period)
+		into.add(s.since(part.from, end), 1, s.plan.MultipleExposures)
 		if part.to.Before(end) {
-			all[at].add(s.since(part.to, end), -1, s.plan.MultipleExposures)
+			into.add(s.since(part.to, end), -1, s.plan.MultipleExposures)
 		}
 	}
 	return all
+}
+
+// stratumOf returns the stratum of a period, which it adds if there is none.
+func stratumOf(all *[]stratum, period int) *stratum {
+	at := slices.IndexFunc(*all, func(s stratum) bool { return s.period == period })
+	if at < 0 {
+		at = len(*all)
+		*all = append(*all, stratum{period, map[int64]visit.Moments{}, map[int64]int64{}})
+	}
+	return &(*all)[at]
 }
 
 // add adds sums, or subtracts them.

@@ -261,7 +261,7 @@ func (c *campaign) breakdown(cellShares []float64, lifts ...float64) scenario {
 		cells := looks.NewCells(a)
 		for week, look := range a.Looks {
 			found := &visit.Rows{Whole: rows[week], Cells: rows[week]}
-			cells.Add(look, result.LargeCells(l.plan, found), func(name string) []visit.Row { return result.RowsOfCell(found, name) })
+			cells.Add(look, result.LargeCells(l.plan, found), func(name string) [][]visit.Row { return [][]visit.Row{result.RowsOfCell(found, name)} })
 		}
 		for _, cell := range l.analyzer.Cells(cells) {
 			var without looks.Question // the treatments with an effect

@@ -216,7 +216,9 @@ func readWindow(ctx context.Context, x *source.Execution, s state, w looks.Windo
 			}
 		}
 	}
-	hasOthers := func(in *visit.Rows) bool { return slices.ContainsFunc(in.Cells, func(r visit.Row) bool { return r.Others }) }
+	hasOthers := func(in *visit.Rows) bool {
+		return slices.ContainsFunc(in.Cells, func(r visit.Row) bool { return r.Others })
+	}
 	if hasOthers(after) {
 		missing(found, after)
 	}

@@ -80,7 +80,7 @@ func TestReport(t *testing.T) {
 		},
 		filepath.Join(details, "calibration.svg"): {"frequentist 95"},
 		filepath.Join(details, "decisions.md"): {
-			"4,000 simulated experiments", "## A/A", "| rate 5 %, 50/50 | frequentist | 62462 | winner or loser | ≤ 0.05 | 0.0437 | 0.0032 | 0.0000–0.0569 | ok |",
+			"Simulated campaigns, decided by the engine", "## A/A", "| rate 5 %, 50/50 | frequentist | 62462 | winner or loser | 4000 | ≤ 0.05 | 0.0437 | 0.0032 | 0.0000–0.0569 | ok |",
 		},
 	} {
 		text, err := os.ReadFile(file)

@@ -106,8 +106,7 @@ func (l *life) everDecides(status result.DecisionStatus) bool {
 	}
 	slices.Sort(days)
 	return slices.ContainsFunc(slices.Compact(days), func(day int) bool {
-		// at once, and when the look is mature
-		return l.decide(midnight(day)).Status == status || l.decide(midnight(day).Add(catalogue.DefaultMaturity*hour)).Status == status
+		return l.decide(midnight(day).Add(catalogue.DefaultMaturity*hour)).Status == status // when a look is mature
 	})
 }
 

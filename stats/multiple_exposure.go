@@ -6,26 +6,18 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// multipleExposureShare is the share of multi-exposed visitors above which a
-// report has a warning. Above it, excluding these visitors changes results
-// visibly.
-const multipleExposureShare = 0.01
-
 // minimumExpected is the minimum expected count of a cell for which the
 // chi-square distribution is valid (Cochran, 1954).
 const minimumExpected = 5
 
 // MultipleExposures describes the visitors who were exposed to more than one
-// variation. Share is their share of all visitors, in [0, 1]. PValue is the
-// p-value of the hypothesis that the share is equal in all variations. It is
-// nil if Reason is set. Skewed is true if the shares differ at p < 0.001.
-// Warning is true if Skewed is true or Share is above 1 %.
+// variation. PValue is the p-value of the hypothesis that their share of the
+// visitors is equal in all variations. It is nil if Reason is set. Skewed is
+// true if the shares differ at p < 0.001.
 type MultipleExposures struct {
-	Share   *float64
-	PValue  *float64
-	Skewed  bool
-	Warning bool
-	Reason  Reason
+	PValue *float64
+	Skewed bool
+	Reason Reason
 }
 
 // MultipleExposureSkew tests whether the share of multi-exposed visitors
@@ -57,14 +49,11 @@ func MultipleExposureSkew(multiExposed, visitors []int64) MultipleExposures {
 		return MultipleExposures{Reason: ReasonNoVisitors}
 	}
 	p := crossed / total
-	out := MultipleExposures{Share: &p, Warning: p > multipleExposureShare}
 	switch {
 	case cells < 2:
-		out.Reason = ReasonTooFewVariations
-		return out
+		return MultipleExposures{Reason: ReasonTooFewVariations}
 	case smallest*math.Min(p, 1-p) < minimumExpected:
-		out.Reason = ReasonTooFewVisitors
-		return out
+		return MultipleExposures{Reason: ReasonTooFewVisitors}
 	}
 	chi2 := 0.0
 	for i, n := range visitors {
@@ -73,10 +62,8 @@ func MultipleExposureSkew(multiExposed, visitors []int64) MultipleExposures {
 			chi2 += d / (float64(n) * p * (1 - p)) * d
 		}
 	}
-	out.PValue = number(chiSquareSurvival(chi2, cells-1))
-	out.Skewed = *out.PValue < MismatchAlpha
-	out.Warning = out.Warning || out.Skewed
-	return out
+	differ := chiSquareSurvival(chi2, cells-1)
+	return MultipleExposures{PValue: number(differ), Skewed: differ < MismatchAlpha}
 }
 
 // chiSquareSurvival returns P(X > x) for a chi-square distribution with the

@@ -137,23 +137,23 @@ func TestMultipleExposureSkew(t *testing.T) {
 	tests := []struct {
 		name                   string
 		multiExposed, visitors []int64
-		skewed, warning        bool
+		skewed                 bool
 		reason                 Reason
 	}{
-		{"none", []int64{0, 0}, []int64{500, 500}, false, false, ReasonTooFewVisitors},
-		{"few and even", []int64{50, 51}, []int64{10000, 10000}, false, false, ""},
-		{"many and even", []int64{200, 201}, []int64{10000, 10000}, false, true, ""},
-		{"few and uneven", []int64{30, 90}, []int64{10000, 10000}, true, true, ""},
-		{"an empty variation", []int64{50, 0, 55}, []int64{10000, 0, 10000}, false, false, ""},
-		{"one variation", []int64{50}, []int64{10000}, false, false, ReasonTooFewVariations},
-		{"nobody", []int64{0, 0}, []int64{0, 0}, false, false, ReasonNoVisitors},
-		{"more than there are", []int64{9, 0}, []int64{8, 100}, false, false, ReasonInvalidData},
-		{"unequal lengths", []int64{9}, []int64{80, 100}, false, false, ReasonInvalidData},
-		{"everybody", []int64{80, 90}, []int64{80, 90}, false, true, ReasonTooFewVisitors},
+		{"none", []int64{0, 0}, []int64{500, 500}, false, ReasonTooFewVisitors},
+		{"few and even", []int64{50, 51}, []int64{10000, 10000}, false, ""},
+		{"many and even", []int64{200, 201}, []int64{10000, 10000}, false, ""},
+		{"few and uneven", []int64{30, 90}, []int64{10000, 10000}, true, ""},
+		{"an empty variation", []int64{50, 0, 55}, []int64{10000, 0, 10000}, false, ""},
+		{"one variation", []int64{50}, []int64{10000}, false, ReasonTooFewVariations},
+		{"nobody", []int64{0, 0}, []int64{0, 0}, false, ReasonNoVisitors},
+		{"more than there are", []int64{9, 0}, []int64{8, 100}, false, ReasonInvalidData},
+		{"unequal lengths", []int64{9}, []int64{80, 100}, false, ReasonInvalidData},
+		{"everybody", []int64{80, 90}, []int64{80, 90}, false, ReasonTooFewVisitors},
 	}
 	for _, test := range tests {
 		got := MultipleExposureSkew(test.multiExposed, test.visitors)
-		if got.Skewed != test.skewed || got.Warning != test.warning || got.Reason != test.reason || (got.PValue == nil) != (test.reason != "") {
+		if got.Skewed != test.skewed || got.Reason != test.reason || (got.PValue == nil) != (test.reason != "") {
 			t.Errorf("%s: %+v", test.name, got)
 		}
 		mustFinite(t, got)

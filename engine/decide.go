@@ -149,7 +149,6 @@ func throughOf(x *source.Execution, s state) time.Time {
 }
 
 // concludeCells sets the conclusions of the cells of a breakdown, from the same looks.
-// Visitors of other shares, and breaks between weeks, leave the cells without looks.
 func (e *Engine) concludeCells(ctx context.Context, x *source.Execution, s state, a *looks.Analysis, results *result.Report) error {
 	key := fmt.Sprint(analysisKey(x.Plan), x.Dimension, x.Top)
 	concluded, err := readOnce(ctx, e, e.decisions.cells, key, x, s, func() (map[string]*looks.Analysis, error) { return readCells(ctx, x, s, e.decisions.analyzer, a) })
@@ -177,11 +176,12 @@ func readCells(ctx context.Context, x *source.Execution, s state, analyzer *look
 		}
 		large := slices.DeleteFunc(result.LargeCells(p, whole), func(name string) bool { return unknown[name] })
 		cells.Add(look, large, func(name string) [][]visit.Row {
-			var rows [][]visit.Row
-			for _, found := range windows {
-				if !unknown[name] {
-					rows = append(rows, result.RowsOfCell(found, name))
-				}
+			if unknown[name] {
+				return nil
+			}
+			rows := make([][]visit.Row, len(windows))
+			for i, found := range windows {
+				rows[i] = result.RowsOfCell(found, name)
 			}
 			return rows
 		})

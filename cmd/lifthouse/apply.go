@@ -155,8 +155,14 @@ func (p *program) estimates(ctx context.Context, s *app.Store, declared catalogu
 	texts := map[int]string{}
 	for i := range declared.Accounts {
 		account := &declared.Accounts[i]
+		at := map[int64]int{}
+		for c, change := range changes {
+			if change.AccountID == account.ID && change.Kind == "campaign" && !change.Archived {
+				at[change.ID] = c
+			}
+		}
 		known := s.Catalogue.Snapshot().Account(account.ID)
-		if len(known.Campaigns) == 0 {
+		if len(at) == 0 || len(known.Campaigns) == 0 {
 			continue
 		}
 		owned := *known // before the change, if this is a dry run
@@ -165,12 +171,6 @@ func (p *program) estimates(ctx context.Context, s *app.Store, declared catalogu
 			for _, campaign := range account.Websites[w].Campaigns {
 				campaign.WebsiteID = account.Websites[w].ID
 				owned.Campaigns[campaign.ID] = catalogue.LiveCampaign{Campaign: campaign, State: known.Campaigns[campaign.ID].State}
-			}
-		}
-		at := map[int64]int{}
-		for c, change := range changes {
-			if change.AccountID == account.ID && change.Kind == "campaign" && !change.Archived {
-				at[change.ID] = c
 			}
 		}
 		found, err := s.Engine.EstimatePlans(ctx, &owned, slices.Sorted(maps.Keys(at)))

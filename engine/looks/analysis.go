@@ -96,29 +96,6 @@ type Analysis struct {
 	Visitors   int64             // of all full days
 }
 
-// Guardrail has the looks of a guardrail, and what they say of each variation.
-type Guardrail struct {
-	Question
-	Status []GuardrailStatus // by variation, without control
-}
-
-// GuardrailStatus says whether a variation harms a guardrail.
-type GuardrailStatus struct {
-	Status    string    // Safe, Harmed or NotYetKnown
-	DecidedAt time.Time // end of the look or day that decided; zero: none
-	Upper     *float64  // the always-valid upper bound of the effect in the good direction
-	Reason    stats.Reason
-
-	recorded bool
-}
-
-// The values of GuardrailStatus.Status.
-const (
-	Safe        = "safe"
-	Harmed      = "harmed"
-	NotYetKnown = "notYetKnown"
-)
-
 // Analyzer analyzes looks. It keeps what it computed, by the sums of the looks: late events
 // change them, and nothing else does.
 type Analyzer struct {
@@ -354,14 +331,14 @@ func (a *Analyzer) analyze(p *plan.Plan, s *Schedule, rank int, data []lookData,
 					results[r.Number-1] = stats.LookResult{Point: r.Point, Critical: r.Critical, Reason: r.Reason}
 				}
 			}
-			points := make([]stats.LookPoint, len(data))
+			points, strata, nonNegative := make([]stats.LookPoint, len(data)), make([][]stats.Stratum, len(data)), make([]bool, len(data))
 			for k := range data {
-				points[k] = stats.LookPoint{Tau: data[k].Tau, Information: stats.Information(strataOf(data[k].Strata, t))}
+				strata[k], nonNegative[k] = strataOf(data[k].Strata, t)
+				points[k] = stats.LookPoint{Tau: data[k].Tau, Information: stats.Information(strata[k], nonNegative[k])}
 			}
 			sequence := a.sequence(p, shares, rank, points, results)
 			for k, look := range data {
-				strata, nonNegative := strataOf(look.Strata, t)
-				today := sequence.Analyze(k, strata, nonNegative)
+				today := sequence.Analyze(k, strata[k], nonNegative[k])
 				if row, is := known[k]; is {
 					if !equalNumber(today.Z, row.Z) || points[k].Information != row.Point.Information {
 						row.Recomputed = &today
@@ -373,7 +350,7 @@ func (a *Analyzer) analyze(p *plan.Plan, s *Schedule, rank int, data []lookData,
 					Look: look.Look, VariationID: id, Visitors: look.Visitors, Tau: look.Tau, FirstDay: s.days[0].from,
 					LookResult: today, PValue: sequence.PValue(k, today),
 				}
-				for _, s := range strata {
+				for _, s := range strata[k] {
 					row.Strata = append(row.Strata, RowStratum{visitorsOf(s.Control), visitorsOf(s.Treatment)})
 				}
 				q.Rows[k][t] = row
@@ -441,70 +418,6 @@ func AddChances(rows []Row, compared []stats.Comparison) {
 	}
 }
 
-// guardrail returns the looks of a guardrail and what they say of each variation: the first
-// look at which it is safe, and the first look or day at which it is harmed, which precedes.
-func (a *Analyzer) guardrail(s *Schedule, sums *Sums, margin stats.Margin, recorded []Record) Guardrail {
-	found := Guardrail{Question: a.question(s, sums, recorded)}
-	found.Status = a.guardrailOf(s, sums, margin, &found.Question, recorded)
-	return found
-}
-
-// guardrailOf returns what the looks and days say of a margin, for each treatment. Recorded
-// harm stays.
-func (a *Analyzer) guardrailOf(s *Schedule, sums *Sums, margin stats.Margin, looks *Question, recorded []Record) []GuardrailStatus {
-	p := sums.plan
-	treatments := len(p.Variations) - 1
-	type dayData struct {
-		End    time.Time
-		Strata []stratumData
-	}
-	var days []dayData
-	for _, end := range s.fullDays() {
-		d := dayData{End: end}
-		for _, st := range sums.strata(s.sinceLooks(end), end) {
-			data, _ := samplesOf(p, &st)
-			d.Strata = append(d.Strata, data)
-		}
-		days = append(days, d)
-	}
-	isLook := func(end time.Time) bool {
-		return slices.ContainsFunc(s.Looks, func(l Look) bool { return l.End.Equal(end) })
-	}
-	compute := func() []GuardrailStatus {
-		all := make([]GuardrailStatus, treatments)
-		for t := range all {
-			status := GuardrailStatus{Status: NotYetKnown, Reason: stats.ReasonTooFewVisitors}
-			for _, rows := range looks.Rows {
-				if margin.Safe(rows[t].LookResult) {
-					status.Status, status.DecidedAt = Safe, rows[t].End
-					break
-				}
-			}
-			rule := stats.HarmRule{Alpha: alphaOf(p), Treatments: treatments, Guardrails: len(p.Declared.Guardrails), PlannedVisitors: pairPlanned(p, t)}
-			for _, d := range days {
-				strata, nonNegative := strataOf(d.Strata, t)
-				h := margin.Harm(strata, nonNegative, rule)
-				status.Upper, status.Reason = h.Upper, h.Reason
-				if h.Breaks || h.Below && isLook(d.End) {
-					status.Status, status.DecidedAt = Harmed, d.End
-					break
-				}
-			}
-			all[t] = status
-		}
-		return all
-	}
-	all := slices.Clone(keep(a.kept, compute, "guardrail", margin, p.Rules.SignificanceLevel, p.Rules.PlannedVisitors, len(p.Declared.Guardrails), p.Metric, p.Variations, days, looks.Rows))
-	for t := range all {
-		for _, r := range recorded {
-			if r.isAbout(p) && r.Number == 0 && r.VariationID == p.Variations[t+1].ID {
-				all[t] = GuardrailStatus{Status: Harmed, DecidedAt: r.End, Upper: r.Upper, recorded: true}
-			}
-		}
-	}
-	return all
-}
-
 // adjustedP returns the fixed-horizon p-values of the last look over all its visitors,
 // adjusted for the number of treatments.
 func adjustedP(s *Schedule, sums *Sums) []float64 {
@@ -526,19 +439,6 @@ func adjustedP(s *Schedule, sums *Sums) []float64 {
 		}
 	}
 	return found
-}
-
-// pairPlanned returns the planned visitors of control and a treatment; 0: none are planned.
-func pairPlanned(p *plan.Plan, treatment int) float64 {
-	shares := p.ExpectedShares()
-	pair, total := shares[0]+shares[treatment+1], 0.0
-	for _, share := range shares {
-		total += share
-	}
-	if total == 0 {
-		return 0
-	}
-	return pair / total * float64(p.Rules.PlannedVisitors)
 }
 
 // Records returns the looks and the harm that were not recorded and ended after the first view

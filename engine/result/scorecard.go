@@ -220,8 +220,8 @@ func (r *Report) AddScorecard(p *plan.Plan, goals []GoalRows, a *looks.Analysis)
 }
 
 // requiredVisitors returns the number of visitors that shows with the planned power that a
-// variation without an effect is safe; nil if it is not known, or if the row is no guardrail or
-// of other visitors than the looks.
+// variation without an effect is safe. It is nil if it is not known, and for rows that are not
+// guardrails or have other visitors than the looks.
 func (r *ScorecardRow) requiredVisitors(p *plan.Plan, a *looks.Analysis) *int64 {
 	if r.guardrail < 0 || a == nil || describes(p) {
 		return nil

@@ -10,8 +10,8 @@ import (
 // lastDay returns the date of the day that ends at a time.
 func lastDay(end time.Time) string { return end.Add(-time.Millisecond).UTC().Format(time.DateOnly) }
 
-// LookInWords returns what a look found of a variation: "a lift of 5 % (95 % interval 2 % to 8
-// %)", or the difference if there is no lift. rate reports whether the metric is a rate.
+// LookInWords returns the lift that a look found, such as "a lift of +5 % (95 % interval +2 %
+// to +8 %)", or else the difference. rate reports whether the metric is a rate.
 func LookInWords(row *looks.Row, level int, rate bool) string {
 	if row.Lift.Value != nil && row.Lift.Interval != nil {
 		return "a lift of " + withInterval(newEffect(row.Lift), level, PercentDecimals, func(x float64, decimals int) string {

@@ -12,7 +12,6 @@ import (
 	"lifthouse/engine/looks"
 	"lifthouse/engine/result"
 	"lifthouse/engine/visit"
-	"lifthouse/schema/catalogue"
 	"lifthouse/stats"
 )
 
@@ -60,12 +59,9 @@ func often(s scenario) scenario {
 
 func isHarmed(s looks.GuardrailStatus) bool { return s.Status == looks.Harmed }
 
-func hasSafeGuardrail(l *life) bool { return l.everSafe(0) }
-
-// everSafe reports whether a guardrail is safe at any look.
-func (l *life) everSafe(guardrail int) bool {
-	margin := l.guardrails[guardrail]
-	return slices.ContainsFunc(l.inTheEnd().Guardrails[guardrail].Rows, func(rows []looks.Row) bool { return margin.Safe(rows[0].LookResult) })
+// hasSafeGuardrail reports whether the first guardrail is safe at any look.
+func hasSafeGuardrail(l *life) bool {
+	return slices.ContainsFunc(l.inTheEnd().Guardrails[0].Rows, func(rows []looks.Row) bool { return l.guardrails[0].Safe(rows[0].LookResult) })
 }
 
 func hasFalseAlarm(l *life) bool {
@@ -106,11 +102,9 @@ func (l *life) everDecides(status result.DecisionStatus) bool {
 	}
 	slices.Sort(days)
 	return slices.ContainsFunc(slices.Compact(days), func(day int) bool {
-		return l.decide(midnight(day).Add(catalogue.DefaultMaturity*hour)).Status == status // when a look is mature
+		return l.decide(mature(day)).Status == status // when a look is mature
 	})
 }
-
-const hour = day / 24
 
 // byDay adds visitors whose primary metric and guardrails have lifts by the day.
 func byDay(lift func(day int) float64) nature {
@@ -188,26 +182,14 @@ func guardrailScenarios() []scenario {
 // ratio counts campaigns with a sample ratio mismatch at the end of any of some days, with
 // 1,000 visitors each. Nothing is significant, so that only the ratio is computed.
 func ratio(weeks int, c *campaign, actual []float64, least, most float64) scenario {
-	const perDay = 1000
-	c = c.change(func(c *campaign) { c.weeks = weeks })
+	c = c.daily(1000).change(func(c *campaign) { c.weeks = weeks })
 	s := c.scenario(partRatio, fmt.Sprintf("%.3g actual, %d weeks", actual, weeks))
 	s.measure, s.least, s.most, s.planned = "mismatch", least, most, 0
-	begin := c.begins()
-	of := func(l *life, day int) {
-		visitors, left := int64(perDay), 1.0
-		for arm, share := range actual {
-			arriving := visitors
-			if arm+1 < len(actual) {
-				arriving = drawBinomial(l.random, visitors, share/left)
-			}
-			l.add(goalID, arm, day, day, totals{visitors: arriving}, false)
-			visitors, left = visitors-arriving, left-share
-		}
-	}
+	begin := c.change(func(c *campaign) { c.buyers = 0 }).begins()
 	s.occurs = func(random *rand.Rand) bool {
 		l := begin(random)
 		l.plan.Rules.SignificanceLevel = 100
-		l.live(of, daysOfWeek*weeks)
+		l.live(atRandom(actual...), daysOfWeek*weeks)
 		p := l.inTheEnd().MismatchP
 		return p != nil && *p < stats.MismatchAlpha
 	}

@@ -107,6 +107,9 @@ const day = 24 * time.Hour
 // midnight returns the begin of a day. Day 0 is the partial one.
 func midnight(d int) time.Time { return noon.Truncate(day).Add(time.Duration(d) * day) }
 
+// mature returns when a look at the begin of a day is mature.
+func mature(d int) time.Time { return midnight(d).Add(catalogue.DefaultMaturity * time.Hour) }
+
 func dayOf(t time.Time) int { return int(t.Sub(midnight(0)) / day) }
 
 // declare returns the plan of the report about the campaign.
@@ -338,7 +341,7 @@ func (l *life) record(now time.Time) {
 
 // inTheEnd returns what all looks of the campaign found.
 func (l *life) inTheEnd() *looks.Analysis {
-	return l.analyze(midnight(1 + daysOfWeek*l.weeks).Add(catalogue.DefaultMaturity * time.Hour))
+	return l.analyze(mature(1 + daysOfWeek*l.weeks))
 }
 
 // decide returns the decision of the report at a time.

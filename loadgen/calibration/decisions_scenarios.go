@@ -95,17 +95,21 @@ func noEffectScenarios() []scenario {
 	} {
 		all = append(all, c.errors(partNoEffect, "", usually))
 	}
-	return append(all, usual.with(75, 25).daily(200).shorter().errors(partNoEffect, "divided at random", atRandom(0.75)))
+	return append(all, usual.with(75, 25).daily(200).shorter().errors(partNoEffect, "divided at random", atRandom(0.75, 0.25)))
 }
 
-// atRandom divides the visitors of a day at random, so that the critical values of each
-// campaign differ.
-func atRandom(control float64) nature {
+// atRandom divides the visitors of a day at random by the shares.
+func atRandom(shares ...float64) nature {
 	return func(l *life, day int) {
-		visitors := l.weekly() / daysOfWeek
-		n := drawBinomial(l.random, visitors, control)
-		l.add(goalID, 0, day, day, l.draw(l.random, n, 0), false)
-		l.add(goalID, 1, day, day, l.draw(l.random, visitors-n, 0), false)
+		visitors, left := l.weekly()/daysOfWeek, 1.0
+		for arm, share := range shares {
+			n := visitors
+			if arm+1 < len(shares) {
+				n = drawBinomial(l.random, visitors, share/left)
+			}
+			l.add(goalID, arm, day, day, l.draw(l.random, n, 0), false)
+			visitors, left = visitors-n, left-share
+		}
 	}
 }
 

@@ -1,0 +1,109 @@
+package looks
+
+import (
+	"slices"
+	"time"
+
+	"lifthouse/engine/plan"
+	"lifthouse/stats"
+)
+
+// Guardrail has the looks of a guardrail, and what they say of each variation.
+type Guardrail struct {
+	Question
+	Status []GuardrailStatus // by variation, without control
+}
+
+// GuardrailStatus says whether a variation harms a guardrail.
+type GuardrailStatus struct {
+	Status    string    // Safe, Harmed or NotYetKnown
+	DecidedAt time.Time // end of the look or day that decided; zero: none
+	Upper     *float64  // the always-valid upper bound of the effect in the good direction
+	Reason    stats.Reason
+
+	recorded bool
+}
+
+// The values of GuardrailStatus.Status.
+const (
+	Safe        = "safe"
+	Harmed      = "harmed"
+	NotYetKnown = "notYetKnown"
+)
+
+// guardrail returns the looks of a guardrail and what they say of each variation: the first
+// look at which it is safe, and the first look or day at which it is harmed, which precedes.
+func (a *Analyzer) guardrail(s *Schedule, sums *Sums, margin stats.Margin, recorded []Record) Guardrail {
+	found := Guardrail{Question: a.question(s, sums, recorded)}
+	found.Status = a.guardrailOf(s, sums, margin, &found.Question, recorded)
+	return found
+}
+
+// guardrailOf returns what the looks and days say of a margin, for each treatment. Recorded
+// harm stays.
+func (a *Analyzer) guardrailOf(s *Schedule, sums *Sums, margin stats.Margin, looks *Question, recorded []Record) []GuardrailStatus {
+	p := sums.plan
+	treatments := len(p.Variations) - 1
+	type dayData struct {
+		End    time.Time
+		Strata []stratumData
+	}
+	var days []dayData
+	for _, end := range s.fullDays() {
+		d := dayData{End: end}
+		for _, st := range sums.strata(s.sinceLooks(end), end) {
+			data, _ := samplesOf(p, &st)
+			d.Strata = append(d.Strata, data)
+		}
+		days = append(days, d)
+	}
+	isLook := func(end time.Time) bool {
+		return slices.ContainsFunc(s.Looks, func(l Look) bool { return l.End.Equal(end) })
+	}
+	compute := func() []GuardrailStatus {
+		all := make([]GuardrailStatus, treatments)
+		for t := range all {
+			status := GuardrailStatus{Status: NotYetKnown, Reason: stats.ReasonTooFewVisitors}
+			for _, rows := range looks.Rows {
+				if margin.Safe(rows[t].LookResult) {
+					status.Status, status.DecidedAt = Safe, rows[t].End
+					break
+				}
+			}
+			rule := stats.HarmRule{Alpha: alphaOf(p), Treatments: treatments, Guardrails: len(p.Declared.Guardrails), PlannedVisitors: pairPlanned(p, t)}
+			for _, d := range days {
+				strata, nonNegative := strataOf(d.Strata, t)
+				h := margin.Harm(strata, nonNegative, rule)
+				status.Upper, status.Reason = h.Upper, h.Reason
+				if h.Breaks || h.Below && isLook(d.End) {
+					status.Status, status.DecidedAt = Harmed, d.End
+					break
+				}
+			}
+			all[t] = status
+		}
+		return all
+	}
+	all := slices.Clone(keep(a.kept, compute, "guardrail", margin, p.Rules.SignificanceLevel, p.Rules.PlannedVisitors, len(p.Declared.Guardrails), p.Metric, p.Variations, days, looks.Rows))
+	for t := range all {
+		for _, r := range recorded {
+			if r.isAbout(p) && r.Number == 0 && r.VariationID == p.Variations[t+1].ID {
+				all[t] = GuardrailStatus{Status: Harmed, DecidedAt: r.End, Upper: r.Upper, recorded: true}
+			}
+		}
+	}
+	return all
+}
+
+// pairPlanned returns the planned visitors of control and a treatment; 0: none are planned.
+func pairPlanned(p *plan.Plan, treatment int) float64 {
+	shares := p.ExpectedShares()
+	pair, total := shares[0]+shares[treatment+1], 0.0
+	for _, share := range shares {
+		total += share
+	}
+	if total == 0 {
+		return 0
+	}
+	return pair / total * float64(p.Rules.PlannedVisitors)
+}

@@ -13,8 +13,10 @@ import (
 //
 // so that, given u, lifts are independent. A treatment is best if its lift is the
 // largest and above 0. The posterior of a lift is that of all data: other treatments show
-// whether control was lucky. A pair without a test has neither. Without a prior, or if the
-// baseline is a mean of 0, there are no posteriors.
+// whether control was lucky. If the pairs contradict each other so much that no u has a
+// positive density, each posterior is that of its own pair, and no chance is known. A pair
+// without a test has neither. Without a prior, or if the baseline is a mean of 0, there are
+// no posteriors.
 func (r *rule) jointLifts(pairs []pair, o Options) (posteriors []*lifts, best []*float64) {
 	if o.Prior == nil {
 		return nil, nil
@@ -55,6 +57,9 @@ func (r *rule) jointLifts(pairs []pair, o Options) (posteriors []*lifts, best []
 	sum := 0.0
 	for _, t := range total {
 		sum += t
+	}
+	if !(sum > 0) {
+		return posteriors, best
 	}
 	best[0] = number(total[0] / sum)
 	for i, place := range places {

@@ -273,6 +273,8 @@ func (l *lifts) atMode() liftSummary {
 		s.below = 1
 	case l.mode > 0:
 		s.above = 1
+	default:
+		s.below, s.above = 0.5, 0.5
 	}
 	return s
 }

@@ -1,0 +1,160 @@
+package facts
+
+import (
+	"context"
+	"fmt"
+	"math/big"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"golang.org/x/sync/errgroup"
+
+	"lifthouse/engine/fold"
+	"lifthouse/schema"
+)
+
+var insertFacts = "INSERT INTO facts (website_id, subject, subject_id, experiment_id, grain, goal_id, sign, variation, visitor_id, first_time, since_ms, number, " +
+	"multi_exposed_at, seen, digest, views, clicks, submits, completions, conversions, contacts, later_hours, later_kinds, " +
+	"value, profit, extra_value, value_before, profit_before, extra_value_before, sums, " + strings.Join(fold.Attributes, ", ") + ")"
+
+// oneBlock are the settings of an insert that stores all its rows as one part, or none.
+func oneBlock(refresh uint32) clickhouse.Settings {
+	const most = 1 << 40
+	return clickhouse.Settings{
+		"max_insert_block_size": most, "min_insert_block_size_rows": most, "min_insert_block_size_bytes": most,
+		"optimize_on_insert": 0, "insert_deduplicate": 1, "insert_deduplication_token": strconv.FormatUint(uint64(refresh), 10),
+	}
+}
+
+// grains are the values of the column grain.
+var grains = map[fold.Grain]string{fold.OfVisitor: "visitor", fold.OfGoal: "goal", fold.OfAll: "all", fold.OfDay: "day", fold.OfPosition: "position"}
+
+// cancels ends the variation of a row that cancels another one.
+const cancels = "-"
+
+// insertChanges inserts the changes of a refresh as one atomic block. If a refresh with
+// the same number is stored already, nothing is inserted, and there is no error.
+func insertChanges(ctx context.Context, conn driver.Conn, refresh uint32, changes []fold.Change) error {
+	batch, err := conn.PrepareBatch(clickhouse.Context(ctx, clickhouse.WithSettings(oneBlock(refresh))), insertFacts)
+	if err != nil {
+		return fmt.Errorf("insert facts: %w", err)
+	}
+	defer func() { _ = batch.Close() }()
+	var appending errgroup.Group // appends to different columns are independent
+	appending.SetLimit(runtime.GOMAXPROCS(0))
+	for i, values := range columnsOf(changes) {
+		appending.Go(func() error {
+			if err := batch.Column(i).Append(values()); err != nil {
+				return fmt.Errorf("insert facts: column %d: %w", i, err)
+			}
+			return nil
+		})
+	}
+	if err := appending.Wait(); err != nil {
+		return err
+	}
+	if err := batch.Send(); err != nil {
+		return fmt.Errorf("insert facts: %w", err)
+	}
+	return nil
+}
+
+// columnsOf returns functions that return the values of the columns of insertFacts.
+func columnsOf(changes []fold.Change) []func() any {
+	columns := []func() any{
+		valuesOf(changes, func(c *fold.Change) int64 { return c.Subject.WebsiteID }),
+		valuesOf(changes, func(c *fold.Change) string { return string(c.Subject.Kind) }),
+		valuesOf(changes, func(c *fold.Change) int64 { return c.Subject.ID }),
+		valuesOf(changes, func(c *fold.Change) int64 { return c.Subject.ExperimentID }),
+		valuesOf(changes, func(c *fold.Change) string { return grains[c.Grain] }),
+		valuesOf(changes, func(c *fold.Change) int64 { return c.Goal }),
+		valuesOf(changes, func(c *fold.Change) int8 {
+			if c.Cancels {
+				return -1
+			}
+			return 1
+		}),
+		valuesOf(changes, func(c *fold.Change) string {
+			if c.Cancels {
+				return c.Variation + cancels
+			}
+			return c.Variation
+		}),
+		valuesOf(changes, func(c *fold.Change) uint64 { return c.Visitor }),
+		valuesOf(changes, func(c *fold.Change) time.Time { return time.UnixMilli(c.First).UTC() }),
+		valuesOf(changes, func(c *fold.Change) uint64 { return c.Since }),
+		valuesOf(changes, func(c *fold.Change) uint32 { return c.Number }),
+		valuesOf(changes, func(c *fold.Change) time.Time { return time.UnixMilli(c.MultiExposed).UTC() }),
+		valuesOf(changes, func(c *fold.Change) uint32 { return c.Seen }),
+		valuesOf(changes, func(c *fold.Change) uint64 { return c.Digest }),
+	}
+	for k := range len(fold.Row{}.Counts) {
+		columns = append(columns, valuesOf(changes, func(c *fold.Change) uint32 { return c.Counts[k] }))
+	}
+	columns = append(columns,
+		valuesOf(changes, func(c *fold.Change) []uint32 { return c.LaterHours }),
+		valuesOf(changes, func(c *fold.Change) []uint8 { return c.LaterKinds }),
+	)
+	for k := range len(fold.Row{}.Amounts) {
+		columns = append(columns, valuesOf(changes, func(c *fold.Change) int64 { return c.Amounts[k] }))
+	}
+	for k := range len(fold.Row{}.Before) {
+		columns = append(columns, valuesOf(changes, func(c *fold.Change) int64 { return c.Before[k] }))
+	}
+	columns = append(columns, valuesOf(changes, sumsColumn))
+	return append(columns, attributeColumns(changes)...)
+}
+
+// valuesOf returns a function that returns a value per change.
+func valuesOf[T any](changes []fold.Change, of func(*fold.Change) T) func() any {
+	return func() any {
+		values := make([]T, len(changes))
+		for i := range changes {
+			values[i] = of(&changes[i])
+		}
+		return values
+	}
+}
+
+func sumsColumn(c *fold.Change) []*big.Int {
+	if c.Sums == nil {
+		return nil
+	}
+	sums := make([]*big.Int, len(c.Sums))
+	for i := range c.Sums {
+		sums[i] = c.Sums[i].Big()
+	}
+	return sums
+}
+
+// attributeColumns divides the joined attributes. Neighbouring changes often have the same.
+func attributeColumns(changes []fold.Change) []func() any {
+	split := make([][]string, len(fold.Attributes))
+	for k := range split {
+		split[k] = make([]string, len(changes))
+	}
+	for i := range changes {
+		rest := changes[i].Attributes
+		for k := 0; k < len(split) && rest != ""; k++ {
+			split[k][i], rest, _ = strings.Cut(rest, string(fold.Separator))
+		}
+	}
+	columns := make([]func() any, len(split))
+	for k := range split {
+		columns[k] = func() any { return split[k] }
+	}
+	return columns
+}
+
+// cellRow returns the row of a cell.
+func cellRow(key *fold.CellKey, sums *fold.Sums) fold.Row {
+	const day = 24 * int64(time.Hour/time.Millisecond)
+	return fold.Row{
+		Subject: key.Subject, Grain: key.Grain, Goal: key.Goal, Variation: key.Variation, Visitor: schema.Hash(key.Variation),
+		First: key.First * day, Since: uint64(key.Day * day), Sums: sums, //nolint:gosec // not negative
+	}
+}

@@ -1,0 +1,48 @@
+package facts
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"lifthouse/engine/fold"
+	"lifthouse/engine/plan"
+	"lifthouse/schema"
+)
+
+//go:embed sql/position.sql
+var readPosition string
+
+// Position says how far events are folded.
+type Position struct {
+	Refresh uint32 // number of the last refresh; 0: none
+	Through int64  // acceptance time up to which events are folded, in milliseconds since 1970
+}
+
+// ErrIncomplete means that the server does not have all parts of the facts yet.
+var ErrIncomplete = errors.New("the server does not have all facts yet")
+
+// ReadPosition returns the position of the stored facts. The error may be ErrIncomplete.
+func ReadPosition(ctx context.Context, conn driver.Conn) (Position, error) {
+	var p Position
+	live, copies := 0, int64(0)
+	err := schema.EachRow(ctx, conn, readPosition, func(row driver.Rows) error {
+		live++
+		return row.Scan(&p.Refresh, &p.Through, &copies)
+	})
+	switch {
+	case err != nil:
+		return Position{}, fmt.Errorf("read the position of the facts: %w", err)
+	case live > 1 || live == 1 && copies != 1:
+		return Position{}, ErrIncomplete
+	}
+	return p, nil
+}
+
+// row returns the row of a position.
+func (p Position) row() fold.Row {
+	return fold.Row{Subject: plan.Subject{Kind: schema.SubjectNone}, Grain: fold.OfPosition, First: p.Through, Number: p.Refresh}
+}

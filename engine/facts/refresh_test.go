@@ -1,0 +1,196 @@
+package facts_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"lifthouse/engine/facts"
+	"lifthouse/engine/fold"
+	"lifthouse/engine/plan"
+	"lifthouse/engine/visit"
+	"lifthouse/schema"
+	"lifthouse/schema/schematest"
+)
+
+// world has the events of a store, in the order in which they were accepted.
+type world struct {
+	*rand.Rand
+	conn driver.Conn
+	at   time.Time // last acceptance time
+	sent []schema.Event
+	all  []acceptedEvent
+}
+
+type acceptedEvent struct {
+	schema.Event
+	at int64
+}
+
+func newWorld(t *testing.T, seed uint64) *world {
+	t.Helper()
+	w := &world{Rand: rand.New(rand.NewPCG(20261126, seed)), conn: schematest.Empty(t), at: time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)}
+	if err := schema.CreateFacts(t.Context(), w.conn); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func pick[T any](w *world, values ...T) T { return values[w.IntN(len(values))] }
+
+// event returns an event of one of a few visitors, or a repetition, perhaps with other content.
+func (w *world) event() schema.Event {
+	if len(w.sent) > 0 && w.IntN(6) == 0 {
+		e := pick(w, w.sent...)
+		if w.IntN(3) == 0 {
+			e.Time, e.Value, e.Device = e.Time.Add(time.Minute), e.Value+10_000, "tablet"
+		}
+		return e
+	}
+	e := schema.Event{
+		EventID: w.Uint64(), Time: time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(w.Int64N(5*24*3600)) * time.Second), WebsiteID: 1 + w.Int64N(2),
+		Subject: schema.SubjectCampaign, SubjectID: 1 + w.Int64N(3), VariationID: w.Int64N(2), VisitorID: schema.Hash(fmt.Sprint(w.IntN(40))), Kind: schema.KindView,
+		Attributes: schema.Attributes{Device: pick(w, "mobile", "desktop"), Country: pick(w, "DE", "FR", ""), City: pick(w, "Berlin", "a'b", `\`), UTMTerm: pick(w, "", "x")},
+	}
+	if w.IntN(3) == 0 {
+		e.Subject, e.ExperimentID = schema.SubjectWidget, 4*w.Int64N(2)
+		e.Kind = pick(w, schema.KindView, schema.KindClick, schema.KindSubmit, schema.KindCompletion, schema.KindConversion, schema.KindContact)
+	}
+	if w.IntN(2) == 0 {
+		const most = schema.MaxMoney * schema.MoneyScale
+		e.Kind, e.GoalID, e.Value, e.Profit, e.ExtraValue = schema.KindGoal, 1+w.Int64N(2), pick(w, 0, 10_000, -5, most, -most, w.Int64N(1e6)), w.Int64N(2001)-1000, w.Int64N(3)
+		if w.IntN(3) == 0 {
+			e.Subject, e.SubjectID, e.ExperimentID, e.VariationID = schema.SubjectNone, 0, 0, 0
+		}
+	}
+	return e
+}
+
+// send stores some events, and returns their visitors and when they were accepted.
+func (w *world) send(t *testing.T, n int) (visitors []facts.Visitor, through int64) {
+	t.Helper()
+	w.at = w.at.Add(time.Millisecond)
+	var events []schema.Event
+	inBatch := map[uint64]bool{} // a writer sends the first copy of a batch only
+	for range n {
+		e := w.event()
+		if inBatch[e.EventID] {
+			continue
+		}
+		inBatch[e.EventID] = true
+		events, w.sent, w.all = append(events, e), append(w.sent, e), append(w.all, acceptedEvent{e, w.at.UnixMilli()})
+		visitors = append(visitors, facts.Visitor{Website: e.WebsiteID, ID: e.VisitorID})
+	}
+	if err := schema.InsertSent(t.Context(), w.conn, events, w.at); err != nil {
+		t.Fatal(err)
+	}
+	return visitors, w.at.UnixMilli()
+}
+
+var kinds = map[schema.Kind]visit.Kind{
+	schema.KindView: visit.View, schema.KindClick: visit.Click, schema.KindSubmit: visit.Submit, schema.KindCompletion: visit.Completion,
+	schema.KindConversion: visit.Conversion, schema.KindContact: visit.Contact, schema.KindGoal: visit.Goal,
+}
+
+// wanted returns the rows that the facts should have.
+func (w *world) wanted() []fold.Row {
+	byVisitor := map[facts.Visitor][]fold.Event{}
+	for i := range w.all {
+		e := &w.all[i]
+		of := facts.Visitor{Website: e.WebsiteID, ID: e.VisitorID}
+		folded := fold.Event{
+			Subject: plan.Subject{WebsiteID: e.WebsiteID, Kind: e.Subject, ID: e.SubjectID, ExperimentID: e.ExperimentID}, Visitor: e.VisitorID, ID: e.EventID,
+			At: e.Time.UnixMilli(), Variation: e.VariationID, Kind: kinds[e.Kind], Goal: e.GoalID, Amounts: [3]int64{e.Value, e.Profit, e.ExtraValue}, Accepted: e.at,
+		}
+		if e.Kind == schema.KindView {
+			folded.Attributes = fmt.Sprint(e.Device, "\x00", e.Country, "\x00\x00\x00\x00\x00\x00\x00\x00\x00", e.City, "\x00\x00\x00", e.UTMTerm, "\x00")
+		}
+		byVisitor[of] = append(byVisitor[of], folded)
+	}
+	var rows []fold.Row
+	for _, events := range byVisitor {
+		rows = fold.Rows(events, rows)
+	}
+	return rows
+}
+
+// check compares the stored rows and cells with those of all events.
+func (w *world) check(t *testing.T) {
+	t.Helper()
+	want := w.wanted()
+	stored, err := facts.ReadAll(t.Context(), w.conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if changes := fold.Changes(nil, stored, want); len(changes) > 0 {
+		t.Fatalf("%d of %d rows differ, such as %+v", len(changes), len(want), changes[0])
+	}
+	cells := fold.Cells{}
+	for from, to := 0, 0; from < len(want); from = to {
+		for to = from + 1; to < len(want) && want[to].Subject == want[from].Subject && want[to].Visitor == want[from].Visitor; to++ {
+		}
+		cells.Add(want[from:to], 1, false)
+	}
+	found, err := facts.ReadAllCells(t.Context(), w.conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, sums := range cells {
+		if *sums != (fold.Sums{}) && (found[key] == nil || *found[key] != *sums) {
+			t.Fatalf("cell %+v: %v, want %v", key, found[key], sums)
+		}
+	}
+	for key := range found {
+		if cells[key] == nil {
+			t.Fatalf("cell %+v is stored, but has no visitors", key)
+		}
+	}
+}
+
+// TestRefreshesOfARandomWalk checks the facts after refreshes of random events, by a process
+// that is told the visitors, by one that reads them, and after merges.
+func TestRefreshesOfARandomWalk(t *testing.T) {
+	w := newWorld(t, 1)
+	told := facts.NewRefresher(w.conn)
+	for step := range 25 {
+		visitors, through := w.send(t, 1+w.IntN(60))
+		refresher := told
+		if step%5 == 4 {
+			refresher = facts.NewRefresher(w.conn)
+			told = facts.NewRefresher(w.conn)
+		}
+		refresh(t, refresher, visitors, through, step%2 == 0)
+		w.check(t)
+		if step%8 == 7 {
+			merge(t, w.conn)
+			w.check(t)
+		}
+	}
+}
+
+func refresh(t *testing.T, r *facts.Refresher, visitors []facts.Visitor, through int64, told bool) {
+	t.Helper()
+	var at facts.Position
+	var err error
+	if told {
+		at, err = r.RefreshVisitors(t.Context(), visitors, through)
+	} else {
+		at, err = r.Refresh(t.Context())
+	}
+	if err != nil || at.Through != through {
+		t.Fatalf("%+v, %v; want events until %d", at, err, through)
+	}
+}
+
+func merge(t *testing.T, conn driver.Conn) {
+	t.Helper()
+	for _, table := range []string{"facts", "sent_events"} {
+		if err := conn.Exec(context.WithoutCancel(t.Context()), "OPTIMIZE TABLE "+table+" FINAL"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,17 @@
+-- one row per cell that is not cancelled
+SELECT
+    website_id,
+    toUInt8(subject),
+    subject_id,
+    experiment_id,
+    toUInt8(grain),
+    goal_id,
+    trimRight(variation, '-')                               AS of_variation,
+    toUnixTimestamp64Milli(first_time)                      AS first_ms,
+    since_ms,
+    sums,
+    sum(toInt64(sign))                                      AS copies
+FROM facts
+WHERE {{.Where}}
+GROUP BY website_id, subject, subject_id, experiment_id, grain, goal_id, of_variation, first_ms, since_ms, sums
+HAVING copies != 0

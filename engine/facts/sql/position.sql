@@ -1,0 +1,13 @@
+-- one row per position that is not cancelled: exactly one if the server has all parts
+SELECT
+    number,
+    toUnixTimestamp64Milli(first_time)  AS through,
+    sum(toInt64(sign))                  AS copies
+FROM facts
+WHERE website_id = 0
+    AND subject = 'none'
+    AND subject_id = 0
+    AND experiment_id = 0
+    AND grain = 'position'
+GROUP BY number, through
+HAVING copies != 0

@@ -1,0 +1,19 @@
+-- one row per row of the visitors in touched that is not cancelled, by visitor; copies is 1 unless rows are there twice
+SELECT
+    website_id, visitor_id, toUInt8(subject) AS kind, subject_id, experiment_id, toUInt8(grain) AS of_grain, goal_id,
+    trimRight(variation, '-')                               AS of_variation,
+    concatWithSeparator('\0', {{.Attributes}})              AS attributes,
+    toUnixTimestamp64Milli(first_time)                      AS first_ms,
+    since_ms, number,
+    toUnixTimestamp64Milli(multi_exposed_at)                AS multi_exposed_ms,
+    seen, digest, views, clicks, submits, completions, conversions, contacts, later_hours, later_kinds,
+    value, profit, extra_value, value_before, profit_before, extra_value_before,
+    sum(toInt64(sign))                                      AS copies
+FROM facts
+WHERE {{.Where}}
+GROUP BY
+    website_id, visitor_id, kind, subject_id, experiment_id, of_grain, goal_id, of_variation, attributes, first_ms, since_ms, number,
+    multi_exposed_ms, seen, digest, views, clicks, submits, completions, conversions, contacts, later_hours, later_kinds,
+    value, profit, extra_value, value_before, profit_before, extra_value_before
+HAVING copies != 0
+ORDER BY website_id, visitor_id, kind, subject_id, experiment_id, of_variation != '', of_grain, goal_id, number

@@ -1,0 +1,134 @@
+package fold
+
+import (
+	"cmp"
+	"slices"
+
+	"lifthouse/engine/plan"
+	"lifthouse/engine/visit"
+)
+
+// CellKey identifies a cell: sums over the visitors of a variation of a subject. Goal 0 has
+// the sums of visitors, and those of the events of all goals. In a cell of the grain OfDay,
+// a visitor is counted on the day of the first view, and an event changes the sums on its
+// own day: the sums over all days until a day are those over visitors as they were then.
+type CellKey struct {
+	Subject   plan.Subject
+	Grain     Grain
+	Goal      int64
+	Variation string
+	First     int64 // day of the first view, in days since 1970
+	Day       int64 // day of the event, in days after First
+}
+
+// Cells are sums over the visitors of cells, or what changes add to them.
+type Cells map[CellKey]*Sums
+
+// Add adds the rows of a visitor of a subject, or subtracts them if sign is -1: all rows of the visitor,
+// those of each variation in the order in which Rows returns them. byDay adds them to the cells
+// of days, too.
+func (c Cells) Add(rows []Row, sign int64, byDay bool) {
+	for from, to := 0, 0; from < len(rows); from = to {
+		v := &rows[from]
+		for to = from + 1; to < len(rows) && rows[to].Grain == OfGoal && rows[to].Subject == v.Subject && rows[to].Variation == v.Variation; to++ {
+		}
+		c.addVisitor(v, rows[from+1:to], sign)
+		if byDay && v.Variation != "" {
+			c.addDays(v, rows[from+1:to], sign)
+		}
+	}
+}
+
+func (c Cells) at(key CellKey) *Sums {
+	s := c[key]
+	if s == nil {
+		s = &Sums{}
+		c[key] = s
+	}
+	return s
+}
+
+// addVisitor adds a visitor to the cells of the grain OfAll.
+func (c Cells) addVisitor(v *Row, goals []Row, sign int64) {
+	var own Sums
+	own.add(Visitors, 1)
+	for i, n := range v.Counts {
+		own.add(Views+i, int64(n))
+	}
+	own.add(Completed, one(v.Counts[visit.Completion-visit.View] > 0))
+	own.add(Conversed, one(v.Counts[visit.Conversion-visit.View] > 0))
+	var all totals
+	for from, to := 0, 0; from < len(goals); from = to {
+		var of Sums
+		var total totals
+		for to = from; to < len(goals) && goals[to].Goal == goals[from].Goal; to++ {
+			total = of.addGoal(total, &goals[to].Amounts)
+			all = own.addGoal(all, &goals[to].Amounts)
+		}
+		c.at(CellKey{Subject: v.Subject, Grain: OfAll, Goal: goals[from].Goal, Variation: v.Variation}).Add(&of, sign)
+	}
+	c.at(CellKey{Subject: v.Subject, Grain: OfAll, Variation: v.Variation}).Add(&own, sign)
+}
+
+// addDays adds a visitor to the cells of the grain OfDay.
+func (c Cells) addDays(v *Row, goals []Row, sign int64) {
+	first := DayOf(v.First)
+	key := CellKey{Subject: v.Subject, Grain: OfDay, Variation: v.Variation, First: first}
+	days := map[int64]*Sums{}
+	on := func(day int64) *Sums {
+		if days[day] == nil {
+			days[day] = &Sums{}
+		}
+		return days[day]
+	}
+	on(0).add(Visitors, 1)
+	on(0).add(Views, 1)
+	var seen [visit.Goal + 1]bool
+	for i, hour := range v.LaterHours {
+		kind := visit.Kind(v.LaterKinds[i])
+		if kind == visit.Goal {
+			continue
+		}
+		s := on((hourOf(v.First)+int64(hour))/24 - first)
+		s.add(Views+int(kind-visit.View), 1)
+		switch {
+		case seen[kind]:
+		case kind == visit.Completion:
+			s.add(Completed, 1)
+		case kind == visit.Conversion:
+			s.add(Conversed, 1)
+		}
+		seen[kind] = true
+	}
+	c.addGoalDays(key, goals, sign, on)
+	for day, s := range days {
+		key.Day = day
+		c.at(key).Add(s, sign)
+	}
+}
+
+// addGoalDays adds the goal events to the cells of each goal, and to the sums of all goals by day.
+func (c Cells) addGoalDays(key CellKey, goals []Row, sign int64, all func(day int64) *Sums) {
+	day := func(r *Row) int64 { return DayOf(r.First+int64(r.Since)) - key.First } //nolint:gosec // milliseconds
+	var total totals
+	for i := range goals {
+		r := &goals[i]
+		if i == 0 || goals[i-1].Goal != r.Goal {
+			total = totals{}
+		}
+		var s Sums
+		total = s.addGoal(total, &r.Amounts)
+		of := key
+		of.Goal, of.Day = r.Goal, day(r)
+		c.at(of).Add(&s, sign)
+	}
+	inTime := make([]*Row, len(goals))
+	for i := range goals {
+		inTime[i] = &goals[i]
+	}
+	slices.SortStableFunc(inTime, func(a, b *Row) int { return cmp.Compare(a.Since, b.Since) })
+	var of totals
+	for _, r := range inTime {
+		of = all(day(r)).addGoal(of, &r.Amounts)
+	}
+}

@@ -1,0 +1,295 @@
+package fold
+
+import (
+	"math"
+	"math/big"
+	"slices"
+	"testing"
+
+	"lifthouse/engine/plan"
+	"lifthouse/engine/visit"
+)
+
+// bigSums are sums in the order of the column sums.
+type bigSums [NumberOfSums]big.Int
+
+func (s *bigSums) add(at int, n int64) { s[at].Add(&s[at], big.NewInt(n)) }
+
+func (s *bigSums) equal(o *bigSums) bool {
+	for i := range s {
+		if s[i].Cmp(&o[i]) != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// naiveSums returns sums over visitors of their events before a time, and of a goal; 0: of all
+// goals.
+func naiveSums(groups []group, goal, until int64) *bigSums {
+	s := &bigSums{}
+	for _, g := range groups {
+		if g.from >= until {
+			continue
+		}
+		var kinds [8]int64
+		var goals int64
+		var totals [3]big.Int
+		for _, e := range g.events {
+			if e.At >= until {
+				continue
+			}
+			kinds[e.Kind]++
+			if e.Kind == visit.Goal && (goal == 0 || e.Goal == goal) {
+				goals++
+				for i := range totals {
+					totals[i].Add(&totals[i], big.NewInt(e.Amounts[i]))
+				}
+			}
+		}
+		if goal == 0 {
+			s.addVisitor(&kinds)
+		}
+		s.addGoals(goals, &totals)
+	}
+	return s
+}
+
+// addVisitor adds a visitor with these numbers of events by kind.
+func (s *bigSums) addVisitor(kinds *[8]int64) {
+	s.add(0, 1)
+	s.add(1, kinds[visit.View])
+	s.add(2, kinds[visit.Click])
+	s.add(3, kinds[visit.Submit])
+	s.add(4, kinds[visit.Completion])
+	s.add(5, kinds[visit.Conversion])
+	s.add(6, kinds[visit.Contact])
+	if kinds[visit.Completion] > 0 {
+		s.add(7, 1)
+	}
+	if kinds[visit.Conversion] > 0 {
+		s.add(8, 1)
+	}
+}
+
+// addGoals adds a visitor's number of goal events and their total amounts.
+func (s *bigSums) addGoals(goals int64, totals *[3]big.Int) {
+	s.add(9, goals)
+	s.add(10, goals*goals)
+	if goals > 0 {
+		s.add(11, 1)
+	}
+	s[12].Add(&s[12], new(big.Int).Mul(&totals[0], big.NewInt(goals)))
+	for i := range totals {
+		total, at := &totals[i], 13+4*i
+		s[at].Add(&s[at], total)
+		s[at+1].Add(&s[at+1], new(big.Int).Mul(total, total))
+		if total.Sign() != 0 {
+			s.add(at+2, 1)
+		}
+		if total.Sign() < 0 {
+			s.add(at+3, 1)
+		}
+	}
+}
+
+// visitorsOf returns the visitors of a subject and variation, those of the first view's day;
+// -1: of all days.
+func visitorsOf(groups []group, subject plan.Subject, variation string, first int64) []group {
+	var some []group
+	for _, g := range groups {
+		if g.subject == subject && g.variation == variation && (first < 0 || g.from/day == first) {
+			some = append(some, g)
+		}
+	}
+	return some
+}
+
+// sumOfDays returns the sums of the cells of a first day with events until a day.
+func (c Cells) sumOfDays(subject plan.Subject, goal int64, variation string, first, until int64) *bigSums {
+	s := &bigSums{}
+	for key, sums := range c {
+		if key.Grain == OfDay && key.Subject == subject && key.Goal == goal && key.Variation == variation && key.First == first && key.First+key.Day <= until {
+			for i := range s {
+				s[i].Add(&s[i], bigOf(sums[i]))
+			}
+		}
+	}
+	return s
+}
+
+// manyVisitors returns the events of some visitors.
+func (w world) manyVisitors() [][]Event {
+	visitors := make([][]Event, 1+w.IntN(12))
+	for i := range visitors {
+		visitors[i] = w.visitor(uint64(i))
+	}
+	return visitors
+}
+
+func groupsOf(visitors [][]Event) []group {
+	var groups []group
+	for _, events := range visitors {
+		groups = append(groups, naiveGroups(events)...)
+	}
+	return groups
+}
+
+// checkCells checks all cells of visitors against the plain loops.
+func checkCells(t *testing.T, w world, cells Cells, visitors [][]Event) {
+	t.Helper()
+	groups := groupsOf(visitors)
+	for key, sums := range cells {
+		if of := visitorsOf(groups, key.Subject, key.Variation, -1); len(of) == 0 && *sums != (Sums{}) {
+			t.Errorf("a cell without visitors: %+v: %+v", key, sums)
+		}
+		if key.Grain == OfAll && (key.First != 0 || key.Day != 0) || key.Grain == OfDay && (key.Variation == "" || key.Day < 0) || key.Grain != OfAll && key.Grain != OfDay {
+			t.Errorf("no such cell: %+v", key)
+		}
+	}
+	type cell struct {
+		subject   plan.Subject
+		variation string
+	}
+	checked := map[cell]bool{}
+	for _, g := range groups {
+		if checked[cell{g.subject, g.variation}] {
+			continue
+		}
+		checked[cell{g.subject, g.variation}] = true
+		for goal := int64(0); goal <= goalsOfWorld; goal++ {
+			checkAll(t, cells, groups, CellKey{Subject: g.subject, Grain: OfAll, Goal: goal, Variation: g.variation})
+			if g.variation != "" {
+				checkDays(t, w, cells, groups, CellKey{Subject: g.subject, Goal: goal, Variation: g.variation})
+			}
+		}
+	}
+}
+
+func checkAll(t *testing.T, cells Cells, groups []group, key CellKey) {
+	t.Helper()
+	got := &bigSums{}
+	if sums := cells[key]; sums != nil {
+		for i := range got {
+			got[i].Set(bigOf(sums[i]))
+		}
+	}
+	if want := naiveSums(visitorsOf(groups, key.Subject, key.Variation, -1), key.Goal, math.MaxInt64); !got.equal(want) {
+		t.Errorf("%+v: sums %v, want %v", key, got, want)
+	}
+}
+
+// checkDays checks the sums until the end of each day, of the visitors of each first day and
+// of all of them.
+func checkDays(t *testing.T, w world, cells Cells, groups []group, key CellKey) {
+	t.Helper()
+	from := w.start / day
+	for until := from; until < from+5; until++ {
+		whole := &bigSums{}
+		for first := from; first < from+5; first++ {
+			got := cells.sumOfDays(key.Subject, key.Goal, key.Variation, first, until)
+			if want := naiveSums(visitorsOf(groups, key.Subject, key.Variation, first), key.Goal, (until+1)*day); !got.equal(want) {
+				t.Errorf("%+v, first views of day %d, events until day %d: sums %v, want %v", key, first, until, got, want)
+			}
+			for i := range whole {
+				whole[i].Add(&whole[i], &got[i])
+			}
+		}
+		if want := naiveSums(visitorsOf(groups, key.Subject, key.Variation, -1), key.Goal, (until+1)*day); !whole.equal(want) {
+			t.Errorf("%+v, events until day %d: sums %v, want %v", key, until, whole, want)
+		}
+	}
+}
+
+func TestCellsEqualThePlainSums(t *testing.T) {
+	forWorlds(t, 300, func(w world) {
+		visitors, cells := w.manyVisitors(), Cells{}
+		var together []Row
+		for _, events := range visitors {
+			rows := rowsOf(events)
+			if together = append(together, rows...); w.IntN(2) == 0 {
+				cells.Add(together, 1, true)
+				together = nil
+			}
+		}
+		cells.Add(together, 1, true)
+		checkCells(t, w, cells, visitors)
+	})
+}
+
+func TestSubtractedVisitorsLeaveTheCellsOfTheOthers(t *testing.T) {
+	forWorlds(t, 200, func(w world) {
+		visitors, cells := w.manyVisitors(), Cells{}
+		for _, events := range visitors {
+			cells.Add(rowsOf(events), 1, true)
+		}
+		stay := w.IntN(len(visitors))
+		for _, events := range visitors[stay:] {
+			cells.Add(rowsOf(events), -1, true)
+		}
+		checkCells(t, w, cells, visitors[:stay])
+		for _, events := range visitors[:stay] {
+			cells.Add(rowsOf(events), -1, true)
+		}
+		for key, sums := range cells {
+			if *sums != (Sums{}) {
+				t.Errorf("%+v: sums %v of no visitor", key, sums)
+			}
+		}
+	})
+}
+
+// A refresh subtracts the visitor's former rows and adds the new ones.
+func TestCellsFollowAVisitor(t *testing.T) {
+	forWorlds(t, 200, func(w world) {
+		events, cells := w.visitor(7), Cells{}
+		var former []Row
+		for n := range events {
+			rows := rowsOf(events[:n+1])
+			cells.Add(former, -1, true)
+			cells.Add(rows, 1, true)
+			former = rows
+		}
+		checkCells(t, w, cells, [][]Event{events})
+	})
+}
+
+func TestCellsWithoutDays(t *testing.T) {
+	forWorlds(t, 100, func(w world) {
+		visitors, cells, withDays := w.manyVisitors(), Cells{}, Cells{}
+		for _, events := range visitors {
+			cells.Add(rowsOf(events), 1, false)
+			withDays.Add(rowsOf(events), 1, true)
+		}
+		for key, sums := range withDays {
+			switch got := cells[key]; {
+			case key.Grain == OfDay && got != nil:
+				t.Errorf("a cell of a day: %+v", key)
+			case key.Grain == OfAll && (got == nil || *got != *sums):
+				t.Errorf("%+v: sums %v, want %v", key, got, sums)
+			}
+		}
+	})
+}
+
+func TestMomentsAreTheSums(t *testing.T) {
+	var s Sums
+	for i := range s {
+		s[i] = Int128{0, uint64(100 + i)}
+	}
+	m := s.Moments()
+	got := []int64{
+		m.Visitors, m.Views, m.Clicks, m.Submits, m.Completions, m.Conversions, m.Contacts, m.Completed, m.Conversion,
+		m.Goals.Sum.Int64(), m.Goals.Squares.Int64(), m.Converted, m.ValueGoals.Int64(),
+	}
+	for _, a := range []visit.Amounts{m.Value, m.Profit, m.ExtraValue} {
+		got = append(got, a.Sum.Int64(), a.Squares.Int64(), a.Nonzero, a.Negative)
+	}
+	var want []int64
+	for i := range s {
+		want = append(want, int64(100+i))
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("moments %v, want %v", got, want)
+	}
+}

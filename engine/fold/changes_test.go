@@ -1,0 +1,156 @@
+package fold
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+)
+
+// text returns all of a row. Rows with no and with empty lists are equal.
+func text(r Row) string { return fmt.Sprintf("%+v", r) }
+
+// apply returns how often each row is there after changes.
+func apply(stored []Row, changes []Change) map[string]int {
+	count := map[string]int{}
+	for _, r := range stored {
+		count[text(r)]++
+	}
+	for _, c := range changes {
+		if c.Cancels {
+			count[text(c.Row)]--
+		} else {
+			count[text(c.Row)]++
+		}
+	}
+	return count
+}
+
+// drawn returns some of the rows, some of them twice.
+func (w world) drawn(rows []Row) []Row {
+	var some []Row
+	for _, r := range rows {
+		for range []int{0, 1, 1, 1, 2}[w.IntN(5)] {
+			some = append(some, r)
+		}
+	}
+	return some
+}
+
+// checkChanges checks that changes turn the stored rows into the wanted ones.
+func checkChanges(t *testing.T, stored, wanted []Row) {
+	t.Helper()
+	changes := Changes(nil, stored, wanted)
+	before, after, want := apply(stored, nil), apply(stored, changes), apply(wanted, nil)
+	least := 0
+	for row := range after {
+		if after[row] != want[row] {
+			t.Errorf("%d times %s, want %d", after[row], row, want[row])
+		}
+		least += max(before[row]-want[row], want[row]-before[row])
+	}
+	if len(changes) != least {
+		t.Errorf("%d changes, but %d are enough", len(changes), least)
+	}
+	added := map[string]bool{}
+	for i, c := range changes {
+		if i > 0 && c.Cancels && !changes[i-1].Cancels {
+			t.Errorf("change %d cancels a row after a change that adds one", i)
+		}
+		if added[text(c.Row)] = added[text(c.Row)] || !c.Cancels; c.Cancels && want[text(c.Row)] >= before[text(c.Row)] {
+			t.Errorf("canceled although it is wanted: %+v", c.Row)
+		}
+	}
+	for row := range added {
+		if added[row] && want[row] <= before[row] {
+			t.Errorf("added although it is stored: %s", row)
+		}
+	}
+}
+
+func TestChangesTurnStoredRowsIntoWantedOnes(t *testing.T) {
+	forWorlds(t, 500, func(w world) {
+		events := w.visitor(7)
+		wanted := rowsOf(events)
+		checkChanges(t, rowsOf(events[:w.IntN(len(events)+1)]), wanted)
+		checkChanges(t, w.drawn(wanted), w.drawn(wanted))
+		checkChanges(t, nil, wanted)
+		checkChanges(t, wanted, nil)
+		if changes := Changes(nil, wanted, rowsOf(events)); len(changes) > 0 {
+			t.Errorf("changes between equal rows: %+v", changes)
+		}
+	})
+}
+
+// Rows that were read from the store have empty lists instead of none.
+func TestEmptyListsAreNoChange(t *testing.T) {
+	row := Row{Subject: subjects[0], Grain: OfVisitor, Visitor: 7}
+	stored := row
+	stored.LaterHours, stored.LaterKinds = []uint32{}, []uint8{}
+	if changes := Changes(nil, []Row{stored}, []Row{row}); len(changes) > 0 {
+		t.Errorf("changes %+v", changes)
+	}
+}
+
+func TestChangesAreAppended(t *testing.T) {
+	earlier := []Change{{Row{Visitor: 1}, false}, {Row{Visitor: 2}, true}}
+	changes := Changes(slices.Clone(earlier), []Row{{Visitor: 3}}, []Row{{Visitor: 4}})
+	if want := slices.Concat(earlier, []Change{{Row{Visitor: 3}, true}, {Row{Visitor: 4}, false}}); !reflect.DeepEqual(changes, want) {
+		t.Errorf("changes %+v, want %+v", changes, want)
+	}
+}
+
+// others returns rows that differ from a row in one number, text or list.
+func others(row Row) map[string]Row {
+	all := map[string]Row{}
+	var visit func(name string, field func(r *Row) reflect.Value)
+	visit = func(name string, field func(r *Row) reflect.Value) {
+		r := row
+		r.LaterHours, r.LaterKinds = slices.Clone(row.LaterHours), slices.Clone(row.LaterKinds)
+		switch v := field(&r); v.Kind() {
+		case reflect.Struct:
+			for i := range v.NumField() {
+				visit(name+"."+v.Type().Field(i).Name, func(r *Row) reflect.Value { return field(r).Field(i) })
+			}
+			return
+		case reflect.Array, reflect.Slice:
+			for i := range v.Len() {
+				visit(fmt.Sprint(name, "[", i, "]"), func(r *Row) reflect.Value { return field(r).Index(i) })
+			}
+			return
+		case reflect.String:
+			v.SetString(v.String() + "0")
+		case reflect.Int64:
+			v.SetInt(v.Int() + 1)
+		case reflect.Uint8, reflect.Uint32, reflect.Uint64:
+			v.SetUint(v.Uint() + 1)
+		default:
+			return // the sums of a cell
+		}
+		all[name] = r
+	}
+	visit("Row", func(r *Row) reflect.Value { return reflect.ValueOf(r).Elem() })
+	longer := row
+	longer.LaterHours, longer.LaterKinds = append(slices.Clone(row.LaterHours), 9), append(slices.Clone(row.LaterKinds), 1)
+	all["longer lists"] = longer
+	moved := row
+	moved.Variation, moved.Attributes = row.Variation+row.Attributes[:1], row.Attributes[1:]
+	all["moved text"] = moved
+	return all
+}
+
+func TestEveryDifferenceOfRowsIsAChange(t *testing.T) {
+	row := Row{
+		Subject: subjects[4], Grain: OfVisitor, Goal: 1, Variation: "1", Visitor: 7, Attributes: "a\x00b", First: 1, Since: 2, Number: 3,
+		MultiExposed: 4, Seen: 5, Digest: 6, LaterHours: []uint32{1, 2}, LaterKinds: []uint8{3, 4},
+	}
+	differing := others(row)
+	if len(differing) < 33 {
+		t.Errorf("only %d fields are checked", len(differing))
+	}
+	for what, other := range differing {
+		if changes, want := Changes(nil, []Row{row}, []Row{other}), []Change{{row, true}, {other, false}}; !reflect.DeepEqual(changes, want) {
+			t.Errorf("%s: changes %+v, want %+v", what, changes, want)
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package fold
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+
+	"lifthouse/engine/plan"
+	"lifthouse/engine/visit"
+	"lifthouse/schema"
+)
+
+// Event is a stored event of a visitor, perhaps one of several copies.
+type Event struct {
+	Subject    plan.Subject // of the kind schema.SubjectNone: a goal without exposures
+	Visitor    uint64
+	ID         uint64
+	At         int64 // milliseconds since 1970
+	Variation  int64
+	Kind       visit.Kind
+	Goal       int64
+	Amounts    [3]int64 // value, profit and extra value, in 1/schema.MoneyScale
+	Accepted   int64    // milliseconds since 1970
+	Attributes string   // of a view: the values of Attributes, see Join
+}
+
+// Attributes are the columns of the attributes of a first view.
+var Attributes = []string{
+	"device", "country", "channel", "browser", "os", "visitor_type", "referrer", "utm_source", "utm_medium", "utm_campaign",
+	"city", "region", "utm_content", "utm_term", "first_visit_page",
+}
+
+// Separator ends each value of joined attributes but the last one. Attributes have no control
+// characters.
+const Separator = '\x00'
+
+// compareIdentity orders events of a visitor by subject and id. Equal events are copies.
+func (e *Event) compareIdentity(o *Event) int {
+	return cmp.Or(compareSubjects(&e.Subject, &o.Subject), cmp.Compare(e.ID, o.ID))
+}
+
+func compareSubjects(a, b *plan.Subject) int {
+	return cmp.Or(cmp.Compare(a.WebsiteID, b.WebsiteID), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID), cmp.Compare(a.ExperimentID, b.ExperimentID))
+}
+
+// compareArrival orders copies of an event: the first one counts. Copies that arrived in the
+// same millisecond are ordered by their content, so that the result does not depend on the
+// order of the events.
+func (e *Event) compareArrival(o *Event) int {
+	return cmp.Or(
+		cmp.Compare(e.Accepted, o.Accepted), cmp.Compare(e.At, o.At), cmp.Compare(e.Kind, o.Kind), cmp.Compare(e.Variation, o.Variation),
+		cmp.Compare(e.Goal, o.Goal), slices.Compare(e.Amounts[:], o.Amounts[:]), cmp.Compare(e.Attributes, o.Attributes),
+	)
+}
+
+// compareTime orders the counted events of a subject.
+func (e *Event) compareTime(o *Event) int {
+	return cmp.Or(cmp.Compare(e.At, o.At), cmp.Compare(e.Kind, o.Kind), cmp.Compare(e.ID, o.ID))
+}
+
+// digest returns a hash of the content of an event.
+func (e *Event) digest() uint64 {
+	var numbers [8 * 8]byte
+	for i, n := range []uint64{e.ID, uint64(e.At), uint64(e.Variation), uint64(e.Kind), uint64(e.Goal), uint64(e.Amounts[0]), uint64(e.Amounts[1]), uint64(e.Amounts[2])} { //nolint:gosec // bits
+		binary.LittleEndian.PutUint64(numbers[8*i:], n)
+	}
+	return xxhash.Sum64(numbers[:]) ^ xxhash.Sum64String(e.Attributes)
+}
+
+// distinct sorts the events of a visitor by subject and id, and keeps of each event the copy
+// that arrived first.
+func distinct(events []Event) []Event {
+	slices.SortFunc(events, func(a, b Event) int { return cmp.Or(a.compareIdentity(&b), a.compareArrival(&b)) })
+	return slices.CompactFunc(events, func(a, b Event) bool { return a.compareIdentity(&b) == 0 })
+}
+
+// isBare reports whether an event is a goal without exposures.
+func (e *Event) isBare() bool { return e.Subject.Kind == schema.SubjectNone }

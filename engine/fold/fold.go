@@ -1,0 +1,261 @@
+package fold
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+	"strconv"
+	"time"
+
+	"lifthouse/engine/plan"
+	"lifthouse/engine/visit"
+)
+
+// Grain says what a row is about, with the values of the column grain.
+type Grain uint8
+
+// The grains.
+const (
+	OfVisitor  Grain = iota + 1 // a visitor
+	OfGoal                      // a goal event of a visitor
+	OfAll                       // sums over all visitors of a variation
+	OfDay                       // sums by the days of the first view and of the events
+	OfPosition                  // how far events are folded
+)
+
+// Row is a row of facts. A visitor of a subject has
+//
+//   - a row of the grain OfVisitor and one of OfGoal for each goal event, about the counted
+//     events: those since the first view. A goal without exposures counts for each subject of
+//     its website, unless the visitor has an event with the same id there.
+//   - the same rows, without a variation, about the events that do not count because they are
+//     before the first view, or because there is none. No report has them; the counters of
+//     subjects do.
+//
+// Goals without exposures also have such rows, as a subject of their own.
+type Row struct {
+	Subject    plan.Subject
+	Grain      Grain
+	Goal       int64  // of a goal event
+	Variation  string // of the first view, see VariationOf; empty: the events do not count
+	Visitor    uint64
+	Attributes string // of the first view
+	First      int64  // time of the first view, or of the first event without one, in milliseconds since 1970
+	Since      uint64 // time of the goal event, or of the visitor's last event, in milliseconds after First
+	Number     uint32 // of a goal event among those of the visitor and goal, from 1
+
+	// Of a visitor:
+	MultiExposed int64     // time of the first view of another variation; 0: none
+	Seen         uint32    // number of own events of the subject that the row is made of
+	Digest       uint64    // XOR of their digests
+	Counts       [6]uint32 // events by kind, from visit.View to visit.Contact
+	LaterHours   []uint32  // hours of the events after the first view, since its hour, ascending
+	LaterKinds   []uint8   // their kinds
+
+	// Of a goal event:
+	Amounts [3]int64 // value, profit and extra value, in 1/schema.MoneyScale
+	Before  [3]int64 // sums over the earlier events of the visitor and goal
+
+	Sums *Sums // of a cell; nil: the row is not one
+}
+
+// Multi-exposed visitors have variations of their own, which end in multiExposed.
+const multiExposed = "+"
+
+// VariationOf returns the variation of a row: the id, and whether the visitor saw others, too.
+func VariationOf(id int64, multi bool) string {
+	text := strconv.FormatInt(id, 10)
+	if multi {
+		text += multiExposed
+	}
+	return text
+}
+
+// Rows appends the rows of a visitor of a website. The events are all stored events of the
+// visitor, in any order and with copies; Rows changes their order.
+func Rows(events []Event, rows []Row) []Row {
+	events = distinct(events)
+	var bare []Event
+	for from, to := 0, 0; from < len(events); from = to {
+		for to = from + 1; to < len(events) && events[to].Subject == events[from].Subject; to++ {
+		}
+		if of := events[from:to]; of[0].isBare() {
+			bare = of
+			rows = appendRows(rows, pointers(of), nil)
+		}
+	}
+	for from, to := 0, 0; from < len(events); from = to {
+		for to = from + 1; to < len(events) && events[to].Subject == events[from].Subject; to++ {
+		}
+		if of := events[from:to]; !of[0].isBare() {
+			rows = subjectRows(rows, of, bare)
+		}
+	}
+	return rows
+}
+
+func pointers(events []Event) []*Event {
+	all := make([]*Event, len(events))
+	for i := range events {
+		all[i] = &events[i]
+	}
+	return all
+}
+
+// subjectRows appends the rows of a visitor of a subject, whose events are sorted by id.
+func subjectRows(rows []Row, events, bare []Event) []Row {
+	var exposure visit.Exposure
+	for i := range events {
+		if e := &events[i]; e.Kind == visit.View {
+			exposure.See(&visit.Event{At: e.At, ID: e.ID, Variation: e.Variation, Kind: e.Kind}, i)
+		}
+	}
+	var counted, others []*Event
+	for i := range events {
+		if e := &events[i]; exposure.Exposed && e.At >= exposure.First.At {
+			counted = append(counted, e)
+		} else {
+			others = append(others, e)
+		}
+	}
+	if len(others) > 0 {
+		rows = appendRows(rows, others, nil)
+	}
+	if !exposure.Exposed {
+		return rows
+	}
+	for i := range bare {
+		e := &bare[i]
+		_, stamped := slices.BinarySearchFunc(events, e.ID, func(o Event, id uint64) int { return cmp.Compare(o.ID, id) })
+		if e.At >= exposure.First.At && !stamped {
+			counted = append(counted, e)
+		}
+	}
+	first := &events[exposure.Row]
+	at := len(rows)
+	rows = appendRows(rows, counted, first)
+	variation := VariationOf(first.Variation, exposure.MultiExposed)
+	for i := range rows[at:] {
+		r := &rows[at+i]
+		r.Variation, r.Attributes = variation, first.Attributes
+	}
+	return rows
+}
+
+// appendRows appends a visitor's row and goal rows. firstView is nil if the events do not
+// count.
+func appendRows(rows []Row, events []*Event, firstView *Event) []Row {
+	slices.SortFunc(events, (*Event).compareTime)
+	origin := cmp.Or(firstView, events[0])
+	v := Row{Subject: origin.Subject, Grain: OfVisitor, Visitor: origin.Visitor, First: origin.At}
+	var goals []*Event
+	for _, e := range events {
+		if e.Subject == v.Subject {
+			v.Seen++
+			v.Digest ^= e.digest()
+		}
+		if e.Kind == visit.Goal {
+			goals = append(goals, e)
+		} else {
+			v.Counts[e.Kind-visit.View]++
+		}
+		if firstView != nil && e.Kind == visit.View && e.Variation != firstView.Variation && v.MultiExposed == 0 {
+			v.MultiExposed = e.At
+		}
+		v.Since = uint64(e.At - v.First) //nolint:gosec // events are in order of time
+		if e != firstView {
+			v.LaterHours = append(v.LaterHours, uint32(hourOf(e.At)-hourOf(v.First))) //nolint:gosec // the same
+			v.LaterKinds = append(v.LaterKinds, uint8(e.Kind))
+		}
+	}
+	return appendGoals(append(rows, v), goals)
+}
+
+// appendGoals appends the rows of the goal events of the visitor of the last row. They are in
+// order of time.
+func appendGoals(rows []Row, goals []*Event) []Row {
+	v := rows[len(rows)-1]
+	slices.SortStableFunc(goals, func(a, b *Event) int { return cmp.Compare(a.Goal, b.Goal) })
+	for i, e := range goals {
+		r := Row{
+			Subject: v.Subject, Grain: OfGoal, Goal: e.Goal, Visitor: v.Visitor, First: v.First, Since: uint64(e.At - v.First), Number: 1, Amounts: e.Amounts, //nolint:gosec // not before the first one
+		}
+		if i > 0 && goals[i-1].Goal == e.Goal {
+			last := &rows[len(rows)-1]
+			r.Number = last.Number + 1
+			for k := range r.Before {
+				r.Before[k] = last.Before[k] + last.Amounts[k]
+			}
+		}
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+// hourOf returns the hours since 1970 of a time, which is not before 1970.
+func hourOf(ms int64) int64 { return ms / time.Hour.Milliseconds() }
+
+// DayOf returns the days since 1970 of a time, which is not before 1970.
+func DayOf(ms int64) int64 { return ms / (24 * time.Hour.Milliseconds()) }
+
+// Change is a row to insert: one that is now true, or one that is not any more.
+type Change struct {
+	Row
+	Cancels bool
+}
+
+// Changes appends what turns stored rows into the wanted ones: those to cancel before the
+// others. Rows that are both stored and wanted are not among them.
+func Changes(changes []Change, stored, wanted []Row) []Change {
+	surplus := make(map[string]int, len(stored))
+	for i := range stored {
+		surplus[stored[i].content()]++
+	}
+	var added []Row
+	for i := range wanted {
+		if content := ""; len(stored) > 0 {
+			if content = wanted[i].content(); surplus[content] > 0 {
+				surplus[content]--
+				continue
+			}
+		}
+		added = append(added, wanted[i])
+	}
+	for i := range stored {
+		if content := stored[i].content(); surplus[content] > 0 {
+			surplus[content]--
+			changes = append(changes, Change{stored[i], true})
+		}
+	}
+	for i := range added {
+		changes = append(changes, Change{added[i], false})
+	}
+	return changes
+}
+
+// content returns all of a row of a visitor or of a goal event as text, which is equal for equal rows.
+func (r *Row) content() string {
+	b := make([]byte, 0, 256+4*len(r.LaterHours))
+	number := func(n uint64) { b = binary.LittleEndian.AppendUint64(b, n) }
+	text := func(s string) { b = append(append(binary.AppendUvarint(b, uint64(len(s))), s...), 0) }
+	number(uint64(r.Subject.WebsiteID)) //nolint:gosec // bits, as the following
+	text(string(r.Subject.Kind))
+	number(uint64(r.Subject.ID))           //nolint:gosec // bits
+	number(uint64(r.Subject.ExperimentID)) //nolint:gosec // bits
+	text(r.Variation)
+	text(r.Attributes)
+	for _, n := range []uint64{uint64(r.Grain), uint64(r.Goal), r.Visitor, uint64(r.First), r.Since, uint64(r.Number), uint64(r.MultiExposed), uint64(r.Seen), r.Digest} { //nolint:gosec // bits
+		number(n)
+	}
+	for _, n := range r.Counts {
+		b = binary.LittleEndian.AppendUint32(b, n)
+	}
+	for i := range r.Amounts {
+		number(uint64(r.Amounts[i])) //nolint:gosec // bits
+		number(uint64(r.Before[i]))  //nolint:gosec // bits
+	}
+	for i, hour := range r.LaterHours {
+		b = append(binary.LittleEndian.AppendUint32(b, hour), r.LaterKinds[i])
+	}
+	return string(b)
+}

@@ -1,0 +1,334 @@
+package fold
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"lifthouse/engine/plan"
+	"lifthouse/engine/visit"
+	"lifthouse/schema"
+)
+
+// naiveRows returns the rows of a visitor, without digests.
+func naiveRows(events []Event) []Row {
+	var rows []Row
+	for _, g := range naiveGroups(events) {
+		rows = append(rows, naiveVisitorRow(g))
+		for goal := int64(1); goal <= goalsOfWorld; goal++ {
+			rows = append(rows, naiveGoalRows(g, goal)...)
+		}
+	}
+	return rows
+}
+
+func naiveVisitorRow(g group) Row {
+	r := Row{Subject: g.subject, Grain: OfVisitor, Variation: g.variation, Visitor: g.events[0].Visitor, First: g.from}
+	if g.first != nil {
+		r.Attributes = g.first.Attributes
+	}
+	multi := false
+	for _, e := range g.events {
+		if e.Subject == g.subject {
+			r.Seen++
+		}
+		switch e.Kind {
+		default: // goals have rows of their own
+		case visit.View:
+			r.Counts[0]++
+			if g.first != nil && e.Variation != g.first.Variation && (!multi || e.At < r.MultiExposed) {
+				r.MultiExposed, multi = e.At, true
+			}
+		case visit.Click:
+			r.Counts[1]++
+		case visit.Submit:
+			r.Counts[2]++
+		case visit.Completion:
+			r.Counts[3]++
+		case visit.Conversion:
+			r.Counts[4]++
+		case visit.Contact:
+			r.Counts[5]++
+		}
+		if e.At-g.from > int64(r.Since) {
+			r.Since = uint64(e.At - g.from)
+		}
+		if g.first == nil || e != *g.first {
+			r.LaterHours = append(r.LaterHours, uint32(e.At/hour-g.from/hour))
+			r.LaterKinds = append(r.LaterKinds, uint8(e.Kind))
+		}
+	}
+	return r
+}
+
+func naiveGoalRows(g group, goal int64) []Row {
+	var rows []Row
+	var before [3]int64
+	for _, e := range g.events {
+		if e.Kind != visit.Goal || e.Goal != goal {
+			continue
+		}
+		r := Row{
+			Subject: g.subject, Grain: OfGoal, Goal: goal, Variation: g.variation, Visitor: e.Visitor,
+			First: g.from, Since: uint64(e.At - g.from), Number: uint32(len(rows) + 1), Amounts: e.Amounts, Before: before,
+		}
+		if g.first != nil {
+			r.Attributes = g.first.Attributes
+		}
+		for i := range before {
+			before[i] += e.Amounts[i]
+		}
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+// rowsOf returns the rows of a visitor. The events do not change.
+func rowsOf(events []Event) []Row { return Rows(slices.Clone(events), nil) }
+
+// bySubject sorts rows by subject. The order of the rows of a subject stays.
+func bySubject(rows []Row) []Row {
+	slices.SortStableFunc(rows, func(a, b Row) int { return strings.Compare(a.Subject.String(), b.Subject.String()) })
+	return rows
+}
+
+func withoutDigests(rows []Row) []Row {
+	rows = slices.Clone(rows)
+	for i := range rows {
+		rows[i].Digest = 0
+	}
+	return rows
+}
+
+// fewest removes events as long as a property fails.
+func fewest(events []Event, fails func([]Event) bool) []Event {
+	for i := 0; i < len(events); {
+		if fewer := slices.Delete(slices.Clone(events), i, i+1); fails(fewer) {
+			events, i = fewer, 0
+		} else {
+			i++
+		}
+	}
+	return events
+}
+
+func TestRowsEqualThePlainLoops(t *testing.T) {
+	var multi, uncounted, bare, single int
+	forWorlds(t, 3000, func(w world) {
+		fails := func(events []Event) bool {
+			return !reflect.DeepEqual(bySubject(withoutDigests(rowsOf(events))), bySubject(naiveRows(events)))
+		}
+		events := w.visitor(7)
+		if fails(events) {
+			events = fewest(events, fails)
+			t.Errorf("events %+v\nrows %+v\nwant %+v", events, bySubject(withoutDigests(rowsOf(events))), bySubject(naiveRows(events)))
+		}
+		for _, g := range naiveGroups(events) {
+			switch {
+			case strings.HasSuffix(g.variation, "+"):
+				multi++
+			case g.variation != "":
+				single++
+			case g.subject == noSubject:
+				bare++
+			default:
+				uncounted++
+			}
+		}
+	})
+	if min(multi, uncounted, bare, single) < 500 {
+		t.Errorf("the worlds are one-sided: %d rows of multi-exposed visitors, %d of others, %d of events that do not count, %d of goals without exposures", multi, single, uncounted, bare)
+	}
+}
+
+func TestRowsDoNotDependOnTheOrderOfTheEvents(t *testing.T) {
+	forWorlds(t, 500, func(w world) {
+		events := w.visitor(7)
+		want := rowsOf(events)
+		for range 5 {
+			if shuffled := w.shuffled(events); !reflect.DeepEqual(rowsOf(shuffled), want) {
+				t.Errorf("events %+v\nrows %+v\nin another order %+v\nrows %+v", events, want, shuffled, rowsOf(shuffled))
+			}
+		}
+	})
+}
+
+func TestLaterCopiesChangeNoRow(t *testing.T) {
+	forWorlds(t, 500, func(w world) {
+		events := w.visitor(7)
+		want := rowsOf(events)
+		more := slices.Clone(events)
+		for _, e := range naiveDistinct(events) {
+			later := w.content(e, 5, 3)
+			later.Accepted += 1 + w.Int64N(3)
+			more = append(more, e, later)
+		}
+		if got := rowsOf(w.shuffled(more)); !reflect.DeepEqual(got, want) {
+			t.Errorf("events %+v\nrows %+v\nwith copies %+v\nrows %+v", events, want, more, got)
+		}
+	})
+}
+
+func TestRowsAreAppended(t *testing.T) {
+	events := newWorld(1).visitor(7)
+	earlier := []Row{{Visitor: 1}, {Visitor: 2}}
+	if got, want := Rows(slices.Clone(events), slices.Clone(earlier)), slices.Concat(earlier, rowsOf(events)); !reflect.DeepEqual(got, want) {
+		t.Errorf("rows %+v, want %+v", got, want)
+	}
+	if rows := Rows(nil, nil); rows != nil {
+		t.Errorf("rows of no event: %+v", rows)
+	}
+}
+
+// Rows changes the order of the events, so that they can be folded again, for example those
+// accepted until some time.
+func TestRowsKeepTheEvents(t *testing.T) {
+	forWorlds(t, 100, func(w world) {
+		lost := func(events []Event) bool {
+			after := slices.Clone(events)
+			Rows(after, nil)
+			count := map[Event]int{}
+			for i := range events {
+				count[events[i]]++
+				count[after[i]]--
+			}
+			for _, n := range count {
+				if n != 0 {
+					return true
+				}
+			}
+			return false
+		}
+		if events := w.visitor(7); lost(events) {
+			t.Errorf("Rows loses some of the events %+v", fewest(events, lost))
+		}
+	})
+}
+
+// digestOf returns the digest of a visitor's only event.
+func digestOf(e Event) uint64 { return Rows([]Event{e}, nil)[0].Digest }
+
+func TestDigestsCombineTheOwnEvents(t *testing.T) {
+	forWorlds(t, 300, func(w world) {
+		events := w.visitor(7)
+		want := map[plan.Subject]map[string]uint64{}
+		for _, g := range naiveGroups(events) {
+			var digest uint64
+			for _, e := range g.events {
+				if e.Subject == g.subject {
+					digest ^= digestOf(e)
+				}
+			}
+			if want[g.subject] == nil {
+				want[g.subject] = map[string]uint64{}
+			}
+			want[g.subject][g.variation] = digest
+		}
+		for _, r := range rowsOf(events) {
+			if digest := want[r.Subject][r.Variation]; r.Grain == OfVisitor && r.Digest != digest || r.Grain == OfGoal && r.Digest != 0 {
+				t.Errorf("digest %x, want %x: %+v", r.Digest, digest, r)
+			}
+		}
+	})
+}
+
+func TestDigestsShowEveryContent(t *testing.T) {
+	base := Event{Subject: subjects[0], Visitor: 7, ID: 1, At: 1, Variation: 1, Kind: visit.View, Goal: 1, Amounts: [3]int64{1, 2, 3}, Attributes: "a\x00b"}
+	seen := map[uint64]string{digestOf(base): "nothing"}
+	for what, change := range map[string]func(e *Event){
+		"id": func(e *Event) { e.ID++ }, "time": func(e *Event) { e.At++ }, "variation": func(e *Event) { e.Variation++ },
+		"kind": func(e *Event) { e.Kind++ }, "goal": func(e *Event) { e.Goal++ }, "value": func(e *Event) { e.Amounts[0]++ },
+		"profit": func(e *Event) { e.Amounts[1]++ }, "extra value": func(e *Event) { e.Amounts[2]++ }, "attributes": func(e *Event) { e.Attributes = "ab\x00" },
+		"amounts exchanged": func(e *Event) { e.Amounts = [3]int64{2, 1, 3} },
+	} {
+		e := base
+		change(&e)
+		if other, is := seen[digestOf(e)]; is {
+			t.Errorf("the digest is the same with changed %s and with changed %s", what, other)
+		}
+		seen[digestOf(e)] = what
+	}
+	accepted := base
+	accepted.Accepted++
+	if digestOf(accepted) != digestOf(base) {
+		t.Error("the digest depends on the acceptance time")
+	}
+}
+
+// Exchanged attributes of two views are another content, with another first view's attributes.
+func TestDigestsShowExchangedAttributes(t *testing.T) {
+	view := func(id uint64, attributes string) Event {
+		return Event{Subject: subjects[0], Visitor: 7, ID: id, At: int64(id), Kind: visit.View, Attributes: attributes}
+	}
+	one, other := Rows([]Event{view(1, "a"), view(2, "b")}, nil)[0], Rows([]Event{view(1, "b"), view(2, "a")}, nil)[0]
+	if one.Digest == other.Digest {
+		t.Errorf("rows with attributes %q and %q have the same digest", one.Attributes, other.Attributes)
+	}
+}
+
+// A visitor sees a campaign twice, in two variations. One goal without exposures is before the
+// first view, one counts, one was also sent with its exposure. A goal of the campaign is before
+// the first view; one comes two days later, in two copies.
+func TestRowsOfAVisitor(t *testing.T) {
+	at := func(day, hour, minute int) int64 {
+		return time.Date(2026, 5, day, hour, minute, 0, 0, time.UTC).UnixMilli()
+	}
+	campaign := plan.Subject{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 12}
+	goal := func(of plan.Subject, id uint64, at, goal, value int64) Event {
+		return Event{Subject: of, Visitor: 7, ID: id, At: at, Kind: visit.Goal, Goal: goal, Amounts: [3]int64{value, value / 2, 1}, Accepted: at}
+	}
+	copied := goal(campaign, 8, at(3, 23, 0), 3, 999)
+	copied.Accepted++
+	copied.At = at(1, 12, 0)
+	events := []Event{
+		copied,
+		goal(campaign, 8, at(3, 11, 5), 3, 400),
+		goal(noSubject, 7, at(1, 10, 45), 4, 60), // sent with its exposure, too
+		goal(campaign, 7, at(1, 10, 45), 4, 60),
+		goal(noSubject, 6, at(1, 12, 0), 3, -100),
+		{Subject: campaign, Visitor: 7, ID: 5, At: at(2, 0, 0), Kind: visit.Conversion},
+		{Subject: campaign, Visitor: 7, ID: 4, At: at(1, 11, 0), Variation: 2, Kind: visit.View, Attributes: "desktop"},
+		{Subject: campaign, Visitor: 7, ID: 3, At: at(1, 10, 30), Variation: 1, Kind: visit.View, Attributes: "mobile"},
+		goal(campaign, 2, at(1, 10, 29), 3, 20),
+		goal(noSubject, 1, at(1, 9, 0), 3, 10),
+	}
+	const minute = 60 * 1000
+	visitor := func(of plan.Subject, first int64) Row {
+		return Row{Subject: of, Grain: OfVisitor, Visitor: 7, First: first}
+	}
+	before, bare, counted := visitor(campaign, at(1, 10, 29)), visitor(noSubject, at(1, 9, 0)), visitor(campaign, at(1, 10, 30))
+	before.Seen, before.LaterHours, before.LaterKinds = 1, []uint32{0}, []uint8{7}
+	bare.Seen, bare.Since, bare.LaterHours, bare.LaterKinds = 3, 3*hour, []uint32{0, 1, 3}, []uint8{7, 7, 7}
+	counted.Variation, counted.Attributes, counted.MultiExposed = "1+", "mobile", at(1, 11, 0)
+	counted.Seen, counted.Since, counted.Counts = 5, 48*hour+35*minute, [6]uint32{2, 0, 0, 0, 1, 0}
+	counted.LaterHours, counted.LaterKinds = []uint32{0, 1, 2, 14, 49}, []uint8{7, 1, 7, 5, 7}
+	goalRow := func(of Row, goal int64, since uint64, number uint32, amounts, before [3]int64) Row {
+		return Row{
+			Subject: of.Subject, Grain: OfGoal, Goal: goal, Variation: of.Variation, Visitor: 7, Attributes: of.Attributes,
+			First: of.First, Since: since, Number: number, Amounts: amounts, Before: before,
+		}
+	}
+	want := []Row{
+		before,
+		goalRow(before, 3, 0, 1, [3]int64{20, 10, 1}, [3]int64{}),
+		counted,
+		goalRow(counted, 3, 90*minute, 1, [3]int64{-100, -50, 1}, [3]int64{}), // without exposures
+		goalRow(counted, 3, 48*hour+35*minute, 2, [3]int64{400, 200, 1}, [3]int64{-100, -50, 1}),
+		goalRow(counted, 4, 15*minute, 1, [3]int64{60, 30, 1}, [3]int64{}),
+		bare,
+		goalRow(bare, 3, 0, 1, [3]int64{10, 5, 1}, [3]int64{}),
+		goalRow(bare, 3, 3*hour, 2, [3]int64{-100, -50, 1}, [3]int64{10, 5, 1}),
+		goalRow(bare, 4, hour+45*minute, 1, [3]int64{60, 30, 1}, [3]int64{}),
+	}
+	got := bySubject(withoutDigests(Rows(events, nil)))
+	if len(got) != len(want) {
+		t.Fatalf("%d rows, want %d: %+v", len(got), len(want), got)
+	}
+	for i := range want {
+		if !reflect.DeepEqual(got[i], want[i]) {
+			t.Errorf("row %d is %+v\nwant %+v", i, got[i], want[i])
+		}
+	}
+}

@@ -1,0 +1,156 @@
+package fold
+
+import (
+	"math/big"
+	"math/bits"
+
+	"lifthouse/engine/visit"
+	"lifthouse/stats"
+)
+
+// The sums of a cell, in the order of the column sums.
+const (
+	Visitors = iota
+	Views    // events by kind, from visit.View to visit.Contact
+	Clicks
+	Submits
+	Completions
+	Conversions
+	Contacts
+	Completed // visitors with a completion
+	Conversed // visitors with a conversion
+	Goals     // goal events
+	GoalsSquares
+	Converted // visitors with a goal event
+	ValueGoals
+	Value // of each of value, profit and extra value: sum, sum of squares, visitors whose total is not 0, and below 0
+)
+
+const (
+	sumOf = iota
+	squaresOf
+	nonzeroOf
+	negativeOf
+	sumsOfAmount
+)
+
+// NumberOfSums is the number of sums of a cell.
+const NumberOfSums = Value + 3*sumsOfAmount
+
+// Sums are sums over visitors, exact.
+type Sums [NumberOfSums]Int128
+
+// Int128 is an integer of 128 bits.
+type Int128 struct {
+	High int64
+	Low  uint64
+}
+
+func int128(x int64) Int128 { return Int128{x >> 63, uint64(x)} } //nolint:gosec // bits
+
+func (a Int128) plus(b Int128) Int128 {
+	low, carry := bits.Add64(a.Low, b.Low, 0)
+	return Int128{a.High + b.High + int64(carry), low} //nolint:gosec // 0 or 1
+}
+
+func (a Int128) negative() Int128 {
+	low, carry := bits.Add64(^a.Low, 1, 0)
+	return Int128{^a.High + int64(carry), low} //nolint:gosec // 0 or 1
+}
+
+// product returns a b.
+func product(a, b int64) Int128 {
+	high, low := bits.Mul64(absolute(a), absolute(b))
+	p := Int128{int64(high), low} //nolint:gosec // below 2^62
+	if (a < 0) != (b < 0) {
+		return p.negative()
+	}
+	return p
+}
+
+func absolute(a int64) uint64 {
+	if a < 0 {
+		return -uint64(a) //nolint:gosec // also right for the smallest number
+	}
+	return uint64(a)
+}
+
+// Big returns the integer as a big.Int.
+func (a Int128) Big() *big.Int {
+	x := big.NewInt(a.High)
+	return x.Lsh(x, 64).Add(x, new(big.Int).SetUint64(a.Low))
+}
+
+// ToInt128 returns a big.Int of at most 128 bits.
+func ToInt128(x *big.Int) Int128 {
+	low := new(big.Int).And(x, new(big.Int).SetUint64(^uint64(0)))
+	return Int128{new(big.Int).Rsh(x, 64).Int64(), low.Uint64()}
+}
+
+// Add adds other sums, or subtracts them if sign is -1.
+func (s *Sums) Add(o *Sums, sign int64) {
+	for i := range s {
+		switch {
+		case o[i] == Int128{}:
+		case sign < 0:
+			s[i] = s[i].plus(o[i].negative())
+		default:
+			s[i] = s[i].plus(o[i])
+		}
+	}
+}
+
+func (s *Sums) add(at int, n int64) {
+	if n != 0 {
+		s[at] = s[at].plus(int128(n))
+	}
+}
+
+// totals are a visitor's goal events: of one goal, or of all.
+type totals struct {
+	events  int64
+	amounts [3]int64
+}
+
+// addGoal adds what a goal event adds to the sums if the visitor had these totals before.
+func (s *Sums) addGoal(before totals, amounts *[3]int64) totals {
+	after := before
+	after.events++
+	s.add(Goals, 1)
+	s.add(GoalsSquares, after.events*after.events-before.events*before.events)
+	s.add(Converted, one(before.events == 0))
+	for k := range amounts {
+		was, is := before.amounts[k], before.amounts[k]+amounts[k]
+		after.amounts[k] = is
+		at := Value + k*sumsOfAmount
+		s.add(at+sumOf, amounts[k])
+		s[at+squaresOf] = s[at+squaresOf].plus(product(is, is)).plus(product(was, was).negative())
+		s.add(at+nonzeroOf, one(is != 0)-one(was != 0))
+		s.add(at+negativeOf, one(is < 0)-one(was < 0))
+	}
+	s[ValueGoals] = s[ValueGoals].plus(product(after.amounts[0], after.events)).plus(product(before.amounts[0], before.events).negative())
+	return after
+}
+
+func one(is bool) int64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// Moments returns the sums as moments of a report.
+func (s *Sums) Moments() visit.Moments {
+	n := func(at int) int64 { return int64(s[at].Low) } //nolint:gosec // numbers of events and visitors
+	amount := func(k int) visit.Amounts {
+		at := Value + k*sumsOfAmount
+		return visit.Amounts{Sums: stats.Sums{Sum: s[at+sumOf].Big(), Squares: s[at+squaresOf].Big()}, Nonzero: n(at + nonzeroOf), Negative: n(at + negativeOf)}
+	}
+	return visit.Moments{
+		Visitors: n(Visitors), Views: n(Views),
+		Actions:   visit.Actions{Clicks: n(Clicks), Submits: n(Submits), Completions: n(Completions), Conversions: n(Conversions), Contacts: n(Contacts)},
+		Completed: n(Completed), Conversion: n(Conversed), Converted: n(Converted),
+		Goals: stats.Sums{Sum: s[Goals].Big(), Squares: s[GoalsSquares].Big()}, Value: amount(0), Profit: amount(1), ExtraValue: amount(2),
+		ValueGoals: s[ValueGoals].Big(),
+	}
+}

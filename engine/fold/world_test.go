@@ -1,0 +1,258 @@
+package fold
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"testing"
+
+	"lifthouse/engine/plan"
+	"lifthouse/engine/visit"
+	"lifthouse/schema"
+)
+
+const (
+	hour = 60 * 60 * 1000
+	day  = 24 * hour
+)
+
+// The subjects of worlds. noSubject is that of goals without exposures.
+var (
+	noSubject = plan.Subject{WebsiteID: 1, Kind: schema.SubjectNone}
+	subjects  = []plan.Subject{
+		{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 1},
+		{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 2},
+		{WebsiteID: 1, Kind: schema.SubjectCampaign, ID: 3},
+		{WebsiteID: 1, Kind: schema.SubjectWidget, ID: 3},
+		{WebsiteID: 1, Kind: schema.SubjectWidget, ID: 3, ExperimentID: 4},
+	}
+	actions = []visit.Kind{visit.Click, visit.Submit, visit.Completion, visit.Conversion, visit.Contact}
+)
+
+const goalsOfWorld = 3
+
+// world draws events from few values, so that edge cases occur: copies, ties in time, several
+// variations, goals before the first view, no view at all, huge and negative amounts.
+type world struct {
+	*rand.Rand
+	start int64
+}
+
+func newWorld(seed uint64) world {
+	w := world{Rand: rand.New(rand.NewPCG(seed, 1))}
+	w.start = []int64{0, 20_575 * day}[w.IntN(2)] // 1970 or 2026
+	return w
+}
+
+// forWorlds runs a test in worlds of fixed seeds.
+func forWorlds(t *testing.T, n uint64, test func(w world)) {
+	t.Helper()
+	for seed := range n {
+		if test(newWorld(seed)); t.Failed() {
+			t.Fatalf("failed in the world of seed %d", seed)
+		}
+	}
+}
+
+// at returns a time of four days.
+func (w world) at() int64 {
+	switch w.IntN(5) {
+	case 0:
+		return w.start + w.Int64N(4*24)*hour
+	case 1:
+		return w.start + w.Int64N(4)*day
+	case 2:
+		return w.start + (1+w.Int64N(4))*day - 1
+	case 3:
+		return w.start + w.Int64N(3)*hour + w.Int64N(3)
+	default:
+		return w.start + w.Int64N(4*day)
+	}
+}
+
+func (w world) amount() int64 {
+	const most = schema.MaxMoney * schema.MoneyScale
+	switch w.IntN(6) {
+	case 0:
+		return 0
+	case 1:
+		return []int64{-5, 5}[w.IntN(2)] // totals of 0 occur
+	case 2:
+		return []int64{-most, most}[w.IntN(2)]
+	case 3:
+		return w.Int64N(2*most+1) - most
+	default:
+		return w.Int64N(1000) - 300
+	}
+}
+
+// content gives an event new content: all but the subject, the visitor, the id and the
+// acceptance time.
+func (w world) content(e Event, views, variations int) Event {
+	e = Event{Subject: e.Subject, Visitor: e.Visitor, ID: e.ID, Accepted: e.Accepted, At: w.at(), Kind: visit.Goal}
+	if e.Subject != noSubject {
+		e.Variation = w.Int64N(int64(variations))
+		switch n := w.IntN(10); {
+		case n < views:
+			e.Kind = visit.View
+		case n < views+2:
+			e.Kind = actions[w.IntN(len(actions))]
+		}
+	}
+	switch e.Kind {
+	default: // nothing but a kind
+	case visit.View:
+		e.Attributes = fmt.Sprintf("device-%d/country-%d", w.IntN(2), w.IntN(2))
+	case visit.Goal:
+		e.Goal = 1 + w.Int64N(goalsOfWorld)
+		e.Amounts = [3]int64{w.amount(), w.amount(), w.amount()}
+	}
+	return e
+}
+
+// visitor returns all events of a visitor, in any order and with copies.
+func (w world) visitor(id uint64) []Event {
+	views, variations := []int{0, 2, 5}[w.IntN(3)], 1+w.IntN(3)
+	var events []Event
+	for range w.IntN(30) {
+		e := Event{Subject: noSubject, Visitor: id, ID: 1 + w.Uint64N(40), Accepted: w.start + w.Int64N(4)} // equal ids occur, also in a subject
+		if w.IntN(4) > 0 {
+			e.Subject = subjects[w.IntN(len(subjects))]
+		}
+		events = append(events, w.content(e, views, variations))
+	}
+	for _, e := range events {
+		switch w.IntN(10) {
+		case 0:
+			events = append(events, e)
+		case 1, 2:
+			e.Accepted = max(0, e.Accepted+w.Int64N(5)-2)
+			events = append(events, w.content(e, views, variations))
+		}
+	}
+	return w.shuffled(events)
+}
+
+func (w world) shuffled(events []Event) []Event {
+	events = slices.Clone(events)
+	w.Shuffle(len(events), func(i, j int) { events[i], events[j] = events[j], events[i] })
+	return events
+}
+
+// group has the events of a visitor that are counted together, in a loop over all of them.
+type group struct {
+	subject   plan.Subject
+	variation string  // as in rows
+	first     *Event  // the first view; nil: the events do not count
+	from      int64   // time of the first view, or of the first event
+	events    []Event // by time, kind and id
+}
+
+// naiveGroups finds the groups of a visitor.
+func naiveGroups(events []Event) []group {
+	kept := naiveDistinct(events)
+	var groups []group
+	for _, subject := range append([]plan.Subject{noSubject}, subjects...) {
+		groups = append(groups, naiveGroupsOf(subject, kept)...)
+	}
+	return groups
+}
+
+// naiveDistinct returns of each event the copy that arrived first.
+func naiveDistinct(events []Event) []Event {
+	var kept []Event
+	for i, e := range events {
+		counts := true
+		for j, o := range events {
+			if o.Subject == e.Subject && o.ID == e.ID && (naiveArrivesBefore(o, e) || o == e && j < i) {
+				counts = false
+			}
+		}
+		if counts {
+			kept = append(kept, e)
+		}
+	}
+	return kept
+}
+
+// naiveArrivesBefore reports whether a copy counts rather than another one. Copies that arrived
+// in the same millisecond are told apart by their content.
+func naiveArrivesBefore(a, b Event) bool {
+	x := [...]int64{a.Accepted, a.At, int64(a.Kind), a.Variation, a.Goal, a.Amounts[0], a.Amounts[1], a.Amounts[2]}
+	y := [...]int64{b.Accepted, b.At, int64(b.Kind), b.Variation, b.Goal, b.Amounts[0], b.Amounts[1], b.Amounts[2]}
+	for i := range x {
+		if x[i] != y[i] {
+			return x[i] < y[i]
+		}
+	}
+	return a.Attributes < b.Attributes
+}
+
+func naiveGroupsOf(subject plan.Subject, kept []Event) []group {
+	ids := map[uint64]bool{}
+	var first *Event
+	for _, e := range kept {
+		if e.Subject != subject {
+			continue
+		}
+		ids[e.ID] = true
+		if e.Kind == visit.View && (first == nil || naiveViewBefore(e, *first)) {
+			first = &e
+		}
+	}
+	counted, rest := group{subject: subject, first: first}, group{subject: subject}
+	for _, e := range kept {
+		own, bare := e.Subject == subject, e.Subject == noSubject && !ids[e.ID]
+		switch {
+		case first != nil && e.At >= first.At && (own || bare):
+			counted.events = append(counted.events, e)
+		case own:
+			rest.events = append(rest.events, e)
+		}
+	}
+	var groups []group
+	if len(rest.events) > 0 {
+		naiveSort(rest.events)
+		rest.from = rest.events[0].At
+		groups = append(groups, rest)
+	}
+	if first != nil {
+		naiveSort(counted.events)
+		counted.from = first.At
+		counted.variation = strconv.FormatInt(first.Variation, 10)
+		if slices.ContainsFunc(counted.events, func(e Event) bool { return e.Kind == visit.View && e.Variation != first.Variation }) {
+			counted.variation += "+"
+		}
+		groups = append(groups, counted)
+	}
+	return groups
+}
+
+func naiveViewBefore(a, b Event) bool {
+	if a.At != b.At {
+		return a.At < b.At
+	}
+	if a.Variation != b.Variation {
+		return a.Variation < b.Variation
+	}
+	return a.ID < b.ID
+}
+
+// naiveSort sorts events by time, kind and id.
+func naiveSort(events []Event) {
+	before := func(a, b Event) bool {
+		if a.At != b.At {
+			return a.At < b.At
+		}
+		if a.Kind != b.Kind {
+			return a.Kind < b.Kind
+		}
+		return a.ID < b.ID
+	}
+	for i := range events {
+		for j := i; j > 0 && before(events[j], events[j-1]); j-- {
+			events[j], events[j-1] = events[j-1], events[j]
+		}
+	}
+}

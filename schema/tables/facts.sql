@@ -1,0 +1,72 @@
+-- What reports are computed from: the rows that the events of each visitor amount to (engine/fold says how), sums of
+-- them, and how far events are folded. All of it can be computed again from the events.
+--
+-- A row is never changed. A row that is not true any more gets a twin with the sign -1, whose variation ends in '-';
+-- merges remove both. So a sum is that over rows whose variation does not end in '-' minus that over the others, whether
+-- or not the twins are still there.
+--
+-- A refresh inserts all its rows as one block, which is atomic, with its number as deduplication token: of two refreshes
+-- with the same number, ClickHouse keeps the first one. Hence no PARTITION BY, which would divide the block. The row of
+-- the grain 'position' has the number of the last refresh and the acceptance time up to which events are folded. Exactly
+-- one such row is live; a replica that sees none or several does not have all parts yet.
+--
+-- The grains 'all' and 'day' have sums over the visitors of a variation, which are in the column sums; their visitor_id is
+-- the hash of the variation. In 'all', goal 0 has the sums of visitors and of the events of all goals. 'day' has the day of
+-- the first view in first_time and that of the events in since_ms; only subjects with many visitors have it.
+--
+-- ORDER BY: attributes with few values come first, so that a report with filters reads few granules; an attribute that
+-- depends on another one follows it, so that columns compress well. Twins have equal keys, and different rows different ones.
+CREATE TABLE IF NOT EXISTS facts
+(
+    website_id         Int64,
+    subject            Enum8('none' = 0, 'campaign' = 1, 'widget' = 2),
+    subject_id         Int64,
+    experiment_id      Int64,
+    grain              Enum8('visitor' = 1, 'goal' = 2, 'all' = 3, 'day' = 4, 'position' = 5),
+    goal_id            Int64                   COMMENT '0: visitors',
+    sign               Int8                    COMMENT '-1: cancels an equal row',
+    variation          LowCardinality(String)  COMMENT 'id of the variation of the first view, + if the visitor saw others, - if the row cancels another one; without an id: events that do not count',
+    visitor_id         UInt64,
+    device             LowCardinality(String)  COMMENT 'of the first view, like all attributes',
+    country            LowCardinality(String),
+    channel            LowCardinality(String),
+    browser            LowCardinality(String),
+    os                 LowCardinality(String),
+    visitor_type       LowCardinality(String),
+    referrer           LowCardinality(String)  CODEC(ZSTD(1)),
+    utm_source         LowCardinality(String)  CODEC(ZSTD(1)),
+    utm_medium         LowCardinality(String)  CODEC(ZSTD(1)),
+    utm_campaign       LowCardinality(String)  CODEC(ZSTD(1)),
+    city               LowCardinality(String)  CODEC(ZSTD(1)),
+    region             LowCardinality(String)  CODEC(ZSTD(1)),
+    utm_content        LowCardinality(String)  CODEC(ZSTD(1)),
+    utm_term           LowCardinality(String)  CODEC(ZSTD(1)),
+    first_visit_page   LowCardinality(String)  CODEC(ZSTD(1)),
+    first_time         DateTime64(3, 'UTC')    COMMENT 'time of the first view' CODEC(T64, LZ4),
+    first_day          Date32                  MATERIALIZED toDate32(first_time) COMMENT 'cheaper to read than the time',
+    since_ms           UInt64                  COMMENT 'time of the goal event, or of the last event of the visitor, in milliseconds after first_time' CODEC(T64, LZ4),
+    number             UInt32                  COMMENT 'of a goal event among those of the visitor and goal, from 1; of a position: number of the refresh' CODEC(T64, LZ4),
+    multi_exposed_at   DateTime64(3, 'UTC')    COMMENT 'time of the first view of another variation; 1970: none' CODEC(ZSTD(1)),
+    seen               UInt32                  COMMENT 'of a visitor: number of events of the subject that the row is made of' CODEC(T64, LZ4),
+    digest             UInt64                  COMMENT 'XOR of their hashes',
+    views              UInt32                  CODEC(T64, LZ4),
+    clicks             UInt32,
+    submits            UInt32,
+    completions        UInt32,
+    conversions        UInt32,
+    contacts           UInt32,
+    later_hours        Array(UInt32)           COMMENT 'hours of the other events after the hour of the first view, ascending' CODEC(ZSTD(1)),
+    later_kinds        Array(UInt8)            COMMENT 'their kinds, as in the column event of events' CODEC(ZSTD(1)),
+    value              Int64                   COMMENT 'of a goal event, in 1/10000, like all amounts',
+    profit             Int64,
+    extra_value        Int64,
+    value_before       Int64                   COMMENT 'sum over the earlier events of the visitor and goal',
+    profit_before      Int64,
+    extra_value_before Int64,
+    sums               Array(Int128)           COMMENT 'of a cell, in the order of fold.Sums'
+)
+ENGINE = CollapsingMergeTree(sign)
+PRIMARY KEY (website_id, subject, subject_id, experiment_id, grain, goal_id, device, country, os, region, city)
+ORDER BY (website_id, subject, subject_id, experiment_id, grain, goal_id, device, country, os, region, city, browser, channel,
+    first_time, visitor_id, since_ms, number)
+SETTINGS index_granularity = 2048, non_replicated_deduplication_window = 10000

@@ -285,13 +285,14 @@ type stored struct {
 	*source.Store
 	events []schema.Event
 	rows   visitorRows
+	facts  factsOf
 	packed *source.Store // the same store, which keeps events in memory; nil: it has servers
 }
 
 // newStored returns a store with the events, which are stored.
 func newStored(t *testing.T, s *source.Store, events []schema.Event) stored {
 	t.Helper()
-	return stored{s, events, insertVisitorRows(t, s, events), &source.Store{Conn: s.Conn, Limits: s.Limits, Packed: packed.NewCache(packed.MaxBytes)}}
+	return stored{s, events, insertVisitorRows(t, s, events), insertFacts(t, s, events), &source.Store{Conn: s.Conn, Limits: s.Limits, Packed: packed.NewCache(packed.MaxBytes)}}
 }
 
 // compareWithFold compares the answer of each source with the fold. It reports
@@ -334,6 +335,7 @@ func compareWithFold(t *testing.T, in stored, owned *catalogue.Owned, r query.Re
 	if plan.Interval != "" && (plan.Cap == nil || plan.Cap.Percentile == 0) { // points have the percentile of the whole report
 		compareSeries(t, x, results, inProcess, singlePass)
 	}
+	in.facts.compare(t, x, events, results)
 	return in.rows.compare(t, x, events, results)
 }
 

@@ -18,7 +18,7 @@ import (
 )
 
 var insertFacts = "INSERT INTO facts (website_id, subject, subject_id, experiment_id, grain, goal_id, sign, variation, visitor_id, first_time, since_ms, number, " +
-	"multi_exposed_at, seen, digest, views, clicks, submits, completions, conversions, contacts, later_hours, later_kinds, " +
+	"multi_exposed_at, seen, digest, views, clicks, submits, completions, conversions, contacts, later_ms, later_kinds, " +
 	"value, profit, extra_value, value_before, profit_before, extra_value_before, sums, " + strings.Join(fold.Attributes, ", ") + ")"
 
 // oneBlock are the settings of an insert that stores all its rows as one part, or none.
@@ -96,7 +96,7 @@ func columnsOf(changes []fold.Change) []func() any {
 		columns = append(columns, valuesOf(changes, func(c *fold.Change) uint32 { return c.Counts[k] }))
 	}
 	columns = append(columns,
-		valuesOf(changes, func(c *fold.Change) []uint32 { return c.LaterHours }),
+		valuesOf(changes, func(c *fold.Change) []uint64 { return c.Later }),
 		valuesOf(changes, func(c *fold.Change) []uint8 { return c.LaterKinds }),
 	)
 	for k := range len(fold.Row{}.Amounts) {

@@ -15,6 +15,7 @@ import (
 
 	"lifthouse/engine/fold"
 	"lifthouse/engine/plan"
+	"lifthouse/engine/source"
 	"lifthouse/engine/visit"
 	"lifthouse/schema"
 )
@@ -22,13 +23,14 @@ import (
 //go:embed sql/*.sql
 var sqlFiles embed.FS
 
-var sqlTemplates = template.Must(template.New("").Option("missingkey=error").ParseFS(sqlFiles, "sql/*.sql"))
+// reportTemplates are the files of sql/.
+var reportTemplates = template.Must(source.Templates().ParseFS(sqlFiles, "sql/*.sql"))
 
 // statement returns a file of sql/ with the columns of the attributes and a condition.
 func statement(file, where string) string {
 	var text strings.Builder
 	slots := struct{ Attributes, Where string }{strings.Join(fold.Attributes, ", "), where}
-	if err := sqlTemplates.ExecuteTemplate(&text, file, slots); err != nil {
+	if err := reportTemplates.ExecuteTemplate(&text, file, slots); err != nil {
 		panic(err) // files are embedded
 	}
 	return text.String()
@@ -206,7 +208,7 @@ func scanFact(row driver.Rows) (r fold.Row, copies int64, err error) {
 	for i := range r.Counts {
 		to = append(to, &r.Counts[i])
 	}
-	to = append(to, &r.LaterHours, &r.LaterKinds)
+	to = append(to, &r.Later, &r.LaterKinds)
 	for i := range r.Amounts {
 		to = append(to, &r.Amounts[i])
 	}

@@ -30,7 +30,7 @@ type Cells map[CellKey]*Sums
 func (c Cells) Add(rows []Row, sign int64, byDay bool) {
 	for from, to := 0, 0; from < len(rows); from = to {
 		v := &rows[from]
-		for to = from + 1; to < len(rows) && rows[to].Grain == OfGoal && rows[to].Subject == v.Subject && rows[to].Variation == v.Variation; to++ {
+		for to = from + 1; to < len(rows) && rows[to].Grain == OfGoal; to++ {
 		}
 		c.addVisitor(v, rows[from+1:to], sign)
 		if byDay && v.Variation != "" {
@@ -84,12 +84,12 @@ func (c Cells) addDays(v *Row, goals []Row, sign int64) {
 	on(0).add(Visitors, 1)
 	on(0).add(Views, 1)
 	var seen [visit.Goal + 1]bool
-	for i, hour := range v.LaterHours {
+	for i, later := range v.Later {
 		kind := visit.Kind(v.LaterKinds[i])
 		if kind == visit.Goal {
 			continue
 		}
-		s := on((hourOf(v.First)+int64(hour))/24 - first)
+		s := on(DayOf(v.First+int64(later)) - first) //nolint:gosec // milliseconds
 		s.add(Views+int(kind-visit.View), 1)
 		switch {
 		case seen[kind]:

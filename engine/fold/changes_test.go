@@ -86,7 +86,7 @@ func TestChangesTurnStoredRowsIntoWantedOnes(t *testing.T) {
 func TestEmptyListsAreNoChange(t *testing.T) {
 	row := Row{Subject: subjects[0], Grain: OfVisitor, Visitor: 7}
 	stored := row
-	stored.LaterHours, stored.LaterKinds = []uint32{}, []uint8{}
+	stored.Later, stored.LaterKinds = []uint64{}, []uint8{}
 	if changes := Changes(nil, []Row{stored}, []Row{row}); len(changes) > 0 {
 		t.Errorf("changes %+v", changes)
 	}
@@ -106,7 +106,7 @@ func others(row Row) map[string]Row {
 	var visit func(name string, field func(r *Row) reflect.Value)
 	visit = func(name string, field func(r *Row) reflect.Value) {
 		r := row
-		r.LaterHours, r.LaterKinds = slices.Clone(row.LaterHours), slices.Clone(row.LaterKinds)
+		r.Later, r.LaterKinds = slices.Clone(row.Later), slices.Clone(row.LaterKinds)
 		switch v := field(&r); v.Kind() {
 		case reflect.Struct:
 			for i := range v.NumField() {
@@ -131,7 +131,7 @@ func others(row Row) map[string]Row {
 	}
 	visit("Row", func(r *Row) reflect.Value { return reflect.ValueOf(r).Elem() })
 	longer := row
-	longer.LaterHours, longer.LaterKinds = append(slices.Clone(row.LaterHours), 9), append(slices.Clone(row.LaterKinds), 1)
+	longer.Later, longer.LaterKinds = append(slices.Clone(row.Later), 9), append(slices.Clone(row.LaterKinds), 1)
 	all["longer lists"] = longer
 	moved := row
 	moved.Variation, moved.Attributes = row.Variation+row.Attributes[:1], row.Attributes[1:]
@@ -142,7 +142,7 @@ func others(row Row) map[string]Row {
 func TestEveryDifferenceOfRowsIsAChange(t *testing.T) {
 	row := Row{
 		Subject: subjects[4], Grain: OfVisitor, Goal: 1, Variation: "1", Visitor: 7, Attributes: "a\x00b", First: 1, Since: 2, Number: 3,
-		MultiExposed: 4, Seen: 5, Digest: 6, LaterHours: []uint32{1, 2}, LaterKinds: []uint8{3, 4},
+		MultiExposed: 4, Seen: 5, Digest: 6, Later: []uint64{1, 2}, LaterKinds: []uint8{3, 4},
 	}
 	differing := others(row)
 	if len(differing) < 33 {

@@ -62,16 +62,17 @@ func (e *Event) compareTime(o *Event) int {
 
 // digest returns a hash of the content of an event.
 func (e *Event) digest() uint64 {
-	var numbers [8 * 8]byte
-	for i, n := range []uint64{e.ID, uint64(e.At), uint64(e.Variation), uint64(e.Kind), uint64(e.Goal), uint64(e.Amounts[0]), uint64(e.Amounts[1]), uint64(e.Amounts[2])} { //nolint:gosec // bits
-		binary.LittleEndian.PutUint64(numbers[8*i:], n)
+	content := make([]byte, 0, 512)
+	for _, n := range []uint64{e.ID, uint64(e.At), uint64(e.Variation), uint64(e.Kind), uint64(e.Goal), uint64(e.Amounts[0]), uint64(e.Amounts[1]), uint64(e.Amounts[2])} { //nolint:gosec // bits
+		content = binary.LittleEndian.AppendUint64(content, n)
 	}
-	return xxhash.Sum64(numbers[:]) ^ xxhash.Sum64String(e.Attributes)
+	return xxhash.Sum64(append(content, e.Attributes...))
 }
 
-// distinct sorts the events of a visitor by subject and id, and keeps of each event the copy
+// distinct sorts the events of a visitor by subject and id, and returns of each event the copy
 // that arrived first.
 func distinct(events []Event) []Event {
+	events = slices.Clone(events)
 	slices.SortFunc(events, func(a, b Event) int { return cmp.Or(a.compareIdentity(&b), a.compareArrival(&b)) })
 	return slices.CompactFunc(events, func(a, b Event) bool { return a.compareIdentity(&b) == 0 })
 }

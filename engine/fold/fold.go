@@ -49,7 +49,7 @@ type Row struct {
 	Seen         uint32    // number of own events of the subject that the row is made of
 	Digest       uint64    // XOR of their digests
 	Counts       [6]uint32 // events by kind, from visit.View to visit.Contact
-	LaterHours   []uint32  // hours of the events after the first view, since its hour, ascending
+	Later        []uint64  // times of the events but the first view, in milliseconds after First, ascending
 	LaterKinds   []uint8   // their kinds
 
 	// Of a goal event:
@@ -59,20 +59,20 @@ type Row struct {
 	Sums *Sums // of a cell; nil: the row is not one
 }
 
-// Multi-exposed visitors have variations of their own, which end in multiExposed.
-const multiExposed = "+"
+// MultiExposed ends the variations of visitors who saw others, too.
+const MultiExposed = "+"
 
 // VariationOf returns the variation of a row: the id, and whether the visitor saw others, too.
 func VariationOf(id int64, multi bool) string {
 	text := strconv.FormatInt(id, 10)
 	if multi {
-		text += multiExposed
+		text += MultiExposed
 	}
 	return text
 }
 
 // Rows appends the rows of a visitor of a website. The events are all stored events of the
-// visitor, in any order and with copies; Rows changes their order.
+// visitor, in any order and with copies.
 func Rows(events []Event, rows []Row) []Row {
 	events = distinct(events)
 	var bare []Event
@@ -149,6 +149,7 @@ func appendRows(rows []Row, events []*Event, firstView *Event) []Row {
 	origin := cmp.Or(firstView, events[0])
 	v := Row{Subject: origin.Subject, Grain: OfVisitor, Visitor: origin.Visitor, First: origin.At}
 	var goals []*Event
+	multi := false
 	for _, e := range events {
 		if e.Subject == v.Subject {
 			v.Seen++
@@ -159,12 +160,12 @@ func appendRows(rows []Row, events []*Event, firstView *Event) []Row {
 		} else {
 			v.Counts[e.Kind-visit.View]++
 		}
-		if firstView != nil && e.Kind == visit.View && e.Variation != firstView.Variation && v.MultiExposed == 0 {
-			v.MultiExposed = e.At
+		if firstView != nil && e.Kind == visit.View && e.Variation != firstView.Variation && !multi {
+			v.MultiExposed, multi = e.At, true
 		}
 		v.Since = uint64(e.At - v.First) //nolint:gosec // events are in order of time
 		if e != firstView {
-			v.LaterHours = append(v.LaterHours, uint32(hourOf(e.At)-hourOf(v.First))) //nolint:gosec // the same
+			v.Later = append(v.Later, v.Since)
 			v.LaterKinds = append(v.LaterKinds, uint8(e.Kind))
 		}
 	}
@@ -191,9 +192,6 @@ func appendGoals(rows []Row, goals []*Event) []Row {
 	}
 	return rows
 }
-
-// hourOf returns the hours since 1970 of a time, which is not before 1970.
-func hourOf(ms int64) int64 { return ms / time.Hour.Milliseconds() }
 
 // DayOf returns the days since 1970 of a time, which is not before 1970.
 func DayOf(ms int64) int64 { return ms / (24 * time.Hour.Milliseconds()) }
@@ -235,7 +233,7 @@ func Changes(changes []Change, stored, wanted []Row) []Change {
 
 // content returns all of a row of a visitor or of a goal event as text, which is equal for equal rows.
 func (r *Row) content() string {
-	b := make([]byte, 0, 256+4*len(r.LaterHours))
+	b := make([]byte, 0, 256+9*len(r.Later))
 	number := func(n uint64) { b = binary.LittleEndian.AppendUint64(b, n) }
 	text := func(s string) { b = append(append(binary.AppendUvarint(b, uint64(len(s))), s...), 0) }
 	number(uint64(r.Subject.WebsiteID)) //nolint:gosec // bits, as the following
@@ -254,8 +252,8 @@ func (r *Row) content() string {
 		number(uint64(r.Amounts[i])) //nolint:gosec // bits
 		number(uint64(r.Before[i]))  //nolint:gosec // bits
 	}
-	for i, hour := range r.LaterHours {
-		b = append(binary.LittleEndian.AppendUint32(b, hour), r.LaterKinds[i])
+	for i, later := range r.Later {
+		b = append(binary.LittleEndian.AppendUint64(b, later), r.LaterKinds[i])
 	}
 	return string(b)
 }

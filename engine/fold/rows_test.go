@@ -29,7 +29,6 @@ func naiveVisitorRow(g group) Row {
 	if g.first != nil {
 		r.Attributes = g.first.Attributes
 	}
-	multi := false
 	for _, e := range g.events {
 		if e.Subject == g.subject {
 			r.Seen++
@@ -38,8 +37,8 @@ func naiveVisitorRow(g group) Row {
 		default: // goals have rows of their own
 		case visit.View:
 			r.Counts[0]++
-			if g.first != nil && e.Variation != g.first.Variation && (!multi || e.At < r.MultiExposed) {
-				r.MultiExposed, multi = e.At, true
+			if g.first != nil && e.Variation != g.first.Variation && (r.MultiExposed == 0 || e.At < r.MultiExposed) {
+				r.MultiExposed = e.At
 			}
 		case visit.Click:
 			r.Counts[1]++
@@ -56,7 +55,7 @@ func naiveVisitorRow(g group) Row {
 			r.Since = uint64(e.At - g.from)
 		}
 		if g.first == nil || e != *g.first {
-			r.LaterHours = append(r.LaterHours, uint32(e.At/hour-g.from/hour))
+			r.Later = append(r.Later, uint64(e.At-g.from))
 			r.LaterKinds = append(r.LaterKinds, uint8(e.Kind))
 		}
 	}
@@ -207,6 +206,17 @@ func TestRowsKeepTheEvents(t *testing.T) {
 	})
 }
 
+// Times begin with 1970, where a visitor is multi-exposed at the time 0.
+func TestMultiExposedAtTheTimeZero(t *testing.T) {
+	view := func(id uint64, at, variation int64) Event {
+		return Event{Subject: subjects[0], Visitor: 7, ID: id, At: at, Variation: variation, Kind: visit.View}
+	}
+	r := Rows([]Event{view(1, 0, 0), view(2, 0, 1), view(3, 5, 1)}, nil)[0]
+	if r.Variation != "0+" || r.MultiExposed != 0 {
+		t.Errorf("variation %s, multi-exposed at %d, want 0+ at 0", r.Variation, r.MultiExposed)
+	}
+}
+
 // digestOf returns the digest of a visitor's only event.
 func digestOf(e Event) uint64 { return Rows([]Event{e}, nil)[0].Digest }
 
@@ -299,11 +309,11 @@ func TestRowsOfAVisitor(t *testing.T) {
 		return Row{Subject: of, Grain: OfVisitor, Visitor: 7, First: first}
 	}
 	before, bare, counted := visitor(campaign, at(1, 10, 29)), visitor(noSubject, at(1, 9, 0)), visitor(campaign, at(1, 10, 30))
-	before.Seen, before.LaterHours, before.LaterKinds = 1, []uint32{0}, []uint8{7}
-	bare.Seen, bare.Since, bare.LaterHours, bare.LaterKinds = 3, 3*hour, []uint32{0, 1, 3}, []uint8{7, 7, 7}
+	before.Seen, before.Later, before.LaterKinds = 1, []uint64{0}, []uint8{7}
+	bare.Seen, bare.Since, bare.Later, bare.LaterKinds = 3, 3*hour, []uint64{0, hour + 45*minute, 3 * hour}, []uint8{7, 7, 7}
 	counted.Variation, counted.Attributes, counted.MultiExposed = "1+", "mobile", at(1, 11, 0)
 	counted.Seen, counted.Since, counted.Counts = 5, 48*hour+35*minute, [6]uint32{2, 0, 0, 0, 1, 0}
-	counted.LaterHours, counted.LaterKinds = []uint32{0, 1, 2, 14, 49}, []uint8{7, 1, 7, 5, 7}
+	counted.Later, counted.LaterKinds = []uint64{15 * minute, 30 * minute, 90 * minute, 13*hour + 30*minute, 48*hour + 35*minute}, []uint8{7, 1, 7, 5, 7}
 	goalRow := func(of Row, goal int64, since uint64, number uint32, amounts, before [3]int64) Row {
 		return Row{
 			Subject: of.Subject, Grain: OfGoal, Goal: goal, Variation: of.Variation, Visitor: 7, Attributes: of.Attributes,

@@ -41,7 +41,7 @@ type world struct {
 
 func newWorld(seed uint64) world {
 	w := world{Rand: rand.New(rand.NewPCG(seed, 1))}
-	w.start = []int64{0, 20_575 * day}[w.IntN(2)] // 1970 or 2026
+	w.start = []int64{day, 20_575 * day}[w.IntN(2)] // in 1970 and 2026
 	return w
 }
 
@@ -127,7 +127,7 @@ func (w world) visitor(id uint64) []Event {
 		case 0:
 			events = append(events, e)
 		case 1, 2:
-			e.Accepted = max(0, e.Accepted+w.Int64N(5)-2)
+			e.Accepted = e.Accepted + w.Int64N(5) - 2
 			events = append(events, w.content(e, views, variations))
 		}
 	}

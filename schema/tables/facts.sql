@@ -55,7 +55,7 @@ CREATE TABLE IF NOT EXISTS facts
     completions        UInt32,
     conversions        UInt32,
     contacts           UInt32,
-    later_hours        Array(UInt32)           COMMENT 'hours of the other events after the hour of the first view, ascending' CODEC(ZSTD(1)),
+    later_ms           Array(UInt64)           COMMENT 'times of the other events, in milliseconds after the first view, ascending' CODEC(ZSTD(1)),
     later_kinds        Array(UInt8)            COMMENT 'their kinds, as in the column event of events' CODEC(ZSTD(1)),
     value              Int64                   COMMENT 'of a goal event, in 1/10000, like all amounts',
     profit             Int64,

@@ -6,14 +6,14 @@ SELECT
     toUnixTimestamp64Milli(first_time)                      AS first_ms,
     since_ms, number,
     toUnixTimestamp64Milli(multi_exposed_at)                AS multi_exposed_ms,
-    seen, digest, views, clicks, submits, completions, conversions, contacts, later_hours, later_kinds,
+    seen, digest, views, clicks, submits, completions, conversions, contacts, later_ms, later_kinds,
     value, profit, extra_value, value_before, profit_before, extra_value_before,
     sum(toInt64(sign))                                      AS copies
 FROM facts
 WHERE {{.Where}}
 GROUP BY
     website_id, visitor_id, kind, subject_id, experiment_id, of_grain, goal_id, of_variation, attributes, first_ms, since_ms, number,
-    multi_exposed_ms, seen, digest, views, clicks, submits, completions, conversions, contacts, later_hours, later_kinds,
+    multi_exposed_ms, seen, digest, views, clicks, submits, completions, conversions, contacts, later_ms, later_kinds,
     value, profit, extra_value, value_before, profit_before, extra_value_before
 HAVING copies != 0
 ORDER BY website_id, visitor_id, kind, subject_id, experiment_id, of_variation != '', of_grain, goal_id, number

@@ -1,0 +1,458 @@
+package facts
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"golang.org/x/sync/errgroup"
+
+	"lifthouse/engine/fold"
+	"lifthouse/engine/plan"
+	"lifthouse/engine/source"
+	"lifthouse/engine/visit"
+	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+	"lifthouse/stats"
+)
+
+// Source reads the rows of a report from the facts.
+type Source struct {
+	*source.Execution
+	// Position returns the current position. The statements of a report have read the same facts
+	// if it is the same before and after them.
+	Position func(context.Context) (Position, error)
+}
+
+// Name returns NameFacts.
+func (x Source) Name() string { return "facts" }
+
+// mostTries is the number of times that a report is read until no refresh changes the facts meanwhile.
+const mostTries = 10
+
+// errMoved means that the facts changed between the statements of a report.
+var errMoved = errors.New("the facts changed while the report was read")
+
+// Read returns the rows of the report. It never declines.
+func (x Source) Read(ctx context.Context) (found *visit.Rows, declined string, err error) {
+	err = x.atOnePosition(ctx, func() (err error) {
+		found, err = x.read(ctx)
+		return err
+	})
+	return found, "", err
+}
+
+// atOnePosition calls read until the facts do not change meanwhile.
+func (x Source) atOnePosition(ctx context.Context, read func() error) error {
+	before, err := x.Position(ctx)
+	if err != nil {
+		return err
+	}
+	for range mostTries {
+		if err := read(); err != nil {
+			return err
+		}
+		after, err := x.Position(ctx)
+		if err != nil || after == before {
+			return err
+		}
+		before = after
+	}
+	return errMoved
+}
+
+func (x Source) read(ctx context.Context) (found *visit.Rows, err error) {
+	execution := *x.Execution
+	x.Execution = &execution
+	if x.Outliers, err = x.readOutliers(ctx); err != nil {
+		return nil, err
+	}
+	if x.Limited, err = x.readCap(ctx); err != nil {
+		return nil, err
+	}
+	found = &visit.Rows{Through: x.Stored.Ingested, Newest: x.Stored.Newest, Outliers: x.Outliers, Cap: x.Limited}
+	s := x.sums()
+	if x.Dimension != "" {
+		if s.top, err = x.readTop(ctx); err != nil {
+			return nil, err
+		}
+	}
+	reading, both := errgroup.WithContext(ctx)
+	goals := x.sums()
+	goals.top = s.top
+	reading.Go(func() error { return s.readVisitors(both) })
+	reading.Go(func() error { return goals.readGoals(both) })
+	if err := reading.Wait(); err != nil {
+		return nil, err
+	}
+	s.merge(goals)
+	found.Whole, found.Cells = s.rows()
+	if x.Interval != "" {
+		found.Steps, err = x.readSteps(ctx)
+	}
+	return found, err
+}
+
+// ReadGoals reads the rows of the report for each of several goals. Visitors are read
+// once. Goal 0 has the goal events of all goals. The plan must have no dimension, no
+// series, no z-score and no cap.
+func (x Source) ReadGoals(ctx context.Context, goals []int64) (found map[int64]*visit.Rows, declined string, err error) {
+	if x.Dimension != "" || x.Interval != "" || x.Filters.ZScore != 0 || x.Cap != nil {
+		return nil, "goals are read one by one", nil
+	}
+	err = x.atOnePosition(ctx, func() error {
+		visitors := x.sums()
+		if err := visitors.readVisitors(ctx); err != nil {
+			return err
+		}
+		found = map[int64]*visit.Rows{}
+		for _, goal := range goals {
+			of, p := *x.Execution, *x.Plan
+			if p.Goal = nil; goal != 0 {
+				p.Goal = &catalogue.Goal{ID: goal}
+			}
+			of.Plan = &p
+			s := Source{&of, x.Position}.sums()
+			if err := s.readGoals(ctx); err != nil {
+				return err
+			}
+			s.merge(visitors)
+			rows := &visit.Rows{Through: x.Stored.Ingested, Newest: x.Stored.Newest}
+			rows.Whole, rows.Cells = s.rows()
+			found[goal] = rows
+		}
+		return nil
+	})
+	return found, "", err
+}
+
+// sums adds up the rows of a report.
+type sums struct {
+	Source
+	top []string // most frequent values of the dimension, in the order of their ranks
+	of  map[key]*visit.Moments
+}
+
+// key is the key of sums.
+type key struct {
+	bucket int64
+	rank   uint16 // of the value of the dimension, from 1; 0: another value, or no dimension
+	visit.Segment
+}
+
+func (x Source) sums() *sums { return &sums{Source: x, of: map[key]*visit.Moments{}} }
+
+func (s *sums) merge(o *sums) {
+	for at, m := range o.of {
+		visit.AddTo(s.of, at, m)
+	}
+}
+
+// add adds the moments of rows with a variation, or subtracts them if the rows cancel others.
+// Events that do not count have no variation.
+func (s *sums) add(variation string, at key, m *visit.Moments) error {
+	variation, cancelling := strings.CutSuffix(variation, cancels)
+	if variation == "" {
+		return nil
+	}
+	variation, at.MultiExposed = strings.CutSuffix(variation, fold.MultiExposed)
+	var err error
+	if at.VariationID, err = strconv.ParseInt(variation, 10, 64); err != nil {
+		return fmt.Errorf("facts: variation %q: %w", variation, err)
+	}
+	if s.of[at] == nil {
+		none := visit.NoMoments()
+		s.of[at] = &none
+	}
+	if cancelling {
+		s.of[at].Subtract(m)
+	} else {
+		*s.of[at] = s.of[at].Merge(*m)
+	}
+	return nil
+}
+
+// run runs a statement and calls add for each row.
+func (s *sums) run(ctx context.Context, file string, add func(driver.Rows) error) error {
+	q, slots := s.query()
+	if err := s.render(q, file, slots); err != nil {
+		return err
+	}
+	return s.Store.Each(ctx, q, add)
+}
+
+func (s *sums) readVisitors(ctx context.Context) error {
+	return s.run(ctx, "visitors.sql", func(row driver.Rows) error {
+		var variation string
+		var at key
+		m := visit.NoMoments()
+		to := []any{&variation, &at.ExposedBefore, &at.rank, &m.Visitors, &m.SinceShares, &m.Recent, &m.Views}
+		if err := row.Scan(append(to, actions(&m)[:len(row.Columns())-len(to)]...)...); err != nil {
+			return err
+		}
+		return s.add(variation, at, &m)
+	})
+}
+
+// actions returns where to scan the columns of the events of widgets.
+func actions(m *visit.Moments) []any {
+	return []any{&m.Clicks, &m.Submits, &m.Completions, &m.Conversions, &m.Contacts, &m.Completed, &m.Conversion}
+}
+
+func (s *sums) readGoals(ctx context.Context) error {
+	file := "goals.sql"
+	if !s.isEveryEvent() {
+		file = "converted.sql"
+	}
+	return s.run(ctx, file, s.addGoals)
+}
+
+func (s *sums) addGoals(row driver.Rows) error {
+	var variation string
+	var at key
+	var goals, goalsSquares int64
+	m := visit.NoMoments()
+	to := []any{&variation, &at.bucket, &at.rank, &m.Converted, &goals, &goalsSquares}
+	amount := func(a *visit.Amounts) { to = append(to, a.Sum, a.Squares, &a.Nonzero, &a.Negative) }
+	amount(&m.Value)
+	to = append(to, m.ValueGoals)
+	amount(&m.Profit)
+	amount(&m.ExtraValue)
+	var excess source.ScannedExcess
+	if err := row.Scan(append(to, excess.Targets(row)...)...); err != nil {
+		return err
+	}
+	m.Goals = stats.Sums{Sum: big.NewInt(goals), Squares: big.NewInt(goalsSquares)}
+	m.Excess = excess.Excess()
+	return s.add(variation, at, &m)
+}
+
+// readSteps returns what each bucket of the series adds, before the removal of outliers.
+func (x Source) readSteps(ctx context.Context) ([]visit.Step, error) {
+	x.Execution = x.WithoutOutliers()
+	s := x.sums()
+	err := s.run(ctx, "visitor_steps.sql", func(row driver.Rows) error {
+		var variation string
+		var at key
+		m := visit.NoMoments()
+		if err := row.Scan(append([]any{&variation, &at.bucket, &m.Visitors, &m.Views}, actions(&m)...)...); err != nil {
+			return err
+		}
+		return s.add(variation, at, &m)
+	})
+	if err != nil {
+		return nil, err
+	}
+	q, slots := s.query()
+	slots.Series, slots.Numbered = true, !s.isEveryEvent()
+	slots.Bucket = "toInt64(intDiv(toUnixTimestamp64Milli(first_time) + toInt64(since_ms) + {shift:Int64}, {width:Int64}))"
+	if slots.Numbered {
+		slots.Bucket = "toInt64(intDiv(toInt64(at_ms) + {shift:Int64}, {width:Int64}))"
+	}
+	if err := s.render(q, "goals.sql", slots); err != nil {
+		return nil, err
+	}
+	if err := s.Store.Each(ctx, q, s.addGoals); err != nil {
+		return nil, err
+	}
+	var steps []visit.Step
+	for at, m := range s.of {
+		if !m.IsEmpty() {
+			steps = append(steps, visit.Step{Bucket: at.bucket, Row: visit.Row{Segment: at.Segment, Moments: *m}})
+		}
+	}
+	slices.SortFunc(steps, func(a, b visit.Step) int { return cmp.Compare(a.Bucket, b.Bucket) })
+	return steps, nil
+}
+
+// readTop returns the most frequent values of the dimension.
+func (x Source) readTop(ctx context.Context) ([]string, error) {
+	q, slots := x.sums().query()
+	q.Params = append(q.Params, source.Param{Name: "most", Value: uint32(x.Top)}) //nolint:gosec // few
+	if err := x.render(q, "top.sql", slots); err != nil {
+		return nil, err
+	}
+	values := []string{}
+	return values, x.Store.Each(ctx, q, func(row driver.Rows) error {
+		var value string
+		var visitors int64
+		err := row.Scan(&value, &visitors)
+		values = append(values, value)
+		return err
+	})
+}
+
+// readOutliers returns the bounds of the requested z-score, or nil if there is none.
+func (x Source) readOutliers(ctx context.Context) (*visit.Outliers, error) {
+	if x.Filters.ZScore == 0 {
+		return nil, nil
+	}
+	x.Execution = x.WithoutOutliers()
+	var n int64
+	var sum, squares big.Int
+	if err := x.eachCompared(ctx, "outliers.sql", func(row driver.Rows) error { return row.Scan(&n, &sum, &squares) }); err != nil {
+		return nil, err
+	}
+	return visit.NewOutliers(n, &sum, &squares, x.Filters.ZScore), nil
+}
+
+// readCap returns the limit of the cap of the report, or nil if there is none. Filters
+// of visitors do not restrict a percentile.
+func (x Source) readCap(ctx context.Context) (*visit.Cap, error) {
+	switch {
+	case x.Cap == nil || x.Limited != nil:
+		return x.Limited, nil
+	case x.Cap.Percentile == 0:
+		return visit.NewCap(*x.Cap, nil), nil
+	}
+	all := *x.Execution
+	all.Plan = x.OfAll()
+	x.Execution = &all
+	var totals []int64
+	if err := x.eachCompared(ctx, "totals.sql", func(row driver.Rows) error { return row.Scan(&totals) }); err != nil {
+		return nil, err
+	}
+	return visit.NewCap(*x.Cap, totals), nil
+}
+
+// eachCompared runs a statement about the counted goal events of the visitors of the declared
+// variations.
+func (x Source) eachCompared(ctx context.Context, file string, scan func(driver.Rows) error) error {
+	q, slots := x.sums().query()
+	var variations []string
+	for _, v := range x.Variations {
+		variations = append(variations, fold.VariationOf(v.ID, false))
+		if x.MultipleExposures == catalogue.FirstVariation {
+			variations = append(variations, fold.VariationOf(v.ID, true))
+		}
+	}
+	q.Params = append(q.Params, source.Param{Name: "variations", Value: variations})
+	if err := x.render(q, file, slots); err != nil {
+		return err
+	}
+	return x.Store.Each(ctx, q, scan)
+}
+
+// slots are the slots of the files of sql/ that reports use.
+type slots struct {
+	source.Slots
+	From, To    bool          // whether the window starts, and ends before the newest event
+	Shares      bool          // some visitors were exposed before the current shares took effect
+	Counts      []source.Expr // of a visitor: columns with the events until the end of the window
+	Rank        source.Expr   // of the value of the dimension
+	ByDimension bool
+	OneGoal     bool        // events of one goal count, {goal_id}
+	Series      bool        // group by the bucket
+	Bucket      source.Expr // of a goal event
+	Numbered    bool        // number the counted events of each visitor again
+}
+
+// isEveryEvent reports whether every event of one goal counts, so that the sums in
+// the rows are those of the report.
+func (x Source) isEveryEvent() bool {
+	return x.Goal != nil && x.Filters.GoalValue == nil && x.Outliers == nil
+}
+
+// endsEarly reports whether the window excludes events at its end.
+func (x Source) endsEarly() bool {
+	return !x.Filters.To.IsZero() && !x.Filters.To.After(x.Stored.Newest)
+}
+
+func (x Source) render(q *source.Query, file string, s slots) error {
+	return q.RenderFrom(reportTemplates, file, s)
+}
+
+// query returns the parameters and slots of all statements of the report.
+func (s *sums) query() (*source.Query, slots) {
+	p := s.Plan
+	q := &source.Query{Params: source.SubjectParams(p.Subject)}
+	param := func(name string, value any) { q.Params = append(q.Params, source.Param{Name: name, Value: value}) }
+	slot := slots{
+		Slots: source.Slots{Filters: "true", Goals: "true", Widget: p.Subject.Kind == schema.SubjectWidget},
+		From:  !p.Filters.From.IsZero(), To: s.endsEarly(), Shares: p.SharesSince.After(plan.OpenFrom), OneGoal: p.Goal != nil,
+		Rank: "toUInt16(0)", Bucket: "toInt64(0)",
+	}
+	q.VisitorFilters(&p.Filters, &slot.Slots)
+	q.ValueFilters(s.Execution, &slot.Slots)
+	slot.Goals = source.Expr(strings.TrimPrefix(string(slot.Goals), "true AND "))
+	if s.Limited != nil {
+		q.Capped(s.Limited.Limit, &slot.Slots)
+	}
+	if p.Goal != nil {
+		param("goal_id", p.Goal.ID)
+	}
+	if slot.From {
+		param("from_ms", p.From().UnixMilli())
+	}
+	if slot.To {
+		param("to_ms", p.To().UnixMilli())
+	}
+	if slot.Shares {
+		param("shares_since", p.SharesSince.UnixMilli())
+	}
+	recentFrom, recentTo := plan.Recent(s.Stored.Ingested)
+	param("recent_from", recentFrom.Format(time.DateOnly))
+	param("recent_to", recentTo.Format(time.DateOnly))
+	if p.Interval != "" {
+		width, shift := p.Interval.Grid()
+		param("width", width.Milliseconds())
+		param("shift", shift.Milliseconds())
+	}
+	if p.Dimension != "" {
+		slot.Dimension = source.Columns[string(p.Dimension)]
+	}
+	if len(s.top) > 0 {
+		ranks := make([]uint16, len(s.top))
+		for i := range ranks {
+			ranks[i] = uint16(i + 1) //nolint:gosec // few
+		}
+		param("top", s.top)
+		param("ranks", ranks)
+		slot.ByDimension, slot.Rank = true, "transform(toString("+slot.Dimension+"), {top:Array(String)}, {ranks:Array(UInt16)}, toUInt16(0))"
+	}
+	for i, column := range []string{"views", "clicks", "submits", "completions", "conversions", "contacts"} {
+		counted := fmt.Sprintf("arrayCount((ms, kind) -> kind = %d AND toUnixTimestamp64Milli(first_time) + ms < {to_ms:Int64}, later_ms, later_kinds)", i+int(visit.View))
+		if column == "views" {
+			counted = "1 + " + counted // the first view
+		}
+		slot.Counts = append(slot.Counts, source.Expr(fmt.Sprintf("toUInt32(%s) AS %s", counted, column)))
+	}
+	return q, slot
+}
+
+// rows returns the segments with visitors, and those of the breakdown.
+func (s *sums) rows() (whole, cells []visit.Row) {
+	merged, ranked := map[visit.Segment]*visit.Moments{}, map[visit.Segment]*visit.Moments{}
+	for at, m := range s.of {
+		visit.AddTo(merged, at.Segment, m)
+		if at.rank != 0 {
+			at.Dimension = s.top[at.rank-1]
+			visit.AddTo(ranked, at.Segment, m)
+		}
+	}
+	whole = sorted(merged)
+	if s.top == nil {
+		return whole, whole
+	}
+	return whole, visit.WithOthers(sorted(ranked), whole, s.Top)
+}
+
+func sorted(of map[visit.Segment]*visit.Moments) []visit.Row {
+	rows := []visit.Row{}
+	for _, at := range slices.SortedFunc(maps.Keys(of), func(a, b visit.Segment) int {
+		return cmp.Or(cmp.Compare(a.VariationID, b.VariationID), cmp.Compare(a.Dimension, b.Dimension))
+	}) {
+		if of[at].Visitors != 0 {
+			rows = append(rows, visit.Row{Segment: at, Moments: *of[at]})
+		}
+	}
+	return rows
+}

@@ -1,0 +1,13 @@
+{{template "subject.sql"}}
+    AND grain = 'goal'
+    {{- if .OneGoal}}
+    AND goal_id = {goal_id:Int64}
+    {{- end}}
+    AND ({{.Goals}})
+    AND ({{.Filters}})
+    {{- if .From}}
+    AND toUnixTimestamp64Milli(first_time) >= {from_ms:Int64}
+    {{- end}}
+    {{- if .To}}
+    AND toUnixTimestamp64Milli(first_time) + since_ms < {to_ms:Int64}
+    {{- end}}

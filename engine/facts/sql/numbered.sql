@@ -1,0 +1,31 @@
+live AS (  -- one row per counted goal event that is not cancelled
+        SELECT
+            visitor_id,
+            trimRight(variation, '-')                       AS of_variation,
+            goal_id,
+            toUnixTimestamp64Milli(first_time) + since_ms   AS at_ms,
+            number                                          AS of_goal,
+            value,
+            profit,
+            extra_value,
+            sum(toInt64(sign))                              AS copies
+        FROM facts
+        WHERE {{template "goals_where.sql" .}}
+        GROUP BY visitor_id, of_variation, goal_id, at_ms, of_goal, value, profit, extra_value
+        HAVING copies != 0
+    ),
+    numbered AS (  -- the same rows: number of the event among all counted events of the visitor, and sums over the earlier ones
+        SELECT
+            of_variation                                    AS variation,
+            at_ms,
+            copies,
+            row_number() OVER of_visitor                    AS number,
+            value,
+            profit,
+            extra_value,
+            sum(value) OVER of_visitor - value              AS value_before,
+            sum(profit) OVER of_visitor - profit            AS profit_before,
+            sum(extra_value) OVER of_visitor - extra_value  AS extra_value_before
+        FROM live
+        WINDOW of_visitor AS (PARTITION BY visitor_id ORDER BY at_ms, goal_id, of_goal ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+    )

@@ -1,0 +1,9 @@
+-- one row: number, sum and sum of squares of the values of all counted goal events of some variations
+SELECT
+    sum(toInt64(sign)),
+    sum(toInt128(sign) * value),
+    sum(toInt128(sign) * value * value)
+FROM facts
+WHERE {{template "goals_where.sql" .}}
+    AND trimRight(variation, '-') IN {variations:Array(String)}
+SETTINGS compile_expressions = 0, compile_aggregate_expressions = 0

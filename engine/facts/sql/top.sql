@@ -1,0 +1,18 @@
+-- one row per dimension value, by visitors first exposed in the window, in descending order
+SELECT
+    toString({{.Dimension}})                                AS dimension,
+    sum(toInt64(sign))                                      AS visitors
+FROM facts
+WHERE {{template "visitors_where.sql" .}}
+    AND variation NOT IN ('', '-')
+    {{- if .To}}
+    AND toUnixTimestamp64Milli(first_time) < {to_ms:Int64}
+    {{- end}}
+    {{- if .From}}
+    AND toUnixTimestamp64Milli(first_time) >= {from_ms:Int64}
+    {{- end}}
+GROUP BY dimension
+HAVING visitors > 0
+ORDER BY visitors DESC, dimension
+LIMIT {most:UInt32}
+SETTINGS compile_expressions = 0, compile_aggregate_expressions = 0, compile_sort_description = 0

@@ -1,0 +1,46 @@
+WITH
+    seen AS (  -- one row per event that counts, except goals: its time and kind, and its number among the visitor's events of the kind
+        SELECT
+            variation,
+            {{- if .Widget}}
+            arrayJoin(arrayMap(
+                (ms, kind, number) -> (toUnixTimestamp64Milli(first_time) + ms, kind, number),
+                arrayPushFront(later_ms, 0),
+                arrayPushFront(later_kinds, 1) AS kinds,
+                arrayEnumerateUniq(kinds)
+            ))                                              AS e
+            {{- else}}
+            arrayJoin(arrayPushFront(
+                arrayMap(ms -> (toUnixTimestamp64Milli(first_time) + ms, 1, 2), arrayFilter((ms, kind) -> kind = 1, later_ms, later_kinds)),
+                (toUnixTimestamp64Milli(first_time), 1, 1)
+            ))                                              AS e
+            {{- end}}
+        FROM facts
+        WHERE {{template "visitors_where.sql" .}}
+            {{- if .From}}
+            AND toUnixTimestamp64Milli(first_time) >= {from_ms:Int64}
+            {{- end}}
+            {{- if .To}}
+            AND toUnixTimestamp64Milli(first_time) < {to_ms:Int64}
+            {{- end}}
+    )
+-- one row per variation and bucket: what the bucket adds to the sums
+SELECT
+    variation,
+    toInt64(intDiv(e.1 + {shift:Int64}, {width:Int64}))     AS bucket,
+    toInt64(countIf(e.2 = 1 AND e.3 = 1))                   AS visitors,
+    toInt64(countIf(e.2 = 1))                               AS views,
+    toInt64(countIf(e.2 = 2))                               AS clicks,
+    toInt64(countIf(e.2 = 3))                               AS submits,
+    toInt64(countIf(e.2 = 4))                               AS completions,
+    toInt64(countIf(e.2 = 5))                               AS conversions,
+    toInt64(countIf(e.2 = 6))                               AS contacts,
+    toInt64(countIf(e.2 = 4 AND e.3 = 1))                   AS completed_visitors,
+    toInt64(countIf(e.2 = 5 AND e.3 = 1))                   AS conversion_visitors
+FROM seen
+WHERE e.2 {{if .Widget}}<= 6{{else}}= 1{{end}}
+{{- if .To}}
+    AND e.1 < {to_ms:Int64}
+{{- end}}
+GROUP BY variation, bucket
+SETTINGS compile_expressions = 0, compile_aggregate_expressions = 0

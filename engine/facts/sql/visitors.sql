@@ -1,0 +1,45 @@
+-- one row per variation, whether the visitor was exposed before the window, and rank of the dimension value: sums over
+-- its visitors
+SELECT
+    variation,
+    {{if .From}}toUnixTimestamp64Milli(first_time) < {from_ms:Int64}{{else}}false{{end}} AS exposed_before,
+    {{.Rank}}                                               AS rank,
+    toInt64(count())                                        AS visitors,
+    {{if .Shares}}toInt64(countIf(toUnixTimestamp64Milli(first_time) >= {shares_since:Int64})){{else}}visitors{{end}} AS visitors_since_shares,
+    toInt64(sum(first_day >= {recent_from:Date32} AND first_day < {recent_to:Date32})) AS visitors_recent,
+    toInt64(sum(views))                                     AS all_views
+{{- if .Widget}},
+    toInt64(sum(clicks)), toInt64(sum(submits)), toInt64(sum(completions)), toInt64(sum(conversions)), toInt64(sum(contacts)),
+    toInt64(countIf(completions > 0))                       AS completed_visitors,
+    toInt64(countIf(conversions > 0))                       AS conversion_visitors
+{{- end}}
+FROM {{if .To}}(
+    -- one row per visitor without events after the window
+    SELECT *, first_day
+    FROM facts
+    WHERE {{template "visitors_where.sql" .}}
+        AND toUnixTimestamp64Milli(first_time) + since_ms < {to_ms:Int64}
+        {{- if .From}}
+        AND toUnixTimestamp64Milli(first_time) + since_ms >= {from_ms:Int64}
+        {{- end}}
+    UNION ALL
+    -- one row per other visitor exposed before the end of the window: counts until the end
+    SELECT * REPLACE (
+{{- range $i, $count := .Counts}}{{if $i}},{{end}}
+            {{$count}}
+{{- end}}
+        ), first_day
+    FROM facts
+    WHERE {{template "visitors_where.sql" .}}
+        AND toUnixTimestamp64Milli(first_time) < {to_ms:Int64}
+        AND toUnixTimestamp64Milli(first_time) + since_ms >= {to_ms:Int64}
+        {{- if .From}}
+        AND (toUnixTimestamp64Milli(first_time) >= {from_ms:Int64} OR arrayExists(ms -> toUnixTimestamp64Milli(first_time) + ms BETWEEN {from_ms:Int64} AND {to_ms:Int64} - 1, later_ms))
+        {{- end}}
+){{else}}facts
+WHERE {{template "visitors_where.sql" .}}
+    {{- if .From}}
+    AND toUnixTimestamp64Milli(first_time) + since_ms >= {from_ms:Int64}
+    {{- end}}{{end}}
+GROUP BY variation{{if .From}}, exposed_before{{end}}{{if .ByDimension}}, rank{{end}}
+SETTINGS compile_expressions = 0, compile_aggregate_expressions = 0 -- compiling takes longer than most of these statements

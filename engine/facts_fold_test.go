@@ -28,7 +28,7 @@ func insertFacts(t *testing.T, conn driver.Conn, events []schema.Event) factsOf 
 	if err := schema.CreateFacts(t.Context(), conn); err != nil {
 		fatal(t, err)
 	}
-	r := facts.NewRefresher(conn)
+	r := facts.NewRefresher(conn, true)
 	var of factsOf
 	for _, half := range [][]schema.Event{events[:len(events)/2], events[len(events)/2:]} {
 		if len(half) == 0 {

@@ -1,7 +1,10 @@
 package facts_test
 
 import (
-	"slices"
+	"context"
+	"fmt"
+	"os"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -9,8 +12,12 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"lifthouse/engine/facts"
+	"lifthouse/engine/plan"
+	"lifthouse/engine/query"
+	"lifthouse/engine/source"
 	"lifthouse/loadgen/population"
 	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
 	"lifthouse/schema/schematest"
 )
 
@@ -21,40 +28,256 @@ func cpu() time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// sendCampaign stores the events of a campaign with some visitors.
-func sendCampaign(b *testing.B, conn driver.Conn, campaign int64, visitors int) (events int) {
-	b.Helper()
-	simulated := population.SimpleCampaign{
-		WebsiteID: 1, CampaignID: campaign, GoalID: 3, Visitors: visitors, Start: time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC), Days: 28, MultipleExposures: 0.01, Seed: 1,
+var campaignStart = time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
+
+// simulated returns a simulated campaign.
+func simulated(campaign int64, visitors int) *population.SimpleCampaign {
+	return &population.SimpleCampaign{
+		WebsiteID: 1, CampaignID: campaign, GoalID: 3, Visitors: visitors, Start: campaignStart, Days: 28, MultipleExposures: 0.01, Seed: uint64(campaign),
 		Variations: []population.SimpleVariation{{ID: 0, Share: 50, ConversionRate: 0.06, MeanValue: 50}, {ID: 1, Share: 50, ConversionRate: 0.066, MeanValue: 50}},
 	}
-	accepted := time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
-	all := slices.Collect(simulated.Events())
-	for part := range slices.Chunk(all, 100_000) {
-		accepted = accepted.Add(time.Millisecond)
-		if err := schema.InsertSent(b.Context(), conn, part, accepted); err != nil {
-			b.Fatal(err)
-		}
-	}
-	return len(all)
 }
 
-// BenchmarkRefresh measures the CPU time of refreshes: of a million events, of one event, and of a thousand.
-func BenchmarkRefresh(b *testing.B) {
+// sendCampaign stores the events of a campaign with some visitors.
+func sendCampaign(b *testing.B, conn driver.Conn, accepted *time.Time, campaign int64, visitors int) (events int) {
+	b.Helper()
+	part := make([]schema.Event, 0, 100_000)
+	send := func() {
+		*accepted = accepted.Add(time.Millisecond)
+		if err := schema.InsertSent(b.Context(), conn, part, *accepted); err != nil {
+			b.Fatal(err)
+		}
+		events += len(part)
+		part = part[:0]
+	}
+	for e := range simulated(campaign, visitors).Events() {
+		if part = append(part, e); len(part) == cap(part) {
+			send()
+		}
+	}
+	send()
+	return events
+}
+
+// BenchmarkFacts measures the CPU time of refreshes and of reports.
+func BenchmarkFacts(b *testing.B) {
+	large := 330_000
+	if n, err := strconv.Atoi(os.Getenv("LIFTHOUSE_BENCH_VISITORS")); err == nil {
+		large = n
+	}
 	conn := schematest.Empty(b)
 	if err := schema.CreateFacts(b.Context(), conn); err != nil {
 		b.Fatal(err)
 	}
-	started := cpu()
-	events := sendCampaign(b, conn, 12, 330_000)
-	b.Logf("insert of %d events: %.1f s of CPU", events, (cpu() - started).Seconds())
-	r := facts.NewRefresher(conn)
-	b.Run("all", func(b *testing.B) {
-		started, began := cpu(), time.Now()
-		if _, err := r.Refresh(b.Context()); err != nil {
+	accepted := campaignStart.AddDate(0, 0, 28)
+	started, began := cpu(), time.Now()
+	events := sendCampaign(b, conn, &accepted, 12, large) + sendCampaign(b, conn, &accepted, 13, 10_000)
+	b.Logf("insert of %d events: %.1f s of CPU, %.0f events/s", events, (cpu() - started).Seconds(), float64(events)/time.Since(began).Seconds())
+	r := facts.NewRefresher(conn, true)
+	started, began = cpu(), time.Now()
+	if _, err := r.Refresh(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	b.Logf("refresh of all: %.1f s of CPU a million events, %.0f events/s", (cpu()-started).Seconds()*1e6/float64(events), float64(events)/time.Since(began).Seconds())
+	awaitMerges(b, conn)
+	b.Run("nothing", func(b *testing.B) {
+		started := cpu()
+		n := 0
+		for b.Loop() {
+			if err := conn.Exec(b.Context(), "SELECT 1"); err != nil {
+				b.Fatal(err)
+			}
+			n++
+		}
+		b.ReportMetric((cpu()-started).Seconds()*1000/float64(n), "cpu-ms")
+	})
+	for _, n := range []int{1, 100, 1000, 10_000} {
+		b.Run(fmt.Sprint("refresh/", n), func(b *testing.B) { benchRefresh(b, conn, r, &accepted, large, n) })
+	}
+	awaitMerges(b, conn)
+	for _, campaign := range []int64{12, 13} {
+		for _, q := range questions() {
+			b.Run(fmt.Sprint("report/", campaign, "/", q.name), func(b *testing.B) { benchReport(b, conn, campaign, map[int64]int64{12: int64(large), 13: 10_000}[campaign], q.request) })
+		}
+	}
+}
+
+// awaitMerges waits until no parts are being merged.
+func awaitMerges(b *testing.B, conn driver.Conn) {
+	b.Helper()
+	for running := uint64(1); running > 0; {
+		if err := conn.QueryRow(b.Context(), "SELECT count() FROM system.merges").Scan(&running); err != nil {
 			b.Fatal(err)
 		}
-		b.ReportMetric((cpu()-started).Seconds()*1e6/float64(events), "cpu-s/M-events")
-		b.ReportMetric(float64(events)/time.Since(began).Seconds(), "events/s")
-	})
+		time.Sleep(200 * time.Millisecond)
+	}
+}
+
+// benchRefresh refreshes after some events of known visitors.
+func benchRefresh(b *testing.B, conn driver.Conn, r *facts.Refresher, accepted *time.Time, visitors, n int) {
+	b.Helper()
+	var used, inserting time.Duration
+	var refreshes int
+	for b.Loop() {
+		*accepted = accepted.Add(time.Millisecond)
+		var events []schema.Event
+		var touched []facts.Visitor
+		for e := range simulated(12, visitors).Events() {
+			if e.Kind == schema.KindView {
+				e.EventID ^= uint64(accepted.UnixMilli()) * 0x9e3779b97f4a7c15
+				e.Time = e.Time.Add(time.Hour)
+				events, touched = append(events, e), append(touched, facts.Visitor{Website: e.WebsiteID, ID: e.VisitorID})
+			}
+			if len(events) == n {
+				break
+			}
+		}
+		started := cpu()
+		if err := schema.InsertSent(b.Context(), conn, events, *accepted); err != nil {
+			b.Fatal(err)
+		}
+		inserting += cpu() - started
+		started = cpu()
+		if _, err := r.RefreshVisitors(b.Context(), touched, accepted.UnixMilli()); err != nil {
+			b.Fatal(err)
+		}
+		used += cpu() - started
+		refreshes++
+	}
+	b.ReportMetric(used.Seconds()*1000/float64(refreshes), "cpu-ms/refresh")
+	b.ReportMetric(inserting.Seconds()*1000/float64(refreshes), "cpu-ms/insert")
+}
+
+type question struct {
+	name    string
+	request query.Request
+}
+
+func questions() []question {
+	base := query.Request{Operation: query.CampaignResults, AccountID: 1, GoalID: 3, Metric: query.GoalConversionRate}
+	with := func(name string, change func(*query.Request)) question {
+		r := base
+		change(&r)
+		return question{name, r}
+	}
+	capped, err := schema.ParseCap("p99")
+	if err != nil {
+		panic(err)
+	}
+	return []question{
+		with("all", func(*query.Request) {}),
+		with("mobile", func(r *query.Request) {
+			r.Filters.Lists = []query.ListFilter{{Attribute: "device", Values: []string{"mobile"}}}
+		}),
+		with("two filters", func(r *query.Request) {
+			r.Filters.Lists = []query.ListFilter{{Attribute: "device", Values: []string{"mobile"}}, {Attribute: "country", Values: []string{"DE", "FR"}}}
+		}),
+		with("by device", func(r *query.Request) { r.Dimension = "device" }),
+		with("by city", func(r *query.Request) { r.Dimension = "city" }),
+		with("first week", func(r *query.Request) { r.Filters.To = campaignStart.AddDate(0, 0, 7) }),
+		with("second week", func(r *query.Request) {
+			r.Filters.From, r.Filters.To = campaignStart.AddDate(0, 0, 7), campaignStart.AddDate(0, 0, 14)
+		}),
+		with("z-score", func(r *query.Request) { r.Filters.ZScore = 3 }),
+		with("cap", func(r *query.Request) { r.Cap = &capped }),
+		with("all goals", func(r *query.Request) { r.GoalID = 0 }),
+		with("by day", func(r *query.Request) { r.Interval = "day" }),
+	}
+}
+
+func benchReport(b *testing.B, conn driver.Conn, campaign, visitors int64, r query.Request) {
+	b.Helper()
+	r.SubjectID = campaign
+	owned := &catalogue.Owned{
+		Websites: map[int64]catalogue.Website{1: {ID: 1}}, Goals: map[int64]catalogue.Goal{3: {ID: 3, WebsiteID: 1, Name: "Purchase"}},
+		Campaigns: map[int64]catalogue.LiveCampaign{campaign: {Campaign: catalogue.Campaign{
+			ID: campaign, WebsiteID: 1, Name: "c", Type: "experiment", TargetMode: "live", Methodology: catalogue.Frequentist,
+			ControlShare: 50, SignificanceLevel: 95, Power: 80, MDE: 20, Variations: []catalogue.Variation{{ID: 1, Name: "v", Share: 50}},
+		}}},
+	}
+	p, err := plan.New(r, owned)
+	if err != nil {
+		b.Fatal(err)
+	}
+	x := &source.Execution{
+		Plan: p, Store: &source.Store{Conn: conn, Limits: source.DefaultLimits},
+		Stored: source.Stored{Ingested: campaignStart.AddDate(0, 0, 28), Newest: campaignStart.AddDate(0, 0, 28), Visitors: visitors},
+	}
+	var used time.Duration
+	reports := 0
+	for b.Loop() {
+		started := cpu()
+		if _, _, err := (facts.Source{Execution: x, Position: func(context.Context) (facts.Position, error) { return facts.Position{}, nil }}).Read(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+		used += cpu() - started
+		reports++
+	}
+	b.ReportMetric(used.Seconds()*1000/float64(reports), "cpu-ms/report")
+}
+
+// BenchmarkTrickle measures one event a second, a refresh and a report every five seconds, for as many
+// seconds as there are iterations. Report its CPU time per second.
+func BenchmarkTrickle(b *testing.B) {
+	visitors := 330_000
+	if n, err := strconv.Atoi(os.Getenv("LIFTHOUSE_BENCH_VISITORS")); err == nil {
+		visitors = n
+	}
+	conn := schematest.Empty(b)
+	if err := schema.CreateFacts(b.Context(), conn); err != nil {
+		b.Fatal(err)
+	}
+	accepted := campaignStart.AddDate(0, 0, 28)
+	sendCampaign(b, conn, &accepted, 12, visitors)
+	r := facts.NewRefresher(conn, true)
+	if _, err := r.Refresh(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	awaitMerges(b, conn)
+	idle, seconds := cpu(), 10
+	time.Sleep(time.Duration(seconds) * time.Second)
+	b.ReportMetric((cpu()-idle).Seconds()*100/float64(seconds), "idle-%")
+	var inserting, refreshing time.Duration
+	started, n := cpu(), 0
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	next := make(chan schema.Event)
+	go func() {
+		for e := range simulated(12, visitors).Events() {
+			if e.Kind == schema.KindView && e.VisitorID%97 == 0 {
+				select {
+				case next <- e:
+				case <-b.Context().Done():
+					return
+				}
+			}
+		}
+	}()
+	var touched []facts.Visitor
+	for b.Loop() {
+		<-tick.C
+		n++
+		at := cpu()
+		accepted = accepted.Add(time.Second)
+		e := <-next
+		e.EventID, e.Time = e.EventID+uint64(n), e.Time.Add(time.Hour)
+		if err := schema.InsertSent(b.Context(), conn, []schema.Event{e}, accepted); err != nil {
+			b.Fatal(err)
+		}
+		inserting += cpu() - at
+		if touched = append(touched, facts.Visitor{Website: e.WebsiteID, ID: e.VisitorID}); n%5 == 0 {
+			at = cpu()
+			if _, err := r.RefreshVisitors(b.Context(), touched, accepted.UnixMilli()); err != nil {
+				b.Fatal(err)
+			}
+			touched = nil
+			refreshing += cpu() - at
+		}
+	}
+	b.ReportMetric((cpu()-started).Seconds()*100/float64(n), "cpu-%")
+	b.ReportMetric(inserting.Seconds()*1000/float64(n), "cpu-ms/insert")
+	b.ReportMetric(refreshing.Seconds()*1000/float64(max(n/5, 1)), "cpu-ms/refresh")
+	var parts, sent uint64
+	_ = conn.QueryRow(b.Context(), "SELECT countIf(table = 'facts'), countIf(table = 'sent_events') FROM system.parts WHERE active AND database = currentDatabase()").Scan(&parts, &sent)
+	b.Logf("%d parts of facts, %d of events", parts, sent)
 }

@@ -14,10 +14,11 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"lifthouse/engine/fold"
+	"lifthouse/engine/plan"
 	"lifthouse/schema"
 )
 
-var insertFacts = "INSERT INTO facts (website_id, subject, subject_id, experiment_id, grain, goal_id, sign, variation, visitor_id, first_time, since_ms, number, " +
+var insertFacts = "INSERT INTO facts (section, website_id, subject, subject_id, experiment_id, grain, goal_id, sign, variation, visitor_id, first_time, since_ms, number, " +
 	"multi_exposed_at, seen, digest, views, clicks, submits, completions, conversions, contacts, later_ms, later_kinds, " +
 	"value, profit, extra_value, value_before, profit_before, extra_value_before, sums, " + strings.Join(fold.Attributes, ", ") + ")"
 
@@ -32,6 +33,21 @@ func oneBlock(refresh uint32) clickhouse.Settings {
 
 // grains are the values of the column grain.
 var grains = map[fold.Grain]string{fold.OfVisitor: "visitor", fold.OfGoal: "goal", fold.OfAll: "all", fold.OfDay: "day", fold.OfPosition: "position"}
+
+// section identifies all rows of a grain of a subject.
+type section struct {
+	plan.Subject
+	fold.Grain
+}
+
+// SectionOf returns the section of the rows of a grain of a subject. 64 bits suffice: of a million subjects, two have
+// the same section with a probability below 10^-6.
+func SectionOf(subject plan.Subject, grain fold.Grain) uint64 {
+	if grain == fold.OfPosition {
+		return 0
+	}
+	return schema.Hash(fmt.Sprintf("%d %s %d %d %s", subject.WebsiteID, subject.Kind, subject.ID, subject.ExperimentID, grains[grain]))
+}
 
 // cancels ends the variation of a row that cancels another one.
 const cancels = "-"
@@ -65,7 +81,15 @@ func insertChanges(ctx context.Context, conn driver.Conn, refresh uint32, change
 
 // columnsOf returns functions that return the values of the columns of insertFacts.
 func columnsOf(changes []fold.Change) []func() any {
+	sections := map[section]uint64{}
 	columns := []func() any{
+		valuesOf(changes, func(c *fold.Change) uint64 {
+			of := section{c.Subject, c.Grain}
+			if _, known := sections[of]; !known {
+				sections[of] = SectionOf(of.Subject, of.Grain)
+			}
+			return sections[of]
+		}),
 		valuesOf(changes, func(c *fold.Change) int64 { return c.Subject.WebsiteID }),
 		valuesOf(changes, func(c *fold.Change) string { return string(c.Subject.Kind) }),
 		valuesOf(changes, func(c *fold.Change) int64 { return c.Subject.ID }),
@@ -148,13 +172,4 @@ func attributeColumns(changes []fold.Change) []func() any {
 		columns[k] = func() any { return split[k] }
 	}
 	return columns
-}
-
-// cellRow returns the row of a cell.
-func cellRow(key *fold.CellKey, sums *fold.Sums) fold.Row {
-	const day = 24 * int64(time.Hour/time.Millisecond)
-	return fold.Row{
-		Subject: key.Subject, Grain: key.Grain, Goal: key.Goal, Variation: key.Variation, Visitor: schema.Hash(key.Variation),
-		First: key.First * day, Since: uint64(key.Day * day), Sums: sums, //nolint:gosec // not negative
-	}
 }

@@ -1,16 +1,15 @@
 package facts
 
 import (
+	"cmp"
 	"context"
 	"embed"
-	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"text/template"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
-	"github.com/ClickHouse/clickhouse-go/v2/ext"
-	"github.com/ClickHouse/clickhouse-go/v2/lib/column"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"lifthouse/engine/fold"
@@ -37,12 +36,15 @@ func statement(file, where string) string {
 }
 
 var (
+	lastAccepted    = statement("last_accepted.sql", "")
+	subjectsByDay   = statement("subjects_by_day.sql", "")
 	touchedVisitors = statement("touched.sql", "")
 	visitorEvents   = statement("events.sql", "")
 	madeOf          = statement("made_of.sql", "")
-	visitorRows     = statement("rows.sql", "grain IN ('visitor', 'goal') AND visitor_id IN (SELECT visitor_id FROM touched) AND (website_id, visitor_id) IN touched")
-	subjectRows     = statement("rows.sql", "website_id = {website_id:Int64} AND subject = {subject:String} AND subject_id = {subject_id:Int64} AND experiment_id = {experiment_id:Int64} AND grain IN ('visitor', 'goal')")
-	wantedCells     = statement("cells.sql", "(website_id, subject, subject_id, experiment_id, grain, goal_id) IN (SELECT website_id, subject, subject_id, experiment_id, grain, goal_id FROM wanted) AND toUnixTimestamp64Milli(first_time) IN (SELECT first_ms FROM wanted)")
+	visitorRows     = statement("rows.sql", "grain IN ('visitor', 'goal') AND website_id IN {websites:Array(Int64)} AND visitor_id IN {visitors:Array(UInt64)}")
+	subjectRows     = statement("rows.sql", "section IN {sections:Array(UInt64)}")
+	sectionCells    = statement("cells.sql", "section IN {sections:Array(UInt64)}")
+	dayCells        = statement("cells.sql", "section IN {sections:Array(UInt64)} AND goal_id IN {goals:Array(Int64)} AND toUnixTimestamp64Milli(first_time) IN {firsts:Array(Int64)}")
 )
 
 // Visitor identifies a visitor of a website.
@@ -55,75 +57,36 @@ type Visitor struct {
 // them, and one thread each leaves the other cores to reports.
 var reading = clickhouse.Settings{"max_threads": 1, "compile_expressions": 0, "compile_aggregate_expressions": 0, "compile_sort_description": 0}
 
-// withTable returns a context with an external table.
-func withTable(ctx context.Context, name string, columns ...tableColumn) (context.Context, error) {
-	definitions := make([]func(*ext.Table) error, len(columns))
-	for i, c := range columns {
-		definitions[i] = ext.Column(c.name, c.of)
-	}
-	table, err := ext.NewTable(name, definitions...)
-	if err != nil {
-		return nil, err
-	}
-	for i, c := range columns {
-		if _, err := table.Block().Columns[i].Append(c.values); err != nil {
-			return nil, fmt.Errorf("external table %s: %w", name, err)
+// visitorParams returns the parameters that select visitors. They also select visitors with the same ids
+// of the other websites, which is harmless.
+func visitorParams(visitors []Visitor) []any {
+	websites, ids := []int64{}, make([]uint64, len(visitors))
+	for i, v := range visitors {
+		if ids[i] = v.ID; !slices.Contains(websites, v.Website) {
+			websites = append(websites, v.Website)
 		}
 	}
-	return clickhouse.Context(ctx, clickhouse.WithSettings(reading), clickhouse.WithExternalTable(table)), nil
-}
-
-type tableColumn struct {
-	name   string
-	of     column.Type
-	values any // a slice with one value per row
-}
-
-// withTouched returns a context with the table touched.
-func withTouched(ctx context.Context, visitors []Visitor) (context.Context, error) {
-	websites, ids := make([]int64, len(visitors)), make([]uint64, len(visitors))
-	for i, v := range visitors {
-		websites[i], ids[i] = v.Website, v.ID
-	}
-	return withTable(ctx, "touched", tableColumn{"website_id", "Int64", websites}, tableColumn{"visitor_id", "UInt64", ids})
+	return []any{clickhouse.Named("websites", websites), clickhouse.Named("visitors", ids)}
 }
 
 // kindsOfSubjects are the kinds of subjects by their number in the column subject.
 var kindsOfSubjects = []schema.Subject{schema.SubjectNone, schema.SubjectCampaign, schema.SubjectWidget}
 
-// eachVisitor calls each with all events of each of the visitors that were accepted until a time, one
-// visitor after the other in the order of their keys. each must not keep the events.
-func eachVisitor(ctx context.Context, conn driver.Conn, visitors []Visitor, through int64, each func(Visitor, []fold.Event) error) error {
-	ctx, err := withTouched(ctx, visitors)
-	if err != nil {
-		return err
-	}
-	first, last := visitors[0], visitors[len(visitors)-1]
+// readEvents returns all events of the visitors that were accepted until a time, by visitor.
+func readEvents(ctx context.Context, conn driver.Conn, visitors []Visitor, through int64) ([]fold.Event, error) {
 	var events []fold.Event
-	end := func() error {
-		if len(events) == 0 {
-			return nil
-		}
-		of := Visitor{events[0].Subject.WebsiteID, events[0].Visitor}
-		err := each(of, events)
-		events = events[:0]
-		return err
-	}
-	err = schema.EachRow(ctx, conn, visitorEvents, func(row driver.Rows) error {
+	err := schema.EachRow(ctx, conn, visitorEvents, func(row driver.Rows) error {
 		e, err := scanEvent(row)
-		if err != nil {
-			return err
-		}
-		if len(events) > 0 && (events[0].Visitor != e.Visitor || events[0].Subject.WebsiteID != e.Subject.WebsiteID) {
-			if err := end(); err != nil {
-				return err
-			}
-		}
 		events = append(events, e)
-		return nil
-	}, clickhouse.Named("first_website", first.Website), clickhouse.Named("first_visitor", first.ID),
-		clickhouse.Named("last_website", last.Website), clickhouse.Named("last_visitor", last.ID), clickhouse.Named("through", through))
-	return errors.Join(err, end())
+		return err
+	}, append(visitorParams(visitors), clickhouse.Named("through", through))...)
+	if err != nil {
+		return nil, fmt.Errorf("read the events of visitors: %w", err)
+	}
+	slices.SortFunc(events, func(a, b fold.Event) int {
+		return cmp.Or(cmp.Compare(a.Subject.WebsiteID, b.Subject.WebsiteID), cmp.Compare(a.Visitor, b.Visitor))
+	})
+	return events, nil
 }
 
 func scanEvent(row driver.Rows) (e fold.Event, err error) {
@@ -159,14 +122,10 @@ func madeOfRows(rows []fold.Row, to map[visitorOf]made) {
 	}
 }
 
-// readMade returns what the stored rows of the visitors are made of.
-func readMade(ctx context.Context, conn driver.Conn, visitors []Visitor) (map[visitorOf]made, error) {
-	ctx, err := withTouched(ctx, visitors)
-	if err != nil {
-		return nil, err
-	}
+// readMade returns what the stored rows of the visitors of some subjects are made of.
+func readMade(ctx context.Context, conn driver.Conn, visitors []Visitor, subjects map[plan.Subject]bool) (map[visitorOf]made, error) {
 	found := map[visitorOf]made{}
-	return found, schema.EachRow(ctx, conn, madeOf, func(row driver.Rows) error {
+	err := schema.EachRow(ctx, conn, madeOf, func(row driver.Rows) error {
 		var of visitorOf
 		var kind uint8
 		var m made
@@ -176,7 +135,20 @@ func readMade(ctx context.Context, conn driver.Conn, visitors []Visitor) (map[vi
 		of.Subject.Kind = kindsOfSubjects[kind]
 		found[of] = m
 		return nil
-	})
+	}, append(visitorParams(visitors), clickhouse.Named("sections", sectionsOf(subjects, fold.OfVisitor)))...)
+	if err != nil {
+		return nil, fmt.Errorf("read what the facts are made of: %w", err)
+	}
+	return found, nil
+}
+
+// sectionsOf returns the sections of the rows of a grain of some subjects.
+func sectionsOf(subjects map[plan.Subject]bool, grain fold.Grain) []uint64 {
+	sections := []uint64{}
+	for subject := range subjects {
+		sections = append(sections, SectionOf(subject, grain))
+	}
+	return sections
 }
 
 // readRows calls each for the stored rows of visitors and goal events that a statement selects, by visitor. A row

@@ -155,13 +155,13 @@ func (w *world) check(t *testing.T) {
 // that is told the visitors, by one that reads them, and after merges.
 func TestRefreshesOfARandomWalk(t *testing.T) {
 	w := newWorld(t, 1)
-	told := facts.NewRefresher(w.conn)
+	told := facts.NewRefresher(w.conn, false)
 	for step := range 25 {
 		visitors, through := w.send(t, 1+w.IntN(60))
 		refresher := told
 		if step%5 == 4 {
-			refresher = facts.NewRefresher(w.conn)
-			told = facts.NewRefresher(w.conn)
+			refresher = facts.NewRefresher(w.conn, false)
+			told = facts.NewRefresher(w.conn, false)
 		}
 		refresh(t, refresher, visitors, through, step%2 == 0)
 		w.check(t)

@@ -85,15 +85,14 @@ func (x Source) read(ctx context.Context) (found *visit.Rows, err error) {
 			return nil, err
 		}
 	}
-	reading, both := errgroup.WithContext(ctx)
-	goals := x.sums()
-	goals.top = s.top
-	reading.Go(func() error { return s.readVisitors(both) })
-	reading.Go(func() error { return goals.readGoals(both) })
-	if err := reading.Wait(); err != nil {
+	if byDay, has := x.hasCells(); has {
+		err = s.readCells(ctx, byDay)
+	} else {
+		err = s.readRows(ctx)
+	}
+	if err != nil {
 		return nil, err
 	}
-	s.merge(goals)
 	found.Whole, found.Cells = s.rows()
 	if x.Interval != "" {
 		found.Steps, err = x.readSteps(ctx)
@@ -180,6 +179,20 @@ func (s *sums) add(variation string, at key, m *visit.Moments) error {
 	return nil
 }
 
+// readRows reads the sums from the rows of visitors and of goal events.
+func (s *sums) readRows(ctx context.Context) error {
+	goals := s.sums()
+	goals.top = s.top
+	reading, ctx := errgroup.WithContext(ctx)
+	reading.Go(func() error { return s.readVisitors(ctx) })
+	reading.Go(func() error { return goals.readGoals(ctx) })
+	if err := reading.Wait(); err != nil {
+		return err
+	}
+	s.merge(goals)
+	return nil
+}
+
 // run runs a statement and calls add for each row.
 func (s *sums) run(ctx context.Context, file string, add func(driver.Rows) error) error {
 	q, slots := s.query()
@@ -239,6 +252,10 @@ func (s *sums) addGoals(row driver.Rows) error {
 func (x Source) readSteps(ctx context.Context) ([]visit.Step, error) {
 	x.Execution = x.WithoutOutliers()
 	s := x.sums()
+	if byDay, has := x.hasCells(); has && byDay {
+		err := s.addCells(ctx, true, true)
+		return s.steps(), err
+	}
 	err := s.run(ctx, "visitor_steps.sql", func(row driver.Rows) error {
 		var variation string
 		var at key
@@ -263,14 +280,18 @@ func (x Source) readSteps(ctx context.Context) ([]visit.Step, error) {
 	if err := s.Store.Each(ctx, q, s.addGoals); err != nil {
 		return nil, err
 	}
-	var steps []visit.Step
+	return s.steps(), nil
+}
+
+// steps returns the sums by bucket.
+func (s *sums) steps() (steps []visit.Step) {
 	for at, m := range s.of {
 		if !m.IsEmpty() {
 			steps = append(steps, visit.Step{Bucket: at.bucket, Row: visit.Row{Segment: at.Segment, Moments: *m}})
 		}
 	}
 	slices.SortFunc(steps, func(a, b visit.Step) int { return cmp.Compare(a.Bucket, b.Bucket) })
-	return steps, nil
+	return steps
 }
 
 // readTop returns the most frequent values of the dimension.
@@ -353,6 +374,7 @@ type slots struct {
 	Series      bool        // group by the bucket
 	Bucket      source.Expr // of a goal event
 	Numbered    bool        // number the counted events of each visitor again
+	Few         bool        // the statement reads few rows: one thread suffices
 }
 
 // isEveryEvent reports whether every event of one goal counts, so that the sums in
@@ -373,12 +395,15 @@ func (x Source) render(q *source.Query, file string, s slots) error {
 // query returns the parameters and slots of all statements of the report.
 func (s *sums) query() (*source.Query, slots) {
 	p := s.Plan
-	q := &source.Query{Params: source.SubjectParams(p.Subject)}
+	q := &source.Query{}
 	param := func(name string, value any) { q.Params = append(q.Params, source.Param{Name: name, Value: value}) }
+	param("visitors", SectionOf(p.Subject, fold.OfVisitor))
+	param("goals", SectionOf(p.Subject, fold.OfGoal))
+	param("days", SectionOf(p.Subject, fold.OfDay))
 	slot := slots{
 		Slots: source.Slots{Filters: "true", Goals: "true", Widget: p.Subject.Kind == schema.SubjectWidget},
 		From:  !p.Filters.From.IsZero(), To: s.endsEarly(), Shares: p.SharesSince.After(plan.OpenFrom), OneGoal: p.Goal != nil,
-		Rank: "toUInt16(0)", Bucket: "toInt64(0)",
+		Rank: "toUInt16(0)", Bucket: "toInt64(0)", Few: s.Stored.Visitors < leastVisitorsByDay,
 	}
 	q.VisitorFilters(&p.Filters, &slot.Slots)
 	q.ValueFilters(s.Execution, &slot.Slots)

@@ -14,10 +14,14 @@
 -- the hash of the variation. In 'all', goal 0 has the sums of visitors and of the events of all goals. 'day' has the day of
 -- the first view in first_time and that of the events in since_ms; only subjects with many visitors have it.
 --
+-- A section is all rows of a grain of a subject. A report filters by this one number in place of five columns, which halves
+-- the cost of most statements.
+--
 -- ORDER BY: attributes with few values come first, so that a report with filters reads few granules; an attribute that
 -- depends on another one follows it, so that columns compress well. Twins have equal keys, and different rows different ones.
 CREATE TABLE IF NOT EXISTS facts
 (
+    section            UInt64                  COMMENT 'xxHash64 of website, subject, experiment and grain, see facts.SectionOf; 0: the position',
     website_id         Int64,
     subject            Enum8('none' = 0, 'campaign' = 1, 'widget' = 2),
     subject_id         Int64,
@@ -66,7 +70,7 @@ CREATE TABLE IF NOT EXISTS facts
     sums               Array(Int128)           COMMENT 'of a cell, in the order of fold.Sums'
 )
 ENGINE = CollapsingMergeTree(sign)
-PRIMARY KEY (website_id, subject, subject_id, experiment_id, grain, goal_id, device, country, os, region, city)
-ORDER BY (website_id, subject, subject_id, experiment_id, grain, goal_id, device, country, os, region, city, browser, channel,
+PRIMARY KEY (section, goal_id, device, country, os, region, city)
+ORDER BY (section, goal_id, device, country, os, region, city, browser, channel,
     first_time, visitor_id, since_ms, number)
 SETTINGS index_granularity = 2048, non_replicated_deduplication_window = 10000

@@ -37,4 +37,4 @@ SELECT
 {{- end}}
 FROM converted
 GROUP BY of_variation{{if .ByDimension}}, of_rank{{end}}
-SETTINGS compile_expressions = 0, compile_aggregate_expressions = 0
+{{template "settings.sql" .}}

@@ -1,4 +1,4 @@
--- one row per stored event, copies included, of the visitors in touched, by visitor
+-- one row per stored event, copies included, of some visitors
 SELECT
     website_id,
     visitor_id,
@@ -13,11 +13,10 @@ SELECT
     value,
     profit,
     extra_value,
-    toUnixTimestamp64Milli(ingested_at),
+    toUnixTimestamp64Milli(ingested_at) AS accepted_ms,
     if(event = 'view', concatWithSeparator('\0', {{.Attributes}}), '')
 FROM sent_events
-WHERE (website_id, visitor_id) IN touched
-    AND (website_id, visitor_id) >= ({first_website:Int64}, {first_visitor:UInt64})
-    AND (website_id, visitor_id) <= ({last_website:Int64}, {last_visitor:UInt64})
-    AND ingested_at <= fromUnixTimestamp64Milli({through:Int64}, 'UTC')
-ORDER BY website_id, visitor_id
+WHERE website_id IN {websites:Array(Int64)}
+    AND visitor_id IN {visitors:Array(UInt64)}
+    AND accepted_ms <= {through:Int64}
+SETTINGS optimize_move_to_prewhere = 0, use_skip_indexes = 0 -- the key excludes nearly all other rows

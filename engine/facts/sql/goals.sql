@@ -23,4 +23,4 @@ SELECT
 FROM {{if .Numbered}}numbered{{else}}facts
 WHERE {{template "goals_where.sql" .}}{{end}}
 GROUP BY variation{{if .Series}}, bucket{{end}}{{if .ByDimension}}, rank{{end}}
-SETTINGS compile_expressions = 0, compile_aggregate_expressions = 0
+{{template "settings.sql" .}}

@@ -1,5 +1,4 @@
-{{template "subject.sql"}}
-    AND grain = 'goal'
+section = {goals:UInt64}
     {{- if .OneGoal}}
     AND goal_id = {goal_id:Int64}
     {{- end}}

@@ -1,4 +1,4 @@
--- one row per visitor in touched and subject: what the facts of the visitor are made of
+-- one row per visitor and subject of some sections: what the facts of the visitor are made of
 SELECT
     website_id,
     visitor_id,
@@ -8,10 +8,7 @@ SELECT
     sum(toInt64(sign) * seen)   AS events,
     groupBitXor(digest)         AS digests
 FROM facts
-WHERE grain = 'visitor'
-    AND website_id IN (SELECT website_id FROM touched)
-    AND visitor_id IN (SELECT visitor_id FROM touched)
-    AND (website_id, visitor_id) IN touched
+WHERE section IN {sections:Array(UInt64)}
+    AND visitor_id IN {visitors:Array(UInt64)}
 GROUP BY website_id, visitor_id, subject, subject_id, experiment_id
 HAVING events != 0
-ORDER BY website_id, visitor_id

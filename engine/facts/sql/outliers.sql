@@ -6,4 +6,4 @@ SELECT
 FROM facts
 WHERE {{template "goals_where.sql" .}}
     AND trimRight(variation, '-') IN {variations:Array(String)}
-SETTINGS compile_expressions = 0, compile_aggregate_expressions = 0
+{{template "settings.sql" .}}

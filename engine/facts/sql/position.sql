@@ -4,10 +4,6 @@ SELECT
     toUnixTimestamp64Milli(first_time)  AS through,
     sum(toInt64(sign))                  AS copies
 FROM facts
-WHERE website_id = 0
-    AND subject = 'none'
-    AND subject_id = 0
-    AND experiment_id = 0
-    AND grain = 'position'
+WHERE section = 0
 GROUP BY number, through
 HAVING copies != 0

@@ -15,4 +15,4 @@ GROUP BY dimension
 HAVING visitors > 0
 ORDER BY visitors DESC, dimension
 LIMIT {most:UInt32}
-SETTINGS compile_expressions = 0, compile_aggregate_expressions = 0, compile_sort_description = 0
+{{template "settings.sql" .}}

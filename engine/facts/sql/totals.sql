@@ -10,4 +10,4 @@ WITH
 -- one row: these total values
 SELECT groupArray(total)
 FROM converted
-SETTINGS compile_expressions = 0, compile_aggregate_expressions = 0
+{{template "settings.sql" .}}

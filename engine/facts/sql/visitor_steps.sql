@@ -43,4 +43,4 @@ WHERE e.2 {{if .Widget}}<= 6{{else}}= 1{{end}}
     AND e.1 < {to_ms:Int64}
 {{- end}}
 GROUP BY variation, bucket
-SETTINGS compile_expressions = 0, compile_aggregate_expressions = 0
+{{template "settings.sql" .}}

@@ -42,4 +42,4 @@ WHERE {{template "visitors_where.sql" .}}
     AND toUnixTimestamp64Milli(first_time) + since_ms >= {from_ms:Int64}
     {{- end}}{{end}}
 GROUP BY variation{{if .From}}, exposed_before{{end}}{{if .ByDimension}}, rank{{end}}
-SETTINGS compile_expressions = 0, compile_aggregate_expressions = 0 -- compiling takes longer than most of these statements
+{{template "settings.sql" .}}

@@ -1,4 +1,2 @@
-{{template "subject.sql"}}
-    AND grain = 'visitor'
-    AND goal_id = 0
+section = {visitors:UInt64}
     AND ({{.Filters}})

@@ -1,0 +1,248 @@
+package facts
+
+import (
+	"context"
+	"fmt"
+	"math/big"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"lifthouse/engine/fold"
+	"lifthouse/engine/plan"
+	"lifthouse/schema"
+)
+
+// cells are the stored cells as far as refreshes need them.
+type cells struct {
+	byDay map[plan.Subject]bool       // subjects with cells by day
+	all   map[plan.Subject]fold.Cells // cells of the grain fold.OfAll of the subjects that were changed
+}
+
+// leastVisitorsByDay is the number of visitors from which a subject has cells by day. Below,
+// reports over days are fast without them.
+const leastVisitorsByDay = 100_000
+
+// openCells returns the cells of a store.
+func openCells(ctx context.Context, conn driver.Conn) (cells, error) {
+	c := cells{byDay: map[plan.Subject]bool{}, all: map[plan.Subject]fold.Cells{}}
+	err := schema.EachRow(ctx, conn, subjectsByDay, func(row driver.Rows) error {
+		var of plan.Subject
+		var kind uint8
+		err := row.Scan(&of.WebsiteID, &kind, &of.ID, &of.ExperimentID)
+		of.Kind = kindsOfSubjects[kind]
+		c.byDay[of] = true
+		return err
+	})
+	if err != nil {
+		return c, fmt.Errorf("read the subjects with cells by day: %w", err)
+	}
+	return c, nil
+}
+
+// change appends the changes of cells when rows of visitors change from had to want. The cells in memory
+// are then those after the change.
+func (c *cells) change(ctx context.Context, conn driver.Conn, changes []fold.Change, had, want []fold.Row) ([]fold.Change, error) {
+	added := fold.Cells{}
+	subjects := map[plan.Subject]bool{}
+	for _, of := range []struct {
+		rows []fold.Row
+		sign int64
+	}{{had, -1}, {want, 1}} {
+		eachOfSubject(of.rows, func(rows []fold.Row) {
+			subjects[rows[0].Subject] = true
+			added.Add(rows, of.sign, c.byDay[rows[0].Subject])
+		})
+	}
+	if err := c.load(ctx, conn, subjects); err != nil {
+		return nil, err
+	}
+	stored, err := c.readDays(ctx, conn, added)
+	if err != nil {
+		return nil, err
+	}
+	for subject := range subjects {
+		if c.byDay[subject] || c.visitorsWith(subject, added) < leastVisitorsByDay {
+			continue
+		}
+		if err := addDays(ctx, conn, subject, added, had, want); err != nil {
+			return nil, err
+		}
+		c.byDay[subject] = true
+	}
+	for key, sums := range added {
+		of := stored
+		if key.Grain == fold.OfAll {
+			of = c.all[key.Subject]
+		}
+		changes = appendCell(changes, key, sums, of)
+	}
+	return changes, nil
+}
+
+// eachOfSubject calls each for the rows of each visitor of each subject.
+func eachOfSubject(rows []fold.Row, each func([]fold.Row)) {
+	for from, to := 0, 0; from < len(rows); from = to {
+		for to = from + 1; to < len(rows) && rows[to].Subject == rows[from].Subject && rows[to].Visitor == rows[from].Visitor; to++ {
+		}
+		each(rows[from:to])
+	}
+}
+
+// appendCell appends the changes of a cell to which sums are added, and changes it in stored.
+func appendCell(changes []fold.Change, key fold.CellKey, added *fold.Sums, stored fold.Cells) []fold.Change {
+	if *added == (fold.Sums{}) {
+		return changes
+	}
+	now := *added
+	if had := stored[key]; had != nil {
+		changes = append(changes, fold.Change{Row: cellRow(&key, had), Cancels: true})
+		now.Add(had, 1)
+	}
+	if now == (fold.Sums{}) {
+		delete(stored, key)
+		return changes
+	}
+	stored[key] = &now
+	return append(changes, fold.Change{Row: cellRow(&key, &now)})
+}
+
+// load reads the cells of the grain fold.OfAll that are not in memory.
+func (c *cells) load(ctx context.Context, conn driver.Conn, subjects map[plan.Subject]bool) error {
+	missing := map[plan.Subject]bool{}
+	for subject := range subjects {
+		if c.all[subject] == nil {
+			missing[subject], c.all[subject] = true, fold.Cells{}
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return readCells(ctx, conn, sectionCells, func(key fold.CellKey, sums *fold.Sums) { c.all[key.Subject][key] = sums }, clickhouse.Named("sections", sectionsOf(missing, fold.OfAll)))
+}
+
+// readDays returns the stored cells by day to which something is added, and maybe others.
+func (c *cells) readDays(ctx context.Context, conn driver.Conn, added fold.Cells) (fold.Cells, error) {
+	subjects, goals, firsts := map[plan.Subject]bool{}, map[int64]bool{}, map[int64]bool{}
+	for key := range added {
+		if key.Grain == fold.OfDay {
+			subjects[key.Subject], goals[key.Goal], firsts[key.First*day] = true, true, true
+		}
+	}
+	stored := fold.Cells{}
+	if len(subjects) == 0 {
+		return stored, nil
+	}
+	return stored, readCells(ctx, conn, dayCells, func(key fold.CellKey, sums *fold.Sums) { stored[key] = sums },
+		clickhouse.Named("sections", sectionsOf(subjects, fold.OfDay)), clickhouse.Named("goals", keys(goals)), clickhouse.Named("firsts", keys(firsts)))
+}
+
+func keys(of map[int64]bool) []int64 {
+	all := make([]int64, 0, len(of))
+	for key := range of {
+		all = append(all, key)
+	}
+	return all
+}
+
+// visitorsWith returns the number of visitors of a subject after a change.
+func (c *cells) visitorsWith(subject plan.Subject, added fold.Cells) (n int64) {
+	for _, of := range []fold.Cells{c.all[subject], added} {
+		for key, sums := range of {
+			if key.Subject == subject && key.Grain == fold.OfAll && key.Goal == 0 && key.Variation != "" {
+				n += int64(sums[fold.Visitors].Low) //nolint:gosec // visitors
+			}
+		}
+	}
+	return n
+}
+
+// addDays adds the cells by day of a subject, which has none yet: those of its stored visitors,
+// changed from had to want.
+func addDays(ctx context.Context, conn driver.Conn, subject plan.Subject, added fold.Cells, had, want []fold.Row) error {
+	byDay := fold.Cells{}
+	var rows []fold.Row // of a visitor
+	end := func() {
+		byDay.Add(rows, 1, true)
+		rows = rows[:0]
+	}
+	err := readRows(ctx, conn, subjectRows, func(r *fold.Row) error {
+		if len(rows) > 0 && rows[0].Visitor != r.Visitor {
+			end()
+		}
+		rows = append(rows, *r)
+		return nil
+	}, clickhouse.Named("sections", []uint64{SectionOf(subject, fold.OfVisitor), SectionOf(subject, fold.OfGoal)}))
+	if err != nil {
+		return fmt.Errorf("read the facts of %s: %w", subject, err)
+	}
+	end()
+	for _, of := range []struct {
+		rows []fold.Row
+		sign int64
+	}{{had, -1}, {want, 1}} {
+		eachOfSubject(of.rows, func(rows []fold.Row) {
+			if rows[0].Subject == subject {
+				byDay.Add(rows, of.sign, true)
+			}
+		})
+	}
+	for key, sums := range byDay {
+		if key.Grain == fold.OfDay {
+			added[key] = sums
+		}
+	}
+	return nil
+}
+
+const day = 24 * int64(time.Hour/time.Millisecond)
+
+// cellRow returns the row of a cell.
+func cellRow(key *fold.CellKey, sums *fold.Sums) fold.Row {
+	return fold.Row{
+		Subject: key.Subject, Grain: key.Grain, Goal: key.Goal, Variation: key.Variation, Visitor: schema.Hash(key.Variation),
+		First: key.First * day, Since: uint64(key.Day * day), Sums: sums, //nolint:gosec // not negative
+	}
+}
+
+// readCells calls each for the stored cells that a statement selects. The error may be ErrIncomplete.
+func readCells(ctx context.Context, conn driver.Conn, statement string, each func(fold.CellKey, *fold.Sums), params ...any) error {
+	seen := map[fold.CellKey]bool{}
+	err := schema.EachRow(ctx, conn, statement, func(row driver.Rows) error {
+		key, sums, copies, err := scanCell(row)
+		if err != nil {
+			return err
+		}
+		if copies != 1 || seen[key] {
+			return fmt.Errorf("a cell of %s is stored %d times: %w", key.Subject, copies, ErrIncomplete)
+		}
+		seen[key] = true
+		each(key, sums)
+		return nil
+	}, params...)
+	if err != nil {
+		return fmt.Errorf("read cells: %w", err)
+	}
+	return nil
+}
+
+func scanCell(row driver.Rows) (key fold.CellKey, sums *fold.Sums, copies int64, err error) {
+	var kind, grain uint8
+	var first int64
+	var since uint64
+	var large []*big.Int
+	err = row.Scan(&key.Subject.WebsiteID, &kind, &key.Subject.ID, &key.Subject.ExperimentID, &grain, &key.Goal, &key.Variation, &first, &since, &large, &copies)
+	if err != nil {
+		return key, nil, 0, err
+	}
+	if len(large) != fold.NumberOfSums {
+		return key, nil, 0, fmt.Errorf("a cell of %s has %d sums", key.Subject, len(large))
+	}
+	key.Subject.Kind, key.Grain, key.First, key.Day = kindsOfSubjects[kind], fold.Grain(grain), first/day, int64(since)/day //nolint:gosec // milliseconds
+	sums = &fold.Sums{}
+	for i, x := range large {
+		sums[i] = fold.ToInt128(x)
+	}
+	return key, sums, copies, nil
+}

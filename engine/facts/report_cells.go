@@ -1,0 +1,103 @@
+package facts
+
+import (
+	"context"
+	"math/big"
+	"slices"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"lifthouse/engine/fold"
+	"lifthouse/engine/plan"
+	"lifthouse/engine/query"
+	"lifthouse/engine/source"
+	"lifthouse/engine/visit"
+)
+
+// A report about all visitors is read from cells: hundreds of rows in place of millions.
+
+// hasCells reports whether the cells have the sums of the report, and whether they are those by day.
+// Subjects with fewer visitors than leastVisitorsByDay have none by day.
+func (x Source) hasCells() (byDay, has bool) {
+	switch f := &x.Filters; {
+	case len(f.Lists) > 0, len(f.Texts) > 0, f.GoalValue != nil, f.ZScore != 0, x.Cap != nil, x.Dimension != "", !f.From.IsZero():
+		return false, false
+	case f.To.IsZero() && x.Interval == "":
+		return false, true
+	}
+	whole := x.Filters.To.IsZero() || x.Filters.To.Equal(x.Filters.To.UTC().Truncate(24*time.Hour))
+	return true, whole && x.hasDays() && x.Interval != query.Hourly && !x.SharesSince.After(plan.OpenFrom)
+}
+
+// hasDays reports whether the subject has cells by day.
+func (x Source) hasDays() bool { return x.Stored.Visitors >= leastVisitorsByDay }
+
+// readCells reads the sums from the cells.
+func (s *sums) readCells(ctx context.Context, byDay bool) error {
+	if err := s.addCells(ctx, byDay, false); err != nil {
+		return err
+	}
+	file := "recent.sql"
+	if s.hasDays() && !s.SharesSince.After(plan.OpenFrom) {
+		file = "recent_days.sql"
+	}
+	return s.run(ctx, file, func(row driver.Rows) error {
+		var variation string
+		m := visit.NoMoments()
+		if err := row.Scan(&variation, &m.SinceShares, &m.Recent); err != nil {
+			return err
+		}
+		return s.add(variation, key{}, &m)
+	})
+}
+
+// addCells adds the sums of the cells of the report, by the buckets of the series if series is true.
+func (s *sums) addCells(ctx context.Context, byDay, series bool) error {
+	q, slots := s.query()
+	file, grain, goals := "all_cells.sql", fold.OfAll, []int64{0}
+	if byDay {
+		file, grain = "day_cells.sql", fold.OfDay
+	}
+	if slots.Series = series; series {
+		slots.Bucket = "toInt64(intDiv(toUnixTimestamp64Milli(first_time) + toInt64(since_ms) + {shift:Int64}, {width:Int64}))"
+	}
+	if s.Goal != nil {
+		goals = append(goals, s.Goal.ID)
+	}
+	q.Params = append(q.Params, source.Param{Name: "cells", Value: SectionOf(s.Plan.Subject, grain)}, source.Param{Name: "cell_goals", Value: goals})
+	if err := s.render(q, file, slots); err != nil {
+		return err
+	}
+	return s.Store.Each(ctx, q, func(row driver.Rows) error {
+		var variation string
+		var goal int64
+		var at key
+		var large []*big.Int
+		if err := row.Scan(&variation, &goal, &at.bucket, &large); err != nil {
+			return err
+		}
+		if !slices.Contains(goals, goal) {
+			return nil
+		}
+		m := s.cellMoments(goal, large)
+		return s.add(variation, at, &m)
+	})
+}
+
+// cellMoments returns the moments of a cell that are those of the report: of visitors, and of the
+// goal or of all goals.
+func (s *sums) cellMoments(goal int64, large []*big.Int) visit.Moments {
+	var of fold.Sums
+	for i, x := range large {
+		if i >= fold.Goals && goal == 0 && s.Goal != nil {
+			break
+		}
+		of[i] = fold.ToInt128(x)
+	}
+	m := of.Moments()
+	if !s.SharesSince.After(plan.OpenFrom) {
+		m.SinceShares = m.Visitors
+	}
+	return m
+}

@@ -1,0 +1,9 @@
+-- one row per cell of all visitors, or cancelling one
+SELECT
+    variation,
+    goal_id,
+    toInt64(0)                                              AS bucket,
+    sums
+FROM facts
+WHERE section = {cells:UInt64}
+{{template "settings.sql" .}}

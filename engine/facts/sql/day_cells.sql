@@ -1,0 +1,14 @@
+-- one row per variation and goal{{if .Series}} and bucket{{end}}: sums of the cells by day
+SELECT
+    variation,
+    goal_id,
+    {{.Bucket}}                                             AS bucket,
+    sumForEach(sums)                                        AS of_cell
+FROM facts
+WHERE section = {cells:UInt64}
+    AND goal_id IN {cell_goals:Array(Int64)}
+    {{- if .To}}
+    AND toUnixTimestamp64Milli(first_time) + since_ms < {to_ms:Int64}
+    {{- end}}
+GROUP BY variation, goal_id{{if .Series}}, bucket{{end}}
+{{template "settings.sql" .}}

@@ -1,0 +1,12 @@
+-- one row per variation: visitors first exposed in the recent days
+SELECT
+    variation,
+    toInt64(0)                                              AS visitors_since_shares,
+    toInt64(sum(sums[1]))                                   AS visitors_recent
+FROM facts
+WHERE section = {days:UInt64}
+    AND goal_id = 0
+    AND first_day >= {recent_from:Date32}
+    AND first_day < {recent_to:Date32}
+GROUP BY variation
+{{template "settings.sql" .}}

@@ -97,7 +97,9 @@ func BenchmarkFacts(b *testing.B) {
 	awaitMerges(b, conn)
 	for _, campaign := range []int64{12, 13} {
 		for _, q := range questions() {
-			b.Run(fmt.Sprint("report/", campaign, "/", q.name), func(b *testing.B) { benchReport(b, conn, campaign, map[int64]int64{12: int64(large), 13: 10_000}[campaign], q.request) })
+			b.Run(fmt.Sprint("report/", campaign, "/", q.name), func(b *testing.B) {
+				benchReport(b, conn, campaign, map[int64]int64{12: int64(large), 13: 10_000}[campaign], q.request)
+			})
 		}
 	}
 }

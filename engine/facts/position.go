@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
@@ -20,6 +21,7 @@ var readPosition string
 type Position struct {
 	Refresh uint32 // number of the last refresh; 0: none
 	Through int64  // acceptance time up to which events are folded, in milliseconds since 1970
+	Attempt uint64 // random: several processes may attempt the refresh, of which one succeeds
 }
 
 // ErrIncomplete means that the server does not have all parts of the facts yet.
@@ -31,7 +33,7 @@ func ReadPosition(ctx context.Context, conn driver.Conn) (Position, error) {
 	live, copies := 0, int64(0)
 	err := schema.EachRow(ctx, conn, readPosition, func(row driver.Rows) error {
 		live++
-		return row.Scan(&p.Refresh, &p.Through, &copies)
+		return row.Scan(&p.Refresh, &p.Through, &p.Attempt, &copies)
 	})
 	switch {
 	case err != nil:
@@ -42,7 +44,12 @@ func ReadPosition(ctx context.Context, conn driver.Conn) (Position, error) {
 	return p, nil
 }
 
+// next returns the position after another refresh.
+func (p Position) next(through int64) Position {
+	return Position{p.Refresh + 1, through, rand.Uint64()} //nolint:gosec // tells attempts apart
+}
+
 // row returns the row of a position.
 func (p Position) row() fold.Row {
-	return fold.Row{Subject: plan.Subject{Kind: schema.SubjectNone}, Grain: fold.OfPosition, First: p.Through, Number: p.Refresh}
+	return fold.Row{Subject: plan.Subject{Kind: schema.SubjectNone}, Grain: fold.OfPosition, Visitor: p.Attempt, First: p.Through, Number: p.Refresh}
 }

@@ -39,6 +39,7 @@ var (
 	lastAccepted    = statement("last_accepted.sql", "")
 	subjectsByDay   = statement("subjects_by_day.sql", "")
 	touchedVisitors = statement("touched.sql", "")
+	storedVisitors  = statement("stored_visitors.sql", "")
 	visitorEvents   = statement("events.sql", "")
 	madeOf          = statement("made_of.sql", "")
 	visitorRows     = statement("rows.sql", "grain IN ('visitor', 'goal') AND website_id IN {websites:Array(Int64)} AND visitor_id IN {visitors:Array(UInt64)}")
@@ -88,6 +89,8 @@ func readEvents(ctx context.Context, conn driver.Conn, visitors []Visitor, throu
 	})
 	return events, nil
 }
+
+func visitorOfEvent(e *fold.Event) Visitor { return Visitor{e.Subject.WebsiteID, e.Visitor} }
 
 func scanEvent(row driver.Rows) (e fold.Event, err error) {
 	var kind, event uint8

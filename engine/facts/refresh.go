@@ -5,9 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -20,7 +20,7 @@ import (
 // Refresher brings the facts of a store up to date with its events. A process has one.
 type Refresher struct {
 	conn  driver.Conn
-	alone bool // no other process refreshes the facts
+	alone bool // no other process writes to the store
 
 	mu       sync.Mutex // held by a refresh; guards the following
 	known    bool       // whether the following is that of the store: it is read again after an error
@@ -28,46 +28,48 @@ type Refresher struct {
 	cells    cells
 }
 
-// NewRefresher returns the refresher of a store. alone says that no other process refreshes its facts.
-func NewRefresher(conn driver.Conn, alone bool) *Refresher { return &Refresher{conn: conn, alone: alone} }
+// NewRefresher returns the refresher of a store. alone says that no other process writes to the store.
+func NewRefresher(conn driver.Conn, alone bool) *Refresher {
+	return &Refresher{conn: conn, alone: alone}
+}
 
-// visitorsAtOnce is the number of visitors that are folded at once. Their ids are parameters of a statement.
-const visitorsAtOnce = 16_384
+const (
+	// visitorsAtOnce is the number of visitors that are folded at once. Their ids are parameters of a statement.
+	visitorsAtOnce = 16_384
+	// overlap is how long after its acceptance an event of another process may become visible and still be
+	// noticed by the next refresh. The scrub finds later ones.
+	overlap = 10 * time.Second
+)
 
 // Refresh folds the visitors with events that were accepted since the last refresh, and inserts what changed.
 // It returns the position of the facts.
-func (r *Refresher) Refresh(ctx context.Context) (Position, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	ctx = clickhouse.Context(ctx, clickhouse.WithSettings(reading))
-	if err := r.open(ctx); err != nil {
-		return Position{}, err
-	}
-	var through int64
-	if err := r.conn.QueryRow(ctx, lastAccepted).Scan(&through); err != nil {
-		return Position{}, fmt.Errorf("read the last acceptance time: %w", err)
-	}
-	if through <= r.position.Through {
-		return r.position, nil
-	}
-	touched, err := schema.QueryRows(ctx, r.conn, touchedVisitors, scanVisitor, clickhouse.Named("after", r.position.Through), clickhouse.Named("through", through))
-	if err != nil {
-		return Position{}, fmt.Errorf("read the visitors with new events: %w", err)
-	}
-	return r.fold(ctx, touched, through)
+func (r *Refresher) Refresh(ctx context.Context) (at Position, err error) {
+	return r.exclusively(ctx, func(ctx context.Context) error {
+		var through int64
+		if err := r.conn.QueryRow(ctx, lastAccepted).Scan(&through); err != nil {
+			return fmt.Errorf("read the last acceptance time: %w", err)
+		}
+		if through = max(through, r.position.Through); through == r.position.Through && r.alone {
+			return nil
+		}
+		after := r.position.Through
+		if !r.alone {
+			after = max(after-overlap.Milliseconds(), 0)
+		}
+		touched, err := schema.QueryRows(ctx, r.conn, touchedVisitors, scanVisitor, clickhouse.Named("after", after), clickhouse.Named("through", through))
+		if err != nil {
+			return fmt.Errorf("read the visitors with new events: %w", err)
+		}
+		return r.fold(ctx, touched, through)
+	})
 }
 
 // RefreshVisitors is like Refresh if these are all visitors with events that were accepted since the
 // last refresh, until through, in milliseconds since 1970.
 func (r *Refresher) RefreshVisitors(ctx context.Context, touched []Visitor, through int64) (Position, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	ctx = clickhouse.Context(ctx, clickhouse.WithSettings(reading))
-	if err := r.open(ctx); err != nil {
-		return Position{}, err
-	}
 	slices.SortFunc(touched, compareVisitors)
-	return r.fold(ctx, slices.Compact(touched), through)
+	touched = slices.Compact(touched)
+	return r.exclusively(ctx, func(ctx context.Context) error { return r.fold(ctx, touched, through) })
 }
 
 func compareVisitors(a, b Visitor) int {
@@ -75,6 +77,33 @@ func compareVisitors(a, b Visitor) int {
 }
 
 func scanVisitor(row driver.Rows, v *Visitor) error { return row.Scan(&v.Website, &v.ID) }
+
+// errOvertaken means that another process has inserted the refresh with the same number.
+var errOvertaken = errors.New("another process was faster")
+
+// mostOvertaken is the number of times in a row that a refresh may be overtaken.
+const mostOvertaken = 20
+
+// exclusively calls work while no other refresh of this process runs, again if another process was faster. It
+// returns the position after it.
+func (r *Refresher) exclusively(ctx context.Context, work func(context.Context) error) (Position, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	ctx = clickhouse.Context(ctx, clickhouse.WithSettings(reading))
+	for try := 1; ; try++ {
+		err := r.open(ctx)
+		if err == nil {
+			err = work(ctx)
+		}
+		if err == nil {
+			return r.position, nil
+		}
+		r.known = false
+		if try == mostOvertaken || !errors.Is(err, errOvertaken) && !errors.Is(err, ErrIncomplete) {
+			return Position{}, fmt.Errorf("refresh the facts: %w", err)
+		}
+	}
+}
 
 // open reads what the refresher must know of the stored facts, unless it is known.
 func (r *Refresher) open(ctx context.Context) (err error) {
@@ -91,35 +120,31 @@ func (r *Refresher) open(ctx context.Context) (err error) {
 	return nil
 }
 
-// errOvertaken means that another process has inserted the refresh with the same number.
-var errOvertaken = errors.New("another process was faster")
-
 // fold folds the visitors, who are sorted, some at a time. The position includes the events until
 // through once all are folded.
-func (r *Refresher) fold(ctx context.Context, touched []Visitor, through int64) (Position, error) {
+func (r *Refresher) fold(ctx context.Context, touched []Visitor, through int64) error {
 	for from := 0; ; from += visitorsAtOnce {
 		to := min(from+visitorsAtOnce, len(touched))
-		next := Position{r.position.Refresh + 1, r.position.Through}
+		had, want, err := r.rowsOf(ctx, touched[from:to], through)
+		if err != nil {
+			return err
+		}
+		next := r.position.next(r.position.Through)
 		if to == len(touched) {
 			next.Through = through
 		}
-		if err := r.foldSome(ctx, touched[from:to], through, next); err != nil {
-			r.known = false
-			return Position{}, fmt.Errorf("refresh %d: %w", next.Refresh, err)
-		}
-		if to == len(touched) {
-			return r.position, nil
+		if err := r.insert(ctx, had, want, next); err != nil || to == len(touched) {
+			return err
 		}
 	}
 }
 
-// foldSome folds some visitors, and inserts what changed together with the next position.
-func (r *Refresher) foldSome(ctx context.Context, touched []Visitor, through int64, next Position) error {
-	had, want, err := r.rowsOf(ctx, touched, through)
-	if err != nil {
-		return err
-	}
+// insert inserts the changes of some visitors from had to want, together with the next position.
+func (r *Refresher) insert(ctx context.Context, had, want []fold.Row, next Position) (err error) {
 	changes := fold.Changes(nil, had, want)
+	if len(changes) == 0 && next.Through == r.position.Through {
+		return nil
+	}
 	if len(changes) > 0 {
 		if changes, err = r.cells.change(ctx, r.conn, changes, had, want); err != nil {
 			return err
@@ -158,7 +183,7 @@ func (r *Refresher) rowsOf(ctx context.Context, touched []Visitor, through int64
 	var before []fold.Event
 	for from, to := 0, 0; from < len(events); from = to {
 		before = before[:0]
-		for to = from; to < len(events) && events[to].Visitor == events[from].Visitor && events[to].Subject.WebsiteID == events[from].Subject.WebsiteID; to++ {
+		for to = from; to < len(events) && visitorOfEvent(&events[to]) == visitorOfEvent(&events[from]); to++ {
 			if events[to].Accepted <= r.position.Through {
 				before = append(before, events[to])
 			}
@@ -178,57 +203,7 @@ func (r *Refresher) rowsOf(ctx context.Context, touched []Visitor, through int64
 		return nil, nil, err
 	}
 	if wrong := differing(expected, stored); len(wrong) > 0 {
-		return r.mend(ctx, wrong, had, want)
+		had, want, _, err = r.mend(ctx, wrong, had, want)
 	}
-	return had, want, nil
-}
-
-// differing returns the visitors whose stored rows are made of other events than expected.
-func differing(expected, stored map[visitorOf]made) map[Visitor]bool {
-	wrong := map[Visitor]bool{}
-	for of, m := range expected {
-		if stored[of] != m {
-			wrong[Visitor{of.Subject.WebsiteID, of.Visitor}] = true
-		}
-	}
-	for of, m := range stored {
-		if expected[of] != m {
-			wrong[Visitor{of.Subject.WebsiteID, of.Visitor}] = true
-		}
-	}
-	return wrong
-}
-
-// mend replaces the rows that some visitors had by those that are stored. A visitor
-// whose rows are made of more events than there are has lost events: the visitor is reported, and
-// keeps the rows.
-func (r *Refresher) mend(ctx context.Context, wrong map[Visitor]bool, had, want []fold.Row) (_, _ []fold.Row, err error) {
-	visitors := make([]Visitor, 0, len(wrong))
-	for v := range wrong {
-		visitors = append(visitors, v)
-	}
-	var stored []fold.Row
-	err = readRows(ctx, r.conn, visitorRows, func(row *fold.Row) error {
-		if wrong[Visitor{row.Subject.WebsiteID, row.Visitor}] {
-			stored = append(stored, *row)
-		}
-		return nil
-	}, visitorParams(visitors)...)
-	if err != nil {
-		return nil, nil, fmt.Errorf("read the facts of visitors: %w", err)
-	}
-	wanted, found := map[visitorOf]made{}, map[visitorOf]made{}
-	madeOfRows(want, wanted)
-	madeOfRows(stored, found)
-	lost := map[Visitor]bool{}
-	for of, m := range found {
-		if m.seen > wanted[of].seen {
-			lost[Visitor{of.Subject.WebsiteID, of.Visitor}] = true
-			slog.ErrorContext(ctx, "events of a visitor are lost; reports keep what they counted: restore a backup", "visitor", of.Visitor, "subject", of.Subject, "events", wanted[of].seen, "counted", m.seen)
-		}
-	}
-	without := func(rows []fold.Row, of map[Visitor]bool) []fold.Row {
-		return slices.DeleteFunc(rows, func(row fold.Row) bool { return of[Visitor{row.Subject.WebsiteID, row.Visitor}] })
-	}
-	return append(without(had, wrong), without(stored, lost)...), without(want, lost), nil
+	return had, want, err
 }

@@ -3,11 +3,14 @@ package facts_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"golang.org/x/sync/errgroup"
 
 	"lifthouse/engine/facts"
 	"lifthouse/engine/fold"
@@ -193,4 +196,134 @@ func merge(t *testing.T, conn driver.Conn) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// TestKilledRefreshes kills refreshers after each of their operations. The next one continues.
+func TestKilledRefreshes(t *testing.T) {
+	w := newWorld(t, 2)
+	for operations := 1; ; operations++ {
+		visitors, through := w.send(t, 20)
+		left := operations
+		dying := facts.NewRefresher(schematest.KilledConn{Conn: w.conn, Left: &left}, operations%2 == 0)
+		_, err := dying.RefreshVisitors(t.Context(), visitors, through)
+		refresh(t, facts.NewRefresher(w.conn, false), nil, through, false)
+		w.check(t)
+		if err == nil && operations > 10 {
+			return
+		}
+	}
+}
+
+// TestRefreshersRace lets several refreshers fold the same events at the same time, of which
+// each but one is overtaken.
+func TestRefreshersRace(t *testing.T) {
+	w := newWorld(t, 3)
+	refreshers := []*facts.Refresher{facts.NewRefresher(w.conn, false), facts.NewRefresher(w.conn, false), facts.NewRefresher(w.conn, false)}
+	for range 10 {
+		_, through := w.send(t, 30)
+		var all errgroup.Group
+		for _, r := range refreshers {
+			all.Go(func() error {
+				at, err := r.Refresh(t.Context())
+				if err == nil && at.Through != through {
+					err = fmt.Errorf("folded until %d, want %d", at.Through, through)
+				}
+				return err
+			})
+		}
+		if err := all.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		w.check(t)
+	}
+}
+
+// TestScrubHeals checks that a scrub adds what the facts lack, also of events that became visible
+// late, and changes nothing else.
+func TestScrubHeals(t *testing.T) {
+	w := newWorld(t, 4)
+	r := facts.NewRefresher(w.conn, true)
+	visitors, through := w.send(t, 300)
+	refresh(t, r, visitors, through, true)
+	if found := scrub(t, r); found.Healed != 0 || len(found.Lost) != 0 || found.Visitors < 40 {
+		t.Errorf("%+v of correct facts", found)
+	}
+	w.send(t, 50) // nobody refreshes
+	_, through = w.send(t, 1)
+	refresh(t, r, nil, through, true) // an empty list of visitors: the refresher believes that there are none
+	if found := scrub(t, r); found.Healed == 0 || len(found.Lost) != 0 {
+		t.Errorf("%+v of facts that lack events", found)
+	}
+	w.check(t)
+	if found := scrub(t, r); found.Healed != 0 {
+		t.Errorf("%+v after a scrub", found)
+	}
+}
+
+func scrub(t *testing.T, r *facts.Refresher) facts.Scrubbed {
+	t.Helper()
+	found, err := r.Scrub(t.Context(), 0, math.MaxUint64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// TestLostEventsAreReported deletes stored events. The facts keep what they counted, in scrubs and in
+// refreshes of the visitors.
+func TestLostEventsAreReported(t *testing.T) {
+	w := newWorld(t, 5)
+	r := facts.NewRefresher(w.conn, true)
+	visitors, through := w.send(t, 300)
+	refresh(t, r, visitors, through, true)
+	kept := w.wanted()
+	victim := w.all[0]
+	execute(t, w.conn, fmt.Sprintf("ALTER TABLE sent_events DELETE WHERE website_id = %d AND visitor_id = %d SETTINGS mutations_sync = 2", victim.WebsiteID, victim.VisitorID))
+	want := facts.Visitor{Website: victim.WebsiteID, ID: victim.VisitorID}
+	for range 2 {
+		if found := scrub(t, r); found.Healed != 0 || len(found.Lost) != 1 || found.Lost[0] != want {
+			t.Errorf("%+v, want the visitor %+v", found, want)
+		}
+	}
+	refresh(t, r, []facts.Visitor{want}, through+1, true)
+	stored, err := facts.ReadAll(t.Context(), w.conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if changes := fold.Changes(nil, stored, kept); len(changes) > 0 {
+		t.Errorf("%d rows differ from those before the loss", len(changes))
+	}
+}
+
+func execute(t *testing.T, conn driver.Conn, statement string) {
+	t.Helper()
+	if err := conn.Exec(t.Context(), statement); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestErasure checks that the facts of erased visitors are cancelled, in cells too, and that they stay so
+// once the events are deleted.
+func TestErasure(t *testing.T) {
+	w := newWorld(t, 6)
+	r := facts.NewRefresher(w.conn, true)
+	visitors, through := w.send(t, 300)
+	refresh(t, r, visitors, through, true)
+	erased := map[facts.Visitor]bool{visitors[0]: true, visitors[7]: true}
+	for v := range erased {
+		if err := r.Erase(t.Context(), []facts.Visitor{v}); err != nil {
+			t.Fatal(err)
+		}
+		execute(t, w.conn, fmt.Sprintf("ALTER TABLE sent_events DELETE WHERE website_id = %d AND visitor_id = %d SETTINGS mutations_sync = 2", v.Website, v.ID))
+	}
+	w.all = slices.DeleteFunc(w.all, func(e acceptedEvent) bool { return erased[facts.Visitor{Website: e.WebsiteID, ID: e.VisitorID}] })
+	w.sent = nil
+	w.check(t)
+	if found := scrub(t, r); found.Healed != 0 || len(found.Lost) != 0 {
+		t.Errorf("%+v after an erasure", found)
+	}
+	merge(t, w.conn)
+	visitors, through = w.send(t, 100)
+	refresh(t, r, visitors, through, true)
+	w.check(t)
 }

@@ -49,7 +49,7 @@ CREATE TABLE IF NOT EXISTS facts
     first_time         DateTime64(3, 'UTC')    COMMENT 'time of the first view' CODEC(T64, LZ4),
     first_day          Date32                  MATERIALIZED toDate32(first_time) COMMENT 'cheaper to read than the time',
     since_ms           UInt64                  COMMENT 'time of the goal event, or of the last event of the visitor, in milliseconds after first_time' CODEC(T64, LZ4),
-    number             UInt32                  COMMENT 'of a goal event among those of the visitor and goal, from 1; of a position: number of the refresh' CODEC(T64, LZ4),
+    number             UInt32                  COMMENT 'of a goal event among those of the visitor and goal, from 1; of a position: number of the refresh; its visitor_id is random' CODEC(T64, LZ4),
     multi_exposed_at   DateTime64(3, 'UTC')    COMMENT 'time of the first view of another variation; 1970: none' CODEC(ZSTD(1)),
     seen               UInt32                  COMMENT 'of a visitor: number of events of the subject that the row is made of' CODEC(T64, LZ4),
     digest             UInt64                  COMMENT 'XOR of their hashes',

@@ -2,8 +2,9 @@
 SELECT
     number,
     toUnixTimestamp64Milli(first_time)  AS through,
+    visitor_id                          AS attempt,
     sum(toInt64(sign))                  AS copies
 FROM facts
 WHERE section = 0
-GROUP BY number, through
+GROUP BY number, through, attempt
 HAVING copies != 0

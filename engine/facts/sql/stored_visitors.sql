@@ -1,0 +1,14 @@
+-- one row per visitor with events or facts, in a range of visitor ids
+SELECT DISTINCT website_id, visitor_id
+FROM (
+    SELECT website_id, visitor_id
+    FROM sent_events
+    WHERE visitor_id BETWEEN {first:UInt64} AND {last:UInt64}
+        AND ingested_at <= fromUnixTimestamp64Milli({through:Int64}, 'UTC')
+    UNION ALL
+    SELECT website_id, visitor_id
+    FROM facts
+    WHERE grain = 'visitor'
+        AND visitor_id BETWEEN {first:UInt64} AND {last:UInt64}
+)
+ORDER BY website_id, visitor_id

@@ -20,5 +20,5 @@ func ReadAll(ctx context.Context, conn driver.Conn) (rows []fold.Row, err error)
 // ReadAllCells returns all stored cells.
 func ReadAllCells(ctx context.Context, conn driver.Conn) (fold.Cells, error) {
 	all := fold.Cells{}
-	return all, readCells(ctx, conn, statement("cells.sql", "grain IN ('all', 'day')"), func(key fold.CellKey, sums *fold.Sums) { all[key] = sums })
+	return all, readCells(ctx, conn, statement("cells.sql", "grain IN ('all', 'day')"), func(key fold.CellKey, cell *fold.Cell) { all[key] = cell })
 }

@@ -71,12 +71,12 @@ func (c *cells) change(ctx context.Context, conn driver.Conn, changes []fold.Cha
 		}
 		c.byDay[subject] = true
 	}
-	for key, sums := range added {
+	for key, cell := range added {
 		of := stored
 		if key.Grain == fold.OfAll {
 			of = c.all[key.Subject]
 		}
-		changes = appendCell(changes, key, sums, of)
+		changes = appendCell(changes, key, cell, of)
 	}
 	return changes, nil
 }
@@ -91,16 +91,17 @@ func eachOfSubject(rows []fold.Row, each func([]fold.Row)) {
 }
 
 // appendCell appends the changes of a cell to which sums are added, and changes it in stored.
-func appendCell(changes []fold.Change, key fold.CellKey, added *fold.Sums, stored fold.Cells) []fold.Change {
-	if *added == (fold.Sums{}) {
+func appendCell(changes []fold.Change, key fold.CellKey, added *fold.Cell, stored fold.Cells) []fold.Change {
+	if added.Sums == (fold.Sums{}) {
 		return changes
 	}
 	now := *added
 	if had := stored[key]; had != nil {
 		changes = append(changes, fold.Change{Row: cellRow(&key, had), Cancels: true})
-		now.Add(had, 1)
+		now.Add(&had.Sums, 1)
+		now.Newest = max(now.Newest, had.Newest)
 	}
-	if now == (fold.Sums{}) {
+	if now.Sums == (fold.Sums{}) {
 		delete(stored, key)
 		return changes
 	}
@@ -119,7 +120,7 @@ func (c *cells) load(ctx context.Context, conn driver.Conn, subjects map[plan.Su
 	if len(missing) == 0 {
 		return nil
 	}
-	return readCells(ctx, conn, sectionCells, func(key fold.CellKey, sums *fold.Sums) { c.all[key.Subject][key] = sums }, clickhouse.Named("sections", sectionsOf(missing, fold.OfAll)))
+	return readCells(ctx, conn, sectionCells, func(key fold.CellKey, cell *fold.Cell) { c.all[key.Subject][key] = cell }, clickhouse.Named("sections", sectionsOf(missing, fold.OfAll)))
 }
 
 // readDays returns the stored cells by day to which something is added, and maybe others.
@@ -134,7 +135,7 @@ func (c *cells) readDays(ctx context.Context, conn driver.Conn, added fold.Cells
 	if len(subjects) == 0 {
 		return stored, nil
 	}
-	return stored, readCells(ctx, conn, dayCells, func(key fold.CellKey, sums *fold.Sums) { stored[key] = sums },
+	return stored, readCells(ctx, conn, dayCells, func(key fold.CellKey, cell *fold.Cell) { stored[key] = cell },
 		clickhouse.Named("sections", sectionsOf(subjects, fold.OfDay)), clickhouse.Named("goals", keys(goals)), clickhouse.Named("firsts", keys(firsts)))
 }
 
@@ -149,9 +150,9 @@ func keys(of map[int64]bool) []int64 {
 // visitorsWith returns the number of visitors of a subject after a change.
 func (c *cells) visitorsWith(subject plan.Subject, added fold.Cells) (n int64) {
 	for _, of := range []fold.Cells{c.all[subject], added} {
-		for key, sums := range of {
+		for key, cell := range of {
 			if key.Subject == subject && key.Grain == fold.OfAll && key.Goal == 0 && key.Variation != "" {
-				n += int64(sums[fold.Visitors].Low) //nolint:gosec // visitors
+				n += cell.Count(fold.Visitors)
 			}
 		}
 	}
@@ -188,9 +189,9 @@ func addDays(ctx context.Context, conn driver.Conn, subject plan.Subject, added 
 			}
 		})
 	}
-	for key, sums := range byDay {
+	for key, cell := range byDay {
 		if key.Grain == fold.OfDay {
-			added[key] = sums
+			added[key] = cell
 		}
 	}
 	return nil
@@ -198,19 +199,23 @@ func addDays(ctx context.Context, conn driver.Conn, subject plan.Subject, added 
 
 const day = 24 * int64(time.Hour/time.Millisecond)
 
-// cellRow returns the row of a cell.
-func cellRow(key *fold.CellKey, sums *fold.Sums) fold.Row {
-	return fold.Row{
+// cellRow returns the row of a cell. That of the grain fold.OfAll has the time of the latest event.
+func cellRow(key *fold.CellKey, cell *fold.Cell) fold.Row {
+	r := fold.Row{
 		Subject: key.Subject, Grain: key.Grain, Goal: key.Goal, Variation: key.Variation, Visitor: schema.Hash(key.Variation),
-		First: key.First * day, Since: uint64(key.Day * day), Sums: sums, //nolint:gosec // not negative
+		First: key.First * day, Since: uint64(key.Day * day), Sums: &cell.Sums, //nolint:gosec // not negative
 	}
+	if key.Grain == fold.OfAll {
+		r.Since = uint64(cell.Newest) //nolint:gosec // not negative
+	}
+	return r
 }
 
 // readCells calls each for the stored cells that a statement selects. The error may be ErrIncomplete.
-func readCells(ctx context.Context, conn driver.Conn, statement string, each func(fold.CellKey, *fold.Sums), params ...any) error {
+func readCells(ctx context.Context, conn driver.Conn, statement string, each func(fold.CellKey, *fold.Cell), params ...any) error {
 	seen := map[fold.CellKey]bool{}
 	err := schema.EachRow(ctx, conn, statement, func(row driver.Rows) error {
-		key, sums, copies, err := scanCell(row)
+		key, cell, copies, err := scanCell(row)
 		if err != nil {
 			return err
 		}
@@ -218,7 +223,7 @@ func readCells(ctx context.Context, conn driver.Conn, statement string, each fun
 			return fmt.Errorf("a cell of %s is stored %d times: %w", key.Subject, copies, ErrIncomplete)
 		}
 		seen[key] = true
-		each(key, sums)
+		each(key, cell)
 		return nil
 	}, params...)
 	if err != nil {
@@ -227,7 +232,7 @@ func readCells(ctx context.Context, conn driver.Conn, statement string, each fun
 	return nil
 }
 
-func scanCell(row driver.Rows) (key fold.CellKey, sums *fold.Sums, copies int64, err error) {
+func scanCell(row driver.Rows) (key fold.CellKey, cell *fold.Cell, copies int64, err error) {
 	var kind, grain uint8
 	var first int64
 	var since uint64
@@ -239,10 +244,15 @@ func scanCell(row driver.Rows) (key fold.CellKey, sums *fold.Sums, copies int64,
 	if len(large) != fold.NumberOfSums {
 		return key, nil, 0, fmt.Errorf("a cell of %s has %d sums", key.Subject, len(large))
 	}
-	key.Subject.Kind, key.Grain, key.First, key.Day = kindsOfSubjects[kind], fold.Grain(grain), first/day, int64(since)/day //nolint:gosec // milliseconds
-	sums = &fold.Sums{}
+	cell = &fold.Cell{}
 	for i, x := range large {
-		sums[i] = fold.ToInt128(x)
+		cell.Sums[i] = fold.ToInt128(x)
 	}
-	return key, sums, copies, nil
+	key.Subject.Kind, key.Grain, key.First = kindsOfSubjects[kind], fold.Grain(grain), first/day
+	if key.Grain == fold.OfAll {
+		cell.Newest = int64(since) //nolint:gosec // milliseconds
+	} else {
+		key.Day = int64(since) / day //nolint:gosec // milliseconds
+	}
+	return key, cell, copies, nil
 }

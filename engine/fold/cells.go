@@ -21,8 +21,14 @@ type CellKey struct {
 	Day       int64 // day of the event, in days after First
 }
 
-// Cells are sums over the visitors of cells, or what changes add to them.
-type Cells map[CellKey]*Sums
+// Cell has the sums over the visitors of a cell, or what changes add to them.
+type Cell struct {
+	Sums
+	Newest int64 // of the grain OfAll: time of the latest event, in milliseconds since 1970; it never goes back
+}
+
+// Cells are cells, or what changes add to them.
+type Cells map[CellKey]*Cell
 
 // Add adds the rows of a visitor of a subject, or subtracts them if sign is -1: all rows of the visitor,
 // those of each variation in the order in which Rows returns them. byDay adds them to the cells
@@ -39,13 +45,13 @@ func (c Cells) Add(rows []Row, sign int64, byDay bool) {
 	}
 }
 
-func (c Cells) at(key CellKey) *Sums {
-	s := c[key]
-	if s == nil {
-		s = &Sums{}
-		c[key] = s
+func (c Cells) at(key CellKey) *Cell {
+	cell := c[key]
+	if cell == nil {
+		cell = &Cell{}
+		c[key] = cell
 	}
-	return s
+	return cell
 }
 
 // addVisitor adds a visitor to the cells of the grain OfAll.
@@ -67,7 +73,11 @@ func (c Cells) addVisitor(v *Row, goals []Row, sign int64) {
 		}
 		c.at(CellKey{Subject: v.Subject, Grain: OfAll, Goal: goals[from].Goal, Variation: v.Variation}).Add(&of, sign)
 	}
-	c.at(CellKey{Subject: v.Subject, Grain: OfAll, Variation: v.Variation}).Add(&own, sign)
+	cell := c.at(CellKey{Subject: v.Subject, Grain: OfAll, Variation: v.Variation})
+	cell.Add(&own, sign)
+	if sign > 0 {
+		cell.Newest = max(cell.Newest, v.First+int64(v.Since)) //nolint:gosec // milliseconds
+	}
 }
 
 // addDays adds a visitor to the cells of the grain OfDay.

@@ -111,7 +111,7 @@ func (c Cells) sumOfDays(subject plan.Subject, goal int64, variation string, fir
 	for key, sums := range c {
 		if key.Grain == OfDay && key.Subject == subject && key.Goal == goal && key.Variation == variation && key.First == first && key.First+key.Day <= until {
 			for i := range s {
-				s[i].Add(&s[i], bigOf(sums[i]))
+				s[i].Add(&s[i], bigOf(sums.Sums[i]))
 			}
 		}
 	}
@@ -140,7 +140,7 @@ func checkCells(t *testing.T, w world, cells Cells, visitors [][]Event) {
 	t.Helper()
 	groups := groupsOf(visitors)
 	for key, sums := range cells {
-		if of := visitorsOf(groups, key.Subject, key.Variation, -1); len(of) == 0 && *sums != (Sums{}) {
+		if of := visitorsOf(groups, key.Subject, key.Variation, -1); len(of) == 0 && sums.Sums != (Sums{}) {
 			t.Errorf("a cell without visitors: %+v: %+v", key, sums)
 		}
 		if key.Grain == OfAll && (key.First != 0 || key.Day != 0) || key.Grain == OfDay && (key.Variation == "" || key.Day < 0) || key.Grain != OfAll && key.Grain != OfDay {
@@ -171,7 +171,7 @@ func checkAll(t *testing.T, cells Cells, groups []group, key CellKey) {
 	got := &bigSums{}
 	if sums := cells[key]; sums != nil {
 		for i := range got {
-			got[i].Set(bigOf(sums[i]))
+			got[i].Set(bigOf(sums.Sums[i]))
 		}
 	}
 	if want := naiveSums(visitorsOf(groups, key.Subject, key.Variation, -1), key.Goal, math.MaxInt64); !got.equal(want) {
@@ -232,7 +232,7 @@ func TestSubtractedVisitorsLeaveTheCellsOfTheOthers(t *testing.T) {
 			cells.Add(rowsOf(events), -1, true)
 		}
 		for key, sums := range cells {
-			if *sums != (Sums{}) {
+			if sums.Sums != (Sums{}) {
 				t.Errorf("%+v: sums %v of no visitor", key, sums)
 			}
 		}

@@ -139,9 +139,12 @@ func one(is bool) int64 {
 	return 0
 }
 
+// Count returns a sum that is a number of events or of visitors.
+func (s *Sums) Count(at int) int64 { return int64(s[at].Low) } //nolint:gosec // below 2^63
+
 // Moments returns the sums as moments of a report.
 func (s *Sums) Moments() visit.Moments {
-	n := func(at int) int64 { return int64(s[at].Low) } //nolint:gosec // numbers of events and visitors
+	n := s.Count
 	amount := func(k int) visit.Amounts {
 		at := Value + k*sumsOfAmount
 		return visit.Amounts{Sums: stats.Sums{Sum: s[at+sumOf].Big(), Squares: s[at+squaresOf].Big()}, Nonzero: n(at + nonzeroOf), Negative: n(at + negativeOf)}

@@ -34,18 +34,17 @@ func openCells(ctx context.Context, conn driver.Conn) (cells, error) {
 		of.Kind = kindsOfSubjects[kind]
 		c.byDay[of] = true
 		return err
-	})
+	}, sectionsOfGrain(fold.OfDay)...)
 	if err != nil {
 		return c, fmt.Errorf("read the subjects with cells by day: %w", err)
 	}
 	return c, nil
 }
 
-// change appends the changes of cells when rows of visitors change from had to want. The cells in memory
-// are then those after the change.
-func (c *cells) change(ctx context.Context, conn driver.Conn, changes []fold.Change, had, want []fold.Row) ([]fold.Change, error) {
+// change appends the changes of cells when rows of visitors change from had to want, and adds their subjects. The
+// cells in memory are then those after the change.
+func (c *cells) change(ctx context.Context, conn driver.Conn, subjects map[plan.Subject]bool, changes []fold.Change, had, want []fold.Row) ([]fold.Change, error) {
 	added := fold.Cells{}
-	subjects := map[plan.Subject]bool{}
 	for _, of := range []struct {
 		rows []fold.Row
 		sign int64
@@ -99,7 +98,7 @@ func appendCell(changes []fold.Change, key fold.CellKey, added *fold.Cell, store
 	if had := stored[key]; had != nil {
 		changes = append(changes, fold.Change{Row: cellRow(&key, had), Cancels: true})
 		now.Add(&had.Sums, 1)
-		now.Newest = max(now.Newest, had.Newest)
+		now.Extend(&had.Extent)
 	}
 	if now.Sums == (fold.Sums{}) {
 		delete(stored, key)
@@ -199,16 +198,12 @@ func addDays(ctx context.Context, conn driver.Conn, subject plan.Subject, added 
 
 const day = 24 * int64(time.Hour/time.Millisecond)
 
-// cellRow returns the row of a cell. That of the grain fold.OfAll has the time of the latest event.
+// cellRow returns the row of a cell.
 func cellRow(key *fold.CellKey, cell *fold.Cell) fold.Row {
-	r := fold.Row{
+	return fold.Row{
 		Subject: key.Subject, Grain: key.Grain, Goal: key.Goal, Variation: key.Variation, Visitor: schema.Hash(key.Variation),
-		First: key.First * day, Since: uint64(key.Day * day), Sums: &cell.Sums, //nolint:gosec // not negative
+		First: key.First * day, Since: uint64(key.Day * day), Cell: cell, //nolint:gosec // not negative
 	}
-	if key.Grain == fold.OfAll {
-		r.Since = uint64(cell.Newest) //nolint:gosec // not negative
-	}
-	return r
 }
 
 // readCells calls each for the stored cells that a statement selects. The error may be ErrIncomplete.
@@ -241,18 +236,31 @@ func scanCell(row driver.Rows) (key fold.CellKey, cell *fold.Cell, copies int64,
 	if err != nil {
 		return key, nil, 0, err
 	}
-	if len(large) != fold.NumberOfSums {
-		return key, nil, 0, fmt.Errorf("a cell of %s has %d sums", key.Subject, len(large))
+	key.Subject.Kind, key.Grain, key.First, key.Day = kindsOfSubjects[kind], fold.Grain(grain), first/day, int64(since)/day //nolint:gosec // milliseconds
+	cell, err = cellOf(large)
+	return key, cell, copies, err
+}
+
+// sumsColumn returns the column sums of a cell: its sums, and its extent.
+func sumsColumn(c *fold.Change) []*big.Int {
+	if c.Cell == nil {
+		return nil
 	}
-	cell = &fold.Cell{}
-	for i, x := range large {
-		cell.Sums[i] = fold.ToInt128(x)
+	sums := make([]*big.Int, 0, fold.NumberOfSums+3)
+	for i := range c.Cell.Sums {
+		sums = append(sums, c.Cell.Sums[i].Big())
 	}
-	key.Subject.Kind, key.Grain, key.First = kindsOfSubjects[kind], fold.Grain(grain), first/day
-	if key.Grain == fold.OfAll {
-		cell.Newest = int64(since) //nolint:gosec // milliseconds
-	} else {
-		key.Day = int64(since) / day //nolint:gosec // milliseconds
+	return append(sums, big.NewInt(c.Cell.FirstView), big.NewInt(c.Cell.FirstAccepted), big.NewInt(c.Cell.Newest))
+}
+
+// cellOf returns the cell with a value of the column sums.
+func cellOf(sums []*big.Int) (*fold.Cell, error) {
+	if len(sums) != fold.NumberOfSums+3 {
+		return nil, fmt.Errorf("facts: a cell has %d sums", len(sums))
 	}
-	return key, cell, copies, nil
+	c := &fold.Cell{Extent: fold.Extent{FirstView: sums[fold.NumberOfSums].Int64(), FirstAccepted: sums[fold.NumberOfSums+1].Int64(), Newest: sums[fold.NumberOfSums+2].Int64()}}
+	for i := range c.Sums {
+		c.Sums[i] = fold.ToInt128(sums[i])
+	}
+	return c, nil
 }

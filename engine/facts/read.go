@@ -45,6 +45,7 @@ var (
 	visitorRows     = statement("rows.sql", "grain IN ('visitor', 'goal') AND website_id IN {websites:Array(Int64)} AND visitor_id IN {visitors:Array(UInt64)}")
 	subjectRows     = statement("rows.sql", "section IN {sections:Array(UInt64)}")
 	sectionCells    = statement("cells.sql", "section IN {sections:Array(UInt64)}")
+	cellsOfGrain    = statement("cells.sql", "section BETWEEN {first_section:UInt64} AND {last_section:UInt64}")
 	dayCells        = statement("cells.sql", "section IN {sections:Array(UInt64)} AND goal_id IN {goals:Array(Int64)} AND toUnixTimestamp64Milli(first_time) IN {firsts:Array(Int64)}")
 )
 

@@ -26,6 +26,12 @@ type Refresher struct {
 	known    bool       // whether the following is that of the store: it is read again after an error
 	position Position
 	cells    cells
+
+	inserting sync.RWMutex // held while facts are stored: the position of the store is not known
+
+	read   sync.RWMutex // guards the following
+	shown  Position     // the last one that is stored
+	totals map[plan.Subject]Totals
 }
 
 // NewRefresher returns the refresher of a store. alone says that no other process writes to the store.
@@ -116,6 +122,11 @@ func (r *Refresher) open(ctx context.Context) (err error) {
 	if r.cells, err = openCells(ctx, r.conn); err != nil {
 		return err
 	}
+	totals, err := allTotals(ctx, r.conn)
+	if err != nil {
+		return err
+	}
+	r.publish(totals, true)
 	r.known = true
 	return nil
 }
@@ -145,8 +156,9 @@ func (r *Refresher) insert(ctx context.Context, had, want []fold.Row, next Posit
 	if len(changes) == 0 && next.Through == r.position.Through {
 		return nil
 	}
+	changed := map[plan.Subject]bool{}
 	if len(changes) > 0 {
-		if changes, err = r.cells.change(ctx, r.conn, changes, had, want); err != nil {
+		if changes, err = r.cells.change(ctx, r.conn, changed, changes, had, want); err != nil {
 			return err
 		}
 	}
@@ -154,6 +166,8 @@ func (r *Refresher) insert(ctx context.Context, had, want []fold.Row, next Posit
 		changes = append(changes, fold.Change{Row: r.position.row(), Cancels: true})
 	}
 	changes = append(changes, fold.Change{Row: next.row()})
+	r.inserting.Lock()
+	defer r.inserting.Unlock()
 	if err := insertChanges(ctx, r.conn, next.Refresh, changes); err != nil {
 		return err
 	}
@@ -166,6 +180,11 @@ func (r *Refresher) insert(ctx context.Context, had, want []fold.Row, next Posit
 		}
 	}
 	r.position = next
+	totals := map[plan.Subject]Totals{}
+	for subject := range changed {
+		totals[subject] = totalsOf(r.cells.all[subject])
+	}
+	r.publish(totals, false)
 	return nil
 }
 

@@ -80,22 +80,22 @@ func (s *sums) addCells(ctx context.Context, byDay, series bool) error {
 		if !slices.Contains(goals, goal) {
 			return nil
 		}
-		m := s.cellMoments(goal, large)
+		cell, err := cellOf(large)
+		if err != nil {
+			return err
+		}
+		m := s.cellMoments(goal, cell)
 		return s.add(variation, at, &m)
 	})
 }
 
 // cellMoments returns the moments of a cell that are those of the report: of visitors, and of the
 // goal or of all goals.
-func (s *sums) cellMoments(goal int64, large []*big.Int) visit.Moments {
-	var of fold.Sums
-	for i, x := range large {
-		if i >= fold.Goals && goal == 0 && s.Goal != nil {
-			break
-		}
-		of[i] = fold.ToInt128(x)
+func (s *sums) cellMoments(goal int64, cell *fold.Cell) visit.Moments {
+	if goal == 0 && s.Goal != nil {
+		clear(cell.Sums[fold.Goals:])
 	}
-	m := of.Moments()
+	m := cell.Moments()
 	if !s.SharesSince.After(plan.OpenFrom) {
 		m.SinceShares = m.Visitors
 	}

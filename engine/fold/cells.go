@@ -24,7 +24,26 @@ type CellKey struct {
 // Cell has the sums over the visitors of a cell, or what changes add to them.
 type Cell struct {
 	Sums
-	Newest int64 // of the grain OfAll: time of the latest event, in milliseconds since 1970; it never goes back
+	Extent
+}
+
+// Extent says when the events of a cell of the grain OfAll and goal 0 happened. It never shrinks: the schedule of the
+// looks must not move when the first visitor is erased.
+type Extent struct {
+	FirstView     int64 // time of the first view, in milliseconds since 1970; 0: none
+	FirstAccepted int64 // when the first view was accepted
+	Newest        int64 // time of the latest event
+}
+
+// Extend extends the extent to that of other events.
+func (e *Extent) Extend(o *Extent) {
+	if e.FirstView == 0 || o.FirstView != 0 && o.FirstView < e.FirstView {
+		e.FirstView = o.FirstView
+	}
+	if e.FirstAccepted == 0 || o.FirstAccepted != 0 && o.FirstAccepted < e.FirstAccepted {
+		e.FirstAccepted = o.FirstAccepted
+	}
+	e.Newest = max(e.Newest, o.Newest)
 }
 
 // Cells are cells, or what changes add to them.
@@ -76,7 +95,11 @@ func (c Cells) addVisitor(v *Row, goals []Row, sign int64) {
 	cell := c.at(CellKey{Subject: v.Subject, Grain: OfAll, Variation: v.Variation})
 	cell.Add(&own, sign)
 	if sign > 0 {
-		cell.Newest = max(cell.Newest, v.First+int64(v.Since)) //nolint:gosec // milliseconds
+		extent := Extent{Newest: v.First + int64(v.Since)} //nolint:gosec // milliseconds
+		if v.Variation != "" {
+			extent.FirstView, extent.FirstAccepted = v.First, v.Accepted
+		}
+		cell.Extend(&extent)
 	}
 }
 

@@ -130,6 +130,7 @@ func others(row Row) map[string]Row {
 		all[name] = r
 	}
 	visit("Row", func(r *Row) reflect.Value { return reflect.ValueOf(r).Elem() })
+	delete(all, "Row.Accepted") // it is not stored
 	longer := row
 	longer.Later, longer.LaterKinds = append(slices.Clone(row.Later), 9), append(slices.Clone(row.LaterKinds), 1)
 	all["longer lists"] = longer
@@ -145,7 +146,7 @@ func TestEveryDifferenceOfRowsIsAChange(t *testing.T) {
 		MultiExposed: 4, Seen: 5, Digest: 6, Later: []uint64{1, 2}, LaterKinds: []uint8{3, 4},
 	}
 	differing := others(row)
-	if len(differing) < 33 {
+	if len(differing) < 32 {
 		t.Errorf("only %d fields are checked", len(differing))
 	}
 	for what, other := range differing {

@@ -48,6 +48,7 @@ type Row struct {
 	MultiExposed int64     // time of the first view of another variation; 0: none
 	Seen         uint32    // number of own events of the subject that the row is made of
 	Digest       uint64    // XOR of their digests
+	Accepted     int64     // when the first of the views was accepted; it is not stored
 	Counts       [6]uint32 // events by kind, from visit.View to visit.Contact
 	Later        []uint64  // times of the events but the first view, in milliseconds after First, ascending
 	LaterKinds   []uint8   // their kinds
@@ -56,7 +57,7 @@ type Row struct {
 	Amounts [3]int64 // value, profit and extra value, in 1/schema.MoneyScale
 	Before  [3]int64 // sums over the earlier events of the visitor and goal
 
-	Sums *Sums // of a cell; nil: the row is not one
+	Cell *Cell // nil: the row is not one of a cell
 }
 
 // MultiExposed ends the variations of visitors who saw others, too.
@@ -159,6 +160,9 @@ func appendRows(rows []Row, events []*Event, firstView *Event) []Row {
 			goals = append(goals, e)
 		} else {
 			v.Counts[e.Kind-visit.View]++
+		}
+		if e.Kind == visit.View && (v.Accepted == 0 || e.Accepted < v.Accepted) {
+			v.Accepted = e.Accepted
 		}
 		if firstView != nil && e.Kind == visit.View && e.Variation != firstView.Variation && !multi {
 			v.MultiExposed, multi = e.At, true

@@ -85,7 +85,7 @@ func TestInt128AddsAndNegates(t *testing.T) {
 		}
 		for range 10 {
 			b := all[random.IntN(len(all))]
-			if got, want := bigOf(a.plus(b)), wrapped(new(big.Int).Add(bigOf(a), bigOf(b))); got.Cmp(want) != 0 {
+			if got, want := bigOf(a.Plus(b)), wrapped(new(big.Int).Add(bigOf(a), bigOf(b))); got.Cmp(want) != 0 {
 				t.Fatalf("%v plus %v is %v, want %v", bigOf(a), bigOf(b), got, want)
 			}
 		}

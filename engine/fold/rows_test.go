@@ -37,6 +37,9 @@ func naiveVisitorRow(g group) Row {
 		default: // goals have rows of their own
 		case visit.View:
 			r.Counts[0]++
+			if r.Accepted == 0 || e.Accepted < r.Accepted {
+				r.Accepted = e.Accepted
+			}
 			if g.first != nil && e.Variation != g.first.Variation && (r.MultiExposed == 0 || e.At < r.MultiExposed) {
 				r.MultiExposed = e.At
 			}

@@ -48,7 +48,8 @@ type Int128 struct {
 
 func int128(x int64) Int128 { return Int128{x >> 63, uint64(x)} } //nolint:gosec // bits
 
-func (a Int128) plus(b Int128) Int128 {
+// Plus returns the sum of two integers.
+func (a Int128) Plus(b Int128) Int128 {
 	low, carry := bits.Add64(a.Low, b.Low, 0)
 	return Int128{a.High + b.High + int64(carry), low} //nolint:gosec // 0 or 1
 }
@@ -93,16 +94,16 @@ func (s *Sums) Add(o *Sums, sign int64) {
 		switch {
 		case o[i] == Int128{}:
 		case sign < 0:
-			s[i] = s[i].plus(o[i].negative())
+			s[i] = s[i].Plus(o[i].negative())
 		default:
-			s[i] = s[i].plus(o[i])
+			s[i] = s[i].Plus(o[i])
 		}
 	}
 }
 
 func (s *Sums) add(at int, n int64) {
 	if n != 0 {
-		s[at] = s[at].plus(int128(n))
+		s[at] = s[at].Plus(int128(n))
 	}
 }
 
@@ -124,11 +125,11 @@ func (s *Sums) addGoal(before totals, amounts *[3]int64) totals {
 		after.amounts[k] = is
 		at := Value + k*sumsOfAmount
 		s.add(at+sumOf, amounts[k])
-		s[at+squaresOf] = s[at+squaresOf].plus(product(is, is)).plus(product(was, was).negative())
+		s[at+squaresOf] = s[at+squaresOf].Plus(product(is, is)).Plus(product(was, was).negative())
 		s.add(at+nonzeroOf, one(is != 0)-one(was != 0))
 		s.add(at+negativeOf, one(is < 0)-one(was < 0))
 	}
-	s[ValueGoals] = s[ValueGoals].plus(product(after.amounts[0], after.events)).plus(product(before.amounts[0], before.events).negative())
+	s[ValueGoals] = s[ValueGoals].Plus(product(after.amounts[0], after.events)).Plus(product(before.amounts[0], before.events).negative())
 	return after
 }
 
@@ -141,6 +142,9 @@ func one(is bool) int64 {
 
 // Count returns a sum that is a number of events or of visitors.
 func (s *Sums) Count(at int) int64 { return int64(s[at].Low) } //nolint:gosec // below 2^63
+
+// Sum returns the sum of an amount: 0 is value, 1 is profit, 2 is extra value.
+func (s *Sums) Sum(amount int) Int128 { return s[Value+amount*sumsOfAmount+sumOf] }
 
 // Moments returns the sums as moments of a report.
 func (s *Sums) Moments() visit.Moments {

@@ -21,7 +21,7 @@
 -- depends on another one follows it, so that columns compress well. Twins have equal keys, and different rows different ones.
 CREATE TABLE IF NOT EXISTS facts
 (
-    section            UInt64                  COMMENT 'xxHash64 of website, subject, experiment and grain, see facts.SectionOf; 0: the position',
+    section            UInt64                  COMMENT 'grain · 2^60 + hash of website, subject and experiment, see facts.SectionOf',
     website_id         Int64,
     subject            Enum8('none' = 0, 'campaign' = 1, 'widget' = 2),
     subject_id         Int64,
@@ -67,7 +67,7 @@ CREATE TABLE IF NOT EXISTS facts
     value_before       Int64                   COMMENT 'sum over the earlier events of the visitor and goal',
     profit_before      Int64,
     extra_value_before Int64,
-    sums               Array(Int128)           COMMENT 'of a cell, in the order of fold.Sums'
+    sums               Array(Int128)           COMMENT 'of a cell: fold.Sums; then time of the first view, its acceptance time, and time of the latest event, in milliseconds since 1970'
 )
 ENGINE = CollapsingMergeTree(sign)
 PRIMARY KEY (section, goal_id, device, country, os, region, city)

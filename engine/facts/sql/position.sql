@@ -5,6 +5,6 @@ SELECT
     visitor_id                          AS attempt,
     sum(toInt64(sign))                  AS copies
 FROM facts
-WHERE section = 0
+WHERE section = bitShiftLeft(toUInt64(5), 60)
 GROUP BY number, through, attempt
 HAVING copies != 0

@@ -1,0 +1,123 @@
+package facts
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"lifthouse/engine/fold"
+	"lifthouse/engine/plan"
+	"lifthouse/engine/visit"
+)
+
+// Totals are what is known of a subject without reading its rows: all its stored events, also those that
+// no report counts.
+type Totals struct {
+	Visitors int64                 // that a report counts
+	Events   [visit.Goal + 1]int64 // by kind
+	Goals    map[int64]GoalTotals
+	fold.Extent
+	Version uint64 // changes whenever a report may change; the same on all servers
+}
+
+// GoalTotals are the events of a goal, and the sums of their amounts.
+type GoalTotals struct {
+	Events            int64
+	Value, ExtraValue fold.Int128 // in 1/schema.MoneyScale
+}
+
+// totalsOf returns the totals of a subject with these cells of the grain fold.OfAll.
+func totalsOf(cells fold.Cells) Totals {
+	t := Totals{Goals: map[int64]GoalTotals{}}
+	for key, cell := range cells {
+		t.add(&key, cell)
+	}
+	return t
+}
+
+// add adds a cell. The order of the cells does not matter.
+func (t *Totals) add(key *fold.CellKey, cell *fold.Cell) {
+	t.Version ^= hashOf(key, cell)
+	t.Extend(&cell.Extent)
+	if key.Goal != 0 {
+		g := t.Goals[key.Goal]
+		g.Events += cell.Count(fold.Goals)
+		g.Value, g.ExtraValue = g.Value.Plus(cell.Sum(0)), g.ExtraValue.Plus(cell.Sum(2))
+		t.Goals[key.Goal] = g
+		return
+	}
+	if key.Variation != "" {
+		t.Visitors += cell.Count(fold.Visitors)
+	}
+	for kind := visit.View; kind < visit.Goal; kind++ {
+		t.Events[kind] += cell.Count(fold.Views + int(kind-visit.View))
+	}
+	t.Events[visit.Goal] += cell.Count(fold.Goals)
+}
+
+func hashOf(key *fold.CellKey, cell *fold.Cell) uint64 {
+	return xxhash.Sum64String(fmt.Sprint(key.Goal, " ", key.Variation, cell.Sums, cell.Extent))
+}
+
+// allTotals returns the totals of all subjects of a store.
+func allTotals(ctx context.Context, conn driver.Conn) (map[plan.Subject]Totals, error) {
+	all := map[plan.Subject]Totals{}
+	err := readCells(ctx, conn, cellsOfGrain, func(key fold.CellKey, cell *fold.Cell) {
+		t, known := all[key.Subject]
+		if !known {
+			t.Goals = map[int64]GoalTotals{}
+		}
+		t.add(&key, cell)
+		all[key.Subject] = t
+	}, sectionsOfGrain(fold.OfAll)...)
+	return all, err
+}
+
+// Totals returns the totals of a subject at the last refresh.
+func (r *Refresher) Totals(subject plan.Subject) Totals {
+	r.read.RLock()
+	defer r.read.RUnlock()
+	return r.totals[subject]
+}
+
+// EachTotals calls each for the totals of all subjects of a kind, in the order of their ids.
+func (r *Refresher) EachTotals(each func(plan.Subject, Totals)) {
+	r.read.RLock()
+	all := maps.Clone(r.totals)
+	r.read.RUnlock()
+	for _, subject := range slices.SortedFunc(maps.Keys(all), func(a, b plan.Subject) int {
+		return cmp.Or(cmp.Compare(a.WebsiteID, b.WebsiteID), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID), cmp.Compare(a.ExperimentID, b.ExperimentID))
+	}) {
+		each(subject, all[subject])
+	}
+}
+
+// Position returns the position of the stored facts. It waits while a refresh stores some.
+func (r *Refresher) Position(ctx context.Context) (Position, error) {
+	if !r.alone {
+		return ReadPosition(ctx, r.conn)
+	}
+	r.inserting.RLock()
+	defer r.inserting.RUnlock()
+	r.read.RLock()
+	defer r.read.RUnlock()
+	return r.shown, nil
+}
+
+// publish shows the position and the totals of changed subjects to readers; nil: of all subjects.
+func (r *Refresher) publish(totals map[plan.Subject]Totals, all bool) {
+	r.read.Lock()
+	defer r.read.Unlock()
+	r.shown = r.position
+	if all {
+		r.totals = totals
+		return
+	}
+	maps.Copy(r.totals, totals)
+}

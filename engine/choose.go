@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"lifthouse/engine/facts"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/rollup"
@@ -18,10 +19,11 @@ import (
 
 // state is what the choice of a source depends on, besides the plan.
 type state struct {
-	events   uint64          // approximate number of stored events of the subject
-	through  time.Time       // acceptance time of the last stored event
-	rollup   *rollup.Current // nil: there is none, or it is too old
-	sharded  bool            // the events are on several shards
+	events   uint64           // approximate number of stored events of the subject
+	through  time.Time        // acceptance time of the last stored event
+	facts    *facts.Refresher // nil: they are not used
+	rollup   *rollup.Current  // nil: there is none, or it is too old
+	sharded  bool             // the events are on several shards
 	declined map[string]string
 	noted    func(why string) // called when a source cannot serve the report; may be nil
 }
@@ -36,6 +38,9 @@ func (s *state) note(why string) {
 // choose returns the cheapest source that can serve a report, and the reason of
 // the choice.
 func choose(x *source.Execution, s *state, limits source.Limits) (chosen source.Source, reason string) {
+	if s.facts != nil {
+		return facts.Source{Execution: x, LeastByDay: s.facts.LeastVisitorsByDay, Position: s.facts.Position}, "the facts of the subject"
+	}
 	if few := limits.MaxInProcess(); s.events <= few {
 		return source.InProcess{Execution: x}, fmt.Sprintf("the subject has at most %d events; the server counts them", few)
 	}
@@ -138,7 +143,7 @@ func read(ctx context.Context, x *source.Execution, s state) (found *visit.Rows,
 // bounded returns the execution with the bounds of goal values and the limit of the
 // cap that a source does not find itself.
 func bounded(ctx context.Context, x *source.Execution, name string) (*source.Execution, error) {
-	if name == source.NameVisitors {
+	if name == source.NameVisitors || name == source.NameFacts {
 		return x, nil
 	}
 	x, err := x.WithOutliers(ctx)

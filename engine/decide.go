@@ -112,7 +112,7 @@ func (e *Engine) analysis(ctx context.Context, x *source.Execution, s state) (*l
 // readAnalysis reads the daily sums of the declared question, of the guardrails and of the
 // secondary goals, and analyzes the looks.
 func (e *Engine) readAnalysis(ctx context.Context, x *source.Execution, s state) (*looks.Analysis, error) {
-	first, _, err := e.store.FirstView(ctx, x.Subject)
+	first, _, err := e.firstView(ctx, x.Subject)
 	if err != nil {
 		return nil, err
 	}
@@ -256,7 +256,7 @@ func analysisKey(p *plan.Plan) string {
 // isOf reports whether something may be used for a version of the events. Without a rollup,
 // that of an earlier version suffices for a while.
 func (d *dated[T]) isOf(version uint64, s *state, limits source.Limits) bool {
-	return d.version == version || s.rollup == nil && d.isRecent(s, limits)
+	return d.version == version || s.rollup == nil && s.facts == nil && d.isRecent(s, limits)
 }
 
 // isRecent reports whether something of a large subject was read less than maxDaysAge ago,
@@ -272,7 +272,7 @@ func (e *Engine) asOfFirstView(ctx context.Context, p *plan.Plan) (*plan.Plan, e
 	if !p.PlanChanged() {
 		return p, nil
 	}
-	first, viewed, err := e.store.FirstView(ctx, p.Subject)
+	first, viewed, err := e.firstView(ctx, p.Subject)
 	switch {
 	case err != nil:
 		return nil, err

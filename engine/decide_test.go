@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"lifthouse/engine/facts"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/result"
@@ -32,6 +33,7 @@ type trial struct {
 	conn      driver.Conn
 	engine    *Engine
 	rolled    *Engine // reads rollups
+	folded    *Engine // reads facts
 	from      string  // the source of its last report
 	refresher *rollup.Refresher
 	ids       uint64
@@ -60,6 +62,13 @@ func newTrial(t *testing.T, first time.Time) *trial {
 	x.rolled.Totals.SetOwn()
 	x.rolled.Observe(func(time.Duration, error) {}, func(name string) { x.from = name })
 	x.refresher = rollup.New(conn, x.writer, x.rolled.Rollups.Indexes()[0])
+	if err := schema.CreateFacts(t.Context(), conn); err != nil {
+		t.Fatal(err)
+	}
+	x.folded = New(conn, c, source.DefaultLimits)
+	r := facts.NewRefresher(conn, true)
+	r.LeastVisitorsByDay = 2*dailyVisitors + 1 // after the first day
+	x.folded.useFacts(r)
 	return x
 }
 
@@ -142,7 +151,12 @@ func (x *trial) reportOf(p *plan.Plan) *result.Report {
 	if err != nil {
 		fatal(x.t, err)
 	}
-	for _, other := range []*result.Report{want, fromRollup} {
+	copyToFacts(x.t, x.conn, x.folded.facts)
+	fromFacts, err := x.folded.Report(x.t.Context(), p)
+	if err != nil {
+		fatal(x.t, err)
+	}
+	for _, other := range []*result.Report{want, fromRollup, fromFacts} {
 		other.GeneratedAt = got.GeneratedAt
 		if g, w := inJSON(x.t, got), inJSON(x.t, other); g != w {
 			x.t.Fatalf("the report and its reference differ:\n%s\n%s", g, w)

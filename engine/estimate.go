@@ -89,7 +89,7 @@ func (e *Engine) readTraffic(ctx context.Context, p *plan.Plan) (*traffic, error
 	if err != nil {
 		return nil, err
 	}
-	first, _, err := e.store.FirstView(ctx, p.Subject)
+	first, _, err := e.firstView(ctx, p.Subject)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,9 @@ package engine
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -9,9 +12,14 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"lifthouse/engine/facts"
+	"lifthouse/engine/query"
 	"lifthouse/engine/result"
 	"lifthouse/engine/source"
 	"lifthouse/schema"
+	"lifthouse/schema/catalogue"
+	"lifthouse/schema/ingest"
+	"lifthouse/schema/schematest"
+	"lifthouse/schema/schematest/tier"
 )
 
 // factsOf are the facts of the events of a test.
@@ -54,6 +62,9 @@ func insertFacts(t *testing.T, conn driver.Conn, events []schema.Event) factsOf 
 // that of another source.
 func (of factsOf) compare(t *testing.T, x *source.Execution, events []schema.Event, other *result.Report) {
 	t.Helper()
+	if of.at.Refresh == 0 {
+		return // servers have no facts yet
+	}
 	unlimited := *x
 	unlimited.Limited, unlimited.Outliers, unlimited.Stored.Newest = nil, nil, of.newest
 	found, _, err := facts.Source{Execution: &unlimited, Position: func(context.Context) (facts.Position, error) { return of.at, nil }}.Read(t.Context())
@@ -82,5 +93,143 @@ func (of factsOf) compare(t *testing.T, x *source.Execution, events []schema.Eve
 	}
 	if g, w := written(t, got), written(t, want); g != w {
 		t.Errorf("%s\nfrom the facts %s\ncounted here %s", x.Plan, g, w)
+	}
+}
+
+// copyToFacts folds the stored events, those that were sent.
+func copyToFacts(t *testing.T, conn driver.Conn, r *facts.Refresher) {
+	t.Helper()
+	const columns = `website_id, subject, subject_id, experiment_id, visitor_id, time, event_id, variation_id, event, goal_id, value, profit, extra_value, device,
+		browser, os, country, region, city, channel, referrer, utm_source, utm_medium, utm_campaign, utm_content, utm_term, first_visit_page, visitor_type, ingested_at`
+	err := conn.Exec(t.Context(), "INSERT INTO sent_events ("+columns+") SELECT "+columns+" FROM events WHERE NOT derived AND ingested_at > (SELECT max(ingested_at) FROM sent_events)")
+	if err != nil {
+		fatal(t, err)
+	}
+	if _, err := r.Refresh(t.Context()); err != nil {
+		fatal(t, err)
+	}
+}
+
+// TestReportsFromFactsEqualTheReference compares reports of all kinds with those that are counted from the events,
+// while events arrive: late, repeated, conflicting and without exposures.
+func TestReportsFromFactsEqualTheReference(t *testing.T) {
+	requests := tier.Of(100, 40, 5_000)
+	for seed := range uint64(tier.Of(2, 1, 8)) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			w := world{rand.New(rand.NewPCG(20261126, seed))}
+			in := newFactsWorld(t, w)
+			for i := range requests {
+				if i%10 == 0 {
+					in.send(t, 1+w.IntN(300))
+				}
+				r := w.request(1 + w.Int64N(2))
+				if w.IntN(3) == 0 { // all visitors: from cells
+					r.Filters, r.Dimension, r.Cap = query.Filters{}, "", nil
+					if w.IntN(2) == 0 {
+						r.Filters.To = start.Add(time.Duration(w.IntN(4)) * 24 * time.Hour)
+					}
+				}
+				r.Scorecard = r.Operation != query.WidgetResults && w.IntN(6) == 0
+				in.compare(t, r)
+				if t.Failed() {
+					t.Fatalf("case %d", i)
+				}
+			}
+		})
+	}
+}
+
+// factsWorld is a store whose events are counted by two engines: from events and from facts.
+type factsWorld struct {
+	world
+	conn           driver.Conn
+	writer         *ingest.Writer
+	counted, facts *Engine
+	sent           []schema.Event
+}
+
+func newFactsWorld(t *testing.T, w world) *factsWorld {
+	t.Helper()
+	conn := schematest.Open(t)
+	if err := schema.CreateFacts(t.Context(), conn); err != nil {
+		t.Fatal(err)
+	}
+	c, err := catalogue.Open(t.Context(), conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	site := catalogue.Website{ID: 1, Domain: "a.example.com", Goals: []catalogue.Goal{{ID: 1, WebsiteID: 1, Name: "one"}, {ID: 2, WebsiteID: 1, Name: "two"}}}
+	for id := int64(1); id <= 2; id++ {
+		site.Campaigns, site.Widgets = append(site.Campaigns, w.campaign(id)), append(site.Widgets, w.widget(id))
+	}
+	if _, err := c.Apply(t.Context(), catalogue.File{Accounts: []catalogue.Account{{ID: 1, Name: "a", Websites: []catalogue.Website{site}}}}, false); err != nil {
+		t.Fatal(err)
+	}
+	in := &factsWorld{world: w, conn: conn, writer: ingest.NewWriter(conn), counted: New(conn, c, source.DefaultLimits), facts: New(conn, c, source.DefaultLimits)}
+	r := facts.NewRefresher(conn, true)
+	r.LeastVisitorsByDay = 20
+	in.facts.useFacts(r)
+	return in
+}
+
+// send stores events, and folds them.
+func (in *factsWorld) send(t *testing.T, n int) {
+	t.Helper()
+	var events []schema.Event
+	for range n {
+		e := in.event(1 + in.Int64N(2))
+		switch {
+		case len(in.sent) > 0 && in.IntN(6) == 0: // again, perhaps with other content
+			e = in.sent[in.IntN(len(in.sent))]
+			if in.IntN(3) == 0 {
+				e.Value, e.Device = e.Value/2, "tablet"
+			}
+		case e.Kind == schema.KindGoal && in.IntN(3) == 0:
+			e.Subject, e.SubjectID, e.ExperimentID, e.VariationID = schema.SubjectNone, 0, 0, 0
+		}
+		events, in.sent = append(events, e), append(in.sent, e)
+	}
+	if _, err := in.writer.Write(t.Context(), events); err != nil {
+		t.Fatal(err)
+	}
+	copyToFacts(t, in.conn, in.facts.facts)
+}
+
+// compare compares the two engines' reports, values and versions.
+func (in *factsWorld) compare(t *testing.T, r query.Request) {
+	t.Helper()
+	p := planOf(t, in.facts, r)
+	before, _ := in.facts.Version(t.Context(), p.Subject)
+	want, err := in.counted.Reference(t.Context(), p)
+	invalid := new(query.InvalidError)
+	if errors.As(err, &invalid) {
+		return // too many points
+	}
+	if err != nil {
+		fatal(t, err)
+	}
+	got, err := in.facts.Report(t.Context(), p)
+	if err != nil {
+		fatal(t, err)
+	}
+	got.GeneratedAt, got.DataThrough, got.NewestEvent = want.GeneratedAt, want.DataThrough, want.NewestEvent // of all subjects
+	if g, w := inJSON(t, got), inJSON(t, want); g != w {
+		t.Errorf("from facts\n%s\nfrom events\n%s\n%s", g, w, p)
+	}
+	gotValues, err := in.facts.Values(t.Context(), p, "city", 3)
+	if err != nil {
+		fatal(t, err)
+	}
+	wantValues, err := in.counted.Values(t.Context(), p, "city", 3)
+	if err != nil {
+		fatal(t, err)
+	}
+	gotValues.DataThrough = wantValues.DataThrough
+	if g, w := inJSON(t, gotValues), inJSON(t, wantValues); g != w {
+		t.Errorf("values %s, want %s\n%s", g, w, p.Subject)
+	}
+	if after, _ := in.facts.Version(t.Context(), p.Subject); after != before {
+		t.Errorf("version %d, then %d of the same data", before, after)
 	}
 }

@@ -17,6 +17,9 @@ import (
 // change. Versions agree between servers of a store. It returns false if the
 // version is not known because the store does not answer.
 func (e *Engine) Version(ctx context.Context, subject plan.Subject) (uint64, bool) {
+	if e.facts != nil {
+		return e.factsVersion(ctx, subject)
+	}
 	version, _, err := e.Totals.Version(ctx, subject)
 	if err != nil {
 		return 0, false

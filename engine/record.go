@@ -77,7 +77,7 @@ func (e *Engine) recordLooksOf(ctx context.Context, p *plan.Plan, now time.Time,
 	if err != nil || s.events == 0 {
 		return 0, err
 	}
-	first, viewed, err := e.store.FirstView(ctx, x.Subject)
+	first, viewed, err := e.firstView(ctx, x.Subject)
 	if err != nil || !viewed {
 		return 0, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"lifthouse/engine/facts"
 	"lifthouse/engine/live"
 	"lifthouse/engine/looks"
 	"lifthouse/engine/packed"
@@ -24,6 +25,7 @@ type Engine struct {
 	Totals  *live.Totals // live totals of all subjects
 	Rollups *rollup.Set  // rollups of the subjects
 
+	facts         *facts.Refresher // nil: reports are read from events and rollups
 	store         *source.Store
 	catalogue     *catalogue.Catalogue
 	observeSource func(string) // called with the source of each report
@@ -137,7 +139,7 @@ func (e *Engine) execution(ctx context.Context, p *plan.Plan) (x *source.Executi
 		return nil, err
 	}
 	x = &source.Execution{Plan: p, Store: e.store}
-	x.Stored, err = e.Totals.Stored(ctx, p.Subject)
+	x.Stored, err = e.stored(ctx, p.Subject)
 	return x, err
 }
 
@@ -158,6 +160,9 @@ func (e *Engine) prepareFrom(ctx context.Context, p *plan.Plan, rollups *rollup.
 		return nil, state{}, err
 	}
 	s := stateOf(x)
+	if s.facts = e.facts; s.facts != nil {
+		return x, s, nil
+	}
 	if s.events < rollups.LeastEvents() {
 		return x, s, nil
 	}

@@ -66,7 +66,7 @@ func readGoals(ctx context.Context, x *source.Execution, s state, goals []int64)
 // goalsOf returns the goals of a scorecard: those that the subject declares, that of the
 // report, and all goals of the website with events of the subject.
 func (e *Engine) goalsOf(ctx context.Context, p *plan.Plan) ([]int64, error) {
-	observed, err := e.Totals.Goals(ctx, p.Subject)
+	observed, err := e.observedGoals(ctx, p.Subject)
 	if err != nil {
 		return nil, err
 	}

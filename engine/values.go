@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"lifthouse/engine/facts"
 	"lifthouse/engine/plan"
 	"lifthouse/engine/query"
 	"lifthouse/engine/source"
@@ -40,7 +41,7 @@ type ObservedValue struct {
 // Values returns the most frequent values of an attribute for the subject of
 // the plan, at most the given number. It ignores the filters of the plan.
 func (e *Engine) Values(ctx context.Context, plan *plan.Plan, attribute string, most int) (*Values, error) {
-	stored, err := e.Totals.Stored(ctx, plan.Subject)
+	stored, err := e.stored(ctx, plan.Subject)
 	if err != nil {
 		return nil, err
 	}
@@ -54,6 +55,9 @@ func (e *Engine) Values(ctx context.Context, plan *plan.Plan, attribute string, 
 		found.WidgetID, found.ExperimentID = plan.Subject.ID, plan.Subject.ExperimentID
 	}
 	query, err := valuesQuery(plan.Subject, stored.Events, attribute, most)
+	if e.facts != nil {
+		query, err = facts.ValuesQuery(plan.Subject, attribute, most)
+	}
 	if err != nil {
 		return nil, err
 	}

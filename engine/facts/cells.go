@@ -16,8 +16,9 @@ import (
 
 // cells are the stored cells as far as refreshes need them.
 type cells struct {
-	byDay map[plan.Subject]bool       // subjects with cells by day
-	all   map[plan.Subject]fold.Cells // cells of the grain fold.OfAll of the subjects that were changed
+	leastByDay int64                       // number of visitors from which a subject has cells by day
+	byDay      map[plan.Subject]bool       // subjects with cells by day
+	all        map[plan.Subject]fold.Cells // cells of the grain fold.OfAll of the subjects that were changed
 }
 
 // leastVisitorsByDay is the number of visitors from which a subject has cells by day. Below,
@@ -25,8 +26,8 @@ type cells struct {
 const leastVisitorsByDay = 100_000
 
 // openCells returns the cells of a store.
-func openCells(ctx context.Context, conn driver.Conn) (cells, error) {
-	c := cells{byDay: map[plan.Subject]bool{}, all: map[plan.Subject]fold.Cells{}}
+func openCells(ctx context.Context, conn driver.Conn, leastByDay int64) (cells, error) {
+	c := cells{leastByDay: leastByDay, byDay: map[plan.Subject]bool{}, all: map[plan.Subject]fold.Cells{}}
 	err := schema.EachRow(ctx, conn, subjectsByDay, func(row driver.Rows) error {
 		var of plan.Subject
 		var kind uint8
@@ -62,7 +63,7 @@ func (c *cells) change(ctx context.Context, conn driver.Conn, subjects map[plan.
 		return nil, err
 	}
 	for subject := range subjects {
-		if c.byDay[subject] || c.visitorsWith(subject, added) < leastVisitorsByDay {
+		if c.byDay[subject] || c.visitorsWith(subject, added) < c.leastByDay {
 			continue
 		}
 		if err := addDays(ctx, conn, subject, added, had, want); err != nil {

@@ -19,6 +19,10 @@ import (
 
 // Refresher brings the facts of a store up to date with its events. A process has one.
 type Refresher struct {
+	// LeastVisitorsByDay is the number of visitors from which a subject has cells by day. It must
+	// be set before the first refresh.
+	LeastVisitorsByDay int64
+
 	conn  driver.Conn
 	alone bool // no other process writes to the store
 
@@ -36,7 +40,7 @@ type Refresher struct {
 
 // NewRefresher returns the refresher of a store. alone says that no other process writes to the store.
 func NewRefresher(conn driver.Conn, alone bool) *Refresher {
-	return &Refresher{conn: conn, alone: alone}
+	return &Refresher{conn: conn, alone: alone, LeastVisitorsByDay: leastVisitorsByDay}
 }
 
 const (
@@ -119,7 +123,7 @@ func (r *Refresher) open(ctx context.Context) (err error) {
 	if r.position, err = ReadPosition(ctx, r.conn); err != nil {
 		return err
 	}
-	if r.cells, err = openCells(ctx, r.conn); err != nil {
+	if r.cells, err = openCells(ctx, r.conn, r.LeastVisitorsByDay); err != nil {
 		return err
 	}
 	totals, err := allTotals(ctx, r.conn)

@@ -27,13 +27,14 @@ import (
 // Source reads the rows of a report from the facts.
 type Source struct {
 	*source.Execution
+	LeastByDay int64 // number of visitors from which a subject has cells by day
 	// Position returns the current position. The statements of a report have read the same facts
 	// if it is the same before and after them.
 	Position func(context.Context) (Position, error)
 }
 
 // Name returns NameFacts.
-func (x Source) Name() string { return "facts" }
+func (x Source) Name() string { return source.NameFacts }
 
 // mostTries is the number of times that a report is read until no refresh changes the facts meanwhile.
 const mostTries = 10
@@ -119,7 +120,7 @@ func (x Source) ReadGoals(ctx context.Context, goals []int64) (found map[int64]*
 				p.Goal = &catalogue.Goal{ID: goal}
 			}
 			of.Plan = &p
-			s := Source{&of, x.Position}.sums()
+			s := Source{&of, x.LeastByDay, x.Position}.sums()
 			if err := s.readGoals(ctx); err != nil {
 				return err
 			}
@@ -480,4 +481,10 @@ func sorted(of map[visit.Segment]*visit.Moments) []visit.Row {
 		}
 	}
 	return rows
+}
+
+// ValuesQuery compiles the query for the most frequent values of an attribute.
+func ValuesQuery(of plan.Subject, attribute string, most int) (*source.Query, error) {
+	q := &source.Query{Params: []source.Param{{Name: "visitors", Value: SectionOf(of, fold.OfVisitor)}, {Name: "most", Value: uint32(most)}}} //nolint:gosec // a bound of ours
+	return q, q.RenderFrom(reportTemplates, "values.sql", slots{Slots: source.Slots{Dimension: source.Columns[attribute]}})
 }

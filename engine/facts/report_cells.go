@@ -13,6 +13,7 @@ import (
 	"lifthouse/engine/query"
 	"lifthouse/engine/source"
 	"lifthouse/engine/visit"
+	"lifthouse/schema"
 )
 
 // A report about all visitors is read from cells: hundreds of rows in place of millions.
@@ -31,7 +32,7 @@ func (x Source) hasCells() (byDay, has bool) {
 }
 
 // hasDays reports whether the subject has cells by day.
-func (x Source) hasDays() bool { return x.Stored.Visitors >= leastVisitorsByDay }
+func (x Source) hasDays() bool { return x.LeastByDay > 0 && x.Stored.Visitors >= x.LeastByDay }
 
 // readCells reads the sums from the cells.
 func (s *sums) readCells(ctx context.Context, byDay bool) error {
@@ -94,6 +95,9 @@ func (s *sums) addCells(ctx context.Context, byDay, series bool) error {
 func (s *sums) cellMoments(goal int64, cell *fold.Cell) visit.Moments {
 	if goal == 0 && s.Goal != nil {
 		clear(cell.Sums[fold.Goals:])
+	}
+	if s.Plan.Subject.Kind != schema.SubjectWidget { // reports of campaigns have views and goals only
+		clear(cell.Sums[fold.Clicks : fold.Conversed+1])
 	}
 	m := cell.Moments()
 	if !s.SharesSince.After(plan.OpenFrom) {

@@ -11,6 +11,7 @@ import (
 const (
 	NameInProcess  = "in-process"  // the server counts the events; for subjects with few events
 	NameRollup     = "rollup"      // cubes of the rollup
+	NameFacts      = "facts"       // the rows that the fold makes of events
 	NameVisitors   = "visitors"    // the rows of visitors that the rollup refresh maintains
 	NameSinglePass = "single-pass" // the store counts the events in one pass
 	NameReference  = "reference"   // the store counts the events by lists per visitor

@@ -113,7 +113,7 @@ func copyToFacts(t *testing.T, conn driver.Conn, r *facts.Refresher) {
 // TestReportsFromFactsEqualTheReference compares reports of all kinds with those that are counted from the events,
 // while events arrive: late, repeated, conflicting and without exposures.
 func TestReportsFromFactsEqualTheReference(t *testing.T) {
-	requests := tier.Of(100, 40, 5_000)
+	requests := tier.Of(60, 120, 5_000)
 	for seed := range uint64(tier.Of(2, 1, 8)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
@@ -124,10 +124,13 @@ func TestReportsFromFactsEqualTheReference(t *testing.T) {
 					in.send(t, 1+w.IntN(300))
 				}
 				r := w.request(1 + w.Int64N(2))
-				if w.IntN(3) == 0 { // all visitors: from cells
+				if w.IntN(2) == 0 { // all visitors: from cells
 					r.Filters, r.Dimension, r.Cap = query.Filters{}, "", nil
 					if w.IntN(2) == 0 {
-						r.Filters.To = start.Add(time.Duration(w.IntN(4)) * 24 * time.Hour)
+						r.Filters.To = start.Add(time.Duration(1+w.IntN(2)) * 24 * time.Hour)
+					}
+					if w.IntN(3) == 0 {
+						r.Interval = query.Daily
 					}
 				}
 				r.Scorecard = r.Operation != query.WidgetResults && w.IntN(6) == 0
